@@ -1,0 +1,316 @@
+/* The IR: modules, graphs, nodes, values, attributes, constants. Data only; laws are in verify.h,
+ * operators in ir/ops.
+ *
+ * A Module owns everything in it through one arena. Values are defined once (graph input, constant
+ * or node output) and pointed to from everywhere else. Nothing here fails except through the arena.
+ * What ONNX can say and the IR has no field for is kept as raw bytes in `extra`, never dropped. */
+#ifndef QXC_IR_IR_H
+#define QXC_IR_IR_H
+
+#include "ir/type.h"
+#include "support/file.h"
+#include "support/map.h"
+
+typedef struct Module Module;
+typedef struct Graph Graph;
+typedef struct Node Node;
+typedef struct Value Value;
+struct OpDef;
+
+typedef struct StrPair {
+    Str key, value;
+} StrPair;
+
+typedef struct Meta { /* metadata_props, in order */
+    StrPair *items;
+    size_t n;
+} Meta;
+
+/* ---- constants ---- */
+
+typedef enum TensorPlace {
+    TENSOR_INLINE,   /* bytes in `data` */
+    TENSOR_BLOB,     /* bytes in `data`, mapped from a safetensors file beside the text */
+    TENSOR_EXTERNAL, /* ONNX external data; `data` NULL until loaded */
+    TENSOR_ELIDED,   /* only a checksum is known; running or emitting it is an error */
+} TensorPlace;
+
+/* An ONNX TensorProto. Elements are packed little-endian as in raw_data, wherever they came from;
+ * int4 and narrower have element 0 in the low bits. */
+typedef struct Tensor {
+    ElemType elem;
+    int rank;
+    int64_t dims[MAX_RANK];
+    size_t count;        /* product of dims */
+    const uint8_t *data; /* NULL for strings, elided and not loaded */
+    size_t bytes;
+    const Str *strings;  /* count entries when elem is STRING */
+    TensorPlace place;
+    Str name; /* of a tensor in an attribute */
+    Str doc;
+    Meta meta;
+    Str blob, blob_key; /* "@w" and the key in it */
+    uint32_t crc32;     /* of a blob or an elided tensor; valid when has_crc32 */
+    bool has_crc32;
+    Meta external; /* external_data entries: location, offset, length, ... */
+    bool typed;    /* stood in a typed field (float_data, ...) and not in raw_data */
+    Str extra;
+    Loc loc;
+} Tensor;
+
+/* A new tensor with zeroed elements; `data` may be written through the returned `bytes` pointer. */
+Tensor *tensor_new(Arena *a, ElemType elem, int rank, const int64_t *dims, uint8_t **bytes);
+/* A tensor over bytes that live as long as the arena. */
+Tensor *tensor_of(Arena *a, ElemType elem, int rank, const int64_t *dims, const void *data);
+/* Number of elements; false on a negative dim, overflow or more than 2^31-1 elements. */
+bool tensor_count(int rank, const int64_t *dims, size_t *count);
+Type tensor_type(Arena *a, const Tensor *t);
+/* The i-th element of an integer, bool or float tensor (float16, bfloat16 included). */
+int64_t tensor_int(const Tensor *t, size_t i);
+double tensor_float(const Tensor *t, size_t i);
+/* Stores the i-th integer, at any width from 1 bit. */
+void elem_store_int(ElemType e, uint8_t *data, size_t i, int64_t v);
+int64_t elem_load_int(ElemType e, const uint8_t *data, size_t i);
+
+typedef struct SparseTensor {
+    Tensor *values, *indices;
+    int rank;
+    int64_t dims[MAX_RANK];
+    Str extra;
+} SparseTensor;
+
+/* ---- attributes ---- */
+
+typedef enum AttrKind { /* ONNX AttributeProto.AttributeType */
+    ATTR_UNDEFINED = 0,
+    ATTR_FLOAT = 1,
+    ATTR_INT = 2,
+    ATTR_STRING = 3,
+    ATTR_TENSOR = 4,
+    ATTR_GRAPH = 5,
+    ATTR_FLOATS = 6,
+    ATTR_INTS = 7,
+    ATTR_STRINGS = 8,
+    ATTR_TENSORS = 9,
+    ATTR_GRAPHS = 10,
+    ATTR_SPARSE = 11,
+    ATTR_SPARSES = 12,
+    ATTR_TYPE = 13,
+    ATTR_TYPES = 14,
+} AttrKind;
+
+typedef struct Attr {
+    Str name;
+    AttrKind kind;
+    Str ref; /* name of the function's attribute it stands for ($alpha), or STR_NONE */
+    Str doc;
+    size_t n; /* 1 for the single kinds */
+    union {
+        const float *f;
+        const int64_t *i;
+        const Str *s;
+        Tensor *const *t;
+        Graph *const *g;
+        SparseTensor *const *sp;
+        const Type *ty;
+    } v;
+    Str extra;
+    Loc loc;
+} Attr;
+
+/* ---- values ---- */
+
+typedef struct Stat { /* what calibration saw; one entry, or one per index of `axis` */
+    bool has_axis;
+    int axis;
+    size_t n;
+    const float *min, *max, *avg, *std; /* any may be NULL */
+    int64_t count;                      /* samples seen, 0 unknown */
+    Loc loc;
+} Stat;
+
+typedef struct Provenance { /* from("a", "b") by "pass" */
+    const Str *from;
+    size_t n;
+    Str by;
+} Provenance;
+
+typedef enum ValueKind { VALUE_INPUT, VALUE_CONST, VALUE_NODE } ValueKind;
+
+struct Value {
+    Str name; /* ONNX's, byte for byte */
+    ValueKind kind;
+    Type type;
+    Graph *graph; /* the body that defines it */
+    Node *def;    /* VALUE_NODE */
+    int index;    /* which output of def */
+    Tensor *data; /* VALUE_CONST, or the default of a VALUE_INPUT (ONNX IR 3 initializers) */
+    SparseTensor *sparse;
+    Stat *stat;
+    Provenance from;
+    bool declared; /* ONNX stated its type (value_info); inferred types are not written back */
+    Str doc;
+    Meta meta;
+    Str extra;
+    uint32_t id; /* dense in the module: index for side tables */
+    Loc loc;
+};
+
+/* ---- nodes and graphs ---- */
+
+struct Node {
+    Str op, domain, overload;
+    Str name;
+    size_t n_in, n_out;
+    Value **in;  /* NULL: an omitted optional input */
+    Value **out; /* NULL: an output not asked for */
+    size_t n_attrs;
+    Attr *attrs;
+    Graph *graph;
+    Node *prev, *next;
+    const struct OpDef *def; /* set by op_resolve; NULL for operators we do not know */
+    const void *typed;       /* attributes decoded into def's struct */
+    Provenance from;
+    Str doc;
+    Meta meta;
+    Str extra;
+    uint32_t id;
+    Loc loc;
+};
+
+struct Graph {
+    Module *module;
+    Node *owner; /* the node whose attribute it is; NULL at the top and in functions */
+    Str name;
+    size_t n_in, cap_in, n_out, cap_out, n_consts, cap_consts;
+    Value **in;
+    Value **out;
+    Value **consts; /* initializers in order; not those that are also inputs */
+    Node *first, *last;
+    Str doc;
+    Meta meta;
+    Str extra;
+    Loc loc;
+};
+
+typedef struct Import {
+    Str domain; /* as written: "" and "ai.onnx" are the same domain, kept apart */
+    int64_t version;
+} Import;
+
+typedef struct Function {
+    Str name, domain, overload;
+    Str *attrs; /* formal attributes without default */
+    size_t n_attrs;
+    Attr *defaults;
+    size_t n_defaults;
+    Import *imports;
+    size_t n_imports;
+    Graph *body; /* in, out: untyped values; no constants */
+    Str doc;
+    Meta meta;
+    Str extra;
+    Loc loc;
+} Function;
+
+typedef struct Blob { /* a safetensors file beside the text */
+    Str name;         /* "@w", with the @ */
+    Str path;         /* as written, relative to the text */
+    Attr *attrs;      /* bytes=, sha256=, ... */
+    size_t n_attrs;
+    Loc loc;
+} Blob;
+
+struct Module {
+    Arena *arena;
+    Diags *diags;
+    const char *path; /* of the file it came from, "-" for standard input */
+    int64_t ir_version;
+    bool has_ir_version;
+    Str producer_name, producer_version, domain; /* STR_NONE when absent */
+    int64_t model_version;
+    bool has_model_version;
+    Str doc;
+    Import *imports;
+    size_t n_imports, cap_imports;
+    Meta meta;
+    Quant **quants; /* the !name lines, in order */
+    size_t n_quants, cap_quants;
+    Blob *blobs;
+    size_t n_blobs, cap_blobs;
+    Function **functions;
+    size_t n_functions, cap_functions;
+    Graph *graph;
+    FileMap **maps; /* mapped files that constants point into; unmapped by module_free */
+    size_t n_maps, cap_maps;
+    Str extra;
+    uint32_t n_values, n_nodes; /* ids handed out so far */
+};
+
+/* The module, its arena and its mappings die together. `d` and `a` are kept; `a` is now owned. */
+Module *module_new(Arena *a, Diags *d);
+void module_free(Module *m);
+void module_keep_map(Module *m, FileMap *f);
+/* Version imported for a domain ("" = "ai.onnx"), 0 when not imported. */
+int64_t module_opset(const Module *m, Str domain);
+void module_set_opset(Module *m, Str domain, int64_t version); /* adds or changes the import */
+bool domain_equal(Str x, Str y);                               /* "" equals "ai.onnx" */
+bool domain_is_onnx(Str d);
+void module_add_quant(Module *m, Quant *q);
+
+Graph *graph_new(Module *m, Str name);
+/* Each makes a value and enters it in the graph's list (or the node's outputs). */
+Value *graph_add_input(Graph *g, Str name, Type t);
+Value *graph_add_const(Graph *g, Str name, Type t, Tensor *data);
+void graph_add_output(Graph *g, Value *v);
+/* A node with `n_in` inputs and `n_out` outputs, unlinked, all NULL. */
+Node *node_new(Graph *g, Str domain, Str op, size_t n_in, size_t n_out);
+Value *node_add_output(Node *n, size_t index, Str name, Type t);
+void graph_append(Graph *g, Node *n);
+void node_insert_before(Node *at, Node *n);
+void node_insert_after(Node *at, Node *n);
+void node_remove(Node *n); /* unlinks; the node's memory stays */
+void node_add_input(Node *n, Value *v);
+void graph_drop_const(Graph *g, const Value *v);
+
+/* A name not yet used in the module, made from `base` (base, base_1, base_2, ...). The set of
+ * used names is rebuilt on the first call after `unique_names_new`. */
+typedef struct UniqueNames UniqueNames;
+UniqueNames *unique_names_new(Module *m);
+Str unique_name(UniqueNames *u, Str base);
+
+const Attr *node_attr(const Node *n, const char *name); /* NULL when absent */
+void node_set_int(Node *n, const char *name, int64_t v);
+void node_set_ints(Node *n, const char *name, const int64_t *v, size_t count);
+void node_set_float(Node *n, const char *name, float v);
+void node_set_str(Node *n, const char *name, Str v);
+void node_drop_attr(Node *n, const char *name);
+bool node_is(const Node *n, const char *op);                        /* default domain */
+bool node_is_in(const Node *n, const char *domain, const char *op); /* any domain */
+/* "node "conv1" (Conv)" for messages, names escaped. */
+const char *node_text(const Node *n);
+
+bool value_is_const(const Value *v); /* a constant that no caller can override, data at hand */
+
+/* ---- uses ---- */
+
+typedef struct Use {
+    Node *node; /* NULL: the value is an output of `graph` */
+    Graph *graph;
+    size_t index; /* which input of node, or which graph output */
+} Use;
+
+/* Who uses each value, subgraphs included. A snapshot: rebuild after changing the graph. */
+typedef struct Uses Uses;
+Uses *uses_new(Module *m);
+size_t uses_of(const Uses *u, const Value *v, const Use **out);
+/* Every use of `from` becomes a use of `to` (also in subgraphs and graph outputs). Linear in the
+ * module unless `u` is given. */
+void value_replace(Module *m, const Uses *u, Value *from, Value *to);
+
+/* Calls fn for every graph of the module: main, subgraphs, function bodies. Outer first. */
+void module_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);
+/* Graphs directly in a node's attributes. */
+#define FOR_NODES(n, g) for (Node *n = (g)->first, *n##_next; n && (n##_next = n->next, 1); n = n##_next)
+
+#endif

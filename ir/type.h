@@ -1,0 +1,134 @@
+/* Types: tensors of an element type and a shape, with quantization as part of the type.
+ *
+ * A quantized tensor is one of two things:
+ *   int8q<0.1, 3>[N,4]         quant set, tilde false: the value IS quantized; elem is the storage
+ *   float[N,4] ~ int8q<0.1, 3> quant set, tilde true: the value is float meant to lie on that grid
+ *   int8[N,4] ~ int8q<0.1, 3>  (fake-quant form), or plain integers whose meaning is recorded
+ * x = scale * (q - zp). Quants are immutable once made and may be shared; all memory belongs to
+ * the module's arena. */
+#ifndef QXC_IR_TYPE_H
+#define QXC_IR_TYPE_H
+
+#include "support/buf.h"
+#include "support/diag.h"
+
+typedef enum ElemType {
+#define ELEM(id, number, name, bits, kind) ELEM_##id = number,
+#include "ir/elem.def"
+#undef ELEM
+} ElemType;
+
+const char *elem_name(ElemType e); /* "int8"; "?" for an unknown number */
+ElemType elem_from_name(Str name); /* ELEM_UNDEFINED when there is none */
+bool elem_known(int number);
+int elem_bits(ElemType e); /* 0 for string */
+bool elem_is_int(ElemType e); /* signed or unsigned integer, not bool */
+bool elem_is_signed(ElemType e);
+bool elem_is_float(ElemType e);
+/* Smallest and largest value of an integer type of at most 32 bits. */
+int64_t elem_min(ElemType e);
+int64_t elem_max(ElemType e);
+/* Bytes that `count` packed elements take, as in ONNX raw_data (tail padded). */
+size_t elem_bytes(ElemType e, size_t count);
+
+enum { MAX_RANK = 8 };
+
+typedef enum QuantKind {
+    QUANT_PARAMS,  /* int8q<0.1, 3> */
+    QUANT_UNKNOWN, /* int8q<?>: to be quantized, parameters not known yet */
+    QUANT_DYNAMIC, /* uint8q<dynamic>: parameters computed at run time */
+    QUANT_ACC,     /* acc<%x, %w>: int32, scale = float32 product, zp 0 */
+} QuantKind;
+
+struct Value;
+
+typedef struct Quant {
+    QuantKind kind;
+    ElemType storage;
+    size_t n_scale; /* 1 per tensor; else the length of the axis or the grid of blocks, row-major */
+    const float *scale;
+    size_t n_zp; /* 0: absent, meaning 0; 1: one for all; or n_scale */
+    const int64_t *zp;
+    int n_axes; /* 0 per tensor */
+    int axis[MAX_RANK];
+    int64_t block[MAX_RANK]; /* per axis, elements that share parameters; 1 where not blocked */
+    bool has_range;
+    int64_t lo, hi;      /* the part of the storage range in use; the whole without has_range */
+    ElemType expressed;  /* the real type it stands for, FLOAT by default */
+    ElemType scale_type; /* element type of the stored scale, FLOAT by default */
+    Str alias;           /* "!name" line that states it, or STR_NONE when written in place */
+    Loc loc;
+    /* QUANT_ACC only: what the scale is the product of, each a value or an alias. */
+    const struct Value *acc_value[2];
+    const struct Quant *acc_quant[2];
+} Quant;
+
+/* A per-tensor quantization with the full range of `storage`. */
+Quant *quant_per_tensor(Arena *a, ElemType storage, float scale, int64_t zp);
+/* Per index along `axis`; `zp` may be NULL for 0. Arrays are copied. */
+Quant *quant_per_axis(Arena *a, ElemType storage, int axis, size_t n, const float *scale,
+                      const int64_t *zp);
+/* A copy that may be changed before it is used. */
+Quant *quant_copy(Arena *a, const Quant *q);
+/* Equal in meaning (absent zp = 0, one zp = all the same), whatever the alias. */
+bool quant_equal(const Quant *x, const Quant *y);
+bool quant_is_per_tensor(const Quant *q);
+float quant_scale(const Quant *q, size_t i); /* i-th, or the only one */
+int64_t quant_zp(const Quant *q, size_t i);
+bool quant_zp_all_zero(const Quant *q);
+bool quant_is_pow2(const Quant *q);
+/* Which entry of scale/zp belongs to element `index` (row-major) of a tensor of these dims. */
+size_t quant_index(const Quant *q, int rank, const int64_t *dims, size_t index);
+/* The four schemas of the proposal, read off the parameters. */
+const char *quant_schema(const Quant *q); /* "Asymmetric", ..., "SymmetricWithPower2Scale" */
+
+typedef struct Dim {
+    int64_t value; /* >= 0, or -1 when not a number */
+    Str param;     /* symbolic name, or STR_NONE; with value -1 and no param the dim is unknown */
+    Str denotation;
+} Dim;
+
+typedef enum TypeKind {
+    TYPE_NONE, /* not known (yet) */
+    TYPE_TENSOR,
+    TYPE_SEQ,
+    TYPE_OPTIONAL,
+    TYPE_SPARSE,
+    TYPE_MAP,
+} TypeKind;
+
+typedef struct Type {
+    TypeKind kind;
+    ElemType elem; /* tensors: storage where quantized and not tilde */
+    int rank;      /* -1: unranked */
+    Dim *dims;
+    const Quant *quant;
+    bool tilde;
+    const struct Type *sub; /* element of seq, optional, sparse; value of a map */
+    ElemType key;           /* of a map */
+    Str denotation;
+} Type;
+
+#define TYPE_UNKNOWN ((Type){.kind = TYPE_NONE, .rank = -1})
+
+Type type_tensor(ElemType elem, int rank, Dim *dims);
+/* A tensor type of fixed dims. */
+Type type_fixed(Arena *a, ElemType elem, int rank, const int64_t *dims);
+/* The same shape, as the quantized type. */
+Type type_quantized(Type t, const Quant *q);
+Type type_tilde(Type t, const Quant *q); /* float ~ q */
+/* True for int8q<...>[...], false for float ~ int8q<...>. */
+bool type_is_quantized(Type t);
+/* The element type an unchanged ONNX operator sees: `expressed` where quantized, else elem. */
+ElemType type_real_elem(Type t);
+bool type_is_static(Type t);                /* ranked, every dim a number */
+bool type_same_shape(Type x, Type y);       /* both ranked, dims equal (same number or symbol) */
+bool dim_equal(Dim x, Dim y);               /* same number, or same symbol */
+/* Number of elements of a static tensor type; false on overflow or where not static. */
+bool type_count(Type t, size_t *count);
+/* Prints in .qir syntax, quantization written out or by alias. */
+void type_print(Buf *b, Type t);
+void quant_print(Buf *b, const Quant *q); /* in full, never the alias */
+const char *type_text(Arena *a, Type t);  /* for messages */
+
+#endif

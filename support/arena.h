@@ -1,0 +1,50 @@
+/* Region allocator: everything that belongs to one module lives in one arena and dies with it.
+ * Nothing is freed singly. Memory is zeroed. An arena never returns NULL: when the system or the
+ * arena's own limit (-max-memory) refuses, it jumps to the handler given at creation, which reports
+ * the failure and destroys the arena. Without a handler it aborts (unit tests only). */
+#ifndef QXC_SUPPORT_ARENA_H
+#define QXC_SUPPORT_ARENA_H
+
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "support/str.h"
+
+typedef struct Arena Arena;
+
+typedef struct OutOfMemory {
+    jmp_buf env;      /* set by the owner with setjmp */
+    size_t requested; /* bytes that could not be had, for the message */
+    size_t limit;     /* the limit that was hit, 0 when the system refused */
+} OutOfMemory;
+
+/* `limit` in bytes, 0 for none. `handler` is borrowed and may be NULL. */
+Arena *arena_new(size_t limit, OutOfMemory *handler);
+void arena_free(Arena *a); /* NULL is fine */
+size_t arena_used(const Arena *a);
+
+void *arena_alloc(Arena *a, size_t bytes);
+/* `count * size` checked for overflow; treated as out of memory when it does. */
+void *arena_array(Arena *a, size_t count, size_t size);
+/* A larger copy of an array; the old one stays valid. */
+void *arena_grow(Arena *a, const void *old, size_t old_bytes, size_t new_bytes);
+void *arena_copy(Arena *a, const void *data, size_t bytes);
+Str arena_str(Arena *a, Str s); /* a copy, NUL-terminated */
+Str arena_strf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define NEW(a, T) ((T *)arena_alloc((a), sizeof(T)))
+#define NEW_ARRAY(a, T, n) ((T *)arena_array((a), (n), sizeof(T)))
+
+/* Appends to a growing array `items` with `n` entries and capacity `cap` (amortised doubling). */
+#define ARENA_PUSH(a, items, n, cap, item)                                                         \
+    do {                                                                                           \
+        if ((n) == (cap)) {                                                                        \
+            size_t cap_ = (cap) ? 2 * (size_t)(cap) : 8;                                           \
+            (items) = arena_grow((a), (items), (n) * sizeof *(items), cap_ * sizeof *(items));     \
+            (cap) = cap_;                                                                          \
+        }                                                                                          \
+        (items)[(n)++] = (item);                                                                   \
+    } while (0)
+
+#endif

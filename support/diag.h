@@ -1,0 +1,64 @@
+/* Diagnostics: the one way to report what is wrong with a user's input.
+ *
+ * A location is a range in a registered source (a .qir text, the command line) or a node or value
+ * of a binary model, described in words. Messages go to a stream (stderr) in clang's form, with a
+ * caret where the source is text. Errors are counted, never thrown: a function reports, returns
+ * false, and its caller goes on with the next item, so that one run shows all problems. */
+#ifndef QXC_SUPPORT_DIAG_H
+#define QXC_SUPPORT_DIAG_H
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "support/arena.h"
+
+typedef enum { DIAG_NOTE, DIAG_REMARK, DIAG_WARNING, DIAG_ERROR } Severity;
+
+/* Where something stands. `source` 0 means nowhere. In text: the byte range [begin, end).
+ * In a binary model begin = end = 0 and `what` names the part ("node \"conv1\" (Conv, #12)"). */
+typedef struct Loc {
+    uint32_t source;
+    uint32_t begin, end;
+    const char *what; /* arena-owned words, or NULL */
+} Loc;
+
+#define LOC_NONE ((Loc){0, 0, 0, NULL})
+
+typedef struct Diags Diags;
+
+/* `out` may be NULL (nothing printed, only counted). `color` uses ANSI colours. */
+Diags *diags_new(Arena *a, FILE *out, bool color);
+/* Registers a source; `text` is borrowed (STR_NONE for binary files). Returns its number. */
+uint32_t diags_source(Diags *d, const char *name, Str text);
+const char *diags_source_name(const Diags *d, uint32_t source);
+
+void diag(Diags *d, Severity sev, Loc at, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap);
+/* The usual one: an error; always returns false so that `return diag_error(...)` reads well. */
+bool diag_error(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void diag_warning(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void diag_note(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* A note "did you mean 'x'?" when one of the candidates is close to `word`. */
+void diag_did_you_mean(Diags *d, Loc at, Str word, const char *const *candidates, size_t n);
+
+int diags_errors(const Diags *d); /* how many errors so far */
+int diags_warnings(const Diags *d);
+void diags_quiet(Diags *d, bool quiet); /* drops notes, remarks and warnings */
+/* Errors past this many are counted but not printed (default 50), with one closing line. */
+void diags_limit(Diags *d, int max_errors);
+
+/* For tests: keeps messages instead of printing them; see -verify-diagnostics. */
+typedef struct DiagRecord {
+    Severity severity;
+    Loc at;
+    int line, column; /* 1-based; 0 where the source is not text */
+    const char *text;
+} DiagRecord;
+void diags_record(Diags *d, bool on);
+size_t diags_records(const Diags *d, const DiagRecord **out);
+
+/* Text for a name in a message: quoted-safe, control characters escaped, cut at 100 bytes. */
+const char *diag_name(Diags *d, Str name);
+
+#endif

@@ -1,0 +1,35 @@
+/* Files: mapped for reading, written whole or not at all. Every failure is a diagnostic. */
+#ifndef QXC_SUPPORT_FILE_H
+#define QXC_SUPPORT_FILE_H
+
+#include "support/diag.h"
+
+typedef struct FileMap FileMap;
+
+/* Maps a regular file read-only ("-" reads standard input into memory). NULL after a diagnostic.
+ * The mapping lives until file_unmap. */
+FileMap *file_map(const char *path, Loc at, Diags *d);
+Str file_bytes(const FileMap *f);
+void file_unmap(FileMap *f);
+
+/* Like file_map for a name that stands in a model: `dir` is the model's folder; refuses absolute
+ * paths, "..", empty names, symbolic links anywhere on the way, hard links and non-regular files. */
+FileMap *file_map_beside(const char *dir, Str name, Loc at, Diags *d);
+
+/* A group of output files: all are written under temporary names in their own folders, synced and
+ * renamed together by out_commit; out_abort (or a failed commit) leaves nothing behind and every
+ * old file as it was. */
+typedef struct OutFiles OutFiles;
+OutFiles *out_new(Arena *a, Diags *d);
+FILE *out_open(OutFiles *o, const char *path); /* NULL after a diagnostic */
+bool out_commit(OutFiles *o, bool sync);
+void out_abort(OutFiles *o);
+
+/* The folder part of a path ("." where there is none). */
+const char *path_dir(Arena *a, const char *path);
+/* The file name without folder and last extension. */
+Str path_stem(Arena *a, const char *path);
+
+uint32_t crc32_of(const void *data, size_t n); /* zlib's polynomial */
+
+#endif

@@ -1,0 +1,19 @@
+/* Hash map from byte strings to pointers, in insertion order. Lives in an arena; keys borrowed. */
+#ifndef QXC_SUPPORT_MAP_H
+#define QXC_SUPPORT_MAP_H
+
+#include "support/arena.h"
+
+typedef struct Map Map;
+
+Map *map_new(Arena *a);
+/* The value of `key`, or NULL. */
+void *map_get(const Map *m, Str key);
+/* Sets the value; true when the key is new. */
+bool map_set(Map *m, Str key, void *value);
+size_t map_size(const Map *m);
+/* The i-th entry in insertion order. */
+Str map_key(const Map *m, size_t i);
+void *map_value(const Map *m, size_t i);
+
+#endif
