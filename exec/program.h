@@ -1,0 +1,94 @@
+/* A program: what the interpreter runs and what emitted C prints, the same thing for both.
+ *
+ * It is a flat list of calls of freestanding kernels (kernels/NAME.h) with constant params, over
+ * buffers that are graph inputs, graph outputs, constants, or ranges of one arena. Operators write
+ * it through a Binder in their `bind` function; exec/plan.c then lays out the arena.
+ * Everything belongs to the module's arena. */
+#ifndef QXC_EXEC_PROGRAM_H
+#define QXC_EXEC_PROGRAM_H
+
+#include "ir/ir.h"
+#include "kernels/kernel.h"
+
+enum { CALL_MAX_ARGS = 12, BUFFER_ALIGN = 16 };
+
+typedef enum BufferKind { BUF_INPUT, BUF_OUTPUT, BUF_CONST, BUF_ARENA } BufferKind;
+
+typedef struct Buffer {
+    BufferKind kind;
+    ElemType elem; /* as stored: 4 bits and narrower are unpacked, one element a byte */
+    size_t count, bytes;
+    int alias;           /* another buffer with the same bytes, or -1 */
+    int port;            /* which graph input or output */
+    const void *data;    /* BUF_CONST */
+    size_t offset;       /* BUF_ARENA, set by the planner */
+    int first, last;     /* BUF_ARENA: first and last call that touches it, set by the planner */
+    const Value *value;  /* the value it holds, NULL for scratch and packed constants */
+    const char *comment; /* "weights of conv1", for emitted C */
+} Buffer;
+
+typedef enum CallKind {
+    CALL_KERNEL,
+    CALL_IF, /* args[0]: a bool buffer. The calls up to ELSE or END run when it is true */
+    CALL_ELSE,
+    CALL_END,
+} CallKind;
+
+typedef struct Call {
+    CallKind kind;
+    const KernelDef *kernel;
+    const void *params; /* of the kernel's params struct */
+    int n_args;
+    int args[CALL_MAX_ARGS]; /* buffers, in the order of the kernel's pointer arguments */
+    int in_place;            /* args index of an input the output may overwrite, or -1 */
+    const Node *node;
+} Call;
+
+typedef struct Program {
+    Module *module;
+    Buffer *buffers;
+    size_t n_buffers, cap_buffers;
+    Call *calls;
+    size_t n_calls, cap_calls;
+    int *value_buffer; /* by Value.id: its buffer, or -1 */
+    int *inputs;       /* buffers of the graph inputs without default, in order */
+    int *outputs;
+    size_t n_inputs, n_outputs;
+    size_t arena_bytes;
+    int64_t macs;
+} Program;
+
+/* ---- the binder: what an operator's bind function writes with ---- */
+
+typedef struct Binder Binder;
+
+Program *binder_program(Binder *b);
+Arena *binder_arena(Binder *b);
+Diags *binder_diags(Binder *b);
+/* The buffer of a value; constants are entered on first use. -1 for NULL. */
+int bind_value(Binder *b, const Value *v);
+/* A constant table made while binding; the data is copied. */
+int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char *comment);
+/* Arena bytes that live during the next call only. */
+int bind_scratch(Binder *b, ElemType e, size_t count);
+/* Arena bytes that live from the first call that uses them to the last. */
+int bind_temp(Binder *b, ElemType e, size_t count);
+/* `out` holds the same bytes as `in` (Reshape, Identity): no call, one buffer, where possible. */
+bool bind_alias(Binder *b, const Node *n, const Value *out, const Value *in);
+/* Appends a call. `params` is copied. A kernel that does not exist for these element types is
+ * reported as an operator not supported on them. */
+bool bind_call(Binder *b, const Node *n, const char *kernel, const void *params, size_t params_size,
+               int n_args, const int *args);
+/* The call just made may write its output over argument `arg`. */
+void bind_in_place(Binder *b, int arg);
+void bind_macs(Binder *b, int64_t macs);
+void bind_control(Binder *b, const Node *n, CallKind kind, int condition);
+/* Binds all nodes of a subgraph in place. */
+bool bind_graph(Binder *b, const Graph *g);
+/* "qk_NAME_s8_u8": the instance of a kernel for these element types. */
+const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *types);
+/* Says that the operator cannot run and why; returns false. Collected, one line an operator type. */
+bool bind_unsupported(Binder *b, const Node *n, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,175 @@
+/* One operator = one row of ops.def = one OpDef, defined in the file that carries its name.
+ *
+ * An OpDef says everything qxc knows about an operator beyond ONNX's own schema (onnx_schema.h):
+ * its attributes as a typed struct, its laws, its shapes, what quantization means to it, which
+ * QOperator it becomes, how older opsets are rewritten, and which kernels run it. Passes and the
+ * back ends ask the OpDef; they never compare operator names.
+ *
+ * Operators without a row still read, print and write. To add one see docs/hacking.md. */
+#ifndef QXC_IR_OPS_OP_H
+#define QXC_IR_OPS_OP_H
+
+#include "exec/program.h"
+#include "ir/onnx_schema.h"
+
+/* ---- attributes, decoded once by op_resolve ---- */
+
+typedef struct Ints {
+    const int64_t *v; /* NULL when the attribute is absent */
+    size_t n;
+} Ints;
+
+typedef struct AttrSpec {
+    const char *name; /* NULL ends the list */
+    AttrKind kind;
+    size_t offset; /* in the operator's struct */
+    bool required;
+    int64_t def_int;
+    float def_float;
+    const char *def_str;
+} AttrSpec;
+
+/* Members: int64_t, float, Str, Ints, const Tensor *, Graph *. */
+#define A_INT(S, m, def) {#m, ATTR_INT, offsetof(S, m), .def_int = (def)}
+#define A_INT_REQUIRED(S, m) {#m, ATTR_INT, offsetof(S, m), .required = true}
+#define A_FLOAT(S, m, def) {#m, ATTR_FLOAT, offsetof(S, m), .def_float = (def)}
+#define A_STR(S, m, def) {#m, ATTR_STRING, offsetof(S, m), .def_str = (def)}
+#define A_INTS(S, m) {#m, ATTR_INTS, offsetof(S, m)}
+#define A_INTS_REQUIRED(S, m) {#m, ATTR_INTS, offsetof(S, m), .required = true}
+#define A_TENSOR(S, m) {#m, ATTR_TENSOR, offsetof(S, m)}
+#define A_GRAPH_REQUIRED(S, m) {#m, ATTR_GRAPH, offsetof(S, m), .required = true}
+#define A_END {NULL, ATTR_UNDEFINED, 0}
+
+/* ---- verify and infer ---- */
+
+/* One node as the float operator sees it. For a QOperator node (QLinearConv) the scale and zero
+ * point operands are taken out, so that Conv's functions serve it too. */
+typedef struct OpCtx {
+    const Node *node;
+    const void *attrs; /* the decoded struct */
+    int64_t opset;     /* version of the operator's domain */
+    size_t n_in;
+    Value *const *in; /* NULL entries: omitted */
+    size_t n_out;
+    Type *out; /* infer fills these: element type as unquantized, and shape */
+    Arena *arena;
+    Diags *d;
+} OpCtx;
+
+/* ---- quantization ---- */
+
+typedef enum QuantClass {
+    QUANT_NEVER,   /* float only: DequantizeLinear before, QuantizeLinear after */
+    QUANT_MOVE,    /* moves data: output quantization = input's (Reshape, Transpose) */
+    QUANT_ORDER,   /* keeps order: the same, and scale > 0 matters (MaxPool) */
+    QUANT_MAC,     /* multiplies and accumulates: data x weight + bias (Conv, Gemm) */
+    QUANT_COMPUTE, /* every operand and the result with parameters of their own (Add) */
+    QUANT_JOIN,    /* several data inputs moved into one result (Concat); may requantize */
+    QUANT_CLAMP,   /* exact on integers when output = input quantization (Relu, Clip) */
+} QuantClass;
+
+typedef struct QuantRule {
+    QuantClass kind;
+    uint32_t data; /* bit i: input i is data that takes a quantized type; bit 31: all from there */
+    int weight;    /* MAC: which input is the weight; 0 for none */
+    int bias;      /* MAC: which input is the bias; 0 for none */
+    /* MAC: the weight's axis of output channels, -1 where per-axis makes no sense here. */
+    int (*weight_axis)(const OpCtx *c);
+    /* MOVE: where an axis of the input goes; -1 when it does not survive whole. */
+    int (*move_axis)(const OpCtx *c, int axis);
+    /* Output parameters that follow from the operator alone (Softmax 1/256): storage given. */
+    bool (*fixed_output)(const OpCtx *c, ElemType storage, float *scale, int64_t *zp);
+} QuantRule;
+
+/* The QOperator form, as a pattern of operands: "0* 1* y 2" = input 0 with scale and zero point,
+ * input 1 likewise, the output's scale and zero point, input 2 as it is. "..*" = all remaining
+ * inputs, each with scale and zero point. One description serves lowering, raising, verifying. */
+typedef struct QopForm {
+    const char *domain, *op; /* NULL op: there is none */
+    const char *operands;
+    int64_t since; /* opset of the default domain from which it exists */
+    /* Whether this node can take the form; else says why. NULL: always. */
+    bool (*applies)(const OpCtx *c, const char **why);
+    /* Attributes that differ; the others are copied. NULL: none. */
+    void (*lower_attrs)(const Node *from, Node *to);
+    void (*raise_attrs)(const Node *from, Node *to);
+} QopForm;
+
+/* ---- the operator ---- */
+
+typedef struct OpDef {
+    const char *domain, *name;
+    size_t attrs_size;
+    const AttrSpec *attrs;
+    bool (*verify)(const OpCtx *c); /* laws beyond the schema; NULL: none */
+    bool (*infer)(OpCtx *c);
+    QuantRule quant;
+    QopForm qop;
+    /* Rewrites a node written for opset `from` into the form of `to` (>= from); NULL: only type
+     * lists changed. May add constants and nodes. Returns false after a diagnostic. */
+    bool (*upgrade)(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d);
+    /* Writes the kernel calls; shapes are static, opset at least OPS_BIND_OPSET. NULL: cannot run. */
+    bool (*bind)(Binder *b, const Node *n, const OpCtx *c);
+} OpDef;
+
+enum { OPS_BIND_OPSET = 13 }; /* exec sees operators in at least this opset's form */
+
+/* The row for an operator; NULL when there is none. QOperators are found by qop_find. */
+const OpDef *op_find(Str domain, Str op);
+/* The float operator whose QOperator form this is (QLinearConv -> Conv), or NULL. */
+const OpDef *qop_find(Str domain, Str op);
+size_t op_count(void);
+const OpDef *op_at(size_t i);
+
+/* Looks up the row and decodes the attributes into node->def and node->typed. Unknown operators
+ * are fine (def stays NULL); wrong attributes are errors. Call again after changing attributes. */
+bool op_resolve(Node *n, Diags *d);
+bool module_resolve(Module *m, Diags *d);
+/* A context over a resolved node; out types are room for n_out types, set to TYPE_UNKNOWN. */
+OpCtx op_ctx(const Node *n, Diags *d);
+
+/* Infers every type, checks them against the stated ones and fills in what was not stated. */
+bool module_infer(Module *m, Diags *d);
+/* All laws: structure, schema types, operators, quantization (language page, verifier table). */
+bool module_verify(Module *m, Diags *d);
+
+/* ---- help for operator files (ir/ops/util.c) ---- */
+
+Value *op_in(const OpCtx *c, size_t i);                          /* NULL when omitted */
+Type op_type(const OpCtx *c, size_t i);                          /* TYPE_UNKNOWN when omitted */
+bool op_error(const OpCtx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const Tensor *op_const(const OpCtx *c, size_t i);                /* data of a constant input */
+bool op_ints(const OpCtx *c, size_t i, Ints *out);               /* a constant int64 list input */
+bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out);  /* normalises, checks */
+bool op_same_type(OpCtx *c);                                     /* out[0] = real type of in[0] */
+bool op_broadcast(OpCtx *c);                                     /* out[0] = numpy broadcast */
+Dim dim_of(int64_t v);
+
+/* A spatial window (Conv, pools): attributes resolved against the input shape. */
+typedef struct Window {
+    int n; /* spatial rank */
+    int64_t kernel[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK];
+    int64_t pad_begin[MAX_RANK], pad_end[MAX_RANK];
+    Dim out[MAX_RANK];
+} Window;
+typedef struct WindowAttrs {
+    Str auto_pad;
+    Ints kernel_shape, strides, pads, dilations;
+    int64_t ceil_mode;
+} WindowAttrs;
+#define WINDOW_ATTRS(S)                                                                            \
+    {"auto_pad", ATTR_STRING, offsetof(S, w.auto_pad), .def_str = "NOTSET"},                       \
+        {"kernel_shape", ATTR_INTS, offsetof(S, w.kernel_shape)},                                  \
+        {"strides", ATTR_INTS, offsetof(S, w.strides)}, {"pads", ATTR_INTS, offsetof(S, w.pads)},  \
+        {"dilations", ATTR_INTS, offsetof(S, w.dilations)}
+/* `x` is [N, C, spatial...]; `kernel` overrides kernel_shape where it is NULL (weights' dims). */
+bool op_window(const OpCtx *c, const WindowAttrs *a, Type x, const int64_t *kernel, Window *w);
+
+/* Quantization of operand or result for binding: the Quant where quantized, else NULL. */
+const Quant *op_quant(const Value *v);
+
+/* Requantization tables (mult, shift: kernels/requant) for y = acc * sx*sw[c]/sy, one entry where
+ * sw is per tensor, else `channels`. Returns buffers. */
+void bind_requant(Binder *b, const float *m, size_t n, int *mult, int *shift, const char *what);
+
+#endif
