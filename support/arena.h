@@ -33,7 +33,7 @@ void *arena_copy(Arena *a, const void *data, size_t bytes);
 Str arena_str(Arena *a, Str s); /* a copy, NUL-terminated */
 Str arena_strf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-#define NEW(a, T) ((T *)arena_alloc((a), sizeof(T)))
+#define NEW(a, T)          ((T *)arena_alloc((a), sizeof(T)))
 #define NEW_ARRAY(a, T, n) ((T *)arena_array((a), (n), sizeof(T)))
 
 /* Appends to a growing array `items` with `n` entries and capacity `cap` (amortised doubling). */

@@ -2,6 +2,8 @@
 #ifndef QXC_SUPPORT_BUF_H
 #define QXC_SUPPORT_BUF_H
 
+#include <stdarg.h>
+
 #include "support/arena.h"
 
 typedef struct Buf {
@@ -16,6 +18,7 @@ void buf_byte(Buf *b, char c);
 void buf_str(Buf *b, Str s);
 void buf_text(Buf *b, const char *text);
 void buf_fmt(Buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void buf_fmt_v(Buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 Str buf_as_str(Buf *b); /* NUL-terminated view of what was written so far */
 
 /* Numbers, independent of the locale. */

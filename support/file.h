@@ -13,12 +13,15 @@ Str file_bytes(const FileMap *f);
 void file_unmap(FileMap *f);
 
 /* Like file_map for a name that stands in a model: `dir` is the model's folder; refuses absolute
- * paths, "..", empty names, symbolic links anywhere on the way, hard links and non-regular files. */
+ * paths, "..", empty names, symbolic links anywhere on the way, hard links and non-regular files.
+ */
 FileMap *file_map_beside(const char *dir, Str name, Loc at, Diags *d);
 
 /* A group of output files: all are written under temporary names in their own folders, synced and
  * renamed together by out_commit; out_abort (or a failed commit) leaves nothing behind and every
- * old file as it was. */
+ * old file as it was. An existing file keeps its permissions and must be writable, a symbolic link
+ * is written through, a device or pipe is written directly. On out-of-memory call out_abort before
+ * the arena goes. */
 typedef struct OutFiles OutFiles;
 OutFiles *out_new(Arena *a, Diags *d);
 FILE *out_open(OutFiles *o, const char *path); /* NULL after a diagnostic */

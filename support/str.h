@@ -13,22 +13,28 @@ typedef struct Str {
     size_t n;
 } Str;
 
-#define STR(lit) ((Str){(lit), sizeof(lit) - 1})
-#define STR_NONE ((Str){NULL, 0})
-#define STR_FMT "%.*s"
+#define STR(lit)   ((Str){(lit), sizeof(lit) - 1})
+#define STR_NONE   ((Str){NULL, 0})
+#define STR_FMT    "%.*s"
 #define STR_ARG(x) (int)(x).n, (x).s
 
-static inline Str str_from(const char *s) { return (Str){s, s ? strlen(s) : 0}; }
+static inline Str str_from(const char *s) {
+    return (Str){s, s ? strlen(s) : 0};
+}
 static inline bool str_eq(Str a, Str b) {
     return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
 }
-static inline bool str_is(Str a, const char *b) { return str_eq(a, str_from(b)); }
+static inline bool str_is(Str a, const char *b) {
+    return str_eq(a, str_from(b));
+}
 int str_cmp(Str a, Str b); /* bytewise order */
 bool str_starts(Str a, const char *prefix);
 bool str_ends(Str a, const char *suffix);
-/* Shell-like match with `*` and `?`; no classes, no escapes. Linear in practice, never recursive. */
+/* Shell-like match with `*` and `?`; no classes, no escapes. Linear in practice, never recursive.
+ */
 bool str_glob(const char *pattern, Str text);
-/* Edit distance (Damerau, adjacent swaps count one), at most `max`+1. For did-you-mean. */
+/* Edit distance (Damerau, adjacent swaps count one), at most `max`+1; words
+ * over 128 bytes are never close. For did-you-mean. */
 int str_distance(Str a, Str b, int max);
 
 #endif

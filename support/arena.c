@@ -1,0 +1,171 @@
+#include "support/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Under AddressSanitizer every allocation is followed by poisoned bytes, so that running off the
+ * end of one is caught although its neighbours share a chunk. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define POISON 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) && !defined(POISON)
+#define POISON 1
+#endif
+#ifdef POISON
+#include <sanitizer/asan_interface.h>
+#define RED_ZONE ((size_t)16)
+#else
+#define RED_ZONE                          ((size_t)0)
+#define ASAN_POISON_MEMORY_REGION(p, n)   ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)0)
+#endif
+
+enum {
+    ALIGN = 16,
+    LARGE_ALIGN = 64,  /* tensors: whole cache lines and vector registers */
+    LARGE = 16 * 1024, /* from here on an allocation gets a chunk of its own */
+    FIRST_CHUNK = 16 * 1024,
+    LAST_CHUNK = 1024 * 1024
+};
+
+typedef struct Chunk {
+    struct Chunk *next;
+    char *free, *end;
+} Chunk;
+
+struct Arena {
+    Chunk *chunks; /* the first is the one small allocations come from */
+    size_t used, limit;
+    size_t next_chunk;
+    OutOfMemory *handler;
+};
+
+static _Noreturn void fail(Arena *a, size_t bytes, size_t limit) {
+    if (!a->handler) {
+        fprintf(stderr, "out of memory (%zu bytes requested)\n", bytes);
+        abort();
+    }
+    a->handler->requested = bytes;
+    a->handler->limit = limit;
+    longjmp(a->handler->env, 1);
+}
+
+Arena *arena_new(size_t limit, OutOfMemory *handler) {
+    Arena *a = calloc(1, sizeof *a);
+    if (!a) {
+        Arena none = {.handler = handler};
+        fail(&none, sizeof *a, 0);
+    }
+    a->limit = limit;
+    a->handler = handler;
+    a->next_chunk = FIRST_CHUNK;
+    return a;
+}
+
+void arena_free(Arena *a) {
+    if (!a)
+        return;
+    for (Chunk *c = a->chunks, *next; c; c = next) {
+        next = c->next;
+        free(c);
+    }
+    free(a);
+}
+
+size_t arena_used(const Arena *a) {
+    return a->used;
+}
+
+static char *align_up(char *p, size_t align) {
+    return p + (-(uintptr_t)p & (align - 1));
+}
+
+/* A chunk with room for `bytes` at an address that is a multiple of `align`. */
+static Chunk *chunk_new(Arena *a, size_t bytes, size_t align) {
+    size_t overhead = sizeof(Chunk) + align;
+    Chunk *c = bytes > SIZE_MAX / 2 ? NULL : calloc(1, bytes + overhead);
+    if (!c)
+        fail(a, bytes, 0);
+    c->free = align_up((char *)c + sizeof *c, align);
+    c->end = c->free + bytes;
+    ASAN_POISON_MEMORY_REGION(c->free, bytes);
+    return c;
+}
+
+static void *chunk_take(Chunk *c, size_t bytes, size_t room) {
+    char *p = c->free;
+    c->free += room;
+    ASAN_UNPOISON_MEMORY_REGION(p, bytes);
+    (void)bytes;
+    return p;
+}
+
+void *arena_alloc(Arena *a, size_t bytes) {
+    if (bytes > SIZE_MAX / 4)
+        fail(a, bytes, a->limit);
+    size_t room = ((bytes ? bytes : 1) + RED_ZONE + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if (a->limit && room > a->limit - a->used)
+        fail(a, bytes, a->limit);
+    if (room >= LARGE) {
+        Chunk *c = chunk_new(a, room, LARGE_ALIGN);
+        /* Behind the current chunk, whose rest stays in use. */
+        Chunk **link = a->chunks ? &a->chunks->next : &a->chunks;
+        c->next = *link;
+        *link = c;
+        a->used += room;
+        return chunk_take(c, bytes, room);
+    }
+    if (!a->chunks || room > (size_t)(a->chunks->end - a->chunks->free)) {
+        Chunk *c = chunk_new(a, a->next_chunk, ALIGN);
+        c->next = a->chunks;
+        a->chunks = c;
+        if (a->next_chunk < LAST_CHUNK)
+            a->next_chunk *= 2;
+    }
+    a->used += room;
+    return chunk_take(a->chunks, bytes, room);
+}
+
+void *arena_array(Arena *a, size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        fail(a, SIZE_MAX, a->limit);
+    return arena_alloc(a, bytes);
+}
+
+void *arena_grow(Arena *a, const void *old, size_t old_bytes, size_t new_bytes) {
+    void *p = arena_alloc(a, new_bytes);
+    size_t n = old_bytes < new_bytes ? old_bytes : new_bytes;
+    if (n)
+        memcpy(p, old, n);
+    return p;
+}
+
+void *arena_copy(Arena *a, const void *data, size_t bytes) {
+    return arena_grow(a, data, bytes, bytes);
+}
+
+Str arena_str(Arena *a, Str s) {
+    if (!s.s)
+        return s;
+    if (s.n == SIZE_MAX)
+        fail(a, s.n, a->limit);
+    return (Str){arena_grow(a, s.s, s.n, s.n + 1), s.n};
+}
+
+Str arena_strf(Arena *a, const char *fmt, ...) {
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        n = 0;
+    char *p = arena_alloc(a, (size_t)n + 1);
+    vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return (Str){p, (size_t)n};
+}

@@ -1,0 +1,155 @@
+/* Shortest decimals: with few digits first, the first decimal that reads back to the same bits is
+ * kept. A number that some decimal of FLT_DIG (6) or DBL_DIG (15) digits reads to prints as that
+ * decimal at this precision, so the search starts there and trailing zeros go. The fast path
+ * converts with one correctly rounded multiplication or division, which is exact for up to 15
+ * digits and powers of ten up to 10^22; what it cannot decide goes through snprintf and strtod. */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/buf.h"
+
+/* digits * 10^exp10, digits without trailing zeros. */
+typedef struct Decimal {
+    uint64_t digits;
+    int exp10;
+} Decimal;
+
+static const double power10[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+static double scale10(double v, int e) {
+    return e < 0 ? v / power10[-e] : v * power10[e];
+}
+
+/* Does the double nearest to a decimal round to `want`? Not decided (false) where that double
+ * lies half-way between two floats: the decimal itself may lie on either side. */
+static bool reads_back_f32(double nearest, double want) {
+    uint64_t bits;
+    memcpy(&bits, &nearest, 8);
+    return (float)nearest == (float)want && (bits & 0x1FFFFFFF) != 0x10000000;
+}
+
+/* The exponent e with 10^e <= v < 10^(e+1), for v within the table's range; may be one too low. */
+static int exponent_of(double v) {
+    int e = (int)floor(log10(v));
+    return v >= scale10(1, e + 1) ? e + 1 : e;
+}
+
+static bool fast(double v, bool f32, Decimal *out) {
+    if (!(v >= 1e-7 && v < 1e15)) /* so that all powers below stay within the table */
+        return false;
+    int e = exponent_of(v), most = f32 ? 9 : 15;
+    for (int n = f32 ? FLT_DIG : DBL_DIG; n <= most; n++) {
+        int exp10 = e + 1 - n;
+        double digits = nearbyint(scale10(v, -exp10));
+        double back = scale10(digits, exp10);
+        if (f32 ? reads_back_f32(back, v) : back == v) {
+            *out = (Decimal){(uint64_t)digits, exp10};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads what "%.*e" wrote, whatever the locale's decimal point. */
+static Decimal parse_printed(const char *text) {
+    Decimal d = {0};
+    int places = 0;
+    bool fraction = false;
+    for (; *text && *text != 'e'; text++) {
+        if (*text >= '0' && *text <= '9') {
+            d.digits = d.digits * 10 + (uint64_t)(*text - '0');
+            places += fraction;
+        } else {
+            fraction = true;
+        }
+    }
+    d.exp10 = (*text ? atoi(text + 1) : 0) - places;
+    return d;
+}
+
+static Decimal slow(double v, bool f32) {
+    Decimal d = {0};
+    bool subnormal = v < (f32 ? (double)FLT_MIN : DBL_MIN);
+    int n = subnormal ? 1 : f32 ? FLT_DIG : DBL_DIG;
+    for (; n <= (f32 ? 9 : 17); n++) {
+        char text[40];
+        snprintf(text, sizeof text, "%.*e", n - 1, v);
+        d = parse_printed(text);
+        snprintf(text, sizeof text, "%llue%d", (unsigned long long)d.digits, d.exp10);
+        if (f32 ? strtof(text, NULL) == (float)v : strtod(text, NULL) == v)
+            break;
+    }
+    return d;
+}
+
+/* 0.0001 to 9999999999999999.0 in full, else with an exponent, as Python and NumPy do. */
+static void put_decimal(Buf *b, Decimal d) {
+    while (d.digits % 10 == 0) {
+        d.digits /= 10;
+        d.exp10++;
+    }
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)d.digits);
+    int e = d.exp10 + n - 1; /* of the first digit */
+    if (e < -4 || e >= 16) {
+        buf_byte(b, digits[0]);
+        buf_byte(b, '.');
+        buf_put(b, n > 1 ? digits + 1 : "0", n > 1 ? (size_t)n - 1 : 1);
+        buf_byte(b, 'e');
+        buf_byte(b, e < 0 ? '-' : '+');
+        int size = e < 0 ? -e : e;
+        if (size < 10)
+            buf_byte(b, '0');
+        buf_i64(b, size);
+        return;
+    }
+    for (int place = e < 0 ? 0 : e; place >= d.exp10 || place >= -1; place--) {
+        int i = e - place;
+        buf_byte(b, i >= 0 && i < n ? digits[i] : '0');
+        if (place == 0)
+            buf_byte(b, '.');
+    }
+}
+
+static void put_finite(Buf *b, double v, bool f32) {
+    if (signbit(v)) {
+        buf_byte(b, '-');
+        v = -v;
+    }
+    if (v < 1e15 && v == floor(v) && (!f32 || v <= 16777216.0)) {
+        buf_u64(b, (uint64_t)v);
+        buf_put(b, ".0", 2);
+        return;
+    }
+    Decimal d;
+    if (isinf(v))
+        buf_text(b, "inf");
+    else
+        put_decimal(b, fast(v, f32, &d) ? d : slow(v, f32));
+}
+
+void buf_f32(Buf *b, float v) {
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    if (bits == 0x7FC00000)
+        buf_text(b, "nan");
+    else if (isnan(v))
+        buf_fmt(b, "nan(0x%08x)", bits);
+    else
+        put_finite(b, (double)v, true);
+}
+
+void buf_f64(Buf *b, double v) {
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    if (bits == 0x7FF8000000000000)
+        buf_text(b, "nan");
+    else if (isnan(v))
+        buf_fmt(b, "nan(0x%016llx)", (unsigned long long)bits);
+    else
+        put_finite(b, v, false);
+}

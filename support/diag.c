@@ -1,0 +1,304 @@
+#include "support/diag.h"
+
+#include "support/buf.h"
+#include "support/utf8.h"
+
+enum { WINDOW = 160, BEFORE = 80, TAB = 8, DEFAULT_LIMIT = 50, NAME_BYTES = 100 };
+
+typedef struct Source {
+    const char *name;
+    Str text;
+    /* The last line looked up: asking in ascending order costs one pass over the text. */
+    size_t seen_begin;
+    int seen_line;
+} Source;
+
+struct Diags {
+    Arena *arena;
+    FILE *out;
+    bool color, quiet, recording;
+    bool suppressed; /* the last error was past the limit; so are its notes */
+    int errors, warnings, limit;
+    Source *sources; /* number 1 is sources[0] */
+    size_t n_sources, cap_sources;
+    DiagRecord *records;
+    size_t n_records, cap_records;
+    Buf text, line, marks; /* reused from message to message */
+};
+
+static const struct {
+    const char *word, *color;
+} severities[] = {
+    [DIAG_NOTE] = {"note", "\033[1;36m"},
+    [DIAG_REMARK] = {"remark", "\033[1;34m"},
+    [DIAG_WARNING] = {"warning", "\033[1;35m"},
+    [DIAG_ERROR] = {"error", "\033[1;31m"},
+};
+
+Diags *diags_new(Arena *a, FILE *out, bool color) {
+    Diags *d = NEW(a, Diags);
+    d->arena = a;
+    d->out = out;
+    d->color = color;
+    d->limit = DEFAULT_LIMIT;
+    d->text = d->line = d->marks = buf_new(a);
+    return d;
+}
+
+uint32_t diags_source(Diags *d, const char *name, Str text) {
+    Source s = {arena_str(d->arena, str_from(name)).s, text, 0, 1};
+    ARENA_PUSH(d->arena, d->sources, d->n_sources, d->cap_sources, s);
+    return (uint32_t)d->n_sources;
+}
+
+static Source *source_of(const Diags *d, uint32_t source) {
+    return source && source <= d->n_sources ? &d->sources[source - 1] : NULL;
+}
+
+const char *diags_source_name(const Diags *d, uint32_t source) {
+    const Source *s = source_of(d, source);
+    return s ? s->name : NULL;
+}
+
+/* The line that holds `offset`: where it begins, and its number. */
+static size_t find_line(Source *s, size_t offset, int *number) {
+    size_t begin = s->seen_begin;
+    int line = s->seen_line;
+    if (offset < begin) {
+        begin = 0;
+        line = 1;
+    }
+    const char *nl;
+    while (begin < offset && (nl = memchr(s->text.s + begin, '\n', offset - begin))) {
+        begin = (size_t)(nl - s->text.s) + 1;
+        line++;
+    }
+    s->seen_begin = begin;
+    s->seen_line = line;
+    *number = line;
+    return begin;
+}
+
+/* Appends text to be shown as it is, escaping only what a terminal must not see. Returns the
+ * columns taken. */
+static int put_safe_char(Buf *b, const char *s, size_t n, size_t *len) {
+    uint32_t c;
+    *len = utf8_decode(s, n, &c);
+    if (*len && utf8_printable(c)) {
+        buf_put(b, s, *len);
+        return utf8_width(c);
+    }
+    if (!*len)
+        *len = 1;
+    for (size_t i = 0; i < *len; i++)
+        buf_fmt(b, "\\x%02x", (unsigned)(unsigned char)s[i]);
+    return 4 * (int)*len;
+}
+
+static void put_safe(Buf *b, Str s) {
+    for (size_t i = 0, len; i < s.n; i += len)
+        put_safe_char(b, s.s + i, s.n - i, &len);
+}
+
+/* Where to start showing a line so that at most BEFORE columns stand before `at`. */
+static size_t window_begin(Buf *scratch, Str text, size_t line_begin, size_t at) {
+    size_t i = at;
+    for (int columns = 0; i > line_begin;) {
+        size_t prev = i - 1, len;
+        while (prev > line_begin && i - prev < 4 && ((unsigned char)text.s[prev] & 0xC0) == 0x80)
+            prev--;
+        scratch->n = 0;
+        columns +=
+            text.s[prev] == '\t' ? TAB : put_safe_char(scratch, text.s + prev, i - prev, &len);
+        if (columns > BEFORE)
+            break;
+        i = prev;
+    }
+    return i;
+}
+
+static void put_columns(Buf *b, char first, char rest, int width) {
+    for (int k = 0; k < width; k++)
+        buf_byte(b, k == 0 ? first : rest);
+}
+
+/* The source line and the line of marks under it, in d->line and d->marks. */
+static void render_line(Diags *d, Str text, size_t line_begin, size_t begin, size_t end) {
+    Buf *line = &d->line, *marks = &d->marks;
+    size_t i = window_begin(line, text, line_begin, begin);
+    line->n = marks->n = 0;
+    int column = 0;
+    if (i > line_begin) {
+        buf_text(line, "...");
+        put_columns(marks, ' ', ' ', 3);
+    }
+    while (i < text.n && text.s[i] != '\n' && column < WINDOW) {
+        size_t len = 1;
+        int width;
+        if (text.s[i] == '\r' && (i + 1 == text.n || text.s[i + 1] == '\n'))
+            break;
+        if (text.s[i] == '\t') {
+            width = TAB - column % TAB;
+            for (int k = 0; k < width; k++)
+                buf_byte(line, ' ');
+        } else {
+            width = put_safe_char(line, text.s + i, text.n - i, &len);
+        }
+        if (i + len <= begin)
+            put_columns(marks, ' ', ' ', width);
+        else if (i <= begin)
+            put_columns(marks, '^', '~', end > begin || width == 0 ? width : 1);
+        else if (i < end)
+            put_columns(marks, '~', '~', width);
+        column += width;
+        i += len;
+    }
+    if (i <= begin) /* the end of the line or of the file */
+        buf_byte(marks, '^');
+    if (i < text.n && text.s[i] != '\n' && text.s[i] != '\r')
+        buf_text(line, "...");
+}
+
+static void print(Diags *d, Severity sev, const Source *s, int line, int column, const char *what) {
+    const char *bold = d->color ? "\033[1m" : "", *plain = d->color ? "\033[0m" : "";
+    Buf *b = &d->line;
+    b->n = 0;
+    buf_text(b, bold);
+    put_safe(b, str_from(s ? s->name : "qxc"));
+    if (line)
+        buf_fmt(b, ":%d:%d", line, column);
+    buf_fmt(b, ": %s%s: %s%s", d->color ? severities[sev].color : "", severities[sev].word, plain,
+            bold);
+    put_safe(b, buf_as_str(&d->text));
+    buf_text(b, plain);
+    if (what) {
+        buf_text(b, " (in ");
+        put_safe(b, str_from(what));
+        buf_byte(b, ')');
+    }
+    buf_byte(b, '\n');
+    fwrite(b->p, 1, b->n, d->out);
+}
+
+static void print_caret(Diags *d, Str text, size_t line_begin, Loc at) {
+    size_t end = at.end < text.n ? at.end : text.n;
+    render_line(d, text, line_begin, at.begin, end);
+    fwrite(d->line.p, 1, d->line.n, d->out);
+    fprintf(d->out, "\n%s", d->color ? "\033[1;32m" : "");
+    fwrite(d->marks.p, 1, d->marks.n, d->out);
+    fprintf(d->out, "%s\n", d->color ? "\033[0m" : "");
+}
+
+/* Counts the message; false when it is not to be shown. */
+static bool admit(Diags *d, Severity sev) {
+    if (sev == DIAG_ERROR) {
+        d->errors++;
+        d->suppressed = !d->recording && d->errors > d->limit;
+        if (d->suppressed && d->errors == d->limit + 1 && d->out)
+            fprintf(d->out, "qxc: note: too many errors, the rest is not shown\n");
+    } else if (sev == DIAG_WARNING) {
+        d->warnings++;
+        d->suppressed = false;
+    }
+    return !d->suppressed && !(d->quiet && sev != DIAG_ERROR);
+}
+
+void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap) {
+    if (!admit(d, sev) || (!d->out && !d->recording))
+        return;
+    d->text.n = 0;
+    buf_fmt_v(&d->text, fmt, ap);
+
+    Source *s = source_of(d, at.source);
+    int line = 0, column = 0;
+    size_t line_begin = 0;
+    if (s && s->text.s) {
+        if (at.begin > s->text.n)
+            at.begin = (uint32_t)s->text.n;
+        line_begin = find_line(s, at.begin, &line);
+        column = (int)(at.begin - line_begin) + 1;
+    }
+    if (d->recording) {
+        const char *text = arena_str(d->arena, buf_as_str(&d->text)).s;
+        DiagRecord r = {sev, at, line, column, text};
+        ARENA_PUSH(d->arena, d->records, d->n_records, d->cap_records, r);
+        return;
+    }
+    print(d, sev, s, line, column, at.what);
+    if (line)
+        print_caret(d, s->text, line_begin, at);
+}
+
+#define FORWARD(sev)                                                                               \
+    do {                                                                                           \
+        va_list ap;                                                                                \
+        va_start(ap, fmt);                                                                         \
+        diag_v(d, (sev), at, fmt, ap);                                                             \
+        va_end(ap);                                                                                \
+    } while (0)
+
+void diag(Diags *d, Severity sev, Loc at, const char *fmt, ...) {
+    FORWARD(sev);
+}
+
+bool diag_error(Diags *d, Loc at, const char *fmt, ...) {
+    FORWARD(DIAG_ERROR);
+    return false;
+}
+
+void diag_warning(Diags *d, Loc at, const char *fmt, ...) {
+    FORWARD(DIAG_WARNING);
+}
+void diag_note(Diags *d, Loc at, const char *fmt, ...) {
+    FORWARD(DIAG_NOTE);
+}
+
+void diag_did_you_mean(Diags *d, Loc at, Str word, const char *const *candidates, size_t n) {
+    int allowed = word.n < 3 ? 1 : word.n > 30 ? 10 : (int)word.n / 3;
+    const char *best = NULL;
+    for (size_t i = 0; i < n; i++) {
+        int distance = str_distance(word, str_from(candidates[i]), allowed);
+        if (distance <= allowed && (size_t)distance < word.n) {
+            best = candidates[i];
+            allowed = distance - 1; /* of equals the first wins */
+        }
+    }
+    if (best)
+        diag_note(d, at, "did you mean '%s'?", best);
+}
+
+int diags_errors(const Diags *d) {
+    return d->errors;
+}
+int diags_warnings(const Diags *d) {
+    return d->warnings;
+}
+void diags_quiet(Diags *d, bool quiet) {
+    d->quiet = quiet;
+}
+void diags_limit(Diags *d, int max_errors) {
+    d->limit = max_errors;
+}
+void diags_record(Diags *d, bool on) {
+    d->recording = on;
+}
+
+size_t diags_records(const Diags *d, const DiagRecord **out) {
+    *out = d->records;
+    return d->n_records;
+}
+
+const char *diag_name(Diags *d, Str name) {
+    Buf b = buf_new(d->arena);
+    Str shown = name;
+    if (name.n > NAME_BYTES) {
+        shown.n = NAME_BYTES;
+        /* Not in the middle of a character. */
+        while (shown.n && ((unsigned char)name.s[shown.n] & 0xC0) == 0x80)
+            shown.n--;
+    }
+    buf_escaped(&b, shown);
+    if (shown.n < name.n)
+        buf_text(&b, "...");
+    return buf_as_str(&b).s;
+}

@@ -1,0 +1,234 @@
+#include "support/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct FileMap {
+    Str bytes;
+    bool mapped; /* else malloc'ed: standard input, or empty */
+};
+
+static FileMap *map_new(Str bytes, bool mapped) {
+    FileMap *f = malloc(sizeof *f);
+    if (f)
+        *f = (FileMap){bytes, mapped};
+    return f;
+}
+
+/* Reads until the end; NULL with errno set when that fails. The result is malloc'ed. */
+static char *read_all(int fd, size_t *size) {
+    size_t n = 0, cap = 64 * 1024;
+    char *p = malloc(cap);
+    while (p) {
+        ssize_t got = read(fd, p + n, cap - n);
+        if (got == 0) {
+            *size = n;
+            return p;
+        }
+        if (got < 0 && errno != EINTR)
+            break;
+        n += got > 0 ? (size_t)got : 0;
+        if (n == cap) {
+            char *larger = realloc(p, cap *= 2);
+            if (!larger)
+                break;
+            p = larger;
+        }
+    }
+    int e = errno;
+    free(p);
+    errno = e;
+    return NULL;
+}
+
+static FileMap *map_stdin(Loc at, Diags *d) {
+    size_t n = 0;
+    char *p = read_all(STDIN_FILENO, &n);
+    FileMap *f = p ? map_new((Str){p, n}, false) : NULL;
+    if (!f) {
+        diag_error(d, at, "cannot read standard input: %s", strerror(errno));
+        free(p);
+    }
+    return f;
+}
+
+/* Maps the open file `fd`. `name` is for messages only. */
+static FileMap *map_fd(int fd, const struct stat *st, const char *name, Loc at, Diags *d) {
+    size_t n = (size_t)st->st_size;
+    void *p = n ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : calloc(1, 1);
+    if (p == MAP_FAILED || !p) {
+        diag_error(d, at, "cannot read '%s': %s", name, strerror(errno));
+        return NULL;
+    }
+    FileMap *f = map_new((Str){p, n}, n > 0);
+    if (!f) {
+        if (n)
+            munmap(p, n);
+        else
+            free(p);
+        diag_error(d, at, "cannot read '%s': %s", name, strerror(ENOMEM));
+    }
+    return f;
+}
+
+FileMap *file_map(const char *path, Loc at, Diags *d) {
+    if (strcmp(path, "-") == 0)
+        return map_stdin(at, d);
+    /* Opening a FIFO would otherwise wait for a writer before we can refuse it. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    FileMap *f = NULL;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        diag_error(d, at, "cannot open '%s': %s", path, strerror(errno));
+    else if (S_ISDIR(st.st_mode))
+        diag_error(d, at, "cannot read '%s': it is a folder", path);
+    else if (!S_ISREG(st.st_mode))
+        diag_error(d, at, "cannot read '%s': it is not a regular file", path);
+    else
+        f = map_fd(fd, &st, path, at, d);
+    if (fd >= 0)
+        close(fd);
+    return f;
+}
+
+Str file_bytes(const FileMap *f) {
+    return f->bytes;
+}
+
+void file_unmap(FileMap *f) {
+    if (!f)
+        return;
+    if (f->mapped)
+        munmap((void *)(uintptr_t)f->bytes.s, f->bytes.n);
+    else
+        free((void *)(uintptr_t)f->bytes.s);
+    free(f);
+}
+
+/* What is wrong with the name itself; NULL when nothing is. */
+static const char *name_fault(Str name) {
+    if (name.n == 0)
+        return "the name is empty";
+    if (memchr(name.s, 0, name.n))
+        return "the name holds a NUL byte";
+    if (name.s[0] == '/')
+        return "the name is absolute";
+    if (name.s[name.n - 1] == '/')
+        return "the name is a folder's";
+    if (name.n >= 4096)
+        return "the name is too long";
+    return NULL;
+}
+
+/* Opens one component below `parent` without following a link. Returns -1 and says why. The
+ * check of the opened file comes after opening it, so nobody can swap it in between. */
+static int open_component(int parent, const char *name, bool last, struct stat *st,
+                          const char **why) {
+    int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    if (fstatat(parent, name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st->st_mode)) {
+        *why = "a symbolic link stands on the way";
+        return -1;
+    }
+    int fd = openat(parent, name, flags);
+    if (fd < 0 || fstat(fd, st) < 0)
+        *why = strerror(errno);
+    else if (!last && !S_ISDIR(st->st_mode))
+        *why = "a part of the path is not a folder";
+    else if (last && !S_ISREG(st->st_mode))
+        *why = "it is not a regular file";
+    else if (last && st->st_nlink != 1)
+        *why = "it has more than one hard link";
+    else
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Walks `path` (modified) from the open folder `fd`, which it closes. */
+static int walk(int fd, char *path, struct stat *st, const char **why) {
+    for (char *part = path, *slash; part; part = slash) {
+        slash = strchr(part, '/');
+        if (slash)
+            *slash++ = 0;
+        if (!*part || strcmp(part, ".") == 0)
+            continue;
+        int next = -1;
+        if (strcmp(part, "..") == 0)
+            *why = "'..' is not allowed";
+        else
+            next = open_component(fd, part, slash == NULL, st, why);
+        close(fd);
+        if (next < 0)
+            return -1;
+        fd = next;
+    }
+    return fd;
+}
+
+FileMap *file_map_beside(const char *dir, Str name, Loc at, Diags *d) {
+    const char *why = name_fault(name);
+    struct stat st = {0};
+    int fd = -1;
+    if (!why) {
+        char path[4096];
+        memcpy(path, name.s, name.n);
+        path[name.n] = 0;
+        fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+            why = strerror(errno);
+        else
+            fd = walk(fd, path, &st, &why);
+    }
+    /* A name of "." parts alone leaves the folder itself open. */
+    if (!why && !S_ISREG(st.st_mode))
+        why = "it is not a regular file";
+    FileMap *f = NULL;
+    if (why)
+        diag_error(d, at, "cannot use file \"%s\": %s", diag_name(d, name), why);
+    else
+        f = map_fd(fd, &st, diag_name(d, name), at, d);
+    if (fd >= 0)
+        close(fd);
+    return f;
+}
+
+const char *path_dir(Arena *a, const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return ".";
+    while (slash > path && slash[-1] == '/')
+        slash--;
+    size_t n = slash == path ? 1 : (size_t)(slash - path);
+    return arena_str(a, (Str){path, n}).s;
+}
+
+Str path_stem(Arena *a, const char *path) {
+    const char *slash = strrchr(path, '/');
+    Str base = str_from(slash ? slash + 1 : path);
+    for (size_t i = base.n; i-- > 1;)
+        if (base.s[i] == '.') {
+            base.n = i;
+            break;
+        }
+    return arena_str(a, base);
+}
+
+uint32_t crc32_of(const void *data, size_t n) {
+    uint32_t table[256];
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t c = i;
+        for (int k = 0; k < 8; k++)
+            c = c & 1 ? c >> 1 ^ 0xEDB88320u : c >> 1;
+        table[i] = c;
+    }
+    const unsigned char *p = data;
+    uint32_t crc = ~0u;
+    for (size_t i = 0; i < n; i++)
+        crc = crc >> 8 ^ table[(crc ^ p[i]) & 0xFF];
+    return ~crc;
+}

@@ -1,0 +1,202 @@
+/* Output files: written beside their targets, then renamed over them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/file.h"
+
+typedef struct OutFile {
+    const char *path;   /* as the user wrote it, for messages */
+    const char *target; /* with links resolved, so that a link stays a link */
+    const char *temp;   /* NULL for a device or pipe, which is written directly */
+    const char *backup; /* the old file under another name while a group is renamed, or NULL */
+    FILE *f;            /* NULL once closed */
+    bool renamed;
+} OutFile;
+
+struct OutFiles {
+    Arena *arena;
+    Diags *diags;
+    OutFile *files;
+    size_t n, cap;
+};
+
+OutFiles *out_new(Arena *a, Diags *d) {
+    OutFiles *o = NEW(a, OutFiles);
+    o->arena = a;
+    o->diags = d;
+    return o;
+}
+
+static bool fail(OutFiles *o, const char *path, const char *why) {
+    return diag_error(o->diags, LOC_NONE, "cannot write '%s': %s", path, why);
+}
+
+/* A name in the target's folder that nobody uses: ".NAME.PID-N.KIND". */
+static const char *side_name(OutFiles *o, const char *target, const char *kind, unsigned n) {
+    const char *slash = strrchr(target, '/');
+    const char *base = slash ? slash + 1 : target;
+    const char *dir = path_dir(o->arena, target);
+    return arena_strf(o->arena, "%s/.%.200s.%ld-%u.%s", dir, base, (long)getpid(), n, kind).s;
+}
+
+/* Creates the temporary file. O_EXCL and the usual mode bits rather than mkstemp, so that the
+ * user's umask decides who may read the result. */
+static int create_temp(OutFiles *o, OutFile *f) {
+    int fd = -1;
+    for (unsigned n = 0; n < 1000; n++) {
+        f->temp = side_name(o, f->target, "tmp", n);
+        fd = open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            break;
+    }
+    return fd;
+}
+
+/* Opens the file to write to; -1 with errno set. */
+static int open_target(OutFiles *o, OutFile *f) {
+    char *real = realpath(f->path, NULL);
+    struct stat st;
+    bool exists = real && stat(real, &st) == 0;
+    f->target = arena_str(o->arena, str_from(exists ? real : f->path)).s;
+    free(real);
+    if (!exists)
+        return create_temp(o, f);
+    if (S_ISDIR(st.st_mode)) {
+        errno = EISDIR;
+        return -1;
+    }
+    if (!S_ISREG(st.st_mode))
+        return open(f->target, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (access(f->target, W_OK) < 0)
+        return -1; /* renaming would get around the file's own protection */
+    int fd = create_temp(o, f);
+    if (fd >= 0 && fchmod(fd, st.st_mode & 0777) < 0) {
+        close(fd);
+        unlink(f->temp);
+        return -1;
+    }
+    return fd;
+}
+
+static bool same_target(const OutFiles *o, const char *target) {
+    for (size_t i = 0; i < o->n; i++)
+        if (o->files[i].temp && strcmp(o->files[i].target, target) == 0)
+            return true;
+    return false;
+}
+
+FILE *out_open(OutFiles *o, const char *path) {
+    OutFile f = {.path = arena_str(o->arena, str_from(path)).s};
+    if (!*path) {
+        fail(o, path, "the name is empty");
+        return NULL;
+    }
+    int fd = open_target(o, &f);
+    bool twice = fd >= 0 && f.temp && same_target(o, f.target);
+    f.f = fd >= 0 && !twice ? fdopen(fd, f.temp ? "w+" : "w") : NULL;
+    if (!f.f) {
+        fail(o, path, twice ? "it is named as output twice" : strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+            if (f.temp)
+                unlink(f.temp);
+        }
+        return NULL;
+    }
+    ARENA_PUSH(o->arena, o->files, o->n, o->cap, f);
+    return f.f;
+}
+
+/* Flushes and closes one file; a full disk shows here at the latest. */
+static bool finish(OutFiles *o, OutFile *f, bool sync) {
+    errno = 0;
+    bool good = fflush(f->f) == 0 && !ferror(f->f);
+    if (good && sync && f->temp)
+        good = fsync(fileno(f->f)) == 0;
+    int why = errno;
+    bool closed = fclose(f->f) == 0;
+    f->f = NULL;
+    if (good && closed)
+        return true;
+    if (good)
+        why = errno;
+    return fail(o, f->path, why ? strerror(why) : "an earlier write failed");
+}
+
+/* Keeps the old file under a second name, so that a failed rename of a later file of the group
+ * can be undone. */
+static bool keep_old(OutFiles *o, OutFile *f) {
+    for (unsigned n = 0; n < 1000; n++) {
+        const char *name = side_name(o, f->target, "old", n);
+        if (link(f->target, name) == 0) {
+            f->backup = name;
+            return true;
+        }
+        if (errno == ENOENT)
+            return true; /* no old file */
+        if (errno != EEXIST)
+            break;
+    }
+    return fail(o, f->path, strerror(errno));
+}
+
+static bool rename_all(OutFiles *o) {
+    for (size_t i = 0; i < o->n; i++) {
+        OutFile *f = &o->files[i];
+        if (!f->temp)
+            continue;
+        if (o->n > 1 && !keep_old(o, f))
+            return false;
+        if (rename(f->temp, f->target) < 0)
+            return fail(o, f->path, strerror(errno));
+        f->renamed = true;
+    }
+    return true;
+}
+
+static void sync_folder(OutFiles *o, const OutFile *f) {
+    int fd = open(path_dir(o->arena, f->target), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd); /* not every file system can; the data itself is safe */
+        close(fd);
+    }
+}
+
+bool out_commit(OutFiles *o, bool sync) {
+    bool good = true;
+    for (size_t i = 0; i < o->n; i++)
+        if (o->files[i].f)
+            good &= finish(o, &o->files[i], sync);
+    if (!good || !rename_all(o)) {
+        out_abort(o);
+        return false;
+    }
+    for (size_t i = 0; i < o->n; i++) {
+        if (o->files[i].backup)
+            unlink(o->files[i].backup);
+        if (sync && o->files[i].temp)
+            sync_folder(o, &o->files[i]);
+    }
+    o->n = 0;
+    return true;
+}
+
+void out_abort(OutFiles *o) {
+    for (size_t i = o->n; i-- > 0;) {
+        OutFile *f = &o->files[i];
+        if (f->f)
+            fclose(f->f);
+        if (f->renamed && f->backup)
+            rename(f->backup, f->target);
+        else if (f->renamed)
+            unlink(f->target);
+        else if (f->temp)
+            unlink(f->temp);
+        if (!f->renamed && f->backup)
+            unlink(f->backup);
+    }
+    o->n = 0;
+}
