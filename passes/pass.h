@@ -1,0 +1,60 @@
+/* Passes: each changes a verified module into a verified module, in one file, with one line in
+ * passes.def. A pass reports what is wrong through the module's diagnostics and returns false; the
+ * module is then not used any more. What a pass decided on its own goes into the report. */
+#ifndef QXC_PASSES_PASS_H
+#define QXC_PASSES_PASS_H
+
+#include "ir/ops/op.h"
+
+typedef enum Target { TARGET_ORT_CPU, TARGET_ONNX, TARGET_C } Target;
+
+/* What the quantizer should decide: the command line's shorthand of a scheme. Borrowed strings. */
+typedef struct QuantOptions {
+    ElemType activations, weights; /* storage types */
+    bool act_symmetric, weight_symmetric;
+    bool per_channel;
+    bool pow2;
+    bool reduce_range;
+    const char *const *keep; /* globs over operator types and node names that stay float */
+    size_t n_keep;
+    const char *const *only; /* when given, nothing else is quantized */
+    size_t n_only;
+} QuantOptions;
+
+/* Why a node did not become what was asked for; one entry a node, in graph order. */
+typedef struct Remark {
+    const Node *node;
+    Str op, name;       /* kept apart: the node may be gone later */
+    const char *reason;
+} Remark;
+
+typedef struct PassContext {
+    Diags *d;
+    QuantOptions quant;
+    Target target;
+    int64_t target_opset; /* 0: as low as the types allow, not below the module's own */
+    bool quant_io;        /* -io=quant: graph inputs and outputs take the integer types */
+    Remark *remarks;      /* arena of the module */
+    size_t n_remarks, cap_remarks;
+} PassContext;
+
+void pass_remark(PassContext *c, const Node *n, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+typedef struct Pass {
+    const char *name, *summary;
+    const char *before, *after; /* form: float, fake, true, qop, any; "same" */
+    bool (*run)(Module *m, PassContext *c);
+} Pass;
+
+const Pass *pass_find(const char *name);
+size_t pass_count(void);
+const Pass *pass_at(size_t i);
+/* Runs one pass, then resolves, infers and verifies again. */
+bool pass_run(const Pass *p, Module *m, PassContext *c);
+
+#define PASS(id, name, summary, before, after) bool pass_##id(Module *m, PassContext *c);
+#include "passes/passes.def"
+#undef PASS
+
+#endif
