@@ -1,0 +1,179 @@
+# qxc. `make` builds build/qxc; `make help` lists the rest. Needs GNU make.
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+CC      ?= cc
+PYTHON  ?= python3
+SANITIZE ?=
+T       ?=
+
+CFLAGS ?= -O2 -g
+# Results must not depend on whether the compiler fuses a multiplication with an addition.
+MATH    := -ffp-contract=off
+WARN    := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
+           -Wmissing-prototypes -Wvla -Werror
+ifneq ($(SANITIZE),)
+SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+ALL_CFLAGS = -std=gnu11 $(MATH) -I. -I$(BUILD) $(PKG_CFLAGS) $(CFLAGS) $(SANFLAGS)
+GENERATED_CFLAGS = $(ALL_CFLAGS) -w
+
+PACKAGES   := libprotobuf-c libzip jansson
+PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+PKG_LIBS   := $(or $(shell pkg-config --libs $(PACKAGES) 2>/dev/null),-lprotobuf-c -lzip -ljansson)
+LIBS        = $(PKG_LIBS) -lm
+TEST_LIBS   = -lcmocka
+
+# ---- What there is to compile: every .c file in the folders, nothing to register.
+
+SOURCES := $(wildcard support/*.c ir/*.c ir/ops/*.c kernels/*.c exec/*.c passes/*.c \
+             frontend/*/*.c backend/*/*.c compiler/*.c)
+MAIN    := $(wildcard compiler/main.c)
+TESTS   := $(wildcard test/unit/test_*.c)
+
+# Kernel templates: all headers of kernels/ but the ordinary ones.
+TEMPLATES := $(filter-out kernels/kernel.h %_host.h,$(wildcard kernels/*.h))
+
+LEXERS  := $(wildcard frontend/*/lexer.re)
+PARSERS := $(wildcard frontend/*/parser.y)
+PROTOS  := $(wildcard frontend/*/*.proto)
+
+LEXER_C  := $(LEXERS:%.re=$(BUILD)/%.c)
+PARSER_C := $(PARSERS:%.y=$(BUILD)/%.c)
+PROTO_C  := $(PROTOS:%.proto=$(BUILD)/%.pb-c.c)
+KERNEL_C := $(if $(and $(TEMPLATES),$(wildcard tools/kernelgen.c)),$(BUILD)/kernels_gen.c)
+KERNEL_H := $(if $(KERNEL_C),$(shell grep -q '"-header"' tools/kernelgen.c && echo $(BUILD)/kernels_gen.h))
+HEADERS  := $(PARSER_C:.c=.h) $(PROTO_C:.c=.h) $(KERNEL_H)
+
+OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAIN),$(SOURCES))) \
+           $(patsubst $(BUILD)/%.c,$(BUILD)/gen/%.o,$(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C))
+MAIN_O  := $(MAIN:%.c=$(BUILD)/obj/%.o)
+LIBRARY := $(BUILD)/libqxc.a
+PROGRAM := $(if $(MAIN),$(BUILD)/qxc)
+UNITS   := $(TESTS:test/unit/%.c=$(BUILD)/unit/%)
+
+.PHONY: all lib units unit test lit oracle demo check-san check-layers format check-format deps \
+        install clean help
+.DELETE_ON_ERROR:
+.SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(HEADERS)
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+all: $(LIBRARY) $(PROGRAM)
+lib: $(LIBRARY)
+units: $(UNITS)
+
+$(LIBRARY): $(OBJECTS) $(BUILD)/sources
+	@rm -f $@
+	$(AR) rcs $@ $(OBJECTS)
+
+$(BUILD)/qxc: $(MAIN_O) $(LIBRARY)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $(MAIN_O) $(LIBRARY) $(LIBS)
+
+# ---- Compiling. Files that change when the flags do, or when a source comes or goes.
+
+$(BUILD)/flags: NOW = $(CC) $(ALL_CFLAGS) $(WARN) $(LDFLAGS)
+$(BUILD)/sources: NOW = $(OBJECTS)
+$(BUILD)/templates: NOW = $(TEMPLATES)
+$(BUILD)/flags $(BUILD)/sources $(BUILD)/templates: FORCE | $(BUILD)/deps.ok
+	@echo '$(NOW)' | cmp -s - $@ || echo '$(NOW)' > $@
+.PHONY: FORCE
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
+
+# What our own tools generate obeys our warnings; what lemon and protoc-c write does not.
+$(BUILD)/gen/%/lexer.o: $(BUILD)/%/lexer.c $(BUILD)/flags | $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
+
+$(BUILD)/gen/kernels_gen.o: $(BUILD)/kernels_gen.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -O3 -Wall -Wextra -Wno-unused-function -Werror -MMD -MP -c -o $@ $<
+
+$(BUILD)/gen/%.o: $(BUILD)/%.c $(BUILD)/flags | $(HEADERS)
+	@mkdir -p $(@D)
+	$(CC) $(GENERATED_CFLAGS) -MMD -MP -c -o $@ $<
+
+# ---- Generated sources.
+
+$(BUILD)/%/lexer.c: %/lexer.re | $(BUILD)/deps.ok
+	@mkdir -p $(@D)
+	re2c -W -Werror --no-debug-info -o $@ $<
+
+$(BUILD)/%/parser.c $(BUILD)/%/parser.h: %/parser.y | $(BUILD)/deps.ok
+	@mkdir -p $(@D)
+	lemon -q -l -d$(@D) $<
+
+$(BUILD)/%.pb-c.c $(BUILD)/%.pb-c.h: %.proto | $(BUILD)/deps.ok
+	@mkdir -p $(@D)
+	protoc-c --proto_path=. --c_out=$(BUILD) $<
+
+$(BUILD)/kernelgen: tools/kernelgen.c $(BUILD)/flags
+	$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) $(WARN) -I. -o $@ $<
+
+$(BUILD)/kernels_gen.c: $(BUILD)/kernelgen $(TEMPLATES) $(BUILD)/templates
+	ASAN_OPTIONS=detect_leaks=0 $(BUILD)/kernelgen $(TEMPLATES) > $@
+
+# The params structs, for those who fill them in.
+$(BUILD)/kernels_gen.h: $(BUILD)/kernelgen $(TEMPLATES) $(BUILD)/templates
+	ASAN_OPTIONS=detect_leaks=0 $(BUILD)/kernelgen -header $(TEMPLATES) > $@
+
+# ---- What has to be installed first; looked at once per build folder.
+
+$(BUILD)/deps.ok: tools/install_deps.sh
+	@mkdir -p $(BUILD)
+	@tools/install_deps.sh --check build
+	@touch $@
+
+deps:
+	tools/install_deps.sh
+
+# ---- Tests. test/run.sh builds what it needs.
+
+$(BUILD)/unit/%: test/unit/%.c $(LIBRARY) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -o $@ $< $(LIBRARY) $(TEST_LIBS) $(LIBS)
+
+RUN_TESTS = MAKE='$(MAKE)' BUILD='$(BUILD)' CC='$(CC)' PYTHON='$(PYTHON)' \
+            SANITIZE='$(SANITIZE)' ROUNDTRIP='$(ROUNDTRIP)' test/run.sh
+test:
+	@+$(RUN_TESTS) all '$(T)'
+unit lit oracle:
+	@+$(RUN_TESTS) $@ '$(T)'
+
+check-san:
+	@+$(MAKE) BUILD=build/san SANITIZE=1 test
+
+check-layers:
+	@tools/check_layers.sh
+
+format:
+	@tools/format.sh
+check-format:
+	@tools/format.sh --check
+
+demo:
+	@tools/install_deps.sh --if-possible build
+	@+$(MAKE) all
+	@BUILD='$(BUILD)' tools/demo.sh
+
+install: all
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 $(BUILD)/qxc '$(DESTDIR)$(PREFIX)/bin/qxc'
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'make               build/qxc and build/libqxc.a (CC=clang-19, CFLAGS=..., BUILD=...)'
+	@echo 'make test          everything: unit, lit, oracle, layers, format; T=passes/quantize: a part'
+	@echo 'make unit lit oracle   one kind of test; T=NAME: a part of it'
+	@echo 'make check-san     all tests under AddressSanitizer and UBSan, in build/san'
+	@echo 'make demo          the tour'
+	@echo 'make format        clang-format all sources; check-format, check-layers: check only'
+	@echo 'make deps          install what the build and the tests need (Debian, Ubuntu)'
+	@echo 'make install       PREFIX=/usr/local'
+
+-include $(OBJECTS:.o=.d) $(MAIN_O:.o=.d) $(UNITS:=.d)

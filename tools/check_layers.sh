@@ -1,0 +1,59 @@
+#!/bin/sh
+# Holds every #include against the order of the folders:
+#   support < ir, kernels < exec/program.h < ir/ops < exec < frontend, passes, backend < compiler
+# A folder may include itself and those further left. Only frontend/onnx and backend/onnx may see
+# protobuf. Prints FILE:LINE of what breaks this and exits 1. An argument names another tree.
+set -eu
+cd "${1:-$(dirname "$0")/..}"
+
+find support ir kernels exec passes frontend backend compiler -type f \
+    \( -name '*.[ch]' -o -name '*.re' -o -name '*.y' -o -name '*.def' \) 2>/dev/null |
+    sort | xargs grep -Hn '^[[:space:]]*#[[:space:]]*include' /dev/null | awk '
+# Level of a file, and its place among the folders of that level.
+function level(file) {
+    if (file ~ /^support\//) return 1
+    if (file ~ /^ir\/ops\//) return 4
+    if (file ~ /^(ir|kernels)\//) return 2
+    if (file ~ /^exec\/program\.h$/) return 3
+    if (file ~ /^exec\//) return 5
+    if (file ~ /^(frontend|passes|backend)\//) return 6
+    if (file ~ /^compiler\//) return 7
+    return 0
+}
+function folder(file) {
+    if (file ~ /^ir\/ops\//) return "ir/ops"
+    sub(/\/.*/, "", file)
+    return file
+}
+function bad(why) { print file ":" line ": " why; failed = 1 }
+{
+    split($0, part, ":")
+    file = part[1]
+    line = part[2]
+    text = $0
+    sub(/^[^:]*:[^:]*:/, "", text)
+    if (text ~ /protobuf-c|\.pb-c\.h/ && file !~ /^(frontend|backend)\/onnx\//)
+        bad("protobuf is for frontend/onnx and backend/onnx only")
+    if (text !~ /"/)
+        next
+    sub(/^[^"]*"/, "", text)
+    sub(/".*/, "", text)
+    if (text == "kernels_gen.h")
+        text = "kernels/" text
+    if (text !~ /\//) {
+        if (text !~ /^(parser|lexer)\.h$/)
+            bad("\"" text "\" is not named from the top folder")
+        next
+    }
+    from = level(file)
+    to = level(text)
+    if (text ~ /\.pb-c\.h$/)
+        next
+    if (to == 0)
+        bad("\"" text "\" is in no known folder")
+    else if (to > from)
+        bad(folder(file) " must not include " folder(text) " (\"" text "\")")
+    else if (to == from && folder(file) != folder(text))
+        bad(folder(file) " and " folder(text) " must not include each other (\"" text "\")")
+}
+END { exit failed }'

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Formats the C sources in place, or with --check names those that would change.
+# Kernel templates are not C yet; they are told by not opening with a comment.
+set -eu
+cd "$(dirname "$0")/.."
+
+if command -v clang-format-19 >/dev/null; then
+    format=clang-format-19
+elif command -v clang-format >/dev/null; then
+    format=clang-format
+else
+    echo "format: no clang-format here, nothing checked" >&2
+    exit 0
+fi
+
+sources() {
+    find support ir kernels exec passes frontend backend compiler tools test examples \
+        -name '*.[ch]' | sort | while read -r file; do
+        case $file in
+        kernels/*.h) [ "$(head -c 2 "$file")" = '/*' ] || continue ;;
+        esac
+        echo "$file"
+    done
+}
+
+if [ "${1-}" = --check ]; then
+    sources | xargs $format --dry-run --Werror
+else
+    sources | xargs $format -i
+fi
