@@ -126,7 +126,10 @@ bool type_same_shape(Type x, Type y);       /* both ranked, dims equal (same num
 bool dim_equal(Dim x, Dim y);               /* same number, or same symbol */
 /* Number of elements of a static tensor type; false on overflow or where not static. */
 bool type_count(Type t, size_t *count);
-/* Prints in .qir syntax, quantization written out or by alias. */
+/* A name in .qir: bare where it may stand so ([A-Za-z0-9_./$-] and inner ::), else quoted. */
+void name_print(Buf *b, char sigil, Str name);
+/* Prints in .qir syntax, quantization written out or by alias. A denotation follows what it
+ * denotes, as a string: float[N "DATA_BATCH",3] "IMAGE". A type that is not known prints as `?`. */
 void type_print(Buf *b, Type t);
 void quant_print(Buf *b, const Quant *q); /* in full, never the alias */
 const char *type_text(Arena *a, Type t);  /* for messages */

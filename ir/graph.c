@@ -1,0 +1,185 @@
+#include <assert.h>
+
+#include "ir/ir.h"
+
+static Arena *arena_of(const Graph *g) {
+    return g->module->arena;
+}
+
+Graph *graph_new(Module *m, Str name) {
+    Graph *g = NEW(m->arena, Graph);
+    g->module = m;
+    g->name = name;
+    return g;
+}
+
+static Value *value_new(Graph *g, ValueKind kind, Str name, Type t) {
+    Value *v = NEW(arena_of(g), Value);
+    v->name = name;
+    v->kind = kind;
+    v->type = t;
+    v->graph = g;
+    v->id = g->module->n_values++;
+    return v;
+}
+
+Value *graph_add_input(Graph *g, Str name, Type t) {
+    Value *v = value_new(g, VALUE_INPUT, name, t);
+    ARENA_PUSH(arena_of(g), g->in, g->n_in, g->cap_in, v);
+    return v;
+}
+
+Value *graph_add_const(Graph *g, Str name, Type t, Tensor *data) {
+    Value *v = value_new(g, VALUE_CONST, name, t);
+    v->data = data;
+    ARENA_PUSH(arena_of(g), g->consts, g->n_consts, g->cap_consts, v);
+    return v;
+}
+
+void graph_add_output(Graph *g, Value *v) {
+    ARENA_PUSH(arena_of(g), g->out, g->n_out, g->cap_out, v);
+}
+
+void graph_drop_const(Graph *g, const Value *v) {
+    for (size_t i = 0; i < g->n_consts; i++)
+        if (g->consts[i] == v) {
+            g->n_consts--;
+            memmove(&g->consts[i], &g->consts[i + 1], (g->n_consts - i) * sizeof *g->consts);
+            return;
+        }
+}
+
+/* ---- nodes ---- */
+
+Node *node_new(Graph *g, Str domain, Str op, size_t n_in, size_t n_out) {
+    Arena *a = arena_of(g);
+    Node *n = NEW(a, Node);
+    n->op = op;
+    n->domain = domain;
+    n->n_in = n_in;
+    n->n_out = n_out;
+    n->in = NEW_ARRAY(a, Value *, n_in);
+    n->out = NEW_ARRAY(a, Value *, n_out);
+    n->graph = g;
+    n->id = g->module->n_nodes++;
+    return n;
+}
+
+Value *node_add_output(Node *n, size_t index, Str name, Type t) {
+    assert(index < n->n_out && !n->out[index]);
+    Value *v = value_new(n->graph, VALUE_NODE, name, t);
+    v->def = n;
+    v->index = (int)index;
+    n->out[index] = v;
+    return v;
+}
+
+void node_add_input(Node *n, Value *v) {
+    n->in = arena_grow(arena_of(n->graph), n->in, n->n_in * sizeof *n->in,
+                       (n->n_in + 1) * sizeof *n->in);
+    n->in[n->n_in++] = v;
+}
+
+static void link_between(Graph *g, Node *prev, Node *n, Node *next) {
+    n->graph = g;
+    n->prev = prev;
+    n->next = next;
+    *(prev ? &prev->next : &g->first) = n;
+    *(next ? &next->prev : &g->last) = n;
+}
+
+void graph_append(Graph *g, Node *n) {
+    link_between(g, g->last, n, NULL);
+}
+void node_insert_before(Node *at, Node *n) {
+    link_between(at->graph, at->prev, n, at);
+}
+void node_insert_after(Node *at, Node *n) {
+    link_between(at->graph, at, n, at->next);
+}
+
+void node_remove(Node *n) {
+    Graph *g = n->graph;
+    *(n->prev ? &n->prev->next : &g->first) = n->next;
+    *(n->next ? &n->next->prev : &g->last) = n->prev;
+    n->prev = n->next = NULL;
+}
+
+bool node_is_in(const Node *n, const char *domain, const char *op) {
+    return str_is(n->op, op) && domain_equal(n->domain, str_from(domain));
+}
+
+bool node_is(const Node *n, const char *op) {
+    return str_is(n->op, op) && domain_is_onnx(n->domain);
+}
+
+const char *node_text(const Node *n) {
+    Buf b = buf_new(arena_of(n->graph));
+    buf_text(&b, "node ");
+    if (n->name.n)
+        buf_quoted(&b, n->name);
+    else if (n->n_out && n->out[0]) {
+        buf_text(&b, "of ");
+        buf_quoted(&b, n->out[0]->name);
+    }
+    buf_text(&b, " (");
+    buf_escaped(&b, n->op);
+    buf_byte(&b, ')');
+    return buf_as_str(&b).s;
+}
+
+bool value_is_const(const Value *v) {
+    return v->kind == VALUE_CONST && v->data &&
+           (v->data->data || v->data->strings || v->data->count == 0);
+}
+
+/* ---- attributes ---- */
+
+const Attr *node_attr(const Node *n, const char *name) {
+    for (size_t i = 0; i < n->n_attrs; i++)
+        if (str_is(n->attrs[i].name, name))
+            return &n->attrs[i];
+    return NULL;
+}
+
+/* The attribute of that name, emptied, or a new one at the end. */
+static Attr *attr_set(Node *n, const char *name, AttrKind kind, size_t count) {
+    Arena *a = arena_of(n->graph);
+    Attr *at = (Attr *)node_attr(n, name);
+    if (!at) {
+        n->attrs = arena_grow(a, n->attrs, n->n_attrs * sizeof *n->attrs,
+                              (n->n_attrs + 1) * sizeof *n->attrs);
+        at = &n->attrs[n->n_attrs++];
+    }
+    *at = (Attr){.name = arena_str(a, str_from(name)), .kind = kind, .n = count};
+    return at;
+}
+
+void node_set_ints(Node *n, const char *name, const int64_t *v, size_t count) {
+    const int64_t *copy = arena_copy(arena_of(n->graph), v, count * sizeof *v);
+    attr_set(n, name, ATTR_INTS, count)->v.i = copy;
+}
+
+void node_set_int(Node *n, const char *name, int64_t v) {
+    const int64_t *copy = arena_copy(arena_of(n->graph), &v, sizeof v);
+    attr_set(n, name, ATTR_INT, 1)->v.i = copy;
+}
+
+void node_set_float(Node *n, const char *name, float v) {
+    const float *copy = arena_copy(arena_of(n->graph), &v, sizeof v);
+    attr_set(n, name, ATTR_FLOAT, 1)->v.f = copy;
+}
+
+void node_set_str(Node *n, const char *name, Str v) {
+    Str *copy = NEW(arena_of(n->graph), Str);
+    *copy = arena_str(arena_of(n->graph), v);
+    attr_set(n, name, ATTR_STRING, 1)->v.s = copy;
+}
+
+void node_drop_attr(Node *n, const char *name) {
+    Attr *at = (Attr *)node_attr(n, name);
+    if (!at)
+        return;
+    n->n_attrs--;
+    memmove(at, at + 1, (size_t)(n->attrs + n->n_attrs - at) * sizeof *at);
+}

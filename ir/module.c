@@ -1,0 +1,121 @@
+#include "ir/ir.h"
+
+Module *module_new(Arena *a, Diags *d) {
+    Module *m = NEW(a, Module);
+    m->arena = a;
+    m->diags = d;
+    return m;
+}
+
+void module_free(Module *m) {
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->n_maps; i++)
+        file_unmap(m->maps[i]);
+    arena_free(m->arena); /* m itself lives there */
+}
+
+void module_keep_map(Module *m, FileMap *f) {
+    ARENA_PUSH(m->arena, m->maps, m->n_maps, m->cap_maps, f);
+}
+
+bool domain_is_onnx(Str d) {
+    return d.n == 0 || str_is(d, "ai.onnx");
+}
+
+bool domain_equal(Str x, Str y) {
+    return str_eq(x, y) || (domain_is_onnx(x) && domain_is_onnx(y));
+}
+
+int64_t module_opset(const Module *m, Str domain) {
+    for (size_t i = 0; i < m->n_imports; i++)
+        if (domain_equal(m->imports[i].domain, domain))
+            return m->imports[i].version;
+    return 0;
+}
+
+void module_set_opset(Module *m, Str domain, int64_t version) {
+    for (size_t i = 0; i < m->n_imports; i++)
+        if (domain_equal(m->imports[i].domain, domain)) {
+            m->imports[i].version = version;
+            return;
+        }
+    Import added = {domain.s ? domain : STR(""), version};
+    ARENA_PUSH(m->arena, m->imports, m->n_imports, m->cap_imports, added);
+}
+
+void module_add_quant(Module *m, Quant *q) {
+    ARENA_PUSH(m->arena, m->quants, m->n_quants, m->cap_quants, q);
+}
+
+static void each_graph(Graph *g, void (*fn)(Graph *g, void *ctx), void *ctx) {
+    fn(g, ctx);
+    for (Node *n = g->first; n; n = n->next)
+        for (size_t i = 0; i < n->n_attrs; i++) {
+            const Attr *at = &n->attrs[i];
+            if (at->kind == ATTR_GRAPH || at->kind == ATTR_GRAPHS)
+                for (size_t k = 0; k < at->n; k++)
+                    each_graph(at->v.g[k], fn, ctx);
+        }
+}
+
+void module_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx) {
+    if (m->graph)
+        each_graph(m->graph, fn, ctx);
+    for (size_t i = 0; i < m->n_functions; i++)
+        each_graph(m->functions[i]->body, fn, ctx);
+}
+
+/* ---- unique names ---- */
+
+struct UniqueNames {
+    Module *module;
+    Map *used; /* name -> the number last tried after it as a base */
+};
+
+static void use_name(UniqueNames *u, Str name) {
+    if (name.n && !map_get(u->used, name))
+        map_set(u->used, name, NEW(u->module->arena, size_t));
+}
+
+static void use_names(Graph *g, void *ctx) {
+    UniqueNames *u = ctx;
+    for (size_t i = 0; i < g->n_in; i++)
+        use_name(u, g->in[i]->name);
+    for (size_t i = 0; i < g->n_consts; i++)
+        use_name(u, g->consts[i]->name);
+    for (Node *n = g->first; n; n = n->next) {
+        use_name(u, n->name);
+        for (size_t i = 0; i < n->n_out; i++)
+            if (n->out[i])
+                use_name(u, n->out[i]->name);
+    }
+}
+
+UniqueNames *unique_names_new(Module *m) {
+    UniqueNames *u = NEW(m->arena, UniqueNames);
+    u->module = m;
+    return u;
+}
+
+Str unique_name(UniqueNames *u, Str base) {
+    Arena *a = u->module->arena;
+    if (!u->used) {
+        u->used = map_new(a);
+        module_each_graph(u->module, use_names, u);
+    }
+    if (base.n == 0)
+        base = STR("value");
+    Str name = arena_str(a, base);
+    size_t *last = map_get(u->used, base);
+    while (map_get(u->used, name)) {
+        /* Counting on from the last suffix keeps many copies of one base linear. */
+        Buf b = buf_new(a);
+        buf_str(&b, base);
+        buf_byte(&b, '_');
+        buf_u64(&b, ++*last);
+        name = buf_as_str(&b);
+    }
+    use_name(u, name);
+    return name;
+}

@@ -1,0 +1,174 @@
+#include <math.h>
+
+#include "ir/ir.h"
+
+bool tensor_count(int rank, const int64_t *dims, size_t *count) {
+    const int64_t limit = INT32_MAX;
+    int64_t n = 1;
+    bool zero = false, large = false;
+    for (int i = 0; i < rank; i++) {
+        if (dims[i] < 0)
+            return false;
+        zero |= dims[i] == 0;
+        large |= __builtin_mul_overflow(n, dims[i], &n) || n > limit;
+        if (large)
+            n = 1; /* refused below unless another dim is 0 */
+    }
+    *count = zero ? 0 : (size_t)n;
+    return zero || !large;
+}
+
+static Tensor *tensor_head(Arena *a, ElemType elem, int rank, const int64_t *dims) {
+    Tensor *t = NEW(a, Tensor);
+    t->elem = elem;
+    t->rank = rank;
+    if (rank)
+        memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
+    bool ok = tensor_count(rank, dims, &t->count);
+    (void)ok;
+    t->bytes = elem_bytes(elem, t->count);
+    return t;
+}
+
+Tensor *tensor_new(Arena *a, ElemType elem, int rank, const int64_t *dims, uint8_t **bytes) {
+    Tensor *t = tensor_head(a, elem, rank, dims);
+    *bytes = arena_alloc(a, t->bytes);
+    t->data = *bytes;
+    return t;
+}
+
+Tensor *tensor_of(Arena *a, ElemType elem, int rank, const int64_t *dims, const void *data) {
+    Tensor *t = tensor_head(a, elem, rank, dims);
+    t->data = data;
+    return t;
+}
+
+Type tensor_type(Arena *a, const Tensor *t) {
+    return type_fixed(a, t->elem, t->rank, t->dims);
+}
+
+/* ---- elements ---- */
+
+/* The bits of element i, at any width up to 64. Data may be unaligned. */
+static uint64_t load_bits(ElemType e, const uint8_t *data, size_t i) {
+    size_t bits = (size_t)elem_bits(e);
+    switch (bits) {
+    case 8: return data[i];
+    case 16: {
+        uint16_t v;
+        memcpy(&v, data + 2 * i, 2);
+        return v;
+    }
+    case 32: {
+        uint32_t v;
+        memcpy(&v, data + 4 * i, 4);
+        return v;
+    }
+    case 64: {
+        uint64_t v;
+        memcpy(&v, data + 8 * i, 8);
+        return v;
+    }
+    default: {
+        /* 1, 2, 4 or 6 bits; a 6-bit element may straddle two bytes. */
+        size_t at = i * bits, shift = at % 8;
+        unsigned v = data[at / 8];
+        if (shift + bits > 8)
+            v |= (unsigned)data[at / 8 + 1] << 8;
+        return v >> shift & ((1u << bits) - 1);
+    }
+    }
+}
+
+int64_t elem_load_int(ElemType e, const uint8_t *data, size_t i) {
+    uint64_t v = load_bits(e, data, i);
+    if (!elem_is_signed(e))
+        return (int64_t)v;
+    int unused = 64 - elem_bits(e);
+    return (int64_t)(v << unused) >> unused;
+}
+
+void elem_store_int(ElemType e, uint8_t *data, size_t i, int64_t v) {
+    size_t bits = (size_t)elem_bits(e);
+    if (bits >= 8) {
+        memcpy(data + i * (bits / 8), &v, bits / 8); /* little-endian hosts only */
+        return;
+    }
+    size_t at = i * bits;
+    unsigned mask = (1u << bits) - 1;
+    for (size_t done = 0; done < bits;) {
+        size_t shift = (at + done) % 8, n = bits - done < 8 - shift ? bits - done : 8 - shift;
+        unsigned part = ((1u << n) - 1) << shift;
+        unsigned value = ((unsigned)v & mask) >> done << shift;
+        uint8_t *byte = &data[(at + done) / 8];
+        *byte = (uint8_t)((*byte & ~part) | (value & part));
+        done += n;
+    }
+}
+
+int64_t tensor_int(const Tensor *t, size_t i) {
+    return elem_is_float(t->elem) ? (int64_t)tensor_float(t, i)
+                                  : elem_load_int(t->elem, t->data, i);
+}
+
+/* How the floats of at most 16 bits are laid out. */
+typedef struct SmallFloat {
+    ElemType elem;
+    int exp_bits, man_bits, bias;
+    enum { IEEE, ALL_ONES_NAN, NEG_ZERO_NAN, FINITE } special;
+} SmallFloat;
+
+static const SmallFloat small_floats[] = {
+    {ELEM_FLOAT16, 5, 10, 15, IEEE},
+    {ELEM_BFLOAT16, 8, 7, 127, IEEE},
+    {ELEM_FLOAT8E4M3FN, 4, 3, 7, ALL_ONES_NAN},
+    {ELEM_FLOAT8E4M3FNUZ, 4, 3, 8, NEG_ZERO_NAN},
+    {ELEM_FLOAT8E5M2, 5, 2, 15, IEEE},
+    {ELEM_FLOAT8E5M2FNUZ, 5, 2, 16, NEG_ZERO_NAN},
+    {ELEM_FLOAT6E2M3, 2, 3, 1, FINITE},
+    {ELEM_FLOAT6E3M2, 3, 2, 3, FINITE},
+    {ELEM_FLOAT4E2M1, 2, 1, 1, FINITE},
+};
+
+static double small_float(const SmallFloat *f, unsigned bits) {
+    unsigned man = bits & ((1u << f->man_bits) - 1);
+    unsigned exp_max = (1u << f->exp_bits) - 1;
+    unsigned exp = bits >> f->man_bits & exp_max;
+    unsigned sign = bits >> (f->man_bits + f->exp_bits) & 1;
+    bool all_ones = exp == exp_max && man == (1u << f->man_bits) - 1;
+    if ((f->special == IEEE && exp == exp_max && man) || (f->special == ALL_ONES_NAN && all_ones) ||
+        (f->special == NEG_ZERO_NAN && sign && !exp && !man))
+        return NAN;
+    double v;
+    if (f->special == IEEE && exp == exp_max)
+        v = INFINITY;
+    else if (exp == 0)
+        v = ldexp(man, 1 - f->bias - f->man_bits);
+    else
+        v = ldexp(man + (1u << f->man_bits), (int)exp - f->bias - f->man_bits);
+    return sign ? -v : v;
+}
+
+double tensor_float(const Tensor *t, size_t i) {
+    if (t->elem == ELEM_FLOAT) {
+        float v;
+        memcpy(&v, t->data + 4 * i, 4);
+        return (double)v;
+    }
+    if (t->elem == ELEM_DOUBLE) {
+        double v;
+        memcpy(&v, t->data + 8 * i, 8);
+        return v;
+    }
+    if (!elem_is_float(t->elem)) {
+        int64_t v = elem_load_int(t->elem, t->data, i);
+        return t->elem == ELEM_UINT64 ? (double)(uint64_t)v : (double)v;
+    }
+    unsigned bits = (unsigned)load_bits(t->elem, t->data, i);
+    if (t->elem == ELEM_FLOAT8E8M0)
+        return bits == 255 ? (double)NAN : ldexp(1.0, (int)bits - 127);
+    for (size_t k = 0; k < sizeof small_floats / sizeof *small_floats; k++)
+        if (small_floats[k].elem == t->elem)
+            return small_float(&small_floats[k], bits);
+    return (double)NAN;
+}
