@@ -23,6 +23,7 @@ typedef struct Buffer {
     const void *data;    /* BUF_CONST */
     size_t offset;       /* BUF_ARENA, set by the planner */
     int first, last;     /* BUF_ARENA: first and last call that touches it, set by the planner */
+    bool scratch;        /* made by bind_scratch: never the output of a call */
     const Value *value;  /* the value it holds, NULL for scratch and packed constants */
     const char *comment; /* "weights of conv1", for emitted C */
 } Buffer;
@@ -55,6 +56,7 @@ typedef struct Program {
     int *outputs;
     size_t n_inputs, n_outputs;
     size_t arena_bytes;
+    size_t arena_bound; /* no layout of this order of calls needs less */
     int64_t macs;
 } Program;
 
@@ -87,7 +89,8 @@ void bind_control(Binder *b, const Node *n, CallKind kind, int condition);
 bool bind_graph(Binder *b, const Graph *g);
 /* "qk_NAME_s8_u8": the instance of a kernel for these element types. */
 const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *types);
-/* Says that the operator cannot run and why; returns false. Collected, one line an operator type. */
+/* Says that the operator cannot run and why; returns false. Collected, one line an operator type.
+ */
 bool bind_unsupported(Binder *b, const Node *n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,0 +1,38 @@
+/* Emitted C: a program as C99 source (also valid C++17) with a header.
+ *
+ * PREFIX_run(arena, inputs..., outputs...) makes the same kernel calls as the Runner, with constant
+ * params; only the kernels in use are embedded. No allocation, no writable static data. Fails with
+ * a diagnostic (integer-only asked for and floating point in use: the list of culprits). */
+#ifndef QXC_BACKEND_C_C_H
+#define QXC_BACKEND_C_C_H
+
+#include "exec/exec.h"
+
+typedef struct CTest { /* one sample for -testbench; bytes in the order of the ports */
+    const void *const *inputs;
+    const void *const *outputs;
+} CTest;
+
+typedef struct CWriteOptions {
+    Str prefix;              /* any text; made into an identifier. STR_NONE: "model" */
+    bool integer_only;       /* refuse floating point anywhere in the code */
+    const char *header_name; /* for #include, "model.h"; NULL: header and source in one file */
+    const CTest *tests;      /* main() that runs these and compares */
+    size_t n_tests;
+} CWriteOptions;
+
+/* Writes the source, and the header where `header` is not NULL (else all goes to `source`). Does
+ * not check the streams for errors; whoever opened them does. */
+bool c_write(const Program *p, const CWriteOptions *o, FILE *source, FILE *header, Diags *d);
+
+/* The identifier made from a prefix, "kws_int8" from "kws-int8". */
+Str c_prefix(Arena *a, Str name);
+
+/* Numbers of the closing summary. */
+typedef struct CSizes {
+    size_t arena, weights, params;
+    int64_t macs;
+} CSizes;
+CSizes c_sizes(const Program *p);
+
+#endif

@@ -1,0 +1,33 @@
+/* Comparing two models on the same samples, value by value.
+ *
+ * Values are paired by name (outputs that have no namesake by position); quantized ones are
+ * compared as the real numbers they stand for. Sums run over all elements of all samples in fixed
+ * order. Fails with diagnostics when a module cannot run or an output does not fit. */
+#ifndef QXC_EXEC_COMPARE_H
+#define QXC_EXEC_COMPARE_H
+
+#include "exec/samples.h"
+
+typedef struct CompareRow {
+    Str name;
+    const Value *a, *b;
+    bool is_output;
+    size_t count;   /* elements compared, all samples */
+    double sqnr;    /* 20 log10(|x| / |x - y|) in dB; INFINITY where equal */
+    double max_abs; /* largest |x - y|; NAN where one of both is NaN and the other is not */
+    double cosine;  /* 1 where both are zero */
+} CompareRow;
+
+typedef struct Comparison {
+    CompareRow *rows; /* in the order of a's program, outputs last */
+    size_t n, n_outputs;
+    size_t samples;
+} Comparison;
+
+/* `a` is the reference. Both modules resolved, inferred, static. `random` > 0 and no paths: that
+ * many samples made up. NULL options: the defaults. */
+bool compare_modules(Module *a, Module *b, const char *const *paths, size_t n_paths, size_t random,
+                     const ProgramOptions *options_a, const ProgramOptions *options_b,
+                     Comparison *out, Diags *d);
+
+#endif

@@ -1,0 +1,53 @@
+/* Building and running programs (exec/program.h).
+ *
+ * program_build turns a module into a program, program_plan lays out its memory, a Runner executes
+ * it in this process. What a Runner computes is, bit for bit for integers, what emitted C computes:
+ * both follow the same list of calls. Programs and runners live in the arena they are given.
+ * Building fails with diagnostics (all unsupported operators at once); running cannot fail. */
+#ifndef QXC_EXEC_EXEC_H
+#define QXC_EXEC_EXEC_H
+
+#include "exec/program.h"
+
+typedef struct ProgramOptions {
+    bool ignore_quant; /* values of type `float ~ q` are not rounded to their grid */
+    bool keep_all;     /* every value in memory of its own, readable after a run */
+} ProgramOptions;
+
+/* Needs a module that is resolved and inferred, with static shapes. `o` may be NULL. NULL after
+ * diagnostics: one line for each operator type that cannot run, with its reason. */
+Program *program_build(Module *m, const ProgramOptions *o, Diags *d);
+
+/* The buffer that holds the bytes of `buffer`: follows aliases. */
+int program_root(const Program *p, int buffer);
+
+/* The output argument of a call (index into args), -1 for none: the first that the kernel writes
+ * and that is not scratch. */
+int call_output(const Program *p, const Call *c);
+
+typedef struct Runner Runner;
+
+Runner *runner_new(Arena *a, const Program *p);
+/* Memory of the i-th graph input, to be filled before each run. Bytes as in ONNX raw_data. */
+void *runner_input(Runner *r, size_t i);
+const void *runner_output(const Runner *r, size_t i);
+void runner_run(Runner *r);
+/* The elements of a value, one byte each for 4 bits and narrower. NULL for values that the program
+ * does not compute. Valid after a run of a program with keep_all, and for graph inputs, outputs and
+ * constants always; of the others only in the observer. */
+const void *runner_value(const Runner *r, const Value *v);
+/* True when the last run computed this value (a branch of If not taken leaves its values out). */
+bool runner_computed(const Runner *r, const Value *v);
+
+/* Calls fn for each computed value (graph inputs first) as soon as its elements are complete;
+ * needs no keep_all. */
+typedef void RunnerObserver(void *ctx, const Value *v, const void *data);
+void runner_observe(Runner *r, RunnerObserver *fn, void *ctx);
+
+/* The i-th element as a real number: dequantized where the type of v is quantized. `data` as
+ * runner_value gives it, `i` row-major. */
+double value_real(const Value *v, const void *data, size_t i);
+/* Reads elements [0, n) into out. */
+void value_reals(const Value *v, const void *data, size_t n, double *out);
+
+#endif

@@ -1,0 +1,19 @@
+/* Constant folding: nodes whose inputs are all constants are run and replaced by their results.
+ *
+ * Left alone: operators that cannot run, that are not deterministic, that hold subgraphs, whose
+ * output type carries quantization, and results above `max_bytes` each or in total
+ * (Expand and Tile bombs). Never fails. */
+#ifndef QXC_EXEC_FOLD_H
+#define QXC_EXEC_FOLD_H
+
+#include "exec/exec.h"
+
+typedef struct FoldOptions {
+    size_t max_bytes; /* of one result and of all that grow; 0: 64 MiB */
+} FoldOptions;
+
+/* Needs a resolved and inferred module; keeps it so. Returns how many nodes were folded. Constants
+ * keep the names of the values they replace. Dead inputs stay (another pass removes them). */
+size_t module_fold(Module *m, const FoldOptions *o);
+
+#endif

@@ -1,0 +1,35 @@
+/* Input data for running, calibrating and comparing: a stream of samples.
+ *
+ * A path is an .npz keyed by input name, an .npy (models with one input), or a folder of those,
+ * taken in order of name. The first axis of an array is the sample axis: it replaces a leading
+ * dimension of 1 (or a symbolic one) and is an extra axis otherwise. Elements are converted where
+ * that is exact (int to float, float64 to float32 rounds); floats for a quantized input are
+ * quantized. One array of each input is mapped at a time; memory does not grow with the number of
+ * samples. Wrong names, shapes and types are diagnostics. */
+#ifndef QXC_EXEC_SAMPLES_H
+#define QXC_EXEC_SAMPLES_H
+
+#include "exec/exec.h"
+
+typedef struct Samples Samples;
+
+/* Samples for the graph inputs of `m` that have no default. NULL after diagnostics. Files are
+ * checked when they are reached, the first at once. */
+Samples *samples_open(Arena *a, const Module *m, const char *const *paths, size_t n, Diags *d);
+/* `count` samples made from a fixed seed: floats from a normal distribution, or uniform in the
+ * range of the input's stat or quantization; integers uniform in their range. */
+Samples *samples_random(Arena *a, const Module *m, size_t count);
+void samples_close(Samples *s);
+
+/* Writes the next sample to memory shaped like the graph inputs (`dst[i]` as runner_input gives
+ * it). False at the end, or after a diagnostic: samples_ok tells which. */
+bool samples_next(Samples *s, void *const *dst);
+bool samples_ok(const Samples *s);
+size_t samples_read(const Samples *s); /* how many samples so far */
+/* Back to the first sample. */
+bool samples_rewind(Samples *s);
+
+/* Convenience: the next sample straight into a runner. */
+bool samples_load(Samples *s, Runner *r);
+
+#endif

@@ -1,0 +1,24 @@
+/* Fixing symbolic dimensions (-bind, -shape): programs need static shapes.
+ *
+ * Types are changed in place and inferred again. Fails with a diagnostic (unknown name with "did
+ * you mean", a shape that does not fit). */
+#ifndef QXC_EXEC_SPECIALISE_H
+#define QXC_EXEC_SPECIALISE_H
+
+#include "ir/ir.h"
+
+typedef struct DimBind {
+    Str name;
+    int64_t value;
+} DimBind;
+
+/* Every dimension of these names becomes a number, in all types of the module. */
+bool module_bind_dims(Module *m, const DimBind *binds, size_t n, Diags *d);
+/* The first dimension of every graph input becomes 1 where it is not a number. */
+bool module_bind_batch(Module *m, Diags *d);
+/* Another shape for a graph input, fixed dimensions too. */
+bool module_set_shape(Module *m, Str input, int rank, const int64_t *dims, Diags *d);
+/* True when all graph inputs are static; else an error for each that names -bind. */
+bool module_check_static(Module *m, Diags *d);
+
+#endif
