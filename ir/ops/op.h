@@ -75,6 +75,9 @@ typedef struct QuantRule {
     int bias;      /* MAC: which input is the bias; 0 for none */
     /* MAC: the weight's axis of output channels, -1 where per-axis makes no sense here. */
     int (*weight_axis)(const OpCtx *c);
+    /* MAC: names of float attributes that multiply the product and the bias (Gemm alpha, beta), or
+     * NULL. Folded into the constants before anything is quantized. */
+    const char *weight_factor, *bias_factor;
     /* MOVE: where an axis of the input goes; -1 when it does not survive whole. */
     int (*move_axis)(const OpCtx *c, int axis);
     /* Output parameters that follow from the operator alone (Softmax 1/256): storage given. */
@@ -105,6 +108,9 @@ typedef struct OpDef {
     bool (*infer)(OpCtx *c);
     QuantRule quant;
     QopForm qop;
+    /* When this node and its constants compute scale[c] * x + shift[c] along axis 1 of input
+     * `*data`, fills both (length `channels`) and returns true (BatchNormalization, Mul, Add). */
+    bool (*affine)(const OpCtx *c, size_t channels, size_t *data, double *scale, double *shift);
     /* Rewrites a node written for opset `from` into the form of `to` (>= from); NULL: only type
      * lists changed. May add constants and nodes. Returns false after a diagnostic. */
     bool (*upgrade)(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d);

@@ -1,0 +1,327 @@
+/* Chooses a quantization for every value that an integer operator touches, from the statistics of
+ * calibration and the scheme, and states it as `float ~ !name`. Nothing becomes integer here.
+ *
+ *   1. which nodes can be integer: those whose operator has an integer meaning and whose operands
+ *      have statistics or are constants; data movers follow their neighbours;
+ *   2. which values share parameters: a mover's result and its operand; the operand of a Relu or
+ *      Clip that nothing else reads takes the range of the result, so that one requantization
+ *      does both;
+ *   3. the parameters; weights per channel, widened where the int32 bias would overflow.
+ *
+ * Values that have a quantization already (a hand-edited file) keep it. */
+#include "passes/edit.h"
+#include "passes/params.h"
+
+#include <math.h>
+
+typedef struct Decide {
+    PassContext *c;
+    Module *m;
+    Uses *uses;
+    UniqueNames *names;
+    bool *integer;  /* by node id */
+    bool *wanted;   /* by value id: gets a quantization */
+    Value **root;   /* by value id: whose parameters it takes */
+} Decide;
+
+static bool glob_match(const char *const *globs, size_t n, const Node *node) {
+    for (size_t i = 0; i < n; i++)
+        if (str_glob(globs[i], node->op) || str_glob(globs[i], node->name))
+            return true;
+    return false;
+}
+
+static bool is_data(const QuantRule *q, size_t input) {
+    return input >= 31 ? q->data >> 31 : (q->data >> input | (input && q->data >> 31)) & 1;
+}
+
+static bool is_follower(const Node *n) {
+    QuantClass k = n->def->quant.kind;
+    return k == QUANT_MOVE || k == QUANT_ORDER || k == QUANT_CLAMP;
+}
+
+static bool is_weight(const Node *n, size_t input) {
+    return n->def->quant.kind == QUANT_MAC && input == (size_t)n->def->quant.weight &&
+           edit_float_const(n->in[input]);
+}
+
+/* Is the range of this value known? */
+static bool has_range(const Value *v) { return edit_float_const(v) || v->stat || v->type.quant; }
+
+/* NULL when the node can be integer, else why not. */
+static const char *why_float(const Decide *d, const Node *n) {
+    const QuantOptions *o = &d->c->quant;
+    if (!n->def)
+        return "qxc does not know this operator";
+    if (n->def->quant.kind == QUANT_NEVER)
+        return "this operator has no integer form";
+    if (glob_match(o->keep, o->n_keep, n))
+        return "kept float as asked";
+    if (o->n_only && !glob_match(o->only, o->n_only, n))
+        return "not among the nodes to quantize";
+    for (size_t i = 0; i < n->n_in; i++) {
+        if (!n->in[i] || !(is_data(&n->def->quant, i) || is_weight(n, i)))
+            continue;
+        if (type_real_elem(n->in[i]->type) != ELEM_FLOAT)
+            return "its operand is not float";
+        if (!has_range(n->in[i]))
+            return "no statistics for its operand";
+    }
+    if (n->n_out < 1 || !n->out[0] || !has_range(n->out[0]))
+        return "no statistics for its result";
+    if (n->def->quant.kind == QUANT_MAC && n->def->quant.bias &&
+        n->n_in > (size_t)n->def->quant.bias && n->in[n->def->quant.bias] &&
+        !edit_float_const(n->in[n->def->quant.bias]))
+        return "its bias is not a float constant";
+    return NULL;
+}
+
+static void mark_anchors(Graph *g, void *ctx) {
+    Decide *d = ctx;
+    FOR_NODES(n, g) {
+        const char *why = why_float(d, n);
+        if (why) {
+            if (n->n_out && n->out[0] && type_real_elem(n->out[0]->type) == ELEM_FLOAT)
+                pass_remark(d->c, n, "%s", why);
+        } else if (!is_follower(n)) {
+            d->integer[n->id] = true;
+        }
+    }
+}
+
+static void want_operands(Decide *d, const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && is_data(&n->def->quant, i) && !is_weight(n, i))
+            d->wanted[n->in[i]->id] = true;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i] && type_real_elem(n->out[i]->type) == ELEM_FLOAT)
+            d->wanted[n->out[i]->id] = true;
+}
+
+/* A follower joins when its operand (forward) or result (backward) is quantized anyway. */
+static void follow(Decide *d, Node *n, bool backward) {
+    if (!n->def || d->integer[n->id] || !is_follower(n) || why_float(d, n))
+        return;
+    const Value *v = backward ? n->out[0] : n->in[0];
+    if (v && d->wanted[v->id]) {
+        d->integer[n->id] = true;
+        want_operands(d, n);
+    }
+}
+
+static void mark_followers(Graph *g, void *ctx) {
+    Decide *d = ctx;
+    FOR_NODES(n, g) {
+        if (d->integer[n->id])
+            want_operands(d, n);
+        follow(d, n, false);
+    }
+    for (Node *n = g->last; n; n = n->prev)
+        follow(d, n, true);
+}
+
+static Value *root_of(const Decide *d, Value *v) {
+    while (d->root[v->id] != v)
+        v = d->root[v->id];
+    return v;
+}
+
+/* The result of a quantized computation that only this clamp reads. */
+static bool absorbs_clamp(const Decide *d, const Node *clamp) {
+    Value *x = clamp->in[0];
+    const Use *use;
+    return x->def && d->integer[x->def->id] && !is_follower(x->def) && !x->type.quant &&
+           x->graph == clamp->graph && uses_of(d->uses, x, &use) == 1;
+}
+
+static void share(Graph *g, void *ctx) {
+    Decide *d = ctx;
+    for (Node *n = g->last; n; n = n->prev) /* Conv, Clip, Relu: all take the last one's range */
+        if (n->def && d->integer[n->id] && n->def->quant.kind == QUANT_CLAMP &&
+            absorbs_clamp(d, n))
+            d->root[n->in[0]->id] = root_of(d, n->out[0]);
+    FOR_NODES(n, g) {
+        if (!n->def || !d->integer[n->id] || !is_follower(n))
+            continue;
+        for (size_t i = 0; i < n->n_out; i++)
+            if (n->out[i] && d->wanted[n->out[i]->id] && !n->out[i]->type.quant &&
+                root_of(d, n->out[i]) != root_of(d, n->in[0]))
+                d->root[root_of(d, n->out[i])->id] = root_of(d, n->in[0]);
+    }
+}
+
+static void const_minmax(const Tensor *t, float *min, float *max) {
+    *min = *max = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        float x = (float)tensor_float(t, i);
+        *min = fminf(*min, x);
+        *max = fmaxf(*max, x);
+    }
+}
+
+static const Quant *named(Decide *d, Quant *q, const Value *v) {
+    q->alias = v->name;
+    module_add_quant(d->m, q);
+    return q;
+}
+
+static const Quant *activation_quant(Decide *d, Value *v) {
+    const QuantOptions *o = &d->c->quant;
+    float scale, min, max;
+    int64_t zp;
+    if (v->def && v->def->def && d->integer[v->def->id] && v->def->def->quant.fixed_output) {
+        OpCtx c = op_ctx(v->def, d->c->d);
+        if (v->def->def->quant.fixed_output(&c, o->activations, &scale, &zp))
+            return named(d, quant_per_tensor(d->m->arena, o->activations, scale, zp), v);
+    }
+    const Tensor *t = edit_float_const(v);
+    if (t) {
+        const_minmax(t, &min, &max);
+    } else {
+        min = v->stat->min[0];
+        max = v->stat->max[0];
+    }
+    IntRange r = params_range(o->activations, o->act_symmetric, false);
+    params_from_minmax(min, max, r, o->act_symmetric, o->pow2, &scale, &zp);
+    Quant *q = quant_per_tensor(d->m->arena, o->activations, scale, zp);
+    if (o->act_symmetric && r.lo != elem_min(o->activations)) {
+        q->has_range = true;
+        q->lo = r.lo;
+        q->hi = r.hi;
+    }
+    return named(d, q, v);
+}
+
+static void assign(Decide *d, Value *v) {
+    if (!v || !d->wanted[v->id] || v->type.quant)
+        return;
+    Value *root = root_of(d, v);
+    if (!root->type.quant)
+        root->type = type_tilde(root->type, activation_quant(d, root));
+    if (v != root)
+        v->type = type_tilde(v->type, root->type.quant);
+}
+
+/* ---- weights ---- */
+
+/* The smallest scale of weight channel `c` with which the bias still fits int32. */
+static double bias_floor(const Decide *d, const Node *n, size_t c, size_t channels) {
+    const QuantRule *q = &n->def->quant;
+    const Value *x = n->in[0];
+    (void)d;
+    if (!q->bias || n->n_in <= (size_t)q->bias || !x->type.quant || x->type.quant->n_scale != 1)
+        return 0;
+    const Tensor *b = edit_float_const(n->in[q->bias]);
+    if (!b)
+        return 0;
+    double most = 0;
+    for (size_t i = 0; i < b->count; i++)
+        if (channels == 1 || b->count == 1 || i == c)
+            most = fmax(most, fabs(tensor_float(b, i)));
+    return params_bias_min_scale(most) / (double)quant_scale(x->type.quant, 0);
+}
+
+static const Quant *weight_quant(Decide *d, const Node *n, const Value *w, int axis) {
+    const QuantOptions *o = &d->c->quant;
+    const Tensor *t = w->data;
+    bool per_axis = axis >= 0 && axis < t->rank && o->per_channel && t->count > 0;
+    size_t channels = per_axis ? (size_t)t->dims[axis] : 1;
+    int64_t whole[MAX_RANK] = {1, (int64_t)t->count, 1};
+    AxisWalk k = per_axis ? edit_axis(t->rank, t->dims, axis) : edit_axis(3, whole, 0);
+    float *min = NEW_ARRAY(d->m->arena, float, channels);
+    float *max = NEW_ARRAY(d->m->arena, float, channels);
+    float *scale = NEW_ARRAY(d->m->arena, float, channels);
+    int64_t *zp = NEW_ARRAY(d->m->arena, int64_t, channels);
+    for (size_t i = 0; i < t->count; i++) {
+        float x = (float)tensor_float(t, i);
+        size_t c = i / k.inner % k.axis;
+        min[c] = fminf(min[c], x);
+        max[c] = fmaxf(max[c], x);
+    }
+    bool symmetric = o->weight_symmetric || per_axis;
+    IntRange r = params_range(o->weights, symmetric, o->reduce_range);
+    for (size_t c = 0; c < channels; c++) {
+        params_from_minmax(min[c], max[c], r, symmetric, o->pow2, &scale[c], &zp[c]);
+        double least = bias_floor(d, n, c, channels);
+        if ((double)scale[c] < least && symmetric && elem_is_signed(o->weights)) {
+            diag(d->c->d, DIAG_REMARK, n->loc,
+                 "weights of %s: scale %zu raised from %g to %g so that the int32 bias fits",
+                 node_text(n), c, (double)scale[c], least);
+            scale[c] = nextafterf((float)least, INFINITY);
+        }
+    }
+    Quant *q = per_axis ? quant_per_axis(d->m->arena, o->weights, axis, channels, scale, zp)
+                        : quant_per_tensor(d->m->arena, o->weights, scale[0], zp[0]);
+    if (r.lo != elem_min(o->weights) || r.hi != elem_max(o->weights)) {
+        q->has_range = true;
+        q->lo = r.lo;
+        q->hi = r.hi;
+    }
+    return named(d, q, w);
+}
+
+/* A weight that something else reads too gets a copy of its own for this node. */
+static Value *own_weight(Decide *d, Node *n, size_t at) {
+    Value *w = n->in[at];
+    const Use *use;
+    if (uses_of(d->uses, w, &use) == 1 && !w->type.quant)
+        return w;
+    Value *copy = graph_add_const(w->graph, unique_name(d->names, w->name),
+                                  type_tensor(w->type.elem, w->type.rank, w->type.dims), w->data);
+    copy->from = (Provenance){&w->name, 1, STR("decide")};
+    n->in[at] = copy;
+    return copy;
+}
+
+static void assign_weight(Decide *d, Node *n) {
+    size_t at = (size_t)n->def->quant.weight;
+    const Use *use;
+    if (!is_weight(n, at) || (n->in[at]->type.quant && uses_of(d->uses, n->in[at], &use) == 1))
+        return;
+    OpCtx c = op_ctx(n, d->c->d);
+    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+    Value *w = own_weight(d, n, at);
+    w->type = type_tilde(w->type, weight_quant(d, n, w, axis));
+}
+
+static void assign_graph(Graph *g, void *ctx) {
+    Decide *d = ctx;
+    for (size_t i = 0; i < g->n_in; i++)
+        assign(d, g->in[i]);
+    FOR_NODES(n, g) {
+        for (size_t i = 0; i < n->n_in; i++)
+            assign(d, n->in[i]);
+        if (n->def && d->integer[n->id] && n->def->quant.kind == QUANT_MAC)
+            assign_weight(d, n);
+        for (size_t i = 0; i < n->n_out; i++)
+            assign(d, n->out[i]);
+    }
+}
+
+static void number_values(Graph *g, void *ctx) {
+    Decide *d = ctx;
+    for (size_t i = 0; i < g->n_in; i++)
+        d->root[g->in[i]->id] = g->in[i];
+    for (size_t i = 0; i < g->n_consts; i++)
+        d->root[g->consts[i]->id] = g->consts[i];
+    FOR_NODES(n, g)
+        for (size_t i = 0; i < n->n_out; i++)
+            if (n->out[i])
+                d->root[n->out[i]->id] = n->out[i];
+}
+
+bool pass_decide(Module *m, PassContext *c) {
+    Decide d = {.c = c,
+                .m = m,
+                .uses = uses_new(m),
+                .names = unique_names_new(m),
+                .integer = NEW_ARRAY(m->arena, bool, m->n_nodes),
+                .wanted = NEW_ARRAY(m->arena, bool, m->n_values),
+                .root = NEW_ARRAY(m->arena, Value *, m->n_values)};
+    module_each_graph(m, number_values, &d);
+    module_each_graph(m, mark_anchors, &d);
+    module_each_graph(m, mark_followers, &d);
+    module_each_graph(m, share, &d);
+    module_each_graph(m, assign_graph, &d);
+    return true;
+}

@@ -1,0 +1,58 @@
+#include "passes/edit.h"
+
+const Tensor *edit_float_const(const Value *v) {
+    if (!v || !value_is_const(v) || v->data->elem != ELEM_FLOAT || type_is_quantized(v->type))
+        return NULL;
+    return v->data;
+}
+
+Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const int64_t *dims,
+                       float **data) {
+    Arena *a = g->module->arena;
+    uint8_t *bytes;
+    Tensor *t = tensor_new(a, ELEM_FLOAT, rank, dims, &bytes);
+    *data = (float *)(void *)bytes;
+    return graph_add_const(g, unique_name(names, base), type_fixed(a, ELEM_FLOAT, rank, dims), t);
+}
+
+/* A node that was itself made from others stands for those; else for its own name. */
+static size_t push_names(Str *to, const Node *n) {
+    if (n->from.n == 0) {
+        to[0] = n->name.n ? n->name : n->op;
+        return 1;
+    }
+    memcpy(to, n->from.from, n->from.n * sizeof *to);
+    return n->from.n;
+}
+
+void edit_merge_from(Node *n, const Node *other, const char *by) {
+    Str *names = NEW_ARRAY(n->graph->module->arena, Str, n->from.n + other->from.n + 2);
+    size_t k = push_names(names, n);
+    k += push_names(names + k, other);
+    n->from = (Provenance){names, k, str_from(by)};
+}
+
+static void sweep_graph(Graph *g, void *ctx) {
+    const Uses *uses = ctx;
+    size_t kept = 0;
+    for (size_t i = 0; i < g->n_consts; i++) {
+        const Use *use;
+        if (uses_of(uses, g->consts[i], &use))
+            g->consts[kept++] = g->consts[i];
+    }
+    g->n_consts = kept;
+}
+
+void edit_sweep(Module *m) {
+    Uses *uses = uses_new(m);
+    module_each_graph(m, sweep_graph, uses);
+}
+
+AxisWalk edit_axis(int rank, const int64_t *dims, int axis) {
+    AxisWalk w = {1, (size_t)dims[axis], 1};
+    for (int i = 0; i < axis; i++)
+        w.outer *= (size_t)dims[i];
+    for (int i = axis + 1; i < rank; i++)
+        w.inner *= (size_t)dims[i];
+    return w;
+}

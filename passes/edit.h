@@ -1,0 +1,22 @@
+/* Small edits that several passes share. All memory is the module's. */
+#ifndef QXC_PASSES_EDIT_H
+#define QXC_PASSES_EDIT_H
+
+#include "passes/pass.h"
+
+/* The data of a value that is a float constant of known content, else NULL. */
+const Tensor *edit_float_const(const Value *v);
+/* A new float constant of the same dims as `like`; write its elements through `*data`. */
+Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const int64_t *dims,
+                       float **data);
+/* The node's provenance becomes the names of both, `by` the pass. */
+void edit_merge_from(Node *n, const Node *other, const char *by);
+/* Removes constants that nothing uses any more. */
+void edit_sweep(Module *m);
+/* How many elements share one index of `axis`, and the stride between indices. */
+typedef struct AxisWalk {
+    size_t outer, axis, inner;
+} AxisWalk;
+AxisWalk edit_axis(int rank, const int64_t *dims, int axis);
+
+#endif

@@ -1,0 +1,195 @@
+/* Folds per-channel affine operators (BatchNormalization, Mul and Add by constants) into the Conv
+ * or Gemm before them, and Gemm's alpha and beta into its constants, so that one accumulation with
+ * one bias remains. A BatchNormalization with nothing to fold into becomes a depthwise 1x1 Conv,
+ * which can be integer where the original cannot.
+ *
+ *   y = scale[c] * (W x + b) + shift[c] = (scale[c] W) x + (scale[c] b + shift[c])
+ *
+ * Products are formed in double and rounded once. */
+#include "passes/edit.h"
+
+static const char PASS_NAME[] = "fold-affine";
+
+typedef struct Fold {
+    PassContext *c;
+    UniqueNames *names;
+    Uses *uses;
+    Arena *arena;
+} Fold;
+
+static int weight_axis(Fold *f, const Node *n) {
+    OpCtx c = op_ctx(n, f->c->d);
+    return n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+}
+
+/* W[.., c, ..] *= scale[c], as a new constant; scale has one entry or one per channel. */
+static void scale_weights(Fold *f, Node *n, int axis, const double *scale, size_t n_scale) {
+    int at = n->def->quant.weight;
+    Value *old = n->in[at];
+    const Tensor *w = old->data;
+    float *out;
+    Value *v = edit_new_floats(n->graph, f->names, old->name, w->rank, w->dims, &out);
+    AxisWalk k = edit_axis(w->rank, w->dims, axis);
+    const float *in = (const float *)(const void *)w->data;
+    for (size_t i = 0; i < w->count; i++) {
+        size_t c = n_scale == 1 ? 0 : i / k.inner % k.axis;
+        out[i] = (float)((double)in[i] * scale[c]);
+    }
+    v->from = (Provenance){&old->name, 1, STR(PASS_NAME)};
+    n->in[at] = v;
+}
+
+/* The bias as doubles, zeros where there is none; NULL when it is not a constant of this shape. */
+static double *read_bias(Fold *f, const Node *n, size_t channels) {
+    size_t at = (size_t)n->def->quant.bias;
+    double *b = NEW_ARRAY(f->arena, double, channels);
+    if (at >= n->n_in || !n->in[at])
+        return b;
+    const Tensor *t = edit_float_const(n->in[at]);
+    if (!t || (t->count != channels && t->count != 1))
+        return NULL;
+    for (size_t c = 0; c < channels; c++)
+        b[c] = tensor_float(t, t->count == 1 ? 0 : c);
+    return b;
+}
+
+static void write_bias(Fold *f, Node *n, const double *b, size_t channels) {
+    size_t at = (size_t)n->def->quant.bias;
+    Str base = n->n_in > at && n->in[at]
+                   ? n->in[at]->name
+                   : arena_strf(f->arena, STR_FMT ".bias", STR_ARG(n->out[0]->name));
+    int64_t dims[] = {(int64_t)channels};
+    float *out;
+    Value *v = edit_new_floats(n->graph, f->names, base, 1, dims, &out);
+    for (size_t c = 0; c < channels; c++)
+        out[c] = (float)b[c];
+    v->from = (Provenance){&v->name, 0, STR(PASS_NAME)};
+    while (n->n_in <= at)
+        node_add_input(n, NULL);
+    n->in[at] = v;
+}
+
+/* Gemm's alpha goes into the weights, beta into the bias. */
+static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
+    const QuantRule *q = &n->def->quant;
+    const Attr *alpha = q->weight_factor ? node_attr(n, q->weight_factor) : NULL;
+    const Attr *beta = q->bias_factor ? node_attr(n, q->bias_factor) : NULL;
+    if (alpha && alpha->v.f[0] != 1.0F) {
+        double a = (double)alpha->v.f[0];
+        scale_weights(f, n, axis, &a, 1);
+        node_drop_attr(n, q->weight_factor);
+    }
+    size_t at = (size_t)q->bias;
+    if (beta && beta->v.f[0] != 1.0F && at < n->n_in && n->in[at]) {
+        double factor = (double)beta->v.f[0], *b = read_bias(f, n, channels);
+        if (!b)
+            return;
+        for (size_t c = 0; c < channels; c++)
+            b[c] *= factor;
+        node_drop_attr(n, q->bias_factor);
+        write_bias(f, n, b, channels);
+    }
+}
+
+/* The only consumer of `v`, when it is a node. */
+static Node *only_user(const Fold *f, const Value *v) {
+    const Use *use;
+    return uses_of(f->uses, v, &use) == 1 && use->node && use->node->graph == v->graph ? use->node
+                                                                                       : NULL;
+}
+
+/* Folds the affine consumer of n's result into n; false when there is none. */
+static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
+    Value *y = n->out[0];
+    Node *next = only_user(f, y);
+    if (!next || !next->def || !next->def->affine || next->n_out < 1 || !next->out[0])
+        return false;
+    double *scale = NEW_ARRAY(f->arena, double, channels);
+    double *shift = NEW_ARRAY(f->arena, double, channels);
+    size_t data;
+    OpCtx c = op_ctx(next, f->c->d);
+    if (!next->def->affine(&c, channels, &data, scale, shift) || next->in[data] != y)
+        return false;
+    double *b = read_bias(f, n, channels);
+    if (!b)
+        return false;
+    for (size_t i = 0; i < channels; i++)
+        b[i] = scale[i] * b[i] + shift[i];
+    scale_weights(f, n, axis, scale, channels);
+    write_bias(f, n, b, channels);
+    n->out[0] = next->out[0];
+    n->out[0]->def = n;
+    n->out[0]->index = 0;
+    edit_merge_from(n, next, PASS_NAME);
+    node_remove(next);
+    return true;
+}
+
+static void fold_node(Fold *f, Node *n) {
+    if (!n->def || n->def->quant.kind != QUANT_MAC || n->n_out < 1 || !n->out[0])
+        return;
+    const Tensor *w = edit_float_const(n->in[n->def->quant.weight]);
+    int axis = w ? weight_axis(f, n) : -1;
+    if (axis < 0 || axis >= w->rank)
+        return;
+    size_t channels = (size_t)w->dims[axis];
+    fold_factors(f, n, axis, channels);
+    if (n->def->quant.bias)
+        while (fold_next(f, n, axis, channels))
+            ;
+}
+
+/* BatchNormalization that stands alone: a Conv with group = C and 1x1 kernels. */
+static void affine_to_conv(Fold *f, Node *n) {
+    if (!n->def || !n->def->affine || n->def->quant.kind != QUANT_NEVER || n->n_out < 1)
+        return;
+    Value *x = n->in[0];
+    if (x->type.rank < 3 || x->type.rank > 4 || x->type.dims[1].value < 1)
+        return;
+    size_t channels = (size_t)x->type.dims[1].value, data;
+    double *scale = NEW_ARRAY(f->arena, double, channels);
+    double *shift = NEW_ARRAY(f->arena, double, channels);
+    OpCtx c = op_ctx(n, f->c->d);
+    if (!n->def->affine(&c, channels, &data, scale, shift) || n->in[data] != x)
+        return;
+    int64_t dims[] = {(int64_t)channels, 1, 1, 1};
+    float *w;
+    Node *conv = node_new(n->graph, STR(""), STR("Conv"), 3, 1);
+    Str base = n->name.n ? n->name : n->out[0]->name;
+    conv->in[0] = x;
+    conv->in[1] =
+        edit_new_floats(n->graph, f->names, arena_strf(f->arena, STR_FMT ".weight", STR_ARG(base)),
+                        x->type.rank, dims, &w);
+    for (size_t i = 0; i < channels; i++)
+        w[i] = (float)scale[i];
+    conv->out[0] = n->out[0];
+    conv->out[0]->def = conv;
+    conv->name = n->name;
+    conv->doc = n->doc;
+    conv->meta = n->meta;
+    conv->loc = n->loc;
+    conv->from = (Provenance){&n->name, 1, STR(PASS_NAME)};
+    node_set_int(conv, "group", (int64_t)channels);
+    node_insert_before(n, conv);
+    node_remove(n);
+    op_resolve(conv, f->c->d);
+    write_bias(f, conv, shift, channels);
+}
+
+static void fold_graph(Graph *g, void *ctx) {
+    FOR_NODES(n, g) fold_node(ctx, n);
+}
+
+static void convert_graph(Graph *g, void *ctx) {
+    FOR_NODES(n, g) affine_to_conv(ctx, n);
+}
+
+bool pass_fold_affine(Module *m, PassContext *c) {
+    Fold f = {c, unique_names_new(m), uses_new(m), m->arena};
+    module_each_graph(m, fold_graph, &f);
+    module_each_graph(m, convert_graph, &f);
+    f.uses = uses_new(m);
+    module_each_graph(m, fold_graph, &f);
+    edit_sweep(m);
+    return true;
+}

@@ -1,0 +1,56 @@
+#include "passes/params.h"
+
+#include <float.h>
+#include <math.h>
+
+IntRange params_range(ElemType storage, bool symmetric, bool reduce_range) {
+    IntRange r = {elem_min(storage), elem_max(storage)};
+    if (reduce_range) {
+        r.lo = r.lo < 0 ? r.lo / 2 : 0;
+        r.hi = r.lo < 0 ? -r.lo : r.hi / 2;
+    } else if (symmetric && r.lo < 0 && elem_bits(storage) > 1) {
+        r.lo = -r.hi;
+    }
+    return r;
+}
+
+static double pow2_at_least(double x) { return exp2(ceil(log2(x))); }
+
+void params_from_minmax(float min, float max, IntRange r, bool symmetric, bool pow2, float *scale,
+                        int64_t *zp) {
+    double lo = fmin((double)min, 0.0), hi = fmax((double)max, 0.0);
+    if (symmetric) {
+        hi = fmax(-lo, hi);
+        lo = -hi;
+    }
+    double s = (hi - lo) / (double)(r.hi - r.lo);
+    if (!(s >= (double)FLT_MIN) || !isfinite(s)) {
+        *scale = 1.0F;
+        *zp = 0;
+        return;
+    }
+    if (pow2)
+        s = pow2_at_least(s);
+    *scale = (float)s;
+    double z = symmetric ? rint((double)(r.lo + r.hi) / 2) : rint((double)r.lo - lo / s);
+    *zp = (int64_t)fmin(fmax(z, (double)r.lo), (double)r.hi);
+}
+
+int64_t params_quantize(float x, float scale, int64_t zp, IntRange r) {
+    float q = rintf(x / scale);
+    if (isnan(q))
+        return r.lo;
+    double y = (double)q + (double)zp;
+    return (int64_t)fmin(fmax(y, (double)r.lo), (double)r.hi);
+}
+
+int32_t params_bias(double bias, float scale) {
+    double q = rint(bias / (double)scale);
+    if (isnan(q))
+        return 0;
+    return (int32_t)fmin(fmax(q, (double)INT32_MIN), (double)INT32_MAX);
+}
+
+double params_bias_min_scale(double max_abs_bias) {
+    return 1.0001 * 2 * max_abs_bias / 4294967294.0;
+}

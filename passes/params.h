@@ -1,0 +1,32 @@
+/* Scales, zero points and integers from real numbers. Pure functions; no failure. */
+#ifndef QXC_PASSES_PARAMS_H
+#define QXC_PASSES_PARAMS_H
+
+#include "ir/ir.h"
+
+typedef struct IntRange {
+    int64_t lo, hi;
+} IntRange;
+
+/* The part of a storage type that is used: all of it; -127..127 (-7..7) where symmetric and
+ * signed; half of it with reduce_range (-64..64, 0..127), which wins over symmetric. */
+IntRange params_range(ElemType storage, bool symmetric, bool reduce_range);
+
+/* Scale and zero point that map [min, max], widened to hold 0, onto `r`. The scale is formed in
+ * double and rounded once to float32; the zero point is rint(lo - min/scale) with the unrounded
+ * scale (onnxruntime's compute_scale_zp). A range below the smallest normal float gives scale 1,
+ * zero point 0 (the middle is not used then either). With `pow2` the scale is rounded up to a
+ * power of two. */
+void params_from_minmax(float min, float max, IntRange r, bool symmetric, bool pow2, float *scale,
+                        int64_t *zp);
+
+/* saturate(rint(x / scale) + zp) into [lo, hi], ties to even; NaN gives `lo` (QuantizeLinear). */
+int64_t params_quantize(float x, float scale, int64_t zp, IntRange r);
+
+/* rint(bias / scale) saturated to int32; `scale` is the float32 product of input and weight. */
+int32_t params_bias(double bias, float scale);
+
+/* Smallest s_x*s_w for which |bias| still fits int32 with a margin of 1e-4. */
+double params_bias_min_scale(double max_abs_bias);
+
+#endif
