@@ -1,0 +1,36 @@
+//! kernel add_q
+//! template T=s8,u8,s16,u16
+//! uses saturate round_fixed
+// y = saturate(round_half_even(((a - az) * sa + (b - bz) * sb) / sy) + yz), broadcasting like
+// add_f32. ma and mb are sa / sy and sb / sy times 2^shift (requant_add prepares them, and states
+// the error); subtraction is a negative mb. y may be a or b when that is contiguous too.
+typedef struct {
+    int32_t rank, dim[8], as[8], bs[8];
+    int32_t az, bz, yz, lo, hi, shift;
+    int64_t ma, mb;
+} qk_add_q_params;
+
+static void $NAME(const qk_add_q_params *p, const $T *a, const $T *b, $T *y) {
+    int32_t index[8] = {0}, last = p->rank - 1, inner = p->rank ? p->dim[last] : 1, d, i;
+    int32_t sa = p->rank ? p->as[last] : 0, sb = p->rank ? p->bs[last] : 0;
+    ptrdiff_t ia = 0, ib = 0, rows = 1, row;
+    for (d = 0; d < last; d++)
+        rows *= p->dim[d];
+    for (row = 0; row < rows; row++) {
+        for (i = 0; i < inner; i++) {
+            int64_t va = a[ia + (ptrdiff_t)i * sa] - p->az, vb = b[ib + (ptrdiff_t)i * sb] - p->bz;
+            y[i] = ($T)qk_saturate(qk_round_fixed(va * p->ma + vb * p->mb, p->shift) + p->yz, p->lo,
+                                   p->hi);
+        }
+        y += inner;
+        for (d = last - 1; d >= 0; d--) {
+            ia += p->as[d];
+            ib += p->bs[d];
+            if (++index[d] < p->dim[d])
+                break;
+            ia -= (ptrdiff_t)p->as[d] * p->dim[d];
+            ib -= (ptrdiff_t)p->bs[d] * p->dim[d];
+            index[d] = 0;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! kernel conv2d_f32
+//! uses tile_f32
+// 2-D convolution, NCHW, weights [oc, ic / group, kh, kw] (ONNX Conv; 1-D with height 1). Pads at the
+// end follow from oh and ow. The input is unfolded `tile` positions at a time, a multiple of 16: col
+// holds tile * ic / group * kh * kw elements.
+typedef struct {
+    int32_t n, ic, ih, iw; /* input [n, ic, ih, iw] */
+    int32_t oc, oh, ow;    /* output [n, oc, oh, ow] */
+    int32_t kh, kw, sh, sw, dh, dw; /* kernel, strides, dilations */
+    int32_t pt, pl;        /* pads at the top and left */
+    int32_t group, tile;
+    int32_t has_bias;      /* else bias is not read */
+} qk_conv2d_f32_params;
+
+/* One row of the unfolded tile: the input under one kernel element at `count` output positions,
+ * followed by zeros. */
+static void $NAME_unfold(const qk_conv2d_f32_params *p, const float *plane, int32_t ky, int32_t kx,
+                         int32_t first, int32_t count, float *row) {
+    int32_t oy = first / p->ow, ox = first % p->ow, i = 0, run, k;
+    for (; i < count; i += run, ox = 0, oy++) {
+        int32_t iy = oy * p->sh - p->pt + ky * p->dh, x0 = kx * p->dw - p->pl;
+        const float *src = plane + (ptrdiff_t)iy * p->iw;
+        run = p->ow - ox < count - i ? p->ow - ox : count - i;
+        if (iy < 0 || iy >= p->ih) {
+            for (k = 0; k < run; k++)
+                row[i + k] = 0.0f;
+            continue;
+        }
+        x0 += ox * p->sw;
+        for (k = 0; k < run && x0 + k * p->sw < 0; k++)
+            row[i + k] = 0.0f;
+        if (p->sw == 1)
+            for (; k < run && x0 + k < p->iw; k++)
+                row[i + k] = src[x0 + k];
+        else
+            for (; k < run && x0 + k * p->sw < p->iw; k++)
+                row[i + k] = src[x0 + k * p->sw];
+        for (; k < run; k++)
+            row[i + k] = 0.0f;
+    }
+    for (; i < p->tile; i++)
+        row[i] = 0.0f;
+}
+
+static void $NAME(const qk_conv2d_f32_params *p, const float *x, const float *w, const float *bias,
+                  float *y, float *col) {
+    int32_t icg = p->ic / p->group, ocg = p->oc / p->group, area = p->kh * p->kw, len = icg * area;
+    int32_t plane = p->oh * p->ow, b, g, c, k, first, i, j, r, l;
+    for (b = 0; b < p->n; b++)
+        for (g = 0; g < p->group; g++)
+            for (first = 0; first < plane; first += p->tile) {
+                int32_t count = plane - first < p->tile ? plane - first : p->tile;
+                for (c = 0; c < icg; c++)
+                    for (k = 0; k < area; k++)
+                        $NAME_unfold(
+                            p, x + ((ptrdiff_t)b * p->ic + (ptrdiff_t)g * icg + c) * p->ih * p->iw,
+                            k / p->kw, k % p->kw, first, count,
+                            col + ((ptrdiff_t)c * area + k) * p->tile);
+                for (j = 0; j < ocg; j += 4)
+                    for (i = 0; i < count; i += 16) {
+                        int32_t rows = ocg - j < 4 ? ocg - j : 4, o = g * ocg + j;
+                        int32_t width = count - i < 16 ? count - i : 16;
+                        float out[64];
+                        qk_tile_f32(col + i, p->tile, w + (ptrdiff_t)o * len, len, rows, len, out);
+                        for (r = 0; r < rows; r++, o++) {
+                            float *to = y + ((ptrdiff_t)b * p->oc + o) * plane + first + i;
+                            float add = p->has_bias ? bias[o] : 0.0f;
+                            for (l = 0; l < width; l++)
+                                to[l] = out[16 * r + l] + add;
+                        }
+                    }
+            }
+}

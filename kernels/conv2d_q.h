@@ -1,0 +1,119 @@
+//! kernel conv2d_q
+//! template X=s8,u8,s16,u16 W=s8,s16 Y=s8,u8,s16,u16,f32,s32
+//! acc A = X W
+//! expand E = X W
+//! skip Y=s32 A=s64
+//! uses saturate requant dot_$e_$w
+// Quantized 2-D convolution, NCHW, weights [oc, ic / group, kh, kw]; padding counts as real zero.
+//   acc = sum (x - xz) * (w - wz[c]) + bias[c]
+//   y = saturate(round_half_even(acc * mul[c] * 2^shift[c]) + yz)       integer output
+//   y = (float)acc * scale[c]                                          float output
+//   y = acc                                                            int32 output
+// ONNX QLinearConv and ConvInteger. Sums wrap like int32 when ic / group * kh * kw exceeds 2^15.
+// The input is unfolded `tile` positions at a time: col holds tile * ic / group * kh * kw elements,
+// acc 5 * tile. Pads at the end follow from oh and ow.
+typedef struct {
+    int32_t n, ic, ih, iw; /* input [n, ic, ih, iw] */
+    int32_t oc, oh, ow;    /* output [n, oc, oh, ow] */
+    int32_t kh, kw, sh, sw, dh, dw; /* kernel, strides, dilations */
+    int32_t pt, pl;        /* pads at the top and left */
+    int32_t group, tile;
+    int32_t has_bias;      /* else bias is not read */
+    int32_t has_wz, wz_step; /* else wz is not read; step 0 per tensor, 1 per channel */
+    int32_t m_step;        /* of mul and shift, or scale: 0 per tensor, 1 per channel */
+    int32_t xz, yz, lo, hi;
+} qk_conv2d_q_params;
+
+static void $NAME_unfold(const qk_conv2d_q_params *p, const $X *x, int32_t first, int32_t count,
+                         int32_t channels, $E *col) {
+    int32_t area = p->kh * p->kw, c, i, ky, kx;
+    ptrdiff_t len = (ptrdiff_t)channels * area;
+    for (c = 0; c < channels; c++) {
+        const $X *plane = x + (ptrdiff_t)c * p->ih * p->iw;
+        int32_t oy = first / p->ow, ox = first % p->ow;
+        for (i = 0; i < count; i++) {
+            $E *out = col + i * len + (ptrdiff_t)c * area;
+            int32_t y0 = oy * p->sh - p->pt, x0 = ox * p->sw - p->pl;
+            int inside = y0 >= 0 && y0 + (p->kh - 1) * p->dh < p->ih && x0 >= 0 &&
+                         x0 + (p->kw - 1) * p->dw < p->iw;
+            for (ky = 0; ky < p->kh; ky++) {
+                int32_t iy = y0 + ky * p->dh;
+                const $X *row = plane + (inside || (iy >= 0 && iy < p->ih) ? iy : 0) * (ptrdiff_t)p->iw;
+                for (kx = 0; inside && kx < p->kw; kx++)
+                    *out++ = ($E)(row[x0 + kx * p->dw] - p->xz);
+                for (kx = 0; !inside && kx < p->kw; kx++) {
+                    int32_t ix = x0 + kx * p->dw;
+                    int real = iy >= 0 && iy < p->ih && ix >= 0 && ix < p->iw;
+                    *out++ = ($E)(real ? row[ix] - p->xz : 0);
+                }
+            }
+            if (++ox == p->ow) {
+                ox = 0;
+                oy++;
+            }
+        }
+    }
+}
+
+//! if Y=f32
+static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $A *bias,
+                  const int32_t *wz, const float *scale, $Y *y, $E *col, $A *acc) {
+//! else
+//! if Y=s32
+static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $A *bias,
+                  const int32_t *wz, $Y *y, $E *col, $A *acc) {
+//! else
+static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $A *bias,
+                  const int32_t *wz, const int32_t *mul, const int32_t *shift, $Y *y, $E *col,
+                  $A *acc) {
+//! end
+//! end
+    int32_t icg = p->ic / p->group, ocg = p->oc / p->group, len = icg * p->kh * p->kw;
+    int32_t plane = p->oh * p->ow, b, g, first, i, j, k, r;
+    $A *sums = acc + 4 * (ptrdiff_t)p->tile;
+    for (b = 0; b < p->n; b++)
+        for (g = 0; g < p->group; g++)
+            for (first = 0; first < plane; first += p->tile) {
+                int32_t count = plane - first < p->tile ? plane - first : p->tile;
+                $NAME_unfold(p, x + ((ptrdiff_t)b * p->ic + (ptrdiff_t)g * icg) * p->ih * p->iw,
+                             first, count, icg, col);
+                for (i = 0; p->has_wz && i < count; i++) {
+                    sums[i] = 0;
+                    for (k = 0; k < len; k++)
+                        sums[i] += col[(ptrdiff_t)i * len + k];
+                }
+                for (j = 0; j < ocg; j += 4) {
+                    int32_t rows = ocg - j < 4 ? ocg - j : 4;
+                    qk_dot_$e_$w(col, count, w + ((ptrdiff_t)g * ocg + j) * len, rows, len, acc);
+                    for (r = 0; r < rows; r++) {
+                        int32_t o = g * ocg + j + r, z = p->has_wz ? wz[o * p->wz_step] : 0;
+                        $A add = p->has_bias ? bias[o] : 0, *sum = acc + (ptrdiff_t)r * count;
+                        $Y *out = y + ((ptrdiff_t)b * p->oc + o) * plane + first;
+                        for (i = 0; z != 0 && i < count; i++)
+                            sum[i] -= sums[i] * z;
+//! if A=s32
+                        for (i = 0; i < count; i++)
+                            sum[i] = (int32_t)((uint32_t)sum[i] + (uint32_t)add);
+//! else
+                        for (i = 0; i < count; i++)
+                            sum[i] += add;
+//! end
+//! if Y=f32
+                        for (i = 0; i < count; i++)
+                            out[i] = (float)sum[i] * scale[o * p->m_step];
+//! else
+//! if Y=s32
+                        for (i = 0; i < count; i++)
+                            out[i] = sum[i];
+//! else
+                        for (i = 0; i < count; i++)
+                            out[i] = ($Y)qk_saturate(qk_requant(sum[i], mul[o * p->m_step],
+                                                                shift[o * p->m_step]) +
+                                                         p->yz,
+                                                     p->lo, p->hi);
+//! end
+//! end
+                    }
+                }
+            }
+}

@@ -1,0 +1,22 @@
+//! kernel dequantize
+//! template X=s8,u8,s16,u16,s32
+// y = (float)(x - zp) * scale (ONNX DequantizeLinear); int32 differences wrap.
+// Scale and zero point of element [o, a, i] of x[outer, axis, inner] are those at
+// o * s_outer + a / block * s_axis + i * s_inner: all steps 0 per tensor; block 1, s_axis 1 per axis;
+// blocked [outer, blocks, inner]: s_outer = blocks * inner, s_axis = inner, s_inner = 1.
+typedef struct {
+    int32_t outer, axis, inner, block, s_outer, s_axis, s_inner;
+} qk_dequantize_params;
+
+static void $NAME(const qk_dequantize_params *p, const $X *x, const float *scale, const int32_t *zp,
+                  float *y) {
+    int32_t o, a, i;
+    for (o = 0; o < p->outer; o++)
+        for (a = 0; a < p->axis; a++) {
+            ptrdiff_t at = (ptrdiff_t)o * p->s_outer + (ptrdiff_t)(a / p->block) * p->s_axis;
+            for (i = 0; i < p->inner; i++, at += p->s_inner) {
+                int32_t v = (int32_t)*x++;
+                *y++ = (float)(int32_t)((uint32_t)v - (uint32_t)zp[at]) * scale[at];
+            }
+        }
+}

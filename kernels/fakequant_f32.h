@@ -1,0 +1,28 @@
+//! kernel fakequant_f32
+//! uses round_f32
+// y = dequantize(quantize(x)) in [lo, hi]; nan is what NaN quantizes to: the lowest value of the type.
+// Scale and zero point of element [o, a, i] of x[outer, axis, inner] are those at
+// o * s_outer + a / block * s_axis + i * s_inner: all steps 0 per tensor; block 1, s_axis 1 per axis;
+// blocked [outer, blocks, inner]: s_outer = blocks * inner, s_axis = inner, s_inner = 1.
+// y may be x.
+typedef struct {
+    int32_t outer, axis, inner, block, s_outer, s_axis, s_inner;
+    int32_t lo, hi, nan;
+} qk_fakequant_f32_params;
+
+static void $NAME(const qk_fakequant_f32_params *p, const float *x, const float *scale,
+                  const int32_t *zp, float *y) {
+    int32_t o, a, i;
+    for (o = 0; o < p->outer; o++)
+        for (a = 0; a < p->axis; a++) {
+            ptrdiff_t at = (ptrdiff_t)o * p->s_outer + (ptrdiff_t)(a / p->block) * p->s_axis;
+            for (i = 0; i < p->inner; i++, at += p->s_inner) {
+                float v = *x++ / scale[at];
+                int64_t q = v != v ? 0 : qk_round_f32(v) + zp[at];
+                q = q < p->lo ? p->lo : q > p->hi ? p->hi : q;
+                if (v != v)
+                    q = p->nan;
+                *y++ = (float)(int32_t)((uint32_t)(int32_t)q - (uint32_t)zp[at]) * scale[at];
+            }
+        }
+}

@@ -1,0 +1,92 @@
+//! kernel matmul_f32
+//! uses tile_f32
+// y[batch, m, n] (contiguous) = alpha * a[i, k] . b[k, j] + beta * c[i, j]: ONNX Gemm and MatMul with
+// batches. Any operand may be transposed or broadcast through its strides (elements). Scratch: cols
+// holds 16 * k elements, rows 4 * k.
+typedef struct {
+    int32_t rank, dim[8];   /* batch dimensions */
+    int32_t as[8], bs[8];   /* batch strides */
+    int32_t m, n, k;
+    int32_t am, ak, bk, bn; /* strides of a[i, k] and b[k, j] */
+    int32_t has_c, cm, cn;  /* else c is not read; its strides */
+    float alpha, beta;
+} qk_matmul_f32_params;
+
+static void $NAME_store(const qk_matmul_f32_params *p, const float *c, int32_t i, int32_t j,
+                        float sum, float *y) {
+    float v = p->alpha * sum;
+    if (p->has_c)
+        v += p->beta * c[(ptrdiff_t)i * p->cm + (ptrdiff_t)j * p->cn];
+    y[(ptrdiff_t)i * p->n + j] = v;
+}
+
+/* One output with 16 partial sums, for a few rows against a transposed b, where packing b would cost
+ * more than the product. */
+static float $NAME_dot(const float *a, const float *b, int32_t len) {
+    float s[16] = {0}, sum = 0.0f;
+    int32_t k = 0, l;
+    for (; k + 16 <= len; k += 16)
+        for (l = 0; l < 16; l++)
+            s[l] += a[k + l] * b[k + l];
+    for (l = 0; l < 16; l++)
+        sum += s[l];
+    for (; k < len; k++)
+        sum += a[k] * b[k];
+    return sum;
+}
+
+static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float *b, const float *c,
+                      float *y, float *cols, float *rows) {
+    int32_t i, j, k, l, r;
+    if (p->m < 4 && p->ak == 1 && p->bk == 1) {
+        for (j = 0; j < p->n; j++)
+            for (i = 0; i < p->m; i++)
+                $NAME_store(
+                    p, c, i, j,
+                    $NAME_dot(a + (ptrdiff_t)i * p->am, b + (ptrdiff_t)j * p->bn, p->k), y);
+        return;
+    }
+    for (j = 0; j < p->n; j += 16) {
+        int32_t width = p->n - j < 16 ? p->n - j : 16;
+        const float *bp = b + (ptrdiff_t)j * p->bn;
+        int packed = p->bn != 1 || width < 16 || p->m >= 16;
+        for (k = 0; packed && k < p->k; k++)
+            for (l = 0; l < 16; l++)
+                cols[(ptrdiff_t)k * 16 + l] =
+                    l < width ? bp[(ptrdiff_t)k * p->bk + (ptrdiff_t)l * p->bn] : 0.0f;
+        for (i = 0; i < p->m; i += 4) {
+            int32_t height = p->m - i < 4 ? p->m - i : 4;
+            const float *ap = a + (ptrdiff_t)i * p->am;
+            float out[64];
+            for (r = 0; p->ak != 1 && r < height; r++)
+                for (k = 0; k < p->k; k++)
+                    rows[(ptrdiff_t)r * p->k + k] =
+                        ap[(ptrdiff_t)r * p->am + (ptrdiff_t)k * p->ak];
+            qk_tile_f32(packed ? cols : bp, packed ? 16 : p->bk, p->ak == 1 ? ap : rows,
+                        p->ak == 1 ? p->am : p->k, height, p->k, out);
+            for (r = 0; r < height; r++)
+                for (l = 0; l < width; l++)
+                    $NAME_store(p, c, i + r, j + l, out[16 * r + l], y);
+        }
+    }
+}
+
+static void $NAME(const qk_matmul_f32_params *p, const float *a, const float *b, const float *c,
+                  float *y, float *cols, float *rows) {
+    int32_t index[8] = {0}, batches = 1, batch, d;
+    ptrdiff_t ia = 0, ib = 0;
+    for (d = 0; d < p->rank; d++)
+        batches *= p->dim[d];
+    for (batch = 0; batch < batches; batch++) {
+        $NAME_one(p, a + ia, b + ib, c, y + (ptrdiff_t)batch * p->m * p->n, cols, rows);
+        for (d = p->rank - 1; d >= 0; d--) {
+            ia += p->as[d];
+            ib += p->bs[d];
+            if (++index[d] < p->dim[d])
+                break;
+            ia -= (ptrdiff_t)p->as[d] * p->dim[d];
+            ib -= (ptrdiff_t)p->bs[d] * p->dim[d];
+            index[d] = 0;
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! kernel matmul_q
+//! template X=s8,u8,s16,u16 W=s8,u8,s16,u16 Y=s8,u8,s16,u16,f32,s32
+//! acc A = X W
+//! expand E = X W
+//! skip Y=s32 A=s64
+//! uses saturate requant dot_$e_$e
+// Quantized matrix product for Gemm, MatMul and their batches: y[batch, m, n] (contiguous) from
+//   acc = sum over k of (a[i, k] - az) * (b[k, j] - bz[j]) + bias[i, j]
+//   y = saturate(round_half_even(acc * mul[j] * 2^shift[j]) + yz)       integer output
+//   y = (float)acc * scale[j]                                          float output
+//   y = acc                                                            int32 output
+// ONNX QLinearMatMul, MatMulInteger, QGemm. Any operand may be transposed or broadcast through its
+// strides (elements). k at most 2^15 for 8-bit operands, else sums wrap.
+// Scratch: rows holds tile * k elements, cols 4 * k, acc 4 * tile.
+typedef struct {
+    int32_t rank, dim[8];    /* batch dimensions */
+    int32_t as[8], bs[8];    /* batch strides */
+    int32_t m, n, k, tile;
+    int32_t am, ak, bk, bn;  /* strides of a[i, k] and b[k, j] */
+    int32_t has_bias, cm, cn; /* else bias is not read; its strides */
+    int32_t bz_step, m_step; /* of bz; of mul and shift, or scale: 0 per tensor, 1 per column */
+    int32_t az, yz, lo, hi;
+} qk_matmul_q_params;
+
+/* out[i, k] = src[i * si + k * sk] - zero */
+static void $NAME_rows(const qk_matmul_q_params *p, const $X *src, int32_t count, $E *out) {
+    int32_t i, k;
+    for (i = 0; i < count; i++) {
+        const $X *s = src + (ptrdiff_t)i * p->am;
+        $E *row = out + (ptrdiff_t)i * p->k;
+        if (p->ak == 1)
+            for (k = 0; k < p->k; k++)
+                row[k] = ($E)(s[k] - p->az);
+        else
+            for (k = 0; k < p->k; k++)
+                row[k] = ($E)(s[(ptrdiff_t)k * p->ak] - p->az);
+    }
+}
+
+static void $NAME_cols(const qk_matmul_q_params *p, const $W *src, int32_t count,
+                       const int32_t *bz, $E *out) {
+    int32_t j, k;
+    for (j = 0; p->bk == 1 && j < count; j++) {
+        const $W *s = src + (ptrdiff_t)j * p->bn;
+        $E *col = out + (ptrdiff_t)j * p->k;
+        int32_t z = bz[j * p->bz_step];
+        for (k = 0; k < p->k; k++)
+            col[k] = ($E)(s[k] - z);
+    }
+    for (k = 0; p->bk != 1 && k < p->k; k++) {
+        const $W *s = src + (ptrdiff_t)k * p->bk;
+        for (j = 0; j < count; j++)
+            out[(ptrdiff_t)j * p->k + k] = ($E)(s[(ptrdiff_t)j * p->bn] - bz[j * p->bz_step]);
+    }
+}
+
+//! if Y=f32
+static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $A *bias,
+                  const int32_t *bz, const float *scale, $Y *y, $E *rows, $E *cols, $A *acc) {
+//! else
+//! if Y=s32
+static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $A *bias,
+                  const int32_t *bz, $Y *y, $E *rows, $E *cols, $A *acc) {
+//! else
+static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $A *bias,
+                  const int32_t *bz, const int32_t *mul, const int32_t *shift, $Y *y, $E *rows,
+                  $E *cols, $A *acc) {
+//! end
+//! end
+    int32_t index[8] = {0}, batches = 1, batch, d, first, i, j, r;
+    ptrdiff_t ia = 0, ib = 0;
+    for (d = 0; d < p->rank; d++)
+        batches *= p->dim[d];
+    for (batch = 0; batch < batches; batch++) {
+        for (first = 0; first < p->m; first += p->tile) {
+            int32_t count = p->m - first < p->tile ? p->m - first : p->tile;
+            $NAME_rows(p, a + ia + (ptrdiff_t)first * p->am, count, rows);
+            for (j = 0; j < p->n; j += 4) {
+                int32_t width = p->n - j < 4 ? p->n - j : 4;
+                $NAME_cols(p, b + ib + (ptrdiff_t)j * p->bn, width, bz + j * p->bz_step, cols);
+                qk_dot_$e_$e(rows, count, cols, width, p->k, acc);
+                for (i = 0; i < count; i++) {
+                    $Y *out = y + ((ptrdiff_t)batch * p->m + first + i) * p->n + j;
+                    for (r = 0; r < width; r++) {
+                        $A sum = acc[r * count + i];
+                        if (p->has_bias) {
+                            $A add = bias[(ptrdiff_t)(first + i) * p->cm + (ptrdiff_t)(j + r) * p->cn];
+//! if A=s32
+                            sum = (int32_t)((uint32_t)sum + (uint32_t)add);
+//! else
+                            sum += add;
+//! end
+                        }
+//! if Y=f32
+                        out[r] = (float)sum * scale[(j + r) * p->m_step];
+//! else
+//! if Y=s32
+                        out[r] = sum;
+//! else
+                        out[r] = ($Y)qk_saturate(qk_requant(sum, mul[(j + r) * p->m_step],
+                                                            shift[(j + r) * p->m_step]) +
+                                                     p->yz,
+                                                 p->lo, p->hi);
+//! end
+//! end
+                    }
+                }
+            }
+        }
+        for (d = p->rank - 1; d >= 0; d--) {
+            ia += p->as[d];
+            ib += p->bs[d];
+            if (++index[d] < p->dim[d])
+                break;
+            ia -= (ptrdiff_t)p->as[d] * p->dim[d];
+            ib -= (ptrdiff_t)p->bs[d] * p->dim[d];
+            index[d] = 0;
+        }
+    }
+}

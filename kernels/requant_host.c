@@ -1,0 +1,80 @@
+#include "kernels/requant_host.h"
+
+#include <math.h>
+
+void requant_from_float(float m, int32_t *c, int32_t *k) {
+    int e = 0;
+    *c = *k = 0;
+    if (isnan(m) || m == 0)
+        return;
+    if (isinf(m)) {
+        *c = m < 0 ? -(1 << 23) : 1 << 23;
+        *k = 128;
+        return;
+    }
+    *c = (int32_t)ldexpf(frexpf(m, &e), 24);
+    *k = e - 24;
+}
+
+/* Ratios in fixed point with as many fraction bits as fit 62 bits next to `headroom` bits for what
+ * they are multiplied with. */
+static int32_t fixed_shift(double largest, int headroom) {
+    int e = 0;
+    frexp(largest, &e); /* largest < 2^e */
+    int shift = 62 - headroom - e;
+    return shift < 0 ? 0 : shift > 61 ? 61 : shift;
+}
+
+static double ratio(float s, float sy) {
+    double r = (double)s / (double)sy;
+    return r > 16777216.0 ? 16777216.0 : r < -16777216.0 ? -16777216.0 : r;
+}
+
+void requant_add(float sa, float sb, float sy, int bits, int64_t *ma, int64_t *mb, int32_t *shift) {
+    double ra = ratio(sa, sy), rb = ratio(sb, sy);
+    *shift = fixed_shift(fmax(fabs(ra), fabs(rb)), bits + 1);
+    *ma = llrint(ldexp(ra, *shift));
+    *mb = llrint(ldexp(rb, *shift));
+}
+
+void requant_ratio(float sx, float sy, int bits, int64_t *m, int32_t *shift) {
+    double r = ratio(sx, sy);
+    *shift = fixed_shift(fabs(r), bits);
+    *m = llrint(ldexp(r, *shift));
+}
+
+void requant_pool(float sx, float sy, int bits, int64_t count, int64_t *m, int32_t *shift) {
+    double r = ratio(sx, sy);
+    int e = 0;
+    frexp((double)count, &e);
+    *shift = fixed_shift(fabs(r), bits + e);
+    if (*shift > 62 - e) /* count << shift must fit too */
+        *shift = 62 - e;
+    *m = llrint(ldexp(r, *shift));
+}
+
+void softmax_table(float sx, int bits, uint32_t *table) {
+    for (int i = 0; i < 256; i++)
+        table[i] = (uint32_t)llrint(ldexp(exp(-i * (double)sx), 31));
+    for (int i = 0; i < 256 && bits > 8; i++)
+        table[256 + i] = (uint32_t)llrint(ldexp(exp(-256.0 * i * (double)sx), 31));
+}
+
+void softmax_inverse(float sy, int32_t n, int64_t *inv, int32_t *shift) {
+    int e = 0, en = 0;
+    double r = fmin(1.0 / (double)sy, 2147483648.0);
+    frexp(r, &e);
+    frexp((double)n, &en);
+    int s = 31 - (e > en ? e : en); /* e^0 = 2^31: both sides of the division below 2^63 */
+    *shift = s < 0 ? 0 : s > 30 ? 30 : s;
+    *inv = llrint(ldexp(r, *shift));
+}
+
+int32_t conv2d_tile(int32_t positions, int32_t len, int32_t bytes, int32_t cache) {
+    int64_t fit = cache / ((int64_t)(len > 0 ? len : 1) * bytes);
+    int64_t most = ((int64_t)positions + 15) / 16 * 16;
+    fit = fit / 16 * 16;
+    if (fit > most)
+        fit = most;
+    return fit < 16 ? 16 : fit > 256 ? 256 : (int32_t)fit;
+}

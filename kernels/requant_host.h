@@ -1,0 +1,37 @@
+/* What the compiler computes ahead for the integer kernels: multipliers, tables, scratch sizes. Pure
+ * functions; none fails. Scales are finite, outputs' non-zero; negative ones are allowed. */
+#ifndef QXC_KERNELS_REQUANT_HOST_H
+#define QXC_KERNELS_REQUANT_HOST_H
+
+#include <stdint.h>
+
+/* m = c * 2^k exactly, |c| < 2^24, for the kernels that use the chunk `requant`. NaN counts as 0 and
+ * infinity as a multiplier that saturates every non-zero sum. */
+void requant_from_float(float m, int32_t *c, int32_t *k);
+
+/* For add_q: ma, mb = sa / sy, sb / sy in 64-bit fixed point of `bits`-wide tensors (8 or 16).
+ * Provided |sa / sy| and |sb / sy| are below 2^8, the kernel's value before rounding lies within
+ * 2^-20 of the exact real one, so that its result is the exact value rounded half to even unless
+ * that is nearer than 2^-20 to a tie, and never further than one step. Where both ratios are
+ * multiples of 2^-shift, ties included, it is exact. Larger ratios are cut to 2^24: they saturate
+ * unless the terms cancel. */
+void requant_add(float sa, float sb, float sy, int bits, int64_t *ma, int64_t *mb, int32_t *shift);
+
+/* For requantize: the same with one term. */
+void requant_ratio(float sx, float sy, int bits, int64_t *m, int32_t *shift);
+
+/* For avgpool2d_q with at most `count` inputs in a window; within 2^-20 for ratios below 2 and
+ * windows of up to 1024 inputs (8-bit: ratios below 2^8 and 2^20 inputs). */
+void requant_pool(float sx, float sy, int bits, int64_t count, int64_t *m, int32_t *shift);
+
+/* For softmax_q: 256 entries for 8-bit x, 512 for 16-bit (`bits`). sx > 0. */
+void softmax_table(float sx, int bits, uint32_t *table);
+/* 2^shift / sy for rows of n elements. */
+void softmax_inverse(float sy, int32_t n, int64_t *inv, int32_t *shift);
+
+/* A good `tile` for conv2d_*: a multiple of 16, with the unfolded input (len = ic / group * kh * kw
+ * elements of `bytes` bytes a position) staying in a first-level cache of `cache` bytes where
+ * possible. */
+int32_t conv2d_tile(int32_t positions, int32_t len, int32_t bytes, int32_t cache);
+
+#endif
