@@ -24,7 +24,15 @@ sources() {
 }
 
 if [ "${1-}" = --check ]; then
-    sources | xargs $format --dry-run --Werror
+    sources | {
+        status=0
+        while read -r file; do
+            $format "$file" | cmp -s - "$file" && continue
+            echo "$file: not formatted (make format)"
+            status=1
+        done
+        exit $status
+    }
 else
     sources | xargs $format -i
 fi

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Runs the lit suite, or the part of it given as a path below test/lit, with or without .qir.
+
+Prints what failed; the last line counts. Environment: BUILD, QXC_SHARED, ROUNDTRIP.
+"""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+PASSED = {"PASS", "FLAKYPASS", "XFAIL"}
+SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
+
+
+def choose(part):
+    """The test files or folders that `part` names; every test when it is empty."""
+    if not part:
+        return [HERE]
+    exact = HERE / part
+    if exact.exists():
+        return [exact]
+    return sorted(exact.parent.glob(exact.name + "*"))
+
+
+def main():
+    part = sys.argv[1] if len(sys.argv) > 1 else ""
+    tests = choose(part)
+    if not tests:
+        print(f"no lit test is called '{part}'")
+        print("0 passed, 1 failed, 0 skipped")
+        return 1
+    build = pathlib.Path(os.environ.get("BUILD", "build")).resolve()
+    report = build / "lit.json"
+    report.unlink(missing_ok=True)
+    command = [str(pathlib.Path(sys.executable).parent / "lit"), "-q", "-vv", "-o", str(report),
+               "--allow-empty-runs", f"-Dbuild={build}"]
+    if importlib.util.find_spec("psutil"):  # lit needs it to stop a test
+        command.append("--timeout=60")
+    if os.environ.get("ROUNDTRIP"):
+        command.append("-Droundtrip=1")
+    subprocess.run(command + [str(t) for t in tests], check=False, stdin=subprocess.DEVNULL)
+    try:
+        codes = [t["code"] for t in json.loads(report.read_text())["tests"]]
+    except (OSError, ValueError, KeyError):
+        print("lit did not run to its end")
+        return 1
+    passed = sum(c in PASSED for c in codes)
+    skipped = sum(c in SKIPPED for c in codes)
+    failed = len(codes) - passed - skipped
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+#!/bin/bash
+# Runs the tests and ends with one line, `N passed, N failed` (and `, N skipped`).
+#   test/run.sh [all|unit|lit|oracle] [PART]
+# PART is a path below test/lit, or unit/NAME, or oracle/NAME: passes/quantize, unit/support.
+# Called by `make test`; the environment may set BUILD, CC, PYTHON, SANITIZE, ROUNDTRIP, QXC_SHARED.
+# Tests find the program in QXC and large models in QXC_SHARED.
+set -u
+cd "$(dirname "$0")/.."
+
+kind=${1:-all}
+part=${2:-}
+export BUILD=${BUILD:-build}
+case $BUILD in
+/*) export QXC=$BUILD/qxc ;;
+*) export QXC=$PWD/$BUILD/qxc ;;
+esac
+export QXC_SHARED=${QXC_SHARED:-$(dirname "$PWD")/shared}
+make=(${MAKE:-make} "BUILD=$BUILD" "CC=${CC:-cc}" "SANITIZE=${SANITIZE:-}" --no-print-directory)
+[[ ${MAKEFLAGS:-} == *jobserver* ]] || make+=("-j$(getconf _NPROCESSORS_ONLN)")
+passed=0 failed=0 skipped=0
+
+case $part in
+unit/* | oracle/*) kind=${part%%/*} part=${part#*/} ;;
+lit/*) kind=lit part=${part#*/} ;;
+?*) [ "$kind" = all ] && kind=lit ;;
+esac
+wanted() { [ "$kind" = all ] || [ "$kind" = "$1" ]; }
+
+# One check that either holds or not.
+check() { # name, command
+    local name=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        echo "FAIL: $name" >&2
+        failed=$((failed + 1))
+    fi
+}
+
+# Adds up the line that a runner of many tests ends with.
+add() { # name, last line of its output
+    if [[ $2 =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
+        passed=$((passed + BASH_REMATCH[1]))
+        failed=$((failed + BASH_REMATCH[2]))
+        skipped=$((skipped + BASH_REMATCH[3]))
+        printf '%-8s%s\n' "$1" "$2"
+    else
+        echo "FAIL: $1 did not run to its end" >&2
+        failed=$((failed + 1))
+    fi
+}
+
+run_counted() { # name, command whose last line counts
+    local name=$1 log="$BUILD/test-$1.log"
+    shift
+    "$@" 2>&1 | tee "$log" | sed '$d'
+    add "$name" "$(tail -n 1 "$log")"
+}
+
+# The virtual environment, made anew when test/requirements.txt changes.
+venv() {
+    local stamp="$BUILD/venv/made-from" want
+    want=$(cat test/requirements.txt; "${PYTHON:-python3}" --version)
+    if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$want" ]; then
+        rm -rf "$BUILD/venv"
+        "${PYTHON:-python3}" -m venv "$BUILD/venv" &&
+            "$BUILD/venv/bin/pip" install --quiet --disable-pip-version-check \
+                --requirement test/requirements.txt </dev/null &&
+            printf '%s\n' "$want" >"$stamp"
+    fi
+}
+
+mkdir -p "$BUILD"
+if ! tools/install_deps.sh --if-possible; then
+    echo "0 passed, 1 failed"
+    exit 1
+fi
+
+targets=all
+[ "$kind" = all ] && targets='all units'
+[ "$kind" = unit ] && targets=units
+# shellcheck disable=SC2086 # one word per target
+if ! "${make[@]}" $targets >"$BUILD/make.log" 2>&1; then
+    cat "$BUILD/make.log"
+    check "build" false
+else
+    wanted unit && run_counted unit test/unit/run.sh "$part"
+    if wanted lit || wanted oracle; then
+        if venv; then
+            wanted lit && run_counted lit "$BUILD/venv/bin/python" test/lit/run.py "$part"
+            wanted oracle && run_counted oracle "$BUILD/venv/bin/python" test/oracle/run.py "$part"
+        else
+            check "virtual environment from test/requirements.txt" false
+        fi
+    fi
+fi
+
+if [ "$kind" = all ]; then
+    check "layers" tools/check_layers.sh
+    check "format" tools/format.sh --check
+fi
+
+if [ $((passed + failed)) = 0 ]; then
+    echo "no test ran" >&2
+    failed=1
+fi
+line="$passed passed, $failed failed"
+[ "$skipped" -gt 0 ] && line="$line, $skipped skipped"
+echo "$line"
+[ "$failed" = 0 ]
