@@ -252,6 +252,8 @@ static const Quant *weight_quant(Decide *d, const Node *n, const Value *w, int a
     }
     Quant *q = per_axis ? quant_per_axis(d->m->arena, o->weights, axis, channels, scale, zp)
                         : quant_per_tensor(d->m->arena, o->weights, scale[0], zp[0]);
+    if (symmetric)
+        q->n_zp = 1; /* the same for all */
     if (r.lo != elem_min(o->weights) || r.hi != elem_max(o->weights)) {
         q->has_range = true;
         q->lo = r.lo;
@@ -323,5 +325,6 @@ bool pass_decide(Module *m, PassContext *c) {
     module_each_graph(m, mark_followers, &d);
     module_each_graph(m, share, &d);
     module_each_graph(m, assign_graph, &d);
+    edit_sweep(m);
     return true;
 }

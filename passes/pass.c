@@ -27,6 +27,11 @@ bool pass_run(const Pass *p, Module *m, PassContext *c) {
 
 void pass_remark(PassContext *c, const Node *n, const char *fmt, ...) {
     Arena *a = n->graph->module->arena;
+    if (!c->remarked)
+        c->remarked = map_new(a);
+    Str key = {arena_copy(a, &n->id, sizeof n->id), sizeof n->id};
+    if (!map_set(c->remarked, key, c))
+        return;
     char text[512];
     va_list ap;
     va_start(ap, fmt);

@@ -36,6 +36,7 @@ typedef struct PassContext {
     bool quant_io;        /* -io=quant: graph inputs and outputs take the integer types */
     Remark *remarks;      /* arena of the module */
     size_t n_remarks, cap_remarks;
+    Map *remarked; /* nodes that have a remark: the first reason stands */
 } PassContext;
 
 void pass_remark(PassContext *c, const Node *n, const char *fmt, ...)

@@ -1,0 +1,17 @@
+/* Constants as integers: the element-wise work of true-quant and raise-quant. */
+#ifndef QXC_PASSES_CONST_QUANT_H
+#define QXC_PASSES_CONST_QUANT_H
+
+#include "ir/ir.h"
+
+/* The float tensor on the grid of `q` (QuantizeLinear's formula, clipped to q's range), packed. */
+Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q);
+
+/* The quantization of an int32 bias: scale = float32 product of x's and each of w's, zp 0. x must be
+ * per tensor. Per axis 0 when w is. */
+Quant *const_bias_quant(Arena *a, const Quant *x, const Quant *w);
+
+/* A float bias of 1 or `channels` elements as `channels` int32 on that grid. */
+Tensor *const_bias(Arena *a, const Tensor *t, const Quant *q, size_t channels);
+
+#endif

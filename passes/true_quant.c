@@ -1,0 +1,340 @@
+/* Fake-quant to true-quant: a value `float ~ q` becomes a value of the quantized type, wherever the
+ * operator that makes it can compute on integers; elsewhere QuantizeLinear and DequantizeLinear
+ * (one operand, parameters in the type) stand where the value really changes domain.
+ *
+ * Constants are rounded to their grid; the bias of an integer Conv or Gemm becomes int32 with the
+ * product of the scales of its input and weights, so that an edited scale carries it along. */
+#include "passes/const_quant.h"
+#include "passes/edit.h"
+
+typedef struct TrueQuant {
+    PassContext *c;
+    Module *m;
+    Arena *arena;
+    UniqueNames *names;
+    size_t n; /* size of the tables: values that existed at the start */
+    Value **ints;   /* by value id: its integer version */
+    Value **floats; /* by value id of an integer version's origin: dequantized */
+} TrueQuant;
+
+static bool is_data(const QuantRule *q, size_t input) {
+    return (q->data >> (input < 31 ? input : 31) & 1) || (input && q->data >> 31);
+}
+
+static const Quant *tilde_of(const Value *v) {
+    return v && v->type.tilde && type_real_elem(v->type) == ELEM_FLOAT ? v->type.quant : NULL;
+}
+
+/* ---- which nodes compute on integers ---- */
+
+/* The quantization under which the operand will reach the node. */
+static const Quant *operand_quant(const TrueQuant *t, const Value *v) {
+    if (!v)
+        return NULL;
+    if (v->id < t->n && t->ints[v->id])
+        return t->ints[v->id]->type.quant;
+    return type_is_quantized(v->type) ? v->type.quant : tilde_of(v);
+}
+
+static bool bias_fits(const Node *n, size_t channels) {
+    size_t at = (size_t)n->def->quant.bias;
+    if (!at || n->n_in <= at || !n->in[at])
+        return true;
+    if (type_is_quantized(n->in[at]->type))
+        return true;
+    const Tensor *b = edit_float_const(n->in[at]);
+    return b && (b->count == channels || b->count == 1);
+}
+
+static const char *why_not_mac(const TrueQuant *t, const Node *n) {
+    const QuantRule *rule = &n->def->quant;
+    const Quant *x = operand_quant(t, n->in[0]), *w = operand_quant(t, n->in[rule->weight]);
+    if (!x || !w)
+        return "an operand is float";
+    if (!quant_is_per_tensor(x))
+        return "its input is quantized per axis, which one accumulator cannot hold";
+    if (w->n_axes > 1 || (w->n_axes == 1 && w->block[0] > 1))
+        return "its weights are quantized in blocks, which one accumulator cannot hold";
+    OpCtx c = op_ctx(n, t->c->d);
+    int axis = rule->weight_axis ? rule->weight_axis(&c) : -1;
+    if (w->n_axes == 1 && w->axis[0] != axis)
+        return "its weights are quantized along an axis that it sums over";
+    Type wt = n->in[rule->weight]->type;
+    if (axis >= 0 && axis < wt.rank && !bias_fits(n, (size_t)wt.dims[axis].value))
+        return "its bias is not a constant of one number a channel";
+    const Quant *y = tilde_of(n->out[0]);
+    return y && !quant_is_per_tensor(y) ? "its result is quantized per axis" : NULL;
+}
+
+static const char *why_not_compute(const TrueQuant *t, const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++) {
+        if (!n->in[i] || !is_data(&n->def->quant, i))
+            continue;
+        const Quant *q = operand_quant(t, n->in[i]);
+        if (!q)
+            return "an operand is float";
+        if (!quant_is_per_tensor(q))
+            return "an operand is quantized per axis";
+    }
+    const Quant *y = tilde_of(n->out[0]);
+    if (!y)
+        return "its result is float";
+    return quant_is_per_tensor(y) ? NULL : "its result is quantized per axis";
+}
+
+/* NULL when the node computes on integers. */
+static const char *why_float(const TrueQuant *t, const Node *n) {
+    if (!n->def || n->n_out < 1 || !n->out[0])
+        return "qxc does not know this operator";
+    switch (n->def->quant.kind) {
+    case QUANT_NEVER: return "this operator has no integer form";
+    case QUANT_MAC: return why_not_mac(t, n);
+    case QUANT_MOVE:
+    case QUANT_ORDER:
+        if (!operand_quant(t, n->in[0]))
+            return "its operand is float";
+        return tilde_of(n->out[0]) ? NULL : "its result is float";
+    default: return why_not_compute(t, n);
+    }
+}
+
+/* ---- changing domain ---- */
+
+static void insert_after_def(Value *v, Node *n) {
+    if (v->def && v->def->graph == n->graph)
+        node_insert_after(v->def, n);
+    else if (v->graph->first)
+        node_insert_before(v->graph->first, n);
+    else
+        graph_append(v->graph, n);
+}
+
+static Node *convert(TrueQuant *t, Value *x, const char *op, Str name, Type type) {
+    Node *n = node_new(x->graph, STR_NONE, str_from(op), 1, 1);
+    n->domain = STR("");
+    n->in[0] = x;
+    n->name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_%s", STR_ARG(x->name), op));
+    n->loc = x->loc;
+    node_add_output(n, 0, name, type);
+    n->out[0]->loc = x->loc;
+    insert_after_def(x, n);
+    return n;
+}
+
+static Str derived(TrueQuant *t, const Value *v, const char *suffix) {
+    return unique_name(t->names, arena_strf(t->arena, STR_FMT "%s", STR_ARG(v->name), suffix));
+}
+
+static Type plain(Type t) {
+    t.quant = NULL;
+    t.tilde = false;
+    return t;
+}
+
+/* v is float and stays so; its integer version is computed from it. */
+static void quantize_value(TrueQuant *t, Value *v) {
+    const Quant *q = v->type.quant;
+    v->type = plain(v->type);
+    Node *n = convert(t, v, "QuantizeLinear", derived(t, v, "_quantized"),
+                      type_quantized(v->type, q));
+    t->ints[v->id] = n->out[0];
+}
+
+/* The float version of v, for an operator that needs one. */
+static Value *float_of(TrueQuant *t, Value *v) {
+    if (v->id >= t->n)
+        return v;
+    Value *q = t->ints[v->id] ? t->ints[v->id] : v;
+    if (!type_is_quantized(q->type))
+        return v;
+    if (!t->floats[v->id]) {
+        Type type = plain(q->type);
+        type.elem = ELEM_FLOAT;
+        Node *n = convert(t, q, "DequantizeLinear", derived(t, v, "_dequantized"), type);
+        t->floats[v->id] = n->out[0];
+    }
+    return t->floats[v->id];
+}
+
+static void const_to_int(TrueQuant *t, Value *v) {
+    const Quant *q = v->type.quant;
+    v->data = const_quantize(t->arena, v->data, q);
+    v->type = type_quantized(plain(v->type), q);
+    t->ints[v->id] = v;
+}
+
+/* ---- nodes ---- */
+
+static void bias_to_int(TrueQuant *t, Node *n) {
+    size_t at = (size_t)n->def->quant.bias;
+    if (!at || n->n_in <= at || !n->in[at] || type_is_quantized(n->in[at]->type))
+        return;
+    Value *w = n->in[n->def->quant.weight], *b = n->in[at];
+    OpCtx c = op_ctx(n, t->c->d);
+    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+    size_t channels = axis >= 0 ? (size_t)w->type.dims[axis].value : b->data->count;
+    Quant *q = const_bias_quant(t->arena, n->in[0]->type.quant, w->type.quant);
+    Tensor *data = const_bias(t->arena, b->data, q, channels);
+    Str name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_quantized", STR_ARG(b->name)));
+    q->alias = name;
+    module_add_quant(t->m, q);
+    Value *v = graph_add_const(b->graph, name,
+                               type_quantized(type_fixed(t->arena, ELEM_INT32, 1, data->dims), q),
+                               data);
+    v->from = (Provenance){&b->name, 1, STR("true-quant")};
+    v->loc = b->loc;
+    n->in[at] = v;
+}
+
+/* A mover keeps its input's parameters; where others are asked for, a requantization follows. */
+static void move_result(TrueQuant *t, Node *n, size_t i) {
+    Value *y = n->out[i];
+    const Quant *want = y->type.quant, *have = n->in[0]->type.quant;
+    if (have->n_axes) { /* the axis moves with its dimension */
+        OpCtx c = op_ctx(n, t->c->d);
+        int axis = n->def->quant.move_axis ? n->def->quant.move_axis(&c, have->axis[0]) : -1;
+        if (axis >= 0 && axis != have->axis[0]) {
+            Quant *moved = quant_copy(t->arena, have);
+            moved->axis[0] = axis;
+            moved->alias = y->name;
+            module_add_quant(t->m, moved);
+            have = moved;
+        }
+    }
+    y->type = type_quantized(plain(y->type), want);
+    t->ints[y->id] = y;
+    if (quant_equal(have, want))
+        return;
+    Value *moved = node_add_output(n, i, derived(t, y, "_moved"), type_quantized(y->type, have));
+    Node *r = node_new(n->graph, STR("qxc"), STR("Requantize"), 1, 1);
+    r->name = derived(t, y, "_Requantize");
+    r->loc = n->loc;
+    r->in[0] = moved;
+    r->out[0] = y;
+    y->def = r;
+    y->index = 0;
+    node_insert_after(n, r);
+}
+
+static void integer_node(TrueQuant *t, Node *n) {
+    QuantClass kind = n->def->quant.kind;
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && n->in[i]->id < t->n && t->ints[n->in[i]->id])
+            n->in[i] = t->ints[n->in[i]->id];
+    if (kind == QUANT_MAC)
+        bias_to_int(t, n);
+    for (size_t i = 0; i < n->n_out; i++) {
+        Value *y = n->out[i];
+        if (!tilde_of(y))
+            continue;
+        if (kind == QUANT_MOVE || kind == QUANT_ORDER) {
+            move_result(t, n, i);
+        } else {
+            y->type = type_quantized(plain(y->type), y->type.quant);
+            t->ints[y->id] = y;
+        }
+    }
+}
+
+static bool has_tilde(const Node *n) {
+    for (size_t i = 0; i < n->n_out; i++)
+        if (tilde_of(n->out[i]))
+            return true;
+    return false;
+}
+
+static void float_node(TrueQuant *t, Node *n, const char *why) {
+    bool touched = has_tilde(n);
+    for (size_t i = 0; i < n->n_in; i++) {
+        if (!n->in[i])
+            continue;
+        Value *f = float_of(t, n->in[i]);
+        touched = touched || f != n->in[i];
+        n->in[i] = f;
+    }
+    for (size_t i = 0; i < n->n_out; i++)
+        if (tilde_of(n->out[i]))
+            quantize_value(t, n->out[i]);
+    if (touched)
+        pass_remark(t->c, n, "%s", why);
+}
+
+static bool is_conversion(const Node *n) {
+    return node_is(n, "QuantizeLinear") || node_is(n, "DequantizeLinear") ||
+           node_is_in(n, "qxc", "Requantize");
+}
+
+/* A graph output keeps its name and stays float; what the node made gets a name of its own. */
+static void float_output(TrueQuant *t, Graph *g, size_t i) {
+    Value *v = g->out[i];
+    if (v->id >= t->n || !t->ints[v->id])
+        return;
+    Value *f = float_of(t, v);
+    if (v->kind == VALUE_NODE && v->graph == g) {
+        Str name = v->name;
+        v->name = derived(t, v, t->ints[v->id] == v ? "_quantized" : "_float");
+        f->name = name;
+        f->declared = v->declared;
+        f->doc = v->doc;
+        f->meta = v->meta;
+        v->declared = false;
+    }
+    g->out[i] = f;
+}
+
+static void run_graph(Graph *g, void *ctx) {
+    TrueQuant *t = ctx;
+    bool quant_io = t->c->quant_io && g == t->m->graph;
+    for (size_t i = 0; i < g->n_consts; i++)
+        if (tilde_of(g->consts[i]))
+            const_to_int(t, g->consts[i]);
+    for (size_t i = 0; i < g->n_in; i++) {
+        Value *v = g->in[i];
+        if (!tilde_of(v))
+            continue;
+        if (quant_io) {
+            v->type = type_quantized(plain(v->type), v->type.quant);
+            t->ints[v->id] = v;
+        } else {
+            quantize_value(t, v);
+        }
+    }
+    FOR_NODES(n, g) {
+        if (is_conversion(n))
+            continue;
+        const char *why = why_float(t, n);
+        if (why)
+            float_node(t, n, why);
+        else
+            integer_node(t, n);
+    }
+    for (size_t i = 0; i < g->n_out && !quant_io; i++)
+        float_output(t, g, i);
+}
+
+/* ---- parameters that are not known ---- */
+
+static bool check_known(Module *m, Diags *d) {
+    bool ok = true;
+    for (size_t i = 0; i < m->n_quants; i++)
+        if (m->quants[i]->kind == QUANT_UNKNOWN)
+            ok = diag_error(d, m->quants[i]->loc,
+                            "!" STR_FMT " still has unknown parameters: calibrate, or state them",
+                            STR_ARG(m->quants[i]->alias));
+    return ok;
+}
+
+bool pass_true_quant(Module *m, PassContext *c) {
+    if (!check_known(m, c->d))
+        return false;
+    TrueQuant t = {.c = c,
+                   .m = m,
+                   .arena = m->arena,
+                   .names = unique_names_new(m),
+                   .n = m->n_values,
+                   .ints = NEW_ARRAY(m->arena, Value *, m->n_values),
+                   .floats = NEW_ARRAY(m->arena, Value *, m->n_values)};
+    module_each_graph(m, run_graph, &t);
+    edit_sweep(m);
+    return true;
+}
