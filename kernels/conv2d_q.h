@@ -3,7 +3,8 @@
 //! acc A = X W
 //! expand E = X W
 //! skip Y=s32 A=s64
-//! uses saturate requant dot_$e_$w
+//! uses requant_row_$a_$y if Y!=f32,s32
+//! uses dot_$e_$w
 // Quantized 2-D convolution, NCHW, weights [oc, ic / group, kh, kw]; padding counts as real zero.
 //   acc = sum (x - xz) * (w - wz[c]) + bias[c]
 //   y = saturate(round_half_even(acc * mul[c] * 2^shift[c]) + yz)       integer output
@@ -106,11 +107,8 @@ static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $
                         for (i = 0; i < count; i++)
                             out[i] = sum[i];
 //! else
-                        for (i = 0; i < count; i++)
-                            out[i] = ($Y)qk_saturate(qk_requant(sum[i], mul[o * p->m_step],
-                                                                shift[o * p->m_step]) +
-                                                         p->yz,
-                                                     p->lo, p->hi);
+                        qk_requant_row_$a_$y(sum, count, mul[o * p->m_step],
+                                             shift[o * p->m_step], p->yz, p->lo, p->hi, out, 1);
 //! end
 //! end
                     }

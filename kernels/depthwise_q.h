@@ -2,7 +2,7 @@
 //! template X=s8,u8,s16,u16 W=s8,s16 Y=s8,u8,s16,u16,f32,s32
 //! acc A = X W
 //! skip Y=s32 A=s64
-//! uses saturate requant
+//! uses requant_row_$a_$y if Y!=f32,s32
 // conv2d_q with one input channel per output channel (group == ic, oc a multiple of ic), one output
 // row at a time: acc holds ow elements. Weights [oc, 1, kh, kw]. Same formulas as conv2d_q.
 typedef struct {
@@ -89,10 +89,8 @@ static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, cons
                 for (i = 0; i < p->ow; i++)
                     out[i] = acc[i];
 //! else
-                for (i = 0; i < p->ow; i++)
-                    out[i] = ($Y)qk_saturate(
-                        qk_requant(acc[i], mul[o * p->m_step], shift[o * p->m_step]) + p->yz,
-                        p->lo, p->hi);
+                qk_requant_row_$a_$y(acc, p->ow, mul[o * p->m_step],
+                                     shift[o * p->m_step], p->yz, p->lo, p->hi, out, 1);
 //! end
 //! end
             }

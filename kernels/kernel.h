@@ -18,7 +18,8 @@
  *     //! acc A = X Y                    A is s32 if all of these are 8-bit, else s64 (optional);
  *     //! expand E = X Y                 E is s16 if all of these are 8-bit, else s32 (optional)
  *     //! skip X=u8 Y!=s8                leave out instances for which all of this holds
- *     //! uses requant dot_$e_$w         chunks: files which begin with `//! chunk NAME`
+ *     //! uses saturate dot_$e_$w        chunks: files which begin with `//! chunk NAME`;
+ *     //! uses requant if Y!=f32         perhaps only in some instances
  *     //! math                           needs <math.h> and libm
  *     // operator, formula, source
  *     typedef struct { ... } qk_NAME_params;     int32_t, int64_t, float; scalars or [1..8] arrays

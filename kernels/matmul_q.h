@@ -3,7 +3,8 @@
 //! acc A = X W
 //! expand E = X W
 //! skip Y=s32 A=s64
-//! uses saturate requant dot_$e_$e
+//! uses requant_row_$a_$y if Y!=f32,s32
+//! uses dot_$e_$e
 // Quantized matrix product for Gemm, MatMul and their batches: y[batch, m, n] (contiguous) from
 //   acc = sum over k of (a[i, k] - az) * (b[k, j] - bz[j]) + bias[i, j]
 //   y = saturate(round_half_even(acc * mul[j] * 2^shift[j]) + yz)       integer output
@@ -79,31 +80,30 @@ static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $
                 int32_t width = p->n - j < 4 ? p->n - j : 4;
                 $NAME_cols(p, b + ib + (ptrdiff_t)j * p->bn, width, bz + j * p->bz_step, cols);
                 qk_dot_$e_$e(rows, count, cols, width, p->k, acc);
-                for (i = 0; i < count; i++) {
-                    $Y *out = y + ((ptrdiff_t)batch * p->m + first + i) * p->n + j;
-                    for (r = 0; r < width; r++) {
-                        $A sum = acc[r * count + i];
-                        if (p->has_bias) {
-                            $A add = bias[(ptrdiff_t)(first + i) * p->cm + (ptrdiff_t)(j + r) * p->cn];
+                for (r = 0; r < width; r++) {
+                    $Y *out = y + ((ptrdiff_t)batch * p->m + first) * p->n + j + r;
+                    $A *sum = acc + (ptrdiff_t)r * count;
+                    const $A *add = p->has_bias ? bias + (ptrdiff_t)first * p->cm + (ptrdiff_t)(j + r) * p->cn
+                                                : NULL;
+                    for (i = 0; p->has_bias && i < count; i++)
 //! if A=s32
-                            sum = (int32_t)((uint32_t)sum + (uint32_t)add);
+                        sum[i] = (int32_t)((uint32_t)sum[i] + (uint32_t)add[(ptrdiff_t)i * p->cm]);
 //! else
-                            sum += add;
+                        sum[i] += add[(ptrdiff_t)i * p->cm];
 //! end
-                        }
 //! if Y=f32
-                        out[r] = (float)sum * scale[(j + r) * p->m_step];
+                    for (i = 0; i < count; i++)
+                        out[(ptrdiff_t)i * p->n] = (float)sum[i] * scale[(j + r) * p->m_step];
 //! else
 //! if Y=s32
-                        out[r] = sum;
+                    for (i = 0; i < count; i++)
+                        out[(ptrdiff_t)i * p->n] = sum[i];
 //! else
-                        out[r] = ($Y)qk_saturate(qk_requant(sum, mul[(j + r) * p->m_step],
-                                                            shift[(j + r) * p->m_step]) +
-                                                     p->yz,
-                                                 p->lo, p->hi);
+                    qk_requant_row_$a_$y(sum, count, mul[(j + r) * p->m_step],
+                                         shift[(j + r) * p->m_step], p->yz, p->lo, p->hi, out,
+                                         p->n);
 //! end
 //! end
-                    }
                 }
             }
         }
