@@ -44,10 +44,8 @@ bool runner_computed(const Runner *r, const Value *v);
 typedef void RunnerObserver(void *ctx, const Value *v, const void *data);
 void runner_observe(Runner *r, RunnerObserver *fn, void *ctx);
 
-/* The i-th element as a real number: dequantized where the type of v is quantized. `data` as
- * runner_value gives it, `i` row-major. */
-double value_real(const Value *v, const void *data, size_t i);
-/* Reads elements [0, n) into out. */
+/* Elements [0, n) as real numbers: dequantized where the type of v is quantized. `data` as
+ * runner_value gives it. */
 void value_reals(const Value *v, const void *data, size_t n, double *out);
 
 #endif

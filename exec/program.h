@@ -40,7 +40,8 @@ typedef struct Call {
     const KernelDef *kernel;
     const void *params; /* of the kernel's params struct */
     int n_args;
-    int args[CALL_MAX_ARGS]; /* buffers, in the order of the kernel's pointer arguments */
+    int args[CALL_MAX_ARGS]; /* buffers, in the order of the kernel's pointer arguments; -1: NULL.
+                                IF: the condition; END: the results of the node */
     int in_place;            /* args index of an input the output may overwrite, or -1 */
     const Node *node;
 } Call;
@@ -87,7 +88,8 @@ void bind_macs(Binder *b, int64_t macs);
 void bind_control(Binder *b, const Node *n, CallKind kind, int condition);
 /* Binds all nodes of a subgraph in place. */
 bool bind_graph(Binder *b, const Graph *g);
-/* "qk_NAME_s8_u8": the instance of a kernel for these element types. */
+/* "qk_NAME_s8_u8": the instance of a kernel for these element types; "qk_NAME_x8_s64" where the
+ * kernel only moves data of that width. */
 const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *types);
 /* Says that the operator cannot run and why; returns false. Collected, one line an operator type.
  */

@@ -1,0 +1,23 @@
+/* What build.c needs of the binder beyond exec/program.h. */
+#ifndef QXC_EXEC_BINDER_H
+#define QXC_EXEC_BINDER_H
+
+#include "exec/exec.h"
+
+Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d);
+/* Binds one node, then rounds its results to their grids where their types say so. */
+bool bind_node(Binder *b, const Node *n);
+/* The buffer of a graph input; rounds it where its type says so. */
+void bind_input(Binder *b, const Value *v, int port);
+/* Gives the value's bytes to an output port, by a copy where they have to stay elsewhere. */
+void bind_output(Binder *b, const Value *v, int port);
+/* Reports what was collected. True when everything was bound. */
+bool binder_finish(Binder *b);
+
+/* Appends a copy of the bytes of `from` to `to`. */
+void bind_copy(Binder *b, const Node *n, int from, int to);
+int binder_add_buffer(Binder *b, Buffer buffer);
+/* Elements as kernels see them: int4 and narrower become int8. */
+ElemType elem_unpacked(ElemType e);
+
+#endif

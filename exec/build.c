@@ -1,0 +1,27 @@
+/* From a module to a program. See exec/exec.h. */
+#include "exec/binder.h"
+#include "exec/plan.h"
+#include "exec/specialise.h"
+
+Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
+    if (!module_check_static(m, d))
+        return NULL;
+    Arena *a = m->arena;
+    Graph *g = m->graph;
+    Binder *b = binder_new(a, m, o, d);
+    Program *p = binder_program(b);
+    p->inputs = NEW_ARRAY(a, int, g->n_in);
+    p->outputs = NEW_ARRAY(a, int, g->n_out);
+    for (size_t i = 0; i < g->n_in; i++)
+        if (!g->in[i]->data)
+            bind_input(b, g->in[i], (int)p->n_inputs++);
+    bind_graph(b, g);
+    if (!binder_finish(b))
+        return NULL;
+    for (size_t i = 0; i < g->n_out; i++)
+        bind_output(b, g->out[i], (int)p->n_outputs++);
+    if (!binder_finish(b))
+        return NULL;
+    program_plan(a, p, o && o->keep_all);
+    return p;
+}

@@ -1,0 +1,204 @@
+/* Runs a program in this process. See exec/exec.h. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "exec/binder.h"
+
+struct Runner {
+    const Program *program;
+    uint8_t **memory; /* by buffer; NULL where nothing touches it */
+    void **args;      /* of all calls, CALL_MAX_ARGS each */
+    int *jump;        /* by call: IF and ELSE, where to go on */
+    bool *ran;        /* by call */
+    int *completes;   /* by buffer root: the call after which it is complete, -1 before the first */
+    uint32_t *order;  /* buffers that hold values, by that call */
+    size_t n_order;
+    RunnerObserver *observer;
+    void *observer_ctx;
+};
+
+/* ---- building ---- */
+
+static void give_memory(Runner *r, Arena *a) {
+    const Program *p = r->program;
+    uint8_t *arena = arena_alloc(a, p->arena_bytes + BUFFER_ALIGN);
+    arena += (BUFFER_ALIGN - (uintptr_t)arena % BUFFER_ALIGN) % BUFFER_ALIGN;
+    for (size_t i = 0; i < p->n_buffers; i++) {
+        const Buffer *b = &p->buffers[i];
+        if (b->alias >= 0)
+            continue;
+        if (b->kind == BUF_CONST)
+            r->memory[i] = (uint8_t *)(uintptr_t)b->data; /* kernels take it as const */
+        else if (b->kind != BUF_ARENA)
+            r->memory[i] = arena_alloc(a, b->bytes ? b->bytes : 1);
+        else if (b->first >= 0)
+            r->memory[i] = arena + b->offset;
+    }
+    for (size_t i = 0; i < p->n_buffers; i++)
+        r->memory[i] = r->memory[program_root(p, (int)i)];
+}
+
+/* IF goes past its ELSE (or END) when false, ELSE past its END. */
+static void find_jumps(Runner *r, Arena *a) {
+    const Program *p = r->program;
+    int *stack = NEW_ARRAY(a, int, p->n_calls + 1), depth = 0;
+    for (size_t i = 0; i < p->n_calls; i++) {
+        CallKind kind = p->calls[i].kind;
+        if (kind == CALL_KERNEL)
+            continue;
+        if (kind != CALL_IF) {
+            assert(depth > 0);
+            r->jump[stack[--depth]] = kind == CALL_ELSE ? (int)i + 1 : (int)i;
+        }
+        if (kind != CALL_END)
+            stack[depth++] = (int)i;
+    }
+    assert(depth == 0);
+}
+
+static void find_completion(Runner *r) {
+    const Program *p = r->program;
+    for (size_t i = 0; i < p->n_buffers; i++)
+        r->completes[i] = -1;
+    for (size_t c = 0; c < p->n_calls; c++) {
+        const Call *call = &p->calls[c];
+        for (int i = 0; i < call->n_args; i++) {
+            bool writes = call->kind == CALL_KERNEL ? !call->kernel->args[i].is_const
+                                                    : call->kind == CALL_END;
+            if (writes && call->args[i] >= 0)
+                r->completes[program_root(p, call->args[i])] = (int)c;
+        }
+    }
+}
+
+static int completes(const Runner *r, uint32_t buffer) {
+    return r->completes[program_root(r->program, (int)buffer)];
+}
+
+static bool observable(const Program *p, size_t i) {
+    const Value *v = p->buffers[i].value;
+    return v && v->kind != VALUE_CONST && p->value_buffer[v->id] == (int)i &&
+           !(v->kind == VALUE_INPUT && v->data);
+}
+
+/* A stable sort by completing call (counting sort: programs may be long). */
+static void order_values(Runner *r, Arena *a) {
+    const Program *p = r->program;
+    size_t *start = NEW_ARRAY(a, size_t, p->n_calls + 3);
+    for (size_t i = 0; i < p->n_buffers; i++)
+        if (observable(p, i)) {
+            start[completes(r, (uint32_t)i) + 2]++;
+            r->n_order++;
+        }
+    for (size_t i = 1; i < p->n_calls + 2; i++)
+        start[i] += start[i - 1];
+    r->order = NEW_ARRAY(a, uint32_t, r->n_order);
+    for (size_t i = 0; i < p->n_buffers; i++)
+        if (observable(p, i))
+            r->order[start[completes(r, (uint32_t)i) + 1]++] = (uint32_t)i;
+}
+
+Runner *runner_new(Arena *a, const Program *p) {
+    Runner *r = NEW(a, Runner);
+    *r = (Runner){.program = p};
+    r->memory = NEW_ARRAY(a, uint8_t *, p->n_buffers);
+    r->args = NEW_ARRAY(a, void *, p->n_calls *CALL_MAX_ARGS);
+    r->jump = NEW_ARRAY(a, int, p->n_calls);
+    r->ran = NEW_ARRAY(a, bool, p->n_calls);
+    r->completes = NEW_ARRAY(a, int, p->n_buffers);
+    give_memory(r, a);
+    for (size_t c = 0; c < p->n_calls; c++)
+        for (int i = 0; i < p->calls[c].n_args; i++)
+            if (p->calls[c].args[i] >= 0)
+                r->args[c * CALL_MAX_ARGS + (size_t)i] = r->memory[p->calls[c].args[i]];
+    find_jumps(r, a);
+    find_completion(r);
+    order_values(r, a);
+    return r;
+}
+
+/* ---- running ---- */
+
+void *runner_input(Runner *r, size_t i) {
+    return r->memory[r->program->inputs[i]];
+}
+
+const void *runner_output(const Runner *r, size_t i) {
+    return r->memory[r->program->outputs[i]];
+}
+
+void runner_observe(Runner *r, RunnerObserver *fn, void *ctx) {
+    r->observer = fn;
+    r->observer_ctx = ctx;
+}
+
+/* Shows the values complete after `call`; `at` walks through the order. */
+static size_t observe(Runner *r, size_t at, int call) {
+    for (; at < r->n_order && completes(r, r->order[at]) <= call; at++)
+        if (r->observer && completes(r, r->order[at]) == call)
+            r->observer(r->observer_ctx, r->program->buffers[r->order[at]].value,
+                        r->memory[r->order[at]]);
+    return at;
+}
+
+void runner_run(Runner *r) {
+    const Program *p = r->program;
+    int n = (int)p->n_calls;
+    memset(r->ran, 0, p->n_calls * sizeof *r->ran);
+    size_t at = observe(r, 0, -1);
+    for (int i = 0; i < n;) {
+        const Call *c = &p->calls[i];
+        void **args = r->args + (size_t)i * CALL_MAX_ARGS;
+        r->ran[i] = true;
+        if (c->kind == CALL_KERNEL)
+            c->kernel->invoke(c->params, args);
+        bool jump = c->kind == CALL_ELSE || (c->kind == CALL_IF && !*(const uint8_t *)args[0]);
+        at = observe(r, at, i);
+        i = jump ? r->jump[i] : i + 1;
+    }
+}
+
+static int buffer_of(const Runner *r, const Value *v) {
+    return v->id < r->program->module->n_values ? r->program->value_buffer[v->id] : -1;
+}
+
+const void *runner_value(const Runner *r, const Value *v) {
+    int i = buffer_of(r, v);
+    return i < 0 ? NULL : r->memory[i];
+}
+
+bool runner_computed(const Runner *r, const Value *v) {
+    int i = buffer_of(r, v);
+    if (i < 0)
+        return false;
+    int call = completes(r, (uint32_t)i);
+    return call < 0 || r->ran[call];
+}
+
+/* ---- elements ---- */
+
+/* What plain integers mean is recorded with ~; both kinds are read as the real numbers. */
+static const Quant *meaning(const Value *v) {
+    const Quant *q = v->type.quant;
+    return q && q->n_scale && elem_is_int(v->type.elem) ? q : NULL;
+}
+
+void value_reals(const Value *v, const void *data, size_t n, double *out) {
+    const Quant *q = meaning(v);
+    Tensor t = {
+        .elem = elem_unpacked(v->type.elem), .rank = v->type.rank, .count = n, .data = data};
+    t.bytes = elem_bytes(t.elem, n);
+    for (int i = 0; i < t.rank; i++)
+        t.dims[i] = v->type.dims[i].value;
+    if (t.elem == ELEM_FLOAT) {
+        for (size_t i = 0; i < n; i++)
+            out[i] = (double)((const float *)data)[i];
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = tensor_float(&t, i);
+    for (size_t i = 0; q && i < n; i++) {
+        size_t k = quant_is_per_tensor(q) ? 0 : quant_index(q, t.rank, t.dims, i);
+        out[i] = (out[i] - (double)quant_zp(q, k)) * (double)quant_scale(q, k);
+    }
+}

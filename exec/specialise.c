@@ -1,0 +1,146 @@
+/* See exec/specialise.h. */
+#include "exec/specialise.h"
+#include "ir/ops/op.h"
+
+/* ---- walking all types of a module ---- */
+
+typedef struct Change {
+    const DimBind *binds;
+    bool *used;
+    size_t n;
+    bool forget; /* shapes that were computed are dropped, to be inferred again */
+    Arena *arena;
+} Change;
+
+static void change_type(Change *c, Type *t) {
+    if (t->kind != TYPE_TENSOR || t->rank < 1)
+        return;
+    Dim *dims = arena_copy(c->arena, t->dims, (size_t)t->rank * sizeof *dims);
+    for (int i = 0; i < t->rank; i++)
+        for (size_t k = 0; k < c->n; k++)
+            if (dims[i].value < 0 && dims[i].param.s && str_eq(dims[i].param, c->binds[k].name)) {
+                dims[i].value = c->binds[k].value;
+                dims[i].param = STR_NONE;
+                c->used[k] = true;
+                break;
+            }
+    t->dims = dims;
+}
+
+static void change_graph(Graph *g, void *ctx) {
+    Change *c = ctx;
+    for (size_t i = 0; i < g->n_in; i++)
+        change_type(c, &g->in[i]->type);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++) {
+        if (!n->out[i])
+            continue;
+        change_type(c, &n->out[i]->type);
+        if (c->forget && n->out[i]->type.kind == TYPE_TENSOR) {
+            n->out[i]->type.rank = -1;
+            n->out[i]->type.dims = NULL;
+        }
+    }
+}
+
+/* ---- the names there are, for did-you-mean ---- */
+
+typedef struct Names {
+    Arena *arena;
+    const char **items;
+    size_t n, cap;
+} Names;
+
+static void collect_names(Graph *g, void *ctx) {
+    Names *names = ctx;
+    for (size_t i = 0; i < g->n_in; i++)
+        for (int k = 0; k < g->in[i]->type.rank; k++)
+            if (g->in[i]->type.dims[k].param.s)
+                ARENA_PUSH(names->arena, names->items, names->n, names->cap,
+                           arena_str(names->arena, g->in[i]->type.dims[k].param).s);
+}
+
+static bool unknown_dim(Module *m, Str name, Diags *d) {
+    Names names = {.arena = m->arena};
+    collect_names(m->graph, &names);
+    diag_error(d, LOC_NONE, "no dimension is called '%s'", diag_name(d, name));
+    diag_did_you_mean(d, LOC_NONE, name, names.items, names.n);
+    return false;
+}
+
+bool module_bind_dims(Module *m, const DimBind *binds, size_t n, Diags *d) {
+    Change c = {.binds = binds, .n = n, .arena = m->arena, .used = NEW_ARRAY(m->arena, bool, n)};
+    bool ok = true;
+    for (size_t i = 0; i < n; i++)
+        if (binds[i].value < 0)
+            ok = diag_error(d, LOC_NONE, "dimension '%s' cannot be %lld",
+                            diag_name(d, binds[i].name), (long long)binds[i].value);
+    if (!ok)
+        return false;
+    module_each_graph(m, change_graph, &c);
+    for (size_t i = 0; i < n; i++)
+        if (!c.used[i])
+            ok = unknown_dim(m, binds[i].name, d);
+    return ok && module_infer(m, d);
+}
+
+bool module_bind_batch(Module *m, Diags *d) {
+    DimBind *binds = NEW_ARRAY(m->arena, DimBind, m->graph->n_in);
+    size_t n = 0;
+    bool changed = false;
+    for (size_t i = 0; i < m->graph->n_in; i++) {
+        Type *t = &m->graph->in[i]->type;
+        if (t->kind != TYPE_TENSOR || t->rank < 1 || t->dims[0].value >= 0)
+            continue;
+        if (t->dims[0].param.s) {
+            binds[n++] = (DimBind){t->dims[0].param, 1};
+        } else { /* `?` */
+            t->dims = arena_copy(m->arena, t->dims, (size_t)t->rank * sizeof *t->dims);
+            t->dims[0].value = 1;
+        }
+        changed = true;
+    }
+    return !changed || module_bind_dims(m, binds, n, d);
+}
+
+bool module_set_shape(Module *m, Str input, int rank, const int64_t *dims, Diags *d) {
+    Graph *g = m->graph;
+    const char **names = NEW_ARRAY(m->arena, const char *, g->n_in);
+    Value *v = NULL;
+    for (size_t i = 0; i < g->n_in; i++) {
+        names[i] = arena_str(m->arena, g->in[i]->name).s;
+        if (str_eq(g->in[i]->name, input))
+            v = g->in[i];
+    }
+    if (!v) {
+        diag_error(d, LOC_NONE, "no graph input is called '%s'", diag_name(d, input));
+        diag_did_you_mean(d, LOC_NONE, input, names, g->n_in);
+        return false;
+    }
+    if (v->type.kind != TYPE_TENSOR || (v->type.rank >= 0 && v->type.rank != rank))
+        return diag_error(d, v->loc, "graph input %s has %d dimensions, not %d",
+                          diag_name(d, input), v->type.rank, rank);
+    Type fixed = type_fixed(m->arena, v->type.elem, rank, dims);
+    v->type.rank = rank;
+    v->type.dims = fixed.dims;
+    Change c = {.arena = m->arena, .forget = true};
+    module_each_graph(m, change_graph, &c);
+    return module_infer(m, d);
+}
+
+bool module_check_static(Module *m, Diags *d) {
+    bool ok = true;
+    for (size_t i = 0; i < m->graph->n_in; i++) {
+        const Value *v = m->graph->in[i];
+        if (v->data || type_is_static(v->type))
+            continue;
+        const char *option = "-shape=INPUT=...";
+        for (int k = 0; k < v->type.rank; k++)
+            if (v->type.dims[k].value < 0 && v->type.dims[k].param.s)
+                option =
+                    arena_strf(m->arena, "-bind=" STR_FMT "=N", STR_ARG(v->type.dims[k].param)).s;
+        ok = diag_error(d, v->loc, "graph input %s needs a fixed shape here, not %s; use %s",
+                        diag_name(d, v->name), type_text(m->arena, v->type), option);
+    }
+    return ok;
+}
