@@ -1,0 +1,85 @@
+/* qxc compare A B: how far B is from A, worst values first. */
+#include "compiler/session.h"
+#include "exec/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int worst_first(const void *x, const void *y) {
+    const CompareRow *const *a = x, *const *b = y;
+    if ((*a)->is_output != (*b)->is_output)
+        return (*a)->is_output ? 1 : -1;
+    if ((*a)->sqnr != (*b)->sqnr)
+        return (*a)->sqnr < (*b)->sqnr ? -1 : 1;
+    return *a < *b ? -1 : 1;
+}
+
+static void print_number(double v, const char *fmt) {
+    if (isinf(v))
+        printf("%10s", v > 0 ? "equal" : "-inf");
+    else
+        printf(fmt, v);
+}
+
+static void print_rows(Session *s, const Comparison *c) {
+    const CompareRow **rows = NEW_ARRAY(s->arena, const CompareRow *, c->n);
+    for (size_t i = 0; i < c->n; i++)
+        rows[i] = &c->rows[i];
+    qsort(rows, c->n, sizeof *rows, worst_first);
+    printf("%10s %12s %10s  %s\n", "SQNR dB", "max error", "cosine", "value");
+    bool outputs = false;
+    for (size_t i = 0; i < c->n; i++) {
+        if (rows[i]->is_output && !outputs)
+            puts("outputs:");
+        outputs = rows[i]->is_output;
+        print_number(rows[i]->sqnr, "%10.2f");
+        printf(" %12.6g %10.6f  %s\n", rows[i]->max_abs, rows[i]->cosine,
+               diag_name(s->d, rows[i]->name));
+    }
+    printf("%zu values, %zu samples\n", c->n, c->samples);
+}
+
+/* Exit 4 when an output is worse than asked for. */
+static ExitCode gate(Session *s, const Comparison *c) {
+    if (!s->o.min_sqnr)
+        return EXIT_DONE;
+    char *end;
+    double least = strtod(s->o.min_sqnr, &end);
+    if (*end || end == s->o.min_sqnr) {
+        diag_error(s->d, LOC_NONE, "-min-sqnr wants a number of dB, not '%s'", s->o.min_sqnr);
+        return EXIT_USAGE;
+    }
+    ExitCode code = EXIT_DONE;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->rows[i].is_output && !(c->rows[i].sqnr >= least)) {
+            diag_error(s->d, LOC_NONE, "output %s has %.2f dB, less than the %g asked for",
+                       diag_name(s->d, c->rows[i].name), c->rows[i].sqnr, least);
+            code = EXIT_MISSED;
+        }
+    return code;
+}
+
+ExitCode cmd_compare(Session *s) {
+    ExitCode code;
+    Job jobs[2];
+    Module *m[2];
+    if (!s->o.input.n && s->o.random <= 0) {
+        diag_error(s->d, LOC_NONE, "compare needs data: -input=PATH or -random=N");
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (!job_init(&jobs[i], &s->o, s->d))
+            return EXIT_USAGE;
+        if (!(m[i] = session_read(s, i, &code)))
+            return code;
+        if (!job_prepare_run(&jobs[i], m[i]))
+            return EXIT_WRONG;
+    }
+    ProgramOptions p = {.ignore_quant = s->o.ignore_quant};
+    Comparison c;
+    size_t random = s->o.random > 0 ? (size_t)s->o.random : 0;
+    if (!compare_modules(m[0], m[1], s->o.input.items, s->o.input.n, random, &p, &p, &c, s->d))
+        return EXIT_WRONG;
+    print_rows(s, &c);
+    return gate(s, &c);
+}

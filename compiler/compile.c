@@ -1,0 +1,135 @@
+/* qxc INPUT -emit=KIND: read, compile, write. */
+#include "backend/c/c.h"
+#include "backend/onnx/onnx.h"
+#include "backend/qir/qir.h"
+#include "compiler/session.h"
+
+#include <unistd.h>
+
+typedef struct Writing {
+    Session *s;
+    Job *j;
+    Module *m;
+    OutFiles *out;
+    FILE *file; /* the main output: a staged file or stdout */
+} Writing;
+
+static size_t elide(const Options *o) { return o->elide_larger >= 0 ? (size_t)o->elide_larger : 0; }
+
+static bool write_qir(Writing *w) {
+    QirWriteOptions q = {.elide_larger = elide(&w->s->o),
+                         .elide = w->s->o.elide_larger >= 0,
+                         .out = w->s->o.output ? w->out : NULL,
+                         .path = w->s->o.output};
+    return qir_write(w->m, w->file, &q);
+}
+
+static bool write_onnx(Writing *w) {
+    OnnxWriteOptions o = {.allow_newer = w->j->form == FORM_AS_IS || w->s->o.target_opset > 0};
+    return onnx_write(w->m, w->file, &o);
+}
+
+/* "dir/model.h" beside "dir/model.c". */
+static const char *header_path(Arena *a, const char *path) {
+    size_t n = strlen(path);
+    if (n > 2 && strcmp(path + n - 2, ".c") == 0)
+        n -= 2;
+    return arena_strf(a, "%.*s.h", (int)n, path).s;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
+    Arena *a = w->m->arena;
+    const Options *o = &w->s->o;
+    Samples *in = o->input.n ? samples_open(a, w->m, o->input.items, o->input.n, w->s->d)
+                             : samples_random(a, w->m, o->random > 0 ? (size_t)o->random : 1);
+    if (!in)
+        return false;
+    Runner *r = runner_new(a, p);
+    CTest *tests = NULL;
+    size_t n = 0, cap = 0;
+    enum { MAX_TESTS = 16 };
+    while (n < MAX_TESTS && samples_load(in, r)) {
+        runner_run(r);
+        const void **i = NEW_ARRAY(a, const void *, p->n_inputs);
+        const void **out = NEW_ARRAY(a, const void *, p->n_outputs);
+        for (size_t k = 0; k < p->n_inputs; k++)
+            i[k] = arena_copy(a, runner_input(r, k), p->buffers[p->inputs[k]].bytes);
+        for (size_t k = 0; k < p->n_outputs; k++)
+            out[k] = arena_copy(a, runner_output(r, k), p->buffers[p->outputs[k]].bytes);
+        CTest t = {i, out};
+        ARENA_PUSH(a, tests, n, cap, t);
+    }
+    bool ok = samples_ok(in);
+    samples_close(in);
+    c->tests = tests;
+    c->n_tests = n;
+    return ok;
+}
+
+static bool write_c(Writing *w) {
+    const Options *o = &w->s->o;
+    if (!module_bind_batch(w->m, w->s->d) || !module_check_static(w->m, w->s->d))
+        return false;
+    Program *p = program_build(w->m, NULL, w->s->d);
+    if (!p)
+        return false;
+    CWriteOptions c = {.integer_only = o->integer_only};
+    FILE *header = NULL;
+    if (o->output) {
+        const char *h = header_path(w->m->arena, o->output);
+        c.header_name = base_name(h);
+        if (!(header = out_open(w->out, h)))
+            return false;
+    }
+    c.prefix = o->name ? str_from(o->name)
+                       : path_stem(w->m->arena, o->output ? o->output : o->inputs.items[0]);
+    if (o->testbench && !make_tests(w, p, &c))
+        return false;
+    return c_write(p, &c, w->file, header, w->s->d);
+}
+
+static bool is_binary(const Options *o) {
+    return o->emit && strcmp(o->emit, "qir") != 0 && strcmp(o->emit, "c") != 0;
+}
+
+static ExitCode write_result(Session *s, Job *j, Module *m) {
+    Writing w = {s, j, m, out_new(s->arena, s->d), stdout};
+    const char *emit = s->o.emit ? s->o.emit : "qir";
+    if (s->o.output && !(w.file = out_open(w.out, s->o.output)))
+        return EXIT_IO;
+    bool ok = strcmp(emit, "qir") == 0 ? write_qir(&w)
+              : strcmp(emit, "c") == 0 ? write_c(&w)
+                                       : write_onnx(&w);
+    if (!ok || diags_errors(s->d)) {
+        out_abort(w.out);
+        return EXIT_WRONG;
+    }
+    return out_commit(w.out, !s->o.no_sync) ? EXIT_DONE : EXIT_IO;
+}
+
+ExitCode cmd_compile(Session *s) {
+    Job j;
+    if (!job_init(&j, &s->o, s->d))
+        return EXIT_USAGE;
+    if (is_binary(&s->o) && !s->o.output && isatty(STDOUT_FILENO)) {
+        diag_error(s->d, LOC_NONE, "binary output does not go to a terminal: use -o FILE");
+        return EXIT_USAGE;
+    }
+    ExitCode code;
+    Module *m = session_read(s, 0, &code);
+    if (!m)
+        return code;
+    if (!job_compile(&j, m))
+        return EXIT_WRONG;
+    if (s->o.verify_roundtrip && !qir_roundtrip_check(m, s->d))
+        return EXIT_WRONG;
+    code = write_result(s, &j, m);
+    if (code == EXIT_DONE && !s->o.quiet)
+        summary_print(&j, m, s->o.inputs.items[0], s->o.output);
+    return code;
+}

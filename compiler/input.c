@@ -1,0 +1,96 @@
+#define _GNU_SOURCE
+#include "compiler/session.h"
+#include "frontend/onnx/onnx.h"
+#include "frontend/qir/qir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Standard input as a file in memory, so that it can be looked at before it is read. */
+static bool buffer_stdin(void) {
+    int fd = memfd_create("stdin", MFD_CLOEXEC);
+    char chunk[1 << 16];
+    ssize_t n = 0;
+    while (fd >= 0 && (n = read(STDIN_FILENO, chunk, sizeof chunk)) > 0)
+        if (write(fd, chunk, (size_t)n) != n)
+            return false;
+    return fd >= 0 && n == 0 && lseek(fd, 0, SEEK_SET) == 0 && dup2(fd, STDIN_FILENO) >= 0;
+}
+
+/* Text starts with a comment or the word qir; a serialized model never does. */
+static bool looks_like_qir(const char *head, size_t n) {
+    size_t i = 0;
+    while (i < n && strchr(" \t\r\n", head[i]))
+        i++;
+    return n - i >= 2 && (memcmp(head + i, "//", 2) == 0 ||
+                          (n - i >= 4 && memcmp(head + i, "qir", 3) == 0 &&
+                           strchr(" \t\r\n", head[i + 3])));
+}
+
+typedef enum Kind { KIND_ONNX, KIND_QIR, KIND_UNREADABLE } Kind;
+
+static Kind sniff(const char *path, size_t *size, Diags *d) {
+    bool std = strcmp(path, "-") == 0;
+    if (std && !buffer_stdin()) {
+        diag_error(d, LOC_NONE, "cannot read standard input: %s", strerror(errno));
+        return KIND_UNREADABLE;
+    }
+    int fd = std ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    char head[4096];
+    ssize_t n = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)
+                    ? pread(fd, head, sizeof head, 0)
+                    : -1;
+    if (n < 0)
+        diag_error(d, LOC_NONE, "cannot read %s: %s", diag_name(d, str_from(path)),
+                   fd < 0                  ? strerror(errno)
+                   : S_ISDIR(st.st_mode)   ? "it is a folder"
+                   : !S_ISREG(st.st_mode)  ? "not a regular file"
+                                           : strerror(errno));
+    else
+        *size = (size_t)st.st_size;
+    if (fd >= 0 && !std)
+        close(fd);
+    return n < 0 ? KIND_UNREADABLE : looks_like_qir(head, (size_t)n) ? KIND_QIR : KIND_ONNX;
+}
+
+static bool forced_kind(const Options *o, Kind *k, Diags *d) {
+    if (!o->kind)
+        return true;
+    if (strcmp(o->kind, "onnx") != 0 && strcmp(o->kind, "qir") != 0)
+        return diag_error(d, LOC_NONE, "-x wants onnx or qir, not '%s'", o->kind);
+    *k = strcmp(o->kind, "qir") == 0 ? KIND_QIR : KIND_ONNX;
+    return true;
+}
+
+enum { MIB = 1 << 20, DEFAULT_MEMORY_MIB = 1024 };
+
+Module *session_read(Session *s, size_t i, ExitCode *code) {
+    const char *path = s->o.inputs.items[i];
+    size_t size = 0;
+    Kind kind = sniff(path, &size, s->d);
+    *code = EXIT_IO;
+    if (kind == KIND_UNREADABLE)
+        return NULL;
+    *code = EXIT_USAGE;
+    if (!forced_kind(&s->o, &kind, s->d))
+        return NULL;
+    *code = EXIT_WRONG;
+    size_t mib = s->o.max_memory >= 0 ? (size_t)s->o.max_memory : DEFAULT_MEMORY_MIB;
+    Arena *a = arena_new(mib * MIB + size * 2, &s->oom);
+    OnnxReadOptions onnx = {.external_data_dir = s->o.external_data_dir};
+    QirReadOptions qir = {.external_data_dir = s->o.external_data_dir};
+    Module *m =
+        kind == KIND_QIR ? qir_read(a, s->d, path, &qir) : onnx_read(a, s->d, path, &onnx);
+    if (!m) {
+        arena_free(a);
+        return NULL;
+    }
+    s->modules[s->n_modules++] = m;
+    if (!module_resolve(m, s->d) || !module_infer(m, s->d) || !module_verify(m, s->d))
+        return NULL;
+    return m;
+}

@@ -1,0 +1,98 @@
+/* The options that concern the pipeline, checked once. */
+#include "compiler/pipeline.h"
+
+/* "int8 sym", "uint8", "int4q asym". */
+static bool parse_storage(const char *option, const char *text, ElemType *e, bool *symmetric,
+                          Diags *d) {
+    size_t n = strcspn(text, " ");
+    Str name = {text, n};
+    if (n > 1 && text[n - 1] == 'q')
+        name.n--;
+    const char *rest = text + n + strspn(text + n, " ");
+    ElemType t = elem_from_name(name);
+    if (!elem_is_int(t) || elem_bits(t) > 16)
+        return diag_error(d, LOC_NONE, "-%s wants an integer type of at most 16 bits, not '%s'",
+                          option, text);
+    *e = t;
+    if (strcmp(rest, "sym") == 0)
+        *symmetric = true;
+    else if (strcmp(rest, "asym") == 0)
+        *symmetric = false;
+    else if (*rest)
+        return diag_error(d, LOC_NONE, "-%s: '%s' is neither sym nor asym", option, rest);
+    return true;
+}
+
+static bool choose(const char *option, const char *text, const char *const *names, size_t n,
+                   size_t *index, Diags *d) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *index = i;
+            return true;
+        }
+    diag_error(d, LOC_NONE, "-%s has no kind '%s'", option, text);
+    diag_did_you_mean(d, LOC_NONE, str_from(text), names, n);
+    return false;
+}
+
+static bool init_form(Job *j) {
+    static const char *const emits[] = {"qir", "onnx", "qdq", "qop", "c"};
+    static const Form of_emit[] = {FORM_AS_IS, FORM_AS_IS, FORM_QDQ, FORM_QOP, FORM_TRUE};
+    static const char *const forms[] = {"float", "fake", "true", "qop"};
+    static const Form of_form[] = {FORM_FLOAT, FORM_FAKE, FORM_TRUE, FORM_QOP};
+    bool data = j->o->calib.n || j->o->calib_random >= 0;
+    size_t i = 0;
+    if (j->o->emit && !choose("emit", j->o->emit, emits, 5, &i, j->d))
+        return false;
+    j->form = of_emit[i];
+    if (i == 4)
+        j->ctx.target = TARGET_C;
+    if (data && j->form == FORM_AS_IS)
+        j->form = i == 1 ? FORM_FLOAT : FORM_FAKE;
+    if (j->o->form) {
+        if (i != 0)
+            return diag_error(j->d, LOC_NONE, "-form goes with -emit=qir");
+        if (!choose("form", j->o->form, forms, 4, &i, j->d))
+            return false;
+        j->form = of_form[i];
+    }
+    return true;
+}
+
+bool job_init(Job *j, const Options *o, Diags *d) {
+    static const char *const targets[] = {"ort-cpu", "onnx"}, *const kinds[] = {"float", "quant"};
+    size_t target = 0, io = 0;
+    *j = (Job){.o = o, .d = d, .ctx = {.d = d}};
+    bool ok = init_form(j);
+    if (o->target)
+        ok = choose("target", o->target, targets, 2, &target, d) && ok;
+    if (o->io)
+        ok = choose("io", o->io, kinds, 2, &io, d) && ok;
+    if (j->ctx.target != TARGET_C)
+        j->ctx.target = target ? TARGET_ONNX : TARGET_ORT_CPU;
+    j->ctx.quant_io = io == 1 || o->integer_only;
+    QuantOptions *q = &j->ctx.quant;
+    *q = (QuantOptions){.activations = j->ctx.target == TARGET_C ? ELEM_INT8 : ELEM_UINT8,
+                        .weights = ELEM_INT8,
+                        .weight_symmetric = true,
+                        .per_channel = !o->per_tensor,
+                        .pow2 = o->pow2,
+                        .reduce_range = o->reduce_range,
+                        .keep = o->keep.items,
+                        .n_keep = o->keep.n,
+                        .only = o->only.items,
+                        .n_only = o->only.n};
+    if (o->activations)
+        ok = parse_storage("activations", o->activations, &q->activations, &q->act_symmetric, d) && ok;
+    if (o->weights)
+        ok = parse_storage("weights", o->weights, &q->weights, &q->weight_symmetric, d) && ok;
+    if (o->calib_method && !calib_parse(str_from(o->calib_method), &j->calib))
+        ok = diag_error(d, LOC_NONE,
+                        "-calib-method is minmax, moving-average, percentile=P, entropy or mse, "
+                        "not '%s'",
+                        o->calib_method);
+    if (o->target_opset > 28)
+        ok = diag_error(d, LOC_NONE, "-target-opset=%lld: the newest opset qxc knows is 28",
+                        (long long)o->target_opset);
+    return ok;
+}

@@ -1,0 +1,97 @@
+/* qxc list: what is supported, as a table. */
+#include "compiler/session.h"
+
+static const char *class_name(QuantClass k) {
+    switch (k) {
+    case QUANT_MOVE: return "moves data";
+    case QUANT_ORDER: return "keeps order";
+    case QUANT_MAC: return "accumulates";
+    case QUANT_COMPUTE: return "computes";
+    case QUANT_JOIN: return "joins";
+    case QUANT_CLAMP: return "clamps";
+    default: return "float only";
+    }
+}
+
+static void list_ops(bool json) {
+    puts(json ? "[" : "operator                          integers      QOperator form");
+    for (size_t i = 0; i < op_count(); i++) {
+        const OpDef *op = op_at(i);
+        char name[80];
+        snprintf(name, sizeof name, "%s%s%s", op->domain, *op->domain ? "::" : "", op->name);
+        const char *qop = op->qop.op ? op->qop.op : "";
+        if (json)
+            printf("  {\"op\": \"%s\", \"integers\": \"%s\", \"qoperator\": \"%s\", \"runs\": %s}%s\n",
+                   name, class_name(op->quant.kind), qop, op->bind ? "true" : "false",
+                   i + 1 < op_count() ? "," : "");
+        else
+            printf("%-32s  %-12s  %s%s\n", name, class_name(op->quant.kind), qop,
+                   op->bind ? "" : "  (cannot run yet)");
+    }
+    if (json)
+        puts("]");
+}
+
+static void list_passes(void) {
+    for (size_t i = 0; i < pass_count(); i++) {
+        const Pass *p = pass_at(i);
+        printf("%-12s  %-5s -> %-5s  %s\n", p->name, p->before, p->after, p->summary);
+    }
+}
+
+static void list_param(const OnnxSchema *s, bool output, int index, const SchemaParam *p) {
+    printf("  %s %d %s%s:", output ? "output" : "input", index, p->name,
+           p->option == SCHEMA_OPTIONAL   ? " (optional)"
+           : p->option == SCHEMA_VARIADIC ? " (any number)"
+                                          : "");
+    for (int e = 1; e < 32; e++)
+        if (elem_known(e) && onnx_schema_allows(s, output, index, e))
+            printf(" %s", elem_name((ElemType)e));
+    putchar('\n');
+}
+
+static ExitCode list_types(Session *s) {
+    if (s->o.inputs.n != 2) {
+        diag_error(s->d, LOC_NONE, "list types wants an operator: qxc list types Add "
+                                   "-target-opset=18");
+        return EXIT_USAGE;
+    }
+    Str full = str_from(s->o.inputs.items[1]), domain = STR(""), op = full;
+    for (size_t i = 0; i + 1 < full.n; i++)
+        if (full.s[i] == ':' && full.s[i + 1] == ':') {
+            domain = (Str){full.s, i};
+            op = (Str){full.s + i + 2, full.n - i - 2};
+        }
+    int newest = onnx_schema_newest(domain);
+    int opset = s->o.target_opset > 0 ? (int)s->o.target_opset : newest;
+    const OnnxSchema *schema = onnx_schema_find(domain, op, opset);
+    if (!schema || schema->flags & SCHEMA_DEPRECATED) {
+        diag_error(s->d, LOC_NONE, "there is no operator %s at opset %d", diag_name(s->d, full),
+                   opset);
+        return EXIT_WRONG;
+    }
+    printf("%s at opset %d (since %d)\n", s->o.inputs.items[1], opset, schema->since);
+    for (int i = 0; i < schema->n_inputs; i++)
+        list_param(schema, false, i, &schema->inputs[i]);
+    for (int i = 0; i < schema->n_outputs; i++)
+        list_param(schema, true, i, &schema->outputs[i]);
+    return EXIT_DONE;
+}
+
+ExitCode cmd_list(Session *s) {
+    const char *what = s->o.inputs.n ? s->o.inputs.items[0] : "";
+    if (strcmp(what, "ops") == 0)
+        list_ops(s->o.json);
+    else if (strcmp(what, "passes") == 0)
+        list_passes();
+    else if (strcmp(what, "targets") == 0)
+        puts("ort-cpu  onnxruntime's CPU kernels, com.microsoft operators included\n"
+             "onnx     the schemas of ai.onnx alone");
+    else if (strcmp(what, "types") == 0)
+        return list_types(s);
+    else {
+        diag_error(s->d, LOC_NONE, "list what? ops, passes, targets or types OP");
+        return EXIT_USAGE;
+    }
+    return EXIT_DONE;
+}

@@ -1,0 +1,84 @@
+/* qxc: the only place that decides how the process ends. */
+#include "compiler/session.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define QXC_VERSION "0.1.0"
+
+static bool want_color(const char *when) {
+    if (when && strcmp(when, "always") == 0)
+        return true;
+    if (when && strcmp(when, "never") == 0)
+        return false;
+    const char *no = getenv("NO_COLOR");
+    return isatty(STDERR_FILENO) && !(no && *no);
+}
+
+/* Found before the options are parsed, as their mistakes are printed in colour too. */
+static const char *color_option(int argc, char **argv) {
+    const char *when = NULL;
+    for (int i = 1; i < argc; i++) {
+        const char *p = argv[i] + (argv[i][0] == '-') + (argv[i][0] && argv[i][1] == '-');
+        if (p != argv[i] && strncmp(p, "color=", 6) == 0)
+            when = p + 6;
+    }
+    return when;
+}
+
+static ExitCode dispatch(Session *s) {
+    const char *c = s->o.command;
+    if (s->o.help) {
+        options_help(stdout);
+        return EXIT_DONE;
+    }
+    if (s->o.version) {
+        puts("qxc " QXC_VERSION);
+        return EXIT_DONE;
+    }
+    if (strcmp(c, "list") == 0)
+        return cmd_list(s);
+    size_t want = strcmp(c, "compare") == 0 ? 2 : 1;
+    if (s->o.inputs.n != want) {
+        diag_error(s->d, LOC_NONE, s->o.inputs.n < want ? "no input file: see qxc -help"
+                                                        : "too many input files: see qxc -help");
+        return EXIT_USAGE;
+    }
+    if (strcmp(c, "run") == 0)
+        return cmd_run(s);
+    return strcmp(c, "compare") == 0 ? cmd_compare(s) : cmd_compile(s);
+}
+
+static ExitCode session_run(Session *s, int argc, char **argv) {
+    if (setjmp(s->oom.env)) {
+        if (s->oom.limit)
+            fprintf(stderr, "qxc: error: this needs more memory than -max-memory allows\n");
+        else
+            fprintf(stderr, "qxc: error: out of memory\n");
+        return EXIT_WRONG;
+    }
+    s->arena = arena_new(0, &s->oom);
+    s->d = diags_new(s->arena, stderr, want_color(color_option(argc, argv)));
+    if (!options_parse(&s->o, s->arena, argc, argv, s->d))
+        return EXIT_USAGE;
+    diags_quiet(s->d, s->o.quiet);
+    return dispatch(s);
+}
+
+int main(int argc, char **argv) {
+    Session *s = calloc(1, sizeof *s);
+    if (!s) {
+        fputs("qxc: error: out of memory\n", stderr);
+        return EXIT_WRONG;
+    }
+    ExitCode code = session_run(s, argc, argv);
+    for (size_t i = 0; i < s->n_modules; i++)
+        module_free(s->modules[i]);
+    arena_free(s->arena);
+    free(s);
+    if (fflush(stdout) || ferror(stdout)) {
+        fputs("qxc: error: cannot write to standard output\n", stderr);
+        code = code == EXIT_DONE ? EXIT_IO : code;
+    }
+    return code;
+}

@@ -1,0 +1,135 @@
+#include "compiler/options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+typedef enum { OPTION_FLAG, OPTION_TEXT, OPTION_INT, OPTION_MAYBE, OPTION_LIST } OptionKind;
+
+typedef struct OptionDef {
+    const char *name;
+    OptionKind kind;
+    size_t offset;
+    const char *arg, *help;
+} OptionDef;
+
+static const OptionDef defs[] = {
+#define OPT(f, name, kind, arg, help) {name, OPTION_##kind, offsetof(Options, f), arg, help},
+#include "compiler/options.def"
+#undef OPT
+};
+enum { N_DEFS = sizeof defs / sizeof defs[0] };
+
+static const char *const commands[] = {"run", "compare", "list"};
+
+static void *field(Options *o, const OptionDef *def) { return (char *)o + def->offset; }
+
+static const OptionDef *find(Str name) {
+    for (size_t i = 0; i < N_DEFS; i++)
+        if (str_is(name, defs[i].name))
+            return &defs[i];
+    return NULL;
+}
+
+static bool unknown(Diags *d, Str name) {
+    const char *names[N_DEFS];
+    for (size_t i = 0; i < N_DEFS; i++)
+        names[i] = defs[i].name;
+    diag_error(d, LOC_NONE, "unknown option -%s", diag_name(d, name));
+    diag_did_you_mean(d, LOC_NONE, name, names, N_DEFS);
+    return false;
+}
+
+static bool set_int(const OptionDef *def, int64_t *to, const char *text, Diags *d) {
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    if (*text == 0 || *end || errno || v < 0)
+        return diag_error(d, LOC_NONE, "-%s wants a number of 0 or more, not '%s'", def->name,
+                          diag_name(d, str_from(text)));
+    *to = v;
+    return true;
+}
+
+static bool set(Options *o, const OptionDef *def, const char *value, Arena *a, Diags *d) {
+    void *to = field(o, def);
+    if (def->kind == OPTION_FLAG) {
+        if (value)
+            return diag_error(d, LOC_NONE, "-%s takes no value", def->name);
+        *(bool *)to = true;
+        return true;
+    }
+    if (def->kind == OPTION_MAYBE && !value) {
+        *(int64_t *)to = 0;
+        return true;
+    }
+    if (!value)
+        return diag_error(d, LOC_NONE, "-%s wants a value: -%s=%s", def->name, def->name, def->arg);
+    if (def->kind == OPTION_TEXT) {
+        *(const char **)to = value;
+    } else if (def->kind == OPTION_LIST) {
+        TextList *l = to;
+        ARENA_PUSH(a, l->items, l->n, l->cap, value);
+    } else {
+        return set_int(def, to, value, d);
+    }
+    return true;
+}
+
+/* One word that starts with '-'; `next` is the word after it. Returns how many words it took. */
+static int parse_option(Options *o, const char *word, const char *next, Arena *a, Diags *d) {
+    const char *name = word + 1 + (word[1] == '-');
+    const char *eq = strchr(name, '=');
+    Str key = {name, eq ? (size_t)(eq - name) : strlen(name)};
+    const OptionDef *def = find(key);
+    if (!def) {
+        unknown(d, key);
+        return 1;
+    }
+    bool takes_next = !eq && next && (strcmp(def->name, "o") == 0 || strcmp(def->name, "x") == 0);
+    set(o, def, eq ? eq + 1 : takes_next ? next : NULL, a, d);
+    return takes_next ? 2 : 1;
+}
+
+bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
+    int before = diags_errors(d), i = 1;
+    memset(o, 0, sizeof *o);
+    o->command = "";
+    for (size_t k = 0; k < N_DEFS; k++)
+        if (defs[k].kind == OPTION_INT || defs[k].kind == OPTION_MAYBE)
+            *(int64_t *)field(o, &defs[k]) = -1;
+    for (size_t k = 0; argc > 1 && k < sizeof commands / sizeof commands[0]; k++)
+        if (strcmp(argv[1], commands[k]) == 0)
+            o->command = argv[i++];
+    bool only_files = false;
+    while (i < argc) {
+        if (!only_files && strcmp(argv[i], "--") == 0) {
+            only_files = true;
+            i++;
+        } else if (!only_files && argv[i][0] == '-' && argv[i][1]) {
+            i += parse_option(o, argv[i], i + 1 < argc ? argv[i + 1] : NULL, a, d);
+        } else {
+            ARENA_PUSH(a, o->inputs.items, o->inputs.n, o->inputs.cap, argv[i]);
+            i++;
+        }
+    }
+    return diags_errors(d) == before;
+}
+
+void options_help(FILE *out) {
+    fputs("usage: qxc [options] INPUT            compile INPUT (.onnx, .qir, or - for stdin)\n"
+          "       qxc run INPUT -input=x.npz [-o y.npz] [-all-values]\n"
+          "       qxc compare A B -input=x.npz    how far B is from A, value by value\n"
+          "       qxc list ops|passes|targets     what is supported\n"
+          "       qxc list types OP -target-opset=N\n\noptions:\n",
+          out);
+    for (size_t i = 0; i < N_DEFS; i++) {
+        char left[64];
+        snprintf(left, sizeof left, "-%s%s%s%s", defs[i].name,
+                 defs[i].kind == OPTION_FLAG ? ""
+                 : strlen(defs[i].name) == 1 ? " "
+                 : defs[i].kind == OPTION_MAYBE ? "[="
+                                                : "=",
+                 defs[i].arg, defs[i].kind == OPTION_MAYBE ? "]" : "");
+        fprintf(out, "  %-26s %s\n", left, defs[i].help);
+    }
+}

@@ -1,0 +1,34 @@
+/* The command line as a struct. Texts are borrowed from argv; lists live in the arena. Mistakes are
+ * diagnostics (unknown option with "did you mean", missing or malformed value), all of them. */
+#ifndef QXC_COMPILER_OPTIONS_H
+#define QXC_COMPILER_OPTIONS_H
+
+#include "support/diag.h"
+
+typedef struct TextList {
+    const char **items;
+    size_t n, cap;
+} TextList;
+
+typedef struct Options {
+    const char *command; /* "" compile, "run", "compare", ... */
+    TextList inputs;
+#define OPT_FLAG(f) bool f;
+#define OPT_TEXT(f) const char *f;
+#define OPT_INT(f) int64_t f; /* -1 when not given */
+#define OPT_MAYBE(f) int64_t f; /* -1 when not given, 0 without a value */
+#define OPT_LIST(f) TextList f;
+#define OPT(f, name, kind, arg, help) OPT_##kind(f)
+#include "compiler/options.def"
+#undef OPT
+#undef OPT_FLAG
+#undef OPT_TEXT
+#undef OPT_INT
+#undef OPT_MAYBE
+#undef OPT_LIST
+} Options;
+
+bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d);
+void options_help(FILE *out);
+
+#endif

@@ -1,0 +1,199 @@
+#include "compiler/pipeline.h"
+
+#include "exec/specialise.h"
+
+/* ---- one pass, with what the user wants to see of it ---- */
+
+static bool selected(const char *option, const char *pass) {
+    return option && (strcmp(option, "all") == 0 || strcmp(option, pass) == 0);
+}
+
+static void show(Job *j, const Module *m, const char *when, const char *pass) {
+    QirWriteOptions w = {.elide_larger = j->o->elide_larger > 0 ? (size_t)j->o->elide_larger : 16};
+    fprintf(stderr, "// %s %s\n", when, pass);
+    qir_write(m, stderr, &w);
+}
+
+static bool run(Job *j, Module *m, const char *name) {
+    const Pass *p = pass_find(name);
+    if (selected(j->o->print_before, name))
+        show(j, m, "before", name);
+    if (!pass_run(p, m, &j->ctx))
+        return false;
+    if (selected(j->o->print_after, name))
+        show(j, m, "after", name);
+    return true;
+}
+
+/* ---- the form a module is in ---- */
+
+static void look_at_value(const Value *v, ModuleForm *f) {
+    if (!v || !v->type.quant)
+        return;
+    if (type_is_quantized(v->type))
+        f->typed = true;
+    else if (type_real_elem(v->type) == ELEM_FLOAT)
+        f->fake = true;
+}
+
+static void look_at_graph(Graph *g, void *ctx) {
+    ModuleForm *f = ctx;
+    for (size_t i = 0; i < g->n_in; i++)
+        look_at_value(g->in[i], f);
+    for (size_t i = 0; i < g->n_consts; i++)
+        look_at_value(g->consts[i], f);
+    FOR_NODES(n, g) {
+        bool q = str_is(n->op, "QuantizeLinear") || str_is(n->op, "DequantizeLinear");
+        if ((q && n->n_in > 1) || qop_find(n->domain, n->op))
+            f->onnx_quantized = true;
+        for (size_t i = 0; i < n->n_out; i++)
+            look_at_value(n->out[i], f);
+    }
+}
+
+ModuleForm module_form(Module *m) {
+    ModuleForm f = {0};
+    module_each_graph(m, look_at_graph, &f);
+    return f;
+}
+
+static void look_for_stats(Graph *g, void *ctx) {
+    bool *found = ctx;
+    for (size_t i = 0; i < g->n_in; i++)
+        *found = *found || g->in[i]->stat;
+    FOR_NODES(n, g)
+        for (size_t i = 0; i < n->n_out; i++)
+            *found = *found || (n->out[i] && n->out[i]->stat);
+}
+
+/* ---- calibration ---- */
+
+static void save_types(Graph *g, void *ctx) {
+    Type *saved = ctx;
+    for (size_t i = 0; i < g->n_in; i++)
+        saved[g->in[i]->id] = g->in[i]->type;
+    FOR_NODES(n, g)
+        for (size_t i = 0; i < n->n_out; i++)
+            if (n->out[i])
+                saved[n->out[i]->id] = n->out[i]->type;
+}
+
+static void restore_types(Graph *g, void *ctx) {
+    const Type *saved = ctx;
+    for (size_t i = 0; i < g->n_in; i++)
+        g->in[i]->type = saved[g->in[i]->id];
+    FOR_NODES(n, g)
+        for (size_t i = 0; i < n->n_out; i++)
+            if (n->out[i])
+                n->out[i]->type = saved[n->out[i]->id];
+}
+
+/* Programs need static shapes, the model keeps its symbolic ones. */
+static bool calibrate_module(Job *j, Module *m) {
+    Type *saved = NEW_ARRAY(m->arena, Type, m->n_values);
+    module_each_graph(m, save_types, saved);
+    if (!module_bind_batch(m, j->d) || !module_check_static(m, j->d))
+        return false;
+    Samples *s;
+    if (j->o->calib.n) {
+        s = samples_open(m->arena, m, j->o->calib.items, j->o->calib.n, j->d);
+    } else {
+        int64_t n = j->o->calib_random > 0 ? j->o->calib_random : 16;
+        s = samples_random(m->arena, m, (size_t)n);
+    }
+    bool ok = s && calibrate(m, s, &j->calib, &j->calibrated, j->d);
+    if (s)
+        samples_close(s);
+    module_each_graph(m, restore_types, saved);
+    return ok;
+}
+
+static bool no_statistics(Job *j) {
+    return diag_error(j->d, LOC_NONE,
+                      "this is a float model without statistics, so nothing can be quantized: give "
+                      "data with -calib=PATH, or -calib-random to try with random data, or a .qir "
+                      "with `stat` lines or quantized types");
+}
+
+/* ---- the way ---- */
+
+static int64_t needed_opset(const Job *j, const Module *m) {
+    int64_t have = module_opset(m, STR("")), want = OPS_BIND_OPSET;
+    const QuantOptions *q = &j->ctx.quant;
+    if (elem_bits(q->activations) != 8 || elem_bits(q->weights) != 8)
+        want = 21;
+    if (j->o->target_opset > 0)
+        want = j->o->target_opset;
+    return want > have ? want : have;
+}
+
+static bool run_listed_passes(Job *j, Module *m) {
+    const char *p = j->o->passes;
+    while (*p) {
+        size_t n = strcspn(p, ",");
+        char *name = arena_copy(m->arena, p, n + 1);
+        name[n] = 0;
+        if (!pass_find(name)) {
+            diag_error(j->d, LOC_NONE, "there is no pass '%s'", name);
+            const char *names[64];
+            for (size_t i = 0; i < pass_count(); i++)
+                names[i] = pass_at(i)->name;
+            diag_did_you_mean(j->d, LOC_NONE, str_from(name), names, pass_count());
+            return false;
+        }
+        if (!run(j, m, name))
+            return false;
+        p += n + (p[n] == ',');
+    }
+    return true;
+}
+
+/* A float model: statistics, then decisions. */
+static bool quantize(Job *j, Module *m) {
+    if (!run(j, m, "freeze") || !run(j, m, "fold-const") || !run(j, m, "fold-affine"))
+        return false;
+    bool have = false;
+    if (j->o->calib.n || j->o->calib_random >= 0) {
+        if (!calibrate_module(j, m))
+            return false;
+    } else {
+        module_each_graph(m, look_for_stats, &have);
+        if (!have)
+            return no_statistics(j);
+    }
+    return j->form <= FORM_FLOAT || run(j, m, "decide");
+}
+
+bool job_compile(Job *j, Module *m) {
+    if (!job_fix_shapes(j, m))
+        return false;
+    if (j->o->passes)
+        return run_listed_passes(j, m);
+    if (j->form == FORM_AS_IS)
+        return true;
+    j->ctx.target_opset = needed_opset(j, m);
+    if (!run(j, m, "upgrade"))
+        return false;
+    ModuleForm f = module_form(m);
+    if (f.onnx_quantized) {
+        if (j->form >= FORM_FAKE && !run(j, m, "raise-quant"))
+            return false;
+    } else if (!f.typed && !f.fake && !quantize(j, m)) {
+        return false;
+    }
+    if (j->form >= FORM_TRUE && module_form(m).fake && !run(j, m, "true-quant"))
+        return false;
+    if (j->form == FORM_QDQ)
+        return run(j, m, "lower-qdq");
+    return j->form != FORM_QOP || run(j, m, "lower-qop");
+}
+
+bool job_prepare_run(Job *j, Module *m) {
+    j->ctx.target_opset = module_opset(m, STR("")) < OPS_BIND_OPSET ? OPS_BIND_OPSET : 0;
+    if (!run(j, m, "upgrade") || !run(j, m, "freeze"))
+        return false;
+    if (module_form(m).onnx_quantized && !run(j, m, "raise-quant"))
+        return false;
+    return run(j, m, "fold-const") && job_fix_shapes(j, m) && module_bind_batch(m, j->d) &&
+           module_check_static(m, j->d);
+}

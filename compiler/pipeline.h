@@ -1,0 +1,48 @@
+/* The whole way from a module as it was read to what an -emit kind needs, on one screen. */
+#ifndef QXC_COMPILER_PIPELINE_H
+#define QXC_COMPILER_PIPELINE_H
+
+#include "compiler/options.h"
+#include "exec/calibrate.h"
+#include "passes/pass.h"
+
+typedef enum Form {
+    FORM_AS_IS, /* nothing is changed */
+    FORM_FLOAT,
+    FORM_FAKE,
+    FORM_TRUE,
+    FORM_QDQ,
+    FORM_QOP,
+} Form;
+
+typedef struct Job {
+    const Options *o;
+    Diags *d;
+    PassContext ctx;
+    CalibOptions calib;
+    CalibReport calibrated; /* what calibration saw */
+    Form form;
+} Job;
+
+/* Reads the options that concern passes; false after diagnostics. */
+bool job_init(Job *j, const Options *o, Diags *d);
+
+/* Applies -bind and -shape. */
+bool job_fix_shapes(Job *j, Module *m);
+
+/* The form a module is in: by its types, and by Q/DQ nodes and QOperators in a plain one. */
+typedef struct ModuleForm {
+    bool fake;           /* some value is `float ~ q` */
+    bool typed;          /* some value has a quantized type */
+    bool onnx_quantized; /* QuantizeLinear with three operands, QLinearConv, ... */
+} ModuleForm;
+ModuleForm module_form(Module *m);
+
+/* Brings the module into j->form. */
+bool job_compile(Job *j, Module *m);
+
+/* What running needs: operators in the form exec knows, quantization raised to types, constants
+ * folded, static shapes. */
+bool job_prepare_run(Job *j, Module *m);
+
+#endif

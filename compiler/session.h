@@ -1,0 +1,36 @@
+/* What every subcommand gets: the command line, where to complain, and memory. */
+#ifndef QXC_COMPILER_SESSION_H
+#define QXC_COMPILER_SESSION_H
+
+#include "compiler/pipeline.h"
+
+typedef enum ExitCode { /* as documented in docs/cli.md */
+    EXIT_DONE = 0,
+    EXIT_WRONG = 1,  /* the model or the source is wrong, or cannot do what was asked */
+    EXIT_USAGE = 2,
+    EXIT_IO = 3,
+    EXIT_MISSED = 4, /* an asked-for accuracy was missed */
+} ExitCode;
+
+typedef struct Session {
+    Options o;
+    Diags *d;
+    Arena *arena;
+    OutOfMemory oom;
+    Module *modules[2]; /* read so far; freed by main */
+    size_t n_modules;
+} Session;
+
+/* Reads INPUT number `i` of the command line: ONNX or .qir, told by content. NULL after diagnostics,
+ * with the exit code in `*code`. The module is resolved, inferred and verified. */
+Module *session_read(Session *s, size_t i, ExitCode *code);
+
+ExitCode cmd_compile(Session *s);
+ExitCode cmd_run(Session *s);
+ExitCode cmd_compare(Session *s);
+ExitCode cmd_list(Session *s);
+
+/* The closing lines of a compilation, on stderr. `out_path` may be NULL. */
+void summary_print(const Job *j, Module *m, const char *in_path, const char *out_path);
+
+#endif

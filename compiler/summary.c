@@ -1,0 +1,46 @@
+/* The closing summary: sizes, what is integer, what stayed float and why. */
+#include "compiler/session.h"
+
+#include <sys/stat.h>
+
+static long long file_size(const char *path) {
+    struct stat st;
+    return path && stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (long long)st.st_size : -1;
+}
+
+/* One line a reason: "2 LRN, 1 Softmax stay float: this operator has no integer form". */
+static void print_reasons(const Job *j, Module *m) {
+    const PassContext *c = &j->ctx;
+    bool *done = NEW_ARRAY(m->arena, bool, c->n_remarks + 1);
+    for (size_t i = 0; i < c->n_remarks; i++) {
+        if (done[i])
+            continue;
+        size_t same = 0;
+        for (size_t k = i; k < c->n_remarks; k++)
+            if (str_eq(c->remarks[k].op, c->remarks[i].op) &&
+                strcmp(c->remarks[k].reason, c->remarks[i].reason) == 0) {
+                done[k] = true;
+                same++;
+            }
+        fprintf(stderr, "  %zu %s (first: %s): %s\n", same, diag_name(j->d, c->remarks[i].op),
+                c->remarks[i].name.n ? diag_name(j->d, c->remarks[i].name) : "unnamed",
+                c->remarks[i].reason);
+    }
+}
+
+void summary_print(const Job *j, Module *m, const char *in_path, const char *out_path) {
+    long long in = file_size(in_path), out = file_size(out_path);
+    if (j->form == FORM_AS_IS && !j->ctx.n_remarks)
+        return;
+    if (in > 0 && out > 0)
+        fprintf(stderr, "%s: %lld bytes -> %s: %lld bytes (%.2fx)\n", in_path, in, out_path, out,
+                (double)in / (double)out);
+    if (j->calibrated.samples)
+        fprintf(stderr, "calibrated on %zu samples: %zu values%s\n", j->calibrated.samples,
+                j->calibrated.values,
+                j->o->calib_random >= 0 && !j->o->calib.n ? ", random data: scales mean little"
+                                                          : "");
+    if (j->ctx.n_remarks)
+        fputs("not integer as it stands, and why:\n", stderr);
+    print_reasons(j, m);
+}
