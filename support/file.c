@@ -218,7 +218,7 @@ Str path_stem(Arena *a, const char *path) {
     return arena_str(a, base);
 }
 
-uint32_t crc32_of(const void *data, size_t n) {
+uint32_t crc32_more(uint32_t crc, const void *data, size_t n) {
     uint32_t table[256];
     for (uint32_t i = 0; i < 256; i++) {
         uint32_t c = i;
@@ -227,8 +227,12 @@ uint32_t crc32_of(const void *data, size_t n) {
         table[i] = c;
     }
     const unsigned char *p = data;
-    uint32_t crc = ~0u;
+    crc = ~crc;
     for (size_t i = 0; i < n; i++)
         crc = crc >> 8 ^ table[(crc ^ p[i]) & 0xFF];
     return ~crc;
+}
+
+uint32_t crc32_of(const void *data, size_t n) {
+    return crc32_more(0, data, n);
 }

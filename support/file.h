@@ -34,5 +34,7 @@ const char *path_dir(Arena *a, const char *path);
 Str path_stem(Arena *a, const char *path);
 
 uint32_t crc32_of(const void *data, size_t n); /* zlib's polynomial */
+/* The checksum of what `crc` covers followed by these bytes. */
+uint32_t crc32_more(uint32_t crc, const void *data, size_t n);
 
 #endif

@@ -15,7 +15,7 @@ fi
 
 sources() {
     find support ir kernels exec passes frontend backend compiler tools test examples \
-        -name '*.[ch]' | sort | while read -r file; do
+        -name '*.[ch]' 2>/dev/null | sort | while read -r file; do
         case $file in
         kernels/*.h) [ "$(head -c 2 "$file")" = '/*' ] || continue ;;
         esac
