@@ -1,0 +1,184 @@
+/* qxc run INPUT -input=x.npz: outputs (or all values) as .npz, or as text without -o. */
+#include "compiler/session.h"
+#include "exec/samples.h"
+#include "support/buf.h"
+#include "support/npz.h"
+
+/* One value over all samples, growing as they come. */
+typedef struct Column {
+    const Value *v;
+    Str name;
+    ElemType elem; /* as reported: 4 bits and narrower one byte each */
+    int rank;
+    int64_t dims[MAX_RANK + 1]; /* sample axis first */
+    size_t bytes;               /* of one sample */
+    char *data;
+    size_t n, cap;
+} Column;
+
+typedef struct Collect {
+    Session *s;
+    Arena *arena;
+    Column *cols;
+    size_t n;
+    size_t samples;
+} Collect;
+
+static ElemType reported(ElemType e) {
+    if (elem_bits(e) >= 8)
+        return e;
+    return elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
+}
+
+/* The sample axis replaces a leading dimension of 1, else it is an extra axis. */
+static void add_column(Collect *c, const Value *v, Str name) {
+    size_t count;
+    if (v->type.kind != TYPE_TENSOR || !type_count(v->type, &count) ||
+        !npy_dtype(reported(v->type.elem)))
+        return;
+    Column *col = &c->cols[c->n++];
+    *col = (Column){.v = v, .name = name, .elem = reported(v->type.elem)};
+    int skip = v->type.rank > 0 && v->type.dims[0].value == 1;
+    col->dims[col->rank++] = 0;
+    for (int i = skip; i < v->type.rank; i++)
+        col->dims[col->rank++] = v->type.dims[i].value;
+    col->bytes = elem_bytes(col->elem, count);
+}
+
+static void store(Column *col, Arena *a, size_t sample, const void *data) {
+    if (sample == col->cap) {
+        size_t cap = col->cap ? 2 * col->cap : 1;
+        col->data = arena_grow(a, col->data, col->n * col->bytes, cap * col->bytes);
+        col->cap = cap;
+    }
+    /* A value of a branch not taken leaves zeros. */
+    if (data && col->bytes)
+        memcpy(col->data + sample * col->bytes, data, col->bytes);
+    col->n = sample + 1;
+}
+
+static void count_values(Graph *g, void *ctx) {
+    size_t *n = ctx;
+    *n += g->n_in + g->n_consts;
+    FOR_NODES(node, g) *n += node->n_out;
+}
+
+static void add_graph(Graph *g, void *ctx) {
+    Collect *c = ctx;
+    for (size_t i = 0; i < g->n_in; i++)
+        add_column(c, g->in[i], g->in[i]->name);
+    FOR_NODES(n, g)
+        for (size_t i = 0; i < n->n_out; i++)
+            if (n->out[i])
+                add_column(c, n->out[i], n->out[i]->name);
+}
+
+static void add_consts(Graph *g, void *ctx) {
+    Collect *c = ctx;
+    for (size_t i = 0; i < g->n_consts; i++)
+        add_column(c, g->consts[i], g->consts[i]->name);
+}
+
+static void run_all(Collect *c, Runner *r, Samples *in) {
+    for (; samples_load(in, r); c->samples++) {
+        runner_run(r);
+        for (size_t i = 0; i < c->n; i++) {
+            const void *data =
+                runner_computed(r, c->cols[i].v) || c->cols[i].v->kind != VALUE_NODE
+                    ? runner_value(r, c->cols[i].v)
+                    : NULL;
+            store(&c->cols[i], c->arena, c->samples, data);
+        }
+    }
+}
+
+static ExitCode write_npz(Collect *c, const char *path) {
+    OutFiles *out = out_new(c->arena, c->s->d);
+    FILE *f = out_open(out, path);
+    if (!f)
+        return EXIT_IO;
+    NpzWriter *w = npz_writer(c->arena, f);
+    for (size_t i = 0; i < c->n; i++) {
+        Column *col = &c->cols[i];
+        col->dims[0] = (int64_t)c->samples;
+        npz_add(w, col->name, col->elem, col->rank, col->dims, col->data);
+    }
+    npz_finish(w);
+    return out_commit(out, !c->s->o.no_sync) ? EXIT_DONE : EXIT_IO;
+}
+
+static void print_text(Collect *c) {
+    for (size_t k = 0; k < c->samples; k++)
+        for (size_t i = 0; i < c->n; i++) {
+            Column *col = &c->cols[i];
+            Buf b = buf_new(c->arena);
+            buf_fmt(&b, "%%");
+            buf_escaped(&b, col->name);
+            buf_fmt(&b, " : %s = [", type_text(c->arena, col->v->type));
+            Tensor *t = tensor_of(c->arena, col->elem, 1,
+                                  (int64_t[]){(int64_t)(col->bytes / elem_bytes(col->elem, 1))},
+                                  col->data + k * col->bytes);
+            for (size_t e = 0; e < t->count; e++) {
+                buf_text(&b, e ? ", " : "");
+                if (elem_is_float(col->elem))
+                    buf_f32(&b, (float)tensor_float(t, e));
+                else
+                    buf_i64(&b, tensor_int(t, e));
+            }
+            buf_text(&b, "]\n");
+            fwrite(b.p, 1, b.n, stdout);
+        }
+}
+
+static Samples *open_samples(Session *s, Module *m) {
+    if (s->o.input.n)
+        return samples_open(m->arena, m, s->o.input.items, s->o.input.n, s->d);
+    return samples_random(m->arena, m, s->o.random > 0 ? (size_t)s->o.random : 1);
+}
+
+static Collect collect_columns(Session *s, Module *m) {
+    Collect c = {.s = s, .arena = m->arena};
+    size_t n = 0;
+    module_each_graph(m, count_values, &n);
+    c.cols = NEW_ARRAY(m->arena, Column, n + m->graph->n_out);
+    if (s->o.all_values) {
+        module_each_graph(m, add_graph, &c);
+        module_each_graph(m, add_consts, &c);
+    } else {
+        for (size_t i = 0; i < m->graph->n_out; i++)
+            add_column(&c, m->graph->out[i], m->graph->out[i]->name);
+    }
+    return c;
+}
+
+ExitCode cmd_run(Session *s) {
+    Job j;
+    ExitCode code;
+    if (!job_init(&j, &s->o, s->d))
+        return EXIT_USAGE;
+    Module *m = session_read(s, 0, &code);
+    if (!m)
+        return code;
+    if (!s->o.input.n && s->o.random <= 0 && m->graph->n_in > 0) {
+        diag_error(s->d, LOC_NONE, "run needs data: -input=PATH or -random=N");
+        return EXIT_USAGE;
+    }
+    if (!job_prepare_run(&j, m))
+        return EXIT_WRONG;
+    ProgramOptions po = {.ignore_quant = s->o.ignore_quant, .keep_all = s->o.all_values};
+    Program *p = program_build(m, &po, s->d);
+    Samples *in = p ? open_samples(s, m) : NULL;
+    if (!in)
+        return EXIT_WRONG;
+    Collect c = collect_columns(s, m);
+    Runner *r = runner_new(m->arena, p);
+    run_all(&c, r, in);
+    bool ok = samples_ok(in);
+    samples_close(in);
+    if (!ok)
+        return EXIT_WRONG;
+    if (s->o.output)
+        return write_npz(&c, s->o.output);
+    print_text(&c);
+    return EXIT_DONE;
+}
