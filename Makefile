@@ -55,6 +55,11 @@ LIBRARY := $(BUILD)/libqxc.a
 PROGRAM := $(if $(MAIN),$(BUILD)/qxc)
 UNITS   := $(TESTS:test/unit/%.c=$(BUILD)/unit/%)
 
+# One short line a command; V=1 shows the commands themselves.
+V  ?=
+Q  := $(if $(V),,@)
+say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
+
 .PHONY: all lib units unit test lit oracle demo check-san check-layers format check-format deps \
         install clean help
 .DELETE_ON_ERROR:
@@ -68,10 +73,12 @@ units: $(UNITS)
 
 $(LIBRARY): $(OBJECTS) $(BUILD)/sources
 	@rm -f $@
-	$(AR) rcs $@ $(OBJECTS)
+	$(call say,AR)
+	$(Q)$(AR) rcs $@ $(OBJECTS)
 
 $(BUILD)/qxc: $(MAIN_O) $(LIBRARY)
-	$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $(MAIN_O) $(LIBRARY) $(LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $(MAIN_O) $(LIBRARY) $(LIBS)
 
 # ---- Compiling. Files that change when the flags do, or when a source comes or goes.
 
@@ -84,44 +91,54 @@ $(BUILD)/flags $(BUILD)/sources $(BUILD)/templates: FORCE | $(BUILD)/deps.ok
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 
 # What our own tools generate obeys our warnings; what lemon and protoc-c write does not.
 $(BUILD)/gen/%/lexer.o: $(BUILD)/%/lexer.c $(BUILD)/flags | $(HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 
 $(BUILD)/gen/kernels_gen.o: $(BUILD)/kernels_gen.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -O3 -Wall -Wextra -Wno-unused-function -Werror -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) -O3 -Wall -Wextra -Wno-unused-function -Werror -MMD -MP -c -o $@ $<
 
 $(BUILD)/gen/%.o: $(BUILD)/%.c $(BUILD)/flags | $(HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(GENERATED_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(GENERATED_CFLAGS) -MMD -MP -c -o $@ $<
 
 # ---- Generated sources.
 
 $(BUILD)/%/lexer.c: %/lexer.re | $(BUILD)/deps.ok
 	@mkdir -p $(@D)
-	re2c -W -Werror --no-debug-info -o $@ $<
+	$(call say,RE2C)
+	$(Q)re2c -W -Werror --no-debug-info -o $@ $<
 
 $(BUILD)/%/parser.c $(BUILD)/%/parser.h: %/parser.y | $(BUILD)/deps.ok
 	@mkdir -p $(@D)
-	lemon -q -l -d$(@D) $<
+	$(call say,LEMON)
+	$(Q)lemon -q -l -d$(@D) $<
 
 $(BUILD)/%.pb-c.c $(BUILD)/%.pb-c.h: %.proto | $(BUILD)/deps.ok
 	@mkdir -p $(@D)
-	protoc-c --proto_path=. --c_out=$(BUILD) $<
+	$(call say,PROTOC)
+	$(Q)protoc-c --proto_path=. --c_out=$(BUILD) $<
 
 $(BUILD)/kernelgen: tools/kernelgen.c $(BUILD)/flags
-	$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) $(WARN) -I. -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) $(WARN) -I. -o $@ $<
 
 $(BUILD)/kernels_gen.c: $(BUILD)/kernelgen $(TEMPLATES) $(BUILD)/templates
-	ASAN_OPTIONS=detect_leaks=0 $(BUILD)/kernelgen $(TEMPLATES) > $@
+	$(call say,KERNELS)
+	$(Q)ASAN_OPTIONS=detect_leaks=0 $(BUILD)/kernelgen $(TEMPLATES) > $@
 
 # The params structs, for those who fill them in.
 $(BUILD)/kernels_gen.h: $(BUILD)/kernelgen $(TEMPLATES) $(BUILD)/templates
-	ASAN_OPTIONS=detect_leaks=0 $(BUILD)/kernelgen -header $(TEMPLATES) > $@
+	$(call say,KERNELS)
+	$(Q)ASAN_OPTIONS=detect_leaks=0 $(BUILD)/kernelgen -header $(TEMPLATES) > $@
 
 # ---- What has to be installed first; looked at once per build folder.
 
@@ -137,7 +154,8 @@ deps:
 
 $(BUILD)/unit/%: test/unit/%.c $(LIBRARY) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -o $@ $< $(LIBRARY) $(TEST_LIBS) $(LIBS)
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -o $@ $< $(LIBRARY) $(TEST_LIBS) $(LIBS)
 
 RUN_TESTS = MAKE='$(MAKE)' BUILD='$(BUILD)' CC='$(CC)' PYTHON='$(PYTHON)' \
             SANITIZE='$(SANITIZE)' ROUNDTRIP='$(ROUNDTRIP)' test/run.sh
@@ -170,7 +188,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make               build/qxc and build/libqxc.a (CC=clang-19, CFLAGS=..., BUILD=...)'
+	@echo 'make               build/qxc and build/libqxc.a (CC=clang-19, CFLAGS=..., BUILD=..., V=1)'
 	@echo 'make test          everything: unit, lit, oracle, layers, format; T=passes/quantize: a part'
 	@echo 'make unit lit oracle   one kind of test; T=NAME: a part of it'
 	@echo 'make check-san     all tests under AddressSanitizer and UBSan, in build/san'
