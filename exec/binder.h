@@ -4,6 +4,15 @@
 
 #include "exec/exec.h"
 
+struct Binder {
+    Program *program;
+    Arena *arena;
+    Diags *diags;
+    ProgramOptions options;
+    Map *rejected; /* by operator type, of Rejection */
+    bool failed;
+};
+
 Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d);
 /* Binds one node, then rounds its results to their grids where their types say so. */
 bool bind_node(Binder *b, const Node *n);
@@ -13,6 +22,13 @@ void bind_input(Binder *b, const Value *v, int port);
 void bind_output(Binder *b, const Value *v, int port);
 /* Reports what was collected. True when everything was bound. */
 bool binder_finish(Binder *b);
+
+/* Collects an operator that cannot run, or reports a value; both make binder_finish fail. The
+ * second returns a buffer that lets binding go on. */
+bool binder_reject(Binder *b, const Node *n, const char *why);
+int bind_value_error(Binder *b, const Value *v, const char *what);
+/* Whether the value's elements are rounded to the grid of its type. */
+bool binder_rounds(const Binder *b, const Value *v);
 
 /* Appends a copy of the bytes of `from` to `to`. */
 void bind_copy(Binder *b, const Node *n, int from, int to);

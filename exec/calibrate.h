@@ -10,7 +10,7 @@
 
 typedef enum CalibMethod {
     CALIB_MINMAX,
-    CALIB_MOVING_AVERAGE, /* min and max of each sample, averaged: m += (x - m) * (1 - momentum) */
+    CALIB_MOVING_AVERAGE, /* min and max of each sample, averaged: m += averaging * (x - m) */
     CALIB_PERCENTILE,     /* the range that holds `percentile` percent of the elements */
     CALIB_ENTROPY,        /* the symmetric range with the smallest Kullback-Leibler divergence */
     CALIB_MSE,            /* the range with the smallest mean squared error at 8 bits */
@@ -19,7 +19,7 @@ typedef enum CalibMethod {
 typedef struct CalibOptions {
     CalibMethod method;
     double percentile; /* 0: 99.999 */
-    double momentum;   /* 0: 0.9 */
+    double averaging;  /* weight of a new sample; 0: 0.01 */
     bool symmetric;    /* percentile, mse: one threshold for |x| in place of two */
 } CalibOptions;
 
@@ -35,6 +35,8 @@ bool calib_parse(Str text, CalibOptions *o);
 
 /* `report` may be NULL. Replaces earlier statistics. The module is otherwise unchanged. */
 bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report, Diags *d);
+
+Stat *calib_stat(Arena *a, double min, double max, double avg, double std, int64_t count);
 
 /* Statistics of two calibrations of the same model merged into `to` (qxc stats merge): weighted by
  * count; values of `from` without counterpart are reported. */

@@ -1,0 +1,132 @@
+/* The binder's calls. See exec/program.h. */
+#include <assert.h>
+
+#include "exec/binder.h"
+#include "kernels_gen.h"
+
+static Call *add_call(Binder *b, Call c) {
+    Program *p = b->program;
+    ARENA_PUSH(b->arena, p->calls, p->n_calls, p->cap_calls, c);
+    return &p->calls[p->n_calls - 1];
+}
+
+static const char *short_name(ElemType e, bool width_only) {
+    static const char *const widths[] = {"x8", "x16", "x32", "x64"};
+    int bits = elem_bits(elem_unpacked(e));
+    if (width_only)
+        return bits <= 8 ? widths[0] : bits == 16 ? widths[1] : bits == 32 ? widths[2] : widths[3];
+    switch (elem_unpacked(e)) {
+    case ELEM_INT8: return "s8";
+    case ELEM_UINT8:
+    case ELEM_BOOL: return "u8";
+    case ELEM_INT16: return "s16";
+    case ELEM_UINT16: return "u16";
+    case ELEM_INT32: return "s32";
+    case ELEM_UINT32: return "u32";
+    case ELEM_INT64: return "s64";
+    case ELEM_UINT64: return "u64";
+    case ELEM_FLOAT: return "f32";
+    case ELEM_DOUBLE: return "f64";
+    case ELEM_FLOAT16: return "f16";
+    default: return elem_name(e);
+    }
+}
+
+const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *types) {
+    const char *exact = NULL;
+    for (unsigned widths = 0; widths < 1u << n; widths++) { /* bit i: type i by its width */
+        Buf text = buf_new(b->arena);
+        buf_fmt(&text, "qk_%s", name);
+        for (int i = 0; i < n; i++)
+            buf_fmt(&text, "_%s", short_name(types[i], widths >> i & 1));
+        const char *full = buf_as_str(&text).s;
+        if (kernel_find(full))
+            return full;
+        exact = exact ? exact : full;
+    }
+    return exact;
+}
+
+static bool no_kernel(Binder *b, const Node *n) {
+    Buf text = buf_new(b->arena);
+    buf_text(&text, "no kernel for (");
+    for (size_t i = 0; i < n->n_in; i++)
+        buf_fmt(&text, "%s%s", i ? ", " : "", n->in[i] ? elem_name(n->in[i]->type.elem) : "-");
+    buf_text(&text, ") -> ");
+    for (size_t i = 0; i < n->n_out; i++)
+        buf_fmt(&text, "%s%s", i ? ", " : "", n->out[i] ? elem_name(n->out[i]->type.elem) : "-");
+    return binder_reject(b, n, buf_as_str(&text).s);
+}
+
+bool bind_call(Binder *b, const Node *n, const char *kernel, const void *params, size_t params_size,
+               int n_args, const int *args) {
+    const KernelDef *k = kernel_find(kernel);
+    if (!k)
+        return no_kernel(b, n);
+    assert(params_size == k->params_size && (size_t)n_args == k->n_args);
+    assert(n_args <= CALL_MAX_ARGS);
+    Call c = {.kind = CALL_KERNEL, .kernel = k, .n_args = n_args, .in_place = -1, .node = n};
+    c.params = arena_copy(b->arena, params, params_size);
+    for (int i = 0; i < n_args; i++) {
+        c.args[i] = args[i];
+        assert(args[i] < 0 || k->args[i].is_const ||
+               b->program->buffers[program_root(b->program, args[i])].kind >= BUF_ARENA ||
+               b->program->buffers[program_root(b->program, args[i])].kind == BUF_OUTPUT);
+    }
+    add_call(b, c);
+    return true;
+}
+
+int call_output(const Program *p, const Call *c) {
+    for (int i = 0; c->kind == CALL_KERNEL && i < c->n_args; i++)
+        if (!c->kernel->args[i].is_const && c->args[i] >= 0 && !p->buffers[c->args[i]].scratch)
+            return i;
+    return -1;
+}
+
+void bind_in_place(Binder *b, int arg) {
+    b->program->calls[b->program->n_calls - 1].in_place = arg;
+}
+
+void bind_macs(Binder *b, int64_t macs) {
+    b->program->macs += macs;
+}
+
+void bind_control(Binder *b, const Node *n, CallKind kind, int condition) {
+    Call c = {.kind = kind, .in_place = -1, .node = n};
+    if (kind == CALL_IF)
+        c.args[c.n_args++] = condition;
+    for (size_t i = 0; kind == CALL_END && i < n->n_out && c.n_args < CALL_MAX_ARGS; i++)
+        if (n->out[i] && b->program->value_buffer[n->out[i]->id] >= 0)
+            c.args[c.n_args++] = b->program->value_buffer[n->out[i]->id];
+    add_call(b, c);
+}
+
+void bind_copy(Binder *b, const Node *n, int from, int to) {
+    const Buffer *buffer = &b->program->buffers[to];
+    ElemType elem = buffer->elem;
+    qk_copy_nd_params p = {.rank = 1, .dim = {(int32_t)buffer->count}, .ss = {1}, .ds = {1}};
+    assert(b->program->buffers[from].bytes == buffer->bytes);
+    bind_call(b, n, bind_kernel(b, "copy_nd", 1, &elem), &p, sizeof p, 2, (int[]){from, to});
+}
+
+/* A copy where `out` is bound already (the other branch of an If did) or belongs to another body
+ * than `in`: sharing there would let one branch write over what the other, or the outside, reads.
+ */
+bool bind_alias(Binder *b, const Node *n, const Value *out, const Value *in) {
+    int from = bind_value(b, in);
+    int *slot = &b->program->value_buffer[out->id];
+    if (*slot >= 0 || out->graph != in->graph) {
+        int to = bind_value(b, out);
+        bind_copy(b, n, from, to);
+        return true;
+    }
+    Buffer buffer = b->program->buffers[from];
+    buffer.alias = from;
+    buffer.value = out;
+    buffer.comment = NULL;
+    if (elem_bits(out->type.elem) == elem_bits(buffer.elem))
+        buffer.elem = out->type.elem;
+    *slot = binder_add_buffer(b, buffer);
+    return true;
+}

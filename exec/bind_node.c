@@ -1,0 +1,117 @@
+/* Binding nodes, rounding to grids (`float ~ q`), graph inputs and outputs. */
+#include "exec/binder.h"
+#include "ir/ops/op.h"
+#include "kernels_gen.h"
+
+/* Rounds v to the grid of its type: from now on another buffer is v. */
+static void round_value(Binder *b, const Node *n, const Value *v) {
+    const Quant *q = v->type.quant;
+    int from = bind_value(b, v), rank = v->type.rank;
+    size_t count = b->program->buffers[from].count;
+    if (q->n_axes > 1 || (q->n_axes == 1 && q->n_zp > 1 && q->n_zp != q->n_scale)) {
+        bind_unsupported(b, n, "its result is rounded along several axes");
+        return;
+    }
+    qk_fakequant_f32_params p = {.outer = 1, .axis = 1, .inner = (int32_t)count, .block = 1};
+    if (q->n_axes == 1) {
+        int axis = q->axis[0];
+        p.inner = 1;
+        for (int i = 0; i < rank; i++) {
+            int32_t dim = (int32_t)v->type.dims[i].value;
+            *(i < axis ? &p.outer : i == axis ? &p.axis : &p.inner) *= dim;
+        }
+        p.block = q->block[0] > 1 ? (int32_t)q->block[0] : 1;
+        p.s_axis = 1;
+        if (q->n_scale != (size_t)((p.axis + p.block - 1) / p.block)) { /* a grid of blocks */
+            p.s_inner = 1;
+            p.s_axis = p.inner;
+            p.s_outer = (p.axis + p.block - 1) / p.block * p.inner;
+        }
+    }
+    p.lo = (int32_t)(q->has_range ? q->lo : elem_min(q->storage));
+    p.hi = (int32_t)(q->has_range ? q->hi : elem_max(q->storage));
+    p.nan = (int32_t)elem_min(q->storage);
+    int32_t *zp = NEW_ARRAY(b->arena, int32_t, q->n_scale);
+    for (size_t i = 0; i < q->n_scale; i++)
+        zp[i] = (int32_t)quant_zp(q, i);
+    int scale = bind_const(b, ELEM_FLOAT, q->n_scale, q->scale, "grid: scale");
+    int zero = bind_const(b, ELEM_INT32, q->n_scale, zp, "grid: zero point");
+    Buffer rounded = b->program->buffers[from];
+    rounded.kind = BUF_ARENA;
+    rounded.alias = rounded.port = -1;
+    int to = binder_add_buffer(b, rounded);
+    b->program->value_buffer[v->id] = to;
+    if (bind_call(b, n, "qk_fakequant_f32", &p, sizeof p, 4, (int[]){from, scale, zero, to}))
+        bind_in_place(b, 0);
+}
+
+static bool bind_operator(Binder *b, const Node *n) {
+    if (!n->def && qop_find(n->domain, n->op))
+        return binder_reject(b, n,
+                             "it is in QOperator form, which has to be raised to types first");
+    if (!n->def)
+        return binder_reject(b, n, "it is not known");
+    if (!n->def->bind)
+        return binder_reject(b, n, "it has no kernel");
+    int errors = diags_errors(b->diags);
+    bool failed = b->failed;
+    b->failed = false;
+    OpCtx c = op_ctx(n, b->diags);
+    bool ok = n->def->bind(b, n, &c);
+    if (!ok && !b->failed && diags_errors(b->diags) == errors)
+        binder_reject(b, n, "not in this form");
+    b->failed |= failed || !ok;
+    return ok;
+}
+
+bool bind_node(Binder *b, const Node *n) {
+    if (!bind_operator(b, n))
+        return false;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i] && binder_rounds(b, n->out[i]))
+            round_value(b, n, n->out[i]);
+    return true;
+}
+
+bool bind_graph(Binder *b, const Graph *g) {
+    bool ok = true;
+    FOR_NODES(n, g)
+    ok &= bind_node(b, n);
+    return ok;
+}
+
+/* ---- graph inputs and outputs ---- */
+
+void bind_input(Binder *b, const Value *v, int port) {
+    int i = bind_value(b, v);
+    b->program->buffers[i].kind = BUF_INPUT;
+    b->program->buffers[i].port = port;
+    b->program->inputs[port] = i;
+    if (elem_unpacked(v->type.elem) != v->type.elem)
+        bind_value_error(b, v, "is a graph input narrower than 8 bits, which cannot run yet");
+    if (binder_rounds(b, v))
+        round_value(b, NULL, v);
+}
+
+void bind_output(Binder *b, const Value *v, int port) {
+    int i = bind_value(b, v), root = program_root(b->program, i);
+    if (elem_unpacked(v->type.elem) != v->type.elem)
+        bind_value_error(b, v, "is a graph output narrower than 8 bits, which cannot run yet");
+    if (b->program->buffers[root].kind == BUF_ARENA) {
+        for (size_t k = 0; k < b->program->n_buffers; k++)
+            if (program_root(b->program, (int)k) == root) {
+                b->program->buffers[k].kind = BUF_OUTPUT;
+                b->program->buffers[k].port = port;
+            }
+        b->program->outputs[port] = i;
+        return;
+    }
+    Buffer copy = b->program->buffers[i];
+    copy.kind = BUF_OUTPUT;
+    copy.alias = -1;
+    copy.port = port;
+    copy.data = NULL;
+    int to = binder_add_buffer(b, copy);
+    b->program->outputs[port] = to;
+    bind_copy(b, v->def, i, to);
+}

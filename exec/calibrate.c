@@ -1,0 +1,207 @@
+/* See exec/calibrate.h. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "exec/calibrate.h"
+#include "exec/histogram.h"
+
+typedef struct Track { /* of one value */
+    const Value *value;
+    double min, max, mean, m2; /* m2: sum of squared distances from the mean */
+    double count;              /* elements */
+    int64_t samples, nans, infs;
+    double low, high; /* moving average of min and max */
+    Histogram *histogram;
+} Track;
+
+typedef struct Calibration {
+    Arena *arena;
+    CalibOptions options;
+    Track **tracks; /* by Value.id */
+    uint32_t n_tracks;
+} Calibration;
+
+bool calib_parse(Str text, CalibOptions *o) {
+    static const struct {
+        const char *name;
+        CalibMethod method;
+    } methods[] = {{"minmax", CALIB_MINMAX},
+                   {"moving-average", CALIB_MOVING_AVERAGE},
+                   {"percentile", CALIB_PERCENTILE},
+                   {"entropy", CALIB_ENTROPY},
+                   {"mse", CALIB_MSE}};
+    const char *equals = memchr(text.s, '=', text.n);
+    Str name = {text.s, equals ? (size_t)(equals - text.s) : text.n};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        if (!str_is(name, methods[i].name))
+            continue;
+        o->method = methods[i].method;
+        if (!equals)
+            return true;
+        char number[32] = {0}, *end;
+        size_t n = text.n - name.n - 1;
+        if (o->method != CALIB_PERCENTILE || n == 0 || n >= sizeof number)
+            return false;
+        memcpy(number, equals + 1, n);
+        o->percentile = strtod(number, &end);
+        return *end == 0 && o->percentile > 50 && o->percentile <= 100;
+    }
+    return false;
+}
+
+/* ---- collecting ---- */
+
+static bool keeps_histogram(CalibMethod m) {
+    return m == CALIB_PERCENTILE || m == CALIB_ENTROPY || m == CALIB_MSE;
+}
+
+static Track *track_of(Calibration *c, const Value *v) {
+    Track **slot = &c->tracks[v->id];
+    if (!*slot) {
+        *slot = NEW(c->arena, Track);
+        **slot = (Track){.value = v, .min = INFINITY, .max = -INFINITY};
+        if (keeps_histogram(c->options.method))
+            (*slot)->histogram = NEW(c->arena, Histogram);
+    }
+    return *slot;
+}
+
+/* Mean and spread of a chunk by two passes, joined with what came before (Chan's formula). */
+static void add_moments(Track *t, const float *x, size_t n, double used) {
+    double sum = 0, m2 = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += isfinite(x[i]) ? (double)x[i] : 0;
+    double mean = sum / used, delta = mean - t->mean, total = t->count + used;
+    for (size_t i = 0; i < n; i++)
+        m2 += isfinite(x[i]) ? ((double)x[i] - mean) * ((double)x[i] - mean) : 0;
+    t->m2 += m2 + delta * delta * t->count * used / total;
+    t->mean += delta * used / total;
+    t->count = total;
+}
+
+static void add_range(const Calibration *c, Track *t, double min, double max) {
+    double k = c->options.averaging > 0 ? c->options.averaging : 0.01;
+    t->low = t->samples == 1 ? min : t->low + k * (min - t->low);
+    t->high = t->samples == 1 ? max : t->high + k * (max - t->high);
+    t->min = min < t->min ? min : t->min;
+    t->max = max > t->max ? max : t->max;
+}
+
+static void collect(void *ctx, const Value *v, const void *data) {
+    Calibration *c = ctx;
+    const float *x = data;
+    size_t n, used = 0;
+    if (v->type.kind != TYPE_TENSOR || v->type.elem != ELEM_FLOAT || !type_count(v->type, &n))
+        return;
+    Track *t = track_of(c, v);
+    double min = INFINITY, max = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(x[i])) {
+            *(isnan(x[i]) ? &t->nans : &t->infs) += 1;
+            continue;
+        }
+        used++;
+        min = (double)x[i] < min ? (double)x[i] : min;
+        max = (double)x[i] > max ? (double)x[i] : max;
+    }
+    if (!used)
+        return;
+    t->samples++;
+    add_range(c, t, min, max);
+    add_moments(t, x, n, (double)used);
+    if (t->histogram)
+        histogram_add(t->histogram, x, n);
+}
+
+/* ---- results ---- */
+
+static void final_range(const Calibration *c, const Track *t, double *lo, double *hi) {
+    const CalibOptions *o = &c->options;
+    *lo = t->min;
+    *hi = t->max;
+    switch (o->method) {
+    case CALIB_MINMAX: break;
+    case CALIB_MOVING_AVERAGE:
+        *lo = t->low;
+        *hi = t->high;
+        break;
+    case CALIB_PERCENTILE:
+        histogram_percentile(t->histogram, o->percentile > 0 ? o->percentile : 99.999, o->symmetric,
+                             t->min, t->max, lo, hi);
+        break;
+    case CALIB_ENTROPY: {
+        double limit = histogram_entropy(t->histogram);
+        *lo = t->min < -limit ? -limit : t->min;
+        *hi = t->max > limit ? limit : t->max;
+        break;
+    }
+    case CALIB_MSE: histogram_mse(t->histogram, o->symmetric, t->min, t->max, lo, hi); break;
+    }
+}
+
+static void write_stat(const Calibration *c, const Track *t, Value *v, Diags *d) {
+    double lo, hi;
+    if (t->nans)
+        diag_warning(d, v->loc, "value %s: %lld NaN in the calibration run, left out",
+                     diag_name(d, v->name), (long long)t->nans);
+    if (t->infs)
+        diag_warning(d, v->loc, "value %s: %lld infinite elements in the calibration run, left out",
+                     diag_name(d, v->name), (long long)t->infs);
+    if (!t->samples)
+        return;
+    final_range(c, t, &lo, &hi);
+    v->stat = calib_stat(c->arena, lo, hi, t->mean, sqrt(t->m2 / t->count), t->samples);
+}
+
+typedef struct Writing {
+    const Calibration *calibration;
+    CalibReport report;
+    Diags *diags;
+} Writing;
+
+static void finish_value(Writing *w, Value *v) {
+    const Calibration *c = w->calibration;
+    if (v->type.kind != TYPE_TENSOR || v->type.elem != ELEM_FLOAT || v->data)
+        return;
+    v->stat = NULL;
+    if (v->id < c->n_tracks && c->tracks[v->id])
+        write_stat(c, c->tracks[v->id], v, w->diags);
+    if (v->stat) {
+        w->report.values++;
+    } else if (++w->report.skipped <= 3) {
+        diag_warning(w->diags, v->loc, "value %s was never computed: it has no statistics",
+                     diag_name(w->diags, v->name));
+    }
+}
+
+static void finish_graph(Graph *g, void *ctx) {
+    for (size_t i = 0; i < g->n_in; i++)
+        finish_value(ctx, g->in[i]);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            finish_value(ctx, n->out[i]);
+}
+
+bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report, Diags *d) {
+    Program *p = program_build(m, &(ProgramOptions){.ignore_quant = true}, d);
+    if (!p)
+        return false;
+    Calibration c = {.arena = m->arena, .n_tracks = m->n_values};
+    if (o)
+        c.options = *o;
+    c.tracks = NEW_ARRAY(m->arena, Track *, m->n_values);
+    Runner *r = runner_new(m->arena, p);
+    runner_observe(r, collect, &c);
+    Writing w = {.calibration = &c, .diags = d};
+    for (; samples_load(s, r); w.report.samples++)
+        runner_run(r);
+    if (!samples_ok(s))
+        return false;
+    if (w.report.samples == 0)
+        return diag_error(d, LOC_NONE, "there are no calibration samples");
+    module_each_graph(m, finish_graph, &w);
+    if (report)
+        *report = w.report;
+    return true;
+}
