@@ -47,8 +47,12 @@ static bool init_form(Job *j) {
     j->form = of_emit[i];
     if (i == 4)
         j->ctx.target = TARGET_C;
+    if (data && i == 1)
+        return diag_error(j->d, LOC_NONE,
+                          "statistics cannot be stored in ONNX yet: write them as text with "
+                          "-emit=qir -form=float");
     if (data && j->form == FORM_AS_IS)
-        j->form = i == 1 ? FORM_FLOAT : FORM_FAKE;
+        j->form = FORM_FAKE;
     if (j->o->form) {
         if (i != 0)
             return diag_error(j->d, LOC_NONE, "-form goes with -emit=qir");

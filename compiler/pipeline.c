@@ -148,7 +148,7 @@ static bool run_listed_passes(Job *j, Module *m) {
     return true;
 }
 
-/* A float model: statistics, then decisions. */
+/* A float model: statistics, then decisions. Emitted C may stay float. */
 static bool quantize(Job *j, Module *m) {
     if (!run(j, m, "freeze") || !run(j, m, "fold-const") || !run(j, m, "fold-affine"))
         return false;
@@ -156,12 +156,15 @@ static bool quantize(Job *j, Module *m) {
     if (j->o->calib.n || j->o->calib_random >= 0) {
         if (!calibrate_module(j, m))
             return false;
+        have = true;
     } else {
         module_each_graph(m, look_for_stats, &have);
-        if (!have)
-            return no_statistics(j);
     }
-    return j->form <= FORM_FLOAT || run(j, m, "decide");
+    if (j->form <= FORM_FLOAT)
+        return true;
+    if (!have)
+        return (j->ctx.target == TARGET_C && !j->o->integer_only) || no_statistics(j);
+    return run(j, m, "decide");
 }
 
 bool job_compile(Job *j, Module *m) {
