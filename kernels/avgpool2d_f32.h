@@ -3,11 +3,11 @@
 // divisor is the number of inputs in the window, or with count_include_pad also of the padding: of
 // window positions inside the padded input, which ends at ih + pb and iw + pr.
 typedef struct {
-    int32_t n, c, ih, iw;  /* input [n, c, ih, iw] */
-    int32_t oh, ow;        /* output [n, c, oh, ow] */
+    int32_t n, c, ih, iw;           /* input [n, c, ih, iw] */
+    int32_t oh, ow;                 /* output [n, c, oh, ow] */
     int32_t kh, kw, sh, sw, dh, dw; /* kernel, strides, dilations */
-    int32_t pt, pl;        /* pads at the top and left */
-    int32_t pb, pr;        /* pads at the bottom and right */
+    int32_t pt, pl;                 /* pads at the top and left */
+    int32_t pb, pr;                 /* pads at the bottom and right */
     int32_t count_include_pad;
 } qk_avgpool2d_f32_params;
 

@@ -1,14 +1,14 @@
 //! kernel avgpool2d_q
 //! template T=s8,u8,s16,u16
 //! uses saturate round_ratio
-// y = saturate(round_half_even(sum (x - xz) * sx / (sy * count)) + yz), rounded once; padding is real
-// zero, count as in avgpool2d_f32. m is sx / sy times 2^shift (requant_pool prepares it).
+// y = saturate(round_half_even(sum (x - xz) * sx / (sy * count)) + yz), rounded once; padding is
+// real zero, count as in avgpool2d_f32. m is sx / sy times 2^shift (requant_pool prepares it).
 typedef struct {
-    int32_t n, c, ih, iw;  /* input [n, c, ih, iw] */
-    int32_t oh, ow;        /* output [n, c, oh, ow] */
+    int32_t n, c, ih, iw;           /* input [n, c, ih, iw] */
+    int32_t oh, ow;                 /* output [n, c, oh, ow] */
     int32_t kh, kw, sh, sw, dh, dw; /* kernel, strides, dilations */
-    int32_t pt, pl;        /* pads at the top and left */
-    int32_t pb, pr;        /* pads at the bottom and right */
+    int32_t pt, pl;                 /* pads at the top and left */
+    int32_t pb, pr;                 /* pads at the bottom and right */
     int32_t count_include_pad;
     int32_t xz, yz, lo, hi, shift;
     int64_t m;

@@ -1,15 +1,15 @@
 //! kernel conv2d_f32
 //! uses tile_f32
-// 2-D convolution, NCHW, weights [oc, ic / group, kh, kw] (ONNX Conv; 1-D with height 1). Pads at the
-// end follow from oh and ow. The input is unfolded `tile` positions at a time, a multiple of 16: col
-// holds tile * ic / group * kh * kw elements.
+// 2-D convolution, NCHW, weights [oc, ic / group, kh, kw] (ONNX Conv; 1-D with height 1). Pads at
+// the end follow from oh and ow. The input is unfolded `tile` positions at a time, a multiple of
+// 16: col holds tile * ic / group * kh * kw elements.
 typedef struct {
-    int32_t n, ic, ih, iw; /* input [n, ic, ih, iw] */
-    int32_t oc, oh, ow;    /* output [n, oc, oh, ow] */
+    int32_t n, ic, ih, iw;          /* input [n, ic, ih, iw] */
+    int32_t oc, oh, ow;             /* output [n, oc, oh, ow] */
     int32_t kh, kw, sh, sw, dh, dw; /* kernel, strides, dilations */
-    int32_t pt, pl;        /* pads at the top and left */
+    int32_t pt, pl;                 /* pads at the top and left */
     int32_t group, tile;
-    int32_t has_bias;      /* else bias is not read */
+    int32_t has_bias; /* else bias is not read */
 } qk_conv2d_f32_params;
 
 /* One row of the unfolded tile: the input under one kernel element at `count` output positions,

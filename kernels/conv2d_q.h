@@ -14,14 +14,14 @@
 // The input is unfolded `tile` positions at a time: col holds tile * ic / group * kh * kw elements,
 // acc 5 * tile. Pads at the end follow from oh and ow.
 typedef struct {
-    int32_t n, ic, ih, iw; /* input [n, ic, ih, iw] */
-    int32_t oc, oh, ow;    /* output [n, oc, oh, ow] */
+    int32_t n, ic, ih, iw;          /* input [n, ic, ih, iw] */
+    int32_t oc, oh, ow;             /* output [n, oc, oh, ow] */
     int32_t kh, kw, sh, sw, dh, dw; /* kernel, strides, dilations */
-    int32_t pt, pl;        /* pads at the top and left */
+    int32_t pt, pl;                 /* pads at the top and left */
     int32_t group, tile;
-    int32_t has_bias;      /* else bias is not read */
+    int32_t has_bias;        /* else bias is not read */
     int32_t has_wz, wz_step; /* else wz is not read; step 0 per tensor, 1 per channel */
-    int32_t m_step;        /* of mul and shift, or scale: 0 per tensor, 1 per channel */
+    int32_t m_step;          /* of mul and shift, or scale: 0 per tensor, 1 per channel */
     int32_t xz, yz, lo, hi;
 } qk_conv2d_q_params;
 
@@ -39,7 +39,8 @@ static void $NAME_unfold(const qk_conv2d_q_params *p, const $X *x, int32_t first
                          x0 + (p->kw - 1) * p->dw < p->iw;
             for (ky = 0; ky < p->kh; ky++) {
                 int32_t iy = y0 + ky * p->dh;
-                const $X *row = plane + (inside || (iy >= 0 && iy < p->ih) ? iy : 0) * (ptrdiff_t)p->iw;
+                const $X *row =
+                    plane + (inside || (iy >= 0 && iy < p->ih) ? iy : 0) * (ptrdiff_t)p->iw;
                 for (kx = 0; inside && kx < p->kw; kx++)
                     *out++ = ($E)(row[x0 + kx * p->dw] - p->xz);
                 for (kx = 0; !inside && kx < p->kw; kx++) {
@@ -56,19 +57,15 @@ static void $NAME_unfold(const qk_conv2d_q_params *p, const $X *x, int32_t first
     }
 }
 
-//! if Y=f32
 static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $A *bias,
-                  const int32_t *wz, const float *scale, $Y *y, $E *col, $A *acc) {
-//! else
-//! if Y=s32
-static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $A *bias,
-                  const int32_t *wz, $Y *y, $E *col, $A *acc) {
-//! else
-static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $A *bias,
-                  const int32_t *wz, const int32_t *mul, const int32_t *shift, $Y *y, $E *col,
-                  $A *acc) {
-//! end
-//! end
+                  const int32_t *wz,
+                  //! if Y=f32
+                  const float *scale,
+                  //! end
+                  //! if Y!=f32,s32
+                  const int32_t *mul, const int32_t *shift,
+                  //! end
+                  $Y *y, $E *col, $A *acc) {
     int32_t icg = p->ic / p->group, ocg = p->oc / p->group, len = icg * p->kh * p->kw;
     int32_t plane = p->oh * p->ow, b, g, first, i, j, k, r;
     $A *sums = acc + 4 * (ptrdiff_t)p->tile;
@@ -92,25 +89,25 @@ static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $
                         $Y *out = y + ((ptrdiff_t)b * p->oc + o) * plane + first;
                         for (i = 0; z != 0 && i < count; i++)
                             sum[i] -= sums[i] * z;
-//! if A=s32
+                        //! if A=s32
                         for (i = 0; i < count; i++)
                             sum[i] = (int32_t)((uint32_t)sum[i] + (uint32_t)add);
-//! else
+                        //! else
                         for (i = 0; i < count; i++)
                             sum[i] += add;
-//! end
-//! if Y=f32
+                        //! end
+                        //! if Y=f32
                         for (i = 0; i < count; i++)
                             out[i] = (float)sum[i] * scale[o * p->m_step];
-//! else
-//! if Y=s32
+                        //! end
+                        //! if Y=s32
                         for (i = 0; i < count; i++)
                             out[i] = sum[i];
-//! else
-                        qk_requant_row_$a_$y(sum, count, mul[o * p->m_step],
-                                             shift[o * p->m_step], p->yz, p->lo, p->hi, out, 1);
-//! end
-//! end
+                        //! end
+                        //! if Y!=f32,s32
+                        qk_requant_row_$a_$y(sum, count, mul[o * p->m_step], shift[o * p->m_step],
+                                             p->yz, p->lo, p->hi, out, 1);
+                        //! end
                     }
                 }
             }

@@ -2,11 +2,11 @@
 // conv2d_f32 with one input channel per output channel (group == ic, oc a multiple of ic). Weights
 // [oc, 1, kh, kw].
 typedef struct {
-    int32_t n, ic, ih, iw; /* input [n, ic, ih, iw] */
-    int32_t oc, oh, ow;    /* output [n, oc, oh, ow] */
+    int32_t n, ic, ih, iw;          /* input [n, ic, ih, iw] */
+    int32_t oc, oh, ow;             /* output [n, oc, oh, ow] */
     int32_t kh, kw, sh, sw, dh, dw; /* kernel, strides, dilations */
-    int32_t pt, pl;        /* pads at the top and left */
-    int32_t has_bias;      /* else bias is not read */
+    int32_t pt, pl;                 /* pads at the top and left */
+    int32_t has_bias;               /* else bias is not read */
 } qk_depthwise_f32_params;
 
 /* out[i] += row[i * sw] * w for first <= i < end */

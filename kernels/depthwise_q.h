@@ -6,13 +6,13 @@
 // conv2d_q with one input channel per output channel (group == ic, oc a multiple of ic), one output
 // row at a time: acc holds ow elements. Weights [oc, 1, kh, kw]. Same formulas as conv2d_q.
 typedef struct {
-    int32_t n, ic, ih, iw; /* input [n, ic, ih, iw] */
-    int32_t oc, oh, ow;    /* output [n, oc, oh, ow] */
+    int32_t n, ic, ih, iw;          /* input [n, ic, ih, iw] */
+    int32_t oc, oh, ow;             /* output [n, oc, oh, ow] */
     int32_t kh, kw, sh, sw, dh, dw; /* kernel, strides, dilations */
-    int32_t pt, pl;        /* pads at the top and left */
-    int32_t has_bias;      /* else bias is not read */
-    int32_t has_wz, wz_step; /* else wz is not read; step 0 per tensor, 1 per channel */
-    int32_t m_step;        /* of mul and shift, or scale: 0 per tensor, 1 per channel */
+    int32_t pt, pl;                 /* pads at the top and left */
+    int32_t has_bias;               /* else bias is not read */
+    int32_t has_wz, wz_step;        /* else wz is not read; step 0 per tensor, 1 per channel */
+    int32_t m_step;                 /* of mul and shift, or scale: 0 per tensor, 1 per channel */
     int32_t xz, yz, lo, hi;
 } qk_depthwise_q_params;
 
@@ -45,24 +45,21 @@ static void $NAME_row(const qk_depthwise_q_params *p, const $X *plane, const $W 
             int32_t end = rest <= 0 ? 0 : (rest - 1) / p->sw + 1;
             if (end > p->ow)
                 end = p->ow;
-            $NAME_tap(plane + (ptrdiff_t)iy * p->iw + x0, p->sw, p->xz,
-                      ($A)w[ky * p->kw + kx] - wz, first, end, acc);
+            $NAME_tap(plane + (ptrdiff_t)iy * p->iw + x0, p->sw, p->xz, ($A)w[ky * p->kw + kx] - wz,
+                      first, end, acc);
         }
     }
 }
 
-//! if Y=f32
 static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, const $A *bias,
-                  const int32_t *wz, const float *scale, $Y *y, $A *acc) {
-//! else
-//! if Y=s32
-static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, const $A *bias,
-                  const int32_t *wz, $Y *y, $A *acc) {
-//! else
-static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, const $A *bias,
-                  const int32_t *wz, const int32_t *mul, const int32_t *shift, $Y *y, $A *acc) {
-//! end
-//! end
+                  const int32_t *wz,
+                  //! if Y=f32
+                  const float *scale,
+                  //! end
+                  //! if Y!=f32,s32
+                  const int32_t *mul, const int32_t *shift,
+                  //! end
+                  $Y *y, $A *acc) {
     int32_t b, o, oy, i;
     for (b = 0; b < p->n; b++)
         for (o = 0; o < p->oc; o++)
@@ -74,24 +71,24 @@ static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, cons
                     acc[i] = 0;
                 $NAME_row(p, x + ((ptrdiff_t)b * p->ic + c) * p->ih * p->iw,
                           w + (ptrdiff_t)o * p->kh * p->kw, z, oy, acc);
-//! if A=s32
+                //! if A=s32
                 for (i = 0; i < p->ow; i++)
                     acc[i] = (int32_t)((uint32_t)acc[i] + (uint32_t)add);
-//! else
+                //! else
                 for (i = 0; i < p->ow; i++)
                     acc[i] += add;
-//! end
-//! if Y=f32
+                //! end
+                //! if Y=f32
                 for (i = 0; i < p->ow; i++)
                     out[i] = (float)acc[i] * scale[o * p->m_step];
-//! else
-//! if Y=s32
+                //! end
+                //! if Y=s32
                 for (i = 0; i < p->ow; i++)
                     out[i] = acc[i];
-//! else
-                qk_requant_row_$a_$y(acc, p->ow, mul[o * p->m_step],
-                                     shift[o * p->m_step], p->yz, p->lo, p->hi, out, 1);
-//! end
-//! end
+                //! end
+                //! if Y!=f32,s32
+                qk_requant_row_$a_$y(acc, p->ow, mul[o * p->m_step], shift[o * p->m_step], p->yz,
+                                     p->lo, p->hi, out, 1);
+                //! end
             }
 }

@@ -2,8 +2,8 @@
 //! template X=s8,u8,s16,u16,s32
 // y = (float)(x - zp) * scale (ONNX DequantizeLinear); int32 differences wrap.
 // Scale and zero point of element [o, a, i] of x[outer, axis, inner] are those at
-// o * s_outer + a / block * s_axis + i * s_inner: all steps 0 per tensor; block 1, s_axis 1 per axis;
-// blocked [outer, blocks, inner]: s_outer = blocks * inner, s_axis = inner, s_inner = 1.
+// o * s_outer + a / block * s_axis + i * s_inner: all steps 0 per tensor; block 1, s_axis 1 per
+// axis; blocked [outer, blocks, inner]: s_outer = blocks * inner, s_axis = inner, s_inner = 1.
 typedef struct {
     int32_t outer, axis, inner, block, s_outer, s_axis, s_inner;
 } qk_dequantize_params;

@@ -1,10 +1,9 @@
 //! kernel fakequant_f32
 //! uses round_f32
-// y = dequantize(quantize(x)) in [lo, hi]; nan is what NaN quantizes to: the lowest value of the type.
-// Scale and zero point of element [o, a, i] of x[outer, axis, inner] are those at
-// o * s_outer + a / block * s_axis + i * s_inner: all steps 0 per tensor; block 1, s_axis 1 per axis;
-// blocked [outer, blocks, inner]: s_outer = blocks * inner, s_axis = inner, s_inner = 1.
-// y may be x.
+// y = dequantize(quantize(x)) in [lo, hi]; nan is what NaN quantizes to: the lowest value of the
+// type. Scale and zero point of element [o, a, i] of x[outer, axis, inner] are those at o * s_outer
+// + a / block * s_axis + i * s_inner: all steps 0 per tensor; block 1, s_axis 1 per axis; blocked
+// [outer, blocks, inner]: s_outer = blocks * inner, s_axis = inner, s_inner = 1. y may be x.
 typedef struct {
     int32_t outer, axis, inner, block, s_outer, s_axis, s_inner;
     int32_t lo, hi, nan;

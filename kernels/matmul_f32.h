@@ -1,11 +1,11 @@
 //! kernel matmul_f32
 //! uses tile_f32
-// y[batch, m, n] (contiguous) = alpha * a[i, k] . b[k, j] + beta * c[i, j]: ONNX Gemm and MatMul with
-// batches. Any operand may be transposed or broadcast through its strides (elements). Scratch: cols
-// holds 16 * k elements, rows 4 * k.
+// y[batch, m, n] (contiguous) = alpha * a[i, k] . b[k, j] + beta * c[i, j]: ONNX Gemm and MatMul
+// with batches. Any operand may be transposed or broadcast through its strides (elements). Scratch:
+// cols holds 16 * k elements, rows 4 * k.
 typedef struct {
-    int32_t rank, dim[8];   /* batch dimensions */
-    int32_t as[8], bs[8];   /* batch strides */
+    int32_t rank, dim[8]; /* batch dimensions */
+    int32_t as[8], bs[8]; /* batch strides */
     int32_t m, n, k;
     int32_t am, ak, bk, bn; /* strides of a[i, k] and b[k, j] */
     int32_t has_c, cm, cn;  /* else c is not read; its strides */
@@ -20,8 +20,8 @@ static void $NAME_store(const qk_matmul_f32_params *p, const float *c, int32_t i
     y[(ptrdiff_t)i * p->n + j] = v;
 }
 
-/* One output with 16 partial sums, for a few rows against a transposed b, where packing b would cost
- * more than the product. */
+/* One output with 16 partial sums, for a few rows against a transposed b, where packing b would
+ * cost more than the product. */
 static float $NAME_dot(const float *a, const float *b, int32_t len) {
     float s[16] = {0}, sum = 0.0f;
     int32_t k = 0, l;
@@ -41,9 +41,8 @@ static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float
     if (p->m < 4 && p->ak == 1 && p->bk == 1) {
         for (j = 0; j < p->n; j++)
             for (i = 0; i < p->m; i++)
-                $NAME_store(
-                    p, c, i, j,
-                    $NAME_dot(a + (ptrdiff_t)i * p->am, b + (ptrdiff_t)j * p->bn, p->k), y);
+                $NAME_store(p, c, i, j,
+                            $NAME_dot(a + (ptrdiff_t)i * p->am, b + (ptrdiff_t)j * p->bn, p->k), y);
         return;
     }
     for (j = 0; j < p->n; j += 16) {
@@ -60,8 +59,7 @@ static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float
             float out[64];
             for (r = 0; p->ak != 1 && r < height; r++)
                 for (k = 0; k < p->k; k++)
-                    rows[(ptrdiff_t)r * p->k + k] =
-                        ap[(ptrdiff_t)r * p->am + (ptrdiff_t)k * p->ak];
+                    rows[(ptrdiff_t)r * p->k + k] = ap[(ptrdiff_t)r * p->am + (ptrdiff_t)k * p->ak];
             qk_tile_f32(packed ? cols : bp, packed ? 16 : p->bk, p->ak == 1 ? ap : rows,
                         p->ak == 1 ? p->am : p->k, height, p->k, out);
             for (r = 0; r < height; r++)

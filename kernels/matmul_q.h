@@ -14,12 +14,12 @@
 // strides (elements). k at most 2^15 for 8-bit operands, else sums wrap.
 // Scratch: rows holds tile * k elements, cols 4 * k, acc 4 * tile.
 typedef struct {
-    int32_t rank, dim[8];    /* batch dimensions */
-    int32_t as[8], bs[8];    /* batch strides */
+    int32_t rank, dim[8]; /* batch dimensions */
+    int32_t as[8], bs[8]; /* batch strides */
     int32_t m, n, k, tile;
-    int32_t am, ak, bk, bn;  /* strides of a[i, k] and b[k, j] */
+    int32_t am, ak, bk, bn;   /* strides of a[i, k] and b[k, j] */
     int32_t has_bias, cm, cn; /* else bias is not read; its strides */
-    int32_t bz_step, m_step; /* of bz; of mul and shift, or scale: 0 per tensor, 1 per column */
+    int32_t bz_step, m_step;  /* of bz; of mul and shift, or scale: 0 per tensor, 1 per column */
     int32_t az, yz, lo, hi;
 } qk_matmul_q_params;
 
@@ -38,8 +38,8 @@ static void $NAME_rows(const qk_matmul_q_params *p, const $X *src, int32_t count
     }
 }
 
-static void $NAME_cols(const qk_matmul_q_params *p, const $W *src, int32_t count,
-                       const int32_t *bz, $E *out) {
+static void $NAME_cols(const qk_matmul_q_params *p, const $W *src, int32_t count, const int32_t *bz,
+                       $E *out) {
     int32_t j, k;
     for (j = 0; p->bk == 1 && j < count; j++) {
         const $W *s = src + (ptrdiff_t)j * p->bn;
@@ -55,19 +55,15 @@ static void $NAME_cols(const qk_matmul_q_params *p, const $W *src, int32_t count
     }
 }
 
-//! if Y=f32
 static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $A *bias,
-                  const int32_t *bz, const float *scale, $Y *y, $E *rows, $E *cols, $A *acc) {
-//! else
-//! if Y=s32
-static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $A *bias,
-                  const int32_t *bz, $Y *y, $E *rows, $E *cols, $A *acc) {
-//! else
-static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $A *bias,
-                  const int32_t *bz, const int32_t *mul, const int32_t *shift, $Y *y, $E *rows,
-                  $E *cols, $A *acc) {
-//! end
-//! end
+                  const int32_t *bz,
+                  //! if Y=f32
+                  const float *scale,
+                  //! end
+                  //! if Y!=f32,s32
+                  const int32_t *mul, const int32_t *shift,
+                  //! end
+                  $Y *y, $E *rows, $E *cols, $A *acc) {
     int32_t index[8] = {0}, batches = 1, batch, d, first, i, j, r;
     ptrdiff_t ia = 0, ib = 0;
     for (d = 0; d < p->rank; d++)
@@ -83,27 +79,28 @@ static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $
                 for (r = 0; r < width; r++) {
                     $Y *out = y + ((ptrdiff_t)batch * p->m + first) * p->n + j + r;
                     $A *sum = acc + (ptrdiff_t)r * count;
-                    const $A *add = p->has_bias ? bias + (ptrdiff_t)first * p->cm + (ptrdiff_t)(j + r) * p->cn
-                                                : NULL;
+                    const $A *add =
+                        p->has_bias ? bias + (ptrdiff_t)first * p->cm + (ptrdiff_t)(j + r) * p->cn
+                                    : NULL;
                     for (i = 0; p->has_bias && i < count; i++)
-//! if A=s32
+                        //! if A=s32
                         sum[i] = (int32_t)((uint32_t)sum[i] + (uint32_t)add[(ptrdiff_t)i * p->cm]);
-//! else
-                        sum[i] += add[(ptrdiff_t)i * p->cm];
-//! end
-//! if Y=f32
+                    //! else
+                    sum[i] += add[(ptrdiff_t)i * p->cm];
+                    //! end
+                    //! if Y=f32
                     for (i = 0; i < count; i++)
                         out[(ptrdiff_t)i * p->n] = (float)sum[i] * scale[(j + r) * p->m_step];
-//! else
-//! if Y=s32
+                    //! end
+                    //! if Y=s32
                     for (i = 0; i < count; i++)
                         out[(ptrdiff_t)i * p->n] = sum[i];
-//! else
+                    //! end
+                    //! if Y!=f32,s32
                     qk_requant_row_$a_$y(sum, count, mul[(j + r) * p->m_step],
                                          shift[(j + r) * p->m_step], p->yz, p->lo, p->hi, out,
                                          p->n);
-//! end
-//! end
+                    //! end
                 }
             }
         }

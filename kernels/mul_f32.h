@@ -1,6 +1,7 @@
 //! kernel mul_f32
-// y = a * b elementwise (ONNX Mul); y is contiguous of shape dim[0..rank), as and bs are the strides
-// of a and b in elements, 0 where they are broadcast. y may be a or b when that is contiguous too.
+// y = a * b elementwise (ONNX Mul); y is contiguous of shape dim[0..rank), as and bs are the
+// strides of a and b in elements, 0 where they are broadcast. y may be a or b when that is
+// contiguous too.
 typedef struct {
     int32_t rank, dim[8], as[8], bs[8];
 } qk_mul_f32_params;

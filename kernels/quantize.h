@@ -1,18 +1,18 @@
 //! kernel quantize
 //! template Y=s8,u8,s16,u16,s32
 //! uses round_f32
-// y = saturate(round_half_even(x / scale) + zp) into [lo, hi]; NaN gives the lowest value of the type
-// (ONNX QuantizeLinear, as ONNX Runtime computes it).
-// Scale and zero point of element [o, a, i] of x[outer, axis, inner] are those at
-// o * s_outer + a / block * s_axis + i * s_inner: all steps 0 per tensor; block 1, s_axis 1 per axis;
-// blocked [outer, blocks, inner]: s_outer = blocks * inner, s_axis = inner, s_inner = 1.
+// y = saturate(round_half_even(x / scale) + zp) into [lo, hi]; NaN gives the lowest value of the
+// type (ONNX QuantizeLinear, as ONNX Runtime computes it). Scale and zero point of element [o, a,
+// i] of x[outer, axis, inner] are those at o * s_outer + a / block * s_axis + i * s_inner: all
+// steps 0 per tensor; block 1, s_axis 1 per axis; blocked [outer, blocks, inner]: s_outer = blocks
+// * inner, s_axis = inner, s_inner = 1.
 typedef struct {
     int32_t outer, axis, inner, block, s_outer, s_axis, s_inner;
     int32_t lo, hi;
 } qk_quantize_params;
 
-static void $NAME(const qk_quantize_params *p, const float *x, const float *scale, const int32_t *zp,
-                  $Y *y) {
+static void $NAME(const qk_quantize_params *p, const float *x, const float *scale,
+                  const int32_t *zp, $Y *y) {
     int32_t o, a, i;
     for (o = 0; o < p->outer; o++)
         for (a = 0; a < p->axis; a++) {

@@ -44,7 +44,7 @@ static int32_t qk_requant(int64_t acc, int32_t c, int32_t k) {
             q += rest > half ? 1u : 0u;
         } else {
             p = qk_round24(p, &s);
-            q = s < t ? qk_round_shift(p, t - s) : 1073741824u;
+            q = s <= t ? qk_round_shift(p, t - s) : 1073741824u;
         }
     }
     if (q > 1073741824u)

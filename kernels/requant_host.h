@@ -1,12 +1,12 @@
-/* What the compiler computes ahead for the integer kernels: multipliers, tables, scratch sizes. Pure
- * functions; none fails. Scales are finite, outputs' non-zero; negative ones are allowed. */
+/* What the compiler computes ahead for the integer kernels: multipliers, tables, scratch sizes.
+ * Pure functions; none fails. Scales are finite, outputs' non-zero; negative ones are allowed. */
 #ifndef QXC_KERNELS_REQUANT_HOST_H
 #define QXC_KERNELS_REQUANT_HOST_H
 
 #include <stdint.h>
 
-/* m = c * 2^k exactly, |c| < 2^24, for the kernels that use the chunk `requant`. NaN counts as 0 and
- * infinity as a multiplier that saturates every non-zero sum. */
+/* m = c * 2^k exactly, |c| < 2^24, for the kernels that use the chunk `requant`. NaN counts as 0
+ * and infinity as a multiplier that saturates every non-zero sum. */
 void requant_from_float(float m, int32_t *c, int32_t *k);
 
 /* For add_q: ma, mb = sa / sy, sb / sy in 64-bit fixed point of `bits`-wide tensors (8 or 16).

@@ -9,7 +9,7 @@
 static void qk_requant_row_$a_$y(const $A *acc, int32_t n, int32_t c, int32_t k, int32_t yz,
                                  int32_t lo, int32_t hi, $Y *y, ptrdiff_t step) {
     int32_t i;
-//! if A=s32
+    //! if A=s32
     if (c >= 0 && k <= -1 && k >= -48) {
         uint64_t m = (uint64_t)(uint32_t)c, half = (uint64_t)1 << (-k - 1), hard = 0;
         int32_t t = -k;
@@ -26,7 +26,7 @@ static void qk_requant_row_$a_$y(const $A *acc, int32_t n, int32_t c, int32_t k,
         if (!hard)
             return;
     }
-//! end
+    //! end
     for (i = 0; i < n; i++)
         y[i * step] = ($Y)qk_saturate(qk_requant(acc[i], c, k) + yz, lo, hi);
 }

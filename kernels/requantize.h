@@ -14,6 +14,6 @@ typedef struct {
 static void $NAME(const qk_requantize_params *p, const $X *x, $Y *y) {
     int64_t i;
     for (i = 0; i < p->n; i++)
-        y[i] = ($Y)qk_saturate(qk_round_fixed((x[i] - p->xz) * p->m, p->shift) + p->yz, p->lo,
-                               p->hi);
+        y[i] =
+            ($Y)qk_saturate(qk_round_fixed((x[i] - p->xz) * p->m, p->shift) + p->yz, p->lo, p->hi);
 }

@@ -1,8 +1,8 @@
 //! kernel softmax_q
 //! template X=s8,u8,s16,u16 Y=s8,u8,s16,u16
 //! uses saturate round_ratio
-// y = saturate(round_half_even(e / (sum e * sy)) + yz), e = exp((x - max) * sx), along the middle one
-// of [outer, n, inner], in integers: table[d] is 2^31 exp(-d * sx) for d = max - x, and inv is
+// y = saturate(round_half_even(e / (sum e * sy)) + yz), e = exp((x - max) * sx), along the middle
+// one of [outer, n, inner], in integers: table[d] is 2^31 exp(-d * sx) for d = max - x, and inv is
 // 2^shift / sy (softmax_table and softmax_inverse prepare them). With 16-bit x,
 // exp(-d) = exp(-(d & 255)) * exp(-(d & ~255)): the second factor follows at table[256].
 typedef struct {
@@ -11,11 +11,11 @@ typedef struct {
 } qk_softmax_q_params;
 
 static uint64_t $NAME_exp(const uint32_t *table, int32_t d) {
-//! if X=s8,u8
+    //! if X=s8,u8
     return table[d];
-//! else
+    //! else
     return ((uint64_t)table[d & 255] * table[256 + (d >> 8)] + 1073741824u) >> 31;
-//! end
+    //! end
 }
 
 static void $NAME(const qk_softmax_q_params *p, const $X *x, const uint32_t *table, $Y *y) {

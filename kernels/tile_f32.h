@@ -1,6 +1,6 @@
 //! chunk tile_f32
-/* out[j * 16 + l] = sum over k of w[j * ldw + k] * b[k * ldb + l] for l < 16 and j < n <= 4, each sum
- * in the order of k. Rows beyond n are zero. */
+/* out[j * 16 + l] = sum over k of w[j * ldw + k] * b[k * ldb + l] for l < 16 and j < n <= 4, each
+ * sum in the order of k. Rows beyond n are zero. */
 static void qk_tile_f32(const float *b, ptrdiff_t ldb, const float *w, ptrdiff_t ldw, int32_t n,
                         int32_t len, float *out) {
     float c0[16] = {0}, c1[16] = {0}, c2[16] = {0}, c3[16] = {0};

@@ -1,8 +1,9 @@
 /* Reads the kernel templates (format: kernels/kernel.h) and prints a C file with every instance,
- * compiled and as text, and the table behind kernel_find; with -header as first argument, a C header
- * with the params structs, for those who fill them in. Files whose first line starts with the
- * comment opener of C are ordinary headers and are passed over. A malformed template is reported
- * as FILE:LINE: message, exit status 1. Memory is left to the system: this is a short-lived tool. */
+ * compiled and as text, and the table behind kernel_find; with -header as first argument, a C
+ * header with the params structs, for those who fill them in. Files whose first line starts with
+ * the comment opener of C are ordinary headers and are passed over. A malformed template is
+ * reported as FILE:LINE: message, exit status 1. Memory is left to the system: this is a
+ * short-lived tool. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -41,7 +42,7 @@ typedef struct { /* one template letter: listed types, or derived from other let
     char letter;
     const Type *list[MAX_TYPES];
     int n;
-    char derived; /* 'a'cc, 'e'xpand, 0 = listed */
+    char derived; /* 'a'cc, 'e'xpand, 'w'iden, 0 = listed */
     char from[MAX_LETTERS + 1];
 } Letter;
 
@@ -108,7 +109,9 @@ static void put(Text *t, const char *s, size_t n) {
     t->p[t->n] = 0;
 }
 
-static void puts_to(Text *t, const char *s) { put(t, s, strlen(s)); }
+static void puts_to(Text *t, const char *s) {
+    put(t, s, strlen(s));
+}
 
 static char *copy(const char *s, size_t n) {
     char *p = check(calloc(n + 1, 1));
@@ -178,7 +181,7 @@ static void read_directive(Template *t, int line, const char *text) {
     if (!strcmp(w[0], "template")) {
         for (int i = 1; i < n; i++)
             read_listed(t, line, w[i]);
-    } else if (!strcmp(w[0], "acc") || !strcmp(w[0], "expand")) {
+    } else if (!strcmp(w[0], "acc") || !strcmp(w[0], "expand") || !strcmp(w[0], "widen")) {
         read_derived(t, line, w + 1, n - 1, w[0][0]);
     } else if (!strcmp(w[0], "skip") && t->n_skips < MAX_WORDS) {
         t->skips[t->n_skips++] = (Line){line, strstr(copy(text, strlen(text)), "skip") + 4};
@@ -355,6 +358,15 @@ static void expand_body(Instance *in) {
         fail(t->path, stack[depth - 1].line, "'if' without 'end'");
 }
 
+/* The signed type derived from types of at most `bits`. */
+static const Type *derive(char how, int bits) {
+    if (how == 'w')
+        return find_type(bits == 8 ? "s16" : bits == 16 ? "s32" : "s64");
+    if (how == 'a')
+        return find_type(bits == 8 ? "s32" : "s64");
+    return find_type(bits == 8 ? "s16" : "s32");
+}
+
 static void finish_instance(const Template *t, const Type *const *bind) {
     Instance in = {.t = t};
     memcpy(in.bind, bind, sizeof in.bind);
@@ -366,11 +378,11 @@ static void finish_instance(const Template *t, const Type *const *bind) {
                            bind[(unsigned char)l->letter]->id);
             continue;
         }
-        bool all8 = true;
+        int bits = 0;
         for (const char *c = l->from; *c; c++)
-            all8 &= in.bind[(unsigned char)*c]->bits == 8;
-        in.bind[(unsigned char)l->letter] =
-            find_type(l->derived == 'a' ? (all8 ? "s32" : "s64") : (all8 ? "s16" : "s32"));
+            if (in.bind[(unsigned char)*c]->bits > bits)
+                bits = in.bind[(unsigned char)*c]->bits;
+        in.bind[(unsigned char)l->letter] = derive(l->derived, bits);
     }
     for (int i = 0; i < t->n_skips; i++)
         if (holds(&in, t->skips[i].line, t->skips[i].text))

@@ -1,0 +1,284 @@
+/* Products and requantization at their edges against straightforward references. Agreement with
+ * onnxruntime is tested elsewhere. */
+#include "kernel_tools.h"
+
+#include "kernels/requant.h" /* a chunk without types is plain C */
+
+/* ---- the table ---- */
+
+static void table_is_complete(void **state) {
+    (void)state;
+    assert_true(kernel_count() > 200);
+    for (size_t i = 0; i < kernel_count(); i++) {
+        const KernelDef *k = kernel_at(i);
+        assert_ptr_equal(kernel_find(k->name), k);
+        assert_true(k->n_fields > 0 && k->n_args > 0 && k->n_args <= 12);
+        assert_non_null(strstr(k->source, k->name));
+        assert_non_null(strstr(k->params_source, k->params_type));
+        assert_null(strchr(k->source, '$'));
+        assert_null(strstr(k->source, "//!"));
+        for (size_t f = 0; f < k->n_fields; f++)
+            assert_true(k->fields[f].offset < k->params_size && k->fields[f].count <= 8);
+        for (size_t u = 0; k->uses[u]; u++)
+            assert_non_null(kernel_chunk(k->uses[u]));
+    }
+    assert_null(kernel_find("qk_conv2d_q_f32_s8_s8"));
+    assert_null(kernel_chunk("nothing"));
+}
+
+/* ---- requantization ---- */
+
+static void check_requant(int64_t acc, float m) {
+    int32_t c, k;
+    requant_from_float(m, &c, &k);
+    float want = rintf((float)acc * m);
+    if (fabsf(want) >= 16777216.0f)
+        return;
+    int32_t got = qk_requant(acc, c, k);
+    if (got != (int32_t)want)
+        fail_msg("requant(%lld, %a) = %d, not %d", (long long)acc, (double)m, got, (int)want);
+}
+
+static void requant_equals_float(void **state) {
+    (void)state;
+    const float special[] = {0.0f,    1.0f,   -1.0f,    0.5f,          0.25f, 1.5f,
+                             255.0f,  1e-38f, 1e-45f,   0.1f,          1e-9f, 16777215.0f,
+                             1 / 3.f, 4.f,    0x1p-24f, 0x1.fffffep-2f};
+    const int64_t sums[] = {
+        0,        1,        2,        3,         5,         16777215,  16777216,      16777217,
+        16777219, 33554434, 33554435, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN + 1, INT64_MIN};
+    for (size_t i = 0; i < COUNT(special); i++)
+        for (size_t j = 0; j < COUNT(sums); j++) {
+            check_requant(sums[j], special[i]);
+            check_requant(-(sums[j] + (sums[j] == INT64_MIN)), special[i]);
+        }
+    for (int i = 0; i < 400; i++) {
+        float m = (float)exp(uniform(log(1e-9), log(4.0))) * (i % 7 ? 1.0f : -1.0f);
+        int64_t most = (int64_t)fmin(70000 / fabs((double)m), i % 2 ? 9e15 : 2147483647.0);
+        for (int j = 0; j < 2000; j++)
+            check_requant(between(-most, most), m);
+        for (int q = -300; q < 300; q++) /* at and next to ties */
+            for (int d = -1; d <= 1; d++)
+                check_requant(llrint((q + 0.5) / (double)m) + d, m);
+    }
+    int32_t c, k;
+    requant_from_float(NAN, &c, &k);
+    assert_int_equal(c, 0);
+    requant_from_float(INFINITY, &c, &k);
+    assert_true(qk_requant(1, c, k) > 1 << 24 && qk_requant(-1, c, k) < -(1 << 24));
+    assert_int_equal(qk_requant(0, c, k), 0);
+}
+
+/* ---- convolution ---- */
+
+typedef struct {
+    const IntType *x, *w;
+    int64_t xz, wz[8];
+    void *xs, *ws;
+    int64_t bias[8];
+} ConvData;
+
+static int64_t conv_at(const qk_conv2d_q_params *p, const ConvData *d, int b, int o, int oy,
+                       int ox) {
+    int icg = p->ic / p->group, c0 = o / (p->oc / p->group) * icg;
+    int64_t acc = d->bias[o];
+    for (int c = 0; c < icg; c++)
+        for (int ky = 0; ky < p->kh; ky++)
+            for (int kx = 0; kx < p->kw; kx++) {
+                int iy = oy * p->sh - p->pt + ky * p->dh, ix = ox * p->sw - p->pl + kx * p->dw;
+                if (iy < 0 || iy >= p->ih || ix < 0 || ix >= p->iw)
+                    continue;
+                size_t xi = (size_t)(((b * p->ic + c0 + c) * p->ih + iy) * p->iw + ix);
+                size_t wi = (size_t)(((o * icg + c) * p->kh + ky) * p->kw + kx);
+                acc += (get(d->x, d->xs, xi) - d->xz) * (get(d->w, d->ws, wi) - d->wz[o]);
+            }
+    return acc;
+}
+
+static qk_conv2d_q_params random_conv(bool depthwise) {
+    qk_conv2d_q_params p = {.n = 2, .ih = (int)between(1, 7), .iw = (int)between(1, 9)};
+    p.group = (int)between(1, 3);
+    p.ic = p.group * (depthwise ? 1 : (int)between(1, 3));
+    p.oc = p.group * (int)between(1, 2);
+    p.kh = (int)between(1, 3), p.kw = (int)between(1, 4);
+    p.sh = (int)between(1, 3), p.sw = (int)between(1, 3);
+    p.dh = (int)between(1, 2), p.dw = (int)between(1, 2);
+    p.pt = (int)between(0, 3), p.pl = (int)between(0, 4);
+    int th = p.ih + p.pt + (int)between(0, 3) - (p.kh - 1) * p.dh - 1;
+    int tw = p.iw + p.pl + (int)between(0, 5) - (p.kw - 1) * p.dw - 1;
+    p.oh = th < 0 ? 0 : th / p.sh + 1;
+    p.ow = tw < 0 ? 0 : tw / p.sw + 1;
+    p.tile = (int)between(1, 20);
+    p.has_bias = p.m_step = p.wz_step = 1;
+    p.has_wz = random_bits() % 2;
+    return p;
+}
+
+static void conv_case(const IntType *x, const IntType *w, const IntType *y, bool depthwise) {
+    qk_conv2d_q_params p = random_conv(depthwise);
+    size_t nx = (size_t)(p.n * p.ic * p.ih * p.iw), plane = (size_t)(p.oh * p.ow);
+    size_t len = (size_t)(p.ic / p.group * p.kh * p.kw), ny = (size_t)(p.n * p.oc) * plane;
+    ConvData d = {.x = x, .w = w, .xz = random_zp(x), .xs = random_ints(x, nx)};
+    d.ws = random_ints(w, (size_t)p.oc * len);
+    bool wide = x->bytes == 2 || w->bytes == 2;
+    int32_t wz[8] = {0}, mul[8], shift[8], bias32[8];
+    float m[8];
+    for (int o = 0; o < p.oc; o++) {
+        wz[o] = (int32_t)(d.wz[o] = p.has_wz ? random_zp(w) : 0);
+        bias32[o] = (int32_t)(d.bias[o] = between(-100000, 100000));
+        m[o] = (float)((double)(y->hi - y->lo) / ldexp(uniform(0.2, 20), wide ? 30 : 17));
+        if (random_bits() % 4 == 0)
+            m[o] = 0x1p-9f; /* ties */
+        requant_from_float(m[o], &mul[o], &shift[o]);
+    }
+    int64_t yz = random_zp(y);
+    p.xz = (int32_t)d.xz, p.yz = (int32_t)yz, p.lo = (int32_t)y->lo, p.hi = (int32_t)y->hi;
+    void *out = calloc(ny + 1, 4), *col = calloc((size_t)p.tile * len + 1, 4);
+    void *acc = calloc((size_t)(5 * p.tile + p.ow) + 1, 8);
+    void *bias = wide ? (void *)d.bias : (void *)bias32;
+    char name[64];
+    snprintf(name, sizeof name, "qk_%s_q_%s_%s_%s", depthwise ? "depthwise" : "conv2d", x->id,
+             w->id, y->id);
+    if (depthwise) {
+        qk_depthwise_q_params q = {p.n,      p.ic, p.ih, p.iw, p.oc, p.oh, p.ow, p.kh,
+                                   p.kw,     p.sh, p.sw, p.dh, p.dw, p.pt, p.pl, 1,
+                                   p.has_wz, 1,    1,    p.xz, p.yz, p.lo, p.hi};
+        RUN(name, &q, d.xs, d.ws, bias, wz, mul, shift, out, acc);
+    } else {
+        RUN(name, &p, d.xs, d.ws, bias, wz, mul, shift, out, col, acc);
+    }
+    for (size_t i = 0; i < ny; i++) {
+        int o = (int)(i / plane) % p.oc, b = (int)(i / plane) / p.oc, at = (int)(i % plane);
+        int64_t sum = conv_at(&p, &d, b, o, at / p.ow, at % p.ow);
+        int64_t want = ort_requant(sum, m[o], yz, y);
+        if (get(y, out, i) != want)
+            fail_msg("%s[%zu] = %lld, not %lld", name, i, (long long)get(y, out, i),
+                     (long long)want);
+    }
+    free(d.xs), free(d.ws), free(out), free(col), free(acc);
+}
+
+static void conv_equals_reference(void **state) {
+    (void)state;
+    for (int i = 0; i < 3200; i++)
+        conv_case(&int_types[i % 4], &int_types[i / 4 % 2 * 2], &int_types[i / 8 % 4], i / 32 % 2);
+}
+
+static void conv_f32_equals_reference(void **state) {
+    (void)state;
+    for (int i = 0; i < 400; i++) {
+        bool depthwise = i % 2;
+        qk_conv2d_q_params r = random_conv(depthwise);
+        qk_conv2d_f32_params p = {r.n,  r.ic, r.ih, r.iw, r.oc, r.oh, r.ow,    r.kh, r.kw,
+                                  r.sh, r.sw, r.dh, r.dw, r.pt, r.pl, r.group, 32,   1};
+        qk_depthwise_f32_params q = {r.n,  r.ic, r.ih, r.iw, r.oc, r.oh, r.ow, r.kh,
+                                     r.kw, r.sh, r.sw, r.dh, r.dw, r.pt, r.pl, 1};
+        size_t nx = (size_t)(r.n * r.ic * r.ih * r.iw), plane = (size_t)(r.oh * r.ow);
+        size_t len = (size_t)(r.ic / r.group * r.kh * r.kw), ny = (size_t)(r.n * r.oc) * plane;
+        /* small integers: float32 sums are exact, so the integer reference applies */
+        ConvData d = {.x = &int_types[0], .w = &int_types[0]};
+        d.xs = random_ints(d.x, nx), d.ws = random_ints(d.w, (size_t)r.oc * len);
+        float *x = calloc(nx + 1, 4), *w = calloc((size_t)r.oc * len + 1, 4), bias[8];
+        float *y = calloc(ny + 1, 4), *col = calloc(32 * len + 1, 4);
+        for (size_t j = 0; j < nx; j++)
+            x[j] = ((int8_t *)d.xs)[j];
+        for (size_t j = 0; j < (size_t)r.oc * len; j++)
+            w[j] = ((int8_t *)d.ws)[j];
+        for (int o = 0; o < r.oc; o++)
+            bias[o] = (float)(d.bias[o] = between(-999, 999));
+        if (depthwise)
+            RUN("qk_depthwise_f32", &q, x, w, bias, y);
+        else
+            RUN("qk_conv2d_f32", &p, x, w, bias, y, col);
+        for (size_t j = 0; j < ny; j++) {
+            int o = (int)(j / plane) % r.oc, b = (int)(j / plane) / r.oc, at = (int)(j % plane);
+            assert_true(y[j] == (float)conv_at(&r, &d, b, o, at / r.ow, at % r.ow));
+        }
+        free(d.xs), free(d.ws), free(x), free(w), free(y), free(col);
+    }
+}
+
+/* ---- matrix product ---- */
+
+static void matmul_case(const IntType *a, const IntType *b, const IntType *y, int i) {
+    qk_matmul_q_params p = {.rank = 2, .m = (int)between(0, 9), .n = (int)between(1, 9)};
+    p.k = (int)between(0, 40), p.tile = (int)between(1, 6);
+    p.dim[0] = 2, p.dim[1] = 3;
+    bool ta = i & 1, tb = i & 2, wide = a->bytes == 2 || b->bytes == 2;
+    p.as[0] = p.m * p.k,
+    p.as[1] = 0; /* a is broadcast over the second batch dimension, b the first */
+    p.bs[0] = 0, p.bs[1] = p.k * p.n;
+    p.am = ta ? 1 : p.k, p.ak = ta ? p.m : 1, p.bk = tb ? 1 : p.n, p.bn = tb ? p.k : 1;
+    p.has_bias = 1, p.cn = 1, p.bz_step = p.m_step = 1;
+    void *as = random_ints(a, (size_t)(2 * p.m * p.k)),
+         *bs = random_ints(b, (size_t)(3 * p.k * p.n));
+    int64_t az = random_zp(a), yz = random_zp(y), bias64[9];
+    int32_t bz[9], mul[9], shift[9], bias32[9];
+    float m[9];
+    for (int j = 0; j < p.n; j++) {
+        bz[j] = (int32_t)random_zp(b);
+        bias32[j] = (int32_t)(bias64[j] = between(-50000, 50000));
+        m[j] = (float)((double)(y->hi - y->lo) / ldexp(uniform(0.2, 20), wide ? 32 : 18));
+        requant_from_float(m[j], &mul[j], &shift[j]);
+    }
+    p.az = (int32_t)az, p.yz = (int32_t)yz, p.lo = (int32_t)y->lo, p.hi = (int32_t)y->hi;
+    size_t ny = (size_t)(6 * p.m * p.n);
+    void *out = calloc(ny + 1, 4), *rows = calloc((size_t)(p.tile * p.k) + 1, 4);
+    void *cols = calloc((size_t)(4 * p.k) + 1, 4), *acc = calloc((size_t)(4 * p.tile), 8);
+    char name[64];
+    snprintf(name, sizeof name, "qk_matmul_q_%s_%s_%s", a->id, b->id, y->id);
+    RUN(name, &p, as, bs, wide ? (void *)bias64 : (void *)bias32, bz, mul, shift, out, rows, cols,
+        acc);
+    for (size_t at = 0; at < ny; at++) {
+        int j = (int)at % p.n, r = (int)at / p.n % p.m, batch = (int)at / p.n / p.m;
+        int64_t sum = bias64[j];
+        for (int k = 0; k < p.k; k++)
+            sum += (get(a, as, (size_t)(batch / 3 * p.as[0] + r * p.am + k * p.ak)) - az) *
+                   (get(b, bs, (size_t)(batch % 3 * p.bs[1] + k * p.bk + j * p.bn)) - bz[j]);
+        assert_int_equal(get(y, out, at), ort_requant(sum, m[j], yz, y));
+    }
+    free(as), free(bs), free(out), free(rows), free(cols), free(acc);
+}
+
+static void matmul_equals_reference(void **state) {
+    (void)state;
+    for (int i = 0; i < 2048; i++)
+        matmul_case(&int_types[i / 4 % 4], &int_types[i / 16 % 4], &int_types[i / 64 % 4], i);
+}
+
+static void matmul_f32_equals_reference(void **state) {
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        int m = (int)between(0, 40), n = (int)between(0, 40), k = (int)between(0, 40);
+        bool ta = i & 1, tb = i & 2;
+        qk_matmul_f32_params p = {.m = m, .n = n, .k = k, .am = ta ? 1 : k, .ak = ta ? m : 1};
+        p.bk = tb ? 1 : n, p.bn = tb ? k : 1, p.has_c = 1, p.cm = 1, p.alpha = 2, p.beta = 0.5f;
+        float *a = calloc((size_t)(m * k) + 1, 4), *b = calloc((size_t)(k * n) + 1, 4);
+        float c[40], *y = calloc((size_t)(m * n) + 1, 4), *cols = calloc((size_t)(16 * k) + 1, 4);
+        float *rows = calloc((size_t)(4 * k) + 1, 4);
+        for (int j = 0; j < m * k; j++)
+            a[j] = (float)between(-99, 99);
+        for (int j = 0; j < k * n; j++)
+            b[j] = (float)between(-99, 99);
+        for (int j = 0; j < m; j++)
+            c[j] = (float)between(-99, 99);
+        RUN("qk_matmul_f32", &p, a, b, c, y, cols, rows);
+        for (int r = 0; r < m; r++)
+            for (int j = 0; j < n; j++) {
+                double sum = 0;
+                for (int q = 0; q < k; q++)
+                    sum += (double)a[r * p.am + q * p.ak] * (double)b[q * p.bk + j * p.bn];
+                assert_true(y[r * n + j] == (float)(2 * sum + 0.5 * (double)c[r]));
+            }
+        free(a), free(b), free(y), free(cols), free(rows);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_is_complete),       cmocka_unit_test(requant_equals_float),
+        cmocka_unit_test(conv_equals_reference),   cmocka_unit_test(conv_f32_equals_reference),
+        cmocka_unit_test(matmul_equals_reference), cmocka_unit_test(matmul_f32_equals_reference),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
