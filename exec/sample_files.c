@@ -1,0 +1,154 @@
+/* See exec/sample_files.h. */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "exec/sample_files.h"
+
+/* ---- files ---- */
+
+static int by_name(const void *x, const void *y) {
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+static bool is_array_file(Str name) {
+    return str_ends(name, ".npz") || str_ends(name, ".npy");
+}
+
+static bool add_folder(Arena *a, const char *path, SampleFiles *out, Diags *d) {
+    size_t first = out->n;
+    bool onnx = false;
+    DIR *dir = opendir(path);
+    if (!dir)
+        return diag_error(d, LOC_NONE, "cannot read folder '%s': %s", diag_name(d, str_from(path)),
+                          strerror(errno));
+    for (struct dirent *e; (e = readdir(dir));) {
+        Str name = str_from(e->d_name);
+        onnx |= str_ends(name, ".pb") || str_starts(name, "test_data_set");
+        if (is_array_file(name))
+            ARENA_PUSH(a, out->paths, out->n, out->cap, arena_strf(a, "%s/%s", path, e->d_name).s);
+    }
+    closedir(dir);
+    if (out->n > first)
+        qsort(out->paths + first, out->n - first, sizeof *out->paths, by_name);
+    else if (onnx)
+        return diag_error(d, LOC_NONE,
+                          "folder '%s' is an ONNX data set (input_N.pb), which is not read yet",
+                          diag_name(d, str_from(path)));
+    else
+        return diag_error(d, LOC_NONE, "no .npz or .npy file in folder '%s'",
+                          diag_name(d, str_from(path)));
+    return true;
+}
+
+bool sample_files(Arena *a, const char *const *paths, size_t n, SampleFiles *out, Diags *d) {
+    bool ok = true;
+    for (size_t i = 0; i < n; i++) {
+        struct stat st;
+        if (stat(paths[i], &st))
+            ok = diag_error(d, LOC_NONE, "cannot open '%s': %s", diag_name(d, str_from(paths[i])),
+                            strerror(errno));
+        else if (S_ISDIR(st.st_mode))
+            ok &= add_folder(a, paths[i], out, d);
+        else
+            ARENA_PUSH(a, out->paths, out->n, out->cap, paths[i]);
+    }
+    return ok;
+}
+
+/* ---- elements ---- */
+
+static bool quantizes(const Value *v) {
+    const Quant *q = v->type.quant;
+    return type_is_quantized(v->type) && q->kind == QUANT_PARAMS && q->n_scale > 0;
+}
+
+bool sample_convertible(const Value *v, ElemType from) {
+    ElemType to = v->type.elem;
+    if (from == ELEM_UNDEFINED || elem_bits(to) < 8)
+        return false;
+    if (from == to)
+        return true;
+    if (elem_is_float(to))
+        return (to == ELEM_FLOAT || to == ELEM_DOUBLE) &&
+               (elem_is_float(from) || elem_is_int(from));
+    if (elem_is_float(from))
+        return quantizes(v);
+    if (to == ELEM_BOOL)
+        return elem_is_int(from);
+    return elem_is_int(to) && (elem_is_int(from) || from == ELEM_BOOL);
+}
+
+static bool misfit(const Value *v, const Tensor *t, size_t i, const char *what, Diags *d) {
+    return diag_error(d, LOC_NONE, "input %s: element %lld %s %s", diag_name(d, v->name),
+                      (long long)tensor_int(t, i), what, elem_name(v->type.elem));
+}
+
+/* x / scale in float32, half to even, then the zero point (QuantizeLinear). */
+static int64_t quantize(const Value *v, float x, size_t i) {
+    const Quant *q = v->type.quant;
+    int64_t dims[MAX_RANK];
+    for (int k = 0; k < v->type.rank; k++)
+        dims[k] = v->type.dims[k].value;
+    size_t at = quant_is_per_tensor(q) ? 0 : quant_index(q, v->type.rank, dims, i);
+    int64_t lo = q->has_range ? q->lo : elem_min(q->storage);
+    int64_t hi = q->has_range ? q->hi : elem_max(q->storage);
+    float steps = rintf(x / quant_scale(q, at));
+    if (isnan(steps))
+        return elem_min(q->storage);
+    double y = (double)steps + (double)quant_zp(q, at);
+    return y<(double)lo ? lo : y>(double) hi ? hi : (int64_t)y;
+}
+
+static bool convert_int(const Value *v, const Tensor *t, size_t i, uint8_t *dst, Diags *d) {
+    ElemType to = v->type.elem;
+    int64_t x = tensor_int(t, i);
+    bool huge = t->elem == ELEM_UINT64 && x < 0;
+    if (to == ELEM_FLOAT || to == ELEM_DOUBLE) {
+        double y = tensor_float(t, i);
+        float f = (float)y;
+        bool exact = !huge && (to == ELEM_DOUBLE ? (int64_t)y == x && fabs(y) < 0x1p53
+                                                 : fabsf(f) < 0x1p62f && (int64_t)f == x);
+        if (!exact)
+            return misfit(v, t, i, "is not exact as", d);
+        memcpy(dst + i * (to == ELEM_FLOAT ? 4 : 8), to == ELEM_FLOAT ? (void *)&f : (void *)&y,
+               to == ELEM_FLOAT ? 4 : 8);
+        return true;
+    }
+    bool fits = to == ELEM_BOOL     ? x == 0 || x == 1
+                : to == ELEM_INT64  ? !huge
+                : to == ELEM_UINT64 ? x >= 0 || huge
+                                    : !huge && x >= elem_min(to) && x <= elem_max(to);
+    if (!fits)
+        return misfit(v, t, i, "does not fit", d);
+    elem_store_int(to, dst, i, x);
+    return true;
+}
+
+bool sample_convert(const Value *v, ElemType from, const uint8_t *src, uint8_t *dst, size_t n,
+                    Diags *d) {
+    ElemType to = v->type.elem;
+    Tensor t = {.elem = from, .rank = 1, .dims = {(int64_t)n}, .count = n, .data = src};
+    t.bytes = elem_bytes(from, n);
+    if (from == to) {
+        memcpy(dst, src, t.bytes);
+        return true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        double x = elem_is_float(from) ? tensor_float(&t, i) : 0;
+        float f = (float)x;
+        if (!elem_is_float(from)) {
+            if (!convert_int(v, &t, i, dst, d))
+                return false;
+        } else if (to == ELEM_FLOAT) {
+            memcpy(dst + 4 * i, &f, 4);
+        } else if (to == ELEM_DOUBLE) {
+            memcpy(dst + 8 * i, &x, 8);
+        } else {
+            elem_store_int(to, dst, i, quantize(v, f, i));
+        }
+    }
+    return true;
+}

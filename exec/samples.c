@@ -1,0 +1,289 @@
+/* See exec/samples.h. */
+#include "exec/samples.h"
+#include "exec/sample_files.h"
+#include "support/npz.h"
+
+typedef struct Port { /* one graph input */
+    const Value *value;
+    size_t count;      /* elements of a sample */
+    NpyReader *reader; /* of its array in the current file */
+    ElemType elem;     /* of that array */
+    uint8_t *raw;      /* a sample before conversion */
+    size_t raw_bytes;
+} Port;
+
+struct Samples {
+    Arena *arena;
+    Diags *diags;
+    Port *ports;
+    size_t n_ports;
+    SampleFiles files;
+    size_t next_file;
+    Npz *npz;            /* the current file, or NULL */
+    int64_t at, n;       /* next sample in it, how many it has */
+    size_t read, random; /* samples so far; how many to make up */
+    uint64_t state;      /* of the generator */
+    bool ok;
+};
+
+static Samples *samples_new(Arena *a, const Module *m, Diags *d) {
+    Samples *s = NEW(a, Samples);
+    *s = (Samples){.arena = a, .diags = d, .ok = true};
+    s->ports = NEW_ARRAY(a, Port, m->graph->n_in);
+    for (size_t i = 0; i < m->graph->n_in; i++) {
+        const Value *v = m->graph->in[i];
+        Port p = {.value = v};
+        if (v->data)
+            continue;
+        if (!type_count(v->type, &p.count))
+            s->ok = d && diag_error(d, v->loc, "graph input %s has no fixed shape: %s",
+                                    diag_name(d, v->name), type_text(a, v->type));
+        s->ports[s->n_ports++] = p;
+    }
+    return s;
+}
+
+bool samples_ok(const Samples *s) {
+    return s->ok;
+}
+size_t samples_read(const Samples *s) {
+    return s->read;
+}
+
+static bool fail(Samples *s) {
+    s->ok = false;
+    return false;
+}
+
+/* ---- one file ---- */
+
+static void close_file(Samples *s) {
+    for (size_t i = 0; i < s->n_ports; i++) {
+        npy_reader_close(s->ports[i].reader);
+        s->ports[i].reader = NULL;
+    }
+    npz_close(s->npz);
+    s->npz = NULL;
+}
+
+void samples_close(Samples *s) {
+    close_file(s);
+}
+
+static const char *current_path(const Samples *s) {
+    return diag_name(s->diags, str_from(s->files.paths[s->next_file - 1]));
+}
+
+/* The array with the input's name; a lone unnamed one (.npy, or savez without a key) serves the
+ * only input. */
+static int find_array(Samples *s, const Value *v) {
+    int i = npz_find(s->npz, v->name);
+    if (i >= 0)
+        return i;
+    const char *path = s->files.paths[s->next_file - 1];
+    bool unnamed = !str_ends(str_from(path), ".npz") || str_is(npz_at(s->npz, 0)->name, "arr_0");
+    if (s->n_ports == 1 && npz_size(s->npz) == 1 && unnamed)
+        return 0;
+    size_t n = npz_size(s->npz);
+    const char **names = NEW_ARRAY(s->arena, const char *, n);
+    for (size_t k = 0; k < n; k++)
+        names[k] = arena_str(s->arena, npz_at(s->npz, k)->name).s;
+    diag_error(s->diags, LOC_NONE, "'%s' has no array for graph input %s", current_path(s),
+               diag_name(s->diags, v->name));
+    diag_did_you_mean(s->diags, LOC_NONE, v->name, names, n);
+    return -1;
+}
+
+static void put_dims(Buf *b, const char *first, int rank, const int64_t *dims) {
+    buf_text(b, first);
+    for (int i = 0; i < rank; i++)
+        buf_fmt(b, "%s%lld", i || first[1] ? "," : "", (long long)dims[i]);
+    buf_text(b, "]");
+}
+
+/* The sample axis replaces a leading dimension of 1 and is an extra one otherwise. */
+static bool check_shape(Samples *s, const Value *v, const NpyArray *array) {
+    Type t = v->type;
+    int skip = t.rank > 0 && t.dims[0].value == 1, rank = t.rank - skip;
+    int64_t dims[MAX_RANK];
+    bool same = array->rank == rank + 1;
+    for (int i = 0; i < rank; i++) {
+        dims[i] = t.dims[i + skip].value;
+        same = same && array->dims[i + 1] == dims[i];
+    }
+    if (same)
+        return true;
+    Buf want = buf_new(s->arena), have = buf_new(s->arena);
+    put_dims(&want, "[samples", rank, dims);
+    put_dims(&have, "[", array->rank, array->dims);
+    return diag_error(s->diags, LOC_NONE,
+                      "'%s': array for graph input %s has shape %s, expected %s", current_path(s),
+                      diag_name(s->diags, v->name), buf_as_str(&have).s, buf_as_str(&want).s);
+}
+
+static bool open_port(Samples *s, Port *p) {
+    int i = find_array(s, p->value);
+    if (i < 0)
+        return false;
+    const NpyArray *array = npz_at(s->npz, (size_t)i);
+    if (!check_shape(s, p->value, array))
+        return false;
+    p->elem = (ElemType)array->elem;
+    if (array->elem && !sample_convertible(p->value, p->elem))
+        return diag_error(s->diags, LOC_NONE, "'%s': graph input %s is %s, the array %s",
+                          current_path(s), diag_name(s->diags, p->value->name),
+                          type_text(s->arena, p->value->type), elem_name(p->elem));
+    if (s->n >= 0 && array->dims[0] != s->n)
+        return diag_error(s->diags, LOC_NONE,
+                          "'%s': %lld samples of graph input %s, %lld of the others",
+                          current_path(s), (long long)array->dims[0],
+                          diag_name(s->diags, p->value->name), (long long)s->n);
+    s->n = array->dims[0];
+    size_t bytes = p->count * array->elem_size;
+    if (bytes > p->raw_bytes) {
+        p->raw = arena_alloc(s->arena, bytes);
+        p->raw_bytes = bytes;
+    }
+    p->reader = npy_reader(s->npz, (size_t)i);
+    return p->reader != NULL;
+}
+
+static bool open_file(Samples *s) {
+    close_file(s);
+    s->npz = npz_open(s->arena, s->files.paths[s->next_file++], LOC_NONE, s->diags);
+    s->at = 0;
+    s->n = -1;
+    bool ok = s->npz != NULL;
+    for (size_t i = 0; ok && i < s->n_ports; i++)
+        ok = open_port(s, &s->ports[i]);
+    if (ok && s->n < 0)
+        s->n = 1; /* no inputs: one run */
+    return ok;
+}
+
+/* ---- the stream ---- */
+
+Samples *samples_open(Arena *a, const Module *m, const char *const *paths, size_t n, Diags *d) {
+    Samples *s = samples_new(a, m, d);
+    if (!s->ok || !sample_files(a, paths, n, &s->files, d))
+        return NULL;
+    if (samples_rewind(s))
+        return s;
+    samples_close(s);
+    return NULL;
+}
+
+bool samples_rewind(Samples *s) {
+    s->read = s->next_file = 0;
+    s->state = 0x9e3779b97f4a7c15u;
+    if (s->files.n && !open_file(s))
+        return fail(s);
+    return s->ok;
+}
+
+static bool read_sample(Samples *s, void *const *dst) {
+    for (size_t i = 0; i < s->n_ports; i++) {
+        Port *p = &s->ports[i];
+        if (!npy_read_samples(p->reader, s->at, 1, p->raw) ||
+            !sample_convert(p->value, p->elem, p->raw, dst[i], p->count, s->diags))
+            return fail(s);
+    }
+    s->at++;
+    s->read++;
+    return true;
+}
+
+/* ---- made-up samples ---- */
+
+static uint64_t next_random(Samples *s) { /* splitmix64 */
+    uint64_t z = s->state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static double uniform(Samples *s) {
+    return (double)(next_random(s) >> 11) * 0x1p-53;
+}
+
+static double random_float(Samples *s, const Value *v) {
+    const Stat *stat = v->stat;
+    const Quant *q = v->type.quant;
+    double lo = 0, hi = 0;
+    if (stat && stat->n == 1 && stat->min && stat->max) {
+        lo = (double)*stat->min;
+        hi = (double)*stat->max;
+    } else if (q && q->n_scale == 1 && elem_bits(q->storage) <= 16) {
+        lo = (double)(elem_min(q->storage) - quant_zp(q, 0)) * (double)quant_scale(q, 0);
+        hi = (double)(elem_max(q->storage) - quant_zp(q, 0)) * (double)quant_scale(q, 0);
+    }
+    if (lo < hi)
+        return lo + (hi - lo) * uniform(s);
+    double sum = -6; /* close to normal, the same on every machine */
+    for (int i = 0; i < 12; i++)
+        sum += uniform(s);
+    return sum;
+}
+
+/* 8 and 16 bits: the whole range. Wider integers are lengths and indices: 0 or 1. */
+static int64_t random_int(Samples *s, const Value *v) {
+    ElemType e = v->type.elem;
+    const Quant *q = v->type.quant;
+    if (e == ELEM_BOOL || elem_bits(e) > 16)
+        return (int64_t)(next_random(s) >> 63);
+    int64_t lo = q && q->has_range ? q->lo : elem_min(e);
+    int64_t hi = q && q->has_range ? q->hi : elem_max(e);
+    return lo + (int64_t)(next_random(s) % (uint64_t)(hi - lo + 1));
+}
+
+static bool make_sample(Samples *s, void *const *dst) {
+    if (s->read == s->random)
+        return false;
+    for (size_t i = 0; i < s->n_ports; i++) {
+        const Value *v = s->ports[i].value;
+        for (size_t k = 0; k < s->ports[i].count; k++) {
+            float f = 0;
+            double x = elem_is_float(v->type.elem) ? random_float(s, v) : 0;
+            if (v->type.elem == ELEM_FLOAT) {
+                f = (float)x;
+                memcpy((uint8_t *)dst[i] + 4 * k, &f, 4);
+            } else if (v->type.elem == ELEM_DOUBLE) {
+                memcpy((uint8_t *)dst[i] + 8 * k, &x, 8);
+            } else if (!elem_is_float(v->type.elem)) {
+                elem_store_int(v->type.elem, dst[i], k, random_int(s, v));
+            }
+        }
+    }
+    s->read++;
+    return true;
+}
+
+Samples *samples_random(Arena *a, const Module *m, size_t count) {
+    Samples *s = samples_new(a, m, m->diags);
+    s->random = count;
+    samples_rewind(s);
+    return s;
+}
+
+/* ---- what callers use ---- */
+
+bool samples_next(Samples *s, void *const *dst) {
+    if (!s->ok)
+        return false;
+    if (!s->files.n)
+        return make_sample(s, dst);
+    while (s->at >= s->n) {
+        if (s->next_file == s->files.n)
+            return false;
+        if (!open_file(s))
+            return fail(s);
+    }
+    return read_sample(s, dst);
+}
+
+bool samples_load(Samples *s, Runner *r) {
+    void **dst = s->n_ports ? NEW_ARRAY(s->arena, void *, s->n_ports) : NULL;
+    for (size_t i = 0; i < s->n_ports; i++)
+        dst[i] = runner_input(r, i);
+    return samples_next(s, dst);
+}
