@@ -14,7 +14,8 @@ MATH    := -ffp-contract=off
 # have set on success for uninitialized; clang's own check and the sanitizers stand in.
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wvla -Werror \
-           -Wno-unknown-warning-option -Wno-maybe-uninitialized
+           -Wno-unknown-warning-option -Wno-maybe-uninitialized \
+           -Wno-missing-field-initializers
 ifneq ($(SANITIZE),)
 SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif

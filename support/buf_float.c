@@ -24,12 +24,11 @@ static double scale10(double v, int e) {
     return e < 0 ? v / power10[-e] : v * power10[e];
 }
 
-/* Does the double nearest to a decimal round to `want`? Not decided (false) where that double
- * lies half-way between two floats: the decimal itself may lie on either side. */
-static bool reads_back_f32(double nearest, double want) {
+/* A double half-way between two floats: a decimal nearest to it may round to either. */
+static bool is_halfway_f32(double v) {
     uint64_t bits;
-    memcpy(&bits, &nearest, 8);
-    return (float)nearest == (float)want && (bits & 0x1FFFFFFF) != 0x10000000;
+    memcpy(&bits, &v, sizeof bits);
+    return (bits & 0x1FFFFFFF) == 0x10000000;
 }
 
 /* The exponent e with 10^e <= v < 10^(e+1), for v within the table's range; may be one too low. */
@@ -46,7 +45,9 @@ static bool fast(double v, bool f32, Decimal *out) {
         int exp10 = e + 1 - n;
         double digits = nearbyint(scale10(v, -exp10));
         double back = scale10(digits, exp10);
-        if (f32 ? reads_back_f32(back, v) : back == v) {
+        if (f32 && is_halfway_f32(back))
+            return false;
+        if (f32 ? (float)back == (float)v : back == v) {
             *out = (Decimal){(uint64_t)digits, exp10};
             return true;
         }

@@ -1,0 +1,225 @@
+/* support/diag: what a message looks like */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "support/diag.h"
+
+typedef struct Fixture {
+    Arena *arena;
+    FILE *out;
+    char *text;
+    size_t size;
+    Diags *d;
+} Fixture;
+
+static int setup(void **state) {
+    Fixture *f = calloc(1, sizeof *f);
+    f->arena = arena_new(0, NULL);
+    f->out = open_memstream(&f->text, &f->size);
+    f->d = diags_new(f->arena, f->out, false);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state) {
+    Fixture *f = *state;
+    fclose(f->out);
+    free(f->text);
+    arena_free(f->arena);
+    free(f);
+    return 0;
+}
+
+/* What was printed since the last call. */
+static const char *printed(Fixture *f) {
+    fflush(f->out);
+    const char *copy = arena_str(f->arena, (Str){f->text, f->size}).s;
+    rewind(f->out);
+    return copy;
+}
+
+/* The range of `part` in `text`. */
+static Loc loc(uint32_t source, const char *text, const char *part) {
+    uint32_t begin = (uint32_t)(strstr(text, part) - text);
+    return (Loc){source, begin, begin + (uint32_t)strlen(part), NULL};
+}
+
+static void test_caret(void **state) {
+    Fixture *f = *state;
+    const char *text = "qir 1\n  %y = Covn(%x)\n";
+    uint32_t s = diags_source(f->d, "a.qir", str_from(text));
+    assert_false(diag_error(f->d, loc(s, text, "Covn"), "unknown operator '%s'", "Covn"));
+    assert_string_equal(printed(f), "a.qir:2:8: error: unknown operator 'Covn'\n"
+                                    "  %y = Covn(%x)\n"
+                                    "       ^~~~\n");
+    assert_int_equal(diags_errors(f->d), 1);
+}
+
+static void test_tab_utf8_crlf(void **state) {
+    Fixture *f = *state;
+    const char *text = "x\r\n\t%\xc3\xbc\xe6\x97\xa5 = Foo(%z)\r\nend";
+    uint32_t s = diags_source(f->d, "a.qir", str_from(text));
+    diag_error(f->d, loc(s, text, "Foo"), "bad");
+    assert_string_equal(printed(f), "a.qir:2:11: error: bad\n"
+                                    "        %\xc3\xbc\xe6\x97\xa5 = Foo(%z)\n"
+                                    "               ^~~\n");
+    diag_error(f->d, loc(s, text, "\xe6\x97\xa5"), "wide");
+    assert_string_equal(printed(f), "a.qir:2:5: error: wide\n"
+                                    "        %\xc3\xbc\xe6\x97\xa5 = Foo(%z)\n"
+                                    "          ^~\n");
+    diag_error(f->d, loc(s, text, "\t"), "tab");
+    assert_string_equal(printed(f), "a.qir:2:1: error: tab\n"
+                                    "        %\xc3\xbc\xe6\x97\xa5 = Foo(%z)\n"
+                                    "^~~~~~~~\n");
+}
+
+static void test_ends(void **state) {
+    Fixture *f = *state;
+    const char *text = "ab\r\ncd";
+    uint32_t s = diags_source(f->d, "a.qir", str_from(text));
+    diag_error(f->d, (Loc){s, 2, 2, NULL}, "line end");
+    assert_string_equal(printed(f), "a.qir:1:3: error: line end\nab\n  ^\n");
+    diag_error(f->d, (Loc){s, 6, 6, NULL}, "file end");
+    assert_string_equal(printed(f), "a.qir:2:3: error: file end\ncd\n  ^\n");
+    diag_error(f->d, (Loc){s, 4000, 5000, NULL}, "beyond");
+    assert_string_equal(printed(f), "a.qir:2:3: error: beyond\ncd\n  ^\n");
+    diag_error(f->d, (Loc){s, 1, 6, NULL}, "several lines");
+    assert_string_equal(printed(f), "a.qir:1:2: error: several lines\nab\n ^\n");
+    uint32_t empty = diags_source(f->d, "b.qir", STR(""));
+    diag_error(f->d, (Loc){empty, 0, 0, NULL}, "nothing");
+    assert_string_equal(printed(f), "b.qir:1:1: error: nothing\n\n^\n");
+}
+
+static void test_no_control_characters(void **state) {
+    Fixture *f = *state;
+    const char *text = "a\x1b[31mb \xff\xe2\x80\xae @";
+    uint32_t s = diags_source(f->d, "x\x1b.qir", str_from(text));
+    diag_error(f->d, loc(s, text, "@"), "name %s", "\r\x1b]0;pwned\x07\n\xc2\x9b");
+    const char *out = printed(f);
+    for (const char *p = out; *p; p++)
+        assert_true((unsigned char)*p >= 0x20 || *p == '\n');
+    assert_null(strstr(out, "\xc2\x9b"));
+    assert_null(strstr(out, "\xe2\x80\xae"));
+    assert_string_equal(out, "x\\x1b.qir:1:14: error: name \\x0d\\x1b]0;pwned\\x07\\x0a\\xc2\\x9b\n"
+                             "a\\x1b[31mb \\xff\\xe2\\x80\\xae @\n"
+                             "                            ^\n");
+}
+
+/* A long line shows a window of it; the caret still stands under its character. */
+static void test_window(void **state) {
+    Fixture *f = *state;
+    enum { SIZE = 1000000 };
+    char *text = malloc(SIZE + 1);
+    memset(text, 'x', SIZE);
+    text[SIZE] = 0;
+    for (int at = 0; at < SIZE; at += at < 400 ? 37 : 99991) {
+        text[at] = '@';
+        uint32_t s = diags_source(f->d, "a.qir", (Str){text, SIZE});
+        diag_error(f->d, (Loc){s, (uint32_t)at, SIZE, NULL}, "here");
+        const char *line = strchr(printed(f), '\n') + 1, *marks = strchr(line, '\n') + 1;
+        assert_in_range(strcspn(line, "\n"), 100, 166);
+        assert_int_equal(line[strcspn(marks, "^")], '@');
+        assert_true(strcspn(marks, "\n") <= strcspn(line, "\n"));
+        text[at] = 'x';
+    }
+    free(text);
+}
+
+static void test_binary_and_nowhere(void **state) {
+    Fixture *f = *state;
+    uint32_t s = diags_source(f->d, "m.onnx", STR_NONE);
+    diag_warning(f->d, (Loc){s, 0, 0, "node \"c\x01\" (Conv, #12)"}, "odd");
+    assert_string_equal(printed(f), "m.onnx: warning: odd (in node \"c\\x01\" (Conv, #12))\n");
+    diag_error(f->d, LOC_NONE, "no input");
+    assert_string_equal(printed(f), "qxc: error: no input\n");
+    assert_int_equal(diags_warnings(f->d), 1);
+    assert_string_equal(diags_source_name(f->d, s), "m.onnx");
+    assert_null(diags_source_name(f->d, 99));
+}
+
+static void test_limit_and_quiet(void **state) {
+    Fixture *f = *state;
+    diags_limit(f->d, 2);
+    for (int i = 0; i < 5; i++) {
+        diag_error(f->d, LOC_NONE, "error %d", i);
+        diag_note(f->d, LOC_NONE, "note %d", i);
+    }
+    assert_string_equal(printed(f), "qxc: error: error 0\nqxc: note: note 0\n"
+                                    "qxc: error: error 1\nqxc: note: note 1\n"
+                                    "qxc: note: too many errors, the rest is not shown\n");
+    assert_int_equal(diags_errors(f->d), 5);
+    diags_limit(f->d, 10);
+    diags_quiet(f->d, true);
+    diag_warning(f->d, LOC_NONE, "w");
+    diag_error(f->d, LOC_NONE, "e");
+    assert_string_equal(printed(f), "qxc: error: e\n");
+}
+
+static void test_did_you_mean(void **state) {
+    Fixture *f = *state;
+    static const char *const words[] = {"Conv", "Concat", "Relu", "MaxPool"};
+    diag_did_you_mean(f->d, LOC_NONE, STR("Covn"), words, 4);
+    assert_string_equal(printed(f), "qxc: note: did you mean 'Conv'?\n");
+    diag_did_you_mean(f->d, LOC_NONE, STR("Softmax"), words, 4);
+    diag_did_you_mean(f->d, LOC_NONE, STR("x"), words, 4);
+    assert_string_equal(printed(f), "");
+}
+
+static void test_records(void **state) {
+    Fixture *f = *state;
+    const char *text = "one\ntwo\n";
+    uint32_t s = diags_source(f->d, "a.qir", str_from(text));
+    diags_record(f->d, true);
+    diag_error(f->d, loc(s, text, "wo"), "second");
+    diag_warning(f->d, loc(s, text, "ne"), "first"); /* also backwards */
+    const DiagRecord *r;
+    assert_int_equal(diags_records(f->d, &r), 2);
+    assert_int_equal(r[0].line, 2);
+    assert_int_equal(r[0].column, 2);
+    assert_int_equal(r[1].line, 1);
+    assert_int_equal(r[1].severity, DIAG_WARNING);
+    assert_string_equal(r[1].text, "first");
+    assert_string_equal(printed(f), "");
+}
+
+static void test_color(void **state) {
+    Fixture *f = *state;
+    Diags *d = diags_new(f->arena, f->out, true);
+    diag_error(d, LOC_NONE, "e");
+    assert_string_equal(printed(f), "\033[1mqxc: \033[1;31merror: \033[0m\033[1me\033[0m\n");
+}
+
+static void test_name(void **state) {
+    Fixture *f = *state;
+    assert_string_equal(diag_name(f->d, STR("a\"\x1b")), "a\\\"\\x1b");
+    char name[300];
+    memset(name, 'n', sizeof name);
+    memcpy(name + 99, "\xc3\xbc", 2); /* would be cut in two */
+    const char *shown = diag_name(f->d, (Str){name, sizeof name});
+    assert_int_equal(strlen(shown), 99 + 3);
+    assert_string_equal(shown + 99, "...");
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_caret),
+        TEST(test_tab_utf8_crlf),
+        TEST(test_ends),
+        TEST(test_no_control_characters),
+        TEST(test_window),
+        TEST(test_binary_and_nowhere),
+        TEST(test_limit_and_quiet),
+        TEST(test_did_you_mean),
+        TEST(test_records),
+        TEST(test_color),
+        TEST(test_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
