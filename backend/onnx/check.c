@@ -1,0 +1,127 @@
+#include "backend/onnx/write.h"
+
+typedef struct Check {
+    const Module *module;
+    const OnnxWriteOptions *options;
+    bool ok;
+} Check;
+
+static void refuse(Check *c, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void refuse(Check *c, Loc at, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    diag_v(c->module->diags, DIAG_ERROR, at, fmt, ap);
+    va_end(ap);
+    c->ok = false;
+}
+
+static const char *name(Check *c, Str s) {
+    return diag_name(c->module->diags, s);
+}
+
+static void check_extra(Check *c, Loc at, Str extra) {
+    if (!wire_valid(extra))
+        refuse(c, at, "the extra bytes kept from ONNX are not a run of protobuf fields");
+}
+
+static void check_elem(Check *c, Loc at, ElemType e) {
+    if (e > 1000)
+        refuse(c, at, "ONNX has no element type %s", elem_name(e));
+}
+
+static void check_tensor(Check *c, Loc at, const Tensor *t) {
+    if (!t)
+        return;
+    check_extra(c, at, t->extra);
+    check_elem(c, at, t->elem);
+    bool there = t->data || t->strings || t->count == 0;
+    bool stays_external = t->place == TENSOR_EXTERNAL && !c->options->inline_external;
+    if (t->place == TENSOR_ELIDED)
+        refuse(c, at, "a constant is elided: only its checksum is known");
+    else if (!there && !stays_external)
+        refuse(c, at, "the data of a constant is not loaded");
+}
+
+static void check_sparse(Check *c, Loc at, const SparseTensor *s) {
+    if (!s)
+        return;
+    check_extra(c, at, s->extra);
+    check_tensor(c, at, s->values);
+    check_tensor(c, at, s->indices);
+}
+
+static void check_type(Check *c, Loc at, const char *what, Str who, const Type *t) {
+    if (t->quant)
+        refuse(c, at, "%s \"%s\" has type %s, which ONNX cannot say", what, name(c, who),
+               type_text(c->module->arena, *t));
+    else
+        for (; t; t = t->sub)
+            check_elem(c, at, t->elem);
+}
+
+static void check_value(Check *c, const Value *v) {
+    if (!v)
+        return;
+    check_type(c, v->loc, "value", v->name, &v->type);
+    check_extra(c, v->loc, v->extra);
+    check_tensor(c, v->loc, v->data);
+    check_sparse(c, v->loc, v->sparse);
+}
+
+static void check_attr(Check *c, Loc at, const Attr *attr) {
+    check_extra(c, at, attr->extra);
+    for (size_t i = 0; i < attr->n; i++)
+        switch (attr->kind) {
+        case ATTR_TENSOR:
+        case ATTR_TENSORS: check_tensor(c, at, attr->v.t[i]); break;
+        case ATTR_SPARSE:
+        case ATTR_SPARSES: check_sparse(c, at, attr->v.sp[i]); break;
+        case ATTR_TYPE:
+        case ATTR_TYPES: check_type(c, at, "attribute", attr->name, &attr->v.ty[i]); break;
+        default: break; /* graphs are visited by themselves */
+        }
+}
+
+static void check_graph(Graph *g, void *ctx) {
+    Check *c = ctx;
+    check_extra(c, g->loc, g->extra);
+    for (size_t i = 0; i < g->n_in; i++)
+        check_value(c, g->in[i]);
+    for (size_t i = 0; i < g->n_consts; i++)
+        check_value(c, g->consts[i]);
+    for (const Node *n = g->first; n; n = n->next) {
+        check_extra(c, n->loc, n->extra);
+        for (size_t i = 0; i < n->n_attrs; i++)
+            check_attr(c, n->loc, &n->attrs[i]);
+        for (size_t i = 0; i < n->n_out; i++)
+            check_value(c, n->out[i]);
+    }
+}
+
+static void check_imports(Check *c, const Import *imports, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (domain_is_onnx(imports[i].domain) && imports[i].version > ONNX_WRITE_OPSET)
+            refuse(c, LOC_NONE, "opset %lld is newer than runtimes load (up to %d)",
+                   (long long)imports[i].version, ONNX_WRITE_OPSET);
+}
+
+bool check_writable(const Module *m, const OnnxWriteOptions *options) {
+    Check c = {m, options, true};
+    if (!options->allow_newer) {
+        if (m->ir_version > ONNX_WRITE_IR)
+            refuse(&c, LOC_NONE, "IR version %lld is newer than runtimes load (up to %d)",
+                   (long long)m->ir_version, ONNX_WRITE_IR);
+        check_imports(&c, m->imports, m->n_imports);
+    }
+    check_extra(&c, LOC_NONE, m->extra);
+    for (size_t i = 0; i < m->n_functions; i++) {
+        const Function *f = m->functions[i];
+        check_extra(&c, f->loc, f->extra);
+        for (size_t k = 0; k < f->n_defaults; k++)
+            check_attr(&c, f->loc, &f->defaults[k]);
+        if (!options->allow_newer)
+            check_imports(&c, f->imports, f->n_imports);
+    }
+    module_each_graph((Module *)m, check_graph, &c);
+    return c.ok;
+}

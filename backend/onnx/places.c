@@ -1,0 +1,99 @@
+#include <stdlib.h>
+
+#include "backend/onnx/write.h"
+
+typedef struct List {
+    Value **items;
+    size_t n, cap;
+} List;
+
+static void add(Writer *w, List *l, Value *v) {
+    ARENA_PUSH(w->e.arena, l->items, l->n, l->cap, v);
+}
+
+static void add_info(Writer *w, List *l, Value *v) {
+    if (v && has_info(v) && !w->is_output[v->id])
+        add(w, l, v);
+}
+
+typedef struct Keyed {
+    size_t key;
+    Value *value;
+} Keyed;
+
+static int by_key(const void *x, const void *y) {
+    size_t a = ((const Keyed *)x)->key, b = ((const Keyed *)y)->key;
+    return (a > b) - (a < b);
+}
+
+/* Sorts by the place of the names that fields `number` of `places` list; others keep their order
+ * and come last. */
+static void sort_list(Writer *w, List *l, Str places, uint32_t number) {
+    WireField f;
+    Map *rank = NULL;
+    size_t n = 0;
+    for (Str rest = places; rest.n && !wire_next(&rest, &f);) {
+        if (f.number != number)
+            continue;
+        if (!rank)
+            rank = map_new(w->e.arena);
+        size_t *at = NEW(w->e.arena, size_t);
+        *at = n++;
+        map_set(rank, f.payload, at);
+    }
+    if (!rank)
+        return;
+    Keyed *keyed = NEW_ARRAY(w->e.arena, Keyed, l->n);
+    for (size_t i = 0; i < l->n; i++) {
+        const size_t *at = map_get(rank, l->items[i]->name);
+        keyed[i] = (Keyed){at ? *at : n + i, l->items[i]};
+    }
+    qsort(keyed, l->n, sizeof *keyed, by_key);
+    for (size_t i = 0; i < l->n; i++)
+        l->items[i] = keyed[i].value;
+}
+
+/* What the file says of an output, if the output is still the one that it was said of. */
+static void read_output(const Graph *g, Str entry, Str *outputs) {
+    WireField index, info, name;
+    if (wire_valid(entry) && extra_find(entry, 1, &index) && extra_find(entry, 2, &info) &&
+        index.value < g->n_out && wire_valid(info.payload) && extra_find(info.payload, 1, &name) &&
+        str_eq(name.payload, g->out[index.value]->name))
+        outputs[index.value] = info.payload;
+}
+
+static const Str *read_outputs(Writer *w, const Graph *g, Str places) {
+    Str *outputs = NULL;
+    WireField f;
+    for (Str rest = places; rest.n && !wire_next(&rest, &f);)
+        if (f.number == 12) {
+            if (!outputs)
+                outputs = NEW_ARRAY(w->e.arena, Str, g->n_out);
+            read_output(g, f.payload, outputs);
+        }
+    return outputs;
+}
+
+Places places_of(Writer *w, const Graph *g, Str extra, bool function) {
+    List infos = {0}, initializers = {0};
+    for (size_t i = 0; i < g->n_in; i++) {
+        if (g->in[i]->data)
+            add(w, &initializers, g->in[i]);
+        if (function)
+            add_info(w, &infos, g->in[i]);
+    }
+    for (size_t i = 0; i < g->n_consts; i++) {
+        if (!g->consts[i]->sparse)
+            add(w, &initializers, g->consts[i]);
+        add_info(w, &infos, g->consts[i]);
+    }
+    for (const Node *n = g->first; n; n = n->next)
+        for (size_t i = 0; i < n->n_out; i++)
+            add_info(w, &infos, n->out[i]);
+    WireField f;
+    Str places = extra_find(extra, EXTRA_PLACES, &f) ? f.payload : STR_NONE;
+    sort_list(w, &initializers, places, 5);
+    sort_list(w, &infos, places, 13);
+    return (Places){infos.items, infos.n, initializers.items, initializers.n,
+                    read_outputs(w, g, places)};
+}

@@ -1,0 +1,52 @@
+/* What the parts of the ONNX writer share. */
+#ifndef QXC_BACKEND_ONNX_WRITE_H
+#define QXC_BACKEND_ONNX_WRITE_H
+
+#include "backend/onnx/encode.h"
+#include "backend/onnx/onnx.h"
+#include "ir/extra.h"
+
+typedef struct Writer {
+    Encoder e;
+    const Module *module;
+    OnnxWriteOptions options;
+    bool *is_output; /* by value id: an output of its own graph, which states its type */
+} Writer;
+
+/* ---- check.c ---- */
+
+/* Reports all that ONNX cannot say. */
+bool check_writable(const Module *m, const OnnxWriteOptions *options);
+
+/* ---- data.c ---- */
+
+void write_meta(Writer *w, uint32_t field, Meta m);
+void write_extra(Writer *w, Str extra);
+/* Whether `extra` has the field, which then stands for the IR's own. */
+bool extra_has(Str extra, uint32_t field);
+void write_tensor(Writer *w, uint32_t field, const Tensor *t, Str name);
+void write_sparse(Writer *w, uint32_t field, const SparseTensor *s, Str name);
+void write_type(Writer *w, uint32_t field, const Type *t);
+
+/* ---- graph.c ---- */
+
+void write_graph(Writer *w, uint32_t field, const Graph *g);
+void write_nodes(Writer *w, uint32_t field, const Graph *g);
+void write_attr(Writer *w, uint32_t field, const Attr *at);
+void write_info(Writer *w, uint32_t field, const Value *v, bool with_type);
+bool has_info(const Value *v);
+
+/* ---- places.c: orders that the file kept apart ---- */
+
+typedef struct Places {
+    Value **infos; /* values with an entry in value_info, in order */
+    size_t n_infos;
+    Value **initializers;
+    size_t n_initializers;
+    const Str *outputs; /* per output the ValueInfoProto to write, or STR_NONE; NULL: none */
+} Places;
+
+/* The lists of a graph, sorted as `extra` says. With `function`, inputs are part of infos. */
+Places places_of(Writer *w, const Graph *g, Str extra, bool function);
+
+#endif

@@ -1,0 +1,224 @@
+#include "frontend/onnx/read.h"
+
+/* ---- inputs and initializers ---- */
+
+static void read_inputs(Reader *r, Scope *s, const Onnx__GraphProto *p) {
+    for (size_t i = 0; i < p->n_input; i++) {
+        const Onnx__ValueInfoProto *in = p->input[i];
+        Loc at = reader_loc(r, "input", pb_str(in->has_name, in->name));
+        Str name = read_name(r, at, in->has_name, in->name);
+        Value *v = graph_add_input(s->graph, name, TYPE_UNKNOWN);
+        v->loc = at;
+        v->index = (int)i; /* for read_outputs */
+        v->declared = in->type != NULL;
+        read_info(r, v, in);
+        if (name.n == 0)
+            diag_error(r->diags, at, "an input has no name");
+        else
+            scope_define(r, s, v);
+    }
+}
+
+/* The value an initializer is for: a new constant, or an input whose default it is. NULL after a
+ * diagnostic. */
+static Value *initialized(Reader *r, Scope *s, Loc at, Str name, Type type) {
+    if (name.n == 0) {
+        diag_error(r->diags, at, "an initializer has no name");
+        return NULL;
+    }
+    Value *v = map_get(s->values, name);
+    if (v && v->kind == VALUE_INPUT && !v->data && !v->sparse)
+        return v;
+    if (v) {
+        diag_error(r->diags, at, "value \"%s\" is defined twice", diag_name(r->diags, name));
+        diag_note(r->diags, v->loc, "first defined here");
+        return NULL;
+    }
+    v = graph_add_const(s->graph, name, type, NULL);
+    v->loc = at;
+    map_set(s->values, name, v);
+    return v;
+}
+
+/* A constant's type is its tensor's; a value_info is taken where it says just that. */
+static void take_const_info(Reader *r, Infos *infos, Value *v) {
+    Info *info = map_get(infos->by_name, v->name);
+    if (!info || !info->proto->type || map_get(infos->outputs, v->name))
+        return;
+    Value stated = *v;
+    read_info(r, &stated, info->proto);
+    if (!plain_type_of(v->data, &stated.type))
+        return;
+    v->doc = stated.doc;
+    v->meta = stated.meta;
+    v->extra = stated.extra;
+    v->declared = true;
+    info->value = v;
+}
+
+static void read_initializers(Reader *r, Scope *s, const Onnx__GraphProto *p, Infos *infos) {
+    for (size_t i = 0; i < p->n_initializer; i++) {
+        const Onnx__TensorProto *t = p->initializer[i];
+        Loc at = reader_loc(r, "initializer", pb_str(t->has_name, t->name));
+        Str name = read_name(r, at, t->has_name, t->name);
+        Tensor *data = read_tensor(r, at, t, false);
+        Type type = data ? tensor_type(r->arena, data) : TYPE_UNKNOWN;
+        Value *v = initialized(r, s, at, name, type);
+        if (!v || !data)
+            continue;
+        v->data = data;
+        if (v->kind == VALUE_CONST)
+            take_const_info(r, infos, v);
+    }
+}
+
+static void read_sparse_initializers(Reader *r, Scope *s, const Onnx__GraphProto *p) {
+    for (size_t i = 0; i < p->n_sparse_initializer; i++) {
+        const Onnx__TensorProto *t = p->sparse_initializer[i]->values;
+        Str name = t ? pb_str(t->has_name, t->name) : STR_NONE;
+        Loc at = reader_loc(r, "sparse initializer", name);
+        SparseTensor *sp = read_sparse(r, at, p->sparse_initializer[i]);
+        if (!sp)
+            continue;
+        Type *dense = NEW(r->arena, Type);
+        *dense = type_fixed(r->arena, sp->values->elem, sp->rank, sp->dims);
+        Type type = {.kind = TYPE_SPARSE, .rank = -1, .sub = dense};
+        Value *v = initialized(r, s, at, name, type);
+        if (v)
+            v->sparse = sp;
+    }
+}
+
+/* ---- nodes ---- */
+
+static Loc node_loc(Reader *r, const Onnx__NodeProto *p, size_t index) {
+    const char *op = diag_name(r->diags, pb_str(p->has_op_type, p->op_type));
+    Str name = pb_str(p->has_name, p->name);
+    Str words = name.n ? arena_strf(r->arena, "node \"%s\" (%s, #%zu)", diag_name(r->diags, name),
+                                    op, index)
+                       : arena_strf(r->arena, "node #%zu (%s)", index, op);
+    return (Loc){.source = r->source, .what = words.s};
+}
+
+/* The names that the nodes of a list define, made when a name cannot be found. */
+static Map *names_defined(Reader *r, size_t n, Onnx__NodeProto **nodes) {
+    Map *names = map_new(r->arena);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < nodes[i]->n_output; k++)
+            map_set(names, pb_str(true, nodes[i]->output[k]), nodes[i]);
+    return names;
+}
+
+static void read_node_inputs(Reader *r, const Scope *s, Node *n, const Onnx__NodeProto *p,
+                             size_t n_nodes, Onnx__NodeProto **nodes, Map **later) {
+    for (size_t i = 0; i < p->n_input; i++) {
+        Str name = pb_str(true, p->input[i]);
+        if (name.n == 0)
+            continue;
+        n->in[i] = scope_find(s, name);
+        if (n->in[i])
+            continue;
+        if (!*later)
+            *later = names_defined(r, n_nodes, nodes);
+        diag_error(r->diags, n->loc,
+                   map_get(*later, name)
+                       ? "input \"%s\" is defined by this node or a later one: the nodes are not "
+                         "in order, or form a cycle"
+                       : "input \"%s\" is not defined",
+                   diag_name(r->diags, name));
+    }
+}
+
+static void read_node_attrs(Reader *r, const Scope *s, Node *n, const Onnx__NodeProto *p) {
+    n->n_attrs = p->n_attribute;
+    n->attrs = NEW_ARRAY(r->arena, Attr, n->n_attrs);
+    Map *seen = n->n_attrs > 8 ? map_new(r->arena) : NULL;
+    for (size_t i = 0; i < n->n_attrs; i++) {
+        Attr *at = &n->attrs[i];
+        read_attr(r, n->loc, p->attribute[i], s, n, at);
+        bool twice = seen && !map_set(seen, at->name, at);
+        for (size_t k = 0; !seen && k < i; k++)
+            twice |= str_eq(n->attrs[k].name, at->name);
+        if (twice)
+            diag_error(r->diags, n->loc, "attribute \"%s\" is given twice",
+                       diag_name(r->diags, at->name));
+    }
+}
+
+static void read_node_outputs(Reader *r, Scope *s, Node *n, const Onnx__NodeProto *p,
+                              Infos *infos) {
+    for (size_t i = 0; i < p->n_output; i++) {
+        Str name = read_name(r, n->loc, true, p->output[i]);
+        if (name.n == 0)
+            continue;
+        Value *v = node_add_output(n, i, name, TYPE_UNKNOWN);
+        v->loc = n->loc;
+        if (scope_define(r, s, v))
+            take_info(r, infos, v);
+    }
+}
+
+static Node *read_node_head(Reader *r, const Scope *s, const Onnx__NodeProto *p, Loc at) {
+    Str op = read_name(r, at, p->has_op_type, p->op_type);
+    Str domain = read_name(r, at, p->has_domain, p->domain);
+    Node *n = node_new(s->graph, domain, op, p->n_input, p->n_output);
+    n->overload = read_name(r, at, p->has_overload, p->overload);
+    n->name = read_name(r, at, p->has_name, p->name);
+    n->doc = pb_str(p->has_doc_string, p->doc_string);
+    n->meta = read_meta(r, at, p->n_metadata_props, p->metadata_props);
+    n->loc = at;
+    if (op.n == 0)
+        diag_error(r->diags, at, "a node has no operator");
+    Buf extra = buf_new(r->arena);
+    for (size_t i = 0; i < p->n_device_configurations; i++)
+        extra_message(&extra, 10, &p->device_configurations[i]->base);
+    extra_unknown(&extra, &p->base);
+    n->extra = extra_done(&extra);
+    return n;
+}
+
+void read_nodes(Reader *r, Scope *s, size_t n_nodes, Onnx__NodeProto **nodes, Infos *infos) {
+    Map *later = NULL;
+    for (size_t i = 0; i < n_nodes; i++) {
+        const Onnx__NodeProto *p = nodes[i];
+        Node *n = read_node_head(r, s, p, node_loc(r, p, i));
+        read_node_inputs(r, s, n, p, n_nodes, nodes, &later);
+        read_node_attrs(r, s, n, p);
+        read_node_outputs(r, s, n, p, infos);
+        graph_append(s->graph, n);
+    }
+}
+
+/* ---- graphs ---- */
+
+static void keep_rest(Reader *r, Graph *g, const Onnx__GraphProto *p, const Infos *infos,
+                      Buf *places) {
+    Buf extra = buf_new(r->arena);
+    keep_initializer_order(g, p->n_initializer, p->initializer, places);
+    keep_infos(g, infos, 13, &extra, places);
+    if (places->n)
+        wire_put_bytes(&extra, EXTRA_PLACES, buf_as_str(places));
+    for (size_t i = 0; i < p->n_quantization_annotation; i++)
+        extra_message(&extra, 14, &p->quantization_annotation[i]->base);
+    extra_unknown(&extra, &p->base);
+    g->extra = extra_done(&extra);
+}
+
+Graph *read_graph(Reader *r, const Onnx__GraphProto *p, const Scope *outer, Node *owner) {
+    Loc at = owner ? owner->loc : (Loc){.source = r->source};
+    Graph *g = graph_new(r->module, read_name(r, at, p->has_name, p->name));
+    g->owner = owner;
+    g->loc = at;
+    g->doc = pb_str(p->has_doc_string, p->doc_string);
+    g->meta = read_meta(r, at, p->n_metadata_props, p->metadata_props);
+    Scope s = {outer, g, map_new(r->arena)};
+    Infos infos = read_infos(r, p->n_value_info, p->value_info, p->n_output, p->output);
+    read_inputs(r, &s, p);
+    read_initializers(r, &s, p, &infos);
+    read_sparse_initializers(r, &s, p);
+    read_nodes(r, &s, p->n_node, p->node, &infos);
+    Buf places = buf_new(r->arena);
+    read_outputs(r, &s, p, &places);
+    keep_rest(r, g, p, &infos, &places);
+    return g;
+}

@@ -1,0 +1,30 @@
+/* Reads an ONNX model into the IR.
+ *
+ * The file is mapped and kept by the module; constants point into it, at any alignment. Everything
+ * is checked on the way (sizes, names, definitions before uses, versions); every problem found is
+ * a diagnostic. What the IR has no field for goes to `extra`. */
+#ifndef QXC_FRONTEND_ONNX_ONNX_H
+#define QXC_FRONTEND_ONNX_ONNX_H
+
+#include "ir/ir.h"
+
+enum {
+    ONNX_MAX_IR = 14,
+    ONNX_MAX_OPSET = 28,
+    ONNX_MAX_NAME = 64 * 1024,
+    ONNX_MAX_NODES = 1000 * 1000, /* with functions inlined */
+};
+
+typedef struct OnnxReadOptions {
+    const char *external_data_dir; /* NULL: the folder of the model */
+} OnnxReadOptions;
+
+/* The module, or NULL after diagnostics; then the arena is still the caller's to free, and no file
+ * stays mapped. `options` may be NULL. */
+Module *onnx_read(Arena *a, Diags *d, const char *path, const OnnxReadOptions *options);
+
+/* Reads a file that holds one TensorProto, as ONNX's data sets do (input_0.pb). The tensor's bytes
+ * are copied into the arena. NULL after diagnostics. */
+Tensor *onnx_read_tensor(Arena *a, Diags *d, const char *path);
+
+#endif

@@ -1,0 +1,181 @@
+#include "frontend/onnx/read.h"
+
+#include "frontend/onnx/wire.h"
+#include "support/utf8.h"
+
+Loc reader_loc(Reader *r, const char *what, Str name) {
+    Str words = arena_strf(r->arena, "%s \"%s\"", what, diag_name(r->diags, name));
+    return (Loc){.source = r->source, .what = words.s};
+}
+
+Str pb_str(bool has, ProtobufCBinaryData b) {
+    if (!has)
+        return STR_NONE;
+    return b.len ? (Str){(const char *)b.data, b.len} : STR("");
+}
+
+static bool is_utf8(Str s) {
+    uint32_t c;
+    for (size_t i = 0, len; i < s.n; i += len)
+        if ((len = utf8_decode(s.s + i, s.n - i, &c)) == 0)
+            return false;
+    return true;
+}
+
+Str read_name(Reader *r, Loc at, bool has, ProtobufCBinaryData b) {
+    Str s = pb_str(has, b);
+    if (s.n > ONNX_MAX_NAME)
+        diag_error(r->diags, at, "a name is %zu bytes long; at most %d are supported", s.n,
+                   ONNX_MAX_NAME);
+    else if (!r->warned_utf8 && !is_utf8(s)) {
+        r->warned_utf8 = true;
+        diag_warning(r->diags, at, "the name \"%s\" is not UTF-8 (said once per model)",
+                     diag_name(r->diags, s));
+    }
+    return s;
+}
+
+Meta read_meta(Reader *r, Loc at, size_t n, Onnx__StringStringEntryProto **entries) {
+    Meta m = {NEW_ARRAY(r->arena, StrPair, n), n};
+    for (size_t i = 0; i < n; i++) {
+        no_unknown(r, at, "a metadata entry", &entries[i]->base);
+        m.items[i].key = pb_str(entries[i]->has_key, entries[i]->key);
+        m.items[i].value = pb_str(entries[i]->has_value, entries[i]->value);
+    }
+    return m;
+}
+
+Import *read_imports(Reader *r, Loc at, size_t n, Onnx__OperatorSetIdProto **sets) {
+    Import *imports = NEW_ARRAY(r->arena, Import, n);
+    Map *seen = map_new(r->arena);
+    for (size_t i = 0; i < n; i++) {
+        const Onnx__OperatorSetIdProto *p = sets[i];
+        Str domain = read_name(r, at, p->has_domain, p->domain);
+        Str key = domain_is_onnx(domain) ? STR("") : domain;
+        const char *name = diag_name(r->diags, domain);
+        no_unknown(r, at, "an opset import", &p->base);
+        if (!map_set(seen, key, imports))
+            diag_error(r->diags, at, "domain \"%s\" is imported twice", name);
+        if (!p->has_version)
+            diag_error(r->diags, at, "the import of domain \"%s\" has no version", name);
+        else if (domain_is_onnx(domain) && (p->version < 1 || p->version > ONNX_MAX_OPSET))
+            diag_error(r->diags, at, "opset %lld is not supported; versions 1 to %d are",
+                       (long long)p->version, ONNX_MAX_OPSET);
+        else if (p->version < 0)
+            diag_error(r->diags, at, "the import of domain \"%s\" has version %lld", name,
+                       (long long)p->version);
+        imports[i] = (Import){domain, p->version};
+    }
+    return imports;
+}
+
+/* ---- unpacking into the arena ---- */
+
+static void *pb_alloc(void *arena, size_t n) {
+    return arena_alloc(arena, n + 1); /* zeroed, so every text ends in a NUL */
+}
+
+static void pb_free(void *arena, void *p) {
+    (void)arena, (void)p;
+}
+
+static ProtobufCMessage *unpack(Reader *r, const ProtobufCMessageDescriptor *root) {
+    Str compact;
+    Loc at = {.source = r->source};
+    if (!wire_compact(r->arena, r->diags, at, r->file, root, &compact))
+        return NULL;
+    ProtobufCAllocator alloc = {pb_alloc, pb_free, r->arena};
+    ProtobufCMessage *m =
+        protobuf_c_message_unpack(root, &alloc, compact.n, (const uint8_t *)compact.s);
+    if (!m)
+        diag_error(r->diags, at, "not a well-formed ONNX file");
+    return m;
+}
+
+/* ---- the model ---- */
+
+static void read_header(Reader *r, Loc at, const Onnx__ModelProto *p) {
+    Module *m = r->module;
+    m->has_ir_version = p->has_ir_version;
+    m->ir_version = p->ir_version;
+    if (!p->has_ir_version)
+        diag_error(r->diags, at, "not an ONNX model: it has no ir_version");
+    else if (p->ir_version < 1 || p->ir_version > ONNX_MAX_IR)
+        diag_error(r->diags, at, "IR version %lld is not supported; versions 1 to %d are",
+                   (long long)p->ir_version, ONNX_MAX_IR);
+    else if (p->ir_version >= 3 && p->n_opset_import == 0)
+        diag_error(r->diags, at, "the model imports no opset");
+    m->producer_name = pb_str(p->has_producer_name, p->producer_name);
+    m->producer_version = pb_str(p->has_producer_version, p->producer_version);
+    m->domain = pb_str(p->has_domain, p->domain);
+    m->has_model_version = p->has_model_version;
+    m->model_version = p->model_version;
+    m->doc = pb_str(p->has_doc_string, p->doc_string);
+    m->imports = read_imports(r, at, p->n_opset_import, p->opset_import);
+    m->n_imports = m->cap_imports = p->n_opset_import;
+    m->meta = read_meta(r, at, p->n_metadata_props, p->metadata_props);
+}
+
+static void read_model(Reader *r, const Onnx__ModelProto *p) {
+    Module *m = r->module;
+    Loc at = {.source = r->source};
+    read_header(r, at, p);
+    for (size_t i = 0; i < p->n_functions; i++) {
+        Function *f = read_function(r, p->functions[i]);
+        ARENA_PUSH(m->arena, m->functions, m->n_functions, m->cap_functions, f);
+    }
+    if (p->graph)
+        m->graph = read_graph(r, p->graph, NULL, NULL);
+    else
+        diag_error(r->diags, at, "not an ONNX model: it has no graph");
+    Buf extra = buf_new(r->arena);
+    for (size_t i = 0; i < p->n_training_info; i++)
+        extra_message(&extra, 20, &p->training_info[i]->base);
+    for (size_t i = 0; i < p->n_configuration; i++)
+        extra_message(&extra, 26, &p->configuration[i]->base);
+    extra_unknown(&extra, &p->base);
+    m->extra = extra_done(&extra);
+    check_functions(r);
+}
+
+Module *onnx_read(Arena *a, Diags *d, const char *path, const OnnxReadOptions *options) {
+    FileMap *map = file_map(path, LOC_NONE, d);
+    if (!map)
+        return NULL;
+    int errors = diags_errors(d);
+    Module *m = module_new(a, d);
+    module_keep_map(m, map);
+    m->path = arena_str(a, str_from(path)).s;
+    const char *dir = options ? options->external_data_dir : NULL;
+    Reader *r = NEW(a, Reader);
+    *r = (Reader){.arena = a,
+                  .diags = d,
+                  .module = m,
+                  .file = file_bytes(map),
+                  .source = diags_source(d, path, STR_NONE),
+                  .dir = dir ? dir : path_dir(a, path)};
+    ProtobufCMessage *p = unpack(r, &onnx__model_proto__descriptor);
+    if (p)
+        read_model(r, (const Onnx__ModelProto *)p);
+    if (diags_errors(d) == errors)
+        return m;
+    for (size_t i = 0; i < m->n_maps; i++)
+        file_unmap(m->maps[i]);
+    return NULL;
+}
+
+Tensor *onnx_read_tensor(Arena *a, Diags *d, const char *path) {
+    FileMap *map = file_map(path, LOC_NONE, d);
+    if (!map)
+        return NULL;
+    Reader *r = NEW(a, Reader);
+    *r = (Reader){
+        .arena = a, .diags = d, .file = file_bytes(map), .source = diags_source(d, path, STR_NONE)};
+    Loc at = {.source = r->source};
+    ProtobufCMessage *p = unpack(r, &onnx__tensor_proto__descriptor);
+    Tensor *t = p ? read_tensor(r, at, (const Onnx__TensorProto *)p, true) : NULL;
+    if (t && t->data)
+        t->data = arena_copy(a, t->data, t->bytes);
+    file_unmap(map);
+    return t;
+}

@@ -1,0 +1,109 @@
+/* What the parts of the ONNX reader share. Functions that return a pointer or bool report what is
+ * wrong and go on where they can, so that one run lists all problems; the entry point looks at the
+ * number of errors in the end. */
+#ifndef QXC_FRONTEND_ONNX_READ_H
+#define QXC_FRONTEND_ONNX_READ_H
+
+#include "frontend/onnx/onnx.h"
+#include "frontend/onnx/onnx.pb-c.h"
+#include "ir/extra.h"
+
+typedef struct Reader {
+    Arena *arena;
+    Diags *diags;
+    Module *module;
+    Str file;        /* the mapped model */
+    uint32_t source; /* its number in diags */
+    const char *dir; /* of external data */
+    Map *externals;  /* location -> External */
+    bool warned_utf8;
+} Reader;
+
+/* The names that a node may use: those of its graph so far, then of the graphs around it. */
+typedef struct Scope {
+    const struct Scope *outer;
+    Graph *graph;
+    Map *values; /* name -> Value */
+} Scope;
+
+/* A place in words: `what "name"`. */
+Loc reader_loc(Reader *r, const char *what, Str name);
+
+/* A bytes field as it came: STR_NONE when absent, never NULL when present. */
+Str pb_str(bool has, ProtobufCBinaryData b);
+/* A name, checked. */
+Str read_name(Reader *r, Loc at, bool has, ProtobufCBinaryData b);
+Meta read_meta(Reader *r, Loc at, size_t n, Onnx__StringStringEntryProto **entries);
+Import *read_imports(Reader *r, Loc at, size_t n, Onnx__OperatorSetIdProto **sets);
+
+/* ---- extra.c: what the IR has no field for ---- */
+
+void extra_unknown(Buf *b, const ProtobufCMessage *m);
+void extra_message(Buf *b, uint32_t number, const ProtobufCMessage *m);
+Str extra_done(Buf *b);
+/* For messages that become part of an IR object without `extra` of its own: refuses. */
+bool no_unknown(Reader *r, Loc at, const char *what, const ProtobufCMessage *m);
+bool same_message(Reader *r, const ProtobufCMessage *x, const ProtobufCMessage *y);
+
+/* ---- type.c ---- */
+
+/* Reads a type. `faithful` is set to false where the IR cannot say all of it; the caller then keeps
+ * the message itself. */
+bool read_type(Reader *r, Loc at, const Onnx__TypeProto *p, Type *type, bool *faithful);
+/* What a ValueInfoProto says of `v`. */
+void read_info(Reader *r, Value *v, const Onnx__ValueInfoProto *p);
+
+/* ---- tensor.c, payload.c, external.c ---- */
+
+/* NULL after a diagnostic. The name stays unread where `named` is false. */
+Tensor *read_tensor(Reader *r, Loc at, const Onnx__TensorProto *p, bool named);
+SparseTensor *read_sparse(Reader *r, Loc at, const Onnx__SparseTensorProto *p);
+bool read_dims(Reader *r, Loc at, size_t n, const int64_t *dims, int64_t *out, int *rank);
+/* Fills in data or strings from the message. */
+bool read_payload(Reader *r, Loc at, const Onnx__TensorProto *p, Tensor *t);
+bool read_external(Reader *r, Loc at, Tensor *t);
+
+/* ---- attr.c ---- */
+
+bool read_attr(Reader *r, Loc at, const Onnx__AttributeProto *p, const Scope *scope, Node *owner,
+               Attr *attr);
+
+/* ---- values.c: names and what the file says of them ---- */
+
+typedef struct Info { /* one entry of value_info */
+    const Onnx__ValueInfoProto *proto;
+    Value *value; /* that took it; NULL: none did */
+} Info;
+
+typedef struct Infos {
+    Info *items;
+    size_t n;
+    Map *by_name; /* name -> its first Info */
+    Map *outputs; /* name -> the first ValueInfoProto among the graph's outputs */
+} Infos;
+
+Value *scope_find(const Scope *s, Str name);
+/* False after a diagnostic when the name is taken in this scope. */
+bool scope_define(Reader *r, Scope *s, Value *v);
+Infos read_infos(Reader *r, size_t n, Onnx__ValueInfoProto **infos, size_t n_out,
+                 Onnx__ValueInfoProto **outputs);
+/* Gives a node's output the type and the notes that the file has for its name. */
+void take_info(Reader *r, Infos *infos, Value *v);
+void read_outputs(Reader *r, const Scope *s, const Onnx__GraphProto *p, Buf *places);
+/* Whether a type says what the tensor says anyway, and nothing more. */
+bool plain_type_of(const Tensor *t, const Type *type);
+/* What no value took goes to `extra` as field `number`; an order that differs from the IR's to
+ * `places`. */
+void keep_infos(const Graph *g, const Infos *infos, uint32_t number, Buf *extra, Buf *places);
+/* The same for the order of initializers. */
+void keep_initializer_order(const Graph *g, size_t n, Onnx__TensorProto **tensors, Buf *places);
+
+/* ---- graph.c, function.c ---- */
+
+Graph *read_graph(Reader *r, const Onnx__GraphProto *p, const Scope *outer, Node *owner);
+void read_nodes(Reader *r, Scope *scope, size_t n, Onnx__NodeProto **nodes, Infos *infos);
+Function *read_function(Reader *r, const Onnx__FunctionProto *p);
+/* Functions that call themselves; too many nodes once all are inlined. */
+void check_functions(Reader *r);
+
+#endif

@@ -1,0 +1,79 @@
+#include "frontend/onnx/read.h"
+
+bool read_dims(Reader *r, Loc at, size_t n, const int64_t *dims, int64_t *out, int *rank) {
+    if (n > MAX_RANK)
+        return diag_error(r->diags, at,
+                          "it has %zu dimensions; tensors of more than %d are not supported", n,
+                          MAX_RANK);
+    *rank = (int)n;
+    for (size_t i = 0; i < n; i++) {
+        out[i] = dims[i];
+        if (dims[i] < 0)
+            return diag_error(r->diags, at, "dimension %zu is %lld; it must not be negative", i,
+                              (long long)dims[i]);
+    }
+    size_t count;
+    return tensor_count(*rank, out, &count) ||
+           diag_error(r->diags, at, "it has more than 2^31 - 1 elements");
+}
+
+static Str tensor_extra(Reader *r, const Onnx__TensorProto *p) {
+    Buf extra = buf_new(r->arena);
+    /* Saying what holds anyway, as some writers do. */
+    if (p->has_data_location && p->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+        wire_put_number(&extra, 14, (uint64_t)p->data_location);
+    extra_unknown(&extra, &p->base);
+    return extra_done(&extra);
+}
+
+Tensor *read_tensor(Reader *r, Loc at, const Onnx__TensorProto *p, bool named) {
+    Tensor *t = NEW(r->arena, Tensor);
+    t->loc = at;
+    t->elem = (ElemType)p->data_type;
+    if (!read_dims(r, at, p->n_dims, p->dims, t->dims, &t->rank))
+        return NULL;
+    if (!elem_known(p->data_type) || p->data_type > 1000) {
+        diag_error(r->diags, at, "%d is not an element type", p->data_type);
+        return NULL;
+    }
+    if (p->segment) {
+        diag_error(r->diags, at, "tensors in segments are not supported");
+        return NULL;
+    }
+    tensor_count(t->rank, t->dims, &t->count);
+    t->bytes = elem_bytes(t->elem, t->count);
+    if (named)
+        t->name = read_name(r, at, p->has_name, p->name);
+    t->doc = pb_str(p->has_doc_string, p->doc_string);
+    t->meta = read_meta(r, at, p->n_metadata_props, p->metadata_props);
+    t->external = read_meta(r, at, p->n_external_data, p->external_data);
+    t->extra = tensor_extra(r, p);
+    if (p->has_data_location && p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+        t->place = TENSOR_EXTERNAL;
+    else if (p->has_data_location && p->data_location != 0) {
+        diag_error(r->diags, at, "%d is not a data location", (int)p->data_location);
+        return NULL;
+    }
+    return read_payload(r, at, p, t) ? t : NULL;
+}
+
+SparseTensor *read_sparse(Reader *r, Loc at, const Onnx__SparseTensorProto *p) {
+    SparseTensor *s = NEW(r->arena, SparseTensor);
+    if (!p->values || !p->indices) {
+        diag_error(r->diags, at, "a sparse tensor lacks its values or its indices");
+        return NULL;
+    }
+    bool ok = read_dims(r, at, p->n_dims, p->dims, s->dims, &s->rank);
+    s->values = read_tensor(r, at, p->values, true);
+    s->indices = read_tensor(r, at, p->indices, true);
+    Buf extra = buf_new(r->arena);
+    extra_unknown(&extra, &p->base);
+    s->extra = extra_done(&extra);
+    if (!ok || !s->values || !s->indices)
+        return NULL;
+    if (s->indices->elem != ELEM_INT64 || s->values->rank != 1) {
+        diag_error(r->diags, at, "a sparse tensor needs one row of values and int64 indices");
+        return NULL;
+    }
+    return s;
+}

@@ -1,0 +1,181 @@
+#include "frontend/onnx/read.h"
+
+Value *scope_find(const Scope *s, Str name) {
+    for (; s; s = s->outer) {
+        Value *v = map_get(s->values, name);
+        if (v)
+            return v;
+    }
+    return NULL;
+}
+
+bool scope_define(Reader *r, Scope *s, Value *v) {
+    const Value *other = map_get(s->values, v->name);
+    if (!other) {
+        map_set(s->values, v->name, v);
+        return true;
+    }
+    diag_error(r->diags, v->loc, "value \"%s\" is defined twice", diag_name(r->diags, v->name));
+    diag_note(r->diags, other->loc, "first defined here");
+    return false;
+}
+
+bool plain_type_of(const Tensor *t, const Type *type) {
+    if (type->kind != TYPE_TENSOR || type->elem != t->elem || type->rank != t->rank ||
+        type->denotation.s)
+        return false;
+    for (int i = 0; i < t->rank; i++)
+        if (type->dims[i].value != t->dims[i] || type->dims[i].denotation.s)
+            return false;
+    return true;
+}
+
+Infos read_infos(Reader *r, size_t n, Onnx__ValueInfoProto **infos, size_t n_out,
+                 Onnx__ValueInfoProto **outputs) {
+    Infos all = {NEW_ARRAY(r->arena, Info, n), n, map_new(r->arena), map_new(r->arena)};
+    for (size_t i = 0; i < n; i++) {
+        all.items[i].proto = infos[i];
+        Str name = pb_str(infos[i]->has_name, infos[i]->name);
+        if (name.n && !map_get(all.by_name, name))
+            map_set(all.by_name, name, &all.items[i]);
+    }
+    for (size_t i = 0; i < n_out; i++) {
+        Str name = pb_str(outputs[i]->has_name, outputs[i]->name);
+        if (!map_get(all.outputs, name))
+            map_set(all.outputs, name, outputs[i]);
+    }
+    return all;
+}
+
+void take_info(Reader *r, Infos *infos, Value *v) {
+    const Onnx__ValueInfoProto *output = map_get(infos->outputs, v->name);
+    if (output) {
+        read_info(r, v, output);
+        v->declared = output->type != NULL;
+        return;
+    }
+    Info *info = map_get(infos->by_name, v->name);
+    if (info) {
+        read_info(r, v, info->proto);
+        v->declared = true;
+        info->value = v;
+    }
+}
+
+/* ---- outputs ---- */
+
+/* A constant as an output: the same as stating its type. */
+static bool take_const_output(Reader *r, Value *v, const Onnx__ValueInfoProto *output) {
+    Value stated = *v;
+    if (v->declared || !v->data || !output->type)
+        return false;
+    read_info(r, &stated, output);
+    if (!plain_type_of(v->data, &stated.type) || stated.doc.s || stated.meta.n || stated.extra.n)
+        return false;
+    return v->declared = true;
+}
+
+/* Whether the value itself says all that `output` does, so that it can be written from there.
+ * `before` is what an earlier output said of the same value, or NULL. */
+static bool output_follows(Reader *r, const Scope *s, const Onnx__ValueInfoProto *output,
+                           const Onnx__ValueInfoProto *before, const Onnx__GraphProto *p,
+                           Value *v) {
+    if (v->graph != s->graph)
+        return false;
+    if (before)
+        return same_message(r, &before->base, &output->base);
+    switch (v->kind) {
+    case VALUE_NODE: return true; /* it has taken what the output says */
+    case VALUE_INPUT: return same_message(r, &p->input[v->index]->base, &output->base);
+    case VALUE_CONST: return take_const_output(r, v, output);
+    }
+    return false;
+}
+
+/* The EXTRA_PLACES entry of an output that says of its value what the value itself does not. */
+static void keep_output(size_t index, const Onnx__ValueInfoProto *output, Buf *places) {
+    Buf entry = buf_new(places->arena);
+    wire_put_number(&entry, 1, index);
+    extra_message(&entry, 2, &output->base);
+    wire_put_bytes(places, 12, buf_as_str(&entry));
+}
+
+void read_outputs(Reader *r, const Scope *s, const Onnx__GraphProto *p, Buf *places) {
+    Map *said = map_new(r->arena); /* name -> the first output of that name */
+    for (size_t i = 0; i < p->n_output; i++) {
+        Onnx__ValueInfoProto *output = p->output[i];
+        Str name = pb_str(output->has_name, output->name);
+        Value *v = name.n ? scope_find(s, name) : NULL;
+        if (!v) {
+            diag_error(r->diags, reader_loc(r, "output", name),
+                       "no node, input or initializer defines it");
+            continue;
+        }
+        graph_add_output(s->graph, v);
+        const Onnx__ValueInfoProto *before = map_get(said, name);
+        if (!output_follows(r, s, output, before, p, v))
+            keep_output(i, output, places);
+        if (!before)
+            map_set(said, name, output);
+    }
+}
+
+/* ---- what goes by rule, and where the file differs ---- */
+
+void keep_initializer_order(const Graph *g, size_t n, Onnx__TensorProto **tensors, Buf *places) {
+    /* By rule: first those that are inputs, in the order of inputs, then the constants. */
+    size_t k = 0;
+    bool same = true;
+    for (size_t i = 0; i < g->n_in; i++)
+        if (g->in[i]->data && k < n) {
+            same &= str_eq(g->in[i]->name, pb_str(tensors[k]->has_name, tensors[k]->name));
+            k++;
+        }
+    for (size_t i = 0; i < g->n_consts; i++)
+        if (g->consts[i]->type.kind == TYPE_TENSOR && k < n) {
+            same &= str_eq(g->consts[i]->name, pb_str(tensors[k]->has_name, tensors[k]->name));
+            k++;
+        }
+    for (size_t i = 0; !same && i < n; i++)
+        wire_put_bytes(places, 5, pb_str(tensors[i]->has_name, tensors[i]->name));
+}
+
+/* Takes the next Info that found its value. */
+static const Info *next_taken(const Infos *infos, size_t *i) {
+    while (*i < infos->n && !infos->items[*i].value)
+        ++*i;
+    return *i < infos->n ? &infos->items[(*i)++] : NULL;
+}
+
+static bool takes_info(const Infos *infos, const Value *v) {
+    const Info *info = v && v->declared ? map_get(infos->by_name, v->name) : NULL;
+    return info && info->value == v;
+}
+
+/* By rule: inputs (of functions), constants, then the outputs of nodes. */
+static bool info_order_follows(const Graph *g, const Infos *infos) {
+    size_t at = 0;
+    bool same = true;
+    for (size_t i = 0; same && i < g->n_in; i++)
+        if (takes_info(infos, g->in[i]))
+            same = next_taken(infos, &at)->value == g->in[i];
+    for (size_t i = 0; same && i < g->n_consts; i++)
+        if (takes_info(infos, g->consts[i]))
+            same = next_taken(infos, &at)->value == g->consts[i];
+    for (const Node *n = g->first; same && n; n = n->next)
+        for (size_t i = 0; same && i < n->n_out; i++)
+            if (takes_info(infos, n->out[i]))
+                same = next_taken(infos, &at)->value == n->out[i];
+    return same;
+}
+
+void keep_infos(const Graph *g, const Infos *infos, uint32_t number, Buf *extra, Buf *places) {
+    for (size_t i = 0; i < infos->n; i++)
+        if (!infos->items[i].value)
+            extra_message(extra, number, &infos->items[i].proto->base);
+    if (info_order_follows(g, infos))
+        return;
+    size_t at = 0;
+    for (const Info *info; (info = next_taken(infos, &at));)
+        wire_put_bytes(places, 13, info->value->name);
+}
