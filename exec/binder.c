@@ -23,6 +23,16 @@ Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
     return b;
 }
 
+void binder_reset(Binder *b) {
+    Program *p = b->program;
+    for (size_t i = 0; i < p->n_buffers; i++)
+        if (p->buffers[i].value)
+            p->value_buffer[p->buffers[i].value->id] = -1;
+    p->n_buffers = p->n_calls = 0;
+    b->rejected = map_new(b->arena);
+    b->failed = false;
+}
+
 /* ---- buffers ---- */
 
 ElemType elem_unpacked(ElemType e) {

@@ -14,6 +14,8 @@ struct Binder {
 };
 
 Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d);
+/* Forgets everything that was bound. */
+void binder_reset(Binder *b);
 /* Binds one node, then rounds its results to their grids where their types say so. */
 bool bind_node(Binder *b, const Node *n);
 /* The buffer of a graph input; rounds it where its type says so. */

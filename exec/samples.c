@@ -17,6 +17,7 @@ struct Samples {
     Diags *diags;
     Port *ports;
     size_t n_ports;
+    void **inputs; /* of a runner */
     SampleFiles files;
     size_t next_file;
     Npz *npz;            /* the current file, or NULL */
@@ -30,6 +31,7 @@ static Samples *samples_new(Arena *a, const Module *m, Diags *d) {
     Samples *s = NEW(a, Samples);
     *s = (Samples){.arena = a, .diags = d, .ok = true};
     s->ports = NEW_ARRAY(a, Port, m->graph->n_in);
+    s->inputs = NEW_ARRAY(a, void *, m->graph->n_in);
     for (size_t i = 0; i < m->graph->n_in; i++) {
         const Value *v = m->graph->in[i];
         Port p = {.value = v};
@@ -282,8 +284,7 @@ bool samples_next(Samples *s, void *const *dst) {
 }
 
 bool samples_load(Samples *s, Runner *r) {
-    void **dst = s->n_ports ? NEW_ARRAY(s->arena, void *, s->n_ports) : NULL;
     for (size_t i = 0; i < s->n_ports; i++)
-        dst[i] = runner_input(r, i);
-    return samples_next(s, dst);
+        s->inputs[i] = runner_input(r, i);
+    return samples_next(s, s->inputs);
 }
