@@ -241,6 +241,8 @@ struct Module {
     Function **functions;
     size_t n_functions, cap_functions;
     Graph *graph;
+    Str scheme;     /* text between the braces of `scheme { }`, or STR_NONE */
+    Loc scheme_loc; /* of that text */
     FileMap **maps; /* mapped files that constants point into; unmapped by module_free */
     size_t n_maps, cap_maps;
     Str extra;
