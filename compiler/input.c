@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 #include "compiler/session.h"
 #include "frontend/onnx/onnx.h"
-#include "frontend/qir/qir.h"
+#include "frontend/qir/qir_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +82,7 @@ Module *session_read(Session *s, size_t i, ExitCode *code) {
     size_t mib = s->o.max_memory >= 0 ? (size_t)s->o.max_memory : DEFAULT_MEMORY_MIB;
     Arena *a = arena_new(mib * MIB + size * 2, &s->oom);
     OnnxReadOptions onnx = {.external_data_dir = s->o.external_data_dir};
-    QirReadOptions qir = {.external_data_dir = s->o.external_data_dir};
+    QirReadOptions qir = {.dir = s->o.external_data_dir};
     Module *m =
         kind == KIND_QIR ? qir_read(a, s->d, path, &qir) : onnx_read(a, s->d, path, &onnx);
     if (!m) {
