@@ -31,7 +31,8 @@ static bool is_halfway_f32(double v) {
     return (bits & 0x1FFFFFFF) == 0x10000000;
 }
 
-/* The exponent e with 10^e <= v < 10^(e+1), for v within the table's range; may be one too low. */
+/* The exponent e with 10^e <= v < 10^(e+1), up to one off where v is next to a
+ * power of ten. */
 static int exponent_of(double v) {
     int e = (int)floor(log10(v));
     return v >= scale10(1, e + 1) ? e + 1 : e;
