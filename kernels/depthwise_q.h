@@ -1,10 +1,12 @@
 //! kernel depthwise_q
 //! template X=s8,u8,s16,u16 W=s8,s16 Y=s8,u8,s16,u16,f32,s32
 //! acc A = X W
+//! expand E = X W
 //! skip Y=s32 A=s64
 //! uses requant_row_$a_$y if Y!=f32,s32
 // conv2d_q with one input channel per output channel (group == ic, oc a multiple of ic), one output
-// row at a time: acc holds ow elements. Weights [oc, 1, kh, kw]. Same formulas as conv2d_q.
+// row at a time. Weights [oc, 1, kh, kw]. Same formulas as conv2d_q. Scratch: acc holds ow
+// elements, line holds sw * (ow + (kw - 1) * dw / sw).
 typedef struct {
     int32_t n, ic, ih, iw;          /* input [n, ic, ih, iw] */
     int32_t oc, oh, ow;             /* output [n, oc, oh, ow] */
@@ -16,38 +18,55 @@ typedef struct {
     int32_t xz, yz, lo, hi;
 } qk_depthwise_q_params;
 
-/* acc[i] += (row[i * sw] - xz) * w for first <= i < end */
-static void $NAME_tap(const $X *row, int32_t sw, int32_t xz, $A w, int32_t first, int32_t end,
-                      $A *acc) {
-    int32_t i;
-    if (sw == 1)
-        for (i = first; i < end; i++)
-            acc[i] += (row[i] - xz) * w;
-    else if (sw == 2)
-        for (i = first; i < end; i++)
-            acc[i] += (row[2 * i] - xz) * w;
-    else
-        for (i = first; i < end; i++)
-            acc[i] += (row[(ptrdiff_t)i * sw] - xz) * w;
+/* Copies an input row, less its zero point and with its padding, split by column modulo the stride:
+ * what one kernel element sees is then contiguous. */
+static void $NAME_line(const qk_depthwise_q_params *p, const $X *row, int32_t width, $E *line) {
+    int32_t phase, i;
+    for (phase = 0; phase < p->sw; phase++, line += width) {
+        int32_t x0 = phase - p->pl, rest = p->iw - x0;
+        int32_t first = x0 < 0 ? (p->sw - 1 - x0) / p->sw : 0;
+        int32_t end = rest <= 0 ? 0 : (rest - 1) / p->sw + 1;
+        if (first > width)
+            first = width;
+        if (end > width)
+            end = width;
+        for (i = 0; i < first; i++)
+            line[i] = 0;
+        if (p->sw == 1)
+            for (; i < end; i++)
+                line[i] = ($E)(row[x0 + i] - p->xz);
+        else
+            for (; i < end; i++)
+                line[i] = ($E)(row[x0 + i * p->sw] - p->xz);
+        for (; i < width; i++)
+            line[i] = 0;
+    }
 }
 
-/* One output row. For a tap at offset x0 = kx * dw - pl, column i reads x0 + i * sw. */
-static void $NAME_row(const qk_depthwise_q_params *p, const $X *plane, const $W *w, int32_t wz,
-                      int32_t oy, $A *acc) {
-    int32_t ky, kx;
-    for (ky = 0; ky < p->kh; ky++) {
-        int32_t iy = oy * p->sh - p->pt + ky * p->dh;
-        if (iy < 0 || iy >= p->ih)
-            continue;
-        for (kx = 0; kx < p->kw; kx++) {
-            int32_t x0 = kx * p->dw - p->pl, rest = p->iw - x0;
-            int32_t first = x0 < 0 ? (p->sw - 1 - x0) / p->sw : 0;
-            int32_t end = rest <= 0 ? 0 : (rest - 1) / p->sw + 1;
-            if (end > p->ow)
-                end = p->ow;
-            $NAME_tap(plane + (ptrdiff_t)iy * p->iw + x0, p->sw, p->xz, ($A)w[ky * p->kw + kx] - wz,
-                      first, end, acc);
-        }
+/* Where the column at offset x of the padded row begins in its line. */
+static const $E *$NAME_at(const qk_depthwise_q_params *p, const $E *line, int32_t width,
+                          int32_t x) {
+    return p->sw == 1 ? line + x : line + (ptrdiff_t)(x % p->sw) * width + x / p->sw;
+}
+
+/* acc[0..ow) += one kernel row on one line, three kernel elements at a time where there are. */
+static void $NAME_taps(const qk_depthwise_q_params *p, const $E *line, int32_t width, const $W *w,
+                       int32_t wz, $A *acc) {
+    int32_t kx = 0, i;
+    for (; kx + 3 <= p->kw; kx += 3) {
+        int32_t x0 = kx * p->dw, x1 = x0 + p->dw, x2 = x1 + p->dw;
+        const $E *l0 = $NAME_at(p, line, width, x0);
+        const $E *l1 = $NAME_at(p, line, width, x1);
+        const $E *l2 = $NAME_at(p, line, width, x2);
+        $E w0 = ($E)(w[kx] - wz), w1 = ($E)(w[kx + 1] - wz), w2 = ($E)(w[kx + 2] - wz);
+        for (i = 0; i < p->ow; i++)
+            acc[i] += ($A)l0[i] * w0 + ($A)l1[i] * w1 + ($A)l2[i] * w2;
+    }
+    for (; kx < p->kw; kx++) {
+        const $E *l0 = $NAME_at(p, line, width, kx * p->dw);
+        $E w0 = ($E)(w[kx] - wz);
+        for (i = 0; i < p->ow; i++)
+            acc[i] += ($A)l0[i] * w0;
     }
 }
 
@@ -59,18 +78,24 @@ static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, cons
                   //! if Y!=f32,s32
                   const int32_t *mul, const int32_t *shift,
                   //! end
-                  $Y *y, $A *acc) {
-    int32_t b, o, oy, i;
+                  $Y *y, $E *line, $A *acc) {
+    int32_t width = p->ow + (p->kw - 1) * p->dw / p->sw, b, o, oy, ky, i;
     for (b = 0; b < p->n; b++)
         for (o = 0; o < p->oc; o++)
             for (oy = 0; oy < p->oh; oy++) {
                 int32_t c = o / (p->oc / p->ic), z = p->has_wz ? wz[o * p->wz_step] : 0;
+                const $X *plane = x + ((ptrdiff_t)b * p->ic + c) * p->ih * p->iw;
                 $Y *out = y + (((ptrdiff_t)b * p->oc + o) * p->oh + oy) * p->ow;
                 $A add = p->has_bias ? bias[o] : 0;
                 for (i = 0; i < p->ow; i++)
                     acc[i] = 0;
-                $NAME_row(p, x + ((ptrdiff_t)b * p->ic + c) * p->ih * p->iw,
-                          w + (ptrdiff_t)o * p->kh * p->kw, z, oy, acc);
+                for (ky = 0; ky < p->kh; ky++) {
+                    int32_t iy = oy * p->sh - p->pt + ky * p->dh;
+                    if (iy < 0 || iy >= p->ih)
+                        continue;
+                    $NAME_line(p, plane + (ptrdiff_t)iy * p->iw, width, line);
+                    $NAME_taps(p, line, width, w + ((ptrdiff_t)o * p->kh + ky) * p->kw, z, acc);
+                }
                 //! if A=s32
                 for (i = 0; i < p->ow; i++)
                     acc[i] = (int32_t)((uint32_t)acc[i] + (uint32_t)add);

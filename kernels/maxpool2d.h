@@ -28,7 +28,7 @@ static void $NAME(const qk_maxpool2d_params *p, const $T *x, $T *y) {
                     for (kx = left; kx < p->kw && x0 + kx * p->dw < p->iw; kx++) {
                         $T v = x[(ptrdiff_t)(y0 + ky * p->dh) * p->iw + x0 + kx * p->dw];
                         //! if T=f32
-                        if (!any || v > best)
+                        if (!any || (p->dh * p->dw > 1 ? v > best : !(best > v)))
                             best = v;
                         any = 1;
                         //! else

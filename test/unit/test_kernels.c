@@ -133,7 +133,7 @@ static void conv_case(const IntType *x, const IntType *w, const IntType *y, bool
     }
     int64_t yz = random_zp(y);
     p.xz = (int32_t)d.xz, p.yz = (int32_t)yz, p.lo = (int32_t)y->lo, p.hi = (int32_t)y->hi;
-    void *out = calloc(ny + 1, 4), *col = calloc((size_t)p.tile * len + 1, 4);
+    void *out = calloc(ny + 1, 4), *col = calloc((size_t)p.tile * len + 100, 4);
     void *acc = calloc((size_t)(5 * p.tile + p.ow) + 1, 8);
     void *bias = wide ? (void *)d.bias : (void *)bias32;
     char name[64];
@@ -143,7 +143,7 @@ static void conv_case(const IntType *x, const IntType *w, const IntType *y, bool
         qk_depthwise_q_params q = {p.n,      p.ic, p.ih, p.iw, p.oc, p.oh, p.ow, p.kh,
                                    p.kw,     p.sh, p.sw, p.dh, p.dw, p.pt, p.pl, 1,
                                    p.has_wz, 1,    1,    p.xz, p.yz, p.lo, p.hi};
-        RUN(name, &q, d.xs, d.ws, bias, wz, mul, shift, out, acc);
+        RUN(name, &q, d.xs, d.ws, bias, wz, mul, shift, out, col, acc);
     } else {
         RUN(name, &p, d.xs, d.ws, bias, wz, mul, shift, out, col, acc);
     }
