@@ -1,0 +1,319 @@
+#include "passes/legal.h"
+
+#include <math.h>
+
+#include "ir/ops/qop.h"
+#include "passes/params.h"
+
+/* ---- opset ---- */
+
+static int64_t opset_of(const Quant *q) {
+    int bits = elem_bits(onnx_storage(q->storage));
+    bool blocked = q->n_axes > 1 || (q->n_axes == 1 && q->block[0] > 1);
+    int64_t need = 10;
+    if (q->n_axes)
+        need = 13;
+    if (q->scale_type != ELEM_FLOAT)
+        need = 19;
+    if (bits == 4 || bits == 16 || blocked)
+        need = 21;
+    if (q->scale_type != q->expressed)
+        need = 23;
+    return bits == 2 ? 25 : need;
+}
+
+static void need_value(const Value *v, int64_t *need) {
+    if (v && v->type.kind == TYPE_TENSOR && v->type.quant && opset_of(v->type.quant) > *need)
+        *need = opset_of(v->type.quant);
+}
+
+static void need_graph(Graph *g, void *ctx) {
+    for (size_t i = 0; i < g->n_in; i++)
+        need_value(g->in[i], ctx);
+    for (size_t i = 0; i < g->n_consts; i++)
+        need_value(g->consts[i], ctx);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        need_value(n->out[i], ctx);
+}
+
+int64_t quant_min_opset(const Module *m) {
+    int64_t need = 10;
+    module_each_graph((Module *)m, need_graph, &need);
+    return need;
+}
+
+typedef struct Check {
+    Diags *d;
+    bool ok;
+} Check;
+
+static void check_value(const Value *v, Check *c) {
+    if (!v || v->type.kind != TYPE_TENSOR || !v->type.quant)
+        return;
+    const Quant *q = v->type.quant;
+    if (q->kind == QUANT_UNKNOWN)
+        c->ok = diag_error(c->d, v->loc, "the quantization of '%s' is still unknown",
+                           diag_name(c->d, v->name));
+    else if (q->kind == QUANT_DYNAMIC)
+        c->ok = diag_error(c->d, v->loc,
+                           "'%s' is quantized with parameters computed at run time, which cannot "
+                           "be written as QuantizeLinear with constants",
+                           diag_name(c->d, v->name));
+    else if (elem_bits(q->storage) == 32 && (v->kind != VALUE_CONST || q->storage == ELEM_UINT32))
+        c->ok = diag_error(c->d, v->loc, "'%s': ONNX cannot quantize to %s",
+                           diag_name(c->d, v->name), elem_name(q->storage));
+}
+
+static void check_graph(Graph *g, void *ctx) {
+    for (size_t i = 0; i < g->n_in; i++)
+        check_value(g->in[i], ctx);
+    for (size_t i = 0; i < g->n_consts; i++)
+        check_value(g->consts[i], ctx);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        check_value(n->out[i], ctx);
+}
+
+bool legal_prepare(Module *m, PassContext *c) {
+    Check check = {c->d, true};
+    module_each_graph(m, check_graph, &check);
+    if (!check.ok)
+        return false;
+    int64_t need = quant_min_opset(m), have = module_opset(m, STR(""));
+    if (c->target_opset && c->target_opset < need)
+        return diag_error(c->d, LOC_NONE,
+                          "the quantized types of this model need opset %lld, not "
+                          "%lld (-target-opset)",
+                          (long long)need, (long long)c->target_opset);
+    if (c->target_opset > need)
+        need = c->target_opset;
+    if (have >= need)
+        return true;
+    int64_t asked = c->target_opset;
+    c->target_opset = need;
+    bool ok = pass_upgrade(m, c) && module_resolve(m, c->d);
+    c->target_opset = asked;
+    return ok;
+}
+
+/* ---- helpers ---- */
+
+static const char *say(const Node *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static const char *say(const Node *n, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    Buf b = buf_new(n->graph->module->arena);
+    buf_fmt_v(&b, fmt, ap);
+    va_end(ap);
+    return buf_as_str(&b).s;
+}
+
+static bool narrowed(const Quant *q) {
+    return q->has_range && (q->lo > elem_min(q->storage) || q->hi < elem_max(q->storage));
+}
+
+bool same_quant(const Node *n) {
+    const Quant *y = op_quant(n->out[0]);
+    if (!y)
+        return false;
+    for (size_t i = 0; i < n->n_in; i++) {
+        const Quant *x = op_quant(n->in[i]);
+        if (n->in[i] && quant_rule_is_data(&n->def->quant, i) && (!x || !quant_equal(x, y)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- QOperators ---- */
+
+static const char *operands_refuse(const Node *n) {
+    const QuantRule *r = &n->def->quant;
+    for (size_t i = 0; i < n->n_in; i++) {
+        bool weight = r->kind == QUANT_MAC && r->weight && i == (size_t)r->weight;
+        const Quant *q = op_quant(n->in[i]);
+        if (!n->in[i] || (!weight && !quant_rule_is_data(r, i)))
+            continue;
+        if (!q)
+            return say(n, "operand %zu is float", i);
+        if (q->expressed != ELEM_FLOAT || q->scale_type != ELEM_FLOAT)
+            return say(n, "%s takes float scales only", n->def->qop.op);
+        if (quant_is_per_tensor(q))
+            continue;
+        OpCtx c = op_ctx(n, NULL);
+        int axis = weight && r->weight_axis ? r->weight_axis(&c) : -1;
+        if (q->n_axes > 1 || q->block[0] > 1)
+            return say(n, "%s takes no weights quantized in blocks", n->def->qop.op);
+        if (q->axis[0] != axis)
+            return say(n, "%s takes no operand quantized along axis %d", n->def->qop.op,
+                       q->axis[0]);
+    }
+    const Value *bias = r->bias && n->n_in > (size_t)r->bias ? n->in[r->bias] : NULL;
+    if (bias && (!op_quant(bias) || op_quant(bias)->storage != ELEM_INT32))
+        return say(n, "its bias is not int32 on the accumulator's grid");
+    return NULL;
+}
+
+/* The element types of all operands against the QOperator's schema and its type variables. */
+static const char *schema_refuses(const Node *n, const OnnxSchema *s, const QopLayout *l) {
+    const char *vars[8];
+    ElemType bound[8];
+    size_t n_vars = 0;
+    for (size_t i = 0; i <= n->n_in; i++) {
+        bool out = i == n->n_in;
+        const Value *v = out ? n->out[0] : n->in[i];
+        int at = out ? 0 : l->data[i];
+        if (!v || at < 0)
+            continue;
+        if (!onnx_schema_allows(s, out, at, (int)v->type.elem))
+            return say(n, "%s takes no %s", s->name, elem_name(v->type.elem));
+        const char *var = onnx_schema_param(s, out, at)->type_var;
+        size_t k = 0;
+        while (k < n_vars && strcmp(vars[k], var) != 0)
+            k++;
+        if (k < n_vars && bound[k] != v->type.elem)
+            return say(n, "%s takes no mixture of %s and %s", s->name, elem_name(bound[k]),
+                       elem_name(v->type.elem));
+        if (*var && k == n_vars && n_vars < 8) {
+            vars[n_vars] = var;
+            bound[n_vars++] = v->type.elem;
+        }
+    }
+    return NULL;
+}
+
+/* onnxruntime has kernels for u8 x u8, u8 x s8 and s8 x s8, the result of the input's type. */
+static const char *ort_refuses(const Node *n) {
+    ElemType x = n->in[0]->type.elem, y = n->out[0]->type.elem;
+    if (n->def->quant.kind == QUANT_MAC) {
+        ElemType w = n->in[n->def->quant.weight]->type.elem;
+        if (x == ELEM_INT8 && w == ELEM_UINT8)
+            return "onnxruntime has no kernel for int8 x uint8";
+        if (op_quant(n->out[0]) && x != y)
+            return say(n, "onnxruntime has no kernel from %s to %s", elem_name(x), elem_name(y));
+        return NULL;
+    }
+    for (size_t i = 0; i < n->n_in; i++)
+        if (op_quant(n->in[i]) && n->in[i]->type.elem != y)
+            return say(n, "onnxruntime has no kernel from %s to %s", elem_name(n->in[i]->type.elem),
+                       elem_name(y));
+    return NULL;
+}
+
+static const char *result_refuses(const Node *n, const OnnxSchema *s, const QopLayout *l) {
+    const Quant *y = op_quant(n->out[0]);
+    if (!y)
+        return onnx_schema_param(s, false, l->y_scale)->option == SCHEMA_OPTIONAL
+                   ? NULL
+                   : say(n, "its result is float");
+    if (!quant_is_per_tensor(y))
+        return say(n, "its result is quantized per axis");
+    if (y->expressed != ELEM_FLOAT || y->scale_type != ELEM_FLOAT)
+        return say(n, "%s takes float scales only", s->name);
+    return narrowed(y) ? say(n, "%s saturates to the whole range of %s, not to %lld..%lld", s->name,
+                             elem_name(y->storage), (long long)y->lo, (long long)y->hi)
+                       : NULL;
+}
+
+const char *qop_refusal(const Node *n, Target target, Diags *d) {
+    const QopForm *f = &n->def->qop;
+    if (!f->op)
+        return say(n, "%s has no QOperator form", n->def->name);
+    if (target != TARGET_ORT_CPU && *f->domain)
+        return say(n, "%s is not an operator of ONNX itself", f->op);
+    int64_t opset = module_opset(n->graph->module, STR(""));
+    if (opset < f->since)
+        return say(n, "%s needs opset %lld", f->op, (long long)f->since);
+    const OnnxSchema *s = onnx_schema(f->domain, f->op, *f->domain ? 1 : (int)opset);
+    QopLayout l;
+    if (!s || !qop_layout(f, n->n_in, &l, n->graph->module->arena))
+        return say(n, "%s cannot hold %zu operands", f->op, n->n_in);
+    const char *why = operands_refuse(n);
+    why = why ? why : result_refuses(n, s, &l);
+    why = why ? why : schema_refuses(n, s, &l);
+    why = why || target != TARGET_ORT_CPU ? why : ort_refuses(n);
+    OpCtx c = op_ctx(n, d);
+    if (!why && f->applies && !f->applies(&c, &why) && !why)
+        why = say(n, "%s does not apply", f->op);
+    return why;
+}
+
+/* ---- operators on the integers themselves ---- */
+
+static const char *type_refusal(const Node *n, bool out, size_t i, ElemType e) {
+    const OnnxSchema *s = node_schema(n);
+    if (!s || onnx_schema_allows(s, out, (int)i, (int)e))
+        return NULL;
+    for (int opset = (int)node_opset(n) + 1; opset <= onnx_schema_newest(n->domain); opset++) {
+        const OnnxSchema *later = onnx_schema_find(n->domain, n->op, opset);
+        if (later && onnx_schema_allows(later, out, (int)i, (int)e))
+            return say(n, "%s takes no %s before opset %d", n->def->name, elem_name(e), opset);
+    }
+    return say(n, "%s takes no %s", n->def->name, elem_name(e));
+}
+
+/* Types that the schema allows and onnxruntime's CPU kernels lack. */
+static const char *ort_lacks(const Node *n, ElemType e) {
+    static const char *const no_16_bit[] = {
+        "DepthToSpace", "SpaceToDepth", "Pad", "Where", "Resize", "Clip", "Max", "Min", "ArgMax"};
+    static const char *const no_8_bit[] = {"GridSample", "Trilu"};
+    bool lacks = false;
+    for (size_t i = 0; elem_bits(e) == 16 && i < sizeof no_16_bit / sizeof *no_16_bit; i++)
+        lacks |= str_is(n->op, no_16_bit[i]);
+    for (size_t i = 0; i < sizeof no_8_bit / sizeof *no_8_bit; i++)
+        lacks |= str_is(n->op, no_8_bit[i]);
+    return lacks ? say(n, "onnxruntime has no kernel for %s on %s", n->def->name, elem_name(e))
+                 : NULL;
+}
+
+const char *integer_refusal(const Node *n, Target target) {
+    const char *why = NULL;
+    for (size_t i = 0; i < n->n_in && !why; i++)
+        if (op_quant(n->in[i])) {
+            why = type_refusal(n, false, i, n->in[i]->type.elem);
+            if (!why && target == TARGET_ORT_CPU)
+                why = ort_lacks(n, n->in[i]->type.elem);
+        }
+    for (size_t i = 0; i < n->n_out && !why; i++)
+        if (n->out[i] && op_quant(n->out[i]))
+            why = type_refusal(n, true, i, n->out[i]->type.elem);
+        else if (n->out[i] && elem_is_float(n->out[i]->type.elem))
+            why = say(n, "its result is float");
+    return why;
+}
+
+/* ---- Relu and Clip ---- */
+
+/* One bound: an operand from opset 11 on, an attribute before. */
+static bool bound(const Node *n, size_t i, const char *attr, float *v) {
+    const Attr *a = node_attr(n, attr);
+    if (a && a->kind == ATTR_FLOAT)
+        *v = a->v.f[0];
+    if (n->n_in <= i || !n->in[i])
+        return true;
+    const Tensor *t = value_data(n->in[i]);
+    if (!t || t->count != 1 || !elem_is_float(t->elem))
+        return false;
+    *v = (float)tensor_float(t, 0);
+    return true;
+}
+
+bool clamp_bounds(const Node *n, float *lo, float *hi) {
+    *lo = -INFINITY;
+    *hi = INFINITY;
+    if (node_is(n, "Relu")) {
+        *lo = 0;
+        return true;
+    }
+    return node_is(n, "Clip") && bound(n, 1, "min", lo) && bound(n, 2, "max", hi) && *lo <= *hi;
+}
+
+bool clamp_is_noop(const Node *n, const Quant *q) {
+    float lo, hi;
+    if (!quant_is_per_tensor(q) || !clamp_bounds(n, &lo, &hi))
+        return false;
+    IntRange r = {q->has_range ? q->lo : elem_min(q->storage),
+                  q->has_range ? q->hi : elem_max(q->storage)};
+    return params_quantize(lo, quant_scale(q, 0), quant_zp(q, 0), r) == r.lo &&
+           params_quantize(hi, quant_scale(q, 0), quant_zp(q, 0), r) == r.hi;
+}

@@ -1,0 +1,268 @@
+#include "passes/lower.h"
+
+const Quant *lower_quant(const Lower *l, const Value *v) {
+    return v && v->id < l->n ? l->quant[v->id] : NULL;
+}
+
+Value *lower_ints(const Lower *l, Value *v) {
+    return lower_quant(l, v) && l->ints[v->id] ? l->ints[v->id] : v;
+}
+
+bool lower_is_output(const Lower *l, const Value *v) {
+    const Use *uses;
+    size_t n = uses_of(l->uses, v, &uses);
+    for (size_t i = 0; i < n; i++)
+        if (!uses[i].node)
+            return true;
+    return false;
+}
+
+Node *lower_only_user(const Lower *l, const Value *v) {
+    const Use *uses;
+    return uses_of(l->uses, v, &uses) == 1 ? uses[0].node : NULL;
+}
+
+/* ---- conversions ---- */
+
+static Str conversion_name(Lower *l, Str base, const char *op) {
+    return arena_strf(l->b.a, STR_FMT "_%s", STR_ARG(base), op);
+}
+
+/* Integers to float, for a value that has no float companion yet. */
+static Value *dequantize(Lower *l, Value *v, Node *user) {
+    Value *x = lower_ints(l, v);
+    const Quant *q = lower_quant(l, v);
+    Str base = base_name(v->name);
+    Node *n = build_node(&l->b, x->graph, "", "DequantizeLinear", 1,
+                         conversion_name(l, base, "DequantizeLinear"));
+    n->loc = v->loc;
+    n->in[0] = x;
+    Type t = x->type;
+    t.quant = NULL;
+    t.tilde = false;
+    t.elem = q->expressed;
+    node_add_output(n, 0, derived_name(&l->b, base, "_DequantizeLinear_Output"), t);
+    state_params(&l->b, n, q, t, base);
+    place_behind(x, n, user);
+    return n->out[0];
+}
+
+Value *lower_float(Lower *l, Value *v, Node *user) {
+    if (!lower_quant(l, v))
+        return v;
+    if (!l->floats[v->id])
+        l->floats[v->id] = dequantize(l, v, user);
+    return l->floats[v->id];
+}
+
+/* A range narrower than the storage is a Clip before the rounding: its bounds are on the grid. */
+static Value *clip(Lower *l, Value *x, const Quant *q, Node *quantize, Str base) {
+    q = onnx_quant(&l->b, q);
+    if (!q->has_range || (q->lo <= elem_min(q->storage) && q->hi >= elem_max(q->storage)) ||
+        !quant_is_per_tensor(q))
+        return x;
+    float lo = (float)(q->lo - quant_zp(q, 0)) * quant_scale(q, 0);
+    float hi = (float)(q->hi - quant_zp(q, 0)) * quant_scale(q, 0);
+    bool operands = module_opset(l->b.m, STR("")) >= 11;
+    Node *n = build_node(&l->b, quantize->graph, "", "Clip", operands ? 3 : 1,
+                         conversion_name(l, base, "Clip"));
+    n->in[0] = x;
+    n->loc = quantize->loc;
+    if (operands) {
+        n->in[1] = build_float(&l->b, base, "_min", lo);
+        n->in[2] = build_float(&l->b, base, "_max", hi);
+    } else {
+        node_set_float(n, "min", lo);
+        node_set_float(n, "max", hi);
+    }
+    Value *y = node_add_output(n, 0, derived_name(&l->b, base, "_Clip_Output"), real_type(x->type));
+    op_resolve(n, l->b.d);
+    node_insert_before(quantize, n);
+    return y;
+}
+
+/* `n`, which stands in the graph, becomes QuantizeLinear from x to v's integers. */
+static void quantize_into(Lower *l, Node *n, Value *x, const Quant *q, Value *y, Str base) {
+    n->domain = STR("");
+    n->op = STR("QuantizeLinear");
+    n->in[0] = clip(l, x, q, n, base);
+    state_params(&l->b, n, q, y->type, base);
+}
+
+static Type plain_type(Lower *l, Value *v) {
+    return integer_type(v->type, onnx_quant(&l->b, lower_quant(l, v)), l->qop);
+}
+
+void lower_result(Lower *l, Node *n, size_t i) {
+    Value *y = n->out[i];
+    if (!lower_quant(l, y))
+        return;
+    l->types[y->id] = plain_type(l, y);
+    l->ints[y->id] = y;
+}
+
+/* The node's float result and the integers share the old value's name between them: who keeps it
+ * depends on the form, but what a graph returns is the integers. */
+void lower_float_result(Lower *l, Node *n, size_t i) {
+    Value *y = n->out[i];
+    const Quant *q = lower_quant(l, y);
+    if (!q)
+        return;
+    bool keep = !l->qop && !lower_is_output(l, y); /* the float value keeps the name */
+    Str base = base_name(y->name);
+    Type real = real_type(y->type);
+    Node *to = build_node(&l->b, n->graph, "", "QuantizeLinear", 1,
+                          conversion_name(l, base, "QuantizeLinear"));
+    to->loc = n->loc;
+    node_insert_after(n, to);
+    l->types[y->id] = keep ? real : plain_type(l, y);
+    if (keep) {
+        l->ints[y->id] = node_add_output(to, 0, derived_name(&l->b, base, "_QuantizeLinear_Output"),
+                                         plain_type(l, y));
+    } else {
+        node_add_output(n, i, derived_name(&l->b, base, "_QuantizeLinear_Input"), real);
+        to->out[0] = y;
+        y->def = to;
+        y->index = 0;
+        l->ints[y->id] = y;
+    }
+    quantize_into(l, to, n->out[i], q, to->out[0], base);
+}
+
+/* ---- nodes ---- */
+
+void lower_around(Lower *l, Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        n->in[i] = n->in[i] ? lower_float(l, n->in[i], n) : NULL;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            lower_float_result(l, n, i);
+}
+
+void lower_on_integers(Lower *l, Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        n->in[i] = n->in[i] ? lower_ints(l, n->in[i]) : NULL;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            lower_result(l, n, i);
+}
+
+static void lower_conversion(Lower *l, Node *n) {
+    Value *x = n->in[0], *y = n->out[0];
+    if (is_own_dequantize(n)) {
+        n->in[0] = lower_ints(l, x);
+        state_params(&l->b, n, lower_quant(l, x), y->type, base_name(x->name));
+        return;
+    }
+    const Quant *q = lower_quant(l, y);
+    lower_result(l, n, 0);
+    quantize_into(l, n, lower_float(l, x, n), q, y, base_name(y->name));
+}
+
+static bool touches_quantized(const Lower *l, const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (lower_quant(l, n->in[i]))
+            return true;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (lower_quant(l, n->out[i]))
+            return true;
+    return false;
+}
+
+static bool converts_quantized(const Lower *l, const Node *n) {
+    if (is_own_dequantize(n))
+        return lower_quant(l, n->in[0]);
+    return (is_own_quantize(n) || is_requantize(n)) && lower_quant(l, n->out[0]);
+}
+
+static void lower_graph(Lower *l, Graph *g);
+
+static void lower_bodies(Lower *l, Node *n) {
+    for (size_t i = 0; i < n->n_attrs; i++)
+        if (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS)
+            for (size_t k = 0; k < n->attrs[i].n; k++)
+                lower_graph(l, n->attrs[i].v.g[k]);
+}
+
+/* Constants of our 1-bit types are widened to a type that ONNX has. */
+static void widen(Lower *l, Value *v) {
+    ElemType e = onnx_storage(v->data->elem);
+    if (e == v->data->elem)
+        return;
+    uint8_t *bytes;
+    Tensor *t = tensor_new(l->b.a, e, v->data->rank, v->data->dims, &bytes);
+    for (size_t i = 0; i < t->count; i++)
+        elem_store_int(e, bytes, i, tensor_int(v->data, i));
+    v->data = t;
+}
+
+static void lower_leaf(Lower *l, Value *v) {
+    if (!lower_quant(l, v))
+        return;
+    l->types[v->id] = plain_type(l, v);
+    l->ints[v->id] = v;
+    if (v->data)
+        widen(l, v);
+}
+
+static void lower_graph(Lower *l, Graph *g) {
+    size_t n_consts = g->n_consts; /* those made on the way are plain */
+    for (size_t i = 0; i < g->n_in; i++)
+        lower_leaf(l, g->in[i]);
+    for (size_t i = 0; i < n_consts; i++)
+        lower_leaf(l, g->consts[i]);
+    FOR_NODES(n, g) {
+        if (converts_quantized(l, n))
+            lower_conversion(l, n);
+        else if (has_bodies(n)) {
+            lower_on_integers(l, n);
+            lower_bodies(l, n);
+        } else if (touches_quantized(l, n))
+            l->node(l, n);
+    }
+    for (size_t i = 0; i < g->n_out; i++)
+        g->out[i] = lower_ints(l, g->out[i]);
+}
+
+/* ---- the module ---- */
+
+static void note_value(Lower *l, Value *v) {
+    if (v && v->type.kind == TYPE_TENSOR && type_is_quantized(v->type))
+        l->quant[v->id] = v->type.quant;
+}
+
+static void set_value(Lower *l, Value *v) {
+    if (v && v->id < l->n && l->types[v->id].kind != TYPE_NONE)
+        v->type = l->types[v->id];
+}
+
+static void each_value(Lower *l, Graph *g, void (*fn)(Lower *l, Value *v)) {
+    for (size_t i = 0; i < g->n_in; i++)
+        fn(l, g->in[i]);
+    for (size_t i = 0; i < g->n_consts; i++)
+        fn(l, g->consts[i]);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        fn(l, n->out[i]);
+}
+
+static void set_graph(Graph *g, void *ctx) {
+    each_value(ctx, g, set_value);
+}
+
+static void note_graph(Graph *g, void *ctx) {
+    each_value(ctx, g, note_value);
+}
+
+void lower_module(Lower *l, Module *m) {
+    l->n = m->n_values;
+    l->uses = uses_new(m);
+    l->quant = NEW_ARRAY(m->arena, const Quant *, l->n);
+    l->ints = NEW_ARRAY(m->arena, Value *, l->n);
+    l->floats = NEW_ARRAY(m->arena, Value *, l->n);
+    l->types = NEW_ARRAY(m->arena, Type, l->n);
+    module_each_graph(m, note_graph, l);
+    lower_graph(l, m->graph);
+    module_each_graph(m, set_graph, l);
+    drop_unused_quants(m);
+}

@@ -1,0 +1,48 @@
+/* What lower-qdq and lower-qop share: each quantized value becomes plain integers and, where an
+ * operator needs one, a float companion behind QuantizeLinear or DequantizeLinear.
+ *
+ * Both walk the graphs once, in order, subgraphs at their node; a DequantizeLinear stands behind
+ * the definition and serves every consumer. Memory is the module's; nothing fails but through the
+ * arena. */
+#ifndef QXC_PASSES_LOWER_H
+#define QXC_PASSES_LOWER_H
+
+#include "passes/legal.h"
+
+typedef struct Lower Lower;
+struct Lower {
+    QuantBuild b;
+    PassContext *c;
+    Uses *uses;
+    bool qop;            /* integers keep the value's name and `~ !q`; else the float value does */
+    size_t n;            /* size of the tables: values that existed at the start */
+    const Quant **quant; /* by value id: what it was quantized with */
+    Value **ints;        /* by value id: its integers */
+    Value **floats;      /* by value id: its float companion */
+    Type *types;         /* by value id: what it will be; set at the end, so that rules which look
+                            at quantized types can be asked on the way */
+    void (*node)(Lower *l, Node *n); /* lowers an operator that is no conversion */
+};
+
+/* Lowers the whole module, calling l->node for each operator on quantized values. */
+void lower_module(Lower *l, Module *m);
+
+/* The quantization that the value had, or NULL; its integers; its float companion for `user`. */
+const Quant *lower_quant(const Lower *l, const Value *v);
+Value *lower_ints(const Lower *l, Value *v);
+Value *lower_float(Lower *l, Value *v, Node *user);
+
+/* The usual ways: the node computes in float between DequantizeLinear and QuantizeLinear; or it
+ * runs on the integers as they are. */
+void lower_around(Lower *l, Node *n);
+void lower_on_integers(Lower *l, Node *n);
+/* Result i of the node becomes plain integers. */
+void lower_result(Lower *l, Node *n, size_t i);
+/* Result i of the node becomes float, quantized behind it. */
+void lower_float_result(Lower *l, Node *n, size_t i);
+
+/* Only one operand of one node uses the value, and no graph returns it: which. NULL otherwise. */
+Node *lower_only_user(const Lower *l, const Value *v);
+bool lower_is_output(const Lower *l, const Value *v);
+
+#endif

@@ -1,0 +1,252 @@
+/* True-quant to QOperators. In this order of preference a node on quantized values
+ *   disappears       (Relu and Clip that change no integer),
+ *   runs on integers (movers, MaxPool, Clip with bounds on the grid),
+ *   becomes its QOperator (QLinearConv, com.microsoft::QGemm, ...), or
+ *   computes in float between DequantizeLinear and QuantizeLinear, with a remark why.
+ * Values keep their names and say what their integers mean (`int8 ~ !q`). */
+#include "ir/ops/qop.h"
+#include "passes/edit.h"
+#include "passes/lower.h"
+#include "passes/params.h"
+
+/* ---- QOperators ---- */
+
+static void put_params(Lower *l, Node *to, int scale, int zp, const Value *v) {
+    if (scale < 0)
+        return;
+    QuantParams p = quant_constants(&l->b, lower_quant(l, v), v->type, base_name(v->name));
+    to->in[scale] = p.scale;
+    to->in[zp] = p.zp;
+}
+
+static void trim_operands(Node *n) {
+    while (n->n_in && !n->in[n->n_in - 1])
+        n->n_in--;
+}
+
+static void replace_node(Node *old, Node *with) {
+    with->loc = old->loc;
+    with->doc = old->doc;
+    with->meta = old->meta;
+    Arena *a = old->graph->module->arena;
+    with->from = old->from;
+    if (!with->from.n && old->name.n)
+        with->from = (Provenance){arena_copy(a, &old->name, sizeof old->name), 1, STR("lower-qop")};
+    node_insert_before(old, with);
+    node_remove(old);
+}
+
+static void take_result(Node *n, size_t i, Value *y) {
+    n->out[i] = y;
+    y->def = n;
+    y->index = (int)i;
+}
+
+static Str quant_name(Lower *l, const Node *n) {
+    return n->name.n ? arena_strf(l->b.a, STR_FMT "_quant", STR_ARG(n->name)) : n->name;
+}
+
+static void copy_attrs(Lower *l, const Node *from, Node *to) {
+    to->n_attrs = from->n_attrs;
+    to->attrs = arena_copy(l->b.a, from->attrs, from->n_attrs * sizeof *from->attrs);
+}
+
+static void use_microsoft(Lower *l, const char *domain) {
+    if (*domain && module_opset(l->b.m, str_from(domain)) == 0)
+        module_set_opset(l->b.m, str_from(domain), 1);
+}
+
+static void lower_qoperator(Lower *l, Node *n) {
+    const QopForm *f = &n->def->qop;
+    QopLayout at;
+    qop_layout(f, n->n_in, &at, l->b.a);
+    Node *to = build_node(&l->b, n->graph, f->domain, f->op, at.n_operands, quant_name(l, n));
+    for (size_t i = 0; i < n->n_in; i++) {
+        if (!n->in[i])
+            continue;
+        to->in[at.data[i]] = lower_ints(l, n->in[i]);
+        put_params(l, to, at.scale[i], at.zp[i], n->in[i]);
+    }
+    Value *y = n->out[0];
+    if (lower_quant(l, y))
+        put_params(l, to, at.y_scale, at.y_zp, y);
+    trim_operands(to);
+    copy_attrs(l, n, to);
+    if (f->lower_attrs)
+        f->lower_attrs(n, to);
+    take_result(to, 0, y);
+    lower_result(l, to, 0);
+    replace_node(n, to);
+    use_microsoft(l, f->domain);
+    op_resolve(to, l->b.d);
+}
+
+/* ---- MatMul with a float result ---- */
+
+static bool is_integer_to_float(const Lower *l, const Node *n) {
+    if (!node_is(n, "MatMul") || l->c->target != TARGET_ORT_CPU || op_quant(n->out[0]))
+        return false;
+    const Quant *a = op_quant(n->in[0]), *b = op_quant(n->in[1]);
+    bool axis = b && (b->n_axes == 0 || (b->n_axes == 1 && b->block[0] <= 1 &&
+                                         b->axis[0] == n->in[1]->type.rank - 1));
+    return a && axis && quant_is_per_tensor(a) && elem_bits(a->storage) == 8 &&
+           elem_bits(b->storage) == 8 && a->expressed == ELEM_FLOAT &&
+           !(a->storage == ELEM_INT8 && b->storage == ELEM_UINT8);
+}
+
+/* Both scales come before both zero points. */
+static void lower_integer_to_float(Lower *l, Node *n) {
+    Node *to =
+        build_node(&l->b, n->graph, "com.microsoft", "MatMulIntegerToFloat", 6, quant_name(l, n));
+    for (int i = 0; i < 2; i++) {
+        to->in[i] = lower_ints(l, n->in[i]);
+        put_params(l, to, 2 + i, 4 + i, n->in[i]);
+    }
+    take_result(to, 0, n->out[0]);
+    replace_node(n, to);
+    use_microsoft(l, "com.microsoft");
+    op_resolve(to, l->b.d);
+}
+
+/* ---- movers ---- */
+
+/* A Pad without a value pads with real 0, which on integers is the zero point. */
+static bool pad_value(Lower *l, Node *n) {
+    if (!node_is(n, "Pad"))
+        return true;
+    const Attr *mode = node_attr(n, "mode");
+    const Quant *q = lower_quant(l, n->out[0]);
+    if (mode && !str_is(mode->v.s[0], "constant"))
+        return true;
+    if (!q || !quant_is_per_tensor(q) || n->n_in < 2)
+        return false;
+    Value *v = n->n_in > 2 ? n->in[2] : NULL;
+    if (v && lower_quant(l, v))
+        return true;
+    const Tensor *t = v ? value_data(v) : NULL;
+    if (v && (!t || t->count != 1))
+        return false;
+    q = onnx_quant(&l->b, q);
+    IntRange r = {elem_min(q->storage), elem_max(q->storage)};
+    int64_t i =
+        params_quantize(t ? (float)tensor_float(t, 0) : 0.0F, quant_scale(q, 0), quant_zp(q, 0), r);
+    Value *zero = build_int(&l->b, base_name(n->out[0]->name), "_pad", q->storage, i);
+    if (n->n_in == 2)
+        node_add_input(n, zero);
+    else
+        n->in[2] = zero;
+    return true;
+}
+
+static const char *lower_mover(Lower *l, Node *n) {
+    const char *why = integer_refusal(n, l->c->target);
+    if (!why && !pad_value(l, n))
+        why = "the value it pads with is not a constant";
+    if (why)
+        return why;
+    lower_on_integers(l, n);
+    return NULL;
+}
+
+/* ---- Relu and Clip ---- */
+
+/* The node changes no integer: its result is its operand, under the name that others know. */
+static bool drop_clamp(Lower *l, Node *n) {
+    Value *x = n->in[0], *y = n->out[0];
+    Value *ints = lower_ints(l, x);
+    if (lower_is_output(l, y) && (lower_is_output(l, x) || ints->kind != VALUE_NODE))
+        return false; /* two interface names for one value */
+    if (lower_is_output(l, y) || (lower_only_user(l, x) && ints->kind == VALUE_NODE)) {
+        ints->name = y->name;
+        ints->from = y->from;
+        ints->declared = y->declared;
+    }
+    edit_merge_from(ints->def ? ints->def : n, n, "lower-qop");
+    l->ints[y->id] = ints;
+    l->floats[y->id] = l->floats[x->id];
+    node_remove(n);
+    return true;
+}
+
+static Value *grid_bound(Lower *l, const Quant *q, float v, const char *suffix, Str base) {
+    q = onnx_quant(&l->b, q);
+    IntRange r = {elem_min(q->storage), elem_max(q->storage)};
+    return build_int(&l->b, base, suffix, q->storage,
+                     params_quantize(v, quant_scale(q, 0), quant_zp(q, 0), r));
+}
+
+/* Clip on the integers, its bounds rounded to the grid. */
+static const char *lower_clamp(Lower *l, Node *n) {
+    const Quant *q = lower_quant(l, n->out[0]);
+    float lo, hi;
+    if (!q || !same_quant(n))
+        return "its result has other parameters than its operand";
+    if (clamp_is_noop(n, q) && drop_clamp(l, n))
+        return NULL;
+    if (!clamp_bounds(n, &lo, &hi) || !quant_is_per_tensor(q))
+        return "its bounds are not constant";
+    if (module_opset(l->b.m, STR("")) < 12)
+        return "Clip takes no integers before opset 12";
+    if (elem_bits(onnx_storage(q->storage)) != 8)
+        return "Clip takes 8-bit integers only";
+    Str base = base_name(n->out[0]->name);
+    Node *to = build_node(&l->b, n->graph, "", "Clip", 3, quant_name(l, n));
+    to->in[0] = lower_ints(l, n->in[0]);
+    to->in[1] = grid_bound(l, q, lo, "_min", base);
+    to->in[2] = grid_bound(l, q, hi, "_max", base);
+    take_result(to, 0, n->out[0]);
+    lower_result(l, to, 0);
+    replace_node(n, to);
+    op_resolve(to, l->b.d);
+    return NULL;
+}
+
+/* ---- one node ---- */
+
+static const char *lower_compute(Lower *l, Node *n) {
+    const char *why = qop_refusal(n, l->c->target, l->b.d);
+    if (!why)
+        lower_qoperator(l, n);
+    return why;
+}
+
+static const char *lower_join(Lower *l, Node *n) {
+    if (same_quant(n) && !integer_refusal(n, l->c->target)) {
+        lower_on_integers(l, n);
+        return NULL;
+    }
+    return lower_compute(l, n);
+}
+
+static const char *lower_mac(Lower *l, Node *n) {
+    if (is_integer_to_float(l, n)) {
+        lower_integer_to_float(l, n);
+        return NULL;
+    }
+    return lower_compute(l, n);
+}
+
+static void lower_node(Lower *l, Node *n) {
+    const char *why = "qxc does not know this operator";
+    switch (n->def ? n->def->quant.kind : QUANT_NEVER) {
+    case QUANT_NEVER: why = n->def ? "it has no integer form" : why; break;
+    case QUANT_MOVE:
+    case QUANT_ORDER: why = lower_mover(l, n); break;
+    case QUANT_CLAMP: why = lower_clamp(l, n); break;
+    case QUANT_JOIN: why = lower_join(l, n); break;
+    case QUANT_COMPUTE: why = lower_compute(l, n); break;
+    case QUANT_MAC: why = lower_mac(l, n); break;
+    }
+    if (!why)
+        return;
+    pass_remark(l->c, n, "%s", why);
+    lower_around(l, n);
+}
+
+bool pass_lower_qop(Module *m, PassContext *c) {
+    if (!legal_prepare(m, c))
+        return false;
+    Lower l = {.b = quant_build_new(m, c->d), .c = c, .qop = true, .node = lower_node};
+    lower_module(&l, m);
+    return true;
+}

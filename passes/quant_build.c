@@ -1,0 +1,291 @@
+#include "passes/quant_build.h"
+#include "ir/minifloat.h"
+
+QuantBuild quant_build_new(Module *m, Diags *d) {
+    return (QuantBuild){.m = m, .a = m->arena, .d = d, .names = unique_names_new(m)};
+}
+
+/* ---- recognising ---- */
+
+bool is_own_quantize(const Node *n) {
+    return n->n_in == 1 && node_is(n, "QuantizeLinear");
+}
+bool is_own_dequantize(const Node *n) {
+    return n->n_in == 1 && node_is(n, "DequantizeLinear");
+}
+bool is_requantize(const Node *n) {
+    return node_is_in(n, "qxc", "Requantize");
+}
+
+static bool is_onnx(const Node *n, const char *op) {
+    return n->n_in >= 2 && n->in[0] && n->in[1] && n->n_out == 1 && n->out[0] &&
+           (node_is(n, op) || node_is_in(n, "com.microsoft", op));
+}
+
+bool is_onnx_quantize(const Node *n) {
+    return is_onnx(n, "QuantizeLinear");
+}
+bool is_onnx_dequantize(const Node *n) {
+    return is_onnx(n, "DequantizeLinear");
+}
+
+bool has_bodies(const Node *n) {
+    for (size_t i = 0; i < n->n_attrs; i++)
+        if (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS)
+            return true;
+    return false;
+}
+
+int rule_single_data(const Node *n) {
+    int found = -1;
+    for (size_t i = 0; n->def && i < n->n_in; i++) {
+        if (!n->in[i] || !quant_rule_is_data(&n->def->quant, i))
+            continue;
+        if (found >= 0)
+            return -1;
+        found = (int)i;
+    }
+    return found;
+}
+
+/* ---- types ---- */
+
+ElemType onnx_storage(ElemType e) {
+    return e == ELEM_INT1 ? ELEM_INT8 : e == ELEM_UINT1 ? ELEM_UINT8 : e;
+}
+
+const Quant *onnx_quant(QuantBuild *b, const Quant *q) {
+    ElemType e = onnx_storage(q->storage);
+    if (e == q->storage)
+        return q;
+    Quant *wide = quant_copy(b->a, q);
+    wide->storage = e;
+    wide->alias = q->alias;
+    if (!q->has_range) {
+        wide->has_range = true;
+        wide->lo = elem_min(q->storage);
+        wide->hi = elem_max(q->storage);
+    }
+    return wide;
+}
+
+Type real_type(Type t) {
+    t.elem = type_real_elem(t);
+    t.quant = NULL;
+    t.tilde = false;
+    return t;
+}
+
+Type integer_type(Type t, const Quant *q, bool keep) {
+    t.elem = q->storage;
+    t.quant = keep ? q : NULL;
+    t.tilde = keep;
+    return t;
+}
+
+/* ---- names ---- */
+
+Str base_name(Str name) {
+    static const char *const suffixes[] = {"_QuantizeLinear_Output", "_QuantizeLinear_Input",
+                                           "_DequantizeLinear_Output", "_quantized"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        size_t n = strlen(suffixes[i]);
+        if (name.n > n && str_ends(name, suffixes[i]))
+            return (Str){name.s, name.n - n};
+    }
+    return name;
+}
+
+Str derived_name(QuantBuild *b, Str base, const char *suffix) {
+    return unique_name(b->names, arena_strf(b->a, STR_FMT "%s", STR_ARG(base), suffix));
+}
+
+/* ---- constants ---- */
+
+Value *build_const(QuantBuild *b, Str base, const char *suffix, ElemType e, int rank,
+                   const int64_t *dims, const void *bytes) {
+    Tensor *t = tensor_of(b->a, e, rank, dims, NULL);
+    t->data = arena_copy(b->a, bytes, t->bytes);
+    return graph_add_const(b->m->graph, derived_name(b, base, suffix),
+                           type_fixed(b->a, e, rank, dims), t);
+}
+
+Value *build_int(QuantBuild *b, Str base, const char *suffix, ElemType e, int64_t v) {
+    uint8_t bytes[8] = {0};
+    elem_store_int(e, bytes, 0, v);
+    return build_const(b, base, suffix, e, 0, NULL, bytes);
+}
+
+Value *build_float(QuantBuild *b, Str base, const char *suffix, float v) {
+    return build_const(b, base, suffix, ELEM_FLOAT, 0, NULL, &v);
+}
+
+static void store_float(ElemType e, uint8_t *data, size_t i, float v) {
+    uint64_t bits;
+    float_encode(e, (double)v, &bits);
+    memcpy(data + i * elem_bytes(e, 1), &bits, elem_bytes(e, 1)); /* little-endian, as stored */
+}
+
+/* The axis that ONNX's block_size is about: the last one with real blocks, else the last. */
+static int blocked_axis(const Quant *q) {
+    int at = q->n_axes - 1;
+    for (int i = 0; i < q->n_axes; i++)
+        if (q->block[i] > 1)
+            at = i;
+    return at;
+}
+
+static bool is_blocked(const Quant *q) {
+    return q->n_axes > 1 || (q->n_axes == 1 && q->block[0] > 1);
+}
+
+/* Shape of the parameters in ONNX: scalar, vector, or the tensor's with one axis in blocks. */
+static int params_shape(const Quant *q, Type t, int64_t *dims) {
+    if (q->n_axes == 0)
+        return 0;
+    if (!is_blocked(q)) {
+        dims[0] = (int64_t)q->n_scale;
+        return 1;
+    }
+    int k = blocked_axis(q);
+    for (int i = 0; i < t.rank; i++)
+        dims[i] = t.dims[i].value;
+    int64_t block = q->block[k];
+    dims[q->axis[k]] = (dims[q->axis[k]] + block - 1) / block;
+    return t.rank;
+}
+
+/* Which of the quantization's parameters stands at place `i` of ONNX's. */
+static size_t param_at(const Quant *q, Type t, const int64_t *dims, size_t i) {
+    if (!is_blocked(q))
+        return i;
+    int64_t tensor[MAX_RANK];
+    size_t index = 0, step = 1;
+    int k = blocked_axis(q);
+    for (int d = t.rank - 1; d >= 0; d--) {
+        size_t coord = i % (size_t)dims[d];
+        i /= (size_t)dims[d];
+        if (d == q->axis[k])
+            coord *= (size_t)q->block[k];
+        tensor[d] = t.dims[d].value;
+        index += coord * step;
+        step *= (size_t)tensor[d];
+    }
+    return quant_index(q, t.rank, tensor, index);
+}
+
+static QuantParams make_params(QuantBuild *b, const Quant *q, Type t, Str base) {
+    int64_t dims[MAX_RANK];
+    int rank = params_shape(q, t, dims);
+    uint8_t *scale, *zp;
+    Tensor *s = tensor_new(b->a, q->scale_type, rank, dims, &scale);
+    Tensor *z = tensor_new(b->a, q->storage, rank, dims, &zp);
+    for (size_t i = 0; i < s->count; i++) {
+        size_t at = param_at(q, t, dims, i);
+        store_float(q->scale_type, scale, i, quant_scale(q, at));
+        elem_store_int(q->storage, zp, i, quant_zp(q, at));
+    }
+    Graph *g = b->m->graph;
+    QuantParams p = {.q = q};
+    p.scale = graph_add_const(g, derived_name(b, base, "_scale"), tensor_type(b->a, s), s);
+    p.zp = graph_add_const(g, derived_name(b, base, "_zero_point"), tensor_type(b->a, z), z);
+    return p;
+}
+
+QuantParams quant_constants(QuantBuild *b, const Quant *q, Type t, Str base) {
+    q = onnx_quant(b, q);
+    if (q->alias.n)
+        base = q->alias;
+    if (is_blocked(q)) /* their shape is the tensor's */
+        return make_params(b, q, t, base);
+    for (size_t i = 0; i < b->n_params; i++)
+        if (quant_equal(b->params[i].q, q))
+            return b->params[i];
+    QuantParams p = make_params(b, q, t, base);
+    ARENA_PUSH(b->a, b->params, b->n_params, b->cap_params, p);
+    return p;
+}
+
+/* ---- nodes ---- */
+
+Node *build_node(QuantBuild *b, Graph *g, const char *domain, const char *op, size_t n_in,
+                 Str name) {
+    Node *n = node_new(g, str_from(domain), str_from(op), n_in, 1);
+    n->name = name.n ? unique_name(b->names, name) : name;
+    return n;
+}
+
+static void clear_attrs(Node *n) {
+    n->n_attrs = 0;
+    n->attrs = NULL;
+}
+
+void state_params(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) {
+    QuantParams p = quant_constants(b, q, t, base);
+    n->n_in = 1;
+    clear_attrs(n);
+    node_add_input(n, p.scale);
+    node_add_input(n, p.zp);
+    if (is_blocked(q)) {
+        int k = blocked_axis(q);
+        node_set_int(n, "axis", q->axis[k]);
+        node_set_int(n, "block_size", q->block[k]);
+    } else if (q->n_axes) {
+        node_set_int(n, "axis", q->axis[0]);
+    }
+    if (node_is(n, "DequantizeLinear") && q->expressed != q->scale_type)
+        node_set_int(n, "output_dtype", q->expressed);
+    op_resolve(n, b->d);
+}
+
+void drop_params(Node *n, Diags *d) {
+    n->n_in = 1;
+    n->domain = STR("");
+    clear_attrs(n);
+    op_resolve(n, d);
+}
+
+void place_before_user(Graph *g, Node *n, Node *user) {
+    while (user && user->graph != g)
+        user = user->graph->owner;
+    n->graph = g;
+    if (user)
+        node_insert_before(user, n);
+    else
+        graph_append(g, n);
+}
+
+void place_behind(Value *v, Node *n, Node *user) {
+    n->graph = v->graph;
+    if (v->def)
+        node_insert_after(v->def, n);
+    else
+        place_before_user(v->graph, n, user);
+}
+
+/* ---- !name lines ---- */
+
+static void mark(Map *used, const Value *v) {
+    if (v && v->type.quant && v->type.quant->alias.n)
+        map_set(used, v->type.quant->alias, (void *)v);
+}
+
+static void mark_graph(Graph *g, void *used) {
+    for (size_t i = 0; i < g->n_in; i++)
+        mark(used, g->in[i]);
+    for (size_t i = 0; i < g->n_consts; i++)
+        mark(used, g->consts[i]);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        mark(used, n->out[i]);
+}
+
+void drop_unused_quants(Module *m) {
+    Map *used = map_new(m->arena);
+    module_each_graph(m, mark_graph, used);
+    size_t kept = 0;
+    for (size_t i = 0; i < m->n_quants; i++)
+        if (map_get(used, m->quants[i]->alias))
+            m->quants[kept++] = m->quants[i];
+    m->n_quants = kept;
+}

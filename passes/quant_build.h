@@ -1,0 +1,78 @@
+/* Writing and recognising QuantizeLinear and DequantizeLinear in both their forms: ONNX's, with
+ * scale and zero point as operands, and ours, with one operand and the parameters in the type.
+ *
+ * A QuantBuild belongs to one run of a pass. Scale and zero point constants that it makes are
+ * shared by equal quantizations. Memory is the module's; nothing here fails. */
+#ifndef QXC_PASSES_QUANT_BUILD_H
+#define QXC_PASSES_QUANT_BUILD_H
+
+#include "passes/pass.h"
+
+typedef struct QuantParams { /* constants that state one quantization */
+    const Quant *q;
+    Value *scale, *zp;
+} QuantParams;
+
+typedef struct QuantBuild {
+    Module *m;
+    Arena *a;
+    Diags *d;
+    UniqueNames *names;
+    QuantParams *params;
+    size_t n_params, cap_params;
+} QuantBuild;
+
+QuantBuild quant_build_new(Module *m, Diags *d);
+
+/* Our forms: one operand. */
+bool is_own_quantize(const Node *n);
+bool is_own_dequantize(const Node *n);
+bool is_requantize(const Node *n);
+/* ONNX's forms, of the default domain or com.microsoft: scale and zero point as operands. */
+bool is_onnx_quantize(const Node *n);
+bool is_onnx_dequantize(const Node *n);
+/* If, Loop, Scan: values pass through them as they are. */
+bool has_bodies(const Node *n);
+
+/* The only data operand a node was given, or -1. */
+int rule_single_data(const Node *n);
+
+/* The element type that ONNX has for these integers: int8 for our 1-bit types. */
+ElemType onnx_storage(ElemType e);
+/* The quantization as stored in ONNX's element type: our 1-bit types become a range of int8. */
+const Quant *onnx_quant(QuantBuild *b, const Quant *q);
+/* Float type of what a quantized type stands for. */
+Type real_type(Type t);
+/* Plain integers; `keep` records what they mean (`int8 ~ !q`). */
+Type integer_type(Type t, const Quant *q, bool keep);
+
+/* "T" of onnxruntime's names T_quantized, T_QuantizeLinear_Output, ... */
+Str base_name(Str name);
+Str derived_name(QuantBuild *b, Str base, const char *suffix); /* base_suffix, made unique */
+
+/* Constants for the scale and zero point of a tensor of type `t` (blocks follow its shape). */
+QuantParams quant_constants(QuantBuild *b, const Quant *q, Type t, Str base);
+/* A constant of the main graph; the bytes are copied. */
+Value *build_const(QuantBuild *b, Str base, const char *suffix, ElemType e, int rank,
+                   const int64_t *dims, const void *bytes);
+/* An integer constant (any width) of rank 0. */
+Value *build_int(QuantBuild *b, Str base, const char *suffix, ElemType e, int64_t v);
+Value *build_float(QuantBuild *b, Str base, const char *suffix, float v);
+
+/* A resolved, unlinked node of one result. */
+Node *build_node(QuantBuild *b, Graph *g, const char *domain, const char *op, size_t n_in,
+                 Str name);
+/* Turns `n` into ONNX's form: operands scale and zero point, axis and block_size. */
+void state_params(QuantBuild *b, Node *n, const Quant *q, Type t, Str base);
+/* Turns `n` into our form: one operand, no attributes. */
+void drop_params(Node *n, Diags *d);
+
+/* Places `n` behind the value's definition; of inputs and constants, before `user`. */
+void place_behind(Value *v, Node *n, Node *user);
+/* Before the node of `g` that holds `user`, however deep. */
+void place_before_user(Graph *g, Node *n, Node *user);
+
+/* Drops !name lines that no value refers to any more. */
+void drop_unused_quants(Module *m);
+
+#endif

@@ -1,0 +1,49 @@
+/* Raising in four steps, each leaving a module that computes the same:
+ *   raise_qoperators  QLinearConv and the like become DequantizeLinear, operator, QuantizeLinear
+ *   raise_integers    plain integers between those get quantized types; Q and DQ one operand
+ *   raise_operators   an operator between DQ and Q computes on the quantized types itself
+ *   raise_conversions what is left of Q and DQ: pairs, requantizations, dead ones
+ * What cannot be raised stays as it is, with a note. Memory is the module's. */
+#ifndef QXC_PASSES_RAISE_H
+#define QXC_PASSES_RAISE_H
+
+#include "passes/quant_build.h"
+
+typedef struct RaisedConst { /* a constant and its quantized twin */
+    Value *plain, *quantized;
+} RaisedConst;
+
+typedef struct Raise {
+    QuantBuild b;
+    PassContext *c;
+    Module *m;
+    Uses *uses; /* as of the start of the step */
+    Map *made;  /* names of float values that raise_qoperators invented */
+    RaisedConst *consts;
+    size_t n_consts, cap_consts;
+} Raise;
+
+void raise_qoperators(Raise *r);
+void raise_integers(Raise *r);
+void raise_operators(Raise *r);
+void raise_conversions(Raise *r);
+
+/* The quantization that a QuantizeLinear or DequantizeLinear of ONNX states. NULL when it cannot be
+ * a type (computed, negative, float8, ...), with the reason in *why. */
+const Quant *raise_params(Raise *r, const Node *n, const char **why);
+
+/* A quantized constant with the data of `v`, which may be a Constant node; shared by equal asks. */
+Value *raise_const(Raise *r, Value *v, const Quant *q);
+
+/* Calls fn for every graph but function bodies, outer first. */
+void raise_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);
+
+/* The quantized value behind a DequantizeLinear of ours, the value itself where it is quantized,
+ * or NULL. */
+Value *raise_source(Value *v);
+
+/* Bias operand of a multiply-accumulate node whose operands will be x and w: an int32 value on the
+ * accumulator's grid. NULL with *why when there can be none. */
+Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w, const char **why);
+
+#endif

@@ -1,0 +1,120 @@
+/* From scale and zero point operands to a quantization. */
+#include <math.h>
+
+#include "passes/raise.h"
+
+typedef struct Stated {
+    const Tensor *scale, *zp;
+    ElemType storage, expressed;
+    int axis; /* as written, may be negative */
+    int64_t block;
+    Type tensor; /* of the integers */
+} Stated;
+
+static int64_t attr_int(const Node *n, const char *name, int64_t none) {
+    const Attr *a = node_attr(n, name);
+    return a && a->kind == ATTR_INT ? a->v.i[0] : none;
+}
+
+static bool read_operands(const Node *n, Stated *s, const char **why) {
+    bool quantize = str_is(n->op, "QuantizeLinear");
+    const Value *x = n->in[0], *y = n->out[0], *z = n->n_in > 2 ? n->in[2] : NULL;
+    int64_t dtype = attr_int(n, "output_dtype", 0);
+    s->scale = value_data(n->in[1]);
+    s->zp = z ? value_data(z) : NULL;
+    *why = "its scale is computed";
+    if (!s->scale || !s->scale->data)
+        return false;
+    *why = "its zero point is computed";
+    if (z && (!s->zp || !s->zp->data))
+        return false;
+    s->axis = (int)attr_int(n, "axis", 1);
+    s->block = attr_int(n, "block_size", 0);
+    if (quantize) {
+        s->storage = s->zp ? s->zp->elem : dtype ? (ElemType)dtype : ELEM_UINT8;
+        s->expressed = x->type.kind == TYPE_TENSOR ? x->type.elem : s->scale->elem;
+        s->tensor = x->type;
+    } else {
+        s->storage = x->type.elem;
+        s->expressed = dtype ? (ElemType)dtype : s->scale->elem;
+        s->tensor = x->type;
+    }
+    (void)y;
+    *why = "the type of its operand is not known";
+    return x->type.kind == TYPE_TENSOR;
+}
+
+static bool usable(const Stated *s, const char **why) {
+    *why = "qxc has no quantized type on its element types";
+    if (!elem_is_int(s->storage) || elem_bits(s->storage) > 32 || !elem_is_float(s->scale->elem) ||
+        !elem_is_float(s->expressed) || elem_bits(s->scale->elem) < 16)
+        return false;
+    *why = "its zero point has another type than its integers";
+    if (s->zp && s->zp->elem != s->storage)
+        return false;
+    *why = "a scale is not a positive number";
+    for (size_t i = 0; i < s->scale->count; i++) {
+        float v = (float)tensor_float(s->scale, i);
+        if (!isnormal(v) || v < 0)
+            return false;
+    }
+    return true;
+}
+
+static Quant *with_params(Raise *r, const Stated *s) {
+    size_t n = s->scale->count;
+    float *scale = NEW_ARRAY(r->b.a, float, n);
+    int64_t *zp = s->zp ? NEW_ARRAY(r->b.a, int64_t, n) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        scale[i] = (float)tensor_float(s->scale, i);
+        if (zp)
+            zp[i] = tensor_int(s->zp, s->zp->count == 1 ? 0 : i);
+    }
+    Quant *q = quant_per_axis(r->b.a, s->storage, 0, n, scale, zp);
+    if (!quant_zp_all_zero(q) || !zp)
+        return q;
+    q->n_zp = 1; /* one 0 for all reads better than a list of them */
+    return q;
+}
+
+/* One block's parameters for each place of the scale tensor. */
+static bool set_blocks(Quant *q, const Stated *s, int axis) {
+    if (s->scale->rank != s->tensor.rank)
+        return false;
+    q->n_axes = 0;
+    for (int i = 0; i < s->scale->rank; i++) {
+        if (i != axis && s->scale->dims[i] == 1)
+            continue;
+        q->axis[q->n_axes] = i;
+        q->block[q->n_axes++] = i == axis ? s->block : 1;
+    }
+    return true;
+}
+
+const Quant *raise_params(Raise *r, const Node *n, const char **why) {
+    Stated s = {0};
+    if (!read_operands(n, &s, why) || !usable(&s, why))
+        return NULL;
+    Quant *q = with_params(r, &s);
+    q->expressed = s.expressed;
+    q->scale_type = s.scale->elem;
+    int axis = s.axis < 0 && s.tensor.rank >= 0 ? s.axis + s.tensor.rank : s.axis;
+    *why = "its scale and zero point do not fit its operand";
+    if (s.zp && s.zp->count != s.scale->count && s.zp->count != 1)
+        return NULL;
+    if (s.block)
+        return set_blocks(q, &s, axis) ? q : NULL;
+    if (s.scale->count == 1 && (s.scale->rank == 0 || s.tensor.rank < 0 || axis < 0 ||
+                                axis >= s.tensor.rank || s.tensor.dims[axis].value != 1)) {
+        q->n_axes = 0;
+        return q;
+    }
+    if (s.scale->rank != 1 || axis < 0 || axis >= s.tensor.rank ||
+        (s.tensor.dims[axis].value >= 0 && s.tensor.dims[axis].value != (int64_t)s.scale->count)) {
+        if (s.scale->rank > 1 || s.scale->count > 1)
+            return NULL;
+    }
+    q->n_axes = s.scale->count == 1 ? 0 : 1;
+    q->axis[0] = axis;
+    return q;
+}

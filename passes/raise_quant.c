@@ -1,0 +1,257 @@
+/* QDQ and QOperator models to true-quant form: see raise.h for the steps. */
+#include "ir/ops/qop.h"
+#include "passes/const_quant.h"
+#include "passes/edit.h"
+#include "passes/raise.h"
+
+/* ---- shared ---- */
+
+static bool is_body_of_function(const Module *m, const Graph *g) {
+    while (g->owner)
+        g = g->owner->graph;
+    return g != m->graph;
+}
+
+typedef struct Walk {
+    Module *m;
+    void (*fn)(Graph *g, void *ctx);
+    void *ctx;
+} Walk;
+
+static void walk(Graph *g, void *ctx) {
+    const Walk *w = ctx;
+    if (!is_body_of_function(w->m, g))
+        w->fn(g, w->ctx);
+}
+
+void raise_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx) {
+    Walk w = {m, fn, ctx};
+    module_each_graph(m, walk, &w);
+}
+
+Value *raise_source(Value *v) {
+    if (!v || v->type.kind != TYPE_TENSOR)
+        return NULL;
+    if (type_is_quantized(v->type))
+        return v;
+    if (!v->def || !is_own_dequantize(v->def) || !type_is_quantized(v->def->in[0]->type))
+        return NULL;
+    return v->def->in[0];
+}
+
+Value *raise_const(Raise *r, Value *v, const Quant *q) {
+    for (size_t i = 0; i < r->n_consts; i++)
+        if (r->consts[i].plain == v && quant_equal(r->consts[i].quantized->type.quant, q))
+            return r->consts[i].quantized;
+    Tensor *t = (Tensor *)value_data(v);
+    Graph *g = v->kind == VALUE_CONST ? v->graph : r->m->graph;
+    Value *c = graph_add_const(g, derived_name(&r->b, v->name, "_typed"),
+                               type_quantized(tensor_type(r->b.a, t), q), t);
+    c->loc = v->loc;
+    c->doc = v->doc;
+    c->meta = v->meta;
+    c->from = v->from;
+    RaisedConst made = {v, c};
+    ARENA_PUSH(r->b.a, r->consts, r->n_consts, r->cap_consts, made);
+    return c;
+}
+
+/* ---- constants ---- */
+
+/* Weights that are stored as float behind a Q/DQ pair: the integers are known now. */
+static void fold_constants(Graph *g, void *ctx) {
+    Raise *r = ctx;
+    FOR_NODES(n, g) {
+        const Tensor *t = is_own_quantize(n) ? edit_float_const(n->in[0]) : NULL;
+        if (!t)
+            continue;
+        const Quant *q = n->out[0]->type.quant;
+        const Use *uses;
+        bool output = false;
+        size_t count = uses_of(r->uses, n->out[0], &uses);
+        for (size_t i = 0; i < count; i++)
+            output |= !uses[i].node;
+        if (output)
+            continue;
+        Value *c = graph_add_const(n->in[0]->graph, derived_name(&r->b, n->in[0]->name, "_typed"),
+                                   type_quantized(n->in[0]->type, q), const_quantize(r->b.a, t, q));
+        RaisedConst made = {n->in[0], c};
+        ARENA_PUSH(r->b.a, r->consts, r->n_consts, r->cap_consts, made);
+        value_replace(r->m, r->uses, n->out[0], c);
+        node_remove(n);
+    }
+}
+
+/* Several equal QuantizeLinear of one value: the first serves all. */
+static void merge_quantizes(Graph *g, void *ctx) {
+    Raise *r = ctx;
+    FOR_NODES(n, g) {
+        const Use *uses;
+        size_t count = n->n_out && n->out[0] ? uses_of(r->uses, n->out[0], &uses) : 0;
+        Node *first = NULL;
+        for (size_t i = 0; i < count; i++) {
+            Node *q = uses[i].node;
+            if (!q || q->graph != g || !is_own_quantize(q) || q->in[0] != n->out[0])
+                continue;
+            const Use *of;
+            size_t k = uses_of(r->uses, q->out[0], &of);
+            bool output = false;
+            for (size_t j = 0; j < k; j++)
+                output |= !of[j].node;
+            if (!first) {
+                first = q;
+            } else if (!output && quant_equal(first->out[0]->type.quant, q->out[0]->type.quant)) {
+                value_replace(r->m, r->uses, q->out[0], first->out[0]);
+                node_remove(q);
+            }
+        }
+    }
+}
+
+/* ---- what is left of conversions ---- */
+
+static bool is_output(const Raise *r, const Value *v) {
+    const Use *uses;
+    size_t n = uses_of(r->uses, v, &uses);
+    for (size_t i = 0; i < n; i++)
+        if (!uses[i].node)
+            return true;
+    return false;
+}
+
+/* DequantizeLinear, QuantizeLinear: a requantization, or nothing at all. */
+static void join_pairs(Graph *g, void *ctx) {
+    Raise *r = ctx;
+    FOR_NODES(n, g) {
+        if (!is_own_quantize(n) || type_is_quantized(n->in[0]->type))
+            continue;
+        Value *x = raise_source(n->in[0]), *y = n->out[0];
+        if (!x || elem_bits(x->type.elem) > 16)
+            continue;
+        if (quant_equal(x->type.quant, y->type.quant) && !is_output(r, y)) {
+            value_replace(r->m, r->uses, y, x);
+            node_remove(n);
+            continue;
+        }
+        n->domain = STR("qxc");
+        n->op = STR("Requantize");
+        n->in[0] = x;
+        op_resolve(n, r->b.d);
+    }
+}
+
+static void drop_dead(Graph *g, void *ctx) {
+    const Raise *r = ctx;
+    FOR_NODES(n, g) {
+        const Use *uses;
+        if (is_own_dequantize(n) && uses_of(r->uses, n->out[0], &uses) == 0)
+            node_remove(n);
+    }
+}
+
+void raise_conversions(Raise *r) {
+    raise_each_graph(r->m, join_pairs, r);
+    r->uses = uses_new(r->m);
+    raise_each_graph(r->m, drop_dead, r);
+}
+
+/* ---- names ---- */
+
+static void live_names(Graph *g, void *ctx) {
+    for (size_t i = 0; i < g->n_in; i++)
+        map_set(ctx, g->in[i]->name, g->in[i]);
+    for (size_t i = 0; i < g->n_consts; i++)
+        map_set(ctx, g->consts[i]->name, g->consts[i]);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            map_set(ctx, n->out[i]->name, n->out[i]);
+}
+
+static bool take_name(Map *live, Value *v, Str name) {
+    if (map_get(live, name))
+        return false;
+    v->name = name;
+    map_set(live, name, v);
+    return true;
+}
+
+/* Results of operators that stood as QOperators: "T" rather than "T_quantized". */
+static void name_results(Raise *r, Map *live) {
+    for (size_t i = 0; i < map_size(r->made); i++) {
+        const Node *n = map_value(r->made, i);
+        Value *y = n->n_out ? n->out[0] : NULL;
+        if (y && str_eq(y->name, map_key(r->made, i)) && map_get(live, y->name) == y)
+            take_name(live, y, base_name(y->name));
+    }
+}
+
+/* A quantized constant takes the name of the one it replaces, when that is gone. */
+static void name_constants(Raise *r, Map *live) {
+    for (size_t i = 0; i < r->n_consts; i++) {
+        Value *plain = r->consts[i].plain, *v = r->consts[i].quantized;
+        if (map_get(live, v->name) != v)
+            continue;
+        if (!take_name(live, v, base_name(plain->name)) && !take_name(live, v, plain->name))
+            take_name(live, v, arena_strf(r->b.a, STR_FMT "_quantized", STR_ARG(plain->name)));
+    }
+}
+
+/* ---- !name lines ---- */
+
+typedef struct Aliases {
+    Raise *r;
+    Map *names;
+} Aliases;
+
+static void name_quant(Aliases *a, const Value *v) {
+    if (!v || v->type.kind != TYPE_TENSOR || !type_is_quantized(v->type))
+        return;
+    Quant *q = (Quant *)v->type.quant; /* made by this pass where it has no alias */
+    if (q->alias.n || map_get(a->names, v->name))
+        return;
+    q->alias = v->name;
+    map_set(a->names, q->alias, q);
+    module_add_quant(a->r->m, q);
+}
+
+static void name_quants(Graph *g, void *ctx) {
+    for (size_t i = 0; i < g->n_in; i++)
+        name_quant(ctx, g->in[i]);
+    for (size_t i = 0; i < g->n_consts; i++)
+        name_quant(ctx, g->consts[i]);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        name_quant(ctx, n->out[i]);
+}
+
+static void name_all(Raise *r) {
+    Map *live = map_new(r->b.a);
+    module_each_graph(r->m, live_names, live);
+    name_results(r, live);
+    name_constants(r, live);
+    Aliases a = {r, map_new(r->b.a)};
+    for (size_t i = 0; i < r->m->n_quants; i++)
+        map_set(a.names, r->m->quants[i]->alias, r->m->quants[i]);
+    raise_each_graph(r->m, name_quants, &a);
+}
+
+/* ---- the pass ---- */
+
+bool pass_raise_quant(Module *m, PassContext *c) {
+    Raise r = {.b = quant_build_new(m, c->d), .c = c, .m = m, .made = map_new(m->arena)};
+    raise_qoperators(&r);
+    r.uses = uses_new(m);
+    raise_integers(&r);
+    r.uses = uses_new(m);
+    raise_each_graph(m, fold_constants, &r);
+    r.uses = uses_new(m);
+    raise_each_graph(m, merge_quantizes, &r);
+    r.uses = uses_new(m);
+    raise_operators(&r);
+    r.uses = uses_new(m);
+    raise_conversions(&r);
+    edit_sweep(m);
+    name_all(&r);
+    return true;
+}
