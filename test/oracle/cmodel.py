@@ -1,0 +1,56 @@
+"""Emitted C, compiled into a shared library and called from here."""
+
+import ctypes
+import os
+import re
+import subprocess
+
+import numpy as np
+
+KINDS = {"float": np.float32, "double": np.float64, "int8_t": np.int8, "uint8_t": np.uint8,
+         "int16_t": np.int16, "uint16_t": np.uint16, "int32_t": np.int32, "int64_t": np.int64}
+FLAGS = ("-O3", "-march=native")
+
+
+class CModel:
+    """PREFIX_run of model.c, as model.h declares it."""
+
+    def __init__(self, source, compiler=None, flags=FLAGS):
+        text = source.with_suffix(".h").read_text()
+        found = re.search(r"\bint\s+(\w+)_run\s*\(([^;]*)\)\s*;", text)
+        self.prefix, parameters = found[1], found[2].split(",")
+        self.library = source.with_suffix(".so")
+        subprocess.run([compiler or os.environ.get("CC") or "cc", "-std=c99", "-Wall", "-Wextra",
+                        "-Werror", *flags, "-shared", "-fPIC", "-o", self.library, source, "-lm"],
+                       check=True)
+        loaded = ctypes.CDLL(str(self.library.resolve()))
+        self.arena_size = ctypes.c_size_t.in_dll(loaded, f"{self.prefix}_arena_size").value
+        self.function = loaded[f"{self.prefix}_run"]
+        self.inputs, self.outputs = [], []
+        for parameter in parameters[1:]:
+            const, kind, name, count = re.fullmatch(
+                r"\s*(const\s+)?(\w+)\s+(\w+)\s*\[(\d+)\]\s*", parameter).groups()
+            (self.inputs if const else self.outputs).append((name, KINDS[kind], int(count)))
+        room = np.zeros(self.arena_size + 64, np.uint8)
+        start = -room.ctypes.data % 64
+        self.arena = room[start:start + self.arena_size]
+        self.results = [np.zeros(count, kind) for _, kind, count in self.outputs]
+
+    def arguments(self, arrays):
+        flat = [np.ascontiguousarray(a).ravel() for a in arrays]
+        for array, (name, kind, count) in zip(flat, self.inputs, strict=True):
+            assert array.dtype == kind and array.size == count, (name, array.dtype, array.size)
+        self.kept = flat
+        return [ctypes.c_void_p(a.ctypes.data) for a in (self.arena, *flat, *self.results)]
+
+    def run(self, *arrays):
+        """The outputs of one sample, flat."""
+        status = self.function(*self.arguments(arrays))
+        assert status == 0, f"{self.prefix}_run returned {status}"
+        return [r.copy() for r in self.results]
+
+    def text_size(self):
+        """Bytes of code and constants."""
+        done = subprocess.run(["size", self.library], capture_output=True, text=True, check=True)
+        text, data, _ = done.stdout.splitlines()[1].split()[:3]
+        return int(text) + int(data)

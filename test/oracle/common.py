@@ -1,0 +1,193 @@
+"""What the comparisons with onnxruntime share: where things are, how to run qxc and onnxruntime.
+
+The environment may set QXC (the program), BUILD (where scratch files go) and QXC_SHARED (a folder
+with models/); test/run.sh sets all three.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
+QXC = os.environ.get("QXC") or str(BUILD / "qxc")
+SHARED = pathlib.Path(os.environ.get("QXC_SHARED") or ROOT.parent / "shared")
+MODELS = SHARED / "models"
+DIGITS = ROOT / "examples/digits"
+NAMES = ("kws", "ic", "vww", "ad")
+
+FLOATS = (np.float32, np.float64, np.float16)
+
+
+class QxcError(AssertionError):
+    """qxc failed; the message holds the command and what it said."""
+
+
+def qxc(*args, ok=True):
+    """Runs qxc; returns what it wrote to stderr and stdout."""
+    command = [QXC, *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ok and done.returncode:
+        raise QxcError(f"exit {done.returncode}: {' '.join(command)}\n{done.stderr[-3000:]}")
+    return done
+
+
+def for_each(*items):
+    """Makes one test of a method and an item: test_x(self, item) becomes test_x_ITEM for each."""
+    def mark(method):
+        method.items = items
+        return method
+    return mark
+
+
+class OracleCase(unittest.TestCase):
+    """A test with a scratch folder, and models that may be absent."""
+
+    maxDiff = None
+
+    def __init_subclass__(cls):
+        for name, method in list(vars(cls).items()):
+            for item in getattr(method, "items", ()):
+                def test(self, method=method, item=item):
+                    return method(self, item)
+                test.__doc__ = method.__doc__
+                setattr(cls, f"{name}_{item}", test)
+            if hasattr(method, "items"):
+                delattr(cls, name)
+
+    @classmethod
+    def setUpClass(cls):
+        if not os.access(QXC, os.X_OK):
+            raise AssertionError(f"there is no program {QXC}")
+        BUILD.mkdir(exist_ok=True)
+        cls._scratch = tempfile.TemporaryDirectory(prefix="oracle-", dir=BUILD)
+        cls.scratch = pathlib.Path(cls._scratch.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls._scratch.cleanup()
+
+    def shared_model(self, name):
+        path = MODELS / name
+        if not path.exists():
+            self.skipTest(f"{name} is not there: set QXC_SHARED")
+        return path
+
+
+def talk(text=""):
+    """For tables that a reader of the log wants to see."""
+    print(text, file=sys.stderr, flush=True)
+
+
+# ---- onnxruntime
+
+
+def session(model, optimize=False, save=None):
+    """One thread; without optimizations unless asked for. `model` is a path or a ModelProto."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    if not optimize:
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if save:
+        options.optimized_model_filepath = str(save)
+    what = model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)
+    return ort.InferenceSession(what, options, ["CPUExecutionProvider"])
+
+
+def constant_names(graph):
+    """Values that depend on initializers alone."""
+    known = {t.name for t in graph.initializer} | {""}
+    for node in graph.node:
+        if all(name in known for name in node.input):
+            known.update(node.output)
+    return known
+
+
+def computed_names(graph):
+    """Outputs of nodes that depend on the inputs, in order."""
+    constant = constant_names(graph)
+    return [o for n in graph.node for o in n.output if o not in constant]
+
+
+def with_outputs(model, names):
+    """A copy whose outputs are these values; onnxruntime finds their types."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.output[:]
+    copy.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+    return copy
+
+
+def data_inputs(graph):
+    initial = {t.name for t in graph.initializer}
+    return [i for i in graph.input if i.name not in initial]
+
+
+def feed(model, arrays, k):
+    """Sample k of arrays that have a leading sample axis, in the shapes of the model's inputs."""
+    result = {}
+    for value in data_inputs(model.graph):
+        shape = [d.dim_value or 1 for d in value.type.tensor_type.shape.dim]
+        result[value.name] = np.ascontiguousarray(arrays[value.name][k]).reshape(shape)
+    return result
+
+
+def run_samples(runner, model, arrays, count=None):
+    """Every output of every sample, stacked: name -> [samples, ...]."""
+    names = [o.name for o in runner.get_outputs()]
+    count = len(next(iter(arrays.values()))) if count is None else count
+    rows = [runner.run(names, feed(model, arrays, k)) for k in range(count)]
+    return {name: np.stack([row[i] for row in rows]) for i, name in enumerate(names)}
+
+
+# ---- qxc run
+
+
+def qxc_values(model_path, arrays, folder, *options):
+    """All values that `qxc run` computes: name -> [samples, ...], quantized ones as integers."""
+    inputs, result = folder / "in.npz", folder / "out.npz"
+    np.savez(inputs, **arrays)
+    qxc("run", model_path, f"-input={inputs}", "-all-values", "-no-sync", "-o", result, *options)
+    return np.load(result)
+
+
+def qxc_outputs(model_path, arrays, folder, *options):
+    inputs, result = folder / "in.npz", folder / "out.npz"
+    np.savez(inputs, **arrays)
+    qxc("run", model_path, f"-input={inputs}", "-no-sync", "-o", result, *options)
+    with np.load(result) as loaded:
+        return dict(loaded)
+
+
+# ---- how far apart
+
+
+def float_excess(got, reference):
+    """How far the worst element is beyond 1e-5 * max|reference| + 1e-6; not positive: equal enough.
+
+    Per sample, as a large value in one sample is no excuse for another.
+    """
+    got = got.reshape(len(reference), -1).astype(np.float64)
+    want = reference.reshape(len(reference), -1).astype(np.float64)
+    if want.shape[1] == 0:
+        return -1.0
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    with np.errstate(invalid="ignore"):
+        error = np.where(same, 0, np.abs(got - want))
+    bound = 1e-5 * np.max(np.abs(np.where(np.isfinite(want), want, 0)), axis=1, keepdims=True) + 1e-6
+    return float(np.nan_to_num(np.max(error - bound), nan=np.inf))
+
+
+def sqnr(reference, got):
+    """In dB, over all samples."""
+    reference, got = reference.astype(np.float64), got.astype(np.float64).reshape(reference.shape)
+    noise = np.sum((reference - got) ** 2)
+    return float(10 * np.log10(np.sum(reference**2) / noise)) if noise else np.inf

@@ -1,0 +1,34 @@
+"""The light models of the `onnx` package with sensible random weights, made once and kept."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+from common import ROOT
+
+FOLDER = ROOT / "build/light"  # one for all build folders: 1.4 GB
+SMALL = ("squeezenet", "shufflenet", "inception_v1", "densenet121")
+MEDIUM = ("inception_v2", "resnet50")
+BIG = ("bvlc_alexnet", "zfnet512", "vgg19")
+IMAGES = 4
+TOOL = ROOT / "tools/refill_light.py"
+
+
+def selected():
+    """QXC_LIGHT=small leaves out what takes long."""
+    return SMALL if os.environ.get("QXC_LIGHT") == "small" else SMALL + MEDIUM + BIG
+
+
+def light(name):
+    """The model's path, and its images: {input: [IMAGES, ...]}."""
+    path, images, stamp = (FOLDER / f"{name}{end}" for end in (".onnx", "_inputs.npz", ".made-by"))
+    key = hashlib.sha256(TOOL.read_bytes()).hexdigest()
+    if not (stamp.exists() and stamp.read_text() == key and path.exists() and images.exists()):
+        subprocess.run([sys.executable, TOOL, "-o", FOLDER, "--inputs", str(IMAGES), name],
+                       check=True, stdout=subprocess.DEVNULL)
+        stamp.write_text(key)
+    with np.load(images) as loaded:
+        return path, {key: rows.reshape(len(rows), *rows.shape[-3:]) for key, rows in loaded.items()}
