@@ -13,13 +13,12 @@ MATH    := -ffp-contract=off
 # gcc does not see that functions which report an error return false, so it takes what they would
 # have set on success for uninitialized; clang's own check and the sanitizers stand in.
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
-           -Wmissing-prototypes -Wvla -Werror \
-           -Wno-unknown-warning-option -Wno-maybe-uninitialized \
-           -Wno-missing-field-initializers
+           -Wmissing-prototypes -Wvla -Wno-missing-field-initializers -Werror \
+           $(if $(findstring clang,$(shell $(CC) --version)),,-Wno-maybe-uninitialized)
 ifneq ($(SANITIZE),)
 SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
-ALL_CFLAGS = -std=gnu11 $(MATH) -I. -I$(BUILD) $(PKG_CFLAGS) $(CFLAGS) $(SANFLAGS)
+ALL_CFLAGS = -std=gnu11 $(MATH) -I. -I$(BUILD) $(PARSER_I) $(PKG_CFLAGS) $(CFLAGS) $(SANFLAGS)
 GENERATED_CFLAGS = $(ALL_CFLAGS) -w
 
 PACKAGES   := libprotobuf-c libzip jansson
@@ -44,6 +43,7 @@ PROTOS  := $(wildcard frontend/*/*.proto)
 
 LEXER_C  := $(LEXERS:%.re=$(BUILD)/%.c)
 PARSER_C := $(PARSERS:%.y=$(BUILD)/%.c)
+PARSER_I := $(addprefix -I,$(sort $(dir $(PARSER_C))))
 PROTO_C  := $(PROTOS:%.proto=$(BUILD)/%.pb-c.c)
 KERNEL_C := $(if $(and $(TEMPLATES),$(wildcard tools/kernelgen.c)),$(BUILD)/kernels_gen.c)
 KERNEL_H := $(if $(KERNEL_C),$(shell grep -q '"-header"' tools/kernelgen.c && echo $(BUILD)/kernels_gen.h))
