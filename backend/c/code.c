@@ -1,0 +1,207 @@
+/* The code: kernels in use, and the run function that calls them. */
+#include <ctype.h>
+
+#include "backend/c/writer.h"
+
+/* ---- words in C text ---- */
+
+bool c_code_has_word(const char *code, const char *word) {
+    size_t n = strlen(word);
+    for (const char *s = code; *s; s++) {
+        if (s[0] == '/' && s[1] == '/') {
+            s += strcspn(s, "\n");
+        } else if (s[0] == '/' && s[1] == '*') {
+            const char *end = strstr(s + 2, "*/");
+            s = end ? end + 1 : s + strlen(s) - 1;
+        } else if (isalpha((unsigned char)*s) || *s == '_') {
+            size_t len = 0;
+            while (isalnum((unsigned char)s[len]) || s[len] == '_')
+                len++;
+            if (len == n && memcmp(s, word, n) == 0)
+                return true;
+            s += len - 1;
+        }
+        if (!*s)
+            break;
+    }
+    return false;
+}
+
+static bool kernel_has_word(const KernelDef *k, const char *word) {
+    if (c_code_has_word(k->source, word) || c_code_has_word(k->params_source, word))
+        return true;
+    for (const char *const *chunk = k->uses; *chunk; chunk++)
+        if (c_code_has_word(kernel_chunk(*chunk), word))
+            return true;
+    return false;
+}
+
+static bool any_kernel_has(const Program *p, const char *const *words) {
+    for (; *words; words++)
+        for (size_t c = 0; c < p->n_calls; c++)
+            if (p->calls[c].kind == CALL_KERNEL && kernel_has_word(p->calls[c].kernel, *words))
+                return true;
+    return false;
+}
+
+void c_put_includes(CWriter *w) {
+    static const char *const string_words[] = {"memcpy", "memset", "memmove", NULL};
+    if (w->options->n_tests) {
+        fputs("#include <stdio.h>\n#include <string.h>\n", w->f);
+    } else if (any_kernel_has(w->program, string_words)) {
+        fputs("#include <string.h>\n", w->f);
+    }
+    if (w->math)
+        fputs("#include <math.h>\n", w->f);
+}
+
+/* ---- kernels ---- */
+
+/* Comments of kernels are // lines, which C99 and C++ have. */
+static void put_once(CWriter *w, Map *done, const char *name, const char *text) {
+    if (map_set(done, str_from(name), w))
+        fprintf(w->f, "%s\n", text);
+}
+
+void c_put_kernels(CWriter *w) {
+    const Program *p = w->program;
+    Map *done = map_new(w->arena);
+    for (size_t c = 0; c < p->n_calls; c++)
+        if (p->calls[c].kind == CALL_KERNEL)
+            put_once(w, done, p->calls[c].kernel->params_type, p->calls[c].kernel->params_source);
+    for (size_t c = 0; c < p->n_calls; c++)
+        for (const char *const *u = p->calls[c].kernel ? p->calls[c].kernel->uses : NULL; u && *u;
+             u++)
+            put_once(w, done, *u, kernel_chunk(*u));
+    for (size_t c = 0; c < p->n_calls; c++)
+        if (p->calls[c].kind == CALL_KERNEL)
+            put_once(w, done, p->calls[c].kernel->name, p->calls[c].kernel->source);
+}
+
+/* ---- the run function ---- */
+
+/* A pointer to the buffer, as the kernel wants it. */
+static void put_pointer(CWriter *w, int buffer, const char *ctype, bool is_const) {
+    if (buffer < 0) {
+        fputs("NULL", w->f);
+        return;
+    }
+    const Program *p = w->program;
+    int root = program_root(p, buffer);
+    const Buffer *b = &p->buffers[root];
+    bool bytes = strcmp(ctype, "uint8_t") == 0 || strcmp(ctype, "int8_t") == 0;
+    const char *constant = is_const ? "const " : "";
+    const char *through = bytes ? "" : is_const ? "(const void *)" : "(void *)"; /* -Wcast-align */
+    if (b->kind == BUF_ARENA) {
+        fprintf(w->f, "(%s%s *)%s(mem + %zu)", constant, ctype, through, b->offset);
+        return;
+    }
+    const char *own = c_type(b->elem);
+    if (b->kind != BUF_CONST)
+        own = c_type(
+            p->buffers[b->kind == BUF_INPUT ? p->inputs[b->port] : p->outputs[b->port]].elem);
+    Str name = b->kind == BUF_CONST   ? w->consts[w->shared[root]]
+               : b->kind == BUF_INPUT ? w->inputs[b->port]
+                                      : w->outputs[b->port];
+    if (!own || strcmp(own, ctype))
+        fprintf(w->f, "(%s%s *)%s", constant, ctype, through);
+    fprintf(w->f, STR_FMT, STR_ARG(name));
+}
+
+static void put_call(CWriter *w, size_t c, int indent) {
+    const Call *call = &w->program->calls[c];
+    fprintf(w->f, "%*s/* ", indent, "");
+    c_put_node(w->f, call->node);
+    if (call->node && call->node->n_out && call->node->out[0]) {
+        fputs(" : ", w->f);
+        c_put_type(w, w->f, call->node->out[0]->type);
+    }
+    fprintf(w->f, " */\n%*s%s(&" STR_FMT, indent, "", call->kernel->name, STR_ARG(w->params[c]));
+    for (int i = 0; i < call->n_args; i++) {
+        fprintf(w->f, ",\n%*s", indent + 4, "");
+        put_pointer(w, call->args[i], call->kernel->args[i].ctype, call->kernel->args[i].is_const);
+    }
+    fprintf(w->f, ");\n%*s" STR_FMT "_STEP();\n", indent, "", STR_ARG(w->upper));
+}
+
+static void put_calls(CWriter *w) {
+    int indent = 4;
+    for (size_t c = 0; c < w->program->n_calls; c++) {
+        const Call *call = &w->program->calls[c];
+        switch (call->kind) {
+        case CALL_KERNEL: put_call(w, c, indent); break;
+        case CALL_IF:
+            fprintf(w->f, "%*sif (*", indent, "");
+            put_pointer(w, call->args[0], "uint8_t", true);
+            fputs(") {\n", w->f);
+            indent += 4;
+            break;
+        case CALL_ELSE: fprintf(w->f, "%*s} else {\n", indent - 4, ""); break;
+        case CALL_END:
+            indent -= 4;
+            fprintf(w->f, "%*s}\n", indent, "");
+            break;
+        }
+    }
+}
+
+/* The arena's memory holds elements of one type after the other. Compilers may reorder accesses of
+ * different types; between two calls they must not. */
+static void put_step(CWriter *w) {
+    fprintf(w->f,
+            "/* Memory is reused by elements of other types: no access may move past the end of a\n"
+            " * step. */\n"
+            "#if defined(__GNUC__)\n"
+            "#define " STR_FMT "_STEP() __asm__ volatile(\"\" : : : \"memory\")\n"
+            "#else\n"
+            "#define " STR_FMT "_STEP() ((void)0)\n"
+            "#endif\n\n",
+            STR_ARG(w->upper), STR_ARG(w->upper));
+}
+
+static bool is_used(const Program *p, int buffer) {
+    int root = program_root(p, buffer);
+    for (size_t c = 0; c < p->n_calls; c++)
+        for (int i = 0; i < p->calls[c].n_args; i++)
+            if (p->calls[c].kind != CALL_END && p->calls[c].args[i] >= 0 &&
+                program_root(p, p->calls[c].args[i]) == root)
+                return true;
+    return false;
+}
+
+static void put_checks(CWriter *w) {
+    const Program *p = w->program;
+    Buf b = buf_new(w->arena);
+    if (p->arena_bytes)
+        buf_text(&b, "arena == NULL");
+    for (size_t i = 0; i < p->n_inputs + p->n_outputs; i++) {
+        Str name = i < p->n_inputs ? w->inputs[i] : w->outputs[i - p->n_inputs];
+        buf_fmt(&b, "%s" STR_FMT " == NULL", b.n ? " || " : "", STR_ARG(name));
+    }
+    if (b.n)
+        fprintf(w->f, "    if (%s)\n        return " STR_FMT "_ERROR_NULL;\n", buf_as_str(&b).s,
+                STR_ARG(w->upper));
+    if (p->arena_bytes)
+        fprintf(w->f,
+                "    if ((uintptr_t)arena %% " STR_FMT "_ARENA_ALIGN != 0)\n"
+                "        return " STR_FMT "_ERROR_ALIGNMENT;\n",
+                STR_ARG(w->upper), STR_ARG(w->upper));
+    else
+        fputs("    (void)arena;\n", w->f);
+    for (size_t i = 0; i < p->n_inputs; i++)
+        if (!is_used(p, p->inputs[i]))
+            fprintf(w->f, "    (void)" STR_FMT ";\n", STR_ARG(w->inputs[i]));
+}
+
+void c_put_run(CWriter *w) {
+    put_step(w);
+    fprintf(w->f, "const size_t " STR_FMT "_arena_size = " STR_FMT "_ARENA_SIZE;\n\n",
+            STR_ARG(w->prefix), STR_ARG(w->upper));
+    c_put_prototype(w, w->f);
+    fputs(" {\n", w->f);
+    if (w->program->arena_bytes)
+        fputs("    uint8_t *const mem = (uint8_t *)arena;\n", w->f);
+    put_checks(w);
+    put_calls(w);
+    fprintf(w->f, "    return " STR_FMT "_OK;\n}\n", STR_ARG(w->upper));
+}

@@ -1,0 +1,93 @@
+/* -testbench: a main() that runs embedded samples and compares. */
+#include "backend/c/writer.h"
+
+static bool is_real(const Buffer *b) {
+    return elem_is_float(b->elem);
+}
+
+static size_t extent(const Buffer *b) {
+    return b->count ? b->count : 1;
+}
+
+static void put_array(CWriter *w, const Buffer *b, const char *name, size_t test, size_t port,
+                      const void *data) {
+    fprintf(w->f, "static const %s test%zu_%s%zu[%zu] = ", c_type(b->elem), test, name, port,
+            extent(b));
+    c_put_elements(w->f, b->elem, data, b->count);
+    fputs(";\n", w->f);
+}
+
+/* Integers must be equal; floats within what another order of rounding explains. */
+static void put_compare(CWriter *w, const Buffer *b, size_t test, size_t port) {
+    const char *format = is_real(b) ? "    for (i = 0; i < %zu; i++)\n"
+                                      "        wrong += test_differs((double)out%zu[i], "
+                                      "(double)test%zu_out%zu[i]);\n"
+                                    : "    for (i = 0; i < %zu; i++)\n"
+                                      "        wrong += out%zu[i] != test%zu_out%zu[i];\n";
+    fprintf(w->f, format, b->count, port, test, port);
+}
+
+static void put_test(CWriter *w, size_t test) {
+    const Program *p = w->program;
+    const CTest *t = &w->options->tests[test];
+    for (size_t i = 0; i < p->n_inputs; i++)
+        put_array(w, &p->buffers[p->inputs[i]], "in", test, i, t->inputs[i]);
+    for (size_t i = 0; i < p->n_outputs; i++)
+        put_array(w, &p->buffers[p->outputs[i]], "out", test, i, t->outputs[i]);
+    fprintf(w->f, "\nstatic int test%zu(void *arena) {\n", test);
+    for (size_t i = 0; i < p->n_outputs; i++) {
+        const Buffer *b = &p->buffers[p->outputs[i]];
+        fprintf(w->f, "    static %s out%zu[%zu];\n", c_type(b->elem), i, extent(b));
+    }
+    fprintf(w->f, "    int i, wrong = 0;\n    if (" STR_FMT "_run(arena", STR_ARG(w->prefix));
+    for (size_t i = 0; i < p->n_inputs; i++)
+        fprintf(w->f, ", test%zu_in%zu", test, i);
+    for (size_t i = 0; i < p->n_outputs; i++)
+        fprintf(w->f, ", out%zu", i);
+    fprintf(w->f, ") != " STR_FMT "_OK)\n        return 1;\n", STR_ARG(w->upper));
+    for (size_t i = 0; i < p->n_outputs; i++)
+        put_compare(w, &p->buffers[p->outputs[i]], test, i);
+    fputs("    return wrong;\n}\n\n", w->f);
+}
+
+static bool any_real(const Program *p) {
+    for (size_t i = 0; i < p->n_outputs; i++)
+        if (is_real(&p->buffers[p->outputs[i]]))
+            return true;
+    return false;
+}
+
+void c_put_testbench(CWriter *w) {
+    size_t n = w->options->n_tests;
+    fputs("\n/* ---- test bench ---- */\n\n", w->f);
+    if (any_real(w->program))
+        fputs(
+            "static int test_differs(double got, double want) {\n"
+            "    double d = got > want ? got - want : want - got, size = want < 0 ? -want : want;\n"
+            "    if (got == want || (got != got && want != want))\n"
+            "        return 0;\n"
+            "    return !(d <= 1e-4 * size + 1e-5);\n}\n\n",
+            w->f);
+    for (size_t i = 0; i < n; i++)
+        put_test(w, i);
+    fprintf(w->f,
+            "int main(void) {\n"
+            "    static uint8_t memory[" STR_FMT "_ARENA_SIZE + " STR_FMT "_ARENA_ALIGN];\n"
+            "    uintptr_t past = (uintptr_t)memory %% " STR_FMT "_ARENA_ALIGN;\n"
+            "    void *arena = memory + (" STR_FMT "_ARENA_ALIGN - past) %% " STR_FMT
+            "_ARENA_ALIGN;\n"
+            "    int failed = 0;\n",
+            STR_ARG(w->upper), STR_ARG(w->upper), STR_ARG(w->upper), STR_ARG(w->upper),
+            STR_ARG(w->upper));
+    for (size_t i = 0; i < n; i++)
+        fprintf(w->f,
+                "    if (test%zu(arena)) {\n"
+                "        puts(\"sample %zu: wrong\");\n"
+                "        failed++;\n"
+                "    }\n",
+                i, i);
+    fprintf(w->f,
+            "    printf(\"%%d of %zu samples right\\n\", %zu - failed);\n"
+            "    return failed != 0;\n}\n",
+            n, n);
+}

@@ -1,0 +1,68 @@
+/* What the parts of the C writer share: the names they agreed on, and how literals, comments and
+ * types are spelled. Nothing here fails. */
+#ifndef QXC_BACKEND_C_WRITER_H
+#define QXC_BACKEND_C_WRITER_H
+
+#include "backend/c/c.h"
+
+typedef struct CWriter {
+    const Program *program;
+    const CWriteOptions *options;
+    Arena *arena;
+    Diags *diags;
+    FILE *f;           /* the source */
+    Map *names;        /* identifiers in use */
+    Str prefix, upper; /* "kws", "KWS" */
+    Str *inputs;       /* parameter names by port */
+    Str *outputs;
+    Str *input_macros; /* "KWS_INPUT" */
+    Str *output_macros;
+    int *shared; /* by buffer: an earlier constant with the same bytes, or itself; -1 unused */
+    Str *consts; /* by buffer: identifier of a constant */
+    Str *params; /* by call: identifier of its params */
+    bool math;   /* <math.h> is needed */
+} CWriter;
+
+/* ---- name.c ---- */
+
+/* An identifier made from any bytes, not used before and no keyword. */
+Str c_identifier(CWriter *w, Str base);
+/* The names of params, constants and parameters of the run function. */
+void c_choose_names(CWriter *w);
+/* A name from the model inside a comment: quoted, cannot close it, no control characters. */
+void c_put_name(FILE *f, Str name);
+void c_put_comment(FILE *f, const char *text); /* the same, unquoted */
+/* `int8q<0.02, 3>[1,8,8]`, lists of parameters shortened. */
+void c_put_type(CWriter *w, FILE *f, Type t);
+/* `Conv "conv1"`. */
+void c_put_node(FILE *f, const Node *n);
+
+/* ---- data.c ---- */
+
+const char *c_type(ElemType e); /* "int8_t"; NULL where C has none */
+void c_put_int(FILE *f, ElemType e, int64_t v);
+void c_put_float(CWriter *w, FILE *f, double v, bool is_double);
+/* `{...}` with the elements of `data`, wrapped. */
+void c_put_elements(FILE *f, ElemType e, const void *data, size_t count);
+/* The constants and params of all calls. */
+void c_find_shared(CWriter *w);
+void c_put_consts(CWriter *w);
+void c_put_params(CWriter *w);
+/* Whether some constant or parameter is inf or NaN, whose names stand in <math.h>. */
+bool c_needs_math(const Program *p);
+
+/* ---- code.c ---- */
+
+void c_put_includes(CWriter *w);
+void c_put_kernels(CWriter *w);
+void c_put_run(CWriter *w);
+bool c_code_has_word(const char *code, const char *word); /* outside comments */
+
+/* ---- header.c, testbench.c ---- */
+
+void c_put_header(CWriter *w, FILE *f, bool own_file);
+/* `int PREFIX_run(void *arena, const int8_t input[490], ...)` */
+void c_put_prototype(CWriter *w, FILE *f);
+void c_put_testbench(CWriter *w);
+
+#endif
