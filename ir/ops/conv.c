@@ -1,6 +1,6 @@
-/* Conv and its QOperator form QLinearConv. */
-#include "ir/ops/op.h"
-#include "kernels_gen.h"
+/* Conv and its QOperator form QLinearConv. Opsets 1, 11, 22: only types and defaults' wording. */
+#include "ir/ops/mac.h"
+#include "kernels/requant_host.h"
 
 typedef struct ConvAttrs {
     WindowAttrs w;
@@ -35,21 +35,27 @@ static bool verify(const OpCtx *c) {
         return op_error(c, "%lld output channels do not divide into %lld groups", (long long)out,
                         (long long)a->group);
     Type b = op_type(c, B);
-    if (b.rank >= 0 && out >= 0 && (b.rank != 1 || (b.dims[0].value >= 0 && b.dims[0].value != out)))
+    if (b.rank >= 0 && out >= 0 &&
+        (b.rank != 1 || (b.dims[0].value >= 0 && b.dims[0].value != out)))
         return op_error(c, "bias must have shape [%lld]", (long long)out);
     return true;
 }
 
-static bool infer(OpCtx *c) {
+static bool window(const OpCtx *c, Window *win) {
     const ConvAttrs *a = c->attrs;
-    Type x = op_type(c, X), w = op_type(c, W);
-    if (x.rank < 3 || w.rank != x.rank)
-        return true;
+    Type w = op_type(c, W);
     int64_t kernel[MAX_RANK];
     for (int i = 2; i < w.rank; i++)
         kernel[i - 2] = w.dims[i].value;
+    return op_window(c, &a->w, op_type(c, X), kernel, win);
+}
+
+static bool infer(OpCtx *c) {
+    Type x = op_type(c, X), w = op_type(c, W);
+    if (x.rank < 3 || w.rank != x.rank)
+        return true;
     Window win;
-    if (!op_window(c, &a->w, x, kernel, &win))
+    if (!window(c, &win))
         return false;
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank);
     dims[0] = x.dims[0];
@@ -65,6 +71,170 @@ static int weight_axis(const OpCtx *c) {
     return 0; /* [M, C/group, k...] */
 }
 
+/* ---- binding ---- */
+
+enum { FIRST_LEVEL_CACHE = 32 * 1024 };
+
+/* One input channel for each output channel; with a single channel in all, conv2d is as good. */
+static bool is_depthwise(Type x, Type w) {
+    return w.dims[1].value == 1 && x.dims[1].value > 1;
+}
+
+static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group) {
+    const Value *bias = op_in(c, B);
+    int args[] = {bind_value(b, n->in[X]), bind_value(b, n->in[W]), bind_value(b, bias),
+                  bind_value(b, n->out[0]), -1};
+    if (is_depthwise(n->in[X]->type, n->in[W]->type)) {
+        qk_depthwise_f32_params p = {.n = s->n,
+                                     .ic = s->ic,
+                                     .ih = s->ih,
+                                     .iw = s->iw,
+                                     .oc = s->oc,
+                                     .oh = s->oh,
+                                     .ow = s->ow,
+                                     .kh = s->kh,
+                                     .kw = s->kw,
+                                     .sh = s->sh,
+                                     .sw = s->sw,
+                                     .dh = s->dh,
+                                     .dw = s->dw,
+                                     .pt = s->pt,
+                                     .pl = s->pl,
+                                     .has_bias = bias != NULL};
+        return bind_call(b, n, "qk_depthwise_f32", &p, sizeof p, 4, args);
+    }
+    int32_t len = s->ic / group * s->kh * s->kw;
+    qk_conv2d_f32_params p = {.n = s->n,
+                              .ic = s->ic,
+                              .ih = s->ih,
+                              .iw = s->iw,
+                              .oc = s->oc,
+                              .oh = s->oh,
+                              .ow = s->ow,
+                              .kh = s->kh,
+                              .kw = s->kw,
+                              .sh = s->sh,
+                              .sw = s->sw,
+                              .dh = s->dh,
+                              .dw = s->dw,
+                              .pt = s->pt,
+                              .pl = s->pl,
+                              .group = group,
+                              .has_bias = bias != NULL};
+    p.tile = conv2d_tile(s->oh * s->ow, len, sizeof(float), FIRST_LEVEL_CACHE);
+    args[4] = bind_scratch(b, ELEM_FLOAT, (size_t)p.tile * (size_t)len);
+    return bind_call(b, n, "qk_conv2d_f32", &p, sizeof p, 5, args);
+}
+
+/* Kernels take signed weights: unsigned ones move down by half their range, with the zero point. */
+static bool signed_weights(Binder *b, const Node *n, Mac *m, int *buffer, int32_t *moved) {
+    ElemType e = m->types[1];
+    *moved = 0;
+    if (elem_is_signed(e)) {
+        *buffer = bind_value(b, n->in[W]);
+        return true;
+    }
+    const Tensor *t = value_data(n->in[W]);
+    if (!t || !t->data)
+        return bind_unsupported(b, n, "unsigned weights have to be constant");
+    m->types[1] = e == ELEM_UINT8 ? ELEM_INT8 : ELEM_INT16;
+    *moved = e == ELEM_UINT8 ? 128 : 32768;
+    uint8_t *data = arena_alloc(binder_arena(b), elem_bytes(m->types[1], t->count));
+    for (size_t i = 0; i < t->count; i++)
+        elem_store_int(m->types[1], data, i, tensor_int(t, i) - *moved);
+    *buffer = bind_const(b, m->types[1], t->count, data, "weights, made signed");
+    return true;
+}
+
+static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group) {
+    Mac m;
+    int args[CALL_MAX_ARGS], n_args = 0, weights = -1, bias = -1;
+    int32_t moved = 0, wz_step;
+    bool no_wz;
+    if (!mac_prepare(b, n, n->in[X], n->in[W], n->out[0], 0, (size_t)s->oc, 1.0f, &m) ||
+        !signed_weights(b, n, &m, &weights, &moved) ||
+        !mac_bias(b, n, &m, op_in(c, B), 1, 1.0f, &bias))
+        return false;
+    int wz = mac_weight_zp(b, &m, moved, &wz_step, &no_wz);
+    args[n_args++] = bind_value(b, n->in[X]);
+    args[n_args++] = weights;
+    args[n_args++] = bias;
+    args[n_args++] = no_wz ? -1 : wz;
+    for (int i = 0; i < m.n_out_args; i++)
+        args[n_args++] = m.out_args[i];
+    args[n_args++] = bind_value(b, n->out[0]);
+    if (is_depthwise(n->in[X]->type, n->in[W]->type)) {
+        qk_depthwise_q_params p = {.n = s->n,
+                                   .ic = s->ic,
+                                   .ih = s->ih,
+                                   .iw = s->iw,
+                                   .oc = s->oc,
+                                   .oh = s->oh,
+                                   .ow = s->ow,
+                                   .kh = s->kh,
+                                   .kw = s->kw,
+                                   .sh = s->sh,
+                                   .sw = s->sw,
+                                   .dh = s->dh,
+                                   .dw = s->dw,
+                                   .pt = s->pt,
+                                   .pl = s->pl,
+                                   .has_bias = bias >= 0,
+                                   .has_wz = !no_wz,
+                                   .wz_step = wz_step,
+                                   .m_step = m.m_step,
+                                   .xz = m.xz,
+                                   .yz = m.yz,
+                                   .lo = m.lo,
+                                   .hi = m.hi};
+        args[n_args++] = bind_scratch(b, m.acc, (size_t)s->ow);
+        return bind_call(b, n, bind_kernel(b, "depthwise_q", 3, m.types), &p, sizeof p, n_args,
+                         args);
+    }
+    int32_t len = s->ic / group * s->kh * s->kw;
+    qk_conv2d_q_params p = {.n = s->n,
+                            .ic = s->ic,
+                            .ih = s->ih,
+                            .iw = s->iw,
+                            .oc = s->oc,
+                            .oh = s->oh,
+                            .ow = s->ow,
+                            .kh = s->kh,
+                            .kw = s->kw,
+                            .sh = s->sh,
+                            .sw = s->sw,
+                            .dh = s->dh,
+                            .dw = s->dw,
+                            .pt = s->pt,
+                            .pl = s->pl,
+                            .group = group,
+                            .has_bias = bias >= 0,
+                            .has_wz = !no_wz,
+                            .wz_step = wz_step,
+                            .m_step = m.m_step,
+                            .xz = m.xz,
+                            .yz = m.yz,
+                            .lo = m.lo,
+                            .hi = m.hi};
+    int bytes = elem_bits(m.expand) / 8;
+    p.tile = conv2d_tile(s->oh * s->ow, len, bytes, FIRST_LEVEL_CACHE);
+    args[n_args++] = bind_scratch(b, m.expand, (size_t)p.tile * (size_t)len);
+    args[n_args++] = bind_scratch(b, m.acc, 5 * (size_t)p.tile);
+    return bind_call(b, n, bind_kernel(b, "conv2d_q", 3, m.types), &p, sizeof p, n_args, args);
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    const ConvAttrs *a = c->attrs;
+    Window win;
+    Spatial s;
+    if (!window(c, &win) || !bind_spatial(b, n, &win, n->in[X]->type, n->out[0]->type, &s))
+        return false;
+    bind_macs(b, (int64_t)bind_count(n->out[0]) * (s.ic / a->group) * s.kh * s.kw);
+    if (bind_any_quant(n))
+        return bind_quant(b, n, c, &s, (int32_t)a->group);
+    return bind_floats_only(b, n) && bind_float(b, n, c, &s, (int32_t)a->group);
+}
+
 const OpDef op_Conv = {
     .domain = "",
     .name = "Conv",
@@ -72,10 +242,8 @@ const OpDef op_Conv = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
-    .quant = {.kind = QUANT_MAC,
-              .data = 1u << X,
-              .weight = W,
-              .bias = B,
-              .weight_axis = weight_axis},
+    .quant =
+        {.kind = QUANT_MAC, .data = 1u << X, .weight = W, .bias = B, .weight_axis = weight_axis},
     .qop = {.domain = "", .op = "QLinearConv", .operands = "0* 1* y 2", .since = 10},
+    .bind = bind,
 };

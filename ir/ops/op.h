@@ -19,6 +19,11 @@ typedef struct Ints {
     size_t n;
 } Ints;
 
+typedef struct Floats {
+    const float *v;
+    size_t n;
+} Floats;
+
 typedef struct AttrSpec {
     const char *name; /* NULL ends the list */
     AttrKind kind;
@@ -29,16 +34,20 @@ typedef struct AttrSpec {
     const char *def_str;
 } AttrSpec;
 
-/* Members: int64_t, float, Str, Ints, const Tensor *, Graph *. */
-#define A_INT(S, m, def) {#m, ATTR_INT, offsetof(S, m), .def_int = (def)}
-#define A_INT_REQUIRED(S, m) {#m, ATTR_INT, offsetof(S, m), .required = true}
-#define A_FLOAT(S, m, def) {#m, ATTR_FLOAT, offsetof(S, m), .def_float = (def)}
-#define A_STR(S, m, def) {#m, ATTR_STRING, offsetof(S, m), .def_str = (def)}
-#define A_INTS(S, m) {#m, ATTR_INTS, offsetof(S, m)}
-#define A_INTS_REQUIRED(S, m) {#m, ATTR_INTS, offsetof(S, m), .required = true}
-#define A_TENSOR(S, m) {#m, ATTR_TENSOR, offsetof(S, m)}
-#define A_GRAPH_REQUIRED(S, m) {#m, ATTR_GRAPH, offsetof(S, m), .required = true}
-#define A_END {NULL, ATTR_UNDEFINED, 0}
+/* Members: int64_t, float, Str, Ints, Floats, const Tensor *, Graph *. A default that ONNX's schema
+ * states for the model's opset wins over the one given here. */
+#define ATTR(S, m, text, of, ...)                                                                  \
+    {.name = (text), .kind = (of), .offset = offsetof(S, m), __VA_ARGS__}
+#define A_INT(S, m, def)       ATTR(S, m, #m, ATTR_INT, .def_int = (def))
+#define A_INT_REQUIRED(S, m)   ATTR(S, m, #m, ATTR_INT, .required = true)
+#define A_FLOAT(S, m, def)     ATTR(S, m, #m, ATTR_FLOAT, .def_float = (def))
+#define A_STR(S, m, def)       ATTR(S, m, #m, ATTR_STRING, .def_str = (def))
+#define A_INTS(S, m)           ATTR(S, m, #m, ATTR_INTS, .required = false)
+#define A_INTS_REQUIRED(S, m)  ATTR(S, m, #m, ATTR_INTS, .required = true)
+#define A_FLOATS(S, m)         ATTR(S, m, #m, ATTR_FLOATS, .required = false)
+#define A_TENSOR(S, m)         ATTR(S, m, #m, ATTR_TENSOR, .required = false)
+#define A_GRAPH_REQUIRED(S, m) ATTR(S, m, #m, ATTR_GRAPH, .required = true)
+#define A_END                  {.name = NULL}
 
 /* ---- verify and infer ---- */
 
@@ -70,7 +79,7 @@ typedef enum QuantClass {
 
 typedef struct QuantRule {
     QuantClass kind;
-    uint32_t data; /* bit i: input i is data that takes a quantized type; bit 31: all from there */
+    uint32_t data; /* bit i: input i is data that takes a quantized type; bit 31: every input */
     int weight;    /* MAC: which input is the weight; 0 for none */
     int bias;      /* MAC: which input is the bias; 0 for none */
     /* MAC: the weight's axis of output channels, -1 where per-axis makes no sense here. */
@@ -114,7 +123,11 @@ typedef struct OpDef {
     /* Rewrites a node written for opset `from` into the form of `to` (>= from); NULL: only type
      * lists changed. May add constants and nodes. Returns false after a diagnostic. */
     bool (*upgrade)(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d);
-    /* Writes the kernel calls; shapes are static, opset at least OPS_BIND_OPSET. NULL: cannot run. */
+    /* Whether this node is in a form of ours that ONNX's schema does not describe (QuantizeLinear
+     * with its parameters in the type); NULL: never. */
+    bool (*own_form)(const Node *n);
+    /* Writes the kernel calls; shapes are static, opset at least OPS_BIND_OPSET. NULL: cannot run.
+     */
     bool (*bind)(Binder *b, const Node *n, const OpCtx *c);
 } OpDef;
 
@@ -134,22 +147,57 @@ bool module_resolve(Module *m, Diags *d);
 /* A context over a resolved node; out types are room for n_out types, set to TYPE_UNKNOWN. */
 OpCtx op_ctx(const Node *n, Diags *d);
 
-/* Infers every type, checks them against the stated ones and fills in what was not stated. */
+/* Version of the operator's domain that the node's graph imports, 0 when it does not. */
+int64_t node_opset(const Node *n);
+const OnnxSchema *node_schema(const Node *n); /* at that version; NULL when unknown */
+bool node_in_function(const Node *n);
+
+/* Infers every type, checks them against the stated ones and fills in what was not stated. Types
+ * that ONNX stated (Value.declared) are left as they stand. Function bodies have no types. */
 bool module_infer(Module *m, Diags *d);
-/* All laws: structure, schema types, operators, quantization (language page, verifier table). */
+/* The same, and makes declared types as precise as what was inferred: a number replaces a symbol.
+ * For programs, after the inputs' shapes were fixed. */
+bool module_refine(Module *m, Diags *d);
+
+typedef enum VerifyFlags {
+    VERIFY_ERRORS = 0,
+    VERIFY_WARN = 1,  /* also what is legal and probably not meant; once in a run is enough */
+    VERIFY_KNOWN = 2, /* `<?>` is an error: lowering comes next */
+} VerifyFlags;
+/* All laws: structure, schema types, operators, quantization (language page, verifier table).
+ * Wants a module that is resolved and inferred. */
 bool module_verify(Module *m, Diags *d);
+bool module_verify_with(Module *m, unsigned flags, Diags *d);
+bool verify_structure(Module *m, Diags *d);                      /* verify_structure.c */
+bool verify_node_quant(const Node *n, unsigned flags, Diags *d); /* verify_ops_quant.c */
 
 /* ---- help for operator files (ir/ops/util.c) ---- */
 
-Value *op_in(const OpCtx *c, size_t i);                          /* NULL when omitted */
-Type op_type(const OpCtx *c, size_t i);                          /* TYPE_UNKNOWN when omitted */
+Value *op_in(const OpCtx *c, size_t i); /* NULL when omitted */
+Type op_type(const OpCtx *c, size_t i); /* TYPE_UNKNOWN when omitted */
 bool op_error(const OpCtx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-const Tensor *op_const(const OpCtx *c, size_t i);                /* data of a constant input */
-bool op_ints(const OpCtx *c, size_t i, Ints *out);               /* a constant int64 list input */
-bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out);  /* normalises, checks */
-bool op_same_type(OpCtx *c);                                     /* out[0] = real type of in[0] */
-bool op_broadcast(OpCtx *c);                                     /* out[0] = numpy broadcast */
+const Tensor *op_const(const OpCtx *c, size_t i);               /* data of a constant input */
+bool op_ints(const OpCtx *c, size_t i, Ints *out);              /* a constant int64 list input */
+bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out); /* normalises, checks */
+bool op_axes(const OpCtx *c, Ints axes, int rank, bool *set);   /* set[axis] for each; no repeats */
+bool op_same_type(OpCtx *c);                                    /* out[0] = real type of in[0] */
+bool op_broadcast(OpCtx *c);                                    /* out[0] = numpy broadcast */
 Dim dim_of(int64_t v);
+Dim dim_unknown(void);
+int64_t dim_mul(int64_t x, int64_t y); /* of sizes, saturating */
+int64_t dim_add(int64_t x, int64_t y);
+bool dim_broadcast(Dim x, Dim y, Dim *out); /* numpy's rule; false where they contradict */
+/* The elements of a constant, through a Constant node too; NULL when not known. */
+const Tensor *value_data(const Value *v);
+const Tensor *constant_data(const Node *n); /* of a Constant node (constant.c) */
+/* The quantization that a mover's result must have; NULL when a quantized axis does not survive. */
+const Quant *op_moved_quant(const OpCtx *c, const OpDef *op, const Quant *q);
+
+/* For upgrades (rewrite.c): an attribute that became operand `index`; nothing when it is absent. */
+void upgrade_ints_attr(Node *n, const char *attr, size_t index, UniqueNames *names);
+void upgrade_float_attr(Node *n, const char *attr, size_t index, UniqueNames *names);
+/* A new int64 list constant, named after the node. */
+Value *upgrade_ints(Node *n, const char *suffix, Ints list, UniqueNames *names);
 
 /* A spatial window (Conv, pools): attributes resolved against the input shape. */
 typedef struct Window {
@@ -164,15 +212,17 @@ typedef struct WindowAttrs {
     int64_t ceil_mode;
 } WindowAttrs;
 #define WINDOW_ATTRS(S)                                                                            \
-    {"auto_pad", ATTR_STRING, offsetof(S, w.auto_pad), .def_str = "NOTSET"},                       \
-        {"kernel_shape", ATTR_INTS, offsetof(S, w.kernel_shape)},                                  \
-        {"strides", ATTR_INTS, offsetof(S, w.strides)}, {"pads", ATTR_INTS, offsetof(S, w.pads)},  \
-        {"dilations", ATTR_INTS, offsetof(S, w.dilations)}
+    ATTR(S, w.auto_pad, "auto_pad", ATTR_STRING, .def_str = "NOTSET"),                             \
+        ATTR(S, w.kernel_shape, "kernel_shape", ATTR_INTS, .required = false),                     \
+        ATTR(S, w.strides, "strides", ATTR_INTS, .required = false),                               \
+        ATTR(S, w.pads, "pads", ATTR_INTS, .required = false),                                     \
+        ATTR(S, w.dilations, "dilations", ATTR_INTS, .required = false)
 /* `x` is [N, C, spatial...]; `kernel` overrides kernel_shape where it is NULL (weights' dims). */
 bool op_window(const OpCtx *c, const WindowAttrs *a, Type x, const int64_t *kernel, Window *w);
 
 /* Quantization of operand or result for binding: the Quant where quantized, else NULL. */
 const Quant *op_quant(const Value *v);
+bool quant_rule_is_data(const QuantRule *r, size_t input);
 
 /* Requantization tables (mult, shift: kernels/requant) for y = acc * sx*sw[c]/sy, one entry where
  * sw is per tensor, else `channels`. Returns buffers. */

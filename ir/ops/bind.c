@@ -1,0 +1,208 @@
+/* See bind.h. */
+#include "ir/ops/bind.h"
+#include "kernels/requant_host.h"
+
+#include <math.h>
+
+ElemType bind_elem(const Value *v) {
+    ElemType e = v->type.elem;
+    int bits = elem_bits(e);
+    if (bits == 0 || bits >= 8 || !elem_is_int(e))
+        return e;
+    return elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
+}
+
+int32_t bind_count(const Value *v) {
+    size_t count = 0;
+    type_count(v->type, &count);
+    return (int32_t)count;
+}
+
+int32_t bind_extent(Type t, int from, int to) {
+    int64_t n = 1;
+    for (int i = from; i < to; i++)
+        n *= t.dims[i].value;
+    return (int32_t)n;
+}
+
+bool bind_equal_quant(const Value *x, const Value *y) {
+    const Quant *p = op_quant(x), *q = op_quant(y);
+    return p && q ? quant_equal(p, q) : p == q;
+}
+
+bool quant_plain(const Quant *q) {
+    return q && q->kind == QUANT_PARAMS && quant_is_per_tensor(q);
+}
+
+void quant_range(const Quant *q, int32_t *lo, int32_t *hi) {
+    *lo = (int32_t)(q->has_range ? q->lo : elem_min(q->storage));
+    *hi = (int32_t)(q->has_range ? q->hi : elem_max(q->storage));
+}
+
+int32_t quant_zero(const Quant *q) {
+    return (int32_t)quant_zp(q, 0);
+}
+
+bool bind_any_quant(const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (op_quant(n->in[i]))
+            return true;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (op_quant(n->out[i]))
+            return true;
+    return false;
+}
+
+bool bind_floats_only(Binder *b, const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && (n->in[i]->type.elem != ELEM_FLOAT || op_quant(n->in[i])))
+            return bind_unsupported(b, n, "operand %zu is %s; only float has a kernel", i,
+                                    op_quant(n->in[i]) ? "quantized"
+                                                       : elem_name(n->in[i]->type.elem));
+    for (size_t i = 0; i < n->n_out; i++)
+        if (op_quant(n->out[i]))
+            return bind_unsupported(b, n, "its result is quantized; only float has a kernel");
+    return true;
+}
+
+/* ---- shapes ---- */
+
+static void strides_of(Type t, int rank, int32_t *stride) {
+    int64_t step = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        int k = i - (rank - t.rank);
+        int64_t dim = k < 0 ? 1 : t.dims[k].value;
+        stride[i] = dim == 1 ? 0 : (int32_t)step;
+        step *= dim;
+    }
+}
+
+Broadcast bind_broadcast(Type a, Type b, Type y) {
+    int32_t as[MAX_RANK], bs[MAX_RANK];
+    strides_of(a, y.rank, as);
+    strides_of(b, y.rank, bs);
+    Broadcast r = {0};
+    for (int i = 0; i < y.rank; i++) {
+        int32_t dim = (int32_t)y.dims[i].value, last = r.rank - 1;
+        if (dim == 1)
+            continue;
+        if (r.rank && r.as[last] == as[i] * dim && r.bs[last] == bs[i] * dim) {
+            r.dim[last] *= dim;
+            r.as[last] = as[i];
+            r.bs[last] = bs[i];
+            continue;
+        }
+        r.dim[r.rank] = dim;
+        r.as[r.rank] = as[i];
+        r.bs[r.rank++] = bs[i];
+    }
+    return r;
+}
+
+bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spatial *s) {
+    if (w->n < 1 || w->n > 2)
+        return bind_unsupported(b, n, "%d spatial dimensions; kernels take one or two", w->n);
+    int h = w->n - 2, v = w->n - 1; /* h < 0: one dimension, the height is 1 */
+    *s = (Spatial){.n = (int32_t)x.dims[0].value,
+                   .ic = (int32_t)x.dims[1].value,
+                   .ih = h < 0 ? 1 : (int32_t)x.dims[2].value,
+                   .iw = (int32_t)x.dims[2 + v].value,
+                   .oc = (int32_t)y.dims[1].value,
+                   .oh = h < 0 ? 1 : (int32_t)y.dims[2].value,
+                   .ow = (int32_t)y.dims[2 + v].value,
+                   .kh = h < 0 ? 1 : (int32_t)w->kernel[0],
+                   .kw = (int32_t)w->kernel[v],
+                   .sh = h < 0 ? 1 : (int32_t)w->stride[0],
+                   .sw = (int32_t)w->stride[v],
+                   .dh = h < 0 ? 1 : (int32_t)w->dilation[0],
+                   .dw = (int32_t)w->dilation[v],
+                   .pt = h < 0 ? 0 : (int32_t)w->pad_begin[0],
+                   .pl = (int32_t)w->pad_begin[v],
+                   .pb = h < 0 ? 0 : (int32_t)w->pad_end[0],
+                   .pr = (int32_t)w->pad_end[v]};
+    return true;
+}
+
+bool bind_copy_rows(Binder *b, const Node *n, int x, int y, ElemType e, int32_t rows, int32_t row,
+                    int32_t step, int64_t offset) {
+    qk_copy_nd_params p = {
+        .rank = 2, .dim = {rows, row}, .ss = {row, 1}, .ds = {step, 1}, .dst_offset = offset};
+    return bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2, (int[]){x, y});
+}
+
+/* ---- multipliers and tables ---- */
+
+void bind_requant(Binder *b, const float *m, size_t n, int *mult, int *shift, const char *what) {
+    int32_t *c = NEW_ARRAY(binder_arena(b), int32_t, n),
+            *k = NEW_ARRAY(binder_arena(b), int32_t, n);
+    for (size_t i = 0; i < n; i++)
+        requant_from_float(m[i], &c[i], &k[i]);
+    *mult = bind_const(b, ELEM_INT32, n, c, arena_strf(binder_arena(b), "%s: multipliers", what).s);
+    *shift = bind_const(b, ELEM_INT32, n, k, arena_strf(binder_arena(b), "%s: shifts", what).s);
+}
+
+/* QuantizeLinear of one number; lo for NaN, as ONNX Runtime has it. */
+static int32_t quantize_one(const Quant *q, float x) {
+    int32_t lo, hi;
+    quant_range(q, &lo, &hi);
+    float r = rintf(x / quant_scale(q, 0)) + (float)quant_zp(q, 0);
+    if (!(r > (float)lo))
+        return lo;
+    return r < (float)hi ? (int32_t)r : hi;
+}
+
+bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryFn *f,
+                const void *ctx) {
+    const Quant *in = op_quant(x), *out = op_quant(y);
+    ElemType types[] = {bind_elem(x), bind_elem(y)};
+    if (!quant_plain(in) || (out && !quant_plain(out)))
+        return bind_unsupported(b, n, "an operand or the result is not quantized as a whole");
+    if (elem_bits(types[0]) != 8)
+        return bind_unsupported(b, n, "tables serve 8-bit operands, not %s", elem_name(types[0]));
+    uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(types[1], 256));
+    int32_t first = (int32_t)elem_min(types[0]);
+    for (int32_t i = 0; i < 256; i++) {
+        float v = (float)(first + i - quant_zero(in)) * quant_scale(in, 0);
+        v = f ? f(v, ctx) : v;
+        if (out)
+            elem_store_int(types[1], table, (size_t)i, quantize_one(out, v));
+        else
+            memcpy(table + (size_t)i * sizeof v, &v, sizeof v);
+    }
+    int args[] = {bind_value(b, x), bind_const(b, types[1], 256, table, "table"), bind_value(b, y)};
+    qk_lut8_params p = {.n = bind_count(x)};
+    return bind_call(b, n, bind_kernel(b, "lut8", 2, types), &p, sizeof p, 3, args);
+}
+
+static bool requantize_table(Binder *b, const Node *n, const Value *x, const Quant *out, int y,
+                             int32_t lo, int32_t hi) {
+    const Quant *in = op_quant(x);
+    ElemType types[] = {bind_elem(x), binder_program(b)->buffers[y].elem};
+    uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(types[1], 256));
+    int32_t first = (int32_t)elem_min(types[0]);
+    for (int32_t i = 0; i < 256; i++) {
+        float v = (float)(first + i - quant_zero(in)) * quant_scale(in, 0);
+        int32_t q = quantize_one(out, v);
+        elem_store_int(types[1], table, (size_t)i, q < lo ? lo : q > hi ? hi : q);
+    }
+    int args[] = {bind_value(b, x), bind_const(b, types[1], 256, table, "table"), y};
+    qk_lut8_params p = {.n = bind_count(x)};
+    return bind_call(b, n, bind_kernel(b, "lut8", 2, types), &p, sizeof p, 3, args);
+}
+
+bool bind_requantize(Binder *b, const Node *n, const Value *x, const Quant *out, int y_buffer,
+                     int32_t lo, int32_t hi) {
+    const Quant *in = op_quant(x);
+    if (!quant_plain(in) || !quant_plain(out))
+        return bind_unsupported(b, n, "requantization needs parameters for the whole tensor");
+    if (elem_bits(bind_elem(x)) == 8)
+        return requantize_table(b, n, x, out, y_buffer, lo, hi);
+    ElemType types[] = {bind_elem(x), binder_program(b)->buffers[y_buffer].elem};
+    qk_requantize_params p = {
+        .n = bind_count(x), .xz = quant_zero(in), .yz = quant_zero(out), .lo = lo, .hi = hi};
+    int bits =
+        elem_bits(types[0]) > elem_bits(types[1]) ? elem_bits(types[0]) : elem_bits(types[1]);
+    requant_ratio(quant_scale(in, 0), quant_scale(out, 0), bits, &p.m, &p.shift);
+    return bind_call(b, n, bind_kernel(b, "requantize", 2, types), &p, sizeof p, 2,
+                     (int[]){bind_value(b, x), y_buffer});
+}

@@ -1,0 +1,51 @@
+/* What the bind functions of several operators share: shapes as kernels take them, multipliers,
+ * tables. Types are static and counts fit int32 (the binder checks). Everything a function makes
+ * belongs to the program; what cannot run is reported through bind_unsupported, as false. */
+#ifndef QXC_IR_OPS_BIND_H
+#define QXC_IR_OPS_BIND_H
+
+#include "ir/ops/op.h"
+#include "kernels_gen.h"
+
+/* Element type as kernels see it: 4 bits and narrower are unpacked to a byte. */
+ElemType bind_elem(const Value *v);
+int32_t bind_count(const Value *v);
+/* Product of dims [from, to). */
+int32_t bind_extent(Type t, int from, int to);
+bool bind_equal_quant(const Value *x, const Value *y); /* both without, or the same */
+
+/* Known parameters for the whole tensor: what the integer kernels take. */
+bool quant_plain(const Quant *q);
+void quant_range(const Quant *q, int32_t *lo, int32_t *hi);
+int32_t quant_zero(const Quant *q); /* zero point of a plain one */
+
+/* False after saying so, unless all operands and the result are float. */
+bool bind_floats_only(Binder *b, const Node *n);
+bool bind_any_quant(const Node *n);
+
+/* A broadcast elementwise operation, neighbouring dimensions merged where both operands allow. */
+typedef struct Broadcast {
+    int32_t rank, dim[MAX_RANK], as[MAX_RANK], bs[MAX_RANK];
+} Broadcast;
+Broadcast bind_broadcast(Type a, Type b, Type y);
+
+/* Conv and pools on [N, C, W] or [N, C, H, W], the first with height 1. */
+typedef struct Spatial {
+    int32_t n, ic, ih, iw, oc, oh, ow, kh, kw, sh, sw, dh, dw, pt, pl, pb, pr;
+} Spatial;
+bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spatial *s);
+
+/* Copies x into a box of y: `offset` elements in, rows of `row` elements every `step`. */
+bool bind_copy_rows(Binder *b, const Node *n, int x, int y, ElemType e, int32_t rows, int32_t row,
+                    int32_t step, int64_t offset);
+
+/* y = quantize(f(dequantize(x))) for one 8-bit operand, by table. `f` NULL: requantization. */
+typedef float UnaryFn(float x, const void *ctx);
+bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryFn *f,
+                const void *ctx);
+/* Requantization to `out`, then a clamp to [lo, hi] in its integers; both one step for the kernels.
+ * Exact for 8-bit operands, else see kernels/requantize.h. */
+bool bind_requantize(Binder *b, const Node *n, const Value *x, const Quant *out, int y_buffer,
+                     int32_t lo, int32_t hi);
+
+#endif

@@ -1,0 +1,57 @@
+/* Cast. 13: bfloat16; 19: saturate and float8; 24: round_mode. Kernels exist for integers to float
+ * and for a type to itself. */
+#include "ir/ops/bind.h"
+
+typedef struct CastAttrs {
+    int64_t to, saturate;
+} CastAttrs;
+
+static const AttrSpec attrs[] = {
+    A_INT_REQUIRED(CastAttrs, to),
+    A_INT(CastAttrs, saturate, 1),
+    A_END,
+};
+
+static bool verify(const OpCtx *c) {
+    const CastAttrs *a = c->attrs;
+    return (a->to > 0 && a->to < 1000 && elem_known((int)a->to)) ||
+           op_error(c, "there is no element type %lld", (long long)a->to);
+}
+
+static bool infer(OpCtx *c) {
+    const CastAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    if (!verify(c))
+        return false;
+    if (x.kind == TYPE_TENSOR)
+        c->out[0] = type_tensor((ElemType)a->to, x.rank, x.dims);
+    return true;
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    ElemType from = n->in[0]->type.elem, to = n->out[0]->type.elem;
+    if (bind_any_quant(n))
+        return bind_unsupported(b, n, "its operand or result is quantized");
+    if (from == to)
+        return bind_alias(b, n, n->out[0], n->in[0]);
+    if (to != ELEM_FLOAT)
+        return bind_unsupported(b, n, "from %s to %s", elem_name(from), elem_name(to));
+    ElemType e = bind_elem(n->in[0]);
+    static const float one[] = {1.0f};
+    static const int32_t zero[] = {0};
+    qk_dequantize_params p = {.outer = 1, .axis = 1, .inner = bind_count(n->in[0]), .block = 1};
+    int args[] = {bind_value(b, n->in[0]), bind_const(b, ELEM_FLOAT, 1, one, "cast"),
+                  bind_const(b, ELEM_INT32, 1, zero, "cast"), bind_value(b, n->out[0])};
+    return bind_call(b, n, bind_kernel(b, "dequantize", 1, &e), &p, sizeof p, 4, args);
+}
+
+const OpDef op_Cast = {
+    .domain = "",
+    .name = "Cast",
+    .attrs_size = sizeof(CastAttrs),
+    .attrs = attrs,
+    .verify = verify,
+    .infer = infer,
+    .bind = bind,
+};

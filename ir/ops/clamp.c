@@ -1,0 +1,154 @@
+/* Relu and Clip: exact on integers where result and operand share their quantization. Relu: 13, 14
+ * added types. Clip: until 10 min and max are attributes, from 11 operands; 12 and 13 added types.
+ */
+#include "ir/ops/bind.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { X, MIN, MAX };
+
+/* Real bounds; -inf and inf where there are none. */
+typedef struct Bounds {
+    float lo, hi;
+} Bounds;
+
+static float clamp(float x, const void *ctx) {
+    const Bounds *r = ctx;
+    return x < r->lo ? r->lo : x > r->hi ? r->hi : x;
+}
+
+static int32_t bound_int(const Quant *q, float v, int32_t lo, int32_t hi) {
+    float r = rintf(v / quant_scale(q, 0)) + (float)quant_zp(q, 0);
+    return r <= (float)lo ? lo : r >= (float)hi ? hi : (int32_t)r;
+}
+
+/* Result and operand both quantized: in the integers of the result. Quantizing keeps order, so that
+ * clamping before or after it is the same. */
+static bool bind_quant(Binder *b, const Node *n, Bounds r) {
+    const Value *x = n->in[X], *y = n->out[0];
+    const Quant *q = op_quant(y);
+    if (!q)
+        return bind_table(b, n, x, y, clamp, &r);
+    if (!quant_plain(op_quant(x)) || !quant_plain(q))
+        return bind_unsupported(b, n, "operand and result need parameters for the whole tensor");
+    int32_t least, most;
+    quant_range(q, &least, &most);
+    int32_t lo = bound_int(q, r.lo, least, most), hi = bound_int(q, r.hi, least, most);
+    if (!quant_equal(op_quant(x), q))
+        return bind_requantize(b, n, x, q, bind_value(b, y), lo, hi);
+    if (lo <= least && hi >= most)
+        return bind_alias(b, n, y, x);
+    ElemType e = bind_elem(x);
+    qk_clamp_params p = {.n = bind_count(x), .lo = lo, .hi = hi};
+    if (!bind_call(b, n, bind_kernel(b, "clamp", 1, &e), &p, sizeof p, 2,
+                   (int[]){bind_value(b, x), bind_value(b, y)}))
+        return false;
+    bind_in_place(b, 0);
+    return true;
+}
+
+static bool bind_float(Binder *b, const Node *n, Bounds r) {
+    qk_clamp_f32_params p = {.n = bind_count(n->in[X]), .lo = r.lo, .hi = r.hi};
+    if (!bind_call(b, n, "qk_clamp_f32", &p, sizeof p, 2,
+                   (int[]){bind_value(b, n->in[X]), bind_value(b, n->out[0])}))
+        return false;
+    bind_in_place(b, 0);
+    return true;
+}
+
+static int32_t to_int(double v) {
+    return v <= INT32_MIN ? INT32_MIN : v >= INT32_MAX ? INT32_MAX : (int32_t)v;
+}
+
+/* Plain integers, as ONNX's types allow. */
+static bool bind_plain_int(Binder *b, const Node *n, double lo, double hi) {
+    ElemType e = n->in[X]->type.elem;
+    qk_clamp_params p = {.n = bind_count(n->in[X]), .lo = to_int(lo), .hi = to_int(hi)};
+    return bind_call(b, n, bind_kernel(b, "clamp", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[X]), bind_value(b, n->out[0])});
+}
+
+static bool bind_bounds(Binder *b, const Node *n, double lo, double hi) {
+    if (lo > hi)
+        lo = hi; /* Clip: max wins */
+    Bounds r = {(float)lo, (float)hi};
+    if (op_quant(n->in[X]))
+        return bind_quant(b, n, r);
+    if (op_quant(n->out[0]))
+        return bind_unsupported(b, n, "its operand is float and its result quantized");
+    if (n->in[X]->type.elem != ELEM_FLOAT)
+        return bind_plain_int(b, n, lo, hi);
+    return bind_float(b, n, r);
+}
+
+static bool relu_bind(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    return bind_bounds(b, n, 0, (double)INFINITY);
+}
+
+const OpDef op_Relu = {
+    .domain = "",
+    .name = "Relu",
+    .infer = op_same_type,
+    .quant = {.kind = QUANT_CLAMP, .data = 1u << X},
+    .bind = relu_bind,
+};
+
+/* ---- Clip ---- */
+
+typedef struct ClipAttrs {
+    float min, max; /* opset 6 */
+} ClipAttrs;
+
+static const AttrSpec clip_attrs[] = {
+    A_FLOAT(ClipAttrs, min, -FLT_MAX),
+    A_FLOAT(ClipAttrs, max, FLT_MAX),
+    A_END,
+};
+
+static bool clip_verify(const OpCtx *c) {
+    for (size_t i = MIN; i <= MAX; i++) {
+        Type t = op_type(c, i);
+        if (t.rank > 1 || (t.rank == 1 && t.dims[0].value >= 0 && t.dims[0].value != 1))
+            return op_error(c, "%s must be a scalar", i == MIN ? "min" : "max");
+    }
+    return true;
+}
+
+static bool clip_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    (void)d;
+    if (from >= 11 || to < 11)
+        return true;
+    upgrade_float_attr(n, "min", MIN, names);
+    upgrade_float_attr(n, "max", MAX, names);
+    return true;
+}
+
+static bool read_bound(Binder *b, const Node *n, const OpCtx *c, size_t i, double *out) {
+    if (!op_in(c, i))
+        return true;
+    const Tensor *t = op_const(c, i);
+    if (!t || !t->data || t->count != 1)
+        return bind_unsupported(b, n, "its bounds are not constant");
+    *out = tensor_float(t, 0);
+    return true;
+}
+
+static bool clip_bind(Binder *b, const Node *n, const OpCtx *c) {
+    double lo = (double)-INFINITY, hi = (double)INFINITY;
+    return read_bound(b, n, c, MIN, &lo) && read_bound(b, n, c, MAX, &hi) &&
+           bind_bounds(b, n, lo, hi);
+}
+
+const OpDef op_Clip = {
+    .domain = "",
+    .name = "Clip",
+    .attrs_size = sizeof(ClipAttrs),
+    .attrs = clip_attrs,
+    .verify = clip_verify,
+    .infer = op_same_type,
+    .quant = {.kind = QUANT_CLAMP, .data = 1u << X},
+    .upgrade = clip_upgrade,
+    .bind = clip_bind,
+};

@@ -1,0 +1,254 @@
+/* Add, Sub, Mul, Div and Sum, with QLinearAdd and QLinearMul. From opset 7 (Sum: 8) operands
+ * broadcast as in numpy; 13 and 14 added types. */
+#include "ir/ops/bind.h"
+#include "kernels/requant_host.h"
+
+/* ---- scale[c] x + shift[c] ---- */
+
+/* Reads a constant that broadcasts along axis 1 alone of data of this type. */
+static bool per_channel(Type data, const Value *v, size_t channels, double *out) {
+    const Tensor *t = value_data(v);
+    if (!t || !t->data || !elem_is_float(t->elem) || data.rank < 2 || t->rank > data.rank)
+        return false;
+    for (int i = 0; i < t->rank; i++) {
+        int axis = data.rank - t->rank + i;
+        if (t->dims[i] != 1 && (axis != 1 || t->dims[i] != (int64_t)channels))
+            return false;
+    }
+    for (size_t c = 0; c < channels; c++)
+        out[c] = tensor_float(t, t->count == 1 ? 0 : c);
+    return true;
+}
+
+/* Which operand is the constant: reads it into `k` and says which is the data. */
+static bool split(const OpCtx *c, size_t channels, size_t *data, double *k) {
+    if (c->n_in != 2)
+        return false;
+    for (size_t i = 0; i < 2; i++)
+        if (per_channel(op_type(c, 1 - i), op_in(c, i), channels, k)) {
+            *data = 1 - i;
+            return true;
+        }
+    return false;
+}
+
+static bool affine_add(const OpCtx *c, size_t channels, size_t *data, double *scale,
+                       double *shift) {
+    if (!split(c, channels, data, shift))
+        return false;
+    for (size_t i = 0; i < channels; i++)
+        scale[i] = 1;
+    return true;
+}
+
+static bool affine_sub(const OpCtx *c, size_t channels, size_t *data, double *scale,
+                       double *shift) {
+    if (!split(c, channels, data, shift))
+        return false;
+    for (size_t i = 0; i < channels; i++) {
+        scale[i] = *data == 0 ? 1 : -1;
+        shift[i] = *data == 0 ? -shift[i] : shift[i];
+    }
+    return true;
+}
+
+static bool affine_mul(const OpCtx *c, size_t channels, size_t *data, double *scale,
+                       double *shift) {
+    if (!split(c, channels, data, scale))
+        return false;
+    for (size_t i = 0; i < channels; i++)
+        shift[i] = 0;
+    return true;
+}
+
+static bool affine_div(const OpCtx *c, size_t channels, size_t *data, double *scale,
+                       double *shift) {
+    if (!split(c, channels, data, scale) || *data != 0)
+        return false;
+    for (size_t i = 0; i < channels; i++) {
+        if (scale[i] == 0)
+            return false;
+        scale[i] = 1 / scale[i];
+        shift[i] = 0;
+    }
+    return true;
+}
+
+/* ---- binding ---- */
+
+/* Overwriting an operand is right only where it has the result's shape. */
+static void mark_in_place(Binder *b, Type x, Type y, int arg) {
+    if (type_same_shape(x, y))
+        bind_in_place(b, arg);
+}
+
+static bool call_float(Binder *b, const Node *n, const char *kernel, Type ta, Type tb, int x0,
+                       int x1, int y) {
+    Broadcast s = bind_broadcast(ta, tb, n->out[0]->type);
+    qk_add_f32_params p = {.rank = s.rank}; /* the four kernels take the same parameters */
+    memcpy(p.dim, s.dim, sizeof p.dim);
+    memcpy(p.as, s.as, sizeof p.as);
+    memcpy(p.bs, s.bs, sizeof p.bs);
+    if (!bind_call(b, n, kernel, &p, sizeof p, 3, (int[]){x0, x1, y}))
+        return false;
+    mark_in_place(b, ta, n->out[0]->type, 0);
+    return true;
+}
+
+static bool bind_float(Binder *b, const Node *n, const char *kernel) {
+    return bind_floats_only(b, n) &&
+           call_float(b, n, kernel, n->in[0]->type, n->in[1]->type, bind_value(b, n->in[0]),
+                      bind_value(b, n->in[1]), bind_value(b, n->out[0]));
+}
+
+static bool check_quant(Binder *b, const Node *n) {
+    const Value *v[] = {n->in[0], n->in[1], n->out[0]};
+    for (int i = 0; i < 3; i++) {
+        if (!op_quant(v[i]))
+            return bind_unsupported(b, n, "some of its values are quantized and some are not");
+        if (!quant_plain(op_quant(v[i])))
+            return bind_unsupported(b, n,
+                                    "operands and result need parameters for the whole tensor");
+        if (bind_elem(v[i]) != bind_elem(v[0]))
+            return bind_unsupported(b, n, "operands and result differ in storage type");
+    }
+    return true;
+}
+
+/* sign -1 for Sub: the second multiplier is negative. */
+static bool bind_add_quant(Binder *b, const Node *n, int sign) {
+    if (!check_quant(b, n))
+        return false;
+    const Quant *qa = op_quant(n->in[0]), *qb = op_quant(n->in[1]), *qy = op_quant(n->out[0]);
+    ElemType e = bind_elem(n->out[0]);
+    Broadcast s = bind_broadcast(n->in[0]->type, n->in[1]->type, n->out[0]->type);
+    qk_add_q_params p = {
+        .rank = s.rank, .az = quant_zero(qa), .bz = quant_zero(qb), .yz = quant_zero(qy)};
+    memcpy(p.dim, s.dim, sizeof p.dim);
+    memcpy(p.as, s.as, sizeof p.as);
+    memcpy(p.bs, s.bs, sizeof p.bs);
+    quant_range(qy, &p.lo, &p.hi);
+    requant_add(quant_scale(qa, 0), (float)sign * quant_scale(qb, 0), quant_scale(qy, 0),
+                elem_bits(e), &p.ma, &p.mb, &p.shift);
+    int args[] = {bind_value(b, n->in[0]), bind_value(b, n->in[1]), bind_value(b, n->out[0])};
+    if (!bind_call(b, n, bind_kernel(b, "add_q", 1, &e), &p, sizeof p, 3, args))
+        return false;
+    mark_in_place(b, n->in[0]->type, n->out[0]->type, 0);
+    return true;
+}
+
+static bool bind_mul_quant(Binder *b, const Node *n) {
+    if (!check_quant(b, n))
+        return false;
+    const Quant *qa = op_quant(n->in[0]), *qb = op_quant(n->in[1]), *qy = op_quant(n->out[0]);
+    ElemType e = bind_elem(n->out[0]);
+    Broadcast s = bind_broadcast(n->in[0]->type, n->in[1]->type, n->out[0]->type);
+    qk_mul_q_params p = {
+        .rank = s.rank, .az = quant_zero(qa), .bz = quant_zero(qb), .yz = quant_zero(qy)};
+    memcpy(p.dim, s.dim, sizeof p.dim);
+    memcpy(p.as, s.as, sizeof p.as);
+    memcpy(p.bs, s.bs, sizeof p.bs);
+    quant_range(qy, &p.lo, &p.hi);
+    float product = quant_scale(qa, 0) * quant_scale(qb, 0);
+    requant_from_float(product / quant_scale(qy, 0), &p.c, &p.k);
+    int args[] = {bind_value(b, n->in[0]), bind_value(b, n->in[1]), bind_value(b, n->out[0])};
+    if (!bind_call(b, n, bind_kernel(b, "mul_q", 1, &e), &p, sizeof p, 3, args))
+        return false;
+    mark_in_place(b, n->in[0]->type, n->out[0]->type, 0);
+    return true;
+}
+
+static bool bind_add(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    return bind_any_quant(n) ? bind_add_quant(b, n, 1) : bind_float(b, n, "qk_add_f32");
+}
+
+static bool bind_sub(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    return bind_any_quant(n) ? bind_add_quant(b, n, -1) : bind_float(b, n, "qk_sub_f32");
+}
+
+static bool bind_mul(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    return bind_any_quant(n) ? bind_mul_quant(b, n) : bind_float(b, n, "qk_mul_f32");
+}
+
+static bool bind_div(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    return bind_float(b, n, "qk_div_f32");
+}
+
+#define BINARY     .domain = "", .infer = op_broadcast
+#define QUANT_BOTH {.kind = QUANT_COMPUTE, .data = 3}
+
+const OpDef op_Add = {
+    BINARY,
+    .name = "Add",
+    .quant = QUANT_BOTH,
+    .qop = {.domain = "com.microsoft", .op = "QLinearAdd", .operands = "0* 1* y", .since = 10},
+    .affine = affine_add,
+    .bind = bind_add,
+};
+
+const OpDef op_Sub = {BINARY, .name = "Sub", .quant = QUANT_BOTH, .affine = affine_sub,
+                      .bind = bind_sub};
+
+const OpDef op_Mul = {
+    BINARY,
+    .name = "Mul",
+    .quant = QUANT_BOTH,
+    .qop = {.domain = "com.microsoft", .op = "QLinearMul", .operands = "0* 1* y", .since = 10},
+    .affine = affine_mul,
+    .bind = bind_mul,
+};
+
+const OpDef op_Div = {BINARY, .name = "Div", .affine = affine_div, .bind = bind_div};
+
+/* ---- Sum ---- */
+
+static bool two_operands(const OpCtx *c, const char **why) {
+    *why = "it has other than two operands";
+    return c->n_in == 2;
+}
+
+/* y = ((x0 + x1) + x2) + ...; all but the first step work on y alone. */
+static bool bind_sum_float(Binder *b, const Node *n) {
+    if (!bind_floats_only(b, n))
+        return false;
+    Type y = n->out[0]->type, so_far = n->in[0]->type;
+    int sum = bind_value(b, n->in[0]), count = bind_count(n->out[0]);
+    for (size_t i = 1; i < n->n_in; i++) {
+        bool last = i + 1 == n->n_in;
+        int to = last ? bind_value(b, n->out[0]) : bind_temp(b, ELEM_FLOAT, (size_t)count);
+        if (!call_float(b, n, "qk_add_f32", so_far, n->in[i]->type, sum, bind_value(b, n->in[i]),
+                        to))
+            return false;
+        sum = to;
+        so_far = y;
+    }
+    return true;
+}
+
+static bool bind_sum(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    if (n->n_in == 1 && bind_equal_quant(n->in[0], n->out[0]))
+        return bind_alias(b, n, n->out[0], n->in[0]);
+    if (!bind_any_quant(n))
+        return bind_sum_float(b, n);
+    if (n->n_in != 2)
+        return bind_unsupported(b, n, "quantized sums take two operands");
+    return bind_add_quant(b, n, 1);
+}
+
+const OpDef op_Sum = {
+    BINARY,
+    .name = "Sum",
+    .quant = {.kind = QUANT_COMPUTE, .data = 1u << 31},
+    .qop = {.domain = "com.microsoft",
+            .op = "QLinearAdd",
+            .operands = "0* 1* y",
+            .since = 10,
+            .applies = two_operands},
+    .affine = affine_add,
+    .bind = bind_sum,
+};

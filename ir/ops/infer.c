@@ -1,0 +1,141 @@
+/* Type inference: one walk over the graph as stored, subgraphs at their node. Each inferred type is
+ * held against the stated one; what nobody stated is filled in. */
+#include "ir/ops/qop.h"
+
+typedef struct Infer {
+    Diags *d;
+    bool refine; /* make stated types more precise too */
+    bool ok;
+} Infer;
+
+/* ---- one result ---- */
+
+static bool disagree(const Infer *s, const Node *n, const Value *v, Type inferred) {
+    Arena *a = n->graph->module->arena;
+    Loc at = v->loc.source ? v->loc : n->loc;
+    return diag_error(s->d, at, "'%s' is stated as %s, but %s yields %s", diag_name(s->d, v->name),
+                      type_text(a, v->type), diag_name(s->d, n->op), type_text(a, inferred));
+}
+
+/* The better known of two dimensions that do not contradict; a number beats a symbol. */
+static bool join_dim(Dim stated, Dim inferred, Dim *out) {
+    *out = stated;
+    if (stated.value >= 0 && inferred.value >= 0)
+        return stated.value == inferred.value;
+    if (inferred.value >= 0 || (stated.value < 0 && !stated.param.s))
+        *out = (Dim){inferred.value, inferred.param, stated.denotation};
+    return true;
+}
+
+static bool dims_same(Dim x, Dim y) {
+    return x.value == y.value && str_eq(x.param, y.param);
+}
+
+static bool join_shape(const Infer *s, const Node *n, Value *v, Type inferred) {
+    Type stated = v->type;
+    if (inferred.rank < 0)
+        return true;
+    if (stated.rank < 0) {
+        if (s->refine || !v->declared) {
+            v->type.rank = inferred.rank;
+            v->type.dims = inferred.dims;
+        }
+        return true;
+    }
+    if (stated.rank != inferred.rank)
+        return disagree(s, n, v, inferred);
+    Dim *dims = NULL; /* copied on the first change: types share their dims */
+    for (int i = 0; i < stated.rank; i++) {
+        Dim dim;
+        if (!join_dim(stated.dims[i], inferred.dims[i], &dim))
+            return disagree(s, n, v, inferred);
+        if (dims_same(dim, stated.dims[i]) || (v->declared && !s->refine))
+            continue;
+        if (!dims)
+            v->type.dims = dims = arena_copy(n->graph->module->arena, stated.dims,
+                                             (size_t)stated.rank * sizeof *dims);
+        dims[i] = dim;
+    }
+    return true;
+}
+
+/* Without a stated type a mover's result has the quantization of its input. */
+static Type quantize_moved(const OpCtx *c, const OpDef *op, Type out) {
+    if (!op || (op->quant.kind != QUANT_MOVE && op->quant.kind != QUANT_ORDER))
+        return out;
+    Type x = op_type(c, 0);
+    const Quant *q = x.kind == TYPE_TENSOR && x.quant ? op_moved_quant(c, op, x.quant) : NULL;
+    if (!q)
+        return out;
+    return x.tilde ? type_tilde(out, q) : type_quantized(out, q);
+}
+
+static bool join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i) {
+    Value *v = c->node->out[i];
+    Type inferred = c->out[i];
+    if (!v || inferred.kind == TYPE_NONE)
+        return true;
+    if (v->type.kind == TYPE_NONE) {
+        if (inferred.kind != TYPE_TENSOR || inferred.elem != ELEM_UNDEFINED)
+            v->type = i == 0 ? quantize_moved(c, op, inferred) : inferred;
+        return true;
+    }
+    if (v->type.kind != inferred.kind)
+        return disagree(s, c->node, v, inferred);
+    if (inferred.kind != TYPE_TENSOR)
+        return true;
+    if (inferred.elem != ELEM_UNDEFINED && type_real_elem(v->type) != type_real_elem(inferred))
+        return disagree(s, c->node, v, inferred);
+    return join_shape(s, c->node, v, inferred);
+}
+
+/* ---- one node ---- */
+
+static void infer_graph(Infer *s, Graph *g);
+
+static bool infer_qop(const Infer *s, const Node *n, OpCtx *c, const OpDef **op) {
+    QopView view;
+    if (!qop_of(n))
+        return true;
+    if (!qop_view(n, op, &view, s->d))
+        return false;
+    *c = qop_ctx(n, &view, s->d);
+    if (!n->typed || !(*op)->infer || !(*op)->infer(c))
+        return false;
+    if (c->out[0].kind == TYPE_TENSOR)
+        c->out[0].elem = qop_result_elem(&view);
+    return true;
+}
+
+static void infer_node(Infer *s, Node *n) {
+    for (size_t i = 0; i < n->n_attrs; i++) {
+        const Attr *a = &n->attrs[i];
+        bool graphs = a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS;
+        for (size_t k = 0; graphs && k < a->n; k++)
+            infer_graph(s, a->v.g[k]);
+    }
+    const OpDef *op = n->def;
+    OpCtx c = op_ctx(n, s->d);
+    bool ok = op ? !op->infer || op->infer(&c) : infer_qop(s, n, &c, &op);
+    for (size_t i = 0; ok && i < n->n_out; i++)
+        ok = join(s, &c, op, i);
+    s->ok = s->ok && ok;
+}
+
+static void infer_graph(Infer *s, Graph *g) {
+    FOR_NODES(n, g)
+    infer_node(s, n);
+}
+
+/* Function bodies have no types of their own: they get them where they are inlined. */
+bool module_infer(Module *m, Diags *d) {
+    Infer s = {.d = d, .ok = true};
+    infer_graph(&s, m->graph);
+    return s.ok;
+}
+
+bool module_refine(Module *m, Diags *d) {
+    Infer s = {.d = d, .refine = true, .ok = true};
+    infer_graph(&s, m->graph);
+    return s.ok;
+}

@@ -1,0 +1,164 @@
+/* See mac.h. */
+#include "ir/ops/mac.h"
+
+#include <math.h>
+
+static ElemType as_elem(const Value *v) {
+    return bind_elem(v);
+}
+
+/* int32q with the accumulator's scale and zero point 0 takes the sum as it is. */
+static bool is_raw(const Mac *m) {
+    const Quant *y = m->y;
+    size_t n = m->m_step ? m->channels : 1;
+    if (!y || y->storage != ELEM_INT32 || !quant_zp_all_zero(y) || m->alpha != 1.0f)
+        return false;
+    if (y->kind == QUANT_ACC)
+        return true;
+    for (size_t i = 0; i < n; i++)
+        if (quant_scale(y, i) != m->scale[i])
+            return false;
+    return y->kind == QUANT_PARAMS && (y->n_scale == n || y->n_scale == 1);
+}
+
+static bool check_quant(Binder *b, const Node *n, const Mac *m, int axis) {
+    if (!m->x || !m->w)
+        return bind_unsupported(b, n, "one operand is quantized and the other is not");
+    if (m->x->kind != QUANT_PARAMS || m->w->kind != QUANT_PARAMS)
+        return bind_unsupported(b, n, "quantization parameters are not known");
+    if (!quant_is_per_tensor(m->x))
+        return bind_unsupported(b, n, "its input is quantized per axis");
+    if (m->w->n_axes > 1 || (m->w->n_axes == 1 && m->w->block[0] > 1))
+        return bind_unsupported(b, n, "weights quantized in blocks have no single accumulator");
+    if (m->w->n_axes == 1 && (m->w->axis[0] != axis || m->w->n_scale != m->channels))
+        return bind_unsupported(b, n, "weights are quantized along an axis that is summed over");
+    return true;
+}
+
+static bool out_tables(Binder *b, const Node *n, Mac *m) {
+    size_t count = m->m_step ? m->channels : 1;
+    if (m->raw)
+        return true;
+    if (!m->y) {
+        m->out_args[m->n_out_args++] =
+            bind_const(b, ELEM_FLOAT, count, m->scale, "accumulator scales");
+        return true;
+    }
+    if (!quant_plain(m->y))
+        return bind_unsupported(b, n, "its result is quantized per axis");
+    float *mult = NEW_ARRAY(binder_arena(b), float, count);
+    for (size_t i = 0; i < count; i++)
+        mult[i] = m->scale[i] / quant_scale(m->y, 0);
+    m->n_out_args = 2;
+    bind_requant(b, mult, count, &m->out_args[0], &m->out_args[1], "requantization");
+    m->yz = quant_zero(m->y);
+    quant_range(m->y, &m->lo, &m->hi);
+    return true;
+}
+
+bool mac_prepare(Binder *b, const Node *n, const Value *x, const Value *w, const Value *y, int axis,
+                 size_t channels, float alpha, Mac *m) {
+    *m = (Mac){.x = op_quant(x),
+               .w = op_quant(w),
+               .y = op_quant(y),
+               .types = {as_elem(x), as_elem(w), as_elem(y)},
+               .channels = channels,
+               .alpha = alpha};
+    if (!check_quant(b, n, m, axis))
+        return false;
+    bool narrow = elem_bits(m->types[0]) == 8 && elem_bits(m->types[1]) == 8;
+    m->acc = narrow ? ELEM_INT32 : ELEM_INT64;
+    m->expand = narrow ? ELEM_INT16 : ELEM_INT32;
+    m->m_step = m->w->n_axes == 1;
+    m->xz = quant_zero(m->x);
+    size_t count = m->m_step ? channels : 1;
+    m->scale = NEW_ARRAY(binder_arena(b), float, count);
+    for (size_t i = 0; i < count; i++)
+        m->scale[i] = alpha * quant_scale(m->x, 0) * quant_scale(m->w, i);
+    m->raw = is_raw(m);
+    return out_tables(b, n, m);
+}
+
+int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *all_zero) {
+    size_t count = m->w->n_zp > 1 ? m->w->n_zp : 1;
+    int32_t *zp = NEW_ARRAY(binder_arena(b), int32_t, count);
+    *all_zero = true;
+    for (size_t i = 0; i < count; i++) {
+        zp[i] = (int32_t)quant_zp(m->w, i) - bias;
+        *all_zero = *all_zero && zp[i] == 0;
+    }
+    *step = count > 1;
+    return bind_const(b, ELEM_INT32, count, zp, "zero points of the weights");
+}
+
+/* ---- bias ---- */
+
+/* Integers at the accumulator's scale already: the usual case, and exact. */
+static bool same_units(const Mac *m, const Quant *q, float beta) {
+    if (!q || q->storage != ELEM_INT32 || !quant_zp_all_zero(q) || beta != m->alpha)
+        return false;
+    if (q->kind == QUANT_ACC)
+        return true;
+    size_t n = m->m_step ? m->channels : 1;
+    if (q->kind != QUANT_PARAMS || (q->n_scale != n && q->n_scale != 1 && n != 1))
+        return false;
+    for (size_t i = 0; i < m->channels; i++)
+        if (quant_scale(q, i % q->n_scale) != quant_scale(m->x, 0) * quant_scale(m->w, i % n))
+            return false;
+    return true;
+}
+
+/* Element of a bias that broadcasts to [rows, channels]. */
+static size_t bias_index(Type t, size_t channels, size_t row, size_t channel) {
+    size_t last = t.rank > 0 ? (size_t)t.dims[t.rank - 1].value : 1;
+    size_t rows = t.rank > 1 ? (size_t)t.dims[t.rank - 2].value : 1;
+    (void)channels;
+    return (rows > 1 ? row : 0) * last + (last > 1 ? channel : 0);
+}
+
+static double bias_real(const Quant *q, const Tensor *t, size_t i) {
+    if (!q)
+        return tensor_float(t, i);
+    size_t k = quant_index(q, t->rank, t->dims, i);
+    return (double)(tensor_int(t, i) - quant_zp(q, k)) * (double)quant_scale(q, k);
+}
+
+static int64_t to_acc(const Mac *m, double v, size_t channel) {
+    double r = rint(v / (double)m->scale[m->m_step ? channel : 0]);
+    double most = m->acc == ELEM_INT32 ? (double)INT32_MAX : 0x1p62;
+    return (int64_t)fmax(fmin(r, most), -most);
+}
+
+static bool runtime_bias(Binder *b, const Node *n, const Mac *m, const Value *bias, float beta,
+                         int *buffer) {
+    if (m->acc != ELEM_INT32 || !same_units(m, op_quant(bias), beta))
+        return bind_unsupported(b, n,
+                                "its bias is neither constant nor int32 at the accumulator's "
+                                "scale");
+    *buffer = bind_value(b, bias);
+    return true;
+}
+
+bool mac_bias(Binder *b, const Node *n, const Mac *m, const Value *bias, int32_t rows, float beta,
+              int *buffer) {
+    *buffer = -1;
+    if (!bias)
+        return true;
+    const Tensor *t = value_data(bias);
+    const Quant *q = op_quant(bias);
+    if (!t || !t->data)
+        return runtime_bias(b, n, m, bias, beta, buffer);
+    if (q && q->kind != QUANT_PARAMS && q->kind != QUANT_ACC)
+        return bind_unsupported(b, n, "the quantization of its bias is not known");
+    bool direct = same_units(m, q, beta);
+    size_t count = (size_t)rows * m->channels;
+    uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(m->acc, count));
+    for (size_t i = 0; i < count; i++) {
+        size_t at = bias_index(bias->type, m->channels, i / m->channels, i % m->channels);
+        int64_t v = direct ? tensor_int(t, at)
+                           : to_acc(m, (double)beta * bias_real(q, t, at), i % m->channels);
+        elem_store_int(m->acc, table, i, v);
+    }
+    *buffer = bind_const(b, m->acc, count, table, "bias");
+    return true;
+}

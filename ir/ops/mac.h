@@ -1,0 +1,33 @@
+/* Multiply and accumulate on integers: what Conv, Gemm and MatMul share when they are bound.
+ *
+ *   acc = sum (x - xz) (w - wz[c]) + bias[c],  y = sat(rint(acc * m[c]) + yz)
+ *   m[c] = float32(float32(float32(alpha * sx) * sw[c]) / sy), rounded in this order */
+#ifndef QXC_IR_OPS_MAC_H
+#define QXC_IR_OPS_MAC_H
+
+#include "ir/ops/bind.h"
+
+typedef struct Mac {
+    const Quant *x, *w, *y; /* y NULL: the result is float */
+    ElemType types[3];      /* of x, w, y, as in the kernels' names */
+    ElemType acc, expand;
+    size_t channels;
+    float *scale; /* of the accumulator: one, or one a channel */
+    int32_t m_step;
+    int32_t xz, yz, lo, hi;
+    bool raw; /* the result is the accumulator itself (int32q with its scale) */
+    float alpha;
+    int out_args[2]; /* multipliers and shifts, or scales; between the operands and the result */
+    int n_out_args;
+} Mac;
+
+/* Reads the quantization of operands and result. `axis` is the weight's channel axis. */
+bool mac_prepare(Binder *b, const Node *n, const Value *x, const Value *w, const Value *y, int axis,
+                 size_t channels, float alpha, Mac *m);
+/* Zero points of the weights, as a table of one or of all channels, less `bias`. */
+int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *all_zero);
+/* The bias in units of the accumulator, rows x channels, times beta; -1 without one. */
+bool mac_bias(Binder *b, const Node *n, const Mac *m, const Value *bias, int32_t rows, float beta,
+              int *buffer);
+
+#endif

@@ -1,0 +1,307 @@
+/* Gemm and MatMul, with QGemm and QLinearMatMul. Gemm: opset 7 made C broadcast, 11 made it
+ * optional, 9 and 13 added types. MatMul: only types changed (9, 13). */
+#include "ir/ops/mac.h"
+
+enum { A, B, C };
+
+/* A product as the kernels take it: y[batch.., m, n] = a[i, k] . b[k, j] through strides. */
+typedef struct Product {
+    int32_t rank, dim[MAX_RANK], as[MAX_RANK], bs[MAX_RANK]; /* batch */
+    int32_t m, n, k, am, ak, bk, bn;
+} Product;
+
+static bool fits(const OpCtx *c, Dim x, Dim y, const char *what) {
+    if (x.value >= 0 && y.value >= 0 && x.value != y.value)
+        return op_error(c, "%s: %lld and %lld differ", what, (long long)x.value,
+                        (long long)y.value);
+    return true;
+}
+
+/* ---- binding, for both ---- */
+
+static bool product_float(Binder *b, const Node *n, const Product *p, const Value *bias,
+                          float alpha, float beta) {
+    qk_matmul_f32_params q = {.rank = p->rank,
+                              .m = p->m,
+                              .n = p->n,
+                              .k = p->k,
+                              .am = p->am,
+                              .ak = p->ak,
+                              .bk = p->bk,
+                              .bn = p->bn,
+                              .has_c = bias && beta != 0,
+                              .alpha = alpha,
+                              .beta = beta};
+    memcpy(q.dim, p->dim, sizeof q.dim);
+    memcpy(q.as, p->as, sizeof q.as);
+    memcpy(q.bs, p->bs, sizeof q.bs);
+    if (q.has_c) {
+        Type t = bias->type;
+        int32_t last = t.rank > 0 ? (int32_t)t.dims[t.rank - 1].value : 1;
+        int32_t rows = t.rank > 1 ? (int32_t)t.dims[t.rank - 2].value : 1;
+        q.cn = last > 1;
+        q.cm = rows > 1 ? last : 0;
+    }
+    int args[] = {bind_value(b, n->in[A]),
+                  bind_value(b, n->in[B]),
+                  q.has_c ? bind_value(b, bias) : -1,
+                  bind_value(b, n->out[0]),
+                  bind_scratch(b, ELEM_FLOAT, 16 * (size_t)p->k),
+                  bind_scratch(b, ELEM_FLOAT, 4 * (size_t)p->k)};
+    return bind_call(b, n, "qk_matmul_f32", &q, sizeof q, 6, args);
+}
+
+enum { TILE = 64 };
+
+static bool product_quant(Binder *b, const Node *n, const Product *p, const Value *bias, int axis,
+                          float alpha, float beta) {
+    Mac m;
+    int args[CALL_MAX_ARGS], n_args = 0, add;
+    bool no_wz;
+    if (!mac_prepare(b, n, n->in[A], n->in[B], n->out[0], axis, (size_t)p->n, alpha, &m))
+        return false;
+    bool rows = bias && bias->type.rank > 1 && bias->type.dims[bias->type.rank - 2].value > 1;
+    if (!mac_bias(b, n, &m, bias, rows ? p->m : 1, beta, &add))
+        return false;
+    qk_matmul_q_params q = {.rank = p->rank,
+                            .m = p->m,
+                            .n = p->n,
+                            .k = p->k,
+                            .am = p->am,
+                            .ak = p->ak,
+                            .bk = p->bk,
+                            .bn = p->bn,
+                            .az = m.xz,
+                            .yz = m.yz,
+                            .lo = m.lo,
+                            .hi = m.hi,
+                            .m_step = m.m_step,
+                            .has_bias = add >= 0,
+                            .cm = rows ? p->n : 0,
+                            .cn = 1};
+    memcpy(q.dim, p->dim, sizeof q.dim);
+    memcpy(q.as, p->as, sizeof q.as);
+    memcpy(q.bs, p->bs, sizeof q.bs);
+    q.tile = p->m < TILE ? p->m : TILE;
+    if (add >= 0 && !value_data(bias)) { /* read as it stands */
+        Type t = bias->type;
+        int32_t last = t.rank > 0 ? (int32_t)t.dims[t.rank - 1].value : 1;
+        q.cn = last > 1;
+        q.cm = rows ? last : 0;
+    }
+    args[n_args++] = bind_value(b, n->in[A]);
+    args[n_args++] = bind_value(b, n->in[B]);
+    args[n_args++] = add;
+    args[n_args++] = mac_weight_zp(b, &m, 0, &q.bz_step, &no_wz);
+    for (int i = 0; i < m.n_out_args; i++)
+        args[n_args++] = m.out_args[i];
+    args[n_args++] = bind_value(b, n->out[0]);
+    args[n_args++] = bind_scratch(b, m.expand, (size_t)q.tile * (size_t)p->k);
+    args[n_args++] = bind_scratch(b, m.expand, 4 * (size_t)p->k);
+    args[n_args++] = bind_scratch(b, m.acc, 4 * (size_t)q.tile);
+    return bind_call(b, n, bind_kernel(b, "matmul_q", 3, m.types), &q, sizeof q, n_args, args);
+}
+
+static bool bind_product(Binder *b, const Node *n, const Product *p, const Value *bias, int axis,
+                         float alpha, float beta) {
+    bind_macs(b, (int64_t)bind_count(n->out[0]) * p->k);
+    if (bind_any_quant(n))
+        return product_quant(b, n, p, bias, axis, alpha, beta);
+    return bind_floats_only(b, n) && product_float(b, n, p, bias, alpha, beta);
+}
+
+/* ---- Gemm ---- */
+
+typedef struct GemmAttrs {
+    float alpha, beta;
+    int64_t transA, transB;
+} GemmAttrs;
+
+static const AttrSpec gemm_attrs[] = {
+    A_FLOAT(GemmAttrs, alpha, 1.0f),
+    A_FLOAT(GemmAttrs, beta, 1.0f),
+    A_INT(GemmAttrs, transA, 0),
+    A_INT(GemmAttrs, transB, 0),
+    A_END,
+};
+
+static bool gemm_verify(const OpCtx *c) {
+    const GemmAttrs *g = c->attrs;
+    Type a = op_type(c, A), b = op_type(c, B), bias = op_type(c, C);
+    if ((a.rank >= 0 && a.rank != 2) || (b.rank >= 0 && b.rank != 2))
+        return op_error(c, "operands must be matrices, not of rank %d and %d", a.rank, b.rank);
+    if (a.rank != 2 || b.rank != 2)
+        return true;
+    if (!fits(c, a.dims[!g->transA], b.dims[g->transB != 0], "the dimensions summed over"))
+        return false;
+    if (bias.rank > 2)
+        return op_error(c, "C must have rank 2 or less, not %d", bias.rank);
+    Dim out[] = {a.dims[g->transA != 0], b.dims[!g->transB]};
+    for (int i = 0; bias.rank >= 0 && i < bias.rank; i++) {
+        Dim d = bias.dims[i], y = out[2 - bias.rank + i];
+        if (d.value >= 0 && d.value != 1 && y.value >= 0 && d.value != y.value)
+            return op_error(c, "C does not broadcast to the result: %lld and %lld differ",
+                            (long long)d.value, (long long)y.value);
+    }
+    return true;
+}
+
+static bool gemm_infer(OpCtx *c) {
+    const GemmAttrs *g = c->attrs;
+    Type a = op_type(c, A), b = op_type(c, B);
+    if (a.rank != 2 || b.rank != 2)
+        return true;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, 2);
+    dims[0] = a.dims[g->transA != 0];
+    dims[1] = b.dims[!g->transB];
+    c->out[0] = type_tensor(type_real_elem(a), 2, dims);
+    return true;
+}
+
+static int gemm_weight_axis(const OpCtx *c) {
+    const GemmAttrs *g = c->attrs;
+    return g->transB ? 0 : 1;
+}
+
+/* QGemm has no beta, and its alpha multiplies C as well. */
+static bool gemm_applies(const OpCtx *c, const char **why) {
+    const GemmAttrs *g = c->attrs;
+    if (op_in(c, C) && g->beta != g->alpha) {
+        *why = "alpha and beta differ";
+        return false;
+    }
+    return true;
+}
+
+static void gemm_lower(const Node *from, Node *to) {
+    (void)from;
+    node_drop_attr(to, "beta");
+}
+
+static void gemm_raise(const Node *from, Node *to) {
+    const Attr *alpha = node_attr(from, "alpha");
+    if (alpha && alpha->v.f[0] != 1.0f)
+        node_set_float(to, "beta", alpha->v.f[0]);
+}
+
+static bool gemm_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const GemmAttrs *g = c->attrs;
+    Type x = n->in[A]->type, w = n->in[B]->type;
+    int32_t xc = (int32_t)x.dims[1].value, wc = (int32_t)w.dims[1].value;
+    Product p = {.m = (int32_t)x.dims[g->transA != 0].value,
+                 .k = (int32_t)x.dims[!g->transA].value,
+                 .n = (int32_t)w.dims[!g->transB].value,
+                 .am = g->transA ? 1 : xc,
+                 .ak = g->transA ? xc : 1,
+                 .bk = g->transB ? 1 : wc,
+                 .bn = g->transB ? wc : 1};
+    return bind_product(b, n, &p, op_in(c, C), gemm_weight_axis(c), g->alpha, g->beta);
+}
+
+const OpDef op_Gemm = {
+    .domain = "",
+    .name = "Gemm",
+    .attrs_size = sizeof(GemmAttrs),
+    .attrs = gemm_attrs,
+    .verify = gemm_verify,
+    .infer = gemm_infer,
+    .quant = {.kind = QUANT_MAC,
+              .data = 1u << A,
+              .weight = B,
+              .bias = C,
+              .weight_axis = gemm_weight_axis,
+              .weight_factor = "alpha",
+              .bias_factor = "beta"},
+    .qop = {.domain = "com.microsoft",
+            .op = "QGemm",
+            .operands = "0* 1* 2 y",
+            .since = 10,
+            .applies = gemm_applies,
+            .lower_attrs = gemm_lower,
+            .raise_attrs = gemm_raise},
+    .bind = gemm_bind,
+};
+
+/* ---- MatMul ---- */
+
+static bool matmul_infer(OpCtx *c) {
+    Type a = op_type(c, A), b = op_type(c, B);
+    if (a.rank == 0 || b.rank == 0)
+        return op_error(c, "operands cannot be scalars");
+    if (a.rank < 0 || b.rank < 0)
+        return true;
+    Dim one = dim_of(1);
+    Dim ak = a.dims[a.rank - 1], bk = b.rank > 1 ? b.dims[b.rank - 2] : b.dims[0];
+    if (!fits(c, ak, bk, "the dimensions summed over"))
+        return false;
+    /* Batch dimensions broadcast; a vector operand adds no dimension to the result. */
+    Type x = type_tensor(ELEM_FLOAT, a.rank > 2 ? a.rank - 2 : 0, a.dims);
+    Type y = type_tensor(ELEM_FLOAT, b.rank > 2 ? b.rank - 2 : 0, b.dims);
+    int rank = x.rank > y.rank ? x.rank : y.rank;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank + 2);
+    for (int i = 0; i < rank; i++) {
+        int xi = i - (rank - x.rank), yi = i - (rank - y.rank);
+        if (!dim_broadcast(xi < 0 ? one : x.dims[xi], yi < 0 ? one : y.dims[yi], &dims[i]))
+            return op_error(c, "batch dimensions of %s and %s do not broadcast",
+                            type_text(c->arena, a), type_text(c->arena, b));
+    }
+    if (a.rank > 1)
+        dims[rank++] = a.dims[a.rank - 2];
+    if (b.rank > 1)
+        dims[rank++] = b.dims[b.rank - 1];
+    c->out[0] = type_tensor(type_real_elem(a), rank, dims);
+    return true;
+}
+
+static int matmul_weight_axis(const OpCtx *c) {
+    int rank = op_type(c, B).rank;
+    return rank >= 2 ? rank - 1 : -1;
+}
+
+static void batch_strides(Type t, int rank, int32_t *stride) {
+    int batch = t.rank > 2 ? t.rank - 2 : 0;
+    int64_t step = t.rank > 1 ? t.dims[t.rank - 1].value * t.dims[t.rank - 2].value : 0;
+    for (int i = rank - 1; i >= 0; i--) {
+        int k = i - (rank - batch);
+        int64_t dim = k < 0 ? 1 : t.dims[k].value;
+        stride[i] = dim == 1 ? 0 : (int32_t)step;
+        step *= dim;
+    }
+}
+
+static bool matmul_bind(Binder *b, const Node *n, const OpCtx *c) {
+    Type x = n->in[A]->type, w = n->in[B]->type, y = n->out[0]->type;
+    Product p = {.k = (int32_t)x.dims[x.rank - 1].value,
+                 .m = x.rank > 1 ? (int32_t)x.dims[x.rank - 2].value : 1,
+                 .n = w.rank > 1 ? (int32_t)w.dims[w.rank - 1].value : 1,
+                 .ak = 1,
+                 .bn = w.rank > 1};
+    p.am = p.k;
+    p.bk = p.n;
+    p.rank = y.rank - (x.rank > 1) - (w.rank > 1);
+    for (int i = 0; i < p.rank; i++)
+        p.dim[i] = (int32_t)y.dims[i].value;
+    batch_strides(x, p.rank, p.as);
+    batch_strides(w, p.rank, p.bs);
+    bool one_b = true; /* the same B for the whole batch: one tall product */
+    for (int i = 0; i < p.rank; i++)
+        one_b = one_b && p.bs[i] == 0;
+    if (one_b && p.rank == (x.rank > 2 ? x.rank - 2 : 0)) {
+        for (int i = 0; i < p.rank; i++)
+            p.m *= p.dim[i];
+        p.rank = 0;
+    }
+    return bind_product(b, n, &p, NULL, matmul_weight_axis(c), 1.0f, 1.0f);
+}
+
+const OpDef op_MatMul = {
+    .domain = "",
+    .name = "MatMul",
+    .infer = matmul_infer,
+    .quant = {.kind = QUANT_MAC,
+              .data = 1u << A | 1u << B,
+              .weight = B,
+              .weight_axis = matmul_weight_axis},
+    .qop = {.domain = "", .op = "QLinearMatMul", .operands = "0* 1* y", .since = 10},
+    .bind = matmul_bind,
+};

@@ -1,0 +1,237 @@
+/* BatchNormalization (inference), LRN and Dropout.
+ * BatchNormalization: 9 dropped `spatial`; until 13 more than one result means training, from 14
+ * training_mode says it. LRN: only types (13). Dropout: before 12 a plain identity with a ratio;
+ * from 12 ratio and training_mode are operands; the mask is bool from 10. */
+#include "ir/ops/bind.h"
+
+#include <math.h>
+
+/* ---- BatchNormalization ---- */
+
+typedef struct BatchNormAttrs {
+    float epsilon, momentum;
+    int64_t training_mode, spatial;
+} BatchNormAttrs;
+
+static const AttrSpec bn_attrs[] = {
+    A_FLOAT(BatchNormAttrs, epsilon, 1e-5f),
+    A_FLOAT(BatchNormAttrs, momentum, 0.9f),
+    A_INT(BatchNormAttrs, training_mode, 0),
+    A_INT(BatchNormAttrs, spatial, 1),
+    A_END,
+};
+
+enum { X, SCALE, BIAS, MEAN, VAR };
+
+static bool bn_training(const Node *n, const BatchNormAttrs *a) {
+    if (a->training_mode)
+        return true;
+    for (size_t i = 1; i < n->n_out; i++)
+        if (n->out[i])
+            return true;
+    return false;
+}
+
+static bool bn_verify(const OpCtx *c) {
+    const BatchNormAttrs *a = c->attrs;
+    Type x = op_type(c, X);
+    if (x.rank >= 0 && x.rank < 2)
+        return op_error(c, "input must have rank 2 or more, not %d", x.rank);
+    for (size_t i = SCALE; i <= VAR && x.rank >= 2 && a->spatial; i++) {
+        Type t = op_type(c, i);
+        if (t.rank >= 0 && t.rank != 1)
+            return op_error(c, "operand %zu must have rank 1, not %d", i, t.rank);
+        if (t.rank == 1 && t.dims[0].value >= 0 && x.dims[1].value >= 0 &&
+            t.dims[0].value != x.dims[1].value)
+            return op_error(c, "operand %zu has %lld entries for %lld channels", i,
+                            (long long)t.dims[0].value, (long long)x.dims[1].value);
+    }
+    return true;
+}
+
+/* The running statistics that training returns have the type of those that came in. */
+static bool bn_infer(OpCtx *c) {
+    for (size_t i = 1; i < c->n_out; i++) {
+        Type t = op_type(c, i % 2 ? MEAN : VAR);
+        if (t.kind == TYPE_TENSOR)
+            c->out[i] = type_tensor(type_real_elem(t), t.rank, t.dims);
+    }
+    return op_same_type(c);
+}
+
+static bool bn_affine(const OpCtx *c, size_t channels, size_t *data, double *scale, double *shift) {
+    const BatchNormAttrs *a = c->attrs;
+    const Tensor *t[5];
+    if (bn_training(c->node, a) || !a->spatial)
+        return false;
+    for (size_t i = SCALE; i <= VAR; i++) {
+        t[i] = op_const(c, i);
+        if (!t[i] || !t[i]->data || t[i]->count != channels || !elem_is_float(t[i]->elem))
+            return false;
+    }
+    for (size_t k = 0; k < channels; k++) {
+        scale[k] = tensor_float(t[SCALE], k) / sqrt(tensor_float(t[VAR], k) + (double)a->epsilon);
+        shift[k] = tensor_float(t[BIAS], k) - tensor_float(t[MEAN], k) * scale[k];
+    }
+    *data = X;
+    return true;
+}
+
+static bool bn_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    (void)names;
+    const BatchNormAttrs *a = n->typed;
+    if (from < 9 && to >= 9 && a) {
+        if (!a->spatial)
+            return diag_error(d, n->loc,
+                              "BatchNormalization with spatial=0 has no form at opset "
+                              "%lld",
+                              (long long)to);
+        node_drop_attr(n, "spatial");
+    }
+    if (from < 14 && to >= 14 && a && bn_training(n, a))
+        return diag_error(d, n->loc,
+                          "BatchNormalization in training has another form at opset "
+                          "%lld",
+                          (long long)to);
+    return true;
+}
+
+static bool bn_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const BatchNormAttrs *a = c->attrs;
+    Type x = n->in[X]->type;
+    if (bn_training(n, a))
+        return bind_unsupported(b, n, "it is in training mode");
+    if (!bind_floats_only(b, n))
+        return false;
+    qk_batchnorm_f32_params p = {.n = (int32_t)x.dims[0].value,
+                                 .c = (int32_t)x.dims[1].value,
+                                 .inner = bind_extent(x, 2, x.rank),
+                                 .eps = a->epsilon};
+    int args[6];
+    for (int i = 0; i < 5; i++)
+        args[i] = bind_value(b, n->in[i]);
+    args[5] = bind_value(b, n->out[0]);
+    if (!bind_call(b, n, "qk_batchnorm_f32", &p, sizeof p, 6, args))
+        return false;
+    bind_in_place(b, 0);
+    return true;
+}
+
+const OpDef op_BatchNormalization = {
+    .domain = "",
+    .name = "BatchNormalization",
+    .attrs_size = sizeof(BatchNormAttrs),
+    .attrs = bn_attrs,
+    .verify = bn_verify,
+    .infer = bn_infer,
+    .affine = bn_affine,
+    .upgrade = bn_upgrade,
+    .bind = bn_bind,
+};
+
+/* ---- LRN ---- */
+
+typedef struct LrnAttrs {
+    float alpha, beta, bias;
+    int64_t size;
+} LrnAttrs;
+
+static const AttrSpec lrn_attrs[] = {
+    A_FLOAT(LrnAttrs, alpha, 1e-4f),
+    A_FLOAT(LrnAttrs, beta, 0.75f),
+    A_FLOAT(LrnAttrs, bias, 1.0f),
+    A_INT_REQUIRED(LrnAttrs, size),
+    A_END,
+};
+
+static bool lrn_verify(const OpCtx *c) {
+    const LrnAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    if (a->size < 1 || a->size > INT32_MAX)
+        return op_error(c, "size must be at least 1, not %lld", (long long)a->size);
+    return x.rank < 0 || x.rank >= 2 ||
+           op_error(c, "input must have rank 2 or more, not %d", x.rank);
+}
+
+static bool lrn_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const LrnAttrs *a = c->attrs;
+    Type x = n->in[0]->type;
+    qk_lrn_f32_params p = {.n = (int32_t)x.dims[0].value,
+                           .c = (int32_t)x.dims[1].value,
+                           .inner = bind_extent(x, 2, x.rank),
+                           .size = (int32_t)a->size,
+                           .alpha = a->alpha,
+                           .beta = a->beta,
+                           .bias = a->bias};
+    return bind_floats_only(b, n) &&
+           bind_call(b, n, "qk_lrn_f32", &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+}
+
+const OpDef op_LRN = {
+    .domain = "",
+    .name = "LRN",
+    .attrs_size = sizeof(LrnAttrs),
+    .attrs = lrn_attrs,
+    .verify = lrn_verify,
+    .infer = op_same_type,
+    .bind = lrn_bind,
+};
+
+/* ---- Dropout ---- */
+
+typedef struct DropoutAttrs {
+    float ratio; /* before 12 */
+    int64_t seed;
+} DropoutAttrs;
+
+static const AttrSpec dropout_attrs[] = {
+    A_FLOAT(DropoutAttrs, ratio, 0.5f),
+    A_INT(DropoutAttrs, seed, 0),
+    A_END,
+};
+
+enum { RATIO = 1, TRAINING_MODE = 2 };
+
+static bool dropout_infer(OpCtx *c) {
+    Type x = op_type(c, 0);
+    if (c->n_out > 1 && x.kind == TYPE_TENSOR)
+        c->out[1] = type_tensor(c->opset >= 10 ? ELEM_BOOL : type_real_elem(x), x.rank, x.dims);
+    return op_same_type(c);
+}
+
+static bool dropout_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    (void)d;
+    if (from < 12 && to >= 12)
+        upgrade_float_attr(n, "ratio", RATIO, names);
+    return true;
+}
+
+static bool dropout_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const Tensor *mode = op_const(c, TRAINING_MODE);
+    if (op_in(c, TRAINING_MODE) && (!mode || !mode->data || mode->count != 1))
+        return bind_unsupported(b, n, "whether it trains is not constant");
+    if (mode && tensor_int(mode, 0))
+        return bind_unsupported(b, n, "it is in training mode");
+    if (!bind_equal_quant(n->in[0], n->out[0]))
+        return bind_unsupported(b, n, "operand and result are quantized differently");
+    if (n->n_out > 1 && n->out[1]) {
+        ElemType e = bind_elem(n->out[1]);
+        qk_fill_params p = {.n = bind_count(n->out[1]), .value = 1};
+        if (!bind_call(b, n, bind_kernel(b, "fill", 1, &e), &p, sizeof p, 1,
+                       (int[]){bind_value(b, n->out[1])}))
+            return false;
+    }
+    return !n->out[0] || bind_alias(b, n, n->out[0], n->in[0]);
+}
+
+const OpDef op_Dropout = {
+    .domain = "",
+    .name = "Dropout",
+    .attrs_size = sizeof(DropoutAttrs),
+    .attrs = dropout_attrs,
+    .infer = dropout_infer,
+    .quant = {.kind = QUANT_MOVE, .data = 1},
+    .upgrade = dropout_upgrade,
+    .bind = dropout_bind,
+};

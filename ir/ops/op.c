@@ -1,0 +1,94 @@
+/* The registry: every row of ops.def, found by binary search over the rows sorted by name. */
+#include "ir/ops/op.h"
+
+#define OP(id) extern const OpDef op_##id;
+#include "ir/ops/ops.def"
+#undef OP
+
+static const OpDef *const table[] = {
+#define OP(id) &op_##id,
+#include "ir/ops/ops.def"
+#undef OP
+};
+
+enum { COUNT = sizeof table / sizeof *table };
+
+size_t op_count(void) {
+    return COUNT;
+}
+
+const OpDef *op_at(size_t i) {
+    return i < COUNT ? table[i] : NULL;
+}
+
+const OpDef *op_find(Str domain, Str op) {
+    size_t lo = 0, hi = COUNT;
+    while (lo < hi) { /* the first row whose name is not before `op` */
+        size_t mid = (lo + hi) / 2;
+        if (str_cmp(str_from(table[mid]->name), op) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; lo < COUNT && str_is(op, table[lo]->name); lo++)
+        if (domain_equal(str_from(table[lo]->domain), domain))
+            return table[lo];
+    return NULL;
+}
+
+/* About ten rows have a QOperator form: asked only for names that are no row themselves. */
+const OpDef *qop_find(Str domain, Str op) {
+    for (size_t i = 0; i < COUNT; i++)
+        if (table[i]->qop.op && str_is(op, table[i]->qop.op) &&
+            domain_equal(str_from(table[i]->qop.domain), domain))
+            return table[i];
+    return NULL;
+}
+
+/* The function whose body the graph is in, NULL for the main graph. */
+static const Function *function_of(const Graph *g) {
+    while (g->owner)
+        g = g->owner->graph;
+    const Module *m = g->module;
+    if (g == m->graph)
+        return NULL;
+    for (size_t i = 0; i < m->n_functions; i++)
+        if (m->functions[i]->body == g)
+            return m->functions[i];
+    return NULL;
+}
+
+bool node_in_function(const Node *n) {
+    return function_of(n->graph) != NULL;
+}
+
+int64_t node_opset(const Node *n) {
+    const Function *f = function_of(n->graph);
+    if (!f)
+        return module_opset(n->graph->module, n->domain);
+    for (size_t i = 0; i < f->n_imports; i++)
+        if (domain_equal(f->imports[i].domain, n->domain))
+            return f->imports[i].version;
+    return 0;
+}
+
+const OnnxSchema *node_schema(const Node *n) {
+    int64_t opset = node_opset(n);
+    return onnx_schema_find(n->domain, n->op, opset > INT_MAX ? INT_MAX : (int)opset);
+}
+
+OpCtx op_ctx(const Node *n, Diags *d) {
+    Arena *a = n->graph->module->arena;
+    OpCtx c = {.node = n,
+               .attrs = n->typed,
+               .opset = node_opset(n),
+               .n_in = n->n_in,
+               .in = n->in,
+               .n_out = n->n_out,
+               .out = NEW_ARRAY(a, Type, n->n_out ? n->n_out : 1),
+               .arena = a,
+               .d = d};
+    for (size_t i = 0; i < n->n_out; i++)
+        c.out[i] = TYPE_UNKNOWN;
+    return c;
+}

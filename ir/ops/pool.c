@@ -1,0 +1,309 @@
+/* AveragePool, MaxPool and their global forms, with QLinearAveragePool and
+ * QLinearGlobalAveragePool. AveragePool: 10 added ceil_mode, 19 dilations. MaxPool: 8 the indices,
+ * 10 ceil_mode and dilations, 12 int8. Defaults of what was added mean the old operator. */
+#include "ir/ops/bind.h"
+#include "kernels/requant_host.h"
+
+typedef struct PoolAttrs {
+    WindowAttrs w;
+    int64_t count_include_pad, storage_order;
+} PoolAttrs;
+
+static const AttrSpec average_attrs[] = {
+    WINDOW_ATTRS(PoolAttrs),
+    ATTR(PoolAttrs, w.ceil_mode, "ceil_mode", ATTR_INT, .def_int = 0),
+    A_INT(PoolAttrs, count_include_pad, 0),
+    A_END,
+};
+
+static const AttrSpec max_attrs[] = {
+    WINDOW_ATTRS(PoolAttrs),
+    ATTR(PoolAttrs, w.ceil_mode, "ceil_mode", ATTR_INT, .def_int = 0),
+    A_INT(PoolAttrs, storage_order, 0),
+    A_END,
+};
+
+static bool check_rank(const OpCtx *c, Type x) {
+    return x.rank >= 3 || x.rank < 0 ||
+           op_error(c, "input must have rank 3 or more, not %d", x.rank);
+}
+
+static bool verify(const OpCtx *c) {
+    const PoolAttrs *a = c->attrs;
+    if (!a->w.kernel_shape.v)
+        return op_error(c, "needs attribute 'kernel_shape'");
+    return check_rank(c, op_type(c, 0));
+}
+
+static bool infer(OpCtx *c) {
+    const PoolAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    Window w;
+    if (x.rank < 3)
+        return true;
+    if (!a->w.kernel_shape.v)
+        return op_error(c, "needs attribute 'kernel_shape'");
+    if (!op_window(c, &a->w, x, NULL, &w))
+        return false;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank);
+    dims[0] = x.dims[0];
+    dims[1] = x.dims[1];
+    for (int i = 0; i < w.n; i++)
+        dims[2 + i] = w.out[i];
+    c->out[0] = type_tensor(type_real_elem(x), x.rank, dims);
+    if (c->n_out > 1) /* MaxPool's indices */
+        c->out[1] = type_tensor(ELEM_INT64, x.rank, dims);
+    return true;
+}
+
+static bool global_verify(const OpCtx *c) {
+    return check_rank(c, op_type(c, 0));
+}
+
+static bool global_infer(OpCtx *c) {
+    Type x = op_type(c, 0);
+    if (x.rank < 3)
+        return true;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank);
+    for (int i = 0; i < x.rank; i++)
+        dims[i] = i < 2 ? x.dims[i] : dim_of(1);
+    c->out[0] = type_tensor(type_real_elem(x), x.rank, dims);
+    return true;
+}
+
+/* ---- windows for binding ---- */
+
+static bool spatial(Binder *b, const Node *n, const OpCtx *c, Spatial *s) {
+    const PoolAttrs *a = c->attrs;
+    Window w;
+    return op_window(c, &a->w, n->in[0]->type, NULL, &w) &&
+           bind_spatial(b, n, &w, n->in[0]->type, n->out[0]->type, s);
+}
+
+/* The whole plane, of any rank, as one row. */
+static Spatial global_spatial(const Node *n) {
+    Type x = n->in[0]->type;
+    int32_t plane = bind_extent(x, 2, x.rank), c = (int32_t)x.dims[1].value;
+    return (Spatial){.n = (int32_t)x.dims[0].value,
+                     .ic = c,
+                     .ih = 1,
+                     .iw = plane,
+                     .oc = c,
+                     .oh = 1,
+                     .ow = 1,
+                     .kh = 1,
+                     .kw = plane,
+                     .sh = 1,
+                     .sw = 1,
+                     .dh = 1,
+                     .dw = 1};
+}
+
+/* ---- averages ---- */
+
+static bool check_average(Binder *b, const Node *n) {
+    const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
+    if (!x || !y)
+        return bind_unsupported(b, n, "one of operand and result is quantized, the other is not");
+    if (!quant_plain(x) || !quant_plain(y))
+        return bind_unsupported(b, n, "operand and result need parameters for the whole tensor");
+    if (bind_elem(n->in[0]) != bind_elem(n->out[0]))
+        return bind_unsupported(b, n, "operand and result differ in storage type");
+    return true;
+}
+
+static bool average_float(Binder *b, const Node *n, const Spatial *s, int32_t include_pad) {
+    qk_avgpool2d_f32_params p = {.n = s->n,
+                                 .c = s->ic,
+                                 .ih = s->ih,
+                                 .iw = s->iw,
+                                 .oh = s->oh,
+                                 .ow = s->ow,
+                                 .kh = s->kh,
+                                 .kw = s->kw,
+                                 .sh = s->sh,
+                                 .sw = s->sw,
+                                 .dh = s->dh,
+                                 .dw = s->dw,
+                                 .pt = s->pt,
+                                 .pl = s->pl,
+                                 .pb = s->pb,
+                                 .pr = s->pr,
+                                 .count_include_pad = include_pad};
+    return bind_floats_only(b, n) &&
+           bind_call(b, n, "qk_avgpool2d_f32", &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+}
+
+static bool average_quant(Binder *b, const Node *n, const Spatial *s, int32_t include_pad) {
+    if (!check_average(b, n))
+        return false;
+    const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
+    ElemType e = bind_elem(n->in[0]);
+    qk_avgpool2d_q_params p = {.n = s->n,
+                               .c = s->ic,
+                               .ih = s->ih,
+                               .iw = s->iw,
+                               .oh = s->oh,
+                               .ow = s->ow,
+                               .kh = s->kh,
+                               .kw = s->kw,
+                               .sh = s->sh,
+                               .sw = s->sw,
+                               .dh = s->dh,
+                               .dw = s->dw,
+                               .pt = s->pt,
+                               .pl = s->pl,
+                               .pb = s->pb,
+                               .pr = s->pr,
+                               .count_include_pad = include_pad,
+                               .xz = quant_zero(x),
+                               .yz = quant_zero(y)};
+    quant_range(y, &p.lo, &p.hi);
+    requant_pool(quant_scale(x, 0), quant_scale(y, 0), elem_bits(e), (int64_t)s->kh * s->kw, &p.m,
+                 &p.shift);
+    return bind_call(b, n, bind_kernel(b, "avgpool2d_q", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+}
+
+static bool average_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const PoolAttrs *a = c->attrs;
+    int32_t include_pad = a->count_include_pad != 0;
+    Spatial s;
+    if (!spatial(b, n, c, &s))
+        return false;
+    return bind_any_quant(n) ? average_quant(b, n, &s, include_pad)
+                             : average_float(b, n, &s, include_pad);
+}
+
+static bool global_average_bind(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    Spatial s = global_spatial(n);
+    if (!bind_any_quant(n))
+        return average_float(b, n, &s, 0);
+    if (!check_average(b, n))
+        return false;
+    const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
+    ElemType e = bind_elem(n->in[0]);
+    qk_globalavgpool_q_params p = {
+        .outer = s.n * s.ic, .inner = s.iw, .xz = quant_zero(x), .yz = quant_zero(y)};
+    quant_range(y, &p.lo, &p.hi);
+    float divisor = quant_scale(y, 0) * (float)s.iw;
+    requant_from_float(quant_scale(x, 0) / divisor, &p.c, &p.k);
+    return bind_call(b, n, bind_kernel(b, "globalavgpool_q", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+}
+
+static void drop_layout(const Node *from, Node *to) {
+    (void)from;
+    node_drop_attr(to, "channels_last");
+}
+
+static bool no_dilations(const OpCtx *c, const char **why) {
+    const PoolAttrs *a = c->attrs;
+    for (size_t i = 0; i < a->w.dilations.n; i++)
+        if (a->w.dilations.v[i] != 1) {
+            *why = "QLinearAveragePool has no dilations";
+            return false;
+        }
+    return true;
+}
+
+static void drop_dilations(const Node *from, Node *to) {
+    (void)from;
+    node_drop_attr(to, "dilations");
+}
+
+const OpDef op_AveragePool = {
+    .domain = "",
+    .name = "AveragePool",
+    .attrs_size = sizeof(PoolAttrs),
+    .attrs = average_attrs,
+    .verify = verify,
+    .infer = infer,
+    .quant = {.kind = QUANT_COMPUTE, .data = 1},
+    .qop = {.domain = "com.microsoft",
+            .op = "QLinearAveragePool",
+            .operands = "0* y",
+            .since = 10,
+            .applies = no_dilations,
+            .lower_attrs = drop_dilations,
+            .raise_attrs = drop_layout},
+    .bind = average_bind,
+};
+
+const OpDef op_GlobalAveragePool = {
+    .domain = "",
+    .name = "GlobalAveragePool",
+    .verify = global_verify,
+    .infer = global_infer,
+    .quant = {.kind = QUANT_COMPUTE, .data = 1},
+    .qop = {.domain = "com.microsoft",
+            .op = "QLinearGlobalAveragePool",
+            .operands = "0* y",
+            .since = 10,
+            .raise_attrs = drop_layout},
+    .bind = global_average_bind,
+};
+
+/* ---- maxima ---- */
+
+static int move_channel(const OpCtx *c, int axis) {
+    (void)c;
+    return axis < 2 ? axis : -1;
+}
+
+static bool max_call(Binder *b, const Node *n, const Spatial *s) {
+    if (n->n_out > 1 && n->out[1])
+        return bind_unsupported(b, n, "its indices are used");
+    if (!bind_equal_quant(n->in[0], n->out[0]))
+        return bind_unsupported(b, n, "operand and result are quantized differently");
+    ElemType e = bind_elem(n->in[0]);
+    qk_maxpool2d_params p = {.n = s->n,
+                             .c = s->ic,
+                             .ih = s->ih,
+                             .iw = s->iw,
+                             .oh = s->oh,
+                             .ow = s->ow,
+                             .kh = s->kh,
+                             .kw = s->kw,
+                             .sh = s->sh,
+                             .sw = s->sw,
+                             .dh = s->dh,
+                             .dw = s->dw,
+                             .pt = s->pt,
+                             .pl = s->pl};
+    return bind_call(b, n, bind_kernel(b, "maxpool2d", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+}
+
+static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {
+    Spatial s;
+    return spatial(b, n, c, &s) && max_call(b, n, &s);
+}
+
+static bool global_max_bind(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    Spatial s = global_spatial(n);
+    return max_call(b, n, &s);
+}
+
+const OpDef op_MaxPool = {
+    .domain = "",
+    .name = "MaxPool",
+    .attrs_size = sizeof(PoolAttrs),
+    .attrs = max_attrs,
+    .verify = verify,
+    .infer = infer,
+    .quant = {.kind = QUANT_ORDER, .data = 1, .move_axis = move_channel},
+    .bind = max_bind,
+};
+
+const OpDef op_GlobalMaxPool = {
+    .domain = "",
+    .name = "GlobalMaxPool",
+    .verify = global_verify,
+    .infer = global_infer,
+    .quant = {.kind = QUANT_ORDER, .data = 1, .move_axis = move_channel},
+    .bind = global_max_bind,
+};

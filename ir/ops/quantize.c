@@ -1,0 +1,336 @@
+/* QuantizeLinear, DequantizeLinear and qxc::Requantize.
+ *
+ * Two forms: ONNX's, with scale and zero point as operands, and ours with one operand, where the
+ * quantized type of the result (or operand) says it all. ONNX: 13 added axis, 19 float8 and
+ * saturate, 21 blocks, output_dtype and 4 and 16 bits, 23 precision and other scale types. */
+#include "ir/ops/bind.h"
+
+typedef struct LinearAttrs {
+    int64_t axis, block_size, output_dtype, saturate, precision;
+} LinearAttrs;
+
+static const AttrSpec attrs[] = {
+    A_INT(LinearAttrs, axis, 1),         A_INT(LinearAttrs, block_size, 0),
+    A_INT(LinearAttrs, output_dtype, 0), A_INT(LinearAttrs, saturate, 1),
+    A_INT(LinearAttrs, precision, 0),    A_END,
+};
+
+static const AttrSpec dequantize_attrs[] = {
+    A_INT(LinearAttrs, axis, 1),
+    A_INT(LinearAttrs, block_size, 0),
+    A_INT(LinearAttrs, output_dtype, 0),
+    A_END,
+};
+
+enum { X, SCALE, ZP };
+
+static bool own_form(const Node *n) {
+    return n->n_in == 1;
+}
+
+static Type out_type(const OpCtx *c) {
+    return c->n_out && c->node->out[0] ? c->node->out[0]->type : TYPE_UNKNOWN;
+}
+
+/* ---- laws ---- */
+
+static bool verify_block(const OpCtx *c, Type x, Type s, int axis) {
+    const LinearAttrs *a = c->attrs;
+    if (s.rank != x.rank)
+        return op_error(c, "with block_size the scale has the operand's rank %d, not %d", x.rank,
+                        s.rank);
+    for (int i = 0; i < x.rank; i++) {
+        int64_t have = s.dims[i].value, dim = x.dims[i].value;
+        int64_t want = i == axis && dim >= 0 ? (dim + a->block_size - 1) / a->block_size : dim;
+        if (have >= 0 && want >= 0 && have != want)
+            return op_error(c, "dimension %d of the scale is %lld, must be %lld", i,
+                            (long long)have, (long long)want);
+    }
+    return true;
+}
+
+static bool verify_operands(const OpCtx *c) {
+    const LinearAttrs *a = c->attrs;
+    Type x = op_type(c, X), s = op_type(c, SCALE), z = op_type(c, ZP);
+    int axis;
+    if (a->block_size < 0 || a->block_size > INT32_MAX)
+        return op_error(c, "block_size must be from 0 to 2147483647");
+    if (z.rank >= 0 && s.rank >= 0 && !type_same_shape(z, s) && type_is_static(z) &&
+        type_is_static(s) && !(z.rank + s.rank == 1)) /* [] beside [1] is common */
+        return op_error(c, "scale and zero point differ in shape: %s and %s",
+                        type_text(c->arena, s), type_text(c->arena, z));
+    if (x.rank < 0 || s.rank < 1 || (s.rank == 1 && s.dims[0].value == 1 && !a->block_size))
+        return true;
+    if (!op_axis(c, a->axis, x.rank, &axis))
+        return false;
+    if (a->block_size)
+        return verify_block(c, x, s, axis);
+    if (s.rank != 1)
+        return op_error(c, "the scale must have rank 0 or 1, not %d", s.rank);
+    if (s.dims[0].value >= 0 && x.dims[axis].value >= 0 && s.dims[0].value != x.dims[axis].value)
+        return op_error(c, "%lld scales for an axis of length %lld", (long long)s.dims[0].value,
+                        (long long)x.dims[axis].value);
+    return true;
+}
+
+static bool quantize_verify(const OpCtx *c) {
+    if (!own_form(c->node))
+        return verify_operands(c);
+    Type y = out_type(c), x = op_type(c, X);
+    if (y.kind != TYPE_TENSOR || !type_is_quantized(y))
+        return op_error(c, "without scale and zero point its result must have a quantized type");
+    if (type_is_quantized(x))
+        return op_error(c, "its operand is quantized already; to change that use qxc::Requantize");
+    return true;
+}
+
+static bool dequantize_verify(const OpCtx *c) {
+    if (!own_form(c->node))
+        return verify_operands(c);
+    Type x = op_type(c, X);
+    if (x.kind == TYPE_TENSOR && !type_is_quantized(x))
+        return op_error(c, "without scale and zero point its operand must have a quantized type");
+    if (type_is_quantized(out_type(c)))
+        return op_error(c, "its result cannot be quantized");
+    return true;
+}
+
+static bool quantize_infer(OpCtx *c) {
+    const LinearAttrs *a = c->attrs;
+    Type x = op_type(c, X), z = op_type(c, ZP);
+    if (own_form(c->node))
+        return op_same_type(c);
+    ElemType e = z.kind == TYPE_TENSOR ? z.elem
+                 : op_in(c, ZP)        ? ELEM_UNDEFINED
+                 : a->output_dtype     ? (ElemType)a->output_dtype
+                                       : ELEM_UINT8;
+    if (a->output_dtype && z.kind == TYPE_TENSOR && (ElemType)a->output_dtype != z.elem)
+        return op_error(c, "output_dtype is %s, the zero point %s",
+                        elem_name((ElemType)a->output_dtype), elem_name(z.elem));
+    if (x.kind == TYPE_TENSOR)
+        c->out[0] = type_tensor(e, x.rank, x.dims);
+    return true;
+}
+
+static bool dequantize_infer(OpCtx *c) {
+    const LinearAttrs *a = c->attrs;
+    Type x = op_type(c, X), s = op_type(c, SCALE);
+    if (own_form(c->node))
+        return op_same_type(c);
+    ElemType e = a->output_dtype         ? (ElemType)a->output_dtype
+                 : s.kind == TYPE_TENSOR ? s.elem
+                                         : ELEM_UNDEFINED;
+    if (x.kind == TYPE_TENSOR)
+        c->out[0] = type_tensor(e, x.rank, x.dims);
+    return true;
+}
+
+/* ---- where a parameter stands, as the kernels step through x[outer, axis, inner] ---- */
+
+typedef struct Grid {
+    int32_t outer, axis, inner, block, s_outer, s_axis, s_inner;
+} Grid;
+
+static Grid whole(Type t) {
+    return (Grid){.outer = 1, .axis = 1, .inner = bind_extent(t, 0, t.rank), .block = 1};
+}
+
+static Grid along(Type t, int axis, int64_t block, bool blocked) {
+    Grid g = {.outer = bind_extent(t, 0, axis),
+              .axis = (int32_t)t.dims[axis].value,
+              .inner = bind_extent(t, axis + 1, t.rank),
+              .block = block > 1 ? (int32_t)block : 1,
+              .s_axis = 1};
+    if (blocked) {
+        g.s_axis = g.inner;
+        g.s_inner = 1;
+        g.s_outer = (g.axis + g.block - 1) / g.block * g.inner;
+    }
+    return g;
+}
+
+/* Operands of the ONNX form. */
+static Grid operand_grid(const OpCtx *c, Type x) {
+    const LinearAttrs *a = c->attrs;
+    Type s = op_type(c, SCALE);
+    int axis = 0;
+    if (s.rank < 1 || (s.rank == 1 && s.dims[0].value == 1 && !a->block_size) || x.rank == 0)
+        return whole(x);
+    op_axis(c, a->axis, x.rank, &axis); /* verified */
+    return along(x, axis, a->block_size, a->block_size > 0);
+}
+
+/* Parameters of a type as tables. Along several axes they are written out for each element. */
+static Grid type_grid(Binder *b, const Quant *q, Type t, int *scale, int *zp) {
+    bool spread = q->n_axes > 1;
+    size_t count = spread ? (size_t)bind_extent(t, 0, t.rank) : q->n_scale;
+    int64_t dims[MAX_RANK];
+    for (int i = 0; i < t.rank; i++)
+        dims[i] = t.dims[i].value;
+    float *scales = NEW_ARRAY(binder_arena(b), float, count);
+    int32_t *zps = NEW_ARRAY(binder_arena(b), int32_t, count);
+    for (size_t i = 0; i < count; i++) {
+        size_t k = spread ? quant_index(q, t.rank, dims, i) : i;
+        scales[i] = quant_scale(q, k);
+        zps[i] = (int32_t)quant_zp(q, k);
+    }
+    *scale = bind_const(b, ELEM_FLOAT, count, scales, "scale");
+    *zp = bind_const(b, ELEM_INT32, count, zps, "zero point");
+    if (spread)
+        return (Grid){.outer = 1, .axis = (int32_t)count, .inner = 1, .block = 1, .s_axis = 1};
+    return q->n_axes == 0 ? whole(t) : along(t, q->axis[0], q->block[0], false);
+}
+
+/* ---- binding ---- */
+
+static bool convert(Binder *b, const Node *n, int from, ElemType e, int to, int32_t count) {
+    static const float one[] = {1.0f};
+    static const int32_t zero[] = {0};
+    int scale = bind_const(b, ELEM_FLOAT, 1, one, "no scale");
+    int zp = bind_const(b, ELEM_INT32, 1, zero, "no zero point");
+    int real = bind_temp(b, ELEM_FLOAT, (size_t)count);
+    qk_dequantize_params d = {.outer = 1, .axis = 1, .inner = count, .block = 1};
+    qk_quantize_params q = {
+        .outer = 1, .axis = 1, .inner = count, .block = 1, .lo = INT32_MIN, .hi = INT32_MAX};
+    ElemType wide = ELEM_INT32;
+    return bind_call(b, n, bind_kernel(b, "dequantize", 1, &e), &d, sizeof d, 4,
+                     (int[]){from, scale, zp, real}) &&
+           bind_call(b, n, bind_kernel(b, "quantize", 1, &wide), &q, sizeof q, 4,
+                     (int[]){real, scale, zp, to});
+}
+
+/* Zero points as int32: a table where they are constant; else converted through float, which is
+ * exact for all that have a kernel (16 bits). */
+static bool operand_zp(Binder *b, const Node *n, const OpCtx *c, int *buffer) {
+    const Value *v = op_in(c, ZP), *s = op_in(c, SCALE);
+    const Tensor *t = value_data(v);
+    size_t count = (size_t)bind_count(v && !t ? v : s);
+    int32_t *zps = NEW_ARRAY(binder_arena(b), int32_t, count);
+    if (v && !t) {
+        *buffer = bind_temp(b, ELEM_INT32, count);
+        return convert(b, n, bind_value(b, v), bind_elem(v), *buffer, (int32_t)count);
+    }
+    for (size_t i = 0; t && t->data && i < count; i++)
+        zps[i] = (int32_t)tensor_int(t, t->count == 1 ? 0 : i);
+    *buffer = bind_const(b, ELEM_INT32, count, zps, "zero point");
+    return true;
+}
+
+static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const LinearAttrs *a = c->attrs;
+    const Value *x = n->in[X], *y = n->out[0];
+    ElemType e = bind_elem(y);
+    int scale, zp;
+    Grid g;
+    if (x->type.elem != ELEM_FLOAT)
+        return bind_unsupported(b, n, "from %s", elem_name(x->type.elem));
+    if (!elem_is_int(y->type.elem))
+        return bind_unsupported(b, n, "to %s", elem_name(y->type.elem));
+    int64_t lo = elem_min(y->type.elem), hi = elem_max(y->type.elem);
+    if (own_form(n)) {
+        const Quant *q = op_quant(y);
+        if (!q || q->kind != QUANT_PARAMS)
+            return bind_unsupported(b, n, "its parameters are not known");
+        g = type_grid(b, q, y->type, &scale, &zp);
+        lo = q->has_range ? q->lo : lo;
+        hi = q->has_range ? q->hi : hi;
+    } else {
+        if (n->in[SCALE]->type.elem != ELEM_FLOAT || (a->precision && a->precision != ELEM_FLOAT))
+            return bind_unsupported(b, n, "its scale is not float");
+        g = operand_grid(c, x->type);
+        scale = bind_value(b, n->in[SCALE]);
+        if (!operand_zp(b, n, c, &zp))
+            return false;
+    }
+    qk_quantize_params p = {g.outer,  g.axis,    g.inner,     g.block,    g.s_outer,
+                            g.s_axis, g.s_inner, (int32_t)lo, (int32_t)hi};
+    return bind_call(b, n, bind_kernel(b, "quantize", 1, &e), &p, sizeof p, 4,
+                     (int[]){bind_value(b, x), scale, zp, bind_value(b, y)});
+}
+
+static bool dequantize_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const Value *x = n->in[X], *y = n->out[0];
+    ElemType e = bind_elem(x);
+    int scale, zp;
+    Grid g;
+    if (y->type.elem != ELEM_FLOAT)
+        return bind_unsupported(b, n, "to %s", elem_name(y->type.elem));
+    if (!elem_is_int(x->type.elem))
+        return bind_unsupported(b, n, "from %s", elem_name(x->type.elem));
+    if (own_form(n)) {
+        const Quant *q = op_quant(x);
+        if (!q || q->kind != QUANT_PARAMS)
+            return bind_unsupported(b, n, "its parameters are not known");
+        g = type_grid(b, q, x->type, &scale, &zp);
+    } else {
+        if (n->in[SCALE]->type.elem != ELEM_FLOAT)
+            return bind_unsupported(b, n, "its scale is not float");
+        g = operand_grid(c, x->type);
+        scale = bind_value(b, n->in[SCALE]);
+        if (!operand_zp(b, n, c, &zp))
+            return false;
+    }
+    qk_dequantize_params p = {g.outer, g.axis, g.inner, g.block, g.s_outer, g.s_axis, g.s_inner};
+    return bind_call(b, n, bind_kernel(b, "dequantize", 1, &e), &p, sizeof p, 4,
+                     (int[]){bind_value(b, x), scale, zp, bind_value(b, y)});
+}
+
+const OpDef op_QuantizeLinear = {
+    .domain = "",
+    .name = "QuantizeLinear",
+    .attrs_size = sizeof(LinearAttrs),
+    .attrs = attrs,
+    .verify = quantize_verify,
+    .infer = quantize_infer,
+    .own_form = own_form,
+    .bind = quantize_bind,
+};
+
+const OpDef op_DequantizeLinear = {
+    .domain = "",
+    .name = "DequantizeLinear",
+    .attrs_size = sizeof(LinearAttrs),
+    .attrs = dequantize_attrs,
+    .verify = dequantize_verify,
+    .infer = dequantize_infer,
+    .own_form = own_form,
+    .bind = dequantize_bind,
+};
+
+/* ---- Requantize: from one quantized type to another ---- */
+
+static bool always(const Node *n) {
+    (void)n;
+    return true;
+}
+
+static bool requantize_verify(const OpCtx *c) {
+    Type x = op_type(c, X), y = out_type(c);
+    if (c->n_in != 1 || c->n_out != 1 || !op_in(c, X))
+        return op_error(c, "takes one operand and has one result");
+    if (!type_is_quantized(x) || !type_is_quantized(y))
+        return op_error(c, "operand and result must have quantized types");
+    return true;
+}
+
+static bool requantize_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const Value *x = n->in[X], *y = n->out[0];
+    (void)c;
+    if (bind_equal_quant(x, y))
+        return bind_alias(b, n, y, x);
+    int32_t lo, hi;
+    if (!quant_plain(op_quant(y)))
+        return bind_unsupported(b, n, "its result is quantized per axis");
+    quant_range(op_quant(y), &lo, &hi);
+    return bind_requantize(b, n, x, op_quant(y), bind_value(b, y), lo, hi);
+}
+
+const OpDef op_Requantize = {
+    .domain = "qxc",
+    .name = "Requantize",
+    .verify = requantize_verify,
+    .infer = op_same_type,
+    .quant = {.kind = QUANT_COMPUTE, .data = 1},
+    .own_form = always,
+    .bind = requantize_bind,
+};

@@ -1,0 +1,330 @@
+/* Reshape, Flatten, Squeeze, Unsqueeze and Identity: other dimensions over the same bytes.
+ * Reshape: 14 added allowzero. Squeeze, Unsqueeze: from 13 the axes are an operand; 11 allowed
+ * negative ones. Flatten: 11 allowed a negative axis. All else: types. */
+#include "ir/ops/bind.h"
+
+static const AttrSpec no_attrs[] = {A_END};
+
+/* The result's type: while inferring what was just inferred, afterwards what stands there. */
+static Type result(const OpCtx *c) {
+    if (c->out[0].kind == TYPE_TENSOR)
+        return c->out[0];
+    return c->node->n_out && c->node->out[0] ? c->node->out[0]->type : TYPE_UNKNOWN;
+}
+
+/* Elements in dims [0, n) as a number times a product of at most one symbol. */
+static bool prefix(Type t, int n, int64_t *number, Dim *symbol) {
+    *number = 1;
+    *symbol = dim_of(1);
+    for (int i = 0; i < n; i++) {
+        if (t.dims[i].value >= 0)
+            *number = dim_mul(*number, t.dims[i].value);
+        else if (symbol->value != 1 || !t.dims[i].param.s)
+            return false;
+        else
+            *symbol = t.dims[i];
+    }
+    return true;
+}
+
+/* An axis survives when the result has one of its length with as many elements before it. */
+static int move_axis(const OpCtx *c, int axis) {
+    Type x = op_type(c, 0), y = result(c);
+    int64_t xn, yn;
+    Dim xs, ys;
+    if (x.rank <= axis || y.rank < 0 || !prefix(x, axis, &xn, &xs))
+        return -1;
+    for (int i = 0; i < y.rank; i++)
+        if (dim_equal(y.dims[i], x.dims[axis]) && prefix(y, i, &yn, &ys) && xn == yn &&
+            dim_equal(xs, ys))
+            return i;
+    return -1;
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    const Value *x = n->in[0], *y = n->out[0];
+    const Quant *p = op_quant(x), *q = op_quant(y);
+    if (!p != !q || (p && quant_is_per_tensor(p) && !quant_equal(p, q)))
+        return bind_unsupported(b, n, "operand and result are quantized differently");
+    return bind_alias(b, n, y, x);
+}
+
+#define MOVER .kind = QUANT_MOVE, .data = 1
+
+/* ---- Reshape ---- */
+
+typedef struct ReshapeAttrs {
+    int64_t allowzero;
+} ReshapeAttrs;
+
+static const AttrSpec reshape_attrs[] = {
+    A_INT(ReshapeAttrs, allowzero, 0),
+    A_END,
+};
+
+/* Both sides hold as many elements; what one dimension must be follows from the others. The same
+ * symbol on both sides cancels. */
+static Dim missing_dim(Type x, const Dim *dims, int rank, int missing, bool *bad) {
+    int64_t have = 1, want = 1;
+    bool used[MAX_RANK] = {false};
+    Dim left = dim_of(1);
+    for (int i = 0; i < rank; i++) {
+        if (i == missing)
+            continue;
+        if (dims[i].value >= 0) {
+            want = dim_mul(want, dims[i].value);
+            continue;
+        }
+        int k = 0;
+        while (k < x.rank && (used[k] || !dim_equal(x.dims[k], dims[i])))
+            k++;
+        if (k == x.rank)
+            return dim_unknown();
+        used[k] = true;
+    }
+    for (int k = 0; k < x.rank; k++) {
+        if (used[k])
+            continue;
+        if (x.dims[k].value >= 0)
+            have = dim_mul(have, x.dims[k].value);
+        else if (left.value == 1)
+            left = x.dims[k];
+        else
+            return dim_unknown();
+    }
+    if (left.value != 1)
+        return have == want ? left : dim_unknown();
+    *bad = want == 0 ? have != 0 : have % want != 0;
+    return dim_of(want == 0 ? missing < 0 : *bad ? 0 : have / want);
+}
+
+static bool reshape_dims(const OpCtx *c, Type x, Ints shape, Dim *dims) {
+    const ReshapeAttrs *a = c->attrs;
+    int missing = -1;
+    bool bad = false;
+    for (int i = 0; i < (int)shape.n; i++) {
+        int64_t d = shape.v[i];
+        dims[i] = dim_of(d);
+        if (d < -1)
+            return op_error(c, "dimension %d of the new shape is %lld", i, (long long)d);
+        if (d == -1 && missing >= 0)
+            return op_error(c, "the new shape has more than one -1");
+        if (d == -1)
+            missing = i;
+        if (d == 0 && !a->allowzero) {
+            if (x.rank >= 0 && i >= x.rank)
+                return op_error(c, "dimension %d of the new shape is 0, but the input has rank %d",
+                                i, x.rank);
+            dims[i] = x.rank >= 0 ? x.dims[i] : dim_unknown();
+        }
+    }
+    if (x.rank < 0)
+        return true;
+    Dim d = missing_dim(x, dims, (int)shape.n, missing, &bad);
+    if (missing >= 0)
+        dims[missing] = d;
+    else
+        bad = bad || (d.value >= 0 && d.value != 1);
+    if (bad)
+        return op_error(c, "%s does not fit the new shape", type_text(c->arena, x));
+    return true;
+}
+
+static bool reshape_infer(OpCtx *c) {
+    Type x = op_type(c, 0), s = op_type(c, 1);
+    Ints shape;
+    if (!op_ints(c, 1, &shape)) { /* only the rank may be known */
+        if (x.kind == TYPE_TENSOR)
+            c->out[0] = type_tensor(type_real_elem(x), -1, NULL);
+        if (s.rank == 1 && s.dims[0].value >= 0 && s.dims[0].value <= MAX_RANK &&
+            x.kind == TYPE_TENSOR) {
+            Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)s.dims[0].value + 1);
+            for (int i = 0; i < s.dims[0].value; i++)
+                dims[i] = dim_unknown();
+            c->out[0] = type_tensor(type_real_elem(x), (int)s.dims[0].value, dims);
+        }
+        return true;
+    }
+    if (shape.n > MAX_RANK)
+        return op_error(c, "rank %zu is more than %d", shape.n, MAX_RANK);
+    Dim *dims = NEW_ARRAY(c->arena, Dim, shape.n + 1);
+    if (!reshape_dims(c, x, shape, dims))
+        return false;
+    if (x.kind == TYPE_TENSOR)
+        c->out[0] = type_tensor(type_real_elem(x), (int)shape.n, dims);
+    return true;
+}
+
+const OpDef op_Reshape = {
+    .domain = "",
+    .name = "Reshape",
+    .attrs_size = sizeof(ReshapeAttrs),
+    .attrs = reshape_attrs,
+    .infer = reshape_infer,
+    .quant = {MOVER, .move_axis = move_axis},
+    .bind = bind,
+};
+
+/* ---- Flatten ---- */
+
+typedef struct FlattenAttrs {
+    int64_t axis;
+} FlattenAttrs;
+
+static const AttrSpec flatten_attrs[] = {
+    A_INT(FlattenAttrs, axis, 1),
+    A_END,
+};
+
+static Dim product(Type x, int from, int to) {
+    Dim d = dim_of(1);
+    for (int i = from; i < to; i++) {
+        if (x.dims[i].value == 1)
+            continue;
+        if (d.value == 1)
+            d = x.dims[i];
+        else if (d.value >= 0 && x.dims[i].value >= 0)
+            d = dim_of(dim_mul(d.value, x.dims[i].value));
+        else
+            d = dim_unknown();
+        if (d.value < 0 && !d.param.s)
+            break;
+    }
+    return d;
+}
+
+static bool flatten_infer(OpCtx *c) {
+    const FlattenAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    if (x.rank < 0)
+        return true;
+    if (a->axis < -x.rank || a->axis > x.rank)
+        return op_error(c, "axis %lld is out of range for rank %d", (long long)a->axis, x.rank);
+    int axis = (int)(a->axis < 0 ? a->axis + x.rank : a->axis);
+    Dim *dims = NEW_ARRAY(c->arena, Dim, 2);
+    dims[0] = product(x, 0, axis);
+    dims[1] = product(x, axis, x.rank);
+    c->out[0] = type_tensor(type_real_elem(x), 2, dims);
+    return true;
+}
+
+const OpDef op_Flatten = {
+    .domain = "",
+    .name = "Flatten",
+    .attrs_size = sizeof(FlattenAttrs),
+    .attrs = flatten_attrs,
+    .infer = flatten_infer,
+    .quant = {MOVER, .move_axis = move_axis},
+    .bind = bind,
+};
+
+/* ---- Squeeze and Unsqueeze ---- */
+
+typedef struct AxesAttrs {
+    Ints axes; /* before 13 */
+} AxesAttrs;
+
+static const AttrSpec axes_attrs[] = {
+    A_INTS(AxesAttrs, axes),
+    A_END,
+};
+
+/* False where the axes are computed at run time. */
+static bool read_axes(const OpCtx *c, Ints *axes, bool *given) {
+    const AxesAttrs *a = c->attrs;
+    *axes = a->axes;
+    *given = a->axes.v != NULL || op_in(c, 1);
+    return a->axes.v || !op_in(c, 1) || op_ints(c, 1, axes);
+}
+
+static bool axes_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    (void)d;
+    if (from < 13 && to >= 13)
+        upgrade_ints_attr(n, "axes", 1, names);
+    return true;
+}
+
+static bool squeeze_infer(OpCtx *c) {
+    Type x = op_type(c, 0);
+    Ints axes;
+    bool given, drop[MAX_RANK] = {false};
+    if (x.rank < 0 || !read_axes(c, &axes, &given))
+        return true;
+    if (given && !op_axes(c, axes, x.rank, drop))
+        return false;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank + 1);
+    int rank = 0;
+    for (int i = 0; i < x.rank; i++) {
+        int64_t d = x.dims[i].value;
+        if (!given && d < 0)
+            return true; /* whether it is 1 shows at run time only */
+        if (drop[i] && d >= 0 && d != 1)
+            return op_error(c, "axis %d has length %lld, not 1", i, (long long)d);
+        if (given ? !drop[i] : d != 1)
+            dims[rank++] = x.dims[i];
+    }
+    c->out[0] = type_tensor(type_real_elem(x), rank, dims);
+    return true;
+}
+
+static bool unsqueeze_infer(OpCtx *c) {
+    Type x = op_type(c, 0);
+    Ints axes;
+    bool given, added[MAX_RANK];
+    if (x.rank < 0 || !read_axes(c, &axes, &given))
+        return true;
+    if (!given)
+        return op_error(c, "needs axes");
+    if (axes.n > (size_t)(MAX_RANK - x.rank))
+        return op_error(c, "rank %zu is more than %d", axes.n + (size_t)x.rank, MAX_RANK);
+    int rank = x.rank + (int)axes.n, from = 0;
+    if (!op_axes(c, axes, rank, added))
+        return false;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
+    for (int i = 0; i < rank; i++)
+        dims[i] = added[i] ? dim_of(1) : x.dims[from++];
+    c->out[0] = type_tensor(type_real_elem(x), rank, dims);
+    return true;
+}
+
+const OpDef op_Squeeze = {
+    .domain = "",
+    .name = "Squeeze",
+    .attrs_size = sizeof(AxesAttrs),
+    .attrs = axes_attrs,
+    .infer = squeeze_infer,
+    .quant = {MOVER, .move_axis = move_axis},
+    .upgrade = axes_upgrade,
+    .bind = bind,
+};
+
+const OpDef op_Unsqueeze = {
+    .domain = "",
+    .name = "Unsqueeze",
+    .attrs_size = sizeof(AxesAttrs),
+    .attrs = axes_attrs,
+    .infer = unsqueeze_infer,
+    .quant = {MOVER, .move_axis = move_axis},
+    .upgrade = axes_upgrade,
+    .bind = bind,
+};
+
+/* ---- Identity ---- */
+
+static bool identity_infer(OpCtx *c) {
+    Type x = op_type(c, 0);
+    if (x.kind == TYPE_TENSOR)
+        return op_same_type(c);
+    c->out[0] = x; /* sequences and optionals too */
+    return true;
+}
+
+const OpDef op_Identity = {
+    .domain = "",
+    .name = "Identity",
+    .attrs = no_attrs,
+    .infer = identity_infer,
+    .quant = {MOVER},
+    .bind = bind,
+};

@@ -1,0 +1,150 @@
+/* Attributes: held against ONNX's schema, then decoded once into the operator's struct. */
+#include "ir/ops/op.h"
+
+static const char *const kind_words[] = {
+    [ATTR_FLOAT] = "a float",
+    [ATTR_INT] = "an integer",
+    [ATTR_STRING] = "a string",
+    [ATTR_TENSOR] = "a tensor",
+    [ATTR_GRAPH] = "a graph",
+    [ATTR_FLOATS] = "a list of floats",
+    [ATTR_INTS] = "a list of integers",
+    [ATTR_STRINGS] = "a list of strings",
+    [ATTR_TENSORS] = "a list of tensors",
+    [ATTR_GRAPHS] = "a list of graphs",
+    [ATTR_SPARSE] = "a sparse tensor",
+    [ATTR_SPARSES] = "a list of sparse tensors",
+    [ATTR_TYPE] = "a type",
+    [ATTR_TYPES] = "a list of types",
+};
+
+static const char *kind_word(int kind) {
+    bool known = kind > 0 && kind < (int)(sizeof kind_words / sizeof *kind_words);
+    return known ? kind_words[kind] : "of an unknown kind";
+}
+
+static Loc attr_loc(const Node *n, const Attr *a) {
+    return a->loc.source || a->loc.what ? a->loc : n->loc;
+}
+
+static bool is_list(AttrKind k) {
+    return (k >= ATTR_FLOATS && k <= ATTR_GRAPHS) || k == ATTR_SPARSES || k == ATTR_TYPES;
+}
+
+/* An empty list in text has no kind of its own: it takes the one asked for. */
+static bool kind_fits(Attr *a, AttrKind want) {
+    if (a->kind != want && a->n == 0 && is_list(a->kind) && is_list(want))
+        a->kind = want;
+    return a->kind == want;
+}
+
+static bool wrong_kind(const Node *n, const Attr *a, AttrKind want, Diags *d) {
+    diag_error(d, attr_loc(n, a), "attribute '%s' of %s must be %s, not %s", diag_name(d, a->name),
+               diag_name(d, n->op), kind_word(want), kind_word(a->kind));
+    if (want == ATTR_FLOAT && a->kind == ATTR_INT)
+        diag_note(d, attr_loc(n, a), "a float is written with a point: %lld.0",
+                  (long long)a->v.i[0]);
+    return false;
+}
+
+static bool unknown_attr(const Node *n, const OnnxSchema *schema, const Attr *a, Diags *d) {
+    diag_error(d, attr_loc(n, a), "%s has no attribute '%s' at opset %lld", diag_name(d, n->op),
+               diag_name(d, a->name), (long long)node_opset(n));
+    const char *names[UINT8_MAX + 1];
+    for (int i = 0; i < schema->n_attrs; i++)
+        names[i] = schema->attrs[i].name;
+    diag_did_you_mean(d, attr_loc(n, a), a->name, names, schema->n_attrs);
+    return false;
+}
+
+static bool check_schema(Node *n, const OnnxSchema *schema, Diags *d) {
+    bool ok = true;
+    for (size_t i = 0; i < n->n_attrs; i++) {
+        Attr *a = &n->attrs[i];
+        const SchemaAttr *s = onnx_schema_attr(schema, a->name);
+        if (!s)
+            ok = unknown_attr(n, schema, a, d);
+        else if (!kind_fits(a, (AttrKind)s->type))
+            ok = wrong_kind(n, a, (AttrKind)s->type, d);
+    }
+    for (int i = 0; i < schema->n_attrs; i++)
+        if (schema->attrs[i].presence == SCHEMA_ATTR_REQUIRED &&
+            !node_attr(n, schema->attrs[i].name))
+            ok = diag_error(d, n->loc, "%s needs attribute '%s'", diag_name(d, n->op),
+                            schema->attrs[i].name);
+    return ok;
+}
+
+/* Softmax's axis shows why the schema's default goes first: it changed between opsets. */
+static void set_default(const AttrSpec *spec, const OnnxSchema *schema, char *at) {
+    const SchemaAttr *s = schema ? onnx_schema_attr(schema, str_from(spec->name)) : NULL;
+    bool stated = s && s->presence == SCHEMA_ATTR_DEFAULT && s->type == (uint8_t)spec->kind;
+    switch ((int)spec->kind) {
+    case ATTR_INT: *(int64_t *)at = stated ? s->value.i : spec->def_int; break;
+    case ATTR_FLOAT: *(float *)at = stated ? s->value.f : spec->def_float; break;
+    case ATTR_STRING: *(Str *)at = str_from(stated ? s->value.s : spec->def_str); break;
+    default: break; /* lists, tensors and graphs are absent: zero */
+    }
+}
+
+static void set_value(const AttrSpec *spec, const Attr *a, char *at) {
+    switch ((int)spec->kind) {
+    case ATTR_INT: *(int64_t *)at = a->v.i[0]; break;
+    case ATTR_FLOAT: *(float *)at = a->v.f[0]; break;
+    case ATTR_STRING: *(Str *)at = a->v.s[0]; break;
+    case ATTR_INTS: *(Ints *)at = (Ints){a->v.i ? a->v.i : (const int64_t *)"", a->n}; break;
+    case ATTR_FLOATS: *(Floats *)at = (Floats){a->v.f ? a->v.f : (const float *)"", a->n}; break;
+    case ATTR_TENSOR: *(const Tensor **)at = a->v.t[0]; break;
+    case ATTR_GRAPH: *(Graph **)at = a->v.g[0]; break;
+    default: break;
+    }
+}
+
+/* A reference to a function's attribute has no value yet: the default stands in for it. */
+static bool decode(Node *n, const OpDef *op, const OnnxSchema *schema, Diags *d) {
+    char *typed = arena_alloc(n->graph->module->arena, op->attrs_size ? op->attrs_size : 1);
+    bool ok = true;
+    for (const AttrSpec *spec = op->attrs; spec && spec->name; spec++) {
+        const Attr *a = node_attr(n, spec->name);
+        char *at = typed + spec->offset;
+        if (a && !a->ref.s && a->kind != spec->kind)
+            ok = wrong_kind(n, a, spec->kind, d);
+        else if (a && !a->ref.s)
+            set_value(spec, a, at);
+        else if (!a && spec->required && !schema) /* else said above */
+            ok = diag_error(d, n->loc, "%s needs attribute '%s'", diag_name(d, n->op), spec->name);
+        else
+            set_default(spec, schema, at);
+    }
+    n->typed = typed;
+    return ok;
+}
+
+bool op_resolve(Node *n, Diags *d) {
+    const OnnxSchema *schema = node_schema(n);
+    n->typed = NULL;
+    n->def = op_find(n->domain, n->op);
+    if (schema && !(schema->flags & SCHEMA_DEPRECATED) && !check_schema(n, schema, d)) {
+        n->def = NULL; /* half-decoded attributes would only bring more errors */
+        return false;
+    }
+    const OpDef *op = n->def ? n->def : qop_find(n->domain, n->op);
+    return !op || decode(n, op, schema, d);
+}
+
+typedef struct Resolve {
+    Diags *d;
+    bool ok;
+} Resolve;
+
+static void resolve_graph(Graph *g, void *ctx) {
+    Resolve *r = ctx;
+    FOR_NODES(n, g)
+    r->ok = op_resolve(n, r->d) && r->ok;
+}
+
+bool module_resolve(Module *m, Diags *d) {
+    Resolve r = {d, true};
+    module_each_graph(m, resolve_graph, &r);
+    return r.ok;
+}

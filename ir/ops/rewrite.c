@@ -1,0 +1,43 @@
+/* What upgrades do to a node: attributes that became operands. */
+#include "ir/ops/op.h"
+
+static void set_input(Node *n, size_t index, Value *v) {
+    while (n->n_in <= index)
+        node_add_input(n, NULL);
+    n->in[index] = v;
+}
+
+static Value *new_const(Node *n, const char *suffix, Type t, Tensor *data, UniqueNames *names) {
+    Arena *a = n->graph->module->arena;
+    Str base = n->name.n || !n->n_out || !n->out[0] ? n->name : n->out[0]->name;
+    Str name = arena_strf(a, STR_FMT "_%s", STR_ARG(base), suffix);
+    Value *v = graph_add_const(n->graph, unique_name(names, name), t, data);
+    v->loc = n->loc;
+    return v;
+}
+
+Value *upgrade_ints(Node *n, const char *suffix, Ints list, UniqueNames *names) {
+    Arena *a = n->graph->module->arena;
+    int64_t dims[] = {(int64_t)list.n};
+    return new_const(
+        n, suffix, type_fixed(a, ELEM_INT64, 1, dims),
+        tensor_of(a, ELEM_INT64, 1, dims, arena_copy(a, list.v, list.n * sizeof *list.v)), names);
+}
+
+void upgrade_ints_attr(Node *n, const char *attr, size_t index, UniqueNames *names) {
+    const Attr *a = node_attr(n, attr);
+    if (!a)
+        return;
+    set_input(n, index, upgrade_ints(n, attr, (Ints){a->v.i, a->n}, names));
+    node_drop_attr(n, attr);
+}
+
+void upgrade_float_attr(Node *n, const char *attr, size_t index, UniqueNames *names) {
+    const Attr *at = node_attr(n, attr);
+    if (!at)
+        return;
+    Arena *a = n->graph->module->arena;
+    Tensor *t = tensor_of(a, ELEM_FLOAT, 0, NULL, arena_copy(a, at->v.f, sizeof(float)));
+    set_input(n, index, new_const(n, attr, type_fixed(a, ELEM_FLOAT, 0, NULL), t, names));
+    node_drop_attr(n, attr);
+}

@@ -1,0 +1,187 @@
+/* Softmax and QLinearSoftmax. Before opset 13 the input is seen as a matrix [dims before axis, the
+ * rest] and axis defaults to 1; from 13 the sum goes along one axis, by default the last. */
+#include "ir/ops/bind.h"
+#include "kernels/requant_host.h"
+
+typedef struct SoftmaxAttrs {
+    int64_t axis; /* the default is the schema's, at the model's opset */
+} SoftmaxAttrs;
+
+static const AttrSpec attrs[] = {
+    A_INT(SoftmaxAttrs, axis, -1),
+    A_END,
+};
+
+static bool verify(const OpCtx *c) {
+    const SoftmaxAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    int axis;
+    if (x.rank < 0 || (x.rank == 0 && (a->axis == 0 || a->axis == -1)))
+        return true;
+    if (c->opset < 13 && a->axis == x.rank)
+        return true; /* everything is one row of the matrix */
+    return op_axis(c, a->axis, x.rank, &axis);
+}
+
+/* ---- opset 13 ---- */
+
+static Node *insert(Node *at, const char *op, size_t n_in, UniqueNames *names) {
+    Node *n = node_new(at->graph, STR(""), str_from(op), n_in, 1);
+    Arena *a = at->graph->module->arena;
+    if (at->name.n)
+        n->name = unique_name(names, arena_strf(a, STR_FMT "_%s", STR_ARG(at->name), op));
+    n->loc = at->loc;
+    return n;
+}
+
+static Str result_name(const Node *n, const char *what, UniqueNames *names) {
+    Arena *a = n->graph->module->arena;
+    return unique_name(names, arena_strf(a, STR_FMT "_%s", STR_ARG(n->out[0]->name), what));
+}
+
+static void hand_over(Node *from, Node *to) { /* `to` makes from's result now */
+    to->out[0] = from->out[0];
+    to->out[0]->def = to;
+}
+
+/* Flatten to a matrix, Softmax along its rows, Reshape back to what Shape says. */
+static void split_flattened(Node *n, int64_t axis, UniqueNames *names) {
+    Arena *a = n->graph->module->arena;
+    Value *x = n->in[0];
+    Dim *dims = NEW_ARRAY(a, Dim, 2);
+    for (int half = 0; half < 2; half++) {
+        int64_t size = 1;
+        for (int i = half ? (int)axis : 0; i < (half ? x->type.rank : (int)axis); i++)
+            size =
+                size < 0 || x->type.dims[i].value < 0 ? -1 : dim_mul(size, x->type.dims[i].value);
+        dims[half] = dim_of(size);
+    }
+    Type matrix = type_tensor(type_real_elem(x->type), 2, dims);
+    Node *flatten = insert(n, "Flatten", 1, names), *shape = insert(n, "Shape", 1, names);
+    Node *reshape = insert(n, "Reshape", 2, names);
+    int64_t rank = x->type.rank;
+    node_insert_before(n, shape);
+    node_insert_before(n, flatten);
+    node_insert_after(n, reshape);
+    flatten->in[0] = shape->in[0] = x;
+    node_set_int(flatten, "axis", axis);
+    n->in[0] = node_add_output(flatten, 0, result_name(n, "flat", names), matrix);
+    reshape->in[1] = node_add_output(shape, 0, result_name(n, "shape", names),
+                                     type_fixed(a, ELEM_INT64, 1, &rank));
+    hand_over(n, reshape);
+    reshape->in[0] = node_add_output(n, 0, result_name(reshape, "softmax", names), matrix);
+    node_set_int(n, "axis", -1);
+}
+
+/* One node will do where only one of the flattened dimensions is not 1. */
+static bool single_axis(Type x, int64_t axis, int64_t *out) {
+    int64_t found = x.rank - 1;
+    int n = 0;
+    for (int i = (int)axis; i < x.rank; i++)
+        if (x.dims[i].value != 1) {
+            found = i;
+            n++;
+        }
+    *out = found;
+    return n <= 1;
+}
+
+static bool upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    if (from >= 13 || to < 13 || !n->typed)
+        return true;
+    Type x = n->in[0]->type;
+    int64_t axis = ((const SoftmaxAttrs *)n->typed)->axis, single;
+    if (x.rank < 0)
+        return diag_error(d, n->loc,
+                          "Softmax of opset %lld cannot be converted: the rank of '%s' "
+                          "is unknown",
+                          (long long)from, diag_name(d, n->in[0]->name));
+    if (axis < 0)
+        axis += x.rank;
+    if (single_axis(x, axis, &single))
+        node_set_int(n, "axis", single);
+    else
+        split_flattened(n, axis, names);
+    return true;
+}
+
+/* ---- quantization ---- */
+
+/* Probabilities lie in [0, 1]. */
+static bool fixed_output(const OpCtx *c, ElemType storage, float *scale, int64_t *zp) {
+    (void)c;
+    int bits = elem_bits(storage);
+    if (bits != 8 && bits != 16)
+        return false;
+    *scale = bits == 8 ? 0x1p-8f : 0x1p-16f;
+    *zp = elem_min(storage);
+    return true;
+}
+
+static void lower_attrs(const Node *from, Node *to) {
+    node_set_int(to, "opset", node_opset(from) >= 13 ? 13 : node_opset(from));
+    node_set_int(to, "axis", ((const SoftmaxAttrs *)from->typed)->axis);
+}
+
+static void raise_attrs(const Node *from, Node *to) {
+    (void)from;
+    node_drop_attr(to, "opset");
+}
+
+static bool bind_quant(Binder *b, const Node *n, int32_t outer, int32_t size, int32_t inner) {
+    const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
+    if (!x || !y)
+        return bind_unsupported(b, n, "one of operand and result is quantized, the other is not");
+    if (!quant_plain(x) || !quant_plain(y))
+        return bind_unsupported(b, n, "operand and result need parameters for the whole tensor");
+    ElemType types[] = {bind_elem(n->in[0]), bind_elem(n->out[0])};
+    int bits = elem_bits(types[0]);
+    size_t entries = bits == 8 ? 256 : 512;
+    uint32_t *table = NEW_ARRAY(binder_arena(b), uint32_t, entries);
+    softmax_table(quant_scale(x, 0), bits, table);
+    qk_softmax_q_params p = {.outer = outer, .n = size, .inner = inner, .yz = quant_zero(y)};
+    quant_range(y, &p.lo, &p.hi);
+    softmax_inverse(quant_scale(y, 0), size, &p.inv, &p.shift);
+    int args[] = {bind_value(b, n->in[0]),
+                  bind_const(b, ELEM_UINT32, entries, table, "exponentials"),
+                  bind_value(b, n->out[0])};
+    return bind_call(b, n, bind_kernel(b, "softmax_q", 2, types), &p, sizeof p, 3, args);
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    const SoftmaxAttrs *a = c->attrs;
+    Type x = n->in[0]->type;
+    int axis = 0;
+    if (x.rank > 0 && !op_axis(c, a->axis, x.rank, &axis))
+        return false;
+    int32_t outer = bind_extent(x, 0, axis);
+    int32_t size = x.rank ? (int32_t)x.dims[axis].value : 1;
+    int32_t inner = x.rank ? bind_extent(x, axis + 1, x.rank) : 1;
+    if (bind_any_quant(n))
+        return bind_quant(b, n, outer, size, inner);
+    qk_softmax_f32_params p = {.outer = outer, .n = size, .inner = inner};
+    if (!bind_floats_only(b, n) ||
+        !bind_call(b, n, "qk_softmax_f32", &p, sizeof p, 2,
+                   (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])}))
+        return false;
+    bind_in_place(b, 0);
+    return true;
+}
+
+const OpDef op_Softmax = {
+    .domain = "",
+    .name = "Softmax",
+    .attrs_size = sizeof(SoftmaxAttrs),
+    .attrs = attrs,
+    .verify = verify,
+    .infer = op_same_type,
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .fixed_output = fixed_output},
+    .qop = {.domain = "com.microsoft",
+            .op = "QLinearSoftmax",
+            .operands = "0* y",
+            .since = 10,
+            .lower_attrs = lower_attrs,
+            .raise_attrs = raise_attrs},
+    .upgrade = upgrade,
+    .bind = bind,
+};

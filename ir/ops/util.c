@@ -1,0 +1,161 @@
+/* What most operator files need: operands, constants, axes, broadcasting. */
+#include "ir/ops/op.h"
+
+Value *op_in(const OpCtx *c, size_t i) {
+    return i < c->n_in ? c->in[i] : NULL;
+}
+
+Type op_type(const OpCtx *c, size_t i) {
+    const Value *v = op_in(c, i);
+    return v ? v->type : TYPE_UNKNOWN;
+}
+
+bool op_error(const OpCtx *c, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    Buf text = buf_new(c->arena);
+    buf_fmt_v(&text, fmt, ap);
+    va_end(ap);
+    return diag_error(c->d, c->node->loc, "%s: " STR_FMT, diag_name(c->d, c->node->op),
+                      STR_ARG(buf_as_str(&text)));
+}
+
+const Tensor *value_data(const Value *v) {
+    if (!v)
+        return NULL;
+    if (value_is_const(v))
+        return v->data;
+    if (v->kind == VALUE_INPUT && v->data && v->graph->module->ir_version < 4)
+        return v->data; /* before IR 4 every initializer had to be an input too */
+    return v->kind == VALUE_NODE && node_is(v->def, "Constant") ? constant_data(v->def) : NULL;
+}
+
+const Tensor *op_const(const OpCtx *c, size_t i) {
+    return value_data(op_in(c, i));
+}
+
+bool op_ints(const OpCtx *c, size_t i, Ints *out) {
+    const Tensor *t = op_const(c, i);
+    if (!t || t->rank > 1 || !elem_is_int(t->elem) || (t->count && !t->data))
+        return false;
+    int64_t *v = NEW_ARRAY(c->arena, int64_t, t->count ? t->count : 1);
+    for (size_t k = 0; k < t->count; k++)
+        v[k] = tensor_int(t, k);
+    *out = (Ints){v, t->count};
+    return true;
+}
+
+bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out) {
+    if (axis < -rank || axis >= rank)
+        return op_error(c, "axis %lld is out of range for rank %d", (long long)axis, rank);
+    *out = (int)(axis < 0 ? axis + rank : axis);
+    return true;
+}
+
+bool op_axes(const OpCtx *c, Ints axes, int rank, bool *set) {
+    for (int i = 0; i < rank; i++)
+        set[i] = false;
+    for (size_t i = 0; i < axes.n; i++) {
+        int axis;
+        if (!op_axis(c, axes.v[i], rank, &axis))
+            return false;
+        if (set[axis])
+            return op_error(c, "axis %lld is named twice", (long long)axes.v[i]);
+        set[axis] = true;
+    }
+    return true;
+}
+
+bool op_same_type(OpCtx *c) {
+    Type x = op_type(c, 0);
+    if (x.kind != TYPE_TENSOR)
+        return true;
+    c->out[0] = type_tensor(type_real_elem(x), x.rank, x.dims);
+    return true;
+}
+
+Dim dim_of(int64_t v) {
+    return (Dim){v, STR_NONE, STR_NONE};
+}
+
+Dim dim_unknown(void) {
+    return dim_of(-1);
+}
+
+int64_t dim_mul(int64_t x, int64_t y) {
+    int64_t r;
+    return __builtin_mul_overflow(x, y, &r) ? INT64_MAX : r;
+}
+
+int64_t dim_add(int64_t x, int64_t y) {
+    int64_t r;
+    return __builtin_add_overflow(x, y, &r) ? INT64_MAX : r;
+}
+
+/* One pair of numpy's rule; a symbol beside a number other than 1 must be that number. */
+bool dim_broadcast(Dim x, Dim y, Dim *out) {
+    if (x.value == 1 || dim_equal(x, y))
+        *out = y;
+    else if (y.value == 1)
+        *out = x;
+    else if (x.value >= 0 && y.value >= 0)
+        return false;
+    else if (x.value >= 0 || y.value >= 0)
+        *out = dim_of(x.value >= 0 ? x.value : y.value);
+    else
+        *out = dim_unknown();
+    return true;
+}
+
+static bool broadcast_two(OpCtx *c, Type x, Type y, Type *out) {
+    int rank = x.rank > y.rank ? x.rank : y.rank;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
+    for (int i = 0; i < rank; i++) {
+        int xi = i - (rank - x.rank), yi = i - (rank - y.rank);
+        Dim one = dim_of(1);
+        if (!dim_broadcast(xi < 0 ? one : x.dims[xi], yi < 0 ? one : y.dims[yi], &dims[i]))
+            return op_error(c, "%s and %s do not broadcast", type_text(c->arena, x),
+                            type_text(c->arena, y));
+    }
+    *out = type_tensor(out->elem, rank, dims);
+    return true;
+}
+
+bool op_broadcast(OpCtx *c) {
+    Type first = op_type(c, 0);
+    if (first.kind != TYPE_TENSOR)
+        return true;
+    Type out = type_tensor(type_real_elem(first), first.rank, first.dims);
+    for (size_t i = 1; i < c->n_in && out.rank >= 0; i++) {
+        Type x = op_type(c, i);
+        if (x.rank < 0)
+            out = type_tensor(out.elem, -1, NULL);
+        else if (!broadcast_two(c, out, x, &out))
+            return false;
+    }
+    c->out[0] = out;
+    return true;
+}
+
+const Quant *op_quant(const Value *v) {
+    return v && type_is_quantized(v->type) ? v->type.quant : NULL;
+}
+
+const Quant *op_moved_quant(const OpCtx *c, const OpDef *op, const Quant *q) {
+    if (!q || q->n_axes == 0 || !op->quant.move_axis)
+        return q;
+    Quant *moved = quant_copy(c->arena, q);
+    moved->alias = STR_NONE;
+    bool same = true;
+    for (int i = 0; i < q->n_axes; i++) {
+        moved->axis[i] = op->quant.move_axis(c, q->axis[i]);
+        if (moved->axis[i] < 0)
+            return NULL;
+        same = same && moved->axis[i] == q->axis[i];
+    }
+    return same ? q : moved;
+}
+
+bool quant_rule_is_data(const QuantRule *r, size_t input) {
+    return r->data >> 31 || (input < 31 && (r->data >> input & 1));
+}

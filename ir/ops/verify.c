@@ -1,0 +1,147 @@
+/* The verifier's driver: structure, then each node against ONNX's schema, its operator's laws and
+ * the laws of quantization. */
+#include "ir/ops/qop.h"
+
+typedef struct Verify {
+    Diags *d;
+    unsigned flags;
+    bool ok;
+} Verify;
+
+/* ---- number and types of operands ---- */
+
+static bool check_count(const Node *n, const OnnxSchema *s, bool output, Diags *d) {
+    int least = onnx_schema_min(s, output), most = onnx_schema_max(s, output);
+    size_t n_have = output ? n->n_out : n->n_in;
+    const char *what = output ? "results" : "operands";
+    if (n_have > (size_t)most)
+        return diag_error(d, n->loc, "%s has %zu %s, at most %d at opset %d", diag_name(d, n->op),
+                          n_have, what, most, (int)node_opset(n));
+    if (n_have < (size_t)least)
+        return diag_error(d, n->loc, "%s has %zu %s, needs %d", diag_name(d, n->op), n_have, what,
+                          least);
+    for (int i = 0; i < (int)n_have; i++) {
+        const SchemaParam *p = onnx_schema_param(s, output, i);
+        if (!(output ? n->out[i] : n->in[i]) && p->option != SCHEMA_OPTIONAL)
+            return diag_error(d, n->loc, "%s needs its %s %d (%s)", diag_name(d, n->op),
+                              output ? "result" : "operand", i, p->name);
+    }
+    return true;
+}
+
+/* Each type variable stands for one type: which, and the value that first said so. */
+typedef struct Binding {
+    const char *var;
+    const Value *first;
+    ElemType elem;
+} Binding;
+
+enum { MAX_VARS = 16 };
+
+static bool check_var(const Node *n, const SchemaParam *p, const Value *v, Binding *vars,
+                      size_t *n_vars, Diags *d) {
+    if (!*p->type_var || (p->option == SCHEMA_VARIADIC && !p->homogeneous))
+        return true;
+    ElemType e = type_real_elem(v->type);
+    for (size_t i = 0; i < *n_vars; i++)
+        if (!strcmp(vars[i].var, p->type_var)) {
+            if (vars[i].elem == e)
+                return true;
+            return diag_error(d, n->loc,
+                              "%s: '%s' is %s, but '%s' is %s (both must be of one type)",
+                              diag_name(d, n->op), diag_name(d, v->name), elem_name(e),
+                              diag_name(d, vars[i].first->name), elem_name(vars[i].elem));
+        }
+    if (*n_vars < MAX_VARS)
+        vars[(*n_vars)++] = (Binding){p->type_var, v, e};
+    return true;
+}
+
+static bool check_types(const Node *n, const OnnxSchema *s, bool output, Binding *vars,
+                        size_t *n_vars, Diags *d) {
+    size_t count = output ? n->n_out : n->n_in;
+    for (size_t i = 0; i < count; i++) {
+        const Value *v = output ? n->out[i] : n->in[i];
+        if (!v || v->type.kind != TYPE_TENSOR || v->type.elem == ELEM_UNDEFINED)
+            continue;
+        ElemType e = type_real_elem(v->type);
+        const SchemaParam *p = onnx_schema_param(s, output, (int)i);
+        if (!onnx_schema_allows(s, output, (int)i, (int)e))
+            return diag_error(d, n->loc, "%s does not take %s as %s '%s' at opset %d",
+                              diag_name(d, n->op), type_text(n->graph->module->arena, v->type),
+                              output ? "result" : "operand", p->name, (int)node_opset(n));
+        if (!check_var(n, p, v, vars, n_vars, d))
+            return false;
+    }
+    return true;
+}
+
+static bool check_schema(const Node *n, Diags *d) {
+    const OnnxSchema *s = node_schema(n);
+    if (!s) /* a custom operator, or a function of the model */
+        return n->def == NULL || !domain_is_onnx(n->domain) || node_opset(n) == 0 ||
+               diag_error(d, n->loc, "%s does not exist at opset %lld", diag_name(d, n->op),
+                          (long long)node_opset(n));
+    if (s->flags & SCHEMA_DEPRECATED)
+        return diag_error(d, n->loc, "%s does not exist any more at opset %lld",
+                          diag_name(d, n->op), (long long)node_opset(n));
+    Binding vars[MAX_VARS];
+    size_t n_vars = 0;
+    return check_count(n, s, false, d) && check_count(n, s, true, d) &&
+           check_types(n, s, false, vars, &n_vars, d) && check_types(n, s, true, vars, &n_vars, d);
+}
+
+/* ---- one node ---- */
+
+static bool call_verify(const Node *n, Diags *d) {
+    const OpDef *op = n->def;
+    OpCtx c;
+    QopView view;
+    if (op)
+        c = op_ctx(n, d);
+    else if (!n->typed || !qop_of(n))
+        return true;
+    else if (!qop_view(n, &op, &view, d))
+        return false;
+    else
+        c = qop_ctx(n, &view, d);
+    return !op->verify || op->verify(&c);
+}
+
+/* The names "" and "qxc" need no import: the first is checked as a whole, the second is ours. */
+static bool check_import(const Node *n, Diags *d) {
+    if (node_opset(n) > 0 || str_is(n->domain, "qxc"))
+        return true;
+    if (domain_is_onnx(n->domain))
+        return diag_error(d, n->loc, "%s: the model imports no opset of the default domain",
+                          diag_name(d, n->op));
+    return diag_error(d, n->loc, "%s: the model does not import domain '%s'", diag_name(d, n->op),
+                      diag_name(d, n->domain));
+}
+
+static bool verify_node(const Node *n, unsigned flags, Diags *d) {
+    bool own = n->def && n->def->own_form && n->def->own_form(n);
+    if (!check_import(n, d) || (!own && !check_schema(n, d)))
+        return false;
+    if (node_in_function(n))
+        return true; /* operands have no types there */
+    return call_verify(n, d) && verify_node_quant(n, flags, d);
+}
+
+static void verify_graph(Graph *g, void *ctx) {
+    Verify *v = ctx;
+    FOR_NODES(n, g)
+    v->ok = verify_node(n, v->flags, v->d) && v->ok;
+}
+
+bool module_verify_with(Module *m, unsigned flags, Diags *d) {
+    if (!verify_structure(m, d))
+        return false;
+    Verify v = {d, flags, true};
+    module_each_graph(m, verify_graph, &v);
+    return v.ok;
+}
+
+bool module_verify(Module *m, Diags *d) {
+    return module_verify_with(m, VERIFY_ERRORS, d);
+}

@@ -1,0 +1,274 @@
+/* The laws of quantization that involve an operator. `c` is the node as its float operator sees it,
+ * so that true-quant and QOperator nodes go the same way; where their parameters come from differs:
+ * the type, or the scale and zero point operands. */
+#include "ir/ops/qop.h"
+
+#include <math.h>
+
+typedef struct QuantLaws {
+    const OpDef *op;
+    OpCtx c;
+    const QopView *view; /* QOperator form only */
+    unsigned flags;
+} QuantLaws;
+
+static bool law(const QuantLaws *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static bool law(const QuantLaws *l, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    Buf text = buf_new(l->c.arena);
+    buf_fmt_v(&text, fmt, ap);
+    va_end(ap);
+    return op_error(&l->c, STR_FMT, STR_ARG(buf_as_str(&text)));
+}
+
+static const char *quant_text(Arena *a, const Quant *q) {
+    if (!q)
+        return "not quantized";
+    Buf b = buf_new(a);
+    quant_print(&b, q);
+    return buf_as_str(&b).s;
+}
+
+/* ---- parameters of operands and result ---- */
+
+/* Axis of vector parameters of a QOperator's operand; they stand for channels. */
+static int operand_axis(const QuantLaws *l, size_t i) {
+    const QuantRule *r = &l->op->quant;
+    bool weight = r->kind == QUANT_MAC && r->weight > 0 && i == (size_t)r->weight;
+    return weight && r->weight_axis ? r->weight_axis(&l->c) : -1;
+}
+
+static const Quant *operand_quant(const QuantLaws *l, size_t i) {
+    const Value *v = op_in(&l->c, i);
+    if (!v)
+        return NULL;
+    if (!l->view)
+        return op_quant(v);
+    if (!l->view->scale[i])
+        return v->type.tilde ? v->type.quant : NULL;
+    return qop_quant(l->c.arena, v->type.elem, l->view->scale[i], l->view->zp[i],
+                     operand_axis(l, i));
+}
+
+static bool known(const Quant *q) {
+    return q && q->kind == QUANT_PARAMS;
+}
+
+/* `~` on the values of a QOperator node must say what its operands say. */
+static bool check_tilde(const QuantLaws *l, const Value *v, const Value *scale, const Value *zp,
+                        int axis) {
+    if (!v || !v->type.tilde || !v->type.quant || !scale || v->type.quant->kind != QUANT_PARAMS)
+        return true;
+    const Quant *said = v->type.quant;
+    const Quant *is = qop_quant(l->c.arena, v->type.elem, scale, zp, axis);
+    if (!is)
+        return true;
+    Quant *plain = quant_copy(l->c.arena, said); /* operands know no range and no real type */
+    plain->has_range = false;
+    plain->expressed = is->expressed;
+    plain->scale_type = is->scale_type;
+    if (quant_equal(plain, is))
+        return true;
+    return law(l, "'%s' is said to be %s, but the operands say %s", diag_name(l->c.d, v->name),
+               quant_text(l->c.arena, said), quant_text(l->c.arena, is));
+}
+
+static bool check_tildes(const QuantLaws *l) {
+    if (!l->view)
+        return true;
+    bool ok = true;
+    for (size_t i = 0; i < l->view->n_in; i++)
+        ok =
+            check_tilde(l, l->view->in[i], l->view->scale[i], l->view->zp[i], operand_axis(l, i)) &&
+            ok;
+    const Node *n = l->c.node;
+    return (n->n_out == 0 || check_tilde(l, n->out[0], l->view->y_scale, l->view->y_zp, -1)) && ok;
+}
+
+/* ---- movers ---- */
+
+/* Quantization that a mover has to keep: also `int8 ~ q` of the QOperator form, never the fake form
+ * (there an unequal grid only rounds once more). */
+static const Quant *kept_quant(const Value *v) {
+    if (!v || v->type.kind != TYPE_TENSOR || !v->type.quant)
+        return NULL;
+    return v->type.tilde && elem_is_float(v->type.elem) ? NULL : v->type.quant;
+}
+
+static bool check_mover(const QuantLaws *l) {
+    const Quant *q = kept_quant(op_in(&l->c, 0));
+    bool ok = true;
+    for (size_t i = 0; i < l->c.n_out; i++) {
+        const Value *y = l->c.node->out[i];
+        if (!y || (i > 0 && !kept_quant(y)))
+            continue; /* a second result may be indices or a mask */
+        const Quant *out = kept_quant(y);
+        if (!q && !out)
+            continue;
+        const Quant *want = op_moved_quant(&l->c, l->op, q);
+        if (q && !want)
+            ok = law(l, "the quantized axis of '%s' does not survive; dequantize first",
+                     diag_name(l->c.d, op_in(&l->c, 0)->name));
+        else if (!q || !out || !quant_equal(out, want))
+            ok = law(l, "moves data, so '%s' must be %s, not %s", diag_name(l->c.d, y->name),
+                     quant_text(l->c.arena, want), quant_text(l->c.arena, out));
+    }
+    return ok;
+}
+
+/* ---- multiply and accumulate ---- */
+
+static bool check_weight_axis(const QuantLaws *l, const Quant *w) {
+    const QuantRule *r = &l->op->quant;
+    int channel = r->weight_axis ? r->weight_axis(&l->c) : -1;
+    for (int i = 0; w && i < w->n_axes; i++) {
+        if (w->axis[i] == channel || w->block[i] > 1)
+            continue;
+        if (channel < 0)
+            return law(l, "weights cannot be quantized along axis %d here", w->axis[i]);
+        return law(l, "weights are quantized along axis %d, the output channels are axis %d",
+                   w->axis[i], channel);
+    }
+    return true;
+}
+
+/* Only parameters along the output channels leave one scale for each accumulator. */
+static bool one_accumulator(const QuantLaws *l, const Quant *x, const Quant *w) {
+    return known(x) && known(w) && quant_is_per_tensor(x) && w->n_axes <= 1 &&
+           (w->n_axes == 0 || w->block[0] <= 1) && check_weight_axis(l, w);
+}
+
+static bool check_bias(const QuantLaws *l, const Quant *x, const Quant *w) {
+    const QuantRule *r = &l->op->quant;
+    const Value *bias = r->bias ? op_in(&l->c, (size_t)r->bias) : NULL;
+    const Quant *b = bias ? kept_quant(bias) : NULL;
+    if (!known(b) || b->storage != ELEM_INT32 || !one_accumulator(l, x, w))
+        return true;
+    size_t n = b->n_scale > w->n_scale ? b->n_scale : w->n_scale;
+    if (b->n_scale != w->n_scale && b->n_scale != 1 && w->n_scale != 1)
+        return law(l, "the bias has %zu scales, the weights %zu", b->n_scale, w->n_scale);
+    for (size_t i = 0; i < n; i++) {
+        float want = quant_scale(x, 0) * quant_scale(w, i), have = quant_scale(b, i);
+        if (want == have)
+            continue;
+        Buf t = buf_new(l->c.arena);
+        buf_f32(&t, have);
+        buf_text(&t, ", the product of the input's and the weights' scales is ");
+        buf_f32(&t, want);
+        return law(l, "scale %zu of bias '%s' is " STR_FMT, i, diag_name(l->c.d, bias->name),
+                   STR_ARG(buf_as_str(&t)));
+    }
+    if (!quant_zp_all_zero(b))
+        return law(l, "the zero point of bias '%s' must be 0", diag_name(l->c.d, bias->name));
+    return true;
+}
+
+/* Largest |q - zp| that a value of this type can have. */
+static double reach(const Quant *q) {
+    double zp = (double)quant_zp(q, 0);
+    int64_t lo = q->has_range ? q->lo : elem_min(q->storage);
+    int64_t hi = q->has_range ? q->hi : elem_max(q->storage);
+    return fmax(fabs((double)lo - zp), fabs((double)hi - zp));
+}
+
+/* sum |w| of the worst output channel, with |bias|: what the accumulator may have to hold. */
+static double worst_sum(const Tensor *w, const Quant *q, int channel, double x, const Tensor *b) {
+    size_t inner = 1, n = (size_t)w->dims[channel];
+    for (int i = channel + 1; i < w->rank; i++)
+        inner *= (size_t)w->dims[i];
+    size_t outer = w->count / (n * inner); /* the caller has excluded empty weights */
+    double worst = 0;
+    for (size_t c = 0; c < n; c++) {
+        double sum = 0, bias = b && c < b->count ? fabs((double)tensor_int(b, c)) : 0;
+        for (size_t o = 0; o < outer; o++)
+            for (size_t i = 0; i < inner; i++)
+                sum += fabs((double)(tensor_int(w, (o * n + c) * inner + i) - quant_zp(q, c)));
+        worst = fmax(worst, sum * x + bias);
+    }
+    return worst;
+}
+
+static void warn_overflow(const QuantLaws *l, const Quant *x, const Quant *w) {
+    const QuantRule *r = &l->op->quant;
+    const Tensor *data = op_const(&l->c, (size_t)r->weight);
+    int channel = r->weight_axis ? r->weight_axis(&l->c) : -1;
+    if (!data || !data->data || !elem_is_int(data->elem) || channel < 0 || channel >= data->rank ||
+        elem_bits(x->storage) > 8 || elem_bits(w->storage) > 8 || data->count == 0)
+        return; /* 16-bit operands accumulate in 64 bits */
+    const Tensor *bias = r->bias ? op_const(&l->c, (size_t)r->bias) : NULL;
+    if (bias && (!bias->data || !elem_is_int(bias->elem)))
+        bias = NULL;
+    double k = (double)data->count / (double)data->dims[channel];
+    if (!bias && k * reach(x) * 256 <= INT32_MAX)
+        return;
+    double worst = worst_sum(data, w, channel, reach(x), bias);
+    if (worst > INT32_MAX)
+        diag_warning(l->c.d, l->c.node->loc, "%s: the accumulator may reach %.0f, more than int32",
+                     diag_name(l->c.d, l->c.node->op), worst);
+}
+
+static bool check_mac(const QuantLaws *l) {
+    const QuantRule *r = &l->op->quant;
+    const Quant *x = operand_quant(l, 0), *w = operand_quant(l, (size_t)r->weight);
+    if (w && !check_weight_axis(l, w))
+        return false;
+    bool ok = check_bias(l, x, w);
+    if (ok && (l->flags & VERIFY_WARN) && one_accumulator(l, x, w)) {
+        const Value *v = op_in(&l->c, (size_t)r->weight);
+        if (!quant_zp_all_zero(w) && value_data(v))
+            diag_warning(l->c.d, l->c.node->loc, "%s: the zero point of weights '%s' is not 0",
+                         diag_name(l->c.d, l->c.node->op), diag_name(l->c.d, v->name));
+        warn_overflow(l, x, w);
+    }
+    return ok;
+}
+
+/* ---- all ---- */
+
+/* An operator that reads a quantized type where its rule names none would read raw integers. */
+static bool check_operands(const QuantLaws *l) {
+    for (size_t i = 0; i < l->c.n_in; i++) {
+        const Value *v = op_in(&l->c, i);
+        bool bias = l->op->quant.bias && i == (size_t)l->op->quant.bias;
+        bool weight = l->op->quant.weight && i == (size_t)l->op->quant.weight;
+        if (op_quant(v) && !quant_rule_is_data(&l->op->quant, i) && !bias && !weight &&
+            l->op->quant.kind != QUANT_NEVER)
+            return law(l, "operand %zu ('%s') cannot be quantized", i, diag_name(l->c.d, v->name));
+    }
+    return true;
+}
+
+static bool check_known(const QuantLaws *l) {
+    const Node *n = l->c.node;
+    for (size_t i = 0; (l->flags & VERIFY_KNOWN) && i < n->n_out; i++) {
+        const Value *v = n->out[i];
+        if (v && v->type.quant && v->type.quant->kind == QUANT_UNKNOWN)
+            return diag_error(l->c.d, v->loc.source ? v->loc : n->loc,
+                              "the quantization of '%s' is still unknown",
+                              diag_name(l->c.d, v->name));
+    }
+    return true;
+}
+
+bool verify_node_quant(const Node *n, unsigned flags, Diags *d) {
+    QuantLaws l = {.op = n->def, .flags = flags};
+    QopView view;
+    if (l.op) {
+        l.c = op_ctx(n, d);
+    } else if (n->typed && qop_of(n)) {
+        if (!qop_view(n, &l.op, &view, d))
+            return false;
+        l.view = &view;
+        l.c = qop_ctx(n, &view, d);
+    } else {
+        return true;
+    }
+    bool ok = check_known(&l) && check_tildes(&l) && check_operands(&l);
+    switch (l.op->quant.kind) {
+    case QUANT_MOVE:
+    case QUANT_ORDER: return check_mover(&l) && ok;
+    case QUANT_MAC: return check_mac(&l) && ok;
+    default: return ok;
+    }
+}
