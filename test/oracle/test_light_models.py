@@ -86,9 +86,7 @@ class LightModels(OracleCase):
     @for_each(*selected())
     def test_quantized(self, name):
         path, images = light(name)
-        calib = self.scratch / f"{name}_calib.npz"
-        qxc_inputs = path.with_name(f"{name}_inputs.npz")
-        calib.write_bytes(qxc_inputs.read_bytes())
+        calib = path.with_name(f"{name}_inputs.npz")
         arrays = {k: v[:1] for k, v in images.items()}
         for form in ("qdq", "qop"):
             out = self.scratch / f"{name}_{form}.onnx"
