@@ -13,14 +13,15 @@ typedef struct {
 static void $NAME(const qk_add_q_params *p, const $T *a, const $T *b, $T *y) {
     int32_t index[8] = {0}, last = p->rank - 1, inner = p->rank ? p->dim[last] : 1, d, i;
     int32_t sa = p->rank ? p->as[last] : 0, sb = p->rank ? p->bs[last] : 0;
+    int32_t az = p->az, bz = p->bz, yz = p->yz, lo = p->lo, hi = p->hi, shift = p->shift;
+    int64_t ma = p->ma, mb = p->mb;
     ptrdiff_t ia = 0, ib = 0, rows = 1, row;
     for (d = 0; d < last; d++)
         rows *= p->dim[d];
     for (row = 0; row < rows; row++) {
         for (i = 0; i < inner; i++) {
-            int64_t va = a[ia + (ptrdiff_t)i * sa] - p->az, vb = b[ib + (ptrdiff_t)i * sb] - p->bz;
-            y[i] = ($T)qk_saturate(qk_round_fixed(va * p->ma + vb * p->mb, p->shift) + p->yz, p->lo,
-                                   p->hi);
+            int64_t va = a[ia + (ptrdiff_t)i * sa] - az, vb = b[ib + (ptrdiff_t)i * sb] - bz;
+            y[i] = ($T)qk_saturate(qk_round_fixed(va * ma + vb * mb, shift) + yz, lo, hi);
         }
         y += inner;
         for (d = last - 1; d >= 0; d--) {

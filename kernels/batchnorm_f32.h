@@ -9,13 +9,13 @@ typedef struct {
 
 static void $NAME(const qk_batchnorm_f32_params *p, const float *x, const float *scale,
                   const float *bias, const float *mean, const float *var, float *y) {
-    int32_t b, c, i;
+    int32_t inner = p->inner, b, c, i;
     for (b = 0; b < p->n; b++)
         for (c = 0; c < p->c; c++) {
-            float factor = scale[c] / sqrtf(var[c] + p->eps);
-            for (i = 0; i < p->inner; i++)
-                y[i] = (x[i] - mean[c]) * factor + bias[c];
-            x += p->inner;
-            y += p->inner;
+            float factor = scale[c] / sqrtf(var[c] + p->eps), m = mean[c], add = bias[c];
+            for (i = 0; i < inner; i++)
+                y[i] = (x[i] - m) * factor + add;
+            x += inner;
+            y += inner;
         }
 }

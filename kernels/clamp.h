@@ -7,7 +7,8 @@ typedef struct {
 } qk_clamp_params;
 
 static void $NAME(const qk_clamp_params *p, const $T *x, $T *y) {
-    int64_t i;
-    for (i = 0; i < p->n; i++)
-        y[i] = ($T)(x[i] < p->lo ? p->lo : x[i] > p->hi ? p->hi : x[i]);
+    int64_t n = p->n, i;
+    int32_t lo = p->lo, hi = p->hi;
+    for (i = 0; i < n; i++)
+        y[i] = ($T)(x[i] < lo ? lo : x[i] > hi ? hi : x[i]);
 }

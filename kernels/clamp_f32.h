@@ -6,7 +6,8 @@ typedef struct {
 } qk_clamp_f32_params;
 
 static void $NAME(const qk_clamp_f32_params *p, const float *x, float *y) {
-    int64_t i;
-    for (i = 0; i < p->n; i++)
-        y[i] = x[i] < p->lo ? p->lo : x[i] > p->hi ? p->hi : x[i];
+    int64_t n = p->n, i;
+    float lo = p->lo, hi = p->hi;
+    for (i = 0; i < n; i++)
+        y[i] = x[i] < lo ? lo : x[i] > hi ? hi : x[i];
 }

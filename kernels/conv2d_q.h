@@ -27,27 +27,30 @@ typedef struct {
 
 static void $NAME_unfold(const qk_conv2d_q_params *p, const $X *x, int32_t first, int32_t count,
                          int32_t channels, $E *col) {
-    int32_t area = p->kh * p->kw, c, i, ky, kx;
-    ptrdiff_t len = (ptrdiff_t)channels * area;
-    for (c = 0; c < channels; c++) {
-        const $X *plane = x + (ptrdiff_t)c * p->ih * p->iw;
+    int32_t kh = p->kh, kw = p->kw, dw = p->dw, xz = p->xz, c, i, ky, kx;
+    ptrdiff_t len = (ptrdiff_t)channels * kh * kw, plane = (ptrdiff_t)p->ih * p->iw;
+    int same = kh == 1 && kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 && p->pl == 0 &&
+               p->oh == p->ih && p->ow == p->iw;
+    for (c = 0; c < channels; c++, x += plane, col += kh * kw) {
         int32_t oy = first / p->ow, ox = first % p->ow;
-        for (i = 0; i < count; i++) {
-            $E *out = col + i * len + (ptrdiff_t)c * area;
+        for (i = 0; same && i < count; i++)
+            col[i * len] = ($E)(x[first + i] - xz);
+        for (i = 0; !same && i < count; i++) {
+            $E *out = col + i * len;
             int32_t y0 = oy * p->sh - p->pt, x0 = ox * p->sw - p->pl;
-            int inside = y0 >= 0 && y0 + (p->kh - 1) * p->dh < p->ih && x0 >= 0 &&
-                         x0 + (p->kw - 1) * p->dw < p->iw;
-            for (ky = 0; ky < p->kh; ky++) {
+            int inside = x0 >= 0 && x0 + (kw - 1) * dw < p->iw;
+            for (ky = 0; ky < kh; ky++, out += kw) {
                 int32_t iy = y0 + ky * p->dh;
-                const $X *row =
-                    plane + (inside || (iy >= 0 && iy < p->ih) ? iy : 0) * (ptrdiff_t)p->iw;
-                for (kx = 0; inside && kx < p->kw; kx++)
-                    *out++ = ($E)(row[x0 + kx * p->dw] - p->xz);
-                for (kx = 0; !inside && kx < p->kw; kx++) {
-                    int32_t ix = x0 + kx * p->dw;
-                    int real = iy >= 0 && iy < p->ih && ix >= 0 && ix < p->iw;
-                    *out++ = ($E)(real ? row[ix] - p->xz : 0);
-                }
+                int real = iy >= 0 && iy < p->ih;
+                const $X *row = x + (real ? (ptrdiff_t)iy * p->iw : 0);
+                if (real && inside)
+                    for (kx = 0; kx < kw; kx++)
+                        out[kx] = ($E)(row[x0 + kx * dw] - xz);
+                else
+                    for (kx = 0; kx < kw; kx++) {
+                        int32_t ix = x0 + kx * dw;
+                        out[kx] = ($E)(real && ix >= 0 && ix < p->iw ? row[ix] - xz : 0);
+                    }
             }
             if (++ox == p->ow) {
                 ox = 0;

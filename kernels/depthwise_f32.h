@@ -46,13 +46,14 @@ static void $NAME_row(const qk_depthwise_f32_params *p, const float *plane, cons
 
 static void $NAME(const qk_depthwise_f32_params *p, const float *x, const float *w,
                   const float *bias, float *y) {
-    int32_t b, o, oy, i;
+    int32_t ow = p->ow, b, o, oy, i;
     for (b = 0; b < p->n; b++)
         for (o = 0; o < p->oc; o++)
             for (oy = 0; oy < p->oh; oy++, y += p->ow) {
                 int32_t c = o / (p->oc / p->ic);
-                for (i = 0; i < p->ow; i++)
-                    y[i] = p->has_bias ? bias[o] : 0.0f;
+                float add = p->has_bias ? bias[o] : 0.0f;
+                for (i = 0; i < ow; i++)
+                    y[i] = add;
                 $NAME_row(p, x + ((ptrdiff_t)b * p->ic + c) * p->ih * p->iw,
                           w + (ptrdiff_t)o * p->kh * p->kw, oy, y);
             }

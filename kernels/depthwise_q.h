@@ -21,7 +21,7 @@ typedef struct {
 /* Copies an input row, less its zero point and with its padding, split by column modulo the stride:
  * what one kernel element sees is then contiguous. */
 static void $NAME_line(const qk_depthwise_q_params *p, const $X *row, int32_t width, $E *line) {
-    int32_t phase, i;
+    int32_t sw = p->sw, xz = p->xz, phase, i;
     for (phase = 0; phase < p->sw; phase++, line += width) {
         int32_t x0 = phase - p->pl, rest = p->iw - x0;
         int32_t first = x0 < 0 ? (p->sw - 1 - x0) / p->sw : 0;
@@ -32,12 +32,12 @@ static void $NAME_line(const qk_depthwise_q_params *p, const $X *row, int32_t wi
             end = width;
         for (i = 0; i < first; i++)
             line[i] = 0;
-        if (p->sw == 1)
+        if (sw == 1)
             for (; i < end; i++)
-                line[i] = ($E)(row[x0 + i] - p->xz);
+                line[i] = ($E)(row[x0 + i] - xz);
         else
             for (; i < end; i++)
-                line[i] = ($E)(row[x0 + i * p->sw] - p->xz);
+                line[i] = ($E)(row[x0 + i * sw] - xz);
         for (; i < width; i++)
             line[i] = 0;
     }
@@ -52,20 +52,20 @@ static const $E *$NAME_at(const qk_depthwise_q_params *p, const $E *line, int32_
 /* acc[0..ow) += one kernel row on one line, three kernel elements at a time where there are. */
 static void $NAME_taps(const qk_depthwise_q_params *p, const $E *line, int32_t width, const $W *w,
                        int32_t wz, $A *acc) {
-    int32_t kx = 0, i;
+    int32_t kx = 0, ow = p->ow, i;
     for (; kx + 3 <= p->kw; kx += 3) {
         int32_t x0 = kx * p->dw, x1 = x0 + p->dw, x2 = x1 + p->dw;
         const $E *l0 = $NAME_at(p, line, width, x0);
         const $E *l1 = $NAME_at(p, line, width, x1);
         const $E *l2 = $NAME_at(p, line, width, x2);
         $E w0 = ($E)(w[kx] - wz), w1 = ($E)(w[kx + 1] - wz), w2 = ($E)(w[kx + 2] - wz);
-        for (i = 0; i < p->ow; i++)
+        for (i = 0; i < ow; i++)
             acc[i] += ($A)l0[i] * w0 + ($A)l1[i] * w1 + ($A)l2[i] * w2;
     }
     for (; kx < p->kw; kx++) {
         const $E *l0 = $NAME_at(p, line, width, kx * p->dw);
         $E w0 = ($E)(w[kx] - wz);
-        for (i = 0; i < p->ow; i++)
+        for (i = 0; i < ow; i++)
             acc[i] += ($A)l0[i] * w0;
     }
 }
@@ -79,15 +79,16 @@ static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, cons
                   const int32_t *mul, const int32_t *shift,
                   //! end
                   $Y *y, $E *line, $A *acc) {
-    int32_t width = p->ow + (p->kw - 1) * p->dw / p->sw, b, o, oy, ky, i;
+    int32_t ow = p->ow, width = ow + (p->kw - 1) * p->dw / p->sw;
+    int32_t multiple = p->ic ? p->oc / p->ic : 1, b, o, oy, ky, i;
     for (b = 0; b < p->n; b++)
         for (o = 0; o < p->oc; o++)
             for (oy = 0; oy < p->oh; oy++) {
-                int32_t c = o / (p->oc / p->ic), z = p->has_wz ? wz[o * p->wz_step] : 0;
+                int32_t c = o / multiple, z = p->has_wz ? wz[o * p->wz_step] : 0;
                 const $X *plane = x + ((ptrdiff_t)b * p->ic + c) * p->ih * p->iw;
                 $Y *out = y + (((ptrdiff_t)b * p->oc + o) * p->oh + oy) * p->ow;
                 $A add = p->has_bias ? bias[o] : 0;
-                for (i = 0; i < p->ow; i++)
+                for (i = 0; i < ow; i++)
                     acc[i] = 0;
                 for (ky = 0; ky < p->kh; ky++) {
                     int32_t iy = oy * p->sh - p->pt + ky * p->dh;
@@ -97,18 +98,18 @@ static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, cons
                     $NAME_taps(p, line, width, w + ((ptrdiff_t)o * p->kh + ky) * p->kw, z, acc);
                 }
                 //! if A=s32
-                for (i = 0; i < p->ow; i++)
+                for (i = 0; i < ow; i++)
                     acc[i] = (int32_t)((uint32_t)acc[i] + (uint32_t)add);
                 //! else
-                for (i = 0; i < p->ow; i++)
+                for (i = 0; i < ow; i++)
                     acc[i] += add;
                 //! end
                 //! if Y=f32
-                for (i = 0; i < p->ow; i++)
+                for (i = 0; i < ow; i++)
                     out[i] = (float)acc[i] * scale[o * p->m_step];
                 //! end
                 //! if Y=s32
-                for (i = 0; i < p->ow; i++)
+                for (i = 0; i < ow; i++)
                     out[i] = acc[i];
                 //! end
                 //! if Y!=f32,s32

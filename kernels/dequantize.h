@@ -10,11 +10,11 @@ typedef struct {
 
 static void $NAME(const qk_dequantize_params *p, const $X *x, const float *scale, const int32_t *zp,
                   float *y) {
-    int32_t o, a, i;
+    int32_t inner = p->inner, step = p->s_inner, o, a, i;
     for (o = 0; o < p->outer; o++)
         for (a = 0; a < p->axis; a++) {
             ptrdiff_t at = (ptrdiff_t)o * p->s_outer + (ptrdiff_t)(a / p->block) * p->s_axis;
-            for (i = 0; i < p->inner; i++, at += p->s_inner) {
+            for (i = 0; i < inner; i++, at += step) {
                 int32_t v = (int32_t)*x++;
                 *y++ = (float)(int32_t)((uint32_t)v - (uint32_t)zp[at]) * scale[at];
             }

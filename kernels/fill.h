@@ -6,7 +6,8 @@ typedef struct {
 } qk_fill_params;
 
 static void $NAME(const qk_fill_params *p, $T *dst) {
-    int64_t i;
-    for (i = 0; i < p->n; i++)
-        dst[i] = ($T)p->value;
+    int64_t n = p->n, i;
+    $T v = ($T)p->value;
+    for (i = 0; i < n; i++)
+        dst[i] = v;
 }

@@ -7,7 +7,7 @@ typedef struct {
 } qk_lut8_params;
 
 static void $NAME(const qk_lut8_params *p, const $X *x, const $Y *table, $Y *y) {
-    int64_t i;
-    for (i = 0; i < p->n; i++)
+    int64_t n = p->n, i;
+    for (i = 0; i < n; i++)
         y[i] = table[x[i] - ($XMIN)];
 }

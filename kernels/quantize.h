@@ -13,14 +13,14 @@ typedef struct {
 
 static void $NAME(const qk_quantize_params *p, const float *x, const float *scale,
                   const int32_t *zp, $Y *y) {
-    int32_t o, a, i;
+    int32_t inner = p->inner, step = p->s_inner, lo = p->lo, hi = p->hi, o, a, i;
     for (o = 0; o < p->outer; o++)
         for (a = 0; a < p->axis; a++) {
             ptrdiff_t at = (ptrdiff_t)o * p->s_outer + (ptrdiff_t)(a / p->block) * p->s_axis;
-            for (i = 0; i < p->inner; i++, at += p->s_inner) {
+            for (i = 0; i < inner; i++, at += step) {
                 float v = *x++ / scale[at];
                 int64_t q = v != v ? 0 : qk_round_f32(v) + zp[at];
-                q = q < p->lo ? p->lo : q > p->hi ? p->hi : q;
+                q = q < lo ? lo : q > hi ? hi : q;
                 *y++ = v != v ? $YMIN : ($Y)q;
             }
         }

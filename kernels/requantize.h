@@ -12,8 +12,8 @@ typedef struct {
 } qk_requantize_params;
 
 static void $NAME(const qk_requantize_params *p, const $X *x, $Y *y) {
-    int64_t i;
-    for (i = 0; i < p->n; i++)
-        y[i] =
-            ($Y)qk_saturate(qk_round_fixed((x[i] - p->xz) * p->m, p->shift) + p->yz, p->lo, p->hi);
+    int64_t n = p->n, m = p->m, i;
+    int32_t shift = p->shift, xz = p->xz, yz = p->yz, lo = p->lo, hi = p->hi;
+    for (i = 0; i < n; i++)
+        y[i] = ($Y)qk_saturate(qk_round_fixed((x[i] - xz) * m, shift) + yz, lo, hi);
 }

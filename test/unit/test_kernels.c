@@ -6,6 +6,32 @@
 
 /* ---- the table ---- */
 
+/* Whether `word` occurs outside comments. */
+static bool code_has(const char *text, const char *word) {
+    for (const char *s = text; *s; s++) {
+        if (!strncmp(s, "/*", 2))
+            s = strstr(s, "*/");
+        if (!strncmp(s, word, strlen(word)))
+            return true;
+    }
+    return false;
+}
+
+/* Boards without FPU: a kernel between integers has no floating point inside. */
+static void check_integer_only(const KernelDef *k) {
+    for (size_t f = 0; f < k->n_fields; f++)
+        if (k->fields[f].kind == KF_F32)
+            return;
+    for (size_t a = 0; a < k->n_args; a++)
+        if (!strcmp(k->args[a].ctype, "float"))
+            return;
+    assert_false(k->needs_math);
+    assert_false(code_has(k->source, "float") || code_has(k->source, "double"));
+    for (size_t u = 0; k->uses[u]; u++)
+        assert_false(code_has(kernel_chunk(k->uses[u]), "float") ||
+                     code_has(kernel_chunk(k->uses[u]), "double"));
+}
+
 static void table_is_complete(void **state) {
     (void)state;
     assert_true(kernel_count() > 200);
@@ -16,6 +42,7 @@ static void table_is_complete(void **state) {
         assert_non_null(strstr(k->source, k->name));
         assert_non_null(strstr(k->params_source, k->params_type));
         assert_null(strchr(k->source, '$'));
+        check_integer_only(k);
         assert_null(strstr(k->source, "//!"));
         for (size_t f = 0; f < k->n_fields; f++)
             assert_true(k->fields[f].offset < k->params_size && k->fields[f].count <= 8);
