@@ -1,0 +1,143 @@
+/* Names of quantizations. Those of the module's own lines persist; others get one from the value
+ * that has them when they hold a vector or serve several values. */
+#include "backend/qir/print.h"
+
+typedef struct QuantUse {
+    const Quant *quant;
+    const Value *first;
+    size_t n;
+} QuantUse;
+
+static Str address_key(Printer *p, const void *address) {
+    return (Str){arena_copy(p->arena, &address, sizeof address), sizeof address};
+}
+
+static Quant *find(const Printer *p, const Quant *q) {
+    return map_get(p->quants, (Str){(const char *)&q, sizeof q});
+}
+
+const Quant *printed_quant(const Printer *p, const Quant *q) {
+    const Quant *named = find(p, q);
+    return named ? named : q;
+}
+
+static Str free_name(Printer *p, Str base) {
+    Str name = base.n ? base : STR("q");
+    for (int i = 1; map_get(p->names, name); i++)
+        name = arena_strf(p->arena, "%.*s_%d", STR_ARG(base), i);
+    return name;
+}
+
+/* Gives `q` a line of its own, after those it refers to. */
+static void add_line(Printer *p, const Quant *q, Str base) {
+    if (find(p, q))
+        return;
+    Quant *named = arena_copy(p->arena, q, sizeof *q);
+    for (int i = 0; i < 2; i++)
+        if (q->acc_quant[i]) {
+            add_line(p, q->acc_quant[i], base);
+            named->acc_quant[i] = find(p, q->acc_quant[i]);
+        }
+    named->alias = free_name(p, base);
+    map_set(p->names, named->alias, named);
+    map_set(p->quants, address_key(p, q), named);
+    ARENA_PUSH(p->arena, p->lines, p->n_lines, p->cap_lines, named);
+}
+
+/* A copy of a quantization that has a line, by its name: printed by that name too. */
+static bool is_copy_of_line(Printer *p, const Quant *q) {
+    Quant *line = q->alias.s ? map_get(p->names, q->alias) : NULL;
+    if (!line)
+        return false;
+    Buf x = buf_new(p->arena), y = buf_new(p->arena);
+    quant_print(&x, line);
+    quant_print(&y, q);
+    if (!str_eq(buf_as_str(&x), buf_as_str(&y)))
+        return false;
+    map_set(p->quants, address_key(p, q), line);
+    return true;
+}
+
+/* ---- collecting ---- */
+
+typedef struct Collector {
+    Printer *printer;
+    Map *uses;
+} Collector;
+
+static void collect_type(Collector *c, Type t, const Value *v) {
+    for (; t.sub; t = *t.sub)
+        ;
+    const Quant *q = t.quant;
+    Printer *p = c->printer;
+    if (!q || find(p, q) || is_copy_of_line(p, q))
+        return;
+    QuantUse *use = map_get(c->uses, (Str){(const char *)&q, sizeof q});
+    if (!use) {
+        use = NEW(p->arena, QuantUse);
+        use->quant = q;
+        use->first = v;
+        map_set(c->uses, address_key(p, q), use);
+    }
+    use->n++;
+}
+
+static void collect_graph(Graph *g, void *ctx) {
+    for (size_t i = 0; i < g->n_in; i++)
+        collect_type(ctx, g->in[i]->type, g->in[i]);
+    for (size_t i = 0; i < g->n_consts; i++)
+        collect_type(ctx, g->consts[i]->type, g->consts[i]);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            collect_type(ctx, n->out[i]->type, n->out[i]);
+}
+
+/* In place: a copy without alias, so that it prints its parameters. */
+static void print_in_place(Printer *p, const Quant *q, Str base) {
+    Quant *plain = arena_copy(p->arena, q, sizeof *q);
+    plain->alias = STR_NONE;
+    for (int i = 0; i < 2; i++)
+        if (q->acc_quant[i]) {
+            add_line(p, q->acc_quant[i], base);
+            plain->acc_quant[i] = find(p, q->acc_quant[i]);
+        }
+    map_set(p->quants, address_key(p, q), plain);
+}
+
+void name_quants(Printer *p) {
+    const Module *m = p->module;
+    p->quants = map_new(p->arena);
+    p->names = map_new(p->arena);
+    for (size_t i = 0; i < m->n_quants; i++)
+        add_line(p, m->quants[i], m->quants[i]->alias);
+    Collector c = {p, map_new(p->arena)};
+    module_each_graph((Module *)m, collect_graph, &c);
+    for (size_t i = 0; i < map_size(c.uses); i++) {
+        const QuantUse *use = map_value(c.uses, i);
+        const Quant *q = use->quant;
+        if (q->kind == QUANT_PARAMS && (q->n_scale > 1 || use->n > 1))
+            add_line(p, q, use->first->name);
+        else
+            print_in_place(p, q, use->first->name);
+    }
+}
+
+void print_type_named(Printer *p, Type t) {
+    Type chain[2] = {t};
+    if (t.quant)
+        chain[0].quant = printed_quant(p, t.quant);
+    if (!t.sub) {
+        type_print(&p->b, chain[0]);
+        return;
+    }
+    /* Containers are rare: their parts are copied to name what they hold. */
+    Type *copy = arena_copy(p->arena, &t, sizeof t);
+    for (Type *at = copy; at->sub; at = (Type *)at->sub) {
+        Type *sub = arena_copy(p->arena, at->sub, sizeof t);
+        if (sub->quant)
+            sub->quant = printed_quant(p, sub->quant);
+        at->sub = sub;
+    }
+    type_print(&p->b, *copy);
+}

@@ -1,0 +1,282 @@
+/* The data of tensors as literals. */
+#include "backend/qir/print.h"
+
+#include <stdlib.h>
+
+#include "ir/minifloat.h"
+
+enum { SPLAT_FROM = 4, ONE_LINE = 16, ROW = 16 };
+
+static uint64_t bits_of(ElemType e, const uint8_t *data, size_t i) {
+    int64_t v = elem_load_int(e, data, i);
+    int bits = elem_bits(e);
+    return bits == 64 ? (uint64_t)v : (uint64_t)v & ((1ull << bits) - 1);
+}
+
+/* The fewest digits that read back to the same bits; such decimals print as themselves. */
+static void print_narrow_float(Printer *p, ElemType e, uint64_t bits) {
+    double v = float_decode(e, bits);
+    uint64_t back;
+    if (float_is_nan(e, bits)) {
+        float_encode(e, v, &back);
+        if (back == bits)
+            buf_text(&p->b, "nan");
+        else
+            buf_fmt(&p->b, "nan(0x%0*llx)", (elem_bits(e) + 3) / 4, (unsigned long long)bits);
+        return;
+    }
+    for (int digits = 1; digits < 9 && v != 0; digits++) {
+        char text[40];
+        snprintf(text, sizeof text, "%.*e", digits - 1, v);
+        double shorter = strtod(text, NULL);
+        if (float_encode(e, shorter, &back) && back == bits) {
+            buf_f64(&p->b, shorter);
+            return;
+        }
+    }
+    buf_f64(&p->b, v);
+}
+
+static void print_element(Printer *p, ElemType e, const uint8_t *data, size_t i) {
+    if (e == ELEM_FLOAT) {
+        float v;
+        memcpy(&v, data + 4 * i, 4);
+        buf_f32(&p->b, v);
+    } else if (e == ELEM_DOUBLE) {
+        double v;
+        memcpy(&v, data + 8 * i, 8);
+        buf_f64(&p->b, v);
+    } else if (elem_is_float(e)) {
+        print_narrow_float(p, e, bits_of(e, data, i));
+    } else if (e == ELEM_UINT64) {
+        buf_u64(&p->b, (uint64_t)elem_load_int(e, data, i));
+    } else {
+        buf_i64(&p->b, elem_load_int(e, data, i));
+    }
+}
+
+/* Elements per line: all of a short list; else whole rows of the last dimensions, if short. */
+static size_t row_length(const Tensor *t, size_t n) {
+    if (n <= ONE_LINE)
+        return n;
+    size_t row = 1;
+    for (int i = t->rank - 1; i >= 0 && t->dims[i] > 0; i--) {
+        if (row * (size_t)t->dims[i] > ROW)
+            return row > 1 ? row : ROW;
+        row *= (size_t)t->dims[i];
+    }
+    return row > 1 ? row : ROW;
+}
+
+static void print_separator(Printer *p, size_t i, size_t row, size_t n) {
+    if (i)
+        buf_byte(&p->b, ',');
+    if (n > row && i % row == 0) {
+        print_flush(p);
+        buf_byte(&p->b, '\n');
+        for (int k = 0; k < p->indent + 3; k++)
+            buf_text(&p->b, "  ");
+    } else if (i) {
+        buf_byte(&p->b, ' ');
+    }
+}
+
+static void print_list(Printer *p, const Tensor *t) {
+    ElemType e = t->elem;
+    size_t n = t->count;
+    if (e == ELEM_COMPLEX64 || e == ELEM_COMPLEX128) {
+        e = e == ELEM_COMPLEX64 ? ELEM_FLOAT : ELEM_DOUBLE;
+        n *= 2; /* real, imaginary */
+    }
+    size_t row = row_length(t, n);
+    buf_byte(&p->b, '[');
+    for (size_t i = 0; i < n; i++) {
+        print_separator(p, i, row, n);
+        if (t->elem == ELEM_STRING)
+            buf_quoted(&p->b, t->strings[i]);
+        else
+            print_element(p, e, t->data, i);
+    }
+    buf_byte(&p->b, ']');
+}
+
+static bool all_equal(const Tensor *t) {
+    size_t size = (size_t)elem_bits(t->elem) / 8;
+    if (t->count < SPLAT_FROM || t->elem == ELEM_STRING || t->elem == ELEM_COMPLEX64 ||
+        t->elem == ELEM_COMPLEX128)
+        return false;
+    if (size)
+        return memcmp(t->data, t->data + size, t->bytes - size) == 0;
+    for (size_t i = 1; i < t->count; i++)
+        if (elem_load_int(t->elem, t->data, i) != elem_load_int(t->elem, t->data, 0))
+            return false;
+    return true;
+}
+
+/* ---- data elsewhere ---- */
+
+static uint32_t checksum(const Tensor *t) {
+    return t->has_crc32 ? t->crc32 : crc32_of(t->data, t->bytes);
+}
+
+static bool is_decimal(Str s) {
+    if (s.n == 0 || s.n > 18 || (s.n > 1 && s.s[0] == '0'))
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if (s.s[i] < '0' || s.s[i] > '9')
+            return false;
+    return true;
+}
+
+/* external("w.bin", 0, 12), or with keys where the entries are others or in another order. */
+static void print_external(Printer *p, const Tensor *t) {
+    static const char *const keys[] = {"location", "offset", "length"};
+    const StrPair *items = t->external.items;
+    bool plain = t->external.n >= 1 && t->external.n <= 3;
+    for (size_t i = 0; plain && i < t->external.n; i++)
+        plain = str_is(items[i].key, keys[i]) && (i == 0 || is_decimal(items[i].value));
+    buf_text(&p->b, "external(");
+    for (size_t i = 0; i < t->external.n; i++) {
+        if (i)
+            buf_text(&p->b, ", ");
+        if (!plain) {
+            print_word(p, items[i].key);
+            buf_byte(&p->b, '=');
+        }
+        if (plain && i)
+            buf_str(&p->b, items[i].value);
+        else
+            buf_quoted(&p->b, items[i].value);
+    }
+    buf_byte(&p->b, ')');
+}
+
+static void print_blob_ref(Printer *p, Str blob, Str key, uint32_t crc) {
+    buf_text(&p->b, "blob(");
+    name_print(&p->b, '@', (Str){blob.s + 1, blob.n - 1});
+    buf_text(&p->b, ", ");
+    buf_quoted(&p->b, key);
+    buf_fmt(&p->b, ", \"crc32:%08x\")", crc);
+}
+
+static const char *dtype_of(ElemType e) {
+    switch (e) {
+    case ELEM_FLOAT: return "F32";
+    case ELEM_DOUBLE: return "F64";
+    case ELEM_FLOAT16: return "F16";
+    case ELEM_BFLOAT16: return "BF16";
+    case ELEM_INT8: return "I8";
+    case ELEM_INT16: return "I16";
+    case ELEM_UINT16: return "U16";
+    case ELEM_INT32: return "I32";
+    case ELEM_UINT32: return "U32";
+    case ELEM_INT64: return "I64";
+    case ELEM_UINT64: return "U64";
+    case ELEM_BOOL: return "BOOL";
+    case ELEM_UINT8: return "U8";
+    default: return NULL; /* kept as bytes */
+    }
+}
+
+static Str free_key(Printer *p, Str base) {
+    Str key = base.n ? base : STR("constant");
+    for (int i = 1; map_get(p->keys, key); i++)
+        key = arena_strf(p->arena, "%.*s_%d", STR_ARG(base.n ? base : STR("constant")), i);
+    return key;
+}
+
+static bool add_to_blob(Printer *p, const Tensor *t, Str key) {
+    const char *dtype = dtype_of(t->elem);
+    int64_t bytes = (int64_t)t->bytes;
+    Str data = {(const char *)t->data, t->bytes};
+    return dtype ? st_add(p->blob, key, dtype, t->rank, t->dims, data)
+                 : st_add(p->blob, key, "U8", 1, &bytes, data);
+}
+
+static bool print_as_blob(Printer *p, const Tensor *t, Str name) {
+    if (!p->blob || t->bytes <= p->options.inline_limit)
+        return false;
+    Str key = free_key(p, name);
+    if (!add_to_blob(p, t, key)) { /* a name that JSON cannot hold */
+        key = free_key(p, STR("constant"));
+        if (!add_to_blob(p, t, key))
+            return false;
+    }
+    map_set(p->keys, key, p);
+    print_blob_ref(p, STR("@w"), key, checksum(t));
+    return true;
+}
+
+void print_tensor_data(Printer *p, const Tensor *t, Str name) {
+    const QirWriteOptions *o = &p->options;
+    bool at_hand = t->count == 0 || (t->elem == ELEM_STRING ? t->strings != NULL : t->data != NULL);
+    if (t->place == TENSOR_EXTERNAL) {
+        print_external(p, t);
+    } else if (!at_hand) {
+        buf_text(&p->b, "elided(");
+        if (t->has_crc32)
+            buf_fmt(&p->b, "\"crc32:%08x\"", t->crc32);
+        buf_byte(&p->b, ')');
+    } else if (t->place == TENSOR_BLOB && o->keep_blobs) {
+        print_blob_ref(p, t->blob, t->blob_key, checksum(t));
+    } else if (t->elem == ELEM_STRING) {
+        print_list(p, t);
+    } else if (o->elide && t->bytes > o->elide_larger) {
+        buf_fmt(&p->b, "elided(\"crc32:%08x\")", checksum(t));
+    } else if (all_equal(t)) {
+        buf_text(&p->b, "splat(");
+        print_element(p, t->elem, t->data, 0);
+        buf_byte(&p->b, ')');
+    } else if (!print_as_blob(p, t, name)) {
+        print_list(p, t);
+    }
+}
+
+void print_tensor_clauses(Printer *p, const Tensor *t) {
+    print_string_clause(p, "doc", t->doc);
+    print_meta_clause(p, t->meta);
+    print_extra_clause(p, t->extra);
+}
+
+/* ---- sparse ---- */
+
+static bool is_plain(const Tensor *t, Str implied_name) {
+    bool named = t->name.s && !(implied_name.s && str_eq(t->name, implied_name));
+    return !named && !t->doc.s && !t->meta.n && !t->extra.s && t->place == TENSOR_INLINE;
+}
+
+/* Whether the lists alone tell the dims of the two tensors. */
+static bool shape_is_implied(const SparseTensor *s) {
+    const Tensor *v = s->values, *x = s->indices;
+    if (v->rank != 1 || x->elem != ELEM_INT64)
+        return false;
+    if (x->rank == 1)
+        return x->count == v->count || v->count == 0;
+    return x->rank == 2 && s->rank > 1 && v->count > 0 && x->dims[0] == v->dims[0] &&
+           x->dims[1] == s->rank;
+}
+
+static void print_part(Printer *p, const Tensor *t) {
+    buf_text(&p->b, "tensor(");
+    type_print(&p->b, tensor_type(p->arena, t));
+    buf_text(&p->b, ", ");
+    print_tensor_data(p, t, t->name);
+    print_string_clause(p, "name", t->name);
+    print_tensor_clauses(p, t);
+    buf_byte(&p->b, ')');
+}
+
+void print_sparse_data(Printer *p, const SparseTensor *s, Str name) {
+    bool plain = shape_is_implied(s) && is_plain(s->values, name) && is_plain(s->indices, STR_NONE);
+    buf_text(&p->b, "coo(");
+    if (plain)
+        print_list(p, s->values);
+    else
+        print_part(p, s->values);
+    buf_text(&p->b, ", ");
+    if (plain)
+        print_list(p, s->indices);
+    else
+        print_part(p, s->indices);
+    buf_byte(&p->b, ')');
+}

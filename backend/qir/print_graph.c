@@ -1,0 +1,270 @@
+/* Graphs and functions, line by line. */
+#include "backend/qir/print.h"
+
+/* Types of node outputs count as stated in the model, unless the graph says `inferred`: it does
+ * when that holds for most. Results and inputs always count as stated; exceptions say so. */
+static bool mostly_inferred(const Printer *p, const Graph *g) {
+    size_t inferred = 0, stated = 0;
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++) {
+        const Value *v = n->out[i];
+        if (!v || v->type.kind == TYPE_NONE || p->results[v->id])
+            continue;
+        inferred += !v->declared;
+        stated += v->declared;
+    }
+    return inferred > stated;
+}
+
+static void print_value(Printer *p, const Value *v, bool inferred) {
+    name_print(&p->b, '%', v->name);
+    if (v->type.kind != TYPE_NONE || v->type.denotation.s) {
+        buf_text(&p->b, " : ");
+        print_type_named(p, v->type);
+    }
+    bool expected = v->type.kind != TYPE_NONE && v->kind != VALUE_CONST &&
+                    (v->kind == VALUE_INPUT || !inferred || p->results[v->id]);
+    if (v->declared != expected)
+        buf_text(&p->b, v->declared ? " stated" : " inferred");
+    print_string_clause(p, "doc", v->doc);
+    print_meta_clause(p, v->meta);
+    print_extra_clause(p, v->extra);
+    if (v->kind != VALUE_CONST)
+        print_from_clause(p, v->from);
+}
+
+static bool has_default(const Value *v) {
+    return v->data || v->sparse;
+}
+
+static void print_signature(Printer *p, const Graph *g) {
+    buf_text(&p->b, " (");
+    for (size_t i = 0; i < g->n_in; i++) {
+        if (i)
+            buf_text(&p->b, ", ");
+        print_value(p, g->in[i], false);
+        if (has_default(g->in[i]))
+            buf_text(&p->b, " = const");
+    }
+    buf_text(&p->b, ") -> (");
+    for (size_t i = 0; i < g->n_out; i++) {
+        if (i)
+            buf_text(&p->b, ", ");
+        if (g->out[i])
+            name_print(&p->b, '%', g->out[i]->name);
+        else
+            buf_byte(&p->b, '_');
+    }
+    buf_byte(&p->b, ')');
+}
+
+static void print_const(Printer *p, const Value *v) {
+    print_indent(p);
+    buf_text(&p->b, "const ");
+    if (v->kind == VALUE_CONST)
+        print_value(p, v, false);
+    else
+        name_print(&p->b, '%', v->name);
+    buf_text(&p->b, " = ");
+    if (v->sparse) {
+        print_sparse_data(p, v->sparse, v->name);
+        print_extra_clause(p, v->sparse->extra);
+    } else if (v->data) {
+        print_tensor_data(p, v->data, v->name);
+        print_tensor_clauses(p, v->data);
+    } else {
+        buf_text(&p->b, "elided()");
+    }
+    if (v->kind == VALUE_CONST)
+        print_from_clause(p, v->from);
+    buf_byte(&p->b, '\n');
+    print_flush(p);
+}
+
+static void print_op(Printer *p, Str domain, Str op, Str overload) {
+    if (domain.s || overload.s) {
+        print_word(p, domain);
+        buf_text(&p->b, "::");
+    }
+    print_word(p, op);
+    if (overload.s) {
+        buf_text(&p->b, "::");
+        print_word(p, overload);
+    }
+}
+
+static void print_outputs(Printer *p, const Node *n, bool inferred) {
+    if (!n->n_out)
+        buf_text(&p->b, "()");
+    for (size_t i = 0; i < n->n_out; i++) {
+        if (i)
+            buf_text(&p->b, ", ");
+        if (n->out[i])
+            print_value(p, n->out[i], inferred);
+        else
+            buf_byte(&p->b, '_');
+    }
+}
+
+static void print_node(Printer *p, const Node *n, bool inferred) {
+    print_indent(p);
+    print_outputs(p, n, inferred);
+    buf_text(&p->b, " = ");
+    print_op(p, n->domain, n->op, n->overload);
+    buf_byte(&p->b, '(');
+    for (size_t i = 0; i < n->n_in; i++) {
+        if (i)
+            buf_text(&p->b, ", ");
+        if (n->in[i])
+            name_print(&p->b, '%', n->in[i]->name);
+        else
+            buf_byte(&p->b, '_');
+    }
+    buf_byte(&p->b, ')');
+    print_attrs(p, n->attrs, n->n_attrs);
+    print_string_clause(p, "name", n->name);
+    print_string_clause(p, "doc", n->doc);
+    print_meta_clause(p, n->meta);
+    print_extra_clause(p, n->extra);
+    print_from_clause(p, n->from);
+    buf_byte(&p->b, '\n');
+    print_flush(p);
+}
+
+/* ---- statistics ---- */
+
+static void print_row(Printer *p, const Stat *s, const char *key, const float *row, bool *first) {
+    if (!row)
+        return;
+    buf_fmt(&p->b, "%s%s=", *first ? "" : ", ", key);
+    *first = false;
+    bool list = s->has_axis || s->n != 1;
+    if (list)
+        buf_byte(&p->b, '[');
+    for (size_t i = 0; i < s->n; i++) {
+        if (i)
+            buf_text(&p->b, ", ");
+        buf_f32(&p->b, row[i]);
+    }
+    if (list)
+        buf_byte(&p->b, ']');
+}
+
+static bool print_stat(Printer *p, const Value *v, bool blank_before) {
+    const Stat *s = v ? v->stat : NULL;
+    bool first = true;
+    if (!s || !(s->has_axis || s->min || s->max || s->avg || s->std || s->count))
+        return blank_before;
+    if (blank_before)
+        buf_byte(&p->b, '\n');
+    print_indent(p);
+    buf_text(&p->b, "stat ");
+    name_print(&p->b, '%', v->name);
+    buf_text(&p->b, " <");
+    if (s->has_axis) {
+        buf_fmt(&p->b, "axis=%d", s->axis);
+        first = false;
+    }
+    print_row(p, s, "min", s->min, &first);
+    print_row(p, s, "max", s->max, &first);
+    print_row(p, s, "avg", s->avg, &first);
+    print_row(p, s, "std", s->std, &first);
+    if (s->count) {
+        buf_text(&p->b, first ? "count=" : ", count=");
+        buf_i64(&p->b, s->count);
+    }
+    buf_text(&p->b, ">\n");
+    print_flush(p);
+    return false;
+}
+
+static void print_stats(Printer *p, const Graph *g) {
+    bool blank = g->first || g->n_consts;
+    for (size_t i = 0; i < g->n_in; i++)
+        blank = print_stat(p, g->in[i], blank);
+    for (size_t i = 0; i < g->n_consts; i++)
+        blank = print_stat(p, g->consts[i], blank);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        blank = print_stat(p, n->out[i], blank);
+}
+
+/* ---- bodies ---- */
+
+static void print_body(Printer *p, const Graph *g, bool inferred) {
+    bool consts = false;
+    for (size_t i = 0; i < g->n_in; i++)
+        if (has_default(g->in[i])) {
+            print_const(p, g->in[i]);
+            consts = true;
+        }
+    for (size_t i = 0; i < g->n_consts; i++)
+        print_const(p, g->consts[i]);
+    if (g->first && (consts || g->n_consts))
+        buf_byte(&p->b, '\n');
+    FOR_NODES(n, g)
+    print_node(p, n, inferred);
+    print_stats(p, g);
+}
+
+static void mark_results(Printer *p, const Graph *g) {
+    for (size_t i = 0; i < g->n_out; i++)
+        if (g->out[i] && g->out[i]->graph == g)
+            p->results[g->out[i]->id] = true;
+}
+
+static void print_braced(Printer *p, const Graph *g, const Function *f, bool inferred) {
+    if (inferred)
+        buf_text(&p->b, " inferred");
+    buf_text(&p->b, " {\n");
+    p->indent++;
+    for (size_t i = 0; f && i < f->n_imports; i++) {
+        print_indent(p);
+        print_import(p, f->imports[i]);
+    }
+    print_body(p, g, inferred);
+    p->indent--;
+    print_indent(p);
+    buf_byte(&p->b, '}');
+}
+
+void print_graph(Printer *p, const Graph *g) {
+    mark_results(p, g);
+    buf_text(&p->b, "graph");
+    if (g->name.s) {
+        buf_byte(&p->b, ' ');
+        name_print(&p->b, '@', g->name);
+    }
+    print_signature(p, g);
+    print_string_clause(p, "doc", g->doc);
+    print_meta_clause(p, g->meta);
+    print_extra_clause(p, g->extra);
+    print_braced(p, g, NULL, mostly_inferred(p, g));
+}
+
+static void print_formals(Printer *p, const Function *f) {
+    if (!f->n_attrs) {
+        print_attrs(p, f->defaults, f->n_defaults);
+        return;
+    }
+    Attr *all = NEW_ARRAY(p->arena, Attr, f->n_attrs + f->n_defaults);
+    for (size_t i = 0; i < f->n_attrs; i++)
+        all[i].name = f->attrs[i];
+    if (f->n_defaults)
+        memcpy(all + f->n_attrs, f->defaults, f->n_defaults * sizeof *all);
+    print_attrs(p, all, f->n_attrs + f->n_defaults);
+}
+
+void print_function(Printer *p, const Function *f) {
+    const Graph *g = f->body;
+    mark_results(p, g);
+    buf_text(&p->b, "func ");
+    print_op(p, f->domain, f->name, f->overload);
+    print_formals(p, f);
+    print_signature(p, g);
+    print_string_clause(p, "doc", f->doc);
+    print_meta_clause(p, f->meta);
+    print_extra_clause(p, f->extra);
+    print_braced(p, g, f, mostly_inferred(p, g));
+    buf_text(&p->b, "\n\n");
+}

@@ -1,0 +1,28 @@
+/* Writes a Module as .qir text. The same module always gives the same bytes, whatever the locale.
+ *
+ * Large constants stand in the text, are left out (elided), or go to a safetensors file beside it.
+ * Quantizations keep their names; a vector of parameters, or parameters that several values share,
+ * get a name from the first value that has them. */
+#ifndef QXC_BACKEND_QIR_QIR_WRITE_H
+#define QXC_BACKEND_QIR_QIR_WRITE_H
+
+#include "ir/ir.h"
+
+typedef struct QirWriteOptions {
+    bool elide; /* leave out constants of more than elide_larger bytes */
+    size_t elide_larger;
+    bool keep_blobs;     /* constants read from a blob are printed as references to it */
+    bool no_blob;        /* qir_write_file: keep everything in the text */
+    size_t inline_limit; /* qir_write_file: larger ones go to the blob; 0 means 4096 */
+} QirWriteOptions;
+
+/* Options may be NULL. */
+void qir_print(const Module *m, Buf *b, const QirWriteOptions *options);
+/* To a stream; all constants are inline or elided. False when the stream failed (errno). */
+bool qir_write(const Module *m, FILE *f, const QirWriteOptions *options);
+/* To a file, with NAME.safetensors beside it where there are large constants. Both are opened in
+ * `out`, which the caller commits. False after a diagnostic. */
+bool qir_write_file(const Module *m, OutFiles *out, const char *path,
+                    const QirWriteOptions *options);
+
+#endif

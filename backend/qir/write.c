@@ -1,0 +1,73 @@
+#include "backend/qir/print.h"
+
+enum { FLUSH_AT = 1 << 16, DEFAULT_INLINE_LIMIT = 4096 };
+
+static Printer printer_new(const Module *m, FILE *f, const QirWriteOptions *options) {
+    Printer p = {.arena = m->arena, .file = f, .module = m};
+    p.options = options ? *options : (QirWriteOptions){0};
+    p.b = buf_new(m->arena);
+    return p;
+}
+
+void print_flush(Printer *p) {
+    if (!p->file || p->b.n < FLUSH_AT)
+        return;
+    fwrite(p->b.p, 1, p->b.n, p->file);
+    p->b.n = 0;
+}
+
+void qir_print(const Module *m, Buf *b, const QirWriteOptions *options) {
+    Printer p = printer_new(m, NULL, options);
+    p.b = *b;
+    print_module(&p);
+    *b = p.b;
+}
+
+bool qir_write(const Module *m, FILE *f, const QirWriteOptions *options) {
+    Printer p = printer_new(m, f, options);
+    print_module(&p);
+    fwrite(p.b.p, 1, p.b.n, f);
+    return !ferror(f);
+}
+
+/* "dir/model.qir" -> "dir/model.safetensors". */
+static const char *blob_path(Arena *a, const char *path, Str name) {
+    const char *slash = strrchr(path, '/');
+    size_t dir = slash ? (size_t)(slash - path) + 1 : 0;
+    return arena_strf(a, "%.*s%.*s", (int)dir, path, STR_ARG(name)).s;
+}
+
+/* The body comes first, as it shows whether there is a blob to be named in the head. It is small
+ * when the large constants are not in it. */
+static bool write_with_blob(Printer *p, OutFiles *out, const char *path, FILE *f) {
+    p->file = NULL;
+    p->blob = st_writer(p->arena);
+    p->keys = map_new(p->arena);
+    Str name = arena_strf(p->arena, "%.*s.safetensors", STR_ARG(path_stem(p->arena, path)));
+    p->blob_name = name;
+    print_module(p);
+    fwrite(p->b.p, 1, p->b.n, f);
+    if (map_size(p->keys) == 0)
+        return true;
+    FILE *blob = out_open(out, blob_path(p->arena, path, name));
+    if (!blob)
+        return false;
+    st_write(p->blob, blob);
+    return true;
+}
+
+bool qir_write_file(const Module *m, OutFiles *out, const char *path,
+                    const QirWriteOptions *options) {
+    FILE *f = out_open(out, path);
+    if (!f)
+        return false;
+    Printer p = printer_new(m, f, options);
+    p.options.keep_blobs = false; /* the old file need not be beside the new one */
+    if (!p.options.inline_limit)
+        p.options.inline_limit = DEFAULT_INLINE_LIMIT;
+    if (!p.options.no_blob)
+        return write_with_blob(&p, out, path, f);
+    print_module(&p);
+    fwrite(p.b.p, 1, p.b.n, f);
+    return true;
+}

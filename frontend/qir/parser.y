@@ -1,0 +1,280 @@
+/* The grammar of .qir. Every action is one call; what it means stands in the read_*.c files. */
+%name QirParse
+%token_prefix T_
+%token_type {Token}
+%extra_argument {Reader *r}
+%token BAD. // what the lexer already reported
+%stack_size 4000
+
+%include {
+#include <assert.h>
+#include "frontend/qir/reader.h"
+#include "parser.h"
+
+static Range over(Token a, Token b) {
+    return (Range){a.begin, b.end};
+}
+
+struct yyParser;
+static void expected(const struct yyParser *p, bool *want);
+
+#define RECOVERED (yypParser->yyerrcnt = -1)
+}
+
+%syntax_error {
+    bool want[YYNTOKEN];
+    expected(yypParser, want);
+    syntax_error(r, TOKEN, want, YYNTOKEN);
+    (void)yymajor;
+}
+%stack_overflow {
+    error_at(r, (Range){r->prev_end, r->prev_end}, "nested too deeply");
+    r->lexer.too_deep = true;
+}
+
+%fallback IDENT QIR IMPORT MODEL META BLOB QUANT GRAPH FUNC CONST STAT FROM BY NAME DOC EXTRA
+    INFERRED STATED ACC SEQ OPTIONAL SPARSE MAP TENSOR TYPE UNDER.
+
+%type vals {Span}
+%type fields {Span}
+%type attrs {Span}
+%type qargs {Span}
+%type params {Span}
+%type plist {Span}
+%type results {Span}
+%type rlist {Span}
+%type outs {Span}
+%type outlist {Span}
+%type ins {Span}
+%type dims {Span}
+%type dlist {Span}
+%type val {Val}
+%type field {Field}
+%type qarg {Field}
+%type arg {Field}
+%type args {Span}
+%type dim {Dim}
+%type dimension {Dim}
+%type type {Type *}
+%type tensor {Type *}
+%type elem {Elem}
+%type qelem {Elem}
+%type bind {Bind}
+%type param {Bind}
+%type out {Bind}
+%type opname {OpName}
+%type clauses {Clauses *}
+%type graph {Graph *}
+%type ghead {Graph *}
+
+/* ---- the file ---- */
+
+file ::= QIR INT NL items.
+items ::= .
+items ::= items item.
+item ::= NL.
+item ::= IMPORT STRING(D) INT(V) NL.            { read_import(r, &D, V); }
+item ::= IMPORT INT(V) NL.                      { read_import(r, NULL, V); }
+item ::= MODEL attrs(A) NL.                     { read_model(r, A); }
+item ::= META attrs(A) NL.                      { read_module_meta(r, A); }
+item ::= EXTRA val(V) NL.                       { read_module_extra(r, V); }
+item ::= SCHEME(S) NL.                          { read_scheme(r, S); }
+item ::= BLOB SYM(N) STRING(P) NL.              { read_blob(r, N, P, NULL); }
+item ::= BLOB SYM(N) STRING(P) attrs(A) NL.     { read_blob(r, N, P, &A); }
+item ::= QUANT ALIAS(N) EQ qelem(Q) NL.         { define_alias(r, N, Q); }
+item ::= graph(G) NL.                           { read_top_graph(r, G); }
+item ::= fhead stmts RC NL.                     { close_function(r); }
+item ::= error NL.                              { forget_statement(r); RECOVERED; }
+
+/* ---- graphs ---- */
+
+graph(G) ::= ghead stmts RC.                    { G = close_graph(r); }
+ghead(G) ::= GRAPH(T) params(P) ARROW results(R) clauses(C) LC.
+                                                { G = open_graph(r, NULL, P, R, C, range_of(T)); }
+ghead(G) ::= GRAPH SYM(N) params(P) ARROW results(R) clauses(C) LC.
+                                                { G = open_graph(r, &N, P, R, C, range_of(N)); }
+fhead ::= FUNC opname(N) params(P) ARROW results(R) clauses(C) LC.
+                                                { open_function(r, N, NULL, P, R, C); }
+fhead ::= FUNC opname(N) attrs(A) params(P) ARROW results(R) clauses(C) LC.
+                                                { open_function(r, N, &A, P, R, C); }
+
+params(P) ::= LP(A) RP(B).                      { P = (Span){.at = over(A, B)}; }
+params(P) ::= LP plist(L) RP.           { P = L; }
+plist(L) ::= param(B).                          { L = span_of_bind(r, B); }
+plist(L) ::= plist(L) COMMA param(B).           { span_add_bind(r, &L, B); }
+param(P) ::= bind(B).                           { P = B; }
+param(P) ::= bind(B) EQ CONST.                  { P = B; P.is_default = true; }
+results(P) ::= LP(A) RP(B).                     { P = (Span){.at = over(A, B)}; }
+results(P) ::= LP rlist(L) RP.                  { P = L; }
+rlist(L) ::= out(B).                            { L = span_of_bind(r, B); }
+rlist(L) ::= rlist(L) COMMA out(B).             { span_add_bind(r, &L, B); }
+
+bind(B) ::= VALUE(N) clauses(C).                { B = bind_of(r, N, NULL, C); }
+bind(B) ::= VALUE(N) COLON type(T) clauses(C).  { B = bind_of(r, N, T, C); }
+bind(B) ::= VALUE(N) COLON type(T) TILDE elem(Q) clauses(C).
+                        { Type t = type_with_tilde(r, T, Q); B = bind_of(r, N, &t, C); }
+out(O) ::= bind(B).                             { O = B; }
+out(O) ::= UNDER(T).                            { O = (Bind){.omitted = true, .at = range_of(T)}; }
+
+stmts ::= .
+stmts ::= stmts stmt.
+stmt ::= NL.
+stmt ::= CONST bind(B) EQ val(V) clauses(C) NL. { read_const(r, B, V, C); }
+stmt ::= outs(O) EQ opname(N) LP RP clauses(C) NL.
+                        { read_node(r, O, N, NULL, NULL, C); }
+stmt ::= outs(O) EQ opname(N) LP RP attrs(A) clauses(C) NL.
+                        { read_node(r, O, N, NULL, &A, C); }
+stmt ::= outs(O) EQ opname(N) LP ins(I) RP clauses(C) NL.
+                        { read_node(r, O, N, &I, NULL, C); }
+stmt ::= outs(O) EQ opname(N) LP ins(I) RP attrs(A) clauses(C) NL.
+                        { read_node(r, O, N, &I, &A, C); }
+stmt ::= STAT VALUE(N) attrs(A) NL.             { read_stat(r, N, A); }
+stmt ::= IMPORT STRING(D) INT(V) NL.            { read_import(r, &D, V); }
+stmt ::= IMPORT INT(V) NL.                      { read_import(r, NULL, V); }
+stmt ::= error NL.                              { forget_statement(r); RECOVERED; }
+
+outs(O) ::= outlist(L).                         { O = L; }
+outs(O) ::= LP(A) RP(B).                        { O = (Span){.at = over(A, B)}; }
+outlist(L) ::= out(B).                          { L = span_of_bind(r, B); }
+outlist(L) ::= outlist(L) COMMA out(B).         { span_add_bind(r, &L, B); }
+ins(I) ::= VALUE(T).                            { I = span_of_in(r, &T); }
+ins(I) ::= UNDER.                               { I = span_of_in(r, NULL); }
+ins(I) ::= ins(I) COMMA VALUE(T).               { span_add_in(r, &I, &T); }
+ins(I) ::= ins(I) COMMA UNDER.                  { span_add_in(r, &I, NULL); }
+
+opname(N) ::= nm(T).                            { N = op_name(T); }
+opname(N) ::= nm(A) DCOLON nm(B).               { N = op_name_add(op_name(A), B); }
+opname(N) ::= nm(A) DCOLON nm(B) DCOLON nm(C).
+                        { N = op_name_add(op_name_add(op_name(A), B), C); }
+nm(N) ::= IDENT(T).                             { N = T; }
+nm(N) ::= STRING(T).                            { N = T; }
+
+/* ---- types ---- */
+
+type(T) ::= tensor(A).                          { T = A; }
+type(T) ::= SEQ(A) LT type(S) GT(B).            { T = type_of(r, TYPE_SEQ, S, over(A, B)); }
+type(T) ::= OPTIONAL(A) LT type(S) GT(B).       { T = type_of(r, TYPE_OPTIONAL, S, over(A, B)); }
+type(T) ::= SPARSE(A) LT type(S) GT(B).         { T = type_of(r, TYPE_SPARSE, S, over(A, B)); }
+type(T) ::= MAP LT IDENT(K) COMMA type(V) GT.   { T = type_map(r, K, V); }
+type(T) ::= QMARK.                              { T = type_unknown(r); }
+type(T) ::= type(S) STRING(D).                  { T = type_denote(r, S, D); }
+tensor(T) ::= elem(E) dims(D).                  { T = type_dims(r, E, D); }
+elem(E) ::= IDENT(T).                           { E = elem_word(r, T); }
+elem(E) ::= ALIAS(T).                           { E = elem_alias(r, T); }
+elem(E) ::= qelem(Q).                           { E = Q; }
+qelem(E) ::= QTYPE(S) LT qargs(A) GT(T).        { E = read_quant(r, S, A, over(S, T)); }
+qelem(E) ::= ACC(S) LT aref(A) COMMA aref(B) GT(T). { E = read_acc(r, A, B, over(S, T)); }
+aref(A) ::= ALIAS(T).                           { A = T; }
+aref(A) ::= VALUE(T).                           { A = T; }
+qargs(L) ::= qarg(F).                           { L = span_of_field(r, F); }
+qargs(L) ::= qargs(L) COMMA qarg(F).            { span_add_field(r, &L, F); }
+qarg(F) ::= val(V).         { F = (Field){.at = V.at, .has_val = true, .val = V}; }
+qarg(F) ::= QMARK(T).       { F = (Field){.at = range_of(T), .has_val = true,
+                                          .val = val_token(T, VAL_UNKNOWN)}; }
+qarg(F) ::= IDENT(K) EQ val(V). { F = (Field){.key = K.str, .at = range_of(K), .has_key = true,
+                                              .has_val = true, .val = V}; }
+
+dims(D) ::= LB(A) RB(B).                        { D = (Span){.at = over(A, B)}; }
+dims(D) ::= LB STAR RB.                         { D = dims_unranked(); }
+dims(D) ::= NUMBERS(T).                         { D = dims_numbers(r, T); }
+dims(D) ::= LB(A) dlist(L) RB(B).               { D = L; D.at = over(A, B); }
+dlist(L) ::= dimension(D).                      { L = span_of_dim(r, D); }
+dlist(L) ::= dlist(L) COMMA dimension(D).       { span_add_dim(r, &L, D); }
+dimension(D) ::= dim(S).                        { D = S; }
+dimension(D) ::= dim(S) STRING(T).              { D = S; D.denotation = T.str; }
+dim(D) ::= INT(T).                              { D = dim_int(r, T); }
+dim(D) ::= IDENT(T).                            { D = dim_name(T); }
+dim(D) ::= QTYPE(T).                            { D = dim_name(T); }
+dim(D) ::= STRING(T).                           { D = dim_name(T); }
+dim(D) ::= QMARK.                               { D = (Dim){.value = -1}; }
+
+/* ---- values of attributes ---- */
+
+val(V) ::= INT(T).                              { V = val_token(T, VAL_NUMBER); }
+val(V) ::= FLOAT(T).                            { V = val_token(T, VAL_NUMBER); }
+val(V) ::= STRING(T).                           { V = val_token(T, VAL_STRING); }
+val(V) ::= SYM(T).                              { V = val_token(T, VAL_SYM); }
+val(V) ::= IDENT(T).                            { V = val_token(T, VAL_WORD); }
+val(V) ::= QTYPE(T).                            { V = val_token(T, VAL_WORD); }
+val(V) ::= REF(T).                              { V = val_token(T, VAL_REF); }
+val(V) ::= REF(T) COLON IDENT(K).               { V = val_ref(T, K); }
+val(V) ::= INT(A) COLON INT(B).                 { V = val_range(r, A, B); }
+val(V) ::= IDENT(W) LP RP.                      { V = val_call(r, W, NULL); }
+val(V) ::= IDENT(W) LP args(L) RP.              { V = val_call(r, W, &L); }
+val(V) ::= TENSOR(A) LP type(T) COMMA val(D) clauses(C) RP(B).
+                        { V = val_tensor(r, T, D, C, over(A, B)); }
+val(V) ::= TYPE(A) LP type(T) RP(B).            { V = val_type(T, over(A, B)); }
+val(V) ::= graph(G).                            { V = val_graph(G); }
+val(V) ::= NUMBERS(T).                          { V = val_token(T, VAL_NUMBERS); }
+val(V) ::= LB(A) RB(B).                         { V = val_list(r, over(A, B), NULL, NULL); }
+val(V) ::= LB(A) RB COLON IDENT(K).             { V = val_list(r, over(A, K), NULL, &K); }
+val(V) ::= LB(A) vals(L) RB(B).                 { V = val_list(r, over(A, B), &L, NULL); }
+vals(L) ::= val(V).                             { L = span_of_val(r, V); }
+vals(L) ::= vals(L) COMMA val(V).               { span_add_val(r, &L, V); }
+args(L) ::= arg(F).                             { L = span_of_field(r, F); }
+args(L) ::= args(L) COMMA arg(F).               { span_add_field(r, &L, F); }
+arg(F) ::= val(V).          { F = (Field){.at = V.at, .has_val = true, .val = V}; }
+arg(F) ::= nm(K) EQ val(V). { F = (Field){.key = K.str, .at = range_of(K), .has_key = true,
+                                          .has_val = true, .val = V}; }
+
+attrs(A) ::= LT(B) fields(L) GT(E).             { A = L; A.at = over(B, E); }
+fields(L) ::= field(F).                         { L = span_of_field(r, F); }
+fields(L) ::= fields(L) COMMA field(F).         { span_add_field(r, &L, F); }
+field(F) ::= nm(K).         { F = (Field){.key = K.str, .at = range_of(K), .has_key = true}; }
+field(F) ::= nm(K) EQ val(V) clauses(C).
+            { F = (Field){.key = K.str, .at = range_of(K), .has_key = true, .has_val = true,
+                          .val = V, .clauses = C}; }
+
+clauses(C) ::= .                                { C = NULL; }
+clauses(C) ::= clauses(C) NAME STRING(T).       { C = clauses_name(r, C, T); }
+clauses(C) ::= clauses(C) DOC STRING(T).        { C = clauses_doc(r, C, T); }
+clauses(C) ::= clauses(C) META attrs(A).        { C = clauses_meta(r, C, A); }
+clauses(C) ::= clauses(C) EXTRA val(V).         { C = clauses_extra(r, C, V); }
+clauses(C) ::= clauses(C) INFERRED(T).          { C = clauses_stated(r, C, T, false); }
+clauses(C) ::= clauses(C) STATED(T).            { C = clauses_stated(r, C, T, true); }
+clauses(C) ::= clauses(C) FROM LP vals(L) RP.   { C = clauses_from(r, C, L, NULL); }
+clauses(C) ::= clauses(C) FROM LP vals(L) RP BY STRING(T). { C = clauses_from(r, C, L, &T); }
+
+/* ---- what could have come ---- */
+
+%code {
+size_t qir_parser_size(void) {
+    return sizeof(yyParser);
+}
+
+/* The action for a terminal without its fallback: a keyword that would be taken for a name is not
+ * worth listing. */
+static YYACTIONTYPE own_action(YYACTIONTYPE state, int token) {
+    int i = yy_shift_ofst[state] + token;
+    return yy_lookahead[i] == token ? yy_action[i] : yy_default[state];
+}
+
+/* Would the parser shift this terminal, after whatever reductions it calls for? They are played on
+ * a copy of the stack's states. */
+static bool acceptable(const yyParser *p, int token, YYACTIONTYPE *states) {
+    int top = (int)(p->yytos - p->yystack);
+    for (int i = 0; i <= top; i++)
+        states[i] = p->yystack[i].stateno;
+    YYACTIONTYPE state = states[top];
+    for (;;) {
+        YYACTIONTYPE action = state > YY_MAX_SHIFT ? state : own_action(state, token);
+        if (action <= YY_MAX_SHIFTREDUCE || action == YY_ACCEPT_ACTION)
+            return true;
+        if (action < YY_MIN_REDUCE || action == YY_ERROR_ACTION)
+            return false;
+        int rule = action - YY_MIN_REDUCE;
+        top += yyRuleInfoNRhs[rule] + 1;
+        if (top >= YYSTACKDEPTH)
+            return false;
+        state = yy_find_reduce_action(states[top - 1], yyRuleInfoLhs[rule]);
+        states[top] = state;
+    }
+}
+
+static void expected(const yyParser *p, bool *want) {
+    YYACTIONTYPE states[YYSTACKDEPTH + 1];
+    want[0] = false;
+    for (int token = 1; token < YYNTOKEN; token++)
+        want[token] = acceptable(p, token, states);
+}
+}

@@ -1,0 +1,149 @@
+#include "frontend/qir/qir_read.h"
+
+#include "frontend/qir/reader.h"
+#include "parser.h"
+
+Loc loc_of(const Reader *r, Range at) {
+    return (Loc){r->source, at.begin, at.end, NULL};
+}
+
+Range range_of(Token t) {
+    return (Range){t.begin, t.end};
+}
+
+Range range_join(Range a, Range b) {
+    return (Range){a.begin, b.end > a.end ? b.end : a.end};
+}
+
+bool error_at(Reader *r, Range at, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    diag_v(r->diags, DIAG_ERROR, loc_of(r, at), fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+const char *shown(Reader *r, Str name) {
+    return diag_name(r->diags, name);
+}
+
+/* Errors past the limit are not printed, and looking for similar names is dear. */
+static bool worth_suggesting(const Reader *r) {
+    return diags_errors(r->diags) <= 50;
+}
+
+void suggest(Reader *r, Range at, Str word, const char *const *candidates, size_t n) {
+    if (worth_suggesting(r))
+        diag_did_you_mean(r->diags, loc_of(r, at), word, candidates, n);
+}
+
+void suggest_key(Reader *r, Range at, Str word, const Map *names) {
+    if (!worth_suggesting(r))
+        return;
+    size_t n = map_size(names);
+    const char **words = NEW_ARRAY(r->arena, const char *, n);
+    for (size_t i = 0; i < n; i++)
+        words[i] = arena_str(r->arena, map_key(names, i)).s;
+    suggest(r, at, word, words, n);
+}
+
+/* The first line is checked before the parser runs: what is no .qir at all gets one error. */
+static bool check_header(Reader *r) {
+    Lexer look = r->lexer;
+    Token word = lex(&look);
+    if (word.kind != T_QIR)
+        return error_at(r, range_of(word), "a .qir file begins with the line 'qir 1'");
+    Token version = lex(&look);
+    if (version.kind != T_INT)
+        return error_at(r, range_of(version), "expected the language version, as in 'qir 1'");
+    if (version.num != 1)
+        return error_at(r, range_of(version), "this program reads version 1 of the language");
+    return true;
+}
+
+static void feed(Reader *r, void *parser, Token t) {
+    r->failed_here = false;
+    QirParse(parser, t.kind, t, r);
+}
+
+/* The statement that is being read, given the brackets open at its last token. */
+static void enter_statement(Reader *r, int depth) {
+    while (depth > 0 && r->lexer.open[depth - 1] != '{')
+        depth--;
+    r->statement_depth = depth;
+    r->statement = r->starts[depth];
+}
+
+static void parse(Reader *r) {
+    void *parser = arena_alloc(r->arena, qir_parser_size());
+    QirParseInit(parser);
+    Token t;
+    do {
+        int depth = r->lexer.depth;
+        t = lex(&r->lexer);
+        feed(r, parser, t);
+        if (r->failed_here && t.kind) {
+            enter_statement(r, depth);
+            if (recover(r, t)) {
+                t = (Token){.kind = T_NL, .begin = t.begin, .end = t.begin};
+                r->lexer.last = T_NL;
+                feed(r, parser, t);
+            }
+        }
+        if (t.kind == T_NL || t.kind == T_LC)
+            r->starts[r->lexer.depth] = (uint32_t)(r->lexer.cursor - r->lexer.text);
+        r->prev_end = t.end;
+    } while (t.kind && !r->lexer.too_deep);
+}
+
+static void check_whole(Reader *r) {
+    finish_frames(r);
+    if (!r->module->graph && !diags_errors(r->diags))
+        error_at(r, (Range){(uint32_t)r->text.n, (uint32_t)r->text.n}, "the file has no graph");
+}
+
+static Module *read_text(Reader *r, const char *name) {
+    int errors_before = diags_errors(r->diags);
+    if (r->text.n >= UINT32_MAX) {
+        diag_error(r->diags, LOC_NONE, "%s: texts of 4 GiB and more are not supported", name);
+        return NULL;
+    }
+    r->source = diags_source(r->diags, name, r->text);
+    r->module = module_new(r->arena, r->diags);
+    r->module->path = arena_str(r->arena, str_from(name)).s;
+    r->dir = r->options.dir ? r->options.dir : path_dir(r->arena, name);
+    r->aliases = map_new(r->arena);
+    r->blobs = map_new(r->arena);
+    r->broken = map_new(r->arena);
+    r->scratch = buf_new(r->arena);
+    lexer_init(&r->lexer, r->arena, r->diags, r->source, r->text);
+    if (check_header(r)) {
+        parse(r);
+        check_whole(r);
+    }
+    return diags_errors(r->diags) == errors_before ? r->module : NULL;
+}
+
+Module *qir_read_text(Arena *a, Diags *d, const char *name, Str text,
+                      const QirReadOptions *options) {
+    Reader *r = NEW(a, Reader);
+    r->arena = a;
+    r->diags = d;
+    r->options = options ? *options : (QirReadOptions){0};
+    r->text = arena_str(a, text);
+    return read_text(r, name);
+}
+
+Module *qir_read(Arena *a, Diags *d, const char *path, const QirReadOptions *options) {
+    FileMap *file = file_map(path, LOC_NONE, d);
+    if (!file)
+        return NULL;
+    Str text = arena_str(a, file_bytes(file));
+    file_unmap(file);
+    Reader *r = NEW(a, Reader);
+    r->arena = a;
+    r->diags = d;
+    r->options = options ? *options : (QirReadOptions){0};
+    r->text = text;
+    return read_text(r, path);
+}

@@ -1,0 +1,24 @@
+/* Reads .qir text into a Module.
+ *
+ * All memory, the text included, is in the arena, which the module owns; blob files are mapped for
+ * as long as the module lives. Every mistake in the text is reported with its place; one run
+ * reports all of them. */
+#ifndef QXC_FRONTEND_QIR_QIR_READ_H
+#define QXC_FRONTEND_QIR_QIR_READ_H
+
+#include "ir/ir.h"
+
+typedef struct QirReadOptions {
+    const char *dir;     /* where blobs and external data are looked for; NULL: beside the file */
+    bool need_data;      /* constants without data (elided, missing file) are errors */
+    bool skip_checksums; /* do not read blob data just to compare its checksum */
+} QirReadOptions;
+
+/* `path` may be "-". Options may be NULL. NULL after diagnostics; the arena is then still the
+ * caller's. */
+Module *qir_read(Arena *a, Diags *d, const char *path, const QirReadOptions *options);
+/* The same for text at hand, copied; `name` stands in messages and is the module's path. */
+Module *qir_read_text(Arena *a, Diags *d, const char *name, Str text,
+                      const QirReadOptions *options);
+
+#endif

@@ -1,0 +1,185 @@
+/* Attributes: their kind is read off the value. */
+#include "frontend/qir/reader.h"
+
+static const char *const kind_words[] = {
+    [ATTR_FLOAT] = "float",   [ATTR_INT] = "int",         [ATTR_STRING] = "string",
+    [ATTR_TENSOR] = "tensor", [ATTR_GRAPH] = "graph",     [ATTR_FLOATS] = "floats",
+    [ATTR_INTS] = "ints",     [ATTR_STRINGS] = "strings", [ATTR_TENSORS] = "tensors",
+    [ATTR_GRAPHS] = "graphs", [ATTR_SPARSE] = "sparse",   [ATTR_SPARSES] = "sparses",
+    [ATTR_TYPE] = "type",     [ATTR_TYPES] = "types",
+};
+enum { N_KINDS = sizeof kind_words / sizeof *kind_words };
+
+static bool read_kind(Reader *r, const Val *v, AttrKind first, AttrKind *out) {
+    for (int k = first; k < N_KINDS; k++)
+        if (str_is(v->word, kind_words[k])) {
+            *out = (AttrKind)k;
+            return true;
+        }
+    error_at(r, v->at, "unknown kind of attribute '%s'", shown(r, v->word));
+    suggest(r, v->at, v->word, kind_words + 1, N_KINDS - 1);
+    return false;
+}
+
+static bool is_list_kind(AttrKind k) {
+    return (k >= ATTR_FLOATS && k <= ATTR_GRAPHS) || k == ATTR_SPARSES || k == ATTR_TYPES;
+}
+
+/* The kind of one value that is neither list nor reference. */
+static bool single_kind(Reader *r, const Val *v, AttrKind *out) {
+    Number n;
+    switch (v->kind) {
+    case VAL_NUMBER:
+        *out = val_number(r, v, &n) && n.kind == NUM_INT ? ATTR_INT : ATTR_FLOAT;
+        return true;
+    case VAL_STRING: *out = ATTR_STRING; return true;
+    case VAL_TENSOR: *out = ATTR_TENSOR; return true;
+    case VAL_SPARSE: *out = ATTR_SPARSE; return true;
+    case VAL_TYPE: *out = ATTR_TYPE; return true;
+    case VAL_GRAPH: *out = ATTR_GRAPH; return true;
+    default:
+        return error_at(r, v->at,
+                        "this is no value of an attribute; there are numbers, strings, "
+                        "tensor(...), type(...), graph and lists of these");
+    }
+}
+
+/* Puts item i in its place; the tensors and graphs were built while parsing. */
+static void store_item(Attr *a, size_t i, const Val *v) {
+    switch (v->kind) {
+    case VAL_STRING: ((Str *)a->v.s)[i] = v->word; break;
+    case VAL_TENSOR: ((Tensor **)a->v.t)[i] = v->u.tensor; break;
+    case VAL_SPARSE: ((SparseTensor **)a->v.sp)[i] = v->u.sparse; break;
+    case VAL_TYPE: ((Type *)a->v.ty)[i] = *v->u.type; break;
+    case VAL_GRAPH: ((Graph **)a->v.g)[i] = v->u.graph; break;
+    default: break;
+    }
+}
+
+static void make_room(Reader *r, Attr *a) {
+    switch (a->kind) {
+    case ATTR_STRING:
+    case ATTR_STRINGS: a->v.s = NEW_ARRAY(r->arena, Str, a->n); break;
+    case ATTR_TENSOR:
+    case ATTR_TENSORS: a->v.t = NEW_ARRAY(r->arena, Tensor *, a->n); break;
+    case ATTR_SPARSE:
+    case ATTR_SPARSES: a->v.sp = NEW_ARRAY(r->arena, SparseTensor *, a->n); break;
+    case ATTR_TYPE:
+    case ATTR_TYPES: a->v.ty = NEW_ARRAY(r->arena, Type, a->n); break;
+    case ATTR_GRAPH:
+    case ATTR_GRAPHS: a->v.g = NEW_ARRAY(r->arena, Graph *, a->n); break;
+    default: break;
+    }
+}
+
+/* A list is of floats when one of its numbers is. */
+static bool has_float(Reader *r, const Val *v) {
+    NumberList list = numbers_of(r, v);
+    Number n;
+    while (next_number(r, &list, &n))
+        if (n.kind != NUM_INT)
+            return true;
+    return list.failed; /* reported; an integer list would report it again */
+}
+
+static bool read_numbers(Reader *r, const Val *v, Attr *a) {
+    if (a->kind == ATTR_FLOAT || a->kind == ATTR_FLOATS)
+        return val_floats(r, v, "this attribute", &a->v.f, &a->n);
+    return val_ints(r, v, "this attribute", &a->v.i, &a->n);
+}
+
+static AttrKind list_kind(AttrKind single) {
+    switch (single) {
+    case ATTR_SPARSE: return ATTR_SPARSES;
+    case ATTR_TYPE: return ATTR_TYPES;
+    default: return (AttrKind)(single + (ATTR_FLOATS - ATTR_FLOAT));
+    }
+}
+
+static bool read_list(Reader *r, const Val *v, Attr *a) {
+    AttrKind kind, other;
+    if (v->n == 0) {
+        if (!v->word.s)
+            return error_at(r, v->at, "an empty list says of what: []:ints");
+        if (!read_kind(r, v, ATTR_FLOATS, &a->kind))
+            return false;
+        return is_list_kind(a->kind) ||
+               error_at(r, v->at, "[]:%s is no kind of list; []:%ss may be", kind_words[a->kind],
+                        kind_words[a->kind]);
+    }
+    if (!single_kind(r, &v->u.items[0], &kind))
+        return false;
+    a->kind = list_kind(kind);
+    a->n = v->n;
+    make_room(r, a);
+    for (uint32_t i = 0; i < v->n; i++) {
+        if (!single_kind(r, &v->u.items[i], &other))
+            return false;
+        if (other != kind)
+            return error_at(r, v->u.items[i].at, "a list is of one kind; the first item is a %s",
+                            kind_words[kind]);
+        store_item(a, i, &v->u.items[i]);
+    }
+    return true;
+}
+
+static bool read_value(Reader *r, const Val *v, Attr *a) {
+    switch (v->kind) {
+    case VAL_REF: a->ref = v->u.name; return !v->word.s || read_kind(r, v, ATTR_FLOAT, &a->kind);
+    case VAL_NUMBERS:
+        a->kind = has_float(r, v) ? ATTR_FLOATS : ATTR_INTS;
+        return read_numbers(r, v, a);
+    case VAL_LIST: return read_list(r, v, a);
+    default: break;
+    }
+    if (!single_kind(r, v, &a->kind))
+        return false;
+    a->n = 1;
+    if (v->kind == VAL_NUMBER)
+        return read_numbers(r, v, a);
+    make_room(r, a);
+    store_item(a, 0, v);
+    return true;
+}
+
+bool read_attr(Reader *r, const Field *f, Attr *out) {
+    *out = (Attr){.name = f->key, .loc = loc_of(r, f->at)};
+    clauses_check(r, f->clauses, "dx", "an attribute");
+    if (f->clauses) {
+        out->doc = f->clauses->doc;
+        out->extra = f->clauses->extra;
+    }
+    return !f->has_val || read_value(r, &f->val, out);
+}
+
+/* Few attributes are compared pairwise, many through a map. */
+static void check_unique(Reader *r, const Attr *attrs, size_t n) {
+    Map *seen = NULL;
+    for (size_t i = 0; i < n; i++) {
+        const Attr *old = NULL;
+        if (n <= 8) {
+            for (size_t k = 0; k < i; k++)
+                if (str_eq(attrs[k].name, attrs[i].name))
+                    old = &attrs[k];
+        } else {
+            seen = seen ? seen : map_new(r->arena);
+            old = map_get(seen, attrs[i].name);
+            map_set(seen, attrs[i].name, (void *)&attrs[i]);
+        }
+        if (!old)
+            continue;
+        diag_error(r->diags, attrs[i].loc, "attribute '%s' stands twice", shown(r, attrs[i].name));
+        diag_note(r->diags, old->loc, "the first one");
+    }
+}
+
+size_t read_attrs(Reader *r, Span fields, Attr **out) {
+    Field *f = take_fields(r, fields);
+    Attr *attrs = NEW_ARRAY(r->arena, Attr, fields.n);
+    size_t n = 0;
+    for (uint32_t i = 0; i < fields.n; i++)
+        n += read_attr(r, &f[i], &attrs[n]);
+    check_unique(r, attrs, n);
+    *out = attrs;
+    return n;
+}

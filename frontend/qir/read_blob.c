@@ -1,0 +1,216 @@
+/* Data that stand in other files: safetensors blobs and ONNX's external data. Files are mapped
+ * when their first tensor is read and stay mapped with the module. */
+#include <unistd.h>
+
+#include "frontend/qir/reader.h"
+#include "support/safetensors.h"
+
+struct BlobFile {
+    Blob *blob;
+    SafeTensors *tensors; /* NULL: not opened, or failed */
+    bool failed;
+};
+
+static void check_size(Reader *r, const Blob *b, size_t size, Range at) {
+    for (size_t i = 0; i < b->n_attrs; i++) {
+        const Attr *a = &b->attrs[i];
+        if (str_is(a->name, "bytes") && a->kind == ATTR_INT && a->v.i[0] != (int64_t)size)
+            error_at(r, at, "%s has %zu bytes, not %lld as stated", shown(r, b->path), size,
+                     (long long)a->v.i[0]);
+    }
+}
+
+static SafeTensors *open_blob(Reader *r, BlobFile *f) {
+    if (f->tensors || f->failed)
+        return f->tensors;
+    Range at = {f->blob->loc.begin, f->blob->loc.end};
+    FileMap *map = file_map_beside(r->dir, f->blob->path, f->blob->loc, r->diags);
+    f->failed = true;
+    if (!map)
+        return NULL;
+    module_keep_map(r->module, map);
+    Str bytes = file_bytes(map);
+    check_size(r, f->blob, bytes.n, at);
+    f->tensors = st_parse(r->arena, bytes, shown(r, f->blob->path), f->blob->loc, r->diags);
+    return f->tensors;
+}
+
+void read_blob(Reader *r, Token name, Token path, const Span *fields) {
+    Module *m = r->module;
+    Blob b = {.name = arena_strf(r->arena, "@%.*s", STR_ARG(name.str)),
+              .path = path.str,
+              .loc = loc_of(r, range_of(path))};
+    if (fields)
+        b.n_attrs = read_attrs(r, *fields, &b.attrs);
+    if (map_get(r->blobs, b.name)) {
+        error_at(r, range_of(name), "%s is defined twice", shown(r, b.name));
+        return;
+    }
+    ARENA_PUSH(r->arena, m->blobs, m->n_blobs, m->cap_blobs, b);
+    BlobFile *f = NEW(r->arena, BlobFile);
+    f->blob = arena_copy(r->arena, &b, sizeof b);
+    map_set(r->blobs, b.name, f);
+}
+
+/* "crc32:5d349e46" */
+bool read_checksum(Reader *r, const Val *v, Tensor *x) {
+    Str text;
+    if (!val_str(r, v, "a checksum", &text))
+        return false;
+    bool ok = text.n == 14 && str_starts(text, "crc32:");
+    for (size_t i = 6; ok && i < text.n; i++) {
+        char c = text.s[i];
+        ok = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+        x->crc32 = x->crc32 << 4 | (uint32_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    x->has_crc32 = ok;
+    return ok || error_at(r, v->at, "a checksum is \"crc32:\" and eight digits 0-9 a-f");
+}
+
+static BlobFile *find_blob(Reader *r, const Val *v) {
+    if (v->kind != VAL_SYM) {
+        error_at(r, v->at,
+                 "blob(...) begins with the name of a blob line, as in blob(@w, \"key\")");
+        return NULL;
+    }
+    Str name = arena_strf(r->arena, "@%.*s", STR_ARG(v->word));
+    BlobFile *f = map_get(r->blobs, name);
+    if (!f && !is_broken(r, '@', v->word)) {
+        error_at(r, v->at, "no blob is called %s", shown(r, name));
+        suggest_key(r, v->at, name, r->blobs);
+    }
+    return f;
+}
+
+static Map *key_names(Reader *r, const SafeTensors *st) {
+    Map *names = map_new(r->arena);
+    for (size_t i = 0; i < st_size(st); i++)
+        map_set(names, st_at(st, i)->name, r);
+    return names;
+}
+
+static bool check_crc(Reader *r, const Val *v, const Tensor *x) {
+    if (!x->has_crc32 || r->options.skip_checksums)
+        return true;
+    uint32_t got = crc32_of(x->data, x->bytes);
+    return got == x->crc32 ||
+           error_at(r, v->at, "checksum mismatch: the file's data have crc32:%08x", got);
+}
+
+bool blob_tensor(Reader *r, const Type *t, const Val *v, Tensor *x) {
+    const Field *arg = v->u.args;
+    if (v->n < 2 || v->n > 3)
+        return error_at(r, v->at, "expected blob(@name, \"key\", \"crc32:...\")");
+    BlobFile *f = find_blob(r, &arg[0].val);
+    Str key;
+    if (!f || !val_str(r, &arg[1].val, "the key of a blob", &key) ||
+        (v->n == 3 && !read_checksum(r, &arg[2].val, x)))
+        return false;
+    SafeTensors *st = open_blob(r, f);
+    if (!st)
+        return false; /* reported at the blob line */
+    const StTensor *in = st_find(st, key);
+    if (!in) {
+        error_at(r, arg[1].at, "%s holds no tensor \"%s\"", shown(r, f->blob->path), shown(r, key));
+        suggest_key(r, arg[1].at, key, key_names(r, st));
+        return false;
+    }
+    if (x->elem == ELEM_STRING || in->data.n != x->bytes)
+        return error_at(r, v->at, "\"%s\" holds %zu bytes, %s takes %zu", shown(r, key), in->data.n,
+                        type_text(r->arena, *t), x->bytes);
+    x->place = TENSOR_BLOB;
+    x->data = (const uint8_t *)in->data.s;
+    x->blob = f->blob->name;
+    x->blob_key = key;
+    return check_crc(r, v, x);
+}
+
+/* ---- external data ---- */
+
+/* external("w.bin", 0, 12), or with the keys that ONNX gives. */
+static bool read_external_args(Reader *r, const Val *v, Tensor *x) {
+    static const char *const keys[] = {"location", "offset", "length"};
+    StrPair *items = NEW_ARRAY(r->arena, StrPair, v->n);
+    for (uint32_t i = 0; i < v->n; i++) {
+        const Field *f = &v->u.args[i];
+        if (!f->has_key && i >= 3)
+            return error_at(r, f->at, "expected external(\"file\", offset, length)");
+        items[i].key = f->has_key ? f->key : str_from(keys[i]);
+        if (f->has_key || i == 0) {
+            if (!val_str(r, &f->val, "an entry of external(...)", &items[i].value))
+                return false;
+        } else {
+            int64_t n;
+            if (!val_int(r, &f->val, keys[i], &n))
+                return false;
+            items[i].value = arena_strf(r->arena, "%lld", (long long)n);
+        }
+    }
+    x->external = (Meta){items, v->n};
+    return true;
+}
+
+static Str external_entry(const Tensor *x, const char *key) {
+    for (size_t i = 0; i < x->external.n; i++)
+        if (str_is(x->external.items[i].key, key))
+            return x->external.items[i].value;
+    return STR_NONE;
+}
+
+static bool parse_size(Str s, uint64_t otherwise, uint64_t *out) {
+    *out = s.s ? 0 : otherwise;
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.s[i] < '0' || s.s[i] > '9' || *out > UINT64_MAX / 16)
+            return false;
+        *out = *out * 10 + (uint64_t)(s.s[i] - '0');
+    }
+    return !s.s || s.n > 0;
+}
+
+/* A text can be looked at without the files it points to, but a name is never taken on trust. */
+static bool file_exists(Reader *r, Str name) {
+    const char *path = arena_strf(r->arena, "%s/%.*s", r->dir, STR_ARG(name)).s;
+    bool plain = name.n && name.s[0] != '/' && !memchr(name.s, 0, name.n) &&
+                 !strstr(path + strlen(r->dir), "..");
+    return !plain || access(path, F_OK) == 0; /* of others file_map_beside says what is wrong */
+}
+
+static FileMap *open_external(Reader *r, const Val *v, Str location) {
+    Map *files = r->externals ? r->externals : (r->externals = map_new(r->arena));
+    FileMap *map = map_get(files, location);
+    if (map)
+        return map;
+    map = file_map_beside(r->dir, location, loc_of(r, v->at), r->diags);
+    if (map) {
+        module_keep_map(r->module, map);
+        map_set(files, location, map);
+    }
+    return map;
+}
+
+bool external_tensor(Reader *r, const Val *v, Tensor *x) {
+    x->place = TENSOR_EXTERNAL;
+    if (!read_external_args(r, v, x))
+        return false;
+    Str location = external_entry(x, "location");
+    uint64_t offset, length;
+    if (!location.s)
+        return error_at(r, v->at, "external(...) names a file");
+    if (!parse_size(external_entry(x, "offset"), 0, &offset) ||
+        !parse_size(external_entry(x, "length"), x->bytes, &length))
+        return error_at(r, v->at, "offset and length are decimal numbers");
+    if (x->elem == ELEM_STRING || length != x->bytes)
+        return error_at(r, v->at, "the tensor takes %zu bytes, not %llu", x->bytes,
+                        (unsigned long long)length);
+    if (!r->options.need_data && !file_exists(r, location))
+        return true;
+    FileMap *map = open_external(r, v, location);
+    if (!map)
+        return false;
+    Str bytes = file_bytes(map);
+    if (offset > bytes.n || length > bytes.n - offset)
+        return error_at(r, v->at, "%s has %zu bytes; the tensor would end at %llu",
+                        shown(r, location), bytes.n, (unsigned long long)(offset + length));
+    x->data = (const uint8_t *)bytes.s + offset;
+    return true;
+}

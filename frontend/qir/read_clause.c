@@ -1,0 +1,120 @@
+/* What may follow a definition: name, doc, meta, from ... by, extra, inferred, stated. */
+#include "frontend/qir/reader.h"
+
+static Clauses *own(Reader *r, Clauses *c) {
+    return c ? c : NEW(r->arena, Clauses);
+}
+
+static void once(Reader *r, Range *seen, Range at, const char *word) {
+    if (seen->end) {
+        error_at(r, at, "a second '%s' here", word);
+        diag_note(r->diags, loc_of(r, *seen), "the first one");
+    }
+    *seen = at;
+}
+
+Clauses *clauses_name(Reader *r, Clauses *c, Token t) {
+    c = own(r, c);
+    once(r, &c->name_at, range_of(t), "name");
+    c->name = t.str;
+    return c;
+}
+
+Clauses *clauses_doc(Reader *r, Clauses *c, Token t) {
+    c = own(r, c);
+    once(r, &c->doc_at, range_of(t), "doc");
+    c->doc = t.str;
+    return c;
+}
+
+bool read_meta(Reader *r, Span fields, Meta *out) {
+    Field *f = take_fields(r, fields);
+    StrPair *items = NEW_ARRAY(r->arena, StrPair, fields.n);
+    bool ok = true;
+    for (uint32_t i = 0; i < fields.n; i++) {
+        items[i].key = f[i].key;
+        clauses_check(r, f[i].clauses, "", "metadata");
+        if (!f[i].has_val)
+            ok = error_at(r, f[i].at, "metadata is \"key\"=\"value\"");
+        else
+            ok &= val_str(r, &f[i].val, "a value of metadata", &items[i].value);
+    }
+    *out = (Meta){items, fields.n};
+    return ok;
+}
+
+Clauses *clauses_meta(Reader *r, Clauses *c, Span fields) {
+    c = own(r, c);
+    once(r, &c->meta_at, fields.at, "meta");
+    read_meta(r, fields, &c->meta);
+    return c;
+}
+
+Clauses *clauses_from(Reader *r, Clauses *c, Span vals, const Token *by) {
+    c = own(r, c);
+    Val *v = r->vals + vals.begin;
+    Str *names = NEW_ARRAY(r->arena, Str, vals.n);
+    Range at = range_join(v[0].at, v[vals.n - 1].at);
+    once(r, &c->from_at, at, "from");
+    for (uint32_t i = 0; i < vals.n; i++)
+        val_str(r, &v[i], "what a node was made from", &names[i]);
+    r->n_vals = vals.begin;
+    c->from = (Provenance){names, vals.n, by ? by->str : STR_NONE};
+    return c;
+}
+
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool read_hex(Reader *r, const Val *v, Str *out) {
+    Str text;
+    if (v->kind != VAL_CALL || !str_is(v->word, "hex") || v->n != 1)
+        return error_at(r, v->at, "expected hex(\"...\")");
+    const Field *arg = &v->u.args[0];
+    if (!val_str(r, &arg->val, "hexadecimal text", &text))
+        return false;
+    char *bytes = arena_alloc(r->arena, text.n / 2 + 1);
+    for (size_t i = 0; i + 1 < text.n; i += 2) {
+        int hi = hex_digit(text.s[i]), lo = hex_digit(text.s[i + 1]);
+        if (hi < 0 || lo < 0)
+            return error_at(r, arg->at, "hexadecimal text holds 0-9 and a-f only");
+        bytes[i / 2] = (char)(hi << 4 | lo);
+    }
+    if (text.n % 2)
+        return error_at(r, arg->at, "hexadecimal text has an even number of digits");
+    *out = (Str){bytes, text.n / 2};
+    return true;
+}
+
+Clauses *clauses_extra(Reader *r, Clauses *c, Val v) {
+    c = own(r, c);
+    once(r, &c->extra_at, v.at, "extra");
+    read_hex(r, &v, &c->extra);
+    return c;
+}
+
+Clauses *clauses_stated(Reader *r, Clauses *c, Token t, bool stated) {
+    c = own(r, c);
+    once(r, &c->stated_at, range_of(t), "stated' or 'inferred");
+    c->stated = stated;
+    c->inferred = !stated;
+    return c;
+}
+
+void clauses_check(Reader *r, const Clauses *c, const char *allowed, const char *what) {
+    if (!c)
+        return;
+    const struct {
+        char letter;
+        Range at;
+        const char *word;
+    } clauses[] = {
+        {'n', c->name_at, "name"}, {'d', c->doc_at, "doc"},   {'x', c->extra_at, "extra"},
+        {'m', c->meta_at, "meta"}, {'f', c->from_at, "from"}, {'s', c->stated_at, "stated"},
+    };
+    for (size_t i = 0; i < sizeof clauses / sizeof *clauses; i++)
+        if (clauses[i].at.end && !strchr(allowed, clauses[i].letter))
+            error_at(r, clauses[i].at, "%s has no '%s'", what,
+                     clauses[i].letter == 's' && c->inferred ? "inferred" : clauses[i].word);
+}

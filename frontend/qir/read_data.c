@@ -1,0 +1,217 @@
+/* The data of constants. */
+#include "frontend/qir/reader.h"
+
+static ElemType component(ElemType e) {
+    return e == ELEM_COMPLEX64 ? ELEM_FLOAT : e == ELEM_COMPLEX128 ? ELEM_DOUBLE : e;
+}
+
+/* A tensor of the type's dims, without data. */
+static Tensor *tensor_head(Reader *r, const Type *t, Range at) {
+    Tensor *x = NEW(r->arena, Tensor);
+    if (t->kind != TYPE_TENSOR) {
+        if (t->kind != TYPE_NONE)
+            error_at(r, at, "a constant is a tensor, not %s", type_text(r->arena, *t));
+        return NULL;
+    }
+    x->elem = t->elem;
+    x->rank = t->rank;
+    x->loc = loc_of(r, at);
+    if (t->rank > MAX_RANK) {
+        error_at(r, at, "constants have at most %d dimensions", MAX_RANK);
+        return NULL;
+    }
+    bool fixed = t->rank >= 0;
+    for (int i = 0; i < t->rank; i++) {
+        x->dims[i] = t->dims[i].value;
+        fixed &= x->dims[i] >= 0;
+    }
+    if (!fixed || t->elem == ELEM_UNDEFINED) {
+        error_at(r, at, "the type of a constant has fixed dimensions; this is %s",
+                 type_text(r->arena, *t));
+        return NULL;
+    }
+    if (!tensor_count(x->rank, x->dims, &x->count)) {
+        error_at(r, at, "a constant has at most 2147483647 elements; this is %s",
+                 type_text(r->arena, *t));
+        return NULL;
+    }
+    x->bytes = elem_bytes(x->elem, x->count);
+    return x;
+}
+
+static bool store_number(Reader *r, const Type *t, Number *n, uint8_t *data, size_t i) {
+    ElemType e = component(t->elem);
+    uint64_t bits;
+    const char *wrong = number_bits(r->arena, n, e, &bits);
+    if (wrong)
+        return error_at(r, number_at(r, n), "this %s", wrong);
+    const Quant *q = t->quant;
+    if (q && elem_is_int(e) && ((int64_t)bits < q->lo || (int64_t)bits > q->hi))
+        return error_at(r, number_at(r, n), "this is outside the range %lld:%lld of its type",
+                        (long long)q->lo, (long long)q->hi);
+    elem_store_int(e, data, i, (int64_t)bits);
+    return true;
+}
+
+static bool wrong_count(Reader *r, const Val *v, const Type *t, size_t want, size_t got) {
+    return error_at(r, v->at, "%s has %zu element%s, the list holds %zu", type_text(r->arena, *t),
+                    want, want == 1 ? "" : "s", got);
+}
+
+static bool fill_list(Reader *r, const Type *t, const Val *v, Tensor *x) {
+    size_t want = x->count * (component(x->elem) == x->elem ? 1 : 2);
+    /* A list of n numbers takes 2n bytes of text: no room is made for what cannot come. */
+    if (x->elem == ELEM_STRING || want > v->at.end - v->at.begin)
+        return x->elem == ELEM_STRING
+                   ? error_at(r, v->at, "a string tensor is a list of strings in quotes")
+                   : wrong_count(r, v, t, want, 0);
+    uint8_t *data = arena_alloc(r->arena, x->bytes);
+    x->data = data;
+    NumberList list = numbers_of(r, v);
+    Number n;
+    bool ok = true;
+    while (next_number(r, &list, &n))
+        if (list.n <= want && ok)
+            ok = store_number(r, t, &n, data, list.n - 1);
+    if (list.failed || !ok)
+        return false;
+    return list.n == want || wrong_count(r, v, t, want, list.n);
+}
+
+static bool fill_strings(Reader *r, const Type *t, const Val *v, Tensor *x) {
+    if (x->elem != ELEM_STRING && v->n)
+        return error_at(r, v->u.items[0].at, "%s is a list of numbers", type_text(r->arena, *t));
+    if (v->n != x->count)
+        return wrong_count(r, v, t, x->count, v->n);
+    Str *strings = NEW_ARRAY(r->arena, Str, v->n);
+    for (uint32_t i = 0; i < v->n; i++)
+        if (!val_str(r, &v->u.items[i], "an element of a string tensor", &strings[i]))
+            return false;
+    if (x->elem == ELEM_STRING)
+        x->strings = strings;
+    else
+        x->data = arena_alloc(r->arena, 1);
+    return true;
+}
+
+/* splat(0): all elements are the same. */
+static bool fill_splat(Reader *r, const Type *t, const Val *v, Tensor *x) {
+    Number n;
+    uint8_t one[16] = {0};
+    if (v->n != 1 || component(x->elem) != x->elem || !val_number(r, &v->u.args[0].val, &n))
+        return error_at(r, v->at, "splat(...) holds one number");
+    if (!store_number(r, t, &n, one, 0))
+        return false;
+    uint8_t *data = arena_alloc(r->arena, x->bytes);
+    x->data = data;
+    size_t size = (size_t)elem_bits(x->elem) / 8;
+    int64_t bits = elem_load_int(x->elem, one, 0);
+    if (size == 1)
+        memset(data, one[0], x->bytes);
+    for (size_t i = 0; size != 1 && i < x->count; i++)
+        elem_store_int(x->elem, data, i, bits);
+    return true;
+}
+
+static bool fill_elided(Reader *r, const Val *v, Tensor *x) {
+    x->place = TENSOR_ELIDED;
+    if (v->n > 1 || (v->n == 1 && !read_checksum(r, &v->u.args[0].val, x)))
+        return v->n <= 1 ? false : error_at(r, v->at, "elided(...) holds a checksum");
+    return !r->options.need_data || error_at(r, v->at, "the data were left out of this text");
+}
+
+/* hex("..."): the packed bytes. */
+static bool fill_hex(Reader *r, const Type *t, const Val *v, Tensor *x) {
+    Str bytes;
+    if (x->elem == ELEM_STRING)
+        return error_at(r, v->at, "a string tensor is a list of strings in quotes");
+    if (!read_hex(r, v, &bytes))
+        return false;
+    if (bytes.n != x->bytes)
+        return error_at(r, v->at, "%s takes %zu bytes, not %zu", type_text(r->arena, *t), x->bytes,
+                        bytes.n);
+    x->data = (const uint8_t *)bytes.s;
+    return true;
+}
+
+static bool fill_call(Reader *r, const Type *t, const Val *v, Tensor *x) {
+    static const char *const words[] = {"splat", "blob", "external", "elided", "hex"};
+    if (str_is(v->word, "splat"))
+        return fill_splat(r, t, v, x);
+    if (str_is(v->word, "blob"))
+        return blob_tensor(r, t, v, x);
+    if (str_is(v->word, "external"))
+        return external_tensor(r, v, x);
+    if (str_is(v->word, "elided"))
+        return fill_elided(r, v, x);
+    if (str_is(v->word, "hex"))
+        return fill_hex(r, t, v, x);
+    error_at(r, v->at, "unknown way to give data '%s'", shown(r, v->word));
+    suggest(r, v->at, v->word, words, sizeof words / sizeof *words);
+    return false;
+}
+
+Tensor *read_tensor(Reader *r, const Type *t, const Val *v) {
+    Tensor *x = tensor_head(r, t, v->at);
+    bool ok;
+    if (!x)
+        return NULL;
+    switch (v->kind) {
+    case VAL_NUMBERS: ok = fill_list(r, t, v, x); break;
+    case VAL_LIST: ok = fill_strings(r, t, v, x); break;
+    case VAL_CALL: ok = fill_call(r, t, v, x); break;
+    default:
+        ok = error_at(r, v->at,
+                      "the data are a list, splat(...), blob(...), external(...) or "
+                      "elided(...)");
+    }
+    return ok ? x : NULL;
+}
+
+/* ---- sparse ---- */
+
+/* One half of coo(values, indices): a plain list of the given element type, or tensor(...). */
+static Tensor *sparse_part(Reader *r, const Val *v, ElemType e, int rank, const int64_t *dims) {
+    if (v->kind == VAL_TENSOR) {
+        if (v->u.tensor && v->u.tensor->elem != e)
+            error_at(r, v->at, "expected elements of type %s", elem_name(e));
+        return v->u.tensor;
+    }
+    Type t = type_fixed(r->arena, e, rank, dims);
+    return read_tensor(r, &t, v);
+}
+
+static size_t list_length(Reader *r, const Val *v) {
+    if (v->kind == VAL_TENSOR)
+        return v->u.tensor ? v->u.tensor->count : 0;
+    if (v->kind != VAL_NUMBERS)
+        return v->kind == VAL_LIST ? v->n : 0;
+    NumberList list = numbers_of(r, v);
+    Number n;
+    while (next_number(r, &list, &n))
+        ;
+    return list.n;
+}
+
+SparseTensor *read_sparse(Reader *r, const Type *t, const Val *v) {
+    if (v->kind != VAL_CALL || !str_is(v->word, "coo") || v->n != 2) {
+        error_at(r, v->at, "sparse data are coo(values, indices)");
+        return NULL;
+    }
+    if (t->sub->kind != TYPE_TENSOR)
+        return NULL;
+    Tensor *whole = tensor_head(r, t->sub, v->at);
+    if (!whole)
+        return NULL;
+    SparseTensor *s = NEW(r->arena, SparseTensor);
+    s->rank = whole->rank;
+    memcpy(s->dims, whole->dims, sizeof s->dims);
+    const Val *values = &v->u.args[0].val, *indices = &v->u.args[1].val;
+    /* Indices are linear, or one coordinate per dimension, row by row. */
+    int64_t count = (int64_t)list_length(r, values), n_indices = (int64_t)list_length(r, indices);
+    bool linear = n_indices == count;
+    int64_t dims[] = {linear ? n_indices : count, whole->rank};
+    s->values = sparse_part(r, values, t->sub->elem, 1, &count);
+    s->indices = sparse_part(r, indices, ELEM_INT64, linear ? 1 : 2, dims);
+    return s->values && s->indices ? s : NULL;
+}

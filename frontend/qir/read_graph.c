@@ -1,0 +1,245 @@
+/* Graphs, functions, scopes: what a name stands for. */
+#include "frontend/qir/reader.h"
+#include "ir/verify_quant.h"
+
+Bind bind_of(Reader *r, Token name, const Type *t, Clauses *c) {
+    clauses_check(r, c, "dxmfs", "a value");
+    return (Bind){.name = name.str,
+                  .at = range_of(name),
+                  .type = t ? *t : TYPE_UNKNOWN,
+                  .typed = t != NULL,
+                  .clauses = c};
+}
+
+/* ---- names ---- */
+
+Value *find_value_quietly(const Reader *r, Str name) {
+    for (const Frame *f = r->frame; f; f = f->outer) {
+        Value *v = map_get(f->names, name);
+        if (v)
+            return v;
+    }
+    return NULL;
+}
+
+/* What is not there may still come, too late: that is reported at the end of the body. */
+Value *find_value(Reader *r, Str name, Range at) {
+    Value *v = find_value_quietly(r, name);
+    if (!v) {
+        Frame *f = r->frame;
+        ARENA_PUSH(r->arena, f->missing, f->n_missing, f->cap_missing, ((Missing){name, at}));
+    }
+    return v;
+}
+
+static Map *names_in_sight(Reader *r, const Frame *f) {
+    Map *known = map_new(r->arena);
+    for (; f; f = f->outer)
+        for (size_t i = 0; i < map_size(f->names); i++)
+            map_set(known, map_key(f->names, i), r);
+    return known;
+}
+
+static void report_missing(Reader *r, const Frame *f) {
+    Map *known = NULL;
+    for (size_t i = 0; i < f->n_missing; i++) {
+        Missing m = f->missing[i];
+        const Value *v = map_get(f->names, m.name);
+        if (v) {
+            error_at(r, m.at, "%%%s is used before its definition", shown(r, m.name));
+            diag_note(r->diags, v->loc, "the definition");
+        } else if (!is_broken(r, '%', m.name)) {
+            error_at(r, m.at, "%%%s is not defined", shown(r, m.name));
+            known = known ? known : names_in_sight(r, f);
+            suggest_key(r, m.at, m.name, known);
+        }
+    }
+}
+
+/* Stated in the model, or inferred by us? Types of results always count as stated, those of other
+ * node outputs unless the graph says `inferred`; a clause on the value overrides. */
+static bool is_declared(const Reader *r, const Value *v, const Bind *b) {
+    if (b->clauses && (b->clauses->stated || b->clauses->inferred))
+        return b->clauses->stated;
+    if (v->kind == VALUE_CONST || v->type.kind == TYPE_NONE)
+        return false;
+    return v->kind == VALUE_INPUT || !r->frame->inferred || map_get(r->frame->results, v->name);
+}
+
+/* A result may repeat the type of its value, or give it. */
+static void take_result_type(Reader *r, Value *v) {
+    const Bind *result = map_get(r->frame->results, v->name);
+    if (!result || !result->typed)
+        return;
+    if (v->type.kind == TYPE_NONE) {
+        v->type = result->type;
+        return;
+    }
+    const char *here = type_text(r->arena, result->type), *there = type_text(r->arena, v->type);
+    if (strcmp(here, there) != 0) {
+        error_at(r, result->at, "%%%s is %s as a result", shown(r, v->name), here);
+        diag_note(r->diags, v->loc, "and %s where it is defined", there);
+    }
+}
+
+void define_value(Reader *r, Value *v, const Bind *b) {
+    Frame *f = r->frame;
+    v->loc = loc_of(r, b->at);
+    const Clauses *c = b->clauses;
+    if (c) {
+        v->doc = c->doc;
+        v->meta = c->meta;
+        v->extra = c->extra;
+        v->from = c->from;
+    }
+    take_result_type(r, v);
+    v->declared = is_declared(r, v, b);
+    verify_quant_type(v->type, v->loc, r->diags);
+    Value *old = map_get(f->names, v->name);
+    if (!old) {
+        map_set(f->names, v->name, v);
+        return;
+    }
+    error_at(r, b->at, "%%%s is defined twice", shown(r, v->name));
+    diag_note(r->diags, old->loc, "the first definition");
+}
+
+/* ---- bodies ---- */
+
+static void take_results(Reader *r, Frame *f, Span results) {
+    f->results = map_new(r->arena);
+    f->n_results = results.n;
+    f->binds = arena_copy(r->arena, r->binds + results.begin, results.n * sizeof *r->binds);
+    for (size_t i = 0; i < f->n_results; i++) {
+        Bind *b = &f->binds[i];
+        if (!b->omitted)
+            map_set(f->results, b->name, b);
+        clauses_check(r, b->clauses, "",
+                      "a result; what describes a value stands at its definition,");
+    }
+}
+
+static void add_input(Reader *r, Graph *g, const Bind *b) {
+    Frame *f = r->frame;
+    Value *v = graph_add_input(g, b->name, b->type);
+    define_value(r, v, b);
+    if (!b->is_default)
+        return;
+    if (f->func)
+        error_at(r, b->at, "inputs of functions have no default");
+    map_set(f->due, b->name, v);
+}
+
+static void open_frame(Reader *r, Graph *g, Function *func, Span params, Span results,
+                       bool inferred) {
+    Frame *f = NEW(r->arena, Frame);
+    f->outer = r->frame;
+    f->graph = g;
+    f->func = func;
+    f->inferred = inferred;
+    f->names = map_new(r->arena);
+    f->due = map_new(r->arena);
+    f->nesting = f->outer ? f->outer->nesting + 1 : 1;
+    r->frame = f;
+    if (f->nesting == MAX_NESTING + 1) {
+        diag_error(r->diags, g->loc, "graphs are nested more than %d deep", MAX_NESTING);
+        r->lexer.too_deep = true;
+    }
+    take_results(r, f, results);
+    for (uint32_t i = 0; i < params.n; i++)
+        add_input(r, g, &r->binds[params.begin + i]);
+    if (params.n || results.n)
+        r->n_binds = params.n ? params.begin : results.begin;
+    f->marks = (Marks){(uint32_t)r->n_vals, (uint32_t)r->n_fields, (uint32_t)r->n_binds,
+                       (uint32_t)r->n_ins, (uint32_t)r->n_dims};
+}
+
+Graph *open_graph(Reader *r, const Token *name, Span params, Span results, Clauses *c, Range at) {
+    Graph *g = graph_new(r->module, name ? name->str : STR_NONE);
+    g->loc = loc_of(r, at);
+    clauses_check(r, c, "dxms", "a graph");
+    if (c) {
+        g->doc = c->doc;
+        g->meta = c->meta;
+        g->extra = c->extra;
+    }
+    open_frame(r, g, NULL, params, results, c && c->inferred);
+    return g;
+}
+
+static void connect_results(Reader *r, Frame *f) {
+    for (size_t i = 0; i < f->n_results; i++) {
+        const Bind *b = &f->binds[i];
+        graph_add_output(f->graph, b->omitted ? NULL : find_value(r, b->name, b->at));
+    }
+}
+
+static void check_defaults(Reader *r, Frame *f) {
+    for (size_t i = 0; i < map_size(f->due); i++) {
+        const Value *v = map_value(f->due, i);
+        if (!v->data && !v->sparse && !is_broken(r, '%', v->name))
+            diag_error(r->diags, v->loc,
+                       "the default of %%%s is missing: a line 'const %%%s = ...'",
+                       shown(r, v->name), shown(r, v->name));
+    }
+}
+
+static void close_frame(Reader *r) {
+    Frame *f = r->frame;
+    connect_results(r, f);
+    check_defaults(r, f);
+    report_missing(r, f);
+    r->frame = f->outer;
+}
+
+Graph *close_graph(Reader *r) {
+    Graph *g = r->frame->graph;
+    close_frame(r);
+    return g;
+}
+
+/* After an end of the text amidst bodies: what they lack is still reported. */
+void finish_frames(Reader *r) {
+    while (r->frame) {
+        report_missing(r, r->frame);
+        r->frame = r->frame->outer;
+    }
+}
+
+/* ---- functions ---- */
+
+static void read_formals(Reader *r, Function *fn, Span formals) {
+    Field *f = take_fields(r, formals);
+    fn->attrs = NEW_ARRAY(r->arena, Str, formals.n);
+    fn->defaults = NEW_ARRAY(r->arena, Attr, formals.n);
+    for (uint32_t i = 0; i < formals.n; i++) {
+        if (!f[i].has_val)
+            fn->attrs[fn->n_attrs++] = f[i].key;
+        else if (read_attr(r, &f[i], &fn->defaults[fn->n_defaults]))
+            fn->n_defaults++;
+    }
+}
+
+void open_function(Reader *r, OpName name, const Span *formals, Span params, Span results,
+                   Clauses *c) {
+    Module *m = r->module;
+    Function *fn = NEW(r->arena, Function);
+    fn->loc = loc_of(r, name.at);
+    op_name_parts(name, &fn->domain, &fn->name, &fn->overload);
+    clauses_check(r, c, "dxms", "a function");
+    if (c) {
+        fn->doc = c->doc;
+        fn->meta = c->meta;
+        fn->extra = c->extra;
+    }
+    if (formals)
+        read_formals(r, fn, *formals);
+    fn->body = graph_new(m, STR_NONE);
+    fn->body->loc = fn->loc;
+    ARENA_PUSH(r->arena, m->functions, m->n_functions, m->cap_functions, fn);
+    open_frame(r, fn->body, fn, params, results, c && c->inferred);
+}
+
+void close_function(Reader *r) {
+    close_frame(r);
+}

@@ -1,0 +1,87 @@
+/* The lines at file level. */
+#include "frontend/qir/reader.h"
+
+/* At file level the module's, in a function its own. */
+void read_import(Reader *r, const Token *domain, Token version) {
+    Import import = {domain ? domain->str : STR_NONE, version.num};
+    Range at = domain ? range_join(range_of(*domain), range_of(version)) : range_of(version);
+    Frame *f = r->frame;
+    if (version.big)
+        error_at(r, range_of(version), "this version does not fit int64");
+    if (!f) {
+        Module *m = r->module;
+        ARENA_PUSH(r->arena, m->imports, m->n_imports, m->cap_imports, import);
+    } else if (f->func) {
+        ARENA_PUSH(r->arena, f->func->imports, f->func->n_imports, f->cap_imports, import);
+    } else {
+        error_at(r, at, "imports stand at file level, or in a func");
+    }
+}
+
+void read_model(Reader *r, Span fields) {
+    static const char *const keys[] = {"ir_version", "producer_name", "producer_version",
+                                       "domain",     "model_version", "doc"};
+    Module *m = r->module;
+    if (r->seen_model)
+        error_at(r, fields.at, "a second 'model' line");
+    r->seen_model = true;
+    Field *f = take_fields(r, fields);
+    for (uint32_t i = 0; i < fields.n; i++) {
+        const Val *v = &f[i].val;
+        Str key = f[i].key;
+        clauses_check(r, f[i].clauses, "", "an entry of 'model'");
+        if (!f[i].has_val) {
+            error_at(r, f[i].at, "'%s' has no value", shown(r, key));
+        } else if (str_is(key, "ir_version")) {
+            m->has_ir_version = val_int(r, v, "ir_version", &m->ir_version);
+        } else if (str_is(key, "model_version")) {
+            m->has_model_version = val_int(r, v, "model_version", &m->model_version);
+        } else if (str_is(key, "producer_name")) {
+            val_str(r, v, "producer_name", &m->producer_name);
+        } else if (str_is(key, "producer_version")) {
+            val_str(r, v, "producer_version", &m->producer_version);
+        } else if (str_is(key, "domain")) {
+            val_str(r, v, "domain", &m->domain);
+        } else if (str_is(key, "doc")) {
+            val_str(r, v, "doc", &m->doc);
+        } else {
+            error_at(r, f[i].at, "'model' has no entry '%s'", shown(r, key));
+            suggest(r, f[i].at, key, keys, sizeof keys / sizeof *keys);
+        }
+    }
+}
+
+void read_module_meta(Reader *r, Span fields) {
+    if (r->module->meta.n)
+        error_at(r, fields.at, "a second 'meta' line");
+    else
+        read_meta(r, fields, &r->module->meta);
+}
+
+void read_module_extra(Reader *r, Val v) {
+    if (r->module->extra.s)
+        error_at(r, v.at, "a second 'extra' line");
+    else
+        read_hex(r, &v, &r->module->extra);
+}
+
+void read_scheme(Reader *r, Token t) {
+    Module *m = r->module;
+    if (m->scheme.s) {
+        error_at(r, (Range){t.begin, t.begin + 6}, "a second 'scheme'");
+        diag_note(r->diags, m->scheme_loc, "the first one");
+        return;
+    }
+    uint32_t begin = (uint32_t)(t.str.s - r->text.s);
+    m->scheme = t.str;
+    m->scheme_loc = loc_of(r, (Range){begin, begin + (uint32_t)t.str.n});
+}
+
+void read_top_graph(Reader *r, Graph *g) {
+    if (r->module->graph) {
+        diag_error(r->diags, g->loc, "a second graph; others belong in attributes or are 'func'");
+        diag_note(r->diags, r->module->graph->loc, "the first one");
+        return;
+    }
+    r->module->graph = g;
+}

@@ -1,0 +1,190 @@
+/* Nodes, constants, statistics. */
+#include "frontend/qir/reader.h"
+#include "ir/verify_quant.h"
+
+OpName op_name(Token t) {
+    return (OpName){.n = 1, .part = {t.str}, .at = range_of(t)};
+}
+
+OpName op_name_add(OpName n, Token t) {
+    n.part[n.n++] = t.str;
+    n.at = range_join(n.at, range_of(t));
+    return n;
+}
+
+void op_name_parts(OpName n, Str *domain, Str *op, Str *overload) {
+    *domain = n.n > 1 ? n.part[0] : STR_NONE;
+    *op = n.part[n.n > 1];
+    *overload = n.n > 2 ? n.part[2] : STR_NONE;
+}
+
+Span span_of_in(Reader *r, const Token *t) {
+    Span s = {.begin = (uint32_t)r->n_ins};
+    span_add_in(r, &s, t);
+    return s;
+}
+
+void span_add_in(Reader *r, Span *s, const Token *t) {
+    Value *v = t ? find_value(r, t->str, range_of(*t)) : NULL;
+    ARENA_PUSH(r->arena, r->ins, r->n_ins, r->cap_ins, v);
+    s->n = (uint32_t)r->n_ins - s->begin;
+}
+
+static void define_outputs(Reader *r, Node *n, Span outs) {
+    for (uint32_t i = 0; i < outs.n; i++) {
+        const Bind *b = &r->binds[outs.begin + i];
+        if (!b->omitted)
+            define_value(r, node_add_output(n, i, b->name, b->type), b);
+    }
+    if (outs.n)
+        r->n_binds = outs.begin;
+}
+
+static void adopt_graphs(Node *n) {
+    for (size_t i = 0; i < n->n_attrs; i++) {
+        const Attr *a = &n->attrs[i];
+        for (size_t k = 0; (a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS) && k < a->n; k++)
+            a->v.g[k]->owner = n;
+    }
+}
+
+void read_node(Reader *r, Span outs, OpName op, const Span *ins, const Span *attrs, Clauses *c) {
+    Graph *g = r->frame->graph;
+    Node *n = node_new(g, STR_NONE, STR_NONE, ins ? ins->n : 0, outs.n);
+    op_name_parts(op, &n->domain, &n->op, &n->overload);
+    n->loc = loc_of(r, op.at);
+    if (ins) {
+        memcpy(n->in, r->ins + ins->begin, ins->n * sizeof *n->in);
+        r->n_ins = ins->begin;
+    }
+    if (attrs)
+        n->n_attrs = read_attrs(r, *attrs, &n->attrs);
+    adopt_graphs(n);
+    clauses_check(r, c, "ndxmf", "a node");
+    if (c) {
+        n->name = c->name;
+        n->doc = c->doc;
+        n->meta = c->meta;
+        n->extra = c->extra;
+        n->from = c->from;
+    }
+    graph_append(g, n);
+    define_outputs(r, n, outs);
+}
+
+/* ---- constants ---- */
+
+/* The value a const line gives data to: an input with a default, or a new constant. */
+static Value *const_value(Reader *r, const Bind *b) {
+    Frame *f = r->frame;
+    Value *v = map_get(f->due, b->name);
+    if (!v) {
+        if (!b->typed)
+            error_at(r, b->at, "a constant has a type, as in 'const %%%s : float[4] = ...'",
+                     shown(r, b->name));
+        v = graph_add_const(f->graph, b->name, b->type, NULL);
+        define_value(r, v, b);
+        return v;
+    }
+    if (b->typed)
+        error_at(r, b->at, "the type of %%%s stands where it is an input", shown(r, b->name));
+    if (v->data || v->sparse)
+        error_at(r, b->at, "a second default of %%%s", shown(r, b->name));
+    return v;
+}
+
+static void give_sparse(Reader *r, Value *v, const Val *data, const Clauses *c) {
+    Type whole = v->type;
+    if (whole.kind == TYPE_TENSOR)
+        whole = (Type){.kind = TYPE_SPARSE, .rank = -1, .sub = &v->type};
+    SparseTensor *s = whole.kind == TYPE_SPARSE ? read_sparse(r, &whole, data) : NULL;
+    if (!s)
+        return;
+    if (!s->values->name.s)
+        s->values->name = v->name;
+    if (c)
+        s->extra = c->extra;
+    v->sparse = s;
+}
+
+static void give_tensor(Reader *r, Value *v, const Val *data, const Clauses *c) {
+    v->data = read_tensor(r, &v->type, data);
+    if (!v->data)
+        return;
+    v->data->name = v->name;
+    if (c) {
+        v->data->doc = c->doc;
+        v->data->meta = c->meta;
+        v->data->extra = c->extra;
+    }
+    if (v->data->place == TENSOR_BLOB) /* elements of a list were checked where they stand */
+        verify_quant_const(v->type, v->data, loc_of(r, data->at), r->diags);
+}
+
+void read_const(Reader *r, Bind b, Val data, Clauses *c) {
+    if (r->frame->func)
+        error_at(r, b.at, "functions hold no constants; a node Constant makes one");
+    Value *v = const_value(r, &b);
+    clauses_check(r, c, "dxmf", "a constant");
+    if (c && c->from.n)
+        v->from = c->from;
+    if (data.kind == VAL_CALL && str_is(data.word, "coo"))
+        give_sparse(r, v, &data, c);
+    else if (v->type.kind != TYPE_NONE)
+        give_tensor(r, v, &data, c);
+}
+
+/* ---- statistics ---- */
+
+static void read_stat_row(Reader *r, Stat *s, const Field *f, const float **row) {
+    size_t n;
+    if (!val_floats(r, &f->val, "a statistic", row, &n))
+        return;
+    if (s->n && n != s->n)
+        error_at(r, f->val.at, "%zu values here, %zu before", n, s->n);
+    else
+        s->n = n;
+}
+
+static void read_stat_entry(Reader *r, Stat *s, const Field *f) {
+    static const char *const keys[] = {"min", "max", "avg", "std", "axis", "count"};
+    const float **rows[] = {&s->min, &s->max, &s->avg, &s->std};
+    int64_t axis;
+    if (!f->has_val) {
+        error_at(r, f->at, "'%s' has no value", shown(r, f->key));
+        return;
+    }
+    for (size_t i = 0; i < 4; i++)
+        if (str_is(f->key, keys[i])) {
+            read_stat_row(r, s, f, rows[i]);
+            return;
+        }
+    if (str_is(f->key, "count")) {
+        val_int(r, &f->val, "count", &s->count);
+    } else if (str_is(f->key, "axis")) {
+        s->has_axis = val_int(r, &f->val, "axis", &axis) &&
+                      ((axis >= 0 && axis < MAX_RANK) ||
+                       error_at(r, f->val.at, "an axis is 0 to %d", MAX_RANK - 1));
+        s->axis = s->has_axis ? (int)axis : 0;
+    } else {
+        diag_warning(r->diags, loc_of(r, f->at), "unknown statistic '%s' is not kept",
+                     shown(r, f->key));
+        suggest(r, f->at, f->key, keys, sizeof keys / sizeof *keys);
+    }
+}
+
+void read_stat(Reader *r, Token name, Span fields) {
+    Value *v = find_value(r, name.str, range_of(name));
+    Stat *s = NEW(r->arena, Stat);
+    s->loc = loc_of(r, range_of(name));
+    Field *f = take_fields(r, fields);
+    for (uint32_t i = 0; i < fields.n; i++)
+        read_stat_entry(r, s, &f[i]);
+    if (!v)
+        return;
+    if (v->stat) {
+        error_at(r, range_of(name), "a second 'stat' of %%%s", shown(r, name.str));
+        diag_note(r->diags, v->stat->loc, "the first one");
+    }
+    v->stat = s;
+}

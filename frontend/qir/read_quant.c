@@ -1,0 +1,216 @@
+/* int8q<0.1, 3, axis=0>, acc<%x, %w>, and the lines that name them. */
+#include "frontend/qir/reader.h"
+#include "ir/verify_quant.h"
+#include "parser.h"
+
+static ElemType storage_elem(Str word) { /* int8q */
+    word.n--;
+    return elem_from_name(word);
+}
+
+static bool read_zp(Reader *r, Quant *q, const Val *v) {
+    return val_ints(r, v, "a zero point", &q->zp, &q->n_zp);
+}
+
+static bool read_axis(Reader *r, Quant *q, const Val *v) {
+    const int64_t *axes;
+    size_t n;
+    if (!val_ints(r, v, "an axis", &axes, &n))
+        return false;
+    if (n > MAX_RANK)
+        return error_at(r, v->at, "at most %d axes", MAX_RANK);
+    for (size_t i = 0; i < n; i++) {
+        if (axes[i] < 0 || axes[i] > INT32_MAX)
+            return error_at(r, v->at, "an axis is 0 or more");
+        q->axis[i] = (int)axes[i];
+    }
+    q->n_axes = (int)n;
+    return true;
+}
+
+static bool read_block(Reader *r, const Val *v, const int64_t **blocks, size_t *n) {
+    if (!val_ints(r, v, "a block size", blocks, n))
+        return false;
+    for (size_t i = 0; i < *n; i++)
+        if ((*blocks)[i] < 1)
+            return error_at(r, v->at, "a block has 1 element or more");
+    return true;
+}
+
+static bool read_elem_arg(Reader *r, const Val *v, ElemType *out) {
+    Token word = {.begin = v->at.begin, .end = v->at.end, .str = v->word};
+    if (v->kind != VAL_WORD)
+        return error_at(r, v->at, "expected an element type");
+    Elem e = elem_word(r, word);
+    if (e.failed)
+        return false;
+    if (!elem_is_float(e.elem))
+        return error_at(r, v->at, "expected a floating-point type, not %s", elem_name(e.elem));
+    *out = e.elem;
+    return true;
+}
+
+typedef struct Blocks {
+    const int64_t *size;
+    size_t n;
+    Range at;
+} Blocks;
+
+static bool read_scale(Reader *r, Quant *q, const Val *v) {
+    if (v->kind == VAL_UNKNOWN)
+        q->kind = QUANT_UNKNOWN;
+    else if (v->kind == VAL_WORD && str_is(v->word, "dynamic"))
+        q->kind = QUANT_DYNAMIC;
+    else
+        return val_floats(r, v, "a scale", &q->scale, &q->n_scale);
+    return true;
+}
+
+/* One argument; `position` counts those without key: scale, zero point, axis. */
+static bool read_arg(Reader *r, Quant *q, const Field *f, int position, Blocks *blocks) {
+    static const char *const keys[] = {"scale", "zp",   "axis",      "block",
+                                       "range", "expr", "scale_type"};
+    Str key = f->key;
+    if (!f->has_key)
+        key = position < 3 ? str_from(keys[position]) : STR("");
+    const Val *v = &f->val;
+    if (str_is(key, "scale"))
+        return read_scale(r, q, v);
+    if (str_is(key, "zp"))
+        return read_zp(r, q, v);
+    if (str_is(key, "axis"))
+        return read_axis(r, q, v);
+    if (str_is(key, "block")) {
+        blocks->at = v->at;
+        return read_block(r, v, &blocks->size, &blocks->n);
+    }
+    if (str_is(key, "expr"))
+        return read_elem_arg(r, v, &q->expressed);
+    if (str_is(key, "scale_type"))
+        return read_elem_arg(r, v, &q->scale_type);
+    if (str_is(key, "range")) {
+        if (v->kind != VAL_RANGE)
+            return error_at(r, v->at, "a range is written LOW:HIGH, as in range=-127:127");
+        q->has_range = true;
+        q->lo = v->u.range[0];
+        q->hi = v->u.range[1];
+        return true;
+    }
+    if (!f->has_key)
+        return error_at(r, f->at, "too many parameters; those after the axis have names");
+    error_at(r, f->at, "unknown parameter '%s'", shown(r, f->key));
+    suggest(r, f->at, f->key, keys, sizeof keys / sizeof *keys);
+    return false;
+}
+
+static bool apply_blocks(Reader *r, Quant *q, Blocks b) {
+    for (int i = 0; i < q->n_axes; i++)
+        q->block[i] = 1;
+    if (b.n == 0)
+        return true;
+    if ((int)b.n != q->n_axes)
+        return error_at(r, b.at, "%zu block sizes for %d axes", b.n, q->n_axes);
+    for (int i = 0; i < q->n_axes; i++)
+        q->block[i] = b.size[i];
+    return true;
+}
+
+Elem read_quant(Reader *r, Token storage, Span args, Range at) {
+    Quant *q = NEW(r->arena, Quant);
+    *q = (Quant){.storage = storage_elem(storage.str),
+                 .expressed = ELEM_FLOAT,
+                 .scale_type = ELEM_FLOAT,
+                 .loc = loc_of(r, at)};
+    q->lo = elem_min(q->storage);
+    q->hi = elem_max(q->storage);
+    Elem e = {.elem = q->storage, .quant = q, .at = at};
+    Field *f = take_fields(r, args);
+    Blocks blocks = {0};
+    int position = 0;
+    bool ok = true;
+    for (uint32_t i = 0; i < args.n; i++) {
+        ok &= read_arg(r, q, &f[i], position, &blocks);
+        position += !f[i].has_key;
+    }
+    ok = ok && apply_blocks(r, q, blocks) && verify_quant(q, q->loc, r->diags);
+    e.failed = !ok;
+    return e;
+}
+
+/* ---- accumulators ---- */
+
+static const Quant *acc_operand(Reader *r, Token t, Quant *q, int i) {
+    if (t.kind == T_ALIAS) {
+        Elem e = elem_alias(r, t);
+        q->acc_quant[i] = e.quant;
+        return e.quant;
+    }
+    Value *v = r->frame ? find_value(r, t.str, range_of(t)) : NULL;
+    if (!r->frame)
+        error_at(r, range_of(t), "a quant line can only refer to other ones (!name)");
+    if (!v)
+        return NULL;
+    if (!v->type.quant) {
+        if (v->type.kind != TYPE_NONE)
+            error_at(r, range_of(t), "%%%s is not quantized: its type is %s", shown(r, t.str),
+                     type_text(r->arena, v->type));
+        return NULL;
+    }
+    q->acc_value[i] = v;
+    return v->type.quant;
+}
+
+/* The scales are float32 products, as ONNX and the integer operators define a bias's scale. */
+Elem read_acc(Reader *r, Token first, Token second, Range at) {
+    Quant *q = NEW(r->arena, Quant);
+    *q = (Quant){.kind = QUANT_ACC,
+                 .storage = ELEM_INT32,
+                 .expressed = ELEM_FLOAT,
+                 .scale_type = ELEM_FLOAT,
+                 .loc = loc_of(r, at)};
+    q->lo = elem_min(ELEM_INT32);
+    q->hi = elem_max(ELEM_INT32);
+    Elem e = {.elem = ELEM_INT32, .quant = q, .at = at, .failed = true};
+    const Quant *x = acc_operand(r, first, q, 0), *w = acc_operand(r, second, q, 1);
+    if (!x || !w)
+        return e;
+    if (x->n_scale == 0 || w->n_scale == 0) {
+        error_at(r, at, "acc<...> needs operands whose scales are known");
+        return e;
+    }
+    if (x->n_axes && w->n_axes) {
+        error_at(r, at, "one operand of acc<...> is quantized per tensor");
+        return e;
+    }
+    if (x->n_axes > 1 || w->n_axes > 1 || (x->n_axes && x->block[0] > 1) ||
+        (w->n_axes && w->block[0] > 1)) {
+        error_at(r, at, "blocks have no single accumulator scale");
+        return e;
+    }
+    q->n_scale = x->n_scale > w->n_scale ? x->n_scale : w->n_scale;
+    float *scale = NEW_ARRAY(r->arena, float, q->n_scale);
+    for (size_t i = 0; i < q->n_scale; i++)
+        scale[i] = quant_scale(x, i) * quant_scale(w, i);
+    q->scale = scale;
+    q->n_axes = x->n_axes || w->n_axes; /* along axis 0, the only one a bias has */
+    q->block[0] = 1;
+    e.failed = false;
+    return e;
+}
+
+void define_alias(Reader *r, Token name, Elem e) {
+    if (e.failed) {
+        map_set(r->broken, arena_strf(r->arena, "!%.*s", STR_ARG(name.str)), r);
+        return;
+    }
+    const Quant *old = map_get(r->aliases, name.str);
+    if (old) {
+        error_at(r, range_of(name), "!%s is defined twice", shown(r, name.str));
+        diag_note(r->diags, old->loc, "the first definition");
+        return;
+    }
+    Quant *q = (Quant *)e.quant; /* made for this line alone */
+    q->alias = name.str;
+    map_set(r->aliases, name.str, q);
+    module_add_quant(r->module, q);
+}

@@ -1,0 +1,143 @@
+/* Types. Every rule gives a Type in the arena; after an error one that is not known, so that
+ * nothing else complains about it. */
+#include "frontend/qir/reader.h"
+
+Dim dim_int(Reader *r, Token t) {
+    if (t.big || t.num < 0)
+        error_at(r, range_of(t), "a dimension is 0 to 9223372036854775807");
+    return (Dim){.value = t.big || t.num < 0 ? 0 : t.num};
+}
+
+Dim dim_name(Token t) {
+    return (Dim){.value = -1, .param = t.str};
+}
+
+Span dims_numbers(Reader *r, Token t) {
+    Span s = {.begin = (uint32_t)r->n_dims, .at = range_of(t)};
+    Val v = val_token(t, VAL_NUMBERS);
+    NumberList list = numbers_of(r, &v);
+    Number n;
+    while (next_number(r, &list, &n)) {
+        Dim d = {0};
+        if (!number_i64(&n, &d.value) || d.value < 0) {
+            error_at(r, number_at(r, &n), "a dimension is 0 to 9223372036854775807, ? or a name");
+            d.value = 0;
+        }
+        span_add_dim(r, &s, d);
+    }
+    return s;
+}
+
+enum { UNRANKED = UINT32_MAX };
+
+Span dims_unranked(void) {
+    return (Span){.n = UNRANKED};
+}
+
+Elem elem_word(Reader *r, Token t) {
+    Elem e = {.elem = elem_from_name(t.str), .at = range_of(t)};
+    if (e.elem == ELEM_UNDEFINED && !str_is(t.str, "undefined")) {
+        static const char *const names[] = {
+#define ELEM(id, number, name, bits, kind) name,
+#include "ir/elem.def"
+#undef ELEM
+        };
+        error_at(r, e.at, "unknown element type '%s'", shown(r, t.str));
+        suggest(r, e.at, t.str, names, sizeof names / sizeof *names);
+        e.failed = true;
+    }
+    return e;
+}
+
+Elem elem_alias(Reader *r, Token t) {
+    const Quant *q = map_get(r->aliases, t.str);
+    Elem e = {.quant = q, .at = range_of(t)};
+    if (q) {
+        e.elem = q->storage;
+        return e;
+    }
+    e.failed = true;
+    if (!is_broken(r, '!', t.str)) {
+        error_at(r, e.at, "no quantization is called !%s", shown(r, t.str));
+        suggest_key(r, e.at, t.str, r->aliases);
+    }
+    return e;
+}
+
+Type *type_unknown(Reader *r) {
+    Type *t = NEW(r->arena, Type);
+    *t = TYPE_UNKNOWN;
+    return t;
+}
+
+Type *type_dims(Reader *r, Elem e, Span dims) {
+    Type *t = type_unknown(r);
+    bool ranked = dims.n != UNRANKED;
+    if (ranked) {
+        t->rank = (int)dims.n;
+        t->dims = arena_copy(r->arena, r->dims + dims.begin, dims.n * sizeof *r->dims);
+        if (dims.n)
+            r->n_dims = dims.begin;
+    }
+    if (e.failed) {
+        t->rank = -1;
+        return t;
+    }
+    t->kind = TYPE_TENSOR;
+    t->elem = e.elem;
+    t->quant = e.quant;
+    return t;
+}
+
+/* Types in types nest as deep as brackets may; recursion over them must stay within bounds. */
+static int type_depth(const Type *t) {
+    int n = 0;
+    for (; t; t = t->sub)
+        n++;
+    return n;
+}
+
+Type *type_of(Reader *r, TypeKind kind, Type *sub, Range at) {
+    Type *t = type_unknown(r);
+    t->kind = kind;
+    t->sub = sub;
+    if (type_depth(t) > MAX_NESTING) {
+        error_at(r, at, "types are nested more than %d deep", MAX_NESTING);
+        t->sub = type_unknown(r);
+    }
+    if (kind == TYPE_SPARSE && sub->kind != TYPE_TENSOR && sub->kind != TYPE_NONE)
+        error_at(r, at, "sparse<...> is of a tensor, as in sparse<float[10]>");
+    return t;
+}
+
+Type *type_map(Reader *r, Token key, Type *value) {
+    Elem e = elem_word(r, key);
+    Type *t = type_of(r, TYPE_MAP, value, range_of(key));
+    t->key = e.elem;
+    return t;
+}
+
+Type *type_denote(Reader *r, Type *t, Token denotation) {
+    if (t->denotation.s)
+        error_at(r, range_of(denotation), "a second denotation");
+    t->denotation = denotation.str;
+    return t;
+}
+
+Type type_with_tilde(Reader *r, Type *t, Elem q) {
+    if (q.failed || t->kind == TYPE_NONE)
+        return *t;
+    if (!q.quant) {
+        error_at(r, q.at, "after ~ stands a quantization, as in float[4] ~ int8q<0.1, 3>");
+        return *t;
+    }
+    if (t->kind != TYPE_TENSOR || t->quant) {
+        error_at(r, q.at, "~ says what a plain tensor stands for; this is %s",
+                 t->quant ? "quantized already" : "no tensor");
+        return *t;
+    }
+    if (!elem_is_float(t->elem) && t->elem != q.quant->storage)
+        error_at(r, q.at, "~ on %s needs a quantization stored as %s, not %s", elem_name(t->elem),
+                 elem_name(t->elem), elem_name(q.quant->storage));
+    return type_tilde(*t, q.quant);
+}

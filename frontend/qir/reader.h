@@ -1,0 +1,297 @@
+/* The state of one reading, and what the parser's actions call. Private to frontend/qir.
+ *
+ * The IR is built while parsing. What a list rule collects stands on a stack of the reader until
+ * the rule that owns the list takes it; a Span says where. Everything else is in the arena. */
+#ifndef QXC_FRONTEND_QIR_READER_H
+#define QXC_FRONTEND_QIR_READER_H
+
+#include "frontend/qir/lexer.h"
+#include "frontend/qir/number.h"
+#include "frontend/qir/qir_read.h"
+
+enum { MAX_NESTING = 100 }; /* graphs in graphs, types in types, lists in lists */
+
+typedef struct Range { /* bytes of the text */
+    uint32_t begin, end;
+} Range;
+
+typedef struct Span { /* entries of one of the reader's stacks */
+    uint32_t begin, n;
+    Range at;
+} Span;
+
+/* ---- what rules yield ---- */
+
+typedef enum ValKind {
+    VAL_NUMBER, /* at its place in the text */
+    VAL_RANGE,  /* -127:127 */
+    VAL_STRING,
+    VAL_SYM, /* @w */
+    VAL_REF, /* $alpha, $alpha:float */
+    VAL_WORD,
+    VAL_UNKNOWN, /* ? */
+    VAL_CALL,    /* blob(@w, "key"): word and arguments */
+    VAL_NUMBERS, /* [1, 2]: a list of numbers only, at its place in the text */
+    VAL_LIST,    /* any other list; [] and []:ints have no items */
+    VAL_TENSOR,
+    VAL_SPARSE,
+    VAL_TYPE,
+    VAL_GRAPH,
+} ValKind;
+
+typedef struct Val {
+    ValKind kind;
+    Range at;
+    uint32_t n; /* items of a list, arguments of a call */
+    Str word;   /* of a name, string or call; the element kind of []:ints, $alpha:float */
+    union {
+        Str name; /* of a reference */
+        int64_t range[2];
+        struct Field *args; /* of a call */
+        struct Val *items;
+        Tensor *tensor;
+        SparseTensor *sparse;
+        Type *type;
+        Graph *graph;
+    } u;
+} Val;
+
+typedef struct Clauses { /* NULL: none */
+    Str name, doc, extra;
+    Meta meta;
+    Provenance from;
+    bool inferred, stated;
+    Range name_at, doc_at, extra_at, meta_at, from_at, stated_at;
+} Clauses;
+
+typedef struct Field { /* key=value; also an argument, then mostly without key */
+    Str key;
+    Range at;
+    bool has_key, has_val;
+    Val val;
+    Clauses *clauses;
+} Field;
+
+typedef struct Bind { /* %name : type */
+    bool omitted;     /* _ */
+    bool typed;
+    bool is_default; /* = const, of a graph input */
+    Str name;
+    Range at;
+    Type type;
+    Clauses *clauses;
+} Bind;
+
+typedef struct OpName { /* op, domain::op, domain::op::overload */
+    int n;
+    Str part[3];
+    Range at;
+} OpName;
+
+typedef struct Elem {
+    ElemType elem;
+    const Quant *quant;
+    Range at;
+    bool failed; /* reported */
+} Elem;
+
+/* ---- scopes ---- */
+
+typedef struct Missing { /* a use of what is not defined (yet) */
+    Str name;
+    Range at;
+} Missing;
+
+typedef struct Marks { /* heights of the stacks */
+    uint32_t vals, fields, binds, ins, dims;
+} Marks;
+
+typedef struct Frame {
+    struct Frame *outer;
+    Graph *graph;
+    Function *func;
+    Map *names;   /* to Value */
+    Map *results; /* to Bind */
+    Map *due;     /* inputs whose default is still to come, to Value */
+    size_t cap_imports;
+    Bind *binds; /* the results, in order */
+    size_t n_results;
+    bool inferred; /* types of node outputs are not stated unless marked */
+    Missing *missing;
+    size_t n_missing, cap_missing;
+    Marks marks;
+    int nesting;
+} Frame;
+
+typedef struct BlobFile BlobFile;
+
+typedef struct Reader {
+    Arena *arena;
+    Diags *diags;
+    Module *module;
+    QirReadOptions options;
+    const char *dir;
+    uint32_t source;
+    Str text;
+    Lexer lexer;
+    Frame *frame;
+    Map *aliases;   /* name to Quant */
+    Map *blobs;     /* "@w" to BlobFile */
+    Map *externals; /* location to FileMap; NULL until the first */
+    Map *broken;    /* names in lines with syntax errors: no complaints about those */
+    uint32_t starts[MAX_BRACKETS + 1]; /* where the statement at each bracket depth began */
+    uint32_t statement;                /* where the one that failed began, and its depth */
+    int statement_depth;
+    bool failed_here; /* the parser refused the token it was just given */
+    bool seen_model;
+    uint32_t prev_end; /* of the token before */
+    Buf scratch;
+    Val *vals;
+    size_t n_vals, cap_vals;
+    Field *fields;
+    size_t n_fields, cap_fields;
+    Bind *binds;
+    size_t n_binds, cap_binds;
+    Value **ins;
+    size_t n_ins, cap_ins;
+    Dim *dims;
+    size_t n_dims, cap_dims;
+} Reader;
+
+Loc loc_of(const Reader *r, Range at);
+Range range_of(Token t);
+Range range_join(Range a, Range b);
+bool error_at(Reader *r, Range at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void suggest(Reader *r, Range at, Str word, const char *const *candidates, size_t n);
+void suggest_key(Reader *r, Range at, Str word, const Map *names);
+const char *shown(Reader *r, Str name); /* a name for a message */
+
+/* ---- errors of syntax (recover.c) ---- */
+
+/* `want` marks the terminals that could have come. */
+void syntax_error(Reader *r, Token t, const bool *want, int n);
+/* Finds where to go on; true when the parser is still owed the end of the statement. */
+bool recover(Reader *r, Token t);
+void forget_statement(Reader *r);
+bool is_broken(const Reader *r, char sigil, Str name);
+
+/* ---- values of attributes and lists (read_val.c) ---- */
+
+Span span_of_val(Reader *r, Val v);
+void span_add_val(Reader *r, Span *s, Val v);
+Span span_of_field(Reader *r, Field f);
+void span_add_field(Reader *r, Span *s, Field f);
+Field *take_fields(Reader *r, Span s); /* valid until the next one is added */
+Val val_token(Token t, ValKind kind);
+Val val_ref(Token t, Token kind);
+Val val_range(Reader *r, Token lo, Token hi);
+Val val_call(Reader *r, Token word, const Span *fields);
+Val val_list(Reader *r, Range at, const Span *vals, const Token *kind);
+Val val_type(Type *t, Range at);
+Val val_graph(Graph *g);
+Val val_tensor(Reader *r, Type *t, Val data, Clauses *c, Range at);
+
+bool val_int(Reader *r, const Val *v, const char *what, int64_t *out);
+bool val_str(Reader *r, const Val *v, const char *what, Str *out);
+/* `n` numbers of a number or a list, as the bits of `e` or as floats; false after an error. */
+bool val_floats(Reader *r, const Val *v, const char *what, const float **out, size_t *n);
+bool val_ints(Reader *r, const Val *v, const char *what, const int64_t **out, size_t *n);
+bool val_number(Reader *r, const Val *v, Number *out);
+
+typedef struct NumberList { /* a walk through VAL_NUMBERS */
+    const char *at;
+    size_t n; /* numbers seen */
+    bool failed;
+} NumberList;
+NumberList numbers_of(const Reader *r, const Val *v);
+/* False at the end of the list, or after an error (failed). */
+bool next_number(Reader *r, NumberList *list, Number *out);
+Range number_at(const Reader *r, const Number *n);
+
+/* ---- clauses (read_clause.c) ---- */
+
+Clauses *clauses_name(Reader *r, Clauses *c, Token t);
+Clauses *clauses_doc(Reader *r, Clauses *c, Token t);
+Clauses *clauses_meta(Reader *r, Clauses *c, Span fields);
+Clauses *clauses_from(Reader *r, Clauses *c, Span vals, const Token *by);
+Clauses *clauses_extra(Reader *r, Clauses *c, Val v);
+Clauses *clauses_stated(Reader *r, Clauses *c, Token t, bool stated);
+/* Reports those that have no place here; `allowed` of "ndxmfs" (name doc extra meta from stated).
+ */
+void clauses_check(Reader *r, const Clauses *c, const char *allowed, const char *what);
+bool read_meta(Reader *r, Span fields, Meta *out);
+bool read_hex(Reader *r, const Val *v, Str *out);
+
+/* ---- types (read_type.c, read_quant.c) ---- */
+
+Span span_of_dim(Reader *r, Dim d);
+void span_add_dim(Reader *r, Span *s, Dim d);
+Dim dim_int(Reader *r, Token t);
+Dim dim_name(Token t);
+Span dims_numbers(Reader *r, Token t);
+Span dims_unranked(void);
+Elem elem_word(Reader *r, Token t);
+Elem elem_alias(Reader *r, Token t);
+Type *type_dims(Reader *r, Elem e, Span dims);
+Type *type_of(Reader *r, TypeKind kind, Type *sub, Range at);
+Type *type_map(Reader *r, Token key, Type *value);
+Type *type_unknown(Reader *r);
+Type *type_denote(Reader *r, Type *t, Token denotation);
+Type type_with_tilde(Reader *r, Type *t, Elem q);
+Elem read_quant(Reader *r, Token storage, Span args, Range at);
+Elem read_acc(Reader *r, Token first, Token second, Range at);
+void define_alias(Reader *r, Token name, Elem q);
+
+/* ---- the file (read_module.c) ---- */
+
+void read_import(Reader *r, const Token *domain, Token version);
+void read_model(Reader *r, Span fields);
+void read_module_meta(Reader *r, Span fields);
+void read_module_extra(Reader *r, Val v);
+void read_scheme(Reader *r, Token t);
+void read_blob(Reader *r, Token name, Token path, const Span *fields);
+void read_top_graph(Reader *r, Graph *g);
+
+/* ---- graphs and nodes (read_graph.c, read_node.c) ---- */
+
+Span span_of_bind(Reader *r, Bind b);
+void span_add_bind(Reader *r, Span *s, Bind b);
+Bind bind_of(Reader *r, Token name, const Type *t, Clauses *c);
+Graph *open_graph(Reader *r, const Token *name, Span params, Span results, Clauses *c, Range at);
+Graph *close_graph(Reader *r);
+void open_function(Reader *r, OpName name, const Span *formals, Span params, Span results,
+                   Clauses *c);
+void close_function(Reader *r);
+Value *find_value(Reader *r, Str name, Range at); /* NULL after noting it as missing */
+Value *find_value_quietly(const Reader *r, Str name);
+/* Enters a new value under its name, with documentation and the like from where it stands. */
+void define_value(Reader *r, Value *v, const Bind *b);
+void finish_frames(Reader *r);
+
+OpName op_name(Token t);
+OpName op_name_add(OpName n, Token t);
+Span span_of_in(Reader *r, const Token *t);
+void span_add_in(Reader *r, Span *s, const Token *t);
+void op_name_parts(OpName n, Str *domain, Str *op, Str *overload);
+void read_node(Reader *r, Span outs, OpName op, const Span *ins, const Span *attrs, Clauses *c);
+void read_const(Reader *r, Bind b, Val v, Clauses *c);
+void read_stat(Reader *r, Token name, Span fields);
+bool read_attr(Reader *r, const Field *f, Attr *out);
+size_t read_attrs(Reader *r, Span fields, Attr **out);
+
+/* ---- data of constants (read_data.c, read_blob.c) ---- */
+
+/* NULL after an error. */
+Tensor *read_tensor(Reader *r, const Type *t, const Val *v);
+SparseTensor *read_sparse(Reader *r, const Type *t, const Val *v);
+bool blob_tensor(Reader *r, const Type *t, const Val *v, Tensor *x);
+bool external_tensor(Reader *r, const Val *v, Tensor *x);
+bool read_checksum(Reader *r, const Val *v, Tensor *x);
+
+/* ---- the generated parser ---- */
+
+size_t qir_parser_size(void);
+void QirParseInit(void *parser);
+void QirParse(void *parser, int kind, Token t, Reader *r);
+
+#endif

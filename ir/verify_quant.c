@@ -1,0 +1,197 @@
+#include "ir/verify_quant.h"
+
+#include <math.h>
+
+/* " (entry 3)" for vectors, nothing for a single parameter. */
+static const char *entry(Diags *d, size_t i, size_t n) {
+    static const char *const none = "";
+    if (n <= 1)
+        return none;
+    char text[32];
+    int len = snprintf(text, sizeof text, " (entry %zu)", i);
+    return diag_name(d, (Str){text, (size_t)len});
+}
+
+/* The first wrong one is reported; a vector's others are likely wrong for the same reason. */
+static bool verify_scales(const Quant *q, Loc at, Diags *d) {
+    for (size_t i = 0; i < q->n_scale; i++) {
+        float s = q->scale[i];
+        const char *where = entry(d, i, q->n_scale);
+        if (isnan(s) || isinf(s))
+            return diag_error(d, at, "the scale%s is not a finite number", where);
+        if (s <= 0)
+            return diag_error(d, at, "the scale%s is %g; scales are greater than 0", where,
+                              (double)s);
+        if (!isnormal(s))
+            return diag_error(d, at,
+                              "the scale%s is %g, below the smallest normal float; products "
+                              "with it would lose digits",
+                              where, (double)s);
+    }
+    return true;
+}
+
+static bool verify_range(const Quant *q, Loc at, Diags *d) {
+    int64_t min = elem_min(q->storage), max = elem_max(q->storage);
+    if (!q->has_range)
+        return true;
+    if (q->lo >= q->hi)
+        return diag_error(d, at, "the range %lld:%lld is empty", (long long)q->lo,
+                          (long long)q->hi);
+    if (q->lo < min || q->hi > max)
+        return diag_error(d, at, "the range %lld:%lld exceeds %s, which holds %lld to %lld",
+                          (long long)q->lo, (long long)q->hi, elem_name(q->storage), (long long)min,
+                          (long long)max);
+    return true;
+}
+
+static bool verify_zps(const Quant *q, Loc at, Diags *d) {
+    for (size_t i = 0; i < q->n_zp; i++) {
+        int64_t zp = q->zp[i];
+        if (zp < q->lo || zp > q->hi)
+            return diag_error(d, at,
+                              "zero point %lld%s is outside %s %lld:%lld: real 0 would have "
+                              "no representation",
+                              (long long)zp, entry(d, i, q->n_zp),
+                              q->has_range ? "the range" : elem_name(q->storage), (long long)q->lo,
+                              (long long)q->hi);
+    }
+    return true;
+}
+
+static bool verify_axes(const Quant *q, Loc at, Diags *d) {
+    for (int i = 0; i < q->n_axes; i++) {
+        if (q->axis[i] < 0)
+            return diag_error(d, at, "axis %d is negative", q->axis[i]);
+        if (q->block[i] < 1)
+            return diag_error(d, at, "a block has 1 element or more");
+        for (int k = 0; k < i; k++)
+            if (q->axis[k] == q->axis[i])
+                return diag_error(d, at, "axis %d stands twice", q->axis[i]);
+    }
+    return true;
+}
+
+bool verify_quant(const Quant *q, Loc at, Diags *d) {
+    bool ok = verify_range(q, at, d);
+    if (q->kind == QUANT_UNKNOWN || q->kind == QUANT_DYNAMIC) {
+        if (q->n_scale || q->n_zp > 0)
+            return diag_error(d, at, "a quantization whose parameters are %s states none",
+                              q->kind == QUANT_DYNAMIC ? "dynamic" : "not known yet");
+        return verify_axes(q, at, d) && ok;
+    }
+    if (q->n_scale == 0)
+        return diag_error(d, at, "the quantization has no scale");
+    if (q->n_axes == 0 && q->n_scale > 1)
+        return diag_error(d, at, "%zu scales need an axis, as in int8q<[...], 0, axis=0>",
+                          q->n_scale);
+    if (q->n_zp > 1 && q->n_zp != q->n_scale)
+        ok = diag_error(d, at, "%zu zero points for %zu scale%s", q->n_zp, q->n_scale,
+                        q->n_scale == 1 ? "" : "s");
+    ok &= verify_scales(q, at, d);
+    if (ok)
+        ok &= verify_zps(q, at, d);
+    return verify_axes(q, at, d) && ok;
+}
+
+/* How many entries the grid of blocks has; 0 after an error. */
+static size_t grid_size(Type t, const Quant *q, Loc at, Diags *d) {
+    int64_t n = 1;
+    for (int i = 0; i < q->n_axes; i++) {
+        if (q->axis[i] >= t.rank) {
+            diag_error(d, at, "axis %d does not exist: the tensor has %d dimension%s", q->axis[i],
+                       t.rank, t.rank == 1 ? "" : "s");
+            return 0;
+        }
+        int64_t dim = t.dims[q->axis[i]].value, block = q->block[i];
+        if (dim < 0) {
+            diag_error(d, at, "axis %d is quantized, so its dimension must be a number",
+                       q->axis[i]);
+            return 0;
+        }
+        int64_t blocks = dim / block + (dim % block != 0);
+        if (__builtin_mul_overflow(n, blocks, &n))
+            n = INT64_MAX; /* no vector is that long: refused below */
+    }
+    return n == 0 ? SIZE_MAX : (size_t)n;
+}
+
+static bool verify_shape(Type t, Loc at, Diags *d) {
+    const Quant *q = t.quant;
+    if (!q->n_axes || t.rank < 0)
+        return !q->n_axes ||
+               diag_error(d, at, "a tensor of unknown rank cannot be quantized along an axis");
+    size_t grid = grid_size(t, q, at, d);
+    if (!grid)
+        return false;
+    if (grid == SIZE_MAX) /* no elements */
+        grid = 0;
+    if (q->n_scale && q->n_scale != grid) {
+        if (q->n_axes == 1 && q->block[0] == 1)
+            return diag_error(d, at, "%zu scales for axis %d of length %zu", q->n_scale, q->axis[0],
+                              grid);
+        return diag_error(d, at, "%zu scales for a grid of %zu blocks", q->n_scale, grid);
+    }
+    return true;
+}
+
+bool verify_quant_type(Type t, Loc at, Diags *d) {
+    bool ok = true;
+    for (;;) {
+        if (t.kind == TYPE_TENSOR && t.quant)
+            ok &= verify_shape(t, at, d);
+        if (!t.sub)
+            return ok;
+        t = *t.sub;
+    }
+}
+
+bool verify_quant_const(Type t, const Tensor *data, Loc at, Diags *d) {
+    const Quant *q = t.quant;
+    if (!q || !data || !data->data || !elem_is_int(data->elem) || data->elem != q->storage)
+        return true;
+    if (q->lo <= elem_min(q->storage) && q->hi >= elem_max(q->storage))
+        return true;
+    for (size_t i = 0; i < data->count; i++) {
+        int64_t v = elem_load_int(data->elem, data->data, i);
+        if (v < q->lo || v > q->hi)
+            return diag_error(d, at, "element %zu is %lld, outside the range %lld:%lld of its type",
+                              i, (long long)v, (long long)q->lo, (long long)q->hi);
+    }
+    return true;
+}
+
+/* ---- a whole module ---- */
+
+typedef struct Walk {
+    Diags *diags;
+    bool ok;
+} Walk;
+
+/* A quantization with a line of its own is checked there, once. */
+static void verify_value(Walk *w, const Value *v) {
+    Type t = v->type;
+    if (t.quant && !t.quant->alias.s)
+        w->ok &= verify_quant(t.quant, t.quant->loc.source ? t.quant->loc : v->loc, w->diags);
+    w->ok &=
+        verify_quant_type(t, v->loc, w->diags) && verify_quant_const(t, v->data, v->loc, w->diags);
+}
+
+static void verify_graph(Graph *g, void *ctx) {
+    for (size_t i = 0; i < g->n_in; i++)
+        verify_value(ctx, g->in[i]);
+    for (size_t i = 0; i < g->n_consts; i++)
+        verify_value(ctx, g->consts[i]);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            verify_value(ctx, n->out[i]);
+}
+
+bool verify_quants(Module *m, Diags *d) {
+    Walk w = {d, true};
+    for (size_t i = 0; i < m->n_quants; i++)
+        w.ok &= verify_quant(m->quants[i], m->quants[i]->loc, d);
+    module_each_graph(m, verify_graph, &w);
+    return w.ok;
+}
