@@ -51,7 +51,8 @@ static void check_sparse(Check *c, Loc at, const SparseTensor *s) {
 }
 
 static void check_type(Check *c, Loc at, const char *what, Str who, const Type *t) {
-    if (t->quant)
+    /* int8 ~ q is plain int8: what it means stands in the QOperators' operands. */
+    if (t->quant && !(t->tilde && elem_is_int(t->elem)))
         refuse(c, at, "%s \"%s\" has type %s, which ONNX cannot say", what, name(c, who),
                type_text(c->module->arena, *t));
     else
