@@ -77,10 +77,13 @@ static void enter_statement(Reader *r, int depth) {
 static void parse(Reader *r) {
     void *parser = arena_alloc(r->arena, qir_parser_size());
     QirParseInit(parser);
-    Token t;
+    Token t = {.kind = T_NL};
     do {
         int depth = r->lexer.depth;
+        bool begins = t.kind == T_NL || t.kind == T_LC;
         t = lex(&r->lexer);
+        if (begins)
+            r->starts[depth] = t.begin;
         feed(r, parser, t);
         if (r->failed_here && t.kind) {
             enter_statement(r, depth);
@@ -90,8 +93,6 @@ static void parse(Reader *r) {
                 feed(r, parser, t);
             }
         }
-        if (t.kind == T_NL || t.kind == T_LC)
-            r->starts[r->lexer.depth] = (uint32_t)(r->lexer.cursor - r->lexer.text);
         r->prev_end = t.end;
     } while (t.kind && !r->lexer.too_deep);
 }

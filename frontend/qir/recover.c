@@ -265,7 +265,7 @@ bool recover(Reader *r, Token t) {
         return false; /* the parser has it already */
     }
     const char *line = line_start(r, t.begin);
-    if (line > begin && memchr(begin, '\n', (size_t)(line - begin)) && begins_statement(r, line))
+    if (line > begin && begins_statement(r, line))
         go_on = line;
     else
         go_on = skip_statement(r, r->text.s + t.begin);
