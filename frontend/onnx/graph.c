@@ -179,6 +179,11 @@ static Node *read_node_head(Reader *r, const Scope *s, const Onnx__NodeProto *p,
 
 void read_nodes(Reader *r, Scope *s, size_t n_nodes, Onnx__NodeProto **nodes, Infos *infos) {
     Map *later = NULL;
+    if (n_nodes > ONNX_MAX_NODES) {
+        diag_error(r->diags, s->graph->loc, "%zu nodes; at most %d are supported", n_nodes,
+                   ONNX_MAX_NODES);
+        return;
+    }
     for (size_t i = 0; i < n_nodes; i++) {
         const Onnx__NodeProto *p = nodes[i];
         Node *n = read_node_head(r, s, p, node_loc(r, p, i));

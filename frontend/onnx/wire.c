@@ -8,6 +8,7 @@ typedef struct Frame {
     Str body;
     const ProtobufCMessageDescriptor *desc;
     const char *field; /* where the current field begins */
+    uint64_t seen;     /* by field: the messages that may stand once and did */
 } Frame;
 
 typedef struct Scan {
@@ -124,6 +125,16 @@ static bool scan_nested(Scan *s, const WireField *f, const ProtobufCFieldDescrip
     return true;
 }
 
+/* protobuf would merge a second one into the first. */
+static bool stands_twice(Frame *fr, const ProtobufCFieldDescriptor *fd) {
+    if (fd->label == PROTOBUF_C_LABEL_REPEATED)
+        return false;
+    uint64_t bit = (uint64_t)1 << (fd - fr->desc->fields) % 64;
+    bool twice = fr->seen & bit;
+    fr->seen |= bit;
+    return twice;
+}
+
 static bool scan_known(Scan *s, const WireField *f, const ProtobufCFieldDescriptor *fd, int depth,
                        bool keep_payloads) {
     WireType want = wire_type_of(fd);
@@ -134,6 +145,8 @@ static bool scan_known(Scan *s, const WireField *f, const ProtobufCFieldDescript
     if (why)
         return fail(s, depth, why);
     if (fd->type == PROTOBUF_C_TYPE_MESSAGE) {
+        if (stands_twice(&s->frames[depth], fd))
+            return fail(s, depth, "a field that may stand once stands twice");
         /* Training graphs have no counterpart in the IR and travel whole. */
         bool whole = keep_payloads || fd->descriptor == &onnx__training_info_proto__descriptor;
         return scan_nested(s, f, fd, depth, whole);
@@ -148,8 +161,7 @@ static bool scan_known(Scan *s, const WireField *f, const ProtobufCFieldDescript
 static bool scan_message(Scan *s, Str body, const ProtobufCMessageDescriptor *desc, int depth,
                          bool keep_payloads) {
     Frame *fr = &s->frames[depth];
-    *fr = (Frame){body, desc, body.s};
-    uint64_t seen = 0; /* by field, the single messages: protobuf would merge a second one */
+    *fr = (Frame){body, desc, body.s, 0};
     while (body.n) {
         WireField f;
         fr->field = body.s;
@@ -163,12 +175,6 @@ static bool scan_message(Scan *s, Str body, const ProtobufCMessageDescriptor *de
         if (!fd) {
             buf_str(&s->out, f.whole);
             continue;
-        }
-        uint64_t bit = (uint64_t)1 << (fd - desc->fields) % 64;
-        if (fd->type == PROTOBUF_C_TYPE_MESSAGE && fd->label != PROTOBUF_C_LABEL_REPEATED) {
-            if (seen & bit)
-                return fail(s, depth, "a field that may stand once stands twice");
-            seen |= bit;
         }
         if (!scan_known(s, &f, fd, depth, keep_payloads))
             return false;
