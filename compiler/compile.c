@@ -1,8 +1,9 @@
 /* qxc INPUT -emit=KIND: read, compile, write. */
 #include "backend/c/c.h"
 #include "backend/onnx/onnx.h"
-#include "backend/qir/qir.h"
+#include "backend/qir/qir_write.h"
 #include "compiler/session.h"
+#include "exec/specialise.h"
 
 #include <unistd.h>
 
@@ -14,14 +15,11 @@ typedef struct Writing {
     FILE *file; /* the main output: a staged file or stdout */
 } Writing;
 
-static size_t elide(const Options *o) { return o->elide_larger >= 0 ? (size_t)o->elide_larger : 0; }
-
 static bool write_qir(Writing *w) {
-    QirWriteOptions q = {.elide_larger = elide(&w->s->o),
-                         .elide = w->s->o.elide_larger >= 0,
-                         .out = w->s->o.output ? w->out : NULL,
-                         .path = w->s->o.output};
-    return qir_write(w->m, w->file, &q);
+    const Options *o = &w->s->o;
+    QirWriteOptions q = {.elide = o->elide_larger >= 0,
+                         .elide_larger = o->elide_larger >= 0 ? (size_t)o->elide_larger : 0};
+    return o->output ? qir_write_file(w->m, w->out, o->output, &q) : qir_write(w->m, stdout, &q);
 }
 
 static bool write_onnx(Writing *w) {
@@ -100,11 +98,10 @@ static bool is_binary(const Options *o) {
 static ExitCode write_result(Session *s, Job *j, Module *m) {
     Writing w = {s, j, m, out_new(s->arena, s->d), stdout};
     const char *emit = s->o.emit ? s->o.emit : "qir";
-    if (s->o.output && !(w.file = out_open(w.out, s->o.output)))
+    bool is_qir = strcmp(emit, "qir") == 0;
+    if (s->o.output && !is_qir && !(w.file = out_open(w.out, s->o.output)))
         return EXIT_IO;
-    bool ok = strcmp(emit, "qir") == 0 ? write_qir(&w)
-              : strcmp(emit, "c") == 0 ? write_c(&w)
-                                       : write_onnx(&w);
+    bool ok = is_qir ? write_qir(&w) : strcmp(emit, "c") == 0 ? write_c(&w) : write_onnx(&w);
     if (!ok || diags_errors(s->d)) {
         out_abort(w.out);
         return EXIT_WRONG;
@@ -126,7 +123,7 @@ ExitCode cmd_compile(Session *s) {
         return code;
     if (!job_compile(&j, m))
         return EXIT_WRONG;
-    if (s->o.verify_roundtrip && !qir_roundtrip_check(m, s->d))
+    if (s->o.verify_roundtrip && !roundtrip_check(m, s->d))
         return EXIT_WRONG;
     code = write_result(s, &j, m);
     if (code == EXIT_DONE && !s->o.quiet)

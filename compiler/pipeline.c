@@ -1,3 +1,4 @@
+#include "backend/qir/qir_write.h"
 #include "compiler/pipeline.h"
 
 #include "exec/specialise.h"
@@ -9,7 +10,8 @@ static bool selected(const char *option, const char *pass) {
 }
 
 static void show(Job *j, const Module *m, const char *when, const char *pass) {
-    QirWriteOptions w = {.elide_larger = j->o->elide_larger > 0 ? (size_t)j->o->elide_larger : 16};
+    QirWriteOptions w = {.elide = true,
+                         .elide_larger = j->o->elide_larger > 0 ? (size_t)j->o->elide_larger : 64};
     fprintf(stderr, "// %s %s\n", when, pass);
     qir_write(m, stderr, &w);
 }

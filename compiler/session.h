@@ -30,6 +30,9 @@ ExitCode cmd_run(Session *s);
 ExitCode cmd_compare(Session *s);
 ExitCode cmd_list(Session *s);
 
+/* -verify-roundtrip: print, parse, print gives the same bytes. */
+bool roundtrip_check(Module *m, Diags *d);
+
 /* The closing lines of a compilation, on stderr. `out_path` may be NULL. */
 void summary_print(const Job *j, Module *m, const char *in_path, const char *out_path);
 

@@ -1,0 +1,38 @@
+#include "backend/qir/qir_write.h"
+#include "compiler/session.h"
+#include "frontend/qir/qir_read.h"
+
+/* The line in which two texts begin to differ, for the message. */
+static Str differing_line(Str a, Str b) {
+    size_t i = 0, start = 0;
+    while (i < a.n && i < b.n && a.s[i] == b.s[i])
+        if (a.s[i++] == '\n')
+            start = i;
+    size_t end = start;
+    while (end < a.n && a.s[end] != '\n')
+        end++;
+    return (Str){a.s + start, end - start};
+}
+
+bool roundtrip_check(Module *m, Diags *d) {
+    Buf first = buf_new(m->arena);
+    qir_print(m, &first, NULL);
+    Str text = buf_as_str(&first);
+    Arena *a = arena_new(0, NULL);
+    Module *again = qir_read_text(a, d, "the printed text", text, NULL);
+    if (!again) {
+        arena_free(a);
+        return diag_error(d, LOC_NONE, "round trip: the printed text does not parse");
+    }
+    bool ok = true;
+    if (!module_resolve(again, d) || !module_infer(again, d) || !module_verify(again, d))
+        ok = diag_error(d, LOC_NONE, "round trip: the printed text does not verify");
+    Buf second = buf_new(again->arena);
+    qir_print(again, &second, NULL);
+    Str text2 = buf_as_str(&second);
+    if (ok && !str_eq(text, text2))
+        ok = diag_error(d, LOC_NONE, "round trip: the text changes, first in this line: %s",
+                        diag_name(d, differing_line(text, text2)));
+    module_free(again);
+    return ok;
+}
