@@ -1,0 +1,189 @@
+"""Emitted C computes, bit for bit, what `qxc run` computes, and compiles everywhere without a warning.
+
+Each int8 model runs on 100 structured inputs in one driver program per compiler; between them the
+inputs reach at least half of the classes. Float models must agree within rounding.
+"""
+
+import itertools
+import re
+import subprocess
+
+import numpy as np
+
+from common import NAMES, OracleCase, float_excess, for_each, qxc, qxc_outputs
+from inputs import float_inputs, int8_inputs
+
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-align", "-Werror"]
+BUILDS = {
+    "gcc-O0": ["gcc", "-std=c99", "-O0"],
+    "gcc-O3": ["gcc", "-std=c99", "-O3", "-march=native"],
+    "clang": ["clang-19", "-std=c99", "-O2"],
+    "sanitized": ["gcc", "-std=c99", "-O1", "-g", "-fsanitize=address,undefined",
+                  "-fno-sanitize-recover=all"],
+}
+CXX = {"g++": ["g++", "-x", "c++", "-std=c++17"],
+       "clang++": ["clang++-19", "-x", "c++", "-std=c++17"]}
+
+# Reads samples from a file, writes outputs to another. The arena is exactly as large as it has to
+# be, so that the sanitizer sees an access past its end.
+DRIVER = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "model.h"
+
+int main(int argc, char **argv) {
+    static IN_TYPE in[IN_COUNT];
+    static OUT_TYPE out[OUT_COUNT];
+    FILE *from = argc > 1 ? fopen(argv[1], "rb") : NULL, *to = argc > 2 ? fopen(argv[2], "wb") : NULL;
+    void *arena = NULL;
+    if (!from || !to || posix_memalign(&arena, M_ARENA_ALIGN, m_arena_size + !m_arena_size))
+        return 2;
+    if (m_run(NULL, in, out) != M_ERROR_NULL || m_run((char *)arena + 1, in, out) != M_ERROR_ALIGNMENT)
+        return 3;
+    while (fread(in, sizeof in, 1, from) == 1) {
+        if (m_run(arena, in, out) != M_OK)
+            return 4;
+        fwrite(out, sizeof out, 1, to);
+    }
+    free(arena);
+    return fclose(to) != 0;
+}
+"""
+
+
+def emit(model, folder, *options):
+    qxc(model, "-emit=c", "-name=m", "-no-sync", "-o", folder / "model.c", *options)
+    return (folder / "model.c").read_text(), (folder / "model.h").read_text()
+
+
+def compile_model(folder, build):
+    """Only the model has to be free of warnings under -std=c99; the driver uses POSIX."""
+    subprocess.run([*BUILDS[build], *WARNINGS, "-c", "-o", folder / "model.o", folder / "model.c"],
+                   check=True)
+    driver = [o for o in BUILDS[build] if not o.startswith("-std")]
+    subprocess.run([*driver, "-I", folder, "-o", folder / build, folder / "driver.c",
+                    folder / "model.o", "-lm"], check=True)
+
+
+def port(header, name):
+    kind, count = re.search(r"(\w+) %s\[(\d+)\]" % name, header).groups()
+    return kind, int(count)
+
+
+def write_driver(folder, header):
+    (in_kind, in_count), (out_kind, out_count) = port(header, "input"), port(header, "output")
+    text = DRIVER
+    for name, value in (("IN_TYPE", in_kind), ("IN_COUNT", in_count),
+                        ("OUT_TYPE", out_kind), ("OUT_COUNT", out_count)):
+        text = re.sub(rf"\b{name}\b", str(value), text)
+    (folder / "driver.c").write_text(text)
+
+
+def run_driver(folder, build, samples, dtype):
+    samples.tofile(folder / "in.bin")
+    subprocess.run([folder / build, folder / "in.bin", folder / "out.bin"], check=True)
+    return np.fromfile(folder / "out.bin", dtype).reshape(len(samples), -1)
+
+
+def without_comments(text):
+    return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)
+
+
+class EmittedC(OracleCase):
+    def folder(self, name):
+        path = self.scratch / name
+        path.mkdir(exist_ok=True)
+        return path
+
+    def classes_reached(self, outputs):
+        reached = len(set(np.argmax(outputs, axis=1)))
+        self.assertGreaterEqual(2 * reached, outputs.shape[1], "inputs reach too few classes")
+
+    @for_each(*NAMES)
+    def test_integer_model(self, name):
+        """Four builds of each int8 model on 100 inputs."""
+        model = self.shared_model(f"{name}_int8_qdq.onnx")
+        folder = self.folder(name)
+        samples, classes = int8_inputs(name)
+        (key, expected), = qxc_outputs(model, {"input": samples}, folder).items()
+        expected = expected.reshape(len(samples), -1)
+        self.assertGreater(len(np.unique(expected)), 1, key)
+        if classes is not None:
+            self.classes_reached(expected)
+        _, header = emit(model, folder, "-io=quant")
+        write_driver(folder, header)
+        for build in BUILDS:
+            with self.subTest(build=build):
+                compile_model(folder, build)
+                got = run_driver(folder, build, samples, expected.dtype)
+                np.testing.assert_array_equal(got, expected)
+
+    @for_each(*NAMES)
+    def test_float_model(self, name):
+        model = self.shared_model(f"{name}_fp32.onnx")
+        folder = self.folder(name)
+        samples = float_inputs(name, 8, seed=11)
+        (_, expected), = qxc_outputs(model, {"input": samples}, folder).items()
+        _, header = emit(model, folder)
+        write_driver(folder, header)
+        compile_model(folder, "gcc-O3")
+        got = run_driver(folder, "gcc-O3", samples, np.float32)
+        self.assertLessEqual(float_excess(got, expected.reshape(len(samples), -1)), 0)
+
+    def test_compiles_as_cxx(self):
+        folder = self.folder("cxx")
+        for name, kind in itertools.product(NAMES, ("fp32", "int8_qdq")):
+            emit(self.shared_model(f"{name}_{kind}.onnx"), folder)
+            for compiler, command in CXX.items():
+                with self.subTest(model=f"{name}_{kind}", compiler=compiler):
+                    subprocess.run([*command, *WARNINGS, "-c", "-o", folder / "model.o",
+                                    folder / "model.c"], check=True)
+
+    def test_integer_only_has_no_float(self):
+        """-integer-only either refuses, naming what computes in float, or keeps its word."""
+        folder = self.folder("integer")
+        kept = 0
+        for name in NAMES:
+            model = self.shared_model(f"{name}_int8_qdq.onnx")
+            done = qxc(model, "-emit=c", "-name=m", "-integer-only", "-no-sync", "-o",
+                       folder / "model.c", ok=False)
+            with self.subTest(model=name):
+                if done.returncode:
+                    self.assertIn("-integer-only", done.stderr)
+                    continue
+                kept += 1
+                for file in ("model.c", "model.h"):
+                    code = without_comments((folder / file).read_text())
+                    self.assertIsNone(re.search(r"\b(float|double)\b|\d\.\d|math\.h", code), file)
+        self.assertGreater(kept, 0)
+
+    def test_nothing_static_is_written(self):
+        folder = self.folder("static")
+        emit(self.shared_model("ad_int8_qdq.onnx"), folder)
+        subprocess.run(["gcc", "-std=c99", "-O1", "-c", "-o", folder / "model.o", folder / "model.c"],
+                       check=True)
+        done = subprocess.run(["nm", folder / "model.o"], capture_output=True, text=True, check=True)
+        kinds = {line.split()[-2] for line in done.stdout.splitlines()}
+        self.assertLessEqual(kinds, set("rRtTUN"), done.stdout)
+
+    def test_testbench(self):
+        """The embedded main() passes; it fails once an expected number is changed."""
+        folder = self.folder("bench")
+        model = self.shared_model("ad_int8_qdq.onnx")
+        samples, _ = int8_inputs("ad", 3)
+        np.savez(folder / "in.npz", input=samples)
+        source, _ = emit(model, folder, "-testbench", f"-input={folder / 'in.npz'}")
+
+        def run(text):
+            (folder / "bench.c").write_text(text)
+            subprocess.run(["gcc", "-std=c99", *WARNINGS, "-I", folder, "-o", folder / "bench",
+                            folder / "bench.c", "-lm"], check=True)
+            return subprocess.run([folder / "bench"], capture_output=True, text=True, check=False)
+
+        good = run(source)
+        self.assertEqual((good.returncode, good.stdout), (0, "3 of 3 samples right\n"))
+        changed = re.sub(r"(test1_out0\[\d+\] = \{\s*)(-?\d+)", lambda m: m[1] + str(int(m[2]) ^ 1),
+                         source)
+        bad = run(changed)
+        self.assertEqual(bad.returncode, 1)
+        self.assertIn("sample 1: wrong", bad.stdout)
