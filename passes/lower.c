@@ -83,7 +83,7 @@ static Value *clip(Lower *l, Value *x, const Quant *q, Node *quantize, Str base)
 
 /* `n`, which stands in the graph, becomes QuantizeLinear from x to v's integers. */
 static void quantize_into(Lower *l, Node *n, Value *x, const Quant *q, Value *y, Str base) {
-    n->domain = STR("");
+    n->domain = STR_NONE;
     n->op = STR("QuantizeLinear");
     n->in[0] = clip(l, x, q, n, base);
     state_params(&l->b, n, q, y->type, base);
@@ -120,6 +120,7 @@ void lower_float_result(Lower *l, Node *n, size_t i) {
         l->ints[y->id] = node_add_output(to, 0, derived_name(&l->b, base, "_QuantizeLinear_Output"),
                                          plain_type(l, y));
     } else {
+        n->out[i] = NULL;
         node_add_output(n, i, derived_name(&l->b, base, "_QuantizeLinear_Input"), real);
         to->out[0] = y;
         y->def = to;

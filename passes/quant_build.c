@@ -210,7 +210,7 @@ QuantParams quant_constants(QuantBuild *b, const Quant *q, Type t, Str base) {
 
 Node *build_node(QuantBuild *b, Graph *g, const char *domain, const char *op, size_t n_in,
                  Str name) {
-    Node *n = node_new(g, str_from(domain), str_from(op), n_in, 1);
+    Node *n = node_new(g, *domain ? str_from(domain) : STR_NONE, str_from(op), n_in, 1);
     n->name = name.n ? unique_name(b->names, name) : name;
     return n;
 }
@@ -240,7 +240,7 @@ void state_params(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) {
 
 void drop_params(Node *n, Diags *d) {
     n->n_in = 1;
-    n->domain = STR("");
+    n->domain = STR_NONE;
     clear_attrs(n);
     op_resolve(n, d);
 }

@@ -280,7 +280,7 @@ static void raise_mover(Raise *r, Node *n) {
 
 static void raise_graph(Graph *g, void *ctx) {
     Raise *r = ctx;
-    FOR_NODES(n, g) {
+    for (Node *n = g->first; n; n = n->next) { /* its successor may go */
         if (n->n_out == 0 || !n->out[0] || type_is_quantized(n->out[0]->type))
             continue;
         switch (n->def ? n->def->quant.kind : QUANT_NEVER) {

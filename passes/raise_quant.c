@@ -85,7 +85,7 @@ static void fold_constants(Graph *g, void *ctx) {
 /* Several equal QuantizeLinear of one value: the first serves all. */
 static void merge_quantizes(Graph *g, void *ctx) {
     Raise *r = ctx;
-    FOR_NODES(n, g) {
+    for (Node *n = g->first; n; n = n->next) { /* its successor may go */
         const Use *uses;
         size_t count = n->n_out && n->out[0] ? uses_of(r->uses, n->out[0], &uses) : 0;
         Node *first = NULL;
