@@ -142,7 +142,7 @@ static bool read_value(Reader *r, const Val *v, Attr *a) {
     return true;
 }
 
-bool read_attr(Reader *r, const Field *f, Attr *out) {
+bool read_attribute(Reader *r, const Field *f, Attr *out) {
     *out = (Attr){.name = f->key, .loc = loc_of(r, f->at)};
     clauses_check(r, f->clauses, "dx", "an attribute");
     if (f->clauses) {
@@ -178,7 +178,7 @@ size_t read_attrs(Reader *r, Span fields, Attr **out) {
     Attr *attrs = NEW_ARRAY(r->arena, Attr, fields.n);
     size_t n = 0;
     for (uint32_t i = 0; i < fields.n; i++)
-        n += read_attr(r, &f[i], &attrs[n]);
+        n += read_attribute(r, &f[i], &attrs[n]);
     check_unique(r, attrs, n);
     *out = attrs;
     return n;

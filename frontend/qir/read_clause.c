@@ -27,7 +27,7 @@ Clauses *clauses_doc(Reader *r, Clauses *c, Token t) {
     return c;
 }
 
-bool read_meta(Reader *r, Span fields, Meta *out) {
+bool read_metadata(Reader *r, Span fields, Meta *out) {
     Field *f = take_fields(r, fields);
     StrPair *items = NEW_ARRAY(r->arena, StrPair, fields.n);
     bool ok = true;
@@ -46,7 +46,7 @@ bool read_meta(Reader *r, Span fields, Meta *out) {
 Clauses *clauses_meta(Reader *r, Clauses *c, Span fields) {
     c = own(r, c);
     once(r, &c->meta_at, fields.at, "meta");
-    read_meta(r, fields, &c->meta);
+    read_metadata(r, fields, &c->meta);
     return c;
 }
 

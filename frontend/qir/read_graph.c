@@ -215,7 +215,7 @@ static void read_formals(Reader *r, Function *fn, Span formals) {
     for (uint32_t i = 0; i < formals.n; i++) {
         if (!f[i].has_val)
             fn->attrs[fn->n_attrs++] = f[i].key;
-        else if (read_attr(r, &f[i], &fn->defaults[fn->n_defaults]))
+        else if (read_attribute(r, &f[i], &fn->defaults[fn->n_defaults]))
             fn->n_defaults++;
     }
 }

@@ -55,7 +55,7 @@ void read_module_meta(Reader *r, Span fields) {
     if (r->module->meta.n)
         error_at(r, fields.at, "a second 'meta' line");
     else
-        read_meta(r, fields, &r->module->meta);
+        read_metadata(r, fields, &r->module->meta);
 }
 
 void read_module_extra(Reader *r, Val v) {

@@ -219,7 +219,7 @@ Clauses *clauses_stated(Reader *r, Clauses *c, Token t, bool stated);
 /* Reports those that have no place here; `allowed` of "ndxmfs" (name doc extra meta from stated).
  */
 void clauses_check(Reader *r, const Clauses *c, const char *allowed, const char *what);
-bool read_meta(Reader *r, Span fields, Meta *out);
+bool read_metadata(Reader *r, Span fields, Meta *out);
 bool read_hex(Reader *r, const Val *v, Str *out);
 
 /* ---- types (read_type.c, read_quant.c) ---- */
@@ -276,7 +276,7 @@ void op_name_parts(OpName n, Str *domain, Str *op, Str *overload);
 void read_node(Reader *r, Span outs, OpName op, const Span *ins, const Span *attrs, Clauses *c);
 void read_const(Reader *r, Bind b, Val v, Clauses *c);
 void read_stat(Reader *r, Token name, Span fields);
-bool read_attr(Reader *r, const Field *f, Attr *out);
+bool read_attribute(Reader *r, const Field *f, Attr *out);
 size_t read_attrs(Reader *r, Span fields, Attr **out);
 
 /* ---- data of constants (read_data.c, read_blob.c) ---- */
