@@ -151,7 +151,7 @@ static bool fill_call(Reader *r, const Type *t, const Val *v, Tensor *x) {
     return false;
 }
 
-Tensor *read_tensor(Reader *r, const Type *t, const Val *v) {
+Tensor *read_literal(Reader *r, const Type *t, const Val *v) {
     Tensor *x = tensor_head(r, t, v->at);
     bool ok;
     if (!x)
@@ -178,7 +178,7 @@ static Tensor *sparse_part(Reader *r, const Val *v, ElemType e, int rank, const 
         return v->u.tensor;
     }
     Type t = type_fixed(r->arena, e, rank, dims);
-    return read_tensor(r, &t, v);
+    return read_literal(r, &t, v);
 }
 
 static size_t list_length(Reader *r, const Val *v) {
@@ -193,7 +193,7 @@ static size_t list_length(Reader *r, const Val *v) {
     return list.n;
 }
 
-SparseTensor *read_sparse(Reader *r, const Type *t, const Val *v) {
+SparseTensor *read_sparse_literal(Reader *r, const Type *t, const Val *v) {
     if (v->kind != VAL_CALL || !str_is(v->word, "coo") || v->n != 2) {
         error_at(r, v->at, "sparse data are coo(values, indices)");
         return NULL;

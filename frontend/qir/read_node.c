@@ -97,7 +97,7 @@ static void give_sparse(Reader *r, Value *v, const Val *data, const Clauses *c) 
     Type whole = v->type;
     if (whole.kind == TYPE_TENSOR)
         whole = (Type){.kind = TYPE_SPARSE, .rank = -1, .sub = &v->type};
-    SparseTensor *s = whole.kind == TYPE_SPARSE ? read_sparse(r, &whole, data) : NULL;
+    SparseTensor *s = whole.kind == TYPE_SPARSE ? read_sparse_literal(r, &whole, data) : NULL;
     if (!s)
         return;
     if (!s->values->name.s)
@@ -108,7 +108,7 @@ static void give_sparse(Reader *r, Value *v, const Val *data, const Clauses *c) 
 }
 
 static void give_tensor(Reader *r, Value *v, const Val *data, const Clauses *c) {
-    v->data = read_tensor(r, &v->type, data);
+    v->data = read_literal(r, &v->type, data);
     if (!v->data)
         return;
     v->data->name = v->name;

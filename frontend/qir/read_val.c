@@ -84,13 +84,13 @@ Val val_tensor(Reader *r, Type *t, Val data, Clauses *c, Range at) {
     Val v = {.kind = t->kind == TYPE_SPARSE ? VAL_SPARSE : VAL_TENSOR, .at = at};
     if (v.kind == VAL_SPARSE) {
         clauses_check(r, c, "x", "a sparse tensor");
-        v.u.sparse = read_sparse(r, t, &data);
+        v.u.sparse = read_sparse_literal(r, t, &data);
         if (v.u.sparse && c)
             v.u.sparse->extra = c->extra;
         return v;
     }
     clauses_check(r, c, "ndxm", "a tensor");
-    v.u.tensor = read_tensor(r, t, &data);
+    v.u.tensor = read_literal(r, t, &data);
     if (v.u.tensor && c) {
         v.u.tensor->name = c->name;
         v.u.tensor->doc = c->doc;

@@ -282,8 +282,8 @@ size_t read_attrs(Reader *r, Span fields, Attr **out);
 /* ---- data of constants (read_data.c, read_blob.c) ---- */
 
 /* NULL after an error. */
-Tensor *read_tensor(Reader *r, const Type *t, const Val *v);
-SparseTensor *read_sparse(Reader *r, const Type *t, const Val *v);
+Tensor *read_literal(Reader *r, const Type *t, const Val *v);
+SparseTensor *read_sparse_literal(Reader *r, const Type *t, const Val *v);
 bool blob_tensor(Reader *r, const Type *t, const Val *v, Tensor *x);
 bool external_tensor(Reader *r, const Val *v, Tensor *x);
 bool read_checksum(Reader *r, const Val *v, Tensor *x);
