@@ -154,7 +154,7 @@ static void affine_to_conv(Fold *f, Node *n) {
         return;
     int64_t dims[] = {(int64_t)channels, 1, 1, 1};
     float *w;
-    Node *conv = node_new(n->graph, STR(""), STR("Conv"), 3, 1);
+    Node *conv = node_new(n->graph, STR_NONE, STR("Conv"), 3, 1);
     Str base = n->name.n ? n->name : n->out[0]->name;
     conv->in[0] = x;
     conv->in[1] =
@@ -177,7 +177,8 @@ static void affine_to_conv(Fold *f, Node *n) {
 }
 
 static void fold_graph(Graph *g, void *ctx) {
-    FOR_NODES(n, g) fold_node(ctx, n);
+    for (Node *n = g->first; n; n = n->next) /* folding removes nodes after n */
+        fold_node(ctx, n);
 }
 
 static void convert_graph(Graph *g, void *ctx) {

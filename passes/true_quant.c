@@ -111,7 +111,6 @@ static void insert_after_def(Value *v, Node *n) {
 
 static Node *convert(TrueQuant *t, Value *x, const char *op, Str name, Type type) {
     Node *n = node_new(x->graph, STR_NONE, str_from(op), 1, 1);
-    n->domain = STR("");
     n->in[0] = x;
     n->name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_%s", STR_ARG(x->name), op));
     n->loc = x->loc;
