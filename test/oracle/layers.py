@@ -1,7 +1,6 @@
 """Layer by layer: each layer of a reference model is fed the values that qxc computed.
 
-`Layers` cuts the reference at every value that qxc computed as well, under the same name and with
-the same element type. What lies between two cuts is a layer; one onnxruntime session runs them all
+`Layers` cuts the reference at every value that qxc computed as well, with the same element type. What lies between two cuts is a layer; one onnxruntime session runs them all
 side by side, so that an error in one does not reach the next.
 """
 
@@ -23,7 +22,8 @@ class Layers:
         self.graph = model.graph
         self.maker = {o: n for n in self.graph.node for o in n.output}
         first = self.first_sample()
-        self.known = {name for name, value in first.items() if self.same_kind(name, value)}
+        self.mine = self.names_of_qxc(first)
+        self.known = set(self.mine)
         self.shapes = {name: first[name].shape for name in self.known}
         self.kinds = {name: first[name].dtype for name in self.known}
 
@@ -32,8 +32,17 @@ class Layers:
         runner = session(with_outputs(self.model, names))
         return dict(zip(names, runner.run(names, feed(self.model, self.arrays, 0))))
 
+    def names_of_qxc(self, first):
+        """{value: its name in qxc}. What a QuantizeLinear makes of %x, qxc may call %x."""
+        mine = {name: name for name, value in first.items() if self.same_kind(name, value)}
+        for node in self.graph.node:
+            if node.op_type == "QuantizeLinear" and node.output[0] not in mine:
+                if self.same_kind(node.input[0], first.get(node.output[0])):
+                    mine[node.output[0]] = node.input[0]
+        return mine
+
     def same_kind(self, name, value):
-        if name not in self.values.files:
+        if name not in self.values.files or value is None:
             return False
         mine = self.values[name]
         return mine.dtype == value.dtype and mine.size == value.size * len(mine)
@@ -83,7 +92,7 @@ class Layers:
         data = {i.name for i in data_inputs(cut.graph)}
         fed = [n for n in self.known if n in data]
         count = len(next(iter(self.arrays.values())))
-        mine = {name: self.values[name] for name in self.known}
+        mine = {name: self.values[of] for name, of in self.mine.items()}
         rows = []
         for k in range(count):
             feeds = feed(self.model, self.arrays, k)
