@@ -100,39 +100,46 @@ static void write_numbers(Writer *w, uint32_t field, const Tensor *t) {
         encode_varint(&w->e, (uint64_t)elem_load_int(as, t->data, i));
 }
 
-static void write_typed(Writer *w, const Tensor *t) {
-    switch (t->elem) {
-    case ELEM_STRING:
-        for (size_t i = 0; i < t->count; i++)
-            encode_str(&w->e, TENSOR_STRING_DATA, t->strings[i]);
-        break;
+static uint32_t typed_field(ElemType e) {
+    switch (e) {
+    case ELEM_STRING: return TENSOR_STRING_DATA;
     case ELEM_FLOAT:
-    case ELEM_COMPLEX64:
-        if (t->bytes)
-            write_payload(w, TENSOR_FLOAT_DATA, t);
-        break;
+    case ELEM_COMPLEX64: return TENSOR_FLOAT_DATA;
     case ELEM_DOUBLE:
-    case ELEM_COMPLEX128:
-        if (t->bytes)
-            write_payload(w, TENSOR_DOUBLE_DATA, t);
-        break;
-    case ELEM_INT64: write_numbers(w, TENSOR_INT64_DATA, t); break;
+    case ELEM_COMPLEX128: return TENSOR_DOUBLE_DATA;
+    case ELEM_INT64: return TENSOR_INT64_DATA;
     case ELEM_UINT32:
-    case ELEM_UINT64: write_numbers(w, TENSOR_UINT64_DATA, t); break;
-    default: write_numbers(w, TENSOR_INT32_DATA, t);
+    case ELEM_UINT64: return TENSOR_UINT64_DATA;
+    default: return TENSOR_INT32_DATA;
     }
 }
 
+static void write_typed(Writer *w, const Tensor *t) {
+    uint32_t field = typed_field(t->elem);
+    if (field == TENSOR_STRING_DATA)
+        for (size_t i = 0; i < t->count; i++)
+            encode_str(&w->e, field, t->strings[i]);
+    else if (field != TENSOR_FLOAT_DATA && field != TENSOR_DOUBLE_DATA)
+        write_numbers(w, field, t);
+    else if (t->bytes)
+        write_payload(w, field, t);
+}
+
+/* Fields stand in the order of their numbers, as protobuf's own writers put them. */
 void write_tensor(Writer *w, uint32_t field, const Tensor *t, Str name) {
     bool external = t->place == TENSOR_EXTERNAL && !w->options.inline_external;
     encode_begin(&w->e, field);
     for (int i = 0; i < t->rank; i++)
         encode_number(&w->e, TENSOR_DIMS, (uint64_t)t->dims[i]);
     encode_number(&w->e, TENSOR_DATA_TYPE, t->elem);
-    encode_str(&w->e, TENSOR_NAME, name);
-    if (!external && (t->typed || t->elem == ELEM_STRING))
+    bool typed = !external && (t->typed || t->elem == ELEM_STRING);
+    bool late = typed && typed_field(t->elem) > TENSOR_NAME;
+    if (typed && !late)
         write_typed(w, t);
-    else if (!external)
+    encode_str(&w->e, TENSOR_NAME, name);
+    if (late)
+        write_typed(w, t);
+    else if (!external && !typed)
         write_payload(w, TENSOR_RAW_DATA, t);
     encode_str(&w->e, TENSOR_DOC, t->doc);
     if (external || t->place != TENSOR_EXTERNAL)

@@ -123,7 +123,6 @@ bool read_attr(Reader *r, Loc at, const Onnx__AttributeProto *p, const Scope *sc
     attr->name = read_name(r, at, p->has_name, p->name);
     attr->ref = read_name(r, at, p->has_ref_attr_name, p->ref_attr_name);
     attr->doc = pb_str(p->has_doc_string, p->doc_string);
-    const char *name = diag_name(r->diags, attr->name);
     if (attr->name.n == 0)
         return diag_error(r->diags, at, "an attribute has no name");
     unsigned present = kinds_present(p);
@@ -132,11 +131,12 @@ bool read_attr(Reader *r, Loc at, const Onnx__AttributeProto *p, const Scope *sc
     else if (present && (present & (present - 1)) == 0)
         attr->kind = (AttrKind)__builtin_ctz(present);
     if ((unsigned)attr->kind > ATTR_TYPES)
-        return diag_error(r->diags, at, "attribute \"%s\" has unknown type %d", name,
-                          (int)attr->kind);
+        return diag_error(r->diags, at, "attribute \"%s\" has unknown type %d",
+                          diag_name(r->diags, attr->name), (int)attr->kind);
     if (present & ~(1u << attr->kind))
         return diag_error(r->diags, at,
-                          "attribute \"%s\" has a value of another type than it states", name);
+                          "attribute \"%s\" has a value of another type than it states",
+                          diag_name(r->diags, attr->name));
     Buf extra = buf_new(r->arena);
     bool ok = true;
     if (present || !attr->ref.n)

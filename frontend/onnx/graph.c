@@ -91,15 +91,6 @@ static void read_sparse_initializers(Reader *r, Scope *s, const Onnx__GraphProto
 
 /* ---- nodes ---- */
 
-static Loc node_loc(Reader *r, const Onnx__NodeProto *p, size_t index) {
-    const char *op = diag_name(r->diags, pb_str(p->has_op_type, p->op_type));
-    Str name = pb_str(p->has_name, p->name);
-    Str words = name.n ? arena_strf(r->arena, "node \"%s\" (%s, #%zu)", diag_name(r->diags, name),
-                                    op, index)
-                       : arena_strf(r->arena, "node #%zu (%s)", index, op);
-    return (Loc){.source = r->source, .what = words.s};
-}
-
 /* The names that the nodes of a list define, made when a name cannot be found. */
 static Map *names_defined(Reader *r, size_t n, Onnx__NodeProto **nodes) {
     Map *names = map_new(r->arena);

@@ -3,9 +3,44 @@
 #include "frontend/onnx/wire.h"
 #include "support/utf8.h"
 
+/* Every node and initializer gets its words, so they are put together without garbage. */
+static void put_name(Reader *r, Str name) {
+    enum { SHORT = 100 };
+    if (name.n <= SHORT)
+        buf_escaped(&r->words, name);
+    else
+        buf_text(&r->words, diag_name(r->diags, name));
+}
+
+static Loc words_done(Reader *r) {
+    return (Loc){.source = r->source, .what = arena_str(r->arena, buf_as_str(&r->words)).s};
+}
+
 Loc reader_loc(Reader *r, const char *what, Str name) {
-    Str words = arena_strf(r->arena, "%s \"%s\"", what, diag_name(r->diags, name));
-    return (Loc){.source = r->source, .what = words.s};
+    r->words.n = 0;
+    buf_text(&r->words, what);
+    buf_text(&r->words, " \"");
+    put_name(r, name);
+    buf_byte(&r->words, '"');
+    return words_done(r);
+}
+
+Loc node_loc(Reader *r, const Onnx__NodeProto *p, size_t index) {
+    Str op = pb_str(p->has_op_type, p->op_type), name = pb_str(p->has_name, p->name);
+    r->words.n = 0;
+    buf_text(&r->words, "node ");
+    if (name.n) {
+        buf_byte(&r->words, '"');
+        put_name(r, name);
+        buf_text(&r->words, "\" (");
+        put_name(r, op);
+        buf_fmt(&r->words, ", #%zu)", index);
+    } else {
+        buf_fmt(&r->words, "#%zu (", index);
+        put_name(r, op);
+        buf_byte(&r->words, ')');
+    }
+    return words_done(r);
 }
 
 Str pb_str(bool has, ProtobufCBinaryData b) {
@@ -36,7 +71,7 @@ Str read_name(Reader *r, Loc at, bool has, ProtobufCBinaryData b) {
 }
 
 Meta read_meta(Reader *r, Loc at, size_t n, Onnx__StringStringEntryProto **entries) {
-    Meta m = {NEW_ARRAY(r->arena, StrPair, n), n};
+    Meta m = {n ? NEW_ARRAY(r->arena, StrPair, n) : NULL, n};
     for (size_t i = 0; i < n; i++) {
         no_unknown(r, at, "a metadata entry", &entries[i]->base);
         m.items[i].key = pb_str(entries[i]->has_key, entries[i]->key);
@@ -153,6 +188,7 @@ Module *onnx_read(Arena *a, Diags *d, const char *path, const OnnxReadOptions *o
                   .module = m,
                   .file = file_bytes(map),
                   .source = diags_source(d, path, STR_NONE),
+                  .words = buf_new(a),
                   .dir = dir ? dir : path_dir(a, path)};
     ProtobufCMessage *p = unpack(r, &onnx__model_proto__descriptor);
     if (p)

@@ -17,6 +17,7 @@ typedef struct Reader {
     const char *dir; /* of external data */
     Map *externals;  /* location -> External */
     bool warned_utf8;
+    Buf words; /* for locations; reused */
 } Reader;
 
 /* The names that a node may use: those of its graph so far, then of the graphs around it. */
@@ -28,6 +29,8 @@ typedef struct Scope {
 
 /* A place in words: `what "name"`. */
 Loc reader_loc(Reader *r, const char *what, Str name);
+/* The same of a node: node "name" (Op, #12). */
+Loc node_loc(Reader *r, const Onnx__NodeProto *p, size_t index);
 
 /* A bytes field as it came: STR_NONE when absent, never NULL when present. */
 Str pb_str(bool has, ProtobufCBinaryData b);

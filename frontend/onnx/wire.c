@@ -16,7 +16,8 @@ typedef struct Scan {
     Diags *diags;
     Loc at;
     Str file;
-    Buf out;
+    char *out; /* NULL in a first pass, which checks and only counts */
+    size_t n;
     Frame frames[MAX_NESTING + 1];
 } Scan;
 
@@ -97,31 +98,50 @@ static bool is_payload(const ProtobufCMessageDescriptor *desc, const WireField *
     }
 }
 
+static void put(Scan *s, const void *bytes, size_t n) {
+    if (s->out && n)
+        memcpy(s->out + s->n, bytes, n);
+    s->n += n;
+}
+
+/* A tag or length. With `width`, padded to that many bytes, which is legal. */
+static void put_varint(Scan *s, uint64_t v, size_t width) {
+    char bytes[10];
+    size_t n = 0;
+    for (; v >= 0x80 || n + 1 < width; v >>= 7)
+        bytes[n++] = (char)(v | 0x80);
+    bytes[n++] = (char)v;
+    put(s, bytes, n);
+}
+
 static void put_payload(Scan *s, const WireField *f) {
     Payload p = {f->number, (uint64_t)(f->payload.s - s->file.s), f->payload.n};
-    wire_put_bytes(&s->out, EXTRA_PLACES, (Str){(const char *)&p, sizeof p});
+    put_varint(s, (uint64_t)EXTRA_PLACES << 3 | WIRE_LEN, 0);
+    put_varint(s, sizeof p, 0);
+    put(s, &p, sizeof p);
 }
 
 static bool scan_message(Scan *s, Str body, const ProtobufCMessageDescriptor *desc, int depth,
                          bool keep_payloads);
 
 /* The length of a nested message is known only when its copy stands: it gets a varint of fixed
- * width, which is legal, and is filled in afterwards. */
+ * width, filled in afterwards. */
 static bool scan_nested(Scan *s, const WireField *f, const ProtobufCFieldDescriptor *fd, int depth,
                         bool keep_payloads) {
     enum { WIDTH = 5 };
     if (depth == MAX_NESTING)
         return fail(s, depth, "messages are nested more than 100 deep");
-    wire_put_varint(&s->out, (uint64_t)f->number << 3 | WIRE_LEN);
-    size_t at = s->out.n;
-    buf_put(&s->out, "\0\0\0\0\0", WIDTH);
+    put_varint(s, (uint64_t)f->number << 3 | WIRE_LEN, 0);
+    size_t at = s->n;
+    put_varint(s, 0, WIDTH);
     if (!scan_message(s, f->payload, fd->descriptor, depth + 1, keep_payloads))
         return false;
-    size_t n = s->out.n - at - WIDTH;
-    if (n > INT32_MAX)
+    size_t end = s->n, length = end - at - WIDTH;
+    if (length > INT32_MAX)
         return fail(s, depth, "a message is longer than 2 GiB without its tensors");
-    for (int i = 0; i < WIDTH; i++)
-        s->out.p[at + (size_t)i] = (char)((n >> (7 * i) & 0x7F) | (i < WIDTH - 1 ? 0x80 : 0));
+    s->n = at;
+    put_varint(s, length, WIDTH);
+    s->n = end;
     return true;
 }
 
@@ -154,7 +174,7 @@ static bool scan_known(Scan *s, const WireField *f, const ProtobufCFieldDescript
     if (!keep_payloads && is_payload(s->frames[depth].desc, f))
         put_payload(s, f);
     else
-        buf_str(&s->out, f->whole);
+        put(s, f->whole.s, f->whole.n);
     return true;
 }
 
@@ -173,7 +193,7 @@ static bool scan_message(Scan *s, Str body, const ProtobufCMessageDescriptor *de
         const ProtobufCFieldDescriptor *fd =
             protobuf_c_message_descriptor_get_field(desc, f.number);
         if (!fd) {
-            buf_str(&s->out, f.whole);
+            put(s, f.whole.s, f.whole.n);
             continue;
         }
         if (!scan_known(s, &f, fd, depth, keep_payloads))
@@ -185,11 +205,12 @@ static bool scan_message(Scan *s, Str body, const ProtobufCMessageDescriptor *de
 bool wire_compact(Arena *a, Diags *d, Loc at, Str file, const ProtobufCMessageDescriptor *root,
                   Str *compact) {
     Scan *s = NEW(a, Scan);
-    *s = (Scan){.arena = a, .diags = d, .at = at, .file = file, .out = buf_new(a)};
+    *s = (Scan){.arena = a, .diags = d, .at = at, .file = file};
     if (!scan_message(s, file, root, 0, false))
         return false;
-    if (s->out.n > INT32_MAX)
+    if (s->n > INT32_MAX)
         return fail(s, 0, "the model is longer than 2 GiB without its tensors");
-    *compact = buf_as_str(&s->out);
-    return true;
+    *compact = (Str){s->out = arena_alloc(a, s->n), s->n};
+    s->n = 0;
+    return scan_message(s, file, root, 0, false);
 }
