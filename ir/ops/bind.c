@@ -99,9 +99,17 @@ Broadcast bind_broadcast(Type a, Type b, Type y) {
     return r;
 }
 
+enum { MAX_REACH = INT32_MAX / 4 }; /* of windows over padded input, so that indices cannot wrap */
+
 bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spatial *s) {
     if (w->n < 1 || w->n > 2)
         return bind_unsupported(b, n, "%d spatial dimensions; kernels take one or two", w->n);
+    for (int i = 0; i < w->n; i++) {
+        int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1, steps = y.dims[2 + i].value;
+        int64_t reach = (steps > 0 ? steps - 1 : 0) * w->stride[i] + span;
+        if (x.dims[2 + i].value + w->pad_begin[i] + w->pad_end[i] > MAX_REACH || reach > MAX_REACH)
+            return bind_unsupported(b, n, "its windows reach too far for 32-bit indices");
+    }
     int h = w->n - 2, v = w->n - 1; /* h < 0: one dimension, the height is 1 */
     *s = (Spatial){.n = (int32_t)x.dims[0].value,
                    .ic = (int32_t)x.dims[1].value,

@@ -187,6 +187,8 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
                                    .yz = m.yz,
                                    .lo = m.lo,
                                    .hi = m.hi};
+        int64_t line = s->ow + (int64_t)(s->kw - 1) * s->dw / s->sw;
+        args[n_args++] = bind_scratch(b, m.expand, (size_t)(line * s->sw));
         args[n_args++] = bind_scratch(b, m.acc, (size_t)s->ow);
         return bind_call(b, n, bind_kernel(b, "depthwise_q", 3, m.types), &p, sizeof p, n_args,
                          args);
