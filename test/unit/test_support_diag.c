@@ -79,6 +79,15 @@ static void test_tab_utf8_crlf(void **state) {
                                     "^~~~~~~~\n");
 }
 
+static void test_tab_stop(void **state) {
+    Fixture *f = *state;
+    uint32_t s = diags_source(f->d, "a.qir", STR("abc\td\te"));
+    diag_error(f->d, (Loc){s, 4, 7, NULL}, "range over a tab");
+    assert_string_equal(printed(f), "a.qir:1:5: error: range over a tab\n"
+                                    "abc     d       e\n"
+                                    "        ^~~~~~~~~\n");
+}
+
 static void test_ends(void **state) {
     Fixture *f = *state;
     const char *text = "ab\r\ncd";
@@ -211,6 +220,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_caret),
         TEST(test_tab_utf8_crlf),
+        TEST(test_tab_stop),
         TEST(test_ends),
         TEST(test_no_control_characters),
         TEST(test_window),

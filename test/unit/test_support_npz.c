@@ -288,6 +288,21 @@ static void test_checksum(void **state) {
     npz_close(z);
 }
 
+/* The archive's directory says that an entry holds 2 GiB. */
+static void test_claimed_size(void **state) {
+    Fixture *f = *state;
+    write_example(f);
+    Str whole = read_back(f);
+    char *bytes = arena_copy(f->arena, whole.s, whole.n);
+    size_t at = 0;
+    while (memcmp(bytes + at, "PK\1\2", 4) != 0)
+        at++;
+    memcpy(bytes + at + 24, "\xff\xff\xff\x7f", 4);
+    write_bytes(f, bytes, whole.n);
+    assert_null(npz_open(f->arena, f->path, LOC_NONE, f->d));
+    assert_said(f, "larger than it can be");
+}
+
 static void test_not_ours(void **state) {
     Fixture *f = *state;
     write_bytes(f, "hello there", 11);
@@ -306,7 +321,7 @@ int main(void) {
         TEST(test_single_array),    TEST(test_big_endian_bool_and_version_2),
         TEST(test_unsupported),     TEST(test_bad_headers),
         TEST(test_cut_and_damaged), TEST(test_checksum),
-        TEST(test_not_ours),
+        TEST(test_claimed_size),    TEST(test_not_ours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

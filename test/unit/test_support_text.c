@@ -219,6 +219,7 @@ static void test_utf8(void **state) {
     assert_int_equal(utf8_width(c), 2);
     assert_int_equal(utf8_decode("\xf0\x9f\x98\x80", 3, &c), 0);
     assert_int_equal(utf8_decode("\xf4\x90\x80\x80", 4, &c), 0); /* past U+10FFFF */
+    assert_int_equal(utf8_decode("\xe0\x80\x80", 3, &c), 0);     /* overlong */
     assert_int_equal(utf8_decode("", 0, &c), 0);
     assert_int_equal(utf8_width(0x301), 0);
     assert_int_equal(utf8_width('a'), 1);
