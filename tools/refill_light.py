@@ -239,7 +239,7 @@ def write_inputs(path, name, images):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         entry = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
         with archive.open(entry, "w") as file:
-            np.lib.format.write_array(file, np.stack(images))
+            np.lib.format.write_array(file, np.concatenate(images))
 
 
 def refill(name, args):

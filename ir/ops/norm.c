@@ -204,6 +204,8 @@ static bool dropout_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *name
     (void)d;
     if (from < 12 && to >= 12)
         upgrade_float_attr(n, "ratio", RATIO, names);
+    if (from < 10 && to >= 10 && n->n_out > 1 && n->out[1])
+        n->out[1]->type.elem = ELEM_BOOL; /* the mask, before of the data's type */
     return true;
 }
 

@@ -1,6 +1,7 @@
 """Emitted C, compiled into a shared library and called from here."""
 
 import ctypes
+import itertools
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ import numpy as np
 KINDS = {"float": np.float32, "double": np.float64, "int8_t": np.int8, "uint8_t": np.uint8,
          "int16_t": np.int16, "uint16_t": np.uint16, "int32_t": np.int32, "int64_t": np.int64}
 FLAGS = ("-O3", "-march=native")
+NUMBERS = itertools.count()  # a loaded library must not be overwritten by the next
 
 
 class CModel:
@@ -19,7 +21,7 @@ class CModel:
         text = source.with_suffix(".h").read_text()
         found = re.search(r"\bint\s+(\w+)_run\s*\(([^;]*)\)\s*;", text)
         self.prefix, parameters = found[1], found[2].split(",")
-        self.library = source.with_suffix(".so")
+        self.library = source.with_suffix(f".{next(NUMBERS)}.so")
         subprocess.run([compiler or os.environ.get("CC") or "cc", "-std=c99", "-Wall", "-Wextra",
                         "-Werror", *flags, "-shared", "-fPIC", "-o", self.library, source, "-lm"],
                        check=True)
