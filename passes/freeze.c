@@ -7,6 +7,7 @@
 
 static void freeze(Module *m, PassContext *c, Value *v) {
     v->kind = VALUE_CONST;
+    v->declared = false;
     if (m->ir_version >= 4)
         diag(c->d, DIAG_REMARK, v->loc,
              "input %s has a default value and becomes a constant: callers can no longer set it",

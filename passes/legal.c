@@ -228,8 +228,8 @@ const char *qop_refusal(const Node *n, Target target, Diags *d) {
     QopLayout l;
     if (!s || !qop_layout(f, n->n_in, &l, n->graph->module->arena))
         return say(n, "%s cannot hold %zu operands", f->op, n->n_in);
-    const char *why = operands_refuse(n);
-    why = why ? why : result_refuses(n, s, &l);
+    const char *why = result_refuses(n, s, &l);
+    why = why ? why : operands_refuse(n);
     why = why ? why : schema_refuses(n, s, &l);
     why = why || target != TARGET_ORT_CPU ? why : ort_refuses(n);
     OpCtx c = op_ctx(n, d);

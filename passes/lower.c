@@ -153,6 +153,8 @@ static void lower_conversion(Lower *l, Node *n) {
     if (is_own_dequantize(n)) {
         n->in[0] = lower_ints(l, x);
         state_params(&l->b, n, lower_quant(l, x), y->type, base_name(x->name));
+        if (!l->floats[x->id] && n->graph == n->in[0]->graph)
+            l->floats[x->id] = y; /* all that follow it see it */
         return;
     }
     const Quant *q = lower_quant(l, y);

@@ -18,7 +18,8 @@ static int64_t attr_int(const Node *n, const char *name, int64_t none) {
 
 static bool read_operands(const Node *n, Stated *s, const char **why) {
     bool quantize = str_is(n->op, "QuantizeLinear");
-    const Value *x = n->in[0], *y = n->out[0], *z = n->n_in > 2 ? n->in[2] : NULL;
+    const Value *x = n->in[0], *z = n->n_in > 2 ? n->in[2] : NULL;
+    bool known = x->type.kind == TYPE_TENSOR;
     int64_t dtype = attr_int(n, "output_dtype", 0);
     s->scale = value_data(n->in[1]);
     s->zp = z ? value_data(z) : NULL;
@@ -32,16 +33,14 @@ static bool read_operands(const Node *n, Stated *s, const char **why) {
     s->block = attr_int(n, "block_size", 0);
     if (quantize) {
         s->storage = s->zp ? s->zp->elem : dtype ? (ElemType)dtype : ELEM_UINT8;
-        s->expressed = x->type.kind == TYPE_TENSOR ? x->type.elem : s->scale->elem;
-        s->tensor = x->type;
+        s->expressed = known && x->type.elem ? x->type.elem : s->scale->elem;
     } else {
         s->storage = x->type.elem;
         s->expressed = dtype ? (ElemType)dtype : s->scale->elem;
-        s->tensor = x->type;
     }
-    (void)y;
+    s->tensor = known ? x->type : TYPE_UNKNOWN;
     *why = "the type of its operand is not known";
-    return x->type.kind == TYPE_TENSOR;
+    return known || quantize;
 }
 
 static bool usable(const Stated *s, const char **why) {

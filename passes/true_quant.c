@@ -204,6 +204,7 @@ static void move_result(TrueQuant *t, Node *n, size_t i) {
     t->ints[y->id] = y;
     if (quant_equal(have, want))
         return;
+    n->out[i] = NULL;
     Value *moved = node_add_output(n, i, derived(t, y, "_moved"), type_quantized(y->type, have));
     Node *r = node_new(n->graph, STR("qxc"), STR("Requantize"), 1, 1);
     r->name = derived(t, y, "_Requantize");
@@ -311,6 +312,18 @@ static void run_graph(Graph *g, void *ctx) {
         float_output(t, g, i);
 }
 
+/* Types that a file stated described the float model; what follows from the operators is inferred
+ * again. */
+static void forget_stated(Graph *g, void *ctx) {
+    (void)ctx;
+    FOR_NODES(n, g)
+        for (size_t i = 0; i < n->n_out; i++)
+            if (n->out[i])
+                n->out[i]->declared = false;
+    for (size_t i = 0; i < g->n_out; i++)
+        g->out[i]->declared = true;
+}
+
 /* ---- parameters that are not known ---- */
 
 static bool check_known(Module *m, Diags *d) {
@@ -334,6 +347,7 @@ bool pass_true_quant(Module *m, PassContext *c) {
                    .ints = NEW_ARRAY(m->arena, Value *, m->n_values),
                    .floats = NEW_ARRAY(m->arena, Value *, m->n_values)};
     module_each_graph(m, run_graph, &t);
+    module_each_graph(m, forget_stated, NULL);
     edit_sweep(m);
     return true;
 }
