@@ -2,6 +2,7 @@
 #include "compiler/pipeline.h"
 
 #include "exec/specialise.h"
+#include "passes/legal.h"
 
 /* ---- one pass, with what the user wants to see of it ---- */
 
@@ -119,14 +120,13 @@ static bool no_statistics(Job *j) {
 
 /* ---- the way ---- */
 
-static int64_t needed_opset(const Job *j, const Module *m) {
-    int64_t have = module_opset(m, STR("")), want = OPS_BIND_OPSET;
-    const QuantOptions *q = &j->ctx.quant;
-    if (elem_bits(q->activations) != 8 || elem_bits(q->weights) != 8)
-        want = 21;
-    if (j->o->target_opset > 0)
-        want = j->o->target_opset;
-    return want > have ? want : have;
+/* The opset asked for, else the lowest that exec and the quantized types can do with. */
+static bool raise_opset(Job *j, Module *m) {
+    int64_t want = quant_min_opset(m);
+    if (want < OPS_BIND_OPSET)
+        want = OPS_BIND_OPSET;
+    j->ctx.target_opset = j->o->target_opset > 0 ? j->o->target_opset : want;
+    return run(j, m, "upgrade");
 }
 
 static bool run_listed_passes(Job *j, Module *m) {
@@ -176,8 +176,7 @@ bool job_compile(Job *j, Module *m) {
         return run_listed_passes(j, m);
     if (j->form == FORM_AS_IS)
         return true;
-    j->ctx.target_opset = needed_opset(j, m);
-    if (!run(j, m, "upgrade"))
+    if (!raise_opset(j, m))
         return false;
     ModuleForm f = module_form(m);
     if (f.onnx_quantized) {
@@ -188,9 +187,9 @@ bool job_compile(Job *j, Module *m) {
     }
     if (j->form >= FORM_TRUE && module_form(m).fake && !run(j, m, "true-quant"))
         return false;
-    if (j->form == FORM_QDQ)
-        return run(j, m, "lower-qdq");
-    return j->form != FORM_QOP || run(j, m, "lower-qop");
+    if (j->form < FORM_QDQ)
+        return true;
+    return raise_opset(j, m) && run(j, m, j->form == FORM_QDQ ? "lower-qdq" : "lower-qop");
 }
 
 bool job_prepare_run(Job *j, Module *m) {
