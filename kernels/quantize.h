@@ -1,6 +1,7 @@
 //! kernel quantize
 //! template Y=s8,u8,s16,u16,s32
-//! uses round_f32
+//! uses round_f32 if Y=s32
+//! uses round_small if Y!=s32
 // y = saturate(round_half_even(x / scale) + zp) into [lo, hi]; NaN gives the lowest value of the
 // type (ONNX QuantizeLinear, as ONNX Runtime computes it). Scale and zero point of element [o, a,
 // i] of x[outer, axis, inner] are those at o * s_outer + a / block * s_axis + i * s_inner: all
@@ -17,11 +18,33 @@ static void $NAME(const qk_quantize_params *p, const float *x, const float *scal
     for (o = 0; o < p->outer; o++)
         for (a = 0; a < p->axis; a++) {
             ptrdiff_t at = (ptrdiff_t)o * p->s_outer + (ptrdiff_t)(a / p->block) * p->s_axis;
+            //! if Y=s32
             for (i = 0; i < inner; i++, at += step) {
                 float v = *x++ / scale[at];
                 int64_t q = v != v ? 0 : qk_round_f32(v) + zp[at];
                 q = q < lo ? lo : q > hi ? hi : q;
                 *y++ = v != v ? $YMIN : ($Y)q;
             }
+            //! else
+            if (step == 0) { /* the same, in a form that compilers vectorise */
+                float s = scale[at];
+                int32_t z = zp[at];
+                for (i = 0; i < inner; i++) {
+                    float v = x[i] / s;
+                    int32_t q = qk_round_small(v) + z;
+                    q = q < lo ? lo : q > hi ? hi : q;
+                    y[i] = ($Y)(v == v ? q : $YMIN);
+                }
+                x += inner;
+                y += inner;
+                continue;
+            }
+            for (i = 0; i < inner; i++, at += step) {
+                float v = *x++ / scale[at];
+                int32_t q = qk_round_small(v) + zp[at];
+                q = q < lo ? lo : q > hi ? hi : q;
+                *y++ = ($Y)(v == v ? q : $YMIN);
+            }
+            //! end
         }
 }
