@@ -71,9 +71,6 @@ static Value *requantized(Raise *r, const Node *n, Value *bias, const Tensor *t,
     v->from =
         (Provenance){arena_copy(r->b.a, &bias->name, sizeof bias->name), 1, STR("raise-quant")};
     v->loc = bias->loc;
-    for (size_t i = 0; i < r->n_consts; i++)
-        if (r->consts[i].quantized == bias) /* a twin itself: the name is the first one's */
-            bias = r->consts[i].plain;
     RaisedConst made = {bias, v};
     ARENA_PUSH(r->b.a, r->consts, r->n_consts, r->cap_consts, made);
     return v;

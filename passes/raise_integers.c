@@ -73,8 +73,11 @@ static void note_conversion(Classes *c, Node *n, Value *ints) {
     const Quant *q = raise_params(c->r, n, &why);
     if (!q)
         diag_note(c->r->b.d, n->loc, "%s stays as it is: %s", node_text(n), why);
-    if (q && ints->type.kind == TYPE_NONE) /* behind an operator of which we know nothing */
-        ints->type = type_tensor(q->storage, -1, NULL);
+    if (q && ints->type.kind == TYPE_NONE) { /* behind an operator of which we know nothing */
+        Type x = n->in[0]->type;
+        bool shape = x.kind == TYPE_TENSOR && x.rank >= 0;
+        ints->type = type_tensor(q->storage, shape ? x.rank : -1, shape ? x.dims : NULL);
+    }
     if (!may_raise(ints) || (is_const(ints) && is_onnx_dequantize(n)))
         return; /* a constant gets a quantized twin for each use */
     if (q)

@@ -211,7 +211,7 @@ static bool raise_others(Raise *r, Node *n, const Quant *q) {
 
 /* The float companion of a mover's result, for those who want one. */
 static Value *float_result(Raise *r, Node *n, Value *y, Type real) {
-    Node *d = build_node(&r->b, n->graph, "", "DequantizeLinear", 1, STR(""));
+    Node *d = build_node(&r->b, n->graph, "", "DequantizeLinear", 1, STR_NONE);
     d->loc = n->loc;
     d->in[0] = y;
     node_add_output(d, 0, derived_name(&r->b, y->name, "_DequantizeLinear_Output"), real);

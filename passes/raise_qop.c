@@ -24,7 +24,7 @@ static Value *new_float(Raise *r, Node *n, Str base, const char *suffix, Type li
 }
 
 static Node *conversion(Raise *r, Node *at, const char *op, Value *x, Value *scale, Value *zp) {
-    Node *n = build_node(&r->b, at->graph, "", op, zp ? 3 : 2, STR(""));
+    Node *n = build_node(&r->b, at->graph, "", op, zp ? 3 : 2, STR_NONE);
     n->loc = at->loc;
     n->in[0] = x;
     n->in[1] = scale;
@@ -69,7 +69,7 @@ static Value *zero_of(Raise *r, const QopView *v, Str base) {
 
 static void expand(Raise *r, Node *n, const QopView *v) {
     OpCtx c = qop_ctx(n, v, r->b.d);
-    Node *f = build_node(&r->b, n->graph, v->op->domain, v->op->name, v->n_in, STR(""));
+    Node *f = build_node(&r->b, n->graph, v->op->domain, v->op->name, v->n_in, STR_NONE);
     f->name = n->name;
     f->loc = n->loc;
     f->from = n->from;
@@ -116,7 +116,7 @@ static bool expand_matmul(Raise *r, Node *n) {
     Value *bias = n->n_in > 6 ? n->in[6] : NULL, *y = n->out[0];
     if (!is_data_const(za) || !is_data_const(zb))
         return false;
-    Node *f = build_node(&r->b, n->graph, "", "MatMul", 2, STR(""));
+    Node *f = build_node(&r->b, n->graph, "", "MatMul", 2, STR_NONE);
     f->name = n->name;
     f->loc = n->loc;
     node_insert_before(n, f);
@@ -125,7 +125,7 @@ static bool expand_matmul(Raise *r, Node *n) {
     op_resolve(f, r->b.d);
     if (bias) {
         new_float(r, f, y->name, "_MatMul", y->type);
-        Node *add = build_node(&r->b, n->graph, "", "Add", 2, STR(""));
+        Node *add = build_node(&r->b, n->graph, "", "Add", 2, STR_NONE);
         add->in[0] = f->out[0];
         add->in[1] = bias;
         op_resolve(add, r->b.d);

@@ -243,6 +243,8 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     raise_qoperators(&r);
     r.uses = uses_new(m);
     raise_integers(&r);
+    if (!module_infer(m, c->d)) /* what com.microsoft's DequantizeLinear yields is known now */
+        return false;
     r.uses = uses_new(m);
     raise_each_graph(m, fold_constants, &r);
     r.uses = uses_new(m);
