@@ -1,0 +1,298 @@
+"""Each operator on integers: DequantizeLinear, operator, QuantizeLinear, with integers going in and
+out, against the definition (dequantize exactly, compute in float64, quantize). At most one step
+apart, and exact where `exact` says so. That qxc computed on integers shows in the true form: no
+conversion is left in it."""
+
+import unittest
+import zlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T
+from onnx import helper, numpy_helper
+
+from common import OracleCase, qxc
+
+RANGES = {T.INT8: (-128, 127), T.UINT8: (0, 255), T.INT16: (-32768, 32767), T.UINT16: (0, 65535),
+          T.INT4: (-8, 7), T.UINT4: (0, 15)}
+NUMPY = {T.INT8: np.int8, T.UINT8: np.uint8, T.INT16: np.int16, T.UINT16: np.uint16}
+
+
+class Q:
+    """Quantization: element type, scale(s), zero point(s), axis."""
+
+    def __init__(self, elem, scale, zp=0, axis=None):
+        self.elem, self.axis = elem, axis
+        self.scale = np.asarray(scale, np.float32)
+        self.zp = np.broadcast_to(np.asarray(zp, np.int64), self.scale.shape)
+
+    def shaped(self, v, rank):
+        return v if self.axis is None else v.reshape([-1 if i == self.axis else 1 for i in range(rank)])
+
+    def real(self, q):
+        return (q.astype(np.float64) - self.shaped(self.zp, q.ndim)) * self.shaped(self.scale, q.ndim)
+
+    def ints(self, x):
+        lo, hi = RANGES[self.elem]
+        return np.clip(np.rint(x / self.shaped(self.scale, x.ndim)) + self.shaped(self.zp, x.ndim), lo, hi)
+
+
+def tensor(name, elem, values):
+    return helper.make_tensor(name, elem, values.shape, values.ravel().astype(np.int64).tolist())
+
+
+class Model:
+    """One operator between conversions."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(zlib.crc32(seed.encode()))
+        self.nodes, self.inits, self.inputs, self.feeds, self.reals, self.names = [], [], [], {}, [], []
+
+    def parameters(self, name, q):
+        self.inits.append(numpy_helper.from_array(q.scale, name + "_s"))
+        self.inits.append(tensor(name + "_z", q.elem, np.asarray(q.zp)))
+        return [name + "_s", name + "_z"]
+
+    def operand(self, q, shape, const=False):
+        name = f"x{len(self.names)}"
+        lo, hi = RANGES[q.elem]
+        v = self.rng.integers(lo, hi + 1, shape)
+        if const:
+            self.inits.append(tensor(name, q.elem, v))
+        else:
+            self.inputs.append(helper.make_tensor_value_info(name, q.elem, shape))
+            self.feeds[name] = v.astype(NUMPY[q.elem])
+        axis = {} if q.axis is None else {"axis": q.axis}
+        self.nodes.append(helper.make_node("DequantizeLinear", [name] + self.parameters(name, q), [name + "_f"], **axis))
+        self.names.append(name + "_f")
+        self.reals.append(q.real(v))
+        return self.reals[-1]
+
+    def bias(self, x, w, shape, spread=2000):
+        """int32 at the accumulator's scale."""
+        scale = (x.scale * w.scale).astype(np.float32)
+        v = self.rng.integers(-spread, spread, shape).astype(np.int32)
+        name = f"x{len(self.names)}"
+        self.inits += [numpy_helper.from_array(v, name), numpy_helper.from_array(scale, name + "_s")]
+        axis = {"axis": 0} if scale.ndim else {}
+        self.nodes.append(helper.make_node("DequantizeLinear", [name, name + "_s"], [name + "_f"], **axis))
+        self.names.append(name + "_f")
+        self.reals.append(v.astype(np.float64) * scale)
+        return self.reals[-1]
+
+    def floats(self, value):
+        name = f"x{len(self.names)}"
+        self.inits.append(numpy_helper.from_array(np.asarray(value, np.float32), name))
+        self.names.append(name)
+
+    def ints(self, value):
+        name = f"x{len(self.names)}"
+        self.inits.append(numpy_helper.from_array(np.asarray(value, np.int64), name))
+        self.names.append(name)
+
+    def finish(self, op, y, shape, **attrs):
+        self.nodes.append(helper.make_node(op, self.names, ["y_f"], **attrs))
+        self.nodes.append(helper.make_node("QuantizeLinear", ["y_f"] + self.parameters("y", y), ["y"]))
+        out = helper.make_tensor_value_info("y", y.elem, shape)
+        graph = helper.make_graph(self.nodes, "g", self.inputs, [out], self.inits)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def conv(x, w, b, pads, strides, group=1, dilation=1):
+    """NCHW in float64."""
+    x = np.pad(x, [(0, 0), (0, 0), (pads, pads), (pads, pads)])
+    n, c, h, wd = x.shape
+    m, cg, kh, kw = w.shape
+    oh = (h - (kh - 1) * dilation - 1) // strides + 1
+    ow = (wd - (kw - 1) * dilation - 1) // strides + 1
+    y = np.zeros((n, m, oh, ow))
+    for o in range(m):
+        g = o // (m // group)
+        for i in range(kh):
+            for j in range(kw):
+                part = x[:, g * cg:(g + 1) * cg, i * dilation:i * dilation + oh * strides:strides,
+                         j * dilation:j * dilation + ow * strides:strides]
+                y[:, o] += np.einsum("nchw,c->nhw", part, w[o, :, i, j])
+        if b is not None:
+            y[:, o] += b[o]
+    return y
+
+
+def windows(x, k, s):
+    """[..., oh, ow, k, k]"""
+    v = np.lib.stride_tricks.sliding_window_view(x, (k, k), axis=(2, 3))
+    return v[:, :, ::s, ::s]
+
+
+class QuantizedOps(OracleCase):
+    def check(self, name, m, model, want, y, exact=False):
+        path, x, out = self.scratch / "m.onnx", self.scratch / "x.npz", self.scratch / "y.npz"
+        onnx.save(model, path)
+        np.savez(x, **{k: v if v.shape[0] == 1 else v[None] for k, v in m.feeds.items()})
+        text = qxc(path, "-emit=qir", "-form=true").stdout
+        body = text[text.index("graph @"):]
+        self.assertNotIn("QuantizeLinear(", body, name)
+        self.assertNotIn("DequantizeLinear(", body, name)
+        qxc("run", path, f"-input={x}", "-o", out)
+        have = np.load(out)["y"].astype(np.int64)
+        expect = y.ints(want)
+        have = have.reshape(expect.shape)
+        away = np.abs(have - expect)
+        self.assertLessEqual(away.max(initial=0), 1, f"{name}: {np.argwhere(away > 1)[:5].tolist()}")
+        # float32 products tie elsewhere than float64's, so that a few may differ in any case.
+        self.assertLessEqual((away > 0).sum(), max(2, away.size * (0.002 if exact else 0.01)), name)
+        lo, hi = RANGES[y.elem]
+        self.assertGreater(((have > lo) & (have < hi)).mean(), 0.25, f"{name}: mostly saturated")
+
+    def test_conv(self):
+        per_channel = [0.01, 0.02, 0.005, 0.013, 0.008, 0.03]
+        for label, x, w, y, shape, ws, kw in (
+                ("u8u8", Q(T.UINT8, 0.02, 120), Q(T.UINT8, 0.01, 128), Q(T.UINT8, 0.4, 128), (1, 4, 7, 7), (6, 4, 3, 3), {}),
+                ("u8w zp", Q(T.UINT8, 0.02, 3), Q(T.UINT8, 0.01, 77), Q(T.UINT8, 0.9, 100), (1, 4, 7, 7), (6, 4, 3, 3), {}),
+                ("s8 per channel", Q(T.INT8, 0.02, -5), Q(T.INT8, per_channel, 0, 0), Q(T.INT8, 0.4, 7), (1, 4, 9, 8), (6, 4, 3, 3), {"pads": 1, "strides": 2}),
+                ("u8s8", Q(T.UINT8, 0.02, 9), Q(T.INT8, per_channel, 0, 0), Q(T.UINT8, 0.8, 120), (1, 4, 6, 6), (6, 4, 1, 1), {}),
+                ("zp per channel", Q(T.INT8, 0.02, 0), Q(T.INT8, per_channel, [1, -2, 3, 0, 5, -6], 0), Q(T.INT8, 0.4, 0), (1, 4, 6, 6), (6, 4, 3, 3), {"pads": 1}),
+                ("group", Q(T.INT8, 0.02, -5), Q(T.INT8, per_channel, 0, 0), Q(T.INT8, 0.3, 7), (1, 4, 9, 8), (6, 2, 3, 3), {"group": 2, "dilation": 2}),
+                ("depthwise", Q(T.INT8, 0.02, -5), Q(T.INT8, per_channel, 0, 0), Q(T.INT8, 0.1, 7), (1, 6, 9, 8), (6, 1, 3, 3), {"group": 6, "pads": 1, "strides": 2}),
+                ("depthwise u8", Q(T.UINT8, 0.02, 99), Q(T.UINT8, 0.01, 120), Q(T.UINT8, 0.1, 130), (1, 3, 9, 8), (6, 1, 5, 5), {"group": 3, "pads": 2}),
+                ("int4 weights", Q(T.INT8, 0.02, -5), Q(T.INT4, [0.1, 0.2, 0.05, 0.13, 0.08, 0.3], 0, 0), Q(T.INT8, 0.3, 7), (1, 4, 7, 7), (6, 4, 3, 3), {}),
+                ("uint4 weights", Q(T.UINT8, 0.02, 125), Q(T.UINT4, 0.1, 8), Q(T.UINT8, 0.307, 128), (1, 4, 7, 7), (6, 4, 3, 3), {}),
+                ("16 bit", Q(T.INT16, 0.0001, 50), Q(T.INT8, per_channel, 0, 0), Q(T.INT16, 0.001, -9), (1, 4, 7, 7), (6, 4, 3, 3), {"pads": 1}),
+                ("u16", Q(T.UINT16, 0.0001, 30000), Q(T.INT8, 0.01), Q(T.UINT16, 0.001, 30000), (1, 4, 7, 7), (6, 4, 3, 3), {}),
+        ):
+            for bias in (True, False):
+                with self.subTest(label, bias=bias):
+                    m = Model(label)
+                    a, b = m.operand(x, shape), m.operand(w, ws, const=True)
+                    c = m.bias(x, w, (6,)) if bias else None
+                    c = np.broadcast_to(c, 6) if bias else None
+                    want = conv(a, b, c, kw.get("pads", 0), kw.get("strides", 1), kw.get("group", 1), kw.get("dilation", 1))
+                    model = m.finish("Conv", y, want.shape, pads=[kw.get("pads", 0)] * 4, strides=[kw.get("strides", 1)] * 2,
+                                     dilations=[kw.get("dilation", 1)] * 2, group=kw.get("group", 1))
+                    self.check(label, m, model, want, y, exact=True)
+
+    def test_gemm(self):
+        x, y = Q(T.INT8, 0.02, -5), Q(T.INT8, 0.7, 7)
+        for label, w, attrs, bias in (
+                ("plain", Q(T.INT8, 0.01), {}, True), ("no bias", Q(T.INT8, 0.01), {}, False),
+                ("per column", Q(T.INT8, np.linspace(0.01, 0.03, 5), 0, 1), {}, True),
+                ("per row, transB", Q(T.INT8, np.linspace(0.01, 0.03, 5), 0, 0), {"transB": 1}, True),
+                ("alpha", Q(T.INT8, 0.01), {"alpha": 0.5, "beta": 0.5}, True),
+                ("beta", Q(T.INT8, 0.01), {"beta": 2.0}, True),
+                ("alpha alone", Q(T.INT8, 0.01), {"alpha": 1.5}, True),
+                ("u8 weights", Q(T.UINT8, 0.01, 120), {"transB": 1}, True),
+                ("transA", Q(T.INT8, 0.01), {"transA": 1}, True)):
+            with self.subTest(label):
+                m = Model(label)
+                a = m.operand(x, (33, 4) if "transA" in attrs else (4, 33))
+                b = m.operand(w, (5, 33) if "transB" in attrs else (33, 5), const=True)
+                c = m.bias(x, w, (5,)) if bias else 0
+                a = a.T if "transA" in attrs else a
+                b = b.T if "transB" in attrs else b
+                want = attrs.get("alpha", 1) * a @ b + attrs.get("beta", 1) * c
+                self.check(label, m, m.finish("Gemm", y, want.shape, **attrs), want, y)
+
+    def test_matmul(self):
+        for label, x, w, y, xs, ws, const in (
+                ("constant", Q(T.INT8, 0.02, -5), Q(T.INT8, np.linspace(0.01, 0.03, 5), 0, 1), Q(T.INT8, 0.5, 1), (1, 4, 17), (17, 5), True),
+                ("both computed", Q(T.UINT8, 0.02, 125), Q(T.UINT8, 0.01, 128), Q(T.UINT8, 0.3, 128), (1, 2, 4, 17), (1, 2, 17, 5), False),
+                ("batch against one", Q(T.INT8, 0.02, -5), Q(T.INT8, 0.02, 3), Q(T.INT8, 0.5, 1), (3, 4, 17), (17, 5), True),
+                ("16 bit", Q(T.INT16, 0.0002, -5), Q(T.INT16, 0.0003, 3), Q(T.INT16, 0.05, 1), (3, 17), (17, 5), True)):
+            with self.subTest(label):
+                m = Model(label)
+                a, b = m.operand(x, xs), m.operand(w, ws, const=const)
+                self.check(label, m, m.finish("MatMul", y, (a @ b).shape), a @ b, y, exact=True)
+
+    def test_elementwise(self):
+        a, b = Q(T.INT8, 0.02, -5), Q(T.INT8, 0.03, 9)
+        for op, fn, y in (("Add", np.add, Q(T.INT8, 0.05, 3)), ("Sub", np.subtract, Q(T.INT8, 0.05, 3)), ("Mul", np.multiply, Q(T.INT8, 0.0613, -9))):
+            for xs, ws in (((1, 3, 4, 5), (1, 3, 4, 5)), ((1, 3, 4, 5), (3, 1, 1)), ((1, 3, 1, 5), (1, 1, 4, 1))):
+                with self.subTest(op, shapes=(xs, ws)):
+                    m = Model(op)
+                    want = fn(m.operand(a, xs), m.operand(b, ws, const=True))
+                    self.check(op, m, m.finish(op, y, want.shape), want, y)
+        for elem in (T.UINT8, T.INT16, T.UINT16):
+            with self.subTest(elem=elem):
+                lo, hi = RANGES[elem]
+                k = 255 / (hi - lo)
+                m = Model("wide")
+                want = m.operand(Q(elem, 0.02 * k, lo + 100), (1, 50)) + m.operand(Q(elem, 0.03 * k, lo + 9), (1, 50))
+                y = Q(elem, 0.0617 * k, lo + 80)
+                self.check("Add", m, m.finish("Add", y, want.shape), want, y)
+
+    def test_sum(self):
+        m, y = Model("sum"), Q(T.INT8, 0.05, 3)
+        want = m.operand(Q(T.INT8, 0.02, -5), (1, 30)) + m.operand(Q(T.INT8, 0.03, 9), (1, 30))
+        self.check("Sum", m, m.finish("Sum", y, want.shape), want, y)
+
+    def test_pools(self):
+        for elem in (T.INT8, T.UINT8, T.INT16):
+            lo, _ = RANGES[elem]
+            x, y = Q(elem, 0.02, lo + 100), Q(elem, 0.015, lo + 90)
+            with self.subTest("AveragePool", elem=elem):
+                m = Model("average")
+                want = windows(m.operand(x, (1, 3, 8, 8)), 3, 2).mean(axis=(-1, -2))
+                self.check("AveragePool", m, m.finish("AveragePool", y, want.shape, kernel_shape=[3, 3], strides=[2, 2]), want, y)
+            with self.subTest("GlobalAveragePool", elem=elem):
+                m = Model("global")
+                want = m.operand(x, (1, 30, 5, 5)).mean(axis=(2, 3), keepdims=True)
+                self.check("GlobalAveragePool", m, m.finish("GlobalAveragePool", y, want.shape), want, y)
+            with self.subTest("MaxPool", elem=elem):
+                m = Model("max")
+                want = windows(m.operand(x, (1, 3, 8, 8)), 2, 2).max(axis=(-1, -2))
+                self.check("MaxPool", m, m.finish("MaxPool", x, want.shape, kernel_shape=[2, 2], strides=[2, 2]), want, x, exact=True)
+
+    def test_clamps(self):
+        for label, x, y in (("equal", Q(T.INT8, 0.02, -5), Q(T.INT8, 0.02, -5)), ("unequal", Q(T.INT8, 0.02, -5), Q(T.INT8, 0.013, -128)),
+                            ("16 bit", Q(T.INT16, 0.0002, -5), Q(T.INT16, 0.00013, -32768)), ("u8", Q(T.UINT8, 0.02, 128), Q(T.UINT8, 0.01, 0))):
+            with self.subTest(label):
+                m = Model(label)
+                want = np.maximum(m.operand(x, (1, 4, 50)), 0)
+                if label == "equal":  # half of the values are at the zero point
+                    self.assertEqual(y.ints(want).min(), -5)
+                self.check("Relu", m, m.finish("Relu", y, want.shape), want, y, exact=label != "16 bit")
+                m = Model(label)
+                want = np.clip(m.operand(x, (1, 4, 50)), -1, 1.5)
+                m.floats(-1.0)
+                m.floats(1.5)
+                self.check("Clip", m, m.finish("Clip", y, want.shape), want, y, exact=label != "16 bit")
+
+    def test_softmax(self):
+        for elem, scale in ((T.UINT8, 1 / 256), (T.INT8, 1 / 255), (T.INT16, 1 / 65536)):
+            for axis in (-1, 1):
+                with self.subTest(elem=elem, axis=axis):
+                    m, y = Model("softmax"), Q(elem, scale, RANGES[elem][0])
+                    a = m.operand(Q(elem, 8.0 / (RANGES[elem][1] - RANGES[elem][0]), 3), (1, 5, 6))
+                    e = np.exp(a - a.max(axis=axis, keepdims=True))
+                    want = e / e.sum(axis=axis, keepdims=True)
+                    self.check("Softmax", m, m.finish("Softmax", y, want.shape, axis=axis), want, y)
+
+    def test_concat(self):
+        for label, parts in (("equal", [Q(T.INT8, 0.02, -5)] * 2), ("unequal", [Q(T.INT8, 0.02, -5), Q(T.INT8, 0.0317, 4), Q(T.INT8, 0.0113, 0)]),
+                             ("16 bit", [Q(T.INT16, 0.0002, -5), Q(T.INT16, 0.0003, 4)])):
+            for axis in (0, 1, -1):
+                with self.subTest(label, axis=axis):
+                    m, y = Model(label), parts[0]
+                    shapes = [[2, 3, 4] for _ in parts]
+                    shapes[-1][axis] = 5
+                    want = np.concatenate([m.operand(q, s) for q, s in zip(parts, shapes)], axis)
+                    self.check("Concat", m, m.finish("Concat", y, want.shape, axis=axis), want, y)
+
+    def test_movers(self):
+        q = Q(T.INT8, 0.02, -5)
+        for op, fn, attrs, extra in (
+                ("Transpose", lambda v: v.transpose(0, 2, 1, 3), {"perm": [0, 2, 1, 3]}, None),
+                ("Reshape", lambda v: v.reshape(1, 12, -1), {}, [1, 12, -1]),
+                ("Flatten", lambda v: v.reshape(1, -1), {"axis": 1}, None),
+                ("Unsqueeze", lambda v: v[:, None], {}, [1]),
+                ("Identity", lambda v: v, {}, None)):
+            with self.subTest(op):
+                m = Model(op)
+                want = fn(m.operand(q, (1, 3, 4, 5)))
+                if extra:
+                    m.ints(extra)
+                self.check(op, m, m.finish(op, q, want.shape, **attrs), want, q, exact=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
