@@ -150,7 +150,7 @@ void write_graph(Writer *w, uint32_t field, const Graph *g) {
         write_info(w, GRAPH_INPUT, g->in[i], states_type(g, g->in[i]));
     write_outputs(w, g, &places);
     for (size_t i = 0; i < places.n_infos; i++)
-        write_info(w, GRAPH_VALUE_INFO, places.infos[i], true);
+        write_info(w, GRAPH_VALUE_INFO, places.infos[i], places.infos[i]->declared);
     write_sparse_initializers(w, g->in, g->n_in);
     write_sparse_initializers(w, g->consts, g->n_consts);
     write_meta(w, GRAPH_METADATA, g->meta);

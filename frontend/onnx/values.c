@@ -47,6 +47,11 @@ Infos read_infos(Reader *r, size_t n, Onnx__ValueInfoProto **infos, size_t n_out
     return all;
 }
 
+/* An entry that is but a name stays in `extra`: the value would not show that it had one. */
+static bool says_anything(const Onnx__ValueInfoProto *p) {
+    return p->type || p->has_doc_string || p->n_metadata_props || p->base.n_unknown_fields;
+}
+
 void take_info(Reader *r, Infos *infos, Value *v) {
     const Onnx__ValueInfoProto *output = map_get(infos->outputs, v->name);
     if (output) {
@@ -55,9 +60,9 @@ void take_info(Reader *r, Infos *infos, Value *v) {
         return;
     }
     Info *info = map_get(infos->by_name, v->name);
-    if (info) {
+    if (info && says_anything(info->proto)) {
         read_info(r, v, info->proto);
-        v->declared = true;
+        v->declared = info->proto->type != NULL;
         info->value = v;
     }
 }
@@ -148,7 +153,7 @@ static const Info *next_taken(const Infos *infos, size_t *i) {
 }
 
 static bool takes_info(const Infos *infos, const Value *v) {
-    const Info *info = v && v->declared ? map_get(infos->by_name, v->name) : NULL;
+    const Info *info = v ? map_get(infos->by_name, v->name) : NULL;
     return info && info->value == v;
 }
 

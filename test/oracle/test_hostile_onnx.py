@@ -115,7 +115,7 @@ class Wire(Hostile):
         self.refused(b"Hello, world. This is a text file.\n" * 20, "error:", "text")
         self.refused(b"\x89PNG\r\n\x1a\n" + bytes(100), "error:", "png")
         self.refused(self.dir, "folder")
-        self.refused(self.dir / "missing.onnx", "cannot open")
+        self.refused(self.dir / "missing.onnx", "cannot (open|read)")
         fifo = self.dir / "fifo"
         os.mkfifo(fifo)
         self.refused(fifo, "regular file")
