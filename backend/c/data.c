@@ -68,16 +68,38 @@ void c_put_float(CWriter *w, FILE *f, double v, bool is_double) {
 
 /* ---- arrays ---- */
 
-/* Floats go through a buffer of their own: 25 MB of them must not pile up in the arena. */
-static void put_floats(FILE *f, ElemType e, const void *data, size_t count) {
-    Arena *scratch = arena_new(0, NULL);
-    size_t column = 0;
+/* Collects a line; large models have tens of millions of elements, so each costs few calls. */
+typedef struct Line {
+    FILE *f;
+    char text[LINE + 64];
+    size_t n;
+} Line;
+
+static void line_end(Line *l) {
+    if (l->n)
+        fwrite(l->text, 1, l->n, l->f);
+    l->n = 0;
+}
+
+static void line_put(Line *l, const char *text, size_t n) {
+    if (l->n + n + 2 > LINE)
+        line_end(l);
+    if (l->n == 0) {
+        memcpy(l->text, "\n   ", 4);
+        l->n = 4;
+    }
+    l->text[l->n++] = ' ';
+    memcpy(l->text + l->n, text, n);
+    l->n += n;
+    l->text[l->n++] = ',';
+}
+
+static void put_floats(Line *l, ElemType e, const void *data, size_t count) {
+    Arena *scratch = arena_new(0, NULL); /* the text of all must not pile up in the module's */
     for (size_t i = 0; i < count; i++) {
         double v = e == ELEM_FLOAT ? (double)((const float *)data)[i] : ((const double *)data)[i];
         Str text = float_text(scratch, v, e == ELEM_DOUBLE);
-        if (column + text.n + 2 > LINE || i == 0)
-            column = (size_t)fprintf(f, "\n   ") - 1;
-        column += (size_t)fprintf(f, " %s,", text.s);
+        line_put(l, text.s, text.n);
         if (i % 4096 == 4095) {
             arena_free(scratch);
             scratch = arena_new(0, NULL);
@@ -86,29 +108,33 @@ static void put_floats(FILE *f, ElemType e, const void *data, size_t count) {
     arena_free(scratch);
 }
 
+static void put_bytes(Line *l, ElemType e, const uint8_t *data, size_t count) {
+    char text[256][8];
+    size_t length[256];
+    for (int v = 0; v < 256; v++)
+        length[v] = (size_t)snprintf(text[v], 8, "%d", e == ELEM_INT8 ? (int8_t)v : v);
+    for (size_t i = 0; i < count; i++)
+        line_put(l, text[data[i]], length[data[i]]);
+}
+
 void c_put_elements(FILE *f, ElemType e, const void *data, size_t count) {
+    Line l = {.f = f};
     fputc('{', f);
     if (count == 0)
         fputs("0", f); /* an array has at least one element */
     if (e == ELEM_FLOAT || e == ELEM_DOUBLE) {
-        put_floats(f, e, data, count);
+        put_floats(&l, e, data, count);
+    } else if (elem_bits(e) == 8) {
+        put_bytes(&l, e, data, count);
     } else {
-        ElemType as = elem_is_float(e) ? ELEM_UINT16 : e == ELEM_BOOL ? ELEM_UINT8 : e;
-        size_t column = 0;
+        ElemType as = elem_is_float(e) ? ELEM_UINT16 : e;
         for (size_t i = 0; i < count; i++) {
             char text[40];
             format_int(text, as, elem_load_int(as, data, i));
-            size_t n = strlen(text);
-            if (column + n + 2 > LINE || i == 0) {
-                fputs("\n   ", f);
-                column = 3;
-            }
-            fputc(' ', f);
-            fputs(text, f);
-            fputc(',', f);
-            column += n + 2;
+            line_put(&l, text, strlen(text));
         }
     }
+    line_end(&l);
     fputs(count ? "\n}" : "}", f);
 }
 
