@@ -1,35 +1,47 @@
 //! chunk tile_f32
-/* out[j * 16 + l] = sum over k of w[j * ldw + k] * b[k * ldb + l] for l < 16 and j < n <= 4, each
- * sum in the order of k. Rows beyond n are zero. */
+/* out[j * 16 + l] = sum over k of w[j * ldw + k] * b[k * ldb + l] for l < 16 and j < n <= 4. Rows
+ * beyond n are not written. Products are summed 16 at a time, and these sums with the rounding
+ * error of each addition carried into the next (Kahan): one running sum would be several times
+ * less exact, and a deep network adds that up. */
 static void qk_tile_f32(const float *b, ptrdiff_t ldb, const float *w, ptrdiff_t ldw, int32_t n,
                         int32_t len, float *out) {
-    float c0[16] = {0}, c1[16] = {0}, c2[16] = {0}, c3[16] = {0};
-    int32_t j, k, l;
-    if (n == 4) {
-        const float *w0 = w, *w1 = w + ldw, *w2 = w1 + ldw, *w3 = w2 + ldw;
-        for (k = 0; k < len; k++, b += ldb)
+    float part[64] = {0}, lost[64] = {0};
+    int32_t j, k, l, first;
+    for (l = 0; l < 16 * n; l++)
+        out[l] = 0.0f;
+    for (first = 0; first < len; first += 16, b += 16 * ldb, w += 16) {
+        int32_t count = len - first < 16 ? len - first : 16;
+        if (n == 4) {
+            const float *w0 = w, *w1 = w + ldw, *w2 = w1 + ldw, *w3 = w2 + ldw, *row = b;
+            float c0[16] = {0}, c1[16] = {0}, c2[16] = {0}, c3[16] = {0};
+            for (k = 0; k < count; k++, row += ldb)
+                for (l = 0; l < 16; l++) {
+                    c0[l] += w0[k] * row[l];
+                    c1[l] += w1[k] * row[l];
+                    c2[l] += w2[k] * row[l];
+                    c3[l] += w3[k] * row[l];
+                }
             for (l = 0; l < 16; l++) {
-                c0[l] += w0[k] * b[l];
-                c1[l] += w1[k] * b[l];
-                c2[l] += w2[k] * b[l];
-                c3[l] += w3[k] * b[l];
+                part[l] = c0[l];
+                part[16 + l] = c1[l];
+                part[32 + l] = c2[l];
+                part[48 + l] = c3[l];
             }
-        for (l = 0; l < 16; l++) {
-            out[l] = c0[l];
-            out[16 + l] = c1[l];
-            out[32 + l] = c2[l];
-            out[48 + l] = c3[l];
+        } else {
+            for (j = 0; j < n; j++) {
+                const float *wj = w + j * ldw, *row = b;
+                float c[16] = {0};
+                for (k = 0; k < count; k++, row += ldb)
+                    for (l = 0; l < 16; l++)
+                        c[l] += wj[k] * row[l];
+                for (l = 0; l < 16; l++)
+                    part[16 * j + l] = c[l];
+            }
         }
-        return;
-    }
-    for (j = 0; j < n; j++, w += ldw) {
-        const float *row = b;
-        for (l = 0; l < 16; l++)
-            c0[l] = 0.0f;
-        for (k = 0; k < len; k++, row += ldb)
-            for (l = 0; l < 16; l++)
-                c0[l] += w[k] * row[l];
-        for (l = 0; l < 16; l++)
-            out[16 * j + l] = c0[l];
+        for (l = 0; l < 16 * n; l++) {
+            float add = part[l] - lost[l], sum = out[l] + add;
+            lost[l] = (sum - out[l]) - add;
+            out[l] = sum;
+        }
     }
 }
