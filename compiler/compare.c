@@ -21,6 +21,26 @@ static void print_number(double v, const char *fmt) {
         printf(fmt, v);
 }
 
+/* A result that only a clamp of the same quantization reads (Conv before Relu) is cut off on
+ * purpose: its loss means nothing. */
+static bool cut_by_clamp(const Uses *uses, const Value *v) {
+    const Use *use;
+    if (!v->type.quant || uses_of(uses, v, &use) != 1 || !use->node || !use->node->def)
+        return false;
+    const Node *n = use->node;
+    return n->def->quant.kind == QUANT_CLAMP && n->out[0] && n->out[0]->type.quant &&
+           quant_equal(n->out[0]->type.quant, v->type.quant);
+}
+
+static void drop_cut(Comparison *c, const Uses *a, const Uses *b) {
+    size_t kept = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->rows[i].is_output ||
+            !(cut_by_clamp(a, c->rows[i].a) || cut_by_clamp(b, c->rows[i].b)))
+            c->rows[kept++] = c->rows[i];
+    c->n = kept;
+}
+
 static void print_rows(Session *s, const Comparison *c) {
     const CompareRow **rows = NEW_ARRAY(s->arena, const CompareRow *, c->n);
     for (size_t i = 0; i < c->n; i++)
@@ -80,6 +100,7 @@ ExitCode cmd_compare(Session *s) {
     size_t random = s->o.random > 0 ? (size_t)s->o.random : 0;
     if (!compare_modules(m[0], m[1], s->o.input.items, s->o.input.n, random, &p, &p, &c, s->d))
         return EXIT_WRONG;
+    drop_cut(&c, uses_new(m[0]), uses_new(m[1]));
     print_rows(s, &c);
     return gate(s, &c);
 }

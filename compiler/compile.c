@@ -88,6 +88,11 @@ static bool write_c(Writing *w) {
                        : path_stem(w->m->arena, o->output ? o->output : o->inputs.items[0]);
     if (o->testbench && !make_tests(w, p, &c))
         return false;
+    CSizes sizes = c_sizes(p);
+    w->j->wrote_c = true;
+    w->j->arena = sizes.arena;
+    w->j->flash = sizes.weights + sizes.params;
+    w->j->macs = sizes.macs;
     return c_write(p, &c, w->file, header, w->s->d);
 }
 

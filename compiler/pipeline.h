@@ -22,6 +22,9 @@ typedef struct Job {
     CalibOptions calib;
     CalibReport calibrated; /* what calibration saw */
     Form form;
+    bool wrote_c;
+    size_t arena, flash; /* of emitted C, bytes */
+    int64_t macs;
 } Job;
 
 /* Reads the options that concern passes; false after diagnostics. */
