@@ -76,6 +76,22 @@ static const char *current_path(const Samples *s) {
     return diag_name(s->diags, str_from(s->files.paths[s->next_file - 1]));
 }
 
+static int no_array(Samples *s, const Value *v) {
+    size_t n = npz_size(s->npz);
+    const char **names = NEW_ARRAY(s->arena, const char *, n);
+    Buf list = buf_new(s->arena);
+    for (size_t k = 0; k < n; k++) {
+        names[k] = arena_str(s->arena, npz_at(s->npz, k)->name).s;
+        if (k < 8)
+            buf_fmt(&list, "%s%s", k ? ", " : "", diag_name(s->diags, npz_at(s->npz, k)->name));
+    }
+    diag_error(s->diags, LOC_NONE, "'%s' has no array for graph input %s; it holds %s%s",
+               current_path(s), diag_name(s->diags, v->name), n ? buf_as_str(&list).s : "nothing",
+               n > 8 ? ", ..." : "");
+    diag_did_you_mean(s->diags, LOC_NONE, v->name, names, n);
+    return -1;
+}
+
 /* The array with the input's name; a lone unnamed one (.npy, or savez without a key) serves the
  * only input. */
 static int find_array(Samples *s, const Value *v) {
@@ -83,17 +99,10 @@ static int find_array(Samples *s, const Value *v) {
     if (i >= 0)
         return i;
     const char *path = s->files.paths[s->next_file - 1];
+    if (s->n_ports != 1 || npz_size(s->npz) != 1)
+        return no_array(s, v);
     bool unnamed = !str_ends(str_from(path), ".npz") || str_is(npz_at(s->npz, 0)->name, "arr_0");
-    if (s->n_ports == 1 && npz_size(s->npz) == 1 && unnamed)
-        return 0;
-    size_t n = npz_size(s->npz);
-    const char **names = NEW_ARRAY(s->arena, const char *, n);
-    for (size_t k = 0; k < n; k++)
-        names[k] = arena_str(s->arena, npz_at(s->npz, k)->name).s;
-    diag_error(s->diags, LOC_NONE, "'%s' has no array for graph input %s", current_path(s),
-               diag_name(s->diags, v->name));
-    diag_did_you_mean(s->diags, LOC_NONE, v->name, names, n);
-    return -1;
+    return unnamed ? 0 : no_array(s, v);
 }
 
 static void put_dims(Buf *b, const char *first, int rank, const int64_t *dims) {
