@@ -23,10 +23,7 @@ static bool verify_scales(const Quant *q, Loc at, Diags *d) {
             return diag_error(d, at, "the scale%s is %g; scales are greater than 0", where,
                               (double)s);
         if (!isnormal(s))
-            return diag_error(d, at,
-                              "the scale%s is %g, below the smallest normal float; products "
-                              "with it would lose digits",
-                              where, (double)s);
+            return diag_error(d, at, "the scale%s is smaller than any normal float", where);
     }
     return true;
 }

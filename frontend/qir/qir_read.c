@@ -88,12 +88,14 @@ static void parse(Reader *r) {
         if (r->failed_here && t.kind) {
             enter_statement(r, depth);
             if (recover(r, t)) {
-                t = (Token){.kind = T_NL, .begin = t.begin, .end = t.begin};
+                uint32_t at = (uint32_t)(r->lexer.cursor - r->lexer.text);
+                t = (Token){.kind = T_NL, .begin = at, .end = at};
                 r->lexer.last = T_NL;
                 feed(r, parser, t);
             }
         }
         r->prev_end = t.end;
+        r->prev_kind = t.kind;
     } while (t.kind && !r->lexer.too_deep);
 }
 

@@ -61,17 +61,16 @@ static bool wrong_count(Reader *r, const Val *v, const Type *t, size_t want, siz
 static bool fill_list(Reader *r, const Type *t, const Val *v, Tensor *x) {
     size_t want = x->count * (component(x->elem) == x->elem ? 1 : 2);
     /* A list of n numbers takes 2n bytes of text: no room is made for what cannot come. */
-    if (x->elem == ELEM_STRING || want > v->at.end - v->at.begin)
-        return x->elem == ELEM_STRING
-                   ? error_at(r, v->at, "a string tensor is a list of strings in quotes")
-                   : wrong_count(r, v, t, want, 0);
-    uint8_t *data = arena_alloc(r->arena, x->bytes);
+    bool may_fit = want <= v->at.end - v->at.begin;
+    if (x->elem == ELEM_STRING)
+        return error_at(r, v->at, "a string tensor is a list of strings in quotes");
+    uint8_t *data = arena_alloc(r->arena, may_fit ? x->bytes : 0);
     x->data = data;
     NumberList list = numbers_of(r, v);
     Number n;
     bool ok = true;
     while (next_number(r, &list, &n))
-        if (list.n <= want && ok)
+        if (may_fit && list.n <= want && ok)
             ok = store_number(r, t, &n, data, list.n - 1);
     if (list.failed || !ok)
         return false;

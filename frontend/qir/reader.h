@@ -145,6 +145,7 @@ typedef struct Reader {
     bool failed_here; /* the parser refused the token it was just given */
     bool seen_model;
     uint32_t prev_end; /* of the token before */
+    int prev_kind;
     Buf scratch;
     Val *vals;
     size_t n_vals, cap_vals;

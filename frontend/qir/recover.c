@@ -9,20 +9,34 @@
 /* ---- the message ---- */
 
 static const char *const token_names[] = {
-    [T_IDENT] = "a name",   [T_STRING] = "a string",
-    [T_INT] = "an integer", [T_FLOAT] = "a number",
-    [T_VALUE] = "%name",    [T_ALIAS] = "!name",
-    [T_SYM] = "@name",      [T_REF] = "$name",
-    [T_NUMBERS] = "'['",    [T_QTYPE] = "a quantized type",
-    [T_NL] = "a new line",  [T_ARROW] = "'->'",
-    [T_DCOLON] = "'::'",    [T_COLON] = "':'",
-    [T_COMMA] = "','",      [T_EQ] = "'='",
-    [T_TILDE] = "'~'",      [T_STAR] = "'*'",
-    [T_QMARK] = "'?'",      [T_LP] = "'('",
-    [T_RP] = "')'",         [T_LB] = "'['",
-    [T_RB] = "']'",         [T_LT] = "'<'",
-    [T_GT] = "'>'",         [T_LC] = "'{'",
-    [T_RC] = "'}'",         [T_UNDER] = "'_'",
+    [T_IDENT] = "a name",
+    [T_STRING] = "a string",
+    [T_INT] = "an integer",
+    [T_FLOAT] = "a number",
+    [T_VALUE] = "%name",
+    [T_ALIAS] = "!name",
+    [T_SYM] = "@name",
+    [T_REF] = "$name",
+    [T_NUMBERS] = "'['",
+    [T_QTYPE] = "a quantized type",
+    [T_NL] = "the end of the line",
+    [T_ARROW] = "'->'",
+    [T_DCOLON] = "'::'",
+    [T_COLON] = "':'",
+    [T_COMMA] = "','",
+    [T_EQ] = "'='",
+    [T_TILDE] = "'~'",
+    [T_STAR] = "'*'",
+    [T_QMARK] = "'?'",
+    [T_LP] = "'('",
+    [T_RP] = "')'",
+    [T_LB] = "'['",
+    [T_RB] = "']'",
+    [T_LT] = "'<'",
+    [T_GT] = "'>'",
+    [T_LC] = "'{'",
+    [T_RC] = "'}'",
+    [T_UNDER] = "'_'",
 };
 
 static const struct {
@@ -49,7 +63,7 @@ static const char *keyword(int token) {
 enum { MOST_EXPECTED = 6 };
 
 static int add_unique(const char **list, int n, const char *word) {
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && i < MOST_EXPECTED; i++)
         if (strcmp(list[i], word) == 0)
             return n;
     if (n < MOST_EXPECTED)
@@ -70,14 +84,15 @@ static int list_expected(const bool *want, int n_tokens, const char **list) {
             value ? i == T_INT || i == T_FLOAT || i == T_STRING || i == T_SYM || i == T_REF ||
                         i == T_IDENT || i == T_LB || i == T_NUMBERS || i == T_QTYPE
                   : type && (i == T_ALIAS || i == T_QTYPE || i == T_IDENT || i == T_QMARK);
-        if (want[i] && !covered && !keyword(i) && token_names[i])
+        if (want[i] && !covered && !keyword(i) && token_names[i] && i != T_NL)
             n = add_unique(list, n, token_names[i]);
     }
-    if (n > 1 && want[T_NL]) /* what may follow before the line's end is rarely what is missing */
-        return n;
-    for (int i = 1; n == 0 && i < N_KEYWORDS; i++)
+    bool keywords_only = n == 0;
+    for (int i = 1; keywords_only && i < N_KEYWORDS; i++)
         if (want[keywords[i].token])
-            list[n++] = keywords[i].word;
+            n = add_unique(list, n, keywords[i].word);
+    if (want[T_NL] && n <= 1)
+        n = add_unique(list, n, token_names[T_NL]);
     return n;
 }
 
@@ -104,7 +119,7 @@ static void suggest_keyword(Reader *r, Token t, const bool *want) {
 
 /* True when a line ended between the token and the one before: an open bracket hid it. */
 static bool on_new_line(const Reader *r, Token t) {
-    return t.begin > r->prev_end &&
+    return t.begin > r->prev_end && r->prev_kind != T_NL && r->prev_kind != T_LC &&
            memchr(r->text.s + r->prev_end, '\n', t.begin - r->prev_end) != NULL;
 }
 
