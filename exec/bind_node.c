@@ -45,6 +45,29 @@ static void round_value(Binder *b, const Node *n, const Value *v) {
         bind_in_place(b, 0);
 }
 
+/* What every bind function relies on: tensors whose number of elements is known and fits int32. */
+static bool shape_known(Binder *b, const Node *n, const Value *v) {
+    size_t count;
+    if (!v)
+        return true;
+    if (v->type.kind != TYPE_TENSOR)
+        return bind_unsupported(b, n, "'%s' is not known to be a tensor",
+                                diag_name(b->diags, v->name));
+    if (!type_count(v->type, &count) || count > INT32_MAX)
+        return bind_unsupported(b, n, "'%s' is %s: not of fixed shape and below 2^31 elements",
+                                diag_name(b->diags, v->name), type_text(b->arena, v->type));
+    return true;
+}
+
+static bool shapes_known(Binder *b, const Node *n) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < n->n_in; i++)
+        ok = shape_known(b, n, n->in[i]);
+    for (size_t i = 0; ok && i < n->n_out; i++)
+        ok = shape_known(b, n, n->out[i]);
+    return ok;
+}
+
 static bool bind_operator(Binder *b, const Node *n) {
     if (!n->def && qop_find(n->domain, n->op))
         return binder_reject(b, n,
@@ -53,6 +76,8 @@ static bool bind_operator(Binder *b, const Node *n) {
         return binder_reject(b, n, "it is not known");
     if (!n->def->bind)
         return binder_reject(b, n, "it has no kernel");
+    if (!shapes_known(b, n))
+        return false;
     int errors = diags_errors(b->diags);
     bool failed = b->failed;
     b->failed = false;

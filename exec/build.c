@@ -2,9 +2,10 @@
 #include "exec/binder.h"
 #include "exec/plan.h"
 #include "exec/specialise.h"
+#include "ir/ops/op.h"
 
 Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
-    if (!module_check_static(m, d))
+    if (!module_check_static(m, d) || !module_refine(m, d))
         return NULL;
     Arena *a = m->arena;
     Graph *g = m->graph;
