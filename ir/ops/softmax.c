@@ -42,32 +42,46 @@ static Str result_name(const Node *n, const char *what, UniqueNames *names) {
 static void hand_over(Node *from, Node *to) { /* `to` makes from's result now */
     to->out[0] = from->out[0];
     to->out[0]->def = to;
+    from->out[0] = NULL;
 }
 
-/* Flatten to a matrix, Softmax along its rows, Reshape back to what Shape says. */
-static void split_flattened(Node *n, int64_t axis, UniqueNames *names) {
+/* Dimensions [from, to) of x as one. */
+static Dim merged(Type x, int from, int to) {
+    int64_t size = 1;
+    for (int i = from; i < to; i++)
+        size = size < 0 || x.dims[i].value < 0 ? -1 : dim_mul(size, x.dims[i].value);
+    return dim_of(size);
+}
+
+/* The shape to go back to: a constant where it is known, else what Shape says at run time. */
+static Value *shape_of(Node *n, Value *x, UniqueNames *names) {
     Arena *a = n->graph->module->arena;
-    Value *x = n->in[0];
-    Dim *dims = NEW_ARRAY(a, Dim, 2);
-    for (int half = 0; half < 2; half++) {
-        int64_t size = 1;
-        for (int i = half ? (int)axis : 0; i < (half ? x->type.rank : (int)axis); i++)
-            size =
-                size < 0 || x->type.dims[i].value < 0 ? -1 : dim_mul(size, x->type.dims[i].value);
-        dims[half] = dim_of(size);
-    }
-    Type matrix = type_tensor(type_real_elem(x->type), 2, dims);
-    Node *flatten = insert(n, "Flatten", 1, names), *shape = insert(n, "Shape", 1, names);
-    Node *reshape = insert(n, "Reshape", 2, names);
-    int64_t rank = x->type.rank;
+    int64_t rank = x->type.rank, dims[MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        dims[i] = x->type.dims[i].value;
+    if (type_is_static(x->type))
+        return upgrade_ints(n, "shape", (Ints){dims, (size_t)rank}, names);
+    Node *shape = insert(n, "Shape", 1, names);
+    shape->in[0] = x;
     node_insert_before(n, shape);
+    return node_add_output(shape, 0, result_name(n, "shape", names),
+                           type_fixed(a, ELEM_INT64, 1, &rank));
+}
+
+/* Flatten to a matrix, Softmax along its rows, Reshape back. */
+static void split_flattened(Node *n, int64_t axis, UniqueNames *names) {
+    Value *x = n->in[0];
+    Dim *dims = NEW_ARRAY(n->graph->module->arena, Dim, 2);
+    dims[0] = merged(x->type, 0, (int)axis);
+    dims[1] = merged(x->type, (int)axis, x->type.rank);
+    Type matrix = type_tensor(type_real_elem(x->type), 2, dims);
+    Node *flatten = insert(n, "Flatten", 1, names), *reshape = insert(n, "Reshape", 2, names);
+    flatten->in[0] = x;
+    reshape->in[1] = shape_of(n, x, names);
     node_insert_before(n, flatten);
     node_insert_after(n, reshape);
-    flatten->in[0] = shape->in[0] = x;
     node_set_int(flatten, "axis", axis);
     n->in[0] = node_add_output(flatten, 0, result_name(n, "flat", names), matrix);
-    reshape->in[1] = node_add_output(shape, 0, result_name(n, "shape", names),
-                                     type_fixed(a, ELEM_INT64, 1, &rank));
     hand_over(n, reshape);
     reshape->in[0] = node_add_output(n, 0, result_name(reshape, "softmax", names), matrix);
     node_set_int(n, "axis", -1);
