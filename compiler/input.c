@@ -25,9 +25,9 @@ static bool looks_like_qir(const char *head, size_t n) {
     size_t i = 0;
     while (i < n && strchr(" \t\r\n", head[i]))
         i++;
-    return n - i >= 2 && (memcmp(head + i, "//", 2) == 0 ||
-                          (n - i >= 4 && memcmp(head + i, "qir", 3) == 0 &&
-                           strchr(" \t\r\n", head[i + 3])));
+    return n - i >= 2 &&
+           (memcmp(head + i, "//", 2) == 0 ||
+            (n - i >= 4 && memcmp(head + i, "qir", 3) == 0 && strchr(" \t\r\n", head[i + 3])));
 }
 
 typedef enum Kind { KIND_ONNX, KIND_QIR, KIND_UNREADABLE } Kind;
@@ -46,10 +46,10 @@ static Kind sniff(const char *path, size_t *size, Diags *d) {
                     : -1;
     if (n < 0)
         diag_error(d, LOC_NONE, "cannot read %s: %s", diag_name(d, str_from(path)),
-                   fd < 0                  ? strerror(errno)
-                   : S_ISDIR(st.st_mode)   ? "it is a folder"
-                   : !S_ISREG(st.st_mode)  ? "not a regular file"
-                                           : strerror(errno));
+                   fd < 0                 ? strerror(errno)
+                   : S_ISDIR(st.st_mode)  ? "it is a folder"
+                   : !S_ISREG(st.st_mode) ? "not a regular file"
+                                          : strerror(errno));
     else
         *size = (size_t)st.st_size;
     if (fd >= 0 && !std)
@@ -83,8 +83,7 @@ Module *session_read(Session *s, size_t i, ExitCode *code) {
     Arena *a = arena_new(mib * MIB + size * 2, &s->oom);
     OnnxReadOptions onnx = {.external_data_dir = s->o.external_data_dir};
     QirReadOptions qir = {.dir = s->o.external_data_dir};
-    Module *m =
-        kind == KIND_QIR ? qir_read(a, s->d, path, &qir) : onnx_read(a, s->d, path, &onnx);
+    Module *m = kind == KIND_QIR ? qir_read(a, s->d, path, &qir) : onnx_read(a, s->d, path, &onnx);
     if (!m) {
         arena_free(a);
         return NULL;

@@ -87,7 +87,8 @@ bool job_init(Job *j, const Options *o, Diags *d) {
                         .only = o->only.items,
                         .n_only = o->only.n};
     if (o->activations)
-        ok = parse_storage("activations", o->activations, &q->activations, &q->act_symmetric, d) && ok;
+        ok = parse_storage("activations", o->activations, &q->activations, &q->act_symmetric, d) &&
+             ok;
     if (o->weights)
         ok = parse_storage("weights", o->weights, &q->weights, &q->weight_symmetric, d) && ok;
     if (o->calib_method && !calib_parse(str_from(o->calib_method), &j->calib))

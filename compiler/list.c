@@ -21,9 +21,10 @@ static void list_ops(bool json) {
         snprintf(name, sizeof name, "%s%s%s", op->domain, *op->domain ? "::" : "", op->name);
         const char *qop = op->qop.op ? op->qop.op : "";
         if (json)
-            printf("  {\"op\": \"%s\", \"integers\": \"%s\", \"qoperator\": \"%s\", \"runs\": %s}%s\n",
-                   name, class_name(op->quant.kind), qop, op->bind ? "true" : "false",
-                   i + 1 < op_count() ? "," : "");
+            printf(
+                "  {\"op\": \"%s\", \"integers\": \"%s\", \"qoperator\": \"%s\", \"runs\": %s}%s\n",
+                name, class_name(op->quant.kind), qop, op->bind ? "true" : "false",
+                i + 1 < op_count() ? "," : "");
         else
             printf("%-32s  %-12s  %s%s\n", name, class_name(op->quant.kind), qop,
                    op->bind ? "" : "  (cannot run yet)");
@@ -52,8 +53,9 @@ static void list_param(const OnnxSchema *s, bool output, int index, const Schema
 
 static ExitCode list_types(Session *s) {
     if (s->o.inputs.n != 2) {
-        diag_error(s->d, LOC_NONE, "list types wants an operator: qxc list types Add "
-                                   "-target-opset=18");
+        diag_error(s->d, LOC_NONE,
+                   "list types wants an operator: qxc list types Add "
+                   "-target-opset=18");
         return EXIT_USAGE;
     }
     Str full = str_from(s->o.inputs.items[1]), domain = STR(""), op = full;

@@ -40,8 +40,9 @@ static ExitCode dispatch(Session *s) {
         return cmd_list(s);
     size_t want = strcmp(c, "compare") == 0 ? 2 : 1;
     if (s->o.inputs.n != want) {
-        diag_error(s->d, LOC_NONE, s->o.inputs.n < want ? "no input file: see qxc -help"
-                                                        : "too many input files: see qxc -help");
+        diag_error(s->d, LOC_NONE,
+                   s->o.inputs.n < want ? "no input file: see qxc -help"
+                                        : "too many input files: see qxc -help");
         return EXIT_USAGE;
     }
     if (strcmp(c, "run") == 0)

@@ -21,7 +21,9 @@ enum { N_DEFS = sizeof defs / sizeof defs[0] };
 
 static const char *const commands[] = {"run", "compare", "list"};
 
-static void *field(Options *o, const OptionDef *def) { return (char *)o + def->offset; }
+static void *field(Options *o, const OptionDef *def) {
+    return (char *)o + def->offset;
+}
 
 static const OptionDef *find(Str name) {
     for (size_t i = 0; i < N_DEFS; i++)
@@ -125,8 +127,8 @@ void options_help(FILE *out) {
     for (size_t i = 0; i < N_DEFS; i++) {
         char left[64];
         snprintf(left, sizeof left, "-%s%s%s%s", defs[i].name,
-                 defs[i].kind == OPTION_FLAG ? ""
-                 : strlen(defs[i].name) == 1 ? " "
+                 defs[i].kind == OPTION_FLAG    ? ""
+                 : strlen(defs[i].name) == 1    ? " "
                  : defs[i].kind == OPTION_MAYBE ? "[="
                                                 : "=",
                  defs[i].arg, defs[i].kind == OPTION_MAYBE ? "]" : "");

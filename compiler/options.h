@@ -13,11 +13,11 @@ typedef struct TextList {
 typedef struct Options {
     const char *command; /* "" compile, "run", "compare", ... */
     TextList inputs;
-#define OPT_FLAG(f) bool f;
-#define OPT_TEXT(f) const char *f;
-#define OPT_INT(f) int64_t f; /* -1 when not given */
-#define OPT_MAYBE(f) int64_t f; /* -1 when not given, 0 without a value */
-#define OPT_LIST(f) TextList f;
+#define OPT_FLAG(f)                   bool f;
+#define OPT_TEXT(f)                   const char *f;
+#define OPT_INT(f)                    int64_t f; /* -1 when not given */
+#define OPT_MAYBE(f)                  int64_t f; /* -1 when not given, 0 without a value */
+#define OPT_LIST(f)                   TextList f;
 #define OPT(f, name, kind, arg, help) OPT_##kind(f)
 #include "compiler/options.def"
 #undef OPT

@@ -65,8 +65,8 @@ static void look_for_stats(Graph *g, void *ctx) {
     for (size_t i = 0; i < g->n_in; i++)
         *found = *found || g->in[i]->stat;
     FOR_NODES(n, g)
-        for (size_t i = 0; i < n->n_out; i++)
-            *found = *found || (n->out[i] && n->out[i]->stat);
+    for (size_t i = 0; i < n->n_out; i++)
+        *found = *found || (n->out[i] && n->out[i]->stat);
 }
 
 /* ---- calibration ---- */
@@ -76,9 +76,9 @@ static void save_types(Graph *g, void *ctx) {
     for (size_t i = 0; i < g->n_in; i++)
         saved[g->in[i]->id] = g->in[i]->type;
     FOR_NODES(n, g)
-        for (size_t i = 0; i < n->n_out; i++)
-            if (n->out[i])
-                saved[n->out[i]->id] = n->out[i]->type;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            saved[n->out[i]->id] = n->out[i]->type;
 }
 
 static void restore_types(Graph *g, void *ctx) {
@@ -86,9 +86,9 @@ static void restore_types(Graph *g, void *ctx) {
     for (size_t i = 0; i < g->n_in; i++)
         g->in[i]->type = saved[g->in[i]->id];
     FOR_NODES(n, g)
-        for (size_t i = 0; i < n->n_out; i++)
-            if (n->out[i])
-                n->out[i]->type = saved[n->out[i]->id];
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            n->out[i]->type = saved[n->out[i]->id];
 }
 
 /* Programs need static shapes, the model keeps its symbolic ones. */

@@ -68,9 +68,9 @@ static void add_graph(Graph *g, void *ctx) {
     for (size_t i = 0; i < g->n_in; i++)
         add_column(c, g->in[i], g->in[i]->name);
     FOR_NODES(n, g)
-        for (size_t i = 0; i < n->n_out; i++)
-            if (n->out[i])
-                add_column(c, n->out[i], n->out[i]->name);
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            add_column(c, n->out[i], n->out[i]->name);
 }
 
 static void add_consts(Graph *g, void *ctx) {
@@ -83,10 +83,9 @@ static void run_all(Collect *c, Runner *r, Samples *in) {
     for (; samples_load(in, r); c->samples++) {
         runner_run(r);
         for (size_t i = 0; i < c->n; i++) {
-            const void *data =
-                runner_computed(r, c->cols[i].v) || c->cols[i].v->kind != VALUE_NODE
-                    ? runner_value(r, c->cols[i].v)
-                    : NULL;
+            const void *data = runner_computed(r, c->cols[i].v) || c->cols[i].v->kind != VALUE_NODE
+                                   ? runner_value(r, c->cols[i].v)
+                                   : NULL;
             store(&c->cols[i], c->arena, c->samples, data);
         }
     }

@@ -5,11 +5,12 @@
 #include "compiler/pipeline.h"
 
 typedef enum ExitCode { /* as documented in docs/cli.md */
-    EXIT_DONE = 0,
-    EXIT_WRONG = 1,  /* the model or the source is wrong, or cannot do what was asked */
-    EXIT_USAGE = 2,
-    EXIT_IO = 3,
-    EXIT_MISSED = 4, /* an asked-for accuracy was missed */
+                        EXIT_DONE = 0,
+                        EXIT_WRONG =
+                            1, /* the model or the source is wrong, or cannot do what was asked */
+                        EXIT_USAGE = 2,
+                        EXIT_IO = 3,
+                        EXIT_MISSED = 4, /* an asked-for accuracy was missed */
 } ExitCode;
 
 typedef struct Session {
@@ -21,8 +22,8 @@ typedef struct Session {
     size_t n_modules;
 } Session;
 
-/* Reads INPUT number `i` of the command line: ONNX or .qir, told by content. NULL after diagnostics,
- * with the exit code in `*code`. The module is resolved, inferred and verified. */
+/* Reads INPUT number `i` of the command line: ONNX or .qir, told by content. NULL after
+ * diagnostics, with the exit code in `*code`. The module is resolved, inferred and verified. */
 Module *session_read(Session *s, size_t i, ExitCode *code);
 
 ExitCode cmd_compile(Session *s);

@@ -33,9 +33,10 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
     if (j->form == FORM_AS_IS && !j->ctx.n_remarks)
         return;
     if (j->wrote_c)
-        fprintf(stderr,
-                "%s: arena %zu bytes, weights and tables %zu bytes, %lld multiply-accumulates a run\n",
-                out_path ? out_path : "C", j->arena, j->flash, (long long)j->macs);
+        fprintf(
+            stderr,
+            "%s: arena %zu bytes, weights and tables %zu bytes, %lld multiply-accumulates a run\n",
+            out_path ? out_path : "C", j->arena, j->flash, (long long)j->macs);
     else if (in > 0 && out > 0)
         fprintf(stderr, "%s: %lld bytes -> %s: %lld bytes (%.2fx)\n", in_path, in, out_path, out,
                 (double)in / (double)out);

@@ -7,8 +7,8 @@
 /* The float tensor on the grid of `q` (QuantizeLinear's formula, clipped to q's range), packed. */
 Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q);
 
-/* The quantization of an int32 bias: scale = float32 product of x's and each of w's, zp 0. x must be
- * per tensor. Per axis 0 when w is. */
+/* The quantization of an int32 bias: scale = float32 product of x's and each of w's, zp 0. x must
+ * be per tensor. Per axis 0 when w is. */
 Quant *const_bias_quant(Arena *a, const Quant *x, const Quant *w);
 
 /* A float bias of 1 or `channels` elements as `channels` int32 on that grid. */

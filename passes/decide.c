@@ -19,9 +19,9 @@ typedef struct Decide {
     Module *m;
     Uses *uses;
     UniqueNames *names;
-    bool *integer;  /* by node id */
-    bool *wanted;   /* by value id: gets a quantization */
-    Value **root;   /* by value id: whose parameters it takes */
+    bool *integer; /* by node id */
+    bool *wanted;  /* by value id: gets a quantization */
+    Value **root;  /* by value id: whose parameters it takes */
 } Decide;
 
 static bool glob_match(const char *const *globs, size_t n, const Node *node) {
@@ -29,10 +29,6 @@ static bool glob_match(const char *const *globs, size_t n, const Node *node) {
         if (str_glob(globs[i], node->op) || str_glob(globs[i], node->name))
             return true;
     return false;
-}
-
-static bool is_data(const QuantRule *q, size_t input) {
-    return input >= 31 ? q->data >> 31 : (q->data >> input | (input && q->data >> 31)) & 1;
 }
 
 static bool is_follower(const Node *n) {
@@ -46,7 +42,9 @@ static bool is_weight(const Node *n, size_t input) {
 }
 
 /* Is the range of this value known? */
-static bool has_range(const Value *v) { return edit_float_const(v) || v->stat || v->type.quant; }
+static bool has_range(const Value *v) {
+    return edit_float_const(v) || v->stat || v->type.quant;
+}
 
 /* NULL when the node can be integer, else why not. */
 static const char *why_float(const Decide *d, const Node *n) {
@@ -60,7 +58,7 @@ static const char *why_float(const Decide *d, const Node *n) {
     if (o->n_only && !glob_match(o->only, o->n_only, n))
         return "not among the nodes to quantize";
     for (size_t i = 0; i < n->n_in; i++) {
-        if (!n->in[i] || !(is_data(&n->def->quant, i) || is_weight(n, i)))
+        if (!n->in[i] || !(quant_rule_is_data(&n->def->quant, i) || is_weight(n, i)))
             continue;
         if (type_real_elem(n->in[i]->type) != ELEM_FLOAT)
             return "its operand is not float";
@@ -91,7 +89,7 @@ static void mark_anchors(Graph *g, void *ctx) {
 
 static void want_operands(Decide *d, const Node *n) {
     for (size_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && is_data(&n->def->quant, i) && !is_weight(n, i))
+        if (n->in[i] && quant_rule_is_data(&n->def->quant, i) && !is_weight(n, i))
             d->wanted[n->in[i]->id] = true;
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i] && type_real_elem(n->out[i]->type) == ELEM_FLOAT)
@@ -137,8 +135,7 @@ static bool absorbs_clamp(const Decide *d, const Node *clamp) {
 static void share(Graph *g, void *ctx) {
     Decide *d = ctx;
     for (Node *n = g->last; n; n = n->prev) /* Conv, Clip, Relu: all take the last one's range */
-        if (n->def && d->integer[n->id] && n->def->quant.kind == QUANT_CLAMP &&
-            absorbs_clamp(d, n))
+        if (n->def && d->integer[n->id] && n->def->quant.kind == QUANT_CLAMP && absorbs_clamp(d, n))
             d->root[n->in[0]->id] = root_of(d, n->out[0]);
     FOR_NODES(n, g) {
         if (!n->def || !d->integer[n->id] || !is_follower(n))
@@ -307,9 +304,9 @@ static void number_values(Graph *g, void *ctx) {
     for (size_t i = 0; i < g->n_consts; i++)
         d->root[g->consts[i]->id] = g->consts[i];
     FOR_NODES(n, g)
-        for (size_t i = 0; i < n->n_out; i++)
-            if (n->out[i])
-                d->root[n->out[i]->id] = n->out[i];
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            d->root[n->out[i]->id] = n->out[i];
 }
 
 bool pass_decide(Module *m, PassContext *c) {

@@ -6,6 +6,10 @@ const Tensor *edit_float_const(const Value *v) {
     return v->data;
 }
 
+const Quant *edit_tilde(const Value *v) {
+    return v && v->type.tilde && type_real_elem(v->type) == ELEM_FLOAT ? v->type.quant : NULL;
+}
+
 Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const int64_t *dims,
                        float **data) {
     Arena *a = g->module->arena;

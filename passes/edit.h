@@ -6,6 +6,8 @@
 
 /* The data of a value that is a float constant of known content, else NULL. */
 const Tensor *edit_float_const(const Value *v);
+/* The quantization of a value that is `float ~ q`, else NULL. */
+const Quant *edit_tilde(const Value *v);
 /* A new float constant of the same dims as `like`; write its elements through `*data`. */
 Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const int64_t *dims,
                        float **data);

@@ -14,7 +14,9 @@ IntRange params_range(ElemType storage, bool symmetric, bool reduce_range) {
     return r;
 }
 
-static double pow2_at_least(double x) { return exp2(ceil(log2(x))); }
+static double pow2_at_least(double x) {
+    return exp2(ceil(log2(x)));
+}
 
 void params_from_minmax(float min, float max, IntRange r, bool symmetric, bool pow2, float *scale,
                         int64_t *zp) {

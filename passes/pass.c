@@ -8,9 +8,13 @@ static const Pass passes[] = {
 #undef PASS
 };
 
-size_t pass_count(void) { return sizeof passes / sizeof passes[0]; }
+size_t pass_count(void) {
+    return sizeof passes / sizeof passes[0];
+}
 
-const Pass *pass_at(size_t i) { return &passes[i]; }
+const Pass *pass_at(size_t i) {
+    return &passes[i];
+}
 
 const Pass *pass_find(const char *name) {
     for (size_t i = 0; i < pass_count(); i++)

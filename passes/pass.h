@@ -24,7 +24,7 @@ typedef struct QuantOptions {
 /* Why a node did not become what was asked for; one entry a node, in graph order. */
 typedef struct Remark {
     const Node *node;
-    Str op, name;       /* kept apart: the node may be gone later */
+    Str op, name; /* kept apart: the node may be gone later */
     const char *reason;
 } Remark;
 

@@ -6,97 +6,17 @@
  * product of the scales of its input and weights, so that an edited scale carries it along. */
 #include "passes/const_quant.h"
 #include "passes/edit.h"
+#include "passes/integer_rule.h"
 
 typedef struct TrueQuant {
     PassContext *c;
     Module *m;
     Arena *arena;
     UniqueNames *names;
-    size_t n; /* size of the tables: values that existed at the start */
+    size_t n;       /* size of the tables: values that existed at the start */
     Value **ints;   /* by value id: its integer version */
     Value **floats; /* by value id of an integer version's origin: dequantized */
 } TrueQuant;
-
-static bool is_data(const QuantRule *q, size_t input) {
-    return (q->data >> (input < 31 ? input : 31) & 1) || (input && q->data >> 31);
-}
-
-static const Quant *tilde_of(const Value *v) {
-    return v && v->type.tilde && type_real_elem(v->type) == ELEM_FLOAT ? v->type.quant : NULL;
-}
-
-/* ---- which nodes compute on integers ---- */
-
-/* The quantization under which the operand will reach the node. */
-static const Quant *operand_quant(const TrueQuant *t, const Value *v) {
-    if (!v)
-        return NULL;
-    if (v->id < t->n && t->ints[v->id])
-        return t->ints[v->id]->type.quant;
-    return type_is_quantized(v->type) ? v->type.quant : tilde_of(v);
-}
-
-static bool bias_fits(const Node *n, size_t channels) {
-    size_t at = (size_t)n->def->quant.bias;
-    if (!at || n->n_in <= at || !n->in[at])
-        return true;
-    if (type_is_quantized(n->in[at]->type))
-        return true;
-    const Tensor *b = edit_float_const(n->in[at]);
-    return b && (b->count == channels || b->count == 1);
-}
-
-static const char *why_not_mac(const TrueQuant *t, const Node *n) {
-    const QuantRule *rule = &n->def->quant;
-    const Quant *x = operand_quant(t, n->in[0]), *w = operand_quant(t, n->in[rule->weight]);
-    if (!x || !w)
-        return "an operand is float";
-    if (!quant_is_per_tensor(x))
-        return "its input is quantized per axis, which one accumulator cannot hold";
-    if (w->n_axes > 1 || (w->n_axes == 1 && w->block[0] > 1))
-        return "its weights are quantized in blocks, which one accumulator cannot hold";
-    OpCtx c = op_ctx(n, t->c->d);
-    int axis = rule->weight_axis ? rule->weight_axis(&c) : -1;
-    if (w->n_axes == 1 && w->axis[0] != axis)
-        return "its weights are quantized along an axis that it sums over";
-    Type wt = n->in[rule->weight]->type;
-    if (axis >= 0 && axis < wt.rank && !bias_fits(n, (size_t)wt.dims[axis].value))
-        return "its bias is not a constant of one number a channel";
-    const Quant *y = tilde_of(n->out[0]);
-    return y && !quant_is_per_tensor(y) ? "its result is quantized per axis" : NULL;
-}
-
-static const char *why_not_compute(const TrueQuant *t, const Node *n) {
-    for (size_t i = 0; i < n->n_in; i++) {
-        if (!n->in[i] || !is_data(&n->def->quant, i))
-            continue;
-        const Quant *q = operand_quant(t, n->in[i]);
-        if (!q)
-            return "an operand is float";
-        if (!quant_is_per_tensor(q))
-            return "an operand is quantized per axis";
-    }
-    const Quant *y = tilde_of(n->out[0]);
-    if (!y)
-        return "its result is float";
-    return quant_is_per_tensor(y) ? NULL : "its result is quantized per axis";
-}
-
-/* NULL when the node computes on integers. */
-static const char *why_float(const TrueQuant *t, const Node *n) {
-    if (!n->def || n->n_out < 1 || !n->out[0])
-        return "qxc does not know this operator";
-    switch (n->def->quant.kind) {
-    case QUANT_NEVER: return "this operator has no integer form";
-    case QUANT_MAC: return why_not_mac(t, n);
-    case QUANT_MOVE:
-    case QUANT_ORDER:
-        if (!operand_quant(t, n->in[0]))
-            return "its operand is float";
-        return tilde_of(n->out[0]) ? NULL : "its result is float";
-    default: return why_not_compute(t, n);
-    }
-}
 
 /* ---- changing domain ---- */
 
@@ -134,8 +54,8 @@ static Type plain(Type t) {
 static void quantize_value(TrueQuant *t, Value *v) {
     const Quant *q = v->type.quant;
     v->type = plain(v->type);
-    Node *n = convert(t, v, "QuantizeLinear", derived(t, v, "_quantized"),
-                      type_quantized(v->type, q));
+    Node *n =
+        convert(t, v, "QuantizeLinear", derived(t, v, "_quantized"), type_quantized(v->type, q));
     t->ints[v->id] = n->out[0];
 }
 
@@ -177,9 +97,8 @@ static void bias_to_int(TrueQuant *t, Node *n) {
     Str name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_quantized", STR_ARG(b->name)));
     q->alias = name;
     module_add_quant(t->m, q);
-    Value *v = graph_add_const(b->graph, name,
-                               type_quantized(type_fixed(t->arena, ELEM_INT32, 1, data->dims), q),
-                               data);
+    Value *v = graph_add_const(
+        b->graph, name, type_quantized(type_fixed(t->arena, ELEM_INT32, 1, data->dims), q), data);
     v->from = (Provenance){&b->name, 1, STR("true-quant")};
     v->loc = b->loc;
     n->in[at] = v;
@@ -225,7 +144,7 @@ static void integer_node(TrueQuant *t, Node *n) {
         bias_to_int(t, n);
     for (size_t i = 0; i < n->n_out; i++) {
         Value *y = n->out[i];
-        if (!tilde_of(y))
+        if (!edit_tilde(y))
             continue;
         if (kind == QUANT_MOVE || kind == QUANT_ORDER) {
             move_result(t, n, i);
@@ -238,7 +157,7 @@ static void integer_node(TrueQuant *t, Node *n) {
 
 static bool has_tilde(const Node *n) {
     for (size_t i = 0; i < n->n_out; i++)
-        if (tilde_of(n->out[i]))
+        if (edit_tilde(n->out[i]))
             return true;
     return false;
 }
@@ -253,7 +172,7 @@ static void float_node(TrueQuant *t, Node *n, const char *why) {
         n->in[i] = f;
     }
     for (size_t i = 0; i < n->n_out; i++)
-        if (tilde_of(n->out[i]))
+        if (edit_tilde(n->out[i]))
             quantize_value(t, n->out[i]);
     if (touched)
         pass_remark(t->c, n, "%s", why);
@@ -286,11 +205,11 @@ static void run_graph(Graph *g, void *ctx) {
     TrueQuant *t = ctx;
     bool quant_io = t->c->quant_io && g == t->m->graph;
     for (size_t i = 0; i < g->n_consts; i++)
-        if (tilde_of(g->consts[i]))
+        if (edit_tilde(g->consts[i]))
             const_to_int(t, g->consts[i]);
     for (size_t i = 0; i < g->n_in; i++) {
         Value *v = g->in[i];
-        if (!tilde_of(v))
+        if (!edit_tilde(v))
             continue;
         if (quant_io) {
             v->type = type_quantized(plain(v->type), v->type.quant);
@@ -302,7 +221,7 @@ static void run_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         if (is_conversion(n))
             continue;
-        const char *why = why_float(t, n);
+        const char *why = integer_rule(n, t->ints, t->n, t->c->d);
         if (why)
             float_node(t, n, why);
         else
@@ -317,9 +236,9 @@ static void run_graph(Graph *g, void *ctx) {
 static void forget_stated(Graph *g, void *ctx) {
     (void)ctx;
     FOR_NODES(n, g)
-        for (size_t i = 0; i < n->n_out; i++)
-            if (n->out[i])
-                n->out[i]->declared = false;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            n->out[i]->declared = false;
     for (size_t i = 0; i < g->n_out; i++)
         g->out[i]->declared = true;
 }

@@ -1,0 +1,79 @@
+#include "passes/integer_rule.h"
+#include "passes/edit.h"
+
+typedef struct Rule {
+    Value *const *ints;
+    size_t n;
+    Diags *d;
+} Rule;
+
+/* The quantization under which the operand will reach the node. */
+static const Quant *operand_quant(const Rule *t, const Value *v) {
+    if (!v)
+        return NULL;
+    if (v->id < t->n && t->ints[v->id])
+        return t->ints[v->id]->type.quant;
+    return type_is_quantized(v->type) ? v->type.quant : edit_tilde(v);
+}
+
+static bool bias_fits(const Node *n, size_t channels) {
+    size_t at = (size_t)n->def->quant.bias;
+    if (!at || n->n_in <= at || !n->in[at])
+        return true;
+    if (type_is_quantized(n->in[at]->type))
+        return true;
+    const Tensor *b = edit_float_const(n->in[at]);
+    return b && (b->count == channels || b->count == 1);
+}
+
+static const char *why_not_mac(const Rule *t, const Node *n) {
+    const QuantRule *rule = &n->def->quant;
+    const Quant *x = operand_quant(t, n->in[0]), *w = operand_quant(t, n->in[rule->weight]);
+    if (!x || !w)
+        return "an operand is float";
+    if (!quant_is_per_tensor(x))
+        return "its input is quantized per axis, which one accumulator cannot hold";
+    if (w->n_axes > 1 || (w->n_axes == 1 && w->block[0] > 1))
+        return "its weights are quantized in blocks, which one accumulator cannot hold";
+    OpCtx c = op_ctx(n, t->d);
+    int axis = rule->weight_axis ? rule->weight_axis(&c) : -1;
+    if (w->n_axes == 1 && w->axis[0] != axis)
+        return "its weights are quantized along an axis that it sums over";
+    Type wt = n->in[rule->weight]->type;
+    if (axis >= 0 && axis < wt.rank && !bias_fits(n, (size_t)wt.dims[axis].value))
+        return "its bias is not a constant of one number a channel";
+    const Quant *y = edit_tilde(n->out[0]);
+    return y && !quant_is_per_tensor(y) ? "its result is quantized per axis" : NULL;
+}
+
+static const char *why_not_compute(const Rule *t, const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++) {
+        if (!n->in[i] || !quant_rule_is_data(&n->def->quant, i))
+            continue;
+        const Quant *q = operand_quant(t, n->in[i]);
+        if (!q)
+            return "an operand is float";
+        if (!quant_is_per_tensor(q))
+            return "an operand is quantized per axis";
+    }
+    const Quant *y = edit_tilde(n->out[0]);
+    if (!y)
+        return "its result is float";
+    return quant_is_per_tensor(y) ? NULL : "its result is quantized per axis";
+}
+
+const char *integer_rule(const Node *n, Value *const *ints, size_t n_ints, Diags *d) {
+    const Rule rule = {ints, n_ints, d}, *t = &rule;
+    if (!n->def || n->n_out < 1 || !n->out[0])
+        return "qxc does not know this operator";
+    switch (n->def->quant.kind) {
+    case QUANT_NEVER: return "this operator has no integer form";
+    case QUANT_MAC: return why_not_mac(t, n);
+    case QUANT_MOVE:
+    case QUANT_ORDER:
+        if (!operand_quant(t, n->in[0]))
+            return "its operand is float";
+        return edit_tilde(n->out[0]) ? NULL : "its result is float";
+    default: return why_not_compute(t, n);
+    }
+}
