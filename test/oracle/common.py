@@ -112,9 +112,13 @@ def constant_names(graph):
 
 
 def computed_names(graph):
-    """Outputs of nodes that depend on the inputs, in order."""
+    """Values that depend on the inputs and that something uses, in order.
+
+    Nobody reads the mask of an old Dropout, and onnxruntime fills it with what it likes.
+    """
     constant = constant_names(graph)
-    return [o for n in graph.node for o in n.output if o not in constant]
+    used = {i for n in graph.node for i in n.input} | {o.name for o in graph.output}
+    return [o for n in graph.node for o in n.output if o in used and o not in constant]
 
 
 def with_outputs(model, names):
