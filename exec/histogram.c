@@ -7,7 +7,7 @@
 enum { LEVELS = 128, MSE_STEPS = 100 };
 
 double histogram_width(const Histogram *h) {
-    return h->has_range ? ldexp(1.0, h->exponent) / HISTOGRAM_BINS : 0;
+    return h->has_range ? ldexp(1.0 / (double)HISTOGRAM_BINS, h->exponent) : 0;
 }
 
 static void merge(uint64_t *bins, int doublings) {
@@ -171,7 +171,7 @@ void histogram_mse(const Histogram *h, bool symmetric, double min, double max, d
         for (int side = 0; side < (symmetric ? 1 : 2); side++) {
             double l = *lo, u = *hi; /* shrink the upper end, then the lower, then again */
             for (int i = 1; i < MSE_STEPS; i++) {
-                double shrunk = 1 - (double)i / MSE_STEPS;
+                double shrunk = 1 - (double)i / (double)MSE_STEPS;
                 double tl = symmetric || side == 1 ? l * shrunk : *lo;
                 double tu = symmetric || side == 0 ? u * shrunk : *hi;
                 double e = clip_error(h, tl, tu);
