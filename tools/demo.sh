@@ -80,7 +80,7 @@ arena=$(sed -n 's/^#define DIGITS_ARENA_SIZE \([0-9]*\).*/\1/p' "$out/digits.h")
 "${CC:-cc}" -std=c99 -Os -c "$out/digits.c" -o "$out/digits_small.o"
 accuracy() { sed -n "s/^$1 .*right, \([0-9.]* %\).*/\1/p" "$2" | head -n 1; }
 theirs() { [ -n "$python" ] && accuracy "$1" "$out/onnxruntime.txt" || echo '-'; }
-row() { printf '%-34s %9s %12s %14s\n' "$@"; }
+row() { printf '%-38s %8s %12s %14s\n' "$@"; }
 row form bytes accuracy onnxruntime
 row "float ONNX" "$(bytes $digits/digits.onnx)" "$(accuracy float.npz "$out/accuracy.txt")" \
     "$(theirs digits.onnx)"
