@@ -260,11 +260,8 @@ again:
         "//" [^\n\x00]*     { goto again; }
         "\n"                { if (newline_counts(x)) TOKEN(T_NL); goto again; }
         "\x00"              {
-            if (begin == x->end) {
-                p = begin;
-                TOKEN(0);
-            }
-            TOKEN(T_BAD);
+            p = begin; /* the end, again and again */
+            TOKEN(0);
         }
 
         "qir"      { NAMED(T_QIR, 0); }
@@ -346,8 +343,6 @@ done:
 static const char *what_is_bad(const char *p) {
     if ((*p >= '0' && *p <= '9') || *p == '-')
         return "this is not a number";
-    if (*p == 0)
-        return "a NUL byte in the text";
     if (*p == '%' || *p == '!' || *p == '@' || *p == '$')
         return "a name is missing here";
     return "unexpected character";

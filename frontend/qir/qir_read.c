@@ -61,6 +61,23 @@ static bool check_header(Reader *r) {
     return true;
 }
 
+/* The lexer and recovery take a NUL byte for the end of the text. */
+static bool check_bytes(Reader *r) {
+    const char *nul = memchr(r->text.s, 0, r->text.n);
+    uint32_t at = nul ? (uint32_t)(nul - r->text.s) : 0;
+    return !nul || error_at(r, (Range){at, at + 1}, "a NUL byte in the text");
+}
+
+/* Never NULL, so that empty lists need no care. */
+static void make_stacks(Reader *r) {
+    r->cap_vals = r->cap_fields = r->cap_binds = r->cap_ins = r->cap_dims = 64;
+    r->vals = NEW_ARRAY(r->arena, Val, r->cap_vals);
+    r->fields = NEW_ARRAY(r->arena, Field, r->cap_fields);
+    r->binds = NEW_ARRAY(r->arena, Bind, r->cap_binds);
+    r->ins = NEW_ARRAY(r->arena, Value *, r->cap_ins);
+    r->dims = NEW_ARRAY(r->arena, Dim, r->cap_dims);
+}
+
 static void feed(Reader *r, void *parser, Token t) {
     r->failed_here = false;
     QirParse(parser, t.kind, t, r);
@@ -120,7 +137,8 @@ static Module *read_text(Reader *r, const char *name) {
     r->broken = map_new(r->arena);
     r->scratch = buf_new(r->arena);
     lexer_init(&r->lexer, r->arena, r->diags, r->source, r->text);
-    if (check_header(r)) {
+    make_stacks(r);
+    if (check_bytes(r) && check_header(r)) {
         parse(r);
         check_whole(r);
     }
