@@ -237,16 +237,18 @@ static const Quant *weight_quant(Decide *d, const Node *n, const Value *w, int a
     }
     bool symmetric = o->weight_symmetric || per_axis;
     IntRange r = params_range(o->weights, symmetric, o->reduce_range);
+    size_t raised = 0;
     for (size_t c = 0; c < channels; c++) {
         params_from_minmax(min[c], max[c], r, symmetric, o->pow2, &scale[c], &zp[c]);
         double least = bias_floor(d, n, c, channels);
         if ((double)scale[c] < least && symmetric && elem_is_signed(o->weights)) {
-            diag(d->c->d, DIAG_REMARK, n->loc,
-                 "weights of %s: scale %zu raised from %g to %g so that the int32 bias fits",
-                 node_text(n), c, (double)scale[c], least);
             scale[c] = nextafterf((float)least, INFINITY);
+            raised++;
         }
     }
+    if (raised)
+        diag(d->c->d, DIAG_REMARK, n->loc,
+             "%zu of %zu weight scales raised so that the int32 bias fits", raised, channels);
     Quant *q = per_axis ? quant_per_axis(d->m->arena, o->weights, axis, channels, scale, zp)
                         : quant_per_tensor(d->m->arena, o->weights, scale[0], zp[0]);
     if (symmetric)
