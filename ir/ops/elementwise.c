@@ -158,24 +158,70 @@ static bool bind_mul_quant(Binder *b, const Node *n) {
     return true;
 }
 
+/* Arithmetic on constant integers, as models do it on shapes: the result is a constant. */
+static bool fold_integers(Binder *b, const Node *n, char op, bool *done) {
+    const Tensor *x = value_data(n->in[0]), *y = value_data(n->in[1]);
+    ElemType e = n->out[0]->type.elem;
+    *done = false;
+    if (!x || !y || !x->data || !y->data || (e != ELEM_INT64 && e != ELEM_INT32) ||
+        bind_any_quant(n))
+        return true;
+    Broadcast s = bind_broadcast(n->in[0]->type, n->in[1]->type, n->out[0]->type);
+    size_t count = (size_t)bind_count(n->out[0]);
+    uint8_t *data = arena_alloc(binder_arena(b), elem_bytes(e, count));
+    for (size_t i = 0; i < count; i++) {
+        size_t rest = i, xi = 0, yi = 0;
+        for (int k = s.rank - 1; k >= 0; k--) {
+            size_t at = rest % (size_t)s.dim[k];
+            rest /= (size_t)s.dim[k];
+            xi += at * (size_t)s.as[k];
+            yi += at * (size_t)s.bs[k];
+        }
+        int64_t p = tensor_int(x, xi), q = tensor_int(y, yi), r = 0;
+        if (op == '/' && (q == 0 || (q == -1 && p == INT64_MIN)))
+            return bind_unsupported(b, n, "it divides by zero");
+        if (op == '+')
+            r = (int64_t)((uint64_t)p + (uint64_t)q);
+        else if (op == '-')
+            r = (int64_t)((uint64_t)p - (uint64_t)q);
+        else if (op == '*')
+            r = (int64_t)((uint64_t)p * (uint64_t)q);
+        else
+            r = p / q;
+        elem_store_int(e, data, i, r);
+    }
+    int buffer = bind_const(b, e, count, data, NULL);
+    binder_program(b)->buffers[buffer].value = n->out[0];
+    binder_program(b)->value_buffer[n->out[0]->id] = buffer;
+    *done = true;
+    return true;
+}
+
+static bool bind_float_or_shape(Binder *b, const Node *n, const char *kernel, char op) {
+    bool done;
+    return fold_integers(b, n, op, &done) && (done || bind_float(b, n, kernel));
+}
+
 static bool bind_add(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    return bind_any_quant(n) ? bind_add_quant(b, n, 1) : bind_float(b, n, "qk_add_f32");
+    return bind_any_quant(n) ? bind_add_quant(b, n, 1)
+                             : bind_float_or_shape(b, n, "qk_add_f32", '+');
 }
 
 static bool bind_sub(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    return bind_any_quant(n) ? bind_add_quant(b, n, -1) : bind_float(b, n, "qk_sub_f32");
+    return bind_any_quant(n) ? bind_add_quant(b, n, -1)
+                             : bind_float_or_shape(b, n, "qk_sub_f32", '-');
 }
 
 static bool bind_mul(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    return bind_any_quant(n) ? bind_mul_quant(b, n) : bind_float(b, n, "qk_mul_f32");
+    return bind_any_quant(n) ? bind_mul_quant(b, n) : bind_float_or_shape(b, n, "qk_mul_f32", '*');
 }
 
 static bool bind_div(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    return bind_float(b, n, "qk_div_f32");
+    return bind_float_or_shape(b, n, "qk_div_f32", '/');
 }
 
 #define BINARY     .domain = "", .infer = op_broadcast

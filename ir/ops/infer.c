@@ -59,13 +59,13 @@ static bool join_shape(const Infer *s, const Node *n, Value *v, Type inferred) {
     return true;
 }
 
-/* Without a stated type a mover's result has the quantization of its input. */
+/* Without a stated type a mover's results have the quantization of its input. */
 static Type quantize_moved(const OpCtx *c, const OpDef *op, Type out) {
     if (!op || (op->quant.kind != QUANT_MOVE && op->quant.kind != QUANT_ORDER))
         return out;
     Type x = op_type(c, 0);
     const Quant *q = x.kind == TYPE_TENSOR && x.quant ? op_moved_quant(c, op, x.quant) : NULL;
-    if (!q)
+    if (!q || type_real_elem(x) != out.elem) /* MaxPool's indices, Dropout's mask */
         return out;
     return x.tilde ? type_tilde(out, q) : type_quantized(out, q);
 }
@@ -77,7 +77,7 @@ static bool join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i) {
         return true;
     if (v->type.kind == TYPE_NONE) {
         if (inferred.kind != TYPE_TENSOR || inferred.elem != ELEM_UNDEFINED)
-            v->type = i == 0 ? quantize_moved(c, op, inferred) : inferred;
+            v->type = quantize_moved(c, op, inferred);
         return true;
     }
     if (v->type.kind != inferred.kind)

@@ -1,0 +1,265 @@
+/* Pad, Expand and Shape. Pad: from 11 pads and the value are operands, 18 added axes, 19 mode
+ * "wrap". Expand: only types. Shape: 15 added start and end. */
+#include "ir/ops/bind.h"
+
+#include <math.h>
+
+/* ---- Pad ---- */
+
+typedef struct PadAttrs {
+    Str mode;
+    Ints pads;   /* before 11 */
+    float value; /* before 11 */
+} PadAttrs;
+
+static const AttrSpec pad_attrs[] = {
+    A_STR(PadAttrs, mode, "constant"),
+    A_INTS(PadAttrs, pads),
+    A_FLOAT(PadAttrs, value, 0.0f),
+    A_END,
+};
+
+enum { DATA, PADS, VALUE, AXES };
+
+/* Elements added before and after each axis; negative ones are cut off. */
+static bool read_pads(const OpCtx *c, Type x, int64_t *before, int64_t *after, bool *known) {
+    const PadAttrs *a = c->attrs;
+    Ints pads = a->pads, axes = {NULL, 0};
+    bool set[MAX_RANK];
+    *known = (pads.v || op_ints(c, PADS, &pads)) && (!op_in(c, AXES) || op_ints(c, AXES, &axes));
+    if (!*known)
+        return true;
+    size_t n = axes.v ? axes.n : (size_t)x.rank;
+    if (pads.n != 2 * n)
+        return op_error(c, "pads has %zu numbers, needs %zu", pads.n, 2 * n);
+    if (!op_axes(c, axes, x.rank, set))
+        return false;
+    for (int i = 0; i < x.rank; i++)
+        before[i] = after[i] = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t axis = axes.v ? axes.v[i] : (int64_t)i;
+        axis += axis < 0 ? x.rank : 0;
+        before[axis] = pads.v[i];
+        after[axis] = pads.v[i + n];
+        if (before[axis] < -INT32_MAX || before[axis] > INT32_MAX || after[axis] < -INT32_MAX ||
+            after[axis] > INT32_MAX)
+            return op_error(c, "a pad of more than 2147483647");
+    }
+    return true;
+}
+
+static bool pad_infer(OpCtx *c) {
+    Type x = op_type(c, DATA);
+    int64_t before[MAX_RANK], after[MAX_RANK];
+    bool known;
+    if (x.rank < 0)
+        return true;
+    if (!read_pads(c, x, before, after, &known))
+        return false;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank + 1);
+    for (int i = 0; i < x.rank; i++) {
+        bool same = known && before[i] == 0 && after[i] == 0;
+        int64_t d = x.dims[i].value;
+        dims[i] = same              ? x.dims[i]
+                  : !known || d < 0 ? dim_unknown()
+                                    : dim_of(dim_add(d, before[i] + after[i]));
+        if (known && !same && d >= 0 && dims[i].value < 0)
+            return op_error(c, "axis %d is cut to less than nothing", i);
+    }
+    c->out[0] = type_tensor(type_real_elem(x), x.rank, dims);
+    return true;
+}
+
+static int pad_move(const OpCtx *c, int axis) {
+    Type x = op_type(c, DATA);
+    int64_t before[MAX_RANK], after[MAX_RANK];
+    bool known;
+    if (x.rank <= axis || !read_pads(c, x, before, after, &known) || !known)
+        return -1;
+    return before[axis] || after[axis] ? -1 : axis;
+}
+
+static bool pad_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    (void)d;
+    if (from >= 11 || to < 11)
+        return true;
+    upgrade_ints_attr(n, "pads", PADS, names);
+    upgrade_float_attr(n, "value", VALUE, names);
+    return true;
+}
+
+/* The bits to fill with: the value on the grid of a quantized operand. */
+static bool pad_value(Binder *b, const Node *n, const OpCtx *c, int64_t *bits) {
+    const Quant *q = op_quant(n->in[DATA]);
+    const Tensor *t = op_const(c, VALUE);
+    ElemType e = n->in[DATA]->type.elem;
+    if (op_in(c, VALUE) && (!t || !t->data || t->count != 1))
+        return bind_unsupported(b, n, "its value is not constant");
+    *bits = 0;
+    if (q) {
+        int32_t lo, hi;
+        if (!quant_plain(q))
+            return bind_unsupported(b, n, "its operand is quantized per axis");
+        quant_range(q, &lo, &hi);
+        double v =
+            rint((t ? tensor_float(t, 0) : 0) / (double)quant_scale(q, 0)) + (double)quant_zp(q, 0);
+        *bits = (int64_t)fmax(lo, fmin(hi, v));
+    } else if (t && elem_is_int(e)) {
+        *bits = tensor_int(t, 0);
+    } else if (t && elem_bits(e) >= 8 && t->elem == e) {
+        memcpy(bits, t->data, (size_t)elem_bits(e) / 8);
+    } else if (t) {
+        return bind_unsupported(b, n, "its value has another type");
+    }
+    return true;
+}
+
+static bool pad_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const PadAttrs *a = c->attrs;
+    Type x = n->in[DATA]->type, y = n->out[0]->type;
+    int64_t before[MAX_RANK], after[MAX_RANK], from = 1, to = 1;
+    bool known;
+    if (!str_is(a->mode, "constant"))
+        return bind_unsupported(b, n, "mode '%s'", diag_name(binder_diags(b), a->mode));
+    if (!read_pads(c, x, before, after, &known))
+        return false;
+    if (!known)
+        return bind_unsupported(b, n, "its pads are not constant");
+    if (!bind_equal_quant(n->in[DATA], n->out[0]))
+        return bind_unsupported(b, n, "operand and result are quantized differently");
+    qk_fill_params fill = {.n = bind_count(n->out[0])};
+    qk_copy_nd_params p = {.rank = x.rank};
+    for (int i = x.rank - 1; i >= 0; i--) { /* the box that both have */
+        int64_t cut = (before[i] < 0 ? before[i] : 0) + (after[i] < 0 ? after[i] : 0);
+        int64_t rest = x.dims[i].value + cut;
+        p.dim[i] = rest > 0 ? (int32_t)rest : 0;
+        p.ss[i] = (int32_t)from;
+        p.ds[i] = (int32_t)to;
+        p.src_offset += before[i] < 0 ? -before[i] * from : 0;
+        p.dst_offset += before[i] > 0 ? before[i] * to : 0;
+        from *= x.dims[i].value;
+        to *= y.dims[i].value;
+    }
+    ElemType e = bind_elem(n->in[DATA]);
+    int in = bind_value(b, n->in[DATA]), out = bind_value(b, n->out[0]);
+    return pad_value(b, n, c, &fill.value) &&
+           bind_call(b, n, bind_kernel(b, "fill", 1, &e), &fill, sizeof fill, 1, &out) &&
+           bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2, (int[]){in, out});
+}
+
+const OpDef op_Pad = {
+    .domain = "",
+    .name = "Pad",
+    .attrs_size = sizeof(PadAttrs),
+    .attrs = pad_attrs,
+    .infer = pad_infer,
+    .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = pad_move},
+    .upgrade = pad_upgrade,
+    .bind = pad_bind,
+};
+
+/* ---- Expand ---- */
+
+static bool expand_infer(OpCtx *c) {
+    Type x = op_type(c, 0);
+    Ints shape;
+    if (x.rank < 0 || !op_ints(c, 1, &shape))
+        return true;
+    int rank = x.rank > (int)shape.n ? x.rank : (int)shape.n;
+    if (shape.n > MAX_RANK)
+        return op_error(c, "rank %zu is more than %d", shape.n, MAX_RANK);
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
+    for (int i = 0; i < rank; i++) {
+        int xi = i - (rank - x.rank), si = i - (rank - (int)shape.n);
+        Dim want = dim_of(si < 0 ? 1 : shape.v[si]);
+        if (want.value < 0)
+            return op_error(c, "dimension %d of the shape is %lld", si, (long long)want.value);
+        if (!dim_broadcast(xi < 0 ? dim_of(1) : x.dims[xi], want, &dims[i]))
+            return op_error(c, "%s does not broadcast to the shape", type_text(c->arena, x));
+    }
+    c->out[0] = type_tensor(type_real_elem(x), rank, dims);
+    return true;
+}
+
+static int expand_move(const OpCtx *c, int axis) {
+    Type x = op_type(c, 0);
+    Type y = c->out[0].kind == TYPE_TENSOR ? c->out[0] : c->node->out[0]->type;
+    if (y.rank < x.rank)
+        return -1;
+    int to = axis + y.rank - x.rank;
+    return dim_equal(x.dims[axis], y.dims[to]) ? to : -1;
+}
+
+static bool expand_bind(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    Type y = n->out[0]->type;
+    if (!op_quant(n->in[0]) != !op_quant(n->out[0]))
+        return bind_unsupported(b, n, "operand and result are quantized differently");
+    Broadcast s = bind_broadcast(n->in[0]->type, y, y);
+    qk_copy_nd_params p = {.rank = s.rank};
+    memcpy(p.dim, s.dim, sizeof p.dim);
+    memcpy(p.ss, s.as, sizeof p.ss);
+    memcpy(p.ds, s.bs, sizeof p.ds);
+    ElemType e = bind_elem(n->in[0]);
+    return bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+}
+
+const OpDef op_Expand = {
+    .domain = "",
+    .name = "Expand",
+    .infer = expand_infer,
+    .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = expand_move},
+    .bind = expand_bind,
+};
+
+/* ---- Shape ---- */
+
+typedef struct ShapeAttrs {
+    int64_t start, end;
+} ShapeAttrs;
+
+static const AttrSpec shape_attrs[] = {
+    A_INT(ShapeAttrs, start, 0),
+    A_INT(ShapeAttrs, end, INT64_MAX),
+    A_END,
+};
+
+static int bound(int64_t v, int rank) {
+    v += v < 0 ? rank : 0;
+    return (int)(v < 0 ? 0 : v > rank ? rank : v);
+}
+
+static bool shape_infer(OpCtx *c) {
+    const ShapeAttrs *a = c->attrs;
+    int rank = op_type(c, 0).rank;
+    int64_t n = rank < 0 ? -1 : bound(a->end, rank) - bound(a->start, rank);
+    Dim *dims = NEW_ARRAY(c->arena, Dim, 1);
+    dims[0] = rank < 0 ? dim_unknown() : dim_of(n < 0 ? 0 : n);
+    c->out[0] = type_tensor(ELEM_INT64, 1, dims);
+    return true;
+}
+
+static bool shape_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const ShapeAttrs *a = c->attrs;
+    Type x = n->in[0]->type;
+    int64_t dims[MAX_RANK];
+    int start = bound(a->start, x.rank), end = bound(a->end, x.rank);
+    for (int i = 0; i < x.rank; i++)
+        dims[i] = x.dims[i].value;
+    int buffer =
+        bind_const(b, ELEM_INT64, (size_t)(end > start ? end - start : 0), dims + start, "a shape");
+    binder_program(b)->buffers[buffer].value = n->out[0];
+    binder_program(b)->value_buffer[n->out[0]->id] = buffer;
+    return true;
+}
+
+const OpDef op_Shape = {
+    .domain = "",
+    .name = "Shape",
+    .attrs_size = sizeof(ShapeAttrs),
+    .attrs = shape_attrs,
+    .infer = shape_infer,
+    .quant = {.kind = QUANT_NEVER},
+    .bind = shape_bind,
+};

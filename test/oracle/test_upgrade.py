@@ -1,0 +1,99 @@
+"""Operators whose form changed since opset 7: old models against onnxruntime, run as they are and
+after conversion to a newer opset."""
+
+import unittest
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto as T
+from onnx import helper, numpy_helper
+
+from common import OracleCase, qxc
+
+# name: (oldest opset, first opset of the new form, operator, shape, attributes, constant operands)
+CASES = {
+    "softmax of a matrix": (7, 13, "Softmax", [2, 5], {}, []),
+    "softmax flattens": (7, 13, "Softmax", [2, 3, 4], {}, []),
+    "softmax flattens from axis 2": (7, 13, "Softmax", [2, 3, 4, 5], {"axis": 2}, []),
+    "softmax over everything": (7, 13, "Softmax", [2, 3, 4], {"axis": 0}, []),
+    "softmax, negative axis": (11, 13, "Softmax", [2, 3, 4], {"axis": -2}, []),
+    "softmax, trailing ones": (7, 13, "Softmax", [2, 7, 1, 1], {}, []),
+    "softmax, last axis": (7, 13, "Softmax", [2, 3, 4], {"axis": 2}, []),
+    "clip": (7, 11, "Clip", [2, 30], {"min": -0.5, "max": 0.75}, []),
+    "clip, one side": (7, 11, "Clip", [2, 30], {"max": 0.75}, []),
+    "dropout": (7, 12, "Dropout", [2, 30], {"ratio": 0.25}, []),
+    "dropout, default": (10, 12, "Dropout", [2, 30], {}, []),
+    "squeeze": (7, 13, "Squeeze", [2, 1, 3, 1], {"axes": [1, 3]}, []),
+    "squeeze all": (7, 13, "Squeeze", [2, 1, 3, 1], {}, []),
+    "unsqueeze": (7, 13, "Unsqueeze", [2, 3], {"axes": [0, 2]}, []),
+    "batch normalization": (7, 9, "BatchNormalization", [2, 3, 4, 4], {"epsilon": 1e-3},
+                            [[1.5, 2, -1], [0.5, 0, 1], [0.1, -0.2, 0], [1, 2, 0.5]]),
+    "average pool": (7, 10, "AveragePool", [1, 2, 7, 7], {"kernel_shape": [3, 3], "strides": [2, 2]}, []),
+    "max pool": (7, 12, "MaxPool", [1, 2, 7, 7], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}, []),
+    "gemm": (7, 11, "Gemm", [2, 3], {"beta": 0.5}, [np.ones((3, 4)) * 0.3, [1, 2, 3, 4]]),
+    "flatten": (9, 11, "Flatten", [2, 3, 4], {"axis": 2}, []),
+    "pad": (7, 11, "Pad", [2, 3, 4], {"pads": [0, 1, 2, 0, 0, 1], "value": 1.5}, []),
+    "slice": (7, 10, "Slice", [4, 5, 6], {"starts": [1, -3], "ends": [4, 1000], "axes": [0, 2]}, []),
+    "split": (7, 13, "Split", [4, 6], {"axis": 1, "split": [2, 4]}, []),
+}
+
+
+def build(op, shape, attrs, operands, opset):
+    names = [f"c{i}" for i in range(len(operands))]
+    inits = [numpy_helper.from_array(np.asarray(v, np.float32), n) for n, v in zip(names, operands)]
+    outputs = ["y", "z"] if op == "Split" else ["y"]
+    node = helper.make_node(op, ["x"] + names, outputs, name="n", **attrs)
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info("x", T.FLOAT, shape)],
+        [helper.make_tensor_value_info(o, T.FLOAT, None) for o in outputs], inits)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=5)
+
+
+def ort_run(path, x):
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return {o.name: v for o, v in zip(session.get_outputs(), session.run(None, {"x": x}))}
+
+
+def shape_of(v):
+    return helper.make_tensor_value_info("", T.FLOAT, v.shape).type.tensor_type.shape
+
+
+class Upgrade(OracleCase):
+    def compare(self, have, want):
+        for name, v in want.items():
+            h = have[name]
+            h = h[0] if h.shape == (1,) + v.shape else h
+            self.assertEqual(h.shape, v.shape)
+            np.testing.assert_allclose(h, v, rtol=1e-5, atol=1e-6)
+
+    def test_old_forms(self):
+        for label, (oldest, changed, op, shape, attrs, operands) in CASES.items():
+            for opset in range(oldest, changed):
+                with self.subTest(label, opset=opset):
+                    path, new = self.scratch / "old.onnx", self.scratch / "new.onnx"
+                    x_file, y_file = self.scratch / "x.npz", self.scratch / "y.npz"
+                    old = build(op, shape, attrs, operands, opset)
+                    onnx.save(old, path)
+                    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+                    np.savez(x_file, x=x if shape[0] == 1 else x[None])
+                    want = ort_run(path, x)
+                    qxc("run", path, f"-input={x_file}", "-o", y_file)
+                    self.compare(dict(np.load(y_file)), want)
+                    for info in old.graph.output:  # the checker wants them
+                        info.type.tensor_type.shape.CopyFrom(shape_of(want[info.name]))
+                    onnx.save(old, path)
+                    for target in (13, 21):
+                        text = self.scratch / "new.qir"
+                        qxc(path, "-emit=qir", "-form=float", f"-target-opset={target}", "-o", text)
+                        qxc(text, "-emit=onnx", "-o", new)
+                        model = onnx.load(new)
+                        self.assertEqual(model.opset_import[0].version, target)
+                        onnx.checker.check_model(model, full_check=True)
+                        self.compare(ort_run(new, x), want)
+
+
+if __name__ == "__main__":
+    unittest.main()
