@@ -3,7 +3,8 @@
  *
  * A Module owns everything in it through one arena. Values are defined once (graph input, constant
  * or node output) and pointed to from everywhere else. Nothing here fails except through the arena.
- * What ONNX can say and the IR has no field for is kept as raw bytes in `extra`, never dropped. */
+ * What ONNX can say and the IR has no field for is kept as raw bytes in `extra`, never dropped; see
+ * ir/extra.h. */
 #ifndef QXC_IR_IR_H
 #define QXC_IR_IR_H
 
@@ -42,7 +43,7 @@ typedef struct Tensor {
     int rank;
     int64_t dims[MAX_RANK];
     size_t count;        /* product of dims */
-    const uint8_t *data; /* NULL for strings, elided and not loaded */
+    const uint8_t *data; /* at any alignment; NULL for strings, elided and not loaded */
     size_t bytes;
     const Str *strings;  /* count entries when elem is STRING */
     TensorPlace place;

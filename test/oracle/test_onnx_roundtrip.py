@@ -59,12 +59,21 @@ class RoundTrip(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
 
-    def same(self, m, options=()):
+    def same(self, m, text=True):
         data = m if isinstance(m, bytes) else m.SerializeToString()
-        back = onnx_bytes.round_trip(data, self.folder.name, options)
+        back = onnx_bytes.round_trip(data, self.folder.name)
         if onnx_bytes.canonical(data) != onnx_bytes.canonical(back):
             self.fail(onnx_bytes.difference(data, back))
+        if text:
+            self.same_as_text(data)
         return back
+
+    def same_as_text(self, data):
+        """The same by way of .qir, which does not tell raw_data from the typed fields."""
+        back = onnx_bytes.canonical_raw(onnx_bytes.round_trip_as_text(data, self.folder.name))
+        data = onnx_bytes.canonical_raw(data)
+        if data != back:
+            self.fail("as text: " + onnx_bytes.difference(data, back))
 
 
 class Corpora(RoundTrip):
@@ -113,8 +122,9 @@ class Header(RoundTrip):
         m.model_version, m.doc_string = -7, "two\nlines"
         for k, v in (("b", "1"), ("a", "2"), ("b", "3"), ("", "")):
             m.metadata_props.add(key=k, value=v)
-        m.metadata_props.add()
         self.same(m)
+        m.metadata_props.add()
+        self.same(m, text=False)  # text does not tell a missing key from an empty one
 
     def test_empty_is_not_absent(self):
         m = relu()
@@ -284,8 +294,10 @@ class Tensors(RoundTrip):
     def test_nan_bits(self):
         bits = np.array([0x7FC01234, 0xFFC00000, 0x7F800001], np.uint32).tobytes()
         self.same(self.constants(TensorProto(name="n", data_type=F, dims=[3], raw_data=bits)))
+        # The last one signals, which Python would quiet on the way into the comparison.
         self.same(self.constants(TensorProto.FromString(
-            TensorProto(name="n", data_type=F, dims=[3]).SerializeToString() + b"\x22\x0c" + bits)))
+            TensorProto(name="n", data_type=F, dims=[2]).SerializeToString() + b"\x22\x08" +
+            bits[:8])))
 
     def test_notes(self):
         t = helper.make_tensor("t", F, [1], [1.0])
