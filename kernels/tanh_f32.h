@@ -1,0 +1,12 @@
+//! kernel tanh_f32
+//! math
+// y = tanh(x) (ONNX Tanh). y may be x.
+typedef struct {
+    int64_t n;
+} qk_tanh_f32_params;
+
+static void $NAME(const qk_tanh_f32_params *p, const float *x, float *y) {
+    int64_t n = p->n, i;
+    for (i = 0; i < n; i++)
+        y[i] = tanhf(x[i]);
+}
