@@ -69,9 +69,9 @@ def constant_output():
 def reshape_then_in_place():
     """r and its other view v are both read after a step that may work in place."""
     return model([node("Add", ["x", "x"], ["r"]), node("Reshape", ["r", "shape"], ["v"]),
-                  node("Relu", ["v"], ["w"]), node("Sub", ["r", "x"], ["y"]),
-                  node("Relu", ["r"], ["z"])],
-                 [value("x")], [value("w", (4,)), value("y"), value("z")],
+                  node("Relu", ["v"], ["w"]), node("Add", ["w", "w"], ["u"]),
+                  node("Sub", ["r", "x"], ["y"]), node("Relu", ["r"], ["z"])],
+                 [value("x")], [value("u", (4,)), value("y"), value("z")],
                  [const("shape", [4], np.int64)])
 
 
