@@ -71,6 +71,9 @@ static void decimals_round_once(void **state) {
         assert_true(number_f64(&n) == strtod(text, NULL));
     }
     Number n;
+    /* Just above a middle between two floats, and the nearest double is that middle. */
+    assert_non_null(number_scan("0.5000000298023224", &n));
+    assert_true(number_f32(&n) == 0.5f + 0x1p-24f);
     /* One more digit than a double holds decides here. */
     assert_non_null(number_scan("1.00000005960464477539062500001", &n));
     assert_true(number_f32(&n) == 1.00000011920928955f);
