@@ -257,6 +257,17 @@ class QuantizedOps(OracleCase):
                 m.floats(1.5)
                 self.check("Clip", m, m.finish("Clip", y, want.shape), want, y, exact=label != "16 bit")
 
+    def test_tables(self):
+        x = Q(T.INT8, 0.03, -5)
+        for op, fn, y, attrs in (
+                ("Sigmoid", lambda v: 1 / (1 + np.exp(-v)), Q(T.INT8, 1 / 256, -128), {}),
+                ("Tanh", np.tanh, Q(T.INT8, 1 / 128, 0), {}),
+                ("LeakyRelu", lambda v: np.where(v < 0, 0.125 * v, v), Q(T.INT8, 0.0211, -100), {"alpha": 0.125})):
+            with self.subTest(op):
+                m = Model(op)
+                want = fn(m.operand(x, (1, 4, 50)))
+                self.check(op, m, m.finish(op, y, want.shape, **attrs), want, y)
+
     def test_softmax(self):
         for elem, scale in ((T.UINT8, 1 / 256), (T.INT8, 1 / 255), (T.INT16, 1 / 65536)):
             for axis in (-1, 1):

@@ -1,0 +1,40 @@
+/* LeakyRelu and QLinearLeakyRelu. Opset 16: only types. On 8-bit integers a table. */
+#include "ir/ops/bind.h"
+
+typedef struct LeakyReluAttrs {
+    float alpha;
+} LeakyReluAttrs;
+
+static const AttrSpec attrs[] = {
+    A_FLOAT(LeakyReluAttrs, alpha, 0.01f),
+    A_END,
+};
+
+static float leaky_relu(float x, const void *ctx) {
+    const LeakyReluAttrs *a = ctx;
+    return x < 0 ? a->alpha * x : x;
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    const LeakyReluAttrs *a = c->attrs;
+    const Value *x = n->in[0], *y = n->out[0];
+    if (op_quant(x))
+        return bind_table(b, n, x, y, leaky_relu, a);
+    qk_leakyrelu_f32_params p = {.n = bind_count(x), .alpha = a->alpha};
+    if (!bind_floats_only(b, n) || !bind_call(b, n, "qk_leakyrelu_f32", &p, sizeof p, 2,
+                                              (int[]){bind_value(b, x), bind_value(b, y)}))
+        return false;
+    bind_in_place(b, 0);
+    return true;
+}
+
+const OpDef op_LeakyRelu = {
+    .domain = "",
+    .name = "LeakyRelu",
+    .attrs_size = sizeof(LeakyReluAttrs),
+    .attrs = attrs,
+    .infer = op_same_type,
+    .quant = {.kind = QUANT_COMPUTE, .data = 1},
+    .qop = {.domain = "com.microsoft", .op = "QLinearLeakyRelu", .operands = "0* y", .since = 10},
+    .bind = bind,
+};
