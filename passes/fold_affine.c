@@ -30,10 +30,9 @@ static void scale_weights(Fold *f, Node *n, int axis, const double *scale, size_
     float *out;
     Value *v = edit_new_floats(n->graph, f->names, old->name, w->rank, w->dims, &out);
     AxisWalk k = edit_axis(w->rank, w->dims, axis);
-    const float *in = (const float *)(const void *)w->data;
     for (size_t i = 0; i < w->count; i++) {
         size_t c = n_scale == 1 ? 0 : i / k.inner % k.axis;
-        out[i] = (float)((double)in[i] * scale[c]);
+        out[i] = (float)(tensor_float(w, i) * scale[c]);
     }
     v->from = (Provenance){&old->name, 1, STR(PASS_NAME)};
     n->in[at] = v;
