@@ -68,6 +68,9 @@ static Value *requantized(Raise *r, const Node *n, Value *bias, const Tensor *t,
     Graph *g = value_is_const(bias) ? bias->graph : r->m->graph;
     Value *v = graph_add_const(g, derived_name(&r->b, bias->name, "_int32"),
                                type_quantized(tensor_type(r->b.a, data), to), data);
+    for (size_t i = 0; i < r->n_consts; i++)
+        if (r->consts[i].quantized == bias) /* a twin itself: the name is the first one's */
+            bias = r->consts[i].plain;
     v->from =
         (Provenance){arena_copy(r->b.a, &bias->name, sizeof bias->name), 1, STR("raise-quant")};
     v->loc = bias->loc;
@@ -110,7 +113,10 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
                   "the accumulator",
                   node_text(n), diag_name(r->b.d, bias->name));
     else
-        pass_remark(r->c, n, "float bias rounded to the accumulator's grid, as onnxruntime does");
+        diag(r->b.d, DIAG_REMARK, n->loc,
+             "%s: float bias rounded to the grid of the accumulator, as "
+             "onnxruntime does",
+             node_text(n));
     Value *v = requantized(r, n, ints ? ints : bias, t, have, want, f);
     if (f != 1)
         node_set_float(n, rule->bias_factor, (float)product);

@@ -83,6 +83,9 @@ static void set_quantized(Value *v, const Quant *q) {
 /* n and all up to the QuantizeLinear take its type. */
 static void raise_results(Raise *r, Node *n, Node *q) {
     const Quant *type = q->out[0]->type.quant;
+    const Quant *from = n->def->quant.kind == QUANT_CLAMP ? op_quant(n->in[0]) : NULL;
+    if (from && quant_equal(from, type))
+        type = from; /* one name for one grid */
     size_t index;
     for (;; n = only_user(r, n->out[0], &index)) {
         set_quantized(n->out[0], type);

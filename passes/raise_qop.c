@@ -67,10 +67,16 @@ static Value *zero_of(Raise *r, const QopView *v, Str base) {
     return v->y_zp || e == ELEM_UINT8 ? v->y_zp : build_int(&r->b, base, "_zero_point", e, 0);
 }
 
+/* Without the suffix that a QOperator's node has. */
+static Str float_name(Str name) {
+    size_t n = strlen("_quant");
+    return name.n > n && str_ends(name, "_quant") ? (Str){name.s, name.n - n} : name;
+}
+
 static void expand(Raise *r, Node *n, const QopView *v) {
     OpCtx c = qop_ctx(n, v, r->b.d);
     Node *f = build_node(&r->b, n->graph, v->op->domain, v->op->name, v->n_in, STR_NONE);
-    f->name = n->name;
+    f->name = float_name(n->name);
     f->loc = n->loc;
     f->from = n->from;
     f->doc = n->doc;
@@ -117,7 +123,7 @@ static bool expand_matmul(Raise *r, Node *n) {
     if (!is_data_const(za) || !is_data_const(zb))
         return false;
     Node *f = build_node(&r->b, n->graph, "", "MatMul", 2, STR_NONE);
-    f->name = n->name;
+    f->name = float_name(n->name);
     f->loc = n->loc;
     node_insert_before(n, f);
     f->in[0] = dequantize(r, f, n->in[0], n->in[2], za, -1);
