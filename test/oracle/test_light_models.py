@@ -6,6 +6,7 @@ are quick, QXC_LIGHT=all (the default) all nine.
 
 import os
 import subprocess
+import sys
 import time
 
 import onnx
@@ -42,16 +43,24 @@ def difference(a, b, where="model"):
     return f"{where}: unknown fields" if a != b else ""
 
 
+# In a process of its own, as the peak of a new process starts at that of its parent.
+MEASURE = """
+import os, sys, time
+start = time.perf_counter()
+child = os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
+_, status, usage = os.wait4(child, 0)
+print(time.perf_counter() - start, usage.ru_maxrss * 1024)
+sys.exit(os.waitstatus_to_exitcode(status) != 0)
+"""
+
+
 def measured(*args):
     """Seconds and peak resident bytes of one run of qxc."""
-    start = time.perf_counter()
-    process = subprocess.Popen([QXC, *map(str, args)], stderr=subprocess.PIPE)
-    said = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    process.stderr.close()
-    assert process.returncode == 0, said.decode()
-    return time.perf_counter() - start, usage.ru_maxrss * 1024
+    done = subprocess.run([sys.executable, "-S", "-c", MEASURE, QXC, *map(str, args)],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    seconds, peak = done.stdout.split()
+    return float(seconds), int(peak)
 
 
 def round_trip(path, folder):
