@@ -3,7 +3,7 @@
 
 #include "backend/c/writer.h"
 
-enum { LINE = 100 };
+enum { LINE = 100, DENSE = 4096 };
 
 const char *c_type(ElemType e) {
     switch (e) {
@@ -71,6 +71,7 @@ void c_put_float(CWriter *w, FILE *f, double v, bool is_double) {
 /* Collects a line; large models have tens of millions of elements, so each costs few calls. */
 typedef struct Line {
     FILE *f;
+    bool dense; /* no spaces: a quarter of a large file would be that */
     char text[LINE + 64];
     size_t n;
 } Line;
@@ -88,7 +89,8 @@ static void line_put(Line *l, const char *text, size_t n) {
         memcpy(l->text, "\n   ", 4);
         l->n = 4;
     }
-    l->text[l->n++] = ' ';
+    if (!l->dense)
+        l->text[l->n++] = ' ';
     memcpy(l->text + l->n, text, n);
     l->n += n;
     l->text[l->n++] = ',';
@@ -118,7 +120,7 @@ static void put_bytes(Line *l, ElemType e, const uint8_t *data, size_t count) {
 }
 
 void c_put_elements(FILE *f, ElemType e, const void *data, size_t count) {
-    Line l = {.f = f};
+    Line l = {.f = f, .dense = count > DENSE};
     fputc('{', f);
     if (count == 0)
         fputs("0", f); /* an array has at least one element */

@@ -166,6 +166,47 @@ class EmittedC(OracleCase):
         kinds = {line.split()[-2] for line in done.stdout.splitlines()}
         self.assertLessEqual(kinds, set("rRtTUN"), done.stdout)
 
+    def test_one_file_on_stdout(self):
+        folder = self.folder("stdout")
+        text = qxc(self.shared_model("kws_int8_qdq.onnx"), "-emit=c").stdout
+        (folder / "one.c").write_text(text)
+        subprocess.run(["gcc", "-std=c99", *WARNINGS, "-c", "-o", folder / "one.o", folder / "one.c"],
+                       check=True)
+
+    def test_helper_macros(self):
+        """QUANTIZE and DEQUANTIZE of the header against the ONNX definition, ties and NaN included."""
+        folder = self.folder("macros")
+        _, header = emit(self.shared_model("kws_int8_qdq.onnx"), folder, "-io=quant")
+        scale = np.float32(re.search(r"M_INPUT_SCALE (\S+)f", header)[1])
+        zero = int(re.search(r"M_INPUT_ZERO_POINT (\S+)", header)[1])
+        steps = np.arange(-600, 600, dtype=np.float32) / 2
+        x = np.concatenate([steps * scale, np.float32([np.inf, -np.inf, np.nan, 1e30, -1e-30])])
+        x.astype(np.float32).tofile(folder / "x.bin")
+        (folder / "m.c").write_text("""
+            #include <stdio.h>
+            #include "model.h"
+            int main(int argc, char **argv) {
+                float x;
+                FILE *f = fopen(argv[argc - 1], "rb");
+                while (f && fread(&x, sizeof x, 1, f) == 1)
+                    printf("%d\\n", M_INPUT_QUANTIZE(x));
+                for (int q = -128; q < 128; q++)
+                    printf("%.9g\\n", (double)M_INPUT_DEQUANTIZE(q));
+                return !f;
+            }\n""")
+        for flags in (["gcc", "-O0"], ["gcc", "-O3"], ["clang-19", "-O2"]):
+            subprocess.run([*flags, "-std=c99", *WARNINGS, "-o", folder / "m", folder / "m.c"],
+                           check=True)
+            done = subprocess.run([folder / "m", folder / "x.bin"], capture_output=True, text=True,
+                                  check=True)
+            got = done.stdout.split()
+            with np.errstate(invalid="ignore"):
+                want = np.clip(np.rint(x / scale) + zero, -128, 127)
+            want[np.isnan(want)] = -128
+            np.testing.assert_array_equal(np.array(got[:len(x)], int), want.astype(int))
+            want = (np.arange(-128, 128) - zero).astype(np.float32) * scale
+            np.testing.assert_array_equal(np.array(got[len(x):], np.float32), want)
+
     def test_testbench(self):
         """The embedded main() passes; it fails once an expected number is changed."""
         folder = self.folder("bench")
