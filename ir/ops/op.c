@@ -49,13 +49,7 @@ const OpDef *qop_find(Str domain, Str op) {
 static const Function *function_of(const Graph *g) {
     while (g->owner)
         g = g->owner->graph;
-    const Module *m = g->module;
-    if (g == m->graph)
-        return NULL;
-    for (size_t i = 0; i < m->n_functions; i++)
-        if (m->functions[i]->body == g)
-            return m->functions[i];
-    return NULL;
+    return g->function;
 }
 
 bool node_in_function(const Node *n) {

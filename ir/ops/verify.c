@@ -1,6 +1,7 @@
 /* The verifier's driver: structure, then each node against ONNX's schema, its operator's laws and
  * the laws of quantization. */
 #include "ir/ops/qop.h"
+#include "ir/verify_quant.h"
 
 typedef struct Verify {
     Diags *d;
@@ -135,7 +136,7 @@ static void verify_graph(Graph *g, void *ctx) {
 }
 
 bool module_verify_with(Module *m, unsigned flags, Diags *d) {
-    if (!verify_structure(m, d))
+    if (!verify_structure(m, d) || !verify_quants(m, d))
         return false;
     Verify v = {d, flags, true};
     module_each_graph(m, verify_graph, &v);

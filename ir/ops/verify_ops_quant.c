@@ -24,7 +24,7 @@ static bool law(const QuantLaws *l, const char *fmt, ...) {
 
 static const char *quant_text(Arena *a, const Quant *q) {
     if (!q)
-        return "not quantized";
+        return "unquantized";
     Buf b = buf_new(a);
     quant_print(&b, q);
     return buf_as_str(&b).s;
@@ -189,6 +189,15 @@ static double worst_sum(const Tensor *w, const Quant *q, int channel, double x, 
     return worst;
 }
 
+/* 0, or the middle of an unsigned type, which kernels turn into 0. */
+static bool zp_costs(const Quant *w) {
+    int64_t middle = elem_is_signed(w->storage) ? 0 : (int64_t)1 << (elem_bits(w->storage) - 1);
+    for (size_t i = 0; i < (w->n_zp ? w->n_zp : 1); i++)
+        if (quant_zp(w, i) != 0 && quant_zp(w, i) != middle)
+            return true;
+    return false;
+}
+
 static void warn_overflow(const QuantLaws *l, const Quant *x, const Quant *w) {
     const QuantRule *r = &l->op->quant;
     const Tensor *data = op_const(&l->c, (size_t)r->weight);
@@ -216,7 +225,7 @@ static bool check_mac(const QuantLaws *l) {
     bool ok = check_bias(l, x, w);
     if (ok && (l->flags & VERIFY_WARN) && one_accumulator(l, x, w)) {
         const Value *v = op_in(&l->c, (size_t)r->weight);
-        if (!quant_zp_all_zero(w) && value_data(v))
+        if (zp_costs(w) && value_data(v))
             diag_warning(l->c.d, l->c.node->loc, "%s: the zero point of weights '%s' is not 0",
                          diag_name(l->c.d, l->c.node->op), diag_name(l->c.d, v->name));
         warn_overflow(l, x, w);
