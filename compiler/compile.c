@@ -22,8 +22,16 @@ static bool write_qir(Writing *w) {
     return o->output ? qir_write_file(w->m, w->out, o->output, &q) : qir_write(w->m, stdout, &q);
 }
 
+/* External data is looked for beside the model: elsewhere it has to become part of it. */
+static bool leaves_folder(Writing *w) {
+    const char *in = w->s->o.inputs.items[0], *out = w->s->o.output;
+    Arena *a = w->m->arena;
+    return !out || strcmp(path_dir(a, in), path_dir(a, out)) != 0 || w->s->o.external_data_dir;
+}
+
 static bool write_onnx(Writing *w) {
-    OnnxWriteOptions o = {.allow_newer = w->j->form == FORM_AS_IS || w->s->o.target_opset > 0};
+    OnnxWriteOptions o = {.allow_newer = w->j->form == FORM_AS_IS || w->s->o.target_opset > 0,
+                          .inline_external = leaves_folder(w)};
     return onnx_write(w->m, w->file, &o);
 }
 
@@ -101,7 +109,8 @@ static bool is_binary(const Options *o) {
 }
 
 static ExitCode write_result(Session *s, Job *j, Module *m) {
-    Writing w = {s, j, m, out_new(s->arena, s->d), stdout};
+    s->out = out_new(s->arena, s->d);
+    Writing w = {s, j, m, s->out, stdout};
     const char *emit = s->o.emit ? s->o.emit : "qir";
     bool is_qir = strcmp(emit, "qir") == 0;
     if (s->o.output && !is_qir && !(w.file = out_open(w.out, s->o.output)))

@@ -52,6 +52,8 @@ static ExitCode dispatch(Session *s) {
 
 static ExitCode session_run(Session *s, int argc, char **argv) {
     if (setjmp(s->oom.env)) {
+        if (s->out)
+            out_abort(s->out);
         if (s->oom.limit)
             fprintf(stderr, "qxc: error: this needs more memory than -max-memory allows\n");
         else

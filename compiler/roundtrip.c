@@ -19,7 +19,8 @@ bool roundtrip_check(Module *m, Diags *d) {
     qir_print(m, &first, NULL);
     Str text = buf_as_str(&first);
     Arena *a = arena_new(0, NULL);
-    Module *again = qir_read_text(a, d, "the printed text", text, NULL);
+    QirReadOptions beside = {.dir = path_dir(a, m->path)};
+    Module *again = qir_read_text(a, d, "the printed text", text, &beside);
     if (!again) {
         arena_free(a);
         return diag_error(d, LOC_NONE, "round trip: the printed text does not parse");

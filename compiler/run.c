@@ -92,7 +92,7 @@ static void run_all(Collect *c, Runner *r, Samples *in) {
 }
 
 static ExitCode write_npz(Collect *c, const char *path) {
-    OutFiles *out = out_new(c->arena, c->s->d);
+    OutFiles *out = c->s->out = out_new(c->s->arena, c->s->d);
     FILE *f = out_open(out, path);
     if (!f)
         return EXIT_IO;

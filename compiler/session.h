@@ -20,6 +20,7 @@ typedef struct Session {
     OutOfMemory oom;
     Module *modules[2]; /* read so far; freed by main */
     size_t n_modules;
+    OutFiles *out; /* being written; given up when memory runs out */
 } Session;
 
 /* Reads INPUT number `i` of the command line: ONNX or .qir, told by content. NULL after

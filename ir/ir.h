@@ -182,6 +182,7 @@ struct Node {
 struct Graph {
     Module *module;
     Node *owner; /* the node whose attribute it is; NULL at the top and in functions */
+    const struct Function *function; /* whose body it is, or NULL */
     Str name;
     size_t n_in, cap_in, n_out, cap_out, n_consts, cap_consts;
     Value **in;

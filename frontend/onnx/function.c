@@ -51,6 +51,7 @@ Function *read_function(Reader *r, const Onnx__FunctionProto *p) {
     if (f->name.n == 0)
         diag_error(r->diags, f->loc, "a function has no name");
     f->body = graph_new(r->module, STR_NONE);
+    f->body->function = f;
     f->body->loc = f->loc;
     read_formals(r, f, p);
     Scope s = {NULL, f->body, map_new(r->arena)};

@@ -235,6 +235,7 @@ void open_function(Reader *r, OpName name, const Span *formals, Span params, Spa
     if (formals)
         read_formals(r, fn, *formals);
     fn->body = graph_new(m, STR_NONE);
+    fn->body->function = fn;
     fn->body->loc = fn->loc;
     ARENA_PUSH(r->arena, m->functions, m->n_functions, m->cap_functions, fn);
     open_frame(r, fn->body, fn, params, results, c && c->inferred);
