@@ -173,11 +173,13 @@ def versions():
 PAGE = """\
 # Measurements
 
-{versions}.
+{versions}; one thread of {cores}.
 
-Made by `tools/bench.py`, which writes this page; what is slower or worse than onnxruntime stands
-here as it is. The machine was shared: times of one table compare with each other and with nothing
-else.
+    make && build/venv/bin/python tools/bench.py
+
+writes this page (`make oracle` makes the virtual environment). What is slower or worse than
+onnxruntime stands here as it is. The machine is shared and noisy: times of one table compare with
+each other and with nothing else.
 
 ## Accuracy of quantization
 
@@ -199,8 +201,8 @@ itself, which the third line of each model shows.
 ## Speed
 
 Microseconds for one inference, one thread: median of {rounds} rounds, the contenders taking turns.
-The C is built with `gcc {flags}` and takes and gives float, as the two models in onnxruntime
-do; onnxruntime optimizes the graph, inputs and outputs are bound beforehand. int8 is
+The C is built with `gcc {flags}` and takes and gives float, as the models in
+onnxruntime do; onnxruntime optimizes the graph, inputs and outputs are bound beforehand. int8 is
 the QDQ form that qxc writes, which onnxruntime fuses. A ratio above 1 says that the C is faster.
 
 {speed}
@@ -231,7 +233,7 @@ def main():
             rows.append(speed_row(name, folder, args.rounds))
             print(*rows[-1][0], file=sys.stderr)
         page = PAGE.format(
-            versions=versions(), rounds=args.rounds, flags=" ".join(FLAGS),
+            versions=versions(), cores=os.cpu_count(), rounds=args.rounds, flags=" ".join(FLAGS),
             accuracy=accuracy(folder), differences=differences(folder),
             speed=table(("model", "what", "emitted C", "onnxruntime int8", "onnxruntime float",
                          "C against int8", "C against float"), [r[0] for r in rows]),
