@@ -18,8 +18,9 @@ TOOL = ROOT / "tools/refill_light.py"
 
 
 def selected():
-    """QXC_LIGHT=small leaves out what takes long."""
-    return SMALL if os.environ.get("QXC_LIGHT") == "small" else SMALL + MEDIUM + BIG
+    """QXC_LIGHT=small leaves out what takes long, and so do sanitizers unless told QXC_LIGHT=all."""
+    default = "small" if os.environ.get("SANITIZE") else "all"
+    return SMALL if os.environ.get("QXC_LIGHT", default) == "small" else SMALL + MEDIUM + BIG
 
 
 def light(name):
