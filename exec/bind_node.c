@@ -107,21 +107,53 @@ bool bind_graph(Binder *b, const Graph *g) {
 
 /* ---- graph inputs and outputs ---- */
 
+static bool is_narrow(const Value *v) {
+    return elem_unpacked(v->type.elem) != v->type.elem;
+}
+
+/* A buffer of the caller's with the elements of v packed as in ONNX. */
+static int packed_buffer(Binder *b, BufferKind kind, const Value *v, int port) {
+    size_t count = b->program->buffers[bind_value(b, v)].count;
+    size_t bytes = elem_bytes(v->type.elem, count);
+    return binder_add_buffer(b, (Buffer){.kind = kind,
+                                         .elem = ELEM_UINT8,
+                                         .count = bytes,
+                                         .bytes = bytes,
+                                         .alias = -1,
+                                         .port = port,
+                                         .value = v});
+}
+
+static void repack(Binder *b, const char *kernel, const Value *v, int from, int to) {
+    ElemType elem = elem_unpacked(v->type.elem);
+    qk_pack_params p = {.bits = elem_bits(v->type.elem)}; /* unpack has the same */
+    p.n = (int64_t)b->program->buffers[bind_value(b, v)].count;
+    bind_call(b, v->def, bind_kernel(b, kernel, 1, &elem), &p, sizeof p, 2, (int[]){from, to});
+}
+
 void bind_input(Binder *b, const Value *v, int port) {
     int i = bind_value(b, v);
+    b->program->inputs[port] = i;
+    if (is_narrow(v)) {
+        int packed = packed_buffer(b, BUF_INPUT, v, port);
+        b->program->inputs[port] = packed;
+        repack(b, "unpack", v, packed, i);
+        return;
+    }
     b->program->buffers[i].kind = BUF_INPUT;
     b->program->buffers[i].port = port;
-    b->program->inputs[port] = i;
-    if (elem_unpacked(v->type.elem) != v->type.elem)
-        bind_value_error(b, v, "is a graph input narrower than 8 bits, which cannot run yet");
     if (binder_rounds(b, v))
         round_value(b, NULL, v);
 }
 
 void bind_output(Binder *b, const Value *v, int port) {
     int i = bind_value(b, v), root = program_root(b->program, i);
-    if (elem_unpacked(v->type.elem) != v->type.elem)
-        bind_value_error(b, v, "is a graph output narrower than 8 bits, which cannot run yet");
+    if (is_narrow(v)) {
+        int packed = packed_buffer(b, BUF_OUTPUT, v, port);
+        b->program->outputs[port] = packed;
+        repack(b, "pack", v, i, packed);
+        return;
+    }
     if (b->program->buffers[root].kind == BUF_ARENA) {
         for (size_t k = 0; k < b->program->n_buffers; k++)
             if (program_root(b->program, (int)k) == root) {

@@ -67,7 +67,7 @@ static bool quantizes(const Value *v) {
 
 bool sample_convertible(const Value *v, ElemType from) {
     ElemType to = v->type.elem;
-    if (from == ELEM_UNDEFINED || elem_bits(to) < 8)
+    if (from == ELEM_UNDEFINED || elem_bits(to) == 0)
         return false;
     if (from == to)
         return true;

@@ -86,6 +86,9 @@ static void put_port_macros(CWriter *w, FILE *f, bool out, size_t i) {
     c_put_name(f, port_name(w, out, i));
     fputc(' ', f);
     c_put_type(w, f, t);
+    int bits = elem_bits(t.elem);
+    if (bits < 8)
+        fprintf(f, ", %d to a byte, the first in the low bits", 8 / bits);
     fprintf(f, " */\n#define " STR_FMT "_COUNT %zu\n", STR_ARG(id), b->count);
     const Quant *q = t.quant;
     if (!type_is_quantized(t) || q->n_scale != 1)
@@ -93,7 +96,9 @@ static void put_port_macros(CWriter *w, FILE *f, bool out, size_t i) {
     if (w->options->integer_only)
         put_integer_macros(f, id, q);
     else
-        put_float_macros(w, f, id, q, c_type(b->elem));
+        put_float_macros(
+            w, f, id, q,
+            c_type(elem_is_signed(q->storage) && elem_bits(q->storage) < 8 ? ELEM_INT8 : b->elem));
 }
 
 /* ---- the whole ---- */
