@@ -30,6 +30,42 @@ static bool looks_like_qir(const char *head, size_t n) {
             (n - i >= 4 && memcmp(head + i, "qir", 3) == 0 && strchr(" \t\r\n", head[i + 3])));
 }
 
+/* ---- operators that ONNX does not have ---- */
+
+typedef struct UnknownOps {
+    Diags *d;
+    const Module *m;
+    Map *seen;
+} UnknownOps;
+
+static bool is_function(const Module *m, const Node *n) {
+    for (size_t i = 0; i < m->n_functions; i++)
+        if (str_eq(m->functions[i]->name, n->op) &&
+            domain_equal(m->functions[i]->domain, n->domain))
+            return true;
+    return false;
+}
+
+/* Most likely a slip of an editor's: such a node reads, prints and writes, and does nothing else.
+ */
+static void warn_unknown(Graph *g, void *ctx) {
+    UnknownOps *u = ctx;
+    FOR_NODES(n, g) {
+        if (n->def || !domain_is_onnx(n->domain) || map_get(u->seen, n->op))
+            continue;
+        map_set(u->seen, n->op, n);
+        if (onnx_schema_find(STR(""), n->op, ONNX_MAX_OPSET) || is_function(u->m, n))
+            continue;
+        diag_warning(u->d, n->loc, "ONNX has no operator %s", diag_name(u->d, n->op));
+        const char **names = NEW_ARRAY(u->m->arena, const char *, onnx_schema_count());
+        size_t count = 0;
+        for (size_t i = 0; i < onnx_schema_count(); i++)
+            if (onnx_schema_at(i)->domain[0] == 0)
+                names[count++] = onnx_schema_at(i)->name;
+        diag_did_you_mean(u->d, n->loc, n->op, names, count);
+    }
+}
+
 typedef enum Kind { KIND_ONNX, KIND_QIR, KIND_UNREADABLE } Kind;
 
 static Kind sniff(const char *path, size_t *size, Diags *d) {
@@ -89,6 +125,8 @@ Module *session_read(Session *s, size_t i, ExitCode *code) {
         return NULL;
     }
     s->modules[s->n_modules++] = m;
+    UnknownOps unknown = {s->d, m, map_new(a)};
+    module_each_graph(m, warn_unknown, &unknown);
     if (!module_resolve(m, s->d) || !module_infer(m, s->d) ||
         !module_verify_with(m, VERIFY_WARN, s->d))
         return NULL;
