@@ -48,4 +48,9 @@ bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryF
 bool bind_requantize(Binder *b, const Node *n, const Value *x, const Quant *out, int y_buffer,
                      int32_t lo, int32_t hi);
 
+/* Where no integer kernel fits (weights in blocks, sums of more than two): a float version of an
+ * operand, and a result quantized from floats (quantize.c). -1 and false after saying why not. */
+int bind_dequantized(Binder *b, const Node *n, const Value *v);
+bool bind_quantized(Binder *b, const Node *n, int from, const Value *y);
+
 #endif

@@ -82,8 +82,10 @@ static bool is_depthwise(Type x, Type w) {
 
 static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group) {
     const Value *bias = op_in(c, B);
-    int args[] = {bind_value(b, n->in[X]), bind_value(b, n->in[W]), bind_value(b, bias),
-                  bind_value(b, n->out[0]), -1};
+    int at[4];
+    if (!mac_floats(b, n, bias, at))
+        return false;
+    int args[] = {at[0], at[1], at[2], at[3], -1};
     if (is_depthwise(n->in[X]->type, n->in[W]->type)) {
         qk_depthwise_f32_params p = {.n = s->n,
                                      .ic = s->ic,
@@ -101,7 +103,7 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
                                      .pt = s->pt,
                                      .pl = s->pl,
                                      .has_bias = bias != NULL};
-        return bind_call(b, n, "qk_depthwise_f32", &p, sizeof p, 4, args);
+        return bind_call(b, n, "qk_depthwise_f32", &p, sizeof p, 4, args) && mac_store(b, n, at);
     }
     int32_t len = s->ic / group * s->kh * s->kw;
     qk_conv2d_f32_params p = {.n = s->n,
@@ -123,7 +125,7 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
                               .has_bias = bias != NULL};
     p.tile = conv2d_tile(s->oh * s->ow, len, sizeof(float), FIRST_LEVEL_CACHE);
     args[4] = bind_scratch(b, ELEM_FLOAT, (size_t)p.tile * (size_t)len);
-    return bind_call(b, n, "qk_conv2d_f32", &p, sizeof p, 5, args);
+    return bind_call(b, n, "qk_conv2d_f32", &p, sizeof p, 5, args) && mac_store(b, n, at);
 }
 
 /* Kernels take signed weights: unsigned ones move down by half their range, with the zero point. */
@@ -232,9 +234,9 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     if (!window(c, &win) || !bind_spatial(b, n, &win, n->in[X]->type, n->out[0]->type, &s))
         return false;
     bind_macs(b, (int64_t)bind_count(n->out[0]) * (s.ic / a->group) * s.kh * s.kw);
-    if (bind_any_quant(n))
+    if (bind_any_quant(n) && mac_fits(n->in[X], n->in[W]))
         return bind_quant(b, n, c, &s, (int32_t)a->group);
-    return bind_floats_only(b, n) && bind_float(b, n, c, &s, (int32_t)a->group);
+    return bind_float(b, n, c, &s, (int32_t)a->group);
 }
 
 const OpDef op_Conv = {

@@ -257,22 +257,22 @@ static bool two_operands(const OpCtx *c, const char **why) {
     return c->n_in == 2;
 }
 
-/* y = ((x0 + x1) + x2) + ...; all but the first step work on y alone. */
+/* y = ((x0 + x1) + x2) + ...; quantized operands and results are converted on the way. */
 static bool bind_sum_float(Binder *b, const Node *n) {
-    if (!bind_floats_only(b, n))
-        return false;
-    Type y = n->out[0]->type, so_far = n->in[0]->type;
-    int sum = bind_value(b, n->in[0]), count = bind_count(n->out[0]);
-    for (size_t i = 1; i < n->n_in; i++) {
-        bool last = i + 1 == n->n_in;
-        int to = last ? bind_value(b, n->out[0]) : bind_temp(b, ELEM_FLOAT, (size_t)count);
-        if (!call_float(b, n, "qk_add_f32", so_far, n->in[i]->type, sum, bind_value(b, n->in[i]),
-                        to))
+    const Value *out = n->out[0];
+    Type so_far = n->in[0]->type;
+    int sum = bind_dequantized(b, n, n->in[0]);
+    size_t count = (size_t)bind_count(out);
+    for (size_t i = 1; i < n->n_in && sum >= 0; i++) {
+        bool last = i + 1 == n->n_in && !op_quant(out);
+        int x = bind_dequantized(b, n, n->in[i]);
+        int to = last ? bind_value(b, out) : bind_temp(b, ELEM_FLOAT, count);
+        if (x < 0 || !call_float(b, n, "qk_add_f32", so_far, n->in[i]->type, sum, x, to))
             return false;
         sum = to;
-        so_far = y;
+        so_far = out->type;
     }
-    return true;
+    return sum >= 0 && (!op_quant(out) || bind_quantized(b, n, sum, out));
 }
 
 static bool bind_sum(Binder *b, const Node *n, const OpCtx *c) {
@@ -280,10 +280,8 @@ static bool bind_sum(Binder *b, const Node *n, const OpCtx *c) {
     if (n->n_in == 1 && bind_equal_quant(n->in[0], n->out[0]))
         return bind_alias(b, n, n->out[0], n->in[0]);
     if (!bind_any_quant(n))
-        return bind_sum_float(b, n);
-    if (n->n_in != 2)
-        return bind_unsupported(b, n, "quantized sums take two operands");
-    return bind_add_quant(b, n, 1);
+        return bind_floats_only(b, n) && bind_sum_float(b, n);
+    return n->n_in == 2 ? bind_add_quant(b, n, 1) : bind_sum_float(b, n);
 }
 
 const OpDef op_Sum = {

@@ -3,6 +3,35 @@
 
 #include <math.h>
 
+static bool blocked(const Quant *q) {
+    for (int i = 0; q && i < q->n_axes; i++)
+        if (q->block[i] > 1)
+            return true;
+    return false;
+}
+
+bool mac_fits(const Value *x, const Value *w) {
+    return !blocked(op_quant(x)) && !blocked(op_quant(w));
+}
+
+bool mac_floats(Binder *b, const Node *n, const Value *bias, int buffers[4]) {
+    const Value *y = n->out[0];
+    const Value *in[] = {n->in[0], n->in[1], bias};
+    for (int i = 0; i < 3; i++) {
+        if (in[i] && !op_quant(in[i]) && in[i]->type.elem != ELEM_FLOAT)
+            return bind_unsupported(b, n, "operand %d is %s", i, elem_name(in[i]->type.elem));
+        buffers[i] = bind_dequantized(b, n, in[i]);
+        if (in[i] && buffers[i] < 0)
+            return false;
+    }
+    buffers[3] = op_quant(y) ? bind_temp(b, ELEM_FLOAT, (size_t)bind_count(y)) : bind_value(b, y);
+    return true;
+}
+
+bool mac_store(Binder *b, const Node *n, const int buffers[4]) {
+    return !op_quant(n->out[0]) || bind_quantized(b, n, buffers[3], n->out[0]);
+}
+
 static ElemType as_elem(const Value *v) {
     return bind_elem(v);
 }

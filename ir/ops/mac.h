@@ -21,6 +21,14 @@ typedef struct Mac {
     int n_out_args;
 } Mac;
 
+/* Whether one accumulator a result can do: neither operand is quantized in blocks. Where not, the
+ * node is computed in float between conversions, as its meaning is defined. */
+bool mac_fits(const Value *x, const Value *w);
+/* Float versions of up to three operands (x, w, bias) and of the result; false after saying why. */
+bool mac_floats(Binder *b, const Node *n, const Value *bias, int buffers[4]);
+/* Quantizes the float result in buffers[3] where the result is quantized. */
+bool mac_store(Binder *b, const Node *n, const int buffers[4]);
+
 /* Reads the quantization of operands and result. `axis` is the weight's channel axis. */
 bool mac_prepare(Binder *b, const Node *n, const Value *x, const Value *w, const Value *y, int axis,
                  size_t channels, float alpha, Mac *m);

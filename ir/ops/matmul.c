@@ -42,13 +42,16 @@ static bool product_float(Binder *b, const Node *n, const Product *p, const Valu
         q.cn = last > 1;
         q.cm = rows > 1 ? last : 0;
     }
-    int args[] = {bind_value(b, n->in[A]),
-                  bind_value(b, n->in[B]),
-                  q.has_c ? bind_value(b, bias) : -1,
-                  bind_value(b, n->out[0]),
+    int at[4];
+    if (!mac_floats(b, n, q.has_c ? bias : NULL, at))
+        return false;
+    int args[] = {at[0],
+                  at[1],
+                  at[2],
+                  at[3],
                   bind_scratch(b, ELEM_FLOAT, 16 * (size_t)p->k),
                   bind_scratch(b, ELEM_FLOAT, 4 * (size_t)p->k)};
-    return bind_call(b, n, "qk_matmul_f32", &q, sizeof q, 6, args);
+    return bind_call(b, n, "qk_matmul_f32", &q, sizeof q, 6, args) && mac_store(b, n, at);
 }
 
 enum { TILE = 64 };
@@ -105,9 +108,9 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
 static bool bind_product(Binder *b, const Node *n, const Product *p, const Value *bias, int axis,
                          float alpha, float beta) {
     bind_macs(b, (int64_t)bind_count(n->out[0]) * p->k);
-    if (bind_any_quant(n))
+    if (bind_any_quant(n) && mac_fits(n->in[A], n->in[B]))
         return product_quant(b, n, p, bias, axis, alpha, beta);
-    return bind_floats_only(b, n) && product_float(b, n, p, bias, alpha, beta);
+    return product_float(b, n, p, bias, alpha, beta);
 }
 
 /* ---- Gemm ---- */

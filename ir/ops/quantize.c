@@ -275,6 +275,40 @@ static bool dequantize_bind(Binder *b, const Node *n, const OpCtx *c) {
                      (int[]){bind_value(b, x), scale, zp, bind_value(b, y)});
 }
 
+int bind_dequantized(Binder *b, const Node *n, const Value *v) {
+    const Quant *q = op_quant(v);
+    int scale, zp;
+    if (!v || !q)
+        return bind_value(b, v);
+    if (q->kind != QUANT_PARAMS) {
+        bind_unsupported(b, n, "the parameters of '%s' are not known",
+                         diag_name(binder_diags(b), v->name));
+        return -1;
+    }
+    ElemType e = bind_elem(v);
+    Grid g = type_grid(b, q, v->type, &scale, &zp);
+    int real = bind_temp(b, ELEM_FLOAT, (size_t)bind_count(v));
+    qk_dequantize_params p = {g.outer, g.axis, g.inner, g.block, g.s_outer, g.s_axis, g.s_inner};
+    bool ok = bind_call(b, n, bind_kernel(b, "dequantize", 1, &e), &p, sizeof p, 4,
+                        (int[]){bind_value(b, v), scale, zp, real});
+    return ok ? real : -1;
+}
+
+bool bind_quantized(Binder *b, const Node *n, int from, const Value *y) {
+    const Quant *q = op_quant(y);
+    int scale, zp;
+    int32_t lo, hi;
+    if (!q || q->kind != QUANT_PARAMS)
+        return bind_unsupported(b, n, "the parameters of its result are not known");
+    quant_range(q, &lo, &hi);
+    ElemType e = bind_elem(y);
+    Grid g = type_grid(b, q, y->type, &scale, &zp);
+    qk_quantize_params p = {g.outer,  g.axis,    g.inner, g.block, g.s_outer,
+                            g.s_axis, g.s_inner, lo,      hi};
+    return bind_call(b, n, bind_kernel(b, "quantize", 1, &e), &p, sizeof p, 4,
+                     (int[]){from, scale, zp, bind_value(b, y)});
+}
+
 const OpDef op_QuantizeLinear = {
     .domain = "",
     .name = "QuantizeLinear",

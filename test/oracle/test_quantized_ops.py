@@ -125,14 +125,15 @@ def windows(x, k, s):
 
 
 class QuantizedOps(OracleCase):
-    def check(self, name, m, model, want, y, exact=False):
+    def check(self, name, m, model, want, y, exact=False, conversions=False):
         path, x, out = self.scratch / "m.onnx", self.scratch / "x.npz", self.scratch / "y.npz"
         onnx.save(model, path)
         np.savez(x, **{k: v if v.shape[0] == 1 else v[None] for k, v in m.feeds.items()})
         text = qxc(path, "-emit=qir", "-form=true").stdout
         body = text[text.index("graph @"):]
-        self.assertNotIn("QuantizeLinear(", body, name)
-        self.assertNotIn("DequantizeLinear(", body, name)
+        if not conversions:
+            self.assertNotIn("QuantizeLinear(", body, name)
+            self.assertNotIn("DequantizeLinear(", body, name)
         qxc("run", path, f"-input={x}", "-o", out)
         have = np.load(out)["y"].astype(np.int64)
         expect = y.ints(want)
@@ -224,6 +225,25 @@ class QuantizedOps(OracleCase):
         m, y = Model("sum"), Q(T.INT8, 0.05, 3)
         want = m.operand(Q(T.INT8, 0.02, -5), (1, 30)) + m.operand(Q(T.INT8, 0.03, 9), (1, 30))
         self.check("Sum", m, m.finish("Sum", y, want.shape), want, y)
+
+    def test_sum_of_three(self):
+        """Computed in float: one rounding, as defined."""
+        m, y = Model("sum"), Q(T.INT8, 0.0517, 3)
+        want = sum(m.operand(Q(T.INT8, s, z), (1, 30)) for s, z in ((0.02, -5), (0.03, 9), (0.01, 0)))
+        self.check("Sum", m, m.finish("Sum", y, want.shape), want, y)
+
+    def test_blocked_weights(self):
+        """Weights in blocks along the summed axis: computed in float, with a float bias."""
+        m, y = Model("blocks"), Q(T.INT8, 0.11, 3)
+        a = m.operand(Q(T.INT8, 0.02, -5), (4, 64))
+        w = m.rng.integers(-8, 8, (64, 5))
+        scale = m.rng.uniform(0.01, 0.03, (2, 5)).astype(np.float32)
+        m.inits += [tensor("w", T.INT4, w), numpy_helper.from_array(scale, "w_s")]
+        m.nodes.append(helper.make_node("DequantizeLinear", ["w", "w_s"], ["w_f"], axis=0, block_size=32))
+        m.names.append("w_f")
+        m.floats([0.5, -0.25, 1.0, 0.0, 2.0])
+        want = a @ (w * np.repeat(scale, 32, 0).astype(np.float64)) + [0.5, -0.25, 1.0, 0.0, 2.0]
+        self.check("Gemm", m, m.finish("Gemm", y, want.shape), want, y, conversions=True)
 
     def test_pools(self):
         for elem in (T.INT8, T.UINT8, T.INT16):
