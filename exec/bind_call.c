@@ -122,7 +122,7 @@ bool bind_alias(Binder *b, const Node *n, const Value *out, const Value *in) {
         return true;
     }
     Buffer buffer = b->program->buffers[from];
-    buffer.alias = from;
+    buffer.alias = program_root(b->program, from); /* long chains stay linear */
     buffer.value = out;
     buffer.comment = NULL;
     if (elem_bits(out->type.elem) == elem_bits(buffer.elem))

@@ -147,8 +147,13 @@ static bool run_both(const Side *a, const Side *b, Comparison *c, Arena *arena) 
         compare_sample(a, b, c, sums, x, y);
         c->samples++;
     }
+    size_t kept = 0; /* a value that never came up in both is not compared */
     for (size_t i = 0; i < c->n; i++)
-        finish(&c->rows[i], &sums[i]);
+        if (sums[i].count || c->rows[i].is_output) {
+            finish(&c->rows[i], &sums[i]);
+            c->rows[kept++] = c->rows[i];
+        }
+    c->n = kept;
     return samples_ok(a->samples) && samples_ok(b->samples);
 }
 

@@ -80,6 +80,7 @@ static void make_const(Folder *f, Graph *g, Value *v, const void *data) {
     v->kind = VALUE_CONST;
     v->def = NULL;
     v->stat = NULL;
+    v->declared = false; /* the tensor says it */
     ARENA_PUSH(f->module->arena, g->consts, g->n_consts, g->cap_consts, v);
 }
 
