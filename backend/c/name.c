@@ -75,11 +75,14 @@ Str c_identifier(CWriter *w, Str base) {
     return unique(w, w->names, is_reserved(s) ? arena_strf(w->arena, "%s_", text) : s);
 }
 
+/* Something is always appended to it, so it may be a keyword; but not look like a kernel. */
 Str c_prefix(Arena *a, Str name) {
     char text[MAX_IDENTIFIER + 8];
     size_t n = name.s ? spell(text, name) : 0;
-    Str s = n ? arena_str(a, (Str){text, n}) : STR("model");
-    return is_reserved(s) && !str_ends(s, "_t") ? arena_strf(a, "%s_model", text) : s;
+    if (!n)
+        return STR("model");
+    return str_starts((Str){text, n}, "qk_") ? arena_strf(a, "m_%s", text)
+                                             : arena_str(a, (Str){text, n});
 }
 
 static Str upper(Arena *a, Str s) {
