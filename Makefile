@@ -14,7 +14,7 @@ MATH    := -ffp-contract=off
 # have set on success for uninitialized; clang's own check and the sanitizers stand in.
 WARN    := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-prototypes \
            -Wmissing-prototypes -Wvla -Wno-missing-field-initializers -Werror \
-           $(if $(findstring clang,$(shell $(CC) --version)),,-Wno-maybe-uninitialized)
+           $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),,-Wno-maybe-uninitialized)
 ifneq ($(SANITIZE),)
 SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
@@ -178,7 +178,7 @@ check-format:
 
 demo:
 	@tools/install_deps.sh --if-possible build
-	@+$(MAKE) all
+	@+$(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN)) all
 	@BUILD='$(BUILD)' tools/demo.sh
 
 install: all

@@ -33,6 +33,14 @@ any_version() { # a program that distributions install with its version in the n
     return 1
 }
 
+# Other versions of clang-format format differently; where apt does not have this one, and that can
+# only be told when it has package lists, formatting is not checked.
+formatter() {
+    command -v clang-format-19 && return
+    clang-format --version | grep 'version 19\.' && return
+    apt-cache show gcc && ! apt-cache show clang-format-19
+}
+
 look() {
     missing=
     packages=
@@ -53,7 +61,7 @@ look() {
     need python3-venv python3 -c 'import ensurepip, venv'
     program protoc protobuf-compiler
     need "$(newest llvm FileCheck -tools)" any_version FileCheck
-    need "$(newest clang-format clang-format)" any_version clang-format
+    need clang-format-19 formatter
 }
 
 # The package that has an LLVM tool: version 19 where the distribution knows it, else its default.
@@ -67,7 +75,7 @@ newest() { # package prefix, program, package suffix
     echo "$1-19${3-}"
 }
 
-as_root() {
+as_root() { # quiet unless it fails
     if [ "$(id -u)" = 0 ]; then
         env DEBIAN_FRONTEND=noninteractive "$@"
     else
@@ -85,18 +93,20 @@ look
 
 if [ "$mode" != check ] && can_install; then
     echo "installing:$packages" >&2
-    as_root apt-get update -qq </dev/null >&2
+    as_root apt-get update -qq </dev/null >/dev/null
     look # with package lists at hand the versions are known
+    # Another installation may be running, as on a machine that has just started.
     # shellcheck disable=SC2086 # one word per package
-    as_root apt-get install -y -qq --no-install-recommends $packages </dev/null >&2
+    as_root apt-get -o DPkg::Lock::Timeout=120 install -y -qq --no-install-recommends $packages \
+        </dev/null >/dev/null
     look
     [ -z "$missing" ] && exit 0
 fi
 
 echo "missing (names of Debian packages):$missing" >&2
-if [ "$mode" = check ]; then
-    echo "install them with: make deps" >&2
-elif ! can_install; then
+if [ "$mode" != check ] && ! can_install; then
     echo "cannot install them here: that takes apt-get and root or password-less sudo" >&2
 fi
+echo "install them with: tools/install_deps.sh" >&2
+echo "or, as root: apt-get update && apt-get install --no-install-recommends$packages" >&2
 exit 1
