@@ -145,9 +145,9 @@ def speed_row(name, folder, rounds):
 def memory(folder):
     path, _ = light("resnet50")
     size = path.stat().st_size
-    return table(("step", "seconds", "peak memory, of the file's size"),
-                 [(what, f"{seconds:.2f}", f"{peak / size:.2f}")
-                  for what, seconds, peak in round_trip(path, folder)])
+    return table(("step", "seconds", "of the processor", "peak memory, of the file's size"),
+                 [(what, f"{seconds:.2f}", f"{busy:.2f}", f"{peak / size:.2f}")
+                  for what, seconds, busy, peak in round_trip(path, folder)])
 
 
 # ---- the page
@@ -178,8 +178,8 @@ PAGE = """\
     make && build/venv/bin/python tools/bench.py
 
 writes this page (`make oracle` makes the virtual environment). What is slower or worse than
-onnxruntime stands here as it is. The machine is shared and noisy: times of one table compare with
-each other and with nothing else.
+onnxruntime stands here as it is. The machine is shared and noisy (load average {load:.1f} at the end):
+times of one table compare with each other and with nothing else.
 
 ## Accuracy of quantization
 
@@ -233,7 +233,7 @@ def main():
             rows.append(speed_row(name, folder, args.rounds))
             print(*rows[-1][0], file=sys.stderr)
         page = PAGE.format(
-            versions=versions(), cores=os.cpu_count(), rounds=args.rounds, flags=" ".join(FLAGS),
+            versions=versions(), load=os.getloadavg()[0], cores=os.cpu_count(), rounds=args.rounds, flags=" ".join(FLAGS),
             accuracy=accuracy(folder), differences=differences(folder),
             speed=table(("model", "what", "emitted C", "onnxruntime int8", "onnxruntime float",
                          "C against int8", "C against float"), [r[0] for r in rows]),
