@@ -1,4 +1,4 @@
-/* QuantizeLinear, DequantizeLinear and qxc::Requantize.
+/* QuantizeLinear and DequantizeLinear.
  *
  * Two forms: ONNX's, with scale and zero point as operands, and ours with one operand, where the
  * quantized type of the result (or operand) says it all. ONNX: 13 added axis, 19 float8 and
@@ -77,6 +77,8 @@ static bool quantize_verify(const OpCtx *c) {
     if (!own_form(c->node))
         return verify_operands(c);
     Type y = out_type(c), x = op_type(c, X);
+    if (!op_in(c, X))
+        return op_error(c, "needs its operand");
     if (y.kind != TYPE_TENSOR || !type_is_quantized(y))
         return op_error(c, "without scale and zero point its result must have a quantized type");
     if (type_is_quantized(x))
@@ -88,6 +90,8 @@ static bool dequantize_verify(const OpCtx *c) {
     if (!own_form(c->node))
         return verify_operands(c);
     Type x = op_type(c, X);
+    if (!op_in(c, X) || c->n_out == 0 || !c->node->out[0])
+        return op_error(c, "needs its operand and a result");
     if (x.kind == TYPE_TENSOR && !type_is_quantized(x))
         return op_error(c, "without scale and zero point its operand must have a quantized type");
     if (type_is_quantized(out_type(c)))
@@ -329,42 +333,4 @@ const OpDef op_DequantizeLinear = {
     .infer = dequantize_infer,
     .own_form = own_form,
     .bind = dequantize_bind,
-};
-
-/* ---- Requantize: from one quantized type to another ---- */
-
-static bool always(const Node *n) {
-    (void)n;
-    return true;
-}
-
-static bool requantize_verify(const OpCtx *c) {
-    Type x = op_type(c, X), y = out_type(c);
-    if (c->n_in != 1 || c->n_out != 1 || !op_in(c, X))
-        return op_error(c, "takes one operand and has one result");
-    if (!type_is_quantized(x) || !type_is_quantized(y))
-        return op_error(c, "operand and result must have quantized types");
-    return true;
-}
-
-static bool requantize_bind(Binder *b, const Node *n, const OpCtx *c) {
-    const Value *x = n->in[X], *y = n->out[0];
-    (void)c;
-    if (bind_equal_quant(x, y))
-        return bind_alias(b, n, y, x);
-    int32_t lo, hi;
-    if (!quant_plain(op_quant(y)))
-        return bind_unsupported(b, n, "its result is quantized per axis");
-    quant_range(op_quant(y), &lo, &hi);
-    return bind_requantize(b, n, x, op_quant(y), bind_value(b, y), lo, hi);
-}
-
-const OpDef op_Requantize = {
-    .domain = "qxc",
-    .name = "Requantize",
-    .verify = requantize_verify,
-    .infer = op_same_type,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1},
-    .own_form = always,
-    .bind = requantize_bind,
 };

@@ -62,6 +62,11 @@ static bool check_schema(Node *n, const OnnxSchema *schema, Diags *d) {
     for (size_t i = 0; i < n->n_attrs; i++) {
         Attr *a = &n->attrs[i];
         const SchemaAttr *s = onnx_schema_attr(schema, a->name);
+        if (a->ref.s && !node_in_function(n))
+            ok = diag_error(d, attr_loc(n, a),
+                            "attribute '%s' refers to '%s', but this is no "
+                            "function",
+                            diag_name(d, a->name), diag_name(d, a->ref));
         if (!s)
             ok = unknown_attr(n, schema, a, d);
         else if (!kind_fits(a, (AttrKind)s->type))

@@ -197,7 +197,7 @@ static bool split_infer(OpCtx *c) {
     Type x = op_type(c, 0);
     int axis;
     bool known;
-    if (x.rank < 0)
+    if (x.rank < 0 || c->n_out == 0)
         return true;
     if (a->num_outputs && a->num_outputs != (int64_t)c->n_out)
         return op_error(c, "num_outputs is %lld, there are %zu results", (long long)a->num_outputs,
