@@ -1,0 +1,39 @@
+/* qxc::Requantize: from one quantized type to another, in one rounding. ONNX has no such operator;
+ * there it is DequantizeLinear and QuantizeLinear. */
+#include "ir/ops/bind.h"
+
+static bool always(const Node *n) {
+    (void)n;
+    return true;
+}
+
+static bool verify(const OpCtx *c) {
+    Type x = op_type(c, 0), y = c->n_out && c->node->out[0] ? c->node->out[0]->type : TYPE_UNKNOWN;
+    if (c->n_in != 1 || c->n_out != 1 || !op_in(c, 0))
+        return op_error(c, "takes one operand and has one result");
+    if (!type_is_quantized(x) || !type_is_quantized(y))
+        return op_error(c, "operand and result must have quantized types");
+    return true;
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    const Value *x = n->in[0], *y = n->out[0];
+    (void)c;
+    if (bind_equal_quant(x, y))
+        return bind_alias(b, n, y, x);
+    int32_t lo, hi;
+    if (!quant_plain(op_quant(y)))
+        return bind_unsupported(b, n, "its result is quantized per axis");
+    quant_range(op_quant(y), &lo, &hi);
+    return bind_requantize(b, n, x, op_quant(y), bind_value(b, y), lo, hi);
+}
+
+const OpDef op_Requantize = {
+    .domain = "qxc",
+    .name = "Requantize",
+    .verify = verify,
+    .infer = op_same_type,
+    .quant = {.kind = QUANT_COMPUTE, .data = 1},
+    .own_form = always,
+    .bind = bind,
+};
