@@ -22,6 +22,10 @@ Node *lower_only_user(const Lower *l, const Value *v) {
     return uses_of(l->uses, v, &uses) == 1 ? uses[0].node : NULL;
 }
 
+Str lower_quant_name(const Lower *l, const Node *n) {
+    return n->name.n ? arena_strf(l->b.a, STR_FMT "_quant", STR_ARG(n->name)) : STR_NONE;
+}
+
 /* ---- conversions ---- */
 
 static Str conversion_name(Lower *l, Str base, const char *op) {

@@ -45,4 +45,11 @@ void lower_float_result(Lower *l, Node *n, size_t i);
 Node *lower_only_user(const Lower *l, const Value *v);
 bool lower_is_output(const Lower *l, const Value *v);
 
+/* Name of the QOperator that takes the node's place. */
+Str lower_quant_name(const Lower *l, const Node *n);
+
+/* A Gemm with constant weights as ONNX's own QLinearConv with a window of one (ai.onnx has no
+ * QGemm). False, and nothing changed, where it is not of that kind. */
+bool lower_gemm_as_conv(Lower *l, Node *n);
+
 #endif

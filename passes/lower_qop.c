@@ -42,10 +42,6 @@ static void take_result(Node *n, size_t i, Value *y) {
     y->index = (int)i;
 }
 
-static Str quant_name(Lower *l, const Node *n) {
-    return n->name.n ? arena_strf(l->b.a, STR_FMT "_quant", STR_ARG(n->name)) : n->name;
-}
-
 static void copy_attrs(Lower *l, const Node *from, Node *to) {
     to->n_attrs = from->n_attrs;
     to->attrs = arena_copy(l->b.a, from->attrs, from->n_attrs * sizeof *from->attrs);
@@ -60,7 +56,7 @@ static void lower_qoperator(Lower *l, Node *n) {
     const QopForm *f = &n->def->qop;
     QopLayout at;
     qop_layout(f, n->n_in, &at, l->b.a);
-    Node *to = build_node(&l->b, n->graph, f->domain, f->op, at.n_operands, quant_name(l, n));
+    Node *to = build_node(&l->b, n->graph, f->domain, f->op, at.n_operands, lower_quant_name(l, n));
     for (size_t i = 0; i < n->n_in; i++) {
         if (!n->in[i])
             continue;
@@ -96,8 +92,8 @@ static bool is_integer_to_float(const Lower *l, const Node *n) {
 
 /* Both scales come before both zero points. */
 static void lower_integer_to_float(Lower *l, Node *n) {
-    Node *to =
-        build_node(&l->b, n->graph, "com.microsoft", "MatMulIntegerToFloat", 6, quant_name(l, n));
+    Node *to = build_node(&l->b, n->graph, "com.microsoft", "MatMulIntegerToFloat", 6,
+                          lower_quant_name(l, n));
     for (int i = 0; i < 2; i++) {
         to->in[i] = lower_ints(l, n->in[i]);
         put_params(l, to, 2 + i, 4 + i, n->in[i]);
@@ -190,7 +186,7 @@ static const char *lower_clamp(Lower *l, Node *n) {
     if (elem_bits(onnx_storage(q->storage)) != 8)
         return "Clip takes 8-bit integers only";
     Str base = base_name(n->out[0]->name);
-    Node *to = build_node(&l->b, n->graph, "", "Clip", 3, quant_name(l, n));
+    Node *to = build_node(&l->b, n->graph, "", "Clip", 3, lower_quant_name(l, n));
     to->in[0] = lower_ints(l, n->in[0]);
     to->in[1] = grid_bound(l, q, lo, "_min", base);
     to->in[2] = grid_bound(l, q, hi, "_max", base);
@@ -223,6 +219,8 @@ static const char *lower_mac(Lower *l, Node *n) {
         lower_integer_to_float(l, n);
         return NULL;
     }
+    if (l->c->target == TARGET_ONNX && lower_gemm_as_conv(l, n))
+        return NULL;
     return lower_compute(l, n);
 }
 
