@@ -106,8 +106,8 @@ enum { MIB = 1 << 20, DEFAULT_MEMORY_MIB = 1024 };
 
 Module *session_read(Session *s, size_t i, ExitCode *code) {
     const char *path = s->o.inputs.items[i];
-    size_t size = 0;
-    Kind kind = sniff(path, &size, s->d);
+    size_t size = s->has_text ? s->text.n : 0;
+    Kind kind = s->has_text ? KIND_QIR : sniff(path, &size, s->d);
     *code = EXIT_IO;
     if (kind == KIND_UNREADABLE)
         return NULL;
@@ -119,7 +119,9 @@ Module *session_read(Session *s, size_t i, ExitCode *code) {
     Arena *a = arena_new(mib * MIB + size * 2, &s->oom);
     OnnxReadOptions onnx = {.external_data_dir = s->o.external_data_dir};
     QirReadOptions qir = {.dir = s->o.external_data_dir};
-    Module *m = kind == KIND_QIR ? qir_read(a, s->d, path, &qir) : onnx_read(a, s->d, path, &onnx);
+    Module *m = s->has_text        ? qir_read_text(a, s->d, path, s->text, &qir)
+                : kind == KIND_QIR ? qir_read(a, s->d, path, &qir)
+                                   : onnx_read(a, s->d, path, &onnx);
     if (!m) {
         arena_free(a);
         return NULL;

@@ -1,5 +1,5 @@
 /* qxc: the only place that decides how the process ends. */
-#include "compiler/session.h"
+#include "compiler/expect.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -45,9 +45,11 @@ static ExitCode dispatch(Session *s) {
                                         : "too many input files: see qxc -help");
         return EXIT_USAGE;
     }
-    if (strcmp(c, "run") == 0)
-        return cmd_run(s);
-    return strcmp(c, "compare") == 0 ? cmd_compare(s) : cmd_compile(s);
+    if (strcmp(c, "compare") == 0)
+        return cmd_compare(s);
+    ExitCode (*command)(Session *) = strcmp(c, "run") == 0 ? cmd_run : cmd_compile;
+    bool by_text = s->o.verify_diagnostics || s->o.split_input_file;
+    return by_text ? run_inputs(s, command) : command(s);
 }
 
 static ExitCode session_run(Session *s, int argc, char **argv) {

@@ -1,5 +1,5 @@
 #include "backend/qir/qir_write.h"
-#include "compiler/pipeline.h"
+#include "compiler/session.h"
 
 #include "exec/specialise.h"
 #include "passes/legal.h"
@@ -25,7 +25,7 @@ static bool run(Job *j, Module *m, const char *name) {
         return false;
     if (selected(j->o->print_after, name))
         show(j, m, "after", name);
-    return true;
+    return !j->o->verify_each || roundtrip_check(m, j->d);
 }
 
 /* ---- the form a module is in ---- */
@@ -152,7 +152,7 @@ static bool run_listed_passes(Job *j, Module *m) {
 
 /* A float model: statistics, then decisions. Emitted C may stay float. */
 static bool quantize(Job *j, Module *m) {
-    if (!run(j, m, "freeze") || !run(j, m, "fold-const") || !run(j, m, "fold-affine"))
+    if (!run(j, m, "fold-const") || !run(j, m, "fold-affine"))
         return false;
     bool have = false;
     if (j->o->calib.n || j->o->calib_random >= 0) {
@@ -176,7 +176,7 @@ bool job_compile(Job *j, Module *m) {
         return run_listed_passes(j, m);
     if (j->form == FORM_AS_IS)
         return true;
-    if (!raise_opset(j, m))
+    if (!run(j, m, "freeze") || !raise_opset(j, m))
         return false;
     ModuleForm f = module_form(m);
     if (f.onnx_quantized) {
@@ -194,7 +194,7 @@ bool job_compile(Job *j, Module *m) {
 
 bool job_prepare_run(Job *j, Module *m) {
     j->ctx.target_opset = module_opset(m, STR("")) < OPS_BIND_OPSET ? OPS_BIND_OPSET : 0;
-    if (!run(j, m, "upgrade") || !run(j, m, "freeze"))
+    if (!run(j, m, "freeze") || !run(j, m, "upgrade"))
         return false;
     if (module_form(m).onnx_quantized && !run(j, m, "raise-quant"))
         return false;

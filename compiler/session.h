@@ -18,6 +18,8 @@ typedef struct Session {
     Diags *d;
     Arena *arena;
     OutOfMemory oom;
+    bool has_text; /* the input is this .qir text, whatever the file holds (expect.h) */
+    Str text;
     Module *modules[2]; /* read so far; freed by main */
     size_t n_modules;
     OutFiles *out; /* being written; given up when memory runs out */
