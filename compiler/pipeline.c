@@ -172,8 +172,10 @@ static bool quantize(Job *j, Module *m) {
 bool job_compile(Job *j, Module *m) {
     if (!job_fix_shapes(j, m))
         return false;
-    if (j->o->passes)
+    if (j->o->passes) {
+        j->ctx.target_opset = j->o->target_opset > 0 ? j->o->target_opset : 0;
         return run_listed_passes(j, m);
+    }
     if (j->form == FORM_AS_IS)
         return true;
     if (!run(j, m, "freeze") || !raise_opset(j, m))

@@ -22,6 +22,8 @@ typedef struct Collect {
     Column *cols;
     size_t n;
     size_t samples;
+    const bool *from_file; /* by value id: a constant of the file itself, which is not reported */
+    size_t n_from_file;
 } Collect;
 
 static ElemType reported(ElemType e) {
@@ -76,7 +78,16 @@ static void add_graph(Graph *g, void *ctx) {
 static void add_consts(Graph *g, void *ctx) {
     Collect *c = ctx;
     for (size_t i = 0; i < g->n_consts; i++)
-        add_column(c, g->consts[i], g->consts[i]->name);
+        if (g->consts[i]->id >= c->n_from_file || !c->from_file[g->consts[i]->id])
+            add_column(c, g->consts[i], g->consts[i]->name);
+}
+
+static void mark_consts(Graph *g, void *ctx) {
+    bool *is_const = ctx;
+    for (size_t i = 0; i < g->n_consts; i++)
+        is_const[g->consts[i]->id] = true;
+    for (size_t i = 0; i < g->n_in; i++)
+        is_const[g->in[i]->id] = g->in[i]->data;
 }
 
 static void run_all(Collect *c, Runner *r, Samples *in) {
@@ -135,8 +146,8 @@ static Samples *open_samples(Session *s, Module *m) {
     return samples_random(m->arena, m, s->o.random > 0 ? (size_t)s->o.random : 1);
 }
 
-static Collect collect_columns(Session *s, Module *m) {
-    Collect c = {.s = s, .arena = m->arena};
+static Collect collect_columns(Session *s, Module *m, const bool *from_file, size_t n_from_file) {
+    Collect c = {.s = s, .arena = m->arena, .from_file = from_file, .n_from_file = n_from_file};
     size_t n = 0;
     module_each_graph(m, count_values, &n);
     c.cols = NEW_ARRAY(m->arena, Column, n + m->graph->n_out);
@@ -162,6 +173,9 @@ ExitCode cmd_run(Session *s) {
         diag_error(s->d, LOC_NONE, "run needs data: -input=PATH or -random=N");
         return EXIT_USAGE;
     }
+    size_t n_from_file = m->n_values;
+    bool *from_file = NEW_ARRAY(m->arena, bool, n_from_file);
+    module_each_graph(m, mark_consts, from_file);
     if (!job_prepare_run(&j, m))
         return EXIT_WRONG;
     ProgramOptions po = {.ignore_quant = s->o.ignore_quant, .keep_all = s->o.all_values};
@@ -169,7 +183,7 @@ ExitCode cmd_run(Session *s) {
     Samples *in = p ? open_samples(s, m) : NULL;
     if (!in)
         return EXIT_WRONG;
-    Collect c = collect_columns(s, m);
+    Collect c = collect_columns(s, m, from_file, n_from_file);
     Runner *r = runner_new(m->arena, p);
     run_all(&c, r, in);
     bool ok = samples_ok(in);
