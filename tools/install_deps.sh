@@ -13,37 +13,49 @@ case "${1-}" in
 esac
 scope=${1-all}
 
-missing= # what to call it for the user
-packages= # Debian's names
+missing= # names of Debian packages
+optional= # those of them that tests can do without, and are skipped
 
 need() { # package, then a command that succeeds when it is there
     package=$1
     shift
     "$@" >/dev/null 2>&1 && return
-    case " $packages " in *" $package "*) return ;; esac
-    packages="$packages $package"
+    case " $missing " in *" $package "*) return ;; esac
     missing="$missing $package"
 }
 program() { need "$2" command -v "$1"; }
 library() { need "$2" pkg-config --exists "$1"; }
-any_version() { # a program that distributions install with its version in the name
-    for name in "$1" "$1-19" "$1-20" "$1-21" "$1-18" "$1-17" "$1-16" "$1-15" "$1-14"; do
-        command -v "$name" && return
+# Asked for where apt has it; when it has no package lists yet, that cannot be told.
+wish() { # package, then a command that succeeds when it is there
+    package=$1
+    shift
+    "$@" >/dev/null 2>&1 && return
+    in_apt gcc && ! in_apt "$package" && return
+    missing="$missing $package"
+    optional="$optional $package"
+}
+in_apt() { apt-cache show "$1" >/dev/null 2>&1; }
+
+filecheck() { # distributions install it with its version in the name
+    for version in '' -19 -20 -21 -18 -17 -16 -15 -14; do
+        command -v "FileCheck$version" && return
     done
     return 1
 }
-
-# Other versions of clang-format format differently; where apt does not have this one, and that can
-# only be told when it has package lists, formatting is not checked.
-formatter() {
-    command -v clang-format-19 && return
-    clang-format --version | grep 'version 19\.' && return
-    apt-cache show gcc && ! apt-cache show clang-format-19
+llvm_tools() { # the newest that apt has, but version 19 where it has that
+    for version in 19 18 17 16 15 14; do
+        in_apt "llvm-$version-tools" && break
+        version=19
+    done
+    echo "llvm-$version-tools"
+}
+sanitizers() { # of a compiler
+    echo 'int main(void) { return 0; }' | "$1" -fsanitize=address,undefined -x c -o /dev/null -
 }
 
 look() {
     missing=
-    packages=
+    optional=
     command -v "${CC:-cc}" >/dev/null 2>&1 || program gcc gcc
     program cc gcc
     need libc6-dev test -e /usr/include/stdlib.h -o "$(uname)" != Linux
@@ -60,19 +72,12 @@ look() {
     program python3 python3
     need python3-venv python3 -c 'import ensurepip, venv'
     program protoc protobuf-compiler
-    need "$(newest llvm FileCheck -tools)" any_version FileCheck
-    need clang-format-19 formatter
-}
-
-# The package that has an LLVM tool: version 19 where the distribution knows it, else its default.
-newest() { # package prefix, program, package suffix
-    for version in 19 18 17 16 15 14; do
-        if apt-cache show "$1-$version${3-}" >/dev/null 2>&1; then
-            echo "$1-$version${3-}"
-            return
-        fi
-    done
-    echo "$1-19${3-}"
+    filecheck >/dev/null || need "$(llvm_tools)" false
+    # Emitted C is compiled as C and as C++ by two compilers; sources have one format.
+    wish g++ command -v g++
+    wish clang-19 command -v clang++-19
+    wish libclang-rt-19-dev sanitizers clang-19
+    wish clang-format-19 command -v clang-format-19
 }
 
 as_root() { # quiet unless it fails
@@ -92,21 +97,25 @@ look
 [ -z "$missing" ] && exit 0
 
 if [ "$mode" != check ] && can_install; then
-    echo "installing:$packages" >&2
+    echo "installing:$missing" >&2
     as_root apt-get update -qq </dev/null >/dev/null
     look # with package lists at hand the versions are known
     # Another installation may be running, as on a machine that has just started.
     # shellcheck disable=SC2086 # one word per package
-    as_root apt-get -o DPkg::Lock::Timeout=120 install -y -qq --no-install-recommends $packages \
+    as_root apt-get -o DPkg::Lock::Timeout=120 install -y -qq --no-install-recommends $missing \
         </dev/null >/dev/null
     look
     [ -z "$missing" ] && exit 0
 fi
 
+if [ "$missing" = "$optional" ]; then
+    echo "missing (names of Debian packages; tests that need them are skipped):$missing" >&2
+    exit 0
+fi
 echo "missing (names of Debian packages):$missing" >&2
 if [ "$mode" != check ] && ! can_install; then
     echo "cannot install them here: that takes apt-get and root or password-less sudo" >&2
 fi
 echo "install them with: tools/install_deps.sh" >&2
-echo "or, as root: apt-get update && apt-get install --no-install-recommends$packages" >&2
+echo "or, as root: apt-get update && apt-get install --no-install-recommends$missing" >&2
 exit 1

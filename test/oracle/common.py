@@ -6,6 +6,7 @@ with models/); test/run.sh sets all three.
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,13 @@ def qxc(*args, ok=True):
     if ok and done.returncode:
         raise QxcError(f"exit {done.returncode}: {' '.join(command)}\n{done.stderr[-3000:]}")
     return done
+
+
+def compile_c(*command):
+    """Runs a C or C++ compiler; without that compiler the test, or its subTest, is skipped."""
+    if not shutil.which(command[0]):
+        raise unittest.SkipTest(f"there is no {command[0]}")
+    subprocess.run(command, check=True)
 
 
 def for_each(*items):

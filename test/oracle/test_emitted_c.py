@@ -10,7 +10,7 @@ import subprocess
 
 import numpy as np
 
-from common import NAMES, OracleCase, float_excess, for_each, qxc, qxc_outputs
+from common import NAMES, OracleCase, compile_c, float_excess, for_each, qxc, qxc_outputs
 from inputs import float_inputs, int8_inputs
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-align", "-Werror"]
@@ -58,11 +58,10 @@ def emit(model, folder, *options):
 
 def compile_model(folder, build):
     """Only the model has to be free of warnings under -std=c99; the driver uses POSIX."""
-    subprocess.run([*BUILDS[build], *WARNINGS, "-c", "-o", folder / "model.o", folder / "model.c"],
-                   check=True)
+    compile_c(*BUILDS[build], *WARNINGS, "-c", "-o", folder / "model.o", folder / "model.c")
     driver = [o for o in BUILDS[build] if not o.startswith("-std")]
-    subprocess.run([*driver, "-I", folder, "-o", folder / build, folder / "driver.c",
-                    folder / "model.o", "-lm"], check=True)
+    compile_c(*driver, "-I", folder, "-o", folder / build, folder / "driver.c",
+              folder / "model.o", "-lm")
 
 
 def port(header, name):
@@ -136,8 +135,8 @@ class EmittedC(OracleCase):
             emit(self.shared_model(f"{name}_{kind}.onnx"), folder)
             for compiler, command in CXX.items():
                 with self.subTest(model=f"{name}_{kind}", compiler=compiler):
-                    subprocess.run([*command, *WARNINGS, "-c", "-o", folder / "model.o",
-                                    folder / "model.c"], check=True)
+                    compile_c(*command, *WARNINGS, "-c", "-o", folder / "model.o",
+                              folder / "model.c")
 
     def test_integer_only_has_no_float(self):
         """-integer-only either refuses, naming what computes in float, or keeps its word."""
@@ -195,8 +194,7 @@ class EmittedC(OracleCase):
                 return !f;
             }\n""")
         for flags in (["gcc", "-O0"], ["gcc", "-O3"], ["clang-19", "-O2"]):
-            subprocess.run([*flags, "-std=c99", *WARNINGS, "-o", folder / "m", folder / "m.c"],
-                           check=True)
+            compile_c(*flags, "-std=c99", *WARNINGS, "-o", folder / "m", folder / "m.c")
             done = subprocess.run([folder / "m", folder / "x.bin"], capture_output=True, text=True,
                                   check=True)
             got = done.stdout.split()

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from common import OracleCase, for_each, qxc, qxc_outputs, session
+from common import OracleCase, compile_c, for_each, qxc, qxc_outputs, session
 
 COMPILERS = (["gcc", "-std=c99"], ["clang-19", "-std=c99"],
              ["g++", "-x", "c++", "-std=c++17"], ["clang++-19", "-x", "c++", "-std=c++17"])
@@ -117,7 +117,6 @@ class SmallGraphs(OracleCase):
             self.assertNotRegex(text.read_bytes().decode(), "[\x00-\x08\x0b-\x1f\x7f\u202e]")
         for compiler in COMPILERS:
             with self.subTest(compiler=compiler[0]):
-                subprocess.run([*compiler, *FLAGS, "-o", folder / "bench", folder / "model.c",
-                                "-lm"], check=True)
+                compile_c(*compiler, *FLAGS, "-o", folder / "bench", folder / "model.c", "-lm")
                 done = subprocess.run([folder / "bench"], capture_output=True, text=True, check=False)
                 self.assertEqual((done.stdout, done.stderr), ("1 of 1 samples right\n", ""))
