@@ -38,6 +38,8 @@ static ExitCode dispatch(Session *s) {
     }
     if (strcmp(c, "list") == 0)
         return cmd_list(s);
+    if (strcmp(c, "fmt") == 0 && s->o.inputs.n)
+        return cmd_fmt(s);
     size_t want = strcmp(c, "compare") == 0 ? 2 : 1;
     if (s->o.inputs.n != want) {
         diag_error(s->d, LOC_NONE,

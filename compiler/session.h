@@ -33,6 +33,7 @@ ExitCode cmd_compile(Session *s);
 ExitCode cmd_run(Session *s);
 ExitCode cmd_compare(Session *s);
 ExitCode cmd_list(Session *s);
+ExitCode cmd_fmt(Session *s);
 
 /* -verify-roundtrip: print, parse, print gives the same bytes. */
 bool roundtrip_check(Module *m, Diags *d);

@@ -122,37 +122,59 @@ static void check_whole(Reader *r) {
         error_at(r, (Range){(uint32_t)r->text.n, (uint32_t)r->text.n}, "the file has no graph");
 }
 
-static Module *read_text(Reader *r, const char *name) {
-    int errors_before = diags_errors(r->diags);
-    if (r->text.n >= UINT32_MAX) {
-        diag_error(r->diags, LOC_NONE, "%s: texts of 4 GiB and more are not supported", name);
+/* NULL after a diagnostic. `text` is borrowed, and with a NUL behind it. */
+static Reader *reader_new(Arena *a, Diags *d, const char *name, Str text,
+                          const QirReadOptions *options) {
+    if (text.n >= UINT32_MAX) {
+        diag_error(d, LOC_NONE, "%s: texts of 4 GiB and more are not supported", name);
         return NULL;
     }
-    r->source = diags_source(r->diags, name, r->text);
-    r->module = module_new(r->arena, r->diags);
-    r->module->path = arena_str(r->arena, str_from(name)).s;
-    r->dir = r->options.dir ? r->options.dir : path_dir(r->arena, name);
-    r->aliases = map_new(r->arena);
-    r->blobs = map_new(r->arena);
-    r->broken = map_new(r->arena);
-    r->scratch = buf_new(r->arena);
-    lexer_init(&r->lexer, r->arena, r->diags, r->source, r->text);
+    Reader *r = NEW(a, Reader);
+    r->arena = a;
+    r->diags = r->syntax = d;
+    r->options = options ? *options : (QirReadOptions){0};
+    r->text = text;
+    r->source = diags_source(d, name, text);
+    r->module = module_new(a, d);
+    r->module->path = arena_str(a, str_from(name)).s;
+    r->dir = r->options.dir ? r->options.dir : path_dir(a, name);
+    r->aliases = map_new(a);
+    r->blobs = map_new(a);
+    r->broken = map_new(a);
+    r->scratch = buf_new(a);
+    lexer_init(&r->lexer, a, d, r->source, text);
     make_stacks(r);
-    if (check_bytes(r) && check_header(r)) {
+    return r;
+}
+
+static Module *read_text(Arena *a, Diags *d, const char *name, Str text,
+                         const QirReadOptions *options) {
+    int errors_before = diags_errors(d);
+    Reader *r = reader_new(a, d, name, text, options);
+    if (r && check_bytes(r) && check_header(r)) {
         parse(r);
         check_whole(r);
     }
-    return diags_errors(r->diags) == errors_before ? r->module : NULL;
+    return diags_errors(d) == errors_before ? r->module : NULL;
+}
+
+bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text) {
+    int errors_before = diags_errors(d);
+    Reader *r = reader_new(a, d, name, text, NULL);
+    if (!r || !check_bytes(r) || !check_header(r))
+        return false;
+    r->diags = diags_new(a, NULL, false);
+    parse(r);
+    for (size_t i = 0; i < r->module->n_maps; i++)
+        file_unmap(r->module->maps[i]);
+    if (diags_errors(d) == errors_before && r->lexer.too_deep)
+        diag_error(d, LOC_NONE, "%s: nested too deeply", name);
+    return diags_errors(d) == errors_before;
 }
 
 Module *qir_read_text(Arena *a, Diags *d, const char *name, Str text,
                       const QirReadOptions *options) {
-    Reader *r = NEW(a, Reader);
-    r->arena = a;
-    r->diags = d;
-    r->options = options ? *options : (QirReadOptions){0};
-    r->text = arena_str(a, text);
-    return read_text(r, name);
+    return read_text(a, d, name, arena_str(a, text), options);
 }
 
 Module *qir_read(Arena *a, Diags *d, const char *path, const QirReadOptions *options) {
@@ -161,10 +183,5 @@ Module *qir_read(Arena *a, Diags *d, const char *path, const QirReadOptions *opt
         return NULL;
     Str text = arena_str(a, file_bytes(file));
     file_unmap(file);
-    Reader *r = NEW(a, Reader);
-    r->arena = a;
-    r->diags = d;
-    r->options = options ? *options : (QirReadOptions){0};
-    r->text = text;
-    return read_text(r, path);
+    return read_text(a, d, path, text, options);
 }

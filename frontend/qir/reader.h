@@ -128,6 +128,7 @@ typedef struct BlobFile BlobFile;
 typedef struct Reader {
     Arena *arena;
     Diags *diags;
+    Diags *syntax; /* for errors of syntax; the same, unless only those matter */
     Module *module;
     QirReadOptions options;
     const char *dir;
@@ -166,6 +167,9 @@ bool error_at(Reader *r, Range at, const char *fmt, ...) __attribute__((format(p
 void suggest(Reader *r, Range at, Str word, const char *const *candidates, size_t n);
 void suggest_key(Reader *r, Range at, Str word, const Map *names);
 const char *shown(Reader *r, Str name); /* a name for a message */
+
+/* Only the syntax: what the text means, and the files it names, are no matter. */
+bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text);
 
 /* ---- errors of syntax (recover.c) ---- */
 

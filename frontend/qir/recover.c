@@ -127,6 +127,8 @@ void syntax_error(Reader *r, Token t, const bool *want, int n_tokens) {
     r->failed_here = true;
     if (t.bad)
         return;
+    Diags *all = r->diags;
+    r->diags = r->syntax;
     const char *list[MOST_EXPECTED];
     int n = list_expected(want, n_tokens, list);
     Buf *b = &r->scratch;
@@ -148,6 +150,7 @@ void syntax_error(Reader *r, Token t, const bool *want, int n_tokens) {
     error_at(r, at, "%s", buf_as_str(b).s);
     if (t.kind == T_IDENT)
         suggest_keyword(r, t, want);
+    r->diags = all;
 }
 
 /* ---- where to go on ---- */
