@@ -34,7 +34,7 @@ wish() { # package, then a command that succeeds when it is there
     missing="$missing $package"
     optional="$optional $package"
 }
-in_apt() { apt-cache show "$1" >/dev/null 2>&1; }
+in_apt() { apt-cache madison "$1" 2>/dev/null | grep -q .; } # in a list, not only installed
 
 filecheck() { # distributions install it with its version in the name
     for version in '' -19 -20 -21 -18 -17 -16 -15 -14; do
