@@ -68,6 +68,8 @@ static void absorb(Raise *r, Node *q, Value *y) {
         y->doc = ints->doc;
         y->meta = ints->meta;
     } else {
+        if (str_ends(y->name, "_QuantizeLinear_Input") && !map_get(r->made, y->name))
+            y->name = ints->name; /* a name that only made room for the integers' one */
         y->declared = false;
     }
     value_replace(r->m, r->uses, ints, y);

@@ -204,11 +204,14 @@ typedef struct Aliases {
     Map *names;
 } Aliases;
 
-static void name_quant(Aliases *a, const Value *v) {
+static void name_quant(Aliases *a, Value *v) {
     if (!v || v->type.kind != TYPE_TENSOR || !type_is_quantized(v->type))
         return;
     Quant *q = (Quant *)v->type.quant; /* made by this pass where it has no alias */
-    if (q->alias.n || map_get(a->names, v->name))
+    Quant *known = map_get(a->names, v->name);
+    if (!q->alias.n && known && quant_equal(known, q))
+        v->type.quant = known; /* `int8 ~ !v` said so before */
+    if (q->alias.n || known)
         return;
     q->alias = v->name;
     map_set(a->names, q->alias, q);
