@@ -1,5 +1,7 @@
 #include "passes/edit.h"
 
+#include "ir/extra.h"
+
 const Tensor *edit_float_const(const Value *v) {
     if (!v || !value_is_const(v) || v->data->elem != ELEM_FLOAT || type_is_quantized(v->type))
         return NULL;
@@ -50,6 +52,24 @@ static void sweep_graph(Graph *g, void *ctx) {
 void edit_sweep(Module *m) {
     Uses *uses = uses_new(m);
     module_each_graph(m, sweep_graph, uses);
+}
+
+enum { GRAPH_VALUE_INFO = 13 }; /* field of ONNX's GraphProto */
+
+static void forget_infos(Graph *g, void *ctx) {
+    (void)ctx;
+    Buf kept = buf_new(g->module->arena);
+    Str rest = g->extra;
+    WireField f;
+    while (rest.n && !wire_next(&rest, &f))
+        if (f.number != GRAPH_VALUE_INFO)
+            buf_str(&kept, f.whole);
+    if (g->extra.n)
+        g->extra = kept.n ? buf_as_str(&kept) : STR_NONE;
+}
+
+void edit_forget_infos(Module *m) {
+    module_each_graph(m, forget_infos, NULL);
 }
 
 AxisWalk edit_axis(int rank, const int64_t *dims, int axis) {

@@ -15,6 +15,9 @@ Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const i
 void edit_merge_from(Node *n, const Node *other, const char *by);
 /* Removes constants that nothing uses any more. */
 void edit_sweep(Module *m);
+/* Drops what the file stated about values by name in ONNX's own fields (value_info of names that no
+ * value had): after a renaming pass it would describe other values. */
+void edit_forget_infos(Module *m);
 /* How many elements share one index of `axis`, and the stride between indices. */
 typedef struct AxisWalk {
     size_t outer, axis, inner;

@@ -256,6 +256,7 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     raise_operators(&r);
     r.uses = uses_new(m);
     raise_conversions(&r);
+    edit_forget_infos(m);
     edit_sweep(m);
     name_all(&r);
     return true;
