@@ -45,7 +45,7 @@ typedef struct Tensor {
     size_t count;        /* product of dims */
     const uint8_t *data; /* at any alignment; NULL for strings, elided and not loaded */
     size_t bytes;
-    const Str *strings;  /* count entries when elem is STRING */
+    const Str *strings; /* count entries when elem is STRING */
     TensorPlace place;
     Str name; /* of a tensor in an attribute */
     Str doc;
@@ -83,21 +83,21 @@ typedef struct SparseTensor {
 /* ---- attributes ---- */
 
 typedef enum AttrKind { /* ONNX AttributeProto.AttributeType */
-    ATTR_UNDEFINED = 0,
-    ATTR_FLOAT = 1,
-    ATTR_INT = 2,
-    ATTR_STRING = 3,
-    ATTR_TENSOR = 4,
-    ATTR_GRAPH = 5,
-    ATTR_FLOATS = 6,
-    ATTR_INTS = 7,
-    ATTR_STRINGS = 8,
-    ATTR_TENSORS = 9,
-    ATTR_GRAPHS = 10,
-    ATTR_SPARSE = 11,
-    ATTR_SPARSES = 12,
-    ATTR_TYPE = 13,
-    ATTR_TYPES = 14,
+                        ATTR_UNDEFINED = 0,
+                        ATTR_FLOAT = 1,
+                        ATTR_INT = 2,
+                        ATTR_STRING = 3,
+                        ATTR_TENSOR = 4,
+                        ATTR_GRAPH = 5,
+                        ATTR_FLOATS = 6,
+                        ATTR_INTS = 7,
+                        ATTR_STRINGS = 8,
+                        ATTR_TENSORS = 9,
+                        ATTR_GRAPHS = 10,
+                        ATTR_SPARSE = 11,
+                        ATTR_SPARSES = 12,
+                        ATTR_TYPE = 13,
+                        ATTR_TYPES = 14,
 } AttrKind;
 
 typedef struct Attr {
@@ -127,6 +127,8 @@ typedef struct Stat { /* what calibration saw; one entry, or one per index of `a
     size_t n;
     const float *min, *max, *avg, *std; /* any may be NULL */
     int64_t count;                      /* samples seen, 0 unknown */
+    Attr *attrs; /* others (hist=...), kept as they stand: numbers, strings, tensors */
+    size_t n_attrs;
     Loc loc;
 } Stat;
 
@@ -315,6 +317,7 @@ void value_replace(Module *m, const Uses *u, Value *from, Value *to);
 /* Calls fn for every graph of the module: main, subgraphs, function bodies. Outer first. */
 void module_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);
 /* Graphs directly in a node's attributes. */
-#define FOR_NODES(n, g) for (Node *n = (g)->first, *n##_next; n && (n##_next = n->next, 1); n = n##_next)
+#define FOR_NODES(n, g)                                                                            \
+    for (Node *n = (g)->first, *n##_next; n && (n##_next = n->next, 1); n = n##_next)
 
 #endif

@@ -31,10 +31,12 @@ void print_type_named(Printer *p, Type t);
 void print_module(Printer *p);
 void print_graph(Printer *p, const Graph *g);
 void print_function(Printer *p, const Function *f);
+void print_attr(Printer *p, const Attr *a);
 void print_attrs(Printer *p, const Attr *attrs, size_t n);
 /* A literal with the data; `name` is the key in a blob. */
 void print_tensor_data(Printer *p, const Tensor *t, Str name);
 void print_sparse_data(Printer *p, const SparseTensor *s, Str name);
+void print_blob_ref(Printer *p, const Tensor *t); /* to where it came from */
 void print_tensor_clauses(Printer *p, const Tensor *t);
 
 /* A word that may stand bare where the grammar has a name without sigil, else quoted. */

@@ -102,10 +102,14 @@ static const char *const kind_words[] = {
 };
 
 static void print_tensor(Printer *p, const Tensor *t) {
+    if (t->elem == ELEM_UNDEFINED) { /* a statistic in a blob that was not there */
+        print_blob_ref(p, t);
+        return;
+    }
     buf_text(&p->b, "tensor(");
     type_print(&p->b, tensor_type(p->arena, t));
     buf_text(&p->b, ", ");
-    print_tensor_data(p, t, t->name);
+    print_tensor_data(p, t, t->name.n ? t->name : t->blob_key);
     print_string_clause(p, "name", t->name);
     print_tensor_clauses(p, t);
     buf_byte(&p->b, ')');
@@ -177,7 +181,7 @@ static void print_value(Printer *p, const Attr *a) {
         buf_fmt(&p->b, ":%s", kind_words[a->kind]);
 }
 
-static void print_attr(Printer *p, const Attr *a) {
+void print_attr(Printer *p, const Attr *a) {
     print_word(p, a->name);
     if (a->kind == ATTR_UNDEFINED && !a->ref.s)
         return;

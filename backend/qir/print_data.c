@@ -151,12 +151,19 @@ static void print_external(Printer *p, const Tensor *t) {
     buf_byte(&p->b, ')');
 }
 
-static void print_blob_ref(Printer *p, Str blob, Str key, uint32_t crc) {
+static void print_blob(Printer *p, Str blob, Str key, bool has_crc, uint32_t crc) {
     buf_text(&p->b, "blob(");
     name_print(&p->b, '@', (Str){blob.s + 1, blob.n - 1});
     buf_text(&p->b, ", ");
     buf_quoted(&p->b, key);
-    buf_fmt(&p->b, ", \"crc32:%08x\")", crc);
+    if (has_crc)
+        buf_fmt(&p->b, ", \"crc32:%08x\"", crc);
+    buf_byte(&p->b, ')');
+}
+
+void print_blob_ref(Printer *p, const Tensor *t) {
+    bool sum = t->has_crc32 || t->data;
+    print_blob(p, t->blob, t->blob_key, sum, sum ? checksum(t) : 0);
 }
 
 static const char *dtype_of(ElemType e) {
@@ -203,7 +210,7 @@ static bool print_as_blob(Printer *p, const Tensor *t, Str name) {
             return false;
     }
     map_set(p->keys, key, p);
-    print_blob_ref(p, STR("@w"), key, checksum(t));
+    print_blob(p, STR("@w"), key, true, checksum(t));
     return true;
 }
 
@@ -218,7 +225,7 @@ void print_tensor_data(Printer *p, const Tensor *t, Str name) {
             buf_fmt(&p->b, "\"crc32:%08x\"", t->crc32);
         buf_byte(&p->b, ')');
     } else if (t->place == TENSOR_BLOB && o->keep_blobs) {
-        print_blob_ref(p, t->blob, t->blob_key, checksum(t));
+        print_blob_ref(p, t);
     } else if (t->elem == ELEM_STRING) {
         print_list(p, t);
     } else if (o->elide && t->bytes > o->elide_larger) {

@@ -153,7 +153,7 @@ static void print_row(Printer *p, const Stat *s, const char *key, const float *r
 static bool print_stat(Printer *p, const Value *v, bool blank_before) {
     const Stat *s = v ? v->stat : NULL;
     bool first = true;
-    if (!s || !(s->has_axis || s->min || s->max || s->avg || s->std || s->count))
+    if (!s || !(s->has_axis || s->min || s->max || s->avg || s->std || s->count || s->n_attrs))
         return blank_before;
     if (blank_before)
         buf_byte(&p->b, '\n');
@@ -172,6 +172,11 @@ static bool print_stat(Printer *p, const Value *v, bool blank_before) {
     if (s->count) {
         buf_text(&p->b, first ? "count=" : ", count=");
         buf_i64(&p->b, s->count);
+        first = false;
+    }
+    for (size_t i = 0; i < s->n_attrs; i++) {
+        buf_text(&p->b, first && i == 0 ? "" : ", ");
+        print_attr(p, &s->attrs[i]);
     }
     buf_text(&p->b, ">\n");
     print_flush(p);

@@ -125,6 +125,57 @@ bool blob_tensor(Reader *r, const Type *t, const Val *v, Tensor *x) {
     return check_crc(r, v, x);
 }
 
+static ElemType elem_of_dtype(const char *dtype) {
+    static const struct {
+        const char *dtype;
+        ElemType elem;
+    } known[] = {
+        {"F32", ELEM_FLOAT},  {"F64", ELEM_DOUBLE}, {"F16", ELEM_FLOAT16}, {"BF16", ELEM_BFLOAT16},
+        {"I8", ELEM_INT8},    {"I16", ELEM_INT16},  {"I32", ELEM_INT32},   {"I64", ELEM_INT64},
+        {"U16", ELEM_UINT16}, {"U32", ELEM_UINT32}, {"U64", ELEM_UINT64},  {"BOOL", ELEM_BOOL},
+        {"U8", ELEM_UINT8},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].dtype, dtype) == 0)
+            return known[i].elem;
+    return ELEM_UNDEFINED;
+}
+
+static Tensor *blob_reference(Reader *r, const Val *v) {
+    Tensor *x = NEW(r->arena, Tensor);
+    x->place = TENSOR_BLOB;
+    x->loc = loc_of(r, v->at);
+    x->blob = arena_strf(r->arena, "@%.*s", STR_ARG(v->u.args[0].val.word));
+    if (!val_str(r, &v->u.args[1].val, "the key of a blob", &x->blob_key) ||
+        (v->n == 3 && !read_checksum(r, &v->u.args[2].val, x)))
+        return NULL;
+    return x;
+}
+
+Tensor *blob_of_any_type(Reader *r, const Val *v) {
+    if (v->n < 2 || v->n > 3 || v->u.args[0].val.kind != VAL_SYM) {
+        error_at(r, v->at, "expected blob(@name, \"key\", \"crc32:...\")");
+        return NULL;
+    }
+    Tensor *x = blob_reference(r, v);
+    BlobFile *f = x ? map_get(r->blobs, x->blob) : NULL;
+    SafeTensors *st = f ? open_blob(r, f) : NULL;
+    if (!x || (f && !st))
+        return NULL;
+    const StTensor *in = st ? st_find(st, x->blob_key) : NULL;
+    if (!in) {
+        diag_warning(r->diags, loc_of(r, v->at), "%s %s: only the reference is kept",
+                     st ? "there is no such tensor in" : "no blob is called", shown(r, x->blob));
+        return x;
+    }
+    ElemType e = elem_of_dtype(in->dtype);
+    int64_t bytes = (int64_t)in->data.n;
+    bool raw = e == ELEM_UNDEFINED || in->rank > MAX_RANK;
+    Type t = raw ? type_fixed(r->arena, ELEM_UINT8, 1, &bytes)
+                 : type_fixed(r->arena, e, in->rank, in->dims);
+    return read_literal(r, &t, v);
+}
+
 /* ---- external data ---- */
 
 /* external("w.bin", 0, 12), or with the keys that ONNX gives. */

@@ -146,8 +146,23 @@ static void read_stat_row(Reader *r, Stat *s, const Field *f, const float **row)
         s->n = n;
 }
 
+/* A statistic of another kind, kept as it stands. */
+static void read_other_stat(Reader *r, Stat *s, const Field *f, Attr *a) {
+    if (f->val.kind == VAL_CALL && str_is(f->val.word, "blob")) {
+        Tensor *t = blob_of_any_type(r, &f->val);
+        *a = (Attr){.name = f->key, .kind = ATTR_TENSOR, .n = t != NULL, .loc = loc_of(r, f->at)};
+        a->v.t = arena_copy(r->arena, &t, sizeof t);
+    } else if (f->val.kind == VAL_GRAPH || f->val.kind == VAL_TYPE || f->val.kind == VAL_REF ||
+               (f->val.kind == VAL_LIST && f->val.n && f->val.u.items[0].kind != VAL_STRING)) {
+        error_at(r, f->val.at, "a statistic is a number, a string, a list of these, or a tensor");
+    } else if (!read_attribute(r, f, a)) {
+        return;
+    }
+    s->n_attrs += a->n > 0 || a->kind != ATTR_UNDEFINED;
+}
+
 static void read_stat_entry(Reader *r, Stat *s, const Field *f) {
-    static const char *const keys[] = {"min", "max", "avg", "std", "axis", "count"};
+    static const char *const keys[] = {"min", "max", "avg", "std", "axis", "count", "hist"};
     const float **rows[] = {&s->min, &s->max, &s->avg, &s->std};
     int64_t axis;
     if (!f->has_val) {
@@ -167,8 +182,13 @@ static void read_stat_entry(Reader *r, Stat *s, const Field *f) {
                        error_at(r, f->val.at, "an axis is 0 to %d", MAX_RANK - 1));
         s->axis = s->has_axis ? (int)axis : 0;
     } else {
-        diag_warning(r->diags, loc_of(r, f->at), "unknown statistic '%s' is not kept",
-                     shown(r, f->key));
+        for (size_t i = 0; i < s->n_attrs; i++)
+            if (str_eq(s->attrs[i].name, f->key))
+                error_at(r, f->at, "statistic '%s' stands twice", shown(r, f->key));
+        read_other_stat(r, s, f, &s->attrs[s->n_attrs]);
+        if (str_is(f->key, "hist"))
+            return;
+        diag_warning(r->diags, loc_of(r, f->at), "unknown statistic '%s'", shown(r, f->key));
         suggest(r, f->at, f->key, keys, sizeof keys / sizeof *keys);
     }
 }
@@ -178,6 +198,7 @@ void read_stat(Reader *r, Token name, Span fields) {
     Stat *s = NEW(r->arena, Stat);
     s->loc = loc_of(r, range_of(name));
     Field *f = take_fields(r, fields);
+    s->attrs = NEW_ARRAY(r->arena, Attr, fields.n);
     for (uint32_t i = 0; i < fields.n; i++)
         read_stat_entry(r, s, &f[i]);
     if (!v)

@@ -290,6 +290,9 @@ size_t read_attrs(Reader *r, Span fields, Attr **out);
 Tensor *read_literal(Reader *r, const Type *t, const Val *v);
 SparseTensor *read_sparse_literal(Reader *r, const Type *t, const Val *v);
 bool blob_tensor(Reader *r, const Type *t, const Val *v, Tensor *x);
+/* blob(...) where nothing else tells the type: the file does. Where it is not there, a
+ * warning, and a reference alone: a tensor of no type. NULL after an error. */
+Tensor *blob_of_any_type(Reader *r, const Val *v);
 bool external_tensor(Reader *r, const Val *v, Tensor *x);
 bool read_checksum(Reader *r, const Val *v, Tensor *x);
 
