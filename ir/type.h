@@ -21,7 +21,7 @@ typedef enum ElemType {
 const char *elem_name(ElemType e); /* "int8"; "?" for an unknown number */
 ElemType elem_from_name(Str name); /* ELEM_UNDEFINED when there is none */
 bool elem_known(int number);
-int elem_bits(ElemType e); /* 0 for string */
+int elem_bits(ElemType e);    /* 0 for string */
 bool elem_is_int(ElemType e); /* signed or unsigned integer, not bool */
 bool elem_is_signed(ElemType e);
 bool elem_is_float(ElemType e);
@@ -121,9 +121,9 @@ Type type_tilde(Type t, const Quant *q); /* float ~ q */
 bool type_is_quantized(Type t);
 /* The element type an unchanged ONNX operator sees: `expressed` where quantized, else elem. */
 ElemType type_real_elem(Type t);
-bool type_is_static(Type t);                /* ranked, every dim a number */
-bool type_same_shape(Type x, Type y);       /* both ranked, dims equal (same number or symbol) */
-bool dim_equal(Dim x, Dim y);               /* same number, or same symbol */
+bool type_is_static(Type t);          /* ranked, every dim a number */
+bool type_same_shape(Type x, Type y); /* both ranked, dims equal (same number or symbol) */
+bool dim_equal(Dim x, Dim y);         /* same number, or same symbol */
 /* Number of elements of a static tensor type; false on overflow or where not static. */
 bool type_count(Type t, size_t *count);
 /* A name in .qir: bare where it may stand so ([A-Za-z0-9_./$-] and inner ::), else quoted. */
