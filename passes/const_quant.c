@@ -33,6 +33,17 @@ Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q) {
     return r;
 }
 
+Tensor *const_dequantize(Arena *a, const Tensor *t, const Quant *q) {
+    uint8_t *bytes;
+    Tensor *r = tensor_new(a, ELEM_FLOAT, t->rank, t->dims, &bytes);
+    float *out = (float *)(void *)bytes;
+    for (size_t i = 0; i < t->count; i++) {
+        size_t e = q->n_scale == 1 ? 0 : quant_index(q, t->rank, t->dims, i);
+        out[i] = (float)(tensor_int(t, i) - quant_zp(q, e)) * quant_scale(q, e);
+    }
+    return r;
+}
+
 Quant *const_bias_quant(Arena *a, const Quant *x, const Quant *w) {
     float *scale = NEW_ARRAY(a, float, w->n_scale);
     for (size_t i = 0; i < w->n_scale; i++)

@@ -7,6 +7,9 @@
 /* The float tensor on the grid of `q` (QuantizeLinear's formula, clipped to q's range), packed. */
 Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q);
 
+/* The real numbers that quantized integers stand for, as a float tensor. */
+Tensor *const_dequantize(Arena *a, const Tensor *t, const Quant *q);
+
 /* The quantization of an int32 bias: scale = float32 product of x's and each of w's, zp 0. x must
  * be per tensor. Per axis 0 when w is. */
 Quant *const_bias_quant(Arena *a, const Quant *x, const Quant *w);

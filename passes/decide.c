@@ -21,6 +21,7 @@ typedef struct Decide {
     UniqueNames *names;
     bool *integer; /* by node id */
     bool *wanted;  /* by value id: gets a quantization */
+    bool *shared;  /* by value id: a weight that has been decided here */
     Value **root;  /* by value id: whose parameters it takes */
 } Decide;
 
@@ -41,9 +42,15 @@ static bool is_weight(const Node *n, size_t input) {
            edit_float_const(n->in[input]);
 }
 
-/* Is the range of this value known? */
-static bool has_range(const Value *v) {
-    return edit_float_const(v) || v->stat || v->type.quant;
+/* NULL when the range of this value is known, else what is wrong. */
+static const char *why_no_range(const Value *v) {
+    float min, max;
+    if (v->type.quant || edit_range(v, &min, &max))
+        return NULL;
+    if (edit_float_const(v))
+        return "a constant of it holds NaN or infinity";
+    return v->stat && v->stat->min && v->stat->max ? "its statistics hold NaN or infinity"
+                                                   : "there are no statistics for it";
 }
 
 /* NULL when the node can be integer, else why not. */
@@ -62,11 +69,15 @@ static const char *why_float(const Decide *d, const Node *n) {
             continue;
         if (type_real_elem(n->in[i]->type) != ELEM_FLOAT)
             return "its operand is not float";
-        if (!has_range(n->in[i]))
-            return "no statistics for its operand";
+        const char *why = why_no_range(n->in[i]);
+        if (why)
+            return why;
     }
-    if (n->n_out < 1 || !n->out[0] || !has_range(n->out[0]))
-        return "no statistics for its result";
+    if (n->n_out < 1 || !n->out[0])
+        return "nobody asks for its result";
+    const char *why = why_no_range(n->out[0]);
+    if (why)
+        return why;
     if (n->def->quant.kind == QUANT_MAC && n->def->quant.bias &&
         n->n_in > (size_t)n->def->quant.bias && n->in[n->def->quant.bias] &&
         !edit_float_const(n->in[n->def->quant.bias]))
@@ -147,15 +158,6 @@ static void share(Graph *g, void *ctx) {
     }
 }
 
-static void const_minmax(const Tensor *t, float *min, float *max) {
-    *min = *max = 0;
-    for (size_t i = 0; i < t->count; i++) {
-        float x = (float)tensor_float(t, i);
-        *min = fminf(*min, x);
-        *max = fmaxf(*max, x);
-    }
-}
-
 static const Quant *named(Decide *d, Quant *q, const Value *v) {
     q->alias = v->name;
     module_add_quant(d->m, q);
@@ -171,13 +173,7 @@ static const Quant *activation_quant(Decide *d, Value *v) {
         if (v->def->def->quant.fixed_output(&c, o->activations, &scale, &zp))
             return named(d, quant_per_tensor(d->m->arena, o->activations, scale, zp), v);
     }
-    const Tensor *t = edit_float_const(v);
-    if (t) {
-        const_minmax(t, &min, &max);
-    } else {
-        min = v->stat->min[0];
-        max = v->stat->max[0];
-    }
+    edit_range(v, &min, &max); /* finite: why_float looked */
     IntRange r = params_range(o->activations, o->act_symmetric, false);
     params_from_minmax(min, max, r, o->act_symmetric, o->pow2, &scale, &zp);
     Quant *q = quant_per_tensor(d->m->arena, o->activations, scale, zp);
@@ -218,7 +214,7 @@ static double bias_floor(const Decide *d, const Node *n, size_t c, size_t channe
     return params_bias_min_scale(most) / (double)quant_scale(x->type.quant, 0);
 }
 
-static const Quant *weight_quant(Decide *d, const Node *n, const Value *w, int axis) {
+static Quant *weight_quant(Decide *d, const Node *n, const Value *w, int axis) {
     const QuantOptions *o = &d->c->quant;
     const Tensor *t = w->data;
     bool per_axis = axis >= 0 && axis < t->rank && o->per_channel && t->count > 0;
@@ -258,31 +254,45 @@ static const Quant *weight_quant(Decide *d, const Node *n, const Value *w, int a
         q->lo = r.lo;
         q->hi = r.hi;
     }
-    return named(d, q, w);
+    return q;
 }
 
-/* A weight that something else reads too gets a copy of its own for this node. */
+/* Whether every reader takes the value as its weight: then one integer tensor can serve all. */
+static bool only_weight(const Decide *d, const Value *w) {
+    const Use *use;
+    size_t n = uses_of(d->uses, w, &use);
+    for (size_t i = 0; i < n; i++)
+        if (!use[i].node || !use[i].node->def || !d->integer[use[i].node->id] ||
+            !is_weight(use[i].node, use[i].index))
+            return false;
+    return true;
+}
+
+/* The same data as a weight of this node alone. */
 static Value *own_weight(Decide *d, Node *n, size_t at) {
     Value *w = n->in[at];
-    const Use *use;
-    if (uses_of(d->uses, w, &use) == 1 && !w->type.quant)
-        return w;
     Value *copy = graph_add_const(w->graph, unique_name(d->names, w->name),
                                   type_tensor(w->type.elem, w->type.rank, w->type.dims), w->data);
-    copy->from = (Provenance){&w->name, 1, STR("decide")};
+    copy->from = (Provenance){arena_copy(d->m->arena, &w->name, sizeof w->name), 1, STR("decide")};
     n->in[at] = copy;
     return copy;
 }
 
 static void assign_weight(Decide *d, Node *n) {
     size_t at = (size_t)n->def->quant.weight;
-    const Use *use;
-    if (!is_weight(n, at) || (n->in[at]->type.quant && uses_of(d->uses, n->in[at], &use) == 1))
-        return;
+    Value *w = n->in[at];
+    if (!is_weight(n, at) || (w->type.quant && !d->shared[w->id]))
+        return; /* stated by the user */
     OpCtx c = op_ctx(n, d->c->d);
     int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
-    Value *w = own_weight(d, n, at);
-    w->type = type_tilde(w->type, weight_quant(d, n, w, axis));
+    Quant *q = weight_quant(d, n, w, axis);
+    if (w->type.quant && quant_equal(w->type.quant, q))
+        return; /* another node has decided the same */
+    if (w->type.quant || !only_weight(d, w))
+        w = own_weight(d, n, at);
+    else
+        d->shared[w->id] = true;
+    w->type = type_tilde(w->type, named(d, q, w));
 }
 
 static void assign_graph(Graph *g, void *ctx) {
@@ -318,6 +328,7 @@ bool pass_decide(Module *m, PassContext *c) {
                 .names = unique_names_new(m),
                 .integer = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .wanted = NEW_ARRAY(m->arena, bool, m->n_values),
+                .shared = NEW_ARRAY(m->arena, bool, m->n_values),
                 .root = NEW_ARRAY(m->arena, Value *, m->n_values)};
     module_each_graph(m, number_values, &d);
     module_each_graph(m, mark_anchors, &d);

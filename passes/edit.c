@@ -2,10 +2,43 @@
 
 #include "ir/extra.h"
 
+#include <math.h>
+
 const Tensor *edit_float_const(const Value *v) {
     if (!v || !value_is_const(v) || v->data->elem != ELEM_FLOAT || type_is_quantized(v->type))
         return NULL;
     return v->data;
+}
+
+bool edit_bias_fits(const Tensor *bias, size_t channels) {
+    for (int i = 0; i + 1 < bias->rank; i++)
+        if (bias->dims[i] != 1)
+            return false;
+    return bias->count == 1 || bias->count == channels;
+}
+
+static bool widen(float x, float *min, float *max) {
+    *min = fminf(*min, x);
+    *max = fmaxf(*max, x);
+    return isfinite(x);
+}
+
+bool edit_range(const Value *v, float *min, float *max) {
+    const Tensor *t = edit_float_const(v);
+    bool finite = true;
+    *min = *max = 0;
+    if (t) {
+        for (size_t i = 0; i < t->count; i++)
+            finite = widen((float)tensor_float(t, i), min, max) && finite;
+        return finite;
+    }
+    if (!v->stat || !v->stat->min || !v->stat->max)
+        return false;
+    for (size_t i = 0; i < v->stat->n; i++) {
+        finite = widen(v->stat->min[i], min, max) && finite;
+        finite = widen(v->stat->max[i], min, max) && finite;
+    }
+    return finite;
 }
 
 const Quant *edit_tilde(const Value *v) {

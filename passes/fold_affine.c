@@ -45,7 +45,7 @@ static double *read_bias(Fold *f, const Node *n, size_t channels) {
     if (at >= n->n_in || !n->in[at])
         return b;
     const Tensor *t = edit_float_const(n->in[at]);
-    if (!t || (t->count != channels && t->count != 1))
+    if (!t || !edit_bias_fits(t, channels))
         return NULL;
     for (size_t c = 0; c < channels; c++)
         b[c] = tensor_float(t, t->count == 1 ? 0 : c);
@@ -79,7 +79,9 @@ static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
         node_drop_attr(n, q->weight_factor);
     }
     size_t at = (size_t)q->bias;
-    if (beta && beta->v.f[0] != 1.0F && at < n->n_in && n->in[at]) {
+    if (beta && (at >= n->n_in || !n->in[at])) {
+        node_drop_attr(n, q->bias_factor); /* of nothing; a bias to come must not be scaled */
+    } else if (beta && beta->v.f[0] != 1.0F) {
         double factor = (double)beta->v.f[0], *b = read_bias(f, n, channels);
         if (!b)
             return;
@@ -138,12 +140,14 @@ static void fold_node(Fold *f, Node *n) {
             ;
 }
 
-/* BatchNormalization that stands alone: a Conv with group = C and 1x1 kernels. */
+/* An affine operator without an integer form that stands alone (BatchNormalization, Div by a
+ * constant): a Conv with group = C and 1x1 kernels. */
 static void affine_to_conv(Fold *f, Node *n) {
     if (!n->def || !n->def->affine || n->def->quant.kind != QUANT_NEVER || n->n_out < 1)
         return;
     Value *x = n->in[0];
-    if (x->type.rank < 3 || x->type.rank > 4 || x->type.dims[1].value < 1)
+    if (type_real_elem(x->type) != ELEM_FLOAT || x->type.rank < 3 || x->type.rank > 4 ||
+        x->type.dims[1].value < 1)
         return;
     size_t channels = (size_t)x->type.dims[1].value, data;
     double *scale = NEW_ARRAY(f->arena, double, channels);
@@ -167,7 +171,7 @@ static void affine_to_conv(Fold *f, Node *n) {
     conv->doc = n->doc;
     conv->meta = n->meta;
     conv->loc = n->loc;
-    conv->from = (Provenance){&n->name, 1, STR(PASS_NAME)};
+    conv->from = (Provenance){n->name.n ? &n->name : &n->op, 1, STR(PASS_NAME)};
     node_set_int(conv, "group", (int64_t)channels);
     node_insert_before(n, conv);
     node_remove(n);

@@ -1,6 +1,8 @@
 #include "passes/integer_rule.h"
 #include "passes/edit.h"
 
+#include <math.h>
+
 typedef struct Rule {
     Value *const *ints;
     size_t n;
@@ -20,10 +22,17 @@ static bool bias_fits(const Node *n, size_t channels) {
     size_t at = (size_t)n->def->quant.bias;
     if (!at || n->n_in <= at || !n->in[at])
         return true;
-    if (type_is_quantized(n->in[at]->type))
-        return true;
-    const Tensor *b = edit_float_const(n->in[at]);
-    return b && (b->count == channels || b->count == 1);
+    const Tensor *b = type_is_quantized(n->in[at]->type) && value_is_const(n->in[at])
+                          ? n->in[at]->data
+                          : edit_float_const(n->in[at]);
+    return b && edit_bias_fits(b, channels);
+}
+
+static bool product_is_normal(const Quant *x, const Quant *w) {
+    for (size_t i = 0; i < w->n_scale; i++)
+        if (!isnormal(quant_scale(x, 0) * quant_scale(w, i)))
+            return false;
+    return true;
 }
 
 static const char *why_not_mac(const Rule *t, const Node *n) {
@@ -39,6 +48,8 @@ static const char *why_not_mac(const Rule *t, const Node *n) {
     int axis = rule->weight_axis ? rule->weight_axis(&c) : -1;
     if (w->n_axes == 1 && w->axis[0] != axis)
         return "its weights are quantized along an axis that it sums over";
+    if (!product_is_normal(x, w))
+        return "the product of its scales is too small or too large for a float";
     Type wt = n->in[rule->weight]->type;
     if (axis >= 0 && axis < wt.rank && !bias_fits(n, (size_t)wt.dims[axis].value))
         return "its bias is not a constant of one number a channel";
@@ -62,6 +73,16 @@ static const char *why_not_compute(const Rule *t, const Node *n) {
     return quant_is_per_tensor(y) ? NULL : "its result is quantized per axis";
 }
 
+static const char *why_not_move(const Rule *t, const Node *n) {
+    const Quant *x = operand_quant(t, n->in[0]);
+    if (!x)
+        return "its operand is float";
+    OpCtx c = op_ctx(n, t->d);
+    if (!quant_is_per_tensor(x) && !op_moved_quant(&c, n->def, x))
+        return "the axis its operand is quantized along does not survive it";
+    return edit_tilde(n->out[0]) ? NULL : "its result is float";
+}
+
 const char *integer_rule(const Node *n, Value *const *ints, size_t n_ints, Diags *d) {
     const Rule rule = {ints, n_ints, d}, *t = &rule;
     if (!n->def || n->n_out < 1 || !n->out[0])
@@ -70,10 +91,7 @@ const char *integer_rule(const Node *n, Value *const *ints, size_t n_ints, Diags
     case QUANT_NEVER: return "this operator has no integer form";
     case QUANT_MAC: return why_not_mac(t, n);
     case QUANT_MOVE:
-    case QUANT_ORDER:
-        if (!operand_quant(t, n->in[0]))
-            return "its operand is float";
-        return edit_tilde(n->out[0]) ? NULL : "its result is float";
+    case QUANT_ORDER: return why_not_move(t, n);
     default: return why_not_compute(t, n);
     }
 }

@@ -1,7 +1,6 @@
 /* An operator whose operands come from DequantizeLinear and whose result goes to one QuantizeLinear
  * computes on the quantized types itself: that is what an operator on quantized types means. */
 #include "ir/ops/qop.h"
-#include "passes/const_quant.h"
 #include "passes/edit.h"
 #include "passes/raise.h"
 
@@ -189,31 +188,6 @@ static bool is_wanted(const Raise *r, const Node *n) {
     return false;
 }
 
-/* A mover's other data operands (Pad's value): on the same grid, or a constant that can be. */
-static bool raise_others(Raise *r, Node *n, const Quant *q) {
-    for (size_t i = 1; i < n->n_in; i++) {
-        Value *v = n->in[i];
-        if (!v || !quant_rule_is_data(&n->def->quant, i))
-            continue;
-        Value *source = raise_source(v);
-        const Tensor *t = edit_float_const(v);
-        if (source && quant_equal(source->type.quant, q)) {
-            n->in[i] = source;
-        } else if (t && quant_is_per_tensor(q)) {
-            Value *c = graph_add_const(v->graph, derived_name(&r->b, v->name, "_quantized"),
-                                       type_quantized(v->type, q), const_quantize(r->b.a, t, q));
-            for (size_t k = 0; k < t->count; k++) /* exact, or not at all */
-                if ((float)(tensor_int(c->data, k) - quant_zp(q, 0)) * quant_scale(q, 0) !=
-                    (float)tensor_float(t, k))
-                    return false;
-            n->in[i] = c;
-        } else {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* The float companion of a mover's result, for those who want one. */
 static Value *float_result(Raise *r, Node *n, Value *y, Type real) {
     Node *d = build_node(&r->b, n->graph, "", "DequantizeLinear", 1, STR_NONE);
@@ -273,8 +247,14 @@ static void raise_mover(Raise *r, Node *n) {
         return;
     OpCtx c = op_ctx(n, NULL);
     const Quant *q = op_moved_quant(&c, n->def, x->type.quant);
-    if (!q || q->kind != QUANT_PARAMS || elem_bits(q->storage) > 16 || !raise_others(r, n, q))
+    if (!q || q->kind != QUANT_PARAMS || elem_bits(q->storage) > 16)
         return;
+    const char *why =
+        n->def->quant.integer_refusal ? n->def->quant.integer_refusal(&c, x->type.quant) : NULL;
+    if (why) {
+        keep_float(r, n, why);
+        return;
+    }
     n->in[0] = x;
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i] && elem_is_float(n->out[i]->type.elem) && !type_is_quantized(n->out[i]->type))

@@ -16,6 +16,7 @@ typedef struct TrueQuant {
     size_t n;       /* size of the tables: values that existed at the start */
     Value **ints;   /* by value id: its integer version */
     Value **floats; /* by value id of an integer version's origin: dequantized */
+    bool *outputs;  /* by value id: is a graph output and has been seen */
 } TrueQuant;
 
 /* ---- changing domain ---- */
@@ -84,16 +85,29 @@ static void const_to_int(TrueQuant *t, Value *v) {
 
 /* ---- nodes ---- */
 
+/* The bias as real numbers; one that has a grid of its own is restated on the accumulator's. */
+static const Tensor *bias_floats(TrueQuant *t, const Node *n, const Value *b) {
+    if (!type_is_quantized(b->type))
+        return b->data;
+    diag_note(t->c->d, n->loc,
+              "%s: bias '%s' is on a grid of its own; restated at the scale of the "
+              "accumulator",
+              node_text(n), diag_name(t->c->d, b->name));
+    return const_dequantize(t->arena, b->data, b->type.quant);
+}
+
 static void bias_to_int(TrueQuant *t, Node *n) {
     size_t at = (size_t)n->def->quant.bias;
-    if (!at || n->n_in <= at || !n->in[at] || type_is_quantized(n->in[at]->type))
+    if (!at || n->n_in <= at || !n->in[at])
         return;
     Value *w = n->in[n->def->quant.weight], *b = n->in[at];
     OpCtx c = op_ctx(n, t->c->d);
     int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
     size_t channels = axis >= 0 ? (size_t)w->type.dims[axis].value : b->data->count;
     Quant *q = const_bias_quant(t->arena, n->in[0]->type.quant, w->type.quant);
-    Tensor *data = const_bias(t->arena, b->data, q, channels);
+    if (type_is_quantized(b->type) && quant_equal(b->type.quant, q))
+        return;
+    Tensor *data = const_bias(t->arena, bias_floats(t, n, b), q, channels);
     Str name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_quantized", STR_ARG(b->name)));
     q->alias = name;
     module_add_quant(t->m, q);
@@ -107,17 +121,14 @@ static void bias_to_int(TrueQuant *t, Node *n) {
 /* A mover keeps its input's parameters; where others are asked for, a requantization follows. */
 static void move_result(TrueQuant *t, Node *n, size_t i) {
     Value *y = n->out[i];
-    const Quant *want = y->type.quant, *have = n->in[0]->type.quant;
-    if (have->n_axes) { /* the axis moves with its dimension */
-        OpCtx c = op_ctx(n, t->c->d);
-        int axis = n->def->quant.move_axis ? n->def->quant.move_axis(&c, have->axis[0]) : -1;
-        if (axis >= 0 && axis != have->axis[0]) {
-            Quant *moved = quant_copy(t->arena, have);
-            moved->axis[0] = axis;
-            moved->alias = y->name;
-            module_add_quant(t->m, moved);
-            have = moved;
-        }
+    OpCtx c = op_ctx(n, t->c->d);
+    const Quant *want = y->type.quant, *from = n->in[0]->type.quant;
+    const Quant *have = op_moved_quant(&c, n->def, from); /* the axis moves with its dimension */
+    if (!quant_equal(have, from)) {
+        Quant *moved = quant_copy(t->arena, have);
+        moved->alias = y->name;
+        module_add_quant(t->m, moved);
+        have = moved;
     }
     y->type = type_quantized(plain(y->type), want);
     t->ints[y->id] = y;
@@ -183,21 +194,29 @@ static bool is_conversion(const Node *n) {
            node_is_in(n, "qxc", "Requantize");
 }
 
-/* A graph output keeps its name and stays float; what the node made gets a name of its own. */
+/* The float value takes over the name under which callers know it; what it is computed from, or
+ * what was float before, gets another. */
+static void take_name(TrueQuant *t, Value *f, Value *v) {
+    Str name = v->name;
+    v->name = derived(t, v, t->ints[v->id] == v ? "_quantized" : "_float");
+    f->name = name;
+    f->declared = v->declared;
+    f->doc = v->doc;
+    f->meta = v->meta;
+    v->declared = false;
+}
+
+/* A graph output keeps its name and stays float. One that is a graph input too is passed on as it
+ * came: its name can mean only one value. */
 static void float_output(TrueQuant *t, Graph *g, size_t i) {
     Value *v = g->out[i];
-    if (v->id >= t->n || !t->ints[v->id])
+    if (v->id >= t->n || !t->ints[v->id] || v->kind == VALUE_INPUT)
         return;
+    bool again = t->outputs[v->id]; /* the same value is an output twice */
+    t->outputs[v->id] = true;
     Value *f = float_of(t, v);
-    if (v->kind == VALUE_NODE && v->graph == g) {
-        Str name = v->name;
-        v->name = derived(t, v, t->ints[v->id] == v ? "_quantized" : "_float");
-        f->name = name;
-        f->declared = v->declared;
-        f->doc = v->doc;
-        f->meta = v->meta;
-        v->declared = false;
-    }
+    if (!again && v->graph == g)
+        take_name(t, f, v);
     g->out[i] = f;
 }
 
@@ -245,14 +264,40 @@ static void forget_stated(Graph *g, void *ctx) {
 
 /* ---- parameters that are not known ---- */
 
+typedef struct Known {
+    Diags *d;
+    Map *seen; /* quantizations reported already, by address */
+    bool ok;
+} Known;
+
+static void check_value(Known *k, const Value *v) {
+    const Quant *q = v ? v->type.quant : NULL;
+    if (!q || (q->kind != QUANT_UNKNOWN && q->kind != QUANT_DYNAMIC))
+        return;
+    if (!map_set(k->seen, (Str){(const char *)&v->type.quant, sizeof q}, k))
+        return;
+    k->ok = false;
+    if (q->kind == QUANT_DYNAMIC)
+        diag_error(k->d, q->loc, "parameters computed at run time are not supported here yet");
+    else
+        diag_error(k->d, q->loc, "'%s' still has unknown parameters: calibrate, or state them",
+                   diag_name(k->d, v->name));
+}
+
+static void check_graph(Graph *g, void *ctx) {
+    for (size_t i = 0; i < g->n_in; i++)
+        check_value(ctx, g->in[i]);
+    for (size_t i = 0; i < g->n_consts; i++)
+        check_value(ctx, g->consts[i]);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        check_value(ctx, n->out[i]);
+}
+
 static bool check_known(Module *m, Diags *d) {
-    bool ok = true;
-    for (size_t i = 0; i < m->n_quants; i++)
-        if (m->quants[i]->kind == QUANT_UNKNOWN)
-            ok = diag_error(d, m->quants[i]->loc,
-                            "!" STR_FMT " still has unknown parameters: calibrate, or state them",
-                            STR_ARG(m->quants[i]->alias));
-    return ok;
+    Known k = {d, map_new(m->arena), true};
+    module_each_graph(m, check_graph, &k);
+    return k.ok;
 }
 
 bool pass_true_quant(Module *m, PassContext *c) {
@@ -264,7 +309,8 @@ bool pass_true_quant(Module *m, PassContext *c) {
                    .names = unique_names_new(m),
                    .n = m->n_values,
                    .ints = NEW_ARRAY(m->arena, Value *, m->n_values),
-                   .floats = NEW_ARRAY(m->arena, Value *, m->n_values)};
+                   .floats = NEW_ARRAY(m->arena, Value *, m->n_values),
+                   .outputs = NEW_ARRAY(m->arena, bool, m->n_values)};
     module_each_graph(m, run_graph, &t);
     module_each_graph(m, forget_stated, NULL);
     edit_forget_infos(m);
