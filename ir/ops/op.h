@@ -89,6 +89,10 @@ typedef struct QuantRule {
     const char *weight_factor, *bias_factor;
     /* MOVE: where an axis of the input goes; -1 when it does not survive whole. */
     int (*move_axis)(const OpCtx *c, int axis);
+    /* MOVE: why this node must not run on integers of quantization `x` (Pad with a value that they
+     * cannot stand for); NULL when it may. `x` is NULL while it is not chosen: what no choice can
+     * make wrong is allowed. NULL function: always allowed. */
+    const char *(*integer_refusal)(const OpCtx *c, const Quant *x);
     /* Output parameters that follow from the operator alone (Softmax 1/256): storage given. */
     bool (*fixed_output)(const OpCtx *c, ElemType storage, float *scale, int64_t *zp);
 } QuantRule;

@@ -79,6 +79,32 @@ static int pad_move(const OpCtx *c, int axis) {
     return before[axis] || after[axis] ? -1 : axis;
 }
 
+static bool holds(const Quant *q, float v) {
+    double i = rint((double)v / (double)quant_scale(q, 0)) + (double)quant_zp(q, 0);
+    int64_t lo = q->has_range ? q->lo : elem_min(q->storage);
+    int64_t hi = q->has_range ? q->hi : elem_max(q->storage);
+    return i >= (double)lo && i <= (double)hi &&
+           (float)(i - (double)quant_zp(q, 0)) * quant_scale(q, 0) == v;
+}
+
+/* The value must be one of the numbers that the operand's integers stand for: 0 always is. */
+static const char *pad_integer_refusal(const OpCtx *c, const Quant *x) {
+    const PadAttrs *a = c->attrs;
+    const Tensor *t = op_const(c, VALUE);
+    if (!str_is(a->mode, "constant"))
+        return NULL;
+    if (op_in(c, VALUE) && (!t || !t->data || t->count != 1))
+        return "the value it pads with is not a constant";
+    float v = t ? (float)tensor_float(t, 0) : a->value;
+    if (v == 0)
+        return NULL;
+    if (!x)
+        return "it pads with a value other than 0, which its operand's integers may not hold";
+    return x->kind == QUANT_PARAMS && quant_is_per_tensor(x) && holds(x, v)
+               ? NULL
+               : "the value it pads with is not one that its operand's integers stand for";
+}
+
 static bool pad_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
     (void)d;
     if (from >= 11 || to < 11)
@@ -153,7 +179,10 @@ const OpDef op_Pad = {
     .attrs_size = sizeof(PadAttrs),
     .attrs = pad_attrs,
     .infer = pad_infer,
-    .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = pad_move},
+    .quant = {.kind = QUANT_MOVE,
+              .data = 1,
+              .move_axis = pad_move,
+              .integer_refusal = pad_integer_refusal},
     .upgrade = pad_upgrade,
     .bind = pad_bind,
 };
