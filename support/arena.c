@@ -1,8 +1,10 @@
+#define _GNU_SOURCE
 #include "support/arena.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 /* Under AddressSanitizer every allocation is followed by poisoned bytes, so that running off the
  * end of one is caught although its neighbours share a chunk. */
@@ -28,7 +30,8 @@ enum {
     LARGE_ALIGN = 64,  /* tensors: whole cache lines and vector registers */
     LARGE = 16 * 1024, /* from here on an allocation gets a chunk of its own */
     FIRST_CHUNK = 16 * 1024,
-    LAST_CHUNK = 1024 * 1024
+    LAST_CHUNK = 8 * 1024 * 1024,
+    HUGE_PAGE = 2 * 1024 * 1024
 };
 
 typedef struct Chunk {
@@ -83,12 +86,24 @@ static char *align_up(char *p, size_t align) {
     return p + (-(uintptr_t)p & (align - 1));
 }
 
+/* Large models touch new memory all the time: with huge pages that costs a fault every 2 MiB. */
+static void ask_for_huge_pages(char *p, size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    char *begin = align_up(p, HUGE_PAGE), *end = p + bytes;
+    if (bytes >= LAST_CHUNK && begin < end)
+        madvise(begin, (size_t)(end - begin) & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
+#else
+    (void)p, (void)bytes;
+#endif
+}
+
 /* A chunk with room for `bytes` at an address that is a multiple of `align`. */
 static Chunk *chunk_new(Arena *a, size_t bytes, size_t align) {
     size_t overhead = sizeof(Chunk) + align;
     Chunk *c = bytes > SIZE_MAX / 2 ? NULL : calloc(1, bytes + overhead);
     if (!c)
         fail(a, bytes, 0);
+    ask_for_huge_pages((char *)c, bytes);
     c->free = align_up((char *)c + sizeof *c, align);
     c->end = c->free + bytes;
     ASAN_POISON_MEMORY_REGION(c->free, bytes);
