@@ -133,7 +133,8 @@ bool sample_convert(const Value *v, ElemType from, const uint8_t *src, uint8_t *
     Tensor t = {.elem = from, .rank = 1, .dims = {(int64_t)n}, .count = n, .data = src};
     t.bytes = elem_bytes(from, n);
     if (from == to) {
-        memcpy(dst, src, t.bytes);
+        if (n) /* a tensor without elements need not have an address */
+            memcpy(dst, src, t.bytes);
         return true;
     }
     for (size_t i = 0; i < n; i++) {

@@ -19,6 +19,10 @@ make=(${MAKE:-make} "BUILD=$BUILD" "CC=${CC:-cc}" "SANITIZE=${SANITIZE:-}" --no-
 [[ ${MAKEFLAGS:-} == *jobserver* ]] || make+=("-j$(getconf _NPROCESSORS_ONLN)")
 passed=0 failed=0 skipped=0
 
+# What a sanitizer finds ends the program by a signal, so that no test takes it for a refusal.
+export ASAN_OPTIONS=abort_on_error=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+export UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
+
 case $part in
 unit/* | oracle/*) kind=${part%%/*} part=${part#*/} ;;
 lit/*) kind=lit part=${part#*/} ;;
