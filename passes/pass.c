@@ -23,9 +23,45 @@ const Pass *pass_find(const char *name) {
     return NULL;
 }
 
+/* ---- the form that a pass takes ---- */
+
+typedef struct FormCheck {
+    const Pass *pass;
+    Diags *d;
+    bool ok;
+} FormCheck;
+
+static void check_value(FormCheck *f, const Value *v) {
+    if (!f->ok || !v || !v->type.quant)
+        return;
+    bool fake = v->type.tilde && type_real_elem(v->type) == ELEM_FLOAT;
+    if (strcmp(f->pass->before, "float") == 0 || fake)
+        f->ok = diag_error(f->d, v->loc, "pass %s takes the %s form; '%s' is %s", f->pass->name,
+                           f->pass->before, diag_name(f->d, v->name),
+                           fake ? "fake-quant already" : "quantized already");
+}
+
+static void check_graph(Graph *g, void *ctx) {
+    for (size_t i = 0; i < g->n_in; i++)
+        check_value(ctx, g->in[i]);
+    for (size_t i = 0; i < g->n_consts; i++)
+        check_value(ctx, g->consts[i]);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        check_value(ctx, n->out[i]);
+}
+
+/* "float" has no quantization at all, "true" none that is only meant. */
+static bool form_fits(const Pass *p, Module *m, Diags *d) {
+    FormCheck f = {p, d, true};
+    if (strcmp(p->before, "float") == 0 || strcmp(p->before, "true") == 0)
+        module_each_graph(m, check_graph, &f);
+    return f.ok;
+}
+
 bool pass_run(const Pass *p, Module *m, PassContext *c) {
     int before = diags_errors(c->d);
-    bool ok = p->run(m, c) && diags_errors(c->d) == before;
+    bool ok = form_fits(p, m, c->d) && p->run(m, c) && diags_errors(c->d) == before;
     /* What is legal and dubious about quantization is told once: where it becomes types. */
     unsigned flags = strcmp(p->after, "true") == 0 ? VERIFY_WARN : VERIFY_ERRORS;
     return ok && module_resolve(m, c->d) && module_infer(m, c->d) &&
