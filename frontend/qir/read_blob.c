@@ -4,6 +4,7 @@
 
 #include "frontend/qir/reader.h"
 #include "support/safetensors.h"
+#include "support/sha256.h"
 
 struct BlobFile {
     Blob *blob;
@@ -11,26 +12,52 @@ struct BlobFile {
     bool failed;
 };
 
-static void check_size(Reader *r, const Blob *b, size_t size, Range at) {
+static void check_declared_size(Reader *r, const Blob *b, const Attr *a, size_t size) {
+    if (a->kind != ATTR_INT)
+        diag_error(r->diags, a->loc, "bytes is the size of the file");
+    else if (a->v.i[0] != (int64_t)size)
+        diag_error(r->diags, b->loc, "%s has %zu bytes, not %lld as stated", shown(r, b->path),
+                   size, (long long)a->v.i[0]);
+}
+
+static void check_declared_sum(Reader *r, const Blob *b, const Attr *a, Str bytes) {
+    Str want = a->kind == ATTR_STRING ? a->v.s[0] : STR_NONE;
+    bool ok = want.n == SHA256_HEX;
+    for (size_t i = 0; ok && i < want.n; i++)
+        ok = (want.s[i] >= '0' && want.s[i] <= '9') || (want.s[i] >= 'a' && want.s[i] <= 'f');
+    if (!ok) {
+        diag_error(r->diags, a->loc, "sha256 is a string of 64 digits 0-9 a-f");
+        return;
+    }
+    char got[SHA256_HEX + 1];
+    if (r->options.skip_checksums)
+        return;
+    sha256_hex(bytes, got);
+    if (memcmp(got, want.s, SHA256_HEX) != 0)
+        diag_error(r->diags, b->loc, "%s has sha256 %s, not %.*s as stated", shown(r, b->path), got,
+                   STR_ARG(want));
+}
+
+/* What the blob line says of the file. */
+static void check_declared(Reader *r, const Blob *b, Str bytes) {
     for (size_t i = 0; i < b->n_attrs; i++) {
-        const Attr *a = &b->attrs[i];
-        if (str_is(a->name, "bytes") && a->kind == ATTR_INT && a->v.i[0] != (int64_t)size)
-            error_at(r, at, "%s has %zu bytes, not %lld as stated", shown(r, b->path), size,
-                     (long long)a->v.i[0]);
+        if (str_is(b->attrs[i].name, "bytes"))
+            check_declared_size(r, b, &b->attrs[i], bytes.n);
+        else if (str_is(b->attrs[i].name, "sha256"))
+            check_declared_sum(r, b, &b->attrs[i], bytes);
     }
 }
 
 static SafeTensors *open_blob(Reader *r, BlobFile *f) {
     if (f->tensors || f->failed)
         return f->tensors;
-    Range at = {f->blob->loc.begin, f->blob->loc.end};
     FileMap *map = file_map_beside(r->dir, f->blob->path, f->blob->loc, r->diags);
     f->failed = true;
     if (!map)
         return NULL;
     module_keep_map(r->module, map);
     Str bytes = file_bytes(map);
-    check_size(r, f->blob, bytes.n, at);
+    check_declared(r, f->blob, bytes);
     f->tensors = st_parse(r->arena, bytes, shown(r, f->blob->path), f->blob->loc, r->diags);
     return f->tensors;
 }
