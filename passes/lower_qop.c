@@ -152,6 +152,8 @@ static bool drop_clamp(Lower *l, Node *n) {
     Value *ints = lower_ints(l, x);
     if (lower_is_output(l, y) && (lower_is_output(l, x) || ints->kind != VALUE_NODE))
         return false; /* two interface names for one value */
+    if (lower_is_output(l, y) && ints->graph != n->graph)
+        return false; /* a branch of If returns only what it computes itself */
     if (lower_is_output(l, y) || (lower_only_user(l, x) && ints->kind == VALUE_NODE)) {
         ints->name = y->name;
         ints->from = y->from;
