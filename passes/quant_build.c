@@ -265,9 +265,18 @@ void place_behind(Value *v, Node *n, Node *user) {
 
 /* ---- !name lines ---- */
 
+static void mark_quant(Map *used, const Quant *q) {
+    if (!q)
+        return;
+    if (q->alias.n)
+        map_set(used, q->alias, (void *)q);
+    for (int i = 0; i < 2; i++) /* acc<!x, !w> */
+        mark_quant(used, q->acc_quant[i]);
+}
+
 static void mark(Map *used, const Value *v) {
-    if (v && v->type.quant && v->type.quant->alias.n)
-        map_set(used, v->type.quant->alias, (void *)v);
+    if (v)
+        mark_quant(used, v->type.quant);
 }
 
 static void mark_graph(Graph *g, void *used) {
