@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "exec/compare.h"
+#include "exec/sample_files.h"
 
 typedef struct Sums { /* of one pair, over everything seen */
     double xx, yy, xy, dd, max_abs;
@@ -60,22 +61,23 @@ static Map *values_by_name(Arena *a, const Program *p) {
     return m;
 }
 
-static bool is_output(const Graph *g, const Value *v) {
-    for (size_t i = 0; i < g->n_out; i++)
-        if (g->out[i] == v)
-            return true;
-    return false;
+/* Of Value, by name: the first of those that share one. */
+static Map *outputs_by_name(Arena *a, const Graph *g) {
+    Map *m = map_new(a);
+    for (size_t i = g->n_out; i-- > 0;)
+        map_set(m, g->out[i]->name, g->out[i]);
+    return m;
 }
 
 static bool pair_outputs(const Module *a, const Module *b, Comparison *out, Diags *d) {
+    Map *namesakes = outputs_by_name(a->arena, b->graph);
     if (a->graph->n_out != b->graph->n_out)
         return diag_error(d, LOC_NONE, "the first model has %zu outputs, the second %zu",
                           a->graph->n_out, b->graph->n_out);
     for (size_t i = 0; i < a->graph->n_out; i++) {
-        const Value *x = a->graph->out[i], *y = b->graph->out[i];
-        for (size_t k = 0; k < b->graph->n_out; k++)
-            if (str_eq(b->graph->out[k]->name, x->name))
-                y = b->graph->out[k];
+        const Value *x = a->graph->out[i], *y = map_get(namesakes, x->name);
+        if (!y)
+            y = b->graph->out[i];
         if (!same_count(x, y))
             return diag_error(d, x->loc, "output %s has another shape in the second model",
                               diag_name(d, x->name));
@@ -87,12 +89,12 @@ static bool pair_outputs(const Module *a, const Module *b, Comparison *out, Diag
 
 static bool pair_values(const Program *a, const Program *b, Comparison *out, Diags *d) {
     Arena *arena = a->module->arena;
-    Map *names = values_by_name(arena, b);
+    Map *names = values_by_name(arena, b), *outputs = outputs_by_name(arena, a->module->graph);
     out->rows = NEW_ARRAY(arena, CompareRow, a->n_buffers + a->n_outputs);
     for (size_t i = 0; i < a->n_buffers; i++) {
         const Value *x = a->buffers[i].value;
         if (!x || x->kind != VALUE_NODE || a->value_buffer[x->id] != (int)i ||
-            is_output(a->module->graph, x))
+            map_get(outputs, x->name) == x)
             continue;
         const Value *y = map_get(names, x->name);
         if (y && same_count(x, y))
@@ -101,18 +103,120 @@ static bool pair_values(const Program *a, const Program *b, Comparison *out, Dia
     return pair_outputs(a->module, b->module, out, d);
 }
 
+/* ---- one sample for both ---- */
+
+/* An input of the second model and the one of the first whose data it gets. */
+typedef struct Twin {
+    const Value *from, *to;
+    size_t from_port, to_port;
+    size_t count;
+    float *reals; /* of `from` where that is quantized */
+} Twin;
+
+/* The graph inputs that need data, in order of port. */
+static size_t open_inputs(const Graph *g, const Value **out) {
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_in; i++)
+        if (!g->in[i]->data)
+            out[n++] = g->in[i];
+    return n;
+}
+
+static bool match_twin(Arena *arena, const Value *x, const Value *y, Twin *t, Diags *d) {
+    t->from = x;
+    t->to = y;
+    type_count(x->type, &t->count);
+    if (!same_count(x, y))
+        return diag_error(d, x->loc, "input %s has another shape in the second model",
+                          diag_name(d, x->name));
+    bool quantized = type_is_quantized(x->type);
+    if (!sample_convertible(y, quantized ? ELEM_FLOAT : x->type.elem))
+        return diag_error(d, x->loc, "input %s is %s, in the second model %s",
+                          diag_name(d, x->name), type_text(arena, x->type),
+                          type_text(arena, y->type));
+    if (quantized)
+        t->reals = NEW_ARRAY(arena, float, t->count);
+    return true;
+}
+
+/* Inputs pair up as values do: by name, and by position those that have no namesake. */
+static bool match_inputs(const Module *a, const Module *b, Twin **twins, size_t *n, Diags *d) {
+    Arena *arena = a->arena;
+    const Value **x = NEW_ARRAY(arena, const Value *, a->graph->n_in),
+                **y = NEW_ARRAY(arena, const Value *, b->graph->n_in);
+    size_t n_x = open_inputs(a->graph, x);
+    *n = open_inputs(b->graph, y);
+    if (n_x != *n)
+        return diag_error(d, LOC_NONE, "the first model has %zu inputs, the second %zu", n_x, *n);
+    Map *ports = map_new(arena); /* from 1, as map_get says 0 for none */
+    for (size_t i = 0; i < n_x; i++)
+        map_set(ports, x[i]->name, (void *)(uintptr_t)(i + 1));
+    *twins = NEW_ARRAY(arena, Twin, *n);
+    for (size_t i = 0; i < *n; i++) {
+        size_t port = (size_t)(uintptr_t)map_get(ports, y[i]->name);
+        Twin t = {.from_port = port ? port - 1 : i, .to_port = i};
+        if (!match_twin(arena, x[t.from_port], y[i], &t, d))
+            return false;
+        (*twins)[i] = t;
+    }
+    return true;
+}
+
+/* The sample that the first model has in its inputs, as the second takes it: the same integers
+ * where both are quantized alike, else the real numbers they stand for. */
+static bool pass_on(const Twin *t, Runner *from, Runner *to, Diags *d) {
+    const uint8_t *src = runner_input(from, t->from_port);
+    uint8_t *dst = runner_input(to, t->to_port);
+    const Quant *q = t->from->type.quant;
+    ElemType elem = t->from->type.elem;
+    bool alike = type_is_quantized(t->to->type) && quant_equal(q, t->to->type.quant);
+    if (!t->reals || alike)
+        return sample_convert(t->to, elem, src, dst, t->count, d);
+    int64_t dims[MAX_RANK];
+    for (int i = 0; i < t->from->type.rank; i++)
+        dims[i] = t->from->type.dims[i].value;
+    for (size_t i = 0; i < t->count; i++) {
+        size_t k = quant_index(q, t->from->type.rank, dims, i);
+        t->reals[i] = (float)(elem_load_int(elem, src, i) - quant_zp(q, k)) * quant_scale(q, k);
+    }
+    return sample_convert(t->to, ELEM_FLOAT, (const uint8_t *)t->reals, dst, t->count, d);
+}
+
 /* ---- running ---- */
 
-static bool open_side(Side *s, Module *m, const char *const *paths, size_t n, size_t random,
-                      const ProgramOptions *o, Diags *d) {
+typedef struct Pair {
+    Side a, b;
+    bool shared; /* samples are made up, for a, and passed on to b */
+    Twin *twins;
+    size_t n_twins;
+    Diags *diags;
+    bool failed;
+} Pair;
+
+static bool load_both(Pair *p) {
+    if (!samples_load(p->a.samples, p->a.runner))
+        return false;
+    if (!p->shared)
+        return samples_load(p->b.samples, p->b.runner);
+    for (size_t i = 0; i < p->n_twins && !p->failed; i++)
+        p->failed = !pass_on(&p->twins[i], p->a.runner, p->b.runner, p->diags);
+    return !p->failed;
+}
+
+static bool open_samples(Side *s, const char *const *paths, size_t n, size_t random, Diags *d) {
+    Module *m = s->program->module;
+    s->samples = n ? samples_open(m->arena, m, paths, n, d) : samples_random(m->arena, m, random);
+    return s->samples != NULL && samples_ok(s->samples);
+}
+
+static bool open_side(Side *s, Module *m, const ProgramOptions *o, Diags *d) {
     ProgramOptions all = o ? *o : (ProgramOptions){0};
     all.keep_all = true;
     s->program = program_build(m, &all, d);
     if (!s->program)
         return false;
     s->runner = runner_new(m->arena, s->program);
-    s->samples = n ? samples_open(m->arena, m, paths, n, d) : samples_random(m->arena, m, random);
-    return s->samples != NULL;
+    return true;
 }
 
 static void compare_sample(const Side *a, const Side *b, const Comparison *c, Sums *sums, double *x,
@@ -137,14 +241,14 @@ static size_t largest(const Comparison *c) {
     return most;
 }
 
-static bool run_both(const Side *a, const Side *b, Comparison *c, Arena *arena) {
+static bool run_both(Pair *p, Comparison *c, Arena *arena) {
     Sums *sums = NEW_ARRAY(arena, Sums, c->n);
     size_t most = largest(c);
     double *x = NEW_ARRAY(arena, double, most), *y = NEW_ARRAY(arena, double, most);
-    while (samples_load(a->samples, a->runner) && samples_load(b->samples, b->runner)) {
-        runner_run(a->runner);
-        runner_run(b->runner);
-        compare_sample(a, b, c, sums, x, y);
+    while (load_both(p)) {
+        runner_run(p->a.runner);
+        runner_run(p->b.runner);
+        compare_sample(&p->a, &p->b, c, sums, x, y);
         c->samples++;
     }
     size_t kept = 0; /* a value that never came up in both is not compared */
@@ -154,20 +258,22 @@ static bool run_both(const Side *a, const Side *b, Comparison *c, Arena *arena) 
             c->rows[kept++] = c->rows[i];
         }
     c->n = kept;
-    return samples_ok(a->samples) && samples_ok(b->samples);
+    return !p->failed && samples_ok(p->a.samples) && (p->shared || samples_ok(p->b.samples));
 }
 
 bool compare_modules(Module *a, Module *b, const char *const *paths, size_t n_paths, size_t random,
                      const ProgramOptions *options_a, const ProgramOptions *options_b,
                      Comparison *out, Diags *d) {
-    Side sa = {0}, sb = {0};
+    Pair p = {.shared = n_paths == 0, .diags = d};
     *out = (Comparison){0};
-    bool ok = open_side(&sa, a, paths, n_paths, random, options_a, d) &&
-              open_side(&sb, b, paths, n_paths, random, options_b, d) &&
-              pair_values(sa.program, sb.program, out, d) && run_both(&sa, &sb, out, a->arena);
-    if (sa.samples)
-        samples_close(sa.samples);
-    if (sb.samples)
-        samples_close(sb.samples);
+    bool ok = open_side(&p.a, a, options_a, d) && open_side(&p.b, b, options_b, d) &&
+              open_samples(&p.a, paths, n_paths, random, d) &&
+              (p.shared ? match_inputs(a, b, &p.twins, &p.n_twins, d)
+                        : open_samples(&p.b, paths, n_paths, random, d)) &&
+              pair_values(p.a.program, p.b.program, out, d) && run_both(&p, out, a->arena);
+    if (p.a.samples)
+        samples_close(p.a.samples);
+    if (p.b.samples)
+        samples_close(p.b.samples);
     return ok;
 }
