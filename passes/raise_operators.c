@@ -164,6 +164,15 @@ static void raise_compute(Raise *r, Node *n) {
     Node *q = any ? reached_quantize(r, n) : NULL;
     if (!q || !quant_is_per_tensor(q->out[0]->type.quant))
         return;
+    const char *why = NULL;
+    for (size_t i = 0; i < n->n_in && !why; i++)
+        if (n->in[i] && quant_rule_is_data(&n->def->quant, i))
+            why = quant_storage_refusal(&n->def->quant, raise_source(n->in[i])->type.quant,
+                                        q->out[0]->type.quant);
+    if (why) {
+        keep_float(r, n, why);
+        return;
+    }
     for (size_t i = 0; i < n->n_in; i++)
         if (n->in[i] && quant_rule_is_data(&n->def->quant, i))
             n->in[i] = raise_source(n->in[i]);
@@ -220,7 +229,8 @@ static void move_result(Raise *r, Node *n, size_t i, const Quant *q) {
             continue;
         if (user && is_own_quantize(user)) {
             bool same = quant_equal(user->out[0]->type.quant, q);
-            if (same && !(is_graph_output(r, user->out[0]) && is_graph_output(r, y)))
+            bool returned = is_graph_output(r, user->out[0]); /* a branch of If returns its own */
+            if (same && !(returned && (is_graph_output(r, y) || user->graph != n->graph)))
                 absorb(r, user, y);
             else
                 requantize(r, user, y);
