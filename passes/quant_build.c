@@ -2,7 +2,8 @@
 #include "ir/minifloat.h"
 
 QuantBuild quant_build_new(Module *m, Diags *d) {
-    return (QuantBuild){.m = m, .a = m->arena, .d = d, .names = unique_names_new(m)};
+    return (QuantBuild){
+        .m = m, .a = m->arena, .d = d, .names = unique_names_new(m), .params = map_new(m->arena)};
 }
 
 /* ---- recognising ---- */
@@ -192,17 +193,47 @@ static QuantParams make_params(QuantBuild *b, const Quant *q, Type t, Str base) 
     return p;
 }
 
+Str quant_key(Arena *a, const Quant *q) {
+    int64_t head[] = {q->kind,
+                      q->storage,
+                      q->expressed,
+                      q->scale_type,
+                      q->has_range ? q->lo : elem_min(q->storage),
+                      q->has_range ? q->hi : elem_max(q->storage),
+                      (int64_t)q->n_scale,
+                      q->n_axes};
+    Buf b = buf_new(a);
+    buf_put(&b, head, sizeof head);
+    if (q->kind == QUANT_ACC) {
+        buf_put(&b, q->acc_value, sizeof q->acc_value);
+        buf_put(&b, q->acc_quant, sizeof q->acc_quant);
+    }
+    for (int i = 0; i < q->n_axes; i++) {
+        int64_t axis[] = {q->axis[i], q->block[i]};
+        buf_put(&b, axis, sizeof axis);
+    }
+    for (size_t i = 0; i < q->n_scale; i++) {
+        struct {
+            int64_t zp;
+            double scale;
+        } one = {quant_zp(q, i), (double)quant_scale(q, i)};
+        buf_put(&b, &one, sizeof one);
+    }
+    return buf_as_str(&b);
+}
+
 QuantParams quant_constants(QuantBuild *b, const Quant *q, Type t, Str base) {
     q = onnx_quant(b, q);
     if (q->alias.n)
         base = q->alias;
     if (is_blocked(q)) /* their shape is the tensor's */
         return make_params(b, q, t, base);
-    for (size_t i = 0; i < b->n_params; i++)
-        if (quant_equal(b->params[i].q, q))
-            return b->params[i];
+    Str key = quant_key(b->a, q);
+    const QuantParams *known = map_get(b->params, key);
+    if (known)
+        return *known;
     QuantParams p = make_params(b, q, t, base);
-    ARENA_PUSH(b->a, b->params, b->n_params, b->cap_params, p);
+    map_set(b->params, key, arena_copy(b->a, &p, sizeof p));
     return p;
 }
 

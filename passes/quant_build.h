@@ -18,8 +18,7 @@ typedef struct QuantBuild {
     Arena *a;
     Diags *d;
     UniqueNames *names;
-    QuantParams *params;
-    size_t n_params, cap_params;
+    Map *params; /* by quant_key */
 } QuantBuild;
 
 QuantBuild quant_build_new(Module *m, Diags *d);
@@ -50,6 +49,8 @@ Type integer_type(Type t, const Quant *q, bool keep);
 Str base_name(Str name);
 Str derived_name(QuantBuild *b, Str base, const char *suffix); /* base_suffix, made unique */
 
+/* Bytes that are equal only where the quantizations are; a key for maps. */
+Str quant_key(Arena *a, const Quant *q);
 /* Constants for the scale and zero point of a tensor of type `t` (blocks follow its shape). */
 QuantParams quant_constants(QuantBuild *b, const Quant *q, Type t, Str base);
 /* A constant of the main graph; the bytes are copied. */

@@ -21,6 +21,8 @@ typedef struct Raise {
     Map *made;  /* names of float values that raise_qoperators invented */
     RaisedConst *consts;
     size_t n_consts, cap_consts;
+    Map *twins;  /* quantized value by plain one and quantization, for the same data */
+    Map *plains; /* plain value by quantized one */
 } Raise;
 
 void raise_qoperators(Raise *r);
@@ -34,6 +36,10 @@ const Quant *raise_params(Raise *r, const Node *n, const char **why);
 
 /* A quantized constant with the data of `v`, which may be a Constant node; shared by equal asks. */
 Value *raise_const(Raise *r, Value *v, const Quant *q);
+
+/* Records that `quantized` came of `plain`; the plain one of a value, or the value itself. */
+void raise_note_const(Raise *r, Value *plain, Value *quantized);
+Value *raise_plain(const Raise *r, Value *v);
 
 /* Calls fn for every graph but function bodies, outer first. */
 void raise_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);

@@ -68,14 +68,11 @@ static Value *requantized(Raise *r, const Node *n, Value *bias, const Tensor *t,
     Graph *g = value_is_const(bias) ? bias->graph : r->m->graph;
     Value *v = graph_add_const(g, derived_name(&r->b, bias->name, "_int32"),
                                type_quantized(tensor_type(r->b.a, data), to), data);
-    for (size_t i = 0; i < r->n_consts; i++)
-        if (r->consts[i].quantized == bias) /* a twin itself: the name is the first one's */
-            bias = r->consts[i].plain;
+    bias = raise_plain(r, bias); /* the name is the first one's */
     v->from =
         (Provenance){arena_copy(r->b.a, &bias->name, sizeof bias->name), 1, STR("raise-quant")};
     v->loc = bias->loc;
-    RaisedConst made = {bias, v};
-    ARENA_PUSH(r->b.a, r->consts, r->n_consts, r->cap_consts, made);
+    raise_note_const(r, bias, v);
     return v;
 }
 

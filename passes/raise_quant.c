@@ -39,10 +39,33 @@ Value *raise_source(Value *v) {
     return v->def->in[0];
 }
 
+static Str id_key(const Value *v) {
+    return (Str){(const char *)&v->id, sizeof v->id};
+}
+
+static Str twin_key(Raise *r, const Value *v, const Quant *q) {
+    Buf b = buf_new(r->b.a);
+    buf_str(&b, id_key(v));
+    buf_str(&b, quant_key(r->b.a, q));
+    return buf_as_str(&b);
+}
+
+void raise_note_const(Raise *r, Value *plain, Value *quantized) {
+    RaisedConst made = {plain, quantized};
+    ARENA_PUSH(r->b.a, r->consts, r->n_consts, r->cap_consts, made);
+    map_set(r->plains, id_key(quantized), plain);
+}
+
+Value *raise_plain(const Raise *r, Value *v) {
+    Value *plain = map_get(r->plains, id_key(v));
+    return plain ? plain : v;
+}
+
 Value *raise_const(Raise *r, Value *v, const Quant *q) {
-    for (size_t i = 0; i < r->n_consts; i++)
-        if (r->consts[i].plain == v && quant_equal(r->consts[i].quantized->type.quant, q))
-            return r->consts[i].quantized;
+    Str key = twin_key(r, v, q);
+    Value *twin = map_get(r->twins, key);
+    if (twin)
+        return twin;
     Tensor *t = (Tensor *)value_data(v);
     Graph *g = v->kind == VALUE_CONST ? v->graph : r->m->graph;
     Value *c = graph_add_const(g, derived_name(&r->b, v->name, "_typed"),
@@ -51,8 +74,8 @@ Value *raise_const(Raise *r, Value *v, const Quant *q) {
     c->doc = v->doc;
     c->meta = v->meta;
     c->from = v->from;
-    RaisedConst made = {v, c};
-    ARENA_PUSH(r->b.a, r->consts, r->n_consts, r->cap_consts, made);
+    raise_note_const(r, v, c);
+    map_set(r->twins, key, c);
     return c;
 }
 
@@ -75,8 +98,7 @@ static void fold_constants(Graph *g, void *ctx) {
             continue;
         Value *c = graph_add_const(n->in[0]->graph, derived_name(&r->b, n->in[0]->name, "_typed"),
                                    type_quantized(n->in[0]->type, q), const_quantize(r->b.a, t, q));
-        RaisedConst made = {n->in[0], c};
-        ARENA_PUSH(r->b.a, r->consts, r->n_consts, r->cap_consts, made);
+        raise_note_const(r, n->in[0], c);
         value_replace(r->m, r->uses, n->out[0], c);
         node_remove(n);
     }
@@ -242,7 +264,12 @@ static void name_all(Raise *r) {
 /* ---- the pass ---- */
 
 bool pass_raise_quant(Module *m, PassContext *c) {
-    Raise r = {.b = quant_build_new(m, c->d), .c = c, .m = m, .made = map_new(m->arena)};
+    Raise r = {.b = quant_build_new(m, c->d),
+               .c = c,
+               .m = m,
+               .made = map_new(m->arena),
+               .twins = map_new(m->arena),
+               .plains = map_new(m->arena)};
     raise_qoperators(&r);
     r.uses = uses_new(m);
     raise_integers(&r);
