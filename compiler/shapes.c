@@ -34,5 +34,7 @@ bool job_fix_shapes(Job *j, Module *m) {
         if (!module_set_shape(m, (Str){text, (size_t)(eq - text)}, rank, dims, j->d))
             return false;
     }
-    return true;
+    if (!binds->n && !j->o->shape.n)
+        return true;
+    return module_resolve(m, j->d) && module_infer(m, j->d) && module_verify(m, j->d);
 }

@@ -93,7 +93,11 @@ bool module_bind_batch(Module *m, Diags *d) {
         if (t->kind != TYPE_TENSOR || t->rank < 1 || t->dims[0].value >= 0)
             continue;
         if (t->dims[0].param.s) {
-            binds[n++] = (DimBind){t->dims[0].param, 1};
+            size_t same = 0; /* inputs may share a dimension */
+            while (same < n && !str_eq(binds[same].name, t->dims[0].param))
+                same++;
+            if (same == n)
+                binds[n++] = (DimBind){t->dims[0].param, 1};
         } else { /* `?` */
             t->dims = arena_copy(m->arena, t->dims, (size_t)t->rank * sizeof *t->dims);
             t->dims[0].value = 1;

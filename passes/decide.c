@@ -78,6 +78,10 @@ static const char *why_float(const Decide *d, const Node *n) {
     const char *why = why_no_range(n->out[0]);
     if (why)
         return why;
+    OpCtx c = op_ctx(n, d->c->d);
+    why = n->def->quant.integer_refusal ? n->def->quant.integer_refusal(&c, NULL) : NULL;
+    if (why)
+        return why;
     if (n->def->quant.kind == QUANT_MAC && n->def->quant.bias &&
         n->n_in > (size_t)n->def->quant.bias && n->in[n->def->quant.bias] &&
         !edit_float_const(n->in[n->def->quant.bias]))

@@ -73,16 +73,16 @@ static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
     const QuantRule *q = &n->def->quant;
     const Attr *alpha = q->weight_factor ? node_attr(n, q->weight_factor) : NULL;
     const Attr *beta = q->bias_factor ? node_attr(n, q->bias_factor) : NULL;
-    if (alpha && alpha->v.f[0] != 1.0F) {
-        double a = (double)alpha->v.f[0];
+    double a = alpha ? (double)alpha->v.f[0] : 1, factor = beta ? (double)beta->v.f[0] : 1;
+    if (a != 1) {
         scale_weights(f, n, axis, &a, 1);
         node_drop_attr(n, q->weight_factor);
     }
     size_t at = (size_t)q->bias;
-    if (beta && (at >= n->n_in || !n->in[at])) {
+    if (at >= n->n_in || !n->in[at]) {
         node_drop_attr(n, q->bias_factor); /* of nothing; a bias to come must not be scaled */
-    } else if (beta && beta->v.f[0] != 1.0F) {
-        double factor = (double)beta->v.f[0], *b = read_bias(f, n, channels);
+    } else if (factor != 1) {
+        double *b = read_bias(f, n, channels);
         if (!b)
             return;
         for (size_t c = 0; c < channels; c++)

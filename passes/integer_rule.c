@@ -9,6 +9,15 @@ typedef struct Rule {
     Diags *d;
 } Rule;
 
+/* What the integer kernels take. */
+enum { WIDEST_ACTIVATION = 16 };
+
+static const char *too_wide(const Quant *q) {
+    return q && elem_bits(q->storage) > WIDEST_ACTIVATION
+               ? "no integer kernel takes activations of more than 16 bits"
+               : NULL;
+}
+
 /* The quantization under which the operand will reach the node. */
 static const Quant *operand_quant(const Rule *t, const Value *v) {
     if (!v)
@@ -40,6 +49,9 @@ static const char *why_not_mac(const Rule *t, const Node *n) {
     const Quant *x = operand_quant(t, n->in[0]), *w = operand_quant(t, n->in[rule->weight]);
     if (!x || !w)
         return "an operand is float";
+    const Quant *y = edit_tilde(n->out[0]);
+    if (too_wide(x) || too_wide(w) || too_wide(y))
+        return too_wide(too_wide(x) ? x : too_wide(w) ? w : y);
     if (!quant_is_per_tensor(x))
         return "its input is quantized per axis, which one accumulator cannot hold";
     if (w->n_axes > 1 || (w->n_axes == 1 && w->block[0] > 1))
@@ -53,11 +65,13 @@ static const char *why_not_mac(const Rule *t, const Node *n) {
     Type wt = n->in[rule->weight]->type;
     if (axis >= 0 && axis < wt.rank && !bias_fits(n, (size_t)wt.dims[axis].value))
         return "its bias is not a constant of one number a channel";
-    const Quant *y = edit_tilde(n->out[0]);
     return y && !quant_is_per_tensor(y) ? "its result is quantized per axis" : NULL;
 }
 
 static const char *why_not_compute(const Rule *t, const Node *n) {
+    const Quant *y = edit_tilde(n->out[0]);
+    if (!y)
+        return "its result is float";
     for (size_t i = 0; i < n->n_in; i++) {
         if (!n->in[i] || !quant_rule_is_data(&n->def->quant, i))
             continue;
@@ -66,10 +80,10 @@ static const char *why_not_compute(const Rule *t, const Node *n) {
             return "an operand is float";
         if (!quant_is_per_tensor(q))
             return "an operand is quantized per axis";
+        const char *why = quant_storage_refusal(&n->def->quant, q, y);
+        if (why)
+            return why;
     }
-    const Quant *y = edit_tilde(n->out[0]);
-    if (!y)
-        return "its result is float";
     return quant_is_per_tensor(y) ? NULL : "its result is quantized per axis";
 }
 
@@ -80,6 +94,9 @@ static const char *why_not_move(const Rule *t, const Node *n) {
     OpCtx c = op_ctx(n, t->d);
     if (!quant_is_per_tensor(x) && !op_moved_quant(&c, n->def, x))
         return "the axis its operand is quantized along does not survive it";
+    const char *why = n->def->quant.integer_refusal ? n->def->quant.integer_refusal(&c, x) : NULL;
+    if (why)
+        return why;
     return edit_tilde(n->out[0]) ? NULL : "its result is float";
 }
 

@@ -225,7 +225,7 @@ static bool bind_div(Binder *b, const Node *n, const OpCtx *c) {
 }
 
 #define BINARY     .domain = "", .infer = op_broadcast
-#define QUANT_BOTH {.kind = QUANT_COMPUTE, .data = 3}
+#define QUANT_BOTH {.kind = QUANT_COMPUTE, .data = 3, .same_storage = true}
 
 const OpDef op_Add = {
     BINARY,
@@ -287,7 +287,7 @@ static bool bind_sum(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Sum = {
     BINARY,
     .name = "Sum",
-    .quant = {.kind = QUANT_COMPUTE, .data = 1u << 31},
+    .quant = {.kind = QUANT_COMPUTE, .data = 1u << 31, .same_storage = true},
     .qop = {.domain = "com.microsoft",
             .op = "QLinearAdd",
             .operands = "0* 1* y",

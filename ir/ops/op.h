@@ -89,6 +89,10 @@ typedef struct QuantRule {
     const char *weight_factor, *bias_factor;
     /* MOVE: where an axis of the input goes; -1 when it does not survive whole. */
     int (*move_axis)(const OpCtx *c, int axis);
+    /* COMPUTE: what the integer kernels take. Operands of at most this many bits (0: 16); with
+     * same_storage, operands and result of one storage type. */
+    int widest;
+    bool same_storage;
     /* MOVE: why this node must not run on integers of quantization `x` (Pad with a value that they
      * cannot stand for); NULL when it may. `x` is NULL while it is not chosen: what no choice can
      * make wrong is allowed. NULL function: always allowed. */
@@ -226,6 +230,8 @@ bool op_window(const OpCtx *c, const WindowAttrs *a, Type x, const int64_t *kern
 
 /* Quantization of operand or result for binding: the Quant where quantized, else NULL. */
 const Quant *op_quant(const Value *v);
+/* Why no integer kernel takes this operand and result; NULL when one does. */
+const char *quant_storage_refusal(const QuantRule *r, const Quant *operand, const Quant *result);
 bool quant_rule_is_data(const QuantRule *r, size_t input);
 
 /* Requantization tables (mult, shift: kernels/requant) for y = acc * sx*sw[c]/sy, one entry where

@@ -60,7 +60,7 @@ const OpDef op_Sigmoid = {
     .domain = "",
     .name = "Sigmoid",
     .infer = op_same_type,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .fixed_output = sigmoid_output},
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .widest = 8, .fixed_output = sigmoid_output},
     .qop = {.domain = "com.microsoft", .op = "QLinearSigmoid", .operands = "0* y", .since = 10},
     .bind = sigmoid_bind,
 };
@@ -69,6 +69,6 @@ const OpDef op_Tanh = {
     .domain = "",
     .name = "Tanh",
     .infer = op_same_type,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .fixed_output = tanh_output},
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .widest = 8, .fixed_output = tanh_output},
     .bind = tanh_bind,
 };

@@ -156,6 +156,20 @@ const Quant *op_moved_quant(const OpCtx *c, const OpDef *op, const Quant *q) {
     return same ? q : moved;
 }
 
+enum { WIDEST_KERNEL = 16 };
+
+const char *quant_storage_refusal(const QuantRule *r, const Quant *operand, const Quant *result) {
+    int bits = elem_bits(operand->storage);
+    if (bits > WIDEST_KERNEL || elem_bits(result->storage) > WIDEST_KERNEL)
+        return "no integer kernel takes activations of more than 16 bits";
+    if (r->widest && bits > r->widest)
+        return "its integer form is a table, which serves 8-bit operands";
+    if (r->same_storage && operand->storage != result->storage)
+        return "its operands and result differ in storage type, for which there is no integer "
+               "kernel";
+    return NULL;
+}
+
 bool quant_rule_is_data(const QuantRule *r, size_t input) {
     return r->data >> 31 || (input < 31 && (r->data >> input & 1));
 }
