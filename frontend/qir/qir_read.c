@@ -147,6 +147,12 @@ static Reader *reader_new(Arena *a, Diags *d, const char *name, Str text,
     return r;
 }
 
+/* The module that nobody gets; its memory is the caller's arena. */
+static void unmap_files(Module *m) {
+    for (size_t i = 0; i < m->n_maps; i++)
+        file_unmap(m->maps[i]);
+}
+
 static Module *read_text(Arena *a, Diags *d, const char *name, Str text,
                          const QirReadOptions *options) {
     int errors_before = diags_errors(d);
@@ -155,7 +161,11 @@ static Module *read_text(Arena *a, Diags *d, const char *name, Str text,
         parse(r);
         check_whole(r);
     }
-    return diags_errors(d) == errors_before ? r->module : NULL;
+    if (diags_errors(d) == errors_before)
+        return r->module;
+    if (r)
+        unmap_files(r->module);
+    return NULL;
 }
 
 bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text) {
@@ -165,8 +175,7 @@ bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text) {
         return false;
     r->diags = diags_new(a, NULL, false);
     parse(r);
-    for (size_t i = 0; i < r->module->n_maps; i++)
-        file_unmap(r->module->maps[i]);
+    unmap_files(r->module);
     if (diags_errors(d) == errors_before && r->lexer.too_deep)
         diag_error(d, LOC_NONE, "%s: nested too deeply", name);
     return diags_errors(d) == errors_before;
