@@ -28,8 +28,8 @@ static void round_value(Binder *b, const Node *n, const Value *v) {
             p.s_outer = (p.axis + p.block - 1) / p.block * p.inner;
         }
     }
-    p.lo = (int32_t)(q->has_range ? q->lo : elem_min(q->storage));
-    p.hi = (int32_t)(q->has_range ? q->hi : elem_max(q->storage));
+    p.lo = (int32_t)quant_lo(q);
+    p.hi = (int32_t)quant_hi(q);
     p.nan = (int32_t)elem_min(q->storage);
     int32_t *zp = NEW_ARRAY(b->arena, int32_t, q->n_scale);
     for (size_t i = 0; i < q->n_scale; i++)

@@ -97,8 +97,7 @@ static const void *unpack(Binder *b, const Tensor *t) {
 /* A float constant of type `float ~ q`, rounded to its grid as the fakequant kernel does it. */
 static const void *round_const(Binder *b, const Type *type, const Tensor *t) {
     const Quant *q = type->quant;
-    int64_t lo = q->has_range ? q->lo : elem_min(q->storage);
-    int64_t hi = q->has_range ? q->hi : elem_max(q->storage);
+    int64_t lo = quant_lo(q), hi = quant_hi(q);
     float *out = NEW_ARRAY(b->arena, float, t->count);
     for (size_t i = 0; i < t->count; i++) {
         size_t k = quant_index(q, t->rank, t->dims, i);
@@ -138,9 +137,26 @@ static int const_buffer(Binder *b, const Value *v) {
     return binder_add_buffer(b, buffer);
 }
 
+/* Kernels carry the bounds and the zero point of a quantization as int32. */
+static bool within_int32(const Quant *q) {
+    if (quant_lo(q) < INT32_MIN || quant_hi(q) > INT32_MAX)
+        return false;
+    for (size_t i = 0; i < q->n_zp; i++)
+        if (q->zp[i] < INT32_MIN || q->zp[i] > INT32_MAX)
+            return false;
+    return true;
+}
+
 static int new_value_buffer(Binder *b, const Value *v) {
     size_t count;
     const Quant *q = v->type.quant;
+    if (q && !within_int32(q) && (type_is_quantized(v->type) || binder_rounds(b, v)))
+        return bind_value_error(b, v,
+                                arena_strf(b->arena,
+                                           "is quantized to %s; kernels know bounds of 32 bits "
+                                           "with a sign",
+                                           elem_name(q->storage))
+                                    .s);
     if (v->data)
         return const_buffer(b, v);
     if (v->type.kind == TYPE_NONE)

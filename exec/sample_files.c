@@ -93,8 +93,7 @@ static int64_t quantize(const Value *v, float x, size_t i) {
     for (int k = 0; k < v->type.rank; k++)
         dims[k] = v->type.dims[k].value;
     size_t at = quant_is_per_tensor(q) ? 0 : quant_index(q, v->type.rank, dims, i);
-    int64_t lo = q->has_range ? q->lo : elem_min(q->storage);
-    int64_t hi = q->has_range ? q->hi : elem_max(q->storage);
+    int64_t lo = quant_lo(q), hi = quant_hi(q);
     float steps = rintf(x / quant_scale(q, at));
     if (isnan(steps))
         return elem_min(q->storage);

@@ -242,8 +242,8 @@ static int64_t random_int(Samples *s, const Value *v) {
     const Quant *q = v->type.quant;
     if (e == ELEM_BOOL || elem_bits(e) > 16)
         return (int64_t)(next_random(s) >> 63);
-    int64_t lo = q && q->has_range ? q->lo : elem_min(e);
-    int64_t hi = q && q->has_range ? q->hi : elem_max(e);
+    int64_t lo = q ? quant_lo(q) : elem_min(e);
+    int64_t hi = q ? quant_hi(q) : elem_max(e);
     return lo + (int64_t)(next_random(s) % (uint64_t)(hi - lo + 1));
 }
 

@@ -49,6 +49,18 @@ bool quant_is_per_tensor(const Quant *q) {
     return q->n_axes == 0;
 }
 
+bool quant_is_blocked(const Quant *q) {
+    return q->n_axes > 1 || (q->n_axes == 1 && q->block[0] > 1);
+}
+
+int64_t quant_lo(const Quant *q) {
+    return q->has_range ? q->lo : elem_min(q->storage);
+}
+
+int64_t quant_hi(const Quant *q) {
+    return q->has_range ? q->hi : elem_max(q->storage);
+}
+
 float quant_scale(const Quant *q, size_t i) {
     return q->scale[q->n_scale == 1 ? 0 : i];
 }
@@ -93,9 +105,7 @@ bool quant_equal(const Quant *x, const Quant *y) {
     if (!x || !y || x->kind != y->kind || x->storage != y->storage ||
         x->expressed != y->expressed || x->scale_type != y->scale_type)
         return false;
-    int64_t lo = elem_min(x->storage), hi = elem_max(x->storage);
-    if ((x->has_range ? x->lo : lo) != (y->has_range ? y->lo : lo) ||
-        (x->has_range ? x->hi : hi) != (y->has_range ? y->hi : hi))
+    if (quant_lo(x) != quant_lo(y) || quant_hi(x) != quant_hi(y))
         return false;
     switch (x->kind) {
     case QUANT_PARAMS: return same_params(x, y);

@@ -73,6 +73,9 @@ Quant *quant_copy(Arena *a, const Quant *q);
 /* Equal in meaning (absent zp = 0, one zp = all the same), whatever the alias. */
 bool quant_equal(const Quant *x, const Quant *y);
 bool quant_is_per_tensor(const Quant *q);
+bool quant_is_blocked(const Quant *q); /* several elements of an axis share, or several axes vary */
+int64_t quant_lo(const Quant *q);      /* smallest and largest integer in use */
+int64_t quant_hi(const Quant *q);
 float quant_scale(const Quant *q, size_t i); /* i-th, or the only one */
 int64_t quant_zp(const Quant *q, size_t i);
 bool quant_zp_all_zero(const Quant *q);

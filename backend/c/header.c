@@ -45,8 +45,7 @@ void c_put_prototype(CWriter *w, FILE *f) {
 /* Quantization as QuantizeLinear does it: divide, round half to even, then the zero point. Adding
  * and taking away 1.5 * 2^23 rounds a float between -2^22 and 2^22. */
 static void put_float_macros(CWriter *w, FILE *f, Str id, const Quant *q, const char *ctype) {
-    int64_t zp = quant_zp(q, 0), lo = q->has_range ? q->lo : elem_min(q->storage);
-    int64_t hi = q->has_range ? q->hi : elem_max(q->storage);
+    int64_t zp = quant_zp(q, 0), lo = quant_lo(q), hi = quant_hi(q);
     fprintf(f, "#define " STR_FMT "_SCALE ", STR_ARG(id));
     c_put_float(w, f, (double)quant_scale(q, 0), false);
     fprintf(f, "\n#define " STR_FMT "_ZERO_POINT %lld\n", STR_ARG(id), (long long)zp);

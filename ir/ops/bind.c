@@ -35,8 +35,8 @@ bool quant_plain(const Quant *q) {
 }
 
 void quant_range(const Quant *q, int32_t *lo, int32_t *hi) {
-    *lo = (int32_t)(q->has_range ? q->lo : elem_min(q->storage));
-    *hi = (int32_t)(q->has_range ? q->hi : elem_max(q->storage));
+    *lo = (int32_t)quant_lo(q);
+    *hi = (int32_t)quant_hi(q);
 }
 
 int32_t quant_zero(const Quant *q) {

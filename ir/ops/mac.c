@@ -57,7 +57,7 @@ static bool check_quant(Binder *b, const Node *n, const Mac *m, int axis) {
         return bind_unsupported(b, n, "quantization parameters are not known");
     if (!quant_is_per_tensor(m->x))
         return bind_unsupported(b, n, "its input is quantized per axis");
-    if (m->w->n_axes > 1 || (m->w->n_axes == 1 && m->w->block[0] > 1))
+    if (quant_is_blocked(m->w))
         return bind_unsupported(b, n, "weights quantized in blocks have no single accumulator");
     if (m->w->n_axes == 1 && (m->w->axis[0] != axis || m->w->n_scale != m->channels))
         return bind_unsupported(b, n, "weights are quantized along an axis that is summed over");

@@ -81,8 +81,7 @@ static int pad_move(const OpCtx *c, int axis) {
 
 static bool holds(const Quant *q, float v) {
     double i = rint((double)v / (double)quant_scale(q, 0)) + (double)quant_zp(q, 0);
-    int64_t lo = q->has_range ? q->lo : elem_min(q->storage);
-    int64_t hi = q->has_range ? q->hi : elem_max(q->storage);
+    int64_t lo = quant_lo(q), hi = quant_hi(q);
     return i >= (double)lo && i <= (double)hi &&
            (float)(i - (double)quant_zp(q, 0)) * quant_scale(q, 0) == v;
 }

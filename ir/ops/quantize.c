@@ -236,8 +236,8 @@ static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
         if (!q || q->kind != QUANT_PARAMS)
             return bind_unsupported(b, n, "its parameters are not known");
         g = type_grid(b, q, y->type, &scale, &zp);
-        lo = q->has_range ? q->lo : lo;
-        hi = q->has_range ? q->hi : hi;
+        lo = quant_lo(q);
+        hi = quant_hi(q);
     } else {
         if (n->in[SCALE]->type.elem != ELEM_FLOAT || (a->precision && a->precision != ELEM_FLOAT))
             return bind_unsupported(b, n, "its scale is not float");

@@ -167,8 +167,7 @@ static bool check_bias(const QuantLaws *l, const Quant *x, const Quant *w) {
 /* Largest |q - zp| that a value of this type can have. */
 static double reach(const Quant *q) {
     double zp = (double)quant_zp(q, 0);
-    int64_t lo = q->has_range ? q->lo : elem_min(q->storage);
-    int64_t hi = q->has_range ? q->hi : elem_max(q->storage);
+    int64_t lo = quant_lo(q), hi = quant_hi(q);
     return fmax(fabs((double)lo - zp), fabs((double)hi - zp));
 }
 

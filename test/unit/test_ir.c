@@ -129,6 +129,21 @@ static void test_quants_equal(void **state) {
     assert_false(quant_is_pow2(z) || !quant_is_pow2(y));
 }
 
+static void test_quant_bounds(void **state) {
+    Arena *a = ((Module *)*state)->arena;
+    Quant *x = quant_per_tensor(a, ELEM_UINT32, 1, 0);
+    assert_true(quant_lo(x) == 0 && quant_hi(x) == UINT32_MAX);
+    x->has_range = true, x->lo = 3, x->hi = 7;
+    assert_true(quant_lo(x) == 3 && quant_hi(x) == 7);
+    assert_false(quant_is_blocked(x));
+    Quant *y = quant_per_axis(a, ELEM_INT8, 0, 2, (float[]){1, 2}, NULL);
+    assert_false(quant_is_blocked(y));
+    y->block[0] = 2;
+    assert_true(quant_is_blocked(y));
+    y->block[0] = 1, y->n_axes = 2;
+    assert_true(quant_is_blocked(y));
+}
+
 static void test_quant_index(void **state) {
     Arena *a = ((Module *)*state)->arena;
     float s[6] = {0};
@@ -291,10 +306,10 @@ static void test_wire(void **state) {
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, make_module, free_module)
     const struct CMUnitTest tests[] = {
-        T(test_elements),    T(test_types_print),     T(test_quants_print), T(test_quants_equal),
-        T(test_quant_index), T(test_packed_integers), T(test_small_floats), T(test_tensor_count),
-        T(test_uses),        T(test_node_list),       T(test_unique_names), T(test_opsets),
-        T(test_wire),
+        T(test_elements),     T(test_types_print), T(test_quants_print),    T(test_quants_equal),
+        T(test_quant_bounds), T(test_quant_index), T(test_packed_integers), T(test_small_floats),
+        T(test_tensor_count), T(test_uses),        T(test_node_list),       T(test_unique_names),
+        T(test_opsets),       T(test_wire),
     };
 #undef T
     return cmocka_run_group_tests(tests, NULL, NULL);
