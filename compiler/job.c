@@ -74,7 +74,7 @@ bool job_init(Job *j, const Options *o, Diags *d) {
         ok = choose("io", o->io, kinds, 2, &io, d) && ok;
     if (j->ctx.target != TARGET_C)
         j->ctx.target = target ? TARGET_ONNX : TARGET_ORT_CPU;
-    j->ctx.quant_io = io == 1 || o->integer_only;
+    j->quant_io = io == 1 || o->integer_only;
     QuantOptions *q = &j->ctx.quant;
     *q = (QuantOptions){.activations = j->ctx.target == TARGET_C ? ELEM_INT8 : ELEM_UINT8,
                         .weights = ELEM_INT8,

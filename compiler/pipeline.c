@@ -189,6 +189,8 @@ bool job_compile(Job *j, Module *m) {
     }
     if (j->form >= FORM_TRUE && module_form(m).fake && !run(j, m, "true-quant"))
         return false;
+    if (j->form >= FORM_TRUE && j->quant_io && !run(j, m, "quant-io"))
+        return false;
     if (j->form < FORM_QDQ)
         return true;
     return raise_opset(j, m) && run(j, m, j->form == FORM_QDQ ? "lower-qdq" : "lower-qop");

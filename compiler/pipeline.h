@@ -22,6 +22,7 @@ typedef struct Job {
     CalibOptions calib;
     CalibReport calibrated; /* what calibration saw */
     Form form;
+    bool quant_io; /* -io=quant: graph inputs and outputs take the integer types */
     bool wrote_c;
     size_t arena, flash; /* of emitted C, bytes */
     int64_t macs;

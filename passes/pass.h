@@ -33,7 +33,6 @@ typedef struct PassContext {
     QuantOptions quant;
     Target target;
     int64_t target_opset; /* 0: as low as the types allow, not below the module's own */
-    bool quant_io;        /* -io=quant: graph inputs and outputs take the integer types */
     Remark *remarks;      /* arena of the module */
     size_t n_remarks, cap_remarks;
     Map *remarked; /* nodes that have a remark: the first reason stands */

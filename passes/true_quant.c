@@ -222,21 +222,12 @@ static void float_output(TrueQuant *t, Graph *g, size_t i) {
 
 static void run_graph(Graph *g, void *ctx) {
     TrueQuant *t = ctx;
-    bool quant_io = t->c->quant_io && g == t->m->graph;
     for (size_t i = 0; i < g->n_consts; i++)
         if (edit_tilde(g->consts[i]))
             const_to_int(t, g->consts[i]);
-    for (size_t i = 0; i < g->n_in; i++) {
-        Value *v = g->in[i];
-        if (!edit_tilde(v))
-            continue;
-        if (quant_io) {
-            v->type = type_quantized(plain(v->type), v->type.quant);
-            t->ints[v->id] = v;
-        } else {
-            quantize_value(t, v);
-        }
-    }
+    for (size_t i = 0; i < g->n_in; i++)
+        if (edit_tilde(g->in[i]))
+            quantize_value(t, g->in[i]);
     FOR_NODES(n, g) {
         if (is_conversion(n))
             continue;
@@ -246,7 +237,7 @@ static void run_graph(Graph *g, void *ctx) {
         else
             integer_node(t, n);
     }
-    for (size_t i = 0; i < g->n_out && !quant_io; i++)
+    for (size_t i = 0; i < g->n_out; i++)
         float_output(t, g, i);
 }
 
