@@ -15,18 +15,32 @@ typedef struct Writing {
     FILE *file; /* the main output: a staged file or stdout */
 } Writing;
 
-static bool write_qir(Writing *w) {
-    const Options *o = &w->s->o;
-    QirWriteOptions q = {.elide = o->elide_larger >= 0,
-                         .elide_larger = o->elide_larger >= 0 ? (size_t)o->elide_larger : 0};
-    return o->output ? qir_write_file(w->m, w->out, o->output, &q) : qir_write(w->m, stdout, &q);
-}
-
 /* External data is looked for beside the model: elsewhere it has to become part of it. */
 static bool leaves_folder(Writing *w) {
     const char *in = w->s->o.inputs.items[0], *out = w->s->o.output;
     Arena *a = w->m->arena;
     return !out || strcmp(path_dir(a, in), path_dir(a, out)) != 0 || w->s->o.external_data_dir;
+}
+
+/* External data is not found from another folder: it becomes part of the text or its blob. */
+static void keep_external(Graph *g, void *ctx) {
+    (void)ctx;
+    for (size_t i = 0; i < g->n_consts; i++) {
+        Tensor *t = g->consts[i]->data;
+        if (t && t->place == TENSOR_EXTERNAL && t->data) {
+            t->place = TENSOR_INLINE;
+            t->external = (Meta){0};
+        }
+    }
+}
+
+static bool write_qir(Writing *w) {
+    if (leaves_folder(w))
+        module_each_graph(w->m, keep_external, NULL);
+    const Options *o = &w->s->o;
+    QirWriteOptions q = {.elide = o->elide_larger >= 0,
+                         .elide_larger = o->elide_larger >= 0 ? (size_t)o->elide_larger : 0};
+    return o->output ? qir_write_file(w->m, w->out, o->output, &q) : qir_write(w->m, stdout, &q);
 }
 
 static bool write_onnx(Writing *w) {
@@ -89,6 +103,10 @@ static bool write_c(Writing *w) {
     if (o->output) {
         const char *h = header_path(w->m->arena, o->output);
         c.header_name = base_name(h);
+        if (strpbrk(c.header_name, "\"\\\n\r"))
+            return diag_error(w->s->d, LOC_NONE,
+                              "C cannot include a header of the name '%s': choose another -o",
+                              diag_name(w->s->d, str_from(c.header_name)));
         if (!(header = out_open(w->out, h)))
             return false;
     }
@@ -123,10 +141,21 @@ static ExitCode write_result(Session *s, Job *j, Module *m) {
     return out_commit(w.out, !s->o.no_sync) ? EXIT_DONE : EXIT_IO;
 }
 
+/* A suffix that belongs to another kind of output is most likely a slip. */
+static void check_suffix(Session *s) {
+    const char *emit = s->o.emit ? s->o.emit : "qir", *o = s->o.output;
+    bool text = strcmp(emit, "qir") == 0, onnx = !text && strcmp(emit, "c") != 0;
+    if (o &&
+        ((!onnx && str_ends(str_from(o), ".onnx")) || (!text && str_ends(str_from(o), ".qir"))))
+        diag_warning(s->d, LOC_NONE, "-emit=%s writes to %s: is the suffix right?", emit,
+                     diag_name(s->d, str_from(o)));
+}
+
 ExitCode cmd_compile(Session *s) {
     Job j;
     if (!job_init(&j, &s->o, s->d))
         return EXIT_USAGE;
+    check_suffix(s);
     if (is_binary(&s->o) && !s->o.output && isatty(STDOUT_FILENO)) {
         diag_error(s->d, LOC_NONE, "binary output does not go to a terminal: use -o FILE");
         return EXIT_USAGE;

@@ -45,6 +45,7 @@ static bool init_form(Job *j) {
     if (j->o->emit && !choose("emit", j->o->emit, emits, 5, &i, j->d))
         return false;
     j->form = of_emit[i];
+    j->wants_onnx = i == 1;
     if (i == 4)
         j->ctx.target = TARGET_C;
     if (data && i == 1)
@@ -93,8 +94,8 @@ bool job_init(Job *j, const Options *o, Diags *d) {
         ok = parse_storage("weights", o->weights, &q->weights, &q->weight_symmetric, d) && ok;
     if (o->calib_method && !calib_parse(str_from(o->calib_method), &j->calib))
         ok = diag_error(d, LOC_NONE,
-                        "-calib-method is minmax, moving-average, percentile=P, entropy or mse, "
-                        "not '%s'",
+                        "-calib-method is minmax, moving-average, percentile=P with P above 50 "
+                        "and up to 100, entropy or mse, not '%s'",
                         o->calib_method);
     if (o->target_opset > 28)
         ok = diag_error(d, LOC_NONE, "-target-opset=%lld: the newest opset qxc knows is 28",

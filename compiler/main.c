@@ -1,7 +1,9 @@
 /* qxc: the only place that decides how the process ends. */
 #include "compiler/expect.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define QXC_VERSION "0.1.0"
@@ -26,6 +28,28 @@ static const char *color_option(int argc, char **argv) {
     return when;
 }
 
+/* Data that is not there is told before any work is done; and no result may land on it. */
+static ExitCode check_data(Session *s) {
+    const TextList *lists[] = {&s->o.calib, &s->o.input};
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < lists[k]->n; i++) {
+            const char *path = lists[k]->items[i];
+            struct stat a, b;
+            if (stat(path, &a) != 0) {
+                diag_error(s->d, LOC_NONE, "cannot read %s: %s", diag_name(s->d, str_from(path)),
+                           strerror(errno));
+                return EXIT_IO;
+            }
+            if (s->o.output && stat(s->o.output, &b) == 0 && a.st_dev == b.st_dev &&
+                a.st_ino == b.st_ino) {
+                diag_error(s->d, LOC_NONE, "-o %s would overwrite the data that is read",
+                           diag_name(s->d, str_from(path)));
+                return EXIT_USAGE;
+            }
+        }
+    return EXIT_DONE;
+}
+
 static ExitCode dispatch(Session *s) {
     const char *c = s->o.command;
     if (s->o.help) {
@@ -40,6 +64,9 @@ static ExitCode dispatch(Session *s) {
         return cmd_list(s);
     if (strcmp(c, "fmt") == 0 && s->o.inputs.n)
         return cmd_fmt(s);
+    ExitCode data = check_data(s);
+    if (data != EXIT_DONE)
+        return data;
     size_t want = strcmp(c, "compare") == 0 ? 2 : 1;
     if (s->o.inputs.n != want) {
         diag_error(s->d, LOC_NONE,

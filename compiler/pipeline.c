@@ -176,8 +176,20 @@ bool job_compile(Job *j, Module *m) {
         j->ctx.target_opset = j->o->target_opset > 0 ? j->o->target_opset : 0;
         return run_listed_passes(j, m);
     }
-    if (j->form == FORM_AS_IS)
-        return true;
+    int64_t opset = module_opset(m, STR(""));
+    if (j->o->target_opset > 0 && j->o->target_opset < opset)
+        return diag_error(j->d, LOC_NONE,
+                          "-target-opset=%lld: the model is at opset %lld, and operators are only "
+                          "converted upwards",
+                          (long long)j->o->target_opset, (long long)opset);
+    if (j->form == FORM_AS_IS) {
+        j->ctx.target_opset = j->o->target_opset;
+        if (j->wants_onnx && module_form(m).fake)
+            return diag_error(j->d, LOC_NONE,
+                              "ONNX has no words for decisions (float ~ q): -emit=qdq or -emit=qop "
+                              "carries them out");
+        return j->o->target_opset <= 0 || run(j, m, "upgrade");
+    }
     if (!run(j, m, "freeze") || !raise_opset(j, m))
         return false;
     ModuleForm f = module_form(m);

@@ -32,6 +32,28 @@ static bool glob_match(const char *const *globs, size_t n, const Node *node) {
     return false;
 }
 
+typedef struct GlobUse {
+    const char *glob;
+    bool used;
+} GlobUse;
+
+static void look_for_glob(Graph *g, void *ctx) {
+    GlobUse *u = ctx;
+    FOR_NODES(n, g) u->used = u->used || glob_match(&u->glob, 1, n);
+}
+
+/* A glob that matches nothing is most likely a slip. */
+static void check_globs(Module *m, Diags *d, const char *option, const char *const *globs,
+                        size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        GlobUse u = {globs[i], false};
+        module_each_graph(m, look_for_glob, &u);
+        if (!u.used)
+            diag_warning(d, LOC_NONE, "-%s=%s matches no operator type and no node", option,
+                         diag_name(d, str_from(globs[i])));
+    }
+}
+
 static bool is_follower(const Node *n) {
     QuantClass k = n->def->quant.kind;
     return k == QUANT_MOVE || k == QUANT_ORDER || k == QUANT_CLAMP;
@@ -49,7 +71,7 @@ static const char *why_no_range(const Value *v) {
         return NULL;
     if (edit_float_const(v))
         return "a constant of it holds NaN or infinity";
-    return v->stat && v->stat->min && v->stat->max ? "its statistics hold NaN or infinity"
+    return v->stat && v->stat->min && v->stat->max ? "its statistics are not a finite range"
                                                    : "there are no statistics for it";
 }
 
@@ -334,6 +356,8 @@ bool pass_decide(Module *m, PassContext *c) {
                 .wanted = NEW_ARRAY(m->arena, bool, m->n_values),
                 .shared = NEW_ARRAY(m->arena, bool, m->n_values),
                 .root = NEW_ARRAY(m->arena, Value *, m->n_values)};
+    check_globs(m, c->d, "keep", c->quant.keep, c->quant.n_keep);
+    check_globs(m, c->d, "only", c->quant.only, c->quant.n_only);
     module_each_graph(m, number_values, &d);
     module_each_graph(m, mark_anchors, &d);
     module_each_graph(m, mark_followers, &d);

@@ -37,6 +37,7 @@ bool edit_range(const Value *v, float *min, float *max) {
     for (size_t i = 0; i < v->stat->n; i++) {
         finite = widen(v->stat->min[i], min, max) && finite;
         finite = widen(v->stat->max[i], min, max) && finite;
+        finite = finite && v->stat->min[i] <= v->stat->max[i];
     }
     return finite;
 }

@@ -9,8 +9,8 @@ const Tensor *edit_float_const(const Value *v);
 /* Whether a bias of this shape is one number for all or one a channel: every dimension but the last
  * is 1, the last 1 or `channels`. Gemm also takes C of shape [M,1], which is neither. */
 bool edit_bias_fits(const Tensor *bias, size_t channels);
-/* The range a stat or a float constant states, over all its entries. False where it is not known or
- * not finite. */
+/* The range a stat or a float constant states, over all its entries. False where it is not known,
+ * not finite, or upside down. */
 bool edit_range(const Value *v, float *min, float *max);
 /* The quantization of a value that is `float ~ q`, else NULL. */
 const Quant *edit_tilde(const Value *v);
