@@ -85,6 +85,8 @@ static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
         ARENA_PUSH(a, tests, n, cap, t);
     }
     bool ok = samples_ok(in);
+    if (n == MAX_TESTS)
+        diag(w->s->d, DIAG_REMARK, LOC_NONE, "-testbench takes the first %d samples", MAX_TESTS);
     samples_close(in);
     c->tests = tests;
     c->n_tests = n;
@@ -136,7 +138,7 @@ static ExitCode write_result(Session *s, Job *j, Module *m) {
     bool ok = is_qir ? write_qir(&w) : strcmp(emit, "c") == 0 ? write_c(&w) : write_onnx(&w);
     if (!ok || diags_errors(s->d)) {
         out_abort(w.out);
-        return EXIT_WRONG;
+        return is_qir && !ok ? EXIT_IO : EXIT_WRONG;
     }
     return out_commit(w.out, !s->o.no_sync) ? EXIT_DONE : EXIT_IO;
 }
