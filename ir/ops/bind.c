@@ -101,6 +101,18 @@ Broadcast bind_broadcast(Type a, Type b, Type y) {
 
 enum { MAX_REACH = INT32_MAX / 4 }; /* of windows over padded input, so that indices cannot wrap */
 
+typedef struct Axis {
+    int32_t kernel, stride, dilation;
+} Axis;
+
+/* A stride that is never taken and a dilation of one element say nothing, however large: without
+ * them all indices and scratch stay within the padded input. */
+static Axis axis_of(const Window *w, int i, Type y) {
+    return (Axis){.kernel = (int32_t)w->kernel[i],
+                  .stride = y.dims[2 + i].value > 1 ? (int32_t)w->stride[i] : 1,
+                  .dilation = w->kernel[i] > 1 ? (int32_t)w->dilation[i] : 1};
+}
+
 bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spatial *s) {
     if (w->n < 1 || w->n > 2)
         return bind_unsupported(b, n, "%d spatial dimensions; kernels take one or two", w->n);
@@ -111,6 +123,7 @@ bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spa
             return bind_unsupported(b, n, "its windows reach too far for 32-bit indices");
     }
     int h = w->n - 2, v = w->n - 1; /* h < 0: one dimension, the height is 1 */
+    Axis down = h < 0 ? (Axis){1, 1, 1} : axis_of(w, h, y), across = axis_of(w, v, y);
     *s = (Spatial){.n = (int32_t)x.dims[0].value,
                    .ic = (int32_t)x.dims[1].value,
                    .ih = h < 0 ? 1 : (int32_t)x.dims[2].value,
@@ -118,12 +131,12 @@ bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spa
                    .oc = (int32_t)y.dims[1].value,
                    .oh = h < 0 ? 1 : (int32_t)y.dims[2].value,
                    .ow = (int32_t)y.dims[2 + v].value,
-                   .kh = h < 0 ? 1 : (int32_t)w->kernel[0],
-                   .kw = (int32_t)w->kernel[v],
-                   .sh = h < 0 ? 1 : (int32_t)w->stride[0],
-                   .sw = (int32_t)w->stride[v],
-                   .dh = h < 0 ? 1 : (int32_t)w->dilation[0],
-                   .dw = (int32_t)w->dilation[v],
+                   .kh = down.kernel,
+                   .kw = across.kernel,
+                   .sh = down.stride,
+                   .sw = across.stride,
+                   .dh = down.dilation,
+                   .dw = across.dilation,
                    .pt = h < 0 ? 0 : (int32_t)w->pad_begin[0],
                    .pl = (int32_t)w->pad_begin[v],
                    .pb = h < 0 ? 0 : (int32_t)w->pad_end[0],
