@@ -233,7 +233,8 @@ void program_plan(Arena *a, Program *p, bool keep_all) {
     for (size_t i = 0; i < n; i++) {
         const Buffer *b = &p->buffers[i];
         group[i] = (int)i;
-        life[i] = (PlanItem){b->bytes, b->first, b->last, 0};
+        size_t bytes = b->bytes ? b->bytes : 1; /* one without elements has an address too */
+        life[i] = (PlanItem){bytes, b->first, b->last, 0};
         if (keep_all && b->first >= 0) {
             life[i].first = 0;
             life[i].last = (int)p->n_calls;

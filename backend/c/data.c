@@ -170,7 +170,7 @@ static void put_const(CWriter *w, const Call *call, int arg, int root) {
     const Buffer *b = &w->program->buffers[root];
     fputs("/* ", w->f);
     c_put_node(w->f, call->node);
-    fprintf(w->f, ", %s", call->kernel->args[arg].name);
+    fprintf(w->f, ", %s", c_arg_name(call, arg));
     if (b->value) {
         fputs(": ", w->f);
         c_put_name(w->f, b->value->name);

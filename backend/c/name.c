@@ -115,10 +115,22 @@ static void name_ports(CWriter *w) {
         w->outputs[i] = port_name(w, macros, g->out[i]->name, &w->output_macros[i]);
 }
 
+const char *c_arg_name(const Call *call, int arg) {
+    if (call->kind == CALL_KERNEL)
+        return call->kernel->args[arg].name;
+    return call->kind == CALL_IF ? "condition" : "result";
+}
+
 static void name_const(CWriter *w, const Call *call, int arg, int root) {
     const Value *v = w->program->buffers[root].value;
-    Str what = v ? v->name : str_from(call->kernel->args[arg].name);
+    Str what = v ? v->name : str_from(c_arg_name(call, arg));
     w->consts[root] = c_identifier(w, arena_strf(w->arena, "k%d_" STR_FMT, root, STR_ARG(what)));
+}
+
+static void name_params(CWriter *w, size_t c) {
+    const Node *n = w->program->calls[c].node;
+    Str name = !n ? STR("input") : n->name.n || !n->n_out || !n->out[0] ? n->name : n->out[0]->name;
+    w->params[c] = c_identifier(w, arena_strf(w->arena, "p%zu_" STR_FMT, c, STR_ARG(name)));
 }
 
 void c_choose_names(CWriter *w) {
@@ -133,13 +145,8 @@ void c_choose_names(CWriter *w) {
     w->params = NEW_ARRAY(w->arena, Str, p->n_calls);
     for (size_t c = 0; c < p->n_calls; c++) {
         const Call *call = &p->calls[c];
-        if (call->kind != CALL_KERNEL)
-            continue;
-        const Node *n = call->node;
-        Str name = !n                                     ? STR("input")
-                   : n->name.n || !n->n_out || !n->out[0] ? n->name
-                                                          : n->out[0]->name;
-        w->params[c] = c_identifier(w, arena_strf(w->arena, "p%zu_" STR_FMT, c, STR_ARG(name)));
+        if (call->kind == CALL_KERNEL)
+            name_params(w, c);
         for (int i = 0; i < call->n_args; i++) {
             int root = call->args[i] < 0 ? -1 : program_root(p, call->args[i]);
             if (root >= 0 && w->shared[root] == root && !w->consts[root].s)

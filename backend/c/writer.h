@@ -36,6 +36,8 @@ void c_put_comment(FILE *f, const char *text); /* the same, unquoted */
 void c_put_type(CWriter *w, FILE *f, Type t);
 /* `Conv "conv1"`. */
 void c_put_node(FILE *f, const Node *n);
+/* What the argument is to the call: the kernel's name for it, or "condition". */
+const char *c_arg_name(const Call *call, int arg);
 
 /* ---- data.c ---- */
 

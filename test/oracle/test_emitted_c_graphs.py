@@ -75,7 +75,13 @@ def reshape_then_in_place():
                  [const("shape", [4], np.int64)])
 
 
-def branches(inner):
+def without_elements():
+    """Steps on buffers of no bytes at all, which have an address nevertheless."""
+    return model([node("Relu", ["x"], ["a"]), node("Concat", ["a", "z"], ["y"], axis=0)],
+                 [value("x", (0, 4)), value("z")], [value("y")])
+
+
+def branches(inner, condition=()):
     """One branch passes an outer value on, the other computes; both values are used afterwards."""
     then = helper.make_graph([node("Identity", ["r"], ["t"])], "then", [], [value("t")])
     other = helper.make_graph([node("Mul", ["r", "r"], ["e"]), node("Add", ["e", "x"], ["f"])],
@@ -83,8 +89,8 @@ def branches(inner):
     return model([node("Add", ["x", "x"], ["r"]),
                   node("If", ["c"], ["o"], then_branch=then, else_branch=other, name="if"),
                   node("Add", ["o", "r"], ["p"])],
-                 [value("x"), value("c", (), TensorProto.BOOL)],
-                 [value("p"), value("o")] if inner else [value("p")])
+                 [value("x")] if condition else [value("x"), value("c", (), TensorProto.BOOL)],
+                 [value("p"), value("o")] if inner else [value("p")], condition)
 
 
 GRAPHS = {
@@ -95,6 +101,8 @@ GRAPHS = {
     "views": (reshape_then_in_place, {"x": X}),
     "if_true": (lambda: branches(True), {"x": X, "c": np.array(True)}),
     "if_false": (lambda: branches(True), {"x": X, "c": np.array(False)}),
+    "if_constant": (lambda: branches(True, [const("c", False, np.bool_)]), {"x": X}),
+    "without_elements": (without_elements, {"x": np.zeros((0, 4), np.float32), "z": X}),
     "if_inside": (lambda: branches(False), {"x": X, "c": np.array(False)}),
 }
 
