@@ -155,11 +155,8 @@ void bind_output(Binder *b, const Value *v, int port) {
         return;
     }
     if (b->program->buffers[root].kind == BUF_ARENA) {
-        for (size_t k = 0; k < b->program->n_buffers; k++)
-            if (program_root(b->program, (int)k) == root) {
-                b->program->buffers[k].kind = BUF_OUTPUT;
-                b->program->buffers[k].port = port;
-            }
+        b->program->buffers[root].kind = BUF_OUTPUT;
+        b->program->buffers[root].port = port;
         b->program->outputs[port] = i;
         return;
     }

@@ -4,6 +4,15 @@
 #include "exec/specialise.h"
 #include "ir/ops/op.h"
 
+/* A view lies where the buffer it views lies. */
+static void place_views(Program *p) {
+    for (size_t i = 0; i < p->n_buffers; i++) {
+        const Buffer *root = &p->buffers[program_root(p, (int)i)];
+        p->buffers[i].kind = root->kind;
+        p->buffers[i].port = root->port;
+    }
+}
+
 Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
     if (!module_check_static(m, d) || !module_refine(m, d))
         return NULL;
@@ -23,6 +32,7 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
         bind_output(b, g->out[i], (int)p->n_outputs++);
     if (!binder_finish(b))
         return NULL;
+    place_views(p);
     program_plan(a, p, o && o->keep_all);
     return p;
 }

@@ -159,14 +159,15 @@ static void put_step(CWriter *w) {
             STR_ARG(w->upper), STR_ARG(w->upper));
 }
 
-static bool is_used(const Program *p, int buffer) {
-    int root = program_root(p, buffer);
+/* By buffer: whether the code names it. */
+static bool *used_buffers(const CWriter *w) {
+    const Program *p = w->program;
+    bool *used = NEW_ARRAY(w->arena, bool, p->n_buffers);
     for (size_t c = 0; c < p->n_calls; c++)
         for (int i = 0; i < p->calls[c].n_args; i++)
-            if (p->calls[c].kind != CALL_END && p->calls[c].args[i] >= 0 &&
-                program_root(p, p->calls[c].args[i]) == root)
-                return true;
-    return false;
+            if (p->calls[c].kind != CALL_END && p->calls[c].args[i] >= 0)
+                used[program_root(p, p->calls[c].args[i])] = true;
+    return used;
 }
 
 static void put_checks(CWriter *w) {
@@ -188,8 +189,9 @@ static void put_checks(CWriter *w) {
                 STR_ARG(w->upper), STR_ARG(w->upper));
     else
         fputs("    (void)arena;\n", w->f);
+    const bool *used = used_buffers(w);
     for (size_t i = 0; i < p->n_inputs; i++)
-        if (!is_used(p, p->inputs[i]))
+        if (!used[program_root(p, p->inputs[i])])
             fprintf(w->f, "    (void)" STR_FMT ";\n", STR_ARG(w->inputs[i]));
 }
 

@@ -1,0 +1,44 @@
+"""Twice the graph inputs and outputs take about twice the time."""
+
+import resource
+import unittest
+
+from common import OracleCase, qxc
+
+PORTS = 10000
+
+
+def relus(n):
+    """n times Relu, each from an input to an output of its own."""
+    inputs = ", ".join(f"%x{i} : float[1]" for i in range(n))
+    outputs = ", ".join(f"%y{i}" for i in range(n))
+    lines = [f"%y{i} : float[1] = Relu(%x{i})" for i in range(n)]
+    return (f'qir 1\nimport "" 21\ngraph @g ({inputs}) -> ({outputs}) {{\n'
+            + "\n".join(lines) + "\n}\n")
+
+
+class GrowthOfPorts(OracleCase):
+    def seconds(self, ports, *args):
+        """CPU time of the better of two runs."""
+        path = self.scratch / f"{ports}.qir"
+        path.write_text(relus(ports))
+        times = []
+        for _ in range(2):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            qxc(*[path if a == "MODEL" else a for a in args], "-quiet")
+            times.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+        return min(times)
+
+    def check(self, *args):
+        half, whole = self.seconds(PORTS, *args), self.seconds(2 * PORTS, *args)
+        self.assertLess(whole / half, 3, f"{half:.2f} s, then {whole:.2f} s")
+
+    def test_emitted_c(self):
+        self.check("MODEL", "-emit=c", "-no-sync", "-o", self.scratch / "out.c")
+
+    def test_compare(self):
+        self.check("compare", "MODEL", "MODEL", "-random=1")
+
+
+if __name__ == "__main__":
+    unittest.main()
