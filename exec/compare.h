@@ -25,7 +25,8 @@ typedef struct Comparison {
 } Comparison;
 
 /* `a` is the reference. Both modules resolved, inferred, static. `random` > 0 and no paths: that
- * many samples made up for `a`, and the same ones (as real numbers) given to `b`. NULL options: the defaults. */
+ * many samples made up for `a`, and the same ones (as real numbers) given to `b`. NULL options: the
+ * defaults. */
 bool compare_modules(Module *a, Module *b, const char *const *paths, size_t n_paths, size_t random,
                      const ProgramOptions *options_a, const ProgramOptions *options_b,
                      Comparison *out, Diags *d);
