@@ -77,8 +77,13 @@ static void absorb(Raise *r, Node *q, Value *y) {
     node_remove(q);
 }
 
+/* Behind operators of which nothing is known the shape may not be either. */
+static Type tensor_or_unknown(Type t, ElemType e) {
+    return t.kind == TYPE_NONE ? type_tensor(e, -1, NULL) : t;
+}
+
 static void set_quantized(Value *v, const Quant *q) {
-    v->type = type_quantized(v->type, q);
+    v->type = type_quantized(tensor_or_unknown(v->type, q->expressed), q);
 }
 
 /* n and all up to the QuantizeLinear take its type. */
@@ -265,6 +270,11 @@ static void raise_mover(Raise *r, Node *n) {
         keep_float(r, n, why);
         return;
     }
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i] && n->out[i]->type.kind == TYPE_NONE) {
+            keep_float(r, n, "the type of its result is not known");
+            return;
+        }
     n->in[0] = x;
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i] && elem_is_float(n->out[i]->type.elem) && !type_is_quantized(n->out[i]->type))
