@@ -87,9 +87,22 @@ static void put_hex(Buf *b, const char *s, size_t n) {
     }
 }
 
+/* How many of the bytes from `i` on stand for themselves: mostly all of them. */
+static size_t plain_run(Str s, size_t i) {
+    size_t n = 0;
+    while (i + n < s.n && s.s[i + n] >= ' ' && s.s[i + n] < 0x7f && s.s[i + n] != '"' &&
+           s.s[i + n] != '\\')
+        n++;
+    return n;
+}
+
 void buf_escaped(Buf *b, Str s) {
     for (size_t i = 0, len; i < s.n; i += len) {
         uint32_t c;
+        if ((len = plain_run(s, i)) > 0) {
+            buf_put(b, s.s + i, len);
+            continue;
+        }
         len = utf8_decode(s.s + i, s.n - i, &c);
         if (!len) {
             len = 1;

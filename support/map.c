@@ -1,18 +1,24 @@
 #include "support/map.h"
 
-/* Entries stand in insertion order in one array; `slots` is an open-addressing index into it
- * (0 = empty, else entry number + 1), at most half full. Nothing is ever removed. */
+/* Entries stand in insertion order in one array; `slots` is an open-addressing index into it, at
+ * most half full. A slot holds a part of the hash too, so that a key that is not there is seldom
+ * looked for in memory far away. Nothing is ever removed. */
 typedef struct Entry {
     Str key;
     void *value;
     uint64_t hash;
 } Entry;
 
+typedef struct Slot {
+    uint32_t entry; /* its number + 1; 0: empty */
+    uint32_t tag;   /* the hash's upper half */
+} Slot;
+
 struct Map {
     Arena *arena;
     Entry *entries;
     size_t n, cap;
-    uint32_t *slots;
+    Slot *slots;
     size_t mask; /* number of slots - 1; slots is NULL before the first key */
 };
 
@@ -44,45 +50,47 @@ Map *map_new(Arena *a) {
 }
 
 /* The slot of `key`, or the empty one where it belongs. */
-static uint32_t *slot_of(const Map *m, Str key, uint64_t hash) {
+static Slot *slot_of(const Map *m, Str key, uint64_t hash) {
+    uint32_t tag = (uint32_t)(hash >> 32);
     for (size_t i = (size_t)hash & m->mask;; i = (i + 1) & m->mask) {
-        uint32_t e = m->slots[i];
-        if (!e || (m->entries[e - 1].hash == hash && str_eq(m->entries[e - 1].key, key)))
-            return &m->slots[i];
+        Slot *s = &m->slots[i];
+        if (!s->entry || (s->tag == tag && str_eq(m->entries[s->entry - 1].key, key)))
+            return s;
     }
 }
 
 static void rehash(Map *m) {
     size_t n = m->slots ? 2 * (m->mask + 1) : 16;
-    m->slots = NEW_ARRAY(m->arena, uint32_t, n);
+    m->slots = NEW_ARRAY(m->arena, Slot, n);
     m->mask = n - 1;
     for (size_t e = 0; e < m->n; e++) {
-        size_t i = (size_t)m->entries[e].hash & m->mask;
-        while (m->slots[i])
+        uint64_t hash = m->entries[e].hash;
+        size_t i = (size_t)hash & m->mask;
+        while (m->slots[i].entry)
             i = (i + 1) & m->mask;
-        m->slots[i] = (uint32_t)e + 1;
+        m->slots[i] = (Slot){(uint32_t)e + 1, (uint32_t)(hash >> 32)};
     }
 }
 
 void *map_get(const Map *m, Str key) {
     if (!m->slots)
         return NULL;
-    uint32_t e = *slot_of(m, key, hash_of(m, key));
-    return e ? m->entries[e - 1].value : NULL;
+    const Slot *s = slot_of(m, key, hash_of(m, key));
+    return s->entry ? m->entries[s->entry - 1].value : NULL;
 }
 
 bool map_set(Map *m, Str key, void *value) {
     if (!m->slots || 2 * m->n > m->mask)
         rehash(m);
     uint64_t hash = hash_of(m, key);
-    uint32_t *slot = slot_of(m, key, hash);
-    if (*slot) {
-        m->entries[*slot - 1].value = value;
+    Slot *s = slot_of(m, key, hash);
+    if (s->entry) {
+        m->entries[s->entry - 1].value = value;
         return false;
     }
     Entry e = {key, value, hash};
     ARENA_PUSH(m->arena, m->entries, m->n, m->cap, e);
-    *slot = (uint32_t)m->n;
+    *s = (Slot){(uint32_t)m->n, (uint32_t)(hash >> 32)};
     return true;
 }
 

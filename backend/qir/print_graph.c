@@ -136,7 +136,9 @@ static void print_node(Printer *p, const Node *n, bool inferred) {
 static void print_row(Printer *p, const Stat *s, const char *key, const float *row, bool *first) {
     if (!row)
         return;
-    buf_fmt(&p->b, "%s%s=", *first ? "" : ", ", key);
+    buf_text(&p->b, *first ? "" : ", ");
+    buf_text(&p->b, key);
+    buf_byte(&p->b, '=');
     *first = false;
     bool list = s->has_axis || s->n != 1;
     if (list)

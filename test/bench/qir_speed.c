@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* Processor time: other programs do not count. */
 static double now(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
