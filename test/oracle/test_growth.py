@@ -1,0 +1,60 @@
+"""Twice the layers take about twice the time: no pass looks at every layer for every layer."""
+
+import resource
+import unittest
+
+from common import OracleCase, for_each, qxc
+
+LAYERS = 12000
+HEAD = 'qir 1\nimport "" 21\nmodel <ir_version=10>\n'
+
+
+def sigmoids(n):
+    """Sigmoid, QuantizeLinear, DequantizeLinear, n times, each with parameters of its own."""
+    lines = [f"graph @g (%x : float[4]) -> (%d{n}) {{"]
+    for i in range(n + 1):
+        lines += [f"const %s{i} : float[] = [{0.01 + i * 1e-6:.6f}]",
+                  f"const %z{i} : uint8[] = [{i % 256}]"]
+    for i in range(n + 1):
+        source = f"Sigmoid(%d{i - 1})" if i else "Identity(%x)"
+        lines += [f"%f{i} : float[4] = {source}",
+                  f"%q{i} : uint8[4] = QuantizeLinear(%f{i}, %s{i}, %z{i})",
+                  f"%d{i} : float[4] = DequantizeLinear(%q{i}, %s{i}, %z{i})"]
+    return HEAD + "\n".join(lines) + "\n}\n"
+
+
+def convolutions(n):
+    """n Convs in a row with statistics, to be quantized."""
+    lines = [f"graph @g (%y0 : float[1,2,1,1]) -> (%y{n}) {{"]
+    for i in range(1, n + 1):
+        lines += [f"const %w{i} : float[2,2,1,1] = [1.0, 0.5, 0.5, 1.0]",
+                  f"const %b{i} : float[2] = [1.0, 0.0]"]
+    lines += [f"%y{i} : float[1,2,1,1] = Conv(%y{i - 1}, %w{i}, %b{i})" for i in range(1, n + 1)]
+    lines += [f"stat %y{i} <min=-1.0, max={1 + i * 1e-4:.4f}>" for i in range(n + 1)]
+    return HEAD + "\n".join(lines) + "\n}\n"
+
+
+MODELS = {"sigmoids": sigmoids, "convolutions": convolutions}
+
+
+class Growth(OracleCase):
+    def seconds(self, model, layers):
+        """CPU time of the better of two runs."""
+        path = self.scratch / f"{layers}.qir"
+        path.write_text(model(layers))
+        times = []
+        for _ in range(2):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+            qxc(path, "-emit=qdq", "-quiet", "-no-sync", "-o", self.scratch / "out.onnx")
+            times.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+        return min(times)
+
+    @for_each(*MODELS)
+    def test_twice_the_layers(self, name):
+        half = self.seconds(MODELS[name], LAYERS)
+        whole = self.seconds(MODELS[name], 2 * LAYERS)
+        self.assertLess(whole / half, 3, f"{half:.2f} s, then {whole:.2f} s")
+
+
+if __name__ == "__main__":
+    unittest.main()
