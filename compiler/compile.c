@@ -128,7 +128,7 @@ static bool is_binary(const Options *o) {
     return o->emit && strcmp(o->emit, "qir") != 0 && strcmp(o->emit, "c") != 0;
 }
 
-static ExitCode write_result(Session *s, Job *j, Module *m) {
+ExitCode session_write(Session *s, Job *j, Module *m) {
     s->out = out_new(s->arena, s->d);
     Writing w = {s, j, m, s->out, stdout};
     const char *emit = s->o.emit ? s->o.emit : "qir";
@@ -170,7 +170,7 @@ ExitCode cmd_compile(Session *s) {
         return EXIT_WRONG;
     if (s->o.verify_roundtrip && !roundtrip_check(m, s->d))
         return EXIT_WRONG;
-    code = write_result(s, &j, m);
+    code = session_write(s, &j, m);
     if (code == EXIT_DONE && !s->o.quiet)
         summary_print(&j, m, s->o.inputs.items[0], s->o.output);
     return code;

@@ -64,6 +64,8 @@ static ExitCode dispatch(Session *s) {
         return cmd_list(s);
     if (strcmp(c, "fmt") == 0 && s->o.inputs.n)
         return cmd_fmt(s);
+    if (strcmp(c, "stats") == 0)
+        return cmd_stats(s);
     ExitCode data = check_data(s);
     if (data != EXIT_DONE)
         return data;

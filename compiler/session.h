@@ -29,11 +29,15 @@ typedef struct Session {
  * diagnostics, with the exit code in `*code`. The module is resolved, inferred and verified. */
 Module *session_read(Session *s, size_t i, ExitCode *code);
 
+/* Writes the module to -o (or stdout) as what -emit says. */
+ExitCode session_write(Session *s, Job *j, Module *m);
+
 ExitCode cmd_compile(Session *s);
 ExitCode cmd_run(Session *s);
 ExitCode cmd_compare(Session *s);
 ExitCode cmd_list(Session *s);
 ExitCode cmd_fmt(Session *s);
+ExitCode cmd_stats(Session *s);
 
 /* -verify-roundtrip: print, parse, print gives the same bytes. */
 bool roundtrip_check(Module *m, Diags *d);

@@ -39,7 +39,8 @@ bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report
 Stat *calib_stat(Arena *a, double min, double max, double avg, double std, int64_t count);
 
 /* Statistics of two calibrations of the same model merged into `to` (qxc stats merge): weighted by
- * count; values of `from` without counterpart are reported. */
+ * count. A value without counterpart in `to`, or whose statistics are per index of another axis, is
+ * an error; all are reported. */
 bool stats_merge(Module *to, const Module *from, Diags *d);
 
 #endif

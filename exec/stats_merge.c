@@ -18,30 +18,69 @@ Stat *calib_stat(Arena *a, double min, double max, double avg, double std, int64
     return s;
 }
 
-static double join(const float *x, const float *y, bool larger) {
-    double a = x ? (double)*x : NAN, b = y ? (double)*y : NAN;
-    return larger ? fmax(a, b) : fmin(a, b);
+/* Joins the i-th entries of two lists that may be absent: NULL where either is. */
+typedef double JoinFn(double x, double y);
+
+static const float *join(Arena *a, const float *x, const float *y, size_t n, JoinFn *f) {
+    if (!x || !y)
+        return NULL;
+    float *out = NEW_ARRAY(a, float, n);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (float)f((double)x[i], (double)y[i]);
+    return out;
 }
 
-/* Weighted by samples; where a count is not known, both weigh the same. */
-static void merge_stat(Arena *a, Value *v, const Stat *from) {
-    const Stat *to = v->stat;
-    if (from->n != 1 || (to && to->n != 1))
-        return; /* per axis: not made by calibration */
-    if (!to) {
-        v->stat = calib_stat(a, join(from->min, NULL, false), join(from->max, NULL, true),
-                             join(from->avg, NULL, true), join(from->std, NULL, true), from->count);
-        return;
+/* What the averages of two shards say of both, each weighing as much as it has seen. */
+typedef struct Shards {
+    const Stat *x, *y;
+    double n, k; /* their weights */
+} Shards;
+
+static void join_moments(Arena *a, const Shards *s, Stat *out) {
+    if (!s->x->avg || !s->y->avg)
+        return; /* without averages, deviations of the two cannot be compared either */
+    float *avg = NEW_ARRAY(a, float, out->n), *std = NEW_ARRAY(a, float, out->n);
+    bool has_std = s->x->std && s->y->std;
+    double n = s->n, k = s->k;
+    for (size_t i = 0; i < out->n; i++) {
+        double ax = (double)s->x->avg[i], ay = (double)s->y->avg[i], delta = ay - ax;
+        avg[i] = (float)(ax + delta * k / (n + k));
+        if (!has_std)
+            continue;
+        double sx = (double)s->x->std[i], sy = (double)s->y->std[i];
+        std[i] =
+            (float)sqrt((sx * sx * n + sy * sy * k + delta * delta * n * k / (n + k)) / (n + k));
     }
-    bool known = to->count > 0 && from->count > 0;
-    double n = known ? (double)to->count : 1, k = known ? (double)from->count : 1;
-    double avg_to = to->avg ? (double)*to->avg : 0, avg_from = from->avg ? (double)*from->avg : 0;
-    double std_to = to->std ? (double)*to->std : 0, std_from = from->std ? (double)*from->std : 0;
-    double delta = avg_from - avg_to, avg = avg_to + delta * k / (n + k);
-    double var =
-        (std_to * std_to * n + std_from * std_from * k + delta * delta * n * k / (n + k)) / (n + k);
-    v->stat = calib_stat(a, join(to->min, from->min, false), join(to->max, from->max, true), avg,
-                         sqrt(var), known ? to->count + from->count : 0);
+    out->avg = avg;
+    out->std = has_std ? std : NULL;
+}
+
+static const float *copy(Arena *a, const float *x, size_t n) {
+    return x ? arena_copy(a, x, n * sizeof *x) : NULL;
+}
+
+static Stat *copy_stat(Arena *a, const Stat *s) {
+    Stat *out = NEW(a, Stat);
+    *out = (Stat){.has_axis = s->has_axis, .axis = s->axis, .n = s->n, .count = s->count};
+    out->min = copy(a, s->min, s->n);
+    out->max = copy(a, s->max, s->n);
+    out->avg = copy(a, s->avg, s->n);
+    out->std = copy(a, s->std, s->n);
+    return out;
+}
+
+/* Weighted by samples; where a count is not known, both weigh the same. What both do not state, and
+ * what is kept without being understood (histograms), is not stated of the whole. */
+static Stat *merge_stats(Arena *a, const Stat *x, const Stat *y) {
+    bool known = x->count > 0 && y->count > 0;
+    Shards s = {x, y, known ? (double)x->count : 1, known ? (double)y->count : 1};
+    Stat *out = NEW(a, Stat);
+    *out = (Stat){.has_axis = x->has_axis, .axis = x->axis, .n = x->n, .loc = x->loc};
+    out->count = known ? x->count + y->count : 0;
+    out->min = join(a, x->min, y->min, x->n, fmin);
+    out->max = join(a, x->max, y->max, x->n, fmax);
+    join_moments(a, &s, out);
+    return out;
 }
 
 typedef struct Merge {
@@ -59,11 +98,18 @@ static void merge_value(Merge *m, Value *v) {
     if (!v->stat)
         return;
     Value *to = map_get(m->by_name, v->name);
-    if (to)
-        merge_stat(m->arena, to, v->stat);
-    else
+    const Stat *x = to ? to->stat : NULL, *y = v->stat;
+    if (!to)
         m->ok = diag_error(m->diags, v->loc, "value %s is not in the first model",
                            diag_name(m->diags, v->name));
+    else if (!x)
+        to->stat = copy_stat(m->arena, y);
+    else if (x->n != y->n || x->has_axis != y->has_axis || (x->has_axis && x->axis != y->axis))
+        m->ok = diag_error(m->diags, y->loc,
+                           "statistics of %s are per index of another axis than in the first model",
+                           diag_name(m->diags, v->name));
+    else
+        to->stat = merge_stats(m->arena, x, y);
 }
 
 static void merge_graph(Graph *g, void *ctx) {
