@@ -59,29 +59,59 @@ Value *lower_float(Lower *l, Value *v, Node *user) {
     return l->floats[v->id];
 }
 
-/* A range narrower than the storage is a Clip before the rounding: its bounds are on the grid. */
+static Value *clip_node(Lower *l, Value *x, Node *before, const char *op, size_t n_in, Str base) {
+    Node *n = build_node(&l->b, before->graph, "", op, n_in, conversion_name(l, base, op));
+    n->in[0] = x;
+    n->loc = before->loc;
+    node_add_output(
+        n, 0, derived_name(&l->b, arena_strf(l->b.a, STR_FMT "_%s", STR_ARG(base), op), "_Output"),
+        real_type(x->type));
+    node_insert_before(before, n);
+    return n->out[0];
+}
+
+/* One bound of the range as a real number, for every scale; `dims` get its shape. */
+static Value *range_bound(Lower *l, const Quant *q, Type t, const char *suffix, int64_t bound,
+                          Str base) {
+    int64_t dims[MAX_RANK];
+    float *v = NEW_ARRAY(l->b.a, float, q->n_scale);
+    for (int i = 0; i < t.rank; i++)
+        dims[i] = q->n_axes && i == q->axis[0] ? (int64_t)q->n_scale : 1;
+    for (size_t i = 0; i < q->n_scale; i++)
+        v[i] = (float)(bound - quant_zp(q, i)) * quant_scale(q, i);
+    return build_floats(&l->b, base, suffix, t.elem, q->n_axes ? t.rank : 0, dims, v);
+}
+
+/* A range narrower than the storage cuts off before the rounding: its bounds are on the grid. Clip
+ * takes one bound for all, Max and Min take one for each index along an axis. */
 static Value *clip(Lower *l, Value *x, const Quant *q, Node *quantize, Str base) {
     q = onnx_quant(&l->b, q);
-    if (!q->has_range || (q->lo <= elem_min(q->storage) && q->hi >= elem_max(q->storage)) ||
-        !quant_is_per_tensor(q))
+    if (!q->has_range || (q->lo <= elem_min(q->storage) && q->hi >= elem_max(q->storage)))
         return x;
-    float lo = (float)(q->lo - quant_zp(q, 0)) * quant_scale(q, 0);
-    float hi = (float)(q->hi - quant_zp(q, 0)) * quant_scale(q, 0);
-    bool operands = module_opset(l->b.m, STR("")) >= 11;
-    Node *n = build_node(&l->b, quantize->graph, "", "Clip", operands ? 3 : 1,
-                         conversion_name(l, base, "Clip"));
-    n->in[0] = x;
-    n->loc = quantize->loc;
-    if (operands) {
-        n->in[1] = build_float(&l->b, base, "_min", lo);
-        n->in[2] = build_float(&l->b, base, "_max", hi);
-    } else {
-        node_set_float(n, "min", lo);
-        node_set_float(n, "max", hi);
+    int64_t opset = module_opset(l->b.m, STR(""));
+    if (q->n_axes > 1 || (q->n_axes && q->block[0] > 1) || (q->n_axes && opset < 8)) {
+        pass_remark(l->c, quantize, "the range %lld:%lld of '%s' cannot be written",
+                    (long long)q->lo, (long long)q->hi, diag_name(l->b.d, base));
+        return x;
     }
-    Value *y = node_add_output(n, 0, derived_name(&l->b, base, "_Clip_Output"), real_type(x->type));
-    op_resolve(n, l->b.d);
-    node_insert_before(quantize, n);
+    Type t = real_type(x->type);
+    if (!q->n_axes && opset < 11) {
+        Value *y = clip_node(l, x, quantize, "Clip", 1, base);
+        node_set_float(y->def, "min", (float)(q->lo - quant_zp(q, 0)) * quant_scale(q, 0));
+        node_set_float(y->def, "max", (float)(q->hi - quant_zp(q, 0)) * quant_scale(q, 0));
+        op_resolve(y->def, l->b.d);
+        return y;
+    }
+    Value *lo = range_bound(l, q, t, "_min", q->lo, base);
+    Value *hi = range_bound(l, q, t, "_max", q->hi, base);
+    Value *y = clip_node(l, x, quantize, q->n_axes ? "Max" : "Clip", q->n_axes ? 2 : 3, base);
+    y->def->in[1] = lo;
+    if (q->n_axes) {
+        op_resolve(y->def, l->b.d);
+        y = clip_node(l, y, quantize, "Min", 2, base);
+    }
+    y->def->in[q->n_axes ? 1 : 2] = hi;
+    op_resolve(y->def, l->b.d);
     return y;
 }
 
@@ -262,6 +292,8 @@ static void note_graph(Graph *g, void *ctx) {
 }
 
 void lower_module(Lower *l, Module *m) {
+    l->uses = uses_new(m);
+    lower_biases(l, m);
     l->n = m->n_values;
     l->uses = uses_new(m);
     l->quant = NEW_ARRAY(m->arena, const Quant *, l->n);

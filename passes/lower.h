@@ -48,6 +48,10 @@ bool lower_is_output(const Lower *l, const Value *v);
 /* Name of the QOperator that takes the node's place. */
 Str lower_quant_name(const Lower *l, const Node *n);
 
+/* Quantized biases on a grid of their own become int32 on the accumulator's, with a note. Wants
+ * l->uses; the types are still those before lowering. */
+void lower_biases(Lower *l, Module *m);
+
 /* A Gemm with constant weights as ONNX's own QLinearConv with a window of one (ai.onnx has no
  * QGemm). False, and nothing changed, where it is not of that kind. */
 bool lower_gemm_as_conv(Lower *l, Node *n);

@@ -127,6 +127,15 @@ static void store_float(ElemType e, uint8_t *data, size_t i, float v) {
     memcpy(data + i * elem_bytes(e, 1), &bits, elem_bytes(e, 1)); /* little-endian, as stored */
 }
 
+Value *build_floats(QuantBuild *b, Str base, const char *suffix, ElemType e, int rank,
+                    const int64_t *dims, const float *v) {
+    uint8_t *bytes;
+    Tensor *t = tensor_new(b->a, e, rank, dims, &bytes);
+    for (size_t i = 0; i < t->count; i++)
+        store_float(e, bytes, i, v[i]);
+    return graph_add_const(b->m->graph, derived_name(b, base, suffix), tensor_type(b->a, t), t);
+}
+
 /* The axis that ONNX's block_size is about: the last one with real blocks, else the last. */
 static int blocked_axis(const Quant *q) {
     int at = q->n_axes - 1;

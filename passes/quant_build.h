@@ -59,6 +59,9 @@ Value *build_const(QuantBuild *b, Str base, const char *suffix, ElemType e, int 
 /* An integer constant (any width) of rank 0. */
 Value *build_int(QuantBuild *b, Str base, const char *suffix, ElemType e, int64_t v);
 Value *build_float(QuantBuild *b, Str base, const char *suffix, float v);
+/* Floating-point numbers in the type `e`. */
+Value *build_floats(QuantBuild *b, Str base, const char *suffix, ElemType e, int rank,
+                    const int64_t *dims, const float *v);
 
 /* A resolved, unlinked node of one result. */
 Node *build_node(QuantBuild *b, Graph *g, const char *domain, const char *op, size_t n_in,
