@@ -82,10 +82,23 @@ static void mark_in_place(Binder *b, Type x, Type y, int arg) {
         bind_in_place(b, arg);
 }
 
+/* The float kernels share one way to fill in their parameters: a struct that no longer agrees with
+ * qk_add_f32_params does not compile. */
+#define SAME_AS_ADD(type)                                                                          \
+    _Static_assert(sizeof(type) == sizeof(qk_add_f32_params) &&                                    \
+                       offsetof(type, rank) == offsetof(qk_add_f32_params, rank) &&                \
+                       offsetof(type, dim) == offsetof(qk_add_f32_params, dim) &&                  \
+                       offsetof(type, as) == offsetof(qk_add_f32_params, as) &&                    \
+                       offsetof(type, bs) == offsetof(qk_add_f32_params, bs),                      \
+                   #type " differs from qk_add_f32_params")
+SAME_AS_ADD(qk_sub_f32_params);
+SAME_AS_ADD(qk_mul_f32_params);
+SAME_AS_ADD(qk_div_f32_params);
+
 static bool call_float(Binder *b, const Node *n, const char *kernel, Type ta, Type tb, int x0,
                        int x1, int y) {
     Broadcast s = bind_broadcast(ta, tb, n->out[0]->type);
-    qk_add_f32_params p = {.rank = s.rank}; /* the four kernels take the same parameters */
+    qk_add_f32_params p = {.rank = s.rank};
     memcpy(p.dim, s.dim, sizeof p.dim);
     memcpy(p.as, s.as, sizeof p.as);
     memcpy(p.bs, s.bs, sizeof p.bs);
