@@ -31,10 +31,13 @@ class QxcError(AssertionError):
     """qxc failed; the message holds the command and what it said."""
 
 
+HANG = 600  # seconds; the longest run, a sanitized vgg19, takes a fifth of it
+
+
 def qxc(*args, ok=True):
     """Runs qxc; returns what it wrote to stderr and stdout."""
     command = [QXC, *map(str, args)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG)
     if ok and done.returncode:
         raise QxcError(f"exit {done.returncode}: {' '.join(command)}\n{done.stderr[-3000:]}")
     return done
