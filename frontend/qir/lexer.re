@@ -213,6 +213,7 @@ static Token bad(Lexer *x, Token t, const char *what) {
     re2c:define:YYCURSOR = "p";
     re2c:define:YYMARKER = marker;
     re2c:yyfill:enable = 0;
+    re2c:flags:bit-vectors = 1;
     re2c:indent:string = "    ";
 
     digit    = [0-9];

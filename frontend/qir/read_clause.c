@@ -2,7 +2,14 @@
 #include "frontend/qir/reader.h"
 
 static Clauses *own(Reader *r, Clauses *c) {
-    return c ? c : NEW(r->arena, Clauses);
+    if (c)
+        return c;
+    c = r->spare_clauses;
+    r->spare_clauses = NULL;
+    if (!c)
+        return NEW(r->arena, Clauses);
+    *c = (Clauses){0};
+    return c;
 }
 
 static void once(Reader *r, Range *seen, Range at, const char *word) {

@@ -67,6 +67,7 @@ void read_node(Reader *r, Span outs, OpName op, const Span *ins, const Span *att
         n->meta = c->meta;
         n->extra = c->extra;
         n->from = c->from;
+        r->spare_clauses = c;
     }
     graph_append(g, n);
     define_outputs(r, n, outs);
@@ -185,6 +186,8 @@ static void read_stat_entry(Reader *r, Stat *s, const Field *f) {
         for (size_t i = 0; i < s->n_attrs; i++)
             if (str_eq(s->attrs[i].name, f->key))
                 error_at(r, f->at, "statistic '%s' stands twice", shown(r, f->key));
+        s->attrs = arena_grow(r->arena, s->attrs, s->n_attrs * sizeof *s->attrs,
+                              (s->n_attrs + 1) * sizeof *s->attrs);
         read_other_stat(r, s, f, &s->attrs[s->n_attrs]);
         if (str_is(f->key, "hist"))
             return;
@@ -198,7 +201,6 @@ void read_stat(Reader *r, Token name, Span fields) {
     Stat *s = NEW(r->arena, Stat);
     s->loc = loc_of(r, range_of(name));
     Field *f = take_fields(r, fields);
-    s->attrs = NEW_ARRAY(r->arena, Attr, fields.n);
     for (uint32_t i = 0; i < fields.n; i++)
         read_stat_entry(r, s, &f[i]);
     if (!v)

@@ -148,6 +148,7 @@ typedef struct Reader {
     uint32_t prev_end; /* of the token before */
     int prev_kind;
     Buf scratch;
+    Clauses *spare_clauses; /* no longer used; most of them live for one line only */
     Val *vals;
     size_t n_vals, cap_vals;
     Field *fields;
