@@ -1,5 +1,6 @@
 /* The binder's buffers: of values, constants and scratch. See exec/program.h. */
 #include "exec/binder.h"
+#include "ir/ops/op.h"
 
 Program *binder_program(Binder *b) {
     return b->program;
@@ -11,11 +12,37 @@ Diags *binder_diags(Binder *b) {
     return b->diags;
 }
 
+/* Bytes in the arena of all that a node reads and writes. */
+static size_t node_bytes(const Node *n) {
+    size_t sum = 0, count;
+    for (size_t i = 0; i < n->n_in + n->n_out; i++) {
+        const Value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
+        if (v && !v->data && type_count(v->type, &count))
+            sum += elem_bytes(elem_unpacked(v->type.elem), count);
+    }
+    return sum;
+}
+
+/* Only what multiplies and accumulates counts: others may be views, or work in place. */
+static void find_busiest(Graph *g, void *ctx) {
+    size_t *most = ctx;
+    FOR_NODES(n, g) {
+        size_t bytes = n->def && n->def->quant.kind == QUANT_MAC ? node_bytes(n) : 0;
+        *most = bytes > *most ? bytes : *most;
+    }
+}
+
+size_t bind_room(const Binder *b, const Node *n) {
+    size_t own = node_bytes(n);
+    return own < b->busiest ? b->busiest - own : 0;
+}
+
 Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
     Binder *b = NEW(a, Binder);
     *b = (Binder){.arena = a, .diags = d, .rejected = map_new(a), .program = NEW(a, Program)};
     if (o)
         b->options = *o;
+    module_each_graph(m, find_busiest, &b->busiest);
     b->program->module = m;
     b->program->value_buffer = NEW_ARRAY(a, int, m->n_values);
     for (uint32_t i = 0; i < m->n_values; i++)

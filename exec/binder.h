@@ -9,7 +9,8 @@ struct Binder {
     Arena *arena;
     Diags *diags;
     ProgramOptions options;
-    Map *rejected; /* by operator type, of Rejection */
+    Map *rejected;  /* by operator type, of Rejection */
+    size_t busiest; /* most bytes that operands and results of one multiplying node take */
     bool failed;
 };
 

@@ -74,6 +74,9 @@ int bind_value(Binder *b, const Value *v);
 int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char *comment);
 /* Arena bytes that live during the next call only. */
 int bind_scratch(Binder *b, ElemType e, size_t count);
+/* How much scratch `n` may ask for without being what the size of the arena depends on: the bytes
+ * that its operands and results fall short of those of the busiest node. */
+size_t bind_room(const Binder *b, const Node *n);
 /* Arena bytes that live from the first call that uses them to the last. */
 int bind_temp(Binder *b, ElemType e, size_t count);
 /* `out` holds the same bytes as `in` (Reshape, Identity): no call, one buffer, where possible. */

@@ -73,7 +73,16 @@ static int weight_axis(const OpCtx *c) {
 
 /* ---- binding ---- */
 
-enum { FIRST_LEVEL_CACHE = 32 * 1024 };
+enum { LEAST_SCRATCH = 8 * 1024, FIRST_LEVEL_CACHE = 32 * 1024 };
+
+/* Bytes for unfolded positions. More of them read the weights less often, up to what stays in the
+ * cache; but memory is dear where this node is the one that the arena's size depends on. */
+static int32_t unfold_bytes(const Binder *b, const Node *n) {
+    size_t room = bind_room(b, n);
+    return room < LEAST_SCRATCH       ? LEAST_SCRATCH
+           : room > FIRST_LEVEL_CACHE ? FIRST_LEVEL_CACHE
+                                      : (int32_t)room;
+}
 
 /* One input channel for each output channel; with a single channel in all, conv2d is as good. */
 static bool is_depthwise(Type x, Type w) {
@@ -123,7 +132,7 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
                               .pl = s->pl,
                               .group = group,
                               .has_bias = bias != NULL};
-    p.tile = conv2d_tile(s->oh * s->ow, len, sizeof(float), FIRST_LEVEL_CACHE);
+    p.tile = conv2d_tile(s->oh * s->ow, len, sizeof(float), unfold_bytes(b, n));
     args[4] = bind_scratch(b, ELEM_FLOAT, (size_t)p.tile * (size_t)len);
     return bind_call(b, n, "qk_conv2d_f32", &p, sizeof p, 5, args) && mac_store(b, n, at);
 }
@@ -221,7 +230,7 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
                             .lo = m.lo,
                             .hi = m.hi};
     int bytes = elem_bits(m.expand) / 8;
-    p.tile = conv2d_tile(s->oh * s->ow, len, bytes, FIRST_LEVEL_CACHE);
+    p.tile = conv2d_tile(s->oh * s->ow, len, bytes, unfold_bytes(b, n));
     args[n_args++] = bind_scratch(b, m.expand, (size_t)p.tile * (size_t)len);
     args[n_args++] = bind_scratch(b, m.acc, 5 * (size_t)p.tile);
     return bind_call(b, n, bind_kernel(b, "conv2d_q", 3, m.types), &p, sizeof p, n_args, args);
