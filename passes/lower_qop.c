@@ -123,7 +123,8 @@ static bool pad_value(Lower *l, Node *n) {
     if (v && (!t || t->count != 1))
         return false;
     q = onnx_quant(&l->b, q);
-    IntRange r = {elem_min(q->storage), elem_max(q->storage)};
+    IntRange r = {q->has_range ? q->lo : elem_min(q->storage),
+                  q->has_range ? q->hi : elem_max(q->storage)};
     int64_t i =
         params_quantize(t ? (float)tensor_float(t, 0) : 0.0F, quant_scale(q, 0), quant_zp(q, 0), r);
     Value *zero = build_int(&l->b, base_name(n->out[0]->name), "_pad", q->storage, i);
