@@ -257,7 +257,7 @@ static const char *ort_lacks(const Node *n, ElemType e) {
     static const char *const no_16_bit[] = {
         "DepthToSpace", "SpaceToDepth", "Pad", "Where", "Resize", "Clip", "Max", "Min", "ArgMax"};
     static const char *const no_8_bit[] = {"GridSample", "Trilu"};
-    bool lacks = false;
+    bool lacks = elem_bits(e) < 8;
     for (size_t i = 0; elem_bits(e) == 16 && i < sizeof no_16_bit / sizeof *no_16_bit; i++)
         lacks |= str_is(n->op, no_16_bit[i]);
     for (size_t i = 0; i < sizeof no_8_bit / sizeof *no_8_bit; i++)

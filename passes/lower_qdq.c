@@ -37,5 +37,6 @@ bool pass_lower_qdq(Module *m, PassContext *c) {
         return false;
     Lower l = {.b = quant_build_new(m, c->d), .c = c, .node = lower_node};
     lower_module(&l, m);
+    guard_fusions(&l.b, m, c->target);
     return true;
 }

@@ -249,5 +249,6 @@ bool pass_lower_qop(Module *m, PassContext *c) {
         return false;
     Lower l = {.b = quant_build_new(m, c->d), .c = c, .qop = true, .node = lower_node};
     lower_module(&l, m);
+    guard_fusions(&l.b, m, c->target);
     return true;
 }

@@ -130,6 +130,23 @@ static void merge_quantizes(Graph *g, void *ctx) {
     }
 }
 
+/* A Sum of one operand between Q or DQ and an operator, as lowering puts there to keep a target
+ * from fusing: nothing to raise, and in the way. */
+static void drop_guards(Graph *g, void *ctx) {
+    Raise *r = ctx;
+    FOR_NODES(n, g) {
+        const Use *uses;
+        if (!node_is(n, "Sum") || n->n_in != 1 || n->n_out != 1 || !n->in[0] || !n->out[0] ||
+            uses_of(r->uses, n->out[0], &uses) != 1 || !uses[0].node)
+            continue;
+        if (is_onnx_quantize(uses[0].node) ||
+            (n->in[0]->def && is_onnx_dequantize(n->in[0]->def))) {
+            value_replace(r->m, r->uses, n->out[0], n->in[0]);
+            node_remove(n);
+        }
+    }
+}
+
 /* ---- what is left of conversions ---- */
 
 static bool is_output(const Raise *r, const Value *v) {
@@ -270,6 +287,8 @@ bool pass_raise_quant(Module *m, PassContext *c) {
                .made = map_new(m->arena),
                .twins = map_new(m->arena),
                .plains = map_new(m->arena)};
+    r.uses = uses_new(m);
+    raise_each_graph(m, drop_guards, &r);
     raise_qoperators(&r);
     r.uses = uses_new(m);
     raise_integers(&r);

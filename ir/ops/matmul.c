@@ -256,9 +256,9 @@ static bool matmul_infer(OpCtx *c) {
     return true;
 }
 
+/* Columns of one matrix. QLinearMatMul has no parameters per column for a stack of them. */
 static int matmul_weight_axis(const OpCtx *c) {
-    int rank = op_type(c, B).rank;
-    return rank >= 2 ? rank - 1 : -1;
+    return op_type(c, B).rank == 2 ? 1 : -1;
 }
 
 static void batch_strides(Type t, int rank, int32_t *stride) {

@@ -199,8 +199,13 @@ static void drop_layout(const Node *from, Node *to) {
     node_drop_attr(to, "channels_last");
 }
 
-static bool no_dilations(const OpCtx *c, const char **why) {
+/* onnxruntime's is wrong where ceil_mode adds a row and padding is counted. */
+static bool qlinear_applies(const OpCtx *c, const char **why) {
     const PoolAttrs *a = c->attrs;
+    if (a->w.ceil_mode && a->count_include_pad) {
+        *why = "QLinearAveragePool counts the padding that ceil_mode adds";
+        return false;
+    }
     for (size_t i = 0; i < a->w.dilations.n; i++)
         if (a->w.dilations.v[i] != 1) {
             *why = "QLinearAveragePool has no dilations";
@@ -226,7 +231,7 @@ const OpDef op_AveragePool = {
             .op = "QLinearAveragePool",
             .operands = "0* y",
             .since = 10,
-            .applies = no_dilations,
+            .applies = qlinear_applies,
             .lower_attrs = drop_dilations,
             .raise_attrs = drop_layout},
     .bind = average_bind,
