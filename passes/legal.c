@@ -13,11 +13,12 @@ static int64_t opset_of(const Quant *q) {
     int64_t need = 10;
     if (q->n_axes)
         need = 13;
-    if (q->scale_type != ELEM_FLOAT)
+    ElemType scale = onnx_scale_type(q);
+    if (scale != ELEM_FLOAT)
         need = 19;
     if (bits == 4 || bits == 16 || blocked)
         need = 21;
-    if (q->scale_type != q->expressed)
+    if (scale != q->expressed)
         need = 23;
     return bits == 2 ? 25 : need;
 }

@@ -55,14 +55,20 @@ ElemType onnx_storage(ElemType e) {
     return e == ELEM_INT1 ? ELEM_INT8 : e == ELEM_UINT1 ? ELEM_UINT8 : e;
 }
 
+ElemType onnx_scale_type(const Quant *q) {
+    return q->expressed == ELEM_FLOAT ? ELEM_FLOAT : q->scale_type;
+}
+
 const Quant *onnx_quant(QuantBuild *b, const Quant *q) {
     ElemType e = onnx_storage(q->storage);
-    if (e == q->storage)
+    ElemType scale = onnx_scale_type(q);
+    if (e == q->storage && scale == q->scale_type)
         return q;
     Quant *wide = quant_copy(b->a, q);
     wide->storage = e;
+    wide->scale_type = scale;
     wide->alias = q->alias;
-    if (!q->has_range) {
+    if (e != q->storage && !q->has_range) {
         wide->has_range = true;
         wide->lo = elem_min(q->storage);
         wide->hi = elem_max(q->storage);
@@ -261,6 +267,7 @@ static void clear_attrs(Node *n) {
 }
 
 void state_params(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) {
+    q = onnx_quant(b, q);
     QuantParams p = quant_constants(b, q, t, base);
     n->n_in = 1;
     clear_attrs(n);

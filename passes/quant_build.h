@@ -38,7 +38,10 @@ int rule_single_data(const Node *n);
 
 /* The element type that ONNX has for these integers: int8 for our 1-bit types. */
 ElemType onnx_storage(ElemType e);
-/* The quantization as stored in ONNX's element type: our 1-bit types become a range of int8. */
+/* The type its scales are written in: of float numbers always float, which holds all others and
+ * is what QuantizeLinear takes for them. */
+ElemType onnx_scale_type(const Quant *q);
+/* The quantization as stored in ONNX's element types: our 1-bit types become a range of int8. */
 const Quant *onnx_quant(QuantBuild *b, const Quant *q);
 /* Float type of what a quantized type stands for. */
 Type real_type(Type t);

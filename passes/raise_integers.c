@@ -111,6 +111,9 @@ static bool note_mover(Classes *c, const Node *n) {
     if (!x)
         return false;
     for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i] && n->out[i]->type.kind == TYPE_NONE) /* behind an unknown operator */
+            return false;
+    for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i] && is_plain_int(n->out[i]) && n->out[i]->type.elem == x->type.elem)
             join(c, x, n->out[i]);
     Class *k = &c->at[root(c, x->id)];
