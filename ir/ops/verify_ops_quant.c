@@ -55,6 +55,12 @@ static bool known(const Quant *q) {
     return q && q->kind == QUANT_PARAMS;
 }
 
+static void copy_axes(Quant *to, const Quant *from) {
+    to->n_axes = from->n_axes;
+    memcpy(to->axis, from->axis, sizeof to->axis);
+    memcpy(to->block, from->block, sizeof to->block);
+}
+
 /* `~` on the values of a QOperator node must say what its operands say. */
 static bool check_tilde(const QuantLaws *l, const Value *v, const Value *scale, const Value *zp,
                         int axis) {
@@ -68,6 +74,8 @@ static bool check_tilde(const QuantLaws *l, const Value *v, const Value *scale, 
     plain->has_range = false;
     plain->expressed = is->expressed;
     plain->scale_type = is->scale_type;
+    if (said->n_scale == 1) /* an operand of one scale does not tell an axis of length 1 */
+        copy_axes(plain, is);
     if (quant_equal(plain, is))
         return true;
     return law(l, "'%s' is said to be %s, but the operands say %s", diag_name(l->c.d, v->name),
