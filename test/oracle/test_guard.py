@@ -1,0 +1,74 @@
+"""What onnxruntime would fuse wrongly or has no kernels for is written so that it loads, and means the
+same with all its optimizations as without any.
+"""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from common import OracleCase, for_each, qxc, qxc_outputs, session
+
+SHAPE = (1, 4, 8, 8)
+POOLS = {
+    "dilated": {"dilations": [2, 2]},
+    "ceil_and_padding": {"pads": [1] * 4, "strides": [2, 2], "ceil_mode": 1, "count_include_pad": 1},
+}
+FEW_BITS = ("-activations=int4", "-activations=uint4", "-activations=int4 sym", "-weights=int2")
+
+
+def model(nodes, constants=()):
+    rng = np.random.default_rng(5)
+    weights = [numpy_helper.from_array(np.asarray(c) if isinstance(c, list) else
+                                       rng.normal(0, 0.3, c).astype(np.float32), n)
+               for n, c in constants]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, SHAPE)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], weights)
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
+
+
+def pool(**attributes):
+    return model([helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[3, 3], **attributes)])
+
+
+def chain():
+    make = helper.make_node
+    return model(
+        [make("Conv", ["x", "w"], ["c"]), make("Relu", ["c"], ["r"]),
+         make("MaxPool", ["r"], ["p"], kernel_shape=[2, 2]), make("Reshape", ["p", "shape"], ["f"]),
+         make("Gemm", ["f", "v"], ["g"]), make("Sigmoid", ["g"], ["s"]), make("Mul", ["s", "g"], ["y"])],
+        [("w", (4, 4, 3, 3)), ("shape", [1, -1]), ("v", (100, 8))])
+
+
+def stacked():
+    return model([helper.make_node("MatMul", ["x", "w"], ["y"])], [("w", (4, 8, 5))])
+
+
+class Guard(OracleCase):
+    def check(self, built, *options):
+        folder = self.scratch
+        onnx.save(built, folder / "model.onnx")
+        x = np.random.default_rng(1).normal(0, 1, (4, *SHAPE[1:])).astype(np.float32)
+        np.savez(folder / "calib.npz", x=x)
+        for form in ("qdq", "qop"):
+            path = folder / f"{form}.onnx"
+            qxc(folder / "model.onnx", f"-calib={folder / 'calib.npz'}", f"-emit={form}", *options,
+                "-no-sync", "-o", path)
+            want = qxc_outputs(path, {"x": x}, folder)["y"]
+            for optimize in (False, True):
+                with self.subTest(form=form, optimize=optimize):
+                    run = session(path, optimize)
+                    got = np.stack([run.run(None, {"x": x[i:i + 1]})[0] for i in range(len(x))])
+                    step = np.ptp(got) / 8 if "int4" in str(options) else np.ptp(got) / 100
+                    np.testing.assert_allclose(want.reshape(got.shape), got, rtol=0, atol=step)
+
+    @for_each(*POOLS)
+    def test_pool(self, name):
+        self.check(pool(**POOLS[name]))
+
+    @for_each(*FEW_BITS)
+    def test_few_bits(self, option):
+        self.check(chain(), option)
+
+    def test_stacked_weights(self):
+        self.check(stacked())
