@@ -46,6 +46,7 @@ int64_t quant_min_opset(const Module *m) {
 
 typedef struct Check {
     Diags *d;
+    Target target;
     bool ok;
 } Check;
 
@@ -64,6 +65,13 @@ static void check_value(const Value *v, Check *c) {
     else if (elem_bits(q->storage) == 32 && (v->kind != VALUE_CONST || q->storage == ELEM_UINT32))
         c->ok = diag_error(c->d, v->loc, "'%s': ONNX cannot quantize to %s",
                            diag_name(c->d, v->name), elem_name(q->storage));
+    else if (c->target == TARGET_ORT_CPU && v->kind == VALUE_NODE &&
+             onnx_scale_type(q) != q->expressed)
+        c->ok =
+            diag_error(c->d, v->loc,
+                       "'%s': onnxruntime quantizes %s only with a scale of that type: state "
+                       "scale_type=%s",
+                       diag_name(c->d, v->name), elem_name(q->expressed), elem_name(q->expressed));
 }
 
 static void check_graph(Graph *g, void *ctx) {
@@ -77,7 +85,7 @@ static void check_graph(Graph *g, void *ctx) {
 }
 
 bool legal_prepare(Module *m, PassContext *c) {
-    Check check = {c->d, true};
+    Check check = {c->d, c->target, true};
     module_each_graph(m, check_graph, &check);
     if (!check.ok)
         return false;
