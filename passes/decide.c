@@ -149,8 +149,8 @@ static void mark_followers(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         if (d->integer[n->id])
             want_operands(d, n);
-        follow(d, n, false);
     }
+    FOR_NODES(n, g) follow(d, n, false);
     for (Node *n = g->last; n; n = n->prev)
         follow(d, n, true);
 }
@@ -169,6 +169,15 @@ static bool absorbs_clamp(const Decide *d, const Node *clamp) {
            x->graph == clamp->graph && uses_of(d->uses, x, &use) == 1;
 }
 
+/* Whether the operand's parameters can stand for the result too. A Clip whose lower bound lies
+ * above everything its operand ever was would saturate there. */
+static bool covers(const Decide *d, Value *operand, Value *result) {
+    float lo, hi, min, max;
+    const Value *root = root_of(d, operand);
+    return root->type.quant || !edit_range(root, &lo, &hi) || !edit_range(result, &min, &max) ||
+           (min >= lo && max <= hi);
+}
+
 static void share(Graph *g, void *ctx) {
     Decide *d = ctx;
     for (Node *n = g->last; n; n = n->prev) /* Conv, Clip, Relu: all take the last one's range */
@@ -179,6 +188,7 @@ static void share(Graph *g, void *ctx) {
             continue;
         for (size_t i = 0; i < n->n_out; i++)
             if (n->out[i] && d->wanted[n->out[i]->id] && !n->out[i]->type.quant &&
+                (n->def->quant.kind != QUANT_CLAMP || covers(d, n->in[0], n->out[i])) &&
                 root_of(d, n->out[i]) != root_of(d, n->in[0]))
                 d->root[root_of(d, n->out[i])->id] = root_of(d, n->in[0]);
     }

@@ -54,7 +54,7 @@ static const char *why_not_mac(const Rule *t, const Node *n) {
         return too_wide(too_wide(x) ? x : too_wide(w) ? w : y);
     if (!quant_is_per_tensor(x))
         return "its input is quantized per axis, which one accumulator cannot hold";
-    if (w->n_axes > 1 || (w->n_axes == 1 && w->block[0] > 1))
+    if (quant_is_blocked(w))
         return "its weights are quantized in blocks, which one accumulator cannot hold";
     OpCtx c = op_ctx(n, t->d);
     int axis = rule->weight_axis ? rule->weight_axis(&c) : -1;

@@ -9,7 +9,7 @@
 
 static int64_t opset_of(const Quant *q) {
     int bits = elem_bits(onnx_storage(q->storage));
-    bool blocked = q->n_axes > 1 || (q->n_axes == 1 && q->block[0] > 1);
+    bool blocked = quant_is_blocked(q);
     int64_t need = 10;
     if (q->n_axes)
         need = 13;

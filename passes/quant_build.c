@@ -152,7 +152,7 @@ static int blocked_axis(const Quant *q) {
 }
 
 static bool is_blocked(const Quant *q) {
-    return q->n_axes > 1 || (q->n_axes == 1 && q->block[0] > 1);
+    return quant_is_blocked(q);
 }
 
 /* Shape of the parameters in ONNX: scalar, vector, or the tensor's with one axis in blocks. */

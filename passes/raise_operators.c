@@ -112,7 +112,7 @@ static const char *weights_refused(const Node *n, const Quant *x, const Quant *w
         return "it multiplies 32-bit integers";
     OpCtx c = op_ctx(n, NULL);
     int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
-    *blocked = w->n_axes > 1 || (w->n_axes == 1 && w->block[0] > 1);
+    *blocked = quant_is_blocked(w);
     if (*blocked)
         return "its weights are quantized in blocks";
     return w->n_axes && w->axis[0] != axis ? "its weights are quantized along an axis it sums over"
