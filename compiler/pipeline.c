@@ -30,8 +30,9 @@ static bool run(Job *j, Module *m, const char *name) {
 
 /* ---- the form a module is in ---- */
 
-static void look_at_value(const Value *v, ModuleForm *f) {
-    if (!v || !v->type.quant)
+static void look_at_value(Value *v, void *ctx) {
+    ModuleForm *f = ctx;
+    if (!v->type.quant)
         return;
     if (type_is_quantized(v->type))
         f->typed = true;
@@ -39,62 +40,41 @@ static void look_at_value(const Value *v, ModuleForm *f) {
         f->fake = true;
 }
 
-static void look_at_graph(Graph *g, void *ctx) {
+static void look_at_nodes(Graph *g, void *ctx) {
     ModuleForm *f = ctx;
-    for (size_t i = 0; i < g->n_in; i++)
-        look_at_value(g->in[i], f);
-    for (size_t i = 0; i < g->n_consts; i++)
-        look_at_value(g->consts[i], f);
     FOR_NODES(n, g) {
         bool q = str_is(n->op, "QuantizeLinear") || str_is(n->op, "DequantizeLinear");
         if ((q && n->n_in > 1) || qop_find(n->domain, n->op))
             f->onnx_quantized = true;
-        for (size_t i = 0; i < n->n_out; i++)
-            look_at_value(n->out[i], f);
     }
 }
 
 ModuleForm module_form(Module *m) {
     ModuleForm f = {0};
-    module_each_graph(m, look_at_graph, &f);
+    module_each_value(m, look_at_value, &f);
+    module_each_graph(m, look_at_nodes, &f);
     return f;
 }
 
-static void look_for_stats(Graph *g, void *ctx) {
+static void look_for_stat(Value *v, void *ctx) {
     bool *found = ctx;
-    for (size_t i = 0; i < g->n_in; i++)
-        *found = *found || g->in[i]->stat;
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        *found = *found || (n->out[i] && n->out[i]->stat);
+    *found = *found || (v->stat && v->kind != VALUE_CONST);
 }
 
 /* ---- calibration ---- */
 
-static void save_types(Graph *g, void *ctx) {
-    Type *saved = ctx;
-    for (size_t i = 0; i < g->n_in; i++)
-        saved[g->in[i]->id] = g->in[i]->type;
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        if (n->out[i])
-            saved[n->out[i]->id] = n->out[i]->type;
+static void save_type(Value *v, void *saved) {
+    ((Type *)saved)[v->id] = v->type;
 }
 
-static void restore_types(Graph *g, void *ctx) {
-    const Type *saved = ctx;
-    for (size_t i = 0; i < g->n_in; i++)
-        g->in[i]->type = saved[g->in[i]->id];
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        if (n->out[i])
-            n->out[i]->type = saved[n->out[i]->id];
+static void restore_type(Value *v, void *saved) {
+    v->type = ((Type *)saved)[v->id];
 }
 
 /* Programs need static shapes, the model keeps its symbolic ones. */
 static bool calibrate_module(Job *j, Module *m) {
     Type *saved = NEW_ARRAY(m->arena, Type, m->n_values);
-    module_each_graph(m, save_types, saved);
+    module_each_value(m, save_type, saved);
     if (!module_bind_batch(m, j->d) || !module_check_static(m, j->d))
         return false;
     Samples *s;
@@ -107,7 +87,7 @@ static bool calibrate_module(Job *j, Module *m) {
     bool ok = s && calibrate(m, s, &j->calib, &j->calibrated, j->d);
     if (s)
         samples_close(s);
-    module_each_graph(m, restore_types, saved);
+    module_each_value(m, restore_type, saved);
     return ok;
 }
 
@@ -160,7 +140,7 @@ static bool quantize(Job *j, Module *m) {
             return false;
         have = true;
     } else {
-        module_each_graph(m, look_for_stats, &have);
+        module_each_value(m, look_for_stat, &have);
     }
     if (j->form <= FORM_FLOAT)
         return true;

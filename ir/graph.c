@@ -40,15 +40,6 @@ void graph_add_output(Graph *g, Value *v) {
     ARENA_PUSH(arena_of(g), g->out, g->n_out, g->cap_out, v);
 }
 
-void graph_drop_const(Graph *g, const Value *v) {
-    for (size_t i = 0; i < g->n_consts; i++)
-        if (g->consts[i] == v) {
-            g->n_consts--;
-            memmove(&g->consts[i], &g->consts[i + 1], (g->n_consts - i) * sizeof *g->consts);
-            return;
-        }
-}
-
 /* ---- nodes ---- */
 
 Node *node_new(Graph *g, Str domain, Str op, size_t n_in, size_t n_out) {
@@ -168,12 +159,6 @@ void node_set_int(Node *n, const char *name, int64_t v) {
 void node_set_float(Node *n, const char *name, float v) {
     const float *copy = arena_copy(arena_of(n->graph), &v, sizeof v);
     attr_set(n, name, ATTR_FLOAT, 1)->v.f = copy;
-}
-
-void node_set_str(Node *n, const char *name, Str v) {
-    Str *copy = NEW(arena_of(n->graph), Str);
-    *copy = arena_str(arena_of(n->graph), v);
-    attr_set(n, name, ATTR_STRING, 1)->v.s = copy;
 }
 
 void node_drop_attr(Node *n, const char *name) {

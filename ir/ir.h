@@ -277,7 +277,6 @@ void node_insert_before(Node *at, Node *n);
 void node_insert_after(Node *at, Node *n);
 void node_remove(Node *n); /* unlinks; the node's memory stays */
 void node_add_input(Node *n, Value *v);
-void graph_drop_const(Graph *g, const Value *v);
 
 /* A name not yet used in the module, made from `base` (base, base_1, base_2, ...). The set of
  * used names is rebuilt on the first call after `unique_names_new`. */
@@ -289,7 +288,6 @@ const Attr *node_attr(const Node *n, const char *name); /* NULL when absent */
 void node_set_int(Node *n, const char *name, int64_t v);
 void node_set_ints(Node *n, const char *name, const int64_t *v, size_t count);
 void node_set_float(Node *n, const char *name, float v);
-void node_set_str(Node *n, const char *name, Str v);
 void node_drop_attr(Node *n, const char *name);
 bool node_is(const Node *n, const char *op);                        /* default domain */
 bool node_is_in(const Node *n, const char *domain, const char *op); /* any domain */
@@ -316,6 +314,8 @@ void value_replace(Module *m, const Uses *u, Value *from, Value *to);
 
 /* Calls fn for every graph of the module: main, subgraphs, function bodies. Outer first. */
 void module_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);
+/* Calls fn for every value: of each graph the inputs, the constants, the results of its nodes. */
+void module_each_value(Module *m, void (*fn)(Value *v, void *ctx), void *ctx);
 /* Graphs directly in a node's attributes. */
 #define FOR_NODES(n, g)                                                                            \
     for (Node *n = (g)->first, *n##_next; n && (n##_next = n->next, 1); n = n##_next)

@@ -66,6 +66,27 @@ void module_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx) {
         each_graph(m->functions[i]->body, fn, ctx);
 }
 
+typedef struct ValueVisit {
+    void (*fn)(Value *v, void *ctx);
+    void *ctx;
+} ValueVisit;
+
+static void visit_values(Graph *g, void *ctx) {
+    const ValueVisit *visit = ctx;
+    for (size_t i = 0; i < g->n_in; i++)
+        visit->fn(g->in[i], visit->ctx);
+    for (size_t i = 0; i < g->n_consts; i++)
+        visit->fn(g->consts[i], visit->ctx);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            visit->fn(n->out[i], visit->ctx);
+}
+
+void module_each_value(Module *m, void (*fn)(Value *v, void *ctx), void *ctx) {
+    module_each_graph(m, visit_values, &(ValueVisit){fn, ctx});
+}
+
 /* ---- unique names ---- */
 
 struct UniqueNames {

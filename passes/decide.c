@@ -345,16 +345,9 @@ static void assign_graph(Graph *g, void *ctx) {
     }
 }
 
-static void number_values(Graph *g, void *ctx) {
+static void own_root(Value *v, void *ctx) {
     Decide *d = ctx;
-    for (size_t i = 0; i < g->n_in; i++)
-        d->root[g->in[i]->id] = g->in[i];
-    for (size_t i = 0; i < g->n_consts; i++)
-        d->root[g->consts[i]->id] = g->consts[i];
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        if (n->out[i])
-            d->root[n->out[i]->id] = n->out[i];
+    d->root[v->id] = v;
 }
 
 bool pass_decide(Module *m, PassContext *c) {
@@ -368,7 +361,7 @@ bool pass_decide(Module *m, PassContext *c) {
                 .root = NEW_ARRAY(m->arena, Value *, m->n_values)};
     check_globs(m, c->d, "keep", c->quant.keep, c->quant.n_keep);
     check_globs(m, c->d, "only", c->quant.only, c->quant.n_only);
-    module_each_graph(m, number_values, &d);
+    module_each_value(m, own_root, &d);
     module_each_graph(m, mark_anchors, &d);
     module_each_graph(m, mark_followers, &d);
     module_each_graph(m, share, &d);

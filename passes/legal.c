@@ -23,24 +23,15 @@ static int64_t opset_of(const Quant *q) {
     return bits == 2 ? 25 : need;
 }
 
-static void need_value(const Value *v, int64_t *need) {
-    if (v && v->type.kind == TYPE_TENSOR && v->type.quant && opset_of(v->type.quant) > *need)
+static void need_value(Value *v, void *ctx) {
+    int64_t *need = ctx;
+    if (v->type.kind == TYPE_TENSOR && v->type.quant && opset_of(v->type.quant) > *need)
         *need = opset_of(v->type.quant);
-}
-
-static void need_graph(Graph *g, void *ctx) {
-    for (size_t i = 0; i < g->n_in; i++)
-        need_value(g->in[i], ctx);
-    for (size_t i = 0; i < g->n_consts; i++)
-        need_value(g->consts[i], ctx);
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        need_value(n->out[i], ctx);
 }
 
 int64_t quant_min_opset(const Module *m) {
     int64_t need = 10;
-    module_each_graph((Module *)m, need_graph, &need);
+    module_each_value((Module *)m, need_value, &need);
     return need;
 }
 
@@ -50,8 +41,9 @@ typedef struct Check {
     bool ok;
 } Check;
 
-static void check_value(const Value *v, Check *c) {
-    if (!v || v->type.kind != TYPE_TENSOR || !v->type.quant)
+static void check_value(Value *v, void *ctx) {
+    Check *c = ctx;
+    if (v->type.kind != TYPE_TENSOR || !v->type.quant)
         return;
     const Quant *q = v->type.quant;
     if (q->kind == QUANT_UNKNOWN)
@@ -74,19 +66,9 @@ static void check_value(const Value *v, Check *c) {
                        diag_name(c->d, v->name), elem_name(q->expressed), elem_name(q->expressed));
 }
 
-static void check_graph(Graph *g, void *ctx) {
-    for (size_t i = 0; i < g->n_in; i++)
-        check_value(g->in[i], ctx);
-    for (size_t i = 0; i < g->n_consts; i++)
-        check_value(g->consts[i], ctx);
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        check_value(n->out[i], ctx);
-}
-
 bool legal_prepare(Module *m, PassContext *c) {
     Check check = {c->d, c->target, true};
-    module_each_graph(m, check_graph, &check);
+    module_each_value(m, check_value, &check);
     if (!check.ok)
         return false;
     int64_t need = quant_min_opset(m), have = module_opset(m, STR(""));

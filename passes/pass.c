@@ -31,8 +31,9 @@ typedef struct FormCheck {
     bool ok;
 } FormCheck;
 
-static void check_value(FormCheck *f, const Value *v) {
-    if (!f->ok || !v || !v->type.quant)
+static void check_value(Value *v, void *ctx) {
+    FormCheck *f = ctx;
+    if (!f->ok || !v->type.quant)
         return;
     bool fake = v->type.tilde && type_real_elem(v->type) == ELEM_FLOAT;
     if (strcmp(f->pass->before, "float") == 0 || fake)
@@ -41,21 +42,11 @@ static void check_value(FormCheck *f, const Value *v) {
                            fake ? "fake-quant already" : "quantized already");
 }
 
-static void check_graph(Graph *g, void *ctx) {
-    for (size_t i = 0; i < g->n_in; i++)
-        check_value(ctx, g->in[i]);
-    for (size_t i = 0; i < g->n_consts; i++)
-        check_value(ctx, g->consts[i]);
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        check_value(ctx, n->out[i]);
-}
-
 /* "float" has no quantization at all, "true" none that is only meant. */
 static bool form_fits(const Pass *p, Module *m, Diags *d) {
     FormCheck f = {p, d, true};
     if (strcmp(p->before, "float") == 0 || strcmp(p->before, "true") == 0)
-        module_each_graph(m, check_graph, &f);
+        module_each_value(m, check_value, &f);
     return f.ok;
 }
 

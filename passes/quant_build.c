@@ -321,24 +321,13 @@ static void mark_quant(Map *used, const Quant *q) {
         mark_quant(used, q->acc_quant[i]);
 }
 
-static void mark(Map *used, const Value *v) {
-    if (v)
-        mark_quant(used, v->type.quant);
-}
-
-static void mark_graph(Graph *g, void *used) {
-    for (size_t i = 0; i < g->n_in; i++)
-        mark(used, g->in[i]);
-    for (size_t i = 0; i < g->n_consts; i++)
-        mark(used, g->consts[i]);
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        mark(used, n->out[i]);
+static void mark_value(Value *v, void *used) {
+    mark_quant(used, v->type.quant);
 }
 
 void drop_unused_quants(Module *m) {
     Map *used = map_new(m->arena);
-    module_each_graph(m, mark_graph, used);
+    module_each_value(m, mark_value, used);
     size_t kept = 0;
     for (size_t i = 0; i < m->n_quants; i++)
         if (map_get(used, m->quants[i]->alias))

@@ -261,8 +261,9 @@ typedef struct Known {
     bool ok;
 } Known;
 
-static void check_value(Known *k, const Value *v) {
-    const Quant *q = v ? v->type.quant : NULL;
+static void check_value(Value *v, void *ctx) {
+    Known *k = ctx;
+    const Quant *q = v->type.quant;
     if (!q || (q->kind != QUANT_UNKNOWN && q->kind != QUANT_DYNAMIC))
         return;
     if (!map_set(k->seen, (Str){(const char *)&v->type.quant, sizeof q}, k))
@@ -275,19 +276,9 @@ static void check_value(Known *k, const Value *v) {
                    diag_name(k->d, v->name));
 }
 
-static void check_graph(Graph *g, void *ctx) {
-    for (size_t i = 0; i < g->n_in; i++)
-        check_value(ctx, g->in[i]);
-    for (size_t i = 0; i < g->n_consts; i++)
-        check_value(ctx, g->consts[i]);
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        check_value(ctx, n->out[i]);
-}
-
 static bool check_known(Module *m, Diags *d) {
     Known k = {d, map_new(m->arena), true};
-    module_each_graph(m, check_graph, &k);
+    module_each_value(m, check_value, &k);
     return k.ok;
 }
 
