@@ -17,6 +17,24 @@ static bool disagree(const Infer *s, const Node *n, const Value *v, Type inferre
                       type_text(a, v->type), diag_name(s->d, n->op), type_text(a, inferred));
 }
 
+/* float[?,?]: exporters write such for "some tensor". */
+static bool says_no_dim(Type t) {
+    for (int i = 0; i < t.rank; i++)
+        if (t.dims[i].value >= 0 || t.dims[i].param.s)
+            return false;
+    return t.rank > 0;
+}
+
+/* A wrong rank that states no dimension is kept as written, as long as nobody needs the shape. */
+static bool doubt(const Infer *s, const Node *n, const Value *v, Type inferred) {
+    Arena *a = n->graph->module->arena;
+    diag_warning(s->d, v->loc.source ? v->loc : n->loc,
+                 "'%s' is stated as %s, but %s yields %s: kept as stated, and cannot run",
+                 diag_name(s->d, v->name), type_text(a, v->type), diag_name(s->d, n->op),
+                 type_text(a, inferred));
+    return true;
+}
+
 /* The better known of two dimensions that do not contradict; a number beats a symbol. */
 static bool join_dim(Dim stated, Dim inferred, Dim *out) {
     *out = stated;
@@ -43,7 +61,8 @@ static bool join_shape(const Infer *s, const Node *n, Value *v, Type inferred) {
         return true;
     }
     if (stated.rank != inferred.rank)
-        return disagree(s, n, v, inferred);
+        return !s->refine && says_no_dim(stated) ? doubt(s, n, v, inferred)
+                                                 : disagree(s, n, v, inferred);
     Dim *dims = NULL; /* copied on the first change: types share their dims */
     for (int i = 0; i < stated.rank; i++) {
         Dim dim;

@@ -58,7 +58,7 @@ bool node_in_function(const Node *n) {
 
 int64_t node_opset(const Node *n) {
     const Function *f = function_of(n->graph);
-    if (!f)
+    if (!f || f->n_imports == 0) /* a function without imports has the model's */
         return module_opset(n->graph->module, n->domain);
     for (size_t i = 0; i < f->n_imports; i++)
         if (domain_equal(f->imports[i].domain, n->domain))

@@ -31,8 +31,10 @@ static bool is_list(AttrKind k) {
     return (k >= ATTR_FLOATS && k <= ATTR_GRAPHS) || k == ATTR_SPARSES || k == ATTR_TYPES;
 }
 
-/* An empty list in text has no kind of its own: it takes the one asked for. */
+/* An empty list or a bare $reference has no kind of its own: it takes the one asked for. */
 static bool kind_fits(Attr *a, AttrKind want) {
+    if (a->kind == ATTR_UNDEFINED && a->ref.s)
+        a->kind = want;
     if (a->kind != want && a->n == 0 && is_list(a->kind) && is_list(want))
         a->kind = want;
     return a->kind == want;

@@ -36,8 +36,8 @@ static void test_elements(void **state) {
     assert_string_equal(elem_name(ELEM_INT1), "int1");
     assert_int_equal(elem_min(ELEM_INT4), -8);
     assert_int_equal(elem_max(ELEM_UINT2), 3);
-    assert_int_equal(elem_min(ELEM_INT1), -1);
-    assert_int_equal(elem_max(ELEM_INT1), 0);
+    assert_int_equal(elem_min(ELEM_INT1), 0);
+    assert_int_equal(elem_max(ELEM_INT1), 1);
     assert_int_equal(elem_max(ELEM_UINT32), UINT32_MAX);
     assert_int_equal(elem_bytes(ELEM_INT4, 3), 2);
     assert_int_equal(elem_bytes(ELEM_FLOAT6E2M3, 5), 4);
