@@ -3,6 +3,7 @@
 #include "exec/fold.h"
 #include "exec/plan.h"
 #include "ir/ops/op.h"
+#include "ir/provenance.h"
 
 enum { DEFAULT_MAX_BYTES = 64 << 20 };
 
@@ -70,6 +71,7 @@ static bool foldable(Folder *f, const Node *n) {
 
 /* The node's output becomes a constant in place: name, uses and type stay. */
 static void make_const(Folder *f, Graph *g, Value *v, const void *data) {
+    const Node *n = v->def;
     int64_t dims[MAX_RANK];
     uint8_t *bytes;
     for (int i = 0; i < v->type.rank; i++)
@@ -81,6 +83,8 @@ static void make_const(Folder *f, Graph *g, Value *v, const void *data) {
     v->def = NULL;
     v->stat = NULL;
     v->declared = false; /* the tensor says it */
+    v->from = (Provenance){0};
+    value_from_node(v, n, "fold-const");
     ARENA_PUSH(f->module->arena, g->consts, g->n_consts, g->cap_consts, v);
 }
 

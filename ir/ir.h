@@ -132,10 +132,16 @@ typedef struct Stat { /* what calibration saw; one entry, or one per index of `a
     Loc loc;
 } Stat;
 
-typedef struct Provenance { /* from("a", "b") by "pass" */
-    const Str *from;
+typedef struct Origin { /* a node, Conv "/conv1/Conv", or a value, "w" */
+    Str domain, op;     /* STR_NONE: of a value, or not known */
+    Str name;
+} Origin;
+
+typedef struct Provenance { /* from(Conv "a", Relu "b") by "pass" in "layer1" */
+    const Origin *from;
     size_t n;
-    Str by;
+    Str by; /* the pass */
+    Str in; /* the part of the model that they belonged to: a module's or a function's name */
 } Provenance;
 
 typedef enum ValueKind { VALUE_INPUT, VALUE_CONST, VALUE_NODE } ValueKind;

@@ -309,7 +309,7 @@ static Value *own_weight(Decide *d, Node *n, size_t at) {
     Value *w = n->in[at];
     Value *copy = graph_add_const(w->graph, unique_name(d->names, w->name),
                                   type_tensor(w->type.elem, w->type.rank, w->type.dims), w->data);
-    copy->from = (Provenance){arena_copy(d->m->arena, &w->name, sizeof w->name), 1, STR("decide")};
+    value_from(copy, w, "decide");
     n->in[at] = copy;
     return copy;
 }

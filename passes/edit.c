@@ -55,23 +55,6 @@ Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const i
     return graph_add_const(g, unique_name(names, base), type_fixed(a, ELEM_FLOAT, rank, dims), t);
 }
 
-/* A node that was itself made from others stands for those; else for its own name. */
-static size_t push_names(Str *to, const Node *n) {
-    if (n->from.n == 0) {
-        to[0] = n->name.n ? n->name : n->op;
-        return 1;
-    }
-    memcpy(to, n->from.from, n->from.n * sizeof *to);
-    return n->from.n;
-}
-
-void edit_merge_from(Node *n, const Node *other, const char *by) {
-    Str *names = NEW_ARRAY(n->graph->module->arena, Str, n->from.n + other->from.n + 2);
-    size_t k = push_names(names, n);
-    k += push_names(names + k, other);
-    n->from = (Provenance){names, k, str_from(by)};
-}
-
 static void sweep_graph(Graph *g, void *ctx) {
     const Uses *uses = ctx;
     size_t kept = 0;

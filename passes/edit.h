@@ -17,8 +17,6 @@ const Quant *edit_tilde(const Value *v);
 /* A new float constant of the same dims as `like`; write its elements through `*data`. */
 Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const int64_t *dims,
                        float **data);
-/* The node's provenance becomes the names of both, `by` the pass. */
-void edit_merge_from(Node *n, const Node *other, const char *by);
 /* Removes constants that nothing uses any more. */
 void edit_sweep(Module *m);
 /* Drops what the file stated about values by name in ONNX's own fields (value_info of names that no

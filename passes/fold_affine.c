@@ -22,8 +22,10 @@ static int weight_axis(Fold *f, const Node *n) {
     return n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
 }
 
-/* W[.., c, ..] *= scale[c], as a new constant; scale has one entry or one per channel. */
-static void scale_weights(Fold *f, Node *n, int axis, const double *scale, size_t n_scale) {
+/* W[.., c, ..] *= scale[c], as a new constant; scale has one entry or one per channel. `other` is
+ * the node that scaled, or NULL. */
+static void scale_weights(Fold *f, Node *n, const Node *other, int axis, const double *scale,
+                          size_t n_scale) {
     int at = n->def->quant.weight;
     Value *old = n->in[at];
     const Tensor *w = old->data;
@@ -34,7 +36,8 @@ static void scale_weights(Fold *f, Node *n, int axis, const double *scale, size_
         size_t c = n_scale == 1 ? 0 : i / k.inner % k.axis;
         out[i] = (float)(tensor_float(w, i) * scale[c]);
     }
-    v->from = (Provenance){&old->name, 1, STR(PASS_NAME)};
+    value_from(v, old, PASS_NAME);
+    value_from_node(v, other, PASS_NAME);
     n->in[at] = v;
 }
 
@@ -52,7 +55,7 @@ static double *read_bias(Fold *f, const Node *n, size_t channels) {
     return b;
 }
 
-static void write_bias(Fold *f, Node *n, const double *b, size_t channels) {
+static void write_bias(Fold *f, Node *n, const Node *other, const double *b, size_t channels) {
     size_t at = (size_t)n->def->quant.bias;
     Str base = n->n_in > at && n->in[at]
                    ? n->in[at]->name
@@ -62,7 +65,9 @@ static void write_bias(Fold *f, Node *n, const double *b, size_t channels) {
     Value *v = edit_new_floats(n->graph, f->names, base, 1, dims, &out);
     for (size_t c = 0; c < channels; c++)
         out[c] = (float)b[c];
-    v->from = (Provenance){&v->name, 0, STR(PASS_NAME)};
+    if (n->n_in > at && n->in[at])
+        value_from(v, n->in[at], PASS_NAME);
+    value_from_node(v, other, PASS_NAME);
     while (n->n_in <= at)
         node_add_input(n, NULL);
     n->in[at] = v;
@@ -75,7 +80,7 @@ static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
     const Attr *beta = q->bias_factor ? node_attr(n, q->bias_factor) : NULL;
     double a = alpha ? (double)alpha->v.f[0] : 1, factor = beta ? (double)beta->v.f[0] : 1;
     if (a != 1) {
-        scale_weights(f, n, axis, &a, 1);
+        scale_weights(f, n, NULL, axis, &a, 1);
         node_drop_attr(n, q->weight_factor);
     }
     size_t at = (size_t)q->bias;
@@ -88,7 +93,7 @@ static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
         for (size_t c = 0; c < channels; c++)
             b[c] *= factor;
         node_drop_attr(n, q->bias_factor);
-        write_bias(f, n, b, channels);
+        write_bias(f, n, NULL, b, channels);
     }
 }
 
@@ -116,12 +121,12 @@ static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
         return false;
     for (size_t i = 0; i < channels; i++)
         b[i] = scale[i] * b[i] + shift[i];
-    scale_weights(f, n, axis, scale, channels);
-    write_bias(f, n, b, channels);
+    scale_weights(f, n, next, axis, scale, channels);
+    write_bias(f, n, next, b, channels);
     n->out[0] = next->out[0];
     n->out[0]->def = n;
     n->out[0]->index = 0;
-    edit_merge_from(n, next, PASS_NAME);
+    node_absorb(n, next, PASS_NAME);
     node_remove(next);
     return true;
 }
@@ -165,18 +170,19 @@ static void affine_to_conv(Fold *f, Node *n) {
                         x->type.rank, dims, &w);
     for (size_t i = 0; i < channels; i++)
         w[i] = (float)scale[i];
+    value_from_node(conv->in[1], n, PASS_NAME);
     conv->out[0] = n->out[0];
     conv->out[0]->def = conv;
     conv->name = n->name;
     conv->doc = n->doc;
     conv->meta = n->meta;
     conv->loc = n->loc;
-    conv->from = (Provenance){n->name.n ? &n->name : &n->op, 1, STR(PASS_NAME)};
+    node_from(conv, n, PASS_NAME);
     node_set_int(conv, "group", (int64_t)channels);
     node_insert_before(n, conv);
     node_remove(n);
     op_resolve(conv, f->c->d);
-    write_bias(f, conv, shift, channels);
+    write_bias(f, conv, n, shift, channels);
 }
 
 static void fold_graph(Graph *g, void *ctx) {

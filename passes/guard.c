@@ -58,6 +58,7 @@ static void guard(QuantBuild *b, Node *n, size_t i) {
     Value *x = n->in[i];
     Node *sum = build_node(b, n->graph, "", "Sum", 1, STR_NONE);
     sum->loc = n->loc;
+    node_from(sum, n, "guard");
     sum->in[0] = x;
     n->in[i] = node_add_output(sum, 0, derived_name(b, base_name(x->name), "_guard"), x->type);
     op_resolve(sum, b->d);

@@ -40,6 +40,7 @@ static Value *dequantize(Lower *l, Value *v, Node *user) {
     Node *n = build_node(&l->b, x->graph, "", "DequantizeLinear", 1,
                          conversion_name(l, base, "DequantizeLinear"));
     n->loc = v->loc;
+    node_from_value(n, v, l->b.pass);
     n->in[0] = x;
     Type t = x->type;
     t.quant = NULL;
@@ -63,6 +64,7 @@ static Value *clip_node(Lower *l, Value *x, Node *before, const char *op, size_t
     Node *n = build_node(&l->b, before->graph, "", op, n_in, conversion_name(l, base, op));
     n->in[0] = x;
     n->loc = before->loc;
+    node_from_value(n, x, l->b.pass);
     node_add_output(
         n, 0, derived_name(&l->b, arena_strf(l->b.a, STR_FMT "_%s", STR_ARG(base), op), "_Output"),
         real_type(x->type));
@@ -148,6 +150,7 @@ void lower_float_result(Lower *l, Node *n, size_t i) {
     Node *to = build_node(&l->b, n->graph, "", "QuantizeLinear", 1,
                           conversion_name(l, base, "QuantizeLinear"));
     to->loc = n->loc;
+    node_from(to, n, l->b.pass);
     node_insert_after(n, to);
     l->types[y->id] = keep ? real : plain_type(l, y);
     if (keep) {

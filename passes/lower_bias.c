@@ -56,7 +56,7 @@ static void restate(Lower *l, Node *n, Value *b) {
         return;
     }
     Value *v = graph_add_const(b->graph, derived_name(&l->b, b->name, "_int32"), type, ints);
-    v->from = (Provenance){arena_copy(l->b.a, &b->name, sizeof b->name), 1, STR("lower")};
+    value_from(v, b, l->b.pass);
     v->loc = b->loc;
     n->in[n->def->quant.bias] = v;
 }

@@ -61,7 +61,7 @@ static Value *reshaped(Lower *l, const Value *v, int rank, const int64_t *dims, 
     q->axis[0] = 0;
     Type type = integer_type(tensor_type(l->b.a, to), q, true);
     Value *c = graph_add_const(v->graph, derived_name(&l->b, v->name, "_conv"), type, to);
-    c->from = v->from;
+    value_from(c, v, l->b.pass);
     return c;
 }
 
@@ -87,6 +87,7 @@ static Node *unsqueeze(Lower *l, Node *at, Value *x, const Quant *q, Type t) {
 
 static void place(Lower *l, Node *at, Node *n) {
     n->loc = at->loc;
+    node_from(n, at, l->b.pass);
     node_insert_before(at, n);
     op_resolve(n, l->b.d);
 }
@@ -109,8 +110,6 @@ bool lower_gemm_as_conv(Lower *l, Node *n) {
     memcpy(c->in, in, c->n_in * sizeof *in);
     node_add_output(c, 0, derived_name(&l->b, base_name(y->name), "_pixels"),
                     matrix_of_pixels(l, y->type, g.y));
-    c->from =
-        (Provenance){arena_copy(l->b.a, &n->name, sizeof n->name), n->name.n > 0, STR("lower-qop")};
     Node *f = build_node(&l->b, n->graph, "", "Flatten", 1, STR_NONE);
     f->in[0] = c->out[0];
     f->out[0] = y;

@@ -35,7 +35,7 @@ static void lower_node(Lower *l, Node *n) {
 bool pass_lower_qdq(Module *m, PassContext *c) {
     if (!legal_prepare(m, c))
         return false;
-    Lower l = {.b = quant_build_new(m, c->d), .c = c, .node = lower_node};
+    Lower l = {.b = quant_build_new(m, c->d, "lower-qdq"), .c = c, .node = lower_node};
     lower_module(&l, m);
     guard_fusions(&l.b, m, c->target);
     return true;

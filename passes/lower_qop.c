@@ -28,10 +28,7 @@ static void replace_node(Node *old, Node *with) {
     with->loc = old->loc;
     with->doc = old->doc;
     with->meta = old->meta;
-    Arena *a = old->graph->module->arena;
-    with->from = old->from;
-    if (!with->from.n && old->name.n)
-        with->from = (Provenance){arena_copy(a, &old->name, sizeof old->name), 1, STR("lower-qop")};
+    node_from(with, old, "lower-qop");
     node_insert_before(old, with);
     node_remove(old);
 }
@@ -160,7 +157,8 @@ static bool drop_clamp(Lower *l, Node *n) {
         ints->from = y->from;
         ints->declared = y->declared;
     }
-    edit_merge_from(ints->def ? ints->def : n, n, "lower-qop");
+    if (ints->def)
+        node_absorb(ints->def, n, "lower-qop");
     l->ints[y->id] = ints;
     l->floats[y->id] = l->floats[x->id];
     node_remove(n);
@@ -247,7 +245,7 @@ static void lower_node(Lower *l, Node *n) {
 bool pass_lower_qop(Module *m, PassContext *c) {
     if (!legal_prepare(m, c))
         return false;
-    Lower l = {.b = quant_build_new(m, c->d), .c = c, .qop = true, .node = lower_node};
+    Lower l = {.b = quant_build_new(m, c->d, "lower-qop"), .c = c, .qop = true, .node = lower_node};
     lower_module(&l, m);
     guard_fusions(&l.b, m, c->target);
     return true;

@@ -5,6 +5,7 @@
 #define QXC_PASSES_PASS_H
 
 #include "ir/ops/op.h"
+#include "ir/provenance.h"
 
 typedef enum Target { TARGET_ORT_CPU, TARGET_ONNX, TARGET_C } Target;
 

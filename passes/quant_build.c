@@ -1,9 +1,13 @@
 #include "passes/quant_build.h"
 #include "ir/minifloat.h"
 
-QuantBuild quant_build_new(Module *m, Diags *d) {
-    return (QuantBuild){
-        .m = m, .a = m->arena, .d = d, .names = unique_names_new(m), .params = map_new(m->arena)};
+QuantBuild quant_build_new(Module *m, Diags *d, const char *pass) {
+    return (QuantBuild){.m = m,
+                        .a = m->arena,
+                        .d = d,
+                        .pass = pass,
+                        .names = unique_names_new(m),
+                        .params = map_new(m->arena)};
 }
 
 /* ---- recognising ---- */

@@ -17,11 +17,12 @@ typedef struct QuantBuild {
     Module *m;
     Arena *a;
     Diags *d;
+    const char *pass; /* for provenance */
     UniqueNames *names;
     Map *params; /* by quant_key */
 } QuantBuild;
 
-QuantBuild quant_build_new(Module *m, Diags *d);
+QuantBuild quant_build_new(Module *m, Diags *d, const char *pass);
 
 /* Our forms: one operand. */
 bool is_own_quantize(const Node *n);

@@ -69,8 +69,7 @@ static Value *requantized(Raise *r, const Node *n, Value *bias, const Tensor *t,
     Value *v = graph_add_const(g, derived_name(&r->b, bias->name, "_int32"),
                                type_quantized(tensor_type(r->b.a, data), to), data);
     bias = raise_plain(r, bias); /* the name is the first one's */
-    v->from =
-        (Provenance){arena_copy(r->b.a, &bias->name, sizeof bias->name), 1, STR("raise-quant")};
+    value_from(v, bias, r->b.pass);
     v->loc = bias->loc;
     raise_note_const(r, bias, v);
     return v;

@@ -73,7 +73,7 @@ static void absorb(Raise *r, Node *q, Value *y) {
     }
     value_replace(r->m, r->uses, ints, y);
     if (q->name.n && y->def)
-        edit_merge_from(y->def, q, "raise-quant");
+        node_absorb(y->def, q, r->b.pass);
     node_remove(q);
 }
 
@@ -206,6 +206,7 @@ static bool is_wanted(const Raise *r, const Node *n) {
 static Value *float_result(Raise *r, Node *n, Value *y, Type real) {
     Node *d = build_node(&r->b, n->graph, "", "DequantizeLinear", 1, STR_NONE);
     d->loc = n->loc;
+    node_from(d, n, r->b.pass);
     d->in[0] = y;
     node_add_output(d, 0, derived_name(&r->b, y->name, "_DequantizeLinear_Output"), real);
     op_resolve(d, r->b.d);
@@ -214,6 +215,7 @@ static Value *float_result(Raise *r, Node *n, Value *y, Type real) {
 }
 
 static void requantize(Raise *r, Node *q, Value *x) {
+    node_becomes(q, r->b.pass);
     q->domain = STR("qxc");
     q->op = STR("Requantize");
     q->in[0] = x;

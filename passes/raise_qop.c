@@ -26,6 +26,7 @@ static Value *new_float(Raise *r, Node *n, Str base, const char *suffix, Type li
 static Node *conversion(Raise *r, Node *at, const char *op, Value *x, Value *scale, Value *zp) {
     Node *n = build_node(&r->b, at->graph, "", op, zp ? 3 : 2, STR_NONE);
     n->loc = at->loc;
+    node_from(n, at, r->b.pass);
     n->in[0] = x;
     n->in[1] = scale;
     if (zp)
@@ -78,7 +79,7 @@ static void expand(Raise *r, Node *n, const QopView *v) {
     Node *f = build_node(&r->b, n->graph, v->op->domain, v->op->name, v->n_in, STR_NONE);
     f->name = float_name(n->name);
     f->loc = n->loc;
-    f->from = n->from;
+    node_from(f, n, r->b.pass);
     f->doc = n->doc;
     f->meta = n->meta;
     node_insert_before(n, f);
@@ -125,6 +126,7 @@ static bool expand_matmul(Raise *r, Node *n) {
     Node *f = build_node(&r->b, n->graph, "", "MatMul", 2, STR_NONE);
     f->name = float_name(n->name);
     f->loc = n->loc;
+    node_from(f, n, r->b.pass);
     node_insert_before(n, f);
     f->in[0] = dequantize(r, f, n->in[0], n->in[2], za, -1);
     f->in[1] = dequantize(r, f, n->in[1], n->in[3], zb, n->in[1]->type.rank - 1);
@@ -132,6 +134,8 @@ static bool expand_matmul(Raise *r, Node *n) {
     if (bias) {
         new_float(r, f, y->name, "_MatMul", y->type);
         Node *add = build_node(&r->b, n->graph, "", "Add", 2, STR_NONE);
+        add->loc = n->loc;
+        node_from(add, n, r->b.pass);
         add->in[0] = f->out[0];
         add->in[1] = bias;
         op_resolve(add, r->b.d);

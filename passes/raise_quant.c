@@ -124,6 +124,7 @@ static void merge_quantizes(Graph *g, void *ctx) {
                 first = q;
             } else if (!output && quant_equal(first->out[0]->type.quant, q->out[0]->type.quant)) {
                 value_replace(r->m, r->uses, q->out[0], first->out[0]);
+                node_absorb(first, q, r->b.pass);
                 node_remove(q);
             }
         }
@@ -172,6 +173,7 @@ static void join_pairs(Graph *g, void *ctx) {
             node_remove(n);
             continue;
         }
+        node_absorb(n, n->in[0]->def, r->b.pass);
         n->domain = STR("qxc");
         n->op = STR("Requantize");
         n->in[0] = x;
@@ -281,7 +283,7 @@ static void name_all(Raise *r) {
 /* ---- the pass ---- */
 
 bool pass_raise_quant(Module *m, PassContext *c) {
-    Raise r = {.b = quant_build_new(m, c->d),
+    Raise r = {.b = quant_build_new(m, c->d, "raise-quant"),
                .c = c,
                .m = m,
                .made = map_new(m->arena),

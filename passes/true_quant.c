@@ -8,6 +8,8 @@
 #include "passes/edit.h"
 #include "passes/integer_rule.h"
 
+static const char PASS_NAME[] = "true-quant";
+
 typedef struct TrueQuant {
     PassContext *c;
     Module *m;
@@ -35,6 +37,7 @@ static Node *convert(TrueQuant *t, Value *x, const char *op, Str name, Type type
     n->in[0] = x;
     n->name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_%s", STR_ARG(x->name), op));
     n->loc = x->loc;
+    node_from_value(n, x, PASS_NAME);
     node_add_output(n, 0, name, type);
     n->out[0]->loc = x->loc;
     insert_after_def(x, n);
@@ -113,7 +116,7 @@ static void bias_to_int(TrueQuant *t, Node *n) {
     module_add_quant(t->m, q);
     Value *v = graph_add_const(
         b->graph, name, type_quantized(type_fixed(t->arena, ELEM_INT32, 1, data->dims), q), data);
-    v->from = (Provenance){&b->name, 1, STR("true-quant")};
+    value_from(v, b, PASS_NAME);
     v->loc = b->loc;
     n->in[at] = v;
 }
@@ -139,6 +142,7 @@ static void move_result(TrueQuant *t, Node *n, size_t i) {
     Node *r = node_new(n->graph, STR("qxc"), STR("Requantize"), 1, 1);
     r->name = derived(t, y, "_Requantize");
     r->loc = n->loc;
+    node_from(r, n, PASS_NAME);
     r->in[0] = moved;
     r->out[0] = y;
     y->def = r;

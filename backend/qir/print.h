@@ -41,6 +41,7 @@ void print_tensor_clauses(Printer *p, const Tensor *t);
 
 /* A word that may stand bare where the grammar has a name without sigil, else quoted. */
 void print_word(Printer *p, Str s);
+void print_op(Printer *p, Str domain, Str op, Str overload);      /* domain::op::overload */
 void print_string_clause(Printer *p, const char *keyword, Str s); /* nothing when absent */
 void print_meta_fields(Printer *p, Meta meta);
 void print_meta_clause(Printer *p, Meta meta);

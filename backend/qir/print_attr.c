@@ -23,6 +23,18 @@ void print_word(Printer *p, Str s) {
         buf_quoted(&p->b, s);
 }
 
+void print_op(Printer *p, Str domain, Str op, Str overload) {
+    if (domain.s || overload.s) {
+        print_word(p, domain);
+        buf_text(&p->b, "::");
+    }
+    print_word(p, op);
+    if (overload.s) {
+        buf_text(&p->b, "::");
+        print_word(p, overload);
+    }
+}
+
 void print_string_clause(Printer *p, const char *keyword, Str s) {
     if (!s.s)
         return;
@@ -63,6 +75,19 @@ void print_extra_clause(Printer *p, Str extra) {
     buf_text(&p->b, "\")");
 }
 
+/* A lone word in quotes would be a name: an operator that needs them has a name, if an empty one.
+ */
+static void print_origin(Printer *p, const Origin *o) {
+    if (o->op.n)
+        print_op(p, o->domain, o->op, STR_NONE);
+    if (!o->op.n) {
+        buf_quoted(&p->b, o->name);
+    } else if (o->name.n || (!o->domain.s && !is_bare(o->op))) {
+        buf_byte(&p->b, ' ');
+        buf_quoted(&p->b, o->name);
+    }
+}
+
 void print_from_clause(Printer *p, Provenance from) {
     if (!from.n)
         return;
@@ -70,10 +95,11 @@ void print_from_clause(Printer *p, Provenance from) {
     for (size_t i = 0; i < from.n; i++) {
         if (i)
             buf_text(&p->b, ", ");
-        buf_quoted(&p->b, from.from[i]);
+        print_origin(p, &from.from[i]);
     }
     buf_byte(&p->b, ')');
     print_string_clause(p, "by", from.by);
+    print_string_clause(p, "in", from.in);
 }
 
 void print_import(Printer *p, Import import) {

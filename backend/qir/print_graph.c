@@ -81,18 +81,6 @@ static void print_const(Printer *p, const Value *v) {
     print_flush(p);
 }
 
-static void print_op(Printer *p, Str domain, Str op, Str overload) {
-    if (domain.s || overload.s) {
-        print_word(p, domain);
-        buf_text(&p->b, "::");
-    }
-    print_word(p, op);
-    if (overload.s) {
-        buf_text(&p->b, "::");
-        print_word(p, overload);
-    }
-}
-
 static void print_outputs(Printer *p, const Node *n, bool inferred) {
     if (!n->n_out)
         buf_text(&p->b, "()");

@@ -277,6 +277,7 @@ again:
         "stat"     { NAMED(T_STAT, 0); }
         "from"     { NAMED(T_FROM, 0); }
         "by"       { NAMED(T_BY, 0); }
+        "in"       { NAMED(T_IN, 0); }
         "name"     { NAMED(T_NAME, 0); }
         "doc"      { NAMED(T_DOC, 0); }
         "extra"    { NAMED(T_EXTRA, 0); }

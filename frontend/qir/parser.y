@@ -34,7 +34,7 @@ static void expected(const struct yyParser *p, bool *want);
     r->lexer.too_deep = true;
 }
 
-%fallback IDENT QIR IMPORT MODEL META BLOB QUANT GRAPH FUNC CONST STAT FROM BY NAME DOC EXTRA
+%fallback IDENT QIR IMPORT MODEL META BLOB QUANT GRAPH FUNC CONST STAT FROM BY IN NAME DOC EXTRA
     INFERRED STATED ACC SEQ OPTIONAL SPARSE MAP TENSOR TYPE UNDER.
 
 %type vals {Span}
@@ -66,6 +66,8 @@ static void expected(const struct yyParser *p, bool *want);
 %type out {Bind}
 %type opname {OpName}
 %type clauses {Clauses *}
+%type origins {Span}
+%type origin {Val}
 %type graph {Graph *}
 %type ghead {Graph *}
 
@@ -234,8 +236,16 @@ clauses(C) ::= clauses(C) META attrs(A).        { C = clauses_meta(r, C, A); }
 clauses(C) ::= clauses(C) EXTRA val(V).         { C = clauses_extra(r, C, V); }
 clauses(C) ::= clauses(C) INFERRED(T).          { C = clauses_stated(r, C, T, false); }
 clauses(C) ::= clauses(C) STATED(T).            { C = clauses_stated(r, C, T, true); }
-clauses(C) ::= clauses(C) FROM LP vals(L) RP.   { C = clauses_from(r, C, L, NULL); }
-clauses(C) ::= clauses(C) FROM LP vals(L) RP BY STRING(T). { C = clauses_from(r, C, L, &T); }
+clauses(C) ::= clauses(C) FROM LP origins(L) RP by(B) in(G).
+                                                { C = clauses_from(r, C, L, B.str, G.str); }
+origins(L) ::= origin(O).                       { L = span_of_val(r, O); }
+origins(L) ::= origins(L) COMMA origin(O).      { span_add_val(r, &L, O); }
+origin(O) ::= opname(N).                        { O = val_origin(r, N, NULL); }
+origin(O) ::= opname(N) STRING(T).              { O = val_origin(r, N, &T); }
+by(T) ::= .                                     { T = (Token){0}; }
+by(T) ::= BY STRING(S).                         { T = S; }
+in(T) ::= .                                     { T = (Token){0}; }
+in(T) ::= IN STRING(S).                         { T = S; }
 
 /* ---- what could have come ---- */
 

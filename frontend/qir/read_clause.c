@@ -57,16 +57,29 @@ Clauses *clauses_meta(Reader *r, Clauses *c, Span fields) {
     return c;
 }
 
-Clauses *clauses_from(Reader *r, Clauses *c, Span vals, const Token *by) {
+/* One word in quotes is a name: from("w"). */
+Val val_origin(Reader *r, OpName op, const Token *name) {
+    Origin *o = NEW(r->arena, Origin);
+    Range at = name ? range_join(op.at, range_of(*name)) : op.at;
+    Str overload;
+    if (!name && op.n == 1 && r->text.s[op.at.begin] == '"') {
+        o->name = op.part[0];
+    } else {
+        op_name_parts(op, &o->domain, &o->op, &overload);
+        o->name = name ? name->str : STR_NONE;
+    }
+    return (Val){.kind = VAL_ORIGIN, .at = at, .u.origin = o};
+}
+
+Clauses *clauses_from(Reader *r, Clauses *c, Span origins, Str by, Str in) {
     c = own(r, c);
-    Val *v = r->vals + vals.begin;
-    Str *names = NEW_ARRAY(r->arena, Str, vals.n);
-    Range at = range_join(v[0].at, v[vals.n - 1].at);
-    once(r, &c->from_at, at, "from");
-    for (uint32_t i = 0; i < vals.n; i++)
-        val_str(r, &v[i], "what a node was made from", &names[i]);
-    r->n_vals = vals.begin;
-    c->from = (Provenance){names, vals.n, by ? by->str : STR_NONE};
+    Val *v = r->vals + origins.begin;
+    Origin *from = NEW_ARRAY(r->arena, Origin, origins.n);
+    once(r, &c->from_at, range_join(v[0].at, v[origins.n - 1].at), "from");
+    for (uint32_t i = 0; i < origins.n; i++)
+        from[i] = *v[i].u.origin;
+    r->n_vals = origins.begin;
+    c->from = (Provenance){from, origins.n, by, in};
     return c;
 }
 

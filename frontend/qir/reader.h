@@ -37,6 +37,7 @@ typedef enum ValKind {
     VAL_SPARSE,
     VAL_TYPE,
     VAL_GRAPH,
+    VAL_ORIGIN, /* Conv "/conv1/Conv"; the name in `word` */
 } ValKind;
 
 typedef struct Val {
@@ -53,6 +54,7 @@ typedef struct Val {
         SparseTensor *sparse;
         Type *type;
         Graph *graph;
+        Origin *origin;
     } u;
 } Val;
 
@@ -219,7 +221,9 @@ Range number_at(const Reader *r, const Number *n);
 Clauses *clauses_name(Reader *r, Clauses *c, Token t);
 Clauses *clauses_doc(Reader *r, Clauses *c, Token t);
 Clauses *clauses_meta(Reader *r, Clauses *c, Span fields);
-Clauses *clauses_from(Reader *r, Clauses *c, Span vals, const Token *by);
+/* What stands in from(...): an operator and a name, or one of them. */
+Val val_origin(Reader *r, OpName op, const Token *name);
+Clauses *clauses_from(Reader *r, Clauses *c, Span origins, Str by, Str in);
 Clauses *clauses_extra(Reader *r, Clauses *c, Val v);
 Clauses *clauses_stated(Reader *r, Clauses *c, Token t, bool stated);
 /* Reports those that have no place here; `allowed` of "ndxmfs" (name doc extra meta from stated).

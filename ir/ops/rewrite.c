@@ -1,5 +1,6 @@
 /* What upgrades do to a node: attributes that became operands. */
 #include "ir/ops/op.h"
+#include "ir/provenance.h"
 
 static void set_input(Node *n, size_t index, Value *v) {
     while (n->n_in <= index)
@@ -13,6 +14,7 @@ static Value *new_const(Node *n, const char *suffix, Type t, Tensor *data, Uniqu
     Str name = arena_strf(a, STR_FMT "_%s", STR_ARG(base), suffix);
     Value *v = graph_add_const(n->graph, unique_name(names, name), t, data);
     v->loc = n->loc;
+    value_from_node(v, n, "upgrade");
     return v;
 }
 

@@ -1,6 +1,7 @@
 /* Softmax and QLinearSoftmax. Before opset 13 the input is seen as a matrix [dims before axis, the
  * rest] and axis defaults to 1; from 13 the sum goes along one axis, by default the last. */
 #include "ir/ops/bind.h"
+#include "ir/provenance.h"
 #include "kernels/requant_host.h"
 
 typedef struct SoftmaxAttrs {
@@ -31,6 +32,7 @@ static Node *insert(Node *at, const char *op, size_t n_in, UniqueNames *names) {
     if (at->name.n)
         n->name = unique_name(names, arena_strf(a, STR_FMT "_%s", STR_ARG(at->name), op));
     n->loc = at->loc;
+    node_from(n, at, "upgrade");
     return n;
 }
 

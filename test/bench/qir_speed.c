@@ -24,7 +24,8 @@ static void put_block(Buf *b, int i) {
     buf_fmt(b,
             ", %%layers.%d.weight, %%layers.%d.bias) <dilations=[1, 1], group=1, kernel_shape=[3, "
             "3], pads=[1, 1, 1, 1], strides=[1, 1]> name \"/layers.%d/Conv\" "
-            "from(\"/layers.%d/Conv\", \"/layers.%d/BatchNormalization\") by \"fold-affine\"\n",
+            "from(Conv \"/layers.%d/Conv\", BatchNormalization \"/layers.%d/BatchNormalization\") "
+            "by \"fold-affine\"\n",
             i, i, i, i, i);
     buf_fmt(b,
             "  %%/layers.%d/Relu_output_0 : !layers.%d[N,64,56,56] = Relu(%%/layers.%d/Conv_output_"

@@ -25,7 +25,7 @@ syn match qirElement "\<\%(float\%(8e4m3fnuz\|8e5m2fnuz\|8e4m3fn\|8e5m2\|8e8m0\|
 syn match qirElement "\%(map<\)\@4<=\%(u\?int\%(8\|16\|32\|64\)\|string\)\>"
 syn match qirData "\<\%(splat\|blob\|external\|elided\|hex\|coo\|tensor\|type\)\ze("
 
-syn match qirClause +\<\%(name\|doc\|by\)\ze\s*"+
+syn match qirClause +\<\%(name\|doc\|by\|in\)\ze\s*"+
 syn match qirClause "\<meta\ze\s*<"
 syn match qirClause "\<from\ze\s*("
 syn match qirClause "\<extra\ze\s\+hex"
