@@ -88,6 +88,7 @@ item ::= BLOB SYM(N) STRING(P) attrs(A) NL.     { read_blob(r, N, P, &A); }
 item ::= QUANT ALIAS(N) EQ qelem(Q) NL.         { define_alias(r, N, Q); }
 item ::= graph(G) NL.                           { read_top_graph(r, G); }
 item ::= fhead stmts RC NL.                     { close_function(r); }
+item ::= broken stmts RC NL.                    { close_graph(r); }
 item ::= error NL.                              { forget_statement(r); RECOVERED; }
 
 /* ---- graphs ---- */
@@ -97,6 +98,9 @@ ghead(G) ::= GRAPH(T) params(P) ARROW results(R) clauses(C) LC.
                                                 { G = open_graph(r, NULL, P, R, C, range_of(T)); }
 ghead(G) ::= GRAPH SYM(N) params(P) ARROW results(R) clauses(C) LC.
                                                 { G = open_graph(r, &N, P, R, C, range_of(N)); }
+/* A line that should have begun a graph or function: what follows is read as its body. */
+broken ::= GRAPH(T) error LC.                   { open_broken(r, range_of(T)); RECOVERED; }
+broken ::= FUNC(T) error LC.                    { open_broken(r, range_of(T)); RECOVERED; }
 fhead ::= FUNC opname(N) params(P) ARROW results(R) clauses(C) LC.
                                                 { open_function(r, N, NULL, P, R, C); }
 fhead ::= FUNC opname(N) attrs(A) params(P) ARROW results(R) clauses(C) LC.
@@ -252,6 +256,14 @@ in(T) ::= IN STRING(S).                         { T = S; }
 %code {
 size_t qir_parser_size(void) {
     return sizeof(yyParser);
+}
+
+/* The stack ends in GRAPH error, or GRAPH error LC where the brace was what did not fit. */
+bool qir_parser_in_header(const void *parser) {
+    const yyParser *p = parser;
+    const yyStackEntry *top = p->yytos - (p->yytos->major == T_LC);
+    return top - p->yystack >= 2 && top->major == YYERRORSYMBOL &&
+           (top[-1].major == T_GRAPH || top[-1].major == T_FUNC);
 }
 
 /* The action for a terminal without its fallback: a keyword that would be taken for a name is not

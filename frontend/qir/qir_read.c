@@ -23,6 +23,10 @@ bool error_at(Reader *r, Range at, const char *fmt, ...) {
     return false;
 }
 
+void note_at(Reader *r, Range at, const char *what) {
+    diag_note(r->diags, loc_of(r, at), "%s", what);
+}
+
 const char *shown(Reader *r, Str name) {
     return diag_name(r->diags, name);
 }
@@ -91,6 +95,30 @@ static void enter_statement(Reader *r, int depth) {
     r->statement = r->starts[depth];
 }
 
+/* Where the lexer stands, a token that is not in the text. */
+static Token make_token(Reader *r, int kind) {
+    uint32_t at = (uint32_t)(r->lexer.cursor - r->lexer.text);
+    r->lexer.last = kind;
+    return (Token){.kind = kind, .begin = at, .end = at};
+}
+
+/* After a syntax error at `t`: goes on behind it. Returns the last token that the parser got. */
+static Token resume(Reader *r, void *parser, Token t) {
+    if (qir_parser_in_header(parser)) {
+        bool body = recover_header(r, t);
+        if (t.kind != T_LC)
+            feed(r, parser, make_token(r, T_LC));
+        if (body)
+            return make_token(r, T_LC);
+        feed(r, parser, make_token(r, T_RC));
+    } else if (!recover(r, t)) {
+        return t;
+    }
+    t = make_token(r, T_NL);
+    feed(r, parser, t);
+    return t;
+}
+
 static void parse(Reader *r) {
     void *parser = arena_alloc(r->arena, qir_parser_size());
     QirParseInit(parser);
@@ -104,12 +132,7 @@ static void parse(Reader *r) {
         feed(r, parser, t);
         if (r->failed_here && t.kind) {
             enter_statement(r, depth);
-            if (recover(r, t)) {
-                uint32_t at = (uint32_t)(r->lexer.cursor - r->lexer.text);
-                t = (Token){.kind = T_NL, .begin = at, .end = at};
-                r->lexer.last = T_NL;
-                feed(r, parser, t);
-            }
+            t = resume(r, parser, t);
         }
         r->prev_end = t.end;
         r->prev_kind = t.kind;

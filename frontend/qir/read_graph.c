@@ -48,7 +48,7 @@ static void report_missing(Reader *r, const Frame *f) {
         if (v) {
             error_at(r, m.at, "%%%s is used before its definition", shown(r, m.name));
             diag_note(r->diags, v->loc, "the definition");
-        } else if (!is_broken(r, '%', m.name)) {
+        } else if (!f->broken && !is_broken(r, '%', m.name)) {
             error_at(r, m.at, "%%%s is not defined", shown(r, m.name));
             known = known ? known : names_in_sight(r, f);
             suggest_key(r, m.at, m.name, known);
@@ -137,6 +137,7 @@ static void open_frame(Reader *r, Graph *g, Function *func, Span params, Span re
     f->graph = g;
     f->func = func;
     f->inferred = inferred;
+    f->broken = f->outer && f->outer->broken;
     f->names = map_new(r->arena);
     f->due = map_new(r->arena);
     f->nesting = f->outer ? f->outer->nesting + 1 : 1;
@@ -165,6 +166,14 @@ Graph *open_graph(Reader *r, const Token *name, Span params, Span results, Claus
     }
     open_frame(r, g, NULL, params, results, c && c->inferred);
     return g;
+}
+
+void open_broken(Reader *r, Range at) {
+    Graph *g = graph_new(r->module, STR_NONE);
+    g->loc = loc_of(r, at);
+    forget_statement(r);
+    open_frame(r, g, NULL, (Span){0}, (Span){0}, true);
+    r->frame->broken = true;
 }
 
 static void connect_results(Reader *r, Frame *f) {

@@ -13,18 +13,28 @@ void read_import(Reader *r, const Token *domain, Token version) {
         ARENA_PUSH(r->arena, m->imports, m->n_imports, m->cap_imports, import);
     } else if (f->func) {
         ARENA_PUSH(r->arena, f->func->imports, f->func->n_imports, f->cap_imports, import);
-    } else {
+    } else if (!f->broken) {
         error_at(r, at, "imports stand at file level, or in a func");
     }
+}
+
+/* Notes where a line stands of which there is one; true when there was one before. */
+static bool second_line(Reader *r, Range *first, Range at, const char *word) {
+    if (!first->end) {
+        *first = at;
+        return false;
+    }
+    error_at(r, at, "a second '%s' line", word);
+    note_at(r, *first, "the first one");
+    return true;
 }
 
 void read_model(Reader *r, Span fields) {
     static const char *const keys[] = {"ir_version", "producer_name", "producer_version",
                                        "domain",     "model_version", "doc"};
     Module *m = r->module;
-    if (r->seen_model)
-        error_at(r, fields.at, "a second 'model' line");
-    r->seen_model = true;
+    if (second_line(r, &r->model_at, fields.at, "model"))
+        return;
     Field *f = take_fields(r, fields);
     for (uint32_t i = 0; i < fields.n; i++) {
         const Val *v = &f[i].val;
@@ -52,16 +62,12 @@ void read_model(Reader *r, Span fields) {
 }
 
 void read_module_meta(Reader *r, Span fields) {
-    if (r->module->meta.n)
-        error_at(r, fields.at, "a second 'meta' line");
-    else
+    if (!second_line(r, &r->meta_at, fields.at, "meta"))
         read_metadata(r, fields, &r->module->meta);
 }
 
 void read_module_extra(Reader *r, Val v) {
-    if (r->module->extra.s)
-        error_at(r, v.at, "a second 'extra' line");
-    else
+    if (!second_line(r, &r->extra_at, v.at, "extra"))
         read_hex(r, &v, &r->module->extra);
 }
 

@@ -80,7 +80,7 @@ static Value *const_value(Reader *r, const Bind *b) {
     Frame *f = r->frame;
     Value *v = map_get(f->due, b->name);
     if (!v) {
-        if (!b->typed)
+        if (!b->typed && !is_broken(r, '%', b->name))
             error_at(r, b->at, "a constant has a type, as in 'const %%%s : float[4] = ...'",
                      shown(r, b->name));
         v = graph_add_const(f->graph, b->name, b->type, NULL);

@@ -119,6 +119,7 @@ typedef struct Frame {
     Bind *binds; /* the results, in order */
     size_t n_results;
     bool inferred; /* types of node outputs are not stated unless marked */
+    bool broken;   /* its inputs could not be read: no complaints about names not defined */
     Missing *missing;
     size_t n_missing, cap_missing;
     Marks marks;
@@ -145,9 +146,9 @@ typedef struct Reader {
     uint32_t starts[MAX_BRACKETS + 1]; /* where the statement at each bracket depth began */
     uint32_t statement;                /* where the one that failed began, and its depth */
     int statement_depth;
-    bool failed_here; /* the parser refused the token it was just given */
-    bool seen_model;
-    uint32_t prev_end; /* of the token before */
+    bool failed_here;                  /* the parser refused the token it was just given */
+    Range model_at, meta_at, extra_at; /* of these lines; 0 before they come */
+    uint32_t prev_end;                 /* of the token before */
     int prev_kind;
     Buf scratch;
     Clauses *spare_clauses; /* no longer used; most of them live for one line only */
@@ -167,6 +168,8 @@ Loc loc_of(const Reader *r, Range at);
 Range range_of(Token t);
 Range range_join(Range a, Range b);
 bool error_at(Reader *r, Range at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* A note that points at the place another message is about. */
+void note_at(Reader *r, Range at, const char *what);
 void suggest(Reader *r, Range at, Str word, const char *const *candidates, size_t n);
 void suggest_key(Reader *r, Range at, Str word, const Map *names);
 const char *shown(Reader *r, Str name); /* a name for a message */
@@ -181,6 +184,8 @@ void syntax_error(Reader *r, Token t, const bool *want, int n);
 /* Finds where to go on; true when the parser is still owed the end of the statement. */
 bool recover(Reader *r, Token t);
 void forget_statement(Reader *r);
+/* The same after an error in the line of a graph or function; true when a body follows. */
+bool recover_header(Reader *r, Token t);
 bool is_broken(const Reader *r, char sigil, Str name);
 
 /* ---- values of attributes and lists (read_val.c) ---- */
@@ -269,6 +274,7 @@ void span_add_bind(Reader *r, Span *s, Bind b);
 Bind bind_of(Reader *r, Token name, const Type *t, Clauses *c);
 Graph *open_graph(Reader *r, const Token *name, Span params, Span results, Clauses *c, Range at);
 Graph *close_graph(Reader *r);
+void open_broken(Reader *r, Range at); /* a body whose inputs and results could not be read */
 void open_function(Reader *r, OpName name, const Span *formals, Span params, Span results,
                    Clauses *c);
 void close_function(Reader *r);
@@ -304,6 +310,8 @@ bool read_checksum(Reader *r, const Val *v, Tensor *x);
 /* ---- the generated parser ---- */
 
 size_t qir_parser_size(void);
+/* After an error: was it in the line that begins a graph or function? */
+bool qir_parser_in_header(const void *parser);
 void QirParseInit(void *parser);
 void QirParse(void *parser, int kind, Token t, Reader *r);
 

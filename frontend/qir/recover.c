@@ -2,7 +2,8 @@
  *
  * A broken statement ends with its line, or earlier: when a bracket was left open, the parser only
  * notices on a later line, and if that line looks like a statement of its own, parsing goes on
- * there. Braces opened in the skipped text are skipped up to their match. */
+ * there. Braces opened in the skipped text are skipped up to their match. A broken line that should
+ * begin a graph or function begins one all the same, so that its body is read. */
 #include "frontend/qir/reader.h"
 #include "parser.h"
 
@@ -76,16 +77,20 @@ static int add_unique(const char **list, int n, const char *word) {
 /* The wanted terminals in few words. Keywords are named only where nothing else could stand. */
 static int list_expected(const bool *want, int n_tokens, const char **list) {
     bool value = want[T_FLOAT] && want[T_LB], type = want[T_QTYPE] && want[T_ALIAS];
+    bool statement = want[T_STAT] && want[T_VALUE];
     int n = 0;
     if (value)
         n = add_unique(list, n, "a value");
     else if (type)
         n = add_unique(list, n, "a type");
+    else if (statement)
+        n = add_unique(list, n, "a statement");
     for (int i = 1; i < n_tokens; i++) {
         bool covered =
             value ? i == T_INT || i == T_FLOAT || i == T_STRING || i == T_SYM || i == T_REF ||
                         i == T_IDENT || i == T_LB || i == T_NUMBERS || i == T_QTYPE
-                  : type && (i == T_ALIAS || i == T_QTYPE || i == T_IDENT || i == T_QMARK);
+            : statement ? i == T_UNDER || i == T_LP || i == T_VALUE
+                        : type && (i == T_ALIAS || i == T_QTYPE || i == T_IDENT || i == T_QMARK);
         if (want[i] && !covered && !keyword(i) && token_names[i] && i != T_NL)
             n = add_unique(list, n, token_names[i]);
     }
@@ -150,6 +155,8 @@ void syntax_error(Reader *r, Token t, const bool *want, int n_tokens) {
     }
     Range at = late ? (Range){r->prev_end, r->prev_end} : range_of(t);
     error_at(r, at, "%s", buf_as_str(b).s);
+    if (t.kind == 0 && r->frame)
+        diag_note(r->diags, r->frame->graph->loc, "the body that is not closed begins here");
     if (t.kind == T_IDENT)
         suggest_keyword(r, t, want);
     r->diags = all;
@@ -194,18 +201,20 @@ static bool word_at(const char *p, const char *word) {
     return strncmp(p, word, n) == 0 && !name_byte(p[n]);
 }
 
+static bool begins_item(const char *p) {
+    static const char *const words[] = {"quant", "import", "model", "meta",
+                                        "blob",  "func",   "graph"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (word_at(p, words[i]))
+            return true;
+    return false;
+}
+
 /* Could a statement begin at p, the first token of a line? */
-static bool begins_statement(const Reader *r, const char *p) {
-    static const char *const top[] = {"quant", "import", "model", "meta", "blob", "func", "graph"};
-    if (*p == '}')
-        return r->statement_depth > 0;
-    if (r->statement_depth == 0) {
-        for (size_t i = 0; i < sizeof top / sizeof *top; i++)
-            if (word_at(p, top[i]))
-                return true;
-        return false;
-    }
-    if (word_at(p, "const") || word_at(p, "stat"))
+static bool begins_statement(const char *p, int depth) {
+    if (depth == 0)
+        return begins_item(p);
+    if (*p == '}' || word_at(p, "const") || word_at(p, "stat"))
         return true;
     if (*p != '%')
         return false;
@@ -235,7 +244,8 @@ static const char *skip_statement(const Reader *r, const char *p) {
             p += strcspn(p, "\n") - 1;
         } else if (*p == '\n') {
             const char *next = skip_blanks(p + 1);
-            bool more = last && strchr(",([<=", last) && !begins_statement(r, next);
+            bool more =
+                last && strchr(",([<=", last) && !begins_statement(next, r->statement_depth);
             if (braces == 0 && !more)
                 return p;
         } else if (*p == '{') {
@@ -285,13 +295,55 @@ bool recover(Reader *r, Token t) {
         return false; /* the parser has it already */
     }
     const char *line = line_start(r, t.begin);
-    if (line > begin && begins_statement(r, line))
+    if (line > begin && begins_statement(line, r->statement_depth))
         go_on = line;
     else
         go_on = skip_statement(r, r->text.s + t.begin);
     mark_broken(r, begin, go_on);
     r->lexer.cursor = go_on;
     return true;
+}
+
+/* ---- lines that should begin a graph or function ---- */
+
+/* Where the body begins: after the next brace, or where a brace was forgotten. NULL when no body
+ * comes; then *end is where to go on. */
+static const char *find_body(const Reader *r, Token t, const char **end) {
+    const char *text = r->text.s, *p = text + t.begin;
+    int round = 0; /* lines within () are no statements of a body */
+    for (const char *q = text + r->statement; q < p; q++)
+        round += (*q == '(') - (*q == ')');
+    for (; *p; p++) {
+        if (*p == '"') {
+            p = skip_string(p) - 1;
+        } else if (p[0] == '/' && p[1] == '/') {
+            p += strcspn(p, "\n") - 1;
+        } else if (*p == '{') {
+            return p + 1;
+        } else if (*p == '}') { /* its brace is missing in this line, or before */
+            return text + t.begin + strcspn(text + t.begin, "\n");
+        } else if (*p == '\n') {
+            const char *next = skip_blanks(p + 1);
+            if (begins_item(next))
+                break;
+            if (round <= 0 && begins_statement(next, 1) && *next != '}')
+                return p;
+        } else {
+            round += (*p == '(') - (*p == ')');
+        }
+    }
+    *end = p;
+    return NULL;
+}
+
+bool recover_header(Reader *r, Token t) {
+    const char *end = NULL;
+    const char *body = t.kind == T_LC ? r->text.s + t.end : find_body(r, t, &end);
+    mark_broken(r, r->text.s + r->statement, body ? body : end);
+    r->lexer.cursor = body ? body : end;
+    r->lexer.depth = body ? 1 : 0;
+    r->lexer.open[0] = '{';
+    return body != NULL;
 }
 
 /* What the abandoned statement left on the stacks. */
