@@ -156,7 +156,9 @@ bool job_compile(Job *j, Module *m) {
         j->ctx.target_opset = j->o->target_opset > 0 ? j->o->target_opset : 0;
         return run_listed_passes(j, m);
     }
-    int64_t opset = module_opset(m, STR(""));
+    if (j->form != FORM_AS_IS && !run(j, m, "inline-functions"))
+        return false;
+    int64_t opset = module_opset(m, STR("")); /* a function may have raised it */
     if (j->o->target_opset > 0 && j->o->target_opset < opset)
         return diag_error(j->d, LOC_NONE,
                           "-target-opset=%lld: the model is at opset %lld, and operators are only "
@@ -189,6 +191,8 @@ bool job_compile(Job *j, Module *m) {
 }
 
 bool job_prepare_run(Job *j, Module *m) {
+    if (!run(j, m, "inline-functions"))
+        return false;
     j->ctx.target_opset = module_opset(m, STR("")) < OPS_BIND_OPSET ? OPS_BIND_OPSET : 0;
     if (!run(j, m, "freeze") || !run(j, m, "upgrade"))
         return false;

@@ -161,6 +161,11 @@ void node_set_float(Node *n, const char *name, float v) {
     attr_set(n, name, ATTR_FLOAT, 1)->v.f = copy;
 }
 
+void node_set_tensor(Node *n, const char *name, Tensor *t) {
+    Tensor *const *copy = arena_copy(arena_of(n->graph), &t, sizeof(Tensor *));
+    attr_set(n, name, ATTR_TENSOR, 1)->v.t = copy;
+}
+
 void node_drop_attr(Node *n, const char *name) {
     Attr *at = (Attr *)node_attr(n, name);
     if (!at)

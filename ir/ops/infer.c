@@ -110,8 +110,6 @@ static bool join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i) {
 
 /* ---- one node ---- */
 
-static void infer_graph(Infer *s, Graph *g);
-
 static bool infer_qop(const Infer *s, const Node *n, OpCtx *c, const OpDef **op) {
     QopView view;
     if (!qop_of(n))
@@ -126,13 +124,8 @@ static bool infer_qop(const Infer *s, const Node *n, OpCtx *c, const OpDef **op)
     return true;
 }
 
-static void infer_node(Infer *s, Node *n) {
-    for (size_t i = 0; i < n->n_attrs; i++) {
-        const Attr *a = &n->attrs[i];
-        bool graphs = a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS;
-        for (size_t k = 0; graphs && k < a->n; k++)
-            infer_graph(s, a->v.g[k]);
-    }
+/* The node's own results; those of its subgraphs are there already. */
+static void infer_node(Infer *s, const Node *n) {
     const OpDef *op = n->def;
     OpCtx c = op_ctx(n, s->d);
     bool ok = op ? !op->infer || op->infer(&c) : infer_qop(s, n, &c, &op);
@@ -142,8 +135,21 @@ static void infer_node(Infer *s, Node *n) {
 }
 
 static void infer_graph(Infer *s, Graph *g) {
-    FOR_NODES(n, g)
-    infer_node(s, n);
+    FOR_NODES(n, g) {
+        for (size_t i = 0; i < n->n_attrs; i++) {
+            const Attr *a = &n->attrs[i];
+            bool graphs = a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS;
+            for (size_t k = 0; graphs && k < a->n; k++)
+                infer_graph(s, a->v.g[k]);
+        }
+        infer_node(s, n);
+    }
+}
+
+bool node_infer(Node *n, Diags *d) {
+    Infer s = {.d = d, .ok = true};
+    infer_node(&s, n);
+    return s.ok;
 }
 
 /* Function bodies have no types of their own: they get them where they are inlined. */

@@ -163,6 +163,8 @@ bool node_in_function(const Node *n);
 /* Infers every type, checks them against the stated ones and fills in what was not stated. Types
  * that ONNX stated (Value.declared) are left as they stand. Function bodies have no types. */
 bool module_infer(Module *m, Diags *d);
+/* The results of one resolved node, whose subgraphs are inferred already. */
+bool node_infer(Node *n, Diags *d);
 /* The same, and makes declared types as precise as what was inferred: a number replaces a symbol.
  * For programs, after the inputs' shapes were fixed. */
 bool module_refine(Module *m, Diags *d);

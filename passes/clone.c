@@ -1,0 +1,186 @@
+#include "passes/clone.h"
+
+#include "ir/provenance.h"
+
+static Arena *arena_of(const Graph *g) {
+    return g->module->arena;
+}
+
+static void set_slot(Clone *c, const Module *m, const Value *from, CloneSlot slot) {
+    if (from->id >= c->cap) {
+        size_t cap = (size_t)m->n_values + m->n_values / 2 + 1;
+        CloneSlot *map = NEW_ARRAY(m->arena, CloneSlot, cap);
+        if (c->cap)
+            memcpy(map, c->map, c->cap * sizeof *map);
+        c->map = map;
+        c->cap = cap;
+    }
+    c->map[from->id] = slot;
+}
+
+void clone_map(Clone *c, Module *m, const Value *from, Value *to) {
+    set_slot(c, m, from, (CloneSlot){.to = to, .set = true});
+}
+
+void clone_claim(Clone *c, Module *m, const Value *from, Value *to) {
+    set_slot(c, m, from, (CloneSlot){.to = to, .set = true, .claimed = true});
+}
+
+/* The value claimed for what `from` is, once: the next copy of the same body has its own. */
+static Value *claimed(const Clone *c, const Value *from) {
+    if (from->id >= c->cap || !c->map[from->id].claimed)
+        return NULL;
+    c->map[from->id].claimed = false;
+    return c->map[from->id].to;
+}
+
+Value *clone_value(const Clone *c, Value *v) {
+    return v && v->id < c->cap && c->map[v->id].set ? c->map[v->id].to : v;
+}
+
+/* "conv1/weight"; what has no name keeps none. */
+static Str prefixed(const Clone *c, const Graph *g, Str name) {
+    if (!name.n)
+        return name;
+    Buf b = buf_new(arena_of(g));
+    buf_str(&b, c->prefix);
+    if (name.s[0] != '/')
+        buf_byte(&b, '/');
+    buf_str(&b, name);
+    return unique_name(c->names, buf_as_str(&b));
+}
+
+/* Symbols of a function's types mean nothing outside of it. */
+static Type outside_type(Arena *a, const Clone *c, Type t) {
+    if (!c->call || t.kind != TYPE_TENSOR || t.rank <= 0)
+        return t;
+    Dim *dims = arena_copy(a, t.dims, (size_t)t.rank * sizeof *dims);
+    for (int i = 0; i < t.rank; i++)
+        if (dims[i].value < 0)
+            dims[i] = (Dim){.value = -1};
+    t.dims = dims;
+    return t;
+}
+
+static void copy_facts(const Clone *c, const Value *from, Value *to) {
+    to->sparse = from->sparse;
+    to->stat = from->stat;
+    to->from = from->from;
+    to->declared = !c->call && from->declared;
+    to->doc = from->doc;
+    to->meta = from->meta;
+    to->loc = from->loc;
+}
+
+static void define(Clone *c, Graph *g, const Value *from, Value *to) {
+    copy_facts(c, from, to);
+    clone_map(c, g->module, from, to);
+}
+
+/* ---- attributes ---- */
+
+static Graph *clone_subgraph(Clone *c, const Graph *from, Node *owner) {
+    Graph *to = graph_new(from->module, from->name);
+    to->owner = owner;
+    to->doc = from->doc;
+    to->meta = from->meta;
+    to->loc = from->loc;
+    Arena *a = arena_of(from);
+    for (size_t i = 0; i < from->n_in; i++) {
+        Value *v = from->in[i];
+        Value *in = graph_add_input(to, prefixed(c, to, v->name), outside_type(a, c, v->type));
+        in->data = v->data;
+        define(c, to, v, in);
+    }
+    clone_body(c, from, to);
+    for (size_t i = 0; i < from->n_out; i++) {
+        Value *v = clone_value(c, from->out[i]);
+        if (v)
+            graph_add_output(to, v);
+        else
+            c->ok =
+                diag_error(from->module->diags, owner->loc,
+                           "%s: a subgraph yields '%s', which the call leaves out",
+                           node_text(owner), diag_name(from->module->diags, from->out[i]->name));
+    }
+    return to;
+}
+
+static const Attr *attr_named(const Attr *attrs, size_t n, Str name) {
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(attrs[i].name, name))
+            return &attrs[i];
+    return NULL;
+}
+
+/* What the attribute is in this call: the call's, else the function's default, else none. */
+static const Attr *referred(const Clone *c, const Attr *a) {
+    if (!a->ref.s || !c->call)
+        return a;
+    const Attr *stated = attr_named(c->call->attrs, c->call->n_attrs, a->ref);
+    return stated ? stated : attr_named(c->f->defaults, c->f->n_defaults, a->ref);
+}
+
+static void clone_attrs(Clone *c, const Node *from, Node *to) {
+    Arena *a = arena_of(to->graph);
+    to->attrs = NEW_ARRAY(a, Attr, from->n_attrs);
+    for (size_t i = 0; i < from->n_attrs; i++) {
+        const Attr *is = referred(c, &from->attrs[i]);
+        if (!is)
+            continue;
+        Attr *at = &to->attrs[to->n_attrs++];
+        *at = *is;
+        at->name = from->attrs[i].name;
+        if (at->kind != ATTR_GRAPH && at->kind != ATTR_GRAPHS)
+            continue;
+        Graph **graphs = NEW_ARRAY(a, Graph *, at->n);
+        for (size_t k = 0; k < at->n; k++)
+            graphs[k] = clone_subgraph(c, is->v.g[k], to);
+        at->v.g = graphs;
+    }
+}
+
+/* ---- nodes ---- */
+
+static void clone_result(Clone *c, const Value *from, Node *n, size_t index) {
+    Value *v = claimed(c, from);
+    if (!v) {
+        Type t = outside_type(arena_of(n->graph), c, from->type);
+        define(c, n->graph, from, node_add_output(n, index, prefixed(c, n->graph, from->name), t));
+        return;
+    }
+    n->out[index] = v;
+    v->def = n;
+    v->index = (int)index;
+    v->graph = n->graph;
+}
+
+static void clone_node(Clone *c, const Node *from, Graph *g) {
+    Node *to = node_new(g, from->domain, from->op, from->n_in, from->n_out);
+    c->nodes++;
+    to->overload = from->overload;
+    to->from = from->from;
+    to->doc = from->doc;
+    to->meta = from->meta;
+    to->extra = from->extra;
+    to->loc = from->loc;
+    for (size_t i = 0; i < from->n_in; i++)
+        to->in[i] = clone_value(c, from->in[i]);
+    graph_append(g, to);
+    clone_attrs(c, from, to);
+    for (size_t i = 0; i < from->n_out; i++)
+        if (from->out[i])
+            clone_result(c, from->out[i], to, i);
+    to->name = prefixed(c, g, from->name); /* last: names of values are the better known */
+    if (c->call)
+        node_inlined(to, from, c->call, c->by);
+}
+
+void clone_body(Clone *c, const Graph *from, Graph *to) {
+    for (size_t i = 0; i < from->n_consts; i++) {
+        Value *v = from->consts[i];
+        define(c, to, v, graph_add_const(to, prefixed(c, to, v->name), v->type, v->data));
+    }
+    for (const Node *n = from->first; n && c->ok; n = n->next)
+        clone_node(c, n, to);
+}
