@@ -189,7 +189,9 @@ void value_from_node(Value *made, const Node *source, const char *by) {
 
 void node_inlined(Node *copy, const Node *body, const Node *call, const char *by) {
     Arena *a = copy->graph->module->arena;
-    Str group = joined(a, call->name, ": ", call->op);
+    /* A call that was inlined itself has the outer call's name in front of its own by now. */
+    Str name = call->from.n ? call->from.from[0].name : call->name;
+    Str group = joined(a, name, ": ", call->op);
     copy->from = of_node(body);
     Str inner = copy->from.in;
     copy->from.by = str_from(by);

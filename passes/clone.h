@@ -19,7 +19,7 @@ typedef struct Clone {
     Str prefix;        /* "conv1": new names are conv1/NAME */
     const Function *f; /* the function whose body it is, and the node that calls it; */
     const Node *call;  /* both NULL in a copy of anything else */
-    const char *by;          /* the pass, for the provenance of what is inlined */
+    const char *by;    /* the pass, for the provenance of what is inlined */
     CloneSlot *map;    /* by Value.id */
     size_t cap;
     size_t nodes; /* copied so far */

@@ -12,7 +12,7 @@
 static const char BY[] = "inline-functions";
 
 enum {
-    MAX_INLINED = 1000 * 1000, /* nodes; calls of calls grow without bound */
+    MAX_INLINED = 500 * 1000, /* nodes; calls of calls grow without bound */
     MAX_DEPTH = 200,           /* of calls within calls */
 };
 
