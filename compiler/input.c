@@ -104,7 +104,7 @@ static bool forced_kind(const Options *o, Kind *k, Diags *d) {
 
 enum { MIB = 1 << 20, DEFAULT_MEMORY_MIB = 1024 };
 
-Module *session_read(Session *s, size_t i, ExitCode *code) {
+Module *session_parse(Session *s, size_t i, ExitCode *code) {
     const char *path = s->o.inputs.items[i];
     size_t size = s->has_text ? s->text.n : 0;
     Kind kind = s->has_text ? KIND_QIR : sniff(path, &size, s->d);
@@ -115,6 +115,7 @@ Module *session_read(Session *s, size_t i, ExitCode *code) {
     if (!forced_kind(&s->o, &kind, s->d))
         return NULL;
     *code = EXIT_WRONG;
+    s->is_text = kind == KIND_QIR;
     size_t mib = s->o.max_memory >= 0 ? (size_t)s->o.max_memory : DEFAULT_MEMORY_MIB;
     Arena *a = arena_new(mib * MIB + size * 2, &s->oom);
     OnnxReadOptions onnx = {.external_data_dir = s->o.external_data_dir};
@@ -122,12 +123,18 @@ Module *session_read(Session *s, size_t i, ExitCode *code) {
     Module *m = s->has_text        ? qir_read_text(a, s->d, path, s->text, &qir)
                 : kind == KIND_QIR ? qir_read(a, s->d, path, &qir)
                                    : onnx_read(a, s->d, path, &onnx);
-    if (!m) {
+    if (m)
+        s->modules[s->n_modules++] = m;
+    else
         arena_free(a);
+    return m;
+}
+
+Module *session_read(Session *s, size_t i, ExitCode *code) {
+    Module *m = session_parse(s, i, code);
+    if (!m)
         return NULL;
-    }
-    s->modules[s->n_modules++] = m;
-    UnknownOps unknown = {s->d, m, map_new(a)};
+    UnknownOps unknown = {s->d, m, map_new(m->arena)};
     module_each_graph(m, warn_unknown, &unknown);
     if (!module_resolve(m, s->d) || !module_infer(m, s->d) ||
         !module_verify_with(m, VERIFY_WARN, s->d))

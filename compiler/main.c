@@ -78,6 +78,8 @@ static ExitCode dispatch(Session *s) {
     }
     if (strcmp(c, "compare") == 0)
         return cmd_compare(s);
+    if (strcmp(c, "reduce") == 0)
+        return cmd_reduce(s);
     ExitCode (*command)(Session *) = strcmp(c, "run") == 0 ? cmd_run : cmd_compile;
     bool by_text = s->o.verify_diagnostics || s->o.split_input_file;
     return by_text ? run_inputs(s, command) : command(s);

@@ -19,7 +19,7 @@ static const OptionDef defs[] = {
 };
 enum { N_DEFS = sizeof defs / sizeof defs[0] };
 
-static const char *const commands[] = {"run", "compare", "fmt", "stats", "list"};
+static const char *const commands[] = {"run", "compare", "fmt", "stats", "reduce", "list"};
 
 static void *field(Options *o, const OptionDef *def) {
     return (char *)o + def->offset;
@@ -123,6 +123,7 @@ void options_help(FILE *out) {
           "       qxc compare A B -input=x.npz    how far B is from A, value by value\n"
           "       qxc fmt FILE...                 lay out .qir files in place, comments kept\n"
           "       qxc stats merge A B... -o C     statistics of calibration shards into one\n"
+          "       qxc reduce INPUT -test=CMD -o C the smallest model for which CMD still fails\n"
           "       qxc list ops|passes|targets     what is supported\n"
           "       qxc list types OP -target-opset=N\n\noptions:\n",
           out);

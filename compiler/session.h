@@ -20,6 +20,7 @@ typedef struct Session {
     OutOfMemory oom;
     bool has_text; /* the input is this .qir text, whatever the file holds (expect.h) */
     Str text;
+    bool is_text; /* the input read last was .qir */
     Module *modules[2]; /* read so far; freed by main */
     size_t n_modules;
     OutFiles *out; /* being written; given up when memory runs out */
@@ -28,6 +29,9 @@ typedef struct Session {
 /* Reads INPUT number `i` of the command line: ONNX or .qir, told by content. NULL after
  * diagnostics, with the exit code in `*code`. The module is resolved, inferred and verified. */
 Module *session_read(Session *s, size_t i, ExitCode *code);
+
+/* The same before anything is resolved or checked: what parses, and no more. */
+Module *session_parse(Session *s, size_t i, ExitCode *code);
 
 /* Writes the module to -o (or stdout) as what -emit says. */
 ExitCode session_write(Session *s, Job *j, Module *m);
@@ -38,6 +42,7 @@ ExitCode cmd_compare(Session *s);
 ExitCode cmd_list(Session *s);
 ExitCode cmd_fmt(Session *s);
 ExitCode cmd_stats(Session *s);
+ExitCode cmd_reduce(Session *s);
 
 /* -verify-roundtrip: print, parse, print gives the same bytes. */
 bool roundtrip_check(Module *m, Diags *d);

@@ -1,0 +1,101 @@
+#define _GNU_SOURCE
+#include "compiler/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+void children_begin(Children *c) {
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    c->interrupted = false;
+    sigemptyset(&c->taken);
+    sigaddset(&c->taken, SIGCHLD);
+    sigaddset(&c->taken, SIGINT);
+    sigaddset(&c->taken, SIGTERM);
+    sigaddset(&c->taken, SIGHUP);
+    sigprocmask(SIG_BLOCK, &c->taken, &c->before);
+    sigaction(SIGCHLD, &usual, &c->on_child); /* whoever started us may have it ignored */
+}
+
+void children_end(Children *c) {
+    sigaction(SIGCHLD, &c->on_child, NULL);
+    sigprocmask(SIG_SETMASK, &c->before, NULL);
+}
+
+pid_t child_start(Children *c) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        setpgid(0, 0);
+        sigprocmask(SIG_SETMASK, &c->before, NULL);
+    } else if (pid > 0) {
+        setpgid(pid, pid); /* in both, whichever comes first */
+    }
+    return pid;
+}
+
+static struct timespec now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t;
+}
+
+/* What is left until `end`, not below zero. */
+static struct timespec left(struct timespec end) {
+    struct timespec t = now();
+    int64_t ns = (int64_t)(end.tv_sec - t.tv_sec) * 1000000000 + (end.tv_nsec - t.tv_nsec);
+    if (ns < 0)
+        ns = 0;
+    return (struct timespec){ns / 1000000000, ns % 1000000000};
+}
+
+static int end_group(pid_t child, int result) {
+    kill(-child, SIGKILL);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return result;
+}
+
+int child_wait(Children *c, pid_t child, int64_t seconds) {
+    if (child < 0)
+        return CHILD_FAILED;
+    struct timespec end = now();
+    end.tv_sec += seconds;
+    for (;;) {
+        int status;
+        if (waitpid(child, &status, WNOHANG) == child) {
+            kill(-child, SIGKILL); /* what it left running behind */
+            return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        }
+        struct timespec rest = left(end);
+        int got = sigtimedwait(&c->taken, NULL, seconds ? &rest : NULL);
+        if (got < 0 && errno == EAGAIN)
+            return end_group(child, CHILD_TIMEOUT);
+        if (got > 0 && got != SIGCHLD) {
+            c->interrupted = true;
+            return end_group(child, CHILD_INTERRUPTED);
+        }
+    }
+}
+
+static void run_shell(const char *command, const char *argument, bool silent) {
+    int in = open("/dev/null", O_RDWR);
+    if (in < 0 || dup2(in, STDIN_FILENO) < 0 ||
+        dup2(silent ? in : STDERR_FILENO, STDOUT_FILENO) < 0 ||
+        (silent && dup2(in, STDERR_FILENO) < 0))
+        _exit(127);
+    execl("/bin/sh", "sh", "-c", command, "sh", argument, (char *)NULL);
+    _exit(127);
+}
+
+int child_shell(Children *c, const char *command, const char *argument, bool silent,
+                int64_t seconds) {
+    if (c->interrupted)
+        return CHILD_INTERRUPTED;
+    pid_t child = child_start(c);
+    if (child == 0)
+        run_shell(command, argument, silent);
+    return child_wait(c, child, seconds);
+}
