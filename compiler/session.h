@@ -20,7 +20,7 @@ typedef struct Session {
     OutOfMemory oom;
     bool has_text; /* the input is this .qir text, whatever the file holds (expect.h) */
     Str text;
-    bool is_text; /* the input read last was .qir */
+    bool is_text;       /* the input read last was .qir */
     Module *modules[2]; /* read so far; freed by main */
     size_t n_modules;
     OutFiles *out; /* being written; given up when memory runs out */
