@@ -10,8 +10,8 @@ static bool parse_storage(const char *option, const char *text, ElemType *e, boo
         name.n--;
     const char *rest = text + n + strspn(text + n, " ");
     ElemType t = elem_from_name(name);
-    if (!elem_is_int(t) || elem_bits(t) > 16)
-        return diag_error(d, LOC_NONE, "-%s wants an integer type of at most 16 bits, not '%s'",
+    if (!elem_is_int(t) || elem_bits(t) > 32)
+        return diag_error(d, LOC_NONE, "-%s wants an integer type of at most 32 bits, not '%s'",
                           option, text);
     *e = t;
     if (strcmp(rest, "sym") == 0)

@@ -58,14 +58,29 @@ static bool no_kernel(Binder *b, const Node *n) {
     return binder_reject(b, n, buf_as_str(&text).s);
 }
 
+/* The kernel of this name; while a node is bound in double, NAME_f64 for NAME_f32. */
+static const KernelDef *find(Binder *b, const char *name) {
+    size_t n = strlen(name);
+    if (b->in_double && n > 4 && strcmp(name + n - 4, "_f32") == 0) {
+        char *twin = arena_copy(b->arena, name, n + 1);
+        memcpy(twin + n - 2, "64", 2);
+        return kernel_find(twin);
+    }
+    return kernel_find(name);
+}
+
 bool bind_call(Binder *b, const Node *n, const char *kernel, const void *params, size_t params_size,
                int n_args, const int *args) {
-    const KernelDef *k = kernel_find(kernel);
+    const KernelDef *k = find(b, kernel);
     if (!k)
         return no_kernel(b, n);
     assert(params_size == k->params_size && (size_t)n_args == k->n_args);
     assert(n_args <= CALL_MAX_ARGS);
-    Call c = {.kind = CALL_KERNEL, .kernel = k, .n_args = n_args, .in_place = -1, .node = n};
+    Call c = {.kind = CALL_KERNEL,
+              .kernel = k,
+              .n_args = n_args,
+              .in_place = -1,
+              .node = b->in_double ? b->in_double : n};
     c.params = arena_copy(b->arena, params, params_size);
     for (int i = 0; i < n_args; i++) {
         c.args[i] = args[i];

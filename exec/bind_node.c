@@ -8,6 +8,10 @@ static void round_value(Binder *b, const Node *n, const Value *v) {
     const Quant *q = v->type.quant;
     int from = bind_value(b, v), rank = v->type.rank;
     size_t count = b->program->buffers[from].count;
+    if (elem_bits(q->storage) > 16) {
+        bind_rounded_wide(b, n, v);
+        return;
+    }
     if (q->n_axes > 1 || (q->n_axes == 1 && q->n_zp > 1 && q->n_zp != q->n_scale)) {
         bind_unsupported(b, n, "its result is rounded along several axes");
         return;
@@ -82,7 +86,7 @@ static bool bind_operator(Binder *b, const Node *n) {
     bool failed = b->failed;
     b->failed = false;
     OpCtx c = op_ctx(n, b->diags);
-    bool ok = n->def->bind(b, n, &c);
+    bool ok = binder_needs_double(n) ? bind_in_double(b, n) : n->def->bind(b, n, &c);
     if (!ok && !b->failed && diags_errors(b->diags) == errors)
         binder_reject(b, n, "not in this form");
     b->failed |= failed || !ok;

@@ -44,6 +44,7 @@ Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
         b->options = *o;
     module_each_graph(m, find_busiest, &b->busiest);
     b->program->module = m;
+    b->n_slots = b->cap_slots = m->n_values;
     b->program->value_buffer = NEW_ARRAY(a, int, m->n_values);
     for (uint32_t i = 0; i < m->n_values; i++)
         b->program->value_buffer[i] = -1;
@@ -98,6 +99,8 @@ int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char
 }
 
 int bind_temp(Binder *b, ElemType e, size_t count) {
+    if (e == ELEM_FLOAT)
+        e = bind_real(b);
     return binder_add_buffer(b, buffer_of(BUF_ARENA, elem_unpacked(e), count));
 }
 
@@ -164,26 +167,9 @@ static int const_buffer(Binder *b, const Value *v) {
     return binder_add_buffer(b, buffer);
 }
 
-/* Kernels carry the bounds and the zero point of a quantization as int32. */
-static bool within_int32(const Quant *q) {
-    if (quant_lo(q) < INT32_MIN || quant_hi(q) > INT32_MAX)
-        return false;
-    for (size_t i = 0; i < q->n_zp; i++)
-        if (q->zp[i] < INT32_MIN || q->zp[i] > INT32_MAX)
-            return false;
-    return true;
-}
-
 static int new_value_buffer(Binder *b, const Value *v) {
     size_t count;
     const Quant *q = v->type.quant;
-    if (q && !within_int32(q) && (type_is_quantized(v->type) || binder_rounds(b, v)))
-        return bind_value_error(b, v,
-                                arena_strf(b->arena,
-                                           "is quantized to %s; kernels know bounds of 32 bits "
-                                           "with a sign",
-                                           elem_name(q->storage))
-                                    .s);
     if (v->data)
         return const_buffer(b, v);
     if (v->type.kind == TYPE_NONE)

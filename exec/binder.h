@@ -12,6 +12,8 @@ struct Binder {
     Map *rejected;  /* by operator type, of Rejection */
     size_t busiest; /* most bytes that operands and results of one multiplying node take */
     bool failed;
+    size_t n_slots, cap_slots; /* of Program.value_buffer: stand-ins follow the module's values */
+    const Node *in_double;     /* the node that is being bound in double, or NULL */
 };
 
 Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d);
@@ -32,6 +34,12 @@ bool binder_reject(Binder *b, const Node *n, const char *why);
 int bind_value_error(Binder *b, const Value *v, const char *what);
 /* Whether the value's elements are rounded to the grid of its type. */
 bool binder_rounds(const Binder *b, const Value *v);
+
+/* Whether a kernel on integers cannot hold what the node computes on, whatever the operator. */
+bool binder_needs_double(const Node *n);
+
+/* Rounds a float value to a grid of more than 16 bits: from now on another buffer is v. */
+bool bind_rounded_wide(Binder *b, const Node *n, const Value *v);
 
 /* Appends a copy of the bytes of `from` to `to`. */
 void bind_copy(Binder *b, const Node *n, int from, int to);

@@ -1,4 +1,5 @@
 //! kernel avgpool2d_f32
+//! also f64
 // Mean over windows, NCHW (ONNX AveragePool; GlobalAveragePool with the whole plane as window). The
 // divisor is the number of inputs in the window, or with count_include_pad also of the padding: of
 // window positions inside the padded input, which ends at ih + pb and iw + pr.

@@ -1,4 +1,5 @@
 //! kernel clamp_f32
+//! also f64
 // y = min(max(x, lo), hi): Relu and Clip; a NaN stays one. y may be x.
 typedef struct {
     int64_t n;

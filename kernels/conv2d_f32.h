@@ -1,4 +1,5 @@
 //! kernel conv2d_f32
+//! also f64
 //! uses tile_f32
 // 2-D convolution, NCHW, weights [oc, ic / group, kh, kw] (ONNX Conv; 1-D with height 1). Pads at
 // the end follow from oh and ow. The input is unfolded `tile` positions at a time, a multiple of

@@ -1,4 +1,5 @@
 //! kernel depthwise_f32
+//! also f64
 // conv2d_f32 with one input channel per output channel (group == ic, oc a multiple of ic). Weights
 // [oc, 1, kh, kw].
 typedef struct {

@@ -23,6 +23,7 @@
  *     //! uses saturate dot_$e_$w        chunks: files which begin with `//! chunk NAME`;
  *     //! uses requant if Y!=f32         perhaps only in some instances
  *     //! math                           needs <math.h> and libm
+ *     //! also f64                       NAME_f32 once more as NAME_f64, on double, same params
  *     // operator, formula, source
  *     typedef struct { ... } qk_NAME_params;     int32_t, int64_t, float; scalars or [1..8] arrays
  *     static void $NAME(const qk_NAME_params *p, const $X *x, $Y *y) { ... }

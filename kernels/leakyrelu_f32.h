@@ -1,4 +1,5 @@
 //! kernel leakyrelu_f32
+//! also f64
 // y = x < 0 ? alpha * x : x (ONNX LeakyRelu). y may be x.
 typedef struct {
     int64_t n;

@@ -1,4 +1,5 @@
 //! kernel matmul_f32
+//! also f64
 //! uses tile_f32
 // y[batch, m, n] (contiguous) = alpha * a[i, k] . b[k, j] + beta * c[i, j]: ONNX Gemm and MatMul
 // with batches. Any operand may be transposed or broadcast through its strides (elements). Scratch:

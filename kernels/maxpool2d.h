@@ -1,5 +1,5 @@
 //! kernel maxpool2d
-//! template T=f32,s8,u8,s16,u16
+//! template T=f32,s8,u8,s16,u16,s32,u32
 // Maximum over windows, NCHW; padding never wins (ONNX MaxPool, first output). Works on the
 // integers of any quantized tensor with a positive scale. NaN: comparisons with it are false, so it
 // survives only in first position. A window without input gives the lowest value.

@@ -1,4 +1,5 @@
 //! kernel sigmoid_f32
+//! also f64
 //! math
 // y = 1 / (1 + exp(-x)) (ONNX Sigmoid), without overflow on either side. y may be x.
 typedef struct {

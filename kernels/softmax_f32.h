@@ -1,4 +1,5 @@
 //! kernel softmax_f32
+//! also f64
 //! math
 // y = exp(x - max) / sum exp(x - max) along the middle one of [outer, n, inner]. y may be x.
 typedef struct {

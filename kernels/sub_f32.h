@@ -1,4 +1,5 @@
 //! kernel sub_f32
+//! also f64
 // y = a - b elementwise (ONNX Sub); y is contiguous of shape dim[0..rank), as and bs are the
 // strides of a and b in elements, 0 where they are broadcast. y may be a or b when that is
 // contiguous too.

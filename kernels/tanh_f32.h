@@ -1,4 +1,5 @@
 //! kernel tanh_f32
+//! also f64
 //! math
 // y = tanh(x) (ONNX Tanh). y may be x.
 typedef struct {

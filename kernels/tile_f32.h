@@ -1,4 +1,5 @@
 //! chunk tile_f32
+//! also f64
 /* out[j * 16 + l] = sum over k of w[j * ldw + k] * b[k * ldb + l] for l < 16 and j < n <= 4. Rows
  * beyond n are not written. Products are summed 16 at a time, and these sums with the rounding
  * error of each addition carried into the next (Kahan): one running sum would be several times

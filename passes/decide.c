@@ -237,9 +237,9 @@ static void assign(Decide *d, Value *v) {
 static double bias_floor(const Decide *d, const Node *n, size_t c, size_t channels) {
     const QuantRule *q = &n->def->quant;
     const Value *x = n->in[0];
-    (void)d;
-    if (!q->bias || n->n_in <= (size_t)q->bias || !x->type.quant || x->type.quant->n_scale != 1)
-        return 0;
+    if (!q->bias || n->n_in <= (size_t)q->bias || !x->type.quant || x->type.quant->n_scale != 1 ||
+        elem_bits(x->type.quant->storage) > 8 || elem_bits(d->c->quant.weights) > 8)
+        return 0; /* wider sums are int64 or double, and take a float bias as it is */
     const Tensor *b = edit_float_const(n->in[q->bias]);
     if (!b)
         return 0;

@@ -9,15 +9,6 @@ typedef struct Rule {
     Diags *d;
 } Rule;
 
-/* What the integer kernels take. */
-enum { WIDEST_ACTIVATION = 16 };
-
-static const char *too_wide(const Quant *q) {
-    return q && elem_bits(q->storage) > WIDEST_ACTIVATION
-               ? "no integer kernel takes activations of more than 16 bits"
-               : NULL;
-}
-
 /* The quantization under which the operand will reach the node. */
 static const Quant *operand_quant(const Rule *t, const Value *v) {
     if (!v)
@@ -50,8 +41,6 @@ static const char *why_not_mac(const Rule *t, const Node *n) {
     if (!x || !w)
         return "an operand is float";
     const Quant *y = edit_tilde(n->out[0]);
-    if (too_wide(x) || too_wide(w) || too_wide(y))
-        return too_wide(too_wide(x) ? x : too_wide(w) ? w : y);
     if (!quant_is_per_tensor(x))
         return "its input is quantized per axis, which one accumulator cannot hold";
     if (quant_is_blocked(w))

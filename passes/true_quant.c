@@ -8,6 +8,8 @@
 #include "passes/edit.h"
 #include "passes/integer_rule.h"
 
+#include <math.h>
+
 static const char PASS_NAME[] = "true-quant";
 
 typedef struct TrueQuant {
@@ -99,6 +101,20 @@ static const Tensor *bias_floats(TrueQuant *t, const Node *n, const Value *b) {
     return const_dequantize(t->arena, b->data, b->type.quant);
 }
 
+/* Whether int32 at the product's scale holds the bias. The sums of more than 8 bits are wider,
+ * their steps finer: a float bias can be added to them as it is. */
+static bool bias_holds(const Node *n, const Value *b, const Quant *q) {
+    const Quant *x = n->in[0]->type.quant, *w = n->in[n->def->quant.weight]->type.quant;
+    if (type_is_quantized(b->type) || (elem_bits(x->storage) <= 8 && elem_bits(w->storage) <= 8))
+        return true;
+    if (elem_bits(x->storage) > 16 || elem_bits(w->storage) > 16)
+        return false;
+    for (size_t i = 0; i < b->data->count; i++)
+        if (fabs(tensor_float(b->data, i)) >= (double)INT32_MAX * (double)quant_scale(q, i))
+            return false;
+    return true;
+}
+
 static void bias_to_int(TrueQuant *t, Node *n) {
     size_t at = (size_t)n->def->quant.bias;
     if (!at || n->n_in <= at || !n->in[at])
@@ -108,7 +124,7 @@ static void bias_to_int(TrueQuant *t, Node *n) {
     int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
     size_t channels = axis >= 0 ? (size_t)w->type.dims[axis].value : b->data->count;
     Quant *q = const_bias_quant(t->arena, n->in[0]->type.quant, w->type.quant);
-    if (type_is_quantized(b->type) && quant_equal(b->type.quant, q))
+    if ((type_is_quantized(b->type) && quant_equal(b->type.quant, q)) || !bias_holds(n, b, q))
         return;
     Tensor *data = const_bias(t->arena, bias_floats(t, n, b), q, channels);
     Str name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_quantized", STR_ARG(b->name)));

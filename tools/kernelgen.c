@@ -55,6 +55,7 @@ typedef struct {
     const char *path;
     char name[64];
     bool chunk, math;
+    bool twin; /* once more in double: `also f64` */
     Letter letters[MAX_LETTERS];
     int n_letters;
     Line skips[MAX_WORDS], uses[MAX_WORDS];
@@ -193,6 +194,8 @@ static void read_directive(Template *t, int line, const char *text) {
         }
     } else if (!strcmp(w[0], "math") && n == 1) {
         t->math = true;
+    } else if (!strcmp(w[0], "also") && n == 2 && !strcmp(w[1], "f64")) {
+        t->twin = true;
     } else {
         fail(t->path, line, "unknown directive '%s'", w[0]);
     }
@@ -358,6 +361,61 @@ static void expand_body(Instance *in) {
         fail(t->path, stack[depth - 1].line, "'if' without 'end'");
 }
 
+/* ---- `also f64`: the same text once more, on double ---- */
+
+static bool ends(const char *s, size_t n, const char *tail) {
+    size_t m = strlen(tail);
+    return n >= m && !strncmp(s + n - m, tail, m);
+}
+
+/* One word of C: float, NAME_f32, 0.5f, and the functions of <math.h>. */
+static void widen_word(const char *s, size_t n, Text *out) {
+    static const char *const math[] = {"expf", "tanhf", "sqrtf", "powf", "logf", "fabsf"};
+    bool suffixed = isdigit((unsigned char)*s) && s[n - 1] == 'f' && !(n > 1 && s[1] == 'x');
+    for (size_t i = 0; i < sizeof math / sizeof *math; i++)
+        suffixed |= n == strlen(math[i]) && !strncmp(s, math[i], n);
+    if (n == 5 && !strncmp(s, "float", n)) {
+        puts_to(out, "double");
+    } else if (ends(s, n, "_f32")) {
+        put(out, s, n - 4);
+        puts_to(out, "_f64");
+    } else {
+        put(out, s, suffixed ? n - 1 : n);
+    }
+}
+
+static char *widened(const char *s) {
+    Text out = {0};
+    while (*s) {
+        size_t n = 0;
+        while (isalnum((unsigned char)s[n]) || s[n] == '_' ||
+               (s[n] == '.' && isdigit((unsigned char)*s)))
+            n++;
+        if (n)
+            widen_word(s, n, &out);
+        else
+            put(&out, s, n = 1);
+        s += n;
+    }
+    return out.p;
+}
+
+static void add_twin(const Instance *of) {
+    Instance in = *of;
+    size_t n = strlen(in.name);
+    if (!ends(in.name, n, "_f32"))
+        fail(in.t->path, 1, "only what is called NAME_f32 has a form in double");
+    memcpy(in.name + n - 2, "64", 2);
+    for (int i = 0; i < in.n_uses; i++)
+        in.uses[i] = widened(in.uses[i]);
+    in.text = (Text){0};
+    expand_body(&in);
+    puts_to(&in.text, ""); /* a body without a line */
+    in.text.p = widened(in.text.p);
+    instances = check(realloc(instances, (size_t)(n_instances + 1) * sizeof *instances));
+    instances[n_instances++] = in;
+}
+
 /* The signed type derived from types of at most `bits`. */
 static const Type *derive(char how, int bits) {
     if (how == 'w')
@@ -397,6 +455,8 @@ static void finish_instance(const Template *t, const Type *const *bind) {
     expand_body(&in);
     instances = check(realloc(instances, (size_t)(n_instances + 1) * sizeof *instances));
     instances[n_instances++] = in;
+    if (t->twin)
+        add_twin(&in);
 }
 
 static void instantiate(const Template *t, int letter, const Type **bind) {

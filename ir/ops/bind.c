@@ -55,7 +55,7 @@ bool bind_any_quant(const Node *n) {
 
 bool bind_floats_only(Binder *b, const Node *n) {
     for (size_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && (n->in[i]->type.elem != ELEM_FLOAT || op_quant(n->in[i])))
+        if (n->in[i] && (n->in[i]->type.elem != bind_real(b) || op_quant(n->in[i])))
             return bind_unsupported(b, n, "operand %zu is %s; only float has a kernel", i,
                                     op_quant(n->in[i]) ? "quantized"
                                                        : elem_name(n->in[i]->type.elem));
@@ -176,10 +176,9 @@ bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryF
                 const void *ctx) {
     const Quant *in = op_quant(x), *out = op_quant(y);
     ElemType types[] = {bind_elem(x), bind_elem(y)};
-    if (!quant_plain(in) || (out && !quant_plain(out)))
-        return bind_unsupported(b, n, "an operand or the result is not quantized as a whole");
-    if (elem_bits(types[0]) != 8)
-        return bind_unsupported(b, n, "tables serve 8-bit operands, not %s", elem_name(types[0]));
+    if (!quant_plain(in) || (out && !quant_plain(out)) || elem_bits(types[0]) != 8 ||
+        elem_bits(types[1]) > (out ? 16 : 32))
+        return bind_in_double(b, n);
     uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(types[1], 256));
     int32_t first = (int32_t)elem_min(types[0]);
     for (int32_t i = 0; i < 256; i++) {

@@ -48,6 +48,15 @@ bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryF
 bool bind_requantize(Binder *b, const Node *n, const Value *x, const Quant *out, int y_buffer,
                      int32_t lo, int32_t hi);
 
+/* Where the parameters of an element stand: those of x[o, a, i] in x[outer, axis, inner] at
+ * o * s_outer + a / block * s_axis + i * s_inner. The fields open the params of all kernels that
+ * convert. */
+typedef struct Grid {
+    int32_t outer, axis, inner, block, s_outer, s_axis, s_inner;
+} Grid;
+/* The parameters of a quantization as tables: float scales, int32 zero points (int64 if `wide`). */
+Grid bind_grid(Binder *b, const Quant *q, Type t, bool wide, int *scale, int *zp);
+
 /* Where no integer kernel fits (weights in blocks, sums of more than two): a float version of an
  * operand, and a result quantized from floats (quantize.c). -1 and false after saying why not. */
 int bind_dequantized(Binder *b, const Node *n, const Value *v);

@@ -31,7 +31,7 @@ static bool bind_quant(Binder *b, const Node *n, Bounds r) {
     if (!q)
         return bind_table(b, n, x, y, clamp, &r);
     if (!quant_plain(op_quant(x)) || !quant_plain(q))
-        return bind_unsupported(b, n, "operand and result need parameters for the whole tensor");
+        return bind_in_double(b, n);
     int32_t least, most;
     quant_range(q, &least, &most);
     int32_t lo = bound_int(q, r.lo, least, most), hi = bound_int(q, r.hi, least, most);
@@ -76,8 +76,8 @@ static bool bind_bounds(Binder *b, const Node *n, double lo, double hi) {
     if (op_quant(n->in[X]))
         return bind_quant(b, n, r);
     if (op_quant(n->out[0]))
-        return bind_unsupported(b, n, "its operand is float and its result quantized");
-    if (n->in[X]->type.elem != ELEM_FLOAT)
+        return bind_in_double(b, n);
+    if (n->in[X]->type.elem != bind_real(b))
         return bind_plain_int(b, n, lo, hi);
     return bind_float(b, n, r);
 }

@@ -51,15 +51,20 @@ static int requantized(Binder *b, const Node *n, const Value *x, bool *ok) {
     if (bind_equal_quant(x, y))
         return bind_value(b, x);
     const Quant *q = op_quant(y);
-    if (!op_quant(x) || !q) {
-        *ok = bind_unsupported(b, n, "some of its values are quantized and some are not");
-        return -1;
-    }
     int32_t lo, hi;
     int temp = bind_temp(b, bind_elem(y), (size_t)bind_count(x));
     quant_range(q, &lo, &hi);
     *ok = bind_requantize(b, n, x, q, temp, lo, hi) && *ok;
     return temp;
+}
+
+/* Equal parameters, or such that can be changed on the way. */
+static bool fits_kernel(const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (!bind_equal_quant(n->in[i], n->out[0]) &&
+            !(quant_plain(op_quant(n->in[i])) && quant_plain(op_quant(n->out[0]))))
+            return false;
+    return true;
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -69,6 +74,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     bool ok = true;
     if (!op_axis(c, a->axis, y.rank, &axis))
         return false;
+    if (!fits_kernel(n))
+        return bind_in_double(b, n);
     int32_t outer = bind_extent(y, 0, axis), step = bind_extent(y, axis, y.rank);
     int64_t offset = 0;
     for (size_t i = 0; i < n->n_in && ok; i++) {

@@ -147,7 +147,7 @@ static bool signed_weights(Binder *b, const Node *n, Mac *m, int *buffer, int32_
     }
     const Tensor *t = value_data(n->in[W]);
     if (!t || !t->data)
-        return bind_unsupported(b, n, "unsigned weights have to be constant");
+        return false;
     m->types[1] = e == ELEM_UINT8 ? ELEM_INT8 : ELEM_INT16;
     *moved = e == ELEM_UINT8 ? 128 : 32768;
     uint8_t *data = arena_alloc(binder_arena(b), elem_bytes(m->types[1], t->count));
@@ -162,10 +162,11 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     int args[CALL_MAX_ARGS], n_args = 0, weights = -1, bias = -1;
     int32_t moved = 0, wz_step;
     bool no_wz;
-    if (!mac_prepare(b, n, n->in[X], n->in[W], n->out[0], 0, (size_t)s->oc, 1.0f, &m) ||
+    int64_t terms = (int64_t)(s->ic / group) * s->kh * s->kw;
+    if (!mac_prepare(b, n->in[X], n->in[W], n->out[0], 0, (size_t)s->oc, terms, 1.0f, &m) ||
         !signed_weights(b, n, &m, &weights, &moved) ||
-        !mac_bias(b, n, &m, op_in(c, B), 1, 1.0f, &bias))
-        return false;
+        !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
+        return bind_in_double(b, n);
     int wz = mac_weight_zp(b, &m, moved, &wz_step, &no_wz);
     args[n_args++] = bind_value(b, n->in[X]);
     args[n_args++] = weights;

@@ -114,24 +114,19 @@ static bool bind_float(Binder *b, const Node *n, const char *kernel) {
                       bind_value(b, n->in[1]), bind_value(b, n->out[0]));
 }
 
-static bool check_quant(Binder *b, const Node *n) {
+/* What the integer kernels take: one storage type, parameters for the whole tensor. */
+static bool fits_kernel(const Node *n) {
     const Value *v[] = {n->in[0], n->in[1], n->out[0]};
-    for (int i = 0; i < 3; i++) {
-        if (!op_quant(v[i]))
-            return bind_unsupported(b, n, "some of its values are quantized and some are not");
-        if (!quant_plain(op_quant(v[i])))
-            return bind_unsupported(b, n,
-                                    "operands and result need parameters for the whole tensor");
-        if (bind_elem(v[i]) != bind_elem(v[0]))
-            return bind_unsupported(b, n, "operands and result differ in storage type");
-    }
+    for (int i = 0; i < 3; i++)
+        if (!quant_plain(op_quant(v[i])) || bind_elem(v[i]) != bind_elem(v[0]))
+            return false;
     return true;
 }
 
 /* sign -1 for Sub: the second multiplier is negative. */
 static bool bind_add_quant(Binder *b, const Node *n, int sign) {
-    if (!check_quant(b, n))
-        return false;
+    if (!fits_kernel(n))
+        return bind_in_double(b, n);
     const Quant *qa = op_quant(n->in[0]), *qb = op_quant(n->in[1]), *qy = op_quant(n->out[0]);
     ElemType e = bind_elem(n->out[0]);
     Broadcast s = bind_broadcast(n->in[0]->type, n->in[1]->type, n->out[0]->type);
@@ -151,8 +146,8 @@ static bool bind_add_quant(Binder *b, const Node *n, int sign) {
 }
 
 static bool bind_mul_quant(Binder *b, const Node *n) {
-    if (!check_quant(b, n))
-        return false;
+    if (!fits_kernel(n))
+        return bind_in_double(b, n);
     const Quant *qa = op_quant(n->in[0]), *qb = op_quant(n->in[1]), *qy = op_quant(n->out[0]);
     ElemType e = bind_elem(n->out[0]);
     Broadcast s = bind_broadcast(n->in[0]->type, n->in[1]->type, n->out[0]->type);

@@ -2,6 +2,7 @@
 #include "ir/ops/mac.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static bool blocked(const Quant *q) {
     for (int i = 0; q && i < q->n_axes; i++)
@@ -18,7 +19,7 @@ bool mac_floats(Binder *b, const Node *n, const Value *bias, int buffers[4]) {
     const Value *y = n->out[0];
     const Value *in[] = {n->in[0], n->in[1], bias};
     for (int i = 0; i < 3; i++) {
-        if (in[i] && !op_quant(in[i]) && in[i]->type.elem != ELEM_FLOAT)
+        if (in[i] && !op_quant(in[i]) && in[i]->type.elem != bind_real(b))
             return bind_unsupported(b, n, "operand %d is %s", i, elem_name(in[i]->type.elem));
         buffers[i] = bind_dequantized(b, n, in[i]);
         if (in[i] && buffers[i] < 0)
@@ -50,21 +51,53 @@ static bool is_raw(const Mac *m) {
     return y->kind == QUANT_PARAMS && (y->n_scale == n || y->n_scale == 1);
 }
 
-static bool check_quant(Binder *b, const Node *n, const Mac *m, int axis) {
-    if (!m->x || !m->w)
-        return bind_unsupported(b, n, "one operand is quantized and the other is not");
-    if (m->x->kind != QUANT_PARAMS || m->w->kind != QUANT_PARAMS)
-        return bind_unsupported(b, n, "quantization parameters are not known");
-    if (!quant_is_per_tensor(m->x))
-        return bind_unsupported(b, n, "its input is quantized per axis");
-    if (quant_is_blocked(m->w))
-        return bind_unsupported(b, n, "weights quantized in blocks have no single accumulator");
+/* One scale for each accumulator, on both sides in at most 16 bits. */
+static bool check_quant(const Mac *m, int axis) {
+    if (!quant_plain(m->x) || !m->w || m->w->kind != QUANT_PARAMS || quant_is_blocked(m->w))
+        return false;
     if (m->w->n_axes == 1 && (m->w->axis[0] != axis || m->w->n_scale != m->channels))
-        return bind_unsupported(b, n, "weights are quantized along an axis that is summed over");
-    return true;
+        return false;
+    return elem_bits(m->types[0]) <= 16 && elem_bits(m->types[1]) <= 16;
 }
 
-static bool out_tables(Binder *b, const Node *n, Mac *m) {
+/* The largest |q - zp| of a quantization. */
+static int64_t reach(const Quant *q) {
+    int64_t most = 0;
+    for (size_t i = 0; i < (q->n_zp ? q->n_zp : 1); i++) {
+        int64_t below = quant_zp(q, i) - quant_lo(q), above = quant_hi(q) - quant_zp(q, i);
+        most = below > most ? below : most;
+        most = above > most ? above : most;
+    }
+    return most;
+}
+
+/* The largest sum of |w - zp| over what one channel multiplies. */
+static int64_t largest_sum(const Mac *m, const Value *w, int axis, int64_t terms) {
+    const Tensor *t = value_data(w);
+    int64_t bound = reach(m->w) * terms, most = 0;
+    if (!t || !t->data || axis < 0 || axis >= t->rank || t->dims[axis] != (int64_t)m->channels)
+        return bound;
+    int64_t *sum = calloc(m->channels + 1, sizeof *sum);
+    size_t inner = 1;
+    for (int i = axis + 1; i < t->rank; i++)
+        inner *= (size_t)t->dims[i];
+    for (size_t i = 0; sum && i < t->count; i++) {
+        size_t c = i / inner % m->channels;
+        sum[c] += llabs(tensor_int(t, i) - quant_zp(m->w, m->w->n_axes ? c : 0));
+        most = sum[c] > most ? sum[c] : most;
+    }
+    free(sum);
+    return sum && most < bound ? most : bound;
+}
+
+/* int32 holds every sum of 8-bit products; that of wider ones is int64, which no tensor fills. */
+static bool sums_fit(const Mac *m, const Value *w, int axis, int64_t terms) {
+    int64_t x = reach(m->x);
+    return m->acc != ELEM_INT32 || x * reach(m->w) * terms <= INT32_MAX ||
+           x * largest_sum(m, w, axis, terms) <= INT32_MAX;
+}
+
+static bool out_tables(Binder *b, Mac *m) {
     size_t count = m->m_step ? m->channels : 1;
     if (m->raw)
         return true;
@@ -73,8 +106,8 @@ static bool out_tables(Binder *b, const Node *n, Mac *m) {
             bind_const(b, ELEM_FLOAT, count, m->scale, "accumulator scales");
         return true;
     }
-    if (!quant_plain(m->y))
-        return bind_unsupported(b, n, "its result is quantized per axis");
+    if (!quant_plain(m->y) || elem_bits(m->types[2]) > 16)
+        return false;
     float *mult = NEW_ARRAY(binder_arena(b), float, count);
     for (size_t i = 0; i < count; i++)
         mult[i] = m->scale[i] / quant_scale(m->y, 0);
@@ -85,18 +118,18 @@ static bool out_tables(Binder *b, const Node *n, Mac *m) {
     return true;
 }
 
-bool mac_prepare(Binder *b, const Node *n, const Value *x, const Value *w, const Value *y, int axis,
-                 size_t channels, float alpha, Mac *m) {
+bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int axis,
+                 size_t channels, int64_t terms, float alpha, Mac *m) {
     *m = (Mac){.x = op_quant(x),
                .w = op_quant(w),
                .y = op_quant(y),
                .types = {as_elem(x), as_elem(w), as_elem(y)},
                .channels = channels,
                .alpha = alpha};
-    if (!check_quant(b, n, m, axis))
-        return false;
     bool narrow = elem_bits(m->types[0]) == 8 && elem_bits(m->types[1]) == 8;
     m->acc = narrow ? ELEM_INT32 : ELEM_INT64;
+    if (!check_quant(m, axis) || !sums_fit(m, w, axis, terms))
+        return false;
     m->expand = narrow ? ELEM_INT16 : ELEM_INT32;
     m->m_step = m->w->n_axes == 1;
     m->xz = quant_zero(m->x);
@@ -105,7 +138,7 @@ bool mac_prepare(Binder *b, const Node *n, const Value *x, const Value *w, const
     for (size_t i = 0; i < count; i++)
         m->scale[i] = alpha * quant_scale(m->x, 0) * quant_scale(m->w, i);
     m->raw = is_raw(m);
-    return out_tables(b, n, m);
+    return out_tables(b, m);
 }
 
 int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *all_zero) {
@@ -158,27 +191,24 @@ static int64_t to_acc(const Mac *m, double v, size_t channel) {
     return (int64_t)fmax(fmin(r, most), -most);
 }
 
-static bool runtime_bias(Binder *b, const Node *n, const Mac *m, const Value *bias, float beta,
-                         int *buffer) {
+/* One that is computed can only be added where it is on the accumulator's grid. */
+static bool runtime_bias(Binder *b, const Mac *m, const Value *bias, float beta, int *buffer) {
     if (m->acc != ELEM_INT32 || !same_units(m, op_quant(bias), beta))
-        return bind_unsupported(b, n,
-                                "its bias is neither constant nor int32 at the accumulator's "
-                                "scale");
+        return false;
     *buffer = bind_value(b, bias);
     return true;
 }
 
-bool mac_bias(Binder *b, const Node *n, const Mac *m, const Value *bias, int32_t rows, float beta,
-              int *buffer) {
+bool mac_bias(Binder *b, const Mac *m, const Value *bias, int32_t rows, float beta, int *buffer) {
     *buffer = -1;
     if (!bias)
         return true;
     const Tensor *t = value_data(bias);
     const Quant *q = op_quant(bias);
     if (!t || !t->data)
-        return runtime_bias(b, n, m, bias, beta, buffer);
+        return runtime_bias(b, m, bias, beta, buffer);
     if (q && q->kind != QUANT_PARAMS && q->kind != QUANT_ACC)
-        return bind_unsupported(b, n, "the quantization of its bias is not known");
+        return false;
     bool direct = same_units(m, q, beta);
     size_t count = (size_t)rows * m->channels;
     uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(m->acc, count));

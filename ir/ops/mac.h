@@ -29,13 +29,15 @@ bool mac_floats(Binder *b, const Node *n, const Value *bias, int buffers[4]);
 /* Quantizes the float result in buffers[3] where the result is quantized. */
 bool mac_store(Binder *b, const Node *n, const int buffers[4]);
 
-/* Reads the quantization of operands and result. `axis` is the weight's channel axis. */
-bool mac_prepare(Binder *b, const Node *n, const Value *x, const Value *w, const Value *y, int axis,
-                 size_t channels, float alpha, Mac *m);
+/* Reads the quantization of operands and result. `axis` is the weight's channel axis, `terms` how
+ * many products make a sum. False where the integer kernels cannot hold it (storage above 16 bits,
+ * parameters along other axes, 8-bit sums beyond int32): the node has to be computed in double. */
+bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int axis,
+                 size_t channels, int64_t terms, float alpha, Mac *m);
 /* Zero points of the weights, as a table of one or of all channels, less `bias`. */
 int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *all_zero);
-/* The bias in units of the accumulator, rows x channels, times beta; -1 without one. */
-bool mac_bias(Binder *b, const Node *n, const Mac *m, const Value *bias, int32_t rows, float beta,
-              int *buffer);
+/* The bias in units of the accumulator, rows x channels, times beta; -1 without one. False as
+ * above: it is computed, and not in these units. */
+bool mac_bias(Binder *b, const Mac *m, const Value *bias, int32_t rows, float beta, int *buffer);
 
 #endif

@@ -61,11 +61,10 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
     Mac m;
     int args[CALL_MAX_ARGS], n_args = 0, add;
     bool no_wz;
-    if (!mac_prepare(b, n, n->in[A], n->in[B], n->out[0], axis, (size_t)p->n, alpha, &m))
-        return false;
     bool rows = bias && bias->type.rank > 1 && bias->type.dims[bias->type.rank - 2].value > 1;
-    if (!mac_bias(b, n, &m, bias, rows ? p->m : 1, beta, &add))
-        return false;
+    if (!mac_prepare(b, n->in[A], n->in[B], n->out[0], axis, (size_t)p->n, p->k, alpha, &m) ||
+        !mac_bias(b, &m, bias, rows ? p->m : 1, beta, &add))
+        return bind_in_double(b, n);
     qk_matmul_q_params q = {.rank = p->rank,
                             .m = p->m,
                             .n = p->n,

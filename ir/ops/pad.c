@@ -122,13 +122,11 @@ static bool pad_value(Binder *b, const Node *n, const OpCtx *c, int64_t *bits) {
         return bind_unsupported(b, n, "its value is not constant");
     *bits = 0;
     if (q) {
-        int32_t lo, hi;
         if (!quant_plain(q))
             return bind_unsupported(b, n, "its operand is quantized per axis");
-        quant_range(q, &lo, &hi);
         double v =
             rint((t ? tensor_float(t, 0) : 0) / (double)quant_scale(q, 0)) + (double)quant_zp(q, 0);
-        *bits = (int64_t)fmax(lo, fmin(hi, v));
+        *bits = (int64_t)fmax((double)quant_lo(q), fmin((double)quant_hi(q), v));
     } else if (t && elem_is_int(e)) {
         *bits = tensor_int(t, 0);
     } else if (t && elem_bits(e) >= 8 && t->elem == e) {

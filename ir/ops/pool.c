@@ -101,15 +101,10 @@ static Spatial global_spatial(const Node *n) {
 
 /* ---- averages ---- */
 
-static bool check_average(Binder *b, const Node *n) {
-    const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
-    if (!x || !y)
-        return bind_unsupported(b, n, "one of operand and result is quantized, the other is not");
-    if (!quant_plain(x) || !quant_plain(y))
-        return bind_unsupported(b, n, "operand and result need parameters for the whole tensor");
-    if (bind_elem(n->in[0]) != bind_elem(n->out[0]))
-        return bind_unsupported(b, n, "operand and result differ in storage type");
-    return true;
+/* What the integer kernels take: one storage type, parameters for the whole tensor. */
+static bool average_fits(const Node *n) {
+    return quant_plain(op_quant(n->in[0])) && quant_plain(op_quant(n->out[0])) &&
+           bind_elem(n->in[0]) == bind_elem(n->out[0]);
 }
 
 static bool average_float(Binder *b, const Node *n, const Spatial *s, int32_t include_pad) {
@@ -136,8 +131,8 @@ static bool average_float(Binder *b, const Node *n, const Spatial *s, int32_t in
 }
 
 static bool average_quant(Binder *b, const Node *n, const Spatial *s, int32_t include_pad) {
-    if (!check_average(b, n))
-        return false;
+    if (!average_fits(n))
+        return bind_in_double(b, n);
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
     ElemType e = bind_elem(n->in[0]);
     qk_avgpool2d_q_params p = {.n = s->n,
@@ -181,8 +176,8 @@ static bool global_average_bind(Binder *b, const Node *n, const OpCtx *c) {
     Spatial s = global_spatial(n);
     if (!bind_any_quant(n))
         return average_float(b, n, &s, 0);
-    if (!check_average(b, n))
-        return false;
+    if (!average_fits(n))
+        return bind_in_double(b, n);
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
     ElemType e = bind_elem(n->in[0]);
     qk_globalavgpool_q_params p = {

@@ -129,11 +129,7 @@ static bool dequantize_infer(OpCtx *c) {
     return true;
 }
 
-/* ---- where a parameter stands, as the kernels step through x[outer, axis, inner] ---- */
-
-typedef struct Grid {
-    int32_t outer, axis, inner, block, s_outer, s_axis, s_inner;
-} Grid;
+/* ---- where a parameter stands ---- */
 
 static Grid whole(Type t) {
     return (Grid){.outer = 1, .axis = 1, .inner = bind_extent(t, 0, t.rank), .block = 1};
@@ -164,25 +160,49 @@ static Grid operand_grid(const OpCtx *c, Type x) {
     return along(x, axis, a->block_size, a->block_size > 0);
 }
 
-/* Parameters of a type as tables. Along several axes they are written out for each element. */
-static Grid type_grid(Binder *b, const Quant *q, Type t, int *scale, int *zp) {
-    bool spread = q->n_axes > 1;
+/* Two axes next to each other, blocks along one of them, nothing before: the usual grid of blocks,
+ * where the tables need not be written out. */
+static bool grid_of_blocks(const Quant *q, Type t, Grid *g) {
+    int first = q->axis[0], second = q->n_axes == 2 ? q->axis[1] : -1;
+    if (second != first + 1 || bind_extent(t, 0, first) != 1)
+        return false;
+    int32_t rows = (int32_t)t.dims[first].value, columns = (int32_t)t.dims[second].value;
+    if (q->block[0] <= 1) { /* [rows, blocks] */
+        *g = along(t, second, q->block[1], false);
+        g->s_outer = (g->axis + g->block - 1) / g->block;
+        return true;
+    }
+    if (q->block[1] > 1 || second + 1 != t.rank)
+        return false;
+    *g = (Grid){.outer = 1, /* [blocks, columns] */
+                .axis = rows,
+                .inner = columns,
+                .block = (int32_t)q->block[0],
+                .s_axis = columns,
+                .s_inner = 1};
+    return true;
+}
+
+Grid bind_grid(Binder *b, const Quant *q, Type t, bool wide, int *scale, int *zp) {
+    Grid g = {0};
+    bool spread = q->n_axes > 1 && !grid_of_blocks(q, t, &g);
     size_t count = spread ? (size_t)bind_extent(t, 0, t.rank) : q->n_scale;
+    ElemType e = wide ? ELEM_INT64 : ELEM_INT32;
     int64_t dims[MAX_RANK];
     for (int i = 0; i < t.rank; i++)
         dims[i] = t.dims[i].value;
     float *scales = NEW_ARRAY(binder_arena(b), float, count);
-    int32_t *zps = NEW_ARRAY(binder_arena(b), int32_t, count);
+    uint8_t *zps = arena_alloc(binder_arena(b), elem_bytes(e, count));
     for (size_t i = 0; i < count; i++) {
         size_t k = spread ? quant_index(q, t.rank, dims, i) : i;
         scales[i] = quant_scale(q, k);
-        zps[i] = (int32_t)quant_zp(q, k);
+        elem_store_int(e, zps, i, quant_zp(q, k));
     }
     *scale = bind_const(b, ELEM_FLOAT, count, scales, "scale");
-    *zp = bind_const(b, ELEM_INT32, count, zps, "zero point");
+    *zp = bind_const(b, e, count, zps, "zero point");
     if (spread)
         return (Grid){.outer = 1, .axis = (int32_t)count, .inner = 1, .block = 1, .s_axis = 1};
-    return q->n_axes == 0 ? whole(t) : along(t, q->axis[0], q->block[0], false);
+    return q->n_axes > 1 ? g : q->n_axes == 0 ? whole(t) : along(t, q->axis[0], q->block[0], false);
 }
 
 /* ---- binding ---- */
@@ -235,7 +255,9 @@ static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
         const Quant *q = op_quant(y);
         if (!q || q->kind != QUANT_PARAMS)
             return bind_unsupported(b, n, "its parameters are not known");
-        g = type_grid(b, q, y->type, &scale, &zp);
+        if (elem_bits(q->storage) > 16)
+            return bind_in_double(b, n);
+        g = bind_grid(b, q, y->type, false, &scale, &zp);
         lo = quant_lo(q);
         hi = quant_hi(q);
     } else {
@@ -265,7 +287,9 @@ static bool dequantize_bind(Binder *b, const Node *n, const OpCtx *c) {
         const Quant *q = op_quant(x);
         if (!q || q->kind != QUANT_PARAMS)
             return bind_unsupported(b, n, "its parameters are not known");
-        g = type_grid(b, q, x->type, &scale, &zp);
+        if (q->storage == ELEM_UINT32 || (q->storage == ELEM_INT32 && !quant_zp_all_zero(q)))
+            return bind_in_double(b, n); /* x - zp does not fit int32 */
+        g = bind_grid(b, q, x->type, false, &scale, &zp);
     } else {
         if (n->in[SCALE]->type.elem != ELEM_FLOAT)
             return bind_unsupported(b, n, "its scale is not float");
@@ -290,7 +314,7 @@ int bind_dequantized(Binder *b, const Node *n, const Value *v) {
         return -1;
     }
     ElemType e = bind_elem(v);
-    Grid g = type_grid(b, q, v->type, &scale, &zp);
+    Grid g = bind_grid(b, q, v->type, false, &scale, &zp);
     int real = bind_temp(b, ELEM_FLOAT, (size_t)bind_count(v));
     qk_dequantize_params p = {g.outer, g.axis, g.inner, g.block, g.s_outer, g.s_axis, g.s_inner};
     bool ok = bind_call(b, n, bind_kernel(b, "dequantize", 1, &e), &p, sizeof p, 4,
@@ -306,7 +330,7 @@ bool bind_quantized(Binder *b, const Node *n, int from, const Value *y) {
         return bind_unsupported(b, n, "the parameters of its result are not known");
     quant_range(q, &lo, &hi);
     ElemType e = bind_elem(y);
-    Grid g = type_grid(b, q, y->type, &scale, &zp);
+    Grid g = bind_grid(b, q, y->type, false, &scale, &zp);
     qk_quantize_params p = {g.outer,  g.axis,    g.inner, g.block, g.s_outer,
                             g.s_axis, g.s_inner, lo,      hi};
     return bind_call(b, n, bind_kernel(b, "quantize", 1, &e), &p, sizeof p, 4,

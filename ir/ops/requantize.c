@@ -22,8 +22,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     if (bind_equal_quant(x, y))
         return bind_alias(b, n, y, x);
     int32_t lo, hi;
-    if (!quant_plain(op_quant(y)))
-        return bind_unsupported(b, n, "its result is quantized per axis");
+    if (!quant_plain(op_quant(x)) || !quant_plain(op_quant(y)))
+        return bind_in_double(b, n);
     quant_range(op_quant(y), &lo, &hi);
     return bind_requantize(b, n, x, op_quant(y), bind_value(b, y), lo, hi);
 }

@@ -146,10 +146,8 @@ static void raise_attrs(const Node *from, Node *to) {
 
 static bool bind_quant(Binder *b, const Node *n, int32_t outer, int32_t size, int32_t inner) {
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
-    if (!x || !y)
-        return bind_unsupported(b, n, "one of operand and result is quantized, the other is not");
     if (!quant_plain(x) || !quant_plain(y))
-        return bind_unsupported(b, n, "operand and result need parameters for the whole tensor");
+        return bind_in_double(b, n);
     ElemType types[] = {bind_elem(n->in[0]), bind_elem(n->out[0])};
     int bits = elem_bits(types[0]);
     size_t entries = bits == 8 ? 256 : 512;

@@ -161,7 +161,7 @@ enum { WIDEST_KERNEL = 16 };
 const char *quant_storage_refusal(const QuantRule *r, const Quant *operand, const Quant *result) {
     int bits = elem_bits(operand->storage);
     if (bits > WIDEST_KERNEL || elem_bits(result->storage) > WIDEST_KERNEL)
-        return "no integer kernel takes activations of more than 16 bits";
+        return NULL; /* computed in double, on any storage */
     if (r->widest && bits > r->widest)
         return "its integer form is a table, which serves 8-bit operands";
     if (r->same_storage && operand->storage != result->storage)

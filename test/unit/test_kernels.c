@@ -23,7 +23,7 @@ static void check_integer_only(const KernelDef *k) {
         if (k->fields[f].kind == KF_F32)
             return;
     for (size_t a = 0; a < k->n_args; a++)
-        if (!strcmp(k->args[a].ctype, "float"))
+        if (!strcmp(k->args[a].ctype, "float") || !strcmp(k->args[a].ctype, "double"))
             return;
     assert_false(k->needs_math);
     assert_false(code_has(k->source, "float") || code_has(k->source, "double"));

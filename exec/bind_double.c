@@ -1,0 +1,195 @@
+/* Nodes that no integer kernel serves, bound in double precision. The operator's own bind function
+ * runs on stand-ins for the operands and results, of type double; bind_call takes the f64 form of
+ * each kernel. See bind_in_double in exec/program.h. */
+#include "exec/binder.h"
+#include "ir/ops/bind.h"
+#include "kernels_gen.h"
+
+enum { WIDEST_KERNEL = 16 }; /* bits of what integer kernels take and give */
+
+ElemType bind_real(const Binder *b) {
+    return b->in_double ? ELEM_DOUBLE : ELEM_FLOAT;
+}
+
+static bool is_wide(const Value *v) {
+    const Quant *q = v ? op_quant(v) : NULL;
+    return q && elem_bits(q->storage) > WIDEST_KERNEL;
+}
+
+/* Movers take integers of any width. A Conv or Gemm may give its accumulator; it decides itself. */
+bool binder_needs_double(const Node *n) {
+    QuantClass kind = n->def->quant.kind;
+    bool mac = kind == QUANT_MAC, wide = false, equal = true;
+    if (!mac && kind != QUANT_COMPUTE && kind != QUANT_CLAMP && kind != QUANT_JOIN)
+        return false;
+    for (size_t i = 0; i < n->n_in; i++) {
+        bool weight = mac && i == (size_t)n->def->quant.weight;
+        if (!n->in[i] || !(weight || quant_rule_is_data(&n->def->quant, i)))
+            continue;
+        wide = wide || is_wide(n->in[i]);
+        equal = equal && bind_equal_quant(n->in[i], n->out[0]);
+    }
+    return (wide || (!mac && is_wide(n->out[0]))) && !(kind == QUANT_JOIN && equal);
+}
+
+/* ---- operands ---- */
+
+/* A bias of type acc<%x, %w> has the products of their scales, one a channel. */
+static const Quant *known_quant(Binder *b, const Node *n, const Value *v) {
+    const Quant *q = op_quant(v), *x = n->in[0] ? op_quant(n->in[0]) : NULL;
+    const Quant *w = n->n_in > 1 && n->in[1] ? op_quant(n->in[1]) : NULL;
+    if (!q || q->kind == QUANT_PARAMS)
+        return q;
+    if (q->kind != QUANT_ACC || !quant_plain(x) || !w || w->kind != QUANT_PARAMS || w->n_axes > 1)
+        return NULL;
+    float *scale = NEW_ARRAY(b->arena, float, w->n_scale);
+    for (size_t i = 0; i < w->n_scale; i++)
+        scale[i] = quant_scale(x, 0) * quant_scale(w, i);
+    return w->n_axes ? quant_per_axis(b->arena, ELEM_INT32, 0, w->n_scale, scale, NULL)
+                     : quant_per_tensor(b->arena, ELEM_INT32, scale[0], 0);
+}
+
+static Value *stand_in(Binder *b, const Value *v) {
+    Program *p = b->program;
+    Value *s = arena_copy(b->arena, v, sizeof *v);
+    s->type = type_tensor(ELEM_DOUBLE, v->type.rank, v->type.dims);
+    s->id = (uint32_t)b->n_slots;
+    if (b->n_slots == b->cap_slots) {
+        size_t cap = 2 * b->cap_slots + 16;
+        int *slots = NEW_ARRAY(b->arena, int, cap);
+        memcpy(slots, p->value_buffer, b->n_slots * sizeof *slots);
+        p->value_buffer = slots;
+        b->cap_slots = cap;
+    }
+    p->value_buffer[b->n_slots++] = -1;
+    return s;
+}
+
+static int widened_const(Binder *b, const Tensor *t) {
+    double *data = NEW_ARRAY(b->arena, double, t->count);
+    for (size_t i = 0; i < t->count; i++)
+        data[i] = tensor_float(t, i);
+    return bind_const(b, ELEM_DOUBLE, t->count, data, "widened");
+}
+
+static bool dequantized(Binder *b, const Node *n, const Value *v, const Quant *q, int to) {
+    int scale, zp;
+    ElemType e = bind_elem(v);
+    Grid g = bind_grid(b, q, v->type, true, &scale, &zp);
+    qk_dequantize_f64_params p = {g.outer,   g.axis,   g.inner,  g.block,
+                                  g.s_outer, g.s_axis, g.s_inner};
+    return bind_call(b, n, bind_kernel(b, "dequantize_f64", 1, &e), &p, sizeof p, 4,
+                     (int[]){bind_value(b, v), scale, zp, to});
+}
+
+static bool widened(Binder *b, const Node *n, int from, int to, size_t count) {
+    qk_widen_f32_params p = {.n = (int64_t)count};
+    return bind_call(b, n, "qk_widen_f32", &p, sizeof p, 2, (int[]){from, to});
+}
+
+/* In: a value of the module; out: its stand-in, with its numbers in a buffer. Values that are
+ * neither quantized nor float (shapes, axes) stand for themselves. */
+static bool operand(Binder *b, const Node *n, Value **v) {
+    const Value *x = *v;
+    const Quant *q = op_quant(x);
+    if (!q && x->type.elem != ELEM_FLOAT)
+        return true;
+    if (q && !(q = known_quant(b, n, x)))
+        return bind_unsupported(b, n, "the parameters of '%s' are not known",
+                                diag_name(b->diags, x->name));
+    Value *s = stand_in(b, x);
+    bool constant = !q && x->data && x->data->data && !binder_rounds(b, x);
+    size_t count = (size_t)bind_count(x);
+    int at = constant ? widened_const(b, x->data) : bind_temp(b, ELEM_DOUBLE, count);
+    b->program->value_buffer[s->id] = at;
+    *v = s;
+    if (constant)
+        return true;
+    s->data = NULL;
+    return q ? dequantized(b, n, x, q, at) : widened(b, n, bind_value(b, x), at, count);
+}
+
+/* ---- results ---- */
+
+static bool quantized(Binder *b, const Node *n, int from, const Value *y) {
+    const Quant *q = op_quant(y);
+    int scale, zp;
+    if (q->kind != QUANT_PARAMS)
+        return bind_unsupported(b, n, "the parameters of its result are not known");
+    ElemType e = bind_elem(y);
+    Grid g = bind_grid(b, q, y->type, true, &scale, &zp);
+    qk_quantize_f64_params p = {g.outer,  g.axis,    g.inner,     g.block,    g.s_outer,
+                                g.s_axis, g.s_inner, quant_lo(q), quant_hi(q)};
+    return bind_call(b, n, bind_kernel(b, "quantize_f64", 1, &e), &p, sizeof p, 4,
+                     (int[]){from, scale, zp, bind_value(b, y)});
+}
+
+static bool narrowed(Binder *b, const Node *n, int from, const Value *y) {
+    if (y->type.elem != ELEM_FLOAT)
+        return bind_unsupported(b, n, "its result is %s", elem_name(y->type.elem));
+    qk_narrow_f64_params p = {.n = bind_count(y)};
+    return bind_call(b, n, "qk_narrow_f64", &p, sizeof p, 2, (int[]){from, bind_value(b, y)});
+}
+
+bool bind_rounded_wide(Binder *b, const Node *n, const Value *v) {
+    const Quant *q = v->type.quant;
+    int from = bind_value(b, v), scale, zp;
+    size_t count = b->program->buffers[from].count;
+    ElemType e = q->storage;
+    Grid g = bind_grid(b, q, v->type, true, &scale, &zp);
+    qk_quantize_f64_params in = {g.outer,  g.axis,    g.inner,     g.block,    g.s_outer,
+                                 g.s_axis, g.s_inner, quant_lo(q), quant_hi(q)};
+    qk_dequantize_f64_params out = {g.outer,   g.axis,   g.inner,  g.block,
+                                    g.s_outer, g.s_axis, g.s_inner};
+    qk_narrow_f64_params narrow = {.n = (int64_t)count};
+    int real = bind_temp(b, ELEM_DOUBLE, count), ints = bind_temp(b, e, count);
+    int back = bind_temp(b, ELEM_DOUBLE, count);
+    Buffer rounded = b->program->buffers[from];
+    rounded.kind = BUF_ARENA;
+    rounded.alias = rounded.port = -1;
+    int to = binder_add_buffer(b, rounded);
+    b->program->value_buffer[v->id] = to;
+    return widened(b, n, from, real, count) &&
+           bind_call(b, n, bind_kernel(b, "quantize_f64", 1, &e), &in, sizeof in, 4,
+                     (int[]){real, scale, zp, ints}) &&
+           bind_call(b, n, bind_kernel(b, "dequantize_f64", 1, &e), &out, sizeof out, 4,
+                     (int[]){ints, scale, zp, back}) &&
+           bind_call(b, n, "qk_narrow_f64", &narrow, sizeof narrow, 2, (int[]){back, to});
+}
+
+/* Q and DQ change the domain and no more; what is left is a copy. */
+static bool compute(Binder *b, const Node *n) {
+    OpCtx c = op_ctx(n, b->diags);
+    if (n->def->own_form && n->def->own_form(n))
+        return bind_alias(b, n, n->out[0], n->in[0]);
+    return n->def->bind(b, n, &c);
+}
+
+/* Stand-ins are nobody's values: nothing reports or compares them. */
+static void forget(Binder *b, size_t first) {
+    Program *p = b->program;
+    for (size_t i = first; i < p->n_buffers; i++)
+        if (p->buffers[i].value && p->buffers[i].value->id >= p->module->n_values)
+            p->buffers[i].value = NULL;
+}
+
+bool bind_in_double(Binder *b, const Node *n) {
+    Node s = *n;
+    if (b->in_double || n->n_out != 1 || !n->out[0])
+        return bind_unsupported(b, n, "it has no form in double precision");
+    s.in = arena_copy(b->arena, n->in, n->n_in * sizeof *n->in);
+    s.out = arena_copy(b->arena, n->out, sizeof *n->out);
+    bool ok = true;
+    size_t first = b->program->n_buffers;
+    for (size_t i = 0; i < n->n_in; i++)
+        ok = (!s.in[i] || operand(b, n, &s.in[i])) && ok;
+    s.out[0] = stand_in(b, n->out[0]);
+    b->in_double = n;
+    ok = ok && compute(b, &s);
+    b->in_double = NULL;
+    if (!ok)
+        return false;
+    int real = bind_value(b, s.out[0]);
+    forget(b, first);
+    return op_quant(n->out[0]) ? quantized(b, n, real, n->out[0]) : narrowed(b, n, real, n->out[0]);
+}
