@@ -72,30 +72,33 @@ static Value *clip_node(Lower *l, Value *x, Node *before, const char *op, size_t
     return n->out[0];
 }
 
-/* One bound of the range as a real number, for every scale; `dims` get its shape. */
+/* One bound of the range as a real number, for every entry of the parameters. Dimensions that are
+ * not quantized broadcast. */
 static Value *range_bound(Lower *l, const Quant *q, Type t, const char *suffix, int64_t bound,
                           Str base) {
     int64_t dims[MAX_RANK];
-    float *v = NEW_ARRAY(l->b.a, float, q->n_scale);
+    size_t count = 1;
     for (int i = 0; i < t.rank; i++)
-        dims[i] = q->n_axes && i == q->axis[0] ? (int64_t)q->n_scale : 1;
-    for (size_t i = 0; i < q->n_scale; i++)
-        v[i] = (float)(bound - quant_zp(q, i)) * quant_scale(q, i);
+        dims[i] = 1;
+    for (int i = 0; i < q->n_axes; i++)
+        dims[q->axis[i]] = t.dims[q->axis[i]].value;
+    for (int i = 0; q->n_axes && i < t.rank; i++)
+        count *= (size_t)dims[i];
+    float *v = NEW_ARRAY(l->b.a, float, count);
+    for (size_t i = 0; i < count; i++) {
+        size_t k = quant_index(q, t.rank, dims, i);
+        v[i] = (float)(bound - quant_zp(q, k)) * quant_scale(q, k);
+    }
     return build_floats(&l->b, base, suffix, t.elem, q->n_axes ? t.rank : 0, dims, v);
 }
 
 /* A range narrower than the storage cuts off before the rounding: its bounds are on the grid. Clip
- * takes one bound for all, Max and Min take one for each index along an axis. */
+ * takes one bound for all, Max and Min take one for each entry of the parameters. */
 static Value *clip(Lower *l, Value *x, const Quant *q, Node *quantize, Str base) {
     q = onnx_quant(&l->b, q);
     if (!q->has_range || (q->lo <= elem_min(q->storage) && q->hi >= elem_max(q->storage)))
         return x;
     int64_t opset = module_opset(l->b.m, STR(""));
-    if (q->n_axes > 1 || (q->n_axes && q->block[0] > 1) || (q->n_axes && opset < 8)) {
-        pass_remark(l->c, quantize, "the range %lld:%lld of '%s' cannot be written",
-                    (long long)q->lo, (long long)q->hi, diag_name(l->b.d, base));
-        return x;
-    }
     Type t = real_type(x->type);
     if (!q->n_axes && opset < 11) {
         Value *y = clip_node(l, x, quantize, "Clip", 1, base);
