@@ -1,4 +1,5 @@
 #include "passes/legal.h"
+#include "passes/emulate.h"
 
 #include <math.h>
 
@@ -7,8 +8,11 @@
 
 /* ---- opset ---- */
 
-static int64_t opset_of(const Quant *q) {
-    int bits = elem_bits(onnx_storage(q->storage));
+/* `b` says what the result has to do with; what it is too old for is emulated. */
+static int64_t opset_of(const QuantBuild *b, const Quant *q) {
+    int bits = elem_bits(onnx_storage(b, q->storage));
+    if (emulates_quantize(b, q) || emulates_dequantize(b, q))
+        return EMULATE_OPSET;
     bool blocked = quant_is_blocked(q);
     int64_t need = 10;
     if (q->n_axes)
@@ -23,20 +27,33 @@ static int64_t opset_of(const Quant *q) {
     return bits == 2 ? 25 : need;
 }
 
+typedef struct Need {
+    QuantBuild b; /* only its opset matters */
+    int64_t opset;
+} Need;
+
 static void need_value(Value *v, void *ctx) {
-    int64_t *need = ctx;
-    if (v->type.kind == TYPE_TENSOR && v->type.quant && opset_of(v->type.quant) > *need)
-        *need = opset_of(v->type.quant);
+    Need *need = ctx;
+    if (v->type.kind != TYPE_TENSOR || !v->type.quant)
+        return;
+    int64_t opset = opset_of(&need->b, v->type.quant);
+    if (opset > need->opset)
+        need->opset = opset;
+}
+
+static int64_t min_opset(const Module *m, int64_t at_most) {
+    Need need = {.b = {.opset = at_most}, .opset = 10};
+    module_each_value((Module *)m, need_value, &need);
+    return need.opset;
 }
 
 int64_t quant_min_opset(const Module *m) {
-    int64_t need = 10;
-    module_each_value((Module *)m, need_value, &need);
-    return need;
+    return min_opset(m, 0);
 }
 
 typedef struct Check {
     Diags *d;
+    QuantBuild b; /* only its opset matters */
     Target target;
     bool ok;
 } Check;
@@ -54,9 +71,11 @@ static void check_value(Value *v, void *ctx) {
                            "'%s' is quantized with parameters computed at run time, which cannot "
                            "be written as QuantizeLinear with constants",
                            diag_name(c->d, v->name));
-    else if (elem_bits(q->storage) == 32 && (v->kind != VALUE_CONST || q->storage == ELEM_UINT32))
-        c->ok = diag_error(c->d, v->loc, "'%s': ONNX cannot quantize to %s",
-                           diag_name(c->d, v->name), elem_name(q->storage));
+    else if (q->expressed != ELEM_FLOAT &&
+             (emulates_quantize(&c->b, q) || emulates_dequantize(&c->b, q)))
+        c->ok = diag_error(
+            c->d, v->loc, "'%s': ONNX cannot quantize %s to %s, and only float is emulated",
+            diag_name(c->d, v->name), elem_name(q->expressed), elem_name(q->storage));
     else if (c->target == TARGET_ORT_CPU && v->kind == VALUE_NODE &&
              onnx_scale_type(q) != q->expressed)
         c->ok =
@@ -67,11 +86,11 @@ static void check_value(Value *v, void *ctx) {
 }
 
 bool legal_prepare(Module *m, PassContext *c) {
-    Check check = {c->d, c->target, true};
+    Check check = {c->d, {.opset = c->target_opset}, c->target, true};
     module_each_value(m, check_value, &check);
     if (!check.ok)
         return false;
-    int64_t need = quant_min_opset(m), have = module_opset(m, STR(""));
+    int64_t need = min_opset(m, c->target_opset), have = module_opset(m, STR(""));
     if (c->target_opset && c->target_opset < need)
         return diag_error(c->d, LOC_NONE,
                           "the quantized types of this model need opset %lld, not "

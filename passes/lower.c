@@ -1,4 +1,5 @@
 #include "passes/lower.h"
+#include "passes/emulate.h"
 
 const Quant *lower_quant(const Lower *l, const Value *v) {
     return v && v->id < l->n ? l->quant[v->id] : NULL;
@@ -32,6 +33,14 @@ static Str conversion_name(Lower *l, Str base, const char *op) {
     return arena_strf(l->b.a, STR_FMT "_%s", STR_ARG(base), op);
 }
 
+/* `n`, a conversion of one operand, becomes ONNX's. */
+static void dequantize_from(Lower *l, Node *n, const Quant *q, Type t, Str base) {
+    if (emulates_dequantize(&l->b, q))
+        emulate_dequantize(&l->b, n, q, t, base);
+    else
+        state_params(&l->b, n, q, t, base);
+}
+
 /* Integers to float, for a value that has no float companion yet. */
 static Value *dequantize(Lower *l, Value *v, Node *user) {
     Value *x = lower_ints(l, v);
@@ -47,8 +56,8 @@ static Value *dequantize(Lower *l, Value *v, Node *user) {
     t.tilde = false;
     t.elem = q->expressed;
     node_add_output(n, 0, derived_name(&l->b, base, "_DequantizeLinear_Output"), t);
-    state_params(&l->b, n, q, t, base);
     place_behind(x, n, user);
+    dequantize_from(l, n, q, t, base);
     return n->out[0];
 }
 
@@ -72,24 +81,18 @@ static Value *clip_node(Lower *l, Value *x, Node *before, const char *op, size_t
     return n->out[0];
 }
 
-/* One bound of the range as a real number, for every entry of the parameters. Dimensions that are
- * not quantized broadcast. */
+/* One bound of the range as a real number, for every entry of the parameters. */
 static Value *range_bound(Lower *l, const Quant *q, Type t, const char *suffix, int64_t bound,
                           Str base) {
     int64_t dims[MAX_RANK];
-    size_t count = 1;
-    for (int i = 0; i < t.rank; i++)
-        dims[i] = 1;
-    for (int i = 0; i < q->n_axes; i++)
-        dims[q->axis[i]] = t.dims[q->axis[i]].value;
-    for (int i = 0; q->n_axes && i < t.rank; i++)
-        count *= (size_t)dims[i];
+    size_t count;
+    int rank = entries_shape(q, t, dims, &count);
     float *v = NEW_ARRAY(l->b.a, float, count);
     for (size_t i = 0; i < count; i++) {
-        size_t k = quant_index(q, t.rank, dims, i);
+        size_t k = quant_index(q, rank, dims, i);
         v[i] = (float)(bound - quant_zp(q, k)) * quant_scale(q, k);
     }
-    return build_floats(&l->b, base, suffix, t.elem, q->n_axes ? t.rank : 0, dims, v);
+    return build_floats(&l->b, base, suffix, t.elem, rank, dims, v);
 }
 
 /* A range narrower than the storage cuts off before the rounding: its bounds are on the grid. Clip
@@ -122,6 +125,11 @@ static Value *clip(Lower *l, Value *x, const Quant *q, Node *quantize, Str base)
 
 /* `n`, which stands in the graph, becomes QuantizeLinear from x to v's integers. */
 static void quantize_into(Lower *l, Node *n, Value *x, const Quant *q, Value *y, Str base) {
+    n->in[0] = x;
+    if (emulates_quantize(&l->b, q)) {
+        emulate_quantize(&l->b, n, q, y->type, base);
+        return;
+    }
     n->domain = STR_NONE;
     n->op = STR("QuantizeLinear");
     n->in[0] = clip(l, x, q, n, base);
@@ -192,7 +200,7 @@ static void lower_conversion(Lower *l, Node *n) {
     Value *x = n->in[0], *y = n->out[0];
     if (is_own_dequantize(n)) {
         n->in[0] = lower_ints(l, x);
-        state_params(&l->b, n, lower_quant(l, x), y->type, base_name(x->name));
+        dequantize_from(l, n, lower_quant(l, x), y->type, base_name(x->name));
         if (!l->floats[x->id] && n->graph == n->in[0]->graph)
             l->floats[x->id] = y; /* all that follow it see it */
         return;
@@ -227,9 +235,9 @@ static void lower_bodies(Lower *l, Node *n) {
                 lower_graph(l, n->attrs[i].v.g[k]);
 }
 
-/* Constants of our 1-bit types are widened to a type that ONNX has. */
+/* Constants of types that ONNX lacks are widened to one that it has. */
 static void widen(Lower *l, Value *v) {
-    ElemType e = onnx_storage(v->data->elem);
+    ElemType e = onnx_storage(&l->b, v->data->elem);
     if (e == v->data->elem)
         return;
     uint8_t *bytes;

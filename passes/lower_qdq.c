@@ -2,6 +2,7 @@
  * in the arrangement that onnxruntime recognises: a DequantizeLinear on every operand (constants
  * included), one QuantizeLinear on every result, zero points always written out, and equal
  * parameters sharing one constant. */
+#include "passes/emulate.h"
 #include "passes/lower.h"
 
 /* y -> Relu -> z on one grid, where the Relu does not change integers: no conversion between them.
@@ -16,7 +17,18 @@ static bool stays_float(Lower *l, const Value *y) {
     return q && z && quant_equal(q, z) && clamp_is_noop(user, q);
 }
 
+/* Movers of what ONNX's conversions cannot state move the integers themselves. */
+static bool moves_emulated(const Lower *l, const Node *n) {
+    const Quant *q = n->def && n->n_in ? lower_quant(l, n->in[0]) : NULL;
+    return q && (n->def->quant.kind == QUANT_MOVE || n->def->quant.kind == QUANT_ORDER) &&
+           emulates_quantize(&l->b, q) && same_quant(n) && !integer_refusal(n, l->c->target);
+}
+
 static void lower_node(Lower *l, Node *n) {
+    if (moves_emulated(l, n)) {
+        lower_on_integers(l, n);
+        return;
+    }
     for (size_t i = 0; i < n->n_in; i++)
         n->in[i] = n->in[i] ? lower_float(l, n->in[i], n) : NULL;
     for (size_t i = 0; i < n->n_out; i++) {
@@ -35,7 +47,7 @@ static void lower_node(Lower *l, Node *n) {
 bool pass_lower_qdq(Module *m, PassContext *c) {
     if (!legal_prepare(m, c))
         return false;
-    Lower l = {.b = quant_build_new(m, c->d, "lower-qdq"), .c = c, .node = lower_node};
+    Lower l = {.b = quant_build_new(m, c, "lower-qdq"), .c = c, .node = lower_node};
     lower_module(&l, m);
     guard_fusions(&l.b, m, c->target);
     return true;

@@ -184,7 +184,7 @@ static const char *lower_clamp(Lower *l, Node *n) {
         return "its bounds are not constant";
     if (module_opset(l->b.m, STR("")) < 12)
         return "Clip takes no integers before opset 12";
-    if (elem_bits(onnx_storage(q->storage)) != 8)
+    if (elem_bits(onnx_storage(&l->b, q->storage)) != 8)
         return "Clip takes 8-bit integers only";
     Str base = base_name(n->out[0]->name);
     Node *to = build_node(&l->b, n->graph, "", "Clip", 3, lower_quant_name(l, n));
@@ -245,7 +245,7 @@ static void lower_node(Lower *l, Node *n) {
 bool pass_lower_qop(Module *m, PassContext *c) {
     if (!legal_prepare(m, c))
         return false;
-    Lower l = {.b = quant_build_new(m, c->d, "lower-qop"), .c = c, .qop = true, .node = lower_node};
+    Lower l = {.b = quant_build_new(m, c, "lower-qop"), .c = c, .qop = true, .node = lower_node};
     lower_module(&l, m);
     guard_fusions(&l.b, m, c->target);
     return true;

@@ -1,13 +1,16 @@
 #include "passes/quant_build.h"
 #include "ir/minifloat.h"
 
-QuantBuild quant_build_new(Module *m, Diags *d, const char *pass) {
+#include <limits.h>
+
+QuantBuild quant_build_new(Module *m, PassContext *c, const char *pass) {
     return (QuantBuild){.m = m,
                         .a = m->arena,
-                        .d = d,
+                        .d = c->d,
                         .pass = pass,
                         .names = unique_names_new(m),
-                        .params = map_new(m->arena)};
+                        .params = map_new(m->arena),
+                        .opset = c->target_opset};
 }
 
 /* ---- recognising ---- */
@@ -55,8 +58,10 @@ int rule_single_data(const Node *n) {
 
 /* ---- types ---- */
 
-ElemType onnx_storage(ElemType e) {
-    return e == ELEM_INT1 ? ELEM_INT8 : e == ELEM_UINT1 ? ELEM_UINT8 : e;
+ElemType onnx_storage(const QuantBuild *b, ElemType e) {
+    int bits = elem_bits(e), since = bits == 1 ? INT_MAX : bits == 2 ? 25 : bits == 4 ? 21 : 0;
+    bool has = since == 0 || (bits > 1 && (!b->opset || b->opset >= since));
+    return has ? e : e == ELEM_INT1 || elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
 }
 
 ElemType onnx_scale_type(const Quant *q) {
@@ -64,7 +69,7 @@ ElemType onnx_scale_type(const Quant *q) {
 }
 
 const Quant *onnx_quant(QuantBuild *b, const Quant *q) {
-    ElemType e = onnx_storage(q->storage);
+    ElemType e = onnx_storage(b, q->storage);
     ElemType scale = onnx_scale_type(q);
     if (e == q->storage && scale == q->scale_type)
         return q;

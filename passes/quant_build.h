@@ -19,10 +19,11 @@ typedef struct QuantBuild {
     Diags *d;
     const char *pass; /* for provenance */
     UniqueNames *names;
-    Map *params; /* by quant_key */
+    Map *params;   /* by quant_key */
+    int64_t opset; /* that the result has to do with, or 0: as new as the types ask for */
 } QuantBuild;
 
-QuantBuild quant_build_new(Module *m, Diags *d, const char *pass);
+QuantBuild quant_build_new(Module *m, PassContext *c, const char *pass);
 
 /* Our forms: one operand. */
 bool is_own_quantize(const Node *n);
@@ -37,12 +38,14 @@ bool has_bodies(const Node *n);
 /* The only data operand a node was given, or -1. */
 int rule_single_data(const Node *n);
 
-/* The element type that ONNX has for these integers: int8 for our 1-bit types. */
-ElemType onnx_storage(ElemType e);
+/* The element type that ONNX has for these integers: a byte for our 1-bit types; for 2 and 4 bits
+ * too where the opset is older than they are. */
+ElemType onnx_storage(const QuantBuild *b, ElemType e);
 /* The type its scales are written in: of float numbers always float, which holds all others and
  * is what QuantizeLinear takes for them. */
 ElemType onnx_scale_type(const Quant *q);
-/* The quantization as stored in ONNX's element types: our 1-bit types become a range of int8. */
+/* The quantization as stored in ONNX's element types: what is narrower there becomes a
+ * range. */
 const Quant *onnx_quant(QuantBuild *b, const Quant *q);
 /* Float type of what a quantized type stands for. */
 Type real_type(Type t);

@@ -283,7 +283,7 @@ static void name_all(Raise *r) {
 /* ---- the pass ---- */
 
 bool pass_raise_quant(Module *m, PassContext *c) {
-    Raise r = {.b = quant_build_new(m, c->d, "raise-quant"),
+    Raise r = {.b = quant_build_new(m, c, "raise-quant"),
                .c = c,
                .m = m,
                .made = map_new(m->arena),

@@ -1,0 +1,126 @@
+#include "passes/emulate.h"
+
+/* ---- what needs it ---- */
+
+static bool is_wide(const Quant *q) {
+    for (size_t i = 0; i < q->n_zp; i++)
+        if (q->zp[i] < elem_min(q->storage) || q->zp[i] > elem_max(q->storage))
+            return true;
+    return false;
+}
+
+/* Blocks and 16 bits came to ONNX with opset 21. */
+static bool too_new(const QuantBuild *b, const Quant *q) {
+    return b->opset && b->opset < 21 && (elem_bits(q->storage) == 16 || quant_is_blocked(q));
+}
+
+bool emulates_quantize(const QuantBuild *b, const Quant *q) {
+    return is_wide(q) || elem_bits(q->storage) == 32 || too_new(b, q);
+}
+
+bool emulates_dequantize(const QuantBuild *b, const Quant *q) {
+    return is_wide(q) || q->storage == ELEM_UINT32 || too_new(b, q);
+}
+
+/* ---- constants ---- */
+
+int entries_shape(const Quant *q, Type t, int64_t *dims, size_t *count) {
+    *count = 1;
+    if (q->n_axes == 0)
+        return 0;
+    for (int i = 0; i < t.rank; i++)
+        dims[i] = 1;
+    for (int i = 0; i < q->n_axes; i++) {
+        dims[q->axis[i]] = t.dims[q->axis[i]].value;
+        *count *= (size_t)t.dims[q->axis[i]].value;
+    }
+    return t.rank;
+}
+
+static Value *scales(QuantBuild *b, const Quant *q, Type t, Str base) {
+    int64_t dims[MAX_RANK];
+    size_t count;
+    int rank = entries_shape(q, t, dims, &count);
+    float *v = NEW_ARRAY(b->a, float, count);
+    for (size_t i = 0; i < count; i++)
+        v[i] = quant_scale(q, quant_index(q, rank, dims, i));
+    return build_floats(b, base, "_scale", ELEM_FLOAT, rank, dims, v);
+}
+
+static Value *zero_points(QuantBuild *b, const Quant *q, Type t, ElemType e, Str base) {
+    int64_t dims[MAX_RANK];
+    size_t count;
+    int rank = entries_shape(q, t, dims, &count);
+    uint8_t *bytes;
+    Tensor *z = tensor_new(b->a, e, rank, dims, &bytes);
+    for (size_t i = 0; i < count; i++) {
+        int64_t zp = quant_zp(q, quant_index(q, rank, dims, i));
+        double real = (double)zp;
+        if (e == ELEM_DOUBLE)
+            memcpy(bytes + i * sizeof real, &real, sizeof real);
+        else
+            elem_store_int(e, bytes, i, zp);
+    }
+    return graph_add_const(b->m->graph, derived_name(b, base, "_zero_point"), tensor_type(b->a, z),
+                           z);
+}
+
+static Value *bound(QuantBuild *b, const char *suffix, int64_t v, Str base) {
+    double real = (double)v;
+    return build_const(b, base, suffix, ELEM_DOUBLE, 0, NULL, &real);
+}
+
+/* ---- operators ---- */
+
+/* `op` of `x` and up to two constants, before `n`. */
+static Value *step(QuantBuild *b, Node *n, const char *op, Value *x, Value *y, Value *z, ElemType e,
+                   Str base) {
+    Node *s = build_node(b, n->graph, "", op, z ? 3 : y ? 2 : 1, STR_NONE);
+    s->in[0] = x;
+    if (y)
+        s->in[1] = y;
+    if (z)
+        s->in[2] = z;
+    s->loc = n->loc;
+    if (str_is(s->op, "Cast"))
+        node_set_int(s, "to", e);
+    Type t = real_type(x->type);
+    t.elem = e;
+    node_add_output(s, 0, derived_name(b, base, arena_strf(b->a, "_%s", op).s), t);
+    node_insert_before(n, s);
+    op_resolve(s, b->d);
+    return s->out[0];
+}
+
+static void become(QuantBuild *b, Node *n, const char *op, Value *x, Value *y) {
+    n->domain = STR_NONE;
+    n->op = str_from(op);
+    n->n_in = 1;
+    n->in[0] = x;
+    if (y)
+        node_add_input(n, y);
+    op_resolve(n, b->d);
+}
+
+/* Sums and bounds are exact in double, whatever the storage. */
+void emulate_quantize(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) {
+    ElemType storage = onnx_storage(b, q->storage);
+    Value *v = step(b, n, "Div", n->in[0], scales(b, q, t, base), NULL, ELEM_FLOAT, base);
+    v = step(b, n, "Round", v, NULL, NULL, ELEM_FLOAT, base);
+    v = step(b, n, "Cast", v, NULL, NULL, ELEM_DOUBLE, base);
+    if (!quant_zp_all_zero(q))
+        v = step(b, n, "Add", v, zero_points(b, q, t, ELEM_DOUBLE, base), NULL, ELEM_DOUBLE, base);
+    v = step(b, n, "Clip", v, bound(b, "_min", quant_lo(q), base),
+             bound(b, "_max", quant_hi(q), base), ELEM_DOUBLE, base);
+    node_set_int(n, "to", storage);
+    become(b, n, "Cast", v, NULL);
+}
+
+void emulate_dequantize(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) {
+    ElemType e = q->storage == ELEM_UINT32 ? ELEM_INT64 : ELEM_INT32;
+    Value *v = step(b, n, "Cast", n->in[0], NULL, NULL, e, base);
+    if (!quant_zp_all_zero(q))
+        v = step(b, n, "Sub", v, zero_points(b, q, t, e, base), NULL, e, base);
+    v = step(b, n, "Cast", v, NULL, NULL, ELEM_FLOAT, base);
+    become(b, n, "Mul", v, scales(b, q, t, base));
+}
