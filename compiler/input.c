@@ -119,7 +119,7 @@ Module *session_parse(Session *s, size_t i, ExitCode *code) {
     size_t mib = s->o.max_memory >= 0 ? (size_t)s->o.max_memory : DEFAULT_MEMORY_MIB;
     Arena *a = arena_new(mib * MIB + size * 2, &s->oom);
     OnnxReadOptions onnx = {.external_data_dir = s->o.external_data_dir};
-    QirReadOptions qir = {.dir = s->o.external_data_dir};
+    QirReadOptions qir = {.dir = s->o.external_data_dir, .wide_zp = s->o.wide_zp};
     Module *m = s->has_text        ? qir_read_text(a, s->d, path, s->text, &qir)
                 : kind == KIND_QIR ? qir_read(a, s->d, path, &qir)
                                    : onnx_read(a, s->d, path, &onnx);

@@ -185,6 +185,8 @@ bool job_compile(Job *j, Module *m) {
         return false;
     if (j->form >= FORM_TRUE && j->quant_io && !run(j, m, "quant-io"))
         return false;
+    if (j->form >= FORM_TRUE && m->wide_zp && !run(j, m, "wide-zp"))
+        return false;
     if (j->form < FORM_QDQ)
         return true;
     return raise_opset(j, m) && run(j, m, j->form == FORM_QDQ ? "lower-qdq" : "lower-qop");
@@ -197,6 +199,8 @@ bool job_prepare_run(Job *j, Module *m) {
     if (!run(j, m, "freeze") || !run(j, m, "upgrade"))
         return false;
     if (module_form(m).onnx_quantized && !run(j, m, "raise-quant"))
+        return false;
+    if (m->wide_zp && !run(j, m, "wide-zp"))
         return false;
     return run(j, m, "fold-const") && job_fix_shapes(j, m) && module_bind_batch(m, j->d) &&
            module_check_static(m, j->d);

@@ -244,6 +244,7 @@ struct Module {
     Import *imports;
     size_t n_imports, cap_imports;
     Meta meta;
+    bool wide_zp;   /* zero points may lie outside their range: -wide-zp */
     Quant **quants; /* the !name lines, in order */
     size_t n_quants, cap_quants;
     Blob *blobs;

@@ -116,6 +116,13 @@ bool quant_equal(const Quant *x, const Quant *y) {
     return false;
 }
 
+bool quant_is_wide(const Quant *q) {
+    for (size_t i = 0; i < q->n_zp; i++)
+        if (q->zp[i] < quant_lo(q) || q->zp[i] > quant_hi(q))
+            return true;
+    return false;
+}
+
 /* The exponent of a scale that is a normal power of two. */
 static bool pow2_exponent(float scale, int *exponent) {
     if (!(scale >= FLT_MIN && scale <= FLT_MAX))

@@ -53,6 +53,7 @@ typedef struct Quant {
     int axis[MAX_RANK];
     int64_t block[MAX_RANK]; /* per axis, elements that share parameters; 1 where not blocked */
     bool has_range;
+    bool wide_zp;        /* zero points may lie outside of lo..hi (-wide-zp) */
     int64_t lo, hi;      /* the part of the storage range in use; the whole without has_range */
     ElemType expressed;  /* the real type it stands for, FLOAT by default */
     ElemType scale_type; /* element type of the stored scale, FLOAT by default */
@@ -79,6 +80,8 @@ int64_t quant_hi(const Quant *q);
 float quant_scale(const Quant *q, size_t i); /* i-th, or the only one */
 int64_t quant_zp(const Quant *q, size_t i);
 bool quant_zp_all_zero(const Quant *q);
+/* A zero point lies outside the range, so that real 0 has no integer (-wide-zp). */
+bool quant_is_wide(const Quant *q);
 bool quant_is_pow2(const Quant *q);
 /* Which entry of scale/zp belongs to element `index` (row-major) of a tensor of these dims. */
 size_t quant_index(const Quant *q, int rank, const int64_t *dims, size_t index);

@@ -42,13 +42,27 @@ static bool verify_range(const Quant *q, Loc at, Diags *d) {
     return true;
 }
 
+/* Floats tell the sums of neighbours apart, and kernels add in 32 bits. */
+enum { WIDEST_ZP = 1 << 20 };
+
+static bool verify_wide_zps(const Quant *q, Loc at, Diags *d) {
+    for (size_t i = 0; i < q->n_zp; i++)
+        if (q->zp[i] < -WIDEST_ZP || q->zp[i] > WIDEST_ZP)
+            return diag_error(d, at, "zero point %lld%s: even with -wide-zp it lies within +-%d",
+                              (long long)q->zp[i], entry(d, i, q->n_zp), WIDEST_ZP);
+    return elem_bits(q->storage) <= 16 || !quant_is_wide(q) ||
+           diag_error(d, at, "-wide-zp is for storage types of at most 16 bits");
+}
+
 static bool verify_zps(const Quant *q, Loc at, Diags *d) {
+    if (q->wide_zp && quant_is_wide(q))
+        return verify_wide_zps(q, at, d);
     for (size_t i = 0; i < q->n_zp; i++) {
         int64_t zp = q->zp[i];
         if (zp < q->lo || zp > q->hi)
             return diag_error(d, at,
                               "zero point %lld%s is outside %s %lld:%lld: real 0 would have "
-                              "no representation",
+                              "no representation (-wide-zp computes around that)",
                               (long long)zp, entry(d, i, q->n_zp),
                               q->has_range ? "the range" : elem_name(q->storage), (long long)q->lo,
                               (long long)q->hi);

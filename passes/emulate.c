@@ -2,27 +2,25 @@
 
 /* ---- what needs it ---- */
 
-static bool is_wide(const Quant *q) {
-    for (size_t i = 0; i < q->n_zp; i++)
-        if (q->zp[i] < elem_min(q->storage) || q->zp[i] > elem_max(q->storage))
-            return true;
-    return false;
-}
-
 /* Blocks and 16 bits came to ONNX with opset 21. */
 static bool too_new(const QuantBuild *b, const Quant *q) {
     return b->opset && b->opset < 21 && (elem_bits(q->storage) == 16 || quant_is_blocked(q));
 }
 
 bool emulates_quantize(const QuantBuild *b, const Quant *q) {
-    return is_wide(q) || elem_bits(q->storage) == 32 || too_new(b, q);
+    return quant_is_wide(q) || elem_bits(q->storage) == 32 || too_new(b, q);
 }
 
 bool emulates_dequantize(const QuantBuild *b, const Quant *q) {
-    return is_wide(q) || q->storage == ELEM_UINT32 || too_new(b, q);
+    return quant_is_wide(q) || q->storage == ELEM_UINT32 || too_new(b, q);
 }
 
 /* ---- constants ---- */
+
+/* Named after the `quant` line, as scales and zero points are. */
+static Str params_name(const Quant *q, Str base) {
+    return q->alias.n ? q->alias : base;
+}
 
 int entries_shape(const Quant *q, Type t, int64_t *dims, size_t *count) {
     *count = 1;
@@ -44,7 +42,7 @@ static Value *scales(QuantBuild *b, const Quant *q, Type t, Str base) {
     float *v = NEW_ARRAY(b->a, float, count);
     for (size_t i = 0; i < count; i++)
         v[i] = quant_scale(q, quant_index(q, rank, dims, i));
-    return build_floats(b, base, "_scale", ELEM_FLOAT, rank, dims, v);
+    return build_floats(b, params_name(q, base), "_scale", ELEM_FLOAT, rank, dims, v);
 }
 
 static Value *zero_points(QuantBuild *b, const Quant *q, Type t, ElemType e, Str base) {
@@ -61,13 +59,13 @@ static Value *zero_points(QuantBuild *b, const Quant *q, Type t, ElemType e, Str
         else
             elem_store_int(e, bytes, i, zp);
     }
-    return graph_add_const(b->m->graph, derived_name(b, base, "_zero_point"), tensor_type(b->a, z),
-                           z);
+    return graph_add_const(b->m->graph, derived_name(b, params_name(q, base), "_zero_point"),
+                           tensor_type(b->a, z), z);
 }
 
-static Value *bound(QuantBuild *b, const char *suffix, int64_t v, Str base) {
+static Value *bound(QuantBuild *b, const Quant *q, const char *suffix, int64_t v, Str base) {
     double real = (double)v;
-    return build_const(b, base, suffix, ELEM_DOUBLE, 0, NULL, &real);
+    return build_const(b, params_name(q, base), suffix, ELEM_DOUBLE, 0, NULL, &real);
 }
 
 /* ---- operators ---- */
@@ -110,8 +108,8 @@ void emulate_quantize(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) 
     v = step(b, n, "Cast", v, NULL, NULL, ELEM_DOUBLE, base);
     if (!quant_zp_all_zero(q))
         v = step(b, n, "Add", v, zero_points(b, q, t, ELEM_DOUBLE, base), NULL, ELEM_DOUBLE, base);
-    v = step(b, n, "Clip", v, bound(b, "_min", quant_lo(q), base),
-             bound(b, "_max", quant_hi(q), base), ELEM_DOUBLE, base);
+    v = step(b, n, "Clip", v, bound(b, q, "_min", quant_lo(q), base),
+             bound(b, q, "_max", quant_hi(q), base), ELEM_DOUBLE, base);
     node_set_int(n, "to", storage);
     become(b, n, "Cast", v, NULL);
 }

@@ -41,6 +41,33 @@ static bool is_too_small(const Node *n) {
     return false;
 }
 
+static bool is_single(const Value *v) {
+    size_t count;
+    return type_count(v->type, &count) && count == 1;
+}
+
+/* What a conversion states is not one scale: no kernel takes that, and the fusion does not ask, but
+ * for one scale a channel of constant weights, and 4-bit weights in blocks. */
+static bool has_many_scales(const Node *conversion, bool weight) {
+    if (!weight)
+        return conversion->in[1]->type.rank > 0 && !is_single(conversion->in[1]);
+    return int_attr(conversion, "block_size") && stored_bits(conversion->in[0]) >= 8;
+}
+
+static bool has_no_kernel(const Uses *u, const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++) {
+        const Node *dq = dequantize_of(n->in[i]);
+        if (dq && has_many_scales(dq, value_data(dq->in[0])))
+            return true;
+    }
+    const Use *use;
+    size_t uses = n->n_out && n->out[0] ? uses_of(u, n->out[0], &use) : 0;
+    for (size_t i = 0; i < uses; i++)
+        if (use[i].node && is_onnx_quantize(use[i].node) && has_many_scales(use[i].node, false))
+            return true;
+    return false;
+}
+
 static bool is_fused_wrongly(const Node *n) {
     if (node_is(n, "AveragePool")) /* QLinearAveragePool has no dilations and counts wrongly */
         return has_dilations(n) || (int_attr(n, "ceil_mode") && int_attr(n, "count_include_pad"));
@@ -54,6 +81,11 @@ static bool is_moved_wrongly(const Node *n) {
     return stored_bits(n->out[0]) < 8 && (k == QUANT_MOVE || k == QUANT_ORDER || k == QUANT_CLAMP);
 }
 
+typedef struct Guard {
+    QuantBuild *b;
+    Uses *uses;
+} Guard;
+
 static void guard(QuantBuild *b, Node *n, size_t i) {
     Value *x = n->in[i];
     Node *sum = build_node(b, n->graph, "", "Sum", 1, STR_NONE);
@@ -66,19 +98,22 @@ static void guard(QuantBuild *b, Node *n, size_t i) {
 }
 
 static void guard_graph(Graph *g, void *ctx) {
+    Guard *with = ctx;
     FOR_NODES(n, g) {
         size_t i = 0;
         while (i < n->n_in && !dequantize_of(n->in[i]))
             i++;
-        bool fused = i < n->n_in && !is_onnx_quantize(n) && !has_bodies(n) && is_fused_wrongly(n);
+        bool fused = i < n->n_in && !is_onnx_quantize(n) && !has_bodies(n) &&
+                     (is_fused_wrongly(n) || has_no_kernel(with->uses, n));
         if (fused)
-            guard(ctx, n, i);
+            guard(with->b, n, i);
         else if (n->n_out && n->out[0] && is_moved_wrongly(n))
-            guard(ctx, n, 0);
+            guard(with->b, n, 0);
     }
 }
 
 void guard_fusions(QuantBuild *b, Module *m, Target target) {
+    Guard with = {b, uses_new(m)};
     if (target == TARGET_ORT_CPU)
-        module_each_graph(m, guard_graph, b);
+        module_each_graph(m, guard_graph, &with);
 }

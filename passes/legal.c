@@ -73,9 +73,11 @@ static void check_value(Value *v, void *ctx) {
                            diag_name(c->d, v->name));
     else if (q->expressed != ELEM_FLOAT &&
              (emulates_quantize(&c->b, q) || emulates_dequantize(&c->b, q)))
-        c->ok = diag_error(
-            c->d, v->loc, "'%s': ONNX cannot quantize %s to %s, and only float is emulated",
-            diag_name(c->d, v->name), elem_name(q->expressed), elem_name(q->storage));
+        c->ok =
+            diag_error(c->d, v->loc,
+                       "'%s' is %s quantized to %s; ONNX has no such conversion, and only float "
+                       "is emulated",
+                       diag_name(c->d, v->name), elem_name(q->expressed), elem_name(q->storage));
     else if (c->target == TARGET_ORT_CPU && v->kind == VALUE_NODE &&
              onnx_scale_type(q) != q->expressed)
         c->ok =

@@ -159,6 +159,7 @@ static Reader *reader_new(Arena *a, Diags *d, const char *name, Str text,
     r->text = text;
     r->source = diags_source(d, name, text);
     r->module = module_new(a, d);
+    r->module->wide_zp = r->options.wide_zp;
     r->module->path = arena_str(a, str_from(name)).s;
     r->dir = r->options.dir ? r->options.dir : path_dir(a, name);
     r->aliases = map_new(a);

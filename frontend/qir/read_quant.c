@@ -120,6 +120,7 @@ Elem read_quant(Reader *r, Token storage, Span args, Range at) {
     *q = (Quant){.storage = storage_elem(storage.str),
                  .expressed = ELEM_FLOAT,
                  .scale_type = ELEM_FLOAT,
+                 .wide_zp = r->module->wide_zp,
                  .loc = loc_of(r, at)};
     q->lo = elem_min(q->storage);
     q->hi = elem_max(q->storage);

@@ -59,6 +59,32 @@ class Type:
         parts = [scale, zero, self.arguments, f"range={self.low}:{self.high}" if self.part else "", self.more]
         return f"{self.storage}q<{', '.join(p for p in parts if p)}>"
 
+    def grids(self):
+        """Scale and zero point of each element."""
+        entries = GRAINS[self.grain][1] or 1
+        scales = np.array([np.float32(f"{s:.6g}") for s in self.scales])
+        blocks = {"axis0": (1, COLUMNS), "axis1": (ROWS, 1), "axes": (1, 1), "block": (ROWS, 4),
+                  "rows_block": (1, 4), "two_axes": (3, 4)}.get(self.grain, (ROWS, COLUMNS))
+        across = -(-COLUMNS // blocks[1])
+        at = np.array([[r // blocks[0] * across + c // blocks[1] for c in range(COLUMNS)]
+                       for r in range(ROWS)])
+        assert at.max() == entries - 1
+        return scales[at], np.array(self.zeros, np.int64)[at]
+
+    def quantized(self, x):
+        """What QuantizeLinear is defined to be."""
+        scale, zero = self.grids()
+        with np.errstate(over="ignore"):
+            steps = np.rint(x / scale).astype(np.float64)
+        return np.clip(steps + zero, self.low, self.high).astype(np.int64)
+
+    def real(self, q):
+        scale, zero = self.grids()
+        steps = q - zero
+        if self.storage == "int32":  # differences wrap, as in ONNX Runtime
+            steps = steps.astype(np.int32)
+        return steps.astype(np.float32) * scale
+
     def integers(self, rng, count):
         return rng.integers(self.low, self.high + 1, count, dtype=np.int64)
 
@@ -89,11 +115,15 @@ def module(body, results, opset=25, ir=11):
 
 
 class Types(OracleCase):
-    def compare(self, text, x, forms=("qdq", "qop"), options=()):
-        """The typed form run by qxc against what onnxruntime makes of its lowered forms."""
+    def typed(self, text, x, *options):
         path = self.scratch / "typed.qir"
         path.write_text(text)
-        want = qxc_outputs(path, {"x": x}, self.scratch, *options)
+        return path, qxc_outputs(path, {"x": x}, self.scratch, *options)
+
+    def lowered(self, text, x, want, *options, forms=("qdq", "qop")):
+        """What onnxruntime makes of the lowered forms against `want`."""
+        path = self.scratch / "typed.qir"
+        path.write_text(text)
         for form in forms:
             out = self.scratch / f"{form}.onnx"
             qxc(path, f"-emit={form}", "-o", out, *options)
@@ -107,28 +137,141 @@ class Types(OracleCase):
                     got = np.stack([r[i] for r in rows])
                     np.testing.assert_array_equal(got, want[name].reshape(got.shape),
                                                   f"{form}, {name}, optimized {optimize}")
+            yield model
+
+    def compare(self, text, x, want, *options):
+        """qxc, onnxruntime on both lowered forms, and the definition, where it is given."""
+        _, ran = self.typed(text, x, *(o for o in options if o == "-wide-zp"))
+        for name in want or ():
+            np.testing.assert_array_equal(ran[name], want[name].reshape(ran[name].shape), name)
+        return list(self.lowered(text, x, ran, *options))
+
+    @staticmethod
+    def values(types, opset=13):
+        body = []
+        for i, t in enumerate(types):
+            body += [f"  %q{i} : {t}[{ROWS},{COLUMNS}] = QuantizeLinear(%x)",
+                     f"  %y{i} : float[{ROWS},{COLUMNS}] = DequantizeLinear(%q{i})"]
+        return module(body, [f"%y{i}" for i in range(len(types))], opset)
+
+    @staticmethod
+    def round_trips(types, x):
+        return {f"y{i}": t.real(t.quantized(x)) for i, t in enumerate(types)}
 
     @for_each(*STORAGE)
     def test_values(self, storage):
-        rng = np.random.default_rng(1)
-        body, results = [], []
-        for i, t in enumerate(grid(storage)):
-            body += [f"  %q{i} : {t}[{ROWS},{COLUMNS}] = QuantizeLinear(%x)",
-                     f"  %y{i} : float[{ROWS},{COLUMNS}] = DequantizeLinear(%q{i})"]
-            results.append(f"%y{i}")
-        self.compare(module(body, results), inputs(rng, storage))
+        types, x = grid(storage), inputs(np.random.default_rng(1), storage)
+        want = self.round_trips(types, x)
+        if storage == "uint32":  # has no kernel
+            list(self.lowered(self.values(types), x, want))
+        else:
+            self.compare(self.values(types), x, want)
 
     @for_each(*STORAGE)
     def test_constants(self, storage):
         rng = np.random.default_rng(2)
-        body, results = [], []
+        x, body, want = inputs(rng, storage), [], {}
         for i, t in enumerate(grid(storage)):
-            data = ", ".join(map(str, t.integers(rng, ROWS * COLUMNS)))
-            body += [f"  const %c{i} : {t}[{ROWS},{COLUMNS}] = [{data}]",
+            data = t.integers(rng, ROWS * COLUMNS)
+            body += [f"  const %c{i} : {t}[{ROWS},{COLUMNS}] = [{', '.join(map(str, data))}]",
                      f"  %d{i} : float[{ROWS},{COLUMNS}] = DequantizeLinear(%c{i})",
                      f"  %y{i} : float[{ROWS},{COLUMNS}] = Add(%x, %d{i})"]
-            results.append(f"%y{i}")
-        self.compare(module(body, results), inputs(rng, storage))
+            want[f"y{i}"] = x + t.real(data.reshape(ROWS, COLUMNS))
+        text = module(body, [f"%{name}" for name in want], 13)
+        if storage == "uint32":
+            list(self.lowered(text, x, want))
+        else:
+            self.compare(text, x, want)
+
+    @for_each("int2", "uint2", "int4", "uint4", "int16", "uint16", "int8", "int32")
+    def test_old_opset(self, storage):
+        """Opset 13 knows neither narrow types nor 16 bits nor blocks: bytes, or spelled out."""
+        types, x = grid(storage), inputs(np.random.default_rng(3), storage)
+        for model in self.compare(self.values(types), x, self.round_trips(types, x),
+                                  "-target-opset=13"):
+            self.assertEqual([13], [o.version for o in model.opset_import if not o.domain])
+
+    @for_each("int2", "uint4", "int8", "uint8", "int16")
+    def test_zero_point_outside(self, storage):
+        rng = np.random.default_rng(4)
+        types = [Type(rng, storage, grain) for grain in GRAINS]
+        for t in types:
+            t.zeros = [int(z) for z in rng.choice([-1048576, -1000, 40000, 1048576], len(t.zeros))]
+            t.scales = [2.0**-7 if abs(max(t.zeros, key=abs)) < 2**17 else 2.0**-16] * len(t.scales)
+        x = inputs(rng, storage)
+        self.compare(self.values(types), x, self.round_trips(types, x), "-wide-zp")
+        wide = f"{storage}q<0.25, -1000>"
+        text = module([f"  %q : {wide}[{ROWS},{COLUMNS}] = QuantizeLinear(%x)",
+                       f"  %t : {wide}[{COLUMNS},{ROWS}] = Transpose(%q)",
+                       f"  %r : {wide}[{COLUMNS},{ROWS}] = Relu(%t)",
+                       f"  const %w : int8q<0.5>[{ROWS},2] = [1, -2, 3, -4, 5, -6, 7, -8]",
+                       f"  %g : uint8q<4.0, 300>[{COLUMNS},2] = MatMul(%r, %w)",
+                       f"  %y : float[{COLUMNS},2] = DequantizeLinear(%g)"], ["%y", "%r"], 13)
+        self.compare(text, x, {}, "-wide-zp")
+
+    @for_each(*(s for s in STORAGE if s != "uint32"))
+    def test_movers(self, storage):
+        rng = np.random.default_rng(5)
+        x, body, names = inputs(rng, storage), [], []
+        for i, t in enumerate(Type(rng, storage, zero=z, part=p)
+                              for z in ("zero", "any") for p in (False, True)):
+            body += [f"  %q{i} : {t}[{ROWS},{COLUMNS}] = QuantizeLinear(%x)",
+                     f"  %t{i} : {t}[{COLUMNS},{ROWS}] = Transpose(%q{i})",
+                     f"  %f{i} : {t}[1,{COLUMNS * ROWS}] = Flatten(%t{i}) <axis=0>",
+                     f"  %y{i} : float[1,{COLUMNS * ROWS}] = DequantizeLinear(%f{i})"]
+            names.append(f"%y{i}")
+        self.compare(module(body, names, 13), x, {})
+
+    @for_each("int8", "uint8")
+    def test_operators(self, storage):
+        """Activations that are not quantized as a whole have no kernels: nothing may be fused."""
+        rng = np.random.default_rng(7)
+        x, body, names = inputs(rng, storage), [], []
+        shape = f"[{ROWS},{COLUMNS}]"
+        for i, grain in enumerate(g for g in GRAINS if g != "tensor"):
+            t, one = Type(rng, storage, grain, "any"), f"{storage}q<2^-5>"
+            t.scales = [2.0**-int(k) for k in rng.integers(3, 7, len(t.scales))]
+            ops = {"a": ("Add", f"%q{i}, %one{i}", one), "b": ("Mul", f"%one{i}, %one{i}", t),
+                   "c": ("LeakyRelu", f"%q{i}", t), "d": ("Relu", f"%q{i}", t)}
+            body += [f"  %q{i} : {t}{shape} = QuantizeLinear(%x)",
+                     f"  %one{i} : {one}{shape} = QuantizeLinear(%x)"]
+            for k, (op, operands, result) in ops.items():
+                alpha = " <alpha=0.25>" if op == "LeakyRelu" else ""
+                body += [f"  %{k}{i} : {result}{shape} = {op}({operands}){alpha}",
+                         f"  %y{k}{i} : float{shape} = DequantizeLinear(%{k}{i})"]
+                names.append(f"%y{k}{i}")
+        path = self.scratch / "typed.qir"
+        path.write_text(module(body, names, 13))
+        results = []
+        for optimize in (False, True):
+            out = self.scratch / "qdq.onnx"
+            qxc(path, "-emit=qdq", "-o", out)
+            runner = session(onnx.load(out), optimize)
+            results.append([runner.run(None, {"x": sample}) for sample in x])
+        for plain, fused in zip(*results):
+            for a, b in zip(plain, fused):
+                np.testing.assert_array_equal(a, b)
+
+    @for_each(*(s for s in STORAGE if "32" not in s))
+    def test_weights(self, storage):
+        """Powers of two keep sums in float exact, so that every order of adding gives the bits."""
+        rng = np.random.default_rng(6)
+        x = inputs(rng, storage)
+        body = [f"  %q : uint8q<2^-5, 128>[{ROWS},{COLUMNS}] = QuantizeLinear(%x)"]
+        names = []
+        for i, grain in enumerate(("tensor", "axis1", "block", "two_axes")):
+            t = Type(rng, storage, "tensor")
+            arguments, entries = {"tensor": ("", 1), "axis1": ("axis=1", 5), "block": ("axis=0, block=4", 2),
+                                  "two_axes": ("axis=[0, 1], block=[3, 2]", 6)}[grain]
+            scales = [f"2^{-int(k)}" for k in rng.integers(2, 7, entries)]
+            text = scales[0] if grain == "tensor" else f"[{', '.join(scales)}], 0, {arguments}"
+            low = -t.high if t.low < 0 else t.low
+            data = rng.integers(max(low, -3000), min(t.high, 3000) + 1, COLUMNS * 5)
+            body += [f"  const %w{i} : {storage}q<{text}>[{COLUMNS},5] = [{', '.join(map(str, data))}]",
+                     f"  %g{i} : uint8q<2^-2, 100>[{ROWS},5] = MatMul(%q, %w{i})",
+                     f"  %y{i} : float[{ROWS},5] = DequantizeLinear(%g{i})"]
+            names.append(f"%y{i}")
+        self.compare(module(body, names, 13), x, {})
 
 
 if __name__ == "__main__":
