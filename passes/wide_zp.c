@@ -77,7 +77,7 @@ static void run_graph(Graph *g, void *ctx) {
 }
 
 bool pass_wide_zp(Module *m, PassContext *c) {
-    Wide w = {.b = quant_build_new(m, c),
+    Wide w = {.b = quant_build_new(m, c, "wide-zp"),
               .c = c,
               .n = m->n_values,
               .floats = NEW_ARRAY(m->arena, Value *, m->n_values)};
