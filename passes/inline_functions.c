@@ -13,7 +13,7 @@ static const char BY[] = "inline-functions";
 
 enum {
     MAX_INLINED = 500 * 1000, /* nodes; calls of calls grow without bound */
-    MAX_DEPTH = 200,           /* of calls within calls */
+    MAX_DEPTH = 200,          /* of calls within calls */
 };
 
 /* The functions whose bodies are being inlined, innermost first. */
