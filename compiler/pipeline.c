@@ -43,7 +43,7 @@ static void look_at_value(Value *v, void *ctx) {
 static void look_at_nodes(Graph *g, void *ctx) {
     ModuleForm *f = ctx;
     FOR_NODES(n, g) {
-        bool q = str_is(n->op, "QuantizeLinear") || str_is(n->op, "DequantizeLinear");
+        bool q = node_conversion(n) == CONVERT_QUANTIZE || node_conversion(n) == CONVERT_DEQUANTIZE;
         if ((q && n->n_in > 1) || qop_find(n->domain, n->op))
             f->onnx_quantized = true;
     }

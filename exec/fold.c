@@ -17,18 +17,9 @@ typedef struct Folder {
 
 /* ---- which nodes ---- */
 
-/* Random results, or quantization that has to stay where it is. */
 static bool keeps_running(const Node *n) {
-    static const char *const names[] = {"RandomNormal",     "RandomUniform",
-                                        "RandomNormalLike", "RandomUniformLike",
-                                        "Multinomial",      "Bernoulli",
-                                        "Dropout",          "QuantizeLinear",
-                                        "DequantizeLinear", "DynamicQuantizeLinear"};
-    if (!domain_is_onnx(n->domain) || !n->def || !n->def->bind)
+    if (!n->def || !n->def->bind || n->def->stays)
         return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (node_is(n, names[i]))
-            return true;
     for (size_t i = 0; i < n->n_attrs; i++)
         if (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS)
             return true;
@@ -112,28 +103,16 @@ static void run_node(Folder *f, Graph *g, Node *n) {
     finish_node(f, n);
 }
 
-/* Shape and Size depend on the type of their operand alone. */
-static bool fold_shape(Folder *f, Graph *g, Node *n) {
-    bool size = node_is(n, "Size");
-    if ((!size && !node_is(n, "Shape")) || n->n_in != 1 || !n->in[0] || n->n_out != 1 || !n->out[0])
+/* What the types of the operands determine: nothing has to run. */
+static bool fold_types(Folder *f, Graph *g, Node *n) {
+    if (!n->def || !n->def->from_types || n->n_out != 1 || !n->out[0])
         return false;
-    Type t = n->in[0]->type;
-    size_t count;
-    if (t.kind != TYPE_TENSOR || !type_count(t, &count))
+    OpCtx c = op_ctx(n, NULL);
+    const Tensor *t = n->def->from_types(&c);
+    if (!t)
         return false;
-    int64_t dims[MAX_RANK + 1], total = (int64_t)count, start = 0, end = t.rank;
-    const Attr *from = node_attr(n, "start"), *to = node_attr(n, "end");
-    start = from && from->kind == ATTR_INT ? from->v.i[0] : 0;
-    end = to && to->kind == ATTR_INT ? to->v.i[0] : t.rank;
-    start += start < 0 ? t.rank : 0;
-    end += end < 0 ? t.rank : 0;
-    start = start < 0 ? 0 : start > t.rank ? t.rank : start;
-    end = end < start ? start : end > t.rank ? t.rank : end;
-    for (int i = 0; i < t.rank; i++)
-        dims[i] = t.dims[i].value;
-    int64_t shape[1] = {end - start};
-    n->out[0]->type = type_fixed(f->module->arena, ELEM_INT64, size ? 0 : 1, shape);
-    make_const(f, g, n->out[0], size ? &total : dims + start);
+    n->out[0]->type = tensor_type(f->module->arena, t);
+    make_const(f, g, n->out[0], t->data);
     finish_node(f, n);
     return true;
 }
@@ -141,7 +120,7 @@ static bool fold_shape(Folder *f, Graph *g, Node *n) {
 static void fold_graph(Graph *g, void *ctx) {
     Folder *f = ctx;
     FOR_NODES(n, g)
-    if (!fold_shape(f, g, n) && foldable(f, n))
+    if (!fold_types(f, g, n) && foldable(f, n))
         run_node(f, g, n);
 }
 

@@ -12,25 +12,6 @@ static int stored_bits(const Value *v) {
                                                                          : 32;
 }
 
-static int64_t int_attr(const Node *n, const char *name) {
-    const Attr *a = node_attr(n, name);
-    return a && a->kind == ATTR_INT ? a->v.i[0] : 0;
-}
-
-static bool has_dilations(const Node *n) {
-    const Attr *a = node_attr(n, "dilations");
-    for (size_t i = 0; a && a->kind == ATTR_INTS && i < a->n; i++)
-        if (a->v.i[i] != 1)
-            return true;
-    return false;
-}
-
-/* Parameters per column of a stack of matrices. */
-static bool has_stacked_columns(const Node *n) {
-    const Node *w = n->n_in == 2 ? dequantize_of(n->in[1]) : NULL;
-    return w && n->in[1]->type.rank > 2 && w->in[1]->type.rank > 0;
-}
-
 /* Activations below 8 bits have no kernels, weights below 4 bits neither. */
 static bool is_too_small(const Node *n) {
     for (size_t i = 0; i < n->n_in; i++) {
@@ -39,6 +20,11 @@ static bool is_too_small(const Node *n) {
             return true;
     }
     return false;
+}
+
+static int64_t block_size(const Node *n) {
+    const Attr *a = node_attr(n, "block_size");
+    return a && a->kind == ATTR_INT ? a->v.i[0] : 0;
 }
 
 static bool is_single(const Value *v) {
@@ -51,7 +37,7 @@ static bool is_single(const Value *v) {
 static bool has_many_scales(const Node *conversion, bool weight) {
     if (!weight)
         return conversion->in[1]->type.rank > 0 && !is_single(conversion->in[1]);
-    return int_attr(conversion, "block_size") && stored_bits(conversion->in[0]) >= 8;
+    return block_size(conversion) && stored_bits(conversion->in[0]) >= 8;
 }
 
 static bool has_no_kernel(const Uses *u, const Node *n) {
@@ -69,9 +55,9 @@ static bool has_no_kernel(const Uses *u, const Node *n) {
 }
 
 static bool is_fused_wrongly(const Node *n) {
-    if (node_is(n, "AveragePool")) /* QLinearAveragePool has no dilations and counts wrongly */
-        return has_dilations(n) || (int_attr(n, "ceil_mode") && int_attr(n, "count_include_pad"));
-    return (node_is(n, "MatMul") && has_stacked_columns(n)) || is_too_small(n);
+    OpCtx c = op_ctx(n, NULL);
+    return (n->def && n->def->quant.ort_misfuses && n->def->quant.ort_misfuses(&c)) ||
+           is_too_small(n);
 }
 
 /* A QuantizeLinear to few bits is moved up through data movers and must not meet a Clip there. */
@@ -85,6 +71,10 @@ typedef struct Guard {
     QuantBuild *b;
     Uses *uses;
 } Guard;
+
+bool is_guard(const Node *n) {
+    return node_is(n, "Sum") && n->n_in == 1 && n->n_out == 1 && n->in[0] && n->out[0];
+}
 
 static void guard(QuantBuild *b, Node *n, size_t i) {
     Value *x = n->in[i];

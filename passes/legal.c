@@ -1,8 +1,6 @@
 #include "passes/legal.h"
 #include "passes/emulate.h"
 
-#include <math.h>
-
 #include "ir/ops/qop.h"
 #include "passes/params.h"
 
@@ -266,14 +264,7 @@ static const char *type_refusal(const Node *n, bool out, size_t i, ElemType e) {
 
 /* Types that the schema allows and onnxruntime's CPU kernels lack. */
 static const char *ort_lacks(const Node *n, ElemType e) {
-    static const char *const no_16_bit[] = {
-        "DepthToSpace", "SpaceToDepth", "Pad", "Where", "Resize", "Clip", "Max", "Min", "ArgMax"};
-    static const char *const no_8_bit[] = {"GridSample", "Trilu"};
-    bool lacks = elem_bits(e) < 8;
-    for (size_t i = 0; elem_bits(e) == 16 && i < sizeof no_16_bit / sizeof *no_16_bit; i++)
-        lacks |= str_is(n->op, no_16_bit[i]);
-    for (size_t i = 0; i < sizeof no_8_bit / sizeof *no_8_bit; i++)
-        lacks |= str_is(n->op, no_8_bit[i]);
+    bool lacks = elem_bits(e) < 8 || (elem_bits(e) == 16 && n->def->quant.ort_no_16_bit);
     return lacks ? say(n, "onnxruntime has no kernel for %s on %s", n->def->name, elem_name(e))
                  : NULL;
 }
@@ -296,28 +287,9 @@ const char *integer_refusal(const Node *n, Target target) {
 
 /* ---- Relu and Clip ---- */
 
-/* One bound: an operand from opset 11 on, an attribute before. */
-static bool bound(const Node *n, size_t i, const char *attr, float *v) {
-    const Attr *a = node_attr(n, attr);
-    if (a && a->kind == ATTR_FLOAT)
-        *v = a->v.f[0];
-    if (n->n_in <= i || !n->in[i])
-        return true;
-    const Tensor *t = value_data(n->in[i]);
-    if (!t || t->count != 1 || !elem_is_float(t->elem))
-        return false;
-    *v = (float)tensor_float(t, 0);
-    return true;
-}
-
 bool clamp_bounds(const Node *n, float *lo, float *hi) {
-    *lo = -INFINITY;
-    *hi = INFINITY;
-    if (node_is(n, "Relu")) {
-        *lo = 0;
-        return true;
-    }
-    return node_is(n, "Clip") && bound(n, 1, "min", lo) && bound(n, 2, "max", hi) && *lo <= *hi;
+    OpCtx c = op_ctx(n, NULL);
+    return n->def && n->def->quant.clamp && n->def->quant.clamp(&c, lo, hi);
 }
 
 bool clamp_is_noop(const Node *n, const Quant *q) {

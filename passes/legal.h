@@ -26,6 +26,7 @@ bool clamp_is_noop(const Node *n, const Quant *q);
 /* After lowering: where the target would fuse Q and DQ into something wrong, a Sum of one operand
  * keeps it from recognising the pattern. */
 void guard_fusions(QuantBuild *b, Module *m, Target target);
+bool is_guard(const Node *n); /* such a Sum */
 
 /* All data operands and results that are quantized have one quantization in common. */
 bool same_quant(const Node *n);

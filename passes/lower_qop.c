@@ -104,16 +104,14 @@ static void lower_integer_to_float(Lower *l, Node *n) {
 /* ---- movers ---- */
 
 /* A Pad without a value pads with real 0, which on integers is the zero point. */
-static bool pad_value(Lower *l, Node *n) {
-    if (!node_is(n, "Pad"))
+static bool fill_value(Lower *l, Node *n) {
+    size_t at = fill_operand(n);
+    if (!at)
         return true;
-    const Attr *mode = node_attr(n, "mode");
     const Quant *q = lower_quant(l, n->out[0]);
-    if (mode && !str_is(mode->v.s[0], "constant"))
-        return true;
-    if (!q || !quant_is_per_tensor(q) || n->n_in < 2)
+    if (!q || !quant_is_per_tensor(q) || n->n_in < at)
         return false;
-    Value *v = n->n_in > 2 ? n->in[2] : NULL;
+    Value *v = n->n_in > at ? n->in[at] : NULL;
     if (v && lower_quant(l, v))
         return true;
     const Tensor *t = v ? value_data(v) : NULL;
@@ -124,17 +122,13 @@ static bool pad_value(Lower *l, Node *n) {
                   q->has_range ? q->hi : elem_max(q->storage)};
     int64_t i =
         params_quantize(t ? (float)tensor_float(t, 0) : 0.0F, quant_scale(q, 0), quant_zp(q, 0), r);
-    Value *zero = build_int(&l->b, base_name(n->out[0]->name), "_pad", q->storage, i);
-    if (n->n_in == 2)
-        node_add_input(n, zero);
-    else
-        n->in[2] = zero;
+    set_operand(n, at, build_int(&l->b, base_name(n->out[0]->name), "_pad", q->storage, i));
     return true;
 }
 
 static const char *lower_mover(Lower *l, Node *n) {
     const char *why = integer_refusal(n, l->c->target);
-    if (!why && !pad_value(l, n))
+    if (!why && !fill_value(l, n))
         why = "the value it pads with is not a constant";
     if (why)
         return why;

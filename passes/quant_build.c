@@ -16,25 +16,25 @@ QuantBuild quant_build_new(Module *m, PassContext *c, const char *pass) {
 /* ---- recognising ---- */
 
 bool is_own_quantize(const Node *n) {
-    return n->n_in == 1 && node_is(n, "QuantizeLinear");
+    return n->n_in == 1 && node_conversion(n) == CONVERT_QUANTIZE;
 }
 bool is_own_dequantize(const Node *n) {
-    return n->n_in == 1 && node_is(n, "DequantizeLinear");
+    return n->n_in == 1 && node_conversion(n) == CONVERT_DEQUANTIZE;
 }
 bool is_requantize(const Node *n) {
-    return node_is_in(n, "qxc", "Requantize");
+    return node_conversion(n) == CONVERT_REQUANTIZE;
 }
 
-static bool is_onnx(const Node *n, const char *op) {
+static bool is_onnx(const Node *n, Conversion which) {
     return n->n_in >= 2 && n->in[0] && n->in[1] && n->n_out == 1 && n->out[0] &&
-           (node_is(n, op) || node_is_in(n, "com.microsoft", op));
+           node_conversion(n) == which;
 }
 
 bool is_onnx_quantize(const Node *n) {
-    return is_onnx(n, "QuantizeLinear");
+    return is_onnx(n, CONVERT_QUANTIZE);
 }
 bool is_onnx_dequantize(const Node *n) {
-    return is_onnx(n, "DequantizeLinear");
+    return is_onnx(n, CONVERT_DEQUANTIZE);
 }
 
 bool has_bodies(const Node *n) {
@@ -42,6 +42,17 @@ bool has_bodies(const Node *n) {
         if (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS)
             return true;
     return false;
+}
+
+size_t fill_operand(const Node *n) {
+    OpCtx c = op_ctx(n, NULL);
+    return n->def && n->def->quant.fill ? n->def->quant.fill(&c) : 0;
+}
+
+void set_operand(Node *n, size_t i, Value *v) {
+    while (n->n_in <= i)
+        node_add_input(n, NULL);
+    n->in[i] = v;
 }
 
 int rule_single_data(const Node *n) {
@@ -289,7 +300,7 @@ void state_params(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) {
     } else if (q->n_axes) {
         node_set_int(n, "axis", q->axis[0]);
     }
-    if (node_is(n, "DequantizeLinear") && q->expressed != q->scale_type)
+    if (node_conversion(n) == CONVERT_DEQUANTIZE && q->expressed != q->scale_type)
         node_set_int(n, "output_dtype", q->expressed);
     op_resolve(n, b->d);
 }

@@ -35,6 +35,11 @@ bool is_onnx_dequantize(const Node *n);
 /* If, Loop, Scan: values pass through them as they are. */
 bool has_bodies(const Node *n);
 
+/* The operand that says what a mover's new elements are (Pad's value); 0: none. */
+size_t fill_operand(const Node *n);
+/* Operand `i` becomes `v`, behind others that are left out where there were fewer. */
+void set_operand(Node *n, size_t i, Value *v);
+
 /* The only data operand a node was given, or -1. */
 int rule_single_data(const Node *n);
 

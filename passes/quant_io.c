@@ -11,8 +11,9 @@ typedef struct QuantIo {
     UniqueNames *names;
 } QuantIo;
 
-static bool is_typed(const Node *n, const char *op) {
-    return n && node_is(n, op) && n->n_in == 1 && n->in[0] && n->n_out == 1 && n->out[0];
+static bool is_typed(const Node *n, Conversion which) {
+    return n && node_conversion(n) == which && n->n_in == 1 && n->in[0] && n->n_out == 1 &&
+           n->out[0];
 }
 
 /* The one quantization under which everything reads the input; NULL when there is none. */
@@ -21,7 +22,7 @@ static const Quant *read_as(const QuantIo *q, const Value *x) {
     const Quant *quant = NULL;
     size_t n = uses_of(q->uses, x, &use);
     for (size_t i = 0; i < n; i++) {
-        if (!is_typed(use[i].node, "QuantizeLinear"))
+        if (!is_typed(use[i].node, CONVERT_QUANTIZE))
             return NULL;
         const Quant *y = use[i].node->out[0]->type.quant;
         if (quant && !quant_equal(quant, y))
@@ -54,7 +55,7 @@ static void quantize_input(QuantIo *q, Value *x) {
 /* The integers take the output's name; what was the float output gets another. */
 static void quantize_output(QuantIo *q, Graph *g, size_t i) {
     Value *y = g->out[i];
-    if (!is_typed(y->def, "DequantizeLinear") || y->graph != g)
+    if (!is_typed(y->def, CONVERT_DEQUANTIZE) || y->graph != g)
         return;
     Value *ints = y->def->in[0];
     const Use *use;

@@ -118,12 +118,16 @@ static bool note_mover(Classes *c, const Node *n) {
             join(c, x, n->out[i]);
     Class *k = &c->at[root(c, x->id)];
     k->moved = true;
-    k->cut |= node_is(n, "Relu");
+    k->cut |= n->def->quant.cuts_at_zero;
     return true;
 }
 
-static bool note_if(Classes *c, const Node *n) {
-    if (!node_is(n, "If"))
+static bool yields_results(const Node *n) {
+    return n->def && n->def->yields_results;
+}
+
+static bool note_branches(Classes *c, const Node *n) {
+    if (!yields_results(n))
         return false;
     for (size_t i = 0; i < n->n_attrs; i++)
         for (size_t k = 0; n->attrs[i].kind == ATTR_GRAPH && k < n->n_out; k++) {
@@ -149,7 +153,7 @@ static void refuse_all(Classes *c, const Node *n) {
 }
 
 static void note_bodies(Classes *c, const Node *n) {
-    if (node_is(n, "If"))
+    if (yields_results(n))
         return;
     for (size_t i = 0; i < n->n_attrs; i++)
         for (size_t k = 0; n->attrs[i].kind == ATTR_GRAPH && k < n->attrs[i].n; k++) {
@@ -170,7 +174,7 @@ static void note_graph(Graph *g, void *ctx) {
             note_conversion(c, n, n->out[0]);
         else if (is_onnx_dequantize(n))
             note_conversion(c, n, n->in[0]);
-        else if (!note_mover(c, n) && !note_if(c, n) && !node_is(n, "Constant"))
+        else if (!note_mover(c, n) && !note_branches(c, n) && !(n->def && n->def->constant))
             refuse_all(c, n);
         note_bodies(c, n);
     }
@@ -233,17 +237,11 @@ static Value *float_of_int(Classes *c, Value *v, const Quant *q) {
     return build_const(&c->r->b, v->name, "_float", ELEM_FLOAT, t->rank, t->dims, x);
 }
 
-/* Pad without a value pads with the integer 0, which may be another number. */
-static void state_pad_value(Classes *c, Node *n, const Quant *q) {
-    const Attr *mode = node_attr(n, "mode");
-    if (!node_is(n, "Pad") || n->n_in < 2 || (n->n_in > 2 && n->in[2]) || quant_zp(q, 0) == 0 ||
-        (mode && !str_is(mode->v.s[0], "constant")))
-        return;
-    Value *v = build_int(&c->r->b, n->out[0]->name, "_pad", q->storage, 0);
-    if (n->n_in == 2)
-        node_add_input(n, v);
-    else
-        n->in[2] = v;
+/* A Pad without a value pads with the integer 0, which may be another number. */
+static void state_fill(Classes *c, Node *n, const Quant *q) {
+    size_t i = fill_operand(n);
+    if (i && n->n_in >= i && (n->n_in == i || !n->in[i]) && quant_zp(q, 0) != 0)
+        set_operand(n, i, build_int(&c->r->b, n->out[0]->name, "_pad", q->storage, 0));
 }
 
 /* Constants among a raised mover's operands: data takes the quantized type, bounds become real. */
@@ -253,7 +251,7 @@ static void raise_mover(Classes *c, Node *n) {
         q = n->in[i] ? raised(c, n->in[i]) : NULL;
     if (!q || !keeps_values(n))
         return;
-    state_pad_value(c, n, q);
+    state_fill(c, n, q);
     for (size_t i = 0; i < n->n_in; i++) {
         Value *v = n->in[i];
         if (!v || !is_const(v) || value_data(v)->elem != q->storage)

@@ -17,7 +17,7 @@ static int64_t attr_int(const Node *n, const char *name, int64_t none) {
 }
 
 static bool read_operands(const Node *n, Stated *s, const char **why) {
-    bool quantize = str_is(n->op, "QuantizeLinear");
+    bool quantize = node_conversion(n) == CONVERT_QUANTIZE;
     const Value *x = n->in[0], *z = n->n_in > 2 ? n->in[2] : NULL;
     bool known = x->type.kind == TYPE_TENSOR;
     int64_t dtype = attr_int(n, "output_dtype", 0);

@@ -2,6 +2,7 @@
 #include "ir/ops/qop.h"
 #include "passes/const_quant.h"
 #include "passes/edit.h"
+#include "passes/legal.h"
 #include "passes/raise.h"
 
 /* ---- shared ---- */
@@ -137,8 +138,7 @@ static void drop_guards(Graph *g, void *ctx) {
     Raise *r = ctx;
     FOR_NODES(n, g) {
         const Use *uses;
-        if (!node_is(n, "Sum") || n->n_in != 1 || n->n_out != 1 || !n->in[0] || !n->out[0] ||
-            uses_of(r->uses, n->out[0], &uses) != 1 || !uses[0].node)
+        if (!is_guard(n) || uses_of(r->uses, n->out[0], &uses) != 1 || !uses[0].node)
             continue;
         if (is_onnx_quantize(uses[0].node) ||
             (n->in[0]->def && is_onnx_dequantize(n->in[0]->def))) {

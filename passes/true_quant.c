@@ -209,11 +209,6 @@ static void float_node(TrueQuant *t, Node *n, const char *why) {
         pass_remark(t->c, n, "%s", why);
 }
 
-static bool is_conversion(const Node *n) {
-    return node_is(n, "QuantizeLinear") || node_is(n, "DequantizeLinear") ||
-           node_is_in(n, "qxc", "Requantize");
-}
-
 /* The float value takes over the name under which callers know it; what it is computed from, or
  * what was float before, gets another. */
 static void take_name(TrueQuant *t, Value *f, Value *v) {
@@ -249,7 +244,7 @@ static void run_graph(Graph *g, void *ctx) {
         if (edit_tilde(g->in[i]))
             quantize_value(t, g->in[i]);
     FOR_NODES(n, g) {
-        if (is_conversion(n))
+        if (node_conversion(n) != CONVERT_NONE)
             continue;
         const char *why = integer_rule(n, t->ints, t->n, t->c->d);
         if (why)

@@ -87,11 +87,18 @@ static bool relu_bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_bounds(b, n, 0, (double)INFINITY);
 }
 
+static bool relu_clamp(const OpCtx *c, float *lo, float *hi) {
+    (void)c;
+    *lo = 0;
+    *hi = INFINITY;
+    return true;
+}
+
 const OpDef op_Relu = {
     .domain = "",
     .name = "Relu",
     .infer = op_same_type,
-    .quant = {.kind = QUANT_CLAMP, .data = 1u << X},
+    .quant = {.kind = QUANT_CLAMP, .data = 1u << X, .clamp = relu_clamp, .cuts_at_zero = true},
     .bind = relu_bind,
 };
 
@@ -141,6 +148,24 @@ static bool clip_bind(Binder *b, const Node *n, const OpCtx *c) {
            bind_bounds(b, n, lo, hi);
 }
 
+/* One bound: an operand from opset 11 on, an attribute before. */
+static bool constant_bound(const OpCtx *c, size_t i, float *v) {
+    if (!op_in(c, i))
+        return true;
+    const Tensor *t = op_const(c, i);
+    if (!t || t->count != 1 || !elem_is_float(t->elem))
+        return false;
+    *v = (float)tensor_float(t, 0);
+    return true;
+}
+
+static bool clip_clamp(const OpCtx *c, float *lo, float *hi) {
+    const ClipAttrs *a = c->attrs;
+    *lo = a->min > -FLT_MAX ? a->min : -INFINITY;
+    *hi = a->max < FLT_MAX ? a->max : INFINITY;
+    return constant_bound(c, MIN, lo) && constant_bound(c, MAX, hi) && *lo <= *hi;
+}
+
 const OpDef op_Clip = {
     .domain = "",
     .name = "Clip",
@@ -148,7 +173,7 @@ const OpDef op_Clip = {
     .attrs = clip_attrs,
     .verify = clip_verify,
     .infer = op_same_type,
-    .quant = {.kind = QUANT_CLAMP, .data = 1u << X},
+    .quant = {.kind = QUANT_CLAMP, .data = 1u << X, .clamp = clip_clamp, .ort_no_16_bit = true},
     .upgrade = clip_upgrade,
     .bind = clip_bind,
 };

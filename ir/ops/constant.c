@@ -21,9 +21,9 @@ static const Tensor *list(const Node *n, ElemType e, const void *v, size_t count
     return tensor_of(a, e, scalar ? 0 : 1, dims, v);
 }
 
-const Tensor *constant_data(const Node *n) {
+static const Tensor *constant_data(const Node *n) {
     const ConstantAttrs *a = n->typed;
-    if (!n->def || !a)
+    if (!a)
         return NULL;
     if (a->value)
         return a->value;
@@ -77,6 +77,7 @@ const OpDef op_Constant = {
     .attrs = constant_attrs,
     .verify = constant_verify,
     .infer = constant_infer,
+    .constant = constant_data,
     .bind = constant_bind,
 };
 

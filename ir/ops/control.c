@@ -94,5 +94,6 @@ const OpDef op_If = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .yields_results = true,
     .bind = bind,
 };

@@ -296,6 +296,13 @@ static bool matmul_bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_product(b, n, &p, NULL, matmul_weight_axis(c), 1.0f, 1.0f);
 }
 
+/* It takes a stack of matrices with parameters per column for one of matrices that share them. */
+static bool matmul_ort_misfuses(const OpCtx *c) {
+    const Value *b = op_in(c, B);
+    const Node *dq = b && b->def && node_conversion(b->def) == CONVERT_DEQUANTIZE ? b->def : NULL;
+    return dq && dq->n_in >= 2 && dq->in[1] && b->type.rank > 2 && dq->in[1]->type.rank > 0;
+}
+
 const OpDef op_MatMul = {
     .domain = "",
     .name = "MatMul",
@@ -303,7 +310,8 @@ const OpDef op_MatMul = {
     .quant = {.kind = QUANT_MAC,
               .data = 1u << A | 1u << B,
               .weight = B,
-              .weight_axis = matmul_weight_axis},
+              .weight_axis = matmul_weight_axis,
+              .ort_misfuses = matmul_ort_misfuses},
     .qop = {.domain = "", .op = "QLinearMatMul", .operands = "0* 1* y", .since = 10},
     .bind = matmul_bind,
 };

@@ -234,6 +234,7 @@ const OpDef op_Dropout = {
     .attrs = dropout_attrs,
     .infer = dropout_infer,
     .quant = {.kind = QUANT_MOVE, .data = 1},
+    .stays = true, /* training */
     .upgrade = dropout_upgrade,
     .bind = dropout_bind,
 };

@@ -36,6 +36,12 @@ const OpDef *op_find(Str domain, Str op) {
     return NULL;
 }
 
+Conversion node_conversion(const Node *n) {
+    bool microsoft = str_is(n->domain, "com.microsoft"); /* the same operators with more types */
+    const OpDef *op = n->def ? n->def : op_find(microsoft ? STR("") : n->domain, n->op);
+    return op ? op->conversion : CONVERT_NONE;
+}
+
 /* About ten rows have a QOperator form: asked only for names that are no row themselves. */
 const OpDef *qop_find(Str domain, Str op) {
     for (size_t i = 0; i < COUNT; i++)

@@ -97,6 +97,18 @@ typedef struct QuantRule {
      * cannot stand for); NULL when it may. `x` is NULL while it is not chosen: what no choice can
      * make wrong is allowed. NULL function: always allowed. */
     const char *(*integer_refusal)(const OpCtx *c, const Quant *x);
+    /* CLAMP: the bounds it cuts at, infinite where there is none; false where they are computed. */
+    bool (*clamp)(const OpCtx *c, float *lo, float *hi);
+    /* CLAMP: on plain integers it cuts at the integer 0, whatever that stands for (Relu). */
+    bool cuts_at_zero;
+    /* MOVE: which operand is the value that new elements take, 0 where this node makes none. Left
+     * out it is 0: the number, or the integer. NULL function: none. */
+    size_t (*fill)(const OpCtx *c);
+    /* onnxruntime's CPU kernels on integers: no 16-bit ones, though ONNX allows them. */
+    bool ort_no_16_bit;
+    /* Whether onnxruntime gets this node wrong where it fuses it with the DequantizeLinear before
+     * and the QuantizeLinear behind it. The node is float. NULL: never. */
+    bool (*ort_misfuses)(const OpCtx *c);
     /* Output parameters that follow from the operator alone (Softmax 1/256): storage given. */
     bool (*fixed_output)(const OpCtx *c, ElemType storage, float *scale, int64_t *zp);
 } QuantRule;
@@ -117,6 +129,14 @@ typedef struct QopForm {
 
 /* ---- the operator ---- */
 
+/* What the operator does to quantization itself. */
+typedef enum Conversion {
+    CONVERT_NONE,
+    CONVERT_QUANTIZE,
+    CONVERT_DEQUANTIZE,
+    CONVERT_REQUANTIZE,
+} Conversion;
+
 typedef struct OpDef {
     const char *domain, *name;
     size_t attrs_size;
@@ -125,6 +145,16 @@ typedef struct OpDef {
     bool (*infer)(OpCtx *c);
     QuantRule quant;
     QopForm qop;
+    Conversion conversion;
+    /* Its graphs see the values around them and each yields all results, one for one (If). */
+    bool yields_results;
+    /* Not computed ahead of time even where it could be: quantization that is meant to be seen,
+     * randomness. */
+    bool stays;
+    /* The elements of result 0 where the attributes hold them (Constant), else NULL. */
+    const Tensor *(*constant)(const Node *n);
+    /* The elements of result 0 where they follow from the operands' types (Shape), else NULL. */
+    const Tensor *(*from_types)(const OpCtx *c);
     /* When this node and its constants compute scale[c] * x + shift[c] along axis 1 of input
      * `*data`, fills both (length `channels`) and returns true (BatchNormalization, Mul, Add). */
     bool (*affine)(const OpCtx *c, size_t channels, size_t *data, double *scale, double *shift);
@@ -143,6 +173,8 @@ enum { OPS_BIND_OPSET = 13 }; /* exec sees operators in at least this opset's fo
 
 /* The row for an operator; NULL when there is none. QOperators are found by qop_find. */
 const OpDef *op_find(Str domain, Str op);
+/* Which conversion a node is, com.microsoft's included, in ONNX's form or ours. */
+Conversion node_conversion(const Node *n);
 /* The float operator whose QOperator form this is (QLinearConv -> Conv), or NULL. */
 const OpDef *qop_find(Str domain, Str op);
 size_t op_count(void);
@@ -199,7 +231,6 @@ int64_t dim_add(int64_t x, int64_t y);
 bool dim_broadcast(Dim x, Dim y, Dim *out); /* numpy's rule; false where they contradict */
 /* The elements of a constant, through a Constant node too; NULL when not known. */
 const Tensor *value_data(const Value *v);
-const Tensor *constant_data(const Node *n); /* of a Constant node (constant.c) */
 /* The quantization that a mover's result must have; NULL when a quantized axis does not survive. */
 const Quant *op_moved_quant(const OpCtx *c, const OpDef *op, const Quant *q);
 

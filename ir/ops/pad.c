@@ -1,4 +1,4 @@
-/* Pad, Expand and Shape. Pad: from 11 pads and the value are operands, 18 added axes, 19 mode
+/* Pad, Expand, Shape and Size. Pad: from 11 pads and the value are operands, 18 added axes, 19 mode
  * "wrap". Expand: only types. Shape: 15 added start and end. */
 #include "ir/ops/bind.h"
 
@@ -104,6 +104,11 @@ static const char *pad_integer_refusal(const OpCtx *c, const Quant *x) {
                : "the value it pads with is not one that its operand's integers stand for";
 }
 
+static size_t pad_fill(const OpCtx *c) {
+    const PadAttrs *a = c->attrs;
+    return str_is(a->mode, "constant") ? VALUE : 0;
+}
+
 static bool pad_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
     (void)d;
     if (from >= 11 || to < 11)
@@ -179,6 +184,8 @@ const OpDef op_Pad = {
     .quant = {.kind = QUANT_MOVE,
               .data = 1,
               .move_axis = pad_move,
+              .fill = pad_fill,
+              .ort_no_16_bit = true,
               .integer_refusal = pad_integer_refusal},
     .upgrade = pad_upgrade,
     .bind = pad_bind,
@@ -266,15 +273,24 @@ static bool shape_infer(OpCtx *c) {
     return true;
 }
 
-static bool shape_bind(Binder *b, const Node *n, const OpCtx *c) {
+static const Tensor *shape_from_types(const OpCtx *c) {
     const ShapeAttrs *a = c->attrs;
-    Type x = n->in[0]->type;
-    int64_t dims[MAX_RANK];
+    Type x = op_type(c, 0);
+    size_t count;
+    if (x.kind != TYPE_TENSOR || !type_count(x, &count))
+        return NULL;
     int start = bound(a->start, x.rank), end = bound(a->end, x.rank);
+    int64_t *dims = NEW_ARRAY(c->arena, int64_t, (size_t)x.rank + 1);
     for (int i = 0; i < x.rank; i++)
         dims[i] = x.dims[i].value;
-    int buffer =
-        bind_const(b, ELEM_INT64, (size_t)(end > start ? end - start : 0), dims + start, "a shape");
+    int64_t length = end > start ? end - start : 0;
+    return tensor_of(c->arena, ELEM_INT64, 1, &length, dims + start);
+}
+
+/* Known before anything runs: a constant. */
+static bool bind_known(Binder *b, const Node *n, const OpCtx *c) {
+    const Tensor *t = n->def->from_types(c);
+    int buffer = bind_const(b, ELEM_INT64, t->count, t->data, "a shape");
     binder_program(b)->buffers[buffer].value = n->out[0];
     binder_program(b)->value_buffer[n->out[0]->id] = buffer;
     return true;
@@ -286,6 +302,30 @@ const OpDef op_Shape = {
     .attrs_size = sizeof(ShapeAttrs),
     .attrs = shape_attrs,
     .infer = shape_infer,
-    .quant = {.kind = QUANT_NEVER},
-    .bind = shape_bind,
+    .from_types = shape_from_types,
+    .bind = bind_known,
+};
+
+/* ---- Size ---- */
+
+static bool size_infer(OpCtx *c) {
+    c->out[0] = type_tensor(ELEM_INT64, 0, NULL);
+    return true;
+}
+
+static const Tensor *size_from_types(const OpCtx *c) {
+    Type x = op_type(c, 0);
+    size_t count;
+    if (x.kind != TYPE_TENSOR || !type_count(x, &count))
+        return NULL;
+    int64_t n = (int64_t)count;
+    return tensor_of(c->arena, ELEM_INT64, 0, NULL, arena_copy(c->arena, &n, sizeof n));
+}
+
+const OpDef op_Size = {
+    .domain = "",
+    .name = "Size",
+    .infer = size_infer,
+    .from_types = size_from_types,
+    .bind = bind_known,
 };

@@ -209,6 +209,11 @@ static bool qlinear_applies(const OpCtx *c, const char **why) {
     return true;
 }
 
+static bool ort_misfuses(const OpCtx *c) {
+    const char *why;
+    return !qlinear_applies(c, &why);
+}
+
 static void drop_dilations(const Node *from, Node *to) {
     (void)from;
     node_drop_attr(to, "dilations");
@@ -221,7 +226,7 @@ const OpDef op_AveragePool = {
     .attrs = average_attrs,
     .verify = verify,
     .infer = infer,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .same_storage = true},
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .same_storage = true, .ort_misfuses = ort_misfuses},
     .qop = {.domain = "com.microsoft",
             .op = "QLinearAveragePool",
             .operands = "0* y",

@@ -344,6 +344,8 @@ const OpDef op_QuantizeLinear = {
     .attrs = attrs,
     .verify = quantize_verify,
     .infer = quantize_infer,
+    .conversion = CONVERT_QUANTIZE,
+    .stays = true,
     .own_form = own_form,
     .bind = quantize_bind,
 };
@@ -355,6 +357,8 @@ const OpDef op_DequantizeLinear = {
     .attrs = dequantize_attrs,
     .verify = dequantize_verify,
     .infer = dequantize_infer,
+    .conversion = CONVERT_DEQUANTIZE,
+    .stays = true,
     .own_form = own_form,
     .bind = dequantize_bind,
 };

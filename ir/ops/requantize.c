@@ -34,6 +34,8 @@ const OpDef op_Requantize = {
     .verify = verify,
     .infer = op_same_type,
     .quant = {.kind = QUANT_COMPUTE, .data = 1},
+    .conversion = CONVERT_REQUANTIZE,
+    .stays = true,
     .own_form = always,
     .bind = bind,
 };

@@ -27,7 +27,8 @@ const Tensor *value_data(const Value *v) {
         return v->data;
     if (v->kind == VALUE_INPUT && v->data && v->graph->module->ir_version < 4)
         return v->data; /* before IR 4 every initializer had to be an input too */
-    return v->kind == VALUE_NODE && node_is(v->def, "Constant") ? constant_data(v->def) : NULL;
+    const OpDef *op = v->kind == VALUE_NODE ? v->def->def : NULL;
+    return op && op->constant ? op->constant(v->def) : NULL;
 }
 
 const Tensor *op_const(const OpCtx *c, size_t i) {
