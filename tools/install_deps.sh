@@ -78,6 +78,7 @@ look() {
     wish clang-19 command -v clang++-19
     wish libclang-rt-19-dev sanitizers clang-19
     wish clang-format-19 command -v clang-format-19
+    wish tree-sitter-cli command -v tree-sitter
 }
 
 as_root() { # quiet unless it fails

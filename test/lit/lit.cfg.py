@@ -70,6 +70,10 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "HOME", "TMPDIR", 
 shared = pathlib.Path(os.environ.get("QXC_SHARED") or root.parent / "shared").resolve()
 if (shared / "models").is_dir():
     config.available_features.add("shared")
+if (shared / "design/samples").is_dir():
+    config.available_features.add("samples")
+if shutil.which("tree-sitter"):  # not in every Debian: tools/editors/README.md
+    config.available_features.add("tree-sitter")
 if os.geteuid() == 0:
     config.available_features.add("root")
 
