@@ -2,6 +2,7 @@
 #include "backend/c/c.h"
 #include "backend/onnx/onnx.h"
 #include "backend/qir/qir_write.h"
+#include "compiler/metadata.h"
 #include "compiler/session.h"
 #include "exec/specialise.h"
 
@@ -46,6 +47,7 @@ static bool write_qir(Writing *w) {
 static bool write_onnx(Writing *w) {
     OnnxWriteOptions o = {.allow_newer = w->j->form == FORM_AS_IS || w->s->o.target_opset > 0,
                           .inline_external = leaves_folder(w)};
+    metadata_put(w->m);
     return onnx_write(w->m, w->file, &o);
 }
 
@@ -144,7 +146,7 @@ ExitCode session_write(Session *s, Job *j, Module *m) {
 }
 
 /* A suffix that belongs to another kind of output is most likely a slip. */
-static void check_suffix(Session *s) {
+void session_check_suffix(Session *s) {
     const char *emit = s->o.emit ? s->o.emit : "qir", *o = s->o.output;
     bool text = strcmp(emit, "qir") == 0, onnx = !text && strcmp(emit, "c") != 0;
     if (o &&
@@ -157,7 +159,7 @@ ExitCode cmd_compile(Session *s) {
     Job j;
     if (!job_init(&j, &s->o, s->d))
         return EXIT_USAGE;
-    check_suffix(s);
+    session_check_suffix(s);
     if (is_binary(&s->o) && !s->o.output && isatty(STDOUT_FILENO)) {
         diag_error(s->d, LOC_NONE, "binary output does not go to a terminal: use -o FILE");
         return EXIT_USAGE;

@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include "compiler/metadata.h"
 #include "compiler/session.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/qir/qir_read.h"
@@ -127,6 +128,8 @@ Module *session_parse(Session *s, size_t i, ExitCode *code) {
         s->modules[s->n_modules++] = m;
     else
         arena_free(a);
+    if (m && kind == KIND_ONNX)
+        metadata_take(m);
     return m;
 }
 

@@ -48,12 +48,8 @@ static bool init_form(Job *j) {
     j->wants_onnx = i == 1;
     if (i == 4)
         j->ctx.target = TARGET_C;
-    if (data && i == 1)
-        return diag_error(j->d, LOC_NONE,
-                          "statistics cannot be stored in ONNX yet: write them as text with "
-                          "-emit=qir -form=float");
     if (data && j->form == FORM_AS_IS)
-        j->form = FORM_FAKE;
+        j->form = j->wants_onnx ? FORM_FLOAT : FORM_FAKE; /* ONNX has no words for decisions */
     if (j->o->form) {
         if (i != 0)
             return diag_error(j->d, LOC_NONE, "-form goes with -emit=qir");

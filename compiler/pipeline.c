@@ -98,6 +98,21 @@ static bool no_statistics(Job *j) {
                       "with `stat` lines or quantized types");
 }
 
+static bool has_data(const Job *j) {
+    return j->o->calib.n || j->o->calib_random >= 0;
+}
+
+/* Statistics are those of a float model; what is quantized has been decided. */
+static bool check_data_is_used(Job *j, ModuleForm f) {
+    if (!has_data(j) || !(f.fake || f.typed || f.onnx_quantized))
+        return true;
+    static const char why[] = "the model is quantized already: calibration data is not used";
+    if (j->form <= FORM_FLOAT)
+        return diag_error(j->d, LOC_NONE, "%s", why);
+    diag_warning(j->d, LOC_NONE, "%s", why);
+    return true;
+}
+
 /* ---- the way ---- */
 
 /* The opset asked for, else the lowest that exec and the quantized types can do with. */
@@ -135,7 +150,7 @@ static bool quantize(Job *j, Module *m) {
     if (!run(j, m, "fold-const") || !run(j, m, "fold-affine"))
         return false;
     bool have = false;
-    if (j->o->calib.n || j->o->calib_random >= 0) {
+    if (has_data(j)) {
         if (!calibrate_module(j, m))
             return false;
         have = true;
@@ -175,6 +190,8 @@ bool job_compile(Job *j, Module *m) {
     if (!run(j, m, "freeze") || !raise_opset(j, m))
         return false;
     ModuleForm f = module_form(m);
+    if (!check_data_is_used(j, f))
+        return false;
     if (f.onnx_quantized) {
         if (j->form >= FORM_FAKE && !run(j, m, "raise-quant"))
             return false;

@@ -26,6 +26,7 @@ ExitCode cmd_stats(Session *s) {
     Job j;
     if (!usage(s) || !job_init(&j, &s->o, s->d))
         return EXIT_USAGE;
+    session_check_suffix(s);
     ExitCode code;
     Module *first = session_read(s, 0, &code);
     if (!first)

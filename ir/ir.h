@@ -27,6 +27,10 @@ typedef struct Meta { /* metadata_props, in order */
     size_t n;
 } Meta;
 
+/* Keys under which an ONNX file holds what ONNX has no field for; see compiler/metadata.h. */
+#define META_STAT "qxc.stat"
+#define META_FROM "qxc.from"
+
 /* ---- constants ---- */
 
 typedef enum TensorPlace {

@@ -3,7 +3,8 @@
  * The same module always gives the same bytes. Tensor data goes to the file straight from where it
  * lies. What ONNX cannot say (quantized types, our own element types, elided constants) is refused
  * with diagnostics, all of them, before the first byte is written: lowering passes have to come
- * first. Statistics, provenance and aliases have no place in ONNX and are left out. */
+ * first. Statistics and provenance have to be metadata by now (compiler/metadata.h); aliases have
+ * no place in ONNX and are left out. */
 #ifndef QXC_BACKEND_ONNX_ONNX_H
 #define QXC_BACKEND_ONNX_ONNX_H
 

@@ -30,6 +30,7 @@ void print_type_named(Printer *p, Type t);
 
 void print_module(Printer *p);
 void print_graph(Printer *p, const Graph *g);
+void print_stat_fields(Printer *p, const Stat *s); /* what stands between < and > */
 void print_function(Printer *p, const Function *f);
 void print_attr(Printer *p, const Attr *a);
 void print_attrs(Printer *p, const Attr *attrs, size_t n);
@@ -46,6 +47,7 @@ void print_string_clause(Printer *p, const char *keyword, Str s); /* nothing whe
 void print_meta_fields(Printer *p, Meta meta);
 void print_meta_clause(Printer *p, Meta meta);
 void print_extra_clause(Printer *p, Str extra);
+void print_from(Printer *p, Provenance from); /* without the blank before */
 void print_from_clause(Printer *p, Provenance from);
 void print_import(Printer *p, Import import);
 void print_indent(Printer *p);

@@ -44,14 +44,24 @@ void print_string_clause(Printer *p, const char *keyword, Str s) {
     buf_quoted(&p->b, s);
 }
 
+/* An entry may lack its key, its value, or both: not the same as an empty one. */
+static void print_meta_entry(Printer *p, const StrPair *entry) {
+    if (entry->key.s)
+        buf_quoted(&p->b, entry->key);
+    else
+        buf_byte(&p->b, '_');
+    if (!entry->value.s)
+        return;
+    buf_byte(&p->b, '=');
+    buf_quoted(&p->b, entry->value);
+}
+
 void print_meta_fields(Printer *p, Meta meta) {
     buf_byte(&p->b, '<');
     for (size_t i = 0; i < meta.n; i++) {
         if (i)
             buf_text(&p->b, ", ");
-        buf_quoted(&p->b, meta.items[i].key);
-        buf_byte(&p->b, '=');
-        buf_quoted(&p->b, meta.items[i].value);
+        print_meta_entry(p, &meta.items[i]);
     }
     buf_byte(&p->b, '>');
 }
@@ -91,7 +101,12 @@ static void print_origin(Printer *p, const Origin *o) {
 void print_from_clause(Printer *p, Provenance from) {
     if (!from.n)
         return;
-    buf_text(&p->b, " from(");
+    buf_byte(&p->b, ' ');
+    print_from(p, from);
+}
+
+void print_from(Printer *p, Provenance from) {
+    buf_text(&p->b, "from(");
     for (size_t i = 0; i < from.n; i++) {
         if (i)
             buf_text(&p->b, ", ");

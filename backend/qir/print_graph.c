@@ -140,17 +140,12 @@ static void print_row(Printer *p, const Stat *s, const char *key, const float *r
         buf_byte(&p->b, ']');
 }
 
-static bool print_stat(Printer *p, const Value *v, bool blank_before) {
-    const Stat *s = v ? v->stat : NULL;
+static bool says_anything(const Stat *s) {
+    return s && (s->has_axis || s->min || s->max || s->avg || s->std || s->count || s->n_attrs);
+}
+
+void print_stat_fields(Printer *p, const Stat *s) {
     bool first = true;
-    if (!s || !(s->has_axis || s->min || s->max || s->avg || s->std || s->count || s->n_attrs))
-        return blank_before;
-    if (blank_before)
-        buf_byte(&p->b, '\n');
-    print_indent(p);
-    buf_text(&p->b, "stat ");
-    name_print(&p->b, '%', v->name);
-    buf_text(&p->b, " <");
     if (s->has_axis) {
         buf_fmt(&p->b, "axis=%d", s->axis);
         first = false;
@@ -168,6 +163,18 @@ static bool print_stat(Printer *p, const Value *v, bool blank_before) {
         buf_text(&p->b, first && i == 0 ? "" : ", ");
         print_attr(p, &s->attrs[i]);
     }
+}
+
+static bool print_stat(Printer *p, const Value *v, bool blank_before) {
+    if (!v || !says_anything(v->stat))
+        return blank_before;
+    if (blank_before)
+        buf_byte(&p->b, '\n');
+    print_indent(p);
+    buf_text(&p->b, "stat ");
+    name_print(&p->b, '%', v->name);
+    buf_text(&p->b, " <");
+    print_stat_fields(p, v->stat);
     buf_text(&p->b, ">\n");
     print_flush(p);
     return false;

@@ -25,4 +25,10 @@ bool qir_write(const Module *m, FILE *f, const QirWriteOptions *options);
 bool qir_write_file(const Module *m, OutFiles *out, const char *path,
                     const QirWriteOptions *options);
 
+/* Parts of a text, as the metadata of an ONNX file hold them (compiler/metadata.c); data is never
+ * elided. What stands between the < > of a `stat` line, empty where it says nothing; a `from`
+ * clause. */
+Str qir_stat_text(const Module *m, const Stat *s);
+Str qir_from_text(const Module *m, Provenance from);
+
 #endif

@@ -23,6 +23,18 @@ void qir_print(const Module *m, Buf *b, const QirWriteOptions *options) {
     *b = p.b;
 }
 
+Str qir_stat_text(const Module *m, const Stat *s) {
+    Printer p = printer_new(m, NULL, NULL);
+    print_stat_fields(&p, s);
+    return buf_as_str(&p.b);
+}
+
+Str qir_from_text(const Module *m, Provenance from) {
+    Printer p = printer_new(m, NULL, NULL);
+    print_from(&p, from);
+    return buf_as_str(&p.b);
+}
+
 bool qir_write(const Module *m, FILE *f, const QirWriteOptions *options) {
     Printer p = printer_new(m, f, options);
     print_module(&p);

@@ -40,19 +40,22 @@ static Value *initialized(Reader *r, Scope *s, Loc at, Str name, Type type) {
     return v;
 }
 
-/* A constant's type is its tensor's; a value_info is taken where it says just that. */
+/* A constant's type is its tensor's; a value_info is taken where it says just that, or nothing of
+ * the type. */
 static void take_const_info(Reader *r, Infos *infos, Value *v) {
     Info *info = map_get(infos->by_name, v->name);
-    if (!info || !info->proto->type || map_get(infos->outputs, v->name))
+    if (!info || map_get(infos->outputs, v->name))
         return;
+    const Onnx__ValueInfoProto *p = info->proto;
     Value stated = *v;
-    read_info(r, &stated, info->proto);
-    if (!plain_type_of(v->data, &stated.type))
+    read_info(r, &stated, p);
+    if (p->type ? !plain_type_of(v->data, &stated.type)
+                : !p->has_doc_string && !p->n_metadata_props)
         return;
     v->doc = stated.doc;
     v->meta = stated.meta;
     v->extra = stated.extra;
-    v->declared = true;
+    v->declared = p->type != NULL;
     info->value = v;
 }
 

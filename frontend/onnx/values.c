@@ -75,8 +75,11 @@ static bool take_const_output(Reader *r, Value *v, const Onnx__ValueInfoProto *o
     if (v->declared || !v->data || !output->type)
         return false;
     read_info(r, &stated, output);
-    if (!plain_type_of(v->data, &stated.type) || stated.doc.s || stated.meta.n || stated.extra.n)
+    if (!plain_type_of(v->data, &stated.type))
         return false;
+    v->doc = stated.doc;
+    v->meta = stated.meta;
+    v->extra = stated.extra;
     return v->declared = true;
 }
 

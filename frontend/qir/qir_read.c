@@ -120,7 +120,10 @@ static Token resume(Reader *r, void *parser, Token t) {
 }
 
 static void parse(Reader *r) {
-    void *parser = arena_alloc(r->arena, qir_parser_size());
+    parse_with(r, arena_alloc(r->arena, qir_parser_size()));
+}
+
+void parse_with(Reader *r, void *parser) {
     QirParseInit(parser);
     Token t = {.kind = T_NL};
     do {
@@ -145,9 +148,7 @@ static void check_whole(Reader *r) {
         error_at(r, (Range){(uint32_t)r->text.n, (uint32_t)r->text.n}, "the file has no graph");
 }
 
-/* NULL after a diagnostic. `text` is borrowed, and with a NUL behind it. */
-static Reader *reader_new(Arena *a, Diags *d, const char *name, Str text,
-                          const QirReadOptions *options) {
+Reader *reader_new(Arena *a, Diags *d, const char *name, Str text, const QirReadOptions *options) {
     if (text.n >= UINT32_MAX) {
         diag_error(d, LOC_NONE, "%s: texts of 4 GiB and more are not supported", name);
         return NULL;

@@ -34,16 +34,19 @@ Clauses *clauses_doc(Reader *r, Clauses *c, Token t) {
     return c;
 }
 
+/* `_` without quotes: an entry without a key. "_" is a key like others. */
+static bool no_key(const Reader *r, const Field *f) {
+    return r->text.s[f->at.begin] == '_' && f->key.n == 1;
+}
+
 bool read_metadata(Reader *r, Span fields, Meta *out) {
     Field *f = take_fields(r, fields);
     StrPair *items = NEW_ARRAY(r->arena, StrPair, fields.n);
     bool ok = true;
     for (uint32_t i = 0; i < fields.n; i++) {
-        items[i].key = f[i].key;
+        items[i].key = no_key(r, &f[i]) ? STR_NONE : f[i].key;
         clauses_check(r, f[i].clauses, "", "metadata");
-        if (!f[i].has_val)
-            ok = error_at(r, f[i].at, "metadata is \"key\"=\"value\"");
-        else
+        if (f[i].has_val)
             ok &= val_str(r, &f[i].val, "a value of metadata", &items[i].value);
     }
     *out = (Meta){items, fields.n};

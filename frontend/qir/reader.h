@@ -174,6 +174,11 @@ void suggest(Reader *r, Range at, Str word, const char *const *candidates, size_
 void suggest_key(Reader *r, Range at, Str word, const Map *names);
 const char *shown(Reader *r, Str name); /* a name for a message */
 
+/* NULL after a diagnostic. `text` is borrowed, and with a NUL behind it. */
+Reader *reader_new(Arena *a, Diags *d, const char *name, Str text, const QirReadOptions *options);
+/* Reads all of r->text. `parser` is memory of qir_parser_size(), for use again and again. */
+void parse_with(Reader *r, void *parser);
+
 /* Only the syntax: what the text means, and the files it names, are no matter. */
 bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text);
 

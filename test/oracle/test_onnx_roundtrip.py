@@ -123,8 +123,17 @@ class Header(RoundTrip):
         for k, v in (("b", "1"), ("a", "2"), ("b", "3"), ("", "")):
             m.metadata_props.add(key=k, value=v)
         self.same(m)
-        m.metadata_props.add()
-        self.same(m, text=False)  # text does not tell a missing key from an empty one
+
+    def test_metadata_entries_without_key_or_value(self):
+        m = relu()
+        for props in (m.metadata_props, m.graph.metadata_props, m.graph.node[0].metadata_props,
+                      m.graph.output[0].metadata_props):
+            props.add(key="k")
+            props.add(value="v")
+            props.add()
+            props.add(key="", value="")
+            props.add(key="_")
+        self.same(m)
 
     def test_empty_is_not_absent(self):
         m = relu()

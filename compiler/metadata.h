@@ -1,0 +1,15 @@
+/* Statistics and provenance in an ONNX file: metadata_props of nodes (qxc.from) and of ValueInfos
+ * (qxc.stat, qxc.from), in the words of the .qir language: `min=-3.1, max=3.2`,
+ * `from(Conv "c") by "fold-affine"`. They come last among the entries. */
+#ifndef QXC_COMPILER_METADATA_H
+#define QXC_COMPILER_METADATA_H
+
+#include "ir/ir.h"
+
+/* To be called before a module is written as ONNX: enters them. */
+void metadata_put(Module *m);
+/* To be called after an ONNX file was read: takes what is ours out of the metadata. What has our
+ * key and is not what we would write stays as it is, with a warning. */
+void metadata_take(Module *m);
+
+#endif

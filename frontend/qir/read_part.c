@@ -1,0 +1,77 @@
+/* See frontend/qir/qir_parts.h. A part is read as the only line of a small file. */
+#include "frontend/qir/qir_parts.h"
+#include "frontend/qir/reader.h"
+
+struct QirParts {
+    Arena *arena;
+    Diags *diags; /* nobody reads them */
+    Reader *reader;
+    void *parser;
+};
+
+QirParts *qir_parts_new(Arena *a, const char *dir) {
+    QirParts *p = NEW(a, QirParts);
+    p->arena = a;
+    p->diags = diags_new(a, NULL, false);
+    p->reader = reader_new(a, p->diags, "metadata", STR(""), &(QirReadOptions){.dir = dir});
+    p->parser = arena_alloc(a, qir_parser_size());
+    return p;
+}
+
+/* The graph that the text states; NULL where anything is wrong. Stacks are kept, all else is new.
+ */
+static const Graph *read_graph(QirParts *p, Str text) {
+    Reader *r = p->reader;
+    int errors = diags_errors(p->diags);
+    *r = (Reader){.arena = r->arena,
+                  .diags = r->diags,
+                  .syntax = r->syntax,
+                  .options = r->options,
+                  .dir = r->dir,
+                  .source = r->source,
+                  .text = text,
+                  .module = module_new(p->arena, p->diags),
+                  .aliases = map_new(p->arena),
+                  .blobs = map_new(p->arena),
+                  .broken = map_new(p->arena),
+                  .scratch = buf_new(p->arena),
+                  .vals = r->vals,
+                  .cap_vals = r->cap_vals,
+                  .fields = r->fields,
+                  .cap_fields = r->cap_fields,
+                  .binds = r->binds,
+                  .cap_binds = r->cap_binds,
+                  .ins = r->ins,
+                  .cap_ins = r->cap_ins,
+                  .dims = r->dims,
+                  .cap_dims = r->cap_dims};
+    lexer_init(&r->lexer, p->arena, p->diags, r->source, text);
+    parse_with(r, p->parser);
+    return diags_errors(p->diags) == errors && !r->frame ? r->module->graph : NULL;
+}
+
+/* What was printed has no line breaks. */
+static bool is_one_line(Str text) {
+    return text.n && !memchr(text.s, 0, text.n) && !memchr(text.s, '\n', text.n);
+}
+
+Stat *qir_part_stat(QirParts *p, Str text) {
+    if (!is_one_line(text))
+        return NULL;
+    Str file = arena_strf(p->arena, "qir 1\ngraph (%%v) -> () {\nstat %%v <" STR_FMT ">\n}\n",
+                          STR_ARG(text));
+    const Graph *g = read_graph(p, file);
+    return g && g->n_in == 1 ? g->in[0]->stat : NULL;
+}
+
+bool qir_part_from(QirParts *p, Str text, Provenance *from) {
+    if (!is_one_line(text))
+        return false;
+    Str file =
+        arena_strf(p->arena, "qir 1\ngraph () -> () {\n() = x() " STR_FMT "\n}\n", STR_ARG(text));
+    const Graph *g = read_graph(p, file);
+    if (!g || !g->first || g->first != g->last)
+        return false;
+    *from = g->first->from;
+    return from->n > 0;
+}
