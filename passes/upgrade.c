@@ -81,6 +81,8 @@ static void constants_to_nodes(Graph *body) {
     for (size_t i = body->n_consts; i-- > 0;) {
         Value *v = body->consts[i];
         Node *n = node_new(body, STR_NONE, STR("Constant"), 0, 1);
+        n->from = v->from;
+        v->from = (Provenance){0};
         node_set_tensor(n, "value", v->data);
         v->kind = VALUE_NODE;
         v->def = n;
