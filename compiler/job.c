@@ -1,9 +1,25 @@
 /* The options that concern the pipeline, checked once. */
+#include <stdlib.h>
+
 #include "compiler/pipeline.h"
 
-/* "int8 sym", "uint8", "int4q asym". */
+/* One word of the rest: sym, asym, or where `block` is given block(N). */
+static bool parse_word(const char *word, size_t n, bool *symmetric, int64_t *block) {
+    Str s = {word, n};
+    if (str_eq(s, STR("sym")) || str_eq(s, STR("asym"))) {
+        *symmetric = n == 3;
+        return true;
+    }
+    char *end;
+    if (!block || n < 8 || strncmp(word, "block(", 6) || word[n - 1] != ')')
+        return false;
+    *block = strtoll(word + 6, &end, 10);
+    return end == word + n - 1 && *block > 0 && *block <= INT32_MAX;
+}
+
+/* "int8 sym", "uint8", "int4q asym block(32)". */
 static bool parse_storage(const char *option, const char *text, ElemType *e, bool *symmetric,
-                          Diags *d) {
+                          int64_t *block, Diags *d) {
     size_t n = strcspn(text, " ");
     Str name = {text, n};
     if (n > 1 && text[n - 1] == 'q')
@@ -14,12 +30,12 @@ static bool parse_storage(const char *option, const char *text, ElemType *e, boo
         return diag_error(d, LOC_NONE, "-%s wants an integer type of at most 32 bits, not '%s'",
                           option, text);
     *e = t;
-    if (strcmp(rest, "sym") == 0)
-        *symmetric = true;
-    else if (strcmp(rest, "asym") == 0)
-        *symmetric = false;
-    else if (*rest)
-        return diag_error(d, LOC_NONE, "-%s: '%s' is neither sym nor asym", option, rest);
+    for (; *rest; rest += n + strspn(rest + n, " ")) {
+        n = strcspn(rest, " ");
+        if (!parse_word(rest, n, symmetric, block))
+            return diag_error(d, LOC_NONE, "-%s: '%.*s' is neither sym nor asym%s", option, (int)n,
+                              rest, block ? " nor block(N)" : "");
+    }
     return true;
 }
 
@@ -84,10 +100,13 @@ bool job_init(Job *j, const Options *o, Diags *d) {
                         .only = o->only.items,
                         .n_only = o->only.n};
     if (o->activations)
-        ok = parse_storage("activations", o->activations, &q->activations, &q->act_symmetric, d) &&
+        ok = parse_storage("activations", o->activations, &q->activations, &q->act_symmetric, NULL,
+                           d) &&
              ok;
     if (o->weights)
-        ok = parse_storage("weights", o->weights, &q->weights, &q->weight_symmetric, d) && ok;
+        ok =
+            parse_storage("weights", o->weights, &q->weights, &q->weight_symmetric, &q->block, d) &&
+            ok;
     if (o->calib_method && !calib_parse(str_from(o->calib_method), &j->calib))
         ok = diag_error(d, LOC_NONE,
                         "-calib-method is minmax, moving-average, percentile=P with P above 50 "

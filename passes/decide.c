@@ -11,6 +11,7 @@
  * Values that have a quantization already (a hand-edited file) keep it. */
 #include "passes/edit.h"
 #include "passes/params.h"
+#include "passes/weight_quant.h"
 
 #include <math.h>
 
@@ -233,66 +234,6 @@ static void assign(Decide *d, Value *v) {
 
 /* ---- weights ---- */
 
-/* The smallest scale of weight channel `c` with which the bias still fits int32. */
-static double bias_floor(const Decide *d, const Node *n, size_t c, size_t channels) {
-    const QuantRule *q = &n->def->quant;
-    const Value *x = n->in[0];
-    if (!q->bias || n->n_in <= (size_t)q->bias || !x->type.quant || x->type.quant->n_scale != 1 ||
-        elem_bits(x->type.quant->storage) > 8 || elem_bits(d->c->quant.weights) > 8)
-        return 0; /* wider sums are int64 or double, and take a float bias as it is */
-    const Tensor *b = edit_float_const(n->in[q->bias]);
-    if (!b)
-        return 0;
-    double most = 0;
-    for (size_t i = 0; i < b->count; i++)
-        if (channels == 1 || b->count == 1 || i == c)
-            most = fmax(most, fabs(tensor_float(b, i)));
-    return params_bias_min_scale(most) / (double)quant_scale(x->type.quant, 0);
-}
-
-static Quant *weight_quant(Decide *d, const Node *n, const Value *w, int axis) {
-    const QuantOptions *o = &d->c->quant;
-    const Tensor *t = w->data;
-    bool per_axis = axis >= 0 && axis < t->rank && o->per_channel && t->count > 0;
-    size_t channels = per_axis ? (size_t)t->dims[axis] : 1;
-    int64_t whole[MAX_RANK] = {1, (int64_t)t->count, 1};
-    AxisWalk k = per_axis ? edit_axis(t->rank, t->dims, axis) : edit_axis(3, whole, 0);
-    float *min = NEW_ARRAY(d->m->arena, float, channels);
-    float *max = NEW_ARRAY(d->m->arena, float, channels);
-    float *scale = NEW_ARRAY(d->m->arena, float, channels);
-    int64_t *zp = NEW_ARRAY(d->m->arena, int64_t, channels);
-    for (size_t i = 0; i < t->count; i++) {
-        float x = (float)tensor_float(t, i);
-        size_t c = i / k.inner % k.axis;
-        min[c] = fminf(min[c], x);
-        max[c] = fmaxf(max[c], x);
-    }
-    bool symmetric = o->weight_symmetric || per_axis;
-    IntRange r = params_range(o->weights, symmetric, o->reduce_range);
-    size_t raised = 0;
-    for (size_t c = 0; c < channels; c++) {
-        params_from_minmax(min[c], max[c], r, symmetric, o->pow2, &scale[c], &zp[c]);
-        double least = bias_floor(d, n, c, channels);
-        if ((double)scale[c] < least && symmetric && elem_is_signed(o->weights)) {
-            scale[c] = nextafterf((float)least, INFINITY);
-            raised++;
-        }
-    }
-    if (raised)
-        diag(d->c->d, DIAG_REMARK, n->loc,
-             "%zu of %zu weight scales raised so that the int32 bias fits", raised, channels);
-    Quant *q = per_axis ? quant_per_axis(d->m->arena, o->weights, axis, channels, scale, zp)
-                        : quant_per_tensor(d->m->arena, o->weights, scale[0], zp[0]);
-    if (symmetric)
-        q->n_zp = 1; /* the same for all */
-    if (r.lo != elem_min(o->weights) || r.hi != elem_max(o->weights)) {
-        q->has_range = true;
-        q->lo = r.lo;
-        q->hi = r.hi;
-    }
-    return q;
-}
-
 /* Whether every reader takes the value as its weight: then one integer tensor can serve all. */
 static bool only_weight(const Decide *d, const Value *w) {
     const Use *use;
@@ -321,7 +262,7 @@ static void assign_weight(Decide *d, Node *n) {
         return; /* stated by the user */
     OpCtx c = op_ctx(n, d->c->d);
     int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
-    Quant *q = weight_quant(d, n, w, axis);
+    Quant *q = weight_quant(d->c, n, w, axis);
     if (w->type.quant && quant_equal(w->type.quant, q))
         return; /* another node has decided the same */
     if (w->type.quant || !only_weight(d, w))

@@ -13,6 +13,7 @@ typedef enum Target { TARGET_ORT_CPU, TARGET_ONNX, TARGET_C } Target;
 typedef struct QuantOptions {
     ElemType activations, weights; /* storage types */
     bool act_symmetric, weight_symmetric;
+    int64_t block; /* weights: one scale for so many elements along the summed axis; 0: none */
     bool per_channel;
     bool pow2;
     bool reduce_range;
