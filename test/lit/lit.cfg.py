@@ -1,7 +1,7 @@
 """The lit suite: one file holds input, command (RUN:) and expectation (CHECK:).
 
 In RUN lines `qxc`, `FileCheck` and `not` are programs; %s is the file, %t a scratch name, %S the
-file's folder, %shared the folder of large models (`REQUIRES: shared`), %python the interpreter
+file's folder, %qxc the path of qxc, %shared the folder of large models (`REQUIRES: shared`), %python the interpreter
 with onnx and onnxruntime, %cc a C compiler with the flags for emitted C.
 """
 
@@ -79,6 +79,7 @@ if os.geteuid() == 0:
 
 config.substitutions += [
     ("%shared", str(shared)),
+    ("%qxc", str(programs / "qxc")),
     ("%root", str(root)),
     ("%python", sys.executable),
     ("%cc", "cc -std=c99 -pedantic -Wall -Wextra -Werror -ffp-contract=off"),
