@@ -42,6 +42,11 @@ typedef enum QuantKind {
 
 struct Value;
 
+/* Where the text states each part of a quantization; none where it does not. */
+typedef struct QuantLocs {
+    Loc scale, zp, axis, block, range, expr, scale_type;
+} QuantLocs;
+
 typedef struct Quant {
     QuantKind kind;
     ElemType storage;
@@ -59,6 +64,7 @@ typedef struct Quant {
     ElemType scale_type; /* element type of the stored scale, FLOAT by default */
     Str alias;           /* "!name" line that states it, or STR_NONE when written in place */
     Loc loc;
+    QuantLocs at;
     /* QUANT_ACC only: what the scale is the product of, each a value or an alias. */
     const struct Value *acc_value[2];
     const struct Quant *acc_quant[2];

@@ -12,8 +12,14 @@ static const char *entry(Diags *d, size_t i, size_t n) {
     return diag_name(d, (Str){text, (size_t)len});
 }
 
+/* Where the part stands, if the text says it. */
+static Loc part(Loc stated, Loc at) {
+    return stated.source ? stated : at;
+}
+
 /* The first wrong one is reported; a vector's others are likely wrong for the same reason. */
 static bool verify_scales(const Quant *q, Loc at, Diags *d) {
+    at = part(q->at.scale, at);
     for (size_t i = 0; i < q->n_scale; i++) {
         float s = q->scale[i];
         const char *where = entry(d, i, q->n_scale);
@@ -29,6 +35,7 @@ static bool verify_scales(const Quant *q, Loc at, Diags *d) {
 }
 
 static bool verify_range(const Quant *q, Loc at, Diags *d) {
+    at = part(q->at.range, at);
     int64_t min = elem_min(q->storage), max = elem_max(q->storage);
     if (!q->has_range)
         return true;
@@ -55,6 +62,7 @@ static bool verify_wide_zps(const Quant *q, Loc at, Diags *d) {
 }
 
 static bool verify_zps(const Quant *q, Loc at, Diags *d) {
+    at = part(q->at.zp, at);
     if (q->wide_zp && quant_is_wide(q))
         return verify_wide_zps(q, at, d);
     for (size_t i = 0; i < q->n_zp; i++) {
@@ -71,6 +79,7 @@ static bool verify_zps(const Quant *q, Loc at, Diags *d) {
 }
 
 static bool verify_axes(const Quant *q, Loc at, Diags *d) {
+    at = part(q->at.axis, at);
     for (int i = 0; i < q->n_axes; i++) {
         if (q->axis[i] < 0)
             return diag_error(d, at, "axis %d is negative", q->axis[i]);
@@ -94,11 +103,11 @@ bool verify_quant(const Quant *q, Loc at, Diags *d) {
     if (q->n_scale == 0)
         return diag_error(d, at, "the quantization has no scale");
     if (q->n_axes == 0 && q->n_scale > 1)
-        return diag_error(d, at, "%zu scales need an axis, as in int8q<[...], 0, axis=0>",
-                          q->n_scale);
+        return diag_error(d, part(q->at.scale, at),
+                          "%zu scales need an axis, as in int8q<[...], 0, axis=0>", q->n_scale);
     if (q->n_zp > 1 && q->n_zp != q->n_scale)
-        ok = diag_error(d, at, "%zu zero points for %zu scale%s", q->n_zp, q->n_scale,
-                        q->n_scale == 1 ? "" : "s");
+        ok = diag_error(d, part(q->at.zp, at), "%zu zero points for %zu scale%s", q->n_zp,
+                        q->n_scale, q->n_scale == 1 ? "" : "s");
     ok &= verify_scales(q, at, d);
     if (ok)
         ok &= verify_zps(q, at, d);

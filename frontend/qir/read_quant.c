@@ -1,7 +1,10 @@
 /* int8q<0.1, 3, axis=0>, acc<%x, %w>, and the lines that name them. */
 #include "frontend/qir/reader.h"
+#include "ir/minifloat.h"
 #include "ir/verify_quant.h"
 #include "parser.h"
+
+#include <math.h>
 
 static ElemType storage_elem(Str word) { /* int8q */
     word.n--;
@@ -66,6 +69,29 @@ static bool read_scale(Reader *r, Quant *q, const Val *v) {
     return true;
 }
 
+/* Where the part is noted; NULL for a part whose place nobody asks for. */
+static Loc *place_of(Quant *q, Str key) {
+    const struct {
+        const char *key;
+        Loc *at;
+    } places[] = {{"scale", &q->at.scale},          {"zp", &q->at.zp},       {"axis", &q->at.axis},
+                  {"block", &q->at.block},          {"range", &q->at.range}, {"expr", &q->at.expr},
+                  {"scale_type", &q->at.scale_type}};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (str_is(key, places[i].key))
+            return places[i].at;
+    return NULL;
+}
+
+static bool note_place(Reader *r, Quant *q, Str key, const Field *f) {
+    Loc *at = place_of(q, key);
+    if (at && at->source)
+        return error_at(r, f->at, "%s is stated twice", shown(r, key));
+    if (at)
+        *at = loc_of(r, f->val.at);
+    return true;
+}
+
 /* One argument; `position` counts those without key: scale, zero point, axis. */
 static bool read_arg(Reader *r, Quant *q, const Field *f, int position, Blocks *blocks) {
     static const char *const keys[] = {"scale", "zp",   "axis",      "block",
@@ -74,6 +100,8 @@ static bool read_arg(Reader *r, Quant *q, const Field *f, int position, Blocks *
     if (!f->has_key)
         key = position < 3 ? str_from(keys[position]) : STR("");
     const Val *v = &f->val;
+    if (!note_place(r, q, key, f))
+        return false;
     if (str_is(key, "scale"))
         return read_scale(r, q, v);
     if (str_is(key, "zp"))
@@ -115,6 +143,23 @@ static bool apply_blocks(Reader *r, Quant *q, Blocks b) {
     return true;
 }
 
+/* The text may say 0.1 where the stored type has only neighbours of it. */
+static bool round_scales(Reader *r, Quant *q) {
+    if (q->scale_type == ELEM_FLOAT || q->scale_type == ELEM_DOUBLE)
+        return true;
+    float *rounded = NEW_ARRAY(r->arena, float, q->n_scale);
+    for (size_t i = 0; i < q->n_scale; i++) {
+        uint64_t bits = 0;
+        float_encode(q->scale_type, (double)q->scale[i], &bits);
+        rounded[i] = (float)float_decode(q->scale_type, bits);
+        if (isfinite(q->scale[i]) && q->scale[i] != 0 && (rounded[i] == 0 || !isfinite(rounded[i])))
+            return diag_error(r->diags, q->at.scale, "%g is out of the range of %s",
+                              (double)q->scale[i], elem_name(q->scale_type));
+    }
+    q->scale = rounded;
+    return true;
+}
+
 Elem read_quant(Reader *r, Token storage, Span args, Range at) {
     Quant *q = NEW(r->arena, Quant);
     *q = (Quant){.storage = storage_elem(storage.str),
@@ -133,7 +178,8 @@ Elem read_quant(Reader *r, Token storage, Span args, Range at) {
         ok &= read_arg(r, q, &f[i], position, &blocks);
         position += !f[i].has_key;
     }
-    ok = ok && apply_blocks(r, q, blocks) && verify_quant(q, q->loc, r->diags);
+    ok =
+        ok && apply_blocks(r, q, blocks) && round_scales(r, q) && verify_quant(q, q->loc, r->diags);
     e.failed = !ok;
     return e;
 }
