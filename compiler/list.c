@@ -91,8 +91,10 @@ ExitCode cmd_list(Session *s) {
              "onnx     the schemas of ai.onnx alone");
     else if (strcmp(what, "types") == 0)
         return list_types(s);
+    else if (strcmp(what, "quant") == 0)
+        return cmd_list_quant(s);
     else {
-        diag_error(s->d, LOC_NONE, "list what? ops, passes, targets or types OP");
+        diag_error(s->d, LOC_NONE, "list what? ops, passes, targets, types OP or quant MODEL");
         return EXIT_USAGE;
     }
     return EXIT_DONE;

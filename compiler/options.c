@@ -118,15 +118,17 @@ bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
 }
 
 void options_help(FILE *out) {
-    fputs("usage: qxc [options] INPUT            compile INPUT (.onnx, .qir, or - for stdin)\n"
-          "       qxc run INPUT -input=x.npz [-o y.npz] [-all-values]\n"
-          "       qxc compare A B -input=x.npz    how far B is from A, value by value\n"
-          "       qxc fmt FILE...                 lay out .qir files in place, comments kept\n"
-          "       qxc stats merge A B... -o C     statistics of calibration shards into one\n"
-          "       qxc reduce INPUT -test=CMD -o C the smallest model for which CMD still fails\n"
-          "       qxc list ops|passes|targets     what is supported\n"
-          "       qxc list types OP -target-opset=N\n\noptions:\n",
-          out);
+    fputs(
+        "usage: qxc [options] INPUT            compile INPUT (.onnx, .qir, or - for stdin)\n"
+        "       qxc run INPUT -input=x.npz [-o y.npz] [-all-values]\n"
+        "       qxc compare A B -input=x.npz    how far B is from A, value by value\n"
+        "       qxc fmt FILE...                 lay out .qir files in place, comments kept\n"
+        "       qxc stats merge A B... -o C     statistics of calibration shards into one\n"
+        "       qxc reduce INPUT -test=CMD -o C the smallest model for which CMD still fails\n"
+        "       qxc list ops|passes|targets     what is supported\n"
+        "       qxc list types OP -target-opset=N\n"
+        "       qxc list quant MODEL             quantized values and their schemas\n\noptions:\n",
+        out);
     for (size_t i = 0; i < N_DEFS; i++) {
         char left[64];
         snprintf(left, sizeof left, "-%s%s%s%s", defs[i].name,

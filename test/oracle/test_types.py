@@ -158,6 +158,24 @@ class Types(OracleCase):
     def round_trips(types, x):
         return {f"y{i}": t.real(t.quantized(x)) for i, t in enumerate(types)}
 
+    def test_proposal(self):
+        """The type that proposed quantized types: scale 0.23, offset -10, shape 5."""
+        stored = np.array([-128, -10, -9, 0, 127])
+        real = np.float32(0.23) * (stored + 10).astype(np.float32)
+        np.testing.assert_allclose(real, [-27.14, 0, 0.23, 2.3, 31.51], rtol=1e-6)
+        text = (f"qir 1\nimport \"\" 13\nmodel <ir_version=8>\n"
+                "quant !p = int8q<0.23, -10>\n"
+                "graph @g (%x : float[5]) -> (%y, %z, %q) {\n"
+                f"  const %c : !p[5] = [{', '.join(map(str, stored))}]\n"
+                "  %y : float[5] = DequantizeLinear(%c)\n"
+                "  %q : !p[5] = QuantizeLinear(%x)\n"
+                "  %z : float[5] = DequantizeLinear(%q)\n}\n")
+        x = np.stack([real, real + np.float32(0.1), np.array([1e9, -1e9, 0, -0.0, 0.115])]).astype(np.float32)
+        steps = np.rint(x / np.float32(0.23)) - 10
+        q = np.clip(steps, -128, 127)
+        self.compare(text, x, {"y": np.stack([real] * 3), "q": q,
+                               "z": np.float32(0.23) * (q + 10).astype(np.float32)})
+
     @for_each(*STORAGE)
     def test_values(self, storage):
         types, x = grid(storage), inputs(np.random.default_rng(1), storage)
