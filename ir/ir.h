@@ -161,6 +161,8 @@ struct Value {
     SparseTensor *sparse;
     Stat *stat;
     Provenance from;
+    Node *onnx; /* how ONNX spelled its quantization: Q and DQ nodes that raising took away, in no
+                   graph, linked by `next` (passes/spelling.h) */
     bool declared; /* ONNX stated its type (value_info); inferred types are not written back */
     Str doc;
     Meta meta;
@@ -201,6 +203,8 @@ struct Graph {
     Value **out;
     Value **consts; /* initializers in order; not those that are also inputs */
     Node *first, *last;
+    const Str *initializers; /* their order in ONNX before raising, or NULL */
+    size_t n_initializers;
     Str doc;
     Meta meta;
     Str extra;

@@ -71,22 +71,32 @@ void edit_sweep(Module *m) {
     module_each_graph(m, sweep_graph, uses);
 }
 
-enum { GRAPH_VALUE_INFO = 13 }; /* field of ONNX's GraphProto */
+enum { GRAPH_VALUE_INFO = 13, INFO_NAME = 1 }; /* fields of GraphProto and ValueInfoProto */
 
-static void forget_infos(Graph *g, void *ctx) {
-    (void)ctx;
+static void note_name(Value *v, void *names) {
+    map_set(names, v->name, v);
+}
+
+static bool names_value(Str info, const Map *names) {
+    WireField name;
+    return !wire_valid(info) || !extra_find(info, INFO_NAME, &name) || map_get(names, name.payload);
+}
+
+static void forget_infos(Graph *g, void *names) {
     Buf kept = buf_new(g->module->arena);
     Str rest = g->extra;
     WireField f;
     while (rest.n && !wire_next(&rest, &f))
-        if (f.number != GRAPH_VALUE_INFO)
+        if (f.number != GRAPH_VALUE_INFO || !names_value(f.payload, names))
             buf_str(&kept, f.whole);
     if (g->extra.n)
         g->extra = kept.n ? buf_as_str(&kept) : STR_NONE;
 }
 
 void edit_forget_infos(Module *m) {
-    module_each_graph(m, forget_infos, NULL);
+    Map *names = map_new(m->arena);
+    module_each_value(m, note_name, names);
+    module_each_graph(m, forget_infos, names);
 }
 
 AxisWalk edit_axis(int rank, const int64_t *dims, int axis) {

@@ -19,8 +19,8 @@ Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const i
                        float **data);
 /* Removes constants that nothing uses any more. */
 void edit_sweep(Module *m);
-/* Drops what the file stated about values by name in ONNX's own fields (value_info of names that no
- * value had): after a renaming pass it would describe other values. */
+/* Drops what the file stated in ONNX's own fields about names that no value had (value_info), and
+ * that now are values' names: it would describe those. */
 void edit_forget_infos(Module *m);
 /* How many elements share one index of `axis`, and the stride between indices. */
 typedef struct AxisWalk {

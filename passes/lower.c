@@ -1,5 +1,5 @@
-#include "passes/lower.h"
 #include "passes/emulate.h"
+#include "passes/spelling.h"
 
 const Quant *lower_quant(const Lower *l, const Value *v) {
     return v && v->id < l->n ? l->quant[v->id] : NULL;
@@ -64,6 +64,8 @@ static Value *dequantize(Lower *l, Value *v, Node *user) {
 Value *lower_float(Lower *l, Value *v, Node *user) {
     if (!lower_quant(l, v))
         return v;
+    if (!l->floats[v->id] && !l->qop)
+        l->floats[v->id] = spelled_float_bias(l, v);
     if (!l->floats[v->id])
         l->floats[v->id] = dequantize(l, v, user);
     return l->floats[v->id];
@@ -198,6 +200,17 @@ void lower_on_integers(Lower *l, Node *n) {
 
 static void lower_conversion(Lower *l, Node *n) {
     Value *x = n->in[0], *y = n->out[0];
+    if (is_own_dequantize(n) && l->floats[x->id] == x) { /* float without a Q of its own */
+        value_replace(l->b.m, l->uses, y, x);
+        if (lower_is_output(l, y)) {
+            x->name = y->name;
+            x->declared = y->declared;
+            x->doc = y->doc;
+            x->meta = y->meta;
+        }
+        node_remove(n);
+        return;
+    }
     if (is_own_dequantize(n)) {
         n->in[0] = lower_ints(l, x);
         dequantize_from(l, n, lower_quant(l, x), y->type, base_name(x->name));
@@ -315,7 +328,10 @@ void lower_module(Lower *l, Module *m) {
     l->floats = NEW_ARRAY(m->arena, Value *, l->n);
     l->types = NEW_ARRAY(m->arena, Type, l->n);
     module_each_graph(m, note_graph, l);
+    l->exact = NEW_ARRAY(m->arena, bool, l->n);
+    spelling_begin(l);
     lower_graph(l, m->graph);
     module_each_graph(m, set_graph, l);
+    spelling_restore(l);
     drop_unused_quants(m);
 }

@@ -10,6 +10,7 @@
 #include "passes/legal.h"
 
 typedef struct Lower Lower;
+typedef struct Spelled Spelled;
 struct Lower {
     QuantBuild b;
     PassContext *c;
@@ -21,6 +22,8 @@ struct Lower {
     Value **floats;      /* by value id: its float companion */
     Type *types;         /* by value id: what it will be; set at the end, so that rules which look
                             at quantized types can be asked on the way */
+    bool *exact;         /* by value id: its float companion lies on the grid without a Q */
+    Spelled *spelled;    /* names and places that Q and DQ had in ONNX */
     void (*node)(Lower *l, Node *n); /* lowers an operator that is no conversion */
 };
 
@@ -40,6 +43,9 @@ void lower_on_integers(Lower *l, Node *n);
 void lower_result(Lower *l, Node *n, size_t i);
 /* Result i of the node becomes float, quantized behind it. */
 void lower_float_result(Lower *l, Node *n, size_t i);
+
+/* The node, which moves data or keeps order, runs on the integers as it is; or why it cannot. */
+const char *lower_mover(Lower *l, Node *n);
 
 /* Only one operand of one node uses the value, and no graph returns it: which. NULL otherwise. */
 Node *lower_only_user(const Lower *l, const Value *v);

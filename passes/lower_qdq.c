@@ -3,7 +3,7 @@
  * included), one QuantizeLinear on every result, zero points always written out, and equal
  * parameters sharing one constant. */
 #include "passes/emulate.h"
-#include "passes/lower.h"
+#include "passes/spelling.h"
 
 /* y -> Relu -> z on one grid, where the Relu does not change integers: no conversion between them.
  * That is exact, and the only form that onnxruntime fuses. Where the Relu does cut, one stands
@@ -24,18 +24,60 @@ static bool moves_emulated(const Lower *l, const Node *n) {
            emulates_quantize(&l->b, q) && same_quant(n) && !integer_refusal(n, l->c->target);
 }
 
+static bool moves(const Node *n) {
+    QuantClass k = n->def ? n->def->quant.kind : QUANT_NEVER;
+    return k == QUANT_MOVE || k == QUANT_ORDER;
+}
+
+/* Everything that reads y stands in its graph and would read it as float. */
+static bool is_read_as_float(const Lower *l, const Value *y) {
+    const Use *uses;
+    size_t n = uses_of(l->uses, y, &uses);
+    for (size_t i = 0; i < n; i++)
+        if (!uses[i].node || uses[i].node->graph != y->graph || has_bodies(uses[i].node))
+            return false;
+    return true;
+}
+
+/* In ONNX y had no Q of its own, and still needs none: it is what was dequantized, moved, or
+ * reaches a Q of the same grid through nodes that commute with rounding. */
+static bool stays_plain(Lower *l, const Value *moved, const Value *y) {
+    if (!spelled_plain(y, "float") || !is_read_as_float(l, y))
+        return false;
+    const Value *real = moved ? l->floats[moved->id] : NULL;
+    if (moved && ((real && real->def && is_onnx_dequantize(real->def)) || l->exact[moved->id]))
+        return l->exact[y->id] = true;
+    const Quant *q = lower_quant(l, y);
+    for (const Value *v = y;;) {
+        Node *user = lower_only_user(l, v);
+        QuantClass k = user && user->def ? user->def->quant.kind : QUANT_NEVER;
+        if (!user || user->graph != y->graph || user->in[0] != v || user->n_out != 1 ||
+            !(k == QUANT_CLAMP || moves(user)) || !quant_is_per_tensor(q) ||
+            !lower_quant(l, user->out[0]) || !quant_equal(q, lower_quant(l, user->out[0])))
+            return false;
+        v = user->out[0];
+        if (!spelled_plain(v, "float"))
+            return !spelled_plain(v, "integers");
+    }
+}
+
 static void lower_node(Lower *l, Node *n) {
     if (moves_emulated(l, n)) {
         lower_on_integers(l, n);
         return;
     }
+    bool ints = n->n_out && n->out[0] && spelled_plain(n->out[0], "integers") &&
+                (moves(n) || (n->def && n->def->quant.kind == QUANT_JOIN)) && same_quant(n);
+    if (ints && !lower_mover(l, n))
+        return;
+    const Value *moved = moves(n) && lower_quant(l, n->in[0]) && same_quant(n) ? n->in[0] : NULL;
     for (size_t i = 0; i < n->n_in; i++)
         n->in[i] = n->in[i] ? lower_float(l, n->in[i], n) : NULL;
     for (size_t i = 0; i < n->n_out; i++) {
         Value *y = n->out[i];
         if (!lower_quant(l, y))
             continue;
-        if (stays_float(l, y)) {
+        if (stays_float(l, y) || stays_plain(l, moved, y)) {
             l->types[y->id] = real_type(y->type);
             l->floats[y->id] = y;
         } else {

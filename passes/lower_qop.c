@@ -6,7 +6,7 @@
  * Values keep their names and say what their integers mean (`int8 ~ !q`). */
 #include "ir/ops/qop.h"
 #include "passes/edit.h"
-#include "passes/lower.h"
+#include "passes/spelling.h"
 #include "passes/params.h"
 
 /* ---- QOperators ---- */
@@ -15,6 +15,7 @@ static void put_params(Lower *l, Node *to, int scale, int zp, const Value *v) {
     if (scale < 0)
         return;
     QuantParams p = quant_constants(&l->b, lower_quant(l, v), v->type, base_name(v->name));
+    p = spelled_params(l, v, to, p);
     to->in[scale] = p.scale;
     to->in[zp] = p.zp;
 }
@@ -126,7 +127,7 @@ static bool fill_value(Lower *l, Node *n) {
     return true;
 }
 
-static const char *lower_mover(Lower *l, Node *n) {
+const char *lower_mover(Lower *l, Node *n) {
     const char *why = integer_refusal(n, l->c->target);
     if (!why && !fill_value(l, n))
         why = "the value it pads with is not a constant";

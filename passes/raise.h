@@ -13,6 +13,8 @@ typedef struct RaisedConst { /* a constant and its quantized twin */
     Value *plain, *quantized;
 } RaisedConst;
 
+typedef struct Spelling Spelling;
+
 typedef struct Raise {
     QuantBuild b;
     PassContext *c;
@@ -23,6 +25,9 @@ typedef struct Raise {
     size_t n_consts, cap_consts;
     Map *twins;  /* quantized value by plain one and quantization, for the same data */
     Map *plains; /* plain value by quantized one */
+    Map *moved;  /* what took the place of a value that went */
+    Spelling *spelling;
+    uint32_t first_made; /* nodes from here on were made by raising */
 } Raise;
 
 void raise_qoperators(Raise *r);
@@ -40,6 +45,10 @@ Value *raise_const(Raise *r, Value *v, const Quant *q);
 /* Records that `quantized` came of `plain`; the plain one of a value, or the value itself. */
 void raise_note_const(Raise *r, Value *plain, Value *quantized);
 Value *raise_plain(const Raise *r, Value *v);
+
+/* `to` takes the place of `from` everywhere; what has taken the place of `v`, or v itself. */
+void raise_replace(Raise *r, Value *from, Value *to);
+Value *raise_follow(const Raise *r, Value *v);
 
 /* Calls fn for every graph but function bodies, outer first. */
 void raise_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);

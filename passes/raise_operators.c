@@ -71,7 +71,7 @@ static void absorb(Raise *r, Node *q, Value *y) {
             y->name = ints->name; /* a name that only made room for the integers' one */
         y->declared = false;
     }
-    value_replace(r->m, r->uses, ints, y);
+    raise_replace(r, ints, y);
     if (q->name.n && y->def)
         node_absorb(y->def, q, r->b.pass);
     node_remove(q);

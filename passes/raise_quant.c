@@ -3,7 +3,7 @@
 #include "passes/const_quant.h"
 #include "passes/edit.h"
 #include "passes/legal.h"
-#include "passes/raise.h"
+#include "passes/spelling.h"
 
 /* ---- shared ---- */
 
@@ -80,6 +80,17 @@ Value *raise_const(Raise *r, Value *v, const Quant *q) {
     return c;
 }
 
+void raise_replace(Raise *r, Value *from, Value *to) {
+    value_replace(r->m, r->uses, from, to);
+    map_set(r->moved, id_key(from), to);
+}
+
+Value *raise_follow(const Raise *r, Value *v) {
+    for (Value *to = v; to; to = map_get(r->moved, id_key(v)))
+        v = to;
+    return v;
+}
+
 /* ---- constants ---- */
 
 /* Weights that are stored as float behind a Q/DQ pair: the integers are known now. */
@@ -100,7 +111,7 @@ static void fold_constants(Graph *g, void *ctx) {
         Value *c = graph_add_const(n->in[0]->graph, derived_name(&r->b, n->in[0]->name, "_typed"),
                                    type_quantized(n->in[0]->type, q), const_quantize(r->b.a, t, q));
         raise_note_const(r, n->in[0], c);
-        value_replace(r->m, r->uses, n->out[0], c);
+        raise_replace(r, n->out[0], c);
         node_remove(n);
     }
 }
@@ -124,7 +135,7 @@ static void merge_quantizes(Graph *g, void *ctx) {
             if (!first) {
                 first = q;
             } else if (!output && quant_equal(first->out[0]->type.quant, q->out[0]->type.quant)) {
-                value_replace(r->m, r->uses, q->out[0], first->out[0]);
+                raise_replace(r, q->out[0], first->out[0]);
                 node_absorb(first, q, r->b.pass);
                 node_remove(q);
             }
@@ -142,7 +153,7 @@ static void drop_guards(Graph *g, void *ctx) {
             continue;
         if (is_onnx_quantize(uses[0].node) ||
             (n->in[0]->def && is_onnx_dequantize(n->in[0]->def))) {
-            value_replace(r->m, r->uses, n->out[0], n->in[0]);
+            raise_replace(r, n->out[0], n->in[0]);
             node_remove(n);
         }
     }
@@ -169,7 +180,7 @@ static void join_pairs(Graph *g, void *ctx) {
         if (!x || elem_bits(x->type.elem) > 16)
             continue;
         if (quant_equal(x->type.quant, y->type.quant) && !is_output(r, y)) {
-            value_replace(r->m, r->uses, y, x);
+            raise_replace(r, y, x);
             node_remove(n);
             continue;
         }
@@ -288,11 +299,14 @@ bool pass_raise_quant(Module *m, PassContext *c) {
                .m = m,
                .made = map_new(m->arena),
                .twins = map_new(m->arena),
-               .plains = map_new(m->arena)};
+               .plains = map_new(m->arena),
+               .moved = map_new(m->arena),
+               .first_made = m->n_nodes};
     r.uses = uses_new(m);
     raise_each_graph(m, drop_guards, &r);
     raise_qoperators(&r);
     r.uses = uses_new(m);
+    spelling_capture(&r);
     raise_integers(&r);
     if (!module_infer(m, c->d)) /* what com.microsoft's DequantizeLinear yields is known now */
         return false;
@@ -304,8 +318,9 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     raise_operators(&r);
     r.uses = uses_new(m);
     raise_conversions(&r);
-    edit_forget_infos(m);
     edit_sweep(m);
     name_all(&r);
+    edit_forget_infos(m);
+    spelling_record(&r);
     return true;
 }

@@ -191,6 +191,50 @@ static void print_stats(Printer *p, const Graph *g) {
         blank = print_stat(p, n->out[i], blank);
 }
 
+/* ---- how ONNX spelled quantizations ---- */
+
+static bool print_spelling(Printer *p, const Value *v, bool blank) {
+    for (const Node *n = v ? v->onnx : NULL; n; n = n->next) {
+        buf_text(&p->b, blank ? "\n" : "");
+        blank = false;
+        print_indent(p);
+        buf_text(&p->b, "onnx ");
+        name_print(&p->b, '%', v->name);
+        buf_text(&p->b, " = ");
+        print_op(p, n->domain, n->op, n->overload);
+        print_attrs(p, n->attrs, n->n_attrs);
+        print_string_clause(p, "name", n->name);
+        print_string_clause(p, "doc", n->doc);
+        print_meta_clause(p, n->meta);
+        print_extra_clause(p, n->extra);
+        buf_byte(&p->b, '\n');
+        print_flush(p);
+    }
+    return blank;
+}
+
+static void print_spellings(Printer *p, const Graph *g) {
+    bool blank = true;
+    if (g->initializers) {
+        buf_text(&p->b, "\n");
+        print_indent(p);
+        buf_text(&p->b, "onnx const (");
+        for (size_t i = 0; i < g->n_initializers; i++) {
+            buf_text(&p->b, i ? ", " : "");
+            buf_quoted(&p->b, g->initializers[i]);
+        }
+        buf_text(&p->b, ")\n");
+        blank = false;
+    }
+    for (size_t i = 0; i < g->n_in; i++)
+        blank = print_spelling(p, g->in[i], blank);
+    for (size_t i = 0; i < g->n_consts; i++)
+        blank = print_spelling(p, g->consts[i], blank);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        blank = print_spelling(p, n->out[i], blank);
+}
+
 /* ---- bodies ---- */
 
 static void print_body(Printer *p, const Graph *g, bool inferred) {
@@ -207,6 +251,7 @@ static void print_body(Printer *p, const Graph *g, bool inferred) {
     FOR_NODES(n, g)
     print_node(p, n, inferred);
     print_stats(p, g);
+    print_spellings(p, g);
 }
 
 static void mark_results(Printer *p, const Graph *g) {

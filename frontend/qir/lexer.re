@@ -275,6 +275,7 @@ again:
         "func"     { NAMED(T_FUNC, 0); }
         "const"    { NAMED(T_CONST, 0); }
         "stat"     { NAMED(T_STAT, 0); }
+        "onnx"     { NAMED(T_ONNX, 0); }
         "from"     { NAMED(T_FROM, 0); }
         "by"       { NAMED(T_BY, 0); }
         "in"       { NAMED(T_IN, 0); }

@@ -34,7 +34,7 @@ static void expected(const struct yyParser *p, bool *want);
     r->lexer.too_deep = true;
 }
 
-%fallback IDENT QIR IMPORT MODEL META BLOB QUANT GRAPH FUNC CONST STAT FROM BY IN NAME DOC EXTRA
+%fallback IDENT QIR IMPORT MODEL META BLOB QUANT GRAPH FUNC CONST STAT ONNX FROM BY IN NAME DOC EXTRA
     INFERRED STATED ACC SEQ OPTIONAL SPARSE MAP TENSOR TYPE UNDER.
 
 %type vals {Span}
@@ -137,6 +137,11 @@ stmt ::= outs(O) EQ opname(N) LP ins(I) RP clauses(C) NL.
 stmt ::= outs(O) EQ opname(N) LP ins(I) RP attrs(A) clauses(C) NL.
                         { read_node(r, O, N, &I, &A, C); }
 stmt ::= STAT VALUE(N) attrs(A) NL.             { read_stat(r, N, A); }
+stmt ::= ONNX VALUE(N) EQ opname(O) clauses(C) NL.
+                        { read_spelling(r, N, O, NULL, C); }
+stmt ::= ONNX VALUE(N) EQ opname(O) attrs(A) clauses(C) NL.
+                        { read_spelling(r, N, O, &A, C); }
+stmt ::= ONNX CONST(T) LP vals(L) RP NL.        { read_initializers(r, L, range_of(T)); }
 stmt ::= IMPORT STRING(D) INT(V) NL.            { read_import(r, &D, V); }
 stmt ::= IMPORT INT(V) NL.                      { read_import(r, NULL, V); }
 stmt ::= error NL.                              { forget_statement(r); RECOVERED; }

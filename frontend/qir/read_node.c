@@ -211,3 +211,48 @@ void read_stat(Reader *r, Token name, Span fields) {
     }
     v->stat = s;
 }
+
+/* ---- how ONNX spelled a quantization ---- */
+
+void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses *c) {
+    Value *v = find_value(r, name.str, range_of(name));
+    Node *n = node_new(r->frame->graph, STR_NONE, STR_NONE, 0, 0);
+    op_name_parts(op, &n->domain, &n->op, &n->overload);
+    n->loc = loc_of(r, op.at);
+    if (attrs)
+        n->n_attrs = read_attrs(r, *attrs, &n->attrs);
+    static const char *const words[] = {"QuantizeLinear", "DequantizeLinear", "float", "integers"};
+    bool known = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        known |= str_is(n->op, words[i]);
+    if (!known)
+        error_at(r, op.at,
+                 "an 'onnx' line says QuantizeLinear, DequantizeLinear, float or integers");
+    clauses_check(r, c, "ndxm", "an 'onnx' line");
+    if (c) {
+        n->name = c->name;
+        n->doc = c->doc;
+        n->meta = c->meta;
+        n->extra = c->extra;
+        r->spare_clauses = c;
+    }
+    if (!v)
+        return;
+    Node **end = &v->onnx;
+    while (*end)
+        end = &(*end)->next;
+    *end = n;
+}
+
+void read_initializers(Reader *r, Span names, Range at) {
+    Graph *g = r->frame->graph;
+    Val *v = r->vals + names.begin;
+    Str *list = NEW_ARRAY(r->arena, Str, names.n);
+    for (uint32_t i = 0; i < names.n; i++)
+        val_str(r, &v[i], "the name of an initializer", &list[i]);
+    r->n_vals = names.begin;
+    if (g->initializers)
+        error_at(r, at, "a second order of the initializers");
+    g->initializers = list;
+    g->n_initializers = names.n;
+}

@@ -297,6 +297,8 @@ void op_name_parts(OpName n, Str *domain, Str *op, Str *overload);
 void read_node(Reader *r, Span outs, OpName op, const Span *ins, const Span *attrs, Clauses *c);
 void read_const(Reader *r, Bind b, Val v, Clauses *c);
 void read_stat(Reader *r, Token name, Span fields);
+void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses *c);
+void read_initializers(Reader *r, Span names, Range at);
 bool read_attribute(Reader *r, const Field *f, Attr *out);
 size_t read_attrs(Reader *r, Span fields, Attr **out);
 

@@ -52,7 +52,7 @@ static const struct {
     {T_EXTRA, "extra"},   {T_INFERRED, "inferred"}, {T_STATED, "stated"},
     {T_ACC, "acc"},       {T_SEQ, "seq"},           {T_OPTIONAL, "optional"},
     {T_SPARSE, "sparse"}, {T_MAP, "map"},           {T_TENSOR, "tensor"},
-    {T_TYPE, "type"},     {T_SCHEME, "scheme"},
+    {T_TYPE, "type"},     {T_SCHEME, "scheme"},     {T_ONNX, "onnx"},
 };
 enum { N_KEYWORDS = sizeof keywords / sizeof *keywords };
 
@@ -214,7 +214,7 @@ static bool begins_item(const char *p) {
 static bool begins_statement(const char *p, int depth) {
     if (depth == 0)
         return begins_item(p);
-    if (*p == '}' || word_at(p, "const") || word_at(p, "stat"))
+    if (*p == '}' || word_at(p, "const") || word_at(p, "stat") || word_at(p, "onnx"))
         return true;
     if (*p != '%')
         return false;

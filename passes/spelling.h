@@ -1,0 +1,49 @@
+/* How ONNX spelled a quantization: the names, order and layout of the Q and DQ nodes, scales and
+ * zero points that raise-quant takes away, and that lower-qdq and lower-qop put back.
+ *
+ * The spelling hangs on the quantized value (Value.onnx; `onnx` lines in the text): one unlinked
+ * node for each QuantizeLinear and DequantizeLinear, whose attributes are those of the ONNX node
+ * and the keys below. It holds names and places but never numbers: parameters come from the type,
+ * so an edited scale wins, and keeps its name where nobody else has it.
+ *
+ *   in="f"                 Q: name of the float operand; absent: the value's own name
+ *   out="i"                name of the result; absent: the value's own name
+ *   of="i"                 DQ: name of the integers; absent: what Q made, else the value's own name
+ *   scale=, zero_point=    a name, or a tensor where its shape or clauses are not the usual ones
+ *   data=tensor(...)       Q: the float constant it quantized
+ *   at=7                   place among the nodes of the graph; absent: only parameters have names
+ *   to=["y:0"]             DQ, where there are several: result and operand of each consumer
+ *   stated=["in", "out"]   what ONNX stated a type of
+ *   local=1                scale and zero point stand in the node's own graph
+ * Two words stand in place of an operator: `float`, `integers`: the value had no Q of its own.
+ *
+ * Memory is the module's; nothing here fails. What does not fit any more (an edited graph) is left
+ * to what lowering does by itself. */
+#ifndef QXC_PASSES_SPELLING_H
+#define QXC_PASSES_SPELLING_H
+
+#include "passes/lower.h"
+#include "passes/raise.h"
+
+/* ---- raising ---- */
+
+/* Notes every Q and DQ as it stands; call before they change. */
+void spelling_capture(Raise *r);
+/* Hangs what was captured on the quantized values; call when names are final. */
+void spelling_record(Raise *r);
+
+/* ---- lowering ---- */
+
+/* The value had no Q of its own, being `word` (float, integers). */
+bool spelled_plain(const Value *v, const char *word);
+/* The float constant that a quantized bias was rounded from, where it still gives those integers;
+ * else NULL. */
+Value *spelled_float_bias(Lower *l, Value *v);
+/* Before and after nodes are rewritten. */
+void spelling_begin(Lower *l);
+void spelling_restore(Lower *l);
+/* The constants that are to state v's parameters for `user`: under the names of the DQ (or Q) of
+ * v that the spelling has, where they still fit. */
+QuantParams spelled_params(Lower *l, const Value *v, const Node *user, QuantParams p);
+
+#endif
