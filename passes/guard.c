@@ -12,11 +12,16 @@ static int stored_bits(const Value *v) {
                                                                          : 32;
 }
 
+/* Constant integers, be it once a QuantizeLinear on them has been folded. */
+static bool is_weight(const Value *v) {
+    return value_data(v) || (v->def && is_onnx_quantize(v->def) && value_data(v->def->in[0]));
+}
+
 /* Activations below 8 bits have no kernels, weights below 4 bits neither. */
 static bool is_too_small(const Node *n) {
     for (size_t i = 0; i < n->n_in; i++) {
         const Node *dq = dequantize_of(n->in[i]);
-        if (dq && stored_bits(dq->in[0]) < (value_data(dq->in[0]) ? 4 : 8))
+        if (dq && stored_bits(dq->in[0]) < (is_weight(dq->in[0]) ? 4 : 8))
             return true;
     }
     return false;
@@ -43,7 +48,7 @@ static bool has_many_scales(const Node *conversion, bool weight) {
 static bool has_no_kernel(const Uses *u, const Node *n) {
     for (size_t i = 0; i < n->n_in; i++) {
         const Node *dq = dequantize_of(n->in[i]);
-        if (dq && has_many_scales(dq, value_data(dq->in[0])))
+        if (dq && has_many_scales(dq, is_weight(dq->in[0])))
             return true;
     }
     const Use *use;
