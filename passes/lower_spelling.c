@@ -260,6 +260,7 @@ static void dress(Lower *l, Node *n, const Node *note, const Quant *q) {
     place_at(l, n, at);
     n->domain = note->domain;
     n->extra = note->extra;
+    n->from = note->from;
     if (n->id >= l->spelled->first_node) {
         n->name = note->name;
         n->doc = note->doc;

@@ -72,8 +72,6 @@ static void absorb(Raise *r, Node *q, Value *y) {
         y->declared = false;
     }
     raise_replace(r, ints, y);
-    if (q->name.n && y->def)
-        node_absorb(y->def, q, r->b.pass);
     node_remove(q);
 }
 

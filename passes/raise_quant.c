@@ -136,7 +136,6 @@ static void merge_quantizes(Graph *g, void *ctx) {
                 first = q;
             } else if (!output && quant_equal(first->out[0]->type.quant, q->out[0]->type.quant)) {
                 raise_replace(r, q->out[0], first->out[0]);
-                node_absorb(first, q, r->b.pass);
                 node_remove(q);
             }
         }

@@ -191,6 +191,7 @@ static void record(Raise *r, const Captured *c, const Captured *q_of, size_t n_d
         *a = c->as.attrs[i];
     }
     n->extra = c->as.extra;
+    n->from = c->as.from;
     if (stands)
         return;
     n->name = c->as.name;

@@ -207,6 +207,7 @@ static bool print_spelling(Printer *p, const Value *v, bool blank) {
         print_string_clause(p, "doc", n->doc);
         print_meta_clause(p, n->meta);
         print_extra_clause(p, n->extra);
+        print_from_clause(p, n->from);
         buf_byte(&p->b, '\n');
         print_flush(p);
     }

@@ -228,8 +228,9 @@ void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses 
     if (!known)
         error_at(r, op.at,
                  "an 'onnx' line says QuantizeLinear, DequantizeLinear, float or integers");
-    clauses_check(r, c, "ndxm", "an 'onnx' line");
+    clauses_check(r, c, "ndxmf", "an 'onnx' line");
     if (c) {
+        n->from = c->from;
         n->name = c->name;
         n->doc = c->doc;
         n->meta = c->meta;
