@@ -127,15 +127,11 @@ static const void *unpack(Binder *b, const Tensor *t) {
 /* A float constant of type `float ~ q`, rounded to its grid as the fakequant kernel does it. */
 static const void *round_const(Binder *b, const Type *type, const Tensor *t) {
     const Quant *q = type->quant;
-    int64_t lo = quant_lo(q), hi = quant_hi(q);
     float *out = NEW_ARRAY(b->arena, float, t->count);
     for (size_t i = 0; i < t->count; i++) {
         size_t k = quant_index(q, t->rank, t->dims, i);
-        int64_t zp = quant_zp(q, k);
-        double v = __builtin_rint((double)((float)tensor_float(t, i) / quant_scale(q, k)));
-        v = v<(double)(lo - zp) ? (double)(lo - zp) : v>(double)(hi - zp) ? (double)(hi - zp) : v;
-        v = v != v ? (double)(elem_min(q->storage) - zp) : v; /* what NaN quantizes to */
-        out[i] = (float)v * quant_scale(q, k);
+        int64_t steps = quant_of_real(q, k, (float)tensor_float(t, i)) - quant_zp(q, k);
+        out[i] = (float)steps * quant_scale(q, k);
     }
     return out;
 }

@@ -86,19 +86,13 @@ static bool misfit(const Value *v, const Tensor *t, size_t i, const char *what, 
                       (long long)tensor_int(t, i), what, elem_name(v->type.elem));
 }
 
-/* x / scale in float32, half to even, then the zero point (QuantizeLinear). */
 static int64_t quantize(const Value *v, float x, size_t i) {
     const Quant *q = v->type.quant;
     int64_t dims[MAX_RANK];
     for (int k = 0; k < v->type.rank; k++)
         dims[k] = v->type.dims[k].value;
     size_t at = quant_is_per_tensor(q) ? 0 : quant_index(q, v->type.rank, dims, i);
-    int64_t lo = quant_lo(q), hi = quant_hi(q);
-    float steps = rintf(x / quant_scale(q, at));
-    if (isnan(steps))
-        return elem_min(q->storage);
-    double y = (double)steps + (double)quant_zp(q, at);
-    return y<(double)lo ? lo : y>(double) hi ? hi : (int64_t)y;
+    return quant_of_real(q, at, x);
 }
 
 static bool convert_int(const Value *v, const Tensor *t, size_t i, uint8_t *dst, Diags *d) {

@@ -53,6 +53,18 @@ bool quant_is_blocked(const Quant *q) {
     return q->n_axes > 1 || (q->n_axes == 1 && q->block[0] > 1);
 }
 
+int64_t quant_round(float x, float scale, int64_t zp, int64_t lo, int64_t hi) {
+    float steps = rintf(x / scale);
+    double v = (double)steps + (double)zp;
+    return isnan(steps) || v <= (double)lo ? lo : v >= (double)hi ? hi : (int64_t)v;
+}
+
+int64_t quant_of_real(const Quant *q, size_t i, float x) {
+    float scale = quant_scale(q, i);
+    return isnan(x / scale) ? elem_min(q->storage)
+                            : quant_round(x, scale, quant_zp(q, i), quant_lo(q), quant_hi(q));
+}
+
 int64_t quant_lo(const Quant *q) {
     return q->has_range ? q->lo : elem_min(q->storage);
 }

@@ -85,6 +85,12 @@ int64_t quant_lo(const Quant *q);      /* smallest and largest integer in use */
 int64_t quant_hi(const Quant *q);
 float quant_scale(const Quant *q, size_t i); /* i-th, or the only one */
 int64_t quant_zp(const Quant *q, size_t i);
+/* QuantizeLinear of one number: rint(x / scale) + zp, divided in float32, ties to even, saturated
+ * into lo..hi; NaN gives lo. */
+int64_t quant_round(float x, float scale, int64_t zp, int64_t lo, int64_t hi);
+/* The same with the i-th parameters, into quant_lo..quant_hi. NaN gives the lowest integer of the
+ * storage type, whatever the range, as in onnxruntime. */
+int64_t quant_of_real(const Quant *q, size_t i, float x);
 bool quant_zp_all_zero(const Quant *q);
 /* A zero point lies outside the range, so that real 0 has no integer (-wide-zp). */
 bool quant_is_wide(const Quant *q);

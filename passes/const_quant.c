@@ -1,12 +1,6 @@
 #include "passes/const_quant.h"
 #include "passes/params.h"
 
-static IntRange range_of(const Quant *q) {
-    if (q->has_range)
-        return (IntRange){q->lo, q->hi};
-    return (IntRange){elem_min(q->storage), elem_max(q->storage)};
-}
-
 /* Which scale belongs to element i: cheap where there is one scale or one axis. */
 static size_t entry(const Quant *q, const Tensor *t, size_t inner, size_t i) {
     if (q->n_scale == 1)
@@ -19,7 +13,6 @@ static size_t entry(const Quant *q, const Tensor *t, size_t inner, size_t i) {
 Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q) {
     uint8_t *out;
     Tensor *r = tensor_new(a, q->storage, t->rank, t->dims, &out);
-    IntRange range = range_of(q);
     size_t inner = 1;
     if (q->n_axes == 1)
         for (int i = q->axis[0] + 1; i < t->rank; i++)
@@ -27,8 +20,8 @@ Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q) {
     for (size_t i = 0; i < t->count; i++) {
         size_t e = entry(q, t, inner, i);
         float x = (float)tensor_float(t, i);
-        elem_store_int(q->storage, out, i,
-                       params_quantize(x, quant_scale(q, e), quant_zp(q, e), range));
+        int64_t v = quant_of_real(q, e, x); /* NaN: a constant stays within its range */
+        elem_store_int(q->storage, out, i, v < quant_lo(q) ? quant_lo(q) : v);
     }
     return r;
 }

@@ -296,8 +296,5 @@ bool clamp_is_noop(const Node *n, const Quant *q) {
     float lo, hi;
     if (!quant_is_per_tensor(q) || !clamp_bounds(n, &lo, &hi))
         return false;
-    IntRange r = {q->has_range ? q->lo : elem_min(q->storage),
-                  q->has_range ? q->hi : elem_max(q->storage)};
-    return params_quantize(lo, quant_scale(q, 0), quant_zp(q, 0), r) == r.lo &&
-           params_quantize(hi, quant_scale(q, 0), quant_zp(q, 0), r) == r.hi;
+    return quant_of_real(q, 0, lo) == quant_lo(q) && quant_of_real(q, 0, hi) == quant_hi(q);
 }

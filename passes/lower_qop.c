@@ -119,10 +119,7 @@ static bool fill_value(Lower *l, Node *n) {
     if (v && (!t || t->count != 1))
         return false;
     q = onnx_quant(&l->b, q);
-    IntRange r = {q->has_range ? q->lo : elem_min(q->storage),
-                  q->has_range ? q->hi : elem_max(q->storage)};
-    int64_t i =
-        params_quantize(t ? (float)tensor_float(t, 0) : 0.0F, quant_scale(q, 0), quant_zp(q, 0), r);
+    int64_t i = quant_of_real(q, 0, t ? (float)tensor_float(t, 0) : 0.0F);
     set_operand(n, at, build_int(&l->b, base_name(n->out[0]->name), "_pad", q->storage, i));
     return true;
 }
@@ -162,9 +159,7 @@ static bool drop_clamp(Lower *l, Node *n) {
 
 static Value *grid_bound(Lower *l, const Quant *q, float v, const char *suffix, Str base) {
     q = onnx_quant(&l->b, q);
-    IntRange r = {elem_min(q->storage), elem_max(q->storage)};
-    return build_int(&l->b, base, suffix, q->storage,
-                     params_quantize(v, quant_scale(q, 0), quant_zp(q, 0), r));
+    return build_int(&l->b, base, suffix, q->storage, quant_of_real(q, 0, v));
 }
 
 /* Clip on the integers, its bounds rounded to the grid. */

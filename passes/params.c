@@ -49,7 +49,7 @@ typedef struct Fit {
 static Fit judge(const float *x, size_t n, IntRange r, float scale, int64_t zp) {
     double error = 0, xq = 0, qq = 0;
     for (size_t i = 0; i < n; i++) {
-        double q = (double)(params_quantize(x[i], scale, zp, r) - zp);
+        double q = (double)(quant_round(x[i], scale, zp, r.lo, r.hi) - zp);
         double away = (double)x[i] - q * (double)scale;
         error += away * away;
         xq += (double)x[i] * q;
@@ -105,14 +105,6 @@ void params_fit(const float *x, size_t n, IntRange r, bool symmetric, bool pow2,
         improve(x, n, r, &best);
     *scale = best.scale;
     *zp = best.zp;
-}
-
-int64_t params_quantize(float x, float scale, int64_t zp, IntRange r) {
-    float q = rintf(x / scale);
-    if (isnan(q))
-        return r.lo;
-    double y = (double)q + (double)zp;
-    return (int64_t)fmin(fmax(y, (double)r.lo), (double)r.hi);
 }
 
 int32_t params_bias(double bias, float scale) {

@@ -28,9 +28,6 @@ void params_from_minmax(float min, float max, IntRange r, bool symmetric, bool p
 void params_fit(const float *x, size_t n, IntRange r, bool symmetric, bool pow2, bool fit,
                 float *scale, int64_t *zp);
 
-/* saturate(rint(x / scale) + zp) into [lo, hi], ties to even; NaN gives `lo` (QuantizeLinear). */
-int64_t params_quantize(float x, float scale, int64_t zp, IntRange r);
-
 /* rint(bias / scale) saturated to int32; `scale` is the float32 product of input and weight. */
 int32_t params_bias(double bias, float scale);
 

@@ -162,16 +162,6 @@ void bind_requant(Binder *b, const float *m, size_t n, int *mult, int *shift, co
     *shift = bind_const(b, ELEM_INT32, n, k, arena_strf(binder_arena(b), "%s: shifts", what).s);
 }
 
-/* QuantizeLinear of one number; lo for NaN, as ONNX Runtime has it. */
-static int32_t quantize_one(const Quant *q, float x) {
-    int32_t lo, hi;
-    quant_range(q, &lo, &hi);
-    float r = rintf(x / quant_scale(q, 0)) + (float)quant_zp(q, 0);
-    if (!(r > (float)lo))
-        return lo;
-    return r < (float)hi ? (int32_t)r : hi;
-}
-
 bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryFn *f,
                 const void *ctx) {
     const Quant *in = op_quant(x), *out = op_quant(y);
@@ -185,7 +175,7 @@ bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryF
         float v = (float)(first + i - quant_zero(in)) * quant_scale(in, 0);
         v = f ? f(v, ctx) : v;
         if (out)
-            elem_store_int(types[1], table, (size_t)i, quantize_one(out, v));
+            elem_store_int(types[1], table, (size_t)i, quant_of_real(out, 0, v));
         else
             memcpy(table + (size_t)i * sizeof v, &v, sizeof v);
     }
@@ -202,7 +192,7 @@ static bool requantize_table(Binder *b, const Node *n, const Value *x, const Qua
     int32_t first = (int32_t)elem_min(types[0]);
     for (int32_t i = 0; i < 256; i++) {
         float v = (float)(first + i - quant_zero(in)) * quant_scale(in, 0);
-        int32_t q = quantize_one(out, v);
+        int64_t q = quant_of_real(out, 0, v);
         elem_store_int(types[1], table, (size_t)i, q < lo ? lo : q > hi ? hi : q);
     }
     int args[] = {bind_value(b, x), bind_const(b, types[1], 256, table, "table"), y};

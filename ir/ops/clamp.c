@@ -18,11 +18,6 @@ static float clamp(float x, const void *ctx) {
     return x < r->lo ? r->lo : x > r->hi ? r->hi : x;
 }
 
-static int32_t bound_int(const Quant *q, float v, int32_t lo, int32_t hi) {
-    float r = rintf(v / quant_scale(q, 0)) + (float)quant_zp(q, 0);
-    return r <= (float)lo ? lo : r >= (float)hi ? hi : (int32_t)r;
-}
-
 /* Result and operand both quantized: in the integers of the result. Quantizing keeps order, so that
  * clamping before or after it is the same. */
 static bool bind_quant(Binder *b, const Node *n, Bounds r) {
@@ -34,7 +29,7 @@ static bool bind_quant(Binder *b, const Node *n, Bounds r) {
         return bind_in_double(b, n);
     int32_t least, most;
     quant_range(q, &least, &most);
-    int32_t lo = bound_int(q, r.lo, least, most), hi = bound_int(q, r.hi, least, most);
+    int32_t lo = (int32_t)quant_of_real(q, 0, r.lo), hi = (int32_t)quant_of_real(q, 0, r.hi);
     if (!quant_equal(op_quant(x), q))
         return bind_requantize(b, n, x, q, bind_value(b, y), lo, hi);
     if (lo <= least && hi >= most)

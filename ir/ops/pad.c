@@ -2,8 +2,6 @@
  * "wrap". Expand: only types. Shape: 15 added start and end. */
 #include "ir/ops/bind.h"
 
-#include <math.h>
-
 /* ---- Pad ---- */
 
 typedef struct PadAttrs {
@@ -80,10 +78,7 @@ static int pad_move(const OpCtx *c, int axis) {
 }
 
 static bool holds(const Quant *q, float v) {
-    double i = rint((double)v / (double)quant_scale(q, 0)) + (double)quant_zp(q, 0);
-    int64_t lo = quant_lo(q), hi = quant_hi(q);
-    return i >= (double)lo && i <= (double)hi &&
-           (float)(i - (double)quant_zp(q, 0)) * quant_scale(q, 0) == v;
+    return (float)(quant_of_real(q, 0, v) - quant_zp(q, 0)) * quant_scale(q, 0) == v;
 }
 
 /* The value must be one of the numbers that the operand's integers stand for: 0 always is. */
@@ -129,9 +124,7 @@ static bool pad_value(Binder *b, const Node *n, const OpCtx *c, int64_t *bits) {
     if (q) {
         if (!quant_plain(q))
             return bind_unsupported(b, n, "its operand is quantized per axis");
-        double v =
-            rint((t ? tensor_float(t, 0) : 0) / (double)quant_scale(q, 0)) + (double)quant_zp(q, 0);
-        *bits = (int64_t)fmax((double)quant_lo(q), fmin((double)quant_hi(q), v));
+        *bits = quant_of_real(q, 0, t ? (float)tensor_float(t, 0) : 0.0F);
     } else if (t && elem_is_int(e)) {
         *bits = tensor_int(t, 0);
     } else if (t && elem_bits(e) >= 8 && t->elem == e) {

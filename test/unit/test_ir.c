@@ -144,6 +144,31 @@ static void test_quant_bounds(void **state) {
     assert_true(quant_is_blocked(y));
 }
 
+static void test_quant_of_real(void **state) {
+    Arena *a = ((Module *)*state)->arena;
+    const Quant *q = quant_per_tensor(a, ELEM_INT8, 0.5F, 3);
+    assert_int_equal(quant_of_real(q, 0, 0.25F), 3); /* ties to even, then the zero point */
+    assert_int_equal(quant_of_real(q, 0, 0.75F), 5);
+    assert_int_equal(quant_of_real(q, 0, -0.75F), 1);
+    assert_int_equal(quant_of_real(q, 0, 62.0F), 127);
+    assert_int_equal(quant_of_real(q, 0, 62.3F), 127);
+    assert_int_equal(quant_of_real(q, 0, -1e30F), -128);
+    assert_int_equal(quant_of_real(q, 0, INFINITY), 127);
+    assert_int_equal(quant_of_real(q, 0, NAN), -128);
+    Quant *narrow = quant_copy(a, q);
+    narrow->has_range = true;
+    narrow->lo = -127;
+    narrow->hi = 100;
+    assert_int_equal(quant_of_real(narrow, 0, -INFINITY), -127);
+    assert_int_equal(quant_of_real(narrow, 0, 62.0F), 100);
+    assert_int_equal(quant_of_real(narrow, 0, NAN), -128);
+    const Quant *top = quant_per_tensor(a, ELEM_UINT8, 0x1p-126F, 255);
+    assert_int_equal(quant_of_real(top, 0, 3e38F), 255); /* x / scale overflows */
+    const Quant *wide = quant_per_tensor(a, ELEM_INT32, 1.0F, -1);
+    assert_int_equal(quant_of_real(wide, 0, 16777216.0F), 16777215); /* the sum is exact */
+    assert_int_equal(quant_of_real(wide, 0, 4e9F), INT32_MAX);
+}
+
 static void test_quant_index(void **state) {
     Arena *a = ((Module *)*state)->arena;
     float s[6] = {0};
@@ -306,10 +331,10 @@ static void test_wire(void **state) {
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, make_module, free_module)
     const struct CMUnitTest tests[] = {
-        T(test_elements),     T(test_types_print), T(test_quants_print),    T(test_quants_equal),
-        T(test_quant_bounds), T(test_quant_index), T(test_packed_integers), T(test_small_floats),
-        T(test_tensor_count), T(test_uses),        T(test_node_list),       T(test_unique_names),
-        T(test_opsets),       T(test_wire),
+        T(test_elements),     T(test_types_print),   T(test_quants_print), T(test_quants_equal),
+        T(test_quant_bounds), T(test_quant_of_real), T(test_quant_index),  T(test_packed_integers),
+        T(test_small_floats), T(test_tensor_count),  T(test_uses),         T(test_node_list),
+        T(test_unique_names), T(test_opsets),        T(test_wire),
     };
 #undef T
     return cmocka_run_group_tests(tests, NULL, NULL);
