@@ -65,9 +65,9 @@ static void count_nodes(Graph *g, void *ctx) {
 
 static ExitCode make(const Reducer *r, Making k) {
     Session *s = r->s;
-    Diags *quiet = diags_new(s->arena, NULL, false);
+    Diags *quiet = diags_new(s->arena, NULL, false); /* of the verifier, whose word is not final */
     ExitCode code;
-    s->d = k.loud ? s->d : quiet;
+    s->d = k.loud ? s->d : diags_new(s->arena, NULL, false);
     s->o.inputs.items[0] = k.from;
     if (!k.first)
         s->o.external_data_dir = NULL;
@@ -79,10 +79,13 @@ static ExitCode make(const Reducer *r, Making k) {
         *r->facts = (Facts){.text = s->is_text, .valid = valid};
     if (k.shrink) {
         bool had_outputs = m->graph->n_out > 0;
+        int errors = diags_errors(s->d);
         k.shrink->run(m, &k.choice);
         r->facts->places = k.choice.seen;
         if (k.choice.begin == k.choice.end)
             return EXIT_DONE;
+        if (diags_errors(s->d) > errors)
+            return EXIT_WRONG;
         valid = verify(m, quiet);
         if ((r->facts->valid && !valid) || (had_outputs && m->graph->n_out == 0))
             return EXIT_WRONG;

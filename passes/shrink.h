@@ -3,8 +3,8 @@
  * user's command.
  *
  * A shrink walks the module in a fixed order and asks for every place it could change whether to.
- * All memory is the module's; nothing fails. Afterwards the module has to be resolved, inferred and
- * verified again. */
+ * All memory is the module's. An edit that fails has reported it to the module's diagnostics.
+ * Afterwards the module has to be resolved, inferred and verified again. */
 #ifndef QXC_PASSES_SHRINK_H
 #define QXC_PASSES_SHRINK_H
 

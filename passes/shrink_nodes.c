@@ -1,4 +1,5 @@
 /* Shrinks that take nodes away. */
+#include "passes/pass.h"
 #include "passes/shrink.h"
 
 /* ---- nodes: what remains is a part of the graph, cut out ---- */
@@ -167,6 +168,12 @@ void shrink_outputs(Module *m, Choice *c) {
     shrink_sweep(m, before, false);
 }
 
+void shrink_inline(Module *m, Choice *c) {
+    PassContext pass = {.d = m->diags};
+    if (m->n_functions && choice_take(c))
+        pass_inline_functions(m, &pass);
+}
+
 void shrink_functions(Module *m, Choice *c) {
     size_t kept = 0;
     for (size_t i = 0; i < m->n_functions; i++)
@@ -199,7 +206,7 @@ static void unused_in_graph(Graph *g, void *ctx) {
             node_remove(n);
             continue;
         }
-        for (size_t i = 1; i < n->n_out; i++)
+        for (size_t i = 0; used && i < n->n_out; i++)
             if (n->out[i] && !u->uses[n->out[i]->id] && choice_take(u->c))
                 n->out[i] = NULL;
         while (n->n_out > 1 && !n->out[n->n_out - 1])
