@@ -8,11 +8,13 @@ static bool too_new(const QuantBuild *b, const Quant *q) {
 }
 
 bool emulates_quantize(const QuantBuild *b, const Quant *q) {
-    return quant_is_wide(q) || elem_bits(q->storage) == 32 || too_new(b, q);
+    return quant_is_wide(q) || elem_bits(q->storage) == 32 || q->expressed == ELEM_DOUBLE ||
+           too_new(b, q);
 }
 
 bool emulates_dequantize(const QuantBuild *b, const Quant *q) {
-    return quant_is_wide(q) || q->storage == ELEM_UINT32 || too_new(b, q);
+    return quant_is_wide(q) || q->storage == ELEM_UINT32 || q->expressed == ELEM_DOUBLE ||
+           too_new(b, q);
 }
 
 /* ---- constants ---- */
@@ -42,7 +44,7 @@ static Value *scales(QuantBuild *b, const Quant *q, Type t, Str base) {
     float *v = NEW_ARRAY(b->a, float, count);
     for (size_t i = 0; i < count; i++)
         v[i] = quant_scale(q, quant_index(q, rank, dims, i));
-    return build_floats(b, params_name(q, base), "_scale", ELEM_FLOAT, rank, dims, v);
+    return build_floats(b, params_name(q, base), "_scale", q->expressed, rank, dims, v);
 }
 
 static Value *zero_points(QuantBuild *b, const Quant *q, Type t, ElemType e, Str base) {
@@ -103,9 +105,10 @@ static void become(QuantBuild *b, Node *n, const char *op, Value *x, Value *y) {
 /* Sums and bounds are exact in double, whatever the storage. */
 void emulate_quantize(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) {
     ElemType storage = onnx_storage(b, q->storage);
-    Value *v = step(b, n, "Div", n->in[0], scales(b, q, t, base), NULL, ELEM_FLOAT, base);
-    v = step(b, n, "Round", v, NULL, NULL, ELEM_FLOAT, base);
-    v = step(b, n, "Cast", v, NULL, NULL, ELEM_DOUBLE, base);
+    Value *v = step(b, n, "Div", n->in[0], scales(b, q, t, base), NULL, q->expressed, base);
+    v = step(b, n, "Round", v, NULL, NULL, q->expressed, base);
+    if (q->expressed != ELEM_DOUBLE)
+        v = step(b, n, "Cast", v, NULL, NULL, ELEM_DOUBLE, base);
     if (!quant_zp_all_zero(q))
         v = step(b, n, "Add", v, zero_points(b, q, t, ELEM_DOUBLE, base), NULL, ELEM_DOUBLE, base);
     v = step(b, n, "Clip", v, bound(b, q, "_min", quant_lo(q), base),
@@ -119,6 +122,6 @@ void emulate_dequantize(QuantBuild *b, Node *n, const Quant *q, Type t, Str base
     Value *v = step(b, n, "Cast", n->in[0], NULL, NULL, e, base);
     if (!quant_zp_all_zero(q))
         v = step(b, n, "Sub", v, zero_points(b, q, t, e, base), NULL, e, base);
-    v = step(b, n, "Cast", v, NULL, NULL, ELEM_FLOAT, base);
+    v = step(b, n, "Cast", v, NULL, NULL, q->expressed, base);
     become(b, n, "Mul", v, scales(b, q, t, base));
 }

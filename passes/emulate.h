@@ -2,9 +2,9 @@
  * that every opset from 11 on has:
  *
  *   q = Cast<storage>(Clip(Round(x / scale) + zp, lo, hi))
- *   x = Cast<float>(Cast<int32>(q) - zp) * scale
+ *   x = Cast<real>(Cast<int32>(q) - zp) * scale
  *
- * These are 32-bit activations, zero points outside the storage type (-wide-zp), and 16 bits or
+ * These are 32-bit activations, double as the real type (expr=double), zero points outside the storage type (-wide-zp), and 16 bits or
  * blocks where -target-opset is below 21. The results are those of the kernels, bit for bit, NaN
  * aside: what Cast makes of NaN is nobody's promise. Memory is the module's. */
 #ifndef QXC_PASSES_EMULATE_H

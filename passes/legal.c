@@ -69,14 +69,14 @@ static void check_value(Value *v, void *ctx) {
                            "'%s' is quantized with parameters computed at run time, which cannot "
                            "be written as QuantizeLinear with constants",
                            diag_name(c->d, v->name));
-    else if (q->expressed != ELEM_FLOAT &&
+    else if (q->expressed != ELEM_FLOAT && q->expressed != ELEM_DOUBLE &&
              (emulates_quantize(&c->b, q) || emulates_dequantize(&c->b, q)))
-        c->ok =
-            diag_error(c->d, v->loc,
-                       "'%s' is %s quantized to %s; ONNX has no such conversion, and only float "
-                       "is emulated",
-                       diag_name(c->d, v->name), elem_name(q->expressed), elem_name(q->storage));
-    else if (c->target == TARGET_ORT_CPU && v->kind == VALUE_NODE &&
+        c->ok = diag_error(
+            c->d, v->loc,
+            "'%s' is %s quantized to %s; ONNX has no such conversion, and only float and double "
+            "are emulated",
+            diag_name(c->d, v->name), elem_name(q->expressed), elem_name(q->storage));
+    else if (c->target == TARGET_ORT_CPU && v->kind == VALUE_NODE && q->expressed != ELEM_DOUBLE &&
              onnx_scale_type(q) != q->expressed)
         c->ok =
             diag_error(c->d, v->loc,
