@@ -18,6 +18,9 @@ WARN    := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wstrict-pro
 ifneq ($(SANITIZE),)
 SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
+ifeq ($(SANITIZE),fuzz)
+SANFLAGS += -fsanitize=fuzzer-no-link
+endif
 ALL_CFLAGS = -std=gnu11 $(MATH) -I. -I$(BUILD) $(PARSER_I) $(PKG_CFLAGS) $(CFLAGS) $(SANFLAGS)
 GENERATED_CFLAGS = $(ALL_CFLAGS) -w
 
@@ -33,6 +36,7 @@ SOURCES := $(wildcard support/*.c ir/*.c ir/ops/*.c kernels/*.c exec/*.c passes/
              frontend/*/*.c backend/*/*.c compiler/*.c)
 MAIN    := $(wildcard compiler/main.c)
 TESTS   := $(wildcard test/unit/test_*.c)
+FUZZERS := $(wildcard test/fuzz/fuzz_*.c)
 
 # Kernel templates: all headers of kernels/ but the ordinary ones.
 TEMPLATES := $(filter-out kernels/kernel.h %_host.h,$(wildcard kernels/*.h))
@@ -55,14 +59,15 @@ MAIN_O  := $(MAIN:%.c=$(BUILD)/obj/%.o)
 LIBRARY := $(BUILD)/libqxc.a
 PROGRAM := $(if $(MAIN),$(BUILD)/qxc)
 UNITS   := $(TESTS:test/unit/%.c=$(BUILD)/unit/%)
+REPLAYS := $(FUZZERS:test/fuzz/%.c=$(BUILD)/replay/%)
 
 # One short line a command; V=1 shows the commands themselves.
 V  ?=
 Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
-.PHONY: all lib units unit test lit oracle demo check-san check-layers format check-format deps \
-        install clean help
+.PHONY: all lib units replays fuzzers unit test lit oracle replay fuzz demo check-san check-layers \
+        format check-format deps install clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(HEADERS)
 .SUFFIXES:
@@ -71,6 +76,8 @@ MAKEFLAGS += --no-builtin-rules
 all: $(LIBRARY) $(PROGRAM)
 lib: $(LIBRARY)
 units: $(UNITS)
+replays: $(REPLAYS)
+fuzzers: $(FUZZERS:test/fuzz/%.c=$(BUILD)/libfuzzer/%)
 
 $(LIBRARY): $(OBJECTS) $(BUILD)/sources
 	@rm -f $@
@@ -158,11 +165,26 @@ $(BUILD)/unit/%: test/unit/%.c $(LIBRARY) $(BUILD)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -o $@ $< $(LIBRARY) $(TEST_LIBS) $(LIBS)
 
+FUZZ_COMMON = test/fuzz/fuzz.c test/fuzz/fuzz.h
+$(BUILD)/replay/%: test/fuzz/%.c test/fuzz/replay.c $(FUZZ_COMMON) $(LIBRARY) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) $(WARN) -o $@ $(filter %.c,$^) $(LIBRARY) $(LIBS)
+
+$(BUILD)/libfuzzer/%: test/fuzz/%.c $(FUZZ_COMMON) $(LIBRARY) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) $(WARN) -fsanitize=fuzzer -o $@ $(filter %.c,$^) $(LIBRARY) $(LIBS)
+
+# T seconds for each target, or TARGET=qir,onnx for those; what was found is in build/fuzz/found.
+fuzz:
+	@+MAKE='$(MAKE)' TARGET='$(TARGET)' PYTHON='$(PYTHON)' test/fuzz/run.sh '$(or $(T),60)'
+
 RUN_TESTS = MAKE='$(MAKE)' BUILD='$(BUILD)' CC='$(CC)' PYTHON='$(PYTHON)' \
             SANITIZE='$(SANITIZE)' ROUNDTRIP='$(ROUNDTRIP)' test/run.sh
 test:
 	@+$(RUN_TESTS) all '$(T)'
-unit lit oracle:
+unit lit oracle replay:
 	@+$(RUN_TESTS) $@ '$(T)'
 
 check-san:
@@ -191,7 +213,8 @@ clean:
 help:
 	@echo 'make               build/qxc and build/libqxc.a (CC=clang-19, CFLAGS=..., BUILD=..., V=1)'
 	@echo 'make test          everything: unit, lit, oracle, layers, format; T=passes/quantize: a part'
-	@echo 'make unit lit oracle   one kind of test; T=NAME: a part of it'
+	@echo 'make unit lit oracle replay   one kind of test; T=NAME: a part of it'
+	@echo 'make fuzz T=60     libFuzzer on each target of test/fuzz, T seconds each; TARGET=qir,onnx'
 	@echo 'make check-san     all tests under AddressSanitizer and UBSan, in build/san'
 	@echo 'make demo          the tour'
 	@echo 'make format        clang-format all sources; check-format, check-layers: check only'

@@ -214,7 +214,15 @@ struct Graph {
 typedef struct Import {
     Str domain; /* as written: "" and "ai.onnx" are the same domain, kept apart */
     int64_t version;
+    Loc loc;
 } Import;
+
+enum { ONNX_MAX_IR = 14, ONNX_MAX_OPSET = 28 }; /* the newest versions there are */
+
+/* What versions may be, whatever the model came from: each domain once, numbers that exist. All
+ * faults are reported. */
+bool imports_check(Arena *a, const Import *imports, size_t n, Diags *d);
+bool ir_version_check(int64_t version, Loc at, Diags *d);
 
 typedef struct Function {
     Str name, domain, overload;

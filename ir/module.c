@@ -27,6 +27,31 @@ bool domain_equal(Str x, Str y) {
     return str_eq(x, y) || (domain_is_onnx(x) && domain_is_onnx(y));
 }
 
+bool imports_check(Arena *a, const Import *imports, size_t n, Diags *d) {
+    Map *seen = map_new(a);
+    bool ok = true;
+    for (size_t i = 0; i < n; i++) {
+        const Import *p = &imports[i];
+        bool onnx = domain_is_onnx(p->domain);
+        const char *name = diag_name(d, p->domain);
+        if (!map_set(seen, onnx ? STR("") : p->domain, (void *)p))
+            ok = diag_error(d, p->loc, "domain \"%s\" is imported twice", name);
+        if (onnx && (p->version < 1 || p->version > ONNX_MAX_OPSET))
+            ok = diag_error(d, p->loc, "opset %lld is not supported; versions 1 to %d are",
+                            (long long)p->version, ONNX_MAX_OPSET);
+        else if (p->version < 0)
+            ok = diag_error(d, p->loc, "the import of domain \"%s\" has version %lld", name,
+                            (long long)p->version);
+    }
+    return ok;
+}
+
+bool ir_version_check(int64_t version, Loc at, Diags *d) {
+    return (version >= 1 && version <= ONNX_MAX_IR) ||
+           diag_error(d, at, "IR version %lld is not supported; versions 1 to %d are",
+                      (long long)version, ONNX_MAX_IR);
+}
+
 int64_t module_opset(const Module *m, Str domain) {
     for (size_t i = 0; i < m->n_imports; i++)
         if (domain_equal(m->imports[i].domain, domain))
@@ -40,7 +65,7 @@ void module_set_opset(Module *m, Str domain, int64_t version) {
             m->imports[i].version = version;
             return;
         }
-    Import added = {domain.s ? domain : STR(""), version};
+    Import added = {.domain = domain.s ? domain : STR(""), .version = version};
     ARENA_PUSH(m->arena, m->imports, m->n_imports, m->cap_imports, added);
 }
 

@@ -153,3 +153,12 @@ const SchemaAttr *onnx_schema_attr(const OnnxSchema *schema, Str name) {
             return &schema->attrs[i];
     return NULL;
 }
+
+int64_t onnx_ir_for_opset(int64_t opset) {
+    static const signed char ir[] = {
+        [1] = 3,   [2] = 3,   [3] = 3,   [4] = 3,   [5] = 3,   [6] = 3,   [7] = 3,
+        [8] = 3,   [9] = 4,   [10] = 5,  [11] = 6,  [12] = 7,  [13] = 7,  [14] = 7,
+        [15] = 8,  [16] = 8,  [17] = 8,  [18] = 8,  [19] = 9,  [20] = 9,  [21] = 10,
+        [22] = 10, [23] = 11, [24] = 12, [25] = 13, [26] = 13, [27] = 13, [28] = 14};
+    return opset >= 1 && opset < (int64_t)sizeof ir ? ir[opset] : ir[sizeof ir - 1];
+}

@@ -114,4 +114,8 @@ int onnx_schema_max(const OnnxSchema *schema, bool is_output);
 
 const SchemaAttr *onnx_schema_attr(const OnnxSchema *schema, Str name);
 
+/* The IR version of the onnx release that introduced an opset (onnx.helper.VERSION_TABLE); of the
+ * newest for numbers that are none. */
+int64_t onnx_ir_for_opset(int64_t opset);
+
 #endif

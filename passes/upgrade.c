@@ -7,16 +7,6 @@
 
 enum { OLDEST_OPSET = 7 };
 
-/* The IR version of the onnx release that introduced each opset (onnx.helper.VERSION_TABLE). */
-static int64_t ir_for_opset(int64_t opset) {
-    static const signed char ir[] = {
-        [1] = 3,   [2] = 3,   [3] = 3,   [4] = 3,   [5] = 3,   [6] = 3,   [7] = 3,
-        [8] = 3,   [9] = 4,   [10] = 5,  [11] = 6,  [12] = 7,  [13] = 7,  [14] = 7,
-        [15] = 8,  [16] = 8,  [17] = 8,  [18] = 8,  [19] = 9,  [20] = 9,  [21] = 10,
-        [22] = 10, [23] = 11, [24] = 12, [25] = 13, [26] = 13, [27] = 13, [28] = 14};
-    return opset >= 1 && opset < (int64_t)sizeof ir ? ir[opset] : ir[sizeof ir - 1];
-}
-
 Upgrade upgrade_begin(Module *m, PassContext *c, int64_t to) {
     return (Upgrade){
         .c = c, .to = to, .names = unique_names_new(m), .refused = map_new(m->arena), .ok = true};
@@ -24,8 +14,8 @@ Upgrade upgrade_begin(Module *m, PassContext *c, int64_t to) {
 
 void upgrade_end(Upgrade *u, Module *m) {
     module_set_opset(m, STR(""), u->to);
-    if (m->ir_version < ir_for_opset(u->to))
-        m->ir_version = ir_for_opset(u->to);
+    if (m->ir_version < onnx_ir_for_opset(u->to))
+        m->ir_version = onnx_ir_for_opset(u->to);
     m->has_ir_version = true;
 }
 

@@ -1,11 +1,12 @@
 #!/bin/bash
 # Runs the tests and ends with one line, `N passed, N failed` (and `, N skipped`).
-#   test/run.sh [all|unit|lit|oracle] [PART]
-# PART is a path below test/lit, or unit/NAME, or oracle/NAME: passes/quantize, unit/support.
+#   test/run.sh [all|unit|lit|oracle|replay] [PART]
+# PART is a path below test/lit, or unit/NAME, oracle/NAME, replay/NAME: passes/quantize, unit/support.
 # Called by `make test`; the environment may set BUILD, CC, PYTHON, SANITIZE, ROUNDTRIP, QXC_SHARED.
 # Tests find the program in QXC and large models in QXC_SHARED.
 set -u
 cd "$(dirname "$0")/.."
+. test/venv.sh
 
 kind=${1:-all}
 part=${2:-}
@@ -24,7 +25,7 @@ export ASAN_OPTIONS=abort_on_error=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 export UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
 
 case $part in
-unit/* | oracle/*) kind=${part%%/*} part=${part#*/} ;;
+unit/* | oracle/* | replay/*) kind=${part%%/*} part=${part#*/} ;;
 lit/*) kind=lit part=${part#*/} ;;
 ?*) [ "$kind" = all ] && kind=lit ;;
 esac
@@ -65,19 +66,6 @@ run_counted() { # name, command whose last line counts
     add "$name" "$(tail -n 1 "$log")"
 }
 
-# The virtual environment, made anew when test/requirements.txt changes.
-venv() {
-    local stamp="$BUILD/venv/made-from" want
-    want=$(cat test/requirements.txt; "${PYTHON:-python3}" --version)
-    if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$want" ]; then
-        rm -rf "$BUILD/venv"
-        "${PYTHON:-python3}" -m venv "$BUILD/venv" &&
-            "$BUILD/venv/bin/pip" install --quiet --disable-pip-version-check \
-                --requirement test/requirements.txt </dev/null &&
-            printf '%s\n' "$want" >"$stamp"
-    fi
-}
-
 mkdir -p "$BUILD"
 if ! tools/install_deps.sh --if-possible; then
     echo "0 passed, 1 failed"
@@ -85,16 +73,18 @@ if ! tools/install_deps.sh --if-possible; then
 fi
 
 targets=all
-[ "$kind" = all ] && targets='all units'
+[ "$kind" = all ] && targets='all units replays'
 [ "$kind" = unit ] && targets=units
+[ "$kind" = replay ] && targets=replays
 # shellcheck disable=SC2086 # one word per target
 if ! "${make[@]}" $targets >"$BUILD/make.log" 2>&1; then
     cat "$BUILD/make.log"
     check "build" false
 else
     wanted unit && run_counted unit test/unit/run.sh "$part"
+    wanted replay && run_counted replay test/fuzz/replay.sh "$part"
     if wanted lit || wanted oracle; then
-        if venv; then
+        if venv "$BUILD/venv"; then
             wanted lit && run_counted lit "$BUILD/venv/bin/python" test/lit/run.py "$part"
             wanted oracle && run_counted oracle "$BUILD/venv/bin/python" test/oracle/run.py "$part"
         else

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs what qxc needs to build and to be tested.
-#   tools/install_deps.sh                      install what is missing (Debian, Ubuntu; root or sudo)
-#   tools/install_deps.sh --check [build]      only say what is missing; exit 1 when something is
-#   tools/install_deps.sh --if-possible [build]   install where we can, else as --check
-# `build` leaves out what only the tests need.
+#   tools/install_deps.sh  install what is missing (Debian, Ubuntu; root or sudo)
+#   tools/install_deps.sh --check [build|fuzz]  only say what is missing; exit 1 when something is
+#   tools/install_deps.sh --if-possible [build|fuzz]  install where we can, else as --check
+# `build` leaves out what only the tests need; `fuzz` adds what `make fuzz` needs.
 set -u
 
 mode=install
@@ -53,6 +53,11 @@ sanitizers() { # of a compiler
     echo 'int main(void) { return 0; }' | "$1" -fsanitize=address,undefined -x c -o /dev/null -
 }
 
+libfuzzer() { # of a compiler
+    echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { return 0 * (!p + n); }' |
+        "$1" -fsanitize=fuzzer -x c -o /dev/null -
+}
+
 look() {
     missing=
     optional=
@@ -73,6 +78,11 @@ look() {
     need python3-venv python3 -c 'import ensurepip, venv'
     program protoc protobuf-compiler
     filecheck >/dev/null || need "$(llvm_tools)" false
+    if [ "$scope" = fuzz ]; then
+        program clang-19 clang-19
+        need libclang-rt-19-dev libfuzzer clang-19
+        return
+    fi
     # Emitted C is compiled as C and as C++ by two compilers; sources have one format.
     wish g++ command -v g++
     wish clang-19 command -v clang++-19

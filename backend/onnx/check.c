@@ -114,6 +114,8 @@ bool check_writable(const Module *m, const OnnxWriteOptions *options) {
                    (long long)m->ir_version, ONNX_WRITE_IR);
         check_imports(&c, m->imports, m->n_imports);
     }
+    if (m->n_imports == 0 && (!m->has_ir_version || m->ir_version >= 3))
+        refuse(&c, LOC_NONE, "the model imports no opset, which ONNX needs");
     check_extra(&c, LOC_NONE, m->extra);
     for (size_t i = 0; i < m->n_functions; i++) {
         const Function *f = m->functions[i];

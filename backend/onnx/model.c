@@ -2,6 +2,7 @@
 
 #include "backend/onnx/fields.h"
 #include "backend/onnx/write.h"
+#include "ir/onnx_schema.h"
 
 static void write_imports(Writer *w, uint32_t field, const Import *imports, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -44,8 +45,9 @@ static void write_function(Writer *w, const Function *f) {
 
 static void write_model(Writer *w) {
     const Module *m = w->module;
-    if (m->has_ir_version)
-        encode_number(&w->e, MODEL_IR_VERSION, (uint64_t)m->ir_version);
+    /* A text may leave the version open; ONNX may not. */
+    int64_t ir = m->has_ir_version ? m->ir_version : onnx_ir_for_opset(module_opset(m, STR("")));
+    encode_number(&w->e, MODEL_IR_VERSION, (uint64_t)ir);
     encode_str(&w->e, MODEL_PRODUCER_NAME, m->producer_name);
     encode_str(&w->e, MODEL_PRODUCER_VERSION, m->producer_version);
     encode_str(&w->e, MODEL_DOMAIN, m->domain);

@@ -25,7 +25,8 @@ void print_word(Printer *p, Str s) {
 
 void print_op(Printer *p, Str domain, Str op, Str overload) {
     if (domain.s || overload.s) {
-        print_word(p, domain);
+        if (domain.s)
+            print_word(p, domain);
         buf_text(&p->b, "::");
     }
     print_word(p, op);

@@ -9,8 +9,6 @@
 #include "ir/ir.h"
 
 enum {
-    ONNX_MAX_IR = 14,
-    ONNX_MAX_OPSET = 28,
     ONNX_MAX_NAME = 64 * 1024,
     ONNX_MAX_NODES = 1000 * 1000, /* with functions inlined */
 };
@@ -22,6 +20,10 @@ typedef struct OnnxReadOptions {
 /* The module, or NULL after diagnostics; then the arena is still the caller's to free, and no file
  * stays mapped. `options` may be NULL. */
 Module *onnx_read(Arena *a, Diags *d, const char *path, const OnnxReadOptions *options);
+/* The same for bytes at hand, which must outlive the module; `name` stands in messages and is the
+ * module's path. */
+Module *onnx_read_bytes(Arena *a, Diags *d, const char *name, Str bytes,
+                        const OnnxReadOptions *options);
 
 /* Reads a file that holds one TensorProto, as ONNX's data sets do (input_0.pb). The tensor's bytes
  * are copied into the arena. NULL after diagnostics. */

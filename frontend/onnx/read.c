@@ -82,25 +82,18 @@ Meta read_meta(Reader *r, Loc at, size_t n, Onnx__StringStringEntryProto **entri
 
 Import *read_imports(Reader *r, Loc at, size_t n, Onnx__OperatorSetIdProto **sets) {
     Import *imports = NEW_ARRAY(r->arena, Import, n);
-    Map *seen = map_new(r->arena);
+    bool versions = true;
     for (size_t i = 0; i < n; i++) {
         const Onnx__OperatorSetIdProto *p = sets[i];
         Str domain = read_name(r, at, p->has_domain, p->domain);
-        Str key = domain_is_onnx(domain) ? STR("") : domain;
-        const char *name = diag_name(r->diags, domain);
         no_unknown(r, at, "an opset import", &p->base);
-        if (!map_set(seen, key, imports))
-            diag_error(r->diags, at, "domain \"%s\" is imported twice", name);
         if (!p->has_version)
-            diag_error(r->diags, at, "the import of domain \"%s\" has no version", name);
-        else if (domain_is_onnx(domain) && (p->version < 1 || p->version > ONNX_MAX_OPSET))
-            diag_error(r->diags, at, "opset %lld is not supported; versions 1 to %d are",
-                       (long long)p->version, ONNX_MAX_OPSET);
-        else if (p->version < 0)
-            diag_error(r->diags, at, "the import of domain \"%s\" has version %lld", name,
-                       (long long)p->version);
-        imports[i] = (Import){domain, p->version};
+            versions = diag_error(r->diags, at, "the import of domain \"%s\" has no version",
+                                  diag_name(r->diags, domain));
+        imports[i] = (Import){domain, p->version, at};
     }
+    if (versions)
+        imports_check(r->arena, imports, n, r->diags);
     return imports;
 }
 
@@ -135,10 +128,8 @@ static void read_header(Reader *r, Loc at, const Onnx__ModelProto *p) {
     m->ir_version = p->ir_version;
     if (!p->has_ir_version)
         diag_error(r->diags, at, "not an ONNX model: it has no ir_version");
-    else if (p->ir_version < 1 || p->ir_version > ONNX_MAX_IR)
-        diag_error(r->diags, at, "IR version %lld is not supported; versions 1 to %d are",
-                   (long long)p->ir_version, ONNX_MAX_IR);
-    else if (p->ir_version >= 3 && p->n_opset_import == 0)
+    else if (ir_version_check(p->ir_version, at, r->diags) && p->ir_version >= 3 &&
+             p->n_opset_import == 0)
         diag_error(r->diags, at, "the model imports no opset");
     m->producer_name = pb_str(p->has_producer_name, p->producer_name);
     m->producer_version = pb_str(p->has_producer_version, p->producer_version);
@@ -173,31 +164,49 @@ static void read_model(Reader *r, const Onnx__ModelProto *p) {
     check_functions(r);
 }
 
-Module *onnx_read(Arena *a, Diags *d, const char *path, const OnnxReadOptions *options) {
-    FileMap *map = file_map(path, LOC_NONE, d);
-    if (!map)
-        return NULL;
-    int errors = diags_errors(d);
+/* The module, whole or not: whether there were errors is the caller's to see. */
+static Module *read_bytes(Arena *a, Diags *d, const char *name, Str bytes,
+                          const OnnxReadOptions *options) {
     Module *m = module_new(a, d);
-    module_keep_map(m, map);
-    m->path = arena_str(a, str_from(path)).s;
+    m->path = arena_str(a, str_from(name)).s;
     const char *dir = options ? options->external_data_dir : NULL;
     Reader *r = NEW(a, Reader);
     *r = (Reader){.arena = a,
                   .diags = d,
                   .module = m,
-                  .file = file_bytes(map),
-                  .source = diags_source(d, path, STR_NONE),
+                  .file = bytes,
+                  .source = diags_source(d, name, STR_NONE),
                   .words = buf_new(a),
-                  .dir = dir ? dir : path_dir(a, path)};
+                  .dir = dir ? dir : path_dir(a, name)};
     ProtobufCMessage *p = unpack(r, &onnx__model_proto__descriptor);
     if (p)
         read_model(r, (const Onnx__ModelProto *)p);
-    if (diags_errors(d) == errors)
+    return m;
+}
+
+/* `m`, or NULL with its files unmapped where the reader met errors. */
+static Module *unless_errors(Module *m, int errors_before) {
+    if (diags_errors(m->diags) == errors_before)
         return m;
     for (size_t i = 0; i < m->n_maps; i++)
         file_unmap(m->maps[i]);
     return NULL;
+}
+
+Module *onnx_read_bytes(Arena *a, Diags *d, const char *name, Str bytes,
+                        const OnnxReadOptions *options) {
+    int errors = diags_errors(d);
+    return unless_errors(read_bytes(a, d, name, bytes, options), errors);
+}
+
+Module *onnx_read(Arena *a, Diags *d, const char *path, const OnnxReadOptions *options) {
+    FileMap *map = file_map(path, LOC_NONE, d);
+    if (!map)
+        return NULL;
+    int errors = diags_errors(d);
+    Module *m = read_bytes(a, d, path, file_bytes(map), options);
+    module_keep_map(m, map);
+    return unless_errors(m, errors);
 }
 
 Tensor *onnx_read_tensor(Arena *a, Diags *d, const char *path) {

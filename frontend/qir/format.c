@@ -42,6 +42,8 @@ static bool at_statement(const Layout *l) {
 static bool ends_func_name(const Layout *l, size_t i) {
     while (i >= 2 && kind_before(l, i - 1) == T_DCOLON)
         i -= 2;
+    if (i >= 1 && kind_before(l, i) == T_FUNC) /* func ::name::overload */
+        return true;
     return i >= 2 && kind_before(l, i - 1) == T_FUNC;
 }
 
@@ -76,8 +78,9 @@ static bool equals_spaced(const Layout *l, size_t i) {
 
 static bool space_before(const Layout *l, size_t i) {
     int p = kind_at(l, i), q = kind_before(l, i);
+    bool leading = p == T_DCOLON && (q == T_EQ || q == T_FUNC || q == T_BY);
     if (p == T_COMMA || (is_closer(p) && p != T_RC) || (is_opener(q) && q != T_LC) ||
-        p == T_DCOLON || q == T_DCOLON)
+        (p == T_DCOLON && !leading) || q == T_DCOLON)
         return false;
     if (q == T_COMMA)
         return !inner(l)->dims;

@@ -159,6 +159,8 @@ opname(N) ::= nm(T).                            { N = op_name(T); }
 opname(N) ::= nm(A) DCOLON nm(B).               { N = op_name_add(op_name(A), B); }
 opname(N) ::= nm(A) DCOLON nm(B) DCOLON nm(C).
                         { N = op_name_add(op_name_add(op_name(A), B), C); }
+opname(N) ::= DCOLON(A) nm(B) DCOLON nm(C).
+                        { N = op_name_add(op_name_add(op_name(A), B), C); }
 nm(N) ::= IDENT(T).                             { N = T; }
 nm(N) ::= STRING(T).                            { N = T; }
 

@@ -119,6 +119,15 @@ static Token resume(Reader *r, void *parser, Token t) {
     return t;
 }
 
+/* A place to go on that an earlier error led to already would lead here again: the token that
+ * failed is left out then. */
+static void make_progress(Reader *r, Token failed) {
+    const char *behind = r->text.s + failed.end;
+    if (r->lexer.cursor <= r->furthest && r->lexer.cursor < behind)
+        r->lexer.cursor = behind;
+    r->furthest = r->lexer.cursor;
+}
+
 static void parse(Reader *r) {
     parse_with(r, arena_alloc(r->arena, qir_parser_size()));
 }
@@ -134,8 +143,10 @@ void parse_with(Reader *r, void *parser) {
             r->starts[depth] = t.begin;
         feed(r, parser, t);
         if (r->failed_here && t.kind) {
+            Token failed = t;
             enter_statement(r, depth);
             t = resume(r, parser, t);
+            make_progress(r, failed);
         }
         r->prev_end = t.end;
         r->prev_kind = t.kind;
@@ -143,7 +154,11 @@ void parse_with(Reader *r, void *parser) {
 }
 
 static void check_whole(Reader *r) {
+    const Module *m = r->module;
     finish_frames(r);
+    imports_check(r->arena, m->imports, m->n_imports, r->diags);
+    for (size_t i = 0; i < m->n_functions; i++)
+        imports_check(r->arena, m->functions[i]->imports, m->functions[i]->n_imports, r->diags);
     if (!r->module->graph && !diags_errors(r->diags))
         error_at(r, (Range){(uint32_t)r->text.n, (uint32_t)r->text.n}, "the file has no graph");
 }
@@ -167,6 +182,7 @@ Reader *reader_new(Arena *a, Diags *d, const char *name, Str text, const QirRead
     r->blobs = map_new(a);
     r->broken = map_new(a);
     r->scratch = buf_new(a);
+    r->furthest = text.s;
     lexer_init(&r->lexer, a, d, r->source, text);
     make_stacks(r);
     return r;

@@ -149,7 +149,9 @@ bool read_attribute(Reader *r, const Field *f, Attr *out) {
         out->doc = f->clauses->doc;
         out->extra = f->clauses->extra;
     }
-    return !f->has_val || read_value(r, &f->val, out);
+    if (!f->has_val)
+        return error_at(r, f->at, "attribute '%s' has no value", shown(r, f->key));
+    return read_value(r, &f->val, out);
 }
 
 /* Few attributes are compared pairwise, many through a map. */

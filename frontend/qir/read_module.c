@@ -3,8 +3,8 @@
 
 /* At file level the module's, in a function its own. */
 void read_import(Reader *r, const Token *domain, Token version) {
-    Import import = {domain ? domain->str : STR_NONE, version.num};
     Range at = domain ? range_join(range_of(*domain), range_of(version)) : range_of(version);
+    Import import = {domain ? domain->str : STR_NONE, version.num, loc_of(r, at)};
     Frame *f = r->frame;
     if (version.big)
         error_at(r, range_of(version), "this version does not fit int64");
@@ -43,7 +43,8 @@ void read_model(Reader *r, Span fields) {
         if (!f[i].has_val) {
             error_at(r, f[i].at, "'%s' has no value", shown(r, key));
         } else if (str_is(key, "ir_version")) {
-            m->has_ir_version = val_int(r, v, "ir_version", &m->ir_version);
+            m->has_ir_version = val_int(r, v, "ir_version", &m->ir_version) &&
+                                ir_version_check(m->ir_version, loc_of(r, v->at), r->diags);
         } else if (str_is(key, "model_version")) {
             m->has_model_version = val_int(r, v, "model_version", &m->model_version);
         } else if (str_is(key, "producer_name")) {

@@ -84,7 +84,7 @@ typedef struct Bind { /* %name : type */
     Clauses *clauses;
 } Bind;
 
-typedef struct OpName { /* op, domain::op, domain::op::overload */
+typedef struct OpName { /* op, domain::op, domain::op::overload, ::op::overload */
     int n;
     Str part[3];
     Range at;
@@ -146,6 +146,7 @@ typedef struct Reader {
     uint32_t starts[MAX_BRACKETS + 1]; /* where the statement at each bracket depth began */
     uint32_t statement;                /* where the one that failed began, and its depth */
     int statement_depth;
+    const char *furthest;              /* where parsing went on after the last one */
     bool failed_here;                  /* the parser refused the token it was just given */
     Range model_at, meta_at, extra_at; /* of these lines; 0 before they come */
     uint32_t prev_end;                 /* of the token before */

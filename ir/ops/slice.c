@@ -232,8 +232,12 @@ static bool split_bind(Binder *b, const Node *n, const OpCtx *c) {
     const SplitAttrs *a = c->attrs;
     Type x = n->in[0]->type;
     int axis;
-    if (!op_axis(c, a->axis, x.rank, &axis))
+    bool known;
+    int64_t *lengths = NEW_ARRAY(c->arena, int64_t, c->n_out);
+    if (!op_axis(c, a->axis, x.rank, &axis) || !split_lengths(c, x.dims[axis], lengths, &known))
         return false;
+    if (!known) /* what the results' types say may not be what comes */
+        return bind_unsupported(b, n, "its lengths are not constant");
     int32_t outer = bind_extent(x, 0, axis), whole = bind_extent(x, axis, x.rank);
     int64_t offset = 0;
     ElemType e = bind_elem(n->in[0]);

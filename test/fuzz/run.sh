@@ -1,0 +1,49 @@
+#!/bin/bash
+# make fuzz: libFuzzer on the targets of this folder, one after the other.
+#   test/fuzz/run.sh SECONDS
+# TARGET=qir,onnx chooses targets; else all run. The environment may set MAKE, PYTHON, JOBS (processes
+# for each target, 1). In build/fuzz: seeds/ is made here, corpus/ grows from run to run, found/ holds
+# the inputs that broke something. Limits for one input: 10 seconds, 2 GB. Exit 1 when something was
+# found.
+set -u
+cd "$(dirname "$0")/../.."
+. test/venv.sh
+
+seconds=${1:-60}
+build=build/fuzz
+tools/install_deps.sh --if-possible fuzz || exit 1
+venv build/venv || exit 1
+"${MAKE:-make}" --no-print-directory BUILD=$build CC="${FUZZ_CC:-clang-19}" SANITIZE=fuzz \
+    CFLAGS='-O1 -g' all fuzzers >$build.log 2>&1 || { tail -n 30 $build.log; exit 1; }
+ASAN_OPTIONS=detect_leaks=0 build/venv/bin/python test/fuzz/seeds.py "$PWD/$build/qxc" $build/seeds ||
+    exit 1
+
+# Prints how a target did: the numbers that libFuzzer closes with.
+report() { # name, log
+    local runs cov
+    runs=$(grep -ao 'stat::number_of_executed_units: *[0-9]*' "$2" | grep -o '[0-9]*$' | tail -n 1)
+    cov=$(grep -ao 'cov: [0-9]* ft: [0-9]* corp: [0-9]*' "$2" | tail -n 1)
+    echo "$1: ${runs:-?} runs, $cov"
+}
+
+status=0
+mkdir -p $build/found
+for source in test/fuzz/fuzz_*.c; do
+    name=$(basename "$source" .c)
+    name=${name#fuzz_}
+    [[ -z ${TARGET:-} || ,$TARGET, == *",$name,"* ]] || continue
+    mkdir -p "$build/corpus/$name"
+    log=$build/found/$name.log
+    regress=test/fuzz/regress/$name
+    if nice -n 19 "$build/libfuzzer/fuzz_$name" "$build/corpus/$name" "$build/seeds/$name" \
+        $([ -d "$regress" ] && echo "$regress") -dict="$build/seeds/$name.dict" \
+        -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 \
+        -artifact_prefix="$build/found/$name-" -print_final_stats=1 >"$log" 2>&1; then
+        report "$name" "$log"
+    else
+        echo "$name: found something" >&2
+        grep -a -e '^broken promise' -e '^SUMMARY' -e 'Test unit written' "$log" >&2
+        status=1
+    fi
+done
+exit $status

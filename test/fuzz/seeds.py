@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Makes what libFuzzer starts from: seeds.py QXC FOLDER.
+
+FOLDER/NAME/ gets inputs for the target fuzz_NAME, from the repository's own tests, from the models
+of ONNX's node tests, and from the generator of random models. FOLDER/NAME.dict gets the words of
+the language. Nothing of it is committed.
+"""
+
+import io
+import pathlib
+import re
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MAX_SEED = 4096  # larger ones slow every mutation down
+
+
+def save(folder, name, data):
+    if len(data) <= MAX_SEED:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / re.sub(r"[^\w.-]", "_", name)).write_bytes(data)
+
+
+def qir_texts():
+    """(name, text) of every file under test/lit, split where -split-input-file does, and of the
+    language reference."""
+    for path in sorted((ROOT / "test/lit").rglob("*.qir")):
+        for i, part in enumerate(re.split(rb"(?m)^// -----.*\n", path.read_bytes())):
+            yield f"{path.stem}.{i}", part
+    reference = (ROOT / "docs/ir.md").read_bytes()
+    for i, block in enumerate(re.findall(rb"(?ms)^```qir\n(.*?)^```", reference)):
+        yield f"reference.{i}", block
+
+
+def node_models():
+    """(name, bytes): the first two of ONNX's node tests of each operator."""
+    from onnx.backend.test.case.node import collect_testcases
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = collect_testcases(None)
+    seen = {}
+    for case in cases:
+        op = case.model.graph.node[0].op_type
+        seen[op] = seen.get(op, 0) + 1
+        if seen[op] <= 2:
+            yield case.name, case.model.SerializeToString()
+
+
+def random_models():
+    sys.path.insert(0, str(ROOT / "test/oracle"))
+    try:
+        import modelgen
+    except ImportError:
+        return
+    for seed in range(200):
+        yield f"random{seed}", modelgen.model_bytes(seed)
+
+
+def arrays():
+    for dtype in ("f4", "f8", ">i2", "u1", "?", "i8", "f2"):
+        for shape in ((), (3,), (2, 0), (2, 3)):
+            b = io.BytesIO()
+            np.save(b, np.ones(shape, dtype))
+            yield f"{dtype}{shape}.npy", b.getvalue()
+    for save_as in (np.savez, np.savez_compressed):
+        b = io.BytesIO()
+        save_as(b, x=np.arange(6.0).reshape(2, 3), y=np.zeros((4, 0), np.int8))
+        yield f"{save_as.__name__}.npz", b.getvalue()
+    for header in (b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},'
+                   b'"b":{"dtype":"I8","shape":[],"data_offsets":[8,9]}}',
+                   b'{"__metadata__":{"k":"v"}}'):
+        yield "a.safetensors", len(header).to_bytes(8, "little") + header + bytes(9)
+
+
+def words():
+    """What the lexer, the reader and the tables of types and operators spell out."""
+    def found(pattern, *files):
+        for f in files:
+            yield from re.findall(pattern, f.read_text())
+    qir = ROOT / "frontend/qir"
+    yield from found(r'(?m)^ +"([^"%!@$\\ ]+)"', qir / "lexer.re")
+    yield from found(r'"([a-z_]{2,20})[=(]?"', *sorted(qir.glob("*.c")))
+    yield from found(r'"([a-z]+[0-9][a-z0-9]*|float|double|bool|string)"', *sorted(ROOT.glob("ir/*.c")))
+    yield from found(r"OP\((\w+)", ROOT / "ir/ops/ops.def")
+    yield from found(r"A_\w+\(\w+, (\w+)", *sorted(ROOT.glob("ir/ops/*.c")))
+    yield from ("hex(", "coo(", "splat(", "elided(\"crc32:", "external(", "2^-7", "nan(0x7fc01234)",
+                "axis=[0, 1]", "block=", "range=", "expr=", "com.microsoft", "0x1.8p-7")
+
+
+def dictionary(path):
+    lines = sorted({'"' + w.replace("\\", "\\\\").replace('"', '\\"') + '"' for w in words()})
+    path.write_text("\n".join(lines) + "\n")
+
+
+def main():
+    qxc, out = sys.argv[1], pathlib.Path(sys.argv[2])
+    for name, text in qir_texts():
+        save(out / "qir", name, text)
+        save(out / "pipeline", name, text + bytes([sum(name.encode()) % 17]))
+    for name, data in [*node_models(), *random_models()]:
+        save(out / "onnx", name, data)
+        text = subprocess.run([qxc, "-", "-quiet"], input=data, capture_output=True).stdout
+        if text:
+            save(out / "qir", name, text)
+            save(out / "pipeline", name, text + bytes([sum(name.encode()) % 17]))
+    for name, data in arrays():
+        save(out / "data", name, data)
+    for name in ("qir", "pipeline", "onnx", "data"):
+        dictionary(out / f"{name}.dict")
+        print(f"{name}: {len(list((out / name).iterdir()))} seeds")
+
+
+if __name__ == "__main__":
+    main()
