@@ -30,6 +30,9 @@ static void replace_node(Node *old, Node *with) {
     with->doc = old->doc;
     with->meta = old->meta;
     node_from(with, old, "lower-qop");
+    const Origin *o = with->from.n == 1 ? with->from.from : NULL;
+    if (o && str_eq(o->op, with->op) && str_eq(o->name, with->name) && o->name.n)
+        with->from = (Provenance){0}; /* it is what it was before raising */
     node_insert_before(old, with);
     node_remove(old);
 }

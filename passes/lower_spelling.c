@@ -327,7 +327,7 @@ static void restore_made_q(One *o, const Node *note, Str in, Str out) {
 
 static void restore_q(One *o, const Node *note) {
     Str in = said_name(note, "in", o->v->name), out = said_name(note, "out", o->v->name);
-    bool chained = map_get(o->dqs, in);
+    bool chained = said(note, "in") && map_get(o->dqs, in);
     if (o->quantize && !o->taken && !chained) {
         restore_made_q(o, note, in, out);
         return;
@@ -363,7 +363,7 @@ static Value *integers_of(One *o, const Node *note) {
             Value *made = map_get(o->names, said_name(q, "out", o->v->name));
             return made ? made : o->ints;
         }
-    if (of.s && o->ints->kind == VALUE_CONST)
+    if (of.s && o->ints->kind == VALUE_CONST && said_int(note, "at", -1) >= 0)
         want(o->l, o->ints, of);
     return o->ints;
 }
@@ -417,6 +417,13 @@ static void share_out(One *o, const Node *dq) {
     }
 }
 
+/* What a QOperator's integers were called. */
+static void name_operand(One *o, const Node *note) {
+    Str name = said_name(note, is_q(note) ? "out" : "of", STR_NONE);
+    if (o->l->qop && name.n && said_int(note, "at", -1) < 0)
+        want(o->l, o->ints, name);
+}
+
 static void find_nodes(One *o) {
     Lower *l = o->l;
     const Node *def = o->ints->kind == VALUE_NODE ? o->ints->def : NULL;
@@ -455,6 +462,7 @@ static void restore_value(Lower *l, Value *v) {
         if (is_dq(note))
             map_set(o.dqs, said_name(note, "out", v->name), note);
     for (const Node *note = v->onnx; note; note = note->next) {
+        name_operand(&o, note);
         if (is_q(note))
             restore_q(&o, note);
         else if (is_dq(note))

@@ -155,14 +155,12 @@ static void record(Raise *r, const Captured *c, const Captured *q_of, size_t n_d
     Node *n = node_new(v->graph, c->as.domain, c->as.op, 0, 0);
     n->loc = c->as.loc;
     Str base = v->name;
-    if (!made) {
-        if (q && !stands && !str_eq(c->in, base))
-            add_string(r, n, "in", c->in);
-        if (!q && !str_eq(c->in, q_of ? q_of->out : base))
-            add_string(r, n, "of", c->in);
-        if (!str_eq(c->out, base))
-            add_string(r, n, "out", c->out);
-    }
+    if (q && !stands && !made && !str_eq(c->in, base))
+        add_string(r, n, "in", c->in);
+    if (!q && !str_eq(c->in, q_of ? q_of->out : base))
+        add_string(r, n, "of", c->in);
+    if ((q || !made) && !str_eq(c->out, base))
+        add_string(r, n, "out", c->out);
     add_param(r, n, "scale", c->operand[1], v->type.quant);
     if (c->as.n_in > 2 && c->operand[2])
         add_param(r, n, "zero_point", c->operand[2], v->type.quant);

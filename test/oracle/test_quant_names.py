@@ -434,6 +434,11 @@ class Data(ortq.CalibrationDataReader):
 
 
 T = ortq.QuantType
+QOPERATORS = {
+    "default": {},
+    "per_channel": {"per_channel": True, "activation_type": T.QUInt8},
+    "uint8": {"activation_type": T.QUInt8, "weight_type": T.QUInt8},
+}
 QUANTIZER = {
     "default": {},
     "per_channel": {"per_channel": True},
@@ -560,6 +565,28 @@ class QuantNames(OracleCase):
         onnx.save(small_float_model(), source)
         ortq.quantize_static(source, out, Data(), **QUANTIZER[name])
         self.check(onnx.load(out))
+
+    @for_each(*QOPERATORS)
+    def test_qoperator(self, name):
+        """QOperators -> types -> QOperators, as far as nothing is chosen anew."""
+        source, out = self.scratch / "float.onnx", self.scratch / "quantized.onnx"
+        onnx.save(small_float_model(), source)
+        ortq.quantize_static(source, out, Data(), quant_format=ortq.QuantFormat.QOperator,
+                             **QOPERATORS[name])
+        text = self.scratch / "m.qir"
+        qxc(out, "-passes=raise-quant", "-emit=qir", "-quiet", "-o", text)
+        back = self.lower(text, self.scratch / "back.onnx", "lower-qop")
+        model = onnx.load(out)
+        values = {o for n in model.graph.node for o in n.output}
+        stale = [v for v in model.graph.value_info if v.name not in values]
+        for v in stale:  # of the float model; the raised values take their names
+            model.graph.value_info.remove(v)
+        for n in model.graph.node:  # channels_last=0 says what holds anyway
+            for a in [a for a in n.attribute if a.name == "channels_last"]:
+                n.attribute.remove(a)
+        for v in [v for v in back.graph.value_info if v.name not in values]:
+            back.graph.value_info.remove(v)
+        self.assertEqual(differences(model.graph, back.graph), [])
 
 
 if __name__ == "__main__":
