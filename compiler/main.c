@@ -1,5 +1,6 @@
 /* qxc: the only place that decides how the process ends. */
 #include "compiler/expect.h"
+#include "compiler/places.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -100,6 +101,7 @@ static ExitCode session_run(Session *s, int argc, char **argv) {
     if (!options_parse(&s->o, s->arena, argc, argv, s->d))
         return EXIT_USAGE;
     diags_quiet(s->d, s->o.quiet);
+    places_show(s);
     return dispatch(s);
 }
 

@@ -24,6 +24,9 @@ struct Diags {
     DiagRecord *records;
     size_t n_records, cap_records;
     Buf text, line, marks; /* reused from message to message */
+    DiagShow *show;        /* NULL: none */
+    void *show_ctx;
+    const char *show_words;
 };
 
 static const struct {
@@ -159,23 +162,46 @@ static void render_line(Diags *d, Str text, size_t line_begin, size_t begin, siz
         buf_text(line, "...");
 }
 
-static void print(Diags *d, Severity sev, const Source *s, int line, int column, const char *what) {
+/* node "m" (MatMul, #0 in then_branch of node "c" (If, #3) in graph "main"; line 9 of ...) */
+static void put_place(Buf *b, const Place *p, int line, const char *text) {
+    enum { DEEPEST = 4 };
+    Str words = str_from(p->words);
+    bool bracket = str_ends(words, ")");
+    words.n -= bracket;
+    put_safe(b, words);
+    int depth = 0;
+    for (const Place *in = p->in; in; in = in->in) {
+        buf_text(b, " in ");
+        if (depth++ == DEEPEST) {
+            buf_text(b, "...");
+            break;
+        }
+        put_safe(b, str_from(in->words));
+    }
+    if (line)
+        buf_fmt(b, "%sline %d of %s%s", bracket ? "; " : " (", line, text, bracket ? "" : ")");
+    if (bracket)
+        buf_byte(b, ')');
+}
+
+/* NAME:LINE:COLUMN: in a text; NAME: PLACE: in a binary model, where `line` is that of the text
+ * that shows it, or 0. */
+static void print(Diags *d, Severity sev, const Source *s, int line, int column, Loc at) {
     const char *bold = d->color ? "\033[1m" : "", *plain = d->color ? "\033[0m" : "";
     Buf *b = &d->line;
     b->n = 0;
     buf_text(b, bold);
     put_safe(b, str_from(s ? s->name : "qxc"));
-    if (line)
+    if (at.what) {
+        buf_text(b, ": ");
+        put_place(b, at.what, line, d->show_words);
+    } else if (line) {
         buf_fmt(b, ":%d:%d", line, column);
+    }
     buf_fmt(b, ": %s%s: %s%s", d->color ? severities[sev].color : "", severities[sev].word, plain,
             bold);
     put_safe(b, buf_as_str(&d->text));
     buf_text(b, plain);
-    if (what) {
-        buf_text(b, " (in ");
-        put_safe(b, str_from(what));
-        buf_byte(b, ')');
-    }
     buf_byte(b, '\n');
     fwrite(b->p, 1, b->n, d->out);
 }
@@ -209,14 +235,17 @@ void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap) {
     d->text.n = 0;
     buf_fmt_v(&d->text, fmt, ap);
 
-    Source *s = source_of(d, at.source);
+    Loc shown = at; /* in text */
+    if (at.what && d->show && !d->recording)
+        shown = d->show(d->show_ctx, at);
+    Source *s = source_of(d, shown.source);
     int line = 0, column = 0;
     size_t line_begin = 0;
     if (s && s->text.s) {
-        if (at.begin > s->text.n)
-            at.begin = (uint32_t)s->text.n;
-        line_begin = find_line(s, at.begin, &line);
-        column = (int)(at.begin - line_begin) + 1;
+        if (shown.begin > s->text.n)
+            shown.begin = (uint32_t)s->text.n;
+        line_begin = find_line(s, shown.begin, &line);
+        column = (int)(shown.begin - line_begin) + 1;
     }
     if (d->recording) {
         const char *text = arena_str(d->arena, buf_as_str(&d->text)).s;
@@ -224,9 +253,15 @@ void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap) {
         ARENA_PUSH(d->arena, d->records, d->n_records, d->cap_records, r);
         return;
     }
-    print(d, sev, s, line, column, at.what);
+    print(d, sev, source_of(d, at.source), line, column, at);
     if (line)
-        print_caret(d, s->text, line_begin, at);
+        print_caret(d, s->text, line_begin, shown);
+}
+
+void diags_show(Diags *d, DiagShow *show, void *ctx, const char *words) {
+    d->show = show;
+    d->show_ctx = ctx;
+    d->show_words = words;
 }
 
 #define FORWARD(sev)                                                                               \

@@ -14,12 +14,19 @@
 
 typedef enum { DIAG_NOTE, DIAG_REMARK, DIAG_WARNING, DIAG_ERROR } Severity;
 
+/* A part of a binary model in words, and the part around it: node "conv1" (Conv, #12), in
+ * graph "main". */
+typedef struct Place {
+    const char *words;
+    const struct Place *in; /* NULL: the model itself */
+} Place;
+
 /* Where something stands. `source` 0 means nowhere. In text: the byte range [begin, end).
- * In a binary model begin = end = 0 and `what` names the part ("node \"conv1\" (Conv, #12)"). */
+ * In a binary model `what` names the part and `begin` is its number, for DiagShow; end = 0. */
 typedef struct Loc {
     uint32_t source;
     uint32_t begin, end;
-    const char *what; /* arena-owned words, or NULL */
+    const Place *what; /* arena-owned, or NULL */
 } Loc;
 
 #define LOC_NONE ((Loc){0, 0, 0, NULL})
@@ -41,6 +48,11 @@ void diag_warning(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(
 void diag_note(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* A note "did you mean 'x'?" when one of the candidates is close to `word`. */
 void diag_did_you_mean(Diags *d, Loc at, Str word, const char *const *candidates, size_t n);
+
+/* Says where a text shows what stands at `at` in a binary model: a range of a source with text, or
+ * LOC_NONE. Messages then quote that line, called a line of `words`. Must report nothing. */
+typedef Loc DiagShow(void *ctx, Loc at);
+void diags_show(Diags *d, DiagShow *show, void *ctx, const char *words);
 
 int diags_errors(const Diags *d); /* how many errors so far */
 int diags_warnings(const Diags *d);

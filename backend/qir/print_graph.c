@@ -16,8 +16,16 @@ static bool mostly_inferred(const Printer *p, const Graph *g) {
     return inferred > stated;
 }
 
+static void mark(const Printer *p, Loc at, size_t begin) {
+    if (p->options.mark)
+        p->options.mark(p->options.mark_ctx, at, begin, p->b.n);
+}
+
 static void print_value(Printer *p, const Value *v, bool inferred) {
+    size_t begin = p->b.n;
     name_print(&p->b, '%', v->name);
+    if (v->kind != VALUE_NODE)
+        mark(p, v->loc, begin);
     if (v->type.kind != TYPE_NONE || v->type.denotation.s) {
         buf_text(&p->b, " : ");
         print_type_named(p, v->type);
@@ -98,7 +106,9 @@ static void print_node(Printer *p, const Node *n, bool inferred) {
     print_indent(p);
     print_outputs(p, n, inferred);
     buf_text(&p->b, " = ");
+    size_t begin = p->b.n;
     print_op(p, n->domain, n->op, n->overload);
+    mark(p, n->loc, begin);
     buf_byte(&p->b, '(');
     for (size_t i = 0; i < n->n_in; i++) {
         if (i)
@@ -307,7 +317,9 @@ void print_function(Printer *p, const Function *f) {
     const Graph *g = f->body;
     mark_results(p, g);
     buf_text(&p->b, "func ");
+    size_t begin = p->b.n;
     print_op(p, f->domain, f->name, f->overload);
+    mark(p, f->loc, begin);
     print_formals(p, f);
     print_signature(p, g);
     print_string_clause(p, "doc", f->doc);

@@ -14,6 +14,10 @@ typedef struct QirWriteOptions {
     bool keep_blobs;     /* constants read from a blob are printed as references to it */
     bool no_blob;        /* qir_write_file: keep everything in the text */
     size_t inline_limit; /* qir_write_file: larger ones go to the blob; 0 means 4096 */
+    /* qir_print: called for each node (its operator), input, constant and function (its name), with
+     * the bytes of the text where it stands. May be NULL. */
+    void (*mark)(void *ctx, Loc at, size_t begin, size_t end);
+    void *mark_ctx;
 } QirWriteOptions;
 
 /* Options may be NULL. */

@@ -41,7 +41,7 @@ static bool read_graphs(Reader *r, Onnx__GraphProto *const *p, const Scope *scop
                         Attr *attr) {
     Graph **g = NEW_ARRAY(r->arena, Graph *, attr->n);
     for (size_t i = 0; i < attr->n; i++)
-        g[i] = read_graph(r, p[i], scope, owner);
+        g[i] = read_graph(r, p[i], scope, owner, attr->name);
     attr->v.g = g;
     return true;
 }

@@ -54,6 +54,7 @@ Function *read_function(Reader *r, const Onnx__FunctionProto *p) {
     f->body->function = f;
     f->body->loc = f->loc;
     read_formals(r, f, p);
+    const Place *around = enter_place(r, "function \"", f->name, "\"");
     Scope s = {NULL, f->body, map_new(r->arena)};
     Infos infos = read_infos(r, p->n_value_info, p->value_info, 0, NULL);
     read_function_inputs(r, &s, p, &infos);
@@ -65,6 +66,7 @@ Function *read_function(Reader *r, const Onnx__FunctionProto *p) {
         wire_put_bytes(&extra, EXTRA_PLACES, buf_as_str(&places));
     extra_unknown(&extra, &p->base);
     f->extra = extra_done(&extra);
+    r->in = around;
     return f;
 }
 

@@ -203,7 +203,14 @@ static void keep_rest(Reader *r, Graph *g, const Onnx__GraphProto *p, const Info
     g->extra = extra_done(&extra);
 }
 
-Graph *read_graph(Reader *r, const Onnx__GraphProto *p, const Scope *outer, Node *owner) {
+static const Place *enter_graph(Reader *r, const Node *owner, Str name, Str attr) {
+    if (owner)
+        return enter_place(r, "", attr, arena_strf(r->arena, " of %s", owner->loc.what->words).s);
+    return name.n ? enter_place(r, "graph \"", name, "\"") : enter_place(r, "the graph", name, "");
+}
+
+Graph *read_graph(Reader *r, const Onnx__GraphProto *p, const Scope *outer, Node *owner, Str attr) {
+    const Place *around = enter_graph(r, owner, pb_str(p->has_name, p->name), attr);
     Loc at = owner ? owner->loc : (Loc){.source = r->source};
     Graph *g = graph_new(r->module, read_name(r, at, p->has_name, p->name));
     g->owner = owner;
@@ -219,5 +226,6 @@ Graph *read_graph(Reader *r, const Onnx__GraphProto *p, const Scope *outer, Node
     Buf places = buf_new(r->arena);
     read_outputs(r, &s, p, &places);
     keep_rest(r, g, p, &infos, &places);
+    r->in = around;
     return g;
 }

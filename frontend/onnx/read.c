@@ -12,8 +12,24 @@ static void put_name(Reader *r, Str name) {
         buf_text(&r->words, diag_name(r->diags, name));
 }
 
+static const Place *new_place(Reader *r) {
+    Place *p = NEW(r->arena, Place);
+    *p = (Place){arena_str(r->arena, buf_as_str(&r->words)).s, r->in};
+    return p;
+}
+
 static Loc words_done(Reader *r) {
-    return (Loc){.source = r->source, .what = arena_str(r->arena, buf_as_str(&r->words)).s};
+    return (Loc){.source = r->source, .begin = ++r->n_places, .what = new_place(r)};
+}
+
+const Place *enter_place(Reader *r, const char *words, Str name, const char *rest) {
+    const Place *outer = r->in;
+    r->words.n = 0;
+    buf_text(&r->words, words);
+    put_name(r, name);
+    buf_text(&r->words, rest);
+    r->in = new_place(r);
+    return outer;
 }
 
 Loc reader_loc(Reader *r, const char *what, Str name) {
@@ -151,7 +167,7 @@ static void read_model(Reader *r, const Onnx__ModelProto *p) {
         ARENA_PUSH(m->arena, m->functions, m->n_functions, m->cap_functions, f);
     }
     if (p->graph)
-        m->graph = read_graph(r, p->graph, NULL, NULL);
+        m->graph = read_graph(r, p->graph, NULL, NULL, STR_NONE);
     else
         diag_error(r->diags, at, "not an ONNX model: it has no graph");
     Buf extra = buf_new(r->arena);

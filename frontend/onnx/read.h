@@ -17,7 +17,9 @@ typedef struct Reader {
     const char *dir; /* of external data */
     Map *externals;  /* location -> External */
     bool warned_utf8;
-    Buf words; /* for locations; reused */
+    Buf words;         /* for locations; reused */
+    uint32_t n_places; /* numbered as they are met: the same file gives the same numbers */
+    const Place *in;   /* the graph or function that is being read */
 } Reader;
 
 /* The names that a node may use: those of its graph so far, then of the graphs around it. */
@@ -31,6 +33,9 @@ typedef struct Scope {
 Loc reader_loc(Reader *r, const char *what, Str name);
 /* The same of a node: node "name" (Op, #12). */
 Loc node_loc(Reader *r, const Onnx__NodeProto *p, size_t index);
+/* What is read from here on stands in `words "name" rest`, itself in r->in: returns r->in as it was
+ * before, to be set again. */
+const Place *enter_place(Reader *r, const char *words, Str name, const char *rest);
 
 /* A bytes field as it came: STR_NONE when absent, never NULL when present. */
 Str pb_str(bool has, ProtobufCBinaryData b);
@@ -103,7 +108,8 @@ void keep_initializer_order(const Graph *g, size_t n, Onnx__TensorProto **tensor
 
 /* ---- graph.c, function.c ---- */
 
-Graph *read_graph(Reader *r, const Onnx__GraphProto *p, const Scope *outer, Node *owner);
+/* A body of the attribute `attr` of `owner`; the main graph where that is NULL. */
+Graph *read_graph(Reader *r, const Onnx__GraphProto *p, const Scope *outer, Node *owner, Str attr);
 void read_nodes(Reader *r, Scope *scope, size_t n, Onnx__NodeProto **nodes, Infos *infos);
 Function *read_function(Reader *r, const Onnx__FunctionProto *p);
 /* Functions that call themselves; too many nodes once all are inlined. */

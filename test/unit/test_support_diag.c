@@ -143,8 +143,10 @@ static void test_window(void **state) {
 static void test_binary_and_nowhere(void **state) {
     Fixture *f = *state;
     uint32_t s = diags_source(f->d, "m.onnx", STR_NONE);
-    diag_warning(f->d, (Loc){s, 0, 0, "node \"c\x01\" (Conv, #12)"}, "odd");
-    assert_string_equal(printed(f), "m.onnx: warning: odd (in node \"c\\x01\" (Conv, #12))\n");
+    const Place graph = {"graph \"g\"", NULL}, node = {"node \"c\x01\" (Conv, #12)", &graph};
+    diag_warning(f->d, (Loc){s, 1, 0, &node}, "odd");
+    assert_string_equal(printed(f),
+                        "m.onnx: node \"c\\x01\" (Conv, #12 in graph \"g\"): warning: odd\n");
     diag_error(f->d, LOC_NONE, "no input");
     assert_string_equal(printed(f), "qxc: error: no input\n");
     assert_int_equal(diags_warnings(f->d), 1);
