@@ -290,32 +290,16 @@ static void lower_graph(Lower *l, Graph *g) {
 
 /* ---- the module ---- */
 
-static void note_value(Lower *l, Value *v) {
-    if (v && v->type.kind == TYPE_TENSOR && type_is_quantized(v->type))
+static void note_value(Value *v, void *ctx) {
+    Lower *l = ctx;
+    if (v->type.kind == TYPE_TENSOR && type_is_quantized(v->type))
         l->quant[v->id] = v->type.quant;
 }
 
-static void set_value(Lower *l, Value *v) {
-    if (v && v->id < l->n && l->types[v->id].kind != TYPE_NONE)
+static void set_value(Value *v, void *ctx) {
+    const Lower *l = ctx;
+    if (v->id < l->n && l->types[v->id].kind != TYPE_NONE)
         v->type = l->types[v->id];
-}
-
-static void each_value(Lower *l, Graph *g, void (*fn)(Lower *l, Value *v)) {
-    for (size_t i = 0; i < g->n_in; i++)
-        fn(l, g->in[i]);
-    for (size_t i = 0; i < g->n_consts; i++)
-        fn(l, g->consts[i]);
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        fn(l, n->out[i]);
-}
-
-static void set_graph(Graph *g, void *ctx) {
-    each_value(ctx, g, set_value);
-}
-
-static void note_graph(Graph *g, void *ctx) {
-    each_value(ctx, g, note_value);
 }
 
 void lower_module(Lower *l, Module *m) {
@@ -327,11 +311,11 @@ void lower_module(Lower *l, Module *m) {
     l->ints = NEW_ARRAY(m->arena, Value *, l->n);
     l->floats = NEW_ARRAY(m->arena, Value *, l->n);
     l->types = NEW_ARRAY(m->arena, Type, l->n);
-    module_each_graph(m, note_graph, l);
+    module_each_value(m, note_value, l);
     l->exact = NEW_ARRAY(m->arena, bool, l->n);
     spelling_begin(l);
     lower_graph(l, m->graph);
-    module_each_graph(m, set_graph, l);
+    module_each_value(m, set_value, l);
     spelling_restore(l);
     drop_unused_quants(m);
 }

@@ -208,15 +208,8 @@ void raise_conversions(Raise *r) {
 
 /* ---- names ---- */
 
-static void live_names(Graph *g, void *ctx) {
-    for (size_t i = 0; i < g->n_in; i++)
-        map_set(ctx, g->in[i]->name, g->in[i]);
-    for (size_t i = 0; i < g->n_consts; i++)
-        map_set(ctx, g->consts[i]->name, g->consts[i]);
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        if (n->out[i])
-            map_set(ctx, n->out[i]->name, n->out[i]);
+static void live_name(Value *v, void *live) {
+    map_set(live, v->name, v);
 }
 
 static bool take_name(Map *live, Value *v, Str name) {
@@ -281,7 +274,7 @@ static void name_quants(Graph *g, void *ctx) {
 
 static void name_all(Raise *r) {
     Map *live = map_new(r->b.a);
-    module_each_graph(r->m, live_names, live);
+    module_each_value(r->m, live_name, live);
     name_results(r, live);
     name_constants(r, live);
     Aliases a = {r, map_new(r->b.a)};
