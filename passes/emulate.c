@@ -7,14 +7,24 @@ static bool too_new(const QuantBuild *b, const Quant *q) {
     return b->opset && b->opset < 21 && (elem_bits(q->storage) == 16 || quant_is_blocked(q));
 }
 
+/* Whether q - zp may leave int32. */
+static bool has_wide_differences(const Quant *q) {
+    return q->storage == ELEM_UINT32 || (q->storage == ELEM_INT32 && !quant_zp_all_zero(q));
+}
+
 bool emulates_quantize(const QuantBuild *b, const Quant *q) {
     return quant_is_wide(q) || elem_bits(q->storage) == 32 || q->expressed == ELEM_DOUBLE ||
            too_new(b, q);
 }
 
 bool emulates_dequantize(const QuantBuild *b, const Quant *q) {
-    return quant_is_wide(q) || q->storage == ELEM_UINT32 || q->expressed == ELEM_DOUBLE ||
+    return quant_is_wide(q) || has_wide_differences(q) || q->expressed == ELEM_DOUBLE ||
            too_new(b, q);
+}
+
+/* The type to compute in: double where no integer kernel holds the sums, here as when it runs. */
+static ElemType real_of(const Quant *q, bool differences) {
+    return elem_bits(q->storage) == 32 && differences ? ELEM_DOUBLE : q->expressed;
 }
 
 /* ---- constants ---- */
@@ -37,14 +47,14 @@ int entries_shape(const Quant *q, Type t, int64_t *dims, size_t *count) {
     return t.rank;
 }
 
-static Value *scales(QuantBuild *b, const Quant *q, Type t, Str base) {
+static Value *scales(QuantBuild *b, const Quant *q, Type t, ElemType real, Str base) {
     int64_t dims[MAX_RANK];
     size_t count;
     int rank = entries_shape(q, t, dims, &count);
     float *v = NEW_ARRAY(b->a, float, count);
     for (size_t i = 0; i < count; i++)
         v[i] = quant_scale(q, quant_index(q, rank, dims, i));
-    return build_floats(b, params_name(q, base), "_scale", q->expressed, rank, dims, v);
+    return build_floats(b, params_name(q, base), "_scale", real, rank, dims, v);
 }
 
 static Value *zero_points(QuantBuild *b, const Quant *q, Type t, ElemType e, Str base) {
@@ -105,9 +115,13 @@ static void become(QuantBuild *b, Node *n, const char *op, Value *x, Value *y) {
 /* Sums and bounds are exact in double, whatever the storage. */
 void emulate_quantize(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) {
     ElemType storage = onnx_storage(b, q->storage);
-    Value *v = step(b, n, "Div", n->in[0], scales(b, q, t, base), NULL, q->expressed, base);
-    v = step(b, n, "Round", v, NULL, NULL, q->expressed, base);
-    if (q->expressed != ELEM_DOUBLE)
+    ElemType real = real_of(q, true);
+    Value *v = n->in[0];
+    if (real != q->expressed)
+        v = step(b, n, "Cast", v, NULL, NULL, real, base);
+    v = step(b, n, "Div", v, scales(b, q, t, real, base), NULL, real, base);
+    v = step(b, n, "Round", v, NULL, NULL, real, base);
+    if (real != ELEM_DOUBLE)
         v = step(b, n, "Cast", v, NULL, NULL, ELEM_DOUBLE, base);
     if (!quant_zp_all_zero(q))
         v = step(b, n, "Add", v, zero_points(b, q, t, ELEM_DOUBLE, base), NULL, ELEM_DOUBLE, base);
@@ -118,10 +132,17 @@ void emulate_quantize(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) 
 }
 
 void emulate_dequantize(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) {
-    ElemType e = q->storage == ELEM_UINT32 ? ELEM_INT64 : ELEM_INT32;
+    ElemType real = real_of(q, has_wide_differences(q)),
+             e = elem_bits(q->storage) == 32 ? ELEM_INT64 : ELEM_INT32;
     Value *v = step(b, n, "Cast", n->in[0], NULL, NULL, e, base);
     if (!quant_zp_all_zero(q))
         v = step(b, n, "Sub", v, zero_points(b, q, t, e, base), NULL, e, base);
-    v = step(b, n, "Cast", v, NULL, NULL, q->expressed, base);
-    become(b, n, "Mul", v, scales(b, q, t, base));
+    v = step(b, n, "Cast", v, NULL, NULL, real, base);
+    if (real == q->expressed) {
+        become(b, n, "Mul", v, scales(b, q, t, real, base));
+        return;
+    }
+    v = step(b, n, "Mul", v, scales(b, q, t, real, base), NULL, real, base);
+    node_set_int(n, "to", q->expressed);
+    become(b, n, "Cast", v, NULL);
 }
