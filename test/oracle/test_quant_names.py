@@ -537,6 +537,35 @@ class QuantNames(OracleCase):
         self.assertEqual(w.dtype, np.uint8)
         self.assertEqual(w.flat[0], 9)
 
+    @for_each("dq_for_each_consumer", "float_weights", "chain", "branches")
+    def test_senseless_lines(self, name):
+        """Lines that fit nothing are ignored or refused; the model stays a model."""
+        keys = ["in", "out", "of", "scale", "zero_point", "at", "to", "stated", "local", "data",
+                "axis", "block_size", "output_dtype"]
+        values = ["5", "-3", '"x"', '["a", "b:0"]', "[1, 2]", "9223372036854775807", "1.5", '""',
+                  "tensor(float[3], [0.1, 0.2, 0.3] name \"s\")", "tensor(int8[1], [1])",
+                  'tensor(string[1], ["a"])']
+        words = ["QuantizeLinear", "DequantizeLinear", "float", "integers"]
+        path, text = self.scratch / "in.onnx", self.scratch / "m.qir"
+        onnx.save(MADE[name](), path)
+        qxc(path, "-passes=raise-quant", "-emit=qir", "-quiet", "-o", text)
+        lines = text.read_text().splitlines()
+        rng = np.random.default_rng(7)
+        for _ in range(20):
+            changed = list(lines)
+            for i, line in enumerate(lines):
+                if line.startswith("  onnx %") and rng.random() < 0.5:
+                    some = rng.choice(keys, rng.integers(1, 7), replace=False)
+                    fields = ", ".join(f"{k}={rng.choice(values)}" for k in some)
+                    changed[i] = f"{line.split(' = ')[0]} = {rng.choice(words)} <{fields}>"
+            text.write_text("\n".join(changed) + "\n")
+            for emit in ("lower-qdq", "lower-qop"):
+                out = self.scratch / "out.onnx"
+                done = qxc(text, f"-passes={emit}", "-emit=onnx", "-quiet", "-o", out, ok=False)
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                if done.returncode == 0:
+                    onnx.checker.check_model(onnx.load(out))
+
     def test_deleted_lines(self):
         """Without the onnx lines the model is lowered as any other."""
         path, text = self.scratch / "in.onnx", self.scratch / "m.qir"
