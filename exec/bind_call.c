@@ -32,8 +32,24 @@ static const char *short_name(ElemType e, bool width_only) {
     }
 }
 
+/* The instance that reads packed elements as they are, if any of the types is packed. */
+static const char *packed_kernel(Binder *b, const char *name, int n, const ElemType *types) {
+    bool packed = false;
+    Buf text = buf_new(b->arena);
+    buf_fmt(&text, "qk_%s", name);
+    for (int i = 0; i < n; i++) {
+        bool narrow = elem_unpacked(types[i]) != types[i];
+        buf_fmt(&text, "_%s", narrow ? "p8" : short_name(types[i], false));
+        packed |= narrow;
+    }
+    const char *full = buf_as_str(&text).s;
+    return packed && kernel_find(full) ? full : NULL;
+}
+
 const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *types) {
-    const char *exact = NULL;
+    const char *exact = packed_kernel(b, name, n, types);
+    if (exact)
+        return exact;
     for (unsigned widths = 0; widths < 1u << n; widths++) { /* bit i: type i by its width */
         Buf text = buf_new(b->arena);
         buf_fmt(&text, "qk_%s", name);

@@ -99,7 +99,7 @@ void bind_control(Binder *b, const Node *n, CallKind kind, int condition);
 /* Binds all nodes of a subgraph in place. */
 bool bind_graph(Binder *b, const Graph *g);
 /* "qk_NAME_s8_u8": the instance of a kernel for these element types; "qk_NAME_x8_s64" where the
- * kernel only moves data of that width. */
+ * kernel only moves data of that width; "qk_NAME_p8_s8" where it reads packed elements. */
 const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *types);
 /* Says that the operator cannot run and why; returns false. Collected, one line an operator type.
  */

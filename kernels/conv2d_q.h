@@ -1,10 +1,11 @@
 //! kernel conv2d_q
-//! template X=s8,u8,s16,u16 W=s8,s16 Y=s8,u8,s16,u16,f32,s32
+//! template X=s8,u8,s16,u16 W=s8,s16,p8 Y=s8,u8,s16,u16,f32,s32
 //! acc A = X W
 //! expand E = X W
 //! skip Y=s32 A=s64
 //! uses requant_row_$a_$y if Y!=f32,s32
-//! uses dot_$e_$w
+//! uses dot_$e_$w if W!=p8
+//! uses packed dot_$e_s8 if W=p8
 // Quantized 2-D convolution, NCHW, weights [oc, ic / group, kh, kw]; padding counts as real zero.
 //   acc = sum (x - xz) * (w - wz[c]) + bias[c]
 //   y = saturate(round_half_even(acc * mul[c] * 2^shift[c]) + yz)       integer output
@@ -23,6 +24,7 @@ typedef struct {
     int32_t has_wz, wz_step; /* else wz is not read; step 0 per tensor, 1 per channel */
     int32_t m_step;          /* of mul and shift, or scale: 0 per tensor, 1 per channel */
     int32_t xz, yz, lo, hi;
+    int32_t wbits, wsign; /* of packed weights; else not read */
 } qk_conv2d_q_params;
 
 static void $NAME_unfold(const qk_conv2d_q_params *p, const $X *x, int32_t first, int32_t count,
@@ -68,7 +70,12 @@ static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $
                   //! if Y!=f32,s32
                   const int32_t *mul, const int32_t *shift,
                   //! end
-                  $Y *y, $E *col, $A *acc) {
+                  $Y *y, $E *col, $A *acc
+                  //! if W=p8
+                  ,
+                  int8_t *rows4
+                  //! end
+) {
     int32_t icg = p->ic / p->group, ocg = p->oc / p->group, len = icg * p->kh * p->kw;
     int32_t plane = p->oh * p->ow, b, g, first, i, j, k, r;
     $A *sums = acc + 4 * (ptrdiff_t)p->tile;
@@ -85,7 +92,13 @@ static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $
                 }
                 for (j = 0; j < ocg; j += 4) {
                     int32_t rows = ocg - j < 4 ? ocg - j : 4;
+                    //! if W=p8
+                    qk_unpack_row(w, ((ptrdiff_t)g * ocg + j) * len, rows * len, p->wbits, p->wsign,
+                                  rows4);
+                    qk_dot_$e_s8(col, count, rows4, rows, len, acc);
+                    //! else
                     qk_dot_$e_$w(col, count, w + ((ptrdiff_t)g * ocg + j) * len, rows, len, acc);
+                    //! end
                     for (r = 0; r < rows; r++) {
                         int32_t o = g * ocg + j + r, z = p->has_wz ? wz[o * p->wz_step] : 0;
                         $A add = p->has_bias ? bias[o] : 0, *sum = acc + (ptrdiff_t)r * count;

@@ -1,8 +1,9 @@
 //! kernel depthwise_q
-//! template X=s8,u8,s16,u16 W=s8,s16 Y=s8,u8,s16,u16,f32,s32
+//! template X=s8,u8,s16,u16 W=s8,s16,p8 Y=s8,u8,s16,u16,f32,s32
 //! acc A = X W
 //! expand E = X W
 //! skip Y=s32 A=s64
+//! uses packed if W=p8
 //! uses requant_row_$a_$y if Y!=f32,s32
 // conv2d_q with one input channel per output channel (group == ic, oc a multiple of ic), one output
 // row at a time. Weights [oc, 1, kh, kw]. Same formulas as conv2d_q. Scratch: acc holds ow
@@ -16,6 +17,7 @@ typedef struct {
     int32_t has_wz, wz_step;        /* else wz is not read; step 0 per tensor, 1 per channel */
     int32_t m_step;                 /* of mul and shift, or scale: 0 per tensor, 1 per channel */
     int32_t xz, yz, lo, hi;
+    int32_t wbits, wsign; /* of packed weights; else not read */
 } qk_depthwise_q_params;
 
 /* Copies an input row, less its zero point and with its padding, split by column modulo the stride:
@@ -50,7 +52,12 @@ static const $E *$NAME_at(const qk_depthwise_q_params *p, const $E *line, int32_
 }
 
 /* acc[0..ow) += one kernel row on one line, three kernel elements at a time where there are. */
-static void $NAME_taps(const qk_depthwise_q_params *p, const $E *line, int32_t width, const $W *w,
+static void $NAME_taps(const qk_depthwise_q_params *p, const $E *line, int32_t width,
+                       //! if W=p8
+                       const int8_t *w,
+                       //! else
+                       const $W *w,
+                       //! end
                        int32_t wz, $A *acc) {
     int32_t kx = 0, ow = p->ow, i;
     for (; kx + 3 <= p->kw; kx += 3) {
@@ -78,11 +85,21 @@ static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, cons
                   //! if Y!=f32,s32
                   const int32_t *mul, const int32_t *shift,
                   //! end
-                  $Y *y, $E *line, $A *acc) {
+                  $Y *y, $E *line, $A *acc
+                  //! if W=p8
+                  ,
+                  int8_t *taps
+                  //! end
+) {
     int32_t ow = p->ow, width = ow + (p->kw - 1) * p->dw / p->sw;
     int32_t multiple = p->ic ? p->oc / p->ic : 1, b, o, oy, ky, i;
     for (b = 0; b < p->n; b++)
-        for (o = 0; o < p->oc; o++)
+        for (o = 0; o < p->oc; o++) {
+            //! if W=p8
+            qk_unpack_row(w, (ptrdiff_t)o * p->kh * p->kw, p->kh * p->kw, p->wbits, p->wsign, taps);
+            //! else
+            const $W *taps = w + (ptrdiff_t)o * p->kh * p->kw;
+            //! end
             for (oy = 0; oy < p->oh; oy++) {
                 int32_t c = o / multiple, z = p->has_wz ? wz[o * p->wz_step] : 0;
                 const $X *plane = x + ((ptrdiff_t)b * p->ic + c) * p->ih * p->iw;
@@ -95,7 +112,7 @@ static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, cons
                     if (iy < 0 || iy >= p->ih)
                         continue;
                     $NAME_line(p, plane + (ptrdiff_t)iy * p->iw, width, line);
-                    $NAME_taps(p, line, width, w + ((ptrdiff_t)o * p->kh + ky) * p->kw, z, acc);
+                    $NAME_taps(p, line, width, taps + (ptrdiff_t)ky * p->kw, z, acc);
                 }
                 //! if A=s32
                 for (i = 0; i < ow; i++)
@@ -117,4 +134,5 @@ static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, cons
                                      p->lo, p->hi, out, 1);
                 //! end
             }
+        }
 }

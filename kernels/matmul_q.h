@@ -1,10 +1,11 @@
 //! kernel matmul_q
-//! template X=s8,u8,s16,u16 W=s8,u8,s16,u16 Y=s8,u8,s16,u16,f32,s32
+//! template X=s8,u8,s16,u16 W=s8,u8,s16,u16,p8 Y=s8,u8,s16,u16,f32,s32
 //! acc A = X W
 //! expand E = X W
 //! skip Y=s32 A=s64
 //! uses requant_row_$a_$y if Y!=f32,s32
 //! uses dot_$e_$e
+//! uses packed if W=p8
 // Quantized matrix product for Gemm, MatMul and their batches: y[batch, m, n] (contiguous) from
 //   acc = sum over k of (a[i, k] - az) * (b[k, j] - bz[j]) + bias[i, j]
 //   y = saturate(round_half_even(acc * mul[j] * 2^shift[j]) + yz)       integer output
@@ -21,6 +22,7 @@ typedef struct {
     int32_t has_bias, cm, cn; /* else bias is not read; its strides */
     int32_t bz_step, m_step;  /* of bz; of mul and shift, or scale: 0 per tensor, 1 per column */
     int32_t az, yz, lo, hi;
+    int32_t wbits, wsign; /* of a packed b; else not read */
 } qk_matmul_q_params;
 
 /* out[i, k] = src[i * si + k * sk] - zero */
@@ -38,9 +40,19 @@ static void $NAME_rows(const qk_matmul_q_params *p, const $X *src, int32_t count
     }
 }
 
-static void $NAME_cols(const qk_matmul_q_params *p, const $W *src, int32_t count, const int32_t *bz,
-                       $E *out) {
+/* Columns of b, less their zero points; the first begins at src[at]. */
+static void $NAME_cols(const qk_matmul_q_params *p, const $W *src, ptrdiff_t at, int32_t count,
+                       const int32_t *bz, $E *out) {
     int32_t j, k;
+    //! if W=p8
+    for (j = 0; j < count; j++)
+        for (k = 0; k < p->k; k++) {
+            ptrdiff_t i = at + (ptrdiff_t)k * p->bk + (ptrdiff_t)j * p->bn;
+            out[(ptrdiff_t)j * p->k + k] =
+                ($E)(qk_packed_at(src, i, p->wbits, p->wsign) - bz[j * p->bz_step]);
+        }
+    //! else
+    src += at;
     for (j = 0; p->bk == 1 && j < count; j++) {
         const $W *s = src + (ptrdiff_t)j * p->bn;
         $E *col = out + (ptrdiff_t)j * p->k;
@@ -53,6 +65,7 @@ static void $NAME_cols(const qk_matmul_q_params *p, const $W *src, int32_t count
         for (j = 0; j < count; j++)
             out[(ptrdiff_t)j * p->k + k] = ($E)(s[(ptrdiff_t)j * p->bn] - bz[j * p->bz_step]);
     }
+    //! end
 }
 
 static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $A *bias,
@@ -74,7 +87,7 @@ static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $
             $NAME_rows(p, a + ia + (ptrdiff_t)first * p->am, count, rows);
             for (j = 0; j < p->n; j += 4) {
                 int32_t width = p->n - j < 4 ? p->n - j : 4;
-                $NAME_cols(p, b + ib + (ptrdiff_t)j * p->bn, width, bz + j * p->bz_step, cols);
+                $NAME_cols(p, b, ib + (ptrdiff_t)j * p->bn, width, bz + j * p->bz_step, cols);
                 qk_dot_$e_$e(rows, count, cols, width, p->k, acc);
                 for (r = 0; r < width; r++) {
                     $Y *out = y + ((ptrdiff_t)batch * p->m + first) * p->n + j + r;

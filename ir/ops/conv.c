@@ -141,6 +141,10 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
 static bool signed_weights(Binder *b, const Node *n, Mac *m, int *buffer, int32_t *moved) {
     ElemType e = m->types[1];
     *moved = 0;
+    if (m->wbits) {
+        *buffer = mac_packed(b, n->in[W]);
+        return true;
+    }
     if (elem_is_signed(e)) {
         *buffer = bind_value(b, n->in[W]);
         return true;
@@ -198,10 +202,14 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
                                    .xz = m.xz,
                                    .yz = m.yz,
                                    .lo = m.lo,
-                                   .hi = m.hi};
+                                   .hi = m.hi,
+                                   .wbits = m.wbits,
+                                   .wsign = m.wsign};
         int64_t line = s->ow + (int64_t)(s->kw - 1) * s->dw / s->sw;
         args[n_args++] = bind_scratch(b, m.expand, (size_t)(line * s->sw));
         args[n_args++] = bind_scratch(b, m.acc, (size_t)s->ow);
+        if (m.wbits)
+            args[n_args++] = bind_scratch(b, ELEM_INT8, (size_t)s->kh * (size_t)s->kw);
         return bind_call(b, n, bind_kernel(b, "depthwise_q", 3, m.types), &p, sizeof p, n_args,
                          args);
     }
@@ -229,11 +237,15 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
                             .xz = m.xz,
                             .yz = m.yz,
                             .lo = m.lo,
-                            .hi = m.hi};
+                            .hi = m.hi,
+                            .wbits = m.wbits,
+                            .wsign = m.wsign};
     int bytes = elem_bits(m.expand) / 8;
     p.tile = conv2d_tile(s->oh * s->ow, len, bytes, unfold_bytes(b, n));
     args[n_args++] = bind_scratch(b, m.expand, (size_t)p.tile * (size_t)len);
     args[n_args++] = bind_scratch(b, m.acc, 5 * (size_t)p.tile);
+    if (m.wbits)
+        args[n_args++] = bind_scratch(b, ELEM_INT8, 4 * (size_t)len);
     return bind_call(b, n, bind_kernel(b, "conv2d_q", 3, m.types), &p, sizeof p, n_args, args);
 }
 

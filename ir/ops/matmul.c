@@ -80,7 +80,9 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
                             .m_step = m.m_step,
                             .has_bias = add >= 0,
                             .cm = rows ? p->n : 0,
-                            .cn = 1};
+                            .cn = 1,
+                            .wbits = m.wbits,
+                            .wsign = m.wsign};
     memcpy(q.dim, p->dim, sizeof q.dim);
     memcpy(q.as, p->as, sizeof q.as);
     memcpy(q.bs, p->bs, sizeof q.bs);
@@ -92,7 +94,7 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
         q.cm = rows ? last : 0;
     }
     args[n_args++] = bind_value(b, n->in[A]);
-    args[n_args++] = bind_value(b, n->in[B]);
+    args[n_args++] = m.wbits ? mac_packed(b, n->in[B]) : bind_value(b, n->in[B]);
     args[n_args++] = add;
     args[n_args++] = mac_weight_zp(b, &m, 0, &q.bz_step, &no_wz);
     for (int i = 0; i < m.n_out_args; i++)
