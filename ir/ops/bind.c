@@ -12,6 +12,18 @@ ElemType bind_elem(const Value *v) {
     return elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
 }
 
+bool bind_is_packed(const Value *v) {
+    const Tensor *t = value_data(v);
+    return t && t->data && t->count && elem_bits(t->elem) < 8 && t->elem == v->type.elem;
+}
+
+int bind_packed(Binder *b, const Value *v) {
+    const Tensor *t = value_data(v);
+    int buffer = bind_const(b, ELEM_UINT8, t->bytes, t->data, "packed");
+    binder_program(b)->buffers[buffer].value = v;
+    return buffer;
+}
+
 int32_t bind_count(const Value *v) {
     size_t count = 0;
     type_count(v->type, &count);

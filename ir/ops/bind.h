@@ -12,6 +12,9 @@ ElemType bind_elem(const Value *v);
 int32_t bind_count(const Value *v);
 /* Product of dims [from, to). */
 int32_t bind_extent(Type t, int from, int to);
+/* Constants below 8 bits stay as ONNX packs them where the kernel takes them apart itself. */
+bool bind_is_packed(const Value *v);
+int bind_packed(Binder *b, const Value *v);
 bool bind_equal_quant(const Value *x, const Value *y); /* both without, or the same */
 
 /* Known parameters for the whole tensor: what the integer kernels take. */

@@ -142,7 +142,7 @@ static bool signed_weights(Binder *b, const Node *n, Mac *m, int *buffer, int32_
     ElemType e = m->types[1];
     *moved = 0;
     if (m->wbits) {
-        *buffer = mac_packed(b, n->in[W]);
+        *buffer = bind_packed(b, n->in[W]);
         return true;
     }
     if (elem_is_signed(e)) {

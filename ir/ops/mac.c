@@ -37,19 +37,6 @@ static ElemType as_elem(const Value *v) {
     return bind_elem(v);
 }
 
-/* Constants below 8 bits stay as ONNX packs them, and the kernel takes them apart. */
-static bool is_packed(const Value *w) {
-    const Tensor *t = value_data(w);
-    return t && t->data && t->count && elem_bits(t->elem) < 8 && t->elem == w->type.elem;
-}
-
-int mac_packed(Binder *b, const Value *w) {
-    const Tensor *t = value_data(w);
-    int buffer = bind_const(b, ELEM_UINT8, t->bytes, t->data, "packed");
-    binder_program(b)->buffers[buffer].value = w;
-    return buffer;
-}
-
 /* int32q with the accumulator's scale and zero point 0 takes the sum as it is. */
 static bool is_raw(const Mac *m) {
     const Quant *y = m->y;
@@ -136,11 +123,11 @@ bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int 
     *m = (Mac){.x = op_quant(x),
                .w = op_quant(w),
                .y = op_quant(y),
-               .types = {as_elem(x), is_packed(w) ? w->type.elem : as_elem(w), as_elem(y)},
+               .types = {as_elem(x), bind_is_packed(w) ? w->type.elem : as_elem(w), as_elem(y)},
                .channels = channels,
                .alpha = alpha};
     bool narrow = elem_bits(m->types[0]) == 8 && elem_bits(m->types[1]) <= 8;
-    m->wbits = is_packed(w) ? elem_bits(m->types[1]) : 0;
+    m->wbits = bind_is_packed(w) ? elem_bits(m->types[1]) : 0;
     m->wsign = m->wbits && elem_is_signed(m->types[1]) ? 1 << (m->wbits - 1) : 0;
     m->acc = narrow ? ELEM_INT32 : ELEM_INT64;
     if (!check_quant(m, axis) || !sums_fit(m, w, axis, terms))

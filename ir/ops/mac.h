@@ -14,7 +14,7 @@ typedef struct Mac {
     size_t channels;
     float *scale; /* of the accumulator: one, or one a channel */
     int32_t m_step;
-    int32_t wbits, wsign; /* of packed weights (mac_packed); else 0 */
+    int32_t wbits, wsign; /* of packed weights (bind_packed); else 0 */
     int32_t xz, yz, lo, hi;
     bool raw; /* the result is the accumulator itself (int32q with its scale) */
     float alpha;
@@ -35,8 +35,6 @@ bool mac_store(Binder *b, const Node *n, const int buffers[4]);
  * parameters along other axes, 8-bit sums beyond int32): the node has to be computed in double. */
 bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int axis,
                  size_t channels, int64_t terms, float alpha, Mac *m);
-/* The weights as ONNX packs them; where wbits is not 0. */
-int mac_packed(Binder *b, const Value *w);
 /* Zero points of the weights, as a table of one or of all channels, less `bias`. */
 int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *all_zero);
 /* The bias in units of the accumulator, rows x channels, times beta; -1 without one. False as

@@ -94,7 +94,7 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
         q.cm = rows ? last : 0;
     }
     args[n_args++] = bind_value(b, n->in[A]);
-    args[n_args++] = m.wbits ? mac_packed(b, n->in[B]) : bind_value(b, n->in[B]);
+    args[n_args++] = m.wbits ? bind_packed(b, n->in[B]) : bind_value(b, n->in[B]);
     args[n_args++] = add;
     args[n_args++] = mac_weight_zp(b, &m, 0, &q.bz_step, &no_wz);
     for (int i = 0; i < m.n_out_args; i++)

@@ -274,9 +274,20 @@ static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
                      (int[]){bind_value(b, x), scale, zp, bind_value(b, y)});
 }
 
+static bool call_dequantize(Binder *b, const Node *n, const Value *x, Grid g, int scale, int zp,
+                            int to) {
+    bool packed = elem_is_int(x->type.elem) && bind_is_packed(x);
+    ElemType e = packed ? x->type.elem : bind_elem(x);
+    int32_t bits = packed ? elem_bits(e) : 0,
+            sign = packed && elem_is_signed(e) ? 1 << (bits - 1) : 0;
+    qk_dequantize_params p = {g.outer,  g.axis,    g.inner, g.block, g.s_outer,
+                              g.s_axis, g.s_inner, bits,    sign};
+    return bind_call(b, n, bind_kernel(b, "dequantize", 1, &e), &p, sizeof p, 4,
+                     (int[]){packed ? bind_packed(b, x) : bind_value(b, x), scale, zp, to});
+}
+
 static bool dequantize_bind(Binder *b, const Node *n, const OpCtx *c) {
     const Value *x = n->in[X], *y = n->out[0];
-    ElemType e = bind_elem(x);
     int scale, zp;
     Grid g;
     if (y->type.elem != ELEM_FLOAT)
@@ -298,9 +309,7 @@ static bool dequantize_bind(Binder *b, const Node *n, const OpCtx *c) {
         if (!operand_zp(b, n, c, &zp))
             return false;
     }
-    qk_dequantize_params p = {g.outer, g.axis, g.inner, g.block, g.s_outer, g.s_axis, g.s_inner};
-    return bind_call(b, n, bind_kernel(b, "dequantize", 1, &e), &p, sizeof p, 4,
-                     (int[]){bind_value(b, x), scale, zp, bind_value(b, y)});
+    return call_dequantize(b, n, x, g, scale, zp, bind_value(b, y));
 }
 
 int bind_dequantized(Binder *b, const Node *n, const Value *v) {
@@ -313,13 +322,9 @@ int bind_dequantized(Binder *b, const Node *n, const Value *v) {
                          diag_name(binder_diags(b), v->name));
         return -1;
     }
-    ElemType e = bind_elem(v);
     Grid g = bind_grid(b, q, v->type, false, &scale, &zp);
     int real = bind_temp(b, ELEM_FLOAT, (size_t)bind_count(v));
-    qk_dequantize_params p = {g.outer, g.axis, g.inner, g.block, g.s_outer, g.s_axis, g.s_inner};
-    bool ok = bind_call(b, n, bind_kernel(b, "dequantize", 1, &e), &p, sizeof p, 4,
-                        (int[]){bind_value(b, v), scale, zp, real});
-    return ok ? real : -1;
+    return call_dequantize(b, n, v, g, scale, zp, real) ? real : -1;
 }
 
 bool bind_quantized(Binder *b, const Node *n, int from, const Value *y) {
