@@ -21,9 +21,10 @@ static bool buffer_stdin(void) {
     return fd >= 0 && n == 0 && lseek(fd, 0, SEEK_SET) == 0 && dup2(fd, STDIN_FILENO) >= 0;
 }
 
-/* Text starts with a comment or the word qir; a serialized model never does. */
+/* Text starts with a comment or the word qir, perhaps after a byte order mark; a serialized model
+ * never does. */
 static bool looks_like_qir(const char *head, size_t n) {
-    size_t i = 0;
+    size_t i = n >= 3 && memcmp(head, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     while (i < n && strchr(" \t\r\n", head[i]))
         i++;
     return n - i >= 2 &&
@@ -91,7 +92,10 @@ static Kind sniff(const char *path, size_t *size, Diags *d) {
         *size = (size_t)st.st_size;
     if (fd >= 0 && !std)
         close(fd);
-    return n < 0 ? KIND_UNREADABLE : looks_like_qir(head, (size_t)n) ? KIND_QIR : KIND_ONNX;
+    if (n < 0)
+        return KIND_UNREADABLE;
+    bool named_qir = str_ends(str_from(path), ".qir");
+    return named_qir || looks_like_qir(head, (size_t)n) ? KIND_QIR : KIND_ONNX;
 }
 
 static bool forced_kind(const Options *o, Kind *k, Diags *d) {

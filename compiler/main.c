@@ -112,6 +112,8 @@ int main(int argc, char **argv) {
         return EXIT_WRONG;
     }
     ExitCode code = session_run(s, argc, argv);
+    if (s->d)
+        diags_finish(s->d);
     for (size_t i = 0; i < s->n_modules; i++)
         module_free(s->modules[i]);
     arena_free(s->arena);

@@ -209,24 +209,38 @@ static void print(Diags *d, Severity sev, const Source *s, int line, int column,
 static void print_caret(Diags *d, Str text, size_t line_begin, Loc at) {
     size_t end = at.end < text.n ? at.end : text.n;
     render_line(d, text, line_begin, at.begin, end);
+    if (!d->line.n) /* an empty line has nothing to point at */
+        return;
     fwrite(d->line.p, 1, d->line.n, d->out);
     fprintf(d->out, "\n%s", d->color ? "\033[1;32m" : "");
     fwrite(d->marks.p, 1, d->marks.n, d->out);
     fprintf(d->out, "%s\n", d->color ? "\033[0m" : "");
 }
 
-/* Counts the message; false when it is not to be shown. */
+/* Counts the message; false when it is not to be shown. Notes share the fate of what they are to.
+ */
 static bool admit(Diags *d, Severity sev) {
-    if (sev == DIAG_ERROR) {
-        d->errors++;
-        d->suppressed = !d->recording && d->errors > d->limit;
-        if (d->suppressed && d->errors == d->limit + 1 && d->out)
-            fprintf(d->out, "qxc: note: too many errors, the rest is not shown\n");
-    } else if (sev == DIAG_WARNING) {
-        d->warnings++;
+    int *count = sev == DIAG_ERROR ? &d->errors : sev == DIAG_WARNING ? &d->warnings : NULL;
+    if (count) {
+        ++*count;
+        d->suppressed = !d->recording && *count > d->limit;
+    } else if (sev == DIAG_REMARK) {
         d->suppressed = false;
     }
     return !d->suppressed && !(d->quiet && sev != DIAG_ERROR);
+}
+
+void diags_finish(const Diags *d) {
+    int errors = d->errors - d->limit, warnings = d->quiet ? 0 : d->warnings - d->limit;
+    if (!d->out || d->recording || (errors <= 0 && warnings <= 0))
+        return;
+    fputs("qxc: note: ", d->out);
+    if (errors > 0)
+        fprintf(d->out, "%d more error%s", errors, errors == 1 ? "" : "s");
+    if (warnings > 0)
+        fprintf(d->out, "%s%d more warning%s", errors > 0 ? " and " : "", warnings,
+                warnings == 1 ? "" : "s");
+    fputs(" not shown\n", d->out);
 }
 
 void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap) {
@@ -292,7 +306,10 @@ void diag_did_you_mean(Diags *d, Loc at, Str word, const char *const *candidates
     int allowed = word.n < 3 ? 1 : word.n > 30 ? 10 : (int)word.n / 3;
     const char *best = NULL;
     for (size_t i = 0; i < n; i++) {
-        int distance = str_distance(word, str_from(candidates[i]), allowed);
+        Str other = str_from(candidates[i]);
+        int distance = str_same_letters(word, other) ? 0 : str_distance(word, other, allowed);
+        if (str_eq(word, other)) /* right, but not where it stands */
+            continue;
         if (distance <= allowed && (size_t)distance < word.n) {
             best = candidates[i];
             allowed = distance - 1; /* of equals the first wins */
@@ -311,8 +328,8 @@ int diags_warnings(const Diags *d) {
 void diags_quiet(Diags *d, bool quiet) {
     d->quiet = quiet;
 }
-void diags_limit(Diags *d, int max_errors) {
-    d->limit = max_errors;
+void diags_limit(Diags *d, int most) {
+    d->limit = most;
 }
 void diags_record(Diags *d, bool on) {
     d->recording = on;

@@ -57,8 +57,9 @@ void diags_show(Diags *d, DiagShow *show, void *ctx, const char *words);
 int diags_errors(const Diags *d); /* how many errors so far */
 int diags_warnings(const Diags *d);
 void diags_quiet(Diags *d, bool quiet); /* drops notes, remarks and warnings */
-/* Errors past this many are counted but not printed (default 50), with one closing line. */
-void diags_limit(Diags *d, int max_errors);
+/* Errors past this many are counted but not printed (default 50); the same of warnings. */
+void diags_limit(Diags *d, int most);
+void diags_finish(const Diags *d); /* says how many were not printed, if any */
 
 /* For tests: keeps messages instead of printing them; see -verify-diagnostics. */
 typedef struct DiagRecord {

@@ -1,5 +1,7 @@
 #include "support/str.h"
 
+#include <strings.h>
+
 int str_cmp(Str a, Str b) {
     size_t n = a.n < b.n ? a.n : b.n;
     int c = n ? memcmp(a.s, b.s, n) : 0;
@@ -38,6 +40,10 @@ bool str_glob(const char *pattern, Str text) {
     while (*p == '*')
         p++;
     return *p == 0;
+}
+
+bool str_same_letters(Str a, Str b) {
+    return a.n == b.n && strncasecmp(a.s ? a.s : "", b.s ? b.s : "", a.n) == 0;
 }
 
 static int min2(int a, int b) {

@@ -33,6 +33,7 @@ bool str_ends(Str a, const char *suffix);
 /* Shell-like match with `*` and `?`; no classes, no escapes. Linear in practice, never recursive.
  */
 bool str_glob(const char *pattern, Str text);
+bool str_same_letters(Str a, Str b); /* equal but for upper and lower case (ASCII) */
 /* Edit distance (Damerau, adjacent swaps count one), at most `max`+1; words
  * over 128 bytes are never close. For did-you-mean. */
 int str_distance(Str a, Str b, int max);

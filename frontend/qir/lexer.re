@@ -67,8 +67,8 @@ static Str string_content(Lexer *x, const char *p, const char *end) {
     return arena_str(x->arena, buf_as_str(&x->scratch));
 }
 
-/* `begin` is at an optional sigil; the token ends with its quote, or at the end of the line. */
-static Str quoted(Lexer *x, const char *begin, bool sigil) {
+/* `begin` is at an optional sigil; the token ends with its quote, or, *bad, with the line. */
+static Str quoted(Lexer *x, const char *begin, bool sigil, bool *bad) {
     const char *open = begin + sigil, *end = x->cursor;
     if (end - open >= 2 && end[-1] == '"') {
         const char *back = end - 1; /* an even number of backslashes before it closes */
@@ -77,8 +77,9 @@ static Str quoted(Lexer *x, const char *begin, bool sigil) {
         if ((end - 1 - back) % 2 == 0)
             return string_content(x, open + 1, end - 1);
     }
+    *bad = true;
     diag_error(x->diags, loc(x, open, open + 1), "the string is not closed on its line");
-    return string_content(x, open + 1, end);
+    return STR("");
 }
 
 /* ---- lists of numbers ---- */
@@ -136,7 +137,7 @@ static void open_bracket(Lexer *x, char c, Token *t) {
         return;
     }
     if (!x->too_deep)
-        diag_error(x->diags, loc(x, x->cursor - 1, x->cursor), "brackets are nested too deeply");
+        diag_error(x->diags, loc(x, x->cursor - 1, x->cursor), "brackets are nested more than %d deep", MAX_BRACKETS);
     x->too_deep = t->bad = true;
     t->kind = T_BAD;
 }
@@ -185,8 +186,8 @@ static Token scheme_block(Lexer *x, Token t) {
             return t;
         }
     }
-    t.kind = T_IDENT;
-    t.str = STR("scheme");
+    t.kind = T_BAD;
+    t.bad = true;
     return t;
 }
 
@@ -247,7 +248,9 @@ static Token bad(Lexer *x, Token t, const char *what) {
     do {                                                                                           \
         t.kind = (k);                                                                              \
         x->cursor = p;                                                                             \
-        t.str = quoted(x, begin, sigil);                                                           \
+        t.str = quoted(x, begin, sigil, &t.bad);                                                   \
+        if (t.bad)                                                                                 \
+            t.kind = T_BAD;                                                                        \
         goto done;                                                                                 \
     } while (0)
 
@@ -348,7 +351,14 @@ static const char *what_is_bad(const char *p) {
         return "this is not a number";
     if (*p == '%' || *p == '!' || *p == '@' || *p == '$')
         return "a name is missing here";
-    return "unexpected character";
+    switch (*p) {
+    case '#': return "comments begin with //";
+    case ';': return "statements end with their line, without ';'";
+    case '+': return "numbers have no '+'";
+    case '.': return "numbers begin with a digit, as in 0.5";
+    case '\'': return "strings stand in double quotes";
+    default: return "unexpected character";
+    }
 }
 
 Token lex(Lexer *x) {
@@ -375,10 +385,15 @@ Token lex(Lexer *x) {
     case T_SCHEME:
         if (x->last == T_NL && x->depth == 0 && *skip_space(x->cursor) == '{')
             t = scheme_block(x, t);
+        else if (x->last == T_NL && x->depth == 0)
+            t = bad(x, t, "a scheme stands in braces: scheme { ... }");
         else
             t.kind = T_IDENT;
         break;
-    case T_BAD: t = bad(x, t, what_is_bad(x->text + t.begin)); break;
+    case T_BAD:
+        if (!t.bad)
+            t = bad(x, t, what_is_bad(x->text + t.begin));
+        break;
     }
     x->last = t.kind;
     return t;

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "frontend/qir/qir_read.h"
 
 #include "frontend/qir/reader.h"
@@ -55,6 +56,8 @@ void suggest_key(Reader *r, Range at, Str word, const Map *names) {
 static bool check_header(Reader *r) {
     Lexer look = r->lexer;
     Token word = lex(&look);
+    if (!word.kind)
+        return error_at(r, range_of(word), "the file is empty; .qir begins with the line 'qir 1'");
     if (word.kind != T_QIR)
         return error_at(r, range_of(word), "a .qir file begins with the line 'qir 1'");
     Token version = lex(&look);
@@ -65,11 +68,19 @@ static bool check_header(Reader *r) {
     return true;
 }
 
-/* The lexer and recovery take a NUL byte for the end of the text. */
+/* The lexer and recovery take a NUL byte for the end of the text. A file with such bytes that does
+ * not begin as text of ours gets no excerpt: a page of junk helps nobody. */
 static bool check_bytes(Reader *r) {
     const char *nul = memchr(r->text.s, 0, r->text.n);
     uint32_t at = nul ? (uint32_t)(nul - r->text.s) : 0;
-    return !nul || error_at(r, (Range){at, at + 1}, "a NUL byte in the text");
+    if (!nul)
+        return true;
+    if (memmem(r->text.s, at, "qir 1", 5))
+        return error_at(r, (Range){at, at + 1}, "a NUL byte in the text");
+    bool utf16 = str_starts(r->text, "\xFF\xFE") || str_starts(r->text, "\xFE\xFF");
+    return diag_error(r->diags, LOC_NONE, "%s: %s", diags_source_name(r->diags, r->source),
+                      utf16 ? "this is UTF-16; .qir is UTF-8"
+                            : "a binary file, not .qir text; an ONNX model is read with -x onnx");
 }
 
 /* Never NULL, so that empty lists need no care. */

@@ -17,7 +17,7 @@ static bool read_kind(Reader *r, const Val *v, AttrKind first, AttrKind *out) {
             return true;
         }
     error_at(r, v->at, "unknown kind of attribute '%s'", shown(r, v->word));
-    suggest(r, v->at, v->word, kind_words + 1, N_KINDS - 1);
+    suggest(r, v->at, v->word, kind_words + first, N_KINDS - (size_t)first);
     return false;
 }
 
@@ -116,7 +116,8 @@ static bool read_list(Reader *r, const Val *v, Attr *a) {
         if (!single_kind(r, &v->u.items[i], &other))
             return false;
         if (other != kind)
-            return error_at(r, v->u.items[i].at, "a list is of one kind; the first item is a %s",
+            return error_at(r, v->u.items[i].at,
+                            "a list is of one kind; the first item is of kind %s",
                             kind_words[kind]);
         store_item(a, i, &v->u.items[i]);
     }
@@ -154,24 +155,24 @@ bool read_attribute(Reader *r, const Field *f, Attr *out) {
     return read_value(r, &f->val, out);
 }
 
-/* Few attributes are compared pairwise, many through a map. */
-static void check_unique(Reader *r, const Attr *attrs, size_t n) {
+/* Few entries are compared pairwise, many through a map. */
+void check_unique(Reader *r, const Field *f, size_t n, const char *what) {
     Map *seen = NULL;
     for (size_t i = 0; i < n; i++) {
-        const Attr *old = NULL;
+        const Field *old = NULL;
         if (n <= 8) {
             for (size_t k = 0; k < i; k++)
-                if (str_eq(attrs[k].name, attrs[i].name))
-                    old = &attrs[k];
+                if (str_eq(f[k].key, f[i].key))
+                    old = &f[k];
         } else {
             seen = seen ? seen : map_new(r->arena);
-            old = map_get(seen, attrs[i].name);
-            map_set(seen, attrs[i].name, (void *)&attrs[i]);
+            old = map_get(seen, f[i].key);
+            map_set(seen, f[i].key, (void *)&f[i]);
         }
         if (!old)
             continue;
-        diag_error(r->diags, attrs[i].loc, "attribute '%s' stands twice", shown(r, attrs[i].name));
-        diag_note(r->diags, old->loc, "the first one");
+        error_at(r, f[i].at, "%s '%s' stands twice", what, shown(r, f[i].key));
+        note_at(r, old->at, "the first one");
     }
 }
 
@@ -181,7 +182,7 @@ size_t read_attrs(Reader *r, Span fields, Attr **out) {
     size_t n = 0;
     for (uint32_t i = 0; i < fields.n; i++)
         n += read_attribute(r, &f[i], &attrs[n]);
-    check_unique(r, attrs, n);
+    check_unique(r, f, fields.n, "attribute");
     *out = attrs;
     return n;
 }

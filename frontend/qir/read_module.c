@@ -36,6 +36,7 @@ void read_model(Reader *r, Span fields) {
     if (second_line(r, &r->model_at, fields.at, "model"))
         return;
     Field *f = take_fields(r, fields);
+    check_unique(r, f, fields.n, "entry");
     for (uint32_t i = 0; i < fields.n; i++) {
         const Val *v = &f[i].val;
         Str key = f[i].key;

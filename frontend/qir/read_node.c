@@ -162,7 +162,8 @@ static void read_other_stat(Reader *r, Stat *s, const Field *f, Attr *a) {
     s->n_attrs += a->n > 0 || a->kind != ATTR_UNDEFINED;
 }
 
-static void read_stat_entry(Reader *r, Stat *s, const Field *f) {
+/* `most` is how many entries there are. */
+static void read_stat_entry(Reader *r, Stat *s, const Field *f, size_t most) {
     static const char *const keys[] = {"min", "max", "avg", "std", "axis", "count", "hist"};
     const float **rows[] = {&s->min, &s->max, &s->avg, &s->std};
     int64_t axis;
@@ -183,11 +184,8 @@ static void read_stat_entry(Reader *r, Stat *s, const Field *f) {
                        error_at(r, f->val.at, "an axis is 0 to %d", MAX_RANK - 1));
         s->axis = s->has_axis ? (int)axis : 0;
     } else {
-        for (size_t i = 0; i < s->n_attrs; i++)
-            if (str_eq(s->attrs[i].name, f->key))
-                error_at(r, f->at, "statistic '%s' stands twice", shown(r, f->key));
-        s->attrs = arena_grow(r->arena, s->attrs, s->n_attrs * sizeof *s->attrs,
-                              (s->n_attrs + 1) * sizeof *s->attrs);
+        if (!s->attrs)
+            s->attrs = NEW_ARRAY(r->arena, Attr, most);
         read_other_stat(r, s, f, &s->attrs[s->n_attrs]);
         if (str_is(f->key, "hist"))
             return;
@@ -201,8 +199,9 @@ void read_stat(Reader *r, Token name, Span fields) {
     Stat *s = NEW(r->arena, Stat);
     s->loc = loc_of(r, range_of(name));
     Field *f = take_fields(r, fields);
+    check_unique(r, f, fields.n, "statistic");
     for (uint32_t i = 0; i < fields.n; i++)
-        read_stat_entry(r, s, &f[i]);
+        read_stat_entry(r, s, &f[i], fields.n);
     if (!v)
         return;
     if (v->stat) {

@@ -64,6 +64,8 @@ static bool read_scale(Reader *r, Quant *q, const Val *v) {
         q->kind = QUANT_UNKNOWN;
     else if (v->kind == VAL_WORD && str_is(v->word, "dynamic"))
         q->kind = QUANT_DYNAMIC;
+    else if (v->kind == VAL_WORD)
+        return error_at(r, v->at, "a scale is a number, a list of numbers, ? or dynamic");
     else
         return val_floats(r, v, "a scale", &q->scale, &q->n_scale);
     return true;
@@ -126,7 +128,8 @@ static bool read_arg(Reader *r, Quant *q, const Field *f, int position, Blocks *
     }
     if (!f->has_key)
         return error_at(r, f->at, "too many parameters; those after the axis have names");
-    error_at(r, f->at, "unknown parameter '%s'", shown(r, f->key));
+    error_at(r, f->at, "unknown parameter '%s'; there are axis, block, range, expr and scale_type",
+             shown(r, f->key));
     suggest(r, f->at, f->key, keys, sizeof keys / sizeof *keys);
     return false;
 }

@@ -183,7 +183,7 @@ void parse_with(Reader *r, void *parser);
 /* Only the syntax: what the text means, and the files it names, are no matter. */
 bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text);
 
-/* ---- errors of syntax (recover.c) ---- */
+/* ---- errors of syntax (expected.c, recover.c) ---- */
 
 /* `want` marks the terminals that could have come. */
 void syntax_error(Reader *r, Token t, const bool *want, int n);
@@ -301,6 +301,8 @@ void read_stat(Reader *r, Token name, Span fields);
 void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses *c);
 void read_initializers(Reader *r, Span names, Range at);
 bool read_attribute(Reader *r, const Field *f, Attr *out);
+/* Reports keys that come again; `what` they are the names of. */
+void check_unique(Reader *r, const Field *f, size_t n, const char *what);
 size_t read_attrs(Reader *r, Span fields, Attr **out);
 
 /* ---- data of constants (read_data.c, read_blob.c) ---- */

@@ -109,6 +109,14 @@ static bool call_verify(const Node *n, Diags *d) {
     return !op->verify || op->verify(&c);
 }
 
+static void suggest_domain(const Node *n, Diags *d) {
+    const Module *m = n->graph->module;
+    const char **names = NEW_ARRAY(m->arena, const char *, m->n_imports);
+    for (size_t i = 0; i < m->n_imports; i++)
+        names[i] = m->imports[i].domain.s ? arena_str(m->arena, m->imports[i].domain).s : "";
+    diag_did_you_mean(d, n->loc, n->domain, names, m->n_imports);
+}
+
 /* The names "" and "qxc" need no import: the first is checked as a whole, the second is ours. */
 static bool check_import(const Node *n, Diags *d) {
     if (node_opset(n) > 0 || str_is(n->domain, "qxc"))
@@ -116,8 +124,10 @@ static bool check_import(const Node *n, Diags *d) {
     if (domain_is_onnx(n->domain))
         return diag_error(d, n->loc, "%s: the model imports no opset of the default domain",
                           diag_name(d, n->op));
-    return diag_error(d, n->loc, "%s: the model does not import domain '%s'", diag_name(d, n->op),
-                      diag_name(d, n->domain));
+    diag_error(d, n->loc, "%s: the model does not import domain '%s'", diag_name(d, n->op),
+               diag_name(d, n->domain));
+    suggest_domain(n, d);
+    return false;
 }
 
 static bool verify_node(const Node *n, unsigned flags, Diags *d) {

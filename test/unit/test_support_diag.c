@@ -102,7 +102,7 @@ static void test_ends(void **state) {
     assert_string_equal(printed(f), "a.qir:1:2: error: several lines\nab\n ^\n");
     uint32_t empty = diags_source(f->d, "b.qir", STR(""));
     diag_error(f->d, (Loc){empty, 0, 0, NULL}, "nothing");
-    assert_string_equal(printed(f), "b.qir:1:1: error: nothing\n\n^\n");
+    assert_string_equal(printed(f), "b.qir:1:1: error: nothing\n");
 }
 
 static void test_no_control_characters(void **state) {
@@ -161,9 +161,13 @@ static void test_limit_and_quiet(void **state) {
         diag_error(f->d, LOC_NONE, "error %d", i);
         diag_note(f->d, LOC_NONE, "note %d", i);
     }
+    for (int i = 0; i < 3; i++)
+        diag_warning(f->d, LOC_NONE, "w");
+    diags_finish(f->d);
     assert_string_equal(printed(f), "qxc: error: error 0\nqxc: note: note 0\n"
                                     "qxc: error: error 1\nqxc: note: note 1\n"
-                                    "qxc: note: too many errors, the rest is not shown\n");
+                                    "qxc: warning: w\nqxc: warning: w\n"
+                                    "qxc: note: 3 more errors and 1 more warning not shown\n");
     assert_int_equal(diags_errors(f->d), 5);
     diags_limit(f->d, 10);
     diags_quiet(f->d, true);

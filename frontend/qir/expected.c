@@ -1,0 +1,195 @@
+/* Messages for syntax errors: what came, what could have come, what may have been meant. */
+#include "frontend/qir/reader.h"
+#include "parser.h"
+
+static const char *const token_names[] = {
+    [T_IDENT] = "a name",
+    [T_STRING] = "a string",
+    [T_INT] = "an integer",
+    [T_FLOAT] = "a number",
+    [T_VALUE] = "%name",
+    [T_ALIAS] = "!name",
+    [T_SYM] = "@name",
+    [T_REF] = "$name",
+    [T_NUMBERS] = "'['",
+    [T_QTYPE] = "a quantized type",
+    [T_NL] = "the end of the line",
+    [T_ARROW] = "'->'",
+    [T_DCOLON] = "'::'",
+    [T_COLON] = "':'",
+    [T_COMMA] = "','",
+    [T_EQ] = "'='",
+    [T_TILDE] = "'~'",
+    [T_STAR] = "'*'",
+    [T_QMARK] = "'?'",
+    [T_LP] = "'('",
+    [T_RP] = "')'",
+    [T_LB] = "'['",
+    [T_RB] = "']'",
+    [T_LT] = "'<'",
+    [T_GT] = "'>'",
+    [T_LC] = "'{'",
+    [T_RC] = "'}'",
+    [T_UNDER] = "'_'",
+};
+
+static const struct {
+    int token;
+    const char *word;
+} keywords[] = {
+    {T_QIR, "qir"},       {T_IMPORT, "import"},     {T_MODEL, "model"},
+    {T_META, "meta"},     {T_BLOB, "blob"},         {T_QUANT, "quant"},
+    {T_GRAPH, "graph"},   {T_FUNC, "func"},         {T_CONST, "const"},
+    {T_STAT, "stat"},     {T_FROM, "from"},         {T_BY, "by"},
+    {T_IN, "in"},         {T_NAME, "name"},         {T_DOC, "doc"},
+    {T_EXTRA, "extra"},   {T_INFERRED, "inferred"}, {T_STATED, "stated"},
+    {T_ACC, "acc"},       {T_SEQ, "seq"},           {T_OPTIONAL, "optional"},
+    {T_SPARSE, "sparse"}, {T_MAP, "map"},           {T_TENSOR, "tensor"},
+    {T_TYPE, "type"},     {T_SCHEME, "scheme"},     {T_ONNX, "onnx"},
+};
+enum { N_KEYWORDS = sizeof keywords / sizeof *keywords };
+
+static const char *keyword(int token) {
+    for (int i = 0; i < N_KEYWORDS; i++)
+        if (keywords[i].token == token)
+            return keywords[i].word;
+    return NULL;
+}
+
+enum { MOST_EXPECTED = 6 };
+
+static int add_unique(const char **list, int n, const char *word) {
+    for (int i = 0; i < n && i < MOST_EXPECTED; i++)
+        if (strcmp(list[i], word) == 0)
+            return n;
+    if (n < MOST_EXPECTED)
+        list[n] = word;
+    return n + 1;
+}
+
+/* The wanted terminals in few words. Keywords are named only where nothing else could stand. */
+static int list_expected(const bool *want, int n_tokens, const char **list) {
+    bool value = want[T_FLOAT] && want[T_LB], type = want[T_QTYPE] && want[T_ALIAS];
+    bool statement = want[T_STAT] && want[T_VALUE];
+    int n = 0;
+    if (value)
+        n = add_unique(list, n, "a value");
+    else if (type)
+        n = add_unique(list, n, "a type");
+    else if (statement)
+        n = add_unique(list, n, "a statement");
+    for (int i = 1; i < n_tokens; i++) {
+        bool covered =
+            value ? i == T_INT || i == T_FLOAT || i == T_STRING || i == T_SYM || i == T_REF ||
+                        i == T_IDENT || i == T_LB || i == T_NUMBERS || i == T_QTYPE
+            : statement ? i == T_UNDER || i == T_LP || i == T_VALUE
+                        : type && (i == T_ALIAS || i == T_QTYPE || i == T_IDENT || i == T_QMARK);
+        if (want[i] && !covered && !keyword(i) && token_names[i] && i != T_NL)
+            n = add_unique(list, n, token_names[i]);
+    }
+    bool keywords_only = n == 0;
+    for (int i = 1; keywords_only && i < N_KEYWORDS; i++)
+        if (want[keywords[i].token])
+            n = add_unique(list, n, keywords[i].word);
+    if (want[T_NL] && n <= 1)
+        n = add_unique(list, n, token_names[T_NL]);
+    return n;
+}
+
+static const char *what_came(Reader *r, Token t) {
+    if (t.kind == 0)
+        return "the end of the file";
+    if (t.kind == T_NL || t.kind == T_STRING)
+        return token_names[t.kind];
+    Str text = {r->text.s + t.begin, t.end - t.begin};
+    if (text.n > 40)
+        text.n = 40;
+    return arena_strf(r->arena, "'%s'", shown(r, text)).s;
+}
+
+/* What people write who know other languages, and what they meant. */
+static const char *hint(const Reader *r, Token t, const bool *want, int n_wanted) {
+    const char *p = r->text.s + t.end;
+    while (*p == ' ')
+        p++;
+    bool assigns = t.kind == T_IDENT && p[0] == '=';
+    bool defines = assigns || (t.kind == T_IDENT && p[0] == ':' && p[1] != ':');
+    if (want[T_IMPORT] && want[T_QUANT] && !want[T_STAT])
+        return t.kind == T_VALUE || t.kind == T_CONST || t.kind == T_STAT
+                   ? "constants, nodes and statistics stand within the braces of a graph"
+               : t.kind == T_RC ? "no brace is open here"
+                                : NULL;
+    if (n_wanted == 1 && want[T_NUMBERS] && !want[T_FLOAT])
+        return "the dimensions are missing: float[] is a scalar, float[*] of any rank";
+    if (want[T_STAT])
+        return defines ? "names of values begin with %" : NULL;
+    if (assigns && want[T_META])
+        return "attributes stand in <>, as in Softmax(%x) <axis=1>";
+    if (assigns && want[T_UNDER] && want[T_VALUE])
+        return "attributes stand in <> behind the operands, as in Softmax(%x) <axis=1>";
+    if ((t.kind == T_INT || t.kind == T_FLOAT || t.kind == T_NUMBERS) && want[T_UNDER] &&
+        want[T_VALUE])
+        return "operands are values; a line 'const %name : type = ...' makes one of a number";
+    return NULL;
+}
+
+/* The storage of quantized types is a word of its own. */
+static void suggest_storage(Reader *r, Token t) {
+    static const char *const words[] = {"int1q",  "int2q",  "int4q",   "int8q",
+                                        "int16q", "int32q", "uint1q",  "uint2q",
+                                        "uint4q", "uint8q", "uint16q", "uint32q"};
+    suggest(r, range_of(t), t.str, words, sizeof words / sizeof *words);
+}
+
+static void suggest_keyword(Reader *r, Token t, const bool *want) {
+    const char *words[N_KEYWORDS];
+    size_t n = 0;
+    for (int i = 0; i < N_KEYWORDS; i++)
+        if (want[keywords[i].token])
+            words[n++] = keywords[i].word;
+    if (t.kind == T_IDENT && n)
+        suggest(r, range_of(t), t.str, words, n);
+}
+
+/* True when a line ended between the token and the one before: an open bracket hid it. */
+static bool on_new_line(const Reader *r, Token t) {
+    return t.begin > r->prev_end && r->prev_kind != T_NL && r->prev_kind != T_LC &&
+           memchr(r->text.s + r->prev_end, '\n', t.begin - r->prev_end) != NULL;
+}
+
+void syntax_error(Reader *r, Token t, const bool *want, int n_tokens) {
+    r->failed_here = true;
+    if (t.bad)
+        return;
+    Diags *all = r->diags;
+    r->diags = r->syntax;
+    const char *list[MOST_EXPECTED];
+    int n = list_expected(want, n_tokens, list);
+    Buf *b = &r->scratch;
+    b->n = 0;
+    bool late = on_new_line(r, t);
+    if (n > 0 && n <= MOST_EXPECTED) {
+        for (int i = 0; i < n; i++) {
+            buf_text(b, i == 0 ? "expected " : i == n - 1 ? " or " : ", ");
+            buf_text(b, list[i]);
+        }
+        if (late)
+            buf_text(b, " before the end of the line");
+        else
+            buf_fmt(b, ", not %s", what_came(r, t));
+    } else {
+        buf_fmt(b, "unexpected %s", what_came(r, t));
+    }
+    Range at = late ? (Range){r->prev_end, r->prev_end} : range_of(t);
+    error_at(r, at, "%s", buf_as_str(b).s);
+    if (t.kind == 0 && r->frame)
+        diag_note(r->diags, r->frame->graph->loc, "the body that is not closed begins here");
+    const char *note = late ? NULL : hint(r, t, want, n);
+    if (note)
+        note_at(r, at, note);
+    else if (t.kind == T_IDENT && want[T_QTYPE] && !want[T_IDENT])
+        suggest_storage(r, t);
+    else if (t.kind == T_IDENT)
+        suggest_keyword(r, t, want);
+    r->diags = all;
+}
