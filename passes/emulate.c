@@ -92,6 +92,7 @@ static Value *step(QuantBuild *b, Node *n, const char *op, Value *x, Value *y, V
     if (z)
         s->in[2] = z;
     s->loc = n->loc;
+    node_from(s, n, b->pass);
     if (str_is(s->op, "Cast"))
         node_set_int(s, "to", e);
     Type t = real_type(x->type);
@@ -103,6 +104,7 @@ static Value *step(QuantBuild *b, Node *n, const char *op, Value *x, Value *y, V
 }
 
 static void become(QuantBuild *b, Node *n, const char *op, Value *x, Value *y) {
+    node_becomes(n, b->pass);
     n->domain = STR_NONE;
     n->op = str_from(op);
     n->n_in = 1;

@@ -132,6 +132,8 @@ static void quantize_into(Lower *l, Node *n, Value *x, const Quant *q, Value *y,
         emulate_quantize(&l->b, n, q, y->type, base);
         return;
     }
+    if (is_requantize(n))
+        node_becomes(n, l->b.pass);
     n->domain = STR_NONE;
     n->op = STR("QuantizeLinear");
     n->in[0] = clip(l, x, q, n, base);

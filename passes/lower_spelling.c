@@ -275,6 +275,7 @@ static Node *another(Lower *l, const char *op, Value *x, const Quant *q, Type t,
     Node *n = build_node(&l->b, x->graph, "", op, 1, STR_NONE);
     n->in[0] = x;
     n->loc = v->loc;
+    node_from_value(n, v, l->b.pass);
     node_add_output(n, 0, derived_name(&l->b, v->name, "_again"), t);
     state_params(&l->b, n, q, is_dq(n) ? x->type : t, v->name);
     return n;
