@@ -5,7 +5,7 @@
 //! skip Y=s32 A=s64
 //! uses requant_row_$a_$y if Y!=f32,s32
 //! uses dot_$e_$w if W!=p8
-//! uses packed dot_$e_s8 if W=p8
+//! uses unpack_row dot_$e_s8 if W=p8
 // Quantized 2-D convolution, NCHW, weights [oc, ic / group, kh, kw]; padding counts as real zero.
 //   acc = sum (x - xz) * (w - wz[c]) + bias[c]
 //   y = saturate(round_half_even(acc * mul[c] * 2^shift[c]) + yz)       integer output

@@ -3,7 +3,7 @@
 //! acc A = X W
 //! expand E = X W
 //! skip Y=s32 A=s64
-//! uses packed if W=p8
+//! uses unpack_row if W=p8
 //! uses requant_row_$a_$y if Y!=f32,s32
 // conv2d_q with one input channel per output channel (group == ic, oc a multiple of ic), one output
 // row at a time. Weights [oc, 1, kh, kw]. Same formulas as conv2d_q. Scratch: acc holds ow
