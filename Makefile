@@ -66,7 +66,7 @@ V  ?=
 Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
-.PHONY: all lib units replays fuzzers unit test lit oracle replay fuzz demo check-san check-layers \
+.PHONY: all lib units replays tracer fuzzers unit test lit oracle replay fuzz demo check-san check-layers \
         format check-format deps install clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(HEADERS)
@@ -77,6 +77,7 @@ all: $(LIBRARY) $(PROGRAM)
 lib: $(LIBRARY)
 units: $(UNITS)
 replays: $(REPLAYS)
+tracer: $(BUILD)/grammar_trace
 fuzzers: $(FUZZERS:test/fuzz/%.c=$(BUILD)/libfuzzer/%)
 
 $(LIBRARY): $(OBJECTS) $(BUILD)/sources
@@ -179,6 +180,11 @@ $(BUILD)/libfuzzer/%: test/fuzz/%.c $(FUZZ_COMMON) $(LIBRARY) $(BUILD)/flags
 # T seconds for each target, or TARGET=qir,onnx for those; what was found is in build/fuzz/found.
 fuzz:
 	@+MAKE='$(MAKE)' TARGET='$(TARGET)' PYTHON='$(PYTHON)' test/fuzz/run.sh '$(or $(T),60)'
+
+# The reader with a parser that tells which rules it reduces: tools/check_grammar.py.
+$(BUILD)/grammar_trace: tools/grammar_trace.c $(BUILD)/frontend/qir/parser.c $(LIBRARY) $(BUILD)/flags
+	$(call say,CC)
+	$(Q)$(CC) $(GENERATED_CFLAGS) -DQIR_TRACE -o $@ $(filter %.c,$^) $(LIBRARY) $(LIBS)
 
 RUN_TESTS = MAKE='$(MAKE)' BUILD='$(BUILD)' CC='$(CC)' PYTHON='$(PYTHON)' \
             SANITIZE='$(SANITIZE)' ROUNDTRIP='$(ROUNDTRIP)' test/run.sh

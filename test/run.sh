@@ -73,7 +73,8 @@ if ! tools/install_deps.sh --if-possible; then
 fi
 
 targets=all
-[ "$kind" = all ] && targets='all units replays'
+[ "$kind" = all ] && targets='all units replays tracer'
+[ "$kind" = lit ] && targets='all tracer'
 [ "$kind" = unit ] && targets=units
 [ "$kind" = replay ] && targets=replays
 # shellcheck disable=SC2086 # one word per target

@@ -1,48 +1,144 @@
 #!/usr/bin/env python3
-"""Reads and prints every block of a Markdown page that is marked qir, as the page promises.
+"""Executes the examples of a Markdown page.
 
 Usage: check_docs.py QXC PAGE...   Exits 1 and names PAGE:LINE of each block that does not pass.
+
+    ```qir              is read, printed and read again; -verify-roundtrip compares
+    ```qir OPTION...    qxc passes on it with these options: -verify-diagnostics, -wide-zp
+    ```qir file=x.qir   is kept under that name for the commands below
+    ```console          each line `$ command` is run by a shell in one folder for the whole page, and
+                        the lines under it are what it prints, both streams; a line `...` is any
+                        number of lines, ` ...` at its end the rest of a line. A command may fail
+                        only where an error is shown.
+
+A qir block may leave out what each file has: `qir 1` with `import "" 21` before it, and around
+indented lines a graph with the inputs %x, %y : float[2,4].
 """
 
+import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+@dataclass
+class Block:
+    line: int
+    language: str
+    words: list
+    text: str
 
 
 def blocks(page):
-    """The (line, text) of each ```qir block."""
-    begin, lines = 0, []
+    """The blocks of the page that have a language."""
+    block = None
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
-        if begin and line.strip() == "```":
-            yield begin, "\n".join(lines) + "\n"
-            begin = 0
-        elif begin:
-            lines.append(line)
-        elif line.strip() == "```qir":
-            begin, lines = number, []
+        if block and line.strip() == "```":
+            if block.language:
+                yield block
+            block = None
+        elif block:
+            block.text += line + "\n"
+        elif line.strip().startswith("```"):
+            words = line.strip()[3:].split()
+            block = Block(number, words[0] if words else "", words[1:], "")
 
 
-def check(qxc, text, folder):
-    path = pathlib.Path(folder) / "block.qir"
-    path.write_text(text, encoding="utf-8")
-    run = subprocess.run([qxc, str(path), "-emit=qir", "-verify-roundtrip"],
+def whole_part(text):
+    if re.search(r"^qir 1$", text, re.M):
+        return text
+    lines, first = text.splitlines(), 0
+    if not re.search(r"^graph ", text, re.M):
+        while first < len(lines) and not lines[first].startswith("  "):
+            first += 1
+        lines[first:first] = ["graph @main (%x : float[2,4], %y : float[2,4]) -> (%x) {"]
+        lines.append("}")
+    return "\n".join(["qir 1", 'import "" 21', *lines, ""])
+
+
+def whole(text):
+    """The file that a block is a part of; each of the inputs between lines `// -----` is one."""
+    return "// -----\n".join(map(whole_part, text.split("// -----\n")))
+
+
+def check_qir(qxc, block, folder):
+    names = [w[5:] for w in block.words if w.startswith("file=")]
+    options = [w for w in block.words if w.startswith("-")]
+    path = folder / (names[0] if names else "block.qir")
+    path.write_text(whole(block.text), encoding="utf-8")
+    run = subprocess.run([qxc, path.name, *(options or ["-emit=qir", "-verify-roundtrip"])], cwd=folder,
                          capture_output=True, text=True, check=False)
     return run.stderr if run.returncode else ""
+
+
+def matches(want, got):
+    """Are the lines those that are shown? A line `...` stands for any number of lines."""
+    if not want:
+        return not got
+    if want[0] == "...":
+        return any(matches(want[1:], got[i:]) for i in range(len(got) + 1))
+    short = want[0].endswith(" ...")
+    same = got and (got[0].startswith(want[0][:-4]) if short else got[0].rstrip() == want[0].rstrip())
+    return bool(same) and matches(want[1:], got[1:])
+
+
+def commands(text):
+    """(command, lines shown under it)."""
+    out = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            out.append((line[2:], []))
+        elif out:
+            out[-1][1].append(line)
+    return out
+
+
+def check_console(qxc, block, folder):
+    path = f"{pathlib.Path(qxc).parent}{os.pathsep}{os.environ['PATH']}"
+    for command, want in commands(block.text):
+        run = subprocess.run(["bash", "-c", command], cwd=folder, text=True, check=False,
+                             env={**os.environ, "PATH": path, "NO_COLOR": "1"},
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if run.returncode and not any("error" in line for line in want):
+            return f"$ {command}\n{run.stdout}exit status {run.returncode}"
+        if not matches(want, run.stdout.splitlines()):
+            return f"$ {command}\n{run.stdout}"
+    return ""
+
+
+def check_page(qxc, page):
+    """(number of blocks that are executed, [(line, problem)])."""
+    count, problems = 0, []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "examples").symlink_to(ROOT / "examples")
+        for block in blocks(page):
+            check = {"qir": check_qir, "console": check_console}.get(block.language)
+            if check:
+                count += 1
+                problem = check(qxc, block, folder)
+                if problem:
+                    problems.append((block.line, problem))
+    return count, problems
 
 
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
+    qxc = str(pathlib.Path(shutil.which(sys.argv[1]) or sys.argv[1]).absolute())
     failed = checked = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for name in sys.argv[2:]:
-            for line, text in blocks(pathlib.Path(name)):
-                checked += 1
-                problem = check(sys.argv[1], text, folder)
-                if problem:
-                    failed += 1
-                    print(f"{name}:{line}: this block does not pass:\n{problem}", file=sys.stderr)
+    for name in sys.argv[2:]:
+        count, problems = check_page(qxc, pathlib.Path(name))
+        checked += count
+        failed += len(problems)
+        for line, problem in problems:
+            print(f"{name}:{line}: this block does not pass:\n{problem}", file=sys.stderr)
     print(f"{checked - failed} of {checked} blocks pass")
     return failed > 0 or checked == 0
 

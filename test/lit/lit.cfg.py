@@ -1,8 +1,9 @@
 """The lit suite: one file holds input, command (RUN:) and expectation (CHECK:).
 
 In RUN lines `qxc`, `FileCheck` and `not` are programs; %s is the file, %t a scratch name, %S the
-file's folder, %qxc the path of qxc, %shared the folder of large models (`REQUIRES: shared`), %python the interpreter
-with onnx and onnxruntime, %cc a C compiler with the flags for emitted C.
+file's folder, %qxc the path of qxc, %root and %build the folders of sources and of what was built, %shared the folder
+of large models (`REQUIRES: shared`), %python the interpreter with onnx and onnxruntime, %cc a C compiler with the flags
+for emitted C.
 """
 
 import os
@@ -81,6 +82,7 @@ config.substitutions += [
     ("%shared", str(shared)),
     ("%qxc", str(programs / "qxc")),
     ("%root", str(root)),
+    ("%build", str(build)),
     ("%python", sys.executable),
     ("%cc", "cc -std=c99 -pedantic -Wall -Wextra -Werror -ffp-contract=off"),
 ]
