@@ -7,6 +7,9 @@
  * One field number is ours and never written to a file: EXTRA_PLACES in a graph (or function)
  * keeps what follows from the IR by rule where the file said otherwise. Its payload holds
  *   5  the name of an initializer, 13 the name of a value_info: all of them, in file order
+ *   14 a value_info that is none of a value's, among those of values
+ * and in an attribute which fields the file left out that are written by rule:
+ *   1  the number of the field
  *   12 an output's ValueInfoProto {1: index, 2: bytes}, where it differs from the value's own
  *
  * The bytes may come from a text that people edit: wire_next fails on malformed ones. */

@@ -280,7 +280,8 @@ struct Module {
 Module *module_new(Arena *a, Diags *d);
 void module_free(Module *m);
 void module_keep_map(Module *m, FileMap *f);
-/* Version imported for a domain ("" = "ai.onnx"), 0 when not imported. */
+/* Version imported for a domain ("" = "ai.onnx"), 0 when not imported. IR versions before 3 had no
+ * imports and mean opset 1. */
 int64_t module_opset(const Module *m, Str domain);
 void module_set_opset(Module *m, Str domain, int64_t version); /* adds or changes the import */
 bool domain_equal(Str x, Str y);                               /* "" equals "ai.onnx" */

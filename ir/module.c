@@ -56,7 +56,8 @@ int64_t module_opset(const Module *m, Str domain) {
     for (size_t i = 0; i < m->n_imports; i++)
         if (domain_equal(m->imports[i].domain, domain))
             return m->imports[i].version;
-    return 0;
+    bool before_imports = m->n_imports == 0 && m->has_ir_version && m->ir_version < 3;
+    return before_imports && domain_is_onnx(domain) ? 1 : 0;
 }
 
 void module_set_opset(Module *m, Str domain, int64_t version) {

@@ -160,7 +160,7 @@ static bool name_is_bare(Str s) {
         char c = s.s[i];
         if (is_letter(c) || is_digit(c) || c == '.' || c == '/' || c == '$' || c == '-')
             continue;
-        if (c == ':' && i > 0 && i + 2 < s.n && s.s[i + 1] == ':') {
+        if (c == ':' && i > 0 && i + 2 < s.n && s.s[i + 1] == ':' && s.s[i + 2] != ':') {
             i++;
             continue;
         }

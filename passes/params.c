@@ -98,7 +98,7 @@ void params_fit(const float *x, size_t n, IntRange r, bool symmetric, bool pow2,
     Fit best = judge(x, n, r, *scale, *zp);
     for (int below = 0; below <= (r.hi - r.lo == 1); below++)
         for (int i = 0; i < STEPS; i++) {
-            shrunk(min, max, 1 - 0.8 * i / STEPS, r, symmetric, pow2, below, scale, zp);
+            shrunk(min, max, 1 - 0.8 * i / (double)STEPS, r, symmetric, pow2, below, scale, zp);
             keep_better(&best, judge(x, n, r, *scale, *zp));
         }
     if (!pow2)

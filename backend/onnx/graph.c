@@ -60,13 +60,25 @@ static const struct {
     [ATTR_TYPES] = {write_types, ATTR_FIELD_TYPE_PROTOS},
 };
 
+/* Did the file leave out a field that is written by rule? */
+static bool was_absent(const Attr *at, uint32_t field) {
+    WireField places, f;
+    if (!at->extra.n || !extra_find(at->extra, EXTRA_PLACES, &places))
+        return false;
+    for (Str rest = places.payload; rest.n && !wire_next(&rest, &f);)
+        if (f.number == 1 && f.value == field)
+            return true;
+    return false;
+}
+
 void write_attr(Writer *w, uint32_t field, const Attr *at) {
     encode_begin(&w->e, field);
     encode_str(&w->e, ATTR_FIELD_NAME, at->name);
-    if (kinds[at->kind].write)
+    if (kinds[at->kind].write && !was_absent(at, kinds[at->kind].field))
         kinds[at->kind].write(w, kinds[at->kind].field, at);
     encode_str(&w->e, ATTR_FIELD_DOC, at->doc);
-    encode_number(&w->e, ATTR_FIELD_TYPE, at->kind);
+    if (!was_absent(at, ATTR_FIELD_TYPE))
+        encode_number(&w->e, ATTR_FIELD_TYPE, at->kind);
     encode_str(&w->e, ATTR_FIELD_REF, at->ref);
     write_extra(w, at->extra);
     encode_end(&w->e);
@@ -149,8 +161,7 @@ void write_graph(Writer *w, uint32_t field, const Graph *g) {
     for (size_t i = 0; i < g->n_in; i++)
         write_info(w, GRAPH_INPUT, g->in[i], states_type(g, g->in[i]));
     write_outputs(w, g, &places);
-    for (size_t i = 0; i < places.n_infos; i++)
-        write_info(w, GRAPH_VALUE_INFO, places.infos[i], places.infos[i]->declared);
+    write_value_infos(w, GRAPH_VALUE_INFO, &places);
     write_sparse_initializers(w, g->in, g->n_in);
     write_sparse_initializers(w, g->consts, g->n_consts);
     write_meta(w, GRAPH_METADATA, g->meta);

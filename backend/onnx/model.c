@@ -35,8 +35,7 @@ static void write_function(Writer *w, const Function *f) {
     encode_str(&w->e, FUNCTION_DOMAIN, f->domain);
     for (size_t i = 0; i < f->n_defaults; i++)
         write_attr(w, FUNCTION_ATTRIBUTE_PROTO, &f->defaults[i]);
-    for (size_t i = 0; i < places.n_infos; i++)
-        write_info(w, FUNCTION_VALUE_INFO, places.infos[i], places.infos[i]->declared);
+    write_value_infos(w, FUNCTION_VALUE_INFO, &places);
     encode_str(&w->e, FUNCTION_OVERLOAD, f->overload);
     write_meta(w, FUNCTION_METADATA, f->meta);
     write_extra(w, f->extra);

@@ -74,6 +74,33 @@ static const Str *read_outputs(Writer *w, const Graph *g, Str places) {
     return outputs;
 }
 
+/* Values in their order, and between them what no value has, where the file had it. */
+static void place_infos(Writer *w, const List *values, Str places, Places *out) {
+    size_t cap = 0, next = 0;
+    WireField f;
+    for (Str rest = places; rest.n && !wire_next(&rest, &f);) {
+        bool value =
+            f.number == 13 && next < values->n && str_eq(values->items[next]->name, f.payload);
+        InfoPlace place = {value ? values->items[next++] : NULL, f.payload};
+        if (value || (f.number == 14 && wire_valid(f.payload)))
+            ARENA_PUSH(w->e.arena, out->infos, out->n_infos, cap, place);
+    }
+    while (next < values->n) {
+        InfoPlace place = {.value = values->items[next++]};
+        ARENA_PUSH(w->e.arena, out->infos, out->n_infos, cap, place);
+    }
+}
+
+void write_value_infos(Writer *w, uint32_t field, const Places *p) {
+    for (size_t i = 0; i < p->n_infos; i++) {
+        const Value *v = p->infos[i].value;
+        if (v)
+            write_info(w, field, v, v->declared);
+        else
+            encode_str(&w->e, field, p->infos[i].raw);
+    }
+}
+
 Places places_of(Writer *w, const Graph *g, Str extra, bool function) {
     List infos = {0}, initializers = {0};
     for (size_t i = 0; i < g->n_in; i++) {
@@ -94,6 +121,9 @@ Places places_of(Writer *w, const Graph *g, Str extra, bool function) {
     Str places = extra_find(extra, EXTRA_PLACES, &f) ? f.payload : STR_NONE;
     sort_list(w, &initializers, places, 5);
     sort_list(w, &infos, places, 13);
-    return (Places){infos.items, infos.n, initializers.items, initializers.n,
-                    read_outputs(w, g, places)};
+    Places out = {.initializers = initializers.items,
+                  .n_initializers = initializers.n,
+                  .outputs = read_outputs(w, g, places)};
+    place_infos(w, &infos, places, &out);
+    return out;
 }

@@ -38,14 +38,21 @@ bool has_info(const Value *v);
 
 /* ---- places.c: orders that the file kept apart ---- */
 
+/* An entry of value_info: a value's, or bytes as they came. */
+typedef struct InfoPlace {
+    Value *value;
+    Str raw;
+} InfoPlace;
+
 typedef struct Places {
-    Value **infos; /* values with an entry in value_info, in order */
+    InfoPlace *infos; /* in order */
     size_t n_infos;
     Value **initializers;
     size_t n_initializers;
     const Str *outputs; /* per output the ValueInfoProto to write, or STR_NONE; NULL: none */
 } Places;
 
+void write_value_infos(Writer *w, uint32_t field, const Places *p);
 /* The lists of a graph, sorted as `extra` says. With `function`, inputs are part of infos. */
 Places places_of(Writer *w, const Graph *g, Str extra, bool function);
 

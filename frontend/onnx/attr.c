@@ -117,6 +117,19 @@ static bool read_value(Reader *r, Loc at, const Onnx__AttributeProto *p, const S
     return diag_error(r->diags, at, missing, diag_name(r->diags, attr->name));
 }
 
+/* What early IR versions allowed to leave out: the type, and a value that is the default's. */
+static void keep_absent(const Onnx__AttributeProto *p, const Attr *attr, Buf *extra) {
+    Buf absent = buf_new(extra->arena);
+    if (!p->has_type)
+        wire_put_number(&absent, 1, 20);
+    if (!attr->ref.n &&
+        ((attr->kind == ATTR_FLOAT && !p->has_f) || (attr->kind == ATTR_INT && !p->has_i) ||
+         (attr->kind == ATTR_STRING && !p->has_s)))
+        wire_put_number(&absent, 1, 1 + attr->kind);
+    if (absent.n)
+        wire_put_bytes(extra, EXTRA_PLACES, buf_as_str(&absent));
+}
+
 bool read_attr(Reader *r, Loc at, const Onnx__AttributeProto *p, const Scope *scope, Node *owner,
                Attr *attr) {
     *attr = (Attr){.loc = at};
@@ -141,6 +154,7 @@ bool read_attr(Reader *r, Loc at, const Onnx__AttributeProto *p, const Scope *sc
     bool ok = true;
     if (present || !attr->ref.n)
         ok = read_value(r, at, p, scope, owner, attr, &extra);
+    keep_absent(p, attr, &extra);
     extra_unknown(&extra, &p->base);
     attr->extra = extra_done(&extra);
     return ok;

@@ -83,17 +83,22 @@ static bool take_const_output(Reader *r, Value *v, const Onnx__ValueInfoProto *o
     return v->declared = true;
 }
 
+typedef struct Said { /* by the first output of a name */
+    const Onnx__ValueInfoProto *output;
+    bool follows;
+} Said;
+
 /* Whether the value itself says all that `output` does, so that it can be written from there.
  * `before` is what an earlier output said of the same value, or NULL. */
 static bool output_follows(Reader *r, const Scope *s, const Onnx__ValueInfoProto *output,
-                           const Onnx__ValueInfoProto *before, const Onnx__GraphProto *p,
-                           Value *v) {
+                           const Said *before, const Onnx__GraphProto *p, Value *v) {
     if (v->graph != s->graph)
         return false;
     if (before)
-        return same_message(r, &before->base, &output->base);
+        return before->follows && same_message(r, &before->output->base, &output->base);
     switch (v->kind) {
-    case VALUE_NODE: return true; /* it has taken what the output says */
+    case VALUE_NODE: /* it has taken what the output says; a main graph's is written with a type */
+        return output->type || s->outer;
     case VALUE_INPUT: return same_message(r, &p->input[v->index]->base, &output->base);
     case VALUE_CONST: return take_const_output(r, v, output);
     }
@@ -109,7 +114,7 @@ static void keep_output(size_t index, const Onnx__ValueInfoProto *output, Buf *p
 }
 
 void read_outputs(Reader *r, const Scope *s, const Onnx__GraphProto *p, Buf *places) {
-    Map *said = map_new(r->arena); /* name -> the first output of that name */
+    Map *said = map_new(r->arena); /* name -> Said */
     for (size_t i = 0; i < p->n_output; i++) {
         Onnx__ValueInfoProto *output = p->output[i];
         Str name = pb_str(output->has_name, output->name);
@@ -120,11 +125,12 @@ void read_outputs(Reader *r, const Scope *s, const Onnx__GraphProto *p, Buf *pla
             continue;
         }
         graph_add_output(s->graph, v);
-        const Onnx__ValueInfoProto *before = map_get(said, name);
-        if (!output_follows(r, s, output, before, p, v))
+        const Said *before = map_get(said, name);
+        Said now = {output, output_follows(r, s, output, before, p, v)};
+        if (!now.follows)
             keep_output(i, output, places);
         if (!before)
-            map_set(said, name, output);
+            map_set(said, name, arena_copy(r->arena, &now, sizeof now));
     }
 }
 
@@ -177,7 +183,28 @@ static bool info_order_follows(const Graph *g, const Infos *infos) {
     return same;
 }
 
+/* Does an entry that no value took stand before one that was taken? */
+static bool infos_mixed(const Infos *infos) {
+    bool left = false;
+    for (size_t i = 0; i < infos->n; i++) {
+        if (left && infos->items[i].value)
+            return true;
+        left |= !infos->items[i].value;
+    }
+    return false;
+}
+
 void keep_infos(const Graph *g, const Infos *infos, uint32_t number, Buf *extra, Buf *places) {
+    if (infos_mixed(infos)) {
+        for (size_t i = 0; i < infos->n; i++) {
+            const Info *info = &infos->items[i];
+            if (info->value)
+                wire_put_bytes(places, 13, info->value->name);
+            else
+                extra_message(places, 14, &info->proto->base);
+        }
+        return;
+    }
     for (size_t i = 0; i < infos->n; i++)
         if (!infos->items[i].value)
             extra_message(extra, number, &infos->items[i].proto->base);

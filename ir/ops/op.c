@@ -62,14 +62,27 @@ bool node_in_function(const Node *n) {
     return function_of(n->graph) != NULL;
 }
 
-int64_t node_opset(const Node *n) {
+/* The version that a node's operator is of, or -1 where nothing imports its domain. A function
+ * without imports has the model's. */
+static int64_t imported_version(const Node *n) {
     const Function *f = function_of(n->graph);
-    if (!f || f->n_imports == 0) /* a function without imports has the model's */
-        return module_opset(n->graph->module, n->domain);
-    for (size_t i = 0; i < f->n_imports; i++)
-        if (domain_equal(f->imports[i].domain, n->domain))
-            return f->imports[i].version;
-    return 0;
+    const Module *m = n->graph->module;
+    bool own = f && f->n_imports;
+    const Import *imports = own ? f->imports : m->imports;
+    for (size_t i = 0; i < (own ? f->n_imports : m->n_imports); i++)
+        if (domain_equal(imports[i].domain, n->domain))
+            return imports[i].version;
+    int64_t implied = own ? 0 : module_opset(m, n->domain);
+    return implied ? implied : -1;
+}
+
+bool node_imported(const Node *n) {
+    return imported_version(n) >= 0;
+}
+
+int64_t node_opset(const Node *n) {
+    int64_t version = imported_version(n);
+    return version < 0 ? 0 : version;
 }
 
 const OnnxSchema *node_schema(const Node *n) {

@@ -119,7 +119,7 @@ static void suggest_domain(const Node *n, Diags *d) {
 
 /* The names "" and "qxc" need no import: the first is checked as a whole, the second is ours. */
 static bool check_import(const Node *n, Diags *d) {
-    if (node_opset(n) > 0 || str_is(n->domain, "qxc"))
+    if (node_imported(n) || str_is(n->domain, "qxc"))
         return true;
     if (domain_is_onnx(n->domain))
         return diag_error(d, n->loc, "%s: the model imports no opset of the default domain",

@@ -6,21 +6,12 @@
 #include "ir/extra.h"
 #include "test/fuzz/fuzz.h"
 
-/* ---- what text does not tell apart: raw_data and float_data, missing and empty metadata ---- */
-
-static void fill_meta(Meta m) {
-    for (size_t i = 0; i < m.n; i++) {
-        StrPair *p = &m.items[i];
-        p->key = p->key.s ? p->key : STR("");
-        p->value = p->value.s ? p->value : STR("");
-    }
-}
+/* ---- text does not tell raw_data from float_data and the like ---- */
 
 static void untype_tensor(Tensor *t) {
     if (!t)
         return;
     t->typed = false;
-    fill_meta(t->meta);
 }
 
 static void untype_sparse(SparseTensor *s) {
@@ -41,7 +32,6 @@ static void untype_attr(const Attr *a) {
 
 static void untype_graph(Graph *g, void *ctx) {
     (void)ctx;
-    fill_meta(g->meta);
     for (size_t i = 0; i < g->n_in; i++)
         untype_tensor(g->in[i]->data);
     for (size_t i = 0; i < g->n_consts; i++) {
@@ -49,23 +39,14 @@ static void untype_graph(Graph *g, void *ctx) {
         untype_sparse(g->consts[i]->sparse);
     }
     FOR_NODES(n, g) {
-        fill_meta(n->meta);
         for (size_t i = 0; i < n->n_attrs; i++)
             untype_attr(&n->attrs[i]);
     }
 }
 
-static void fill_value(Value *v, void *ctx) {
-    (void)ctx;
-    fill_meta(v->meta);
-}
-
 static void untype(Module *m) {
-    fill_meta(m->meta);
     module_each_graph(m, untype_graph, NULL);
-    module_each_value(m, fill_value, NULL);
     for (size_t i = 0; i < m->n_functions; i++) {
-        fill_meta(m->functions[i]->meta);
         for (size_t k = 0; k < m->functions[i]->n_defaults; k++)
             untype_attr(&m->functions[i]->defaults[k]);
     }

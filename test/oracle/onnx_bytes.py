@@ -83,7 +83,7 @@ def to_raw(t):
     elif values:
         raw = struct.pack(f"<{len(values)}{LAYOUT.get(kind, 'B')}", *values)
     used = count * BITS.get(kind, 8) % 8
-    if used and kind in BITS:
+    if used and kind in BITS and raw:
         raw = raw[:-1] + bytes([raw[-1] & (1 << used) - 1])
     for name in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
         t.ClearField(name)

@@ -61,7 +61,7 @@ module.exports = grammar({
       choice(list1($._result), seq('(', ')')), '=', field('operator', $.operator),
       $.operands, optional($.attributes), repeat($._clause)),
     operands: $ => seq('(', list(choice($.value, $.omitted)), ')'),
-    operator: $ => seq($._name, repeat(seq('::', $._name))),
+    operator: $ => seq(optional('::'), $._name, repeat(seq('::', $._name))),
 
     // ---- types
 
