@@ -145,6 +145,9 @@ void bind_copy(Binder *b, const Node *n, int from, int to) {
  * than `in`: sharing there would let one branch write over what the other, or the outside, reads.
  */
 bool bind_alias(Binder *b, const Node *n, const Value *out, const Value *in) {
+    size_t n_out, n_in;
+    if (type_count(out->type, &n_out) && type_count(in->type, &n_in) && n_out != n_in)
+        return bind_unsupported(b, n, "it makes %zu elements out of %zu", n_out, n_in);
     int from = bind_value(b, in);
     int *slot = &b->program->value_buffer[out->id];
     if (*slot >= 0 || out->graph != in->graph) {

@@ -216,11 +216,22 @@ static int expand_move(const OpCtx *c, int axis) {
     return dim_equal(x.dims[axis], y.dims[to]) ? to : -1;
 }
 
+static bool expands_to(Type x, Type y) {
+    for (int i = 0; i < x.rank; i++) {
+        int64_t from = x.dims[i].value;
+        if (x.rank > y.rank || (from != 1 && from != y.dims[y.rank - x.rank + i].value))
+            return false;
+    }
+    return true;
+}
+
 static bool expand_bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
     Type y = n->out[0]->type;
     if (!op_quant(n->in[0]) != !op_quant(n->out[0]))
         return bind_unsupported(b, n, "operand and result are quantized differently");
+    if (!expands_to(n->in[0]->type, y)) /* with a shape that is not constant only the type tells */
+        return bind_unsupported(b, n, "its operand does not expand to the type of its result");
     Broadcast s = bind_broadcast(n->in[0]->type, y, y);
     qk_copy_nd_params p = {.rank = s.rank};
     memcpy(p.dim, s.dim, sizeof p.dim);
