@@ -64,8 +64,8 @@ static bool init_form(Job *j) {
     j->wants_onnx = i == 1;
     if (i == 4)
         j->ctx.target = TARGET_C;
-    if (data && j->form == FORM_AS_IS)
-        j->form = j->wants_onnx ? FORM_FLOAT : FORM_FAKE; /* ONNX has no words for decisions */
+    if ((data || j->o->weight_only) && j->form == FORM_AS_IS)
+        j->form = j->wants_onnx && !j->o->weight_only ? FORM_FLOAT : FORM_FAKE; /* ONNX has no words for decisions */
     if (j->o->form) {
         if (i != 0)
             return diag_error(j->d, LOC_NONE, "-form goes with -emit=qir");

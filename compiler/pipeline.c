@@ -44,7 +44,7 @@ static void look_at_nodes(Graph *g, void *ctx) {
     ModuleForm *f = ctx;
     FOR_NODES(n, g) {
         bool q = node_conversion(n) == CONVERT_QUANTIZE || node_conversion(n) == CONVERT_DEQUANTIZE;
-        if ((q && n->n_in > 1) || qop_find(n->domain, n->op))
+        if ((q && n->n_in > 1) || qop_find(n->domain, n->op) || is_integer_product(n))
             f->onnx_quantized = true;
     }
 }
@@ -95,7 +95,7 @@ static bool no_statistics(Job *j) {
     return diag_error(j->d, LOC_NONE,
                       "this is a float model without statistics, so nothing can be quantized: give "
                       "data with -calib=PATH, or -calib-random to try with random data, or a .qir "
-                      "with `stat` lines or quantized types");
+                      "with `stat` lines or quantized types; -weight-only needs none");
 }
 
 static bool has_data(const Job *j) {
@@ -150,6 +150,8 @@ static bool quantize(Job *j, Module *m) {
     if (!run(j, m, "fold-const") || !run(j, m, "fold-affine"))
         return false;
     bool have = false;
+    if (j->o->weight_only)
+        return j->form <= FORM_FLOAT || run(j, m, "decide-weights");
     if (has_data(j)) {
         if (!calibrate_module(j, m))
             return false;
@@ -206,6 +208,8 @@ bool job_compile(Job *j, Module *m) {
         return false;
     if (j->form < FORM_QDQ)
         return true;
+    if (j->form == FORM_QOP && !run(j, m, "lower-nbits"))
+        return false;
     return raise_opset(j, m) && run(j, m, j->form == FORM_QDQ ? "lower-qdq" : "lower-qop");
 }
 

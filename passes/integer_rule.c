@@ -38,8 +38,10 @@ static bool product_is_normal(const Quant *x, const Quant *w) {
 static const char *why_not_mac(const Rule *t, const Node *n) {
     const QuantRule *rule = &n->def->quant;
     const Quant *x = operand_quant(t, n->in[0]), *w = operand_quant(t, n->in[rule->weight]);
+    if (!x && !w)
+        return "its operands are float";
     if (!x || !w)
-        return "an operand is float";
+        return x ? "its weights are float" : "its input is float, its weights alone are integers";
     const Quant *y = edit_tilde(n->out[0]);
     if (!quant_is_per_tensor(x))
         return "its input is quantized per axis, which one accumulator cannot hold";

@@ -49,6 +49,10 @@ size_t fill_operand(const Node *n) {
     return n->def && n->def->quant.fill ? n->def->quant.fill(&c) : 0;
 }
 
+bool is_integer_product(const Node *n) {
+    return node_is_in(n, "com.microsoft", "MatMulNBits");
+}
+
 void set_operand(Node *n, size_t i, Value *v) {
     while (n->n_in <= i)
         node_add_input(n, NULL);

@@ -1,4 +1,5 @@
-/* Raising in four steps, each leaving a module that computes the same:
+/* Raising in steps, each leaving a module that computes the same:
+ *   raise_nbits       MatMulNBits becomes DequantizeLinear of typed weights, and MatMul
  *   raise_qoperators  QLinearConv and the like become DequantizeLinear, operator, QuantizeLinear
  *   raise_integers    plain integers between those get quantized types; Q and DQ one operand
  *   raise_operators   an operator between DQ and Q computes on the quantized types itself
@@ -30,6 +31,7 @@ typedef struct Raise {
     uint32_t first_made; /* nodes from here on were made by raising */
 } Raise;
 
+void raise_nbits(Raise *r);
 void raise_qoperators(Raise *r);
 void raise_integers(Raise *r);
 void raise_operators(Raise *r);

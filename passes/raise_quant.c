@@ -296,6 +296,7 @@ bool pass_raise_quant(Module *m, PassContext *c) {
                .first_made = m->n_nodes};
     r.uses = uses_new(m);
     raise_each_graph(m, drop_guards, &r);
+    raise_nbits(&r);
     raise_qoperators(&r);
     r.uses = uses_new(m);
     spelling_capture(&r);

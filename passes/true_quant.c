@@ -7,6 +7,7 @@
 #include "passes/const_quant.h"
 #include "passes/edit.h"
 #include "passes/integer_rule.h"
+#include "passes/quant_build.h"
 
 #include <math.h>
 
@@ -25,16 +26,20 @@ typedef struct TrueQuant {
 
 /* ---- changing domain ---- */
 
-static void insert_after_def(Value *v, Node *n) {
+/* Behind what computes v; what is made of a constant stands where it is needed first, so that it
+ * does not take up memory from the beginning. */
+static void insert_after_def(Value *v, Node *n, Node *user) {
     if (v->def && v->def->graph == n->graph)
         node_insert_after(v->def, n);
+    else if (v->kind == VALUE_CONST && user)
+        place_before_user(v->graph, n, user);
     else if (v->graph->first)
         node_insert_before(v->graph->first, n);
     else
         graph_append(v->graph, n);
 }
 
-static Node *convert(TrueQuant *t, Value *x, const char *op, Str name, Type type) {
+static Node *convert(TrueQuant *t, Value *x, const char *op, Str name, Type type, Node *user) {
     Node *n = node_new(x->graph, STR_NONE, str_from(op), 1, 1);
     n->in[0] = x;
     n->name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_%s", STR_ARG(x->name), op));
@@ -42,7 +47,7 @@ static Node *convert(TrueQuant *t, Value *x, const char *op, Str name, Type type
     node_from_value(n, x, PASS_NAME);
     node_add_output(n, 0, name, type);
     n->out[0]->loc = x->loc;
-    insert_after_def(x, n);
+    insert_after_def(x, n, user);
     return n;
 }
 
@@ -60,13 +65,13 @@ static Type plain(Type t) {
 static void quantize_value(TrueQuant *t, Value *v) {
     const Quant *q = v->type.quant;
     v->type = plain(v->type);
-    Node *n =
-        convert(t, v, "QuantizeLinear", derived(t, v, "_quantized"), type_quantized(v->type, q));
+    Node *n = convert(t, v, "QuantizeLinear", derived(t, v, "_quantized"),
+                      type_quantized(v->type, q), NULL);
     t->ints[v->id] = n->out[0];
 }
 
-/* The float version of v, for an operator that needs one. */
-static Value *float_of(TrueQuant *t, Value *v) {
+/* The float version of v, for an operator that needs one, or (NULL) for the end of a graph. */
+static Value *float_of(TrueQuant *t, Value *v, Node *user) {
     if (v->id >= t->n)
         return v;
     Value *q = t->ints[v->id] ? t->ints[v->id] : v;
@@ -75,7 +80,7 @@ static Value *float_of(TrueQuant *t, Value *v) {
     if (!t->floats[v->id]) {
         Type type = plain(q->type);
         type.elem = ELEM_FLOAT;
-        Node *n = convert(t, q, "DequantizeLinear", derived(t, v, "_dequantized"), type);
+        Node *n = convert(t, q, "DequantizeLinear", derived(t, v, "_dequantized"), type, user);
         t->floats[v->id] = n->out[0];
     }
     return t->floats[v->id];
@@ -198,7 +203,7 @@ static void float_node(TrueQuant *t, Node *n, const char *why) {
     for (size_t i = 0; i < n->n_in; i++) {
         if (!n->in[i])
             continue;
-        Value *f = float_of(t, n->in[i]);
+        Value *f = float_of(t, n->in[i], n);
         touched = touched || f != n->in[i];
         n->in[i] = f;
     }
@@ -229,7 +234,7 @@ static void float_output(TrueQuant *t, Graph *g, size_t i) {
         return;
     bool again = t->outputs[v->id]; /* the same value is an output twice */
     t->outputs[v->id] = true;
-    Value *f = float_of(t, v);
+    Value *f = float_of(t, v, NULL);
     if (!again && v->graph == g)
         take_name(t, f, v);
     g->out[i] = f;

@@ -114,6 +114,8 @@ Quant *weight_quant(PassContext *c, const Node *n, const Value *w, int axis) {
     bool sym = symmetric(c, q), blocks = quant_is_blocked(q),
          few = elem_bits(o->weights) <= FEW_BITS;
     IntRange r = params_range(o->weights, sym, o->reduce_range);
+    if (blocks && few && !o->reduce_range && !n->in[0]->type.quant)
+        r.lo = elem_min(o->weights); /* dequantized before use: the lowest integer costs nothing */
     float *scale = NEW_ARRAY(a, float, g.n);
     int64_t *zp = NEW_ARRAY(a, int64_t, g.n);
     size_t raised = 0;

@@ -1,0 +1,102 @@
+/* Weight-only quantization (-weight-only): the weights of Conv, Gemm and MatMul get a quantization
+ * from their numbers, as `float ~ !name`; activations stay float, so no statistics are needed.
+ * true-quant then stores the integers and puts a DequantizeLinear before the operator.
+ *
+ * Values that have a quantization already keep it. A weight that other operators read as plain
+ * data is theirs too: rounding it would change what they compute, so this node gets a copy. */
+#include "passes/edit.h"
+#include "passes/weight_quant.h"
+
+typedef struct Weights {
+    PassContext *c;
+    Module *m;
+    Uses *uses;
+    UniqueNames *names;
+    bool *decided; /* by value id: in this run */
+    size_t n;      /* size of it */
+} Weights;
+
+static bool matches(const char *const *globs, size_t count, const Node *n) {
+    for (size_t i = 0; i < count; i++)
+        if (str_glob(globs[i], n->op) || str_glob(globs[i], n->name))
+            return true;
+    return false;
+}
+
+/* NULL when the weight of this node can be quantized, else why not. */
+static const char *why_float(const Weights *w, const Node *n) {
+    const QuantOptions *o = &w->c->quant;
+    const Value *v = n->in[n->def->quant.weight];
+    if (matches(o->keep, o->n_keep, n))
+        return "kept float as asked";
+    if (o->n_only && !matches(o->only, o->n_only, n))
+        return "not among the nodes to quantize";
+    if (!edit_float_const(v))
+        return "its weights are not a float constant";
+    float min, max;
+    if (!edit_range(v, &min, &max))
+        return "its weights hold NaN or infinity";
+    return NULL;
+}
+
+/* Whether every reader takes the value as its weight. */
+static bool only_weight(const Weights *w, const Value *v) {
+    const Use *use;
+    size_t n = uses_of(w->uses, v, &use);
+    for (size_t i = 0; i < n; i++)
+        if (!use[i].node || !use[i].node->def || use[i].node->def->quant.kind != QUANT_MAC ||
+            use[i].index != (size_t)use[i].node->def->quant.weight || why_float(w, use[i].node))
+            return false;
+    return true;
+}
+
+static void decide(Weights *w, Node *n) {
+    size_t at = (size_t)n->def->quant.weight;
+    Value *v = n->in[at];
+    bool again = v->id < w->n && w->decided[v->id];
+    if (v->type.quant && !again)
+        return; /* stated by the user */
+    OpCtx c = op_ctx(n, w->c->d);
+    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+    Quant *q = weight_quant(w->c, n, v, axis);
+    if (again && quant_equal(v->type.quant, q))
+        return; /* another node has decided the same */
+    if (again || !only_weight(w, v)) {
+        Value *copy =
+            graph_add_const(v->graph, unique_name(w->names, v->name),
+                            type_tensor(v->type.elem, v->type.rank, v->type.dims), v->data);
+        value_from(copy, v, "decide-weights");
+        n->in[at] = v = copy;
+    } else {
+        w->decided[v->id] = true;
+    }
+    q->alias = v->name;
+    module_add_quant(w->m, q);
+    v->type = type_tilde(v->type, q);
+}
+
+static void decide_graph(Graph *g, void *ctx) {
+    Weights *w = ctx;
+    FOR_NODES(n, g) {
+        if (!n->def || n->def->quant.kind != QUANT_MAC || n->n_in <= (size_t)n->def->quant.weight ||
+            !n->in[n->def->quant.weight])
+            continue;
+        const char *why = why_float(w, n);
+        if (why)
+            pass_remark(w->c, n, "%s", why);
+        else
+            decide(w, n);
+    }
+}
+
+bool pass_decide_weights(Module *m, PassContext *c) {
+    Weights w = {.c = c,
+                 .m = m,
+                 .uses = uses_new(m),
+                 .names = unique_names_new(m),
+                 .n = m->n_values,
+                 .decided = NEW_ARRAY(m->arena, bool, m->n_values)};
+    module_each_graph(m, decide_graph, &w);
+    edit_sweep(m);
+    return true;
+}

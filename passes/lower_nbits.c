@@ -1,0 +1,183 @@
+/* Weights in blocks as com.microsoft::MatMulNBits: MatMul(x, DequantizeLinear(w)), and Gemm with a
+ * bias, where w is a constant of 2, 4 or 8 bits with one scale for each block of the summed axis
+ * and each column. onnxruntime then never makes the float weights.
+ *
+ * Its B is [columns, blocks, bytes of a block], elements of the transposed weight, low bits first,
+ * unsigned: int4 is stored plus 8, with the zero point 8 that it has by default. */
+#include "passes/edit.h"
+#include "passes/quant_build.h"
+
+typedef struct Weight {
+    const Tensor *data;
+    const Quant *q;
+    int64_t k, n, block, blocks;
+    bool transposed; /* stored as [n, k] */
+} Weight;
+
+typedef struct NBits {
+    QuantBuild b;
+    PassContext *c;
+    Uses *uses;
+} NBits;
+
+static bool is_power_of_2(int64_t v) {
+    return v > 0 && (v & (v - 1)) == 0;
+}
+
+static bool flag(const Node *n, const char *name) {
+    const Attr *a = node_attr(n, name);
+    return a && a->v.i[0] != 0;
+}
+
+static bool is_one(const Node *n, const char *name) {
+    const Attr *a = node_attr(n, name);
+    return !a || a->v.f[0] == 1.0F;
+}
+
+/* NULL when w and the node have the form that MatMulNBits takes. */
+static const char *read_weight(const Node *n, Weight *w) {
+    const Value *v = n->in[1]->def->in[0];
+    w->data = v->data;
+    w->q = v->type.quant;
+    w->transposed = node_is(n, "Gemm") && flag(n, "transB");
+    if (node_is(n, "Gemm") && (flag(n, "transA") || !is_one(n, "alpha") || !is_one(n, "beta")))
+        return "MatMulNBits has no transA, alpha and beta";
+    int bits = elem_bits(w->q->storage);
+    if ((bits != 2 && bits != 4 && bits != 8) || w->q->expressed != ELEM_FLOAT ||
+        n->in[1]->type.elem != ELEM_FLOAT)
+        return "MatMulNBits has 2, 4 or 8 bits";
+    if (w->data->rank != 2 || w->q->n_axes != 2)
+        return "MatMulNBits wants weights in blocks: -weights=\"... block(32)\"";
+    int summed = w->transposed ? 1 : 0;
+    w->block = w->q->block[summed];
+    if (w->q->block[!summed] != 1 || w->block < 16 || !is_power_of_2(w->block))
+        return "MatMulNBits has blocks of 16, 32, 64, ... along the summed axis";
+    w->k = w->data->dims[summed];
+    w->n = w->data->dims[!summed];
+    w->blocks = (w->k + w->block - 1) / w->block;
+    return w->k && w->n ? NULL : "its weights are empty";
+}
+
+/* Which parameter belongs to block `i` of column `j`: they are row-major in the stored layout. */
+static size_t param(const Weight *w, int64_t j, int64_t i) {
+    return (size_t)(w->transposed ? j * w->blocks + i : i * w->n + j);
+}
+
+static int64_t offset(const Weight *w) {
+    return elem_is_signed(w->q->storage) ? (int64_t)1 << (elem_bits(w->q->storage) - 1) : 0;
+}
+
+static void put_bits(uint8_t *row, int64_t i, int bits, int64_t v) {
+    row[i * bits / 8] |= (uint8_t)((uint64_t)v << (i * bits % 8));
+}
+
+static Value *pack(NBits *x, const Weight *w, Str base) {
+    int bits = elem_bits(w->q->storage);
+    int64_t bytes = w->block * bits / 8;
+    uint8_t *out;
+    Tensor *t = tensor_new(x->b.a, ELEM_UINT8, 3, (const int64_t[]){w->n, w->blocks, bytes}, &out);
+    for (int64_t j = 0; j < w->n; j++)
+        for (int64_t i = 0; i < w->blocks * w->block; i++) {
+            size_t at = (size_t)(w->transposed ? j * w->k + i : i * w->n + j);
+            int64_t v = i < w->k ? tensor_int(w->data, at)
+                                 : quant_zp(w->q, param(w, j, i / w->block)); /* real 0 */
+            put_bits(out + j * w->blocks * bytes, i, bits, v + offset(w));
+        }
+    return graph_add_const(x->b.m->graph, derived_name(&x->b, base, "_packed"),
+                           tensor_type(x->b.a, t), t);
+}
+
+static Value *scales(NBits *x, const Weight *w, Str base) {
+    float *s = NEW_ARRAY(x->b.a, float, w->n * w->blocks);
+    for (int64_t j = 0; j < w->n; j++)
+        for (int64_t i = 0; i < w->blocks; i++)
+            s[j * w->blocks + i] = quant_scale(w->q, param(w, j, i));
+    return build_floats(&x->b, base, "_scales", ELEM_FLOAT, 2, (const int64_t[]){w->n, w->blocks},
+                        s);
+}
+
+/* NULL where they are all in the middle, which MatMulNBits assumes. */
+static Value *zero_points(NBits *x, const Weight *w, Str base) {
+    int bits = elem_bits(w->q->storage);
+    int64_t middle = (int64_t)1 << (bits - 1), row = (w->blocks * bits + 7) / 8;
+    uint8_t *out;
+    Tensor *t = tensor_new(x->b.a, ELEM_UINT8, 2, (const int64_t[]){w->n, row}, &out);
+    bool all = true;
+    for (int64_t j = 0; j < w->n; j++)
+        for (int64_t i = 0; i < w->blocks; i++) {
+            int64_t zp = quant_zp(w->q, param(w, j, i)) + offset(w);
+            all = all && zp == middle;
+            put_bits(out + j * row, i, bits, zp);
+        }
+    return all ? NULL
+               : graph_add_const(x->b.m->graph, derived_name(&x->b, base, "_zero_points"),
+                                 tensor_type(x->b.a, t), t);
+}
+
+static void rewrite(NBits *x, Node *n, const Weight *w) {
+    Str base = base_name(n->in[1]->def->in[0]->name);
+    Value *bias = n->n_in > 2 ? n->in[2] : NULL, *zp = zero_points(x, w, base);
+    n->in[1] = pack(x, w, base);
+    n->n_in = 2;
+    set_operand(n, 2, scales(x, w, base));
+    if (zp)
+        set_operand(n, 3, zp);
+    if (bias)
+        set_operand(n, 5, bias);
+    node_becomes(n, x->b.pass);
+    n->domain = STR("com.microsoft");
+    n->op = STR("MatMulNBits");
+    n->n_attrs = 0;
+    node_set_int(n, "K", w->k);
+    node_set_int(n, "N", w->n);
+    node_set_int(n, "bits", elem_bits(w->q->storage));
+    node_set_int(n, "block_size", w->block);
+    if (module_opset(x->b.m, STR("com.microsoft")) == 0)
+        module_set_opset(x->b.m, STR("com.microsoft"), 1);
+    op_resolve(n, x->b.d);
+}
+
+static bool is_product(const Node *n) {
+    return (node_is(n, "MatMul") || node_is(n, "Gemm")) && n->n_in > 1 && n->in[0] && n->in[1];
+}
+
+static bool bias_fits(const Node *n, const Weight *w) {
+    const Value *b = n->n_in > 2 ? n->in[2] : NULL;
+    return !b || (b->type.kind == TYPE_TENSOR && b->type.rank == 1 &&
+                  b->type.dims[0].value == w->n && b->type.elem == ELEM_FLOAT);
+}
+
+static void lower_graph(Graph *g, void *ctx) {
+    NBits *x = ctx;
+    FOR_NODES(n, g) {
+        Node *dq = is_product(n) && n->in[1]->def && is_own_dequantize(n->in[1]->def)
+                       ? n->in[1]->def
+                       : NULL;
+        Weight w;
+        if (!dq || !value_is_const(dq->in[0]) || type_is_quantized(n->in[0]->type) ||
+            dq->in[0]->type.quant->kind != QUANT_PARAMS)
+            continue;
+        const char *why = read_weight(n, &w);
+        if (!why && !bias_fits(n, &w))
+            why = "MatMulNBits takes a bias of one number a column";
+        if (why) {
+            pass_remark(x->c, n, "%s", why);
+            continue;
+        }
+        const Use *use;
+        bool last = uses_of(x->uses, dq->out[0], &use) == 1;
+        node_absorb(n, dq, x->b.pass);
+        rewrite(x, n, &w);
+        if (last)
+            node_remove(dq);
+    }
+}
+
+bool pass_lower_nbits(Module *m, PassContext *c) {
+    NBits x = {.b = quant_build_new(m, c, "lower-nbits"), .c = c, .uses = uses_new(m)};
+    if (c->target != TARGET_ORT_CPU)
+        return true;
+    module_each_graph(m, lower_graph, &x);
+    edit_sweep(m);
+    return true;
+}

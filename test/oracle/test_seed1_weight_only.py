@@ -1,0 +1,132 @@
+"""-weight-only: integers for the weights, float for the rest, in QDQ form and as MatMulNBits."""
+
+import functools
+import unittest
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnxruntime.capi._pybind_state import quantize_matmul_4bits
+
+import float_models
+from common import (OracleCase, float_excess, for_each, qxc, qxc_outputs, run_samples, session, sqnr,
+                    talk)
+
+# what -weights= says: bits of a weight
+TYPES = {"int8 sym": 8, "uint8 asym": 8, "int4 sym": 4, "int4 sym block(32)": 4, "uint4 asym block(16)": 4,
+         "int8 sym block(32)": 8, "int2 sym block(16)": 2}
+CASES = [f"{m}, {t}" for m in float_models.MODELS for t in TYPES]
+
+
+def key(case):
+    return tuple(part.strip() for part in case.split(",", 1))
+
+
+class WeightOnly(OracleCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.float_model = staticmethod(functools.cache(cls._float_model))
+
+    @classmethod
+    def _float_model(cls, name):
+        model = float_models.MODELS[name]()
+        path = cls.scratch / f"{name}.onnx"
+        onnx.save(model, path)
+        arrays = float_models.samples(model)
+        return path, arrays, run_samples(session(path), model, arrays)["y"]
+
+    def made(self, name, weights, form):
+        path = self.scratch / f"{name}_{weights.replace(' ', '_')}_{form}.onnx"
+        qxc(self.float_model(name)[0], "-weight-only", f"-weights={weights}", f"-emit={form}", "-no-sync",
+            "-o", path)
+        return path
+
+    def results(self, path, arrays):
+        model = onnx.load(path)
+        if model.opset_import[0].version <= 24:  # the checker knows, onnxruntime has no 2-bit kernels
+            onnx.checker.check_model(model)
+        return run_samples(session(path), model, arrays)["y"]
+
+    @for_each(*CASES)
+    def test_both_forms_and_qxc_run(self, case):
+        name, weights = key(case)
+        _, arrays, want = self.float_model(name)
+        bits = TYPES[weights]
+        least = 6.02 * bits - 7.3 - 4.8  # uniform steps over 4 sigma of a normal distribution, 3 layers
+        for form in ("qdq", "qop"):
+            path = self.made(name, weights, form)
+            ours = qxc_outputs(path, arrays, self.scratch)["y"]
+            self.assertGreater(sqnr(want, ours), least, form)
+            if bits >= 4:
+                self.assertLessEqual(float_excess(self.results(path, arrays), ours), 0, form)
+
+    @for_each("mlp, int4 sym block(32)", "transformer, uint4 asym block(16)", "mlp, int8 sym block(32)")
+    def test_products_become_matmulnbits(self, case):
+        name, weights = key(case)
+        path = self.made(name, weights, "qop")
+        count = sum(n.op_type in ("MatMul", "Gemm") and n.input[1].endswith("weight")
+                    for n in onnx.load(self.float_model(name)[0]).graph.node)
+        nodes = [n.op_type for n in onnx.load(path).graph.node]
+        self.assertEqual(count, nodes.count("MatMulNBits"))
+        self.assertEqual(0, nodes.count("DequantizeLinear"))
+
+    @for_each("mlp, int4 sym block(32)", "transformer, uint4 asym block(16)", "mlp, int8 sym block(32)")
+    def test_matmulnbits_comes_back(self, case):
+        """QDQ, MatMulNBits, QDQ: the same numbers."""
+        name, weights = key(case)
+        _, arrays, _ = self.float_model(name)
+        back = self.scratch / "back.onnx"
+        qxc(self.made(name, weights, "qop"), "-emit=qdq", "-no-sync", "-o", back)
+        self.assertNotIn("MatMulNBits", [n.op_type for n in onnx.load(back).graph.node])
+        excess = float_excess(self.results(back, arrays), self.results(self.made(name, weights, "qdq"), arrays))
+        self.assertLessEqual(excess, 0)
+
+    @for_each("mlp", "transformer")
+    def test_no_worse_than_onnxruntimes_quantizer(self, name):
+        """Its own rounding, put into the nodes that qxc has made."""
+        path, arrays, want = self.float_model(name)
+        floats = {t.name: numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}
+        ours = self.made(name, "int4 sym block(32)", "qop")
+        theirs = onnx.load(ours)
+        stored = {t.name: t for t in theirs.graph.initializer}
+        for node in theirs.graph.node:
+            if node.op_type != "MatMulNBits":
+                continue
+            w = floats[node.input[1].removesuffix("_packed")]
+            w = np.ascontiguousarray(w if w.shape[1] != 10 and node.name != "/y" else w.T)
+            packed, scales = (np.zeros_like(numpy_helper.to_array(stored[i])) for i in node.input[1:3])
+            quantize_matmul_4bits(packed, w, scales.reshape(-1), np.zeros(packed.size, np.uint8), 32,
+                                  w.shape[1], w.shape[0], True)
+            stored[node.input[1]].CopyFrom(numpy_helper.from_array(packed, node.input[1]))
+            stored[node.input[2]].CopyFrom(numpy_helper.from_array(scales, node.input[2]))
+        got = run_samples(session(theirs), theirs, arrays)["y"]
+        ours = self.results(ours, arrays)
+        talk(f"{name}: int4 in blocks of 32: qxc {sqnr(want, ours):.2f} dB, onnxruntime {sqnr(want, got):.2f} dB")
+        self.assertGreater(sqnr(want, ours), sqnr(want, got) - 0.3)
+
+    def test_stored_integers(self):
+        """Per channel, int8: max|w| / 127, rounded half to even."""
+        model = onnx.load(self.made("mlp", "int8 sym", "qdq"))
+        floats = {t.name: numpy_helper.to_array(t) for t in onnx.load(self.float_model("mlp")[0]).graph.initializer}
+        stored = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+        nodes = [n for n in model.graph.node if n.op_type == "DequantizeLinear"]
+        self.assertEqual(3, len(nodes))
+        for n in nodes:
+            axis = n.attribute[0].i
+            w = floats[n.input[0].removesuffix("_quantized")]
+            other = 1 - axis
+            scale = (np.abs(w).max(axis=other).astype(np.float64) * 2 / 254).astype(np.float32)
+            np.testing.assert_array_equal(scale, stored[n.input[1]])
+            q = np.clip(np.rint(w / np.expand_dims(scale, other)), -128, 127).astype(np.int8)
+            np.testing.assert_array_equal(q, stored[n.input[0]])
+
+    def test_keep_and_only(self):
+        path = self.scratch / "some.onnx"
+        qxc(self.float_model("mlp")[0], "-weight-only", "-keep=/fc2*", "-emit=qdq", "-no-sync", "-o", path)
+        names = {n.input[0] for n in onnx.load(path).graph.node if n.op_type == "DequantizeLinear"}
+        self.assertEqual({"fc1.weight", "fc3.weight"}, names)
+
+
+if __name__ == "__main__":
+    unittest.main()
