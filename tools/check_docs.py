@@ -8,11 +8,12 @@ Usage: check_docs.py QXC PAGE...   Exits 1 and names PAGE:LINE of each block tha
     ```qir file=x.qir   is kept under that name for the commands below
     ```console          each line `$ command` is run by a shell in one folder for the whole page, and
                         the lines under it are what it prints, both streams; a line `...` is any
-                        number of lines, ` ...` at its end the rest of a line. A command may fail
-                        only where an error is shown.
+                        number of lines, `...` in a line any text. A command may fail only where an
+                        error is shown.
 
-A qir block may leave out what each file has: `qir 1` with `import "" 21` before it, and around
-indented lines a graph with the inputs %x, %y : float[2,4].
+A qir block may leave out what each file has: `qir 1` with `import "" 21` before it, and a graph with
+the inputs %x, %y : float[2,4] around its lines, if the first one is indented, or else around those
+behind the first empty one.
 """
 
 import os
@@ -53,10 +54,9 @@ def blocks(page):
 def whole_part(text):
     if re.search(r"^qir 1$", text, re.M):
         return text
-    lines, first = text.splitlines(), 0
+    lines = text.splitlines()
     if not re.search(r"^graph ", text, re.M):
-        while first < len(lines) and not lines[first].startswith("  "):
-            first += 1
+        first = 0 if lines[0].startswith("  ") else lines.index("") if "" in lines else len(lines)
         lines[first:first] = ["graph @main (%x : float[2,4], %y : float[2,4]) -> (%x) {"]
         lines.append("}")
     return "\n".join(["qir 1", 'import "" 21', *lines, ""])
@@ -83,9 +83,8 @@ def matches(want, got):
         return not got
     if want[0] == "...":
         return any(matches(want[1:], got[i:]) for i in range(len(got) + 1))
-    short = want[0].endswith(" ...")
-    same = got and (got[0].startswith(want[0][:-4]) if short else got[0].rstrip() == want[0].rstrip())
-    return bool(same) and matches(want[1:], got[1:])
+    pattern = ".*".join(map(re.escape, want[0].rstrip().split("...")))
+    return bool(got) and bool(re.fullmatch(pattern, got[0].rstrip())) and matches(want[1:], got[1:])
 
 
 def commands(text):

@@ -248,19 +248,52 @@ static void print_spellings(Printer *p, const Graph *g) {
 
 /* ---- bodies ---- */
 
+/* How many results of this graph's nodes the type of a constant names (acc<%x, %w>): its line has
+ * to come after theirs. */
+static int awaited(const Value *v, const Node *n) {
+    const Quant *q = v->type.kind == TYPE_TENSOR ? v->type.quant : NULL;
+    int count = 0;
+    for (int i = 0; q && q->kind == QUANT_ACC && i < 2; i++) {
+        const Value *x = q->acc_value[i];
+        count += x && x->def && x->graph == v->graph && (!n || x->def == n);
+    }
+    return count;
+}
+
+static void print_constants(Printer *p, const Graph *g, int *waits) {
+    for (size_t i = 0; i < g->n_consts; i++) {
+        waits[i] = awaited(g->consts[i], NULL);
+        if (!waits[i])
+            print_const(p, g->consts[i]);
+        waits[g->n_consts] += waits[i];
+    }
+}
+
+static void print_late_constants(Printer *p, const Graph *g, int *waits, const Node *n) {
+    for (size_t i = 0; waits[g->n_consts] && i < g->n_consts; i++) {
+        int now = waits[i] ? awaited(g->consts[i], n) : 0;
+        waits[i] -= now;
+        waits[g->n_consts] -= now;
+        if (now && !waits[i])
+            print_const(p, g->consts[i]);
+    }
+}
+
 static void print_body(Printer *p, const Graph *g, bool inferred) {
+    int *waits = NEW_ARRAY(p->arena, int, g->n_consts + 1); /* the last is their sum */
     bool consts = false;
     for (size_t i = 0; i < g->n_in; i++)
         if (has_default(g->in[i])) {
             print_const(p, g->in[i]);
             consts = true;
         }
-    for (size_t i = 0; i < g->n_consts; i++)
-        print_const(p, g->consts[i]);
+    print_constants(p, g, waits);
     if (g->first && (consts || g->n_consts))
         buf_byte(&p->b, '\n');
-    FOR_NODES(n, g)
-    print_node(p, n, inferred);
+    FOR_NODES(n, g) {
+        print_node(p, n, inferred);
+        print_late_constants(p, g, waits, n);
+    }
     print_stats(p, g);
     print_spellings(p, g);
 }

@@ -124,9 +124,34 @@ static bool read_list(Reader *r, const Val *v, Attr *a) {
     return true;
 }
 
+/* `$name` in a function names one of its attributes. ONNX takes another name for one that no call
+ * gives. */
+static void check_reference(Reader *r, const Val *v) {
+    const Frame *f = r->frame;
+    while (f && !f->func)
+        f = f->outer;
+    if (!f)
+        return; /* said by the verifier */
+    const Function *fn = f->func;
+    size_t n = fn->n_attrs + fn->n_defaults;
+    const char **names = NEW_ARRAY(r->arena, const char *, n);
+    for (size_t i = 0; i < n; i++) {
+        Str name = i < fn->n_attrs ? fn->attrs[i] : fn->defaults[i - fn->n_attrs].name;
+        if (str_eq(name, v->u.name))
+            return;
+        names[i] = arena_str(r->arena, name).s;
+    }
+    diag_warning(r->diags, loc_of(r, v->at), "the function has no attribute '%s'",
+                 shown(r, v->u.name));
+    suggest(r, v->at, v->u.name, names, n);
+}
+
 static bool read_value(Reader *r, const Val *v, Attr *a) {
     switch (v->kind) {
-    case VAL_REF: a->ref = v->u.name; return !v->word.s || read_kind(r, v, ATTR_FLOAT, &a->kind);
+    case VAL_REF:
+        check_reference(r, v);
+        a->ref = v->u.name;
+        return !v->word.s || read_kind(r, v, ATTR_FLOAT, &a->kind);
     case VAL_NUMBERS:
         a->kind = has_float(r, v) ? ATTR_FLOATS : ATTR_INTS;
         return read_numbers(r, v, a);

@@ -16,6 +16,9 @@ import warnings
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import check_docs  # noqa: E402
+
 MAX_SEED = 4096  # larger ones slow every mutation down
 
 
@@ -31,9 +34,9 @@ def qir_texts():
     for path in sorted((ROOT / "test/lit").rglob("*.qir")):
         for i, part in enumerate(re.split(rb"(?m)^// -----.*\n", path.read_bytes())):
             yield f"{path.stem}.{i}", part
-    reference = (ROOT / "docs/ir.md").read_bytes()
-    for i, block in enumerate(re.findall(rb"(?ms)^```qir\n(.*?)^```", reference)):
-        yield f"reference.{i}", block
+    for block in check_docs.blocks(ROOT / "docs/ir.md"):
+        if block.language == "qir":
+            yield f"reference.{block.line}", check_docs.whole(block.text).encode()
 
 
 def node_models():

@@ -18,6 +18,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import check_docs  # noqa: E402
+
 GRAMMAR = pathlib.Path(__file__).resolve().parent / "tree-sitter-qir"
 
 
@@ -45,8 +48,8 @@ def texts(path):
     """(first line, text) of what the file holds."""
     text = path.read_text(errors="surrogateescape")
     if path.suffix == ".md":
-        return [(text[:m.start(1)].count("\n"), m[1])
-                for m in re.finditer(r"^```qir\n(.*?)^```", text, re.M | re.S)]
+        return [(block.line - 2, check_docs.whole(block.text)) for block in check_docs.blocks(path)
+                if block.language == "qir" and "-verify-diagnostics" not in block.words]
     parts, line = [], 0
     for part in re.split(r"^// -----.*\n", text, flags=re.M):
         parts.append((line, part))
