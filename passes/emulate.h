@@ -4,9 +4,10 @@
  *   q = Cast<storage>(Clip(Round(x / scale) + zp, lo, hi))
  *   x = Cast<real>(Cast<int32>(q) - zp) * scale
  *
- * These are 32-bit activations, double as the real type (expr=double), zero points outside the storage type (-wide-zp), and 16 bits or
- * blocks where -target-opset is below 21. The results are those of the kernels, bit for bit, NaN
- * aside: what Cast makes of NaN is nobody's promise. Memory is the module's. */
+ * These are 32-bit activations, double as the real type (expr=double), zero points outside the
+ * storage type (-wide-zp), and 16 bits or blocks where -target-opset is below 21. The results are
+ * those of the kernels, bit for bit, NaN aside: what Cast makes of NaN is nobody's promise. Memory
+ * is the module's. */
 #ifndef QXC_PASSES_EMULATE_H
 #define QXC_PASSES_EMULATE_H
 

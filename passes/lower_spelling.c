@@ -1,38 +1,6 @@
 /* Lowering: Q and DQ take back the names and places they had in ONNX. See spelling.h. */
-#include <stdlib.h>
-
 #include "passes/const_quant.h"
-#include "passes/edit.h"
-#include "passes/spelling.h"
-
-typedef struct Want { /* a value and the name it had */
-    Value *v;
-    Str name;
-} Want;
-
-struct Spelled {
-    Uses *uses;
-    Map *cells;          /* constants by name, those of inner graphs by graph and name */
-    Str *keys;           /* by node id: its first result's name, as the text has it */
-    uint32_t first_node; /* nodes from here on were made by lowering */
-    size_t *at, n_at;    /* by node id: its place + 1 */
-    Want *wants;
-    size_t n_wants, cap_wants;
-};
-
-/* ---- what a spelling says ---- */
-
-static const Attr *said(const Node *n, const char *key) {
-    const Attr *a = node_attr(n, key);
-    return a && a->n ? a : NULL;
-}
-
-static Str said_name(const Node *n, const char *key, Str none) {
-    const Attr *a = said(n, key);
-    if (a && a->kind == ATTR_TENSOR)
-        return a->v.t[0]->name;
-    return a && a->kind == ATTR_STRING ? a->v.s[0] : none;
-}
+#include "passes/lower_spelling.h"
 
 static bool says(const Node *n, const char *key, Str word) {
     const Attr *a = said(n, key);
@@ -42,36 +10,7 @@ static bool says(const Node *n, const char *key, Str word) {
     return false;
 }
 
-static int64_t said_int(const Node *n, const char *key, int64_t none) {
-    const Attr *a = said(n, key);
-    return a && a->kind == ATTR_INT ? a->v.i[0] : none;
-}
-
-static bool is_q(const Node *n) {
-    return str_is(n->op, "QuantizeLinear");
-}
-
-static bool is_dq(const Node *n) {
-    return str_is(n->op, "DequantizeLinear");
-}
-
-bool spelled_plain(const Value *v, const char *word) {
-    for (const Node *n = v->onnx; n; n = n->next)
-        if (str_is(n->op, word))
-            return true;
-    return false;
-}
-
 /* ---- before ---- */
-
-static Str cell_key(const Lower *l, const Graph *g, Str name) {
-    if (g == l->b.m->graph)
-        return name;
-    Buf b = buf_new(l->b.a);
-    buf_put(&b, &g, sizeof g);
-    buf_str(&b, name);
-    return buf_as_str(&b);
-}
 
 static void begin_graph(Graph *g, void *ctx) {
     Lower *l = ctx;
@@ -95,112 +34,6 @@ void spelling_begin(Lower *l) {
     module_each_graph(m, begin_graph, l);
 }
 
-static void want(Lower *l, Value *v, Str name) {
-    Spelled *s = l->spelled;
-    if (v->kind == VALUE_INPUT || lower_is_output(l, v))
-        return; /* the interface keeps its names */
-    Want w = {v, name};
-    ARENA_PUSH(l->b.a, s->wants, s->n_wants, s->cap_wants, w);
-}
-
-/* ---- scales and zero points ---- */
-
-static bool same_data(const Tensor *x, const Tensor *y) {
-    return x && y && x->data && y->data && x->elem == y->elem && x->rank == y->rank &&
-           memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0 &&
-           x->bytes == y->bytes && memcmp(x->data, y->data, x->bytes) == 0;
-}
-
-/* The canonical constant's numbers under the name, and in the shape, that the spelling says. */
-static Value *cell(Lower *l, const Node *note, const char *key, Value *canonical,
-                   const Graph *user) {
-    const Attr *a = said(note, key);
-    Str name = said_name(note, key, STR_NONE);
-    if (!a || !name.n)
-        return canonical;
-    Tensor *t = arena_copy(l->b.a, canonical->data, sizeof *t);
-    const Tensor *like = a->kind == ATTR_TENSOR ? a->v.t[0] : NULL;
-    if (like && like->elem == t->elem && like->count == t->count) {
-        *t = *like;
-        t->data = canonical->data->data;
-    } else if (like && like->elem == t->elem && like->count == 1) {
-        return canonical;
-    }
-    t->name = name;
-    Graph *g = said_int(note, "local", 0) ? (Graph *)user : l->b.m->graph;
-    Str k = cell_key(l, g, name);
-    Value *known = map_get(l->spelled->cells, k);
-    if (known)
-        return same_data(value_data(known), t) ? known : canonical;
-    Value *v = graph_add_const(g, name, tensor_type(l->b.a, t), t);
-    map_set(l->spelled->cells, k, v);
-    want(l, v, name);
-    return v;
-}
-
-static bool may_drop_zp(const Node *note, const Quant *q) {
-    return quant_zp_all_zero(q) && (is_dq(note) || q->storage == ELEM_UINT8 ||
-                                    said_int(note, "output_dtype", 0) == (int64_t)q->storage);
-}
-
-QuantParams spelled_params(Lower *l, const Value *v, const Node *user, QuantParams p) {
-    const Node *note = v->onnx;
-    while (note && !is_q(note) && !is_dq(note))
-        note = note->next;
-    if (!note)
-        return p;
-    p.scale = cell(l, note, "scale", p.scale, user->graph);
-    p.zp = cell(l, note, "zero_point", p.zp, user->graph);
-    return p;
-}
-
-static void restore_params(Lower *l, Node *n, const Node *note, const Quant *q) {
-    n->in[1] = cell(l, note, "scale", n->in[1], n->graph);
-    const Attr *zp = said(note, "zero_point");
-    bool named = zp && said_name(note, "zero_point", STR_NONE).n;
-    if (named)
-        n->in[2] = cell(l, note, "zero_point", n->in[2], n->graph);
-    else if (!may_drop_zp(note, q))
-        return;
-    else if (zp)
-        n->in[2] = NULL;
-    else
-        n->n_in = 2;
-}
-
-/* ---- float constants that were rounded ---- */
-
-static Value *float_const(Lower *l, Value *v, const Tensor *data) {
-    Tensor *t = arena_copy(l->b.a, data, sizeof *t);
-    Str key = cell_key(l, v->graph, t->name);
-    Value *known = map_get(l->spelled->cells, key);
-    if (known && same_data(value_data(known), t))
-        return known;
-    known = graph_add_const(v->graph, t->name, tensor_type(l->b.a, t), t);
-    map_set(l->spelled->cells, key, known);
-    want(l, known, t->name);
-    return known;
-}
-
-Value *spelled_float_bias(Lower *l, Value *v) {
-    const Attr *a = NULL;
-    for (const Node *n = v->onnx; n && !a; n = n->next)
-        a = str_is(n->op, "float") ? said(n, "data") : NULL;
-    if (!a || a->kind != ATTR_TENSOR || !v->data)
-        return NULL;
-    const Tensor *t = a->v.t[0];
-    const Quant *q = lower_quant(l, v);
-    size_t n = v->data->count;
-    if (t->elem != ELEM_FLOAT || !t->data || q->storage != ELEM_INT32 || q->n_axes > 1 ||
-        (t->count != 1 && t->count != n) || (q->n_scale != 1 && q->n_scale != n) ||
-        !quant_zp_all_zero(q) || !v->data->data)
-        return NULL;
-    const Tensor *ints = const_bias(l->b.a, t, q, n);
-    return ints->bytes == v->data->bytes && memcmp(ints->data, v->data->data, ints->bytes) == 0
-               ? float_const(l, v, t)
-               : NULL;
-}
-
 /* ---- attributes ---- */
 
 static bool is_own_key(Str key) {
@@ -220,7 +53,7 @@ static bool attrs_fit(const Node *n, const Node *note, const Quant *q) {
         axis += rank;
     if ((want >= 0 && axis != want) || block != said_int(n, "block_size", 0))
         return false;
-    if (is_q(note))
+    if (notes_q(note))
         return dtype == 0 || dtype == (int64_t)q->storage;
     int64_t have = said_int(n, "output_dtype", 0);
     return dtype == have || dtype == (int64_t)q->expressed;
@@ -253,7 +86,7 @@ static void place_at(Lower *l, const Node *n, int64_t at) {
 
 static void dress(Lower *l, Node *n, const Node *note, const Quant *q) {
     restore_attrs(l, n, note, q);
-    restore_params(l, n, note, q);
+    cells_restore(l, n, note, q);
     int64_t at = said_int(note, "at", -1);
     if (at < 0)
         return;
@@ -277,7 +110,7 @@ static Node *another(Lower *l, const char *op, Value *x, const Quant *q, Type t,
     n->loc = v->loc;
     node_from_value(n, v, l->b.pass);
     node_add_output(n, 0, derived_name(&l->b, v->name, "_again"), t);
-    state_params(&l->b, n, q, is_dq(n) ? x->type : t, v->name);
+    state_params(&l->b, n, q, notes_dq(n) ? x->type : t, v->name);
     return n;
 }
 
@@ -306,9 +139,9 @@ static Value *float_data(One *o, const Node *note) {
     Tensor *t = a->v.t[0];
     if (t->elem != ELEM_FLOAT || !t->data || t->count != o->ints->data->count ||
         t->rank != o->ints->data->rank ||
-        !same_data(const_quantize(l->b.a, t, o->q), o->ints->data))
+        !cell_same_data(const_quantize(l->b.a, t, o->q), o->ints->data))
         return NULL;
-    return float_const(l, o->v, t);
+    return cell_float(l, o->v, t);
 }
 
 static void restore_made_q(One *o, const Node *note, Str in, Str out) {
@@ -319,9 +152,9 @@ static void restore_made_q(One *o, const Node *note, Str in, Str out) {
     map_set(o->names, out, o->ints);
     if (n->id < l->spelled->first_node || said_int(note, "at", -1) < 0)
         return; /* it stood in the text and has names of its own */
-    want(l, n->in[0], in);
+    name_wanted(l, n->in[0], in);
     n->in[0]->declared = says(note, "stated", STR("in"));
-    want(l, o->ints, out);
+    name_wanted(l, o->ints, out);
     if (!lower_is_output(l, o->ints))
         o->ints->declared = says(note, "stated", STR("out"));
 }
@@ -341,7 +174,7 @@ static void restore_q(One *o, const Node *note) {
     Node *n = another(o->l, "QuantizeLinear", x, o->q, o->ints->type, o->v);
     place_behind(x, n, o->user);
     dress(o->l, n, note, o->q);
-    want(o->l, n->out[0], out);
+    name_wanted(o->l, n->out[0], out);
     map_set(o->names, out, n->out[0]);
 }
 
@@ -360,12 +193,12 @@ static Value *integers_of(One *o, const Node *note) {
     if (of.s && map_get(o->names, of))
         return map_get(o->names, of);
     for (const Node *q = o->v->onnx; q && !of.s; q = q->next)
-        if (is_q(q)) {
+        if (notes_q(q)) {
             Value *made = map_get(o->names, said_name(q, "out", o->v->name));
             return made ? made : o->ints;
         }
     if (of.s && o->ints->kind == VALUE_CONST && said_int(note, "at", -1) >= 0)
-        want(o->l, o->ints, of);
+        name_wanted(o->l, o->ints, of);
     return o->ints;
 }
 
@@ -386,7 +219,7 @@ static Node *restore_dq(One *o, const Node *note) {
     }
     dress(o->l, n, note, o->q);
     if (n->id >= o->l->spelled->first_node && said_int(note, "at", -1) >= 0)
-        want(o->l, n->out[0], out);
+        name_wanted(o->l, n->out[0], out);
     map_set(o->names, out, n->out[0]);
     return n;
 }
@@ -420,9 +253,9 @@ static void share_out(One *o, const Node *dq) {
 
 /* What a QOperator's integers were called. */
 static void name_operand(One *o, const Node *note) {
-    Str name = said_name(note, is_q(note) ? "out" : "of", STR_NONE);
+    Str name = said_name(note, notes_q(note) ? "out" : "of", STR_NONE);
     if (o->l->qop && name.n && said_int(note, "at", -1) < 0)
-        want(o->l, o->ints, name);
+        name_wanted(o->l, o->ints, name);
 }
 
 static void find_nodes(One *o) {
@@ -460,13 +293,13 @@ static void restore_value(Lower *l, Value *v) {
         return;
     find_nodes(&o);
     for (Node *note = v->onnx; note; note = note->next)
-        if (is_dq(note))
+        if (notes_dq(note))
             map_set(o.dqs, said_name(note, "out", v->name), note);
     for (const Node *note = v->onnx; note; note = note->next) {
         name_operand(&o, note);
-        if (is_q(note))
+        if (notes_q(note))
             restore_q(&o, note);
-        else if (is_dq(note))
+        else if (notes_dq(note))
             note_readers(&o, note, restore_dq(&o, note));
     }
     for (size_t i = 0; i < o.n_dq; i++)
@@ -480,163 +313,9 @@ static void restore_one(Value *v, void *ctx) {
         restore_value(l, v);
 }
 
-/* ---- names ---- */
-
-static Str value_key(const Value *v) {
-    return (Str){(const char *)&v->id, sizeof v->id};
-}
-
-typedef struct Names {
-    Map *used, *wanted;
-} Names;
-
-static void note_kept(Value *v, void *ctx) {
-    Names *n = ctx;
-    if (!map_get(n->wanted, value_key(v)))
-        map_set(n->used, v->name, v);
-}
-
-static void rename_values(Lower *l) {
-    Spelled *s = l->spelled;
-    Names n = {map_new(l->b.a), map_new(l->b.a)};
-    edit_sweep(l->b.m);
-    Uses *uses = uses_new(l->b.m);
-    for (size_t i = 0; i < s->n_wants; i++)
-        map_set(n.wanted, value_key(s->wants[i].v), s->wants[i].v);
-    module_each_value(l->b.m, note_kept, &n);
-    for (size_t i = 0; i < s->n_wants; i++) {
-        Value *v = s->wants[i].v, *other = map_get(n.used, s->wants[i].name);
-        if (other == v)
-            continue;
-        if (other && v->kind == VALUE_CONST && same_data(v->data, value_data(other)) &&
-            (other->graph == l->b.m->graph || other->graph == v->graph)) {
-            value_replace(l->b.m, uses, v, other); /* one constant, quantized in two ways */
-            continue;
-        }
-        v->name = other ? unique_name(l->b.names, s->wants[i].name) : s->wants[i].name;
-        map_set(n.used, v->name, v);
-    }
-    edit_sweep(l->b.m);
-    edit_forget_infos(l->b.m);
-    l->b.names = unique_names_new(l->b.m);
-}
-
-/* ---- order ---- */
-
-/* Nodes that say their place stand there; the others, in order, where there is room. */
-static size_t place_nodes(const Lower *l, const Graph *g, Node **out, size_t count) {
-    const Spelled *s = l->spelled;
-    size_t free = 0, said_places = 0;
-    memset(out, 0, count * sizeof *out);
-    FOR_NODES(n, g) {
-        size_t at = n->id < s->n_at ? s->at[n->id] : 0;
-        if (at && at <= count && !out[at - 1]) {
-            out[at - 1] = n;
-            said_places++;
-        } else if (at) {
-            s->at[n->id] = 0;
-        }
-    }
-    FOR_NODES(n, g) {
-        if (n->id < s->n_at && s->at[n->id])
-            continue;
-        while (out[free])
-            free++;
-        out[free] = n;
-    }
-    return said_places;
-}
-
-typedef struct Order {
-    Map *seen; /* values of this graph that stand before */
-    const Graph *g;
-    bool ok;
-} Order;
-
-static void check_operands(Order *o, const Node *n) {
-    for (size_t i = 0; i < n->n_in; i++) {
-        const Value *x = n->in[i];
-        if (x && x->kind == VALUE_NODE && x->graph == o->g && !map_get(o->seen, value_key(x)))
-            o->ok = false;
-    }
-    for (size_t i = 0; i < n->n_attrs; i++)
-        for (size_t k = 0; (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS) &&
-                           k < n->attrs[i].n;
-             k++) {
-            const Graph *body = n->attrs[i].v.g[k];
-            FOR_NODES(inner, body)
-            check_operands(o, inner);
-            for (size_t j = 0; j < body->n_out; j++) {
-                const Value *x = body->out[j];
-                if (x && x->kind == VALUE_NODE && x->graph == o->g &&
-                    !map_get(o->seen, value_key(x)))
-                    o->ok = false;
-            }
-        }
-}
-
-static void order_nodes(Lower *l, Graph *g) {
-    size_t count = 0;
-    FOR_NODES(n, g)
-    count++;
-    Node **nodes = NEW_ARRAY(l->b.a, Node *, count + 1);
-    if (!place_nodes(l, g, nodes, count))
-        return;
-    Order o = {map_new(l->b.a), g, true};
-    for (size_t i = 0; i < count && o.ok; i++) {
-        check_operands(&o, nodes[i]);
-        for (size_t k = 0; k < nodes[i]->n_out; k++)
-            if (nodes[i]->out[k])
-                map_set(o.seen, value_key(nodes[i]->out[k]), nodes[i]);
-    }
-    if (!o.ok)
-        return; /* the graph was edited: what lowering made stands */
-    g->first = g->last = NULL;
-    for (size_t i = 0; i < count; i++) {
-        nodes[i]->prev = nodes[i]->next = NULL;
-        graph_append(g, nodes[i]);
-    }
-}
-
-typedef struct Ranked {
-    Value *v;
-    size_t rank;
-} Ranked;
-
-static int by_rank(const void *x, const void *y) {
-    size_t a = ((const Ranked *)x)->rank, b = ((const Ranked *)y)->rank;
-    return (a > b) - (a < b);
-}
-
-static void order_constants(Lower *l, Graph *g) {
-    if (!g->initializers)
-        return;
-    Map *rank = map_new(l->b.a);
-    size_t *places = NEW_ARRAY(l->b.a, size_t, g->n_initializers + 1);
-    for (size_t i = 0; i < g->n_initializers; i++) {
-        places[i] = i;
-        map_set(rank, g->initializers[i], &places[i]);
-    }
-    Ranked *r = NEW_ARRAY(l->b.a, Ranked, g->n_consts + 1);
-    for (size_t i = 0; i < g->n_consts; i++) {
-        const size_t *at = map_get(rank, g->consts[i]->name);
-        r[i] = (Ranked){g->consts[i], at ? *at : g->n_initializers + i};
-    }
-    qsort(r, g->n_consts, sizeof *r, by_rank);
-    for (size_t i = 0; i < g->n_consts; i++)
-        g->consts[i] = r[i].v;
-    g->initializers = NULL;
-    g->n_initializers = 0;
-}
-
-static void order_graph(Graph *g, void *ctx) {
-    order_nodes(ctx, g);
-    order_constants(ctx, g);
-}
-
 void spelling_restore(Lower *l) {
     l->spelled->uses = uses_new(l->b.m);
     module_each_value(l->b.m, restore_one, l);
-    rename_values(l);
-    module_each_graph(l->b.m, order_graph, l);
+    names_restore(l);
+    order_restore(l);
 }

@@ -149,7 +149,7 @@ static void hang(Value *v, Node *n) {
 
 static void record(Raise *r, const Captured *c, const Captured *q_of, size_t n_dq) {
     Value *v = c->of;
-    bool q = str_is(c->as.op, "QuantizeLinear");
+    bool q = notes_q(&c->as);
     bool made = c->as.id >= r->first_made; /* of a QOperator: only the parameters had names */
     bool stands = r->spelling->live_node[c->as.id]; /* and says more by itself */
     Node *n = node_new(v->graph, c->as.domain, c->as.op, 0, 0);
@@ -207,7 +207,7 @@ static void find_values(Raise *r) {
         Captured *c = &s->items[i];
         if (still_onnx(c, s) || !value_data(c->operand[1]))
             continue;
-        bool q = str_is(c->as.op, "QuantizeLinear");
+        bool q = notes_q(&c->as);
         Value *v = raise_follow(r, q ? c->node->out[0] : c->node->in[0]);
         if (v && s->live[v->id] && v->type.kind == TYPE_TENSOR && type_is_quantized(v->type) &&
             v->type.quant->kind == QUANT_PARAMS)
@@ -226,7 +226,7 @@ static void record_plain(Graph *g, void *ctx) {
             continue;
         bool has_q = false;
         for (const Node *k = v->onnx; k; k = k->next)
-            has_q |= str_is(k->op, "QuantizeLinear");
+            has_q |= notes_q(k);
         if (has_q)
             continue;
         bool ints = elem_is_int(r->spelling->elem[v->id]);
@@ -269,7 +269,7 @@ void spelling_record(Raise *r) {
         const Captured *c = &s->items[i];
         if (!c->of)
             continue;
-        bool q = str_is(c->as.op, "QuantizeLinear");
+        bool q = notes_q(&c->as);
         n_dq[c->of->id] += !q;
         if (q && !q_of[c->of->id])
             q_of[c->of->id] = c;

@@ -25,6 +25,18 @@
 #include "passes/lower.h"
 #include "passes/raise.h"
 
+/* ---- what a spelling says ---- */
+
+/* The attribute of a note (an `onnx` line), NULL where it is absent or empty; its name (of a
+ * string, or of a tensor), its integer, or `none`. */
+const Attr *said(const Node *note, const char *key);
+Str said_name(const Node *note, const char *key, Str none);
+int64_t said_int(const Node *note, const char *key, int64_t none);
+bool notes_q(const Node *note);
+bool notes_dq(const Node *note);
+/* The value had no Q of its own, being `word` (float, integers). */
+bool spelled_plain(const Value *v, const char *word);
+
 /* ---- raising ---- */
 
 /* Notes every Q and DQ as it stands; call before they change. */
@@ -34,8 +46,6 @@ void spelling_record(Raise *r);
 
 /* ---- lowering ---- */
 
-/* The value had no Q of its own, being `word` (float, integers). */
-bool spelled_plain(const Value *v, const char *word);
 /* The float constant that a quantized bias was rounded from, where it still gives those integers;
  * else NULL. */
 Value *spelled_float_bias(Lower *l, Value *v);

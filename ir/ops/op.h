@@ -189,7 +189,7 @@ OpCtx op_ctx(const Node *n, Diags *d);
 
 /* Version of the operator's domain that the node's graph imports, 0 when it does not. */
 int64_t node_opset(const Node *n);
-bool node_imported(const Node *n); /* a version 0 counts */
+bool node_imported(const Node *n);            /* a version 0 counts */
 const OnnxSchema *node_schema(const Node *n); /* at that version; NULL when unknown */
 bool node_in_function(const Node *n);
 
