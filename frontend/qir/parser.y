@@ -116,8 +116,8 @@ param(P) ::= bind(B).                           { P = B; }
 param(P) ::= bind(B) EQ CONST.                  { P = B; P.is_default = true; }
 results(P) ::= LP(A) RP(B).                     { P = (Span){.at = over(A, B)}; }
 results(P) ::= LP rlist(L) RP.                  { P = L; }
-rlist(L) ::= out(B).                            { L = span_of_bind(r, B); }
-rlist(L) ::= rlist(L) COMMA out(B).             { span_add_bind(r, &L, B); }
+rlist(L) ::= bind(B).                           { L = span_of_bind(r, B); }
+rlist(L) ::= rlist(L) COMMA bind(B).            { span_add_bind(r, &L, B); }
 
 bind(B) ::= VALUE(N) clauses(C).                { B = bind_of(r, N, NULL, C); }
 bind(B) ::= VALUE(N) COLON type(T) clauses(C).  { B = bind_of(r, N, T, C); }

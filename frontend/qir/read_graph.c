@@ -112,8 +112,7 @@ static void take_results(Reader *r, Frame *f, Span results) {
     f->binds = arena_copy(r->arena, r->binds + results.begin, results.n * sizeof *r->binds);
     for (size_t i = 0; i < f->n_results; i++) {
         Bind *b = &f->binds[i];
-        if (!b->omitted)
-            map_set(f->results, b->name, b);
+        map_set(f->results, b->name, b);
         clauses_check(r, b->clauses, "",
                       "a result; what describes a value stands at its definition,");
     }
@@ -177,10 +176,8 @@ void open_broken(Reader *r, Range at) {
 }
 
 static void connect_results(Reader *r, Frame *f) {
-    for (size_t i = 0; i < f->n_results; i++) {
-        const Bind *b = &f->binds[i];
-        graph_add_output(f->graph, b->omitted ? NULL : find_value(r, b->name, b->at));
-    }
+    for (size_t i = 0; i < f->n_results; i++)
+        graph_add_output(f->graph, find_value(r, f->binds[i].name, f->binds[i].at));
 }
 
 static void check_defaults(Reader *r, Frame *f) {

@@ -45,7 +45,7 @@ module.exports = grammar({
     _signature: $ => seq($.parameters, '->', $.results, repeat($._clause)),
     parameters: $ => seq('(', list($.parameter), ')'),
     parameter: $ => seq($.binding, optional(seq('=', 'const'))),
-    results: $ => seq('(', list($._result), ')'),
+    results: $ => seq('(', list($.binding), ')'),
     _result: $ => choice($.binding, $.omitted),
     binding: $ => prec.right(seq(
       field('name', $.value),
