@@ -95,6 +95,7 @@ bool job_init(Job *j, const Options *o, Diags *d) {
                         .per_channel = !o->per_tensor,
                         .pow2 = o->pow2,
                         .reduce_range = o->reduce_range,
+                        .no_floats = o->integer_only,
                         .keep = o->keep.items,
                         .n_keep = o->keep.n,
                         .only = o->only.items,

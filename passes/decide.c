@@ -87,6 +87,8 @@ static const char *why_float(const Decide *d, const Node *n) {
         return "kept float as asked";
     if (o->n_only && !glob_match(o->only, o->n_only, n))
         return "not among the nodes to quantize";
+    if (n->def->quant.prefers_float && !o->n_only && !o->no_floats)
+        return "8 bits are few for what it computes; -only and -integer-only quantize it";
     for (size_t i = 0; i < n->n_in; i++) {
         if (!n->in[i] || !(quant_rule_is_data(&n->def->quant, i) || is_weight(n, i)))
             continue;

@@ -75,7 +75,12 @@ static const char *why_not_compute(const Rule *t, const Node *n) {
         if (why)
             return why;
     }
-    return quant_is_per_tensor(y) ? NULL : "its result is quantized per axis";
+    if (!quant_is_per_tensor(y))
+        return "its result is quantized per axis";
+    OpCtx c = op_ctx(n, t->d);
+    return n->def->quant.integer_refusal
+               ? n->def->quant.integer_refusal(&c, operand_quant(t, n->in[0]))
+               : NULL;
 }
 
 static const char *why_not_move(const Rule *t, const Node *n) {

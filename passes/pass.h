@@ -17,6 +17,7 @@ typedef struct QuantOptions {
     bool per_channel;
     bool pow2;
     bool reduce_range;
+    bool no_floats;          /* also operators that are better left float */
     const char *const *keep; /* globs over operator types and node names that stay float */
     size_t n_keep;
     const char *const *only; /* when given, nothing else is quantized */

@@ -167,10 +167,12 @@ static void raise_compute(Raise *r, Node *n) {
     Node *q = any ? reached_quantize(r, n) : NULL;
     if (!q || !quant_is_per_tensor(q->out[0]->type.quant))
         return;
-    const char *why = NULL;
+    OpCtx c = op_ctx(n, NULL);
+    const QuantRule *rule = &n->def->quant;
+    const char *why = rule->integer_refusal ? rule->integer_refusal(&c, NULL) : NULL;
     for (size_t i = 0; i < n->n_in && !why; i++)
-        if (n->in[i] && quant_rule_is_data(&n->def->quant, i))
-            why = quant_storage_refusal(&n->def->quant, raise_source(n->in[i])->type.quant,
+        if (n->in[i] && quant_rule_is_data(rule, i))
+            why = quant_storage_refusal(rule, raise_source(n->in[i])->type.quant,
                                         q->out[0]->type.quant);
     if (why) {
         keep_float(r, n, why);

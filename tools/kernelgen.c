@@ -371,7 +371,9 @@ static bool ends(const char *s, size_t n, const char *tail) {
 
 /* One word of C: float, NAME_f32, 0.5f, and the functions of <math.h>. */
 static void widen_word(const char *s, size_t n, Text *out) {
-    static const char *const math[] = {"expf", "tanhf", "sqrtf", "powf", "logf", "fabsf"};
+    static const char *const math[] = {"expf",  "tanhf",  "sqrtf",  "powf",     "logf",
+                                       "fabsf", "erff",   "sinf",   "cosf",     "floorf",
+                                       "ceilf", "log1pf", "expm1f", "copysignf"};
     bool suffixed = isdigit((unsigned char)*s) && s[n - 1] == 'f' && !(n > 1 && s[1] == 'x');
     for (size_t i = 0; i < sizeof math / sizeof *math; i++)
         suffixed |= n == strlen(math[i]) && !strncmp(s, math[i], n);
@@ -456,7 +458,8 @@ static void finish_instance(const Template *t, const Type *const *bind) {
     expand_body(&in);
     instances = check(realloc(instances, (size_t)(n_instances + 1) * sizeof *instances));
     instances[n_instances++] = in;
-    if (t->twin)
+    size_t n = strlen(in.name);
+    if (t->twin && (t->n_letters == 0 || ends(in.name, n, "_f32")))
         add_twin(&in);
 }
 

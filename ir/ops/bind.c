@@ -79,7 +79,7 @@ bool bind_floats_only(Binder *b, const Node *n) {
 
 /* ---- shapes ---- */
 
-static void strides_of(Type t, int rank, int32_t *stride) {
+void bind_strides(Type t, int rank, int32_t *stride) {
     int64_t step = 1;
     for (int i = rank - 1; i >= 0; i--) {
         int k = i - (rank - t.rank);
@@ -91,8 +91,8 @@ static void strides_of(Type t, int rank, int32_t *stride) {
 
 Broadcast bind_broadcast(Type a, Type b, Type y) {
     int32_t as[MAX_RANK], bs[MAX_RANK];
-    strides_of(a, y.rank, as);
-    strides_of(b, y.rank, bs);
+    bind_strides(a, y.rank, as);
+    bind_strides(b, y.rank, bs);
     Broadcast r = {0};
     for (int i = 0; i < y.rank; i++) {
         int32_t dim = (int32_t)y.dims[i].value, last = r.rank - 1;
@@ -194,6 +194,18 @@ bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryF
     int args[] = {bind_value(b, x), bind_const(b, types[1], 256, table, "table"), bind_value(b, y)};
     qk_lut8_params p = {.n = bind_count(x)};
     return bind_call(b, n, bind_kernel(b, "lut8", 2, types), &p, sizeof p, 3, args);
+}
+
+bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params, size_t size,
+                UnaryFn *f, const void *ctx) {
+    if (op_quant(n->in[0]))
+        return bind_table(b, n, n->in[0], n->out[0], f, ctx);
+    if (!bind_floats_only(b, n) ||
+        !bind_call(b, n, kernel, params, size, 2,
+                   (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])}))
+        return false;
+    bind_in_place(b, 0);
+    return true;
 }
 
 static bool requantize_table(Binder *b, const Node *n, const Value *x, const Quant *out, int y,

@@ -31,6 +31,8 @@ typedef struct Broadcast {
     int32_t rank, dim[MAX_RANK], as[MAX_RANK], bs[MAX_RANK];
 } Broadcast;
 Broadcast bind_broadcast(Type a, Type b, Type y);
+/* Strides in elements of an operand that broadcasts to `rank` dimensions; 0 where it repeats. */
+void bind_strides(Type t, int rank, int32_t *stride);
 
 /* Conv and pools on [N, C, W] or [N, C, H, W], the first with height 1. */
 typedef struct Spatial {
@@ -46,6 +48,10 @@ bool bind_copy_rows(Binder *b, const Node *n, int x, int y, ElemType e, int32_t 
 typedef float UnaryFn(float x, const void *ctx);
 bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryFn *f,
                 const void *ctx);
+/* y = f(x) for the node's operand and result: by table where they are quantized, else by the float
+ * kernel, which takes x and y and may write over x. */
+bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params, size_t size,
+                UnaryFn *f, const void *ctx);
 /* Requantization to `out`, then a clamp to [lo, hi] in its integers; both one step for the kernels.
  * Exact for 8-bit operands, else see kernels/requantize.h. */
 bool bind_requantize(Binder *b, const Node *n, const Value *x, const Quant *out, int y_buffer,

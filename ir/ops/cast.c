@@ -1,5 +1,5 @@
-/* Cast. 13: bfloat16; 19: saturate and float8; 24: round_mode. Kernels exist for integers to float
- * and for a type to itself. */
+/* Cast. 13: bfloat16; 19: saturate and float8; 24: round_mode. Kernels exist between
+ * integers of 8 bits and more, bool and float. */
 #include "ir/ops/bind.h"
 
 typedef struct CastAttrs {
@@ -35,15 +35,16 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         return bind_unsupported(b, n, "its operand or result is quantized");
     if (from == to)
         return bind_alias(b, n, n->out[0], n->in[0]);
-    if (to != ELEM_FLOAT)
+    if (elem_bits(to) < 8 || elem_bits(from) < 8)
         return bind_unsupported(b, n, "from %s to %s", elem_name(from), elem_name(to));
-    ElemType e = bind_elem(n->in[0]);
-    static const float one[] = {1.0f};
-    static const int32_t zero[] = {0};
-    qk_dequantize_params p = {.outer = 1, .axis = 1, .inner = bind_count(n->in[0]), .block = 1};
-    int args[] = {bind_value(b, n->in[0]), bind_const(b, ELEM_FLOAT, 1, one, "cast"),
-                  bind_const(b, ELEM_INT32, 1, zero, "cast"), bind_value(b, n->out[0])};
-    return bind_call(b, n, bind_kernel(b, "dequantize", 1, &e), &p, sizeof p, 4, args);
+    int args[] = {bind_value(b, n->in[0]), bind_value(b, n->out[0])};
+    if (to == ELEM_BOOL) {
+        qk_truth_params p = {.n = bind_count(n->in[0])};
+        return bind_call(b, n, bind_kernel(b, "truth", 1, &from), &p, sizeof p, 2, args);
+    }
+    qk_cast_params p = {.n = bind_count(n->in[0])};
+    return bind_call(b, n, bind_kernel(b, "cast", 2, (ElemType[]){from, to}), &p, sizeof p, 2,
+                     args);
 }
 
 const OpDef op_Cast = {

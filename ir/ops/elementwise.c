@@ -94,9 +94,13 @@ static void mark_in_place(Binder *b, Type x, Type y, int arg) {
 SAME_AS_ADD(qk_sub_f32_params);
 SAME_AS_ADD(qk_mul_f32_params);
 SAME_AS_ADD(qk_div_f32_params);
+SAME_AS_ADD(qk_add_i_params);
+SAME_AS_ADD(qk_sub_i_params);
+SAME_AS_ADD(qk_mul_i_params);
+SAME_AS_ADD(qk_div_i_params);
 
-static bool call_float(Binder *b, const Node *n, const char *kernel, Type ta, Type tb, int x0,
-                       int x1, int y) {
+static bool call_kernel(Binder *b, const Node *n, const char *kernel, Type ta, Type tb, int x0,
+                        int x1, int y) {
     Broadcast s = bind_broadcast(ta, tb, n->out[0]->type);
     qk_add_f32_params p = {.rank = s.rank};
     memcpy(p.dim, s.dim, sizeof p.dim);
@@ -110,8 +114,8 @@ static bool call_float(Binder *b, const Node *n, const char *kernel, Type ta, Ty
 
 static bool bind_float(Binder *b, const Node *n, const char *kernel) {
     return bind_floats_only(b, n) &&
-           call_float(b, n, kernel, n->in[0]->type, n->in[1]->type, bind_value(b, n->in[0]),
-                      bind_value(b, n->in[1]), bind_value(b, n->out[0]));
+           call_kernel(b, n, kernel, n->in[0]->type, n->in[1]->type, bind_value(b, n->in[0]),
+                       bind_value(b, n->in[1]), bind_value(b, n->out[0]));
 }
 
 /* What the integer kernels take: one storage type, parameters for the whole tensor. */
@@ -205,9 +209,20 @@ static bool fold_integers(Binder *b, const Node *n, char op, bool *done) {
     return true;
 }
 
+/* Integers that are no quantized numbers, as ONNX's types allow: add_i for add_f32. */
+static bool bind_integers(Binder *b, const Node *n, const char *kernel) {
+    ElemType e = bind_elem(n->out[0]);
+    Str name = arena_strf(binder_arena(b), "%.3s_i", kernel + strlen("qk_"));
+    return call_kernel(b, n, bind_kernel(b, name.s, 1, &e), n->in[0]->type, n->in[1]->type,
+                       bind_value(b, n->in[0]), bind_value(b, n->in[1]), bind_value(b, n->out[0]));
+}
+
 static bool bind_float_or_shape(Binder *b, const Node *n, const char *kernel, char op) {
     bool done;
-    return fold_integers(b, n, op, &done) && (done || bind_float(b, n, kernel));
+    if (!fold_integers(b, n, op, &done) || done)
+        return done;
+    return elem_is_int(n->out[0]->type.elem) ? bind_integers(b, n, kernel)
+                                             : bind_float(b, n, kernel);
 }
 
 static bool bind_add(Binder *b, const Node *n, const OpCtx *c) {
@@ -275,7 +290,7 @@ static bool bind_sum_float(Binder *b, const Node *n) {
         bool last = i + 1 == n->n_in && !op_quant(out);
         int x = bind_dequantized(b, n, n->in[i]);
         int to = last ? bind_value(b, out) : bind_temp(b, ELEM_FLOAT, count);
-        if (x < 0 || !call_float(b, n, "qk_add_f32", so_far, n->in[i]->type, sum, x, to))
+        if (x < 0 || !call_kernel(b, n, "qk_add_f32", so_far, n->in[i]->type, sum, x, to))
             return false;
         sum = to;
         so_far = out->type;

@@ -17,15 +17,8 @@ static float leaky_relu(float x, const void *ctx) {
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const LeakyReluAttrs *a = c->attrs;
-    const Value *x = n->in[0], *y = n->out[0];
-    if (op_quant(x))
-        return bind_table(b, n, x, y, leaky_relu, a);
-    qk_leakyrelu_f32_params p = {.n = bind_count(x), .alpha = a->alpha};
-    if (!bind_floats_only(b, n) || !bind_call(b, n, "qk_leakyrelu_f32", &p, sizeof p, 2,
-                                              (int[]){bind_value(b, x), bind_value(b, y)}))
-        return false;
-    bind_in_place(b, 0);
-    return true;
+    qk_leakyrelu_f32_params p = {.n = bind_count(n->in[0]), .alpha = a->alpha};
+    return bind_unary(b, n, "qk_leakyrelu_f32", &p, sizeof p, leaky_relu, a);
 }
 
 const OpDef op_LeakyRelu = {

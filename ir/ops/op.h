@@ -93,9 +93,12 @@ typedef struct QuantRule {
      * same_storage, operands and result of one storage type. */
     int widest;
     bool same_storage;
-    /* MOVE: why this node must not run on integers of quantization `x` (Pad with a value that they
-     * cannot stand for); NULL when it may. `x` is NULL while it is not chosen: what no choice can
-     * make wrong is allowed. NULL function: always allowed. */
+    /* COMPUTE: stays float unless integers are asked for (-only, -integer-only): what goes in or
+     * comes out spans too much for 8 bits (Exp, Sqrt), and runtimes gain nothing from them. */
+    bool prefers_float;
+    /* MOVE, COMPUTE: why this node must not run on integers of quantization `x` (Pad with a value
+     * that they cannot stand for); NULL when it may. `x` is NULL while it is not chosen: what no
+     * choice can make wrong is allowed. NULL function: always allowed. */
     const char *(*integer_refusal)(const OpCtx *c, const Quant *x);
     /* CLAMP: the bounds it cuts at, infinite where there is none; false where they are computed. */
     bool (*clamp)(const OpCtx *c, float *lo, float *hi);

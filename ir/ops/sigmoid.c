@@ -34,26 +34,16 @@ static bool tanh_output(const OpCtx *c, ElemType storage, float *scale, int64_t 
     return span(storage, -1, scale, zp);
 }
 
-static bool bind_unary(Binder *b, const Node *n, const char *kernel, UnaryFn *f) {
-    const Value *x = n->in[0], *y = n->out[0];
-    if (op_quant(x))
-        return bind_table(b, n, x, y, f, NULL);
-    qk_sigmoid_f32_params p = {.n = bind_count(x)}; /* tanh_f32 takes the same */
-    if (!bind_floats_only(b, n) ||
-        !bind_call(b, n, kernel, &p, sizeof p, 2, (int[]){bind_value(b, x), bind_value(b, y)}))
-        return false;
-    bind_in_place(b, 0);
-    return true;
-}
-
 static bool sigmoid_bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    return bind_unary(b, n, "qk_sigmoid_f32", sigmoid);
+    qk_sigmoid_f32_params p = {.n = bind_count(n->in[0])};
+    return bind_unary(b, n, "qk_sigmoid_f32", &p, sizeof p, sigmoid, NULL);
 }
 
 static bool tanh_bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    return bind_unary(b, n, "qk_tanh_f32", tanh_of);
+    qk_tanh_f32_params p = {.n = bind_count(n->in[0])};
+    return bind_unary(b, n, "qk_tanh_f32", &p, sizeof p, tanh_of, NULL);
 }
 
 const OpDef op_Sigmoid = {

@@ -3,6 +3,7 @@ out, against the definition (dequantize exactly, compute in float64, quantize). 
 apart, and exact where `exact` says so. That qxc computed on integers shows in the true form: no
 conversion is left in it."""
 
+import math
 import unittest
 import zlib
 
@@ -287,6 +288,61 @@ class QuantizedOps(OracleCase):
                 m = Model(op)
                 want = fn(m.operand(x, (1, 4, 50)))
                 self.check(op, m, m.finish(op, y, want.shape, **attrs), want, y)
+
+    def test_tables(self):
+        """Functions of one number: the table is the definition, so all of it is exact."""
+        erf = np.vectorize(math.erf)
+        signed, positive = Q(T.INT8, 0.03, -5), Q(T.INT8, 0.02, -128)
+        for op, fn, x, y, attrs in (
+                ("Abs", np.abs, signed, Q(T.INT8, 0.0151, -128), {}),
+                ("Celu", lambda v: np.where(v > 0, v, 0.7 * np.expm1(v / np.float32(0.7))), signed, Q(T.INT8, 0.021, -90), {"alpha": 0.7}),
+                ("Elu", lambda v: np.where(v > 0, v, 1.5 * np.expm1(v)), signed, Q(T.INT8, 0.021, -50), {"alpha": 1.5}),
+                ("Erf", erf, signed, Q(T.INT8, 1 / 127, 0), {}),
+                ("Exp", np.exp, signed, Q(T.INT8, 0.15, -128), {}),
+                ("Gelu", lambda v: v * (1 + erf(v / np.sqrt(2))) / 2, signed, Q(T.INT8, 0.0173, -118), {}),
+                ("HardSigmoid", lambda v: np.clip(np.float32(0.2) * v + 0.5, 0, 1), signed, Q(T.INT8, 1 / 255, -128), {}),
+                ("HardSwish", lambda v: v * np.clip(v / 6 + 0.5, 0, 1), signed, Q(T.INT8, 0.0157, -104), {}),
+                ("Log", np.log, positive, Q(T.INT8, 0.023, 40), {}),
+                ("Mish", lambda v: v * np.tanh(np.log1p(np.exp(v))), signed, Q(T.INT8, 0.0173, -110), {}),
+                ("Neg", np.negative, signed, Q(T.INT8, 0.0331, 5), {}),
+                ("Reciprocal", lambda v: 1 / v, positive, Q(T.INT8, 0.021, -128), {}),
+                ("Softsign", lambda v: v / (1 + np.abs(v)), signed, Q(T.INT8, 0.0067, 0), {}),
+                ("Sqrt", np.sqrt, positive, Q(T.INT8, 0.0091, -128), {}),
+                ("ThresholdedRelu", lambda v: np.where(v > 1, v, 0), signed, Q(T.INT8, 0.017, -128 + 30), {"alpha": 1.0})):
+            with self.subTest(op):
+                m = Model(op)
+                a = m.operand(x, (1, 4, 50))
+                with np.errstate(divide="ignore"):
+                    want = np.nan_to_num(fn(a), neginf=-1e9, posinf=1e9)
+                self.check(op, m, m.finish(op, y, want.shape, **attrs), want, y)
+
+    def test_tables_with_a_constant(self):
+        for op, fn, k, x, y in (
+                ("Pow", lambda v: v ** 2, [2.0], Q(T.INT8, 0.02, -5), Q(T.INT8, 0.0241, -128)),
+                ("PRelu", lambda v: np.where(v < 0, 0.25 * v, v), [0.25], Q(T.UINT8, 0.02, 128), Q(T.UINT8, 0.013, 60))):
+            with self.subTest(op):
+                m = Model(op)
+                want = fn(m.operand(x, (1, 4, 50)))
+                m.floats(k)
+                self.check(op, m, m.finish(op, y, want.shape), want, y)
+
+    def test_choices(self):
+        """Min, Max and Where: operands are requantized to the result's parameters."""
+        for label, a, b, y in (("equal", *[Q(T.INT8, 0.02, -5)] * 3),
+                               ("unequal", Q(T.INT8, 0.02, -5), Q(T.INT8, 0.031, 9), Q(T.INT8, 0.0261, 3)),
+                               ("16 bit", Q(T.INT16, 0.0002, -5), Q(T.INT16, 0.0003, 4), Q(T.INT16, 0.00037, 4))):
+            for op, fn in (("Min", np.minimum), ("Max", np.maximum)):
+                with self.subTest(op, label=label):
+                    m = Model(op + label)
+                    want = fn(m.operand(a, (1, 3, 40)), m.operand(b, (3, 1)))
+                    self.check(op, m, m.finish(op, y, want.shape), want, y)
+            with self.subTest("Where", label=label):
+                m = Model("where" + label)
+                choice = m.rng.integers(0, 2, (1, 40)).astype(bool)
+                m.inits.append(numpy_helper.from_array(choice, "choice"))
+                m.names.append("choice")
+                want = np.where(choice, m.operand(a, (1, 3, 40)), m.operand(b, (3, 1)))
+                self.check("Where", m, m.finish("Where", y, want.shape), want, y)
 
     def test_softmax(self):
         for elem, scale in ((T.UINT8, 1 / 256), (T.INT8, 1 / 255), (T.INT16, 1 / 65536)):

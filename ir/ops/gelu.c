@@ -1,0 +1,162 @@
+/* Gelu (opset 20) and com.microsoft's forms of it: Gelu, QuickGelu, and BiasGelu and FastGelu,
+ * which add a bias first. On 8-bit integers Gelu and QuickGelu are tables. */
+#include "ir/ops/bind.h"
+
+#include <math.h>
+
+typedef struct GeluAttrs {
+    Str approximate;
+} GeluAttrs;
+
+static const AttrSpec gelu_attrs[] = {
+    A_STR(GeluAttrs, approximate, "none"),
+    A_END,
+};
+
+static float exact(float x, const void *ctx) {
+    (void)ctx;
+    return (float)(0.5 * (double)x * (1 + erf((double)x * M_SQRT1_2)));
+}
+
+static float by_tanh(float x, const void *ctx) {
+    double v = (double)x;
+    (void)ctx;
+    return (float)(0.5 * v * (1 + tanh(M_2_SQRTPI * M_SQRT1_2 * (v + 0.044715 * v * v * v))));
+}
+
+static bool gelu_verify(const OpCtx *c) {
+    const GeluAttrs *a = c->attrs;
+    return str_is(a->approximate, "none") || str_is(a->approximate, "tanh") ||
+           op_error(c, "approximate is '%s', must be 'none' or 'tanh'",
+                    diag_name(c->d, a->approximate));
+}
+
+static bool bind_exact(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    qk_gelu_f32_params p = {.n = bind_count(n->in[0])};
+    return bind_unary(b, n, "qk_gelu_f32", &p, sizeof p, exact, NULL);
+}
+
+static bool gelu_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const GeluAttrs *a = c->attrs;
+    if (!str_is(a->approximate, "tanh"))
+        return bind_exact(b, n, c);
+    qk_gelu_tanh_f32_params p = {.n = bind_count(n->in[0])};
+    return bind_unary(b, n, "qk_gelu_tanh_f32", &p, sizeof p, by_tanh, NULL);
+}
+
+#define TABLE {.kind = QUANT_COMPUTE, .data = 1, .widest = 8}
+
+const OpDef op_Gelu = {
+    .domain = "",
+    .name = "Gelu",
+    .attrs_size = sizeof(GeluAttrs),
+    .attrs = gelu_attrs,
+    .verify = gelu_verify,
+    .infer = op_same_type,
+    .quant = TABLE,
+    .bind = gelu_bind,
+};
+
+/* ---- com.microsoft ---- */
+
+const OpDef op_MsGelu = {
+    .domain = "com.microsoft",
+    .name = "Gelu",
+    .infer = op_same_type,
+    .quant = TABLE,
+    .bind = bind_exact,
+};
+
+typedef struct QuickGeluAttrs {
+    float alpha;
+} QuickGeluAttrs;
+
+static const AttrSpec quick_attrs[] = {
+    A_FLOAT(QuickGeluAttrs, alpha, 1.702f),
+    A_END,
+};
+
+static float quick(float x, const void *ctx) {
+    double alpha = (double)((const QuickGeluAttrs *)ctx)->alpha;
+    return (float)((double)x / (1 + exp(-alpha * (double)x)));
+}
+
+static bool quick_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const QuickGeluAttrs *a = c->attrs;
+    qk_quickgelu_f32_params p = {bind_count(n->in[0]), a->alpha};
+    return bind_unary(b, n, "qk_quickgelu_f32", &p, sizeof p, quick, a);
+}
+
+const OpDef op_QuickGelu = {
+    .domain = "com.microsoft",
+    .name = "QuickGelu",
+    .attrs_size = sizeof(QuickGeluAttrs),
+    .attrs = quick_attrs,
+    .infer = op_same_type,
+    .quant = TABLE,
+    .bind = quick_bind,
+};
+
+/* x + bias into the result, where the kernel then works in place. */
+static bool bind_biased(Binder *b, const Node *n, const char *kernel) {
+    int x = bind_value(b, n->in[0]), y = bind_value(b, n->out[0]);
+    if (!bind_floats_only(b, n))
+        return false;
+    if (n->n_in > 1 && n->in[1]) {
+        Broadcast s = bind_broadcast(n->in[0]->type, n->in[1]->type, n->out[0]->type);
+        qk_add_f32_params add = {.rank = s.rank};
+        memcpy(add.dim, s.dim, sizeof add.dim);
+        memcpy(add.as, s.as, sizeof add.as);
+        memcpy(add.bs, s.bs, sizeof add.bs);
+        int sum = bind_temp(b, ELEM_FLOAT, (size_t)bind_count(n->out[0]));
+        if (!bind_call(b, n, "qk_add_f32", &add, sizeof add, 3,
+                       (int[]){x, bind_value(b, n->in[1]), sum}))
+            return false;
+        bind_in_place(b, 0);
+        x = sum;
+    }
+    qk_gelu_f32_params p = {.n = bind_count(n->out[0])}; /* gelu_tanh_f32 takes the same */
+    if (!bind_call(b, n, kernel, &p, sizeof p, 2, (int[]){x, y}))
+        return false;
+    bind_in_place(b, 0);
+    return true;
+}
+
+static bool bias_bind(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    return bind_biased(b, n, "qk_gelu_f32");
+}
+
+static bool fast_bind(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    return bind_biased(b, n, "qk_gelu_tanh_f32");
+}
+
+/* The bias is one number for each index of the last axis. */
+static bool bias_verify(const OpCtx *c) {
+    Type x = op_type(c, 0), bias = op_type(c, 1);
+    if (x.rank < 1 || bias.rank < 0)
+        return x.rank != 0 || op_error(c, "the input is a scalar");
+    int64_t last = x.dims[x.rank - 1].value;
+    if (bias.rank != 1 || (last >= 0 && bias.dims[0].value >= 0 && bias.dims[0].value != last))
+        return op_error(c, "the bias is %s, must have shape [%lld]", type_text(c->arena, bias),
+                        (long long)last);
+    return true;
+}
+
+const OpDef op_BiasGelu = {
+    .domain = "com.microsoft",
+    .name = "BiasGelu",
+    .verify = bias_verify,
+    .infer = op_same_type,
+    .bind = bias_bind,
+};
+
+const OpDef op_FastGelu = {
+    .domain = "com.microsoft",
+    .name = "FastGelu",
+    .verify = bias_verify,
+    .infer = op_same_type,
+    .bind = fast_bind,
+};

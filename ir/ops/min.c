@@ -1,0 +1,84 @@
+/* Min and Max of any number of operands. From opset 8 they broadcast; 12 and 13 added types. On
+ * integers operands are brought to the result's parameters first; as scales are positive, the order
+ * is that of the numbers. */
+#include "ir/ops/bind.h"
+
+/* A quantized operand in the parameters of the result; another as it is. */
+static int operand(Binder *b, const Node *n, const Value *x, bool *ok) {
+    const Value *y = n->out[0];
+    const Quant *q = op_quant(y);
+    if (!q || bind_equal_quant(x, y))
+        return bind_value(b, x);
+    int32_t lo, hi;
+    int temp = bind_temp(b, bind_elem(y), (size_t)bind_count(x));
+    quant_range(q, &lo, &hi);
+    *ok = bind_requantize(b, n, x, q, temp, lo, hi) && *ok;
+    return temp;
+}
+
+static bool fits_kernel(const Node *n) {
+    const Quant *y = op_quant(n->out[0]);
+    for (size_t i = 0; i < n->n_in; i++)
+        if (!quant_plain(op_quant(n->in[i])))
+            return false;
+    return quant_plain(y);
+}
+
+/* The types as the operands broadcast so far. */
+static Type shape_so_far(const Node *n, size_t last) {
+    Type y = n->out[0]->type, x = n->in[last]->type;
+    return last + 1 == n->n_in && n->n_in > 1 ? y : x;
+}
+
+static bool bind(Binder *b, const Node *n, const char *name) {
+    const Value *y = n->out[0];
+    bool ok = true;
+    if (bind_any_quant(n) && !fits_kernel(n))
+        return bind_in_double(b, n);
+    if (n->n_in == 1)
+        return bind_equal_quant(n->in[0], y) ? bind_alias(b, n, y, n->in[0]) : bind_in_double(b, n);
+    ElemType e = bind_elem(y);
+    const char *kernel = bind_kernel(b, name, 1, &e);
+    int so_far = operand(b, n, n->in[0], &ok);
+    Type t = shape_so_far(n, 0);
+    for (size_t i = 1; i < n->n_in && ok; i++) {
+        bool last = i + 1 == n->n_in;
+        int x = operand(b, n, n->in[i], &ok);
+        int to = last ? bind_value(b, y) : bind_temp(b, e, (size_t)bind_count(y));
+        Broadcast s = bind_broadcast(t, n->in[i]->type, y->type);
+        qk_min_params p = {.rank = s.rank}; /* max takes the same */
+        memcpy(p.dim, s.dim, sizeof p.dim);
+        memcpy(p.as, s.as, sizeof p.as);
+        memcpy(p.bs, s.bs, sizeof p.bs);
+        ok = ok && bind_call(b, n, kernel, &p, sizeof p, 3, (int[]){so_far, x, to});
+        so_far = to;
+        t = y->type;
+    }
+    return ok;
+}
+
+static bool min_bind(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    return bind(b, n, "min");
+}
+
+static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    return bind(b, n, "max");
+}
+
+const OpDef op_Min = {
+    .domain = "",
+    .name = "Min",
+    .infer = op_broadcast,
+    .quant = {.kind = QUANT_JOIN, .data = 1u << 31},
+    .bind = min_bind,
+};
+
+const OpDef op_Max = {
+    .domain = "",
+    .name = "Max",
+    .infer = op_broadcast,
+    .quant = {.kind = QUANT_JOIN, .data = 1u << 31},
+    .bind = max_bind,
+};

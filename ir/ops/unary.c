@@ -1,0 +1,52 @@
+/* Functions of one number without attributes: Abs, Exp, Erf, HardSwish and their like. Only types
+ * changed between opsets (13, 22). On 8-bit integers all of them are tables; those that serve
+ * arithmetic more than they are layers stay float unless integers are asked for. */
+#include "ir/ops/bind.h"
+
+#include <math.h>
+
+static double softplus(double x) {
+    return (x > 0 ? x : 0) + log1p(exp(-fabs(x)));
+}
+
+static double clamp01(double x) {
+    return x < 0 ? 0 : x > 1 ? 1 : x;
+}
+
+/* `value` is the function of x in double; the kernel is its float form. */
+#define UNARY(op, kernel, value, float_wanted)                                                     \
+    static float kernel##_of(float number, const void *ctx) {                                      \
+        double x = (double)number;                                                                 \
+        (void)ctx;                                                                                 \
+        return (float)(value);                                                                     \
+    }                                                                                              \
+    static bool kernel##_bind(Binder *b, const Node *n, const OpCtx *c) {                          \
+        (void)c;                                                                                   \
+        qk_##kernel##_f32_params p = {.n = bind_count(n->in[0])};                                  \
+        return bind_unary(b, n, "qk_" #kernel "_f32", &p, sizeof p, kernel##_of, NULL);            \
+    }                                                                                              \
+    const OpDef op_##op = {                                                                        \
+        .domain = "",                                                                              \
+        .name = #op,                                                                               \
+        .infer = op_same_type,                                                                     \
+        .quant = {.kind = QUANT_COMPUTE, .data = 1, .widest = 8, .prefers_float = (float_wanted)}, \
+        .bind = kernel##_bind,                                                                     \
+    };
+
+UNARY(Abs, abs, fabs(x), true)
+UNARY(Ceil, ceil, ceil(x), true)
+UNARY(Cos, cos, cos(x), true)
+UNARY(Erf, erf, erf(x), true)
+UNARY(Exp, exp, exp(x), true)
+UNARY(Floor, floor, floor(x), true)
+UNARY(HardSwish, hardswish, x *clamp01(x / 6 + 0.5), false)
+UNARY(Log, log, log(x), true)
+UNARY(Mish, mish, x *tanh(softplus(x)), false)
+UNARY(Neg, neg, -x, true)
+UNARY(Reciprocal, reciprocal, 1 / x, true)
+UNARY(Round, rint, rint(x), true)
+UNARY(Sign, sign, x > 0 ? 1 : x < 0 ? -1 : x, true)
+UNARY(Sin, sin, sin(x), true)
+UNARY(Softplus, softplus, softplus(x), true)
+UNARY(Softsign, softsign, x / (1 + fabs(x)), false)
+UNARY(Sqrt, sqrt, sqrt(x), true)

@@ -1,0 +1,13 @@
+//! kernel exp_f32
+//! also f64
+//! math
+// y = exp(x) (ONNX Exp). y may be x.
+typedef struct {
+    int64_t n;
+} qk_exp_f32_params;
+
+static void $NAME(const qk_exp_f32_params *p, const float *x, float *y) {
+    int64_t n = p->n, i;
+    for (i = 0; i < n; i++)
+        y[i] = expf(x[i]);
+}

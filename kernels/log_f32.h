@@ -1,0 +1,13 @@
+//! kernel log_f32
+//! also f64
+//! math
+// y = log(x) (ONNX Log). y may be x.
+typedef struct {
+    int64_t n;
+} qk_log_f32_params;
+
+static void $NAME(const qk_log_f32_params *p, const float *x, float *y) {
+    int64_t n = p->n, i;
+    for (i = 0; i < n; i++)
+        y[i] = logf(x[i]);
+}

@@ -1,0 +1,12 @@
+//! kernel neg_f32
+//! also f64
+// y = -x (ONNX Neg). y may be x.
+typedef struct {
+    int64_t n;
+} qk_neg_f32_params;
+
+static void $NAME(const qk_neg_f32_params *p, const float *x, float *y) {
+    int64_t n = p->n, i;
+    for (i = 0; i < n; i++)
+        y[i] = -x[i];
+}

@@ -1,0 +1,13 @@
+//! kernel softplus_f32
+//! also f64
+//! math
+// y = log(1 + exp(x)) (ONNX Softplus), without overflow. y may be x.
+typedef struct {
+    int64_t n;
+} qk_softplus_f32_params;
+
+static void $NAME(const qk_softplus_f32_params *p, const float *x, float *y) {
+    int64_t n = p->n, i;
+    for (i = 0; i < n; i++)
+        y[i] = (x[i] > 0.0f ? x[i] : 0.0f) + log1pf(expf(-fabsf(x[i])));
+}
