@@ -138,7 +138,7 @@ static void suggest_storage(Reader *r, Token t) {
     static const char *const words[] = {"int1q",  "int2q",  "int4q",   "int8q",
                                         "int16q", "int32q", "uint1q",  "uint2q",
                                         "uint4q", "uint8q", "uint16q", "uint32q"};
-    suggest(r, range_of(t), t.str, words, sizeof words / sizeof *words);
+    suggest(r, range_of(t), str_of(r, t), words, sizeof words / sizeof *words);
 }
 
 static void suggest_keyword(Reader *r, Token t, const bool *want) {
@@ -148,7 +148,7 @@ static void suggest_keyword(Reader *r, Token t, const bool *want) {
         if (want[keywords[i].token])
             words[n++] = keywords[i].word;
     if (t.kind == T_IDENT && n)
-        suggest(r, range_of(t), t.str, words, n);
+        suggest(r, range_of(t), str_of(r, t), words, n);
 }
 
 /* True when a line ended between the token and the one before: an open bracket hid it. */

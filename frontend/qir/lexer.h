@@ -1,6 +1,7 @@
-/* Tokens of .qir text. Text is borrowed, NUL-terminated, and must outlive the tokens: names without
- * escapes are slices of it. Errors inside a token (a bad escape, an open string) are reported here,
- * and the token still comes, so that the parser does not complain again.
+/* Tokens of .qir text. Text is borrowed, NUL-terminated, and must outlive the tokens, which only
+ * say where in it they stand: names, strings and numbers are taken from there when somebody asks.
+ * Errors inside a token (a bad escape, an open string) are reported here, and the token still
+ * comes, so that the parser does not complain again.
  *
  * A newline is a token only at file level and directly inside {}; the lexer knows which by a stack
  * of open brackets, which error recovery sets back. */
@@ -12,14 +13,13 @@
 
 enum { MAX_BRACKETS = 400 };
 
-/* What Lemon carries for every terminal. */
+/* What Lemon copies for every terminal: no more than two registers hold. */
 typedef struct Token {
-    int kind;
-    bool bad; /* already reported */
+    uint8_t kind;
+    bool bad;   /* already reported */
+    bool mixed; /* a list of numbers that may not all be integers */
     uint32_t begin, end;
-    Str str;     /* names and strings, unescaped and without sigil */
-    int64_t num; /* of an INT; 0 where it does not fit (see big) */
-    bool big;
+    uint32_t n; /* of a list of numbers: how many; of a scheme: bytes before its text */
 } Token;
 
 typedef struct Lexer {
@@ -32,11 +32,13 @@ typedef struct Lexer {
     int depth;
     bool too_deep;
     char open[MAX_BRACKETS];
-    Buf scratch;
 } Lexer;
 
 void lexer_init(Lexer *x, Arena *a, Diags *d, uint32_t source, Str text);
 /* The next token; kind 0 at the end of the text. */
 Token lex(Lexer *x);
+/* The name or string that stands there, without sigil and quotes. Slices of the text, or where
+ * there are escapes, from the arena. */
+Str lexer_str(const Lexer *x, uint32_t begin, uint32_t end);
 
 #endif

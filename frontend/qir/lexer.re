@@ -1,13 +1,11 @@
 #include "frontend/qir/lexer.h"
 
-#include "frontend/qir/number.h"
 #include "parser.h"
 
 void lexer_init(Lexer *x, Arena *a, Diags *d, uint32_t source, Str text) {
     *x = (Lexer){.arena = a, .diags = d, .source = source, .text = text.s, .end = text.s + text.n};
     x->cursor = x->text;
     x->last = T_NL;
-    x->scratch = buf_new(a);
     if (text.n >= 3 && memcmp(text.s, "\xEF\xBB\xBF", 3) == 0)
         x->cursor += 3; /* a byte order mark */
 }
@@ -29,57 +27,81 @@ static int hex(char c) {
                                   : -1;
 }
 
-/* Decodes the escape at p (a backslash); returns what follows it. */
-static const char *unescape(Lexer *x, const char *p, const char *end) {
+/* Decodes the escape at p (a backslash); returns what follows it. Where it is none, *wrong says so
+ * and there is nothing to append. */
+static const char *unescape(const char *p, const char *end, char *out, const char **wrong) {
     char c = p + 1 < end ? p[1] : 0;
+    *wrong = NULL;
     switch (c) {
-    case 'n': buf_byte(&x->scratch, '\n'); return p + 2;
-    case 't': buf_byte(&x->scratch, '\t'); return p + 2;
+    case 'n': *out = '\n'; return p + 2;
+    case 't': *out = '\t'; return p + 2;
     case '"':
-    case '\\': buf_byte(&x->scratch, c); return p + 2;
+    case '\\': *out = c; return p + 2;
     case 'x':
         if (p + 3 < end && hex(p[2]) >= 0 && hex(p[3]) >= 0) {
-            buf_byte(&x->scratch, (char)(hex(p[2]) << 4 | hex(p[3])));
+            *out = (char)(hex(p[2]) << 4 | hex(p[3]));
             return p + 4;
         }
-        diag_error(x->diags, loc(x, p, p + 2), "\\x needs two hexadecimal digits");
+        *wrong = "\\x needs two hexadecimal digits";
         return p + 2;
-    default:
-        diag_error(x->diags, loc(x, p, p + 2),
-                   "unknown escape; there are \\n \\t \\\" \\\\ and \\xHH");
-        return p + 2;
+    default: *wrong = "unknown escape; there are \\n \\t \\\" \\\\ and \\xHH"; return p + 2;
+    }
+}
+
+static const char *next_escape(const char *p, const char *end) {
+    return memchr(p, '\\', (size_t)(end - p));
+}
+
+static void check_escapes(const Lexer *x, const char *p, const char *end) {
+    char byte;
+    const char *wrong;
+    while ((p = next_escape(p, end))) {
+        const char *begin = p;
+        p = unescape(p, end, &byte, &wrong);
+        if (wrong)
+            diag_error(x->diags, loc(x, begin, begin + 2), "%s", wrong);
     }
 }
 
 /* The content between the quotes. */
-static Str string_content(Lexer *x, const char *p, const char *end) {
-    size_t n = (size_t)(end - p);
-    if (n == 0)
-        return STR("");
-    if (!memchr(p, '\\', n))
-        return (Str){p, n};
-    x->scratch.n = 0;
-    while (p < end) {
-        const char *back = memchr(p, '\\', (size_t)(end - p));
-        buf_put(&x->scratch, p, (size_t)((back ? back : end) - p));
-        p = back ? unescape(x, back, end) : end;
+static Str string_content(const Lexer *x, const char *p, const char *end) {
+    const char *back = next_escape(p, end), *wrong;
+    if (!back)
+        return (Str){p, (size_t)(end - p)};
+    char *out = arena_alloc(x->arena, (size_t)(end - p) + 1), *to = out;
+    for (; back; back = next_escape(p, end)) {
+        memcpy(to, p, (size_t)(back - p));
+        to += back - p;
+        p = unescape(back, end, to, &wrong);
+        to += !wrong;
     }
-    return arena_str(x->arena, buf_as_str(&x->scratch));
+    memcpy(to, p, (size_t)(end - p));
+    to[end - p] = 0;
+    return (Str){out, (size_t)(to - out) + (size_t)(end - p)};
 }
 
-/* `begin` is at an optional sigil; the token ends with its quote, or, *bad, with the line. */
-static Str quoted(Lexer *x, const char *begin, bool sigil, bool *bad) {
-    const char *open = begin + sigil, *end = x->cursor;
+Str lexer_str(const Lexer *x, uint32_t begin, uint32_t end) {
+    const char *p = x->text + begin, *stop = x->text + end;
+    if (*p == '%' || *p == '!' || *p == '@' || *p == '$')
+        p++;
+    if (*p == '"')
+        return string_content(x, p + 1, stop - 1);
+    return (Str){p, (size_t)(stop - p)};
+}
+
+/* Whether the string from its quote at `open` to `end` is whole: its quote may be missing. */
+static bool check_string(const Lexer *x, const char *open, const char *end) {
     if (end - open >= 2 && end[-1] == '"') {
         const char *back = end - 1; /* an even number of backslashes before it closes */
         while (back[-1] == '\\')
             back--;
-        if ((end - 1 - back) % 2 == 0)
-            return string_content(x, open + 1, end - 1);
+        if ((end - 1 - back) % 2 == 0) {
+            check_escapes(x, open + 1, end - 1);
+            return true;
+        }
     }
-    *bad = true;
     diag_error(x->diags, loc(x, open, open + 1), "the string is not closed on its line");
-    return STR("");
+    return false;
 }
 
 /* ---- lists of numbers ---- */
@@ -95,15 +117,17 @@ static const char *skip_space(const char *p) {
     }
 }
 
-static bool number_char(char c) {
-    static const bool table[256] = {
-        ['0' ... '9'] = true, ['a' ... 'f'] = true, ['A' ... 'F'] = true, ['-'] = true,
-        ['+'] = true,         ['.'] = true,         ['x'] = true,         ['p'] = true,
-        ['^'] = true,         ['i'] = true,         ['n'] = true,         ['('] = true,
-        [')'] = true,         ['X'] = true,         ['P'] = true,
-    };
-    return table[(unsigned char)c];
-}
+/* What numbers are written with; INTEGER is what integers can be written with. */
+enum { INTEGER = 1, OTHER = 2 };
+static const uint8_t number_chars[256] = {
+    ['0' ... '9'] = INTEGER, ['a' ... 'd'] = INTEGER, ['A' ... 'D'] = INTEGER,
+    ['f'] = INTEGER,         ['F'] = INTEGER,         ['-'] = INTEGER,
+    ['x'] = INTEGER,         ['X'] = INTEGER,         ['e'] = OTHER,
+    ['E'] = OTHER,           ['+'] = OTHER,           ['.'] = OTHER,
+    ['p'] = OTHER,           ['P'] = OTHER,           ['^'] = OTHER,
+    ['i'] = OTHER,           ['n'] = OTHER,           ['('] = OTHER,
+    [')'] = OTHER,
+};
 
 static bool number_begins(const char *p) {
     if (*p == '-')
@@ -114,19 +138,24 @@ static bool number_begins(const char *p) {
 /* A list of numbers alone is one token, converted when its element type is known: large constants
  * would else cost a parser step for every number. Returns the end of the list that opens at p, or
  * NULL when it holds anything else; then it comes token by token, with the parser's messages. */
-static const char *number_list(const char *p) {
+static const char *number_list(const char *p, Token *t) {
+    uint8_t seen = 0, class;
+    t->n = 0;
     for (p++;; p++) {
         p = skip_space(p);
         if (!number_begins(p))
             return NULL;
-        while (number_char(*p))
-            p++;
+        for (; (class = number_chars[(unsigned char)*p]); p++)
+            seen |= class;
+        t->n++;
         p = skip_space(p);
         if (*p == ']')
-            return p + 1;
+            break;
         if (*p != ',')
             return NULL;
     }
+    t->mixed = seen & OTHER;
+    return p + 1;
 }
 
 /* ---- brackets ---- */
@@ -180,7 +209,7 @@ static Token scheme_block(Lexer *x, Token t) {
         else if (!string && *p == '{')
             depth++;
         else if (!string && *p == '}' && --depth == 0) {
-            t.str = (Str){begin, (size_t)(p - begin)};
+            t.n = at(x, begin) - t.begin;
             x->cursor = p + 1;
             t.end = at(x, x->cursor);
             return t;
@@ -192,15 +221,6 @@ static Token scheme_block(Lexer *x, Token t) {
 }
 
 /* ---- tokens ---- */
-
-static Token int_token(Lexer *x, Token t, const char *begin) {
-    Number n;
-    number_scan(begin, &n);
-    t.kind = T_INT;
-    t.big = !number_i64(&n, &t.num);
-    (void)x;
-    return t;
-}
 
 static Token bad(Lexer *x, Token t, const char *what) {
     diag_error(x->diags, (Loc){x->source, t.begin, t.end, NULL}, "%s", what);
@@ -238,19 +258,10 @@ static Token bad(Lexer *x, Token t, const char *what) {
         t.kind = (k);                                                                              \
         goto done;                                                                                 \
     } while (0)
-#define NAMED(k, skip)                                                                             \
-    do {                                                                                           \
-        t.kind = (k);                                                                              \
-        t.str = (Str){begin + (skip), (size_t)(p - begin) - (skip)};                               \
-        goto done;                                                                                 \
-    } while (0)
 #define QUOTED(k, sigil)                                                                           \
     do {                                                                                           \
-        t.kind = (k);                                                                              \
-        x->cursor = p;                                                                             \
-        t.str = quoted(x, begin, sigil, &t.bad);                                                   \
-        if (t.bad)                                                                                 \
-            t.kind = T_BAD;                                                                        \
+        t.bad = !check_string(x, begin + (sigil), p);                                              \
+        t.kind = t.bad ? T_BAD : (k);                                                              \
         goto done;                                                                                 \
     } while (0)
 
@@ -268,52 +279,52 @@ again:
             TOKEN(0);
         }
 
-        "qir"      { NAMED(T_QIR, 0); }
-        "import"   { NAMED(T_IMPORT, 0); }
-        "model"    { NAMED(T_MODEL, 0); }
-        "meta"     { NAMED(T_META, 0); }
-        "blob"     { NAMED(T_BLOB, 0); }
-        "quant"    { NAMED(T_QUANT, 0); }
-        "graph"    { NAMED(T_GRAPH, 0); }
-        "func"     { NAMED(T_FUNC, 0); }
-        "const"    { NAMED(T_CONST, 0); }
-        "stat"     { NAMED(T_STAT, 0); }
-        "onnx"     { NAMED(T_ONNX, 0); }
-        "from"     { NAMED(T_FROM, 0); }
-        "by"       { NAMED(T_BY, 0); }
-        "in"       { NAMED(T_IN, 0); }
-        "name"     { NAMED(T_NAME, 0); }
-        "doc"      { NAMED(T_DOC, 0); }
-        "extra"    { NAMED(T_EXTRA, 0); }
-        "inferred" { NAMED(T_INFERRED, 0); }
-        "stated"   { NAMED(T_STATED, 0); }
-        "acc"      { NAMED(T_ACC, 0); }
-        "seq"      { NAMED(T_SEQ, 0); }
-        "optional" { NAMED(T_OPTIONAL, 0); }
-        "sparse"   { NAMED(T_SPARSE, 0); }
-        "map"      { NAMED(T_MAP, 0); }
-        "tensor"   { NAMED(T_TENSOR, 0); }
-        "type"     { NAMED(T_TYPE, 0); }
-        "scheme"   { NAMED(T_SCHEME, 0); }
-        "_"        { NAMED(T_UNDER, 0); }
-        qtype      { NAMED(T_QTYPE, 0); }
+        "qir"      { TOKEN(T_QIR); }
+        "import"   { TOKEN(T_IMPORT); }
+        "model"    { TOKEN(T_MODEL); }
+        "meta"     { TOKEN(T_META); }
+        "blob"     { TOKEN(T_BLOB); }
+        "quant"    { TOKEN(T_QUANT); }
+        "graph"    { TOKEN(T_GRAPH); }
+        "func"     { TOKEN(T_FUNC); }
+        "const"    { TOKEN(T_CONST); }
+        "stat"     { TOKEN(T_STAT); }
+        "onnx"     { TOKEN(T_ONNX); }
+        "from"     { TOKEN(T_FROM); }
+        "by"       { TOKEN(T_BY); }
+        "in"       { TOKEN(T_IN); }
+        "name"     { TOKEN(T_NAME); }
+        "doc"      { TOKEN(T_DOC); }
+        "extra"    { TOKEN(T_EXTRA); }
+        "inferred" { TOKEN(T_INFERRED); }
+        "stated"   { TOKEN(T_STATED); }
+        "acc"      { TOKEN(T_ACC); }
+        "seq"      { TOKEN(T_SEQ); }
+        "optional" { TOKEN(T_OPTIONAL); }
+        "sparse"   { TOKEN(T_SPARSE); }
+        "map"      { TOKEN(T_MAP); }
+        "tensor"   { TOKEN(T_TENSOR); }
+        "type"     { TOKEN(T_TYPE); }
+        "scheme"   { TOKEN(T_SCHEME); }
+        "_"        { TOKEN(T_UNDER); }
+        qtype      { TOKEN(T_QTYPE); }
         special    { TOKEN(T_FLOAT); }
-        ident      { NAMED(T_IDENT, 0); }
+        ident      { TOKEN(T_IDENT); }
 
-        "%" name   { NAMED(T_VALUE, 1); }
-        "!" name   { NAMED(T_ALIAS, 1); }
-        "@" name   { NAMED(T_SYM, 1); }
-        "$" name   { NAMED(T_REF, 1); }
+        "%" name   { TOKEN(T_VALUE); }
+        "!" name   { TOKEN(T_ALIAS); }
+        "@" name   { TOKEN(T_SYM); }
+        "$" name   { TOKEN(T_REF); }
         "%" string { QUOTED(T_VALUE, true); }
         "!" string { QUOTED(T_ALIAS, true); }
         "@" string { QUOTED(T_SYM, true); }
         "$" string { QUOTED(T_REF, true); }
         string     { QUOTED(T_STRING, false); }
 
-        int        { t.kind = T_INT; goto done; }
+        int        { TOKEN(T_INT); }
         decimal    { TOKEN(T_FLOAT); }
         binary     { TOKEN(T_FLOAT); }
-        "-"? digit (letter | digit | ".")* { t.kind = T_BAD; goto done; }
+        "-"? digit (letter | digit | ".")* { TOKEN(T_BAD); }
 
         "->" { TOKEN(T_ARROW); }
         "::" { TOKEN(T_DCOLON); }
@@ -326,7 +337,7 @@ again:
         "("  { TOKEN(T_LP); }
         ")"  { TOKEN(T_RP); }
         "["  {
-            const char *end = number_list(begin);
+            const char *end = number_list(begin, &t);
             if (!end)
                 TOKEN(T_LB);
             p = end;
@@ -381,7 +392,6 @@ Token lex(Lexer *x) {
     case T_RP: close_bracket(x, '('); break;
     case T_RB: close_bracket(x, '['); break;
     case T_GT: close_bracket(x, '<'); break;
-    case T_INT: t = int_token(x, t, x->text + t.begin); break;
     case T_SCHEME:
         if (x->last == T_NL && x->depth == 0 && *skip_space(x->cursor) == '{')
             t = scheme_block(x, t);

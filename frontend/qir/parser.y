@@ -70,7 +70,7 @@ static void expected(const struct yyParser *p, bool *want);
 %type opname {OpName}
 %type clauses {Clauses *}
 %type origins {Span}
-%type origin {Val}
+%type origin {Span}
 %type graph {Graph *}
 %type ghead {Graph *}
 
@@ -110,26 +110,26 @@ fhead ::= FUNC opname(N) attrs(A) params(P) ARROW results(R) clauses(C) LC.
 
 params(P) ::= LP(A) RP(B).                      { P = (Span){.at = over(A, B)}; }
 params(P) ::= LP plist(L) RP.           { P = L; }
-plist(L) ::= param(B).                          { L = span_of_bind(r, B); }
-plist(L) ::= plist(L) COMMA param(B).           { span_add_bind(r, &L, B); }
+plist(L) ::= param(B).                          { L = span_of_bind(r, &B); }
+plist(L) ::= plist(L) COMMA param(B).           { span_add_bind(r, &L, &B); }
 param(P) ::= bind(B).                           { P = B; }
 param(P) ::= bind(B) EQ CONST.                  { P = B; P.is_default = true; }
 results(P) ::= LP(A) RP(B).                     { P = (Span){.at = over(A, B)}; }
 results(P) ::= LP rlist(L) RP.                  { P = L; }
-rlist(L) ::= bind(B).                           { L = span_of_bind(r, B); }
-rlist(L) ::= rlist(L) COMMA bind(B).            { span_add_bind(r, &L, B); }
+rlist(L) ::= bind(B).                           { L = span_of_bind(r, &B); }
+rlist(L) ::= rlist(L) COMMA bind(B).            { span_add_bind(r, &L, &B); }
 
 bind(B) ::= VALUE(N) clauses(C).                { B = bind_of(r, N, NULL, C); }
 bind(B) ::= VALUE(N) COLON type(T) clauses(C).  { B = bind_of(r, N, T, C); }
 bind(B) ::= VALUE(N) COLON type(T) TILDE elem(Q) clauses(C).
-                        { Type t = type_with_tilde(r, T, Q); B = bind_of(r, N, &t, C); }
+                        { B = bind_of(r, N, type_with_tilde(r, T, Q), C); }
 out(O) ::= bind(B).                             { O = B; }
 out(O) ::= UNDER(T).                            { O = (Bind){.omitted = true, .at = range_of(T)}; }
 
 stmts ::= .
 stmts ::= stmts stmt.
 stmt ::= NL.
-stmt ::= CONST bind(B) EQ val(V) clauses(C) NL. { read_const(r, B, V, C); }
+stmt ::= CONST bind(B) EQ val(V) clauses(C) NL. { read_const(r, &B, &V, C); }
 stmt ::= outs(O) EQ opname(N) LP RP clauses(C) NL.
                         { read_node(r, O, N, NULL, NULL, C); }
 stmt ::= outs(O) EQ opname(N) LP RP attrs(A) clauses(C) NL.
@@ -150,8 +150,8 @@ stmt ::= error NL.                              { forget_statement(r); RECOVERED
 
 outs(O) ::= outlist(L).                         { O = L; }
 outs(O) ::= LP(A) RP(B).                        { O = (Span){.at = over(A, B)}; }
-outlist(L) ::= out(B).                          { L = span_of_bind(r, B); }
-outlist(L) ::= outlist(L) COMMA out(B).         { span_add_bind(r, &L, B); }
+outlist(L) ::= out(B).                          { L = span_of_bind(r, &B); }
+outlist(L) ::= outlist(L) COMMA out(B).         { span_add_bind(r, &L, &B); }
 ins(I) ::= VALUE(T).                            { I = span_of_in(r, &T); }
 ins(I) ::= UNDER.                               { I = span_of_in(r, NULL); }
 ins(I) ::= ins(I) COMMA VALUE(T).               { span_add_in(r, &I, &T); }
@@ -162,7 +162,7 @@ opname(N) ::= nm(A) DCOLON nm(B).               { N = op_name_add(op_name(A), B)
 opname(N) ::= nm(A) DCOLON nm(B) DCOLON nm(C).
                         { N = op_name_add(op_name_add(op_name(A), B), C); }
 opname(N) ::= DCOLON(A) nm(B) DCOLON nm(C).
-                        { N = op_name_add(op_name_add(op_name(A), B), C); }
+                        { N = op_name_add(op_name_add(no_domain(A), B), C); }
 nm(N) ::= IDENT(T).                             { N = T; }
 nm(N) ::= STRING(T).                            { N = T; }
 
@@ -176,33 +176,33 @@ type(T) ::= MAP LT IDENT(K) COMMA type(V) GT.   { T = type_map(r, K, V); }
 type(T) ::= QMARK.                              { T = type_unknown(r); }
 type(T) ::= type(S) STRING(D).                  { T = type_denote(r, S, D); }
 tensor(T) ::= elem(E) dims(D).                  { T = type_dims(r, E, D); }
-elem(E) ::= IDENT(T).                           { E = elem_word(r, T); }
+elem(E) ::= IDENT(T).                           { E = elem_word(r, range_of(T)); }
 elem(E) ::= ALIAS(T).                           { E = elem_alias(r, T); }
 elem(E) ::= qelem(Q).                           { E = Q; }
 qelem(E) ::= QTYPE(S) LT qargs(A) GT(T).        { E = read_quant(r, S, A, over(S, T)); }
 qelem(E) ::= ACC(S) LT aref(A) COMMA aref(B) GT(T). { E = read_acc(r, A, B, over(S, T)); }
 aref(A) ::= ALIAS(T).                           { A = T; }
 aref(A) ::= VALUE(T).                           { A = T; }
-qargs(L) ::= qarg(F).                           { L = span_of_field(r, F); }
-qargs(L) ::= qargs(L) COMMA qarg(F).            { span_add_field(r, &L, F); }
+qargs(L) ::= qarg(F).                           { L = span_of_field(r, &F); }
+qargs(L) ::= qargs(L) COMMA qarg(F).            { span_add_field(r, &L, &F); }
 qarg(F) ::= val(V).         { F = (Field){.at = V.at, .has_val = true, .val = V}; }
 qarg(F) ::= QMARK(T).       { F = (Field){.at = range_of(T), .has_val = true,
                                           .val = val_token(T, VAL_UNKNOWN)}; }
-qarg(F) ::= IDENT(K) EQ val(V). { F = (Field){.key = K.str, .at = range_of(K), .has_key = true,
+qarg(F) ::= IDENT(K) EQ val(V). { F = (Field){.key = str_of(r, K), .at = range_of(K), .has_key = true,
                                               .has_val = true, .val = V}; }
 
 dims(D) ::= LB(A) RB(B).                        { D = (Span){.at = over(A, B)}; }
 dims(D) ::= LB STAR RB.                         { D = dims_unranked(); }
 dims(D) ::= NUMBERS(T).                         { D = dims_numbers(r, T); }
 dims(D) ::= LB(A) dlist(L) RB(B).               { D = L; D.at = over(A, B); }
-dlist(L) ::= dimension(D).                      { L = span_of_dim(r, D); }
-dlist(L) ::= dlist(L) COMMA dimension(D).       { span_add_dim(r, &L, D); }
+dlist(L) ::= dimension(D).                      { L = span_of_dim(r, &D); }
+dlist(L) ::= dlist(L) COMMA dimension(D).       { span_add_dim(r, &L, &D); }
 dimension(D) ::= dim(S).                        { D = S; }
-dimension(D) ::= dim(S) STRING(T).              { D = S; D.denotation = T.str; }
+dimension(D) ::= dim(S) STRING(T).              { D = S; D.denotation = str_of(r, T); }
 dim(D) ::= INT(T).                              { D = dim_int(r, T); }
-dim(D) ::= IDENT(T).                            { D = dim_name(T); }
-dim(D) ::= QTYPE(T).                            { D = dim_name(T); }
-dim(D) ::= STRING(T).                           { D = dim_name(T); }
+dim(D) ::= IDENT(T).                            { D = dim_name(r, T); }
+dim(D) ::= QTYPE(T).                            { D = dim_name(r, T); }
+dim(D) ::= STRING(T).                           { D = dim_name(r, T); }
 dim(D) ::= QMARK.                               { D = (Dim){.value = -1}; }
 
 /* ---- values of attributes ---- */
@@ -226,20 +226,20 @@ val(V) ::= NUMBERS(T).                          { V = val_token(T, VAL_NUMBERS);
 val(V) ::= LB(A) RB(B).                         { V = val_list(r, over(A, B), NULL, NULL); }
 val(V) ::= LB(A) RB COLON IDENT(K).             { V = val_list(r, over(A, K), NULL, &K); }
 val(V) ::= LB(A) vals(L) RB(B).                 { V = val_list(r, over(A, B), &L, NULL); }
-vals(L) ::= val(V).                             { L = span_of_val(r, V); }
-vals(L) ::= vals(L) COMMA val(V).               { span_add_val(r, &L, V); }
-args(L) ::= arg(F).                             { L = span_of_field(r, F); }
-args(L) ::= args(L) COMMA arg(F).               { span_add_field(r, &L, F); }
+vals(L) ::= val(V).                             { L = span_of_val(r, &V); }
+vals(L) ::= vals(L) COMMA val(V).               { span_add_val(r, &L, &V); }
+args(L) ::= arg(F).                             { L = span_of_field(r, &F); }
+args(L) ::= args(L) COMMA arg(F).               { span_add_field(r, &L, &F); }
 arg(F) ::= val(V).          { F = (Field){.at = V.at, .has_val = true, .val = V}; }
-arg(F) ::= nm(K) EQ val(V). { F = (Field){.key = K.str, .at = range_of(K), .has_key = true,
+arg(F) ::= nm(K) EQ val(V). { F = (Field){.key = str_of(r, K), .at = range_of(K), .has_key = true,
                                           .has_val = true, .val = V}; }
 
 attrs(A) ::= LT(B) fields(L) GT(E).             { A = L; A.at = over(B, E); }
-fields(L) ::= field(F).                         { L = span_of_field(r, F); }
-fields(L) ::= fields(L) COMMA field(F).         { span_add_field(r, &L, F); }
-field(F) ::= nm(K).         { F = (Field){.key = K.str, .at = range_of(K), .has_key = true}; }
+fields(L) ::= field(F).                         { L = span_of_field(r, &F); }
+fields(L) ::= fields(L) COMMA field(F).         { span_add_field(r, &L, &F); }
+field(F) ::= nm(K).         { F = (Field){.key = str_of(r, K), .at = range_of(K), .has_key = true}; }
 field(F) ::= nm(K) EQ val(V) clauses(C).
-            { F = (Field){.key = K.str, .at = range_of(K), .has_key = true, .has_val = true,
+            { F = (Field){.key = str_of(r, K), .at = range_of(K), .has_key = true, .has_val = true,
                           .val = V, .clauses = C}; }
 
 clauses(C) ::= .                                { C = NULL; }
@@ -250,11 +250,11 @@ clauses(C) ::= clauses(C) EXTRA val(V).         { C = clauses_extra(r, C, V); }
 clauses(C) ::= clauses(C) INFERRED(T).          { C = clauses_stated(r, C, T, false); }
 clauses(C) ::= clauses(C) STATED(T).            { C = clauses_stated(r, C, T, true); }
 clauses(C) ::= clauses(C) FROM LP origins(L) RP by(B) in(G).
-                                                { C = clauses_from(r, C, L, B.str, G.str); }
-origins(L) ::= origin(O).                       { L = span_of_val(r, O); }
-origins(L) ::= origins(L) COMMA origin(O).      { span_add_val(r, &L, O); }
-origin(O) ::= opname(N).                        { O = val_origin(r, N, NULL); }
-origin(O) ::= opname(N) STRING(T).              { O = val_origin(r, N, &T); }
+                                                { C = clauses_from(r, C, L, &B, &G); }
+origins(L) ::= origin(O).                       { L = O; }
+origins(L) ::= origins(L) COMMA origin(O).      { span_join(&L, O); }
+origin(O) ::= opname(N).                        { O = span_of_origin(r, N, NULL); }
+origin(O) ::= opname(N) STRING(T).              { O = span_of_origin(r, N, &T); }
 by(T) ::= .                                     { T = (Token){0}; }
 by(T) ::= BY STRING(S).                         { T = S; }
 in(T) ::= .                                     { T = (Token){0}; }

@@ -99,7 +99,9 @@ Pieces pieces_of(Arena *a, Str text) {
         } else if (t.kind == T_NUMBERS) {
             cut_numbers(c, begin, end);
         } else if (t.kind) {
-            add(c, t.kind, t.kind == T_SCHEME ? t.str : (Str){begin, (size_t)(end - begin)});
+            bool scheme = t.kind == T_SCHEME; /* what is between the braces */
+            const char *from = scheme ? begin + t.n : begin, *to = scheme ? end - 1 : end;
+            add(c, t.kind, (Str){from, (size_t)(to - from)});
         }
         at = end;
     } while (t.kind);

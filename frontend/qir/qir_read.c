@@ -12,6 +12,20 @@ Range range_of(Token t) {
     return (Range){t.begin, t.end};
 }
 
+Str str_at(const Reader *r, Range at) {
+    return lexer_str(&r->lexer, at.begin, at.end);
+}
+
+Str str_of(const Reader *r, Token t) {
+    return lexer_str(&r->lexer, t.begin, t.end);
+}
+
+bool int_of(const Reader *r, Token t, int64_t *out) {
+    Number n;
+    *out = 0;
+    return number_scan(r->text.s + t.begin, &n) && number_i64(&n, out);
+}
+
 Range range_join(Range a, Range b) {
     return (Range){a.begin, b.end > a.end ? b.end : a.end};
 }
@@ -63,7 +77,8 @@ static bool check_header(Reader *r) {
     Token version = lex(&look);
     if (version.kind != T_INT)
         return error_at(r, range_of(version), "expected the language version, as in 'qir 1'");
-    if (version.num != 1)
+    int64_t number;
+    if (!int_of(r, version, &number) || number != 1)
         return error_at(r, range_of(version), "this program reads version 1 of the language");
     return true;
 }
@@ -85,12 +100,13 @@ static bool check_bytes(Reader *r) {
 
 /* Never NULL, so that empty lists need no care. */
 static void make_stacks(Reader *r) {
-    r->cap_vals = r->cap_fields = r->cap_binds = r->cap_ins = r->cap_dims = 64;
+    r->cap_vals = r->cap_fields = r->cap_binds = r->cap_ins = r->cap_dims = r->cap_origins = 64;
     r->vals = NEW_ARRAY(r->arena, Val, r->cap_vals);
     r->fields = NEW_ARRAY(r->arena, Field, r->cap_fields);
     r->binds = NEW_ARRAY(r->arena, Bind, r->cap_binds);
     r->ins = NEW_ARRAY(r->arena, Value *, r->cap_ins);
     r->dims = NEW_ARRAY(r->arena, Dim, r->cap_dims);
+    r->origins = NEW_ARRAY(r->arena, Origin, r->cap_origins);
 }
 
 static void feed(Reader *r, void *parser, Token t) {
@@ -107,7 +123,7 @@ static void enter_statement(Reader *r, int depth) {
 }
 
 /* Where the lexer stands, a token that is not in the text. */
-static Token make_token(Reader *r, int kind) {
+static Token make_token(Reader *r, uint8_t kind) {
     uint32_t at = (uint32_t)(r->lexer.cursor - r->lexer.text);
     r->lexer.last = kind;
     return (Token){.kind = kind, .begin = at, .end = at};

@@ -11,13 +11,14 @@ static const char *const kind_words[] = {
 enum { N_KINDS = sizeof kind_words / sizeof *kind_words };
 
 static bool read_kind(Reader *r, const Val *v, AttrKind first, AttrKind *out) {
+    Str word = str_at(r, v->word);
     for (int k = first; k < N_KINDS; k++)
-        if (str_is(v->word, kind_words[k])) {
+        if (str_is(word, kind_words[k])) {
             *out = (AttrKind)k;
             return true;
         }
-    error_at(r, v->at, "unknown kind of attribute '%s'", shown(r, v->word));
-    suggest(r, v->at, v->word, kind_words + first, N_KINDS - (size_t)first);
+    error_at(r, v->at, "unknown kind of attribute '%s'", shown(r, word));
+    suggest(r, v->at, word, kind_words + first, N_KINDS - (size_t)first);
     return false;
 }
 
@@ -45,9 +46,9 @@ static bool single_kind(Reader *r, const Val *v, AttrKind *out) {
 }
 
 /* Puts item i in its place; the tensors and graphs were built while parsing. */
-static void store_item(Attr *a, size_t i, const Val *v) {
+static void store_item(const Reader *r, Attr *a, size_t i, const Val *v) {
     switch (v->kind) {
-    case VAL_STRING: ((Str *)a->v.s)[i] = v->word; break;
+    case VAL_STRING: ((Str *)a->v.s)[i] = str_at(r, v->word); break;
     case VAL_TENSOR: ((Tensor **)a->v.t)[i] = v->u.tensor; break;
     case VAL_SPARSE: ((SparseTensor **)a->v.sp)[i] = v->u.sparse; break;
     case VAL_TYPE: ((Type *)a->v.ty)[i] = *v->u.type; break;
@@ -99,7 +100,7 @@ static AttrKind list_kind(AttrKind single) {
 static bool read_list(Reader *r, const Val *v, Attr *a) {
     AttrKind kind, other;
     if (v->n == 0) {
-        if (!v->word.s)
+        if (!v->word.end)
             return error_at(r, v->at, "an empty list says of what: []:ints");
         if (!read_kind(r, v, ATTR_FLOATS, &a->kind))
             return false;
@@ -119,14 +120,14 @@ static bool read_list(Reader *r, const Val *v, Attr *a) {
             return error_at(r, v->u.items[i].at,
                             "a list is of one kind; the first item is of kind %s",
                             kind_words[kind]);
-        store_item(a, i, &v->u.items[i]);
+        store_item(r, a, i, &v->u.items[i]);
     }
     return true;
 }
 
 /* `$name` in a function names one of its attributes. ONNX takes another name for one that no call
  * gives. */
-static void check_reference(Reader *r, const Val *v) {
+static void check_reference(Reader *r, Range at, Str ref) {
     const Frame *f = r->frame;
     while (f && !f->func)
         f = f->outer;
@@ -137,23 +138,22 @@ static void check_reference(Reader *r, const Val *v) {
     const char **names = NEW_ARRAY(r->arena, const char *, n);
     for (size_t i = 0; i < n; i++) {
         Str name = i < fn->n_attrs ? fn->attrs[i] : fn->defaults[i - fn->n_attrs].name;
-        if (str_eq(name, v->u.name))
+        if (str_eq(name, ref))
             return;
         names[i] = arena_str(r->arena, name).s;
     }
-    diag_warning(r->diags, loc_of(r, v->at), "the function has no attribute '%s'",
-                 shown(r, v->u.name));
-    suggest(r, v->at, v->u.name, names, n);
+    diag_warning(r->diags, loc_of(r, at), "the function has no attribute '%s'", shown(r, ref));
+    suggest(r, at, ref, names, n);
 }
 
 static bool read_value(Reader *r, const Val *v, Attr *a) {
     switch (v->kind) {
     case VAL_REF:
-        check_reference(r, v);
-        a->ref = v->u.name;
-        return !v->word.s || read_kind(r, v, ATTR_FLOAT, &a->kind);
+        a->ref = str_at(r, v->u.name);
+        check_reference(r, v->at, a->ref);
+        return !v->word.end || read_kind(r, v, ATTR_FLOAT, &a->kind);
     case VAL_NUMBERS:
-        a->kind = has_float(r, v) ? ATTR_FLOATS : ATTR_INTS;
+        a->kind = v->mixed && has_float(r, v) ? ATTR_FLOATS : ATTR_INTS;
         return read_numbers(r, v, a);
     case VAL_LIST: return read_list(r, v, a);
     default: break;
@@ -164,7 +164,7 @@ static bool read_value(Reader *r, const Val *v, Attr *a) {
     if (v->kind == VAL_NUMBER)
         return read_numbers(r, v, a);
     make_room(r, a);
-    store_item(a, 0, v);
+    store_item(r, a, 0, v);
     return true;
 }
 

@@ -23,14 +23,14 @@ static void once(Reader *r, Range *seen, Range at, const char *word) {
 Clauses *clauses_name(Reader *r, Clauses *c, Token t) {
     c = own(r, c);
     once(r, &c->name_at, range_of(t), "name");
-    c->name = t.str;
+    c->name = str_of(r, t);
     return c;
 }
 
 Clauses *clauses_doc(Reader *r, Clauses *c, Token t) {
     c = own(r, c);
     once(r, &c->doc_at, range_of(t), "doc");
-    c->doc = t.str;
+    c->doc = str_of(r, t);
     return c;
 }
 
@@ -61,28 +61,32 @@ Clauses *clauses_meta(Reader *r, Clauses *c, Span fields) {
 }
 
 /* One word in quotes is a name: from("w"). */
-Val val_origin(Reader *r, OpName op, const Token *name) {
-    Origin *o = NEW(r->arena, Origin);
-    Range at = name ? range_join(op.at, range_of(*name)) : op.at;
+Span span_of_origin(Reader *r, OpName op, const Token *name) {
+    Span s = {.begin = (uint32_t)r->n_origins, .n = 1, .at = op.at};
+    Origin o = {0};
     Str overload;
     if (!name && op.n == 1 && r->text.s[op.at.begin] == '"') {
-        o->name = op.part[0];
+        o.name = str_at(r, op.part[0]);
     } else {
-        op_name_parts(op, &o->domain, &o->op, &overload);
-        o->name = name ? name->str : STR_NONE;
+        op_name_parts(r, op, &o.domain, &o.op, &overload);
+        o.name = name ? str_of(r, *name) : STR_NONE;
     }
-    return (Val){.kind = VAL_ORIGIN, .at = at, .u.origin = o};
+    ARENA_PUSH(r->arena, r->origins, r->n_origins, r->cap_origins, o);
+    if (name)
+        s.at.end = name->end;
+    return s;
 }
 
-Clauses *clauses_from(Reader *r, Clauses *c, Span origins, Str by, Str in) {
+/* `by` and `in` are tokens of no kind where nothing is stated. */
+Clauses *clauses_from(Reader *r, Clauses *c, Span origins, const Token *by, const Token *in) {
     c = own(r, c);
-    Val *v = r->vals + origins.begin;
-    Origin *from = NEW_ARRAY(r->arena, Origin, origins.n);
-    once(r, &c->from_at, range_join(v[0].at, v[origins.n - 1].at), "from");
-    for (uint32_t i = 0; i < origins.n; i++)
-        from[i] = *v[i].u.origin;
-    r->n_vals = origins.begin;
-    c->from = (Provenance){from, origins.n, by, in};
+    once(r, &c->from_at, origins.at, "from");
+    c->from = (Provenance){
+        .from = arena_copy(r->arena, r->origins + origins.begin, origins.n * sizeof *r->origins),
+        .n = origins.n,
+        .by = by->kind ? str_of(r, *by) : STR_NONE,
+        .in = in->kind ? str_of(r, *in) : STR_NONE};
+    r->n_origins = origins.begin;
     return c;
 }
 
@@ -92,7 +96,7 @@ static int hex_digit(char c) {
 
 bool read_hex(Reader *r, const Val *v, Str *out) {
     Str text;
-    if (v->kind != VAL_CALL || !str_is(v->word, "hex") || v->n != 1)
+    if (!val_is_call(r, v, "hex") || v->n != 1)
         return error_at(r, v->at, "expected hex(\"...\")");
     const Field *arg = &v->u.args[0];
     if (!val_str(r, &arg->val, "hexadecimal text", &text))

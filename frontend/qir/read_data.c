@@ -60,8 +60,7 @@ static bool wrong_count(Reader *r, const Val *v, const Type *t, size_t want, siz
 
 static bool fill_list(Reader *r, const Type *t, const Val *v, Tensor *x) {
     size_t want = x->count * (component(x->elem) == x->elem ? 1 : 2);
-    /* A list of n numbers takes 2n bytes of text: no room is made for what cannot come. */
-    bool may_fit = want <= v->at.end - v->at.begin;
+    bool may_fit = want == v->n;
     if (x->elem == ELEM_STRING)
         return error_at(r, v->at, "a string tensor is a list of strings in quotes");
     uint8_t *data = arena_alloc(r->arena, may_fit ? x->bytes : 0);
@@ -135,18 +134,19 @@ static bool fill_hex(Reader *r, const Type *t, const Val *v, Tensor *x) {
 
 static bool fill_call(Reader *r, const Type *t, const Val *v, Tensor *x) {
     static const char *const words[] = {"splat", "blob", "external", "elided", "hex"};
-    if (str_is(v->word, "splat"))
+    Str word = str_at(r, v->word);
+    if (str_is(word, "splat"))
         return fill_splat(r, t, v, x);
-    if (str_is(v->word, "blob"))
+    if (str_is(word, "blob"))
         return blob_tensor(r, t, v, x);
-    if (str_is(v->word, "external"))
+    if (str_is(word, "external"))
         return external_tensor(r, v, x);
-    if (str_is(v->word, "elided"))
+    if (str_is(word, "elided"))
         return fill_elided(r, v, x);
-    if (str_is(v->word, "hex"))
+    if (str_is(word, "hex"))
         return fill_hex(r, t, v, x);
-    error_at(r, v->at, "unknown way to give data '%s'", shown(r, v->word));
-    suggest(r, v->at, v->word, words, sizeof words / sizeof *words);
+    error_at(r, v->at, "unknown way to give data '%s'", shown(r, word));
+    suggest(r, v->at, word, words, sizeof words / sizeof *words);
     return false;
 }
 
@@ -180,20 +180,14 @@ static Tensor *sparse_part(Reader *r, const Val *v, ElemType e, int rank, const 
     return read_literal(r, &t, v);
 }
 
-static size_t list_length(Reader *r, const Val *v) {
+static size_t list_length(const Val *v) {
     if (v->kind == VAL_TENSOR)
         return v->u.tensor ? v->u.tensor->count : 0;
-    if (v->kind != VAL_NUMBERS)
-        return v->kind == VAL_LIST ? v->n : 0;
-    NumberList list = numbers_of(r, v);
-    Number n;
-    while (next_number(r, &list, &n))
-        ;
-    return list.n;
+    return v->kind == VAL_LIST || v->kind == VAL_NUMBERS ? v->n : 0;
 }
 
 SparseTensor *read_sparse_literal(Reader *r, const Type *t, const Val *v) {
-    if (v->kind != VAL_CALL || !str_is(v->word, "coo") || v->n != 2) {
+    if (!val_is_call(r, v, "coo") || v->n != 2) {
         error_at(r, v->at, "sparse data are coo(values, indices)");
         return NULL;
     }
@@ -207,7 +201,7 @@ SparseTensor *read_sparse_literal(Reader *r, const Type *t, const Val *v) {
     memcpy(s->dims, whole->dims, sizeof s->dims);
     const Val *values = &v->u.args[0].val, *indices = &v->u.args[1].val;
     /* Indices are linear, or one coordinate per dimension, row by row. */
-    int64_t count = (int64_t)list_length(r, values), n_indices = (int64_t)list_length(r, indices);
+    int64_t count = (int64_t)list_length(values), n_indices = (int64_t)list_length(indices);
     bool linear = n_indices == count;
     int64_t dims[] = {linear ? n_indices : count, whole->rank};
     s->values = sparse_part(r, values, t->sub->elem, 1, &count);

@@ -4,11 +4,11 @@
 
 Bind bind_of(Reader *r, Token name, const Type *t, Clauses *c) {
     clauses_check(r, c, "dxmfs", "a value");
-    return (Bind){.name = name.str,
-                  .at = range_of(name),
-                  .type = t ? *t : TYPE_UNKNOWN,
-                  .typed = t != NULL,
-                  .clauses = c};
+    return (Bind){.name = str_of(r, name), .at = range_of(name), .type = t, .clauses = c};
+}
+
+Type bind_type(const Bind *b) {
+    return b->type ? *b->type : TYPE_UNKNOWN;
 }
 
 /* ---- names ---- */
@@ -69,13 +69,13 @@ static bool is_declared(const Reader *r, const Value *v, const Bind *b) {
 /* A result may repeat the type of its value, or give it. */
 static void take_result_type(Reader *r, Value *v) {
     const Bind *result = map_get(r->frame->results, v->name);
-    if (!result || !result->typed)
+    if (!result || !result->type)
         return;
     if (v->type.kind == TYPE_NONE) {
-        v->type = result->type;
+        v->type = *result->type;
         return;
     }
-    const char *here = type_text(r->arena, result->type), *there = type_text(r->arena, v->type);
+    const char *here = type_text(r->arena, *result->type), *there = type_text(r->arena, v->type);
     if (strcmp(here, there) != 0) {
         error_at(r, result->at, "%%%s is %s as a result", shown(r, v->name), here);
         diag_note(r->diags, v->loc, "and %s where it is defined", there);
@@ -120,7 +120,7 @@ static void take_results(Reader *r, Frame *f, Span results) {
 
 static void add_input(Reader *r, Graph *g, const Bind *b) {
     Frame *f = r->frame;
-    Value *v = graph_add_input(g, b->name, b->type);
+    Value *v = graph_add_input(g, b->name, bind_type(b));
     define_value(r, v, b);
     if (!b->is_default)
         return;
@@ -151,11 +151,11 @@ static void open_frame(Reader *r, Graph *g, Function *func, Span params, Span re
     if (params.n || results.n)
         r->n_binds = params.n ? params.begin : results.begin;
     f->marks = (Marks){(uint32_t)r->n_vals, (uint32_t)r->n_fields, (uint32_t)r->n_binds,
-                       (uint32_t)r->n_ins, (uint32_t)r->n_dims};
+                       (uint32_t)r->n_ins,  (uint32_t)r->n_dims,   (uint32_t)r->n_origins};
 }
 
 Graph *open_graph(Reader *r, const Token *name, Span params, Span results, Clauses *c, Range at) {
-    Graph *g = graph_new(r->module, name ? name->str : STR_NONE);
+    Graph *g = graph_new(r->module, name ? str_of(r, *name) : STR_NONE);
     g->loc = loc_of(r, at);
     clauses_check(r, c, "dxms", "a graph");
     if (c) {
@@ -231,7 +231,7 @@ void open_function(Reader *r, OpName name, const Span *formals, Span params, Spa
     Module *m = r->module;
     Function *fn = NEW(r->arena, Function);
     fn->loc = loc_of(r, name.at);
-    op_name_parts(name, &fn->domain, &fn->name, &fn->overload);
+    op_name_parts(r, name, &fn->domain, &fn->name, &fn->overload);
     clauses_check(r, c, "dxms", "a function");
     if (c) {
         fn->doc = c->doc;

@@ -4,9 +4,9 @@
 /* At file level the module's, in a function its own. */
 void read_import(Reader *r, const Token *domain, Token version) {
     Range at = domain ? range_join(range_of(*domain), range_of(version)) : range_of(version);
-    Import import = {domain ? domain->str : STR_NONE, version.num, loc_of(r, at)};
+    Import import = {.domain = domain ? str_of(r, *domain) : STR_NONE, .loc = loc_of(r, at)};
     Frame *f = r->frame;
-    if (version.big)
+    if (!int_of(r, version, &import.version))
         error_at(r, range_of(version), "this version does not fit int64");
     if (!f) {
         Module *m = r->module;
@@ -80,9 +80,9 @@ void read_scheme(Reader *r, Token t) {
         diag_note(r->diags, m->scheme_loc, "the first one");
         return;
     }
-    uint32_t begin = (uint32_t)(t.str.s - r->text.s);
-    m->scheme = t.str;
-    m->scheme_loc = loc_of(r, (Range){begin, begin + (uint32_t)t.str.n});
+    Range inside = {t.begin + t.n, t.end - 1};
+    m->scheme = (Str){r->text.s + inside.begin, inside.end - inside.begin};
+    m->scheme_loc = loc_of(r, inside);
 }
 
 void read_top_graph(Reader *r, Graph *g) {

@@ -3,19 +3,24 @@
 #include "ir/verify_quant.h"
 
 OpName op_name(Token t) {
-    return (OpName){.n = 1, .part = {t.str}, .at = range_of(t)};
+    return (OpName){.n = 1, .part = {range_of(t)}, .at = range_of(t)};
+}
+
+/* ::op::overload */
+OpName no_domain(Token t) {
+    return (OpName){.n = 1, .at = range_of(t)};
 }
 
 OpName op_name_add(OpName n, Token t) {
-    n.part[n.n++] = t.str;
+    n.part[n.n++] = range_of(t);
     n.at = range_join(n.at, range_of(t));
     return n;
 }
 
-void op_name_parts(OpName n, Str *domain, Str *op, Str *overload) {
-    *domain = n.n > 1 ? n.part[0] : STR_NONE;
-    *op = n.part[n.n > 1];
-    *overload = n.n > 2 ? n.part[2] : STR_NONE;
+void op_name_parts(const Reader *r, OpName n, Str *domain, Str *op, Str *overload) {
+    *domain = n.n > 1 && n.part[0].end ? str_at(r, n.part[0]) : STR_NONE;
+    *op = str_at(r, n.part[n.n > 1]);
+    *overload = n.n > 2 ? str_at(r, n.part[2]) : STR_NONE;
 }
 
 Span span_of_in(Reader *r, const Token *t) {
@@ -25,7 +30,7 @@ Span span_of_in(Reader *r, const Token *t) {
 }
 
 void span_add_in(Reader *r, Span *s, const Token *t) {
-    Value *v = t ? find_value(r, t->str, range_of(*t)) : NULL;
+    Value *v = t ? find_value(r, str_of(r, *t), range_of(*t)) : NULL;
     ARENA_PUSH(r->arena, r->ins, r->n_ins, r->cap_ins, v);
     s->n = (uint32_t)r->n_ins - s->begin;
 }
@@ -34,7 +39,7 @@ static void define_outputs(Reader *r, Node *n, Span outs) {
     for (uint32_t i = 0; i < outs.n; i++) {
         const Bind *b = &r->binds[outs.begin + i];
         if (!b->omitted)
-            define_value(r, node_add_output(n, i, b->name, b->type), b);
+            define_value(r, node_add_output(n, i, b->name, bind_type(b)), b);
     }
     if (outs.n)
         r->n_binds = outs.begin;
@@ -51,7 +56,7 @@ static void adopt_graphs(Node *n) {
 void read_node(Reader *r, Span outs, OpName op, const Span *ins, const Span *attrs, Clauses *c) {
     Graph *g = r->frame->graph;
     Node *n = node_new(g, STR_NONE, STR_NONE, ins ? ins->n : 0, outs.n);
-    op_name_parts(op, &n->domain, &n->op, &n->overload);
+    op_name_parts(r, op, &n->domain, &n->op, &n->overload);
     n->loc = loc_of(r, op.at);
     if (ins) {
         memcpy(n->in, r->ins + ins->begin, ins->n * sizeof *n->in);
@@ -80,14 +85,14 @@ static Value *const_value(Reader *r, const Bind *b) {
     Frame *f = r->frame;
     Value *v = map_get(f->due, b->name);
     if (!v) {
-        if (!b->typed && !is_broken(r, '%', b->name))
+        if (!b->type && !is_broken(r, '%', b->name))
             error_at(r, b->at, "a constant has a type, as in 'const %%%s : float[4] = ...'",
                      shown(r, b->name));
-        v = graph_add_const(f->graph, b->name, b->type, NULL);
+        v = graph_add_const(f->graph, b->name, bind_type(b), NULL);
         define_value(r, v, b);
         return v;
     }
-    if (b->typed)
+    if (b->type)
         error_at(r, b->at, "the type of %%%s stands where it is an input", shown(r, b->name));
     if (v->data || v->sparse)
         error_at(r, b->at, "a second default of %%%s", shown(r, b->name));
@@ -122,17 +127,17 @@ static void give_tensor(Reader *r, Value *v, const Val *data, const Clauses *c) 
         verify_quant_const(v->type, v->data, loc_of(r, data->at), r->diags);
 }
 
-void read_const(Reader *r, Bind b, Val data, Clauses *c) {
+void read_const(Reader *r, const Bind *b, const Val *data, Clauses *c) {
     if (r->frame->func)
-        error_at(r, b.at, "functions hold no constants; a node Constant makes one");
-    Value *v = const_value(r, &b);
+        error_at(r, b->at, "functions hold no constants; a node Constant makes one");
+    Value *v = const_value(r, b);
     clauses_check(r, c, "dxmf", "a constant");
     if (c && c->from.n)
         v->from = c->from;
-    if (data.kind == VAL_CALL && str_is(data.word, "coo"))
-        give_sparse(r, v, &data, c);
+    if (val_is_call(r, data, "coo"))
+        give_sparse(r, v, data, c);
     else if (v->type.kind != TYPE_NONE)
-        give_tensor(r, v, &data, c);
+        give_tensor(r, v, data, c);
 }
 
 /* ---- statistics ---- */
@@ -149,7 +154,7 @@ static void read_stat_row(Reader *r, Stat *s, const Field *f, const float **row)
 
 /* A statistic of another kind, kept as it stands. */
 static void read_other_stat(Reader *r, Stat *s, const Field *f, Attr *a) {
-    if (f->val.kind == VAL_CALL && str_is(f->val.word, "blob")) {
+    if (val_is_call(r, &f->val, "blob")) {
         Tensor *t = blob_of_any_type(r, &f->val);
         *a = (Attr){.name = f->key, .kind = ATTR_TENSOR, .n = t != NULL, .loc = loc_of(r, f->at)};
         a->v.t = arena_copy(r->arena, &t, sizeof t);
@@ -195,7 +200,8 @@ static void read_stat_entry(Reader *r, Stat *s, const Field *f, size_t most) {
 }
 
 void read_stat(Reader *r, Token name, Span fields) {
-    Value *v = find_value(r, name.str, range_of(name));
+    Str key = str_of(r, name);
+    Value *v = find_value(r, key, range_of(name));
     Stat *s = NEW(r->arena, Stat);
     s->loc = loc_of(r, range_of(name));
     Field *f = take_fields(r, fields);
@@ -205,7 +211,7 @@ void read_stat(Reader *r, Token name, Span fields) {
     if (!v)
         return;
     if (v->stat) {
-        error_at(r, range_of(name), "a second 'stat' of %%%s", shown(r, name.str));
+        error_at(r, range_of(name), "a second 'stat' of %%%s", shown(r, key));
         diag_note(r->diags, v->stat->loc, "the first one");
     }
     v->stat = s;
@@ -214,9 +220,9 @@ void read_stat(Reader *r, Token name, Span fields) {
 /* ---- how ONNX spelled a quantization ---- */
 
 void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses *c) {
-    Value *v = find_value(r, name.str, range_of(name));
+    Value *v = find_value(r, str_of(r, name), range_of(name));
     Node *n = node_new(r->frame->graph, STR_NONE, STR_NONE, 0, 0);
-    op_name_parts(op, &n->domain, &n->op, &n->overload);
+    op_name_parts(r, op, &n->domain, &n->op, &n->overload);
     n->loc = loc_of(r, op.at);
     if (attrs)
         n->n_attrs = read_attrs(r, *attrs, &n->attrs);

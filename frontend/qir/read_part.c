@@ -44,7 +44,9 @@ static const Graph *read_graph(QirParts *p, Str text) {
                   .ins = r->ins,
                   .cap_ins = r->cap_ins,
                   .dims = r->dims,
-                  .cap_dims = r->cap_dims};
+                  .cap_dims = r->cap_dims,
+                  .origins = r->origins,
+                  .cap_origins = r->cap_origins};
     lexer_init(&r->lexer, p->arena, p->diags, r->source, text);
     parse_with(r, p->parser);
     return diags_errors(p->diags) == errors && !r->frame ? r->module->graph : NULL;

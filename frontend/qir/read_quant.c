@@ -41,10 +41,9 @@ static bool read_block(Reader *r, const Val *v, const int64_t **blocks, size_t *
 }
 
 static bool read_elem_arg(Reader *r, const Val *v, ElemType *out) {
-    Token word = {.begin = v->at.begin, .end = v->at.end, .str = v->word};
     if (v->kind != VAL_WORD)
         return error_at(r, v->at, "expected an element type");
-    Elem e = elem_word(r, word);
+    Elem e = elem_word(r, v->at);
     if (e.failed)
         return false;
     if (!elem_is_float(e.elem))
@@ -62,7 +61,7 @@ typedef struct Blocks {
 static bool read_scale(Reader *r, Quant *q, const Val *v) {
     if (v->kind == VAL_UNKNOWN)
         q->kind = QUANT_UNKNOWN;
-    else if (v->kind == VAL_WORD && str_is(v->word, "dynamic"))
+    else if (v->kind == VAL_WORD && str_is(str_at(r, v->word), "dynamic"))
         q->kind = QUANT_DYNAMIC;
     else if (v->kind == VAL_WORD)
         return error_at(r, v->at, "a scale is a number, a list of numbers, ? or dynamic");
@@ -165,7 +164,7 @@ static bool round_scales(Reader *r, Quant *q) {
 
 Elem read_quant(Reader *r, Token storage, Span args, Range at) {
     Quant *q = NEW(r->arena, Quant);
-    *q = (Quant){.storage = storage_elem(storage.str),
+    *q = (Quant){.storage = storage_elem(str_of(r, storage)),
                  .expressed = ELEM_FLOAT,
                  .scale_type = ELEM_FLOAT,
                  .wide_zp = r->module->wide_zp,
@@ -195,14 +194,15 @@ static const Quant *acc_operand(Reader *r, Token t, Quant *q, int i) {
         q->acc_quant[i] = e.quant;
         return e.quant;
     }
-    Value *v = r->frame ? find_value(r, t.str, range_of(t)) : NULL;
+    Str name = str_of(r, t);
+    Value *v = r->frame ? find_value(r, name, range_of(t)) : NULL;
     if (!r->frame)
         error_at(r, range_of(t), "a quant line can only refer to other ones (!name)");
     if (!v)
         return NULL;
     if (!v->type.quant) {
         if (v->type.kind != TYPE_NONE)
-            error_at(r, range_of(t), "%%%s is not quantized: its type is %s", shown(r, t.str),
+            error_at(r, range_of(t), "%%%s is not quantized: its type is %s", shown(r, name),
                      type_text(r->arena, v->type));
         return NULL;
     }
@@ -248,19 +248,20 @@ Elem read_acc(Reader *r, Token first, Token second, Range at) {
     return e;
 }
 
-void define_alias(Reader *r, Token name, Elem e) {
+void define_alias(Reader *r, Token t, Elem e) {
+    Str name = str_of(r, t);
     if (e.failed) {
-        map_set(r->broken, arena_strf(r->arena, "!%.*s", STR_ARG(name.str)), r);
+        map_set(r->broken, arena_strf(r->arena, "!%.*s", STR_ARG(name)), r);
         return;
     }
-    const Quant *old = map_get(r->aliases, name.str);
+    const Quant *old = map_get(r->aliases, name);
     if (old) {
-        error_at(r, range_of(name), "!%s is defined twice", shown(r, name.str));
+        error_at(r, range_of(t), "!%s is defined twice", shown(r, name));
         diag_note(r->diags, old->loc, "the first definition");
         return;
     }
     Quant *q = (Quant *)e.quant; /* made for this line alone */
-    q->alias = name.str;
-    map_set(r->aliases, name.str, q);
+    q->alias = name;
+    map_set(r->aliases, name, q);
     module_add_quant(r->module, q);
 }

@@ -3,13 +3,16 @@
 #include "frontend/qir/reader.h"
 
 Dim dim_int(Reader *r, Token t) {
-    if (t.big || t.num < 0)
+    Dim d = {0};
+    if (!int_of(r, t, &d.value) || d.value < 0) {
         error_at(r, range_of(t), "a dimension is 0 to 9223372036854775807");
-    return (Dim){.value = t.big || t.num < 0 ? 0 : t.num};
+        d.value = 0;
+    }
+    return d;
 }
 
-Dim dim_name(Token t) {
-    return (Dim){.value = -1, .param = t.str};
+Dim dim_name(Reader *r, Token t) {
+    return (Dim){.value = -1, .param = str_of(r, t)};
 }
 
 Span dims_numbers(Reader *r, Token t) {
@@ -23,7 +26,7 @@ Span dims_numbers(Reader *r, Token t) {
             error_at(r, number_at(r, &n), "a dimension is 0 to 9223372036854775807, ? or a name");
             d.value = 0;
         }
-        span_add_dim(r, &s, d);
+        span_add_dim(r, &s, &d);
     }
     return s;
 }
@@ -34,32 +37,34 @@ Span dims_unranked(void) {
     return (Span){.n = UNRANKED};
 }
 
-Elem elem_word(Reader *r, Token t) {
-    Elem e = {.elem = elem_from_name(t.str), .at = range_of(t)};
-    if (e.elem == ELEM_UNDEFINED && !str_is(t.str, "undefined")) {
+Elem elem_word(Reader *r, Range at) {
+    Str word = str_at(r, at);
+    Elem e = {.elem = elem_from_name(word), .at = at};
+    if (e.elem == ELEM_UNDEFINED && !str_is(word, "undefined")) {
         static const char *const names[] = {
 #define ELEM(id, number, name, bits, kind) name,
 #include "ir/elem.def"
 #undef ELEM
         };
-        error_at(r, e.at, "unknown element type '%s'", shown(r, t.str));
-        suggest(r, e.at, t.str, names, sizeof names / sizeof *names);
+        error_at(r, e.at, "unknown element type '%s'", shown(r, word));
+        suggest(r, e.at, word, names, sizeof names / sizeof *names);
         e.failed = true;
     }
     return e;
 }
 
 Elem elem_alias(Reader *r, Token t) {
-    const Quant *q = map_get(r->aliases, t.str);
+    Str name = str_of(r, t);
+    const Quant *q = map_get(r->aliases, name);
     Elem e = {.quant = q, .at = range_of(t)};
     if (q) {
         e.elem = q->storage;
         return e;
     }
     e.failed = true;
-    if (!is_broken(r, '!', t.str)) {
-        error_at(r, e.at, "no quantization is called !%s", shown(r, t.str));
-        suggest_key(r, e.at, t.str, r->aliases);
+    if (!is_broken(r, '!', name)) {
+        error_at(r, e.at, "no quantization is called !%s", shown(r, name));
+        suggest_key(r, e.at, name, r->aliases);
     }
     return e;
 }
@@ -111,7 +116,7 @@ Type *type_of(Reader *r, TypeKind kind, Type *sub, Range at) {
 }
 
 Type *type_map(Reader *r, Token key, Type *value) {
-    Elem e = elem_word(r, key);
+    Elem e = elem_word(r, range_of(key));
     Type *t = type_of(r, TYPE_MAP, value, range_of(key));
     t->key = e.elem;
     return t;
@@ -120,24 +125,25 @@ Type *type_map(Reader *r, Token key, Type *value) {
 Type *type_denote(Reader *r, Type *t, Token denotation) {
     if (t->denotation.s)
         error_at(r, range_of(denotation), "a second denotation");
-    t->denotation = denotation.str;
+    t->denotation = str_of(r, denotation);
     return t;
 }
 
-Type type_with_tilde(Reader *r, Type *t, Elem q) {
+Type *type_with_tilde(Reader *r, Type *t, Elem q) {
     if (q.failed || t->kind == TYPE_NONE)
-        return *t;
+        return t;
     if (!q.quant) {
         error_at(r, q.at, "after ~ stands a quantization, as in float[4] ~ int8q<0.1, 3>");
-        return *t;
+        return t;
     }
     if (t->kind != TYPE_TENSOR || t->quant) {
         error_at(r, q.at, "~ says what a plain tensor stands for; this is %s",
                  t->quant ? "quantized already" : "no tensor");
-        return *t;
+        return t;
     }
     if (!elem_is_float(t->elem) && t->elem != q.quant->storage)
         error_at(r, q.at, "~ on %s needs a quantization stored as %s, not %s", elem_name(t->elem),
                  elem_name(t->elem), elem_name(q.quant->storage));
-    return type_tilde(*t, q.quant);
+    *t = type_tilde(*t, q.quant);
+    return t;
 }

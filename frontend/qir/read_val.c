@@ -3,13 +3,13 @@
 #include "parser.h"
 
 #define SPAN_FUNCTIONS(NAME, TYPE, STACK)                                                          \
-    Span span_of_##NAME(Reader *r, TYPE v) {                                                       \
+    Span span_of_##NAME(Reader *r, const TYPE *v) {                                                \
         Span s = {.begin = (uint32_t)r->n_##STACK};                                                \
         span_add_##NAME(r, &s, v);                                                                 \
         return s;                                                                                  \
     }                                                                                              \
-    void span_add_##NAME(Reader *r, Span *s, TYPE v) {                                             \
-        ARENA_PUSH(r->arena, r->STACK, r->n_##STACK, r->cap_##STACK, v);                           \
+    void span_add_##NAME(Reader *r, Span *s, const TYPE *v) {                                      \
+        ARENA_PUSH(r->arena, r->STACK, r->n_##STACK, r->cap_##STACK, *v);                          \
         s->n = (uint32_t)r->n_##STACK - s->begin;                                                  \
     }
 
@@ -17,6 +17,11 @@ SPAN_FUNCTIONS(val, Val, vals)
 SPAN_FUNCTIONS(field, Field, fields)
 SPAN_FUNCTIONS(bind, Bind, binds)
 SPAN_FUNCTIONS(dim, Dim, dims)
+
+void span_join(Span *s, Span next) {
+    s->n += next.n;
+    s->at = range_join(s->at, next.at);
+}
 
 Field *take_fields(Reader *r, Span s) {
     r->n_fields = s.begin;
@@ -26,32 +31,33 @@ Field *take_fields(Reader *r, Span s) {
 /* ---- making ---- */
 
 Val val_token(Token t, ValKind kind) {
-    Val v = {.kind = kind, .at = range_of(t), .word = t.str};
+    Range at = range_of(t);
+    Val v = {.kind = kind, .mixed = t.mixed, .n = t.n, .at = at, .word = at};
     if (kind == VAL_REF) {
-        v.u.name = t.str;
-        v.word = STR_NONE;
+        v.u.name = at;
+        v.word = (Range){0};
     }
     return v;
 }
 
 Val val_ref(Token t, Token kind) {
-    return (Val){.kind = VAL_REF,
-                 .at = range_join(range_of(t), range_of(kind)),
-                 .word = kind.str,
-                 .u.name = t.str};
+    Range at = range_of(t), word = range_of(kind);
+    return (Val){.kind = VAL_REF, .at = range_join(at, word), .word = word, .u.name = at};
 }
 
 Val val_range(Reader *r, Token lo, Token hi) {
     Val v = {.kind = VAL_RANGE, .at = range_join(range_of(lo), range_of(hi))};
-    if (lo.big || hi.big)
+    int64_t *range = NEW_ARRAY(r->arena, int64_t, 2);
+    bool fits = int_of(r, lo, &range[0]);
+    fits &= int_of(r, hi, &range[1]);
+    if (!fits)
         error_at(r, v.at, "this range does not fit int64");
-    v.u.range[0] = lo.num;
-    v.u.range[1] = hi.num;
+    v.u.range = range;
     return v;
 }
 
 Val val_call(Reader *r, Token word, const Span *fields) {
-    Val v = {.kind = VAL_CALL, .at = range_of(word), .word = word.str};
+    Val v = {.kind = VAL_CALL, .at = range_of(word), .word = range_of(word)};
     if (fields) {
         v.n = fields->n;
         v.u.args = arena_copy(r->arena, take_fields(r, *fields), fields->n * sizeof *r->fields);
@@ -63,7 +69,7 @@ Val val_call(Reader *r, Token word, const Span *fields) {
 Val val_list(Reader *r, Range at, const Span *vals, const Token *kind) {
     Val v = {.kind = VAL_LIST, .at = at};
     if (kind)
-        v.word = kind->str;
+        v.word = range_of(*kind);
     if (vals) {
         v.n = vals->n;
         v.u.items = arena_copy(r->arena, r->vals + vals->begin, vals->n * sizeof *r->vals);
@@ -106,6 +112,10 @@ bool val_number(Reader *r, const Val *v, Number *out) {
     return v->kind == VAL_NUMBER && number_scan(r->text.s + v->at.begin, out);
 }
 
+bool val_is_call(const Reader *r, const Val *v, const char *word) {
+    return v->kind == VAL_CALL && str_is(str_at(r, v->word), word);
+}
+
 bool val_int(Reader *r, const Val *v, const char *what, int64_t *out) {
     Number n;
     if (!val_number(r, v, &n) || n.kind != NUM_INT)
@@ -116,7 +126,7 @@ bool val_int(Reader *r, const Val *v, const char *what, int64_t *out) {
 bool val_str(Reader *r, const Val *v, const char *what, Str *out) {
     if (v->kind != VAL_STRING)
         return error_at(r, v->at, "%s is a string in quotes", what);
-    *out = v->word;
+    *out = str_at(r, v->word);
     return true;
 }
 
@@ -162,18 +172,6 @@ Range number_at(const Reader *r, const Number *n) {
     return (Range){(uint32_t)(n->begin - r->text.s), (uint32_t)(n->end - r->text.s)};
 }
 
-/* How many numbers a list holds, by its commas. */
-static size_t count_numbers(const Reader *r, const Val *v) {
-    size_t n = 1;
-    for (uint32_t i = v->at.begin; i < v->at.end; i++) {
-        n += r->text.s[i] == ',';
-        if (r->text.s[i] == '/')
-            while (i < v->at.end && r->text.s[i] != '\n')
-                i++;
-    }
-    return n;
-}
-
 /* `e` is FLOAT or INT64; calls for a number or a list of numbers. */
 static bool val_array(Reader *r, const Val *v, ElemType e, const char *what, void *items, size_t *n,
                       size_t size) {
@@ -203,13 +201,13 @@ static bool val_array(Reader *r, const Val *v, ElemType e, const char *what, voi
 }
 
 bool val_floats(Reader *r, const Val *v, const char *what, const float **out, size_t *n) {
-    float *items = NEW_ARRAY(r->arena, float, v->kind == VAL_NUMBERS ? count_numbers(r, v) : 1);
+    float *items = NEW_ARRAY(r->arena, float, v->kind == VAL_NUMBERS ? v->n : 1);
     *out = items;
     return val_array(r, v, ELEM_FLOAT, what, items, n, sizeof *items);
 }
 
 bool val_ints(Reader *r, const Val *v, const char *what, const int64_t **out, size_t *n) {
-    int64_t *items = NEW_ARRAY(r->arena, int64_t, v->kind == VAL_NUMBERS ? count_numbers(r, v) : 1);
+    int64_t *items = NEW_ARRAY(r->arena, int64_t, v->kind == VAL_NUMBERS ? v->n : 1);
     *out = items;
     return val_array(r, v, ELEM_INT64, what, items, n, sizeof *items);
 }

@@ -37,24 +37,23 @@ typedef enum ValKind {
     VAL_SPARSE,
     VAL_TYPE,
     VAL_GRAPH,
-    VAL_ORIGIN, /* Conv "/conv1/Conv"; the name in `word` */
 } ValKind;
 
 typedef struct Val {
-    ValKind kind;
-    Range at;
+    ValKind kind : 8;
+    bool mixed; /* a list of numbers that may not all be integers */
     uint32_t n; /* items of a list, arguments of a call */
-    Str word;   /* of a name, string or call; the element kind of []:ints, $alpha:float */
+    Range at;   /* all of it */
+    Range word; /* a name, string or word of a call; the element kind of []:ints, $alpha:float */
     union {
-        Str name; /* of a reference */
-        int64_t range[2];
+        Range name; /* of a reference */
+        const int64_t *range;
         struct Field *args; /* of a call */
         struct Val *items;
         Tensor *tensor;
         SparseTensor *sparse;
         Type *type;
         Graph *graph;
-        Origin *origin;
     } u;
 } Val;
 
@@ -76,17 +75,16 @@ typedef struct Field { /* key=value; also an argument, then mostly without key *
 
 typedef struct Bind { /* %name : type */
     bool omitted;     /* _ */
-    bool typed;
-    bool is_default; /* = const, of a graph input */
-    Str name;
+    bool is_default;  /* = const, of a graph input */
     Range at;
-    Type type;
+    Str name;
+    const Type *type; /* NULL: none is stated */
     Clauses *clauses;
 } Bind;
 
 typedef struct OpName { /* op, domain::op, domain::op::overload, ::op::overload */
     int n;
-    Str part[3];
+    Range part[3];
     Range at;
 } OpName;
 
@@ -105,7 +103,7 @@ typedef struct Missing { /* a use of what is not defined (yet) */
 } Missing;
 
 typedef struct Marks { /* heights of the stacks */
-    uint32_t vals, fields, binds, ins, dims;
+    uint32_t vals, fields, binds, ins, dims, origins;
 } Marks;
 
 typedef struct Frame {
@@ -151,7 +149,7 @@ typedef struct Reader {
     Range model_at, meta_at, extra_at; /* of these lines; 0 before they come */
     uint32_t prev_end;                 /* of the token before */
     int prev_kind;
-    Buf scratch;
+    Buf scratch;            /* for messages */
     Clauses *spare_clauses; /* no longer used; most of them live for one line only */
     Val *vals;
     size_t n_vals, cap_vals;
@@ -163,10 +161,17 @@ typedef struct Reader {
     size_t n_ins, cap_ins;
     Dim *dims;
     size_t n_dims, cap_dims;
+    Origin *origins;
+    size_t n_origins, cap_origins;
 } Reader;
 
 Loc loc_of(const Reader *r, Range at);
 Range range_of(Token t);
+/* The name or string that stands there, unescaped. */
+Str str_at(const Reader *r, Range at);
+Str str_of(const Reader *r, Token t);
+/* The value of an INT; false, and 0, where it does not fit. */
+bool int_of(const Reader *r, Token t, int64_t *out);
 Range range_join(Range a, Range b);
 bool error_at(Reader *r, Range at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* A note that points at the place another message is about. */
@@ -196,10 +201,11 @@ bool is_broken(const Reader *r, char sigil, Str name);
 
 /* ---- values of attributes and lists (read_val.c) ---- */
 
-Span span_of_val(Reader *r, Val v);
-void span_add_val(Reader *r, Span *s, Val v);
-Span span_of_field(Reader *r, Field f);
-void span_add_field(Reader *r, Span *s, Field f);
+void span_join(Span *s, Span next); /* which lies on the stack directly behind it */
+Span span_of_val(Reader *r, const Val *v);
+void span_add_val(Reader *r, Span *s, const Val *v);
+Span span_of_field(Reader *r, const Field *f);
+void span_add_field(Reader *r, Span *s, const Field *f);
 Field *take_fields(Reader *r, Span s); /* valid until the next one is added */
 Val val_token(Token t, ValKind kind);
 Val val_ref(Token t, Token kind);
@@ -210,6 +216,7 @@ Val val_type(Type *t, Range at);
 Val val_graph(Graph *g);
 Val val_tensor(Reader *r, Type *t, Val data, Clauses *c, Range at);
 
+bool val_is_call(const Reader *r, const Val *v, const char *word);
 bool val_int(Reader *r, const Val *v, const char *what, int64_t *out);
 bool val_str(Reader *r, const Val *v, const char *what, Str *out);
 /* `n` numbers of a number or a list, as the bits of `e` or as floats; false after an error. */
@@ -233,8 +240,8 @@ Clauses *clauses_name(Reader *r, Clauses *c, Token t);
 Clauses *clauses_doc(Reader *r, Clauses *c, Token t);
 Clauses *clauses_meta(Reader *r, Clauses *c, Span fields);
 /* What stands in from(...): an operator and a name, or one of them. */
-Val val_origin(Reader *r, OpName op, const Token *name);
-Clauses *clauses_from(Reader *r, Clauses *c, Span origins, Str by, Str in);
+Span span_of_origin(Reader *r, OpName op, const Token *name);
+Clauses *clauses_from(Reader *r, Clauses *c, Span origins, const Token *by, const Token *in);
 Clauses *clauses_extra(Reader *r, Clauses *c, Val v);
 Clauses *clauses_stated(Reader *r, Clauses *c, Token t, bool stated);
 /* Reports those that have no place here; `allowed` of "ndxmfs" (name doc extra meta from stated).
@@ -245,20 +252,20 @@ bool read_hex(Reader *r, const Val *v, Str *out);
 
 /* ---- types (read_type.c, read_quant.c) ---- */
 
-Span span_of_dim(Reader *r, Dim d);
-void span_add_dim(Reader *r, Span *s, Dim d);
+Span span_of_dim(Reader *r, const Dim *d);
+void span_add_dim(Reader *r, Span *s, const Dim *d);
 Dim dim_int(Reader *r, Token t);
-Dim dim_name(Token t);
+Dim dim_name(Reader *r, Token t);
 Span dims_numbers(Reader *r, Token t);
 Span dims_unranked(void);
-Elem elem_word(Reader *r, Token t);
+Elem elem_word(Reader *r, Range at);
 Elem elem_alias(Reader *r, Token t);
 Type *type_dims(Reader *r, Elem e, Span dims);
 Type *type_of(Reader *r, TypeKind kind, Type *sub, Range at);
 Type *type_map(Reader *r, Token key, Type *value);
 Type *type_unknown(Reader *r);
 Type *type_denote(Reader *r, Type *t, Token denotation);
-Type type_with_tilde(Reader *r, Type *t, Elem q);
+Type *type_with_tilde(Reader *r, Type *t, Elem q);
 Elem read_quant(Reader *r, Token storage, Span args, Range at);
 Elem read_acc(Reader *r, Token first, Token second, Range at);
 void define_alias(Reader *r, Token name, Elem q);
@@ -275,8 +282,9 @@ void read_top_graph(Reader *r, Graph *g);
 
 /* ---- graphs and nodes (read_graph.c, read_node.c) ---- */
 
-Span span_of_bind(Reader *r, Bind b);
-void span_add_bind(Reader *r, Span *s, Bind b);
+Span span_of_bind(Reader *r, const Bind *b);
+void span_add_bind(Reader *r, Span *s, const Bind *b);
+Type bind_type(const Bind *b); /* not known where none is stated */
 Bind bind_of(Reader *r, Token name, const Type *t, Clauses *c);
 Graph *open_graph(Reader *r, const Token *name, Span params, Span results, Clauses *c, Range at);
 Graph *close_graph(Reader *r);
@@ -291,12 +299,13 @@ void define_value(Reader *r, Value *v, const Bind *b);
 void finish_frames(Reader *r);
 
 OpName op_name(Token t);
+OpName no_domain(Token t);
 OpName op_name_add(OpName n, Token t);
 Span span_of_in(Reader *r, const Token *t);
 void span_add_in(Reader *r, Span *s, const Token *t);
-void op_name_parts(OpName n, Str *domain, Str *op, Str *overload);
+void op_name_parts(const Reader *r, OpName n, Str *domain, Str *op, Str *overload);
 void read_node(Reader *r, Span outs, OpName op, const Span *ins, const Span *attrs, Clauses *c);
-void read_const(Reader *r, Bind b, Val v, Clauses *c);
+void read_const(Reader *r, const Bind *b, const Val *v, Clauses *c);
 void read_stat(Reader *r, Token name, Span fields);
 void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses *c);
 void read_initializers(Reader *r, Span names, Range at);

@@ -197,4 +197,5 @@ void forget_statement(Reader *r) {
     r->n_binds = m.binds;
     r->n_ins = m.ins;
     r->n_dims = m.dims;
+    r->n_origins = m.origins;
 }
