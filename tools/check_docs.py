@@ -6,7 +6,7 @@ Usage: check_docs.py QXC PAGE...   Exits 1 and names PAGE:LINE of each block tha
     ```qir              is read, printed and read again; -verify-roundtrip compares
     ```qir OPTION...    qxc passes on it with these options: -verify-diagnostics, -wide-zp
     ```qir file=x.qir   is kept under that name for the commands below
-    ```console          each line `$ command` is run by a shell in one folder for the whole page, and
+    ```console          each `$ command` is run by a shell in one folder for the whole page, and
                         the lines under it are what it prints, both streams; a line `...` is any
                         number of lines, `...` in a line any text. A command may fail only where an
                         error is shown.
@@ -93,6 +93,8 @@ def commands(text):
     for line in text.splitlines():
         if line.startswith("$ "):
             out.append((line[2:], []))
+        elif out and not out[-1][1] and out[-1][0].endswith("\\"):
+            out[-1] = (out[-1][0] + "\n" + line, [])
         elif out:
             out[-1][1].append(line)
     return out
