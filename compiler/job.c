@@ -110,9 +110,13 @@ bool job_init(Job *j, const Options *o, Diags *d) {
             ok;
     if (o->calib_method && !calib_parse(str_from(o->calib_method), &j->calib))
         ok = diag_error(d, LOC_NONE,
-                        "-calib-method is minmax, moving-average, percentile=P with P above 50 "
-                        "and up to 100, entropy or mse, not '%s'",
+                        "-calib-method is minmax, moving-average, moving-average=K with K above 0 "
+                        "and up to 1, percentile=P with P above 50 and up to 100, entropy or mse, "
+                        "not '%s'",
                         o->calib_method);
+    j->calib.symmetric = q->act_symmetric;
+    j->calib.levels = (int64_t)1 << elem_bits(q->activations);
+    j->calib.keep = j->form <= FORM_FLOAT;
     if (o->target_opset > 28)
         ok = diag_error(d, LOC_NONE, "-target-opset=%lld: the newest opset qxc knows is 28",
                         (long long)o->target_opset);

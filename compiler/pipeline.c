@@ -61,6 +61,12 @@ static void look_for_stat(Value *v, void *ctx) {
     *found = *found || (v->stat && v->kind != VALUE_CONST);
 }
 
+static void forget_stat(Value *v, void *ctx) {
+    (void)ctx;
+    if (v->stat)
+        calib_forget(v->stat);
+}
+
 /* ---- calibration ---- */
 
 static void save_type(Value *v, void *saved) {
@@ -163,6 +169,7 @@ static bool quantize(Job *j, Module *m) {
         return true;
     if (!have)
         return (j->ctx.target == TARGET_C && !j->o->integer_only) || no_statistics(j);
+    module_each_value(m, forget_stat, NULL);
     return run(j, m, "decide");
 }
 

@@ -1,9 +1,7 @@
 /* See exec/calibrate.h. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "exec/calibrate.h"
-#include "exec/histogram.h"
 
 typedef struct Track { /* of one value */
     const Value *value;
@@ -21,46 +19,14 @@ typedef struct Calibration {
     uint32_t n_tracks;
 } Calibration;
 
-bool calib_parse(Str text, CalibOptions *o) {
-    static const struct {
-        const char *name;
-        CalibMethod method;
-    } methods[] = {{"minmax", CALIB_MINMAX},
-                   {"moving-average", CALIB_MOVING_AVERAGE},
-                   {"percentile", CALIB_PERCENTILE},
-                   {"entropy", CALIB_ENTROPY},
-                   {"mse", CALIB_MSE}};
-    const char *equals = memchr(text.s, '=', text.n);
-    Str name = {text.s, equals ? (size_t)(equals - text.s) : text.n};
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        if (!str_is(name, methods[i].name))
-            continue;
-        o->method = methods[i].method;
-        if (!equals)
-            return true;
-        char number[32] = {0}, *end;
-        size_t n = text.n - name.n - 1;
-        if (o->method != CALIB_PERCENTILE || n == 0 || n >= sizeof number)
-            return false;
-        memcpy(number, equals + 1, n);
-        o->percentile = strtod(number, &end);
-        return *end == 0 && o->percentile > 50 && o->percentile <= 100;
-    }
-    return false;
-}
-
 /* ---- collecting ---- */
-
-static bool keeps_histogram(CalibMethod m) {
-    return m == CALIB_PERCENTILE || m == CALIB_ENTROPY || m == CALIB_MSE;
-}
 
 static Track *track_of(Calibration *c, const Value *v) {
     Track **slot = &c->tracks[v->id];
     if (!*slot) {
         *slot = NEW(c->arena, Track);
         **slot = (Track){.value = v, .min = INFINITY, .max = -INFINITY};
-        if (keeps_histogram(c->options.method))
+        if (calib_needs_histogram(c->options.method))
             (*slot)->histogram = NEW(c->arena, Histogram);
     }
     return *slot;
@@ -80,7 +46,7 @@ static void add_moments(Track *t, const float *x, size_t n, double used) {
 }
 
 static void add_range(const Calibration *c, Track *t, double min, double max) {
-    double k = c->options.averaging > 0 ? c->options.averaging : 0.01;
+    double k = c->options.averaging > 0 ? c->options.averaging : 1 / (double)t->samples;
     t->low = t->samples == 1 ? min : t->low + k * (min - t->low);
     t->high = t->samples == 1 ? max : t->high + k * (max - t->high);
     t->min = min < t->min ? min : t->min;
@@ -110,37 +76,12 @@ static void collect(void *ctx, const Value *v, const void *data) {
     add_range(c, t, min, max);
     add_moments(t, x, n, (double)used);
     if (t->histogram)
-        histogram_add(t->histogram, x, n);
+        histogram_add(c->arena, t->histogram, x, n);
 }
 
 /* ---- results ---- */
 
-static void final_range(const Calibration *c, const Track *t, double *lo, double *hi) {
-    const CalibOptions *o = &c->options;
-    *lo = t->min;
-    *hi = t->max;
-    switch (o->method) {
-    case CALIB_MINMAX: break;
-    case CALIB_MOVING_AVERAGE:
-        *lo = t->low;
-        *hi = t->high;
-        break;
-    case CALIB_PERCENTILE:
-        histogram_percentile(t->histogram, o->percentile > 0 ? o->percentile : 99.999, o->symmetric,
-                             t->min, t->max, lo, hi);
-        break;
-    case CALIB_ENTROPY: {
-        double limit = histogram_entropy(t->histogram);
-        *lo = t->min < -limit ? -limit : t->min;
-        *hi = t->max > limit ? limit : t->max;
-        break;
-    }
-    case CALIB_MSE: histogram_mse(t->histogram, o->symmetric, t->min, t->max, lo, hi); break;
-    }
-}
-
 static void write_stat(const Calibration *c, const Track *t, Value *v, Diags *d) {
-    double lo, hi;
     if (t->nans)
         diag_warning(d, v->loc, "value %s: %lld NaN in the calibration run, left out",
                      diag_name(d, v->name), (long long)t->nans);
@@ -149,8 +90,19 @@ static void write_stat(const Calibration *c, const Track *t, Value *v, Diags *d)
                      diag_name(d, v->name), (long long)t->infs);
     if (!t->samples)
         return;
-    final_range(c, t, &lo, &hi);
-    v->stat = calib_stat(c->arena, lo, hi, t->mean, sqrt(t->m2 / t->count), t->samples);
+    const CalibOptions *o = &c->options;
+    Range seen = {t->min, t->max}, range = seen;
+    Bins bins = {0};
+    if (o->method == CALIB_MOVING_AVERAGE)
+        range = (Range){t->low, t->high};
+    if (t->histogram) {
+        bins = histogram_bins(c->arena, t->histogram);
+        range = calib_range(c->arena, o, bins, seen);
+    }
+    v->stat =
+        calib_stat(c->arena, range.low, range.high, t->mean, sqrt(t->m2 / t->count), t->samples);
+    if (o->keep)
+        calib_keep(c->arena, v->stat, o, bins, seen);
 }
 
 typedef struct Writing {

@@ -6,11 +6,12 @@
 #ifndef QXC_EXEC_CALIBRATE_H
 #define QXC_EXEC_CALIBRATE_H
 
+#include "exec/range.h"
 #include "exec/samples.h"
 
 typedef enum CalibMethod {
     CALIB_MINMAX,
-    CALIB_MOVING_AVERAGE, /* min and max of each sample, averaged: m += averaging * (x - m) */
+    CALIB_MOVING_AVERAGE, /* min and max of each sample, averaged */
     CALIB_PERCENTILE,     /* the range that holds `percentile` percent of the elements */
     CALIB_ENTROPY,        /* the symmetric range with the smallest Kullback-Leibler divergence */
     CALIB_MSE,            /* the range with the smallest mean squared error at 8 bits */
@@ -19,8 +20,10 @@ typedef enum CalibMethod {
 typedef struct CalibOptions {
     CalibMethod method;
     double percentile; /* 0: 99.999 */
-    double averaging;  /* weight of a new sample; 0: 0.01 */
-    bool symmetric;    /* percentile, mse: one threshold for |x| in place of two */
+    double averaging;  /* weight of a new sample: m += averaging * (x - m); 0: all weigh the same */
+    bool symmetric;    /* percentile, entropy, mse: one threshold for |x| in place of two */
+    int64_t levels;    /* entropy, mse: integers that a range is divided into; 0: 256 */
+    bool keep;         /* statistics hold what merging needs: method, extremes, histogram */
 } CalibOptions;
 
 typedef struct CalibReport {
@@ -29,18 +32,33 @@ typedef struct CalibReport {
     size_t skipped; /* float values that were never computed */
 } CalibReport;
 
-/* The method's name as in -calib-method=minmax, moving-average, percentile=99.99, entropy, mse.
- * False when it is none of them. */
+/* The method's name as in -calib-method=minmax, moving-average, moving-average=0.01,
+ * percentile=99.99, entropy, mse. False when it is none of them. */
 bool calib_parse(Str text, CalibOptions *o);
 
 /* `report` may be NULL. Replaces earlier statistics. The module is otherwise unchanged. */
 bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report, Diags *d);
 
+/* Whether the method reads its range off a histogram. */
+bool calib_needs_histogram(CalibMethod m);
+/* What the method makes of a histogram and the true extremes. */
+Range calib_range(Arena *a, const CalibOptions *o, Bins bins, Range seen);
+/* Says in the entries `method`, `seen` and `hist` of a stat what another one can be joined with:
+ * the extremes, and the bins in use as numbers and counts in turn (exec/histogram.h). */
+void calib_keep(Arena *a, Stat *s, const CalibOptions *o, Bins bins, Range seen);
+/* The same entries in the memory of another module. */
+void calib_copy_kept(Arena *a, const Stat *from, Stat *to);
+/* Drops them, once a quantization has been chosen from the range. */
+void calib_forget(Stat *s);
+/* Where `x` and `y` hold such entries of one method: joins them into `out`, whose counts are set,
+ * and takes its range from them. False where they do not. */
+bool calib_join(Arena *a, const Stat *x, const Stat *y, Stat *out);
+
 Stat *calib_stat(Arena *a, double min, double max, double avg, double std, int64_t count);
 
 /* Statistics of two calibrations of the same model merged into `to` (qxc stats merge): weighted by
- * count. A value without counterpart in `to`, or whose statistics are per index of another axis, is
- * an error; all are reported. */
+ * count, ranges by their method where both have kept what it needs. A value without counterpart in
+ * `to`, or whose statistics are per index of another axis, is an error; all are reported. */
 bool stats_merge(Module *to, const Module *from, Diags *d);
 
 #endif

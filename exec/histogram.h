@@ -1,39 +1,45 @@
-/* A histogram of fixed size whose range grows with the data.
+/* How often each size of number occurred: a counter for each sign, exponent and upper 8 bits of the
+ * mantissa of a float, so that a bin is at most 1/256 of its own distance from 0 wide.
  *
- * The range is (-2^k, 2^k), half of the bins for each sign; when a larger element comes, bins merge
- * in pairs. Bins nest exactly, so the result does not depend on the order of the elements. It lives
- * where the caller puts it; nothing can fail. */
+ * Bins stand where they stand, whatever the data: an outlier makes no other bin coarser, the order
+ * of the elements does not matter, and histograms of two runs add up to that of both. Octaves that
+ * occur have 2 KiB each, from the arena that is given. Nothing can fail. */
 #ifndef QXC_EXEC_HISTOGRAM_H
 #define QXC_EXEC_HISTOGRAM_H
+
+#include "support/arena.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HISTOGRAM_BINS = 2048 }; /* of each sign; at least half of them in use */
+enum { HISTOGRAM_OCTAVES = 255, HISTOGRAM_PER_OCTAVE = 256 };
 
 typedef struct Histogram {
-    bool has_range; /* false: only zeros so far */
-    int exponent;   /* k */
     uint64_t zeros, total;
-    uint64_t negative[HISTOGRAM_BINS]; /* bin i: -x in (i, i + 1] * width */
-    uint64_t positive[HISTOGRAM_BINS]; /* bin i: x in [i, i + 1) * width */
+    uint64_t *octaves[2][HISTOGRAM_OCTAVES]; /* [x < 0][exponent]; NULL: no such number */
 } Histogram;
 
-void histogram_add(Histogram *h, const float *x, size_t n); /* finite elements count, others not */
-double histogram_width(const Histogram *h);                 /* of a bin */
+/* Finite elements count, others do not. */
+void histogram_add(Arena *a, Histogram *h, const float *x, size_t n);
 
-/* The range that holds `percent` of the elements, bins counted whole; within [min, max]. The rest
- * is cut half from below and half from above; `symmetric`: from |x|, result (-t, t). onnxruntime's
- * percentile, but with the outer edge of the last bin where it takes the inner one. */
-void histogram_percentile(const Histogram *h, double percent, bool symmetric, double min,
-                          double max, double *lo, double *hi);
-/* The threshold t for |x| whose clipped distribution, seen through 128 levels, diverges least
- * (Kullback-Leibler) from the original: TensorRT's entropy calibration. */
-double histogram_entropy(const Histogram *h);
-/* The range with the least expected squared error at 256 levels: clipping error of each bin plus
- * step^2 / 12 for what is inside. */
-void histogram_mse(const Histogram *h, bool symmetric, double min, double max, double *lo,
-                   double *hi);
+/* A bin by number: 0 holds the zeros, k > 0 the k-th of the positive numbers, -k its mirror image.
+ * `n` more elements for it; false where there is no bin of that number. */
+bool histogram_add_bin(Arena *a, Histogram *h, int64_t bin, uint64_t n);
+
+typedef struct Bin {
+    int64_t number;
+    double low, high; /* its ends; equal for the zeros */
+    double count;
+} Bin;
+
+typedef struct Bins {
+    const Bin *at;
+    size_t n;
+    double total;
+} Bins;
+
+/* The bins that hold something, in ascending order. */
+Bins histogram_bins(Arena *a, const Histogram *h);
 
 #endif

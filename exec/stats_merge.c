@@ -66,11 +66,12 @@ static Stat *copy_stat(Arena *a, const Stat *s) {
     out->max = copy(a, s->max, s->n);
     out->avg = copy(a, s->avg, s->n);
     out->std = copy(a, s->std, s->n);
+    calib_copy_kept(a, s, out);
     return out;
 }
 
 /* Weighted by samples; where a count is not known, both weigh the same. What both do not state, and
- * what is kept without being understood (histograms), is not stated of the whole. */
+ * what is kept without being understood, is not stated of the whole. */
 static Stat *merge_stats(Arena *a, const Stat *x, const Stat *y) {
     bool known = x->count > 0 && y->count > 0;
     Shards s = {x, y, known ? (double)x->count : 1, known ? (double)y->count : 1};
@@ -80,6 +81,7 @@ static Stat *merge_stats(Arena *a, const Stat *x, const Stat *y) {
     out->min = join(a, x->min, y->min, x->n, fmin);
     out->max = join(a, x->max, y->max, x->n, fmax);
     join_moments(a, &s, out);
+    calib_join(a, x, y, out);
     return out;
 }
 
