@@ -65,7 +65,10 @@ static bool init_form(Job *j) {
     if (i == 4)
         j->ctx.target = TARGET_C;
     if ((data || j->o->weight_only) && j->form == FORM_AS_IS)
-        j->form = j->wants_onnx && !j->o->weight_only ? FORM_FLOAT : FORM_FAKE; /* ONNX has no words for decisions */
+        /* ONNX has no words for decisions but annotations */
+        j->form = j->wants_onnx && !j->o->weight_only && !j->o->annotate ? FORM_FLOAT : FORM_FAKE;
+    if (j->o->annotate && (i < 1 || i > 3))
+        return diag_error(j->d, LOC_NONE, "-annotate goes with -emit=onnx, qdq or qop");
     if (j->o->form) {
         if (i != 0)
             return diag_error(j->d, LOC_NONE, "-form goes with -emit=qir");

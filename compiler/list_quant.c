@@ -40,6 +40,8 @@ ExitCode cmd_list_quant(Session *s) {
     Job j;
     if (!job_init(&j, &s->o, s->d))
         return EXIT_USAGE;
+    if (module_form(m).annotated && !pass_run(pass_find("raise-annotations"), m, &j.ctx))
+        return EXIT_WRONG;
     if (module_form(m).onnx_quantized && !pass_run(pass_find("raise-quant"), m, &j.ctx))
         return EXIT_WRONG;
     puts("storage   schema                     for     as        value");

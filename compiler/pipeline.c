@@ -2,6 +2,7 @@
 #include "compiler/session.h"
 
 #include "exec/specialise.h"
+#include "passes/annotations.h"
 #include "passes/legal.h"
 
 /* ---- one pass, with what the user wants to see of it ---- */
@@ -42,6 +43,7 @@ static void look_at_value(Value *v, void *ctx) {
 
 static void look_at_nodes(Graph *g, void *ctx) {
     ModuleForm *f = ctx;
+    f->annotated |= annotations_of(g).n > 0;
     FOR_NODES(n, g) {
         bool q = node_conversion(n) == CONVERT_QUANTIZE || node_conversion(n) == CONVERT_DEQUANTIZE;
         if ((q && n->n_in > 1) || qop_find(n->domain, n->op) || is_integer_product(n))
@@ -173,7 +175,7 @@ static bool quantize(Job *j, Module *m) {
     return run(j, m, "decide");
 }
 
-bool job_compile(Job *j, Module *m) {
+static bool bring_into_form(Job *j, Module *m) {
     if (!job_fix_shapes(j, m))
         return false;
     if (j->o->passes) {
@@ -190,13 +192,17 @@ bool job_compile(Job *j, Module *m) {
                           (long long)j->o->target_opset, (long long)opset);
     if (j->form == FORM_AS_IS) {
         j->ctx.target_opset = j->o->target_opset;
-        if (j->wants_onnx && module_form(m).fake)
+        if (j->o->target_opset > 0 && !run(j, m, "upgrade"))
+            return false;
+        if (j->wants_onnx && !j->o->annotate && module_form(m).fake)
             return diag_error(j->d, LOC_NONE,
                               "ONNX has no words for decisions (float ~ q): -emit=qdq or -emit=qop "
-                              "carries them out");
-        return j->o->target_opset <= 0 || run(j, m, "upgrade");
+                              "carries them out, -annotate writes them beside the float model");
+        return true;
     }
     if (!run(j, m, "freeze") || !raise_opset(j, m))
+        return false;
+    if (j->form >= FORM_FAKE && module_form(m).annotated && !run(j, m, "raise-annotations"))
         return false;
     ModuleForm f = module_form(m);
     if (!check_data_is_used(j, f))
@@ -218,6 +224,10 @@ bool job_compile(Job *j, Module *m) {
     if (j->form == FORM_QOP && !run(j, m, "lower-nbits"))
         return false;
     return raise_opset(j, m) && run(j, m, j->form == FORM_QDQ ? "lower-qdq" : "lower-qop");
+}
+
+bool job_compile(Job *j, Module *m) {
+    return bring_into_form(j, m) && (!j->o->annotate || j->o->passes || run(j, m, "annotate"));
 }
 
 bool job_prepare_run(Job *j, Module *m) {

@@ -1,6 +1,7 @@
 #include "passes/edit.h"
 
 #include "ir/extra.h"
+#include "passes/annotations.h"
 
 #include <math.h>
 
@@ -55,20 +56,40 @@ Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const i
     return graph_add_const(g, unique_name(names, base), type_fixed(a, ELEM_FLOAT, rank, dims), t);
 }
 
+static void note_param(Value *v, void *named) {
+    map_set(named, (Str){(const char *)&v->id, sizeof v->id}, v);
+}
+
+Map *edit_annotated(Module *m) {
+    Map *named = map_new(m->arena);
+    annotation_each_param(m, note_param, named);
+    return named;
+}
+
+typedef struct Sweep {
+    const Uses *uses;
+    const Map *spare;
+} Sweep;
+
 static void sweep_graph(Graph *g, void *ctx) {
-    const Uses *uses = ctx;
+    const Sweep *s = ctx;
     size_t kept = 0;
     for (size_t i = 0; i < g->n_consts; i++) {
         const Use *use;
-        if (uses_of(uses, g->consts[i], &use))
-            g->consts[kept++] = g->consts[i];
+        Value *v = g->consts[i];
+        if (uses_of(s->uses, v, &use) || map_get(s->spare, (Str){(char *)&v->id, sizeof v->id}))
+            g->consts[kept++] = v;
     }
     g->n_consts = kept;
 }
 
+void edit_sweep_but(Module *m, const Map *spare) {
+    Sweep s = {uses_new(m), spare};
+    module_each_graph(m, sweep_graph, &s);
+}
+
 void edit_sweep(Module *m) {
-    Uses *uses = uses_new(m);
-    module_each_graph(m, sweep_graph, uses);
+    edit_sweep_but(m, edit_annotated(m));
 }
 
 enum { GRAPH_VALUE_INFO = 13, INFO_NAME = 1 }; /* fields of GraphProto and ValueInfoProto */

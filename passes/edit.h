@@ -17,8 +17,11 @@ const Quant *edit_tilde(const Value *v);
 /* A new float constant of the same dims as `like`; write its elements through `*data`. */
 Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const int64_t *dims,
                        float **data);
-/* Removes constants that nothing uses any more. */
+/* Removes constants that nothing uses any more, nor an annotation of ONNX names; or but those of a
+ * set made earlier by edit_annotated: constants, by id, that annotations alone name. */
 void edit_sweep(Module *m);
+void edit_sweep_but(Module *m, const Map *spare);
+Map *edit_annotated(Module *m);
 /* Drops what the file stated in ONNX's own fields about names that no value had (value_info), and
  * that now are values' names: it would describe those. */
 void edit_forget_infos(Module *m);

@@ -294,6 +294,7 @@ bool pass_raise_quant(Module *m, PassContext *c) {
                .plains = map_new(m->arena),
                .moved = map_new(m->arena),
                .first_made = m->n_nodes};
+    const Map *named = edit_annotated(m);
     r.uses = uses_new(m);
     raise_each_graph(m, drop_guards, &r);
     raise_nbits(&r);
@@ -311,7 +312,7 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     raise_operators(&r);
     r.uses = uses_new(m);
     raise_conversions(&r);
-    edit_sweep(m);
+    edit_sweep_but(m, named); /* what Q and DQ named comes back with them */
     name_all(&r);
     edit_forget_infos(m);
     spelling_record(&r);

@@ -227,13 +227,15 @@ void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses 
     n->loc = loc_of(r, op.at);
     if (attrs)
         n->n_attrs = read_attrs(r, *attrs, &n->attrs);
-    static const char *const words[] = {"QuantizeLinear", "DequantizeLinear", "float", "integers"};
+    static const char *const words[] = {"QuantizeLinear", "DequantizeLinear", "float", "integers",
+                                        "annotation"};
     bool known = false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         known |= str_is(n->op, words[i]);
     if (!known)
-        error_at(r, op.at,
-                 "an 'onnx' line says QuantizeLinear, DequantizeLinear, float or integers");
+        error_at(
+            r, op.at,
+            "an 'onnx' line says QuantizeLinear, DequantizeLinear, float, integers or annotation");
     clauses_check(r, c, "ndxmf", "an 'onnx' line");
     if (c) {
         n->from = c->from;
