@@ -112,7 +112,7 @@ $(BUILD)/gen/%/lexer.o: $(BUILD)/%/lexer.c $(BUILD)/flags | $(HEADERS)
 $(BUILD)/gen/kernels_gen.o: $(BUILD)/kernels_gen.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(ALL_CFLAGS) -O3 -Wall -Wextra -Wno-unused-function -Werror -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) $(if $(filter fuzz,$(SANITIZE)),-O1,-O3) -Wall -Wextra -Wno-unused-function -Werror -MMD -MP -c -o $@ $<
 
 $(BUILD)/gen/%.o: $(BUILD)/%.c $(BUILD)/flags | $(HEADERS)
 	@mkdir -p $(@D)

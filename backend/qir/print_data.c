@@ -113,6 +113,19 @@ static bool all_equal(const Tensor *t) {
     return true;
 }
 
+/* Bits behind the last element that are not 0: no list of elements says them. */
+static bool has_padding(const Tensor *t) {
+    unsigned bits = (unsigned)elem_bits(t->elem), used = (unsigned)(t->count % 8) * bits % 8;
+    return t->data && t->bytes && bits < 8 && used && t->data[t->bytes - 1] >> used;
+}
+
+static void print_hex(Printer *p, const Tensor *t) {
+    buf_text(&p->b, "hex(\"");
+    for (size_t i = 0; i < t->bytes; i++)
+        buf_fmt(&p->b, "%02x", t->data[i]);
+    buf_text(&p->b, "\")");
+}
+
 /* ---- data elsewhere ---- */
 
 static uint32_t checksum(const Tensor *t) {
@@ -230,6 +243,9 @@ void print_tensor_data(Printer *p, const Tensor *t, Str name) {
         print_list(p, t);
     } else if (o->elide && t->bytes > o->elide_larger) {
         buf_fmt(&p->b, "elided(\"crc32:%08x\")", checksum(t));
+    } else if (has_padding(t)) {
+        if (!print_as_blob(p, t, name))
+            print_hex(p, t);
     } else if (all_equal(t)) {
         buf_text(&p->b, "splat(");
         print_element(p, t->elem, t->data, 0);
@@ -249,7 +265,8 @@ void print_tensor_clauses(Printer *p, const Tensor *t) {
 
 static bool is_plain(const Tensor *t, Str implied_name) {
     bool named = t->name.s && !(implied_name.s && str_eq(t->name, implied_name));
-    return !named && !t->doc.s && !t->meta.n && !t->extra.s && t->place == TENSOR_INLINE;
+    return !named && !t->doc.s && !t->meta.n && !t->extra.s && t->place == TENSOR_INLINE &&
+           !has_padding(t);
 }
 
 /* Whether the lists alone tell the dims of the two tensors. */

@@ -64,13 +64,12 @@ def difference(x, y):
     return "one is longer than the other"
 
 
-BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2, 27: 6, 28: 6}  # uint4 int4 float4 uint2 int2 float6
 LAYOUT = {1: "f", 2: "B", 3: "b", 4: "H", 5: "h", 6: "i", 7: "q", 9: "B", 10: "H", 11: "d",
           12: "I", 13: "Q", 14: "f", 15: "d", 16: "H"}  # float8 and the rest are bytes
 
 
 def to_raw(t):
-    """The numbers of a TensorProto as raw_data, padding bits cleared."""
+    """The numbers of a TensorProto as raw_data."""
     kind, count = t.data_type, 1
     for d in t.dims:
         count *= d
@@ -82,9 +81,6 @@ def to_raw(t):
         raw = bits.to_bytes((6 * count + 7) // 8, "little")
     elif values:
         raw = struct.pack(f"<{len(values)}{LAYOUT.get(kind, 'B')}", *values)
-    used = count * BITS.get(kind, 8) % 8
-    if used and kind in BITS and raw:
-        raw = raw[:-1] + bytes([raw[-1] & (1 << used) - 1])
     for name in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
         t.ClearField(name)
     if not t.string_data and t.data_location != 1 and kind != 8:
