@@ -70,6 +70,10 @@ Tensor *tensor_of(Arena *a, ElemType elem, int rank, const int64_t *dims, const 
 /* Number of elements; false on a negative dim, overflow or more than 2^31-1 elements. */
 bool tensor_count(int rank, const int64_t *dims, size_t *count);
 Type tensor_type(Arena *a, const Tensor *t);
+/* Could a value of this type be the tensor? Dimensions that are not known fit any. */
+bool tensor_fits(const Tensor *t, Type type);
+/* Does the type say all of the tensor's? */
+bool tensor_follows(const Tensor *t, Type type);
 /* The i-th element of an integer, bool or float tensor (float16, bfloat16 included). */
 int64_t tensor_int(const Tensor *t, size_t i);
 double tensor_float(const Tensor *t, size_t i);

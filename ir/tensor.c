@@ -172,3 +172,24 @@ double tensor_float(const Tensor *t, size_t i) {
             return small_float(&small_floats[k], bits);
     return (double)NAN;
 }
+
+bool tensor_fits(const Tensor *t, Type type) {
+    if (type.kind == TYPE_NONE)
+        return true;
+    bool elem = type.elem == t->elem || type.elem == ELEM_UNDEFINED || type.quant;
+    if (type.kind != TYPE_TENSOR || !elem || (type.rank >= 0 && type.rank != t->rank))
+        return false;
+    for (int i = 0; i < type.rank; i++)
+        if (type.dims[i].value >= 0 && type.dims[i].value != t->dims[i])
+            return false;
+    return true;
+}
+
+bool tensor_follows(const Tensor *t, Type type) {
+    if (type.kind != TYPE_TENSOR || type.elem == ELEM_UNDEFINED || type.rank != t->rank)
+        return false;
+    for (int i = 0; i < type.rank; i++)
+        if (type.dims[i].value < 0)
+            return false;
+    return tensor_fits(t, type);
+}

@@ -66,13 +66,22 @@ static void print_signature(Printer *p, const Graph *g) {
     buf_byte(&p->b, ')');
 }
 
+/* The type stands where it is an input, unless that leaves the shape open. */
+static void print_default_name(Printer *p, const Value *v) {
+    name_print(&p->b, '%', v->name);
+    if (!v->data || tensor_follows(v->data, v->type))
+        return;
+    buf_text(&p->b, " : ");
+    type_print(&p->b, tensor_type(p->arena, v->data));
+}
+
 static void print_const(Printer *p, const Value *v) {
     print_indent(p);
     buf_text(&p->b, "const ");
     if (v->kind == VALUE_CONST)
         print_value(p, v, false);
     else
-        name_print(&p->b, '%', v->name);
+        print_default_name(p, v);
     buf_text(&p->b, " = ");
     if (v->sparse) {
         print_sparse_data(p, v->sparse, v->name);

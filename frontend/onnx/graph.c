@@ -70,6 +70,9 @@ static void read_initializers(Reader *r, Scope *s, const Onnx__GraphProto *p, In
         if (!v || !data)
             continue;
         v->data = data;
+        if (!tensor_fits(data, v->type))
+            diag_error(r->diags, v->loc, "its type is %s, its initializer is %s",
+                       type_text(r->arena, v->type), type_text(r->arena, type));
         if (v->kind == VALUE_CONST)
             take_const_info(r, infos, v);
     }

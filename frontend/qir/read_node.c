@@ -92,7 +92,7 @@ static Value *const_value(Reader *r, const Bind *b) {
         define_value(r, v, b);
         return v;
     }
-    if (b->type)
+    if (b->type && v->type.quant)
         error_at(r, b->at, "the type of %%%s stands where it is an input", shown(r, b->name));
     if (v->data || v->sparse)
         error_at(r, b->at, "a second default of %%%s", shown(r, b->name));
@@ -113,10 +113,14 @@ static void give_sparse(Reader *r, Value *v, const Val *data, const Clauses *c) 
     v->sparse = s;
 }
 
-static void give_tensor(Reader *r, Value *v, const Val *data, const Clauses *c) {
-    v->data = read_literal(r, &v->type, data);
+/* `type` is the value's, or what the line says where an input leaves its shape open. */
+static void give_tensor(Reader *r, Value *v, const Type *type, const Val *data, const Clauses *c) {
+    v->data = read_literal(r, type, data);
     if (!v->data)
         return;
+    if (!tensor_fits(v->data, v->type))
+        error_at(r, data->at, "the input has type %s, this is %s", type_text(r->arena, v->type),
+                 type_text(r->arena, tensor_type(r->arena, v->data)));
     v->data->name = v->name;
     if (c) {
         v->data->doc = c->doc;
@@ -136,8 +140,8 @@ void read_const(Reader *r, const Bind *b, const Val *data, Clauses *c) {
         v->from = c->from;
     if (val_is_call(r, data, "coo"))
         give_sparse(r, v, data, c);
-    else if (v->type.kind != TYPE_NONE)
-        give_tensor(r, v, data, c);
+    else if (b->type || v->type.kind != TYPE_NONE)
+        give_tensor(r, v, b->type ? b->type : &v->type, data, c);
 }
 
 /* ---- statistics ---- */

@@ -468,7 +468,11 @@ class Generator:
             elem = self.rng.randrange(1, 29)
             v = g.input.add(name=name)
             v.type.tensor_type.elem_type = elem
-            v.type.tensor_type.shape.dim.add(dim_value=2)
+            shape = v.type.tensor_type.shape.dim.add()
+            if self.chance(0.7):
+                shape.dim_value = 2
+            elif self.chance(0.5):
+                shape.dim_param = b"N"
             self.tensor(g.initializer.add(), name, elem, [2])
             scope.add(name)
         for _ in self.some(2) if self.chance(0.3) else ():
