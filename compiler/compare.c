@@ -88,7 +88,7 @@ ExitCode cmd_compare(Session *s) {
         return EXIT_USAGE;
     }
     for (size_t i = 0; i < 2; i++) {
-        if (!job_init(&jobs[i], &s->o, s->d))
+        if (!job_init(&jobs[i], &s->o, s->arena, s->d))
             return EXIT_USAGE;
         if (!(m[i] = session_read(s, i, &code)))
             return code;

@@ -190,7 +190,7 @@ void session_check_suffix(Session *s) {
 
 ExitCode cmd_compile(Session *s) {
     Job j;
-    if (!job_init(&j, &s->o, s->d))
+    if (!job_init(&j, &s->o, s->arena, s->d))
         return EXIT_USAGE;
     session_check_suffix(s);
     if (is_binary(&s->o) && !s->o.output && isatty(STDOUT_FILENO)) {

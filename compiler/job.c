@@ -2,42 +2,8 @@
 #include <stdlib.h>
 
 #include "compiler/pipeline.h"
-
-/* One word of the rest: sym, asym, or where `block` is given block(N). */
-static bool parse_word(const char *word, size_t n, bool *symmetric, int64_t *block) {
-    Str s = {word, n};
-    if (str_eq(s, STR("sym")) || str_eq(s, STR("asym"))) {
-        *symmetric = n == 3;
-        return true;
-    }
-    char *end;
-    if (!block || n < 8 || strncmp(word, "block(", 6) || word[n - 1] != ')')
-        return false;
-    *block = strtoll(word + 6, &end, 10);
-    return end == word + n - 1 && *block > 0 && *block <= INT32_MAX;
-}
-
-/* "int8 sym", "uint8", "int4q asym block(32)". */
-static bool parse_storage(const char *option, const char *text, ElemType *e, bool *symmetric,
-                          int64_t *block, Diags *d) {
-    size_t n = strcspn(text, " ");
-    Str name = {text, n};
-    if (n > 1 && text[n - 1] == 'q')
-        name.n--;
-    const char *rest = text + n + strspn(text + n, " ");
-    ElemType t = elem_from_name(name);
-    if (!elem_is_int(t) || elem_bits(t) > 32)
-        return diag_error(d, LOC_NONE, "-%s wants an integer type of at most 32 bits, not '%s'",
-                          option, text);
-    *e = t;
-    for (; *rest; rest += n + strspn(rest + n, " ")) {
-        n = strcspn(rest, " ");
-        if (!parse_word(rest, n, symmetric, block))
-            return diag_error(d, LOC_NONE, "-%s: '%.*s' is neither sym nor asym%s", option, (int)n,
-                              rest, block ? " nor block(N)" : "");
-    }
-    return true;
-}
+#include "compiler/scheme_flags.h"
+#include "frontend/qir/qir_read.h"
 
 static bool choose(const char *option, const char *text, const char *const *names, size_t n,
                    size_t *index, Diags *d) {
@@ -79,7 +45,7 @@ static bool init_form(Job *j) {
     return true;
 }
 
-bool job_init(Job *j, const Options *o, Diags *d) {
+bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     static const char *const targets[] = {"ort-cpu", "onnx"}, *const kinds[] = {"float", "quant"};
     size_t target = 0, io = 0;
     *j = (Job){.o = o, .d = d, .ctx = {.d = d}};
@@ -91,34 +57,9 @@ bool job_init(Job *j, const Options *o, Diags *d) {
     if (j->ctx.target != TARGET_C)
         j->ctx.target = target ? TARGET_ONNX : TARGET_ORT_CPU;
     j->quant_io = io == 1 || o->integer_only;
-    QuantOptions *q = &j->ctx.quant;
-    *q = (QuantOptions){.activations = j->ctx.target == TARGET_C ? ELEM_INT8 : ELEM_UINT8,
-                        .weights = ELEM_INT8,
-                        .weight_symmetric = true,
-                        .per_channel = !o->per_tensor,
-                        .pow2 = o->pow2,
-                        .reduce_range = o->reduce_range,
-                        .no_floats = o->integer_only,
-                        .keep = o->keep.items,
-                        .n_keep = o->keep.n,
-                        .only = o->only.items,
-                        .n_only = o->only.n};
-    if (o->activations)
-        ok = parse_storage("activations", o->activations, &q->activations, &q->act_symmetric, NULL,
-                           d) &&
-             ok;
-    if (o->weights)
-        ok =
-            parse_storage("weights", o->weights, &q->weights, &q->weight_symmetric, &q->block, d) &&
-            ok;
-    if (o->calib_method && !calib_parse(str_from(o->calib_method), &j->calib))
-        ok = diag_error(d, LOC_NONE,
-                        "-calib-method is minmax, moving-average, moving-average=K with K above 0 "
-                        "and up to 1, percentile=P with P above 50 and up to 100, entropy or mse, "
-                        "not '%s'",
-                        o->calib_method);
-    j->calib.symmetric = q->act_symmetric;
-    j->calib.levels = (int64_t)1 << elem_bits(q->activations);
+    j->ctx.no_floats = o->integer_only;
+    ok = scheme_of_flags(&j->flags, o, a, d) && ok;
+    ok = (!o->scheme || qir_read_scheme(a, d, o->scheme, &j->file)) && ok;
     j->calib.keep = j->form <= FORM_FLOAT;
     if (o->target_opset > 28)
         ok = diag_error(d, LOC_NONE, "-target-opset=%lld: the newest opset qxc knows is 28",

@@ -38,7 +38,7 @@ ExitCode cmd_list_quant(Session *s) {
     if (!m)
         return code;
     Job j;
-    if (!job_init(&j, &s->o, s->d))
+    if (!job_init(&j, &s->o, s->arena, s->d))
         return EXIT_USAGE;
     if (module_form(m).annotated && !pass_run(pass_find("raise-annotations"), m, &j.ctx))
         return EXIT_WRONG;

@@ -3,6 +3,7 @@
 
 #include "exec/specialise.h"
 #include "passes/annotations.h"
+#include "passes/choice.h"
 #include "passes/legal.h"
 
 /* ---- one pass, with what the user wants to see of it ---- */
@@ -175,8 +176,32 @@ static bool quantize(Job *j, Module *m) {
     return run(j, m, "decide");
 }
 
+/* The whole scheme: what flags say, then the module, then the file. */
+static bool settle_scheme(Job *j, Module *m) {
+    Scheme *s = &j->ctx.scheme;
+    *s = (Scheme){0};
+    scheme_append(s, m->arena, &j->flags);
+    scheme_append(s, m->arena, &m->rules);
+    scheme_append(s, m->arena, &j->file);
+    Choice act = choice_of_activations(&j->ctx);
+    j->calib.symmetric = act.sym;
+    j->calib.levels = (int64_t)1 << elem_bits(act.storage);
+    if (!s->calibrate.s)
+        return true;
+    Buf text = buf_new(m->arena); /* percentile(99.99) is percentile=99.99 in calib_parse */
+    for (size_t i = 0; i < s->calibrate.n; i++)
+        if (s->calibrate.s[i] != ')')
+            buf_byte(&text, s->calibrate.s[i] == '(' ? '=' : s->calibrate.s[i]);
+    return calib_parse(buf_as_str(&text), &j->calib) ||
+           diag_error(j->d, s->calibrate_loc,
+                      "calibration is minmax, moving-average, moving-average(K) with K above 0 and "
+                      "up to 1, percentile(P) with P above 50 and up to 100, entropy or mse, not "
+                      "'%.*s'",
+                      STR_ARG(s->calibrate));
+}
+
 static bool bring_into_form(Job *j, Module *m) {
-    if (!job_fix_shapes(j, m))
+    if (!settle_scheme(j, m) || !job_fix_shapes(j, m))
         return false;
     if (j->o->passes) {
         j->ctx.target_opset = j->o->target_opset > 0 ? j->o->target_opset : 0;

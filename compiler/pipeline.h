@@ -19,6 +19,7 @@ typedef struct Job {
     const Options *o;
     Diags *d;
     PassContext ctx;
+    Scheme flags, file; /* the parts of the scheme that stand on the command line, in -scheme */
     CalibOptions calib;
     CalibReport calibrated; /* what calibration saw */
     Form form;
@@ -30,7 +31,7 @@ typedef struct Job {
 } Job;
 
 /* Reads the options that concern passes; false after diagnostics. */
-bool job_init(Job *j, const Options *o, Diags *d);
+bool job_init(Job *j, const Options *o, Arena *a, Diags *d);
 
 /* Applies -bind and -shape. */
 bool job_fix_shapes(Job *j, Module *m);

@@ -164,7 +164,7 @@ static Collect collect_columns(Session *s, Module *m, const bool *from_file, siz
 ExitCode cmd_run(Session *s) {
     Job j;
     ExitCode code;
-    if (!job_init(&j, &s->o, s->d))
+    if (!job_init(&j, &s->o, s->arena, s->d))
         return EXIT_USAGE;
     Module *m = session_read(s, 0, &code);
     if (!m)

@@ -24,7 +24,7 @@ static bool merge(Session *s, Module *first, size_t i, ExitCode *code) {
 
 ExitCode cmd_stats(Session *s) {
     Job j;
-    if (!usage(s) || !job_init(&j, &s->o, s->d))
+    if (!usage(s) || !job_init(&j, &s->o, s->arena, s->d))
         return EXIT_USAGE;
     session_check_suffix(s);
     ExitCode code;

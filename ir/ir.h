@@ -8,6 +8,7 @@
 #ifndef QXC_IR_IR_H
 #define QXC_IR_IR_H
 
+#include "ir/scheme.h"
 #include "ir/type.h"
 #include "support/file.h"
 #include "support/map.h"
@@ -274,6 +275,7 @@ struct Module {
     Graph *graph;
     Str scheme;     /* text between the braces of `scheme { }`, or STR_NONE */
     Loc scheme_loc; /* of that text */
+    Scheme rules;   /* what it says */
     FileMap **maps; /* mapped files that constants point into; unmapped by module_free */
     size_t n_maps, cap_maps;
     Str extra;

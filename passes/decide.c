@@ -9,8 +9,9 @@
  *   3. the parameters; weights per channel, widened where the int32 bias would overflow.
  *
  * Values that have a quantization already (a hand-edited file) keep it. */
+#include "passes/choice.h"
 #include "passes/edit.h"
-#include "passes/params.h"
+#include "passes/recipe.h"
 #include "passes/weight_quant.h"
 
 #include <math.h>
@@ -20,40 +21,13 @@ typedef struct Decide {
     Module *m;
     Uses *uses;
     UniqueNames *names;
-    bool *integer; /* by node id */
-    bool *wanted;  /* by value id: gets a quantization */
-    bool *shared;  /* by value id: a weight that has been decided here */
-    Value **root;  /* by value id: whose parameters it takes */
+    bool *integer;      /* by node id */
+    bool *weights_only; /* by node id: weights are quantized, what it computes on is not */
+    bool *float_result; /* by node id: the result stays float as a recipe has it */
+    bool *wanted;       /* by value id: gets a quantization */
+    bool *shared;       /* by value id: a weight that has been decided here */
+    Value **root;       /* by value id: whose parameters it takes */
 } Decide;
-
-static bool glob_match(const char *const *globs, size_t n, const Node *node) {
-    for (size_t i = 0; i < n; i++)
-        if (str_glob(globs[i], node->op) || str_glob(globs[i], node->name))
-            return true;
-    return false;
-}
-
-typedef struct GlobUse {
-    const char *glob;
-    bool used;
-} GlobUse;
-
-static void look_for_glob(Graph *g, void *ctx) {
-    GlobUse *u = ctx;
-    FOR_NODES(n, g) u->used = u->used || glob_match(&u->glob, 1, n);
-}
-
-/* A glob that matches nothing is most likely a slip. */
-static void check_globs(Module *m, Diags *d, const char *option, const char *const *globs,
-                        size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        GlobUse u = {globs[i], false};
-        module_each_graph(m, look_for_glob, &u);
-        if (!u.used)
-            diag_warning(d, LOC_NONE, "-%s=%s matches no operator type and no node", option,
-                         diag_name(d, str_from(globs[i])));
-    }
-}
 
 static bool is_follower(const Node *n) {
     QuantClass k = n->def->quant.kind;
@@ -65,10 +39,14 @@ static bool is_weight(const Node *n, size_t input) {
            edit_float_const(n->in[input]);
 }
 
+static Choice choice_of(const Decide *d, const Value *v) {
+    return choice_of_value(d->c, d->uses, v);
+}
+
 /* NULL when the range of this value is known, else what is wrong. */
-static const char *why_no_range(const Value *v) {
+static const char *why_no_range(const Decide *d, const Value *v) {
     float min, max;
-    if (v->type.quant || edit_range(v, &min, &max))
+    if (v->type.quant || edit_range(v, &min, &max) || choice_of(d, v).fixed)
         return NULL;
     if (edit_float_const(v))
         return "a constant of it holds NaN or infinity";
@@ -76,31 +54,44 @@ static const char *why_no_range(const Value *v) {
                                                    : "there are no statistics for it";
 }
 
+static const char *why_operand(const Decide *d, const Node *n, size_t i) {
+    const Value *v = n->in[i];
+    if (type_real_elem(v->type) != ELEM_FLOAT)
+        return "its operand is not float";
+    if (is_weight(n, i))
+        return choice_of_weight(d->c, n, v).is_float ? "its weights stay float as asked"
+                                                     : why_no_range(d, v);
+    return !v->type.quant && choice_of(d, v).is_float ? "an operand stays float as asked"
+                                                      : why_no_range(d, v);
+}
+
+/* A product can be left in float. */
+static bool stays_float(const Decide *d, const Value *v) {
+    return !v->type.quant && (choice_of(d, v).is_float || (v->def && d->float_result[v->def->id]));
+}
+
+static const char *why_result(const Decide *d, const Node *n) {
+    if (n->n_out < 1 || !n->out[0])
+        return "nobody asks for its result";
+    if (!stays_float(d, n->out[0]))
+        return why_no_range(d, n->out[0]);
+    return n->def->quant.kind == QUANT_MAC ? NULL : "its result stays float as asked";
+}
+
 /* NULL when the node can be integer, else why not. */
 static const char *why_float(const Decide *d, const Node *n) {
-    const QuantOptions *o = &d->c->quant;
     if (!n->def)
         return "qxc does not know this operator";
     if (n->def->quant.kind == QUANT_NEVER)
         return "this operator has no integer form";
-    if (glob_match(o->keep, o->n_keep, n))
-        return "kept float as asked";
-    if (o->n_only && !glob_match(o->only, o->n_only, n))
-        return "not among the nodes to quantize";
-    if (n->def->quant.prefers_float && !o->n_only && !o->no_floats)
-        return "8 bits are few for what it computes; -only and -integer-only quantize it";
-    for (size_t i = 0; i < n->n_in; i++) {
-        if (!n->in[i] || !(quant_rule_is_data(&n->def->quant, i) || is_weight(n, i)))
-            continue;
-        if (type_real_elem(n->in[i]->type) != ELEM_FLOAT)
-            return "its operand is not float";
-        const char *why = why_no_range(n->in[i]);
-        if (why)
-            return why;
-    }
-    if (n->n_out < 1 || !n->out[0])
-        return "nobody asks for its result";
-    const char *why = why_no_range(n->out[0]);
+    const char *why = choice_why_kept(d->c, n);
+    if (!why && n->def->quant.prefers_float && !choice_to_keep(d->c, n) && !d->c->no_floats)
+        why = "8 bits are few for what it computes; -only and -integer-only quantize it";
+    for (size_t i = 0; !why && i < n->n_in; i++)
+        if (n->in[i] && (quant_rule_is_data(&n->def->quant, i) || is_weight(n, i)))
+            why = why_operand(d, n, i);
+    if (!why)
+        why = why_result(d, n);
     if (why)
         return why;
     OpCtx c = op_ctx(n, d->c->d);
@@ -114,11 +105,45 @@ static const char *why_float(const Decide *d, const Node *n) {
     return NULL;
 }
 
+/* Float in, and weights that are not. */
+static bool only_weights(const Decide *d, const Node *n) {
+    if (!n->def || n->def->quant.kind != QUANT_MAC || !n->in[0] || choice_why_kept(d->c, n))
+        return false;
+    size_t w = (size_t)n->def->quant.weight;
+    return n->n_in > w && n->in[w] && is_weight(n, w) && !why_operand(d, n, w) &&
+           !n->in[0]->type.quant && choice_of(d, n->in[0]).is_float;
+}
+
+/* A recipe takes MatMul + Add out of what the rules say. */
+static void mark_recipe(Graph *g, void *ctx) {
+    Decide *d = ctx;
+    Recipe r = recipe_parse(d->c);
+    FOR_NODES(n, g) {
+        Node *add = r == RECIPE_NONE ? NULL : recipe_bias_of(d->uses, n);
+        if (!add || why_float(d, n))
+            continue;
+        d->float_result[n->id] = true;
+        d->wanted[add->out[0]->id] = r == RECIPE_FP32_BIAS_QDQ && !why_result(d, add);
+    }
+}
+
+/* The MatMul whose bias this node adds in float. */
+static Node *recipe_operand(const Decide *d, const Node *add) {
+    for (size_t i = 0; i < add->n_in; i++)
+        if (add->in[i] && add->in[i]->def && d->float_result[add->in[i]->def->id])
+            return add->in[i]->def;
+    return NULL;
+}
+
 static void mark_anchors(Graph *g, void *ctx) {
     Decide *d = ctx;
     FOR_NODES(n, g) {
         const char *why = why_float(d, n);
+        Node *of = recipe_operand(d, n);
+        if (of)
+            why = "its bias is added in float, as the recipe has it";
         if (why) {
+            d->weights_only[n->id] = only_weights(d, n);
             if (n->n_out && n->out[0] && type_real_elem(n->out[0]->type) == ELEM_FLOAT)
                 pass_remark(d->c, n, "%s", why);
         } else if (!is_follower(n)) {
@@ -132,7 +157,8 @@ static void want_operands(Decide *d, const Node *n) {
         if (n->in[i] && quant_rule_is_data(&n->def->quant, i) && !is_weight(n, i))
             d->wanted[n->in[i]->id] = true;
     for (size_t i = 0; i < n->n_out; i++)
-        if (n->out[i] && type_real_elem(n->out[i]->type) == ELEM_FLOAT)
+        if (n->out[i] && type_real_elem(n->out[i]->type) == ELEM_FLOAT &&
+            !stays_float(d, n->out[i]))
             d->wanted[n->out[i]->id] = true;
 }
 
@@ -181,10 +207,17 @@ static bool covers(const Decide *d, Value *operand, Value *result) {
            (min >= lo && max <= hi);
 }
 
+/* Whether the scheme asks for the same of both. */
+static bool alike(const Decide *d, Value *x, Value *y) {
+    Choice a = choice_of(d, root_of(d, x)), b = choice_of(d, y);
+    return x->type.quant || choice_equal(&a, &b);
+}
+
 static void share(Graph *g, void *ctx) {
     Decide *d = ctx;
     for (Node *n = g->last; n; n = n->prev) /* Conv, Clip, Relu: all take the last one's range */
-        if (n->def && d->integer[n->id] && n->def->quant.kind == QUANT_CLAMP && absorbs_clamp(d, n))
+        if (n->def && d->integer[n->id] && n->def->quant.kind == QUANT_CLAMP &&
+            absorbs_clamp(d, n) && alike(d, n->out[0], n->in[0]))
             d->root[n->in[0]->id] = root_of(d, n->out[0]);
     FOR_NODES(n, g) {
         if (!n->def || !d->integer[n->id] || !is_follower(n))
@@ -192,7 +225,7 @@ static void share(Graph *g, void *ctx) {
         for (size_t i = 0; i < n->n_out; i++)
             if (n->out[i] && d->wanted[n->out[i]->id] && !n->out[i]->type.quant &&
                 (n->def->quant.kind != QUANT_CLAMP || covers(d, n->in[0], n->out[i])) &&
-                root_of(d, n->out[i]) != root_of(d, n->in[0]))
+                alike(d, n->in[0], n->out[i]) && root_of(d, n->out[i]) != root_of(d, n->in[0]))
                 d->root[root_of(d, n->out[i])->id] = root_of(d, n->in[0]);
     }
 }
@@ -204,19 +237,21 @@ static const Quant *named(Decide *d, Quant *q, const Value *v) {
 }
 
 static const Quant *activation_quant(Decide *d, Value *v) {
-    const QuantOptions *o = &d->c->quant;
+    Choice o = choice_of(d, v);
     float scale, min, max;
     int64_t zp;
+    if (o.fixed)
+        return o.fixed->alias.s ? o.fixed : named(d, quant_copy(d->m->arena, o.fixed), v);
     if (v->def && v->def->def && d->integer[v->def->id] && v->def->def->quant.fixed_output) {
         OpCtx c = op_ctx(v->def, d->c->d);
-        if (v->def->def->quant.fixed_output(&c, o->activations, &scale, &zp))
-            return named(d, quant_per_tensor(d->m->arena, o->activations, scale, zp), v);
+        if (v->def->def->quant.fixed_output(&c, o.storage, &scale, &zp))
+            return named(d, quant_per_tensor(d->m->arena, o.storage, scale, zp), v);
     }
     edit_range(v, &min, &max); /* finite: why_float looked */
-    IntRange r = params_range(o->activations, o->act_symmetric, false);
-    params_from_minmax(min, max, r, o->act_symmetric, o->pow2, &scale, &zp);
-    Quant *q = quant_per_tensor(d->m->arena, o->activations, scale, zp);
-    if (o->act_symmetric && r.lo != elem_min(o->activations)) {
+    IntRange r = choice_range(&o);
+    params_from_minmax(min, max, r, o.sym, o.pow2, &scale, &zp);
+    Quant *q = quant_per_tensor(d->m->arena, o.storage, scale, zp);
+    if (r.lo != elem_min(o.storage) || r.hi != elem_max(o.storage)) {
         q->has_range = true;
         q->lo = r.lo;
         q->hi = r.hi;
@@ -241,7 +276,8 @@ static bool only_weight(const Decide *d, const Value *w) {
     const Use *use;
     size_t n = uses_of(d->uses, w, &use);
     for (size_t i = 0; i < n; i++)
-        if (!use[i].node || !use[i].node->def || !d->integer[use[i].node->id] ||
+        if (!use[i].node || !use[i].node->def ||
+            !(d->integer[use[i].node->id] || d->weights_only[use[i].node->id]) ||
             !is_weight(use[i].node, use[i].index))
             return false;
     return true;
@@ -264,7 +300,8 @@ static void assign_weight(Decide *d, Node *n) {
         return; /* stated by the user */
     OpCtx c = op_ctx(n, d->c->d);
     int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
-    Quant *q = weight_quant(d->c, n, w, axis);
+    Choice o = choice_of_weight(d->c, n, w);
+    Quant *q = o.fixed ? quant_copy(d->m->arena, o.fixed) : weight_quant(d->c, &o, n, w, axis);
     if (w->type.quant && quant_equal(w->type.quant, q))
         return; /* another node has decided the same */
     if (w->type.quant || !only_weight(d, w))
@@ -281,7 +318,8 @@ static void assign_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         for (size_t i = 0; i < n->n_in; i++)
             assign(d, n->in[i]);
-        if (n->def && d->integer[n->id] && n->def->quant.kind == QUANT_MAC)
+        if (n->def && n->def->quant.kind == QUANT_MAC &&
+            (d->integer[n->id] || d->weights_only[n->id]))
             assign_weight(d, n);
         for (size_t i = 0; i < n->n_out; i++)
             assign(d, n->out[i]);
@@ -299,12 +337,15 @@ bool pass_decide(Module *m, PassContext *c) {
                 .uses = uses_new(m),
                 .names = unique_names_new(m),
                 .integer = NEW_ARRAY(m->arena, bool, m->n_nodes),
+                .weights_only = NEW_ARRAY(m->arena, bool, m->n_nodes),
+                .float_result = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .wanted = NEW_ARRAY(m->arena, bool, m->n_values),
                 .shared = NEW_ARRAY(m->arena, bool, m->n_values),
                 .root = NEW_ARRAY(m->arena, Value *, m->n_values)};
-    check_globs(m, c->d, "keep", c->quant.keep, c->quant.n_keep);
-    check_globs(m, c->d, "only", c->quant.only, c->quant.n_only);
+    if (!choice_check(c, m))
+        return false;
     module_each_value(m, own_root, &d);
+    module_each_graph(m, mark_recipe, &d);
     module_each_graph(m, mark_anchors, &d);
     module_each_graph(m, mark_followers, &d);
     module_each_graph(m, share, &d);

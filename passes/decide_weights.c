@@ -16,21 +16,14 @@ typedef struct Weights {
     size_t n;      /* size of it */
 } Weights;
 
-static bool matches(const char *const *globs, size_t count, const Node *n) {
-    for (size_t i = 0; i < count; i++)
-        if (str_glob(globs[i], n->op) || str_glob(globs[i], n->name))
-            return true;
-    return false;
-}
-
 /* NULL when the weight of this node can be quantized, else why not. */
 static const char *why_float(const Weights *w, const Node *n) {
-    const QuantOptions *o = &w->c->quant;
     const Value *v = n->in[n->def->quant.weight];
-    if (matches(o->keep, o->n_keep, n))
-        return "kept float as asked";
-    if (o->n_only && !matches(o->only, o->n_only, n))
-        return "not among the nodes to quantize";
+    const char *why = choice_why_kept(w->c, n);
+    if (why)
+        return why;
+    if (choice_of_weight(w->c, n, v).is_float)
+        return "its weights stay float as asked";
     if (!edit_float_const(v))
         return "its weights are not a float constant";
     float min, max;
@@ -58,7 +51,8 @@ static void decide(Weights *w, Node *n) {
         return; /* stated by the user */
     OpCtx c = op_ctx(n, w->c->d);
     int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
-    Quant *q = weight_quant(w->c, n, v, axis);
+    Choice o = choice_of_weight(w->c, n, v);
+    Quant *q = o.fixed ? quant_copy(w->m->arena, o.fixed) : weight_quant(w->c, &o, n, v, axis);
     if (again && quant_equal(v->type.quant, q))
         return; /* another node has decided the same */
     if (again || !only_weight(w, v)) {
@@ -90,6 +84,8 @@ static void decide_graph(Graph *g, void *ctx) {
 }
 
 bool pass_decide_weights(Module *m, PassContext *c) {
+    if (!choice_check(c, m))
+        return false;
     Weights w = {.c = c,
                  .m = m,
                  .uses = uses_new(m),

@@ -9,21 +9,6 @@
 
 typedef enum Target { TARGET_ORT_CPU, TARGET_ONNX, TARGET_C } Target;
 
-/* What the quantizer should decide: the command line's shorthand of a scheme. Borrowed strings. */
-typedef struct QuantOptions {
-    ElemType activations, weights; /* storage types */
-    bool act_symmetric, weight_symmetric;
-    int64_t block; /* weights: one scale for so many elements along the summed axis; 0: none */
-    bool per_channel;
-    bool pow2;
-    bool reduce_range;
-    bool no_floats;          /* also operators that are better left float */
-    const char *const *keep; /* globs over operator types and node names that stay float */
-    size_t n_keep;
-    const char *const *only; /* when given, nothing else is quantized */
-    size_t n_only;
-} QuantOptions;
-
 /* Why a node did not become what was asked for; one entry a node, in graph order. */
 typedef struct Remark {
     const Node *node;
@@ -33,7 +18,8 @@ typedef struct Remark {
 
 typedef struct PassContext {
     Diags *d;
-    QuantOptions quant;
+    Scheme scheme; /* of command line, module and files, in this order */
+    bool no_floats; /* quantize also operators that are better left float */
     Target target;
     int64_t target_opset; /* 0: as low as the types allow, not below the module's own */
     Remark *remarks;      /* arena of the module */

@@ -29,15 +29,14 @@ static void add_axis(Quant *q, int axis, int64_t block) {
 }
 
 /* How the scheme divides the weight: whole, by channel, by block, by both. */
-static Quant *divided(PassContext *c, const Tensor *t, int axis, Arena *a) {
-    const QuantOptions *o = &c->quant;
-    Quant *q = quant_per_tensor(a, o->weights, 1.0F, 0);
+static Quant *divided(const Choice *o, const Tensor *t, int axis, Arena *a) {
+    Quant *q = quant_per_tensor(a, o->storage, 1.0F, 0);
     int summed = t->rank > 1 ? summed_axis(t, axis) : -1;
     bool blocks = o->block && summed >= 0 && summed < t->rank && t->dims[summed] > o->block;
     int channel = axis < 0 && blocks ? t->rank - 1 : axis;
     if (!t->count)
         return q;
-    if (o->per_channel && channel >= 0 && channel < t->rank)
+    if (o->channel && channel >= 0 && channel < t->rank)
         add_axis(q, channel, 1);
     if (blocks)
         add_axis(q, summed, o->block);
@@ -75,11 +74,11 @@ static Groups group(Arena *a, const Quant *q, const Tensor *t) {
 }
 
 /* The smallest scale of weight channel `c` with which the bias still fits int32. */
-static double bias_floor(const PassContext *p, const Node *n, size_t c, size_t channels) {
+static double bias_floor(const Choice *o, const Node *n, size_t c, size_t channels) {
     const QuantRule *q = &n->def->quant;
     const Value *x = n->in[0];
     if (!q->bias || n->n_in <= (size_t)q->bias || !x->type.quant || x->type.quant->n_scale != 1 ||
-        elem_bits(x->type.quant->storage) > 8 || elem_bits(p->quant.weights) > 8)
+        elem_bits(x->type.quant->storage) > 8 || elem_bits(o->storage) > 8)
         return 0; /* wider sums are int64 or double, and take a float bias as it is */
     const Tensor *b = edit_float_const(n->in[q->bias]);
     if (!b)
@@ -92,10 +91,10 @@ static double bias_floor(const PassContext *p, const Node *n, size_t c, size_t c
 }
 
 /* onnxruntime's QLinearConv takes one zero point for all channels of 8-bit weights. */
-static bool symmetric(PassContext *c, const Quant *q) {
-    if (c->quant.weight_symmetric || q->n_axes == 0)
-        return c->quant.weight_symmetric;
-    return c->target != TARGET_C && elem_bits(c->quant.weights) == 8;
+static bool symmetric(const PassContext *c, const Choice *o, const Quant *q) {
+    if (o->sym || q->n_axes == 0)
+        return o->sym;
+    return c->target != TARGET_C && elem_bits(o->storage) == 8;
 }
 
 static void state_range(Quant *q, IntRange r) {
@@ -106,24 +105,24 @@ static void state_range(Quant *q, IntRange r) {
     q->hi = r.hi;
 }
 
-Quant *weight_quant(PassContext *c, const Node *n, const Value *w, int axis) {
-    const QuantOptions *o = &c->quant;
+Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const Value *w, int axis) {
+    Choice settled = *choice, *o = &settled;
     Arena *a = n->graph->module->arena;
-    Quant *q = divided(c, w->data, axis, a);
+    Quant *q = divided(o, w->data, axis, a);
     Groups g = group(a, q, w->data);
-    bool sym = symmetric(c, q), blocks = quant_is_blocked(q),
-         few = elem_bits(o->weights) <= FEW_BITS;
-    IntRange r = params_range(o->weights, sym, o->reduce_range);
-    if (blocks && few && !o->reduce_range && !n->in[0]->type.quant)
-        r.lo = elem_min(o->weights); /* dequantized before use: the lowest integer costs nothing */
+    bool sym = o->sym = symmetric(c, o, q), blocks = quant_is_blocked(q);
+    IntRange r = choice_range(o);
+    bool few = r.hi - r.lo < 1 << FEW_BITS;
+    if (blocks && few && !o->reduce_range && !o->has_range && !n->in[0]->type.quant)
+        r.lo = elem_min(o->storage); /* dequantized before use: the lowest integer costs nothing */
     float *scale = NEW_ARRAY(a, float, g.n);
     int64_t *zp = NEW_ARRAY(a, int64_t, g.n);
     size_t raised = 0;
     for (size_t k = 0; k < g.n; k++) {
         params_fit(g.values + g.start[k], g.start[k + 1] - g.start[k], r, sym, o->pow2, few,
                    &scale[k], &zp[k]);
-        double least = blocks ? 0 : bias_floor(c, n, k, g.n);
-        if ((double)scale[k] < least && sym && elem_is_signed(o->weights)) {
+        double least = blocks ? 0 : bias_floor(o, n, k, g.n);
+        if ((double)scale[k] < least && sym && elem_is_signed(o->storage)) {
             scale[k] = nextafterf((float)least, INFINITY);
             raised++;
         }
@@ -131,7 +130,7 @@ Quant *weight_quant(PassContext *c, const Node *n, const Value *w, int axis) {
     if (raised)
         diag(c->d, DIAG_REMARK, n->loc,
              "%zu of %zu weight scales raised so that the int32 bias fits", raised, g.n);
-    bool one_zp = sym && elem_bits(o->weights) > 1;
+    bool one_zp = sym && elem_bits(o->storage) > 1;
     q->n_scale = g.n;
     q->scale = scale;
     q->n_zp = one_zp ? 1 : g.n;

@@ -3,10 +3,10 @@
 #ifndef QXC_PASSES_WEIGHT_QUANT_H
 #define QXC_PASSES_WEIGHT_QUANT_H
 
-#include "passes/pass.h"
+#include "passes/choice.h"
 
-/* `axis`: output channels of the weight, -1 where there can be no scale for each. With
- * -weights="... block(N)" there is one scale for N elements along the axis that `n` sums over. */
-Quant *weight_quant(PassContext *c, const Node *n, const Value *w, int axis);
+/* `axis`: output channels of the weight, -1 where there can be no scale for each. With a block size
+ * there is one scale for so many elements along the axis that `n` sums over. */
+Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const Value *w, int axis);
 
 #endif

@@ -4,6 +4,7 @@
 
 static const char *const token_names[] = {
     [T_IDENT] = "a name",
+    [T_HYPHENED] = "a name",
     [T_STRING] = "a string",
     [T_INT] = "an integer",
     [T_FLOAT] = "a number",

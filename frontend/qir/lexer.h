@@ -31,6 +31,7 @@ typedef struct Lexer {
     int last; /* kind of the token before */
     int depth;
     bool too_deep;
+    bool scheme_as_text; /* scheme { ... } is one token, of what stands between its braces */
     char open[MAX_BRACKETS];
 } Lexer;
 

@@ -188,7 +188,7 @@ static bool newline_counts(const Lexer *x) {
     return (x->depth == 0 || x->open[x->depth - 1] == '{') && x->last != T_NL;
 }
 
-/* ---- the scheme, which is passed on as text ---- */
+/* ---- the scheme, which the formatter leaves as it is ---- */
 
 static Token scheme_block(Lexer *x, Token t) {
     const char *p = skip_space(x->cursor);
@@ -220,6 +220,16 @@ static Token scheme_block(Lexer *x, Token t) {
     return t;
 }
 
+/* The word alone; but a scheme that is not closed is told here, as its rules would end anywhere. */
+static Token scheme_word(Lexer *x, Token t) {
+    const char *begin = x->cursor;
+    Token whole = scheme_block(x, t);
+    if (x->scheme_as_text || whole.kind != T_SCHEME)
+        return whole;
+    x->cursor = begin;
+    return t;
+}
+
 /* ---- tokens ---- */
 
 static Token bad(Lexer *x, Token t, const char *what) {
@@ -242,6 +252,7 @@ static Token bad(Lexer *x, Token t, const char *what) {
     letter   = [A-Za-z_];
     space    = [ \t\r];
     ident    = letter (letter | digit | ".")*;
+    hyphened = ident ("-" ident)+;
     string   = ["] ([^"\\\n\x00] | "\\" [^\n\x00])* ["]?;
     namechar = [A-Za-z0-9_./$-];
     name     = namechar+ ("::" namechar+)*;
@@ -310,6 +321,7 @@ again:
         qtype      { TOKEN(T_QTYPE); }
         special    { TOKEN(T_FLOAT); }
         ident      { TOKEN(T_IDENT); }
+        hyphened   { TOKEN(T_HYPHENED); }
 
         "%" name   { TOKEN(T_VALUE); }
         "!" name   { TOKEN(T_ALIAS); }
@@ -393,12 +405,12 @@ Token lex(Lexer *x) {
     case T_RB: close_bracket(x, '['); break;
     case T_GT: close_bracket(x, '<'); break;
     case T_SCHEME:
-        if (x->last == T_NL && x->depth == 0 && *skip_space(x->cursor) == '{')
-            t = scheme_block(x, t);
-        else if (x->last == T_NL && x->depth == 0)
+        if (x->last == T_NL && x->depth == 0 && *skip_space(x->cursor) != '{')
             t = bad(x, t, "a scheme stands in braces: scheme { ... }");
-        else
+        else if (x->last != T_NL || x->depth > 0)
             t.kind = T_IDENT;
+        else
+            t = scheme_word(x, t);
         break;
     case T_BAD:
         if (!t.bad)

@@ -41,6 +41,8 @@ static void expected(const struct yyParser *p, bool *want);
     INFERRED STATED ACC SEQ OPTIONAL SPARSE MAP TENSOR TYPE UNDER.
 
 %type vals {Span}
+%type words {Span}
+%type word {Val}
 %type fields {Span}
 %type attrs {Span}
 %type qargs {Span}
@@ -84,7 +86,7 @@ item ::= IMPORT INT(V) NL.                      { read_import(r, NULL, V); }
 item ::= MODEL attrs(A) NL.                     { read_model(r, A); }
 item ::= META attrs(A) NL.                      { read_module_meta(r, A); }
 item ::= EXTRA val(V) NL.                       { read_module_extra(r, V); }
-item ::= SCHEME(S) NL.                          { read_scheme(r, S); }
+item ::= sopen(A) rules RC(B) NL.                { close_scheme(r, A, B); }
 item ::= BLOB SYM(N) STRING(P) NL.              { read_blob(r, N, P, NULL); }
 item ::= BLOB SYM(N) STRING(P) attrs(A) NL.     { read_blob(r, N, P, &A); }
 item ::= QUANT ALIAS(N) EQ qelem(Q) NL.         { define_alias(r, N, Q); }
@@ -259,6 +261,25 @@ by(T) ::= .                                     { T = (Token){0}; }
 by(T) ::= BY STRING(S).                         { T = S; }
 in(T) ::= .                                     { T = (Token){0}; }
 in(T) ::= IN STRING(S).                         { T = S; }
+
+/* ---- the scheme: what the words of a rule mean is told where they are read ---- */
+
+sopen(A) ::= SCHEME(S) LC(T).                   { A = T; open_scheme(r, S); }
+rules ::= .
+rules ::= rules rule.
+rule ::= NL.
+rule ::= words(L) NL.                           { read_rule(r, L); }
+rule ::= error NL.                              { forget_statement(r); RECOVERED; }
+words(L) ::= word(V).                           { L = span_of_val(r, &V); }
+words(L) ::= words(L) word(V).                  { span_add_val(r, &L, &V); }
+word(V) ::= IDENT(T).                           { V = val_token(T, VAL_WORD); }
+word(V) ::= HYPHENED(T).                        { V = val_token(T, VAL_WORD); }
+word(V) ::= QTYPE(T).                           { V = val_token(T, VAL_WORD); }
+word(V) ::= STRING(T).                          { V = val_token(T, VAL_STRING); }
+word(V) ::= IDENT(W) LP args(L) RP(E).          { V = val_call(r, W, &L); V.at.end = E.end; }
+word(V) ::= IDENT(A) DCOLON IDENT(B).           { V = val_domain(A, B); }
+word(V) ::= qelem(Q).                           { V = val_quant(Q); }
+word(V) ::= ALIAS(T).                           { V = val_quant(elem_alias(r, T)); }
 
 /* ---- what could have come ---- */
 

@@ -87,6 +87,7 @@ Pieces pieces_of(Arena *a, Str text) {
     c->arena = a;
     c->statement = true;
     lexer_init(x, a, diags_new(a, NULL, false), 0, text);
+    x->scheme_as_text = true;
     const char *at = x->cursor;
     Token t;
     do {

@@ -155,12 +155,24 @@ static void make_progress(Reader *r, Token failed) {
     r->furthest = r->lexer.cursor;
 }
 
+/* A scheme needs no first line: the parser gets one all the same. */
+static void feed_header(Reader *r, void *parser) {
+    static const uint8_t kinds[] = {T_QIR, T_INT, T_NL};
+    Lexer look = r->lexer;
+    if (lex(&look).kind == T_QIR)
+        return;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        feed(r, parser, make_token(r, kinds[i]));
+}
+
 static void parse(Reader *r) {
     parse_with(r, arena_alloc(r->arena, qir_parser_size()));
 }
 
 void parse_with(Reader *r, void *parser) {
     QirParseInit(parser);
+    if (r->only_scheme)
+        feed_header(r, parser);
     Token t = {.kind = T_NL};
     do {
         int depth = r->lexer.depth;
@@ -252,6 +264,31 @@ bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text) {
 Module *qir_read_text(Arena *a, Diags *d, const char *name, Str text,
                       const QirReadOptions *options) {
     return read_text(a, d, name, arena_str(a, text), options);
+}
+
+bool qir_read_scheme_text(Arena *a, Diags *d, const char *name, Str text, Scheme *out) {
+    int errors_before = diags_errors(d);
+    text = arena_str(a, text);
+    Reader *r = reader_new(a, d, name, text, NULL);
+    if (!r || !check_bytes(r))
+        return false;
+    r->only_scheme = true;
+    parse(r);
+    finish_frames(r);
+    unmap_files(r->module);
+    if (diags_errors(d) == errors_before && !r->module->scheme.s)
+        error_at(r, (Range){0, 0}, "the file has no scheme { ... }");
+    scheme_append(out, a, &r->module->rules);
+    return diags_errors(d) == errors_before;
+}
+
+bool qir_read_scheme(Arena *a, Diags *d, const char *path, Scheme *out) {
+    FileMap *file = file_map(path, LOC_NONE, d);
+    if (!file)
+        return false;
+    Str text = arena_str(a, file_bytes(file));
+    file_unmap(file);
+    return qir_read_scheme_text(a, d, path, text, out);
 }
 
 Module *qir_read(Arena *a, Diags *d, const char *path, const QirReadOptions *options) {

@@ -22,4 +22,9 @@ Module *qir_read(Arena *a, Diags *d, const char *path, const QirReadOptions *opt
 Module *qir_read_text(Arena *a, Diags *d, const char *name, Str text,
                       const QirReadOptions *options);
 
+/* The rules of a scheme alone, appended to `out`: a file that holds `scheme { ... }`, after the
+ * line `qir 1` or without it, and quant lines for its types. False after diagnostics. */
+bool qir_read_scheme(Arena *a, Diags *d, const char *path, Scheme *out);
+bool qir_read_scheme_text(Arena *a, Diags *d, const char *name, Str text, Scheme *out);
+
 #endif

@@ -73,18 +73,6 @@ void read_module_extra(Reader *r, Val v) {
         read_hex(r, &v, &r->module->extra);
 }
 
-void read_scheme(Reader *r, Token t) {
-    Module *m = r->module;
-    if (m->scheme.s) {
-        error_at(r, (Range){t.begin, t.begin + 6}, "a second 'scheme'");
-        diag_note(r->diags, m->scheme_loc, "the first one");
-        return;
-    }
-    Range inside = {t.begin + t.n, t.end - 1};
-    m->scheme = (Str){r->text.s + inside.begin, inside.end - inside.begin};
-    m->scheme_loc = loc_of(r, inside);
-}
-
 void read_top_graph(Reader *r, Graph *g) {
     if (r->module->graph) {
         diag_error(r->diags, g->loc, "a second graph; others belong in attributes or are 'func'");

@@ -82,6 +82,15 @@ Val val_type(Type *t, Range at) {
     return (Val){.kind = VAL_TYPE, .at = at, .u.type = t};
 }
 
+Val val_quant(Elem e) {
+    return (Val){.kind = VAL_QUANT, .at = e.at, .u.quant = e.failed ? NULL : e.quant};
+}
+
+Val val_domain(Token domain, Token op) {
+    Range at = range_join(range_of(domain), range_of(op));
+    return (Val){.kind = VAL_WORD, .at = at, .word = at};
+}
+
 Val val_graph(Graph *g) {
     return (Val){.kind = VAL_GRAPH, .at = {g->loc.begin, g->loc.end}, .u.graph = g};
 }

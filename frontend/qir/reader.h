@@ -37,6 +37,7 @@ typedef enum ValKind {
     VAL_SPARSE,
     VAL_TYPE,
     VAL_GRAPH,
+    VAL_QUANT, /* int8q<0.1, 3> or !name, in a rule of the scheme */
 } ValKind;
 
 typedef struct Val {
@@ -54,6 +55,7 @@ typedef struct Val {
         SparseTensor *sparse;
         Type *type;
         Graph *graph;
+        const Quant *quant; /* NULL: reported */
     } u;
 } Val;
 
@@ -147,6 +149,8 @@ typedef struct Reader {
     const char *furthest;              /* where parsing went on after the last one */
     bool failed_here;                  /* the parser refused the token it was just given */
     Range model_at, meta_at, extra_at; /* of these lines; 0 before they come */
+    bool only_scheme;                  /* the line 'qir 1' may be left out */
+    bool second_scheme;                /* being read: an error, and its rules count for nothing */
     uint32_t prev_end;                 /* of the token before */
     int prev_kind;
     Buf scratch;            /* for messages */
@@ -213,6 +217,8 @@ Val val_range(Reader *r, Token lo, Token hi);
 Val val_call(Reader *r, Token word, const Span *fields);
 Val val_list(Reader *r, Range at, const Span *vals, const Token *kind);
 Val val_type(Type *t, Range at);
+Val val_quant(Elem e);
+Val val_domain(Token domain, Token op); /* the word domain::op */
 Val val_graph(Graph *g);
 Val val_tensor(Reader *r, Type *t, Val data, Clauses *c, Range at);
 
@@ -276,9 +282,14 @@ void read_import(Reader *r, const Token *domain, Token version);
 void read_model(Reader *r, Span fields);
 void read_module_meta(Reader *r, Span fields);
 void read_module_extra(Reader *r, Val v);
-void read_scheme(Reader *r, Token t);
 void read_blob(Reader *r, Token name, Token path, const Span *fields);
 void read_top_graph(Reader *r, Graph *g);
+
+/* ---- the scheme (read_scheme.c) ---- */
+
+void open_scheme(Reader *r, Token word);
+void read_rule(Reader *r, Span words);
+void close_scheme(Reader *r, Token open, Token close);
 
 /* ---- graphs and nodes (read_graph.c, read_node.c) ---- */
 

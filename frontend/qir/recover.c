@@ -53,11 +53,21 @@ static bool begins_item(const char *p) {
     return false;
 }
 
+static bool begins_rule(const char *p) {
+    static const char *const words[] = {"op",   "node",      "value",    "weights", "activations",
+                                        "bias", "calibrate", "quantize", "keep",    "recipe"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (word_at(p, words[i]))
+            return true;
+    return false;
+}
+
 /* Could a statement begin at p, the first token of a line? */
 static bool begins_statement(const char *p, int depth) {
     if (depth == 0)
         return begins_item(p);
-    if (*p == '}' || word_at(p, "const") || word_at(p, "stat") || word_at(p, "onnx"))
+    if (*p == '}' || word_at(p, "const") || word_at(p, "stat") || word_at(p, "onnx") ||
+        begins_rule(p))
         return true;
     if (*p != '%')
         return false;

@@ -1,0 +1,376 @@
+/* scheme { ... }: a rule is a line of words, told apart here.
+ *
+ *     rule    = [op NAME | node GLOB | value GLOB] (role setting | "keep float" | "quantize")...
+ *             | "calibrate" METHOD | "recipe" NAME
+ *     role    = "weights" | "activations" | "bias" | "in" | "out"; none of a value
+ *     setting = [TYPE ["in" TYPE]] and words such as sym, per-channel, block(32); or "float" */
+#include "frontend/qir/reader.h"
+#include "ir/scheme.h"
+#include "parser.h"
+
+typedef struct Rule { /* a line while it is read */
+    Reader *r;
+    const Val *v;
+    uint32_t n, i;
+    SchemeRule rule;
+} Rule;
+
+void open_scheme(Reader *r, Token word) {
+    r->second_scheme = r->module->scheme.s != NULL;
+    if (!r->second_scheme)
+        return;
+    error_at(r, range_of(word), "a second 'scheme'");
+    diag_note(r->diags, r->module->scheme_loc, "the first one");
+}
+
+void close_scheme(Reader *r, Token open, Token close) {
+    if (r->second_scheme)
+        return;
+    Module *m = r->module;
+    m->scheme = (Str){r->text.s + open.end, close.begin - open.end};
+    m->scheme_loc = loc_of(r, (Range){open.end, close.begin});
+}
+
+/* ---- words ---- */
+
+static const Val *peek(const Rule *t) {
+    return t->i < t->n ? &t->v[t->i] : NULL;
+}
+
+static bool word_is(const Rule *t, const Val *v, const char *word) {
+    return v && v->kind == VAL_WORD && str_is(str_at(t->r, v->word), word);
+}
+
+static bool take_word(Rule *t, const char *word) {
+    if (!word_is(t, peek(t), word))
+        return false;
+    t->i++;
+    return true;
+}
+
+/* Where something is missing: behind the last word. */
+static Range behind(const Rule *t) {
+    uint32_t end = t->v[t->n - 1].at.end;
+    return (Range){end, end};
+}
+
+static ElemType type_word(const Rule *t, const Val *v) {
+    Str s = str_at(t->r, v->word);
+    if (v->kind != VAL_WORD)
+        return ELEM_UNDEFINED;
+    if (s.n > 1 && s.s[s.n - 1] == 'q')
+        s.n--;
+    ElemType e = elem_from_name(s);
+    return elem_is_int(e) && elem_bits(e) <= 32 ? e : ELEM_UNDEFINED;
+}
+
+/* ---- settings ---- */
+
+static const struct {
+    const char *word;
+    int sym, pow2, reduce_range, grain; /* grain 1: per channel */
+} modifiers[] = {
+    {"sym", 1, -1, -1, -1},
+    {"asym", 0, -1, -1, -1},
+    {"pow2", -1, 1, -1, -1},
+    {"any-scale", -1, 0, -1, -1},
+    {"reduce-range", -1, -1, 1, -1},
+    {"full-range", -1, -1, 0, -1},
+    {"per-channel", -1, -1, -1, 1},
+    {"per-tensor", -1, -1, -1, 0},
+    {"Symmetric", 1, 0, -1, -1}, /* the four schemas of the proposal */
+    {"Asymmetric", 0, 0, -1, -1},
+    {"SymmetricWithPower2Scale", 1, 1, -1, -1},
+    {"AsymmetricWithPower2Scale", 0, 1, -1, -1},
+};
+enum { N_MODIFIERS = sizeof modifiers / sizeof *modifiers };
+
+static bool modify(const Rule *t, SchemeSetting *s, const Val *v) {
+    for (size_t i = 0; i < N_MODIFIERS; i++) {
+        if (!word_is(t, v, modifiers[i].word))
+            continue;
+        if (modifiers[i].sym >= 0)
+            s->sym = modifiers[i].sym;
+        if (modifiers[i].pow2 >= 0)
+            s->pow2 = modifiers[i].pow2;
+        if (modifiers[i].reduce_range >= 0)
+            s->reduce_range = modifiers[i].reduce_range;
+        if (modifiers[i].grain >= 0) {
+            s->has_grain = true;
+            s->channel = modifiers[i].grain;
+            s->per_tensor = !s->channel;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* The integers of a narrower type among those of the wider: as they are, or from 0 on. */
+static bool read_container(Rule *t, SchemeSetting *s) {
+    const Val *v = peek(t);
+    ElemType narrow = s->storage, wide = v ? type_word(t, v) : ELEM_UNDEFINED;
+    if (!wide)
+        return error_at(t->r, v ? v->at : behind(t), "after 'in' stands the type that holds it");
+    if (elem_bits(narrow) >= elem_bits(wide))
+        return error_at(t->r, v->at,
+                        "%s is not wider than %s; what a node reads is said as 'in %sq' before "
+                        "the other words, or with a type of its own",
+                        elem_name(wide), elem_name(narrow), elem_name(wide));
+    bool shift = elem_min(narrow) < elem_min(wide);
+    s->storage = wide;
+    s->has_range = true;
+    s->lo = shift ? 0 : elem_min(narrow);
+    s->hi = shift ? elem_max(narrow) - elem_min(narrow) : elem_max(narrow);
+    t->i++;
+    return true;
+}
+
+/* block(32), range(-7:7) */
+static bool read_call(Rule *t, SchemeSetting *s, const Val *v) {
+    const Val *arg = v->n == 1 && !v->u.args[0].has_key ? &v->u.args[0].val : NULL;
+    if (val_is_call(t->r, v, "block")) {
+        if (!arg || !val_int(t->r, arg, "a block size", &s->block))
+            return arg || error_at(t->r, v->at, "a block is written block(32)");
+        s->has_grain = true;
+        return (s->block > 0 && s->block <= INT32_MAX) ||
+               error_at(t->r, arg->at, "a block has 1 element or more");
+    }
+    if (val_is_call(t->r, v, "range")) {
+        if (!arg || arg->kind != VAL_RANGE)
+            return error_at(t->r, v->at, "a range is written range(-7:7)");
+        s->has_range = true;
+        s->lo = arg->u.range[0];
+        s->hi = arg->u.range[1];
+        return s->lo < s->hi || error_at(t->r, arg->at, "an empty range");
+    }
+    return error_at(t->r, v->at, "a rule has no '%s(...)'; there are block(N) and range(LO:HI)",
+                    shown(t->r, str_at(t->r, v->word)));
+}
+
+static bool unknown_word(Rule *t, const Val *v) {
+    const char *words[N_MODIFIERS + 24];
+    size_t n = 0;
+    for (size_t i = 0; i < N_MODIFIERS; i++)
+        words[n++] = modifiers[i].word;
+    static const char *const others[] = {"weights", "activations", "bias",   "in",     "out",
+                                         "keep",    "quantize",    "float",  "block",  "range",
+                                         "int2q",   "int4q",       "int8q",  "int16q", "int32q",
+                                         "uint2q",  "uint4q",      "uint8q", "uint16q"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        words[n++] = others[i];
+    if (v->kind == VAL_STRING)
+        return error_at(t->r, v->at, "a string has no meaning here");
+    error_at(t->r, v->at, "'%s' is no integer type of at most 32 bits and no word of a rule",
+             shown(t->r, str_at(t->r, v->word)));
+    suggest(t->r, v->at, str_at(t->r, v->word), words, n);
+    return false;
+}
+
+static bool fixed_quant(Rule *t, SchemeSetting *s, const Val *v) {
+    const Quant *q = v->u.quant;
+    if (!q)
+        return false; /* reported */
+    if (q->kind == QUANT_DYNAMIC || q->kind == QUANT_ACC)
+        return error_at(t->r, v->at, "a rule has no parameters computed at run time");
+    s->storage = q->storage;
+    s->has_range = q->has_range;
+    s->lo = q->lo;
+    s->hi = q->hi;
+    if (q->kind == QUANT_PARAMS)
+        s->fixed = q;
+    return true;
+}
+
+static bool is_role(const Rule *t, const Val *v) {
+    static const char *const words[] = {"weights", "activations", "bias",    "in",
+                                        "out",     "keep",        "quantize"};
+    for (size_t i = 0; v->kind == VAL_WORD && i < sizeof words / sizeof *words; i++)
+        if (word_is(t, v, words[i]))
+            return true;
+    return false;
+}
+
+/* One schema demanded and another one stated in numbers. */
+static bool check_fixed(Rule *t, const SchemeSetting *s) {
+    if (!s->fixed)
+        return true;
+    const char *schema = quant_schema(s->fixed);
+    bool sym = str_starts(str_from(schema), "Sym"), pow2 = quant_is_pow2(s->fixed);
+    bool fits = (s->sym == SCHEME_UNSAID || s->sym == sym) &&
+                (s->pow2 == SCHEME_UNSAID || s->pow2 == pow2 || !s->pow2);
+    return (fits && !s->has_grain) ||
+           diag_error(t->r->diags, s->loc,
+                      fits ? "the granularity follows from the parameters, which are %s"
+                           : "the parameters are %s, which is not what the other words say",
+                      schema);
+}
+
+static bool read_setting(Rule *t, SchemeSetting *s) {
+    uint32_t begin = t->i;
+    bool ok = true;
+    s->said = true;
+    while (ok && t->i < t->n && !is_role(t, peek(t))) {
+        const Val *v = &t->v[t->i++];
+        ElemType e = type_word(t, v);
+        if (e) {
+            s->storage = e;
+            if (take_word(t, "in"))
+                ok = read_container(t, s);
+        } else if (v->kind == VAL_QUANT) {
+            ok = fixed_quant(t, s, v);
+        } else if (v->kind == VAL_CALL) {
+            ok = read_call(t, s, v);
+        } else if (word_is(t, v, "float")) {
+            s->is_float = true;
+        } else if (!modify(t, s, v)) {
+            ok = unknown_word(t, v);
+        }
+    }
+    if (!ok)
+        return false;
+    if (t->i == begin)
+        return error_at(t->r, begin ? t->v[begin - 1].at : t->v[0].at,
+                        "a type or another property is missing here");
+    s->loc = loc_of(t->r, range_join(t->v[begin].at, t->v[t->i - 1].at));
+    if (s->is_float && (s->storage || t->i - begin > 1))
+        return diag_error(t->r->diags, s->loc, "what is float has no other property");
+    if (s->has_range &&
+        (!s->storage || s->lo < elem_min(s->storage) || s->hi > elem_max(s->storage)))
+        return diag_error(t->r->diags, s->loc, "the range needs a type that holds it");
+    return check_fixed(t, s);
+}
+
+/* ---- what a role can have ---- */
+
+static bool check_roles(Rule *t) {
+    for (int i = 0; i < SCHEME_ROLES; i++) {
+        const SchemeSetting *s = &t->rule.set[i];
+        if (!s->said || i == SCHEME_WEIGHTS || i == SCHEME_ITSELF)
+            continue;
+        const char *role = scheme_role_name((SchemeRole)i);
+        Diags *d = t->r->diags;
+        if (s->has_grain && (s->channel || s->block))
+            return diag_error(d, s->loc,
+                              "%s have one scale for each tensor: an accumulator cannot sum over "
+                              "several",
+                              role);
+        if (i == SCHEME_BIAS && s->storage && s->storage != ELEM_INT32)
+            return diag_error(d, s->loc,
+                              "a bias is int32q at the scale of the accumulator, or float");
+        if (i == SCHEME_BIAS && (s->sym >= 0 || s->pow2 >= 0 || s->reduce_range >= 0 || s->fixed))
+            return diag_error(d, s->loc, "the scale of a bias follows from its input and weights");
+    }
+    return true;
+}
+
+/* ---- rules ---- */
+
+static int role_of(const Rule *t, const Val *v) {
+    for (int i = 0; i < SCHEME_ITSELF; i++)
+        if (word_is(t, v, scheme_role_name((SchemeRole)i)))
+            return i;
+    return -1;
+}
+
+static bool read_keep(Rule *t, const Val *v) {
+    if (word_is(t, v, "quantize")) {
+        t->rule.keep = 0;
+        return true;
+    }
+    t->rule.keep = 1;
+    return take_word(t, "float") || error_at(t->r, v->at, "a node is kept as in 'keep float'");
+}
+
+static bool read_roles(Rule *t) {
+    while (t->i < t->n) {
+        const Val *v = &t->v[t->i];
+        int role = role_of(t, v);
+        if (role < 0 && !word_is(t, v, "keep") && !word_is(t, v, "quantize")) {
+            if (t->rule.of != SCHEME_VALUE)
+                return error_at(t->r, v->at,
+                                "expected weights, activations, bias, in, out, keep float or "
+                                "quantize");
+            role = SCHEME_ITSELF;
+        } else {
+            t->i++;
+        }
+        if (role < 0) {
+            if (!read_keep(t, v))
+                return false;
+            continue;
+        }
+        if (t->rule.of == SCHEME_VALUE && role != SCHEME_ITSELF)
+            return error_at(t->r, v->at, "a value has no '%s': its type stands right behind it",
+                            scheme_role_name((SchemeRole)role));
+        if (t->rule.of == SCHEME_ALL && (role == SCHEME_IN || role == SCHEME_OUT))
+            return error_at(t->r, v->at, "'%s' is said of an op or a node",
+                            scheme_role_name((SchemeRole)role));
+        if (t->rule.set[role].said)
+            return error_at(t->r, v->at, "'%s' is said twice", scheme_role_name((SchemeRole)role));
+        if (!read_setting(t, &t->rule.set[role]))
+            return false;
+    }
+    return check_roles(t);
+}
+
+static const char *pattern_text(const Rule *t, const Val *v) {
+    return arena_str(t->r->arena, str_at(t->r, v->word)).s;
+}
+
+/* op NAME, node GLOB, value GLOB */
+static bool read_subject(Rule *t) {
+    static const char *const words[] = {"op", "node", "value"};
+    static const SchemeSubject subjects[] = {SCHEME_OP, SCHEME_NODE, SCHEME_VALUE};
+    t->rule =
+        scheme_rule(SCHEME_ALL, NULL, loc_of(t->r, range_join(t->v[0].at, t->v[t->n - 1].at)));
+    for (size_t i = 0; i < 3; i++) {
+        if (!take_word(t, words[i]))
+            continue;
+        const Val *v = peek(t);
+        if (!v || (v->kind != VAL_WORD && v->kind != VAL_STRING))
+            return error_at(t->r, v ? v->at : behind(t), "after '%s' stands a name or \"glob\"",
+                            words[i]);
+        t->i++;
+        t->rule = scheme_rule(subjects[i], pattern_text(t, v), loc_of(t->r, v->at));
+        return t->i < t->n || error_at(t->r, behind(t), "the rule says nothing");
+    }
+    const Val *v = &t->v[0];
+    if (is_role(t, v))
+        return true;
+    static const char *const firsts[] = {"op",   "node",      "value",  "weights", "activations",
+                                         "bias", "calibrate", "recipe", "keep",    "quantize"};
+    error_at(t->r, v->at,
+             "a rule begins with op, node, value, weights, activations, bias, keep, "
+             "calibrate or recipe");
+    if (v->kind == VAL_WORD)
+        suggest(t->r, v->at, str_at(t->r, v->word), firsts, sizeof firsts / sizeof *firsts);
+    return false;
+}
+
+/* calibrate METHOD, recipe NAME: one word, checked by who carries it out. */
+static bool read_word_rule(Rule *t, Str *word, Loc *loc) {
+    Str what = str_at(t->r, t->v[0].word);
+    if (t->n != 2 || (t->v[1].kind != VAL_WORD && t->v[1].kind != VAL_CALL))
+        return error_at(t->r, t->n > 1 ? t->v[t->n - 1].at : behind(t),
+                        "expected one word after "
+                        "'%.*s'",
+                        STR_ARG(what));
+    Range at = t->v[1].at;
+    *word = arena_str(t->r->arena, (Str){t->r->text.s + at.begin, at.end - at.begin});
+    *loc = loc_of(t->r, at);
+    return true;
+}
+
+void read_rule(Reader *r, Span words) {
+    Rule t = {.r = r, .v = r->vals + words.begin, .n = words.n};
+    Scheme *s = &r->module->rules, ignored = {0};
+    if (r->second_scheme)
+        s = &ignored;
+    if (word_is(&t, &t.v[0], "calibrate"))
+        read_word_rule(&t, &s->calibrate, &s->calibrate_loc);
+    else if (word_is(&t, &t.v[0], "recipe"))
+        read_word_rule(&t, &s->recipe, &s->recipe_loc);
+    else if (read_subject(&t) && read_roles(&t))
+        scheme_add(s, r->arena, t.rule);
+    r->n_vals = words.begin;
+}

@@ -1,0 +1,129 @@
+#include "ir/scheme.h"
+
+const SchemeSetting scheme_setting_none = {
+    .sym = SCHEME_UNSAID, .pow2 = SCHEME_UNSAID, .reduce_range = SCHEME_UNSAID};
+
+SchemeRule scheme_rule(SchemeSubject of, const char *pattern, Loc loc) {
+    SchemeRule r = {.of = of, .pattern = pattern, .loc = loc, .keep = SCHEME_UNSAID};
+    for (int i = 0; i < SCHEME_ROLES; i++)
+        r.set[i] = scheme_setting_none;
+    return r;
+}
+
+void scheme_add(Scheme *s, Arena *a, SchemeRule r) {
+    ARENA_PUSH(a, s->rules, s->n, s->cap, r);
+}
+
+void scheme_append(Scheme *s, Arena *a, const Scheme *from) {
+    for (size_t i = 0; i < from->n; i++)
+        scheme_add(s, a, from->rules[i]);
+    if (from->recipe.s) {
+        s->recipe = from->recipe;
+        s->recipe_loc = from->recipe_loc;
+    }
+    if (from->calibrate.s) {
+        s->calibrate = from->calibrate;
+        s->calibrate_loc = from->calibrate_loc;
+    }
+}
+
+const char *scheme_role_name(SchemeRole r) {
+    static const char *const names[] = {"weights", "activations", "bias", "in", "out", ""};
+    return names[r];
+}
+
+/* ---- printing ---- */
+
+/* "int4q in uint8q" where the range is that of a narrower type, else the storage and range(). */
+static void print_storage(Buf *b, const SchemeSetting *s) {
+    static const ElemType narrower[] = {ELEM_INT2, ELEM_UINT2, ELEM_INT4,  ELEM_UINT4,
+                                        ELEM_INT8, ELEM_UINT8, ELEM_INT16, ELEM_UINT16};
+    if (s->storage == ELEM_UNDEFINED)
+        return;
+    for (size_t i = 0; s->has_range && i < sizeof narrower / sizeof *narrower; i++)
+        if (elem_bits(narrower[i]) < elem_bits(s->storage) && elem_min(narrower[i]) == s->lo &&
+            elem_max(narrower[i]) == s->hi) {
+            buf_fmt(b, " %sq in %sq", elem_name(narrower[i]), elem_name(s->storage));
+            return;
+        }
+    buf_fmt(b, " %sq", elem_name(s->storage));
+    if (s->has_range)
+        buf_fmt(b, " range(%lld:%lld)", (long long)s->lo, (long long)s->hi);
+}
+
+void scheme_setting_print(Buf *b, const SchemeSetting *s) {
+    if (s->is_float)
+        buf_text(b, " float");
+    if (s->fixed) {
+        buf_byte(b, ' ');
+        quant_print(b, s->fixed);
+        return;
+    }
+    print_storage(b, s);
+    if (s->sym != SCHEME_UNSAID)
+        buf_text(b, s->sym ? " sym" : " asym");
+    if (s->pow2 != SCHEME_UNSAID)
+        buf_text(b, s->pow2 ? " pow2" : " any-scale");
+    if (s->reduce_range != SCHEME_UNSAID)
+        buf_text(b, s->reduce_range ? " reduce-range" : " full-range");
+    if (s->has_grain && (s->channel || s->per_tensor))
+        buf_text(b, s->channel ? " per-channel" : " per-tensor");
+    if (s->has_grain && s->block)
+        buf_fmt(b, " block(%lld)", (long long)s->block);
+}
+
+static void print_subject(Buf *b, SchemeSubject of, const char *pattern) {
+    if (of == SCHEME_ALL)
+        return;
+    buf_text(b, of == SCHEME_OP ? "op " : of == SCHEME_NODE ? "node " : "value ");
+    buf_quoted(b, str_from(pattern));
+    buf_byte(b, ' ');
+}
+
+static void print_of(Buf *b, const SchemeRule *r, SchemeSubject of) {
+    print_subject(b, of, r->pattern);
+    size_t begin = b->n;
+    for (int i = 0; i < SCHEME_ROLES; i++) {
+        if (!r->set[i].said)
+            continue;
+        if (b->n > begin)
+            buf_byte(b, ' ');
+        buf_text(b, scheme_role_name((SchemeRole)i));
+        size_t at = b->n;
+        scheme_setting_print(b, &r->set[i]);
+        if (i == SCHEME_ITSELF && b->n > at) /* no word before it: one space is enough */
+            memmove(b->p + at, b->p + at + 1, --b->n - at);
+    }
+    if (r->keep != SCHEME_UNSAID)
+        buf_fmt(b, "%s%s", b->n > begin ? " " : "", r->keep ? "keep float" : "quantize");
+}
+
+void scheme_rule_print(Buf *b, const SchemeRule *r) {
+    if (r->of != SCHEME_OP_OR_NODE) {
+        print_of(b, r, r->of);
+        return;
+    }
+    print_of(b, r, SCHEME_OP);
+    buf_text(b, "\n  ");
+    print_of(b, r, SCHEME_NODE);
+}
+
+void scheme_print(Buf *b, const Scheme *s) {
+    buf_text(b, "scheme {\n");
+    for (size_t i = 0; i < s->n; i++) {
+        buf_text(b, "  ");
+        scheme_rule_print(b, &s->rules[i]);
+        buf_byte(b, '\n');
+    }
+    if (s->calibrate.s) {
+        buf_text(b, "  calibrate ");
+        buf_str(b, s->calibrate);
+        buf_byte(b, '\n');
+    }
+    if (s->recipe.s) {
+        buf_text(b, "  recipe ");
+        buf_str(b, s->recipe);
+        buf_byte(b, '\n');
+    }
+    buf_text(b, "}\n");
+}

@@ -1,0 +1,80 @@
+/* The quantization scheme: what the quantizer is to decide, as rules in the order of the text. Of
+ * each property (type, symmetry, granularity, ...) the last rule that matches and states it wins.
+ * Rules are made by the reader of .qir, by the command line and by imports of other tools' files;
+ * all memory is the arena's of whoever made them. Nothing here fails. */
+#ifndef QXC_IR_SCHEME_H
+#define QXC_IR_SCHEME_H
+
+#include "ir/type.h"
+
+struct Node;
+
+/* What a rule is about: every node, those of an operator type, one by name, a value by name. */
+typedef enum SchemeSubject {
+    SCHEME_ALL,
+    SCHEME_OP,
+    SCHEME_NODE,
+    SCHEME_OP_OR_NODE, /* -keep and -only take either */
+    SCHEME_VALUE,
+} SchemeSubject;
+
+typedef enum SchemeRole {
+    SCHEME_WEIGHTS,
+    SCHEME_ACTIVATIONS, /* the values that the nodes produce; of all nodes: every value */
+    SCHEME_BIAS,
+    SCHEME_IN,     /* the values that the nodes read */
+    SCHEME_OUT,    /* those they produce */
+    SCHEME_ITSELF, /* of a value rule: the value */
+    SCHEME_ROLES,
+} SchemeRole;
+
+enum { SCHEME_UNSAID = -1 };
+
+/* What follows a role: "int4q in uint8q sym block(32)". */
+typedef struct SchemeSetting {
+    bool said;
+    Loc loc;
+    bool is_float;
+    const Quant *fixed; /* parameters and all: int8q<0.1, 3> */
+    ElemType storage;   /* ELEM_UNDEFINED: not said */
+    bool has_range;     /* with storage: only lo..hi of it */
+    int64_t lo, hi;
+    int sym, pow2, reduce_range; /* 0, 1 or SCHEME_UNSAID */
+    bool has_grain;              /* per-tensor, per-channel or block(N) is said */
+    bool per_tensor;             /* said in so many words */
+    bool channel;                /* a scale for each output channel */
+    int64_t block;               /* a scale for so many along the summed axis; 0: none */
+} SchemeSetting;
+
+extern const SchemeSetting scheme_setting_none;
+
+typedef struct SchemeRule {
+    SchemeSubject of;
+    const char *pattern; /* glob, NULL of SCHEME_ALL */
+    Loc loc;             /* of the rule; of the pattern where there is one */
+    const char *flag;    /* the command line's option that it stands for, or the file it is from */
+    SchemeSetting set[SCHEME_ROLES];
+    int keep; /* 1: keep float, 0: quantize, or SCHEME_UNSAID */
+} SchemeRule;
+
+typedef struct Scheme {
+    SchemeRule *rules;
+    size_t n, cap;
+    Str recipe, calibrate; /* STR_NONE: not said */
+    Loc recipe_loc, calibrate_loc;
+} Scheme;
+
+/* A rule that states nothing yet. */
+SchemeRule scheme_rule(SchemeSubject of, const char *pattern, Loc loc);
+void scheme_add(Scheme *s, Arena *a, SchemeRule r);
+/* Appends all of `from`; its recipe and calibration win. */
+void scheme_append(Scheme *s, Arena *a, const Scheme *from);
+/* In the words of the language: "weights", "in". "" of a value itself. */
+const char *scheme_role_name(SchemeRole r);
+/* One line without its end: op "Gemm" weights int4q sym block(32). */
+void scheme_rule_print(Buf *b, const SchemeRule *r);
+void scheme_setting_print(Buf *b, const SchemeSetting *s);
+/* The whole as a text that reads back: scheme { ... }. */
+void scheme_print(Buf *b, const Scheme *s);
+
+#endif

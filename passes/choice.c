@@ -1,0 +1,224 @@
+#include "passes/choice.h"
+
+#include "passes/recipe.h"
+
+/* ---- matching ---- */
+
+/* "Gemm", "com.microsoft::Gelu" */
+static bool matches_op(const char *pattern, const Node *n) {
+    const char *colons = strstr(pattern, "::");
+    if (!colons)
+        return str_glob(pattern, n->op);
+    return domain_equal((Str){pattern, (size_t)(colons - pattern)}, n->domain) &&
+           str_glob(colons + 2, n->op);
+}
+
+bool rule_matches_node(const SchemeRule *r, const Node *n) {
+    switch (r->of) {
+    case SCHEME_OP: return matches_op(r->pattern, n);
+    case SCHEME_NODE: return str_glob(r->pattern, n->name);
+    case SCHEME_OP_OR_NODE: return matches_op(r->pattern, n) || str_glob(r->pattern, n->name);
+    default: return false;
+    }
+}
+
+bool rule_matches_value(const SchemeRule *r, const Value *v) {
+    if (r->of != SCHEME_VALUE)
+        return false;
+    if (str_glob(r->pattern, v->name))
+        return true;
+    for (size_t i = 0; i < v->from.n; i++)
+        if (!v->from.from[i].op.s && str_glob(r->pattern, v->from.from[i].name))
+            return true;
+    return false;
+}
+
+static bool is_read_by(const SchemeRule *r, const Uses *uses, const Value *v) {
+    const Use *use;
+    size_t n = uses_of(uses, v, &use);
+    for (size_t i = 0; i < n; i++)
+        if (use[i].node && rule_matches_node(r, use[i].node))
+            return true;
+    return false;
+}
+
+/* ---- settling ---- */
+
+static void apply(Choice *c, const SchemeSetting *s, const SchemeRule *r) {
+    if (!s->said)
+        return;
+    if (s->is_float || s->storage) {
+        c->is_float = s->is_float;
+        c->fixed = s->fixed;
+        c->by[CHOICE_TYPE] = r;
+    }
+    if (s->storage) {
+        c->storage = s->storage;
+        c->has_range = s->has_range;
+        c->lo = s->lo;
+        c->hi = s->hi;
+    }
+    if (s->sym != SCHEME_UNSAID) {
+        c->sym = s->sym;
+        c->by[CHOICE_SYM] = r;
+    }
+    if (s->pow2 != SCHEME_UNSAID) {
+        c->pow2 = s->pow2;
+        c->by[CHOICE_POW2] = r;
+    }
+    if (s->reduce_range != SCHEME_UNSAID) {
+        c->reduce_range = s->reduce_range;
+        c->by[CHOICE_REDUCE] = r;
+    }
+    if (!s->has_grain)
+        return;
+    /* block(32) alone leaves the channels as they are */
+    if (s->channel || !s->block || s->per_tensor)
+        c->channel = s->channel;
+    c->block = s->block;
+    c->by[CHOICE_GRAIN] = r;
+}
+
+static Choice default_activations(const PassContext *c) {
+    return (Choice){.storage = c->target == TARGET_C ? ELEM_INT8 : ELEM_UINT8};
+}
+
+Choice choice_of_activations(const PassContext *c) {
+    Choice x = default_activations(c);
+    for (size_t i = 0; i < c->scheme.n; i++)
+        if (c->scheme.rules[i].of == SCHEME_ALL)
+            apply(&x, &c->scheme.rules[i].set[SCHEME_ACTIVATIONS], &c->scheme.rules[i]);
+    return x;
+}
+
+Choice choice_of_value(const PassContext *c, const Uses *uses, const Value *v) {
+    Choice x = default_activations(c);
+    for (size_t i = 0; i < c->scheme.n; i++) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        if (r->of == SCHEME_ALL) {
+            apply(&x, &r->set[SCHEME_ACTIVATIONS], r);
+        } else if (r->of == SCHEME_VALUE) {
+            if (rule_matches_value(r, v))
+                apply(&x, &r->set[SCHEME_ITSELF], r);
+        } else {
+            if (r->set[SCHEME_IN].said && is_read_by(r, uses, v))
+                apply(&x, &r->set[SCHEME_IN], r);
+            if (v->def && rule_matches_node(r, v->def)) {
+                apply(&x, &r->set[SCHEME_ACTIVATIONS], r);
+                apply(&x, &r->set[SCHEME_OUT], r);
+            }
+        }
+    }
+    return x;
+}
+
+Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w) {
+    Choice x = {.storage = ELEM_INT8, .sym = true, .channel = true};
+    for (size_t i = 0; i < c->scheme.n; i++) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        if (rule_matches_value(r, w))
+            apply(&x, &r->set[SCHEME_ITSELF], r);
+        else if (r->of == SCHEME_ALL || rule_matches_node(r, n))
+            apply(&x, &r->set[SCHEME_WEIGHTS], r);
+    }
+    return x;
+}
+
+const SchemeRule *choice_to_keep(const PassContext *c, const Node *n) {
+    for (size_t i = c->scheme.n; i-- > 0;) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        if (r->keep != SCHEME_UNSAID && (r->of == SCHEME_ALL || rule_matches_node(r, n)))
+            return r;
+    }
+    return NULL;
+}
+
+const char *choice_why_kept(const PassContext *c, const Node *n) {
+    const SchemeRule *r = choice_to_keep(c, n);
+    if (!r || !r->keep)
+        return NULL;
+    return r->flag && strcmp(r->flag, "-only") == 0 ? "not among the nodes to quantize"
+                                                    : "kept float as asked";
+}
+
+IntRange choice_range(const Choice *c) {
+    if (!c->has_range)
+        return params_range(c->storage, c->sym, c->reduce_range);
+    bool narrow = c->sym && c->lo < 0 && -c->hi > c->lo;
+    return (IntRange){narrow ? -c->hi : c->lo, c->hi};
+}
+
+bool choice_equal(const Choice *x, const Choice *y) {
+    if (x->is_float || y->is_float)
+        return x->is_float && y->is_float;
+    if (x->fixed || y->fixed)
+        return x->fixed && y->fixed && quant_equal(x->fixed, y->fixed);
+    IntRange a = choice_range(x), b = choice_range(y);
+    return x->storage == y->storage && x->sym == y->sym && x->pow2 == y->pow2 && a.lo == b.lo &&
+           a.hi == b.hi;
+}
+
+/* ---- what the rules name ---- */
+
+typedef struct Search {
+    const SchemeRule *rule;
+    bool found;
+} Search;
+
+static void look_at_nodes(Graph *g, void *ctx) {
+    Search *s = ctx;
+    FOR_NODES(n, g) s->found = s->found || rule_matches_node(s->rule, n);
+}
+
+static void look_at_value(Value *v, void *ctx) {
+    Search *s = ctx;
+    s->found = s->found || rule_matches_value(s->rule, v);
+}
+
+static bool matches_something(const SchemeRule *r, Module *m) {
+    Search s = {r, false};
+    if (r->of == SCHEME_VALUE)
+        module_each_value(m, look_at_value, &s);
+    else
+        module_each_graph(m, look_at_nodes, &s);
+    return s.found;
+}
+
+/* A name in ONNX's own domain that no opset of it has. */
+static bool unknown_op(const PassContext *c, const SchemeRule *r, Arena *a) {
+    Str op = str_from(r->pattern);
+    if (r->of != SCHEME_OP || strpbrk(r->pattern, "*?:") || op_find(STR(""), op))
+        return false;
+    size_t n = onnx_schema_count(), count = 0;
+    const char **names = NEW_ARRAY(a, const char *, n);
+    for (size_t i = 0; i < n; i++) {
+        if (str_is(op, onnx_schema_at(i)->name))
+            return false;
+        if (onnx_schema_at(i)->domain[0] == 0)
+            names[count++] = onnx_schema_at(i)->name;
+    }
+    diag_error(c->d, r->loc, "there is no operator '%s'", diag_name(c->d, op));
+    diag_did_you_mean(c->d, r->loc, op, names, count);
+    return true;
+}
+
+bool choice_check(const PassContext *c, Module *m) {
+    bool ok = !c->scheme.recipe.s || recipe_parse(c) != RECIPE_BAD;
+    for (size_t i = 0; i < c->scheme.n; i++) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        if (r->of == SCHEME_ALL || matches_something(r, m))
+            continue;
+        if (unknown_op(c, r, m->arena))
+            ok = false;
+        else if (r->of == SCHEME_OP_OR_NODE)
+            diag_warning(c->d, LOC_NONE, "%s=%s matches no operator type and no node", r->flag,
+                         diag_name(c->d, str_from(r->pattern)));
+        else
+            diag_warning(c->d, r->loc, "'%s' matches no %s of this model",
+                         diag_name(c->d, str_from(r->pattern)),
+                         r->of == SCHEME_VALUE ? "value"
+                         : r->of == SCHEME_OP  ? "node's operator"
+                                               : "node");
+    }
+    return ok;
+}
