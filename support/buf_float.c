@@ -31,11 +31,19 @@ static bool is_halfway_f32(double v) {
     return (bits & 0x1FFFFFFF) == 0x10000000;
 }
 
-/* The exponent e with 10^e <= v < 10^(e+1), up to one off where v is next to a
- * power of ten. */
+/* The exponent e with 10^e <= v < 10^(e+1), up to one off where v is next to a power of ten. That
+ * of the power of two below v times log10(2), 1233 / 4096, is at most one too small. */
 static int exponent_of(double v) {
-    int e = (int)floor(log10(v));
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    int e2 = (int)(bits >> 52) - 1023;
+    int e = e2 * 1233 >> 12;
     return v >= scale10(1, e + 1) ? e + 1 : e;
+}
+
+/* To the nearest integer, ties to even, for 0 <= v < 2^51: above 2^52 doubles are integers. */
+static double to_integer(double v) {
+    return v + 0x1p52 - 0x1p52;
 }
 
 static bool fast(double v, bool f32, Decimal *out) {
@@ -44,7 +52,7 @@ static bool fast(double v, bool f32, Decimal *out) {
     int e = exponent_of(v), most = f32 ? 9 : 15;
     for (int n = f32 ? FLT_DIG : DBL_DIG; n <= most; n++) {
         int exp10 = e + 1 - n;
-        double digits = nearbyint(scale10(v, -exp10));
+        double digits = to_integer(scale10(v, -exp10));
         double back = scale10(digits, exp10);
         if (f32 && is_halfway_f32(back))
             return false;
@@ -88,32 +96,49 @@ static Decimal slow(double v, bool f32) {
     return d;
 }
 
+/* Writes the digits of v, 0 of which count as none, so that they end before `end`. */
+static char *digits_before(char *end, uint64_t v) {
+    for (; v; v /= 10)
+        *--end = (char)('0' + v % 10);
+    return end;
+}
+
+static void put_scientific(Buf *b, const char *digits, int n, int e) {
+    buf_byte(b, digits[0]);
+    buf_byte(b, '.');
+    buf_put(b, n > 1 ? digits + 1 : "0", n > 1 ? (size_t)n - 1 : 1);
+    buf_byte(b, 'e');
+    buf_byte(b, e < 0 ? '-' : '+');
+    int size = e < 0 ? -e : e;
+    if (size < 10)
+        buf_byte(b, '0');
+    buf_i64(b, size);
+}
+
 /* 0.0001 to 9999999999999999.0 in full, else with an exponent, as Python and NumPy do. */
 static void put_decimal(Buf *b, Decimal d) {
+    static const char zeros[] = "0000000000000000";
     while (d.digits % 10 == 0) {
         d.digits /= 10;
         d.exp10++;
     }
-    char digits[24];
-    int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)d.digits);
+    char text[24], *end = text + sizeof text, *digits = digits_before(end, d.digits);
+    int n = (int)(end - digits);
     int e = d.exp10 + n - 1; /* of the first digit */
     if (e < -4 || e >= 16) {
-        buf_byte(b, digits[0]);
+        put_scientific(b, digits, n, e);
+    } else if (e < 0) {
+        buf_put(b, "0.", 2);
+        buf_put(b, zeros, (size_t)-e - 1);
+        buf_put(b, digits, (size_t)n);
+    } else if (d.exp10 >= 0) {
+        buf_put(b, digits, (size_t)n);
+        buf_put(b, zeros, (size_t)d.exp10);
+        buf_put(b, ".0", 2);
+    } else {
+        buf_put(b, digits, (size_t)e + 1);
         buf_byte(b, '.');
-        buf_put(b, n > 1 ? digits + 1 : "0", n > 1 ? (size_t)n - 1 : 1);
-        buf_byte(b, 'e');
-        buf_byte(b, e < 0 ? '-' : '+');
-        int size = e < 0 ? -e : e;
-        if (size < 10)
-            buf_byte(b, '0');
-        buf_i64(b, size);
-        return;
-    }
-    for (int place = e < 0 ? 0 : e; place >= d.exp10 || place >= -1; place--) {
-        int i = e - place;
-        buf_byte(b, i >= 0 && i < n ? digits[i] : '0');
-        if (place == 0)
-            buf_byte(b, '.');
+        buf_put(b, digits + e + 1, (size_t)(n - e - 1));
     }
 }
 
