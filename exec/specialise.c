@@ -99,8 +99,9 @@ bool module_bind_batch(Module *m, Diags *d) {
             if (same == n)
                 binds[n++] = (DimBind){t->dims[0].param, 1};
         } else { /* `?` */
-            t->dims = arena_copy(m->arena, t->dims, (size_t)t->rank * sizeof *t->dims);
-            t->dims[0].value = 1;
+            Dim *dims = arena_copy(m->arena, t->dims, (size_t)t->rank * sizeof *dims);
+            dims[0].value = 1;
+            t->dims = dims;
         }
         changed = true;
     }

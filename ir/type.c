@@ -76,7 +76,7 @@ size_t elem_bytes(ElemType e, size_t count) {
 
 /* ---- tensor types ---- */
 
-Type type_tensor(ElemType elem, int rank, Dim *dims) {
+Type type_tensor(ElemType elem, int rank, const Dim *dims) {
     return (Type){.kind = TYPE_TENSOR, .elem = elem, .rank = rank, .dims = dims};
 }
 

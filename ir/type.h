@@ -117,9 +117,9 @@ typedef enum TypeKind {
 
 typedef struct Type {
     TypeKind kind;
-    ElemType elem; /* tensors: storage where quantized and not tilde */
-    int rank;      /* -1: unranked */
-    Dim *dims;
+    ElemType elem;   /* tensors: storage where quantized and not tilde */
+    int rank;        /* -1: unranked */
+    const Dim *dims; /* several types may share them */
     const Quant *quant;
     bool tilde;
     const struct Type *sub; /* element of seq, optional, sparse; value of a map */
@@ -129,7 +129,7 @@ typedef struct Type {
 
 #define TYPE_UNKNOWN ((Type){.kind = TYPE_NONE, .rank = -1})
 
-Type type_tensor(ElemType elem, int rank, Dim *dims);
+Type type_tensor(ElemType elem, int rank, const Dim *dims);
 /* A tensor type of fixed dims. */
 Type type_fixed(Arena *a, ElemType elem, int rank, const int64_t *dims);
 /* The same shape, as the quantized type. */

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Measures qxc against onnxruntime and writes docs/benchmarks.md.
 
-Usage: tools/bench.py [-o docs/benchmarks.md] [--rounds N] [--model NAME...]
+Usage: tools/bench.py [-o docs/benchmarks.md] [--rounds N] [--model NAME...] [--section NAME...]
+
+With --section only these parts of the page are measured and written anew.
 
 Accuracy: signal to noise against quantize_static; differences at the end of the integer models.
 Speed: the emitted C against onnxruntime, one thread, everything in this one process and in turn,
@@ -10,6 +12,7 @@ Needs build/qxc, the packages of test/requirements.txt and the models that QXC_S
 """
 
 import argparse
+import functools
 import os
 import pathlib
 import platform
@@ -20,7 +23,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "test/oracle"))
+sys.path[:0] = [str(ROOT / "test/oracle"), str(ROOT / "test/bench")]
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
@@ -33,6 +36,7 @@ from light import light
 from quantized import FORMS, Case, case, sqnr_rows
 from test_int_layers import end_to_end
 from test_light_models import round_trip
+from text_speed import text_rows
 
 TITLES = {"kws": "keyword spotting, DS-CNN", "ic": "image classification, ResNet-8",
           "vww": "visual wake words, MobileNetV1 0.25", "ad": "anomaly detection, autoencoder",
@@ -170,53 +174,117 @@ def versions():
             f"onnx {onnx.__version__}, numpy {np.__version__}, Python {platform.python_version()}")
 
 
-PAGE = """\
+HEAD = """\
 # Measurements
 
 {versions}; one thread of {cores}.
 
     make && build/venv/bin/python tools/bench.py
 
-writes this page (`make oracle` makes the virtual environment). What is slower or worse than
-onnxruntime stands here as it is. The machine is shared and noisy (load average {load:.1f} at the end):
-times of one table compare with each other and with nothing else.
+writes this page (`make oracle` makes the virtual environment; `--section Text` measures one part
+anew). What is slower or worse than onnxruntime stands here as it is. The machine is shared and
+noisy (load average {load:.1f} at the end): times of one table compare with each other and with
+nothing else.
 
-## Accuracy of quantization
+"""
 
+ACCURACY = """\
 Signal to quantization noise at the output, against the float model. MinMax, weights int8 per
 channel, activations uint8, the same calibration data for both; onnxruntime runs both results
 without graph optimizations. `quantize_static` works on what its own `quant_pre_process` prepared.
 Calibration and test data are real for ad (windows of one recording) and digits; for kws one real
 spectrogram, shifted and rescaled; for ic and vww structured noise in the documented range.
 
-{accuracy}
-## Differences at the end of the integer models
+{table}"""
 
+DIFFERENCES = """\
 The official integer models, 100 inputs each that reach at least half of the classes. Single layers
 differ by at most one step (`make oracle T=int_layers` checks each with the same inputs, and the
 QOperator form bit for bit); over many layers single steps grow, also between onnxruntime and
 itself, which the third line of each model shows.
 
-{differences}
-## Speed
+{table}"""
 
+SPEED = """\
 Microseconds for one inference, one thread: median of {rounds} rounds, the contenders taking turns.
 The C is built with `gcc {flags}` and takes and gives float, as the models in
 onnxruntime do; onnxruntime optimizes the graph, inputs and outputs are bound beforehand. int8 is
 the QDQ form that qxc writes, which onnxruntime fuses. A ratio above 1 says that the C is faster.
 
-{speed}
-## Sizes
+{table}"""
 
+SIZES = """\
 In bytes; the C as compiled above, code and weights together, and the memory it needs to run.
 
-{sizes}
-## A large model through the text and back
+{table}"""
 
+TEXT = """\
+Reading and printing the same models as `.qir` and in onnx's own text format (`onnx.parser`,
+`onnx.printer`): milliseconds of processor time, the median of {rounds} rounds in turn, without
+files. A ratio above 1 says that `.qir` is faster. The quantized model, which onnx's text cannot
+say, is the one of `test/bench/qir_speed.sh`. Memory is what reading and printing take at the
+peak, as a multiple of the text's size.
+
+{table}"""
+
+LARGE = """\
 ResNet-50 ({resnet} MB) to `.qir` with its weights beside it, and back to ONNX, without waiting for
 the disk. Memory counts the pages of the mapped file.
 
-{memory}"""
+{table}"""
+
+
+class Bench:
+    """What the sections are measured with; each method gives the text of one."""
+
+    def __init__(self, folder, rounds, models):
+        self.folder, self.rounds, self.models = folder, rounds, models
+
+    @functools.cached_property
+    def rows(self):
+        rows = []
+        for name in self.models:
+            rows.append(speed_row(name, self.folder, self.rounds))
+            print(*rows[-1][0], file=sys.stderr)
+        return rows
+
+    def accuracy(self):
+        return ACCURACY.format(table=accuracy(self.folder))
+
+    def differences(self):
+        return DIFFERENCES.format(table=differences(self.folder))
+
+    def speed(self):
+        return SPEED.format(rounds=self.rounds, flags=" ".join(FLAGS), table=table(
+            ("model", "what", "emitted C", "onnxruntime int8", "onnxruntime float",
+             "C against int8", "C against float"), [r[0] for r in self.rows]))
+
+    def sizes(self):
+        return SIZES.format(table=table(("model", "float ONNX", "QDQ", "QOperator", "C", "arena",
+                                         "seconds to compile"), [r[1] for r in self.rows]))
+
+    def text(self):
+        subprocess.run([ROOT / "test/bench/qir_speed.sh", "-build"], check=True)
+        rounds = min(self.rounds, 7)
+        return TEXT.format(rounds=rounds, table=table(
+            ("model", "", ".qir, MB", "ms", "MB/s", "onnx text, MB", "ms", "MB/s", "ratio",
+             "memory"), text_rows(self.folder, rounds)))
+
+    def large(self):
+        resnet = f"{light('resnet50')[0].stat().st_size / 1e6:.1f}"
+        return LARGE.format(resnet=resnet, table=memory(self.folder))
+
+
+SECTIONS = {"Accuracy of quantization": Bench.accuracy,
+            "Differences at the end of the integer models": Bench.differences,
+            "Speed": Bench.speed, "Sizes": Bench.sizes, "Text": Bench.text,
+            "A large model through the text and back": Bench.large}
+
+
+def sections_of(page):
+    """What a page has under its titles."""
+    parts = re.split(r"^## (.*)\n\n", page, flags=re.M)
+    return parts[0], dict(zip(parts[1::2], parts[2::2]))
 
 
 def main():
@@ -224,22 +292,16 @@ def main():
     parser.add_argument("-o", dest="page", type=pathlib.Path, default=ROOT / "docs/benchmarks.md")
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--model", nargs="*", default=list(TITLES), choices=list(TITLES))
+    parser.add_argument("--section", nargs="*", default=list(SECTIONS), choices=list(SECTIONS))
     args = parser.parse_args()
     BUILD.mkdir(exist_ok=True)
+    head, texts = sections_of(args.page.read_text() if args.page.exists() else "")
     with tempfile.TemporaryDirectory(prefix="bench-", dir=BUILD) as folder:
-        folder = pathlib.Path(folder)
-        rows = []
-        for name in args.model:
-            rows.append(speed_row(name, folder, args.rounds))
-            print(*rows[-1][0], file=sys.stderr)
-        page = PAGE.format(
-            versions=versions(), load=os.getloadavg()[0], cores=os.cpu_count(), rounds=args.rounds, flags=" ".join(FLAGS),
-            accuracy=accuracy(folder), differences=differences(folder),
-            speed=table(("model", "what", "emitted C", "onnxruntime int8", "onnxruntime float",
-                         "C against int8", "C against float"), [r[0] for r in rows]),
-            sizes=table(("model", "float ONNX", "QDQ", "QOperator", "C", "arena",
-                         "seconds to compile"), [r[1] for r in rows]),
-            resnet=f"{light('resnet50')[0].stat().st_size / 1e6:.1f}", memory=memory(folder))
+        bench = Bench(pathlib.Path(folder), args.rounds, args.model)
+        texts |= {title: SECTIONS[title](bench) for title in args.section}
+    if set(args.section) == set(SECTIONS):
+        head = HEAD.format(versions=versions(), load=os.getloadavg()[0], cores=os.cpu_count())
+    page = head + "\n".join(f"## {t}\n\n{texts[t].rstrip()}\n" for t in SECTIONS if t in texts)
     args.page.parent.mkdir(exist_ok=True)
     args.page.write_text(page)
 

@@ -27,10 +27,11 @@ static bool read_shape(Reader *r, Loc at, const Onnx__TensorShapeProto *p, Type 
                           p->n_dim, MAX_RANK);
     bool ok = true;
     t->rank = (int)p->n_dim;
-    t->dims = NEW_ARRAY(r->arena, Dim, p->n_dim);
+    Dim *dims = NEW_ARRAY(r->arena, Dim, p->n_dim);
+    t->dims = dims;
     *faithful &= p->base.n_unknown_fields == 0;
     for (size_t i = 0; i < p->n_dim; i++) {
-        ok &= read_dim(r, at, p->dim[i], &t->dims[i]);
+        ok &= read_dim(r, at, p->dim[i], &dims[i]);
         *faithful &= p->dim[i]->base.n_unknown_fields == 0;
     }
     return ok;

@@ -53,7 +53,7 @@ static void expected(const struct yyParser *p, bool *want);
 %type outs {Span}
 %type outlist {Span}
 %type ins {Span}
-%type dims {Span}
+%type dims {Shape}
 %type dlist {Span}
 %type val {Val}
 %type field {Field}
@@ -177,7 +177,7 @@ type(T) ::= SPARSE(A) LT type(S) GT(B).         { T = type_of(r, TYPE_SPARSE, S,
 type(T) ::= MAP LT IDENT(K) COMMA type(V) GT.   { T = type_map(r, K, V); }
 type(T) ::= QMARK.                              { T = type_unknown(r); }
 type(T) ::= type(S) STRING(D).                  { T = type_denote(r, S, D); }
-tensor(T) ::= elem(E) dims(D).                  { T = type_dims(r, E, D); }
+tensor(T) ::= elem(E) dims(D).                  { T = type_tensor_of(r, E, D); }
 elem(E) ::= IDENT(T).                           { E = elem_word(r, range_of(T)); }
 elem(E) ::= ALIAS(T).                           { E = elem_alias(r, T); }
 elem(E) ::= qelem(Q).                           { E = Q; }
@@ -193,10 +193,10 @@ qarg(F) ::= QMARK(T).       { F = (Field){.at = range_of(T), .has_val = true,
 qarg(F) ::= IDENT(K) EQ val(V). { F = (Field){.key = str_of(r, K), .at = range_of(K), .has_key = true,
                                               .has_val = true, .val = V}; }
 
-dims(D) ::= LB(A) RB(B).                        { D = (Span){.at = over(A, B)}; }
-dims(D) ::= LB STAR RB.                         { D = dims_unranked(); }
-dims(D) ::= NUMBERS(T).                         { D = dims_numbers(r, T); }
-dims(D) ::= LB(A) dlist(L) RB(B).               { D = L; D.at = over(A, B); }
+dims(D) ::= LB RB.                              { D = shape_scalar(); }
+dims(D) ::= LB STAR RB.                         { D = shape_unranked(); }
+dims(D) ::= NUMBERS(T).                         { D = shape_numbers(r, T); }
+dims(D) ::= LB(A) dlist(L) RB(B).               { D = shape_list(r, L, over(A, B)); }
 dlist(L) ::= dimension(D).                      { L = span_of_dim(r, &D); }
 dlist(L) ::= dlist(L) COMMA dimension(D).       { span_add_dim(r, &L, &D); }
 dimension(D) ::= dim(S).                        { D = S; }

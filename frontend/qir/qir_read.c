@@ -218,6 +218,7 @@ Reader *reader_new(Arena *a, Diags *d, const char *name, Str text, const QirRead
     r->module->path = arena_str(a, str_from(name)).s;
     r->dir = r->options.dir ? r->options.dir : path_dir(a, name);
     r->aliases = map_new(a);
+    r->shapes = map_new(a);
     r->blobs = map_new(a);
     r->broken = map_new(a);
     r->scratch = buf_new(a);

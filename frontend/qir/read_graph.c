@@ -2,13 +2,17 @@
 #include "frontend/qir/reader.h"
 #include "ir/verify_quant.h"
 
-Bind bind_of(Reader *r, Token name, const Type *t, Clauses *c) {
+Bind bind_of(Reader *r, Token name, Type *t, Clauses *c) {
     clauses_check(r, c, "dxmfs", "a value");
     return (Bind){.name = str_of(r, name), .at = range_of(name), .type = t, .clauses = c};
 }
 
-Type bind_type(const Bind *b) {
-    return b->type ? *b->type : TYPE_UNKNOWN;
+/* A type is copied to its value, and its memory used again: others point to what is within. */
+Type bind_type(Reader *r, const Bind *b) {
+    if (!b->type)
+        return TYPE_UNKNOWN;
+    r->spare_type = b->type;
+    return *b->type;
 }
 
 /* ---- names ---- */
@@ -120,7 +124,7 @@ static void take_results(Reader *r, Frame *f, Span results) {
 
 static void add_input(Reader *r, Graph *g, const Bind *b) {
     Frame *f = r->frame;
-    Value *v = graph_add_input(g, b->name, bind_type(b));
+    Value *v = graph_add_input(g, b->name, bind_type(r, b));
     define_value(r, v, b);
     if (!b->is_default)
         return;

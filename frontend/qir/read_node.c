@@ -39,7 +39,7 @@ static void define_outputs(Reader *r, Node *n, Span outs) {
     for (uint32_t i = 0; i < outs.n; i++) {
         const Bind *b = &r->binds[outs.begin + i];
         if (!b->omitted)
-            define_value(r, node_add_output(n, i, b->name, bind_type(b)), b);
+            define_value(r, node_add_output(n, i, b->name, bind_type(r, b)), b);
     }
     if (outs.n)
         r->n_binds = outs.begin;
@@ -88,7 +88,7 @@ static Value *const_value(Reader *r, const Bind *b) {
         if (!b->type && !is_broken(r, '%', b->name))
             error_at(r, b->at, "a constant has a type, as in 'const %%%s : float[4] = ...'",
                      shown(r, b->name));
-        v = graph_add_const(f->graph, b->name, bind_type(b), NULL);
+        v = graph_add_const(f->graph, b->name, bind_type(r, b), NULL);
         define_value(r, v, b);
         return v;
     }

@@ -32,6 +32,7 @@ static const Graph *read_graph(QirParts *p, Str text) {
                   .text = text,
                   .module = module_new(p->arena, p->diags),
                   .aliases = map_new(p->arena),
+                  .shapes = map_new(p->arena),
                   .blobs = map_new(p->arena),
                   .broken = map_new(p->arena),
                   .scratch = buf_new(p->arena),

@@ -15,8 +15,31 @@ Dim dim_name(Reader *r, Token t) {
     return (Dim){.value = -1, .param = str_of(r, t)};
 }
 
-Span dims_numbers(Reader *r, Token t) {
-    Span s = {.begin = (uint32_t)r->n_dims, .at = range_of(t)};
+/* ---- shapes ---- */
+
+static Str text_of(const Reader *r, Range at) {
+    return (Str){r->text.s + at.begin, at.end - at.begin};
+}
+
+/* Takes the dims of a new shape from their stack. */
+Shape shape_list(Reader *r, Span dims, Range at) {
+    Str text = text_of(r, at);
+    Shape *s = map_get(r->shapes, text);
+    r->n_dims = dims.begin;
+    if (s)
+        return *s;
+    s = NEW(r->arena, Shape);
+    *s = (Shape){.rank = (int)dims.n,
+                 .dims = arena_copy(r->arena, r->dims + dims.begin, dims.n * sizeof *r->dims)};
+    map_set(r->shapes, text, s);
+    return *s;
+}
+
+Shape shape_numbers(Reader *r, Token t) {
+    const Shape *known = map_get(r->shapes, text_of(r, range_of(t)));
+    if (known)
+        return *known;
+    Span s = {.begin = (uint32_t)r->n_dims};
     Val v = val_token(t, VAL_NUMBERS);
     NumberList list = numbers_of(r, &v);
     Number n;
@@ -28,14 +51,18 @@ Span dims_numbers(Reader *r, Token t) {
         }
         span_add_dim(r, &s, &d);
     }
-    return s;
+    return shape_list(r, s, range_of(t));
 }
 
-enum { UNRANKED = UINT32_MAX };
-
-Span dims_unranked(void) {
-    return (Span){.n = UNRANKED};
+Shape shape_scalar(void) {
+    return (Shape){0};
 }
+
+Shape shape_unranked(void) {
+    return (Shape){.rank = -1};
+}
+
+/* ---- elements ---- */
 
 Elem elem_word(Reader *r, Range at) {
     Str word = str_at(r, at);
@@ -69,25 +96,23 @@ Elem elem_alias(Reader *r, Token t) {
     return e;
 }
 
+/* ---- types ---- */
+
 Type *type_unknown(Reader *r) {
-    Type *t = NEW(r->arena, Type);
+    Type *t = r->spare_type;
+    r->spare_type = NULL;
+    if (!t)
+        t = NEW(r->arena, Type);
     *t = TYPE_UNKNOWN;
     return t;
 }
 
-Type *type_dims(Reader *r, Elem e, Span dims) {
+Type *type_tensor_of(Reader *r, Elem e, Shape s) {
     Type *t = type_unknown(r);
-    bool ranked = dims.n != UNRANKED;
-    if (ranked) {
-        t->rank = (int)dims.n;
-        t->dims = arena_copy(r->arena, r->dims + dims.begin, dims.n * sizeof *r->dims);
-        if (dims.n)
-            r->n_dims = dims.begin;
-    }
-    if (e.failed) {
-        t->rank = -1;
+    if (e.failed)
         return t;
-    }
+    t->rank = s.rank;
+    t->dims = s.dims;
     t->kind = TYPE_TENSOR;
     t->elem = e.elem;
     t->quant = e.quant;

@@ -80,7 +80,7 @@ typedef struct Bind { /* %name : type */
     bool is_default;  /* = const, of a graph input */
     Range at;
     Str name;
-    const Type *type; /* NULL: none is stated */
+    Type *type; /* NULL: none is stated */
     Clauses *clauses;
 } Bind;
 
@@ -89,6 +89,11 @@ typedef struct OpName { /* op, domain::op, domain::op::overload, ::op::overload 
     Range part[3];
     Range at;
 } OpName;
+
+typedef struct Shape {
+    int rank; /* -1: unranked */
+    const Dim *dims;
+} Shape;
 
 typedef struct Elem {
     ElemType elem;
@@ -140,6 +145,7 @@ typedef struct Reader {
     Lexer lexer;
     Frame *frame;
     Map *aliases;   /* name to Quant */
+    Map *shapes;    /* text to Shape */
     Map *blobs;     /* "@w" to BlobFile */
     Map *externals; /* location to FileMap; NULL until the first */
     Map *broken;    /* names in lines with syntax errors: no complaints about those */
@@ -155,6 +161,7 @@ typedef struct Reader {
     int prev_kind;
     Buf scratch;            /* for messages */
     Clauses *spare_clauses; /* no longer used; most of them live for one line only */
+    Type *spare_type;
     Val *vals;
     size_t n_vals, cap_vals;
     Field *fields;
@@ -262,11 +269,14 @@ Span span_of_dim(Reader *r, const Dim *d);
 void span_add_dim(Reader *r, Span *s, const Dim *d);
 Dim dim_int(Reader *r, Token t);
 Dim dim_name(Reader *r, Token t);
-Span dims_numbers(Reader *r, Token t);
-Span dims_unranked(void);
+/* Shapes of the same text share their dims. */
+Shape shape_numbers(Reader *r, Token t);
+Shape shape_list(Reader *r, Span dims, Range at);
+Shape shape_scalar(void);
+Shape shape_unranked(void);
 Elem elem_word(Reader *r, Range at);
 Elem elem_alias(Reader *r, Token t);
-Type *type_dims(Reader *r, Elem e, Span dims);
+Type *type_tensor_of(Reader *r, Elem e, Shape s);
 Type *type_of(Reader *r, TypeKind kind, Type *sub, Range at);
 Type *type_map(Reader *r, Token key, Type *value);
 Type *type_unknown(Reader *r);
@@ -295,8 +305,9 @@ void close_scheme(Reader *r, Token open, Token close);
 
 Span span_of_bind(Reader *r, const Bind *b);
 void span_add_bind(Reader *r, Span *s, const Bind *b);
-Type bind_type(const Bind *b); /* not known where none is stated */
-Bind bind_of(Reader *r, Token name, const Type *t, Clauses *c);
+/* Not known where none is stated. The binding is not asked again. */
+Type bind_type(Reader *r, const Bind *b);
+Bind bind_of(Reader *r, Token name, Type *t, Clauses *c);
 Graph *open_graph(Reader *r, const Token *name, Span params, Span results, Clauses *c, Range at);
 Graph *close_graph(Reader *r);
 void open_broken(Reader *r, Range at); /* a body whose inputs and results could not be read */

@@ -1,6 +1,8 @@
 /* How fast .qir text without large constants is read and printed: a chain of quantized
  * convolutions with names, attributes and provenance, as an exporter writes them. With a path, that
- * text is taken instead. See qir_speed.sh. */
+ * text is taken instead; a number of rounds may follow. Prints, for reading and for printing, bytes
+ * and the least and the median processor time in milliseconds, then the peak memory in bytes. See
+ * qir_speed.sh. */
 #include "backend/qir/qir_write.h"
 #include "frontend/qir/qir_read.h"
 
@@ -62,35 +64,60 @@ static Str load(Arena *a, Diags *d, const char *path) {
     return f ? arena_str(a, file_bytes(f)) : STR_NONE;
 }
 
+static int by_size(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+static void report(const char *what, size_t bytes, double *seconds, size_t n) {
+    qsort(seconds, n, sizeof *seconds, by_size);
+    printf("%-5s %6.1f MB/s  (%zu bytes, best %.2f ms, median %.2f ms)\n", what,
+           (double)bytes / seconds[0] / 1e6, bytes, seconds[0] * 1e3, seconds[n / 2] * 1e3);
+}
+
+/* Of this program, where Linux tells; getrusage() would count the one that started it, too. */
+static size_t peak_memory(void) {
+    char line[128];
+    size_t kib = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "VmHWM: %zu kB", &kib) == 1)
+            break;
+    if (status)
+        fclose(status);
+    return kib * 1024;
+}
+
 int main(int argc, char **argv) {
-    enum { BLOCKS = 20000, RUNS = 7 };
+    enum { BLOCKS = 20000, MOST = 100 };
     Arena *mine = arena_new(0, NULL);
     Diags *d = diags_new(mine, stderr, false);
-    Str text = argc > 1 ? load(mine, d, argv[1]) : make_text(mine, BLOCKS);
-    double best_read = 1e9, best_print = 1e9;
-    size_t printed = 0;
-    for (int i = 0; i < RUNS; i++) {
+    const char *path = argc > 1 ? argv[1] : "bench.qir";
+    int rounds = argc > 2 ? atoi(argv[2]) : 7;
+    Str text = argc > 1 ? load(mine, d, path) : make_text(mine, BLOCKS);
+    double read[MOST], print[MOST];
+    size_t printed = 0, before = peak_memory();
+    if (!text.s || rounds < 1 || rounds > MOST)
+        return 1;
+    for (int i = 0; i < rounds; i++) {
         Arena *a = arena_new(0, NULL);
         double t0 = now();
-        Module *m =
-            text.s ? qir_read_text(a, d, argc > 1 ? argv[1] : "bench.qir", text, NULL) : NULL;
+        Module *m = qir_read_text(a, d, path, text, NULL);
         double t1 = now();
         if (!m)
             return 1;
         Buf b = buf_new(a);
         qir_print(m, &b, NULL);
-        double t2 = now();
+        read[i] = t1 - t0;
+        print[i] = now() - t1;
         printed = b.n;
-        best_read = t1 - t0 < best_read ? t1 - t0 : best_read;
-        best_print = t2 - t1 < best_print ? t2 - t1 : best_print;
         if (argc == 1 && !str_eq(text, buf_as_str(&b)))
             return fprintf(stderr, "the printed text differs from what was read\n"), 1;
         module_free(m);
     }
-    printf("read  %6.1f MB/s  (%.1f MB in %.1f ms, best of %d)\n", (double)text.n / best_read / 1e6,
-           (double)text.n / 1e6, best_read * 1e3, RUNS);
-    printf("print %6.1f MB/s  (%.1f MB in %.1f ms)\n", (double)printed / best_print / 1e6,
-           (double)printed / 1e6, best_print * 1e3);
+    report("read", text.n, read, (size_t)rounds);
+    report("print", printed, print, (size_t)rounds);
+    printf("peak  %zu bytes\n", peak_memory() - before);
     arena_free(mine);
     return 0;
 }

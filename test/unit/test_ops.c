@@ -436,8 +436,9 @@ static void test_reshape(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Value *x = input(f, "x", ELEM_FLOAT, 3, cases[i].in);
+        Dim batch[] = {{-1, STR("N"), STR_NONE}, x->type.dims[1], x->type.dims[2]};
         if (cases[i].in[0] < 0)
-            x->type.dims[0] = (Dim){-1, STR("N"), STR_NONE};
+            x->type.dims = batch;
         Value *s = constant(f, "s", ELEM_INT64, 1, (int64_t[]){cases[i].n}, cases[i].shape);
         Node *n = node(f, "", "Reshape", 2, (Value *[]){x, s});
         assert_true(op_resolve(n, f->d));
