@@ -125,6 +125,10 @@ void bind_macs(Binder *b, int64_t macs) {
 
 void bind_control(Binder *b, const Node *n, CallKind kind, int condition) {
     Call c = {.kind = kind, .in_place = -1, .node = n};
+    if (kind != CALL_IF)
+        binder_leave(b);
+    if (kind != CALL_END)
+        binder_enter(b);
     if (kind == CALL_IF)
         c.args[c.n_args++] = condition;
     for (size_t i = 0; kind == CALL_END && i < n->n_out && c.n_args < CALL_MAX_ARGS; i++)
@@ -148,8 +152,10 @@ bool bind_alias(Binder *b, const Node *n, const Value *out, const Value *in) {
     size_t n_out, n_in;
     if (type_count(out->type, &n_out) && type_count(in->type, &n_in) && n_out != n_in)
         return bind_unsupported(b, n, "it makes %zu elements out of %zu", n_out, n_in);
-    int from = bind_value(b, in);
-    int *slot = &b->program->value_buffer[out->id];
+    bool last = bind_is_last(b, in) && type_same_shape(in->type, out->type) &&
+                b->program->value_buffer[out->id] < 0 && out->graph == in->graph;
+    int from = last ? bind_last(b, n, in) : bind_value(b, in);
+    int *slot = last ? &b->last[out->id] : &b->program->value_buffer[out->id];
     if (*slot >= 0 || out->graph != in->graph) {
         int to = bind_value(b, out);
         bind_copy(b, n, from, to);

@@ -96,9 +96,12 @@ static bool bind_operator(Binder *b, const Node *n) {
 bool bind_node(Binder *b, const Node *n) {
     if (!bind_operator(b, n))
         return false;
-    for (size_t i = 0; i < n->n_out; i++)
+    for (size_t i = 0; i < n->n_out; i++) {
         if (n->out[i] && binder_rounds(b, n->out[i]))
             round_value(b, n, n->out[i]);
+        if (n->out[i] && (b->options.observed || b->options.keep_all))
+            bind_value(b, n->out[i]);
+    }
     return true;
 }
 

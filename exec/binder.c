@@ -48,6 +48,8 @@ Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
     b->program->value_buffer = NEW_ARRAY(a, int, m->n_values);
     for (uint32_t i = 0; i < m->n_values; i++)
         b->program->value_buffer[i] = -1;
+    b->last = NEW_ARRAY(a, int, m->n_values);
+    binder_reset_layout(b);
     return b;
 }
 
@@ -57,6 +59,7 @@ void binder_reset(Binder *b) {
         if (p->buffers[i].value)
             p->value_buffer[p->buffers[i].value->id] = -1;
     p->n_buffers = p->n_calls = 0;
+    binder_reset_layout(b);
     b->rejected = map_new(b->arena);
     b->failed = false;
 }
@@ -163,7 +166,7 @@ static int const_buffer(Binder *b, const Value *v) {
     return binder_add_buffer(b, buffer);
 }
 
-static int new_value_buffer(Binder *b, const Value *v) {
+int binder_new_value(Binder *b, const Value *v) {
     size_t count;
     const Quant *q = v->type.quant;
     if (v->data)
@@ -181,13 +184,4 @@ static int new_value_buffer(Binder *b, const Value *v) {
     Buffer buffer = buffer_of(BUF_ARENA, elem_unpacked(v->type.elem), count);
     buffer.value = v;
     return binder_add_buffer(b, buffer);
-}
-
-int bind_value(Binder *b, const Value *v) {
-    if (!v)
-        return -1;
-    int *slot = &b->program->value_buffer[v->id];
-    if (*slot < 0)
-        *slot = new_value_buffer(b, v);
-    return *slot;
 }

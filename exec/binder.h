@@ -11,6 +11,11 @@ struct Binder {
     ProgramOptions options;
     Map *rejected;  /* by operator type, of Rejection */
     size_t busiest; /* most bytes that operands and results of one multiplying node take */
+    int *last;      /* by Value.id: its buffer with channels last, or -1 */
+    int **made;     /* slots filled by a conversion inside a branch, to be emptied at its end */
+    size_t n_made, cap_made;
+    size_t *marks; /* of n_made, one for each branch that is open */
+    size_t n_marks, cap_marks;
     bool failed;
     size_t n_slots, cap_slots; /* of Program.value_buffer: stand-ins follow the module's values */
     const Node *in_double;     /* the node that is being bound in double, or NULL */
@@ -44,6 +49,13 @@ bool bind_rounded_wide(Binder *b, const Node *n, const Value *v);
 /* Appends a copy of the bytes of `from` to `to`. */
 void bind_copy(Binder *b, const Node *n, int from, int to);
 int binder_add_buffer(Binder *b, Buffer buffer);
+/* A new buffer for a value, constant or not, in the order of ONNX. */
+int binder_new_value(Binder *b, const Value *v);
+/* What a branch converted is known in that branch only. Keep with bind_control. */
+void binder_enter(Binder *b);
+void binder_leave(Binder *b);
+/* Forgets what is kept with channels last. */
+void binder_reset_layout(Binder *b);
 /* Elements as kernels see them: int4 and narrower become int8. */
 ElemType elem_unpacked(ElemType e);
 

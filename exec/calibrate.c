@@ -136,7 +136,7 @@ static void finish_graph(Graph *g, void *ctx) {
 }
 
 bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report, Diags *d) {
-    Program *p = program_build(m, &(ProgramOptions){.ignore_quant = true}, d);
+    Program *p = program_build(m, &(ProgramOptions){.ignore_quant = true, .observed = true}, d);
     if (!p)
         return false;
     Calibration c = {.arena = m->arena, .n_tracks = m->n_values};

@@ -12,6 +12,7 @@
 typedef struct ProgramOptions {
     bool ignore_quant; /* values of type `float ~ q` are not rounded to their grid */
     bool keep_all;     /* every value in memory of its own, readable after a run */
+    bool observed;     /* every value is put into the order of ONNX, for an observer */
 } ProgramOptions;
 
 /* Needs a module that is resolved and inferred, with static shapes. `o` may be NULL. NULL after
@@ -39,8 +40,8 @@ const void *runner_value(const Runner *r, const Value *v);
 /* True when the last run computed this value (a branch of If not taken leaves its values out). */
 bool runner_computed(const Runner *r, const Value *v);
 
-/* Calls fn for each computed value (graph inputs first) as soon as its elements are complete;
- * needs no keep_all. */
+/* Calls fn for each computed value (graph inputs first) as soon as its elements are complete; needs
+ * no keep_all, but leaves out what is never in the order of ONNX unless `observed` was set. */
 typedef void RunnerObserver(void *ctx, const Value *v, const void *data);
 void runner_observe(Runner *r, RunnerObserver *fn, void *ctx);
 

@@ -79,6 +79,15 @@ int bind_scratch(Binder *b, ElemType e, size_t count);
 size_t bind_room(const Binder *b, const Node *n);
 /* Arena bytes that live from the first call that uses them to the last. */
 int bind_temp(Binder *b, ElemType e, size_t count);
+/* Tensors [N, C, ...] may be kept with channels last, [N, ..., C], between the nodes that prefer it
+ * (exec/layout.c). bind_value converts back where a node asks for the ONNX order. */
+/* Whether the value is kept with channels last only, so that following suit is free. */
+bool bind_is_last(const Binder *b, const Value *v);
+/* The buffer of a value with channels last: converted where it is not, made where it is new. */
+int bind_last(Binder *b, const Node *n, const Value *v);
+/* Buffers of an operand and a result of the same shape, for a kernel that maps each element alone:
+ * the result is kept as the operand is. */
+void bind_each(Binder *b, const Node *n, const Value *x, const Value *y, int *from, int *to);
 /* `out` holds the same bytes as `in` (Reshape, Identity): no call, one buffer, where possible. */
 bool bind_alias(Binder *b, const Node *n, const Value *out, const Value *in);
 /* Appends a call. `params` is copied. A kernel that does not exist for these element types is

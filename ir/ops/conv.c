@@ -1,5 +1,5 @@
 /* Conv and its QOperator form QLinearConv. Opsets 1, 11, 22: only types and defaults' wording. */
-#include "ir/ops/mac.h"
+#include "ir/ops/conv_last.h"
 #include "kernels/requant_host.h"
 
 typedef struct ConvAttrs {
@@ -172,6 +172,9 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
         return bind_in_double(b, n);
     int wz = mac_weight_zp(b, &m, moved, &wz_step, &no_wz);
+    ConvOperands o = {weights, bias, group, unfold_bytes(b, n)};
+    if (no_wz && conv_last_fits(b, s, &m, &o))
+        return conv_last_bind(b, n, s, &m, &o);
     args[n_args++] = bind_value(b, n->in[X]);
     args[n_args++] = weights;
     args[n_args++] = bias;

@@ -1,0 +1,114 @@
+/* See conv_last.h. */
+#include "ir/ops/conv_last.h"
+
+enum { MOST_TAPS = 64 }; /* of the depthwise kernel */
+
+static bool is_depthwise(const Spatial *s, int32_t group) {
+    return group > 1 && group == s->ic && s->oc == s->ic;
+}
+
+static bool is_const(Binder *b, int buffer) {
+    return binder_program(b)->buffers[buffer].kind == BUF_CONST;
+}
+
+bool conv_last_fits(Binder *b, const Spatial *s, const Mac *m, const ConvOperands *o) {
+    int32_t len = s->ic / o->group * s->kh * s->kw;
+    if (elem_bits(m->types[0]) != 8 || m->types[1] != ELEM_INT8)
+        return false;
+    if (!is_const(b, o->weights) || (o->bias >= 0 && !is_const(b, o->bias)))
+        return false;
+    if (is_depthwise(s, o->group))
+        return s->kh * s->kw <= MOST_TAPS;
+    return packed_fits(b, m, o->group, s->oc / o->group, len, o->bias);
+}
+
+/* [oc][ic][kh][kw] to [oc][kh][kw][ic]. */
+static int8_t *channels_inside(Binder *b, const int8_t *w, int32_t oc, int32_t ic, int32_t plane) {
+    int8_t *out = NEW_ARRAY(binder_arena(b), int8_t, (size_t)oc *(size_t)ic *(size_t)plane);
+    for (int32_t o = 0; o < oc; o++)
+        for (int32_t c = 0; c < ic; c++)
+            for (int32_t k = 0; k < plane; k++)
+                out[((size_t)o * (size_t)plane + (size_t)k) * (size_t)ic + (size_t)c] =
+                    w[((size_t)o * (size_t)ic + (size_t)c) * (size_t)plane + (size_t)k];
+    return out;
+}
+
+static int32_t unfold_rows(const Spatial *s, int32_t steps, int32_t bytes) {
+    int64_t fit = bytes / (4 * (int64_t)steps), most = (int64_t)s->oh * s->ow;
+    fit = fit > most ? most : fit;
+    return fit < 8 ? 8 : (int32_t)(fit + 7) / 8 * 8;
+}
+
+static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
+                      const ConvOperands *o) {
+    int32_t icg = s->ic / o->group, plane = s->kh * s->kw;
+    const int8_t *w = binder_program(b)->buffers[o->weights].data;
+    w = channels_inside(b, w, s->oc, icg, plane);
+    Packed k = packed_bind(b, m, w, o->group, s->oc / o->group, icg * plane, o->bias);
+    qk_conv2d_nhwc_q_params p = {.n = s->n,
+                                 .ic = s->ic,
+                                 .ih = s->ih,
+                                 .iw = s->iw,
+                                 .oc = s->oc,
+                                 .oh = s->oh,
+                                 .ow = s->ow,
+                                 .kh = s->kh,
+                                 .kw = s->kw,
+                                 .sh = s->sh,
+                                 .sw = s->sw,
+                                 .dh = s->dh,
+                                 .dw = s->dw,
+                                 .pt = s->pt,
+                                 .pl = s->pl,
+                                 .group = o->group,
+                                 .steps = k.steps,
+                                 .xz = k.xz,
+                                 .yz = m->yz,
+                                 .lo = m->lo,
+                                 .hi = m->hi};
+    p.col_bytes = unfold_rows(s, k.steps, o->unfold_bytes) * 4 * k.steps;
+    int args[CALL_MAX_ARGS] = {bind_last(b, n, n->in[0]), k.weights, k.bias}, n_args = 3;
+    for (int i = 0; i < m->n_out_args; i++)
+        args[n_args++] = k.tables[i];
+    args[n_args++] = bind_last(b, n, n->out[0]);
+    args[n_args++] = bind_scratch(b, ELEM_UINT8, (size_t)p.col_bytes);
+    ElemType types[] = {m->types[0], m->types[2]};
+    return bind_call(b, n, bind_kernel(b, "conv2d_nhwc_q", 2, types), &p, sizeof p, n_args, args);
+}
+
+static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s, const Mac *m,
+                           const ConvOperands *o) {
+    const int8_t *w = binder_program(b)->buffers[o->weights].data;
+    Packed k = packed_depthwise(b, m, w, s->ic, s->kh * s->kw, o->bias);
+    qk_depthwise_nhwc_q_params p = {.n = s->n,
+                                    .c = s->ic,
+                                    .ih = s->ih,
+                                    .iw = s->iw,
+                                    .oh = s->oh,
+                                    .ow = s->ow,
+                                    .kh = s->kh,
+                                    .kw = s->kw,
+                                    .sh = s->sh,
+                                    .sw = s->sw,
+                                    .dh = s->dh,
+                                    .dw = s->dw,
+                                    .pt = s->pt,
+                                    .pl = s->pl,
+                                    .xz = k.xz,
+                                    .yz = m->yz,
+                                    .lo = m->lo,
+                                    .hi = m->hi};
+    int args[CALL_MAX_ARGS] = {bind_last(b, n, n->in[0]), k.weights, k.bias}, n_args = 3;
+    for (int i = 0; i < m->n_out_args; i++)
+        args[n_args++] = k.tables[i];
+    args[n_args++] = bind_last(b, n, n->out[0]);
+    args[n_args++] = bind_scratch(b, m->types[0], (size_t)s->ic);
+    ElemType types[] = {m->types[0], m->types[2]};
+    return bind_call(b, n, bind_kernel(b, "depthwise_nhwc_q", 2, types), &p, sizeof p, n_args,
+                     args);
+}
+
+bool conv_last_bind(Binder *b, const Node *n, const Spatial *s, const Mac *m,
+                    const ConvOperands *o) {
+    return is_depthwise(s, o->group) ? bind_depthwise(b, n, s, m, o) : bind_full(b, n, s, m, o);
+}

@@ -1,0 +1,20 @@
+/* Integer convolution with channels last: the fast form of what conv.c binds. */
+#ifndef QXC_IR_OPS_CONV_LAST_H
+#define QXC_IR_OPS_CONV_LAST_H
+
+#include "ir/ops/packed.h"
+
+/* Buffers of weights [oc, ic / group, kh, kw] (8 bits, signed, zero point 0) and of the bias, -1
+ * for none; bytes for unfolded positions. */
+typedef struct ConvOperands {
+    int weights, bias;
+    int32_t group;
+    int32_t unfold_bytes;
+} ConvOperands;
+
+/* Whether this form serves; else the general kernels do. */
+bool conv_last_fits(Binder *b, const Spatial *s, const Mac *m, const ConvOperands *o);
+bool conv_last_bind(Binder *b, const Node *n, const Spatial *s, const Mac *m,
+                    const ConvOperands *o);
+
+#endif
