@@ -1,6 +1,7 @@
 //! kernel add_q
 //! template T=s8,u8,s16,u16
 //! uses saturate round_fixed
+//! uses add_row_$t if T=s8,u8
 // y = saturate(round_half_even(((a - az) * sa + (b - bz) * sb) / sy) + yz), broadcasting like
 // add_f32. ma and mb are sa / sy and sb / sy times 2^shift (requant_add prepares them, and states
 // the error); subtraction is a negative mb. y may be a or b when that is contiguous too.
@@ -19,7 +20,12 @@ static void $NAME(const qk_add_q_params *p, const $T *a, const $T *b, $T *y) {
     for (d = 0; d < last; d++)
         rows *= p->dim[d];
     for (row = 0; row < rows; row++) {
-        for (i = 0; i < inner; i++) {
+        //! if T=s8,u8
+        i = sa == 1 && sb == 1 ? qk_add_row_$t(p->az, p->bz, yz, lo, hi, shift, ma, mb, inner, a + ia, b + ib, y) : 0;
+        //! else
+        i = 0;
+        //! end
+        for (; i < inner; i++) {
             int64_t va = a[ia + (ptrdiff_t)i * sa] - az, vb = b[ib + (ptrdiff_t)i * sb] - bz;
             y[i] = ($T)qk_saturate(qk_round_fixed(va * ma + vb * mb, shift) + yz, lo, hi);
         }

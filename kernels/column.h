@@ -1,4 +1,5 @@
 //! chunk column
+//! uses simd
 /* What unfolded activations are kept as: 16 bits where the micro-kernel multiplies pairs of them,
  * else 8. Values are 0 to 255; signed activations are raised by 128. */
 #if defined(__SSE2__) && !(defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__GNUC__))

@@ -27,33 +27,21 @@ static void $NAME_taps(const qk_depthwise_nhwc_q_params *p, const $X *x, int32_t
     *tap = pad;
 }
 
-static void $NAME_pixel(const qk_depthwise_nhwc_q_params *p, const $X *const *tap, const int8_t *w,
-                        const int32_t *bias,
-                        //! if Y=f32
-                        const float *scale,
-                        //! end
-                        //! if Y!=f32,s32
-                        const int32_t *mul, const int32_t *shift,
-                        //! end
-                        $Y *y) {
-    int32_t c, wide = p->c >= 16 ? 16 : p->c >= 8 ? 8 : p->c, acc[32];
-    for (c = 0; c < 16; c++) /* all of it is read */
-        acc[c] = 0;
-    for (c = 0;;) { /* the last step reaches back, so that all are equally wide */
-        qk_depthwise_tile_$x(tap, (p->kh * p->kw + 1) / 2, c, wide, w, p->c, acc);
-        //! if Y=f32
-        qk_requant_tile_$y(acc, 1, wide, bias + c, scale + c, y + c, 0);
-        //! end
-        //! if Y=s32
-        qk_requant_tile_$y(acc, 1, wide, bias + c, y + c, 0);
-        //! end
-        //! if Y!=f32,s32
-        qk_requant_tile_$y(acc, 1, wide, bias + c, mul + c, shift + c, p->yz, p->lo, p->hi, y + c,
-                           0);
-        //! end
-        if (c + wide >= p->c)
-            return;
-        c = c + 2 * wide <= p->c ? c + wide : p->c - wide;
+/* `rows` windows, at most four, the first at (oy, ox); taps of one 66 after those of another. */
+static void $NAME_windows(const qk_depthwise_nhwc_q_params *p, const $X *x, int32_t oy, int32_t ox,
+                          int32_t rows, const $X *pad, const $X **tap) {
+    int32_t r, t, taps = p->kh * p->kw, step = p->sw * p->c;
+    int32_t from = (p->pl + p->sw - 1) / p->sw, reach = p->iw + p->pl - (p->kw - 1) * p->dw;
+    for (r = 0; r < rows; r++, tap += 66) {
+        if (r > 0 && ox > from && ox * p->sw < reach) /* both reach no padding at the sides */
+            for (t = 0; t <= taps; t++)
+                tap[t] = tap[t - 66] == pad ? pad : tap[t - 66] + step;
+        else
+            $NAME_taps(p, x, oy * p->sh - p->pt, ox * p->sw - p->pl, pad, tap);
+        if (++ox == p->ow) {
+            ox = 0;
+            oy++;
+        }
     }
 }
 
@@ -66,30 +54,32 @@ static void $NAME(const qk_depthwise_nhwc_q_params *p, const $X *x, const int8_t
                   const int32_t *mul, const int32_t *shift,
                   //! end
                   $Y *y, $X *pad) {
-    const $X *tap[65];
-    int32_t b, oy, ox, t, taps = p->kh * p->kw;
-    int32_t from = (p->pl + p->sw - 1) / p->sw; /* columns [from, to) reach no padding */
-    int32_t to = p->iw + p->pl - (p->kw - 1) * p->dw;
-    to = to > 0 ? (to - 1) / p->sw + 1 : 0;
-    for (t = 0; t < p->c; t++)
-        pad[t] = ($X)p->xz;
-    for (b = 0; b < p->n; b++, x += (ptrdiff_t)p->ih * p->iw * p->c)
-        for (oy = 0; oy < p->oh; oy++)
-            for (ox = 0; ox < p->ow && p->c > 0; ox++, y += p->c) {
-                int32_t iy = oy * p->sh - p->pt;
-                if (ox > from && ox < to)
-                    for (t = 0; t < taps; t++)
-                        tap[t] += tap[t] == pad ? 0 : (ptrdiff_t)p->sw * p->c;
-                else
-                    $NAME_taps(p, x, iy, ox * p->sw - p->pl, pad, tap);
+    const $X *tap[264];
+    int32_t b, i, c, rows, plane = p->oh * p->ow, pairs = (p->kh * p->kw + 1) / 2, acc[128];
+    int32_t wide = p->c >= 16 ? 16 : p->c >= 8 ? 8 : p->c;
+    for (c = 0; c < p->c; c++)
+        pad[c] = ($X)p->xz;
+    for (c = 0; c < 128; c++) /* all of it is read, even where there are fewer channels */
+        acc[c] = 0;
+    for (b = 0; b < p->n && p->c > 0; b++, x += (ptrdiff_t)p->ih * p->iw * p->c)
+        for (i = 0; i < plane; i += rows, y += (ptrdiff_t)rows * p->c) {
+            rows = plane - i < 4 ? plane - i : 4;
+            $NAME_windows(p, x, i / p->ow, i % p->ow, rows, pad, tap);
+            for (c = 0;;) { /* the last step reaches back, so that all are equally wide */
+                qk_depthwise_tile_$x(tap, rows, pairs, c, wide, w, p->c, acc);
                 //! if Y=f32
-                $NAME_pixel(p, tap, w, bias, scale, y);
+                qk_requant_tile_$y(acc, rows, wide, bias + c, scale + c, y + c, p->c);
                 //! end
                 //! if Y=s32
-                $NAME_pixel(p, tap, w, bias, y);
+                qk_requant_tile_$y(acc, rows, wide, bias + c, y + c, p->c);
                 //! end
                 //! if Y!=f32,s32
-                $NAME_pixel(p, tap, w, bias, mul, shift, y);
+                qk_requant_tile_$y(acc, rows, wide, bias + c, mul + c, shift + c, p->yz, p->lo,
+                                   p->hi, y + c, p->c);
                 //! end
+                if (c + wide >= p->c)
+                    break;
+                c = c + 2 * wide <= p->c ? c + wide : p->c - wide;
             }
+        }
 }

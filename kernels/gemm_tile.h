@@ -124,11 +124,42 @@ static void qk_gemm_4x1(const uint8_t *a, ptrdiff_t lda, const int8_t *w, int32_
     _mm512_storeu_si512(acc + 96, s3);
 }
 
+static void qk_gemm_8x1(const uint8_t *a, ptrdiff_t lda, const int8_t *w, int32_t k,
+                        int32_t *acc) {
+    const uint8_t *a1 = a + lda, *a2 = a1 + lda, *a3 = a2 + lda;
+    const uint8_t *a4 = a3 + lda, *a5 = a4 + lda, *a6 = a5 + lda, *a7 = a6 + lda;
+    __m512i s0 = _mm512_setzero_si512(), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0;
+    __m512i s7 = s0;
+    int32_t i;
+    for (i = 0; i < k; i++) {
+        __m512i w0 = _mm512_loadu_si512(w + 64 * (ptrdiff_t)i);
+        s0 = qk_dot4(s0, a + 4 * (ptrdiff_t)i, w0);
+        s1 = qk_dot4(s1, a1 + 4 * (ptrdiff_t)i, w0);
+        s2 = qk_dot4(s2, a2 + 4 * (ptrdiff_t)i, w0);
+        s3 = qk_dot4(s3, a3 + 4 * (ptrdiff_t)i, w0);
+        s4 = qk_dot4(s4, a4 + 4 * (ptrdiff_t)i, w0);
+        s5 = qk_dot4(s5, a5 + 4 * (ptrdiff_t)i, w0);
+        s6 = qk_dot4(s6, a6 + 4 * (ptrdiff_t)i, w0);
+        s7 = qk_dot4(s7, a7 + 4 * (ptrdiff_t)i, w0);
+    }
+    _mm512_storeu_si512(acc, s0);
+    _mm512_storeu_si512(acc + 32, s1);
+    _mm512_storeu_si512(acc + 64, s2);
+    _mm512_storeu_si512(acc + 96, s3);
+    _mm512_storeu_si512(acc + 128, s4);
+    _mm512_storeu_si512(acc + 160, s5);
+    _mm512_storeu_si512(acc + 192, s6);
+    _mm512_storeu_si512(acc + 224, s7);
+}
+
 static void qk_gemm_tile(const qk_column *a, ptrdiff_t lda, int32_t rows, const int8_t *w,
                          int32_t k, int32_t blocks, int32_t *acc) {
     int32_t i = 0, j;
-    if (rows == 8 && blocks == 2) {
-        qk_gemm_8x2(a, lda, w, k, acc);
+    if (rows == 8) {
+        if (blocks == 2)
+            qk_gemm_8x2(a, lda, w, k, acc);
+        else
+            qk_gemm_8x1(a, lda, w, k, acc);
         return;
     }
     for (; i + 4 <= rows; i += 4)

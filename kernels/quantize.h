@@ -1,7 +1,7 @@
 //! kernel quantize
 //! template Y=s8,u8,s16,u16,s32
 //! uses round_f32 if Y=s32
-//! uses round_small if Y!=s32
+//! uses round_small quantize_row_$y if Y!=s32
 // y = saturate(round_half_even(x / scale) + zp) into [lo, hi]; NaN gives the lowest value of the
 // type (ONNX QuantizeLinear, as ONNX Runtime computes it). Scale and zero point of element [o, a,
 // i] of x[outer, axis, inner] are those at o * s_outer + a / block * s_axis + i * s_inner: all
@@ -26,15 +26,8 @@ static void $NAME(const qk_quantize_params *p, const float *x, const float *scal
                 *y++ = v != v ? $YMIN : ($Y)q;
             }
             //! else
-            if (step == 0) { /* the same, in a form that compilers vectorise */
-                float s = scale[at];
-                int32_t z = zp[at];
-                for (i = 0; i < inner; i++) {
-                    float v = x[i] / s;
-                    int32_t q = qk_round_small(v) + z;
-                    q = q < lo ? lo : q > hi ? hi : q;
-                    y[i] = ($Y)(v == v ? q : $YMIN);
-                }
+            if (step == 0) {
+                qk_quantize_row_$y(x, inner, scale[at], zp[at], lo, hi, y);
                 x += inner;
                 y += inner;
                 continue;

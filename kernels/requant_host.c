@@ -16,12 +16,12 @@ void requant_from_float(float m, int32_t *c, int32_t *k) {
     *k = e - 24;
 }
 
-/* Ratios in fixed point with as many fraction bits as fit 62 bits next to `headroom` bits for what
- * they are multiplied with. */
-static int32_t fixed_shift(double largest, int headroom) {
+/* Ratios in fixed point with as many fraction bits as fit `bits` bits next to `headroom` bits for
+ * what they are multiplied with. */
+static int32_t fixed_shift(double largest, int headroom, int bits) {
     int e = 0;
     frexp(largest, &e); /* largest < 2^e */
-    int shift = 62 - headroom - e;
+    int shift = bits - headroom - e;
     return shift < 0 ? 0 : shift > 61 ? 61 : shift;
 }
 
@@ -32,14 +32,15 @@ static double ratio(float s, float sy) {
 
 void requant_add(float sa, float sb, float sy, int bits, int64_t *ma, int64_t *mb, int32_t *shift) {
     double ra = ratio(sa, sy), rb = ratio(sb, sy);
-    *shift = fixed_shift(fmax(fabs(ra), fabs(rb)), bits + 1);
+    *shift = fixed_shift(fmax(fabs(ra), fabs(rb)), bits + 1,
+                         bits == 8 ? 52 : 62); /* 52: exact in double too */
     *ma = llrint(ldexp(ra, *shift));
     *mb = llrint(ldexp(rb, *shift));
 }
 
 void requant_ratio(float sx, float sy, int bits, int64_t *m, int32_t *shift) {
     double r = ratio(sx, sy);
-    *shift = fixed_shift(fabs(r), bits);
+    *shift = fixed_shift(fabs(r), bits, 62);
     *m = llrint(ldexp(r, *shift));
 }
 
@@ -47,7 +48,7 @@ void requant_pool(float sx, float sy, int bits, int64_t count, int64_t *m, int32
     double r = ratio(sx, sy);
     int e = 0;
     frexp((double)count, &e);
-    *shift = fixed_shift(fabs(r), bits + e);
+    *shift = fixed_shift(fabs(r), bits + e, 62);
     if (*shift > 62 - e) /* count << shift must fit too */
         *shift = 62 - e;
     *m = llrint(ldexp(r, *shift));

@@ -89,13 +89,32 @@ void bind_strides(Type t, int rank, int32_t *stride) {
     }
 }
 
-Broadcast bind_broadcast(Type a, Type b, Type y) {
-    int32_t as[MAX_RANK], bs[MAX_RANK];
-    bind_strides(a, y.rank, as);
-    bind_strides(b, y.rank, bs);
+/* Axis 1 after all others. */
+static void channels_last(int rank, int32_t *v) {
+    int32_t channels = v[1];
+    for (int i = 1; i + 1 < rank; i++)
+        v[i] = v[i + 1];
+    v[rank - 1] = channels;
+}
+
+/* Strides of t's elements, which are laid out as those of `y` or as ONNX has them. */
+static void strides_last(Type t, Type y, int32_t *stride) {
+    int64_t step = 1;
+    bind_strides(t, y.rank, stride);
+    channels_last(y.rank, stride);
+    if (!type_same_shape(t, y))
+        return;
+    for (int k = y.rank - 1; k >= 0; k--) {
+        int64_t dim = y.dims[k == 0 ? 0 : k == y.rank - 1 ? 1 : k + 1].value;
+        stride[k] = dim == 1 ? 0 : (int32_t)step;
+        step *= dim;
+    }
+}
+
+static Broadcast merge(int rank, const int32_t *dims, const int32_t *as, const int32_t *bs) {
     Broadcast r = {0};
-    for (int i = 0; i < y.rank; i++) {
-        int32_t dim = (int32_t)y.dims[i].value, last = r.rank - 1;
+    for (int i = 0; i < rank; i++) {
+        int32_t dim = dims[i], last = r.rank - 1;
         if (dim == 1)
             continue;
         if (r.rank && r.as[last] == as[i] * dim && r.bs[last] == bs[i] * dim) {
@@ -109,6 +128,36 @@ Broadcast bind_broadcast(Type a, Type b, Type y) {
         r.bs[r.rank++] = bs[i];
     }
     return r;
+}
+
+Broadcast bind_broadcast(Type a, Type b, Type y) {
+    int32_t as[MAX_RANK], bs[MAX_RANK], dims[MAX_RANK];
+    bind_strides(a, y.rank, as);
+    bind_strides(b, y.rank, bs);
+    for (int i = 0; i < y.rank; i++)
+        dims[i] = (int32_t)y.dims[i].value;
+    return merge(y.rank, dims, as, bs);
+}
+
+/* Both operands with channels last where one of the result's shape already is. */
+Broadcast bind_pair(Binder *b, const Node *n, int args[3]) {
+    const Value *in[] = {n->in[0], n->in[1]}, *y = n->out[0];
+    int32_t stride[2][MAX_RANK], dims[MAX_RANK];
+    bool last = false;
+    for (int i = 0; i < 2; i++)
+        last |= bind_is_last(b, in[i]) && type_same_shape(in[i]->type, y->type);
+    args[2] = last ? bind_last(b, n, y) : bind_value(b, y);
+    for (int i = 0; i < 2; i++)
+        args[i] = last && type_same_shape(in[i]->type, y->type) ? bind_last(b, n, in[i])
+                                                                : bind_value(b, in[i]);
+    if (!last)
+        return bind_broadcast(in[0]->type, in[1]->type, y->type);
+    for (int i = 0; i < y->type.rank; i++)
+        dims[i] = (int32_t)y->type.dims[i].value;
+    channels_last(y->type.rank, dims);
+    strides_last(in[0]->type, y->type, stride[0]);
+    strides_last(in[1]->type, y->type, stride[1]);
+    return merge(y->type.rank, dims, stride[0], stride[1]);
 }
 
 enum { MAX_REACH = INT32_MAX / 4 }; /* of windows over padded input, so that indices cannot wrap */
@@ -191,7 +240,8 @@ bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryF
         else
             memcpy(table + (size_t)i * sizeof v, &v, sizeof v);
     }
-    int args[] = {bind_value(b, x), bind_const(b, types[1], 256, table, "table"), bind_value(b, y)};
+    int args[3] = {0, bind_const(b, types[1], 256, table, "table")};
+    bind_each(b, n, x, y, &args[0], &args[2]);
     qk_lut8_params p = {.n = bind_count(x)};
     return bind_call(b, n, bind_kernel(b, "lut8", 2, types), &p, sizeof p, 3, args);
 }
@@ -208,8 +258,8 @@ bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params
     return true;
 }
 
-static bool requantize_table(Binder *b, const Node *n, const Value *x, const Quant *out, int y,
-                             int32_t lo, int32_t hi) {
+static bool requantize_table(Binder *b, const Node *n, const Value *x, int from, const Quant *out,
+                             int y, int32_t lo, int32_t hi) {
     const Quant *in = op_quant(x);
     ElemType types[] = {bind_elem(x), binder_program(b)->buffers[y].elem};
     uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(types[1], 256));
@@ -219,18 +269,18 @@ static bool requantize_table(Binder *b, const Node *n, const Value *x, const Qua
         int64_t q = quant_of_real(out, 0, v);
         elem_store_int(types[1], table, (size_t)i, q < lo ? lo : q > hi ? hi : q);
     }
-    int args[] = {bind_value(b, x), bind_const(b, types[1], 256, table, "table"), y};
+    int args[] = {from, bind_const(b, types[1], 256, table, "table"), y};
     qk_lut8_params p = {.n = bind_count(x)};
     return bind_call(b, n, bind_kernel(b, "lut8", 2, types), &p, sizeof p, 3, args);
 }
 
-bool bind_requantize(Binder *b, const Node *n, const Value *x, const Quant *out, int y_buffer,
-                     int32_t lo, int32_t hi) {
+bool bind_requantize(Binder *b, const Node *n, const Value *x, int x_buffer, const Quant *out,
+                     int y_buffer, int32_t lo, int32_t hi) {
     const Quant *in = op_quant(x);
     if (!quant_plain(in) || !quant_plain(out))
         return bind_unsupported(b, n, "requantization needs parameters for the whole tensor");
     if (elem_bits(bind_elem(x)) == 8)
-        return requantize_table(b, n, x, out, y_buffer, lo, hi);
+        return requantize_table(b, n, x, x_buffer, out, y_buffer, lo, hi);
     ElemType types[] = {bind_elem(x), binder_program(b)->buffers[y_buffer].elem};
     qk_requantize_params p = {
         .n = bind_count(x), .xz = quant_zero(in), .yz = quant_zero(out), .lo = lo, .hi = hi};
@@ -238,5 +288,5 @@ bool bind_requantize(Binder *b, const Node *n, const Value *x, const Quant *out,
         elem_bits(types[0]) > elem_bits(types[1]) ? elem_bits(types[0]) : elem_bits(types[1]);
     requant_ratio(quant_scale(in, 0), quant_scale(out, 0), bits, &p.m, &p.shift);
     return bind_call(b, n, bind_kernel(b, "requantize", 2, types), &p, sizeof p, 2,
-                     (int[]){bind_value(b, x), y_buffer});
+                     (int[]){x_buffer, y_buffer});
 }

@@ -33,6 +33,9 @@ typedef struct Broadcast {
 Broadcast bind_broadcast(Type a, Type b, Type y);
 /* Strides in elements of an operand that broadcasts to `rank` dimensions; 0 where it repeats. */
 void bind_strides(Type t, int rank, int32_t *stride);
+/* The same for the two operands and the result of a node, with their buffers: channels come last
+ * where those of an operand do. */
+Broadcast bind_pair(Binder *b, const Node *n, int args[3]);
 
 /* Conv and pools on [N, C, W] or [N, C, H, W], the first with height 1. */
 typedef struct Spatial {
@@ -54,8 +57,8 @@ bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params
                 UnaryFn *f, const void *ctx);
 /* Requantization to `out`, then a clamp to [lo, hi] in its integers; both one step for the kernels.
  * Exact for 8-bit operands, else see kernels/requantize.h. */
-bool bind_requantize(Binder *b, const Node *n, const Value *x, const Quant *out, int y_buffer,
-                     int32_t lo, int32_t hi);
+bool bind_requantize(Binder *b, const Node *n, const Value *x, int x_buffer, const Quant *out,
+                     int y_buffer, int32_t lo, int32_t hi);
 
 /* Where the parameters of an element stand: those of x[o, a, i] in x[outer, axis, inner] at
  * o * s_outer + a / block * s_axis + i * s_inner. The fields open the params of all kernels that

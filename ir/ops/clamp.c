@@ -30,14 +30,17 @@ static bool bind_quant(Binder *b, const Node *n, Bounds r) {
     int32_t least, most;
     quant_range(q, &least, &most);
     int32_t lo = (int32_t)quant_of_real(q, 0, r.lo), hi = (int32_t)quant_of_real(q, 0, r.hi);
-    if (!quant_equal(op_quant(x), q))
-        return bind_requantize(b, n, x, q, bind_value(b, y), lo, hi);
+    int from, to;
+    if (!quant_equal(op_quant(x), q)) {
+        bind_each(b, n, x, y, &from, &to);
+        return bind_requantize(b, n, x, from, q, to, lo, hi);
+    }
     if (lo <= least && hi >= most)
         return bind_alias(b, n, y, x);
     ElemType e = bind_elem(x);
     qk_clamp_params p = {.n = bind_count(x), .lo = lo, .hi = hi};
-    if (!bind_call(b, n, bind_kernel(b, "clamp", 1, &e), &p, sizeof p, 2,
-                   (int[]){bind_value(b, x), bind_value(b, y)}))
+    bind_each(b, n, x, y, &from, &to);
+    if (!bind_call(b, n, bind_kernel(b, "clamp", 1, &e), &p, sizeof p, 2, (int[]){from, to}))
         return false;
     bind_in_place(b, 0);
     return true;

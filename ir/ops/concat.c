@@ -46,15 +46,16 @@ static bool infer(OpCtx *c) {
 }
 
 /* An operand with other parameters is requantized on the way. */
-static int requantized(Binder *b, const Node *n, const Value *x, bool *ok) {
+static int requantized(Binder *b, const Node *n, const Value *x, bool last, bool *ok) {
     const Value *y = n->out[0];
+    int from = last ? bind_last(b, n, x) : bind_value(b, x);
     if (bind_equal_quant(x, y))
-        return bind_value(b, x);
+        return from;
     const Quant *q = op_quant(y);
     int32_t lo, hi;
     int temp = bind_temp(b, bind_elem(y), (size_t)bind_count(x));
     quant_range(q, &lo, &hi);
-    *ok = bind_requantize(b, n, x, q, temp, lo, hi) && *ok;
+    *ok = bind_requantize(b, n, x, from, q, temp, lo, hi) && *ok;
     return temp;
 }
 
@@ -78,11 +79,18 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         return bind_in_double(b, n);
     int32_t outer = bind_extent(y, 0, axis), step = bind_extent(y, axis, y.rank);
     int64_t offset = 0;
+    bool last = false; /* channels come last in an operand: then each pixel's are joined */
+    for (size_t i = 0; i < n->n_in; i++)
+        last |= axis == 1 && bind_is_last(b, n->in[i]);
+    if (last) {
+        outer *= bind_extent(y, 2, y.rank);
+        step = bind_extent(y, 1, 2);
+    }
+    int to = last ? bind_last(b, n, n->out[0]) : bind_value(b, n->out[0]);
     for (size_t i = 0; i < n->n_in && ok; i++) {
-        int32_t row = bind_extent(n->in[i]->type, axis, y.rank);
-        int x = requantized(b, n, n->in[i], &ok);
-        ok = ok && bind_copy_rows(b, n, x, bind_value(b, n->out[0]), bind_elem(n->out[0]), outer,
-                                  row, step, offset);
+        int32_t row = bind_extent(n->in[i]->type, axis, last ? 2 : y.rank);
+        int x = requantized(b, n, n->in[i], last, &ok);
+        ok = ok && bind_copy_rows(b, n, x, to, bind_elem(n->out[0]), outer, row, step, offset);
         offset += row;
     }
     return ok;

@@ -66,7 +66,7 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
                                  .yz = m->yz,
                                  .lo = m->lo,
                                  .hi = m->hi};
-    p.col_bytes = unfold_rows(s, k.steps, o->unfold_bytes) * 4 * k.steps;
+    p.col_bytes = unfold_rows(s, k.steps, o->unfold_bytes) * 4 * k.steps + 32;
     int args[CALL_MAX_ARGS] = {bind_last(b, n, n->in[0]), k.weights, k.bias}, n_args = 3;
     for (int i = 0; i < m->n_out_args; i++)
         args[n_args++] = k.tables[i];

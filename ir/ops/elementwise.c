@@ -133,7 +133,8 @@ static bool bind_add_quant(Binder *b, const Node *n, int sign) {
         return bind_in_double(b, n);
     const Quant *qa = op_quant(n->in[0]), *qb = op_quant(n->in[1]), *qy = op_quant(n->out[0]);
     ElemType e = bind_elem(n->out[0]);
-    Broadcast s = bind_broadcast(n->in[0]->type, n->in[1]->type, n->out[0]->type);
+    int args[3];
+    Broadcast s = bind_pair(b, n, args);
     qk_add_q_params p = {
         .rank = s.rank, .az = quant_zero(qa), .bz = quant_zero(qb), .yz = quant_zero(qy)};
     memcpy(p.dim, s.dim, sizeof p.dim);
@@ -142,7 +143,6 @@ static bool bind_add_quant(Binder *b, const Node *n, int sign) {
     quant_range(qy, &p.lo, &p.hi);
     requant_add(quant_scale(qa, 0), (float)sign * quant_scale(qb, 0), quant_scale(qy, 0),
                 elem_bits(e), &p.ma, &p.mb, &p.shift);
-    int args[] = {bind_value(b, n->in[0]), bind_value(b, n->in[1]), bind_value(b, n->out[0])};
     if (!bind_call(b, n, bind_kernel(b, "add_q", 1, &e), &p, sizeof p, 3, args))
         return false;
     mark_in_place(b, n->in[0]->type, n->out[0]->type, 0);
@@ -154,7 +154,8 @@ static bool bind_mul_quant(Binder *b, const Node *n) {
         return bind_in_double(b, n);
     const Quant *qa = op_quant(n->in[0]), *qb = op_quant(n->in[1]), *qy = op_quant(n->out[0]);
     ElemType e = bind_elem(n->out[0]);
-    Broadcast s = bind_broadcast(n->in[0]->type, n->in[1]->type, n->out[0]->type);
+    int args[3];
+    Broadcast s = bind_pair(b, n, args);
     qk_mul_q_params p = {
         .rank = s.rank, .az = quant_zero(qa), .bz = quant_zero(qb), .yz = quant_zero(qy)};
     memcpy(p.dim, s.dim, sizeof p.dim);
@@ -163,7 +164,6 @@ static bool bind_mul_quant(Binder *b, const Node *n) {
     quant_range(qy, &p.lo, &p.hi);
     float product = quant_scale(qa, 0) * quant_scale(qb, 0);
     requant_from_float(product / quant_scale(qy, 0), &p.c, &p.k);
-    int args[] = {bind_value(b, n->in[0]), bind_value(b, n->in[1]), bind_value(b, n->out[0])};
     if (!bind_call(b, n, bind_kernel(b, "mul_q", 1, &e), &p, sizeof p, 3, args))
         return false;
     mark_in_place(b, n->in[0]->type, n->out[0]->type, 0);

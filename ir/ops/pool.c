@@ -71,6 +71,11 @@ static bool global_infer(OpCtx *c) {
     return true;
 }
 
+/* Both orders of elements have the same parameters. */
+_Static_assert(sizeof(qk_avgpool2d_nhwc_q_params) == sizeof(qk_avgpool2d_q_params) &&
+                   sizeof(qk_maxpool2d_nhwc_params) == sizeof(qk_maxpool2d_params),
+               "copied as they are");
+
 /* ---- windows for binding ---- */
 
 static bool spatial(Binder *b, const Node *n, const OpCtx *c, Spatial *s) {
@@ -130,6 +135,12 @@ static bool average_float(Binder *b, const Node *n, const Spatial *s, int32_t in
                      (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
 }
 
+/* Whether to average with channels last: they are, and the sums fit. */
+static bool sums_last(Binder *b, const Node *n, const Spatial *s) {
+    return bind_is_last(b, n->in[0]) && elem_bits(bind_elem(n->in[0])) == 8 &&
+           (int64_t)s->kh * s->kw <= 1 << 22;
+}
+
 static bool average_quant(Binder *b, const Node *n, const Spatial *s, int32_t include_pad) {
     if (!average_fits(n))
         return bind_in_double(b, n);
@@ -157,8 +168,14 @@ static bool average_quant(Binder *b, const Node *n, const Spatial *s, int32_t in
     quant_range(y, &p.lo, &p.hi);
     requant_pool(quant_scale(x, 0), quant_scale(y, 0), elem_bits(e), (int64_t)s->kh * s->kw, &p.m,
                  &p.shift);
-    return bind_call(b, n, bind_kernel(b, "avgpool2d_q", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    if (!sums_last(b, n, s))
+        return bind_call(b, n, bind_kernel(b, "avgpool2d_q", 1, &e), &p, sizeof p, 2,
+                         (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    qk_avgpool2d_nhwc_q_params q;
+    memcpy(&q, &p, sizeof q);
+    int args[] = {bind_last(b, n, n->in[0]), bind_last(b, n, n->out[0]),
+                  bind_scratch(b, ELEM_INT32, (size_t)s->ic)};
+    return bind_call(b, n, bind_kernel(b, "avgpool2d_nhwc_q", 1, &e), &q, sizeof q, 3, args);
 }
 
 static bool average_bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -185,6 +202,21 @@ static bool global_average_bind(Binder *b, const Node *n, const OpCtx *c) {
     quant_range(y, &p.lo, &p.hi);
     float divisor = quant_scale(y, 0) * (float)s.iw;
     requant_from_float(quant_scale(x, 0) / divisor, &p.c, &p.k);
+    if (sums_last(b, n, &s)) {
+        qk_globalavgpool_nhwc_q_params q = {.n = s.n,
+                                            .plane = s.iw,
+                                            .channels = s.ic,
+                                            .xz = p.xz,
+                                            .yz = p.yz,
+                                            .lo = p.lo,
+                                            .hi = p.hi,
+                                            .c = p.c,
+                                            .k = p.k};
+        int args[] = {bind_last(b, n, n->in[0]), bind_last(b, n, n->out[0]),
+                      bind_scratch(b, ELEM_INT32, (size_t)s.ic)};
+        return bind_call(b, n, bind_kernel(b, "globalavgpool_nhwc_q", 1, &e), &q, sizeof q, 3,
+                         args);
+    }
     return bind_call(b, n, bind_kernel(b, "globalavgpool_q", 1, &e), &p, sizeof p, 2,
                      (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
 }
@@ -278,8 +310,13 @@ static bool max_call(Binder *b, const Node *n, const Spatial *s) {
                              .dw = s->dw,
                              .pt = s->pt,
                              .pl = s->pl};
-    return bind_call(b, n, bind_kernel(b, "maxpool2d", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    if (!bind_is_last(b, n->in[0]) || e == ELEM_FLOAT)
+        return bind_call(b, n, bind_kernel(b, "maxpool2d", 1, &e), &p, sizeof p, 2,
+                         (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    qk_maxpool2d_nhwc_params q;
+    memcpy(&q, &p, sizeof q);
+    return bind_call(b, n, bind_kernel(b, "maxpool2d_nhwc", 1, &e), &q, sizeof q, 2,
+                     (int[]){bind_last(b, n, n->in[0]), bind_last(b, n, n->out[0])});
 }
 
 static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {

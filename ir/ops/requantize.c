@@ -25,7 +25,9 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     if (!quant_plain(op_quant(x)) || !quant_plain(op_quant(y)))
         return bind_in_double(b, n);
     quant_range(op_quant(y), &lo, &hi);
-    return bind_requantize(b, n, x, op_quant(y), bind_value(b, y), lo, hi);
+    int from, to;
+    bind_each(b, n, x, y, &from, &to);
+    return bind_requantize(b, n, x, from, op_quant(y), to, lo, hi);
 }
 
 const OpDef op_Requantize = {
