@@ -2,18 +2,20 @@
 //! template X=s8,u8 Y=s8,u8,s16,u16,f32,s32
 //! uses gemm_tile column_store requant_tile_$y
 // conv2d_q on tensors whose channels come last, [n, h, w, c], for 8-bit weights with zero point 0.
-// The input is unfolded some positions at a time and multiplied with packed weights:
-// per group, blocks of 16 output channels of [k / 4][16][4], k counting [kh][kw][ic / group] and
-// filled up to a multiple of 4 with zeros. x counts from 0 (signed input is raised by 128), and the
+// With one segment the input is unfolded some positions at a time, and k counts [kh][kw][ic / group].
+// With kh segments (group and dilations 1, kh at most 16) kh input rows with their padding are kept,
+// and k of each counts [kw][ic]. Weights: per group, blocks of 16 output channels of
+// [segments][k / 4][16][4], each k filled up to a multiple of 4 with zeros. x counts from 0 (signed input is raised by 128), and the
 // bias makes up for that and for the zero point of x: bias - (xz + raised) * sum of w. Tables have
-// an entry for each column of a block. Sums wrap like int32. Scratch: col_bytes, 32 of them slack and
-// the others at least 8 * 4 * steps; on the stack is 1 KiB of sums.
+// an entry for each column of a block. Sums wrap like int32. Scratch: col_bytes, 32 of them slack, the
+// others at least 8 * 4 * steps, or for each of kh rows 2 * (((ow - 1) * sw + kw) * ic + 3); on the stack is 1 KiB of sums.
 typedef struct {
     int32_t n, ic, ih, iw;          /* input [n, ih, iw, ic] */
     int32_t oc, oh, ow;             /* output [n, oh, ow, oc] */
     int32_t kh, kw, sh, sw, dh, dw; /* kernel, strides, dilations */
     int32_t pt, pl;                 /* pads at the top and left */
-    int32_t group, steps;           /* steps of four along k */
+    int32_t group;
+    int32_t segments, steps; /* of k, and steps of four of each */
     int32_t col_bytes;
     int32_t xz, yz, lo, hi;
 } qk_conv2d_nhwc_q_params;
@@ -84,6 +86,56 @@ static void $NAME_unfold(const qk_conv2d_nhwc_q_params *p, const $X *x, const $X
     }
 }
 
+/* Input row iy with its padding, `columns` of them in all. */
+static void $NAME_row(const qk_conv2d_nhwc_q_params *p, const $X *x, const $X *end, int32_t iy,
+                      int32_t columns, qk_column *to) {
+    int32_t ic = p->ic, left = p->pl < columns ? p->pl : columns, i;
+    int32_t inside = columns - left < p->iw ? columns - left : p->iw;
+    if (iy < 0 || iy >= p->ih) {
+        for (i = 0; i < columns * ic; i++)
+            to[i] = (qk_column)p->xz;
+        return;
+    }
+    for (i = 0; i < left * ic; i++)
+        to[i] = (qk_column)p->xz;
+    $NAME_raise(x + (ptrdiff_t)iy * p->iw * ic, end, inside * ic, to + left * ic);
+    for (i = (left + inside) * ic; i < columns * ic; i++)
+        to[i] = (qk_column)p->xz;
+}
+
+/* Products of `count` positions with all columns of a group, `at` the first of them. */
+static void $NAME_multiply(const qk_conv2d_nhwc_q_params *p, const qk_column *const *seg,
+                           ptrdiff_t lda, int32_t count, int32_t at, int32_t ocg, const int8_t *w,
+                           const int32_t *bias,
+                           //! if Y=f32
+                           const float *scale,
+                           //! end
+                           //! if Y!=f32,s32
+                           const int32_t *mul, const int32_t *shift,
+                           //! end
+                           $Y *y) {
+    int32_t acc[256], i, j;
+    ptrdiff_t block = (ptrdiff_t)4 * p->steps * p->segments;
+    for (j = 0; j < ocg; j += 32, at += 32) {
+        int32_t n = ocg - j < 32 ? ocg - j : 32, two = n > 16 ? 2 : 1;
+        for (i = 0; i < count; i += 8) {
+            int32_t rows = count - i < 8 ? count - i : 8;
+            $Y *out = y + (ptrdiff_t)i * p->oc + j;
+            qk_gemm_tile(seg, p->segments, i * lda, lda, rows, w + at * block, p->steps, two, acc);
+            //! if Y=f32
+            qk_requant_tile_$y(acc, rows, n, bias + at, scale + at, out, p->oc);
+            //! end
+            //! if Y=s32
+            qk_requant_tile_$y(acc, rows, n, bias + at, out, p->oc);
+            //! end
+            //! if Y!=f32,s32
+            qk_requant_tile_$y(acc, rows, n, bias + at, mul + at, shift + at, p->yz, p->lo, p->hi,
+                               out, p->oc);
+            //! end
+        }
+    }
+}
+
 static void $NAME(const qk_conv2d_nhwc_q_params *p, const $X *x, const int8_t *w,
                   const int32_t *bias,
                   //! if Y=f32
@@ -93,39 +145,56 @@ static void $NAME(const qk_conv2d_nhwc_q_params *p, const $X *x, const int8_t *w
                   const int32_t *mul, const int32_t *shift,
                   //! end
                   $Y *y, uint8_t *scratch) {
-    int32_t icg = p->ic / p->group, ocg = p->oc / p->group, blocks = (ocg + 15) / 16;
-    int32_t plane = p->oh * p->ow, b, g, first, i, j, acc[256];
-    ptrdiff_t lda = (ptrdiff_t)4 * p->steps, image = (ptrdiff_t)p->ih * p->iw * p->ic;
-    int32_t tile = (int32_t)((p->col_bytes - 32) / (lda * (ptrdiff_t)sizeof(qk_column)));
+    int32_t icg = p->ic / p->group, ocg = p->oc / p->group, plane = p->oh * p->ow, b, g, i, k;
+    ptrdiff_t image = (ptrdiff_t)p->ih * p->iw * p->ic, room = p->col_bytes - 32;
     qk_column *col = (qk_column *)(void *)scratch;
-    tile = tile > 8 ? tile / 8 * 8 : tile;
-    for (b = 0; b < p->n; b++)
-        for (g = 0; g < p->group; g++)
-            for (first = 0; first < plane; first += tile) {
-                int32_t count = plane - first < tile ? plane - first : tile;
-                $Y *out = y + ((ptrdiff_t)b * plane + first) * p->oc + (ptrdiff_t)g * ocg;
-                $NAME_unfold(p, x + b * image + (ptrdiff_t)g * icg, x + p->n * image, first, count,
-                             icg, col);
-                for (j = 0; j < blocks; j += 2) {
-                    int32_t two = blocks - j < 2 ? 1 : 2, at = 16 * (g * blocks + j);
-                    int32_t n = ocg - 16 * j < 32 ? ocg - 16 * j : 32;
-                    for (i = 0; i < count; i += 8) {
-                        int32_t rows = count - i < 8 ? count - i : 8;
-                        qk_gemm_tile(col + i * lda, lda, rows, w + at * lda, p->steps, two, acc);
-                        //! if Y=f32
-                        qk_requant_tile_$y(acc, rows, n, bias + at, scale + at,
-                                           out + (ptrdiff_t)i * p->oc + (ptrdiff_t)16 * j, p->oc);
-                        //! end
-                        //! if Y=s32
-                        qk_requant_tile_$y(acc, rows, n, bias + at,
-                                           out + (ptrdiff_t)i * p->oc + (ptrdiff_t)16 * j, p->oc);
-                        //! end
-                        //! if Y!=f32,s32
-                        qk_requant_tile_$y(acc, rows, n, bias + at, mul + at, shift + at, p->yz,
-                                           p->lo, p->hi,
-                                           out + (ptrdiff_t)i * p->oc + (ptrdiff_t)16 * j, p->oc);
-                        //! end
-                    }
-                }
+    const qk_column *seg[16];
+    const $X *end = x + p->n * image;
+    for (b = 0; b < p->n; b++, x += image, y += (ptrdiff_t)plane * p->oc) {
+        if (p->segments > 1) { /* row by row: kh rows of input, each loaded once */
+            int32_t columns = (p->ow - 1) * p->sw + p->kw, have = -p->pt;
+            ptrdiff_t pitch = room / (ptrdiff_t)sizeof(qk_column) / p->kh;
+            for (i = 0; i < p->oh; i++) {
+                int32_t top = i * p->sh - p->pt;
+                for (have = have > top ? have : top; have < top + p->kh; have++)
+                    $NAME_row(p, x, end, have, columns, col + (have + p->pt) % p->kh * pitch);
+                for (k = 0; k < p->kh; k++)
+                    seg[k] = col + (top + k + p->pt) % p->kh * pitch;
+                //! if Y=f32
+                $NAME_multiply(p, seg, (ptrdiff_t)p->sw * p->ic, p->ow, 0, p->oc, w, bias, scale,
+                               y + (ptrdiff_t)i * p->ow * p->oc);
+                //! end
+                //! if Y=s32
+                $NAME_multiply(p, seg, (ptrdiff_t)p->sw * p->ic, p->ow, 0, p->oc, w, bias,
+                               y + (ptrdiff_t)i * p->ow * p->oc);
+                //! end
+                //! if Y!=f32,s32
+                $NAME_multiply(p, seg, (ptrdiff_t)p->sw * p->ic, p->ow, 0, p->oc, w, bias, mul,
+                               shift, y + (ptrdiff_t)i * p->ow * p->oc);
+                //! end
             }
+            continue;
+        }
+        for (g = 0; g < p->group; g++) {
+            int32_t tile = (int32_t)(room / (4 * p->steps * (ptrdiff_t)sizeof(qk_column)));
+            tile = tile > 8 ? tile / 8 * 8 : tile;
+            seg[0] = col;
+            for (i = 0; i < plane; i += tile) {
+                int32_t count = plane - i < tile ? plane - i : tile, at = (ocg + 15) / 16 * 16 * g;
+                $Y *out = y + (ptrdiff_t)i * p->oc + (ptrdiff_t)g * ocg;
+                $NAME_unfold(p, x + (ptrdiff_t)g * icg, end, i, count, icg, col);
+                //! if Y=f32
+                $NAME_multiply(p, seg, (ptrdiff_t)4 * p->steps, count, at, ocg, w, bias, scale,
+                               out);
+                //! end
+                //! if Y=s32
+                $NAME_multiply(p, seg, (ptrdiff_t)4 * p->steps, count, at, ocg, w, bias, out);
+                //! end
+                //! if Y!=f32,s32
+                $NAME_multiply(p, seg, (ptrdiff_t)4 * p->steps, count, at, ocg, w, bias, mul,
+                               shift, out);
+                //! end
+            }
+        }
+    }
 }

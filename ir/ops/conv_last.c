@@ -1,7 +1,7 @@
 /* See conv_last.h. */
 #include "ir/ops/conv_last.h"
 
-enum { MOST_TAPS = 64 }; /* of the depthwise kernel */
+enum { MOST_TAPS = 64, MOST_ROWS = 16 }; /* of the kernels */
 
 static bool is_depthwise(const Spatial *s, int32_t group) {
     return group > 1 && group == s->ic && s->oc == s->ic;
@@ -39,12 +39,27 @@ static int32_t unfold_rows(const Spatial *s, int32_t steps, int32_t bytes) {
     return fit < 8 ? 8 : (int32_t)(fit + 7) / 8 * 8;
 }
 
+/* Whether to keep rows of input instead of unfolding: where positions of a row share what they
+ * read, and a row is long enough to pay for reading the weights. */
+static bool by_rows(const Spatial *s, const ConvOperands *o) {
+    int64_t weights = (int64_t)s->oc * s->ic * s->kh * s->kw;
+    return o->group == 1 && s->dh == 1 && s->dw == 1 && s->kh > 1 && s->kh <= MOST_ROWS &&
+           (s->ow >= 12 || (s->ow >= 6 && weights <= 16 * 1024));
+}
+
+static int32_t row_bytes(const Spatial *s, int32_t steps) {
+    int64_t columns = (int64_t)(s->ow - 1) * s->sw * s->ic + 4 * (int64_t)steps;
+    return (int32_t)(2 * (columns + s->ic) + 15) / 16 * 16;
+}
+
 static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
                       const ConvOperands *o) {
     int32_t icg = s->ic / o->group, plane = s->kh * s->kw;
     const int8_t *w = binder_program(b)->buffers[o->weights].data;
     w = channels_inside(b, w, s->oc, icg, plane);
-    Packed k = packed_bind(b, m, w, o->group, s->oc / o->group, icg * plane, o->bias);
+    int32_t segments = by_rows(s, o) ? s->kh : 1;
+    Packed k =
+        packed_bind(b, m, w, o->group, s->oc / o->group, segments, icg * plane / segments, o->bias);
     qk_conv2d_nhwc_q_params p = {.n = s->n,
                                  .ic = s->ic,
                                  .ih = s->ih,
@@ -61,12 +76,14 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
                                  .pt = s->pt,
                                  .pl = s->pl,
                                  .group = o->group,
+                                 .segments = segments,
                                  .steps = k.steps,
                                  .xz = k.xz,
                                  .yz = m->yz,
                                  .lo = m->lo,
                                  .hi = m->hi};
-    p.col_bytes = unfold_rows(s, k.steps, o->unfold_bytes) * 4 * k.steps + 32;
+    p.col_bytes = 32 + (segments > 1 ? s->kh * row_bytes(s, k.steps)
+                                     : unfold_rows(s, k.steps, o->unfold_bytes) * 4 * k.steps);
     int args[CALL_MAX_ARGS] = {bind_last(b, n, n->in[0]), k.weights, k.bias}, n_args = 3;
     for (int i = 0; i < m->n_out_args; i++)
         args[n_args++] = k.tables[i];

@@ -15,17 +15,18 @@ bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32
            packed <= plain + plain / 2 + 4096 && (bias < 0 || p->buffers[bias].kind == BUF_CONST);
 }
 
-static int pack_weights(Binder *b, const int8_t *rows, int32_t groups, int32_t columns, int32_t k) {
+static int pack_weights(Binder *b, const int8_t *rows, int32_t groups, int32_t columns,
+                        int32_t segments, int32_t k) {
     int32_t all = padded(columns), steps = (k + STEP - 1) / STEP;
-    size_t bytes = (size_t)groups * (size_t)all * (size_t)steps * STEP;
+    size_t block = (size_t)segments * (size_t)steps * BLOCK * STEP;
+    size_t bytes = (size_t)groups * (size_t)all / BLOCK * block;
     int8_t *out = NEW_ARRAY(binder_arena(b), int8_t, bytes);
     for (int32_t g = 0; g < groups; g++)
         for (int32_t j = 0; j < columns; j++) {
-            const int8_t *row = rows + ((size_t)g * (size_t)columns + (size_t)j) * (size_t)k;
-            size_t block = (size_t)(g * all + j) / BLOCK;
-            int8_t *to = out + block * BLOCK * STEP * (size_t)steps + (size_t)(j % BLOCK) * STEP;
-            for (int32_t i = 0; i < k; i++)
-                to[(size_t)(i / STEP) * BLOCK * STEP + (size_t)(i % STEP)] = row[i];
+            int8_t *to = out + (size_t)(g * all + j) / BLOCK * block + (size_t)(j % BLOCK) * STEP;
+            for (int32_t s = 0; s < segments; s++, to += (size_t)steps * BLOCK * STEP)
+                for (int32_t i = 0; i < k; i++)
+                    to[(size_t)(i / STEP) * BLOCK * STEP + (size_t)(i % STEP)] = *rows++;
         }
     return bind_const(b, ELEM_INT8, bytes, out, "weights, packed");
 }
@@ -58,11 +59,11 @@ static int packed_table(Binder *b, int table, bool per_column, int32_t groups, i
 }
 
 Packed packed_bind(Binder *b, const Mac *m, const int8_t *rows, int32_t groups, int32_t columns,
-                   int32_t k, int bias) {
+                   int32_t segments, int32_t k, int bias) {
     Packed p = {.steps = (k + STEP - 1) / STEP};
     p.xz = m->xz + (elem_is_signed(m->types[0]) ? 128 : 0);
-    p.weights = pack_weights(b, rows, groups, columns, k);
-    p.bias = packed_bias(b, rows, groups, columns, padded(columns), k, p.xz, bias);
+    p.weights = pack_weights(b, rows, groups, columns, segments, k);
+    p.bias = packed_bias(b, rows, groups, columns, padded(columns), segments * k, p.xz, bias);
     for (int i = 0; i < m->n_out_args; i++)
         p.tables[i] = packed_table(b, m->out_args[i], m->m_step, groups, columns, padded(columns));
     return p;

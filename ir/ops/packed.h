@@ -1,7 +1,7 @@
 /* Products with constant 8-bit weights, packed for the micro-kernels: what Conv, Gemm and MatMul
  * share. Weights of a group are columns of k elements each; blocks of 16 columns lie as
- * [k / 4][16][4], filled up with zeros (kernels/gemm_tile.h). Tables have one entry a column,
- * filled up in the same way. Everything belongs to the program. */
+ * [segments][k / 4][16][4], filled up with zeros (kernels/gemm_tile.h). Tables have one entry a
+ * column, filled up in the same way. Everything belongs to the program. */
 #ifndef QXC_IR_OPS_PACKED_H
 #define QXC_IR_OPS_PACKED_H
 
@@ -10,7 +10,7 @@
 typedef struct Packed {
     int weights, bias;
     int tables[2]; /* multipliers and shifts, or scales; as in Mac */
-    int32_t steps; /* of four along k */
+    int32_t steps; /* of four along k of a segment */
     int32_t xz;    /* zero point of x, which counts from 0 */
 } Packed;
 
@@ -18,10 +18,10 @@ typedef struct Packed {
  * a bias that is constant or absent (`bias` is its buffer or -1). */
 bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32_t k, int bias);
 
-/* Packs columns[groups * columns][k]. The bias takes in the zero point of x and the 128 by which
- * signed x is raised. */
+/* Packs columns[groups * columns][segments][k]. The bias takes in the zero point of x and the 128
+ * by which signed x is raised. */
 Packed packed_bind(Binder *b, const Mac *m, const int8_t *rows, int32_t groups, int32_t columns,
-                   int32_t k, int bias);
+                   int32_t segments, int32_t k, int bias);
 
 /* The same for one channel of output for each of input: columns[channels][k] as pairs of k,
  * [k / 2][channels][2], for kernels/depthwise_nhwc_q.h. xz is that of x itself. */
