@@ -86,21 +86,25 @@ static void $NAME_unfold(const qk_conv2d_nhwc_q_params *p, const $X *x, const $X
     }
 }
 
-/* Input row iy with its padding, `columns` of them in all. */
+/* Input row iy with its padding, `columns` of them in all; three zeros after it fill up the last
+ * step, whatever weight they meet is zero. */
 static void $NAME_row(const qk_conv2d_nhwc_q_params *p, const $X *x, const $X *end, int32_t iy,
                       int32_t columns, qk_column *to) {
     int32_t ic = p->ic, left = p->pl < columns ? p->pl : columns, i;
     int32_t inside = columns - left < p->iw ? columns - left : p->iw;
+    int32_t n = columns * ic;
     if (iy < 0 || iy >= p->ih) {
-        for (i = 0; i < columns * ic; i++)
-            to[i] = (qk_column)p->xz;
-        return;
+        left = columns;
+        inside = 0;
     }
     for (i = 0; i < left * ic; i++)
         to[i] = (qk_column)p->xz;
-    $NAME_raise(x + (ptrdiff_t)iy * p->iw * ic, end, inside * ic, to + left * ic);
-    for (i = (left + inside) * ic; i < columns * ic; i++)
+    if (inside > 0)
+        $NAME_raise(x + (ptrdiff_t)iy * p->iw * ic, end, inside * ic, to + left * ic);
+    for (i = (left + inside) * ic; i < n; i++)
         to[i] = (qk_column)p->xz;
+    for (; i < n + 3; i++)
+        to[i] = 0;
 }
 
 /* Products of `count` positions with all columns of a group, `at` the first of them. */

@@ -49,6 +49,7 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
     __m512 least = _mm512_set1_ps((float)(lo - yz)), most = _mm512_set1_ps((float)(hi - yz));
     __m512i z = _mm512_set1_epi32(yz);
     int32_t i, j;
+    (void)qk_requant, (void)qk_saturate; /* other processors use them */
     for (j = 0; j < n; j += 16) {
         __m512i add = _mm512_loadu_si512(bias + j);
         __m512 m = qk_multiplier16_$y(mul + j, shift + j);
@@ -85,6 +86,7 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
     __m256 least = _mm256_set1_ps((float)(lo - yz)), most = _mm256_set1_ps((float)(hi - yz));
     __m256i z = _mm256_set1_epi32(yz);
     int32_t i, j;
+    (void)qk_requant, (void)qk_saturate; /* other processors use them */
     for (j = 0; j < n; j += 16) {
         __m256i b0 = _mm256_loadu_si256((const __m256i *)(const void *)(bias + j));
         __m256i b1 = _mm256_loadu_si256((const __m256i *)(const void *)(bias + j + 8));
@@ -133,6 +135,7 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
     __m128 least = _mm_set1_ps((float)(lo - yz)), most = _mm_set1_ps((float)(hi - yz)), m[4];
     __m128i z = _mm_set1_epi32(yz), add[4], q[4];
     int32_t i, j, l;
+    (void)qk_requant, (void)qk_saturate; /* other processors use them */
     for (j = 0; j < n; j += 16) {
         for (l = 0; l < 4; l++) {
             add[l] = _mm_loadu_si128((const __m128i *)(const void *)(bias + j + 4 * l));

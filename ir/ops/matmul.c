@@ -1,6 +1,6 @@
 /* Gemm and MatMul, with QGemm and QLinearMatMul. Gemm: opset 7 made C broadcast, 11 made it
  * optional, 9 and 13 added types. MatMul: only types changed (9, 13). */
-#include "ir/ops/mac.h"
+#include "ir/ops/packed.h"
 
 enum { A, B, C };
 
@@ -56,6 +56,44 @@ static bool product_float(Binder *b, const Node *n, const Product *p, const Valu
 
 enum { TILE = 64 };
 
+/* ---- packed weights ---- */
+
+/* Contiguous rows times one constant matrix; a bias that is the same for all rows. */
+static bool packs(Binder *b, const Node *n, const Product *p, const Mac *m, int bias, bool rows) {
+    const Tensor *w = value_data(n->in[B]);
+    return w && w->data && p->rank == 0 && p->ak == 1 && p->am == p->k && !rows &&
+           packed_fits(b, m, 1, p->n, p->k, bias);
+}
+
+static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac *m, int bias) {
+    int from = bind_value(b, n->in[B]);
+    const int8_t *w = binder_program(b)->buffers[from].data;
+    int8_t *columns = NEW_ARRAY(binder_arena(b), int8_t, (size_t)p->n * (size_t)p->k);
+    for (int32_t j = 0; j < p->n; j++)
+        for (int32_t k = 0; k < p->k; k++)
+            columns[(size_t)j * (size_t)p->k + (size_t)k] =
+                w[(ptrdiff_t)k * p->bk + (ptrdiff_t)j * p->bn];
+    Packed packed = packed_bind(b, m, columns, 1, p->n, 1, p->k, bias);
+    int32_t row = 4 * packed.steps, fit = (int32_t)(bind_room(b, n) / (size_t)row);
+    int32_t most = (p->m + 7) / 8 * 8, tile = fit > most ? most : fit;
+    qk_matmul_packed_q_params q = {.m = p->m,
+                                   .k = p->k,
+                                   .n = p->n,
+                                   .steps = packed.steps,
+                                   .col_bytes = (tile < 8 ? 8 : tile / 8 * 8) * row,
+                                   .yz = m->yz,
+                                   .lo = m->lo,
+                                   .hi = m->hi};
+    int args[CALL_MAX_ARGS] = {bind_value(b, n->in[A]), packed.weights, packed.bias}, n_args = 3;
+    for (int i = 0; i < m->n_out_args; i++)
+        args[n_args++] = packed.tables[i];
+    args[n_args++] = bind_value(b, n->out[0]);
+    args[n_args++] = bind_scratch(b, ELEM_UINT8, (size_t)q.col_bytes);
+    ElemType types[] = {m->types[0], m->types[2]};
+    return bind_call(b, n, bind_kernel(b, "matmul_packed_q", 2, types), &q, sizeof q, n_args,
+                     args);
+}
+
 static bool product_quant(Binder *b, const Node *n, const Product *p, const Value *bias, int axis,
                           float alpha, float beta) {
     Mac m;
@@ -93,10 +131,13 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
         q.cn = last > 1;
         q.cm = rows ? last : 0;
     }
+    int wz = mac_weight_zp(b, &m, 0, &q.bz_step, &no_wz);
+    if (no_wz && packs(b, n, p, &m, add, rows))
+        return product_packed(b, n, p, &m, add);
     args[n_args++] = bind_value(b, n->in[A]);
     args[n_args++] = m.wbits ? bind_packed(b, n->in[B]) : bind_value(b, n->in[B]);
     args[n_args++] = add;
-    args[n_args++] = mac_weight_zp(b, &m, 0, &q.bz_step, &no_wz);
+    args[n_args++] = wz;
     for (int i = 0; i < m.n_out_args; i++)
         args[n_args++] = m.out_args[i];
     args[n_args++] = bind_value(b, n->out[0]);
