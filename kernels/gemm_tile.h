@@ -250,9 +250,9 @@ static inline __m128i qk_four(const int16_t *a) { /* 4 k, twice */
 }
 
 static inline __m128i qk_pairs(__m128i x, __m128i y) { /* adds neighbours: sums of 4 columns */
-    __m128 p = _mm_castsi128_ps(x), q = _mm_castsi128_ps(y);
-    return _mm_add_epi32(_mm_castps_si128(_mm_shuffle_ps(p, q, 0x88)),
-                         _mm_castps_si128(_mm_shuffle_ps(p, q, 0xdd)));
+    __m128i even = _mm_unpacklo_epi64(_mm_shuffle_epi32(x, 0x08), _mm_shuffle_epi32(y, 0x08));
+    __m128i odd = _mm_unpacklo_epi64(_mm_shuffle_epi32(x, 0x0d), _mm_shuffle_epi32(y, 0x0d));
+    return _mm_add_epi32(even, odd);
 }
 
 /* 4 rows x 4 columns. */

@@ -3,7 +3,7 @@
 //! uses gemm_tile requant_tile_$y
 // matmul_q of contiguous rows [m, k] with packed 8-bit weights of zero point 0, which are the same
 // for all of them. Weights, tables and what the bias makes up for are those of conv2d_nhwc_q with
-// one segment. Scratch: col_bytes, at least 8 * 4 * steps.
+// one segment. Scratch: col_bytes, at least 2 * 4 * steps.
 typedef struct {
     int32_t m, k, n, steps, col_bytes;
     int32_t yz, lo, hi;

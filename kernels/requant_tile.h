@@ -27,6 +27,7 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
  * yz), for i < rows and j < n <= 32. The tables are filled up to a multiple of 16. Vector units
  * that have float32 do what qk_requant computes in integers, bit for bit: multipliers are 0 below
  * 2^-102, and above 2^64 they saturate all the same. */
+#if defined(__SSE2__) && !defined(QXC_INTEGER_ONLY)
 static void qk_requant_store_$y(const $Y *from, int32_t n, $Y *y) {
     if (n >= 16)
         memcpy(y, from, 16);
@@ -35,6 +36,7 @@ static void qk_requant_store_$y(const $Y *from, int32_t n, $Y *y) {
     else
         memcpy(y, from, (size_t)n);
 }
+#endif
 #if defined(__AVX512BW__) && !defined(QXC_INTEGER_ONLY)
 static inline __m512 qk_multiplier16_$y(const int32_t *mul, const int32_t *shift) {
     __m512i k = _mm512_max_epi32(_mm512_loadu_si512(shift), _mm512_set1_epi32(-126));

@@ -16,12 +16,12 @@ CSizes c_sizes(const Program *p) {
 
 /* ---- integer only ---- */
 
-static bool kernel_is_integer(const KernelDef *k) {
+static bool kernel_is_integer(Arena *a, const KernelDef *k) {
     if (k->needs_math || c_code_has_word(k->source, "float") ||
         c_code_has_word(k->source, "double"))
         return false;
     for (const char *const *chunk = k->uses; *chunk; chunk++) {
-        const char *text = kernel_chunk(*chunk);
+        const char *text = c_integer_part(a, kernel_chunk(*chunk));
         if (c_code_has_word(text, "float") || c_code_has_word(text, "double"))
             return false;
     }
@@ -47,7 +47,8 @@ static bool refuse_floats(const Program *p, Diags *d) {
                             diag_name(d, g->out[i]->name));
     for (size_t c = 0; c < p->n_calls; c++) {
         const Call *call = &p->calls[c];
-        if (call->kind != CALL_KERNEL || kernel_is_integer(call->kernel) || call->node == last)
+        if (call->kind != CALL_KERNEL || kernel_is_integer(p->module->arena, call->kernel) ||
+            call->node == last)
             continue;
         last = call->node;
         if (last)

@@ -27,6 +27,29 @@ bool c_code_has_word(const char *code, const char *word) {
     return false;
 }
 
+/* What -integer-only leaves: where a kernel has micro-kernels that use floating point, for
+ * processors with vector units, its text says `#if ... && !defined(QXC_INTEGER_ONLY)` in each of
+ * them, and only what stands after #else is kept. Such groups hold no others. */
+const char *c_integer_part(Arena *a, const char *text) {
+    enum { OUTSIDE, FLOAT, ELSE } at = OUTSIDE;
+    Buf out = buf_new(a);
+    for (size_t n; *text; text += n) {
+        const char *end = strchr(text, '\n');
+        n = end ? (size_t)(end - text) + 1 : strlen(text);
+        Str line = {text, n};
+        if (at == OUTSIDE && str_starts(line, "#if") &&
+            str_ends(line, "!defined(QXC_INTEGER_ONLY)\n"))
+            at = FLOAT;
+        else if (at != OUTSIDE && str_starts(line, "#else"))
+            at = ELSE;
+        else if (at != OUTSIDE && str_starts(line, "#endif"))
+            at = OUTSIDE;
+        else if (at != FLOAT)
+            buf_str(&out, line);
+    }
+    return buf_as_str(&out).s;
+}
+
 static bool kernel_has_word(const KernelDef *k, const char *word) {
     if (c_code_has_word(k->source, word) || c_code_has_word(k->params_source, word))
         return true;
@@ -60,7 +83,7 @@ void c_put_includes(CWriter *w) {
 /* Comments of kernels are // lines, which C99 and C++ have. */
 static void put_once(CWriter *w, Map *done, const char *name, const char *text) {
     if (map_set(done, str_from(name), w))
-        fprintf(w->f, "%s\n", text);
+        fprintf(w->f, "%s\n", w->options->integer_only ? c_integer_part(w->arena, text) : text);
 }
 
 void c_put_kernels(CWriter *w) {

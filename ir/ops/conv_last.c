@@ -36,6 +36,8 @@ static int8_t *channels_inside(Binder *b, const int8_t *w, int32_t oc, int32_t i
 static int32_t unfold_rows(const Spatial *s, int32_t steps, int32_t bytes) {
     int64_t fit = bytes / (4 * (int64_t)steps), most = (int64_t)s->oh * s->ow;
     fit = fit > most ? most : fit;
+    if (most < 8)
+        return most < 2 ? 2 : (int32_t)most; /* at least one row of 16 bits */
     return fit < 8 ? 8 : (int32_t)(fit + 7) / 8 * 8;
 }
 

@@ -75,12 +75,13 @@ static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac
                 w[(ptrdiff_t)k * p->bk + (ptrdiff_t)j * p->bn];
     Packed packed = packed_bind(b, m, columns, 1, p->n, 1, p->k, bias);
     int32_t row = 4 * packed.steps, fit = (int32_t)(bind_room(b, n) / (size_t)row);
-    int32_t most = (p->m + 7) / 8 * 8, tile = fit > most ? most : fit;
+    int32_t most = p->m < 8 ? p->m : (p->m + 7) / 8 * 8, tile = fit > most ? most : fit;
+    tile = tile < 2 ? 2 : tile; /* one row of 16 bits */
     qk_matmul_packed_q_params q = {.m = p->m,
                                    .k = p->k,
                                    .n = p->n,
                                    .steps = packed.steps,
-                                   .col_bytes = (tile < 8 ? 8 : tile / 8 * 8) * row,
+                                   .col_bytes = (most < 8 ? tile : tile < 8 ? 8 : tile / 8 * 8) * row,
                                    .yz = m->yz,
                                    .lo = m->lo,
                                    .hi = m->hi};

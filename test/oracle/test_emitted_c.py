@@ -17,7 +17,11 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcas
 BUILDS = {
     "gcc-O0": ["gcc", "-std=c99", "-O0"],
     "gcc-O3": ["gcc", "-std=c99", "-O3", "-march=native"],
+    "gcc-AVX2": ["gcc", "-std=c99", "-O2", "-mavx2"],
+    "gcc-portable": ["gcc", "-std=c99", "-O2", "-U__SSE2__"],
+    "gcc-integer-only": ["gcc", "-std=c99", "-O2", "-mavx2", "-DQXC_INTEGER_ONLY"],
     "clang": ["clang-19", "-std=c99", "-O2"],
+    "clang-native": ["clang-19", "-std=c99", "-O2", "-march=native"],
     "sanitized": ["gcc", "-std=c99", "-O1", "-g", "-fsanitize=address,undefined",
                   "-fno-sanitize-recover=all"],
 }

@@ -17,6 +17,25 @@ static bool code_has(const char *text, const char *word) {
     return false;
 }
 
+/* Chunks without what stands between `#if defined(__X__)` and its #else or #endif: micro-kernels of
+ * processors that do have floating point. */
+static char *portable_part(const char *text) {
+    char *out = calloc(strlen(text) + 1, 1), *to = out;
+    bool skip = false;
+    while (*text) {
+        size_t n = strcspn(text, "\n") + 1;
+        n = n > strlen(text) ? strlen(text) : n;
+        if (!strncmp(text, "#if", 3) || !strncmp(text, "#elif", 5))
+            skip = true;
+        else if (!strncmp(text, "#else", 5) || !strncmp(text, "#endif", 6))
+            skip = false;
+        else if (!skip)
+            to = (char *)memcpy(to, text, n) + n;
+        text += n;
+    }
+    return out;
+}
+
 /* Boards without FPU: a kernel between integers has no floating point inside. */
 static void check_integer_only(const KernelDef *k) {
     for (size_t f = 0; f < k->n_fields; f++)
@@ -27,9 +46,11 @@ static void check_integer_only(const KernelDef *k) {
             return;
     assert_false(k->needs_math);
     assert_false(code_has(k->source, "float") || code_has(k->source, "double"));
-    for (size_t u = 0; k->uses[u]; u++)
-        assert_false(code_has(kernel_chunk(k->uses[u]), "float") ||
-                     code_has(kernel_chunk(k->uses[u]), "double"));
+    for (size_t u = 0; k->uses[u]; u++) {
+        char *text = portable_part(kernel_chunk(k->uses[u]));
+        assert_false(code_has(text, "float") || code_has(text, "double"));
+        free(text);
+    }
 }
 
 static void table_is_complete(void **state) {
