@@ -12,7 +12,7 @@ static int operand(Binder *b, const Node *n, const Value *x, bool *ok) {
     int32_t lo, hi;
     int temp = bind_temp(b, bind_elem(y), (size_t)bind_count(x));
     quant_range(q, &lo, &hi);
-    *ok = bind_requantize(b, n, x, q, temp, lo, hi) && *ok;
+    *ok = bind_requantize(b, n, x, bind_value(b, x), q, temp, lo, hi) && *ok;
     return temp;
 }
 

@@ -19,7 +19,7 @@ static int operand(Binder *b, const Node *n, const Value *x, bool *ok) {
     int32_t lo, hi;
     int temp = bind_temp(b, bind_elem(y), (size_t)bind_count(x));
     quant_range(op_quant(y), &lo, &hi);
-    *ok = bind_requantize(b, n, x, op_quant(y), temp, lo, hi) && *ok;
+    *ok = bind_requantize(b, n, x, bind_value(b, x), op_quant(y), temp, lo, hi) && *ok;
     return temp;
 }
 
