@@ -103,9 +103,9 @@ Range range_entropy(Arena *a, Bins b, const RangeQuery *q) {
     bool one_sided = !q->symmetric && (q->seen.low >= 0 || q->seen.high <= 0);
     int64_t all = q->levels < MAX_LEVELS ? q->levels : MAX_LEVELS;
     size_t levels = (size_t)(one_sided ? all : all / 2), n = levels * PER_LEVEL;
-    double most = fmin(largest(q), 2 * edge_of_size(b, b.total / OUTLIERS));
+    double most = fmin(largest(q), 2 * edge_of_size(b, b.total / (double)OUTLIERS));
     double width = most / (double)n, inside = 0, least = INFINITY, best = most;
-    if (!(width > 0) || levels < 2 || b.total < (double)n * ENOUGH)
+    if (!(width > 0) || levels < 2 || b.total < (double)n * (double)ENOUGH)
         return q->symmetric ? (Range){-largest(q), largest(q)} : q->seen;
     double *p = NEW_ARRAY(a, double, n);
     double total = spread(b, width, p, n);

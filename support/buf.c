@@ -64,12 +64,13 @@ Str buf_as_str(Buf *b) {
 }
 
 void buf_u64(Buf *b, uint64_t v) {
-    char text[20];
-    size_t i = sizeof text;
-    do
-        text[--i] = (char)('0' + v % 10);
-    while (v /= 10);
-    buf_put(b, text + i, sizeof text - i);
+    size_t n = 1;
+    for (uint64_t rest = v; rest >= 10; rest /= 10)
+        n++;
+    reserve(b, n);
+    for (size_t i = n; i-- > 0; v /= 10)
+        b->p[b->n + i] = (char)('0' + v % 10);
+    b->n += n;
 }
 
 void buf_i64(Buf *b, int64_t v) {

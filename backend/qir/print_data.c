@@ -68,10 +68,10 @@ static size_t row_length(const Tensor *t, size_t n) {
     return row > 1 ? row : ROW;
 }
 
-static void print_separator(Printer *p, size_t i, size_t row, size_t n) {
+static void print_separator(Printer *p, size_t i, bool new_line) {
     if (i)
         buf_byte(&p->b, ',');
-    if (n > row && i % row == 0) {
+    if (new_line) {
         print_flush(p);
         buf_byte(&p->b, '\n');
         for (int k = 0; k < p->indent + 3; k++)
@@ -88,10 +88,11 @@ static void print_list(Printer *p, const Tensor *t) {
         e = e == ELEM_COMPLEX64 ? ELEM_FLOAT : ELEM_DOUBLE;
         n *= 2; /* real, imaginary */
     }
-    size_t row = row_length(t, n);
+    size_t row = row_length(t, n), column = 0;
     buf_byte(&p->b, '[');
     for (size_t i = 0; i < n; i++) {
-        print_separator(p, i, row, n);
+        print_separator(p, i, n > row && column == 0);
+        column = column + 1 == row ? 0 : column + 1;
         if (t->elem == ELEM_STRING)
             buf_quoted(&p->b, t->strings[i]);
         else

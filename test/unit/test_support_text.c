@@ -151,21 +151,39 @@ static void test_f64_round_trip(void **state) {
 }
 
 /* No decimal with fewer digits reads back: held against every shorter precision of printf. */
+static void check_shortest(Buf *b, float v) {
+    char text[40];
+    int n = digits_of(text_f32(b, v));
+    for (int shorter = 1; shorter < n; shorter++) {
+        snprintf(text, sizeof text, "%.*e", shorter - 1, (double)v);
+        if (strtof(text, NULL) == v && strcmp(text_f32(b, v), text) != 0)
+            fail_msg("%s prints as %s", text, text_f32(b, v));
+    }
+}
+
 static void test_shortest(void **state) {
     uint64_t seed = 99;
     for (int i = 0; i < 20000; i++) {
         uint32_t bits = (uint32_t)(next_random(&seed) >> 20);
         float v = i % 2 ? f32_of(bits) : (float)(bits % 100000) / 1e4f;
-        if (!isfinite(v) || v == 0)
-            continue;
-        int n = digits_of(text_f32(*state, v));
-        char text[40];
-        for (int shorter = 1; shorter < n; shorter++) {
-            snprintf(text, sizeof text, "%.*e", shorter - 1, (double)v);
-            if (strtof(text, NULL) == v && strcmp(text_f32(*state, v), text) != 0)
-                fail_msg("%s prints as %s", text, text_f32(*state, v));
-        }
+        if (isfinite(v) && v != 0)
+            check_shortest(*state, v);
     }
+}
+
+/* Next to each power of two, and between them. */
+static void test_shortest_everywhere(void **state) {
+    uint64_t seed = 5;
+    for (uint32_t exponent = 0; exponent < 255; exponent++)
+        for (uint32_t i = 0; i < 24; i++) {
+            uint32_t random = (uint32_t)next_random(&seed);
+            uint32_t mantissa = (i < 4 ? i : i < 8 ? 3 - i : random) & 0x7FFFFF;
+            float v = f32_of(exponent << 23 | mantissa);
+            if (strtof(text_f32(*state, v), NULL) != v)
+                fail_msg("%a printed as %s", (double)v, text_f32(*state, v));
+            if (v != 0)
+                check_shortest(*state, v);
+        }
 }
 
 static void test_locale(void **state) {
@@ -232,6 +250,7 @@ int main(void) {
         cmocka_unit_test(test_f32_round_trip),
         cmocka_unit_test(test_f64_round_trip),
         cmocka_unit_test(test_shortest),
+        cmocka_unit_test(test_shortest_everywhere),
         cmocka_unit_test(test_locale),
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_quoted),
