@@ -2,6 +2,7 @@
 #include "backend/c/c.h"
 #include "backend/onnx/onnx.h"
 #include "backend/qir/qir_write.h"
+#include "compiler/emit_scheme.h"
 #include "compiler/metadata.h"
 #include "compiler/session.h"
 #include "exec/specialise.h"
@@ -159,8 +160,14 @@ static bool write_c(Writing *w) {
     return c_write(p, &c, w->file, header, w->s->d);
 }
 
+static bool write_scheme(Writing *w) {
+    Str text = scheme_text(w->j, w->m);
+    return fwrite(text.s, 1, text.n, w->file) == text.n;
+}
+
 static bool is_binary(const Options *o) {
-    return o->emit && strcmp(o->emit, "qir") != 0 && strcmp(o->emit, "c") != 0;
+    return o->emit && strcmp(o->emit, "qir") != 0 && strcmp(o->emit, "c") != 0 &&
+           strcmp(o->emit, "scheme") != 0;
 }
 
 ExitCode session_write(Session *s, Job *j, Module *m) {
@@ -170,7 +177,10 @@ ExitCode session_write(Session *s, Job *j, Module *m) {
     bool is_qir = strcmp(emit, "qir") == 0;
     if (s->o.output && !is_qir && !(w.file = out_open(w.out, s->o.output)))
         return EXIT_IO;
-    bool ok = is_qir ? write_qir(&w) : strcmp(emit, "c") == 0 ? write_c(&w) : write_onnx(&w);
+    bool ok = is_qir                        ? write_qir(&w)
+              : strcmp(emit, "c") == 0      ? write_c(&w)
+              : strcmp(emit, "scheme") == 0 ? write_scheme(&w)
+                                            : write_onnx(&w);
     if (!ok || diags_errors(s->d)) {
         out_abort(w.out);
         return is_qir && !ok ? EXIT_IO : EXIT_WRONG;
@@ -181,11 +191,43 @@ ExitCode session_write(Session *s, Job *j, Module *m) {
 /* A suffix that belongs to another kind of output is most likely a slip. */
 void session_check_suffix(Session *s) {
     const char *emit = s->o.emit ? s->o.emit : "qir", *o = s->o.output;
-    bool text = strcmp(emit, "qir") == 0, onnx = !text && strcmp(emit, "c") != 0;
+    bool text = strcmp(emit, "qir") == 0, onnx = is_binary(&s->o);
     if (o &&
         ((!onnx && str_ends(str_from(o), ".onnx")) || (!text && str_ends(str_from(o), ".qir"))))
         diag_warning(s->d, LOC_NONE, "-emit=%s writes to %s: is the suffix right?", emit,
                      diag_name(s->d, str_from(o)));
+}
+
+typedef struct ValueSearch {
+    Str name;
+    const Value *found;
+} ValueSearch;
+
+static void look_for_value(Value *v, void *ctx) {
+    ValueSearch *s = ctx;
+    if (str_eq(v->name, s->name))
+        s->found = v;
+}
+
+/* The answer is the product where nothing else was asked for. */
+static ExitCode explain(const Job *j, Module *m, FILE *out) {
+    const PassContext *c = &j->ctx;
+    if (!c->explain)
+        return EXIT_DONE;
+    if (c->explanation.s) {
+        fwrite(c->explanation.s, 1, c->explanation.n, out);
+        return EXIT_DONE;
+    }
+    ValueSearch search = {str_from(c->explain), NULL};
+    module_each_value(m, look_for_value, &search);
+    if (!search.found) {
+        diag_error(j->d, LOC_NONE, "-explain: the model has no value '%s'",
+                   diag_name(j->d, search.name));
+        return EXIT_WRONG;
+    }
+    fprintf(out, "%s: %s\n  stated by the model: nothing was decided here\n",
+            diag_name(j->d, search.name), type_text(m->arena, search.found->type));
+    return EXIT_DONE;
 }
 
 ExitCode cmd_compile(Session *s) {
@@ -205,6 +247,10 @@ ExitCode cmd_compile(Session *s) {
         return EXIT_WRONG;
     if (s->o.verify_roundtrip && !roundtrip_check(m, s->d))
         return EXIT_WRONG;
+    bool only_told = j.o->explain && !j.o->emit && !j.o->output;
+    code = explain(&j, m, only_told ? stdout : stderr);
+    if (code != EXIT_DONE || only_told)
+        return code;
     code = session_write(s, &j, m);
     if (code == EXIT_DONE && !s->o.quiet)
         summary_print(&j, m, s->o.inputs.items[0], s->o.output);

@@ -18,19 +18,21 @@ static bool choose(const char *option, const char *text, const char *const *name
 }
 
 static bool init_form(Job *j) {
-    static const char *const emits[] = {"qir", "onnx", "qdq", "qop", "c"};
-    static const Form of_emit[] = {FORM_AS_IS, FORM_AS_IS, FORM_QDQ, FORM_QOP, FORM_TRUE};
+    static const char *const emits[] = {"qir", "onnx", "qdq", "qop", "c", "scheme"};
+    static const Form of_emit[] = {FORM_AS_IS, FORM_AS_IS, FORM_QDQ,
+                                   FORM_QOP,   FORM_TRUE,  FORM_AS_IS};
     static const char *const forms[] = {"float", "fake", "true", "qop"};
     static const Form of_form[] = {FORM_FLOAT, FORM_FAKE, FORM_TRUE, FORM_QOP};
     bool data = j->o->calib.n || j->o->calib_random >= 0;
     size_t i = 0;
-    if (j->o->emit && !choose("emit", j->o->emit, emits, 5, &i, j->d))
+    if (j->o->emit && !choose("emit", j->o->emit, emits, 6, &i, j->d))
         return false;
     j->form = of_emit[i];
     j->wants_onnx = i == 1;
     if (i == 4)
         j->ctx.target = TARGET_C;
-    if ((data || j->o->weight_only) && j->form == FORM_AS_IS)
+    if ((data || j->o->weight_only || j->o->explain || (j->o->scheme && i == 0)) &&
+        j->form == FORM_AS_IS)
         /* ONNX has no words for decisions but annotations */
         j->form = j->wants_onnx && !j->o->weight_only && !j->o->annotate ? FORM_FLOAT : FORM_FAKE;
     if (j->o->annotate && (i < 1 || i > 3))
@@ -57,6 +59,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     if (j->ctx.target != TARGET_C)
         j->ctx.target = target ? TARGET_ONNX : TARGET_ORT_CPU;
     j->quant_io = io == 1 || o->integer_only;
+    j->ctx.explain = o->explain;
     j->ctx.no_floats = o->integer_only;
     ok = scheme_of_flags(&j->flags, o, a, d) && ok;
     ok = (!o->scheme || qir_read_scheme(a, d, o->scheme, &j->file)) && ok;

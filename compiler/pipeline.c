@@ -167,6 +167,7 @@ static bool quantize(Job *j, Module *m) {
         have = true;
     } else {
         module_each_value(m, look_for_stat, &have);
+        have = have || scheme_has_parameters(&j->ctx.scheme);
     }
     if (j->form <= FORM_FLOAT)
         return true;

@@ -27,6 +27,14 @@ void scheme_append(Scheme *s, Arena *a, const Scheme *from) {
     }
 }
 
+bool scheme_has_parameters(const Scheme *s) {
+    for (size_t i = 0; i < s->n; i++)
+        for (int k = 0; k < SCHEME_ROLES; k++)
+            if (s->rules[i].set[k].fixed)
+                return true;
+    return false;
+}
+
 const char *scheme_role_name(SchemeRole r) {
     static const char *const names[] = {"weights", "activations", "bias", "in", "out", ""};
     return names[r];
@@ -40,7 +48,8 @@ static void print_storage(Buf *b, const SchemeSetting *s) {
                                         ELEM_INT8, ELEM_UINT8, ELEM_INT16, ELEM_UINT16};
     if (s->storage == ELEM_UNDEFINED)
         return;
-    for (size_t i = 0; s->has_range && i < sizeof narrower / sizeof *narrower; i++)
+    for (size_t i = 0; s->has_range && !s->exact_range && i < sizeof narrower / sizeof *narrower;
+         i++)
         if (elem_bits(narrower[i]) < elem_bits(s->storage) && elem_min(narrower[i]) == s->lo &&
             elem_max(narrower[i]) == s->hi) {
             buf_fmt(b, " %sq in %sq", elem_name(narrower[i]), elem_name(s->storage));

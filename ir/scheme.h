@@ -38,6 +38,7 @@ typedef struct SchemeSetting {
     const Quant *fixed; /* parameters and all: int8q<0.1, 3> */
     ElemType storage;   /* ELEM_UNDEFINED: not said */
     bool has_range;     /* with storage: only lo..hi of it */
+    bool exact_range;   /* said as range(-7:7): symmetric or not */
     int64_t lo, hi;
     int sym, pow2, reduce_range; /* 0, 1 or SCHEME_UNSAID */
     bool has_grain;              /* per-tensor, per-channel or block(N) is said */
@@ -69,6 +70,8 @@ SchemeRule scheme_rule(SchemeSubject of, const char *pattern, Loc loc);
 void scheme_add(Scheme *s, Arena *a, SchemeRule r);
 /* Appends all of `from`; its recipe and calibration win. */
 void scheme_append(Scheme *s, Arena *a, const Scheme *from);
+/* Whether some rule states a scale: then not everything needs statistics. */
+bool scheme_has_parameters(const Scheme *s);
 /* In the words of the language: "weights", "in". "" of a value itself. */
 const char *scheme_role_name(SchemeRole r);
 /* One line without its end: op "Gemm" weights int4q sym block(32). */

@@ -55,6 +55,7 @@ static void apply(Choice *c, const SchemeSetting *s, const SchemeRule *r) {
     if (s->storage) {
         c->storage = s->storage;
         c->has_range = s->has_range;
+        c->exact_range = s->exact_range;
         c->lo = s->lo;
         c->hi = s->hi;
     }
@@ -144,7 +145,7 @@ const char *choice_why_kept(const PassContext *c, const Node *n) {
 IntRange choice_range(const Choice *c) {
     if (!c->has_range)
         return params_range(c->storage, c->sym, c->reduce_range);
-    bool narrow = c->sym && c->lo < 0 && -c->hi > c->lo;
+    bool narrow = c->sym && !c->exact_range && c->lo < 0 && -c->hi > c->lo;
     return (IntRange){narrow ? -c->hi : c->lo, c->hi};
 }
 

@@ -19,7 +19,7 @@ typedef struct Choice {
     bool is_float;
     const Quant *fixed; /* parameters and all, or NULL */
     ElemType storage;
-    bool has_range;
+    bool has_range, exact_range;
     int64_t lo, hi; /* with has_range */
     bool sym, pow2, reduce_range, channel;
     int64_t block;

@@ -11,6 +11,7 @@
  * Values that have a quantization already (a hand-edited file) keep it. */
 #include "passes/choice.h"
 #include "passes/edit.h"
+#include "passes/explain.h"
 #include "passes/recipe.h"
 #include "passes/weight_quant.h"
 
@@ -21,6 +22,7 @@ typedef struct Decide {
     Module *m;
     Uses *uses;
     UniqueNames *names;
+    size_t n_values;    /* that existed at the start */
     bool *integer;      /* by node id */
     bool *weights_only; /* by node id: weights are quantized, what it computes on is not */
     bool *float_result; /* by node id: the result stays float as a recipe has it */
@@ -331,11 +333,29 @@ static void own_root(Value *v, void *ctx) {
     d->root[v->id] = v;
 }
 
+/* ---- what was decided, in words ---- */
+
+static void explain(Value *v, void *ctx) {
+    Decide *d = ctx;
+    PassContext *c = d->c;
+    if (c->explanation.s || !str_is(v->name, c->explain))
+        return;
+    const Use *use;
+    bool weight = v->kind == VALUE_CONST && uses_of(d->uses, v, &use) > 0 && use[0].node &&
+                  use[0].node->def && is_weight(use[0].node, use[0].index);
+    Value *root = weight || v->id >= d->n_values ? v : root_of(d, v);
+    Choice o = weight ? choice_of_weight(c, use[0].node, v) : choice_of(d, root);
+    Buf b = buf_new(d->m->arena);
+    explain_value(&b, c, v, root, &o);
+    c->explanation = buf_as_str(&b);
+}
+
 bool pass_decide(Module *m, PassContext *c) {
     Decide d = {.c = c,
                 .m = m,
                 .uses = uses_new(m),
                 .names = unique_names_new(m),
+                .n_values = m->n_values,
                 .integer = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .weights_only = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .float_result = NEW_ARRAY(m->arena, bool, m->n_nodes),
@@ -350,6 +370,8 @@ bool pass_decide(Module *m, PassContext *c) {
     module_each_graph(m, mark_followers, &d);
     module_each_graph(m, share, &d);
     module_each_graph(m, assign_graph, &d);
+    if (c->explain)
+        module_each_value(m, explain, &d);
     edit_sweep(m);
     return true;
 }

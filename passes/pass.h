@@ -19,7 +19,9 @@ typedef struct Remark {
 typedef struct PassContext {
     Diags *d;
     Scheme scheme; /* of command line, module and files, in this order */
-    bool no_floats; /* quantize also operators that are better left float */
+    const char *explain; /* a value: decide says in `explanation` where its parameters are from */
+    Str explanation;     /* STR_NONE: no such value was decided on; arena of the module */
+    bool no_floats;      /* quantize also operators that are better left float */
     Target target;
     int64_t target_opset; /* 0: as low as the types allow, not below the module's own */
     Remark *remarks;      /* arena of the module */

@@ -10,8 +10,15 @@ Recipe recipe_parse(const PassContext *c) {
     if (!r.s)
         return RECIPE_NONE;
     for (size_t i = 0; i < 3; i++)
-        if (str_is(r, names[i]))
+        if (str_is(r, names[i]) && recipes[i] != RECIPE_INT32_BIAS)
             return recipes[i];
+    if (str_is(r, names[2])) {
+        diag_error(
+            c->d, c->scheme.recipe_loc,
+            "a MatMul whose bias is added to the accumulator is not supported yet: the other "
+            "recipes are, and Gemm, which does so without one");
+        return RECIPE_BAD;
+    }
     diag_error(c->d, c->scheme.recipe_loc, "there is no recipe '%s'", diag_name(c->d, r));
     diag_did_you_mean(c->d, c->scheme.recipe_loc, r, names, 3);
     return RECIPE_BAD;

@@ -103,6 +103,13 @@ static void put_safe(Buf *b, Str s) {
         put_safe_char(b, s.s + i, s.n - i, &len);
 }
 
+int diags_line(Diags *d, Loc at) {
+    int line = 0;
+    if (at.source && at.end && d->sources[at.source - 1].text.s)
+        find_line(&d->sources[at.source - 1], at.begin, &line);
+    return line;
+}
+
 /* Where to start showing a line so that at most BEFORE columns stand before `at`. */
 static size_t window_begin(Buf *scratch, Str text, size_t line_begin, size_t at) {
     size_t i = at;

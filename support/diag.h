@@ -39,6 +39,9 @@ Diags *diags_new(Arena *a, FILE *out, bool color);
 uint32_t diags_source(Diags *d, const char *name, Str text);
 const char *diags_source_name(const Diags *d, uint32_t source);
 
+/* Line of a place in a text, from 1; 0 where it is none. */
+int diags_line(Diags *d, Loc at);
+
 void diag(Diags *d, Severity sev, Loc at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap);

@@ -138,7 +138,7 @@ static bool read_call(Rule *t, SchemeSetting *s, const Val *v) {
     if (val_is_call(t->r, v, "range")) {
         if (!arg || arg->kind != VAL_RANGE)
             return error_at(t->r, v->at, "a range is written range(-7:7)");
-        s->has_range = true;
+        s->has_range = s->exact_range = true;
         s->lo = arg->u.range[0];
         s->hi = arg->u.range[1];
         return s->lo < s->hi || error_at(t->r, arg->at, "an empty range");
