@@ -125,7 +125,8 @@ typedef struct One { /* one quantized value and the nodes around it */
     size_t n_dq, n_made, n_taken;
     Map *kept;    /* the others, by the name of the result */
     Map *readers; /* which result a consumer is to read, by result and operand */
-    Map *names;   /* results of the nodes restored so far, by their ONNX names */
+    Map *q_outs;  /* results of the Q restored so far, by their ONNX names */
+    Map *dq_outs; /* of the DQ; a QOperator has the same name for both */
     Map *dqs;     /* names of the results of all DQ */
     Node *user;   /* some DQ, where nodes may be added; NULL: they would serve nobody */
 } One;
@@ -149,7 +150,7 @@ static void restore_made_q(One *o, const Node *note, Str in, Str out) {
     Node *n = o->quantize;
     o->taken = true;
     dress(l, n, note, o->q);
-    map_set(o->names, out, o->ints);
+    map_set(o->q_outs, out, o->ints);
     if (n->id < l->spelled->first_node || said_int(note, "at", -1) < 0)
         return; /* it stood in the text and has names of its own */
     name_wanted(l, n->in[0], in);
@@ -166,7 +167,7 @@ static void restore_q(One *o, const Node *note) {
         restore_made_q(o, note, in, out);
         return;
     }
-    Value *x = chained ? map_get(o->names, in) : NULL;
+    Value *x = chained ? map_get(o->dq_outs, in) : NULL;
     if (!x && !chained)
         x = o->quantize ? o->quantize->in[0] : float_data(o, note);
     if (!x || !o->user)
@@ -175,7 +176,7 @@ static void restore_q(One *o, const Node *note) {
     place_behind(x, n, o->user);
     dress(o->l, n, note, o->q);
     name_wanted(o->l, n->out[0], out);
-    map_set(o->names, out, n->out[0]);
+    map_set(o->q_outs, out, n->out[0]);
 }
 
 /* The node that stood in the text under this name, else one that lowering made. */
@@ -190,11 +191,11 @@ static Node *take_dq(One *o, Str out) {
 
 static Value *integers_of(One *o, const Node *note) {
     Str of = said_name(note, "of", STR_NONE);
-    if (of.s && map_get(o->names, of))
-        return map_get(o->names, of);
+    if (of.s && map_get(o->q_outs, of))
+        return map_get(o->q_outs, of);
     for (const Node *q = o->v->onnx; q && !of.s; q = q->next)
         if (notes_q(q)) {
-            Value *made = map_get(o->names, said_name(q, "out", o->v->name));
+            Value *made = map_get(o->q_outs, said_name(q, "out", o->v->name));
             return made ? made : o->ints;
         }
     if (of.s && o->ints->kind == VALUE_CONST && said_int(note, "at", -1) >= 0)
@@ -220,7 +221,7 @@ static Node *restore_dq(One *o, const Node *note) {
     dress(o->l, n, note, o->q);
     if (n->id >= o->l->spelled->first_node && said_int(note, "at", -1) >= 0)
         name_wanted(o->l, n->out[0], out);
-    map_set(o->names, out, n->out[0]);
+    map_set(o->dq_outs, out, n->out[0]);
     return n;
 }
 
@@ -286,7 +287,8 @@ static void restore_value(Lower *l, Value *v) {
              .q = onnx_quant(&l->b, lower_quant(l, v)),
              .ints = l->ints[v->id],
              .kept = map_new(a),
-             .names = map_new(a),
+             .q_outs = map_new(a),
+             .dq_outs = map_new(a),
              .dqs = map_new(a),
              .readers = map_new(a)};
     if (!o.ints)
