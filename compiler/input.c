@@ -3,6 +3,7 @@
 #include "compiler/session.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/qir/qir_read.h"
+#include "ir/verify_stat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,5 +147,6 @@ Module *session_read(Session *s, size_t i, ExitCode *code) {
     if (!module_resolve(m, s->d) || !module_infer(m, s->d) ||
         !module_verify_with(m, VERIFY_WARN, s->d))
         return NULL;
+    verify_stats(m, s->d);
     return m;
 }

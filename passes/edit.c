@@ -92,6 +92,49 @@ void edit_sweep(Module *m) {
     edit_sweep_but(m, edit_annotated(m));
 }
 
+typedef struct Dead {
+    uint32_t first;
+    size_t *readers; /* by value id */
+    bool again;      /* a body went, whose readings are not in `readers` */
+} Dead;
+
+static bool is_dead(const Dead *d, const Node *n) {
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i] && d->readers[n->out[i]->id])
+            return false;
+    return n->id >= d->first;
+}
+
+static void count_readers(Value *v, void *ctx) {
+    const Uses *uses = ((void **)ctx)[0];
+    const Use *use;
+    ((size_t *)((void **)ctx)[1])[v->id] = uses_of(uses, v, &use);
+}
+
+static void drop_dead_nodes(Graph *g, void *ctx) {
+    Dead *d = ctx;
+    for (Node *n = g->last, *before; n; n = before) {
+        before = n->prev;
+        if (!is_dead(d, n))
+            continue;
+        for (size_t i = 0; i < n->n_in; i++)
+            if (n->in[i])
+                d->readers[n->in[i]->id]--;
+        for (size_t i = 0; i < n->n_attrs; i++)
+            d->again |= n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS;
+        node_remove(n);
+    }
+}
+
+void edit_drop_dead(Module *m, uint32_t first) {
+    Dead d = {first, NEW_ARRAY(m->arena, size_t, m->n_values + 1), true};
+    while (d.again) {
+        d.again = false;
+        module_each_value(m, count_readers, (void *[]){uses_new(m), d.readers});
+        module_each_graph(m, drop_dead_nodes, &d);
+    }
+}
+
 enum { GRAPH_VALUE_INFO = 13, INFO_NAME = 1 }; /* fields of GraphProto and ValueInfoProto */
 
 static void note_name(Value *v, void *names) {

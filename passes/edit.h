@@ -22,6 +22,8 @@ Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const i
 void edit_sweep(Module *m);
 void edit_sweep_but(Module *m, const Map *spare);
 Map *edit_annotated(Module *m);
+/* Removes nodes with an id of `first` or above whose results nobody reads. */
+void edit_drop_dead(Module *m, uint32_t first);
 /* Drops what the file stated in ONNX's own fields about names that no value had (value_info), and
  * that now are values' names: it would describe those. */
 void edit_forget_infos(Module *m);

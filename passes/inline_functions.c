@@ -309,6 +309,7 @@ static void drop_functions(const Inliner *in) {
 bool pass_inline_functions(Module *m, PassContext *c) {
     if (m->n_functions == 0)
         return true;
+    uint32_t first = m->n_nodes;
     Inliner in = {.m = m, .c = c, .functions = map_new(m->arena), .ok = true};
     in.key = buf_new(m->arena);
     int64_t newest = newest_opset(&in);
@@ -322,6 +323,7 @@ bool pass_inline_functions(Module *m, PassContext *c) {
         return false;
     if (in.mixed || module_opset(m, STR("")) < newest)
         upgrade_end(&in.up, m);
+    edit_drop_dead(m, first); /* results that a call does not ask for */
     drop_functions(&in);
     edit_forget_infos(m);
     return true;
