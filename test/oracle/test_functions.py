@@ -194,6 +194,18 @@ def random_functions(rng):
     return model(nodes, functions, X, [values[-1]])
 
 
+def live_ops(g):
+    """Operators whose results are wanted: onnx's inliner also keeps what a call does not ask for."""
+    wanted, ops = {o.name for o in g.output}, []
+    for n in reversed(g.node):
+        if wanted & set(n.output):
+            ops.append(n.op_type)
+            wanted |= set(n.input)
+            for a in n.attribute:
+                wanted |= {i for k in a.g.node for i in k.input} | {o.name for o in a.g.output}
+    return sorted(ops)
+
+
 class Functions(OracleCase):
     def sample(self, m, seed=1):
         rng = np.random.default_rng(seed)
@@ -233,8 +245,7 @@ class Functions(OracleCase):
         names = [o for n in done.graph.node for o in n.output if o]
         self.assertEqual(len(names), len(set(names)))
         theirs = inliner.inline_local_functions(m)
-        self.assertEqual(sorted(n.op_type for n in done.graph.node),
-                         sorted(n.op_type for n in theirs.graph.node))
+        self.assertEqual(live_ops(done.graph), live_ops(theirs.graph))
 
     def test_by_hand(self):
         for label, m in CASES.items():
