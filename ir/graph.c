@@ -161,6 +161,11 @@ void node_set_float(Node *n, const char *name, float v) {
     attr_set(n, name, ATTR_FLOAT, 1)->v.f = copy;
 }
 
+void node_set_string(Node *n, const char *name, Str v) {
+    const Str *copy = arena_copy(arena_of(n->graph), &v, sizeof v);
+    attr_set(n, name, ATTR_STRING, 1)->v.s = copy;
+}
+
 void node_set_tensor(Node *n, const char *name, Tensor *t) {
     Tensor *const *copy = arena_copy(arena_of(n->graph), &t, sizeof(Tensor *));
     attr_set(n, name, ATTR_TENSOR, 1)->v.t = copy;

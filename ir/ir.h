@@ -318,6 +318,7 @@ const Attr *node_attr(const Node *n, const char *name); /* NULL when absent */
 void node_set_int(Node *n, const char *name, int64_t v);
 void node_set_ints(Node *n, const char *name, const int64_t *v, size_t count);
 void node_set_float(Node *n, const char *name, float v);
+void node_set_string(Node *n, const char *name, Str v);
 void node_set_tensor(Node *n, const char *name, Tensor *t);
 void node_drop_attr(Node *n, const char *name);
 bool node_is(const Node *n, const char *op);                        /* default domain */

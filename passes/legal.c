@@ -271,6 +271,9 @@ static const char *ort_lacks(const Node *n, ElemType e) {
 
 const char *integer_refusal(const Node *n, Target target) {
     const char *why = NULL;
+    OpCtx c = op_ctx(n, NULL);
+    if (target == TARGET_ORT_CPU && n->def->quant.ort_misfuses && n->def->quant.ort_misfuses(&c))
+        return say(n, "onnxruntime computes %s on integers inexactly", n->def->name);
     for (size_t i = 0; i < n->n_in && !why; i++)
         if (op_quant(n->in[i])) {
             why = type_refusal(n, false, i, n->in[i]->type.elem);

@@ -246,6 +246,15 @@ bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryF
     return bind_call(b, n, bind_kernel(b, "lut8", 2, types), &p, sizeof p, 3, args);
 }
 
+int bind_reals(Binder *b, size_t count, const double *data, const char *comment) {
+    if (bind_real(b) == ELEM_DOUBLE)
+        return bind_const(b, ELEM_DOUBLE, count, data, comment);
+    float *narrow = NEW_ARRAY(binder_arena(b), float, count);
+    for (size_t i = 0; i < count; i++)
+        narrow[i] = (float)data[i];
+    return bind_const(b, ELEM_FLOAT, count, narrow, comment);
+}
+
 bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params, size_t size,
                 UnaryFn *f, const void *ctx) {
     if (op_quant(n->in[0]))

@@ -51,6 +51,12 @@ bool bind_copy_rows(Binder *b, const Node *n, int x, int y, ElemType e, int32_t 
 typedef float UnaryFn(float x, const void *ctx);
 bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryFn *f,
                 const void *ctx);
+/* y, whose element i[0], i[1], ... is x's element from[0][i[0]], from[1][i[1]], ... */
+bool bind_take(Binder *b, const Node *n, const Value *x, const Value *y, int64_t *const *from);
+
+/* Constants of the type in which operators compute on real numbers (bind_real). */
+int bind_reals(Binder *b, size_t count, const double *data, const char *comment);
+
 /* y = f(x) for the node's operand and result: by table where they are quantized, else by the float
  * kernel, which takes x and y and may write over x. */
 bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params, size_t size,

@@ -135,19 +135,45 @@ static bool pad_value(Binder *b, const Node *n, const OpCtx *c, int64_t *bits) {
     return true;
 }
 
+/* Where the element at `i`, counted from the first of the operand, comes from. */
+static int64_t pad_source(Str mode, int64_t i, int64_t length) {
+    if (str_is(mode, "edge"))
+        return i < 0 ? 0 : i >= length ? length - 1 : i;
+    int64_t period = str_is(mode, "wrap") ? length : 2 * (length - 1);
+    if (period == 0)
+        return 0;
+    i = (i % period + period) % period;
+    return i < length ? i : period - i; /* there and back again */
+}
+
+static bool pad_mirrored(Binder *b, const Node *n, Str mode, const int64_t *before) {
+    Type x = n->in[DATA]->type, y = n->out[0]->type;
+    int64_t *from[MAX_RANK];
+    if (!str_is(mode, "edge") && !str_is(mode, "reflect") && !str_is(mode, "wrap"))
+        return bind_unsupported(b, n, "mode '%s'", diag_name(binder_diags(b), mode));
+    if (bind_count(n->in[DATA]) == 0 && bind_count(n->out[0]) > 0)
+        return bind_unsupported(b, n, "there is nothing to pad with");
+    for (int i = 0; i < x.rank; i++) {
+        from[i] = NEW_ARRAY(binder_arena(b), int64_t, (size_t)y.dims[i].value + 1);
+        for (int64_t k = 0; k < y.dims[i].value; k++)
+            from[i][k] = pad_source(mode, k - before[i], x.dims[i].value);
+    }
+    return bind_take(b, n, n->in[DATA], n->out[0], from);
+}
+
 static bool pad_bind(Binder *b, const Node *n, const OpCtx *c) {
     const PadAttrs *a = c->attrs;
     Type x = n->in[DATA]->type, y = n->out[0]->type;
     int64_t before[MAX_RANK], after[MAX_RANK], from = 1, to = 1;
     bool known;
-    if (!str_is(a->mode, "constant"))
-        return bind_unsupported(b, n, "mode '%s'", diag_name(binder_diags(b), a->mode));
     if (!read_pads(c, x, before, after, &known))
         return false;
     if (!known)
         return bind_unsupported(b, n, "its pads are not constant");
     if (!bind_equal_quant(n->in[DATA], n->out[0]))
         return bind_unsupported(b, n, "operand and result are quantized differently");
+    if (!str_is(a->mode, "constant"))
+        return pad_mirrored(b, n, a->mode, before);
     qk_fill_params fill = {.n = bind_count(n->out[0])};
     qk_copy_nd_params p = {.rank = x.rank};
     for (int i = x.rank - 1; i >= 0; i--) { /* the box that both have */

@@ -25,10 +25,10 @@ static int exponent(Binder *b, const Node *n, const OpCtx *c) {
     const Tensor *t = op_const(c, EXPONENT);
     if (n->in[EXPONENT]->type.elem == bind_real(b) || !t || !t->data)
         return bind_value(b, n->in[EXPONENT]);
-    float *data = NEW_ARRAY(binder_arena(b), float, t->count);
+    double *data = NEW_ARRAY(binder_arena(b), double, t->count);
     for (size_t i = 0; i < t->count; i++)
-        data[i] = (float)tensor_float(t, i);
-    return bind_const(b, ELEM_FLOAT, t->count, data, "exponent");
+        data[i] = tensor_float(t, i);
+    return bind_reals(b, t->count, data, "exponent");
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {

@@ -26,6 +26,14 @@ Value *upgrade_ints(Node *n, const char *suffix, Ints list, UniqueNames *names) 
         tensor_of(a, ELEM_INT64, 1, dims, arena_copy(a, list.v, list.n * sizeof *list.v)), names);
 }
 
+Value *upgrade_floats(Node *n, const char *suffix, Floats list, UniqueNames *names) {
+    Arena *a = n->graph->module->arena;
+    int64_t dims[] = {(int64_t)list.n};
+    return new_const(
+        n, suffix, type_fixed(a, ELEM_FLOAT, 1, dims),
+        tensor_of(a, ELEM_FLOAT, 1, dims, arena_copy(a, list.v, list.n * sizeof *list.v)), names);
+}
+
 void upgrade_ints_attr(Node *n, const char *attr, size_t index, UniqueNames *names) {
     const Attr *a = node_attr(n, attr);
     if (!a)

@@ -311,20 +311,33 @@ static int gather_move(const OpCtx *c, int axis) {
     return axis < at ? axis : axis - 1 + i.rank;
 }
 
-/* A copy for each index: enough for what shapes and channel orders need. */
+/* Indices that are computed, or many. */
+static bool gather_computed(Binder *b, const Node *n, int axis) {
+    Type x = n->in[0]->type;
+    ElemType types[] = {bind_elem(n->in[0]), bind_elem(n->in[INDICES])};
+    qk_gather_params p = {.outer = bind_extent(x, 0, axis),
+                          .length = (int32_t)x.dims[axis].value,
+                          .inner = bind_extent(x, axis + 1, x.rank),
+                          .n = bind_count(n->in[INDICES])};
+    if (p.length == 0 && bind_count(n->out[0]) > 0)
+        return bind_unsupported(b, n, "the axis is empty");
+    return bind_call(
+        b, n, bind_kernel(b, "gather", 2, types), &p, sizeof p, 3,
+        (int[]){bind_value(b, n->in[0]), bind_value(b, n->in[INDICES]), bind_value(b, n->out[0])});
+}
+
+/* A copy for each of a few constant indices: what shapes and channel orders need. */
 static bool gather_bind(Binder *b, const Node *n, const OpCtx *c) {
     const GatherAttrs *a = c->attrs;
     const Tensor *t = op_const(c, INDICES);
     Type x = n->in[0]->type;
     int axis;
-    if (!t || !t->data)
-        return bind_unsupported(b, n, "its indices are not constant");
-    if (t->count > MAX_COPIES)
-        return bind_unsupported(b, n, "it has more than %d indices", MAX_COPIES);
     if (!bind_equal_quant(n->in[0], n->out[0]))
         return bind_unsupported(b, n, "operand and result are quantized differently");
     if (!op_axis(c, a->axis, x.rank, &axis))
         return false;
+    if (!t || !t->data || t->count > MAX_COPIES)
+        return gather_computed(b, n, axis);
     int32_t outer = bind_extent(x, 0, axis), inner = bind_extent(x, axis + 1, x.rank);
     int64_t length = x.dims[axis].value;
     ElemType e = bind_elem(n->in[0]);

@@ -35,6 +35,15 @@ CASES = {
     "flatten": (9, 11, "Flatten", [2, 3, 4], {"axis": 2}, []),
     "pad": (7, 11, "Pad", [2, 3, 4], {"pads": [0, 1, 2, 0, 0, 1], "value": 1.5}, []),
     "slice": (7, 10, "Slice", [4, 5, 6], {"starts": [1, -3], "ends": [4, 1000], "axes": [0, 2]}, []),
+    "upsample": (7, 9, "Upsample", [1, 2, 3, 4], {"scales": [1.0, 1.0, 2.0, 3.0]}, []),
+    "upsample, linear": (9, 10, "Upsample", [1, 2, 3, 4], {"mode": "linear"}, [[1.0, 1.0, 2.0, 2.5]]),
+    "resize": (10, 11, "Resize", [1, 2, 3, 4], {}, [[1.0, 1.0, 2.0, 3.0]]),
+    "resize down": (10, 11, "Resize", [1, 2, 5, 7], {}, [[1.0, 1.0, 0.5, 0.6]]),
+    "resize, linear": (10, 11, "Resize", [1, 2, 3, 4], {"mode": "linear"}, [[1.0, 1.0, 2.0, 1.5]]),
+    "reduce mean": (7, 18, "ReduceMean", [2, 3, 4], {"axes": [1], "keepdims": 0}, []),
+    "reduce sum": (7, 13, "ReduceSum", [2, 3, 4], {"axes": [0, 2]}, []),
+    "reduce max": (7, 18, "ReduceMax", [2, 3, 4], {}, []),
+    "prelu": (7, 9, "PRelu", [2, 3, 4], {}, [[0.25]]),
     "split": (7, 13, "Split", [4, 6], {"axis": 1, "split": [2, 4]}, []),
 }
 
@@ -85,7 +94,7 @@ class Upgrade(OracleCase):
                     for info in old.graph.output:  # the checker wants them
                         info.type.tensor_type.shape.CopyFrom(shape_of(want[info.name]))
                     onnx.save(old, path)
-                    for target in (13, 21):
+                    for target in (t for t in (13, 21) if t >= opset):
                         text = self.scratch / "new.qir"
                         qxc(path, "-emit=qir", "-form=float", f"-target-opset={target}", "-o", text)
                         qxc(text, "-emit=onnx", "-o", new)

@@ -1,0 +1,221 @@
+/* ConvTranspose. 11 and 22: only types and wording. Weights are [C, M / group, k...]: their
+ * channels are an axis only where there is one group. */
+#include "ir/ops/mac.h"
+
+typedef struct ConvTransposeAttrs {
+    WindowAttrs w;
+    int64_t group;
+    Ints output_shape, output_padding;
+} ConvTransposeAttrs;
+
+static const AttrSpec attrs[] = {
+    WINDOW_ATTRS(ConvTransposeAttrs),
+    A_INT(ConvTransposeAttrs, group, 1),
+    A_INTS(ConvTransposeAttrs, output_shape),
+    A_INTS(ConvTransposeAttrs, output_padding),
+    A_END,
+};
+
+enum { X, W, B };
+
+static bool check_list(const OpCtx *c, const char *name, Ints list, size_t n, int64_t least) {
+    if (!list.v)
+        return true;
+    if (list.n != n)
+        return op_error(c, "%s has %zu numbers, needs %zu", name, list.n, n);
+    for (size_t i = 0; i < n; i++)
+        if (list.v[i] < least || list.v[i] > INT32_MAX)
+            return op_error(c, "%s: %lld is out of range", name, (long long)list.v[i]);
+    return true;
+}
+
+static bool verify(const OpCtx *c) {
+    const ConvTransposeAttrs *a = c->attrs;
+    Type x = op_type(c, X), w = op_type(c, W), bias = op_type(c, B);
+    if (a->group < 1 || a->group > INT32_MAX)
+        return op_error(c, "group must be at least 1, not %lld", (long long)a->group);
+    if (x.rank < 0 || w.rank < 0)
+        return true;
+    if (x.rank < 3)
+        return op_error(c, "input must have rank 3 or more, not %d", x.rank);
+    if (w.rank != x.rank)
+        return op_error(c, "weights have rank %d, the input %d", w.rank, x.rank);
+    int64_t channels = x.dims[1].value, in = w.dims[0].value, per_group = w.dims[1].value;
+    size_t n = (size_t)x.rank - 2;
+    if (channels >= 0 && in >= 0 && channels != in)
+        return op_error(c, "input has %lld channels, weights want %lld", (long long)channels,
+                        (long long)in);
+    if (in >= 0 && in % a->group)
+        return op_error(c, "%lld channels do not divide into %lld groups", (long long)in,
+                        (long long)a->group);
+    if (bias.rank >= 0 && per_group >= 0 &&
+        (bias.rank != 1 ||
+         (bias.dims[0].value >= 0 && bias.dims[0].value != dim_mul(per_group, a->group))))
+        return op_error(c, "bias must have shape [%lld]", (long long)dim_mul(per_group, a->group));
+    return check_list(c, "strides", a->w.strides, n, 1) &&
+           check_list(c, "dilations", a->w.dilations, n, 1) &&
+           check_list(c, "pads", a->w.pads, 2 * n, 0) &&
+           check_list(c, "output_shape", a->output_shape, n, 1) &&
+           check_list(c, "output_padding", a->output_padding, n, 0);
+}
+
+/* One spatial axis: what is cut off at its begin, and its length (-1: unknown). */
+typedef struct Spread {
+    int64_t kernel, stride, dilation, cut, out;
+} Spread;
+
+/* Without a stated length, pads are cut off; with one, what is too much, more of it at the end for
+ * SAME_UPPER and at the begin otherwise. */
+static Spread spread(const OpCtx *c, int i) {
+    const ConvTransposeAttrs *a = c->attrs;
+    Type x = op_type(c, X);
+    int64_t in = x.dims[2 + i].value, n = x.rank - 2;
+    Spread s = {.kernel = op_type(c, W).dims[2 + i].value,
+                .stride = a->w.strides.v ? a->w.strides.v[i] : 1,
+                .dilation = a->w.dilations.v ? a->w.dilations.v[i] : 1,
+                .out = -1};
+    bool same = str_is(a->w.auto_pad, "SAME_UPPER") || str_is(a->w.auto_pad, "SAME_LOWER");
+    bool stated = a->w.pads.v && str_is(a->w.auto_pad, "NOTSET");
+    int64_t extra = a->output_padding.v ? a->output_padding.v[i] : 0;
+    if (in < 0 || s.kernel < 0)
+        return s;
+    int64_t full =
+        dim_add(dim_mul(in - 1, s.stride), dim_mul(s.kernel - 1, s.dilation) + 1 + extra);
+    if (a->output_shape.v || same) {
+        s.out = a->output_shape.v ? a->output_shape.v[i] : dim_mul(in, s.stride);
+        int64_t cut = full > s.out ? full - s.out : 0;
+        s.cut = str_is(a->w.auto_pad, "SAME_UPPER") ? cut / 2 : cut - cut / 2;
+        return s;
+    }
+    s.cut = stated ? a->w.pads.v[i] : 0;
+    s.out = full - s.cut - (stated ? a->w.pads.v[i + n] : 0);
+    return s;
+}
+
+static bool infer(OpCtx *c) {
+    const ConvTransposeAttrs *a = c->attrs;
+    Type x = op_type(c, X), w = op_type(c, W);
+    if (x.rank < 3 || w.rank != x.rank)
+        return true;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank);
+    int64_t channels = w.dims[1].value;
+    dims[0] = x.dims[0];
+    dims[1] = channels < 0 ? dim_unknown() : dim_of(dim_mul(channels, a->group));
+    for (int i = 2; i < x.rank; i++) {
+        bool known = x.dims[i].value >= 0 && w.dims[i].value >= 0;
+        Spread s = spread(c, i - 2);
+        if (known && (s.out < 0 || s.out > INT32_MAX))
+            return op_error(c, "axis %d of the result would have length %lld", i, (long long)s.out);
+        dims[i] = known ? dim_of(s.out) : dim_unknown();
+    }
+    c->out[0] = type_tensor(type_real_elem(x), x.rank, dims);
+    return true;
+}
+
+static int weight_axis(const OpCtx *c) {
+    return ((const ConvTransposeAttrs *)c->attrs)->group == 1 ? 1 : -1;
+}
+
+/* ---- binding ---- */
+
+static bool bind_sizes(Binder *b, const Node *n, const OpCtx *c, qk_convtranspose_f32_params *p) {
+    const ConvTransposeAttrs *a = c->attrs;
+    Type x = n->in[X]->type, y = n->out[0]->type;
+    if (x.rank > 4)
+        return bind_unsupported(b, n, "%d spatial dimensions; kernels take one or two", x.rank - 2);
+    bool plane = x.rank == 4;
+    Spread v = plane ? spread(c, 0) : (Spread){1, 1, 1, 0, 1}, h = spread(c, plane);
+    *p = (qk_convtranspose_f32_params){.n = (int32_t)x.dims[0].value,
+                                       .ic = (int32_t)x.dims[1].value,
+                                       .ih = plane ? (int32_t)x.dims[2].value : 1,
+                                       .iw = (int32_t)x.dims[x.rank - 1].value,
+                                       .oc = (int32_t)y.dims[1].value,
+                                       .oh = (int32_t)v.out,
+                                       .ow = (int32_t)h.out,
+                                       .kh = (int32_t)v.kernel,
+                                       .kw = (int32_t)h.kernel,
+                                       .sh = (int32_t)v.stride,
+                                       .sw = (int32_t)h.stride,
+                                       .dh = (int32_t)v.dilation,
+                                       .dw = (int32_t)h.dilation,
+                                       .pt = (int32_t)v.cut,
+                                       .pl = (int32_t)h.cut,
+                                       .group = (int32_t)a->group,
+                                       .has_bias = op_in(c, B) != NULL};
+    bind_macs(b, (int64_t)bind_count(n->in[X]) * (p->oc / p->group) * p->kh * p->kw);
+    return true;
+}
+
+static bool bind_float(Binder *b, const Node *n, const OpCtx *c,
+                       const qk_convtranspose_f32_params *p) {
+    int at[4];
+    return mac_floats(b, n, op_in(c, B), at) &&
+           bind_call(b, n, "qk_convtranspose_f32", p, sizeof *p, 4, at) && mac_store(b, n, at);
+}
+
+static bool bind_quant(Binder *b, const Node *n, const OpCtx *c,
+                       const qk_convtranspose_f32_params *s) {
+    Mac m;
+    int bias = -1, args[8], n_args = 0;
+    int32_t wz_step;
+    bool no_wz;
+    int64_t terms = (int64_t)(s->ic / s->group) * s->kh * s->kw;
+    if (!mac_prepare(b, n->in[X], n->in[W], n->out[0], 1, (size_t)s->oc, terms, 1.0f, &m) ||
+        m.raw || !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
+        return bind_in_double(b, n);
+    m.types[1] = bind_elem(n->in[W]);
+    qk_convtranspose_q_params p = {.n = s->n,
+                                   .ic = s->ic,
+                                   .ih = s->ih,
+                                   .iw = s->iw,
+                                   .oc = s->oc,
+                                   .oh = s->oh,
+                                   .ow = s->ow,
+                                   .kh = s->kh,
+                                   .kw = s->kw,
+                                   .sh = s->sh,
+                                   .sw = s->sw,
+                                   .dh = s->dh,
+                                   .dw = s->dw,
+                                   .pt = s->pt,
+                                   .pl = s->pl,
+                                   .group = s->group,
+                                   .has_bias = bias >= 0,
+                                   .m_step = m.m_step,
+                                   .xz = m.xz,
+                                   .yz = m.yz,
+                                   .lo = m.lo,
+                                   .hi = m.hi};
+    int wz = mac_weight_zp(b, &m, 0, &wz_step, &no_wz);
+    p.wz_step = wz_step;
+    args[n_args++] = bind_value(b, n->in[X]);
+    args[n_args++] = bind_value(b, n->in[W]);
+    args[n_args++] = bias;
+    args[n_args++] = wz;
+    for (int i = 0; i < m.n_out_args; i++)
+        args[n_args++] = m.out_args[i];
+    args[n_args++] = bind_value(b, n->out[0]);
+    return bind_call(b, n, bind_kernel(b, "convtranspose_q", 3, m.types), &p, sizeof p, n_args,
+                     args);
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    qk_convtranspose_f32_params p;
+    if (!bind_sizes(b, n, c, &p))
+        return false;
+    if (bind_any_quant(n) && mac_fits(n->in[X], n->in[W]))
+        return bind_quant(b, n, c, &p);
+    return bind_float(b, n, c, &p);
+}
+
+const OpDef op_ConvTranspose = {
+    .domain = "",
+    .name = "ConvTranspose",
+    .attrs_size = sizeof(ConvTransposeAttrs),
+    .attrs = attrs,
+    .verify = verify,
+    .infer = infer,
+    .quant =
+        {.kind = QUANT_MAC, .data = 1u << X, .weight = W, .bias = B, .weight_axis = weight_axis},
+    .bind = bind,
+};

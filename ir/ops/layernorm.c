@@ -1,0 +1,296 @@
+/* LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization and
+ * com.microsoft's SkipLayerNormalization: rows are brought to mean 0 and variance 1, then scaled
+ * and shifted. GroupNormalization has one scale a group at opset 18, one a channel from 21; all
+ * else are types. */
+#include "ir/ops/bind.h"
+
+typedef struct NormAttrs {
+    int64_t axis, stash_type, num_groups;
+    float epsilon;
+} NormAttrs;
+
+enum { X, SCALE, BIAS };
+
+/* x as rows of n elements; element i of row r has scale[r % period * step + i / block]. */
+typedef struct Rows {
+    int32_t rows, n, period, step, block;
+} Rows;
+
+/* ---- shared binding ---- */
+
+static bool bind_stats(Binder *b, const Node *n, Rows r, float eps, int x, bool centre, bool spread,
+                       int to) {
+    qk_rowstats_f32_params p = {r.rows, r.n, centre, spread, eps};
+    return bind_call(b, n, "qk_rowstats_f32", &p, sizeof p, 2, (int[]){x, to});
+}
+
+/* `stats`: where mean and 1 / deviation are asked for, else -1. Without `centre` there is no mean.
+ */
+static bool bind_rows(Binder *b, const Node *n, Rows r, float eps, bool centre, int x, int scale,
+                      int bias, int y, const int stats[2]) {
+    int mean = stats[0] >= 0 ? stats[0] : centre ? bind_temp(b, ELEM_FLOAT, (size_t)r.rows) : -1;
+    int spread = stats[1] >= 0 ? stats[1] : bind_temp(b, ELEM_FLOAT, (size_t)r.rows);
+    qk_normalize_f32_params p = {r.rows, r.n, r.period, r.step, r.block, centre, bias >= 0};
+    if (r.rows == 0 || r.n == 0)
+        return bind_unsupported(b, n, "its operand is empty");
+    return (mean < 0 || bind_stats(b, n, r, eps, x, true, false, mean)) &&
+           bind_stats(b, n, r, eps, x, centre, true, spread) &&
+           bind_call(b, n, "qk_normalize_f32", &p, sizeof p, 6,
+                     (int[]){x, mean, spread, scale, bias, y});
+}
+
+static const int no_stats[] = {-1, -1};
+
+static bool has_count(const Value *v, int64_t count) {
+    return !v || bind_count(v) == count;
+}
+
+static bool check_count(const OpCtx *c, size_t i, int64_t want) {
+    Type t = op_type(c, i);
+    if (t.rank < 0 || want < 0 || (t.rank == 1 && (t.dims[0].value < 0 || t.dims[0].value == want)))
+        return true;
+    return op_error(c, "operand %zu is %s, must have shape [%lld]", i, type_text(c->arena, t),
+                    (long long)want);
+}
+
+/* ---- LayerNormalization, RMSNormalization ---- */
+
+static const AttrSpec layer_attrs[] = {
+    A_INT(NormAttrs, axis, -1),
+    A_FLOAT(NormAttrs, epsilon, 1e-5f),
+    A_INT(NormAttrs, stash_type, 1),
+    A_END,
+};
+
+static bool layer_infer(OpCtx *c) {
+    const NormAttrs *a = c->attrs;
+    Type x = op_type(c, X);
+    int axis;
+    if (x.rank < 0)
+        return op_same_type(c);
+    if (!op_axis(c, a->axis, x.rank, &axis))
+        return false;
+    for (size_t i = 1; i < c->n_out; i++) {
+        Dim *dims = arena_copy(c->arena, x.dims, (size_t)x.rank * sizeof *dims);
+        for (int k = axis; k < x.rank; k++)
+            dims[k] = dim_of(1);
+        c->out[i] = type_tensor(ELEM_FLOAT, x.rank, dims);
+    }
+    return op_same_type(c);
+}
+
+static bool bind_layer(Binder *b, const Node *n, const OpCtx *c, bool centre) {
+    const NormAttrs *a = c->attrs;
+    Type x = n->in[X]->type;
+    const Value *bias = op_in(c, BIAS);
+    int axis;
+    if (!bind_floats_only(b, n) || !op_axis(c, a->axis, x.rank, &axis))
+        return false;
+    Rows r = {bind_extent(x, 0, axis), bind_extent(x, axis, x.rank), 1, 0, 1};
+    bool one = bind_count(n->in[SCALE]) == 1 && has_count(bias, 1);
+    r.block = one ? r.n : 1;
+    if (!one && (!has_count(n->in[SCALE], r.n) || !has_count(bias, r.n)))
+        return bind_unsupported(b, n, "its scale or bias broadcasts");
+    int stats[2] = {-1, -1};
+    for (size_t i = 1; i < n->n_out && i < 3; i++)
+        stats[i - 1] = bind_value(b, n->out[i]);
+    return bind_rows(b, n, r, a->epsilon, centre, bind_value(b, n->in[X]),
+                     bind_value(b, n->in[SCALE]), bind_value(b, bias), bind_value(b, n->out[0]),
+                     stats);
+}
+
+static bool layer_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_layer(b, n, c, true);
+}
+
+static bool rms_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_layer(b, n, c, false);
+}
+
+const OpDef op_LayerNormalization = {
+    .domain = "",
+    .name = "LayerNormalization",
+    .attrs_size = sizeof(NormAttrs),
+    .attrs = layer_attrs,
+    .infer = layer_infer,
+    .bind = layer_bind,
+};
+
+const OpDef op_RMSNormalization = {
+    .domain = "",
+    .name = "RMSNormalization",
+    .attrs_size = sizeof(NormAttrs),
+    .attrs = layer_attrs,
+    .infer = layer_infer,
+    .bind = rms_bind,
+};
+
+/* ---- InstanceNormalization ---- */
+
+static const AttrSpec instance_attrs[] = {
+    A_FLOAT(NormAttrs, epsilon, 1e-5f),
+    A_END,
+};
+
+static bool instance_verify(const OpCtx *c) {
+    Type x = op_type(c, X);
+    if (x.rank < 0)
+        return true;
+    if (x.rank < 3)
+        return op_error(c, "input must have rank 3 or more, not %d", x.rank);
+    return check_count(c, SCALE, x.dims[1].value) && check_count(c, BIAS, x.dims[1].value);
+}
+
+static bool instance_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const NormAttrs *a = c->attrs;
+    Type x = n->in[X]->type;
+    int32_t size = bind_extent(x, 2, x.rank);
+    Rows r = {bind_extent(x, 0, 2), size, (int32_t)x.dims[1].value, 1, size};
+    return bind_floats_only(b, n) &&
+           bind_rows(b, n, r, a->epsilon, true, bind_value(b, n->in[X]),
+                     bind_value(b, n->in[SCALE]), bind_value(b, n->in[BIAS]),
+                     bind_value(b, n->out[0]), no_stats);
+}
+
+const OpDef op_InstanceNormalization = {
+    .domain = "",
+    .name = "InstanceNormalization",
+    .attrs_size = sizeof(NormAttrs),
+    .attrs = instance_attrs,
+    .verify = instance_verify,
+    .infer = op_same_type,
+    .bind = instance_bind,
+};
+
+/* ---- GroupNormalization ---- */
+
+static const AttrSpec group_attrs[] = {
+    A_INT_REQUIRED(NormAttrs, num_groups),
+    A_FLOAT(NormAttrs, epsilon, 1e-5f),
+    A_INT(NormAttrs, stash_type, 1),
+    A_END,
+};
+
+static bool group_verify(const OpCtx *c) {
+    const NormAttrs *a = c->attrs;
+    Type x = op_type(c, X);
+    if (a->num_groups < 1)
+        return op_error(c, "num_groups must be at least 1, not %lld", (long long)a->num_groups);
+    if (x.rank < 0)
+        return true;
+    if (x.rank < 3)
+        return op_error(c, "input must have rank 3 or more, not %d", x.rank);
+    int64_t channels = x.dims[1].value, entries = c->opset < 21 ? a->num_groups : channels;
+    if (channels >= 0 && channels % a->num_groups)
+        return op_error(c, "%lld channels do not divide into %lld groups", (long long)channels,
+                        (long long)a->num_groups);
+    return check_count(c, SCALE, entries) && check_count(c, BIAS, entries);
+}
+
+static bool group_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    (void)names;
+    const NormAttrs *a = n->typed;
+    Type x = n->in[X]->type;
+    if (from >= 21 || to < 21 || (a && x.rank > 1 && x.dims[1].value == a->num_groups))
+        return true;
+    return diag_error(d, n->loc,
+                      "GroupNormalization with one scale a group has no form at opset %lld",
+                      (long long)to);
+}
+
+static bool group_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const NormAttrs *a = c->attrs;
+    Type x = n->in[X]->type;
+    int32_t groups = (int32_t)a->num_groups, members = (int32_t)x.dims[1].value / groups;
+    int32_t size = bind_extent(x, 2, x.rank);
+    Rows r = {(int32_t)x.dims[0].value * groups, members * size, groups, 1, members * size};
+    if (c->opset >= 21) {
+        r.step = members;
+        r.block = size;
+    }
+    return bind_floats_only(b, n) &&
+           bind_rows(b, n, r, a->epsilon, true, bind_value(b, n->in[X]),
+                     bind_value(b, n->in[SCALE]), bind_value(b, n->in[BIAS]),
+                     bind_value(b, n->out[0]), no_stats);
+}
+
+const OpDef op_GroupNormalization = {
+    .domain = "",
+    .name = "GroupNormalization",
+    .attrs_size = sizeof(NormAttrs),
+    .attrs = group_attrs,
+    .verify = group_verify,
+    .infer = op_same_type,
+    .upgrade = group_upgrade,
+    .bind = group_bind,
+};
+
+/* ---- SkipLayerNormalization ---- */
+
+enum { INPUT, SKIP, GAMMA, BETA, SKIP_BIAS };
+enum { RESULT, MEAN, SPREAD, SUM };
+
+static const AttrSpec skip_attrs[] = {
+    A_FLOAT(NormAttrs, epsilon, 1e-12f),
+    A_END,
+};
+
+static bool skip_infer(OpCtx *c) {
+    Type x = op_type(c, INPUT);
+    for (size_t i = 1; i < c->n_out && x.rank > 0; i++) {
+        Dim *dims = arena_copy(c->arena, x.dims, (size_t)x.rank * sizeof *dims);
+        if (i != SUM)
+            dims[x.rank - 1] = dim_of(1);
+        c->out[i] = type_tensor(i == SUM ? type_real_elem(x) : ELEM_FLOAT, x.rank, dims);
+    }
+    return op_same_type(c);
+}
+
+static bool bind_add(Binder *b, const Node *n, const Value *with, int x, int to) {
+    Type y = n->in[INPUT]->type;
+    Broadcast s = bind_broadcast(y, with->type, y);
+    qk_add_f32_params p = {.rank = s.rank};
+    memcpy(p.dim, s.dim, sizeof p.dim);
+    memcpy(p.as, s.as, sizeof p.as);
+    memcpy(p.bs, s.bs, sizeof p.bs);
+    return bind_call(b, n, "qk_add_f32", &p, sizeof p, 3, (int[]){x, bind_value(b, with), to});
+}
+
+static bool skip_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const NormAttrs *a = c->attrs;
+    Type x = n->in[INPUT]->type;
+    const Value *bias = op_in(c, SKIP_BIAS), *sum_out = n->n_out > SUM ? n->out[SUM] : NULL;
+    size_t count = (size_t)bind_count(n->in[INPUT]);
+    if (!bind_floats_only(b, n))
+        return false;
+    int sum = sum_out ? bind_value(b, sum_out) : bind_temp(b, ELEM_FLOAT, count);
+    int first = bias ? bind_temp(b, ELEM_FLOAT, count) : sum;
+    int stats[2] = {n->n_out > MEAN ? bind_value(b, n->out[MEAN]) : -1,
+                    n->n_out > SPREAD ? bind_value(b, n->out[SPREAD]) : -1};
+    Rows r = {bind_extent(x, 0, x.rank - 1), (int32_t)x.dims[x.rank - 1].value, 1, 0, 1};
+    return bind_add(b, n, n->in[SKIP], bind_value(b, n->in[INPUT]), first) &&
+           (!bias || bind_add(b, n, bias, first, sum)) &&
+           bind_rows(b, n, r, a->epsilon, true, sum, bind_value(b, n->in[GAMMA]),
+                     bind_value(b, op_in(c, BETA)), bind_value(b, n->out[RESULT]), stats);
+}
+
+static bool skip_verify(const OpCtx *c) {
+    Type x = op_type(c, INPUT);
+    if (x.rank < 0)
+        return true;
+    if (x.rank < 1)
+        return op_error(c, "input is a scalar");
+    int64_t last = x.dims[x.rank - 1].value;
+    return check_count(c, GAMMA, last) && (!op_in(c, BETA) || check_count(c, BETA, last)) &&
+           (!op_in(c, SKIP_BIAS) || check_count(c, SKIP_BIAS, last));
+}
+
+const OpDef op_SkipLayerNormalization = {
+    .domain = "com.microsoft",
+    .name = "SkipLayerNormalization",
+    .attrs_size = sizeof(NormAttrs),
+    .attrs = skip_attrs,
+    .verify = skip_verify,
+    .infer = skip_infer,
+    .bind = skip_bind,
+};

@@ -1,0 +1,311 @@
+/* ReduceMean, ReduceSum, ReduceMax, ReduceMin, ReduceL1, ReduceL2, ReduceSumSquare, ArgMax, ArgMin.
+ * Axes are an attribute until opset 12 (ReduceSum) or 17, an operand from then on; 11 allowed
+ * negative ones. ArgMax and ArgMin: 12 added select_last_index. */
+#include "ir/ops/bind.h"
+#include "kernels/requant_host.h"
+
+typedef struct ReduceAttrs {
+    Ints axes;
+    int64_t keepdims, noop_with_empty_axes;
+} ReduceAttrs;
+
+static const AttrSpec attrs[] = {
+    A_INTS(ReduceAttrs, axes),
+    A_INT(ReduceAttrs, keepdims, 1),
+    A_INT(ReduceAttrs, noop_with_empty_axes, 0),
+    A_END,
+};
+
+enum { DATA, AXES };
+
+/* Which axes go; false after an error. `known` is false where that is computed at run time. */
+static bool reduced_axes(const OpCtx *c, bool *set, bool *known) {
+    const ReduceAttrs *a = c->attrs;
+    Type x = op_type(c, DATA);
+    Ints axes = a->axes;
+    *known = x.rank >= 0 && (!op_in(c, AXES) || op_ints(c, AXES, &axes));
+    if (!*known)
+        return true;
+    if (!op_axes(c, axes, x.rank, set))
+        return false;
+    for (int i = 0; axes.n == 0 && i < x.rank; i++)
+        set[i] = !a->noop_with_empty_axes;
+    return true;
+}
+
+static bool infer(OpCtx *c) {
+    const ReduceAttrs *a = c->attrs;
+    Type x = op_type(c, DATA);
+    bool set[MAX_RANK], known;
+    if (!reduced_axes(c, set, &known))
+        return false;
+    if (!known) {
+        Dim *dims = NEW_ARRAY(c->arena, Dim, MAX_RANK);
+        for (int i = 0; i < x.rank; i++)
+            dims[i] = dim_unknown();
+        if (x.kind == TYPE_TENSOR)
+            c->out[0] = type_tensor(type_real_elem(x), a->keepdims ? x.rank : -1, dims);
+        return true;
+    }
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank + 1);
+    int rank = 0;
+    for (int i = 0; i < x.rank; i++)
+        if (!set[i])
+            dims[rank++] = x.dims[i];
+        else if (a->keepdims)
+            dims[rank++] = dim_of(1);
+    c->out[0] = type_tensor(type_real_elem(x), rank, dims);
+    return true;
+}
+
+static int move_axis(const OpCtx *c, int axis) {
+    const ReduceAttrs *a = c->attrs;
+    bool set[MAX_RANK], known;
+    if (!reduced_axes(c, set, &known) || !known || axis >= op_type(c, DATA).rank || set[axis])
+        return -1;
+    int to = 0;
+    for (int i = 0; i < axis; i++)
+        to += !set[i] || a->keepdims;
+    return to;
+}
+
+static void upgrade_axes(Node *n, int64_t from, int64_t to, int64_t since, UniqueNames *names) {
+    if (from < since && to >= since)
+        upgrade_ints_attr(n, "axes", AXES, names);
+}
+
+static bool upgrade_13(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    (void)d;
+    upgrade_axes(n, from, to, 13, names);
+    return true;
+}
+
+static bool upgrade_18(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    (void)d;
+    upgrade_axes(n, from, to, 18, names);
+    return true;
+}
+
+/* ---- binding ---- */
+
+/* The kept and the reduced dimensions with their strides, neighbours merged. */
+typedef struct Reduction {
+    int32_t kept, kdim[8], kstride[8];
+    int32_t reduced, rdim[8], rstride[8];
+    int64_t count; /* elements that one result is made of */
+} Reduction;
+
+static void add_dim(int32_t *n, int32_t *dim, int32_t *stride, int32_t d, int32_t s) {
+    if (*n && stride[*n - 1] == d * s) {
+        dim[*n - 1] *= d;
+        stride[*n - 1] = s;
+        return;
+    }
+    dim[*n] = d;
+    stride[(*n)++] = s;
+}
+
+static bool reduction(Binder *b, const Node *n, const OpCtx *c, Reduction *r) {
+    Type x = n->in[DATA]->type;
+    bool set[MAX_RANK], known;
+    if (!reduced_axes(c, set, &known))
+        return false;
+    if (!known)
+        return bind_unsupported(b, n, "its axes are not constant");
+    *r = (Reduction){.count = 1};
+    for (int i = 0; i < x.rank; i++) {
+        int32_t d = (int32_t)x.dims[i].value, s = bind_extent(x, i + 1, x.rank);
+        if (set[i]) {
+            r->count *= d;
+            add_dim(&r->reduced, r->rdim, r->rstride, d, s);
+        } else {
+            add_dim(&r->kept, r->kdim, r->kstride, d, s);
+        }
+    }
+    return true;
+}
+
+#define REDUCTION(r) .kept = (r).kept, .reduced = (r).reduced
+#define COPY_REDUCTION(p, r)                                                                       \
+    (memcpy((p).kdim, (r).kdim, sizeof(p).kdim),                                                   \
+     memcpy((p).kstride, (r).kstride, sizeof(p).kstride),                                          \
+     memcpy((p).rdim, (r).rdim, sizeof(p).rdim),                                                   \
+     memcpy((p).rstride, (r).rstride, sizeof(p).rstride))
+
+enum { PLAIN, ABSOLUTE, SQUARE }; /* `what` of reducesum_f32 */
+
+static bool sum_floats(Binder *b, const Node *n, const Reduction *r, int what, bool mean, int y) {
+    qk_reducesum_f32_params p = {REDUCTION(*r), .what = what,
+                                 .divisor = mean ? (float)r->count : 1.0f};
+    COPY_REDUCTION(p, *r);
+    return bind_call(b, n, "qk_reducesum_f32", &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[DATA]), y});
+}
+
+/* m = sx / (sy * count), in float as for QLinearGlobalAveragePool. */
+static bool sum_integers(Binder *b, const Node *n, const Reduction *r, bool mean) {
+    const Quant *x = op_quant(n->in[DATA]), *y = op_quant(n->out[0]);
+    ElemType e = bind_elem(n->in[DATA]);
+    if (!quant_plain(x) || !quant_plain(y) || bind_elem(n->out[0]) != e || elem_bits(e) > 16 ||
+        r->count == 0)
+        return bind_in_double(b, n);
+    qk_reducesum_q_params p = {REDUCTION(*r), .xz = quant_zero(x), .yz = quant_zero(y)};
+    COPY_REDUCTION(p, *r);
+    quant_range(y, &p.lo, &p.hi);
+    float divisor = quant_scale(y, 0) * (mean ? (float)r->count : 1.0f);
+    requant_from_float(quant_scale(x, 0) / divisor, &p.c, &p.k);
+    return bind_call(b, n, bind_kernel(b, "reducesum_q", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+}
+
+static bool bind_sum(Binder *b, const Node *n, const OpCtx *c, bool mean) {
+    Reduction r;
+    if (!reduction(b, n, c, &r))
+        return false;
+    if (bind_any_quant(n))
+        return sum_integers(b, n, &r, mean);
+    if (n->in[DATA]->type.elem != bind_real(b))
+        return bind_unsupported(b, n, "of %s; only float has a kernel",
+                                elem_name(n->in[DATA]->type.elem));
+    return sum_floats(b, n, &r, PLAIN, mean, bind_value(b, n->out[0]));
+}
+
+static bool mean_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_sum(b, n, c, true);
+}
+
+static bool sum_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_sum(b, n, c, false);
+}
+
+static bool bind_norm(Binder *b, const Node *n, const OpCtx *c, int what, bool root) {
+    Reduction r;
+    if (!reduction(b, n, c, &r))
+        return false;
+    if (n->in[DATA]->type.elem != bind_real(b) || bind_any_quant(n))
+        return bind_unsupported(b, n, "of %s; only float has a kernel",
+                                elem_name(n->in[DATA]->type.elem));
+    int y = bind_value(b, n->out[0]);
+    if (!root)
+        return sum_floats(b, n, &r, what, false, y);
+    int32_t count = bind_count(n->out[0]);
+    int sum = bind_temp(b, ELEM_FLOAT, (size_t)count);
+    qk_sqrt_f32_params p = {.n = count};
+    if (!sum_floats(b, n, &r, what, false, sum) ||
+        !bind_call(b, n, "qk_sqrt_f32", &p, sizeof p, 2, (int[]){sum, y}))
+        return false;
+    bind_in_place(b, 0);
+    return true;
+}
+
+static bool l1_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_norm(b, n, c, ABSOLUTE, false);
+}
+
+static bool l2_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_norm(b, n, c, SQUARE, true);
+}
+
+static bool sumsquare_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_norm(b, n, c, SQUARE, false);
+}
+
+static bool bind_extreme(Binder *b, const Node *n, const OpCtx *c, const char *kernel) {
+    Reduction r;
+    if (!reduction(b, n, c, &r))
+        return false;
+    if (!bind_equal_quant(n->in[DATA], n->out[0]) && !op_quant(n->in[DATA]) != !op_quant(n->out[0]))
+        return bind_unsupported(b, n, "operand and result are quantized differently");
+    ElemType e = bind_elem(n->in[DATA]);
+    qk_reducemax_params p = {REDUCTION(r)}; /* reducemin takes the same */
+    COPY_REDUCTION(p, r);
+    return bind_call(b, n, bind_kernel(b, kernel, 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+}
+
+static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_extreme(b, n, c, "reducemax");
+}
+
+static bool min_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_extreme(b, n, c, "reducemin");
+}
+
+#define REDUCE .domain = "", .attrs_size = sizeof(ReduceAttrs), .attrs = attrs, .infer = infer
+#define SUMS   {.kind = QUANT_COMPUTE, .data = 1u << DATA, .same_storage = true}
+#define ORDER  {.kind = QUANT_ORDER, .data = 1u << DATA, .move_axis = move_axis}
+
+const OpDef op_ReduceMean = {REDUCE, .name = "ReduceMean", .quant = SUMS, .upgrade = upgrade_18,
+                             .bind = mean_bind};
+const OpDef op_ReduceSum = {REDUCE, .name = "ReduceSum", .quant = SUMS, .upgrade = upgrade_13,
+                            .bind = sum_bind};
+const OpDef op_ReduceMax = {REDUCE, .name = "ReduceMax", .quant = ORDER, .upgrade = upgrade_18,
+                            .bind = max_bind};
+const OpDef op_ReduceMin = {REDUCE, .name = "ReduceMin", .quant = ORDER, .upgrade = upgrade_18,
+                            .bind = min_bind};
+const OpDef op_ReduceL1 = {REDUCE, .name = "ReduceL1", .upgrade = upgrade_18, .bind = l1_bind};
+const OpDef op_ReduceL2 = {REDUCE, .name = "ReduceL2", .upgrade = upgrade_18, .bind = l2_bind};
+const OpDef op_ReduceSumSquare = {REDUCE, .name = "ReduceSumSquare", .upgrade = upgrade_18,
+                                  .bind = sumsquare_bind};
+
+/* ---- ArgMax and ArgMin ---- */
+
+typedef struct ArgAttrs {
+    int64_t axis, keepdims, select_last_index;
+} ArgAttrs;
+
+static const AttrSpec arg_attrs[] = {
+    A_INT(ArgAttrs, axis, 0),
+    A_INT(ArgAttrs, keepdims, 1),
+    A_INT(ArgAttrs, select_last_index, 0),
+    A_END,
+};
+
+static bool arg_infer(OpCtx *c) {
+    const ArgAttrs *a = c->attrs;
+    Type x = op_type(c, DATA);
+    int axis, rank = 0;
+    if (x.rank < 0) {
+        c->out[0] = type_tensor(ELEM_INT64, -1, NULL);
+        return true;
+    }
+    if (!op_axis(c, a->axis, x.rank, &axis))
+        return false;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank + 1);
+    for (int i = 0; i < x.rank; i++)
+        if (i != axis || a->keepdims)
+            dims[rank++] = i == axis ? dim_of(1) : x.dims[i];
+    c->out[0] = type_tensor(ELEM_INT64, rank, dims);
+    return true;
+}
+
+static bool bind_arg(Binder *b, const Node *n, const OpCtx *c, bool least) {
+    const ArgAttrs *a = c->attrs;
+    Type x = n->in[DATA]->type;
+    int axis;
+    if (!op_axis(c, a->axis, x.rank, &axis))
+        return false;
+    ElemType e = bind_elem(n->in[DATA]);
+    qk_argmax_params p = {.outer = bind_extent(x, 0, axis),
+                          .n = (int32_t)x.dims[axis].value,
+                          .inner = bind_extent(x, axis + 1, x.rank),
+                          .least = least,
+                          .last = a->select_last_index != 0};
+    if (p.n == 0)
+        return bind_unsupported(b, n, "the axis is empty");
+    return bind_call(b, n, bind_kernel(b, "argmax", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+}
+
+static bool argmax_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_arg(b, n, c, false);
+}
+
+static bool argmin_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_arg(b, n, c, true);
+}
+
+#define ARG .domain = "", .attrs_size = sizeof(ArgAttrs), .attrs = arg_attrs, .infer = arg_infer
+
+const OpDef op_ArgMax = {ARG, .name = "ArgMax", .bind = argmax_bind};
+const OpDef op_ArgMin = {ARG, .name = "ArgMin", .bind = argmin_bind};

@@ -1,0 +1,405 @@
+/* Resize, and Upsample, which became Resize with opset 10. Resize: until 10 scales alone are given
+ * (operand 1), from 11 roi, scales and sizes; 18 added axes and a policy for the aspect ratio, 19
+ * half_pixel_symmetric. To the nearest it moves data; linear interpolation keeps the parameters
+ * too, as it stays between its operand's numbers. */
+#include "ir/ops/bind.h"
+#include "ir/provenance.h"
+
+#include <math.h>
+
+typedef struct ResizeAttrs {
+    Str mode, coordinates, nearest, policy;
+    float cubic_coeff_a, extrapolation_value;
+    int64_t antialias, exclude_outside;
+    Ints axes;
+} ResizeAttrs;
+
+static const AttrSpec attrs[] = {
+    A_STR(ResizeAttrs, mode, "nearest"),
+    ATTR(ResizeAttrs, coordinates, "coordinate_transformation_mode", ATTR_STRING,
+         .def_str = "asymmetric"), /* where the schema has none: opset 10 */
+    ATTR(ResizeAttrs, nearest, "nearest_mode", ATTR_STRING, .def_str = "floor"),
+    ATTR(ResizeAttrs, policy, "keep_aspect_ratio_policy", ATTR_STRING, .def_str = "stretch"),
+    A_FLOAT(ResizeAttrs, cubic_coeff_a, -0.75f),
+    A_FLOAT(ResizeAttrs, extrapolation_value, 0.0f),
+    A_INT(ResizeAttrs, antialias, 0),
+    A_INT(ResizeAttrs, exclude_outside, 0),
+    A_INTS(ResizeAttrs, axes),
+    A_END,
+};
+
+enum { X, ROI, SCALES, SIZES };
+
+/* ---- sizes ---- */
+
+typedef struct Extent {
+    int64_t in, out;
+    float scale;
+} Extent;
+
+/* The length of an axis of length `in` after scaling; onnxruntime multiplies in float. */
+static bool scaled(const OpCtx *c, float scale, Extent *e) {
+    if (!(scale > 0 && scale < 1e9f))
+        return op_error(c, "a scale must be positive, not %g", (double)scale);
+    e->scale = scale;
+    e->out = e->in < 0 ? -1 : (int64_t)(scale * (float)e->in);
+    return true;
+}
+
+static bool resized(const OpCtx *c, int64_t size, Extent *e) {
+    if (size < 1 || size > INT32_MAX)
+        return op_error(c, "size %lld is out of range", (long long)size);
+    e->out = size;
+    e->scale = e->in > 0 ? (float)size / (float)e->in : 1;
+    return true;
+}
+
+/* One scale for all axes, the largest that stays within the sizes, or the smallest that covers
+ * them. */
+static void keep_ratio(const ResizeAttrs *a, Extent *e, const bool *set, int rank) {
+    bool larger = str_is(a->policy, "not_smaller"), first = true;
+    float scale = 1;
+    if (!larger && !str_is(a->policy, "not_larger"))
+        return;
+    for (int i = 0; i < rank; i++)
+        if (set[i] && (first || (e[i].scale > scale) == larger)) {
+            scale = e[i].scale;
+            first = false;
+        }
+    for (int i = 0; i < rank; i++)
+        if (set[i] && e[i].in >= 0) {
+            e[i].scale = scale;
+            e[i].out = (int64_t)(scale * (float)e[i].in + 0.5f);
+        }
+}
+
+/* Each axis before and after; `known` is false where that is computed at run time. */
+static bool extents(const OpCtx *c, Extent *e, bool *known) {
+    const ResizeAttrs *a = c->attrs;
+    Type x = op_type(c, X);
+    const Tensor *scales = op_const(c, c->opset < 11 ? 1 : SCALES);
+    Ints sizes = {NULL, 0};
+    bool set[MAX_RANK];
+    *known = (scales && scales->data && scales->count) ||
+             (c->opset >= 11 && op_ints(c, SIZES, &sizes) && sizes.n);
+    if (!*known)
+        return true;
+    if (!op_axes(c, a->axes, x.rank, set))
+        return false;
+    size_t n = a->axes.v ? a->axes.n : (size_t)x.rank, have = sizes.n ? sizes.n : scales->count;
+    if (have != n)
+        return op_error(c, "%zu %s for %zu axes", have, sizes.n ? "sizes" : "scales", n);
+    for (int i = 0; i < x.rank; i++)
+        e[i] = (Extent){x.dims[i].value, x.dims[i].value, 1};
+    for (size_t i = 0; i < n; i++) {
+        int64_t axis = a->axes.v ? a->axes.v[i] : (int64_t)i;
+        axis += axis < 0 ? x.rank : 0;
+        set[axis] = true;
+        if (sizes.n ? !resized(c, sizes.v[i], &e[axis])
+                    : !scaled(c, (float)tensor_float(scales, i), &e[axis]))
+            return false;
+    }
+    if (sizes.n)
+        keep_ratio(a, e, set, x.rank);
+    return true;
+}
+
+static bool infer(OpCtx *c) {
+    Type x = op_type(c, X);
+    Extent e[MAX_RANK];
+    bool known;
+    if (x.rank < 0)
+        return true;
+    if (!extents(c, e, &known))
+        return false;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank + 1);
+    for (int i = 0; i < x.rank; i++)
+        dims[i] = !known || e[i].out < 0        ? dim_unknown()
+                  : e[i].out == x.dims[i].value ? x.dims[i]
+                                                : dim_of(e[i].out);
+    for (int i = 0; known && i < x.rank; i++)
+        if (e[i].scale == 1) /* an unknown length stays what it is */
+            dims[i] = x.dims[i];
+    c->out[0] = type_tensor(type_real_elem(x), x.rank, dims);
+    return true;
+}
+
+static bool verify(const OpCtx *c) {
+    const ResizeAttrs *a = c->attrs;
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (str_is(a->mode, modes[i]))
+            return true;
+    return op_error(c, "mode is '%s', must be nearest, linear or cubic", diag_name(c->d, a->mode));
+}
+
+static int move_axis(const OpCtx *c, int axis) {
+    Extent e[MAX_RANK];
+    bool known;
+    return axis < op_type(c, X).rank && extents(c, e, &known) && known && e[axis].scale == 1 ? axis
+                                                                                             : -1;
+}
+
+/* ---- where a result comes from ---- */
+
+/* The place in the operand of result `i` of an axis, in float as onnxruntime computes it. */
+static float origin(Str how, Extent e, int64_t i) {
+    float at = (float)i, in = (float)e.in, out = (float)e.out, exact = e.scale * in;
+    if (str_is(how, "asymmetric"))
+        return at / e.scale;
+    if (str_is(how, "align_corners"))
+        return e.out == 1 || exact == 1 ? 0 : at * (in - 1) / (exact - 1);
+    if (str_is(how, "tf_half_pixel_for_nn"))
+        return (at + 0.5f) / e.scale;
+    if (str_is(how, "pytorch_half_pixel") && e.out <= 1)
+        return 0;
+    float half = (at + 0.5f) / e.scale - 0.5f;
+    if (str_is(how, "half_pixel_symmetric"))
+        return in / 2 * (1 - out / exact) + half;
+    return half;
+}
+
+static bool known_coordinates(Str how) {
+    static const char *const all[] = {"asymmetric",           "align_corners",
+                                      "tf_half_pixel_for_nn", "pytorch_half_pixel",
+                                      "half_pixel_symmetric", "half_pixel"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (str_is(how, all[i]))
+            return true;
+    return false;
+}
+
+static int64_t within(int64_t v, int64_t length) {
+    return v < 0 ? 0 : v >= length ? length - 1 : v;
+}
+
+static int64_t nearest(Str how, float at) {
+    if (str_is(how, "floor"))
+        return (int64_t)floorf(at);
+    if (str_is(how, "ceil"))
+        return (int64_t)ceilf(at);
+    if (str_is(how, "round_prefer_ceil"))
+        return (int64_t)floorf(at + 0.5f);
+    return (int64_t)ceilf(at - 0.5f);
+}
+
+static bool bind_nearest(Binder *b, const Node *n, const ResizeAttrs *a, const Extent *e) {
+    int64_t *from[MAX_RANK];
+    for (int i = 0; i < n->in[X]->type.rank; i++) {
+        from[i] = NEW_ARRAY(binder_arena(b), int64_t, (size_t)e[i].out + 1);
+        for (int64_t k = 0; k < e[i].out; k++)
+            from[i][k] =
+                e[i].scale == 1
+                    ? k
+                    : within(nearest(a->nearest, origin(a->coordinates, e[i], k)), e[i].in);
+    }
+    return bind_take(b, n, n->in[X], n->out[0], from);
+}
+
+/* ---- linear ---- */
+
+enum { ONE = 1 << 20 }; /* weights of resize_linear_q */
+
+/* The two neighbours of each result, and the weight of the second. */
+static void bind_axis(Binder *b, Str how, Extent e, bool ints, int *table, int *weight) {
+    int32_t *at = NEW_ARRAY(binder_arena(b), int32_t, 2 * (size_t)e.out);
+    int32_t *q = NEW_ARRAY(binder_arena(b), int32_t, (size_t)e.out);
+    float *w = NEW_ARRAY(binder_arena(b), float, (size_t)e.out);
+    for (int64_t i = 0; i < e.out; i++) {
+        float place = e.scale == 1 ? (float)i : origin(how, e, i);
+        place = fmaxf(0, fminf(place, (float)(e.in - 1)));
+        int64_t low = (int64_t)place;
+        at[i] = (int32_t)low;
+        at[e.out + i] = (int32_t)within(low + 1, e.in);
+        w[i] = place - (float)low;
+        q[i] = (int32_t)lrintf(w[i] * ONE);
+    }
+    *table = bind_const(b, ELEM_INT32, 2 * (size_t)e.out, at, "neighbours");
+    *weight = ints ? bind_const(b, ELEM_INT32, (size_t)e.out, q, "weights")
+                   : bind_const(b, ELEM_FLOAT, (size_t)e.out, w, "weights");
+}
+
+static bool bind_linear(Binder *b, const Node *n, const ResizeAttrs *a, const Extent *e) {
+    Type x = n->in[X]->type;
+    int first = -1, last = -1, count = 0;
+    for (int i = 0; i < x.rank; i++)
+        if (e[i].scale != 1 || e[i].in != e[i].out) {
+            first = first < 0 ? i : first;
+            last = i;
+            count++;
+        }
+    if (count == 0)
+        return bind_alias(b, n, n->out[0], n->in[X]);
+    if (count > 2 || last - first + 1 != count)
+        return bind_unsupported(b, n, "mode 'linear' along more than two neighbouring axes");
+    ElemType type = bind_elem(n->in[X]);
+    bool ints = op_quant(n->in[X]) != NULL;
+    Extent rows = count == 2 ? e[first] : (Extent){1, 1, 1};
+    qk_resize_linear_f32_params p = {bind_extent(x, 0, first), (int32_t)rows.in,
+                                     (int32_t)e[last].in,      bind_extent(x, last + 1, x.rank),
+                                     (int32_t)rows.out,        (int32_t)e[last].out};
+    _Static_assert(sizeof p == sizeof(qk_resize_linear_q_params), "one struct for both kernels");
+    int args[6] = {bind_value(b, n->in[X])};
+    if (!ints && type != ELEM_FLOAT)
+        return bind_unsupported(b, n, "mode 'linear' on %s", elem_name(type));
+    bind_axis(b, a->coordinates, rows, ints, &args[1], &args[2]);
+    bind_axis(b, a->coordinates, e[last], ints, &args[3], &args[4]);
+    args[5] = bind_value(b, n->out[0]);
+    return bind_call(b, n,
+                     ints ? bind_kernel(b, "resize_linear_q", 1, &type) : "qk_resize_linear_f32",
+                     &p, sizeof p, 6, args);
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    const ResizeAttrs *a = c->attrs;
+    Extent e[MAX_RANK];
+    bool known;
+    if (!extents(c, e, &known))
+        return false;
+    if (!known)
+        return bind_unsupported(b, n, "its sizes are not constant");
+    if (!bind_equal_quant(n->in[X], n->out[0]))
+        return bind_unsupported(b, n, "operand and result are quantized differently");
+    if (!known_coordinates(a->coordinates) || str_is(a->mode, "cubic") || a->antialias)
+        return bind_unsupported(b, n, "%s",
+                                !known_coordinates(a->coordinates)
+                                    ? diag_name(binder_diags(b), a->coordinates)
+                                : a->antialias ? "with antialias"
+                                               : "mode 'cubic'");
+    if (bind_count(n->in[X]) == 0)
+        return bind_unsupported(b, n, "its operand is empty");
+    return str_is(a->mode, "linear") ? bind_linear(b, n, a, e) : bind_nearest(b, n, a, e);
+}
+
+/* ---- quantization ---- */
+
+static bool is_nearest(const OpCtx *c) {
+    return str_is(((const ResizeAttrs *)c->attrs)->mode, "nearest");
+}
+
+static const char *integer_refusal(const OpCtx *c, const Quant *x) {
+    const ResizeAttrs *a = c->attrs;
+    if (str_is(a->mode, "cubic"))
+        return "cubic interpolation leaves the range of its operand";
+    return !is_nearest(c) && x && elem_bits(x->storage) > 16
+               ? "linear interpolation has integer kernels of up to 16 bits"
+               : NULL;
+}
+
+/* On integers onnxruntime cuts interpolated numbers off instead of rounding them. */
+static bool ort_misfuses(const OpCtx *c) {
+    return !is_nearest(c);
+}
+
+/* ---- older opsets ---- */
+
+/* Opset 10 took the lower neighbour, or the upper one where it made axes shorter. */
+static bool all_shrink(const Tensor *scales) {
+    for (size_t i = 0; scales && scales->data && i < scales->count; i++)
+        if (tensor_float(scales, i) > 1)
+            return false;
+    return scales && scales->data;
+}
+
+static void to_eleven(Node *n, const Tensor *scales, UniqueNames *names) {
+    Value *s = n->in[1];
+    while (n->n_in <= SCALES)
+        node_add_input(n, NULL);
+    n->in[ROI] = upgrade_floats(n, "roi", (Floats){NULL, 0}, names);
+    n->in[SCALES] = s;
+    node_set_string(n, "coordinate_transformation_mode", STR("asymmetric"));
+    node_set_string(n, "nearest_mode", all_shrink(scales) ? STR("ceil") : STR("floor"));
+}
+
+static bool upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    (void)d;
+    if (from < 11 && to >= 11)
+        to_eleven(n, n->n_in > 1 ? value_data(n->in[1]) : NULL, names);
+    return true;
+}
+
+const OpDef op_Resize = {
+    .domain = "",
+    .name = "Resize",
+    .attrs_size = sizeof(ResizeAttrs),
+    .attrs = attrs,
+    .verify = verify,
+    .infer = infer,
+    .quant = {.kind = QUANT_MOVE,
+              .data = 1u << X,
+              .move_axis = move_axis,
+              .integer_refusal = integer_refusal,
+              .ort_misfuses = ort_misfuses,
+              .ort_no_16_bit = true},
+    .upgrade = upgrade,
+    .bind = bind,
+};
+
+/* ---- Upsample ---- */
+
+typedef struct UpsampleAttrs {
+    Str mode;
+    Floats scales; /* before 9 */
+} UpsampleAttrs;
+
+static const AttrSpec upsample_attrs[] = {
+    A_STR(UpsampleAttrs, mode, "nearest"),
+    A_FLOATS(UpsampleAttrs, scales),
+    A_END,
+};
+
+static bool upsample_infer(OpCtx *c) {
+    const UpsampleAttrs *a = c->attrs;
+    Type x = op_type(c, X);
+    const Tensor *t = op_const(c, 1);
+    size_t n = a->scales.v ? a->scales.n : t && t->data ? t->count : 0;
+    if (x.rank < 0)
+        return true;
+    if (n && n != (size_t)x.rank)
+        return op_error(c, "%zu scales for rank %d", n, x.rank);
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank + 1);
+    for (int i = 0; i < x.rank; i++) {
+        Extent e = {.in = x.dims[i].value};
+        if (n && !scaled(c, a->scales.v ? a->scales.v[i] : (float)tensor_float(t, (size_t)i), &e))
+            return false;
+        dims[i] = n && e.scale == 1 ? x.dims[i] : n && e.in >= 0 ? dim_of(e.out) : dim_unknown();
+    }
+    c->out[0] = type_tensor(type_real_elem(x), x.rank, dims);
+    return true;
+}
+
+static bool upsample_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    (void)from;
+    (void)d;
+    const UpsampleAttrs *a = n->typed;
+    if (to < 9)
+        return true;
+    if (a && a->scales.v) {
+        while (n->n_in < 2)
+            node_add_input(n, NULL);
+        n->in[1] = upgrade_floats(n, "scales", a->scales, names);
+        node_drop_attr(n, "scales");
+    }
+    if (to < 10)
+        return true;
+    n->op = STR("Resize");
+    node_becomes(n, "upgrade");
+    if (to >= 11)
+        to_eleven(n, NULL, names);
+    return true;
+}
+
+static bool upsample_bind(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    return bind_unsupported(b, n, "it has to become Resize first (-target-opset=13)");
+}
+
+const OpDef op_Upsample = {
+    .domain = "",
+    .name = "Upsample",
+    .attrs_size = sizeof(UpsampleAttrs),
+    .attrs = upsample_attrs,
+    .infer = upsample_infer,
+    .upgrade = upsample_upgrade,
+    .bind = upsample_bind,
+};
