@@ -31,6 +31,8 @@ static bool init_form(Job *j) {
     j->wants_onnx = i == 1;
     if (i == 4)
         j->ctx.target = TARGET_C;
+    if (j->o->dynamic && j->form == FORM_AS_IS)
+        j->form = FORM_TRUE; /* decided at run time: there is nothing to edit before */
     if ((data || j->o->weight_only || j->o->explain || (j->o->scheme && i == 0)) &&
         j->form == FORM_AS_IS)
         /* ONNX has no words for decisions but annotations */
@@ -64,6 +66,11 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     ok = scheme_of_flags(&j->flags, o, a, d) && ok;
     ok = (!o->scheme || qir_read_scheme(a, d, o->scheme, &j->file)) && ok;
     j->calib.keep = j->form <= FORM_FLOAT;
+    if (o->dynamic && o->weight_only)
+        ok = diag_error(d, LOC_NONE, "-dynamic and -weight-only exclude each other");
+    if ((o->dynamic || o->weight_only) && (o->calib.n || o->calib_random >= 0))
+        ok = diag_error(d, LOC_NONE, "-%s needs no calibration data",
+                        o->dynamic ? "dynamic" : "weight-only");
     if (o->target_opset > 28)
         ok = diag_error(d, LOC_NONE, "-target-opset=%lld: the newest opset qxc knows is 28",
                         (long long)o->target_opset);

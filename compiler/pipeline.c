@@ -104,7 +104,7 @@ static bool no_statistics(Job *j) {
     return diag_error(j->d, LOC_NONE,
                       "this is a float model without statistics, so nothing can be quantized: give "
                       "data with -calib=PATH, or -calib-random to try with random data, or a .qir "
-                      "with `stat` lines or quantized types; -weight-only needs none");
+                      "with `stat` lines or quantized types; -dynamic and -weight-only need none");
 }
 
 static bool has_data(const Job *j) {
@@ -159,6 +159,8 @@ static bool quantize(Job *j, Module *m) {
     if (!run(j, m, "fold-const") || !run(j, m, "fold-affine"))
         return false;
     bool have = false;
+    if (j->o->dynamic)
+        return j->form <= FORM_FLOAT || run(j, m, "dynamic-quant");
     if (j->o->weight_only)
         return j->form <= FORM_FLOAT || run(j, m, "decide-weights");
     if (has_data(j)) {

@@ -39,7 +39,11 @@ size_t bind_room(const Binder *b, const Node *n) {
 
 Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
     Binder *b = NEW(a, Binder);
-    *b = (Binder){.arena = a, .diags = d, .rejected = map_new(a), .program = NEW(a, Program)};
+    *b = (Binder){.arena = a,
+                  .diags = d,
+                  .rejected = map_new(a),
+                  .dynamic = map_new(a),
+                  .program = NEW(a, Program)};
     if (o)
         b->options = *o;
     module_each_graph(m, find_busiest, &b->busiest);
@@ -61,6 +65,7 @@ void binder_reset(Binder *b) {
     p->n_buffers = p->n_calls = 0;
     binder_reset_layout(b);
     b->rejected = map_new(b->arena);
+    b->dynamic = map_new(b->arena);
     b->failed = false;
 }
 
@@ -92,6 +97,18 @@ static Buffer buffer_of(BufferKind kind, ElemType e, size_t count) {
                     .bytes = elem_bytes(e, count),
                     .alias = -1,
                     .port = -1};
+}
+
+static Str id_key(const Value *v) {
+    return (Str){(const char *)&v->id, sizeof v->id};
+}
+
+int bind_dynamic(const Binder *b, const Value *v) {
+    return (int)(intptr_t)map_get(b->dynamic, id_key(v)) - 1;
+}
+
+void bind_set_dynamic(Binder *b, const Value *v, int params) {
+    map_set(b->dynamic, id_key(v), (void *)(intptr_t)(params + 1));
 }
 
 int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char *comment) {
@@ -175,7 +192,7 @@ int binder_new_value(Binder *b, const Value *v) {
         return bind_value_error(b, v, "has no known type");
     if (v->type.kind != TYPE_TENSOR)
         return bind_value_error(b, v, "is not a tensor; only tensors can run");
-    if (type_is_quantized(v->type) && q->kind != QUANT_PARAMS && q->kind != QUANT_ACC)
+    if (type_is_quantized(v->type) && q->kind == QUANT_UNKNOWN)
         return bind_value_error(b, v, "has no quantization parameters yet");
     if (v->type.elem == ELEM_STRING)
         return bind_value_error(b, v, "holds strings, which cannot run");

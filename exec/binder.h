@@ -9,6 +9,7 @@ struct Binder {
     Arena *arena;
     Diags *diags;
     ProgramOptions options;
+    Map *dynamic;   /* by value id: its buffer of parameters, plus 1 */
     Map *rejected;  /* by operator type, of Rejection */
     size_t busiest; /* most bytes that operands and results of one multiplying node take */
     int *last;      /* by Value.id: its buffer with channels last, or -1 */

@@ -70,6 +70,10 @@ Arena *binder_arena(Binder *b);
 Diags *binder_diags(Binder *b);
 /* The buffer of a value; constants are entered on first use. -1 for NULL. */
 int bind_value(Binder *b, const Value *v);
+/* The buffer of {scale, zero point} of a value whose parameters are computed at run time
+ * (uint8q<dynamic>), -1 where there is none; and what computes them says which it is. */
+int bind_dynamic(const Binder *b, const Value *v);
+void bind_set_dynamic(Binder *b, const Value *v, int params);
 /* A constant table made while binding; the data is copied. */
 int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char *comment);
 /* Arena bytes that live during the next call only. */

@@ -1,4 +1,5 @@
 #include "passes/legal.h"
+#include "passes/lower.h"
 #include "passes/emulate.h"
 
 #include "ir/ops/qop.h"
@@ -9,6 +10,8 @@
 /* `b` says what the result has to do with; what it is too old for is emulated. */
 static int64_t opset_of(const QuantBuild *b, const Quant *q) {
     int bits = elem_bits(onnx_storage(b, q->storage));
+    if (q->kind == QUANT_DYNAMIC)
+        return 11; /* DynamicQuantizeLinear */
     if (emulates_quantize(b, q) || emulates_dequantize(b, q))
         return EMULATE_OPSET;
     bool blocked = quant_is_blocked(q);
@@ -53,6 +56,7 @@ typedef struct Check {
     Diags *d;
     QuantBuild b; /* only its opset matters */
     Target target;
+    const Uses *uses;
     bool ok;
 } Check;
 
@@ -64,13 +68,13 @@ static void check_value(Value *v, void *ctx) {
     if (q->kind == QUANT_UNKNOWN)
         c->ok = diag_error(c->d, v->loc, "the quantization of '%s' is still unknown",
                            diag_name(c->d, v->name));
-    else if (q->kind == QUANT_DYNAMIC)
-        c->ok = diag_error(c->d, v->loc,
-                           "'%s' is quantized with parameters computed at run time, which cannot "
-                           "be written as QuantizeLinear with constants",
-                           diag_name(c->d, v->name));
-    else if (q->expressed != ELEM_FLOAT && q->expressed != ELEM_DOUBLE &&
-             (emulates_quantize(&c->b, q) || emulates_dequantize(&c->b, q)))
+    else if (q->kind == QUANT_DYNAMIC) {
+        const char *why = dynamic_refusal(c->uses, v);
+        if (why)
+            c->ok = diag_error(c->d, v->loc, "'%s' has parameters computed at run time, but %s",
+                               diag_name(c->d, v->name), why);
+    } else if (q->expressed != ELEM_FLOAT && q->expressed != ELEM_DOUBLE &&
+               (emulates_quantize(&c->b, q) || emulates_dequantize(&c->b, q)))
         c->ok = diag_error(
             c->d, v->loc,
             "'%s' is %s quantized to %s; ONNX has no such conversion, and only float and double "
@@ -86,7 +90,7 @@ static void check_value(Value *v, void *ctx) {
 }
 
 bool legal_prepare(Module *m, PassContext *c) {
-    Check check = {c->d, {.opset = c->target_opset}, c->target, true};
+    Check check = {c->d, {.opset = c->target_opset}, c->target, uses_new(m), true};
     module_each_value(m, check_value, &check);
     if (!check.ok)
         return false;

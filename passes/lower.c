@@ -221,6 +221,10 @@ static void lower_conversion(Lower *l, Node *n) {
         return;
     }
     const Quant *q = lower_quant(l, y);
+    if (q->kind == QUANT_DYNAMIC) {
+        lower_dynamic_quantize(l, n);
+        return;
+    }
     lower_result(l, n, 0);
     quantize_into(l, n, lower_float(l, x, n), q, y, base_name(y->name));
 }

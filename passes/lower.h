@@ -62,4 +62,13 @@ void lower_biases(Lower *l, Module *m);
  * QGemm). False, and nothing changed, where it is not of that kind. */
 bool lower_gemm_as_conv(Lower *l, Node *n);
 
+/* Quantization with parameters computed at run time (lower_dynamic.c): QuantizeLinear to such a
+ * type; the product that reads it, false where it is none; why the value `v` of such a type cannot
+ * be lowered, NULL where it can. */
+void lower_dynamic_quantize(Lower *l, Node *n);
+bool lower_dynamic(Lower *l, Node *n);
+/* Adds of constant rows become part of com.microsoft's products before them. */
+void lower_dynamic_bias(Module *m);
+const char *dynamic_refusal(const Uses *u, const Value *v);
+
 #endif

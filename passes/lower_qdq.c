@@ -62,6 +62,8 @@ static bool stays_plain(Lower *l, const Value *moved, const Value *y) {
 }
 
 static void lower_node(Lower *l, Node *n) {
+    if (lower_dynamic(l, n))
+        return;
     if (moves_emulated(l, n)) {
         lower_on_integers(l, n);
         return;

@@ -219,6 +219,8 @@ static const char *lower_mac(Lower *l, Node *n) {
 }
 
 static void lower_node(Lower *l, Node *n) {
+    if (lower_dynamic(l, n))
+        return;
     const char *why = "qxc does not know this operator";
     switch (n->def ? n->def->quant.kind : QUANT_NEVER) {
     case QUANT_NEVER: why = n->def ? "it has no integer form" : why; break;
@@ -240,6 +242,7 @@ bool pass_lower_qop(Module *m, PassContext *c) {
         return false;
     Lower l = {.b = quant_build_new(m, c, "lower-qop"), .c = c, .qop = true, .node = lower_node};
     lower_module(&l, m);
+    lower_dynamic_bias(m);
     guard_fusions(&l.b, m, c->target);
     return true;
 }

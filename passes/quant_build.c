@@ -50,7 +50,10 @@ size_t fill_operand(const Node *n) {
 }
 
 bool is_integer_product(const Node *n) {
-    return node_is_in(n, "com.microsoft", "MatMulNBits");
+    return node_is(n, "MatMulInteger") || node_is(n, "ConvInteger") ||
+           node_is_in(n, "com.microsoft", "MatMulNBits") ||
+           node_is_in(n, "com.microsoft", "MatMulIntegerToFloat") ||
+           node_is_in(n, "com.microsoft", "DynamicQuantizeMatMul");
 }
 
 void set_operand(Node *n, size_t i, Value *v) {

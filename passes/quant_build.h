@@ -32,7 +32,7 @@ bool is_requantize(const Node *n);
 /* ONNX's forms, of the default domain or com.microsoft: scale and zero point as operands. */
 bool is_onnx_quantize(const Node *n);
 bool is_onnx_dequantize(const Node *n);
-/* Other operators that raise-quant turns into types: MatMulNBits. */
+/* Other operators that raise-quant turns into types: MatMulInteger, MatMulNBits. */
 bool is_integer_product(const Node *n);
 /* If, Loop, Scan: values pass through them as they are. */
 bool has_bodies(const Node *n);

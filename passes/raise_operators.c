@@ -125,7 +125,7 @@ static void raise_mac(Raise *r, Node *n) {
     const QuantRule *rule = &n->def->quant;
     Value *x = raise_source(n->in[0]);
     Value *w = n->n_in > (size_t)rule->weight ? raise_source(n->in[rule->weight]) : NULL;
-    if (!x || !w || !one_result(n))
+    if (!x || !w || !one_result(n) || x->type.quant->kind == QUANT_DYNAMIC)
         return;
     bool blocked = false;
     const char *why = weights_refused(n, x->type.quant, w->type.quant, &blocked);

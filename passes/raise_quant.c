@@ -249,7 +249,8 @@ typedef struct Aliases {
 } Aliases;
 
 static void name_quant(Aliases *a, Value *v) {
-    if (!v || v->type.kind != TYPE_TENSOR || !type_is_quantized(v->type))
+    if (!v || v->type.kind != TYPE_TENSOR || !type_is_quantized(v->type) ||
+        v->type.quant->kind == QUANT_DYNAMIC)
         return;
     Quant *q = (Quant *)v->type.quant; /* made by this pass where it has no alias */
     Quant *known = map_get(a->names, v->name);
@@ -298,6 +299,7 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     r.uses = uses_new(m);
     raise_each_graph(m, drop_guards, &r);
     raise_nbits(&r);
+    raise_dynamic(&r);
     raise_qoperators(&r);
     r.uses = uses_new(m);
     spelling_capture(&r);

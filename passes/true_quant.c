@@ -290,7 +290,9 @@ static void check_value(Value *v, void *ctx) {
         return;
     k->ok = false;
     if (q->kind == QUANT_DYNAMIC)
-        diag_error(k->d, q->loc, "parameters computed at run time are not supported here yet");
+        diag_error(k->d, q->loc,
+                   "a float value cannot lie on a grid that is computed at run time: state the "
+                   "QuantizeLinear to uint8q<dynamic>, as -dynamic does");
     else
         diag_error(k->d, q->loc, "'%s' still has unknown parameters: calibrate, or state them",
                    diag_name(k->d, v->name));

@@ -167,21 +167,25 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     int32_t moved = 0, wz_step;
     bool no_wz;
     int64_t terms = (int64_t)(s->ic / group) * s->kh * s->kw;
+    if (mac_dynamic_refused(b, n, n->in[W]))
+        return false;
     if (!mac_prepare(b, n->in[X], n->in[W], n->out[0], 0, (size_t)s->oc, terms, 1.0f, &m) ||
         !signed_weights(b, n, &m, &weights, &moved) ||
         !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
         return bind_in_double(b, n);
     int wz = mac_weight_zp(b, &m, moved, &wz_step, &no_wz);
     ConvOperands o = {weights, bias, group, unfold_bytes(b, n)};
-    if (no_wz && conv_last_fits(b, s, &m, &o))
+    if (!m.dynamic && no_wz && conv_last_fits(b, s, &m, &o))
         return conv_last_bind(b, n, s, &m, &o);
-    args[n_args++] = bind_value(b, n->in[X]);
+    const Value *added = op_in(c, B);
+    int y = mac_output(b, n, &m, added);
+    args[n_args++] = mac_input(b, n, &m);
     args[n_args++] = weights;
     args[n_args++] = bias;
     args[n_args++] = no_wz ? -1 : wz;
     for (int i = 0; i < m.n_out_args; i++)
         args[n_args++] = m.out_args[i];
-    args[n_args++] = bind_value(b, n->out[0]);
+    args[n_args++] = y;
     if (is_depthwise(n->in[X]->type, n->in[W]->type)) {
         qk_depthwise_q_params p = {.n = s->n,
                                    .ic = s->ic,
@@ -214,7 +218,8 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         if (m.wbits)
             args[n_args++] = bind_scratch(b, ELEM_INT8, (size_t)s->kh * (size_t)s->kw);
         return bind_call(b, n, bind_kernel(b, "depthwise_q", 3, m.types), &p, sizeof p, n_args,
-                         args);
+                         args) &&
+               mac_finish(b, n, &m, added, 1.0f, y);
     }
     int32_t len = s->ic / group * s->kh * s->kw;
     qk_conv2d_q_params p = {.n = s->n,
@@ -249,7 +254,8 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     args[n_args++] = bind_scratch(b, m.acc, 5 * (size_t)p.tile);
     if (m.wbits)
         args[n_args++] = bind_scratch(b, ELEM_INT8, 4 * (size_t)len);
-    return bind_call(b, n, bind_kernel(b, "conv2d_q", 3, m.types), &p, sizeof p, n_args, args);
+    return bind_call(b, n, bind_kernel(b, "conv2d_q", 3, m.types), &p, sizeof p, n_args, args) &&
+           mac_finish(b, n, &m, added, 1.0f, y);
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {

@@ -53,7 +53,8 @@ static bool is_raw(const Mac *m) {
 
 /* One scale for each accumulator, on both sides in at most 16 bits. */
 static bool check_quant(const Mac *m, int axis) {
-    if (!quant_plain(m->x) || !m->w || m->w->kind != QUANT_PARAMS || quant_is_blocked(m->w))
+    if (!(m->dynamic ? !m->y : quant_plain(m->x)) || !m->w || m->w->kind != QUANT_PARAMS ||
+        quant_is_blocked(m->w))
         return false;
     if (m->w->n_axes == 1 && (m->w->axis[0] != axis || m->w->n_scale != m->channels))
         return false;
@@ -126,6 +127,9 @@ bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int 
                .types = {as_elem(x), bind_is_packed(w) ? w->type.elem : as_elem(w), as_elem(y)},
                .channels = channels,
                .alpha = alpha};
+    m->dynamic = m->x && m->x->kind == QUANT_DYNAMIC;
+    if (m->dynamic)
+        m->types[0] = ELEM_INT16;
     bool narrow = elem_bits(m->types[0]) == 8 && elem_bits(m->types[1]) <= 8;
     m->wbits = bind_is_packed(w) ? elem_bits(m->types[1]) : 0;
     m->wsign = m->wbits && elem_is_signed(m->types[1]) ? 1 << (m->wbits - 1) : 0;
@@ -138,7 +142,9 @@ bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int 
     size_t count = m->m_step ? channels : 1;
     m->scale = NEW_ARRAY(binder_arena(b), float, count);
     for (size_t i = 0; i < count; i++)
-        m->scale[i] = alpha * quant_scale(m->x, 0) * quant_scale(m->w, i);
+        m->scale[i] = alpha * (m->dynamic ? 1.0F : quant_scale(m->x, 0)) * quant_scale(m->w, i);
+    if (m->dynamic)
+        return mac_dynamic_scales(b, x, y, m);
     m->raw = is_raw(m);
     return out_tables(b, m);
 }
@@ -203,7 +209,7 @@ static bool runtime_bias(Binder *b, const Mac *m, const Value *bias, float beta,
 
 bool mac_bias(Binder *b, const Mac *m, const Value *bias, int32_t rows, float beta, int *buffer) {
     *buffer = -1;
-    if (!bias)
+    if (!bias || m->dynamic)
         return true;
     const Tensor *t = value_data(bias);
     const Quant *q = op_quant(bias);

@@ -16,7 +16,8 @@ typedef struct Mac {
     int32_t m_step;
     int32_t wbits, wsign; /* of packed weights (bind_packed); else 0 */
     int32_t xz, yz, lo, hi;
-    bool raw; /* the result is the accumulator itself (int32q with its scale) */
+    bool dynamic; /* x has parameters computed at run time, and is taken less its zero point */
+    bool raw;     /* the result is the accumulator itself (int32q with its scale) */
     float alpha;
     int out_args[2]; /* multipliers and shifts, or scales; between the operands and the result */
     int n_out_args;
@@ -35,6 +36,15 @@ bool mac_store(Binder *b, const Node *n, const int buffers[4]);
  * parameters along other axes, 8-bit sums beyond int32): the node has to be computed in double. */
 bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int axis,
                  size_t channels, int64_t terms, float alpha, Mac *m);
+/* Where x has parameters computed at run time (mac_dynamic.c): true after saying so where the
+ * weights are not integers or the result is; the products of scales, as the only table. */
+bool mac_dynamic_refused(Binder *b, const Node *n, const Value *w);
+bool mac_dynamic_scales(Binder *b, const Value *x, const Value *y, Mac *m);
+/* The buffers that the product reads x from and writes its result to. With a dynamic x the bias is
+ * not in the sum: mac_finish, called behind the product, adds beta times it. */
+int mac_input(Binder *b, const Node *n, const Mac *m);
+int mac_output(Binder *b, const Node *n, const Mac *m, const Value *bias);
+bool mac_finish(Binder *b, const Node *n, const Mac *m, const Value *bias, float beta, int from);
 /* Zero points of the weights, as a table of one or of all channels, less `bias`. */
 int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *all_zero);
 /* The bias in units of the accumulator, rows x channels, times beta; -1 without one. False as

@@ -68,7 +68,7 @@ static bool packs(Binder *b, const Node *n, const Product *p, const Mac *m, int 
 static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac *m, int bias) {
     int from = bind_value(b, n->in[B]);
     const int8_t *w = binder_program(b)->buffers[from].data;
-    int8_t *columns = NEW_ARRAY(binder_arena(b), int8_t, (size_t)p->n * (size_t)p->k);
+    int8_t *columns = NEW_ARRAY(binder_arena(b), int8_t, (size_t)p->n *(size_t)p->k);
     for (int32_t j = 0; j < p->n; j++)
         for (int32_t k = 0; k < p->k; k++)
             columns[(size_t)j * (size_t)p->k + (size_t)k] =
@@ -81,7 +81,10 @@ static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac
                                    .k = p->k,
                                    .n = p->n,
                                    .steps = packed.steps,
-                                   .col_bytes = (most < 8 ? tile : tile < 8 ? 8 : tile / 8 * 8) * row,
+                                   .col_bytes = (most < 8   ? tile
+                                                 : tile < 8 ? 8
+                                                            : tile / 8 * 8) *
+                                                row,
                                    .yz = m->yz,
                                    .lo = m->lo,
                                    .hi = m->hi};
@@ -91,8 +94,7 @@ static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac
     args[n_args++] = bind_value(b, n->out[0]);
     args[n_args++] = bind_scratch(b, ELEM_UINT8, (size_t)q.col_bytes);
     ElemType types[] = {m->types[0], m->types[2]};
-    return bind_call(b, n, bind_kernel(b, "matmul_packed_q", 2, types), &q, sizeof q, n_args,
-                     args);
+    return bind_call(b, n, bind_kernel(b, "matmul_packed_q", 2, types), &q, sizeof q, n_args, args);
 }
 
 static bool product_quant(Binder *b, const Node *n, const Product *p, const Value *bias, int axis,
@@ -101,6 +103,8 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
     int args[CALL_MAX_ARGS], n_args = 0, add;
     bool no_wz;
     bool rows = bias && bias->type.rank > 1 && bias->type.dims[bias->type.rank - 2].value > 1;
+    if (mac_dynamic_refused(b, n, n->in[B]))
+        return false;
     if (!mac_prepare(b, n->in[A], n->in[B], n->out[0], axis, (size_t)p->n, p->k, alpha, &m) ||
         !mac_bias(b, &m, bias, rows ? p->m : 1, beta, &add))
         return bind_in_double(b, n);
@@ -133,19 +137,21 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
         q.cm = rows ? last : 0;
     }
     int wz = mac_weight_zp(b, &m, 0, &q.bz_step, &no_wz);
-    if (no_wz && packs(b, n, p, &m, add, rows))
+    if (!m.dynamic && no_wz && packs(b, n, p, &m, add, rows))
         return product_packed(b, n, p, &m, add);
-    args[n_args++] = bind_value(b, n->in[A]);
+    int y = mac_output(b, n, &m, bias);
+    args[n_args++] = mac_input(b, n, &m);
     args[n_args++] = m.wbits ? bind_packed(b, n->in[B]) : bind_value(b, n->in[B]);
     args[n_args++] = add;
     args[n_args++] = wz;
     for (int i = 0; i < m.n_out_args; i++)
         args[n_args++] = m.out_args[i];
-    args[n_args++] = bind_value(b, n->out[0]);
+    args[n_args++] = y;
     args[n_args++] = bind_scratch(b, m.expand, (size_t)q.tile * (size_t)p->k);
     args[n_args++] = bind_scratch(b, m.expand, 4 * (size_t)p->k);
     args[n_args++] = bind_scratch(b, m.acc, 4 * (size_t)q.tile);
-    return bind_call(b, n, bind_kernel(b, "matmul_q", 3, m.types), &q, sizeof q, n_args, args);
+    return bind_call(b, n, bind_kernel(b, "matmul_q", 3, m.types), &q, sizeof q, n_args, args) &&
+           mac_finish(b, n, &m, bias, beta, y);
 }
 
 static bool bind_product(Binder *b, const Node *n, const Product *p, const Value *bias, int axis,

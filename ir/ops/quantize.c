@@ -240,6 +240,19 @@ static bool operand_zp(Binder *b, const Node *n, const OpCtx *c, int *buffer) {
     return true;
 }
 
+/* Parameters from the numbers themselves (DynamicQuantizeLinear). */
+static bool quantize_dynamic(Binder *b, const Node *n) {
+    const Value *x = n->in[X], *y = n->out[0];
+    if (y->type.elem != ELEM_UINT8)
+        return bind_unsupported(b, n, "only uint8q<dynamic> has parameters computed at run time");
+    int from = bind_value(b, x), params = bind_temp(b, ELEM_FLOAT, 2);
+    qk_dynparams_params p = {.n = bind_count(x)};
+    qk_dynquant_params q = {.n = bind_count(x)};
+    bind_set_dynamic(b, y, params);
+    return bind_call(b, n, "qk_dynparams", &p, sizeof p, 2, (int[]){from, params}) &&
+           bind_call(b, n, "qk_dynquant", &q, sizeof q, 3, (int[]){from, params, bind_value(b, y)});
+}
+
 static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
     const LinearAttrs *a = c->attrs;
     const Value *x = n->in[X], *y = n->out[0];
@@ -253,6 +266,8 @@ static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
     int64_t lo = elem_min(y->type.elem), hi = elem_max(y->type.elem);
     if (own_form(n)) {
         const Quant *q = op_quant(y);
+        if (q && q->kind == QUANT_DYNAMIC)
+            return quantize_dynamic(b, n);
         if (!q || q->kind != QUANT_PARAMS)
             return bind_unsupported(b, n, "its parameters are not known");
         if (elem_bits(q->storage) > 16)

@@ -1,0 +1,128 @@
+/* Dynamic quantization (-dynamic): Conv, Gemm and MatMul with constant weights multiply integers,
+ * weights of int8 and inputs of `uint8q<dynamic>`, whose parameters are computed from the numbers
+ * as they come. Results are float, and so is everything else; no statistics are needed.
+ *
+ * A QuantizeLinear stands behind what computes the input, one for all products that read it. */
+#include "passes/const_quant.h"
+#include "passes/edit.h"
+#include "passes/quant_build.h"
+#include "passes/weight_quant.h"
+
+typedef struct Dynamic {
+    PassContext *c;
+    Module *m;
+    QuantBuild b;
+    size_t n;         /* size of the tables: values that existed at the start */
+    Value **integers; /* by value id: its QuantizeLinear's result, or the weight's integers */
+} Dynamic;
+
+static bool matches(const char *const *globs, size_t count, const Node *n) {
+    for (size_t i = 0; i < count; i++)
+        if (str_glob(globs[i], n->op) || str_glob(globs[i], n->name))
+            return true;
+    return false;
+}
+
+static bool attr_is_set(const Node *n, const char *name) {
+    const Attr *a = node_attr(n, name);
+    return a && a->kind == ATTR_INT && a->v.i[0] != 0;
+}
+
+/* NULL when this product can take a dynamic input, else why not. */
+static const char *why_float(const Dynamic *d, const Node *n) {
+    const QuantOptions *o = &d->c->quant;
+    const QuantRule *r = &n->def->quant;
+    const Value *x = n->in[0], *w = n->in[r->weight];
+    const Value *bias = r->bias && n->n_in > (size_t)r->bias ? n->in[r->bias] : NULL;
+    float min, max;
+    if (matches(o->keep, o->n_keep, n))
+        return "kept float as asked";
+    if (o->n_only && !matches(o->only, o->n_only, n))
+        return "not among the nodes to quantize";
+    if (elem_bits(o->weights) > 8)
+        return "integer products have weights of 8 bits or less";
+    if (!edit_float_const(w))
+        return "its weights are not a float constant";
+    if (!edit_range(w, &min, &max))
+        return "its weights hold NaN or infinity";
+    if (w->data->rank < 2 || w->data->count == 0)
+        return "its weights are no matrix";
+    if (!x || x->type.kind != TYPE_TENSOR || x->type.quant || x->type.elem != ELEM_FLOAT)
+        return "its input is not float";
+    if (attr_is_set(n, "transA"))
+        return "transA: its input would have to be transposed";
+    if (bias && !edit_float_const(bias))
+        return "its bias is not a float constant";
+    return NULL;
+}
+
+static Value *quantized_input(Dynamic *d, Node *n, Value *x) {
+    if (x->id < d->n && d->integers[x->id])
+        return d->integers[x->id];
+    Quant *q = quant_per_tensor(d->b.a, ELEM_UINT8, 1.0F, 0);
+    *q = (Quant){.kind = QUANT_DYNAMIC,
+                 .storage = q->storage,
+                 .expressed = q->expressed,
+                 .scale_type = q->scale_type,
+                 .lo = q->lo,
+                 .hi = q->hi};
+    Node *to = build_node(&d->b, x->graph, "", "QuantizeLinear", 1,
+                          arena_strf(d->b.a, STR_FMT "_QuantizeLinear", STR_ARG(x->name)));
+    to->loc = n->loc;
+    node_from_value(to, x, d->b.pass);
+    to->in[0] = x;
+    node_add_output(to, 0, derived_name(&d->b, x->name, "_quantized"), type_quantized(x->type, q));
+    place_behind(x, to, n);
+    op_resolve(to, d->b.d);
+    if (x->id < d->n)
+        d->integers[x->id] = to->out[0];
+    return to->out[0];
+}
+
+static Value *quantized_weight(Dynamic *d, Node *n, Value *w) {
+    OpCtx c = op_ctx(n, d->b.d);
+    Value *known = w->id < d->n ? d->integers[w->id] : NULL;
+    Quant *q =
+        weight_quant(d->c, n, w, n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1);
+    if (known && quant_equal(known->type.quant, q))
+        return known;
+    Value *v = graph_add_const(w->graph, derived_name(&d->b, w->name, "_quantized"),
+                               type_quantized(w->type, q), const_quantize(d->b.a, w->data, q));
+    value_from(v, w, d->b.pass);
+    q->alias = v->name;
+    module_add_quant(d->m, q);
+    if (w->id < d->n)
+        d->integers[w->id] = v;
+    return v;
+}
+
+static void quantize_graph(Graph *g, void *ctx) {
+    Dynamic *d = ctx;
+    FOR_NODES(n, g) {
+        if (!n->def || n->def->quant.kind != QUANT_MAC || n->n_in <= (size_t)n->def->quant.weight ||
+            !n->in[n->def->quant.weight])
+            continue;
+        const char *why = why_float(d, n);
+        if (why) {
+            pass_remark(d->c, n, "%s", why);
+            continue;
+        }
+        size_t at = (size_t)n->def->quant.weight;
+        n->in[0] = quantized_input(d, n, n->in[0]);
+        n->in[at] = quantized_weight(d, n, n->in[at]);
+    }
+}
+
+bool pass_dynamic_quant(Module *m, PassContext *c) {
+    QuantOptions asked = c->quant;
+    c->quant.block = 0; /* one accumulator has one scale */
+    Dynamic d = {.c = c,
+                 .m = m,
+                 .b = quant_build_new(m, c, "dynamic-quant"),
+                 .n = m->n_values,
+                 .integers = NEW_ARRAY(m->arena, Value *, m->n_values)};
+    module_each_graph(m, quantize_graph, &d);
+    c->quant = asked;
+    edit_sweep(m);
+    return true;
+}
