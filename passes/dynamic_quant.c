@@ -16,13 +16,6 @@ typedef struct Dynamic {
     Value **integers; /* by value id: its QuantizeLinear's result, or the weight's integers */
 } Dynamic;
 
-static bool matches(const char *const *globs, size_t count, const Node *n) {
-    for (size_t i = 0; i < count; i++)
-        if (str_glob(globs[i], n->op) || str_glob(globs[i], n->name))
-            return true;
-    return false;
-}
-
 static bool attr_is_set(const Node *n, const char *name) {
     const Attr *a = node_attr(n, name);
     return a && a->kind == ATTR_INT && a->v.i[0] != 0;
@@ -30,17 +23,17 @@ static bool attr_is_set(const Node *n, const char *name) {
 
 /* NULL when this product can take a dynamic input, else why not. */
 static const char *why_float(const Dynamic *d, const Node *n) {
-    const QuantOptions *o = &d->c->quant;
     const QuantRule *r = &n->def->quant;
     const Value *x = n->in[0], *w = n->in[r->weight];
     const Value *bias = r->bias && n->n_in > (size_t)r->bias ? n->in[r->bias] : NULL;
     float min, max;
-    if (matches(o->keep, o->n_keep, n))
-        return "kept float as asked";
-    if (o->n_only && !matches(o->only, o->n_only, n))
-        return "not among the nodes to quantize";
-    if (elem_bits(o->weights) > 8)
-        return "integer products have weights of 8 bits or less";
+    const char *kept = choice_why_kept(d->c, n);
+    Choice o = choice_of_weight(d->c, n, w);
+    if (kept || o.is_float)
+        return kept ? kept : "its weights stay float as asked";
+    if (o.fixed ? elem_bits(o.fixed->storage) > 8 || quant_is_blocked(o.fixed)
+                : elem_bits(o.storage) > 8)
+        return "integer products have weights of 8 bits or less, not in blocks";
     if (!edit_float_const(w))
         return "its weights are not a float constant";
     if (!edit_range(w, &min, &max))
@@ -82,8 +75,10 @@ static Value *quantized_input(Dynamic *d, Node *n, Value *x) {
 static Value *quantized_weight(Dynamic *d, Node *n, Value *w) {
     OpCtx c = op_ctx(n, d->b.d);
     Value *known = w->id < d->n ? d->integers[w->id] : NULL;
-    Quant *q =
-        weight_quant(d->c, n, w, n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1);
+    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+    Choice o = choice_of_weight(d->c, n, w);
+    o.block = 0; /* one accumulator has one scale */
+    Quant *q = o.fixed ? quant_copy(d->b.a, o.fixed) : weight_quant(d->c, &o, n, w, axis);
     if (known && quant_equal(known->type.quant, q))
         return known;
     Value *v = graph_add_const(w->graph, derived_name(&d->b, w->name, "_quantized"),
@@ -114,15 +109,12 @@ static void quantize_graph(Graph *g, void *ctx) {
 }
 
 bool pass_dynamic_quant(Module *m, PassContext *c) {
-    QuantOptions asked = c->quant;
-    c->quant.block = 0; /* one accumulator has one scale */
     Dynamic d = {.c = c,
                  .m = m,
                  .b = quant_build_new(m, c, "dynamic-quant"),
                  .n = m->n_values,
                  .integers = NEW_ARRAY(m->arena, Value *, m->n_values)};
     module_each_graph(m, quantize_graph, &d);
-    c->quant = asked;
     edit_sweep(m);
     return true;
 }
