@@ -31,12 +31,14 @@ static bool init_form(Job *j) {
     j->wants_onnx = i == 1;
     if (i == 4)
         j->ctx.target = TARGET_C;
+    if ((j->o->dynamic || j->o->weight_only) && j->wants_onnx)
+        j->form = FORM_QDQ; /* no data is to come: these are complete */
     if (j->o->dynamic && j->form == FORM_AS_IS)
         j->form = FORM_TRUE; /* decided at run time: there is nothing to edit before */
     if ((data || j->o->weight_only || j->o->explain || (j->o->scheme && i == 0)) &&
         j->form == FORM_AS_IS)
         /* ONNX has no words for decisions but annotations */
-        j->form = j->wants_onnx && !j->o->weight_only && !j->o->annotate ? FORM_FLOAT : FORM_FAKE;
+        j->form = j->wants_onnx && !j->o->annotate ? FORM_FLOAT : FORM_FAKE;
     if (j->o->annotate && (i < 1 || i > 3))
         return diag_error(j->d, LOC_NONE, "-annotate goes with -emit=onnx, qdq or qop");
     if (j->o->form) {
