@@ -4,6 +4,7 @@
 #include "compiler/pipeline.h"
 #include "compiler/scheme_flags.h"
 #include "frontend/qir/qir_read.h"
+#include "frontend/scales/scales_read.h"
 
 static bool choose(const char *option, const char *text, const char *const *names, size_t n,
                    size_t *index, Diags *d) {
@@ -35,7 +36,8 @@ static bool init_form(Job *j) {
         j->form = FORM_QDQ; /* no data is to come: these are complete */
     if (j->o->dynamic && j->form == FORM_AS_IS)
         j->form = FORM_TRUE; /* decided at run time: there is nothing to edit before */
-    if ((data || j->o->weight_only || j->o->explain || (j->o->scheme && i == 0)) &&
+    if ((data || j->o->weight_only || j->o->explain ||
+         ((j->o->scheme || j->o->scales_from) && i == 0)) &&
         j->form == FORM_AS_IS)
         /* ONNX has no words for decisions but annotations */
         j->form = j->wants_onnx && !j->o->annotate ? FORM_FLOAT : FORM_FAKE;
@@ -66,6 +68,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     j->ctx.explain = o->explain;
     j->ctx.no_floats = o->integer_only;
     ok = scheme_of_flags(&j->flags, o, a, d) && ok;
+    ok = (!o->scales_from || scales_read(a, d, o->scales_from, &j->file)) && ok;
     ok = (!o->scheme || qir_read_scheme(a, d, o->scheme, &j->file)) && ok;
     j->calib.keep = j->form <= FORM_FLOAT;
     if (o->dynamic && o->weight_only)

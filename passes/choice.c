@@ -214,6 +214,9 @@ bool choice_check(const PassContext *c, Module *m) {
         else if (r->of == SCHEME_OP_OR_NODE)
             diag_warning(c->d, LOC_NONE, "%s=%s matches no operator type and no node", r->flag,
                          diag_name(c->d, str_from(r->pattern)));
+        else if (r->flag)
+            diag_warning(c->d, LOC_NONE, "%s: the model has no value '%s'", r->flag,
+                         diag_name(c->d, str_from(r->pattern)));
         else
             diag_warning(c->d, r->loc, "'%s' matches no %s of this model",
                          diag_name(c->d, str_from(r->pattern)),
