@@ -18,7 +18,7 @@ typedef struct Remark {
 
 typedef struct PassContext {
     Diags *d;
-    Scheme scheme; /* of command line, module and files, in this order */
+    Scheme scheme;       /* of command line, module and files, in this order */
     const char *explain; /* a value: decide says in `explanation` where its parameters are from */
     Str explanation;     /* STR_NONE: no such value was decided on; arena of the module */
     bool no_floats;      /* quantize also operators that are better left float */
