@@ -2,6 +2,7 @@
 #include "backend/c/c.h"
 #include "backend/onnx/onnx.h"
 #include "backend/qir/qir_write.h"
+#include "compiler/emit_scales.h"
 #include "compiler/emit_scheme.h"
 #include "compiler/metadata.h"
 #include "compiler/session.h"
@@ -160,14 +161,23 @@ static bool write_c(Writing *w) {
     return c_write(p, &c, w->file, header, w->s->d);
 }
 
-static bool write_scheme(Writing *w) {
-    Str text = scheme_text(w->j, w->m);
+/* scheme, overrides, encodings */
+static bool is_decisions(const char *emit) {
+    return strcmp(emit, "scheme") == 0 || strcmp(emit, "overrides") == 0 ||
+           strcmp(emit, "encodings") == 0;
+}
+
+static bool write_decisions(Writing *w) {
+    const char *emit = w->s->o.emit;
+    Str text = strcmp(emit, "scheme") == 0
+                   ? scheme_text(w->j, w->m)
+                   : scales_text(w->j, w->m, strcmp(emit, "encodings") == 0);
     return fwrite(text.s, 1, text.n, w->file) == text.n;
 }
 
 static bool is_binary(const Options *o) {
     return o->emit && strcmp(o->emit, "qir") != 0 && strcmp(o->emit, "c") != 0 &&
-           strcmp(o->emit, "scheme") != 0;
+           !is_decisions(o->emit);
 }
 
 ExitCode session_write(Session *s, Job *j, Module *m) {
@@ -177,10 +187,10 @@ ExitCode session_write(Session *s, Job *j, Module *m) {
     bool is_qir = strcmp(emit, "qir") == 0;
     if (s->o.output && !is_qir && !(w.file = out_open(w.out, s->o.output)))
         return EXIT_IO;
-    bool ok = is_qir                        ? write_qir(&w)
-              : strcmp(emit, "c") == 0      ? write_c(&w)
-              : strcmp(emit, "scheme") == 0 ? write_scheme(&w)
-                                            : write_onnx(&w);
+    bool ok = is_qir                   ? write_qir(&w)
+              : strcmp(emit, "c") == 0 ? write_c(&w)
+              : is_decisions(emit)     ? write_decisions(&w)
+                                       : write_onnx(&w);
     if (!ok || diags_errors(s->d)) {
         out_abort(w.out);
         return is_qir && !ok ? EXIT_IO : EXIT_WRONG;

@@ -39,6 +39,10 @@ Str scheme_text(const Job *j, Module *m) {
     Decisions d = {&s, m->arena};
     add_defaults(j, &s, m->arena);
     scheme_append(&s, m->arena, &j->ctx.scheme);
+    for (size_t i = 0; i < s.n; i++) /* -keep=conv1: rules say which of the two it is */
+        if (s.rules[i].of == SCHEME_OP_OR_NODE && !strpbrk(s.rules[i].pattern, "*?:") &&
+            !onnx_schema_find(STR(""), str_from(s.rules[i].pattern), ONNX_MAX_OPSET))
+            s.rules[i].of = SCHEME_NODE;
     module_each_value(m, add_value, &d);
     Buf b = buf_new(m->arena);
     scheme_print(&b, &s);

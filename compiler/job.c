@@ -19,14 +19,15 @@ static bool choose(const char *option, const char *text, const char *const *name
 }
 
 static bool init_form(Job *j) {
-    static const char *const emits[] = {"qir", "onnx", "qdq", "qop", "c", "scheme"};
-    static const Form of_emit[] = {FORM_AS_IS, FORM_AS_IS, FORM_QDQ,
-                                   FORM_QOP,   FORM_TRUE,  FORM_AS_IS};
+    static const char *const emits[] = {"qir", "onnx",   "qdq",       "qop",
+                                        "c",   "scheme", "overrides", "encodings"};
+    static const Form of_emit[] = {FORM_AS_IS, FORM_AS_IS, FORM_QDQ,   FORM_QOP,
+                                   FORM_TRUE,  FORM_AS_IS, FORM_AS_IS, FORM_AS_IS};
     static const char *const forms[] = {"float", "fake", "true", "qop"};
     static const Form of_form[] = {FORM_FLOAT, FORM_FAKE, FORM_TRUE, FORM_QOP};
     bool data = j->o->calib.n || j->o->calib_random >= 0;
     size_t i = 0;
-    if (j->o->emit && !choose("emit", j->o->emit, emits, 6, &i, j->d))
+    if (j->o->emit && !choose("emit", j->o->emit, emits, 8, &i, j->d))
         return false;
     j->form = of_emit[i];
     j->wants_onnx = i == 1;
@@ -70,6 +71,8 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     ok = scheme_of_flags(&j->flags, o, a, d) && ok;
     ok = (!o->scales_from || scales_read(a, d, o->scales_from, &j->file)) && ok;
     ok = (!o->scheme || qir_read_scheme(a, d, o->scheme, &j->file)) && ok;
+    if (j->form == FORM_AS_IS && !j->wants_onnx && scheme_has_parameters(&j->file))
+        j->form = FORM_FAKE;
     j->calib.keep = j->form <= FORM_FLOAT;
     if (o->dynamic && o->weight_only)
         ok = diag_error(d, LOC_NONE, "-dynamic and -weight-only exclude each other");
