@@ -156,7 +156,12 @@ static bool run_listed_passes(Job *j, Module *m) {
 
 /* A float model: statistics, then decisions. Emitted C may stay float. */
 static bool quantize(Job *j, Module *m) {
-    if (!run(j, m, "fold-const") || !run(j, m, "fold-affine"))
+    if (!run(j, m, "fold-const"))
+        return false;
+    bool statically = !j->o->dynamic && !j->o->weight_only; /* the others' forms want MatMul */
+    if (statically && (!run(j, m, "fuse-gelu") || !run(j, m, "matmul-to-gemm")))
+        return false;
+    if (!run(j, m, "fold-affine"))
         return false;
     bool have = false;
     if (j->o->dynamic)

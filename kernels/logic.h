@@ -1,6 +1,6 @@
 //! kernel logic
 //! template T=u8
-//! uses walk
+//! uses walk row_at
 // y = bit 2a + b of the table (ONNX And, Or, Xor); y is contiguous of shape
 // dim[0..rank), as and bs are the strides of a and b in elements, 0 where they are broadcast.
 typedef struct {

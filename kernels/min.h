@@ -1,7 +1,7 @@
 //! kernel min
 //! template T=s8,u8,s16,u16,s32,s64,f32
 //! also f64
-//! uses walk
+//! uses walk row_at
 // y = the smaller of a and b (ONNX Min), NaN where one of them is; y is contiguous of shape
 // dim[0..rank), as and bs are the strides of a and b in elements, 0 where they are broadcast.
 typedef struct {

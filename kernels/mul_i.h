@@ -1,6 +1,6 @@
 //! kernel mul_i
 //! template T=s8,u8,s16,u16,s32,u32,s64
-//! uses walk
+//! uses walk row_at
 // y = a * b of integers, modulo their range (ONNX Mul); y is contiguous of shape dim[0..rank), as and
 // bs are the strides of a and b in elements, 0 where they are broadcast.
 typedef struct {

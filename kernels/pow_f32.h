@@ -1,7 +1,7 @@
 //! kernel pow_f32
 //! also f64
 //! math
-//! uses walk
+//! uses walk row_at
 // y = a^b (ONNX Pow); y is contiguous of shape
 // dim[0..rank), as and bs are the strides of a and b in elements, 0 where they are broadcast.
 typedef struct {

@@ -1,6 +1,6 @@
 //! kernel prelu_f32
 //! also f64
-//! uses walk
+//! uses walk row_at
 // y = a < 0 ? a * b : a (ONNX PRelu); y is contiguous of shape
 // dim[0..rank), as and bs are the strides of a and b in elements, 0 where they are broadcast.
 typedef struct {

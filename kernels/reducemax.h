@@ -1,7 +1,7 @@
 //! kernel reducemax
 //! template T=s8,u8,s16,u16,s32,s64,f32
 //! also f64
-//! uses walk
+//! uses walk row_at
 // y = the largest over the reduced dimensions of x, NaN where there is one: ONNX ReduceMax. Dimensions
 // are given with their strides in x, in elements; the kept ones are those of y.
 typedef struct {

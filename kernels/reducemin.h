@@ -1,7 +1,7 @@
 //! kernel reducemin
 //! template T=s8,u8,s16,u16,s32,s64,f32
 //! also f64
-//! uses walk
+//! uses walk row_at
 // y = the smallest over the reduced dimensions of x, NaN where there is one: ONNX ReduceMin. Dimensions
 // are given with their strides in x, in elements; the kept ones are those of y.
 typedef struct {

@@ -1,7 +1,7 @@
 //! kernel reducesum_f32
 //! also f64
 //! math
-//! uses walk
+//! uses walk row_at
 // y = sum / divisor over the reduced dimensions of x, each number as it is (what = 0), its absolute
 // value (1) or its square (2): ONNX ReduceSum, ReduceMean, ReduceL1, ReduceSumSquare. Dimensions are
 // given with their strides in x, in elements; the kept ones are those of y. Rounding errors are

@@ -1,6 +1,6 @@
 //! kernel reducesum_q
 //! template T=s8,u8,s16,u16
-//! uses saturate requant walk
+//! uses saturate requant walk row_at
 // y = saturate(round_half_even(sum over the reduced dimensions of (x - xz) * m) + yz) with
 // m = c * 2^k as in requant: ReduceSum and ReduceMean. Dimensions are given with their strides in x,
 // in elements; the kept ones are those of y.

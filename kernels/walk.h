@@ -1,14 +1,6 @@
 //! chunk walk
-/* Rows of a broadcast operation: where a row begins in an operand of these strides, and the index
- * of the next row. `last` is the dimension that a row runs along. */
-static ptrdiff_t qk_row_at(const int32_t *index, const int32_t *stride, int32_t last) {
-    ptrdiff_t at = 0;
-    int32_t d;
-    for (d = 0; d < last; d++)
-        at += (ptrdiff_t)index[d] * stride[d];
-    return at;
-}
-
+/* Rows of a broadcast operation: the index of the next one, and how many there are. `last` is the
+ * dimension that a row runs along. */
 static void qk_next_row(int32_t *index, const int32_t *dim, int32_t last) {
     int32_t d;
     for (d = last - 1; d >= 0; d--) {

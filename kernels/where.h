@@ -1,6 +1,6 @@
 //! kernel where
 //! template T=x8,x16,x32,x64
-//! uses walk
+//! uses walk row_at
 // y = c ? a : b (ONNX Where); y is contiguous of shape dim[0..rank), cs, as and bs are the strides of
 // the operands in elements, 0 where they are broadcast.
 typedef struct {

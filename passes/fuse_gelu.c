@@ -1,0 +1,130 @@
+/* x / 2 * (1 + erf(x / sqrt 2)), as exporters spell it before opset 20, becomes Gelu: one table on
+ * integers, where the five nodes would be rounded one by one. Before opset 20 it is com.microsoft's
+ * Gelu, which onnxruntime and this program know. */
+#include "passes/edit.h"
+
+#include <math.h>
+
+typedef struct Fuse {
+    PassContext *c;
+    Uses *uses;
+    int64_t opset;
+    bool fused;
+} Fuse;
+
+static Node *only_user(const Fuse *f, const Value *v) {
+    const Use *use;
+    return v && uses_of(f->uses, v, &use) == 1 && use->node && use->node->graph == v->graph
+               ? use->node
+               : NULL;
+}
+
+static bool is_number(const Value *v, double want) {
+    const Tensor *t = edit_float_const(v);
+    return t && t->count == 1 && fabs(tensor_float(t, 0) - want) <= 1e-4 * fabs(want);
+}
+
+/* The operand of an operator of two whose other operand is this number; NULL for other nodes. */
+static Value *beside(const Node *n, const char *op, double number) {
+    if (!n || !node_is(n, op) || n->n_in != 2 || !n->in[0] || !n->in[1])
+        return NULL;
+    if (is_number(n->in[1], number))
+        return n->in[0];
+    return strcmp(op, "Div") != 0 && is_number(n->in[0], number) ? n->in[1] : NULL;
+}
+
+static Value *erf_operand(const Node *erf) {
+    const Node *scale =
+        node_is(erf, "Erf") && erf->n_in == 1 && erf->in[0] ? erf->in[0]->def : NULL;
+    Value *x = beside(scale, "Div", M_SQRT2);
+    return x ? x : beside(scale, "Mul", M_SQRT1_2);
+}
+
+/* The node that makes the whole: (x * sum) * 0.5, or (x * 0.5) * sum. */
+static Node *product(const Fuse *f, const Value *x, const Value *sum) {
+    Node *m = only_user(f, sum);
+    if (!m || !node_is(m, "Mul") || m->n_in != 2)
+        return NULL;
+    const Value *other = m->in[m->in[0] == sum ? 1 : 0];
+    if (other && other->def && beside(other->def, "Mul", 0.5) == x)
+        return m;
+    Node *half = other == x ? only_user(f, m->out[0]) : NULL;
+    return half && beside(half, "Mul", 0.5) == m->out[0] ? half : NULL;
+}
+
+static void remove_unused(Fuse *f, Node *n) {
+    while (n && n->n_out == 1 &&
+           n->out[0]) { /* the chain before it, as far as nobody else reads it */
+        const Use *use;
+        f->uses = uses_new(n->graph->module);
+        if (uses_of(f->uses, n->out[0], &use))
+            return;
+        Node *before = NULL;
+        for (size_t i = 0; i < n->n_in && !before; i++)
+            before = n->in[i] && n->in[i]->kind == VALUE_NODE ? n->in[i]->def : NULL;
+        Node *second =
+            n->n_in == 2 && n->in[1] && n->in[1]->kind == VALUE_NODE ? n->in[1]->def : NULL;
+        node_remove(n);
+        if (second && second != before)
+            remove_unused(f, second);
+        n = before;
+    }
+}
+
+static void fuse(Fuse *f, Node *erf) {
+    Value *x = erf_operand(erf);
+    Node *add = x && erf->n_out ? only_user(f, erf->out[0]) : NULL;
+    if (!add || beside(add, "Add", 1) != erf->out[0])
+        return;
+    Node *last = product(f, x, add->out[0]);
+    if (!last || !last->out[0])
+        return;
+    Node *gelu =
+        node_new(erf->graph, f->opset >= 20 ? STR_NONE : STR("com.microsoft"), STR("Gelu"), 1, 1);
+    gelu->in[0] = x;
+    gelu->name = last->name;
+    gelu->loc = last->loc;
+    node_from(gelu, erf, "fuse-gelu");
+    node_absorb(gelu, last, "fuse-gelu");
+    gelu->out[0] = last->out[0];
+    gelu->out[0]->def = gelu;
+    gelu->out[0]->index = 0;
+    node_insert_before(last, gelu);
+    last->out[0] = NULL;
+    Value *a = last->in[0], *b = last->in[1];
+    node_remove(last);
+    remove_unused(f, a->kind == VALUE_NODE ? a->def : NULL);
+    remove_unused(f, b->kind == VALUE_NODE ? b->def : NULL);
+    f->fused = true;
+}
+
+/* One at a time: removing nodes invalidates the walk. */
+static bool fuse_one(Fuse *f, Graph *g) {
+    FOR_NODES(n, g) {
+        f->fused = false;
+        fuse(f, n);
+        if (f->fused)
+            return true;
+    }
+    return false;
+}
+
+static void fuse_graph(Graph *g, void *ctx) {
+    Fuse *f = ctx;
+    bool any = false;
+    while (fuse_one(f, g)) {
+        any = true;
+        f->uses = uses_new(g->module);
+    }
+    if (any && f->opset < 20 && !module_opset(g->module, STR("com.microsoft")))
+        module_set_opset(g->module, STR("com.microsoft"), 1);
+}
+
+bool pass_fuse_gelu(Module *m, PassContext *c) {
+    Fuse f = {.c = c, .uses = uses_new(m), .opset = module_opset(m, STR(""))};
+    if (f.opset < 20 && c->target == TARGET_ONNX)
+        return true;
+    module_each_graph(m, fuse_graph, &f);
+    edit_sweep(m);
+    return true;
+}

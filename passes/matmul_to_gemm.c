@@ -1,0 +1,138 @@
+/* MatMul with constant weights and an Add of one number a column becomes Gemm, between two Reshapes
+ * where the operand has more than two dimensions: the sum then gets its bias before it is rounded,
+ * instead of being rounded, added to, and rounded again. Reshapes cost nothing. */
+#include "passes/edit.h"
+
+static const char PASS_NAME[] = "matmul-to-gemm";
+
+typedef struct Rewrite {
+    PassContext *c;
+    UniqueNames *names;
+    Uses *uses;
+    Arena *arena;
+} Rewrite;
+
+/* The bias that `add` adds to columns of `y`, with the index of its operand; NULL when it does not.
+ */
+static Value *column_bias(const Node *add, const Value *y, int64_t columns) {
+    if (!node_is(add, "Add") || add->n_in != 2 || !add->out[0])
+        return NULL;
+    Value *b = add->in[add->in[0] == y ? 1 : 0];
+    const Tensor *t = edit_float_const(b);
+    bool fits = t && t->rank > 0 && t->rank <= y->type.rank && t->dims[t->rank - 1] == columns &&
+                t->count == (size_t)columns;
+    return fits ? b : NULL;
+}
+
+/* The shape of `t` as a constant for Reshape; NULL where more than one dimension is not known. */
+static Value *shape_of(Rewrite *r, const Node *n, Type t) {
+    int64_t rank = t.rank, dims[MAX_RANK], *data = NEW_ARRAY(r->arena, int64_t, (size_t)rank);
+    int unknown = 0;
+    for (int i = 0; i < rank; i++) {
+        dims[i] = t.dims[i].value;
+        if (dims[i] == 0)
+            return NULL;
+        unknown += dims[i] < 0;
+        data[i] = dims[i] < 0 ? -1 : dims[i];
+    }
+    if (unknown > 1)
+        return NULL;
+    Str name = arena_strf(r->arena, STR_FMT "_shape", STR_ARG(n->out[0]->name));
+    Value *v = graph_add_const(n->graph, unique_name(r->names, name),
+                               type_fixed(r->arena, ELEM_INT64, 1, &rank),
+                               tensor_of(r->arena, ELEM_INT64, 1, &rank, data));
+    value_from_node(v, n, PASS_NAME);
+    return v;
+}
+
+static Node *reshape(Rewrite *r, const Node *n, const char *suffix, Value *x, Value *shape) {
+    Node *to = node_new(n->graph, STR_NONE, STR("Reshape"), 2, 1);
+    if (n->name.n)
+        to->name =
+            unique_name(r->names, arena_strf(r->arena, STR_FMT "_%s", STR_ARG(n->name), suffix));
+    to->loc = n->loc;
+    node_from(to, n, PASS_NAME);
+    to->in[0] = x;
+    to->in[1] = shape;
+    return to;
+}
+
+static Value *result(Rewrite *r, Node *n, const Value *like, const char *suffix, Type t) {
+    Str name = arena_strf(r->arena, STR_FMT "_%s", STR_ARG(like->name), suffix);
+    return node_add_output(n, 0, unique_name(r->names, name), t);
+}
+
+static Type matrix(Rewrite *r, int64_t columns) {
+    Dim *dims = NEW_ARRAY(r->arena, Dim, 2);
+    dims[0] = dim_unknown();
+    dims[1] = dim_of(columns);
+    return type_tensor(ELEM_FLOAT, 2, dims);
+}
+
+/* n makes the result of `add`, whose constant is its bias. */
+static void take_over(Rewrite *r, Node *n, Node *add, Value *bias) {
+    const Tensor *t = edit_float_const(bias);
+    float *data;
+    Value *flat =
+        edit_new_floats(n->graph, r->names, bias->name, 1, (int64_t[]){(int64_t)t->count}, &data);
+    for (size_t i = 0; i < t->count; i++)
+        data[i] = (float)tensor_float(t, i);
+    value_from(flat, bias, PASS_NAME);
+    node_becomes(n, PASS_NAME);
+    n->op = STR("Gemm");
+    node_add_input(n, flat);
+    n->out[0] = add->out[0];
+    n->out[0]->def = n;
+    n->out[0]->index = 0;
+    node_absorb(n, add, PASS_NAME);
+    node_remove(add);
+    op_resolve(n, r->c->d);
+}
+
+static void rewrite(Rewrite *r, Node *n) {
+    const Use *use;
+    if (!node_is(n, "MatMul") || n->n_in != 2 || n->n_out != 1 || !n->out[0] || !n->in[0])
+        return;
+    Value *y = n->out[0];
+    const Tensor *w = edit_float_const(n->in[1]);
+    Type x = n->in[0]->type, shape = y->type;
+    if (!w || w->rank != 2 || x.rank < 2 || shape.rank != x.rank ||
+        uses_of(r->uses, y, &use) != 1 || !use->node || use->node->graph != n->graph)
+        return;
+    Node *add = use->node;
+    Value *bias = column_bias(add, y, w->dims[1]), *in = NULL, *out = NULL;
+    if (!bias || (x.rank > 2 && !(out = shape_of(r, add, shape))))
+        return;
+    take_over(r, n, add, bias);
+    if (x.rank == 2)
+        return;
+    int64_t two = 2, flat[] = {-1, w->dims[0]};
+    Str name = arena_strf(r->arena, STR_FMT "_rows", STR_ARG(n->out[0]->name));
+    in = graph_add_const(
+        n->graph, unique_name(r->names, name), type_fixed(r->arena, ELEM_INT64, 1, &two),
+        tensor_of(r->arena, ELEM_INT64, 1, &two, arena_copy(r->arena, flat, sizeof flat)));
+    value_from_node(in, n, PASS_NAME);
+    Node *before = reshape(r, n, "rows", n->in[0], in);
+    Node *after = reshape(r, n, "shape", NULL, out);
+    node_insert_before(n, before);
+    node_insert_after(n, after);
+    after->out[0] = n->out[0];
+    after->out[0]->def = after;
+    n->in[0] = result(r, before, after->out[0], "in", matrix(r, w->dims[0]));
+    n->out[0] = NULL;
+    after->in[0] = result(r, n, after->out[0], "gemm", matrix(r, w->dims[1]));
+    op_resolve(before, r->c->d);
+    op_resolve(after, r->c->d);
+}
+
+static void rewrite_graph(Graph *g, void *ctx) {
+    for (Node *n = g->first; n; n = n->next) /* the Add behind it goes */
+        rewrite(ctx, n);
+}
+
+bool pass_matmul_to_gemm(Module *m, PassContext *c) {
+    Rewrite r = {c, unique_names_new(m), uses_new(m), m->arena};
+    module_each_graph(m, rewrite_graph, &r);
+    edit_sweep(m);
+    return true;
+}
