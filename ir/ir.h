@@ -286,6 +286,8 @@ struct Module {
 Module *module_new(Arena *a, Diags *d);
 void module_free(Module *m);
 void module_keep_map(Module *m, FileMap *f);
+/* The elements of a mapped tensor will not be read soon: they may leave memory. */
+void module_release(const Module *m, const Tensor *t);
 /* Version imported for a domain ("" = "ai.onnx"), 0 when not imported. IR versions before 3 had no
  * imports and mean opset 1. */
 int64_t module_opset(const Module *m, Str domain);

@@ -19,6 +19,11 @@ void module_keep_map(Module *m, FileMap *f) {
     ARENA_PUSH(m->arena, m->maps, m->n_maps, m->cap_maps, f);
 }
 
+void module_release(const Module *m, const Tensor *t) {
+    for (size_t i = 0; i < m->n_maps; i++)
+        file_release(m->maps[i], (Str){(const char *)t->data, t->bytes});
+}
+
 bool domain_is_onnx(Str d) {
     return d.n == 0 || str_is(d, "ai.onnx");
 }

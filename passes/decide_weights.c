@@ -67,6 +67,7 @@ static void decide(Weights *w, Node *n) {
     q->alias = v->name;
     module_add_quant(w->m, q);
     v->type = type_tilde(v->type, q);
+    module_release(w->m, v->data);
 }
 
 static void decide_graph(Graph *g, void *ctx) {

@@ -83,6 +83,7 @@ static Value *quantized_weight(Dynamic *d, Node *n, Value *w) {
         return known;
     Value *v = graph_add_const(w->graph, derived_name(&d->b, w->name, "_quantized"),
                                type_quantized(w->type, q), const_quantize(d->b.a, w->data, q));
+    module_release(d->m, w->data);
     value_from(v, w, d->b.pass);
     q->alias = v->name;
     module_add_quant(d->m, q);

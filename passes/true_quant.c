@@ -88,7 +88,9 @@ static Value *float_of(TrueQuant *t, Value *v, Node *user) {
 
 static void const_to_int(TrueQuant *t, Value *v) {
     const Quant *q = v->type.quant;
-    v->data = const_quantize(t->arena, v->data, q);
+    const Tensor *real = v->data;
+    v->data = const_quantize(t->arena, real, q);
+    module_release(t->m, real);
     v->type = type_quantized(plain(v->type), q);
     t->ints[v->id] = v;
 }

@@ -73,6 +73,23 @@ static Groups group(Arena *a, const Quant *q, const Tensor *t) {
     return g;
 }
 
+/* The same with the smallest and the largest number of each group in place of all: what parameters
+ * depend on that are not fitted. Weights may be larger than memory. */
+static Groups ranges(Arena *a, const Quant *q, const Tensor *t) {
+    Groups g = {.n = count_scales(q, t)};
+    g.start = NEW_ARRAY(a, size_t, g.n + 2);
+    g.values = NEW_ARRAY(a, float, 2 * g.n + 1);
+    for (size_t k = 0; k <= g.n; k++)
+        g.start[k] = 2 * k;
+    size_t inner = q->n_axes ? edit_axis(t->rank, t->dims, q->axis[0]).inner : 1;
+    for (size_t i = 0; i < t->count; i++) {
+        float *range = g.values + 2 * entry(q, t, inner, i), x = (float)tensor_float(t, i);
+        range[0] = fminf(range[0], x);
+        range[1] = fmaxf(range[1], x);
+    }
+    return g;
+}
+
 /* The smallest scale of weight channel `c` with which the bias still fits int32. */
 static double bias_floor(const Choice *o, const Node *n, size_t c, size_t channels) {
     const QuantRule *q = &n->def->quant;
@@ -109,12 +126,12 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
     Choice settled = *choice, *o = &settled;
     Arena *a = n->graph->module->arena;
     Quant *q = divided(o, w->data, axis, a);
-    Groups g = group(a, q, w->data);
     bool sym = o->sym = symmetric(c, o, q), blocks = quant_is_blocked(q);
     IntRange r = choice_range(o);
     bool few = r.hi - r.lo < 1 << FEW_BITS;
     if (blocks && few && !o->reduce_range && !o->has_range && !n->in[0]->type.quant)
         r.lo = elem_min(o->storage); /* dequantized before use: the lowest integer costs nothing */
+    Groups g = few ? group(a, q, w->data) : ranges(a, q, w->data);
     float *scale = NEW_ARRAY(a, float, g.n);
     int64_t *zp = NEW_ARRAY(a, int64_t, g.n);
     size_t raised = 0;

@@ -95,6 +95,17 @@ FileMap *file_map(const char *path, Loc at, Diags *d) {
     return f;
 }
 
+void file_release(const FileMap *f, Str bytes) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)bytes.s, end;
+    if (!f->mapped || bytes.s < f->bytes.s || bytes.n > f->bytes.n ||
+        (size_t)(bytes.s - f->bytes.s) > f->bytes.n - bytes.n)
+        return;
+    end = (begin + bytes.n) & ~(page - 1);
+    begin = (begin + page - 1) & ~(page - 1);
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_DONTNEED); /* a hint: it may fail */
+}
+
 Str file_bytes(const FileMap *f) {
     return f->bytes;
 }

@@ -11,6 +11,9 @@ typedef struct FileMap FileMap;
 FileMap *file_map(const char *path, Loc at, Diags *d);
 Str file_bytes(const FileMap *f);
 void file_unmap(FileMap *f);
+/* The pages wholly within `bytes`, a part of the file, may leave memory until they are read again.
+ * Nothing happens where that is no part of a mapped file. */
+void file_release(const FileMap *f, Str bytes);
 
 /* Like file_map for a name that stands in a model: `dir` is the model's folder; refuses absolute
  * paths, "..", empty names, symbolic links anywhere on the way, hard links and non-regular files.
