@@ -1,6 +1,7 @@
 /* qxc compare A B: how far B is from A, worst values first. */
 #include "compiler/session.h"
 #include "exec/compare.h"
+#include "support/utf8.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,11 +42,16 @@ static void drop_cut(Comparison *c, const Uses *a, const Uses *b) {
     c->n = kept;
 }
 
-static void print_rows(Session *s, const Comparison *c) {
+static const CompareRow **sorted_rows(Session *s, const Comparison *c) {
     const CompareRow **rows = NEW_ARRAY(s->arena, const CompareRow *, c->n);
     for (size_t i = 0; i < c->n; i++)
         rows[i] = &c->rows[i];
     qsort(rows, c->n, sizeof *rows, worst_first);
+    return rows;
+}
+
+static void print_rows(Session *s, const Comparison *c) {
+    const CompareRow **rows = sorted_rows(s, c);
     printf("%10s %12s %10s  %s\n", "SQNR dB", "max error", "cosine", "value");
     bool outputs = false;
     for (size_t i = 0; i < c->n; i++) {
@@ -57,6 +63,47 @@ static void print_rows(Session *s, const Comparison *c) {
                diag_name(s->d, rows[i]->name));
     }
     printf("%zu values, %zu samples\n", c->n, c->samples);
+}
+
+/* ---- JSON ---- */
+
+/* Bytes that are no UTF-8 stand for the characters of their numbers. */
+static void json_string(Str text) {
+    putchar('"');
+    for (size_t i = 0, n; i < text.n; i += n) {
+        uint32_t ch;
+        n = utf8_decode(text.s + i, text.n - i, &ch);
+        if (n == 0 || ch < 0x20)
+            printf("\\u%04x", (unsigned char)text.s[i]);
+        else
+            printf("%s%.*s", ch == '"' || ch == '\\' ? "\\" : "", (int)n, text.s + i);
+        n += n == 0;
+    }
+    putchar('"');
+}
+
+/* JSON has no infinities and no NaN: null, and what is meant follows from max_error. */
+static void json_number(const char *key, double v) {
+    if (isfinite(v))
+        printf(", \"%s\": %.9g", key, v);
+    else
+        printf(", \"%s\": null", key);
+}
+
+static void print_json(Session *s, const Comparison *c) {
+    const CompareRow **rows = sorted_rows(s, c);
+    printf("{\n  \"samples\": %zu,\n  \"values\": [", c->samples);
+    for (size_t i = 0; i < c->n; i++) {
+        const CompareRow *r = rows[i];
+        printf("%s\n    {\"name\": ", i ? "," : "");
+        json_string(r->name);
+        printf(", \"output\": %s, \"elements\": %zu", r->is_output ? "true" : "false", r->count);
+        json_number("sqnr_db", r->sqnr);
+        json_number("max_error", r->max_abs);
+        json_number("cosine", r->cosine);
+        putchar('}');
+    }
+    puts(c->n ? "\n  ]\n}" : "]\n}");
 }
 
 /* Exit 4 when an output is worse than asked for. */
@@ -101,6 +148,9 @@ ExitCode cmd_compare(Session *s) {
     if (!compare_modules(m[0], m[1], s->o.input.items, s->o.input.n, random, &p, &p, &c, s->d))
         return EXIT_WRONG;
     drop_cut(&c, uses_new(m[0]), uses_new(m[1]));
-    print_rows(s, &c);
+    if (s->o.json)
+        print_json(s, &c);
+    else
+        print_rows(s, &c);
     return gate(s, &c);
 }

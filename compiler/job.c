@@ -73,6 +73,9 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     ok = (!o->scheme || qir_read_scheme(a, d, o->scheme, &j->file)) && ok;
     if (j->form == FORM_AS_IS && !j->wants_onnx && scheme_has_parameters(&j->file))
         j->form = FORM_FAKE;
+    j->ctx.data = (const char *const *)o->calib.items;
+    j->ctx.n_data = o->calib.n;
+    j->ctx.random = o->calib_random < 0 ? 0 : o->calib_random > 0 ? (size_t)o->calib_random : 16;
     j->calib.keep = j->form <= FORM_FLOAT;
     if (o->dynamic && o->weight_only)
         ok = diag_error(d, LOC_NONE, "-dynamic and -weight-only exclude each other");

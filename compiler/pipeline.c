@@ -168,6 +168,8 @@ static bool quantize(Job *j, Module *m) {
         return j->form <= FORM_FLOAT || run(j, m, "dynamic-quant");
     if (j->o->weight_only)
         return j->form <= FORM_FLOAT || run(j, m, "decide-weights");
+    if (j->o->equalize && !run(j, m, "equalize"))
+        return false;
     if (has_data(j)) {
         if (!calibrate_module(j, m))
             return false;
@@ -181,7 +183,8 @@ static bool quantize(Job *j, Module *m) {
     if (!have)
         return (j->ctx.target == TARGET_C && !j->o->integer_only) || no_statistics(j);
     module_each_value(m, forget_stat, NULL);
-    return run(j, m, "decide");
+    return run(j, m, "decide") && (!j->o->adaround || run(j, m, "adaround")) &&
+           (!j->o->bias_correction || j->o->adaround || run(j, m, "bias-correction"));
 }
 
 /* The whole scheme: what flags say, then the module, then the file. */

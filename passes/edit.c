@@ -71,6 +71,38 @@ typedef struct Sweep {
     const Map *spare;
 } Sweep;
 
+double *edit_bias(const Node *n, size_t channels) {
+    size_t at = (size_t)n->def->quant.bias;
+    double *b = NEW_ARRAY(n->graph->module->arena, double, channels);
+    if (at >= n->n_in || !n->in[at])
+        return b;
+    const Tensor *t = edit_float_const(n->in[at]);
+    if (!t || !edit_bias_fits(t, channels))
+        return NULL;
+    for (size_t c = 0; c < channels; c++)
+        b[c] = tensor_float(t, t->count == 1 ? 0 : c);
+    return b;
+}
+
+void edit_set_bias(Node *n, UniqueNames *names, const double *b, size_t channels, const char *pass,
+                   const Node *other) {
+    size_t at = (size_t)n->def->quant.bias;
+    Value *old = n->n_in > at ? n->in[at] : NULL;
+    Arena *a = n->graph->module->arena;
+    Str base = old ? old->name : arena_strf(a, STR_FMT ".bias", STR_ARG(n->out[0]->name));
+    int64_t dims[] = {(int64_t)channels};
+    float *out;
+    Value *v = edit_new_floats(n->graph, names, base, 1, dims, &out);
+    for (size_t c = 0; c < channels; c++)
+        out[c] = (float)b[c];
+    if (old)
+        value_from(v, old, pass);
+    value_from_node(v, other, pass);
+    while (n->n_in <= at)
+        node_add_input(n, NULL);
+    n->in[at] = v;
+}
+
 static void sweep_graph(Graph *g, void *ctx) {
     const Sweep *s = ctx;
     size_t kept = 0;

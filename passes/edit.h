@@ -17,6 +17,13 @@ const Quant *edit_tilde(const Value *v);
 /* A new float constant of the same dims as `like`; write its elements through `*data`. */
 Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const int64_t *dims,
                        float **data);
+/* The bias of a node that has room for one, as `channels` doubles, zeros where there is none; NULL
+ * where it is not a float constant of one number or one a channel. */
+double *edit_bias(const Node *n, size_t channels);
+/* Another bias, as a new constant made from the old one and from `other` (NULL: from that alone).
+ */
+void edit_set_bias(Node *n, UniqueNames *names, const double *b, size_t channels, const char *pass,
+                   const Node *other);
 /* Removes constants that nothing uses any more, nor an annotation of ONNX names; or but those of a
  * set made earlier by edit_annotated: constants, by id, that annotations alone name. */
 void edit_sweep(Module *m);

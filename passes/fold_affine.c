@@ -41,38 +41,6 @@ static void scale_weights(Fold *f, Node *n, const Node *other, int axis, const d
     n->in[at] = v;
 }
 
-/* The bias as doubles, zeros where there is none; NULL when it is not a constant of this shape. */
-static double *read_bias(Fold *f, const Node *n, size_t channels) {
-    size_t at = (size_t)n->def->quant.bias;
-    double *b = NEW_ARRAY(f->arena, double, channels);
-    if (at >= n->n_in || !n->in[at])
-        return b;
-    const Tensor *t = edit_float_const(n->in[at]);
-    if (!t || !edit_bias_fits(t, channels))
-        return NULL;
-    for (size_t c = 0; c < channels; c++)
-        b[c] = tensor_float(t, t->count == 1 ? 0 : c);
-    return b;
-}
-
-static void write_bias(Fold *f, Node *n, const Node *other, const double *b, size_t channels) {
-    size_t at = (size_t)n->def->quant.bias;
-    Str base = n->n_in > at && n->in[at]
-                   ? n->in[at]->name
-                   : arena_strf(f->arena, STR_FMT ".bias", STR_ARG(n->out[0]->name));
-    int64_t dims[] = {(int64_t)channels};
-    float *out;
-    Value *v = edit_new_floats(n->graph, f->names, base, 1, dims, &out);
-    for (size_t c = 0; c < channels; c++)
-        out[c] = (float)b[c];
-    if (n->n_in > at && n->in[at])
-        value_from(v, n->in[at], PASS_NAME);
-    value_from_node(v, other, PASS_NAME);
-    while (n->n_in <= at)
-        node_add_input(n, NULL);
-    n->in[at] = v;
-}
-
 /* Gemm's alpha goes into the weights, beta into the bias. */
 static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
     const QuantRule *q = &n->def->quant;
@@ -87,13 +55,13 @@ static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
     if (at >= n->n_in || !n->in[at]) {
         node_drop_attr(n, q->bias_factor); /* of nothing; a bias to come must not be scaled */
     } else if (factor != 1) {
-        double *b = read_bias(f, n, channels);
+        double *b = edit_bias(n, channels);
         if (!b)
             return;
         for (size_t c = 0; c < channels; c++)
             b[c] *= factor;
         node_drop_attr(n, q->bias_factor);
-        write_bias(f, n, NULL, b, channels);
+        edit_set_bias(n, f->names, b, channels, PASS_NAME, NULL);
     }
 }
 
@@ -116,13 +84,13 @@ static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
     OpCtx c = op_ctx(next, f->c->d);
     if (!next->def->affine(&c, channels, &data, scale, shift) || next->in[data] != y)
         return false;
-    double *b = read_bias(f, n, channels);
+    double *b = edit_bias(n, channels);
     if (!b)
         return false;
     for (size_t i = 0; i < channels; i++)
         b[i] = scale[i] * b[i] + shift[i];
     scale_weights(f, n, next, axis, scale, channels);
-    write_bias(f, n, next, b, channels);
+    edit_set_bias(n, f->names, b, channels, PASS_NAME, next);
     n->out[0] = next->out[0];
     n->out[0]->def = n;
     n->out[0]->index = 0;
@@ -182,7 +150,7 @@ static void affine_to_conv(Fold *f, Node *n) {
     node_insert_before(n, conv);
     node_remove(n);
     op_resolve(conv, f->c->d);
-    write_bias(f, conv, n, shift, channels);
+    edit_set_bias(conv, f->names, shift, channels, PASS_NAME, n);
 }
 
 static void fold_graph(Graph *g, void *ctx) {

@@ -74,3 +74,12 @@ void pass_remark(PassContext *c, const Node *n, const char *fmt, ...) {
     Remark r = {n, n->op, n->name, arena_strf(a, "%s", text).s};
     ARENA_PUSH(a, c->remarks, c->n_remarks, c->cap_remarks, r);
 }
+
+Samples *pass_samples(Module *m, PassContext *c) {
+    if (c->n_data)
+        return samples_open(m->arena, m, c->data, c->n_data, c->d);
+    if (c->random)
+        return samples_random(m->arena, m, c->random);
+    diag_error(c->d, LOC_NONE, "this needs calibration data: give some with -calib=PATH");
+    return NULL;
+}

@@ -4,6 +4,7 @@
 #ifndef QXC_PASSES_PASS_H
 #define QXC_PASSES_PASS_H
 
+#include "exec/samples.h"
 #include "ir/ops/op.h"
 #include "ir/provenance.h"
 
@@ -18,6 +19,9 @@ typedef struct Remark {
 
 typedef struct PassContext {
     Diags *d;
+    const char *const *data; /* paths of calibration data, for passes that look at values */
+    size_t n_data;
+    size_t random;       /* without data: so many random samples; 0: none */
     Scheme scheme;       /* of command line, module and files, in this order */
     const char *explain; /* a value: decide says in `explanation` where its parameters are from */
     Str explanation;     /* STR_NONE: no such value was decided on; arena of the module */
@@ -31,6 +35,10 @@ typedef struct PassContext {
 
 void pass_remark(PassContext *c, const Node *n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The calibration data from its start; the caller closes it. NULL after diagnostics, which name the
+ * option where there is none. */
+Samples *pass_samples(Module *m, PassContext *c);
 
 typedef struct Pass {
     const char *name, *summary;

@@ -71,6 +71,54 @@ static int weight_axis(const OpCtx *c) {
     return 0; /* [M, C/group, k...] */
 }
 
+/* ---- what a sum goes over ---- */
+
+static bool sums(const OpCtx *c, MacSums *s) {
+    const ConvAttrs *a = c->attrs;
+    Type x = op_type(c, X), w = op_type(c, W);
+    Window win;
+    if (x.rank < 3 || w.rank != x.rank || !window(c, &win))
+        return false;
+    *s = (MacSums){.groups = a->group, .terms = 1, .positions = x.dims[0].value};
+    for (int i = 1; i < w.rank; i++)
+        s->terms *= w.dims[i].value;
+    for (int i = 0; i < win.n; i++)
+        s->positions *= win.out[i].value;
+    return true;
+}
+
+/* Where the window stands, and then each of its places: 0 where it reaches over the edge. */
+static void terms(const OpCtx *c, const MacSums *s, const float *x, int64_t group, int64_t position,
+                  float *out) {
+    Type t = op_type(c, X);
+    Window w;
+    int64_t at[MAX_RANK], kernel = 1, plane = 1, spatial = 1;
+    window(c, &w);
+    for (int i = 0; i < w.n; i++) {
+        kernel *= w.kernel[i];
+        plane *= t.dims[2 + i].value;
+        spatial *= w.out[i].value;
+    }
+    int64_t batch = position / spatial, channels = s->terms / kernel;
+    position %= spatial;
+    for (int i = w.n; i-- > 0; position /= w.out[i].value)
+        at[i] = position % w.out[i].value * w.stride[i] - w.pad_begin[i];
+    for (int64_t k = 0; k < kernel; k++) {
+        int64_t offset = 0, step = 1, rest = k;
+        bool inside = true;
+        for (int i = w.n; i-- > 0; rest /= w.kernel[i]) {
+            int64_t place = at[i] + rest % w.kernel[i] * w.dilation[i];
+            inside = inside && place >= 0 && place < t.dims[2 + i].value;
+            offset += place * step;
+            step *= t.dims[2 + i].value;
+        }
+        const float *from =
+            x + (batch * s->groups + group) * channels * plane + (inside ? offset : 0);
+        for (int64_t ch = 0; ch < channels; ch++)
+            out[ch * kernel + k] = inside ? from[ch * plane] : 0;
+    }
+}
+
 /* ---- binding ---- */
 
 enum { LEAST_SCRATCH = 8 * 1024, FIRST_LEVEL_CACHE = 32 * 1024 };
@@ -277,8 +325,13 @@ const OpDef op_Conv = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
-    .quant =
-        {.kind = QUANT_MAC, .data = 1u << X, .weight = W, .bias = B, .weight_axis = weight_axis},
+    .quant = {.kind = QUANT_MAC,
+              .data = 1u << X,
+              .weight = W,
+              .bias = B,
+              .weight_axis = weight_axis,
+              .sums = sums,
+              .terms = terms},
     .qop = {.domain = "", .op = "QLinearConv", .operands = "0* 1* y 2", .since = 10},
     .bind = bind,
 };

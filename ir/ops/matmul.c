@@ -236,6 +236,21 @@ static void gemm_raise(const Node *from, Node *to) {
         node_set_float(to, "beta", alpha->v.f[0]);
 }
 
+static bool gemm_sums(const OpCtx *c, MacSums *s) {
+    const GemmAttrs *g = c->attrs;
+    Type a = op_type(c, A);
+    *s = (MacSums){1, .positions = a.dims[g->transA != 0].value, .terms = a.dims[!g->transA].value};
+    return true;
+}
+
+static void gemm_terms(const OpCtx *c, const MacSums *s, const float *x, int64_t group,
+                       int64_t position, float *out) {
+    const GemmAttrs *g = c->attrs;
+    (void)group;
+    for (int64_t k = 0; k < s->terms; k++)
+        out[k] = g->transA ? x[k * s->positions + position] : x[position * s->terms + k];
+}
+
 static bool gemm_bind(Binder *b, const Node *n, const OpCtx *c) {
     const GemmAttrs *g = c->attrs;
     Type x = n->in[A]->type, w = n->in[B]->type;
@@ -262,6 +277,8 @@ const OpDef op_Gemm = {
               .weight = B,
               .bias = C,
               .weight_axis = gemm_weight_axis,
+              .sums = gemm_sums,
+              .terms = gemm_terms,
               .weight_factor = "alpha",
               .bias_factor = "beta"},
     .qop = {.domain = "com.microsoft",
@@ -308,6 +325,24 @@ static bool matmul_infer(OpCtx *c) {
 /* Columns of one matrix. QLinearMatMul has no parameters per column for a stack of them. */
 static int matmul_weight_axis(const OpCtx *c) {
     return op_type(c, B).rank == 2 ? 1 : -1;
+}
+
+/* Rows of A by one matrix B. */
+static bool matmul_sums(const OpCtx *c, MacSums *s) {
+    Type a = op_type(c, A);
+    if (a.rank < 1 || op_type(c, B).rank != 2)
+        return false;
+    *s = (MacSums){1, .positions = 1, .terms = a.dims[a.rank - 1].value};
+    for (int i = 0; i + 1 < a.rank; i++)
+        s->positions *= a.dims[i].value;
+    return true;
+}
+
+static void matmul_terms(const OpCtx *c, const MacSums *s, const float *x, int64_t group,
+                         int64_t position, float *out) {
+    (void)c;
+    (void)group;
+    memcpy(out, x + position * s->terms, (size_t)s->terms * sizeof *x);
 }
 
 static void batch_strides(Type t, int rank, int32_t *stride) {
@@ -361,6 +396,8 @@ const OpDef op_MatMul = {
               .data = 1u << A | 1u << B,
               .weight = B,
               .weight_axis = matmul_weight_axis,
+              .sums = matmul_sums,
+              .terms = matmul_terms,
               .ort_misfuses = matmul_ort_misfuses},
     .qop = {.domain = "", .op = "QLinearMatMul", .operands = "0* 1* y", .since = 10},
     .bind = matmul_bind,

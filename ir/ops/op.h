@@ -77,6 +77,12 @@ typedef enum QuantClass {
     QUANT_CLAMP,   /* exact on integers when output = input quantization (Relu, Clip) */
 } QuantClass;
 
+/* The sums of one MAC node: `terms` products for each of `positions` and each channel, of which
+ * there are `groups` that see the same numbers. */
+typedef struct MacSums {
+    int64_t groups, terms, positions;
+} MacSums;
+
 typedef struct QuantRule {
     QuantClass kind;
     uint32_t data; /* bit i: input i is data that takes a quantized type; bit 31: every input */
@@ -84,6 +90,13 @@ typedef struct QuantRule {
     int bias;      /* MAC: which input is the bias; 0 for none */
     /* MAC: the weight's axis of output channels, -1 where per-axis makes no sense here. */
     int (*weight_axis)(const OpCtx *c);
+    /* MAC: what its sums go over, for passes that look at data; shapes are static. `terms` writes
+     * the numbers of operand 0 (at `x`) that meet the weights of a channel of `group`, in the order
+     * of those, at one of the result's positions. False: not in this form. NULL: passes leave it.
+     */
+    bool (*sums)(const OpCtx *c, MacSums *s);
+    void (*terms)(const OpCtx *c, const MacSums *s, const float *x, int64_t group, int64_t position,
+                  float *out);
     /* MAC: names of float attributes that multiply the product and the bias (Gemm alpha, beta), or
      * NULL. Folded into the constants before anything is quantized. */
     const char *weight_factor, *bias_factor;

@@ -1,0 +1,179 @@
+/* See passes/mac_data.h. */
+#include "passes/mac_data.h"
+#include "passes/edit.h"
+#include "passes/observe.h"
+
+enum {
+    POSITIONS_PER_SAMPLE = 128,
+    LARGEST_GRAM = 2048, /* terms; 32 MB */
+    BYTES_A_RUN = 256 << 20,
+};
+
+typedef struct Watched {
+    Node *node;
+    OpCtx op;
+    MacSums sums;
+    MacData data;
+    float *row;
+    double *centered;
+} Watched;
+
+typedef struct Collect {
+    Arena *arena;
+    PassContext *c;
+    Module *m;
+    bool gram;
+    Watched *nodes;
+    size_t n, cap;
+    size_t first, end; /* those of this run */
+    double *pool;
+    size_t pool_bytes, used; /* `used`: numbers */
+    Watched **by_value;      /* by value id: the first node of this run that reads it as data */
+    Watched **next;          /* by index in nodes: another one that does */
+} Collect;
+
+/* ---- one sum more ---- */
+
+/* As `float ~ q` is rounded; parameters of activations are per tensor, others stay as they are. */
+static void round_row(const Quant *q, float *row, size_t n) {
+    if (!q || q->n_scale != 1)
+        return;
+    int64_t zp = quant_zp(q, 0), lo = quant_lo(q), hi = quant_hi(q);
+    float scale = quant_scale(q, 0);
+    for (size_t i = 0; i < n; i++)
+        row[i] = (float)(quant_round(row[i], scale, zp, lo, hi) - zp) * scale;
+}
+
+static void add_row(Watched *w, size_t group, double rows) {
+    size_t k = w->data.terms;
+    double *real = w->data.real + group * k, *mean = w->data.mean + group * k, *x = w->centered;
+    for (size_t i = 0; i < k; i++)
+        real[i] += ((double)w->row[i] - real[i]) / rows;
+    round_row(edit_tilde(w->node->in[0]), w->row, k);
+    for (size_t i = 0; i < k; i++) {
+        x[i] = (double)w->row[i] - mean[i];
+        mean[i] += x[i] / rows;
+    }
+    if (!w->data.gram)
+        return;
+    double *g = w->data.gram + group * k * k, part = (rows - 1) / rows;
+    for (size_t i = 0; i < k; i++) {
+        double xi = x[i] * part;
+        if (xi == 0)
+            continue;
+        for (size_t j = 0; j <= i; j++)
+            g[i * k + j] += xi * x[j];
+    }
+}
+
+static void add_sample(Watched *w, const float *x) {
+    int64_t all = w->sums.positions, take = all < POSITIONS_PER_SAMPLE ? all : POSITIONS_PER_SAMPLE;
+    for (int64_t i = 0; i < take; i++) {
+        int64_t position = (2 * i + 1) * all / (2 * take);
+        w->data.rows += 1;
+        for (size_t g = 0; g < w->data.groups; g++) {
+            w->node->def->quant.terms(&w->op, &w->sums, x, (int64_t)g, position, w->row);
+            add_row(w, g, w->data.rows);
+        }
+    }
+}
+
+static void observe(void *ctx, const Value *v, const void *data) {
+    Collect *c = ctx;
+    for (Watched *w = c->by_value[v->id]; w; w = c->next[w - c->nodes])
+        add_sample(w, data);
+}
+
+/* ---- which nodes ---- */
+
+static void find_nodes(Graph *g, void *ctx) {
+    Collect *c = ctx;
+    FOR_NODES(n, g) {
+        if (!n->def || n->def->quant.kind != QUANT_MAC || !n->def->quant.sums || !n->in[0] ||
+            type_real_elem(n->in[0]->type) != ELEM_FLOAT || value_is_const(n->in[0]) ||
+            !edit_float_const(n->in[n->def->quant.weight]))
+            continue;
+        Watched w = {.node = n, .op = op_ctx(n, c->c->d), .data = {.node = n}};
+        if (!n->def->quant.sums(&w.op, &w.sums) || w.sums.terms < 1 || w.sums.positions < 1)
+            continue;
+        w.data.groups = (size_t)w.sums.groups;
+        w.data.terms = (size_t)w.sums.terms;
+        ARENA_PUSH(c->arena, c->nodes, c->n, c->cap, w);
+    }
+}
+
+static size_t gram_bytes(const Collect *c, const Watched *w) {
+    size_t k = w->data.terms;
+    return !c->gram || k > LARGEST_GRAM ? 0 : w->data.groups * k * k * sizeof(double);
+}
+
+static size_t table_bytes(const Collect *c, const Watched *w) {
+    return gram_bytes(c, w) + 2 * w->data.groups * w->data.terms * sizeof(double);
+}
+
+/* Zeroed memory of this run's tables, which those of the next take over. */
+static double *table(Collect *c, size_t numbers) {
+    double *t = c->pool + c->used;
+    c->used += numbers;
+    return t;
+}
+
+static void make_room(Collect *c, Watched *w) {
+    size_t k = w->data.terms;
+    w->row = NEW_ARRAY(c->arena, float, k);
+    w->centered = NEW_ARRAY(c->arena, double, k);
+    w->data.real = table(c, w->data.groups * k);
+    w->data.mean = table(c, w->data.groups * k);
+    if (gram_bytes(c, w))
+        w->data.gram = table(c, w->data.groups * k * k);
+}
+
+static void clear_pool(Collect *c, size_t bytes) {
+    c->used = 0;
+    if (bytes > c->pool_bytes) {
+        c->pool = arena_alloc(c->arena, bytes);
+        c->pool_bytes = bytes;
+    } else {
+        memset(c->pool, 0, bytes);
+    }
+}
+
+/* The next nodes whose tables fit together; at least one. */
+static void choose_nodes(Collect *c) {
+    size_t bytes = 0;
+    for (c->end = c->first; c->end < c->n; c->end++) {
+        size_t more = table_bytes(c, &c->nodes[c->end]);
+        if (c->end > c->first && bytes + more > BYTES_A_RUN)
+            break;
+        bytes += more;
+    }
+    clear_pool(c, bytes);
+    c->by_value = NEW_ARRAY(c->arena, Watched *, c->m->n_values);
+    for (size_t i = c->first; i < c->end; i++) {
+        Watched *w = &c->nodes[i];
+        make_room(c, w);
+        uint32_t id = w->node->in[0]->id;
+        c->next[i] = c->by_value[id];
+        c->by_value[id] = w;
+    }
+}
+
+bool mac_data(Module *m, PassContext *c, bool gram, MacDataFn *fn, void *ctx) {
+    Collect all = {.arena = m->arena, .c = c, .m = m, .gram = gram};
+    FixedShapes *shapes = shapes_fix(m, c->d);
+    if (!shapes)
+        return false;
+    module_each_graph(m, find_nodes, &all);
+    all.next = NEW_ARRAY(m->arena, Watched *, all.n);
+    bool ok = true;
+    while (ok && all.end < all.n) {
+        all.first = all.end;
+        choose_nodes(&all);
+        ok = observe_run(m, c, observe, &all);
+        for (size_t i = all.first; ok && i < all.end; i++)
+            if (all.nodes[i].data.rows > 0)
+                fn(ctx, all.nodes[i].node, &all.nodes[i].data);
+    }
+    shapes_restore(m, shapes);
+    return ok;
+}
