@@ -49,9 +49,11 @@ static bool by_rows(const Spatial *s, const ConvOperands *o) {
            (s->ow >= 12 || (s->ow >= 6 && weights <= 16 * 1024));
 }
 
+/* Of one kept row. Whole vectors are copied, up to 15 numbers too many: they must not reach the
+ * next row, whose padding may stand there already. */
 static int32_t row_bytes(const Spatial *s, int32_t steps) {
     int64_t columns = (int64_t)(s->ow - 1) * s->sw * s->ic + 4 * (int64_t)steps;
-    return (int32_t)(2 * (columns + s->ic) + 15) / 16 * 16;
+    return (int32_t)(2 * (columns + s->ic + 15) + 15) / 16 * 16;
 }
 
 static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
