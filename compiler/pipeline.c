@@ -159,7 +159,8 @@ static bool quantize(Job *j, Module *m) {
     if (!run(j, m, "fold-const"))
         return false;
     bool statically = !j->o->dynamic && !j->o->weight_only; /* the others' forms want MatMul */
-    if (statically && (!run(j, m, "fuse-gelu") || !run(j, m, "matmul-to-gemm")))
+    bool bias_apart = j->ctx.scheme.recipe.s != NULL; /* recipes are about MatMul + Add */
+    if (statically && (!run(j, m, "fuse-gelu") || (!bias_apart && !run(j, m, "matmul-to-gemm"))))
         return false;
     if (!run(j, m, "fold-affine"))
         return false;
