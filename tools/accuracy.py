@@ -53,6 +53,10 @@ moves these networks so far.
 ## By calibrator and pass
 
 {sqnr}
+The default is the plain range, without corrections: what a file of statistics alone can give, and what is easy to
+follow by hand. With data, `-bias-correction` costs one more run and is the first thing to try; `-equalize` is
+worth trying for networks of depthwise convolutions, `-adaround` for weights of 4 bits.
+
 Best of onnxruntime's calibrators, and how far above it qxc is:
 
 {gains}
