@@ -1,6 +1,8 @@
 /* Keeps onnxruntime from fusing where its own fusion is wrong or has no kernel. It looks for
  * DequantizeLinear, operator, QuantizeLinear; a Sum of one operand behind the DequantizeLinear
  * changes no number, is not optimised away, and is no part of any pattern. */
+#include <math.h>
+
 #include "passes/legal.h"
 
 static const Node *dequantize_of(const Value *v) {
@@ -59,10 +61,30 @@ static bool has_no_kernel(const Uses *u, const Node *n) {
     return false;
 }
 
+static double const_scale(const Node *dq, size_t i) {
+    const Tensor *t = value_data(dq->in[1]);
+    return t && t->data && t->count ? tensor_float(t, i < t->count ? i : 0) : 0;
+}
+
+/* onnxruntime rounds a float bias between such operands to int32 at the product of their scales,
+ * and does not ask whether it fits. */
+static bool bias_overflows(const Node *n) {
+    const QuantRule *r = n->def ? &n->def->quant : NULL;
+    size_t at = r && r->kind == QUANT_MAC ? (size_t)r->bias : 0;
+    const Tensor *b = at && n->n_in > at ? value_data(n->in[at]) : NULL;
+    const Node *x = dequantize_of(n->in[0]), *w = b ? dequantize_of(n->in[r->weight]) : NULL;
+    for (size_t i = 0; x && w && b->data && i < b->count; i++) {
+        double step = const_scale(x, 0) * const_scale(w, i);
+        if (step > 0 && fabs(tensor_float(b, i)) >= (double)INT32_MAX * step)
+            return true;
+    }
+    return false;
+}
+
 static bool is_fused_wrongly(const Node *n) {
     OpCtx c = op_ctx(n, NULL);
     return (n->def && n->def->quant.ort_misfuses && n->def->quant.ort_misfuses(&c)) ||
-           is_too_small(n);
+           is_too_small(n) || bias_overflows(n);
 }
 
 /* A QuantizeLinear to few bits is moved up through data movers and must not meet a Clip there. */
@@ -72,9 +94,25 @@ static bool is_moved_wrongly(const Node *n) {
     return stored_bits(n->out[0]) < 8 && (k == QUANT_MOVE || k == QUANT_ORDER || k == QUANT_CLAMP);
 }
 
+/* A DequantizeLinear of int8 is moved down through data movers, and the QuantizeLinear put there
+ * has, since opset 21, no zero point of that type: the model does not load. */
+static bool is_moved_past(const Uses *u, const Node *n, int64_t opset) {
+    const Node *dq = n->n_in && n->n_out && n->out[0] ? dequantize_of(n->in[0]) : NULL;
+    QuantClass k = n->def ? n->def->quant.kind : QUANT_NEVER;
+    if (!dq || (k != QUANT_MOVE && k != QUANT_ORDER) || opset < 21 || dq->n_in < 3 ||
+        is_weight(dq->in[0]) || dq->in[0]->type.elem != ELEM_INT8)
+        return false;
+    const Use *use;
+    size_t uses = uses_of(u, n->out[0], &use), quantized = 0;
+    for (size_t i = 0; i < uses; i++)
+        quantized += use[i].node && is_onnx_quantize(use[i].node);
+    return quantized < uses || !uses;
+}
+
 typedef struct Guard {
     QuantBuild *b;
     Uses *uses;
+    int64_t opset;
 } Guard;
 
 bool is_guard(const Node *n) {
@@ -102,13 +140,14 @@ static void guard_graph(Graph *g, void *ctx) {
                      (is_fused_wrongly(n) || has_no_kernel(with->uses, n));
         if (fused)
             guard(with->b, n, i);
-        else if (n->n_out && n->out[0] && is_moved_wrongly(n))
+        else if (n->n_out && n->out[0] &&
+                 (is_moved_wrongly(n) || is_moved_past(with->uses, n, with->opset)))
             guard(with->b, n, 0);
     }
 }
 
 void guard_fusions(QuantBuild *b, Module *m, Target target) {
-    Guard with = {b, uses_new(m)};
+    Guard with = {b, uses_new(m), module_opset(m, STR(""))};
     if (target == TARGET_ORT_CPU)
         module_each_graph(m, guard_graph, &with);
 }

@@ -58,13 +58,7 @@ static Tensor *rounded(Raise *r, const Tensor *t, const Quant *from, const Quant
     return out;
 }
 
-static Value *requantized(Raise *r, const Node *n, Value *bias, const Tensor *t, const Quant *from,
-                          const Quant *to, double f) {
-    bool saturated = false;
-    Tensor *data = rounded(r, t, from, to, f, &saturated);
-    if (saturated)
-        diag_warning(r->b.d, n->loc, "%s: its bias does not fit int32 at the accumulator's scale",
-                     node_text(n));
+static Value *requantized(Raise *r, Value *bias, Tensor *data, const Quant *to) {
     Graph *g = value_is_const(bias) ? bias->graph : r->m->graph;
     Value *v = graph_add_const(g, derived_name(&r->b, bias->name, "_int32"),
                                type_quantized(tensor_type(r->b.a, data), to), data);
@@ -78,6 +72,12 @@ static Value *requantized(Raise *r, const Node *n, Value *bias, const Tensor *t,
 static bool fits(const Tensor *t, const Quant *to) {
     return !to->n_axes || t->count == 1 ||
            (t->rank > 0 && t->dims[t->rank - 1] == (int64_t)to->n_scale);
+}
+
+/* Whether the sums are wider than int32, so that a float bias can be added to them as it is. */
+static bool takes_float(const Quant *x, const Quant *w) {
+    int a = elem_bits(x->storage), b = elem_bits(w->storage);
+    return (a > 8 || b > 8) && a <= 16 && b <= 16;
 }
 
 Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w,
@@ -101,8 +101,16 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
         *why = t ? "its bias is not one number a channel" : "its bias is computed";
         return NULL;
     }
+    bool saturated = false;
+    Tensor *data = rounded(r, t, have, want, same ? 1 : f, &saturated);
     if (same) /* the same numbers, stated per tensor here and per channel there */
-        return requantized(r, n, ints, t, have, want, 1);
+        return requantized(r, ints, data, want);
+    if (saturated && !have && f == 1 && takes_float(x->type.quant, w->type.quant))
+        return bias;
+    if (saturated) {
+        *why = "its bias does not fit int32 at the accumulator's scale";
+        return NULL;
+    }
     if (have)
         diag_note(r->b.d, n->loc,
                   "%s: bias '%s' is on a grid of its own; restated at the scale of "
@@ -113,7 +121,7 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
              "%s: float bias rounded to the grid of the accumulator, as "
              "onnxruntime does",
              node_text(n));
-    Value *v = requantized(r, n, ints ? ints : bias, t, have, want, f);
+    Value *v = requantized(r, ints ? ints : bias, data, want);
     if (f != 1)
         node_set_float(n, rule->bias_factor, (float)product);
     return v;

@@ -72,3 +72,25 @@ class Guard(OracleCase):
 
     def test_stacked_weights(self):
         self.check(stacked())
+
+    def test_moved_int8(self):
+        """A mover of int8 that no QuantizeLinear follows: a Clip, for the range, or nothing at all."""
+        built = chain()
+        built.graph.node.pop(), built.graph.node.pop()
+        built.graph.node.append(helper.make_node("Transpose", ["g"], ["y"]))
+        for opset in ("21", "23"):
+            self.check(built, "-activations=int8 sym", f"-target-opset={opset}")
+
+    def test_bias_beyond_int32(self):
+        """Of 16-bit operands a float bias stays float, which onnxruntime would round to int32."""
+        built = model([helper.make_node("Conv", ["x", "w", "b"], ["c"]),
+                       helper.make_node("Relu", ["c"], ["y"])],
+                      [("w", (4, 4, 3, 3)), ("b", (4,))])
+        for name, factor in (("w", 1e-3), ("b", 10)):
+            t = next(t for t in built.graph.initializer if t.name == name)
+            t.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(t) * np.float32(factor), name))
+        self.check(built, "-activations=int16", "-weights=int16 sym")
+        x = np.random.default_rng(1).normal(0, 1, (4, *SHAPE[1:])).astype(np.float32)
+        want = session(self.scratch / "model.onnx").run(None, {"x": x[:1]})[0]
+        got = qxc_outputs(self.scratch / "qdq.onnx", {"x": x[:1]}, self.scratch)["y"]
+        np.testing.assert_allclose(got, want, rtol=0, atol=np.abs(want).max() / 1000)
