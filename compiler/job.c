@@ -54,6 +54,10 @@ static bool init_form(Job *j) {
     return true;
 }
 
+static bool check_shown(const char *option, const char *pass, Diags *d) {
+    return !pass || strcmp(pass, "all") == 0 || pass_find(pass) || pass_unknown(pass, option, d);
+}
+
 bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     static const char *const targets[] = {"ort-cpu", "onnx"}, *const kinds[] = {"float", "quant"};
     size_t target = 0, io = 0;
@@ -61,6 +65,8 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     bool ok = init_form(j);
     if (o->target)
         ok = choose("target", o->target, targets, 2, &target, d) && ok;
+    ok = check_shown("-print-before: ", o->print_before, d) && ok;
+    ok = check_shown("-print-after: ", o->print_after, d) && ok;
     if (o->io)
         ok = choose("io", o->io, kinds, 2, &io, d) && ok;
     if (j->ctx.target != TARGET_C)

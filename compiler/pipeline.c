@@ -139,14 +139,8 @@ static bool run_listed_passes(Job *j, Module *m) {
         size_t n = strcspn(p, ",");
         char *name = arena_copy(m->arena, p, n + 1);
         name[n] = 0;
-        if (!pass_find(name)) {
-            diag_error(j->d, LOC_NONE, "there is no pass '%s'", name);
-            const char *names[64];
-            for (size_t i = 0; i < pass_count(); i++)
-                names[i] = pass_at(i)->name;
-            diag_did_you_mean(j->d, LOC_NONE, str_from(name), names, pass_count());
-            return false;
-        }
+        if (!pass_find(name))
+            return pass_unknown(name, "", j->d);
         if (!run(j, m, name))
             return false;
         p += n + (p[n] == ',');
@@ -159,7 +153,7 @@ static bool quantize(Job *j, Module *m) {
     if (!run(j, m, "fold-const"))
         return false;
     bool statically = !j->o->dynamic && !j->o->weight_only; /* the others' forms want MatMul */
-    bool bias_apart = j->ctx.scheme.recipe.s != NULL; /* recipes are about MatMul + Add */
+    bool bias_apart = j->ctx.scheme.recipe.s != NULL;       /* recipes are about MatMul + Add */
     if (statically && (!run(j, m, "fuse-gelu") || (!bias_apart && !run(j, m, "matmul-to-gemm"))))
         return false;
     if (!run(j, m, "fold-affine"))

@@ -23,6 +23,15 @@ const Pass *pass_find(const char *name) {
     return NULL;
 }
 
+bool pass_unknown(const char *name, const char *where, Diags *d) {
+    const char *names[64];
+    for (size_t i = 0; i < pass_count(); i++)
+        names[i] = pass_at(i)->name;
+    diag_error(d, LOC_NONE, "%sthere is no pass '%s'", where, name);
+    diag_did_you_mean(d, LOC_NONE, str_from(name), names, pass_count());
+    return false;
+}
+
 /* ---- the form that a pass takes ---- */
 
 typedef struct FormCheck {

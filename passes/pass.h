@@ -47,6 +47,8 @@ typedef struct Pass {
 } Pass;
 
 const Pass *pass_find(const char *name);
+/* An error with a hint, which begins with `where` ("-passes: " or ""). False. */
+bool pass_unknown(const char *name, const char *where, Diags *d);
 size_t pass_count(void);
 const Pass *pass_at(size_t i);
 /* Runs one pass, then resolves, infers and verifies again. */

@@ -51,21 +51,21 @@ const OpDef *qop_find(Str domain, Str op) {
     return NULL;
 }
 
-/* The function whose body the graph is in, NULL for the main graph. */
-static const Function *function_of(const Graph *g) {
+const Function *node_function(const Node *n) {
+    const Graph *g = n->graph;
     while (g->owner)
         g = g->owner->graph;
     return g->function;
 }
 
 bool node_in_function(const Node *n) {
-    return function_of(n->graph) != NULL;
+    return node_function(n) != NULL;
 }
 
 /* The version that a node's operator is of, or -1 where nothing imports its domain. A function
  * without imports has the model's. */
 static int64_t imported_version(const Node *n) {
-    const Function *f = function_of(n->graph);
+    const Function *f = node_function(n);
     const Module *m = n->graph->module;
     bool own = f && f->n_imports;
     const Import *imports = own ? f->imports : m->imports;

@@ -208,6 +208,8 @@ int64_t node_opset(const Node *n);
 bool node_imported(const Node *n);            /* a version 0 counts */
 const OnnxSchema *node_schema(const Node *n); /* at that version; NULL when unknown */
 bool node_in_function(const Node *n);
+/* The function whose body the node is in, NULL for the main graph. */
+const Function *node_function(const Node *n);
 
 /* Infers every type, checks them against the stated ones and fills in what was not stated. Types
  * that ONNX stated (Value.declared) are left as they stand. Function bodies have no types. */

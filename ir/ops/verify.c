@@ -109,24 +109,28 @@ static bool call_verify(const Node *n, Diags *d) {
     return !op->verify || op->verify(&c);
 }
 
-static void suggest_domain(const Node *n, Diags *d) {
-    const Module *m = n->graph->module;
-    const char **names = NEW_ARRAY(m->arena, const char *, m->n_imports);
-    for (size_t i = 0; i < m->n_imports; i++)
-        names[i] = m->imports[i].domain.s ? arena_str(m->arena, m->imports[i].domain).s : "";
-    diag_did_you_mean(d, n->loc, n->domain, names, m->n_imports);
+static void suggest_domain(const Node *n, const Import *imports, size_t count, Diags *d) {
+    Arena *a = n->graph->module->arena;
+    const char **names = NEW_ARRAY(a, const char *, count);
+    for (size_t i = 0; i < count; i++)
+        names[i] = imports[i].domain.s ? arena_str(a, imports[i].domain).s : "";
+    diag_did_you_mean(d, n->loc, n->domain, names, count);
 }
 
 /* The names "" and "qxc" need no import: the first is checked as a whole, the second is ours. */
 static bool check_import(const Node *n, Diags *d) {
     if (node_imported(n) || str_is(n->domain, "qxc"))
         return true;
+    const Module *m = n->graph->module;
+    const Function *f = node_function(n);
+    bool own = f && f->n_imports; /* without imports a function has the model's */
+    Str who = own ? arena_strf(m->arena, "function '%s'", diag_name(d, f->name)) : STR("the model");
     if (domain_is_onnx(n->domain))
-        return diag_error(d, n->loc, "%s: the model imports no opset of the default domain",
-                          diag_name(d, n->op));
-    diag_error(d, n->loc, "%s: the model does not import domain '%s'", diag_name(d, n->op),
+        return diag_error(d, n->loc, "%s: %s imports no opset of the default domain",
+                          diag_name(d, n->op), who.s);
+    diag_error(d, n->loc, "%s: %s does not import domain '%s'", diag_name(d, n->op), who.s,
                diag_name(d, n->domain));
-    suggest_domain(n, d);
+    suggest_domain(n, own ? f->imports : m->imports, own ? f->n_imports : m->n_imports, d);
     return false;
 }
 
