@@ -50,18 +50,9 @@ static const Quant *known_quant(Binder *b, const Node *n, const Value *v) {
 }
 
 static Value *stand_in(Binder *b, const Value *v) {
-    Program *p = b->program;
     Value *s = arena_copy(b->arena, v, sizeof *v);
     s->type = type_tensor(ELEM_DOUBLE, v->type.rank, v->type.dims);
-    s->id = (uint32_t)b->n_slots;
-    if (b->n_slots == b->cap_slots) {
-        size_t cap = 2 * b->cap_slots + 16;
-        int *slots = NEW_ARRAY(b->arena, int, cap);
-        memcpy(slots, p->value_buffer, b->n_slots * sizeof *slots);
-        p->value_buffer = slots;
-        b->cap_slots = cap;
-    }
-    p->value_buffer[b->n_slots++] = -1;
+    s->id = binder_new_slot(b);
     return s;
 }
 

@@ -4,6 +4,12 @@
 
 #include "exec/exec.h"
 
+/* One of the two buffers of a value. */
+typedef struct MadeSlot {
+    uint32_t id;
+    bool last;
+} MadeSlot;
+
 struct Binder {
     Program *program;
     Arena *arena;
@@ -13,12 +19,12 @@ struct Binder {
     Map *rejected;  /* by operator type, of Rejection */
     size_t busiest; /* most bytes that operands and results of one multiplying node take */
     int *last;      /* by Value.id: its buffer with channels last, or -1 */
-    int **made;     /* slots filled by a conversion inside a branch, to be emptied at its end */
+    MadeSlot *made; /* what a conversion inside a branch filled, to be emptied at its end */
     size_t n_made, cap_made;
     size_t *marks; /* of n_made, one for each branch that is open */
     size_t n_marks, cap_marks;
     bool failed;
-    size_t n_slots, cap_slots; /* of Program.value_buffer: stand-ins follow the module's values */
+    size_t n_slots, cap_slots; /* of Program.value_buffer and last: stand-ins follow the module's */
     const Node *in_double;     /* the node that is being bound in double, or NULL */
 };
 
@@ -52,6 +58,8 @@ void bind_copy(Binder *b, const Node *n, int from, int to);
 int binder_add_buffer(Binder *b, Buffer buffer);
 /* A new buffer for a value, constant or not, in the order of ONNX. */
 int binder_new_value(Binder *b, const Value *v);
+/* The id of one more value, with no buffers yet. */
+uint32_t binder_new_slot(Binder *b);
 /* What a branch converted is known in that branch only. Keep with bind_control. */
 void binder_enter(Binder *b);
 void binder_leave(Binder *b);

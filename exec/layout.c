@@ -5,7 +5,7 @@
 #include "kernels_gen.h"
 
 void binder_reset_layout(Binder *b) {
-    for (uint32_t i = 0; i < b->program->module->n_values; i++)
+    for (size_t i = 0; i < b->n_slots; i++)
         b->last[i] = -1;
     b->n_made = b->n_marks = 0;
 }
@@ -18,14 +18,32 @@ void binder_enter(Binder *b) {
 
 void binder_leave(Binder *b) {
     size_t mark = b->marks[--b->n_marks];
-    while (b->n_made > mark)
-        *b->made[--b->n_made] = -1;
+    while (b->n_made > mark) {
+        MadeSlot m = b->made[--b->n_made];
+        (m.last ? b->last : b->program->value_buffer)[m.id] = -1;
+    }
 }
 
-static void fill(Binder *b, int *slot, int buffer) {
-    *slot = buffer;
+static int fill(Binder *b, const Value *v, bool last, int buffer) {
+    MadeSlot m = {v->id, last};
+    (last ? b->last : b->program->value_buffer)[v->id] = buffer;
     if (b->n_marks)
-        ARENA_PUSH(b->arena, b->made, b->n_made, b->cap_made, slot);
+        ARENA_PUSH(b->arena, b->made, b->n_made, b->cap_made, m);
+    return buffer;
+}
+
+uint32_t binder_new_slot(Binder *b) {
+    if (b->n_slots == b->cap_slots) {
+        size_t cap = 2 * b->cap_slots + 16;
+        int *plain = NEW_ARRAY(b->arena, int, cap), *last = NEW_ARRAY(b->arena, int, cap);
+        memcpy(plain, b->program->value_buffer, b->n_slots * sizeof *plain);
+        memcpy(last, b->last, b->n_slots * sizeof *last);
+        b->program->value_buffer = plain;
+        b->last = last;
+        b->cap_slots = cap;
+    }
+    b->program->value_buffer[b->n_slots] = b->last[b->n_slots] = -1;
+    return (uint32_t)b->n_slots++;
 }
 
 /* ---- conversion ---- */
@@ -68,32 +86,24 @@ bool bind_is_last(const Binder *b, const Value *v) {
 int bind_value(Binder *b, const Value *v) {
     if (!v)
         return -1;
-    int *slot = &b->program->value_buffer[v->id];
-    if (*slot >= 0)
-        return *slot;
-    if (b->last[v->id] < 0) {
-        *slot = binder_new_value(b, v);
-    } else {
-        Planes p = planes_of(v);
-        fill(b, slot, transposed(b, v->def, v, b->last[v->id], p.plane, p.channels));
-    }
-    return *slot;
+    int have = b->program->value_buffer[v->id], last = b->last[v->id];
+    if (have >= 0)
+        return have;
+    if (last < 0)
+        return b->program->value_buffer[v->id] = binder_new_value(b, v);
+    Planes p = planes_of(v);
+    return fill(b, v, false, transposed(b, v->def, v, last, p.plane, p.channels));
 }
 
 int bind_last(Binder *b, const Node *n, const Value *v) {
-    int *slot = &b->last[v->id];
-    if (*slot >= 0)
-        return *slot;
+    if (b->last[v->id] >= 0)
+        return b->last[v->id];
     if (one_order(v))
         return bind_value(b, v);
-    int plain = b->program->value_buffer[v->id];
-    if (plain < 0 && v->def == n && n) {
-        *slot = binder_new_value(b, v);
-        return *slot;
-    }
+    if (b->program->value_buffer[v->id] < 0 && v->def == n && n)
+        return b->last[v->id] = binder_new_value(b, v);
     Planes p = planes_of(v);
-    fill(b, slot, transposed(b, n, v, bind_value(b, v), p.channels, p.plane));
-    return *slot;
+    return fill(b, v, true, transposed(b, n, v, bind_value(b, v), p.channels, p.plane));
 }
 
 void bind_each(Binder *b, const Node *n, const Value *x, const Value *y, int *from, int *to) {

@@ -8,7 +8,7 @@
 // [segments][k / 4][16][4], each k filled up to a multiple of 4 with zeros. x counts from 0 (signed input is raised by 128), and the
 // bias makes up for that and for the zero point of x: bias - (xz + raised) * sum of w. Tables have
 // an entry for each column of a block. Sums wrap like int32. Scratch: col_bytes, 32 of them slack, the
-// others at least 2 * 4 * steps, or for each of kh rows 2 * (((ow - 1) * sw + kw) * ic + 3); on the stack is 1 KiB of sums.
+// others at least 2 * 4 * steps, or for each of kh rows 2 * (((ow - 1) * sw + kw) * ic + 15); on the stack is 1 KiB of sums.
 typedef struct {
     int32_t n, ic, ih, iw;          /* input [n, ih, iw, ic] */
     int32_t oc, oh, ow;             /* output [n, oh, ow, oc] */

@@ -23,6 +23,7 @@ typedef struct Annotate {
     Map *noted;       /* by value id: constants that an `annotation` line named */
     Map *named;       /* by value id: constants that an annotation now names */
     Annotations list; /* of the graph at hand */
+    const Uses *uses; /* for drop_stale */
 } Annotate;
 
 static Str id_key(const Value *v) {
@@ -258,12 +259,12 @@ static void annotate_graph(Graph *g, void *ctx) {
 /* Constants that only the line of an edited value named. */
 static void drop_stale(Graph *g, void *ctx) {
     const Annotate *a = ctx;
-    const Uses *uses = uses_new(g->module);
     size_t kept = 0;
     for (size_t i = 0; i < g->n_consts; i++) {
         Value *c = g->consts[i];
         const Use *use;
-        if (!map_get(a->noted, id_key(c)) || map_get(a->named, id_key(c)) || uses_of(uses, c, &use))
+        if (!map_get(a->noted, id_key(c)) || map_get(a->named, id_key(c)) ||
+            uses_of(a->uses, c, &use))
             g->consts[kept++] = c;
     }
     g->n_consts = kept;
@@ -279,6 +280,7 @@ bool pass_annotate(Module *m, PassContext *c) {
                   .named = map_new(arena)};
     module_each_graph(m, state_graph, &a);
     module_each_graph(m, annotate_graph, &a);
+    a.uses = uses_new(m);
     module_each_graph(m, drop_stale, &a);
     drop_unused_quants(m);
     return true;

@@ -20,11 +20,27 @@ static void note_kept(Value *v, void *ctx) {
         map_set(n->used, v->name, v);
 }
 
+/* Values that became graph outputs while lowering (a clamp that changes nothing was dropped) have
+ * the interface's names. */
+static void drop_interface(Spelled *s, const Uses *uses) {
+    size_t kept = 0;
+    for (size_t i = 0; i < s->n_wants; i++) {
+        const Use *of;
+        bool output = false;
+        for (size_t n = uses_of(uses, s->wants[i].v, &of); n-- > 0 && !output;)
+            output = !of[n].node;
+        if (!output)
+            s->wants[kept++] = s->wants[i];
+    }
+    s->n_wants = kept;
+}
+
 void names_restore(Lower *l) {
     Spelled *s = l->spelled;
     Names n = {map_new(l->b.a), map_new(l->b.a)};
     edit_sweep(l->b.m);
     Uses *uses = uses_new(l->b.m);
+    drop_interface(s, uses);
     for (size_t i = 0; i < s->n_wants; i++)
         map_set(n.wanted, value_key(s->wants[i].v), s->wants[i].v);
     module_each_value(l->b.m, note_kept, &n);

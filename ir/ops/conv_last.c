@@ -41,19 +41,19 @@ static int32_t unfold_rows(const Spatial *s, int32_t steps, int32_t bytes) {
     return fit < 8 ? 8 : (int32_t)(fit + 7) / 8 * 8;
 }
 
+/* Of one kept row: what the last position reads, and 15 elements that copying may write past it. */
+static int64_t row_bytes(const Spatial *s) {
+    int64_t columns = (int64_t)(s->ow - 1) * s->sw + s->kw;
+    return (2 * (columns * s->ic + 15) + 15) / 16 * 16;
+}
+
 /* Whether to keep rows of input instead of unfolding: where positions of a row share what they
  * read, and a row is long enough to pay for reading the weights. */
 static bool by_rows(const Spatial *s, const ConvOperands *o) {
     int64_t weights = (int64_t)s->oc * s->ic * s->kh * s->kw;
     return o->group == 1 && s->dh == 1 && s->dw == 1 && s->kh > 1 && s->kh <= MOST_ROWS &&
-           (s->ow >= 12 || (s->ow >= 6 && weights <= 16 * 1024));
-}
-
-/* Of one kept row. Whole vectors are copied, up to 15 numbers too many: they must not reach the
- * next row, whose padding may stand there already. */
-static int32_t row_bytes(const Spatial *s, int32_t steps) {
-    int64_t columns = (int64_t)(s->ow - 1) * s->sw * s->ic + 4 * (int64_t)steps;
-    return (int32_t)(2 * (columns + s->ic + 15) + 15) / 16 * 16;
+           (s->ow >= 12 || (s->ow >= 6 && weights <= 16 * 1024)) &&
+           s->kh * row_bytes(s) <= INT32_MAX / 2;
 }
 
 static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
@@ -86,7 +86,7 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
                                  .yz = m->yz,
                                  .lo = m->lo,
                                  .hi = m->hi};
-    p.col_bytes = 32 + (segments > 1 ? s->kh * row_bytes(s, k.steps)
+    p.col_bytes = 32 + (segments > 1 ? s->kh * (int32_t)row_bytes(s)
                                      : unfold_rows(s, k.steps, o->unfold_bytes) * 4 * k.steps);
     int args[CALL_MAX_ARGS] = {bind_last(b, n, n->in[0]), k.weights, k.bias}, n_args = 3;
     for (int i = 0; i < m->n_out_args; i++)
