@@ -1,4 +1,6 @@
 /* qxc stats merge A B... -o C: a model calibrated in shards, its statistics joined. */
+#include <sys/stat.h>
+
 #include "compiler/session.h"
 
 static bool usage(Session *s) {
@@ -12,10 +14,44 @@ static bool usage(Session *s) {
     return true;
 }
 
+static bool is_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static void warn_twice(Session *s) {
+    const TextList *in = &s->o.inputs;
+    for (size_t i = 1; i < in->n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (is_same_file(in->items[k], in->items[i])) {
+                diag_warning(s->d, LOC_NONE,
+                             "'%s' is named twice: what it has seen counts for twice as much",
+                             in->items[i]);
+                break;
+            }
+}
+
+static void count_stat(Value *v, void *ctx) {
+    *(size_t *)ctx += v->stat != NULL;
+}
+
+static Module *read_shard(Session *s, size_t i, ExitCode *code) {
+    Module *m = session_read(s, i, code);
+    size_t stats = 0;
+    if (m)
+        module_each_value(m, count_stat, &stats);
+    if (m && !stats) {
+        diag_error(s->d, LOC_NONE, "'%s' holds no statistics to merge", s->o.inputs.items[i]);
+        *code = EXIT_WRONG;
+        return NULL;
+    }
+    return m;
+}
+
 /* Modules are read one after the other, so that memory does not grow with their number. */
 static bool merge(Session *s, Module *first, size_t i, ExitCode *code) {
     size_t before = s->n_modules;
-    Module *m = session_read(s, i, code);
+    Module *m = read_shard(s, i, code);
     bool ok = m && stats_merge(first, m, s->d);
     if (s->n_modules > before)
         module_free(s->modules[--s->n_modules]);
@@ -28,7 +64,8 @@ ExitCode cmd_stats(Session *s) {
         return EXIT_USAGE;
     session_check_suffix(s);
     ExitCode code;
-    Module *first = session_read(s, 0, &code);
+    warn_twice(s);
+    Module *first = read_shard(s, 0, &code);
     if (!first)
         return code;
     for (size_t i = 1; i < s->o.inputs.n; i++)

@@ -58,7 +58,8 @@ Stat *calib_stat(Arena *a, double min, double max, double avg, double std, int64
 
 /* Statistics of two calibrations of the same model merged into `to` (qxc stats merge): weighted by
  * count, ranges by their method where both have kept what it needs. A value without counterpart in
- * `to`, or whose statistics are per index of another axis, is an error; all are reported. */
+ * `to`, or whose statistics are per index of another axis, is an error; all are reported. Of
+ * statistics by different methods a warning says that the wider range is taken. */
 bool stats_merge(Module *to, const Module *from, Diags *d);
 
 #endif

@@ -90,7 +90,26 @@ typedef struct Merge {
     Arena *arena;
     Diags *diags;
     bool collecting, ok;
+    size_t mixed; /* values whose statistics two methods made */
 } Merge;
+
+static Str method_of(const Stat *s) {
+    for (size_t i = 0; i < s->n_attrs; i++)
+        if (str_is(s->attrs[i].name, "method") && s->attrs[i].kind == ATTR_STRING)
+            return s->attrs[i].v.s[0];
+    return STR("minmax"); /* min and max are all there is to it */
+}
+
+/* Said once, of the first. */
+static void check_method(Merge *m, const Value *v, const Stat *x) {
+    Str was = method_of(x), is = method_of(v->stat);
+    if (str_eq(was, is) || m->mixed++)
+        return;
+    diag_warning(m->diags, v->stat->loc,
+                 "statistics of %s are by method %s here and %s in the first model; where methods "
+                 "differ, the range is the wider of both",
+                 diag_name(m->diags, v->name), diag_name(m->diags, is), diag_name(m->diags, was));
+}
 
 static void merge_value(Merge *m, Value *v) {
     if (m->collecting) {
@@ -110,8 +129,10 @@ static void merge_value(Merge *m, Value *v) {
         m->ok = diag_error(m->diags, y->loc,
                            "statistics of %s are per index of another axis than in the first model",
                            diag_name(m->diags, v->name));
-    else
+    else {
+        check_method(m, v, x);
         to->stat = merge_stats(m->arena, x, y);
+    }
 }
 
 static void merge_graph(Graph *g, void *ctx) {
