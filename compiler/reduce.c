@@ -39,7 +39,7 @@ typedef struct Reducer {
 typedef struct Making {
     const char *from, *to; /* `to` NULL: standard output */
     const Shrink *shrink;  /* NULL: none */
-    Choice choice;
+    Places places;
     bool first; /* reads INPUT itself */
     bool loud;  /* says what goes wrong */
 } Making;
@@ -80,9 +80,9 @@ static ExitCode make(const Reducer *r, Making k) {
     if (k.shrink) {
         bool had_outputs = m->graph->n_out > 0;
         int errors = diags_errors(s->d);
-        k.shrink->run(m, &k.choice);
-        r->facts->places = k.choice.seen;
-        if (k.choice.begin == k.choice.end)
+        k.shrink->run(m, &k.places);
+        r->facts->places = k.places.seen;
+        if (k.places.begin == k.places.end)
             return EXIT_DONE;
         if (diags_errors(s->d) > errors)
             return EXIT_WRONG;
@@ -224,7 +224,7 @@ static size_t count_places(Reducer *r, const Shrink *k) {
 
 /* Makes the candidate and, when it still fails, the best of it. */
 static bool attempt(Reducer *r, const Shrink *k, size_t begin, size_t end) {
-    Making some = {.from = r->best, .to = r->candidate, .shrink = k, .choice = {begin, end, 0}};
+    Making some = {.from = r->best, .to = r->candidate, .shrink = k, .places = {begin, end, 0}};
     if (!fresh_folder(r, r->candidate) ||
         child_wait(&r->children, start_making(r, some), 0) != EXIT_DONE ||
         same_bytes(r->best, r->candidate))

@@ -14,9 +14,9 @@ const Shrink *shrink_at(size_t i) {
     return &shrinks[i];
 }
 
-bool choice_take(Choice *c) {
-    size_t place = c->seen++;
-    return c->begin <= place && place < c->end;
+bool place_take(Places *p) {
+    size_t place = p->seen++;
+    return p->begin <= place && place < p->end;
 }
 
 /* ---- who is used ---- */

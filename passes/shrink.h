@@ -11,22 +11,22 @@
 #include "ir/ops/op.h"
 
 /* Places numbered from 0 in the order asked: those of [begin, end) are taken. */
-typedef struct Choice {
+typedef struct Places {
     size_t begin, end;
     size_t seen; /* how many places there were */
-} Choice;
+} Places;
 
-bool choice_take(Choice *c);
+bool place_take(Places *p);
 
 typedef struct Shrink {
     const char *name, *summary;
-    void (*run)(Module *m, Choice *c);
+    void (*run)(Module *m, Places *places);
 } Shrink;
 
 size_t shrink_count(void);
 const Shrink *shrink_at(size_t i); /* in the order that they are best tried */
 
-#define SHRINK(id, summary) void shrink_##id(Module *m, Choice *c);
+#define SHRINK(id, summary) void shrink_##id(Module *m, Places *places);
 #include "passes/shrink.def"
 #undef SHRINK
 

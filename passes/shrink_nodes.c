@@ -6,7 +6,7 @@
 
 typedef struct Cut {
     Module *m;
-    Choice *c;
+    Places *places;
     bool *gone; /* by Node.id */
     UniqueNames *names;
 } Cut;
@@ -14,7 +14,7 @@ typedef struct Cut {
 static void choose_nodes(Graph *g, void *ctx) {
     Cut *cut = ctx;
     FOR_NODES(n, g)
-    cut->gone[n->id] = choice_take(cut->c);
+    cut->gone[n->id] = place_take(cut->places);
 }
 
 static void unlink_nodes(Graph *g, void *ctx) {
@@ -38,8 +38,8 @@ static void feed_graph(Graph *g, void *ctx) {
         feed(cut, g->out[i]);
 }
 
-void shrink_nodes(Module *m, Choice *c) {
-    Cut cut = {m, c, NEW_ARRAY(m->arena, bool, (size_t)m->n_nodes + 1), unique_names_new(m)};
+void shrink_nodes(Module *m, Places *places) {
+    Cut cut = {m, places, NEW_ARRAY(m->arena, bool, (size_t)m->n_nodes + 1), unique_names_new(m)};
     uint32_t *before = shrink_uses(m);
     shrink_each_graph(m, choose_nodes, &cut);
     shrink_each_graph(m, unlink_nodes, &cut);
@@ -63,7 +63,7 @@ static bool same_type(Type x, Type y) {
 }
 
 typedef struct Bypass {
-    Choice *c;
+    Places *places;
     Value **to;
 } Bypass;
 
@@ -80,14 +80,14 @@ static void bypass_graph(Graph *g, void *ctx) {
     Bypass *b = ctx;
     FOR_NODES(n, g) {
         Value *x = stand_in(n);
-        if (x && choice_take(b->c))
+        if (x && place_take(b->places))
             b->to[n->out[0]->id] = x;
     }
 }
 
-void shrink_bypass(Module *m, Choice *c) {
+void shrink_bypass(Module *m, Places *places) {
     uint32_t *before = shrink_uses(m);
-    Bypass b = {c, NEW_ARRAY(m->arena, Value *, (size_t)m->n_values + 1)};
+    Bypass b = {places, NEW_ARRAY(m->arena, Value *, (size_t)m->n_values + 1)};
     module_each_graph(m, bypass_graph, &b);
     shrink_redirect(m, b.to);
     shrink_sweep(m, before, false);
@@ -128,7 +128,7 @@ static void flatten_node(Module *m, Node *at, Graph *body, Value **to, UniqueNam
 
 typedef struct Flatten {
     Module *m;
-    Choice *c;
+    Places *places;
     Value **to;
     UniqueNames *names;
 } Flatten;
@@ -139,16 +139,17 @@ static void flatten_graph(Graph *g, void *ctx) {
         Graph *body = NULL; /* of one choice: the bodies of a node share nothing */
         for (size_t i = 0; i < n->n_attrs; i++)
             for (size_t k = 0; n->attrs[i].kind == ATTR_GRAPH && k < n->attrs[i].n; k++)
-                if (choice_take(f->c) && !body)
+                if (place_take(f->places) && !body)
                     body = n->attrs[i].v.g[k];
         if (body)
             flatten_node(f->m, n, body, f->to, f->names);
     }
 }
 
-void shrink_flatten(Module *m, Choice *c) {
+void shrink_flatten(Module *m, Places *places) {
     uint32_t *before = shrink_uses(m);
-    Flatten f = {m, c, NEW_ARRAY(m->arena, Value *, (size_t)m->n_values + 1), unique_names_new(m)};
+    Flatten f = {m, places, NEW_ARRAY(m->arena, Value *, (size_t)m->n_values + 1),
+                 unique_names_new(m)};
     /* The main graph alone: what was inside is met when this is asked again. */
     flatten_graph(m->graph, &f);
     shrink_redirect(m, f.to);
@@ -157,40 +158,40 @@ void shrink_flatten(Module *m, Choice *c) {
 
 /* ---- outputs, functions, the unused ---- */
 
-void shrink_outputs(Module *m, Choice *c) {
+void shrink_outputs(Module *m, Places *places) {
     uint32_t *before = shrink_uses(m);
     Graph *g = m->graph;
     size_t kept = 0;
     for (size_t i = 0; i < g->n_out; i++)
-        if (!choice_take(c))
+        if (!place_take(places))
             g->out[kept++] = g->out[i];
     g->n_out = kept;
     shrink_sweep(m, before, false);
 }
 
-void shrink_inline(Module *m, Choice *c) {
+void shrink_inline(Module *m, Places *places) {
     PassContext pass = {.d = m->diags};
-    if (m->n_functions && choice_take(c))
+    if (m->n_functions && place_take(places))
         pass_inline_functions(m, &pass);
 }
 
-void shrink_functions(Module *m, Choice *c) {
+void shrink_functions(Module *m, Places *places) {
     size_t kept = 0;
     for (size_t i = 0; i < m->n_functions; i++)
-        if (!choice_take(c))
+        if (!place_take(places))
             m->functions[kept++] = m->functions[i];
     m->n_functions = kept;
 }
 
 typedef struct Unused {
-    Choice *c;
+    Places *places;
     const uint32_t *uses;
 } Unused;
 
 static size_t drop_unused(const Unused *u, Value **list, size_t n) {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
-        if (u->uses[list[i]->id] || !choice_take(u->c))
+        if (u->uses[list[i]->id] || !place_take(u->places))
             list[kept++] = list[i];
     return kept;
 }
@@ -202,25 +203,25 @@ static void unused_in_graph(Graph *g, void *ctx) {
         size_t used = 0;
         for (size_t i = 0; i < n->n_out; i++)
             used += n->out[i] && u->uses[n->out[i]->id];
-        if (!used && choice_take(u->c)) {
+        if (!used && place_take(u->places)) {
             node_remove(n);
             continue;
         }
         for (size_t i = 0; used && i < n->n_out; i++)
-            if (n->out[i] && !u->uses[n->out[i]->id] && choice_take(u->c))
+            if (n->out[i] && !u->uses[n->out[i]->id] && place_take(u->places))
                 n->out[i] = NULL;
         while (n->n_out > 1 && !n->out[n->n_out - 1])
             n->n_out--;
     }
 }
 
-void shrink_unused(Module *m, Choice *c) {
-    Unused u = {c, shrink_uses(m)};
+void shrink_unused(Module *m, Places *places) {
+    Unused u = {places, shrink_uses(m)};
     m->graph->n_in = drop_unused(&u, m->graph->in, m->graph->n_in);
     module_each_graph(m, unused_in_graph, &u);
     size_t kept = 0;
     for (size_t i = 0; i < m->n_imports; i++)
-        if (!choice_take(c))
+        if (!place_take(places))
             m->imports[kept++] = m->imports[i];
     m->n_imports = kept;
 }

@@ -119,13 +119,13 @@ static void shrink_graph(Graph *g, void *ctx) {
     }
 }
 
-void shrink_sizes(Module *m, Choice *c) {
+void shrink_sizes(Module *m, Places *places) {
     Sizes s = {.m = m};
     shrink_each_graph(m, note_graph, &s);
     s.taken = NEW_ARRAY(m->arena, bool, s.n + 1);
     bool any = false;
     for (size_t i = 0; i < s.n; i++)
-        any |= s.taken[i] = choice_take(c);
+        any |= s.taken[i] = place_take(places);
     if (!any)
         return;
     shrink_each_graph(m, shrink_graph, &s);
