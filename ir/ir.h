@@ -294,6 +294,8 @@ int64_t module_opset(const Module *m, Str domain);
 void module_set_opset(Module *m, Str domain, int64_t version); /* adds or changes the import */
 bool domain_equal(Str x, Str y);                               /* "" equals "ai.onnx" */
 bool domain_is_onnx(Str d);
+/* What tells functions apart, of a function or of the call of one, written over `b`. */
+Str function_key(Buf *b, Str domain, Str name, Str overload);
 void module_add_quant(Module *m, Quant *q);
 
 Graph *graph_new(Module *m, Str name);

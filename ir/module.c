@@ -32,6 +32,16 @@ bool domain_equal(Str x, Str y) {
     return str_eq(x, y) || (domain_is_onnx(x) && domain_is_onnx(y));
 }
 
+Str function_key(Buf *b, Str domain, Str name, Str overload) {
+    b->n = 0;
+    buf_str(b, domain_is_onnx(domain) ? STR("") : domain);
+    buf_byte(b, '\0');
+    buf_str(b, name);
+    buf_byte(b, '\0');
+    buf_str(b, overload);
+    return (Str){b->p, b->n};
+}
+
 bool imports_check(Arena *a, const Import *imports, size_t n, Diags *d) {
     Map *seen = map_new(a);
     bool ok = true;

@@ -37,16 +37,6 @@ typedef struct Inliner {
 
 /* ---- which function a node calls ---- */
 
-static Str function_key(Buf *b, Str domain, Str name, Str overload) {
-    b->n = 0;
-    buf_str(b, domain_is_onnx(domain) ? STR("") : domain);
-    buf_byte(b, '\0');
-    buf_str(b, name);
-    buf_byte(b, '\0');
-    buf_str(b, overload);
-    return (Str){b->p, b->n};
-}
-
 static const Function *callee(Inliner *in, const Node *n) {
     return map_get(in->functions, function_key(&in->key, n->domain, n->op, n->overload));
 }

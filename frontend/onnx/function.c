@@ -88,22 +88,12 @@ typedef struct Calls {
     Buf key;
 } Calls;
 
-static Str call_key(Buf *b, Str domain, Str name, Str overload) {
-    b->n = 0;
-    buf_str(b, domain_is_onnx(domain) ? STR("") : domain);
-    buf_byte(b, '\0');
-    buf_str(b, name);
-    buf_byte(b, '\0');
-    buf_str(b, overload);
-    return (Str){b->p, b->n};
-}
-
 static void collect_calls(Calls *c, const Graph *g) {
     Module *m = c->r->module;
     for (const Node *n = g->first; n; n = n->next) {
         c->caller->nodes++;
         if (m->n_functions) {
-            Str key = call_key(&c->key, n->domain, n->op, n->overload);
+            Str key = function_key(&c->key, n->domain, n->op, n->overload);
             Function **f = map_get(c->functions, key);
             if (f)
                 ARENA_PUSH(m->arena, c->caller->calls, c->caller->n, c->caller->cap,
@@ -150,7 +140,7 @@ void check_functions(Reader *r) {
     Caller *callers = NEW_ARRAY(r->arena, Caller, m->n_functions + 1);
     for (size_t i = 0; i < m->n_functions; i++) {
         const Function *f = m->functions[i];
-        Str key = arena_str(r->arena, call_key(&c.key, f->domain, f->name, f->overload));
+        Str key = arena_str(r->arena, function_key(&c.key, f->domain, f->name, f->overload));
         if (!map_get(c.functions, key))
             map_set(c.functions, key, &m->functions[i]);
         else
