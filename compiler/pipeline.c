@@ -191,7 +191,8 @@ static bool settle_scheme(Job *j, Module *m) {
     scheme_append(s, m->arena, &j->file);
     Choice act = choice_of_activations(&j->ctx);
     j->calib.symmetric = act.sym;
-    j->calib.levels = (int64_t)1 << elem_bits(act.storage);
+    IntRange ints = choice_range(&act);
+    j->calib.levels = ints.hi - ints.lo + 1;
     if (!s->calibrate.s)
         return true;
     Buf text = buf_new(m->arena); /* percentile(99.99) is percentile=99.99 in calib_parse */

@@ -32,7 +32,7 @@ void histogram_add(Arena *a, Histogram *h, const float *x, size_t n) {
 }
 
 bool histogram_add_bin(Arena *a, Histogram *h, int64_t bin, uint64_t n) {
-    if (bin < -BINS || bin > BINS)
+    if (bin < -BINS || bin > BINS || h->total > INT64_MAX || n > INT64_MAX - h->total)
         return false;
     h->total += n;
     if (bin == 0)
@@ -52,7 +52,7 @@ static double edge(uint32_t bin) {
 
 static void push(Bins *bins, Bin *at, Bin b) {
     at[bins->n++] = b;
-    bins->total += b.count;
+    bins->total += (double)b.count;
 }
 
 static uint64_t count_of(const Histogram *h, bool negative, uint32_t bin) {
@@ -72,13 +72,11 @@ Bins histogram_bins(Arena *a, const Histogram *h) {
     Bins bins = {.at = at};
     for (uint32_t i = BINS; i-- > 0;)
         if (count_of(h, true, i))
-            push(&bins, at,
-                 (Bin){-(int64_t)i - 1, -edge(i + 1), -edge(i), (double)count_of(h, true, i)});
+            push(&bins, at, (Bin){-(int64_t)i - 1, -edge(i + 1), -edge(i), count_of(h, true, i)});
     if (h->zeros)
-        push(&bins, at, (Bin){0, 0, 0, (double)h->zeros});
+        push(&bins, at, (Bin){0, 0, 0, h->zeros});
     for (uint32_t i = 0; i < BINS; i++)
         if (count_of(h, false, i))
-            push(&bins, at,
-                 (Bin){(int64_t)i + 1, edge(i), edge(i + 1), (double)count_of(h, false, i)});
+            push(&bins, at, (Bin){(int64_t)i + 1, edge(i), edge(i + 1), count_of(h, false, i)});
     return bins;
 }

@@ -24,13 +24,14 @@ typedef struct Histogram {
 void histogram_add(Arena *a, Histogram *h, const float *x, size_t n);
 
 /* A bin by number: 0 holds the zeros, k > 0 the k-th of the positive numbers, -k its mirror image.
- * `n` more elements for it; false where there is no bin of that number. */
+ * `n` more elements for it; false where there is no bin of that number, and where the histogram
+ * would hold more than INT64_MAX elements. */
 bool histogram_add_bin(Arena *a, Histogram *h, int64_t bin, uint64_t n);
 
 typedef struct Bin {
     int64_t number;
     double low, high; /* its ends; equal for the zeros */
-    double count;
+    uint64_t count;   /* at most INT64_MAX */
 } Bin;
 
 typedef struct Bins {

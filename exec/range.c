@@ -17,7 +17,7 @@ static double largest(const RangeQuery *q) {
 static double edge_above(Bins b, double cut) {
     double passed = 0;
     for (size_t i = b.n; i-- > 0;)
-        if ((passed += b.at[i].count) > cut)
+        if ((passed += (double)b.at[i].count) > cut)
             return b.at[i].high;
     return 0;
 }
@@ -25,7 +25,7 @@ static double edge_above(Bins b, double cut) {
 static double edge_below(Bins b, double cut) {
     double passed = 0;
     for (size_t i = 0; i < b.n; i++)
-        if ((passed += b.at[i].count) > cut)
+        if ((passed += (double)b.at[i].count) > cut)
             return b.at[i].low;
     return 0;
 }
@@ -37,7 +37,7 @@ static double edge_of_size(Bins b, double cut) {
     while (i < k) {
         const Bin *below = &b.at[i], *above = &b.at[k - 1];
         bool from_below = -below->low > above->high;
-        passed += from_below ? below->count : above->count;
+        passed += (double)(from_below ? below->count : above->count);
         if (passed > cut)
             return from_below ? -below->low : above->high;
         i += from_below;
@@ -66,12 +66,12 @@ static double spread(Bins b, double width, double *sizes, size_t n) {
     for (size_t i = 0; i < b.n; i++) {
         if (b.at[i].number == 0)
             continue;
-        total += b.at[i].count;
+        total += (double)b.at[i].count;
         double from = fmin(fabs(b.at[i].low), fabs(b.at[i].high)) / width;
         double to = fmax(fabs(b.at[i].low), fabs(b.at[i].high)) / width;
         for (size_t k = (size_t)fmin(from, (double)n); k < n && (double)k < to; k++) {
             double part = fmin(to, (double)k + 1) - fmax(from, (double)k);
-            sizes[k] += b.at[i].count * part / (to - from);
+            sizes[k] += (double)b.at[i].count * part / (to - from);
         }
     }
     return total;
@@ -142,7 +142,7 @@ static double error_of(Bins b, Range r, int64_t levels) {
             away = noise;
         else
             away = (x - rint(x / step) * step) * (x - rint(x / step) * step);
-        sum += b.at[i].count * away;
+        sum += (double)b.at[i].count * away;
     }
     return sum;
 }

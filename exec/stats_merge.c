@@ -129,6 +129,12 @@ static void merge_value(Merge *m, Value *v) {
         m->ok = diag_error(m->diags, y->loc,
                            "statistics of %s are per index of another axis than in the first model",
                            diag_name(m->diags, v->name));
+    else if (x->count > 0 && y->count > INT64_MAX - x->count)
+        m->ok =
+            diag_error(m->diags, y->loc,
+                       "statistics of %s count more samples than 64 bits hold, with those of the "
+                       "first model",
+                       diag_name(m->diags, v->name));
     else {
         check_method(m, v, x);
         to->stat = merge_stats(m->arena, x, y);

@@ -78,10 +78,14 @@ static void bins_make_the_histogram_again(void **state) {
     Bins b = bins_of(samples, N);
     Histogram *h = NEW(arena, Histogram);
     for (size_t i = 0; i < b.n; i++)
-        assert_true(histogram_add_bin(arena, h, b.at[i].number, (uint64_t)b.at[i].count));
+        assert_true(histogram_add_bin(arena, h, b.at[i].number, b.at[i].count));
     assert_same(b, histogram_bins(arena, h));
     assert_false(histogram_add_bin(arena, h, 255 * 256 + 1, 1));
     assert_false(histogram_add_bin(arena, h, INT64_MIN, 1));
+    assert_false(histogram_add_bin(arena, h, 1, INT64_MAX));
+    assert_false(histogram_add_bin(arena, h, 1, UINT64_MAX));
+    assert_true(histogram_add_bin(arena, h, 1, INT64_MAX - N));
+    assert_false(histogram_add_bin(arena, h, 2, 1));
 }
 
 static void bins_are_where_they_should_be(void **state) {
