@@ -51,6 +51,18 @@ static void list_param(const OnnxSchema *s, bool output, int index, const Schema
     putchar('\n');
 }
 
+static void suggest_op(Session *s, Str domain, Str op, int opset) {
+    const char **names = NEW_ARRAY(s->arena, const char *, onnx_schema_count());
+    size_t n = 0;
+    for (size_t i = 0; i < onnx_schema_count(); i++) {
+        const OnnxSchema *row = onnx_schema_at(i);
+        if (domain_equal(str_from(row->domain), domain) && row->since <= opset &&
+            (!n || strcmp(names[n - 1], row->name) != 0))
+            names[n++] = row->name;
+    }
+    diag_did_you_mean(s->d, LOC_NONE, op, names, n);
+}
+
 static ExitCode list_types(Session *s) {
     if (s->o.inputs.n != 2) {
         diag_error(s->d, LOC_NONE,
@@ -70,6 +82,7 @@ static ExitCode list_types(Session *s) {
     if (!schema || schema->flags & SCHEMA_DEPRECATED) {
         diag_error(s->d, LOC_NONE, "there is no operator %s at opset %d", diag_name(s->d, full),
                    opset);
+        suggest_op(s, domain, op, opset);
         return EXIT_WRONG;
     }
     printf("%s at opset %d (since %d)\n", s->o.inputs.items[1], opset, schema->since);
@@ -94,7 +107,9 @@ ExitCode cmd_list(Session *s) {
     else if (strcmp(what, "quant") == 0)
         return cmd_list_quant(s);
     else {
+        static const char *const kinds[] = {"ops", "passes", "targets", "types", "quant"};
         diag_error(s->d, LOC_NONE, "list what? ops, passes, targets, types OP or quant MODEL");
+        diag_did_you_mean(s->d, LOC_NONE, str_from(what), kinds, sizeof kinds / sizeof *kinds);
         return EXIT_USAGE;
     }
     return EXIT_DONE;

@@ -86,6 +86,18 @@ static ExitCode dispatch(Session *s) {
     return by_text ? run_inputs(s, command) : command(s);
 }
 
+/* "-o -" is what goes without saying, but for `run`, which prints text there. */
+static bool output_is_clear(Session *s) {
+    if (!s->o.output || strcmp(s->o.output, "-") != 0)
+        return true;
+    if (strcmp(s->o.command, "run") == 0)
+        return diag_error(s->d, LOC_NONE,
+                          "run writes values to a file: -o y.npz; without -o it "
+                          "prints them as text");
+    s->o.output = NULL;
+    return true;
+}
+
 static ExitCode session_run(Session *s, int argc, char **argv) {
     if (setjmp(s->oom.env)) {
         if (s->out)
@@ -98,7 +110,7 @@ static ExitCode session_run(Session *s, int argc, char **argv) {
     }
     s->arena = arena_new(0, &s->oom);
     s->d = diags_new(s->arena, stderr, want_color(color_option(argc, argv)));
-    if (!options_parse(&s->o, s->arena, argc, argv, s->d))
+    if (!options_parse(&s->o, s->arena, argc, argv, s->d) || !output_is_clear(s))
         return EXIT_USAGE;
     diags_quiet(s->d, s->o.quiet);
     places_show(s);

@@ -370,9 +370,12 @@ done:
 }
 
 static const char *what_is_bad(const char *p) {
+    bool begins_name = *p == '%' || *p == '!' || *p == '@' || *p == '$';
+    if ((unsigned char)p[begins_name] >= 0x80)
+        return "names with letters beyond ASCII stand in double quotes, as in %\"\xc3\xa9\"";
     if ((*p >= '0' && *p <= '9') || *p == '-')
         return "this is not a number";
-    if (*p == '%' || *p == '!' || *p == '@' || *p == '$')
+    if (begins_name)
         return "a name is missing here";
     switch (*p) {
     case '#': return "comments begin with //";
