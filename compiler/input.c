@@ -1,3 +1,4 @@
+/* Input files: which of the languages a file is in, and the module it holds. */
 #define _GNU_SOURCE
 #include "compiler/metadata.h"
 #include "compiler/session.h"

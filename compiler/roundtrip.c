@@ -1,3 +1,4 @@
+/* -verify-roundtrip: what is printed reads back as the same text. */
 #include "backend/qir/qir_write.h"
 #include "compiler/session.h"
 #include "frontend/qir/qir_read.h"

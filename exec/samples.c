@@ -48,9 +48,6 @@ static Samples *samples_new(Arena *a, const Module *m, Diags *d) {
 bool samples_ok(const Samples *s) {
     return s->ok;
 }
-size_t samples_read(const Samples *s) {
-    return s->read;
-}
 
 static bool fail(Samples *s) {
     s->ok = false;

@@ -25,7 +25,6 @@ void samples_close(Samples *s);
  * it). False at the end, or after a diagnostic: samples_ok tells which. */
 bool samples_next(Samples *s, void *const *dst);
 bool samples_ok(const Samples *s);
-size_t samples_read(const Samples *s); /* how many samples so far */
 /* Back to the first sample. */
 bool samples_rewind(Samples *s);
 

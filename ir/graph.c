@@ -1,3 +1,4 @@
+/* Making and changing graphs, nodes and attributes. */
 #include <assert.h>
 
 #include "ir/ir.h"

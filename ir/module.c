@@ -1,3 +1,4 @@
+/* Modules: imports, walks over all graphs and values, names that nobody has yet. */
 #include "ir/ir.h"
 
 Module *module_new(Arena *a, Diags *d) {

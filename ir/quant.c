@@ -1,3 +1,4 @@
+/* Making, comparing and printing quantizations. */
 #include "ir/type.h"
 
 #include <float.h>

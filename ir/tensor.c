@@ -1,3 +1,4 @@
+/* Elements of constants: their size, reading and writing one, whether data fits a type. */
 #include <math.h>
 
 #include "ir/ir.h"

@@ -1,3 +1,4 @@
+/* Who uses a value: one walk that counts, one that stores. */
 #include "ir/ir.h"
 
 /* Uses of all values in one array, those of value `id` from start[id] to start[id + 1]. */

@@ -1,8 +1,12 @@
-/* What the files of lower_*.c that put a spelling back share: see spelling.h for what a spelling
- * is. spelling.c        what it says (for raising too) lower_spelling.c  the nodes of each value,
- * under their names lower_cells.c     the constants that they stand on: scales, zero points, float
- * data lower_names.c     names, once it is known which nodes there are lower_order.c     the order
- * of nodes and initializers Memory is the module's; nothing fails. */
+/* What the files of lower_*.c that put a spelling back share (spelling.h tells what one is).
+ *
+ * - spelling.c: what it says (for raising too)
+ * - lower_spelling.c: the nodes of each value, under their names
+ * - lower_cells.c: the constants that they stand on: scales, zero points, float data
+ * - lower_names.c: names, once it is known which nodes there are
+ * - lower_order.c: the order of nodes and initializers
+ *
+ * Memory is the module's; nothing fails. */
 #ifndef QXC_PASSES_LOWER_SPELLING_H
 #define QXC_PASSES_LOWER_SPELLING_H
 

@@ -150,10 +150,6 @@ Value *build_int(QuantBuild *b, Str base, const char *suffix, ElemType e, int64_
     return build_const(b, base, suffix, e, 0, NULL, bytes);
 }
 
-Value *build_float(QuantBuild *b, Str base, const char *suffix, float v) {
-    return build_const(b, base, suffix, ELEM_FLOAT, 0, NULL, &v);
-}
-
 static void store_float(ElemType e, uint8_t *data, size_t i, float v) {
     uint64_t bits;
     float_encode(e, (double)v, &bits);

@@ -72,7 +72,6 @@ Value *build_const(QuantBuild *b, Str base, const char *suffix, ElemType e, int 
                    const int64_t *dims, const void *bytes);
 /* An integer constant (any width) of rank 0. */
 Value *build_int(QuantBuild *b, Str base, const char *suffix, ElemType e, int64_t v);
-Value *build_float(QuantBuild *b, Str base, const char *suffix, float v);
 /* Floating-point numbers in the type `e`. */
 Value *build_floats(QuantBuild *b, Str base, const char *suffix, ElemType e, int rank,
                     const int64_t *dims, const float *v);

@@ -1,3 +1,4 @@
+/* Writing safetensors; safetensors.c reads them. */
 #include <assert.h>
 
 #include "support/buf.h"

@@ -42,12 +42,6 @@ static void format_int(char out[40], ElemType e, int64_t v) {
         snprintf(out, 40, "%lld", (long long)v);
 }
 
-void c_put_int(FILE *f, ElemType e, int64_t v) {
-    char text[40];
-    format_int(text, e, v);
-    fputs(text, f);
-}
-
 static Str float_text(Arena *a, double v, bool is_double) {
     if (isnan(v))
         return STR("NAN");

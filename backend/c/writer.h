@@ -42,7 +42,6 @@ const char *c_arg_name(const Call *call, int arg);
 /* ---- data.c ---- */
 
 const char *c_type(ElemType e); /* "int8_t"; NULL where C has none */
-void c_put_int(FILE *f, ElemType e, int64_t v);
 void c_put_float(CWriter *w, FILE *f, double v, bool is_double);
 /* `{...}` with the elements of `data`, wrapped. */
 void c_put_elements(FILE *f, ElemType e, const void *data, size_t count);

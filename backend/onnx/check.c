@@ -1,3 +1,5 @@
+/* What a module has that ONNX cannot state, or not at the version asked for: refused before the
+ * first byte is written, with every fault at its place. */
 #include "backend/onnx/write.h"
 
 typedef struct Check {

@@ -1,3 +1,5 @@
+/* Types, tensors and metadata as ONNX messages. Data goes where the reader found it (raw_data,
+ * typed fields or a file of external data). */
 #include "backend/onnx/fields.h"
 #include "backend/onnx/write.h"
 

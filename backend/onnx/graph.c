@@ -1,3 +1,4 @@
+/* Graphs as ONNX messages: attributes, nodes, inputs, outputs and initializers. */
 #include "backend/onnx/fields.h"
 #include "backend/onnx/write.h"
 

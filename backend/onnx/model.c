@@ -1,3 +1,4 @@
+/* onnx_write: functions, imports and the model around the main graph. */
 #include <errno.h>
 
 #include "backend/onnx/fields.h"

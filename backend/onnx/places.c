@@ -1,3 +1,5 @@
+/* The orders that an ONNX file has and the IR has not: of value_info and outputs, as the reader
+ * kept them in `extra`. */
 #include <stdlib.h>
 
 #include "backend/onnx/write.h"

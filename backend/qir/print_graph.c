@@ -58,10 +58,7 @@ static void print_signature(Printer *p, const Graph *g) {
     for (size_t i = 0; i < g->n_out; i++) {
         if (i)
             buf_text(&p->b, ", ");
-        if (g->out[i])
-            name_print(&p->b, '%', g->out[i]->name);
-        else
-            buf_byte(&p->b, '_');
+        name_print(&p->b, '%', g->out[i]->name);
     }
     buf_byte(&p->b, ')');
 }
@@ -309,7 +306,7 @@ static void print_body(Printer *p, const Graph *g, bool inferred) {
 
 static void mark_results(Printer *p, const Graph *g) {
     for (size_t i = 0; i < g->n_out; i++)
-        if (g->out[i] && g->out[i]->graph == g)
+        if (g->out[i]->graph == g)
             p->results[g->out[i]->id] = true;
 }
 

@@ -1,3 +1,5 @@
+/* The ways out of the printer: to a buffer, to a file, with large constants in a file beside the
+ * text. */
 #include "backend/qir/print.h"
 
 enum { FLUSH_AT = 1 << 16, DEFAULT_INLINE_LIMIT = 4096 };

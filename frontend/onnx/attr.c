@@ -1,3 +1,4 @@
+/* AttributeProto: which kind it is, and its value. */
 #include "frontend/onnx/read.h"
 
 /* Which kinds have a value in the message, as bits; in old models that is the only sign of the

@@ -1,3 +1,5 @@
+/* Data of tensors in files beside the model. They are mapped, never copied, and only read from the
+ * model's folder, or the one given in its place. */
 #include "frontend/onnx/read.h"
 
 /* A file of external data, mapped when first named. */

@@ -1,3 +1,4 @@
+/* Fields that the IR has no place for, kept as bytes so that the writer gives them back. */
 #include "frontend/onnx/read.h"
 
 /* protobuf-c keeps an unknown field without its tag; a length, where there is one, is part of the

@@ -1,3 +1,5 @@
+/* FunctionProto; then whether functions call themselves, and how large the model gets when all
+ * calls are inlined. */
 #include "frontend/onnx/read.h"
 
 /* ---- reading ---- */

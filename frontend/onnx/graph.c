@@ -1,3 +1,4 @@
+/* GraphProto: inputs, initializers, nodes, and the graphs inside nodes. */
 #include "frontend/onnx/read.h"
 
 /* ---- inputs and initializers ---- */

@@ -25,8 +25,4 @@ Module *onnx_read(Arena *a, Diags *d, const char *path, const OnnxReadOptions *o
 Module *onnx_read_bytes(Arena *a, Diags *d, const char *name, Str bytes,
                         const OnnxReadOptions *options);
 
-/* Reads a file that holds one TensorProto, as ONNX's data sets do (input_0.pb). The tensor's bytes
- * are copied into the arena. NULL after diagnostics. */
-Tensor *onnx_read_tensor(Arena *a, Diags *d, const char *path);
-
 #endif

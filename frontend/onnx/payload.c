@@ -1,3 +1,5 @@
+/* The data of a TensorProto. It is taken from the bytes of the file, as protobuf-c would copy it.
+ */
 #include "frontend/onnx/read.h"
 #include "frontend/onnx/wire.h"
 

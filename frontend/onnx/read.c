@@ -224,19 +224,3 @@ Module *onnx_read(Arena *a, Diags *d, const char *path, const OnnxReadOptions *o
     module_keep_map(m, map);
     return unless_errors(m, errors);
 }
-
-Tensor *onnx_read_tensor(Arena *a, Diags *d, const char *path) {
-    FileMap *map = file_map(path, LOC_NONE, d);
-    if (!map)
-        return NULL;
-    Reader *r = NEW(a, Reader);
-    *r = (Reader){
-        .arena = a, .diags = d, .file = file_bytes(map), .source = diags_source(d, path, STR_NONE)};
-    Loc at = {.source = r->source};
-    ProtobufCMessage *p = unpack(r, &onnx__tensor_proto__descriptor);
-    Tensor *t = p ? read_tensor(r, at, (const Onnx__TensorProto *)p, true) : NULL;
-    if (t && t->data)
-        t->data = arena_copy(a, t->data, t->bytes);
-    file_unmap(map);
-    return t;
-}

@@ -1,3 +1,4 @@
+/* TensorProto and SparseTensorProto but for their data, which payload.c and external.c read. */
 #include "frontend/onnx/read.h"
 
 bool read_dims(Reader *r, Loc at, size_t n, const int64_t *dims, int64_t *out, int *rank) {

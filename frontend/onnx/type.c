@@ -1,3 +1,4 @@
+/* TypeProto and ValueInfoProto. */
 #include "frontend/onnx/read.h"
 
 static bool read_dim(Reader *r, Loc at, const Onnx__TensorShapeProto__Dimension *p, Dim *dim) {

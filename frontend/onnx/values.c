@@ -1,3 +1,5 @@
+/* Names of values and their scopes; what value_info and outputs say of values, and in what order.
+ */
 #include "frontend/onnx/read.h"
 
 Value *scope_find(const Scope *s, Str name) {

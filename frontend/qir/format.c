@@ -1,3 +1,4 @@
+/* `qxc fmt`: spaces, indentation and line breaks between the pieces of a text. */
 #include "frontend/qir/pieces.h"
 
 /* ---- layout ---- */
