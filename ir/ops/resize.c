@@ -212,7 +212,7 @@ static void bind_axis(Binder *b, Str how, Extent e, bool ints, int *table, int *
         at[i] = (int32_t)low;
         at[e.out + i] = (int32_t)within(low + 1, e.in);
         w[i] = place - (float)low;
-        q[i] = (int32_t)lrintf(w[i] * ONE);
+        q[i] = (int32_t)lrintf(w[i] * (float)ONE);
     }
     *table = bind_const(b, ELEM_INT32, 2 * (size_t)e.out, at, "neighbours");
     *weight = ints ? bind_const(b, ELEM_INT32, (size_t)e.out, q, "weights")
