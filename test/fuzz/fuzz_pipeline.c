@@ -90,8 +90,8 @@ static void run(Fuzz *f, Str input) {
     module_each_value(m, make_up_stat, m);
     Job j;
     int errors = diags_errors(fuzz_diags(f));
-    fuzz_promise(job_init(&j, &options, fuzz_arena(f), fuzz_diags(f)), "the command line is right", STR_NONE,
-                 STR_NONE);
+    fuzz_promise(job_init(&j, &options, fuzz_arena(f), fuzz_diags(f)), "the command line is right",
+                 STR_NONE, STR_NONE);
     bool ok = job_compile(&j, m);
     fuzz_promise(ok == (diags_errors(fuzz_diags(f)) == errors), "a refusal says why", input,
                  STR_NONE);
