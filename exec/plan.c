@@ -194,6 +194,12 @@ static void find_lives(Program *p) {
         for (int i = 0; i < p->calls[c].n_args; i++)
             if (in_arena(p, p->calls[c].args[i]))
                 touch(&p->buffers[program_root(p, p->calls[c].args[i])], (int)c);
+    /* What a packed output was packed from can still be read when all is done (runner_value). */
+    const Graph *g = p->module->graph;
+    for (size_t i = 0; i < g->n_out && p->n_calls; i++)
+        if (in_arena(p, p->value_buffer[g->out[i]->id]))
+            touch(&p->buffers[program_root(p, p->value_buffer[g->out[i]->id])],
+                  (int)p->n_calls - 1);
 }
 
 static int find_group(const int *group, int i) {

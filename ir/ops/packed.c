@@ -11,8 +11,9 @@ bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32
     const Program *p = binder_program(b);
     int64_t plain = (int64_t)groups * columns * k;
     int64_t packed = (int64_t)groups * padded(columns) * ((k + STEP - 1) / STEP * STEP);
-    return elem_bits(m->types[0]) == 8 && m->types[1] == ELEM_INT8 && k > 0 && k <= MOST_K &&
-           packed <= plain + plain / 2 + 4096 && (bias < 0 || p->buffers[bias].kind == BUF_CONST);
+    return elem_bits(m->types[0]) == 8 && m->types[1] == ELEM_INT8 && !m->wbits && !m->dynamic &&
+           k > 0 && k <= MOST_K && packed <= plain + plain / 2 + 4096 &&
+           (bias < 0 || p->buffers[bias].kind == BUF_CONST);
 }
 
 static int pack_weights(Binder *b, const int8_t *rows, int32_t groups, int32_t columns,
