@@ -6,9 +6,12 @@ enum { CONDITION, X, Y };
 
 static bool infer(OpCtx *c) {
     Type x = op_type(c, X);
-    if (x.kind != TYPE_TENSOR || !op_broadcast(c) || c->out[0].kind != TYPE_TENSOR)
-        return x.kind != TYPE_TENSOR || c->out[0].kind == TYPE_TENSOR;
-    c->out[0].elem = type_real_elem(x); /* not the condition's */
+    if (x.kind != TYPE_TENSOR)
+        return true;
+    if (!op_broadcast(c))
+        return false;
+    if (c->out[0].kind == TYPE_TENSOR)
+        c->out[0].elem = type_real_elem(x); /* not the condition's */
     return true;
 }
 
