@@ -41,6 +41,11 @@ Broadcast bind_pair(Binder *b, const Node *n, int args[3]);
 typedef struct Spatial {
     int32_t n, ic, ih, iw, oc, oh, ow, kh, kw, sh, sw, dh, dw, pt, pl, pb, pr;
 } Spatial;
+/* What all kernels with windows call the same: the initializers of these params, channels apart. */
+#define WINDOW_PARAMS(s)                                                                           \
+    .n = (s)->n, .ih = (s)->ih, .iw = (s)->iw, .oh = (s)->oh, .ow = (s)->ow, .kh = (s)->kh,        \
+    .kw = (s)->kw, .sh = (s)->sh, .sw = (s)->sw, .dh = (s)->dh, .dw = (s)->dw, .pt = (s)->pt,      \
+    .pl = (s)->pl
 bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spatial *s);
 
 /* Copies x into a box of y: `offset` elements in, rows of `row` elements every `step`. */

@@ -144,41 +144,12 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         return false;
     int args[] = {at[0], at[1], at[2], at[3], -1};
     if (is_depthwise(n->in[X]->type, n->in[W]->type)) {
-        qk_depthwise_f32_params p = {.n = s->n,
-                                     .ic = s->ic,
-                                     .ih = s->ih,
-                                     .iw = s->iw,
-                                     .oc = s->oc,
-                                     .oh = s->oh,
-                                     .ow = s->ow,
-                                     .kh = s->kh,
-                                     .kw = s->kw,
-                                     .sh = s->sh,
-                                     .sw = s->sw,
-                                     .dh = s->dh,
-                                     .dw = s->dw,
-                                     .pt = s->pt,
-                                     .pl = s->pl,
+        qk_depthwise_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc,
                                      .has_bias = bias != NULL};
         return bind_call(b, n, "qk_depthwise_f32", &p, sizeof p, 4, args) && mac_store(b, n, at);
     }
     int32_t len = s->ic / group * s->kh * s->kw;
-    qk_conv2d_f32_params p = {.n = s->n,
-                              .ic = s->ic,
-                              .ih = s->ih,
-                              .iw = s->iw,
-                              .oc = s->oc,
-                              .oh = s->oh,
-                              .ow = s->ow,
-                              .kh = s->kh,
-                              .kw = s->kw,
-                              .sh = s->sh,
-                              .sw = s->sw,
-                              .dh = s->dh,
-                              .dw = s->dw,
-                              .pt = s->pt,
-                              .pl = s->pl,
-                              .group = group,
+    qk_conv2d_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc, .group = group,
                               .has_bias = bias != NULL};
     p.tile = conv2d_tile(s->oh * s->ow, len, sizeof(float), unfold_bytes(b, n));
     args[4] = bind_scratch(b, ELEM_FLOAT, (size_t)p.tile * (size_t)len);
@@ -235,31 +206,11 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         args[n_args++] = m.out_args[i];
     args[n_args++] = y;
     if (is_depthwise(n->in[X]->type, n->in[W]->type)) {
-        qk_depthwise_q_params p = {.n = s->n,
-                                   .ic = s->ic,
-                                   .ih = s->ih,
-                                   .iw = s->iw,
-                                   .oc = s->oc,
-                                   .oh = s->oh,
-                                   .ow = s->ow,
-                                   .kh = s->kh,
-                                   .kw = s->kw,
-                                   .sh = s->sh,
-                                   .sw = s->sw,
-                                   .dh = s->dh,
-                                   .dw = s->dw,
-                                   .pt = s->pt,
-                                   .pl = s->pl,
-                                   .has_bias = bias >= 0,
-                                   .has_wz = !no_wz,
-                                   .wz_step = wz_step,
-                                   .m_step = m.m_step,
-                                   .xz = m.xz,
-                                   .yz = m.yz,
-                                   .lo = m.lo,
-                                   .hi = m.hi,
-                                   .wbits = m.wbits,
-                                   .wsign = m.wsign};
+        qk_depthwise_q_params p = {
+            WINDOW_PARAMS(s), .ic = s->ic,        .oc = s->oc,        .has_bias = bias >= 0,
+            .has_wz = !no_wz, .wz_step = wz_step, .m_step = m.m_step, .xz = m.xz,
+            .yz = m.yz,       .lo = m.lo,         .hi = m.hi,         .wbits = m.wbits,
+            .wsign = m.wsign};
         int64_t line = s->ow + (int64_t)(s->kw - 1) * s->dw / s->sw;
         args[n_args++] = bind_scratch(b, m.expand, (size_t)(line * s->sw));
         args[n_args++] = bind_scratch(b, m.acc, (size_t)s->ow);
@@ -270,21 +221,9 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
                mac_finish(b, n, &m, added, 1.0f, y);
     }
     int32_t len = s->ic / group * s->kh * s->kw;
-    qk_conv2d_q_params p = {.n = s->n,
+    qk_conv2d_q_params p = {WINDOW_PARAMS(s),
                             .ic = s->ic,
-                            .ih = s->ih,
-                            .iw = s->iw,
                             .oc = s->oc,
-                            .oh = s->oh,
-                            .ow = s->ow,
-                            .kh = s->kh,
-                            .kw = s->kw,
-                            .sh = s->sh,
-                            .sw = s->sw,
-                            .dh = s->dh,
-                            .dw = s->dw,
-                            .pt = s->pt,
-                            .pl = s->pl,
                             .group = group,
                             .has_bias = bias >= 0,
                             .has_wz = !no_wz,

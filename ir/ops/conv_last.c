@@ -64,69 +64,25 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
     int32_t segments = by_rows(s, o) ? s->kh : 1;
     Packed k =
         packed_bind(b, m, w, o->group, s->oc / o->group, segments, icg * plane / segments, o->bias);
-    qk_conv2d_nhwc_q_params p = {.n = s->n,
-                                 .ic = s->ic,
-                                 .ih = s->ih,
-                                 .iw = s->iw,
-                                 .oc = s->oc,
-                                 .oh = s->oh,
-                                 .ow = s->ow,
-                                 .kh = s->kh,
-                                 .kw = s->kw,
-                                 .sh = s->sh,
-                                 .sw = s->sw,
-                                 .dh = s->dh,
-                                 .dw = s->dw,
-                                 .pt = s->pt,
-                                 .pl = s->pl,
-                                 .group = o->group,
-                                 .segments = segments,
-                                 .steps = k.steps,
-                                 .xz = k.xz,
-                                 .yz = m->yz,
-                                 .lo = m->lo,
-                                 .hi = m->hi};
+    qk_conv2d_nhwc_q_params p = {
+        WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc, .group = o->group, .segments = segments,
+        .steps = k.steps, .xz = k.xz,  .yz = m->yz, .lo = m->lo,       .hi = m->hi};
     p.col_bytes = 32 + (segments > 1 ? s->kh * (int32_t)row_bytes(s)
                                      : unfold_rows(s, k.steps, o->unfold_bytes) * 4 * k.steps);
-    int args[CALL_MAX_ARGS] = {bind_last(b, n, n->in[0]), k.weights, k.bias}, n_args = 3;
-    for (int i = 0; i < m->n_out_args; i++)
-        args[n_args++] = k.tables[i];
-    args[n_args++] = bind_last(b, n, n->out[0]);
-    args[n_args++] = bind_scratch(b, ELEM_UINT8, (size_t)p.col_bytes);
-    ElemType types[] = {m->types[0], m->types[2]};
-    return bind_call(b, n, bind_kernel(b, "conv2d_nhwc_q", 2, types), &p, sizeof p, n_args, args);
+    int x = bind_last(b, n, n->in[0]), y = bind_last(b, n, n->out[0]);
+    int scratch = bind_scratch(b, ELEM_UINT8, (size_t)p.col_bytes);
+    return packed_call(b, n, "conv2d_nhwc_q", m, &k, x, y, scratch, &p, sizeof p);
 }
 
 static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s, const Mac *m,
                            const ConvOperands *o) {
     const int8_t *w = binder_program(b)->buffers[o->weights].data;
     Packed k = packed_depthwise(b, m, w, s->ic, s->kh * s->kw, o->bias);
-    qk_depthwise_nhwc_q_params p = {.n = s->n,
-                                    .c = s->ic,
-                                    .ih = s->ih,
-                                    .iw = s->iw,
-                                    .oh = s->oh,
-                                    .ow = s->ow,
-                                    .kh = s->kh,
-                                    .kw = s->kw,
-                                    .sh = s->sh,
-                                    .sw = s->sw,
-                                    .dh = s->dh,
-                                    .dw = s->dw,
-                                    .pt = s->pt,
-                                    .pl = s->pl,
-                                    .xz = k.xz,
-                                    .yz = m->yz,
-                                    .lo = m->lo,
-                                    .hi = m->hi};
-    int args[CALL_MAX_ARGS] = {bind_last(b, n, n->in[0]), k.weights, k.bias}, n_args = 3;
-    for (int i = 0; i < m->n_out_args; i++)
-        args[n_args++] = k.tables[i];
-    args[n_args++] = bind_last(b, n, n->out[0]);
-    args[n_args++] = bind_scratch(b, m->types[0], (size_t)s->ic);
-    ElemType types[] = {m->types[0], m->types[2]};
-    return bind_call(b, n, bind_kernel(b, "depthwise_nhwc_q", 2, types), &p, sizeof p, n_args,
-                     args);
+    qk_depthwise_nhwc_q_params p = {WINDOW_PARAMS(s), .c = s->ic,  .xz = k.xz,
+                                    .yz = m->yz,      .lo = m->lo, .hi = m->hi};
+    int x = bind_last(b, n, n->in[0]), y = bind_last(b, n, n->out[0]);
+    int pad = bind_scratch(b, m->types[0], (size_t)s->ic);
+    return packed_call(b, n, "depthwise_nhwc_q", m, &k, x, y, pad, &p, sizeof p);
 }
 
 bool conv_last_bind(Binder *b, const Node *n, const Spatial *s, const Mac *m,

@@ -164,28 +164,9 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c,
         m.raw || !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
         return bind_in_double(b, n);
     m.types[1] = bind_elem(n->in[W]);
-    qk_convtranspose_q_params p = {.n = s->n,
-                                   .ic = s->ic,
-                                   .ih = s->ih,
-                                   .iw = s->iw,
-                                   .oc = s->oc,
-                                   .oh = s->oh,
-                                   .ow = s->ow,
-                                   .kh = s->kh,
-                                   .kw = s->kw,
-                                   .sh = s->sh,
-                                   .sw = s->sw,
-                                   .dh = s->dh,
-                                   .dw = s->dw,
-                                   .pt = s->pt,
-                                   .pl = s->pl,
-                                   .group = s->group,
-                                   .has_bias = bias >= 0,
-                                   .m_step = m.m_step,
-                                   .xz = m.xz,
-                                   .yz = m.yz,
-                                   .lo = m.lo,
-                                   .hi = m.hi};
+    qk_convtranspose_q_params p = {
+        WINDOW_PARAMS(s),   .ic = s->ic, .oc = s->oc, .group = s->group, .has_bias = bias >= 0,
+        .m_step = m.m_step, .xz = m.xz,  .yz = m.yz,  .lo = m.lo,        .hi = m.hi};
     int wz = mac_weight_zp(b, &m, 0, &wz_step, &no_wz);
     p.wz_step = wz_step;
     args[n_args++] = bind_value(b, n->in[X]);

@@ -88,13 +88,9 @@ static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac
                                    .yz = m->yz,
                                    .lo = m->lo,
                                    .hi = m->hi};
-    int args[CALL_MAX_ARGS] = {bind_value(b, n->in[A]), packed.weights, packed.bias}, n_args = 3;
-    for (int i = 0; i < m->n_out_args; i++)
-        args[n_args++] = packed.tables[i];
-    args[n_args++] = bind_value(b, n->out[0]);
-    args[n_args++] = bind_scratch(b, ELEM_UINT8, (size_t)q.col_bytes);
-    ElemType types[] = {m->types[0], m->types[2]};
-    return bind_call(b, n, bind_kernel(b, "matmul_packed_q", 2, types), &q, sizeof q, n_args, args);
+    int x = bind_value(b, n->in[A]), y = bind_value(b, n->out[0]);
+    int scratch = bind_scratch(b, ELEM_UINT8, (size_t)q.col_bytes);
+    return packed_call(b, n, "matmul_packed_q", m, &packed, x, y, scratch, &q, sizeof q);
 }
 
 static bool product_quant(Binder *b, const Node *n, const Product *p, const Value *bias, int axis,

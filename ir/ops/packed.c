@@ -85,3 +85,14 @@ Packed packed_depthwise(Binder *b, const Mac *m, const int8_t *columns, int32_t 
         p.tables[i] = packed_table(b, m->out_args[i], m->m_step, 1, channels, channels + SLACK);
     return p;
 }
+
+bool packed_call(Binder *b, const Node *n, const char *kernel, const Mac *m, const Packed *p, int x,
+                 int y, int scratch, const void *params, size_t size) {
+    int args[CALL_MAX_ARGS] = {x, p->weights, p->bias}, n_args = 3;
+    for (int i = 0; i < m->n_out_args; i++)
+        args[n_args++] = p->tables[i];
+    args[n_args++] = y;
+    args[n_args++] = scratch;
+    ElemType types[] = {m->types[0], m->types[2]};
+    return bind_call(b, n, bind_kernel(b, kernel, 2, types), params, size, n_args, args);
+}

@@ -28,4 +28,8 @@ Packed packed_bind(Binder *b, const Mac *m, const int8_t *rows, int32_t groups, 
 Packed packed_depthwise(Binder *b, const Mac *m, const int8_t *columns, int32_t channels, int32_t k,
                         int bias);
 
+/* Calls a kernel of this shape: (x, weights, bias, tables, y, scratch), named after x and y. */
+bool packed_call(Binder *b, const Node *n, const char *kernel, const Mac *m, const Packed *p, int x,
+                 int y, int scratch, const void *params, size_t size);
+
 #endif

@@ -113,22 +113,7 @@ static bool average_fits(const Node *n) {
 }
 
 static bool average_float(Binder *b, const Node *n, const Spatial *s, int32_t include_pad) {
-    qk_avgpool2d_f32_params p = {.n = s->n,
-                                 .c = s->ic,
-                                 .ih = s->ih,
-                                 .iw = s->iw,
-                                 .oh = s->oh,
-                                 .ow = s->ow,
-                                 .kh = s->kh,
-                                 .kw = s->kw,
-                                 .sh = s->sh,
-                                 .sw = s->sw,
-                                 .dh = s->dh,
-                                 .dw = s->dw,
-                                 .pt = s->pt,
-                                 .pl = s->pl,
-                                 .pb = s->pb,
-                                 .pr = s->pr,
+    qk_avgpool2d_f32_params p = {WINDOW_PARAMS(s), .c = s->ic, .pb = s->pb, .pr = s->pr,
                                  .count_include_pad = include_pad};
     return bind_floats_only(b, n) &&
            bind_call(b, n, "qk_avgpool2d_f32", &p, sizeof p, 2,
@@ -146,20 +131,8 @@ static bool average_quant(Binder *b, const Node *n, const Spatial *s, int32_t in
         return bind_in_double(b, n);
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
     ElemType e = bind_elem(n->in[0]);
-    qk_avgpool2d_q_params p = {.n = s->n,
+    qk_avgpool2d_q_params p = {WINDOW_PARAMS(s),
                                .c = s->ic,
-                               .ih = s->ih,
-                               .iw = s->iw,
-                               .oh = s->oh,
-                               .ow = s->ow,
-                               .kh = s->kh,
-                               .kw = s->kw,
-                               .sh = s->sh,
-                               .sw = s->sw,
-                               .dh = s->dh,
-                               .dw = s->dw,
-                               .pt = s->pt,
-                               .pl = s->pl,
                                .pb = s->pb,
                                .pr = s->pr,
                                .count_include_pad = include_pad,
@@ -296,20 +269,7 @@ static bool max_call(Binder *b, const Node *n, const Spatial *s) {
     if (!bind_equal_quant(n->in[0], n->out[0]))
         return bind_unsupported(b, n, "operand and result are quantized differently");
     ElemType e = bind_elem(n->in[0]);
-    qk_maxpool2d_params p = {.n = s->n,
-                             .c = s->ic,
-                             .ih = s->ih,
-                             .iw = s->iw,
-                             .oh = s->oh,
-                             .ow = s->ow,
-                             .kh = s->kh,
-                             .kw = s->kw,
-                             .sh = s->sh,
-                             .sw = s->sw,
-                             .dh = s->dh,
-                             .dw = s->dw,
-                             .pt = s->pt,
-                             .pl = s->pl};
+    qk_maxpool2d_params p = {WINDOW_PARAMS(s), .c = s->ic};
     if (!bind_is_last(b, n->in[0]) || e == ELEM_FLOAT)
         return bind_call(b, n, bind_kernel(b, "maxpool2d", 1, &e), &p, sizeof p, 2,
                          (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
