@@ -114,7 +114,11 @@ static ExitCode session_run(Session *s, int argc, char **argv) {
         return EXIT_USAGE;
     diags_quiet(s->d, s->o.quiet);
     places_show(s);
-    return dispatch(s);
+    ExitCode code = dispatch(s);
+    /* The errors of `reduce` are those of its children. */
+    bool told = code == EXIT_DONE || code == EXIT_MISSED || strcmp(s->o.command, "reduce") == 0;
+    diag_reason(s->d, told, 0, LOC_NONE, s->o.inputs.n ? s->o.inputs.items[0] : "the command");
+    return code;
 }
 
 int main(int argc, char **argv) {

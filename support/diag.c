@@ -18,7 +18,7 @@ struct Diags {
     FILE *out;
     bool color, quiet, recording;
     bool suppressed; /* the last error was past the limit; so are its notes */
-    int errors, warnings, limit;
+    int errors, warnings, limit, unexplained;
     Source *sources; /* number 1 is sources[0] */
     size_t n_sources, cap_sources;
     DiagRecord *records;
@@ -332,6 +332,19 @@ int diags_errors(const Diags *d) {
 int diags_warnings(const Diags *d) {
     return d->warnings;
 }
+
+bool diag_reason(Diags *d, bool ok, int before, Loc at, const char *who) {
+    if (ok || d->errors != before)
+        return ok;
+    d->unexplained++;
+    return diag_error(d, at, "%s: refused, and qxc does not say why: please report this as a fault",
+                      who);
+}
+
+int diags_unexplained(const Diags *d) {
+    return d->unexplained;
+}
+
 void diags_quiet(Diags *d, bool quiet) {
     d->quiet = quiet;
 }

@@ -58,6 +58,10 @@ typedef Loc DiagShow(void *ctx, Loc at);
 void diags_show(Diags *d, DiagShow *show, void *ctx, const char *words);
 
 int diags_errors(const Diags *d); /* how many errors so far */
+/* A refusal has a reason: where a step was not `ok` and told no error since there were `before`,
+ * says so at `at`, as a fault of ours in `who`. Returns `ok`. */
+bool diag_reason(Diags *d, bool ok, int before, Loc at, const char *who);
+int diags_unexplained(const Diags *d); /* how often it had to */
 int diags_warnings(const Diags *d);
 void diags_quiet(Diags *d, bool quiet); /* drops notes, remarks and warnings */
 /* Errors past this many are counted but not printed (default 50); the same of warnings. */

@@ -184,6 +184,7 @@ static void read_model(Reader *r, const Onnx__ModelProto *p) {
 static Module *read_bytes(Arena *a, Diags *d, const char *name, Str bytes,
                           const OnnxReadOptions *options) {
     Module *m = module_new(a, d);
+    int errors = diags_errors(d);
     m->path = arena_str(a, str_from(name)).s;
     const char *dir = options ? options->external_data_dir : NULL;
     Reader *r = NEW(a, Reader);
@@ -197,6 +198,7 @@ static Module *read_bytes(Arena *a, Diags *d, const char *name, Str bytes,
     ProtobufCMessage *p = unpack(r, &onnx__model_proto__descriptor);
     if (p)
         read_model(r, (const Onnx__ModelProto *)p);
+    diag_reason(d, p, errors, (Loc){.source = r->source}, "the model");
     return m;
 }
 

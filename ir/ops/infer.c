@@ -117,7 +117,9 @@ static bool infer_qop(const Infer *s, const Node *n, OpCtx *c, const OpDef **op)
     if (!qop_view(n, op, &view, s->d))
         return false;
     *c = qop_ctx(n, &view, s->d);
-    if (!n->typed || !(*op)->infer || !(*op)->infer(c))
+    if (!n->typed || !(*op)->infer) /* wrong attributes were reported */
+        return true;
+    if (!(*op)->infer(c))
         return false;
     if (c->out[0].kind == TYPE_TENSOR)
         c->out[0].elem = qop_result_elem(&view);
@@ -128,10 +130,11 @@ static bool infer_qop(const Infer *s, const Node *n, OpCtx *c, const OpDef **op)
 static void infer_node(Infer *s, const Node *n) {
     const OpDef *op = n->def;
     OpCtx c = op_ctx(n, s->d);
+    int before = diags_errors(s->d);
     bool ok = op ? !op->infer || op->infer(&c) : infer_qop(s, n, &c, &op);
     for (size_t i = 0; ok && i < n->n_out; i++)
         ok = join(s, &c, op, i);
-    s->ok = s->ok && ok;
+    s->ok = diag_reason(s->d, ok, before, n->loc, node_text(n)) && s->ok;
 }
 
 static void infer_graph(Infer *s, Graph *g) {

@@ -140,7 +140,9 @@ static bool verify_node(const Node *n, unsigned flags, Diags *d) {
         return false;
     if (node_in_function(n))
         return true; /* operands have no types there */
-    return call_verify(n, d) && verify_node_quant(n, flags, d);
+    int before = diags_errors(d);
+    bool ok = call_verify(n, d) && verify_node_quant(n, flags, d);
+    return diag_reason(d, ok, before, n->loc, node_text(n));
 }
 
 static void verify_graph(Graph *g, void *ctx) {

@@ -81,6 +81,7 @@ int fuzz_run(void (*body)(Fuzz *f, Str input), const uint8_t *data, size_t size)
     if (!setjmp(f->oom.env)) {
         f->diags = diags_new(fuzz_arena(f), f->messages, false);
         body(f, (Str){(const char *)data, size});
+        fuzz_promise(!diags_unexplained(f->diags), "a refusal says why", STR_NONE, STR_NONE);
     }
     close_stream(f);
     fclose(f->messages);

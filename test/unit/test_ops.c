@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "ir/ops/qop.h"
+#include "passes/pass.h"
 
 typedef struct Fixture {
     Arena *arena;
@@ -486,6 +487,53 @@ static void test_axis_moves(void **state) {
 
 /* ---- laws ---- */
 
+static bool infer_says_nothing(OpCtx *c) {
+    (void)c;
+    return false;
+}
+
+static bool verify_says_nothing(const OpCtx *c) {
+    (void)c;
+    return false;
+}
+
+static bool pass_says_nothing(Module *m, PassContext *c) {
+    (void)m, (void)c;
+    return false;
+}
+
+/* Whoever refuses must say why; who forgets is found by name and place. */
+static void test_refusals_have_reasons(void **state) {
+    Fixture *f = *state;
+    Node *n = node(f, "", "Relu", 1, (Value *[]){input(f, "x", ELEM_FLOAT, 1, one_dim)});
+    n->name = STR("r1");
+    n->loc = (Loc){.source = diags_source(f->d, "m.qir", STR("12345")), .begin = 3, .end = 4};
+    assert_true(module_resolve(f->m, f->d));
+    OpDef silent = *n->def;
+    n->def = &silent;
+    silent.infer = infer_says_nothing;
+    assert_false(module_infer(f->m, f->d));
+    assert_int_equal(diags_errors(f->d), 1);
+    assert_non_null(strstr(last_error(f), "node \"r1\" (Relu): refused"));
+    silent.infer = op_same_type;
+    silent.verify = verify_says_nothing;
+    assert_true(module_infer(f->m, f->d));
+    assert_false(module_verify(f->m, f->d));
+    assert_int_equal(diags_errors(f->d), 2);
+    const DiagRecord *r;
+    assert_int_equal(diags_records(f->d, &r), 2);
+    assert_int_equal(r[0].column, 4);
+    assert_int_equal(r[1].column, 4);
+
+    silent = *op_find(STR(""), STR("Relu"));
+    PassContext c = {.d = f->d};
+    Pass pass = {.name = "dumb", .before = "any", .after = "same", .run = pass_says_nothing};
+    assert_false(pass_run(&pass, f->m, &c));
+    assert_int_equal(diags_errors(f->d), 3);
+    assert_non_null(strstr(last_error(f), "dumb: refused"));
+    assert_int_equal(diags_unexplained(f->d), 3);
+}
+
 static void test_use_before_definition(void **state) {
     Fixture *f = *state;
     int64_t d[] = {2};
@@ -521,6 +569,7 @@ int main(void) {
         T(declared_types_stay),
         T(axis_moves),
         T(use_before_definition),
+        T(refusals_have_reasons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
