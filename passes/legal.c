@@ -3,6 +3,7 @@
 #include "passes/emulate.h"
 
 #include "ir/ops/qop.h"
+#include "passes/ort_kernels.h"
 #include "passes/params.h"
 
 /* ---- opset ---- */
@@ -55,7 +56,6 @@ int64_t quant_min_opset(const Module *m) {
 typedef struct Check {
     Diags *d;
     QuantBuild b; /* only its opset matters */
-    Target target;
     const Uses *uses;
     bool ok;
 } Check;
@@ -80,17 +80,18 @@ static void check_value(Value *v, void *ctx) {
             "'%s' is %s quantized to %s; ONNX has no such conversion, and only float and double "
             "are emulated",
             diag_name(c->d, v->name), elem_name(q->expressed), elem_name(q->storage));
-    else if (c->target == TARGET_ORT_CPU && v->kind == VALUE_NODE && q->expressed != ELEM_DOUBLE &&
-             onnx_scale_type(q) != q->expressed)
-        c->ok =
-            diag_error(c->d, v->loc,
-                       "'%s': onnxruntime quantizes %s only with a scale of that type: state "
-                       "scale_type=%s",
-                       diag_name(c->d, v->name), elem_name(q->expressed), elem_name(q->expressed));
+}
+
+static bool raise_opset(Module *m, PassContext *c, int64_t opset) {
+    int64_t asked = c->target_opset;
+    c->target_opset = opset;
+    bool ok = pass_upgrade(m, c) && module_resolve(m, c->d);
+    c->target_opset = asked;
+    return ok;
 }
 
 bool legal_prepare(Module *m, PassContext *c) {
-    Check check = {c->d, {.opset = c->target_opset}, c->target, uses_new(m), true};
+    Check check = {c->d, {.opset = c->target_opset}, uses_new(m), true};
     module_each_value(m, check_value, &check);
     if (!check.ok)
         return false;
@@ -102,13 +103,9 @@ bool legal_prepare(Module *m, PassContext *c) {
                           (long long)need, (long long)c->target_opset);
     if (c->target_opset > need)
         need = c->target_opset;
-    if (have >= need)
-        return true;
-    int64_t asked = c->target_opset;
-    c->target_opset = need;
-    bool ok = pass_upgrade(m, c) && module_resolve(m, c->d);
-    c->target_opset = asked;
-    return ok;
+    if (have < need && !raise_opset(m, c, need))
+        return false;
+    return c->target != TARGET_ORT_CPU || ort_check(m, c);
 }
 
 /* ---- helpers ---- */
@@ -168,8 +165,11 @@ static const char *operands_refuse(const Node *n) {
     return NULL;
 }
 
-/* The element types of all operands against the QOperator's schema and its type variables. */
-static const char *schema_refuses(const Node *n, const OnnxSchema *s, const QopLayout *l) {
+/* The element types of all operands against the QOperator's schema and its type variables, and
+ * what the target has for them. */
+static const char *schema_refuses(const Node *n, const OnnxSchema *s, const QopLayout *l,
+                                  Target target) {
+    const QuantRule *r = &n->def->quant;
     const char *vars[8];
     ElemType bound[8];
     size_t n_vars = 0;
@@ -188,30 +188,13 @@ static const char *schema_refuses(const Node *n, const OnnxSchema *s, const QopL
         if (k < n_vars && bound[k] != v->type.elem)
             return say(n, "%s takes no mixture of %s and %s", s->name, elem_name(bound[k]),
                        elem_name(v->type.elem));
-        if (*var && k == n_vars && n_vars < 8) {
+        bool is_key = out || (op_quant(v) && (!r->bias || i != (size_t)r->bias));
+        if (*var && is_key && k == n_vars && n_vars < 8) {
             vars[n_vars] = var;
             bound[n_vars++] = v->type.elem;
         }
     }
-    return NULL;
-}
-
-/* onnxruntime has kernels for u8 x u8, u8 x s8 and s8 x s8, the result of the input's type. */
-static const char *ort_refuses(const Node *n) {
-    ElemType x = n->in[0]->type.elem, y = n->out[0]->type.elem;
-    if (n->def->quant.kind == QUANT_MAC) {
-        ElemType w = n->in[n->def->quant.weight]->type.elem;
-        if (x == ELEM_INT8 && w == ELEM_UINT8)
-            return "onnxruntime has no kernel for int8 x uint8";
-        if (op_quant(n->out[0]) && x != y)
-            return say(n, "onnxruntime has no kernel from %s to %s", elem_name(x), elem_name(y));
-        return NULL;
-    }
-    for (size_t i = 0; i < n->n_in; i++)
-        if (op_quant(n->in[i]) && n->in[i]->type.elem != y)
-            return say(n, "onnxruntime has no kernel from %s to %s", elem_name(n->in[i]->type.elem),
-                       elem_name(y));
-    return NULL;
+    return target == TARGET_ORT_CPU ? ort_refuses(n, s->domain, s->name, bound, n_vars) : NULL;
 }
 
 static const char *result_refuses(const Node *n, const OnnxSchema *s, const QopLayout *l) {
@@ -244,8 +227,7 @@ const char *qop_refusal(const Node *n, Target target, Diags *d) {
         return say(n, "%s cannot hold %zu operands", f->op, n->n_in);
     const char *why = result_refuses(n, s, &l);
     why = why ? why : operands_refuse(n);
-    why = why ? why : schema_refuses(n, s, &l);
-    why = why || target != TARGET_ORT_CPU ? why : ort_refuses(n);
+    why = why ? why : schema_refuses(n, s, &l, target);
     OpCtx c = op_ctx(n, d);
     if (!why && f->applies && !f->applies(&c, &why) && !why)
         why = say(n, "%s does not apply", f->op);
@@ -254,23 +236,22 @@ const char *qop_refusal(const Node *n, Target target, Diags *d) {
 
 /* ---- operators on the integers themselves ---- */
 
-static const char *type_refusal(const Node *n, bool out, size_t i, ElemType e) {
-    const OnnxSchema *s = node_schema(n);
+static const char *type_refusal(const Node *n, const char *op, bool out, size_t i, ElemType e) {
+    Str name = str_from(op);
+    const OnnxSchema *s = onnx_schema_find(n->domain, name, (int)node_opset(n));
     if (!s || onnx_schema_allows(s, out, (int)i, (int)e))
         return NULL;
     for (int opset = (int)node_opset(n) + 1; opset <= onnx_schema_newest(n->domain); opset++) {
-        const OnnxSchema *later = onnx_schema_find(n->domain, n->op, opset);
+        const OnnxSchema *later = onnx_schema_find(n->domain, name, opset);
         if (later && onnx_schema_allows(later, out, (int)i, (int)e))
-            return say(n, "%s takes no %s before opset %d", n->def->name, elem_name(e), opset);
+            return say(n, "%s takes no %s before opset %d", op, elem_name(e), opset);
     }
-    return say(n, "%s takes no %s", n->def->name, elem_name(e));
+    return say(n, "%s takes no %s", op, elem_name(e));
 }
 
-/* Types that the schema allows and onnxruntime's CPU kernels lack. */
-static const char *ort_lacks(const Node *n, ElemType e) {
-    bool lacks = elem_bits(e) < 8 || (elem_bits(e) == 16 && n->def->quant.ort_no_16_bit);
-    return lacks ? say(n, "onnxruntime has no kernel for %s on %s", n->def->name, elem_name(e))
-                 : NULL;
+const char *other_refusal(const Node *n, const char *op, ElemType e, Target target) {
+    const char *why = type_refusal(n, op, false, 0, e);
+    return why || target != TARGET_ORT_CPU ? why : ort_refuses(n, "", op, &e, 1);
 }
 
 const char *integer_refusal(const Node *n, Target target) {
@@ -280,13 +261,14 @@ const char *integer_refusal(const Node *n, Target target) {
         return say(n, "onnxruntime computes %s on integers inexactly", n->def->name);
     for (size_t i = 0; i < n->n_in && !why; i++)
         if (op_quant(n->in[i])) {
-            why = type_refusal(n, false, i, n->in[i]->type.elem);
+            ElemType e = n->in[i]->type.elem;
+            why = type_refusal(n, n->def->name, false, i, e);
             if (!why && target == TARGET_ORT_CPU)
-                why = ort_lacks(n, n->in[i]->type.elem);
+                why = ort_refuses(n, n->def->domain, n->def->name, &e, 1);
         }
     for (size_t i = 0; i < n->n_out && !why; i++)
         if (n->out[i] && op_quant(n->out[i]))
-            why = type_refusal(n, true, i, n->out[i]->type.elem);
+            why = type_refusal(n, n->def->name, true, i, n->out[i]->type.elem);
         else if (n->out[i] && elem_is_float(n->out[i]->type.elem))
             why = say(n, "its result is float");
     return why;

@@ -17,6 +17,8 @@ bool legal_prepare(Module *m, PassContext *c);
 const char *qop_refusal(const Node *n, Target target, Diags *d);
 /* May this node, which moves data or keeps order, run on the stored integers as it is? */
 const char *integer_refusal(const Node *n, Target target);
+/* May ONNX's operator `op` of one type take its place on integers of type `e`? */
+const char *other_refusal(const Node *n, const char *op, ElemType e, Target target);
 
 /* What a Clip (or Relu) bounds: -inf and inf where open. False when not constant. */
 bool clamp_bounds(const Node *n, float *lo, float *hi);

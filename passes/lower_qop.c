@@ -6,6 +6,7 @@
  * Values keep their names and say what their integers mean (`int8 ~ !q`). */
 #include "ir/ops/qop.h"
 #include "passes/edit.h"
+#include "passes/ort_kernels.h"
 #include "passes/spelling.h"
 #include "passes/params.h"
 
@@ -88,7 +89,8 @@ static bool is_integer_to_float(const Lower *l, const Node *n) {
                                          b->axis[0] == n->in[1]->type.rank - 1));
     return a && axis && quant_is_per_tensor(a) && elem_bits(a->storage) == 8 &&
            elem_bits(b->storage) == 8 && a->expressed == ELEM_FLOAT &&
-           !(a->storage == ELEM_INT8 && b->storage == ELEM_UINT8);
+           !ort_refuses(n, "com.microsoft", "MatMulIntegerToFloat",
+                        (ElemType[]){a->storage, b->storage}, 2);
 }
 
 /* Both scales come before both zero points. */
@@ -175,10 +177,9 @@ static const char *lower_clamp(Lower *l, Node *n) {
         return NULL;
     if (!clamp_bounds(n, &lo, &hi) || !quant_is_per_tensor(q))
         return "its bounds are not constant";
-    if (module_opset(l->b.m, STR("")) < 12)
-        return "Clip takes no integers before opset 12";
-    if (elem_bits(onnx_storage(&l->b, q->storage)) != 8)
-        return "Clip takes 8-bit integers only";
+    const char *why = other_refusal(n, "Clip", onnx_storage(&l->b, q->storage), l->c->target);
+    if (why)
+        return why;
     Str base = base_name(n->out[0]->name);
     Node *to = build_node(&l->b, n->graph, "", "Clip", 3, lower_quant_name(l, n));
     to->in[0] = lower_ints(l, n->in[0]);

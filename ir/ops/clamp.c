@@ -171,7 +171,7 @@ const OpDef op_Clip = {
     .attrs = clip_attrs,
     .verify = clip_verify,
     .infer = op_same_type,
-    .quant = {.kind = QUANT_CLAMP, .data = 1u << X, .clamp = clip_clamp, .ort_no_16_bit = true},
+    .quant = {.kind = QUANT_CLAMP, .data = 1u << X, .clamp = clip_clamp},
     .upgrade = clip_upgrade,
     .bind = clip_bind,
 };

@@ -120,8 +120,6 @@ typedef struct QuantRule {
     /* MOVE: which operand is the value that new elements take, 0 where this node makes none. Left
      * out it is 0: the number, or the integer. NULL function: none. */
     size_t (*fill)(const OpCtx *c);
-    /* onnxruntime's CPU kernels on integers: no 16-bit ones, though ONNX allows them. */
-    bool ort_no_16_bit;
     /* Whether onnxruntime gets this node wrong where it fuses it with the DequantizeLinear before
      * and the QuantizeLinear behind it. The node is float. NULL: never. */
     bool (*ort_misfuses)(const OpCtx *c);

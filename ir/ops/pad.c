@@ -204,7 +204,6 @@ const OpDef op_Pad = {
               .data = 1,
               .move_axis = pad_move,
               .fill = pad_fill,
-              .ort_no_16_bit = true,
               .integer_refusal = pad_integer_refusal},
     .upgrade = pad_upgrade,
     .bind = pad_bind,

@@ -329,8 +329,7 @@ const OpDef op_Resize = {
               .data = 1u << X,
               .move_axis = move_axis,
               .integer_refusal = integer_refusal,
-              .ort_misfuses = ort_misfuses,
-              .ort_no_16_bit = true},
+              .ort_misfuses = ort_misfuses},
     .upgrade = upgrade,
     .bind = bind,
 };
