@@ -24,7 +24,7 @@ class OrtKernels(OracleCase):
         made_from = re.search(r"from onnxruntime (\S+)\.", TABLE)[1]
         if made_from != ort.__version__:
             self.skipTest(f"the table is from onnxruntime {made_from}, this is {ort.__version__}")
-        body = TABLE[TABLE.index("*/") + 2:]
+        body = TABLE[TABLE.index("*/\n") + 3:]
         texts = [probe.text(key) for key in sorted(probe.PROBES)]
         self.assertEqual(body, "".join("\n" + t for t in texts if t))
 
