@@ -10,7 +10,7 @@ static void add(Arena *a, Meta *meta, const char *key, Str text) {
     StrPair *items = NEW_ARRAY(a, StrPair, meta->n + 1); /* lists may be shared */
     if (meta->n)
         memcpy(items, meta->items, meta->n * sizeof *items);
-    items[meta->n] = (StrPair){str_from(key), text};
+    items[meta->n] = (StrPair){.key = str_from(key), .value = text};
     *meta = (Meta){items, meta->n + 1};
 }
 
@@ -42,10 +42,10 @@ typedef struct Take {
     QirParts *parts;
 } Take;
 
-/* The last entry of that key, or NULL. */
+/* The last entry of that key, or NULL. One with more in it than we write is another's. */
 static StrPair *find(const Meta *meta, const char *key) {
     for (size_t i = meta->n; i > 0; i--)
-        if (str_is(meta->items[i - 1].key, key))
+        if (str_is(meta->items[i - 1].key, key) && !meta->items[i - 1].extra.n)
             return &meta->items[i - 1];
     return NULL;
 }

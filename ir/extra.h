@@ -12,7 +12,8 @@
  *   1  the number of the field
  *   12 an output's ValueInfoProto {1: index, 2: bytes}, where it differs from the value's own
  *
- * The bytes may come from a text that people edit: wire_next fails on malformed ones. */
+ * The .qir reader refuses bytes that are no run of fields, so `extra` always is one; payloads
+ * within may be anything, and wire_next fails on malformed ones. */
 #ifndef QXC_IR_EXTRA_H
 #define QXC_IR_EXTRA_H
 

@@ -20,7 +20,8 @@ typedef struct Value Value;
 struct OpDef;
 
 typedef struct StrPair {
-    Str key, value;
+    Str key, value; /* STR_NONE: not there, which is not the same as empty */
+    Str extra;
 } StrPair;
 
 typedef struct Meta { /* metadata_props, in order */
@@ -219,6 +220,7 @@ struct Graph {
 typedef struct Import {
     Str domain; /* as written: "" and "ai.onnx" are the same domain, kept apart */
     int64_t version;
+    Str extra;
     Loc loc;
 } Import;
 

@@ -21,11 +21,6 @@ static const char *name(Check *c, Str s) {
     return diag_name(c->module->diags, s);
 }
 
-static void check_extra(Check *c, Loc at, Str extra) {
-    if (!wire_valid(extra))
-        refuse(c, at, "the extra bytes kept from ONNX are not a run of protobuf fields");
-}
-
 static void check_elem(Check *c, Loc at, ElemType e) {
     if (e > 1000)
         refuse(c, at, "ONNX has no element type %s", elem_name(e));
@@ -34,7 +29,6 @@ static void check_elem(Check *c, Loc at, ElemType e) {
 static void check_tensor(Check *c, Loc at, const Tensor *t) {
     if (!t)
         return;
-    check_extra(c, at, t->extra);
     check_elem(c, at, t->elem);
     bool there = t->data || t->strings || t->count == 0;
     bool stays_external = t->place == TENSOR_EXTERNAL && !c->options->inline_external;
@@ -47,7 +41,6 @@ static void check_tensor(Check *c, Loc at, const Tensor *t) {
 static void check_sparse(Check *c, Loc at, const SparseTensor *s) {
     if (!s)
         return;
-    check_extra(c, at, s->extra);
     check_tensor(c, at, s->values);
     check_tensor(c, at, s->indices);
 }
@@ -66,13 +59,11 @@ static void check_value(Check *c, const Value *v) {
     if (!v)
         return;
     check_type(c, v->loc, "value", v->name, &v->type);
-    check_extra(c, v->loc, v->extra);
     check_tensor(c, v->loc, v->data);
     check_sparse(c, v->loc, v->sparse);
 }
 
 static void check_attr(Check *c, Loc at, const Attr *attr) {
-    check_extra(c, at, attr->extra);
     for (size_t i = 0; i < attr->n; i++)
         switch (attr->kind) {
         case ATTR_TENSOR:
@@ -87,13 +78,11 @@ static void check_attr(Check *c, Loc at, const Attr *attr) {
 
 static void check_graph(Graph *g, void *ctx) {
     Check *c = ctx;
-    check_extra(c, g->loc, g->extra);
     for (size_t i = 0; i < g->n_in; i++)
         check_value(c, g->in[i]);
     for (size_t i = 0; i < g->n_consts; i++)
         check_value(c, g->consts[i]);
     for (const Node *n = g->first; n; n = n->next) {
-        check_extra(c, n->loc, n->extra);
         for (size_t i = 0; i < n->n_attrs; i++)
             check_attr(c, n->loc, &n->attrs[i]);
         for (size_t i = 0; i < n->n_out; i++)
@@ -118,10 +107,8 @@ bool check_writable(const Module *m, const OnnxWriteOptions *options) {
     }
     if (m->n_imports == 0 && (!m->has_ir_version || m->ir_version >= 3))
         refuse(&c, LOC_NONE, "the model imports no opset, which ONNX needs");
-    check_extra(&c, LOC_NONE, m->extra);
     for (size_t i = 0; i < m->n_functions; i++) {
         const Function *f = m->functions[i];
-        check_extra(&c, f->loc, f->extra);
         for (size_t k = 0; k < f->n_defaults; k++)
             check_attr(&c, f->loc, &f->defaults[k]);
         if (!options->allow_newer)

@@ -8,6 +8,7 @@ void write_meta(Writer *w, uint32_t field, Meta m) {
         encode_begin(&w->e, field);
         encode_str(&w->e, ENTRY_KEY, m.items[i].key);
         encode_str(&w->e, ENTRY_VALUE, m.items[i].value);
+        write_extra(w, m.items[i].extra);
         encode_end(&w->e);
     }
 }

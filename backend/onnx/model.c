@@ -10,6 +10,7 @@ static void write_imports(Writer *w, uint32_t field, const Import *imports, size
         encode_begin(&w->e, field);
         encode_str(&w->e, OPSET_DOMAIN, imports[i].domain);
         encode_number(&w->e, OPSET_VERSION, (uint64_t)imports[i].version);
+        write_extra(w, imports[i].extra);
         encode_end(&w->e);
     }
 }

@@ -51,10 +51,11 @@ static void print_meta_entry(Printer *p, const StrPair *entry) {
         buf_quoted(&p->b, entry->key);
     else
         buf_byte(&p->b, '_');
-    if (!entry->value.s)
-        return;
-    buf_byte(&p->b, '=');
-    buf_quoted(&p->b, entry->value);
+    if (entry->value.s) {
+        buf_byte(&p->b, '=');
+        buf_quoted(&p->b, entry->value);
+    }
+    print_extra_clause(p, entry->extra);
 }
 
 void print_meta_fields(Printer *p, Meta meta) {
@@ -125,6 +126,7 @@ void print_import(Printer *p, Import import) {
         buf_byte(&p->b, ' ');
     }
     buf_i64(&p->b, import.version);
+    print_extra_clause(p, import.extra);
     buf_byte(&p->b, '\n');
 }
 

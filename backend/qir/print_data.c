@@ -142,25 +142,39 @@ static bool is_decimal(Str s) {
     return true;
 }
 
+/* As in metadata: `_` where there is no key, nothing where there is no value. */
+static void print_external_entry(Printer *p, const StrPair *entry) {
+    if (!entry->key.s)
+        buf_byte(&p->b, '_');
+    else if (entry->value.s)
+        print_word(p, entry->key);
+    else
+        buf_quoted(&p->b, entry->key);
+    if (!entry->value.s)
+        return;
+    buf_byte(&p->b, '=');
+    buf_quoted(&p->b, entry->value);
+}
+
 /* external("w.bin", 0, 12), or with keys where the entries are others or in another order. */
 static void print_external(Printer *p, const Tensor *t) {
     static const char *const keys[] = {"location", "offset", "length"};
     const StrPair *items = t->external.items;
     bool plain = t->external.n >= 1 && t->external.n <= 3;
     for (size_t i = 0; plain && i < t->external.n; i++)
-        plain = str_is(items[i].key, keys[i]) && (i == 0 || is_decimal(items[i].value));
+        plain = str_is(items[i].key, keys[i]) && items[i].value.s &&
+                (i == 0 || is_decimal(items[i].value));
     buf_text(&p->b, "external(");
     for (size_t i = 0; i < t->external.n; i++) {
         if (i)
             buf_text(&p->b, ", ");
-        if (!plain) {
-            print_word(p, items[i].key);
-            buf_byte(&p->b, '=');
-        }
-        if (plain && i)
+        if (!plain)
+            print_external_entry(p, &items[i]);
+        else if (i)
             buf_str(&p->b, items[i].value);
         else
             buf_quoted(&p->b, items[i].value);
+        print_extra_clause(p, items[i].extra);
     }
     buf_byte(&p->b, ')');
 }

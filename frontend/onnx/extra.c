@@ -28,11 +28,10 @@ Str extra_done(Buf *b) {
     return b->n ? buf_as_str(b) : STR_NONE;
 }
 
-bool no_unknown(Reader *r, Loc at, const char *what, const ProtobufCMessage *m) {
-    if (m->n_unknown_fields == 0)
-        return true;
-    return diag_error(r->diags, at, "%s has field %u, which is not known and cannot be kept", what,
-                      m->unknown_fields[0].tag);
+Str only_unknown(Reader *r, const ProtobufCMessage *m) {
+    Buf extra = buf_new(r->arena);
+    extra_unknown(&extra, m);
+    return extra_done(&extra);
 }
 
 bool same_message(Reader *r, const ProtobufCMessage *x, const ProtobufCMessage *y) {

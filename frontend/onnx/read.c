@@ -86,12 +86,12 @@ Str read_name(Reader *r, Loc at, bool has, ProtobufCBinaryData b) {
     return s;
 }
 
-Meta read_meta(Reader *r, Loc at, size_t n, Onnx__StringStringEntryProto **entries) {
+Meta read_meta(Reader *r, size_t n, Onnx__StringStringEntryProto **entries) {
     Meta m = {n ? NEW_ARRAY(r->arena, StrPair, n) : NULL, n};
     for (size_t i = 0; i < n; i++) {
-        no_unknown(r, at, "a metadata entry", &entries[i]->base);
         m.items[i].key = pb_str(entries[i]->has_key, entries[i]->key);
         m.items[i].value = pb_str(entries[i]->has_value, entries[i]->value);
+        m.items[i].extra = only_unknown(r, &entries[i]->base);
     }
     return m;
 }
@@ -102,11 +102,10 @@ Import *read_imports(Reader *r, Loc at, size_t n, Onnx__OperatorSetIdProto **set
     for (size_t i = 0; i < n; i++) {
         const Onnx__OperatorSetIdProto *p = sets[i];
         Str domain = read_name(r, at, p->has_domain, p->domain);
-        no_unknown(r, at, "an opset import", &p->base);
         if (!p->has_version)
             versions = diag_error(r->diags, at, "the import of domain \"%s\" has no version",
                                   diag_name(r->diags, domain));
-        imports[i] = (Import){domain, p->version, at};
+        imports[i] = (Import){domain, p->version, only_unknown(r, &p->base), at};
     }
     if (versions)
         imports_check(r->arena, imports, n, r->diags);
@@ -155,7 +154,7 @@ static void read_header(Reader *r, Loc at, const Onnx__ModelProto *p) {
     m->doc = pb_str(p->has_doc_string, p->doc_string);
     m->imports = read_imports(r, at, p->n_opset_import, p->opset_import);
     m->n_imports = m->cap_imports = p->n_opset_import;
-    m->meta = read_meta(r, at, p->n_metadata_props, p->metadata_props);
+    m->meta = read_meta(r, p->n_metadata_props, p->metadata_props);
 }
 
 static void read_model(Reader *r, const Onnx__ModelProto *p) {

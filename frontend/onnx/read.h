@@ -41,7 +41,7 @@ const Place *enter_place(Reader *r, const char *words, Str name, const char *res
 Str pb_str(bool has, ProtobufCBinaryData b);
 /* A name, checked. */
 Str read_name(Reader *r, Loc at, bool has, ProtobufCBinaryData b);
-Meta read_meta(Reader *r, Loc at, size_t n, Onnx__StringStringEntryProto **entries);
+Meta read_meta(Reader *r, size_t n, Onnx__StringStringEntryProto **entries);
 Import *read_imports(Reader *r, Loc at, size_t n, Onnx__OperatorSetIdProto **sets);
 
 /* ---- extra.c: what the IR has no field for ---- */
@@ -49,8 +49,8 @@ Import *read_imports(Reader *r, Loc at, size_t n, Onnx__OperatorSetIdProto **set
 void extra_unknown(Buf *b, const ProtobufCMessage *m);
 void extra_message(Buf *b, uint32_t number, const ProtobufCMessage *m);
 Str extra_done(Buf *b);
-/* For messages that become part of an IR object without `extra` of its own: refuses. */
-bool no_unknown(Reader *r, Loc at, const char *what, const ProtobufCMessage *m);
+/* `extra` of an object that has nothing else to keep. */
+Str only_unknown(Reader *r, const ProtobufCMessage *m);
 bool same_message(Reader *r, const ProtobufCMessage *x, const ProtobufCMessage *y);
 
 /* ---- type.c ---- */

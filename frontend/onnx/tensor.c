@@ -46,8 +46,8 @@ Tensor *read_tensor(Reader *r, Loc at, const Onnx__TensorProto *p, bool named) {
     if (named)
         t->name = read_name(r, at, p->has_name, p->name);
     t->doc = pb_str(p->has_doc_string, p->doc_string);
-    t->meta = read_meta(r, at, p->n_metadata_props, p->metadata_props);
-    t->external = read_meta(r, at, p->n_external_data, p->external_data);
+    t->meta = read_meta(r, p->n_metadata_props, p->metadata_props);
+    t->external = read_meta(r, p->n_external_data, p->external_data);
     t->extra = tensor_extra(r, p);
     if (p->has_data_location && p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
         t->place = TENSOR_EXTERNAL;

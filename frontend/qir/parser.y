@@ -81,8 +81,7 @@ static void expected(const struct yyParser *p, bool *want);
 file ::= QIR INT NL items.
 items ::= .
 items ::= items item.
-item ::= IMPORT STRING(D) INT(V) NL.            { read_import(r, &D, V); }
-item ::= IMPORT INT(V) NL.                      { read_import(r, NULL, V); }
+item ::= import NL.
 item ::= MODEL attrs(A) NL.                     { read_model(r, A); }
 item ::= META attrs(A) NL.                      { read_module_meta(r, A); }
 item ::= EXTRA val(V) NL.                       { read_module_extra(r, V); }
@@ -94,6 +93,9 @@ item ::= graph(G) NL.                           { read_top_graph(r, G); }
 item ::= fhead stmts RC NL.                     { close_function(r); }
 item ::= broken stmts RC NL.                    { close_graph(r); }
 item ::= error NL.                              { forget_statement(r); RECOVERED; }
+
+import ::= IMPORT STRING(D) INT(V) clauses(C).  { read_import(r, &D, V, C); }
+import ::= IMPORT INT(V) clauses(C).            { read_import(r, NULL, V, C); }
 
 /* ---- graphs ---- */
 
@@ -146,8 +148,7 @@ stmt ::= ONNX VALUE(N) EQ opname(O) clauses(C) NL.
 stmt ::= ONNX VALUE(N) EQ opname(O) attrs(A) clauses(C) NL.
                         { read_spelling(r, N, O, &A, C); }
 stmt ::= ONNX CONST(T) LP vals(L) RP NL.        { read_initializers(r, L, range_of(T)); }
-stmt ::= IMPORT STRING(D) INT(V) NL.            { read_import(r, &D, V); }
-stmt ::= IMPORT INT(V) NL.                      { read_import(r, NULL, V); }
+stmt ::= import NL.
 stmt ::= error NL.                              { forget_statement(r); RECOVERED; }
 
 outs(O) ::= outlist(L).                         { O = L; }
@@ -232,14 +233,17 @@ vals(L) ::= val(V).                             { L = span_of_val(r, &V); }
 vals(L) ::= vals(L) COMMA val(V).               { span_add_val(r, &L, &V); }
 args(L) ::= arg(F).                             { L = span_of_field(r, &F); }
 args(L) ::= args(L) COMMA arg(F).               { span_add_field(r, &L, &F); }
-arg(F) ::= val(V).          { F = (Field){.at = V.at, .has_val = true, .val = V}; }
-arg(F) ::= nm(K) EQ val(V). { F = (Field){.key = str_of(r, K), .at = range_of(K), .has_key = true,
-                                          .has_val = true, .val = V}; }
+arg(F) ::= val(V) clauses(C).
+            { F = (Field){.at = V.at, .has_val = true, .val = V, .clauses = C}; }
+arg(F) ::= nm(K) EQ val(V) clauses(C).
+            { F = (Field){.key = str_of(r, K), .at = range_of(K), .has_key = true, .has_val = true,
+                          .val = V, .clauses = C}; }
 
 attrs(A) ::= LT(B) fields(L) GT(E).             { A = L; A.at = over(B, E); }
 fields(L) ::= field(F).                         { L = span_of_field(r, &F); }
 fields(L) ::= fields(L) COMMA field(F).         { span_add_field(r, &L, &F); }
-field(F) ::= nm(K).         { F = (Field){.key = str_of(r, K), .at = range_of(K), .has_key = true}; }
+field(F) ::= nm(K) clauses(C).
+            { F = (Field){.key = str_of(r, K), .at = range_of(K), .has_key = true, .clauses = C}; }
 field(F) ::= nm(K) EQ val(V) clauses(C).
             { F = (Field){.key = str_of(r, K), .at = range_of(K), .has_key = true, .has_val = true,
                           .val = V, .clauses = C}; }

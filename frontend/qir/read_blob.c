@@ -205,24 +205,47 @@ Tensor *blob_of_any_type(Reader *r, const Val *v) {
 
 /* ---- external data ---- */
 
+static bool has_keys(const Val *v) {
+    for (uint32_t i = 0; i < v->n; i++)
+        if (v->u.args[i].has_key)
+            return true;
+    return false;
+}
+
+/* key="value", or "key" alone; `_` stands for a key that is not there, as in metadata. */
+static bool external_with_key(Reader *r, const Field *f, StrPair *item) {
+    bool no_key = r->text.s[f->at.begin] == '_' && f->at.end == f->at.begin + 1;
+    if (f->has_key) {
+        item->key = no_key ? STR_NONE : f->key;
+        return val_str(r, &f->val, "an entry of external(...)", &item->value);
+    }
+    return no_key || val_str(r, &f->val, "a key of external(...)", &item->key);
+}
+
+static bool external_by_place(Reader *r, const Field *f, uint32_t i, StrPair *item) {
+    static const char *const keys[] = {"location", "offset", "length"};
+    if (i >= 3)
+        return error_at(r, f->at, "expected external(\"file\", offset, length)");
+    item->key = str_from(keys[i]);
+    if (i == 0)
+        return val_str(r, &f->val, "the file of external(...)", &item->value);
+    int64_t n;
+    if (!val_int(r, &f->val, keys[i], &n))
+        return false;
+    item->value = arena_strf(r->arena, "%lld", (long long)n);
+    return true;
+}
+
 /* external("w.bin", 0, 12), or with the keys that ONNX gives. */
 static bool read_external_args(Reader *r, const Val *v, Tensor *x) {
-    static const char *const keys[] = {"location", "offset", "length"};
     StrPair *items = NEW_ARRAY(r->arena, StrPair, v->n);
+    bool keys = has_keys(v);
     for (uint32_t i = 0; i < v->n; i++) {
         const Field *f = &v->u.args[i];
-        if (!f->has_key && i >= 3)
-            return error_at(r, f->at, "expected external(\"file\", offset, length)");
-        items[i].key = f->has_key ? f->key : str_from(keys[i]);
-        if (f->has_key || i == 0) {
-            if (!val_str(r, &f->val, "an entry of external(...)", &items[i].value))
-                return false;
-        } else {
-            int64_t n;
-            if (!val_int(r, &f->val, keys[i], &n))
-                return false;
-            items[i].value = arena_strf(r->arena, "%lld", (long long)n);
-        }
+        if (!(keys ? external_with_key(r, f, &items[i]) : external_by_place(r, f, i, &items[i])))
+            return false;
+        if (f->clauses)
+            items[i].extra = f->clauses->extra;
     }
     x->external = (Meta){items, v->n};
     return true;

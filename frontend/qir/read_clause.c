@@ -1,5 +1,6 @@
 /* What may follow a definition: name, doc, meta, from ... by, extra, inferred, stated. */
 #include "frontend/qir/reader.h"
+#include "ir/extra.h"
 
 static Clauses *own(Reader *r, Clauses *c) {
     if (c)
@@ -45,7 +46,9 @@ bool read_metadata(Reader *r, Span fields, Meta *out) {
     bool ok = true;
     for (uint32_t i = 0; i < fields.n; i++) {
         items[i].key = no_key(r, &f[i]) ? STR_NONE : f[i].key;
-        clauses_check(r, f[i].clauses, "", "metadata");
+        clauses_check(r, f[i].clauses, "x", "an entry of metadata");
+        if (f[i].clauses)
+            items[i].extra = f[i].clauses->extra;
         if (f[i].has_val)
             ok &= val_str(r, &f[i].val, "a value of metadata", &items[i].value);
     }
@@ -114,10 +117,20 @@ bool read_hex(Reader *r, const Val *v, Str *out) {
     return true;
 }
 
+bool read_extra(Reader *r, const Val *v, Str *out) {
+    Str bytes;
+    if (!read_hex(r, v, &bytes))
+        return false;
+    if (!wire_valid(bytes))
+        return error_at(r, v->at, "the bytes of 'extra' are no run of protobuf fields");
+    *out = bytes;
+    return true;
+}
+
 Clauses *clauses_extra(Reader *r, Clauses *c, Val v) {
     c = own(r, c);
     once(r, &c->extra_at, v.at, "extra");
-    read_hex(r, &v, &c->extra);
+    read_extra(r, &v, &c->extra);
     return c;
 }
 

@@ -2,10 +2,13 @@
 #include "frontend/qir/reader.h"
 
 /* At file level the module's, in a function its own. */
-void read_import(Reader *r, const Token *domain, Token version) {
+void read_import(Reader *r, const Token *domain, Token version, const Clauses *c) {
     Range at = domain ? range_join(range_of(*domain), range_of(version)) : range_of(version);
     Import import = {.domain = domain ? str_of(r, *domain) : STR_NONE, .loc = loc_of(r, at)};
     Frame *f = r->frame;
+    clauses_check(r, c, "x", "an import");
+    if (c)
+        import.extra = c->extra;
     if (!int_of(r, version, &import.version))
         error_at(r, range_of(version), "this version does not fit int64");
     if (!f) {
@@ -70,7 +73,7 @@ void read_module_meta(Reader *r, Span fields) {
 
 void read_module_extra(Reader *r, Val v) {
     if (!second_line(r, &r->extra_at, v.at, "extra"))
-        read_hex(r, &v, &r->module->extra);
+        read_extra(r, &v, &r->module->extra);
 }
 
 void read_top_graph(Reader *r, Graph *g) {

@@ -63,6 +63,9 @@ Val val_call(Reader *r, Token word, const Span *fields) {
         v.u.args = arena_copy(r->arena, take_fields(r, *fields), fields->n * sizeof *r->fields);
     }
     v.at.end = (uint32_t)(r->lexer.cursor - r->lexer.text);
+    bool external = str_is(str_at(r, v.word), "external");
+    for (uint32_t i = 0; i < v.n; i++)
+        clauses_check(r, v.u.args[i].clauses, external ? "x" : "", "an argument");
     return v;
 }
 

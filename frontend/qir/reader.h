@@ -262,6 +262,8 @@ Clauses *clauses_stated(Reader *r, Clauses *c, Token t, bool stated);
 void clauses_check(Reader *r, const Clauses *c, const char *allowed, const char *what);
 bool read_metadata(Reader *r, Span fields, Meta *out);
 bool read_hex(Reader *r, const Val *v, Str *out);
+/* The same for `extra`: protobuf fields. */
+bool read_extra(Reader *r, const Val *v, Str *out);
 
 /* ---- types (read_type.c, read_quant.c) ---- */
 
@@ -288,7 +290,7 @@ void define_alias(Reader *r, Token name, Elem q);
 
 /* ---- the file (read_module.c) ---- */
 
-void read_import(Reader *r, const Token *domain, Token version);
+void read_import(Reader *r, const Token *domain, Token version, const Clauses *c);
 void read_model(Reader *r, Span fields);
 void read_module_meta(Reader *r, Span fields);
 void read_module_extra(Reader *r, Val v);

@@ -117,7 +117,7 @@ class Generator:
             self.text(entry, "key", 0.9)
             self.text(entry, "value", 0.9)
 
-    def unknown(self, message, p=0.03):
+    def unknown(self, message, p=0.02):
         """Fields of numbers that the schema does not have, of every wire type."""
         if not self.chance(p):
             return
@@ -141,7 +141,6 @@ class Generator:
             elif kind == 1:
                 dim.dim_param = self.pick((b"N", b"h*w/2", b"", b"a b", self.junk()))
             self.text(dim, "denotation", 0.1)
-            self.unknown(dim, 0.01)
 
     def tensor_type(self, t):
         t.SetInParent()
@@ -169,7 +168,6 @@ class Generator:
             self.text(t.opaque_type, "domain", 0.5)
             self.text(t.opaque_type, "name", 0.5)
         self.text(t, "denotation", 0.15)
-        self.unknown(t, 0.02)
 
     def info(self, v, name, is_float=False, typed=0.9):
         v.name = name
@@ -180,7 +178,6 @@ class Generator:
             self.type(v.type)
         self.text(v, "doc_string", 0.2)
         self.pairs(v.metadata_props)
-        self.unknown(v)
 
     # ---- tensors ----
 
@@ -226,6 +223,8 @@ class Generator:
             entries.append((b"length", str(size).encode()))
         if self.chance(0.3):
             entries.append((b"checksum", b"0123"))
+        if self.chance(0.2):  # a key or a value that is not there
+            entries.append(self.pick(((b"_", b"x"), (b"flag", None), (None, b"x"), (None, None), (b"", b""))))
         self.rng.shuffle(entries)
         for key, value in entries:
             t.external_data.add(key=key, value=value)
@@ -257,7 +256,6 @@ class Generator:
             self.text(t, "name")
         self.text(t, "doc_string", 0.1)
         self.pairs(t.metadata_props)
-        self.unknown(t)
 
     def sparse(self, s, name=None):
         s.SetInParent()
@@ -274,7 +272,6 @@ class Generator:
             t.raw_data = struct.pack(f"<{len(flat)}q", *flat)
         self.text(t, "name", 0.1)
         s.dims.extend([3, 4])
-        self.unknown(s)
 
     # ---- attributes ----
 
@@ -324,7 +321,6 @@ class Generator:
             for _ in many:
                 self.type(a.type_protos.add())
         self.text(a, "doc_string", 0.1)
-        self.unknown(a)
 
     def reference(self, a, name):
         a.name = name
@@ -368,7 +364,6 @@ class Generator:
         self.text(node, "doc_string", 0.1)
         self.pairs(node.metadata_props)
         self.devices(node)
-        self.unknown(node)
 
     def default_domain(self, node):
         """The default domain is absent, "", or "ai.onnx"."""
@@ -446,7 +441,6 @@ class Generator:
             self.text(q, "tensor_name", 0.9)
             self.pairs(q.quant_parameter_tensor_names, 0.9)
         self.pairs(g.metadata_props)
-        self.unknown(g)
 
     def main_inputs(self, g, scope):
         self.condition = self.name()
@@ -551,7 +545,6 @@ class Generator:
         for name in scope.own:
             if self.chance(0.2):
                 self.info(f.value_info.add(), name, typed=0.9 if typed else 0)
-        self.unknown(f)
         self.formals = None
 
     def body_node(self, node, scope, opset):
@@ -630,8 +623,18 @@ class Generator:
             c = m.configuration.add(num_devices=2)
             self.text(c, "name", 0.8)
             c.device.extend([b"cpu", b""])
-        self.unknown(m)
+        for message in list(messages_in(m)):
+            self.unknown(message)
         return m
+
+
+def messages_in(message):
+    """The message and all in it."""
+    yield message
+    for f, value in message.ListFields():
+        if f.type == f.TYPE_MESSAGE:
+            for part in value if f.is_repeated else [value]:
+                yield from messages_in(part)
 
 
 def model_bytes(seed):

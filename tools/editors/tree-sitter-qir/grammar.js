@@ -26,7 +26,7 @@ module.exports = grammar({
     file: $ => seq('qir', field('version', $.integer), '\n', lines($._item)),
 
     _item: $ => choice($.import, $.model, $.meta, $.extra, $.scheme, $.blob, $.quant, $.graph, $.func),
-    import: $ => seq('import', optional($.string), $.integer),
+    import: $ => seq('import', optional($.string), $.integer, repeat($._clause)),
     model: $ => seq('model', $.attributes),
     meta: $ => seq('meta', $.attributes),
     extra: $ => seq('extra', $._val),
@@ -54,9 +54,12 @@ module.exports = grammar({
     omitted: _ => '_',
 
     body: $ => seq('{', lines($._statement), '}'),
-    _statement: $ => choice($.constant, $.node, $.stat, $.import),
+    _statement: $ => choice($.constant, $.node, $.stat, $.spelling, $.order, $.import),
     constant: $ => seq('const', $.binding, '=', $._val, repeat($._clause)),
     stat: $ => seq('stat', $.value, $.attributes),
+    spelling: $ => seq('onnx', $.value, '=', field('operator', $.operator),
+      optional($.attributes), repeat($._clause)),
+    order: $ => seq('onnx', 'const', '(', list1($._val), ')'),
     node: $ => seq(
       choice(list1($._result), seq('(', ')')), '=', field('operator', $.operator),
       $.operands, optional($.attributes), repeat($._clause)),
@@ -89,14 +92,15 @@ module.exports = grammar({
     word: $ => choice($.identifier, $.storage),
     reference: $ => prec.right(seq($.parameter_name, optional(seq(':', $.identifier)))),
     range: $ => seq($.integer, ':', $.integer),
-    call: $ => seq(field('function', $.identifier), '(', list(choice($._val, $.named_argument)), ')'),
+    call: $ => seq(field('function', $.identifier), '(', list($._argument), ')'),
+    _argument: $ => seq(choice($._val, $.named_argument), repeat($._clause)),
     named_argument: $ => seq(field('name', $._name), '=', $._val),
     tensor: $ => seq('tensor', '(', $._type, ',', $._val, repeat($._clause), ')'),
     type: $ => seq('type', '(', $._type, ')'),
     list: $ => prec.right(seq('[', list($._val), ']', optional(seq(':', $.identifier)))),
 
     attributes: $ => seq('<', list1($.attribute), '>'),
-    attribute: $ => seq(field('name', $._name), optional(seq('=', $._val, repeat($._clause)))),
+    attribute: $ => seq(field('name', $._name), optional(seq('=', $._val)), repeat($._clause)),
 
     // ---- clauses
 
