@@ -88,6 +88,8 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     if ((o->dynamic || o->weight_only) && (o->calib.n || o->calib_random >= 0))
         ok = diag_error(d, LOC_NONE, "-%s needs no calibration data",
                         o->dynamic ? "dynamic" : "weight-only");
+    if (o->bias_correction && o->no_bias_correction)
+        ok = diag_error(d, LOC_NONE, "-bias-correction and -no-bias-correction exclude each other");
     if (o->target_opset > 28)
         ok = diag_error(d, LOC_NONE, "-target-opset=%lld: the newest opset qxc knows is 28",
                         (long long)o->target_opset);

@@ -148,6 +148,26 @@ static bool run_listed_passes(Job *j, Module *m) {
     return true;
 }
 
+/* Whether biases are to be corrected: as asked, else where there is data that says something. The
+ * float model beside annotations stays what it is. */
+static bool corrects_biases(const Job *j) {
+    const Options *o = j->o;
+    if (o->bias_correction || o->no_bias_correction)
+        return o->bias_correction;
+    return o->calib.n && !(j->wants_onnx && o->annotate);
+}
+
+/* What data can still do for the decisions that were made. */
+static bool mend(Job *j, Module *m) {
+    const Options *o = j->o;
+    if (o->adaround) /* corrects biases too */
+        return run(j, m, "adaround");
+    if (corrects_biases(j))
+        return run(j, m, "bias-correction");
+    j->uncorrected = !has_data(j) && !o->no_bias_correction;
+    return true;
+}
+
 /* A float model: statistics, then decisions. Emitted C may stay float. */
 static bool quantize(Job *j, Module *m) {
     if (!run(j, m, "fold-const"))
@@ -178,8 +198,7 @@ static bool quantize(Job *j, Module *m) {
     if (!have)
         return (j->ctx.target == TARGET_C && !j->o->integer_only) || no_statistics(j);
     module_each_value(m, forget_stat, NULL);
-    return run(j, m, "decide") && (!j->o->adaround || run(j, m, "adaround")) &&
-           (!j->o->bias_correction || j->o->adaround || run(j, m, "bias-correction"));
+    return run(j, m, "decide") && mend(j, m);
 }
 
 /* The whole scheme: what flags say, then the module, then the file. */

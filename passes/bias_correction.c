@@ -12,7 +12,19 @@
 typedef struct Correct {
     PassContext *c;
     UniqueNames *names;
+    Uses *uses;
 } Correct;
+
+/* A bias that nobody else reads keeps its name: the text is the same with and without data, but
+ * for the numbers. */
+static void keep_name(const Correct *by, Value *old, Value *now) {
+    const Use *use;
+    if (!old || uses_of(by->uses, old, &use) != 1)
+        return;
+    Str name = old->name;
+    old->name = now->name;
+    now->name = name;
+}
 
 static void correct(void *ctx, Node *n, const MacData *data) {
     Correct *by = ctx;
@@ -31,12 +43,16 @@ static void correct(void *ctx, Node *n, const MacData *data) {
         bias[c] -= e;
         changed = changed || e != 0;
     }
-    if (changed)
-        edit_set_bias(n, by->names, bias, w.channels, "bias-correction", n);
+    if (!changed)
+        return;
+    size_t at = (size_t)n->def->quant.bias;
+    Value *old = n->n_in > at ? n->in[at] : NULL;
+    edit_set_bias(n, by->names, bias, w.channels, "bias-correction", n);
+    keep_name(by, old, n->in[at]);
 }
 
 bool pass_bias_correction(Module *m, PassContext *c) {
-    Correct by = {c, unique_names_new(m)};
+    Correct by = {c, unique_names_new(m), uses_new(m)};
     bool ok = mac_data(m, c, false, correct, &by);
     edit_sweep(m);
     return ok;

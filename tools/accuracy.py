@@ -22,10 +22,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 import numpy as np
+import onnx
+import onnx.version_converter
 from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-from common import BUILD, NAMES
+from common import BUILD, NAMES, data_inputs
 from light import light
 from quantized import Case, Reader, case
 
@@ -104,10 +106,26 @@ def theirs(one, prepared, method):
     return one.sqnr(out)
 
 
+def prepare(one):
+    """What quantize_static is given: prepared by its own tool, at an opset that has scales per channel."""
+    source, prepared = one.path, one.folder / f"{one.name}_prepared.onnx"
+    if one.model.opset_import[0].version < 13:
+        source = one.folder / f"{one.name}_13.onnx"
+        model = onnx.ModelProto()
+        model.CopyFrom(one.model)
+        model.ir_version = max(8, model.ir_version)
+        inputs = data_inputs(model.graph)
+        model = onnx.version_converter.convert_version(model, 13)
+        del model.graph.input[:]
+        model.graph.input.extend(inputs)
+        onnx.save(model, source)
+    quiet(quant_pre_process, source, prepared, skip_symbolic_shape=True)
+    return prepared
+
+
 def measure(one):
     """{who: dB}"""
-    prepared = one.folder / f"{one.name}_prepared.onnx"
-    quiet(quant_pre_process, one.path, prepared, skip_symbolic_shape=True)
+    prepared = prepare(one)
     found = {f"quantize_static {name}": theirs(one, prepared, method)
              for name, method in THEIRS.items()}
     for name, options in OURS.items():

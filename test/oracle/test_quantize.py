@@ -85,7 +85,7 @@ class Quantize(OracleCase):
             self.assertEqual([], left, form)
 
     def test_signal_to_noise(self):
-        """At most 0.1 dB below quantize_static for each model and form, better on the mean."""
+        """At most 0.1 dB below quantize_static for each model and form, better by 1 on the mean."""
         gains = []
         for name in ALL:
             self.need(name)
@@ -93,7 +93,7 @@ class Quantize(OracleCase):
                 talk(f"{name:7}{form}  qxc {mine:6.2f} dB  quantize_static {theirs:6.2f} dB")
                 gains.append((mine - theirs, name, form))
         self.assertEqual([], [g for g in gains if not g[0] >= -0.1])
-        self.assertGreater(np.mean([g[0] for g in gains]), 0)
+        self.assertGreater(np.mean([g[0] for g in gains]), 1)
 
     def test_scales_equal_those_of_quantize_static(self):
         self.need("ad")
