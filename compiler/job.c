@@ -5,6 +5,7 @@
 #include "compiler/scheme_flags.h"
 #include "frontend/qir/qir_read.h"
 #include "frontend/scales/scales_read.h"
+#include "passes/recipe.h"
 
 static bool choose(const char *option, const char *text, const char *const *names, size_t n,
                    size_t *index, Diags *d) {
@@ -75,6 +76,11 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     j->ctx.explain = o->explain;
     j->ctx.no_floats = o->integer_only;
     ok = scheme_of_flags(&j->flags, o, a, d) && ok;
+    ok = recipe_check(j->flags.recipe, LOC_NONE, "-recipe: ", d) && ok;
+    if (o->recipe && (o->dynamic || o->weight_only))
+        ok =
+            diag_error(d, LOC_NONE, "-recipe is about static quantization: it does not go with -%s",
+                       o->dynamic ? "dynamic" : "weight-only");
     ok = (!o->scales_from || scales_read(a, d, o->scales_from, &j->file)) && ok;
     ok = (!o->scheme || qir_read_scheme(a, d, o->scheme, &j->file)) && ok;
     if (j->form == FORM_AS_IS && !j->wants_onnx && scheme_has_parameters(&j->file))

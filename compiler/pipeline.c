@@ -5,6 +5,7 @@
 #include "passes/annotations.h"
 #include "passes/choice.h"
 #include "passes/legal.h"
+#include "passes/recipe.h"
 
 /* ---- one pass, with what the user wants to see of it ---- */
 
@@ -173,10 +174,10 @@ static bool quantize(Job *j, Module *m) {
     if (!run(j, m, "fold-const"))
         return false;
     bool statically = !j->o->dynamic && !j->o->weight_only; /* the others' forms want MatMul */
-    bool bias_apart = j->ctx.scheme.recipe.s != NULL;       /* recipes are about MatMul + Add */
+    bool bias_apart = statically && recipe_of(&j->ctx);     /* recipes are about MatMul + Add */
     if (statically && (!run(j, m, "fuse-gelu") || (!bias_apart && !run(j, m, "matmul-to-gemm"))))
         return false;
-    if (!run(j, m, "fold-affine"))
+    if (!run(j, m, "fold-affine") || (bias_apart && !run(j, m, "gemm-to-matmul")))
         return false;
     bool have = false;
     if (j->o->dynamic)
@@ -201,6 +202,13 @@ static bool quantize(Job *j, Module *m) {
     return run(j, m, "decide") && mend(j, m);
 }
 
+/* Of integers, be they decided here or the model's own. */
+static bool obey_recipe(Job *j, Module *m) {
+    Recipe r = j->o->dynamic || j->o->weight_only ? RECIPE_NONE : recipe_of(&j->ctx);
+    return (r == RECIPE_NONE || run(j, m, "gemm-to-matmul")) &&
+           (r != RECIPE_INT32_BIAS || run(j, m, "int32-bias"));
+}
+
 /* The whole scheme: what flags say, then the module, then the file. */
 static bool settle_scheme(Job *j, Module *m) {
     Scheme *s = &j->ctx.scheme;
@@ -208,6 +216,8 @@ static bool settle_scheme(Job *j, Module *m) {
     scheme_append(s, m->arena, &j->flags);
     scheme_append(s, m->arena, &m->rules);
     scheme_append(s, m->arena, &j->file);
+    if (!recipe_check(s->recipe, s->recipe_loc, "", j->d))
+        return false;
     Choice act = choice_of_activations(&j->ctx);
     j->calib.symmetric = act.sym;
     IntRange ints = choice_range(&act);
@@ -265,6 +275,8 @@ static bool bring_into_form(Job *j, Module *m) {
         return false;
     }
     if (j->form >= FORM_TRUE && module_form(m).fake && !run(j, m, "true-quant"))
+        return false;
+    if (j->form >= FORM_TRUE && !obey_recipe(j, m))
         return false;
     if (j->form >= FORM_TRUE && j->quant_io && !run(j, m, "quant-io"))
         return false;

@@ -78,5 +78,7 @@ bool scheme_of_flags(Scheme *s, const Options *o, Arena *a, Diags *d) {
     add_globs(s, a, "-keep", &o->keep, 1);
     if (o->calib_method)
         s->calibrate = method_text(o->calib_method, a);
+    if (o->recipe)
+        s->recipe = str_from(o->recipe);
     return ok;
 }

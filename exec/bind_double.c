@@ -20,7 +20,8 @@ static bool is_wide(const Value *v) {
 bool binder_needs_double(const Node *n) {
     QuantClass kind = n->def->quant.kind;
     bool mac = kind == QUANT_MAC, wide = false, equal = true;
-    if (!mac && kind != QUANT_COMPUTE && kind != QUANT_CLAMP && kind != QUANT_JOIN)
+    if ((!mac && kind != QUANT_COMPUTE && kind != QUANT_CLAMP && kind != QUANT_JOIN) ||
+        op_adds_integers(n))
         return false;
     for (size_t i = 0; i < n->n_in; i++) {
         bool weight = mac && i == (size_t)n->def->quant.weight;

@@ -1,7 +1,5 @@
 #include "passes/choice.h"
 
-#include "passes/recipe.h"
-
 /* ---- matching ---- */
 
 /* "Gemm", "com.microsoft::Gelu" */
@@ -204,7 +202,7 @@ static bool unknown_op(const PassContext *c, const SchemeRule *r, Arena *a) {
 }
 
 bool choice_check(const PassContext *c, Module *m) {
-    bool ok = !c->scheme.recipe.s || recipe_parse(c) != RECIPE_BAD;
+    bool ok = true;
     for (size_t i = 0; i < c->scheme.n; i++) {
         const SchemeRule *r = &c->scheme.rules[i];
         if (r->of == SCHEME_ALL || matches_something(r, m))

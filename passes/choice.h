@@ -46,8 +46,8 @@ bool choice_equal(const Choice *x, const Choice *y);
 bool rule_matches_value(const SchemeRule *r, const Value *v);
 bool rule_matches_node(const SchemeRule *r, const Node *n);
 
-/* Tells of rules that name what there is not: an operator that nobody knows and a recipe that does
- * not exist are errors (false), a pattern that matches nothing a warning. */
+/* Tells of rules that name what there is not: an operator that nobody knows is an error (false), a
+ * pattern that matches nothing a warning. */
 bool choice_check(const PassContext *c, Module *m);
 
 #endif

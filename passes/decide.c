@@ -25,6 +25,7 @@ typedef struct Decide {
     size_t n_values;    /* that existed at the start */
     bool *integer;      /* by node id */
     bool *weights_only; /* by node id: weights are quantized, what it computes on is not */
+    Recipe recipe;
     bool *float_result; /* by node id: the result stays float as a recipe has it */
     bool *wanted;       /* by value id: gets a quantization */
     bool *shared;       /* by value id: a weight that has been decided here */
@@ -116,16 +117,20 @@ static bool only_weights(const Decide *d, const Node *n) {
            !n->in[0]->type.quant && choice_of(d, n->in[0]).is_float;
 }
 
-/* A recipe takes MatMul + Add out of what the rules say. */
+/* A recipe takes MatMul and the Add behind it out of what the rules say. The sum that is to be
+ * quantized is the product itself where there is no bias: then there is nothing to take out. */
 static void mark_recipe(Graph *g, void *ctx) {
     Decide *d = ctx;
-    Recipe r = recipe_parse(d->c);
     FOR_NODES(n, g) {
-        Node *add = r == RECIPE_NONE ? NULL : recipe_bias_of(d->uses, n);
-        if (!add || why_float(d, n))
+        if (d->recipe == RECIPE_NONE || !recipe_takes(n))
             continue;
-        d->float_result[n->id] = true;
-        d->wanted[add->out[0]->id] = r == RECIPE_FP32_BIAS_QDQ && !why_result(d, add);
+        const Node *add = recipe_bias_of(d->uses, n);
+        bool quantized = d->recipe == RECIPE_FP32_BIAS_QDQ;
+        d->float_result[n->id] = add || !quantized; /* needs no statistics then */
+        if (why_float(d, n))
+            d->float_result[n->id] = false;
+        else if (add && quantized)
+            d->wanted[add->out[0]->id] = !why_result(d, add);
     }
 }
 
@@ -164,11 +169,19 @@ static void want_operands(Decide *d, const Node *n) {
             d->wanted[n->out[i]->id] = true;
 }
 
+/* What a recipe leaves float: those behind it that are float in and out stay so, too. */
+static bool is_float_sum(const Decide *d, const Value *v) {
+    return v->def && !d->wanted[v->id] &&
+           (d->float_result[v->def->id] || recipe_operand(d, v->def));
+}
+
 /* A follower joins when its operand (forward) or result (backward) is quantized anyway. */
 static void follow(Decide *d, Node *n, bool backward) {
     if (!n->def || d->integer[n->id] || !is_follower(n) || why_float(d, n))
         return;
     const Value *v = backward ? n->out[0] : n->in[0];
+    if (backward && n->in[0] && is_float_sum(d, n->in[0]))
+        return;
     if (v && d->wanted[v->id]) {
         d->integer[n->id] = true;
         want_operands(d, n);
@@ -295,6 +308,11 @@ static Value *own_weight(Decide *d, Node *n, size_t at) {
     return copy;
 }
 
+/* The axis that a rule states is that of the Gemm whose weights were transposed for MatMul. */
+static bool is_turned(const Value *w, const Quant *q) {
+    return q->n_axes == 1 && w->data->rank == 2 && str_is(w->from.by, "gemm-to-matmul");
+}
+
 static void assign_weight(Decide *d, Node *n) {
     size_t at = (size_t)n->def->quant.weight;
     Value *w = n->in[at];
@@ -304,6 +322,8 @@ static void assign_weight(Decide *d, Node *n) {
     int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
     Choice o = choice_of_weight(d->c, n, w);
     Quant *q = o.fixed ? quant_copy(d->m->arena, o.fixed) : weight_quant(d->c, &o, n, w, axis);
+    if (o.fixed && is_turned(w, q))
+        q->axis[0] = axis;
     if (w->type.quant && quant_equal(w->type.quant, q))
         return; /* another node has decided the same */
     if (w->type.quant || !only_weight(d, w))
@@ -353,6 +373,7 @@ static void explain(Value *v, void *ctx) {
 bool pass_decide(Module *m, PassContext *c) {
     Decide d = {.c = c,
                 .m = m,
+                .recipe = recipe_of(c),
                 .uses = uses_new(m),
                 .names = unique_names_new(m),
                 .n_values = m->n_values,

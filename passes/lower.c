@@ -213,6 +213,8 @@ static void lower_conversion(Lower *l, Node *n) {
         node_remove(n);
         return;
     }
+    if (is_own_dequantize(n) && lower_accumulator_to_float(l, n))
+        return;
     if (is_own_dequantize(n)) {
         n->in[0] = lower_ints(l, x);
         dequantize_from(l, n, lower_quant(l, x), y->type, base_name(x->name));

@@ -62,6 +62,11 @@ void lower_biases(Lower *l, Module *m);
  * QGemm). False, and nothing changed, where it is not of that kind. */
 bool lower_gemm_as_conv(Lower *l, Node *n);
 
+/* Sums that stay int32 until they become float (lower_accumulator.c): the product or the addition;
+ * the DequantizeLinear of one. False, and nothing changed, where they are none. */
+bool lower_accumulator(Lower *l, Node *n);
+bool lower_accumulator_to_float(Lower *l, Node *n);
+
 /* Quantization with parameters computed at run time (lower_dynamic.c): QuantizeLinear to such a
  * type; the product that reads it, false where it is none; why the value `v` of such a type cannot
  * be lowered, NULL where it can. */

@@ -62,7 +62,7 @@ static bool stays_plain(Lower *l, const Value *moved, const Value *y) {
 }
 
 static void lower_node(Lower *l, Node *n) {
-    if (lower_dynamic(l, n))
+    if (lower_dynamic(l, n) || lower_accumulator(l, n))
         return;
     if (moves_emulated(l, n)) {
         lower_on_integers(l, n);

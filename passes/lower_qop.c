@@ -220,7 +220,7 @@ static const char *lower_mac(Lower *l, Node *n) {
 }
 
 static void lower_node(Lower *l, Node *n) {
-    if (lower_dynamic(l, n))
+    if (lower_dynamic(l, n) || lower_accumulator(l, n))
         return;
     const char *why = "qxc does not know this operator";
     switch (n->def ? n->def->quant.kind : QUANT_NEVER) {

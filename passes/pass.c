@@ -69,12 +69,26 @@ bool pass_run(const Pass *p, Module *m, PassContext *c) {
            module_verify_with(m, flags, c->d);
 }
 
-void pass_remark(PassContext *c, const Node *n, const char *fmt, ...) {
+static bool first_remark(PassContext *c, const Node *n) {
     Arena *a = n->graph->module->arena;
     if (!c->remarked)
         c->remarked = map_new(a);
     Str key = {arena_copy(a, &n->id, sizeof n->id), sizeof n->id};
-    if (!map_set(c->remarked, key, c))
+    return map_set(c->remarked, key, c);
+}
+
+void pass_forget_remark(PassContext *c, const Node *n) {
+    size_t kept = 0;
+    c->remarked = NULL;
+    for (size_t i = 0; i < c->n_remarks; i++)
+        if (c->remarks[i].node != n && first_remark(c, c->remarks[i].node))
+            c->remarks[kept++] = c->remarks[i];
+    c->n_remarks = kept;
+}
+
+void pass_remark(PassContext *c, const Node *n, const char *fmt, ...) {
+    Arena *a = n->graph->module->arena;
+    if (!first_remark(c, n))
         return;
     char text[512];
     va_list ap;

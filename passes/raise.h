@@ -1,6 +1,7 @@
 /* Raising in steps, each leaving a module that computes the same:
  *   raise_nbits       MatMulNBits becomes DequantizeLinear of typed weights, and MatMul
  *   raise_dynamic     products with parameters computed at run time read `uint8q<dynamic>`
+ *   raise_accumulators MatMulInteger, Add, Cast, Mul become MatMul and Add of int32q
  *   raise_qoperators  QLinearConv and the like become DequantizeLinear, operator, QuantizeLinear
  *   raise_integers    plain integers between those get quantized types; Q and DQ one operand
  *   raise_operators   an operator between DQ and Q computes on the quantized types itself
@@ -34,6 +35,7 @@ typedef struct Raise {
 
 void raise_nbits(Raise *r);
 void raise_dynamic(Raise *r);
+void raise_accumulators(Raise *r);
 void raise_qoperators(Raise *r);
 void raise_integers(Raise *r);
 void raise_operators(Raise *r);

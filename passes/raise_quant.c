@@ -300,6 +300,7 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     raise_each_graph(m, drop_guards, &r);
     raise_nbits(&r);
     raise_dynamic(&r);
+    raise_accumulators(&r);
     raise_qoperators(&r);
     r.uses = uses_new(m);
     spelling_capture(&r);

@@ -1,5 +1,6 @@
-/* Recipes for MatMul + Add with a constant, which is what a fully connected layer becomes in ONNX:
- * in which arithmetic the bias is added. */
+/* Recipes: in which arithmetic the bias of a fully connected layer is added. In ONNX such a layer
+ * is MatMul by constant weights and, where it has a bias, Add of a constant; what was a Gemm
+ * becomes these first (gemm-to-matmul). Pure questions; recipe_check alone reports. */
 #ifndef QXC_PASSES_RECIPE_H
 #define QXC_PASSES_RECIPE_H
 
@@ -10,14 +11,18 @@ typedef enum Recipe {
     RECIPE_FP32_BIAS,     /* MatMul from integers to float, the bias is added in float */
     RECIPE_FP32_BIAS_QDQ, /* the same, and the sum is quantized */
     RECIPE_INT32_BIAS,    /* the bias is added to the accumulator, the sum is float */
-    RECIPE_BAD,           /* reported */
 } Recipe;
 
-/* What the scheme's recipe is; RECIPE_BAD after a diagnostic. */
-Recipe recipe_parse(const PassContext *c);
+/* Whether there is a recipe of this name (STR_NONE: none asked for); reports at `loc` if not,
+ * behind `where` ("-recipe: " or ""). */
+bool recipe_check(Str name, Loc loc, const char *where, Diags *d);
+/* The scheme's recipe. */
+Recipe recipe_of(const PassContext *c);
 
-/* The Add that adds a constant to what this MatMul yields, where nothing else reads that; else
- * NULL. */
-Node *recipe_bias_of(const Uses *uses, const Node *matmul);
+/* A product of data and constant weights that has no operand for a bias: MatMul. */
+bool recipe_takes(const Node *n);
+/* The Add that adds a constant to what this node yields, where nothing else reads that; else NULL.
+ */
+Node *recipe_bias_of(const Uses *uses, const Node *n);
 
 #endif

@@ -95,6 +95,7 @@ SAME_AS_ADD(qk_sub_f32_params);
 SAME_AS_ADD(qk_mul_f32_params);
 SAME_AS_ADD(qk_div_f32_params);
 SAME_AS_ADD(qk_add_i_params);
+SAME_AS_ADD(qk_add_sat_params);
 SAME_AS_ADD(qk_sub_i_params);
 SAME_AS_ADD(qk_mul_i_params);
 SAME_AS_ADD(qk_div_i_params);
@@ -124,6 +125,30 @@ static bool fits_kernel(const Node *n) {
     for (int i = 0; i < 3; i++)
         if (!quant_plain(op_quant(v[i])) || bind_elem(v[i]) != bind_elem(v[0]))
             return false;
+    return true;
+}
+
+/* ---- accumulator + bias ---- */
+
+static bool is_accumulator(const Value *v) {
+    const Quant *q = op_quant(v);
+    return q && q->kind == QUANT_PARAMS && q->storage == ELEM_INT32 && !q->has_range &&
+           q->expressed == ELEM_FLOAT && q->scale_type == ELEM_FLOAT && quant_zp_all_zero(q) &&
+           (q->n_axes == 0 || (q->n_axes == 1 && q->block[0] <= 1 && v->type.rank >= 0 &&
+                               q->axis[0] == v->type.rank - 1));
+}
+
+bool op_adds_integers(const Node *n) {
+    if (!n->def || !n->def->quant.adds || n->n_in != 2 || n->n_out != 1 || !n->out[0] ||
+        !is_accumulator(n->out[0]))
+        return false;
+    const Quant *y = op_quant(n->out[0]);
+    for (size_t i = 0; i < 2; i++) {
+        const Quant *x = n->in[i] && is_accumulator(n->in[i]) ? op_quant(n->in[i]) : NULL;
+        if (!x || x->n_axes != y->n_axes || x->n_scale != y->n_scale ||
+            memcmp(x->scale, y->scale, y->n_scale * sizeof *y->scale) != 0)
+            return false;
+    }
     return true;
 }
 
@@ -227,6 +252,10 @@ static bool bind_float_or_shape(Binder *b, const Node *n, const char *kernel, ch
 
 static bool bind_add(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
+    if (op_adds_integers(n))
+        return call_kernel(b, n, "qk_add_sat", n->in[0]->type, n->in[1]->type,
+                           bind_value(b, n->in[0]), bind_value(b, n->in[1]),
+                           bind_value(b, n->out[0]));
     return bind_any_quant(n) ? bind_add_quant(b, n, 1)
                              : bind_float_or_shape(b, n, "qk_add_f32", '+');
 }
@@ -253,7 +282,7 @@ static bool bind_div(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Add = {
     BINARY,
     .name = "Add",
-    .quant = QUANT_BOTH,
+    .quant = {.kind = QUANT_COMPUTE, .data = 3, .same_storage = true, .adds = true},
     .qop = {.domain = "com.microsoft", .op = "QLinearAdd", .operands = "0* 1* y", .since = 10},
     .affine = affine_add,
     .bind = bind_add,

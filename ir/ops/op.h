@@ -106,6 +106,8 @@ typedef struct QuantRule {
      * same_storage, operands and result of one storage type. */
     int widest;
     bool same_storage;
+    /* COMPUTE: the sum of its operands, which on int32 of one grid is exact (op_adds_integers). */
+    bool adds;
     /* COMPUTE: stays float unless integers are asked for (-only, -integer-only): what goes in or
      * comes out spans too much for 8 bits (Exp, Sqrt), and runtimes gain nothing from them. */
     bool prefers_float;
@@ -281,6 +283,9 @@ bool op_window(const OpCtx *c, const WindowAttrs *a, Type x, const int64_t *kern
 
 /* Quantization of operand or result for binding: the Quant where quantized, else NULL. */
 const Quant *op_quant(const Value *v);
+/* Whether the node adds int32 numbers of one grid with zero point 0, as accumulator and bias are,
+ * per tensor or along the last axis: the integers themselves are added. */
+bool op_adds_integers(const Node *n);
 /* Why no integer kernel takes this operand and result; NULL when one does. */
 const char *quant_storage_refusal(const QuantRule *r, const Quant *operand, const Quant *result);
 bool quant_rule_is_data(const QuantRule *r, size_t input);

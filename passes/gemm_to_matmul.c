@@ -1,0 +1,188 @@
+/* Gemm with constant weights becomes MatMul and, where it has a bias, Add in float: what recipes
+ * are about. transB and alpha go into the weights, beta into the bias. On quantized types the Add
+ * computes on float, and a QuantizeLinear stands behind it where the Gemm's result was integers. */
+#include <math.h>
+
+#include "passes/const_quant.h"
+#include "passes/edit.h"
+
+static const char PASS_NAME[] = "gemm-to-matmul";
+
+typedef struct Split {
+    PassContext *c;
+    UniqueNames *names;
+    Arena *arena;
+} Split;
+
+static float float_attr(const Node *n, const char *name) {
+    const Attr *a = node_attr(n, name);
+    return a && a->kind == ATTR_FLOAT ? a->v.f[0] : 1.0F;
+}
+
+static bool is_set(const Node *n, const char *name) {
+    const Attr *a = node_attr(n, name);
+    return a && a->kind == ATTR_INT && a->v.i[0];
+}
+
+static Value *bias_of(const Node *n) {
+    return n->n_in > 2 ? n->in[2] : NULL;
+}
+
+/* NULL where the node can be taken apart, else why not. */
+static const char *refusal(const Node *n) {
+    const Value *w = n->in[1], *b = bias_of(n);
+    float alpha = float_attr(n, "alpha");
+    if (is_set(n, "transA"))
+        return "recipes are about MatMul, and transA has no place there";
+    if (!value_is_const(w) || w->type.tilde || w->data->rank != 2)
+        return "recipes are about MatMul by constant weights";
+    if (type_is_quantized(w->type)) {
+        const Quant *q = w->type.quant;
+        if (q->kind != QUANT_PARAMS || (alpha != 1.0F && !(alpha > 0)))
+            return "its alpha cannot become part of the scales of its weights";
+        for (size_t i = 0; i < q->n_scale; i++)
+            if (!isnormal(alpha * quant_scale(q, i)))
+                return "its alpha cannot become part of the scales of its weights";
+    }
+    if (b && (b->type.tilde || !value_is_const(b) ||
+              (type_is_quantized(b->type) && b->type.quant->kind != QUANT_PARAMS)))
+        return "its bias is computed";
+    return b && !type_is_quantized(b->type) && b->data->elem != ELEM_FLOAT ? "its bias is not float"
+                                                                           : NULL;
+}
+
+/* ---- constants ---- */
+
+static const Tensor *transposed(Split *s, const Tensor *t) {
+    int64_t rows = t->dims[0], columns = t->dims[1], dims[] = {columns, rows};
+    uint8_t *out;
+    Tensor *to = tensor_new(s->arena, t->elem, 2, dims, &out);
+    const float *in = (const float *)t->data;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            if (t->elem == ELEM_FLOAT)
+                ((float *)(void *)out)[j * rows + i] = in[i * columns + j];
+            else
+                elem_store_int(t->elem, out, (size_t)(j * rows + i),
+                               tensor_int(t, (size_t)(i * columns + j)));
+    return to;
+}
+
+/* Axes 0 and 1 change places; scales take up alpha. */
+static const Quant *weight_type(Split *s, const Value *w, bool turn, float alpha, Str name) {
+    Quant *q = quant_copy(s->arena, w->type.quant);
+    float *scale = NEW_ARRAY(s->arena, float, q->n_scale);
+    for (size_t i = 0; i < q->n_scale; i++)
+        scale[i] = alpha * quant_scale(q, i);
+    q->scale = scale;
+    q->alias = name;
+    if (turn && q->n_axes == 1)
+        q->axis[0] = 1 - q->axis[0];
+    return q;
+}
+
+static Value *weight_of(Split *s, const Node *n) {
+    Value *w = n->in[1];
+    float alpha = float_attr(n, "alpha");
+    bool turn = is_set(n, "transB"), quantized = type_is_quantized(w->type);
+    if (!turn && alpha == 1.0F)
+        return w;
+    const Tensor *t = turn ? transposed(s, w->data) : w->data;
+    if (!quantized && alpha != 1.0F) {
+        float *out = NEW_ARRAY(s->arena, float, t->count);
+        for (size_t i = 0; i < t->count; i++)
+            out[i] = alpha * (float)tensor_float(t, i);
+        t = tensor_of(s->arena, ELEM_FLOAT, t->rank, t->dims, out);
+    }
+    Str name = unique_name(
+        s->names, arena_strf(s->arena, STR_FMT "%s", STR_ARG(w->name), turn ? "_T" : "_scaled"));
+    Type type = tensor_type(s->arena, t);
+    if (quantized)
+        type = type_quantized(type, weight_type(s, w, turn, alpha, name));
+    Value *v = graph_add_const(w->graph, name, type, (Tensor *)t);
+    if (quantized)
+        module_add_quant(n->graph->module, (Quant *)type.quant);
+    value_from(v, w, PASS_NAME);
+    v->loc = w->loc;
+    return v;
+}
+
+static Value *float_bias(Split *s, const Node *n) {
+    Value *b = bias_of(n);
+    float beta = float_attr(n, "beta");
+    if (!b || beta == 0)
+        return NULL;
+    const Tensor *t = b->data;
+    if (type_is_quantized(b->type))
+        t = const_dequantize(s->arena, t, b->type.quant);
+    else if (beta == 1.0F)
+        return b;
+    float *out;
+    Value *v = edit_new_floats(n->graph, s->names, b->name, t->rank, t->dims, &out);
+    for (size_t i = 0; i < t->count; i++)
+        out[i] = beta * (float)tensor_float(t, i);
+    value_from(v, b, PASS_NAME);
+    v->loc = b->loc;
+    return v;
+}
+
+/* ---- nodes ---- */
+
+/* A node behind `at` that yields what `at` yielded, which gets a new float value instead. */
+static Node *behind(Split *s, Node *at, const char *op, const char *suffix) {
+    Value *y = at->out[0];
+    Type t = y->type;
+    if (type_is_quantized(t))
+        t = type_tensor(t.quant->expressed, t.rank, t.dims);
+    else if (t.tilde)
+        t = type_tensor(t.elem, t.rank, t.dims);
+    Node *n = node_new(at->graph, STR_NONE, str_from(op), 1, 1);
+    n->loc = at->loc;
+    node_from(n, at, PASS_NAME);
+    at->out[0] = NULL;
+    n->in[0] = node_add_output(
+        at, 0, unique_name(s->names, arena_strf(s->arena, STR_FMT "%s", STR_ARG(y->name), suffix)),
+        t);
+    n->out[0] = y;
+    y->def = n;
+    y->index = 0;
+    node_insert_after(at, n);
+    return n;
+}
+
+static void split(Split *s, Node *n) {
+    Value *bias = float_bias(s, n);
+    n->in[1] = weight_of(s, n);
+    node_becomes(n, PASS_NAME);
+    n->op = STR("MatMul");
+    n->n_in = 2;
+    n->n_attrs = 0;
+    op_resolve(n, s->c->d);
+    if (!bias)
+        return;
+    if (type_is_quantized(n->out[0]->type))
+        op_resolve(behind(s, n, "QuantizeLinear", "_sum"), s->c->d);
+    Node *add = behind(s, n, "Add", "_MatMul");
+    node_add_input(add, bias);
+    op_resolve(add, s->c->d);
+}
+
+static void split_graph(Graph *g, void *ctx) {
+    Split *s = ctx;
+    FOR_NODES(n, g) {
+        if (!node_is(n, "Gemm") || n->n_out != 1 || !n->out[0] || !n->in[0] || !n->in[1])
+            continue;
+        const char *why = refusal(n);
+        if (why)
+            pass_remark(s->c, n, "%s", why);
+        else
+            split(s, n);
+    }
+}
+
+bool pass_gemm_to_matmul(Module *m, PassContext *c) {
+    Split s = {c, unique_names_new(m), m->arena};
+    module_each_graph(m, split_graph, &s);
+    edit_sweep(m);
+    return true;
+}

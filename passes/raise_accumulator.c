@@ -1,0 +1,259 @@
+/* Products that stay accumulators until they become float, as lower_accumulator.c writes them:
+ *
+ *   QuantizeLinear -> MatMulInteger [-> Add of constant int32] -> Cast to float -> Mul by constants
+ *
+ * become MatMul and Add whose results are int32q, and DequantizeLinear. The scales of the weights
+ * stand nowhere in ONNX: they are what gives the products that Mul states, times the scale of the
+ * data. What does not fit stays as it is; nothing fails. */
+#include <math.h>
+
+#include "passes/raise.h"
+
+typedef struct Found {
+    Node *product, *add, *cast, *mul; /* add may be NULL */
+    const Node *quantize;             /* makes the data */
+    const Tensor *scales;             /* one, or one a column */
+    Value *bias;                      /* of add */
+    Type type;                        /* of the result */
+} Found;
+
+static Node *only_user(const Raise *r, const Node *n) {
+    const Use *use;
+    bool one = n->n_out == 1 && n->out[0] && uses_of(r->uses, n->out[0], &use) == 1;
+    return one && use[0].node && use[0].node->graph == n->graph ? use[0].node : NULL;
+}
+
+static Value *other_operand(const Node *n, const Value *v) {
+    return n->n_in == 2 ? n->in[n->in[0] == v] : NULL;
+}
+
+static const Tensor *const_of(const Value *v, ElemType e) {
+    const Tensor *t = v ? value_data(v) : NULL;
+    return t && t->data && t->elem == e ? t : NULL;
+}
+
+/* The shape of MatMul's result, element type float. False where a rank is not known. */
+static bool product_type(const Node *n, Type *y) {
+    Type a = n->in[0]->type, b = n->in[1] ? n->in[1]->type : TYPE_UNKNOWN;
+    const OpDef *def = op_find(STR_NONE, STR("MatMul"));
+    Value x = *n->in[0], w = n->in[1] ? *n->in[1] : x, *in[] = {&x, &w};
+    if (a.kind != TYPE_TENSOR || b.kind != TYPE_TENSOR || a.rank < 1 || b.rank < 1)
+        return false;
+    x.type = type_tensor(ELEM_FLOAT, a.rank, a.dims);
+    w.type = type_tensor(ELEM_FLOAT, b.rank, b.dims);
+    OpCtx c = op_ctx(n, NULL);
+    c.in = in;
+    c.n_in = 2;
+    c.out = y;
+    *y = TYPE_UNKNOWN;
+    return def->infer(&c) && y->kind == TYPE_TENSOR && y->rank >= 0;
+}
+
+static bool find(const Raise *r, Node *n, Found *f) {
+    *f = (Found){.product = n};
+    if (!node_is(n, "MatMulInteger") || n->n_in < 2 || !n->in[0] || !n->in[0]->def ||
+        !is_onnx_quantize(n->in[0]->def))
+        return false;
+    f->quantize = n->in[0]->def;
+    Node *at = only_user(r, n);
+    if (at && at->def && at->def->quant.adds) {
+        f->add = at;
+        f->bias = other_operand(at, n->out[0]);
+        if (!const_of(f->bias, ELEM_INT32))
+            return false;
+        at = only_user(r, at);
+    }
+    f->cast = at;
+    const Attr *to = at && node_is(at, "Cast") ? node_attr(at, "to") : NULL;
+    f->mul = to && to->v.i[0] == ELEM_FLOAT ? only_user(r, at) : NULL;
+    if (!f->mul || !node_is(f->mul, "Mul"))
+        return false;
+    f->scales = const_of(other_operand(f->mul, at->out[0]), ELEM_FLOAT);
+    return f->scales && product_type(n, &f->type);
+}
+
+/* ---- parameters ---- */
+
+static bool is_row(const Tensor *t, int64_t n) {
+    return t->rank > 0 && t->dims[t->rank - 1] == n && t->count == (size_t)n;
+}
+
+/* The float that times `x` is `product`, or 0. */
+static float factor_of(float x, float product) {
+    float w = product / x, near[] = {w, nextafterf(w, 0), nextafterf(w, INFINITY)};
+    for (int i = 0; i < 3; i++)
+        if (isnormal(near[i]) && near[i] > 0 && x * near[i] == product)
+            return near[i];
+    return 0;
+}
+
+/* The type of the weights; NULL where there is none. */
+static Quant *weight_type(Raise *r, const Found *f, float x) {
+    const Value *v = f->product->in[1];
+    const Tensor *w = value_data(v), *s = f->scales;
+    const Value *zv = f->product->n_in > 3 ? f->product->in[3] : NULL;
+    const Tensor *z = zv ? value_data(zv) : NULL;
+    if (!w || !w->data || w->rank < 1 || (w->elem != ELEM_INT8 && w->elem != ELEM_UINT8) ||
+        (zv && (!z || !z->data || z->elem != w->elem)))
+        return NULL;
+    int64_t columns = w->rank == 2 ? w->dims[1] : 1;
+    if ((s->count != 1 && !is_row(s, columns)) ||
+        (z && z->count != 1 && (z->rank != 1 || z->count != (size_t)columns)))
+        return NULL;
+    size_t n = s->count > 1 || (z && z->count > 1) ? (size_t)columns : 1;
+    float *scale = NEW_ARRAY(r->b.a, float, n);
+    int64_t *zp = NEW_ARRAY(r->b.a, int64_t, n);
+    for (size_t i = 0; i < n; i++) {
+        zp[i] = z ? tensor_int(z, z->count > 1 ? i : 0) : 0;
+        scale[i] = factor_of(x, (float)tensor_float(s, s->count > 1 ? i : 0));
+        if (scale[i] == 0)
+            return NULL;
+    }
+    if (n == 1)
+        return quant_per_tensor(r->b.a, w->elem, scale[0], zp[0]);
+    Quant *q = quant_per_axis(r->b.a, w->elem, 1, n, scale, zp);
+    q->n_zp = z && z->count > 1 ? n : 1;
+    return q;
+}
+
+static Quant *accumulator(Raise *r, const Quant *x, const Quant *w, int rank) {
+    float *scale = NEW_ARRAY(r->b.a, float, w->n_scale);
+    for (size_t i = 0; i < w->n_scale; i++)
+        scale[i] = quant_scale(x, 0) * quant_scale(w, i);
+    return w->n_axes ? quant_per_axis(r->b.a, ELEM_INT32, rank - 1, w->n_scale, scale, NULL)
+                     : quant_per_tensor(r->b.a, ELEM_INT32, scale[0], 0);
+}
+
+/* The product's zero point for the data is the QuantizeLinear's. */
+static bool same_zero_point(const Found *f, const Quant *x) {
+    const Value *v = f->product->n_in > 2 ? f->product->in[2] : NULL;
+    const Tensor *z = v ? value_data(v) : NULL;
+    if (!v)
+        return quant_zp(x, 0) == 0;
+    return z && z->data && z->count == 1 && tensor_int(z, 0) == quant_zp(x, 0);
+}
+
+/* A bias broadcasts to the product, and has a number a column where the scales differ. */
+static bool bias_fits(const Found *f, const Quant *acc) {
+    const Tensor *t = f->bias ? value_data(f->bias) : NULL;
+    Type y = f->type;
+    if (!t)
+        return true;
+    for (int i = 0; i < t->rank; i++) {
+        int at = y.rank - t->rank + i;
+        if (at < 0 || (t->dims[i] != 1 && t->dims[i] != y.dims[at].value))
+            return false;
+    }
+    return !acc->n_axes || (t->rank && t->dims[t->rank - 1] == (int64_t)acc->n_scale);
+}
+
+/* ---- the rewrite ---- */
+
+/* DequantizeLinear of `ints` before `at`; with our form, or (q) the parameters as operands. */
+static Value *dequantized(Raise *r, Node *at, Value *ints, const Quant *q, const Node *like) {
+    Node *n = build_node(&r->b, at->graph, "", "DequantizeLinear", 1, STR_NONE);
+    n->loc = at->loc;
+    node_from(n, at, r->b.pass);
+    n->in[0] = ints;
+    Type t = real_type(ints->type);
+    t.elem = ELEM_FLOAT;
+    node_add_output(n, 0, derived_name(&r->b, base_name(ints->name), "_DequantizeLinear_Output"),
+                    t);
+    for (size_t i = 1; like && i < like->n_in; i++)
+        node_add_input(n, like->in[i]);
+    if (q)
+        state_params(&r->b, n, q, ints->type, base_name(ints->name));
+    op_resolve(n, r->b.d);
+    node_insert_before(at, n);
+    return n->out[0];
+}
+
+/* Without the suffix that a QOperator's node has. */
+static Str float_name(Str name) {
+    size_t n = strlen("_quant");
+    return name.n > n && str_ends(name, "_quant") ? (Str){name.s, name.n - n} : name;
+}
+
+/* MatMul in float between conversions, which raise_operators takes for one on integers. */
+static void expand_product(Raise *r, const Found *f, const Quant *w, const Quant *acc) {
+    Node *n = f->product;
+    Value *sum = n->out[0];
+    Node *to = build_node(&r->b, n->graph, "", "MatMul", 2, STR_NONE);
+    to->name = float_name(n->name);
+    to->loc = n->loc;
+    to->doc = n->doc;
+    to->meta = n->meta;
+    node_from(to, n, r->b.pass);
+    node_insert_before(n, to);
+    to->in[0] = dequantized(r, to, n->in[0], NULL, f->quantize);
+    to->in[1] = dequantized(r, to, n->in[1], w, NULL);
+    Type t = f->type;
+    node_add_output(to, 0, derived_name(&r->b, sum->name, "_QuantizeLinear_Input"), t);
+    op_resolve(to, r->b.d);
+    Node *q = build_node(&r->b, n->graph, "", "QuantizeLinear", 1, STR_NONE);
+    q->loc = n->loc;
+    node_from(q, n, r->b.pass);
+    q->in[0] = to->out[0];
+    q->out[0] = sum;
+    sum->def = q;
+    sum->type = type_quantized(t, acc);
+    sum->declared = false;
+    node_insert_before(n, q);
+    op_resolve(q, r->b.d);
+    node_remove(n);
+}
+
+static void expand(Raise *r, const Found *f, const Quant *w, const Quant *acc) {
+    Value *y = f->mul->out[0], *sum = f->product->out[0];
+    expand_product(r, f, w, acc);
+    if (f->add) {
+        Quant *q = quant_copy(r->b.a, acc);
+        const Tensor *t = value_data(f->bias);
+        if (q->n_axes)
+            q->axis[0] = t->rank - 1;
+        f->add->in[f->add->in[0] == sum] = raise_const(r, f->bias, q);
+        sum = f->add->out[0];
+        sum->type = type_quantized(f->type, acc);
+        sum->declared = false;
+    }
+    Node *d = build_node(&r->b, f->mul->graph, "", "DequantizeLinear", 1, STR_NONE);
+    d->loc = f->mul->loc;
+    d->name = f->mul->name;
+    node_from(d, f->mul, r->b.pass);
+    d->in[0] = sum;
+    d->out[0] = y;
+    y->def = d;
+    if (y->type.kind != TYPE_TENSOR)
+        y->type = f->type;
+    node_insert_before(f->mul, d);
+    node_remove(f->mul);
+    node_remove(f->cast);
+    op_resolve(d, r->b.d);
+}
+
+static void raise_graph(Graph *g, void *ctx) {
+    Raise *r = ctx;
+    for (Node *n = g->first, *next; n; n = next) {
+        Found f;
+        const char *why;
+        if (n->def && n->n_out && n->out[0] && n->out[0]->type.kind != TYPE_TENSOR)
+            node_infer(n, r->b.d); /* behind a product that is understood now */
+        bool found = find(r, n, &f);
+        const Quant *x = found ? raise_params(r, f.quantize, &why) : NULL;
+        next = n->next;
+        if (!x || !quant_is_per_tensor(x) || elem_bits(x->storage) != 8 || !same_zero_point(&f, x))
+            continue;
+        const Quant *w = weight_type(r, &f, quant_scale(x, 0));
+        const Quant *acc = w ? accumulator(r, x, w, f.type.rank) : NULL;
+        if (!acc || !bias_fits(&f, acc))
+            continue;
+        while (next && (next == f.cast || next == f.mul))
+            next = next->next;
+        expand(r, &f, w, acc);
+    }
+}
+
+void raise_accumulators(Raise *r) {
+    r->uses = uses_new(r->m);
+    raise_each_graph(r->m, raise_graph, r);
+}
