@@ -42,6 +42,7 @@ typedef struct ModuleForm {
     bool fake;           /* some value is `float ~ q` */
     bool typed;          /* some value has a quantized type */
     bool onnx_quantized; /* QuantizeLinear with three operands, QLinearConv, ... */
+    bool qonnx;          /* Quant, BipolarQuant: passes/raise_qonnx.h */
     bool annotated;      /* ONNX's quantization annotations */
 } ModuleForm;
 ModuleForm module_form(Module *m);

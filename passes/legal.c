@@ -120,7 +120,7 @@ static const char *say(const Node *n, const char *fmt, ...) {
     return buf_as_str(&b).s;
 }
 
-static bool narrowed(const Quant *q) {
+bool quant_narrowed(const Quant *q) {
     return q->has_range && (q->lo > elem_min(q->storage) || q->hi < elem_max(q->storage));
 }
 
@@ -207,9 +207,11 @@ static const char *result_refuses(const Node *n, const OnnxSchema *s, const QopL
         return say(n, "its result is quantized per axis");
     if (y->expressed != ELEM_FLOAT || y->scale_type != ELEM_FLOAT)
         return say(n, "%s takes float scales only", s->name);
-    return narrowed(y) ? say(n, "%s saturates to the whole range of %s, not to %lld..%lld", s->name,
-                             elem_name(y->storage), (long long)y->lo, (long long)y->hi)
-                       : NULL;
+    bool clips = module_opset(n->graph->module, STR("")) >= 12 && elem_bits(y->storage) == 8;
+    return quant_narrowed(y) && !clips
+               ? say(n, "%s saturates to the whole range of %s, not to %lld..%lld", s->name,
+                     elem_name(y->storage), (long long)y->lo, (long long)y->hi)
+               : NULL;
 }
 
 const char *qop_refusal(const Node *n, Target target, Diags *d) {

@@ -25,6 +25,9 @@ bool clamp_bounds(const Node *n, float *lo, float *hi);
 /* Whether every integer of `q` is already within the bounds: the node changes nothing. */
 bool clamp_is_noop(const Node *n, const Quant *q);
 
+/* Whether only a part of the storage range is used. */
+bool quant_narrowed(const Quant *q);
+
 /* After lowering: where the target would fuse Q and DQ into something wrong, a Sum of one operand
  * keeps it from recognising the pattern. */
 void guard_fusions(QuantBuild *b, Module *m, Target target);

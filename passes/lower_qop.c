@@ -6,6 +6,7 @@
  * Values keep their names and say what their integers mean (`int8 ~ !q`). */
 #include "ir/ops/qop.h"
 #include "passes/edit.h"
+#include "passes/lower_widen.h"
 #include "passes/ort_kernels.h"
 #include "passes/spelling.h"
 #include "passes/params.h"
@@ -54,6 +55,37 @@ static void use_microsoft(Lower *l, const char *domain) {
         module_set_opset(l->b.m, str_from(domain), 1);
 }
 
+static Node *clip_integers(Lower *l, Node *n, Value *x, int64_t lo, int64_t hi) {
+    Str base = base_name(n->out[0]->name);
+    Node *to = build_node(&l->b, n->graph, "", "Clip", 3, lower_quant_name(l, n));
+    ElemType e = onnx_quant(&l->b, lower_quant(l, n->out[0]))->storage;
+    to->in[0] = x;
+    to->in[1] = build_int(&l->b, base, "_min", e, lo);
+    to->in[2] = build_int(&l->b, base, "_max", e, hi);
+    return to;
+}
+
+/* QOperators saturate to the whole range of their type: where less of it is used, `to`, which takes
+ * n's place, is followed by a Clip on the integers. */
+static void clip_result(Lower *l, Node *n, Node *to) {
+    Value *y = n->out[0];
+    const Quant *q = lower_quant(l, y);
+    if (!q || !quant_narrowed(q)) {
+        take_result(to, 0, y);
+        lower_result(l, to, 0);
+        return;
+    }
+    Value *wide = node_add_output(to, 0, derived_name(&l->b, base_name(y->name), "_wide"),
+                                  integer_type(y->type, onnx_quant(&l->b, q), false));
+    Node *clip = clip_integers(l, n, wide, quant_lo(q), quant_hi(q));
+    clip->loc = n->loc;
+    node_from(clip, n, "lower-qop");
+    take_result(clip, 0, y);
+    lower_result(l, clip, 0);
+    node_insert_after(n, clip);
+    op_resolve(clip, l->b.d);
+}
+
 static void lower_qoperator(Lower *l, Node *n) {
     const QopForm *f = &n->def->qop;
     QopLayout at;
@@ -72,8 +104,7 @@ static void lower_qoperator(Lower *l, Node *n) {
     copy_attrs(l, n, to);
     if (f->lower_attrs)
         f->lower_attrs(n, to);
-    take_result(to, 0, y);
-    lower_result(l, to, 0);
+    clip_result(l, n, to);
     replace_node(n, to);
     use_microsoft(l, f->domain);
     op_resolve(to, l->b.d);
@@ -162,11 +193,6 @@ static bool drop_clamp(Lower *l, Node *n) {
     return true;
 }
 
-static Value *grid_bound(Lower *l, const Quant *q, float v, const char *suffix, Str base) {
-    q = onnx_quant(&l->b, q);
-    return build_int(&l->b, base, suffix, q->storage, quant_of_real(q, 0, v));
-}
-
 /* Clip on the integers, its bounds rounded to the grid. */
 static const char *lower_clamp(Lower *l, Node *n) {
     const Quant *q = lower_quant(l, n->out[0]);
@@ -180,11 +206,9 @@ static const char *lower_clamp(Lower *l, Node *n) {
     const char *why = other_refusal(n, "Clip", onnx_storage(&l->b, q->storage), l->c->target);
     if (why)
         return why;
-    Str base = base_name(n->out[0]->name);
-    Node *to = build_node(&l->b, n->graph, "", "Clip", 3, lower_quant_name(l, n));
-    to->in[0] = lower_ints(l, n->in[0]);
-    to->in[1] = grid_bound(l, q, lo, "_min", base);
-    to->in[2] = grid_bound(l, q, hi, "_max", base);
+    const Quant *ints = onnx_quant(&l->b, q);
+    Node *to = clip_integers(l, n, lower_ints(l, n->in[0]), quant_of_real(ints, 0, lo),
+                             quant_of_real(ints, 0, hi));
     take_result(to, 0, n->out[0]);
     lower_result(l, to, 0);
     replace_node(n, to);
@@ -239,6 +263,7 @@ static void lower_node(Lower *l, Node *n) {
 }
 
 bool pass_lower_qop(Module *m, PassContext *c) {
+    lower_widen(m);
     if (!legal_prepare(m, c))
         return false;
     Lower l = {.b = quant_build_new(m, c, "lower-qop"), .c = c, .qop = true, .node = lower_node};

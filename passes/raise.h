@@ -3,6 +3,7 @@
  *   raise_dynamic     products with parameters computed at run time read `uint8q<dynamic>`
  *   raise_accumulators MatMulInteger, Add, Cast, Mul become MatMul and Add of int32q
  *   raise_qoperators  QLinearConv and the like become DequantizeLinear, operator, QuantizeLinear
+ *   raise_clips       a Clip of integers between Q and DQ becomes the range of their type
  *   raise_integers    plain integers between those get quantized types; Q and DQ one operand
  *   raise_operators   an operator between DQ and Q computes on the quantized types itself
  *   raise_conversions what is left of Q and DQ: pairs, requantizations, dead ones
@@ -37,6 +38,7 @@ void raise_nbits(Raise *r);
 void raise_dynamic(Raise *r);
 void raise_accumulators(Raise *r);
 void raise_qoperators(Raise *r);
+void raise_clips(Raise *r);
 void raise_integers(Raise *r);
 void raise_operators(Raise *r);
 void raise_conversions(Raise *r);

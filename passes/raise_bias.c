@@ -18,8 +18,9 @@ static Quant *accumulator(Raise *r, const Quant *x, const Quant *w, int rank) {
     return q;
 }
 
+/* Whatever the storage: the same integers mean the same. */
 static bool on_grid(const Quant *have, const Quant *want) {
-    if (have->storage != ELEM_INT32 || !quant_zp_all_zero(have) || have->n_axes > 1 ||
+    if (!quant_zp_all_zero(have) || have->n_axes > 1 ||
         (have->n_scale != want->n_scale && have->n_scale != 1 && want->n_scale != 1))
         return false;
     size_t n = have->n_scale > want->n_scale ? have->n_scale : want->n_scale;
@@ -95,7 +96,7 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
     int rank = t ? t->rank : ints->type.rank;
     const Quant *want = accumulator(r, x->type.quant, w->type.quant, rank);
     bool same = have && f == 1 && on_grid(have, want);
-    if (same && (!t || have->n_axes == want->n_axes))
+    if (same && have->storage == ELEM_INT32 && (!t || have->n_axes == want->n_axes))
         return ints;
     if (!t || !t->data || !fits(t, want) || product == 0) {
         *why = t ? "its bias is not one number a channel" : "its bias is computed";

@@ -304,6 +304,7 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     raise_qoperators(&r);
     r.uses = uses_new(m);
     spelling_capture(&r);
+    raise_clips(&r);
     raise_integers(&r);
     if (!module_infer(m, c->d)) /* what com.microsoft's DequantizeLinear yields is known now */
         return false;

@@ -1,0 +1,301 @@
+/* QONNX's quantizers to types (Pappalardo et al., "QONNX: Representing Arbitrary-Precision
+ * Quantized Neural Networks", 2022):
+ *
+ *   Quant(x, s, z, b)   s * (round(clip(x / s + z, lo, hi)) - z), integers of b bits
+ *   BipolarQuant(x, s)  s where x >= 0, else -s
+ *
+ * Quant is what Q and DQ are, on a type of b bits: bit for bit where z is 0; else their zero point
+ * stands inside the rounding, and where x / s is halfway between integers, or within a float's
+ * rounding of that, they may yield neighbours, as where more than 16 bits are computed, which qxc
+ * divides in double: a warning says so. Bounds are integers, so that it
+ * does not matter that QONNX clips first. BipolarQuant is no rounding; Where says it, and what it
+ * yields lies on the grid of the integers -1, 0, 1. raise-quant does the rest. What no type can say
+ * (other roundings, fractions of bits, parameters computed at run time, Trunc) is an error. */
+#include "passes/raise_qonnx.h"
+
+#include <math.h>
+#include <strings.h>
+
+#include "passes/edit.h"
+#include "passes/quant_build.h"
+
+typedef struct Qonnx {
+    QuantBuild b;
+    bool ok;
+} Qonnx;
+
+bool is_qonnx(const Node *n) {
+    static const char *const domains[] = {"qonnx.custom_op.general", "finn.custom_op.general",
+                                          "onnx.brevitas"};
+    static const char *const ops[] = {"Quant", "IntQuant", "BipolarQuant", "Trunc"};
+    bool domain = false, op = false;
+    for (size_t i = 0; i < 3; i++)
+        domain |= str_is(n->domain, domains[i]);
+    for (size_t i = 0; i < 4; i++)
+        op |= str_is(n->op, ops[i]);
+    return domain && op;
+}
+
+/* ---- the parameters ---- */
+
+static const char *read_const(const Node *n, size_t i, const char *why, const Tensor **out) {
+    *out = n->n_in > i && n->in[i] ? value_data(n->in[i]) : NULL;
+    return *out && (*out)->data && (*out)->count && elem_is_float((*out)->elem) ? NULL : why;
+}
+
+static const char *check_scale(const Tensor *s) {
+    for (size_t i = 0; i < s->count; i++) {
+        float v = (float)tensor_float(s, i);
+        if (!isnormal(v) || v < 0)
+            return "a scale is not a positive number";
+    }
+    return NULL;
+}
+
+/* The number that all elements are, where it is an integer within lo..hi. */
+static bool one_integer(const Tensor *t, int64_t lo, int64_t hi, int64_t *out) {
+    double v = tensor_float(t, 0);
+    for (size_t i = 1; i < t->count; i++)
+        if (tensor_float(t, i) != v)
+            return false;
+    *out = v >= (double)lo && v <= (double)hi ? (int64_t)v : lo - 1;
+    return *out >= lo && (double)*out == v;
+}
+
+/* Scales of shape [1,C,1,1] or [C,1,1] vary along the axes where they have more than one entry;
+ * such an axis of x is as long, as x is not spread itself. */
+static const char *set_axes(Quant *q, const Tensor *s, Type x) {
+    int rank = x.kind == TYPE_TENSOR && x.rank >= 0 ? x.rank : s->rank;
+    if (s->count == 1)
+        return NULL;
+    for (int i = 0; i < s->rank; i++) {
+        int at = i + rank - s->rank;
+        if (s->dims[i] == 1)
+            continue;
+        if (at < 0 || (x.kind == TYPE_TENSOR && x.rank >= 0 && x.dims[at].value >= 0 &&
+                       x.dims[at].value != s->dims[i]))
+            return "its scale has another shape than its operand";
+        q->axis[q->n_axes] = at;
+        q->block[q->n_axes++] = 1;
+    }
+    return NULL;
+}
+
+/* Constants are stored as small as they are; what is computed in bytes, as few runtimes have
+ * anything narrower for that. */
+static void set_range(Quant *q, int64_t bits, bool is_signed, bool narrow, bool constant) {
+    static const ElemType types[][2] = {
+        {ELEM_UINT2, ELEM_INT2},   {ELEM_UINT4, ELEM_INT4},   {ELEM_UINT8, ELEM_INT8},
+        {ELEM_UINT16, ELEM_INT16}, {ELEM_UINT32, ELEM_INT32},
+    };
+    size_t i = constant ? 0 : 2;
+    while (elem_bits(types[i][0]) < bits)
+        i++;
+    bool bit = constant && bits == 1 && !is_signed, wide = bits > 16 && bits < 32;
+    q->storage = bit ? ELEM_UINT1 : types[i][is_signed || wide];
+    q->lo = is_signed ? -((int64_t)1 << (bits - 1)) + narrow : 0;
+    q->hi = is_signed ? ((int64_t)1 << (bits - 1)) - 1 : ((int64_t)1 << bits) - 1 - narrow;
+    q->has_range = q->lo > elem_min(q->storage) || q->hi < elem_max(q->storage);
+}
+
+static bool flag(const Node *n, const char *name, bool none) {
+    const Attr *a = node_attr(n, name);
+    return a && a->kind == ATTR_INT ? a->v.i[0] != 0 : none;
+}
+
+static const char *check_rounding(const Qonnx *o, const Node *n) {
+    const Attr *a = node_attr(n, "rounding_mode");
+    if (!a || a->kind != ATTR_STRING)
+        return NULL;
+    Str s = a->v.s[0];
+    const char *text = arena_str(o->b.a, s).s;
+    if (strcasecmp(text, "ROUND") == 0 || strcasecmp(text, "HALF_EVEN") == 0)
+        return NULL;
+    return arena_strf(o->b.a, "it rounds by %s; quantized types round to the nearest, ties to even",
+                      diag_name(o->b.d, s))
+        .s;
+}
+
+static const char *read_quant(Qonnx *o, const Node *n, Quant **out) {
+    const Tensor *s, *z, *bits;
+    int64_t width = 0, zp = 0;
+    const char *why = check_rounding(o, n);
+    why = why ? why : read_const(n, 1, "its scale is computed", &s);
+    why = why ? why : read_const(n, 2, "its zero point is computed", &z);
+    why = why ? why : read_const(n, 3, "its bit width is computed", &bits);
+    why = why ? why : check_scale(s);
+    if (!why && !one_integer(bits, 1, 32, &width))
+        why = "its bit width is not one integer of 1 to 32";
+    bool is_signed = flag(n, "signed", true), narrow = flag(n, "narrow", false);
+    if (!why && width == 1 && narrow)
+        why = "one bit without its last integer leaves one integer";
+    if (why)
+        return why;
+    float *scale = NEW_ARRAY(o->b.a, float, s->count);
+    for (size_t i = 0; i < s->count; i++)
+        scale[i] = (float)tensor_float(s, i);
+    Quant *q = quant_per_axis(o->b.a, ELEM_INT8, 0, s->count, scale, NULL);
+    q->n_axes = 0;
+    set_range(q, width, is_signed, narrow, edit_float_const(n->in[0]) != NULL);
+    why = set_axes(q, s, n->in[0]->type);
+    if (!why && !one_integer(z, q->lo, q->hi, &zp))
+        why = "its zero point is not one integer of the range";
+    if (why)
+        return why;
+    int64_t *zps = NEW_ARRAY(o->b.a, int64_t, 1);
+    zps[0] = zp;
+    q->zp = zps;
+    q->n_zp = 1;
+    *out = q;
+    return NULL;
+}
+
+/* ---- rewriting ---- */
+
+static Type like(Type t) {
+    return t.kind == TYPE_TENSOR ? type_tensor(ELEM_FLOAT, t.rank, t.dims)
+                                 : type_tensor(ELEM_FLOAT, -1, NULL);
+}
+
+/* n becomes the DequantizeLinear of x quantized to q. */
+static void becomes_pair(Qonnx *o, Node *n, Value *x, const Quant *q) {
+    Value *y = n->out[0];
+    Str name =
+        n->name.n ? arena_strf(o->b.a, STR_FMT "_QuantizeLinear", STR_ARG(n->name)) : n->name;
+    Node *to = build_node(&o->b, n->graph, "", "QuantizeLinear", 1, name);
+    to->loc = n->loc;
+    node_from(to, n, o->b.pass);
+    to->in[0] = x;
+    Value *ints = node_add_output(to, 0, derived_name(&o->b, y->name, "_quantized"),
+                                  type_quantized(like(x->type), q));
+    ints->loc = y->loc;
+    node_insert_before(n, to);
+    op_resolve(to, o->b.d);
+    node_becomes(n, o->b.pass);
+    n->op = STR("DequantizeLinear");
+    n->in[0] = ints;
+    drop_params(n, o->b.d);
+}
+
+static Value *derived(Qonnx *o, Node *n, const char *op, Value **in, size_t n_in, Type t) {
+    Node *to = build_node(&o->b, n->graph, "", op, n_in, STR_NONE);
+    to->loc = n->loc;
+    node_from(to, n, o->b.pass);
+    for (size_t i = 0; i < n_in; i++)
+        to->in[i] = in[i];
+    Str suffix = arena_strf(o->b.a, "_%s", op);
+    node_add_output(to, 0, derived_name(&o->b, n->out[0]->name, suffix.s), t);
+    node_insert_before(n, to);
+    op_resolve(to, o->b.d);
+    return to->out[0];
+}
+
+static Value *negative(Qonnx *o, const Node *n, const Tensor *s) {
+    float *v = NEW_ARRAY(o->b.a, float, s->count);
+    for (size_t i = 0; i < s->count; i++)
+        v[i] = -(float)tensor_float(s, i);
+    return build_floats(&o->b, n->out[0]->name, "_minus", ELEM_FLOAT, s->rank, s->dims, v);
+}
+
+static Value *bipolar_const(Qonnx *o, const Node *n, const Quant *q) {
+    const Tensor *t = edit_float_const(n->in[0]);
+    float *v = NEW_ARRAY(o->b.a, float, t->count);
+    for (size_t i = 0; i < t->count; i++)
+        v[i] = copysignf(q->scale[q->n_axes ? quant_index(q, t->rank, t->dims, i) : 0],
+                         tensor_float(t, i) < 0 ? -1.0F : 1.0F);
+    Value *c = build_floats(&o->b, n->in[0]->name, "_bipolar", ELEM_FLOAT, t->rank, t->dims, v);
+    value_from(c, n->in[0], o->b.pass);
+    return c;
+}
+
+static Value *bipolar_where(Qonnx *o, Node *n, const Tensor *s) {
+    float zero = 0;
+    Type t = like(n->in[0]->type), mask = t;
+    mask.elem = ELEM_BOOL;
+    Value *bound = build_floats(&o->b, n->out[0]->name, "_zero", ELEM_FLOAT, 0, NULL, &zero);
+    Value *less[] = {n->in[0], bound};
+    Value *where[] = {derived(o, n, "Less", less, 2, mask), negative(o, n, s), n->in[1]};
+    return derived(o, n, "Where", where, 3, t);
+}
+
+static const char *raise_bipolar(Qonnx *o, Node *n) {
+    const Tensor *s;
+    const char *why = read_const(n, 1, "its scale is computed", &s);
+    why = why ? why : check_scale(s);
+    if (why)
+        return why;
+    float *scale = NEW_ARRAY(o->b.a, float, s->count);
+    for (size_t i = 0; i < s->count; i++)
+        scale[i] = (float)tensor_float(s, i);
+    bool constant = edit_float_const(n->in[0]) != NULL;
+    Quant *q = quant_per_axis(o->b.a, ELEM_INT2, 0, s->count, scale, NULL);
+    q->n_axes = 0;
+    set_range(q, 2, true, true, constant);
+    why = set_axes(q, s, n->in[0]->type);
+    if (!why)
+        becomes_pair(o, n, constant ? bipolar_const(o, n, q) : bipolar_where(o, n, s), q);
+    return why;
+}
+
+static const char *raise_node(Qonnx *o, Node *n) {
+    if (n->n_in < 1 || !n->in[0] || n->n_out != 1 || !n->out[0])
+        return "it wants an operand and a result";
+    if (str_is(n->op, "Trunc"))
+        return "it cuts bits off integers, which no quantized type says";
+    if (str_is(n->op, "BipolarQuant"))
+        return raise_bipolar(o, n);
+    Quant *q;
+    const char *why = read_quant(o, n, &q);
+    if (why)
+        return why;
+    if (q->zp[0] != 0)
+        diag_warning(o->b.d, n->loc,
+                     "%s: its zero point %lld stands inside the rounding: ties may become the "
+                     "neighbouring integer",
+                     node_text(n), (long long)q->zp[0]);
+    else if (elem_bits(q->storage) == 32 && !edit_float_const(n->in[0]))
+        diag_warning(
+            o->b.d, n->loc,
+            "%s: more than 16 bits are divided in double, not in float: ties of the latter "
+            "may become the neighbouring integer",
+            node_text(n));
+    becomes_pair(o, n, n->in[0], q);
+    return NULL;
+}
+
+static void raise_graph(Graph *g, void *ctx) {
+    Qonnx *o = ctx;
+    FOR_NODES(n, g) {
+        const char *why = is_qonnx(n) ? raise_node(o, n) : NULL;
+        if (why)
+            o->ok = diag_error(o->b.d, n->loc, "%s: %s", node_text(n), why);
+    }
+}
+
+/* ---- the pass ---- */
+
+static void note_domain(Graph *g, void *ctx) {
+    FOR_NODES(n, g)
+    map_set(ctx, n->domain, n);
+}
+
+/* A runtime need not know the domains any more. */
+static void drop_imports(Module *m) {
+    Map *used = map_new(m->arena);
+    module_each_graph(m, note_domain, used);
+    size_t kept = 0;
+    Node probe = {.op = STR("Quant")};
+    for (size_t i = 0; i < m->n_imports; i++) {
+        probe.domain = m->imports[i].domain;
+        if (map_get(used, probe.domain) || !is_qonnx(&probe))
+            m->imports[kept++] = m->imports[i];
+    }
+    m->n_imports = kept;
+}
+
+bool pass_raise_qonnx(Module *m, PassContext *c) {
+    Qonnx o = {.b = quant_build_new(m, c, "raise-qonnx"), .ok = true};
+    module_each_graph(m, raise_graph, &o);
+    drop_imports(m);
+    return o.ok;
+}
