@@ -10,7 +10,7 @@
 #include "ir/ir.h"
 #include "kernels/kernel.h"
 
-enum { CALL_MAX_ARGS = 12, BUFFER_ALIGN = 16 };
+enum { CALL_MAX_ARGS = 16, BUFFER_ALIGN = 16 };
 
 typedef enum BufferKind { BUF_INPUT, BUF_OUTPUT, BUF_CONST, BUF_ARENA } BufferKind;
 

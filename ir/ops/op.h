@@ -24,6 +24,11 @@ typedef struct Floats {
     size_t n;
 } Floats;
 
+typedef struct Strs {
+    const Str *v;
+    size_t n;
+} Strs;
+
 typedef struct AttrSpec {
     const char *name; /* NULL ends the list */
     AttrKind kind;
@@ -34,8 +39,8 @@ typedef struct AttrSpec {
     const char *def_str;
 } AttrSpec;
 
-/* Members: int64_t, float, Str, Ints, Floats, const Tensor *, Graph *. A default that ONNX's schema
- * states for the model's opset wins over the one given here. */
+/* Members: int64_t, float, Str, Ints, Floats, Strs, const Tensor *, Graph *. A default that ONNX's
+ * schema states for the model's opset wins over the one given here. */
 #define ATTR(S, m, text, of, ...)                                                                  \
     {.name = (text), .kind = (of), .offset = offsetof(S, m), __VA_ARGS__}
 #define A_INT(S, m, def)       ATTR(S, m, #m, ATTR_INT, .def_int = (def))
@@ -45,6 +50,7 @@ typedef struct AttrSpec {
 #define A_INTS(S, m)           ATTR(S, m, #m, ATTR_INTS, .required = false)
 #define A_INTS_REQUIRED(S, m)  ATTR(S, m, #m, ATTR_INTS, .required = true)
 #define A_FLOATS(S, m)         ATTR(S, m, #m, ATTR_FLOATS, .required = false)
+#define A_STRS(S, m)           ATTR(S, m, #m, ATTR_STRINGS, .required = false)
 #define A_TENSOR(S, m)         ATTR(S, m, #m, ATTR_TENSOR, .required = false)
 #define A_GRAPH_REQUIRED(S, m) ATTR(S, m, #m, ATTR_GRAPH, .required = true)
 #define A_END                  {.name = NULL}

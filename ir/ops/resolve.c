@@ -101,6 +101,7 @@ static void set_value(const AttrSpec *spec, const Attr *a, char *at) {
     case ATTR_STRING: *(Str *)at = a->v.s[0]; break;
     case ATTR_INTS: *(Ints *)at = (Ints){a->v.i ? a->v.i : (const int64_t *)"", a->n}; break;
     case ATTR_FLOATS: *(Floats *)at = (Floats){a->v.f ? a->v.f : (const float *)"", a->n}; break;
+    case ATTR_STRINGS: *(Strs *)at = (Strs){a->v.s ? a->v.s : (const Str *)"", a->n}; break;
     case ATTR_TENSOR: *(const Tensor **)at = a->v.t[0]; break;
     case ATTR_GRAPH: *(Graph **)at = a->v.g[0]; break;
     default: break;

@@ -1,0 +1,300 @@
+/* RNN, GRU and LSTM: x . W of all steps is one product, a kernel for each direction goes through
+ * the steps. Opset 7 dropped output_sequence, 14 added layout, 22 types. Activations are those of
+ * the defaults (Sigmoid, Tanh, Relu), in any place. */
+#include "ir/ops/bind.h"
+
+#include <strings.h>
+
+/* Operands of all three; initial_c and P are LSTM's. */
+enum { X, W, R, BIAS, LENS, H0, C0, P };
+enum { Y, Y_H, Y_C };
+
+typedef struct RecurAttrs {
+    Floats activation_alpha, activation_beta;
+    Strs activations;
+    float clip;
+    Str direction;
+    int64_t hidden_size, layout, linear_before_reset, input_forget;
+} RecurAttrs;
+
+#define RECUR_ATTRS                                                                                \
+    A_FLOATS(RecurAttrs, activation_alpha), A_FLOATS(RecurAttrs, activation_beta),                 \
+        A_STRS(RecurAttrs, activations), A_FLOAT(RecurAttrs, clip, 0.0f),                          \
+        A_STR(RecurAttrs, direction, "forward"), A_INT(RecurAttrs, hidden_size, 0),                \
+        A_INT(RecurAttrs, layout, 0)
+
+static const AttrSpec rnn_attrs[] = {RECUR_ATTRS, A_END};
+static const AttrSpec gru_attrs[] = {RECUR_ATTRS, A_INT(RecurAttrs, linear_before_reset, 0), A_END};
+static const AttrSpec lstm_attrs[] = {RECUR_ATTRS, A_INT(RecurAttrs, input_forget, 0), A_END};
+
+/* ---- shapes ---- */
+
+/* What the three differ in. */
+typedef struct Cell {
+    int gates, functions, results;
+    const char *defaults[3]; /* activations */
+} Cell;
+
+static Cell cell_of(const Node *n) {
+    if (node_is(n, "LSTM"))
+        return (Cell){4, 3, 3, {"Sigmoid", "Tanh", "Tanh"}};
+    if (node_is(n, "GRU"))
+        return (Cell){3, 2, 2, {"Sigmoid", "Tanh"}};
+    return (Cell){1, 1, 2, {"Tanh"}};
+}
+
+static int directions(const RecurAttrs *a) {
+    return str_is(a->direction, "bidirectional") ? 2 : 1;
+}
+
+/* The dimension at `at` of operand i, -1 where it is not known. */
+static int64_t dim_at(const OpCtx *c, size_t i, int at) {
+    Type t = op_type(c, i);
+    return t.rank > at ? t.dims[at].value : -1;
+}
+
+static bool check_operand(const OpCtx *c, size_t i, int rank, const int64_t *want) {
+    static const char *const names[] = {"X",         "W",         "R", "B", "sequence_lens",
+                                        "initial_h", "initial_c", "P"};
+    Type t = op_type(c, i);
+    if (t.rank >= 0 && t.rank != rank)
+        return op_error(c, "%s must have rank %d, not %d", names[i], rank, t.rank);
+    for (int k = 0; k < rank && t.rank >= 0; k++)
+        if (t.dims[k].value >= 0 && want[k] >= 0 && t.dims[k].value != want[k])
+            return op_error(c, "%s is %s; its dimension %d must be %lld", names[i],
+                            type_text(c->arena, t), k, (long long)want[k]);
+    return true;
+}
+
+static int64_t times(int64_t count, int64_t dim) {
+    return dim < 0 ? -1 : dim_mul(count, dim);
+}
+
+static bool check_attrs(const OpCtx *c) {
+    const RecurAttrs *a = c->attrs;
+    size_t functions = (size_t)(cell_of(c->node).functions * directions(a));
+    if (!str_is(a->direction, "forward") && !str_is(a->direction, "reverse") &&
+        !str_is(a->direction, "bidirectional") && !str_is(a->direction, "foward")) /* opset 1 */
+        return op_error(c, "direction is '%s', must be forward, reverse or bidirectional",
+                        diag_name(c->d, a->direction));
+    if (a->layout != 0 && a->layout != 1)
+        return op_error(c, "layout is %lld, must be 0 or 1", (long long)a->layout);
+    if (!(a->clip >= 0))
+        return op_error(c, "clip is %g, must not be negative", (double)a->clip);
+    if (a->activations.n && a->activations.n != functions)
+        return op_error(c, "%zu activations; there must be %zu", a->activations.n, functions);
+    return true;
+}
+
+static bool verify(const OpCtx *c) {
+    const RecurAttrs *a = c->attrs;
+    int64_t dirs = directions(a), gates = cell_of(c->node).gates, hidden = dim_at(c, R, 2);
+    if (!check_attrs(c))
+        return false;
+    if (a->hidden_size > 0)
+        hidden = a->hidden_size;
+    int64_t batch = dim_at(c, X, a->layout ? 0 : 1), rows = times(gates, hidden);
+    const int64_t x[] = {-1, -1, dim_at(c, W, 2)}, w[] = {dirs, rows, -1},
+                  r[] = {dirs, rows, hidden}, bias[] = {dirs, times(2, rows)}, lens[] = {batch},
+                  state[] = {a->layout ? batch : dirs, a->layout ? dirs : batch, hidden},
+                  peep[] = {dirs, times(3, hidden)};
+    return check_operand(c, X, 3, x) && check_operand(c, W, 3, w) && check_operand(c, R, 3, r) &&
+           check_operand(c, BIAS, 2, bias) && check_operand(c, LENS, 1, lens) &&
+           check_operand(c, H0, 3, state) && check_operand(c, C0, 3, state) &&
+           check_operand(c, P, 2, peep);
+}
+
+static Type shape_of(const OpCtx *c, int rank, const Dim *dims) {
+    ElemType e = op_type(c, X).kind == TYPE_TENSOR ? type_real_elem(op_type(c, X)) : ELEM_FLOAT;
+    return type_tensor(e, rank, arena_copy(c->arena, dims, (size_t)rank * sizeof *dims));
+}
+
+static bool infer(OpCtx *c) {
+    const RecurAttrs *a = c->attrs;
+    Type x = op_type(c, X), r = op_type(c, R);
+    Dim dirs = dim_of(directions(a)), hidden = r.rank == 3 ? r.dims[2] : dim_unknown();
+    if (hidden.value < 0 && a->hidden_size > 0)
+        hidden = dim_of(a->hidden_size);
+    if (x.kind != TYPE_TENSOR)
+        return true;
+    Dim steps = x.rank == 3 ? x.dims[a->layout ? 1 : 0] : dim_unknown();
+    Dim batch = x.rank == 3 ? x.dims[a->layout ? 0 : 1] : dim_unknown();
+    const Dim y[] = {steps, dirs, batch, hidden}, y_last[] = {batch, steps, dirs, hidden},
+              state[] = {dirs, batch, hidden}, state_last[] = {batch, dirs, hidden};
+    for (size_t i = 0; i < c->n_out; i++)
+        c->out[i] = i == Y ? shape_of(c, 4, a->layout ? y_last : y)
+                           : shape_of(c, 3, a->layout ? state_last : state);
+    return true;
+}
+
+/* ---- binding ---- */
+
+/* The params that all three kernels have, of one direction. */
+typedef struct Steps {
+    int32_t steps, batch, hidden, gates, reverse, direction;
+    int64_t x_at, x_t, x_b, y_at, y_t, y_b, h_at, h_b;
+} Steps;
+
+#define STEPS_PARAMS(s, a)                                                                         \
+    .steps = (s)->steps, .batch = (s)->batch, .hidden = (s)->hidden, .reverse = (s)->reverse,      \
+    .direction = (s)->direction, .x_at = (s)->x_at, .x_t = (s)->x_t, .x_b = (s)->x_b,              \
+    .y_at = (s)->y_at, .y_t = (s)->y_t, .y_b = (s)->y_b, .h_at = (s)->h_at, .h_b = (s)->h_b,       \
+    .has_clip = (a)->clip > 0, .clip = (a)->clip
+
+static Steps steps_of(const RecurAttrs *a, const Node *n, int direction) {
+    Type x = n->in[X]->type;
+    int64_t dirs = directions(a), steps = x.dims[a->layout != 0].value, d = direction;
+    int64_t batch = x.dims[a->layout == 0].value, hidden = n->in[R]->type.dims[2].value;
+    int64_t row = n->in[W]->type.dims[1].value;
+    bool last = a->layout != 0; /* steps after the batch */
+    return (Steps){.steps = (int32_t)steps,
+                   .batch = (int32_t)batch,
+                   .hidden = (int32_t)hidden,
+                   .gates = (int32_t)row,
+                   .reverse = d == 1 || str_is(a->direction, "reverse"),
+                   .direction = direction,
+                   .x_at = d * steps * batch * row,
+                   .x_t = last ? row : batch * row,
+                   .x_b = last ? steps * row : row,
+                   .y_at = d * (last ? hidden : batch * hidden),
+                   .y_t = last ? dirs * hidden : dirs * batch * hidden,
+                   .y_b = last ? steps * dirs * hidden : hidden,
+                   .h_at = d * (last ? hidden : batch * hidden),
+                   .h_b = last ? dirs * hidden : hidden};
+}
+
+/* The numbers of the functions of one direction; false after saying which is not known. */
+static bool functions_of(Binder *b, const Node *n, const RecurAttrs *a, int direction,
+                         int32_t which[3]) {
+    static const char *const known[] = {"Sigmoid", "Tanh", "Relu"};
+    Cell cell = cell_of(n);
+    for (int i = 0; i < cell.functions; i++) {
+        Str name = a->activations.n ? a->activations.v[direction * cell.functions + i]
+                                    : str_from(cell.defaults[i]);
+        which[i] = -1;
+        for (int k = 0; k < 3; k++)
+            if (name.n == strlen(known[k]) && strncasecmp(name.s, known[k], name.n) == 0)
+                which[i] = k;
+        if (which[i] < 0)
+            return bind_unsupported(b, n,
+                                    "activation %s has no kernel; Sigmoid, Tanh and Relu have",
+                                    diag_name(binder_diags(b), name));
+    }
+    return true;
+}
+
+/* x . W of all steps and directions: [directions, rows of x, gates]. */
+static bool bind_gates(Binder *b, const Node *n, int dirs, const Steps *s, int to) {
+    int32_t len = (int32_t)n->in[W]->type.dims[2].value;
+    qk_matmul_f32_params p = {.rank = 1,
+                              .dim = {dirs},
+                              .bs = {s->gates * len},
+                              .m = s->steps * s->batch,
+                              .n = s->gates,
+                              .k = len,
+                              .am = len,
+                              .ak = 1,
+                              .bk = 1,
+                              .bn = len,
+                              .alpha = 1,
+                              .beta = 1};
+    int args[] = {bind_value(b, n->in[X]),
+                  bind_value(b, n->in[W]),
+                  -1,
+                  to,
+                  bind_scratch(b, ELEM_FLOAT, 16 * (size_t)len),
+                  bind_scratch(b, ELEM_FLOAT, 4 * (size_t)len)};
+    return bind_call(b, n, "qk_matmul_f32", &p, sizeof p, 6, args);
+}
+
+static int operand(Binder *b, const OpCtx *c, size_t i) {
+    return bind_value(b, op_in(c, i));
+}
+
+static int result(Binder *b, const Node *n, size_t i) {
+    return i < n->n_out ? bind_value(b, n->out[i]) : -1;
+}
+
+static bool bind_direction(Binder *b, const Node *n, const OpCtx *c, int direction, int gates) {
+    const RecurAttrs *a = c->attrs;
+    Steps s = steps_of(a, n, direction);
+    int32_t f[3];
+    size_t hidden = (size_t)s.hidden;
+    if (!functions_of(b, n, a, direction, f))
+        return false;
+    if (node_is(n, "LSTM")) {
+        qk_lstm_params p = {STEPS_PARAMS(&s, a), f[0], f[1], f[2], a->input_forget != 0};
+        int state = bind_scratch(b, ELEM_FLOAT, (2 * (size_t)s.batch + 4) * hidden);
+        int args[] = {gates,
+                      operand(b, c, R),
+                      operand(b, c, BIAS),
+                      operand(b, c, P),
+                      operand(b, c, H0),
+                      operand(b, c, C0),
+                      operand(b, c, LENS),
+                      result(b, n, Y),
+                      result(b, n, Y_H),
+                      result(b, n, Y_C),
+                      state};
+        return bind_call(b, n, "qk_lstm_f32", &p, sizeof p, 11, args);
+    }
+    bool gru = node_is(n, "GRU");
+    int args[] = {gates,
+                  operand(b, c, R),
+                  operand(b, c, BIAS),
+                  operand(b, c, H0),
+                  operand(b, c, LENS),
+                  result(b, n, Y),
+                  result(b, n, Y_H),
+                  bind_scratch(b, ELEM_FLOAT, (gru ? 7 : 2) * hidden)};
+    if (gru) {
+        qk_gru_f32_params p = {STEPS_PARAMS(&s, a), f[0], f[1], a->linear_before_reset != 0};
+        return bind_call(b, n, "qk_gru_f32", &p, sizeof p, 8, args);
+    }
+    qk_rnn_f32_params p = {STEPS_PARAMS(&s, a), f[0]};
+    return bind_call(b, n, "qk_rnn_f32", &p, sizeof p, 8, args);
+}
+
+static bool floats(Binder *b, const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && i != LENS && (n->in[i]->type.elem != ELEM_FLOAT || op_quant(n->in[i])))
+            return bind_unsupported(b, n, "operand %zu is %s; only float has a kernel", i,
+                                    op_quant(n->in[i]) ? "quantized"
+                                                       : elem_name(n->in[i]->type.elem));
+    return true;
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    const RecurAttrs *a = c->attrs;
+    int dirs = directions(a);
+    Steps s = steps_of(a, n, 0);
+    int64_t rows = dim_mul(s.steps, s.batch), count = dim_mul(dim_mul(dirs, rows), s.gates);
+    if (!floats(b, n))
+        return false;
+    if (count > INT32_MAX)
+        return bind_unsupported(b, n, "its gates are more than 2^31 numbers");
+    int gates = bind_temp(b, ELEM_FLOAT, (size_t)count);
+    int64_t terms = n->in[W]->type.dims[2].value + s.hidden;
+    bind_macs(b, dim_mul(count, terms));
+    if (!bind_gates(b, n, dirs, &s, gates))
+        return false;
+    for (int d = 0; d < dirs; d++)
+        if (!bind_direction(b, n, c, d, gates))
+            return false;
+    return true;
+}
+
+#define RECURRENT(op, specs)                                                                       \
+    const OpDef op_##op = {                                                                        \
+        .domain = "",                                                                              \
+        .name = #op,                                                                               \
+        .attrs_size = sizeof(RecurAttrs),                                                          \
+        .attrs = (specs),                                                                          \
+        .verify = verify,                                                                          \
+        .infer = infer,                                                                            \
+        .bind = bind,                                                                              \
+    };
+
+RECURRENT(RNN, rnn_attrs)
+RECURRENT(GRU, gru_attrs)
+RECURRENT(LSTM, lstm_attrs)
