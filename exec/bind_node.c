@@ -76,6 +76,8 @@ static bool bind_operator(Binder *b, const Node *n) {
     if (!n->def && qop_find(n->domain, n->op))
         return binder_reject(b, n,
                              "it is in QOperator form, which has to be raised to types first");
+    if (!n->def && !node_rank_fits(n))
+        return bind_unsupported(b, n, "tensors of more than %d dimensions", MAX_RANK);
     if (!n->def)
         return binder_reject(b, n, "it is not known");
     if (!n->def->bind)

@@ -188,8 +188,10 @@ void value_reals(const Value *v, const void *data, size_t n, double *out) {
     Tensor t = {
         .elem = elem_unpacked(v->type.elem), .rank = v->type.rank, .count = n, .data = data};
     t.bytes = elem_bytes(t.elem, n);
+    int64_t dims[MAX_RANK];
     for (int i = 0; i < t.rank; i++)
-        t.dims[i] = v->type.dims[i].value;
+        dims[i] = v->type.dims[i].value;
+    t.dims = dims;
     if (t.elem == ELEM_FLOAT) {
         for (size_t i = 0; i < n; i++)
             out[i] = (double)((const float *)data)[i];

@@ -123,7 +123,7 @@ static bool convert_int(const Value *v, const Tensor *t, size_t i, uint8_t *dst,
 bool sample_convert(const Value *v, ElemType from, const uint8_t *src, uint8_t *dst, size_t n,
                     Diags *d) {
     ElemType to = v->type.elem;
-    Tensor t = {.elem = from, .rank = 1, .dims = {(int64_t)n}, .count = n, .data = src};
+    Tensor t = {.elem = from, .rank = 1, .dims = (int64_t[]){(int64_t)n}, .count = n, .data = src};
     t.bytes = elem_bytes(from, n);
     if (from == to) {
         if (n) /* a tensor without elements need not have an address */

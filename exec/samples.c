@@ -113,7 +113,7 @@ static void put_dims(Buf *b, const char *first, int rank, const int64_t *dims) {
 static bool check_shape(Samples *s, const Value *v, const NpyArray *array) {
     Type t = v->type;
     int skip = t.rank > 0 && t.dims[0].value == 1, rank = t.rank - skip;
-    int64_t dims[MAX_RANK];
+    int64_t *dims = NEW_ARRAY(s->arena, int64_t, (size_t)rank);
     bool same = array->rank == rank + 1;
     for (int i = 0; i < rank; i++) {
         dims[i] = t.dims[i + skip].value;

@@ -133,10 +133,21 @@ bool module_set_shape(Module *m, Str input, int rank, const int64_t *dims, Diags
     return module_infer(m, d);
 }
 
+/* Operators are asked by the binder; this is about values that pass by all of them. */
+static bool check_rank(const Value *v, Diags *d) {
+    return v->type.rank <= MAX_RANK ||
+           diag_error(d, v->loc, "'%s' has %d dimensions; what runs has at most %d",
+                      diag_name(d, v->name), v->type.rank, MAX_RANK);
+}
+
 bool module_check_static(Module *m, Diags *d) {
     bool ok = true;
+    for (size_t i = 0; i < m->graph->n_out; i++)
+        if (m->graph->out[i]->kind == VALUE_CONST)
+            ok = check_rank(m->graph->out[i], d) && ok;
     for (size_t i = 0; i < m->graph->n_in; i++) {
         const Value *v = m->graph->in[i];
+        ok = check_rank(v, d) && ok;
         if (v->data || type_is_static(v->type))
             continue;
         const char *option = "-shape=INPUT=...";

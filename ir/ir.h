@@ -47,7 +47,7 @@ typedef enum TensorPlace {
 typedef struct Tensor {
     ElemType elem;
     int rank;
-    int64_t dims[MAX_RANK];
+    const int64_t *dims;
     size_t count;        /* product of dims */
     const uint8_t *data; /* at any alignment; NULL for strings, elided and not loaded */
     size_t bytes;
@@ -72,6 +72,7 @@ Tensor *tensor_of(Arena *a, ElemType elem, int rank, const int64_t *dims, const 
 /* Number of elements; false on a negative dim, overflow or more than 2^31-1 elements. */
 bool tensor_count(int rank, const int64_t *dims, size_t *count);
 Type tensor_type(Arena *a, const Tensor *t);
+bool tensor_same_shape(const Tensor *x, const Tensor *y);
 /* Could a value of this type be the tensor? Dimensions that are not known fit any. */
 bool tensor_fits(const Tensor *t, Type type);
 /* Does the type say all of the tensor's? */
@@ -86,7 +87,7 @@ int64_t elem_load_int(ElemType e, const uint8_t *data, size_t i);
 typedef struct SparseTensor {
     Tensor *values, *indices;
     int rank;
-    int64_t dims[MAX_RANK];
+    const int64_t *dims;
     Str extra;
 } SparseTensor;
 

@@ -164,7 +164,8 @@ const char *quant_schema(const Quant *q) {
 }
 
 size_t quant_index(const Quant *q, int rank, const int64_t *dims, size_t index) {
-    size_t coord[MAX_RANK] = {0};
+    size_t coord[MAX_RANK] = {
+        0}; /* what is quantized along an axis has no more, see verify_quant.c */
     for (int i = rank - 1; q->n_axes && i >= 0; i--) {
         coord[i] = index % (size_t)dims[i];
         index /= (size_t)dims[i];

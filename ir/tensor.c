@@ -23,8 +23,7 @@ static Tensor *tensor_head(Arena *a, ElemType elem, int rank, const int64_t *dim
     Tensor *t = NEW(a, Tensor);
     t->elem = elem;
     t->rank = rank;
-    if (rank)
-        memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
+    t->dims = arena_copy(a, dims, (size_t)rank * sizeof *dims);
     bool ok = tensor_count(rank, dims, &t->count);
     (void)ok;
     t->bytes = elem_bytes(elem, t->count);
@@ -46,6 +45,13 @@ Tensor *tensor_of(Arena *a, ElemType elem, int rank, const int64_t *dims, const 
 
 Type tensor_type(Arena *a, const Tensor *t) {
     return type_fixed(a, t->elem, t->rank, t->dims);
+}
+
+bool tensor_same_shape(const Tensor *x, const Tensor *y) {
+    bool same = x->rank == y->rank;
+    for (int i = 0; same && i < x->rank; i++)
+        same = x->dims[i] == y->dims[i];
+    return same;
 }
 
 /* ---- elements ---- */

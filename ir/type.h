@@ -31,6 +31,9 @@ int64_t elem_max(ElemType e);
 /* Bytes that `count` packed elements take, as in ONNX raw_data (tail padded). */
 size_t elem_bytes(ElemType e, size_t count);
 
+/* What operators have laws and kernels for, and what quantization is for. Tensors of more
+ * dimensions read, print and write; the operators they meet are kept as unknown ones are (infer.c).
+ */
 enum { MAX_RANK = 8 };
 
 typedef enum QuantKind {

@@ -138,6 +138,9 @@ static size_t grid_size(Type t, const Quant *q, Loc at, Diags *d) {
 
 static bool verify_shape(Type t, Loc at, Diags *d) {
     const Quant *q = t.quant;
+    if (t.rank > MAX_RANK)
+        return diag_error(d, at, "a quantized tensor has at most %d dimensions, not %d", MAX_RANK,
+                          t.rank);
     if (!q->n_axes || t.rank < 0)
         return !q->n_axes ||
                diag_error(d, at, "a tensor of unknown rank cannot be quantized along an axis");

@@ -14,8 +14,7 @@ Str cell_key(const Lower *l, const Graph *g, Str name) {
 /* ---- scales and zero points ---- */
 
 bool cell_same_data(const Tensor *x, const Tensor *y) {
-    return x && y && x->data && y->data && x->elem == y->elem && x->rank == y->rank &&
-           memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) == 0 &&
+    return x && y && x->data && y->data && x->elem == y->elem && tensor_same_shape(x, y) &&
            x->bytes == y->bytes && memcmp(x->data, y->data, x->bytes) == 0;
 }
 

@@ -68,9 +68,9 @@ static const char *check_params(const Tensor *scale, const Tensor *zp) {
         return "its zero point is no constant";
     if (!elem_is_int(zp->elem) || elem_bits(zp->elem) > 32)
         return "its zero point is no integer of at most 32 bits";
-    bool same = zp->rank == scale->rank &&
-                memcmp(zp->dims, scale->dims, (size_t)zp->rank * sizeof *zp->dims) == 0;
-    return same || zp->count == 1 ? NULL : "its zero point has another shape than its scale";
+    return tensor_same_shape(zp, scale) || zp->count == 1
+               ? NULL
+               : "its zero point has another shape than its scale";
 }
 
 static Quant *quant_of(Arena *a, const Value *v, const Tensor *scale, const Tensor *zp) {

@@ -41,9 +41,10 @@ static double real(const Tensor *t, const Quant *q, size_t i) {
 /* The constant, times f, on the accumulator's grid; one number is spread over the channels. */
 static Tensor *rounded(Raise *r, const Tensor *t, const Quant *from, const Quant *to, double f,
                        bool *saturated) {
-    int64_t dims[MAX_RANK], channels = (int64_t)to->n_scale;
+    int64_t channels = (int64_t)to->n_scale;
     int rank = t->rank;
-    memcpy(dims, t->dims, sizeof dims);
+    int64_t *dims = NEW_ARRAY(r->b.a, int64_t, (size_t)rank + 1);
+    memcpy(dims, t->dims, (size_t)rank * sizeof *dims);
     if (to->n_axes && t->count == 1) {
         rank = rank ? rank : 1;
         dims[rank - 1] = channels;

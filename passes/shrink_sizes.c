@@ -69,7 +69,9 @@ static void copy_element(const Tensor *from, size_t i, Tensor *to, uint8_t *byte
 }
 
 static Tensor *shrink_tensor(const Sizes *s, Tensor *t) {
-    int64_t dims[MAX_RANK], at[MAX_RANK] = {0};
+    size_t rank = (size_t)t->rank;
+    int64_t *dims = NEW_ARRAY(s->m->arena, int64_t, rank);
+    int64_t *at = NEW_ARRAY(s->m->arena, int64_t, rank);
     bool changed = false;
     for (int i = 0; i < t->rank; i++) {
         dims[i] = shrunk(s, t->dims[i]) ? 1 : t->dims[i];

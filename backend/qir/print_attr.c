@@ -160,9 +160,7 @@ static void print_tensor(Printer *p, const Tensor *t) {
 }
 
 static void print_sparse(Printer *p, const SparseTensor *s) {
-    int64_t dims[MAX_RANK];
-    memcpy(dims, s->dims, sizeof dims);
-    Type whole = type_fixed(p->arena, s->values->elem, s->rank, dims);
+    Type whole = type_fixed(p->arena, s->values->elem, s->rank, s->dims);
     buf_text(&p->b, "tensor(sparse<");
     type_print(&p->b, whole);
     buf_text(&p->b, ">, ");

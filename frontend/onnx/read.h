@@ -66,7 +66,6 @@ void read_info(Reader *r, Value *v, const Onnx__ValueInfoProto *p);
 /* NULL after a diagnostic. The name stays unread where `named` is false. */
 Tensor *read_tensor(Reader *r, Loc at, const Onnx__TensorProto *p, bool named);
 SparseTensor *read_sparse(Reader *r, Loc at, const Onnx__SparseTensorProto *p);
-bool read_dims(Reader *r, Loc at, size_t n, const int64_t *dims, int64_t *out, int *rank);
 /* Fills in data or strings from the message. */
 bool read_payload(Reader *r, Loc at, const Onnx__TensorProto *p, Tensor *t);
 bool read_external(Reader *r, Loc at, Tensor *t);

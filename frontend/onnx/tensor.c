@@ -1,20 +1,14 @@
 /* TensorProto and SparseTensorProto but for their data, which payload.c and external.c read. */
 #include "frontend/onnx/read.h"
 
-bool read_dims(Reader *r, Loc at, size_t n, const int64_t *dims, int64_t *out, int *rank) {
-    if (n > MAX_RANK)
-        return diag_error(r->diags, at,
-                          "it has %zu dimensions; tensors of more than %d are not supported", n,
-                          MAX_RANK);
-    *rank = (int)n;
+static bool check_dims(Reader *r, Loc at, size_t n, const int64_t *dims) {
     for (size_t i = 0; i < n; i++) {
-        out[i] = dims[i];
         if (dims[i] < 0)
             return diag_error(r->diags, at, "dimension %zu is %lld; it must not be negative", i,
                               (long long)dims[i]);
     }
     size_t count;
-    return tensor_count(*rank, out, &count) ||
+    return tensor_count((int)n, dims, &count) ||
            diag_error(r->diags, at, "it has more than 2^31 - 1 elements");
 }
 
@@ -31,7 +25,9 @@ Tensor *read_tensor(Reader *r, Loc at, const Onnx__TensorProto *p, bool named) {
     Tensor *t = NEW(r->arena, Tensor);
     t->loc = at;
     t->elem = (ElemType)p->data_type;
-    if (!read_dims(r, at, p->n_dims, p->dims, t->dims, &t->rank))
+    t->rank = (int)p->n_dims;
+    t->dims = arena_copy(r->arena, p->dims, p->n_dims * sizeof *p->dims);
+    if (!check_dims(r, at, p->n_dims, p->dims))
         return NULL;
     if (!elem_known(p->data_type) || p->data_type > 1000) {
         diag_error(r->diags, at, "%d is not an element type", p->data_type);
@@ -66,7 +62,9 @@ SparseTensor *read_sparse(Reader *r, Loc at, const Onnx__SparseTensorProto *p) {
         diag_error(r->diags, at, "a sparse tensor lacks its values or its indices");
         return NULL;
     }
-    bool ok = read_dims(r, at, p->n_dims, p->dims, s->dims, &s->rank);
+    s->rank = (int)p->n_dims;
+    s->dims = arena_copy(r->arena, p->dims, p->n_dims * sizeof *p->dims);
+    bool ok = check_dims(r, at, p->n_dims, p->dims);
     s->values = read_tensor(r, at, p->values, true);
     s->indices = read_tensor(r, at, p->indices, true);
     Buf extra = buf_new(r->arena);

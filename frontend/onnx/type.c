@@ -22,10 +22,6 @@ static bool read_shape(Reader *r, Loc at, const Onnx__TensorShapeProto *p, Type 
     t->rank = -1;
     if (!p)
         return true;
-    if (p->n_dim > MAX_RANK)
-        return diag_error(r->diags, at,
-                          "a shape has %zu dimensions; tensors of more than %d are not supported",
-                          p->n_dim, MAX_RANK);
     bool ok = true;
     t->rank = (int)p->n_dim;
     Dim *dims = NEW_ARRAY(r->arena, Dim, p->n_dim);

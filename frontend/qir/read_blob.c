@@ -197,7 +197,7 @@ Tensor *blob_of_any_type(Reader *r, const Val *v) {
     }
     ElemType e = elem_of_dtype(in->dtype);
     int64_t bytes = (int64_t)in->data.n;
-    bool raw = e == ELEM_UNDEFINED || in->rank > MAX_RANK;
+    bool raw = e == ELEM_UNDEFINED;
     Type t = raw ? type_fixed(r->arena, ELEM_UINT8, 1, &bytes)
                  : type_fixed(r->arena, e, in->rank, in->dims);
     return read_literal(r, &t, v);

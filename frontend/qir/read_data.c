@@ -16,14 +16,12 @@ static Tensor *tensor_head(Reader *r, const Type *t, Range at) {
     x->elem = t->elem;
     x->rank = t->rank;
     x->loc = loc_of(r, at);
-    if (t->rank > MAX_RANK) {
-        error_at(r, at, "constants have at most %d dimensions", MAX_RANK);
-        return NULL;
-    }
     bool fixed = t->rank >= 0;
+    int64_t *dims = NEW_ARRAY(r->arena, int64_t, fixed ? (size_t)t->rank : 0);
+    x->dims = dims;
     for (int i = 0; i < t->rank; i++) {
-        x->dims[i] = t->dims[i].value;
-        fixed &= x->dims[i] >= 0;
+        dims[i] = t->dims[i].value;
+        fixed &= dims[i] >= 0;
     }
     if (!fixed || t->elem == ELEM_UNDEFINED) {
         error_at(r, at, "the type of a constant has fixed dimensions; this is %s",
@@ -198,7 +196,7 @@ SparseTensor *read_sparse_literal(Reader *r, const Type *t, const Val *v) {
         return NULL;
     SparseTensor *s = NEW(r->arena, SparseTensor);
     s->rank = whole->rank;
-    memcpy(s->dims, whole->dims, sizeof s->dims);
+    s->dims = whole->dims;
     const Val *values = &v->u.args[0].val, *indices = &v->u.args[1].val;
     /* Indices are linear, or one coordinate per dimension, row by row. */
     int64_t count = (int64_t)list_length(values), n_indices = (int64_t)list_length(indices);

@@ -126,8 +126,13 @@ static bool infer_qop(const Infer *s, const Node *n, OpCtx *c, const OpDef **op)
     return true;
 }
 
-/* The node's own results; those of its subgraphs are there already. */
-static void infer_node(Infer *s, const Node *n) {
+/* The node's own results; those of its subgraphs are there already. An operator on more dimensions
+ * than its laws and kernels have room for becomes one that we do not know. */
+static void infer_node(Infer *s, Node *n) {
+    if (!node_rank_fits(n)) {
+        n->def = NULL;
+        n->typed = NULL;
+    }
     const OpDef *op = n->def;
     OpCtx c = op_ctx(n, s->d);
     int before = diags_errors(s->d);

@@ -36,7 +36,20 @@ const OpDef *op_find(Str domain, Str op) {
     return NULL;
 }
 
+static bool fits(Value *const *values, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (values[i] && values[i]->type.rank > MAX_RANK)
+            return false;
+    return true;
+}
+
+bool node_rank_fits(const Node *n) {
+    return fits(n->in, n->n_in) && fits(n->out, n->n_out);
+}
+
 Conversion node_conversion(const Node *n) {
+    if (!n->def && !node_rank_fits(n))
+        return CONVERT_NONE;
     bool microsoft = str_is(n->domain, "com.microsoft"); /* the same operators with more types */
     const OpDef *op = n->def ? n->def : op_find(microsoft ? STR("") : n->domain, n->op);
     return op ? op->conversion : CONVERT_NONE;

@@ -133,7 +133,7 @@ class Generator:
 
     def shape(self, shape):
         shape.SetInParent()
-        for _ in self.some(3):
+        for _ in self.some(3) if self.chance(0.9) else range(12):
             dim = shape.dim.add()
             kind = self.rng.randrange(4)
             if kind == 0:
@@ -182,7 +182,7 @@ class Generator:
     # ---- tensors ----
 
     def dims(self):
-        return self.pick(([], [], [1], [3], [0], [2, 3], [2, 0, 3], [1, 1, 5], [7]))
+        return self.pick(([], [], [1], [3], [0], [2, 3], [2, 0, 3], [1, 1, 5], [7], [1] * 9, [2] + [1] * 70))
 
     def raw(self, elem, count):
         if elem == BOOL:
