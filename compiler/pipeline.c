@@ -298,6 +298,7 @@ static bool bring_into_form(Job *j, Module *m) {
 }
 
 bool job_compile(Job *j, Module *m) {
+    j->read_opset = module_opset(m, STR(""));
     return bring_into_form(j, m) && (!j->o->annotate || j->o->passes || run(j, m, "annotate"));
 }
 

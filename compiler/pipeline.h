@@ -23,9 +23,12 @@ typedef struct Job {
     CalibOptions calib;
     CalibReport calibrated; /* what calibration saw */
     Form form;
-    bool wants_onnx;  /* -emit=onnx */
-    bool quant_io;    /* -io=quant: graph inputs and outputs take the integer types */
-    bool uncorrected; /* quantized without data: biases are the float model's */
+    bool wants_onnx;    /* -emit=onnx */
+    bool quant_io;      /* -io=quant: graph inputs and outputs take the integer types */
+    bool uncorrected;   /* quantized without data: biases are the float model's */
+    bool wants_onnx;    /* -emit=onnx */
+    int64_t read_opset; /* of the model as it was read */
+    bool quant_io;      /* -io=quant: graph inputs and outputs take the integer types */
     bool wrote_c;
     size_t arena, flash; /* of emitted C, bytes */
     int64_t macs;

@@ -114,6 +114,16 @@ static void become(QuantBuild *b, Node *n, const char *op, Value *x, Value *y) {
     op_resolve(n, b->d);
 }
 
+/* Clip of double has no kernel in onnxruntime before opset 12. */
+static Value *clip(QuantBuild *b, Node *n, const Quant *q, Value *v, Str base) {
+    Value *lo = bound(b, q, "_min", quant_lo(q), base),
+          *hi = bound(b, q, "_max", quant_hi(q), base);
+    if (module_opset(b->m, STR("")) >= 12)
+        return step(b, n, "Clip", v, lo, hi, ELEM_DOUBLE, base);
+    v = step(b, n, "Max", v, lo, NULL, ELEM_DOUBLE, base);
+    return step(b, n, "Min", v, hi, NULL, ELEM_DOUBLE, base);
+}
+
 /* Sums and bounds are exact in double, whatever the storage. */
 void emulate_quantize(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) {
     ElemType storage = onnx_storage(b, q->storage);
@@ -127,8 +137,7 @@ void emulate_quantize(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) 
         v = step(b, n, "Cast", v, NULL, NULL, ELEM_DOUBLE, base);
     if (!quant_zp_all_zero(q))
         v = step(b, n, "Add", v, zero_points(b, q, t, ELEM_DOUBLE, base), NULL, ELEM_DOUBLE, base);
-    v = step(b, n, "Clip", v, bound(b, q, "_min", quant_lo(q), base),
-             bound(b, q, "_max", quant_hi(q), base), ELEM_DOUBLE, base);
+    v = clip(b, n, q, v, base);
     node_set_int(n, "to", storage);
     become(b, n, "Cast", v, NULL);
 }

@@ -1,7 +1,7 @@
 /* Quantizations that ONNX's QuantizeLinear or DequantizeLinear cannot state, spelled with operators
  * that every opset from 11 on has:
  *
- *   q = Cast<storage>(Clip(Round(x / scale) + zp, lo, hi))
+ *   q = Cast<storage>(Clip(Round(x / scale) + zp, lo, hi))    (Min and Max before opset 12)
  *   x = Cast<real>(Cast<int32>(q) - zp) * scale
  *
  * These are 32-bit activations, double as the real type (expr=double), zero points outside the

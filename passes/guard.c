@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "passes/legal.h"
+#include "passes/ort_kernels.h"
 
 static const Node *dequantize_of(const Value *v) {
     return v && v->def && is_onnx_dequantize(v->def) ? v->def : NULL;
@@ -109,6 +110,17 @@ static bool is_moved_past(const Uses *u, const Node *n, int64_t opset) {
     return quantized < uses || !uses;
 }
 
+/* ReduceMax, DepthToSpace and others are put on bytes at opsets that have no kernel for them, only
+ * later ones: the model does not load. */
+static bool is_too_old(const Node *n, int64_t opset) {
+    const Node *dq = n->n_in && n->def ? dequantize_of(n->in[0]) : NULL;
+    ElemType e = dq ? dq->in[0]->type.elem : ELEM_UNDEFINED;
+    QuantClass k = n->def ? n->def->quant.kind : QUANT_NEVER;
+    return (k == QUANT_MOVE || k == QUANT_ORDER) && (e == ELEM_INT8 || e == ELEM_UINT8) &&
+           !ort_has_kernel("", n->def->name, opset, &e, 1) &&
+           ort_has_kernel("", n->def->name, INT64_MAX, &e, 1);
+}
+
 typedef struct Guard {
     QuantBuild *b;
     Uses *uses;
@@ -141,7 +153,8 @@ static void guard_graph(Graph *g, void *ctx) {
         if (fused)
             guard(with->b, n, i);
         else if (n->n_out && n->out[0] &&
-                 (is_moved_wrongly(n) || is_moved_past(with->uses, n, with->opset)))
+                 (is_moved_wrongly(n) || is_too_old(n, with->opset) ||
+                  is_moved_past(with->uses, n, with->opset)))
             guard(with->b, n, 0);
     }
 }

@@ -8,12 +8,13 @@
 
 /* ---- opset ---- */
 
-/* `b` says what the result has to do with; what it is too old for is emulated. */
-static int64_t opset_of(const QuantBuild *b, const Quant *q) {
+/* `b` says what the result has to do with; what it is too old for is emulated. Constants are only
+ * dequantized: an int32 bias is as old as DequantizeLinear. */
+static int64_t opset_of(const QuantBuild *b, const Quant *q, bool constant) {
     int bits = elem_bits(onnx_storage(b, q->storage));
     if (q->kind == QUANT_DYNAMIC)
         return 11; /* DynamicQuantizeLinear */
-    if (emulates_quantize(b, q) || emulates_dequantize(b, q))
+    if ((!constant && emulates_quantize(b, q)) || emulates_dequantize(b, q))
         return EMULATE_OPSET;
     bool blocked = quant_is_blocked(q);
     int64_t need = 10;
@@ -38,7 +39,7 @@ static void need_value(Value *v, void *ctx) {
     Need *need = ctx;
     if (v->type.kind != TYPE_TENSOR || !v->type.quant)
         return;
-    int64_t opset = opset_of(&need->b, v->type.quant);
+    int64_t opset = opset_of(&need->b, v->type.quant, v->kind == VALUE_CONST);
     if (opset > need->opset)
         need->opset = opset;
 }

@@ -21,7 +21,7 @@ static bool stays_float(Lower *l, const Value *y) {
 static bool moves_emulated(const Lower *l, const Node *n) {
     const Quant *q = n->def && n->n_in ? lower_quant(l, n->in[0]) : NULL;
     return q && (n->def->quant.kind == QUANT_MOVE || n->def->quant.kind == QUANT_ORDER) &&
-           emulates_quantize(&l->b, q) && same_quant(n) && !integer_refusal(n, l->c->target);
+           emulates_quantize(&l->b, q) && same_quant(n);
 }
 
 static bool moves(const Node *n) {
@@ -64,10 +64,8 @@ static bool stays_plain(Lower *l, const Value *moved, const Value *y) {
 static void lower_node(Lower *l, Node *n) {
     if (lower_dynamic(l, n) || lower_accumulator(l, n))
         return;
-    if (moves_emulated(l, n)) {
-        lower_on_integers(l, n);
+    if (moves_emulated(l, n) && !lower_mover(l, n))
         return;
-    }
     bool ints = n->n_out && n->out[0] && spelled_plain(n->out[0], "integers") &&
                 (moves(n) || (n->def && n->def->quant.kind == QUANT_JOIN)) && same_quant(n);
     if (ints && !lower_mover(l, n))

@@ -140,11 +140,11 @@ def where(op, opset, t):
 
 
 ONE_TYPE = {
-    "Clip": clip, "Concat": lambda op, o, t: two(op, o, t).set(axis=0), "DepthToSpace": lambda op, o, t:
+    "Clip": clip, "Concat": lambda op, o, t: two(op, o, t).set(axis=1), "DepthToSpace": lambda op, o, t:
     Node(op).data(t, (1, 4, 2, 2)).set(blocksize=2).result(t), "Dropout": plain(), "Expand": plain((1, 1, 4, 4)),
     "Flatten": plain(), "Gather": plain((0,)), "GlobalMaxPool": plain(), "Identity": plain(), "Max": two,
     "MaxPool": plain(kernel_shape=[2, 2]), "Min": two, "Pad": pad, "ReduceMax": reduce, "ReduceMin": reduce,
-    "Relu": plain(), "Reshape": plain((1, 16)), "Resize": resize, "Slice": slice_,
+    "Relu": plain(), "Reshape": plain((1, -1)), "Resize": resize, "Slice": slice_,
     "SpaceToDepth": plain(blocksize=2), "Split": split, "Squeeze": axes, "Tile": plain((1, 1, 1, 2)),
     "Transpose": plain(perm=[0, 1, 3, 2]), "Unsqueeze": axes, "Where": where,
 }
