@@ -24,11 +24,9 @@ typedef struct Job {
     CalibReport calibrated; /* what calibration saw */
     Form form;
     bool wants_onnx;    /* -emit=onnx */
-    bool quant_io;      /* -io=quant: graph inputs and outputs take the integer types */
-    bool uncorrected;   /* quantized without data: biases are the float model's */
-    bool wants_onnx;    /* -emit=onnx */
     int64_t read_opset; /* of the model as it was read */
     bool quant_io;      /* -io=quant: graph inputs and outputs take the integer types */
+    bool uncorrected;   /* quantized without data: biases are the float model's */
     bool wrote_c;
     size_t arena, flash; /* of emitted C, bytes */
     int64_t macs;
