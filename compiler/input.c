@@ -145,8 +145,7 @@ Module *session_read(Session *s, size_t i, ExitCode *code) {
         return NULL;
     UnknownOps unknown = {s->d, m, map_new(m->arena)};
     module_each_graph(m, warn_unknown, &unknown);
-    if (!module_resolve(m, s->d) || !module_infer(m, s->d) ||
-        !module_verify_with(m, VERIFY_WARN, s->d))
+    if (!module_check(m, VERIFY_WARN, s->d))
         return NULL;
     verify_stats(m, s->d);
     return m;

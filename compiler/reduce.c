@@ -47,7 +47,7 @@ typedef struct Making {
 /* ---- in the child ---- */
 
 static bool verify(Module *m, Diags *d) {
-    return module_resolve(m, d) && module_infer(m, d) && module_verify(m, d);
+    return module_check(m, VERIFY_ERRORS, d);
 }
 
 /* A model has to state the types of its inputs and outputs, whoever found them out. */

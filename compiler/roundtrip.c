@@ -30,7 +30,7 @@ bool roundtrip_check(Module *m, Diags *d) {
         return diag_error(d, LOC_NONE, "round trip: the printed text does not parse");
     }
     bool ok = true;
-    if (!module_resolve(again, d) || !module_infer(again, d) || !module_verify(again, d))
+    if (!module_check(again, VERIFY_ERRORS, d))
         ok = diag_error(d, LOC_NONE, "round trip: the printed text does not verify");
     Buf second = buf_new(again->arena);
     qir_print(again, &second, NULL);

@@ -65,8 +65,7 @@ bool pass_run(const Pass *p, Module *m, PassContext *c) {
     ok = diag_reason(c->d, ok, before, LOC_NONE, p->name) && diags_errors(c->d) == before;
     /* What is legal and dubious about quantization is told once: where it becomes types. */
     unsigned flags = strcmp(p->after, "true") == 0 ? VERIFY_WARN : VERIFY_ERRORS;
-    return ok && module_resolve(m, c->d) && module_infer(m, c->d) &&
-           module_verify_with(m, flags, c->d);
+    return ok && module_check(m, flags, c->d);
 }
 
 static bool first_remark(PassContext *c, const Node *n) {

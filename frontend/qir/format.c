@@ -79,7 +79,8 @@ static bool equals_spaced(const Layout *l, size_t i) {
 
 static bool space_before(const Layout *l, size_t i) {
     int p = kind_at(l, i), q = kind_before(l, i);
-    bool leading = p == T_DCOLON && (q == T_EQ || q == T_FUNC || q == T_BY);
+    bool by = q == T_BY && kind_before(l, i - 1) == T_RP; /* else a domain of that name */
+    bool leading = p == T_DCOLON && (q == T_EQ || q == T_FUNC || by);
     if (p == T_COMMA || (is_closer(p) && p != T_RC) || (is_opener(q) && q != T_LC) ||
         (p == T_DCOLON && !leading) || q == T_DCOLON)
         return false;

@@ -1,9 +1,12 @@
 /* Type inference: one walk over the graph as stored, subgraphs at their node. Each inferred type is
- * held against the stated one; what nobody stated is filled in. */
+ * held against the stated one; what nobody stated is filled in. A node that breaks its operator's
+ * laws infers nothing, so that inference may rely on them: the verifier, which follows, reports it.
+ */
 #include "ir/ops/qop.h"
 
 typedef struct Infer {
     Diags *d;
+    Diags *mute; /* counts what the verifier will say */
     bool refine; /* make stated types more precise too */
     bool ok;
 } Infer;
@@ -110,6 +113,12 @@ static bool join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i) {
 
 /* ---- one node ---- */
 
+/* Whether the node has the operands that its schema asks for and keeps its operator's laws. */
+static bool lawful(const Infer *s, const OpDef *op, OpCtx c) {
+    c.d = s->mute;
+    return !op->verify || (node_count_operands(c.node, s->mute) && op->verify(&c));
+}
+
 static bool infer_qop(const Infer *s, const Node *n, OpCtx *c, const OpDef **op) {
     QopView view;
     if (!qop_of(n))
@@ -117,7 +126,7 @@ static bool infer_qop(const Infer *s, const Node *n, OpCtx *c, const OpDef **op)
     if (!qop_view(n, op, &view, s->d))
         return false;
     *c = qop_ctx(n, &view, s->d);
-    if (!n->typed || !(*op)->infer) /* wrong attributes were reported */
+    if (!n->typed || !(*op)->infer || !lawful(s, *op, *c)) /* wrong attributes were reported */
         return true;
     if (!(*op)->infer(c))
         return false;
@@ -136,7 +145,7 @@ static void infer_node(Infer *s, Node *n) {
     const OpDef *op = n->def;
     OpCtx c = op_ctx(n, s->d);
     int before = diags_errors(s->d);
-    bool ok = op ? !op->infer || op->infer(&c) : infer_qop(s, n, &c, &op);
+    bool ok = op ? !op->infer || !lawful(s, op, c) || op->infer(&c) : infer_qop(s, n, &c, &op);
     for (size_t i = 0; ok && i < n->n_out; i++)
         ok = join(s, &c, op, i);
     s->ok = diag_reason(s->d, ok, before, n->loc, node_text(n)) && s->ok;
@@ -154,21 +163,25 @@ static void infer_graph(Infer *s, Graph *g) {
     }
 }
 
+static Infer begin(Module *m, bool refine, Diags *d) {
+    return (Infer){d, diags_new(m->arena, NULL, false), refine, true};
+}
+
 bool node_infer(Node *n, Diags *d) {
-    Infer s = {.d = d, .ok = true};
+    Infer s = begin(n->graph->module, false, d);
     infer_node(&s, n);
     return s.ok;
 }
 
 /* Function bodies have no types of their own: they get them where they are inlined. */
 bool module_infer(Module *m, Diags *d) {
-    Infer s = {.d = d, .ok = true};
+    Infer s = begin(m, false, d);
     infer_graph(&s, m->graph);
     return s.ok;
 }
 
 bool module_refine(Module *m, Diags *d) {
-    Infer s = {.d = d, .refine = true, .ok = true};
+    Infer s = begin(m, true, d);
     infer_graph(&s, m->graph);
     return s.ok;
 }

@@ -30,6 +30,15 @@ static bool check_count(const Node *n, const OnnxSchema *s, bool output, Diags *
     return true;
 }
 
+static bool is_own_form(const Node *n) {
+    return n->def && n->def->own_form && n->def->own_form(n);
+}
+
+bool node_count_operands(const Node *n, Diags *d) {
+    const OnnxSchema *s = is_own_form(n) ? NULL : node_schema(n);
+    return !s || (check_count(n, s, false, d) && check_count(n, s, true, d));
+}
+
 /* Each type variable stands for one type: which, and the value that first said so. */
 typedef struct Binding {
     const char *var;
@@ -135,8 +144,7 @@ static bool check_import(const Node *n, Diags *d) {
 }
 
 static bool verify_node(const Node *n, unsigned flags, Diags *d) {
-    bool own = n->def && n->def->own_form && n->def->own_form(n);
-    if (!check_import(n, d) || (!own && !check_schema(n, d)))
+    if (!check_import(n, d) || (!is_own_form(n) && !check_schema(n, d)))
         return false;
     if (node_in_function(n))
         return true; /* operands have no types there */
@@ -161,4 +169,11 @@ bool module_verify_with(Module *m, unsigned flags, Diags *d) {
 
 bool module_verify(Module *m, Diags *d) {
     return module_verify_with(m, VERIFY_ERRORS, d);
+}
+
+bool module_check(Module *m, unsigned flags, Diags *d) {
+    if (!module_resolve(m, d))
+        return false;
+    bool inferred = module_infer(m, d);
+    return module_verify_with(m, flags, d) && inferred;
 }

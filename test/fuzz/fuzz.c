@@ -118,8 +118,7 @@ void fuzz_promise(bool ok, const char *what, Str one, Str other) {
 
 bool fuzz_valid(Fuzz *f, Module *m) {
     int errors = diags_errors(f->diags);
-    bool ok =
-        module_resolve(m, f->diags) && module_infer(m, f->diags) && module_verify(m, f->diags);
+    bool ok = module_check(m, VERIFY_ERRORS, f->diags);
     fuzz_promise(ok == (diags_errors(f->diags) == errors), "a refusal says why", STR_NONE,
                  STR_NONE);
     return ok;
