@@ -236,7 +236,8 @@ typedef enum VerifyFlags {
  * Wants a module that is resolved and inferred. */
 bool module_verify(Module *m, Diags *d);
 bool module_verify_with(Module *m, unsigned flags, Diags *d);
-/* Resolves, infers and verifies; what inference found wrong does not hide what the verifier finds. */
+/* Resolves, infers and verifies; what inference found wrong does not hide what the verifier finds.
+ */
 bool module_check(Module *m, unsigned flags, Diags *d);
 /* That a node has as many operands and results as its schema asks for, none of them left out that
  * must be there. True where no schema is known. */
