@@ -6,6 +6,7 @@
 #include "passes/choice.h"
 #include "passes/legal.h"
 #include "passes/raise_qonnx.h"
+#include "passes/raise_scaling.h"
 #include "passes/recipe.h"
 
 /* ---- one pass, with what the user wants to see of it ---- */
@@ -49,6 +50,7 @@ static void look_at_nodes(Graph *g, void *ctx) {
     f->annotated |= annotations_of(g).n > 0;
     FOR_NODES(n, g) {
         f->qonnx |= is_qonnx(n);
+        f->scaling |= is_scaling(n);
         bool q = node_conversion(n) == CONVERT_QUANTIZE || node_conversion(n) == CONVERT_DEQUANTIZE;
         if ((q && n->n_in > 1) || qop_find(n->domain, n->op) || is_integer_product(n))
             f->onnx_quantized = true;
@@ -116,7 +118,7 @@ static bool has_data(const Job *j) {
 
 /* Statistics are those of a float model; what is quantized has been decided. */
 static bool check_data_is_used(Job *j, ModuleForm f) {
-    if (!has_data(j) || !(f.fake || f.typed || f.onnx_quantized || f.qonnx))
+    if (!has_data(j) || !(f.fake || f.typed || f.onnx_quantized || f.qonnx || f.scaling))
         return true;
     static const char why[] = "the model is quantized already: calibration data is not used";
     if (j->form <= FORM_FLOAT)
@@ -241,7 +243,7 @@ static bool settle_scheme(Job *j, Module *m) {
 /* What other tools quantized, in any of their forms, becomes types. */
 static bool raise(Job *j, Module *m, ModuleForm f) {
     return (!f.qonnx || run(j, m, "raise-qonnx")) &&
-           (!(f.qonnx || f.onnx_quantized) || run(j, m, "raise-quant"));
+           (!(f.qonnx || f.scaling || f.onnx_quantized) || run(j, m, "raise-quant"));
 }
 
 static bool bring_into_form(Job *j, Module *m) {
@@ -276,8 +278,8 @@ static bool bring_into_form(Job *j, Module *m) {
     ModuleForm f = module_form(m);
     if (!check_data_is_used(j, f))
         return false;
-    if (f.onnx_quantized || f.qonnx) {
-        if (j->form >= FORM_FAKE && !raise(j, m, f))
+    if (f.onnx_quantized || f.qonnx || f.scaling) {
+        if (j->form >= FORM_FAKE && ((f.scaling && !run(j, m, "raise-scaling")) || !raise(j, m, f)))
             return false;
     } else if (!f.typed && !f.fake && !quantize(j, m)) {
         return false;
@@ -308,7 +310,9 @@ bool job_prepare_run(Job *j, Module *m) {
     j->ctx.target_opset = module_opset(m, STR("")) < OPS_BIND_OPSET ? OPS_BIND_OPSET : 0;
     if (!run(j, m, "freeze") || !run(j, m, "upgrade"))
         return false;
-    if (!raise(j, m, module_form(m)))
+    ModuleForm f = module_form(m);
+    f.scaling = false; /* floats compute just that */
+    if (!raise(j, m, f))
         return false;
     if (m->wide_zp && !run(j, m, "wide-zp"))
         return false;
