@@ -142,7 +142,7 @@ ExitCode cmd_compare(Session *s) {
         if (!job_prepare_run(&jobs[i], m[i]))
             return EXIT_WRONG;
     }
-    ProgramOptions p = {.ignore_quant = s->o.ignore_quant};
+    ProgramOptions p = {.ignore_quant = s->o.ignore_quant, .rounding = jobs[0].rounding};
     Comparison c;
     size_t random = s->o.random > 0 ? (size_t)s->o.random : 0;
     if (!compare_modules(m[0], m[1], s->o.input.items, s->o.input.n, random, &p, &p, &c, s->d))

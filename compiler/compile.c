@@ -134,7 +134,7 @@ static bool write_c(Writing *w) {
     const Options *o = &w->s->o;
     if (!module_bind_batch(w->m, w->s->d) || !module_check_static(w->m, w->s->d))
         return false;
-    Program *p = program_build(w->m, NULL, w->s->d);
+    Program *p = program_build(w->m, &(ProgramOptions){.rounding = w->j->rounding}, w->s->d);
     if (!p)
         return false;
     CWriteOptions c = {.integer_only = o->integer_only};

@@ -61,7 +61,8 @@ static bool check_shown(const char *option, const char *pass, Diags *d) {
 
 bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     static const char *const targets[] = {"ort-cpu", "onnx"}, *const kinds[] = {"float", "quant"};
-    size_t target = 0, io = 0;
+    static const char *const roundings[] = {"exact", "single", "double", "shift"};
+    size_t target = 0, io = 0, rounding = 0;
     *j = (Job){.o = o, .d = d, .ctx = {.d = d}};
     bool ok = init_form(j);
     if (o->target)
@@ -70,6 +71,11 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     ok = check_shown("-print-after: ", o->print_after, d) && ok;
     if (o->io)
         ok = choose("io", o->io, kinds, 2, &io, d) && ok;
+    if (o->requant)
+        ok = choose("requant", o->requant, roundings, 4, &rounding, d) && ok;
+    if (o->requant && o->emit && j->ctx.target != TARGET_C)
+        ok = diag_error(d, LOC_NONE, "-requant goes with -emit=c, run and compare");
+    j->rounding = (SumRounding)rounding;
     if (j->ctx.target != TARGET_C)
         j->ctx.target = target ? TARGET_ONNX : TARGET_ORT_CPU;
     j->quant_io = io == 1 || o->integer_only;

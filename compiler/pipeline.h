@@ -28,6 +28,8 @@ typedef struct Job {
     bool quant_io;      /* -io=quant: graph inputs and outputs take the integer types */
     bool uncorrected;   /* quantized without data: biases are the float model's */
     bool wrote_c;
+    /* -requant, of programs */
+    SumRounding rounding;
     size_t arena, flash; /* of emitted C, bytes */
     int64_t macs;
 } Job;

@@ -178,7 +178,8 @@ ExitCode cmd_run(Session *s) {
     module_each_graph(m, mark_consts, from_file);
     if (!job_prepare_run(&j, m))
         return EXIT_WRONG;
-    ProgramOptions po = {.ignore_quant = s->o.ignore_quant, .keep_all = s->o.all_values};
+    ProgramOptions po = {
+        .ignore_quant = s->o.ignore_quant, .keep_all = s->o.all_values, .rounding = j.rounding};
     Program *p = program_build(m, &po, s->d);
     Samples *in = p ? open_samples(s, m) : NULL;
     if (!in)

@@ -12,6 +12,10 @@ Diags *binder_diags(Binder *b) {
     return b->diags;
 }
 
+SumRounding bind_rounding(const Binder *b) {
+    return b->options.rounding;
+}
+
 /* Bytes in the arena of all that a node reads and writes. */
 static size_t node_bytes(const Node *n) {
     size_t sum = 0, count;

@@ -10,9 +10,10 @@
 #include "exec/program.h"
 
 typedef struct ProgramOptions {
-    bool ignore_quant; /* values of type `float ~ q` are not rounded to their grid */
-    bool keep_all;     /* every value in memory of its own, readable after a run */
-    bool observed;     /* every value is put into the order of ONNX, for an observer */
+    bool ignore_quant;    /* values of type `float ~ q` are not rounded to their grid */
+    bool keep_all;        /* every value in memory of its own, readable after a run */
+    bool observed;        /* every value is put into the order of ONNX, for an observer */
+    SumRounding rounding; /* of sums: exact unless asked for */
 } ProgramOptions;
 
 /* Needs a module that is resolved and inferred, with static shapes. `o` may be NULL. NULL after

@@ -9,6 +9,7 @@
 
 #include "ir/ir.h"
 #include "kernels/kernel.h"
+#include "kernels/requant_host.h"
 
 enum { CALL_MAX_ARGS = 16, BUFFER_ALIGN = 16 };
 
@@ -114,6 +115,11 @@ bool bind_graph(Binder *b, const Graph *g);
 /* "qk_NAME_s8_u8": the instance of a kernel for these element types; "qk_NAME_x8_s64" where the
  * kernel only moves data of that width; "qk_NAME_p8_s8" where it reads packed elements. */
 const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *types);
+/* How sums are rounded where their kernels have a choice. */
+SumRounding bind_rounding(const Binder *b);
+/* Says what is wrong with one node, at its place; binding goes on, and fails in the end. */
+void bind_error(Binder *b, const Node *n, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Says that the operator cannot run and why; returns false. Collected, one line an operator type.
  */
 bool bind_unsupported(Binder *b, const Node *n, const char *fmt, ...)

@@ -43,6 +43,16 @@ bool bind_unsupported(Binder *b, const Node *n, const char *fmt, ...) {
     return binder_reject(b, n, buf_as_str(&text).s);
 }
 
+void bind_error(Binder *b, const Node *n, const char *fmt, ...) {
+    Buf text = buf_new(b->arena);
+    va_list ap;
+    va_start(ap, fmt);
+    buf_fmt_v(&text, fmt, ap);
+    va_end(ap);
+    b->failed = true;
+    diag_error(b->diags, n->loc, "%s", buf_as_str(&text).s);
+}
+
 static void report(Binder *b, const Rejection *r) {
     Buf text = buf_new(b->arena);
     buf_fmt(&text, "operator %s cannot run: %s (%zu node%s: ", diag_name(b->diags, r->op), r->why,

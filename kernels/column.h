@@ -2,7 +2,7 @@
 //! uses simd
 /* What unfolded activations are kept as: 16 bits where the micro-kernel multiplies pairs of them,
  * else 8. Values are 0 to 255; signed activations are raised by 128. */
-#if defined(__SSE2__) && !(defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__GNUC__))
+#if defined(QK_AVX2) || defined(QK_SSE2)
 typedef int16_t qk_column;
 #else
 typedef uint8_t qk_column;

@@ -1,6 +1,7 @@
 //! kernel conv2d_nhwc_q
-//! template X=s8,u8 Y=s8,u8,s16,u16,f32,s32
-//! uses gemm_tile column_store requant_tile_$y
+//! template X=s8,u8 Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
+//! skip R!=exact Y!=s8,u8
+//! uses gemm_tile column_store requant_tile_$y$r
 // conv2d_q on tensors whose channels come last, [n, h, w, c], for 8-bit weights with zero point 0.
 // With one segment the input is unfolded some positions at a time, and k counts [kh][kw][ic / group].
 // With kh segments (group and dilations 1, kh at most 16) kh input rows with their padding are kept,
@@ -134,7 +135,7 @@ static void $NAME_multiply(const qk_conv2d_nhwc_q_params *p, const qk_column *co
             qk_requant_tile_$y(acc, rows, n, bias + at, out, p->oc);
             //! end
             //! if Y!=f32,s32
-            qk_requant_tile_$y(acc, rows, n, bias + at, mul + at, shift + at, p->yz, p->lo, p->hi,
+            qk_requant_tile_$y$r(acc, rows, n, bias + at, mul + at, shift + at, p->yz, p->lo, p->hi,
                                out, p->oc);
             //! end
         }

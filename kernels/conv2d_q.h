@@ -1,9 +1,12 @@
 //! kernel conv2d_q
-//! template X=s8,u8,s16,u16 W=s8,s16,p8 Y=s8,u8,s16,u16,f32,s32
+//! template X=s8,u8,s16,u16 W=s8,s16,p8 Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
 //! acc A = X W
 //! expand E = X W
 //! skip Y=s32 A=s64
-//! uses requant_row_$a_$y if Y!=f32,s32
+//! skip R!=exact X!=s8,u8
+//! skip R!=exact W!=s8,u8,p8
+//! skip R!=exact Y!=s8,u8
+//! uses requant_row_$a_$y$r if Y!=f32,s32
 //! uses dot_$e_$w if W!=p8
 //! uses unpack_row dot_$e_s8 if W=p8
 // Quantized 2-D convolution, NCHW, weights [oc, ic / group, kh, kw]; padding counts as real zero.
@@ -121,7 +124,7 @@ static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $
                             out[i] = sum[i];
                         //! end
                         //! if Y!=f32,s32
-                        qk_requant_row_$a_$y(sum, count, mul[o * p->m_step], shift[o * p->m_step],
+                        qk_requant_row_$a_$y$r(sum, count, mul[o * p->m_step], shift[o * p->m_step],
                                              p->yz, p->lo, p->hi, out, 1);
                         //! end
                     }

@@ -1,7 +1,10 @@
 //! kernel convtranspose_q
-//! template X=s8,u8,s16,u16 W=s8,u8,s16,u16 Y=s8,u8,s16,u16,f32
+//! template X=s8,u8,s16,u16 W=s8,u8,s16,u16 Y=s8,u8,s16,u16,f32 R=exact,single,double,shift
 //! acc A = X W
-//! uses requant_row_$a_$y if Y!=f32
+//! skip R!=exact X!=s8,u8
+//! skip R!=exact W!=s8,u8,p8
+//! skip R!=exact Y!=s8,u8
+//! uses requant_row_$a_$y$r if Y!=f32
 // convtranspose_f32 on integers:
 //   acc = sum (x - xz) * (w - wz[c]) + bias[c]
 //   y = saturate(round_half_even(acc * mul[c] * 2^shift[c]) + yz)       integer output
@@ -59,7 +62,7 @@ static void $NAME(const qk_convtranspose_q_params *p, const $X *x, const $W *w, 
                     //! if Y=f32
                     *y = (float)acc * scale[o * p->m_step];
                     //! else
-                    qk_requant_row_$a_$y(&acc, 1, mul[o * p->m_step], shift[o * p->m_step], p->yz,
+                    qk_requant_row_$a_$y$r(&acc, 1, mul[o * p->m_step], shift[o * p->m_step], p->yz,
                                          p->lo, p->hi, y, 1);
                     //! end
                 }

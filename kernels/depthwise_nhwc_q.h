@@ -1,6 +1,7 @@
 //! kernel depthwise_nhwc_q
-//! template X=s8,u8 Y=s8,u8,s16,u16,f32,s32
-//! uses depthwise_tile_$x requant_tile_$y
+//! template X=s8,u8 Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
+//! skip R!=exact Y!=s8,u8
+//! uses depthwise_tile_$x requant_tile_$y$r
 // depthwise_q on tensors whose channels come last, [n, h, w, c], for one output channel each and
 // 8-bit weights with zero point 0 of at most 64 taps. Weights: pairs of taps, [(kh * kw + 1) / 2]
 // [c][2], the odd one filled up with zeros. The bias makes up for the zero point of x, which also
@@ -74,7 +75,7 @@ static void $NAME(const qk_depthwise_nhwc_q_params *p, const $X *x, const int8_t
                 qk_requant_tile_$y(acc, rows, wide, bias + c, y + c, p->c);
                 //! end
                 //! if Y!=f32,s32
-                qk_requant_tile_$y(acc, rows, wide, bias + c, mul + c, shift + c, p->yz, p->lo,
+                qk_requant_tile_$y$r(acc, rows, wide, bias + c, mul + c, shift + c, p->yz, p->lo,
                                    p->hi, y + c, p->c);
                 //! end
                 if (c + wide >= p->c)

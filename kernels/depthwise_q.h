@@ -1,10 +1,13 @@
 //! kernel depthwise_q
-//! template X=s8,u8,s16,u16 W=s8,s16,p8 Y=s8,u8,s16,u16,f32,s32
+//! template X=s8,u8,s16,u16 W=s8,s16,p8 Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
 //! acc A = X W
 //! expand E = X W
 //! skip Y=s32 A=s64
+//! skip R!=exact X!=s8,u8
+//! skip R!=exact W!=s8,u8,p8
+//! skip R!=exact Y!=s8,u8
 //! uses unpack_row if W=p8
-//! uses requant_row_$a_$y if Y!=f32,s32
+//! uses requant_row_$a_$y$r if Y!=f32,s32
 // conv2d_q with one input channel per output channel (group == ic, oc a multiple of ic), one output
 // row at a time. Weights [oc, 1, kh, kw]. Same formulas as conv2d_q. Scratch: acc holds ow
 // elements, line holds sw * (ow + (kw - 1) * dw / sw).
@@ -130,7 +133,7 @@ static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, cons
                     out[i] = acc[i];
                 //! end
                 //! if Y!=f32,s32
-                qk_requant_row_$a_$y(acc, p->ow, mul[o * p->m_step], shift[o * p->m_step], p->yz,
+                qk_requant_row_$a_$y$r(acc, p->ow, mul[o * p->m_step], shift[o * p->m_step], p->yz,
                                      p->lo, p->hi, out, 1);
                 //! end
             }

@@ -1,6 +1,6 @@
 //! kernel globalavgpool_nhwc_q
-//! template T=s8,u8
-//! uses saturate requant
+//! template T=s8,u8 R=exact,single,double
+//! uses saturate requant$r
 // globalavgpool_q with channels last, [n, plane, c], on planes of at most 2^22 elements. Scratch:
 // sum holds c elements.
 typedef struct {
@@ -16,6 +16,6 @@ static void $NAME(const qk_globalavgpool_nhwc_q_params *p, const $T *x, $T *y, i
             for (j = 0; j < channels; j++)
                 sum[j] += x[j] - xz;
         for (j = 0; j < channels; j++)
-            y[j] = ($T)qk_saturate(qk_requant(sum[j], p->c, p->k) + p->yz, p->lo, p->hi);
+            y[j] = ($T)qk_saturate(qk_requant$r(sum[j], p->c, p->k) + p->yz, p->lo, p->hi);
     }
 }

@@ -1,6 +1,7 @@
 //! kernel matmul_packed_q
-//! template X=s8,u8 Y=s8,u8,s16,u16,f32,s32
-//! uses gemm_tile requant_tile_$y
+//! template X=s8,u8 Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
+//! skip R!=exact Y!=s8,u8
+//! uses gemm_tile requant_tile_$y$r
 // matmul_q of contiguous rows [m, k] with packed 8-bit weights of zero point 0, which are the same
 // for all of them. Weights, tables and what the bias makes up for are those of conv2d_nhwc_q with
 // one segment. Scratch: col_bytes, at least 2 * 4 * steps.
@@ -48,7 +49,7 @@ static void $NAME(const qk_matmul_packed_q_params *p, const $X *x, const int8_t 
                 qk_requant_tile_$y(acc, rows, n, bias + j, out, p->n);
                 //! end
                 //! if Y!=f32,s32
-                qk_requant_tile_$y(acc, rows, n, bias + j, mul + j, shift + j, p->yz, p->lo, p->hi,
+                qk_requant_tile_$y$r(acc, rows, n, bias + j, mul + j, shift + j, p->yz, p->lo, p->hi,
                                    out, p->n);
                 //! end
             }

@@ -1,9 +1,12 @@
 //! kernel matmul_q
-//! template X=s8,u8,s16,u16 W=s8,u8,s16,u16,p8 Y=s8,u8,s16,u16,f32,s32
+//! template X=s8,u8,s16,u16 W=s8,u8,s16,u16,p8 Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
 //! acc A = X W
 //! expand E = X W
 //! skip Y=s32 A=s64
-//! uses requant_row_$a_$y if Y!=f32,s32
+//! skip R!=exact X!=s8,u8
+//! skip R!=exact W!=s8,u8,p8
+//! skip R!=exact Y!=s8,u8
+//! uses requant_row_$a_$y$r if Y!=f32,s32
 //! uses dot_$e_$e
 //! uses packed if W=p8
 // Quantized matrix product for Gemm, MatMul and their batches: y[batch, m, n] (contiguous) from
@@ -110,7 +113,7 @@ static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $
                         out[(ptrdiff_t)i * p->n] = sum[i];
                     //! end
                     //! if Y!=f32,s32
-                    qk_requant_row_$a_$y(sum, count, mul[(j + r) * p->m_step],
+                    qk_requant_row_$a_$y$r(sum, count, mul[(j + r) * p->m_step],
                                          shift[(j + r) * p->m_step], p->yz, p->lo, p->hi, out,
                                          p->n);
                     //! end

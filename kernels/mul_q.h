@@ -1,6 +1,7 @@
 //! kernel mul_q
-//! template T=s8,u8,s16,u16
-//! uses saturate requant
+//! template T=s8,u8,s16,u16 R=exact,single,double,shift
+//! skip R!=exact T!=s8,u8
+//! uses saturate requant$r
 // y = saturate(round_half_even((a - az) * (b - bz) * c * 2^k) + yz), broadcasting like add_f32; the
 // product is exact and requantized with m = c * 2^k = float32(float32(sa * sb) / sy), as QLinearMul
 // does. y may be a or b when that is contiguous too.
@@ -19,7 +20,7 @@ static void $NAME(const qk_mul_q_params *p, const $T *a, const $T *b, $T *y) {
     for (row = 0; row < rows; row++) {
         for (i = 0; i < inner; i++) {
             int64_t va = a[ia + (ptrdiff_t)i * sa] - az, vb = b[ib + (ptrdiff_t)i * sb] - bz;
-            y[i] = ($T)qk_saturate(qk_requant(va * vb, c, k) + yz, lo, hi);
+            y[i] = ($T)qk_saturate(qk_requant$r(va * vb, c, k) + yz, lo, hi);
         }
         y += inner;
         for (d = last - 1; d >= 0; d--) {

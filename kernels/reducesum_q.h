@@ -1,6 +1,7 @@
 //! kernel reducesum_q
-//! template T=s8,u8,s16,u16
-//! uses saturate requant walk row_at
+//! template T=s8,u8,s16,u16 R=exact,single,double
+//! skip R!=exact T!=s8,u8
+//! uses saturate requant$r walk row_at
 // y = saturate(round_half_even(sum over the reduced dimensions of (x - xz) * m) + yz) with
 // m = c * 2^k as in requant: ReduceSum and ReduceMean. Dimensions are given with their strides in x,
 // in elements; the kept ones are those of y.
@@ -28,7 +29,7 @@ static void $NAME(const qk_reducesum_q_params *p, const $T *x, $T *y) {
     ptrdiff_t n = qk_rows(p->kdim, p->kept), i;
     for (i = 0; i < n; i++) {
         int64_t sum = $NAME_one(p, x + qk_row_at(index, p->kstride, p->kept));
-        y[i] = ($T)qk_saturate(qk_requant(sum, p->c, p->k) + p->yz, p->lo, p->hi);
+        y[i] = ($T)qk_saturate(qk_requant$r(sum, p->c, p->k) + p->yz, p->lo, p->hi);
         qk_next_row(index, p->kdim, p->kept);
     }
 }

@@ -16,6 +16,32 @@ void requant_from_float(float m, int32_t *c, int32_t *k) {
     *k = e - 24;
 }
 
+void requant_fixed(double m, int32_t *c, int32_t *k) {
+    int e = 0;
+    double f = frexp(m, &e); /* m = f * 2^e */
+    int64_t q = isfinite(m) ? llrint(trunc(ldexp(f, 31) + copysign(0.5, f))) : 0;
+    if (q == INT64_C(1) << 31 || q == -(INT64_C(1) << 31)) {
+        q /= 2;
+        e++;
+    }
+    if (isinf(m) || (e > 30 && q != 0)) {
+        q = m < 0 ? -INT32_MAX : INT32_MAX;
+        e = 30;
+    }
+    if (e < -31 || q == 0)
+        q = e = 0;
+    *c = (int32_t)q;
+    *k = e - 31;
+}
+
+bool requant_power(double m, int32_t *k) {
+    int e = 0;
+    if (!isfinite(m) || frexp(m, &e) != 0.5 || e > 31)
+        return false;
+    *k = e - 1;
+    return true;
+}
+
 /* Ratios in fixed point with as many fraction bits as fit `bits` bits next to `headroom` bits for
  * what they are multiplied with. */
 static int32_t fixed_shift(double largest, int headroom, int bits) {

@@ -3,11 +3,28 @@
 #ifndef QXC_KERNELS_REQUANT_HOST_H
 #define QXC_KERNELS_REQUANT_HOST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* m = c * 2^k exactly, |c| < 2^24, for the kernels that use the chunk `requant`. NaN counts as 0
  * and infinity as a multiplier that saturates every non-zero sum. */
 void requant_from_float(float m, int32_t *c, int32_t *k);
+
+/* How the sums of Conv, Gemm, MatMul and Mul become integers of the result's grid. */
+typedef enum SumRounding {
+    ROUND_EXACT,  /* as onnxruntime: float32 product, half to even (chunk `requant`) */
+    ROUND_SINGLE, /* fixed point, rounded once (chunk `requant_single`) */
+    ROUND_DOUBLE, /* fixed point, rounded twice (chunk `requant_double`) */
+    ROUND_SHIFT,  /* powers of two alone (chunk `requant_shift`) */
+} SumRounding;
+
+/* m = *c * 2^*k for the chunks `requant_single` and `requant_double`: 2^30 <= |*c| < 2^31 and -62
+ * <= *k <= -1, so that *c is m to 31 bits, half away from zero (TFLite's QuantizeMultiplier). What
+ * is below 2^-32, and NaN, counts as 0; what is too large as nearly 2^30, which saturates. */
+void requant_fixed(double m, int32_t *c, int32_t *k);
+
+/* The exponent of a power of two for the chunk `requant_shift`; false for any other m. */
+bool requant_power(double m, int32_t *k);
 
 /* For add_q: ma, mb = sa / sy, sb / sy in 64-bit fixed point of `bits`-wide tensors (8 or 16).
  * Provided |sa / sy| and |sb / sy| are below 2^8, the kernel's value before rounding lies within

@@ -1,15 +1,17 @@
 //! chunk requant_row
-//! template A=s32,s64 Y=s8,u8,s16,u16
-//! uses saturate requant
-/* y[i * step] = saturate(round_half_even(acc[i] * c * 2^k) + yz) with qk_requant's rounding. */
-//! if A=s32
+//! template A=s32,s64 Y=s8,u8,s16,u16 R=exact,single,double,shift
+//! skip R!=exact A=s64
+//! skip R!=exact Y!=s8,u8
+//! uses saturate requant$r
+/* y[i * step] = saturate(round(acc[i] * c * 2^k) + yz) with the rounding of qk_requant$r. */
+//! if A=s32 R=exact
 /* The loop takes the common case, in a form that compilers vectorise: no tie near, |acc| <= 2^24.
  * Where it meets another, all is done again with care. */
 //! end
-static void qk_requant_row_$a_$y(const $A *acc, int32_t n, int32_t c, int32_t k, int32_t yz,
+static void qk_requant_row_$a_$y$r(const $A *acc, int32_t n, int32_t c, int32_t k, int32_t yz,
                                  int32_t lo, int32_t hi, $Y *y, ptrdiff_t step) {
     int32_t i;
-    //! if A=s32
+    //! if A=s32 R=exact
     if (c >= 0 && k <= -1 && k >= -48) {
         uint64_t m = (uint64_t)(uint32_t)c, half = (uint64_t)1 << (-k - 1), hard = 0;
         int32_t t = -k;
@@ -28,5 +30,5 @@ static void qk_requant_row_$a_$y(const $A *acc, int32_t n, int32_t c, int32_t k,
     }
     //! end
     for (i = 0; i < n; i++)
-        y[i * step] = ($Y)qk_saturate(qk_requant(acc[i], c, k) + yz, lo, hi);
+        y[i * step] = ($Y)qk_saturate(qk_requant$r(acc[i], c, k) + yz, lo, hi);
 }

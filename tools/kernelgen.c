@@ -37,6 +37,11 @@ static const Type types[] = {
     {"x16", "uint16_t", NULL, NULL, 16},
     {"x32", "uint32_t", NULL, NULL, 32},
     {"x64", "uint64_t", NULL, NULL, 64},
+    /* How sums are rounded, which is no type: the second is what an instance's name ends in. */
+    {"exact", "", NULL, NULL, 0},
+    {"single", "_single", NULL, NULL, 0},
+    {"double", "_double", NULL, NULL, 0},
+    {"shift", "_shift", NULL, NULL, 0},
 };
 
 typedef struct { /* one template letter: listed types, or derived from other letters */
@@ -319,7 +324,7 @@ static void substitute(const Instance *in, int line, const char *s, Text *out) {
         else if (n == 1 && up)
             puts_to(out, up->ctype);
         else if (n == 1 && low)
-            puts_to(out, low->id);
+            puts_to(out, low->bits ? low->id : low->ctype);
         else if (n == 4 && up && up->min && starts(s + 1, "MIN"))
             puts_to(out, up->min);
         else if (n == 4 && up && up->min && starts(s + 1, "MAX"))
@@ -435,8 +440,9 @@ static void finish_instance(const Template *t, const Type *const *bind) {
     for (int i = 0; i < t->n_letters; i++) {
         const Letter *l = &t->letters[i];
         if (!l->derived) {
-            at += snprintf(in.name + at, sizeof in.name - (size_t)at, "_%s",
-                           bind[(unsigned char)l->letter]->id);
+            const Type *ty = bind[(unsigned char)l->letter];
+            at += snprintf(in.name + at, sizeof in.name - (size_t)at, "%s%s", ty->bits ? "_" : "",
+                           ty->bits ? ty->id : ty->ctype);
             continue;
         }
         int bits = 0;

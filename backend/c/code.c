@@ -28,10 +28,11 @@ bool c_code_has_word(const char *code, const char *word) {
 }
 
 /* What -integer-only leaves: where a kernel has micro-kernels that use floating point, for
- * processors with vector units, its text says `#if ... && !defined(QXC_INTEGER_ONLY)` in each of
- * them, and only what stands after #else is kept. Such groups hold no others. */
+ * processors with vector units, its text says `#if ... && !defined(QXC_INTEGER_ONLY)`, and only
+ * what stands after #else is kept; the portable one beside them in a text of its own says
+ * `#if ... || defined(QXC_INTEGER_ONLY)`. Such groups hold no others. */
 const char *c_integer_part(Arena *a, const char *text) {
-    enum { OUTSIDE, FLOAT, ELSE } at = OUTSIDE;
+    enum { OUTSIDE, FLOAT, KEEP } at = OUTSIDE;
     Buf out = buf_new(a);
     for (size_t n; *text; text += n) {
         const char *end = strchr(text, '\n');
@@ -40,8 +41,11 @@ const char *c_integer_part(Arena *a, const char *text) {
         if (at == OUTSIDE && str_starts(line, "#if") &&
             str_ends(line, "!defined(QXC_INTEGER_ONLY)\n"))
             at = FLOAT;
-        else if (at != OUTSIDE && str_starts(line, "#else"))
-            at = ELSE;
+        else if (at == OUTSIDE && str_starts(line, "#if") &&
+                 str_ends(line, "|| defined(QXC_INTEGER_ONLY)\n"))
+            at = KEEP;
+        else if (at == FLOAT && str_starts(line, "#else"))
+            at = KEEP;
         else if (at != OUTSIDE && str_starts(line, "#endif"))
             at = OUTSIDE;
         else if (at != FLOAT)
@@ -133,13 +137,9 @@ static void put_pointer(CWriter *w, int buffer, const char *ctype, bool is_const
 
 static void put_call(CWriter *w, size_t c, int indent) {
     const Call *call = &w->program->calls[c];
-    fprintf(w->f, "%*s/* ", indent, "");
-    c_put_node(w->f, call->node);
-    if (call->node && call->node->n_out && call->node->out[0]) {
-        fputs(" : ", w->f);
-        c_put_type(w, w->f, call->node->out[0]->type);
-    }
-    fprintf(w->f, " */\n%*s%s(&" STR_FMT, indent, "", call->kernel->name, STR_ARG(w->params[c]));
+    fprintf(w->f, "%*s", indent, "");
+    c_put_layer(w, call, indent);
+    fprintf(w->f, "%*s%s(&" STR_FMT, indent, "", call->kernel->name, STR_ARG(w->params[c]));
     for (int i = 0; i < call->n_args; i++) {
         fprintf(w->f, ",\n%*s", indent + 4, "");
         put_pointer(w, call->args[i], call->kernel->args[i].ctype, call->kernel->args[i].is_const);

@@ -60,6 +60,11 @@ void c_put_run(CWriter *w);
 const char *c_integer_part(Arena *a, const char *text);
 bool c_code_has_word(const char *code, const char *word); /* outside comments */
 
+/* ---- layer.c ---- */
+
+/* The comment before a call: operator, operands, result, multipliers. */
+void c_put_layer(CWriter *w, const Call *call, int indent);
+
 /* ---- header.c, testbench.c ---- */
 
 void c_put_header(CWriter *w, FILE *f, bool own_file);

@@ -214,15 +214,6 @@ bool bind_copy_rows(Binder *b, const Node *n, int x, int y, ElemType e, int32_t 
 
 /* ---- multipliers and tables ---- */
 
-void bind_requant(Binder *b, const float *m, size_t n, int *mult, int *shift, const char *what) {
-    int32_t *c = NEW_ARRAY(binder_arena(b), int32_t, n),
-            *k = NEW_ARRAY(binder_arena(b), int32_t, n);
-    for (size_t i = 0; i < n; i++)
-        requant_from_float(m[i], &c[i], &k[i]);
-    *mult = bind_const(b, ELEM_INT32, n, c, arena_strf(binder_arena(b), "%s: multipliers", what).s);
-    *shift = bind_const(b, ELEM_INT32, n, k, arena_strf(binder_arena(b), "%s: shifts", what).s);
-}
-
 bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryFn *f,
                 const void *ctx) {
     const Quant *in = op_quant(x), *out = op_quant(y);

@@ -216,8 +216,8 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         args[n_args++] = bind_scratch(b, m.acc, (size_t)s->ow);
         if (m.wbits)
             args[n_args++] = bind_scratch(b, ELEM_INT8, (size_t)s->kh * (size_t)s->kw);
-        return bind_call(b, n, bind_kernel(b, "depthwise_q", 3, m.types), &p, sizeof p, n_args,
-                         args) &&
+        return bind_rounded(b, n, m.rounding, bind_kernel(b, "depthwise_q", 3, m.types), &p,
+                            sizeof p, n_args, args) &&
                mac_finish(b, n, &m, added, 1.0f, y);
     }
     int32_t len = s->ic / group * s->kh * s->kw;
@@ -241,7 +241,8 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     args[n_args++] = bind_scratch(b, m.acc, 5 * (size_t)p.tile);
     if (m.wbits)
         args[n_args++] = bind_scratch(b, ELEM_INT8, 4 * (size_t)len);
-    return bind_call(b, n, bind_kernel(b, "conv2d_q", 3, m.types), &p, sizeof p, n_args, args) &&
+    return bind_rounded(b, n, m.rounding, bind_kernel(b, "conv2d_q", 3, m.types), &p, sizeof p,
+                        n_args, args) &&
            mac_finish(b, n, &m, added, 1.0f, y);
 }
 

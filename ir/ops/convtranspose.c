@@ -176,8 +176,8 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c,
     for (int i = 0; i < m.n_out_args; i++)
         args[n_args++] = m.out_args[i];
     args[n_args++] = bind_value(b, n->out[0]);
-    return bind_call(b, n, bind_kernel(b, "convtranspose_q", 3, m.types), &p, sizeof p, n_args,
-                     args);
+    return bind_rounded(b, n, m.rounding, bind_kernel(b, "convtranspose_q", 3, m.types), &p,
+                        sizeof p, n_args, args);
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {

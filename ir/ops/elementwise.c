@@ -1,6 +1,7 @@
 /* Add, Sub, Mul, Div and Sum, with QLinearAdd and QLinearMul. From opset 7 (Sum: 8) operands
  * broadcast as in numpy; 13 and 14 added types. */
 #include "ir/ops/bind.h"
+#include "ir/ops/rounding.h"
 #include "kernels/requant_host.h"
 
 /* ---- scale[c] x + shift[c] ---- */
@@ -187,9 +188,11 @@ static bool bind_mul_quant(Binder *b, const Node *n) {
     memcpy(p.as, s.as, sizeof p.as);
     memcpy(p.bs, s.bs, sizeof p.bs);
     quant_range(qy, &p.lo, &p.hi);
-    float product = quant_scale(qa, 0) * quant_scale(qb, 0);
-    requant_from_float(product / quant_scale(qy, 0), &p.c, &p.k);
-    if (!bind_call(b, n, bind_kernel(b, "mul_q", 1, &e), &p, sizeof p, 3, args))
+    float sa = quant_scale(qa, 0), sb = quant_scale(qb, 0), sy = quant_scale(qy, 0);
+    SumRounding r = bind_rounding(b);
+    bind_multiplier(b, n, r, (Multiplier){sa * sb / sy, (double)sa * (double)sb / (double)sy}, &p.c,
+                    &p.k);
+    if (!bind_rounded(b, n, r, bind_kernel(b, "mul_q", 1, &e), &p, sizeof p, 3, args))
         return false;
     mark_in_place(b, n->in[0]->type, n->out[0]->type, 0);
     return true;

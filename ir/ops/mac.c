@@ -98,7 +98,7 @@ static bool sums_fit(const Mac *m, const Value *w, int axis, int64_t terms) {
            x * largest_sum(m, w, axis, terms) <= INT32_MAX;
 }
 
-static bool out_tables(Binder *b, Mac *m) {
+static bool out_tables(Binder *b, const Node *n, Mac *m) {
     size_t count = m->m_step ? m->channels : 1;
     if (m->raw)
         return true;
@@ -109,11 +109,15 @@ static bool out_tables(Binder *b, Mac *m) {
     }
     if (!quant_plain(m->y) || elem_bits(m->types[2]) > 16)
         return false;
-    float *mult = NEW_ARRAY(binder_arena(b), float, count);
-    for (size_t i = 0; i < count; i++)
-        mult[i] = m->scale[i] / quant_scale(m->y, 0);
+    Multiplier *mult = NEW_ARRAY(binder_arena(b), Multiplier, count);
+    for (size_t i = 0; i < count; i++) {
+        double product = (double)m->alpha * (double)quant_scale(m->x, 0);
+        mult[i].rounded = m->scale[i] / quant_scale(m->y, 0);
+        mult[i].real = product * (double)quant_scale(m->w, i) / (double)quant_scale(m->y, 0);
+    }
     m->n_out_args = 2;
-    bind_requant(b, mult, count, &m->out_args[0], &m->out_args[1], "requantization");
+    m->rounding = bind_rounding(b);
+    bind_multipliers(b, n, m->rounding, mult, count, &m->out_args[0], &m->out_args[1]);
     m->yz = quant_zero(m->y);
     quant_range(m->y, &m->lo, &m->hi);
     return true;
@@ -146,7 +150,7 @@ bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int 
     if (m->dynamic)
         return mac_dynamic_scales(b, x, y, m);
     m->raw = is_raw(m);
-    return out_tables(b, m);
+    return out_tables(b, y->def, m);
 }
 
 int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *all_zero) {

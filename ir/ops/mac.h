@@ -1,11 +1,13 @@
 /* Multiply and accumulate on integers: what Conv, Gemm and MatMul share when they are bound.
  *
  *   acc = sum (x - xz) (w - wz[c]) + bias[c],  y = sat(rint(acc * m[c]) + yz)
- *   m[c] = float32(float32(float32(alpha * sx) * sw[c]) / sy), rounded in this order */
+ *   m[c] = float32(float32(float32(alpha * sx) * sw[c]) / sy), rounded in this order; what rint and
+ *   m are where -requant asks for fixed point: kernels/requant_*.h, ir/ops/rounding.h */
 #ifndef QXC_IR_OPS_MAC_H
 #define QXC_IR_OPS_MAC_H
 
 #include "ir/ops/bind.h"
+#include "ir/ops/rounding.h"
 
 typedef struct Mac {
     const Quant *x, *w, *y; /* y NULL: the result is float */
@@ -15,6 +17,7 @@ typedef struct Mac {
     float *scale; /* of the accumulator: one, or one a channel */
     int32_t m_step;
     int32_t wbits, wsign; /* of packed weights (bind_packed); else 0 */
+    SumRounding rounding; /* of sums, exact where they become no integers */
     int32_t xz, yz, lo, hi;
     bool dynamic; /* x has parameters computed at run time, and is taken less its zero point */
     bool raw;     /* the result is the accumulator itself (int32q with its scale) */

@@ -146,7 +146,8 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
     args[n_args++] = bind_scratch(b, m.expand, (size_t)q.tile * (size_t)p->k);
     args[n_args++] = bind_scratch(b, m.expand, 4 * (size_t)p->k);
     args[n_args++] = bind_scratch(b, m.acc, 4 * (size_t)q.tile);
-    return bind_call(b, n, bind_kernel(b, "matmul_q", 3, m.types), &q, sizeof q, n_args, args) &&
+    return bind_rounded(b, n, m.rounding, bind_kernel(b, "matmul_q", 3, m.types), &q, sizeof q,
+                        n_args, args) &&
            mac_finish(b, n, &m, bias, beta, y);
 }
 

@@ -303,8 +303,4 @@ bool op_adds_integers(const Node *n);
 const char *quant_storage_refusal(const QuantRule *r, const Quant *operand, const Quant *result);
 bool quant_rule_is_data(const QuantRule *r, size_t input);
 
-/* Requantization tables (mult, shift: kernels/requant) for y = acc * sx*sw[c]/sy, one entry where
- * sw is per tensor, else `channels`. Returns buffers. */
-void bind_requant(Binder *b, const float *m, size_t n, int *mult, int *shift, const char *what);
-
 #endif

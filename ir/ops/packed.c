@@ -94,5 +94,6 @@ bool packed_call(Binder *b, const Node *n, const char *kernel, const Mac *m, con
     args[n_args++] = y;
     args[n_args++] = scratch;
     ElemType types[] = {m->types[0], m->types[2]};
-    return bind_call(b, n, bind_kernel(b, kernel, 2, types), params, size, n_args, args);
+    return bind_rounded(b, n, m->rounding, bind_kernel(b, kernel, 2, types), params, size, n_args,
+                        args);
 }

@@ -2,6 +2,7 @@
  * QLinearGlobalAveragePool. AveragePool: 10 added ceil_mode, 19 dilations. MaxPool: 8 the indices,
  * 10 ceil_mode and dilations, 12 int8. Defaults of what was added mean the old operator. */
 #include "ir/ops/bind.h"
+#include "ir/ops/rounding.h"
 #include "kernels/requant_host.h"
 
 typedef struct PoolAttrs {
@@ -173,8 +174,10 @@ static bool global_average_bind(Binder *b, const Node *n, const OpCtx *c) {
     qk_globalavgpool_q_params p = {
         .outer = s.n * s.ic, .inner = s.iw, .xz = quant_zero(x), .yz = quant_zero(y)};
     quant_range(y, &p.lo, &p.hi);
-    float divisor = quant_scale(y, 0) * (float)s.iw;
-    requant_from_float(quant_scale(x, 0) / divisor, &p.c, &p.k);
+    float sx = quant_scale(x, 0), sy = quant_scale(y, 0);
+    Multiplier m = {sx / (sy * (float)s.iw), (double)sx / ((double)sy * s.iw)};
+    SumRounding r = bind_average_rounding(b);
+    bind_multiplier(b, n, r, m, &p.c, &p.k);
     if (sums_last(b, n, &s)) {
         qk_globalavgpool_nhwc_q_params q = {.n = s.n,
                                             .plane = s.iw,
@@ -187,11 +190,11 @@ static bool global_average_bind(Binder *b, const Node *n, const OpCtx *c) {
                                             .k = p.k};
         int args[] = {bind_last(b, n, n->in[0]), bind_last(b, n, n->out[0]),
                       bind_scratch(b, ELEM_INT32, (size_t)s.ic)};
-        return bind_call(b, n, bind_kernel(b, "globalavgpool_nhwc_q", 1, &e), &q, sizeof q, 3,
-                         args);
+        return bind_rounded(b, n, r, bind_kernel(b, "globalavgpool_nhwc_q", 1, &e), &q, sizeof q, 3,
+                            args);
     }
-    return bind_call(b, n, bind_kernel(b, "globalavgpool_q", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    return bind_rounded(b, n, r, bind_kernel(b, "globalavgpool_q", 1, &e), &p, sizeof p, 2,
+                        (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
 }
 
 static void drop_layout(const Node *from, Node *to) {

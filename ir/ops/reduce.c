@@ -2,6 +2,7 @@
  * Axes are an attribute until opset 12 (ReduceSum) or 17, an operand from then on; 11 allowed
  * negative ones. ArgMax and ArgMin: 12 added select_last_index. */
 #include "ir/ops/bind.h"
+#include "ir/ops/rounding.h"
 #include "kernels/requant_host.h"
 
 typedef struct ReduceAttrs {
@@ -152,10 +153,12 @@ static bool sum_integers(Binder *b, const Node *n, const Reduction *r, bool mean
     qk_reducesum_q_params p = {REDUCTION(*r), .xz = quant_zero(x), .yz = quant_zero(y)};
     COPY_REDUCTION(p, *r);
     quant_range(y, &p.lo, &p.hi);
-    float divisor = quant_scale(y, 0) * (mean ? (float)r->count : 1.0f);
-    requant_from_float(quant_scale(x, 0) / divisor, &p.c, &p.k);
-    return bind_call(b, n, bind_kernel(b, "reducesum_q", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+    float sx = quant_scale(x, 0), sy = quant_scale(y, 0), count = mean ? (float)r->count : 1.0f;
+    Multiplier m = {sx / (sy * count), (double)sx / ((double)sy * (mean ? (double)r->count : 1.0))};
+    SumRounding rounding = bind_average_rounding(b);
+    bind_multiplier(b, n, rounding, m, &p.c, &p.k);
+    return bind_rounded(b, n, rounding, bind_kernel(b, "reducesum_q", 1, &e), &p, sizeof p, 2,
+                        (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
 }
 
 static bool bind_sum(Binder *b, const Node *n, const OpCtx *c, bool mean) {

@@ -22,7 +22,7 @@ class CModel:
         found = re.search(r"\bint\s+(\w+)_run\s*\(([^;]*)\)\s*;", text)
         self.prefix, parameters = found[1], found[2].split(",")
         self.library = source.with_suffix(f".{next(NUMBERS)}.so")
-        subprocess.run([compiler or os.environ.get("CC") or "cc", "-std=c99", "-Wall", "-Wextra",
+        subprocess.run([*(compiler or os.environ.get("CC") or "cc").split(), "-std=c99", "-Wall", "-Wextra",
                         "-Werror", *flags, "-shared", "-fPIC", "-o", self.library, source, "-lm"],
                        check=True)
         loaded = ctypes.CDLL(str(self.library.resolve()))

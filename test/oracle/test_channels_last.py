@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 from cmodel import CModel
 from common import OracleCase, for_each, qxc, qxc_outputs
 from exact import average_pool, conv, max_pool
+from rounding import ROUND, rounded
 
 SEEDS, LAYERS = range(2), 100
 BUILDS = {
@@ -32,27 +33,16 @@ def dilated(w, by):
     return wide
 
 
-def rounded(real, grid):
-    """QuantizeLinear."""
-    _, scale, zero = grid
-    info = np.iinfo(zero.dtype)
-    return np.clip(np.rint(real / scale) + int(zero), info.min, info.max).astype(zero.dtype)
-
-
-def requantized(sums, multiplier, grid):
-    """As onnxruntime does: one product in float32."""
-    product = sums.astype(np.float32) * np.asarray(multiplier, np.float32)
-    return rounded(product.astype(np.float64), (None, 1, grid[2]))
-
-
 class Layers:
     """Layers side by side; `want` has what each has to give for `feeds`.
 
     Scales of activations are powers of two: of sums and averages float64 then holds exactly what is
-    to be rounded, ties too.
+    to be rounded, ties too. `how` is that of -requant; all but exact have 8-bit kernels only, and
+    shifts need powers of two for the scales of weights too.
     """
 
-    def __init__(self, seed):
+    def __init__(self, seed, how="exact"):
+        self.how = how
         self.pick, self.rng = random.Random(seed), np.random.default_rng(seed)
         self.nodes, self.constants, self.inputs, self.outputs = [], [], [], []
         self.feeds, self.want, self.about = {}, {}, {}
@@ -112,6 +102,8 @@ class Layers:
         per_channel = self.pick.random() < 0.5
         w = self.rng.integers(-127, 127, shape, np.int8, endpoint=True)
         scale = self.rng.uniform(0.002, 0.02, channels if per_channel else ()).astype(np.float32)
+        if self.how == "shift" or self.pick.random() < 0.2:
+            scale = np.exp2(np.round(np.log2(scale))).astype(np.float32)
         at = {"axis": axis} if per_channel else {}
         real = self.node("DequantizeLinear", [
             self.constant(w), self.constant(scale),
@@ -128,10 +120,14 @@ class Layers:
 
     def sums_to(self, dtypes, sums, scale):
         """The grid for the sums, and the integers that requantization gives."""
-        dtype = self.pick.choice(dtypes)
+        dtype = self.pick.choice(dtypes if self.how == "exact" else EIGHT)
         steps = 50 if dtype in EIGHT else 9000
         grid = self.grid([dtype], max(1e-6, np.std(sums) * float(np.mean(scale)) / steps))
-        return grid, requantized(sums, scale / grid[1], grid)
+        return grid, self.requantized(sums, scale / grid[1], grid)
+
+    def requantized(self, sums, multiplier, grid, how=None):
+        """Sums times the multiplier, rounded; scales are such that float32 and double agree on it."""
+        return rounded(ROUND[how or self.how](sums, multiplier), (None, 1, grid[2]))
 
     # ---- layers
 
@@ -207,7 +203,8 @@ class Layers:
         to = self.grid([data.dtype.type], grid[1])
         total = (data.astype(np.int64) - int(grid[2])).sum((2, 3), keepdims=True)
         count = data.shape[2] * data.shape[3]
-        want = requantized(total, np.float32(float(grid[1]) / (float(to[1]) * count)), to)
+        multiplier = float(grid[1]) / (float(to[1]) * count)
+        want = self.requantized(total, multiplier, to, "exact" if self.how == "shift" else self.how)
         self.quantize(self.node("GlobalAveragePool", [x]), want, to, True)
 
     def concat(self, x, data, grid):
@@ -236,14 +233,21 @@ class Layers:
 class ChannelsLast(OracleCase):
     @for_each(*SEEDS)
     def test_layers(self, seed):
-        layers, folder = Layers(seed), self.scratch / str(seed)
+        self.compare(seed, "exact", BUILDS)
+
+    @for_each("single", "double", "shift")
+    def test_rounding(self, how):
+        self.compare(7, how, ("plain", "native", "portable"))
+
+    def compare(self, seed, how, builds):
+        layers, folder = Layers(seed, how), self.scratch / f"{how}{seed}"
         folder.mkdir()
         layers.save(folder / "m.onnx")
         sample = {name: a if len(a) == 1 else a[None] for name, a in layers.feeds.items()}
-        got = {"qxc run": qxc_outputs(folder / "m.onnx", sample, folder)}
-        qxc(folder / "m.onnx", "-emit=c", "-name=m", "-no-sync", "-quiet", "-o", folder / "model.c")
-        for build, flags in BUILDS.items():
-            model = CModel(folder / "model.c", "gcc", ("-O1", *flags))
+        got = {"qxc run": qxc_outputs(folder / "m.onnx", sample, folder, f"-requant={how}")}
+        qxc(folder / "m.onnx", "-emit=c", "-name=m", f"-requant={how}", "-no-sync", "-quiet", "-o", folder / "model.c")
+        for build in builds:
+            model = CModel(folder / "model.c", "gcc", ("-O1", *BUILDS[build]))
             got[build] = dict(zip(layers.want, model.run(*layers.feeds.values()), strict=True))
         complaints = []
         for name, want in layers.want.items():

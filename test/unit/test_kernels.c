@@ -3,7 +3,11 @@
 #include "exec/program.h"
 #include "kernel_tools.h"
 
-#include "kernels/requant.h" /* a chunk without types is plain C */
+#include "kernels/cut32.h" /* a chunk without types is plain C */
+#include "kernels/requant.h"
+#include "kernels/requant_double.h"
+#include "kernels/requant_shift.h"
+#include "kernels/requant_single.h"
 
 /* ---- the table ---- */
 
@@ -12,8 +16,10 @@ static bool code_has(const char *text, const char *word) {
     for (const char *s = text; *s; s++) {
         if (!strncmp(s, "/*", 2))
             s = strstr(s, "*/");
-        if (!strncmp(s, word, strlen(word)))
+        size_t n = strspn(s, "_abcdefghijklmnopqrstuvwxyz0123456789");
+        if (n == strlen(word) && !strncmp(s, word, n))
             return true;
+        s += n ? n - 1 : 0;
     }
     return false;
 }
@@ -27,7 +33,7 @@ static char *portable_part(const char *text) {
         size_t n = strcspn(text, "\n") + 1;
         n = n > strlen(text) ? strlen(text) : n;
         if (!strncmp(text, "#if", 3) || !strncmp(text, "#elif", 5))
-            skip = true;
+            skip = strncmp(text, "#if !defined(", 13) != 0;
         else if (!strncmp(text, "#else", 5) || !strncmp(text, "#endif", 6))
             skip = false;
         else if (!skip)
@@ -116,6 +122,103 @@ static void requant_equals_float(void **state) {
     requant_from_float(INFINITY, &c, &k);
     assert_true(qk_requant(1, c, k) > 1 << 24 && qk_requant(-1, c, k) < -(1 << 24));
     assert_int_equal(qk_requant(0, c, k), 0);
+}
+
+/* The fixed-point forms as their sources define them, in 128 bits. */
+static __int128 floor_shift(__int128 v, int n) {
+    return v >= 0 ? v >> n : -((-v + ((__int128)1 << n) - 1) >> n);
+}
+
+static int64_t single_rounding(int64_t acc, int32_t c, int32_t k) {
+    return (int64_t)floor_shift((__int128)acc * c + ((__int128)1 << (-k - 1)), -k);
+}
+
+static int64_t double_rounding(int64_t acc, int32_t c, int32_t k) {
+    int e = k + 31;
+    __int128 a = (__int128)acc << (e > 0 ? e : 0);
+    a = a > INT32_MAX ? INT32_MAX : a < INT32_MIN ? INT32_MIN : a;
+    __int128 v = a * c, high = (v + (v >= 0 ? 1 << 30 : 1 - (1 << 30))) / ((__int128)1 << 31);
+    if (e >= 0)
+        return (int64_t)high;
+    int32_t x = (int32_t)high, mask = (int32_t)((1u << -e) - 1), rest = x & mask;
+    return (x >> -e) + (rest > (mask >> 1) + (x < 0));
+}
+
+static int64_t shift_rounding(int64_t acc, int32_t k) {
+    __int128 v = k > 0 ? (__int128)acc << k : acc;
+    return (int64_t)(k < 0 ? floor_shift(v + ((__int128)1 << (-k - 1)), -k) : v);
+}
+
+static int32_t cut30(int64_t v) {
+    return (int32_t)(v > 1 << 30 ? 1 << 30 : v < -(1 << 30) ? -(1 << 30) : v);
+}
+
+static void check_fixed(int64_t acc, double m) {
+    int32_t c, k;
+    requant_fixed(m, &c, &k);
+    assert_true(c == 0 || (llabs(c) >= 1 << 30 && k >= -62 && k <= -1));
+    if (qk_requant_single(acc, c, k) != cut30(single_rounding(acc, c, k)) ||
+        qk_requant_double(acc, c, k) != cut30(double_rounding(acc, c, k)))
+        fail_msg("%lld * %a: %d and %d", (long long)acc, m, qk_requant_single(acc, c, k),
+                 qk_requant_double(acc, c, k));
+    /* within one step of the real product, as far as 31 bits of m reach */
+    double real = (double)acc * m;
+    if (fabs(real) < 1 << 20 && fabs(m) >= 0x1p-31 && fabs(m) < 1) {
+        assert_true(fabs((double)qk_requant_single(acc, c, k) - real) <= 0.501);
+        assert_true(fabs((double)qk_requant_double(acc, c, k) - real) <= 1.001);
+    }
+    if (requant_power(m, &k) && qk_requant_shift(acc, 1, k) != cut30(shift_rounding(acc, k)))
+        fail_msg("%lld * %a: %d by shifts", (long long)acc, m, qk_requant_shift(acc, 1, k));
+}
+
+static void fixed_point_equals_definition(void **state) {
+    (void)state;
+    const double special[] = {0,
+                              1,
+                              -1,
+                              0.5,
+                              0.25,
+                              1.5,
+                              255,
+                              0.1,
+                              -0.1,
+                              1e-9,
+                              0x1p-31,
+                              0x1p-32,
+                              0x1p-33,
+                              0x1p-40,
+                              0x1p30,
+                              0x1p29,
+                              0x1.fffffffffp-1,
+                              0x1p31,
+                              1e30};
+    const int64_t sums[] = {0,       1,         2,        3, 5, 127, 128, 1 << 24, (1 << 24) + 1,
+                            1 << 30, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < COUNT(special); i++)
+        for (size_t j = 0; j < COUNT(sums); j++) {
+            check_fixed(sums[j], special[i]);
+            if (sums[j] != INT32_MIN)
+                check_fixed(-sums[j], special[i]);
+        }
+    for (int i = 0; i < 400; i++) {
+        double m = i % 3 ? exp(uniform(log(1e-10), log(100))) : ldexp(1, (int)between(-34, 8));
+        m *= i % 7 ? 1 : -1;
+        for (int j = 0; j < 1000; j++)
+            check_fixed(between(INT32_MIN, INT32_MAX) >> between(0, 31), m);
+        for (int q = -300; q < 300; q++) /* at and next to ties */
+            for (int d = -1; d <= 1; d++) {
+                double at = rint((q + 0.5) / m) + d;
+                if (fabs(at) < 0x1p31)
+                    check_fixed((int64_t)at, m);
+            }
+    }
+    int32_t c, k;
+    requant_fixed(NAN, &c, &k);
+    assert_int_equal(c, 0);
+    requant_fixed(INFINITY, &c, &k);
+    assert_true(qk_requant_single(1, c, k) > 1 << 24 && qk_requant_double(-1, c, k) < -(1 << 24));
+    assert_false(requant_power(0, &k) || requant_power(0.3, &k) || requant_power(-1, &k));
+    assert_int_equal(qk_requant_single(INT64_MAX, 1 << 30, -61), 1); /* as INT32_MAX */
 }
 
 /* ---- convolution ---- */
@@ -325,9 +428,13 @@ static void matmul_f32_equals_reference(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_is_complete),       cmocka_unit_test(requant_equals_float),
-        cmocka_unit_test(conv_equals_reference),   cmocka_unit_test(conv_f32_equals_reference),
-        cmocka_unit_test(matmul_equals_reference), cmocka_unit_test(matmul_f32_equals_reference),
+        cmocka_unit_test(table_is_complete),
+        cmocka_unit_test(requant_equals_float),
+        cmocka_unit_test(fixed_point_equals_definition),
+        cmocka_unit_test(conv_equals_reference),
+        cmocka_unit_test(conv_f32_equals_reference),
+        cmocka_unit_test(matmul_equals_reference),
+        cmocka_unit_test(matmul_f32_equals_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
