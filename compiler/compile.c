@@ -40,12 +40,6 @@ static void keep_sparse(SparseTensor *s) {
     }
 }
 
-static void keep_of_value(Value *v, void *ctx) {
-    (void)ctx;
-    keep_external(v->data);
-    keep_sparse(v->sparse);
-}
-
 static void keep_of_attr(const Attr *at) {
     for (size_t i = 0; i < at->n; i++) {
         if (at->kind == ATTR_TENSOR || at->kind == ATTR_TENSORS)
@@ -53,6 +47,15 @@ static void keep_of_attr(const Attr *at) {
         else if (at->kind == ATTR_SPARSE || at->kind == ATTR_SPARSES)
             keep_sparse(at->v.sp[i]);
     }
+}
+
+static void keep_of_value(Value *v, void *ctx) {
+    (void)ctx;
+    keep_external(v->data);
+    keep_sparse(v->sparse);
+    for (const Node *note = v->onnx; note; note = note->next)
+        for (size_t i = 0; i < note->n_attrs; i++)
+            keep_of_attr(&note->attrs[i]);
 }
 
 static void keep_of_nodes(Graph *g, void *ctx) {

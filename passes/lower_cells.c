@@ -30,6 +30,11 @@ static Value *cell(Lower *l, const Node *note, const char *key, Value *canonical
     if (like && like->elem == t->elem && like->count == t->count) {
         *t = *like;
         t->data = canonical->data->data;
+        /* Numbers that stood in a file of their own are still those, or part of the model now. */
+        if (like->place != TENSOR_INLINE && !cell_same_data(like, t)) {
+            t->place = TENSOR_INLINE;
+            t->external = (Meta){0};
+        }
     } else if (like && like->elem == t->elem && like->count == 1) {
         return canonical;
     }

@@ -107,8 +107,6 @@ static void add_int(Raise *r, Node *to, const char *key, int64_t v) {
 static void add_tensor(Raise *r, Node *to, const char *key, const Tensor *t, Str name) {
     Tensor *one = arena_copy(r->b.a, t, sizeof *t);
     one->name = name;
-    one->place = TENSOR_INLINE;
-    one->external = (Meta){0};
     add_attr(r, to, key, ATTR_TENSOR, 1)->v.t = arena_copy(r->b.a, &one, sizeof one);
 }
 
@@ -116,7 +114,7 @@ static void add_tensor(Raise *r, Node *to, const char *key, const Tensor *t, Str
 static void add_param(Raise *r, Node *to, const char *key, const Value *v, const Quant *q) {
     const Tensor *t = value_data(v);
     bool usual = quant_is_blocked(q) || (q->n_axes == 0 ? t->rank == 0 : t->count == q->n_scale);
-    if (usual && !t->doc.s && !t->meta.n && !t->extra.n) {
+    if (usual && t->place == TENSOR_INLINE && !t->doc.s && !t->meta.n && !t->extra.n) {
         add_string(r, to, key, v->name);
         return;
     }
