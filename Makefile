@@ -98,6 +98,9 @@ $(BUILD)/flags $(BUILD)/sources $(BUILD)/templates: FORCE | $(BUILD)/deps.ok
 	@echo '$(NOW)' | cmp -s - $@ || echo '$(NOW)' > $@
 .PHONY: FORCE
 
+# Loops over large constants, which the default of -O2 does not make vectors of.
+$(BUILD)/obj/support/rows.o: CFLAGS += $(if $(SANITIZE),,-O3)
+
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(HEADERS)
 	@mkdir -p $(@D)
 	$(call say,CC)

@@ -12,6 +12,7 @@
 #include "ir/type.h"
 #include "support/file.h"
 #include "support/map.h"
+#include "support/rows.h"
 
 typedef struct Module Module;
 typedef struct Graph Graph;
@@ -80,9 +81,14 @@ bool tensor_follows(const Tensor *t, Type type);
 /* The i-th element of an integer, bool or float tensor (float16, bfloat16 included). */
 int64_t tensor_int(const Tensor *t, size_t i);
 double tensor_float(const Tensor *t, size_t i);
+/* All elements of a float32 tensor. */
+const RowFloat *tensor_floats(const Tensor *t);
 /* Stores the i-th integer, at any width from 1 bit. */
 void elem_store_int(ElemType e, uint8_t *data, size_t i, int64_t v);
 int64_t elem_load_int(ElemType e, const uint8_t *data, size_t i);
+/* n elements from the i-th on, of integers of at most 8 bits, as bytes (two's complement). */
+void elem_store_bytes(ElemType e, uint8_t *data, size_t i, const uint8_t *bytes, size_t n);
+void elem_load_bytes(ElemType e, const uint8_t *data, size_t i, uint8_t *bytes, size_t n);
 
 typedef struct SparseTensor {
     Tensor *values, *indices;

@@ -113,6 +113,30 @@ void elem_store_int(ElemType e, uint8_t *data, size_t i, int64_t v) {
     }
 }
 
+void elem_store_bytes(ElemType e, uint8_t *data, size_t i, const uint8_t *bytes, size_t n) {
+    size_t done = 0;
+    if (elem_bits(e) == 8) {
+        memcpy(data + i, bytes, done = n);
+    } else if (elem_bits(e) == 4 && i % 2 == 0) {
+        row_pack4(bytes, n, data + i / 2);
+        done = n / 2 * 2;
+    }
+    for (; done < n; done++)
+        elem_store_int(e, data, i + done, bytes[done]);
+}
+
+void elem_load_bytes(ElemType e, const uint8_t *data, size_t i, uint8_t *bytes, size_t n) {
+    size_t done = 0;
+    if (elem_bits(e) == 8) {
+        memcpy(bytes, data + i, done = n);
+    } else if (elem_bits(e) == 4 && i % 2 == 0) {
+        row_unpack4(data + i / 2, n, elem_is_signed(e), bytes);
+        done = n / 2 * 2;
+    }
+    for (; done < n; done++)
+        bytes[done] = (uint8_t)elem_load_int(e, data, i + done);
+}
+
 int64_t tensor_int(const Tensor *t, size_t i) {
     return elem_is_float(t->elem) ? (int64_t)tensor_float(t, i)
                                   : elem_load_int(t->elem, t->data, i);
@@ -178,6 +202,10 @@ double tensor_float(const Tensor *t, size_t i) {
         if (small_floats[k].elem == t->elem)
             return small_float(&small_floats[k], bits);
     return (double)NAN;
+}
+
+const RowFloat *tensor_floats(const Tensor *t) {
+    return (const RowFloat *)(const void *)t->data;
 }
 
 bool tensor_fits(const Tensor *t, Type type) {

@@ -100,6 +100,24 @@ bool quant_is_wide(const Quant *q);
 bool quant_is_pow2(const Quant *q);
 /* Which entry of scale/zp belongs to element `index` (row-major) of a tensor of these dims. */
 size_t quant_index(const Quant *q, int rank, const int64_t *dims, size_t index);
+
+/* A walk over the elements of a tensor in runs, one behind the other, that share the parameters of
+ * `entry`, or (`each`) have those of `entry`, `entry` + 1, and so on. */
+enum { QUANT_RUN_MAX = 4096 };
+typedef struct QuantRuns {
+    size_t at, n, entry; /* the run: n <= QUANT_RUN_MAX elements from `at` on */
+    bool each;
+    const Quant *q;
+    int rank;
+    const int64_t *dims;
+    size_t count, row, block, step; /* elements in all, along the last axis with parameters and
+                                       what is inside of it, and of a block of it; the entries from
+                                       block to block */
+    size_t first;                   /* entry at the start of the row */
+} QuantRuns;
+/* The walk before its first run. */
+QuantRuns quant_runs(const Quant *q, int rank, const int64_t *dims, size_t count);
+bool quant_runs_next(QuantRuns *r);
 /* The four schemas of the proposal, read off the parameters. */
 const char *quant_schema(const Quant *q); /* "Asymmetric", ..., "SymmetricWithPower2Scale" */
 

@@ -19,19 +19,19 @@ static Loc part(Loc stated, Loc at) {
 
 /* The first wrong one is reported; a vector's others are likely wrong for the same reason. */
 static bool verify_scales(const Quant *q, Loc at, Diags *d) {
+    size_t i = 0;
+    while (i < q->n_scale && isnormal(q->scale[i]) && q->scale[i] > 0)
+        i++;
+    if (i == q->n_scale)
+        return true;
+    float s = q->scale[i];
+    const char *where = entry(d, i, q->n_scale);
     at = part(q->at.scale, at);
-    for (size_t i = 0; i < q->n_scale; i++) {
-        float s = q->scale[i];
-        const char *where = entry(d, i, q->n_scale);
-        if (isnan(s) || isinf(s))
-            return diag_error(d, at, "the scale%s is not a finite number", where);
-        if (s <= 0)
-            return diag_error(d, at, "the scale%s is %g; scales are greater than 0", where,
-                              (double)s);
-        if (!isnormal(s))
-            return diag_error(d, at, "the scale%s is smaller than any normal float", where);
-    }
-    return true;
+    if (isnan(s) || isinf(s))
+        return diag_error(d, at, "the scale%s is not a finite number", where);
+    if (s <= 0)
+        return diag_error(d, at, "the scale%s is %g; scales are greater than 0", where, (double)s);
+    return diag_error(d, at, "the scale%s is smaller than any normal float", where);
 }
 
 static bool verify_range(const Quant *q, Loc at, Diags *d) {
@@ -169,11 +169,33 @@ bool verify_quant_type(Type t, Loc at, Diags *d) {
     }
 }
 
+/* Large weights are looked over after every pass. */
+static bool bytes_within(const Tensor *t, int64_t lo, int64_t hi) {
+    enum { PART = 4096 };
+    uint8_t bytes[PART];
+    if (elem_bits(t->elem) > 8)
+        return false;
+    for (size_t i = 0; i < t->count; i += PART) {
+        size_t n = t->count - i < PART ? t->count - i : PART;
+        int min, max;
+        elem_load_bytes(t->elem, t->data, i, bytes, n);
+        if (elem_is_signed(t->elem))
+            row_range_s8((const int8_t *)bytes, n, &min, &max);
+        else
+            row_range_u8(bytes, n, &min, &max);
+        if (min < lo || max > hi)
+            return false;
+    }
+    return true;
+}
+
 bool verify_quant_const(Type t, const Tensor *data, Loc at, Diags *d) {
     const Quant *q = t.quant;
     if (!q || !data || !data->data || !elem_is_int(data->elem) || data->elem != q->storage)
         return true;
     if (q->lo <= elem_min(q->storage) && q->hi >= elem_max(q->storage))
+        return true;
+    if (bytes_within(data, q->lo, q->hi))
         return true;
     for (size_t i = 0; i < data->count; i++) {
         int64_t v = elem_load_int(data->elem, data->data, i);

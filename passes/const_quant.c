@@ -1,29 +1,57 @@
 #include "passes/const_quant.h"
 #include "passes/params.h"
 
-/* Which scale belongs to element i: cheap where there is one scale or one axis. */
-static size_t entry(const Quant *q, const Tensor *t, size_t inner, size_t i) {
-    if (q->n_scale == 1)
-        return 0;
-    if (q->n_axes == 1 && q->block[0] <= 1)
-        return i / inner % q->n_scale;
-    return quant_index(q, t->rank, t->dims, i);
+enum { BULK_ZP = 1 << 21 }; /* support/rows.h */
+
+/* Whether the integers are bytes or less and the zero points such that float holds all sums. */
+static bool fits_rows(const Quant *q) {
+    for (size_t i = 0; i < q->n_zp; i++)
+        if (q->zp[i] < -BULK_ZP || q->zp[i] > BULK_ZP)
+            return false;
+    return elem_bits(q->storage) <= 8;
+}
+
+static void quantize_row(const Tensor *t, const Quant *q, const QuantRuns *r, uint8_t *out) {
+    float floats[QUANT_RUN_MAX];
+    uint8_t bytes[QUANT_RUN_MAX];
+    RowRange range = {(int32_t)quant_lo(q), (int32_t)quant_hi(q)};
+    const RowFloat *x = floats;
+    if (t->elem == ELEM_FLOAT)
+        x = tensor_floats(t) + r->at;
+    else
+        for (size_t i = 0; i < r->n; i++)
+            floats[i] = (float)tensor_float(t, r->at + i);
+    const float *scale = q->scale + r->entry;
+    if (!r->each || q->n_scale == 1) {
+        row_quantize(x, r->n, quant_scale(q, r->entry), (int32_t)quant_zp(q, r->entry), range,
+                     bytes);
+    } else if (q->n_zp <= 1) {
+        row_quantize_scales(x, r->n, scale, (int32_t)quant_zp(q, 0), range, bytes);
+    } else {
+        int32_t zp[QUANT_RUN_MAX];
+        for (size_t i = 0; i < r->n; i++)
+            zp[i] = (int32_t)q->zp[r->entry + i];
+        row_quantize_each(x, r->n, scale, zp, range, bytes);
+    }
+    elem_store_bytes(q->storage, out, r->at, bytes, r->n);
+}
+
+static void quantize_elements(const Tensor *t, const Quant *q, const QuantRuns *r, uint8_t *out) {
+    for (size_t i = 0; i < r->n; i++) {
+        float x = (float)tensor_float(t, r->at + i);
+        int64_t v = quant_of_real(q, r->each ? r->entry + i : r->entry, x);
+        /* NaN: a constant stays within its range */
+        elem_store_int(q->storage, out, r->at + i, v < quant_lo(q) ? quant_lo(q) : v);
+    }
 }
 
 Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q) {
     uint8_t *out;
-    Tensor *r = tensor_new(a, q->storage, t->rank, t->dims, &out);
-    size_t inner = 1;
-    if (q->n_axes == 1)
-        for (int i = q->axis[0] + 1; i < t->rank; i++)
-            inner *= (size_t)t->dims[i];
-    for (size_t i = 0; i < t->count; i++) {
-        size_t e = entry(q, t, inner, i);
-        float x = (float)tensor_float(t, i);
-        int64_t v = quant_of_real(q, e, x); /* NaN: a constant stays within its range */
-        elem_store_int(q->storage, out, i, v < quant_lo(q) ? quant_lo(q) : v);
-    }
-    return r;
+    Tensor *y = tensor_new(a, q->storage, t->rank, t->dims, &out);
+    bool rows = fits_rows(q);
+    for (QuantRuns r = quant_runs(q, t->rank, t->dims, t->count); quant_runs_next(&r);)
+        (rows ? quantize_row : quantize_elements)(t, q, &r, out);
+    return y;
 }
 
 Tensor *const_dequantize(Arena *a, const Tensor *t, const Quant *q) {

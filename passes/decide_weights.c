@@ -26,8 +26,7 @@ static const char *why_float(const Weights *w, const Node *n) {
         return "its weights stay float as asked";
     if (!edit_float_const(v))
         return "its weights are not a float constant";
-    float min, max;
-    if (!edit_range(v, &min, &max))
+    if (!edit_is_finite(v))
         return "its weights hold NaN or infinity";
     return NULL;
 }

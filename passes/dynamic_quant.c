@@ -26,7 +26,6 @@ static const char *why_float(const Dynamic *d, const Node *n) {
     const QuantRule *r = &n->def->quant;
     const Value *x = n->in[0], *w = n->in[r->weight];
     const Value *bias = r->bias && n->n_in > (size_t)r->bias ? n->in[r->bias] : NULL;
-    float min, max;
     const char *kept = choice_why_kept(d->c, n);
     Choice o = choice_of_weight(d->c, n, w);
     if (kept || o.is_float)
@@ -38,7 +37,7 @@ static const char *why_float(const Dynamic *d, const Node *n) {
         return "integer products have weights of 8 bits or less, not in blocks";
     if (!edit_float_const(w))
         return "its weights are not a float constant";
-    if (!edit_range(w, &min, &max))
+    if (!edit_is_finite(w))
         return "its weights hold NaN or infinity";
     if (w->data->rank < 2 || w->data->count == 0)
         return "its weights are no matrix";

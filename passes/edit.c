@@ -24,14 +24,18 @@ static bool widen(float x, float *min, float *max) {
     return isfinite(x);
 }
 
+bool edit_is_finite(const Value *v) {
+    const Tensor *t = edit_float_const(v);
+    return t && row_is_finite(tensor_floats(t), t->count);
+}
+
 bool edit_range(const Value *v, float *min, float *max) {
     const Tensor *t = edit_float_const(v);
     bool finite = true;
     *min = *max = 0;
     if (t) {
-        for (size_t i = 0; i < t->count; i++)
-            finite = widen((float)tensor_float(t, i), min, max) && finite;
-        return finite;
+        row_range(tensor_floats(t), t->count, min, max);
+        return edit_is_finite(v);
     }
     if (!v->stat || !v->stat->min || !v->stat->max)
         return false;

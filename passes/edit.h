@@ -12,6 +12,8 @@ bool edit_bias_fits(const Tensor *bias, size_t channels);
 /* The range a stat or a float constant states, over all its entries. False where it is not known,
  * not finite, or upside down. */
 bool edit_range(const Value *v, float *min, float *max);
+/* Whether the value is a float constant without NaN and infinity. */
+bool edit_is_finite(const Value *v);
 /* The quantization of a value that is `float ~ q`, else NULL. */
 const Quant *edit_tilde(const Value *v);
 /* A new float constant of the same dims as `like`; write its elements through `*data`. */

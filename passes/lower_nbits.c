@@ -67,22 +67,27 @@ static int64_t offset(const Weight *w) {
     return elem_is_signed(w->q->storage) ? (int64_t)1 << (elem_bits(w->q->storage) - 1) : 0;
 }
 
+/* The low bits of v as element i. */
 static void put_bits(uint8_t *row, int64_t i, int bits, int64_t v) {
-    row[i * bits / 8] |= (uint8_t)((uint64_t)v << (i * bits % 8));
+    row[i * bits / 8] |= (uint8_t)(((uint64_t)v & ((1U << bits) - 1)) << (i * bits % 8));
 }
 
 static Value *pack(NBits *x, const Weight *w, Str base) {
     int bits = elem_bits(w->q->storage);
-    int64_t bytes = w->block * bits / 8;
-    uint8_t *out;
+    int64_t bytes = w->block * bits / 8, row = w->blocks * bytes;
+    int64_t middle = offset(w), rows = w->data->dims[0], columns = w->data->dims[1]; /* as stored */
+    uint8_t *out, *stored = NEW_ARRAY(x->b.a, uint8_t, columns);
     Tensor *t = tensor_new(x->b.a, ELEM_UINT8, 3, (const int64_t[]){w->n, w->blocks, bytes}, &out);
+    for (int64_t r = 0; r < rows; r++) {
+        elem_load_bytes(w->q->storage, w->data->data, (size_t)(r * columns), stored,
+                        (size_t)columns);
+        for (int64_t c = 0; c < columns; c++)
+            put_bits(out + (w->transposed ? r : c) * row, w->transposed ? c : r, bits,
+                     stored[c] + middle);
+    }
     for (int64_t j = 0; j < w->n; j++)
-        for (int64_t i = 0; i < w->blocks * w->block; i++) {
-            size_t at = (size_t)(w->transposed ? j * w->k + i : i * w->n + j);
-            int64_t v = i < w->k ? tensor_int(w->data, at)
-                                 : quant_zp(w->q, param(w, j, i / w->block)); /* real 0 */
-            put_bits(out + j * w->blocks * bytes, i, bits, v + offset(w));
-        }
+        for (int64_t i = w->k; i < w->blocks * w->block; i++) /* real 0 */
+            put_bits(out + j * row, i, bits, quant_zp(w->q, param(w, j, i / w->block)) + middle);
     return graph_add_const(x->b.m->graph, derived_name(&x->b, base, "_packed"),
                            tensor_type(x->b.a, t), t);
 }

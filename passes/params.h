@@ -20,13 +20,21 @@ IntRange params_range(ElemType storage, bool symmetric, bool reduce_range);
 void params_from_minmax(float min, float max, IntRange r, bool symmetric, bool pow2, float *scale,
                         int64_t *zp);
 
-/* Scale and zero point for `n` numbers. Plainly their range, as above. With `fit`, what makes the
- * sum of (x - dequantize(quantize(x)))^2 smallest among ranges shrunk step by step to a fifth, then
- * the scale by least squares, sum x q / sum q^2, as long as that helps: few steps are better spent
- * where most numbers are. For ternary weights that is Ternary Weight Networks' solution (Li, Zhang,
- * Liu 2016), for one bit, where the zero point is 0 or 1, the mean of the numbers that become 1. */
-void params_fit(const float *x, size_t n, IntRange r, bool symmetric, bool pow2, bool fit,
-                float *scale, int64_t *zp);
+/* Numbers to fit parameters to: ROW_LANES groups of n side by side (support/rows.h), where zeros,
+ * which every group may hold, cost nothing; or with `one` a single group of n. */
+typedef struct FitNumbers {
+    const RowFloat *x;
+    size_t n;
+    bool one;
+} FitNumbers;
+
+/* Scale and zero point of each group that make the sum of (x - dequantize(quantize(x)))^2 smallest:
+ * among ranges shrunk step by step to a fifth, then the scale by least squares, sum x q / sum q^2,
+ * as long as that helps. Few steps are better spent where most numbers are. For ternary weights
+ * that is Ternary Weight Networks' solution (Li, Zhang, Liu 2016), for one bit, where the zero
+ * point is 0 or 1, the mean of the numbers that become 1. Integers have at most 16 bits. `scale`
+ * and `zp` have ROW_LANES entries, all the same for one group. */
+void params_fit(FitNumbers x, IntRange r, bool symmetric, bool pow2, float *scale, int64_t *zp);
 
 /* rint(bias / scale) saturated to int32; `scale` is the float32 product of input and weight. */
 int32_t params_bias(double bias, float scale);

@@ -1,17 +1,11 @@
 #include "passes/weight_quant.h"
 #include "passes/edit.h"
 #include "passes/params.h"
+#include "passes/weight_groups.h"
 
 #include <math.h>
 
 enum { FEW_BITS = 4 }; /* up to here the error of clipping is weighed against that of the steps */
-
-/* The numbers of a weight, sorted by the scale that they will share. */
-typedef struct Groups {
-    size_t n;
-    size_t *start; /* n + 1 */
-    float *values;
-} Groups;
 
 /* The axis that the node sums over. Weights are [out, in, ...] or [in, out]. */
 static int summed_axis(const Tensor *t, int channel) {
@@ -43,53 +37,6 @@ static Quant *divided(const Choice *o, const Tensor *t, int axis, Arena *a) {
     return q;
 }
 
-static size_t count_scales(const Quant *q, const Tensor *t) {
-    size_t n = 1;
-    for (int i = 0; i < q->n_axes; i++)
-        n *= (size_t)((t->dims[q->axis[i]] + q->block[i] - 1) / q->block[i]);
-    return n;
-}
-
-/* Which scale belongs to element i; large models have tens of millions of them. */
-static size_t entry(const Quant *q, const Tensor *t, size_t inner, size_t i) {
-    if (q->n_axes == 0)
-        return 0;
-    if (!quant_is_blocked(q))
-        return i / inner % (size_t)t->dims[q->axis[0]];
-    return quant_index(q, t->rank, t->dims, i);
-}
-
-static Groups group(Arena *a, const Quant *q, const Tensor *t) {
-    Groups g = {.n = count_scales(q, t)};
-    g.start = NEW_ARRAY(a, size_t, g.n + 2);
-    g.values = NEW_ARRAY(a, float, t->count + 1);
-    size_t inner = q->n_axes ? edit_axis(t->rank, t->dims, q->axis[0]).inner : 1;
-    for (size_t i = 0; i < t->count; i++)
-        g.start[entry(q, t, inner, i) + 2]++;
-    for (size_t k = 2; k < g.n + 2; k++)
-        g.start[k] += g.start[k - 1];
-    for (size_t i = 0; i < t->count; i++)
-        g.values[g.start[entry(q, t, inner, i) + 1]++] = (float)tensor_float(t, i);
-    return g;
-}
-
-/* The same with the smallest and the largest number of each group in place of all: what parameters
- * depend on that are not fitted. Weights may be larger than memory. */
-static Groups ranges(Arena *a, const Quant *q, const Tensor *t) {
-    Groups g = {.n = count_scales(q, t)};
-    g.start = NEW_ARRAY(a, size_t, g.n + 2);
-    g.values = NEW_ARRAY(a, float, 2 * g.n + 1);
-    for (size_t k = 0; k <= g.n; k++)
-        g.start[k] = 2 * k;
-    size_t inner = q->n_axes ? edit_axis(t->rank, t->dims, q->axis[0]).inner : 1;
-    for (size_t i = 0; i < t->count; i++) {
-        float *range = g.values + 2 * entry(q, t, inner, i), x = (float)tensor_float(t, i);
-        range[0] = fminf(range[0], x);
-        range[1] = fmaxf(range[1], x);
-    }
-    return g;
-}
-
 /* The smallest scale of weight channel `c` with which the bias still fits int32. */
 static double bias_floor(const Choice *o, const Node *n, size_t c, size_t channels) {
     const QuantRule *q = &n->def->quant;
@@ -101,9 +48,9 @@ static double bias_floor(const Choice *o, const Node *n, size_t c, size_t channe
     if (!b)
         return 0;
     double most = 0;
-    for (size_t i = 0; i < b->count; i++)
-        if (channels == 1 || b->count == 1 || i == c)
-            most = fmax(most, fabs(tensor_float(b, i)));
+    bool each = channels > 1 && b->count > 1;
+    for (size_t i = each ? c : 0; i < (each ? c + 1 : b->count) && i < b->count; i++)
+        most = fmax(most, fabs(tensor_float(b, i)));
     return params_bias_min_scale(most) / (double)quant_scale(x->type.quant, 0);
 }
 
@@ -131,14 +78,13 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
     bool few = r.hi - r.lo < 1 << FEW_BITS;
     if (blocks && few && !o->reduce_range && !o->has_range && !n->in[0]->type.quant)
         r.lo = elem_min(o->storage); /* dequantized before use: the lowest integer costs nothing */
-    Groups g = few ? group(a, q, w->data) : ranges(a, q, w->data);
-    float *scale = NEW_ARRAY(a, float, g.n);
-    int64_t *zp = NEW_ARRAY(a, int64_t, g.n);
-    size_t raised = 0;
-    for (size_t k = 0; k < g.n; k++) {
-        params_fit(g.values + g.start[k], g.start[k + 1] - g.start[k], r, sym, o->pow2, few,
-                   &scale[k], &zp[k]);
-        double least = blocks ? 0 : bias_floor(o, n, k, g.n);
+    size_t groups = groups_count(q, w->data), raised = 0;
+    float *scale = NEW_ARRAY(a, float, groups);
+    int64_t *zp = NEW_ARRAY(a, int64_t, groups);
+    GroupParams p = {r, sym, o->pow2, scale, zp};
+    (few ? groups_fit : groups_from_ranges)(&p, q, w->data, a);
+    for (size_t k = 0; k < groups; k++) {
+        double least = blocks ? 0 : bias_floor(o, n, k, groups);
         if ((double)scale[k] < least && sym && elem_is_signed(o->storage)) {
             scale[k] = nextafterf((float)least, INFINITY);
             raised++;
@@ -146,11 +92,11 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
     }
     if (raised)
         diag(c->d, DIAG_REMARK, n->loc,
-             "%zu of %zu weight scales raised so that the int32 bias fits", raised, g.n);
+             "%zu of %zu weight scales raised so that the int32 bias fits", raised, groups);
     bool one_zp = sym && elem_bits(o->storage) > 1;
-    q->n_scale = g.n;
+    q->n_scale = groups;
     q->scale = scale;
-    q->n_zp = one_zp ? 1 : g.n;
+    q->n_zp = one_zp ? 1 : groups;
     q->zp = zp;
     state_range(q, r);
     return q;

@@ -31,6 +31,7 @@ enum {
     LARGE = 16 * 1024, /* from here on an allocation gets a chunk of its own */
     FIRST_CHUNK = 16 * 1024,
     LAST_CHUNK = 8 * 1024 * 1024,
+    PAGE = 64 * 1024, /* a multiple of any system's */
     HUGE_PAGE = 2 * 1024 * 1024
 };
 
@@ -86,12 +87,13 @@ static char *align_up(char *p, size_t align) {
     return p + (-(uintptr_t)p & (align - 1));
 }
 
-/* Large models touch new memory all the time: with huge pages that costs a fault every 2 MiB. */
+/* Large models touch new memory all the time: with huge pages that costs a fault every 2 MiB. They
+ * may lie across chunks, which the system puts side by side. */
 static void ask_for_huge_pages(char *p, size_t bytes) {
 #ifdef MADV_HUGEPAGE
-    char *begin = align_up(p, HUGE_PAGE), *end = p + bytes;
-    if (bytes >= LAST_CHUNK && begin < end)
-        madvise(begin, (size_t)(end - begin) & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
+    char *begin = align_up(p, PAGE);
+    if (bytes >= HUGE_PAGE)
+        madvise(begin, (size_t)(p + bytes - begin) & ~(size_t)(PAGE - 1), MADV_HUGEPAGE);
 #else
     (void)p, (void)bytes;
 #endif

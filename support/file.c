@@ -100,9 +100,9 @@ void file_release(const FileMap *f, Str bytes) {
     if (!f->mapped || bytes.s < f->bytes.s || bytes.n > f->bytes.n ||
         (size_t)(bytes.s - f->bytes.s) > f->bytes.n - bytes.n)
         return;
-    end = (begin + bytes.n) & ~(page - 1);
-    begin = (begin + page - 1) & ~(page - 1);
-    if (begin < end)
+    end = (begin + bytes.n + page - 1) & ~(page - 1);
+    begin &= ~(page - 1); /* what shares a page is read again when it is needed */
+    if (bytes.n)
         madvise((void *)begin, end - begin, MADV_DONTNEED); /* a hint: it may fail */
 }
 

@@ -11,7 +11,7 @@ typedef struct FileMap FileMap;
 FileMap *file_map(const char *path, Loc at, Diags *d);
 Str file_bytes(const FileMap *f);
 void file_unmap(FileMap *f);
-/* The pages wholly within `bytes`, a part of the file, may leave memory until they are read again.
+/* The pages that hold `bytes`, a part of the file, may leave memory until they are read again.
  * Nothing happens where that is no part of a mapped file. */
 void file_release(const FileMap *f, Str bytes);
 

@@ -82,6 +82,8 @@ void write_type(Writer *w, uint32_t field, const Type *t) {
 static void write_payload(Writer *w, uint32_t field, const Tensor *t) {
     encode_head(&w->e, field, t->bytes);
     encode_bytes(&w->e, t->data, t->bytes);
+    if (w->e.out)
+        module_release(w->module, t);
 }
 
 /* Integers as a packed list of varints: the elements, or the bytes of packed ones. */

@@ -125,7 +125,7 @@ static void pb_free(void *arena, void *p) {
 static ProtobufCMessage *unpack(Reader *r, const ProtobufCMessageDescriptor *root) {
     Str compact;
     Loc at = {.source = r->source};
-    if (!wire_compact(r->arena, r->diags, at, r->file, root, &compact))
+    if (!wire_compact(r->arena, r->diags, at, r->file, r->map, root, &compact))
         return NULL;
     ProtobufCAllocator alloc = {pb_alloc, pb_free, r->arena};
     ProtobufCMessage *m =
@@ -180,7 +180,7 @@ static void read_model(Reader *r, const Onnx__ModelProto *p) {
 }
 
 /* The module, whole or not: whether there were errors is the caller's to see. */
-static Module *read_bytes(Arena *a, Diags *d, const char *name, Str bytes,
+static Module *read_bytes(Arena *a, Diags *d, const char *name, Str bytes, const FileMap *map,
                           const OnnxReadOptions *options) {
     Module *m = module_new(a, d);
     int errors = diags_errors(d);
@@ -191,6 +191,7 @@ static Module *read_bytes(Arena *a, Diags *d, const char *name, Str bytes,
                   .diags = d,
                   .module = m,
                   .file = bytes,
+                  .map = map,
                   .source = diags_source(d, name, STR_NONE),
                   .words = buf_new(a),
                   .dir = dir ? dir : path_dir(a, name)};
@@ -213,7 +214,7 @@ static Module *unless_errors(Module *m, int errors_before) {
 Module *onnx_read_bytes(Arena *a, Diags *d, const char *name, Str bytes,
                         const OnnxReadOptions *options) {
     int errors = diags_errors(d);
-    return unless_errors(read_bytes(a, d, name, bytes, options), errors);
+    return unless_errors(read_bytes(a, d, name, bytes, NULL, options), errors);
 }
 
 Module *onnx_read(Arena *a, Diags *d, const char *path, const OnnxReadOptions *options) {
@@ -221,7 +222,7 @@ Module *onnx_read(Arena *a, Diags *d, const char *path, const OnnxReadOptions *o
     if (!map)
         return NULL;
     int errors = diags_errors(d);
-    Module *m = read_bytes(a, d, path, file_bytes(map), options);
+    Module *m = read_bytes(a, d, path, file_bytes(map), map, options);
     module_keep_map(m, map);
     return unless_errors(m, errors);
 }

@@ -12,10 +12,11 @@ typedef struct Reader {
     Arena *arena;
     Diags *diags;
     Module *module;
-    Str file;        /* the mapped model */
-    uint32_t source; /* its number in diags */
-    const char *dir; /* of external data */
-    Map *externals;  /* location -> External */
+    Str file;           /* the model */
+    const FileMap *map; /* where it is mapped, or NULL */
+    uint32_t source;    /* its number in diags */
+    const char *dir;    /* of external data */
+    Map *externals;     /* location -> External */
     bool warned_utf8;
     Buf words;         /* for locations; reused */
     uint32_t n_places; /* numbered as they are met: the same file gives the same numbers */

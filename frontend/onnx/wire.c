@@ -16,7 +16,8 @@ typedef struct Scan {
     Diags *diags;
     Loc at;
     Str file;
-    char *out; /* NULL in a first pass, which checks and only counts */
+    const FileMap *map; /* of the file, or NULL */
+    char *out;          /* NULL in a first pass, which checks and only counts */
     size_t n;
     Frame frames[MAX_NESTING + 1];
 } Scan;
@@ -114,11 +115,16 @@ static void put_varint(Scan *s, uint64_t v, size_t width) {
     put(s, bytes, n);
 }
 
+enum { RELEASED = 64 * 1024 };
+
 static void put_payload(Scan *s, const WireField *f) {
     Payload p = {f->number, (uint64_t)(f->payload.s - s->file.s), f->payload.n};
     put_varint(s, (uint64_t)EXTRA_PLACES << 3 | WIRE_LEN, 0);
     put_varint(s, sizeof p, 0);
     put(s, &p, sizeof p);
+    /* Reading the few bytes before it may have mapped 2 MiB: the page cache has huge pages. */
+    if (s->map && f->payload.n >= RELEASED)
+        file_release(s->map, f->payload);
 }
 
 static bool scan_message(Scan *s, Str body, const ProtobufCMessageDescriptor *desc, int depth,
@@ -202,10 +208,10 @@ static bool scan_message(Scan *s, Str body, const ProtobufCMessageDescriptor *de
     return true;
 }
 
-bool wire_compact(Arena *a, Diags *d, Loc at, Str file, const ProtobufCMessageDescriptor *root,
-                  Str *compact) {
+bool wire_compact(Arena *a, Diags *d, Loc at, Str file, const FileMap *map,
+                  const ProtobufCMessageDescriptor *root, Str *compact) {
     Scan *s = NEW(a, Scan);
-    *s = (Scan){.arena = a, .diags = d, .at = at, .file = file};
+    *s = (Scan){.arena = a, .diags = d, .at = at, .file = file, .map = map};
     if (!scan_message(s, file, root, 0, false))
         return false;
     if (s->n > INT32_MAX)

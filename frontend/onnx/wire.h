@@ -11,6 +11,7 @@
 
 #include "support/buf.h"
 #include "support/diag.h"
+#include "support/file.h"
 
 enum { MAX_NESTING = 100 };
 
@@ -21,8 +22,9 @@ typedef struct Payload {
     uint64_t offset, length; /* in the file */
 } Payload;
 
-/* `root` describes the file's message. The copy lives in the arena. */
-bool wire_compact(Arena *a, Diags *d, Loc at, Str file, const ProtobufCMessageDescriptor *root,
-                  Str *compact);
+/* `root` describes the file's message. The copy lives in the arena. Where the bytes are those of
+ * `map` (else NULL), memory that the look at them took is given back as it goes. */
+bool wire_compact(Arena *a, Diags *d, Loc at, Str file, const FileMap *map,
+                  const ProtobufCMessageDescriptor *root, Str *compact);
 
 #endif

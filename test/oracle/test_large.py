@@ -1,0 +1,52 @@
+"""Memory of quantizing models that are large: it follows the result and one weight, not the model.
+
+How long it takes stands in docs/benchmarks.md.
+"""
+
+import os
+import unittest
+
+import onnx
+
+from common import OracleCase, for_each, talk
+from large import large
+from test_light_models import measured
+
+MB = 1 << 20
+LAYERS, WIDTH = 24, 1024  # 100 MB in weights of 4
+WEIGHT = 4 * WIDTH * WIDTH
+ITSELF = 16 * MB  # the program, its libraries, tables
+
+# form, options, how often the result is held: MatMulNBits wants its integers in another order
+WAYS = {"dynamic": ("qdq", ("-dynamic",), 1),
+        "weights of 8 bits": ("qdq", ("-weight-only",), 1),
+        "weights of 4 bits": ("qdq", ("-weight-only", "-weights=int4 sym"), 1),
+        "one scale for each": ("qdq", ("-weight-only", "-weights=int4 sym", "-per-tensor"), 1),
+        "blocks of 4 bits": ("qdq", ("-weight-only", "-weights=uint4 asym block(32)"), 2),
+        "MatMulNBits": ("qop", ("-weight-only", "-weights=int4 sym block(32)"), 2)}
+
+
+@unittest.skipIf(os.environ.get("SANITIZE"), "sanitizers take memory of their own")
+class Large(OracleCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.models = {external: large(cls.scratch / f"model{external:d}.onnx", LAYERS, WIDTH, external)
+                      for external in (False, True)}
+
+    @for_each(*WAYS)
+    def test_memory(self, way):
+        form, options, times = WAYS[way]
+        sizes = []
+        for external, path in self.models.items():
+            out = self.scratch / "out.onnx"
+            _, _, peak = measured(path, *options, f"-emit={form}", "-no-sync", "-quiet", "-o", out)
+            sizes.append(out.stat().st_size)
+            talk(f"{way:18} {'beside' if external else 'inside':6} result {sizes[-1] / MB:5.1f} MB, peak {peak / MB:5.1f} MB")
+            self.assertLess(peak, times * sizes[-1] + 2 * WEIGHT + ITSELF)
+            onnx.checker.check_model(out)
+        self.assertLess(max(sizes), LAYERS * WEIGHT / 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,253 @@
+/* Long rows of numbers (support/rows.h) and what is made of them, against the definitions number by
+ * number: quant_of_real, quant_index, fminf. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "passes/const_quant.h"
+#include "passes/params.h"
+#include "passes/weight_groups.h"
+
+static uint32_t noise(uint32_t *state) {
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* Ties, both ends, beyond them, and everything between. */
+static float number(uint32_t *state, size_t i) {
+    static const float odd[] = {NAN,    INFINITY, -INFINITY, 0.0F,   -0.0F,  3e38F,  -3e38F,
+                                1e-45F, 0.25F,    0.75F,     -0.25F, 31.75F, -32.25F};
+    if (i % 7 == 0)
+        return odd[noise(state) % (sizeof odd / sizeof *odd)];
+    if (i % 3 == 0) /* a tie for scales that are powers of two */
+        return ((float)(noise(state) % 600) - 300 + 0.5F) * 0.5F;
+    return ((float)(noise(state) % 100000) - 50000) * 1e-3F;
+}
+
+typedef struct Layout {
+    ElemType storage;
+    int rank;
+    int64_t dims[3];
+    int n_axes, axis[2];
+    int64_t block[2];
+    size_t n_zp; /* 0, 1, or 2 for one each */
+} Layout;
+
+static Quant *quant_of_layout(Arena *a, const Layout *l, uint32_t *state) {
+    Quant *q = quant_per_tensor(a, l->storage, 0.5F, 0);
+    size_t n = 1;
+    q->n_axes = l->n_axes;
+    for (int i = 0; i < l->n_axes; i++) {
+        q->axis[i] = l->axis[i];
+        q->block[i] = l->block[i];
+        n *= (size_t)((l->dims[l->axis[i]] + l->block[i] - 1) / l->block[i]);
+    }
+    float *scale = NEW_ARRAY(a, float, n);
+    int64_t *zp = NEW_ARRAY(a, int64_t, n), lo = elem_min(l->storage), hi = elem_max(l->storage);
+    for (size_t i = 0; i < n; i++) {
+        scale[i] = i % 3 == 0 ? 0.5F : 0.01F * (float)(1 + noise(state) % 100);
+        zp[i] = lo + (int64_t)noise(state) % (hi - lo + 1);
+    }
+    q->scale = scale;
+    q->zp = zp;
+    q->n_scale = n;
+    q->n_zp = l->n_zp == 2 ? n : l->n_zp;
+    if (l->storage != ELEM_UINT1 && n % 2) {
+        q->has_range = true; /* zero points may then lie outside, as with -wide-zp */
+        q->lo = lo + 1;
+    }
+    return q;
+}
+
+static const Layout layouts[] = {
+    {ELEM_INT8, 2, {7, 37}, 0, {0}, {0}, 0},
+    {ELEM_UINT8, 2, {7, 37}, 0, {0}, {0}, 1},
+    {ELEM_INT8, 2, {7, 37}, 1, {0}, {1}, 2},
+    {ELEM_INT8, 2, {7, 37}, 1, {1}, {1}, 1},
+    {ELEM_UINT8, 2, {7, 37}, 1, {1}, {1}, 2},
+    {ELEM_INT8, 3, {5, 6, 7}, 1, {1}, {1}, 2},
+    {ELEM_INT8, 3, {5, 6, 7}, 2, {2, 0}, {1, 2}, 2}, /* the grid's order is not the tensor's */
+    {ELEM_INT4, 2, {7, 37}, 2, {0, 1}, {1, 16}, 0},
+    {ELEM_UINT4, 2, {70, 3}, 2, {0, 1}, {32, 1}, 2},
+    {ELEM_INT4, 3, {3, 5, 7}, 1, {0}, {1}, 2}, /* rows begin within a byte */
+    {ELEM_UINT2, 2, {9, 11}, 1, {1}, {4}, 2},
+    {ELEM_UINT1, 2, {9, 11}, 1, {0}, {1}, 2},
+    {ELEM_INT16, 2, {7, 37}, 1, {1}, {1}, 2},
+    {ELEM_INT32, 1, {100}, 1, {0}, {1}, 1},
+    {ELEM_INT8, 2, {2, 9001}, 1, {0}, {1}, 2}, /* longer than a run may be */
+    {ELEM_UINT8, 2, {2, 9001}, 1, {1}, {1}, 2},
+    {ELEM_INT8, 2, {0, 5}, 1, {1}, {1}, 1},
+    {ELEM_INT8, 0, {0}, 0, {0}, {0}, 1},
+};
+
+#define EACH_LAYOUT(l)                                                                             \
+    for (const Layout *l = layouts; l < layouts + sizeof layouts / sizeof *layouts; l++)
+
+static void test_runs(void **state) {
+    (void)state;
+    Arena *a = arena_new(0, NULL);
+    uint32_t seed = 1;
+    EACH_LAYOUT(l) {
+        Quant *q = quant_of_layout(a, l, &seed);
+        size_t count, seen = 0;
+        assert_true(tensor_count(l->rank, l->dims, &count));
+        for (QuantRuns r = quant_runs(q, l->rank, l->dims, count); quant_runs_next(&r);) {
+            assert_int_equal(r.at, seen);
+            assert_in_range(r.n, 1, QUANT_RUN_MAX);
+            for (size_t i = 0; i < r.n; i++, seen++)
+                assert_int_equal(quant_index(q, l->rank, l->dims, seen),
+                                 r.entry + (r.each ? i : 0));
+        }
+        assert_int_equal(seen, count);
+    }
+    arena_free(a);
+}
+
+/* A tensor whose floats begin at an odd address, as in a file. */
+static Tensor *floats_at_odd_address(Arena *a, const Layout *l, uint32_t *seed) {
+    size_t count;
+    assert_true(tensor_count(l->rank, l->dims, &count));
+    char *bytes = arena_alloc(a, 4 * count + 1);
+    bytes++;
+    for (size_t i = 0; i < count; i++) {
+        float x = number(seed, i);
+        memcpy(bytes + 4 * i, &x, 4);
+    }
+    return tensor_of(a, ELEM_FLOAT, l->rank, l->dims, bytes);
+}
+
+static void test_quantize(void **state) {
+    (void)state;
+    Arena *a = arena_new(0, NULL);
+    uint32_t seed = 2;
+    for (int round = 0; round < 20; round++)
+        EACH_LAYOUT(l) {
+            Quant *q = quant_of_layout(a, l, &seed);
+            Tensor *x = floats_at_odd_address(a, l, &seed), *y = const_quantize(a, x, q);
+            for (size_t i = 0; i < x->count; i++) {
+                size_t e = quant_index(q, l->rank, l->dims, i);
+                int64_t want = quant_of_real(q, e, (float)tensor_float(x, i));
+                if (want < quant_lo(q))
+                    want = quant_lo(q); /* NaN */
+                assert_int_equal(tensor_int(y, i), want);
+            }
+        }
+    arena_free(a);
+}
+
+static void test_ranges(void **state) {
+    (void)state;
+    Arena *a = arena_new(0, NULL);
+    uint32_t seed = 3;
+    for (int64_t n = 0; n < 200; n++) {
+        Layout l = {ELEM_INT8, 1, {n}, 0, {0}, {0}, 0};
+        const Tensor *t = floats_at_odd_address(a, &l, &seed);
+        float min = 1, max = -1, want_min = 1, want_max = -1;
+        bool finite = true;
+        for (size_t i = 0; i < t->count; i++) {
+            float x = (float)tensor_float(t, i);
+            want_min = fminf(want_min, x);
+            want_max = fmaxf(want_max, x);
+            finite = finite && isfinite(x);
+        }
+        row_range(tensor_floats(t), t->count, &min, &max);
+        assert_true(min == want_min && max == want_max);
+        assert_int_equal(row_is_finite(tensor_floats(t), t->count), finite);
+        for (size_t i = 0; i < t->count; i++) /* one number decides */
+            assert_int_equal(row_is_finite(tensor_floats(t) + i, 1),
+                             isfinite((float)tensor_float(t, i)));
+    }
+    arena_free(a);
+}
+
+static void test_bytes(void **state) {
+    (void)state;
+    static const ElemType all[] = {ELEM_INT8,  ELEM_UINT8, ELEM_INT4,
+                                   ELEM_UINT4, ELEM_INT2,  ELEM_UINT1};
+    uint32_t seed = 4;
+    for (size_t e = 0; e < sizeof all / sizeof *all; e++)
+        for (size_t at = 0; at < 4; at++)
+            for (size_t n = 0; n < 40; n++) {
+                uint8_t in[64], packed[64] = {0}, out[64];
+                for (size_t i = 0; i < n; i++)
+                    in[i] = (uint8_t)noise(&seed);
+                elem_store_bytes(all[e], packed, at, in, n);
+                elem_load_bytes(all[e], packed, at, out, n);
+                for (size_t i = 0; i < n; i++) {
+                    uint8_t one[1] = {0};
+                    elem_store_int(all[e], one, 0, in[i]);
+                    int64_t want = elem_load_int(all[e], one, 0);
+                    assert_int_equal(elem_load_int(all[e], packed, at + i), want);
+                    assert_int_equal(out[i], (uint8_t)want);
+                }
+            }
+}
+
+static double error_of(const Tensor *t, const Quant *q, const float *scale, const int64_t *zp,
+                       IntRange r, size_t group) {
+    double sum = 0;
+    for (size_t i = 0; i < t->count; i++)
+        if (quant_index(q, t->rank, t->dims, i) == group) {
+            float x = (float)tensor_float(t, i);
+            int64_t y = quant_round(x, scale[group], zp[group], r.lo, r.hi) - zp[group];
+            sum += pow((double)x - (double)y * (double)scale[group], 2);
+        }
+    return sum;
+}
+
+/* No range between all and a fifth of it serves better by more than rounding errors. */
+static void test_fit(void **state) {
+    (void)state;
+    static const Layout fitted[] = {
+        {ELEM_INT4, 2, {70, 19}, 2, {0, 1}, {32, 1}, 1},
+        {ELEM_UINT4, 2, {19, 70}, 2, {0, 1}, {1, 32}, 2},
+        {ELEM_INT4, 2, {40, 33}, 0, {0}, {0}, 1},
+        {ELEM_UINT2, 2, {40, 33}, 1, {1}, {1}, 2},
+        {ELEM_INT2, 3, {5, 6, 49}, 1, {1}, {1}, 1},
+        {ELEM_UINT1, 2, {33, 40}, 1, {0}, {1}, 2},
+    };
+    Arena *a = arena_new(0, NULL);
+    uint32_t seed = 5;
+    for (size_t k = 0; k < sizeof fitted / sizeof *fitted; k++) {
+        const Layout *l = &fitted[k];
+        Quant *q = quant_of_layout(a, l, &seed);
+        uint8_t *bytes;
+        Tensor *t = tensor_new(a, ELEM_FLOAT, l->rank, l->dims, &bytes);
+        for (size_t i = 0; i < t->count; i++) {
+            double sum = 0;
+            for (int n = 0; n < 12; n++)
+                sum += (double)(noise(&seed) % 1000) / 1000;
+            ((float *)(void *)bytes)[i] = (float)(sum - 6);
+        }
+        bool sym = elem_is_signed(l->storage);
+        IntRange r = params_range(l->storage, sym, false);
+        size_t n = groups_count(q, t);
+        assert_int_equal(n, q->n_scale);
+        float *scale = NEW_ARRAY(a, float, n), *whole = NEW_ARRAY(a, float, n),
+              *part = NEW_ARRAY(a, float, n);
+        int64_t *zp = NEW_ARRAY(a, int64_t, n), *zero = NEW_ARRAY(a, int64_t, n);
+        groups_fit(&(GroupParams){r, sym, false, scale, zp}, q, t, a);
+        groups_from_ranges(&(GroupParams){r, sym, false, whole, zero}, q, t, a);
+        for (size_t g = 0; g < n; g++) {
+            double best = error_of(t, q, scale, zp, r, g);
+            for (int i = 0; i < 32; i++) {
+                part[g] = whole[g] * (1 - 0.8F * (float)i / 32);
+                assert_true(best <= error_of(t, q, part, zero, r, g) * 1.00001);
+            }
+        }
+    }
+    arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_runs),   cmocka_unit_test(test_quantize),
+        cmocka_unit_test(test_ranges), cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
