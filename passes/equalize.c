@@ -1,16 +1,17 @@
 /* Scales channels so that those of one activation are about equally large, which one scale for all
  * of them then fits.
  *
- * Between two layers y = W2 f(W1 x + b1), with f only Relu and MaxPool, channel c of the first may
- * be divided by any s[c] > 0 that the second multiplies by: the same function in real numbers
- * (Nagel, van Baalen, Blankevoort, Welling 2019, section 4.1). As weights have a scale for each
- * output channel, W1 does not mind. s[c] = sqrt(a[c] / r[c]) makes a channel's largest activation
- * a[c], seen on the calibration data, as large as the largest weight r[c] that it meets
+ * A channel may be divided by any s > 0 that its readers multiply their weights by
+ * (passes/channels.h): the same function in real numbers (Nagel, van Baalen, Blankevoort, Welling
+ * 2019, section 4.1). As weights have a scale for each output channel, those before do not mind.
+ * s[c] = sqrt(a[c] / r[c]) makes a channel's largest activation a[c], seen on the calibration data
+ * as a part of the largest of its value, as large as the largest weight r[c] that it meets
  * (SmoothQuant with 0.5: Xiao, Lin, Seznec, Wu, Demouth, Han 2023); where each channel meets
- * weights of its own (depthwise), s[c] = a[c] makes activations equal.
+ * weights of its own (depthwise), s[c] = a[c] makes activations equal. Where values are added or
+ * joined, a and r are the largest of all values and readers.
  *
- * Pairs change each other's weights, so there are some rounds. What is read by anything else,
- * results of the graph included, stays as it is. */
+ * Neighbours change each other's weights, so there are some rounds. */
+#include "passes/channels.h"
 #include "passes/edit.h"
 #include "passes/observe.h"
 
@@ -20,114 +21,57 @@ static const char PASS_NAME[] = "equalize";
 
 enum { ROUNDS = 3 };
 
-typedef struct Pair {
-    Node *from, *to;
-    Value *between; /* what `to` reads */
-    size_t channels;
-    double *largest; /* by channel, seen in `between` */
-    double *scale;   /* s, over all rounds */
-} Pair;
+static const double MOST = 100; /* that one round scales by */
 
 typedef struct Equalize {
     PassContext *c;
     Module *m;
     UniqueNames *names;
-    Uses *uses;
-    Pair *pairs;
-    size_t n, cap;
-    Pair **by_value;  /* by id of `between` */
-    double **weights; /* by value id: a weight as it is now */
+    Channels channels;
+    double **largest;  /* by value id: of each of its channels; NULL: not looked at */
+    Value **looked_at; /* those that have one */
+    size_t n_looked_at, cap_looked_at;
+    double **weights;     /* by layer: as they are now */
+    double *scale;        /* by class: s, over all rounds */
+    double *active, *met; /* by class, of this round: a and r */
+    bool *shared;         /* by class: some reader mixes channels */
+    double *now;          /* by class: s of this round */
 } Equalize;
 
-/* ---- pairs ---- */
+/* ---- what the values are ---- */
 
-static Node *only_reader(const Equalize *e, const Value *v) {
+static bool scalable(const Equalize *e, const ChannelSet *s) {
+    size_t class;
+    for (size_t i = 0; s && i < s->n; i++)
+        if (channels_class(&e->channels, s->id[i], &class))
+            return true;
+    return false;
+}
+
+/* A value whose scale matters: not one that a clamp takes over. */
+static void choose_value(Value *v, void *ctx) {
+    Equalize *e = ctx;
+    const ChannelSet *s = e->channels.of[v->id];
     const Use *use;
-    return uses_of(e->uses, v, &use) == 1 && use->node && use->node->graph == v->graph &&
-                   use->index == 0
-               ? use->node
-               : NULL;
-}
-
-/* A constant weight that nothing else reads, with one accumulation for each output channel. */
-static const Tensor *own_weight(const Equalize *e, const Node *n, int *axis) {
-    const Use *use;
-    if (!n->def || n->def->quant.kind != QUANT_MAC || !n->def->quant.sums)
-        return NULL;
-    Value *w = n->in[n->def->quant.weight];
-    const Tensor *t = edit_float_const(w);
-    OpCtx c = op_ctx(n, e->c->d);
-    *axis = t && n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
-    return *axis >= 0 && t->rank > 1 && uses_of(e->uses, w, &use) == 1 ? t : NULL;
-}
-
-/* Channels stand along axis 1, not along the last. */
-static bool is_conv(const Node *n) {
-    return n->in[n->def->quant.weight]->data->rank > 2;
-}
-
-/* f(s x) = s f(x) for each channel and s > 0. */
-static bool is_homogeneous(const Node *n) {
-    const QuantRule *q = &n->def->quant;
-    return (q->kind == QUANT_CLAMP && q->cuts_at_zero) ||
-           (q->kind == QUANT_ORDER && node_is(n, "MaxPool"));
-}
-
-static int64_t groups_of(const Node *n) {
-    const Attr *a = node_attr(n, "group");
-    return a ? a->v.i[0] : 1;
-}
-
-/* Input channels of a weight: Conv's [M, C/group, ..], a matrix's other dimension. */
-static size_t channels_in(const Node *n, const Tensor *w, int axis) {
-    return (size_t)(w->dims[axis == 0 ? 1 : 0] * groups_of(n));
-}
-
-static void find_pair(Equalize *e, Node *from) {
-    int axis;
-    const Tensor *w = own_weight(e, from, &axis);
-    if (!w || type_real_elem(from->out[0]->type) != ELEM_FLOAT)
+    size_t n = uses_of(e->channels.uses, v, &use);
+    if (!scalable(e, s) ||
+        (n == 1 && use->node && use->node->def && use->node->def->quant.kind == QUANT_CLAMP))
         return;
-    size_t channels = (size_t)w->dims[axis];
-    if (from->def->quant.bias && !edit_bias(from, channels))
-        return;
-    Value *v = from->out[0];
-    Node *to = only_reader(e, v);
-    while (to && to->def && is_homogeneous(to) && to->n_out >= 1) {
-        v = to->out[0];
-        to = only_reader(e, v);
-    }
-    const Tensor *next = to ? own_weight(e, to, &axis) : NULL;
-    if (!next || channels_in(to, next, axis) != channels || is_conv(from) != is_conv(to) ||
-        node_attr(to, "transA"))
-        return;
-    Pair p = {.from = from, .to = to, .between = v, .channels = channels};
-    p.largest = NEW_ARRAY(e->m->arena, double, channels);
-    p.scale = NEW_ARRAY(e->m->arena, double, channels);
-    for (size_t i = 0; i < channels; i++)
-        p.scale[i] = 1;
-    ARENA_PUSH(e->m->arena, e->pairs, e->n, e->cap, p);
+    e->largest[v->id] = NEW_ARRAY(e->m->arena, double, s->n);
+    ARENA_PUSH(e->m->arena, e->looked_at, e->n_looked_at, e->cap_looked_at, v);
 }
-
-static void find_pairs(Graph *g, void *ctx) {
-    FOR_NODES(n, g) find_pair(ctx, n);
-}
-
-/* ---- what is between ---- */
 
 static void look(void *ctx, const Value *v, const void *data) {
     Equalize *e = ctx;
-    Pair *p = e->by_value[v->id];
     const float *x = data;
-    size_t n;
-    if (!p || !type_count(v->type, &n))
+    size_t n, inner = 1;
+    if (!e->largest[v->id] || !type_count(v->type, &n))
         return;
-    int axis = is_conv(p->to) ? 1 : v->type.rank - 1;
-    size_t inner = 1;
-    for (int i = axis + 1; i < v->type.rank; i++)
+    const ChannelSet *s = e->channels.of[v->id];
+    for (int i = s->axis + 1; i < v->type.rank; i++)
         inner *= (size_t)v->type.dims[i].value;
     for (size_t i = 0; i < n; i++) {
-        double *largest = &p->largest[i / inner % p->channels];
+        double *largest = &e->largest[v->id][i / inner % s->n];
         if (fabs((double)x[i]) > *largest)
             *largest = fabs((double)x[i]);
     }
@@ -135,92 +79,103 @@ static void look(void *ctx, const Value *v, const void *data) {
 
 /* ---- scales ---- */
 
-typedef struct Weights { /* of one node, as they are now */
-    const Node *node;
-    const Tensor *tensor;
-    double *now;
-    int axis;
-    AxisWalk walk; /* along the output channels */
-} Weights;
-
-static Weights weights_of(Equalize *e, const Node *n) {
-    Weights w = {.node = n};
-    Value *v = n->in[n->def->quant.weight];
-    w.tensor = own_weight(e, n, &w.axis);
-    w.walk = edit_axis(v->data->rank, v->data->dims, w.axis);
-    if (!e->weights[v->id]) {
-        e->weights[v->id] = NEW_ARRAY(e->m->arena, double, v->data->count);
-        for (size_t i = 0; i < v->data->count; i++)
-            e->weights[v->id][i] = tensor_float(v->data, i);
-    }
-    w.now = e->weights[v->id];
-    return w;
-}
-
-static size_t channel_out(const Weights *w, size_t at) {
-    return at / w->walk.inner % w->walk.axis;
-}
-
-static size_t channel_in(const Weights *w, size_t at) {
-    if (w->axis != 0)
-        return at / w->walk.axis; /* [in, out] */
-    size_t per_group = (size_t)w->tensor->dims[1], inner = w->walk.inner / per_group;
-    size_t groups = (size_t)groups_of(w->node);
-    size_t group = channel_out(w, at) / (w->walk.axis / groups);
-    return group * per_group + at / inner % per_group;
-}
-
-/* By input channel: its largest weight, as a part of the largest of the same output channel. */
-static double *largest_parts(Equalize *e, const Weights *w, size_t channels) {
-    double *row = NEW_ARRAY(e->m->arena, double, w->walk.axis);
-    double *largest = NEW_ARRAY(e->m->arena, double, channels);
-    for (size_t i = 0; i < w->tensor->count; i++)
-        row[channel_out(w, i)] = fmax(row[channel_out(w, i)], fabs(w->now[i]));
-    for (size_t i = 0; i < w->tensor->count; i++) {
-        double part = fabs(w->now[i]) / fmax(row[channel_out(w, i)], 1e-30);
-        size_t c = channel_in(w, i);
-        largest[c] = fmax(largest[c], part);
-    }
-    return largest;
-}
-
-/* The scales of this round: their geometric mean is 1, a channel without data or weights has 1. */
-static double *choose(Equalize *e, const Pair *p, const Weights *to) {
-    static const double MOST = 100;
-    bool depthwise = to->axis == 0 && to->tensor->dims[1] == 1 && p->channels > 1;
-    double *s = largest_parts(e, to, p->channels), sum = 0;
-    size_t live = 0;
-    for (size_t c = 0; c < p->channels; c++) {
-        double a = p->largest[c] / p->scale[c];
-        s[c] = a > 0 && s[c] > 0 ? (depthwise ? a : sqrt(a / s[c])) : 0;
-        if (s[c] > 0) {
-            sum += log(s[c]);
-            live++;
+/* a: each channel as a part of the largest of its value as it is scaled now. */
+static void find_active(Equalize *e) {
+    for (size_t k = 0; k < e->n_looked_at; k++) {
+        const ChannelSet *s = e->channels.of[e->looked_at[k]->id];
+        const double *seen = e->largest[e->looked_at[k]->id];
+        double most = 0;
+        size_t class;
+        for (size_t i = 0; i < s->n; i++) {
+            channels_class(&e->channels, s->id[i], &class);
+            most = fmax(most, seen[i] / e->scale[class]);
+        }
+        for (size_t i = 0; most > 0 && i < s->n; i++) {
+            channels_class(&e->channels, s->id[i], &class);
+            e->active[class] = fmax(e->active[class], seen[i] / e->scale[class] / most);
         }
     }
-    double mean = live ? exp(sum / (double)live) : 1;
-    for (size_t c = 0; c < p->channels; c++)
-        s[c] = s[c] > 0 ? fmin(fmax(s[c] / mean, 1 / MOST), MOST) : 1;
-    return s;
 }
 
-static void scale_pair(Equalize *e, Pair *p) {
-    Weights from = weights_of(e, p->from), to = weights_of(e, p->to);
-    const double *s = choose(e, p, &to);
-    for (size_t i = 0; i < from.tensor->count; i++)
-        from.now[i] /= s[channel_out(&from, i)];
-    for (size_t i = 0; i < to.tensor->count; i++)
-        to.now[i] *= s[channel_in(&to, i)];
-    for (size_t c = 0; c < p->channels; c++)
-        p->scale[c] *= s[c];
+static LayerWeight weight_of(const Equalize *e, const ChannelLayer *l) {
+    return layer_weight(l->node, layer_axis(e->channels.uses, l->node, e->c->d));
+}
+
+/* r: the largest weight that a channel meets, as a part of the largest of the same output. */
+static void find_met(Equalize *e) {
+    for (size_t k = 0; k < e->channels.n_layers; k++) {
+        const ChannelLayer *l = &e->channels.layers[k];
+        if (!l->in)
+            continue;
+        LayerWeight w = weight_of(e, l);
+        const double *now = e->weights[k];
+        double *row = NEW_ARRAY(e->m->arena, double, w.out);
+        bool mixes = !(w.axis == 0 && w.tensor->dims[1] == 1 && w.in > 1);
+        size_t class;
+        for (size_t i = 0; i < w.tensor->count; i++)
+            row[layer_out(&w, i)] = fmax(row[layer_out(&w, i)], fabs(now[i]));
+        for (size_t i = 0; i < w.tensor->count; i++) {
+            channels_class(&e->channels, l->in->id[layer_in(&w, i)], &class);
+            double part = fabs(now[i]) / fmax(row[layer_out(&w, i)], 1e-30);
+            e->met[class] = fmax(e->met[class], part);
+            e->shared[class] = e->shared[class] || mixes;
+        }
+    }
+}
+
+/* The geometric mean over channels that meet in values is 1; a channel without data or weights
+ * keeps 1. */
+static void choose_scales(Equalize *e) {
+    size_t n = e->channels.n, class;
+    double *sum = NEW_ARRAY(e->m->arena, double, n), *live = NEW_ARRAY(e->m->arena, double, n);
+    for (size_t i = 0; i < n; i++) {
+        double a = e->active[i], r = e->met[i];
+        bool own = channels_class(&e->channels, i, &class) && class == i;
+        e->now[i] = own && a > 0 && r > 0 ? (e->shared[i] ? sqrt(a / r) : a) : 0;
+        if (e->now[i] > 0) {
+            sum[channels_group(&e->channels, i)] += log(e->now[i]);
+            live[channels_group(&e->channels, i)] += 1;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t group = channels_group(&e->channels, i);
+        double mean = live[group] > 0 ? exp(sum[group] / live[group]) : 1;
+        e->now[i] = e->now[i] > 0 ? fmin(fmax(e->now[i] / mean, 1 / MOST), MOST) : 1;
+        e->scale[i] *= e->now[i];
+    }
+}
+
+static void scale_layers(Equalize *e) {
+    size_t class;
+    for (size_t k = 0; k < e->channels.n_layers; k++) {
+        const ChannelLayer *l = &e->channels.layers[k];
+        LayerWeight w = weight_of(e, l);
+        for (size_t i = 0; i < w.tensor->count; i++) {
+            if (l->out && channels_class(&e->channels, l->out->id[layer_out(&w, i)], &class))
+                e->weights[k][i] /= e->now[class];
+            if (l->in && channels_class(&e->channels, l->in->id[layer_in(&w, i)], &class))
+                e->weights[k][i] *= e->now[class];
+        }
+    }
+}
+
+static void scale_round(Equalize *e) {
+    size_t n = e->channels.n;
+    e->active = NEW_ARRAY(e->m->arena, double, n);
+    e->met = NEW_ARRAY(e->m->arena, double, n);
+    e->shared = NEW_ARRAY(e->m->arena, bool, n);
+    e->now = NEW_ARRAY(e->m->arena, double, n);
+    find_active(e);
+    find_met(e);
+    choose_scales(e);
+    scale_layers(e);
 }
 
 /* ---- writing ---- */
 
-static void set_weights(Equalize *e, Node *n) {
+static void set_weights(Equalize *e, Node *n, const double *now) {
     int at = n->def->quant.weight;
     Value *old = n->in[at];
-    const double *now = e->weights[old->id];
     float *out;
     Value *v =
         edit_new_floats(n->graph, e->names, old->name, old->data->rank, old->data->dims, &out);
@@ -230,49 +185,60 @@ static void set_weights(Equalize *e, Node *n) {
     n->in[at] = v;
 }
 
-static void set_bias(Equalize *e, const Pair *p) {
-    Node *n = p->from;
-    size_t at = (size_t)n->def->quant.bias;
+static void set_bias(Equalize *e, const ChannelLayer *l) {
+    Node *n = l->node;
+    size_t at = (size_t)n->def->quant.bias, class;
     if (!at || n->n_in <= at || !n->in[at])
         return;
-    double *b = edit_bias(n, p->channels);
-    for (size_t c = 0; c < p->channels; c++)
-        b[c] /= p->scale[c];
-    edit_set_bias(n, e->names, b, p->channels, PASS_NAME, p->to);
+    double *b = edit_bias(n, l->out->n);
+    for (size_t c = 0; c < l->out->n; c++)
+        if (channels_class(&e->channels, l->out->id[c], &class))
+            b[c] /= e->scale[class];
+    edit_set_bias(n, e->names, b, l->out->n, PASS_NAME, NULL);
 }
 
 static void write(Equalize *e) {
-    bool *done = NEW_ARRAY(e->m->arena, bool, e->m->n_nodes);
-    for (size_t i = 0; i < e->n; i++) {
-        Node *both[] = {e->pairs[i].from, e->pairs[i].to};
-        for (int k = 0; k < 2; k++) {
-            if (!done[both[k]->id])
-                set_weights(e, both[k]);
-            done[both[k]->id] = true;
-        }
-        set_bias(e, &e->pairs[i]);
+    for (size_t k = 0; k < e->channels.n_layers; k++) {
+        const ChannelLayer *l = &e->channels.layers[k];
+        if (scalable(e, l->in) || scalable(e, l->out))
+            set_weights(e, l->node, e->weights[k]);
+        if (scalable(e, l->out))
+            set_bias(e, l);
+    }
+}
+
+static void read_weights(Equalize *e) {
+    e->weights = NEW_ARRAY(e->m->arena, double *, e->channels.n_layers);
+    for (size_t k = 0; k < e->channels.n_layers; k++) {
+        const Node *n = e->channels.layers[k].node;
+        const Tensor *t = n->in[n->def->quant.weight]->data;
+        e->weights[k] = NEW_ARRAY(e->m->arena, double, t->count);
+        for (size_t i = 0; i < t->count; i++)
+            e->weights[k][i] = tensor_float(t, i);
     }
 }
 
 bool pass_equalize(Module *m, PassContext *c) {
-    Equalize e = {.c = c, .m = m, .names = unique_names_new(m), .uses = uses_new(m)};
-    module_each_graph(m, find_pairs, &e);
-    if (!e.n)
-        return true;
-    e.weights = NEW_ARRAY(m->arena, double *, m->n_values);
-    e.by_value = NEW_ARRAY(m->arena, Pair *, m->n_values);
-    for (size_t i = 0; i < e.n; i++)
-        e.by_value[e.pairs[i].between->id] = &e.pairs[i];
+    Equalize e = {.c = c,
+                  .m = m,
+                  .names = unique_names_new(m),
+                  .channels = channels_find(m, c->d),
+                  .largest = NEW_ARRAY(m->arena, double *, m->n_values)};
+    module_each_value(m, choose_value, &e);
     FixedShapes *shapes = shapes_fix(m, c->d);
     if (!shapes)
         return false;
     bool ok = observe_run(m, c, look, &e);
     shapes_restore(m, shapes);
-    for (int round = 0; ok && round < ROUNDS; round++)
-        for (size_t i = 0; i < e.n; i++)
-            scale_pair(&e, &e.pairs[i]);
-    if (ok)
-        write(&e);
+    if (!ok || !e.n_looked_at)
+        return ok;
+    e.scale = NEW_ARRAY(m->arena, double, e.channels.n);
+    for (size_t i = 0; i < e.channels.n; i++)
+        e.scale[i] = 1;
+    read_weights(&e);
+    for (int round = 0; round < ROUNDS; round++)
+        scale_round(&e);
+    write(&e);
     edit_sweep(m);
-    return ok;
+    return true;
 }

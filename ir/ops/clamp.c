@@ -96,7 +96,11 @@ const OpDef op_Relu = {
     .domain = "",
     .name = "Relu",
     .infer = op_same_type,
-    .quant = {.kind = QUANT_CLAMP, .data = 1u << X, .clamp = relu_clamp, .cuts_at_zero = true},
+    .quant = {.kind = QUANT_CLAMP,
+              .data = 1u << X,
+              .homogeneous = true,
+              .clamp = relu_clamp,
+              .cuts_at_zero = true},
     .bind = relu_bind,
 };
 

@@ -102,7 +102,7 @@ const OpDef op_Concat = {
     .attrs_size = sizeof(ConcatAttrs),
     .attrs = attrs,
     .infer = infer,
-    .quant = {.kind = QUANT_JOIN, .data = 1u << 31},
+    .quant = {.kind = QUANT_JOIN, .data = 1u << 31, .homogeneous = true},
     .qop = {.domain = "com.microsoft", .op = "QLinearConcat", .operands = "y ..*", .since = 10},
     .bind = bind,
 };

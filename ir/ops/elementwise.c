@@ -281,17 +281,20 @@ static bool bind_div(Binder *b, const Node *n, const OpCtx *c) {
 
 #define BINARY     .domain = "", .infer = op_broadcast
 #define QUANT_BOTH {.kind = QUANT_COMPUTE, .data = 3, .same_storage = true}
+#define QUANT_DIFFERENCE                                                                           \
+    {.kind = QUANT_COMPUTE, .data = 3, .homogeneous = true, .same_storage = true}
 
 const OpDef op_Add = {
     BINARY,
     .name = "Add",
-    .quant = {.kind = QUANT_COMPUTE, .data = 3, .same_storage = true, .adds = true},
+    .quant =
+        {.kind = QUANT_COMPUTE, .data = 3, .homogeneous = true, .same_storage = true, .adds = true},
     .qop = {.domain = "com.microsoft", .op = "QLinearAdd", .operands = "0* 1* y", .since = 10},
     .affine = affine_add,
     .bind = bind_add,
 };
 
-const OpDef op_Sub = {BINARY, .name = "Sub", .quant = QUANT_BOTH, .affine = affine_sub,
+const OpDef op_Sub = {BINARY, .name = "Sub", .quant = QUANT_DIFFERENCE, .affine = affine_sub,
                       .bind = bind_sub};
 
 const OpDef op_Mul = {
@@ -342,7 +345,7 @@ static bool bind_sum(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Sum = {
     BINARY,
     .name = "Sum",
-    .quant = {.kind = QUANT_COMPUTE, .data = 1u << 31, .same_storage = true},
+    .quant = {.kind = QUANT_COMPUTE, .data = 1u << 31, .homogeneous = true, .same_storage = true},
     .qop = {.domain = "com.microsoft",
             .op = "QLinearAdd",
             .operands = "0* 1* y",

@@ -123,6 +123,9 @@ typedef struct QuantRule {
     const char *(*integer_refusal)(const OpCtx *c, const Quant *x);
     /* CLAMP: the bounds it cuts at, infinite where there is none; false where they are computed. */
     bool (*clamp)(const OpCtx *c, float *lo, float *hi);
+    /* f(s x) = s f(x) for every s > 0 that all data operands are scaled by, channel by channel:
+     * what `move_axis` does not move stays on its axis. Data movers need not say so. */
+    bool homogeneous;
     /* CLAMP: on plain integers it cuts at the integer 0, whatever that stands for (Relu). */
     bool cuts_at_zero;
     /* MOVE: which operand is the value that new elements take, 0 where this node makes none. Left

@@ -234,7 +234,11 @@ const OpDef op_AveragePool = {
     .attrs = average_attrs,
     .verify = verify,
     .infer = infer,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .same_storage = true, .ort_misfuses = ort_misfuses},
+    .quant = {.kind = QUANT_COMPUTE,
+              .data = 1,
+              .homogeneous = true,
+              .same_storage = true,
+              .ort_misfuses = ort_misfuses},
     .qop = {.domain = "com.microsoft",
             .op = "QLinearAveragePool",
             .operands = "0* y",
@@ -250,7 +254,7 @@ const OpDef op_GlobalAveragePool = {
     .name = "GlobalAveragePool",
     .verify = global_verify,
     .infer = global_infer,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .same_storage = true},
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .homogeneous = true, .same_storage = true},
     .qop = {.domain = "com.microsoft",
             .op = "QLinearGlobalAveragePool",
             .operands = "0* y",
@@ -300,7 +304,7 @@ const OpDef op_MaxPool = {
     .attrs = max_attrs,
     .verify = verify,
     .infer = infer,
-    .quant = {.kind = QUANT_ORDER, .data = 1, .move_axis = move_channel},
+    .quant = {.kind = QUANT_ORDER, .data = 1, .homogeneous = true, .move_axis = move_channel},
     .bind = max_bind,
 };
 
@@ -309,6 +313,6 @@ const OpDef op_GlobalMaxPool = {
     .name = "GlobalMaxPool",
     .verify = global_verify,
     .infer = global_infer,
-    .quant = {.kind = QUANT_ORDER, .data = 1, .move_axis = move_channel},
+    .quant = {.kind = QUANT_ORDER, .data = 1, .homogeneous = true, .move_axis = move_channel},
     .bind = global_max_bind,
 };

@@ -74,6 +74,7 @@ const OpDef op_PRelu = {
     .infer = op_same_type,
     .quant = {.kind = QUANT_COMPUTE,
               .data = 1u << X,
+              .homogeneous = true,
               .widest = 8,
               .integer_refusal = integer_refusal},
     .upgrade = upgrade,

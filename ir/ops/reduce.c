@@ -235,8 +235,13 @@ static bool min_bind(Binder *b, const Node *n, const OpCtx *c) {
 }
 
 #define REDUCE .domain = "", .attrs_size = sizeof(ReduceAttrs), .attrs = attrs, .infer = infer
-#define SUMS   {.kind = QUANT_COMPUTE, .data = 1u << DATA, .same_storage = true}
-#define ORDER  {.kind = QUANT_ORDER, .data = 1u << DATA, .move_axis = move_axis}
+#define SUMS                                                                                       \
+    {.kind = QUANT_COMPUTE,                                                                        \
+     .data = 1u << DATA,                                                                           \
+     .homogeneous = true,                                                                          \
+     .move_axis = move_axis,                                                                       \
+     .same_storage = true}
+#define ORDER {.kind = QUANT_ORDER, .data = 1u << DATA, .homogeneous = true, .move_axis = move_axis}
 
 const OpDef op_ReduceMean = {REDUCE, .name = "ReduceMean", .quant = SUMS, .upgrade = upgrade_18,
                              .bind = mean_bind};
