@@ -257,7 +257,7 @@ ExitCode cmd_compile(Session *s) {
     if (!m)
         return code;
     if (!job_compile(&j, m))
-        return EXIT_WRONG;
+        return j.ctx.misused ? EXIT_USAGE : EXIT_WRONG;
     if (s->o.verify_roundtrip && !roundtrip_check(m, s->d))
         return EXIT_WRONG;
     bool only_told = j.o->explain && !j.o->emit && !j.o->output;

@@ -80,6 +80,10 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
         j->ctx.target = target ? TARGET_ONNX : TARGET_ORT_CPU;
     j->quant_io = io == 1 || o->integer_only;
     j->ctx.explain = o->explain;
+    j->ctx.input_names = o->input_names;
+    j->ctx.output_names = o->output_names;
+    j->ctx.axes = (const char *const *)o->dynamic_axis.items;
+    j->ctx.n_axes = o->dynamic_axis.n;
     j->ctx.no_floats = o->integer_only;
     ok = scheme_of_flags(&j->flags, o, a, d) && ok;
     ok = recipe_check(j->flags.recipe, LOC_NONE, "-recipe: ", d) && ok;

@@ -249,6 +249,8 @@ static bool raise(Job *j, Module *m, ModuleForm f) {
 static bool bring_into_form(Job *j, Module *m) {
     if (!settle_scheme(j, m) || !job_fix_shapes(j, m))
         return false;
+    if (j->ctx.n_axes && !run(j, m, "dynamic-axis"))
+        return false;
     if (j->o->passes) {
         j->ctx.target_opset = j->o->target_opset > 0 ? j->o->target_opset : 0;
         return run_listed_passes(j, m);
@@ -300,8 +302,10 @@ static bool bring_into_form(Job *j, Module *m) {
 }
 
 bool job_compile(Job *j, Module *m) {
+    bool rename = j->o->input_names || j->o->output_names; /* data and rules know the old names */
     j->read_opset = module_opset(m, STR(""));
-    return bring_into_form(j, m) && (!j->o->annotate || j->o->passes || run(j, m, "annotate"));
+    return bring_into_form(j, m) && (!rename || run(j, m, "rename-interface")) &&
+           (!j->o->annotate || j->o->passes || run(j, m, "annotate"));
 }
 
 bool job_prepare_run(Job *j, Module *m) {

@@ -199,6 +199,30 @@ void edit_forget_infos(Module *m) {
     module_each_graph(m, forget_infos, names);
 }
 
+enum { PLACE_OUTPUT = 12 }; /* of EXTRA_PLACES */
+
+static void keep_places(Buf *kept, Str places) {
+    Buf b = buf_new(kept->arena);
+    WireField f;
+    while (places.n && !wire_next(&places, &f))
+        if (f.number != PLACE_OUTPUT)
+            buf_str(&b, f.whole);
+    wire_put_bytes(kept, EXTRA_PLACES, b.n ? buf_as_str(&b) : STR_NONE);
+}
+
+void edit_forget_outputs(Module *m) {
+    Graph *g = m->graph;
+    Buf kept = buf_new(m->arena);
+    WireField f;
+    for (Str rest = g->extra; rest.n && !wire_next(&rest, &f);) {
+        if (f.number == EXTRA_PLACES && f.type == WIRE_LEN && wire_valid(f.payload))
+            keep_places(&kept, f.payload);
+        else
+            buf_str(&kept, f.whole);
+    }
+    g->extra = kept.n ? buf_as_str(&kept) : STR_NONE;
+}
+
 AxisWalk edit_axis(int rank, const int64_t *dims, int axis) {
     AxisWalk w = {1, (size_t)dims[axis], 1};
     for (int i = 0; i < axis; i++)

@@ -36,6 +36,9 @@ void edit_drop_dead(Module *m, uint32_t first);
 /* Drops what the file stated in ONNX's own fields about names that no value had (value_info), and
  * that now are values' names: it would describe those. */
 void edit_forget_infos(Module *m);
+/* Drops what the file said of the main graph's outputs beside what it said of their values: their
+ * types or names are others now. */
+void edit_forget_outputs(Module *m);
 /* How many elements share one index of `axis`, and the stride between indices. */
 typedef struct AxisWalk {
     size_t outer, axis, inner;

@@ -25,7 +25,11 @@ typedef struct PassContext {
     Scheme scheme;       /* of command line, module and files, in this order */
     const char *explain; /* a value: decide says in `explanation` where its parameters are from */
     Str explanation;     /* STR_NONE: no such value was decided on; arena of the module */
-    bool no_floats;      /* quantize also operators that are better left float */
+    const char *input_names, *output_names; /* lists a,b,c (rename-interface), or NULL */
+    const char *const *axes;                /* INPUT:AXIS:NAME (dynamic-axis) */
+    size_t n_axes;
+    bool misused;   /* an error that was reported is one of usage: the options were wrong */
+    bool no_floats; /* quantize also operators that are better left float */
     Target target;
     int64_t target_opset; /* 0: as low as the types allow, not below the module's own */
     Remark *remarks;      /* arena of the module */

@@ -1,5 +1,6 @@
-"""Recipes: how the bias of a fully connected layer is added. The exact operators in both forms, and numbers against
-formulas in numpy, in onnxruntime, in `qxc run` and in emitted C."""
+"""What Neural Compressor's export to ONNX offers. Every way of quantizing in every format, with its options: opset,
+names of inputs and outputs, dynamic axes. Recipes, that is how the bias of a fully connected layer is added: the exact
+operators in both forms, and numbers against formulas in numpy, in onnxruntime, in `qxc run` and in emitted C."""
 
 import itertools
 import unittest
@@ -265,6 +266,139 @@ class Recipes(OracleCase):
         said = qxc(source, f"-calib={calib}", "-recipe=QDQ_OP_INT32_BIAS", "-emit=qdq", "-no-sync", "-o", out).stderr
         self.assertIn("does not fit int32", said)
         self.assertEqual(SUBGRAPHS["QDQ_OP_FP32_BIAS", "qdq"], path_of(onnx.load(out), "y"))
+
+
+def network(qat=False):
+    """Conv, Relu, pooling, Reshape to a fixed batch, a fully connected layer; with QAT's Q and DQ where asked for."""
+    rng = np.random.default_rng(9)
+    constants = {"cw": rng.standard_normal((6, 3, 3, 3)) * 0.3, "cb": rng.standard_normal(6) * 0.1,
+                 "fw": rng.standard_normal((10, 54)) * 0.2, "fb": rng.standard_normal(10) * 0.1}
+    constants = {k: v.astype(np.float32) for k, v in constants.items()}
+    constants["shape"] = np.array([1, 54], np.int64)
+    nodes = []
+
+    def fake(value, scale, zero, axis=None):
+        """QuantizeLinear, DequantizeLinear, as training's FakeQuantize is exported."""
+        if not qat:
+            return value
+        constants.update({f"{value}_s": np.asarray(scale, np.float32), f"{value}_z": np.asarray(zero)})
+        attributes = {} if axis is None else {"axis": axis}
+        nodes.append(helper.make_node(Q, [value, f"{value}_s", f"{value}_z"], [f"{value}_q"], **attributes))
+        nodes.append(helper.make_node(DQ, [f"{value}_q", f"{value}_s", f"{value}_z"], [f"{value}_dq"], **attributes))
+        return f"{value}_dq"
+
+    def weight(name):
+        w = constants[name]
+        scale = np.abs(w).reshape(len(w), -1).max(axis=1) / 127
+        return fake(name, scale, np.zeros(len(w), np.int8), 0)
+
+    def add(op, inputs, output, **attributes):
+        nodes.append(helper.make_node(op, inputs, [output], output, **attributes))
+        return output
+
+    x = fake("image", 4 / 128, np.uint8(128))
+    x = add("Conv", [x, weight("cw"), "cb"], "conv")
+    x = fake(add("Relu", [x], "relu"), 5 / 255, np.uint8(0))
+    x = add("MaxPool", [x], "pool", kernel_shape=[2, 2], strides=[2, 2])
+    x = add("Reshape", [x, "shape"], "rows")
+    x = fake(x, 5 / 255, np.uint8(0)) if qat else x
+    add("Gemm", [x, weight("fw"), "fb"], "logits", transB=1)
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "network", [info("image", TensorProto.FLOAT, [1, 3, 8, 8])],
+                              [info("logits", TensorProto.FLOAT, [1, 10])],
+                              [numpy_helper.from_array(v, k) for k, v in constants.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
+
+
+WAYS = {"dynamic": ["-dynamic"], "static": ["-calib="], "QAT": ["-recipe=QDQ_OP_FP32_BIAS"]}
+FORMATS = {"fp32": ["-emit=onnx"], "QDQ": ["-emit=qdq"], "QLinear": ["-emit=qop"]}
+
+
+class Export(OracleCase):
+    """The table of ways and formats; every file is made with all options and runs with another batch size."""
+
+    OPTIONS = ("-target-opset=14", "-input-names=input", "-output-names=output",
+               "-dynamic-axis=input:0:batch_size", "-dynamic-axis=output:0:batch_size")
+
+    @for_each(*(f"{w}, {f}" for w in WAYS for f in FORMATS))
+    def test_cell(self, case):
+        way, form = case.split(", ")
+        x = np.random.default_rng(2).uniform(-1, 1, (40, 1, 3, 8, 8)).astype(np.float32)
+        calib, out = self.scratch / "calib.npz", self.scratch / "out.onnx"
+        np.savez(calib, image=x[:, 0])
+        onnx.save(network(), self.scratch / "float.onnx")
+        source = self.scratch / "source.onnx"
+        onnx.save(network(qat=way == "QAT" and form != "fp32"), source)  # the model before and after training's Q, DQ
+        flags = [] if form == "fp32" else [f"{o}{calib}" if o == "-calib=" else o for o in WAYS[way]]
+        qxc(source, *flags, *FORMATS[form], *self.OPTIONS, "-no-sync", "-quiet", "-o", out)
+        model = onnx.load(out)
+        onnx.checker.check_model(model)
+        self.assertEqual(14, next(i.version for i in model.opset_import if not i.domain))
+        for port, name, shape in ((model.graph.input, "input", ["batch_size", 3, 8, 8]),
+                                  (model.graph.output, "output", ["batch_size", 10])):
+            self.assertEqual([name], [p.name for p in port])
+            self.assertEqual(shape, [d.dim_param or d.dim_value for d in port[0].type.tensor_type.shape.dim])
+        ops = {n.op_type for n in model.graph.node}
+        wanted = {"fp32": {"Conv", "Gemm"}, "QDQ": {Q, DQ, "Conv"}, "QLinear": {Q, "QLinearConv"}}[form]
+        if way == "dynamic" and form != "fp32":
+            wanted = {"DynamicQuantizeLinear", "ConvInteger",
+                      "MatMulInteger" if form == "QDQ" else "DynamicQuantizeMatMul"} - {
+                          "DynamicQuantizeLinear" if form == "QLinear" else ""}
+        elif form != "fp32":  # the last result of the QAT model is float, which is what recipes are about
+            linear = {"static": ("Gemm", "QGemm"), "QAT": ("MatMul", "MatMulIntegerToFloat")}[way]
+            wanted.add(linear[form == "QLinear"])
+        self.assertLessEqual(wanted, ops)
+        if form == "QLinear" and way != "dynamic":
+            self.assertFalse({"Conv", "Gemm", "MatMul"} & ops)
+        want = np.concatenate([session(self.scratch / "float.onnx").run(None, {"image": s})[0] for s in x])
+        for optimize in (False, True):
+            runner = session(out, optimize)
+            got = runner.run(None, {"input": x[:, 0]})[0]
+            each = np.concatenate([runner.run(None, {"input": s})[0] for s in x])
+            if form == "fp32":
+                np.testing.assert_allclose(want, got, rtol=0, atol=1e-5)
+            self.assertLess(np.abs(got - want).max(), 0.1 * np.abs(want).max())
+            if way != "dynamic" or form == "fp32":  # a dynamic scale is that of the whole batch
+                np.testing.assert_allclose(each, got, rtol=0, atol=1e-5)
+
+    @for_each("QDQ", "QLinear")
+    def test_what_training_found_is_kept(self, form):
+        """Integers of the weights and all scales are those of the QAT model's Q and DQ."""
+        model = network(qat=True)
+        source, out = self.scratch / "qat.onnx", self.scratch / "out.onnx"
+        onnx.save(model, source)
+        qxc(source, *FORMATS[form], *self.OPTIONS, "-no-sync", "-quiet", "-o", out)
+        values = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+        made = [numpy_helper.to_array(t) for t in onnx.load(out).graph.initializer]
+        for name in ("cw", "fw"):
+            scale = values[f"{name}_s"]
+            ints = np.clip(np.rint(values[name] / scale.reshape(-1, *[1] * (values[name].ndim - 1))), -128, 127)
+            floats = form == "QDQ"  # whose Q stands in the model as before
+            self.assertTrue(any(np.array_equal(m, values[name] if floats else ints) for m in made), name)
+            self.assertTrue(any(m.dtype == np.float32 and np.array_equal(m, scale) for m in made), name)
+        for name in ("image_s", "relu_s"):
+            self.assertTrue(any(m.dtype == np.float32 and m.ndim == 0 and m == values[name] for m in made), name)
+
+    @for_each("QDQ", "QLinear")
+    def test_only_what_was_quantized_is(self, form):
+        """The decisions for one model, as a scheme, taken over for another of the same names."""
+        source, calib, scheme, out = (self.scratch / n for n in ("float.onnx", "c.npz", "s", "out.onnx"))
+        onnx.save(network(), source)
+        np.savez(calib, image=np.random.default_rng(2).uniform(-1, 1, (40, 3, 8, 8)).astype(np.float32))
+        qxc(source, f"-calib={calib}", "-keep=Conv", "-emit=scheme", "-no-sync", "-quiet", "-o", scheme)
+        qxc(source, f"-scheme={scheme}", *FORMATS[form], "-no-sync", "-quiet", "-o", out)
+        ops = [n.op_type for n in onnx.load(out).graph.node]
+        self.assertIn("Conv", ops)
+        self.assertNotIn("QLinearConv", ops)
+        self.assertIn("QGemm" if form == "QLinear" else "Gemm", ops)
+        direct = self.scratch / "direct.onnx"
+        qxc(source, f"-calib={calib}", "-keep=Conv", *FORMATS[form], "-no-sync", "-quiet", "-o", direct)
+        scales = [sorted(float(v) for t in onnx.load(p).graph.initializer if t.name.endswith("_scale")
+                         for v in numpy_helper.to_array(t).ravel()) for p in (out, direct)]
+        self.assertEqual(*scales)
+        x = np.random.default_rng(4).uniform(-1, 1, (1, 3, 8, 8)).astype(np.float32)
+        a, b = (session(p).run(None, {"image": x})[0] for p in (out, direct))
+        self.assertLess(np.abs(a - b).max(), 1.1 * max(scales[0]))  # with data the biases are corrected, too
 
 
 if __name__ == "__main__":
