@@ -56,18 +56,6 @@ static bool list_functions(Inliner *in) {
 
 /* ---- whether a call can be inlined ---- */
 
-static bool is_recursive(const Inliner *in, const Node *call, const Function *f, const Active *at) {
-    for (const Active *x = at; x; x = x->outer)
-        if (x->f == f) {
-            diag_error(in->c->d, call->loc, "function %s calls itself, so it cannot be inlined",
-                       diag_name(in->c->d, f->name));
-            for (const Active *y = at; y != x; y = y->outer)
-                diag_note(in->c->d, y->f->loc, "by way of %s", diag_name(in->c->d, y->f->name));
-            return true;
-        }
-    return false;
-}
-
 static bool has_attr(const Function *f, Str name) {
     for (size_t i = 0; i < f->n_attrs; i++)
         if (str_eq(f->attrs[i], name))
@@ -81,8 +69,6 @@ static bool has_attr(const Function *f, Str name) {
 static bool check_call(const Inliner *in, const Node *n, const Function *f, const Active *at) {
     Diags *d = in->c->d;
     const char *name = diag_name(d, f->name);
-    if (is_recursive(in, n, f, at))
-        return false;
     if (at && at->depth >= MAX_DEPTH)
         return diag_error(d, n->loc, "functions call each other more than %d deep", MAX_DEPTH);
     if (n->n_in > f->body->n_in)

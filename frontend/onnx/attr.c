@@ -153,10 +153,8 @@ bool read_attr(Reader *r, Loc at, const Onnx__AttributeProto *p, const Scope *sc
                           diag_name(r->diags, attr->name));
     Buf extra = buf_new(r->arena);
     bool ok = true;
-    int before = diags_errors(r->diags);
     if (present || !attr->ref.n)
-        ok = diag_reason(r->diags, read_value(r, at, p, scope, owner, attr, &extra), before, at,
-                         diag_name(r->diags, attr->name));
+        ok = read_value(r, at, p, scope, owner, attr, &extra);
     keep_absent(p, attr, &extra);
     extra_unknown(&extra, &p->base);
     attr->extra = extra_done(&extra);

@@ -176,7 +176,6 @@ static void read_model(Reader *r, const Onnx__ModelProto *p) {
         extra_message(&extra, 26, &p->configuration[i]->base);
     extra_unknown(&extra, &p->base);
     m->extra = extra_done(&extra);
-    check_functions(r);
 }
 
 /* The module, whole or not: whether there were errors is the caller's to see. */

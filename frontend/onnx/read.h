@@ -112,7 +112,5 @@ void keep_initializer_order(const Graph *g, size_t n, Onnx__TensorProto **tensor
 Graph *read_graph(Reader *r, const Onnx__GraphProto *p, const Scope *outer, Node *owner, Str attr);
 void read_nodes(Reader *r, Scope *scope, size_t n, Onnx__NodeProto **nodes, Infos *infos);
 Function *read_function(Reader *r, const Onnx__FunctionProto *p);
-/* Functions that call themselves; too many nodes once all are inlined. */
-void check_functions(Reader *r);
 
 #endif

@@ -51,9 +51,7 @@ Tensor *read_tensor(Reader *r, Loc at, const Onnx__TensorProto *p, bool named) {
         diag_error(r->diags, at, "%d is not a data location", (int)p->data_location);
         return NULL;
     }
-    int before = diags_errors(r->diags);
-    bool ok = read_payload(r, at, p, t);
-    return diag_reason(r->diags, ok, before, at, "its elements") ? t : NULL;
+    return read_payload(r, at, p, t) ? t : NULL;
 }
 
 SparseTensor *read_sparse(Reader *r, Loc at, const Onnx__SparseTensorProto *p) {

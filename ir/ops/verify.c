@@ -160,7 +160,7 @@ static void verify_graph(Graph *g, void *ctx) {
 }
 
 bool module_verify_with(Module *m, unsigned flags, Diags *d) {
-    if (!verify_structure(m, d) || !verify_quants(m, d))
+    if (!verify_structure(m, d) || !verify_functions(m, d) || !verify_quants(m, d))
         return false;
     Verify v = {d, flags, true};
     module_each_graph(m, verify_graph, &v);

@@ -1,0 +1,103 @@
+/* Whether functions call themselves, and how large the model gets when all calls are inlined. */
+#include "ir/ops/op.h"
+
+enum { MAX_NODES = 1000 * 1000 };
+
+/* A function in the graph of calls. Index n_functions stands for the main graph. */
+typedef struct Caller {
+    size_t *calls; /* which functions it calls, once per node */
+    size_t n, cap;
+    size_t nodes; /* its own, those of subgraphs included; later with all calls inlined */
+    enum { NEW_CALLER, ACTIVE, DONE } state;
+    size_t next; /* the call to follow next */
+} Caller;
+
+typedef struct Calls {
+    Module *m;
+    Diags *d;
+    bool ok;
+    Map *functions; /* key -> Function** within module->functions */
+    Caller *caller; /* the one being filled in */
+    Buf key;
+} Calls;
+
+static void collect_calls(Calls *c, const Graph *g) {
+    Module *m = c->m;
+    for (const Node *n = g->first; n; n = n->next) {
+        c->caller->nodes++;
+        Function **f = map_get(c->functions, function_key(&c->key, n->domain, n->op, n->overload));
+        if (f)
+            ARENA_PUSH(m->arena, c->caller->calls, c->caller->n, c->caller->cap,
+                       (size_t)(f - m->functions));
+        for (size_t i = 0; i < n->n_attrs; i++)
+            if (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS)
+                for (size_t k = 0; k < n->attrs[i].n; k++)
+                    collect_calls(c, n->attrs[i].v.g[k]);
+    }
+}
+
+/* The functions on the stack from `of` on call each other, and the last of them calls `of`. */
+static void report_cycle(Calls *c, const size_t *stack, size_t depth, size_t of) {
+    Function *const *f = c->m->functions;
+    c->ok = diag_error(c->d, f[of]->loc, "function %s calls itself", diag_name(c->d, f[of]->name));
+    for (size_t i = depth; stack[--i] != of;)
+        diag_note(c->d, f[stack[i]]->loc, "by way of %s", diag_name(c->d, f[stack[i]]->name));
+}
+
+/* Adds up nodes depth first, without recursion: a chain of functions may be long. */
+static void inline_count(Calls *calls, Caller *callers, size_t root) {
+    Module *m = calls->m;
+    size_t depth = 0;
+    size_t *stack = NEW_ARRAY(m->arena, size_t, m->n_functions + 2);
+    stack[depth++] = root;
+    callers[root].state = ACTIVE;
+    while (depth) {
+        Caller *c = &callers[stack[depth - 1]];
+        if (c->next == c->n) {
+            c->state = DONE;
+            depth--;
+            continue;
+        }
+        Caller *callee = &callers[c->calls[c->next]];
+        if (callee->state == NEW_CALLER) {
+            callee->state = ACTIVE;
+            stack[depth++] = c->calls[c->next];
+            continue;
+        }
+        if (callee->state == ACTIVE)
+            report_cycle(calls, stack, depth, c->calls[c->next]);
+        else if (c->nodes <= MAX_NODES)
+            c->nodes += callee->nodes;
+        c->next++;
+    }
+}
+
+bool verify_functions(Module *m, Diags *d) {
+    if (!m->n_functions)
+        return true;
+    Calls c = {m, d, true, map_new(m->arena), NULL, buf_new(m->arena)};
+    Caller *callers = NEW_ARRAY(m->arena, Caller, m->n_functions + 1);
+    for (size_t i = 0; i < m->n_functions; i++) {
+        const Function *f = m->functions[i];
+        Str key = arena_str(m->arena, function_key(&c.key, f->domain, f->name, f->overload));
+        if (!map_get(c.functions, key))
+            map_set(c.functions, key, &m->functions[i]);
+        else
+            c.ok = diag_error(d, f->loc, "the function is defined twice");
+    }
+    for (size_t i = 0; i <= m->n_functions; i++) {
+        c.caller = &callers[i];
+        const Graph *g = i < m->n_functions ? m->functions[i]->body : m->graph;
+        if (g)
+            collect_calls(&c, g);
+    }
+    for (size_t i = m->n_functions + 1; i-- > 0;)
+        if (callers[i].state == NEW_CALLER)
+            inline_count(&c, callers, i);
+    for (size_t i = 0; i <= m->n_functions; i++)
+        if (callers[i].nodes > MAX_NODES) {
+            Loc at = i < m->n_functions ? m->functions[i]->loc : m->graph->loc;
+            c.ok = diag_error(d, at, "more than %d nodes once functions are inlined", MAX_NODES);
+        }
+    return c.ok;
+}
