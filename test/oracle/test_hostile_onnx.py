@@ -200,8 +200,6 @@ class Tensors(Hostile):
             self.tensor("more than 2.31", dims=dims, raw_data=bytes(8))
         for dims in ([-1], [-2**63], [2, -3], [0, -1]):
             self.tensor("negative", dims=dims, raw_data=bytes(8))
-        self.tensor("more than 8", dims=[1] * 9, raw_data=bytes(4))
-        self.tensor("more than 8", dims=[0] * 5000)
 
     def test_types(self):
         for e in (0, 29, 99, -1, 1001, 1002, 2**31 - 1):
@@ -407,7 +405,6 @@ class Model(Hostile):
 
     def test_shapes(self):
         self.refused(model(inputs=[info("x", F, [-1])]), "negative")
-        self.refused(model(inputs=[info("x", F, [1] * 9)]), "more than 8")
         self.refused(model(inputs=[info("x", 77, [1])]), "77 is not an element type")
         self.refused(model(value_info=[info("x", 1001, [1])], outputs=[info("y", 1001, [1])]),
                      "1001 is not an element type")
