@@ -71,6 +71,11 @@ bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params
 bool bind_requantize(Binder *b, const Node *n, const Value *x, int x_buffer, const Quant *out,
                      int y_buffer, int32_t lo, int32_t hi);
 
+/* y = LayerNormalization of x[rows, width] with `scale` and, unless -1, `bias` of width numbers
+ * (layernorm.c). */
+bool bind_layer_rows(Binder *b, const Node *n, int32_t rows, int32_t width, float eps, int x,
+                     int scale, int bias, int y);
+
 /* Where the parameters of an element stand: those of x[o, a, i] in x[outer, axis, inner] at
  * o * s_outer + a / block * s_axis + i * s_inner. The fields open the params of all kernels that
  * convert. */

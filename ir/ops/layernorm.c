@@ -1,7 +1,7 @@
 /* LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization and
- * com.microsoft's SkipLayerNormalization: rows are brought to mean 0 and variance 1, then scaled
- * and shifted. GroupNormalization has one scale a group at opset 18, one a channel from 21; all
- * else are types. */
+ * com.microsoft's SkipLayerNormalization and SkipSimplifiedLayerNormalization: rows are brought to
+ * mean 0 and variance 1, then scaled and shifted. GroupNormalization has one scale a group at opset
+ * 18, one a channel from 21; all else are types. */
 #include "ir/ops/bind.h"
 
 typedef struct NormAttrs {
@@ -40,6 +40,12 @@ static bool bind_rows(Binder *b, const Node *n, Rows r, float eps, bool centre, 
 }
 
 static const int no_stats[] = {-1, -1};
+
+bool bind_layer_rows(Binder *b, const Node *n, int32_t rows, int32_t width, float eps, int x,
+                     int scale, int bias, int y) {
+    Rows r = {rows, width, 1, 0, 1};
+    return bind_rows(b, n, r, eps, true, x, scale, bias, y, no_stats);
+}
 
 static bool has_count(const Value *v, int64_t count) {
     return !v || bind_count(v) == count;
@@ -256,10 +262,11 @@ static bool bind_add(Binder *b, const Node *n, const Value *with, int x, int to)
     return bind_call(b, n, "qk_add_f32", &p, sizeof p, 3, (int[]){x, bind_value(b, with), to});
 }
 
-static bool skip_bind(Binder *b, const Node *n, const OpCtx *c) {
+static bool bind_skip(Binder *b, const Node *n, const OpCtx *c, bool centre) {
     const NormAttrs *a = c->attrs;
     Type x = n->in[INPUT]->type;
-    const Value *bias = op_in(c, SKIP_BIAS), *sum_out = n->n_out > SUM ? n->out[SUM] : NULL;
+    const Value *bias = op_in(c, centre ? SKIP_BIAS : BETA),
+                *sum_out = n->n_out > SUM ? n->out[SUM] : NULL;
     size_t count = (size_t)bind_count(n->in[INPUT]);
     if (!bind_floats_only(b, n))
         return false;
@@ -270,8 +277,18 @@ static bool skip_bind(Binder *b, const Node *n, const OpCtx *c) {
     Rows r = {bind_extent(x, 0, x.rank - 1), (int32_t)x.dims[x.rank - 1].value, 1, 0, 1};
     return bind_add(b, n, n->in[SKIP], bind_value(b, n->in[INPUT]), first) &&
            (!bias || bind_add(b, n, bias, first, sum)) &&
-           bind_rows(b, n, r, a->epsilon, true, sum, bind_value(b, n->in[GAMMA]),
-                     bind_value(b, op_in(c, BETA)), bind_value(b, n->out[RESULT]), stats);
+           bind_rows(b, n, r, a->epsilon, centre, sum, bind_value(b, n->in[GAMMA]),
+                     bind_value(b, centre ? op_in(c, BETA) : NULL), bind_value(b, n->out[RESULT]),
+                     stats);
+}
+
+static bool skip_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_skip(b, n, c, true);
+}
+
+/* Its operand 3 is the bias: there is no beta. */
+static bool skip_simple_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_skip(b, n, c, false);
 }
 
 static bool skip_verify(const OpCtx *c) {
@@ -293,4 +310,14 @@ const OpDef op_SkipLayerNormalization = {
     .verify = skip_verify,
     .infer = skip_infer,
     .bind = skip_bind,
+};
+
+const OpDef op_SkipSimplifiedLayerNormalization = {
+    .domain = "com.microsoft",
+    .name = "SkipSimplifiedLayerNormalization",
+    .attrs_size = sizeof(NormAttrs),
+    .attrs = skip_attrs,
+    .verify = skip_verify,
+    .infer = skip_infer,
+    .bind = skip_simple_bind,
 };

@@ -1,0 +1,183 @@
+"""com.microsoft's transformer operators, as onnxruntime's optimizer leaves them: `qxc run` and
+emitted C against onnxruntime, each result within 1e-5 * max + 1e-6.
+"""
+
+import itertools
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from cmodel import CModel
+from common import OracleCase, float_excess, qxc, qxc_outputs, session
+
+KINDS = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int32): TensorProto.INT32}
+
+
+def model_of(op, operands, results, constants, **attrs):
+    """One node. `operands` are (name, array), None for one left out; results (name, type)."""
+    given = [o for o in operands if o]
+    node = helper.make_node(op, [o[0] if o else "" for o in operands], [r[0] for r in results], "it",
+                            domain="com.microsoft", **attrs)
+    graph = helper.make_graph(
+        [node], "g",
+        [helper.make_tensor_value_info(n, KINDS[v.dtype], v.shape) for n, v in given
+         if n not in constants],
+        [helper.make_tensor_value_info(n, kind, None) for n, kind in results if n],
+        [numpy_helper.from_array(v, n) for n, v in given if n in constants])
+    return helper.make_model(graph, ir_version=8, opset_imports=[
+        helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)])
+
+
+class TransformerOps(OracleCase):
+    def check(self, op, operands, results=("y",), constants=(), c=False, **attrs):
+        results = [r if isinstance(r, tuple) else (r, TensorProto.FLOAT) for r in results]
+        model = model_of(op, operands, results, constants, **attrs)
+        path = self.scratch / "m.onnx"
+        onnx.save(model, path)
+        data = {o[0]: o[1] for o in operands if o and o[0] not in constants}
+        want = dict(zip([r[0] for r in results if r[0]], session(model).run(None, data)))
+        got = qxc_outputs(path, {n: v if v.shape[:1] == (1,) else v[None] for n, v in data.items()},
+                          self.scratch)
+        self.assertEqual(set(got), set(want))
+        for name, values in want.items():
+            self.assertEqual(got[name].size, values.size, name)
+            if values.dtype == np.int32:
+                np.testing.assert_array_equal(got[name].ravel(), values.ravel())
+            elif values.size:
+                excess = float_excess(got[name].reshape(1, -1), values.reshape(1, -1))
+                self.assertLessEqual(excess, 0, f"{name} of {op} {attrs}")
+        if c:
+            self.check_c(path, data, got)
+
+    def check_c(self, path, data, want):
+        source = self.scratch / "m.c"
+        qxc(path, "-emit=c", "-no-sync", "-o", source)
+        compiled = CModel(source, "gcc", flags=("-O1", "-fsanitize=undefined"))
+        compiled.arena[:] = 0xff
+        for (name, kind, _), values in zip(compiled.outputs, compiled.run(*data.values())):
+            if kind == np.float32:
+                excess = float_excess(values.reshape(1, -1), want[name].reshape(1, -1))
+                self.assertLessEqual(excess, 0, name)
+            else:
+                np.testing.assert_array_equal(values, want[name].ravel())
+
+    # ---- Attention
+
+    def masks(self, rng, batch, steps):
+        """Of every kind; no row is hidden whole."""
+        ends = rng.integers(1, steps + 1, batch).astype(np.int32)
+        starts = np.array([rng.integers(0, e) for e in ends], np.int32)
+        raw = rng.integers(0, 2, (batch, steps)).astype(np.int32)
+        each = rng.integers(0, 2, (batch, steps, steps)).astype(np.int32)
+        raw[:, 0] = 1
+        each[:, :, 0] = 1
+        return [None, ends, np.concatenate([ends, starts]), raw, each]
+
+    def attention(self, rng, batch, steps, size, heads, head, value=None, mask=None, c=False, **attrs):
+        width = heads * (2 * head + (value or head))
+        if value:
+            attrs["qkv_hidden_sizes"] = [heads * head, heads * head, heads * value]
+        operands = [("x", rng.standard_normal((batch, steps, size)).astype(np.float32)),
+                    ("w", rng.standard_normal((size, width)).astype(np.float32)),
+                    ("b", rng.standard_normal(width).astype(np.float32)),
+                    ("m", mask) if mask is not None else None]
+        self.check("Attention", operands, constants=("w", "b"), c=c, num_heads=heads, **attrs)
+
+    def test_attention(self):
+        rng = np.random.default_rng(1)
+        for batch, steps in ((1, 1), (2, 5), (3, 17)):
+            for number, mask in enumerate(self.masks(rng, batch, steps)):
+                for causal in (0, 1):
+                    with self.subTest(batch=batch, steps=steps, mask=number, causal=causal):
+                        self.attention(rng, batch, steps, 12, 3, 4, mask=mask,
+                                       unidirectional=causal, c=steps == 5)
+
+    def test_attention_sizes(self):
+        rng = np.random.default_rng(2)
+        for heads, head, value in ((1, 8, 3), (4, 16, 8), (2, 1, 1)):
+            with self.subTest(heads=heads, head=head, value=value):
+                self.attention(rng, 2, 6, 10, heads, head, value)
+        self.attention(rng, 2, 6, 10, 2, 5, scale=0.2)
+        mask = np.array([[1, 1, 0, 0], [1, 0, 0, 1]], np.int32)
+        self.attention(rng, 2, 4, 10, 2, 5, mask=mask, mask_filter_value=-3.0)
+
+    def test_attention_without_bias(self):
+        """As with a bias of 0: onnxruntime's kernel ends the process where there is none."""
+        rng = np.random.default_rng(6)
+        x = rng.standard_normal((1, 3, 4)).astype(np.float32)
+        w = rng.standard_normal((4, 12)).astype(np.float32)
+        results = []
+        for bias in (("b", np.zeros(12, np.float32)), None):
+            path = self.scratch / "m.onnx"
+            onnx.save(model_of("Attention", [("x", x), ("w", w)] + ([bias] if bias else []),
+                               [("y", TensorProto.FLOAT)], ("w", "b"), num_heads=2), path)
+            results.append(qxc_outputs(path, {"x": x}, self.scratch)["y"])
+        np.testing.assert_array_equal(*results)
+
+    def test_attention_refused(self):
+        """What has no kernel is named, with exit code 1."""
+        x, w = np.zeros((1, 3, 4), np.float32), np.zeros((4, 12), np.float32)
+        past = np.zeros((2, 1, 2, 1, 2), np.float32)
+        mask = np.zeros((1, 1, 3, 3), np.int32)
+        for operands, why in (([("x", x), ("w", w), None, None, ("p", past)], "past or present"),
+                              ([("x", x), ("w", w), None, ("m", mask)], "its mask is int32[1,1,3,3]")):
+            path = self.scratch / "m.onnx"
+            onnx.save(model_of("Attention", operands, [("y", TensorProto.FLOAT)], (), num_heads=2),
+                      path)
+            done = qxc("run", path, "-random=1", ok=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(why, done.stderr)
+
+    # ---- EmbedLayerNormalization
+
+    def test_embed(self):
+        rng = np.random.default_rng(3)
+
+        def table(*shape):
+            return rng.standard_normal(shape).astype(np.float32)
+
+        for segments, mask, positions in itertools.product((False, True), (False, True), (0, 1, 2)):
+            ids = rng.integers(0, 20, (2, 5)).astype(np.int32)
+            at = rng.integers(0, 9, (positions, 5)).astype(np.int32) if positions else None
+            operands = [("ids", ids),
+                        ("s", rng.integers(0, 2, (2, 5)).astype(np.int32)) if segments else None,
+                        ("word", table(20, 8)), ("place", table(9, 8)),
+                        ("kind", table(2, 8)) if segments else None,
+                        ("gamma", table(8)), ("beta", table(8)),
+                        ("m", rng.integers(0, 2, (2, 5)).astype(np.int32)) if mask else None,
+                        ("at", at) if positions else None]
+            while operands[-1] is None:
+                operands.pop()
+            with self.subTest(segments=segments, mask=mask, positions=positions):
+                self.check("EmbedLayerNormalization", operands,
+                           ["y", ("count", TensorProto.INT32), "sum"],
+                           ("word", "place", "kind", "gamma", "beta"), c=positions == 2,
+                           epsilon=1e-5)
+
+    # ---- FusedMatMul, SkipSimplifiedLayerNormalization
+
+    def test_fused_matmul(self):
+        rng = np.random.default_rng(4)
+        for a, b in itertools.product((0, 1), (0, 1)):
+            for left, right in (((), ()), ((3,), ()), ((2, 1), (4,))):
+                x = rng.standard_normal(left + ((7, 5) if a else (5, 7))).astype(np.float32)
+                y = rng.standard_normal(right + ((6, 7) if b else (7, 6))).astype(np.float32)
+                with self.subTest(a=a, b=b, left=left):
+                    self.check("FusedMatMul", [("a", x), ("b", y)], c=left == (3,), transA=a,
+                               transB=b, alpha=0.125)
+
+    def test_skip_simplified(self):
+        rng = np.random.default_rng(5)
+        x, skip = rng.standard_normal((2, 2, 5, 16)).astype(np.float32)
+        gamma, bias = rng.standard_normal((2, 16)).astype(np.float32)
+        operands = [("x", x), ("skip", skip), ("gamma", gamma)]
+        for more in ([], [("bias", bias)]):
+            with self.subTest(bias=bool(more)):
+                self.check("SkipSimplifiedLayerNormalization", operands + more,
+                           ["y", "", "", "sum"], ("gamma", "bias"), c=True, epsilon=1e-5)
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()
