@@ -2,7 +2,7 @@
 //! template R=f32,s8,u8
 //! uses gate
 //! uses recur_f32 if R=f32
-//! uses dynscale round_small recur_q_$r if R!=f32
+//! uses round_small dynscale recur_round recur_q_$r if R!=f32
 //! math
 // One direction of ONNX LSTM. xw holds x . W of every step, r the weights [4 * hidden, hidden] of the
 // state, in the order input, output, forget, cell:
@@ -81,7 +81,7 @@ static void $NAME(const qk_lstm_params *p, const float *xw, const $R *r,
         float hscale;
         int32_t hzp;
         qk_dynscale(hs, (int64_t)p->batch * n, &hscale, &hzp);
-        qk_recur_q_$r_round(hs, (int64_t)p->batch * n, hscale, hzp, hq);
+        qk_recur_round(hs, (int64_t)p->batch * n, hscale, hzp, hq);
 //! end
         for (b = 0; b < p->batch; b++) {
             int32_t len = lens && lens[b] < p->steps ? lens[b] : p->steps;

@@ -76,6 +76,21 @@ bool bind_requantize(Binder *b, const Node *n, const Value *x, int x_buffer, con
 bool bind_layer_rows(Binder *b, const Node *n, int32_t rows, int32_t width, float eps, int x,
                      int scale, int bias, int y);
 
+/* Rows of integers whose parameters are computed at run time by rows of constant 8-bit weights
+ * [parts, columns, len], of which part `part` is taken, to floats [parts, rows, columns]
+ * (project.c).
+ */
+typedef struct Projection {
+    int32_t rows, columns, len, part, parts;
+    int weights; /* buffer, its rows as above whatever the value's */
+} Projection;
+/* Whether weights are of 8 bits, and few enough a row for sums in int32. */
+bool bind_projects(const Value *w, int64_t len);
+/* Scales and zero points of `n` rows (parts and columns), which `w` has in this order. */
+void bind_row_params(Binder *b, const Value *w, size_t n, int *scale, int *zp);
+bool bind_projection(Binder *b, const Node *n, const Projection *p, const Value *x, const Value *w,
+                     int bias, int y);
+
 /* Where the parameters of an element stand: those of x[o, a, i] in x[outer, axis, inner] at
  * o * s_outer + a / block * s_axis + i * s_inner. The fields open the params of all kernels that
  * convert. */

@@ -152,6 +152,21 @@ typedef struct QopForm {
     void (*raise_attrs)(const Node *from, Node *to);
 } QopForm;
 
+/* The form in which com.microsoft computes with integer weights and an input whose parameters are
+ * computed at run time (or none: then weights are all). `operands` are words: "1" operand 1, as
+ * integers where it is quantized with "1s" its scale and "1z" its zero point somewhere; an input
+ * without "0s" is given as float. One description serves choosing, lowering and raising. */
+typedef struct DynamicForm {
+    const char *op; /* NULL: there is none */
+    const char *operands;
+    uint32_t weights; /* bit i: operand i is an 8-bit constant */
+    int data;         /* the operand that is uint8q<dynamic>, -1 for none */
+    int axis;         /* that scales of weights may go along; -1: none */
+    bool transposed;  /* weights have their last two axes the other way around, scales rank 1 */
+    int results;      /* that the form must have */
+    bool (*applies)(const OpCtx *c, const char **why);
+} DynamicForm;
+
 /* ---- the operator ---- */
 
 /* What the operator does to quantization itself. */
@@ -170,6 +185,7 @@ typedef struct OpDef {
     bool (*infer)(OpCtx *c);
     QuantRule quant;
     QopForm qop;
+    DynamicForm dynamic;
     Conversion conversion;
     /* Its graphs see the values around them and each yields all results, one for one (If). */
     bool yields_results;

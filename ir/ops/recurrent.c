@@ -207,6 +207,21 @@ static bool bind_gates(Binder *b, const Node *n, int dirs, const Steps *s, int t
     return bind_call(b, n, "qk_matmul_f32", &p, sizeof p, 6, args);
 }
 
+/* The same on integers: rows of x that DynamicQuantizeLinear made by those of W. */
+static bool bind_gates_dynamic(Binder *b, const Node *n, int dirs, const Steps *s, int to) {
+    for (int d = 0; d < dirs; d++) {
+        Projection p = {.rows = s->steps * s->batch,
+                        .columns = s->gates,
+                        .len = (int32_t)n->in[W]->type.dims[2].value,
+                        .part = d,
+                        .parts = dirs,
+                        .weights = bind_value(b, n->in[W])};
+        if (!bind_projection(b, n, &p, n->in[X], n->in[W], -1, to))
+            return false;
+    }
+    return true;
+}
+
 static int operand(Binder *b, const OpCtx *c, size_t i) {
     return bind_value(b, op_in(c, i));
 }
@@ -215,29 +230,37 @@ static int result(Binder *b, const Node *n, size_t i) {
     return i < n->n_out ? bind_value(b, n->out[i]) : -1;
 }
 
+static bool bind_lstm(Binder *b, const Node *n, const OpCtx *c, const Steps *s, const int32_t *f,
+                      int gates) {
+    const RecurAttrs *a = c->attrs;
+    const Value *r = n->in[R];
+    ElemType e = bind_elem(r);
+    size_t hidden = (size_t)s->hidden, state = (2 * (size_t)s->batch + 4) * hidden;
+    int args[CALL_MAX_ARGS], k = 0;
+    qk_lstm_params p = {STEPS_PARAMS(s, a), f[0], f[1], f[2], a->input_forget != 0};
+    args[k++] = gates;
+    args[k++] = bind_value(b, r);
+    if (op_quant(r))
+        bind_row_params(b, r, (size_t)(directions(a) * s->gates), &args[k], &args[k + 1]);
+    k += op_quant(r) ? 2 : 0;
+    for (size_t i = 0; i < 5; i++)
+        args[k++] = operand(b, c, ((const size_t[]){BIAS, P, H0, C0, LENS})[i]);
+    for (size_t i = Y; i <= Y_C; i++)
+        args[k++] = result(b, n, i);
+    args[k++] = bind_scratch(b, ELEM_FLOAT, state);
+    if (op_quant(r))
+        args[k++] = bind_scratch(b, ELEM_INT16, (size_t)s->batch * hidden);
+    return bind_call(b, n, bind_kernel(b, "lstm", 1, &e), &p, sizeof p, k, args);
+}
+
 static bool bind_direction(Binder *b, const Node *n, const OpCtx *c, int direction, int gates) {
     const RecurAttrs *a = c->attrs;
     Steps s = steps_of(a, n, direction);
     int32_t f[3];
-    size_t hidden = (size_t)s.hidden;
     if (!functions_of(b, n, a, direction, f))
         return false;
-    if (node_is(n, "LSTM")) {
-        qk_lstm_params p = {STEPS_PARAMS(&s, a), f[0], f[1], f[2], a->input_forget != 0};
-        int state = bind_scratch(b, ELEM_FLOAT, (2 * (size_t)s.batch + 4) * hidden);
-        int args[] = {gates,
-                      operand(b, c, R),
-                      operand(b, c, BIAS),
-                      operand(b, c, P),
-                      operand(b, c, H0),
-                      operand(b, c, C0),
-                      operand(b, c, LENS),
-                      result(b, n, Y),
-                      result(b, n, Y_H),
-                      result(b, n, Y_C),
-                      state};
-        return bind_call(b, n, "qk_lstm_f32", &p, sizeof p, 11, args);
-    }
+    if (node_is(n, "LSTM"))
+        return bind_lstm(b, n, c, &s, f, gates);
     bool gru = node_is(n, "GRU");
     int args[] = {gates,
                   operand(b, c, R),
@@ -246,7 +269,7 @@ static bool bind_direction(Binder *b, const Node *n, const OpCtx *c, int directi
                   operand(b, c, LENS),
                   result(b, n, Y),
                   result(b, n, Y_H),
-                  bind_scratch(b, ELEM_FLOAT, (gru ? 7 : 2) * hidden)};
+                  bind_scratch(b, ELEM_FLOAT, (gru ? 7 : 2) * (size_t)s.hidden)};
     if (gru) {
         qk_gru_f32_params p = {STEPS_PARAMS(&s, a), f[0], f[1], a->linear_before_reset != 0};
         return bind_call(b, n, "qk_gru_f32", &p, sizeof p, 8, args);
@@ -255,8 +278,16 @@ static bool bind_direction(Binder *b, const Node *n, const OpCtx *c, int directi
     return bind_call(b, n, "qk_rnn_f32", &p, sizeof p, 8, args);
 }
 
+/* An LSTM whose input, W and R are as DynamicQuantizeLSTM has them. */
+static bool is_dynamic(const Node *n) {
+    const Quant *x = op_quant(n->in[X]);
+    return node_is(n, "LSTM") && x && x->kind == QUANT_DYNAMIC &&
+           bind_projects(n->in[W], n->in[W]->type.dims[2].value) &&
+           bind_projects(n->in[R], n->in[R]->type.dims[2].value);
+}
+
 static bool floats(Binder *b, const Node *n) {
-    for (size_t i = 0; i < n->n_in; i++)
+    for (size_t i = is_dynamic(n) ? BIAS : X; i < n->n_in; i++)
         if (n->in[i] && i != LENS && (n->in[i]->type.elem != ELEM_FLOAT || op_quant(n->in[i])))
             return bind_unsupported(b, n, "operand %zu is %s; only float has a kernel", i,
                                     op_quant(n->in[i]) ? "quantized"
@@ -276,7 +307,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     int gates = bind_temp(b, ELEM_FLOAT, (size_t)count);
     int64_t terms = n->in[W]->type.dims[2].value + s.hidden;
     bind_macs(b, dim_mul(count, terms));
-    if (!bind_gates(b, n, dirs, &s, gates))
+    if (!(is_dynamic(n) ? bind_gates_dynamic : bind_gates)(b, n, dirs, &s, gates))
         return false;
     for (int d = 0; d < dirs; d++)
         if (!bind_direction(b, n, c, d, gates))
@@ -284,17 +315,30 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     return true;
 }
 
-#define RECURRENT(op, specs)                                                                       \
-    const OpDef op_##op = {                                                                        \
-        .domain = "",                                                                              \
-        .name = #op,                                                                               \
-        .attrs_size = sizeof(RecurAttrs),                                                          \
-        .attrs = (specs),                                                                          \
-        .verify = verify,                                                                          \
-        .infer = infer,                                                                            \
-        .bind = bind,                                                                              \
-    };
+/* com.microsoft DynamicQuantizeLSTM has W and R transposed, and one scale a direction. */
+static bool lstm_applies(const OpCtx *c, const char **why) {
+    const RecurAttrs *a = c->attrs;
+    *why = "DynamicQuantizeLSTM has no layout 1";
+    return a->layout == 0;
+}
 
-RECURRENT(RNN, rnn_attrs)
-RECURRENT(GRU, gru_attrs)
-RECURRENT(LSTM, lstm_attrs)
+#define LSTM_DYNAMIC                                                                               \
+    .dynamic = {.op = "DynamicQuantizeLSTM",                                                       \
+                .operands = "0 1 2 3 4 5 6 7 1s 1z 2s 2z",                                         \
+                .weights = 1u << W | 1u << R,                                                      \
+                .transposed = true,                                                                \
+                .applies = lstm_applies}
+
+#define RECURRENT(op, specs, ...)                                                                  \
+    const OpDef op_##op = {.domain = "",                                                           \
+                           .name = #op,                                                            \
+                           .attrs_size = sizeof(RecurAttrs),                                       \
+                           .attrs = (specs),                                                       \
+                           .verify = verify,                                                       \
+                           .infer = infer,                                                         \
+                           .bind = bind,                                                           \
+                           __VA_ARGS__};
+
+RECURRENT(RNN, rnn_attrs, )
+RECURRENT(GRU, gru_attrs, )
+RECURRENT(LSTM, lstm_attrs, LSTM_DYNAMIC)
