@@ -198,6 +198,7 @@ struct Node {
     Node *prev, *next;
     const struct OpDef *def; /* set by op_resolve; NULL for operators we do not know */
     const void *typed;       /* attributes decoded into def's struct */
+    bool faulty;             /* it breaks a law, so what its results are is not known (infer.c) */
     Provenance from;
     Str doc;
     Meta meta;

@@ -119,16 +119,22 @@ static bool lawful(const Infer *s, const OpDef *op, OpCtx c) {
     return !op->verify || (node_count_operands(c.node, s->mute) && op->verify(&c));
 }
 
-static bool infer_qop(const Infer *s, const Node *n, OpCtx *c, const OpDef **op) {
+/* True also where there is nothing to infer, or nothing that could be relied on. */
+static bool infer_op(const Infer *s, Node *n, const OpDef *op, OpCtx *c) {
+    n->faulty = !lawful(s, op, *c);
+    return n->faulty || !op->infer || op->infer(c);
+}
+
+static bool infer_qop(const Infer *s, Node *n, OpCtx *c, const OpDef **op) {
     QopView view;
     if (!qop_of(n))
         return true;
     if (!qop_view(n, op, &view, s->d))
         return false;
     *c = qop_ctx(n, &view, s->d);
-    if (!n->typed || !(*op)->infer || !lawful(s, *op, *c)) /* wrong attributes were reported */
+    if (!n->typed) /* wrong attributes were reported */
         return true;
-    if (!(*op)->infer(c))
+    if (!infer_op(s, n, *op, c))
         return false;
     if (c->out[0].kind == TYPE_TENSOR)
         c->out[0].elem = qop_result_elem(&view);
@@ -138,17 +144,22 @@ static bool infer_qop(const Infer *s, const Node *n, OpCtx *c, const OpDef **op)
 /* The node's own results; those of its subgraphs are there already. An operator on more dimensions
  * than its laws and kernels have room for becomes one that we do not know. */
 static void infer_node(Infer *s, Node *n) {
+    n->faulty = false;
     if (!node_rank_fits(n)) {
         n->def = NULL;
         n->typed = NULL;
     }
+    if (node_reads_faulty(n)) /* one mistake, one error */
+        return;
     const OpDef *op = n->def;
     OpCtx c = op_ctx(n, s->d);
     int before = diags_errors(s->d);
-    bool ok = op ? !op->infer || !lawful(s, op, c) || op->infer(&c) : infer_qop(s, n, &c, &op);
+    bool ok = op ? infer_op(s, n, op, &c) : infer_qop(s, n, &c, &op);
     for (size_t i = 0; ok && i < n->n_out; i++)
         ok = join(s, &c, op, i);
-    s->ok = diag_reason(s->d, ok, before, n->loc, node_text(n)) && s->ok;
+    ok = diag_reason(s->d, ok, before, n->loc, node_text(n));
+    n->faulty |= !ok;
+    s->ok = s->ok && ok;
 }
 
 static void infer_graph(Infer *s, Graph *g) {

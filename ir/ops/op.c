@@ -43,6 +43,13 @@ static bool fits(Value *const *values, size_t n) {
     return true;
 }
 
+bool node_reads_faulty(const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && n->in[i]->kind == VALUE_NODE && n->in[i]->def->faulty)
+            return true;
+    return false;
+}
+
 bool node_rank_fits(const Node *n) {
     return fits(n->in, n->n_in) && fits(n->out, n->n_out);
 }

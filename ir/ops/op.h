@@ -233,7 +233,8 @@ int64_t node_opset(const Node *n);
 bool node_imported(const Node *n);            /* a version 0 counts */
 const OnnxSchema *node_schema(const Node *n); /* at that version; NULL when unknown */
 bool node_in_function(const Node *n);
-bool node_rank_fits(const Node *n); /* no operand or result has more than MAX_RANK dimensions */
+bool node_reads_faulty(const Node *n); /* an operand is a result of a node with an error */
+bool node_rank_fits(const Node *n);    /* no operand or result has more than MAX_RANK dimensions */
 /* The function whose body the node is in, NULL for the main graph. */
 const Function *node_function(const Node *n);
 
@@ -254,10 +255,10 @@ typedef enum VerifyFlags {
 /* All laws: structure, schema types, operators, quantization (language page, verifier table).
  * Wants a module that is resolved and inferred. */
 bool module_verify(Module *m, Diags *d);
-bool module_verify_with(Module *m, unsigned flags, Diags *d);
-/* Resolves, infers and verifies; what inference found wrong does not hide what the verifier finds.
- */
+/* Resolves, infers and verifies. One run tells all problems, and each once: a fault hides no other,
+ * and what reads a result of a faulty node is held against no law. */
 bool module_check(Module *m, unsigned flags, Diags *d);
+bool module_verify_with(Module *m, unsigned flags, Diags *d);
 /* That a node has as many operands and results as its schema asks for, none of them left out that
  * must be there. True where no schema is known. */
 bool node_count_operands(const Node *n, Diags *d);

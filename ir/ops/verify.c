@@ -6,6 +6,7 @@
 typedef struct Verify {
     Diags *d;
     unsigned flags;
+    bool quants; /* the quantizations by themselves are right */
     bool ok;
 } Verify;
 
@@ -143,26 +144,30 @@ static bool check_import(const Node *n, Diags *d) {
     return false;
 }
 
-static bool verify_node(const Node *n, unsigned flags, Diags *d) {
+static bool verify_node(const Node *n, const Verify *v) {
+    Diags *d = v->d;
     if (!check_import(n, d) || (!is_own_form(n) && !check_schema(n, d)))
         return false;
     if (node_in_function(n))
         return true; /* operands have no types there */
+    if (node_reads_faulty(n))
+        return true; /* one mistake, one error */
     int before = diags_errors(d);
-    bool ok = call_verify(n, d) && verify_node_quant(n, flags, d);
+    bool ok = call_verify(n, d) && (n->faulty || !v->quants || verify_node_quant(n, v->flags, d));
     return diag_reason(d, ok, before, n->loc, node_text(n));
 }
 
 static void verify_graph(Graph *g, void *ctx) {
     Verify *v = ctx;
     FOR_NODES(n, g)
-    v->ok = verify_node(n, v->flags, v->d) && v->ok;
+    v->ok = verify_node(n, v) && v->ok;
 }
 
 bool module_verify_with(Module *m, unsigned flags, Diags *d) {
-    if (!verify_structure(m, d) || !verify_functions(m, d) || !verify_quants(m, d))
+    if (!verify_structure(m, d) || !verify_functions(m, d))
         return false;
-    Verify v = {d, flags, true};
+    bool quants = verify_quants(m, d);
+    Verify v = {d, flags, quants, quants};
     module_each_graph(m, verify_graph, &v);
     return v.ok;
 }
@@ -172,8 +177,6 @@ bool module_verify(Module *m, Diags *d) {
 }
 
 bool module_check(Module *m, unsigned flags, Diags *d) {
-    if (!module_resolve(m, d))
-        return false;
-    bool inferred = module_infer(m, d);
-    return module_verify_with(m, flags, d) && inferred;
+    bool resolved = module_resolve(m, d), inferred = module_infer(m, d);
+    return module_verify_with(m, flags, d) && resolved && inferred;
 }
