@@ -254,7 +254,7 @@ ExitCode cmd_compile(Session *s) {
     }
     ExitCode code;
     Module *m = session_read(s, 0, &code);
-    if (!m)
+    if (!m || !session_read_donors(s, &j, &code))
         return code;
     if (!job_compile(&j, m))
         return j.ctx.misused ? EXIT_USAGE : EXIT_WRONG;

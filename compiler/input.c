@@ -4,6 +4,7 @@
 #include "compiler/session.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/qir/qir_read.h"
+#include "frontend/scales/scales_read.h"
 #include "ir/verify_stat.h"
 
 #include <errno.h>
@@ -111,23 +112,24 @@ static bool forced_kind(const Options *o, Kind *k, Diags *d) {
 
 enum { MIB = 1 << 20, DEFAULT_MEMORY_MIB = 1024 };
 
-Module *session_parse(Session *s, size_t i, ExitCode *code) {
-    const char *path = s->o.inputs.items[i];
-    size_t size = s->has_text ? s->text.n : 0;
-    Kind kind = s->has_text ? KIND_QIR : sniff(path, &size, s->d);
+/* `text` is what the file holds, or NULL. */
+static Module *parse(Session *s, const char *path, const Str *text, bool input, ExitCode *code) {
+    size_t size = text ? text->n : 0;
+    Kind kind = text ? KIND_QIR : sniff(path, &size, s->d);
     *code = EXIT_IO;
     if (kind == KIND_UNREADABLE)
         return NULL;
     *code = EXIT_USAGE;
-    if (!forced_kind(&s->o, &kind, s->d))
+    if (input && !forced_kind(&s->o, &kind, s->d))
         return NULL;
     *code = EXIT_WRONG;
-    s->is_text = kind == KIND_QIR;
+    if (input)
+        s->is_text = kind == KIND_QIR;
     size_t mib = s->o.max_memory >= 0 ? (size_t)s->o.max_memory : DEFAULT_MEMORY_MIB;
     Arena *a = arena_new(mib * MIB + size * 2, &s->oom);
     OnnxReadOptions onnx = {.external_data_dir = s->o.external_data_dir};
     QirReadOptions qir = {.dir = s->o.external_data_dir, .wide_zp = s->o.wide_zp};
-    Module *m = s->has_text        ? qir_read_text(a, s->d, path, s->text, &qir)
+    Module *m = text               ? qir_read_text(a, s->d, path, *text, &qir)
                 : kind == KIND_QIR ? qir_read(a, s->d, path, &qir)
                                    : onnx_read(a, s->d, path, &onnx);
     if (m)
@@ -139,8 +141,11 @@ Module *session_parse(Session *s, size_t i, ExitCode *code) {
     return m;
 }
 
-Module *session_read(Session *s, size_t i, ExitCode *code) {
-    Module *m = session_parse(s, i, code);
+Module *session_parse(Session *s, size_t i, ExitCode *code) {
+    return parse(s, s->o.inputs.items[i], s->has_text ? &s->text : NULL, true, code);
+}
+
+static Module *check(Session *s, Module *m) {
     if (!m)
         return NULL;
     UnknownOps unknown = {s->d, m, map_new(m->arena)};
@@ -149,4 +154,20 @@ Module *session_read(Session *s, size_t i, ExitCode *code) {
         return NULL;
     verify_stats(m, s->d);
     return m;
+}
+
+Module *session_read(Session *s, size_t i, ExitCode *code) {
+    return check(s, session_parse(s, i, code));
+}
+
+static bool read_donor(Session *s, const char *path, Module **out, ExitCode *code) {
+    return !path || (*out = check(s, parse(s, path, NULL, false, code)));
+}
+
+bool session_read_donors(Session *s, Job *j, ExitCode *code) {
+    const char *scales = s->o.scales_from;
+    if (scales && scales_are_json(scales))
+        scales = NULL; /* read with the other rules */
+    return read_donor(s, s->o.weights_from, &j->weights_from, code) &&
+           read_donor(s, scales, &j->scales_from, code);
 }

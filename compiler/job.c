@@ -39,7 +39,7 @@ static bool init_form(Job *j) {
     if (j->o->dynamic && j->form == FORM_AS_IS)
         j->form = FORM_TRUE; /* decided at run time: there is nothing to edit before */
     if ((data || j->o->weight_only || j->o->explain ||
-         ((j->o->scheme || j->o->scales_from) && i == 0)) &&
+         ((j->o->scheme || j->o->scales_from || j->o->weights_from) && i == 0)) &&
         j->form == FORM_AS_IS)
         /* ONNX has no words for decisions but annotations */
         j->form = j->wants_onnx && !j->o->annotate ? FORM_FLOAT : FORM_FAKE;
@@ -91,9 +91,11 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
         ok =
             diag_error(d, LOC_NONE, "-recipe is about static quantization: it does not go with -%s",
                        o->dynamic ? "dynamic" : "weight-only");
-    ok = (!o->scales_from || scales_read(a, d, o->scales_from, &j->file)) && ok;
+    if (o->scales_from && scales_are_json(o->scales_from))
+        ok = scales_read(a, d, o->scales_from, &j->file) && ok;
     ok = (!o->scheme || qir_read_scheme(a, d, o->scheme, &j->file)) && ok;
-    if (j->form == FORM_AS_IS && !j->wants_onnx && scheme_has_parameters(&j->file))
+    if (j->form == FORM_AS_IS && !j->wants_onnx &&
+        (scheme_has_parameters(&j->file) || o->scales_from || o->weights_from))
         j->form = FORM_FAKE;
     j->ctx.data = (const char *const *)o->calib.items;
     j->ctx.n_data = o->calib.n;

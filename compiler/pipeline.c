@@ -1,4 +1,6 @@
 #include "backend/qir/qir_write.h"
+#include "compiler/donor.h"
+#include "compiler/scheme_nodes.h"
 #include "compiler/session.h"
 
 #include "exec/specialise.h"
@@ -213,11 +215,14 @@ static bool obey_recipe(Job *j, Module *m) {
            (r != RECIPE_INT32_BIAS || run(j, m, "int32-bias"));
 }
 
-/* The whole scheme: what flags say, then the module, then the file. */
+/* The whole scheme: what flags say, then nodes of themselves, then the module, then the file. */
 static bool settle_scheme(Job *j, Module *m) {
     Scheme *s = &j->ctx.scheme;
     *s = (Scheme){0};
     scheme_append(s, m->arena, &j->flags);
+    if (j->form != FORM_AS_IS && !scheme_of_nodes(s, m, j->d))
+        return false;
+    scheme_append(s, m->arena, &j->donated);
     scheme_append(s, m->arena, &m->rules);
     scheme_append(s, m->arena, &j->file);
     if (!recipe_check(s->recipe, s->recipe_loc, "", j->d))
@@ -246,6 +251,23 @@ static bool raise(Job *j, Module *m, ModuleForm f) {
            (!(f.qonnx || f.scaling || f.onnx_quantized) || run(j, m, "raise-quant"));
 }
 
+bool job_raise(const Job *j, Module *m) {
+    Job k = {.o = j->o, .d = j->d, .ctx = {.d = j->d, .target = j->ctx.target}};
+    if (!run(&k, m, "inline-functions") || !run(&k, m, "freeze") || !raise_opset(&k, m))
+        return false;
+    ModuleForm f = module_form(m);
+    return (!f.annotated || run(&k, m, "raise-annotations")) &&
+           (!f.scaling || run(&k, m, "raise-scaling")) && raise(&k, m, f);
+}
+
+/* What -weights-from and -scales-from give. */
+static bool take_over(Job *j, Module *m) {
+    if (j->weights_from && !donor_weights(j, m, j->weights_from))
+        return false;
+    return !j->scales_from ||
+           (donor_scales(j, m, j->scales_from, &j->donated) && settle_scheme(j, m));
+}
+
 static bool bring_into_form(Job *j, Module *m) {
     if (!settle_scheme(j, m) || !job_fix_shapes(j, m))
         return false;
@@ -255,7 +277,9 @@ static bool bring_into_form(Job *j, Module *m) {
         j->ctx.target_opset = j->o->target_opset > 0 ? j->o->target_opset : 0;
         return run_listed_passes(j, m);
     }
-    if (j->form != FORM_AS_IS && !run(j, m, "inline-functions"))
+    bool calls = m->n_functions > 0; /* of nodes that may state rules */
+    if (j->form != FORM_AS_IS &&
+        (!run(j, m, "inline-functions") || (calls && !settle_scheme(j, m))))
         return false;
     int64_t opset = module_opset(m, STR("")); /* a function may have raised it */
     if (j->o->target_opset > 0 && j->o->target_opset < opset)
@@ -276,6 +300,8 @@ static bool bring_into_form(Job *j, Module *m) {
     if (!run(j, m, "freeze") || !raise_opset(j, m))
         return false;
     if (j->form >= FORM_FAKE && module_form(m).annotated && !run(j, m, "raise-annotations"))
+        return false;
+    if (j->form >= FORM_FLOAT && !take_over(j, m))
         return false;
     ModuleForm f = module_form(m);
     if (!check_data_is_used(j, f))

@@ -19,6 +19,8 @@ typedef struct Job {
     const Options *o;
     Diags *d;
     PassContext ctx;
+    Module *weights_from, *scales_from; /* -weights-from, -scales-from: models, or NULL */
+    Scheme donated;                     /* by scales_from */
     Scheme flags, file; /* the parts of the scheme that stand on the command line, in -scheme */
     CalibOptions calib;
     CalibReport calibrated; /* what calibration saw */
@@ -37,6 +39,8 @@ typedef struct Job {
 /* Reads the options that concern passes; false after diagnostics. */
 bool job_init(Job *j, const Options *o, Arena *a, Diags *d);
 
+/* A model of any kind in true-quant form as far as it is quantized, else as it is. */
+bool job_raise(const Job *j, Module *m);
 /* Applies -bind and -shape. */
 bool job_fix_shapes(Job *j, Module *m);
 

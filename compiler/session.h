@@ -21,7 +21,7 @@ typedef struct Session {
     bool has_text; /* the input is this .qir text, whatever the file holds (expect.h) */
     Str text;
     bool is_text;       /* the input read last was .qir */
-    Module *modules[2]; /* read so far; freed by main */
+    Module *modules[4]; /* read so far; freed by main */
     size_t n_modules;
     OutFiles *out; /* being written; given up when memory runs out */
 } Session;
@@ -31,6 +31,9 @@ typedef struct Session {
 Module *session_read(Session *s, size_t i, ExitCode *code);
 
 /* The same before anything is resolved or checked: what parses, and no more. */
+/* The models of -weights-from and -scales-from go to the job. False with *code after diagnostics.
+ */
+bool session_read_donors(Session *s, Job *j, ExitCode *code);
 Module *session_parse(Session *s, size_t i, ExitCode *code);
 
 /* Writes the module to -o (or stdout) as what -emit says. */

@@ -33,6 +33,8 @@ typedef struct Meta { /* metadata_props, in order */
 /* Keys under which an ONNX file holds what ONNX has no field for; see compiler/metadata.h. */
 #define META_STAT "qxc.stat"
 #define META_FROM "qxc.from"
+/* Keys of nodes that begin so say how to quantize them; see compiler/scheme_nodes.h. */
+#define META_QUANTIZATION "quantization."
 
 /* ---- constants ---- */
 

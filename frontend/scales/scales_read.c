@@ -233,6 +233,16 @@ static bool read_root(const Scales *s, json_t *root) {
     return aimet ? ok : read_overrides(s, root);
 }
 
+bool scales_are_json(const char *path) {
+    FILE *f = fopen(path, "rbe");
+    int c = ' ';
+    while (f && (c == ' ' || c == '\t' || c == '\r' || c == '\n'))
+        c = getc(f);
+    if (f)
+        fclose(f);
+    return c == '{' || c == '[';
+}
+
 bool scales_read(Arena *a, Diags *d, const char *path, Scheme *out) {
     FileMap *file = file_map(path, LOC_NONE, d);
     if (!file)

@@ -6,6 +6,8 @@
 
 #include "ir/scheme.h"
 
+/* Whether the file begins like JSON; false too where it cannot be read. */
+bool scales_are_json(const char *path);
 /* Appends a `value` rule for each tensor. Memory is the arena's; false after diagnostics. */
 bool scales_read(Arena *a, Diags *d, const char *path, Scheme *out);
 

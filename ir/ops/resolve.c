@@ -69,6 +69,8 @@ static bool check_schema(Node *n, const OnnxSchema *schema, Diags *d) {
                             "attribute '%s' refers to '%s', but this is no "
                             "function",
                             diag_name(d, a->name), diag_name(d, a->ref));
+        if (!s && str_starts(a->name, META_QUANTIZATION))
+            continue; /* metadata in the wrong place: no operator has such an attribute */
         if (!s)
             ok = unknown_attr(n, schema, a, d);
         else if (!kind_fits(a, (AttrKind)s->type))

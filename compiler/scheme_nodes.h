@@ -1,0 +1,12 @@
+/* What nodes of a model state about their own quantization, as rules of a scheme: metadata of the
+ * keys "quantization.weights", "quantization.activations", ... (docs/trained.md). */
+#ifndef QXC_COMPILER_SCHEME_NODES_H
+#define QXC_COMPILER_SCHEME_NODES_H
+
+#include "ir/ir.h"
+
+/* Appends a rule for each. Attributes of these names, which no operator has, become metadata.
+ * Memory is the module's; false after diagnostics, of all nodes. */
+bool scheme_of_nodes(Scheme *s, Module *m, Diags *d);
+
+#endif
