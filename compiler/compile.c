@@ -5,6 +5,7 @@
 #include "compiler/emit_scales.h"
 #include "compiler/emit_scheme.h"
 #include "compiler/metadata.h"
+#include "compiler/mixed.h"
 #include "compiler/session.h"
 #include "exec/specialise.h"
 
@@ -252,7 +253,9 @@ ExitCode cmd_compile(Session *s) {
         diag_error(s->d, LOC_NONE, "binary output does not go to a terminal: use -o FILE");
         return EXIT_USAGE;
     }
-    ExitCode code;
+    ExitCode code = mixed_wanted(&s->o) ? mixed_decide(s, &j) : EXIT_DONE;
+    if (code != EXIT_DONE)
+        return code;
     Module *m = session_read(s, 0, &code);
     if (!m || !session_read_donors(s, &j, &code))
         return code;

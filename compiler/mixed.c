@@ -1,0 +1,269 @@
+/* See compiler/mixed.h. */
+#include "compiler/mixed.h"
+
+#include "compiler/mixed_layers.h"
+#include "compiler/top1.h"
+#include "exec/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct Score {
+    double sqnr; /* dB, of the worst output */
+    double drop; /* percentage points of top-1 accuracy */
+} Score;
+
+typedef struct Mixed {
+    Session *s;
+    Job *j;
+    bool has_sqnr, has_drop;
+    double least_sqnr, most_drop;
+    Labels labels;
+    double float_top1;
+    Layer *layers;
+    size_t n;
+} Mixed;
+
+bool mixed_wanted(const Options *o) {
+    return o->min_sqnr || o->max_drop || o->labels;
+}
+
+/* ---- the command line ---- */
+
+static bool read_number(const char *option, const char *text, const char *unit, double *out,
+                        Diags *d) {
+    char *end;
+    if (!text)
+        return true;
+    *out = strtod(text, &end);
+    if (*end == '%' && unit[0] == '%')
+        end++;
+    return (!*end && end != text && isfinite(*out)) ||
+           diag_error(d, LOC_NONE, "-%s wants a number of %s, not '%s'", option, unit, text);
+}
+
+static bool read_options(Mixed *x) {
+    const Options *o = &x->s->o;
+    Diags *d = x->s->d;
+    x->has_sqnr = o->min_sqnr;
+    x->has_drop = o->max_drop;
+    if (!read_number("min-sqnr", o->min_sqnr, "dB", &x->least_sqnr, d) ||
+        !read_number("max-drop", o->max_drop, "%", &x->most_drop, d))
+        return false;
+    if (!o->max_drop != !o->labels)
+        return diag_error(d, LOC_NONE, "-max-drop=PERCENT and -labels=KEY go together");
+    if (o->dynamic || o->weight_only || o->passes)
+        return diag_error(d, LOC_NONE, "-min-sqnr and -max-drop are about static quantization");
+    if (x->j->form <= FORM_FLOAT)
+        return diag_error(d, LOC_NONE,
+                          "-min-sqnr and -max-drop: nothing is quantized in this form");
+    if (!o->calib.n)
+        return diag_error(d, LOC_NONE, "-min-sqnr and -max-drop measure on data: -calib=PATH");
+    if (strcmp(o->inputs.items[0], "-") == 0 || x->s->has_text)
+        return diag_error(d, LOC_NONE,
+                          "-min-sqnr and -max-drop read the model more than once: give a file");
+    return true;
+}
+
+/* ---- one way to quantize, measured ---- */
+
+static void free_modules(Session *s) {
+    while (s->n_modules)
+        module_free(s->modules[--s->n_modules]);
+}
+
+static Module *read_float(Mixed *x, ExitCode *code) {
+    Job plain;
+    Options o = x->s->o;
+    Module *m = session_read(x->s, 0, code);
+    o.scheme = o.scales_from = NULL;
+    *code = EXIT_WRONG;
+    return m && job_init(&plain, &o, x->s->arena, x->s->d) && job_prepare_run(&plain, m) ? m : NULL;
+}
+
+static void add_rules(const Mixed *x, Scheme *s, const Layer *l) {
+    for (size_t i = 0; i < l->n_rules; i++)
+        scheme_add(s, x->s->arena, l->rules[i]);
+}
+
+/* The model as the rules of the first `n` layers (or of `only`) make it. */
+static Module *read_quantized(Mixed *x, size_t n, const Layer *only, Form form, ExitCode *code) {
+    Module *m = session_read(x->s, 0, code);
+    Job j = *x->j;
+    j.file = (Scheme){0};
+    scheme_append(&j.file, x->s->arena, &x->j->file);
+    for (size_t i = 0; i < n; i++)
+        add_rules(x, &j.file, &x->layers[i]);
+    if (only)
+        add_rules(x, &j.file, only);
+    j.form = form;
+    j.quant_io = false;
+    j.calib.keep = false;
+    j.ctx.explain = NULL;
+    *code = EXIT_WRONG;
+    return m && job_compile(&j, m) ? m : NULL;
+}
+
+static bool worst_output(Mixed *x, Module *a, Module *b, Score *out) {
+    const TextList *data = &x->s->o.calib;
+    Comparison c;
+    if (!compare_modules(a, b, data->items, data->n, 0, NULL, NULL, &c, x->s->d))
+        return false;
+    out->sqnr = INFINITY;
+    for (size_t i = 0; i < c.n; i++)
+        if (c.rows[i].is_output)
+            out->sqnr = fmin(out->sqnr, c.rows[i].sqnr);
+    return true;
+}
+
+static bool measure(Mixed *x, size_t n, const Layer *only, Score *out, ExitCode *code) {
+    Module *a = read_float(x, code);
+    Module *b = a ? read_quantized(x, n, only, FORM_TRUE, code) : NULL;
+    const TextList *data = &x->s->o.calib;
+    double top1;
+    Job run = *x->j;
+    bool ok = b && job_prepare_run(&run, b) && worst_output(x, a, b, out);
+    if (ok && x->has_drop && !only) {
+        ok =
+            (x->n || top1_accuracy(a, data->items, data->n, &x->labels, &x->float_top1, x->s->d)) &&
+            top1_accuracy(b, data->items, data->n, &x->labels, &top1, x->s->d);
+        out->drop = x->float_top1 - top1;
+    }
+    free_modules(x->s);
+    return ok;
+}
+
+static bool list_layers(Mixed *x, ExitCode *code) {
+    Module *m = read_quantized(x, 0, NULL, FORM_FAKE, code);
+    if (m)
+        x->layers = mixed_layers(m, x->s->arena, x->s->o.integer_only, &x->n);
+    free_modules(x->s);
+    return m;
+}
+
+static bool holds(const Mixed *x, const Score *s) {
+    return (!x->has_sqnr || s->sqnr >= x->least_sqnr) &&
+           (!x->has_drop || s->drop <= x->most_drop + 1e-9);
+}
+
+/* ---- the search ---- */
+
+static int most_sensitive_first(const void *p, const void *q) {
+    const Layer *x = p, *y = q;
+    if (x->sqnr != y->sqnr)
+        return x->sqnr > y->sqnr ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+static void tell(const Mixed *x, const char *what, const Score *s) {
+    if (x->s->o.quiet)
+        return;
+    fprintf(stderr, "%s: %.2f dB", what, s->sqnr);
+    if (x->has_drop)
+        fprintf(stderr, ", %.2f points of %.2f%% lost", s->drop, x->float_top1);
+    fputc('\n', stderr);
+}
+
+static ExitCode missed(const Mixed *x, const Score *best) {
+    if (x->has_sqnr && best->sqnr < x->least_sqnr)
+        diag_error(x->s->d, LOC_NONE, "-min-sqnr=%g cannot be met: the best reached is %.2f dB",
+                   x->least_sqnr, best->sqnr);
+    if (x->has_drop && best->drop > x->most_drop)
+        diag_error(x->s->d, LOC_NONE,
+                   "-max-drop=%g cannot be met: the best reached loses %.2f points", x->most_drop,
+                   best->drop);
+    return EXIT_MISSED;
+}
+
+static bool rank_layers(Mixed *x, ExitCode *code) {
+    Score s;
+    for (size_t i = 0; i < x->n; i++) {
+        if (!measure(x, 0, &x->layers[i], &s, code))
+            return false;
+        x->layers[i].sqnr = s.sqnr;
+    }
+    qsort(x->layers, x->n, sizeof *x->layers, most_sensitive_first);
+    return true;
+}
+
+/* The fewest of the first layers for which the gate holds; it holds for all, and not for none. */
+static bool fewest(Mixed *x, size_t *n, Score *score, ExitCode *code) {
+    size_t misses = 0;
+    *n = x->n;
+    while (*n - misses > 1) {
+        size_t middle = misses + (*n - misses) / 2;
+        Score s;
+        if (!measure(x, middle, NULL, &s, code))
+            return false;
+        if (!holds(x, &s)) {
+            misses = middle;
+            continue;
+        }
+        *n = middle;
+        *score = s;
+    }
+    return true;
+}
+
+/* Gives back, from the least sensitive on, what the gate holds without. */
+static bool give_back(Mixed *x, size_t *n, Score *score, ExitCode *code) {
+    for (size_t i = *n; i-- > 0 && *n > 1;) {
+        Layer tried = x->layers[i];
+        size_t behind = *n - 1 - i;
+        memmove(&x->layers[i], &x->layers[i + 1], behind * sizeof tried);
+        x->layers[*n - 1] = tried;
+        Score s;
+        if (!measure(x, *n - 1, NULL, &s, code))
+            return false;
+        if (holds(x, &s)) {
+            --*n;
+            *score = s;
+            continue;
+        }
+        memmove(&x->layers[i + 1], &x->layers[i], behind * sizeof tried);
+        x->layers[i] = tried;
+    }
+    return true;
+}
+
+static void take(Mixed *x, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        add_rules(x, &x->j->file, &x->layers[i]);
+        if (!x->s->o.quiet)
+            fprintf(stderr, "  %s %s (alone: %.2f dB)\n", diag_name(x->s->d, x->layers[i].name),
+                    x->s->o.integer_only ? "gets 16 bits" : "stays float", x->layers[i].sqnr);
+    }
+}
+
+static ExitCode search(Mixed *x) {
+    ExitCode code;
+    Score plain = {0}, best;
+    if (!measure(x, 0, NULL, &plain, &code))
+        return code;
+    tell(x, "all quantized", &plain);
+    if (holds(x, &plain))
+        return EXIT_DONE;
+    if (!list_layers(x, &code) || !measure(x, x->n, NULL, &best, &code))
+        return code;
+    if (!holds(x, &best))
+        return missed(x, &best);
+    size_t n;
+    if (!rank_layers(x, &code) || !fewest(x, &n, &best, &code) || !give_back(x, &n, &best, &code))
+        return code;
+    tell(x, "with the most sensitive layers spared", &best);
+    take(x, n);
+    return EXIT_DONE;
+}
+
+ExitCode mixed_decide(Session *s, Job *j) {
+    Mixed x = {.s = s, .j = j};
+    if (!read_options(&x))
+        return EXIT_USAGE;
+    if (x.has_drop && !labels_read(s->arena, (const char *const *)s->o.calib.items, s->o.calib.n,
+                                   s->o.labels, &x.labels, s->d))
+        return EXIT_WRONG;
+    diags_quiet(s->d, true); /* what is to be said is said once, when the result is made */
+    ExitCode code = search(&x);
+    diags_quiet(s->d, s->o.quiet);
+    return code;
+}

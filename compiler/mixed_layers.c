@@ -1,0 +1,93 @@
+/* See compiler/mixed_layers.h. */
+#include "compiler/mixed_layers.h"
+
+typedef struct Found {
+    Arena *a;
+    bool wide;
+    Layer *layers;
+    size_t n, cap;
+} Found;
+
+/* A star in a name would match other names too; `?` matches it and little else. */
+static const char *exact_glob(Arena *a, Str name) {
+    char *glob = arena_copy(a, name.s, name.n + 1);
+    glob[name.n] = 0;
+    for (size_t i = 0; i < name.n; i++)
+        if (glob[i] == '*')
+            glob[i] = '?';
+    return glob;
+}
+
+/* `float`, or 16 bits for what is made. */
+static void spare(SchemeSetting *s, bool wide) {
+    s->said = true;
+    s->is_float = !wide;
+    s->storage = wide ? ELEM_INT16 : ELEM_UNDEFINED;
+    s->sym = wide ? 1 : SCHEME_UNSAID;
+}
+
+static SchemeRule value_rule(Arena *a, const Value *v, bool wide) {
+    SchemeRule r = scheme_rule(SCHEME_VALUE, exact_glob(a, v->name), LOC_NONE);
+    spare(&r.set[SCHEME_ITSELF], wide);
+    return r;
+}
+
+/* The values that a layer makes and a clamp behind it takes over get 16 bits. */
+static void widen(Arena *a, const Node *n, Layer *l, const Uses *uses) {
+    const Use *use;
+    const Value *v = n->out[0];
+    l->rules[l->n_rules++] = value_rule(a, v, true);
+    if (uses_of(uses, v, &use) == 1 && use->node && use->node->def &&
+        use->node->def->quant.kind == QUANT_CLAMP && use->node->out[0])
+        l->rules[l->n_rules++] = value_rule(a, use->node->out[0], true);
+}
+
+/* A node without a name stays float by what it reads or makes. */
+static void keep_float(Arena *a, const Node *n, Layer *l) {
+    const QuantRule *q = &n->def->quant;
+    if (n->name.n) {
+        l->rules[0] = scheme_rule(SCHEME_NODE, exact_glob(a, n->name), LOC_NONE);
+        l->rules[0].keep = 1;
+    } else {
+        bool weighs = q->kind == QUANT_MAC && n->in[q->weight]->kind == VALUE_CONST;
+        l->rules[0] = value_rule(a, weighs ? n->in[q->weight] : n->out[0], false);
+    }
+    l->n_rules = 1;
+}
+
+static void add_layer(Found *x, Layer l, Str name) {
+    l.at = x->n;
+    l.name = arena_str(x->a, name);
+    ARENA_PUSH(x->a, x->layers, x->n, x->cap, l);
+}
+
+/* What computes on integers; data movers follow it. The module has its decisions (float ~ q). */
+static void find_layers(Graph *g, void *ctx) {
+    Found *x = ctx;
+    const Uses *uses = uses_new(g->module);
+    bool wide = x->wide;
+    for (size_t i = 0; wide && i < g->n_in; i++)
+        if (g->in[i]->type.quant)
+            add_layer(x, (Layer){.rules = {value_rule(x->a, g->in[i], true)}, .n_rules = 1},
+                      g->in[i]->name);
+    FOR_NODES(n, g) {
+        if (!n->def || !n->n_out || !n->out[0] || !n->out[0]->type.quant)
+            continue;
+        QuantClass k = n->def->quant.kind;
+        if (k != QUANT_MAC && k != QUANT_COMPUTE && k != QUANT_JOIN)
+            continue;
+        Layer l = {0};
+        if (wide)
+            widen(x->a, n, &l, uses);
+        else
+            keep_float(x->a, n, &l);
+        add_layer(x, l, n->name.n ? n->name : n->out[0]->name);
+    }
+}
+
+Layer *mixed_layers(Module *m, Arena *a, bool wide, size_t *n) {
+    Found f = {.a = a, .wide = wide};
+    module_each_graph(m, find_layers, &f);
+    *n = f.n;
+    return f.layers;
+}

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Automatic mixed precision: the gate holds for what onnxruntime computes, the scheme that is written
+gives the same bytes, and where a gate cannot be met nothing is written and the exit code is 4."""
+
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+import common
+from common import DIGITS, qxc, run_samples, session, sqnr
+
+CALIB = DIGITS / "calib.npz"
+TEST = DIGITS / "test.npz"
+MODEL = DIGITS / "digits.onnx"
+FEW = "-weights=int4 sym"
+
+
+class Mixed(common.OracleCase):
+    def run_on(self, path, data):
+        model = onnx.load(path)
+        with np.load(data) as loaded:
+            return run_samples(session(path), model, {"image": loaded["image"]})["logits"]
+
+    def kept(self, done):
+        return [line.split()[0] for line in done.stderr.splitlines() if "stays float (" in line]
+
+    def test_the_gate_holds(self):
+        found = []
+        want = self.run_on(MODEL, CALIB)
+        for least in 15, 20, 25, 35:
+            out = self.scratch / "gate.onnx"
+            done = qxc(MODEL, f"-calib={CALIB}", FEW, f"-min-sqnr={least}", "-emit=qdq", "-o", out)
+            found.append(len(self.kept(done)))
+            self.assertGreaterEqual(sqnr(want, self.run_on(out, CALIB)), least - 0.1)
+        common.talk(f"digits with weights of 4 bits, layers float for 15, 20, 25, 35 dB: {found}")
+        self.assertEqual(found[0], 0)
+        self.assertEqual(found, sorted(found))
+        self.assertLess(found[1], 4)
+
+    def test_top_1(self):
+        with np.load(TEST) as loaded:
+            labels = loaded["labels"]
+
+        def right(path):
+            return 100 * np.mean(self.run_on(path, TEST).reshape(len(labels), -1).argmax(1) == labels)
+
+        out = self.scratch / "top1.onnx"
+        done = qxc(MODEL, f"-calib={TEST}", FEW, "-max-drop=0.3%", "-labels=labels", "-emit=qdq", "-o", out)
+        self.assertTrue(self.kept(done), done.stderr)
+        self.assertLessEqual(right(MODEL) - right(out), 0.3)
+        with np.load(TEST) as loaded:  # as many labels as samples, and integers
+            np.savez(self.scratch / "floats.npz", image=loaded["image"], labels=loaded["labels"] * 1.0)
+            np.savez(self.scratch / "short.npz", image=loaded["image"], labels=loaded["labels"][:9])
+        for name, key, words in (("floats", "labels", "wanted one integer a sample"),
+                                 ("short", "labels", "9 labels for 397 samples"),
+                                 ("short", "label", "holds no such array")):
+            done = qxc(MODEL, f"-calib={self.scratch / name}.npz", "-max-drop=1", f"-labels={key}", "-emit=qdq",
+                       "-o", self.scratch / "none.onnx", ok=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(words, done.stderr)
+
+    @common.for_each("qdq", "qop")
+    def test_the_scheme_gives_the_same(self, kind):
+        options = [MODEL, f"-calib={CALIB}", FEW, "-quiet"]
+        direct, again, later = (self.scratch / f"{n}.{kind}" for n in ("direct", "again", "later"))
+        scheme = self.scratch / "m.scheme"
+        for out in direct, again:
+            qxc(*options, "-min-sqnr=20", f"-emit={kind}", "-o", out)
+        qxc(*options, "-min-sqnr=20", "-emit=scheme", "-o", scheme)
+        self.assertRegex(scheme.read_text(), 'node "[a-z.]+" keep float')
+        qxc(*options[:2], "-quiet", f"-scheme={scheme}", f"-emit={kind}", "-o", later)
+        self.assertEqual(direct.read_bytes(), again.read_bytes())
+        self.assertEqual(direct.read_bytes(), later.read_bytes())
+
+    def test_missed(self):
+        out = self.scratch / "missed.c"
+        done = qxc(MODEL, f"-calib={CALIB}", "-min-sqnr=80", "-integer-only", "-emit=c", "-o", out, ok=False)
+        self.assertEqual(done.returncode, 4)
+        self.assertRegex(done.stderr, r"-min-sqnr=80 cannot be met: the best reached is \d\d\.\d\d dB")
+        self.assertFalse(out.exists())
+
+    def test_16_bits_where_nothing_may_be_float(self):
+        out = self.scratch / "wide.c"
+        done = qxc(MODEL, f"-calib={CALIB}", "-min-sqnr=39.5", "-integer-only", "-emit=c", "-o", out)
+        self.assertIn("gets 16 bits", done.stderr)
+        self.assertIn("int16_t", out.read_text())
+
+    def test_nodes_without_names(self):
+        rng = np.random.default_rng(1)
+        weights = [rng.standard_normal((6, 6)).astype(np.float32) * np.exp(2 * rng.standard_normal((6, 1)))
+                   for _ in range(3)]
+        nodes = [helper.make_node("MatMul", [f"v{i}", f"w{i}"], [f"v{i + 1}"]) for i in range(3)]
+        graph = helper.make_graph(
+            nodes, "g", [helper.make_tensor_value_info("v0", TensorProto.FLOAT, [1, 6])],
+            [helper.make_tensor_value_info("v3", TensorProto.FLOAT, None)],
+            [onnx.numpy_helper.from_array(w.astype(np.float32), f"w{i}") for i, w in enumerate(weights)])
+        path, data, out = (self.scratch / n for n in ("plain.onnx", "plain.npz", "plain_q.onnx"))
+        onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), path)
+        np.savez(data, v0=rng.standard_normal((50, 6)).astype(np.float32))
+        done = qxc(path, f"-calib={data}", FEW, "-min-sqnr=30", "-emit=qdq", "-o", out)
+        self.assertTrue(self.kept(done), done.stderr)
+
+    def test_usage(self):
+        for options, words in (
+                (["-min-sqnr=x", f"-calib={CALIB}"], "wants a number of dB"),
+                (["-max-drop=1"], "go together"), (["-labels=labels"], "go together"),
+                (["-min-sqnr=20"], "-calib=PATH"), (["-min-sqnr=20", "-dynamic"], "static"),
+                (["-min-sqnr=20", "-emit=onnx", f"-calib={CALIB}"], "nothing is quantized")):
+            emit = [] if any(o.startswith("-emit") for o in options) else ["-emit=qdq"]
+            done = qxc(MODEL, *options, *emit, "-o", self.scratch / "no.onnx", ok=False)
+            self.assertEqual(done.returncode, 2, options)
+            self.assertIn(words, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
