@@ -33,7 +33,8 @@ import onnxruntime as ort
 from cmodel import FLAGS, CModel
 from common import BUILD, MODELS, NAMES, feed, qxc, session
 from large import large
-from light import light
+from light import BIG, MEDIUM, SMALL, light
+from networks import detector, transformer
 from quantized import FORMS, Case, case, sqnr_rows
 from test_int_layers import end_to_end
 from test_light_models import measured, round_trip
@@ -153,6 +154,41 @@ def memory(folder):
     return table(("step", "seconds", "of the processor", "peak memory, of the file's size"),
                  [(what, f"{seconds:.2f}", f"{busy:.2f}", f"{peak / size:.2f}")
                   for what, seconds, busy, peak in round_trip(path, folder)])
+
+
+# ---- quantized by qxc and by onnxruntime, run by onnxruntime
+
+NETWORKS = {"detector": detector, "transformer": transformer}
+RUNTIME = (*NAMES, "digits", *NETWORKS, *SMALL, *MEDIUM, *BIG)
+
+
+def runtime_case(name, folder):
+    if name in SMALL + MEDIUM + BIG:
+        path, images = light(name)
+        rows, newer = next(iter(images.values())), folder / f"{name}.onnx"
+        qxc(path, "-emit=onnx", "-target-opset=13", "-no-sync", "-quiet", "-o", newer)
+        return Case(newer, rows, rows, folder)
+    if name not in NETWORKS:
+        return case(name, folder)
+    model, inputs = NETWORKS[name]()
+    path = folder / f"{name}.onnx"
+    onnx.save(model, path)
+    (calib,), (test,) = inputs(24, 1).values(), inputs(8, 2).values()
+    return Case(path, calib, test, folder)
+
+
+def runtime_row(name, folder, rounds):
+    one = runtime_case(name, folder)
+    paths = one.by_qxc("qdq"), one.by_onnxruntime("qdq"), one.path
+    contenders = [of_session(path, one) for path in paths]
+    for _ in range(rounds):
+        for each in contenders:
+            each.round()
+    ratio = np.median([b / a for a, b in zip(contenders[0].times, contenders[1].times)])
+    quality = [f"{one.sqnr(path):.2f}" for path in paths[:2]]
+    for path in paths[:2]:
+        path.unlink()
+    return (name, *(f"{c.median():,.1f}" for c in contenders), f"{ratio:.2f}", *quality)
 
 
 # ---- quantizing a large model
@@ -281,6 +317,14 @@ the disk. Memory counts the pages of the mapped file.
 {table}"""
 
 
+RUNTIME_TEXT = """\
+The QDQ form that qxc writes and that of `quantize_static` (prepared by `quant_pre_process`), same
+data and types, both optimized and run by onnxruntime: microseconds for one inference, one thread,
+median of {rounds} rounds in turn; the ratio is the median of those of the rounds, above 1 where
+qxc's is faster. Signal to quantization noise without graph optimizations, as above.
+
+{table}"""
+
 QUANTIZING = """\
 {size} MB of random float weights, 31 layers of MatMul, Add and Relu (`test/oracle/large.py`): seconds
 for quantizing them, and beside it, in the same round, for reading the same file and writing as many
@@ -335,6 +379,14 @@ class Bench:
         resnet = f"{light('resnet50')[0].stat().st_size / 1e6:.1f}"
         return LARGE.format(resnet=resnet, table=memory(self.folder))
 
+    def runtime(self):
+        rows = []
+        for name in RUNTIME:
+            rows.append(runtime_row(name, self.folder, self.rounds))
+            print(*rows[-1], file=sys.stderr)
+        return RUNTIME_TEXT.format(rounds=self.rounds, table=table(
+            ("model", "qxc", "quantize_static", "float", "ratio", "qxc, dB", "quantize_static, dB"), rows))
+
     def quantizing(self):
         rounds, tables = min(self.rounds, 5), {}
         for external in (False, True):
@@ -350,7 +402,7 @@ class Bench:
 
 SECTIONS = {"Accuracy of quantization": Bench.accuracy,
             "Differences at the end of the integer models": Bench.differences,
-            "Speed": Bench.speed, "Sizes": Bench.sizes, "Text": Bench.text,
+            "Speed": Bench.speed, "Speed in onnxruntime": Bench.runtime, "Sizes": Bench.sizes, "Text": Bench.text,
             "A large model through the text and back": Bench.large,
             "Quantizing a large model": Bench.quantizing}
 
