@@ -181,7 +181,8 @@ static bool quantize(Job *j, Module *m) {
         return false;
     bool statically = !j->o->dynamic && !j->o->weight_only; /* the others' forms want MatMul */
     bool bias_apart = statically && recipe_of(&j->ctx);     /* recipes are about MatMul + Add */
-    if (statically && (!run(j, m, "fuse-gelu") || (!bias_apart && !run(j, m, "matmul-to-gemm"))))
+    if (statically && (!run(j, m, "sum-to-add") || !run(j, m, "fuse-gelu") ||
+                       (!bias_apart && !run(j, m, "matmul-to-gemm"))))
         return false;
     if (!run(j, m, "fold-affine") || (bias_apart && !run(j, m, "gemm-to-matmul")))
         return false;

@@ -1,12 +1,15 @@
 /* Folds per-channel affine operators (BatchNormalization, Mul and Add by constants) into the Conv
  * or Gemm before them, and Gemm's alpha and beta into its constants, so that one accumulation with
  * one bias remains. A BatchNormalization with nothing to fold into becomes a depthwise 1x1 Conv,
- * which can be integer where the original cannot.
+ * which can be integer where the original cannot; a factor for all elements goes further up,
+ * through data movers and products.
  *
  *   y = scale[c] * (W x + b) + shift[c] = (scale[c] W) x + (scale[c] b + shift[c])
  *
  * Products are formed in double and rounded once. */
 #include "passes/edit.h"
+
+#include <math.h>
 
 static const char PASS_NAME[] = "fold-affine";
 
@@ -113,8 +116,78 @@ static void fold_node(Fold *f, Node *n) {
             ;
 }
 
+/* The node with constant weights that `v` comes from through data movers and products, which a
+ * factor on it passes: nobody reads what lies between, nor says what range it has. NULL: none. */
+static Node *scalable_source(Fold *f, Value *v) {
+    for (;;) {
+        Node *n = v->def;
+        if (!n || !n->def || only_user(f, v) == NULL || v->stat || v->type.quant || n->n_in < 1 ||
+            !n->in[0] || n->n_out != 1)
+            return NULL;
+        const QuantRule *q = &n->def->quant;
+        const Value *w = q->kind == QUANT_MAC ? n->in[q->weight] : NULL;
+        if (w && edit_float_const(w))
+            return weight_axis(f, n) >= 0 && weight_axis(f, n) < w->data->rank ? n : NULL;
+        bool mover = q->kind == QUANT_MOVE && q->data == 1 && !q->fill;
+        if (!mover && !node_is(n, "MatMul"))
+            return NULL;
+        v = n->in[0];
+    }
+}
+
+/* A factor for all elements, as attention has behind its first product, goes into weights further
+ * up: softmax((x Wq)(x Wk)^T / c) is softmax((x Wq / c)(x Wk)^T). */
+static void fold_factor(Fold *f, Node *n) {
+    if (!n->def || !n->def->affine || n->n_out < 1 || !n->out[0])
+        return;
+    double scale, shift;
+    size_t data;
+    OpCtx c = op_ctx(n, f->c->d);
+    if (!n->def->affine(&c, 1, &data, &scale, &shift) || shift != 0 || !isfinite(scale) ||
+        scale == 0 || n->in[data]->graph != n->graph ||
+        !type_same_shape(n->in[data]->type, n->out[0]->type))
+        return;
+    Node *source = scalable_source(f, n->in[data]), *last = n->in[data]->def;
+    if (!source || source == last) /* that is fold_next's */
+        return;
+    int axis = weight_axis(f, source);
+    size_t channels = (size_t)source->in[source->def->quant.weight]->data->dims[axis];
+    double *b = edit_bias(source, channels);
+    bool biased = source->def->quant.bias && source->n_in > (size_t)source->def->quant.bias &&
+                  source->in[source->def->quant.bias];
+    if (biased && !b)
+        return;
+    for (size_t i = 0; biased && i < channels; i++)
+        b[i] *= scale;
+    scale_weights(f, source, n, axis, &scale, 1);
+    if (biased)
+        edit_set_bias(source, f->names, b, channels, PASS_NAME, n);
+    last->out[0] = n->out[0];
+    last->out[0]->def = last;
+    last->out[0]->index = 0;
+    node_absorb(last, n, PASS_NAME);
+    node_remove(n);
+}
+
+/* Div by a number that stays: Mul has an integer form. */
+static bool divides_by_number(Fold *f, Node *n) {
+    const Tensor *t = node_is(n, "Div") && n->n_in == 2 ? edit_float_const(n->in[1]) : NULL;
+    double k = t && t->count == 1 ? 1 / tensor_float(t, 0) : 0;
+    float *out;
+    if (!isnormal((float)k))
+        return false;
+    Value *v = edit_new_floats(n->graph, f->names, n->in[1]->name, t->rank, t->dims, &out);
+    *out = (float)k;
+    value_from(v, n->in[1], PASS_NAME);
+    n->in[1] = v;
+    node_becomes(n, PASS_NAME);
+    n->op = STR("Mul");
+    op_resolve(n, f->c->d);
+    return true;
+}
+
 /* An affine operator without an integer form that stands alone (BatchNormalization, Div by a
- * constant): a Conv with group = C and 1x1 kernels. */
+ * constant for each channel): a Conv with group = C and 1x1 kernels. */
 static void affine_to_conv(Fold *f, Node *n) {
     if (!n->def || !n->def->affine || n->def->quant.kind != QUANT_NEVER || n->n_out < 1)
         return;
@@ -158,13 +231,24 @@ static void fold_graph(Graph *g, void *ctx) {
         fold_node(ctx, n);
 }
 
+static void factor_graph(Graph *g, void *ctx) {
+    for (Node *n = g->first, *next; n; n = next) {
+        next = n->next;
+        fold_factor(ctx, n);
+    }
+}
+
 static void convert_graph(Graph *g, void *ctx) {
-    FOR_NODES(n, g) affine_to_conv(ctx, n);
+    FOR_NODES(n, g)
+    if (!divides_by_number(ctx, n))
+        affine_to_conv(ctx, n);
 }
 
 bool pass_fold_affine(Module *m, PassContext *c) {
     Fold f = {c, unique_names_new(m), uses_new(m), m->arena};
     module_each_graph(m, fold_graph, &f);
+    f.uses = uses_new(m);
+    module_each_graph(m, factor_graph, &f);
     module_each_graph(m, convert_graph, &f);
     f.uses = uses_new(m);
     module_each_graph(m, fold_graph, &f);
