@@ -102,7 +102,7 @@ static void $NAME_row(const qk_conv2d_nhwc_q_params *p, const $X *x, const $X *e
     for (i = 0; i < left * ic; i++)
         to[i] = (qk_column)p->xz;
     if (inside > 0)
-        $NAME_raise(x + (ptrdiff_t)iy * p->iw * ic, end, inside * ic, to + left * ic);
+        $NAME_raise(x + (ptrdiff_t)iy * p->iw * ic, end, inside * ic, to + (ptrdiff_t)left * ic);
     for (i = (left + inside) * ic; i < n; i++)
         to[i] = (qk_column)p->xz;
     for (; i < n + 3; i++)
@@ -182,7 +182,7 @@ static void $NAME(const qk_conv2d_nhwc_q_params *p, const $X *x, const int8_t *w
             continue;
         }
         for (g = 0; g < p->group; g++) {
-            int32_t tile = (int32_t)(room / (4 * p->steps * (ptrdiff_t)sizeof(qk_column)));
+            int32_t tile = (int32_t)(room / ((ptrdiff_t)sizeof(qk_column) * 4 * p->steps));
             tile = tile > 8 ? tile / 8 * 8 : tile;
             seg[0] = col;
             for (i = 0; i < plane; i += tile) {

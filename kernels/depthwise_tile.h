@@ -130,8 +130,8 @@ static void qk_depthwise_any_$x(const $X *const *tap, int32_t pairs, ptrdiff_t c
     for (t = 0; t < 2 * pairs; t += 2, w += 2 * channels) {
         const $X *a = tap[t] + c, *b = tap[t + 1] + c;
         const int8_t *v = w + 2 * c;
-        for (i = 0; i < n; i++)
-            acc[i] += a[i] * v[2 * i] + b[i] * v[2 * i + 1];
+        for (i = 0; i < n; i++, v += 2)
+            acc[i] += a[i] * v[0] + b[i] * v[1];
     }
 }
 

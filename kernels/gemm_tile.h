@@ -1,9 +1,10 @@
 //! chunk gemm_tile
 //! uses column gemm_tile_vnni gemm_tile_avx2 gemm_tile_sse2
+//! uses gemm_tile_dotprod gemm_tile_neon gemm_tile_mve gemm_tile_dsp
 /* acc[i * 32 + j] = sum over the segments a[0..n) and k of a[s][at + i * lda + k] *
  * w[s][k / 4][j][k % 4], for i < rows <= 8 and j < 16 * blocks, blocks <= 2. Weights lie in blocks
  * of 16 columns, [n][k / 4][16][4] each; k counts steps of 4. Sums wrap like int32. */
-#if !defined(QK_VNNI) && !defined(QK_AVX2) && !defined(QK_SSE2)
+#if defined(QK_PORTABLE)
 /* Two rows by two columns at a time share their loads. */
 static void qk_gemm_2x2(const qk_column *const *seg, int32_t n, ptrdiff_t at, ptrdiff_t lda,
                         const int8_t *w, int32_t k, int32_t *acc) {

@@ -62,7 +62,7 @@ static void qk_gemm_tile(const qk_column *const *a, int32_t n, ptrdiff_t at, ptr
                          int32_t rows, const int8_t *w, int32_t k, int32_t blocks, int32_t *acc) {
     int32_t i, j;
     for (j = 0; j < 2 * blocks; j++) {
-        const int8_t *v = w + (ptrdiff_t)64 * k * n * (j / 2) + 32 * (j % 2);
+        const int8_t *v = w + (ptrdiff_t)64 * k * n * (j / 2) + (ptrdiff_t)32 * (j % 2);
         int32_t *to = acc + (ptrdiff_t)8 * j;
         for (i = 0; i + 4 <= rows; i += 4)
             qk_gemm_4x8(a, n, at + i * lda, lda, v, k, to + (ptrdiff_t)32 * i);

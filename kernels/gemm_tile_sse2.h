@@ -63,7 +63,7 @@ static void qk_gemm_tile(const qk_column *const *a, int32_t n, ptrdiff_t at, ptr
                          int32_t rows, const int8_t *w, int32_t k, int32_t blocks, int32_t *acc) {
     int32_t i, j;
     for (j = 0; j < 4 * blocks; j++) {
-        const int8_t *v = w + (ptrdiff_t)64 * k * n * (j / 4) + 16 * (j % 4);
+        const int8_t *v = w + (ptrdiff_t)64 * k * n * (j / 4) + (ptrdiff_t)16 * (j % 4);
         int32_t *to = acc + (ptrdiff_t)4 * j;
         for (i = 0; i + 4 <= rows; i += 4)
             qk_gemm_4x4(a, n, at + i * lda, lda, v, k, to + (ptrdiff_t)32 * i);

@@ -21,7 +21,7 @@ static void $NAME(const qk_maxpool2d_nhwc_params *p, const $T *x, $T *y) {
                 for (ky = top; ky < p->kh && y0 + ky * p->dh < p->ih; ky++)
                     for (kx = left; kx < p->kw && x0 + kx * p->dw < p->iw; kx++) {
                         const $T *in = x + ((ptrdiff_t)(y0 + ky * p->dh) * p->iw + x0 +
-                                            kx * p->dw) * channels;
+                                            (ptrdiff_t)kx * p->dw) * channels;
                         for (c = 0; c < channels; c++)
                             y[c] = in[c] > y[c] ? in[c] : y[c];
                     }

@@ -1,8 +1,8 @@
 //! chunk requant_double
 //! uses cut32
 /* acc * m * 2^k in fixed point, rounded twice and clamped to +-2^30; m, k and acc as in
- * requant_single. gemmlowp's scheme: the upper half of the doubled product, rounded half up in the
- * product's direction (SaturatingRoundingDoublingHighMul), then a shift rounded half away from zero
+ * requant_single. gemmlowp's scheme: the upper half of the doubled product, rounded half up
+ * (SaturatingRoundingDoublingHighMul), then a shift rounded half away from zero
  * (RoundingDivideByPOT). A multiplier of 1 or more shifts the sum to the left first, saturating. */
 static int32_t qk_requant_double(int64_t acc, int32_t m, int32_t k) {
     int32_t left = k > -31 ? k + 31 : 0, right = k < -31 ? -31 - k : 0;

@@ -2,7 +2,8 @@
 //! template Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
 //! skip R!=exact Y!=s8,u8
 //! uses saturate requant$r if Y!=f32,s32
-//! uses requant_tile_avx512_$y requant_tile_avx2_$y requant_tile_sse2_$y if Y=s8,u8 R=exact
+//! uses requant_tile_avx512_$y requant_tile_avx2_$y if Y=s8,u8 R=exact
+//! uses requant_tile_sse2_$y requant_tile_neon_$y if Y=s8,u8 R=exact
 /* A tile of sums to results, rows of 32 sums to rows of n <= 32 results. */
 //! if Y=f32
 /* y[i * step + j] = (float)(acc[i * 32 + j] + bias[j]) * scale[j], for i < rows, j < n <= 32. */
@@ -28,7 +29,7 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
 /* y[i * step + j] = saturate(round((acc[i * 32 + j] + bias[j]) * mul[j] * 2^shift[j]) + yz) with the
  * rounding of qk_requant$r, for i < rows and j < n <= 32. Tables are filled up to a multiple of 16. */
 //! if Y=s8,u8 R=exact
-#if !defined(__SSE2__) || defined(QXC_INTEGER_ONLY)
+#if !defined(QK_FLOAT_TILE)
 //! end
 static void qk_requant_tile_$y$r(const int32_t *acc, int32_t rows, int32_t n, const int32_t *bias,
                                const int32_t *mul, const int32_t *shift, int32_t yz, int32_t lo,

@@ -1,6 +1,6 @@
 //! chunk simd
-/* Micro-kernels of some processors stand beside the portable ones and give the same bits. At most
- * one of these names is defined: what multiplies and adds. */
+/* Micro-kernels of some processors stand beside the portable ones and give the same bits. One
+ * of these names is defined: what multiplies and adds. */
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -10,4 +10,23 @@
 #define QK_AVX2
 #elif defined(__SSE2__)
 #define QK_SSE2
+#elif defined(__aarch64__) && defined(__ARM_NEON) && !defined(__ARM_BIG_ENDIAN)
+#include <arm_neon.h>
+#if defined(__ARM_FEATURE_DOTPROD)
+#define QK_DOTPROD
+#else
+#define QK_NEON
+#endif
+#elif defined(__ARM_FEATURE_MVE) && !defined(__ARM_BIG_ENDIAN)
+#include <arm_mve.h>
+#define QK_MVE
+#elif defined(__ARM_FEATURE_SIMD32) && !defined(__ARM_BIG_ENDIAN)
+#include <arm_acle.h>
+#define QK_DSP
+#else
+#define QK_PORTABLE
+#endif
+/* Whether vectors of float32 round tiles of sums. */
+#if (defined(__SSE2__) || defined(QK_NEON) || defined(QK_DOTPROD)) && !defined(QXC_INTEGER_ONLY)
+#define QK_FLOAT_TILE
 #endif

@@ -26,7 +26,8 @@ static void $NAME(const qk_softmax_q_params *p, const $X *x, const uint32_t *tab
             $X max = x[at];
             uint64_t sum = 0;
             for (k = 1; k < p->n; k++)
-                max = x[at + k * step] > max ? x[at + k * step] : max;
+                if (x[at + k * step] > max)
+                    max = x[at + k * step];
             for (k = 0; k < p->n; k++)
                 sum += $NAME_exp(table, max - x[at + k * step]);
             for (k = 0; k < p->n; k++) {

@@ -53,6 +53,10 @@ sanitizers() { # of a compiler
     echo 'int main(void) { return 0; }' | "$1" -fsanitize=address,undefined -x c -o /dev/null -
 }
 
+newlib() { # of a compiler
+    echo '#include <stdio.h>' | "$1" -fsyntax-only -x c -
+}
+
 libfuzzer() { # of a compiler
     echo 'int LLVMFuzzerTestOneInput(const char *p, long n) { return 0 * (!p + n); }' |
         "$1" -fsanitize=fuzzer -x c -o /dev/null -
@@ -89,6 +93,17 @@ look() {
     wish libclang-rt-19-dev sanitizers clang-19
     wish clang-format-19 command -v clang-format-19
     wish tree-sitter-cli command -v tree-sitter
+    # Emitted C runs on other processors, which QEMU plays, and pleases checkers of firmware.
+    wish qemu-user command -v qemu-aarch64
+    wish qemu-system-arm command -v qemu-system-arm
+    wish gcc-arm-none-eabi command -v arm-none-eabi-gcc
+    wish libnewlib-arm-none-eabi newlib arm-none-eabi-gcc
+    wish gcc-aarch64-linux-gnu command -v aarch64-linux-gnu-gcc
+    wish libc6-dev-arm64-cross test -e /usr/aarch64-linux-gnu/include/stdio.h
+    wish gcc-riscv64-linux-gnu command -v riscv64-linux-gnu-gcc
+    wish libc6-dev-riscv64-cross test -e /usr/riscv64-linux-gnu/include/stdio.h
+    wish cppcheck command -v cppcheck
+    wish clang-tidy-19 command -v clang-tidy-19
 }
 
 as_root() { # quiet unless it fails

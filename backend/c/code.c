@@ -29,10 +29,9 @@ bool c_code_has_word(const char *code, const char *word) {
 
 /* What -integer-only leaves: where a kernel has micro-kernels that use floating point, for
  * processors with vector units, its text says `#if ... && !defined(QXC_INTEGER_ONLY)`, and only
- * what stands after #else is kept; the portable one beside them in a text of its own says
- * `#if ... || defined(QXC_INTEGER_ONLY)`. Such groups hold no others. */
+ * what stands after #else is kept. Such groups hold no others. */
 const char *c_integer_part(Arena *a, const char *text) {
-    enum { OUTSIDE, FLOAT, KEEP } at = OUTSIDE;
+    enum { OUTSIDE, FLOAT, ELSE } at = OUTSIDE;
     Buf out = buf_new(a);
     for (size_t n; *text; text += n) {
         const char *end = strchr(text, '\n');
@@ -41,11 +40,8 @@ const char *c_integer_part(Arena *a, const char *text) {
         if (at == OUTSIDE && str_starts(line, "#if") &&
             str_ends(line, "!defined(QXC_INTEGER_ONLY)\n"))
             at = FLOAT;
-        else if (at == OUTSIDE && str_starts(line, "#if") &&
-                 str_ends(line, "|| defined(QXC_INTEGER_ONLY)\n"))
-            at = KEEP;
         else if (at == FLOAT && str_starts(line, "#else"))
-            at = KEEP;
+            at = ELSE;
         else if (at != OUTSIDE && str_starts(line, "#endif"))
             at = OUTSIDE;
         else if (at != FLOAT)

@@ -41,12 +41,12 @@ class Layers:
     shifts need powers of two for the scales of weights too.
     """
 
-    def __init__(self, seed, how="exact"):
+    def __init__(self, seed, how="exact", count=LAYERS):
         self.how = how
         self.pick, self.rng = random.Random(seed), np.random.default_rng(seed)
         self.nodes, self.constants, self.inputs, self.outputs = [], [], [], []
         self.feeds, self.want, self.about = {}, {}, {}
-        for _ in range(LAYERS):
+        for _ in range(count):
             self.pick.choice([self.spatial] * 5 + [self.product])()
 
     # ---- pieces

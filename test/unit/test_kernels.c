@@ -33,7 +33,8 @@ static char *portable_part(const char *text) {
         size_t n = strcspn(text, "\n") + 1;
         n = n > strlen(text) ? strlen(text) : n;
         if (!strncmp(text, "#if", 3) || !strncmp(text, "#elif", 5))
-            skip = strncmp(text, "#if !defined(", 13) != 0;
+            skip = strncmp(text, "#if !defined(", 13) != 0 &&
+                   strncmp(text, "#if defined(QK_PORTABLE)", 24) != 0;
         else if (!strncmp(text, "#else", 5) || !strncmp(text, "#endif", 6))
             skip = false;
         else if (!skip)

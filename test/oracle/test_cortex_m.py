@@ -1,0 +1,104 @@
+"""Emitted C on boards: no floating point in what the compiler makes, and the same bytes as here.
+
+QEMU plays the boards. Without the cross compilers or QEMU the tests are skipped by name.
+"""
+
+import re
+import shutil
+import subprocess
+import unittest
+
+import numpy as np
+
+from common import DIGITS, ROOT, OracleCase, for_each, qxc, qxc_outputs
+from cross import TARGETS, CrossModel
+from inputs import int8_inputs
+
+BOARDS = ("m0", "m3", "m4", "m7", "m55")
+TOOLS = ("arm-none-eabi-gcc", "arm-none-eabi-nm", "arm-none-eabi-size", "qemu-system-arm", "make")
+
+
+def need(*tools):
+    for tool in tools:
+        if not shutil.which(tool):
+            raise unittest.SkipTest(f"there is no {tool}: tools/install_deps.sh installs it")
+
+
+class CortexM(OracleCase):
+    @for_each(*BOARDS)
+    def test_example(self, board):
+        """examples/cortex-m says that all samples are right; with a wrong expectation it does not."""
+        need(*TOOLS)
+        out = self.scratch / "example"
+
+        def run():
+            return subprocess.run(["make", "-s", "-C", ROOT / "examples/cortex-m", board, f"OUT={out}",
+                                   f"QXC={self.qxc()}"], capture_output=True, text=True, check=False)
+
+        done = run()
+        self.assertIn("16 of 16 samples right", done.stdout, done.stderr[-2000:])
+        self.assertEqual(0, done.returncode)
+        source, good = out / "model.c", (out / "model.c").read_text()
+        source.write_text(re.sub(r"(test1_out0\[\d+\] = \{\s*)(-?\d+)",
+                                 lambda m: m[1] + str(int(m[2]) ^ 1), good))
+        done = run()
+        self.assertIn("15 of 16 samples right", done.stdout)
+        self.assertNotEqual(0, done.returncode)
+        source.write_text(good)
+
+    @staticmethod
+    def qxc():
+        import common
+        return common.QXC
+
+    def emit(self, model, *options):
+        folder = self.scratch / "model"
+        folder.mkdir(exist_ok=True)
+        qxc(model, "-emit=c", "-name=m", "-integer-only", "-no-sync", "-quiet", "-o",
+            folder / "model.c", *options)
+        return folder / "model.c"
+
+    def test_no_floating_point(self):
+        """Neither float routines of the library nor, with an FPU, its registers."""
+        need(*TOOLS, "arm-none-eabi-objdump")
+        models = [(self.shared_model("kws_int8_qdq.onnx"), ()),
+                  (DIGITS / "digits.onnx", (f"-calib={DIGITS / 'calib.npz'}",))]
+        for (model, options), how in [(m, h) for m in models for h in ("exact", "single", "double")]:
+            source = self.emit(model, f"-requant={how}", *options)
+            for flags in (("-mcpu=cortex-m0", "-mfloat-abi=soft"), ("-mcpu=cortex-m3", "-mfloat-abi=soft"),
+                          ("-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")):
+                with self.subTest(model=model.name, how=how, flags=flags):
+                    made = source.with_suffix(".o")
+                    subprocess.run(["arm-none-eabi-gcc", "-std=c99", "-Os", "-mthumb", *flags, "-c", "-o",
+                                    made, source], check=True)
+                    undefined = subprocess.run(["arm-none-eabi-nm", "-u", made], capture_output=True,
+                                               text=True, check=True).stdout.split()
+                    floats = [u for u in undefined if re.match(r"__aeabi_(\w*2)?[fd]|__\w+[sd]f", u)]
+                    self.assertEqual([], floats)
+                    code = subprocess.run(["arm-none-eabi-objdump", "-d", made], capture_output=True,
+                                          text=True, check=True).stdout
+                    self.assertEqual([], re.findall(r"\tv(?:mul|add|sub|div|cvt)\S*\.f\d+.*", code))
+
+    def test_flash(self):
+        """kws on a Cortex-M4: the weights and less than 20 KB of code."""
+        need(*TOOLS)
+        source = self.emit(self.shared_model("kws_int8_qdq.onnx"))
+        tables, params = map(int, re.search(r"flash (\d+) bytes of weights and tables, (\d+)",
+                                            source.with_suffix(".h").read_text()).groups())
+        for level, most in (("-Os", 6 * 1024), ("-O2", 20 * 1024)):
+            made = source.with_suffix(".o")
+            subprocess.run(["arm-none-eabi-gcc", "-std=c99", level, "-mcpu=cortex-m4", "-mthumb",
+                            "-mfloat-abi=soft", "-c", "-o", made, source], check=True)
+            text, data, bss = map(int, subprocess.run(
+                ["arm-none-eabi-size", made], capture_output=True, text=True,
+                check=True).stdout.splitlines()[1].split()[:3])
+            self.assertEqual((0, 0), (data, bss))
+            self.assertLess(text - tables - params, most, level)
+
+    @for_each(*(t for t in TARGETS if t.startswith("cortex")))
+    def test_kws(self, target):
+        model = self.shared_model("kws_int8_qdq.onnx")
+        samples, _ = int8_inputs("kws", 6)
+        (want,) = qxc_outputs(model, {"input": samples}, self.scratch, "-io=quant").values()
+        got = CrossModel(self.emit(model), target).run([[s] for s in samples])
+        np.testing.assert_array_equal([g[0] for g in got], want.reshape(len(samples), -1))

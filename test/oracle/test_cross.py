@@ -1,0 +1,54 @@
+"""Random layers and whole models as emitted C on other processors, run by QEMU: the same bytes as here.
+
+Each processor family has micro-kernels of its own; test_channels_last does the same for this machine.
+"""
+
+import numpy as np
+
+from common import OracleCase, for_each, qxc, qxc_outputs
+from cross import TARGETS, CrossModel
+from inputs import int8_inputs
+from test_channels_last import Layers
+
+SMALL = 40  # layers that fit into the memory of boards
+
+
+class Cross(OracleCase):
+    def emit(self, model, name, *options):
+        folder = self.scratch / name
+        folder.mkdir(exist_ok=True)
+        qxc(model, "-emit=c", "-name=m", "-no-sync", "-quiet", "-o", folder / "model.c", *options)
+        return folder / "model.c"
+
+    def compare(self, target, how, *flags):
+        layers = Layers(5, how, SMALL if target.startswith("cortex") else 100)
+        model = self.scratch / f"{target}-{how}.onnx"
+        layers.save(model)
+        source = self.emit(model, target, f"-requant={how}")
+        model = CrossModel(source, target, *flags)
+        self.assertIn(model.target.instruction, model.assembly(source))
+        (got,) = model.run([list(layers.feeds.values())])
+        differ = [name for name, values in zip(layers.want, got, strict=True)
+                  if not np.array_equal(values, layers.want[name].ravel())]
+        self.assertEqual([], [(name, layers.about[name][-1].op_type) for name in differ])
+
+    @for_each(*TARGETS)
+    def test_layers(self, target):
+        self.compare(target, "exact")
+
+    @for_each("single", "double", "shift")
+    def test_rounding(self, how):
+        for target in ("aarch64", "cortex-m3"):
+            with self.subTest(target=target):
+                self.compare(target, how)
+
+    @for_each(*(t for t in TARGETS if not t.startswith("cortex")))
+    def test_models(self, target):
+        """With floating point allowed, too: vectors of float32 round as integers do."""
+        for name in ("kws", "ad"):
+            model = self.shared_model(f"{name}_int8_qdq.onnx")
+            samples, _ = int8_inputs(name, 20)
+            (want,) = qxc_outputs(model, {"input": samples}, self.scratch, "-io=quant").values()
+            source = self.emit(model, f"{target}-{name}", "-io=quant")
+            got = CrossModel(source, target).run([[s] for s in samples])
+            np.testing.assert_array_equal([g[0] for g in got], want.reshape(len(samples), -1))
