@@ -23,7 +23,7 @@ static void $NAME(const qk_maxpool2d_nhwc_params *p, const $T *x, $T *y) {
                         const $T *in = x + ((ptrdiff_t)(y0 + ky * p->dh) * p->iw + x0 +
                                             (ptrdiff_t)kx * p->dw) * channels;
                         for (c = 0; c < channels; c++)
-                            y[c] = in[c] > y[c] ? in[c] : y[c];
+                            y[c] = ($T)(in[c] > y[c] ? in[c] : y[c]);
                     }
             }
 }

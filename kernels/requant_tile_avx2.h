@@ -27,7 +27,7 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
         __m256 m0 = qk_multiplier8_$y(mul + j, shift + j);
         __m256 m1 = qk_multiplier8_$y(mul + j + 8, shift + j + 8);
         for (i = 0; i < rows; i++) {
-            const int32_t *a = acc + 32 * i + j;
+            const int32_t *a = acc + (ptrdiff_t)32 * i + j;
             __m256i s0 = _mm256_loadu_si256((const __m256i *)(const void *)a);
             __m256i s1 = _mm256_loadu_si256((const __m256i *)(const void *)(a + 8));
             __m256 v0 = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(s0, b0)), m0);

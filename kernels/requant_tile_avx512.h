@@ -23,7 +23,7 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
         __m512i add = _mm512_loadu_si512(bias + j);
         __m512 m = qk_multiplier16_$y(mul + j, shift + j);
         for (i = 0; i < rows; i++) {
-            __m512i s = _mm512_add_epi32(_mm512_loadu_si512(acc + 32 * i + j), add);
+            __m512i s = _mm512_add_epi32(_mm512_loadu_si512(acc + (ptrdiff_t)32 * i + j), add);
             __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(s), m);
             __m128i q;
             $Y *to = y + i * step + j;

@@ -24,7 +24,8 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
                                int32_t hi, $Y *y, ptrdiff_t step) {
     __m128 least = _mm_set1_ps((float)(lo - yz)), most = _mm_set1_ps((float)(hi - yz)), m[4];
     __m128i z = _mm_set1_epi32(yz), add[4], q[4];
-    int32_t i, j, l;
+    int32_t i, j;
+    ptrdiff_t l;
     (void)qk_requant, (void)qk_saturate; /* other processors use them */
     for (j = 0; j < n; j += 16) {
         for (l = 0; l < 4; l++) {
@@ -32,7 +33,7 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
             m[l] = qk_multiplier4_$y(mul + j + 4 * l, shift + j + 4 * l);
         }
         for (i = 0; i < rows; i++) {
-            const int32_t *a = acc + 32 * i + j;
+            const int32_t *a = acc + (ptrdiff_t)32 * i + j;
             $Y rest[16];
             for (l = 0; l < 4; l++) {
                 __m128i s = _mm_loadu_si128((const __m128i *)(const void *)(a + 4 * l));
