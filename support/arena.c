@@ -19,7 +19,9 @@
 #ifdef POISON
 #include <sanitizer/asan_interface.h>
 #define RED_ZONE ((size_t)16)
+#define MAPPED   0 /* its search for leaks does not look into mappings */
 #else
+#define MAPPED                            1
 #define RED_ZONE                          ((size_t)0)
 #define ASAN_POISON_MEMORY_REGION(p, n)   ((void)0)
 #define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)0)
@@ -38,6 +40,7 @@ enum {
 typedef struct Chunk {
     struct Chunk *next;
     char *free, *end;
+    size_t mapped; /* bytes of its own mapping; 0: on the heap */
 } Chunk;
 
 struct Arena {
@@ -74,7 +77,10 @@ void arena_free(Arena *a) {
         return;
     for (Chunk *c = a->chunks, *next; c; c = next) {
         next = c->next;
-        free(c);
+        if (c->mapped)
+            munmap(c, c->mapped);
+        else
+            free(c);
     }
     free(a);
 }
@@ -87,25 +93,33 @@ static char *align_up(char *p, size_t align) {
     return p + (-(uintptr_t)p & (align - 1));
 }
 
-/* Large models touch new memory all the time: with huge pages that costs a fault every 2 MiB. They
- * may lie across chunks, which the system puts side by side. */
-static void ask_for_huge_pages(char *p, size_t bytes) {
+/* Large models touch new memory all the time: with huge pages that costs a fault every 2 MiB. Whole
+ * ones they are only from a multiple of their size on. */
+static void *map_aligned(size_t bytes) { /* a multiple of PAGE */
+    char *all =
+        mmap(NULL, bytes + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED)
+        return NULL;
+    char *p = align_up(all, HUGE_PAGE), *end = p + bytes;
+    if (p > all)
+        munmap(all, (size_t)(p - all));
+    if (end < all + bytes + HUGE_PAGE)
+        munmap(end, (size_t)(all + bytes + HUGE_PAGE - end));
 #ifdef MADV_HUGEPAGE
-    char *begin = align_up(p, PAGE);
-    if (bytes >= HUGE_PAGE)
-        madvise(begin, (size_t)(p + bytes - begin) & ~(size_t)(PAGE - 1), MADV_HUGEPAGE);
-#else
-    (void)p, (void)bytes;
+    madvise(p, (size_t)(end - p), MADV_HUGEPAGE);
 #endif
+    return p;
 }
 
 /* A chunk with room for `bytes` at an address that is a multiple of `align`. */
 static Chunk *chunk_new(Arena *a, size_t bytes, size_t align) {
     size_t overhead = sizeof(Chunk) + align;
-    Chunk *c = bytes > SIZE_MAX / 2 ? NULL : calloc(1, bytes + overhead);
+    size_t all = bytes > SIZE_MAX / 2 ? 0 : bytes + overhead;
+    size_t mapped = MAPPED && all >= HUGE_PAGE ? (all + PAGE - 1) & ~(size_t)(PAGE - 1) : 0;
+    Chunk *c = !all ? NULL : mapped ? map_aligned(mapped) : calloc(1, all);
     if (!c)
         fail(a, bytes, 0);
-    ask_for_huge_pages((char *)c, bytes);
+    c->mapped = mapped;
     c->free = align_up((char *)c + sizeof *c, align);
     c->end = c->free + bytes;
     ASAN_POISON_MEMORY_REGION(c->free, bytes);
