@@ -4,6 +4,7 @@
  *
  * A QuantizeLinear stands behind what computes the input, one for all products that read it. */
 #include "passes/const_quant.h"
+#include "passes/dynamic_form.h"
 #include "passes/edit.h"
 #include "passes/quant_build.h"
 #include "passes/weight_quant.h"
@@ -73,10 +74,8 @@ static Value *quantized_input(Dynamic *d, Node *n, Value *x) {
     return to->out[0];
 }
 
-static Value *quantized_weight(Dynamic *d, Node *n, Value *w) {
-    OpCtx c = op_ctx(n, d->b.d);
+static Value *quantized_weight(Dynamic *d, Node *n, Value *w, int axis) {
     Value *known = w->id < d->n ? d->integers[w->id] : NULL;
-    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
     Choice o = choice_of_weight(d->c, n, w);
     o.block = 0; /* one accumulator has one scale */
     Quant *q = o.fixed ? quant_copy(d->b.a, o.fixed) : weight_quant(d->c, &o, n, w, axis);
@@ -93,9 +92,56 @@ static Value *quantized_weight(Dynamic *d, Node *n, Value *w) {
     return v;
 }
 
+/* ---- LSTM, Attention, EmbedLayerNormalization ---- */
+
+static const char *why_no_form(const Dynamic *d, const Node *n) {
+    const DynamicForm *f = &n->def->dynamic;
+    const Value *x = f->data >= 0 ? n->in[f->data] : NULL;
+    const char *why = choice_why_kept(d->c, n);
+    OpCtx c = op_ctx(n, d->b.d);
+    float min, max;
+    if (why || (f->applies && !f->applies(&c, &why)))
+        return why;
+    if (f->data >= 0 &&
+        (!x || x->type.kind != TYPE_TENSOR || x->type.quant || x->type.elem != ELEM_FLOAT))
+        return "its input is not float";
+    for (size_t i = 0; i < n->n_in; i++) {
+        if (!form_is_weight(f, i) || !n->in[i])
+            continue;
+        Choice o = choice_of_weight(d->c, n, n->in[i]);
+        if (o.is_float)
+            return "its weights stay float as asked";
+        if (o.fixed || elem_bits(o.storage) != 8)
+            return "com.microsoft's form of it has weights of 8 bits, by their own numbers";
+        if (!edit_float_const(n->in[i]))
+            return "its weights are not a float constant";
+        if (!edit_range(n->in[i], &min, &max))
+            return "its weights hold NaN or infinity";
+    }
+    return NULL;
+}
+
+static void quantize_form(Dynamic *d, Node *n) {
+    const DynamicForm *f = &n->def->dynamic;
+    const char *why = why_no_form(d, n);
+    if (why) {
+        pass_remark(d->c, n, "%s", why);
+        return;
+    }
+    if (f->data >= 0)
+        n->in[f->data] = quantized_input(d, n, n->in[f->data]);
+    for (size_t i = 0; i < n->n_in; i++)
+        if (form_is_weight(f, i) && n->in[i])
+            n->in[i] = quantized_weight(d, n, n->in[i], f->axis);
+}
+
 static void quantize_graph(Graph *g, void *ctx) {
     Dynamic *d = ctx;
     FOR_NODES(n, g) {
+        if (n->def && n->def->dynamic.op) {
+            quantize_form(d, n);
+            continue;
+        }
         if (!n->def || n->def->quant.kind != QUANT_MAC || n->n_in <= (size_t)n->def->quant.weight ||
             !n->in[n->def->quant.weight])
             continue;
@@ -106,7 +152,9 @@ static void quantize_graph(Graph *g, void *ctx) {
         }
         size_t at = (size_t)n->def->quant.weight;
         n->in[0] = quantized_input(d, n, n->in[0]);
-        n->in[at] = quantized_weight(d, n, n->in[at]);
+        OpCtx c = op_ctx(n, d->b.d);
+        int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+        n->in[at] = quantized_weight(d, n, n->in[at], axis);
     }
 }
 

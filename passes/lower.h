@@ -23,6 +23,7 @@ struct Lower {
     Type *types;         /* by value id: what it will be; set at the end, so that rules which look
                             at quantized types can be asked on the way */
     bool *exact;         /* by value id: its float companion lies on the grid without a Q */
+    bool freed;          /* a form took the float input: DynamicQuantizeLinear may be left over */
     Spelled *spelled;    /* names and places that Q and DQ had in ONNX */
     void (*node)(Lower *l, Node *n); /* lowers an operator that is no conversion */
 };
@@ -74,6 +75,10 @@ void lower_dynamic_quantize(Lower *l, Node *n);
 bool lower_dynamic(Lower *l, Node *n);
 /* Adds of constant rows become part of com.microsoft's products before them. */
 void lower_dynamic_bias(Module *m);
+/* LSTM, Attention, EmbedLayerNormalization with integer weights (lower_form.c); false: not one. */
+bool lower_dynamic_form(Lower *l, Node *n);
+/* Drops DynamicQuantizeLinear that nobody reads any more; nodes from `first` on are this pass's. */
+void lower_form_finish(const Lower *l, Module *m, uint32_t first);
 const char *dynamic_refusal(const Uses *u, const Value *v);
 
 #endif

@@ -199,6 +199,8 @@ static bool is_row(const Value *v, int64_t n) {
 }
 
 bool lower_dynamic(Lower *l, Node *n) {
+    if (lower_dynamic_form(l, n))
+        return true;
     const Quant *q =
         n->def && n->def->quant.kind == QUANT_MAC && n->n_in ? lower_quant(l, n->in[0]) : NULL;
     if (!q || q->kind != QUANT_DYNAMIC)
@@ -264,8 +266,10 @@ const char *dynamic_refusal(const Uses *u, const Value *v) {
         return "ONNX has this for uint8 alone";
     for (size_t i = 0; i < n; i++) {
         const Node *to = use[i].node;
+        if (to && to->def && to->def->dynamic.op && (int)use[i].index == to->def->dynamic.data)
+            continue;
         if (!to || !to->def || to->def->quant.kind != QUANT_MAC || use[i].index != 0)
-            return "only Conv, Gemm and MatMul can read such a value";
+            return "only Conv, Gemm, MatMul, LSTM and Attention can read such a value";
         const Value *w = to->in[to->def->quant.weight];
         if (!value_is_const(w) || !type_is_quantized(w->type) || elem_bits(w->type.elem) > 8 ||
             quant_is_blocked(w->type.quant) || w->data->rank < 2)

@@ -90,7 +90,9 @@ bool pass_lower_qdq(Module *m, PassContext *c) {
     if (!legal_prepare(m, c))
         return false;
     Lower l = {.b = quant_build_new(m, c, "lower-qdq"), .c = c, .node = lower_node};
+    uint32_t first = m->n_nodes;
     lower_module(&l, m);
+    lower_form_finish(&l, m, first);
     guard_fusions(&l.b, m, c->target);
     return true;
 }

@@ -1,3 +1,4 @@
+#include "passes/dynamic_form.h"
 #include "passes/quant_build.h"
 #include "ir/minifloat.h"
 
@@ -53,7 +54,7 @@ bool is_integer_product(const Node *n) {
     return node_is(n, "MatMulInteger") || node_is(n, "ConvInteger") ||
            node_is_in(n, "com.microsoft", "MatMulNBits") ||
            node_is_in(n, "com.microsoft", "MatMulIntegerToFloat") ||
-           node_is_in(n, "com.microsoft", "DynamicQuantizeMatMul");
+           node_is_in(n, "com.microsoft", "DynamicQuantizeMatMul") || form_find(n);
 }
 
 void set_operand(Node *n, size_t i, Value *v) {

@@ -36,6 +36,12 @@ typedef struct Raise {
 
 void raise_nbits(Raise *r);
 void raise_dynamic(Raise *r);
+/* raise_form.c: the node, where it is one of these, is replaced. `input` gives `x` quantized at run
+ * time, by `dynamic` (DynamicQuantizeLinear, or NULL where `user` did it itself). */
+typedef Value *RaiseInput(void *ctx, Node *user, Value *x, Node *dynamic);
+bool raise_form(Raise *r, Node *n, RaiseInput *input, void *ctx);
+/* Without the suffix that a QOperator's node has. */
+Str raise_float_name(Str name);
 void raise_accumulators(Raise *r);
 void raise_qoperators(Raise *r);
 void raise_clips(Raise *r);

@@ -6,7 +6,8 @@
  *   DynamicQuantizeLinear -> com.microsoft::MatMulIntegerToFloat
  *   com.microsoft::DynamicQuantizeMatMul
  *
- * What does not fit stays as it is; nothing fails. */
+ * and com.microsoft's other operators with an input quantized at run time (raise_form.c). What does
+ * not fit stays as it is; nothing fails. */
 #include "ir/ops/qop.h"
 #include "passes/raise.h"
 
@@ -160,8 +161,7 @@ static Value *quantized(RaiseDynamic *d, const Found *f) {
     return n->out[0];
 }
 
-/* Without the suffix that a QOperator's node has. */
-static Str float_name(Str name) {
+Str raise_float_name(Str name) {
     size_t n = strlen("_quant");
     return name.n > n && str_ends(name, "_quant") ? (Str){name.s, name.n - n} : name;
 }
@@ -170,7 +170,7 @@ static void expand(RaiseDynamic *d, const Found *f, const Quant *q) {
     Raise *r = d->r;
     Value *y = f->last->out[0], *x = quantized(d, f);
     Node *n = make(d, f, f->conv ? "Conv" : "MatMul", 2);
-    n->name = float_name(f->product->name);
+    n->name = raise_float_name(f->product->name);
     n->in[0] = x;
     n->in[1] = raise_const(r, f->w, q);
     if (f->conv) {
@@ -192,11 +192,17 @@ static void expand(RaiseDynamic *d, const Found *f, const Quant *q) {
     node_remove(f->last);
 }
 
+static Value *form_input(void *ctx, Node *user, Value *x, Node *dynamic) {
+    return quantized(ctx, &(Found){.x = x, .dynamic = dynamic, .product = user, .last = user});
+}
+
 static void raise_graph(Graph *g, void *ctx) {
     RaiseDynamic *d = ctx;
     for (Node *n = g->first, *next; n; n = next) {
         next = n->next;
         Found f;
+        if (raise_form(d->r, n, form_input, d))
+            continue;
         Quant *q = find(d->r, n, &f) ? weight_type(d->r, &f) : NULL;
         if (!q)
             continue;

@@ -108,6 +108,13 @@ static int mask_kind(Binder *b, const Node *n, const Value *mask) {
            1;
 }
 
+/* As QAttention has them. */
+static bool is_dynamic(const Node *n) {
+    const Quant *x = op_quant(n->in[INPUT]);
+    return x && x->kind == QUANT_DYNAMIC &&
+           bind_projects(n->in[WEIGHTS], n->in[WEIGHTS]->type.dims[0].value);
+}
+
 static bool supported(Binder *b, const Node *n, const OpCtx *c) {
     const AttentionAttrs *a = c->attrs;
     if (op_in(c, PAST) || op_in(c, PAST_LENGTH) || (n->n_out > 1 && n->out[1]))
@@ -116,7 +123,7 @@ static bool supported(Binder *b, const Node *n, const OpCtx *c) {
         return bind_unsupported(b, n, "it has an attention_bias");
     if (a->do_rotary)
         return bind_unsupported(b, n, "it has a rotary embedding");
-    for (size_t i = 0; i <= BIAS; i++)
+    for (size_t i = is_dynamic(n) ? BIAS : INPUT; i <= BIAS; i++)
         if (op_in(c, i) && (n->in[i]->type.elem != ELEM_FLOAT || op_quant(n->in[i])))
             return bind_unsupported(b, n, "operand %zu is %s; only float has a kernel", i,
                                     op_quant(n->in[i]) ? "quantized"
@@ -148,6 +155,23 @@ static bool bind_qkv(Binder *b, const Node *n, const OpCtx *c, int to) {
     return bind_call(b, n, "qk_matmul_f32", &p, sizeof p, 6, args);
 }
 
+static bool bind_qkv_dynamic(Binder *b, const Node *n, const OpCtx *c, int to) {
+    Type x = n->in[INPUT]->type;
+    const Tensor *w = value_data(n->in[WEIGHTS]);
+    size_t len = (size_t)w->dims[0], columns = (size_t)w->dims[1];
+    const uint8_t *from = w->data;
+    uint8_t *rows = arena_alloc(binder_arena(b), len * columns + 1);
+    for (size_t i = 0; i < len * columns; i++)
+        rows[i % columns * len + i / columns] = from[i];
+    Projection p = {.rows = bind_extent(x, 0, 2),
+                    .columns = (int32_t)columns,
+                    .len = (int32_t)len,
+                    .parts = 1,
+                    .weights = bind_const(b, w->elem, w->count, rows, "weights by column")};
+    return bind_projection(b, n, &p, n->in[INPUT], n->in[WEIGHTS], bind_value(b, op_in(c, BIAS)),
+                           to);
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const AttentionAttrs *a = c->attrs;
     Type x = n->in[INPUT]->type, w = n->in[WEIGHTS]->type;
@@ -176,7 +200,15 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                          dim_mul(dim_mul(rows, x.dims[1].value), qk + v)));
     int args[] = {qkv, bind_value(b, op_in(c, MASK)), bind_value(b, n->out[0]),
                   bind_scratch(b, ELEM_FLOAT, (size_t)p.steps)};
-    return bind_qkv(b, n, c, qkv) && bind_call(b, n, "qk_attention_f32", &p, sizeof p, 4, args);
+    return (is_dynamic(n) ? bind_qkv_dynamic : bind_qkv)(b, n, c, qkv) &&
+           bind_call(b, n, "qk_attention_f32", &p, sizeof p, 4, args);
+}
+
+static bool has_form(const OpCtx *c, const char **why) {
+    const AttentionAttrs *a = c->attrs;
+    *why = "QAttention has neither qkv_hidden_sizes nor added scores, and always a bias";
+    return !a->qkv_hidden_sizes.n && !a->rotary_embedding_dim && !a->do_rotary && op_in(c, BIAS) &&
+           !op_in(c, PAST) && !op_in(c, SCORES) && !op_in(c, PAST_LENGTH);
 }
 
 const OpDef op_MsAttention = {
@@ -186,5 +218,11 @@ const OpDef op_MsAttention = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .dynamic = {.op = "QAttention",
+                .operands = "0 1 2 0s 1s 3 0z 1z",
+                .weights = 1u << WEIGHTS,
+                .data = INPUT,
+                .axis = 1,
+                .applies = has_form},
     .bind = bind,
 };

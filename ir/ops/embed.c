@@ -145,6 +145,13 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                            gamma, beta, bind_value(b, n->out[RESULT]));
 }
 
+static bool has_form(const OpCtx *c, const char **why) {
+    const EmbedAttrs *a = c->attrs;
+    *why = "QEmbedLayerNormalization has no position_ids, mask_index_type and sum of embeddings";
+    return !op_in(c, POSITION_IDS) && !a->mask_index_type &&
+           (c->node->n_out <= SUM || !c->node->out[SUM]);
+}
+
 const OpDef op_EmbedLayerNormalization = {
     .domain = "com.microsoft",
     .name = "EmbedLayerNormalization",
@@ -152,5 +159,12 @@ const OpDef op_EmbedLayerNormalization = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .dynamic = {.op = "QEmbedLayerNormalization",
+                .operands = "0 1 2 3 4 5 6 7 2s 3s 4s 5s 6s 2z 3z 4z 5z 6z",
+                .weights = 1u << WORD | 1u << POSITION | 1u << SEGMENT | 1u << GAMMA | 1u << BETA,
+                .data = -1,
+                .axis = -1,
+                .results = 2,
+                .applies = has_form},
     .bind = bind,
 };

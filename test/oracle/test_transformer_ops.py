@@ -178,6 +178,43 @@ class TransformerOps(OracleCase):
                            ["y", "", "", "sum"], ("gamma", "bias"), c=True, epsilon=1e-5)
 
 
+class Dynamic(OracleCase):
+    """-dynamic -emit=qop, in onnxruntime and in `qxc run`; within 1e-5 * max + 1e-6 of each other,
+    as both take the same integers."""
+
+    def check(self, model, data, op):
+        path, made = self.scratch / "m.onnx", self.scratch / "q.onnx"
+        onnx.save(model, path)
+        qxc(path, "-dynamic", "-emit=qop", "-o", made)
+        self.assertIn(op, [n.op_type for n in onnx.load(made).graph.node])
+        feed = {n: v if v.shape[:1] == (1,) else v[None] for n, v in data.items()}
+        got = qxc_outputs(made, feed, self.scratch)["y"].reshape(1, -1)
+        self.assertLessEqual(float_excess(got, session(made).run(["y"], data)[0].reshape(1, -1)), 0)
+        real = session(model).run(["y"], data)[0].reshape(1, -1)
+        self.assertLess(np.max(np.abs(got - real)), 0.1 * np.max(np.abs(real)))
+        qxc(path, "-dynamic", "-emit=c", "-o", self.scratch / "m.c")
+
+    def test_attention(self):
+        rng = np.random.default_rng(7)
+        x = rng.standard_normal((2, 5, 8)).astype(np.float32)
+        w = (rng.standard_normal((8, 24)) * 0.3).astype(np.float32)
+        b, mask = rng.standard_normal(24).astype(np.float32), np.array([3, 5], np.int32)
+        for causal in (0, 1):
+            self.check(model_of("Attention", [("x", x), ("w", w), ("b", b), ("m", mask)],
+                                [("y", TensorProto.FLOAT)], ("w", "b"), num_heads=2,
+                                unidirectional=causal), {"x": x, "m": mask}, "QAttention")
+
+    def test_embed(self):
+        rng = np.random.default_rng(8)
+        tables = {n: rng.standard_normal(shape).astype(np.float32) for n, shape in
+                  (("word", (20, 8)), ("place", (9, 8)), ("kind", (2, 8)), ("gamma", 8), ("beta", 8))}
+        ids, kinds = (rng.integers(0, n, (2, 5)).astype(np.int32) for n in (20, 2))
+        results = [("y", TensorProto.FLOAT), ("count", TensorProto.INT32)]
+        self.check(model_of("EmbedLayerNormalization",
+                            [("ids", ids), ("s", kinds), *tables.items()], results, tables,
+                            epsilon=1e-5), {"ids": ids, "s": kinds}, "QEmbedLayerNormalization")
+
+
 if __name__ == "__main__":
     import unittest
     unittest.main()

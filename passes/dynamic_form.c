@@ -1,0 +1,50 @@
+/* See dynamic_form.h. */
+#include "passes/dynamic_form.h"
+
+#include <stdlib.h>
+
+FormLayout form_layout(const DynamicForm *f) {
+    FormLayout l = {.n_operands = 0};
+    for (int i = 0; i < FORM_OPERANDS; i++)
+        l.value[i] = l.scale[i] = l.zp[i] = -1;
+    for (const char *p = f->operands; *p;) {
+        char *end;
+        size_t i = (size_t)strtoul(p, &end, 10);
+        int *to = *end == 's' ? l.scale : *end == 'z' ? l.zp : l.value;
+        to[i] = (int)l.n_operands++;
+        p = end + strcspn(end, " ");
+        p += *p == ' ';
+    }
+    return l;
+}
+
+const OpDef *form_find(const Node *n) {
+    if (!str_is(n->domain, "com.microsoft"))
+        return NULL;
+    for (size_t i = 0; i < op_count(); i++) {
+        const OpDef *op = op_at(i);
+        if (op->dynamic.op && str_is(n->op, op->dynamic.op))
+            return op;
+    }
+    return NULL;
+}
+
+bool form_is_weight(const DynamicForm *f, size_t i) {
+    return i < FORM_OPERANDS && (f->weights >> i & 1);
+}
+
+Tensor *form_transposed(Arena *a, const Tensor *t) {
+    int64_t dims[MAX_RANK];
+    memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
+    size_t rows = (size_t)t->dims[t->rank - 2], columns = (size_t)t->dims[t->rank - 1];
+    dims[t->rank - 2] = (int64_t)columns;
+    dims[t->rank - 1] = (int64_t)rows;
+    uint8_t *out;
+    const uint8_t *in = t->data;
+    Tensor *to = tensor_new(a, t->elem, t->rank, dims, &out);
+    for (size_t i = 0; i < t->count; i++) { /* one byte each */
+        size_t matrix = i / (rows * columns), k = i % (rows * columns);
+        out[(matrix * columns + k % columns) * rows + k / columns] = in[i];
+    }
+    return to;
+}
