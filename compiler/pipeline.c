@@ -187,6 +187,8 @@ static bool quantize(Job *j, Module *m) {
     if (!run(j, m, "fold-affine") || (bias_apart && !run(j, m, "gemm-to-matmul")))
         return false;
     bool have = false;
+    if (!j->o->weight_only && j->form > FORM_FLOAT)
+        j->advice = advice_of(m, j->o->dynamic);
     if (j->o->dynamic)
         return j->form <= FORM_FLOAT || run(j, m, "dynamic-quant");
     if (j->o->weight_only)

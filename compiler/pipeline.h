@@ -30,6 +30,7 @@ typedef struct Job {
     bool quant_io;      /* -io=quant: graph inputs and outputs take the integer types */
     bool uncorrected;   /* quantized without data: biases are the float model's */
     bool wrote_c;
+    const char *advice; /* the other way of quantization, where that suits the model; or NULL */
     /* -requant, of programs */
     SumRounding rounding;
     size_t arena, flash; /* of emitted C, bytes */
@@ -54,6 +55,10 @@ typedef struct ModuleForm {
     bool annotated;      /* ONNX's quantization annotations */
 } ModuleForm;
 ModuleForm module_form(Module *m);
+
+/* Static or dynamic quantization: what suits a float model better than what was chosen, as a line
+ * of text (advice.c), or NULL. */
+const char *advice_of(Module *m, bool dynamic);
 
 /* Brings the module into j->form. */
 bool job_compile(Job *j, Module *m);

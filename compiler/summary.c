@@ -54,4 +54,6 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
     if (j->ctx.n_remarks)
         fputs("not integer as it stands, and why:\n", stderr);
     print_reasons(j, m);
+    if (j->advice)
+        fprintf(stderr, "%s\n", j->advice);
 }

@@ -214,6 +214,7 @@ static bool has_form(const OpCtx *c, const char **why) {
 const OpDef op_MsAttention = {
     .domain = "com.microsoft",
     .name = "Attention",
+    .family = FAMILY_SEQUENCE,
     .attrs_size = sizeof(AttentionAttrs),
     .attrs = attrs,
     .verify = verify,

@@ -261,6 +261,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Conv = {
     .domain = "",
     .name = "Conv",
+    .family = FAMILY_CONVOLUTION,
     .attrs_size = sizeof(ConvAttrs),
     .attrs = attrs,
     .verify = verify,

@@ -192,6 +192,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_ConvTranspose = {
     .domain = "",
     .name = "ConvTranspose",
+    .family = FAMILY_CONVOLUTION,
     .attrs_size = sizeof(ConvTransposeAttrs),
     .attrs = attrs,
     .verify = verify,

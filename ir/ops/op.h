@@ -177,6 +177,9 @@ typedef enum Conversion {
     CONVERT_REQUANTIZE,
 } Conversion;
 
+/* What kind of network an operator is typical of. */
+typedef enum Family { FAMILY_NONE, FAMILY_CONVOLUTION, FAMILY_SEQUENCE } Family;
+
 typedef struct OpDef {
     const char *domain, *name;
     size_t attrs_size;
@@ -186,6 +189,7 @@ typedef struct OpDef {
     QuantRule quant;
     QopForm qop;
     DynamicForm dynamic;
+    Family family;
     Conversion conversion;
     /* Its graphs see the values around them and each yields all results, one for one (If). */
     bool yields_results;

@@ -332,6 +332,7 @@ static bool lstm_applies(const OpCtx *c, const char **why) {
 #define RECURRENT(op, specs, ...)                                                                  \
     const OpDef op_##op = {.domain = "",                                                           \
                            .name = #op,                                                            \
+                           .family = FAMILY_SEQUENCE,                                              \
                            .attrs_size = sizeof(RecurAttrs),                                       \
                            .attrs = (specs),                                                       \
                            .verify = verify,                                                       \
