@@ -65,15 +65,18 @@ static bool one_integer(const Tensor *t, int64_t lo, int64_t hi, int64_t *out) {
 /* Scales of shape [1,C,1,1] or [C,1,1] vary along the axes where they have more than one entry;
  * such an axis of x is as long, as x is not spread itself. */
 static const char *set_axes(Quant *q, const Tensor *s, Type x) {
-    int rank = x.kind == TYPE_TENSOR && x.rank >= 0 ? x.rank : s->rank;
+    int rank = x.kind == TYPE_TENSOR ? x.rank : -1;
+    if (rank >= 0 && s->rank > rank)
+        return "its scale has more dimensions than its operand";
     if (s->count == 1)
         return NULL;
+    if (rank < 0)
+        return "the rank of its operand is not known";
     for (int i = 0; i < s->rank; i++) {
         int at = i + rank - s->rank;
         if (s->dims[i] == 1)
             continue;
-        if (at < 0 || (x.kind == TYPE_TENSOR && x.rank >= 0 && x.dims[at].value >= 0 &&
-                       x.dims[at].value != s->dims[i]))
+        if (x.dims[at].value >= 0 && x.dims[at].value != s->dims[i])
             return "its scale has another shape than its operand";
         q->axis[q->n_axes] = at;
         q->block[q->n_axes++] = 1;
@@ -263,9 +266,19 @@ static const char *raise_node(Qonnx *o, Node *n) {
     return NULL;
 }
 
+/* What stands behind quantizers is known once these are. */
+static void infer_operand(Qonnx *o, const Node *n) {
+    const Value *x = n->n_in ? n->in[0] : NULL;
+    const Tensor *s = n->n_in > 1 && n->in[1] ? value_data(n->in[1]) : NULL;
+    if (x && s && s->count > 1 && (x->type.kind != TYPE_TENSOR || x->type.rank < 0))
+        o->ok = module_infer(o->b.m, o->b.d) && o->ok;
+}
+
 static void raise_graph(Graph *g, void *ctx) {
     Qonnx *o = ctx;
     FOR_NODES(n, g) {
+        if (is_qonnx(n))
+            infer_operand(o, n);
         const char *why = is_qonnx(n) ? raise_node(o, n) : NULL;
         if (why)
             o->ok = diag_error(o->b.d, n->loc, "%s: %s", node_text(n), why);

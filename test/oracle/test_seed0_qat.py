@@ -263,6 +263,20 @@ class TrainedModels(OracleCase):
         np.testing.assert_array_equal(got[away], want[away])
         self.assertLessEqual(np.max(np.abs(got - want) / scale), 1.01)
 
+    def test_channels_behind_a_quantizer(self):
+        """Of a shape that is known only once the quantizers before it are types."""
+        rng = np.random.default_rng(9)
+        b = Builder([1, 3, 6, 6])
+        b.quant("x", "xq", 0.25, 4)
+        b.node("Conv", ["xq", b.const("w", np.float32(rng.integers(-4, 5, (4, 3, 3, 3))))], "c")
+        b.quant("c", "y", rng.uniform(0.5, 2, (4, 1, 1)), 6)
+        model = b.model()
+        path = self.save(model)
+        self.assertIn("0, axis=1, range=-32:31>", qxc(path, "-form=true").stdout)
+        x = rng.normal(size=(2, 3, 6, 6)).astype(np.float32)
+        np.testing.assert_array_equal(qxc_outputs(path, {"x": x}, self.scratch)["y"],
+                                      outputs(spelled_out(model), x))
+
     def test_bipolar(self):
         rng = np.random.default_rng(7)
         b = Builder([1, 3, 6, 6])
