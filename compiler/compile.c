@@ -8,6 +8,7 @@
 #include "compiler/mixed.h"
 #include "compiler/session.h"
 #include "exec/specialise.h"
+#include "passes/tensorrt.h"
 
 #include <unistd.h>
 
@@ -165,36 +166,37 @@ static bool write_c(Writing *w) {
     return c_write(p, &c, w->file, header, w->s->d);
 }
 
-/* scheme, overrides, encodings */
-static bool is_decisions(const char *emit) {
-    return strcmp(emit, "scheme") == 0 || strcmp(emit, "overrides") == 0 ||
-           strcmp(emit, "encodings") == 0;
+/* What is a text of its own, made in memory; NULL for the others. */
+static Str text_of(Writing *w) {
+    Job *j = w->j;
+    switch (j->emit) {
+    case EMIT_SCHEME: return scheme_text(j, w->m);
+    case EMIT_OVERRIDES: return scales_text(j, w->m, false);
+    case EMIT_ENCODINGS: return scales_text(j, w->m, true);
+    case EMIT_CALIB_TABLE: return tensorrt_calib_table(w->m, j->d);
+    default: return STR_NONE;
+    }
 }
 
-static bool write_decisions(Writing *w) {
-    const char *emit = w->s->o.emit;
-    Str text = strcmp(emit, "scheme") == 0
-                   ? scheme_text(w->j, w->m)
-                   : scales_text(w->j, w->m, strcmp(emit, "encodings") == 0);
+static bool write_text(Writing *w) {
+    Str text = text_of(w);
     return fwrite(text.s, 1, text.n, w->file) == text.n;
 }
 
-static bool is_binary(const Options *o) {
-    return o->emit && strcmp(o->emit, "qir") != 0 && strcmp(o->emit, "c") != 0 &&
-           !is_decisions(o->emit);
+static bool is_binary(const Job *j) {
+    return j->emit == EMIT_ONNX || j->emit == EMIT_QDQ || j->emit == EMIT_QOP;
 }
 
 ExitCode session_write(Session *s, Job *j, Module *m) {
     s->out = out_new(s->arena, s->d);
     Writing w = {s, j, m, s->out, stdout};
-    const char *emit = s->o.emit ? s->o.emit : "qir";
-    bool is_qir = strcmp(emit, "qir") == 0;
+    bool is_qir = j->emit == EMIT_QIR;
     if (s->o.output && !is_qir && !(w.file = out_open(w.out, s->o.output)))
         return EXIT_IO;
-    bool ok = is_qir                   ? write_qir(&w)
-              : strcmp(emit, "c") == 0 ? write_c(&w)
-              : is_decisions(emit)     ? write_decisions(&w)
-                                       : write_onnx(&w);
+    bool ok = is_qir              ? write_qir(&w)
+              : j->emit == EMIT_C ? write_c(&w)
+              : is_binary(j)      ? write_onnx(&w)
+                                  : write_text(&w);
     if (!ok || diags_errors(s->d)) {
         out_abort(w.out);
         return is_qir && !ok ? EXIT_IO : EXIT_WRONG;
@@ -203,9 +205,9 @@ ExitCode session_write(Session *s, Job *j, Module *m) {
 }
 
 /* A suffix that belongs to another kind of output is most likely a slip. */
-void session_check_suffix(Session *s) {
+void session_check_suffix(Session *s, const Job *j) {
     const char *emit = s->o.emit ? s->o.emit : "qir", *o = s->o.output;
-    bool text = strcmp(emit, "qir") == 0, onnx = is_binary(&s->o);
+    bool text = j->emit == EMIT_QIR, onnx = is_binary(j);
     if (o &&
         ((!onnx && str_ends(str_from(o), ".onnx")) || (!text && str_ends(str_from(o), ".qir"))))
         diag_warning(s->d, LOC_NONE, "-emit=%s writes to %s: is the suffix right?", emit,
@@ -248,8 +250,8 @@ ExitCode cmd_compile(Session *s) {
     Job j;
     if (!job_init(&j, &s->o, s->arena, s->d))
         return EXIT_USAGE;
-    session_check_suffix(s);
-    if (is_binary(&s->o) && !s->o.output && isatty(STDOUT_FILENO)) {
+    session_check_suffix(s, &j);
+    if (is_binary(&j) && !s->o.output && isatty(STDOUT_FILENO)) {
         diag_error(s->d, LOC_NONE, "binary output does not go to a terminal: use -o FILE");
         return EXIT_USAGE;
     }

@@ -19,35 +19,59 @@ static bool choose(const char *option, const char *text, const char *const *name
     return false;
 }
 
+static const struct Emit {
+    const char *name;
+    EmitKind kind;
+    Form form;
+} emits[] = {
+    {"qir", EMIT_QIR, FORM_AS_IS},
+    {"onnx", EMIT_ONNX, FORM_AS_IS},
+    {"qdq", EMIT_QDQ, FORM_QDQ},
+    {"qop", EMIT_QOP, FORM_QOP},
+    {"c", EMIT_C, FORM_TRUE},
+    {"scheme", EMIT_SCHEME, FORM_AS_IS},
+    {"overrides", EMIT_OVERRIDES, FORM_AS_IS},
+    {"encodings", EMIT_ENCODINGS, FORM_AS_IS},
+    {"calib-table", EMIT_CALIB_TABLE, FORM_AS_IS},
+};
+enum { N_EMITS = sizeof emits / sizeof emits[0] };
+
+static bool init_emit(Job *j) {
+    const char *names[N_EMITS];
+    for (size_t i = 0; i < N_EMITS; i++)
+        names[i] = emits[i].name;
+    size_t i = 0;
+    if (j->o->emit && !choose("emit", j->o->emit, names, N_EMITS, &i, j->d))
+        return false;
+    j->emit = emits[i].kind;
+    j->form = emits[i].form;
+    return true;
+}
+
 static bool init_form(Job *j) {
-    static const char *const emits[] = {"qir", "onnx",   "qdq",       "qop",
-                                        "c",   "scheme", "overrides", "encodings"};
-    static const Form of_emit[] = {FORM_AS_IS, FORM_AS_IS, FORM_QDQ,   FORM_QOP,
-                                   FORM_TRUE,  FORM_AS_IS, FORM_AS_IS, FORM_AS_IS};
     static const char *const forms[] = {"float", "fake", "true", "qop"};
     static const Form of_form[] = {FORM_FLOAT, FORM_FAKE, FORM_TRUE, FORM_QOP};
     bool data = j->o->calib.n || j->o->calib_random >= 0;
     size_t i = 0;
-    if (j->o->emit && !choose("emit", j->o->emit, emits, 8, &i, j->d))
+    if (!init_emit(j))
         return false;
-    j->form = of_emit[i];
-    j->wants_onnx = i == 1;
-    if (i == 4)
+    bool text = j->emit == EMIT_QIR, onnx = j->emit == EMIT_ONNX;
+    if (j->emit == EMIT_C)
         j->ctx.target = TARGET_C;
-    if ((j->o->dynamic || j->o->weight_only) && j->wants_onnx)
+    if ((j->o->dynamic || j->o->weight_only) && onnx)
         j->form = FORM_QDQ; /* no data is to come: these are complete */
     if (j->o->dynamic && j->form == FORM_AS_IS)
         j->form = FORM_TRUE; /* decided at run time: there is nothing to edit before */
     if ((data || j->o->weight_only || j->o->explain ||
-         ((j->o->scheme || j->o->scales_from || j->o->weights_from) && i == 0)) &&
+         ((j->o->scheme || j->o->scales_from || j->o->weights_from) && text)) &&
         j->form == FORM_AS_IS)
         /* ONNX has no words for decisions but annotations */
-        j->form = j->wants_onnx && !j->o->annotate ? FORM_FLOAT : FORM_FAKE;
-    if (j->o->annotate && (i < 1 || i > 3))
+        j->form = onnx && !j->o->annotate ? FORM_FLOAT : FORM_FAKE;
+    if (j->o->annotate && !(onnx || j->emit == EMIT_QDQ || j->emit == EMIT_QOP))
         return diag_error(j->d, LOC_NONE, "-annotate goes with -emit=onnx, qdq or qop");
     if (j->o->form) {
-        if (i != 0)
-            return diag_error(j->d, LOC_NONE, "-form goes with -emit=qir");
+        if (!text && j->emit != EMIT_DOT)
+            return diag_error(j->d, LOC_NONE, "-form goes with -emit=qir and dot");
         if (!choose("form", j->o->form, forms, 4, &i, j->d))
             return false;
         j->form = of_form[i];
@@ -59,14 +83,26 @@ static bool check_shown(const char *option, const char *pass, Diags *d) {
     return !pass || strcmp(pass, "all") == 0 || pass_find(pass) || pass_unknown(pass, option, d);
 }
 
+/* What is not exact on a processor: only AVX2 is known for it. */
+static bool init_processor(Job *j) {
+    static const char *const names[] = {"avx2", "vnni", "arm64"};
+    size_t i = 1;
+    if (j->o->target_cpu && !choose("target-cpu", j->o->target_cpu, names, 3, &i, j->d))
+        return false;
+    j->ctx.saturates = i == 0;
+    return true;
+}
+
 bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
-    static const char *const targets[] = {"ort-cpu", "onnx"}, *const kinds[] = {"float", "quant"};
+    static const char *const targets[] = {"ort-cpu", "onnx", "tensorrt"};
+    static const char *const kinds[] = {"float", "quant"};
     static const char *const roundings[] = {"exact", "single", "double", "shift"};
+    static const Target of_target[] = {TARGET_ORT_CPU, TARGET_ONNX, TARGET_TENSORRT};
     size_t target = 0, io = 0, rounding = 0;
     *j = (Job){.o = o, .d = d, .ctx = {.d = d}};
     bool ok = init_form(j);
     if (o->target)
-        ok = choose("target", o->target, targets, 2, &target, d) && ok;
+        ok = choose("target", o->target, targets, 3, &target, d) && ok;
     ok = check_shown("-print-before: ", o->print_before, d) && ok;
     ok = check_shown("-print-after: ", o->print_after, d) && ok;
     if (o->io)
@@ -77,7 +113,14 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
         ok = diag_error(d, LOC_NONE, "-requant goes with -emit=c, run and compare");
     j->rounding = (SumRounding)rounding;
     if (j->ctx.target != TARGET_C)
-        j->ctx.target = target ? TARGET_ONNX : TARGET_ORT_CPU;
+        j->ctx.target = of_target[target];
+    ok = init_processor(j) && ok;
+    if (j->emit == EMIT_CALIB_TABLE)
+        j->ctx.target = TARGET_TENSORRT;
+    if (j->ctx.target == TARGET_TENSORRT && (j->form == FORM_QOP || o->dynamic))
+        ok = diag_error(d, LOC_NONE,
+                        "TensorRT reads QuantizeLinear and DequantizeLinear with "
+                        "constant scales: -emit=qdq");
     j->quant_io = io == 1 || o->integer_only;
     j->ctx.explain = o->explain;
     j->ctx.input_names = o->input_names;
@@ -94,7 +137,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     if (o->scales_from && scales_are_json(o->scales_from))
         ok = scales_read(a, d, o->scales_from, &j->file) && ok;
     ok = (!o->scheme || qir_read_scheme(a, d, o->scheme, &j->file)) && ok;
-    if (j->form == FORM_AS_IS && !j->wants_onnx &&
+    if (j->form == FORM_AS_IS && j->emit != EMIT_ONNX &&
         (scheme_has_parameters(&j->file) || o->scales_from || o->weights_from))
         j->form = FORM_FAKE;
     j->ctx.data = (const char *const *)o->calib.items;

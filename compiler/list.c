@@ -101,7 +101,9 @@ ExitCode cmd_list(Session *s) {
         list_passes();
     else if (strcmp(what, "targets") == 0)
         puts("ort-cpu  onnxruntime's CPU kernels, com.microsoft operators included\n"
-             "onnx     the schemas of ai.onnx alone");
+             "onnx     the schemas of ai.onnx alone\n"
+             "tensorrt QuantizeLinear and DequantizeLinear around float operators of ai.onnx, int8 "
+             "with zero point 0, biases in float");
     else if (strcmp(what, "types") == 0)
         return list_types(s);
     else if (strcmp(what, "quant") == 0)

@@ -161,7 +161,7 @@ static bool corrects_biases(const Job *j) {
     const Options *o = j->o;
     if (o->bias_correction || o->no_bias_correction)
         return o->bias_correction;
-    return o->calib.n && !(j->wants_onnx && o->annotate);
+    return o->calib.n && !(j->emit == EMIT_ONNX && o->annotate);
 }
 
 /* What data can still do for the decisions that were made. */
@@ -294,7 +294,7 @@ static bool bring_into_form(Job *j, Module *m) {
         j->ctx.target_opset = j->o->target_opset;
         if (j->o->target_opset > 0 && !run(j, m, "upgrade"))
             return false;
-        if (j->wants_onnx && !j->o->annotate && module_form(m).fake)
+        if (j->emit == EMIT_ONNX && !j->o->annotate && module_form(m).fake)
             return diag_error(j->d, LOC_NONE,
                               "ONNX has no words for decisions (float ~ q): -emit=qdq or -emit=qop "
                               "carries them out, -annotate writes them beside the float model");

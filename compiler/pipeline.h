@@ -15,6 +15,21 @@ typedef enum Form {
     FORM_QOP,
 } Form;
 
+typedef enum EmitKind {
+    EMIT_QIR,
+    EMIT_ONNX, /* as it stands */
+    EMIT_QDQ,
+    EMIT_QOP,
+    EMIT_C,
+    EMIT_SCHEME,
+    EMIT_OVERRIDES,
+    EMIT_ENCODINGS,
+    EMIT_CALIB_TABLE,
+    EMIT_DOT,
+    EMIT_HTML,
+    EMIT_JSON,
+} EmitKind;
+
 typedef struct Job {
     const Options *o;
     Diags *d;
@@ -25,7 +40,7 @@ typedef struct Job {
     CalibOptions calib;
     CalibReport calibrated; /* what calibration saw */
     Form form;
-    bool wants_onnx;    /* -emit=onnx */
+    EmitKind emit;
     int64_t read_opset; /* of the model as it was read */
     bool quant_io;      /* -io=quant: graph inputs and outputs take the integer types */
     bool uncorrected;   /* quantized without data: biases are the float model's */

@@ -95,7 +95,7 @@ static ExitCode make(const Reducer *r, Making k) {
     module_each_graph(m, count_nodes, &r->facts->nodes);
     s->o.output = k.to;
     s->o.emit = r->facts->text ? "qir" : "onnx";
-    Job j = {.o = &s->o, .d = s->d};
+    Job j = {.o = &s->o, .d = s->d, .emit = r->facts->text ? EMIT_QIR : EMIT_ONNX};
     return session_write(s, &j, m);
 }
 

@@ -40,7 +40,7 @@ Module *session_parse(Session *s, size_t i, ExitCode *code);
 ExitCode session_write(Session *s, Job *j, Module *m);
 
 /* Warns of an -o whose suffix belongs to another -emit. */
-void session_check_suffix(Session *s);
+void session_check_suffix(Session *s, const Job *j);
 
 ExitCode cmd_compile(Session *s);
 ExitCode cmd_run(Session *s);

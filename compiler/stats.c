@@ -62,7 +62,7 @@ ExitCode cmd_stats(Session *s) {
     Job j;
     if (!usage(s) || !job_init(&j, &s->o, s->arena, s->d))
         return EXIT_USAGE;
-    session_check_suffix(s);
+    session_check_suffix(s, &j);
     ExitCode code;
     warn_twice(s);
     Module *first = read_shard(s, 0, &code);

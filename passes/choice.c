@@ -79,7 +79,9 @@ static void apply(Choice *c, const SchemeSetting *s, const SchemeRule *r) {
 }
 
 static Choice default_activations(const PassContext *c) {
-    return (Choice){.storage = c->target == TARGET_C ? ELEM_INT8 : ELEM_UINT8};
+    bool tensorrt = c->target == TARGET_TENSORRT;
+    return (Choice){.storage = tensorrt || c->target == TARGET_C ? ELEM_INT8 : ELEM_UINT8,
+                    .sym = tensorrt};
 }
 
 Choice choice_of_activations(const PassContext *c) {

@@ -257,7 +257,8 @@ static const Quant *activation_quant(Decide *d, Value *v) {
     int64_t zp;
     if (o.fixed)
         return o.fixed->alias.s ? o.fixed : named(d, quant_copy(d->m->arena, o.fixed), v);
-    if (v->def && v->def->def && d->integer[v->def->id] && v->def->def->quant.fixed_output) {
+    if (!o.sym && v->def && v->def->def && d->integer[v->def->id] &&
+        v->def->def->quant.fixed_output) {
         OpCtx c = op_ctx(v->def, d->c->d);
         if (v->def->def->quant.fixed_output(&c, o.storage, &scale, &zp))
             return named(d, quant_per_tensor(d->m->arena, o.storage, scale, zp), v);
@@ -266,7 +267,8 @@ static const Quant *activation_quant(Decide *d, Value *v) {
     IntRange r = choice_range(&o);
     params_from_minmax(min, max, r, o.sym, o.pow2, &scale, &zp);
     Quant *q = quant_per_tensor(d->m->arena, o.storage, scale, zp);
-    if (r.lo != elem_min(o.storage) || r.hi != elem_max(o.storage)) {
+    bool whole = d->c->target == TARGET_TENSORRT; /* it knows no Clip before QuantizeLinear */
+    if (!whole && (r.lo != elem_min(o.storage) || r.hi != elem_max(o.storage))) {
         q->has_range = true;
         q->lo = r.lo;
         q->hi = r.hi;

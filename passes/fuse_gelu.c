@@ -122,7 +122,7 @@ static void fuse_graph(Graph *g, void *ctx) {
 
 bool pass_fuse_gelu(Module *m, PassContext *c) {
     Fuse f = {.c = c, .uses = uses_new(m), .opset = module_opset(m, STR(""))};
-    if (f.opset < 20 && c->target == TARGET_ONNX)
+    if (f.opset < 20 && (c->target == TARGET_ONNX || c->target == TARGET_TENSORRT))
         return true;
     module_each_graph(m, fuse_graph, &f);
     edit_sweep(m);

@@ -4,6 +4,7 @@
 
 #include "ir/ops/qop.h"
 #include "passes/ort_kernels.h"
+#include "passes/tensorrt.h"
 #include "passes/params.h"
 
 /* ---- opset ---- */
@@ -106,6 +107,8 @@ bool legal_prepare(Module *m, PassContext *c) {
         need = c->target_opset;
     if (have < need && !raise_opset(m, c, need))
         return false;
+    if (c->target == TARGET_TENSORRT)
+        return tensorrt_check(m, c);
     return c->target != TARGET_ORT_CPU || ort_check(m, c);
 }
 

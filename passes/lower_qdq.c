@@ -7,14 +7,16 @@
 
 /* y -> Relu -> z on one grid, where the Relu does not change integers: no conversion between them.
  * That is exact, and the only form that onnxruntime fuses. Where the Relu does cut, one stands
- * between, so that at least the operator before it is fused; that is exact too. */
+ * between, so that at least the operator before it is fused; that is exact too, as cutting commutes
+ * with rounding. TensorRT fuses operator and Relu before a Q whatever it cuts. */
 static bool stays_float(Lower *l, const Value *y) {
     Node *user = lower_only_user(l, y);
     if (!user || user->graph != y->graph || !user->def || user->def->quant.kind != QUANT_CLAMP ||
         user->in[0] != y)
         return false;
     const Quant *q = lower_quant(l, y), *z = lower_quant(l, user->out[0]);
-    return q && z && quant_equal(q, z) && clamp_is_noop(user, q);
+    return q && z && quant_equal(q, z) &&
+           (clamp_is_noop(user, q) || l->c->target == TARGET_TENSORRT);
 }
 
 /* Movers of what ONNX's conversions cannot state move the integers themselves. */

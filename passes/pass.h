@@ -8,7 +8,7 @@
 #include "ir/ops/op.h"
 #include "ir/provenance.h"
 
-typedef enum Target { TARGET_ORT_CPU, TARGET_ONNX, TARGET_C } Target;
+typedef enum Target { TARGET_ORT_CPU, TARGET_ONNX, TARGET_TENSORRT, TARGET_C } Target;
 
 /* Why a node did not become what was asked for; one entry a node, in graph order. */
 typedef struct Remark {
@@ -31,6 +31,7 @@ typedef struct PassContext {
     bool misused;   /* an error that was reported is one of usage: the options were wrong */
     bool no_floats; /* quantize also operators that are better left float */
     Target target;
+    bool saturates; /* the processor adds pairs of u8 x s8 products in 16 bits (-target-cpu=avx2) */
     int64_t target_opset; /* 0: as low as the types allow, not below the module's own */
     Remark *remarks;      /* arena of the module */
     size_t n_remarks, cap_remarks;

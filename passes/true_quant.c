@@ -124,8 +124,8 @@ static bool bias_holds(const Node *n, const Value *b, const Quant *q) {
 
 static void bias_to_int(TrueQuant *t, Node *n) {
     size_t at = (size_t)n->def->quant.bias;
-    if (!at || n->n_in <= at || !n->in[at])
-        return;
+    if (!at || n->n_in <= at || !n->in[at] || t->c->target == TARGET_TENSORRT)
+        return; /* TensorRT adds biases in float */
     Value *w = n->in[n->def->quant.weight], *b = n->in[at];
     OpCtx c = op_ctx(n, t->c->d);
     int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
