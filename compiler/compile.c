@@ -6,6 +6,7 @@
 #include "compiler/emit_scheme.h"
 #include "compiler/metadata.h"
 #include "compiler/mixed.h"
+#include "compiler/report.h"
 #include "compiler/session.h"
 #include "exec/specialise.h"
 #include "passes/tensorrt.h"
@@ -173,6 +174,9 @@ static Str text_of(Writing *w) {
     case EMIT_SCHEME: return scheme_text(j, w->m);
     case EMIT_OVERRIDES: return scales_text(j, w->m, false);
     case EMIT_ENCODINGS: return scales_text(j, w->m, true);
+    case EMIT_DOT: return dot_text(j, w->m);
+    case EMIT_HTML: return report_text(w->s, j, w->m, true);
+    case EMIT_JSON: return report_text(w->s, j, w->m, false);
     case EMIT_CALIB_TABLE: return tensorrt_calib_table(w->m, j->d);
     default: return STR_NONE;
     }
@@ -180,7 +184,7 @@ static Str text_of(Writing *w) {
 
 static bool write_text(Writing *w) {
     Str text = text_of(w);
-    return fwrite(text.s, 1, text.n, w->file) == text.n;
+    return text.s && fwrite(text.s, 1, text.n, w->file) == text.n;
 }
 
 static bool is_binary(const Job *j) {
@@ -246,11 +250,34 @@ static ExitCode explain(const Job *j, Module *m, FILE *out) {
     return EXIT_DONE;
 }
 
+/* -report=FILE, beside what -emit writes. */
+static ExitCode write_report(Session *s, const Job *j, Module *m) {
+    const char *path = s->o.report;
+    Str text = report_text(s, j, m, str_ends(str_from(path), ".html"));
+    if (!text.s)
+        return EXIT_WRONG;
+    OutFiles *out = s->out = out_new(s->arena, s->d);
+    FILE *f = out_open(out, path);
+    if (!f)
+        return EXIT_IO;
+    if (fwrite(text.s, 1, text.n, f) != text.n) {
+        out_abort(out);
+        return EXIT_IO;
+    }
+    return out_commit(out, !s->o.no_sync) ? EXIT_DONE : EXIT_IO;
+}
+
 ExitCode cmd_compile(Session *s) {
     Job j;
     if (!job_init(&j, &s->o, s->arena, s->d))
         return EXIT_USAGE;
     session_check_suffix(s, &j);
+    if (s->o.report && !str_ends(str_from(s->o.report), ".html") &&
+        !str_ends(str_from(s->o.report), ".json")) {
+        diag_error(s->d, LOC_NONE, "-report=%s: the file's name ends in .html or .json",
+                   diag_name(s->d, str_from(s->o.report)));
+        return EXIT_USAGE;
+    }
     if (is_binary(&j) && !s->o.output && isatty(STDOUT_FILENO)) {
         diag_error(s->d, LOC_NONE, "binary output does not go to a terminal: use -o FILE");
         return EXIT_USAGE;
@@ -272,5 +299,7 @@ ExitCode cmd_compile(Session *s) {
     code = session_write(s, &j, m);
     if (code == EXIT_DONE && !s->o.quiet)
         summary_print(&j, m, s->o.inputs.items[0], s->o.output);
+    if (code == EXIT_DONE && s->o.report)
+        code = write_report(s, &j, m);
     return code;
 }

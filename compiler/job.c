@@ -33,6 +33,9 @@ static const struct Emit {
     {"overrides", EMIT_OVERRIDES, FORM_AS_IS},
     {"encodings", EMIT_ENCODINGS, FORM_AS_IS},
     {"calib-table", EMIT_CALIB_TABLE, FORM_AS_IS},
+    {"dot", EMIT_DOT, FORM_AS_IS},
+    {"html", EMIT_HTML, FORM_QDQ},
+    {"json", EMIT_JSON, FORM_QDQ},
 };
 enum { N_EMITS = sizeof emits / sizeof emits[0] };
 
@@ -67,6 +70,8 @@ static bool init_form(Job *j) {
         j->form == FORM_AS_IS)
         /* ONNX has no words for decisions but annotations */
         j->form = onnx && !j->o->annotate ? FORM_FLOAT : FORM_FAKE;
+    if (j->emit == EMIT_DOT && j->form == FORM_FAKE)
+        j->form = FORM_TRUE; /* what is integer shows there */
     if (j->o->annotate && !(onnx || j->emit == EMIT_QDQ || j->emit == EMIT_QOP))
         return diag_error(j->d, LOC_NONE, "-annotate goes with -emit=onnx, qdq or qop");
     if (j->o->form) {

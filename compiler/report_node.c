@@ -1,0 +1,44 @@
+/* One node in the report. */
+#include "compiler/report.h"
+#include "passes/ort_fusion.h"
+
+/* What a pass said of it when it decided. */
+static const char *remark_on(const Job *j, const Node *n) {
+    for (size_t i = 0; i < j->ctx.n_remarks; i++) {
+        const Remark *r = &j->ctx.remarks[i];
+        if (r->node == n || (n->name.n && str_eq(r->name, n->name) && str_eq(r->op, n->op)))
+            return r->reason;
+    }
+    return NULL;
+}
+
+static bool has_integers(const Node *n) {
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i] && op_quant(n->out[i]))
+            return true;
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && op_quant(n->in[i]))
+            return true;
+    return false;
+}
+
+NodeReport report_node(const Job *j, const Node *n, const Uses *u) {
+    NodeReport r = {n, has_integers(n) ? "integer" : "float", NULL, NULL};
+    Fusion f = ort_fusion(n, u);
+    bool runtime = j->ctx.target == TARGET_ORT_CPU;
+    if (f.kind == FUSION_CONVERSION) {
+        r.kind = "conversion";
+        return r;
+    }
+    bool fused =
+        f.kind == FUSION_QOPERATOR || f.kind == FUSION_INTEGERS || f.kind == FUSION_REMOVED;
+    if (f.kind == FUSION_ALREADY || (fused && runtime))
+        r.kind = "integer";
+    if (runtime && f.kind != FUSION_NONE)
+        r.runs = f.kind == FUSION_REMOVED ? "nothing" : f.op;
+    if (strcmp(r.kind, "float") == 0)
+        r.why = runtime && f.why && !remark_on(j, n) ? f.why : remark_on(j, n);
+    if (strcmp(r.kind, "float") == 0 && !r.why && runtime)
+        r.why = f.why;
+    return r;
+}
