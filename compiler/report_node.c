@@ -36,9 +36,12 @@ NodeReport report_node(const Job *j, const Node *n, const Uses *u) {
         r.kind = "integer";
     if (runtime && f.kind != FUSION_NONE)
         r.runs = f.kind == FUSION_REMOVED ? "nothing" : f.op;
-    if (strcmp(r.kind, "float") == 0)
-        r.why = runtime && f.why && !remark_on(j, n) ? f.why : remark_on(j, n);
-    if (strcmp(r.kind, "float") == 0 && !r.why && runtime)
-        r.why = f.why;
+    const char *said = remark_on(j, n);
+    if (said && fused && runtime)
+        r.why = arena_strf(n->graph->module->arena,
+                           "%s; between conversions as it is, onnxruntime makes it integer", said)
+                    .s;
+    else if (strcmp(r.kind, "float") == 0)
+        r.why = said ? said : runtime ? f.why : NULL;
     return r;
 }

@@ -116,7 +116,7 @@ static const char *operands_refuse(const Node *n, bool product) {
                        ? "kept apart: onnxruntime has no right kernel for what it would fuse"
                        : say(n, "operand %zu is float", i);
         int bits = elem_bits(dq->in[0]->type.elem);
-        if (product && bits != 8 && !(weight && bits == 4))
+        if (product && bits != 8)
             return say(n, "operand %zu has %d bits, its kernels take 8", i, bits);
     }
     return NULL;
@@ -203,6 +203,8 @@ Fusion ort_fusion(const Node *n, const Uses *u) {
     if (!k)
         return (Fusion){FUSION_REFUSED, name, say(n, "onnxruntime has no rule for %s", name)};
     bool product = k->rule == RULE_PRODUCT || k->rule == RULE_PRODUCT_OR_REAL;
+    if (product && !dequantize_of(n->in[0]) && !(n->in[0]->def && is_guard(n->in[0]->def)))
+        return (Fusion){FUSION_NONE, name, NULL}; /* weights alone */
     const char *why = operands_refuse(n, product);
     if (!why && !product && k->rule != RULE_ALL)
         why = move_refuses(n, u, k->rule);

@@ -1,5 +1,7 @@
 /* What onnxruntime's CPU provider makes of a node of a QDQ model when it loads it with all
  * optimizations: the rules of its QDQ selectors (1.31), told per node, and why one does not hold.
+ * int8 activations count as fused: on x86 that wants the session option session.qdqisint8allowed.
+ * What becomes of products with quantized weights alone is not told.
  * test/oracle/test_ort_fusion.py compares with the models that onnxruntime writes out. Nothing is
  * changed; reasons have the memory of the module. */
 #ifndef QXC_PASSES_ORT_FUSION_H
