@@ -87,6 +87,31 @@ class Requant(OracleCase):
                                                              "-fno-sanitize-recover=all"))
             np.testing.assert_array_equal(model.run(np.zeros((1, 1), np.int8))[0], want)
 
+    @for_each(*MODES)
+    def test_products(self, how):
+        """Mul of all pairs of 8-bit numbers."""
+        sa, sb = np.float32([2**-3, 2**-4] if how == "shift" else [0.11, 0.07])
+        sy, za, zb = np.float32(2**-1), np.int8(-5), np.int8(100)
+        a, b = np.arange(-128, 128, dtype=np.int8), np.arange(-128, 128, dtype=np.int8)
+        names = {"sa": sa, "sb": sb, "sy": sy, "za": za, "zb": zb}
+        nodes = [helper.make_node("DequantizeLinear", ["a", "sa", "za"], ["ar"]),
+                 helper.make_node("DequantizeLinear", ["b", "sb", "zb"], ["br"]),
+                 helper.make_node("Mul", ["ar", "br"], ["yr"]),
+                 helper.make_node("QuantizeLinear", ["yr", "sy", "za"], ["y"])]
+        ports = [helper.make_tensor_value_info(name, onnx.TensorProto.INT8, shape)
+                 for name, shape in (("a", (256, 1)), ("b", (1, 256)), ("y", (256, 256)))]
+        graph = helper.make_graph(nodes, "g", ports[:2], ports[2:],
+                                  [numpy_helper.from_array(v, k) for k, v in names.items()])
+        path = self.scratch / "mul.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10),
+                  path)
+        feeds = {"a": a.reshape(1, 256, 1), "b": b.reshape(1, 256)}
+        (got,) = qxc_outputs(path, feeds, self.scratch, f"-requant={how}").values()
+        products = (a.astype(int) - int(za))[:, None] * (b.astype(int) - int(zb))
+        m = sa * sb / sy if how == "exact" else float(sa) * float(sb) / float(sy)
+        want = rounded(ROUND[how](products, m), (None, 1, za))
+        np.testing.assert_array_equal(got.reshape(256, 256), want)
+
     def test_modes_differ(self):
         """Otherwise the option might do nothing."""
         results = set()
