@@ -39,12 +39,13 @@ class Lint(OracleCase):
                      "--", "-std=c99", *flags], capture_output=True, text=True, check=False)
                 self.assertEqual((0, ""), (done.returncode, done.stdout[:3000]))
 
-    @for_each("digits", "kws", "ad")
+    @for_each("digits", "kws")
     def test_cppcheck(self, name):
+        """The portable code: -D says that no other macro is defined. Large tables take it minutes."""
         self.need("cppcheck")
         done = subprocess.run(
             ["cppcheck", "--quiet", "--std=c99", "--enable=warning,performance,portability",
-             "--error-exitcode=1", "-U__SSE2__", self.emit(name)], capture_output=True, text=True,
+             "--error-exitcode=1", "-D__GNUC__=12", self.emit(name)], capture_output=True, text=True,
             check=False)
         self.assertEqual((0, ""), (done.returncode, done.stderr[:3000]))
 
