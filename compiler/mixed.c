@@ -120,7 +120,7 @@ static bool measure(Mixed *x, size_t n, const Layer *only, Score *out, ExitCode 
     Module *a = read_float(x, code);
     Module *b = a ? read_quantized(x, n, only, FORM_TRUE, code) : NULL;
     const TextList *data = &x->s->o.calib;
-    double top1;
+    double top1 = 0;
     Job run = *x->j;
     bool ok = b && job_prepare_run(&run, b) && worst_output(x, a, b, out);
     if (ok && x->has_drop && !only) {
@@ -237,7 +237,7 @@ static void take(Mixed *x, size_t n) {
 
 static ExitCode search(Mixed *x) {
     ExitCode code;
-    Score plain = {0}, best;
+    Score plain = {0}, best = {0};
     if (!measure(x, 0, NULL, &plain, &code))
         return code;
     tell(x, "all quantized", &plain);

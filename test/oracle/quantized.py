@@ -43,7 +43,7 @@ class Case:
         qxc(self.path, f"-emit={form}", f"-calib={self.calib_file}", "-no-sync", "-o", out, *options)
         return out
 
-    def by_onnxruntime(self, form, prepare=True):
+    def by_onnxruntime(self, form, prepare=True, method=CalibrationMethod.MinMax):
         out = self.folder / f"{self.name}_ort_{form}.onnx"
         source = self.path
         if prepare:  # folds batch normalization, without which the comparison would be unfair
@@ -53,7 +53,7 @@ class Case:
         logging.getLogger().setLevel(logging.ERROR)
         quantize_static(source, out, Reader(self.model, self.calib), quant_format=FORMS[form],
                         per_channel=True, activation_type=QuantType.QUInt8,
-                        weight_type=QuantType.QInt8, calibrate_method=CalibrationMethod.MinMax)
+                        weight_type=QuantType.QInt8, calibrate_method=method)
         logging.getLogger().setLevel(level)
         return out
 

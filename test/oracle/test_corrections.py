@@ -8,6 +8,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from onnxruntime.quantization import CalibrationMethod
+
 import common
 from quantized import case
 
@@ -209,6 +211,33 @@ class Trained(common.OracleCase):
         better = self.dB(one, "-equalize", "-bias-correction")
         common.talk(f"vww -equalize -bias-correction {plain:6.2f} -> {better:6.2f} dB")
         self.assertGreater(better, plain + 6)
+
+    @common.for_each("digits", "kws", "ic", "vww", "ad")
+    def test_goals(self, name):
+        """By default at most 0.1 dB below the best of quantize_static's calibrators."""
+        if name != "digits":
+            self.shared_model(f"{name}_fp32.onnx")
+        one = case(name, self.scratch)
+        methods = CalibrationMethod.MinMax, CalibrationMethod.Entropy, CalibrationMethod.Percentile
+        best = max(one.sqnr(one.by_onnxruntime("qdq", method=m)) for m in methods)
+        default, tuned = self.dB(one), self.dB(one, "-equalize", "-calib-method=mse")
+        common.talk(f"{name:7} quantize_static {best:6.2f}, qxc {default:6.2f}, tuned {tuned:6.2f} dB")
+        self.assertGreater(default, best - 0.1)
+        if name in ("vww", "ad"):
+            self.assertGreater(tuned, best + 3)
+
+    def test_digits_are_read(self):
+        """Within 0.3 points of the float model; with weights of 4 bits, rounded by data, within 1."""
+        with np.load(common.DIGITS / "test.npz") as data:
+            labels = data["labels"]
+        one = case("digits", self.scratch)
+
+        def right(path):
+            return 100 * np.mean(one.run(path).reshape(len(labels), -1).argmax(1) == labels)
+
+        whole = right(one.path)
+        self.assertGreaterEqual(right(one.by_qxc("qdq")), whole - 0.3)
+        self.assertGreaterEqual(right(one.by_qxc("qdq", "-weights=int4 sym", "-adaround")), whole - 1)
 
     def test_again(self):
         """The same bytes from run to run."""
