@@ -24,22 +24,24 @@ os.environ.setdefault("TQDM_DISABLE", "1")
 import numpy as np
 import onnx
 import onnx.version_converter
-from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
+from onnxruntime.quantization import (CalibrationMethod, QuantFormat, QuantType, quantize_dynamic,
+                                      quantize_static)
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-from common import BUILD, NAMES, data_inputs
+import networks
+from common import BUILD, NAMES, data_inputs, qxc
 from light import light
 from quantized import Case, Reader, case
 
 THEIRS = {"MinMax": CalibrationMethod.MinMax, "Entropy": CalibrationMethod.Entropy,
           "Percentile": CalibrationMethod.Percentile}
 OURS = {f"qxc {options}".strip(): options.split() for options in (
-    "", "-calib-method=mse", "-calib-method=percentile", "-calib-method=entropy",
-    "-calib-method=moving-average", "-bias-correction", "-bias-correction -calib-method=mse",
-    "-adaround", "-equalize", "-equalize -bias-correction",
-    "-equalize -bias-correction -calib-method=mse", "-equalize -adaround")}
+    "", "-no-bias-correction", "-no-bias-correction -calib-method=mse", "-calib-method=mse",
+    "-calib-method=percentile", "-calib-method=entropy", "-adaround", "-equalize",
+    "-equalize -calib-method=mse", "-equalize -adaround")}
+BRIEF = {who: OURS[who] for who in ("qxc", "qxc -equalize -calib-method=mse")}
 BITS = {"8": [], "4": ["-weights=int4 sym"]}
-MENDED = ("", "-bias-correction", "-adaround", "-equalize -adaround")
+MENDED = ("-no-bias-correction", "", "-adaround", "-equalize -adaround")
 
 PAGE = """# What quantization costs
 
@@ -55,9 +57,8 @@ moves these networks so far.
 ## By calibrator and pass
 
 {sqnr}
-The default is the plain range, without corrections: what a file of statistics alone can give, and what is easy to
-follow by hand. With data, `-bias-correction` costs one more run and is the first thing to try; `-equalize` is
-worth trying for networks of depthwise convolutions, `-adaround` for weights of 4 bits.
+The default is the plain range with corrected biases; a quantization from statistics alone is what `-no-bias-correction`
+gives. `-equalize` is worth trying for networks of depthwise convolutions, `-adaround` for weights of 4 bits.
 
 Best of onnxruntime's calibrators, and how far above it qxc is:
 
@@ -69,12 +70,14 @@ Right answers of 397 in %, float: {float:.2f}. Activations have 8 bits.
 {digits}
 {light}"""
 
-LIGHT = """## Large networks with random weights
+LIGHT = """## Other networks, random weights
 
-The light models of the `onnx` package, two images to calibrate on and two others to measure with.
+The light models of the `onnx` package without their Softmax, which leaves nothing to compare of random weights (two images
+to calibrate on, two others to measure with), and the detector and the transformer of test/oracle/networks.py. Dynamic:
+weights of 8 bits, `qxc -dynamic` and `quantize_dynamic` per channel.
 
 {table}
-"""
+{dynamic}"""
 
 
 def table(head, rows):
@@ -123,18 +126,18 @@ def prepare(one):
     return prepared
 
 
-def measure(one):
+def measure(one, ours=None):
     """{who: dB}"""
     prepared = prepare(one)
     found = {f"quantize_static {name}": theirs(one, prepared, method)
              for name, method in THEIRS.items()}
-    for name, options in OURS.items():
+    for name, options in (ours or OURS).items():
         found[name] = one.sqnr(one.by_qxc("qdq", *options))
     return found
 
 
-def sqnr_tables(cases):
-    found = {one.name.removesuffix("_fp32"): measure(one) for one in cases}
+def sqnr_tables(cases, ours=None):
+    found = {one.name.removesuffix("_fp32"): measure(one, ours) for one in cases}
     who = list(next(iter(found.values())))
     head = ("", *found)
     rows = [(f"`{w}`" if w.startswith("qxc") else w, *(f"{m[w]:.2f}" for m in found.values()))
@@ -167,7 +170,30 @@ def digits(one):
 def light_case(name, folder):
     path, images = light(name)
     rows = next(iter(images.values()))
+    model = onnx.load(path)
+    last = next(n for n in model.graph.node if n.output[0] == model.graph.output[0].name)
+    if last.op_type == "Softmax":
+        model.graph.node.remove(last)
+        model.graph.output[0].name = last.input[0]
+        path = folder / f"{name}.onnx"
+        onnx.save(model, path)
     return Case(path, rows[:2], rows[2:], folder)
+
+
+def network_case(name, folder):
+    path = folder / f"{name}.onnx"
+    model, samples = networks.detector() if name == "detector" else networks.transformer()
+    rows = next(iter(samples(48, 5).values()))
+    onnx.save(model, path)
+    return Case(path, rows[::2], rows[1::2], folder)
+
+
+def dynamic_row(one):
+    """dB of both, quantized without data."""
+    ours, theirs = (one.folder / f"{one.name}_{who}_dynamic.onnx" for who in ("qxc", "ort"))
+    qxc(one.path, "-dynamic", "-emit=qop", "-no-sync", "-o", ours)
+    quiet(quantize_dynamic, prepare(one), theirs, per_channel=True, weight_type=QuantType.QInt8)
+    return one.name, f"{one.sqnr(theirs):.2f}", f"{one.sqnr(ours):.2f}"
 
 
 def main():
@@ -180,8 +206,11 @@ def main():
         sqnr, gains = sqnr_tables([case(name, folder) for name in (*NAMES, "digits")])
         one = case("digits", folder)
         large = ""
-        if given.light:
-            large = LIGHT.format(table=sqnr_tables([light_case(n, folder) for n in given.light])[0])
+        others = [network_case(n, folder) for n in ("detector", "transformer")]
+        others += [light_case(n, folder) for n in given.light]
+        large = LIGHT.format(table=sqnr_tables(others, BRIEF)[0],
+                             dynamic=table(("", "quantize_dynamic", "`qxc -dynamic`"),
+                                           [dynamic_row(others[1])]))
         page = PAGE.format(sqnr=sqnr, gains=gains, float=right(one, one.path), digits=digits(one),
                            light=large)
     given.o.write_text(page.rstrip() + "\n")
