@@ -1,6 +1,6 @@
 /* qxc INPUT -emit=KIND: read, compile, write. */
 #include "backend/c/c.h"
-#include "backend/onnx/onnx.h"
+#include "compiler/write_onnx.h"
 #include "backend/qir/qir_write.h"
 #include "compiler/emit_scales.h"
 #include "compiler/emit_scheme.h"
@@ -89,7 +89,9 @@ static bool write_onnx(Writing *w) {
     OnnxWriteOptions o = {.allow_newer = w->j->form == FORM_AS_IS || w->s->o.target_opset > 0,
                           .inline_external = leaves_folder(w)};
     metadata_put(w->m);
-    return onnx_write(w->m, w->file, &o);
+    const char *path = w->s->o.output;
+    const char *dir = path ? path_dir(w->m->arena, path) : ".";
+    return write_onnx_checked(w->m, w->file, &o, dir, w->s->d);
 }
 
 /* "dir/model.h" beside "dir/model.c". */

@@ -291,6 +291,7 @@ struct Module {
     FileMap **maps; /* mapped files that constants point into; unmapped by module_free */
     size_t n_maps, cap_maps;
     Str extra;
+    bool raw_fields; /* a text gave fields in `extra`, which nobody held against ONNX's messages */
     uint32_t n_values, n_nodes; /* ids handed out so far */
 };
 

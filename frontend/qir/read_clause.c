@@ -124,6 +124,7 @@ bool read_extra(Reader *r, const Val *v, Str *out) {
     if (!wire_valid(bytes))
         return error_at(r, v->at, "the bytes of 'extra' are no run of protobuf fields");
     *out = bytes;
+    r->module->raw_fields = true;
     return true;
 }
 

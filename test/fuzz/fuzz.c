@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "backend/onnx/onnx.h"
 #include "backend/qir/qir_write.h"
+#include "compiler/write_onnx.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/qir/qir_read.h"
 #include "ir/ops/op.h"
@@ -152,7 +152,7 @@ Str fuzz_print(Module *m) {
 Str fuzz_write_onnx(Fuzz *f, Module *m) {
     int errors = diags_errors(f->diags);
     OnnxWriteOptions options = {.allow_newer = true};
-    bool ok = onnx_write(m, fuzz_stream(f), &options);
+    bool ok = write_onnx_checked(m, fuzz_stream(f), &options, fuzz_dir(f), f->diags);
     fuzz_promise(ok == (diags_errors(f->diags) == errors), "a refusal says why", STR_NONE,
                  STR_NONE);
     return ok ? fuzz_written(f) : STR_NONE;

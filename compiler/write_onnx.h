@@ -1,0 +1,11 @@
+/* Writing ONNX that can be read again, whatever a text made its fields of. */
+#ifndef QXC_COMPILER_WRITE_ONNX_H
+#define QXC_COMPILER_WRITE_ONNX_H
+
+#include "backend/onnx/onnx.h"
+
+/* onnx_write. Where a text gave raw fields (`extra`), the bytes are first read back: fields that do
+ * not fit are an error and nothing is written. `dir` is where external data will be looked for. */
+bool write_onnx_checked(Module *m, FILE *out, const OnnxWriteOptions *o, const char *dir, Diags *d);
+
+#endif
