@@ -12,11 +12,28 @@ static bool check_dims(Reader *r, Loc at, size_t n, const int64_t *dims) {
            diag_error(r->diags, at, "it has more than 2^31 - 1 elements");
 }
 
+static bool is_external(const Onnx__TensorProto *p) {
+    return p->has_data_location && p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+}
+
+/* Where the data would be, of a tensor that has them at hand: fields without a meaning. */
+static void keep_locations(Reader *r, const Onnx__TensorProto *p, Buf *extra) {
+    for (size_t i = 0; i < p->n_external_data; i++) {
+        const ProtobufCMessage *entry = &p->external_data[i]->base;
+        size_t n = protobuf_c_message_get_packed_size(entry);
+        uint8_t *bytes = NEW_ARRAY(r->arena, uint8_t, n + 1);
+        protobuf_c_message_pack(entry, bytes);
+        wire_put_bytes(extra, 13, (Str){(const char *)bytes, n});
+    }
+}
+
 static Str tensor_extra(Reader *r, const Onnx__TensorProto *p) {
     Buf extra = buf_new(r->arena);
     /* Saying what holds anyway, as some writers do. */
-    if (p->has_data_location && p->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+    if (p->has_data_location && !is_external(p))
         wire_put_number(&extra, 14, (uint64_t)p->data_location);
+    if (!is_external(p))
+        keep_locations(r, p, &extra);
     extra_unknown(&extra, &p->base);
     return extra_done(&extra);
 }
@@ -43,11 +60,11 @@ Tensor *read_tensor(Reader *r, Loc at, const Onnx__TensorProto *p, bool named) {
         t->name = read_name(r, at, p->has_name, p->name);
     t->doc = pb_str(p->has_doc_string, p->doc_string);
     t->meta = read_meta(r, p->n_metadata_props, p->metadata_props);
-    t->external = read_meta(r, p->n_external_data, p->external_data);
     t->extra = tensor_extra(r, p);
-    if (p->has_data_location && p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+    if (is_external(p)) {
         t->place = TENSOR_EXTERNAL;
-    else if (p->has_data_location && p->data_location != 0) {
+        t->external = read_meta(r, p->n_external_data, p->external_data);
+    } else if (p->has_data_location && p->data_location != 0) {
         diag_error(r->diags, at, "%d is not a data location", (int)p->data_location);
         return NULL;
     }
