@@ -136,7 +136,7 @@ ExitCode cmd_compare(Session *s) {
     }
     for (size_t i = 0; i < 2; i++) {
         if (!job_init(&jobs[i], &s->o, s->arena, s->d))
-            return EXIT_USAGE;
+            return job_init_failure(&jobs[i]);
         if (!(m[i] = session_read(s, i, &code)))
             return code;
         if (!job_prepare_run(&jobs[i], m[i]))

@@ -269,10 +269,14 @@ static ExitCode write_report(Session *s, const Job *j, Module *m) {
     return out_commit(out, !s->o.no_sync) ? EXIT_DONE : EXIT_IO;
 }
 
+ExitCode job_init_failure(const Job *j) {
+    return j->unreadable ? EXIT_IO : EXIT_USAGE;
+}
+
 ExitCode cmd_compile(Session *s) {
     Job j;
     if (!job_init(&j, &s->o, s->arena, s->d))
-        return EXIT_USAGE;
+        return job_init_failure(&j);
     session_check_suffix(s, &j);
     if (s->o.report && !str_ends(str_from(s->o.report), ".html") &&
         !str_ends(str_from(s->o.report), ".json")) {

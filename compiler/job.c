@@ -98,6 +98,17 @@ static bool init_processor(Job *j) {
     return true;
 }
 
+/* What cannot be read is no mistake of usage. */
+static bool readable(Job *j, const char *path) {
+    if (strcmp(path, "-") == 0)
+        return true; /* can be read once only */
+    FileMap *file = file_map(path, LOC_NONE, j->d);
+    j->unreadable = j->unreadable || !file;
+    if (file)
+        file_unmap(file);
+    return file;
+}
+
 bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     static const char *const targets[] = {"ort-cpu", "onnx", "tensorrt"};
     static const char *const kinds[] = {"float", "quant"};
@@ -140,8 +151,9 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
             diag_error(d, LOC_NONE, "-recipe is about static quantization: it does not go with -%s",
                        o->dynamic ? "dynamic" : "weight-only");
     if (o->scales_from && scales_are_json(o->scales_from))
-        ok = scales_read(a, d, o->scales_from, &j->file) && ok;
-    ok = (!o->scheme || qir_read_scheme(a, d, o->scheme, &j->file)) && ok;
+        ok = readable(j, o->scales_from) && scales_read(a, d, o->scales_from, &j->file) && ok;
+    ok = (!o->scheme || (readable(j, o->scheme) && qir_read_scheme(a, d, o->scheme, &j->file))) &&
+         ok;
     if (j->form == FORM_AS_IS && j->emit != EMIT_ONNX &&
         (scheme_has_parameters(&j->file) || o->scales_from || o->weights_from))
         j->form = FORM_FAKE;

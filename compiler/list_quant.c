@@ -39,7 +39,7 @@ ExitCode cmd_list_quant(Session *s) {
         return code;
     Job j;
     if (!job_init(&j, &s->o, s->arena, s->d))
-        return EXIT_USAGE;
+        return job_init_failure(&j);
     if (module_form(m).annotated && !pass_run(pass_find("raise-annotations"), m, &j.ctx))
         return EXIT_WRONG;
     if (module_form(m).onnx_quantized && !pass_run(pass_find("raise-quant"), m, &j.ctx))

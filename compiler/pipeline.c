@@ -208,7 +208,7 @@ static bool quantize(Job *j, Module *m) {
     if (!have)
         return (j->ctx.target == TARGET_C && !j->o->integer_only) || no_statistics(j);
     module_each_value(m, forget_stat, NULL);
-    return run(j, m, "decide") && mend(j, m);
+    return run(j, m, "split-bias") && run(j, m, "decide") && mend(j, m);
 }
 
 /* Of integers, be they decided here or the model's own. */

@@ -41,6 +41,7 @@ typedef struct Job {
     CalibReport calibrated; /* what calibration saw */
     Form form;
     EmitKind emit;
+    bool unreadable;    /* job_init failed on a file: -scheme, -scales-from */
     int64_t read_opset; /* of the model as it was read */
     bool quant_io;      /* -io=quant: graph inputs and outputs take the integer types */
     bool uncorrected;   /* quantized without data: biases are the float model's */

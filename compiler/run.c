@@ -165,7 +165,7 @@ ExitCode cmd_run(Session *s) {
     Job j;
     ExitCode code;
     if (!job_init(&j, &s->o, s->arena, s->d))
-        return EXIT_USAGE;
+        return job_init_failure(&j);
     Module *m = session_read(s, 0, &code);
     if (!m)
         return code;

@@ -26,6 +26,9 @@ typedef struct Session {
     OutFiles *out; /* being written; given up when memory runs out */
 } Session;
 
+/* What job_init's failing means: wrong options, or a file of theirs that cannot be read. */
+ExitCode job_init_failure(const Job *j);
+
 /* Reads INPUT number `i` of the command line: ONNX or .qir, told by content. NULL after
  * diagnostics, with the exit code in `*code`. The module is resolved, inferred and verified. */
 Module *session_read(Session *s, size_t i, ExitCode *code);

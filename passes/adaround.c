@@ -13,6 +13,7 @@
  * weights become numbers of their grid, so that everything after rounds them to themselves. A
  * weight that several nodes share has no one kind of data: it stays, and so does one with too many
  * terms. */
+#include "passes/choice.h"
 #include "passes/edit.h"
 #include "passes/weight_error.h"
 
@@ -159,7 +160,8 @@ static void round_node(void *ctx, Node *n, const MacData *data) {
     if (!weight_matrix(n, data, by->c->d, &w))
         return;
     bool can = data->gram && uses_of(by->uses, n->in[n->def->quant.weight], &use) == 1;
-    double *bias = n->def->quant.bias ? edit_bias(n, w.channels) : NULL;
+    double *bias =
+        n->def->quant.bias && !choice_float_bias(by->c, n) ? edit_bias(n, w.channels) : NULL;
     float *numbers = NEW_ARRAY(by->arena, float, w.data->count);
     float *kept = NEW_ARRAY(by->arena, float, w.data->count);
     if (can)

@@ -6,6 +6,7 @@
  * float model and rounded (Nagel, van Baalen, Blankevoort, Welling 2019, section 4.2, with measured
  * in place of assumed means, and with the operand's own rounding). The error of a layer is
  * corrected where it arises, so nothing is corrected twice. */
+#include "passes/choice.h"
 #include "passes/edit.h"
 #include "passes/weight_error.h"
 
@@ -29,7 +30,7 @@ static void keep_name(const Correct *by, Value *old, Value *now) {
 static void correct(void *ctx, Node *n, const MacData *data) {
     Correct *by = ctx;
     WeightMatrix w;
-    if (!n->def->quant.bias || !weight_matrix(n, data, by->c->d, &w))
+    if (!n->def->quant.bias || choice_float_bias(by->c, n) || !weight_matrix(n, data, by->c->d, &w))
         return;
     double *bias = edit_bias(n, w.channels);
     if (!bias)

@@ -142,6 +142,15 @@ const char *choice_why_kept(const PassContext *c, const Node *n) {
                                                     : "kept float as asked";
 }
 
+bool choice_float_bias(const PassContext *c, const Node *n) {
+    for (size_t i = c->scheme.n; i-- > 0;) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        if (r->set[SCHEME_BIAS].said && (r->of == SCHEME_ALL || rule_matches_node(r, n)))
+            return r->set[SCHEME_BIAS].is_float;
+    }
+    return false;
+}
+
 IntRange choice_range(const Choice *c) {
     if (!c->has_range)
         return params_range(c->storage, c->sym, c->reduce_range);
@@ -185,6 +194,44 @@ static bool matches_something(const SchemeRule *r, Module *m) {
     return s.found;
 }
 
+/* Both say it, and not the same. */
+static bool differ(const SchemeSetting *x, const SchemeSetting *y) {
+    bool type = (x->is_float || x->storage) && (y->is_float || y->storage);
+    return (type && (x->is_float != y->is_float || x->storage != y->storage ||
+                     x->has_range != y->has_range || x->lo != y->lo || x->hi != y->hi ||
+                     (x->fixed && y->fixed && !quant_equal(x->fixed, y->fixed)))) ||
+           (x->sym >= 0 && y->sym >= 0 && x->sym != y->sym) ||
+           (x->pow2 >= 0 && y->pow2 >= 0 && x->pow2 != y->pow2) ||
+           (x->reduce_range >= 0 && y->reduce_range >= 0 && x->reduce_range != y->reduce_range);
+}
+
+typedef struct Between {
+    const PassContext *c;
+    const Uses *uses;
+    bool ok;
+} Between;
+
+/* `op Relu in int8q out int16q`: what of a value between two of them? */
+static void look_between(Value *v, void *ctx) {
+    Between *b = ctx;
+    for (size_t i = 0; v->def && i < b->c->scheme.n; i++) {
+        const SchemeRule *r = &b->c->scheme.rules[i];
+        const SchemeSetting *in = &r->set[SCHEME_IN];
+        const SchemeSetting *out =
+            &r->set[r->set[SCHEME_OUT].said ? SCHEME_OUT : SCHEME_ACTIVATIONS];
+        if (!in->said || !out->said || !differ(in, out) || !rule_matches_node(r, v->def) ||
+            !is_read_by(r, b->uses, v))
+            continue;
+        b->ok =
+            diag_error(b->c->d, in->loc,
+                       "'%s' is made by one node of this rule and read by another: what it "
+                       "is as 'in' and as '%s' differs",
+                       diag_name(b->c->d, v->name),
+                       scheme_role_name(r->set[SCHEME_OUT].said ? SCHEME_OUT : SCHEME_ACTIVATIONS));
+        return;
+    }
+}
+
 /* A name in ONNX's own domain that no opset of it has. */
 static bool unknown_op(const PassContext *c, const SchemeRule *r, Arena *a) {
     Str op = str_from(r->pattern);
@@ -204,7 +251,9 @@ static bool unknown_op(const PassContext *c, const SchemeRule *r, Arena *a) {
 }
 
 bool choice_check(const PassContext *c, Module *m) {
-    bool ok = true;
+    Between between = {c, uses_new(m), true};
+    module_each_value(m, look_between, &between);
+    bool ok = between.ok;
     for (size_t i = 0; i < c->scheme.n; i++) {
         const SchemeRule *r = &c->scheme.rules[i];
         if (r->of == SCHEME_ALL || matches_something(r, m))

@@ -36,6 +36,8 @@ Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w);
 const SchemeRule *choice_to_keep(const PassContext *c, const Node *n);
 /* The same as words: why the node stays float, NULL when it need not. */
 const char *choice_why_kept(const PassContext *c, const Node *n);
+/* Whether the rules want the bias of this node left float. */
+bool choice_float_bias(const PassContext *c, const Node *n);
 /* The integers to use. */
 IntRange choice_range(const Choice *c);
 /* Whether one set of parameters can serve both. */

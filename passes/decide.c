@@ -117,15 +117,21 @@ static bool only_weights(const Decide *d, const Node *n) {
            !n->in[0]->type.quant && choice_of(d, n->in[0]).is_float;
 }
 
+static bool is_mac(const Node *n) {
+    return n->def && n->def->quant.kind == QUANT_MAC && n->n_out == 1 && n->out[0];
+}
+
 /* A recipe takes MatMul and the Add behind it out of what the rules say. The sum that is to be
- * quantized is the product itself where there is no bias: then there is nothing to take out. */
+ * quantized is the product itself where there is no bias: then there is nothing to take out. A rule
+ * `bias float` is such a recipe for its nodes. */
 static void mark_recipe(Graph *g, void *ctx) {
     Decide *d = ctx;
     FOR_NODES(n, g) {
-        if (d->recipe == RECIPE_NONE || !recipe_takes(n))
-            continue;
+        bool recipe = d->recipe != RECIPE_NONE && recipe_takes(n);
+        bool quantized = !recipe || d->recipe == RECIPE_FP32_BIAS_QDQ;
         const Node *add = recipe_bias_of(d->uses, n);
-        bool quantized = d->recipe == RECIPE_FP32_BIAS_QDQ;
+        if (!recipe && !(is_mac(n) && choice_float_bias(d->c, n)))
+            continue;
         d->float_result[n->id] = add || !quantized; /* needs no statistics then */
         if (why_float(d, n))
             d->float_result[n->id] = false;
@@ -148,7 +154,7 @@ static void mark_anchors(Graph *g, void *ctx) {
         const char *why = why_float(d, n);
         Node *of = recipe_operand(d, n);
         if (of)
-            why = "its bias is added in float, as the recipe has it";
+            why = "its bias is added in float, as the scheme has it";
         if (why) {
             d->weights_only[n->id] = only_weights(d, n);
             if (n->n_out && n->out[0] && type_real_elem(n->out[0]->type) == ELEM_FLOAT)

@@ -243,6 +243,11 @@ static bool read_setting(Rule *t, SchemeSetting *s) {
 /* ---- what a role can have ---- */
 
 static bool check_roles(Rule *t) {
+    const SchemeSetting *made = &t->rule.set[SCHEME_ACTIVATIONS], *out = &t->rule.set[SCHEME_OUT];
+    if (made->said && out->said && t->rule.of != SCHEME_ALL)
+        return diag_error(t->r->diags, out->loc,
+                          "'activations' and 'out' both are the values that a node produces: say "
+                          "one of them");
     for (int i = 0; i < SCHEME_ROLES; i++) {
         const SchemeSetting *s = &t->rule.set[i];
         if (!s->said || i == SCHEME_WEIGHTS || i == SCHEME_ITSELF)

@@ -5,7 +5,7 @@ are the types that stand in the file."""
 import numpy as np
 import onnx
 
-from common import DIGITS, OracleCase, for_each, qxc, qxc_outputs, run_samples, session, talk
+from common import DIGITS, OracleCase, for_each, qxc, qxc_outputs, run_samples, session, sqnr, talk
 
 MODEL, CALIB = DIGITS / "digits.onnx", DIGITS / "calib.npz"
 T = onnx.TensorProto
@@ -104,6 +104,26 @@ class Scheme(OracleCase):
         data = self.scratch / "linear.npz"
         np.savez(data, x=rng.normal(size=(20, 3, 8)).astype(np.float32))
         return path, data
+
+    @for_each("qdq", "qop")
+    def test_float_biases(self, form):
+        """No product has a bias, each is added in float; onnxruntime and qxc agree, and the numbers do not depend on it."""
+        scheme, out = self.scratch / "float-bias", self.scratch / f"float-bias.{form}.onnx"
+        scheme.write_text("scheme { bias float }")
+        qxc(DIGITS / "digits.onnx", f"-calib={DIGITS / 'calib.npz'}", f"-scheme={scheme}", f"-emit={form}", "-no-sync",
+            "-quiet", "-o", out)
+        model = onnx.load(out)
+        products = [n for n in model.graph.node if n.op_type in ("Conv", "Gemm", "MatMul", "MatMulIntegerToFloat")]
+        self.assertTrue(products)
+        for n in products:
+            self.assertEqual(6 if n.domain else 2, len(n.input), n.name)
+        self.assertFalse(any(t.data_type == T.INT32 for t in model.graph.initializer))
+        with np.load(DIGITS / "test.npz") as data:
+            image, labels = data["image"][:100], data["labels"][:100]
+        got = run_samples(session(out), model, {"image": image})["logits"].reshape(-1, 10)
+        self.assertGreater(np.mean(np.argmax(got, axis=1) == labels), 0.9)
+        ours = qxc_outputs(out, {"image": image}, self.scratch)["logits"].reshape(got.shape)
+        self.assertGreater(sqnr(got, ours), 40)
 
     @for_each("QDQ_OP_FP32_BIAS", "QDQ_OP_FP32_BIAS_QDQ")
     def test_recipe(self, recipe):
