@@ -126,7 +126,7 @@ static bool decode(Node *n, const OpDef *op, const OnnxSchema *schema, Diags *d)
         else
             set_default(spec, schema, at);
     }
-    n->typed = typed;
+    n->typed = ok ? typed : NULL;
     return ok;
 }
 
@@ -139,7 +139,10 @@ bool op_resolve(Node *n, Diags *d) {
         return false;
     }
     const OpDef *op = n->def ? n->def : qop_find(n->domain, n->op);
-    return !op || decode(n, op, schema, d);
+    if (!op || decode(n, op, schema, d))
+        return true;
+    n->def = NULL;
+    return false;
 }
 
 typedef struct Resolve {
