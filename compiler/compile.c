@@ -95,11 +95,11 @@ static bool write_onnx(Writing *w) {
 }
 
 /* "dir/model.h" beside "dir/model.c". */
-static const char *header_path(Arena *a, const char *path) {
+static const char *path_beside(Arena *a, const char *path, const char *end) {
     size_t n = strlen(path);
     if (n > 2 && strcmp(path + n - 2, ".c") == 0)
         n -= 2;
-    return arena_strf(a, "%.*s.h", (int)n, path).s;
+    return arena_strf(a, "%.*s%s", (int)n, path, end).s;
 }
 
 static const char *base_name(const char *path) {
@@ -138,6 +138,24 @@ static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
     return ok;
 }
 
+/* The header, and the weights where they have a file of their own. */
+static bool open_beside(Writing *w, CWriteOptions *c, CStreams *to) {
+    const Options *o = &w->s->o;
+    const char *h = path_beside(w->m->arena, o->output, ".h");
+    c->header_name = base_name(h);
+    if (strpbrk(c->header_name, "\"\\\n\r"))
+        return diag_error(w->s->d, LOC_NONE,
+                          "C cannot include a header of the name '%s': choose another -o",
+                          diag_name(w->s->d, str_from(c->header_name)));
+    if (!(to->header = out_open(w->out, h)))
+        return false;
+    if (!o->weights_file)
+        return true;
+    const char *path = path_beside(w->m->arena, o->output, ".weights.bin");
+    c->weights_name = base_name(path);
+    return (to->weights = out_open(w->out, path)) != NULL;
+}
+
 static bool write_c(Writing *w) {
     const Options *o = &w->s->o;
     if (!module_bind_batch(w->m, w->s->d) || !module_check_static(w->m, w->s->d))
@@ -146,17 +164,9 @@ static bool write_c(Writing *w) {
     if (!p)
         return false;
     CWriteOptions c = {.integer_only = o->integer_only};
-    FILE *header = NULL;
-    if (o->output) {
-        const char *h = header_path(w->m->arena, o->output);
-        c.header_name = base_name(h);
-        if (strpbrk(c.header_name, "\"\\\n\r"))
-            return diag_error(w->s->d, LOC_NONE,
-                              "C cannot include a header of the name '%s': choose another -o",
-                              diag_name(w->s->d, str_from(c.header_name)));
-        if (!(header = out_open(w->out, h)))
-            return false;
-    }
+    CStreams to = {.source = w->file};
+    if (o->output && !open_beside(w, &c, &to))
+        return false;
     c.prefix = o->name ? str_from(o->name)
                        : path_stem(w->m->arena, o->output ? o->output : o->inputs.items[0]);
     if (o->testbench && !make_tests(w, p, &c))
@@ -166,7 +176,7 @@ static bool write_c(Writing *w) {
     w->j->arena = sizes.arena;
     w->j->flash = sizes.weights + sizes.params;
     w->j->macs = sizes.macs;
-    return c_write(p, &c, w->file, header, w->s->d);
+    return c_write(p, &c, to, w->s->d);
 }
 
 /* What is a text of its own, made in memory; NULL for the others. */

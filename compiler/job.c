@@ -127,6 +127,8 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
         ok = choose("requant", o->requant, roundings, 4, &rounding, d) && ok;
     if (o->requant && o->emit && j->ctx.target != TARGET_C)
         ok = diag_error(d, LOC_NONE, "-requant goes with -emit=c, run and compare");
+    if (o->weights_file && (j->ctx.target != TARGET_C || !o->output))
+        ok = diag_error(d, LOC_NONE, "-weights-file goes with -emit=c and -o FILE");
     j->rounding = (SumRounding)rounding;
     if (j->ctx.target != TARGET_C)
         j->ctx.target = of_target[target];

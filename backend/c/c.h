@@ -1,8 +1,10 @@
-/* Emitted C: a program as C99 source (also valid C++17) with a header.
+/* Emitted C: a program as C99 source (also valid C++17) with a header, and with -weights-file its
+ * constants as a binary.
  *
  * PREFIX_run(arena, inputs..., outputs...) makes the same kernel calls as the Runner, with constant
  * params; only the kernels in use are embedded. No allocation, no writable static data. Fails with
- * a diagnostic (integer-only asked for and floating point in use: the list of culprits). */
+ * a diagnostic (integer-only asked for and floating point in use: the list of culprits; weights too
+ * large for a file). */
 #ifndef QXC_BACKEND_C_C_H
 #define QXC_BACKEND_C_C_H
 
@@ -14,16 +16,22 @@ typedef struct CTest { /* one sample for -testbench; bytes in the order of the p
 } CTest;
 
 typedef struct CWriteOptions {
-    Str prefix;              /* any text; made into an identifier. STR_NONE: "model" */
-    bool integer_only;       /* refuse floating point anywhere in the code */
-    const char *header_name; /* for #include, "model.h"; NULL: header and source in one file */
-    const CTest *tests;      /* main() that runs these and compares */
+    Str prefix;               /* any text; made into an identifier. STR_NONE: "model" */
+    bool integer_only;        /* refuse floating point anywhere in the code */
+    const char *header_name;  /* for #include, "model.h"; NULL: header and source in one file */
+    const char *weights_name; /* for #embed, "model.weights.bin"; NULL: constants in the source */
+    const CTest *tests;       /* main() that runs these and compares */
     size_t n_tests;
 } CWriteOptions;
 
-/* Writes the source, and the header where `header` is not NULL (else all goes to `source`). Does
- * not check the streams for errors; whoever opened them does. */
-bool c_write(const Program *p, const CWriteOptions *o, FILE *source, FILE *header, Diags *d);
+/* Where the text goes. Nothing checks the streams for errors here; whoever opened them does. */
+typedef struct CStreams {
+    FILE *source;
+    FILE *header;  /* NULL: all goes to the source */
+    FILE *weights; /* NULL just where weights_name is */
+} CStreams;
+
+bool c_write(const Program *p, const CWriteOptions *o, CStreams to, Diags *d);
 
 /* The identifier made from a prefix, "kws_int8" from "kws-int8". */
 Str c_prefix(Arena *a, Str name);

@@ -71,7 +71,7 @@ void c_put_includes(CWriter *w) {
     static const char *const string_words[] = {"memcpy", "memset", "memmove", NULL};
     if (w->options->n_tests) {
         fputs("#include <stdio.h>\n#include <string.h>\n", w->f);
-    } else if (any_kernel_has(w->program, string_words)) {
+    } else if (w->offsets || any_kernel_has(w->program, string_words)) {
         fputs("#include <string.h>\n", w->f);
     }
     if (w->math)
@@ -117,6 +117,11 @@ static void put_pointer(CWriter *w, int buffer, const char *ctype, bool is_const
     const char *through = bytes ? "" : is_const ? "(const void *)" : "(void *)"; /* -Wcast-align */
     if (b->kind == BUF_ARENA) {
         fprintf(w->f, "(%s%s *)%s(mem + %zu)", constant, ctype, through, b->offset);
+        return;
+    }
+    if (b->kind == BUF_CONST && w->offsets) {
+        fprintf(w->f, "(%s%s *)%s(wmem + " STR_FMT ")", constant, ctype, through,
+                STR_ARG(w->consts[w->shared[root]]));
         return;
     }
     const char *own = c_type(b->elem);
@@ -189,9 +194,20 @@ static bool *used_buffers(const CWriter *w) {
     return used;
 }
 
+static void put_weights_check(CWriter *w) {
+    fprintf(w->f,
+            "    const int status = " STR_FMT "_weights_start(weights);\n"
+            "    if (status != " STR_FMT "_OK)\n"
+            "        return status;\n"
+            "    (void)wmem;\n",
+            STR_ARG(w->prefix), STR_ARG(w->upper));
+}
+
 static void put_checks(CWriter *w) {
     const Program *p = w->program;
     Buf b = buf_new(w->arena);
+    if (w->offsets)
+        put_weights_check(w);
     if (p->arena_bytes)
         buf_text(&b, "arena == NULL");
     for (size_t i = 0; i < p->n_inputs + p->n_outputs; i++) {
@@ -218,8 +234,10 @@ void c_put_run(CWriter *w) {
     put_step(w);
     fprintf(w->f, "const size_t " STR_FMT "_arena_size = " STR_FMT "_ARENA_SIZE;\n\n",
             STR_ARG(w->prefix), STR_ARG(w->upper));
-    c_put_prototype(w, w->f);
+    c_put_prototype(w, w->f, w->offsets != NULL);
     fputs(" {\n", w->f);
+    if (w->offsets)
+        fputs("    const uint8_t *const wmem = (const uint8_t *)weights;\n", w->f);
     if (w->program->arena_bytes)
         fputs("    uint8_t *const mem = (uint8_t *)arena;\n", w->f);
     put_checks(w);

@@ -160,9 +160,8 @@ void c_find_shared(CWriter *w) {
         }
 }
 
-static void put_const(CWriter *w, const Call *call, int arg, int root) {
+void c_put_const_origin(CWriter *w, const Call *call, int arg, int root) {
     const Buffer *b = &w->program->buffers[root];
-    fputs("/* ", w->f);
     c_put_node(w->f, call->node);
     fprintf(w->f, ", %s", c_arg_name(call, arg));
     if (b->value) {
@@ -174,13 +173,19 @@ static void put_const(CWriter *w, const Call *call, int arg, int root) {
         fputs(": ", w->f);
         c_put_comment(w->f, b->comment);
     }
+}
+
+static void put_const(CWriter *w, const Call *call, int arg, int root) {
+    const Buffer *b = &w->program->buffers[root];
+    fputs("/* ", w->f);
+    c_put_const_origin(w, call, arg, root);
     fprintf(w->f, " */\nstatic const %s " STR_FMT "[%zu] = ", c_type(b->elem),
             STR_ARG(w->consts[root]), b->count ? b->count : 1);
     c_put_elements(w->f, b->elem, b->data, b->count);
     fputs(";\n\n", w->f);
 }
 
-void c_put_consts(CWriter *w) {
+void c_each_const(CWriter *w, void (*put)(CWriter *w, const Call *call, int arg, int root)) {
     const Program *p = w->program;
     bool *done = NEW_ARRAY(w->arena, bool, p->n_buffers);
     for (size_t c = 0; c < p->n_calls; c++)
@@ -189,8 +194,12 @@ void c_put_consts(CWriter *w) {
             if (root < 0 || w->shared[root] != root || done[root])
                 continue;
             done[root] = true;
-            put_const(w, &p->calls[c], i, root);
+            put(w, &p->calls[c], i, root);
         }
+}
+
+void c_put_consts(CWriter *w) {
+    c_each_const(w, put_const);
 }
 
 /* ---- params ---- */

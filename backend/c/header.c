@@ -26,9 +26,10 @@ static void put_port(CWriter *w, FILE *f, bool out, size_t i) {
             b->count ? b->count : 1);
 }
 
-void c_put_prototype(CWriter *w, FILE *f) {
+void c_put_prototype(CWriter *w, FILE *f, bool with_weights) {
     const Program *p = w->program;
-    fprintf(f, "int " STR_FMT "_run(void *arena", STR_ARG(w->prefix));
+    fprintf(f, "int " STR_FMT "_run%s(%svoid *arena", STR_ARG(w->prefix),
+            with_weights ? "_with" : "", with_weights ? "const void *weights, " : "");
     for (size_t i = 0; i < p->n_inputs; i++) {
         fputs(", ", f);
         put_port(w, f, false, i);
@@ -130,8 +131,24 @@ static void put_constants(CWriter *w, FILE *f) {
             "#define " STR_FMT "_ARENA_ALIGN %d\n\n"
             "#define " STR_FMT "_OK 0\n"
             "#define " STR_FMT "_ERROR_NULL 1      /* a pointer is NULL */\n"
-            "#define " STR_FMT "_ERROR_ALIGNMENT 2 /* the arena is not aligned */\n",
-            UPPER, w->program->arena_bytes, UPPER, BUFFER_ALIGN, UPPER, UPPER, UPPER);
+            "#define " STR_FMT "_ERROR_ALIGNMENT 2 /* the %s not aligned */\n",
+            UPPER, w->program->arena_bytes, UPPER, BUFFER_ALIGN, UPPER, UPPER, UPPER,
+            w->offsets ? "arena or the weights are" : "arena is");
+    if (w->offsets)
+        fprintf(f, "#define " STR_FMT "_ERROR_WEIGHTS 3   /* these are other weights */\n", UPPER);
+}
+
+static void put_prototypes(CWriter *w, FILE *f) {
+    if (w->offsets) {
+        c_put_weights_prototypes(w, f);
+        fprintf(f,
+                "#if !defined(" STR_FMT "_WEIGHTS_FROM) || " STR_FMT "_WEIGHTS_FROM != " STR_FMT
+                "_WEIGHTS_POINTER\n"
+                "extern const uint8_t " STR_FMT "_weights[];\n",
+                UPPER, UPPER, UPPER, STR_ARG(w->prefix));
+    }
+    c_put_prototype(w, f, false);
+    fputs(w->offsets ? ";\n#endif\n" : ";\n", f);
 }
 
 void c_put_header(CWriter *w, FILE *f, bool own_file) {
@@ -141,13 +158,15 @@ void c_put_header(CWriter *w, FILE *f, bool own_file) {
         fprintf(f, "#ifndef QXC_" STR_FMT "_H\n#define QXC_" STR_FMT "_H\n\n", UPPER, UPPER);
     fputs("#include <stddef.h>\n#include <stdint.h>\n", f);
     put_constants(w, f);
+    if (w->offsets)
+        c_put_weights_macros(w, f);
     for (size_t i = 0; i < p->n_inputs; i++)
         put_port_macros(w, f, false, i);
     for (size_t i = 0; i < p->n_outputs; i++)
         put_port_macros(w, f, true, i);
     fputs("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", f);
     fprintf(f, "extern const size_t " STR_FMT "_arena_size;\n", STR_ARG(w->prefix));
-    c_put_prototype(w, f);
-    fputs(";\n\n#ifdef __cplusplus\n}\n#endif\n", f);
+    put_prototypes(w, f);
+    fputs("\n#ifdef __cplusplus\n}\n#endif\n", f);
     fputs(own_file ? "\n#endif\n" : "\n", f);
 }

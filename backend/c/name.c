@@ -140,6 +140,15 @@ void c_choose_names(CWriter *w) {
     w->names = map_new(w->arena);
     map_set(w->names, arena_strf(w->arena, STR_FMT "_run", STR_ARG(w->prefix)), w);
     map_set(w->names, arena_strf(w->arena, STR_FMT "_arena_size", STR_ARG(w->prefix)), w);
+    if (w->offsets) {
+        static const char *const own[] = {"weights", "weights_start", "weights_check",
+                                          "weights_end", "run_with"};
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+            map_set(w->names, arena_strf(w->arena, STR_FMT "_%s", STR_ARG(w->prefix), own[i]), w);
+        map_set(w->names, STR("weights"), w);
+        map_set(w->names, STR("wmem"), w);
+        map_set(w->names, STR("status"), w);
+    }
     name_ports(w);
     w->consts = NEW_ARRAY(w->arena, Str, p->n_buffers);
     w->params = NEW_ARRAY(w->arena, Str, p->n_calls);

@@ -60,6 +60,9 @@ static bool any_real(const Program *p) {
 void c_put_testbench(CWriter *w) {
     size_t n = w->options->n_tests;
     fputs("\n/* ---- test bench ---- */\n\n", w->f);
+    if (w->offsets)
+        fprintf(w->f, "#if " STR_FMT "_WEIGHTS_FROM != " STR_FMT "_WEIGHTS_POINTER\n\n",
+                STR_ARG(w->upper), STR_ARG(w->upper));
     if (any_real(w->program))
         fputs(
             "static int test_differs(double got, double want) {\n"
@@ -90,4 +93,6 @@ void c_put_testbench(CWriter *w) {
             "    printf(\"%%d of %zu samples right\\n\", %zu - failed);\n"
             "    return failed != 0;\n}\n",
             n, n);
+    if (w->offsets)
+        fputs("#endif\n", w->f);
 }

@@ -17,10 +17,13 @@ typedef struct CWriter {
     Str *outputs;
     Str *input_macros; /* "KWS_INPUT" */
     Str *output_macros;
-    int *shared; /* by buffer: an earlier constant with the same bytes, or itself; -1 unused */
-    Str *consts; /* by buffer: identifier of a constant */
-    Str *params; /* by call: identifier of its params */
-    bool math;   /* <math.h> is needed */
+    int *shared;     /* by buffer: an earlier constant with the same bytes, or itself; -1 unused */
+    Str *consts;     /* by buffer: identifier of a constant */
+    Str *params;     /* by call: identifier of its params */
+    bool math;       /* <math.h> is needed */
+    size_t *offsets; /* by buffer: where a constant is in the weights file; NULL without one */
+    size_t weights_size;
+    uint32_t weights_crc;
 } CWriter;
 
 /* ---- name.c ---- */
@@ -48,9 +51,23 @@ void c_put_elements(FILE *f, ElemType e, const void *data, size_t count);
 /* The constants and params of all calls. */
 void c_find_shared(CWriter *w);
 void c_put_consts(CWriter *w);
+/* Calls `put` once for each constant in use, with the first call that uses it. */
+void c_each_const(CWriter *w, void (*put)(CWriter *w, const Call *call, int arg, int root));
+/* `Conv "conv1", w: "conv1.weight" int8q<...>[...]`, for a comment. */
+void c_put_const_origin(CWriter *w, const Call *call, int arg, int root);
 void c_put_params(CWriter *w);
 /* Whether some constant or parameter is inf or NaN, whose names stand in <math.h>. */
 bool c_needs_math(const Program *p);
+
+/* ---- weights.c ---- */
+
+/* Where each constant goes; false after a diagnostic. Before names are chosen. */
+bool c_place_weights(CWriter *w);
+void c_put_weights_file(CWriter *w, FILE *f);
+void c_put_weights_macros(CWriter *w, FILE *f);     /* of the header */
+void c_put_weights_prototypes(CWriter *w, FILE *f); /* of the header */
+void c_put_weights(CWriter *w);
+void c_put_run_with_own_weights(CWriter *w); /* PREFIX_run, calling PREFIX_run_with */
 
 /* ---- code.c ---- */
 
@@ -68,8 +85,8 @@ void c_put_layer(CWriter *w, const Call *call, int indent);
 /* ---- header.c, testbench.c ---- */
 
 void c_put_header(CWriter *w, FILE *f, bool own_file);
-/* `int PREFIX_run(void *arena, const int8_t input[490], ...)` */
-void c_put_prototype(CWriter *w, FILE *f);
+/* `int PREFIX_run(void *arena, const int8_t input[490], ...)`, or PREFIX_run_with(weights, ...) */
+void c_put_prototype(CWriter *w, FILE *f, bool with_weights);
 void c_put_testbench(CWriter *w);
 
 #endif

@@ -66,7 +66,7 @@ static void check_program(Fuzz *f, Module *m) {
     if (!p)
         return;
     CWriteOptions options = {.prefix = STR("model")};
-    c_write(p, &options, fuzz_stream(f), NULL, d);
+    c_write(p, &options, (CStreams){.source = fuzz_stream(f)}, d);
     run_once(m, p);
 }
 
