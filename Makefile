@@ -38,8 +38,10 @@ MAIN    := $(wildcard compiler/main.c)
 TESTS   := $(wildcard test/unit/test_*.c)
 FUZZERS := $(wildcard test/fuzz/fuzz_*.c)
 
-# Kernel templates: all headers of kernels/ but the ordinary ones.
-TEMPLATES := $(filter-out kernels/kernel.h %_host.h,$(wildcard kernels/*.h))
+# Kernel templates: all headers of kernels/ but the ordinary ones. Those of kernels, not of chunks
+# that these share, become a C file each.
+TEMPLATES := $(filter-out kernels/kernel.h %_host.h,$(sort $(wildcard kernels/*.h)))
+KERNELS   := $(shell grep -l '^//! kernel ' $(TEMPLATES))
 
 LEXERS  := $(wildcard frontend/*/lexer.re)
 PARSERS := $(wildcard frontend/*/parser.y)
@@ -49,8 +51,8 @@ LEXER_C  := $(LEXERS:%.re=$(BUILD)/%.c)
 PARSER_C := $(PARSERS:%.y=$(BUILD)/%.c)
 PARSER_I := $(addprefix -I,$(sort $(dir $(PARSER_C))))
 PROTO_C  := $(PROTOS:%.proto=$(BUILD)/%.pb-c.c)
-KERNEL_C := $(if $(and $(TEMPLATES),$(wildcard tools/kernelgen.c)),$(BUILD)/kernels_gen.c)
-KERNEL_H := $(if $(KERNEL_C),$(shell grep -q '"-header"' tools/kernelgen.c && echo $(BUILD)/kernels_gen.h))
+KERNEL_C := $(KERNELS:%.h=$(BUILD)/%.c) $(BUILD)/kernels_gen.c
+KERNEL_H := $(BUILD)/kernels_gen.h
 HEADERS  := $(PARSER_C:.c=.h) $(PROTO_C:.c=.h) $(KERNEL_H)
 
 OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAIN),$(SOURCES))) \
@@ -69,7 +71,7 @@ say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 .PHONY: all lib units replays tracer fuzzers unit test lit oracle replay fuzz demo check-san check-layers \
         format check-format deps install clean help
 .DELETE_ON_ERROR:
-.SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(HEADERS)
+.SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
@@ -112,7 +114,7 @@ $(BUILD)/gen/%/lexer.o: $(BUILD)/%/lexer.c $(BUILD)/flags | $(HEADERS)
 	$(call say,CC)
 	$(Q)$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 
-$(BUILD)/gen/kernels_gen.o: $(BUILD)/kernels_gen.c $(BUILD)/flags
+$(KERNEL_C:$(BUILD)/%.c=$(BUILD)/gen/%.o): $(BUILD)/gen/%.o: $(BUILD)/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(ALL_CFLAGS) $(if $(filter fuzz,$(SANITIZE)),-O1,-O3) -Wall -Wextra -Wno-unused-function -Werror -MMD -MP -c -o $@ $<
@@ -139,18 +141,17 @@ $(BUILD)/%.pb-c.c $(BUILD)/%.pb-c.h: %.proto | $(BUILD)/deps.ok
 	$(call say,PROTOC)
 	$(Q)protoc-c --proto_path=. --c_out=$(BUILD) $<
 
-$(BUILD)/kernelgen: tools/kernelgen.c $(BUILD)/flags
+$(BUILD)/kernelgen: $(wildcard tools/kernelgen/*.c tools/kernelgen/*.h) $(BUILD)/flags
 	$(call say,CC)
-	$(Q)$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) $(WARN) -I. -o $@ $<
+	$(Q)$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) $(WARN) -I. -o $@ $(filter %.c,$^)
 
-$(BUILD)/kernels_gen.c: $(BUILD)/kernelgen $(TEMPLATES) $(BUILD)/templates
+# All at once; files that stay the same keep their age, so only what changed is compiled again.
+$(BUILD)/kernels.done: $(BUILD)/kernelgen $(TEMPLATES) $(BUILD)/templates
+	@mkdir -p $(BUILD)/kernels
 	$(call say,KERNELS)
-	$(Q)ASAN_OPTIONS=detect_leaks=0 $(BUILD)/kernelgen $(TEMPLATES) > $@
-
-# The params structs, for those who fill them in.
-$(BUILD)/kernels_gen.h: $(BUILD)/kernelgen $(TEMPLATES) $(BUILD)/templates
-	$(call say,KERNELS)
-	$(Q)ASAN_OPTIONS=detect_leaks=0 $(BUILD)/kernelgen -header $(TEMPLATES) > $@
+	$(Q)ASAN_OPTIONS=detect_leaks=0 $(BUILD)/kernelgen $(BUILD) $(TEMPLATES)
+	@touch $@
+$(KERNEL_C) $(KERNEL_H): $(BUILD)/kernels.done ;
 
 # ---- What has to be installed first; looked at once per build folder.
 
