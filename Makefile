@@ -69,7 +69,7 @@ Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
 .PHONY: all lib units replays tracer fuzzers unit test lit oracle replay fuzz demo check-san check-layers \
-        format check-format deps install clean help
+        format check-format deps install install-files clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)
 .SUFFIXES:
@@ -213,9 +213,17 @@ demo:
 	@+$(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN)) all
 	@BUILD='$(BUILD)' tools/demo.sh
 
+# The program, and how CMake and pkg-config find it from wherever it is put.
 install: all
-	install -d '$(DESTDIR)$(PREFIX)/bin'
-	install -m 755 $(BUILD)/qxc '$(DESTDIR)$(PREFIX)/bin/qxc'
+	@+$(MAKE) --no-print-directory install-files
+INSTALLED = $(DESTDIR)$(PREFIX)
+VERSION   = $(shell sed -n 's/.*QXC_VERSION "\(.*\)"/\1/p' compiler/main.c)
+install-files: # of what is built
+	install -d '$(INSTALLED)/bin' '$(INSTALLED)/lib/cmake/qxc' '$(INSTALLED)/lib/pkgconfig'
+	install -m 755 $(PROGRAM) '$(INSTALLED)/bin/qxc'
+	install -m 644 cmake/qxcConfig.cmake '$(INSTALLED)/lib/cmake/qxc/qxcConfig.cmake'
+	sed 's/@VERSION@/$(VERSION)/' cmake/qxcConfigVersion.cmake.in > '$(INSTALLED)/lib/cmake/qxc/qxcConfigVersion.cmake'
+	sed 's/@VERSION@/$(VERSION)/' cmake/qxc.pc.in > '$(INSTALLED)/lib/pkgconfig/qxc.pc'
 
 clean:
 	rm -rf $(BUILD)
@@ -229,6 +237,6 @@ help:
 	@echo 'make demo          the tour'
 	@echo 'make format        clang-format all sources; check-format, check-layers: check only'
 	@echo 'make deps          install what the build and the tests need (Debian, Ubuntu)'
-	@echo 'make install       PREFIX=/usr/local'
+	@echo 'make install       PREFIX=/usr/local, DESTDIR=: the program, its CMake package and pkg-config file'
 
 -include $(OBJECTS:.o=.d) $(MAIN_O:.o=.d) $(UNITS:=.d)
