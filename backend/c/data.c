@@ -179,8 +179,13 @@ static void put_const(CWriter *w, const Call *call, int arg, int root) {
     const Buffer *b = &w->program->buffers[root];
     fputs("/* ", w->f);
     c_put_const_origin(w, call, arg, root);
-    fprintf(w->f, " */\nstatic const %s " STR_FMT "[%zu] = ", c_type(b->elem),
-            STR_ARG(w->consts[root]), b->count ? b->count : 1);
+    fputs(" */\n", w->f);
+    if (c_is_string(b)) {
+        c_put_string_const(w, b, w->consts[root]);
+        return;
+    }
+    fprintf(w->f, "static const %s " STR_FMT "[%zu] = ", c_type(b->elem), STR_ARG(w->consts[root]),
+            b->count ? b->count : 1);
     c_put_elements(w->f, b->elem, b->data, b->count);
     fputs(";\n\n", w->f);
 }

@@ -59,6 +59,12 @@ void c_put_params(CWriter *w);
 /* Whether some constant or parameter is inf or NaN, whose names stand in <math.h>. */
 bool c_needs_math(const Program *p);
 
+/* ---- string.c ---- */
+
+bool c_is_string(const Buffer *b); /* a constant that is written so */
+/* `static const int8_t NAME[count + 1] = "..."`: the zero at the end is what C++ wants. */
+void c_put_string_const(CWriter *w, const Buffer *b, Str name);
+
 /* ---- weights.c ---- */
 
 /* Where each constant goes; false after a diagnostic. Before names are chosen. */

@@ -1,6 +1,8 @@
-"""-weights-file: C whose weights are in a binary beside it computes the same bytes, however it gets at them.
+"""Large weights in emitted C.
 
-`#embed` (clang 19), an object file (from assembly, from ld and objcopy) and a pointer of the caller.
+Arrays from 64 KiB on are strings, which compilers read fast. With -weights-file they are in a binary
+beside the C, which computes the same bytes however it gets at them: `#embed` (clang 19), an object
+file (from assembly, from ld and objcopy) or a pointer of the caller.
 """
 
 import ctypes
@@ -12,6 +14,7 @@ import subprocess
 import zlib
 
 import numpy as np
+from onnx import TensorProto, helper, numpy_helper
 
 from cmodel import CModel
 from common import DIGITS, NAMES, OracleCase, compile_c, for_each, qxc, qxc_outputs, talk
@@ -77,6 +80,33 @@ class Pointed:
 
     def check(self, past=0):
         return self.library.m_weights_check(ctypes.c_void_p(self.weights.ctypes.data + past))
+
+
+class Strings(OracleCase):
+    @for_each("int8", "uint8")
+    def test_all_bytes(self, kind):
+        """Each byte in front of each other, in particular octal numbers in front of digits."""
+        rng = np.random.default_rng(7)
+        weights = rng.integers(0, 256, (256, 2048)).astype(np.uint8).view(kind)
+        stored = getattr(TensorProto, kind.upper())
+        node = helper.make_node("Gather", ["w", "x"], ["y"])
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.INT64, [256])],
+                                  [helper.make_tensor_value_info("y", stored, [256, 2048])],
+                                  [numpy_helper.from_array(weights, "w")])
+        path = self.scratch / f"{kind}.onnx"
+        path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+                         .SerializeToString())
+        source = emit(path, self.scratch / kind)
+        text = source.read_text()
+        self.assertEqual(1, text.count("-Woverlength-strings"))
+        self.assertLess(max(map(len, text.splitlines())), 4095)
+        x = rng.permutation(256)
+        want = weights[x].ravel()
+        for compiler, flags in (("gcc", WARNINGS), ("clang-19", WARNINGS), ("gcc", ("-U__SSE2__", *WARNINGS))):
+            if shutil.which(compiler):
+                np.testing.assert_array_equal(want, CModel(source, compiler, ("-O2", *flags)).run(x)[0])
+        for compiler in ("g++", "clang++-19"):
+            compile_c(compiler, "-x", "c++", "-std=c++17", *WARNINGS, "-c", "-o", "/dev/null", source)
 
 
 class WeightsFile(OracleCase):
@@ -200,14 +230,16 @@ class WeightsFile(OracleCase):
         made = object_by_assembly(source.parent)
         first = {key: rows[:1] for key, rows in images.items()}
         want = next(iter(qxc_outputs(qdq, first, self.scratch).values())).ravel()
-        for compiler, extra in (("gcc", [made]), ("clang-19", [])):
+        inline = emit(qdq, self.scratch / f"{name}_inline")
+        for source, compiler, extra in ((source, "gcc", [made]), (source, "clang-19", []), (inline, "gcc", []),
+                                        (inline, "clang-19", [])):
             if not shutil.which(compiler):
                 continue
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             model = CModel(source, compiler, ("-O2", "-march=native", *extra))
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            talk(f"{name}: {size} bytes of weights, {text} of C, compiled by {compiler} in {spent:.1f} s")
+            talk(f"{name}: {size} bytes of weights, {source.stat().st_size} of C, compiled by {compiler} in {spent:.1f} s")
             self.assertLess(spent, 5)
             np.testing.assert_array_equal(want, model.run(*first.values())[0])
         self.assertLess(size + text, 3 * size)
