@@ -109,6 +109,20 @@ static bool readable(Job *j, const char *path) {
     return file;
 }
 
+/* -smooth-quant[=ALPHA], which is about activations. */
+static bool init_smoothing(Job *j) {
+    const char *text = j->o->smooth_quant;
+    char *end = NULL;
+    j->ctx.smooth_alpha = text && *text ? strtod(text, &end) : 0.5;
+    if (end && (*end || end == text || !(j->ctx.smooth_alpha >= 0 && j->ctx.smooth_alpha <= 1)))
+        return diag_error(j->d, LOC_NONE, "-smooth-quant wants a number from 0 to 1, not '%s'",
+                          diag_name(j->d, str_from(text)));
+    if (!text || !j->o->weight_only)
+        return true;
+    return diag_error(j->d, LOC_NONE,
+                      "-smooth-quant is about activations: it does not go with -weight-only");
+}
+
 bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     static const char *const targets[] = {"ort-cpu", "onnx", "tensorrt"};
     static const char *const kinds[] = {"float", "quant"};
@@ -165,7 +179,9 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     j->calib.keep = j->form <= FORM_FLOAT;
     if (o->dynamic && o->weight_only)
         ok = diag_error(d, LOC_NONE, "-dynamic and -weight-only exclude each other");
-    if ((o->dynamic || o->weight_only) && (o->calib.n || o->calib_random >= 0))
+    ok = init_smoothing(j) && ok;
+    if (((o->dynamic && !o->smooth_quant) || o->weight_only) &&
+        (o->calib.n || o->calib_random >= 0))
         ok = diag_error(d, LOC_NONE, "-%s needs no calibration data",
                         o->dynamic ? "dynamic" : "weight-only");
     if (o->bias_correction && o->no_bias_correction)

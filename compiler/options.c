@@ -3,7 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-typedef enum { OPTION_FLAG, OPTION_TEXT, OPTION_INT, OPTION_MAYBE, OPTION_LIST } OptionKind;
+typedef enum {
+    OPTION_FLAG,
+    OPTION_TEXT,
+    OPTION_INT,
+    OPTION_MAYBE,
+    OPTION_MAYBE_TEXT,
+    OPTION_LIST
+} OptionKind;
 
 typedef struct OptionDef {
     const char *name;
@@ -64,7 +71,11 @@ static bool set(Options *o, const OptionDef *def, const char *value, Arena *a, D
         *(int64_t *)to = 0;
         return true;
     }
-    if (!value)
+    if (def->kind == OPTION_MAYBE_TEXT && (!value || *value)) {
+        *(const char **)to = value ? value : "";
+        return true;
+    }
+    if (!value || def->kind == OPTION_MAYBE_TEXT)
         return diag_error(d, LOC_NONE, "-%s wants a value: -%s=%s", def->name, def->name, def->arg);
     if (def->kind == OPTION_TEXT) {
         *(const char **)to = value;
@@ -131,12 +142,13 @@ void options_help(FILE *out) {
         out);
     for (size_t i = 0; i < N_DEFS; i++) {
         char left[64];
+        bool maybe = defs[i].kind == OPTION_MAYBE || defs[i].kind == OPTION_MAYBE_TEXT;
         snprintf(left, sizeof left, "-%s%s%s%s", defs[i].name,
-                 defs[i].kind == OPTION_FLAG    ? ""
-                 : strlen(defs[i].name) == 1    ? " "
-                 : defs[i].kind == OPTION_MAYBE ? "[="
-                                                : "=",
-                 defs[i].arg, defs[i].kind == OPTION_MAYBE ? "]" : "");
+                 defs[i].kind == OPTION_FLAG ? ""
+                 : strlen(defs[i].name) == 1 ? " "
+                 : maybe                     ? "[="
+                                             : "=",
+                 defs[i].arg, maybe ? "]" : "");
         fprintf(out, "  %-26s %s\n", left, defs[i].help);
     }
 }

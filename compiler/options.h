@@ -15,8 +15,9 @@ typedef struct Options {
     TextList inputs;
 #define OPT_FLAG(f)                   bool f;
 #define OPT_TEXT(f)                   const char *f;
-#define OPT_INT(f)                    int64_t f; /* -1 when not given */
-#define OPT_MAYBE(f)                  int64_t f; /* -1 when not given, 0 without a value */
+#define OPT_INT(f)                    int64_t f;     /* -1 when not given */
+#define OPT_MAYBE(f)                  int64_t f;     /* -1 when not given, 0 without a value */
+#define OPT_MAYBE_TEXT(f)             const char *f; /* "" without a value */
 #define OPT_LIST(f)                   TextList f;
 #define OPT(f, name, kind, arg, help) OPT_##kind(f)
 #include "compiler/options.def"
@@ -25,6 +26,7 @@ typedef struct Options {
 #undef OPT_TEXT
 #undef OPT_INT
 #undef OPT_MAYBE
+#undef OPT_MAYBE_TEXT
 #undef OPT_LIST
 } Options;
 

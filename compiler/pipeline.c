@@ -186,6 +186,10 @@ static bool quantize(Job *j, Module *m) {
         return false;
     if (!run(j, m, "fold-affine") || (bias_apart && !run(j, m, "gemm-to-matmul")))
         return false;
+    if (statically && j->o->equalize && !run(j, m, "equalize"))
+        return false;
+    if (j->o->smooth_quant && !run(j, m, "smooth-quant"))
+        return false;
     bool have = false;
     if (!j->o->weight_only && j->form > FORM_FLOAT)
         j->advice = advice_of(m, j->o->dynamic);
@@ -193,8 +197,6 @@ static bool quantize(Job *j, Module *m) {
         return j->form <= FORM_FLOAT || run(j, m, "dynamic-quant");
     if (j->o->weight_only)
         return j->form <= FORM_FLOAT || run(j, m, "decide-weights");
-    if (j->o->equalize && !run(j, m, "equalize"))
-        return false;
     if (has_data(j)) {
         if (!calibrate_module(j, m))
             return false;

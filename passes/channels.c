@@ -3,50 +3,6 @@
 
 #include "passes/edit.h"
 
-/* ---- layers ---- */
-
-int layer_axis(const Uses *uses, const Node *n, Diags *d) {
-    const Use *use;
-    if (!n->def || n->def->quant.kind != QUANT_MAC || !n->def->quant.sums)
-        return -1;
-    const Value *w = n->in[n->def->quant.weight];
-    const Tensor *t = edit_float_const(w);
-    OpCtx c = op_ctx(n, d);
-    int axis = t && n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
-    return axis >= 0 && t->rank > 1 && uses_of(uses, w, &use) == 1 ? axis : -1;
-}
-
-LayerWeight layer_weight(const Node *n, int axis) {
-    const Tensor *t = n->in[n->def->quant.weight]->data;
-    const Attr *group = node_attr(n, "group");
-    LayerWeight w = {.tensor = t, .axis = axis, .out = (size_t)t->dims[axis]};
-    w.groups = group ? (size_t)group->v.i[0] : 1;
-    w.in = (size_t)t->dims[axis == 0 ? 1 : 0] * w.groups;
-    w.inner = edit_axis(t->rank, t->dims, axis).inner;
-    return w;
-}
-
-size_t layer_out(const LayerWeight *w, size_t at) {
-    return at / w->inner % w->out;
-}
-
-size_t layer_in(const LayerWeight *w, size_t at) {
-    if (w->axis != 0)
-        return at / w->out; /* [in, out] */
-    size_t per_group = (size_t)w->tensor->dims[1], inner = w->inner / per_group;
-    size_t group = layer_out(w, at) / (w->out / w->groups);
-    return group * per_group + at / inner % per_group;
-}
-
-/* Conv has its channels along axis 1, a matrix along the last. */
-static bool is_conv(const Node *n) {
-    return n->in[n->def->quant.weight]->data->rank > 2;
-}
-
-int layer_reads_axis(const Node *n) {
-    return is_conv(n) ? 1 : n->in[0]->type.rank - 1;
-}
-
 /* ---- classes ---- */
 
 static size_t find(size_t *parent, size_t id) {
@@ -140,7 +96,7 @@ static void visit_layer(Channels *c, Node *n, int axis) {
             block(c, n->in[i]);
             layer.in = i ? layer.in : NULL;
         }
-    int to = is_conv(n) ? 1 : n->out[0]->type.rank - 1;
+    int to = layer_makes_axis(n);
     if (to >= 0 && has_length(n->out[0], to, w.out) &&
         (!n->def->quant.bias || edit_bias(n, w.out))) {
         ChannelSet *out = new_set(c, to, w.out);
@@ -232,6 +188,85 @@ static bool visit_join(Channels *c, const Node *n) {
     return true;
 }
 
+/* ---- constants with a number for each channel ---- */
+
+/* The axis of `out` that a constant, broadcast to it, has its numbers along; -1: there is not just
+ * one, or it is not constant. */
+static int const_axis(const Value *v, const Value *out, size_t *n) {
+    const Tensor *t = edit_float_const(v);
+    int at = -1;
+    if (!t || t->count < 2 || t->rank > out->type.rank)
+        return -1;
+    for (int i = 0; i < t->rank; i++)
+        if (t->dims[i] == (int64_t)t->count)
+            at = i + out->type.rank - t->rank;
+    *n = t->count;
+    return at >= 0 && has_length(out, at, *n) ? at : -1;
+}
+
+static void add_const(Channels *c, Node *n, size_t operand, const ChannelSet *out) {
+    ChannelConst k = {n, operand, out};
+    ARENA_PUSH(c->m->arena, c->consts, c->n_consts, c->cap_consts, k);
+}
+
+/* The operands that the result is proportional to, as bits, if they are constants with numbers
+ * along one axis; 0: they are not. */
+static uint32_t factors_of(const Node *n, int *axis, size_t *count) {
+    const QuantRule *q = &n->def->quant;
+    uint32_t found = 0;
+    *axis = -1;
+    for (size_t i = 0; i < n->n_in && i < 32; i++) {
+        if (!n->in[i] || !(q->multiplies || (q->proportional >> i & 1)))
+            continue;
+        size_t here;
+        int along = const_axis(n->in[i], n->out[0], &here);
+        if (along < 0 && q->multiplies)
+            continue;
+        if (along < 0 || (found && (along != *axis || here != *count)))
+            return 0;
+        found = q->multiplies ? 1U << i : found | 1U << i;
+        *axis = along;
+        *count = here;
+    }
+    return found;
+}
+
+/* A node that makes channels of its own with constants. */
+static bool visit_factors(Channels *c, Node *n) {
+    int axis;
+    size_t count;
+    uint32_t factors = n->out[0] ? factors_of(n, &axis, &count) : 0;
+    if (!factors)
+        return false;
+    for (size_t i = 0; i < n->n_in; i++)
+        block(c, n->in[i]);
+    ChannelSet *out = new_set(c, axis, count);
+    new_channels(c, out, 0, count, false);
+    c->of[n->out[0]->id] = out;
+    for (size_t i = 0; i < n->n_in && i < 32; i++)
+        if (factors >> i & 1)
+            add_const(c, n, i, out);
+    return true;
+}
+
+/* Channels to which a constant of theirs is added. */
+static bool visit_sum(Channels *c, Node *n) {
+    size_t count, at = 0;
+    if (!n->def->quant.adds || n->n_in != 2 || !n->out[0])
+        return false;
+    while (at < 2 && const_axis(n->in[at], n->out[0], &count) < 0)
+        at++;
+    const ChannelSet *s = at < 2 ? set_of(c, n, n->in[1 - at]) : NULL;
+    if (!s || n->in[1 - at]->type.rank != n->out[0]->type.rank || s->n != count ||
+        s->axis != const_axis(n->in[at], n->out[0], &count))
+        return false;
+    ChannelSet *out = new_set(c, s->axis, s->n);
+    memcpy(out->id, s->id, s->n * sizeof *s->id);
+    c->of[n->out[0]->id] = out;
+    add_const(c, n, at, out);
+    return true;
+}
+
 static void visit(Graph *g, void *ctx) {
     Channels *c = ctx;
     FOR_NODES(n, g) {
@@ -241,7 +276,9 @@ static void visit(Graph *g, void *ctx) {
             continue;
         }
         bool joins = n->def && n->def->quant.kind == QUANT_JOIN && n->def->quant.homogeneous;
-        if (n->def && n->n_out && ((joins && visit_join(c, n)) || visit_same(c, n)))
+        if (n->def && n->n_out &&
+            ((joins && visit_join(c, n)) || visit_factors(c, n) || visit_sum(c, n) ||
+             visit_same(c, n)))
             continue;
         for (size_t i = 0; i < n->n_in; i++)
             block(c, n->in[i]);
@@ -265,6 +302,7 @@ static void block_captured(Graph *g, void *ctx) {
 Channels channels_find(Module *m, Diags *d) {
     Channels c = {.m = m, .d = d, .uses = uses_new(m)};
     c.of = NEW_ARRAY(m->arena, ChannelSet *, m->n_values);
+    c.n_values = m->n_values;
     module_each_graph(m, visit, &c);
     module_each_graph(m, block_captured, &c);
     return c;

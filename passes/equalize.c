@@ -11,9 +11,7 @@
  * joined, a and r are the largest of all values and readers.
  *
  * Neighbours change each other's weights, so there are some rounds. */
-#include "passes/channels.h"
-#include "passes/edit.h"
-#include "passes/observe.h"
+#include "passes/channel_scale.h"
 
 #include <math.h>
 
@@ -26,7 +24,6 @@ static const double MOST = 100; /* that one round scales by */
 typedef struct Equalize {
     PassContext *c;
     Module *m;
-    UniqueNames *names;
     Channels channels;
     double **largest;  /* by value id: of each of its channels; NULL: not looked at */
     Value **looked_at; /* those that have one */
@@ -59,22 +56,6 @@ static void choose_value(Value *v, void *ctx) {
         return;
     e->largest[v->id] = NEW_ARRAY(e->m->arena, double, s->n);
     ARENA_PUSH(e->m->arena, e->looked_at, e->n_looked_at, e->cap_looked_at, v);
-}
-
-static void look(void *ctx, const Value *v, const void *data) {
-    Equalize *e = ctx;
-    const float *x = data;
-    size_t n, inner = 1;
-    if (!e->largest[v->id] || !type_count(v->type, &n))
-        return;
-    const ChannelSet *s = e->channels.of[v->id];
-    for (int i = s->axis + 1; i < v->type.rank; i++)
-        inner *= (size_t)v->type.dims[i].value;
-    for (size_t i = 0; i < n; i++) {
-        double *largest = &e->largest[v->id][i / inner % s->n];
-        if (fabs((double)x[i]) > *largest)
-            *largest = fabs((double)x[i]);
-    }
 }
 
 /* ---- scales ---- */
@@ -171,42 +152,6 @@ static void scale_round(Equalize *e) {
     scale_layers(e);
 }
 
-/* ---- writing ---- */
-
-static void set_weights(Equalize *e, Node *n, const double *now) {
-    int at = n->def->quant.weight;
-    Value *old = n->in[at];
-    float *out;
-    Value *v =
-        edit_new_floats(n->graph, e->names, old->name, old->data->rank, old->data->dims, &out);
-    for (size_t i = 0; i < old->data->count; i++)
-        out[i] = (float)now[i];
-    value_from(v, old, PASS_NAME);
-    n->in[at] = v;
-}
-
-static void set_bias(Equalize *e, const ChannelLayer *l) {
-    Node *n = l->node;
-    size_t at = (size_t)n->def->quant.bias, class;
-    if (!at || n->n_in <= at || !n->in[at])
-        return;
-    double *b = edit_bias(n, l->out->n);
-    for (size_t c = 0; c < l->out->n; c++)
-        if (channels_class(&e->channels, l->out->id[c], &class))
-            b[c] /= e->scale[class];
-    edit_set_bias(n, e->names, b, l->out->n, PASS_NAME, NULL);
-}
-
-static void write(Equalize *e) {
-    for (size_t k = 0; k < e->channels.n_layers; k++) {
-        const ChannelLayer *l = &e->channels.layers[k];
-        if (scalable(e, l->in) || scalable(e, l->out))
-            set_weights(e, l->node, e->weights[k]);
-        if (scalable(e, l->out))
-            set_bias(e, l);
-    }
-}
-
 static void read_weights(Equalize *e) {
     e->weights = NEW_ARRAY(e->m->arena, double *, e->channels.n_layers);
     for (size_t k = 0; k < e->channels.n_layers; k++) {
@@ -221,24 +166,17 @@ static void read_weights(Equalize *e) {
 bool pass_equalize(Module *m, PassContext *c) {
     Equalize e = {.c = c,
                   .m = m,
-                  .names = unique_names_new(m),
                   .channels = channels_find(m, c->d),
                   .largest = NEW_ARRAY(m->arena, double *, m->n_values)};
     module_each_value(m, choose_value, &e);
-    FixedShapes *shapes = shapes_fix(m, c->d);
-    if (!shapes)
+    if (!channels_observe(&e.channels, c, e.largest))
         return false;
-    bool ok = observe_run(m, c, look, &e);
-    shapes_restore(m, shapes);
-    if (!ok || !e.n_looked_at)
-        return ok;
     e.scale = NEW_ARRAY(m->arena, double, e.channels.n);
     for (size_t i = 0; i < e.channels.n; i++)
         e.scale[i] = 1;
     read_weights(&e);
     for (int round = 0; round < ROUNDS; round++)
         scale_round(&e);
-    write(&e);
-    edit_sweep(m);
+    channels_rescale(&e.channels, e.scale, PASS_NAME);
     return true;
 }

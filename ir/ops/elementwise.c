@@ -279,8 +279,7 @@ static bool bind_div(Binder *b, const Node *n, const OpCtx *c) {
     return bind_float_or_shape(b, n, "qk_div_f32", '/');
 }
 
-#define BINARY     .domain = "", .infer = op_broadcast
-#define QUANT_BOTH {.kind = QUANT_COMPUTE, .data = 3, .same_storage = true}
+#define BINARY .domain = "", .infer = op_broadcast
 #define QUANT_DIFFERENCE                                                                           \
     {.kind = QUANT_COMPUTE, .data = 3, .homogeneous = true, .same_storage = true}
 
@@ -300,7 +299,7 @@ const OpDef op_Sub = {BINARY, .name = "Sub", .quant = QUANT_DIFFERENCE, .affine 
 const OpDef op_Mul = {
     BINARY,
     .name = "Mul",
-    .quant = QUANT_BOTH,
+    .quant = {.kind = QUANT_COMPUTE, .data = 3, .same_storage = true, .multiplies = true},
     .qop = {.domain = "com.microsoft", .op = "QLinearMul", .operands = "0* 1* y", .since = 10},
     .affine = affine_mul,
     .bind = bind_mul,

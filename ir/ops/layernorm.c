@@ -119,6 +119,7 @@ const OpDef op_LayerNormalization = {
     .attrs_size = sizeof(NormAttrs),
     .attrs = layer_attrs,
     .infer = layer_infer,
+    .quant = {.proportional = 1U << SCALE | 1U << BIAS},
     .bind = layer_bind,
 };
 
@@ -128,6 +129,7 @@ const OpDef op_RMSNormalization = {
     .attrs_size = sizeof(NormAttrs),
     .attrs = layer_attrs,
     .infer = layer_infer,
+    .quant = {.proportional = 1U << SCALE},
     .bind = rms_bind,
 };
 
@@ -309,6 +311,7 @@ const OpDef op_SkipLayerNormalization = {
     .attrs = skip_attrs,
     .verify = skip_verify,
     .infer = skip_infer,
+    .quant = {.proportional = 1U << GAMMA | 1U << BETA},
     .bind = skip_bind,
 };
 
@@ -319,5 +322,6 @@ const OpDef op_SkipSimplifiedLayerNormalization = {
     .attrs = skip_attrs,
     .verify = skip_verify,
     .infer = skip_infer,
+    .quant = {.proportional = 1U << GAMMA},
     .bind = skip_simple_bind,
 };

@@ -126,6 +126,10 @@ typedef struct QuantRule {
     /* f(s x) = s f(x) for every s > 0 that all data operands are scaled by, channel by channel:
      * what `move_axis` does not move stays on its axis. Data movers need not say so. */
     bool homogeneous;
+    /* Bit i: operand i is a factor of result 0 or is added to it, and together they are all that
+     * the result is proportional to (a normalization's Scale and B); 0: none. */
+    uint32_t proportional;
+    bool multiplies; /* result 0 is the product of the operands: proportional to each alone */
     /* CLAMP: on plain integers it cuts at the integer 0, whatever that stands for (Relu). */
     bool cuts_at_zero;
     /* MOVE: which operand is the value that new elements take, 0 where this node makes none. Left
