@@ -160,3 +160,25 @@ def transformer(seed=8):
         rng = np.random.default_rng(seed)
         return {"tokens": rng.integers(0, Transformer.TOKENS, (count, Transformer.LENGTH))}
     return Transformer(seed).build(), tokens
+
+
+def with_outliers(model, factor=20, every=12):
+    """Some channels between normalizations and products `factor` times as large, in the same function."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    tensors = {t.name: t for t in model.graph.initializer}
+
+    def multiply(name, by):
+        tensors[name].CopyFrom(numpy_helper.from_array(
+            (numpy_helper.to_array(tensors[name]) * by).astype(np.float32), name))
+    norms = [n for n in model.graph.node if n.op_type == "LayerNormalization"]
+    for first, n in enumerate(norms):
+        readers = [r for r in model.graph.node if n.output[0] in r.input]
+        if {r.op_type for r in readers} != {"MatMul"}:
+            continue
+        by = np.ones(Transformer.WIDTH)
+        by[first::every] = factor
+        for name in n.input[1:]:
+            multiply(name, by)
+        for r in readers:
+            multiply(r.input[1], 1 / by[:, None])
+    return model

@@ -88,28 +88,6 @@ def model_of(name):
 CONSTANTS = constants()
 
 
-def outliers(model, factor=20, every=12):
-    """Some channels between normalizations and products `factor` times as large, in the same function."""
-    model = onnx.ModelProto.FromString(model.SerializeToString())
-    tensors = {t.name: t for t in model.graph.initializer}
-
-    def multiply(name, by):
-        tensors[name].CopyFrom(numpy_helper.from_array(
-            (numpy_helper.to_array(tensors[name]) * by).astype(np.float32), name))
-    norms = [n for n in model.graph.node if n.op_type == "LayerNormalization"]
-    for first, n in enumerate(norms):
-        readers = [r for r in model.graph.node if n.output[0] in r.input]
-        if {r.op_type for r in readers} != {"MatMul"}:
-            continue
-        by = np.ones(networks.Transformer.WIDTH)
-        by[first::every] = factor
-        for name in n.input[1:]:
-            multiply(name, by)
-        for r in readers:
-            multiply(r.input[1], 1 / by[:, None])
-    return model
-
-
 class TheSameFunction(common.OracleCase):
     @common.for_each(*NETS)
     def test_float(self, name):
@@ -171,14 +149,14 @@ class Outliers(common.OracleCase):
         return one.sqnr(out)
 
     def test_the_same_function(self):
-        one = self.case(outliers)
+        one = self.case(networks.with_outliers)
         want, got = one.reference(), one.run(one.by_qxc("onnx", "-smooth-quant"))
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
 
     @common.for_each("-smooth-quant", "-smooth-quant=0.3", "-equalize")
     def test_static(self, option):
         """8 dB more than without, and within 1.5 dB of the network that never had outliers."""
-        one = self.case(outliers)
+        one = self.case(networks.with_outliers)
         plain, better = one.sqnr(one.by_qxc("qdq")), one.sqnr(one.by_qxc("qdq", option))
         none = self.case(lambda model: model)
         even = none.sqnr(none.by_qxc("qdq"))
@@ -188,14 +166,14 @@ class Outliers(common.OracleCase):
 
     def test_dynamic(self):
         """12 dB more than without."""
-        one = self.case(outliers)
+        one = self.case(networks.with_outliers)
         plain, better = self.dynamic(one), self.dynamic(one, "-smooth-quant", f"-calib={one.calib_file}")
         common.talk(f"outliers -dynamic -smooth-quant {plain:6.2f} -> {better:6.2f} dB")
         self.assertGreater(better, plain + 12)
 
     def test_again(self):
         """The same bytes from run to run."""
-        one = self.case(outliers)
+        one = self.case(networks.with_outliers)
         first, again = (one.by_qxc("qdq", "-smooth-quant").read_bytes() for _ in range(2))
         self.assertEqual(first, again)
 
