@@ -92,14 +92,19 @@ static bool verify_axes(const Quant *q, Loc at, Diags *d) {
     return true;
 }
 
+/* Nothing would honour what <?> and <dynamic> said of parameters, nor print it. */
+static bool verify_open(const Quant *q, Loc at, Diags *d) {
+    const char *which = q->kind == QUANT_DYNAMIC ? "dynamic" : "not known yet";
+    if (q->n_scale || q->n_zp > 0)
+        return diag_error(d, at, "a quantization whose parameters are %s states none", which);
+    return !q->n_axes || diag_error(d, part(q->at.axis, at),
+                                    "a quantization whose parameters are %s has no axis", which);
+}
+
 bool verify_quant(const Quant *q, Loc at, Diags *d) {
     bool ok = verify_range(q, at, d);
-    if (q->kind == QUANT_UNKNOWN || q->kind == QUANT_DYNAMIC) {
-        if (q->n_scale || q->n_zp > 0)
-            return diag_error(d, at, "a quantization whose parameters are %s states none",
-                              q->kind == QUANT_DYNAMIC ? "dynamic" : "not known yet");
-        return verify_axes(q, at, d) && ok;
-    }
+    if (q->kind == QUANT_UNKNOWN || q->kind == QUANT_DYNAMIC)
+        return verify_open(q, at, d) && ok;
     if (q->n_scale == 0)
         return diag_error(d, at, "the quantization has no scale");
     if (q->n_axes == 0 && q->n_scale > 1)
