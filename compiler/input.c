@@ -40,34 +40,63 @@ static bool looks_like_qir(const char *head, size_t n) {
 typedef struct UnknownOps {
     Diags *d;
     const Module *m;
+    Map *functions; /* function_key -> Function */
+    Map *domains;   /* of the functions */
     Map *seen;
+    Buf key;
 } UnknownOps;
 
-static bool is_function(const Module *m, const Node *n) {
+static UnknownOps unknown_ops(const Module *m, Diags *d) {
+    Arena *a = m->arena;
+    UnknownOps u = {d, m, map_new(a), map_new(a), map_new(a), buf_new(a)};
+    for (size_t i = 0; i < m->n_functions; i++) {
+        Function *f = m->functions[i];
+        Str key = function_key(&u.key, f->domain, f->name, f->overload);
+        map_set(u.functions, arena_str(a, key), f);
+        map_set(u.domains, f->domain, f);
+    }
+    return u;
+}
+
+static void unknown_operator(const UnknownOps *u, const Node *n) {
+    diag_warning(u->d, n->loc, "ONNX has no operator %s", diag_name(u->d, n->op));
+    const char **names = NEW_ARRAY(u->m->arena, const char *, onnx_schema_count());
+    size_t count = 0;
+    for (size_t i = 0; i < onnx_schema_count(); i++)
+        if (onnx_schema_at(i)->domain[0] == 0)
+            names[count++] = onnx_schema_at(i)->name;
+    diag_did_you_mean(u->d, n->loc, n->op, names, count);
+}
+
+static void unknown_function(const UnknownOps *u, const Node *n) {
+    const Module *m = u->m;
+    diag_warning(u->d, n->loc, "the model has functions of domain '%s', but none that is %s%s%s",
+                 diag_name(u->d, n->domain), diag_name(u->d, n->op), n->overload.n ? "::" : "",
+                 diag_name(u->d, n->overload));
+    const char **names = NEW_ARRAY(m->arena, const char *, m->n_functions);
+    size_t count = 0;
     for (size_t i = 0; i < m->n_functions; i++)
-        if (str_eq(m->functions[i]->name, n->op) &&
-            domain_equal(m->functions[i]->domain, n->domain))
-            return true;
-    return false;
+        if (domain_equal(m->functions[i]->domain, n->domain))
+            names[count++] = arena_str(m->arena, m->functions[i]->name).s;
+    diag_did_you_mean(u->d, n->loc, n->op, names, count);
 }
 
 /* Most likely a slip of an editor's: such a node reads, prints and writes, and does nothing else.
- */
+ * Of domains that are neither ONNX's nor the functions' anything may be meant. */
 static void warn_unknown(Graph *g, void *ctx) {
     UnknownOps *u = ctx;
     FOR_NODES(n, g) {
-        if (n->def || !domain_is_onnx(n->domain) || map_get(u->seen, n->op))
+        bool onnx = domain_is_onnx(n->domain);
+        if (n->def || (!onnx && (!map_get(u->domains, n->domain) || onnx_schema_newest(n->domain))))
             continue;
-        map_set(u->seen, n->op, n);
-        if (onnx_schema_find(STR(""), n->op, ONNX_MAX_OPSET) || is_function(u->m, n))
+        Str key = function_key(&u->key, n->domain, n->op, n->overload);
+        if (map_get(u->functions, key) || map_get(u->seen, key))
             continue;
-        diag_warning(u->d, n->loc, "ONNX has no operator %s", diag_name(u->d, n->op));
-        const char **names = NEW_ARRAY(u->m->arena, const char *, onnx_schema_count());
-        size_t count = 0;
-        for (size_t i = 0; i < onnx_schema_count(); i++)
-            if (onnx_schema_at(i)->domain[0] == 0)
-                names[count++] = onnx_schema_at(i)->name;
-        diag_did_you_mean(u->d, n->loc, n->op, names, count);
+        map_set(u->seen, arena_str(u->m->arena, key), n);
+        if (!onnx)
+            unknown_function(u, n);
+        else if (!onnx_schema_find(STR(""), n->op, ONNX_MAX_OPSET))
+            unknown_operator(u, n);
     }
 }
 
@@ -148,7 +177,7 @@ Module *session_parse(Session *s, size_t i, ExitCode *code) {
 static Module *check(Session *s, Module *m) {
     if (!m)
         return NULL;
-    UnknownOps unknown = {s->d, m, map_new(m->arena)};
+    UnknownOps unknown = unknown_ops(m, s->d);
     module_each_graph(m, warn_unknown, &unknown);
     if (!module_check(m, VERIFY_WARN, s->d))
         return NULL;

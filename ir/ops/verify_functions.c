@@ -1,4 +1,5 @@
-/* Whether functions call themselves, and how large the model gets when all calls are inlined. */
+/* Functions: whether calls fit them, whether they call themselves, and how large the model gets
+ * when all calls are inlined. */
 #include "ir/ops/op.h"
 
 enum { MAX_NODES = 1000 * 1000 };
@@ -21,20 +22,72 @@ typedef struct Calls {
     Buf key;
 } Calls;
 
+/* ---- calls ---- */
+
+static const char *plural(size_t n) {
+    return n == 1 ? "" : "s";
+}
+
+static bool has_attr(const Function *f, Str name) {
+    for (size_t i = 0; i < f->n_attrs; i++)
+        if (str_eq(f->attrs[i], name))
+            return true;
+    for (size_t i = 0; i < f->n_defaults; i++)
+        if (str_eq(f->defaults[i].name, name))
+            return true;
+    return false;
+}
+
+static void suggest_attr(Module *m, const Function *f, const Attr *a, Diags *d) {
+    const char **names = NEW_ARRAY(m->arena, const char *, f->n_attrs + f->n_defaults);
+    for (size_t i = 0; i < f->n_attrs; i++)
+        names[i] = arena_str(m->arena, f->attrs[i]).s;
+    for (size_t i = 0; i < f->n_defaults; i++)
+        names[f->n_attrs + i] = arena_str(m->arena, f->defaults[i].name).s;
+    diag_did_you_mean(d, a->loc, a->name, names, f->n_attrs + f->n_defaults);
+}
+
+/* Fewer operands and results than the function has are legal, as are attributes left out. */
+static bool check_call(Module *m, const Node *n, const Function *f, Diags *d) {
+    const char *name = diag_name(d, f->name);
+    bool ok = true;
+    if (n->n_in > f->body->n_in)
+        ok = diag_error(d, n->loc, "function %s takes %zu operand%s, not %zu", name, f->body->n_in,
+                        plural(f->body->n_in), n->n_in);
+    if (n->n_out > f->body->n_out)
+        ok = diag_error(d, n->loc, "function %s has %zu result%s, not %zu", name, f->body->n_out,
+                        plural(f->body->n_out), n->n_out);
+    for (size_t i = 0; i < n->n_attrs; i++) {
+        const Attr *a = &n->attrs[i];
+        if (has_attr(f, a->name))
+            continue;
+        ok = diag_error(d, a->loc.source ? a->loc : n->loc, "function %s has no attribute '%s'",
+                        name, diag_name(d, a->name));
+        suggest_attr(m, f, a, d);
+    }
+    if (!ok)
+        diag_note(d, f->loc, "function %s", name);
+    return ok;
+}
+
 static void collect_calls(Calls *c, const Graph *g) {
     Module *m = c->m;
     for (const Node *n = g->first; n; n = n->next) {
         c->caller->nodes++;
         Function **f = map_get(c->functions, function_key(&c->key, n->domain, n->op, n->overload));
-        if (f)
+        if (f) {
+            c->ok = check_call(m, n, *f, c->d) && c->ok;
             ARENA_PUSH(m->arena, c->caller->calls, c->caller->n, c->caller->cap,
                        (size_t)(f - m->functions));
+        }
         for (size_t i = 0; i < n->n_attrs; i++)
             if (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS)
                 for (size_t k = 0; k < n->attrs[i].n; k++)
                     collect_calls(c, n->attrs[i].v.g[k]);
     }
 }
+
+/* ---- calls of calls ---- */
 
 /* The functions on the stack from `of` on call each other, and the last of them calls `of`. */
 static void report_cycle(Calls *c, const size_t *stack, size_t depth, size_t of) {
