@@ -79,6 +79,12 @@ static void read_initializers(Reader *r, Scope *s, const Onnx__GraphProto *p, In
     }
 }
 
+/* Whether a type, sparse or not, is that of the elements. */
+static bool sparse_fits(Type t, Type elements) {
+    Type x = t.kind == TYPE_SPARSE && t.sub ? *t.sub : t;
+    return x.kind == TYPE_TENSOR && x.elem == elements.elem && type_same_shape(x, elements);
+}
+
 static void read_sparse_initializers(Reader *r, Scope *s, const Onnx__GraphProto *p) {
     for (size_t i = 0; i < p->n_sparse_initializer; i++) {
         const Onnx__TensorProto *t = p->sparse_initializer[i]->values;
@@ -91,8 +97,12 @@ static void read_sparse_initializers(Reader *r, Scope *s, const Onnx__GraphProto
         *dense = type_fixed(r->arena, sp->values->elem, sp->rank, sp->dims);
         Type type = {.kind = TYPE_SPARSE, .rank = -1, .sub = dense};
         Value *v = initialized(r, s, at, name, type);
-        if (v)
-            v->sparse = sp;
+        if (!v)
+            continue;
+        v->sparse = sp;
+        if (!sparse_fits(v->type, *dense))
+            diag_error(r->diags, v->loc, "its type is %s, its initializer is %s",
+                       type_text(r->arena, v->type), type_text(r->arena, type));
     }
 }
 
