@@ -4,6 +4,7 @@
 #include "backend/qir/qir_write.h"
 #include "compiler/metadata.h"
 #include "frontend/onnx/onnx.h"
+#include "frontend/qir/qir_place.h"
 
 #include <unistd.h>
 
@@ -87,4 +88,5 @@ void places_show(Session *s) {
     Places *p = NEW(s->arena, Places);
     p->session = s;
     diags_show(s->d, show, p, "-emit=qir");
+    diags_find_parts(s->d, qir_find_part);
 }

@@ -24,6 +24,7 @@ struct Diags {
     DiagRecord *records;
     size_t n_records, cap_records;
     Buf text, line, marks; /* reused from message to message */
+    DiagFindPart *find;    /* NULL: none */
     DiagShow *show;        /* NULL: none */
     void *show_ctx;
     const char *show_words;
@@ -260,6 +261,8 @@ void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap) {
     if (at.what && d->show && !d->recording)
         shown = d->show(d->show_ctx, at);
     Source *s = source_of(d, shown.source);
+    if (at.what && at.what->part && s && s->text.s && d->find)
+        d->find(d->arena, s->text, at.what->part, &shown);
     int line = 0, column = 0;
     size_t line_begin = 0;
     if (s && s->text.s) {
@@ -283,6 +286,24 @@ void diags_show(Diags *d, DiagShow *show, void *ctx, const char *words) {
     d->show = show;
     d->show_ctx = ctx;
     d->show_words = words;
+}
+
+void diags_find_parts(Diags *d, DiagFindPart *find) {
+    d->find = find;
+}
+
+Loc diag_part(Diags *d, Loc at, DiagPart part) {
+    const Source *s = source_of(d, at.source);
+    if (!d->find || (d->errors >= d->limit && !d->recording)) /* will not be printed */
+        return at;
+    if (at.what) { /* the text that shows it is made when the message is printed */
+        Place *place = arena_copy(d->arena, at.what, sizeof *at.what);
+        place->part = arena_copy(d->arena, &part, sizeof part);
+        at.what = place;
+    } else if (s && s->text.s) {
+        d->find(d->arena, s->text, &part, &at);
+    }
+    return at;
 }
 
 #define FORWARD(sev)                                                                               \

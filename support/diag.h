@@ -18,7 +18,8 @@ typedef enum { DIAG_NOTE, DIAG_REMARK, DIAG_WARNING, DIAG_ERROR } Severity;
  * graph "main". */
 typedef struct Place {
     const char *words;
-    const struct Place *in; /* NULL: the model itself */
+    const struct Place *in;      /* NULL: the model itself */
+    const struct DiagPart *part; /* what a message is about; NULL: all of it */
 } Place;
 
 /* Where something stands. `source` 0 means nowhere. In text: the byte range [begin, end).
@@ -56,6 +57,21 @@ void diag_did_you_mean(Diags *d, Loc at, Str word, const char *const *candidates
  * LOC_NONE. Messages then quote that line, called a line of `words`. Must report nothing. */
 typedef Loc DiagShow(void *ctx, Loc at);
 void diags_show(Diags *d, DiagShow *show, void *ctx, const char *words);
+
+/* One part of what stands at a place: the operand, result or attribute of a node that a message is
+ * about. Nodes keep no such places: they are looked for when there is something to say. */
+typedef enum { PART_OPERAND, PART_RESULT, PART_ATTRIBUTE } PartKind;
+typedef struct DiagPart {
+    PartKind kind;
+    size_t index; /* of the operand */
+    Str name;     /* of the value or attribute */
+} DiagPart;
+/* Narrows the range of `at` in its text to that of the part; false (and no change) where the part
+ * does not stand there. Must report nothing. */
+typedef bool DiagFindPart(Arena *scratch, Str text, const DiagPart *part, Loc *at);
+void diags_find_parts(Diags *d, DiagFindPart *find);
+/* The place of the part, or `at` itself where it is not found. For one message. */
+Loc diag_part(Diags *d, Loc at, DiagPart part);
 
 int diags_errors(const Diags *d); /* how many errors so far */
 /* A refusal has a reason: where a step was not `ok` and told no error since there were `before`,

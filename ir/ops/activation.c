@@ -58,7 +58,8 @@ const OpDef op_Selu = {ACTIVATION(EluAttrs), .name = "Selu", .attrs = selu_attrs
                        .bind = selu_bind};
 
 static bool celu_verify(const OpCtx *c) {
-    return ((const EluAttrs *)c->attrs)->alpha != 0 || op_error(c, "alpha must not be 0");
+    return ((const EluAttrs *)c->attrs)->alpha != 0 ||
+           op_error_attr(c, "alpha", "alpha must not be 0");
 }
 
 static bool celu_bind(Binder *b, const Node *n, const OpCtx *c) {

@@ -42,35 +42,38 @@ static bool check_sizes(const OpCtx *c) {
     Ints given = a->qkv_hidden_sizes;
     int64_t qk, v, all = op_type(c, WEIGHTS).rank == 2 ? op_type(c, WEIGHTS).dims[1].value : -1;
     if (a->num_heads < 1)
-        return op_error(c, "num_heads must be at least 1, not %lld", (long long)a->num_heads);
+        return op_error_attr(c, "num_heads", "num_heads must be at least 1, not %lld",
+                             (long long)a->num_heads);
     if (given.n && (given.n != 3 || given.v[0] != given.v[1] || given.v[0] < 1 || given.v[2] < 1))
-        return op_error(c, "qkv_hidden_sizes must be three numbers above 0, the first two equal");
+        return op_error_attr(c, "qkv_hidden_sizes",
+                             "qkv_hidden_sizes must be three numbers above 0, the first two equal");
     sizes(c, &qk, &v);
     if (qk >= 0 && (qk % a->num_heads || v % a->num_heads))
-        return op_error(c, "%lld and %lld numbers do not divide into %lld heads", (long long)qk,
-                        (long long)v, (long long)a->num_heads);
+        return op_error_attr(c, "num_heads", "%lld and %lld numbers do not divide into %lld heads",
+                             (long long)qk, (long long)v, (long long)a->num_heads);
     if (all >= 0 && all != dim_add(dim_mul(2, qk), v))
-        return op_error(c, "weights have %lld columns, must be %lld", (long long)all,
-                        (long long)dim_add(dim_mul(2, qk), v));
+        return op_error_in(c, WEIGHTS, "weights have %lld columns, must be %lld", (long long)all,
+                           (long long)dim_add(dim_mul(2, qk), v));
     return true;
 }
 
 static bool verify(const OpCtx *c) {
     Type x = op_type(c, INPUT), w = op_type(c, WEIGHTS), bias = op_type(c, BIAS);
     if ((x.rank >= 0 && x.rank != 3) || (w.rank >= 0 && w.rank != 2))
-        return op_error(c, "input and weights must have rank 3 and 2, not %d and %d", x.rank,
-                        w.rank);
+        return op_error_in(c, x.rank >= 0 && x.rank != 3 ? INPUT : WEIGHTS,
+                           "input and weights must have rank 3 and 2, not %d and %d", x.rank,
+                           w.rank);
     if (!check_sizes(c))
         return false;
     if (x.rank == 3 && w.rank == 2 && x.dims[2].value >= 0 && w.dims[0].value >= 0 &&
         x.dims[2].value != w.dims[0].value)
-        return op_error(c, "input has %lld numbers, weights %lld rows", (long long)x.dims[2].value,
-                        (long long)w.dims[0].value);
+        return op_error_in(c, WEIGHTS, "input has %lld numbers, weights %lld rows",
+                           (long long)x.dims[2].value, (long long)w.dims[0].value);
     if (w.rank == 2 && bias.rank >= 0 &&
         (bias.rank != 1 || (bias.dims[0].value >= 0 && w.dims[1].value >= 0 &&
                             bias.dims[0].value != w.dims[1].value)))
-        return op_error(c, "bias is %s, must have as many numbers as weights have columns",
-                        type_text(c->arena, bias));
+        return op_error_in(c, BIAS, "bias is %s, must have as many numbers as weights have columns",
+                           type_text(c->arena, bias));
     return true;
 }
 

@@ -15,7 +15,7 @@ static const AttrSpec attrs[] = {
 static bool verify(const OpCtx *c) {
     const CastAttrs *a = c->attrs;
     return (a->to > 0 && a->to < 1000 && elem_known((int)a->to)) ||
-           op_error(c, "there is no element type %lld", (long long)a->to);
+           op_error_attr(c, "to", "there is no element type %lld", (long long)a->to);
 }
 
 static bool infer(OpCtx *c) {

@@ -120,7 +120,7 @@ static bool clip_verify(const OpCtx *c) {
     for (size_t i = MIN; i <= MAX; i++) {
         Type t = op_type(c, i);
         if (t.rank > 1 || (t.rank == 1 && t.dims[0].value >= 0 && t.dims[0].value != 1))
-            return op_error(c, "%s must be a scalar", i == MIN ? "min" : "max");
+            return op_error_in(c, i, "%s must be a scalar", i == MIN ? "min" : "max");
     }
     return true;
 }

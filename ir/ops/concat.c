@@ -17,7 +17,7 @@ static bool infer(OpCtx *c) {
     if (first.rank < 0)
         return true;
     if (first.rank == 0)
-        return op_error(c, "scalars cannot be joined");
+        return op_error_in(c, 0, "scalars cannot be joined");
     if (!op_axis(c, a->axis, first.rank, &axis))
         return false;
     Dim *dims = arena_copy(c->arena, first.dims, (size_t)first.rank * sizeof *dims);
@@ -26,7 +26,8 @@ static bool infer(OpCtx *c) {
         if (x.rank < 0)
             return true;
         if (x.rank != first.rank)
-            return op_error(c, "operand %zu has rank %d, the first %d", i, x.rank, first.rank);
+            return op_error_in(c, i, "operand %zu has rank %d, the first %d", i, x.rank,
+                               first.rank);
         for (int k = 0; k < x.rank; k++) {
             if (k == axis) {
                 bool known = dims[k].value >= 0 && x.dims[k].value >= 0;
@@ -34,10 +35,10 @@ static bool infer(OpCtx *c) {
             } else if (dims[k].value < 0) {
                 dims[k] = x.dims[k].value >= 0 ? x.dims[k] : dims[k];
             } else if (x.dims[k].value >= 0 && x.dims[k].value != dims[k].value) {
-                return op_error(c,
-                                "operand %zu is %s, the first %s; they may differ in axis %d "
-                                "only",
-                                i, type_text(c->arena, x), type_text(c->arena, first), axis);
+                return op_error_in(c, i,
+                                   "operand %zu is %s, the first %s; they may differ in axis %d "
+                                   "only",
+                                   i, type_text(c->arena, x), type_text(c->arena, first), axis);
             }
         }
     }

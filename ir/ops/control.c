@@ -13,17 +13,19 @@ static const AttrSpec attrs[] = {
 
 static bool verify_branch(const OpCtx *c, const Graph *g, const char *name) {
     if (g->n_in)
-        return op_error(c, "%s has inputs; a branch sees the values around it", name);
+        return op_error_attr(c, name, "%s has inputs; a branch sees the values around it", name);
     if (g->n_out != c->n_out)
-        return op_error(c, "%s yields %zu values, the node %zu", name, g->n_out, c->n_out);
+        return op_error_attr(c, name, "%s yields %zu values, the node %zu", name, g->n_out,
+                             c->n_out);
     for (size_t i = 0; i < g->n_out; i++) {
         const Value *from = g->out[i], *to = c->node->out[i];
         if (!to || from->type.kind != TYPE_TENSOR || to->type.kind != TYPE_TENSOR ||
             bind_equal_quant(from, to))
             continue;
-        return op_error(c, "%s yields '%s' as %s, the result is %s: requantize at its end", name,
-                        diag_name(c->d, from->name), type_text(c->arena, from->type),
-                        type_text(c->arena, to->type));
+        return op_error_attr(c, name,
+                             "%s yields '%s' as %s, the result is %s: requantize at its end", name,
+                             diag_name(c->d, from->name), type_text(c->arena, from->type),
+                             type_text(c->arena, to->type));
     }
     return true;
 }
@@ -33,7 +35,7 @@ static bool verify(const OpCtx *c) {
     Type cond = op_type(c, 0);
     for (int i = 0; i < cond.rank; i++)
         if (cond.dims[i].value >= 0 && cond.dims[i].value != 1)
-            return op_error(c, "the condition must be one element");
+            return op_error_in(c, 0, "the condition must be one element");
     return verify_branch(c, a->then_branch, "then_branch") &&
            verify_branch(c, a->else_branch, "else_branch");
 }
@@ -59,8 +61,8 @@ static bool infer(OpCtx *c) {
         Type x = a->then_branch->out[i]->type, y = a->else_branch->out[i]->type;
         if (x.kind == TYPE_TENSOR && y.kind == TYPE_TENSOR && x.elem && y.elem &&
             type_real_elem(x) != type_real_elem(y))
-            return op_error(c, "branches yield %s and %s as result %zu", type_text(c->arena, x),
-                            type_text(c->arena, y), i);
+            return op_error_out(c, i, "branches yield %s and %s as result %zu",
+                                type_text(c->arena, x), type_text(c->arena, y), i);
         c->out[i] = join(c, x, y);
     }
     return true;

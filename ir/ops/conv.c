@@ -19,25 +19,25 @@ static bool verify(const OpCtx *c) {
     const ConvAttrs *a = c->attrs;
     Type x = op_type(c, X), w = op_type(c, W);
     if (a->group < 1)
-        return op_error(c, "group must be at least 1, not %lld", (long long)a->group);
+        return op_error_attr(c, "group", "group must be at least 1, not %lld", (long long)a->group);
     if (x.rank < 0 || w.rank < 0)
         return true;
     if (x.rank < 3)
-        return op_error(c, "input must have rank 3 or more, not %d", x.rank);
+        return op_error_in(c, X, "input must have rank 3 or more, not %d", x.rank);
     if (w.rank != x.rank)
-        return op_error(c, "weights have rank %d, the input %d", w.rank, x.rank);
+        return op_error_in(c, W, "weights have rank %d, the input %d", w.rank, x.rank);
     int64_t channels = x.dims[1].value, per_group = w.dims[1].value, out = w.dims[0].value;
     if (channels >= 0 && per_group >= 0 && channels != per_group * a->group)
-        return op_error(c, "input has %lld channels, weights want %lld (%lld x group %lld)",
-                        (long long)channels, (long long)(per_group * a->group),
-                        (long long)per_group, (long long)a->group);
+        return op_error_in(c, W, "input has %lld channels, weights want %lld (%lld x group %lld)",
+                           (long long)channels, (long long)(per_group * a->group),
+                           (long long)per_group, (long long)a->group);
     if (out >= 0 && out % a->group)
-        return op_error(c, "%lld output channels do not divide into %lld groups", (long long)out,
-                        (long long)a->group);
+        return op_error_attr(c, "group", "%lld output channels do not divide into %lld groups",
+                             (long long)out, (long long)a->group);
     Type b = op_type(c, B);
     if (b.rank >= 0 && out >= 0 &&
         (b.rank != 1 || (b.dims[0].value >= 0 && b.dims[0].value != out)))
-        return op_error(c, "bias must have shape [%lld]", (long long)out);
+        return op_error_in(c, B, "bias must have shape [%lld]", (long long)out);
     return true;
 }
 

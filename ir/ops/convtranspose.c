@@ -22,10 +22,10 @@ static bool check_list(const OpCtx *c, const char *name, Ints list, size_t n, in
     if (!list.v)
         return true;
     if (list.n != n)
-        return op_error(c, "%s has %zu numbers, needs %zu", name, list.n, n);
+        return op_error_attr(c, name, "%s has %zu numbers, needs %zu", name, list.n, n);
     for (size_t i = 0; i < n; i++)
         if (list.v[i] < least || list.v[i] > INT32_MAX)
-            return op_error(c, "%s: %lld is out of range", name, (long long)list.v[i]);
+            return op_error_attr(c, name, "%s: %lld is out of range", name, (long long)list.v[i]);
     return true;
 }
 
@@ -33,25 +33,26 @@ static bool verify(const OpCtx *c) {
     const ConvTransposeAttrs *a = c->attrs;
     Type x = op_type(c, X), w = op_type(c, W), bias = op_type(c, B);
     if (a->group < 1 || a->group > INT32_MAX)
-        return op_error(c, "group must be at least 1, not %lld", (long long)a->group);
+        return op_error_attr(c, "group", "group must be at least 1, not %lld", (long long)a->group);
     if (x.rank < 0 || w.rank < 0)
         return true;
     if (x.rank < 3)
-        return op_error(c, "input must have rank 3 or more, not %d", x.rank);
+        return op_error_in(c, X, "input must have rank 3 or more, not %d", x.rank);
     if (w.rank != x.rank)
-        return op_error(c, "weights have rank %d, the input %d", w.rank, x.rank);
+        return op_error_in(c, W, "weights have rank %d, the input %d", w.rank, x.rank);
     int64_t channels = x.dims[1].value, in = w.dims[0].value, per_group = w.dims[1].value;
     size_t n = (size_t)x.rank - 2;
     if (channels >= 0 && in >= 0 && channels != in)
-        return op_error(c, "input has %lld channels, weights want %lld", (long long)channels,
-                        (long long)in);
+        return op_error_in(c, W, "input has %lld channels, weights want %lld", (long long)channels,
+                           (long long)in);
     if (in >= 0 && in % a->group)
-        return op_error(c, "%lld channels do not divide into %lld groups", (long long)in,
-                        (long long)a->group);
+        return op_error_attr(c, "group", "%lld channels do not divide into %lld groups",
+                             (long long)in, (long long)a->group);
     if (bias.rank >= 0 && per_group >= 0 &&
         (bias.rank != 1 ||
          (bias.dims[0].value >= 0 && bias.dims[0].value != dim_mul(per_group, a->group))))
-        return op_error(c, "bias must have shape [%lld]", (long long)dim_mul(per_group, a->group));
+        return op_error_in(c, B, "bias must have shape [%lld]",
+                           (long long)dim_mul(per_group, a->group));
     return check_list(c, "strides", a->w.strides, n, 1) &&
            check_list(c, "dilations", a->w.dilations, n, 1) &&
            check_list(c, "pads", a->w.pads, 2 * n, 0) &&

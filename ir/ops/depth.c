@@ -17,10 +17,12 @@ static bool verify(const OpCtx *c) {
     const DepthAttrs *a = c->attrs;
     Type x = op_type(c, 0);
     if (a->blocksize < 1 || a->blocksize > 32768)
-        return op_error(c, "blocksize must be from 1 to 32768, not %lld", (long long)a->blocksize);
+        return op_error_attr(c, "blocksize", "blocksize must be from 1 to 32768, not %lld",
+                             (long long)a->blocksize);
     if (a->mode.s && !str_is(a->mode, "DCR") && !str_is(a->mode, "CRD"))
-        return op_error(c, "mode is '%s', must be 'DCR' or 'CRD'", diag_name(c->d, a->mode));
-    return x.rank < 0 || x.rank == 4 || op_error(c, "input must have rank 4, not %d", x.rank);
+        return op_error_attr(c, "mode", "mode is '%s', must be 'DCR' or 'CRD'",
+                             diag_name(c->d, a->mode));
+    return x.rank < 0 || x.rank == 4 || op_error_in(c, 0, "input must have rank 4, not %d", x.rank);
 }
 
 static bool divide(const OpCtx *c, int axis, int64_t by, Dim *out) {

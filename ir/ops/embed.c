@@ -24,11 +24,11 @@ static bool check_table(const OpCtx *c, size_t i, int rank, int64_t width) {
                                         [BETA] = "beta"};
     Type t = op_type(c, i);
     if (t.rank >= 0 && t.rank != rank)
-        return op_error(c, "%s must have rank %d, not %d", names[i], rank, t.rank);
+        return op_error_in(c, i, "%s must have rank %d, not %d", names[i], rank, t.rank);
     if (t.rank == rank && width >= 0 && t.dims[rank - 1].value >= 0 &&
         t.dims[rank - 1].value != width)
-        return op_error(c, "%s has rows of %lld, word_embedding of %lld", names[i],
-                        (long long)t.dims[rank - 1].value, (long long)width);
+        return op_error_in(c, i, "%s has rows of %lld, word_embedding of %lld", names[i],
+                           (long long)t.dims[rank - 1].value, (long long)width);
     return true;
 }
 
@@ -41,17 +41,18 @@ static bool check_indices(const OpCtx *c, size_t i, bool one_row) {
     for (int k = 0; k < 2 && fits; k++)
         fits = t.dims[k].value < 0 || ids.dims[k].value < 0 ||
                t.dims[k].value == ids.dims[k].value || (k == 0 && one_row && t.dims[0].value == 1);
-    return fits || op_error(c, "operand %zu is %s, input_ids %s", i, type_text(c->arena, t),
-                            type_text(c->arena, ids));
+    return fits || op_error_in(c, i, "operand %zu is %s, input_ids %s", i, type_text(c->arena, t),
+                               type_text(c->arena, ids));
 }
 
 static bool verify(const OpCtx *c) {
     Type ids = op_type(c, IDS), word = op_type(c, WORD);
     int64_t width = word.rank == 2 ? word.dims[1].value : -1;
     if (ids.rank >= 0 && ids.rank != 2)
-        return op_error(c, "input_ids must have rank 2, not %d", ids.rank);
+        return op_error_in(c, IDS, "input_ids must have rank 2, not %d", ids.rank);
     if ((op_in(c, SEGMENT_IDS) == NULL) != (op_in(c, SEGMENT) == NULL))
-        return op_error(c, "segment_ids and segment_embedding go together");
+        return op_error_in(c, op_in(c, SEGMENT) ? SEGMENT : SEGMENT_IDS,
+                           "segment_ids and segment_embedding go together");
     return check_table(c, WORD, 2, width) && check_table(c, POSITION, 2, width) &&
            check_table(c, SEGMENT, 2, width) && check_table(c, GAMMA, 1, width) &&
            check_table(c, BETA, 1, width) && check_indices(c, SEGMENT_IDS, false) &&

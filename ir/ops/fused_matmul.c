@@ -22,16 +22,16 @@ static bool infer(OpCtx *c) {
         return true; /* not in a form that can run; the type stays open */
     Dim ak = a.dims[a.rank - 1 - (f->transA != 0)], bk = b.dims[b.rank - 2 + (f->transB != 0)];
     if (ak.value >= 0 && bk.value >= 0 && ak.value != bk.value)
-        return op_error(c, "the dimensions summed over: %lld and %lld differ", (long long)ak.value,
-                        (long long)bk.value);
+        return op_error_in(c, B, "the dimensions summed over: %lld and %lld differ",
+                           (long long)ak.value, (long long)bk.value);
     int rank = a.rank > b.rank ? a.rank : b.rank;
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank);
     for (int i = 0; i < rank - 2; i++) {
         int ai = i - (rank - a.rank), bi = i - (rank - b.rank);
         Dim one = dim_of(1);
         if (!dim_broadcast(ai < 0 ? one : a.dims[ai], bi < 0 ? one : b.dims[bi], &dims[i]))
-            return op_error(c, "batch dimensions of %s and %s do not broadcast",
-                            type_text(c->arena, a), type_text(c->arena, b));
+            return op_error_in(c, B, "batch dimensions of %s and %s do not broadcast",
+                               type_text(c->arena, a), type_text(c->arena, b));
     }
     dims[rank - 2] = a.dims[a.rank - 2 + (f->transA != 0)];
     dims[rank - 1] = b.dims[b.rank - 1 - (f->transB != 0)];

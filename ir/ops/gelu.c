@@ -27,8 +27,8 @@ static float by_tanh(float x, const void *ctx) {
 static bool gelu_verify(const OpCtx *c) {
     const GeluAttrs *a = c->attrs;
     return str_is(a->approximate, "none") || str_is(a->approximate, "tanh") ||
-           op_error(c, "approximate is '%s', must be 'none' or 'tanh'",
-                    diag_name(c->d, a->approximate));
+           op_error_attr(c, "approximate", "approximate is '%s', must be 'none' or 'tanh'",
+                         diag_name(c->d, a->approximate));
 }
 
 static bool bind_exact(Binder *b, const Node *n, const OpCtx *c) {
@@ -137,11 +137,11 @@ static bool fast_bind(Binder *b, const Node *n, const OpCtx *c) {
 static bool bias_verify(const OpCtx *c) {
     Type x = op_type(c, 0), bias = op_type(c, 1);
     if (x.rank < 1 || bias.rank < 0)
-        return x.rank != 0 || op_error(c, "the input is a scalar");
+        return x.rank != 0 || op_error_in(c, 0, "the input is a scalar");
     int64_t last = x.dims[x.rank - 1].value;
     if (bias.rank != 1 || (last >= 0 && bias.dims[0].value >= 0 && bias.dims[0].value != last))
-        return op_error(c, "the bias is %s, must have shape [%lld]", type_text(c->arena, bias),
-                        (long long)last);
+        return op_error_in(c, 1, "the bias is %s, must have shape [%lld]",
+                           type_text(c->arena, bias), (long long)last);
     return true;
 }
 

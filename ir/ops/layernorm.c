@@ -55,8 +55,8 @@ static bool check_count(const OpCtx *c, size_t i, int64_t want) {
     Type t = op_type(c, i);
     if (t.rank < 0 || want < 0 || (t.rank == 1 && (t.dims[0].value < 0 || t.dims[0].value == want)))
         return true;
-    return op_error(c, "operand %zu is %s, must have shape [%lld]", i, type_text(c->arena, t),
-                    (long long)want);
+    return op_error_in(c, i, "operand %zu is %s, must have shape [%lld]", i, type_text(c->arena, t),
+                       (long long)want);
 }
 
 /* ---- LayerNormalization, RMSNormalization ---- */
@@ -145,7 +145,7 @@ static bool instance_verify(const OpCtx *c) {
     if (x.rank < 0)
         return true;
     if (x.rank < 3)
-        return op_error(c, "input must have rank 3 or more, not %d", x.rank);
+        return op_error_in(c, X, "input must have rank 3 or more, not %d", x.rank);
     return check_count(c, SCALE, x.dims[1].value) && check_count(c, BIAS, x.dims[1].value);
 }
 
@@ -183,15 +183,16 @@ static bool group_verify(const OpCtx *c) {
     const NormAttrs *a = c->attrs;
     Type x = op_type(c, X);
     if (a->num_groups < 1)
-        return op_error(c, "num_groups must be at least 1, not %lld", (long long)a->num_groups);
+        return op_error_attr(c, "num_groups", "num_groups must be at least 1, not %lld",
+                             (long long)a->num_groups);
     if (x.rank < 0)
         return true;
     if (x.rank < 3)
-        return op_error(c, "input must have rank 3 or more, not %d", x.rank);
+        return op_error_in(c, X, "input must have rank 3 or more, not %d", x.rank);
     int64_t channels = x.dims[1].value, entries = c->opset < 21 ? a->num_groups : channels;
     if (channels >= 0 && channels % a->num_groups)
-        return op_error(c, "%lld channels do not divide into %lld groups", (long long)channels,
-                        (long long)a->num_groups);
+        return op_error_attr(c, "num_groups", "%lld channels do not divide into %lld groups",
+                             (long long)channels, (long long)a->num_groups);
     return check_count(c, SCALE, entries) && check_count(c, BIAS, entries);
 }
 
@@ -298,7 +299,7 @@ static bool skip_verify(const OpCtx *c) {
     if (x.rank < 0)
         return true;
     if (x.rank < 1)
-        return op_error(c, "input is a scalar");
+        return op_error_in(c, INPUT, "input is a scalar");
     int64_t last = x.dims[x.rank - 1].value;
     return check_count(c, GAMMA, last) && (!op_in(c, BETA) || check_count(c, BETA, last)) &&
            (!op_in(c, SKIP_BIAS) || check_count(c, SKIP_BIAS, last));

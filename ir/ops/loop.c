@@ -61,9 +61,10 @@ static bool scanned(const OpCtx *c, const Value *part, const Value *whole) {
 
 static bool counts(const OpCtx *c, const Graph *g, size_t in, size_t out) {
     if (g->n_in != in)
-        return op_error(c, "the body has %zu inputs, must have %zu", g->n_in, in);
+        return op_error_attr(c, "body", "the body has %zu inputs, must have %zu", g->n_in, in);
     if (g->n_out != out)
-        return op_error(c, "the body yields %zu values, must yield %zu", g->n_out, out);
+        return op_error_attr(c, "body", "the body yields %zu values, must yield %zu", g->n_out,
+                             out);
     return true;
 }
 
@@ -85,8 +86,8 @@ static bool scan_verify(const OpCtx *c) {
     if (c->opset < 9)
         return true;
     if (a->num_scan_inputs < 1 || (uint64_t)a->num_scan_inputs > c->n_in)
-        return op_error(c, "num_scan_inputs is %lld, of %zu operands",
-                        (long long)a->num_scan_inputs, c->n_in);
+        return op_error_attr(c, "num_scan_inputs", "num_scan_inputs is %lld, of %zu operands",
+                             (long long)a->num_scan_inputs, c->n_in);
     size_t n = c->n_in - (size_t)a->num_scan_inputs;
     if (c->n_out < n)
         return op_error(c, "carries %zu values and has %zu results", n, c->n_out);

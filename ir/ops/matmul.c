@@ -12,8 +12,8 @@ typedef struct Product {
 
 static bool fits(const OpCtx *c, Dim x, Dim y, const char *what) {
     if (x.value >= 0 && y.value >= 0 && x.value != y.value)
-        return op_error(c, "%s: %lld and %lld differ", what, (long long)x.value,
-                        (long long)y.value);
+        return op_error_in(c, B, "%s: %lld and %lld differ", what, (long long)x.value,
+                           (long long)y.value);
     return true;
 }
 
@@ -178,19 +178,20 @@ static bool gemm_verify(const OpCtx *c) {
     const GemmAttrs *g = c->attrs;
     Type a = op_type(c, A), b = op_type(c, B), bias = op_type(c, C);
     if ((a.rank >= 0 && a.rank != 2) || (b.rank >= 0 && b.rank != 2))
-        return op_error(c, "operands must be matrices, not of rank %d and %d", a.rank, b.rank);
+        return op_error_in(c, a.rank >= 0 && a.rank != 2 ? A : B,
+                           "operands must be matrices, not of rank %d and %d", a.rank, b.rank);
     if (a.rank != 2 || b.rank != 2)
         return true;
     if (!fits(c, a.dims[!g->transA], b.dims[g->transB != 0], "the dimensions summed over"))
         return false;
     if (bias.rank > 2)
-        return op_error(c, "C must have rank 2 or less, not %d", bias.rank);
+        return op_error_in(c, C, "C must have rank 2 or less, not %d", bias.rank);
     Dim out[] = {a.dims[g->transA != 0], b.dims[!g->transB]};
     for (int i = 0; bias.rank >= 0 && i < bias.rank; i++) {
         Dim d = bias.dims[i], y = out[2 - bias.rank + i];
         if (d.value >= 0 && d.value != 1 && y.value >= 0 && d.value != y.value)
-            return op_error(c, "C does not broadcast to the result: %lld and %lld differ",
-                            (long long)d.value, (long long)y.value);
+            return op_error_in(c, C, "C does not broadcast to the result: %lld and %lld differ",
+                               (long long)d.value, (long long)y.value);
     }
     return true;
 }
@@ -293,7 +294,7 @@ const OpDef op_Gemm = {
 static bool matmul_infer(OpCtx *c) {
     Type a = op_type(c, A), b = op_type(c, B);
     if (a.rank == 0 || b.rank == 0)
-        return op_error(c, "operands cannot be scalars");
+        return op_error_in(c, a.rank == 0 ? A : B, "operands cannot be scalars");
     if (a.rank < 0 || b.rank < 0)
         return true;
     Dim one = dim_of(1);
@@ -308,8 +309,8 @@ static bool matmul_infer(OpCtx *c) {
     for (int i = 0; i < rank; i++) {
         int xi = i - (rank - x.rank), yi = i - (rank - y.rank);
         if (!dim_broadcast(xi < 0 ? one : x.dims[xi], yi < 0 ? one : y.dims[yi], &dims[i]))
-            return op_error(c, "batch dimensions of %s and %s do not broadcast",
-                            type_text(c->arena, a), type_text(c->arena, b));
+            return op_error_in(c, B, "batch dimensions of %s and %s do not broadcast",
+                               type_text(c->arena, a), type_text(c->arena, b));
     }
     if (a.rank > 1)
         dims[rank++] = a.dims[a.rank - 2];

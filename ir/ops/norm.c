@@ -36,15 +36,15 @@ static bool bn_verify(const OpCtx *c) {
     const BatchNormAttrs *a = c->attrs;
     Type x = op_type(c, X);
     if (x.rank >= 0 && x.rank < 2)
-        return op_error(c, "input must have rank 2 or more, not %d", x.rank);
+        return op_error_in(c, X, "input must have rank 2 or more, not %d", x.rank);
     for (size_t i = SCALE; i <= VAR && x.rank >= 2 && a->spatial; i++) {
         Type t = op_type(c, i);
         if (t.rank >= 0 && t.rank != 1)
-            return op_error(c, "operand %zu must have rank 1, not %d", i, t.rank);
+            return op_error_in(c, i, "operand %zu must have rank 1, not %d", i, t.rank);
         if (t.rank == 1 && t.dims[0].value >= 0 && x.dims[1].value >= 0 &&
             t.dims[0].value != x.dims[1].value)
-            return op_error(c, "operand %zu has %lld entries for %lld channels", i,
-                            (long long)t.dims[0].value, (long long)x.dims[1].value);
+            return op_error_in(c, i, "operand %zu has %lld entries for %lld channels", i,
+                               (long long)t.dims[0].value, (long long)x.dims[1].value);
     }
     return true;
 }
@@ -148,9 +148,9 @@ static bool lrn_verify(const OpCtx *c) {
     const LrnAttrs *a = c->attrs;
     Type x = op_type(c, 0);
     if (a->size < 1 || a->size > INT32_MAX)
-        return op_error(c, "size must be at least 1, not %lld", (long long)a->size);
+        return op_error_attr(c, "size", "size must be at least 1, not %lld", (long long)a->size);
     return x.rank < 0 || x.rank >= 2 ||
-           op_error(c, "input must have rank 2 or more, not %d", x.rank);
+           op_error_in(c, 0, "input must have rank 2 or more, not %d", x.rank);
 }
 
 static bool lrn_bind(Binder *b, const Node *n, const OpCtx *c) {

@@ -279,12 +279,28 @@ bool verify_node_quant(const Node *n, unsigned flags, Diags *d); /* verify_ops_q
 Value *op_in(const OpCtx *c, size_t i); /* NULL when omitted */
 Type op_type(const OpCtx *c, size_t i); /* TYPE_UNKNOWN when omitted */
 bool op_error(const OpCtx *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same where one operand (by its number in `c`), result or attribute is at fault: the message
+ * points at that one. Of an attribute that is not there, at the operator. */
+bool op_error_in(const OpCtx *c, size_t i, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+bool op_error_out(const OpCtx *c, size_t i, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+bool op_error_attr(const OpCtx *c, const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* An attribute of old opsets that became operand i. */
+bool op_error_param(const OpCtx *c, const char *name, size_t i, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Places of a node's own operands and results, for a message; of the node where it is omitted. */
+Loc node_in_loc(const Node *n, size_t i, Diags *d);
+Loc node_out_loc(const Node *n, size_t i, Diags *d);
+Loc op_in_loc(const OpCtx *c, size_t i);                        /* by the number in `c` */
 const Tensor *op_const(const OpCtx *c, size_t i);               /* data of a constant input */
 bool op_ints(const OpCtx *c, size_t i, Ints *out);              /* a constant int64 list input */
 bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out); /* normalises, checks */
-bool op_axes(const OpCtx *c, Ints axes, int rank, bool *set);   /* set[axis] for each; no repeats */
-bool op_same_type(OpCtx *c);                                    /* out[0] = real type of in[0] */
-bool op_broadcast(OpCtx *c);                                    /* out[0] = numpy broadcast */
+/* set[axis] for each; no repeats. They are attribute `axes` or this operand. */
+bool op_axes(const OpCtx *c, Ints axes, size_t operand, int rank, bool *set);
+bool op_same_type(OpCtx *c); /* out[0] = real type of in[0] */
+bool op_broadcast(OpCtx *c); /* out[0] = numpy broadcast */
 Dim dim_of(int64_t v);
 Dim dim_unknown(void);
 int64_t dim_mul(int64_t x, int64_t y); /* of sizes, saturating */

@@ -29,8 +29,8 @@ static bool read_pads(const OpCtx *c, Type x, int64_t *before, int64_t *after, b
         return true;
     size_t n = axes.v ? axes.n : (size_t)x.rank;
     if (pads.n != 2 * n)
-        return op_error(c, "pads has %zu numbers, needs %zu", pads.n, 2 * n);
-    if (!op_axes(c, axes, x.rank, set))
+        return op_error_param(c, "pads", PADS, "pads has %zu numbers, needs %zu", pads.n, 2 * n);
+    if (!op_axes(c, axes, AXES, x.rank, set))
         return false;
     for (int i = 0; i < x.rank; i++)
         before[i] = after[i] = 0;
@@ -41,7 +41,7 @@ static bool read_pads(const OpCtx *c, Type x, int64_t *before, int64_t *after, b
         after[axis] = pads.v[i + n];
         if (before[axis] < -INT32_MAX || before[axis] > INT32_MAX || after[axis] < -INT32_MAX ||
             after[axis] > INT32_MAX)
-            return op_error(c, "a pad of more than 2147483647");
+            return op_error_param(c, "pads", PADS, "a pad of more than 2147483647");
     }
     return true;
 }
@@ -62,7 +62,7 @@ static bool pad_infer(OpCtx *c) {
                   : !known || d < 0 ? dim_unknown()
                                     : dim_of(dim_add(d, before[i] + after[i]));
         if (known && !same && d >= 0 && dims[i].value < 0)
-            return op_error(c, "axis %d is cut to less than nothing", i);
+            return op_error_param(c, "pads", PADS, "axis %d is cut to less than nothing", i);
     }
     c->out[0] = type_tensor(type_real_elem(x), x.rank, dims);
     return true;
@@ -224,9 +224,10 @@ static bool expand_infer(OpCtx *c) {
         int xi = i - (rank - x.rank), si = i - (rank - (int)shape.n);
         Dim want = dim_of(si < 0 ? 1 : shape.v[si]);
         if (want.value < 0)
-            return op_error(c, "dimension %d of the shape is %lld", si, (long long)want.value);
+            return op_error_in(c, 1, "dimension %d of the shape is %lld", si,
+                               (long long)want.value);
         if (!dim_broadcast(xi < 0 ? dim_of(1) : x.dims[xi], want, &dims[i]))
-            return op_error(c, "%s does not broadcast to the shape", type_text(c->arena, x));
+            return op_error_in(c, 1, "%s does not broadcast to the shape", type_text(c->arena, x));
     }
     c->out[0] = type_tensor(type_real_elem(x), rank, dims);
     return true;

@@ -26,7 +26,7 @@ static const AttrSpec max_attrs[] = {
 
 static bool check_rank(const OpCtx *c, Type x) {
     return x.rank >= 3 || x.rank < 0 ||
-           op_error(c, "input must have rank 3 or more, not %d", x.rank);
+           op_error_in(c, 0, "input must have rank 3 or more, not %d", x.rank);
 }
 
 static bool verify(const OpCtx *c) {

@@ -9,12 +9,12 @@ static bool verify(const OpCtx *c) {
     if (x.rank < 0 || s.rank < 0 || c->opset < 9)
         return true;
     if (s.rank > x.rank)
-        return op_error(c, "the slope has rank %d, the input %d", s.rank, x.rank);
+        return op_error_in(c, SLOPE, "the slope has rank %d, the input %d", s.rank, x.rank);
     for (int i = 0; i < s.rank; i++) {
         int64_t have = s.dims[i].value, dim = x.dims[i + x.rank - s.rank].value;
         if (have >= 0 && have != 1 && dim >= 0 && dim != have)
-            return op_error(c, "slope %s does not broadcast to %s", type_text(c->arena, s),
-                            type_text(c->arena, x));
+            return op_error_in(c, SLOPE, "slope %s does not broadcast to %s",
+                               type_text(c->arena, s), type_text(c->arena, x));
     }
     return true;
 }

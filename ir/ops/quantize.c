@@ -37,14 +37,14 @@ static Type out_type(const OpCtx *c) {
 static bool verify_block(const OpCtx *c, Type x, Type s, int axis) {
     const LinearAttrs *a = c->attrs;
     if (s.rank != x.rank)
-        return op_error(c, "with block_size the scale has the operand's rank %d, not %d", x.rank,
-                        s.rank);
+        return op_error_in(c, SCALE, "with block_size the scale has the operand's rank %d, not %d",
+                           x.rank, s.rank);
     for (int i = 0; i < x.rank; i++) {
         int64_t have = s.dims[i].value, dim = x.dims[i].value;
         int64_t want = i == axis && dim >= 0 ? (dim + a->block_size - 1) / a->block_size : dim;
         if (have >= 0 && want >= 0 && have != want)
-            return op_error(c, "dimension %d of the scale is %lld, must be %lld", i,
-                            (long long)have, (long long)want);
+            return op_error_in(c, SCALE, "dimension %d of the scale is %lld, must be %lld", i,
+                               (long long)have, (long long)want);
     }
     return true;
 }
@@ -54,11 +54,11 @@ static bool verify_operands(const OpCtx *c) {
     Type x = op_type(c, X), s = op_type(c, SCALE), z = op_type(c, ZP);
     int axis;
     if (a->block_size < 0 || a->block_size > INT32_MAX)
-        return op_error(c, "block_size must be from 0 to 2147483647");
+        return op_error_attr(c, "block_size", "block_size must be from 0 to 2147483647");
     if (z.rank >= 0 && s.rank >= 0 && !type_same_shape(z, s) && type_is_static(z) &&
         type_is_static(s) && !(z.rank + s.rank == 1)) /* [] beside [1] is common */
-        return op_error(c, "scale and zero point differ in shape: %s and %s",
-                        type_text(c->arena, s), type_text(c->arena, z));
+        return op_error_in(c, ZP, "scale and zero point differ in shape: %s and %s",
+                           type_text(c->arena, s), type_text(c->arena, z));
     if (x.rank < 0 || s.rank < 1 || (s.rank == 1 && s.dims[0].value == 1 && !a->block_size))
         return true;
     if (!op_axis(c, a->axis, x.rank, &axis))
@@ -66,10 +66,10 @@ static bool verify_operands(const OpCtx *c) {
     if (a->block_size)
         return verify_block(c, x, s, axis);
     if (s.rank != 1)
-        return op_error(c, "the scale must have rank 0 or 1, not %d", s.rank);
+        return op_error_in(c, SCALE, "the scale must have rank 0 or 1, not %d", s.rank);
     if (s.dims[0].value >= 0 && x.dims[axis].value >= 0 && s.dims[0].value != x.dims[axis].value)
-        return op_error(c, "%lld scales for an axis of length %lld", (long long)s.dims[0].value,
-                        (long long)x.dims[axis].value);
+        return op_error_in(c, SCALE, "%lld scales for an axis of length %lld",
+                           (long long)s.dims[0].value, (long long)x.dims[axis].value);
     return true;
 }
 
@@ -80,9 +80,11 @@ static bool quantize_verify(const OpCtx *c) {
     if (!op_in(c, X))
         return op_error(c, "needs its operand");
     if (y.kind != TYPE_TENSOR || !type_is_quantized(y))
-        return op_error(c, "without scale and zero point its result must have a quantized type");
+        return op_error_out(c, 0,
+                            "without scale and zero point its result must have a quantized type");
     if (type_is_quantized(x))
-        return op_error(c, "its operand is quantized already; to change that use qxc::Requantize");
+        return op_error_in(c, X,
+                           "its operand is quantized already; to change that use qxc::Requantize");
     return true;
 }
 
@@ -93,9 +95,10 @@ static bool dequantize_verify(const OpCtx *c) {
     if (!op_in(c, X) || c->n_out == 0 || !c->node->out[0])
         return op_error(c, "needs its operand and a result");
     if (x.kind == TYPE_TENSOR && !type_is_quantized(x))
-        return op_error(c, "without scale and zero point its operand must have a quantized type");
+        return op_error_in(c, X,
+                           "without scale and zero point its operand must have a quantized type");
     if (type_is_quantized(out_type(c)))
-        return op_error(c, "its result cannot be quantized");
+        return op_error_out(c, 0, "its result cannot be quantized");
     return true;
 }
 
@@ -109,8 +112,8 @@ static bool quantize_infer(OpCtx *c) {
                  : a->output_dtype     ? (ElemType)a->output_dtype
                                        : ELEM_UINT8;
     if (a->output_dtype && z.kind == TYPE_TENSOR && (ElemType)a->output_dtype != z.elem)
-        return op_error(c, "output_dtype is %s, the zero point %s",
-                        elem_name((ElemType)a->output_dtype), elem_name(z.elem));
+        return op_error_in(c, ZP, "output_dtype is %s, the zero point %s",
+                           elem_name((ElemType)a->output_dtype), elem_name(z.elem));
     if (x.kind == TYPE_TENSOR)
         c->out[0] = type_tensor(e, x.rank, x.dims);
     return true;

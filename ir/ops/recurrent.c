@@ -58,11 +58,11 @@ static bool check_operand(const OpCtx *c, size_t i, int rank, const int64_t *wan
                                         "initial_h", "initial_c", "P"};
     Type t = op_type(c, i);
     if (t.rank >= 0 && t.rank != rank)
-        return op_error(c, "%s must have rank %d, not %d", names[i], rank, t.rank);
+        return op_error_in(c, i, "%s must have rank %d, not %d", names[i], rank, t.rank);
     for (int k = 0; k < rank && t.rank >= 0; k++)
         if (t.dims[k].value >= 0 && want[k] >= 0 && t.dims[k].value != want[k])
-            return op_error(c, "%s is %s; its dimension %d must be %lld", names[i],
-                            type_text(c->arena, t), k, (long long)want[k]);
+            return op_error_in(c, i, "%s is %s; its dimension %d must be %lld", names[i],
+                               type_text(c->arena, t), k, (long long)want[k]);
     return true;
 }
 
@@ -75,14 +75,16 @@ static bool check_attrs(const OpCtx *c) {
     size_t functions = (size_t)(cell_of(c->node).functions * directions(a));
     if (!str_is(a->direction, "forward") && !str_is(a->direction, "reverse") &&
         !str_is(a->direction, "bidirectional") && !str_is(a->direction, "foward")) /* opset 1 */
-        return op_error(c, "direction is '%s', must be forward, reverse or bidirectional",
-                        diag_name(c->d, a->direction));
+        return op_error_attr(c, "direction",
+                             "direction is '%s', must be forward, reverse or bidirectional",
+                             diag_name(c->d, a->direction));
     if (a->layout != 0 && a->layout != 1)
-        return op_error(c, "layout is %lld, must be 0 or 1", (long long)a->layout);
+        return op_error_attr(c, "layout", "layout is %lld, must be 0 or 1", (long long)a->layout);
     if (!(a->clip >= 0))
-        return op_error(c, "clip is %g, must not be negative", (double)a->clip);
+        return op_error_attr(c, "clip", "clip is %g, must not be negative", (double)a->clip);
     if (a->activations.n && a->activations.n != functions)
-        return op_error(c, "%zu activations; there must be %zu", a->activations.n, functions);
+        return op_error_attr(c, "activations", "%zu activations; there must be %zu",
+                             a->activations.n, functions);
     return true;
 }
 

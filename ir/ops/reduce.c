@@ -27,7 +27,7 @@ static bool reduced_axes(const OpCtx *c, bool *set, bool *known) {
     *known = x.rank >= 0 && (!op_in(c, AXES) || op_ints(c, AXES, &axes));
     if (!*known)
         return true;
-    if (!op_axes(c, axes, x.rank, set))
+    if (!op_axes(c, axes, 1, x.rank, set))
         return false;
     for (int i = 0; axes.n == 0 && i < x.rank; i++)
         set[i] = !a->noop_with_empty_axes;

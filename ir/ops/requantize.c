@@ -11,8 +11,10 @@ static bool verify(const OpCtx *c) {
     Type x = op_type(c, 0), y = c->n_out && c->node->out[0] ? c->node->out[0]->type : TYPE_UNKNOWN;
     if (c->n_in != 1 || c->n_out != 1 || !op_in(c, 0))
         return op_error(c, "takes one operand and has one result");
-    if (!type_is_quantized(x) || !type_is_quantized(y))
-        return op_error(c, "operand and result must have quantized types");
+    if (!type_is_quantized(x))
+        return op_error_in(c, 0, "operand and result must have quantized types");
+    if (!type_is_quantized(y))
+        return op_error_out(c, 0, "operand and result must have quantized types");
     return true;
 }
 

@@ -107,15 +107,17 @@ static bool reshape_dims(const OpCtx *c, Type x, Ints shape, Dim *dims) {
         int64_t d = shape.v[i];
         dims[i] = dim_of(d);
         if (d < -1)
-            return op_error(c, "dimension %d of the new shape is %lld", i, (long long)d);
+            return op_error_param(c, "shape", 1, "dimension %d of the new shape is %lld", i,
+                                  (long long)d);
         if (d == -1 && missing >= 0)
-            return op_error(c, "the new shape has more than one -1");
+            return op_error_param(c, "shape", 1, "the new shape has more than one -1");
         if (d == -1)
             missing = i;
         if (d == 0 && !a->allowzero) {
             if (x.rank >= 0 && i >= x.rank)
-                return op_error(c, "dimension %d of the new shape is 0, but the input has rank %d",
-                                i, x.rank);
+                return op_error_param(
+                    c, "shape", 1, "dimension %d of the new shape is 0, but the input has rank %d",
+                    i, x.rank);
             dims[i] = x.rank >= 0 ? x.dims[i] : dim_unknown();
         }
     }
@@ -127,7 +129,8 @@ static bool reshape_dims(const OpCtx *c, Type x, Ints shape, Dim *dims) {
     else
         bad = bad || (d.value >= 0 && d.value != 1);
     if (bad)
-        return op_error(c, "%s does not fit the new shape", type_text(c->arena, x));
+        return op_error_param(c, "shape", 1, "%s does not fit the new shape",
+                              type_text(c->arena, x));
     return true;
 }
 
@@ -200,7 +203,8 @@ static bool flatten_infer(OpCtx *c) {
     if (x.rank < 0)
         return true;
     if (a->axis < -x.rank || a->axis > x.rank)
-        return op_error(c, "axis %lld is out of range for rank %d", (long long)a->axis, x.rank);
+        return op_error_attr(c, "axis", "axis %lld is out of range for rank %d", (long long)a->axis,
+                             x.rank);
     int axis = (int)(a->axis < 0 ? a->axis + x.rank : a->axis);
     Dim *dims = NEW_ARRAY(c->arena, Dim, 2);
     dims[0] = product(x, 0, axis);
@@ -251,7 +255,7 @@ static bool squeeze_infer(OpCtx *c) {
     bool given, drop[MAX_RANK] = {false};
     if (x.rank < 0 || !read_axes(c, &axes, &given))
         return true;
-    if (given && !op_axes(c, axes, x.rank, drop))
+    if (given && !op_axes(c, axes, 1, x.rank, drop))
         return false;
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank + 1);
     int rank = 0;
@@ -260,7 +264,7 @@ static bool squeeze_infer(OpCtx *c) {
         if (!given && d < 0)
             return true; /* whether it is 1 shows at run time only */
         if (drop[i] && d >= 0 && d != 1)
-            return op_error(c, "axis %d has length %lld, not 1", i, (long long)d);
+            return op_error_param(c, "axes", 1, "axis %d has length %lld, not 1", i, (long long)d);
         if (given ? !drop[i] : d != 1)
             dims[rank++] = x.dims[i];
     }
@@ -279,7 +283,7 @@ static bool unsqueeze_infer(OpCtx *c) {
     if (axes.n > (size_t)(MAX_RANK - x.rank))
         return true;
     int rank = x.rank + (int)axes.n, from = 0;
-    if (!op_axes(c, axes, rank, added))
+    if (!op_axes(c, axes, 1, rank, added))
         return false;
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
     for (int i = 0; i < rank; i++)

@@ -37,10 +37,15 @@ typedef struct Extent {
     float scale;
 } Extent;
 
+static size_t scales_at(const OpCtx *c) {
+    return c->opset < 11 ? 1 : SCALES;
+}
+
 /* The length of an axis of length `in` after scaling; onnxruntime multiplies in float. */
 static bool scaled(const OpCtx *c, float scale, Extent *e) {
     if (!(scale > 0 && scale < 1e9f))
-        return op_error(c, "a scale must be positive, not %g", (double)scale);
+        return op_error_param(c, "scales", scales_at(c), "a scale must be positive, not %g",
+                              (double)scale);
     e->scale = scale;
     e->out = e->in < 0 ? -1 : (int64_t)(scale * (float)e->in);
     return true;
@@ -48,7 +53,7 @@ static bool scaled(const OpCtx *c, float scale, Extent *e) {
 
 static bool resized(const OpCtx *c, int64_t size, Extent *e) {
     if (size < 1 || size > INT32_MAX)
-        return op_error(c, "size %lld is out of range", (long long)size);
+        return op_error_param(c, "sizes", SIZES, "size %lld is out of range", (long long)size);
     e->out = size;
     e->scale = e->in > 0 ? (float)size / (float)e->in : 1;
     return true;
@@ -77,18 +82,19 @@ static void keep_ratio(const ResizeAttrs *a, Extent *e, const bool *set, int ran
 static bool extents(const OpCtx *c, Extent *e, bool *known) {
     const ResizeAttrs *a = c->attrs;
     Type x = op_type(c, X);
-    const Tensor *scales = op_const(c, c->opset < 11 ? 1 : SCALES);
+    const Tensor *scales = op_const(c, scales_at(c));
     Ints sizes = {NULL, 0};
     bool set[MAX_RANK];
     *known = (scales && scales->data && scales->count) ||
              (c->opset >= 11 && op_ints(c, SIZES, &sizes) && sizes.n);
     if (!*known)
         return true;
-    if (!op_axes(c, a->axes, x.rank, set))
+    if (!op_axes(c, a->axes, SIZES, x.rank, set))
         return false;
     size_t n = a->axes.v ? a->axes.n : (size_t)x.rank, have = sizes.n ? sizes.n : scales->count;
     if (have != n)
-        return op_error(c, "%zu %s for %zu axes", have, sizes.n ? "sizes" : "scales", n);
+        return op_error_in(c, sizes.n ? SIZES : scales_at(c), "%zu %s for %zu axes", have,
+                           sizes.n ? "sizes" : "scales", n);
     for (int i = 0; i < x.rank; i++)
         e[i] = (Extent){x.dims[i].value, x.dims[i].value, 1};
     for (size_t i = 0; i < n; i++) {
@@ -130,7 +136,8 @@ static bool verify(const OpCtx *c) {
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (str_is(a->mode, modes[i]))
             return true;
-    return op_error(c, "mode is '%s', must be nearest, linear or cubic", diag_name(c->d, a->mode));
+    return op_error_attr(c, "mode", "mode is '%s', must be nearest, linear or cubic",
+                         diag_name(c->d, a->mode));
 }
 
 static int move_axis(const OpCtx *c, int axis) {
@@ -355,7 +362,7 @@ static bool upsample_infer(OpCtx *c) {
     if (x.rank < 0)
         return true;
     if (n && n != (size_t)x.rank)
-        return op_error(c, "%zu scales for rank %d", n, x.rank);
+        return op_error_param(c, "scales", 1, "%zu scales for rank %d", n, x.rank);
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank + 1);
     for (int i = 0; i < x.rank; i++) {
         Extent e = {.in = x.dims[i].value};

@@ -56,11 +56,12 @@ static bool slice_check(const OpCtx *c, Type x, Ints starts, Ints ends, Ints axe
     if (starts.n != ends.n || (axes.v && axes.n != starts.n) || (steps.v && steps.n != starts.n))
         return op_error(c, "starts, ends, axes and steps differ in length");
     if (!axes.v && starts.n > (size_t)x.rank)
-        return op_error(c, "%zu starts for rank %d", starts.n, x.rank);
+        return op_error_param(c, "starts", STARTS, "%zu starts for rank %d", starts.n, x.rank);
     for (size_t i = 0; i < steps.n; i++)
         if (steps.v[i] == 0 || steps.v[i] < -INT32_MAX || steps.v[i] > INT32_MAX)
-            return op_error(c, "step %lld is out of range", (long long)steps.v[i]);
-    return op_axes(c, axes, x.rank, seen);
+            return op_error_param(c, "steps", STEPS, "step %lld is out of range",
+                                  (long long)steps.v[i]);
+    return op_axes(c, axes, AXES, x.rank, seen);
 }
 
 /* The cut of each axis; count -1 where the axis is cut and its length unknown. */
@@ -177,18 +178,18 @@ static bool split_lengths(const OpCtx *c, Dim dim, int64_t *lengths, bool *known
     int64_t n = (int64_t)c->n_out, part = dim.value < 0 ? -1 : (dim.value + n - 1) / n, sum = 0;
     *known = stated.v || !op_in(c, 1) || op_ints(c, 1, &stated);
     if (stated.v && stated.n != c->n_out)
-        return op_error(c, "%zu lengths for %zu results", stated.n, c->n_out);
+        return op_error_param(c, "split", 1, "%zu lengths for %zu results", stated.n, c->n_out);
     for (int64_t i = 0; *known && i < n; i++) {
         int64_t rest = dim.value - i * part;
         lengths[i] = stated.v ? stated.v[i] : part < 0 ? -1 : part < rest ? part : rest;
         if (stated.v && lengths[i] < 0)
-            return op_error(c, "a length is %lld", (long long)lengths[i]);
+            return op_error_param(c, "split", 1, "a length is %lld", (long long)lengths[i]);
         lengths[i] = lengths[i] < 0 && part >= 0 ? 0 : lengths[i];
         sum = dim_add(sum, lengths[i]);
     }
     if (*known && stated.v && dim.value >= 0 && sum != dim.value)
-        return op_error(c, "the lengths add up to %lld, the axis has %lld", (long long)sum,
-                        (long long)dim.value);
+        return op_error_param(c, "split", 1, "the lengths add up to %lld, the axis has %lld",
+                              (long long)sum, (long long)dim.value);
     return true;
 }
 
@@ -200,8 +201,8 @@ static bool split_infer(OpCtx *c) {
     if (x.rank < 0 || c->n_out == 0)
         return true;
     if (a->num_outputs && a->num_outputs != (int64_t)c->n_out)
-        return op_error(c, "num_outputs is %lld, there are %zu results", (long long)a->num_outputs,
-                        c->n_out);
+        return op_error_attr(c, "num_outputs", "num_outputs is %lld, there are %zu results",
+                             (long long)a->num_outputs, c->n_out);
     int64_t *lengths = NEW_ARRAY(c->arena, int64_t, c->n_out);
     if (!op_axis(c, a->axis, x.rank, &axis) || !split_lengths(c, x.dims[axis], lengths, &known))
         return false;
@@ -345,8 +346,8 @@ static bool gather_bind(Binder *b, const Node *n, const OpCtx *c) {
         int64_t at = tensor_int(t, k);
         at += at < 0 ? length : 0;
         if (at < 0 || at >= length)
-            return op_error(c, "index %lld is out of range for an axis of length %lld",
-                            (long long)tensor_int(t, k), (long long)length);
+            return op_error_in(c, 1, "index %lld is out of range for an axis of length %lld",
+                               (long long)tensor_int(t, k), (long long)length);
         qk_copy_nd_params p = {.rank = 2,
                                .dim = {outer, inner},
                                .ss = {(int32_t)length * inner, 1},

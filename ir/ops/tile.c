@@ -9,10 +9,10 @@ static bool repeats(const OpCtx *c, Ints *r, bool *known) {
     if (!*known)
         return true;
     if (r->n != (size_t)x.rank)
-        return op_error(c, "%zu repeats for rank %d", r->n, x.rank);
+        return op_error_in(c, REPEATS, "%zu repeats for rank %d", r->n, x.rank);
     for (size_t i = 0; i < r->n; i++)
         if (r->v[i] < 0)
-            return op_error(c, "repeat %lld is negative", (long long)r->v[i]);
+            return op_error_in(c, REPEATS, "repeat %lld is negative", (long long)r->v[i]);
     return true;
 }
 

@@ -22,10 +22,11 @@ static bool verify(const OpCtx *c) {
     if (x.rank < 0 || !a->perm.v)
         return true;
     if (a->perm.n != (size_t)x.rank)
-        return op_error(c, "perm has %zu numbers, the input rank %d", a->perm.n, x.rank);
+        return op_error_attr(c, "perm", "perm has %zu numbers, the input rank %d", a->perm.n,
+                             x.rank);
     for (size_t i = 0; i < a->perm.n; i++) {
         if (a->perm.v[i] < 0 || a->perm.v[i] >= x.rank || seen[a->perm.v[i]])
-            return op_error(c, "perm is no permutation of 0 to %d", x.rank - 1);
+            return op_error_attr(c, "perm", "perm is no permutation of 0 to %d", x.rank - 1);
         seen[a->perm.v[i]] = true;
     }
     return true;

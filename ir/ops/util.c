@@ -10,14 +10,66 @@ Type op_type(const OpCtx *c, size_t i) {
     return v ? v->type : TYPE_UNKNOWN;
 }
 
-bool op_error(const OpCtx *c, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
+Loc node_in_loc(const Node *n, size_t i, Diags *d) {
+    if (i >= n->n_in || !n->in[i])
+        return n->loc;
+    return diag_part(d, n->loc, (DiagPart){PART_OPERAND, i, n->in[i]->name});
+}
+
+Loc node_out_loc(const Node *n, size_t i, Diags *d) {
+    if (i >= n->n_out || !n->out[i])
+        return n->loc;
+    return diag_part(d, n->loc, (DiagPart){PART_RESULT, i, n->out[i]->name});
+}
+
+/* A QOperator's float operator counts its operands differently. */
+Loc op_in_loc(const OpCtx *c, size_t i) {
+    const Node *n = c->node;
+    const Value *v = op_in(c, i);
+    size_t k = i;
+    if (i >= n->n_in || n->in[i] != v)
+        for (k = 0; k < n->n_in && n->in[k] != v;)
+            k++;
+    return v ? node_in_loc(n, k, c->d) : n->loc;
+}
+
+static bool report(const OpCtx *c, Loc at, const char *fmt, va_list ap) {
     Buf text = buf_new(c->arena);
     buf_fmt_v(&text, fmt, ap);
-    va_end(ap);
-    return diag_error(c->d, c->node->loc, "%s: " STR_FMT, diag_name(c->d, c->node->op),
+    return diag_error(c->d, at, "%s: " STR_FMT, diag_name(c->d, c->node->op),
                       STR_ARG(buf_as_str(&text)));
+}
+
+#define REPORT(at)                                                                                 \
+    do {                                                                                           \
+        va_list ap;                                                                                \
+        va_start(ap, fmt);                                                                         \
+        report(c, (at), fmt, ap);                                                                  \
+        va_end(ap);                                                                                \
+        return false;                                                                              \
+    } while (0)
+
+bool op_error(const OpCtx *c, const char *fmt, ...) {
+    REPORT(c->node->loc);
+}
+
+bool op_error_in(const OpCtx *c, size_t i, const char *fmt, ...) {
+    REPORT(op_in_loc(c, i));
+}
+
+bool op_error_out(const OpCtx *c, size_t i, const char *fmt, ...) {
+    REPORT(node_out_loc(c->node, i, c->d));
+}
+
+bool op_error_attr(const OpCtx *c, const char *name, const char *fmt, ...) {
+    DiagPart part = {PART_ATTRIBUTE, 0, str_from(name)};
+    REPORT(diag_part(c->d, c->node->loc, part));
+}
+
+bool op_error_param(const OpCtx *c, const char *name, size_t i, const char *fmt, ...) {
+    DiagPart part = {PART_ATTRIBUTE, 0, str_from(name)};
+    bool stated = node_attr(c->node, name) != NULL;
+    REPORT(stated ? diag_part(c->d, c->node->loc, part) : op_in_loc(c, i));
 }
 
 const Tensor *value_data(const Value *v) {
@@ -48,20 +100,23 @@ bool op_ints(const OpCtx *c, size_t i, Ints *out) {
 
 bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out) {
     if (axis < -rank || axis >= rank)
-        return op_error(c, "axis %lld is out of range for rank %d", (long long)axis, rank);
+        return op_error_attr(c, "axis", "axis %lld is out of range for rank %d", (long long)axis,
+                             rank);
     *out = (int)(axis < 0 ? axis + rank : axis);
     return true;
 }
 
-bool op_axes(const OpCtx *c, Ints axes, int rank, bool *set) {
+bool op_axes(const OpCtx *c, Ints axes, size_t operand, int rank, bool *set) {
     for (int i = 0; i < rank; i++)
         set[i] = false;
     for (size_t i = 0; i < axes.n; i++) {
-        int axis;
-        if (!op_axis(c, axes.v[i], rank, &axis))
-            return false;
+        int64_t axis = axes.v[i] < 0 ? axes.v[i] + rank : axes.v[i];
+        if (axis < 0 || axis >= rank)
+            return op_error_param(c, "axes", operand, "axis %lld is out of range for rank %d",
+                                  (long long)axes.v[i], rank);
         if (set[axis])
-            return op_error(c, "axis %lld is named twice", (long long)axes.v[i]);
+            return op_error_param(c, "axes", operand, "axis %lld is named twice",
+                                  (long long)axes.v[i]);
         set[axis] = true;
     }
     return true;
@@ -108,15 +163,17 @@ bool dim_broadcast(Dim x, Dim y, Dim *out) {
     return true;
 }
 
-static bool broadcast_two(OpCtx *c, Type x, Type y, Type *out) {
+/* `x` is that of the operands before, `y` operand `i`. */
+static bool broadcast_two(OpCtx *c, Type x, size_t i, Type *out) {
+    Type y = op_type(c, i);
     int rank = x.rank > y.rank ? x.rank : y.rank;
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
-    for (int i = 0; i < rank; i++) {
-        int xi = i - (rank - x.rank), yi = i - (rank - y.rank);
+    for (int k = 0; k < rank; k++) {
+        int xk = k - (rank - x.rank), yk = k - (rank - y.rank);
         Dim one = dim_of(1);
-        if (!dim_broadcast(xi < 0 ? one : x.dims[xi], yi < 0 ? one : y.dims[yi], &dims[i]))
-            return op_error(c, "%s and %s do not broadcast", type_text(c->arena, x),
-                            type_text(c->arena, y));
+        if (!dim_broadcast(xk < 0 ? one : x.dims[xk], yk < 0 ? one : y.dims[yk], &dims[k]))
+            return op_error_in(c, i, "%s and %s do not broadcast", type_text(c->arena, x),
+                               type_text(c->arena, y));
     }
     *out = type_tensor(out->elem, rank, dims);
     return true;
@@ -131,7 +188,7 @@ bool op_broadcast(OpCtx *c) {
         Type x = op_type(c, i);
         if (x.rank < 0)
             out = type_tensor(out.elem, -1, NULL);
-        else if (!broadcast_two(c, out, x, &out))
+        else if (!broadcast_two(c, out, i, &out))
             return false;
     }
     c->out[0] = out;

@@ -49,8 +49,13 @@ typedef struct Binding {
 
 enum { MAX_VARS = 16 };
 
-static bool check_var(const Node *n, const SchemaParam *p, const Value *v, Binding *vars,
+static Loc value_loc(const Node *n, bool output, size_t i, Diags *d) {
+    return output ? node_out_loc(n, i, d) : node_in_loc(n, i, d);
+}
+
+static bool check_var(const Node *n, const SchemaParam *p, bool output, size_t at, Binding *vars,
                       size_t *n_vars, Diags *d) {
+    const Value *v = output ? n->out[at] : n->in[at];
     if (!*p->type_var || (p->option == SCHEMA_VARIADIC && !p->homogeneous))
         return true;
     ElemType e = type_real_elem(v->type);
@@ -58,7 +63,7 @@ static bool check_var(const Node *n, const SchemaParam *p, const Value *v, Bindi
         if (!strcmp(vars[i].var, p->type_var)) {
             if (vars[i].elem == e)
                 return true;
-            return diag_error(d, n->loc,
+            return diag_error(d, value_loc(n, output, at, d),
                               "%s: '%s' is %s, but '%s' is %s (both must be of one type)",
                               diag_name(d, n->op), diag_name(d, v->name), elem_name(e),
                               diag_name(d, vars[i].first->name), elem_name(vars[i].elem));
@@ -78,10 +83,11 @@ static bool check_types(const Node *n, const OnnxSchema *s, bool output, Binding
         ElemType e = type_real_elem(v->type);
         const SchemaParam *p = onnx_schema_param(s, output, (int)i);
         if (!onnx_schema_allows(s, output, (int)i, (int)e))
-            return diag_error(d, n->loc, "%s does not take %s as %s '%s' at opset %d",
-                              diag_name(d, n->op), type_text(n->graph->module->arena, v->type),
+            return diag_error(d, value_loc(n, output, i, d),
+                              "%s does not take %s as %s '%s' at opset %d", diag_name(d, n->op),
+                              type_text(n->graph->module->arena, v->type),
                               output ? "result" : "operand", p->name, (int)node_opset(n));
-        if (!check_var(n, p, v, vars, n_vars, d))
+        if (!check_var(n, p, output, i, vars, n_vars, d))
             return false;
     }
     return true;

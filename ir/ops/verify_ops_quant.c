@@ -12,16 +12,6 @@ typedef struct QuantLaws {
     unsigned flags;
 } QuantLaws;
 
-static bool law(const QuantLaws *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static bool law(const QuantLaws *l, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    Buf text = buf_new(l->c.arena);
-    buf_fmt_v(&text, fmt, ap);
-    va_end(ap);
-    return op_error(&l->c, STR_FMT, STR_ARG(buf_as_str(&text)));
-}
-
 static const char *quant_text(Arena *a, const Quant *q) {
     if (!q)
         return "unquantized";
@@ -62,14 +52,14 @@ static void copy_axes(Quant *to, const Quant *from) {
 }
 
 /* `~` on the values of a QOperator node must say what its operands say. */
-static bool check_tilde(const QuantLaws *l, const Value *v, const Value *scale, const Value *zp,
-                        int axis) {
+static const char *tilde_fault(const QuantLaws *l, const Value *v, const Value *scale,
+                               const Value *zp, int axis) {
     if (!v || !v->type.tilde || !v->type.quant || !scale || v->type.quant->kind != QUANT_PARAMS)
-        return true;
+        return NULL;
     const Quant *said = v->type.quant;
     const Quant *is = qop_quant(l->c.arena, v->type.elem, scale, zp, axis);
     if (!is)
-        return true;
+        return NULL;
     Quant *plain = quant_copy(l->c.arena, said); /* operands know no range and no real type */
     plain->has_range = false;
     plain->expressed = is->expressed;
@@ -77,21 +67,26 @@ static bool check_tilde(const QuantLaws *l, const Value *v, const Value *scale, 
     if (said->n_scale == 1) /* an operand of one scale does not tell an axis of length 1 */
         copy_axes(plain, is);
     if (quant_equal(plain, is))
-        return true;
-    return law(l, "'%s' is said to be %s, but the operands say %s", diag_name(l->c.d, v->name),
-               quant_text(l->c.arena, said), quant_text(l->c.arena, is));
+        return NULL;
+    return arena_strf(l->c.arena, "'%s' is said to be %s, but the operands say %s",
+                      diag_name(l->c.d, v->name), quant_text(l->c.arena, said),
+                      quant_text(l->c.arena, is))
+        .s;
 }
 
 static bool check_tildes(const QuantLaws *l) {
     if (!l->view)
         return true;
     bool ok = true;
-    for (size_t i = 0; i < l->view->n_in; i++)
-        ok =
-            check_tilde(l, l->view->in[i], l->view->scale[i], l->view->zp[i], operand_axis(l, i)) &&
-            ok;
+    const char *fault;
+    const QopView *v = l->view;
+    for (size_t i = 0; i < v->n_in; i++)
+        if ((fault = tilde_fault(l, v->in[i], v->scale[i], v->zp[i], operand_axis(l, i))))
+            ok = op_error_in(&l->c, i, "%s", fault);
     const Node *n = l->c.node;
-    return (n->n_out == 0 || check_tilde(l, n->out[0], l->view->y_scale, l->view->y_zp, -1)) && ok;
+    if (n->n_out > 0 && (fault = tilde_fault(l, n->out[0], v->y_scale, v->y_zp, -1)))
+        ok = op_error_out(&l->c, 0, "%s", fault);
+    return ok;
 }
 
 /* ---- movers ---- */
@@ -116,11 +111,13 @@ static bool check_mover(const QuantLaws *l) {
             continue;
         const Quant *want = op_moved_quant(&l->c, l->op, q);
         if (q && !want)
-            ok = law(l, "the quantized axis of '%s' does not survive; dequantize first",
-                     diag_name(l->c.d, op_in(&l->c, 0)->name));
+            ok = op_error_in(&l->c, 0,
+                             "the quantized axis of '%s' does not survive; dequantize first",
+                             diag_name(l->c.d, op_in(&l->c, 0)->name));
         else if (!q || !out || !quant_equal(out, want))
-            ok = law(l, "moves data, so '%s' must be %s, not %s", diag_name(l->c.d, y->name),
-                     quant_text(l->c.arena, want), quant_text(l->c.arena, out));
+            ok = op_error_out(&l->c, i, "moves data, so '%s' must be %s, not %s",
+                              diag_name(l->c.d, y->name), quant_text(l->c.arena, want),
+                              quant_text(l->c.arena, out));
     }
     return ok;
 }
@@ -134,9 +131,11 @@ static bool check_weight_axis(const QuantLaws *l, const Quant *w) {
         if (w->axis[i] == channel || w->block[i] > 1)
             continue;
         if (channel < 0)
-            return law(l, "weights cannot be quantized along axis %d here", w->axis[i]);
-        return law(l, "weights are quantized along axis %d, the output channels are axis %d",
-                   w->axis[i], channel);
+            return op_error_in(&l->c, (size_t)r->weight,
+                               "weights cannot be quantized along axis %d here", w->axis[i]);
+        return op_error_in(&l->c, (size_t)r->weight,
+                           "weights are quantized along axis %d, the output channels are axis %d",
+                           w->axis[i], channel);
     }
     return true;
 }
@@ -155,7 +154,8 @@ static bool check_bias(const QuantLaws *l, const Quant *x, const Quant *w) {
         return true;
     size_t n = b->n_scale > w->n_scale ? b->n_scale : w->n_scale;
     if (b->n_scale != w->n_scale && b->n_scale != 1 && w->n_scale != 1)
-        return law(l, "the bias has %zu scales, the weights %zu", b->n_scale, w->n_scale);
+        return op_error_in(&l->c, (size_t)r->bias, "the bias has %zu scales, the weights %zu",
+                           b->n_scale, w->n_scale);
     for (size_t i = 0; i < n; i++) {
         float want = quant_scale(x, 0) * quant_scale(w, i), have = quant_scale(b, i);
         if (want == have)
@@ -164,11 +164,12 @@ static bool check_bias(const QuantLaws *l, const Quant *x, const Quant *w) {
         buf_f32(&t, have);
         buf_text(&t, ", the product of the input's and the weights' scales is ");
         buf_f32(&t, want);
-        return law(l, "scale %zu of bias '%s' is " STR_FMT, i, diag_name(l->c.d, bias->name),
-                   STR_ARG(buf_as_str(&t)));
+        return op_error_in(&l->c, (size_t)r->bias, "scale %zu of bias '%s' is " STR_FMT, i,
+                           diag_name(l->c.d, bias->name), STR_ARG(buf_as_str(&t)));
     }
     if (!quant_zp_all_zero(b))
-        return law(l, "the zero point of bias '%s' must be 0", diag_name(l->c.d, bias->name));
+        return op_error_in(&l->c, (size_t)r->bias, "the zero point of bias '%s' must be 0",
+                           diag_name(l->c.d, bias->name));
     return true;
 }
 
@@ -233,7 +234,8 @@ static bool check_mac(const QuantLaws *l) {
     if (ok && (l->flags & VERIFY_WARN) && one_accumulator(l, x, w)) {
         const Value *v = op_in(&l->c, (size_t)r->weight);
         if (zp_costs(w) && value_data(v))
-            diag_warning(l->c.d, l->c.node->loc, "%s: the zero point of weights '%s' is not 0",
+            diag_warning(l->c.d, op_in_loc(&l->c, (size_t)r->weight),
+                         "%s: the zero point of weights '%s' is not 0",
                          diag_name(l->c.d, l->c.node->op), diag_name(l->c.d, v->name));
         warn_overflow(l, x, w);
     }
@@ -250,7 +252,8 @@ static bool check_operands(const QuantLaws *l) {
         bool weight = l->op->quant.weight && i == (size_t)l->op->quant.weight;
         if (op_quant(v) && !quant_rule_is_data(&l->op->quant, i) && !bias && !weight &&
             l->op->quant.kind != QUANT_NEVER)
-            return law(l, "operand %zu ('%s') cannot be quantized", i, diag_name(l->c.d, v->name));
+            return op_error_in(&l->c, i, "operand %zu ('%s') cannot be quantized", i,
+                               diag_name(l->c.d, v->name));
     }
     return true;
 }

@@ -3,12 +3,12 @@
 
 static bool list_fits(const OpCtx *c, const char *name, Ints list, size_t n, int64_t least) {
     if (list.v && list.n != n)
-        return op_error(c, "%s has %zu numbers, the input's spatial dimensions take %zu", name,
-                        list.n, n);
+        return op_error_attr(c, name, "%s has %zu numbers, the input's spatial dimensions take %zu",
+                             name, list.n, n);
     for (size_t i = 0; list.v && i < n; i++)
         if (list.v[i] < least || list.v[i] > INT32_MAX)
-            return op_error(c, "%s must be from %lld to 2147483647, not %lld", name,
-                            (long long)least, (long long)list.v[i]);
+            return op_error_attr(c, name, "%s must be from %lld to 2147483647, not %lld", name,
+                                 (long long)least, (long long)list.v[i]);
     return true;
 }
 
@@ -44,8 +44,8 @@ static int pad_mode(const OpCtx *c, Str s) {
     for (int i = 0; i < 4; i++)
         if (str_is(s, names[i]))
             return i;
-    op_error(c, "auto_pad '%s' is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID",
-             diag_name(c->d, s));
+    op_error_attr(c, "auto_pad", "auto_pad '%s' is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID",
+                  diag_name(c->d, s));
     return -1;
 }
 
@@ -55,8 +55,10 @@ static bool kernel_size(const OpCtx *c, const WindowAttrs *a, const int64_t *ker
         if (k == 0 || stated == 0)
             return op_error(c, "the kernel has no elements");
         if (k > 0 && stated > 0 && k != stated)
-            return op_error(c, "kernel_shape says %lld for spatial dimension %d, the weights %lld",
-                            (long long)stated, i, (long long)k);
+            return op_error_attr(
+                c, "kernel_shape",
+                "kernel_shape says %lld for spatial dimension %d, the weights %lld",
+                (long long)stated, i, (long long)k);
         w->kernel[i] = k > 0 ? k : stated;
         if (w->kernel[i] > INT32_MAX)
             return op_error(c, "the kernel is too large");

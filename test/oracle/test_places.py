@@ -55,7 +55,7 @@ class Places(common.OracleCase):
         relu = helper.make_node("Relu", ["x"], ["r"])
         for stdin in False, True:
             bad = model([relu, conv("/conv1/Conv")])
-            number, line = self.shown(bad, place, "weights want 9", "Conv", stdin)
+            number, line = self.shown(bad, place, "weights want 9", "%w", stdin)
             self.assertIn('name "/conv1/Conv"', line)
         # The line is that of the text: seen where the same model without the fault prints.
         bad.graph.node[1].attribute[0].i = 1
@@ -65,9 +65,14 @@ class Places(common.OracleCase):
         text = common.qxc(good).stdout.splitlines()
         self.assertIn("/conv1/Conv", text[number - 1])
 
+    def test_attribute(self):
+        bad = helper.make_node("Softmax", ["x"], ["y"], name="s", axis=4)
+        self.shown(model([bad]), 'node "s" (Softmax, #0 in graph "main"; line %s of -emit=qir)',
+                   "axis 4 is out of range", "axis")
+
     def test_unnamed_node(self):
         self.shown(model([conv("")]), 'node #0 (Conv in graph "main"; line %s of -emit=qir)',
-                   "weights want 9", "Conv")
+                   "weights want 9", "%w")
 
     def test_branches(self):
         """Two branches with equal nodes: the graph's path and the line tell them apart."""
@@ -81,7 +86,7 @@ class Places(common.OracleCase):
             m.graph.input[0].CopyFrom(info("x", F, [1, 3, 3, 4]))
             place = f'node "same" (Conv, #0 in {bad} of node "choice" (If, #0) in graph "main"'
             with self.subTest(bad):
-                _, line = self.shown(m, place + "; line %s of -emit=qir)", "weights want 9", "Conv")
+                _, line = self.shown(m, place + "; line %s of -emit=qir)", "weights want 9", "%w")
                 self.assertIn("group=3", line)
 
     def test_function(self):
