@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "compiler/expect.h"
 
+#include "compiler/places.h"
 typedef struct Expectation {
     Severity severity;
     int line; /* 0: @unknown */
@@ -164,6 +165,7 @@ static ExitCode run_one(Session *s, ExitCode (*command)(Session *)) {
         s->d = diags_new(s->arena, NULL, false);
         diags_quiet(s->d, s->o.quiet);
         diags_record(s->d, true);
+        places_show(s);
     }
     ExitCode code = command(s);
     for (; s->n_modules; s->n_modules--)
