@@ -3,6 +3,7 @@
 #include "compiler/places.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -115,8 +116,9 @@ static ExitCode session_run(Session *s, int argc, char **argv) {
     diags_quiet(s->d, s->o.quiet);
     places_show(s);
     ExitCode code = dispatch(s);
-    /* The errors of `reduce` are those of its children. */
-    bool told = code == EXIT_DONE || code == EXIT_MISSED || strcmp(s->o.command, "reduce") == 0;
+    /* The errors of `reduce` are those of its children; of standard output main tells. */
+    bool told = code == EXIT_DONE || code == EXIT_MISSED || strcmp(s->o.command, "reduce") == 0 ||
+                ferror(stdout);
     diag_reason(s->d, told, 0, LOC_NONE, s->o.inputs.n ? s->o.inputs.items[0] : "the command");
     return code;
 }
@@ -127,6 +129,7 @@ int main(int argc, char **argv) {
         fputs("qxc: error: out of memory\n", stderr);
         return EXIT_WRONG;
     }
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error, not the end */
     ExitCode code = session_run(s, argc, argv);
     if (s->d)
         diags_finish(s->d);

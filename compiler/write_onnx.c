@@ -29,7 +29,7 @@ bool write_onnx_checked(Module *m, FILE *out, const OnnxWriteOptions *o, const c
         ok = diag_error(d, LOC_NONE, "out of memory");
     ok = ok && reads_back((Str){bytes, n}, dir, d);
     if (ok)
-        fwrite(bytes, 1, n, out); /* of errors the caller learns from the stream */
+        fwrite(bytes, 1, n, out);
     free(bytes);
     return ok;
 }

@@ -1,4 +1,5 @@
 /* Output files: written beside their targets, then renamed over them. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -7,12 +8,19 @@
 
 #include "support/file.h"
 
+/* Where a stream's bytes go. stdio remembers that a write failed, not why. */
+typedef struct Sink {
+    int fd;
+    int error; /* errno of the first write that failed, 0 */
+} Sink;
+
 typedef struct OutFile {
     const char *path;   /* as the user wrote it, for messages */
     const char *target; /* with links resolved, so that a link stays a link */
     const char *temp;   /* NULL for a device or pipe, which is written directly */
     const char *backup; /* the old file under another name while a group is renamed, or NULL */
-    FILE *f;            /* NULL once closed */
+    Sink *sink;
+    FILE *f; /* NULL once closed */
     bool renamed;
 } OutFile;
 
@@ -48,7 +56,7 @@ static int create_temp(OutFiles *o, OutFile *f) {
     int fd = -1;
     for (unsigned n = 0; n < 1000; n++) {
         f->temp = side_name(o, f->target, "tmp", n);
-        fd = open(f->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST)
             break;
     }
@@ -88,6 +96,34 @@ static bool same_target(const OutFiles *o, const char *target) {
     return false;
 }
 
+static ssize_t sink_write(void *cookie, const char *p, size_t n) {
+    Sink *s = cookie;
+    size_t done = 0;
+    while (done < n) {
+        ssize_t k = write(s->fd, p + done, n - done);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            s->error = s->error ? s->error : errno;
+        if (k <= 0)
+            break;
+        done += (size_t)k;
+    }
+    return (ssize_t)done;
+}
+
+static int sink_close(void *cookie) {
+    Sink *s = cookie;
+    int failed = close(s->fd);
+    if (failed && !s->error)
+        s->error = errno;
+    return failed;
+}
+
+static FILE *sink_stream(Sink *s) {
+    return fopencookie(s, "w", (cookie_io_functions_t){.write = sink_write, .close = sink_close});
+}
+
 FILE *out_open(OutFiles *o, const char *path) {
     OutFile f = {.path = arena_str(o->arena, str_from(path)).s};
     if (!*path) {
@@ -96,7 +132,9 @@ FILE *out_open(OutFiles *o, const char *path) {
     }
     int fd = open_target(o, &f);
     bool twice = fd >= 0 && f.temp && same_target(o, f.target);
-    f.f = fd >= 0 && !twice ? fdopen(fd, f.temp ? "w+" : "w") : NULL;
+    f.sink = NEW(o->arena, Sink);
+    f.sink->fd = fd;
+    f.f = fd >= 0 && !twice ? sink_stream(f.sink) : NULL;
     if (!f.f) {
         fail(o, path, twice ? "it is named as output twice" : strerror(errno));
         if (fd >= 0) {
@@ -112,18 +150,15 @@ FILE *out_open(OutFiles *o, const char *path) {
 
 /* Flushes and closes one file; a full disk shows here at the latest. */
 static bool finish(OutFiles *o, OutFile *f, bool sync) {
-    errno = 0;
+    Sink *s = f->sink;
     bool good = fflush(f->f) == 0 && !ferror(f->f);
-    if (good && sync && f->temp)
-        good = fsync(fileno(f->f)) == 0;
-    int why = errno;
-    bool closed = fclose(f->f) == 0;
+    if (good && sync && f->temp && fsync(s->fd) != 0) {
+        good = false;
+        s->error = errno;
+    }
+    good = fclose(f->f) == 0 && good;
     f->f = NULL;
-    if (good && closed)
-        return true;
-    if (good)
-        why = errno;
-    return fail(o, f->path, why ? strerror(why) : "an earlier write failed");
+    return good || fail(o, f->path, strerror(s->error ? s->error : EIO));
 }
 
 /* Keeps the old file under a second name, so that a failed rename of a later file of the group

@@ -19,7 +19,8 @@ typedef struct OnnxWriteOptions {
 
 enum { ONNX_WRITE_IR = 13, ONNX_WRITE_OPSET = 26 }; /* the newest without allow_newer */
 
-/* False after diagnostics (in m->diags). `options` may be NULL. */
+/* False after diagnostics (in m->diags); that a write failed the caller learns from the stream.
+ * `options` may be NULL. */
 bool onnx_write(const Module *m, FILE *out, const OnnxWriteOptions *options);
 
 #endif

@@ -22,8 +22,9 @@ typedef struct QirWriteOptions {
 
 /* Options may be NULL. */
 void qir_print(const Module *m, Buf *b, const QirWriteOptions *options);
-/* To a stream; all constants are inline or elided. False when the stream failed (errno). */
-bool qir_write(const Module *m, FILE *f, const QirWriteOptions *options);
+/* To a stream; all constants are inline or elided. That a write failed the caller learns from it.
+ */
+void qir_write(const Module *m, FILE *f, const QirWriteOptions *options);
 /* To a file, with NAME.safetensors beside it where there are large constants. Both are opened in
  * `out`, which the caller commits. False after a diagnostic. */
 bool qir_write_file(const Module *m, OutFiles *out, const char *path,

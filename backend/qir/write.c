@@ -37,11 +37,10 @@ Str qir_from_text(const Module *m, Provenance from) {
     return buf_as_str(&p.b);
 }
 
-bool qir_write(const Module *m, FILE *f, const QirWriteOptions *options) {
+void qir_write(const Module *m, FILE *f, const QirWriteOptions *options) {
     Printer p = printer_new(m, f, options);
     print_module(&p);
     fwrite(p.b.p, 1, p.b.n, f);
-    return !ferror(f);
 }
 
 /* "dir/model.qir" -> "dir/model.safetensors". */

@@ -240,7 +240,7 @@ static void test_out_full_disk(void **state) {
     setvbuf(full, NULL, _IONBF, 0);
     fputs("lost", full);
     assert_false(out_commit(o, false));
-    assert_said(f, "/dev/full");
+    assert_said(f, "cannot write '/dev/full': No space left");
 }
 
 static void test_out_devices_and_links(void **state) {
