@@ -21,12 +21,15 @@ static bool is_weight(const Value *v) {
 }
 
 /* Activations below 8 bits have no kernels, weights below 4 bits neither. */
-static bool is_too_small(const Node *n) {
-    for (size_t i = 0; i < n->n_in; i++) {
-        const Node *dq = dequantize_of(n->in[i]);
-        if (dq && stored_bits(dq->in[0]) < (is_weight(dq->in[0]) ? 4 : 8))
+static bool is_too_small(const Value *v, bool weight) {
+    const Node *dq = dequantize_of(v);
+    return dq && is_weight(dq->in[0]) == weight && stored_bits(dq->in[0]) < (weight ? 4 : 8);
+}
+
+static bool has_small_activation(const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (is_too_small(n->in[i], false))
             return true;
-    }
     return false;
 }
 
@@ -62,6 +65,22 @@ static bool has_no_kernel(const Uses *u, const Node *n) {
     return false;
 }
 
+/* Whether v is made of 32-bit integers, as passes/emulate.c writes their DequantizeLinear. */
+static bool is_of_int32(const Value *v) {
+    while (v && v->def && v->type.kind == TYPE_TENSOR && elem_is_float(v->type.elem) &&
+           (node_is(v->def, "Cast") || node_is(v->def, "Mul") || is_onnx_dequantize(v->def)))
+        v = v->def->in[0];
+    return v && v->type.kind == TYPE_TENSOR && elem_is_int(v->type.elem) && stored_bits(v) >= 32;
+}
+
+/* MatMulNBits, which takes weights of up to 8 bits, rounds its float operand to 8 bits. Integers of
+ * 32 bits are not written for that. */
+static bool is_rounded(const Node *n) {
+    bool product = node_is(n, "MatMul") || node_is(n, "Gemm");
+    const Node *w = product && n->n_in > 1 ? dequantize_of(n->in[1]) : NULL;
+    return w && stored_bits(w->in[0]) <= 8 && is_of_int32(n->in[0]);
+}
+
 static double const_scale(const Node *dq, size_t i) {
     const Tensor *t = value_data(dq->in[1]);
     return t && t->data && t->count ? tensor_float(t, i < t->count ? i : 0) : 0;
@@ -85,7 +104,7 @@ static bool bias_overflows(const Node *n) {
 static bool is_fused_wrongly(const Node *n) {
     OpCtx c = op_ctx(n, NULL);
     return (n->def && n->def->quant.ort_misfuses && n->def->quant.ort_misfuses(&c)) ||
-           is_too_small(n) || bias_overflows(n);
+           has_small_activation(n) || bias_overflows(n);
 }
 
 /* A QuantizeLinear to few bits is moved up through data movers and must not meet a Clip there. */
@@ -142,14 +161,26 @@ static void guard(QuantBuild *b, Node *n, size_t i) {
     node_insert_before(n, sum);
 }
 
+/* Where a weight and its product fuse (MatMulNBits), whatever becomes of the activations. */
+static void guard_weights(QuantBuild *b, Node *n) {
+    if (is_rounded(n))
+        guard(b, n, 1);
+    for (size_t i = 0; i < n->n_in; i++)
+        if (is_too_small(n->in[i], true))
+            guard(b, n, i);
+}
+
 static void guard_graph(Graph *g, void *ctx) {
     Guard *with = ctx;
     FOR_NODES(n, g) {
+        bool computes = !is_onnx_quantize(n) && !has_bodies(n);
+        if (computes)
+            guard_weights(with->b, n);
         size_t i = 0;
         while (i < n->n_in && !dequantize_of(n->in[i]))
             i++;
-        bool fused = i < n->n_in && !is_onnx_quantize(n) && !has_bodies(n) &&
-                     (is_fused_wrongly(n) || has_no_kernel(with->uses, n));
+        bool fused =
+            i < n->n_in && computes && (is_fused_wrongly(n) || has_no_kernel(with->uses, n));
         if (fused)
             guard(with->b, n, i);
         else if (n->n_out && n->out[0] &&

@@ -2,6 +2,8 @@
 same with all its optimizations as without any.
 """
 
+import itertools
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -44,6 +46,32 @@ def stacked():
     return model([helper.make_node("MatMul", ["x", "w"], ["y"])], [("w", (4, 8, 5))])
 
 
+PRODUCT = """qir 1
+import "" 21
+quant !w = {weight}
+quant !x = {data}
+quant !y = {result}
+graph @g (%x : float[1,{k}]) -> (%z) {{
+  const %w : !w[{k},5] = [{integers}]
+  %q : !x[1,{k}] = QuantizeLinear(%x)
+  %y : !y[1,5] = {op}(%q, %w)
+  %z : float[1,5] = DequantizeLinear(%y)
+}}
+"""
+DATA = {"bytes": "uint8q<0.05, 128>", "wide": "int32q<1e-3, 918>", "centred": "int32q<1e-3>"}
+RESULTS = {"float": None, "wide": "int32q<1e-4, 279>"}
+LOWEST = {"uint2": 0, "int2": -2, "uint4": 0, "int8": -2}
+
+
+def product(op, weight, data, result, k):
+    integers = np.random.default_rng(k).integers(0, 4, k * 5) + LOWEST[weight]
+    text = PRODUCT.format(op=op, weight=f"{weight}q<2^-3>", data=DATA[data], k=k,
+                          result=RESULTS[result] or "uint8q<1>", integers=", ".join(map(str, integers)))
+    if not RESULTS[result]:
+        text = text.replace("%y : !y", "%z : float").replace("  %z : float[1,5] = DequantizeLinear(%y)\n", "")
+    return text
+
+
 class Guard(OracleCase):
     def check(self, built, *options):
         folder = self.scratch
@@ -69,6 +97,22 @@ class Guard(OracleCase):
     @for_each(*FEW_BITS)
     def test_few_bits(self, option):
         self.check(chain(), option)
+
+    @for_each("MatMul", "Gemm")
+    def test_products(self, op):
+        """Weights of 2 bits, of which MatMulNBits makes other numbers, and 32-bit data, which it
+        rounds to 8 bits."""
+        folder = self.scratch
+        cases = [c for c in itertools.product(LOWEST, DATA, RESULTS) if "2" in c[0] or c[1] != "bytes"]
+        for (weight, data, result), k, form in itertools.product(cases, (4, 64), ("qdq", "qop")):
+            with self.subTest(weight=weight, data=data, result=result, k=k, form=form):
+                (folder / "p.qir").write_text(product(op, weight, data, result, k))
+                qxc(folder / "p.qir", f"-emit={form}", "-o", folder / "p.onnx")
+                x = {"x": np.random.default_rng(2).normal(0, 2, (1, k)).astype(np.float32)}
+                want, got = (session(folder / "p.onnx", optimize).run(None, x)[0]
+                             for optimize in (False, True))
+                step = 1.01e-4 if RESULTS[result] else 0  # sums in another order may round the other way
+                np.testing.assert_allclose(got, want, rtol=0, atol=step + np.abs(want).max() / 2**16)
 
     def test_stacked_weights(self):
         self.check(stacked())
