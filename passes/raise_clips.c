@@ -37,7 +37,7 @@ static bool find(const Raise *r, Node *n, Narrow *k) {
     Type t = n->in[0]->type;
     if (t.kind != TYPE_TENSOR || t.quant || !elem_is_int(t.elem) || elem_bits(t.elem) > 32 ||
         !bound(n, 1, elem_min(t.elem), &k->lo) || !bound(n, 2, elem_max(t.elem), &k->hi) ||
-        k->lo > k->hi || !find_source(r, k))
+        k->lo >= k->hi /* one number is no range */ || !find_source(r, k))
         return false;
     k->n_uses = uses_of(r->uses, n->out[0], &k->uses);
     for (size_t i = 0; i < k->n_uses; i++)
