@@ -124,6 +124,10 @@ bool dim_equal(Dim x, Dim y) {
     return x.param.n && str_eq(x.param, y.param);
 }
 
+bool dim_is_negative(Dim d) {
+    return d.value < 0 && !d.param.s && d.negative < 0;
+}
+
 bool type_same_shape(Type x, Type y) {
     if (x.kind != TYPE_TENSOR || y.kind != TYPE_TENSOR || x.rank < 0 || x.rank != y.rank)
         return false;
@@ -209,6 +213,8 @@ static void dims_print(Buf *b, Type t) {
             dim_name_print(b, d.param);
         else
             buf_byte(b, '?');
+        if (dim_is_negative(d))
+            buf_i64(b, d.negative);
         denotation_print(b, d.denotation);
     }
     buf_byte(b, ']');

@@ -125,6 +125,7 @@ typedef struct Dim {
     int64_t value; /* >= 0, or -1 when not a number */
     Str param;     /* symbolic name, or STR_NONE; with value -1 and no param the dim is unknown */
     Str denotation;
+    int64_t negative; /* 0, or what an unknown dim is in ONNX files that give a number below 0 */
 } Dim;
 
 typedef enum TypeKind {
@@ -163,6 +164,8 @@ ElemType type_real_elem(Type t);
 bool type_is_static(Type t);          /* ranked, every dim a number */
 bool type_same_shape(Type x, Type y); /* both ranked, dims equal (same number or symbol) */
 bool dim_equal(Dim x, Dim y);         /* same number, or same symbol */
+/* Not known, and stated by a number below 0: ?-1 */
+bool dim_is_negative(Dim d);
 /* Number of elements of a static tensor type; false on overflow or where not static. */
 bool type_count(Type t, size_t *count);
 /* A name in .qir: bare where it may stand so ([A-Za-z0-9_./$-] and inner ::), else quoted. */

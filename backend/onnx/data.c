@@ -36,6 +36,8 @@ static void write_shape(Writer *w, uint32_t field, const Type *t) {
         encode_begin(&w->e, SHAPE_DIM);
         if (d.value >= 0)
             encode_number(&w->e, DIM_VALUE, (uint64_t)d.value);
+        else if (dim_is_negative(d))
+            encode_number(&w->e, DIM_VALUE, (uint64_t)d.negative);
         else
             encode_str(&w->e, DIM_PARAM, d.param);
         encode_str(&w->e, DIM_DENOTATION, d.denotation);

@@ -131,6 +131,27 @@ static void keep_absent(const Onnx__AttributeProto *p, const Attr *attr, Buf *ex
         wire_put_bytes(extra, EXTRA_PLACES, buf_as_str(&absent));
 }
 
+/* A value beside the name of another attribute: ONNX wants none there, so it means nothing and is
+ * kept as it came. Data of tensors are not in the message any more (wire.c), so those are refused.
+ */
+static bool keep_beside_ref(Reader *r, Loc at, const Onnx__AttributeProto *p, const Attr *attr,
+                            Buf *extra) {
+    static const unsigned plain = 1u << ATTR_FLOAT | 1u << ATTR_INT | 1u << ATTR_STRING |
+                                  1u << ATTR_FLOATS | 1u << ATTR_INTS | 1u << ATTR_STRINGS |
+                                  1u << ATTR_TYPE | 1u << ATTR_TYPES;
+    if (!(plain >> attr->kind & 1))
+        return diag_error(r->diags, at, "attribute \"%s\" refers to \"%s\" and has a value",
+                          diag_name(r->diags, attr->name), diag_name(r->diags, attr->ref));
+    Onnx__AttributeProto value = *p;
+    value.has_name = value.has_ref_attr_name = value.has_doc_string = value.has_type = false;
+    value.base.n_unknown_fields = 0;
+    size_t n = protobuf_c_message_get_packed_size(&value.base);
+    uint8_t *bytes = arena_alloc(r->arena, n);
+    protobuf_c_message_pack(&value.base, bytes);
+    buf_put(extra, bytes, n);
+    return true;
+}
+
 bool read_attr(Reader *r, Loc at, const Onnx__AttributeProto *p, const Scope *scope, Node *owner,
                Attr *attr) {
     *attr = (Attr){.loc = at};
@@ -153,8 +174,10 @@ bool read_attr(Reader *r, Loc at, const Onnx__AttributeProto *p, const Scope *sc
                           diag_name(r->diags, attr->name));
     Buf extra = buf_new(r->arena);
     bool ok = true;
-    if (present || !attr->ref.n)
+    if (!attr->ref.n)
         ok = read_value(r, at, p, scope, owner, attr, &extra);
+    else if (present)
+        ok = keep_beside_ref(r, at, p, attr, &extra);
     keep_absent(p, attr, &extra);
     extra_unknown(&extra, &p->base);
     attr->extra = extra_done(&extra);

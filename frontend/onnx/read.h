@@ -17,7 +17,7 @@ typedef struct Reader {
     uint32_t source;    /* its number in diags */
     const char *dir;    /* of external data */
     Map *externals;     /* location -> External */
-    bool warned_utf8;
+    bool warned_utf8, warned_negative;
     Buf words;         /* for locations; reused */
     uint32_t n_places; /* numbered as they are met: the same file gives the same numbers */
     const Place *in;   /* the graph or function that is being read */

@@ -1,37 +1,45 @@
 /* TypeProto and ValueInfoProto. */
 #include "frontend/onnx/read.h"
 
-static bool read_dim(Reader *r, Loc at, const Onnx__TensorShapeProto__Dimension *p, Dim *dim) {
+/* ONNX gives numbers below 0 no meaning; its checker and onnxruntime take them for unknown. */
+static void read_negative(Reader *r, Loc at, Dim *dim) {
+    dim->negative = dim->value;
+    dim->value = -1;
+    if (!r->warned_negative)
+        diag_warning(r->diags, at,
+                     "a dimension is %lld; it is taken as unknown (said once per model)",
+                     (long long)dim->negative);
+    r->warned_negative = true;
+}
+
+static void read_dim(Reader *r, Loc at, const Onnx__TensorShapeProto__Dimension *p, Dim *dim) {
     *dim = (Dim){.value = -1, .denotation = pb_str(p->has_denotation, p->denotation)};
     switch (p->value_case) {
     case ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE:
         dim->value = p->dim_value;
         if (dim->value < 0)
-            return diag_error(r->diags, at, "a dimension is %lld; it must not be negative",
-                              (long long)dim->value);
-        return true;
+            read_negative(r, at, dim);
+        break;
     case ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM:
         dim->param = read_name(r, at, true, p->dim_param);
-        return true;
-    default: return true;
+        break;
+    default: break;
     }
 }
 
-static bool read_shape(Reader *r, Loc at, const Onnx__TensorShapeProto *p, Type *t,
+static void read_shape(Reader *r, Loc at, const Onnx__TensorShapeProto *p, Type *t,
                        bool *faithful) {
     t->rank = -1;
     if (!p)
-        return true;
-    bool ok = true;
+        return;
     t->rank = (int)p->n_dim;
     Dim *dims = NEW_ARRAY(r->arena, Dim, p->n_dim);
     t->dims = dims;
     *faithful &= p->base.n_unknown_fields == 0;
     for (size_t i = 0; i < p->n_dim; i++) {
-        ok &= read_dim(r, at, p->dim[i], &dims[i]);
+        read_dim(r, at, p->dim[i], &dims[i]);
         *faithful &= p->dim[i]->base.n_unknown_fields == 0;
     }
-    return ok;
 }
 
 /* Element type 0 is what some writers put where they do not know; a missing one is kept apart. */
@@ -47,8 +55,8 @@ static bool read_tensor_type(Reader *r, Loc at, const Onnx__TypeProto__Tensor *p
                              bool *faithful) {
     t->kind = TYPE_TENSOR;
     *faithful &= p->base.n_unknown_fields == 0;
-    bool ok = read_elem(r, at, p->has_elem_type, p->elem_type, &t->elem, faithful);
-    return read_shape(r, at, p->shape, t, faithful) && ok;
+    read_shape(r, at, p->shape, t, faithful);
+    return read_elem(r, at, p->has_elem_type, p->elem_type, &t->elem, faithful);
 }
 
 static bool read_sub(Reader *r, Loc at, const ProtobufCMessage *holder, const Onnx__TypeProto *p,
@@ -68,8 +76,8 @@ static bool read_sparse_type(Reader *r, Loc at, const Onnx__TypeProto__SparseTen
     t->kind = TYPE_SPARSE;
     t->sub = sub;
     *faithful &= p->base.n_unknown_fields == 0;
-    bool ok = read_elem(r, at, p->has_elem_type, p->elem_type, &sub->elem, faithful);
-    return read_shape(r, at, p->shape, sub, faithful) && ok;
+    read_shape(r, at, p->shape, sub, faithful);
+    return read_elem(r, at, p->has_elem_type, p->elem_type, &sub->elem, faithful);
 }
 
 bool read_type(Reader *r, Loc at, const Onnx__TypeProto *p, Type *t, bool *faithful) {

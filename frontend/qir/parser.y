@@ -207,6 +207,7 @@ dim(D) ::= IDENT(T).                            { D = dim_name(r, T); }
 dim(D) ::= QTYPE(T).                            { D = dim_name(r, T); }
 dim(D) ::= STRING(T).                           { D = dim_name(r, T); }
 dim(D) ::= QMARK.                               { D = (Dim){.value = -1}; }
+dim(D) ::= QMARK INT(T).                        { D = dim_negative(r, T); }
 
 /* ---- values of attributes ---- */
 

@@ -15,6 +15,15 @@ Dim dim_name(Reader *r, Token t) {
     return (Dim){.value = -1, .param = str_of(r, t)};
 }
 
+Dim dim_negative(Reader *r, Token t) {
+    Dim d = {.value = -1};
+    if (!int_of(r, t, &d.negative) || d.negative >= 0) {
+        error_at(r, range_of(t), "behind ? stands a number below 0, as an ONNX file states it");
+        d.negative = 0;
+    }
+    return d;
+}
+
 /* ---- shapes ---- */
 
 static Str text_of(const Reader *r, Range at) {

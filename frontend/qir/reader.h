@@ -271,6 +271,7 @@ Span span_of_dim(Reader *r, const Dim *d);
 void span_add_dim(Reader *r, Span *s, const Dim *d);
 Dim dim_int(Reader *r, Token t);
 Dim dim_name(Reader *r, Token t);
+Dim dim_negative(Reader *r, Token t);
 /* Shapes of the same text share their dims. */
 Shape shape_numbers(Reader *r, Token t);
 Shape shape_list(Reader *r, Span dims, Range at);

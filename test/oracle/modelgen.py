@@ -137,7 +137,7 @@ class Generator:
             dim = shape.dim.add()
             kind = self.rng.randrange(4)
             if kind == 0:
-                dim.dim_value = self.pick((0, 1, 3, 2**40))
+                dim.dim_value = self.pick((0, 1, 3, 2**40, -1, -2**63))
             elif kind == 1:
                 dim.dim_param = self.pick((b"N", b"h*w/2", b"", b"a b", self.junk()))
             self.text(dim, "denotation", 0.1)
@@ -326,7 +326,26 @@ class Generator:
         a.name = name
         a.ref_attr_name = self.pick(self.formals)
         a.type = self.rng.randrange(1, 15)
+        if self.chance(0.1):  # means nothing, and travels all the same
+            a.type = self.pick((1, 2, 3, 6, 7, 8))
+            a.MergeFrom(self.plain_value(a.type))
         self.text(a, "doc_string", 0.1)
+
+    def plain_value(self, kind):
+        value = self.M["AttributeProto"]()
+        if kind == 1:
+            value.f = self.pick((0.0, -0.0, float("nan")))
+        elif kind == 2:
+            value.i = self.pick((0, -1, 2**63 - 1))
+        elif kind == 3:
+            value.s = self.junk()
+        elif kind == 6:
+            value.floats.extend((-0.0, 1.5))
+        elif kind == 7:
+            value.ints.extend((0, -2**63))
+        else:
+            value.strings.extend((b"", self.junk()))
+        return value
 
     def attributes(self, node, scope, depth):
         for _ in self.some(3):

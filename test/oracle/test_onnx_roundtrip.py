@@ -253,6 +253,17 @@ class Attributes(RoundTrip):
         self.assertNotEqual(data, m.SerializeToString())
         self.same(m)
 
+    def test_reference_with_a_value(self):
+        """ONNX wants a reference without a value; its checker takes both in the main graph."""
+        ty = helper.make_tensor_type_proto(F, [1, "N", None])
+        values = {"f": -0.0, "i": 5, "zero": 0, "s": b"a\0\xff", "fs": [1.5, float("nan")],
+                  "is": [1, -2, 2**62], "ss": [b"", b"x"], "ty": ty, "tys": [ty, ty]}
+        attrs = [helper.make_attribute(k, v) for k, v in values.items()]
+        for a in attrs:
+            a.ref_attr_name = "foo"
+        attrs[0].ClearField("type")
+        self.same(custom(*attrs))
+
     def test_opaque_type(self):
         ty = onnx.TypeProto()
         ty.opaque_type.domain, ty.opaque_type.name = "d", "n"
@@ -388,6 +399,26 @@ class Types(RoundTrip):
             m.graph.input.append(helper.make_value_info(name, t))
         m.graph.input.add(name="untyped")
         self.same(m)
+
+    def test_negative_dimensions(self):
+        """onnx's checker takes them, and onnxruntime as unknown; so are they here, and stay."""
+        m = relu()
+        shape = m.graph.input[0].type.tensor_type.shape
+        shape.dim[0].dim_value = -1
+        shape.dim[0].denotation = "DATA_BATCH"
+        shape.dim.add(dim_value=-2)
+        shape.dim.add(dim_value=-2**63)
+        shape.dim.add()
+        m.graph.output[0].type.CopyFrom(m.graph.input[0].type)
+        m.graph.value_info.add(name="z").type.sequence_type.elem_type.CopyFrom(
+            m.graph.input[0].type)
+        onnx.checker.check_model(m)
+        self.same(m)
+        model = pathlib.Path(self.folder.name, "m.onnx")
+        model.write_bytes(m.SerializeToString())
+        p = onnx_bytes.qxc(model, text=True)
+        self.assertIn("(%x : float[?-1 \"DATA_BATCH\",?-2,?-9223372036854775808,?])", p.stdout)
+        self.assertEqual(p.stderr.count("it is taken as unknown"), 1, p.stderr)
 
     def test_dimensions(self):
         m = relu()

@@ -82,7 +82,8 @@ module.exports = grammar({
     _factor: $ => choice($.alias, $.value),
     storage: _ => choice(...STORAGES),
     dimensions: $ => seq('[', choice('*', list($.dimension)), ']'),
-    dimension: $ => seq(choice($.integer, $.identifier, $.storage, $.string, $.unknown),
+    dimension: $ => seq(choice($.integer, $.identifier, $.storage, $.string,
+      seq($.unknown, optional($.integer))),
       optional($.string)),
 
     // ---- values of attributes
