@@ -38,12 +38,11 @@ static bool refuse_floats(const Program *p, Diags *d) {
     for (size_t i = 0; i < p->n_inputs; i++)
         if (elem_is_float(p->buffers[p->inputs[i]].elem))
             ok = diag_error(d, p->buffers[p->inputs[i]].value->loc,
-                            "-integer-only: graph input %s is float; use -io=quant",
+                            "-integer-only: graph input %s is float",
                             diag_name(d, p->buffers[p->inputs[i]].value->name));
     for (size_t i = 0; i < p->n_outputs; i++)
         if (elem_is_float(p->buffers[p->outputs[i]].elem))
-            ok = diag_error(d, g->out[i]->loc,
-                            "-integer-only: graph output %s is float; use -io=quant",
+            ok = diag_error(d, g->out[i]->loc, "-integer-only: graph output %s is float",
                             diag_name(d, g->out[i]->name));
     for (size_t c = 0; c < p->n_calls; c++) {
         const Call *call = &p->calls[c];
