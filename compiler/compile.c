@@ -89,7 +89,7 @@ static bool write_qir(Writing *w) {
 }
 
 static bool write_onnx(Writing *w) {
-    OnnxWriteOptions o = {.allow_newer = w->j->form == FORM_AS_IS || w->s->o.target_opset > 0,
+    OnnxWriteOptions o = {.allow_newer = !w->j->ctx.newer_refused,
                           .inline_external = leaves_folder(w)};
     metadata_put(w->m);
     const char *path = w->s->o.output;

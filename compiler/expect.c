@@ -134,8 +134,7 @@ static bool compare(Session *s, const Diags *seen) {
 
 /* ---- one input after the other ---- */
 
-/* The end of the input that begins at `at`: the next line that holds `// -----` alone. */
-static size_t input_end(Str text, size_t at) {
+size_t input_end(Str text, size_t at) {
     static const char mark[] = "\n// -----";
     size_t n = strlen(mark);
     for (const char *p = text.s + at, *end = text.s + text.n;
@@ -149,14 +148,13 @@ static size_t input_end(Str text, size_t at) {
     return text.n;
 }
 
-/* The input with only line ends before it, so that its lines keep their numbers. */
-static Str input_at(Session *s, Str text, size_t begin, size_t end) {
-    Buf b = buf_new(s->arena);
+Str input_at(Arena *a, Str text, size_t begin, size_t end) {
+    Buf b = buf_new(a);
     for (size_t i = 0; i < begin; i++)
         if (text.s[i] == '\n')
             buf_byte(&b, '\n');
     buf_put(&b, text.s + begin, end - begin);
-    return arena_str(s->arena, buf_as_str(&b));
+    return arena_str(a, buf_as_str(&b));
 }
 
 static ExitCode run_one(Session *s, ExitCode (*command)(Session *)) {
@@ -193,7 +191,7 @@ ExitCode run_inputs(Session *s, ExitCode (*command)(Session *)) {
     size_t begin = 0, end;
     do {
         end = s->o.split_input_file ? input_end(text, begin) : text.n;
-        s->text = input_at(s, text, begin, end);
+        s->text = input_at(s->arena, text, begin, end);
         if (begin)
             puts("// -----");
         ExitCode code = run_one(s, command);

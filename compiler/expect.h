@@ -13,6 +13,12 @@
 
 #include "compiler/session.h"
 
+/* The end of the input that begins at `at`: the next line that holds `// -----` alone, or the end.
+ */
+size_t input_end(Str text, size_t at);
+/* The input with only line ends before it, so that its lines keep their numbers. */
+Str input_at(Arena *a, Str text, size_t begin, size_t end);
+
 /* Runs `command` on each input of the text that the command line names. With -verify-diagnostics
  * the exit code says only whether what was reported is what was expected. */
 ExitCode run_inputs(Session *s, ExitCode (*command)(Session *));

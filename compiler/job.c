@@ -173,6 +173,8 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     if (j->form == FORM_AS_IS && j->emit != EMIT_ONNX &&
         (scheme_has_parameters(&j->file) || o->scales_from || o->weights_from))
         j->form = FORM_FAKE;
+    bool binary = j->emit == EMIT_ONNX || j->emit == EMIT_QDQ || j->emit == EMIT_QOP;
+    j->ctx.newer_refused = binary && j->form != FORM_AS_IS && o->target_opset <= 0;
     j->ctx.data = (const char *const *)o->calib.items;
     j->ctx.n_data = o->calib.n;
     j->ctx.random = o->calib_random < 0 ? 0 : o->calib_random > 0 ? (size_t)o->calib_random : 16;

@@ -201,6 +201,7 @@ struct Node {
     const struct OpDef *def; /* set by op_resolve; NULL for operators we do not know */
     const void *typed;       /* attributes decoded into def's struct */
     bool faulty;             /* it breaks a law, so what its results are is not known (infer.c) */
+    bool told;               /* ... and inference said so */
     Provenance from;
     Str doc;
     Meta meta;

@@ -145,7 +145,7 @@ bool ort_check(Module *m, PassContext *c) {
     warn_of_saturation(m, c);
     Check check = {c->d, {.opset = c->target_opset}, module_opset(m, STR("")), true};
     module_each_value(m, check_value, &check);
-    if (clamp_opset(check.opset) < check.opset)
+    if (clamp_opset(check.opset) < check.opset && !c->newer_refused)
         diag_warning(c->d, LOC_NONE,
                      "the result is at opset %lld; onnxruntime is known to load those up to %lld",
                      (long long)check.opset, (long long)clamp_opset(check.opset));

@@ -158,10 +158,14 @@ static bool on_new_line(const Reader *r, Token t) {
            memchr(r->text.s + r->prev_end, '\n', t.begin - r->prev_end) != NULL;
 }
 
-void syntax_error(Reader *r, Token t, const bool *want, int n_tokens) {
+void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
     r->failed_here = true;
     if (t.bad)
         return;
+    /* The parser took a value for one without a type before it saw that a type comes. */
+    bool type = t.kind == T_IDENT || t.kind == T_QTYPE || t.kind == T_ALIAS;
+    if (type && r->prev_kind == T_VALUE && (want[T_EQ] || (!r->frame && want[T_RP])))
+        want[T_COLON] = true;
     Diags *all = r->diags;
     r->diags = r->syntax;
     const char *list[MOST_EXPECTED];

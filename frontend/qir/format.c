@@ -13,6 +13,7 @@ typedef struct Layout {
     Buf b;
     Open open[MAX_BRACKETS + 1]; /* the first stands for the file */
     int depth, indent;
+    int head; /* the indentation of the line on which the last graph or function began */
 } Layout;
 
 static int kind_at(const Layout *l, size_t i) {
@@ -143,6 +144,8 @@ static void put_piece(Layout *l, size_t i) {
         new_line(l, i, around);
     else if (p->kind == PIECE_COMMENT || space_before(l, i))
         buf_byte(&l->b, ' ');
+    if (p->graph || (p->kind == T_FUNC && p->begins_statement))
+        l->head = l->indent;
     if (p->kind == T_SCHEME)
         buf_text(&l->b, "scheme {");
     buf_str(&l->b, p->text);
@@ -150,9 +153,9 @@ static void put_piece(Layout *l, size_t i) {
         buf_byte(&l->b, '}');
     if (is_closer(p->kind))
         l->depth--;
-    else if (is_opener(p->kind))
-        l->open[++l->depth] =
-            (Open){p->kind, l->indent, p->kind == T_LB && opens_dims(l, i), p->tall};
+    else if (is_opener(p->kind)) /* a body stands below its head's first line */
+        l->open[++l->depth] = (Open){p->kind, p->kind == T_LC ? l->head : l->indent,
+                                     p->kind == T_LB && opens_dims(l, i), p->tall};
 }
 
 bool qir_format(Arena *a, Diags *d, const char *name, Str text, Str *out) {

@@ -74,9 +74,25 @@ static bool fill_list(Reader *r, const Type *t, const Val *v, Tensor *x) {
     return list.n == want || wrong_count(r, v, t, want, list.n);
 }
 
+/* What a list for numbers holds instead, and how it is written. */
+static bool not_a_number(Reader *r, const Type *t, const Val *v) {
+    const Val *item = v->u.items;
+    while (item->kind == VAL_NUMBER && item < v->u.items + v->n - 1)
+        item++;
+    Str word = item->kind == VAL_WORD ? str_at(r, item->word) : STR("");
+    error_at(r, item->at, "%s is a list of numbers", type_text(r->arena, *t));
+    if (item->kind == VAL_NUMBERS || item->kind == VAL_LIST)
+        note_at(r, item->at,
+                "the list is flat, whatever the dimensions: the elements in row-major "
+                "order, [1, 2, 3, 4]");
+    else if (str_is(word, "true") || str_is(word, "false"))
+        note_at(r, item->at, "bools are 0 and 1");
+    return false;
+}
+
 static bool fill_strings(Reader *r, const Type *t, const Val *v, Tensor *x) {
     if (x->elem != ELEM_STRING && v->n)
-        return error_at(r, v->u.items[0].at, "%s is a list of numbers", type_text(r->arena, *t));
+        return not_a_number(r, t, v);
     if (v->n != x->count)
         return wrong_count(r, v, t, x->count, v->n);
     Str *strings = NEW_ARRAY(r->arena, Str, v->n);

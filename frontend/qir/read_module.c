@@ -9,9 +9,9 @@ void read_import(Reader *r, const Token *domain, Token version, const Clauses *c
     clauses_check(r, c, "x", "an import");
     if (c)
         import.extra = c->extra;
-    if (!int_of(r, version, &import.version))
+    if (!int_of(r, version, &import.version)) {
         error_at(r, range_of(version), "this version does not fit int64");
-    if (!f) {
+    } else if (!f) {
         Module *m = r->module;
         ARENA_PUSH(r->arena, m->imports, m->n_imports, m->cap_imports, import);
     } else if (f->func) {

@@ -195,9 +195,7 @@ static const Quant *acc_operand(Reader *r, Token t, Quant *q, int i) {
         return e.quant;
     }
     Str name = str_of(r, t);
-    Value *v = r->frame ? find_value(r, name, range_of(t)) : NULL;
-    if (!r->frame)
-        error_at(r, range_of(t), "a quant line can only refer to other ones (!name)");
+    Value *v = r->frame ? find_value(r, name, range_of(t)) : NULL; /* no frame: reported */
     if (!v)
         return NULL;
     if (!v->type.quant) {
@@ -221,6 +219,10 @@ Elem read_acc(Reader *r, Token first, Token second, Range at) {
     q->lo = elem_min(ELEM_INT32);
     q->hi = elem_max(ELEM_INT32);
     Elem e = {.elem = ELEM_INT32, .quant = q, .at = at, .failed = true};
+    if (!r->frame && (first.kind != T_ALIAS || second.kind != T_ALIAS))
+        error_at(r, range_of(first.kind != T_ALIAS ? first : second),
+                 "acc<...> can refer to values (%%name) within the braces of a graph; here only to "
+                 "quant lines (!name)");
     const Quant *x = acc_operand(r, first, q, 0), *w = acc_operand(r, second, q, 1);
     if (!x || !w)
         return e;

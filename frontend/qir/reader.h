@@ -202,7 +202,7 @@ bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text);
 /* ---- errors of syntax (expected.c, recover.c) ---- */
 
 /* `want` marks the terminals that could have come. */
-void syntax_error(Reader *r, Token t, const bool *want, int n);
+void syntax_error(Reader *r, Token t, bool *want, int n);
 /* Finds where to go on; true when the parser is still owed the end of the statement. */
 bool recover(Reader *r, Token t);
 void forget_statement(Reader *r);

@@ -144,7 +144,7 @@ static bool infer_qop(const Infer *s, Node *n, OpCtx *c, const OpDef **op) {
 /* The node's own results; those of its subgraphs are there already. An operator on more dimensions
  * than its laws and kernels have room for becomes one that we do not know. */
 static void infer_node(Infer *s, Node *n) {
-    n->faulty = false;
+    n->faulty = n->told = false;
     if (!node_rank_fits(n)) {
         n->def = NULL;
         n->typed = NULL;
@@ -158,6 +158,7 @@ static void infer_node(Infer *s, Node *n) {
     for (size_t i = 0; ok && i < n->n_out; i++)
         ok = join(s, &c, op, i);
     ok = diag_reason(s->d, ok, before, n->loc, node_text(n));
+    n->told = !ok;
     n->faulty |= !ok;
     s->ok = s->ok && ok;
 }
