@@ -270,7 +270,7 @@ bool module_verify_with(Module *m, unsigned flags, Diags *d);
 /* That a node has as many operands and results as its schema asks for, none of them left out that
  * must be there. True where no schema is known. */
 bool node_count_operands(const Node *n, Diags *d);
-bool verify_functions(Module *m, Diags *d);                      /* verify_functions.c */
+bool verify_functions(Module *m, unsigned flags, Diags *d);      /* verify_functions.c */
 bool verify_structure(Module *m, Diags *d);                      /* verify_structure.c */
 bool verify_node_quant(const Node *n, unsigned flags, Diags *d); /* verify_ops_quant.c */
 

@@ -174,7 +174,7 @@ static void verify_graph(Graph *g, void *ctx) {
 bool module_verify_with(Module *m, unsigned flags, Diags *d) {
     if (!verify_structure(m, d))
         return false;
-    bool functions = verify_functions(m, d), quants = verify_quants(m, d);
+    bool functions = verify_functions(m, flags, d), quants = verify_quants(m, d);
     Verify v = {d, flags, quants, quants && functions};
     module_each_graph(m, verify_graph, &v);
     return v.ok;

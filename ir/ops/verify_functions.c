@@ -16,6 +16,7 @@ typedef struct Caller {
 typedef struct Calls {
     Module *m;
     Diags *d;
+    unsigned flags; /* VerifyFlags */
     bool ok;
     Map *functions; /* key -> Function** within module->functions */
     Caller *caller; /* the one being filled in */
@@ -48,7 +49,19 @@ static void suggest_attr(Module *m, const Function *f, const Attr *a, Diags *d) 
 }
 
 /* Fewer operands and results than the function has are legal, as are attributes left out. */
-static bool check_call(Module *m, const Node *n, const Function *f, Diags *d) {
+/* Attributes that the function does not declare are no error: runtimes pass them by. */
+static void warn_of_attrs(Module *m, const Node *n, const Function *f, Diags *d) {
+    for (size_t i = 0; i < n->n_attrs; i++) {
+        const Attr *a = &n->attrs[i];
+        if (has_attr(f, a->name))
+            continue;
+        diag_warning(d, a->loc.source ? a->loc : n->loc, "function %s has no attribute '%s'",
+                     diag_name(d, f->name), diag_name(d, a->name));
+        suggest_attr(m, f, a, d);
+    }
+}
+
+static bool check_call(const Node *n, const Function *f, Diags *d) {
     const char *name = diag_name(d, f->name);
     bool ok = true;
     if (n->n_in > f->body->n_in)
@@ -57,14 +70,6 @@ static bool check_call(Module *m, const Node *n, const Function *f, Diags *d) {
     if (n->n_out > f->body->n_out)
         ok = diag_error(d, n->loc, "function %s has %zu result%s, not %zu", name, f->body->n_out,
                         plural(f->body->n_out), n->n_out);
-    for (size_t i = 0; i < n->n_attrs; i++) {
-        const Attr *a = &n->attrs[i];
-        if (has_attr(f, a->name))
-            continue;
-        ok = diag_error(d, a->loc.source ? a->loc : n->loc, "function %s has no attribute '%s'",
-                        name, diag_name(d, a->name));
-        suggest_attr(m, f, a, d);
-    }
     if (!ok)
         diag_note(d, f->loc, "function %s", name);
     return ok;
@@ -76,7 +81,9 @@ static void collect_calls(Calls *c, const Graph *g) {
         c->caller->nodes++;
         Function **f = map_get(c->functions, function_key(&c->key, n->domain, n->op, n->overload));
         if (f) {
-            c->ok = check_call(m, n, *f, c->d) && c->ok;
+            c->ok = check_call(n, *f, c->d) && c->ok;
+            if (c->flags & VERIFY_WARN)
+                warn_of_attrs(m, n, *f, c->d);
             ARENA_PUSH(m->arena, c->caller->calls, c->caller->n, c->caller->cap,
                        (size_t)(f - m->functions));
         }
@@ -125,10 +132,10 @@ static void inline_count(Calls *calls, Caller *callers, size_t root) {
     }
 }
 
-bool verify_functions(Module *m, Diags *d) {
+bool verify_functions(Module *m, unsigned flags, Diags *d) {
     if (!m->n_functions)
         return true;
-    Calls c = {m, d, true, map_new(m->arena), NULL, buf_new(m->arena)};
+    Calls c = {m, d, flags, true, map_new(m->arena), NULL, buf_new(m->arena)};
     Caller *callers = NEW_ARRAY(m->arena, Caller, m->n_functions + 1);
     for (size_t i = 0; i < m->n_functions; i++) {
         const Function *f = m->functions[i];
