@@ -117,6 +117,20 @@ bool read_hex(Reader *r, const Val *v, Str *out) {
     return true;
 }
 
+/* Whether bytes hold more than the order of things (EXTRA_PLACES): messages that may be anything.
+ */
+static bool has_messages(Str extra) {
+    WireField f, place;
+    while (extra.n && !wire_next(&extra, &f)) {
+        if (f.number != EXTRA_PLACES)
+            return true;
+        while (f.payload.n)
+            if (wire_next(&f.payload, &place) || place.number == 12 || place.number == 14)
+                return true;
+    }
+    return false;
+}
+
 bool read_extra(Reader *r, const Val *v, Str *out) {
     Str bytes;
     if (!read_hex(r, v, &bytes))
@@ -124,7 +138,7 @@ bool read_extra(Reader *r, const Val *v, Str *out) {
     if (!wire_valid(bytes))
         return error_at(r, v->at, "the bytes of 'extra' are no run of protobuf fields");
     *out = bytes;
-    r->module->raw_fields = true;
+    r->module->raw_fields |= has_messages(bytes);
     return true;
 }
 
