@@ -134,6 +134,16 @@ const Attr *node_attr(const Node *n, const char *name) {
     return NULL;
 }
 
+int64_t node_int(const Node *n, const char *name, int64_t none) {
+    const Attr *a = name ? node_attr(n, name) : NULL;
+    return a && a->kind == ATTR_INT ? a->v.i[0] : none;
+}
+
+float node_float(const Node *n, const char *name, float none) {
+    const Attr *a = name ? node_attr(n, name) : NULL;
+    return a && a->kind == ATTR_FLOAT ? a->v.f[0] : none;
+}
+
 /* The attribute of that name, emptied, or a new one at the end. */
 static Attr *attr_set(Node *n, const char *name, AttrKind kind, size_t count) {
     Arena *a = arena_of(n->graph);

@@ -333,6 +333,10 @@ UniqueNames *unique_names_new(Module *m);
 Str unique_name(UniqueNames *u, Str base);
 
 const Attr *node_attr(const Node *n, const char *name); /* NULL when absent */
+/* The attribute's number; `none` where there is no name, no such attribute, or one of another kind.
+ */
+int64_t node_int(const Node *n, const char *name, int64_t none);
+float node_float(const Node *n, const char *name, float none);
 void node_set_int(Node *n, const char *name, int64_t v);
 void node_set_ints(Node *n, const char *name, const int64_t *v, size_t count);
 void node_set_float(Node *n, const char *name, float v);

@@ -16,9 +16,8 @@ int layer_axis(const Uses *uses, const Node *n, Diags *d) {
 
 LayerWeight layer_weight(const Node *n, int axis) {
     const Tensor *t = n->in[n->def->quant.weight]->data;
-    const Attr *group = node_attr(n, "group");
     LayerWeight w = {.tensor = t, .axis = axis, .out = (size_t)t->dims[axis]};
-    w.groups = group ? (size_t)group->v.i[0] : 1;
+    w.groups = (size_t)node_int(n, "group", 1);
     w.in = (size_t)t->dims[axis == 0 ? 1 : 0] * w.groups;
     w.inner = edit_axis(t->rank, t->dims, axis).inner;
     return w;

@@ -265,7 +265,6 @@ static bool fixes(Dynamic *d, const Node *n) {
 static void adapt_reshape(Dynamic *d, Node *n) {
     Shapes s;
     const Tensor *t = n->n_in > 1 ? value_data(n->in[1]) : NULL;
-    const Attr *zero = node_attr(n, "allowzero");
     if (!t || !t->data || t->count > MAX_RANK || !n->out[0] ||
         !numbers(d->before[n->in[0]->id], s.x0, &s.n) || !numbers(n->in[0]->type, s.x1, &s.n) ||
         !numbers(d->before[n->out[0]->id], s.y0, &s.m) || s.m != (int)t->count ||
@@ -274,7 +273,7 @@ static void adapt_reshape(Dynamic *d, Node *n) {
     int64_t shape[MAX_RANK], old[MAX_RANK];
     for (int i = 0; i < s.m; i++)
         shape[i] = old[i] = tensor_int(t, (size_t)i);
-    if (!grow(d, &s, shape) || !state(&s, zero && zero->v.i[0], shape)) {
+    if (!grow(d, &s, shape) || !state(&s, node_int(n, "allowzero", 0), shape)) {
         d->ok = fixes(d, n);
         return;
     }

@@ -17,11 +17,6 @@ typedef struct Dynamic {
     Value **integers; /* by value id: its QuantizeLinear's result, or the weight's integers */
 } Dynamic;
 
-static bool attr_is_set(const Node *n, const char *name) {
-    const Attr *a = node_attr(n, name);
-    return a && a->kind == ATTR_INT && a->v.i[0] != 0;
-}
-
 /* NULL when this product can take a dynamic input, else why not. */
 static const char *why_float(const Dynamic *d, const Node *n) {
     const QuantRule *r = &n->def->quant;
@@ -44,7 +39,7 @@ static const char *why_float(const Dynamic *d, const Node *n) {
         return "its weights are no matrix";
     if (!x || x->type.kind != TYPE_TENSOR || x->type.quant || x->type.elem != ELEM_FLOAT)
         return "its input is not float";
-    if (attr_is_set(n, "transA"))
+    if (node_int(n, "transA", 0))
         return "transA: its input would have to be transposed";
     if (bias && !edit_float_const(bias))
         return "its bias is not a float constant";

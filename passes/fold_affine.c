@@ -47,9 +47,8 @@ static void scale_weights(Fold *f, Node *n, const Node *other, int axis, const d
 /* Gemm's alpha goes into the weights, beta into the bias. */
 static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
     const QuantRule *q = &n->def->quant;
-    const Attr *alpha = q->weight_factor ? node_attr(n, q->weight_factor) : NULL;
-    const Attr *beta = q->bias_factor ? node_attr(n, q->bias_factor) : NULL;
-    double a = alpha ? (double)alpha->v.f[0] : 1, factor = beta ? (double)beta->v.f[0] : 1;
+    double a = (double)node_float(n, q->weight_factor, 1.0F);
+    double factor = (double)node_float(n, q->bias_factor, 1.0F);
     if (a != 1) {
         scale_weights(f, n, NULL, axis, &a, 1);
         node_drop_attr(n, q->weight_factor);

@@ -14,16 +14,6 @@ typedef struct Split {
     Arena *arena;
 } Split;
 
-static float float_attr(const Node *n, const char *name) {
-    const Attr *a = node_attr(n, name);
-    return a && a->kind == ATTR_FLOAT ? a->v.f[0] : 1.0F;
-}
-
-static bool is_set(const Node *n, const char *name) {
-    const Attr *a = node_attr(n, name);
-    return a && a->kind == ATTR_INT && a->v.i[0];
-}
-
 static Value *bias_of(const Node *n) {
     return n->n_in > 2 ? n->in[2] : NULL;
 }
@@ -31,8 +21,8 @@ static Value *bias_of(const Node *n) {
 /* NULL where the node can be taken apart, else why not. */
 static const char *refusal(const Node *n) {
     const Value *w = n->in[1], *b = bias_of(n);
-    float alpha = float_attr(n, "alpha");
-    if (is_set(n, "transA"))
+    float alpha = node_float(n, "alpha", 1.0F);
+    if (node_int(n, "transA", 0))
         return "recipes are about MatMul, and transA has no place there";
     if (!value_is_const(w) || w->type.tilde || w->data->rank != 2)
         return "recipes are about MatMul by constant weights";
@@ -83,8 +73,8 @@ static const Quant *weight_type(Split *s, const Value *w, bool turn, float alpha
 
 static Value *weight_of(Split *s, const Node *n) {
     Value *w = n->in[1];
-    float alpha = float_attr(n, "alpha");
-    bool turn = is_set(n, "transB"), quantized = type_is_quantized(w->type);
+    float alpha = node_float(n, "alpha", 1.0F);
+    bool turn = node_int(n, "transB", 0), quantized = type_is_quantized(w->type);
     if (!turn && alpha == 1.0F)
         return w;
     const Tensor *t = turn ? transposed(s, w->data) : w->data;
@@ -109,7 +99,7 @@ static Value *weight_of(Split *s, const Node *n) {
 
 static Value *float_bias(Split *s, const Node *n) {
     Value *b = bias_of(n);
-    float beta = float_attr(n, "beta");
+    float beta = node_float(n, "beta", 1.0F);
     if (!b || beta == 0)
         return NULL;
     const Tensor *t = b->data;

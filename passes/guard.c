@@ -33,11 +33,6 @@ static bool has_small_activation(const Node *n) {
     return false;
 }
 
-static int64_t block_size(const Node *n) {
-    const Attr *a = node_attr(n, "block_size");
-    return a && a->kind == ATTR_INT ? a->v.i[0] : 0;
-}
-
 static bool is_single(const Value *v) {
     size_t count;
     return type_count(v->type, &count) && count == 1;
@@ -48,7 +43,7 @@ static bool is_single(const Value *v) {
 static bool has_many_scales(const Node *conversion, bool weight) {
     if (!weight)
         return conversion->in[1]->type.rank > 0 && !is_single(conversion->in[1]);
-    return block_size(conversion) && stored_bits(conversion->in[0]) >= 8;
+    return node_int(conversion, "block_size", 0) && stored_bits(conversion->in[0]) >= 8;
 }
 
 static bool has_no_kernel(const Uses *u, const Node *n) {

@@ -19,11 +19,6 @@ typedef struct Product {
     bool conv;
 } Product;
 
-static float float_attr(const Node *n, const char *name) {
-    const Attr *a = node_attr(n, name);
-    return a && a->kind == ATTR_FLOAT ? a->v.f[0] : 1.0F;
-}
-
 void lower_dynamic_quantize(Lower *l, Node *n) {
     Value *x = n->in[0], *y = n->out[0];
     Str base = base_name(y->name);
@@ -52,8 +47,7 @@ void lower_dynamic_quantize(Lower *l, Node *n) {
 
 /* A matrix the other way around, and no element narrower than a byte. */
 static Value *weight_of(Lower *l, const Node *n, const Value *v) {
-    const Attr *transpose = node_attr(n, "transB");
-    bool turn = node_is(n, "Gemm") && transpose && transpose->v.i[0];
+    bool turn = node_is(n, "Gemm") && node_int(n, "transB", 0);
     const Tensor *t = v->data;
     ElemType e = elem_is_signed(t->elem) ? ELEM_INT8 : ELEM_UINT8;
     if (!turn && e == t->elem)
@@ -76,7 +70,7 @@ static Value *weight_of(Lower *l, const Node *n, const Value *v) {
 
 /* [channels], or [channels, 1, 1] where they are multiplied onto the result of a convolution. */
 static Value *scale_of(Lower *l, const Product *p, const Value *w, const Quant *q) {
-    float alpha = node_is(p->n, "Gemm") ? float_attr(p->n, "alpha") : 1.0F;
+    float alpha = node_is(p->n, "Gemm") ? node_float(p->n, "alpha", 1.0F) : 1.0F;
     float *scale = NEW_ARRAY(l->b.a, float, q->n_scale);
     int64_t dims[MAX_RANK] = {(int64_t)q->n_scale, 1, 1, 1, 1, 1, 1, 1};
     for (size_t i = 0; i < q->n_scale; i++)
@@ -99,7 +93,7 @@ static Value *zero_point_of(Lower *l, const Value *w, const Quant *q, ElemType e
 }
 
 static Value *bias_of(Lower *l, const Product *p, const Value *bias) {
-    float beta = node_is(p->n, "Gemm") ? float_attr(p->n, "beta") : 1.0F;
+    float beta = node_is(p->n, "Gemm") ? node_float(p->n, "beta", 1.0F) : 1.0F;
     const Tensor *t = bias->data;
     if (!p->conv && beta == 1.0F)
         return (Value *)bias;
@@ -279,8 +273,7 @@ const char *dynamic_refusal(const Uses *u, const Value *v) {
         const Value *bias = to->n_in > 2 ? to->in[2] : NULL;
         if (bias && !(value_is_const(bias) && bias->data->elem == ELEM_FLOAT))
             return "the bias of the product has to be a float constant";
-        const Attr *a = node_attr(to, "transA");
-        if (a && a->v.i[0])
+        if (node_int(to, "transA", 0))
             return "transA of the product is set";
     }
     return NULL;

@@ -10,26 +10,17 @@ typedef struct Gemm {
     Value *bias;
 } Gemm;
 
-static int64_t int_attr(const Node *n, const char *name) {
-    const Attr *a = node_attr(n, name);
-    return a && a->kind == ATTR_INT ? a->v.i[0] : 0;
-}
-
-static bool is_one(const Node *n, const char *name) {
-    const Attr *a = node_attr(n, name);
-    return !a || (a->kind == ATTR_FLOAT && a->v.f[0] == 1.0F);
-}
-
 static bool is_byte(const Quant *q) {
     return q && q->kind == QUANT_PARAMS && elem_bits(q->storage) == 8 &&
            q->expressed == ELEM_FLOAT && q->scale_type == ELEM_FLOAT;
 }
 
 static bool read(const Lower *l, const Node *n, Gemm *g) {
-    if (!node_is(n, "Gemm") || int_attr(n, "transA") || !is_one(n, "alpha") || !is_one(n, "beta"))
+    if (!node_is(n, "Gemm") || node_int(n, "transA", 0) || node_float(n, "alpha", 1.0F) != 1.0F ||
+        node_float(n, "beta", 1.0F) != 1.0F)
         return false;
     const Value *w = n->in[1];
-    g->trans_b = int_attr(n, "transB") != 0;
+    g->trans_b = node_int(n, "transB", 0) != 0;
     g->x = lower_quant(l, n->in[0]);
     g->w = lower_quant(l, w);
     g->y = lower_quant(l, n->out[0]);

@@ -24,23 +24,14 @@ static bool is_power_of_2(int64_t v) {
     return v > 0 && (v & (v - 1)) == 0;
 }
 
-static bool flag(const Node *n, const char *name) {
-    const Attr *a = node_attr(n, name);
-    return a && a->v.i[0] != 0;
-}
-
-static bool is_one(const Node *n, const char *name) {
-    const Attr *a = node_attr(n, name);
-    return !a || a->v.f[0] == 1.0F;
-}
-
 /* NULL when w and the node have the form that MatMulNBits takes. */
 static const char *read_weight(const Node *n, Weight *w) {
     const Value *v = n->in[1]->def->in[0];
     w->data = v->data;
     w->q = v->type.quant;
-    w->transposed = node_is(n, "Gemm") && flag(n, "transB");
-    if (node_is(n, "Gemm") && (flag(n, "transA") || !is_one(n, "alpha") || !is_one(n, "beta")))
+    w->transposed = node_is(n, "Gemm") && node_int(n, "transB", 0);
+    if (node_is(n, "Gemm") && (node_int(n, "transA", 0) || node_float(n, "alpha", 1.0F) != 1.0F ||
+                               node_float(n, "beta", 1.0F) != 1.0F))
         return "MatMulNBits has no transA, alpha and beta";
     int bits = elem_bits(w->q->storage);
     if ((bits != 2 && bits != 4 && bits != 8) || w->q->expressed != ELEM_FLOAT ||

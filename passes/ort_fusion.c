@@ -133,11 +133,11 @@ static const char *product_refuses(const Node *n, const Node *q) {
     if (q && q->out[0]->type.elem != x)
         return say(n, "there is no kernel from %s to %s", elem_name(x),
                    elem_name(q->out[0]->type.elem));
-    const Attr *alpha = node_attr(n, "alpha"), *beta = node_attr(n, "beta");
     bool bias = n->n_in > 2 && n->in[2];
-    if (beta && beta->v.f[0] != 1.0F)
+    if (node_float(n, "beta", 1.0F) != 1.0F)
         return "QGemm has no beta";
-    return alpha && alpha->v.f[0] != 1.0F && bias ? "alpha would multiply the bias, too" : NULL;
+    return node_float(n, "alpha", 1.0F) != 1.0F && bias ? "alpha would multiply the bias, too"
+                                                        : NULL;
 }
 
 static const char *all_refuse(const Node *n, const Node *q) {

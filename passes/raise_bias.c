@@ -5,11 +5,6 @@
 #include "passes/params.h"
 #include "passes/raise.h"
 
-static float factor(const Node *n, const char *attr) {
-    const Attr *a = attr ? node_attr(n, attr) : NULL;
-    return a && a->kind == ATTR_FLOAT ? a->v.f[0] : 1.0F;
-}
-
 /* Scale of the accumulator, per channel along the last axis of a bias of that rank. */
 static Quant *accumulator(Raise *r, const Quant *x, const Quant *w, int rank) {
     Quant *q = const_bias_quant(r->b.a, x, w);
@@ -85,8 +80,8 @@ static bool takes_float(const Quant *x, const Quant *w) {
 Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w,
                   const char **why) {
     const QuantRule *rule = &n->def->quant;
-    double product = (double)factor(n, rule->weight_factor);
-    double f = product != 0 ? (double)factor(n, rule->bias_factor) / product : 0;
+    double product = (double)node_float(n, rule->weight_factor, 1.0F);
+    double f = product != 0 ? (double)node_float(n, rule->bias_factor, 1.0F) / product : 0;
     Value *ints = raise_source(bias);
     const Tensor *t = value_data(ints ? ints : bias);
     const Quant *have = ints ? ints->type.quant : NULL;

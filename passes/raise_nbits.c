@@ -7,11 +7,6 @@ typedef struct Packed {
     const Tensor *data, *scale, *zp; /* zp NULL: all in the middle */
 } Packed;
 
-static int64_t int_attr(const Node *n, const char *name, int64_t def) {
-    const Attr *a = node_attr(n, name);
-    return a && a->kind == ATTR_INT ? a->v.i[0] : def;
-}
-
 static const Tensor *constant(const Node *n, size_t i, ElemType e, size_t count) {
     const Tensor *t = n->n_in > i && n->in[i] ? value_data(n->in[i]) : NULL;
     return t && t->data && t->elem == e && t->count == count ? t : NULL;
@@ -19,10 +14,10 @@ static const Tensor *constant(const Node *n, size_t i, ElemType e, size_t count)
 
 /* NULL, or why the node stays as it is. */
 static const char *read(const Node *n, Packed *p) {
-    *p = (Packed){.k = int_attr(n, "K", 0),
-                  .n = int_attr(n, "N", 0),
-                  .bits = int_attr(n, "bits", 4),
-                  .block = int_attr(n, "block_size", 0)};
+    *p = (Packed){.k = node_int(n, "K", 0),
+                  .n = node_int(n, "N", 0),
+                  .bits = node_int(n, "bits", 4),
+                  .block = node_int(n, "block_size", 0)};
     if (p->k < 1 || p->n < 1 || p->block < 16 || p->k > INT32_MAX || p->n > INT32_MAX ||
         p->block > INT32_MAX || (p->bits != 2 && p->bits != 4 && p->bits != 8))
         return "its attributes make no sense";

@@ -11,16 +11,11 @@ typedef struct Stated {
     Type tensor; /* of the integers */
 } Stated;
 
-static int64_t attr_int(const Node *n, const char *name, int64_t none) {
-    const Attr *a = node_attr(n, name);
-    return a && a->kind == ATTR_INT ? a->v.i[0] : none;
-}
-
 static bool read_operands(const Node *n, Stated *s, const char **why) {
     bool quantize = node_conversion(n) == CONVERT_QUANTIZE;
     const Value *x = n->in[0], *z = n->n_in > 2 ? n->in[2] : NULL;
     bool known = x->type.kind == TYPE_TENSOR;
-    int64_t dtype = attr_int(n, "output_dtype", 0);
+    int64_t dtype = node_int(n, "output_dtype", 0);
     s->scale = value_data(n->in[1]);
     s->zp = z ? value_data(z) : NULL;
     *why = "its scale is computed";
@@ -29,8 +24,8 @@ static bool read_operands(const Node *n, Stated *s, const char **why) {
     *why = "its zero point is computed";
     if (z && (!s->zp || !s->zp->data))
         return false;
-    s->axis = (int)attr_int(n, "axis", 1);
-    s->block = attr_int(n, "block_size", 0);
+    s->axis = (int)node_int(n, "axis", 1);
+    s->block = node_int(n, "block_size", 0);
     if (quantize) {
         s->storage = s->zp ? s->zp->elem : dtype ? (ElemType)dtype : ELEM_UINT8;
         s->expressed = known && x->type.elem ? x->type.elem : s->scale->elem;

@@ -101,11 +101,6 @@ static void set_range(Quant *q, int64_t bits, bool is_signed, bool narrow, bool 
     q->has_range = q->lo > elem_min(q->storage) || q->hi < elem_max(q->storage);
 }
 
-static bool flag(const Node *n, const char *name, bool none) {
-    const Attr *a = node_attr(n, name);
-    return a && a->kind == ATTR_INT ? a->v.i[0] != 0 : none;
-}
-
 static const char *check_rounding(const Qonnx *o, const Node *n) {
     const Attr *a = node_attr(n, "rounding_mode");
     if (!a || a->kind != ATTR_STRING)
@@ -129,7 +124,7 @@ static const char *read_quant(Qonnx *o, const Node *n, Quant **out) {
     why = why ? why : check_scale(s);
     if (!why && !one_integer(bits, 1, 32, &width))
         why = "its bit width is not one integer of 1 to 32";
-    bool is_signed = flag(n, "signed", true), narrow = flag(n, "narrow", false);
+    bool is_signed = node_int(n, "signed", true), narrow = node_int(n, "narrow", false);
     if (!why && width == 1 && narrow)
         why = "one bit without its last integer leaves one integer";
     if (why)

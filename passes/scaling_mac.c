@@ -52,13 +52,8 @@ static bool all_integers(const Tensor *t, ElemType e) {
 }
 
 static bool has_factors(const Node *n) {
-    const char *names[] = {n->def->quant.weight_factor, n->def->quant.bias_factor};
-    for (size_t i = 0; i < 2; i++) {
-        const Attr *a = names[i] ? node_attr(n, names[i]) : NULL;
-        if (a && a->kind == ATTR_FLOAT && a->v.f[0] != 1)
-            return true;
-    }
-    return false;
+    return node_float(n, n->def->quant.weight_factor, 1.0F) != 1.0F ||
+           node_float(n, n->def->quant.bias_factor, 1.0F) != 1.0F;
 }
 
 /* NULL where the operands fit, else why not. */

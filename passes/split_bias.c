@@ -10,16 +10,11 @@ typedef struct Split {
     UniqueNames *names;
 } Split;
 
-static float factor(const Node *n, const char *name) {
-    const Attr *a = name ? node_attr(n, name) : NULL;
-    return a && a->kind == ATTR_FLOAT ? a->v.f[0] : 1.0F;
-}
-
 /* Times beta; [channels, 1, 1] where windows follow the channels. */
 static Value *addend(const Split *s, const Node *n, const Value *b, int window) {
     int64_t dims[MAX_RANK] = {0};
     int rank = b->data->rank;
-    float beta = factor(n, n->def->quant.bias_factor), *out;
+    float beta = node_float(n, n->def->quant.bias_factor, 1.0F), *out;
     memcpy(dims, b->data->dims, (size_t)rank * sizeof *dims);
     for (int i = 0; i < window; i++)
         dims[rank++] = 1;
