@@ -34,12 +34,11 @@ static SchemeRule value_rule(Arena *a, const Value *v, bool wide) {
 
 /* The values that a layer makes and a clamp behind it takes over get 16 bits. */
 static void widen(Arena *a, const Node *n, Layer *l, const Uses *uses) {
-    const Use *use;
     const Value *v = n->out[0];
     l->rules[l->n_rules++] = value_rule(a, v, true);
-    if (uses_of(uses, v, &use) == 1 && use->node && use->node->def &&
-        use->node->def->quant.kind == QUANT_CLAMP && use->node->out[0])
-        l->rules[l->n_rules++] = value_rule(a, use->node->out[0], true);
+    const Node *user = uses_only_node(uses, v);
+    if (user && user->def && user->def->quant.kind == QUANT_CLAMP && user->out[0])
+        l->rules[l->n_rules++] = value_rule(a, user->out[0], true);
 }
 
 /* A node without a name stays float by what it reads or makes. */

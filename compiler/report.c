@@ -101,9 +101,8 @@ static void add_graph(Graph *g, void *ctx) {
 
 /* What a Relu or Clip behind cuts off is lost on purpose. */
 static bool is_cut(const Uses *u, const Value *v) {
-    const Use *use;
-    return uses_of(u, v, &use) == 1 && use->node && use->node->def &&
-           use->node->def->quant.kind == QUANT_CLAMP;
+    const Node *n = uses_only_node(u, v);
+    return n && n->def && n->def->quant.kind == QUANT_CLAMP;
 }
 
 static bool add_losses(Report *r, Session *s) {

@@ -1,5 +1,6 @@
 /* Making and changing graphs, nodes and attributes. */
 #include <assert.h>
+#include <stdarg.h>
 
 #include "ir/ir.h"
 
@@ -117,6 +118,15 @@ const char *node_text(const Node *n) {
     buf_text(&b, " (");
     buf_escaped(&b, n->op);
     buf_byte(&b, ')');
+    return buf_as_str(&b).s;
+}
+
+const char *node_strf(const Node *n, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    Buf b = buf_new(arena_of(n->graph));
+    buf_fmt_v(&b, fmt, ap);
+    va_end(ap);
     return buf_as_str(&b).s;
 }
 

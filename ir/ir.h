@@ -347,6 +347,8 @@ bool node_is(const Node *n, const char *op);                        /* default d
 bool node_is_in(const Node *n, const char *domain, const char *op); /* any domain */
 /* "node "conv1" (Conv)" for messages, names escaped. */
 const char *node_text(const Node *n);
+/* A text that lives as long as the node. */
+const char *node_strf(const Node *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 bool value_is_const(const Value *v); /* a constant that no caller can override, data at hand */
 
@@ -362,6 +364,10 @@ typedef struct Use {
 typedef struct Uses Uses;
 Uses *uses_new(Module *m);
 size_t uses_of(const Uses *u, const Value *v, const Use **out);
+/* The node that is a value's one use; NULL where it has none or several, or a graph yields it. */
+Node *uses_only_node(const Uses *u, const Value *v);
+Node *uses_only_here(const Uses *u, const Value *v); /* the same, in the value's own graph */
+bool uses_is_output(const Uses *u, const Value *v);  /* of any graph */
 /* Every use of `from` becomes a use of `to` (also in subgraphs and graph outputs). Linear in the
  * module unless `u` is given. */
 void value_replace(Module *m, const Uses *u, Value *from, Value *to);

@@ -65,6 +65,25 @@ size_t uses_of(const Uses *u, const Value *v, const Use **out) {
     return u->start[v->id + 1] - u->start[v->id];
 }
 
+Node *uses_only_node(const Uses *u, const Value *v) {
+    const Use *use;
+    return uses_of(u, v, &use) == 1 ? use->node : NULL;
+}
+
+Node *uses_only_here(const Uses *u, const Value *v) {
+    Node *n = uses_only_node(u, v);
+    return n && n->graph == v->graph ? n : NULL;
+}
+
+bool uses_is_output(const Uses *u, const Value *v) {
+    const Use *use;
+    size_t n = uses_of(u, v, &use);
+    for (size_t i = 0; i < n; i++)
+        if (!use[i].node)
+            return true;
+    return false;
+}
+
 static void set_use(Use use, Value *to) {
     *(use.node ? &use.node->in[use.index] : &use.graph->out[use.index]) = to;
 }

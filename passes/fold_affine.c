@@ -68,16 +68,10 @@ static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
 }
 
 /* The only consumer of `v`, when it is a node. */
-static Node *only_user(const Fold *f, const Value *v) {
-    const Use *use;
-    return uses_of(f->uses, v, &use) == 1 && use->node && use->node->graph == v->graph ? use->node
-                                                                                       : NULL;
-}
-
 /* Folds the affine consumer of n's result into n; false when there is none. */
 static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
     Value *y = n->out[0];
-    Node *next = only_user(f, y);
+    Node *next = uses_only_here(f->uses, y);
     if (!next || !next->def || !next->def->affine || next->n_out < 1 || !next->out[0])
         return false;
     double *scale = NEW_ARRAY(f->arena, double, channels);
@@ -120,8 +114,8 @@ static void fold_node(Fold *f, Node *n) {
 static Node *scalable_source(Fold *f, Value *v) {
     for (;;) {
         Node *n = v->def;
-        if (!n || !n->def || only_user(f, v) == NULL || v->stat || v->type.quant || n->n_in < 1 ||
-            !n->in[0] || n->n_out != 1)
+        if (!n || !n->def || uses_only_here(f->uses, v) == NULL || v->stat || v->type.quant ||
+            n->n_in < 1 || !n->in[0] || n->n_out != 1)
             return NULL;
         const QuantRule *q = &n->def->quant;
         const Value *w = q->kind == QUANT_MAC ? n->in[q->weight] : NULL;

@@ -12,13 +12,6 @@ typedef struct Fuse {
     bool fused;
 } Fuse;
 
-static Node *only_user(const Fuse *f, const Value *v) {
-    const Use *use;
-    return v && uses_of(f->uses, v, &use) == 1 && use->node && use->node->graph == v->graph
-               ? use->node
-               : NULL;
-}
-
 static bool is_number(const Value *v, double want) {
     const Tensor *t = edit_float_const(v);
     return t && t->count == 1 && fabs(tensor_float(t, 0) - want) <= 1e-4 * fabs(want);
@@ -42,13 +35,13 @@ static Value *erf_operand(const Node *erf) {
 
 /* The node that makes the whole: (x * sum) * 0.5, or (x * 0.5) * sum. */
 static Node *product(const Fuse *f, const Value *x, const Value *sum) {
-    Node *m = only_user(f, sum);
+    Node *m = uses_only_here(f->uses, sum);
     if (!m || !node_is(m, "Mul") || m->n_in != 2)
         return NULL;
     const Value *other = m->in[m->in[0] == sum ? 1 : 0];
     if (other && other->def && beside(other->def, "Mul", 0.5) == x)
         return m;
-    Node *half = other == x ? only_user(f, m->out[0]) : NULL;
+    Node *half = other == x ? uses_only_here(f->uses, m->out[0]) : NULL;
     return half && beside(half, "Mul", 0.5) == m->out[0] ? half : NULL;
 }
 
@@ -73,7 +66,7 @@ static void remove_unused(Fuse *f, Node *n) {
 
 static void fuse(Fuse *f, Node *erf) {
     Value *x = erf_operand(erf);
-    Node *add = x && erf->n_out ? only_user(f, erf->out[0]) : NULL;
+    Node *add = x && erf->n_out ? uses_only_here(f->uses, erf->out[0]) : NULL;
     if (!add || beside(add, "Add", 1) != erf->out[0])
         return;
     Node *last = product(f, x, add->out[0]);

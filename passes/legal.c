@@ -114,16 +114,6 @@ bool legal_prepare(Module *m, PassContext *c) {
 
 /* ---- helpers ---- */
 
-static const char *say(const Node *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static const char *say(const Node *n, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    Buf b = buf_new(n->graph->module->arena);
-    buf_fmt_v(&b, fmt, ap);
-    va_end(ap);
-    return buf_as_str(&b).s;
-}
-
 bool quant_narrowed(const Quant *q) {
     return q->has_range && (q->lo > elem_min(q->storage) || q->hi < elem_max(q->storage));
 }
@@ -150,22 +140,22 @@ static const char *operands_refuse(const Node *n) {
         if (!n->in[i] || (!weight && !quant_rule_is_data(r, i)))
             continue;
         if (!q)
-            return say(n, "operand %zu is float", i);
+            return node_strf(n, "operand %zu is float", i);
         if (q->expressed != ELEM_FLOAT || q->scale_type != ELEM_FLOAT)
-            return say(n, "%s takes float scales only", n->def->qop.op);
+            return node_strf(n, "%s takes float scales only", n->def->qop.op);
         if (quant_is_per_tensor(q))
             continue;
         OpCtx c = op_ctx(n, NULL);
         int axis = weight && r->weight_axis ? r->weight_axis(&c) : -1;
         if (q->n_axes > 1 || q->block[0] > 1)
-            return say(n, "%s takes no weights quantized in blocks", n->def->qop.op);
+            return node_strf(n, "%s takes no weights quantized in blocks", n->def->qop.op);
         if (q->axis[0] != axis)
-            return say(n, "%s takes no operand quantized along axis %d", n->def->qop.op,
-                       q->axis[0]);
+            return node_strf(n, "%s takes no operand quantized along axis %d", n->def->qop.op,
+                             q->axis[0]);
     }
     const Value *bias = r->bias && n->n_in > (size_t)r->bias ? n->in[r->bias] : NULL;
     if (bias && (!op_quant(bias) || op_quant(bias)->storage != ELEM_INT32))
-        return say(n, "its bias is not int32 on the accumulator's grid");
+        return node_strf(n, "its bias is not int32 on the accumulator's grid");
     return NULL;
 }
 
@@ -184,14 +174,14 @@ static const char *schema_refuses(const Node *n, const OnnxSchema *s, const QopL
         if (!v || at < 0)
             continue;
         if (!onnx_schema_allows(s, out, at, (int)v->type.elem))
-            return say(n, "%s takes no %s", s->name, elem_name(v->type.elem));
+            return node_strf(n, "%s takes no %s", s->name, elem_name(v->type.elem));
         const char *var = onnx_schema_param(s, out, at)->type_var;
         size_t k = 0;
         while (k < n_vars && strcmp(vars[k], var) != 0)
             k++;
         if (k < n_vars && bound[k] != v->type.elem)
-            return say(n, "%s takes no mixture of %s and %s", s->name, elem_name(bound[k]),
-                       elem_name(v->type.elem));
+            return node_strf(n, "%s takes no mixture of %s and %s", s->name, elem_name(bound[k]),
+                             elem_name(v->type.elem));
         bool is_key = out || (op_quant(v) && (!r->bias || i != (size_t)r->bias));
         if (*var && is_key && k == n_vars && n_vars < 8) {
             vars[n_vars] = var;
@@ -206,37 +196,37 @@ static const char *result_refuses(const Node *n, const OnnxSchema *s, const QopL
     if (!y)
         return onnx_schema_param(s, false, l->y_scale)->option == SCHEMA_OPTIONAL
                    ? NULL
-                   : say(n, "its result is float");
+                   : node_strf(n, "its result is float");
     if (!quant_is_per_tensor(y))
-        return say(n, "its result is quantized per axis");
+        return node_strf(n, "its result is quantized per axis");
     if (y->expressed != ELEM_FLOAT || y->scale_type != ELEM_FLOAT)
-        return say(n, "%s takes float scales only", s->name);
+        return node_strf(n, "%s takes float scales only", s->name);
     bool clips = module_opset(n->graph->module, STR("")) >= 12 && elem_bits(y->storage) == 8;
     return quant_narrowed(y) && !clips
-               ? say(n, "%s saturates to the whole range of %s, not to %lld..%lld", s->name,
-                     elem_name(y->storage), (long long)y->lo, (long long)y->hi)
+               ? node_strf(n, "%s saturates to the whole range of %s, not to %lld..%lld", s->name,
+                           elem_name(y->storage), (long long)y->lo, (long long)y->hi)
                : NULL;
 }
 
 const char *qop_refusal(const Node *n, Target target, Diags *d) {
     const QopForm *f = &n->def->qop;
     if (!f->op)
-        return say(n, "%s has no QOperator form", n->def->name);
+        return node_strf(n, "%s has no QOperator form", n->def->name);
     if (target != TARGET_ORT_CPU && *f->domain)
-        return say(n, "%s is not an operator of ONNX itself", f->op);
+        return node_strf(n, "%s is not an operator of ONNX itself", f->op);
     int64_t opset = module_opset(n->graph->module, STR(""));
     if (opset < f->since)
-        return say(n, "%s needs opset %lld", f->op, (long long)f->since);
+        return node_strf(n, "%s needs opset %lld", f->op, (long long)f->since);
     const OnnxSchema *s = onnx_schema(f->domain, f->op, *f->domain ? 1 : (int)opset);
     QopLayout l;
     if (!s || !qop_layout(f, n->n_in, &l, n->graph->module->arena))
-        return say(n, "%s cannot hold %zu operands", f->op, n->n_in);
+        return node_strf(n, "%s cannot hold %zu operands", f->op, n->n_in);
     const char *why = result_refuses(n, s, &l);
     why = why ? why : operands_refuse(n);
     why = why ? why : schema_refuses(n, s, &l, target);
     OpCtx c = op_ctx(n, d);
     if (!why && f->applies && !f->applies(&c, &why) && !why)
-        why = say(n, "%s does not apply", f->op);
+        why = node_strf(n, "%s does not apply", f->op);
     return why;
 }
 
@@ -250,9 +240,9 @@ static const char *type_refusal(const Node *n, const char *op, bool out, size_t 
     for (int opset = (int)node_opset(n) + 1; opset <= onnx_schema_newest(n->domain); opset++) {
         const OnnxSchema *later = onnx_schema_find(n->domain, name, opset);
         if (later && onnx_schema_allows(later, out, (int)i, (int)e))
-            return say(n, "%s takes no %s before opset %d", op, elem_name(e), opset);
+            return node_strf(n, "%s takes no %s before opset %d", op, elem_name(e), opset);
     }
-    return say(n, "%s takes no %s", op, elem_name(e));
+    return node_strf(n, "%s takes no %s", op, elem_name(e));
 }
 
 const char *other_refusal(const Node *n, const char *op, ElemType e, Target target) {
@@ -264,7 +254,7 @@ const char *integer_refusal(const Node *n, Target target) {
     const char *why = NULL;
     OpCtx c = op_ctx(n, NULL);
     if (target == TARGET_ORT_CPU && n->def->quant.ort_misfuses && n->def->quant.ort_misfuses(&c))
-        return say(n, "onnxruntime computes %s on integers inexactly", n->def->name);
+        return node_strf(n, "onnxruntime computes %s on integers inexactly", n->def->name);
     for (size_t i = 0; i < n->n_in && !why; i++)
         if (op_quant(n->in[i])) {
             ElemType e = n->in[i]->type.elem;
@@ -276,7 +266,7 @@ const char *integer_refusal(const Node *n, Target target) {
         if (n->out[i] && op_quant(n->out[i]))
             why = type_refusal(n, n->def->name, true, i, n->out[i]->type.elem);
         else if (n->out[i] && elem_is_float(n->out[i]->type.elem))
-            why = say(n, "its result is float");
+            why = node_strf(n, "its result is float");
     return why;
 }
 

@@ -9,20 +9,6 @@ Value *lower_ints(const Lower *l, Value *v) {
     return lower_quant(l, v) && l->ints[v->id] ? l->ints[v->id] : v;
 }
 
-bool lower_is_output(const Lower *l, const Value *v) {
-    const Use *uses;
-    size_t n = uses_of(l->uses, v, &uses);
-    for (size_t i = 0; i < n; i++)
-        if (!uses[i].node)
-            return true;
-    return false;
-}
-
-Node *lower_only_user(const Lower *l, const Value *v) {
-    const Use *uses;
-    return uses_of(l->uses, v, &uses) == 1 ? uses[0].node : NULL;
-}
-
 Str lower_quant_name(const Lower *l, const Node *n) {
     return n->name.n ? arena_strf(l->b.a, STR_FMT "_quant", STR_ARG(n->name)) : STR_NONE;
 }
@@ -159,7 +145,7 @@ void lower_float_result(Lower *l, Node *n, size_t i) {
     const Quant *q = lower_quant(l, y);
     if (!q)
         return;
-    bool keep = !l->qop && !lower_is_output(l, y); /* the float value keeps the name */
+    bool keep = !l->qop && !uses_is_output(l->uses, y); /* the float value keeps the name */
     Str base = base_name(y->name);
     Type real = real_type(y->type);
     Node *to = build_node(&l->b, n->graph, "", "QuantizeLinear", 1,
@@ -204,7 +190,7 @@ static void lower_conversion(Lower *l, Node *n) {
     Value *x = n->in[0], *y = n->out[0];
     if (is_own_dequantize(n) && l->floats[x->id] == x) { /* float without a Q of its own */
         value_replace(l->b.m, l->uses, y, x);
-        if (lower_is_output(l, y)) {
+        if (uses_is_output(l->uses, y)) {
             x->name = y->name;
             x->declared = y->declared;
             x->doc = y->doc;

@@ -48,10 +48,6 @@ void lower_float_result(Lower *l, Node *n, size_t i);
 /* The node, which moves data or keeps order, runs on the integers as it is; or why it cannot. */
 const char *lower_mover(Lower *l, Node *n);
 
-/* Only one operand of one node uses the value, and no graph returns it: which. NULL otherwise. */
-Node *lower_only_user(const Lower *l, const Value *v);
-bool lower_is_output(const Lower *l, const Value *v);
-
 /* Name of the QOperator that takes the node's place. */
 Str lower_quant_name(const Lower *l, const Node *n);
 

@@ -50,7 +50,7 @@ static void restate(Lower *l, Node *n, Value *b) {
               node_text(n), diag_name(l->b.d, b->name));
     Tensor *ints = const_bias(l->b.a, real, q, channels);
     Type type = type_quantized(tensor_type(l->b.a, ints), q);
-    if (lower_only_user(l, b) == n) {
+    if (uses_only_node(l->uses, b) == n) {
         b->data = ints;
         b->type = type;
         return;

@@ -164,7 +164,7 @@ static void lower_standard(Lower *l, Product *p) {
 }
 
 static void lower_microsoft(Lower *l, Product *p) {
-    bool alone = lower_only_user(l, p->n->in[0]) == p->n;
+    bool alone = uses_only_node(l->uses, p->n->in[0]) == p->n;
     Node *n = make(l, p, "com.microsoft", alone ? "DynamicQuantizeMatMul" : "MatMulIntegerToFloat",
                    alone ? 4 : 6, lower_quant_name(l, p->n));
     if (alone) {

@@ -4,7 +4,7 @@
 
 void name_wanted(Lower *l, Value *v, Str name) {
     Spelled *s = l->spelled;
-    if (v->kind == VALUE_INPUT || lower_is_output(l, v))
+    if (v->kind == VALUE_INPUT || uses_is_output(l->uses, v))
         return; /* the interface keeps its names */
     Want w = {v, name};
     ARENA_PUSH(l->b.a, s->wants, s->n_wants, s->cap_wants, w);

@@ -10,7 +10,7 @@
  * between, so that at least the operator before it is fused; that is exact too, as cutting commutes
  * with rounding. TensorRT fuses operator and Relu before a Q whatever it cuts. */
 static bool stays_float(Lower *l, const Value *y) {
-    Node *user = lower_only_user(l, y);
+    Node *user = uses_only_node(l->uses, y);
     if (!user || user->graph != y->graph || !user->def || user->def->quant.kind != QUANT_CLAMP ||
         user->in[0] != y)
         return false;
@@ -51,7 +51,7 @@ static bool stays_plain(Lower *l, const Value *moved, const Value *y) {
         return l->exact[y->id] = true;
     const Quant *q = lower_quant(l, y);
     for (const Value *v = y;;) {
-        Node *user = lower_only_user(l, v);
+        Node *user = uses_only_node(l->uses, v);
         QuantClass k = user && user->def ? user->def->quant.kind : QUANT_NEVER;
         if (!user || user->graph != y->graph || user->in[0] != v || user->n_out != 1 ||
             !(k == QUANT_CLAMP || moves(user)) || !quant_is_per_tensor(q) ||

@@ -176,11 +176,11 @@ const char *lower_mover(Lower *l, Node *n) {
 static bool drop_clamp(Lower *l, Node *n) {
     Value *x = n->in[0], *y = n->out[0];
     Value *ints = lower_ints(l, x);
-    if (lower_is_output(l, y) && (lower_is_output(l, x) || ints->kind != VALUE_NODE))
+    if (uses_is_output(l->uses, y) && (uses_is_output(l->uses, x) || ints->kind != VALUE_NODE))
         return false; /* two interface names for one value */
-    if (lower_is_output(l, y) && ints->graph != n->graph)
+    if (uses_is_output(l->uses, y) && ints->graph != n->graph)
         return false; /* a branch of If returns only what it computes itself */
-    if (lower_is_output(l, y) || (lower_only_user(l, x) && ints->kind == VALUE_NODE)) {
+    if (uses_is_output(l->uses, y) || (uses_only_node(l->uses, x) && ints->kind == VALUE_NODE)) {
         ints->name = y->name;
         ints->from = y->from;
         ints->declared = y->declared;

@@ -156,7 +156,7 @@ static void restore_made_q(One *o, const Node *note, Str in, Str out) {
     name_wanted(l, n->in[0], in);
     n->in[0]->declared = says(note, "stated", STR("in"));
     name_wanted(l, o->ints, out);
-    if (!lower_is_output(l, o->ints))
+    if (!uses_is_output(l->uses, o->ints))
         o->ints->declared = says(note, "stated", STR("out"));
 }
 

@@ -67,11 +67,8 @@ static const Quant *params(const Node *conversion, ElemType e) {
 }
 
 static const Node *only_quantize(const Uses *u, const Value *v) {
-    const Use *use;
-    if (uses_of(u, v, &use) != 1 || !use->node || !is_onnx_quantize(use->node) ||
-        use->node->in[0] != v)
-        return NULL;
-    return use->node;
+    const Node *q = uses_only_node(u, v);
+    return q && is_onnx_quantize(q) && q->in[0] == v ? q : NULL;
 }
 
 /* A Relu or Clip that the QuantizeLinear behind it makes superfluous. */
@@ -85,22 +82,9 @@ static const Node *quantize_behind_clamp(const Uses *u, const Node *n) {
 
 /* The QuantizeLinear that alone reads result `i`, a superfluous clamp between taken out. */
 static const Node *quantize_of(const Uses *u, const Node *n, size_t i) {
-    const Use *use;
     const Value *y = n->out[i];
-    if (uses_of(u, y, &use) != 1 || !use->node)
-        return NULL;
-    const Node *q = only_quantize(u, y);
-    return q ? q : quantize_behind_clamp(u, use->node);
-}
-
-static const char *say(const Node *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static const char *say(const Node *n, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    Buf b = buf_new(n->graph->module->arena);
-    buf_fmt_v(&b, fmt, ap);
-    va_end(ap);
-    return buf_as_str(&b).s;
+    const Node *user = uses_only_node(u, y), *q = only_quantize(u, y);
+    return q || !user ? q : quantize_behind_clamp(u, user);
 }
 
 /* ---- conditions ---- */
@@ -114,10 +98,10 @@ static const char *operands_refuse(const Node *n, bool product) {
         if (!dq)
             return is_guard(n->in[i]->def ? n->in[i]->def : n)
                        ? "kept apart: onnxruntime has no right kernel for what it would fuse"
-                       : say(n, "operand %zu is float", i);
+                       : node_strf(n, "operand %zu is float", i);
         int bits = elem_bits(dq->in[0]->type.elem);
         if (product && bits != 8)
-            return say(n, "operand %zu has %d bits, its kernels take 8", i, bits);
+            return node_strf(n, "operand %zu has %d bits, its kernels take 8", i, bits);
     }
     return NULL;
 }
@@ -129,10 +113,10 @@ static const char *product_refuses(const Node *n, const Node *q) {
     if (why)
         return why;
     if (x == ELEM_INT8 && w != ELEM_INT8)
-        return say(n, "there is no kernel for int8 by %s", elem_name(w));
+        return node_strf(n, "there is no kernel for int8 by %s", elem_name(w));
     if (q && q->out[0]->type.elem != x)
-        return say(n, "there is no kernel from %s to %s", elem_name(x),
-                   elem_name(q->out[0]->type.elem));
+        return node_strf(n, "there is no kernel from %s to %s", elem_name(x),
+                         elem_name(q->out[0]->type.elem));
     bool bias = n->n_in > 2 && n->in[2];
     if (node_float(n, "beta", 1.0F) != 1.0F)
         return "QGemm has no beta";
@@ -146,10 +130,11 @@ static const char *all_refuse(const Node *n, const Node *q) {
     for (size_t i = 0; !why && i < n->n_in; i++) {
         const Node *dq = quant_rule_is_data(&n->def->quant, i) ? dequantize_of(n->in[i]) : NULL;
         if (dq && dq->in[0]->type.elem != y)
-            why = say(n, "operand %zu is %s, the result %s", i, elem_name(dq->in[0]->type.elem),
-                      elem_name(y));
+            why = node_strf(n, "operand %zu is %s, the result %s", i,
+                            elem_name(dq->in[0]->type.elem), elem_name(y));
     }
-    return why || elem_bits(y) == 8 ? why : say(n, "its kernel takes 8 bits, not %d", elem_bits(y));
+    return why || elem_bits(y) == 8 ? why
+                                    : node_strf(n, "its kernel takes 8 bits, not %d", elem_bits(y));
 }
 
 static const char *move_refuses(const Node *n, const Uses *u, Rule rule) {
@@ -190,7 +175,7 @@ static bool takes_integers(const Node *n) {
 }
 
 Fusion ort_fusion(const Node *n, const Uses *u) {
-    const char *name = say(n, STR_FMT, STR_ARG(n->op));
+    const char *name = node_strf(n, STR_FMT, STR_ARG(n->op));
     if (node_conversion(n) != CONVERT_NONE)
         return (Fusion){FUSION_CONVERSION, name, NULL};
     if (takes_integers(n))
@@ -201,7 +186,7 @@ Fusion ort_fusion(const Node *n, const Uses *u) {
         return (Fusion){FUSION_NONE, name, NULL};
     const struct Known *k = known_op(n);
     if (!k)
-        return (Fusion){FUSION_REFUSED, name, say(n, "onnxruntime has no rule for %s", name)};
+        return (Fusion){FUSION_REFUSED, name, node_strf(n, "onnxruntime has no rule for %s", name)};
     bool product = k->rule == RULE_PRODUCT || k->rule == RULE_PRODUCT_OR_REAL;
     if (product && !dequantize_of(n->in[0]) && !(n->in[0]->def && is_guard(n->in[0]->def)))
         return (Fusion){FUSION_NONE, name, NULL}; /* weights alone */

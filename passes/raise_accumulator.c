@@ -18,9 +18,7 @@ typedef struct Found {
 } Found;
 
 static Node *only_user(const Raise *r, const Node *n) {
-    const Use *use;
-    bool one = n->n_out == 1 && n->out[0] && uses_of(r->uses, n->out[0], &use) == 1;
-    return one && use[0].node && use[0].node->graph == n->graph ? use[0].node : NULL;
+    return n->n_out == 1 && n->out[0] ? uses_only_here(r->uses, n->out[0]) : NULL;
 }
 
 static Value *other_operand(const Node *n, const Value *v) {

@@ -22,12 +22,11 @@ static bool bound(const Node *n, size_t i, int64_t none, int64_t *out) {
 
 static bool find_source(const Raise *r, Narrow *k) {
     const Value *x = k->clip->in[0];
-    const Use *uses;
     if (value_data(x))
         return true;
     k->q = x->def;
     return k->q && is_onnx_quantize(k->q) && k->q->graph == k->clip->graph &&
-           uses_of(r->uses, x, &uses) == 1 && uses[0].node;
+           uses_only_node(r->uses, x);
 }
 
 static bool find(const Raise *r, Node *n, Narrow *k) {

@@ -26,11 +26,6 @@ typedef struct RaiseDynamic {
     Map *inputs; /* by float value: its QuantizeLinear's result */
 } RaiseDynamic;
 
-static Node *only_user(const Raise *r, const Value *v) {
-    const Use *use;
-    return uses_of(r->uses, v, &use) == 1 ? use[0].node : NULL;
-}
-
 static Node *def_of(const Value *v, const char *op) {
     return v && v->def && node_is(v->def, op) ? v->def : NULL;
 }
@@ -45,9 +40,9 @@ static Value *input(const Node *n, size_t i) {
 
 /* Cast to float, Mul by Mul(scale of x, scale of w), in any order of operands. */
 static bool find_scales(const Raise *r, const Node *product, Found *f) {
-    Node *cast = only_user(r, product->out[0]);
+    Node *cast = uses_only_node(r->uses, product->out[0]);
     const Attr *to = cast && node_is(cast, "Cast") ? node_attr(cast, "to") : NULL;
-    Node *mul = to && to->v.i[0] == ELEM_FLOAT ? only_user(r, cast->out[0]) : NULL;
+    Node *mul = to && to->v.i[0] == ELEM_FLOAT ? uses_only_node(r->uses, cast->out[0]) : NULL;
     if (!mul || !node_is(mul, "Mul") || mul->graph != product->graph)
         return false;
     Node *both = def_of(mul->in[mul->in[0] == cast->out[0]], "Mul");

@@ -49,19 +49,10 @@ static Node *reached_quantize(const Raise *r, const Node *n) {
 
 /* ---- names and types ---- */
 
-static bool is_graph_output(const Raise *r, const Value *v) {
-    const Use *uses;
-    size_t n = uses_of(r->uses, v, &uses);
-    for (size_t i = 0; i < n; i++)
-        if (!uses[i].node)
-            return true;
-    return false;
-}
-
 /* `y` takes the place of the integers that `q` made of it; the interface keeps its names. */
 static void absorb(Raise *r, Node *q, Value *y) {
     Value *ints = q->out[0];
-    if (is_graph_output(r, ints)) {
+    if (uses_is_output(r->uses, ints)) {
         y->name = ints->name;
         y->declared = ints->declared;
         y->doc = ints->doc;
@@ -236,8 +227,9 @@ static void move_result(Raise *r, Node *n, size_t i, const Quant *q) {
             continue;
         if (user && is_own_quantize(user)) {
             bool same = quant_equal(user->out[0]->type.quant, q);
-            bool returned = is_graph_output(r, user->out[0]); /* a branch of If returns its own */
-            if (same && !(returned && (is_graph_output(r, y) || user->graph != n->graph)))
+            bool returned =
+                uses_is_output(r->uses, user->out[0]); /* a branch of If returns its own */
+            if (same && !(returned && (uses_is_output(r->uses, y) || user->graph != n->graph)))
                 absorb(r, user, y);
             else
                 requantize(r, user, y);

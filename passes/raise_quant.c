@@ -160,15 +160,6 @@ static void drop_guards(Graph *g, void *ctx) {
 
 /* ---- what is left of conversions ---- */
 
-static bool is_output(const Raise *r, const Value *v) {
-    const Use *uses;
-    size_t n = uses_of(r->uses, v, &uses);
-    for (size_t i = 0; i < n; i++)
-        if (!uses[i].node)
-            return true;
-    return false;
-}
-
 /* DequantizeLinear, QuantizeLinear: a requantization, or nothing at all. */
 static void join_pairs(Graph *g, void *ctx) {
     Raise *r = ctx;
@@ -178,7 +169,7 @@ static void join_pairs(Graph *g, void *ctx) {
         Value *x = raise_source(n->in[0]), *y = n->out[0];
         if (!x || elem_bits(x->type.elem) > 16)
             continue;
-        if (quant_equal(x->type.quant, y->type.quant) && !is_output(r, y)) {
+        if (quant_equal(x->type.quant, y->type.quant) && !uses_is_output(r->uses, y)) {
             raise_replace(r, y, x);
             node_remove(n);
             continue;

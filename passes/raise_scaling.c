@@ -204,20 +204,11 @@ static bool raise_fake(Scaling *s, const Chain *c) {
 
 /* ---- Round and Clip alone ---- */
 
-static bool is_output(const Scaling *s, const Value *v) {
-    const Use *uses;
-    size_t n = uses_of(s->uses, v, &uses);
-    for (size_t i = 0; i < n; i++)
-        if (!uses[i].node)
-            return true;
-    return false;
-}
-
 /* Round and Clip of a constant, times one number or not: a constant. */
 static bool fold_chain(Scaling *s, const Chain *c) {
     Value *u = c->first->in[0], *x = u;
     const Tensor *m = scaling_factor(u->def, "Mul", &x), *t = edit_float_const(x);
-    if (!t || is_output(s, c->last->out[0]) || (m && m->count != 1))
+    if (!t || uses_is_output(s->uses, c->last->out[0]) || (m && m->count != 1))
         return false;
     float *data, f = m ? (float)tensor_float(m, 0) : 1;
     Value *v =
@@ -267,7 +258,8 @@ static void skip_casts(Graph *g, void *ctx) {
             const Attr *back = uses[i].node && node_is(uses[i].node, "Cast")
                                    ? node_attr(uses[i].node, "to")
                                    : NULL;
-            if (!back || back->v.i[0] != ELEM_FLOAT || is_output(s, uses[i].node->out[0]))
+            if (!back || back->v.i[0] != ELEM_FLOAT ||
+                uses_is_output(s->uses, uses[i].node->out[0]))
                 continue;
             value_replace(s->m, s->uses, uses[i].node->out[0], n->in[0]);
             scaling_leave(s, uses[i].node);

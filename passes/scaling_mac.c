@@ -77,11 +77,6 @@ static const char *read_operands(Product *p) {
 
 /* ---- the Mul behind it ---- */
 
-static Node *only_user(const Scaling *s, const Value *v) {
-    const Use *uses;
-    return uses_of(s->uses, v, &uses) == 1 ? uses[0].node : NULL;
-}
-
 /* Does a positive factor behind this node do the same before it? */
 static bool commutes(const Node *n, bool *moves) {
     QuantClass k = n->def && n->n_out == 1 ? n->def->quant.kind : QUANT_NEVER;
@@ -105,11 +100,11 @@ static bool fits(const Product *p, const Tensor *m, Type y, bool moves) {
 static void find_mul(const Scaling *s, Product *p) {
     bool moves = false;
     for (const Value *v = p->n->out[0];;) {
-        Node *user = only_user(s, v);
+        Node *user = uses_only_node(s->uses, v);
         Value *x;
         const Tensor *m = user ? scaling_factor(user, "Mul", &x) : NULL;
         if (m && x == v) {
-            Node *q = only_user(s, user->out[0]);
+            Node *q = uses_only_node(s->uses, user->out[0]);
             bool bias = m->count == 1 || !p->bt || p->bt->count == m->count;
             if (q && is_own_quantize(q) && bias && fits(p, m, v->type, moves)) {
                 p->mul = user;
