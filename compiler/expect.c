@@ -181,11 +181,9 @@ ExitCode run_inputs(Session *s, ExitCode (*command)(Session *)) {
         diag_error(s->d, LOC_NONE, "-split-input-file prints text on standard output");
         return EXIT_USAGE;
     }
-    FileMap *map = file_map(s->o.inputs.items[0], LOC_NONE, s->d);
-    if (!map)
+    Str text;
+    if (!file_text(s->arena, s->o.inputs.items[0], LOC_NONE, s->d, &text))
         return EXIT_IO;
-    Str text = arena_str(s->arena, file_bytes(map));
-    file_unmap(map);
     s->has_text = true;
     ExitCode worst = EXIT_DONE;
     size_t begin = 0, end;

@@ -74,11 +74,9 @@ static Str keep_line_ends(Arena *a, Str before, Str text) {
 }
 
 static ExitCode format_file(Session *s, const char *path) {
-    FileMap *map = file_map(path, LOC_NONE, s->d);
-    if (!map)
+    Str text, formatted;
+    if (!file_text(s->arena, path, LOC_NONE, s->d, &text))
         return EXIT_IO;
-    Str text = arena_str(s->arena, file_bytes(map)), formatted;
-    file_unmap(map);
     bool ok = holds_several(text) ? format_inputs(s, path, text, &formatted)
                                   : qir_format(s->arena, s->d, path, text, &formatted);
     if (!ok)

@@ -120,6 +120,15 @@ void file_unmap(FileMap *f) {
     free(f);
 }
 
+bool file_text(Arena *a, const char *path, Loc at, Diags *d, Str *out) {
+    FileMap *f = file_map(path, at, d);
+    if (!f)
+        return false;
+    *out = arena_str(a, file_bytes(f));
+    file_unmap(f);
+    return true;
+}
+
 /* What is wrong with the name itself; NULL when nothing is. */
 static const char *name_fault(Str name) {
     if (name.n == 0)

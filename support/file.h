@@ -9,6 +9,8 @@ typedef struct FileMap FileMap;
 /* Maps a regular file read-only ("-" reads standard input into memory). NULL after a diagnostic.
  * The mapping lives until file_unmap. */
 FileMap *file_map(const char *path, Loc at, Diags *d);
+/* A copy of the whole file in the arena, NUL-terminated; false after a diagnostic. */
+bool file_text(Arena *a, const char *path, Loc at, Diags *d, Str *out);
 Str file_bytes(const FileMap *f);
 void file_unmap(FileMap *f);
 /* The pages that hold `bytes`, a part of the file, may leave memory until they are read again.

@@ -284,19 +284,15 @@ bool qir_read_scheme_text(Arena *a, Diags *d, const char *name, Str text, Scheme
 }
 
 bool qir_read_scheme(Arena *a, Diags *d, const char *path, Scheme *out) {
-    FileMap *file = file_map(path, LOC_NONE, d);
-    if (!file)
+    Str text;
+    if (!file_text(a, path, LOC_NONE, d, &text))
         return false;
-    Str text = arena_str(a, file_bytes(file));
-    file_unmap(file);
     return qir_read_scheme_text(a, d, path, text, out);
 }
 
 Module *qir_read(Arena *a, Diags *d, const char *path, const QirReadOptions *options) {
-    FileMap *file = file_map(path, LOC_NONE, d);
-    if (!file)
+    Str text;
+    if (!file_text(a, path, LOC_NONE, d, &text))
         return NULL;
-    Str text = arena_str(a, file_bytes(file));
-    file_unmap(file);
     return read_text(a, d, path, text, options);
 }

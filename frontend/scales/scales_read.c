@@ -244,11 +244,9 @@ bool scales_are_json(const char *path) {
 }
 
 bool scales_read(Arena *a, Diags *d, const char *path, Scheme *out) {
-    FileMap *file = file_map(path, LOC_NONE, d);
-    if (!file)
+    Str text;
+    if (!file_text(a, path, LOC_NONE, d, &text))
         return false;
-    Str text = arena_str(a, file_bytes(file));
-    file_unmap(file);
     Scales s = {a, d, diag_name(d, str_from(path)), out};
     uint32_t source = diags_source(d, path, text);
     json_error_t error;
