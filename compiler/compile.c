@@ -29,56 +29,18 @@ static bool leaves_folder(Writing *w) {
 }
 
 /* External data is not found from another folder: it becomes part of the text or its blob. */
-static void keep_external(Tensor *t) {
-    if (t && t->place == TENSOR_EXTERNAL && t->data) {
+static void keep_external(Tensor *t, Str name, void *ctx) {
+    (void)name;
+    (void)ctx;
+    if (t->place == TENSOR_EXTERNAL && t->data) {
         t->place = TENSOR_INLINE;
         t->external = (Meta){0};
     }
 }
 
-static void keep_sparse(SparseTensor *s) {
-    if (s) {
-        keep_external(s->values);
-        keep_external(s->indices);
-    }
-}
-
-static void keep_of_attr(const Attr *at) {
-    for (size_t i = 0; i < at->n; i++) {
-        if (at->kind == ATTR_TENSOR || at->kind == ATTR_TENSORS)
-            keep_external(at->v.t[i]);
-        else if (at->kind == ATTR_SPARSE || at->kind == ATTR_SPARSES)
-            keep_sparse(at->v.sp[i]);
-    }
-}
-
-static void keep_of_value(Value *v, void *ctx) {
-    (void)ctx;
-    keep_external(v->data);
-    keep_sparse(v->sparse);
-    for (const Node *note = v->onnx; note; note = note->next)
-        for (size_t i = 0; i < note->n_attrs; i++)
-            keep_of_attr(&note->attrs[i]);
-}
-
-static void keep_of_nodes(Graph *g, void *ctx) {
-    (void)ctx;
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_attrs; i++)
-        keep_of_attr(&n->attrs[i]);
-}
-
-static void keep_all_external(Module *m) {
-    module_each_value(m, keep_of_value, NULL);
-    module_each_graph(m, keep_of_nodes, NULL);
-    for (size_t i = 0; i < m->n_functions; i++)
-        for (size_t k = 0; k < m->functions[i]->n_defaults; k++)
-            keep_of_attr(&m->functions[i]->defaults[k]);
-}
-
 static bool write_qir(Writing *w) {
     if (leaves_folder(w))
-        keep_all_external(w->m);
+        module_each_tensor(w->m, keep_external, NULL);
     const Options *o = &w->s->o;
     QirWriteOptions q = {.elide = o->elide_larger >= 0,
                          .elide_larger = o->elide_larger >= 0 ? (size_t)o->elide_larger : 0};

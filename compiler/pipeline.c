@@ -335,12 +335,14 @@ static bool bring_into_form(Job *j, Module *m) {
 bool job_compile(Job *j, Module *m) {
     bool rename = j->o->input_names || j->o->output_names; /* data and rules know the old names */
     j->read_opset = module_opset(m, STR(""));
+    if (j->form != FORM_AS_IS && !j->o->passes && !module_data_required(m, j->d))
+        return false; /* before any pass wonders why something is no constant */
     return bring_into_form(j, m) && (!rename || run(j, m, "rename-interface")) &&
            (!j->o->annotate || j->o->passes || run(j, m, "annotate"));
 }
 
 bool job_prepare_run(Job *j, Module *m) {
-    if (!run(j, m, "inline-functions"))
+    if (!module_data_required(m, j->d) || !run(j, m, "inline-functions"))
         return false;
     j->ctx.target_opset = module_opset(m, STR("")) < OPS_BIND_OPSET ? OPS_BIND_OPSET : 0;
     if (!run(j, m, "freeze") || !run(j, m, "upgrade"))

@@ -134,10 +134,14 @@ int bind_scratch(Binder *b, ElemType e, size_t count) {
     return i;
 }
 
-int bind_value_error(Binder *b, const Value *v, const char *what) {
+static int failed_buffer(Binder *b) {
     b->failed = true;
-    diag_error(b->diags, v->loc, "value %s %s", diag_name(b->diags, v->name), what);
     return binder_add_buffer(b, buffer_of(BUF_ARENA, ELEM_UINT8, 0)); /* lets binding go on */
+}
+
+int bind_value_error(Binder *b, const Value *v, const char *what) {
+    diag_error(b->diags, v->loc, "value %s %s", diag_name(b->diags, v->name), what);
+    return failed_buffer(b);
 }
 
 /* One element a byte, where the tensor packs several. */
@@ -169,10 +173,8 @@ static int const_buffer(Binder *b, const Value *v) {
     const Tensor *t = v->data;
     if (t->elem == ELEM_STRING)
         return bind_value_error(b, v, "holds strings, which cannot run");
-    if (t->place == TENSOR_ELIDED)
-        return bind_value_error(b, v, "is elided: its elements are needed here");
-    if (!t->data && t->count)
-        return bind_value_error(b, v, "has external data that was not loaded");
+    if (!tensor_required(t, v->name, v->loc, b->diags))
+        return failed_buffer(b);
     Buffer buffer = buffer_of(BUF_CONST, elem_unpacked(t->elem), t->count);
     buffer.value = v;
     size_t align = (size_t)elem_bits(buffer.elem) / 8;

@@ -41,7 +41,7 @@ typedef struct Meta { /* metadata_props, in order */
 typedef enum TensorPlace {
     TENSOR_INLINE,   /* bytes in `data` */
     TENSOR_BLOB,     /* bytes in `data`, mapped from a safetensors file beside the text */
-    TENSOR_EXTERNAL, /* ONNX external data; `data` NULL until loaded */
+    TENSOR_EXTERNAL, /* ONNX external data; `data` NULL where the file is not there */
     TENSOR_ELIDED,   /* only a checksum is known; running or emitting it is an error */
 } TensorPlace;
 
@@ -52,7 +52,7 @@ typedef struct Tensor {
     int rank;
     const int64_t *dims;
     size_t count;        /* product of dims */
-    const uint8_t *data; /* at any alignment; NULL for strings, elided and not loaded */
+    const uint8_t *data; /* at any alignment; NULL for strings, and what is not at hand */
     size_t bytes;
     const Str *strings; /* count entries when elem is STRING */
     TensorPlace place;
@@ -75,6 +75,8 @@ Tensor *tensor_of(Arena *a, ElemType elem, int rank, const int64_t *dims, const 
 /* Number of elements; false on a negative dim, overflow or more than 2^31-1 elements. */
 bool tensor_count(int rank, const int64_t *dims, size_t *count);
 Type tensor_type(Arena *a, const Tensor *t);
+/* Are the elements at hand? An error at `at` where they are elided or their file is not there. */
+bool tensor_required(const Tensor *t, Str name, Loc at, Diags *d);
 bool tensor_same_shape(const Tensor *x, const Tensor *y);
 /* Could a value of this type be the tensor? Dimensions that are not known fit any. */
 bool tensor_fits(const Tensor *t, Type type);
@@ -376,6 +378,12 @@ void value_replace(Module *m, const Uses *u, Value *from, Value *to);
 void module_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);
 /* Calls fn for every value: of each graph the inputs, the constants, the results of its nodes. */
 void module_each_value(Module *m, void (*fn)(Value *v, void *ctx), void *ctx);
+/* Calls fn for every tensor: of constants and defaults, in attributes, the parts of sparse ones.
+ * `name` is the value's or the attribute's. */
+typedef void TensorFn(Tensor *t, Str name, void *ctx);
+void module_each_tensor(Module *m, TensorFn *fn, void *ctx);
+/* Are the elements of all tensors at hand? Every one that is missing is reported. */
+bool module_data_required(Module *m, Diags *d);
 /* Graphs directly in a node's attributes. */
 #define FOR_NODES(n, g)                                                                            \
     for (Node *n = (g)->first, *n##_next; n && (n##_next = n->next, 1); n = n##_next)

@@ -129,6 +129,58 @@ void module_each_value(Module *m, void (*fn)(Value *v, void *ctx), void *ctx) {
     module_each_graph(m, visit_values, &(ValueVisit){fn, ctx});
 }
 
+typedef struct TensorVisit {
+    TensorFn *fn;
+    void *ctx;
+} TensorVisit;
+
+static void visit_sparse(const TensorVisit *visit, const SparseTensor *s, Str name) {
+    visit->fn(s->values, name, visit->ctx);
+    visit->fn(s->indices, name, visit->ctx);
+}
+
+static void visit_attrs(const TensorVisit *visit, const Attr *attrs, size_t n) {
+    for (const Attr *at = attrs; at < attrs + n; at++)
+        for (size_t i = 0; i < at->n; i++) {
+            if (at->kind == ATTR_TENSOR || at->kind == ATTR_TENSORS)
+                visit->fn(at->v.t[i], at->name, visit->ctx);
+            else if (at->kind == ATTR_SPARSE || at->kind == ATTR_SPARSES)
+                visit_sparse(visit, at->v.sp[i], at->name);
+        }
+}
+
+static void visit_value_tensors(Value *v, void *ctx) {
+    if (v->data)
+        ((TensorVisit *)ctx)->fn(v->data, v->name, ((TensorVisit *)ctx)->ctx);
+    if (v->sparse)
+        visit_sparse(ctx, v->sparse, v->name);
+    for (const Node *note = v->onnx; note; note = note->next)
+        visit_attrs(ctx, note->attrs, note->n_attrs);
+}
+
+static void visit_node_tensors(Graph *g, void *ctx) {
+    for (const Node *n = g->first; n; n = n->next)
+        visit_attrs(ctx, n->attrs, n->n_attrs);
+}
+
+void module_each_tensor(Module *m, TensorFn *fn, void *ctx) {
+    TensorVisit visit = {fn, ctx};
+    module_each_value(m, visit_value_tensors, &visit);
+    module_each_graph(m, visit_node_tensors, &visit);
+    for (size_t i = 0; i < m->n_functions; i++)
+        visit_attrs(&visit, m->functions[i]->defaults, m->functions[i]->n_defaults);
+}
+
+static void require(Tensor *t, Str name, void *ctx) {
+    tensor_required(t, name, t->loc, ctx);
+}
+
+bool module_data_required(Module *m, Diags *d) {
+    int before = diags_errors(d);
+    module_each_tensor(m, require, d);
+    return diags_errors(d) == before;
+}
+
 /* ---- unique names ---- */
 
 struct UniqueNames {

@@ -47,6 +47,22 @@ Type tensor_type(Arena *a, const Tensor *t) {
     return type_fixed(a, t->elem, t->rank, t->dims);
 }
 
+bool tensor_required(const Tensor *t, Str name, Loc at, Diags *d) {
+    if (t->data || t->strings || t->count == 0)
+        return true;
+    if (t->place != TENSOR_EXTERNAL)
+        return diag_error(d, at, "tensor \"%s\" is elided: its elements are needed here",
+                          diag_name(d, name));
+    Str file = STR("");
+    for (size_t i = 0; i < t->external.n; i++)
+        if (str_is(t->external.items[i].key, "location"))
+            file = t->external.items[i].value;
+    return diag_error(d, at,
+                      "tensor \"%s\" stands in file \"%s\", which is not there: its elements are "
+                      "needed here",
+                      diag_name(d, name), diag_name(d, file));
+}
+
 bool tensor_same_shape(const Tensor *x, const Tensor *y) {
     bool same = x->rank == y->rank;
     for (int i = 0; same && i < x->rank; i++)

@@ -391,7 +391,7 @@ bool pass_decide(Module *m, PassContext *c) {
                 .wanted = NEW_ARRAY(m->arena, bool, m->n_values),
                 .shared = NEW_ARRAY(m->arena, bool, m->n_values),
                 .root = NEW_ARRAY(m->arena, Value *, m->n_values)};
-    if (!choice_check(c, m))
+    if (!choice_check(c, m) || !module_data_required(m, c->d))
         return false;
     module_each_value(m, own_root, &d);
     module_each_graph(m, mark_recipe, &d);

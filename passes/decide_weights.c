@@ -84,7 +84,7 @@ static void decide_graph(Graph *g, void *ctx) {
 }
 
 bool pass_decide_weights(Module *m, PassContext *c) {
-    if (!choice_check(c, m))
+    if (!choice_check(c, m) || !module_data_required(m, c->d))
         return false;
     Weights w = {.c = c,
                  .m = m,

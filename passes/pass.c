@@ -51,12 +51,13 @@ static void check_value(Value *v, void *ctx) {
                            fake ? "fake-quant already" : "quantized already");
 }
 
-/* "float" has no quantization at all, "true" none that is only meant. */
+/* "float" has no quantization at all, "true" none that is only meant. A pass over one form computes
+ * with its constants. */
 static bool form_fits(const Pass *p, Module *m, Diags *d) {
     FormCheck f = {p, d, true};
     if (strcmp(p->before, "float") == 0 || strcmp(p->before, "true") == 0)
         module_each_value(m, check_value, &f);
-    return f.ok;
+    return f.ok && (strcmp(p->before, "any") == 0 || module_data_required(m, d));
 }
 
 bool pass_run(const Pass *p, Module *m, PassContext *c) {

@@ -129,6 +129,14 @@ bool file_text(Arena *a, const char *path, Loc at, Diags *d, Str *out) {
     return true;
 }
 
+static bool has_dot_dot(Str name) {
+    for (size_t i = 0; i + 1 < name.n; i++)
+        if (name.s[i] == '.' && name.s[i + 1] == '.' && (i == 0 || name.s[i - 1] == '/') &&
+            (i + 2 == name.n || name.s[i + 2] == '/'))
+            return true;
+    return false;
+}
+
 /* What is wrong with the name itself; NULL when nothing is. */
 static const char *name_fault(Str name) {
     if (name.n == 0)
@@ -141,8 +149,12 @@ static const char *name_fault(Str name) {
         return "the name is a folder's";
     if (name.n >= 4096)
         return "the name is too long";
+    if (has_dot_dot(name))
+        return "'..' is not allowed";
     return NULL;
 }
+
+static const char not_there[] = "No such file or directory";
 
 /* Opens one component below `parent` without following a link. Returns -1 and says why. The
  * check of the opened file comes after opening it, so nobody can swap it in between. */
@@ -155,7 +167,7 @@ static int open_component(int parent, const char *name, bool last, struct stat *
     }
     int fd = openat(parent, name, flags);
     if (fd < 0 || fstat(fd, st) < 0)
-        *why = strerror(errno);
+        *why = errno == ENOENT ? not_there : strerror(errno);
     else if (!last && !S_ISDIR(st->st_mode))
         *why = "a part of the path is not a folder";
     else if (last && !S_ISREG(st->st_mode))
@@ -177,11 +189,7 @@ static int walk(int fd, char *path, struct stat *st, const char **why) {
             *slash++ = 0;
         if (!*part || strcmp(part, ".") == 0)
             continue;
-        int next = -1;
-        if (strcmp(part, "..") == 0)
-            *why = "'..' is not allowed";
-        else
-            next = open_component(fd, part, slash == NULL, st, why);
+        int next = open_component(fd, part, slash == NULL, st, why);
         close(fd);
         if (next < 0)
             return -1;
@@ -190,7 +198,7 @@ static int walk(int fd, char *path, struct stat *st, const char **why) {
     return fd;
 }
 
-FileMap *file_map_beside(const char *dir, Str name, Loc at, Diags *d) {
+FileMap *file_map_beside(const char *dir, Str name, bool *absent, Loc at, Diags *d) {
     const char *why = name_fault(name);
     struct stat st = {0};
     int fd = -1;
@@ -208,8 +216,11 @@ FileMap *file_map_beside(const char *dir, Str name, Loc at, Diags *d) {
     if (!why && !S_ISREG(st.st_mode))
         why = "it is not a regular file";
     FileMap *f = NULL;
+    if (absent)
+        *absent = why == not_there;
     if (why)
-        diag_error(d, at, "cannot use file \"%s\": %s", diag_name(d, name), why);
+        diag(d, absent && *absent ? DIAG_WARNING : DIAG_ERROR, at, "cannot use file \"%s\": %s",
+             diag_name(d, name), why);
     else
         f = map_fd(fd, &st, diag_name(d, name), at, d);
     if (fd >= 0)

@@ -26,23 +26,19 @@ static void check_elem(Check *c, Loc at, ElemType e) {
         refuse(c, at, "ONNX has no element type %s", elem_name(e));
 }
 
-static void check_tensor(Check *c, Loc at, const Tensor *t) {
+static void check_tensor(Check *c, Loc at, const Tensor *t, Str who) {
     if (!t)
         return;
     check_elem(c, at, t->elem);
-    bool there = t->data || t->strings || t->count == 0;
-    bool stays_external = t->place == TENSOR_EXTERNAL && !c->options->inline_external;
-    if (t->place == TENSOR_ELIDED)
-        refuse(c, at, "a constant is elided: only its checksum is known");
-    else if (!there && !stays_external)
-        refuse(c, at, "the data of a constant is not loaded");
+    if (t->place != TENSOR_EXTERNAL && !tensor_required(t, who, at, c->module->diags))
+        c->ok = false;
 }
 
-static void check_sparse(Check *c, Loc at, const SparseTensor *s) {
+static void check_sparse(Check *c, Loc at, const SparseTensor *s, Str who) {
     if (!s)
         return;
-    check_tensor(c, at, s->values);
-    check_tensor(c, at, s->indices);
+    check_tensor(c, at, s->values, who);
+    check_tensor(c, at, s->indices, who);
 }
 
 static void check_type(Check *c, Loc at, const char *what, Str who, const Type *t) {
@@ -59,17 +55,17 @@ static void check_value(Check *c, const Value *v) {
     if (!v)
         return;
     check_type(c, v->loc, "value", v->name, &v->type);
-    check_tensor(c, v->loc, v->data);
-    check_sparse(c, v->loc, v->sparse);
+    check_tensor(c, v->loc, v->data, v->name);
+    check_sparse(c, v->loc, v->sparse, v->name);
 }
 
 static void check_attr(Check *c, Loc at, const Attr *attr) {
     for (size_t i = 0; i < attr->n; i++)
         switch (attr->kind) {
         case ATTR_TENSOR:
-        case ATTR_TENSORS: check_tensor(c, at, attr->v.t[i]); break;
+        case ATTR_TENSORS: check_tensor(c, at, attr->v.t[i], attr->name); break;
         case ATTR_SPARSE:
-        case ATTR_SPARSES: check_sparse(c, at, attr->v.sp[i]); break;
+        case ATTR_SPARSES: check_sparse(c, at, attr->v.sp[i], attr->name); break;
         case ATTR_TYPE:
         case ATTR_TYPES: check_type(c, at, "attribute", attr->name, &attr->v.ty[i]); break;
         default: break; /* graphs are visited by themselves */

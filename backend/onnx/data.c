@@ -134,7 +134,7 @@ static void write_typed(Writer *w, const Tensor *t) {
 
 /* Fields stand in the order of their numbers, as protobuf's own writers put them. */
 void write_tensor(Writer *w, uint32_t field, const Tensor *t, Str name) {
-    bool external = t->place == TENSOR_EXTERNAL && !w->options.inline_external;
+    bool external = t->place == TENSOR_EXTERNAL && !(t->data && w->options.inline_external);
     encode_begin(&w->e, field);
     for (int i = 0; i < t->rank; i++)
         encode_number(&w->e, TENSOR_DIMS, (uint64_t)t->dims[i]);

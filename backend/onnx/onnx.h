@@ -13,7 +13,7 @@
 #include "ir/ir.h"
 
 typedef struct OnnxWriteOptions {
-    bool inline_external; /* external data becomes part of the model */
+    bool inline_external; /* external data at hand becomes part of the model */
     bool allow_newer;     /* opset and IR versions that common runtimes do not load yet */
 } OnnxWriteOptions;
 

@@ -5,20 +5,21 @@
 /* A file of external data, mapped when first named. */
 typedef struct External {
     FileMap *map; /* NULL: could not be had, which has been said */
+    bool absent;
 } External;
 
-static FileMap *open_external(Reader *r, Loc at, Str location) {
+static const External *open_external(Reader *r, Loc at, Str location) {
     if (!r->externals)
         r->externals = map_new(r->arena);
     External *e = map_get(r->externals, location);
     if (!e) {
         e = NEW(r->arena, External);
-        e->map = file_map_beside(r->dir, location, at, r->diags);
+        e->map = file_map_beside(r->dir, location, &e->absent, at, r->diags);
         if (e->map)
             module_keep_map(r->module, e->map);
         map_set(r->externals, location, e);
     }
-    return e->map;
+    return e;
 }
 
 /* Digits only: no sign, no space, no overflow. */
@@ -72,10 +73,10 @@ bool read_external(Reader *r, Loc at, Tensor *t) {
         return diag_error(r->diags, at,
                           "external data has length %llu; its type and dimensions need %zu",
                           (unsigned long long)length, t->bytes);
-    FileMap *map = open_external(r, at, location);
-    if (!map)
-        return false;
-    Str file = file_bytes(map);
+    const External *e = open_external(r, at, location);
+    if (!e->map)
+        return e->absent; /* the reference is kept */
+    Str file = file_bytes(e->map);
     if (offset > file.n || length > file.n - offset)
         return diag_error(
             r->diags, at,

@@ -10,7 +10,6 @@
 
 typedef struct QirReadOptions {
     const char *dir;     /* where blobs and external data are looked for; NULL: beside the file */
-    bool need_data;      /* constants without data (elided, missing file) are errors */
     bool wide_zp;        /* zero points may lie outside their range */
     bool skip_checksums; /* do not read blob data just to compare its checksum */
 } QirReadOptions;

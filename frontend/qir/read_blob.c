@@ -1,7 +1,5 @@
 /* Data that stand in other files: safetensors blobs and ONNX's external data. Files are mapped
  * when their first tensor is read and stay mapped with the module. */
-#include <unistd.h>
-
 #include "frontend/qir/reader.h"
 #include "support/safetensors.h"
 #include "support/sha256.h"
@@ -51,7 +49,7 @@ static void check_declared(Reader *r, const Blob *b, Str bytes) {
 static SafeTensors *open_blob(Reader *r, BlobFile *f) {
     if (f->tensors || f->failed)
         return f->tensors;
-    FileMap *map = file_map_beside(r->dir, f->blob->path, f->blob->loc, r->diags);
+    FileMap *map = file_map_beside(r->dir, f->blob->path, NULL, f->blob->loc, r->diags);
     f->failed = true;
     if (!map)
         return NULL;
@@ -268,25 +266,23 @@ static bool parse_size(Str s, uint64_t otherwise, uint64_t *out) {
     return !s.s || s.n > 0;
 }
 
-/* A text can be looked at without the files it points to, but a name is never taken on trust. */
-static bool file_exists(Reader *r, Str name) {
-    const char *path = arena_strf(r->arena, "%s/%.*s", r->dir, STR_ARG(name)).s;
-    bool plain = name.n && name.s[0] != '/' && !memchr(name.s, 0, name.n) &&
-                 !strstr(path + strlen(r->dir), "..");
-    return !plain || access(path, F_OK) == 0; /* of others file_map_beside says what is wrong */
-}
+/* A file of external data, mapped when first named. */
+typedef struct External {
+    FileMap *map; /* NULL: could not be had, which has been said */
+    bool absent;
+} External;
 
-static FileMap *open_external(Reader *r, const Val *v, Str location) {
+static const External *open_external(Reader *r, const Val *v, Str location) {
     Map *files = r->externals ? r->externals : (r->externals = map_new(r->arena));
-    FileMap *map = map_get(files, location);
-    if (map)
-        return map;
-    map = file_map_beside(r->dir, location, loc_of(r, v->at), r->diags);
-    if (map) {
-        module_keep_map(r->module, map);
-        map_set(files, location, map);
-    }
-    return map;
+    External *e = map_get(files, location);
+    if (e)
+        return e;
+    e = NEW(r->arena, External);
+    e->map = file_map_beside(r->dir, location, &e->absent, loc_of(r, v->at), r->diags);
+    if (e->map)
+        module_keep_map(r->module, e->map);
+    map_set(files, location, e);
+    return e;
 }
 
 bool external_tensor(Reader *r, const Val *v, Tensor *x) {
@@ -303,12 +299,10 @@ bool external_tensor(Reader *r, const Val *v, Tensor *x) {
     if (x->elem == ELEM_STRING || length != x->bytes)
         return error_at(r, v->at, "the tensor takes %zu bytes, not %llu", x->bytes,
                         (unsigned long long)length);
-    if (!r->options.need_data && !file_exists(r, location))
-        return true;
-    FileMap *map = open_external(r, v, location);
-    if (!map)
-        return false;
-    Str bytes = file_bytes(map);
+    const External *e = open_external(r, v, location);
+    if (!e->map)
+        return e->absent; /* a text can be looked at without the files it points to */
+    Str bytes = file_bytes(e->map);
     if (offset > bytes.n || length > bytes.n - offset)
         return error_at(r, v->at, "%s has %zu bytes; the tensor would end at %llu",
                         shown(r, location), bytes.n, (unsigned long long)(offset + length));

@@ -127,9 +127,9 @@ static bool fill_splat(Reader *r, const Type *t, const Val *v, Tensor *x) {
 
 static bool fill_elided(Reader *r, const Val *v, Tensor *x) {
     x->place = TENSOR_ELIDED;
-    if (v->n > 1 || (v->n == 1 && !read_checksum(r, &v->u.args[0].val, x)))
-        return v->n <= 1 ? false : error_at(r, v->at, "elided(...) holds a checksum");
-    return !r->options.need_data || error_at(r, v->at, "the data were left out of this text");
+    if (v->n > 1)
+        return error_at(r, v->at, "elided(...) holds a checksum");
+    return v->n == 0 || read_checksum(r, &v->u.args[0].val, x);
 }
 
 /* hex("..."): the packed bytes. */

@@ -147,7 +147,7 @@ typedef struct Reader {
     Map *aliases;   /* name to Quant */
     Map *shapes;    /* text to Shape */
     Map *blobs;     /* "@w" to BlobFile */
-    Map *externals; /* location to FileMap; NULL until the first */
+    Map *externals; /* location to External; NULL until the first */
     Map *broken;    /* names in lines with syntax errors: no complaints about those */
     uint32_t starts[MAX_BRACKETS + 1]; /* where the statement at each bracket depth began */
     uint32_t statement;                /* where the one that failed began, and its depth */

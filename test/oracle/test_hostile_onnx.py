@@ -289,12 +289,24 @@ class External(Hostile):
         self.external("hard link", "hard")
         self.external("regular file", "dir")
         self.external("regular file", "fifo")
-        self.external("No such file", "missing.bin")
         self.external("empty", "")
         self.external("NUL", "w.bin\0.txt")
         self.external("error:", "w.bin/")
         self.external("error:", "x" * 100000)
-        self.external("error:", "\x1b[2Jw.bin")
+
+    def test_absent(self):
+        """What is not there is only a warning, but never excuses another fault."""
+        for location in ("missing.bin", "dir/missing.bin", "missing/w.bin", "\x1b[2Jw.bin"):
+            m = model()
+            t = m.graph.initializer.add(name="w", data_type=F, dims=[2], data_location=1)
+            t.external_data.add(key="location", value=location)
+            code, text = self.run_on(m)
+            self.assertEqual(code, 0, text)
+            self.assertRegex(text, 'warning: cannot use file ".*": No such file')
+            self.assertEqual(onnx.load(self.dir / "out.onnx", load_external_data=False).graph, m.graph)
+        self.external(r"\.\.", "missing/../../secret")
+        self.external("symbolic link", "linked_dir/missing.bin")
+        self.external("length 4", [("location", "missing.bin"), ("length", "4")])
 
     def test_entries(self):
         here = ("location", "w.bin")

@@ -120,7 +120,7 @@ static void test_beside(void **state) {
     write_file(f, "sub/w.bin", "deeper");
     static const char *const good[] = {"w.bin", "./w.bin", "sub/w.bin", "sub//w.bin"};
     for (int i = 0; i < 4; i++) {
-        FileMap *m = file_map_beside(f->dir, str_from(good[i]), LOC_NONE, f->d);
+        FileMap *m = file_map_beside(f->dir, str_from(good[i]), NULL, LOC_NONE, f->d);
         assert_non_null(m);
         assert_true(str_is(file_bytes(m), i < 2 ? "weights" : "deeper"));
         file_unmap(m);
@@ -168,11 +168,36 @@ static void test_beside_refuses(void **state) {
         {{long_name, 1000}, "too long"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_null(file_map_beside(f->dir, cases[i].name, LOC_NONE, f->d));
+        assert_null(file_map_beside(f->dir, cases[i].name, NULL, LOC_NONE, f->d));
         assert_int_equal(diags_errors(f->d), i + 1);
         assert_said(f, cases[i].why);
     }
-    assert_null(file_map_beside(in_dir(f, "no-such-dir"), STR("w.bin"), LOC_NONE, f->d));
+    assert_null(file_map_beside(in_dir(f, "no-such-dir"), STR("w.bin"), NULL, LOC_NONE, f->d));
+}
+
+static void test_beside_absent(void **state) {
+    Fixture *f = *state;
+    bool absent = false;
+    mkdir(in_dir(f, "sub"), 0700);
+    write_file(f, "w.bin", "weights");
+    assert_int_equal(symlink("none", in_dir(f, "dangling")), 0);
+    static const char *const missing[] = {"none", "sub/none", "none/w.bin", "./none"};
+    for (size_t i = 0; i < 4; i++, absent = false) {
+        assert_null(file_map_beside(f->dir, str_from(missing[i]), &absent, LOC_NONE, f->d));
+        assert_true(absent);
+    }
+    assert_int_equal(diags_errors(f->d), 0);
+    assert_int_equal(diags_warnings(f->d), 4);
+    static const char *const wrong[] = {"none/../w.bin", "dangling", "sub", "w.bin/none", "/none"};
+    for (int i = 0; i < 5; i++) {
+        absent = true;
+        assert_null(file_map_beside(f->dir, str_from(wrong[i]), &absent, LOC_NONE, f->d));
+        assert_false(absent);
+        assert_int_equal(diags_errors(f->d), i + 1);
+    }
+    absent = true;
+    assert_null(file_map_beside(in_dir(f, "none"), STR("w.bin"), &absent, LOC_NONE, f->d));
+    assert_false(absent);
 }
 
 static void test_out_commit(void **state) {
@@ -295,17 +320,12 @@ static void test_paths_and_crc(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_map),
-        TEST(test_stdin),
-        TEST(test_beside),
-        TEST(test_beside_refuses),
-        TEST(test_out_commit),
-        TEST(test_out_abort),
-        TEST(test_out_rolls_back),
-        TEST(test_out_full_disk),
-        TEST(test_out_devices_and_links),
-        TEST(test_out_refuses),
-        TEST(test_paths_and_crc),
+        TEST(test_map),           TEST(test_stdin),
+        TEST(test_beside),        TEST(test_beside_refuses),
+        TEST(test_beside_absent), TEST(test_out_commit),
+        TEST(test_out_abort),     TEST(test_out_rolls_back),
+        TEST(test_out_full_disk), TEST(test_out_devices_and_links),
+        TEST(test_out_refuses),   TEST(test_paths_and_crc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
