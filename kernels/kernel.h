@@ -22,7 +22,7 @@
  *     //! skip X=u8 Y!=s8                leave out instances for which all of this holds
  *     //! uses saturate dot_$e_$w        chunks: files which begin with `//! chunk NAME`;
  *     //! uses requant if Y!=f32         perhaps only in some instances
- *     //! math                           needs <math.h> and libm
+ *     //! math                           needs <math.h> and libm; `math if O=pow`: some instances
  *     //! also f64                       NAME_f32 once more as NAME_f64, on double, same params
  *     // operator, formula, source
  *     typedef struct { ... } qk_NAME_params;     int32_t, int64_t, float; scalars or [1..8] arrays
@@ -34,7 +34,7 @@
  * `//! if X=s8,u8`, `//! else`, `//! end` choose lines. Types: s8 u8 s16 u16 s32 u32 s64 f32, p8
  * for 1, 2 or 4 bits packed in bytes, and x8 x16 x32 x64 for data that is only moved. A letter may
  * also be how sums are rounded (kernels/requant*.h): R=exact,single,double,shift; of exact the
- * short name $r is empty, else it is _single. No macros, no restrict (emitted C is also C++). */
+ * short name $r is empty, else it is _single; or what is done, O=add,sub (kernels/binary.h). No macros, no restrict (emitted C is also C++). */
 #ifndef QXC_KERNELS_KERNEL_H
 #define QXC_KERNELS_KERNEL_H
 

@@ -31,6 +31,12 @@ typedef struct Broadcast {
     int32_t rank, dim[MAX_RANK], as[MAX_RANK], bs[MAX_RANK];
 } Broadcast;
 Broadcast bind_broadcast(Type a, Type b, Type y);
+/* y = a op b of elements e by kernels/binary.h ("add", "max", ...); args: the buffers of a, b, y.
+ */
+bool bind_binary(Binder *b, const Node *n, const char *op, ElemType e, Broadcast s,
+                 const int args[3]);
+/* A quantized operand in the parameters of the node's result, another as it is. */
+int bind_joined(Binder *b, const Node *n, const Value *x, bool *ok);
 /* Strides in elements of an operand that broadcasts to `rank` dimensions; 0 where it repeats. */
 void bind_strides(Type t, int rank, int32_t *stride);
 /* The same for the two operands and the result of a node, with their buffers: channels come last

@@ -83,40 +83,18 @@ static void mark_in_place(Binder *b, Type x, Type y, int arg) {
         bind_in_place(b, arg);
 }
 
-/* The float kernels share one way to fill in their parameters: a struct that no longer agrees with
- * qk_add_f32_params does not compile. */
-#define SAME_AS_ADD(type)                                                                          \
-    _Static_assert(sizeof(type) == sizeof(qk_add_f32_params) &&                                    \
-                       offsetof(type, rank) == offsetof(qk_add_f32_params, rank) &&                \
-                       offsetof(type, dim) == offsetof(qk_add_f32_params, dim) &&                  \
-                       offsetof(type, as) == offsetof(qk_add_f32_params, as) &&                    \
-                       offsetof(type, bs) == offsetof(qk_add_f32_params, bs),                      \
-                   #type " differs from qk_add_f32_params")
-SAME_AS_ADD(qk_sub_f32_params);
-SAME_AS_ADD(qk_mul_f32_params);
-SAME_AS_ADD(qk_div_f32_params);
-SAME_AS_ADD(qk_add_i_params);
-SAME_AS_ADD(qk_add_sat_params);
-SAME_AS_ADD(qk_sub_i_params);
-SAME_AS_ADD(qk_mul_i_params);
-SAME_AS_ADD(qk_div_i_params);
-
-static bool call_kernel(Binder *b, const Node *n, const char *kernel, Type ta, Type tb, int x0,
-                        int x1, int y) {
+static bool call_kernel(Binder *b, const Node *n, const char *op, ElemType e, Type ta, Type tb,
+                        int x0, int x1, int y) {
     Broadcast s = bind_broadcast(ta, tb, n->out[0]->type);
-    qk_add_f32_params p = {.rank = s.rank};
-    memcpy(p.dim, s.dim, sizeof p.dim);
-    memcpy(p.as, s.as, sizeof p.as);
-    memcpy(p.bs, s.bs, sizeof p.bs);
-    if (!bind_call(b, n, kernel, &p, sizeof p, 3, (int[]){x0, x1, y}))
+    if (!bind_binary(b, n, op, e, s, (int[]){x0, x1, y}))
         return false;
     mark_in_place(b, ta, n->out[0]->type, 0);
     return true;
 }
 
-static bool bind_float(Binder *b, const Node *n, const char *kernel) {
-    return bind_floats_only(b, n) &&
-           call_kernel(b, n, kernel, n->in[0]->type, n->in[1]->type, bind_value(b, n->in[0]),
+/* Operands and result have elements e. */
+static bool bind_plain(Binder *b, const Node *n, const char *op, ElemType e) {
+    return call_kernel(b, n, op, e, n->in[0]->type, n->in[1]->type, bind_value(b, n->in[0]),
                        bind_value(b, n->in[1]), bind_value(b, n->out[0]));
 }
 
@@ -198,8 +176,19 @@ static bool bind_mul_quant(Binder *b, const Node *n) {
     return true;
 }
 
+/* As kernels/binary.h does it. */
+static int64_t combine(const char *op, int64_t a, int64_t b) {
+    uint64_t p = (uint64_t)a, q = (uint64_t)b;
+    switch (op[0]) {
+    case 'a': return (int64_t)(p + q);
+    case 's': return (int64_t)(p - q);
+    case 'm': return (int64_t)(p * q);
+    default: return b == 0 ? 0 : b == -1 ? (int64_t)(0 - p) : a / b;
+    }
+}
+
 /* Arithmetic on constant integers, as models do it on shapes: the result is a constant. */
-static bool fold_integers(Binder *b, const Node *n, char op, bool *done) {
+static bool fold_integers(Binder *b, const Node *n, const char *op, bool *done) {
     const Tensor *x = value_data(n->in[0]), *y = value_data(n->in[1]);
     ElemType e = n->out[0]->type.elem;
     *done = false;
@@ -217,18 +206,7 @@ static bool fold_integers(Binder *b, const Node *n, char op, bool *done) {
             xi += at * (size_t)s.as[k];
             yi += at * (size_t)s.bs[k];
         }
-        int64_t p = tensor_int(x, xi), q = tensor_int(y, yi), r = 0;
-        if (op == '/' && (q == 0 || (q == -1 && p == INT64_MIN)))
-            return bind_unsupported(b, n, "it divides by zero");
-        if (op == '+')
-            r = (int64_t)((uint64_t)p + (uint64_t)q);
-        else if (op == '-')
-            r = (int64_t)((uint64_t)p - (uint64_t)q);
-        else if (op == '*')
-            r = (int64_t)((uint64_t)p * (uint64_t)q);
-        else
-            r = p / q;
-        elem_store_int(e, data, i, r);
+        elem_store_int(e, data, i, combine(op, tensor_int(x, xi), tensor_int(y, yi)));
     }
     int buffer = bind_const(b, e, count, data, NULL);
     binder_program(b)->buffers[buffer].value = n->out[0];
@@ -237,46 +215,35 @@ static bool fold_integers(Binder *b, const Node *n, char op, bool *done) {
     return true;
 }
 
-/* Integers that are no quantized numbers, as ONNX's types allow: add_i for add_f32. */
-static bool bind_integers(Binder *b, const Node *n, const char *kernel) {
-    ElemType e = bind_elem(n->out[0]);
-    Str name = arena_strf(binder_arena(b), "%.3s_i", kernel + strlen("qk_"));
-    return call_kernel(b, n, bind_kernel(b, name.s, 1, &e), n->in[0]->type, n->in[1]->type,
-                       bind_value(b, n->in[0]), bind_value(b, n->in[1]), bind_value(b, n->out[0]));
-}
-
-static bool bind_float_or_shape(Binder *b, const Node *n, const char *kernel, char op) {
+static bool bind_float_or_shape(Binder *b, const Node *n, const char *op) {
     bool done;
     if (!fold_integers(b, n, op, &done) || done)
         return done;
-    return elem_is_int(n->out[0]->type.elem) ? bind_integers(b, n, kernel)
-                                             : bind_float(b, n, kernel);
+    if (elem_is_int(n->out[0]->type.elem)) /* no quantized numbers, as ONNX's types allow */
+        return bind_plain(b, n, op, bind_elem(n->out[0]));
+    return bind_floats_only(b, n) && bind_plain(b, n, op, ELEM_FLOAT);
 }
 
 static bool bind_add(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
     if (op_adds_integers(n))
-        return call_kernel(b, n, "qk_add_sat", n->in[0]->type, n->in[1]->type,
-                           bind_value(b, n->in[0]), bind_value(b, n->in[1]),
-                           bind_value(b, n->out[0]));
-    return bind_any_quant(n) ? bind_add_quant(b, n, 1)
-                             : bind_float_or_shape(b, n, "qk_add_f32", '+');
+        return bind_plain(b, n, "saturating", ELEM_INT32);
+    return bind_any_quant(n) ? bind_add_quant(b, n, 1) : bind_float_or_shape(b, n, "add");
 }
 
 static bool bind_sub(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    return bind_any_quant(n) ? bind_add_quant(b, n, -1)
-                             : bind_float_or_shape(b, n, "qk_sub_f32", '-');
+    return bind_any_quant(n) ? bind_add_quant(b, n, -1) : bind_float_or_shape(b, n, "sub");
 }
 
 static bool bind_mul(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    return bind_any_quant(n) ? bind_mul_quant(b, n) : bind_float_or_shape(b, n, "qk_mul_f32", '*');
+    return bind_any_quant(n) ? bind_mul_quant(b, n) : bind_float_or_shape(b, n, "mul");
 }
 
 static bool bind_div(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    return bind_float_or_shape(b, n, "qk_div_f32", '/');
+    return bind_float_or_shape(b, n, "div");
 }
 
 #define BINARY .domain = "", .infer = op_broadcast
@@ -324,7 +291,7 @@ static bool bind_sum_float(Binder *b, const Node *n) {
         bool last = i + 1 == n->n_in && !op_quant(out);
         int x = bind_dequantized(b, n, n->in[i]);
         int to = last ? bind_value(b, out) : bind_temp(b, ELEM_FLOAT, count);
-        if (x < 0 || !call_kernel(b, n, "qk_add_f32", so_far, n->in[i]->type, sum, x, to))
+        if (x < 0 || !call_kernel(b, n, "add", ELEM_FLOAT, so_far, n->in[i]->type, sum, x, to))
             return false;
         sum = to;
         so_far = out->type;

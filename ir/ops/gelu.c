@@ -105,13 +105,8 @@ static bool bind_biased(Binder *b, const Node *n, const char *kernel) {
         return false;
     if (n->n_in > 1 && n->in[1]) {
         Broadcast s = bind_broadcast(n->in[0]->type, n->in[1]->type, n->out[0]->type);
-        qk_add_f32_params add = {.rank = s.rank};
-        memcpy(add.dim, s.dim, sizeof add.dim);
-        memcpy(add.as, s.as, sizeof add.as);
-        memcpy(add.bs, s.bs, sizeof add.bs);
         int sum = bind_temp(b, ELEM_FLOAT, (size_t)bind_count(n->out[0]));
-        if (!bind_call(b, n, "qk_add_f32", &add, sizeof add, 3,
-                       (int[]){x, bind_value(b, n->in[1]), sum}))
+        if (!bind_binary(b, n, "add", ELEM_FLOAT, s, (int[]){x, bind_value(b, n->in[1]), sum}))
             return false;
         bind_in_place(b, 0);
         x = sum;

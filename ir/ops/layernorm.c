@@ -258,11 +258,7 @@ static bool skip_infer(OpCtx *c) {
 static bool bind_add(Binder *b, const Node *n, const Value *with, int x, int to) {
     Type y = n->in[INPUT]->type;
     Broadcast s = bind_broadcast(y, with->type, y);
-    qk_add_f32_params p = {.rank = s.rank};
-    memcpy(p.dim, s.dim, sizeof p.dim);
-    memcpy(p.as, s.as, sizeof p.as);
-    memcpy(p.bs, s.bs, sizeof p.bs);
-    return bind_call(b, n, "qk_add_f32", &p, sizeof p, 3, (int[]){x, bind_value(b, with), to});
+    return bind_binary(b, n, "add", ELEM_FLOAT, s, (int[]){x, bind_value(b, with), to});
 }
 
 static bool bind_skip(Binder *b, const Node *n, const OpCtx *c, bool centre) {

@@ -20,11 +20,11 @@ bool mac_dynamic_scales(Binder *b, const Value *x, const Value *y, Mac *m) {
     size_t count = m->m_step ? m->channels : 1;
     int params = bind_dynamic(b, x), scale = bind_temp(b, ELEM_FLOAT, count);
     int w = bind_const(b, ELEM_FLOAT, count, m->scale, "scales of the weights");
-    qk_mul_f32_params p = {.rank = 1, .dim = {(int32_t)count}, .as = {1}};
+    Broadcast all_by_one = {.rank = 1, .dim = {(int32_t)count}, .as = {1}};
     m->out_args[m->n_out_args++] = scale;
     if (params < 0)
         return bind_unsupported(b, y->def, "its input is no result of QuantizeLinear");
-    return bind_call(b, y->def, "qk_mul_f32", &p, sizeof p, 3, (int[]){w, params, scale});
+    return bind_binary(b, y->def, "mul", ELEM_FLOAT, all_by_one, (int[]){w, params, scale});
 }
 
 int mac_input(Binder *b, const Node *n, const Mac *m) {
@@ -76,11 +76,7 @@ bool mac_finish(Binder *b, const Node *n, const Mac *m, const Value *bias, float
         return false;
     Type y = n->out[0]->type;
     Broadcast s = bind_broadcast(y, bias_type(binder_arena(b), n, bias->type), y);
-    qk_add_f32_params p = {.rank = s.rank};
-    memcpy(p.dim, s.dim, sizeof p.dim);
-    memcpy(p.as, s.as, sizeof p.as);
-    memcpy(p.bs, s.bs, sizeof p.bs);
-    if (!bind_call(b, n, "qk_add_f32", &p, sizeof p, 3, (int[]){from, add, to}))
+    if (!bind_binary(b, n, "add", ELEM_FLOAT, s, (int[]){from, add, to}))
         return false;
     bind_in_place(b, 0);
     return true;

@@ -3,19 +3,6 @@
  * is that of the numbers. */
 #include "ir/ops/bind.h"
 
-/* A quantized operand in the parameters of the result; another as it is. */
-static int operand(Binder *b, const Node *n, const Value *x, bool *ok) {
-    const Value *y = n->out[0];
-    const Quant *q = op_quant(y);
-    if (!q || bind_equal_quant(x, y))
-        return bind_value(b, x);
-    int32_t lo, hi;
-    int temp = bind_temp(b, bind_elem(y), (size_t)bind_count(x));
-    quant_range(q, &lo, &hi);
-    *ok = bind_requantize(b, n, x, bind_value(b, x), q, temp, lo, hi) && *ok;
-    return temp;
-}
-
 static bool fits_kernel(const Node *n) {
     const Quant *y = op_quant(n->out[0]);
     for (size_t i = 0; i < n->n_in; i++)
@@ -30,7 +17,7 @@ static Type shape_so_far(const Node *n, size_t last) {
     return last + 1 == n->n_in && n->n_in > 1 ? y : x;
 }
 
-static bool bind(Binder *b, const Node *n, const char *name) {
+static bool bind(Binder *b, const Node *n, const char *op) {
     const Value *y = n->out[0];
     bool ok = true;
     if (bind_any_quant(n) && !fits_kernel(n))
@@ -38,19 +25,14 @@ static bool bind(Binder *b, const Node *n, const char *name) {
     if (n->n_in == 1)
         return bind_equal_quant(n->in[0], y) ? bind_alias(b, n, y, n->in[0]) : bind_in_double(b, n);
     ElemType e = bind_elem(y);
-    const char *kernel = bind_kernel(b, name, 1, &e);
-    int so_far = operand(b, n, n->in[0], &ok);
+    int so_far = bind_joined(b, n, n->in[0], &ok);
     Type t = shape_so_far(n, 0);
     for (size_t i = 1; i < n->n_in && ok; i++) {
         bool last = i + 1 == n->n_in;
-        int x = operand(b, n, n->in[i], &ok);
+        int x = bind_joined(b, n, n->in[i], &ok);
         int to = last ? bind_value(b, y) : bind_temp(b, e, (size_t)bind_count(y));
         Broadcast s = bind_broadcast(t, n->in[i]->type, y->type);
-        qk_min_params p = {.rank = s.rank}; /* max takes the same */
-        memcpy(p.dim, s.dim, sizeof p.dim);
-        memcpy(p.as, s.as, sizeof p.as);
-        memcpy(p.bs, s.bs, sizeof p.bs);
-        ok = ok && bind_call(b, n, kernel, &p, sizeof p, 3, (int[]){so_far, x, to});
+        ok = ok && bind_binary(b, n, op, e, s, (int[]){so_far, x, to});
         so_far = to;
         t = y->type;
     }

@@ -42,12 +42,9 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                                 elem_name(n->in[X]->type.elem),
                                 elem_name(n->in[EXPONENT]->type.elem));
     Broadcast s = bind_broadcast(n->in[X]->type, n->in[EXPONENT]->type, n->out[0]->type);
-    qk_pow_f32_params p = {.rank = s.rank};
-    memcpy(p.dim, s.dim, sizeof p.dim);
-    memcpy(p.as, s.as, sizeof p.as);
-    memcpy(p.bs, s.bs, sizeof p.bs);
-    return bind_call(b, n, "qk_pow_f32", &p, sizeof p, 3,
-                     (int[]){bind_value(b, n->in[X]), exponent(b, n, c), bind_value(b, n->out[0])});
+    return bind_binary(
+        b, n, "pow", ELEM_FLOAT, s,
+        (int[]){bind_value(b, n->in[X]), exponent(b, n, c), bind_value(b, n->out[0])});
 }
 
 const OpDef op_Pow = {

@@ -57,14 +57,10 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         return bind_table(b, n, n->in[X], n->out[0], prelu, &k);
     }
     Broadcast s = bind_broadcast(n->in[X]->type, n->in[SLOPE]->type, n->out[0]->type);
-    qk_prelu_f32_params p = {.rank = s.rank};
-    memcpy(p.dim, s.dim, sizeof p.dim);
-    memcpy(p.as, s.as, sizeof p.as);
-    memcpy(p.bs, s.bs, sizeof p.bs);
     return bind_floats_only(b, n) &&
-           bind_call(b, n, "qk_prelu_f32", &p, sizeof p, 3,
-                     (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[SLOPE]),
-                             bind_value(b, n->out[0])});
+           bind_binary(b, n, "prelu", ELEM_FLOAT, s,
+                       (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[SLOPE]),
+                               bind_value(b, n->out[0])});
 }
 
 const OpDef op_PRelu = {

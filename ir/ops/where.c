@@ -15,17 +15,6 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
-static int operand(Binder *b, const Node *n, const Value *x, bool *ok) {
-    const Value *y = n->out[0];
-    if (bind_equal_quant(x, y))
-        return bind_value(b, x);
-    int32_t lo, hi;
-    int temp = bind_temp(b, bind_elem(y), (size_t)bind_count(x));
-    quant_range(op_quant(y), &lo, &hi);
-    *ok = bind_requantize(b, n, x, bind_value(b, x), op_quant(y), temp, lo, hi) && *ok;
-    return temp;
-}
-
 static bool fits_kernel(const Node *n) {
     const Quant *x = op_quant(n->in[X]), *y = op_quant(n->in[Y]), *z = op_quant(n->out[0]);
     if (!x && !y && !z)
@@ -46,8 +35,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     bind_strides(n->in[Y]->type, y.rank, p.bs);
     for (int i = 0; i < y.rank; i++)
         p.dim[i] = (int32_t)y.dims[i].value;
-    int args[] = {bind_value(b, n->in[CONDITION]), operand(b, n, n->in[X], &ok),
-                  operand(b, n, n->in[Y], &ok), bind_value(b, n->out[0])};
+    int args[] = {bind_value(b, n->in[CONDITION]), bind_joined(b, n, n->in[X], &ok),
+                  bind_joined(b, n, n->in[Y], &ok), bind_value(b, n->out[0])};
     return ok && bind_call(b, n, bind_kernel(b, "where", 1, &e), &p, sizeof p, 4, args);
 }
 

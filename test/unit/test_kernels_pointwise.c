@@ -177,19 +177,19 @@ static void float_broadcasting(void **state) {
     (void)state;
     const float a[] = {1, 2, 3, 4, 5, 6}, b[] = {10, 20}; /* [2, 3] and [2, 1] */
     float y[6];
-    qk_sub_f32_params p = {2, {2, 3}, {3, 1}, {1, 0}};
-    RUN("qk_sub_f32", &p, (void *)a, (void *)b, y);
+    qk_binary_params p = {2, {2, 3}, {3, 1}, {1, 0}};
+    RUN("qk_binary_sub_f32", &p, (void *)a, (void *)b, y);
     for (int i = 0; i < 6; i++)
         assert_true(y[i] == a[i] - b[i / 3]);
-    qk_div_f32_params d = {.rank = 0};
-    RUN("qk_div_f32", &d, (void *)a, (void *)b, y); /* scalars */
+    qk_binary_params d = {.rank = 0};
+    RUN("qk_binary_div_f32", &d, (void *)a, (void *)b, y); /* scalars */
     assert_true(y[0] == 0.1f);
-    qk_mul_f32_params m = {3, {2, 1, 3}, {0, 0, 1}, {1, 0, 0}};
-    RUN("qk_mul_f32", &m, (void *)a, (void *)b, y);
+    qk_binary_params m = {3, {2, 1, 3}, {0, 0, 1}, {1, 0, 0}};
+    RUN("qk_binary_mul_f32", &m, (void *)a, (void *)b, y);
     assert_true(y[0] == 10 && y[2] == 30 && y[3] == 20 && y[5] == 60);
-    qk_add_f32_params none = {2, {0, 3}, {3, 1}, {3, 1}};
+    qk_binary_params none = {2, {0, 3}, {3, 1}, {3, 1}};
     y[0] = 99;
-    RUN("qk_add_f32", &none, (void *)a, (void *)b, y);
+    RUN("qk_binary_add_f32", &none, (void *)a, (void *)b, y);
     assert_true(y[0] == 99);
 }
 

@@ -98,16 +98,21 @@ typedef struct {
     bool math; /* it, or a chunk it uses */
 } Row;
 
+static bool needs_math(const Instance *in) {
+    const Template *t = in->t;
+    return t->math && (!t->math_if.text || holds(in, t->math_if.line, t->math_if.text));
+}
+
 static Row print_kernel(Text *out, const Instances *all, const Instance *in, Helpers *helpers) {
     const Instance *list[MAX_WORDS];
     int n = 0;
     closure(all, in, list, &n);
     puts_to(out, fold(helpers, in));
-    Row row = {print_args(out, in), in->t->math};
+    Row row = {print_args(out, in), needs_math(in)};
     print(out, "static const char *const uses_%s[] = {", in->name);
     for (int j = 0; j < n; j++) {
         print(out, "\"%s\", ", list[j]->name);
-        row.math |= list[j]->t->math;
+        row.math |= needs_math(list[j]);
     }
     print(out,
           "NULL};\nstatic void call_%s(const void *params, void *const *args) {\n    %s(params",

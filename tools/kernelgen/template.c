@@ -25,6 +25,16 @@ static const Type types[] = {
     {"single", "_single", NULL, NULL, 0},
     {"double", "_double", NULL, NULL, 0},
     {"shift", "_shift", NULL, NULL, 0},
+    /* What an operation of two operands does (kernels/binary.h). */
+    {"add", "_add", NULL, NULL, 0},
+    {"sub", "_sub", NULL, NULL, 0},
+    {"mul", "_mul", NULL, NULL, 0},
+    {"div", "_div", NULL, NULL, 0},
+    {"max", "_max", NULL, NULL, 0},
+    {"min", "_min", NULL, NULL, 0},
+    {"pow", "_pow", NULL, NULL, 0},
+    {"prelu", "_prelu", NULL, NULL, 0},
+    {"saturating", "_saturating", NULL, NULL, 0},
 };
 
 const Type *find_type(const char *id) {
@@ -98,8 +108,9 @@ static void read_directive(Template *t, int line, const char *text) {
             t->use_if[t->n_uses] = cond ? cond + 4 : NULL;
             t->uses[t->n_uses++] = (Line){line, w[i]};
         }
-    } else if (!strcmp(w[0], "math") && n == 1) {
+    } else if (!strcmp(w[0], "math") && (n == 1 || !strcmp(w[1], "if"))) {
         t->math = true;
+        t->math_if = (Line){line, n > 1 ? strstr(copy(text, strlen(text)), " if ") + 4 : NULL};
     } else if (!strcmp(w[0], "also") && n == 2 && !strcmp(w[1], "f64")) {
         t->twin = true;
     } else {

@@ -29,7 +29,8 @@ typedef struct {
     const char *path;
     char name[64];
     bool chunk, math;
-    bool twin; /* once more in double: `also f64` */
+    Line math_if; /* its condition; text NULL: always */
+    bool twin;    /* once more in double: `also f64` */
     Letter letters[MAX_LETTERS];
     int n_letters;
     Line skips[MAX_WORDS], uses[MAX_WORDS];

@@ -1,0 +1,24 @@
+/* See bind.h: calls of the kernel for two operands, and operands in the parameters of a result. */
+#include "ir/ops/bind.h"
+
+bool bind_binary(Binder *b, const Node *n, const char *op, ElemType e, Broadcast s,
+                 const int args[3]) {
+    Str name = arena_strf(binder_arena(b), "binary_%s", op);
+    qk_binary_params p = {.rank = s.rank};
+    memcpy(p.dim, s.dim, sizeof p.dim);
+    memcpy(p.as, s.as, sizeof p.as);
+    memcpy(p.bs, s.bs, sizeof p.bs);
+    return bind_call(b, n, bind_kernel(b, name.s, 1, &e), &p, sizeof p, 3, args);
+}
+
+int bind_joined(Binder *b, const Node *n, const Value *x, bool *ok) {
+    const Value *y = n->out[0];
+    const Quant *q = op_quant(y);
+    if (!q || bind_equal_quant(x, y))
+        return bind_value(b, x);
+    int32_t lo, hi;
+    int temp = bind_temp(b, bind_elem(y), (size_t)bind_count(x));
+    quant_range(q, &lo, &hi);
+    *ok = bind_requantize(b, n, x, bind_value(b, x), q, temp, lo, hi) && *ok;
+    return temp;
+}
