@@ -1,5 +1,5 @@
 //! kernel binary
-//! template O=add,sub,mul,div,max,min,pow,prelu,saturating T=f32,s8,u8,s16,u16,s32,u32,s64
+//! template O=add,sub,mul,div,max,min,pow,prelu,saturating T=f32,s8,u8,s16,u16,s32,u32,s64,u64
 //! skip O=pow,prelu T!=f32
 //! skip O=saturating T!=s32
 //! also f64

@@ -14,6 +14,7 @@ static const Type types[] = {
     {"s32", "int32_t", "INT32_MIN", "INT32_MAX", 32},
     {"u32", "uint32_t", "0", "UINT32_MAX", 32},
     {"s64", "int64_t", "INT64_MIN", "INT64_MAX", 64},
+    {"u64", "uint64_t", "0", "UINT64_MAX", 64},
     {"f32", "float", NULL, NULL, 32},
     {"p8", "uint8_t", NULL, NULL, 8}, /* 1, 2 or 4 bits each, packed as in ONNX */
     {"x8", "uint8_t", NULL, NULL, 8},
