@@ -2,6 +2,8 @@
 //! uses column
 /* gemm_tile in pairs of 16 bits, on vectors of 256 bits. */
 #if defined(QK_AVX2)
+enum { QK_ROWS = 4, QK_COLUMNS = 8 };
+
 static inline __m256i qk_wide(const int8_t *w) { /* 4 columns x 4 k, as 16 bits */
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)w));
 }
@@ -16,9 +18,8 @@ static inline __m256i qk_pairs(__m256i x, __m256i y) { /* adds neighbours: sums 
     return _mm256_permute4x64_epi64(_mm256_hadd_epi32(x, y), 0xd8);
 }
 
-/* 4 rows x 8 columns. */
-static void qk_gemm_4x8(const int16_t *const *seg, int32_t n, ptrdiff_t at, ptrdiff_t lda,
-                        const int8_t *w, int32_t k, int32_t *acc) {
+static void qk_gemm_rows(const int16_t *const *seg, int32_t n, ptrdiff_t at, ptrdiff_t lda,
+                         const int8_t *w, int32_t k, int32_t *acc) {
     __m256i s00 = _mm256_setzero_si256(), s01 = s00, s10 = s00, s11 = s00;
     __m256i s20 = s00, s21 = s00, s30 = s00, s31 = s00;
     int32_t i, s;
@@ -45,7 +46,7 @@ static void qk_gemm_4x8(const int16_t *const *seg, int32_t n, ptrdiff_t at, ptrd
     _mm256_storeu_si256((__m256i *)(void *)(acc + 96), qk_pairs(s30, s31));
 }
 
-static void qk_gemm_1x8(const int16_t *const *seg, int32_t n, ptrdiff_t at, const int8_t *w,
+static void qk_gemm_row(const int16_t *const *seg, int32_t n, ptrdiff_t at, const int8_t *w,
                         int32_t k, int32_t *acc) {
     __m256i s0 = _mm256_setzero_si256(), s1 = s0;
     int32_t i, s;
@@ -56,18 +57,5 @@ static void qk_gemm_1x8(const int16_t *const *seg, int32_t n, ptrdiff_t at, cons
             s1 = _mm256_add_epi32(s1, _mm256_madd_epi16(x, qk_wide(w + 16)));
         }
     _mm256_storeu_si256((__m256i *)(void *)acc, qk_pairs(s0, s1));
-}
-
-static void qk_gemm_tile(const qk_column *const *a, int32_t n, ptrdiff_t at, ptrdiff_t lda,
-                         int32_t rows, const int8_t *w, int32_t k, int32_t blocks, int32_t *acc) {
-    int32_t i, j;
-    for (j = 0; j < 2 * blocks; j++) {
-        const int8_t *v = w + (ptrdiff_t)64 * k * n * (j / 2) + (ptrdiff_t)32 * (j % 2);
-        int32_t *to = acc + (ptrdiff_t)8 * j;
-        for (i = 0; i + 4 <= rows; i += 4)
-            qk_gemm_4x8(a, n, at + i * lda, lda, v, k, to + (ptrdiff_t)32 * i);
-        for (; i < rows; i++)
-            qk_gemm_1x8(a, n, at + i * lda, v, k, to + (ptrdiff_t)32 * i);
-    }
 }
 #endif

@@ -3,6 +3,8 @@
 /* gemm_tile with the dot products of Armv8.2. Without those of unsigned by signed bytes (I8MM)
  * activations are lowered by 128, which 128 times the sum of the weights makes up for. */
 #if defined(QK_DOTPROD)
+enum { QK_ROWS = 4, QK_COLUMNS = 8 };
+
 static inline int32x4_t qk_four(const uint8_t *a) { /* 4 k, four times */
     uint32_t four;
     memcpy(&four, a, 4);
@@ -29,9 +31,8 @@ static inline int32x4_t qk_raised(int32x4_t sum, int8x16_t w) { /* half of what 
 #endif
 }
 
-/* 4 rows x 8 columns. */
-static void qk_gemm_4x8(const uint8_t *const *seg, int32_t n, ptrdiff_t at, ptrdiff_t lda,
-                        const int8_t *w, int32_t k, int32_t *acc) {
+static void qk_gemm_rows(const uint8_t *const *seg, int32_t n, ptrdiff_t at, ptrdiff_t lda,
+                         const int8_t *w, int32_t k, int32_t *acc) {
     int32x4_t s00 = vdupq_n_s32(0), s01 = s00, s10 = s00, s11 = s00;
     int32x4_t s20 = s00, s21 = s00, s30 = s00, s31 = s00, r0 = s00, r1 = s00;
     int32_t i, s;
@@ -65,7 +66,7 @@ static void qk_gemm_4x8(const uint8_t *const *seg, int32_t n, ptrdiff_t at, ptrd
     vst1q_s32(acc + 100, vaddq_s32(s31, r1));
 }
 
-static void qk_gemm_1x8(const uint8_t *const *seg, int32_t n, ptrdiff_t at, const int8_t *w,
+static void qk_gemm_row(const uint8_t *const *seg, int32_t n, ptrdiff_t at, const int8_t *w,
                         int32_t k, int32_t *acc) {
     int32x4_t s0 = vdupq_n_s32(0), s1 = s0, r0 = s0, r1 = s0;
     int32_t i, s;
@@ -80,18 +81,5 @@ static void qk_gemm_1x8(const uint8_t *const *seg, int32_t n, ptrdiff_t at, cons
         }
     vst1q_s32(acc, vaddq_s32(s0, vaddq_s32(r0, r0)));
     vst1q_s32(acc + 4, vaddq_s32(s1, vaddq_s32(r1, r1)));
-}
-
-static void qk_gemm_tile(const qk_column *const *a, int32_t n, ptrdiff_t at, ptrdiff_t lda,
-                         int32_t rows, const int8_t *w, int32_t k, int32_t blocks, int32_t *acc) {
-    int32_t i, j;
-    for (j = 0; j < 2 * blocks; j++) {
-        const int8_t *v = w + (ptrdiff_t)64 * k * n * (j / 2) + (ptrdiff_t)32 * (j % 2);
-        int32_t *to = acc + (ptrdiff_t)8 * j;
-        for (i = 0; i + 4 <= rows; i += 4)
-            qk_gemm_4x8(a, n, at + i * lda, lda, v, k, to + (ptrdiff_t)32 * i);
-        for (; i < rows; i++)
-            qk_gemm_1x8(a, n, at + i * lda, v, k, to + (ptrdiff_t)32 * i);
-    }
 }
 #endif

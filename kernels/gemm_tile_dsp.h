@@ -3,6 +3,8 @@
 /* gemm_tile with the paired 16-bit products of Armv7E-M and Armv8-M (Cortex-M4, M7, M33). Bytes 0
  * and 2 of a word are one pair, 1 and 3 the other, of activations and weights alike. */
 #if defined(QK_DSP)
+enum { QK_ROWS = 2, QK_COLUMNS = 2 };
+
 static inline uint32_t qk_word(const void *p) {
     uint32_t v;
     memcpy(&v, p, 4);
@@ -14,9 +16,8 @@ static inline int32_t qk_dot4(int32_t sum, uint16x2_t a02, uint16x2_t a13, int16
     return __smlad((int16x2_t)a13, w13, __smlad((int16x2_t)a02, w02, sum));
 }
 
-/* Two rows by two columns at a time share what they take apart. */
-static void qk_gemm_2x2(const uint8_t *const *seg, int32_t n, ptrdiff_t at, ptrdiff_t lda,
-                        const int8_t *w, int32_t k, int32_t *acc) {
+static void qk_gemm_rows(const uint8_t *const *seg, int32_t n, ptrdiff_t at, ptrdiff_t lda,
+                         const int8_t *w, int32_t k, int32_t *acc) {
     int32_t i, s, s00 = 0, s01 = 0, s10 = 0, s11 = 0;
     for (s = 0; s < n; s++) {
         const uint8_t *a0 = seg[s] + at, *a1 = a0 + lda;
@@ -35,20 +36,7 @@ static void qk_gemm_2x2(const uint8_t *const *seg, int32_t n, ptrdiff_t at, ptrd
     }
     acc[0] = s00;
     acc[1] = s01;
-    if (lda) {
-        acc[32] = s10;
-        acc[33] = s11;
-    }
-}
-
-static void qk_gemm_tile(const qk_column *const *a, int32_t n, ptrdiff_t at, ptrdiff_t lda,
-                         int32_t rows, const int8_t *w, int32_t k, int32_t blocks, int32_t *acc) {
-    int32_t i, j;
-    for (j = 0; j < 16 * blocks; j += 2) {
-        const int8_t *v = w + (ptrdiff_t)64 * k * n * (j / 16) + (ptrdiff_t)4 * (j % 16);
-        for (i = 0; i < rows; i += 2) /* an odd row stands for two */
-            qk_gemm_2x2(a, n, at + i * lda, i + 1 < rows ? lda : 0, v, k,
-                        acc + (ptrdiff_t)32 * i + j);
-    }
+    acc[32] = s10;
+    acc[33] = s11;
 }
 #endif

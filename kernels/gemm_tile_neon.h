@@ -3,53 +3,54 @@
 /* gemm_tile with the 16-bit products of NEON: each column has a vector of sums, one for each k of a
  * step. */
 #if defined(QK_NEON)
-static inline int16x4_t qk_four(const uint8_t *a) { /* 4 k as 16 bits */
+enum { QK_ROWS = 4, QK_COLUMNS = 4 };
+
+static inline void qk_step(int32x4_t *sum, const uint8_t *a, int16x8_t w01, int16x8_t w23) {
     uint32_t four;
+    int16x8_t x; /* 4 k as 16 bits, twice */
     memcpy(&four, a, 4);
-    return vreinterpret_s16_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four)))));
+    x = vreinterpretq_s16_u16(vmovl_u8(vreinterpret_u8_u32(vdup_n_u32(four))));
+    sum[0] = vmlal_s16(sum[0], vget_low_s16(w01), vget_low_s16(x));
+    sum[1] = vmlal_high_s16(sum[1], w01, x);
+    sum[2] = vmlal_s16(sum[2], vget_low_s16(w23), vget_low_s16(x));
+    sum[3] = vmlal_high_s16(sum[3], w23, x);
 }
 
-static inline int32x4_t qk_sums(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
-    return vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
+static inline void qk_add_up(const int32x4_t *sum, int32_t *acc) {
+    vst1q_s32(acc, vpaddq_s32(vpaddq_s32(sum[0], sum[1]), vpaddq_s32(sum[2], sum[3])));
 }
 
-/* 4 rows x 4 columns; the rows may be one and the same. */
-static void qk_gemm_4x4(const uint8_t *const *seg, int32_t n, ptrdiff_t at, ptrdiff_t lda,
-                        const int8_t *w, int32_t k, int32_t rows, int32_t *acc) {
-    int32x4_t sum[16];
-    int32_t i, s, r;
-    for (i = 0; i < 16; i++)
-        sum[i] = vdupq_n_s32(0);
+static void qk_gemm_rows(const uint8_t *const *seg, int32_t n, ptrdiff_t at, ptrdiff_t lda,
+                         const int8_t *w, int32_t k, int32_t *acc) {
+    int32x4_t z = vdupq_n_s32(0);
+    int32x4_t s0[4] = {z, z, z, z}, s1[4] = {z, z, z, z}, s2[4] = {z, z, z, z}, s3[4] = {z, z, z, z};
+    int32_t i, s;
     for (s = 0; s < n; s++) {
-        const uint8_t *a = seg[s] + at;
+        const uint8_t *a0 = seg[s] + at, *a1 = a0 + lda, *a2 = a1 + lda, *a3 = a2 + lda;
         for (i = 0; i < 4 * k; i += 4, w += 64) {
             int8x16_t v = vld1q_s8(w);
             int16x8_t w01 = vmovl_s8(vget_low_s8(v)), w23 = vmovl_high_s8(v);
-            for (r = 0; r < 4; r++) {
-                int16x4_t x = qk_four(a + r * lda + i);
-                int16x8_t xx = vcombine_s16(x, x);
-                sum[4 * r] = vmlal_s16(sum[4 * r], vget_low_s16(w01), x);
-                sum[4 * r + 1] = vmlal_high_s16(sum[4 * r + 1], w01, xx);
-                sum[4 * r + 2] = vmlal_s16(sum[4 * r + 2], vget_low_s16(w23), x);
-                sum[4 * r + 3] = vmlal_high_s16(sum[4 * r + 3], w23, xx);
-            }
+            qk_step(s0, a0 + i, w01, w23);
+            qk_step(s1, a1 + i, w01, w23);
+            qk_step(s2, a2 + i, w01, w23);
+            qk_step(s3, a3 + i, w01, w23);
         }
     }
-    for (r = 0; r < rows; r++)
-        vst1q_s32(acc + (ptrdiff_t)32 * r,
-                  qk_sums(sum[4 * r], sum[4 * r + 1], sum[4 * r + 2], sum[4 * r + 3]));
+    qk_add_up(s0, acc);
+    qk_add_up(s1, acc + 32);
+    qk_add_up(s2, acc + 64);
+    qk_add_up(s3, acc + 96);
 }
 
-static void qk_gemm_tile(const qk_column *const *a, int32_t n, ptrdiff_t at, ptrdiff_t lda,
-                         int32_t rows, const int8_t *w, int32_t k, int32_t blocks, int32_t *acc) {
-    int32_t i, j;
-    for (j = 0; j < 4 * blocks; j++) {
-        const int8_t *v = w + (ptrdiff_t)64 * k * n * (j / 4) + (ptrdiff_t)16 * (j % 4);
-        int32_t *to = acc + (ptrdiff_t)4 * j;
-        for (i = 0; i + 4 <= rows; i += 4)
-            qk_gemm_4x4(a, n, at + i * lda, lda, v, k, 4, to + (ptrdiff_t)32 * i);
-        for (; i < rows; i++)
-            qk_gemm_4x4(a, n, at + i * lda, 0, v, k, 1, to + (ptrdiff_t)32 * i);
-    }
+static void qk_gemm_row(const uint8_t *const *seg, int32_t n, ptrdiff_t at, const int8_t *w,
+                        int32_t k, int32_t *acc) {
+    int32x4_t z = vdupq_n_s32(0), sum[4] = {z, z, z, z};
+    int32_t i, s;
+    for (s = 0; s < n; s++)
+        for (i = 0; i < 4 * k; i += 4, w += 64) {
+            int8x16_t v = vld1q_s8(w);
+            qk_step(sum, seg[s] + at + i, vmovl_s8(vget_low_s8(v)), vmovl_high_s8(v));
+        }
+    qk_add_up(sum, acc);
 }
 #endif

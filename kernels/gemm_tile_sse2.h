@@ -2,6 +2,8 @@
 //! uses column
 /* gemm_tile in pairs of 16 bits, on vectors of 128 bits. */
 #if defined(QK_SSE2)
+enum { QK_ROWS = 4, QK_COLUMNS = 4 };
+
 static inline __m128i qk_four(const int16_t *a) { /* 4 k, twice */
     __m128i x = _mm_loadl_epi64((const __m128i *)(const void *)a);
     return _mm_unpacklo_epi64(x, x);
@@ -13,9 +15,8 @@ static inline __m128i qk_pairs(__m128i x, __m128i y) { /* adds neighbours: sums 
     return _mm_add_epi32(even, odd);
 }
 
-/* 4 rows x 4 columns. */
-static void qk_gemm_4x4(const int16_t *const *seg, int32_t n, ptrdiff_t at, ptrdiff_t lda,
-                        const int8_t *w, int32_t k, int32_t *acc) {
+static void qk_gemm_rows(const int16_t *const *seg, int32_t n, ptrdiff_t at, ptrdiff_t lda,
+                         const int8_t *w, int32_t k, int32_t *acc) {
     __m128i s00 = _mm_setzero_si128(), s01 = s00, s10 = s00, s11 = s00;
     __m128i s20 = s00, s21 = s00, s30 = s00, s31 = s00;
     int32_t i, s;
@@ -45,7 +46,7 @@ static void qk_gemm_4x4(const int16_t *const *seg, int32_t n, ptrdiff_t at, ptrd
     _mm_storeu_si128((__m128i *)(void *)(acc + 96), qk_pairs(s30, s31));
 }
 
-static void qk_gemm_1x4(const int16_t *const *seg, int32_t n, ptrdiff_t at, const int8_t *w,
+static void qk_gemm_row(const int16_t *const *seg, int32_t n, ptrdiff_t at, const int8_t *w,
                         int32_t k, int32_t *acc) {
     __m128i s0 = _mm_setzero_si128(), s1 = s0;
     int32_t i, s;
@@ -57,18 +58,5 @@ static void qk_gemm_1x4(const int16_t *const *seg, int32_t n, ptrdiff_t at, cons
             s1 = _mm_add_epi32(s1, _mm_madd_epi16(x, _mm_unpackhi_epi8(v, sign)));
         }
     _mm_storeu_si128((__m128i *)(void *)acc, qk_pairs(s0, s1));
-}
-
-static void qk_gemm_tile(const qk_column *const *a, int32_t n, ptrdiff_t at, ptrdiff_t lda,
-                         int32_t rows, const int8_t *w, int32_t k, int32_t blocks, int32_t *acc) {
-    int32_t i, j;
-    for (j = 0; j < 4 * blocks; j++) {
-        const int8_t *v = w + (ptrdiff_t)64 * k * n * (j / 4) + (ptrdiff_t)16 * (j % 4);
-        int32_t *to = acc + (ptrdiff_t)4 * j;
-        for (i = 0; i + 4 <= rows; i += 4)
-            qk_gemm_4x4(a, n, at + i * lda, lda, v, k, to + (ptrdiff_t)32 * i);
-        for (; i < rows; i++)
-            qk_gemm_1x4(a, n, at + i * lda, v, k, to + (ptrdiff_t)32 * i);
-    }
 }
 #endif
