@@ -84,7 +84,7 @@ static bool widened(Binder *b, const Node *n, int from, int to, size_t count) {
 static bool operand(Binder *b, const Node *n, Value **v) {
     const Value *x = *v;
     const Quant *q = op_quant(x);
-    if (!q && x->type.elem != ELEM_FLOAT)
+    if (!q && x->type.elem != ELEM_FLOAT) /* doubles, too, are what they are */
         return true;
     if (q && !(q = known_quant(b, n, x)))
         return bind_unsupported(b, n, "the parameters of '%s' are not known",
@@ -117,6 +117,10 @@ static bool quantized(Binder *b, const Node *n, int from, const Value *y) {
 }
 
 static bool narrowed(Binder *b, const Node *n, int from, const Value *y) {
+    if (y->type.elem == ELEM_DOUBLE) {
+        bind_copy(b, n, from, bind_value(b, y));
+        return true;
+    }
     if (y->type.elem != ELEM_FLOAT)
         return bind_unsupported(b, n, "its result is %s", elem_name(y->type.elem));
     qk_narrow_f64_params p = {.n = bind_count(y)};

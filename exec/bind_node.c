@@ -72,6 +72,31 @@ static bool shapes_known(Binder *b, const Node *n) {
     return ok;
 }
 
+/* Plain doubles: the same bind function calls the kernels in double. Of Cast, one side is not. */
+static bool all_reals_double(const Node *n) {
+    bool any = false;
+    for (size_t i = 0; i < n->n_in + n->n_out; i++) {
+        const Value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
+        if (!v || op_quant(v) || !elem_is_float(v->type.elem))
+            continue;
+        if (v->type.elem != ELEM_DOUBLE)
+            return false;
+        any = true;
+    }
+    return any && !has_bodies(n);
+}
+
+static bool bind_definition(Binder *b, const Node *n) {
+    OpCtx c = op_ctx(n, b->diags);
+    if (binder_needs_double(n))
+        return bind_in_double(b, n);
+    const Node *outer = b->in_double;
+    b->in_double = all_reals_double(n) ? n : NULL;
+    bool ok = n->def->bind(b, n, &c);
+    b->in_double = outer;
+    return ok;
+}
+
 static bool bind_operator(Binder *b, const Node *n) {
     if (!n->def && qop_find(n->domain, n->op))
         return binder_reject(b, n,
@@ -87,8 +112,7 @@ static bool bind_operator(Binder *b, const Node *n) {
     int errors = diags_errors(b->diags);
     bool failed = b->failed;
     b->failed = false;
-    OpCtx c = op_ctx(n, b->diags);
-    bool ok = binder_needs_double(n) ? bind_in_double(b, n) : n->def->bind(b, n, &c);
+    bool ok = bind_definition(b, n);
     if (!ok && !b->failed && diags_errors(b->diags) == errors)
         binder_reject(b, n, "not in this form");
     b->failed |= failed || !ok;

@@ -18,12 +18,7 @@ typedef struct Folder {
 /* ---- which nodes ---- */
 
 static bool keeps_running(const Node *n) {
-    if (!n->def || !n->def->bind || n->def->stays)
-        return true;
-    for (size_t i = 0; i < n->n_attrs; i++)
-        if (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS)
-            return true;
-    return false;
+    return !n->def || !n->def->bind || n->def->stays || has_bodies(n);
 }
 
 /* Elements that the IR can hold as they come out of a kernel. */

@@ -102,6 +102,13 @@ bool node_is_in(const Node *n, const char *domain, const char *op) {
     return str_is(n->op, op) && domain_equal(n->domain, str_from(domain));
 }
 
+bool has_bodies(const Node *n) {
+    for (size_t i = 0; i < n->n_attrs; i++)
+        if (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS)
+            return true;
+    return false;
+}
+
 bool node_is(const Node *n, const char *op) {
     return str_is(n->op, op) && domain_is_onnx(n->domain);
 }

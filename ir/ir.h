@@ -347,6 +347,7 @@ void node_set_tensor(Node *n, const char *name, Tensor *t);
 void node_drop_attr(Node *n, const char *name);
 bool node_is(const Node *n, const char *op);                        /* default domain */
 bool node_is_in(const Node *n, const char *domain, const char *op); /* any domain */
+bool has_bodies(const Node *n); /* If, Loop, Scan: values pass through them as they are */
 /* "node "conv1" (Conv)" for messages, names escaped. */
 const char *node_text(const Node *n);
 /* A text that lives as long as the node. */

@@ -1,5 +1,5 @@
 //! kernel compare
-//! template T=s8,u8,s16,u16,s32,s64,u32,f32
+//! template T=s8,u8,s16,u16,s32,u32,s64,u64,f32,f64
 //! uses walk row_at
 // y = less, equal or greater, whichever relation a has to b, and 0 for NaN (ONNX Less, Equal...); y is contiguous of shape
 // dim[0..rank), as and bs are the strides of a and b in elements, 0 where they are broadcast.

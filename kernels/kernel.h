@@ -31,11 +31,11 @@
  * In the text, $X is the C type, $x the short name (s8), $XMIN and $XMAX the bounds, $NAME the
  * instance; a helper private to the instance is called $NAME_something and stands before it, no
  * forward declaration.
- * `//! if X=s8,u8`, `//! else`, `//! end` choose lines. Types: s8 u8 s16 u16 s32 u32 s64 u64 f32,
- * p8 for 1, 2 or 4 bits packed in bytes, and x8 x16 x32 x64 for data that is only moved. A letter
- * may also be how sums are rounded (kernels/requant*.h): R=exact,single,double,shift; of exact the
- * short name $r is empty, else it is _single; or what is done, O=add,sub (kernels/binary.h). No
- * macros, no restrict (emitted C is also C++). */
+ * `//! if X=s8,u8`, `//! else`, `//! end` choose lines. Types: s8 u8 s16 u16 s32 u32 s64 u64 f32
+ * f64, p8 for 1, 2 or 4 bits packed in bytes, and x8 x16 x32 x64 for data that is only moved. A
+ * letter may also be how sums are rounded (kernels/requant*.h): R=exact,single,double,shift; of
+ * exact the short name $r is empty, else it is _single; or what is done, O=add,sub
+ * (kernels/binary.h). No macros, no restrict (emitted C is also C++). */
 #ifndef QXC_KERNELS_KERNEL_H
 #define QXC_KERNELS_KERNEL_H
 

@@ -1,5 +1,5 @@
 //! kernel truth
-//! template T=s8,u8,s16,u16,s32,u32,s64,f32
+//! template T=s8,u8,s16,u16,s32,u32,s64,u64,f32,f64
 // y = x != 0 (ONNX Cast to bool).
 typedef struct {
     int64_t n;

@@ -38,13 +38,6 @@ bool is_onnx_dequantize(const Node *n) {
     return is_onnx(n, CONVERT_DEQUANTIZE);
 }
 
-bool has_bodies(const Node *n) {
-    for (size_t i = 0; i < n->n_attrs; i++)
-        if (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS)
-            return true;
-    return false;
-}
-
 size_t fill_operand(const Node *n) {
     OpCtx c = op_ctx(n, NULL);
     return n->def && n->def->quant.fill ? n->def->quant.fill(&c) : 0;

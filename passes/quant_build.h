@@ -34,8 +34,6 @@ bool is_onnx_quantize(const Node *n);
 bool is_onnx_dequantize(const Node *n);
 /* Other operators that raise-quant turns into types: MatMulInteger, MatMulNBits. */
 bool is_integer_product(const Node *n);
-/* If, Loop, Scan: values pass through them as they are. */
-bool has_bodies(const Node *n);
 
 /* The operand that says what a mover's new elements are (Pad's value); 0: none. */
 size_t fill_operand(const Node *n);

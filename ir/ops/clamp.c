@@ -67,6 +67,27 @@ static bool bind_plain_int(Binder *b, const Node *n, double lo, double hi) {
                      (int[]){bind_value(b, n->in[X]), bind_value(b, n->out[0])});
 }
 
+/* y = min(max(x, MIN), MAX) by the kernels of Max and Min: bounds that are computed, or which a
+ * float does not hold. */
+static bool bind_by_operands(Binder *b, const Node *n) {
+    static const char *const names[] = {[MIN] = "max", [MAX] = "min"};
+    const Value *y = n->out[0];
+    ElemType e = bind_elem(y);
+    int32_t count = bind_count(y);
+    int x = bind_value(b, n->in[X]);
+    for (size_t i = MIN; i <= MAX && i < n->n_in; i++) {
+        if (!n->in[i])
+            continue;
+        bool last = i == MAX || n->n_in <= MAX || !n->in[MAX];
+        Broadcast s = {.rank = 1, .dim = {count}, .as = {1}};
+        int to = last ? bind_value(b, y) : bind_temp(b, e, (size_t)count);
+        if (!bind_binary(b, n, names[i], e, s, (int[]){x, bind_value(b, n->in[i]), to}))
+            return false;
+        x = to;
+    }
+    return x != bind_value(b, n->in[X]) || bind_alias(b, n, y, n->in[X]);
+}
+
 static bool bind_bounds(Binder *b, const Node *n, double lo, double hi) {
     if (lo > hi)
         lo = hi; /* Clip: max wins */
@@ -134,20 +155,21 @@ static bool clip_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, 
     return true;
 }
 
-static bool read_bound(Binder *b, const Node *n, const OpCtx *c, size_t i, double *out) {
-    if (!op_in(c, i))
-        return true;
+/* False where it is computed. */
+static bool read_bound(const OpCtx *c, size_t i, double *out) {
     const Tensor *t = op_const(c, i);
-    if (!t || !t->data || t->count != 1)
-        return bind_unsupported(b, n, "its bounds are not constant");
-    *out = tensor_float(t, 0);
-    return true;
+    if (t && t->data && t->count == 1)
+        *out = tensor_float(t, 0);
+    return !op_in(c, i) || (t && t->data && t->count == 1);
 }
 
 static bool clip_bind(Binder *b, const Node *n, const OpCtx *c) {
     double lo = (double)-INFINITY, hi = (double)INFINITY;
-    return read_bound(b, n, c, MIN, &lo) && read_bound(b, n, c, MAX, &hi) &&
-           bind_bounds(b, n, lo, hi);
+    bool known = read_bound(c, MIN, &lo) && read_bound(c, MAX, &hi);
+    if (bind_any_quant(n))
+        return known ? bind_bounds(b, n, lo, hi) : bind_in_double(b, n);
+    return known && n->in[X]->type.elem == ELEM_FLOAT ? bind_bounds(b, n, lo, hi)
+                                                      : bind_by_operands(b, n);
 }
 
 /* One bound: an operand from opset 11 on, an attribute before. */

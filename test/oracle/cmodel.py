@@ -9,7 +9,8 @@ import subprocess
 import numpy as np
 
 KINDS = {"float": np.float32, "double": np.float64, "int8_t": np.int8, "uint8_t": np.uint8,
-         "int16_t": np.int16, "uint16_t": np.uint16, "int32_t": np.int32, "int64_t": np.int64}
+         "int16_t": np.int16, "uint16_t": np.uint16, "int32_t": np.int32, "int64_t": np.int64, "uint32_t": np.uint32,
+         "uint64_t": np.uint64}
 FLAGS = ("-O3", "-march=native")
 NUMBERS = itertools.count()  # a loaded library must not be overwritten by the next
 

@@ -16,6 +16,7 @@ static const Type types[] = {
     {"s64", "int64_t", "INT64_MIN", "INT64_MAX", 64},
     {"u64", "uint64_t", "0", "UINT64_MAX", 64},
     {"f32", "float", NULL, NULL, 32},
+    {"f64", "double", NULL, NULL, 64},
     {"p8", "uint8_t", NULL, NULL, 8}, /* 1, 2 or 4 bits each, packed as in ONNX */
     {"x8", "uint8_t", NULL, NULL, 8},
     {"x16", "uint16_t", NULL, NULL, 16},
