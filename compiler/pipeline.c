@@ -175,16 +175,22 @@ static bool mend(Job *j, Module *m) {
     return true;
 }
 
-/* A float model: statistics, then decisions. Emitted C may stay float. */
-static bool quantize(Job *j, Module *m) {
-    if (!run(j, m, "fold-const"))
-        return false;
+/* The same model in a form that has fewer results to round. */
+static bool prepare(Job *j, Module *m) {
     bool statically = !j->o->dynamic && !j->o->weight_only; /* the others' forms want MatMul */
     bool bias_apart = statically && recipe_of(&j->ctx);     /* recipes are about MatMul + Add */
-    if (statically && (!run(j, m, "sum-to-add") || !run(j, m, "fuse-gelu") ||
-                       (!bias_apart && !run(j, m, "matmul-to-gemm"))))
-        return false;
-    if (!run(j, m, "fold-affine") || (bias_apart && !run(j, m, "gemm-to-matmul")))
+    return run(j, m, "fold-const") && run(j, m, "drop-identities") && run(j, m, "fold-pad") &&
+           (!statically || (run(j, m, "sum-to-add") && run(j, m, "fuse-gelu"))) &&
+           run(j, m, "fold-affine") &&
+           (!statically || bias_apart ||
+            (run(j, m, "matmul-to-gemm") && run(j, m, "fold-affine"))) &&
+           (!bias_apart || run(j, m, "gemm-to-matmul"));
+}
+
+/* A float model: statistics, then decisions. Emitted C may stay float. */
+static bool quantize(Job *j, Module *m) {
+    bool statically = !j->o->dynamic && !j->o->weight_only;
+    if (!prepare(j, m))
         return false;
     if (statically && j->o->equalize && !run(j, m, "equalize"))
         return false;

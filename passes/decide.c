@@ -101,11 +101,12 @@ static const char *why_float(const Decide *d, const Node *n) {
     why = n->def->quant.integer_refusal ? n->def->quant.integer_refusal(&c, NULL) : NULL;
     if (why)
         return why;
-    if (n->def->quant.kind == QUANT_MAC && n->def->quant.bias &&
-        n->n_in > (size_t)n->def->quant.bias && n->in[n->def->quant.bias] &&
-        !edit_float_const(n->in[n->def->quant.bias]))
-        return "its bias is not a float constant";
-    return NULL;
+    size_t bias = n->def->quant.kind == QUANT_MAC ? (size_t)n->def->quant.bias : 0;
+    const Value *b = bias && n->n_in > bias ? n->in[bias] : NULL;
+    if (!b || edit_is_finite(b))
+        return NULL;
+    return edit_float_const(b) ? "its bias holds NaN or infinity"
+                               : "its bias is not a float constant";
 }
 
 /* Float in, and weights that are not. */

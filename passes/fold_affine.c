@@ -1,14 +1,16 @@
-/* Folds per-channel affine operators (BatchNormalization, Mul and Add by constants) into the Conv
- * or Gemm before them, and Gemm's alpha and beta into its constants, so that one accumulation with
- * one bias remains. A BatchNormalization with nothing to fold into becomes a depthwise 1x1 Conv,
- * which can be integer where the original cannot; a factor for all elements goes further up,
- * through data movers and products.
+/* Folds per-channel affine operators (BatchNormalization, Mul and Add by constants) into the Conv,
+ * Gemm or MatMul before them, and Gemm's alpha and beta into its constants, so that one
+ * accumulation with one bias remains. A BatchNormalization with nothing to fold into becomes a
+ * depthwise 1x1 Conv, which can be integer where the original cannot; a factor for all elements
+ * goes further up, through data movers and products.
  *
  *   y = scale[c] * (W x + b) + shift[c] = (scale[c] W) x + (scale[c] b + shift[c])
  *
  * Products are formed in double and rounded once. */
+#include "passes/channels.h"
 #include "passes/edit.h"
 
+#include <float.h>
 #include <math.h>
 
 static const char PASS_NAME[] = "fold-affine";
@@ -56,6 +58,9 @@ static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
     size_t at = (size_t)q->bias;
     if (at >= n->n_in || !n->in[at]) {
         node_drop_attr(n, q->bias_factor); /* of nothing; a bias to come must not be scaled */
+    } else if (factor == 0) {
+        n->n_in = at; /* the last operand goes, infinite or not, as runtimes have it */
+        node_drop_attr(n, q->bias_factor);
     } else if (factor != 1) {
         double *b = edit_bias(n, channels);
         if (!b)
@@ -67,8 +72,33 @@ static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
     }
 }
 
-/* The only consumer of `v`, when it is a node. */
-/* Folds the affine consumer of n's result into n; false when there is none. */
+static bool all_finite(const double *v, size_t n) {
+    size_t i = 0;
+    while (i < n && isfinite((float)v[i]))
+        i++;
+    return i == n;
+}
+
+static bool all_zero(const double *v, size_t n) {
+    size_t i = 0;
+    while (i < n && v[i] == 0)
+        i++;
+    return i == n;
+}
+
+/* Whether finite weights stay finite: the product of two large numbers may not. */
+static bool weights_hold(const Node *n, const double *scale, size_t channels) {
+    const Tensor *w = n->in[n->def->quant.weight]->data;
+    float min = 0, max = 0;
+    double most = 0;
+    row_range(tensor_floats(w), w->count, &min, &max);
+    for (size_t c = 0; c < channels; c++)
+        most = fmax(most, fabs(scale[c]));
+    return most * fmax(-(double)min, (double)max) <= (double)FLT_MAX;
+}
+
+/* Folds the affine consumer of n's result into n; false when there is none. What has no bias can
+ * only be scaled. */
 static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
     Value *y = n->out[0];
     Node *next = uses_only_here(f->uses, y);
@@ -78,15 +108,18 @@ static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
     double *shift = NEW_ARRAY(f->arena, double, channels);
     size_t data;
     OpCtx c = op_ctx(next, f->c->d);
-    if (!next->def->affine(&c, channels, &data, scale, shift) || next->in[data] != y)
+    if (!next->def->affine(&c, layer_makes_axis(n), channels, &data, scale, shift) ||
+        next->in[data] != y || !all_finite(scale, channels) || !all_finite(shift, channels) ||
+        !weights_hold(n, scale, channels))
         return false;
-    double *b = edit_bias(n, channels);
-    if (!b)
+    double *b = n->def->quant.bias ? edit_bias(n, channels) : NULL;
+    if (!b && (n->def->quant.bias || !all_zero(shift, channels)))
         return false;
-    for (size_t i = 0; i < channels; i++)
+    for (size_t i = 0; b && i < channels; i++)
         b[i] = scale[i] * b[i] + shift[i];
     scale_weights(f, n, next, axis, scale, channels);
-    edit_set_bias(n, f->names, b, channels, PASS_NAME, next);
+    if (b)
+        edit_set_bias(n, f->names, b, channels, PASS_NAME, next);
     n->out[0] = next->out[0];
     n->out[0]->def = n;
     n->out[0]->index = 0;
@@ -104,9 +137,8 @@ static void fold_node(Fold *f, Node *n) {
         return;
     size_t channels = (size_t)w->dims[axis];
     fold_factors(f, n, axis, channels);
-    if (n->def->quant.bias)
-        while (fold_next(f, n, axis, channels))
-            ;
+    while (fold_next(f, n, axis, channels))
+        ;
 }
 
 /* The node with constant weights that `v` comes from through data movers and products, which a
@@ -136,7 +168,7 @@ static void fold_factor(Fold *f, Node *n) {
     double scale, shift;
     size_t data;
     OpCtx c = op_ctx(n, f->c->d);
-    if (!n->def->affine(&c, 1, &data, &scale, &shift) || shift != 0 || !isfinite(scale) ||
+    if (!n->def->affine(&c, 1, 1, &data, &scale, &shift) || shift != 0 || !isfinite(scale) ||
         scale == 0 || n->in[data]->graph != n->graph ||
         !type_same_shape(n->in[data]->type, n->out[0]->type))
         return;
@@ -192,7 +224,8 @@ static void affine_to_conv(Fold *f, Node *n) {
     double *scale = NEW_ARRAY(f->arena, double, channels);
     double *shift = NEW_ARRAY(f->arena, double, channels);
     OpCtx c = op_ctx(n, f->c->d);
-    if (!n->def->affine(&c, channels, &data, scale, shift) || n->in[data] != x)
+    if (!n->def->affine(&c, 1, channels, &data, scale, shift) || n->in[data] != x ||
+        !all_finite(scale, channels) || !all_finite(shift, channels))
         return;
     int64_t dims[] = {(int64_t)channels, 1, 1, 1};
     float *w;

@@ -1,6 +1,8 @@
 /* MatMul with constant weights and an Add of one number a column becomes Gemm, between two Reshapes
  * where the operand has more than two dimensions: the sum then gets its bias before it is rounded,
- * instead of being rounded, added to, and rounded again. Reshapes cost nothing. */
+ * instead of being rounded, added to, and rounded again. Reshapes cost nothing. A product of
+ * matrices with another affine operator behind it (BatchNormalization) becomes a Gemm that has room
+ * for the bias which fold-affine makes of that. */
 #include "passes/edit.h"
 
 static const char PASS_NAME[] = "matmul-to-gemm";
@@ -89,6 +91,22 @@ static void take_over(Rewrite *r, Node *n, Node *add, Value *bias) {
     op_resolve(n, r->c->d);
 }
 
+static bool is_affine(Rewrite *r, const Node *next, const Value *y, size_t columns) {
+    if (!next->def || !next->def->affine || y->type.rank != 2)
+        return false;
+    OpCtx c = op_ctx(next, r->c->d);
+    double *scale = NEW_ARRAY(r->arena, double, columns);
+    double *shift = NEW_ARRAY(r->arena, double, columns);
+    size_t data;
+    return next->def->affine(&c, 1, columns, &data, scale, shift) && next->in[data] == y;
+}
+
+static void becomes_gemm(Rewrite *r, Node *n) {
+    node_becomes(n, PASS_NAME);
+    n->op = STR("Gemm");
+    op_resolve(n, r->c->d);
+}
+
 static void rewrite(Rewrite *r, Node *n) {
     const Use *use;
     if (!node_is(n, "MatMul") || n->n_in != 2 || n->n_out != 1 || !n->out[0] || !n->in[0])
@@ -101,6 +119,8 @@ static void rewrite(Rewrite *r, Node *n) {
         return;
     Node *add = use->node;
     Value *bias = column_bias(add, y, w->dims[1]), *in = NULL, *out = NULL;
+    if (!bias && is_affine(r, add, y, (size_t)w->dims[1]))
+        becomes_gemm(r, n);
     if (!bias || (x.rank > 2 && !(out = shape_of(r, add, shape))))
         return;
     take_over(r, n, add, bias);

@@ -14,8 +14,8 @@ IntRange params_range(ElemType storage, bool symmetric, bool reduce_range) {
     return r;
 }
 
-static double pow2_at_least(double x) {
-    return exp2(ceil(log2(x)));
+float params_pow2_at_least(double x) {
+    return (float)exp2(ceil(log2(x)));
 }
 
 void params_from_minmax(float min, float max, IntRange r, bool symmetric, bool pow2, float *scale,
@@ -32,7 +32,7 @@ void params_from_minmax(float min, float max, IntRange r, bool symmetric, bool p
         return;
     }
     if (pow2)
-        s = pow2_at_least(s);
+        s = (double)params_pow2_at_least(s);
     *scale = (float)s;
     double z = symmetric ? rint((double)(r.lo + r.hi) / 2) : rint((double)r.lo - lo / s);
     *zp = (int64_t)fmin(fmax(z, (double)r.lo), (double)r.hi);
@@ -45,6 +45,6 @@ int32_t params_bias(double bias, float scale) {
     return (int32_t)fmin(fmax(q, (double)INT32_MIN), (double)INT32_MAX);
 }
 
-double params_bias_min_scale(double max_abs_bias) {
-    return 1.0001 * 2 * max_abs_bias / 4294967294.0;
+double params_bias_min_scale(double max_abs_bias, double sum) {
+    return 1.0001 * max_abs_bias / ((double)INT32_MAX - fmin(sum, 0x1p30));
 }

@@ -39,7 +39,11 @@ void params_fit(FitNumbers x, IntRange r, bool symmetric, bool pow2, float *scal
 /* rint(bias / scale) saturated to int32; `scale` is the float32 product of input and weight. */
 int32_t params_bias(double bias, float scale);
 
-/* Smallest s_x*s_w for which |bias| still fits int32 with a margin of 1e-4. */
-double params_bias_min_scale(double max_abs_bias);
+/* The power of two that is not below x > 0. */
+float params_pow2_at_least(double x);
+
+/* Smallest s_x*s_w for which |bias| and a sum of products of at most `sum` steps still fit int32
+ * with a margin of 1e-4; of the sum, half of int32 is counted at most. */
+double params_bias_min_scale(double max_abs_bias, double sum);
 
 #endif

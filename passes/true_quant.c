@@ -97,29 +97,35 @@ static void const_to_int(TrueQuant *t, Value *v) {
 
 /* ---- nodes ---- */
 
-/* The bias as real numbers; one that has a grid of its own is restated on the accumulator's. */
-static const Tensor *bias_floats(TrueQuant *t, const Node *n, const Value *b) {
-    if (!type_is_quantized(b->type))
-        return b->data;
-    diag_note(t->c->d, n->loc,
-              "%s: bias '%s' is on a grid of its own; restated at the scale of the "
-              "accumulator",
-              node_text(n), diag_name(t->c->d, b->name));
-    return const_dequantize(t->arena, b->data, b->type.quant);
-}
-
-/* Whether int32 at the product's scale holds the bias. The sums of more than 8 bits are wider,
- * their steps finer: a float bias can be added to them as it is. */
-static bool bias_holds(const Node *n, const Value *b, const Quant *q) {
+/* Whether int32 at the product's scale holds the bias. Where it does not, a float bias is added to
+ * the sum as it is: steps are fine there, be it of more than 8 bits or because somebody said so. */
+static bool bias_holds(const Node *n, const Tensor *b, const Quant *q, size_t channels) {
     const Quant *x = n->in[0]->type.quant, *w = n->in[n->def->quant.weight]->type.quant;
-    if (type_is_quantized(b->type) || (elem_bits(x->storage) <= 8 && elem_bits(w->storage) <= 8))
-        return true;
     if (elem_bits(x->storage) > 16 || elem_bits(w->storage) > 16)
         return false;
-    for (size_t i = 0; i < b->data->count; i++)
-        if (fabs(tensor_float(b->data, i)) >= (double)INT32_MAX * (double)quant_scale(q, i))
+    for (size_t c = 0; c < channels; c++)
+        if (fabs(tensor_float(b, b->count == 1 ? 0 : c)) >=
+            (double)INT32_MAX * (double)quant_scale(q, c))
             return false;
     return true;
+}
+
+static Value *new_bias(const Value *b, Str name, Type type, Tensor *data) {
+    Value *v = graph_add_const(b->graph, name, type, data);
+    value_from(v, b, PASS_NAME);
+    v->loc = b->loc;
+    return v;
+}
+
+/* The bias stays float. */
+static void keep_bias(TrueQuant *t, Node *n, const Value *b, Tensor *real) {
+    if (type_is_quantized(b->type))
+        n->in[n->def->quant.bias] =
+            new_bias(b, unique_name(t->names, b->name), tensor_type(t->arena, real), real);
+    if (elem_bits(n->in[0]->type.quant->storage) <= 8)
+        diag(t->c->d, DIAG_REMARK, n->loc,
+             "%s: bias '%s' does not fit int32 at the scale of the accumulator and stays float",
+             node_text(n), diag_name(t->c->d, b->name));
 }
 
 static void bias_to_int(TrueQuant *t, Node *n) {
@@ -131,17 +137,24 @@ static void bias_to_int(TrueQuant *t, Node *n) {
     int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
     size_t channels = axis >= 0 ? (size_t)w->type.dims[axis].value : b->data->count;
     Quant *q = const_bias_quant(t->arena, n->in[0]->type.quant, w->type.quant);
-    if ((type_is_quantized(b->type) && quant_equal(b->type.quant, q)) || !bias_holds(n, b, q))
+    bool own_grid = type_is_quantized(b->type);
+    if (own_grid && quant_equal(b->type.quant, q))
         return;
-    Tensor *data = const_bias(t->arena, bias_floats(t, n, b), q, channels);
+    Tensor *real = own_grid ? const_dequantize(t->arena, b->data, b->type.quant) : b->data;
+    if (!bias_holds(n, real, q, channels)) {
+        keep_bias(t, n, b, real);
+        return;
+    }
+    if (own_grid)
+        diag_note(t->c->d, n->loc,
+                  "%s: bias '%s' is on a grid of its own; restated at the scale of the accumulator",
+                  node_text(n), diag_name(t->c->d, b->name));
+    Tensor *data = const_bias(t->arena, real, q, channels);
     Str name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_quantized", STR_ARG(b->name)));
     q->alias = name;
     module_add_quant(t->m, q);
-    Value *v = graph_add_const(
-        b->graph, name, type_quantized(type_fixed(t->arena, ELEM_INT32, 1, data->dims), q), data);
-    value_from(v, b, PASS_NAME);
-    v->loc = b->loc;
-    n->in[at] = v;
+    n->in[at] =
+        new_bias(b, name, type_quantized(type_fixed(t->arena, ELEM_INT32, 1, data->dims), q), data);
 }
 
 /* A mover keeps its input's parameters; where others are asked for, a requantization follows. */

@@ -3,6 +3,7 @@
 #include "passes/params.h"
 #include "passes/weight_groups.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { FEW_BITS = 4 }; /* up to here the error of clipping is weighed against that of the steps */
@@ -37,8 +38,14 @@ static Quant *divided(const Choice *o, const Tensor *t, int axis, Arena *a) {
     return q;
 }
 
-/* The smallest scale of weight channel `c` with which the bias still fits int32. */
-static double bias_floor(const Choice *o, const Node *n, size_t c, size_t channels) {
+/* The largest sum of products of one channel, in steps of the accumulator. */
+static double largest_sum(const Value *w, const Quant *x, IntRange r, size_t channels) {
+    double terms = (double)w->data->count / (double)channels;
+    return terms * (double)(quant_hi(x) - quant_lo(x)) * (double)(r.hi - r.lo);
+}
+
+/* The smallest scale of weight channel `c` with which bias and sum still fit int32. */
+static double bias_floor(const Choice *o, const Node *n, IntRange r, size_t c, size_t channels) {
     const QuantRule *q = &n->def->quant;
     const Value *x = n->in[0];
     if (!q->bias || n->n_in <= (size_t)q->bias || !x->type.quant || x->type.quant->n_scale != 1 ||
@@ -51,7 +58,8 @@ static double bias_floor(const Choice *o, const Node *n, size_t c, size_t channe
     bool each = channels > 1 && b->count > 1;
     for (size_t i = each ? c : 0; i < (each ? c + 1 : b->count) && i < b->count; i++)
         most = fmax(most, fabs(tensor_float(b, i)));
-    return params_bias_min_scale(most) / (double)quant_scale(x->type.quant, 0);
+    double sum = largest_sum(n->in[q->weight], x->type.quant, r, channels);
+    return params_bias_min_scale(most, sum) / (double)quant_scale(x->type.quant, 0);
 }
 
 /* onnxruntime's QLinearConv takes one zero point for all channels of 8-bit weights. */
@@ -84,10 +92,10 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
     GroupParams p = {r, sym, o->pow2, scale, zp};
     (few ? groups_fit : groups_from_ranges)(&p, q, w->data, a);
     for (size_t k = 0; k < groups; k++) {
-        double least = blocks ? 0 : bias_floor(o, n, k, groups);
-        if ((double)scale[k] < least && sym && elem_is_signed(o->storage)) {
-            scale[k] = nextafterf((float)least, INFINITY);
-            raised++;
+        double least = blocks ? 0 : bias_floor(o, n, r, k, groups);
+        if ((double)scale[k] < least && least < (double)FLT_MAX / 2) {
+            scale[k] = o->pow2 ? params_pow2_at_least(least) : nextafterf((float)least, INFINITY);
+            raised++; /* the zero point stays: what it reaches has only grown */
         }
     }
     if (raised)

@@ -28,6 +28,12 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
+static bool passes_on(const OpCtx *c) {
+    const CastAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    return x.kind == TYPE_TENSOR && x.elem == (ElemType)a->to && !type_is_quantized(x);
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
     ElemType from = n->in[0]->type.elem, to = n->out[0]->type.elem;
@@ -54,5 +60,6 @@ const OpDef op_Cast = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .passes_on = passes_on,
     .bind = bind,
 };

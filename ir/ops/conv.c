@@ -258,6 +258,12 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_float(b, n, c, &s, (int32_t)a->group);
 }
 
+static bool take_pads(Node *n, const int64_t *before, const int64_t *after, float least) {
+    (void)least;
+    const ConvAttrs *a = n->typed;
+    return op_window_grow(n, &a->w, before, after, NULL);
+}
+
 const OpDef op_Conv = {
     .domain = "",
     .name = "Conv",
@@ -274,5 +280,6 @@ const OpDef op_Conv = {
               .sums = sums,
               .terms = terms},
     .qop = {.domain = "", .op = "QLinearConv", .operands = "0* 1* y 2", .since = 10},
+    .take_pads = take_pads,
     .bind = bind,
 };

@@ -6,14 +6,14 @@
 
 /* ---- scale[c] x + shift[c] ---- */
 
-/* Reads a constant that broadcasts along axis 1 alone of data of this type. */
-static bool per_channel(Type data, const Value *v, size_t channels, double *out) {
+/* Reads a constant that broadcasts along `axis` alone of data of this type. */
+static bool per_channel(Type data, const Value *v, int axis, size_t channels, double *out) {
     const Tensor *t = value_data(v);
     if (!t || !t->data || !elem_is_float(t->elem) || data.rank < 2 || t->rank > data.rank)
         return false;
     for (int i = 0; i < t->rank; i++) {
-        int axis = data.rank - t->rank + i;
-        if (t->dims[i] != 1 && (axis != 1 || t->dims[i] != (int64_t)channels))
+        int at = data.rank - t->rank + i;
+        if (t->dims[i] != 1 && (at != axis || t->dims[i] != (int64_t)channels))
             return false;
     }
     for (size_t c = 0; c < channels; c++)
@@ -22,29 +22,29 @@ static bool per_channel(Type data, const Value *v, size_t channels, double *out)
 }
 
 /* Which operand is the constant: reads it into `k` and says which is the data. */
-static bool split(const OpCtx *c, size_t channels, size_t *data, double *k) {
+static bool split(const OpCtx *c, int axis, size_t channels, size_t *data, double *k) {
     if (c->n_in != 2)
         return false;
     for (size_t i = 0; i < 2; i++)
-        if (per_channel(op_type(c, 1 - i), op_in(c, i), channels, k)) {
+        if (per_channel(op_type(c, 1 - i), op_in(c, i), axis, channels, k)) {
             *data = 1 - i;
             return true;
         }
     return false;
 }
 
-static bool affine_add(const OpCtx *c, size_t channels, size_t *data, double *scale,
+static bool affine_add(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
                        double *shift) {
-    if (!split(c, channels, data, shift))
+    if (!split(c, axis, channels, data, shift))
         return false;
     for (size_t i = 0; i < channels; i++)
         scale[i] = 1;
     return true;
 }
 
-static bool affine_sub(const OpCtx *c, size_t channels, size_t *data, double *scale,
+static bool affine_sub(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
                        double *shift) {
-    if (!split(c, channels, data, shift))
+    if (!split(c, axis, channels, data, shift))
         return false;
     for (size_t i = 0; i < channels; i++) {
         scale[i] = *data == 0 ? 1 : -1;
@@ -53,18 +53,18 @@ static bool affine_sub(const OpCtx *c, size_t channels, size_t *data, double *sc
     return true;
 }
 
-static bool affine_mul(const OpCtx *c, size_t channels, size_t *data, double *scale,
+static bool affine_mul(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
                        double *shift) {
-    if (!split(c, channels, data, scale))
+    if (!split(c, axis, channels, data, scale))
         return false;
     for (size_t i = 0; i < channels; i++)
         shift[i] = 0;
     return true;
 }
 
-static bool affine_div(const OpCtx *c, size_t channels, size_t *data, double *scale,
+static bool affine_div(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
                        double *shift) {
-    if (!split(c, channels, data, scale) || *data != 0)
+    if (!split(c, axis, channels, data, scale) || *data != 0)
         return false;
     for (size_t i = 0; i < channels; i++) {
         if (scale[i] == 0)
@@ -318,5 +318,6 @@ const OpDef op_Sum = {
             .since = 10,
             .applies = two_operands},
     .affine = affine_add,
+    .passes_on = op_is_alone,
     .bind = bind_sum,
 };

@@ -197,10 +197,12 @@ static double bias_real(const Quant *q, const Tensor *t, size_t i) {
     return (double)(tensor_int(t, i) - quant_zp(q, k)) * (double)quant_scale(q, k);
 }
 
-static int64_t to_acc(const Mac *m, double v, size_t channel) {
+/* False where the accumulator does not hold it. */
+static bool to_acc(const Mac *m, double v, size_t channel, int64_t *to) {
     double r = rint(v / (double)m->scale[m->m_step ? channel : 0]);
     double most = m->acc == ELEM_INT32 ? (double)INT32_MAX : 0x1p62;
-    return (int64_t)fmax(fmin(r, most), -most);
+    *to = fabs(r) <= most ? (int64_t)r : 0;
+    return fabs(r) <= most;
 }
 
 /* One that is computed can only be added where it is on the accumulator's grid. */
@@ -226,8 +228,9 @@ bool mac_bias(Binder *b, const Mac *m, const Value *bias, int32_t rows, float be
     uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(m->acc, count));
     for (size_t i = 0; i < count; i++) {
         size_t at = bias_index(bias->type, m->channels, i / m->channels, i % m->channels);
-        int64_t v = direct ? tensor_int(t, at)
-                           : to_acc(m, (double)beta * bias_real(q, t, at), i % m->channels);
+        int64_t v = direct ? tensor_int(t, at) : 0;
+        if (!direct && !to_acc(m, (double)beta * bias_real(q, t, at), i % m->channels, &v))
+            return false;
         elem_store_int(m->acc, table, i, v);
     }
     *buffer = bind_const(b, m->acc, count, table, "bias");

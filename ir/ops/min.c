@@ -54,6 +54,7 @@ const OpDef op_Min = {
     .name = "Min",
     .infer = op_broadcast,
     .quant = {.kind = QUANT_JOIN, .data = 1u << 31},
+    .passes_on = op_is_alone,
     .bind = min_bind,
 };
 
@@ -62,5 +63,6 @@ const OpDef op_Max = {
     .name = "Max",
     .infer = op_broadcast,
     .quant = {.kind = QUANT_JOIN, .data = 1u << 31},
+    .passes_on = op_is_alone,
     .bind = max_bind,
 };

@@ -59,10 +59,11 @@ static bool bn_infer(OpCtx *c) {
     return op_same_type(c);
 }
 
-static bool bn_affine(const OpCtx *c, size_t channels, size_t *data, double *scale, double *shift) {
+static bool bn_affine(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
+                      double *shift) {
     const BatchNormAttrs *a = c->attrs;
     const Tensor *t[5];
-    if (bn_training(c->node, a) || !a->spatial)
+    if (axis != 1 || bn_training(c->node, a) || !a->spatial)
         return false;
     for (size_t i = SCALE; i <= VAR; i++) {
         t[i] = op_const(c, i);
@@ -209,6 +210,13 @@ static bool dropout_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *name
     return true;
 }
 
+/* Before 7 an attribute says whether it trains, and it does by default. */
+static bool dropout_passes_on(const OpCtx *c) {
+    const Tensor *mode = op_const(c, TRAINING_MODE);
+    bool known = !op_in(c, TRAINING_MODE) || (mode && mode->data && mode->count == 1);
+    return c->opset >= 7 && known && !(mode && tensor_int(mode, 0));
+}
+
 static bool dropout_bind(Binder *b, const Node *n, const OpCtx *c) {
     const Tensor *mode = op_const(c, TRAINING_MODE);
     if (op_in(c, TRAINING_MODE) && (!mode || !mode->data || mode->count != 1))
@@ -235,6 +243,7 @@ const OpDef op_Dropout = {
     .infer = dropout_infer,
     .quant = {.kind = QUANT_MOVE, .data = 1},
     .stays = true, /* training */
+    .passes_on = dropout_passes_on,
     .upgrade = dropout_upgrade,
     .bind = dropout_bind,
 };

@@ -204,9 +204,20 @@ typedef struct OpDef {
     const Tensor *(*constant)(const Node *n);
     /* The elements of result 0 where they follow from the operands' types (Shape), else NULL. */
     const Tensor *(*from_types)(const OpCtx *c);
-    /* When this node and its constants compute scale[c] * x + shift[c] along axis 1 of input
+    /* When this node and its constants compute scale[c] * x + shift[c] along `axis` of input
      * `*data`, fills both (length `channels`) and returns true (BatchNormalization, Mul, Add). */
-    bool (*affine)(const OpCtx *c, size_t channels, size_t *data, double *scale, double *shift);
+    bool (*affine)(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
+                   double *shift);
+    /* Whether result 0 is operand 0, element for element (Cast to the type it has, Dropout outside
+     * of training). NULL: data movers are that where no axis moves, other operators never. */
+    bool (*passes_on)(const OpCtx *c);
+    /* Where this node puts zeros around operand 0 and does nothing else (Pad): how many before and
+     * after each axis, none below 0. NULL: never. */
+    bool (*zero_pads)(const OpCtx *c, int64_t *before, int64_t *after);
+    /* Takes zeros around operand 0, so many before and after each axis, over as padding of its own
+     * (Conv); `least` is a bound that no element of the operand lies below. False where that is not
+     * the same; nothing has changed then. NULL: never. */
+    bool (*take_pads)(Node *n, const int64_t *before, const int64_t *after, float least);
     /* Rewrites a node written for opset `from` into the form of `to` (>= from); NULL: only type
      * lists changed. May add constants and nodes. Returns false after a diagnostic. */
     bool (*upgrade)(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d);
@@ -299,8 +310,9 @@ bool op_ints(const OpCtx *c, size_t i, Ints *out);              /* a constant in
 bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out); /* normalises, checks */
 /* set[axis] for each; no repeats. They are attribute `axes` or this operand. */
 bool op_axes(const OpCtx *c, Ints axes, size_t operand, int rank, bool *set);
-bool op_same_type(OpCtx *c); /* out[0] = real type of in[0] */
-bool op_broadcast(OpCtx *c); /* out[0] = numpy broadcast */
+bool op_same_type(OpCtx *c);      /* out[0] = real type of in[0] */
+bool op_is_alone(const OpCtx *c); /* `passes_on` of what joins operands: there is one */
+bool op_broadcast(OpCtx *c);      /* out[0] = numpy broadcast */
 Dim dim_of(int64_t v);
 Dim dim_unknown(void);
 int64_t dim_mul(int64_t x, int64_t y); /* of sizes, saturating */
@@ -338,6 +350,11 @@ typedef struct WindowAttrs {
         ATTR(S, w.dilations, "dilations", ATTR_INTS, .required = false)
 /* `x` is [N, C, spatial...]; `kernel` overrides kernel_shape where it is NULL (weights' dims). */
 bool op_window(const OpCtx *c, const WindowAttrs *a, Type x, const int64_t *kernel, Window *w);
+/* Adds `before` and `after` of the spatial axes to the node's own pads. False, and nothing changed,
+ * where other axes are padded, auto_pad computes pads from the size, or pads would reach `limit[i]`
+ * (NULL: no limit). */
+bool op_window_grow(Node *n, const WindowAttrs *a, const int64_t *before, const int64_t *after,
+                    const int64_t *limit);
 
 /* Quantization of operand or result for binding: the Quant where quantized, else NULL. */
 const Quant *op_quant(const Value *v);

@@ -104,6 +104,22 @@ static size_t pad_fill(const OpCtx *c) {
     return str_is(a->mode, "constant") ? VALUE : 0;
 }
 
+static bool pad_zeros(const OpCtx *c, int64_t *before, int64_t *after) {
+    const PadAttrs *a = c->attrs;
+    const Tensor *t = op_const(c, VALUE);
+    Type x = op_type(c, DATA);
+    bool known;
+    if (!str_is(a->mode, "constant") || x.rank < 0 || !elem_is_float(type_real_elem(x)) ||
+        !read_pads(c, x, before, after, &known) || !known)
+        return false;
+    for (int i = 0; i < x.rank; i++)
+        if (before[i] < 0 || after[i] < 0)
+            return false;
+    if (!op_in(c, VALUE))
+        return a->value == 0;
+    return t && t->data && t->count == 1 && elem_is_float(t->elem) && tensor_float(t, 0) == 0;
+}
+
 static bool pad_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
     (void)d;
     if (from >= 11 || to < 11)
@@ -205,6 +221,7 @@ const OpDef op_Pad = {
               .move_axis = pad_move,
               .fill = pad_fill,
               .integer_refusal = pad_integer_refusal},
+    .zero_pads = pad_zeros,
     .upgrade = pad_upgrade,
     .bind = pad_bind,
 };

@@ -227,6 +227,24 @@ static void drop_dilations(const Node *from, Node *to) {
     node_drop_attr(to, "dilations");
 }
 
+static bool has_pads(const PoolAttrs *a) {
+    for (size_t i = 0; i < a->w.pads.n; i++)
+        if (a->w.pads.v[i])
+            return true;
+    return false;
+}
+
+/* The zeros are counted; a window that overhangs counts otherwise in what is padded. */
+static bool average_takes_pads(Node *n, const int64_t *before, const int64_t *after, float least) {
+    (void)least;
+    const PoolAttrs *a = n->typed;
+    if (a->w.ceil_mode || (has_pads(a) && !a->count_include_pad) ||
+        !op_window_grow(n, &a->w, before, after, a->w.kernel_shape.v))
+        return false;
+    node_set_int(n, "count_include_pad", 1);
+    return true;
+}
+
 const OpDef op_AveragePool = {
     .domain = "",
     .name = "AveragePool",
@@ -246,6 +264,7 @@ const OpDef op_AveragePool = {
             .applies = qlinear_applies,
             .lower_attrs = drop_dilations,
             .raise_attrs = drop_layout},
+    .take_pads = average_takes_pads,
     .bind = average_bind,
 };
 
@@ -297,6 +316,18 @@ static bool global_max_bind(Binder *b, const Node *n, const OpCtx *c) {
     return max_call(b, n, &s);
 }
 
+/* Padding stands for less than any number, and zeros for that where there is nothing below them.
+ * Each window has a number of its own: pads are smaller than it, and its elements lie side by side.
+ */
+static bool max_takes_pads(Node *n, const int64_t *before, const int64_t *after, float least) {
+    const PoolAttrs *a = n->typed;
+    for (size_t i = 0; i < a->w.dilations.n; i++)
+        if (a->w.dilations.v[i] != 1)
+            return false;
+    return least >= 0 && !a->w.ceil_mode && n->n_out == 1 &&
+           op_window_grow(n, &a->w, before, after, a->w.kernel_shape.v);
+}
+
 const OpDef op_MaxPool = {
     .domain = "",
     .name = "MaxPool",
@@ -305,6 +336,7 @@ const OpDef op_MaxPool = {
     .verify = verify,
     .infer = infer,
     .quant = {.kind = QUANT_ORDER, .data = 1, .homogeneous = true, .move_axis = move_channel},
+    .take_pads = max_takes_pads,
     .bind = max_bind,
 };
 

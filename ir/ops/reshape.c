@@ -32,6 +32,8 @@ static int move_axis(const OpCtx *c, int axis) {
     Type x = op_type(c, 0), y = result(c);
     int64_t xn, yn;
     Dim xs, ys;
+    if (type_same_shape(x, y))
+        return axis; /* among several of length 1 that one */
     if (x.rank <= axis || y.rank < 0 || !prefix(x, axis, &xn, &xs))
         return -1;
     for (int i = 0; i < y.rank; i++)

@@ -130,6 +130,10 @@ bool op_same_type(OpCtx *c) {
     return true;
 }
 
+bool op_is_alone(const OpCtx *c) {
+    return c->n_in == 1;
+}
+
 Dim dim_of(int64_t v) {
     return (Dim){v, STR_NONE, STR_NONE};
 }

@@ -102,3 +102,25 @@ bool op_window(const OpCtx *c, const WindowAttrs *a, Type x, const int64_t *kern
     }
     return ok;
 }
+
+bool op_window_grow(Node *n, const WindowAttrs *a, const int64_t *before, const int64_t *after,
+                    const int64_t *limit) {
+    int rank = n->in[0]->type.rank, spatial = rank - 2;
+    bool own = str_is(a->auto_pad, "NOTSET") && a->pads.v;
+    int64_t pads[2 * MAX_RANK];
+    if (rank < 3 || (!str_is(a->auto_pad, "NOTSET") && !str_is(a->auto_pad, "VALID")))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (before[i] || after[i])
+            return false;
+    for (int i = 0; i < spatial; i++) {
+        pads[i] = before[2 + i] + (own ? a->pads.v[i] : 0);
+        pads[spatial + i] = after[2 + i] + (own ? a->pads.v[spatial + i] : 0);
+        int64_t most = limit ? limit[i] - 1 : INT32_MAX;
+        if (pads[i] > most || pads[spatial + i] > most)
+            return false;
+    }
+    node_drop_attr(n, "auto_pad");
+    node_set_ints(n, "pads", pads, 2 * (size_t)spatial);
+    return true;
+}
