@@ -94,11 +94,12 @@ int64_t elem_load_int(ElemType e, const uint8_t *data, size_t i);
 void elem_store_bytes(ElemType e, uint8_t *data, size_t i, const uint8_t *bytes, size_t n);
 void elem_load_bytes(ElemType e, const uint8_t *data, size_t i, uint8_t *bytes, size_t n);
 
-typedef struct SparseTensor {
-    Tensor *values, *indices;
+typedef struct SparseTensor { /* laws: ir/verify_sparse.h */
+    Tensor *values, *indices; /* indices may be NULL where there are no values */
     int rank;
     const int64_t *dims;
     Str extra;
+    Loc loc;
 } SparseTensor;
 
 /* ---- attributes ---- */

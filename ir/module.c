@@ -136,7 +136,8 @@ typedef struct TensorVisit {
 
 static void visit_sparse(const TensorVisit *visit, const SparseTensor *s, Str name) {
     visit->fn(s->values, name, visit->ctx);
-    visit->fn(s->indices, name, visit->ctx);
+    if (s->indices)
+        visit->fn(s->indices, name, visit->ctx);
 }
 
 static void visit_attrs(const TensorVisit *visit, const Attr *attrs, size_t n) {

@@ -161,7 +161,8 @@ void write_tensor(Writer *w, uint32_t field, const Tensor *t, Str name) {
 void write_sparse(Writer *w, uint32_t field, const SparseTensor *s, Str name) {
     encode_begin(&w->e, field);
     write_tensor(w, SPARSE_VALUES, s->values, name);
-    write_tensor(w, SPARSE_INDICES, s->indices, s->indices->name);
+    if (s->indices)
+        write_tensor(w, SPARSE_INDICES, s->indices, s->indices->name);
     for (int i = 0; i < s->rank; i++)
         encode_number(&w->e, SPARSE_DIMS, (uint64_t)s->dims[i]);
     write_extra(w, s->extra);

@@ -287,6 +287,8 @@ static bool is_plain(const Tensor *t, Str implied_name) {
 /* Whether the lists alone tell the dims of the two tensors. */
 static bool shape_is_implied(const SparseTensor *s) {
     const Tensor *v = s->values, *x = s->indices;
+    if (!x)
+        return v->rank == 1;
     if (v->rank != 1 || x->elem != ELEM_INT64)
         return false;
     if (x->rank == 1)
@@ -306,16 +308,18 @@ static void print_part(Printer *p, const Tensor *t) {
 }
 
 void print_sparse_data(Printer *p, const SparseTensor *s, Str name) {
-    bool plain = shape_is_implied(s) && is_plain(s->values, name) && is_plain(s->indices, STR_NONE);
+    bool plain = shape_is_implied(s) && is_plain(s->values, name) &&
+                 (!s->indices || is_plain(s->indices, STR_NONE));
     buf_text(&p->b, "coo(");
     if (plain)
         print_list(p, s->values);
     else
         print_part(p, s->values);
-    buf_text(&p->b, ", ");
-    if (plain)
+    if (s->indices)
+        buf_text(&p->b, ", ");
+    if (s->indices && plain)
         print_list(p, s->indices);
-    else
+    else if (s->indices)
         print_part(p, s->indices);
     buf_byte(&p->b, ')');
 }

@@ -7,9 +7,7 @@ static bool check_dims(Reader *r, Loc at, size_t n, const int64_t *dims) {
             return diag_error(r->diags, at, "dimension %zu is %lld; it must not be negative", i,
                               (long long)dims[i]);
     }
-    size_t count;
-    return tensor_count((int)n, dims, &count) ||
-           diag_error(r->diags, at, "it has more than 2^31 - 1 elements");
+    return true;
 }
 
 static bool is_external(const Onnx__TensorProto *p) {
@@ -54,7 +52,10 @@ Tensor *read_tensor(Reader *r, Loc at, const Onnx__TensorProto *p, bool named) {
         diag_error(r->diags, at, "tensors in segments are not supported");
         return NULL;
     }
-    tensor_count(t->rank, t->dims, &t->count);
+    if (!tensor_count(t->rank, t->dims, &t->count)) {
+        diag_error(r->diags, at, "it has more than 2^31 - 1 elements");
+        return NULL;
+    }
     t->bytes = elem_bytes(t->elem, t->count);
     if (named)
         t->name = read_name(r, at, p->has_name, p->name);
@@ -73,23 +74,18 @@ Tensor *read_tensor(Reader *r, Loc at, const Onnx__TensorProto *p, bool named) {
 
 SparseTensor *read_sparse(Reader *r, Loc at, const Onnx__SparseTensorProto *p) {
     SparseTensor *s = NEW(r->arena, SparseTensor);
-    if (!p->values || !p->indices) {
-        diag_error(r->diags, at, "a sparse tensor lacks its values or its indices");
+    if (!p->values) {
+        diag_error(r->diags, at, "a sparse tensor lacks its values");
         return NULL;
     }
+    s->loc = at;
     s->rank = (int)p->n_dims;
     s->dims = arena_copy(r->arena, p->dims, p->n_dims * sizeof *p->dims);
     bool ok = check_dims(r, at, p->n_dims, p->dims);
     s->values = read_tensor(r, at, p->values, true);
-    s->indices = read_tensor(r, at, p->indices, true);
+    s->indices = p->indices ? read_tensor(r, at, p->indices, true) : NULL;
     Buf extra = buf_new(r->arena);
     extra_unknown(&extra, &p->base);
     s->extra = extra_done(&extra);
-    if (!ok || !s->values || !s->indices)
-        return NULL;
-    if (s->indices->elem != ELEM_INT64 || s->values->rank != 1) {
-        diag_error(r->diags, at, "a sparse tensor needs one row of values and int64 indices");
-        return NULL;
-    }
-    return s;
+    return ok && s->values && (s->indices || !p->indices) ? s : NULL;
 }

@@ -5,8 +5,8 @@ static ElemType component(ElemType e) {
     return e == ELEM_COMPLEX64 ? ELEM_FLOAT : e == ELEM_COMPLEX128 ? ELEM_DOUBLE : e;
 }
 
-/* A tensor of the type's dims, without data. */
-static Tensor *tensor_head(Reader *r, const Type *t, Range at) {
+/* A tensor of the type's dims, without data; how many elements it has is not counted. */
+static Tensor *fixed_dims(Reader *r, const Type *t, Range at) {
     Tensor *x = NEW(r->arena, Tensor);
     if (t->kind != TYPE_TENSOR) {
         if (t->kind != TYPE_NONE)
@@ -28,12 +28,18 @@ static Tensor *tensor_head(Reader *r, const Type *t, Range at) {
                  type_text(r->arena, *t));
         return NULL;
     }
-    if (!tensor_count(x->rank, x->dims, &x->count)) {
+    return x;
+}
+
+static Tensor *tensor_head(Reader *r, const Type *t, Range at) {
+    Tensor *x = fixed_dims(r, t, at);
+    if (x && !tensor_count(x->rank, x->dims, &x->count)) {
         error_at(r, at, "a constant has at most 2147483647 elements; this is %s",
                  type_text(r->arena, *t));
         return NULL;
     }
-    x->bytes = elem_bytes(x->elem, x->count);
+    if (x)
+        x->bytes = elem_bytes(x->elem, x->count);
     return x;
 }
 
@@ -201,24 +207,28 @@ static size_t list_length(const Val *v) {
 }
 
 SparseTensor *read_sparse_literal(Reader *r, const Type *t, const Val *v) {
-    if (!val_is_call(r, v, "coo") || v->n != 2) {
+    if (!val_is_call(r, v, "coo") || v->n < 1 || v->n > 2) {
         error_at(r, v->at, "sparse data are coo(values, indices)");
         return NULL;
     }
     if (t->sub->kind != TYPE_TENSOR)
         return NULL;
-    Tensor *whole = tensor_head(r, t->sub, v->at);
+    Tensor *whole = fixed_dims(r, t->sub, v->at);
     if (!whole)
         return NULL;
     SparseTensor *s = NEW(r->arena, SparseTensor);
+    s->loc = loc_of(r, v->at);
     s->rank = whole->rank;
     s->dims = whole->dims;
     const Val *values = &v->u.args[0].val, *indices = &v->u.args[1].val;
+    int64_t count = (int64_t)list_length(values);
+    s->values = sparse_part(r, values, t->sub->elem, 1, &count);
+    if (v->n == 1)
+        return s->values ? s : NULL;
     /* Indices are linear, or one coordinate per dimension, row by row. */
-    int64_t count = (int64_t)list_length(values), n_indices = (int64_t)list_length(indices);
+    int64_t n_indices = (int64_t)list_length(indices);
     bool linear = n_indices == count;
     int64_t dims[] = {linear ? n_indices : count, whole->rank};
-    s->values = sparse_part(r, values, t->sub->elem, 1, &count);
     s->indices = sparse_part(r, indices, ELEM_INT64, linear ? 1 : 2, dims);
     return s->values && s->indices ? s : NULL;
 }

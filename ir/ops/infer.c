@@ -102,6 +102,8 @@ static bool join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i) {
             v->type = quantize_moved(c, op, inferred);
         return true;
     }
+    if (inferred.kind == TYPE_SPARSE && v->type.kind == TYPE_TENSOR)
+        inferred = *inferred.sub; /* runtimes compute with the elements of a sparse constant */
     if (v->type.kind != inferred.kind)
         return disagree(s, c->node, v, inferred);
     if (inferred.kind != TYPE_TENSOR)

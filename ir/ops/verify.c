@@ -2,6 +2,7 @@
  * the laws of quantization. */
 #include "ir/ops/qop.h"
 #include "ir/verify_quant.h"
+#include "ir/verify_sparse.h"
 
 typedef struct Verify {
     Diags *d;
@@ -175,7 +176,8 @@ bool module_verify_with(Module *m, unsigned flags, Diags *d) {
     if (!verify_structure(m, d))
         return false;
     bool functions = verify_functions(m, flags, d), quants = verify_quants(m, d);
-    Verify v = {d, flags, quants, quants && functions};
+    bool sparse = verify_all_sparse(m, d);
+    Verify v = {d, flags, quants, quants && functions && sparse};
     module_each_graph(m, verify_graph, &v);
     return v.ok;
 }

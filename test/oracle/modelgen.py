@@ -263,6 +263,9 @@ class Generator:
         self.tensor(s.values, name, self.pick((1, 6, 11, 8)), [n], external=False)
         indices = sorted(self.rng.sample(range(12), n))
         flat = indices if linear else [k for i in indices for k in (i // 4, i % 4)]
+        s.dims.extend([3, 4])
+        if n == 0 and self.chance(0.3):
+            return  # without values there need be no indices
         t = s.indices
         t.data_type = 7
         t.dims.extend([n] if linear else [n, 2])
@@ -271,7 +274,6 @@ class Generator:
         else:
             t.raw_data = struct.pack(f"<{len(flat)}q", *flat)
         self.text(t, "name", 0.1)
-        s.dims.extend([3, 4])
 
     # ---- attributes ----
 
