@@ -2,7 +2,7 @@
 //! template X=s8,u8,s16,u16 W=s8,u8,s16,u16 Y=s8,u8,s16,u16,f32 R=exact,single,double,shift
 //! acc A = X W
 //! skip R!=exact X!=s8,u8
-//! skip R!=exact W!=s8,u8,p8
+//! skip R!=exact W!=s8,u8
 //! skip R!=exact Y!=s8,u8
 //! uses requant_row_$a_$y$r if Y!=f32
 // convtranspose_f32 on integers:

@@ -4,7 +4,7 @@
 //! expand E = X W
 //! skip Y=s32 A=s64
 //! skip R!=exact X!=s8,u8
-//! skip R!=exact W!=s8,u8,p8
+//! skip R!=exact W!=s8,p8
 //! skip R!=exact Y!=s8,u8
 //! uses unpack_row if W=p8
 //! uses requant_row_$a_$y$r if Y!=f32,s32

@@ -33,9 +33,9 @@
  * forward declaration.
  * `//! if X=s8,u8`, `//! else`, `//! end` choose lines. Types: s8 u8 s16 u16 s32 u32 s64 u64 f32
  * f64, p8 for 1, 2 or 4 bits packed in bytes, and x8 x16 x32 x64 for data that is only moved. A
- * letter may also be how sums are rounded (kernels/requant*.h): R=exact,single,double,shift; of
- * exact the short name $r is empty, else it is _single; or what is done, O=add,sub
- * (kernels/binary.h). No macros, no restrict (emitted C is also C++). */
+ * letter may also stand for other words: how sums are rounded (kernels/requant*.h):
+ * R=exact,single,double,shift; of exact the short name $r is empty, else it is _single; or what is
+ * done, O=add,sub (kernels/binary.h). No macros, no restrict (emitted C is also C++). */
 #ifndef QXC_KERNELS_KERNEL_H
 #define QXC_KERNELS_KERNEL_H
 

@@ -33,16 +33,16 @@ static bool gelu_verify(const OpCtx *c) {
 
 static bool bind_exact(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    qk_gelu_f32_params p = {.n = bind_count(n->in[0])};
-    return bind_unary(b, n, "qk_gelu_f32", &p, sizeof p, exact, NULL);
+    qk_unary_params p = {.n = bind_count(n->in[0])};
+    return bind_unary(b, n, "qk_unary_gelu_f32", &p, sizeof p, exact, NULL);
 }
 
 static bool gelu_bind(Binder *b, const Node *n, const OpCtx *c) {
     const GeluAttrs *a = c->attrs;
     if (!str_is(a->approximate, "tanh"))
         return bind_exact(b, n, c);
-    qk_gelu_tanh_f32_params p = {.n = bind_count(n->in[0])};
-    return bind_unary(b, n, "qk_gelu_tanh_f32", &p, sizeof p, by_tanh, NULL);
+    qk_unary_params p = {.n = bind_count(n->in[0])};
+    return bind_unary(b, n, "qk_unary_gelu_tanh_f32", &p, sizeof p, by_tanh, NULL);
 }
 
 #define TABLE {.kind = QUANT_COMPUTE, .data = 1, .widest = 8}
@@ -111,7 +111,7 @@ static bool bind_biased(Binder *b, const Node *n, const char *kernel) {
         bind_in_place(b, 0);
         x = sum;
     }
-    qk_gelu_f32_params p = {.n = bind_count(n->out[0])}; /* gelu_tanh_f32 takes the same */
+    qk_unary_params p = {.n = bind_count(n->out[0])};
     if (!bind_call(b, n, kernel, &p, sizeof p, 2, (int[]){x, y}))
         return false;
     bind_in_place(b, 0);
@@ -120,12 +120,12 @@ static bool bind_biased(Binder *b, const Node *n, const char *kernel) {
 
 static bool bias_bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    return bind_biased(b, n, "qk_gelu_f32");
+    return bind_biased(b, n, "qk_unary_gelu_f32");
 }
 
 static bool fast_bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    return bind_biased(b, n, "qk_gelu_tanh_f32");
+    return bind_biased(b, n, "qk_unary_gelu_tanh_f32");
 }
 
 /* The bias is one number for each index of the last axis. */

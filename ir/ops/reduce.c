@@ -193,9 +193,9 @@ static bool bind_norm(Binder *b, const Node *n, const OpCtx *c, int what, bool r
         return sum_floats(b, n, &r, what, false, y);
     int32_t count = bind_count(n->out[0]);
     int sum = bind_temp(b, ELEM_FLOAT, (size_t)count);
-    qk_sqrt_f32_params p = {.n = count};
+    qk_unary_params p = {.n = count};
     if (!sum_floats(b, n, &r, what, false, sum) ||
-        !bind_call(b, n, "qk_sqrt_f32", &p, sizeof p, 2, (int[]){sum, y}))
+        !bind_call(b, n, "qk_unary_sqrt_f32", &p, sizeof p, 2, (int[]){sum, y}))
         return false;
     bind_in_place(b, 0);
     return true;

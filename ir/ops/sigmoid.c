@@ -16,14 +16,14 @@ static float tanh_of(float x, const void *ctx) {
 
 static bool sigmoid_bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    qk_sigmoid_f32_params p = {.n = bind_count(n->in[0])};
-    return bind_unary(b, n, "qk_sigmoid_f32", &p, sizeof p, sigmoid, NULL);
+    qk_unary_params p = {.n = bind_count(n->in[0])};
+    return bind_unary(b, n, "qk_unary_sigmoid_f32", &p, sizeof p, sigmoid, NULL);
 }
 
 static bool tanh_bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    qk_tanh_f32_params p = {.n = bind_count(n->in[0])};
-    return bind_unary(b, n, "qk_tanh_f32", &p, sizeof p, tanh_of, NULL);
+    qk_unary_params p = {.n = bind_count(n->in[0])};
+    return bind_unary(b, n, "qk_unary_tanh_f32", &p, sizeof p, tanh_of, NULL);
 }
 
 const OpDef op_Sigmoid = {

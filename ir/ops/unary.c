@@ -22,8 +22,8 @@ static double clamp01(double x) {
     }                                                                                              \
     static bool kernel##_bind(Binder *b, const Node *n, const OpCtx *c) {                          \
         (void)c;                                                                                   \
-        qk_##kernel##_f32_params p = {.n = bind_count(n->in[0])};                                  \
-        return bind_unary(b, n, "qk_" #kernel "_f32", &p, sizeof p, kernel##_of, NULL);            \
+        qk_unary_params p = {.n = bind_count(n->in[0])};                                           \
+        return bind_unary(b, n, "qk_unary_" #kernel "_f32", &p, sizeof p, kernel##_of, NULL);      \
     }                                                                                              \
     const OpDef op_##op = {                                                                        \
         .domain = "",                                                                              \

@@ -4,6 +4,20 @@
 #include <ctype.h>
 #include <string.h>
 
+static bool may_be(const Template *t, char letter, const char *word) {
+    for (int i = 0; i < t->n_letters; i++) {
+        const Letter *l = &t->letters[i];
+        if (l->letter != letter)
+            continue;
+        if (l->derived)
+            return find_type(word);
+        for (int k = 0; k < l->n; k++)
+            if (!strcmp(l->list[k]->id, word))
+                return true;
+    }
+    return false;
+}
+
 bool holds(const Instance *in, int line, const char *text) {
     const char *path = in->t->path;
     char *buf = copy(text, strlen(text));
@@ -17,9 +31,9 @@ bool holds(const Instance *in, int line, const char *text) {
         bool found = false;
         char *save2;
         for (char *v = strtok_r(s + 2 + negated, ",", &save2); v; v = strtok_r(NULL, ",", &save2)) {
-            if (!find_type(v))
-                fail(path, line, "unknown type '%s'", v);
-            found |= find_type(v) == bound;
+            if (!may_be(in->t, s[0], v))
+                fail(path, line, "%c is never '%s'", s[0], v);
+            found |= !strcmp(bound->id, v);
         }
         all &= found != negated;
     }

@@ -22,21 +22,6 @@ static const Type types[] = {
     {"x16", "uint16_t", NULL, NULL, 16},
     {"x32", "uint32_t", NULL, NULL, 32},
     {"x64", "uint64_t", NULL, NULL, 64},
-    /* How sums are rounded, which is no type: the second is what an instance's name ends in. */
-    {"exact", "", NULL, NULL, 0},
-    {"single", "_single", NULL, NULL, 0},
-    {"double", "_double", NULL, NULL, 0},
-    {"shift", "_shift", NULL, NULL, 0},
-    /* What an operation of two operands does (kernels/binary.h). */
-    {"add", "_add", NULL, NULL, 0},
-    {"sub", "_sub", NULL, NULL, 0},
-    {"mul", "_mul", NULL, NULL, 0},
-    {"div", "_div", NULL, NULL, 0},
-    {"max", "_max", NULL, NULL, 0},
-    {"min", "_min", NULL, NULL, 0},
-    {"pow", "_pow", NULL, NULL, 0},
-    {"prelu", "_prelu", NULL, NULL, 0},
-    {"saturating", "_saturating", NULL, NULL, 0},
 };
 
 const Type *find_type(const char *id) {
@@ -61,6 +46,17 @@ static Letter *new_letter(Template *t, int line, char c) {
     return l;
 }
 
+/* A word that is no type, an operation perhaps: it stands for what an instance's name ends in. */
+static const Type *new_word(const char *id) {
+    Type *t = check(calloc(1, sizeof *t));
+    Text suffix = {0};
+    puts_to(&suffix, strcmp(id, "exact") ? "_" : ""); /* how sums are rounded by default */
+    puts_to(&suffix, strcmp(id, "exact") ? id : "");
+    t->id = copy(id, strlen(id));
+    t->ctype = suffix.p;
+    return t;
+}
+
 /* `X=s8,u8` */
 static void read_listed(Template *t, int line, char *word) {
     if (!word[0] || word[1] != '=')
@@ -68,9 +64,9 @@ static void read_listed(Template *t, int line, char *word) {
     Letter *l = new_letter(t, line, word[0]);
     for (char *save, *s = strtok_r(word + 2, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
         const Type *ty = find_type(s);
-        if (!ty || l->n == MAX_TYPES)
-            fail(t->path, line, "unknown type '%s'", s);
-        l->list[l->n++] = ty;
+        if (l->n == MAX_TYPES)
+            fail(t->path, line, "too many words");
+        l->list[l->n++] = ty ? ty : new_word(s);
     }
 }
 

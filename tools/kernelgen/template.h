@@ -5,11 +5,11 @@
 
 #include "tools/kernelgen/text.h"
 
-enum { MAX_LETTERS = 8, MAX_TYPES = 16, MAX_WORDS = 32 };
+enum { MAX_LETTERS = 8, MAX_TYPES = 32, MAX_WORDS = 32 };
 
 typedef struct {
     const char *id, *ctype, *min, *max;
-    int bits;
+    int bits; /* 0: a word that is no type */
 } Type;
 
 typedef struct { /* one template letter: listed types, or derived from other letters */
