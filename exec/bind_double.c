@@ -38,7 +38,7 @@ bool binder_needs_double(const Node *n) {
 /* A bias of type acc<%x, %w> has the products of their scales, one a channel. */
 static const Quant *known_quant(Binder *b, const Node *n, const Value *v) {
     const Quant *q = op_quant(v), *x = n->in[0] ? op_quant(n->in[0]) : NULL;
-    const Quant *w = n->n_in > 1 && n->in[1] ? op_quant(n->in[1]) : NULL;
+    const Quant *w = node_input(n, 1) ? op_quant(n->in[1]) : NULL;
     if (!q || q->kind == QUANT_PARAMS)
         return q;
     if (q->kind != QUANT_ACC || !quant_plain(x) || !w || w->kind != QUANT_PARAMS || w->n_axes > 1)

@@ -151,6 +151,10 @@ const Attr *node_attr(const Node *n, const char *name) {
     return NULL;
 }
 
+Value *node_input(const Node *n, size_t i) {
+    return i < n->n_in ? n->in[i] : NULL;
+}
+
 int64_t node_int(const Node *n, const char *name, int64_t none) {
     const Attr *a = name ? node_attr(n, name) : NULL;
     return a && a->kind == ATTR_INT ? a->v.i[0] : none;

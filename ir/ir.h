@@ -335,6 +335,7 @@ typedef struct UniqueNames UniqueNames;
 UniqueNames *unique_names_new(Module *m);
 Str unique_name(UniqueNames *u, Str base);
 
+Value *node_input(const Node *n, size_t i);             /* NULL when omitted or beyond the last */
 const Attr *node_attr(const Node *n, const char *name); /* NULL when absent */
 /* The attribute's number; `none` where there is no name, no such attribute, or one of another kind.
  */

@@ -46,7 +46,7 @@ static void state_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         const OpDef *op;
         QopView view;
-        Value *zp = n->n_in > 2 ? n->in[2] : NULL;
+        Value *zp = node_input(n, 2);
         if (is_onnx_quantize(n)) {
             state(a, n->out[0], n->in[1], zp);
         } else if (is_onnx_dequantize(n)) {

@@ -47,7 +47,7 @@ static void correct(void *ctx, Node *n, const MacData *data) {
     if (!changed)
         return;
     size_t at = (size_t)n->def->quant.bias;
-    Value *old = n->n_in > at ? n->in[at] : NULL;
+    Value *old = node_input(n, at);
     edit_set_bias(n, by->names, bias, w.channels, "bias-correction", n);
     keep_name(by, old, n->in[at]);
 }

@@ -102,7 +102,7 @@ static const char *why_float(const Decide *d, const Node *n) {
     if (why)
         return why;
     size_t bias = n->def->quant.kind == QUANT_MAC ? (size_t)n->def->quant.bias : 0;
-    const Value *b = bias && n->n_in > bias ? n->in[bias] : NULL;
+    const Value *b = bias ? node_input(n, bias) : NULL;
     if (!b || edit_is_finite(b))
         return NULL;
     return edit_float_const(b) ? "its bias holds NaN or infinity"
@@ -114,8 +114,8 @@ static bool only_weights(const Decide *d, const Node *n) {
     if (!n->def || n->def->quant.kind != QUANT_MAC || !n->in[0] || choice_why_kept(d->c, n))
         return false;
     size_t w = (size_t)n->def->quant.weight;
-    return n->n_in > w && n->in[w] && is_weight(n, w) && !why_operand(d, n, w) &&
-           !n->in[0]->type.quant && choice_of(d, n->in[0]).is_float;
+    return node_input(n, w) && is_weight(n, w) && !why_operand(d, n, w) && !n->in[0]->type.quant &&
+           choice_of(d, n->in[0]).is_float;
 }
 
 static bool is_mac(const Node *n) {

@@ -91,7 +91,7 @@ double *edit_bias(const Node *n, size_t channels) {
 void edit_set_bias(Node *n, UniqueNames *names, const double *b, size_t channels, const char *pass,
                    const Node *other) {
     size_t at = (size_t)n->def->quant.bias;
-    Value *old = n->n_in > at ? n->in[at] : NULL;
+    Value *old = node_input(n, at);
     Arena *a = n->graph->module->arena;
     Str base = old ? old->name : arena_strf(a, STR_FMT ".bias", STR_ARG(n->out[0]->name));
     int64_t dims[] = {(int64_t)channels};

@@ -14,13 +14,9 @@ typedef struct Split {
     Arena *arena;
 } Split;
 
-static Value *bias_of(const Node *n) {
-    return n->n_in > 2 ? n->in[2] : NULL;
-}
-
 /* NULL where the node can be taken apart, else why not. */
 static const char *refusal(const Node *n) {
-    const Value *w = n->in[1], *b = bias_of(n);
+    const Value *w = n->in[1], *b = node_input(n, 2);
     float alpha = node_float(n, "alpha", 1.0F);
     if (node_int(n, "transA", 0))
         return "recipes are about MatMul, and transA has no place there";
@@ -98,7 +94,7 @@ static Value *weight_of(Split *s, const Node *n) {
 }
 
 static Value *float_bias(Split *s, const Node *n) {
-    Value *b = bias_of(n);
+    Value *b = node_input(n, 2);
     float beta = node_float(n, "beta", 1.0F);
     if (!b || beta == 0)
         return NULL;

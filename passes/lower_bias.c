@@ -64,7 +64,7 @@ static void restate(Lower *l, Node *n, Value *b) {
 static void restate_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         size_t at = n->def && n->def->quant.kind == QUANT_MAC ? (size_t)n->def->quant.bias : 0;
-        Value *b = at && n->n_in > at ? n->in[at] : NULL;
+        Value *b = at ? node_input(n, at) : NULL;
         if (b && value_is_const(b) && op_quant(b) && op_quant(b)->kind == QUANT_PARAMS &&
             op_quant(b)->storage != ELEM_INT32)
             restate(ctx, n, b);

@@ -199,7 +199,7 @@ bool lower_dynamic(Lower *l, Node *n) {
         n->def && n->def->quant.kind == QUANT_MAC && n->n_in ? lower_quant(l, n->in[0]) : NULL;
     if (!q || q->kind != QUANT_DYNAMIC)
         return false;
-    Value *w = n->in[n->def->quant.weight], *bias = n->n_in > 2 ? n->in[2] : NULL;
+    Value *w = n->in[n->def->quant.weight], *bias = node_input(n, 2);
     Product p = {.n = n, .x = lower_ints(l, n->in[0]), .y = n->out[0], .conv = node_is(n, "Conv")};
     p.dynamic = p.x->def;
     const Quant *wq = lower_quant(l, w);
@@ -270,7 +270,7 @@ const char *dynamic_refusal(const Uses *u, const Value *v) {
             return "the weights that it is multiplied with are no constant integers of 8 bits";
         if (op_quant(to->out[0]))
             return "the result of the product has to be float";
-        const Value *bias = to->n_in > 2 ? to->in[2] : NULL;
+        const Value *bias = node_input(to, 2);
         if (bias && !(value_is_const(bias) && bias->data->elem == ELEM_FLOAT))
             return "the bias of the product has to be a float constant";
         if (node_int(to, "transA", 0))

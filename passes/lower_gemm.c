@@ -24,7 +24,7 @@ static bool read(const Lower *l, const Node *n, Gemm *g) {
     g->x = lower_quant(l, n->in[0]);
     g->w = lower_quant(l, w);
     g->y = lower_quant(l, n->out[0]);
-    g->bias = n->n_in > 2 ? n->in[2] : NULL;
+    g->bias = node_input(n, 2);
     if (!value_is_const(w) || w->data->rank != 2 || n->in[0]->type.rank != 2 || !is_byte(g->x) ||
         !is_byte(g->w) || !is_byte(g->y) || g->w->n_axes > 1 || g->y->has_range ||
         !quant_is_per_tensor(g->x) || !quant_is_per_tensor(g->y))

@@ -112,7 +112,7 @@ static Value *zero_points(NBits *x, const Weight *w, Str base) {
 
 static void rewrite(NBits *x, Node *n, const Weight *w) {
     Str base = base_name(n->in[1]->def->in[0]->name);
-    Value *bias = n->n_in > 2 ? n->in[2] : NULL, *zp = zero_points(x, w, base);
+    Value *bias = node_input(n, 2), *zp = zero_points(x, w, base);
     n->in[1] = pack(x, w, base);
     n->n_in = 2;
     set_operand(n, 2, scales(x, w, base));
@@ -138,7 +138,7 @@ static bool is_product(const Node *n) {
 }
 
 static bool bias_fits(const Node *n, const Weight *w) {
-    const Value *b = n->n_in > 2 ? n->in[2] : NULL;
+    const Value *b = node_input(n, 2);
     return !b || (b->type.kind == TYPE_TENSOR && b->type.rank == 1 &&
                   b->type.dims[0].value == w->n && b->type.elem == ELEM_FLOAT);
 }

@@ -148,7 +148,7 @@ static bool fill_value(Lower *l, Node *n) {
     const Quant *q = lower_quant(l, n->out[0]);
     if (!q || !quant_is_per_tensor(q) || n->n_in < at)
         return false;
-    Value *v = n->n_in > at ? n->in[at] : NULL;
+    Value *v = node_input(n, at);
     if (v && lower_quant(l, v))
         return true;
     const Tensor *t = v ? value_data(v) : NULL;

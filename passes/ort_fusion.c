@@ -61,7 +61,7 @@ static const Node *dequantize_of(const Value *v) {
 
 /* What a conversion states, when constant and one for all. */
 static const Quant *params(const Node *conversion, ElemType e) {
-    const Value *zp = conversion->n_in > 2 ? conversion->in[2] : NULL;
+    const Value *zp = node_input(conversion, 2);
     const Quant *q = qop_quant(conversion->graph->module->arena, e, conversion->in[1], zp, 0);
     return q && quant_is_per_tensor(q) ? q : NULL;
 }
@@ -117,7 +117,7 @@ static const char *product_refuses(const Node *n, const Node *q) {
     if (q && q->out[0]->type.elem != x)
         return node_strf(n, "there is no kernel from %s to %s", elem_name(x),
                          elem_name(q->out[0]->type.elem));
-    bool bias = n->n_in > 2 && n->in[2];
+    bool bias = node_input(n, 2);
     if (node_float(n, "beta", 1.0F) != 1.0F)
         return "QGemm has no beta";
     return node_float(n, "alpha", 1.0F) != 1.0F && bias ? "alpha would multiply the bias, too"

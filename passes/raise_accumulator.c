@@ -89,7 +89,7 @@ static float factor_of(float x, float product) {
 static Quant *weight_type(Raise *r, const Found *f, float x) {
     const Value *v = f->product->in[1];
     const Tensor *w = value_data(v), *s = f->scales;
-    const Value *zv = f->product->n_in > 3 ? f->product->in[3] : NULL;
+    const Value *zv = node_input(f->product, 3);
     const Tensor *z = zv ? value_data(zv) : NULL;
     if (!w || !w->data || w->rank < 1 || (w->elem != ELEM_INT8 && w->elem != ELEM_UINT8) ||
         (zv && (!z || !z->data || z->elem != w->elem)))
@@ -124,7 +124,7 @@ static Quant *accumulator(Raise *r, const Quant *x, const Quant *w, int rank) {
 
 /* The product's zero point for the data is the QuantizeLinear's. */
 static bool same_zero_point(const Found *f, const Quant *x) {
-    const Value *v = f->product->n_in > 2 ? f->product->in[2] : NULL;
+    const Value *v = node_input(f->product, 2);
     const Tensor *z = v ? value_data(v) : NULL;
     if (!v)
         return quant_zp(x, 0) == 0;

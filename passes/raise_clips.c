@@ -14,7 +14,7 @@ typedef struct Narrow { /* a Clip between Q, or a constant, and DQ */
 
 /* The integer that operand i of a Clip bounds with. */
 static bool bound(const Node *n, size_t i, int64_t none, int64_t *out) {
-    const Value *v = n->n_in > i ? n->in[i] : NULL;
+    const Value *v = node_input(n, i);
     const Tensor *t = v ? value_data(v) : NULL;
     *out = v && t && t->data && t->count == 1 ? tensor_int(t, 0) : none;
     return !v || (t && t->data && t->count == 1);

@@ -34,10 +34,6 @@ static bool is_output(const Node *n, size_t i, const Value *v) {
     return n && v && n->n_out > i && n->out[i] == v;
 }
 
-static Value *input(const Node *n, size_t i) {
-    return n->n_in > i ? n->in[i] : NULL;
-}
-
 /* Cast to float, Mul by Mul(scale of x, scale of w), in any order of operands. */
 static bool find_scales(const Raise *r, const Node *product, Found *f) {
     Node *cast = uses_only_node(r->uses, product->out[0]);
@@ -60,27 +56,27 @@ static bool find(const Raise *r, Node *n, Found *f) {
     *f = (Found){.product = n, .last = n, .conv = node_is(n, "ConvInteger")};
     if (f->conv || node_is(n, "MatMulInteger")) {
         f->dynamic = n->in[0] ? def_of(n->in[0], "DynamicQuantizeLinear") : NULL;
-        if (!is_output(f->dynamic, 0, n->in[0]) || !is_output(f->dynamic, 2, input(n, 2)) ||
+        if (!is_output(f->dynamic, 0, n->in[0]) || !is_output(f->dynamic, 2, node_input(n, 2)) ||
             !find_scales(r, n, f))
             return false;
-        f->zp = input(n, 3);
+        f->zp = node_input(n, 3);
     } else if (node_is_in(n, "com.microsoft", "MatMulIntegerToFloat")) {
         f->dynamic = n->in[0] ? def_of(n->in[0], "DynamicQuantizeLinear") : NULL;
-        if (!is_output(f->dynamic, 0, n->in[0]) || !is_output(f->dynamic, 1, input(n, 2)) ||
-            !is_output(f->dynamic, 2, input(n, 4)))
+        if (!is_output(f->dynamic, 0, n->in[0]) || !is_output(f->dynamic, 1, node_input(n, 2)) ||
+            !is_output(f->dynamic, 2, node_input(n, 4)))
             return false;
-        f->scale = input(n, 3);
-        f->zp = input(n, 5);
-        f->bias = input(n, 6);
+        f->scale = node_input(n, 3);
+        f->zp = node_input(n, 5);
+        f->bias = node_input(n, 6);
     } else if (node_is_in(n, "com.microsoft", "DynamicQuantizeMatMul")) {
-        f->scale = input(n, 2);
-        f->zp = input(n, 3);
-        f->bias = input(n, 4);
+        f->scale = node_input(n, 2);
+        f->zp = node_input(n, 3);
+        f->bias = node_input(n, 4);
     } else {
         return false;
     }
     f->x = f->dynamic ? f->dynamic->in[0] : n->in[0];
-    f->w = input(n, 1);
+    f->w = node_input(n, 1);
     return f->x && f->w && f->scale && n->n_out == 1;
 }
 

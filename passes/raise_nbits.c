@@ -8,7 +8,7 @@ typedef struct Packed {
 } Packed;
 
 static const Tensor *constant(const Node *n, size_t i, ElemType e, size_t count) {
-    const Tensor *t = n->n_in > i && n->in[i] ? value_data(n->in[i]) : NULL;
+    const Tensor *t = node_input(n, i) ? value_data(n->in[i]) : NULL;
     return t && t->data && t->elem == e && t->count == count ? t : NULL;
 }
 
@@ -21,7 +21,7 @@ static const char *read(const Node *n, Packed *p) {
     if (p->k < 1 || p->n < 1 || p->block < 16 || p->k > INT32_MAX || p->n > INT32_MAX ||
         p->block > INT32_MAX || (p->bits != 2 && p->bits != 4 && p->bits != 8))
         return "its attributes make no sense";
-    if (n->n_in < 3 || !n->in[0] || (n->n_in > 4 && n->in[4]))
+    if (n->n_in < 3 || !n->in[0] || node_input(n, 4))
         return "it reorders its groups (g_idx)";
     p->blocks = (p->k + p->block - 1) / p->block;
     size_t row = (size_t)(p->blocks * p->block * p->bits / 8);
@@ -29,7 +29,7 @@ static const char *read(const Node *n, Packed *p) {
     p->scale = constant(n, 2, ELEM_FLOAT, (size_t)(p->n * p->blocks));
     if (!p->data || !p->scale)
         return "its weights or scales are not constants of the expected size";
-    if (n->n_in > 3 && n->in[3]) {
+    if (node_input(n, 3)) {
         p->zp = constant(n, 3, ELEM_UINT8, (size_t)(p->n * ((p->blocks * p->bits + 7) / 8)));
         if (!p->zp)
             return "its zero points are not packed constants";
@@ -113,7 +113,7 @@ static void expand(Raise *r, Node *n, const Packed *p, Quant *q) {
     node_add_output(dq, 0, derived_name(&r->b, w->name, "_dequantized"), real_type(w->type));
     Node *f = make(r, n, "MatMul", n->in[0], dq->out[0]);
     f->name = n->name;
-    if (n->n_in > 5 && n->in[5]) {
+    if (node_input(n, 5)) {
         Node *add = make(r, n, "Add", NULL, n->in[5]);
         add->in[0] = node_add_output(f, 0, derived_name(&r->b, y->name, "_MatMul"), y->type);
         op_resolve(f, r->b.d);

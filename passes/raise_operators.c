@@ -126,7 +126,7 @@ static void raise_mac(Raise *r, Node *n) {
     }
     Node *q = reached_quantize(r, n);
     size_t at = (size_t)rule->bias;
-    Value *bias = at && n->n_in > at ? n->in[at] : NULL;
+    Value *bias = at ? node_input(n, at) : NULL;
     if (bias && (q || raise_source(bias))) {
         Value *ints = raise_bias(r, n, bias, x, w, &why);
         if (!ints) {

@@ -13,7 +13,7 @@ typedef struct Stated {
 
 static bool read_operands(const Node *n, Stated *s, const char **why) {
     bool quantize = node_conversion(n) == CONVERT_QUANTIZE;
-    const Value *x = n->in[0], *z = n->n_in > 2 ? n->in[2] : NULL;
+    const Value *x = n->in[0], *z = node_input(n, 2);
     bool known = x->type.kind == TYPE_TENSOR;
     int64_t dtype = node_int(n, "output_dtype", 0);
     s->scale = value_data(n->in[1]);

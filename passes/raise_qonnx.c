@@ -39,7 +39,7 @@ bool is_qonnx(const Node *n) {
 /* ---- the parameters ---- */
 
 static const char *read_const(const Node *n, size_t i, const char *why, const Tensor **out) {
-    *out = n->n_in > i && n->in[i] ? value_data(n->in[i]) : NULL;
+    *out = node_input(n, i) ? value_data(n->in[i]) : NULL;
     return *out && (*out)->data && (*out)->count && elem_is_float((*out)->elem) ? NULL : why;
 }
 
@@ -264,7 +264,7 @@ static const char *raise_node(Qonnx *o, Node *n) {
 /* What stands behind quantizers is known once these are. */
 static void infer_operand(Qonnx *o, const Node *n) {
     const Value *x = n->n_in ? n->in[0] : NULL;
-    const Tensor *s = n->n_in > 1 && n->in[1] ? value_data(n->in[1]) : NULL;
+    const Tensor *s = node_input(n, 1) ? value_data(n->in[1]) : NULL;
     if (x && s && s->count > 1 && (x->type.kind != TYPE_TENSOR || x->type.rank < 0))
         o->ok = module_infer(o->b.m, o->b.d) && o->ok;
 }

@@ -119,8 +119,8 @@ static bool expand_matmul(Raise *r, Node *n) {
     if (!node_is_in(n, "com.microsoft", "MatMulIntegerToFloat") || n->n_in < 4 ||
         !is_data_const(n->in[2]) || !is_data_const(n->in[3]) || n->in[1]->type.rank < 1)
         return false;
-    Value *za = n->n_in > 4 ? n->in[4] : NULL, *zb = n->n_in > 5 ? n->in[5] : NULL;
-    Value *bias = n->n_in > 6 ? n->in[6] : NULL, *y = n->out[0];
+    Value *za = node_input(n, 4), *zb = node_input(n, 5);
+    Value *bias = node_input(n, 6), *y = n->out[0];
     if (!is_data_const(za) || !is_data_const(zb))
         return false;
     Node *f = build_node(&r->b, n->graph, "", "MatMul", 2, STR_NONE);

@@ -103,7 +103,7 @@ static bool bind_biased(Binder *b, const Node *n, const char *kernel) {
     int x = bind_value(b, n->in[0]), y = bind_value(b, n->out[0]);
     if (!bind_floats_only(b, n))
         return false;
-    if (n->n_in > 1 && n->in[1]) {
+    if (node_input(n, 1)) {
         Broadcast s = bind_broadcast(n->in[0]->type, n->in[1]->type, n->out[0]->type);
         int sum = bind_temp(b, ELEM_FLOAT, (size_t)bind_count(n->out[0]));
         if (!bind_binary(b, n, "add", ELEM_FLOAT, s, (int[]){x, bind_value(b, n->in[1]), sum}))

@@ -37,7 +37,7 @@ static float prelu(float x, const void *ctx) {
 
 static bool upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
     (void)names;
-    const Value *s = n->n_in > SLOPE ? n->in[SLOPE] : NULL;
+    const Value *s = node_input(n, SLOPE);
     Type x = n->in[X]->type;
     bool channels = s && s->type.rank == 1 && x.rank > 2 && s->type.dims[0].value != 1;
     if (from < 9 && to >= 9 && channels) /* opset 7 let one number a channel broadcast */

@@ -77,7 +77,7 @@ static bool layout_of(const Node *n, const QopForm *f, QopLayout *l, Arena *a) {
 }
 
 static Value *operand(const Node *n, int i) {
-    return i >= 0 && (size_t)i < n->n_in ? n->in[i] : NULL;
+    return i >= 0 ? node_input(n, (size_t)i) : NULL;
 }
 
 bool qop_view(const Node *n, const OpDef **op, QopView *view, Diags *d) {
