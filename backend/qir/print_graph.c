@@ -327,11 +327,11 @@ static void print_braced(Printer *p, const Graph *g, const Function *f, bool inf
 
 void print_graph(Printer *p, const Graph *g) {
     mark_results(p, g);
-    buf_text(&p->b, "graph");
-    if (g->name.s) {
-        buf_byte(&p->b, ' ');
+    buf_text(&p->b, "graph ");
+    if (g->name.s)
         name_print(&p->b, '@', g->name);
-    }
+    else
+        buf_byte(&p->b, '_');
     print_signature(p, g);
     print_string_clause(p, "doc", g->doc);
     print_meta_clause(p, g->meta);

@@ -101,9 +101,11 @@ import ::= IMPORT INT(V) clauses(C).            { read_import(r, NULL, V, C); }
 
 graph(G) ::= ghead stmts RC.                    { G = close_graph(r); }
 ghead(G) ::= GRAPH(T) params(P) ARROW results(R) clauses(C) LC.
-                                                { G = open_graph(r, NULL, P, R, C, range_of(T)); }
+                                                { G = open_graph(r, usual_name(r), P, R, C, range_of(T)); }
 ghead(G) ::= GRAPH SYM(N) params(P) ARROW results(R) clauses(C) LC.
-                                                { G = open_graph(r, &N, P, R, C, range_of(N)); }
+                                                { G = open_graph(r, str_of(r, N), P, R, C, range_of(N)); }
+ghead(G) ::= GRAPH UNDER(N) params(P) ARROW results(R) clauses(C) LC.
+                                                { G = open_graph(r, STR_NONE, P, R, C, range_of(N)); }
 /* A line that should have begun a graph or function: what follows is read as its body. */
 broken ::= GRAPH(T) error LC.                   { open_broken(r, range_of(T)); RECOVERED; }
 broken ::= FUNC(T) error LC.                    { open_broken(r, range_of(T)); RECOVERED; }

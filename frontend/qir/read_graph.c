@@ -158,8 +158,12 @@ static void open_frame(Reader *r, Graph *g, Function *func, Span params, Span re
                        (uint32_t)r->n_ins,  (uint32_t)r->n_dims,   (uint32_t)r->n_origins};
 }
 
-Graph *open_graph(Reader *r, const Token *name, Span params, Span results, Clauses *c, Range at) {
-    Graph *g = graph_new(r->module, name ? str_of(r, *name) : STR_NONE);
+Str usual_name(const Reader *r) {
+    return r->frame ? STR("body") : STR("main");
+}
+
+Graph *open_graph(Reader *r, Str name, Span params, Span results, Clauses *c, Range at) {
+    Graph *g = graph_new(r->module, name);
     g->loc = loc_of(r, at);
     clauses_check(r, c, "dxms", "a graph");
     if (c) {

@@ -311,7 +311,9 @@ void span_add_bind(Reader *r, Span *s, const Bind *b);
 /* Not known where none is stated. The binding is not asked again. */
 Type bind_type(Reader *r, const Bind *b);
 Bind bind_of(Reader *r, Token name, Type *t, Clauses *c);
-Graph *open_graph(Reader *r, const Token *name, Span params, Span results, Clauses *c, Range at);
+Graph *open_graph(Reader *r, Str name, Span params, Span results, Clauses *c, Range at);
+/* What a graph is called that the text gives no name: ONNX asks for one. */
+Str usual_name(const Reader *r);
 Graph *close_graph(Reader *r);
 void open_broken(Reader *r, Range at); /* a body whose inputs and results could not be read */
 void open_function(Reader *r, OpName name, const Span *formals, Span params, Span results,

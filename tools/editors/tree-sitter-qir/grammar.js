@@ -40,7 +40,7 @@ module.exports = grammar({
 
     // ---- graphs
 
-    graph: $ => seq('graph', optional(field('name', $.symbol)), $._signature, $.body),
+    graph: $ => seq('graph', optional(choice(field('name', $.symbol), $.omitted)), $._signature, $.body),
     func: $ => seq('func', field('name', $.operator), optional($.attributes), $._signature, $.body),
     _signature: $ => seq($.parameters, '->', $.results, repeat($._clause)),
     parameters: $ => seq('(', list($.parameter), ')'),
