@@ -161,10 +161,12 @@ static Module *parse(Session *s, const char *path, const Str *text, bool input, 
     Module *m = text               ? qir_read_text(a, s->d, path, *text, &qir)
                 : kind == KIND_QIR ? qir_read(a, s->d, path, &qir)
                                    : onnx_read(a, s->d, path, &onnx);
-    if (m)
+    if (m) {
         s->modules[s->n_modules++] = m;
-    else
+        m->wide_zp = s->o.wide_zp;
+    } else {
         arena_free(a);
+    }
     if (m && kind == KIND_ONNX)
         metadata_take(m);
     return m;

@@ -6,6 +6,7 @@
 #include "exec/specialise.h"
 #include "passes/annotations.h"
 #include "passes/choice.h"
+#include "passes/emulate.h"
 #include "passes/legal.h"
 #include "passes/raise_qonnx.h"
 #include "passes/raise_scaling.h"
@@ -54,7 +55,8 @@ static void look_at_nodes(Graph *g, void *ctx) {
         f->qonnx |= is_qonnx(n);
         f->scaling |= is_scaling(n);
         bool q = node_conversion(n) == CONVERT_QUANTIZE || node_conversion(n) == CONVERT_DEQUANTIZE;
-        if ((q && n->n_in > 1) || qop_find(n->domain, n->op) || is_integer_product(n))
+        if ((q && n->n_in > 1) || qop_find(n->domain, n->op) || is_integer_product(n) ||
+            is_emulated(n))
             f->onnx_quantized = true;
     }
 }

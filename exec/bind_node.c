@@ -77,9 +77,9 @@ static bool all_reals_double(const Node *n) {
     bool any = false;
     for (size_t i = 0; i < n->n_in + n->n_out; i++) {
         const Value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
-        if (!v || op_quant(v) || !elem_is_float(v->type.elem))
+        if (!v || (!op_quant(v) && !elem_is_float(v->type.elem)))
             continue;
-        if (v->type.elem != ELEM_DOUBLE)
+        if (op_quant(v) || v->type.elem != ELEM_DOUBLE)
             return false;
         any = true;
     }

@@ -97,6 +97,7 @@ int64_t quant_of_real(const Quant *q, size_t i, float x);
 bool quant_zp_all_zero(const Quant *q);
 /* A zero point lies outside the range, so that real 0 has no integer (-wide-zp). */
 bool quant_is_wide(const Quant *q);
+enum { QUANT_WIDEST_ZP = 1 << 20 }; /* how far outside, of at most 16 bits of storage */
 bool quant_is_pow2(const Quant *q);
 /* Which entry of scale/zp belongs to element `index` (row-major) of a tensor of these dims. */
 size_t quant_index(const Quant *q, int rank, const int64_t *dims, size_t index);

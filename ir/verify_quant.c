@@ -50,13 +50,12 @@ static bool verify_range(const Quant *q, Loc at, Diags *d) {
 }
 
 /* Floats tell the sums of neighbours apart, and kernels add in 32 bits. */
-enum { WIDEST_ZP = 1 << 20 };
 
 static bool verify_wide_zps(const Quant *q, Loc at, Diags *d) {
     for (size_t i = 0; i < q->n_zp; i++)
-        if (q->zp[i] < -WIDEST_ZP || q->zp[i] > WIDEST_ZP)
+        if (q->zp[i] < -QUANT_WIDEST_ZP || q->zp[i] > QUANT_WIDEST_ZP)
             return diag_error(d, at, "zero point %lld%s: even with -wide-zp it lies within +-%d",
-                              (long long)q->zp[i], entry(d, i, q->n_zp), WIDEST_ZP);
+                              (long long)q->zp[i], entry(d, i, q->n_zp), QUANT_WIDEST_ZP);
     return elem_bits(q->storage) <= 16 || !quant_is_wide(q) ||
            diag_error(d, at, "-wide-zp is for storage types of at most 16 bits");
 }

@@ -22,6 +22,9 @@ bool emulates_dequantize(const QuantBuild *b, const Quant *q);
 void emulate_quantize(QuantBuild *b, Node *n, const Quant *q, Type t, Str base);
 void emulate_dequantize(QuantBuild *b, Node *n, const Quant *q, Type t, Str base);
 
+/* Whether this is the last operator of a Q, or of a DQ of constants, that was spelled so. */
+bool is_emulated(const Node *n);
+
 /* One entry of the parameters for each index of the quantized axes, 1 along the others: the shape
  * that broadcasts over a tensor of type `t`. Gives the rank and the number of entries. */
 int entries_shape(const Quant *q, Type t, int64_t *dims, size_t *count);

@@ -3,6 +3,8 @@
  *   raise_dynamic     products with parameters computed at run time read `uint8q<dynamic>`
  *   raise_accumulators MatMulInteger, Add, Cast, Mul become MatMul and Add of int32q
  *   raise_qoperators  QLinearConv and the like become DequantizeLinear, operator, QuantizeLinear
+ *   raise_emulated    chains of Div, Round, Clip, Cast become Q; of Cast, Sub, Mul DQ (emulate.h);
+ *                     what lowering cut off before a Q its range
  *   raise_clips       a Clip of integers between Q and DQ becomes the range of their type
  *   raise_integers    plain integers between those get quantized types; Q and DQ one operand
  *   raise_operators   an operator between DQ and Q computes on the quantized types itself
@@ -18,6 +20,7 @@ typedef struct RaisedConst { /* a constant and its quantized twin */
 } RaisedConst;
 
 typedef struct Spelling Spelling;
+typedef struct Emulated Emulated;
 
 typedef struct Raise {
     QuantBuild b;
@@ -27,9 +30,10 @@ typedef struct Raise {
     Map *made;  /* names of float values that raise_qoperators invented */
     RaisedConst *consts;
     size_t n_consts, cap_consts;
-    Map *twins;  /* quantized value by plain one and quantization, for the same data */
-    Map *plains; /* plain value by quantized one */
-    Map *moved;  /* what took the place of a value that went */
+    Map *twins;    /* quantized value by plain one and quantization, for the same data */
+    Map *plains;   /* plain value by quantized one */
+    Map *moved;    /* what took the place of a value that went */
+    Map *emulated; /* what is Q or DQ for now and was spelled out (Emulated), by node id */
     Spelling *spelling;
     uint32_t first_made; /* nodes from here on were made by raising */
 } Raise;
@@ -44,7 +48,13 @@ bool raise_form(Raise *r, Node *n, RaiseInput *input, void *ctx);
 Str raise_float_name(Str name);
 void raise_accumulators(Raise *r);
 void raise_qoperators(Raise *r);
+/* Chains become Q and DQ as ONNX has them; what raise_integers left so becomes the chain again. */
+void raise_emulated(Raise *r);
+void raise_emulated_settle(Raise *r);
+const Quant *raise_emulated_params(const Raise *r, const Node *n); /* NULL: it is none of these */
 void raise_clips(Raise *r);
+/* Bytes of which 0 and 1 are in use are one bit, which ONNX does not have. */
+void raise_one_bit(Quant *q);
 void raise_integers(Raise *r);
 void raise_operators(Raise *r);
 void raise_conversions(Raise *r);
@@ -52,6 +62,11 @@ void raise_conversions(Raise *r);
 /* The quantization that a QuantizeLinear or DequantizeLinear of ONNX states. NULL when it cannot be
  * a type (computed, negative, float8, ...), with the reason in *why. */
 const Quant *raise_params(Raise *r, const Node *n, const char **why);
+
+/* Where several axes vary: what is equal in all neighbours on an axis becomes blocks, and an axis
+ * on which nothing varies goes, as ONNX's blocks lie on one axis only. q is not used yet; `grid`
+ * has the number of its entries on each of its axes. */
+void raise_merge_blocks(Raise *r, Quant *q, const int64_t *grid);
 
 /* A quantized constant with the data of `v`, which may be a Constant node; shared by equal asks. */
 Value *raise_const(Raise *r, Value *v, const Quant *q);

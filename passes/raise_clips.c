@@ -1,6 +1,7 @@
 /* Integers narrower than their storage, as ONNX's users write them: QuantizeLinear, Clip of the
  * integers, DequantizeLinear (QCDQ; Brevitas for 2 to 7 bits), or Clip and DequantizeLinear behind
- * constants. The Clip becomes the range of the type, `int8q<0.1, 0, range=-8:7>`, and saturating
+ * constants. The Clip becomes the range of the type, `int8q<0.1, 0, range=-8:7>` (0 and 1: that of
+ * one bit, `uint1q<0.1>`), and saturating
  * once is the same as saturating twice. NaN alone tells them apart, of which ONNX does not say what
  * integer it becomes: here the lowest one of the storage type. */
 #include "passes/raise.h"
@@ -45,6 +46,13 @@ static bool find(const Raise *r, Node *n, Narrow *k) {
     return k->n_uses > 0;
 }
 
+void raise_one_bit(Quant *q) {
+    if (!q->has_range || q->lo != 0 || q->hi != 1 || elem_bits(q->storage) != 8)
+        return;
+    q->storage = elem_is_signed(q->storage) ? ELEM_INT1 : ELEM_UINT1;
+    q->has_range = false;
+}
+
 /* What all that state parameters agree on, with the Clip's range; NULL where it is no type. */
 static Quant *agreed(Raise *r, const Narrow *k) {
     const char *why;
@@ -64,22 +72,23 @@ static Quant *agreed(Raise *r, const Narrow *k) {
     out->has_range = k->lo > elem_min(q->storage) || k->hi < elem_max(q->storage);
     out->lo = k->lo;
     out->hi = k->hi;
+    raise_one_bit(out);
     return out;
 }
 
-/* The constant within the bounds: mostly it is there already. */
+/* The constant within the bounds, where mostly it is already, in the type's storage. */
 static Value *clipped(Raise *r, const Narrow *k, const Quant *q) {
     Value *v = k->clip->in[0];
     const Tensor *t = value_data(v);
     bool inside = true;
     uint8_t *bytes;
-    Tensor *out = tensor_new(r->b.a, t->elem, t->rank, t->dims, &bytes);
+    Tensor *out = tensor_new(r->b.a, q->storage, t->rank, t->dims, &bytes);
     for (size_t i = 0; i < t->count; i++) {
         int64_t x = tensor_int(t, i), y = x < k->lo ? k->lo : x > k->hi ? k->hi : x;
-        elem_store_int(t->elem, bytes, i, y);
+        elem_store_int(q->storage, bytes, i, y);
         inside &= x == y;
     }
-    if (inside)
+    if (inside && q->storage == t->elem)
         return raise_const(r, v, q);
     Value *c = graph_add_const(v->kind == VALUE_CONST ? v->graph : r->m->graph,
                                derived_name(&r->b, v->name, "_typed"),

@@ -5,6 +5,7 @@
 
 typedef struct Class { /* kept at the root */
     const Quant *q;
+    bool by_dq;      /* no Q said so yet, which might know of a range */
     const char *why; /* not raised, and why */
     bool moved;      /* a mover links it: parameters must be per tensor */
     bool cut;        /* a Relu cuts at the integer 0: the zero point must be that */
@@ -15,6 +16,7 @@ typedef struct Classes {
     size_t n;
     uint32_t *parent;
     Class *at;
+    bool *wide; /* by value id: 32-bit integers that a Q made, and no index or length */
 } Classes;
 
 static uint32_t root(Classes *c, uint32_t i) {
@@ -23,15 +25,15 @@ static uint32_t root(Classes *c, uint32_t i) {
     return i;
 }
 
-static bool is_plain_int(const Value *v) {
+/* Integers that may get a quantized type; of 32 bits those of biases, and what stands for them. */
+static bool may_raise(const Value *v) {
     return v && v->type.kind == TYPE_TENSOR && !type_is_quantized(v->type) &&
-           elem_is_int(v->type.elem) && elem_bits(v->type.elem) <= 16;
+           elem_is_int(v->type.elem) && elem_bits(v->type.elem) <= 32;
 }
 
-/* Integers that may get a quantized type, or int32 (biases). */
-static bool may_raise(const Value *v) {
-    return is_plain_int(v) || (v && v->type.kind == TYPE_TENSOR && !type_is_quantized(v->type) &&
-                               v->type.elem == ELEM_INT32);
+/* Those that a mover may hand on. */
+static bool is_plain_int(const Classes *c, const Value *v) {
+    return may_raise(v) && (elem_bits(v->type.elem) <= 16 || (v->id < c->n && c->wide[v->id]));
 }
 
 static void refuse(Classes *c, const Value *v, const char *why) {
@@ -40,12 +42,28 @@ static void refuse(Classes *c, const Value *v, const char *why) {
         k->why = why;
 }
 
-static void say(Classes *c, const Value *v, const Quant *q) {
+/* Equal but for the range, of which the second knows nothing. */
+static bool equal_in_range(Classes *c, const Quant *q, const Quant *dq) {
+    bool bit = elem_bits(q->storage) == 1;
+    if (dq->has_range || !(q->has_range || bit))
+        return false;
+    Quant *all = quant_copy(c->r->b.a, q);
+    all->has_range = false;
+    if (bit)
+        all->storage = onnx_storage(&c->r->b, q->storage);
+    return quant_equal(all, dq);
+}
+
+/* What a Q or (`by_dq`) a DQ says. */
+static void say(Classes *c, const Value *v, const Quant *q, bool by_dq) {
     Class *k = &c->at[root(c, v->id)];
-    if (!k->q)
-        k->q = q;
-    else if (!quant_equal(k->q, q))
+    if (k->q && !quant_equal(k->q, q) && !(by_dq && equal_in_range(c, k->q, q)) &&
+        !(k->by_dq && equal_in_range(c, q, k->q))) {
         refuse(c, v, "its consumers and producers state different parameters");
+    } else if (!k->q || (k->by_dq && !by_dq)) {
+        k->q = q;
+        k->by_dq = by_dq;
+    }
 }
 
 static void join(Classes *c, const Value *x, const Value *y) {
@@ -57,7 +75,7 @@ static void join(Classes *c, const Value *x, const Value *y) {
     c->at[i].moved |= k.moved;
     c->at[i].cut |= k.cut;
     if (k.q)
-        say(c, x, k.q);
+        say(c, x, k.q, k.by_dq);
     if (k.why)
         refuse(c, x, k.why);
 }
@@ -78,10 +96,11 @@ static void note_conversion(Classes *c, Node *n, Value *ints) {
         bool shape = x.kind == TYPE_TENSOR && x.rank >= 0;
         ints->type = type_tensor(q->storage, shape ? x.rank : -1, shape ? x.dims : NULL);
     }
+    c->wide[ints->id] |= is_onnx_quantize(n) && elem_bits(ints->type.elem) == 32;
     if (!may_raise(ints) || (is_const(ints) && is_onnx_dequantize(n)))
         return; /* a constant gets a quantized twin for each use */
     if (q)
-        say(c, ints, q);
+        say(c, ints, q, is_onnx_dequantize(n));
     else
         refuse(c, ints, why);
 }
@@ -102,7 +121,7 @@ static bool note_mover(Classes *c, const Node *n) {
         if (!v || is_const(v))
             continue;
         bool data = quant_rule_is_data(&n->def->quant, i);
-        if (data != is_plain_int(v)) /* a bound that is computed, say */
+        if (data != is_plain_int(c, v)) /* a bound that is computed, say */
             return false;
         if (data && x)
             join(c, x, v);
@@ -113,9 +132,13 @@ static bool note_mover(Classes *c, const Node *n) {
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i] && n->out[i]->type.kind == TYPE_NONE) /* behind an unknown operator */
             return false;
-    for (size_t i = 0; i < n->n_out; i++)
-        if (n->out[i] && is_plain_int(n->out[i]) && n->out[i]->type.elem == x->type.elem)
-            join(c, x, n->out[i]);
+    for (size_t i = 0; i < n->n_out; i++) {
+        Value *made = n->out[i];
+        if (!may_raise(made) || made->type.elem != x->type.elem)
+            continue;
+        c->wide[made->id] = c->wide[x->id];
+        join(c, x, made);
+    }
     Class *k = &c->at[root(c, x->id)];
     k->moved = true;
     k->cut |= n->def->quant.cuts_at_zero;
@@ -288,6 +311,7 @@ void raise_integers(Raise *r) {
     Classes c = {.r = r, .n = r->m->n_values};
     c.parent = NEW_ARRAY(r->b.a, uint32_t, c.n);
     c.at = NEW_ARRAY(r->b.a, Class, c.n);
+    c.wide = NEW_ARRAY(r->b.a, bool, c.n);
     for (uint32_t i = 0; i < c.n; i++)
         c.parent[i] = i;
     raise_each_graph(r->m, note_graph, &c);

@@ -71,22 +71,97 @@ static Quant *with_params(Raise *r, const Stated *s) {
     return q;
 }
 
+/* ---- blocks ---- */
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The most neighbours on axis i that share parameters, 0: all do. */
+static int64_t shared_by(const Quant *q, const int64_t *grid, int i) {
+    size_t step = 1;
+    int64_t shared = 0;
+    for (int k = i + 1; k < q->n_axes; k++)
+        step *= (size_t)grid[k];
+    for (size_t e = step; e < q->n_scale; e++) {
+        int64_t at = (int64_t)(e / step) % grid[i];
+        if (at && (quant_scale(q, e) != quant_scale(q, e - step) ||
+                   quant_zp(q, e) != quant_zp(q, e - step)))
+            shared = common_divisor(shared, at);
+        if (shared == 1)
+            break;
+    }
+    return shared;
+}
+
+/* Keeps every `shared`-th entry of axis i. */
+static void thin_out(Raise *r, Quant *q, const int64_t *grid, int i, int64_t shared) {
+    size_t step = 1, n = 0;
+    for (int k = i + 1; k < q->n_axes; k++)
+        step *= (size_t)grid[k];
+    float *scale = NEW_ARRAY(r->b.a, float, q->n_scale);
+    int64_t *zp = NEW_ARRAY(r->b.a, int64_t, q->n_scale);
+    for (size_t e = 0; e < q->n_scale; e++)
+        if ((int64_t)(e / step) % grid[i] % shared == 0) {
+            scale[n] = quant_scale(q, e);
+            zp[n++] = quant_zp(q, e);
+        }
+    q->scale = scale;
+    if (q->n_zp > 1) {
+        q->zp = zp;
+        q->n_zp = n;
+    }
+    q->n_scale = n;
+}
+
+void raise_merge_blocks(Raise *r, Quant *q, const int64_t *grid) {
+    int64_t left[MAX_RANK];
+    int n = q->n_axes, kept = 0;
+    memcpy(left, grid, (size_t)n * sizeof *left);
+    for (int i = 0; i < n && n > 1; i++) {
+        int64_t shared = q->block[i] > 1 ? 1 : shared_by(q, left, i);
+        if (shared == 1)
+            continue;
+        q->block[i] = shared; /* 0: the axis goes */
+        thin_out(r, q, left, i, shared ? shared : left[i]);
+        left[i] = shared ? (left[i] + shared - 1) / shared : 1;
+    }
+    for (int i = 0; i < n; i++) {
+        if (q->block[i] == 0)
+            continue;
+        q->axis[kept] = q->axis[i];
+        q->block[kept++] = q->block[i];
+    }
+    q->n_axes = kept;
+}
+
 /* One block's parameters for each place of the scale tensor. */
-static bool set_blocks(Quant *q, const Stated *s, int axis) {
+static bool set_blocks(Raise *r, Quant *q, const Stated *s, int axis) {
+    int64_t grid[MAX_RANK];
     if (s->scale->rank != s->tensor.rank)
         return false;
     q->n_axes = 0;
     for (int i = 0; i < s->scale->rank; i++) {
         if (i != axis && s->scale->dims[i] == 1)
             continue;
+        grid[q->n_axes] = s->scale->dims[i];
         q->axis[q->n_axes] = i;
         q->block[q->n_axes++] = i == axis ? s->block : 1;
     }
+    raise_merge_blocks(r, q, grid);
     return true;
 }
 
 const Quant *raise_params(Raise *r, const Node *n, const char **why) {
     Stated s = {0};
+    const Quant *emulated = raise_emulated_params(r, n);
+    if (emulated)
+        return emulated;
     if (!read_operands(n, &s, why) || !usable(&s, why))
         return NULL;
     Quant *q = with_params(r, &s);
@@ -97,7 +172,7 @@ const Quant *raise_params(Raise *r, const Node *n, const char **why) {
     if (s.zp && s.zp->count != s.scale->count && s.zp->count != 1)
         return NULL;
     if (s.block)
-        return set_blocks(q, &s, axis) ? q : NULL;
+        return set_blocks(r, q, &s, axis) ? q : NULL;
     if (s.scale->count == 1 && (s.scale->rank == 0 || s.tensor.rank < 0 || axis < 0 ||
                                 axis >= s.tensor.rank || s.tensor.dims[axis].value != 1)) {
         q->n_axes = 0;

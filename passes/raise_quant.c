@@ -285,6 +285,7 @@ bool pass_raise_quant(Module *m, PassContext *c) {
                .twins = map_new(m->arena),
                .plains = map_new(m->arena),
                .moved = map_new(m->arena),
+               .emulated = map_new(m->arena),
                .first_made = m->n_nodes};
     const Map *named = edit_annotated(m);
     r.uses = uses_new(m);
@@ -295,8 +296,10 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     raise_qoperators(&r);
     r.uses = uses_new(m);
     spelling_capture(&r);
+    raise_emulated(&r);
     raise_clips(&r);
     raise_integers(&r);
+    raise_emulated_settle(&r);
     if (!module_infer(m, c->d)) /* what com.microsoft's DequantizeLinear yields is known now */
         return false;
     r.uses = uses_new(m);

@@ -32,11 +32,16 @@ typedef struct Chain {
     int64_t lo, hi;
 } Chain;
 
+/* What computes in double is spelled so for a reason (emulate.h). */
+static bool is_double(const Value *v) {
+    return v->type.kind == TYPE_TENSOR && v->type.elem == ELEM_DOUBLE;
+}
+
 static bool find_chain(Node *n, Chain *c) {
     Node *before = n->n_in && n->in[0] ? n->in[0]->def : NULL;
     bool clip = node_is(n, "Clip");
     if (!before || before->graph != n->graph || !(clip || node_is(n, "Round")) ||
-        !node_is(before, clip ? "Round" : "Clip") || !before->in[0])
+        !node_is(before, clip ? "Round" : "Clip") || !before->in[0] || is_double(n->in[0]))
         return false;
     *c = (Chain){.first = before, .last = n};
     return integer_bounds(clip ? n : before, &c->lo, &c->hi);

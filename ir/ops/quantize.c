@@ -262,6 +262,8 @@ static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
     ElemType e = bind_elem(y);
     int scale, zp;
     Grid g;
+    if (x->type.elem == ELEM_DOUBLE && own_form(n))
+        return bind_in_double(b, n);
     if (x->type.elem != ELEM_FLOAT)
         return bind_unsupported(b, n, "from %s", elem_name(x->type.elem));
     if (!elem_is_int(y->type.elem))
@@ -308,6 +310,8 @@ static bool dequantize_bind(Binder *b, const Node *n, const OpCtx *c) {
     const Value *x = n->in[X], *y = n->out[0];
     int scale, zp;
     Grid g;
+    if (y->type.elem == ELEM_DOUBLE && own_form(n))
+        return bind_in_double(b, n);
     if (y->type.elem != ELEM_FLOAT)
         return bind_unsupported(b, n, "to %s", elem_name(y->type.elem));
     if (!elem_is_int(x->type.elem))

@@ -242,7 +242,7 @@ class TrainedModels(OracleCase):
                 b.qcdq("x", "y", scale, lo, hi, kind)
                 path = self.save(b.model())
                 text = qxc(path, "-form=true").stdout
-                self.assertIn(f"range={lo}:{hi}>", text)
+                self.assertIn("= uint1q<" if (lo, hi) == (0, 1) else f"range={lo}:{hi}>", text)
                 self.assertNotIn("Clip(", text)
                 got = qxc_outputs(path, {"x": x[None]}, self.scratch)["y"]
                 np.testing.assert_array_equal(got[0], session(path).run(None, {"x": x})[0])

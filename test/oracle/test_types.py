@@ -132,6 +132,7 @@ class Types(OracleCase):
             qxc(path, f"-emit={form}", "-o", out, *options)
             model = onnx.load(out)
             onnx.checker.check_model(model, full_check=True)
+            self.raised(out, form, options)
             again = qxc_outputs(out, {"x": x}, self.scratch)
             for name, values in again.items():
                 np.testing.assert_array_equal(values, want[name].reshape(values.shape), f"{form}, {name}, read back")
@@ -144,6 +145,15 @@ class Types(OracleCase):
                     np.testing.assert_array_equal(got, want[name].reshape(got.shape),
                                                   f"{form}, {name}, optimized {optimize}")
             yield model
+
+    def raised(self, path, form, options):
+        """What was lowered is types again, and ONNX again."""
+        text, back = self.scratch / "raised.qir", self.scratch / "back.onnx"
+        qxc(path, "-form=true", "-o", text, *options)
+        self.assertNotRegex(text.read_text(), r"= (Div|Round|Cast|Sub|Clip|Max|Min)\(")
+        qxc(text, f"-emit={form}", "-o", back, *options)
+        nodes = [len(onnx.load(p).graph.node) for p in (back, path)]
+        self.assertLessEqual(*nodes)  # fewer where what was spelled out can be stated now
 
     def compare(self, text, x, want, *options):
         """qxc, onnxruntime on both lowered forms, and the definition, where it is given."""
