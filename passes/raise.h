@@ -68,6 +68,12 @@ const Quant *raise_params(Raise *r, const Node *n, const char **why);
  * has the number of its entries on each of its axes. */
 void raise_merge_blocks(Raise *r, Quant *q, const int64_t *grid);
 
+/* The type of weights of elements e with `count` parameters along `axis`, or one. Of each of s
+ * (scales, float) and z (zero points, NULL: 0) there are `count`, or one for all; in s each is
+ * already multiplied by `times`. NULL where a scale is no normal number. */
+const Quant *raise_weights(Raise *r, ElemType e, int axis, size_t count, const Tensor *s,
+                           const Tensor *z, float times);
+
 /* A quantized constant with the data of `v`, which may be a Constant node; shared by equal asks. */
 Value *raise_const(Raise *r, Value *v, const Quant *q);
 

@@ -5,8 +5,6 @@
  * become MatMul and Add whose results are int32q, and DequantizeLinear. The scales of the weights
  * stand nowhere in ONNX: they are what gives the products that Mul states, times the scale of the
  * data. What does not fit stays as it is; nothing fails. */
-#include <math.h>
-
 #include "passes/raise.h"
 
 typedef struct Found {
@@ -76,17 +74,8 @@ static bool is_row(const Tensor *t, int64_t n) {
     return t->rank > 0 && t->dims[t->rank - 1] == n && t->count == (size_t)n;
 }
 
-/* The float that times `x` is `product`, or 0. */
-static float factor_of(float x, float product) {
-    float w = product / x, near[] = {w, nextafterf(w, 0), nextafterf(w, INFINITY)};
-    for (int i = 0; i < 3; i++)
-        if (isnormal(near[i]) && near[i] > 0 && x * near[i] == product)
-            return near[i];
-    return 0;
-}
-
 /* The type of the weights; NULL where there is none. */
-static Quant *weight_type(Raise *r, const Found *f, float x) {
+static const Quant *weight_type(Raise *r, const Found *f, float x) {
     const Value *v = f->product->in[1];
     const Tensor *w = value_data(v), *s = f->scales;
     const Value *zv = node_input(f->product, 3);
@@ -99,19 +88,7 @@ static Quant *weight_type(Raise *r, const Found *f, float x) {
         (z && z->count != 1 && (z->rank != 1 || z->count != (size_t)columns)))
         return NULL;
     size_t n = s->count > 1 || (z && z->count > 1) ? (size_t)columns : 1;
-    float *scale = NEW_ARRAY(r->b.a, float, n);
-    int64_t *zp = NEW_ARRAY(r->b.a, int64_t, n);
-    for (size_t i = 0; i < n; i++) {
-        zp[i] = z ? tensor_int(z, z->count > 1 ? i : 0) : 0;
-        scale[i] = factor_of(x, (float)tensor_float(s, s->count > 1 ? i : 0));
-        if (scale[i] == 0)
-            return NULL;
-    }
-    if (n == 1)
-        return quant_per_tensor(r->b.a, w->elem, scale[0], zp[0]);
-    Quant *q = quant_per_axis(r->b.a, w->elem, 1, n, scale, zp);
-    q->n_zp = z && z->count > 1 ? n : 1;
-    return q;
+    return raise_weights(r, w->elem, 1, n, s, z, x);
 }
 
 static Quant *accumulator(Raise *r, const Quant *x, const Quant *w, int rank) {

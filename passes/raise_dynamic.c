@@ -88,7 +88,7 @@ static bool is_along(const Tensor *t, size_t n, int behind) {
 }
 
 /* The type of the weights; NULL where it is none. */
-static Quant *weight_type(Raise *r, const Found *f) {
+static const Quant *weight_type(Raise *r, const Found *f) {
     const Tensor *w = value_data(f->w), *s = value_data(f->scale),
                  *z = f->zp ? value_data(f->zp) : NULL;
     if (!w || !w->data || !s || !s->data || s->elem != ELEM_FLOAT || (f->zp && (!z || !z->data)) ||
@@ -100,19 +100,7 @@ static Quant *weight_type(Raise *r, const Found *f) {
         (!f->conv && w->rank > 2 && (s->count > 1 || (z && z->count > 1))))
         return NULL;
     size_t count = s->count > 1 || (z && z->count > 1) ? n : 1;
-    float *scale = NEW_ARRAY(r->b.a, float, count);
-    int64_t *zp = NEW_ARRAY(r->b.a, int64_t, count);
-    for (size_t i = 0; i < count; i++) {
-        scale[i] = (float)tensor_float(s, s->count > 1 ? i : 0);
-        zp[i] = z ? tensor_int(z, z->count > 1 ? i : 0) : 0;
-        if (!(scale[i] >= 0x1p-126F) || !(scale[i] <= 0x1.fffffep127F))
-            return NULL;
-    }
-    if (count == 1)
-        return quant_per_tensor(r->b.a, w->elem, scale[0], zp[0]);
-    Quant *q = quant_per_axis(r->b.a, w->elem, axis, count, scale, zp);
-    q->n_zp = z && z->count > 1 ? count : 1;
-    return q;
+    return raise_weights(r, w->elem, axis, count, s, z, 1);
 }
 
 static Node *make(RaiseDynamic *d, const Found *f, const char *op, size_t n_in) {
@@ -194,7 +182,7 @@ static void raise_graph(Graph *g, void *ctx) {
         Found f;
         if (raise_form(d->r, n, form_input, d))
             continue;
-        Quant *q = find(d->r, n, &f) ? weight_type(d->r, &f) : NULL;
+        const Quant *q = find(d->r, n, &f) ? weight_type(d->r, &f) : NULL;
         if (!q)
             continue;
         if (f.last == next)

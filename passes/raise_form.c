@@ -16,19 +16,10 @@ static const Quant *weight_type(Raise *r, const DynamicForm *f, const Value *w, 
         !s->data || s->elem != ELEM_FLOAT || s->count == 0 || (zp && (!z || !z->data)) ||
         (z && z->count != 1 && z->count != s->count))
         return NULL;
-    float *scales = NEW_ARRAY(r->b.a, float, s->count);
-    int64_t *zps = NEW_ARRAY(r->b.a, int64_t, s->count);
-    for (size_t i = 0; i < s->count; i++) {
-        scales[i] = (float)tensor_float(s, i);
-        zps[i] = z ? tensor_int(z, z->count > 1 ? i : 0) : 0;
-        if (!(scales[i] >= 0x1p-126F) || !(scales[i] <= 0x1.fffffep127F))
-            return NULL;
-    }
-    if (s->count == 1)
-        return quant_per_tensor(r->b.a, t->elem, scales[0], zps[0]);
-    if (f->axis < 0 || f->axis >= t->rank || t->dims[f->axis] != (int64_t)s->count)
+    if (s->count > 1 &&
+        (f->axis < 0 || f->axis >= t->rank || t->dims[f->axis] != (int64_t)s->count))
         return NULL;
-    return quant_per_axis(r->b.a, t->elem, f->axis, s->count, scales, zps);
+    return raise_weights(r, t->elem, f->axis, s->count, s, z, 1);
 }
 
 /* The constant in the layout of the float operator. */
