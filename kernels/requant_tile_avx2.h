@@ -1,6 +1,6 @@
 //! chunk requant_tile_avx2
 //! template Y=s8,u8
-//! uses saturate requant requant_store_$y
+//! uses requant_each_$y requant_store_$y
 /* requant_tile on vectors of 256 bits, which do in float32 what qk_requant
  * computes in integers, bit for bit: multipliers are 0 below 2^-102, and above 2^64
  * they saturate all the same. */
@@ -20,7 +20,7 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
     __m256 least = _mm256_set1_ps((float)(lo - yz)), most = _mm256_set1_ps((float)(hi - yz));
     __m256i z = _mm256_set1_epi32(yz);
     int32_t i, j;
-    (void)qk_requant, (void)qk_saturate; /* other processors use them */
+    (void)qk_requant_each_$y; /* other processors use it */
     for (j = 0; j < n; j += 16) {
         __m256i b0 = _mm256_loadu_si256((const __m256i *)(const void *)(bias + j));
         __m256i b1 = _mm256_loadu_si256((const __m256i *)(const void *)(bias + j + 8));

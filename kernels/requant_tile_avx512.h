@@ -1,6 +1,6 @@
 //! chunk requant_tile_avx512
 //! template Y=s8,u8
-//! uses saturate requant requant_store_$y
+//! uses requant_each_$y requant_store_$y
 /* requant_tile on vectors of 512 bits, which do in float32 what qk_requant
  * computes in integers, bit for bit: multipliers are 0 below 2^-102, and above 2^64
  * they saturate all the same. */
@@ -18,7 +18,7 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
     __m512 least = _mm512_set1_ps((float)(lo - yz)), most = _mm512_set1_ps((float)(hi - yz));
     __m512i z = _mm512_set1_epi32(yz);
     int32_t i, j;
-    (void)qk_requant, (void)qk_saturate; /* other processors use them */
+    (void)qk_requant_each_$y; /* other processors use it */
     for (j = 0; j < n; j += 16) {
         __m512i add = _mm512_loadu_si512(bias + j);
         __m512 m = qk_multiplier16_$y(mul + j, shift + j);

@@ -1,6 +1,6 @@
 //! chunk requant_tile_neon
 //! template Y=s8,u8
-//! uses saturate requant simd
+//! uses requant_each_$y simd
 /* requant_tile on vectors of 128 bits of an Arm processor: see requant_tile_sse2. */
 #if (defined(QK_DOTPROD) || defined(QK_NEON)) && !defined(QXC_INTEGER_ONLY)
 static inline int16x4_t qk_rounded4_$y(const int32_t *acc, const int32_t *bias, const int32_t *mul,
@@ -18,7 +18,7 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
                                int32_t hi, $Y *y, ptrdiff_t step) {
     float least = (float)(lo - yz), most = (float)(hi - yz);
     int32_t i, j;
-    (void)qk_requant, (void)qk_saturate; /* other processors use them */
+    (void)qk_requant_each_$y; /* other processors use it */
     for (i = 0; i < rows; i++, acc += 32, y += step)
         for (j = 0; j < n; j += 8) {
             int16x8_t q = vcombine_s16(

@@ -1,6 +1,6 @@
 //! chunk requant_tile_sse2
 //! template Y=s8,u8
-//! uses saturate requant requant_store_$y
+//! uses requant_each_$y requant_store_$y
 /* requant_tile on vectors of 128 bits, which do in float32 what qk_requant
  * computes in integers, bit for bit: multipliers are 0 below 2^-102, and above 2^64
  * they saturate all the same. */
@@ -26,7 +26,7 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
     __m128i z = _mm_set1_epi32(yz), add[4], q[4];
     int32_t i, j;
     ptrdiff_t l;
-    (void)qk_requant, (void)qk_saturate; /* other processors use them */
+    (void)qk_requant_each_$y; /* other processors use it */
     for (j = 0; j < n; j += 16) {
         for (l = 0; l < 4; l++) {
             add[l] = _mm_loadu_si128((const __m128i *)(const void *)(bias + j + 4 * l));

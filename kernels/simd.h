@@ -30,3 +30,7 @@
 #if (defined(__SSE2__) || defined(QK_NEON) || defined(QK_DOTPROD)) && !defined(QXC_INTEGER_ONLY)
 #define QK_FLOAT_TILE
 #endif
+/* Whether vectors of integers round them in fixed point. */
+#if defined(__SSE2__) || defined(QK_NEON) || defined(QK_DOTPROD)
+#define QK_FIXED_TILE
+#endif

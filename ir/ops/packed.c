@@ -48,14 +48,18 @@ static int packed_bias(Binder *b, const int8_t *rows, int32_t groups, int32_t co
     return bind_const(b, ELEM_INT32, (size_t)groups * (size_t)all, out, "bias");
 }
 
-/* A table of 32-bit entries, one or one a column, as one a column, `all` a group. */
+/* A table of 32-bit entries, one or one a column, as one a column, `all` a group. What fills a group
+ * up is no exception among its columns: vectors take several of them at a time. */
 static int packed_table(Binder *b, int table, bool per_column, int32_t groups, int32_t columns,
                         int32_t all) {
     Buffer from = binder_program(b)->buffers[table];
     const int32_t *in = from.data;
     int32_t *out = NEW_ARRAY(binder_arena(b), int32_t, (size_t)groups *(size_t)all);
-    for (int32_t c = 0; c < groups * columns; c++)
-        out[c / columns * all + c % columns] = in[per_column ? c : 0];
+    for (int32_t g = 0; g < groups; g++)
+        for (int32_t j = 0; j < all; j++) {
+            int32_t c = g * columns + (j < columns ? j : columns - 1);
+            out[g * all + j] = in[per_column ? c : 0];
+        }
     return bind_const(b, from.elem, (size_t)groups * (size_t)all, out, from.comment);
 }
 

@@ -9,6 +9,7 @@ from common import OracleCase, for_each, qxc, qxc_outputs
 from cross import TARGETS, CrossModel
 from inputs import int8_inputs
 from test_channels_last import Layers
+from test_requant import edges
 
 SMALL = 40  # layers that fit into the memory of boards
 
@@ -41,6 +42,14 @@ class Cross(OracleCase):
         for target in ("aarch64", "cortex-m3"):
             with self.subTest(target=target):
                 self.compare(target, how)
+
+    @for_each("exact", "single", "double", "shift")
+    def test_edges_of_rounding(self, how):
+        wanted = edges(how, self.scratch / "edges.onnx")[how]
+        source = self.emit(self.scratch / "edges.onnx", f"edges-{how}", f"-requant={how}")
+        (got,) = CrossModel(source, "aarch64").run([[np.zeros(4, np.int8)]])
+        for values, want in zip(got, wanted, strict=True):
+            np.testing.assert_array_equal(values, want)
 
     @for_each(*(t for t in TARGETS if not t.startswith("cortex")))
     def test_models(self, target):

@@ -2,7 +2,8 @@
 
 Random layers are compared in test_channels_last. Here one Gemm, whose bias makes any int32 sum and
 whose weights' scales make any multiplier, holds ties and their neighbours, saturation, tiny and huge
-multipliers; `qxc run` and emitted C must give what the formula gives.
+multipliers; `qxc run` and emitted C, with the micro-kernels of each processor here, must give what the
+formula gives (test_cross does the same for others).
 """
 
 import numpy as np
@@ -16,6 +17,13 @@ from rounding import ROUND, rounded
 
 MODES = ("exact", "single", "double", "shift")
 SX, SY = np.float32(2**-5), np.float32(2**-3)
+ZEROS = np.int8(-3), np.int8(127), np.uint8(0), np.uint8(255)
+BUILDS = {
+    "plain": ("-fsanitize=undefined", "-fno-sanitize-recover=all"),
+    "AVX2": ("-mavx2",),
+    "native": ("-march=native",),
+    "portable": ("-U__SSE2__", "-fsanitize=undefined", "-fno-sanitize-recover=all"),
+}
 
 
 def cases(how):
@@ -38,54 +46,64 @@ def cases(how):
     return np.array(sums, np.int64), np.array(chosen, np.float32)
 
 
-def gemm(sums, scales, zero):
-    """Its input is zero: the sums are the biases."""
+def gemms(sums, scales, zeros):
+    """One for each zero point. Their input is zero: the sums are the biases. Four rows of weights make
+    it worth packing them."""
     n, constants = len(sums), []
 
     def constant(name, array):
         constants.append(numpy_helper.from_array(array, name))
         return name
 
-    zeros = np.zeros(n, np.int8)
+    zw = np.zeros(n, np.int8)
     nodes = [
         helper.make_node("DequantizeLinear", ["x", constant("sx", SX),
                                               constant("xz", np.int8(0))], ["xr"]),
-        helper.make_node("DequantizeLinear", [constant("w", np.ones((1, n), np.int8)),
-                                              constant("sw", scales), constant("wz", zeros)],
+        helper.make_node("DequantizeLinear", [constant("w", np.ones((4, n), np.int8)),
+                                              constant("sw", scales), constant("wz", zw)],
                          ["wr"], axis=1),
         helper.make_node("DequantizeLinear", [constant("b", sums.astype(np.int32)),
                                               constant("sb", SX * scales),
-                                              constant("bz", zeros.astype(np.int32))],
-                         ["br"], axis=0),
-        helper.make_node("Gemm", ["xr", "wr", "br"], ["yr"], name="edges"),
-        helper.make_node("QuantizeLinear", ["yr", constant("sy", SY), constant("yz", zero)], ["y"])]
-    kind = helper.np_dtype_to_tensor_dtype(zero.dtype)
-    return helper.make_model(
-        helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", onnx.TensorProto.INT8, (1, 1))],
-                          [helper.make_tensor_value_info("y", kind, (1, n))], constants),
-        opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+                                              constant("bz", zw.astype(np.int32))],
+                         ["br"], axis=0)]
+    outputs = []
+    for i, zero in enumerate(zeros):
+        nodes.append(helper.make_node("Gemm", ["xr", "wr", "br"], [f"yr{i}"], name=f"edges{i}"))
+        nodes.append(helper.make_node("QuantizeLinear", [f"yr{i}", constant(f"sy{i}", SY),
+                                                         constant(f"yz{i}", zero)], [f"y{i}"]))
+        kind = helper.np_dtype_to_tensor_dtype(zero.dtype)
+        outputs.append(helper.make_tensor_value_info(f"y{i}", kind, (1, n)))
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.INT8, (1, 4))
+    return helper.make_model(helper.make_graph(nodes, "g", [x], outputs, constants),
+                             opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def edges(how, path):
+    """A model of these cases, and what its outputs are."""
+    sums, scales = cases(how)
+    multipliers = scales.astype(np.float64) * float(SX) / float(SY)
+    onnx.save(gemms(sums, scales, ZEROS), path)
+    return {of: [rounded(ROUND[of](sums, multipliers), (None, 1, zero)) for zero in ZEROS]
+            for of in {how, "exact"}}
 
 
 class Requant(OracleCase):
     @for_each(*MODES)
     def test_edges(self, how):
-        sums, scales = cases(how)
-        multipliers = scales.astype(np.float64) * float(SX) / float(SY)
-        for zero in (np.int8(-3), np.int8(127), np.uint8(0), np.uint8(255)):
-            path = self.scratch / f"{how}.onnx"
-            onnx.save(gemm(sums, scales, zero), path)
-            want = rounded(ROUND[how](sums, multipliers), (None, 1, zero))
-            (got,) = qxc_outputs(path, {"x": np.zeros((1, 1), np.int8)}, self.scratch,
-                                 f"-requant={how}").values()
-            np.testing.assert_array_equal(got.ravel(), want)
-            exact = rounded(ROUND["exact"](sums, multipliers), (None, 1, zero))
-            apart = np.abs(want.astype(int) - exact.astype(int))
-            self.assertLessEqual(apart.max(), 1)
-            qxc(path, "-emit=c", "-name=m", f"-requant={how}", "-integer-only", "-no-sync", "-quiet",
-                "-o", self.scratch / "model.c")
-            model = CModel(self.scratch / "model.c", "gcc", ("-O1", "-fsanitize=undefined",
-                                                             "-fno-sanitize-recover=all"))
-            np.testing.assert_array_equal(model.run(np.zeros((1, 1), np.int8))[0], want)
+        path, nothing = self.scratch / f"{how}.onnx", np.zeros((1, 4), np.int8)
+        wanted = edges(how, path)
+        for mine, exact in zip(wanted[how], wanted["exact"]):
+            self.assertLessEqual(np.abs(mine.astype(int) - exact.astype(int)).max(), 1)
+        got = qxc_outputs(path, {"x": nothing}, self.scratch, f"-requant={how}").values()
+        for values, want in zip(got, wanted[how], strict=True):
+            np.testing.assert_array_equal(values.ravel(), want)
+        for integers in ((), ("-integer-only",)):
+            qxc(path, "-emit=c", "-name=m", f"-requant={how}", *integers, "-no-sync", "-quiet", "-o",
+                self.scratch / "model.c")
+            for name, flags in BUILDS.items():
+                model = CModel(self.scratch / "model.c", "gcc", ("-O1", *flags))
+                for values, want in zip(model.run(nothing), wanted[how], strict=True):
+                    np.testing.assert_array_equal(values, want, f"{name} {integers}")
 
     @for_each(*MODES)
     def test_products(self, how):
@@ -118,8 +136,8 @@ class Requant(OracleCase):
         for how in MODES[:3]:
             sums, scales = cases("single")
             path = self.scratch / "differ.onnx"
-            onnx.save(gemm(sums, scales, np.int8(0)), path)
-            (got,) = qxc_outputs(path, {"x": np.zeros((1, 1), np.int8)}, self.scratch,
+            onnx.save(gemms(sums, scales, [np.int8(0)]), path)
+            (got,) = qxc_outputs(path, {"x": np.zeros((1, 4), np.int8)}, self.scratch,
                                  f"-requant={how}").values()
             results.add(got.tobytes())
         self.assertEqual(3, len(results))
