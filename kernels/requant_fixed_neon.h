@@ -1,6 +1,6 @@
 //! chunk requant_fixed_neon
 //! template Y=s8,u8 R=single,double,shift
-//! uses requant_each_$y$r
+//! uses requant_each_$y$r simd
 /* requant_tile$r on vectors of 128 bits of an Arm processor, whose shifts round. */
 #if defined(QK_DOTPROD) || defined(QK_NEON)
 /* a * m * 2^k as qk_requant$r rounds it. */

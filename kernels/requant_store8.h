@@ -2,7 +2,7 @@
 //! template Y=s8,u8
 //! uses simd
 /* The first n of eight results. */
-#if defined(__SSE2__)
+#if defined(__AVX2__)
 static inline void qk_requant_store8_$y(__m128i q, int32_t n, $Y *y) {
     $Y eight[16];
     if (n >= 8) {

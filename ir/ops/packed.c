@@ -48,8 +48,8 @@ static int packed_bias(Binder *b, const int8_t *rows, int32_t groups, int32_t co
     return bind_const(b, ELEM_INT32, (size_t)groups * (size_t)all, out, "bias");
 }
 
-/* A table of 32-bit entries, one or one a column, as one a column, `all` a group. What fills a group
- * up is no exception among its columns: vectors take several of them at a time. */
+/* A table of 32-bit entries, one or one a column, as one a column, `all` a group. What fills a
+ * group up is no exception among its columns: vectors take several of them at a time. */
 static int packed_table(Binder *b, int table, bool per_column, int32_t groups, int32_t columns,
                         int32_t all) {
     Buffer from = binder_program(b)->buffers[table];

@@ -142,6 +142,15 @@ class EmittedC(OracleCase):
                     compile_c(*command, *WARNINGS, "-c", "-o", folder / "model.o",
                               folder / "model.c")
 
+    @for_each("single", "double")
+    def test_fixed_point_compiles(self, how):
+        """Each processor's vectors, C and C++, without a warning."""
+        folder = self.folder(how)
+        emit(self.shared_model("kws_int8_qdq.onnx"), folder, f"-requant={how}")
+        for build, command in (BUILDS | CXX).items():
+            with self.subTest(build=build):
+                compile_c(*command, *WARNINGS, "-c", "-o", folder / "model.o", folder / "model.c")
+
     def test_integer_only_has_no_float(self):
         """-integer-only either refuses, naming what computes in float, or keeps its word."""
         folder = self.folder("integer")
