@@ -182,6 +182,7 @@ struct Value {
     Node *onnx; /* how ONNX spelled its quantization: Q and DQ nodes that raising took away, in no
                    graph, linked by `next` (passes/spelling.h) */
     bool declared; /* ONNX stated its type (value_info); inferred types are not written back */
+    bool misread;  /* a text has a fault there, which was said: nothing more is said of it */
     Str doc;
     Meta meta;
     Str extra;
@@ -203,6 +204,7 @@ struct Node {
     Node *prev, *next;
     const struct OpDef *def; /* set by op_resolve; NULL for operators we do not know */
     const void *typed;       /* attributes decoded into def's struct */
+    bool misread;            /* as in Value */
     bool faulty;             /* it breaks a law, so what its results are is not known (infer.c) */
     bool told;               /* ... and inference said so */
     Provenance from;

@@ -220,6 +220,8 @@ typedef struct Walk {
 /* A quantization with a line of its own is checked there, once. */
 static void verify_value(Walk *w, const Value *v) {
     Type t = v->type;
+    if (v->misread)
+        return;
     if (t.quant && !t.quant->alias.s)
         w->ok &= verify_quant(t.quant, t.quant->loc.source ? t.quant->loc : v->loc, w->diags);
     w->ok &=

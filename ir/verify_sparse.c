@@ -93,13 +93,14 @@ static void check_attrs(Check *c, const Attr *attrs, size_t n) {
 
 static void check_value(Value *v, void *ctx) {
     Check *c = ctx;
-    if (v->sparse)
+    if (v->sparse && !v->misread)
         c->ok = verify_sparse(v->sparse, c->d) && c->ok;
 }
 
 static void check_nodes(Graph *g, void *ctx) {
     for (const Node *n = g->first; n; n = n->next)
-        check_attrs(ctx, n->attrs, n->n_attrs);
+        if (!n->misread)
+            check_attrs(ctx, n->attrs, n->n_attrs);
 }
 
 bool verify_all_sparse(Module *m, Diags *d) {

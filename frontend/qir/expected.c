@@ -159,7 +159,7 @@ static bool on_new_line(const Reader *r, Token t) {
 }
 
 void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
-    r->failed_here = true;
+    r->failed_here = r->unsound = true;
     if (t.bad)
         return;
     /* The parser took a value for one without a type before it saw that a type comes. */

@@ -2,6 +2,7 @@
 #include "frontend/qir/qir_read.h"
 
 #include "frontend/qir/reader.h"
+#include "ir/ops/op.h"
 #include "parser.h"
 
 Loc loc_of(const Reader *r, Range at) {
@@ -192,12 +193,17 @@ void parse_with(Reader *r, void *parser) {
     } while (t.kind && !r->lexer.too_deep);
 }
 
+static void check_imports(Reader *r, const Import *imports, size_t n) {
+    if (!imports_check(r->arena, imports, n, r->diags))
+        r->unsound = true;
+}
+
 static void check_whole(Reader *r) {
     const Module *m = r->module;
     finish_frames(r);
-    imports_check(r->arena, m->imports, m->n_imports, r->diags);
+    check_imports(r, m->imports, m->n_imports);
     for (size_t i = 0; i < m->n_functions; i++)
-        imports_check(r->arena, m->functions[i]->imports, m->functions[i]->n_imports, r->diags);
+        check_imports(r, m->functions[i]->imports, m->functions[i]->n_imports);
     if (!r->module->graph && !diags_errors(r->diags))
         error_at(r, (Range){(uint32_t)r->text.n, (uint32_t)r->text.n}, "the file has no graph");
 }
@@ -244,6 +250,8 @@ static Module *read_text(Arena *a, Diags *d, const char *name, Str text,
     }
     if (diags_errors(d) == errors_before)
         return r->module;
+    if (r && r->module->graph && !r->unsound && !r->lexer.too_deep)
+        module_check(r->module, VERIFY_ERRORS, d); /* one run tells all */
     if (r)
         unmap_files(r->module);
     return NULL;

@@ -15,6 +15,18 @@ Type bind_type(Reader *r, const Bind *b) {
     return *b->type;
 }
 
+/* ---- flaws ---- */
+
+static size_t flaws(const Reader *r) {
+    return (size_t)diags_errors(r->diags) + r->silent_flaws;
+}
+
+bool take_flaws(Reader *r) {
+    size_t before = r->frame->flaws;
+    r->frame->flaws = flaws(r);
+    return r->frame->flaws > before;
+}
+
 /* ---- names ---- */
 
 Value *find_value_quietly(const Reader *r, Str name) {
@@ -31,6 +43,7 @@ Value *find_value(Reader *r, Str name, Range at) {
     Value *v = find_value_quietly(r, name);
     if (!v) {
         Frame *f = r->frame;
+        r->silent_flaws++;
         ARENA_PUSH(r->arena, f->missing, f->n_missing, f->cap_missing, ((Missing){name, at}));
     }
     return v;
@@ -89,6 +102,7 @@ static void take_result_type(Reader *r, Value *v) {
 void define_value(Reader *r, Value *v, const Bind *b) {
     Frame *f = r->frame;
     v->loc = loc_of(r, b->at);
+    size_t before = flaws(r);
     const Clauses *c = b->clauses;
     if (c) {
         v->doc = c->doc;
@@ -102,10 +116,11 @@ void define_value(Reader *r, Value *v, const Bind *b) {
     Value *old = map_get(f->names, v->name);
     if (!old) {
         map_set(f->names, v->name, v);
-        return;
+    } else {
+        error_at(r, b->at, "%%%s is defined twice", shown(r, v->name));
+        diag_note(r->diags, old->loc, "the first definition");
     }
-    error_at(r, b->at, "%%%s is defined twice", shown(r, v->name));
-    diag_note(r->diags, old->loc, "the first definition");
+    v->misread = flaws(r) > before;
 }
 
 /* ---- bodies ---- */
@@ -154,6 +169,7 @@ static void open_frame(Reader *r, Graph *g, Function *func, Span params, Span re
         add_input(r, g, &r->binds[params.begin + i]);
     if (params.n || results.n)
         r->n_binds = params.n ? params.begin : results.begin;
+    f->flaws = flaws(r);
     f->marks = (Marks){(uint32_t)r->n_vals, (uint32_t)r->n_fields, (uint32_t)r->n_binds,
                        (uint32_t)r->n_ins,  (uint32_t)r->n_dims,   (uint32_t)r->n_origins};
 }
@@ -184,8 +200,11 @@ void open_broken(Reader *r, Range at) {
 }
 
 static void connect_results(Reader *r, Frame *f) {
-    for (size_t i = 0; i < f->n_results; i++)
-        graph_add_output(f->graph, find_value(r, f->binds[i].name, f->binds[i].at));
+    for (size_t i = 0; i < f->n_results; i++) {
+        Value *v = find_value(r, f->binds[i].name, f->binds[i].at);
+        if (v)
+            graph_add_output(f->graph, v);
+    }
 }
 
 static void check_defaults(Reader *r, Frame *f) {
@@ -238,6 +257,7 @@ void open_function(Reader *r, OpName name, const Span *formals, Span params, Spa
                    Clauses *c) {
     Module *m = r->module;
     Function *fn = NEW(r->arena, Function);
+    size_t before = flaws(r);
     fn->loc = loc_of(r, name.at);
     op_name_parts(r, name, &fn->domain, &fn->name, &fn->overload);
     clauses_check(r, c, "dxms", "a function");
@@ -248,6 +268,7 @@ void open_function(Reader *r, OpName name, const Span *formals, Span params, Spa
     }
     if (formals)
         read_formals(r, fn, *formals);
+    r->unsound = r->unsound || flaws(r) > before;
     fn->body = graph_new(m, STR_NONE);
     fn->body->function = fn;
     fn->body->loc = fn->loc;

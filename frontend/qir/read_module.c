@@ -6,6 +6,7 @@ void read_import(Reader *r, const Token *domain, Token version, const Clauses *c
     Range at = domain ? range_join(range_of(*domain), range_of(version)) : range_of(version);
     Import import = {.domain = domain ? str_of(r, *domain) : STR_NONE, .loc = loc_of(r, at)};
     Frame *f = r->frame;
+    int before = diags_errors(r->diags);
     clauses_check(r, c, "x", "an import");
     if (c)
         import.extra = c->extra;
@@ -19,6 +20,7 @@ void read_import(Reader *r, const Token *domain, Token version, const Clauses *c
     } else if (!f->broken) {
         error_at(r, at, "imports stand at file level, or in a func");
     }
+    r->unsound = r->unsound || diags_errors(r->diags) > before;
 }
 
 /* Notes where a line stands of which there is one; true when there was one before. */

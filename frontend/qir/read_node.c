@@ -76,6 +76,7 @@ void read_node(Reader *r, Span outs, OpName op, const Span *ins, const Span *att
     }
     graph_append(g, n);
     define_outputs(r, n, outs);
+    n->misread = take_flaws(r);
 }
 
 /* ---- constants ---- */
@@ -142,6 +143,8 @@ void read_const(Reader *r, const Bind *b, const Val *data, Clauses *c) {
         give_sparse(r, v, data, c);
     else if (b->type || v->type.kind != TYPE_NONE)
         give_tensor(r, v, b->type ? b->type : &v->type, data, c);
+    bool flawed = take_flaws(r) || !(v->data || v->sparse);
+    v->misread = v->misread || flawed;
 }
 
 /* ---- statistics ---- */
@@ -220,6 +223,7 @@ void read_stat(Reader *r, Token name, Span fields) {
         diag_note(r->diags, v->stat->loc, "the first one");
     }
     v->stat = s;
+    take_flaws(r);
 }
 
 /* ---- how ONNX spelled a quantization ---- */

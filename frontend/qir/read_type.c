@@ -98,6 +98,7 @@ Elem elem_alias(Reader *r, Token t) {
         return e;
     }
     e.failed = true;
+    r->silent_flaws++;
     if (!is_broken(r, '!', name)) {
         error_at(r, e.at, "no quantization is called !%s", shown(r, name));
         suggest_key(r, e.at, name, r->aliases);

@@ -127,6 +127,7 @@ typedef struct Frame {
     bool broken;   /* its inputs could not be read: no complaints about names not defined */
     Missing *missing;
     size_t n_missing, cap_missing;
+    size_t flaws; /* of the text, when the statement began (take_flaws) */
     Marks marks;
     int nesting;
 } Frame;
@@ -152,8 +153,10 @@ typedef struct Reader {
     uint32_t starts[MAX_BRACKETS + 1]; /* where the statement at each bracket depth began */
     uint32_t statement;                /* where the one that failed began, and its depth */
     int statement_depth;
-    const char *furthest;              /* where parsing went on after the last one */
-    bool failed_here;                  /* the parser refused the token it was just given */
+    const char *furthest; /* where parsing went on after the last one */
+    bool failed_here;     /* the parser refused the token it was just given */
+    bool unsound; /* after errors in syntax, imports or heads nobody looks at the operators */
+    size_t silent_flaws;               /* uses of what is not there, said elsewhere */
     Range model_at, meta_at, extra_at; /* of these lines; 0 before they come */
     bool only_scheme;                  /* the line 'qir 1' may be left out */
     bool second_scheme;                /* being read: an error, and its rules count for nothing */
@@ -323,6 +326,9 @@ Value *find_value(Reader *r, Str name, Range at); /* NULL after noting it as mis
 Value *find_value_quietly(const Reader *r, Str name);
 /* Enters a new value under its name, with documentation and the like from where it stands. */
 void define_value(Reader *r, Value *v, const Bind *b);
+/* Whether the statement that ends here has errors, or uses what was not read for an error
+ * elsewhere. */
+bool take_flaws(Reader *r);
 void finish_frames(Reader *r);
 
 OpName op_name(Token t);

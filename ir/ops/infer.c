@@ -146,12 +146,13 @@ static bool infer_qop(const Infer *s, Node *n, OpCtx *c, const OpDef **op) {
 /* The node's own results; those of its subgraphs are there already. An operator on more dimensions
  * than its laws and kernels have room for becomes one that we do not know. */
 static void infer_node(Infer *s, Node *n) {
-    n->faulty = n->told = false;
+    n->faulty = n->misread;
+    n->told = false;
     if (!node_rank_fits(n)) {
         n->def = NULL;
         n->typed = NULL;
     }
-    if (node_reads_faulty(n)) /* one mistake, one error */
+    if (n->misread || node_reads_faulty(n)) /* one mistake, one error */
         return;
     const OpDef *op = n->def;
     OpCtx c = op_ctx(n, s->d);

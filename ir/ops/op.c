@@ -45,7 +45,8 @@ static bool fits(Value *const *values, size_t n) {
 
 bool node_reads_faulty(const Node *n) {
     for (size_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && n->in[i]->kind == VALUE_NODE && n->in[i]->def->faulty)
+        if (n->in[i] &&
+            (n->in[i]->misread || (n->in[i]->kind == VALUE_NODE && n->in[i]->def->faulty)))
             return true;
     return false;
 }

@@ -252,7 +252,7 @@ int64_t node_opset(const Node *n);
 bool node_imported(const Node *n);            /* a version 0 counts */
 const OnnxSchema *node_schema(const Node *n); /* at that version; NULL when unknown */
 bool node_in_function(const Node *n);
-bool node_reads_faulty(const Node *n); /* an operand is a result of a node with an error */
+bool node_reads_faulty(const Node *n); /* an operand has an error, or the node it comes from */
 bool node_rank_fits(const Node *n);    /* no operand or result has more than MAX_RANK dimensions */
 /* The function whose body the node is in, NULL for the main graph. */
 const Function *node_function(const Node *n);

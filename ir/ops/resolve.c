@@ -133,6 +133,9 @@ static bool decode(Node *n, const OpDef *op, const OnnxSchema *schema, Diags *d)
 bool op_resolve(Node *n, Diags *d) {
     const OnnxSchema *schema = node_schema(n);
     n->typed = NULL;
+    n->def = NULL;
+    if (n->misread)
+        return true;
     n->def = op_find(n->domain, n->op);
     if (schema && !(schema->flags & SCHEMA_DEPRECATED) && !check_schema(n, schema, d)) {
         n->def = NULL; /* half-decoded attributes would only bring more errors */

@@ -81,8 +81,8 @@ static void collect_calls(Calls *c, const Graph *g) {
         c->caller->nodes++;
         Function **f = map_get(c->functions, function_key(&c->key, n->domain, n->op, n->overload));
         if (f) {
-            c->ok = check_call(n, *f, c->d) && c->ok;
-            if (c->flags & VERIFY_WARN)
+            c->ok = (n->misread || check_call(n, *f, c->d)) && c->ok;
+            if (c->flags & VERIFY_WARN && !n->misread)
                 warn_of_attrs(m, n, *f, c->d);
             ARENA_PUSH(m->arena, c->caller->calls, c->caller->n, c->caller->cap,
                        (size_t)(f - m->functions));

@@ -27,6 +27,8 @@ static void define(Structure *s, Map *names, Value *v, Loc near) {
         return;
     }
     const Value *first = map_get(names, v->name);
+    if (first && v->misread)
+        return;
     if (first) {
         s->ok = diag_error(s->d, loc_or(v->loc, near), "value '%s' is defined twice in this graph",
                            diag_name(s->d, v->name));
