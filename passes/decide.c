@@ -3,16 +3,16 @@
  *
  *   1. which nodes can be integer: those whose operator has an integer meaning and whose operands
  *      have statistics or are constants; data movers follow their neighbours;
- *   2. which values share parameters: a mover's result and its operand; the operand of a Relu or
- *      Clip that nothing else reads takes the range of the result, so that one requantization
- *      does both;
+ *   2. which values share parameters (passes/sharing.h);
  *   3. the parameters; weights per channel, widened where the int32 bias would overflow.
  *
  * Values that have a quantization already (a hand-edited file) keep it. */
 #include "passes/choice.h"
 #include "passes/edit.h"
 #include "passes/explain.h"
+#include "passes/masks.h"
 #include "passes/recipe.h"
+#include "passes/sharing.h"
 #include "passes/weight_quant.h"
 
 #include <math.h>
@@ -29,13 +29,8 @@ typedef struct Decide {
     bool *float_result; /* by node id: the result stays float as a recipe has it */
     bool *wanted;       /* by value id: gets a quantization */
     bool *shared;       /* by value id: a weight that has been decided here */
-    Value **root;       /* by value id: whose parameters it takes */
+    Sharing sharing;    /* which values take the parameters of which */
 } Decide;
-
-static bool is_follower(const Node *n) {
-    QuantClass k = n->def->quant.kind;
-    return k == QUANT_MOVE || k == QUANT_ORDER || k == QUANT_CLAMP;
-}
 
 static bool is_weight(const Node *n, size_t input) {
     return n->def->quant.kind == QUANT_MAC && input == (size_t)n->def->quant.weight &&
@@ -49,7 +44,8 @@ static Choice choice_of(const Decide *d, const Value *v) {
 /* NULL when the range of this value is known, else what is wrong. */
 static const char *why_no_range(const Decide *d, const Value *v) {
     float min, max;
-    if (v->type.quant || edit_range(v, &min, &max) || choice_of(d, v).fixed)
+    bool cut;
+    if (v->type.quant || masked_range(d->uses, v, &min, &max, &cut) || choice_of(d, v).fixed)
         return NULL;
     if (edit_float_const(v))
         return "a constant of it holds NaN or infinity";
@@ -206,52 +202,6 @@ static void mark_followers(Graph *g, void *ctx) {
         follow(d, n, true);
 }
 
-static Value *root_of(const Decide *d, Value *v) {
-    while (d->root[v->id] != v)
-        v = d->root[v->id];
-    return v;
-}
-
-/* The result of a quantized computation that only this clamp reads. */
-static bool absorbs_clamp(const Decide *d, const Node *clamp) {
-    Value *x = clamp->in[0];
-    const Use *use;
-    return x->def && d->integer[x->def->id] && !is_follower(x->def) && !x->type.quant &&
-           x->graph == clamp->graph && uses_of(d->uses, x, &use) == 1;
-}
-
-/* Whether the operand's parameters can stand for the result too. A Clip whose lower bound lies
- * above everything its operand ever was would saturate there. */
-static bool covers(const Decide *d, Value *operand, Value *result) {
-    float lo, hi, min, max;
-    const Value *root = root_of(d, operand);
-    return root->type.quant || !edit_range(root, &lo, &hi) || !edit_range(result, &min, &max) ||
-           (min >= lo && max <= hi);
-}
-
-/* Whether the scheme asks for the same of both. */
-static bool alike(const Decide *d, Value *x, Value *y) {
-    Choice a = choice_of(d, root_of(d, x)), b = choice_of(d, y);
-    return x->type.quant || choice_equal(&a, &b);
-}
-
-static void share(Graph *g, void *ctx) {
-    Decide *d = ctx;
-    for (Node *n = g->last; n; n = n->prev) /* Conv, Clip, Relu: all take the last one's range */
-        if (n->def && d->integer[n->id] && n->def->quant.kind == QUANT_CLAMP &&
-            absorbs_clamp(d, n) && alike(d, n->out[0], n->in[0]))
-            d->root[n->in[0]->id] = root_of(d, n->out[0]);
-    FOR_NODES(n, g) {
-        if (!n->def || !d->integer[n->id] || !is_follower(n))
-            continue;
-        for (size_t i = 0; i < n->n_out; i++)
-            if (n->out[i] && d->wanted[n->out[i]->id] && !n->out[i]->type.quant &&
-                (n->def->quant.kind != QUANT_CLAMP || covers(d, n->in[0], n->out[i])) &&
-                alike(d, n->in[0], n->out[i]) && root_of(d, n->out[i]) != root_of(d, n->in[0]))
-                d->root[root_of(d, n->out[i])->id] = root_of(d, n->in[0]);
-    }
-}
-
 static const Quant *named(Decide *d, Quant *q, const Value *v) {
     q->alias = v->name;
     module_add_quant(d->m, q);
@@ -262,6 +212,7 @@ static const Quant *activation_quant(Decide *d, Value *v) {
     Choice o = choice_of(d, v);
     float scale, min, max;
     int64_t zp;
+    bool cut;
     if (o.fixed)
         return o.fixed->alias.s ? o.fixed : named(d, quant_copy(d->m->arena, o.fixed), v);
     if (!o.sym && v->def && v->def->def && d->integer[v->def->id] &&
@@ -270,7 +221,7 @@ static const Quant *activation_quant(Decide *d, Value *v) {
         if (v->def->def->quant.fixed_output(&c, o.storage, &scale, &zp))
             return named(d, quant_per_tensor(d->m->arena, o.storage, scale, zp), v);
     }
-    edit_range(v, &min, &max); /* finite: why_float looked */
+    masked_range(d->uses, v, &min, &max, &cut); /* finite: why_float looked */
     IntRange r = choice_range(&o);
     params_from_minmax(min, max, r, o.sym, o.pow2, &scale, &zp);
     Quant *q = quant_per_tensor(d->m->arena, o.storage, scale, zp);
@@ -286,7 +237,7 @@ static const Quant *activation_quant(Decide *d, Value *v) {
 static void assign(Decide *d, Value *v) {
     if (!v || !d->wanted[v->id] || v->type.quant)
         return;
-    Value *root = root_of(d, v);
+    Value *root = sharing_root(&d->sharing, v);
     if (!root->type.quant)
         root->type = type_tilde(root->type, activation_quant(d, root));
     if (v != root)
@@ -357,11 +308,6 @@ static void assign_graph(Graph *g, void *ctx) {
     }
 }
 
-static void own_root(Value *v, void *ctx) {
-    Decide *d = ctx;
-    d->root[v->id] = v;
-}
-
 /* ---- what was decided, in words ---- */
 
 static void explain(Value *v, void *ctx) {
@@ -372,10 +318,10 @@ static void explain(Value *v, void *ctx) {
     const Use *use;
     bool weight = v->kind == VALUE_CONST && uses_of(d->uses, v, &use) > 0 && use[0].node &&
                   use[0].node->def && is_weight(use[0].node, use[0].index);
-    Value *root = weight || v->id >= d->n_values ? v : root_of(d, v);
+    Value *root = weight || v->id >= d->n_values ? v : sharing_root(&d->sharing, v);
     Choice o = weight ? choice_of_weight(c, use[0].node, v) : choice_of(d, root);
     Buf b = buf_new(d->m->arena);
-    explain_value(&b, c, v, root, &o);
+    explain_value(&b, c, d->uses, v, root, &o);
     c->explanation = buf_as_str(&b);
 }
 
@@ -390,15 +336,14 @@ bool pass_decide(Module *m, PassContext *c) {
                 .weights_only = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .float_result = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .wanted = NEW_ARRAY(m->arena, bool, m->n_values),
-                .shared = NEW_ARRAY(m->arena, bool, m->n_values),
-                .root = NEW_ARRAY(m->arena, Value *, m->n_values)};
+                .shared = NEW_ARRAY(m->arena, bool, m->n_values)};
     if (!choice_check(c, m) || !module_data_required(m, c->d))
         return false;
-    module_each_value(m, own_root, &d);
     module_each_graph(m, mark_recipe, &d);
     module_each_graph(m, mark_anchors, &d);
     module_each_graph(m, mark_followers, &d);
-    module_each_graph(m, share, &d);
+    d.sharing = sharing_new(m, c, d.uses, d.integer, d.wanted);
+    sharing_find(&d.sharing, m);
     module_each_graph(m, assign_graph, &d);
     if (c->explain)
         module_each_value(m, explain, &d);

@@ -1,6 +1,7 @@
 #include "passes/explain.h"
 
 #include "passes/edit.h"
+#include "passes/masks.h"
 
 /* "my.scheme:4: op Gemm weights int4q", "-weights", "by default" */
 static void put_rule(Buf *b, PassContext *c, const SchemeRule *r) {
@@ -44,15 +45,18 @@ static void put_grain(Buf *b, PassContext *c, const Choice *o) {
 }
 
 /* The formula of params_from_minmax with the numbers in it. */
-static void put_formula(Buf *b, const Value *v, const Choice *o) {
+static void put_formula(Buf *b, const Uses *uses, const Value *v, const Choice *o) {
     const Quant *q = v->type.quant;
     float min, max;
-    if (!edit_range(v, &min, &max))
+    bool cut;
+    if (!masked_range(uses, v, &min, &max, &cut))
         return;
     IntRange r = choice_range(o);
     double lo = min < 0 ? (double)min : 0, hi = max > 0 ? (double)max : 0;
     buf_fmt(b, "  %s: %.9g to %.9g\n", v->kind == VALUE_CONST ? "its numbers" : "its statistics",
             (double)min, (double)max);
+    if (cut)
+        buf_text(b, "  what lies below that only masks elements of a Softmax\n");
     if (v->kind == VALUE_CONST) /* least squares, channels, room for the bias: more than a line */
         return;
     double most = -lo > hi ? -lo : hi;
@@ -82,7 +86,8 @@ static void put_remarks(Buf *b, PassContext *c, const Value *v) {
     }
 }
 
-void explain_value(Buf *b, PassContext *c, const Value *v, const Value *root, const Choice *o) {
+void explain_value(Buf *b, PassContext *c, const Uses *uses, const Value *v, const Value *root,
+                   const Choice *o) {
     buf_str(b, v->name);
     buf_text(b, ": ");
     if (v->type.quant)
@@ -105,6 +110,6 @@ void explain_value(Buf *b, PassContext *c, const Value *v, const Value *root, co
             put_grain(b, c, o);
     }
     if (!o->fixed && root->type.quant)
-        put_formula(b, root, o);
+        put_formula(b, uses, root, o);
     put_remarks(b, c, v);
 }

@@ -6,6 +6,7 @@
 
 /* Writes which rules settled the quantization of `v`, the numbers it was computed from and how.
  * `root` is the value whose parameters it shares, else `v`; `choice` what the scheme says of it. */
-void explain_value(Buf *b, PassContext *c, const Value *v, const Value *root, const Choice *choice);
+void explain_value(Buf *b, PassContext *c, const Uses *uses, const Value *v, const Value *root,
+                   const Choice *choice);
 
 #endif

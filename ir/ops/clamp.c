@@ -158,8 +158,8 @@ static bool clip_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, 
 /* False where it is computed. */
 static bool read_bound(const OpCtx *c, size_t i, double *out) {
     const Tensor *t = op_const(c, i);
-    if (t && t->data && t->count == 1)
-        *out = tensor_float(t, 0);
+    double bound = t && t->data && t->count == 1 ? tensor_float(t, 0) : (double)NAN;
+    *out = isnan(bound) ? *out : bound; /* nothing lies beyond NaN */
     return !op_in(c, i) || (t && t->data && t->count == 1);
 }
 

@@ -62,7 +62,7 @@ const OpDef op_Max = {
     .domain = "",
     .name = "Max",
     .infer = op_broadcast,
-    .quant = {.kind = QUANT_JOIN, .data = 1u << 31},
+    .quant = {.kind = QUANT_JOIN, .data = 1u << 31, .exceeds = true},
     .passes_on = op_is_alone,
     .bind = max_bind,
 };

@@ -138,6 +138,11 @@ typedef struct QuantRule {
     /* Whether onnxruntime gets this node wrong where it fuses it with the DequantizeLinear before
      * and the QuantizeLinear behind it. The node is float. NULL: never. */
     bool (*ort_misfuses)(const OpCtx *c);
+    /* Elements of operand 0 so far below the largest of their row count for nothing in the result
+     * (Softmax); 0: all count. */
+    float counts_within;
+    bool selects; /* JOIN: each element is one of operand 1 or 2, as operand 0 has it (Where) */
+    bool exceeds; /* JOIN: no element is below that of any operand (Max) */
     /* Output parameters that follow from the operator alone (Softmax 1/256): storage given. */
     bool (*fixed_output)(const OpCtx *c, ElemType storage, float *scale, int64_t *zp);
 } QuantRule;

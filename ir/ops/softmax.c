@@ -189,7 +189,10 @@ const OpDef op_Softmax = {
     .attrs = attrs,
     .verify = verify,
     .infer = op_same_type,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .fixed_output = fixed_output},
+    .quant = {.kind = QUANT_COMPUTE,
+              .data = 1,
+              .counts_within = 12, /* hundreds of e^-12 are below a step of 1/256 */
+              .fixed_output = fixed_output},
     .qop = {.domain = "com.microsoft",
             .op = "QLinearSoftmax",
             .operands = "0* y",

@@ -122,9 +122,11 @@ class Prepared:
         path = self.folder / "prepared.onnx"
         qxc(text, "-emit=onnx", "-no-sync", "-quiet", "-o", path)
         test.assertEqual(dict(operators(path)), self.case.left)
-        got = run_samples(session(path), onnx.load(path), self.arrays)
-        for name, want in self.want.items():
-            test.assertLessEqual(float_excess(got[name], want), 0, name)
+        runs = {"onnxruntime": run_samples(session(path), onnx.load(path), self.arrays),
+                "qxc": qxc_outputs(path, self.arrays, self.folder)}
+        for where, got in runs.items():
+            for name, want in self.want.items():
+                test.assertLessEqual(float_excess(got[name], want), 0, f"{where}, {name}")
 
     def check_quantized(self, test, *options):
         """Both ONNX forms, in onnxruntime plain and optimized and in qxc itself."""
