@@ -68,6 +68,10 @@ typedef struct Tensor {
     Loc loc;
 } Tensor;
 
+/* The integers of t as elements e; t itself where they are that. */
+Tensor *tensor_as(Arena *a, Tensor *t, ElemType e);
+/* A copy with its last two axes the other way around; numbers of any width. */
+Tensor *tensor_transposed(Arena *a, const Tensor *t);
 /* A new tensor with zeroed elements; `data` may be written through the returned `bytes` pointer. */
 Tensor *tensor_new(Arena *a, ElemType elem, int rank, const int64_t *dims, uint8_t **bytes);
 /* A tensor over bytes that live as long as the arena. */

@@ -37,6 +37,36 @@ Tensor *tensor_new(Arena *a, ElemType elem, int rank, const int64_t *dims, uint8
     return t;
 }
 
+Tensor *tensor_as(Arena *a, Tensor *t, ElemType e) {
+    if (t->elem == e)
+        return t;
+    uint8_t *bytes;
+    Tensor *to = tensor_new(a, e, t->rank, t->dims, &bytes);
+    for (size_t i = 0; i < t->count; i++)
+        elem_store_int(e, bytes, i, tensor_int(t, i));
+    return to;
+}
+
+Tensor *tensor_transposed(Arena *a, const Tensor *t) {
+    size_t rows = (size_t)t->dims[t->rank - 2], columns = (size_t)t->dims[t->rank - 1];
+    size_t bits = (size_t)elem_bits(t->elem), bytes = bits / 8;
+    int64_t *dims = arena_copy(a, t->dims, (size_t)t->rank * sizeof *dims);
+    dims[t->rank - 2] = (int64_t)columns;
+    dims[t->rank - 1] = (int64_t)rows;
+    uint8_t *out;
+    const uint8_t *in = t->data;
+    Tensor *to = tensor_new(a, t->elem, t->rank, dims, &out);
+    for (size_t i = 0; i < t->count; i++) {
+        size_t matrix = i / (rows * columns), k = i % (rows * columns);
+        size_t at = (matrix * columns + k % columns) * rows + k / columns;
+        if (bits % 8 == 0)
+            memcpy(out + at * bytes, in + i * bytes, bytes);
+        else
+            elem_store_int(t->elem, out, at, tensor_int(t, i));
+    }
+    return to;
+}
+
 Tensor *tensor_of(Arena *a, ElemType elem, int rank, const int64_t *dims, const void *data) {
     Tensor *t = tensor_head(a, elem, rank, dims);
     t->data = data;

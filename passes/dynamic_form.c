@@ -32,19 +32,3 @@ const OpDef *form_find(const Node *n) {
 bool form_is_weight(const DynamicForm *f, size_t i) {
     return i < FORM_OPERANDS && (f->weights >> i & 1);
 }
-
-Tensor *form_transposed(Arena *a, const Tensor *t) {
-    int64_t dims[MAX_RANK];
-    memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
-    size_t rows = (size_t)t->dims[t->rank - 2], columns = (size_t)t->dims[t->rank - 1];
-    dims[t->rank - 2] = (int64_t)columns;
-    dims[t->rank - 1] = (int64_t)rows;
-    uint8_t *out;
-    const uint8_t *in = t->data;
-    Tensor *to = tensor_new(a, t->elem, t->rank, dims, &out);
-    for (size_t i = 0; i < t->count; i++) { /* one byte each */
-        size_t matrix = i / (rows * columns), k = i % (rows * columns);
-        out[(matrix * columns + k % columns) * rows + k / columns] = in[i];
-    }
-    return to;
-}

@@ -18,7 +18,5 @@ FormLayout form_layout(const DynamicForm *f);
 /* The float operator whose form this node is, or NULL. */
 const OpDef *form_find(const Node *n);
 bool form_is_weight(const DynamicForm *f, size_t i);
-/* The tensor with its last two axes the other way around. */
-Tensor *form_transposed(Arena *a, const Tensor *t);
 
 #endif

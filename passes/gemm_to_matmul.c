@@ -39,21 +39,6 @@ static const char *refusal(const Node *n) {
 
 /* ---- constants ---- */
 
-static const Tensor *transposed(Split *s, const Tensor *t) {
-    int64_t rows = t->dims[0], columns = t->dims[1], dims[] = {columns, rows};
-    uint8_t *out;
-    Tensor *to = tensor_new(s->arena, t->elem, 2, dims, &out);
-    const float *in = (const float *)t->data;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            if (t->elem == ELEM_FLOAT)
-                ((float *)(void *)out)[j * rows + i] = in[i * columns + j];
-            else
-                elem_store_int(t->elem, out, (size_t)(j * rows + i),
-                               tensor_int(t, (size_t)(i * columns + j)));
-    return to;
-}
-
 /* Axes 0 and 1 change places; scales take up alpha. */
 static const Quant *weight_type(Split *s, const Value *w, bool turn, float alpha, Str name) {
     Quant *q = quant_copy(s->arena, w->type.quant);
@@ -73,7 +58,7 @@ static Value *weight_of(Split *s, const Node *n) {
     bool turn = node_int(n, "transB", 0), quantized = type_is_quantized(w->type);
     if (!turn && alpha == 1.0F)
         return w;
-    const Tensor *t = turn ? transposed(s, w->data) : w->data;
+    const Tensor *t = turn ? tensor_transposed(s->arena, w->data) : w->data;
     if (!quantized && alpha != 1.0F) {
         float *out = NEW_ARRAY(s->arena, float, t->count);
         for (size_t i = 0; i < t->count; i++)

@@ -123,9 +123,9 @@ static Quant *accumulator(const Int32Bias *s, const Node *n, const Tensor *bias,
 /* One integer for each of the bias's numbers; one number for all becomes one a column. */
 static Value *int_bias(const Int32Bias *s, Value *b, const Quant *acc) {
     const Tensor *t = b->data;
-    int64_t dims[MAX_RANK];
     int rank = t->rank;
-    memcpy(dims, t->dims, sizeof dims);
+    int64_t *dims = NEW_ARRAY(s->arena, int64_t, (size_t)rank + 1);
+    memcpy(dims, t->dims, (size_t)rank * sizeof *dims);
     size_t last = rank ? (size_t)dims[rank - 1] : 1, n = acc->n_axes ? acc->n_scale : last;
     if (acc->n_axes) {
         rank = rank ? rank : 1;

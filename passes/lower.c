@@ -245,13 +245,7 @@ static void lower_bodies(Lower *l, Node *n) {
 /* Constants of types that ONNX lacks are widened to one that it has. */
 static void widen(Lower *l, Value *v) {
     ElemType e = onnx_storage(&l->b, v->data->elem);
-    if (e == v->data->elem)
-        return;
-    uint8_t *bytes;
-    Tensor *t = tensor_new(l->b.a, e, v->data->rank, v->data->dims, &bytes);
-    for (size_t i = 0; i < t->count; i++)
-        elem_store_int(e, bytes, i, tensor_int(v->data, i));
-    v->data = t;
+    v->data = tensor_as(l->b.a, v->data, e);
 }
 
 static void lower_leaf(Lower *l, Value *v) {

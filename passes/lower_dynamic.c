@@ -48,19 +48,12 @@ void lower_dynamic_quantize(Lower *l, Node *n) {
 /* A matrix the other way around, and no element narrower than a byte. */
 static Value *weight_of(Lower *l, const Node *n, const Value *v) {
     bool turn = node_is(n, "Gemm") && node_int(n, "transB", 0);
-    const Tensor *t = v->data;
+    Tensor *t = v->data;
     ElemType e = elem_is_signed(t->elem) ? ELEM_INT8 : ELEM_UINT8;
     if (!turn && e == t->elem)
         return lower_ints(l, (Value *)v);
-    int64_t dims[MAX_RANK], rows = t->dims[0], columns = turn ? t->dims[1] : 1;
-    for (int i = 0; i < t->rank; i++)
-        dims[i] = t->dims[turn ? t->rank - 1 - i : i];
-    uint8_t *out;
-    Tensor *to = tensor_new(l->b.a, e, t->rank, dims, &out);
-    for (size_t i = 0; i < t->count; i++) {
-        size_t at = turn ? i % (size_t)columns * (size_t)rows + i / (size_t)columns : i;
-        elem_store_int(e, out, at, tensor_int(t, i));
-    }
+    Tensor *to = turn ? tensor_transposed(l->b.a, t) : t;
+    to = tensor_as(l->b.a, to, e);
     Value *c =
         graph_add_const(v->graph, derived_name(&l->b, v->name, turn ? "_transposed" : "_bytes"),
                         tensor_type(l->b.a, to), to);

@@ -37,7 +37,7 @@ static const char *form_refusal(const Lower *l, const Node *n) {
 static Value *weight_of(Lower *l, const DynamicForm *f, Value *w) {
     if (!f->transposed)
         return lower_ints(l, w);
-    Tensor *t = form_transposed(l->b.a, w->data);
+    Tensor *t = tensor_transposed(l->b.a, w->data);
     Value *v = graph_add_const(w->graph, derived_name(&l->b, w->name, "_transposed"),
                                tensor_type(l->b.a, t), t);
     value_from(v, w, l->b.pass);

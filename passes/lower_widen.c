@@ -39,11 +39,7 @@ static void widen(Widen *w, Value *v) {
     v->type = type_quantized(v->type, wide(w, v->type.quant));
     if (!v->data)
         return;
-    uint8_t *bytes;
-    Tensor *t = tensor_new(w->a, v->type.quant->storage, v->data->rank, v->data->dims, &bytes);
-    for (size_t i = 0; i < t->count; i++)
-        elem_store_int(t->elem, bytes, i, tensor_int(v->data, i));
-    v->data = t;
+    v->data = tensor_as(w->a, v->data, v->type.quant->storage);
 }
 
 static void look_at_interface(Graph *g, void *ctx) {

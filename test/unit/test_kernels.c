@@ -136,7 +136,7 @@ static int64_t single_rounding(int64_t acc, int32_t c, int32_t k) {
 
 static int64_t double_rounding(int64_t acc, int32_t c, int32_t k) {
     int e = k + 31;
-    __int128 a = (__int128)acc << (e > 0 ? e : 0);
+    __int128 a = (__int128)acc * ((__int128)1 << (e > 0 ? e : 0));
     a = a > INT32_MAX ? INT32_MAX : a < INT32_MIN ? INT32_MIN : a;
     __int128 v = a * c, high = (v + (v >= 0 ? 1 << 30 : 1 - (1 << 30))) / ((__int128)1 << 31);
     if (e >= 0)
