@@ -139,6 +139,7 @@ static bool write_c(Writing *w) {
     CSizes sizes = c_sizes(p);
     w->j->wrote_c = true;
     w->j->arena = sizes.arena;
+    w->j->alive = sizes.alive;
     w->j->flash = sizes.weights + sizes.params;
     w->j->macs = sizes.macs;
     return c_write(p, &c, to, w->s->d);

@@ -49,7 +49,7 @@ typedef struct Job {
     const char *advice; /* the other way of quantization, where that suits the model; or NULL */
     /* -requant, of programs */
     SumRounding rounding;
-    size_t arena, flash; /* of emitted C, bytes */
+    size_t arena, alive, flash; /* of emitted C, bytes: c_sizes */
     int64_t macs;
 } Job;
 

@@ -227,8 +227,10 @@ Str report_text(Session *s, const Job *j, Module *m, bool html) {
     json_object_set_new(r.root, "nodes_float", json_integer((json_int_t)r.floats));
     json_object_set_new(r.root, "bytes_of_constants", json_integer((json_int_t)r.weights));
     json_object_set_new(r.root, "bytes_of_values_at_once", json_integer((json_int_t)r.peak));
-    if (j->wrote_c)
+    if (j->wrote_c) {
         json_object_set_new(r.root, "arena", json_integer((json_int_t)j->arena));
+        json_object_set_new(r.root, "arena_alive", json_integer((json_int_t)j->alive));
+    }
     json_object_set(r.root, "nodes", r.nodes);
     Str out = add_losses(&r, s) ? (html ? page(&r) : json_of(&r)) : STR_NONE;
     json_decref(r.nodes);

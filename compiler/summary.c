@@ -35,8 +35,9 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
     if (j->wrote_c)
         fprintf(
             stderr,
-            "%s: arena %zu bytes, weights and tables %zu bytes, %lld multiply-accumulates a run\n",
-            out_path ? out_path : "C", j->arena, j->flash, (long long)j->macs);
+            "%s: arena %zu bytes (tensors alive at one time: %zu), weights and tables %zu bytes, "
+            "%lld multiply-accumulates a run\n",
+            out_path ? out_path : "C", j->arena, j->alive, j->flash, (long long)j->macs);
     else if (in > 0 && out > 0)
         fprintf(stderr, "%s: %lld bytes -> %s: %lld bytes (%.2fx)\n", in_path, in, out_path, out,
                 (double)in / (double)out);

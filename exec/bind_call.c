@@ -95,7 +95,6 @@ bool bind_call(Binder *b, const Node *n, const char *kernel, const void *params,
     Call c = {.kind = CALL_KERNEL,
               .kernel = k,
               .n_args = n_args,
-              .in_place = -1,
               .node = b->in_double ? b->in_double : n};
     c.params = arena_copy(b->arena, params, params_size);
     for (int i = 0; i < n_args; i++) {
@@ -115,8 +114,24 @@ int call_output(const Program *p, const Call *c) {
     return -1;
 }
 
+static void add_overlay(Binder *b, Overlay o) {
+    Call *c = &b->program->calls[b->program->n_calls - 1];
+    assert(c->n_overlays < CALL_MAX_OVERLAYS);
+    c->overlays[c->n_overlays++] = o;
+}
+
 void bind_in_place(Binder *b, int arg) {
-    b->program->calls[b->program->n_calls - 1].in_place = arg;
+    add_overlay(b, (Overlay){.arg = arg, .exact = true});
+}
+
+void bind_over(Binder *b, int arg, int64_t lead) {
+    add_overlay(b, (Overlay){.arg = arg, .lead = lead});
+}
+
+void bind_grow(Binder *b, int scratch, size_t field, size_t step, size_t most) {
+    Call *c = &b->program->calls[b->program->n_calls - 1];
+    char *params = (char *)(uintptr_t)c->params; /* our own copy */
+    c->growth = (Growth){scratch, step, most, (int32_t *)(void *)(params + field)};
 }
 
 void bind_macs(Binder *b, int64_t macs) {
@@ -124,7 +139,7 @@ void bind_macs(Binder *b, int64_t macs) {
 }
 
 void bind_control(Binder *b, const Node *n, CallKind kind, int condition) {
-    Call c = {.kind = kind, .in_place = -1, .node = n};
+    Call c = {.kind = kind, .node = n};
     if (kind != CALL_IF)
         binder_leave(b);
     if (kind != CALL_END)
@@ -145,6 +160,17 @@ void bind_copy(Binder *b, const Node *n, int from, int to) {
     bind_call(b, n, bind_kernel(b, "copy_nd", 1, &elem), &p, sizeof p, 2, (int[]){from, to});
 }
 
+/* Makes `out`, in the order that `slot` is for, the bytes of buffer `from`. */
+static void share(Binder *b, int *slot, const Value *out, int from) {
+    Buffer buffer = b->program->buffers[from];
+    buffer.alias = program_root(b->program, from); /* long chains stay linear */
+    buffer.value = out;
+    buffer.comment = NULL;
+    if (elem_bits(out->type.elem) == elem_bits(buffer.elem))
+        buffer.elem = out->type.elem;
+    *slot = binder_add_buffer(b, buffer);
+}
+
 /* A copy where `out` is bound already (the other branch of an If did) or belongs to another body
  * than `in`: sharing there would let one branch write over what the other, or the outside, reads.
  */
@@ -161,12 +187,17 @@ bool bind_alias(Binder *b, const Node *n, const Value *out, const Value *in) {
         bind_copy(b, n, from, to);
         return true;
     }
-    Buffer buffer = b->program->buffers[from];
-    buffer.alias = program_root(b->program, from); /* long chains stay linear */
-    buffer.value = out;
-    buffer.comment = NULL;
-    if (elem_bits(out->type.elem) == elem_bits(buffer.elem))
-        buffer.elem = out->type.elem;
-    *slot = binder_add_buffer(b, buffer);
+    share(b, slot, out, from);
+    return true;
+}
+
+bool bind_moved(Binder *b, const Value *out, const Value *in, bool to_front) {
+    int from = to_front ? b->program->value_buffer[in->id] : b->last[in->id];
+    if (to_front && from < 0 && b->last[in->id] < 0)
+        from = bind_value(b, in); /* a constant */
+    if (from < 0 || out->graph != in->graph || b->program->value_buffer[out->id] >= 0 ||
+        b->last[out->id] >= 0)
+        return false;
+    share(b, to_front ? &b->last[out->id] : &b->program->value_buffer[out->id], out, from);
     return true;
 }

@@ -145,6 +145,7 @@ bool bind_rounded_wide(Binder *b, const Node *n, const Value *v) {
     rounded.alias = rounded.port = -1;
     int to = binder_add_buffer(b, rounded);
     b->program->value_buffer[v->id] = to;
+    b->last[v->id] = -1;
     return widened(b, n, from, real, count) &&
            bind_call(b, n, bind_kernel(b, "quantize_f64", 1, &e), &in, sizeof in, 4,
                      (int[]){real, scale, zp, ints}) &&

@@ -45,6 +45,7 @@ static void round_value(Binder *b, const Node *n, const Value *v) {
     rounded.alias = rounded.port = -1;
     int to = binder_add_buffer(b, rounded);
     b->program->value_buffer[v->id] = to;
+    b->last[v->id] = -1;
     if (bind_call(b, n, "qk_fakequant_f32", &p, sizeof p, 4, (int[]){from, scale, zero, to}))
         bind_in_place(b, 0);
 }

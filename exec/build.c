@@ -1,6 +1,6 @@
 /* From a module to a program. See exec/exec.h. */
 #include "exec/binder.h"
-#include "exec/plan.h"
+#include "exec/memory.h"
 #include "exec/specialise.h"
 #include "ir/ops/op.h"
 

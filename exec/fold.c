@@ -1,7 +1,7 @@
 /* See exec/fold.h. */
 #include "exec/binder.h"
 #include "exec/fold.h"
-#include "exec/plan.h"
+#include "exec/memory.h"
 #include "ir/ops/op.h"
 #include "ir/provenance.h"
 

@@ -1,80 +1,15 @@
 /* See exec/plan.h. Placing in order of size is optimal on most networks; other orders win on some,
- * so several are tried, then swaps of neighbours, until the lower bound is met. */
-#include <assert.h>
+ * so several are tried, then changes of the best, until the lower bound is met. */
 #include <stdlib.h>
+#include <string.h>
 
-#include "exec/exec.h"
-#include "exec/plan.h"
+#include "exec/place.h"
 
 enum { MAX_QUADRATIC = 4000, SWAP_WORK = 20000000 };
 
-static size_t aligned(size_t bytes, size_t align) {
-    return (bytes + align - 1) / align * align;
-}
-
-static bool overlap(const PlanItem *x, const PlanItem *y) {
-    return x->first <= y->last && y->first <= x->last;
-}
-
-/* ---- one layout ---- */
-
-/* Items in order of offset, alive at the same time as the one to place. */
-typedef struct Layout {
-    PlanItem *items;
-    size_t align;
-    uint32_t *placed; /* by offset */
-    size_t n_placed, total;
-} Layout;
-
-/* The smallest gap that fits, lowest first; else above everything. */
-static void place(Layout *l, uint32_t which) {
-    PlanItem *item = &l->items[which];
-    size_t need = aligned(item->bytes, l->align), at = 0, best = SIZE_MAX, best_gap = SIZE_MAX;
-    for (size_t i = 0; i < l->n_placed; i++) {
-        const PlanItem *other = &l->items[l->placed[i]];
-        if (!overlap(item, other))
-            continue;
-        if (other->offset >= at + need && other->offset - at < best_gap) {
-            best = at;
-            best_gap = other->offset - at;
-        }
-        size_t end = other->offset + aligned(other->bytes, l->align);
-        at = end > at ? end : at;
-    }
-    item->offset = best == SIZE_MAX ? at : best;
-    size_t k = l->n_placed++;
-    for (; k > 0 && l->items[l->placed[k - 1]].offset > item->offset; k--)
-        l->placed[k] = l->placed[k - 1];
-    l->placed[k] = which;
-    if (item->offset + need > l->total)
-        l->total = item->offset + need;
-}
-
-static size_t layout(Layout *l, const uint32_t *order, size_t n) {
-    l->n_placed = l->total = 0;
-    for (size_t i = 0; i < n; i++)
-        place(l, order[i]);
-    return l->total;
-}
-
-/* For very long programs: in order of time, dead items are forgotten, so that work grows with the
- * number of items alive and not with all. */
-static size_t layout_stream(Layout *l, const uint32_t *order, size_t n) {
-    l->n_placed = l->total = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t kept = 0;
-        for (size_t k = 0; k < l->n_placed; k++)
-            if (l->items[l->placed[k]].last >= l->items[order[i]].first)
-                l->placed[kept++] = l->placed[k];
-        l->n_placed = kept;
-        place(l, order[i]);
-    }
-    return l->total;
-}
-
 /* ---- orders ---- */
 
-typedef enum Order { BY_TIME, BY_SIZE, BY_AREA, BY_LIFE, N_ORDERS } Order;
+typedef enum Order { BY_TIME, FROM_THE_END, BY_SIZE, BY_AREA, BY_LIFE, N_ORDERS } Order;
 
 typedef struct Key {
     uint64_t key; /* larger first */
@@ -88,177 +23,123 @@ static int by_key(const void *x, const void *y) {
     return a->item < b->item ? -1 : a->item > b->item;
 }
 
-static void sort_items(const PlanItem *items, size_t n, Order how, Key *keys, uint32_t *order) {
-    for (size_t i = 0; i < n; i++) {
-        uint64_t life = (uint64_t)(items[i].last - items[i].first + 1);
-        uint64_t late = (uint64_t)(INT32_MAX - items[i].first);
+static void sort_items(const Plan *plan, Order how, Key *keys, uint32_t *order) {
+    for (size_t i = 0; i < plan->n; i++) {
+        const PlanItem *item = &plan->items[i];
+        uint64_t life = (uint64_t)(item->last - item->first + 1);
         keys[i].item = (uint32_t)i;
-        keys[i].key = how == BY_TIME   ? late
-                      : how == BY_SIZE ? items[i].bytes
-                      : how == BY_AREA ? items[i].bytes * life
-                                       : life;
+        keys[i].key = how == BY_TIME        ? (uint64_t)(INT32_MAX - item->first)
+                      : how == FROM_THE_END ? (uint64_t)item->last
+                      : how == BY_SIZE      ? item->bytes
+                      : how == BY_AREA      ? item->bytes * life
+                                            : life;
     }
-    qsort(keys, n, sizeof *keys, by_key);
-    for (size_t i = 0; i < n; i++)
+    qsort(keys, plan->n, sizeof *keys, by_key);
+    for (size_t i = 0; i < plan->n; i++)
         order[i] = keys[i].item;
 }
 
-size_t plan_bound(Arena *a, const PlanItem *items, size_t n, size_t align) {
+/* ---- bounds ---- */
+
+size_t plan_overlaid(const Plan *plan, const PlanOverlay *o) {
+    size_t under = plan_aligned(plan, plan->items[o->under].bytes);
+    size_t over = plan_aligned(plan, plan->items[o->over].bytes);
+    size_t most = under > over ? under : over;
+    int64_t lead = o->exact ? 0 : plan_lead(plan, o);
+    if (lead >= (int64_t)over)
+        return under + over;
+    return lead > 0 && under + (size_t)lead > most ? under + (size_t)lead : most;
+}
+
+/* By step: the most that its overlays can save. An item saves no more than it has. */
+static size_t *savings(Arena *a, const Plan *plan, size_t steps) {
+    size_t *saved = NEW_ARRAY(a, size_t, steps), *own = NEW_ARRAY(a, size_t, plan->n);
+    for (size_t i = 0; i < plan->n_overlays; i++) {
+        const PlanOverlay *o = &plan->overlays[i];
+        const PlanItem *under = &plan->items[o->under], *over = &plan->items[o->over];
+        size_t most = plan_aligned(plan, over->bytes);
+        size_t less = plan_aligned(plan, under->bytes) + most - plan_overlaid(plan, o);
+        less = less < most - own[o->over] ? less : most - own[o->over];
+        own[o->over] += less;
+        saved[over->first] += less;
+    }
+    return saved;
+}
+
+size_t plan_bound(Arena *a, const Plan *plan) {
     int end = 0;
-    for (size_t i = 0; i < n; i++)
-        end = items[i].last > end ? items[i].last : end;
-    size_t *starts = NEW_ARRAY(a, size_t, (size_t)end + 2),
-           *ends = NEW_ARRAY(a, size_t, (size_t)end + 2);
-    for (size_t i = 0; i < n; i++) {
-        starts[items[i].first] += aligned(items[i].bytes, align);
-        ends[items[i].last + 1] += aligned(items[i].bytes, align);
+    for (size_t i = 0; i < plan->n; i++)
+        end = plan->items[i].last > end ? plan->items[i].last : end;
+    size_t steps = (size_t)end + 2;
+    size_t *starts = NEW_ARRAY(a, size_t, steps), *ends = NEW_ARRAY(a, size_t, steps);
+    size_t *saved = savings(a, plan, steps);
+    for (size_t i = 0; i < plan->n; i++) {
+        starts[plan->items[i].first] += plan_aligned(plan, plan->items[i].bytes);
+        ends[plan->items[i].last + 1] += plan_aligned(plan, plan->items[i].bytes);
     }
     size_t alive = 0, most = 0;
     for (int t = 0; t <= end; t++) {
         alive += starts[t];
         alive -= ends[t];
-        most = alive > most ? alive : most;
+        most = alive - saved[t] > most ? alive - saved[t] : most;
     }
     return most;
 }
 
+/* ---- the search ---- */
+
+typedef struct Best {
+    size_t total, *offsets;
+    uint32_t *order;
+} Best;
+
+static void keep(const Layout *l, const uint32_t *order, Best *best) {
+    best->total = l->total;
+    memcpy(best->order, order, l->plan->n * sizeof *order);
+    for (size_t i = 0; i < l->plan->n; i++)
+        best->offsets[i] = l->plan->items[i].offset;
+}
+
 /* Moves items of the best order to the front, one after the other, where that helps: an item that
- * ends at the top of the arena was placed too late. */
-static size_t improve(Layout *l, uint32_t *order, size_t n, size_t best, size_t bound,
-                      size_t *offsets) {
-    size_t rounds = SWAP_WORK / (n * n + 1);
-    for (size_t r = 0; r < rounds && best > bound; r++) {
+ * ends at the top of the memory was placed too late. */
+static void improve(Layout *l, uint32_t *order, size_t bound, Best *best) {
+    size_t n = l->plan->n, rounds = SWAP_WORK / (n * n + 1);
+    memcpy(order, best->order, n * sizeof *order);
+    for (size_t r = 0; r < rounds && best->total > bound; r++) {
         size_t top = n;
-        layout(l, order, n);
+        layout_by(l, order);
         for (size_t i = 0; i < n && top == n; i++) {
-            const PlanItem *item = &l->items[order[i]];
-            if (item->offset + aligned(item->bytes, l->align) == l->total)
+            const PlanItem *item = &l->plan->items[order[i]];
+            if (item->offset + plan_aligned(l->plan, item->bytes) == l->total)
                 top = i;
         }
         size_t to = top ? (r * 7 + 3) % top : 0;
         uint32_t moved = order[top];
         memmove(order + to + 1, order + to, (top - to) * sizeof *order);
         order[to] = moved;
-        if (layout(l, order, n) < best) {
-            best = l->total;
-            for (size_t i = 0; i < n; i++)
-                offsets[i] = l->items[i].offset;
-        }
+        if (layout_by(l, order) < best->total)
+            keep(l, order, best);
     }
-    return best;
 }
 
-size_t plan_offsets(Arena *a, PlanItem *items, size_t n, size_t align) {
+size_t plan_offsets(Arena *a, const Plan *plan) {
+    size_t n = plan->n, bound = n ? plan_bound(a, plan) : 0;
     if (n == 0)
         return 0;
     Key *keys = NEW_ARRAY(a, Key, n);
-    uint32_t *order = NEW_ARRAY(a, uint32_t, n), *best_order = NEW_ARRAY(a, uint32_t, n);
-    size_t *offsets = NEW_ARRAY(a, size_t, n), best = SIZE_MAX,
-           bound = plan_bound(a, items, n, align);
-    Layout l = {.items = items, .align = align, .placed = NEW_ARRAY(a, uint32_t, n)};
-    for (Order how = BY_TIME; how < N_ORDERS && best > bound; how++) {
+    uint32_t *order = NEW_ARRAY(a, uint32_t, n);
+    Best best = {SIZE_MAX, NEW_ARRAY(a, size_t, n), NEW_ARRAY(a, uint32_t, n)};
+    Layout l = layout_new(a, plan);
+    for (Order how = BY_TIME; how < N_ORDERS && best.total > bound; how++) {
         if (how != BY_TIME && n > MAX_QUADRATIC)
             break;
-        sort_items(items, n, how, keys, order);
-        size_t total = how == BY_TIME ? layout_stream(&l, order, n) : layout(&l, order, n);
-        if (total >= best)
-            continue;
-        best = total;
-        memcpy(best_order, order, n * sizeof *order);
-        for (size_t i = 0; i < n; i++)
-            offsets[i] = items[i].offset;
+        sort_items(plan, how, keys, order);
+        if ((how == BY_TIME ? layout_by_time(&l, order) : layout_by(&l, order)) < best.total)
+            keep(&l, order, &best);
     }
     if (n <= MAX_QUADRATIC)
-        best = improve(&l, best_order, n, best, bound, offsets);
+        improve(&l, order, bound, &best);
     for (size_t i = 0; i < n; i++)
-        items[i].offset = offsets[i];
-    return best;
-}
-
-/* ---- programs ---- */
-
-static void touch(Buffer *b, int call) {
-    if (b->first < 0)
-        b->first = call;
-    b->last = call;
-}
-
-static bool in_arena(const Program *p, int buffer) {
-    return buffer >= 0 && p->buffers[program_root(p, buffer)].kind == BUF_ARENA;
-}
-
-static void find_lives(Program *p) {
-    for (size_t i = 0; i < p->n_buffers; i++)
-        p->buffers[i].first = p->buffers[i].last = -1;
-    for (size_t c = 0; c < p->n_calls; c++)
-        for (int i = 0; i < p->calls[c].n_args; i++)
-            if (in_arena(p, p->calls[c].args[i]))
-                touch(&p->buffers[program_root(p, p->calls[c].args[i])], (int)c);
-    /* What a packed output was packed from can still be read when all is done (runner_value). */
-    const Graph *g = p->module->graph;
-    for (size_t i = 0; i < g->n_out && p->n_calls; i++)
-        if (in_arena(p, p->value_buffer[g->out[i]->id]))
-            touch(&p->buffers[program_root(p, p->value_buffer[g->out[i]->id])],
-                  (int)p->n_calls - 1);
-}
-
-static int find_group(const int *group, int i) {
-    while (group[i] != i)
-        i = group[i];
-    return i;
-}
-
-/* Lets the output of a call take the place of an argument that nobody reads later. Groups share one
- * offset; a group's buffer (the first one) carries the life and size of all. */
-static void share_in_place(const Program *p, PlanItem *life, int *group) {
-    for (size_t c = 0; c < p->n_calls; c++) {
-        const Call *call = &p->calls[c];
-        int out = call_output(p, call), in = call->in_place;
-        if (in < 0 || out < 0 || !in_arena(p, call->args[in]) || !in_arena(p, call->args[out]))
-            continue;
-        int from = find_group(group, program_root(p, call->args[in]));
-        int to = program_root(p, call->args[out]);
-        bool once = true; /* read as one argument only */
-        for (int i = 0; i < call->n_args; i++)
-            once &= i == in || !in_arena(p, call->args[i]) ||
-                    find_group(group, program_root(p, call->args[i])) != from;
-        if (!once || group[to] != to || life[from].last != (int)c || life[to].first != (int)c ||
-            life[to].bytes > life[from].bytes)
-            continue;
-        group[to] = from;
-        life[from].last = life[to].last;
-    }
-}
-
-void program_plan(Arena *a, Program *p, bool keep_all) {
-    size_t n = p->n_buffers, n_items = 0;
-    int *group = NEW_ARRAY(a, int, n);
-    PlanItem *life = NEW_ARRAY(a, PlanItem, n), *items = NEW_ARRAY(a, PlanItem, n);
-    int *item_of = NEW_ARRAY(a, int, n);
-    find_lives(p);
-    for (size_t i = 0; i < n; i++) {
-        const Buffer *b = &p->buffers[i];
-        group[i] = (int)i;
-        size_t bytes = b->bytes ? b->bytes : 1; /* one without elements has an address too */
-        life[i] = (PlanItem){bytes, b->first, b->last, 0};
-        if (keep_all && b->first >= 0) {
-            life[i].first = 0;
-            life[i].last = (int)p->n_calls;
-        }
-    }
-    if (!keep_all)
-        share_in_place(p, life, group);
-    for (size_t i = 0; i < n; i++)
-        if (p->buffers[i].first >= 0 && group[i] == (int)i) {
-            item_of[i] = (int)n_items;
-            items[n_items++] = life[i];
-        }
-    p->arena_bytes = plan_offsets(a, items, n_items, BUFFER_ALIGN);
-    p->arena_bound = plan_bound(a, items, n_items, BUFFER_ALIGN);
-    for (size_t i = 0; i < n; i++)
-        if (p->buffers[i].first >= 0)
-            p->buffers[i].offset = items[item_of[find_group(group, (int)i)]].offset;
-    for (size_t i = 0; i < n; i++)
-        if (p->buffers[i].alias >= 0)
-            p->buffers[i].offset = p->buffers[program_root(p, (int)i)].offset;
+        plan->items[i].offset = best.offsets[i];
+    return best.total;
 }

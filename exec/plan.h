@@ -1,12 +1,12 @@
-/* Memory layout: gives every arena buffer of a program an offset.
+/* Memory layout: where in one block of memory items lie that are alive from one step to another.
  *
- * Buffers whose lives (ranges of calls) overlap get disjoint, aligned ranges. A result may take the
- * place of an argument that dies in the same call where the kernel allows it. Several greedy orders
- * are tried and the smallest result kept; all choices are deterministic. Never fails. */
+ * Items whose lives overlap get disjoint, aligned ranges, but where an overlay lets one lie over
+ * another. All choices are deterministic; what is allocated belongs to the arena that is passed.
+ * Never fails. */
 #ifndef QXC_EXEC_PLAN_H
 #define QXC_EXEC_PLAN_H
 
-#include "exec/program.h"
+#include "support/arena.h"
 
 typedef struct PlanItem {
     size_t bytes;
@@ -14,12 +14,29 @@ typedef struct PlanItem {
     size_t offset;   /* result */
 } PlanItem;
 
-/* Sets all offsets (multiples of `align`); returns the bytes needed. */
-size_t plan_offsets(Arena *a, PlanItem *items, size_t n, size_t align);
-/* The largest sum of aligned sizes alive at one time. */
-size_t plan_bound(Arena *a, const PlanItem *items, size_t n, size_t align);
+/* A step reads `under` for the last time and writes `over` for the first: they may share bytes,
+ * where `over` begins exactly where `under` begins (exact), or at least `lead` bytes before it; a
+ * negative lead: at most so many after it. */
+typedef struct PlanOverlay {
+    uint32_t under, over; /* items */
+    bool exact;
+    int64_t lead;
+} PlanOverlay;
 
-/* Sets offsets, first, last, arena_bytes and arena_bound. `keep_all`: nothing shares memory. */
-void program_plan(Arena *a, Program *p, bool keep_all);
+typedef struct Plan {
+    PlanItem *items;
+    size_t n;
+    const PlanOverlay *overlays;
+    size_t n_overlays;
+    size_t align;
+} Plan;
+
+/* Sets all offsets (multiples of the alignment); returns the bytes needed. */
+size_t plan_offsets(Arena *a, const Plan *plan);
+/* The largest sum of aligned sizes alive at one time, less what overlays can save: no layout needs
+ * less. */
+size_t plan_bound(Arena *a, const Plan *plan);
+/* The bytes that the two of an overlay take together at least, their sizes being aligned. */
+size_t plan_overlaid(const Plan *plan, const PlanOverlay *o);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * It is a flat list of calls of freestanding kernels (kernels/NAME.h) with constant params, over
  * buffers that are graph inputs, graph outputs, constants, or ranges of one arena. Operators write
- * it through a Binder in their `bind` function; exec/plan.c then lays out the arena.
+ * it through a Binder in their `bind` function; exec/memory.c then lays out the arena.
  * Everything belongs to the module's arena. */
 #ifndef QXC_EXEC_PROGRAM_H
 #define QXC_EXEC_PROGRAM_H
@@ -11,7 +11,7 @@
 #include "kernels/kernel.h"
 #include "kernels/requant_host.h"
 
-enum { CALL_MAX_ARGS = 16, BUFFER_ALIGN = 16 };
+enum { CALL_MAX_ARGS = 16, CALL_MAX_OVERLAYS = 2, BUFFER_ALIGN = 16 };
 
 typedef enum BufferKind { BUF_INPUT, BUF_OUTPUT, BUF_CONST, BUF_ARENA } BufferKind;
 
@@ -36,6 +36,22 @@ typedef enum CallKind {
     CALL_END,
 } CallKind;
 
+/* An argument over which the result may lie, where nobody reads it later: beginning exactly where
+ * it begins, or at least `lead` bytes before it (a negative lead: at most so many after it). */
+typedef struct Overlay {
+    int arg; /* index into args */
+    bool exact;
+    int64_t lead;
+} Overlay;
+
+/* Scratch that makes its kernel faster where there is more of it. */
+typedef struct Growth {
+    int buffer;
+    size_t step;    /* bytes by which it grows, 0: it does not */
+    size_t most;    /* bytes */
+    int32_t *bytes; /* in the params: how many it has */
+} Growth;
+
 typedef struct Call {
     CallKind kind;
     const KernelDef *kernel;
@@ -43,7 +59,9 @@ typedef struct Call {
     int n_args;
     int args[CALL_MAX_ARGS]; /* buffers, in the order of the kernel's pointer arguments; -1: NULL.
                                 IF: the condition; END: the results of the node */
-    int in_place;            /* args index of an input the output may overwrite, or -1 */
+    int n_overlays;
+    Overlay overlays[CALL_MAX_OVERLAYS];
+    Growth growth;
     const Node *node;
 } Call;
 
@@ -59,6 +77,8 @@ typedef struct Program {
     size_t n_inputs, n_outputs;
     size_t arena_bytes;
     size_t arena_bound; /* no layout of this order of calls needs less */
+    size_t
+        arena_alive; /* what tensors alive at one time take, without scratch or partial overlap */
     int64_t macs;
 } Program;
 
@@ -79,6 +99,10 @@ void bind_set_dynamic(Binder *b, const Value *v, int params);
 int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char *comment);
 /* Arena bytes that live during the next call only. */
 int bind_scratch(Binder *b, ElemType e, size_t count);
+/* The scratch of the call just made may have up to `most` bytes, in steps of `step`, where the
+ * arena has room for them while the call runs; the int32_t at `field` of the params says how many.
+ */
+void bind_grow(Binder *b, int scratch, size_t field, size_t step, size_t most);
 /* How much scratch `n` may ask for without being what the size of the arena depends on: the bytes
  * that its operands and results fall short of those of the busiest node. */
 size_t bind_room(const Binder *b, const Node *n);
@@ -95,12 +119,19 @@ int bind_last(Binder *b, const Node *n, const Value *v);
 void bind_each(Binder *b, const Node *n, const Value *x, const Value *y, int *from, int *to);
 /* `out` holds the same bytes as `in` (Reshape, Identity): no call, one buffer, where possible. */
 bool bind_alias(Binder *b, const Node *n, const Value *out, const Value *in);
+/* `out` is `in` with its channels moved from behind to the front, [N, ..., C] to [N, C, ...]
+ * (`to_front`), or back: the same bytes in the other order. False, with nothing done, where that
+ * takes a call. */
+bool bind_moved(Binder *b, const Value *out, const Value *in, bool to_front);
 /* Appends a call. `params` is copied. A kernel that does not exist for these element types is
  * reported as an operator not supported on them. */
 bool bind_call(Binder *b, const Node *n, const char *kernel, const void *params, size_t params_size,
                int n_args, const int *args);
-/* The call just made may write its output over argument `arg`. */
+/* The call just made may write its result in the place of argument `arg`, where nobody else reads
+ * that: exactly in its place, or over any part of it as long as the result begins `lead` bytes or
+ * more before it (ir/ops/overlay.h finds the lead of kernels that read and write front to back). */
 void bind_in_place(Binder *b, int arg);
+void bind_over(Binder *b, int arg, int64_t lead);
 void bind_macs(Binder *b, int64_t macs);
 /* Binds the node as its meaning is defined: operands dequantized exactly, the float operator in
  * double, its result quantized or rounded to float. For what has no integer kernel: more than 16

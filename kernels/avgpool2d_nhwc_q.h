@@ -2,7 +2,8 @@
 //! template T=s8,u8
 //! uses saturate round_ratio
 // avgpool2d_q with channels last, [n, h, w, c], on windows of at most 2^22 elements. Scratch: sum
-// holds c elements.
+// holds c elements. Works front to back, each window is read before its result is written: y may lie
+// over x.
 typedef struct {
     int32_t n, c, ih, iw;           /* input [n, ih, iw, c] */
     int32_t oh, ow;                 /* output [n, oh, ow, c] */

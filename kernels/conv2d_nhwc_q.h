@@ -10,6 +10,9 @@
 // bias makes up for that and for the zero point of x: bias - (xz + raised) * sum of w. Tables have
 // an entry for each column of a block. Sums wrap like int32. Scratch: col_bytes, 32 of them slack, the
 // others at least 2 * 4 * steps, or for each of kh rows 2 * (((ow - 1) * sw + kw) * ic + 15); on the stack is 1 KiB of sums.
+// Without groups it works front to back, y may lie over x: windows are read before the results of
+// their positions are written, and with kh segments an input row once, before the first result that
+// needs it.
 typedef struct {
     int32_t n, ic, ih, iw;          /* input [n, ih, iw, ic] */
     int32_t oc, oh, ow;             /* output [n, oh, ow, oc] */

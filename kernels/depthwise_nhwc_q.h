@@ -7,6 +7,8 @@
 // [c][2], the odd one filled up with zeros. The bias makes up for the zero point of x, which also
 // stands for the padding: bias - xz * sum of w. Tables have 16 entries more than there are
 // channels. Scratch: pad holds c elements. Sums wrap like int32.
+// Works front to back, four positions at a time, whose windows are read while their results are
+// written: y may lie over x.
 typedef struct {
     int32_t n, c, ih, iw;           /* input [n, ih, iw, c] */
     int32_t oh, ow;                 /* output [n, oh, ow, c] */

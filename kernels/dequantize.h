@@ -5,6 +5,7 @@
 // Scale and zero point of element [o, a, i] of x[outer, axis, inner] are those at
 // o * s_outer + a / block * s_axis + i * s_inner: all steps 0 per tensor; block 1, s_axis 1 per
 // axis; blocked [outer, blocks, inner]: s_outer = blocks * inner, s_axis = inner, s_inner = 1.
+// Works front to back: y may lie over x.
 typedef struct {
     int32_t outer, axis, inner, block, s_outer, s_axis, s_inner;
     int32_t bits, sign; /* of packed x; else not read */

@@ -7,7 +7,7 @@
  * params (the caller has verified them), writes nothing but its non-const arguments, is reentrant,
  * and returns at once when there is nothing to do. Scratch comes as an argument;
  * kernels/requant_host.h says how large it must be. Output may not overlap input unless the
- * kernel's comment allows it.
+ * kernel's comment allows it; from which byte on is computed by ir/ops/overlay.h.
  *
  * Emitted C holds, in this order: the params_source of each kernel (once per params_type), the
  * chunks, the functions.

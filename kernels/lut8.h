@@ -1,7 +1,7 @@
 //! kernel lut8
 //! template X=s8,u8 Y=s8,u8,s16,u16,f32
 // y = table[x - lowest x]: any function of one 8-bit value; the table has 256 entries, for
-// QuantizeLinear(f(DequantizeLinear(x))). y may be x when the types are equal.
+// QuantizeLinear(f(DequantizeLinear(x))). Works front to back: y may lie over x.
 typedef struct {
     int64_t n;
 } qk_lut8_params;

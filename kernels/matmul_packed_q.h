@@ -4,11 +4,44 @@
 //! uses gemm_tile requant_tile_$y$r
 // matmul_q of contiguous rows [m, k] with packed 8-bit weights of zero point 0, which are the same
 // for all of them. Weights, tables and what the bias makes up for are those of conv2d_nhwc_q with
-// one segment. Scratch: col_bytes, at least 2 * 4 * steps.
+// one segment. Scratch: col_bytes, for rows of x of 2 * 4 * steps each; with less than one row each
+// row is taken apart for every 16 columns. With one row at least it works front to back, rows of x
+// are read before those of y are written: y may lie over x.
 typedef struct {
     int32_t m, k, n, steps, col_bytes;
     int32_t yz, lo, hi;
 } qk_matmul_packed_q_params;
+
+/* Without scratch: sums of one row and 16 columns, 64 of k at a time. */
+static void $NAME_parts(const qk_matmul_packed_q_params *p, const $X *x, const int8_t *w,
+                        int32_t *acc) {
+    qk_column part[64];
+    const qk_column *seg = part;
+    int32_t sum[16] = {0}, first, k, j;
+    //! if X=u8
+    if (sizeof(qk_column) == 1 && p->k == 4 * p->steps) { /* they are columns as they stand */
+        seg = (const qk_column *)(const void *)x;
+        qk_gemm_tile(&seg, 1, 0, 0, 1, w, p->steps, 1, acc);
+        return;
+    }
+    //! end
+    for (first = 0; first < p->k; first += 64, w += 64 * 16) {
+        int32_t rest = p->k - first < 64 ? p->k - first : 64;
+        for (k = 0; k < rest; k++)
+            //! if X=s8
+            part[k] = (qk_column)((uint8_t)x[first + k] ^ 0x80u);
+        //! else
+        part[k] = (qk_column)x[first + k];
+        //! end
+        for (; k % 4; k++)
+            part[k] = 0;
+        qk_gemm_tile(&seg, 1, 0, 0, 1, w, k / 4, 1, acc);
+        for (j = 0; j < 16; j++)
+            sum[j] = (int32_t)((uint32_t)sum[j] + (uint32_t)acc[j]);
+    }
+    for (j = 0; j < 16; j++)
+        acc[j] = sum[j];
+}
 
 static void $NAME(const qk_matmul_packed_q_params *p, const $X *x, const int8_t *w,
                   const int32_t *bias,
@@ -19,14 +52,16 @@ static void $NAME(const qk_matmul_packed_q_params *p, const $X *x, const int8_t 
                   const int32_t *mul, const int32_t *shift,
                   //! end
                   $Y *y, uint8_t *scratch) {
-    int32_t tile, first, i, j, k, acc[256];
+    int32_t tile, parts, first, i, j, k, acc[256];
     ptrdiff_t lda = (ptrdiff_t)4 * p->steps;
     qk_column *col = (qk_column *)(void *)scratch;
     const qk_column *seg = col;
     tile = (int32_t)(p->col_bytes / (lda * (ptrdiff_t)sizeof(qk_column)));
+    parts = tile == 0;
+    tile += parts;
     for (first = 0; first < p->m; first += tile) {
-        int32_t count = p->m - first < tile ? p->m - first : tile;
-        for (i = 0; i < count; i++, x += p->k) {
+        int32_t count = p->m - first < tile ? p->m - first : tile, wide = parts ? 16 : 32;
+        for (i = 0; i < count && !parts; i++, x += p->k) {
             for (k = 0; k < p->k; k++)
                 //! if X=s8
                 col[i * lda + k] = (qk_column)((uint8_t)x[k] ^ 0x80u);
@@ -36,12 +71,15 @@ static void $NAME(const qk_matmul_packed_q_params *p, const $X *x, const int8_t 
             for (; k < 4 * p->steps; k++)
                 col[i * lda + k] = 0;
         }
-        for (j = 0; j < p->n; j += 32) {
-            int32_t n = p->n - j < 32 ? p->n - j : 32, two = n > 16 ? 2 : 1;
+        for (j = 0; j < p->n; j += wide) {
+            int32_t n = p->n - j < wide ? p->n - j : wide, two = n > 16 ? 2 : 1;
             for (i = 0; i < count; i += 8) {
                 int32_t rows = count - i < 8 ? count - i : 8;
                 $Y *out = y + (ptrdiff_t)(first + i) * p->n + j;
-                qk_gemm_tile(&seg, 1, i * lda, lda, rows, w + j * lda, p->steps, two, acc);
+                if (parts)
+                    $NAME_parts(p, x, w + j * lda, acc);
+                else
+                    qk_gemm_tile(&seg, 1, i * lda, lda, rows, w + j * lda, p->steps, two, acc);
                 //! if Y=f32
                 qk_requant_tile_$y(acc, rows, n, bias + j, scale + j, out, p->n);
                 //! end
@@ -54,5 +92,7 @@ static void $NAME(const qk_matmul_packed_q_params *p, const $X *x, const int8_t 
                 //! end
             }
         }
+        if (parts)
+            x += p->k;
     }
 }

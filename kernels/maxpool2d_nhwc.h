@@ -1,6 +1,7 @@
 //! kernel maxpool2d_nhwc
 //! template T=s8,u8,s16,u16
-// maxpool2d with channels last, [n, h, w, c], on integers.
+// maxpool2d with channels last, [n, h, w, c], on integers. Works front to back, each window is read
+// while its result is written: y may lie over x.
 typedef struct {
     int32_t n, c, ih, iw;           /* input [n, ih, iw, c] */
     int32_t oh, ow;                 /* output [n, oh, ow, c] */

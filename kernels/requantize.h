@@ -4,8 +4,8 @@
 // y = saturate(round_half_even((x - xz) * sx / sy) + yz); m is sx / sy times 2^shift (requant_ratio
 // prepares it). This rounds the exact real value once, while QuantizeLinear(DequantizeLinear(x))
 // rounds to float32 twice before: the two differ by at most one step, and only within 2^-22 of the
-// value's magnitude from a tie. For 8-bit x, lut8 gives that operator exactly. y may be x when the
-// types are equal.
+// value's magnitude from a tie. For 8-bit x, lut8 gives that operator exactly. Works front to back:
+// y may lie over x.
 typedef struct {
     int64_t n, m;
     int32_t shift, xz, yz, lo, hi;

@@ -2,7 +2,7 @@
 #include "backend/c/writer.h"
 
 CSizes c_sizes(const Program *p) {
-    CSizes s = {.arena = p->arena_bytes, .macs = p->macs};
+    CSizes s = {.arena = p->arena_bytes, .alive = p->arena_alive, .macs = p->macs};
     CWriter w = {.program = p, .arena = p->module->arena};
     c_find_shared(&w);
     for (size_t i = 0; i < p->n_buffers; i++)

@@ -38,7 +38,8 @@ Str c_prefix(Arena *a, Str name);
 
 /* Numbers of the closing summary. */
 typedef struct CSizes {
-    size_t arena, weights, params;
+    size_t arena, alive; /* memory; what tensors alive at one time have */
+    size_t weights, params;
     int64_t macs;
 } CSizes;
 CSizes c_sizes(const Program *p);

@@ -120,9 +120,11 @@ static void put_intro(CWriter *w, FILE *f) {
             " * Outputs may not overlap inputs or the arena. Nothing is allocated and nothing "
             "static is\n"
             " * written, so calls with different arenas may run at the same time.\n *\n"
-            " * arena %zu bytes; flash %zu bytes of weights and tables, %zu of parameters;\n"
+            " * arena %zu bytes, tensors alive at one time have %zu;\n"
+            " * flash %zu bytes of weights and tables, %zu of parameters;\n"
             " * %lld multiply-accumulates a run */\n",
-            STR_ARG(w->prefix), UPPER, UPPER, s.arena, s.weights, s.params, (long long)s.macs);
+            STR_ARG(w->prefix), UPPER, UPPER, s.arena, s.alive, s.weights, s.params,
+            (long long)s.macs);
 }
 
 static void put_constants(CWriter *w, FILE *f) {

@@ -1,5 +1,5 @@
 /* See bind.h. */
-#include "ir/ops/bind.h"
+#include "ir/ops/overlay.h"
 #include "kernels/requant_host.h"
 
 #include <math.h>
@@ -214,6 +214,15 @@ bool bind_copy_rows(Binder *b, const Node *n, int x, int y, ElemType e, int32_t 
 
 /* ---- multipliers and tables ---- */
 
+static bool call_table(Binder *b, const Node *n, const ElemType types[2], int32_t count,
+                       const int args[3]) {
+    qk_lut8_params p = {.n = count};
+    if (!bind_call(b, n, bind_kernel(b, "lut8", 2, types), &p, sizeof p, 3, args))
+        return false;
+    bind_over_each(b, 0, count, types[0], types[1]);
+    return true;
+}
+
 bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryFn *f,
                 const void *ctx) {
     const Quant *in = op_quant(x), *out = op_quant(y);
@@ -233,8 +242,7 @@ bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryF
     }
     int args[3] = {0, bind_const(b, types[1], 256, table, "table")};
     bind_each(b, n, x, y, &args[0], &args[2]);
-    qk_lut8_params p = {.n = bind_count(x)};
-    return bind_call(b, n, bind_kernel(b, "lut8", 2, types), &p, sizeof p, 3, args);
+    return call_table(b, n, types, bind_count(x), args);
 }
 
 int bind_reals(Binder *b, size_t count, const double *data, const char *comment) {
@@ -270,8 +278,7 @@ static bool requantize_table(Binder *b, const Node *n, const Value *x, int from,
         elem_store_int(types[1], table, (size_t)i, q < lo ? lo : q > hi ? hi : q);
     }
     int args[] = {from, bind_const(b, types[1], 256, table, "table"), y};
-    qk_lut8_params p = {.n = bind_count(x)};
-    return bind_call(b, n, bind_kernel(b, "lut8", 2, types), &p, sizeof p, 3, args);
+    return call_table(b, n, types, bind_count(x), args);
 }
 
 bool bind_requantize(Binder *b, const Node *n, const Value *x, int x_buffer, const Quant *out,
@@ -287,6 +294,9 @@ bool bind_requantize(Binder *b, const Node *n, const Value *x, int x_buffer, con
     int bits =
         elem_bits(types[0]) > elem_bits(types[1]) ? elem_bits(types[0]) : elem_bits(types[1]);
     requant_ratio(quant_scale(in, 0), quant_scale(out, 0), bits, &p.m, &p.shift);
-    return bind_call(b, n, bind_kernel(b, "requantize", 2, types), &p, sizeof p, 2,
-                     (int[]){x_buffer, y_buffer});
+    if (!bind_call(b, n, bind_kernel(b, "requantize", 2, types), &p, sizeof p, 2,
+                   (int[]){x_buffer, y_buffer}))
+        return false;
+    bind_over_each(b, 0, p.n, types[0], types[1]);
+    return true;
 }

@@ -1,5 +1,6 @@
 /* See conv_last.h. */
 #include "ir/ops/conv_last.h"
+#include "ir/ops/overlay.h"
 
 enum { MOST_TAPS = 64, MOST_ROWS = 16 }; /* of the kernels */
 
@@ -33,12 +34,11 @@ static int8_t *channels_inside(Binder *b, const int8_t *w, int32_t oc, int32_t i
     return out;
 }
 
-static int32_t unfold_rows(const Spatial *s, int32_t steps, int32_t bytes) {
-    int64_t fit = bytes / (4 * (int64_t)steps), most = (int64_t)s->oh * s->ow;
-    fit = fit > most ? most : fit;
-    if (most < 8)
-        return most < 2 ? 2 : (int32_t)most; /* at least one row of 16 bits */
-    return fit < 8 ? 8 : (int32_t)(fit + 7) / 8 * 8;
+/* Positions that are unfolded at a time, at least: as many as are multiplied together, and one of
+ * 16 bits. */
+static int32_t least_rows(const Spatial *s) {
+    int64_t most = (int64_t)s->oh * s->ow;
+    return most < 2 ? 2 : most < 8 ? (int32_t)most : 8;
 }
 
 /* Of one kept row: what the last position reads, and 15 elements that copying may write past it. */
@@ -56,6 +56,14 @@ static bool by_rows(const Spatial *s, const ConvOperands *o) {
            s->kh * row_bytes(s) <= INT32_MAX / 2;
 }
 
+/* More positions read the weights less often, up to what stays in the cache. */
+static void bind_more_rows(Binder *b, const Spatial *s, int32_t steps, int scratch) {
+    enum { FIRST_LEVEL_CACHE = 32 * 1024 };
+    size_t step = 8 * 4 * (size_t)steps, all = ((size_t)s->oh * (size_t)s->ow + 7) / 8 * step;
+    bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_q_params, col_bytes), step,
+              32 + (all < FIRST_LEVEL_CACHE ? all : FIRST_LEVEL_CACHE));
+}
+
 static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
                       const ConvOperands *o) {
     int32_t icg = s->ic / o->group, plane = s->kh * s->kw;
@@ -67,11 +75,18 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
     qk_conv2d_nhwc_q_params p = {
         WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc, .group = o->group, .segments = segments,
         .steps = k.steps, .xz = k.xz,  .yz = m->yz, .lo = m->lo,       .hi = m->hi};
-    p.col_bytes = 32 + (segments > 1 ? s->kh * (int32_t)row_bytes(s)
-                                     : unfold_rows(s, k.steps, o->unfold_bytes) * 4 * k.steps);
+    p.col_bytes = 32 + (segments > 1 ? s->kh * (int32_t)row_bytes(s) : least_rows(s) * 4 * k.steps);
     int x = bind_last(b, n, n->in[0]), y = bind_last(b, n, n->out[0]);
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)p.col_bytes);
-    return packed_call(b, n, "conv2d_nhwc_q", m, &k, x, y, scratch, &p, sizeof p);
+    if (!packed_call(b, n, "conv2d_nhwc_q", m, &k, x, y, scratch, &p, sizeof p))
+        return false;
+    if (segments == 1)
+        bind_more_rows(b, s, k.steps, scratch);
+    if (segments > 1)
+        bind_over(b, 0, lead_kept_rows(s, m->types[0], m->types[2]));
+    else if (o->group == 1)
+        bind_over(b, 0, lead_window(s, m->types[0], m->types[2], 0));
+    return true;
 }
 
 static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s, const Mac *m,
@@ -82,7 +97,10 @@ static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s, const Mac
                                     .yz = m->yz,      .lo = m->lo, .hi = m->hi};
     int x = bind_last(b, n, n->in[0]), y = bind_last(b, n, n->out[0]);
     int pad = bind_scratch(b, m->types[0], (size_t)s->ic);
-    return packed_call(b, n, "depthwise_nhwc_q", m, &k, x, y, pad, &p, sizeof p);
+    if (!packed_call(b, n, "depthwise_nhwc_q", m, &k, x, y, pad, &p, sizeof p))
+        return false;
+    bind_over(b, 0, lead_window(s, m->types[0], m->types[2], 4)); /* four positions at a time */
+    return true;
 }
 
 bool conv_last_bind(Binder *b, const Node *n, const Spatial *s, const Mac *m,

@@ -150,6 +150,7 @@ static bool bind_add_quant(Binder *b, const Node *n, int sign) {
     if (!bind_call(b, n, bind_kernel(b, "add_q", 1, &e), &p, sizeof p, 3, args))
         return false;
     mark_in_place(b, n->in[0]->type, n->out[0]->type, 0);
+    mark_in_place(b, n->in[1]->type, n->out[0]->type, 1);
     return true;
 }
 

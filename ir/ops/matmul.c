@@ -1,5 +1,6 @@
 /* Gemm and MatMul, with QGemm and QLinearMatMul. Gemm: opset 7 made C broadcast, 11 made it
  * optional, 9 and 13 added types. MatMul: only types changed (9, 13). */
+#include "ir/ops/overlay.h"
 #include "ir/ops/packed.h"
 
 enum { A, B, C };
@@ -65,6 +66,13 @@ static bool packs(Binder *b, const Node *n, const Product *p, const Mac *m, int 
            packed_fits(b, m, 1, p->n, p->k, bias);
 }
 
+/* One row alone can do without, else as many as are multiplied together are the least; more read
+ * the weights less often. */
+static void more_rows(Binder *b, int32_t m, int32_t row, int scratch) {
+    size_t step = (size_t)row * (m > 1 ? 8 : 2), all = (size_t)(m + 7) / 8 * step;
+    bind_grow(b, scratch, offsetof(qk_matmul_packed_q_params, col_bytes), step, all);
+}
+
 static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac *m, int bias) {
     int from = bind_value(b, n->in[B]);
     const int8_t *w = binder_program(b)->buffers[from].data;
@@ -74,23 +82,23 @@ static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac
             columns[(size_t)j * (size_t)p->k + (size_t)k] =
                 w[(ptrdiff_t)k * p->bk + (ptrdiff_t)j * p->bn];
     Packed packed = packed_bind(b, m, columns, 1, p->n, 1, p->k, bias);
-    int32_t row = 4 * packed.steps, fit = (int32_t)(bind_room(b, n) / (size_t)row);
-    int32_t most = p->m < 8 ? p->m : (p->m + 7) / 8 * 8, tile = fit > most ? most : fit;
-    tile = tile < 2 ? 2 : tile; /* one row of 16 bits */
+    int32_t row = 4 * packed.steps, rows = p->m < 8 ? p->m : 8;
     qk_matmul_packed_q_params q = {.m = p->m,
                                    .k = p->k,
                                    .n = p->n,
                                    .steps = packed.steps,
-                                   .col_bytes = (most < 8   ? tile
-                                                 : tile < 8 ? 8
-                                                            : tile / 8 * 8) *
-                                                row,
+                                   .col_bytes = p->m > 1 ? rows * row : 0,
                                    .yz = m->yz,
                                    .lo = m->lo,
                                    .hi = m->hi};
     int x = bind_value(b, n->in[A]), y = bind_value(b, n->out[0]);
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)q.col_bytes);
-    return packed_call(b, n, "matmul_packed_q", m, &packed, x, y, scratch, &q, sizeof q);
+    if (!packed_call(b, n, "matmul_packed_q", m, &packed, x, y, scratch, &q, sizeof q))
+        return false;
+    if (p->m > 1)
+        bind_over(b, 0, lead_steps(p->m, p->k, (int64_t)p->n * (elem_bits(m->types[2]) / 8)));
+    more_rows(b, p->m, row, scratch);
+    return true;
 }
 
 static bool product_quant(Binder *b, const Node *n, const Product *p, const Value *bias, int axis,

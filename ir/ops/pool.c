@@ -1,7 +1,7 @@
 /* AveragePool, MaxPool and their global forms, with QLinearAveragePool and
  * QLinearGlobalAveragePool. AveragePool: 10 added ceil_mode, 19 dilations. MaxPool: 8 the indices,
  * 10 ceil_mode and dilations, 12 int8. Defaults of what was added mean the old operator. */
-#include "ir/ops/bind.h"
+#include "ir/ops/overlay.h"
 #include "ir/ops/rounding.h"
 #include "kernels/requant_host.h"
 
@@ -149,7 +149,10 @@ static bool average_quant(Binder *b, const Node *n, const Spatial *s, int32_t in
     memcpy(&q, &p, sizeof q);
     int args[] = {bind_last(b, n, n->in[0]), bind_last(b, n, n->out[0]),
                   bind_scratch(b, ELEM_INT32, (size_t)s->ic)};
-    return bind_call(b, n, bind_kernel(b, "avgpool2d_nhwc_q", 1, &e), &q, sizeof q, 3, args);
+    if (!bind_call(b, n, bind_kernel(b, "avgpool2d_nhwc_q", 1, &e), &q, sizeof q, 3, args))
+        return false;
+    bind_over(b, 0, lead_window(s, e, e, 0));
+    return true;
 }
 
 static bool average_bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -301,8 +304,11 @@ static bool max_call(Binder *b, const Node *n, const Spatial *s) {
                          (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
     qk_maxpool2d_nhwc_params q;
     memcpy(&q, &p, sizeof q);
-    return bind_call(b, n, bind_kernel(b, "maxpool2d_nhwc", 1, &e), &q, sizeof q, 2,
-                     (int[]){bind_last(b, n, n->in[0]), bind_last(b, n, n->out[0])});
+    if (!bind_call(b, n, bind_kernel(b, "maxpool2d_nhwc", 1, &e), &q, sizeof q, 2,
+                   (int[]){bind_last(b, n, n->in[0]), bind_last(b, n, n->out[0])}))
+        return false;
+    bind_over(b, 0, lead_window(s, e, e, 1)); /* it begins with results that it then raises */
+    return true;
 }
 
 static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {

@@ -3,7 +3,7 @@
  * Two forms: ONNX's, with scale and zero point as operands, and ours with one operand, where the
  * quantized type of the result (or operand) says it all. ONNX: 13 added axis, 19 float8 and
  * saturate, 21 blocks, output_dtype and 4 and 16 bits, 23 precision and other scale types. */
-#include "ir/ops/bind.h"
+#include "ir/ops/overlay.h"
 
 typedef struct LinearAttrs {
     int64_t axis, block_size, output_dtype, saturate, precision;
@@ -256,6 +256,17 @@ static bool quantize_dynamic(Binder *b, const Node *n) {
            bind_call(b, n, "qk_dynquant", &q, sizeof q, 3, (int[]){from, params, bind_value(b, y)});
 }
 
+/* args: x, scale, zero point, y */
+static bool call_quantize(Binder *b, const Node *n, ElemType e, Grid g, int32_t lo, int32_t hi,
+                          const int args[4]) {
+    qk_quantize_params p = {g.outer,  g.axis,    g.inner, g.block, g.s_outer,
+                            g.s_axis, g.s_inner, lo,      hi};
+    if (!bind_call(b, n, bind_kernel(b, "quantize", 1, &e), &p, sizeof p, 4, args))
+        return false;
+    bind_over_each(b, 0, (int64_t)g.outer * g.axis * g.inner, ELEM_FLOAT, e);
+    return true;
+}
+
 static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
     const LinearAttrs *a = c->attrs;
     const Value *x = n->in[X], *y = n->out[0];
@@ -288,10 +299,8 @@ static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
         if (!operand_zp(b, n, c, &zp))
             return false;
     }
-    qk_quantize_params p = {g.outer,  g.axis,    g.inner,     g.block,    g.s_outer,
-                            g.s_axis, g.s_inner, (int32_t)lo, (int32_t)hi};
-    return bind_call(b, n, bind_kernel(b, "quantize", 1, &e), &p, sizeof p, 4,
-                     (int[]){bind_value(b, x), scale, zp, bind_value(b, y)});
+    return call_quantize(b, n, e, g, (int32_t)lo, (int32_t)hi,
+                         (int[]){bind_value(b, x), scale, zp, bind_value(b, y)});
 }
 
 static bool call_dequantize(Binder *b, const Node *n, const Value *x, Grid g, int scale, int zp,
@@ -302,8 +311,12 @@ static bool call_dequantize(Binder *b, const Node *n, const Value *x, Grid g, in
             sign = packed && elem_is_signed(e) ? 1 << (bits - 1) : 0;
     qk_dequantize_params p = {g.outer,  g.axis,    g.inner, g.block, g.s_outer,
                               g.s_axis, g.s_inner, bits,    sign};
-    return bind_call(b, n, bind_kernel(b, "dequantize", 1, &e), &p, sizeof p, 4,
-                     (int[]){packed ? bind_packed(b, x) : bind_value(b, x), scale, zp, to});
+    if (!bind_call(b, n, bind_kernel(b, "dequantize", 1, &e), &p, sizeof p, 4,
+                   (int[]){packed ? bind_packed(b, x) : bind_value(b, x), scale, zp, to}))
+        return false;
+    if (!packed)
+        bind_over_each(b, 0, (int64_t)g.outer * g.axis * g.inner, e, ELEM_FLOAT);
+    return true;
 }
 
 static bool dequantize_bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -358,10 +371,7 @@ bool bind_quantized(Binder *b, const Node *n, int from, const Value *y) {
     quant_range(q, &lo, &hi);
     ElemType e = bind_elem(y);
     Grid g = bind_grid(b, q, y->type, false, &scale, &zp);
-    qk_quantize_params p = {g.outer,  g.axis,    g.inner, g.block, g.s_outer,
-                            g.s_axis, g.s_inner, lo,      hi};
-    return bind_call(b, n, bind_kernel(b, "quantize", 1, &e), &p, sizeof p, 4,
-                     (int[]){from, scale, zp, bind_value(b, y)});
+    return call_quantize(b, n, e, g, lo, hi, (int[]){from, scale, zp, bind_value(b, y)});
 }
 
 const OpDef op_QuantizeLinear = {

@@ -53,6 +53,17 @@ static int move_axis(const OpCtx *c, int axis) {
     return -1;
 }
 
+/* Whether it takes channels from the last axis to the second (`to_front`), or from there to the
+ * last, and leaves the order of the others. */
+static bool moves_channels(const OpCtx *c, int rank, bool to_front) {
+    for (int i = 0; i < rank; i++) {
+        int from = i == 0 ? 0 : to_front ? (i == 1 ? rank - 1 : i - 1) : i == rank - 1 ? 1 : i + 1;
+        if (source(c, rank, i) != from)
+            return false;
+    }
+    return rank >= 3;
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     Type x = n->in[0]->type, y = n->out[0]->type;
     int64_t stride[MAX_RANK], step = 1, out = 1;
@@ -78,6 +89,10 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     }
     if (moved == 0)
         return bind_alias(b, n, n->out[0], n->in[0]);
+    bool to_front = moves_channels(c, x.rank, true);
+    if ((to_front || moves_channels(c, x.rank, false)) &&
+        bind_moved(b, n->out[0], n->in[0], to_front))
+        return true;
     ElemType e = bind_elem(n->in[0]);
     return bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2,
                      (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});

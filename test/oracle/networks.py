@@ -1,5 +1,5 @@
-"""Two networks in the shape of what people deploy, small, with seeded weights: a detector in the
-manner of YOLO and a transformer encoder."""
+"""Networks in the shape of what people deploy, with seeded weights: a small detector in the manner of
+YOLO, a small transformer encoder, and one with the layers of MobileNetV2."""
 
 import numpy as np
 import onnx
@@ -141,11 +141,43 @@ class Transformer(Net):
         return self.model([("tokens", T.INT64, [1, self.LENGTH])], [("classes", y)], 20)
 
 
-def pictures(count, seed):
+class MobileNetV2(Net):
+    """Of width 1 for 224x224 pictures: expansion, depthwise, projection, with shortcuts."""
+
+    STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
+              (6, 320, 1, 1))  # expansion, channels, blocks, stride of the first
+    SIZE, CLASSES = 224, 1000
+
+    def conv(self, x, channels, out, kernel=1, stride=1, group=1, act=True):
+        w = self.const(self.rng.normal(0, np.sqrt(2 * group / (channels * kernel**2)),
+                                       (out, channels // group, kernel, kernel)))
+        y = self.op("Conv", x, w, self.const(self.rng.normal(0, 0.1, out)), kernel_shape=[kernel] * 2,
+                    strides=[stride] * 2, pads=[kernel // 2] * 4, group=group)
+        return self.op("Clip", y, self.const(0), self.const(6)) if act else y
+
+    def block(self, x, channels, out, expansion, stride):
+        inner = channels * expansion
+        y = self.conv(x, channels, inner) if expansion > 1 else x
+        y = self.conv(self.conv(y, inner, inner, 3, stride, inner), inner, out, act=False)
+        return self.op("Add", x, y) if stride == 1 and channels == out else y
+
+    def build(self):
+        x, channels = self.conv("image", 3, 32, 3, 2), 32
+        for expansion, out, blocks, stride in self.STAGES:
+            for i in range(blocks):
+                x = self.block(x, channels, out, expansion, 1 if i else stride)
+                channels = out
+        x = self.op("Flatten", self.op("GlobalAveragePool", self.conv(x, channels, 1280)))
+        w = self.const(self.rng.normal(0, 1 / np.sqrt(1280), (1280, self.CLASSES)))
+        y = self.op("Gemm", x, w, self.const(self.rng.normal(0, 0.1, self.CLASSES)))
+        return self.model([("image", T.FLOAT, [1, 3, self.SIZE, self.SIZE])], [("classes", y)], 17)
+
+
+def pictures(count, seed, size=64):
     """Smooth noise of several scales, in 0..1."""
     rng, total = np.random.default_rng(seed), 0
     for cell in (2, 4, 8, 16):
-        coarse = rng.standard_normal((count, 3, 64 // cell, 64 // cell))
+        coarse = rng.standard_normal((count, 3, size // cell, size // cell))
         total = total + coarse.repeat(cell, 2).repeat(cell, 3)
     return np.clip(0.5 + 0.15 * total, 0, 1).astype(np.float32)
 
@@ -153,6 +185,10 @@ def pictures(count, seed):
 def detector():
     """The model and a function from count and seed to inputs."""
     return Detector(7).build(), lambda count, seed: {"image": pictures(count, seed)}
+
+
+def mobilenet_v2():
+    return MobileNetV2(9).build(), lambda count, seed: {"image": pictures(count, seed, MobileNetV2.SIZE)}
 
 
 def transformer(seed=8):

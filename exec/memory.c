@@ -1,0 +1,233 @@
+/* See exec/memory.h. */
+#include "exec/memory.h"
+#include "exec/exec.h"
+#include "exec/plan.h"
+
+/* ---- lives ---- */
+
+static void touch(Buffer *b, int call) {
+    if (b->first < 0)
+        b->first = call;
+    b->last = call;
+}
+
+/* The buffer whose memory an argument is, -1 for one outside of the arena. */
+static int arena_root(const Program *p, int buffer) {
+    if (buffer < 0)
+        return -1;
+    int root = program_root(p, buffer);
+    return p->buffers[root].kind == BUF_ARENA ? root : -1;
+}
+
+static void find_lives(Program *p) {
+    for (size_t i = 0; i < p->n_buffers; i++)
+        p->buffers[i].first = p->buffers[i].last = -1;
+    for (size_t c = 0; c < p->n_calls; c++)
+        for (int i = 0; i < p->calls[c].n_args; i++) {
+            int root = arena_root(p, p->calls[c].args[i]);
+            if (root >= 0)
+                touch(&p->buffers[root], (int)c);
+        }
+    /* What a packed output was packed from can still be read when all is done (runner_value). */
+    const Graph *g = p->module->graph;
+    for (size_t i = 0; i < g->n_out && p->n_calls; i++) {
+        int root = arena_root(p, p->value_buffer[g->out[i]->id]);
+        if (root >= 0)
+            touch(&p->buffers[root], (int)p->n_calls - 1);
+    }
+}
+
+/* A tensor without elements has an address too. */
+static size_t bytes_of(const Buffer *b) {
+    return b->bytes || b->scratch ? b->bytes : 1;
+}
+
+/* ---- overlays ---- */
+
+/* Whether accesses of both types to one memory cannot be taken for independent by a compiler: they
+ * may not be moved past each other. Those of bytes are never. */
+static bool types_overlap(ElemType x, ElemType y) {
+    return x == y || elem_bits(x) == 8 || elem_bits(y) == 8;
+}
+
+/* Whether the call reads the buffer by this argument only. */
+static bool read_once(const Program *p, const Call *call, int arg) {
+    int root = arena_root(p, call->args[arg]);
+    for (int i = 0; i < call->n_args; i++)
+        if (i != arg && arena_root(p, call->args[i]) == root)
+            return false;
+    return true;
+}
+
+static bool may_overlay(const Program *p, size_t c, const Overlay *o) {
+    const Call *call = &p->calls[c];
+    int out = call_output(p, call);
+    int under = arena_root(p, call->args[o->arg]);
+    int over = out < 0 ? -1 : arena_root(p, call->args[out]);
+    if (under < 0 || over < 0 || !read_once(p, call, o->arg))
+        return false;
+    const Buffer *x = &p->buffers[under], *y = &p->buffers[over];
+    if (o->exact && bytes_of(y) > bytes_of(x))
+        return false;
+    return x->last == (int)c && y->first == (int)c && types_overlap(x->elem, y->elem);
+}
+
+/* ---- the whole ---- */
+
+typedef struct Items {
+    Plan plan;
+    int *of; /* by buffer: its item */
+} Items;
+
+static Items items_of(Arena *a, const Program *p, bool scratch) {
+    PlanItem *items = NEW_ARRAY(a, PlanItem, p->n_buffers);
+    Items all = {.plan = {.items = items, .align = BUFFER_ALIGN},
+                 .of = NEW_ARRAY(a, int, p->n_buffers)};
+    for (size_t i = 0; i < p->n_buffers; i++)
+        if (p->buffers[i].first >= 0 && (scratch || !p->buffers[i].scratch)) {
+            const Buffer *b = &p->buffers[i];
+            all.of[i] = (int)all.plan.n;
+            items[all.plan.n++] = (PlanItem){bytes_of(b), b->first, b->last, 0};
+        }
+    return all;
+}
+
+static void find_overlays(Arena *a, const Program *p, Items *all) {
+    PlanOverlay *found = NEW_ARRAY(a, PlanOverlay, CALL_MAX_OVERLAYS * p->n_calls);
+    for (size_t c = 0; c < p->n_calls; c++) {
+        const Call *call = &p->calls[c];
+        for (int i = 0; i < call->n_overlays; i++) {
+            const Overlay *o = &call->overlays[i];
+            if (!may_overlay(p, c, o))
+                continue;
+            int under = program_root(p, call->args[o->arg]);
+            int over = program_root(p, call->args[call_output(p, call)]);
+            found[all->plan.n_overlays++] =
+                (PlanOverlay){(uint32_t)all->of[under], (uint32_t)all->of[over], o->exact, o->lead};
+        }
+    }
+    all->plan.overlays = found;
+}
+
+/* What tensors take that are alive together, scratch apart, where results may only lie exactly in
+ * the place of an operand: what planners count on that know of no partial overlap. */
+static size_t alive_bytes(Arena *a, const Program *p) {
+    Items all = items_of(a, p, false);
+    find_overlays(a, p, &all);
+    PlanOverlay *kept = NEW_ARRAY(a, PlanOverlay, all.plan.n_overlays);
+    size_t n = 0;
+    for (size_t i = 0; i < all.plan.n_overlays; i++) {
+        if (all.plan.overlays[i].exact)
+            kept[n++] = all.plan.overlays[i];
+    }
+    all.plan.overlays = kept;
+    all.plan.n_overlays = n;
+    return plan_bound(a, &all.plan);
+}
+
+/* ---- scratch in what is left ---- */
+
+/* The items alive during a call, in order of their offsets. */
+typedef struct Alive {
+    const PlanItem *items;
+    uint32_t *list;
+    size_t n;
+} Alive;
+
+static size_t end_of(const PlanItem *item) {
+    return item->offset + (item->bytes + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN;
+}
+
+static void drop_dead(Alive *alive, int call) {
+    size_t n = 0;
+    for (size_t i = 0; i < alive->n; i++)
+        if (alive->items[alive->list[i]].last >= call)
+            alive->list[n++] = alive->list[i];
+    alive->n = n;
+}
+
+static void add_alive(Alive *alive, uint32_t item) {
+    size_t k = alive->n++;
+    for (; k > 0 && alive->items[alive->list[k - 1]].offset > alive->items[item].offset; k--)
+        alive->list[k] = alive->list[k - 1];
+    alive->list[k] = item;
+}
+
+/* The largest range below `end` that no item but `own` takes. */
+static size_t largest_room(const Alive *alive, uint32_t own, size_t end, size_t *begin) {
+    size_t at = 0, best = 0;
+    for (size_t i = 0; i <= alive->n; i++) {
+        const PlanItem *item = i < alive->n ? &alive->items[alive->list[i]] : NULL;
+        size_t next = item ? item->offset : end;
+        if (item == &alive->items[own])
+            continue;
+        if (next > at && next - at > best) {
+            best = next - at;
+            *begin = at;
+        }
+        at = item && end_of(item) > at ? end_of(item) : at;
+    }
+    return best;
+}
+
+static void grow(Program *p, const Call *call, const Alive *alive, uint32_t own, PlanItem *item) {
+    const Growth *g = &call->growth;
+    Buffer *b = &p->buffers[g->buffer];
+    size_t begin = 0, room = largest_room(alive, own, p->arena_bytes, &begin);
+    size_t most = room < g->most ? room : g->most;
+    if (most < b->bytes + g->step)
+        return;
+    item->offset = begin;
+    b->bytes += (most - b->bytes) / g->step * g->step;
+    b->count = b->bytes;
+    *g->bytes = (int32_t)b->bytes;
+}
+
+/* Scratch lives during one call only: what it takes there is nobody else's. */
+static void grow_scratch(Arena *a, Program *p, const Items *all) {
+    const Plan *plan = &all->plan;
+    uint32_t *next = NEW_ARRAY(a, uint32_t, plan->n), *first = NEW_ARRAY(a, uint32_t, p->n_calls);
+    Alive alive = {.items = plan->items, .list = NEW_ARRAY(a, uint32_t, plan->n)};
+    for (size_t i = 0; i < plan->n; i++) { /* lists of what begins with a call: 1 + item */
+        next[i] = first[plan->items[i].first];
+        first[plan->items[i].first] = (uint32_t)i + 1;
+    }
+    for (size_t c = 0; c < p->n_calls; c++) {
+        const Call *call = &p->calls[c];
+        drop_dead(&alive, (int)c);
+        for (uint32_t i = first[c]; i; i = next[i - 1])
+            add_alive(&alive, i - 1);
+        if (call->growth.step) {
+            uint32_t own = (uint32_t)all->of[call->growth.buffer];
+            grow(p, call, &alive, own, &plan->items[own]);
+        }
+    }
+}
+
+static void place_apart(Program *p, Items *all) {
+    for (size_t i = 0; i < all->plan.n; i++) {
+        PlanItem *item = &all->plan.items[i];
+        item->offset = p->arena_bytes;
+        p->arena_bytes += (item->bytes + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN;
+    }
+}
+
+void program_plan(Arena *a, Program *p, bool keep_all) {
+    find_lives(p);
+    Items all = items_of(a, p, true);
+    p->arena_bytes = 0;
+    if (keep_all) {
+        place_apart(p, &all);
+    } else {
+        find_overlays(a, p, &all);
+        p->arena_bytes = plan_offsets(a, &all.plan);
+        p->arena_alive = alive_bytes(a, p);
+        grow_scratch(a, p, &all);
+    }
+    for (size_t i = 0; i < p->n_buffers; i++)
+        if (p->buffers[i].first >= 0)
+            p->buffers[i].offset = all.plan.items[all.of[i]].offset;
+    for (size_t i = 0; i < p->n_buffers; i++)
+        if (p->buffers[i].alias >= 0)
+            p->buffers[i].offset = p->buffers[program_root(p, (int)i)].offset;
+}

@@ -1,0 +1,155 @@
+"""The memory of emitted C: how much it is, and that sharing it changes no bit.
+
+Sizes are compared with what tensors alive at one time have, which the header tells: no layout that
+keeps tensors apart needs less. Scratch comes on top, and results that lie over their operands save.
+"""
+
+import random
+import re
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T
+
+from cmodel import CModel
+from common import NAMES, OracleCase, for_each, qxc, qxc_values
+from inputs import calibration
+from light import light, selected
+from networks import Net, detector, mobilenet_v2, transformer
+from quantized import float_path
+
+TFLITE_MICRO = {"kws": 24272, "ic": 55984, "vww": 103680, "ad": 3984}  # published, bytes
+NETWORKS = {"detector": detector, "transformer": transformer, "mobilenet_v2": mobilenet_v2}
+BUILDS = {"plain": (), "AVX2": ("-mavx2",), "native": ("-march=native",), "portable": ("-U__SSE2__",)}
+SEEDS = range(6)
+
+
+def emit(model, folder, *options):
+    qxc(model, "-emit=c", "-name=m", "-no-sync", "-quiet", "-o", folder / "model.c", *options)
+    text = (folder / "model.h").read_text()
+    return tuple(map(int, re.search(r"arena (\d+) bytes, tensors alive at one time have (\d+)", text).groups()))
+
+
+class Chain(Net):
+    """Layers of random kinds and shapes, one behind the other, with shortcuts."""
+
+    LAYERS = 14
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.pick = random.Random(seed)
+        self.shape = [self.pick.choice((1, 3, 8, 20)), self.pick.randint(5, 18), self.pick.randint(5, 18)]
+
+    def window(self, kernel):
+        pads = [self.pick.randint(0, k // 2) for k in kernel]
+        strides = [self.pick.choice((1, 1, 2)) for _ in kernel]
+        size = [n + 2 * p - k for n, p, k in zip(self.shape[1:], pads, kernel)]
+        if min(size) < 0:
+            return None
+        self.shape[1:] = [n // s + 1 for n, s in zip(size, strides)]
+        return {"kernel_shape": kernel, "pads": pads * 2, "strides": strides}
+
+    def conv(self, x):
+        channels, kernel = self.shape[0], [self.pick.choice((1, 1, 3, 5)) for _ in range(2)]
+        group = channels if self.pick.random() < 0.4 else 1
+        out = channels if group > 1 else self.pick.choice((1, 4, 9, 16, 33))
+        window = self.window(kernel)
+        if not window:
+            return x
+        self.shape[0] = out
+        w = self.const(self.rng.normal(0, np.sqrt(2 * group / (channels * np.prod(kernel))),
+                                       (out, channels // group, *kernel)))
+        y = self.op("Conv", x, w, self.const(self.rng.normal(0, 0.1, out)), group=group, **window)
+        return self.op("Relu", y) if self.pick.random() < 0.5 else y
+
+    def pool(self, x):
+        window = self.window([self.pick.randint(1, 3) for _ in range(2)])
+        return self.op(self.pick.choice(("MaxPool", "AveragePool")), x, **window) if window else x
+
+    def transpose(self, x):
+        self.shape = [self.shape[2], *self.shape[:2]]
+        return self.op("Transpose", x, perm=[0, 3, 1, 2])
+
+    def back(self, x):
+        self.shape = [*self.shape[1:], self.shape[0]]
+        return self.op("Transpose", x, perm=[0, 2, 3, 1])
+
+    def curve(self, x):
+        return self.op(self.pick.choice(("Sigmoid", "Tanh", "LeakyRelu")), x)
+
+    def add(self, x):
+        return self.op("Add", x, self.curve(x))
+
+    def build(self):
+        x, shape = "x", [1, *self.shape]
+        for _ in range(self.LAYERS):
+            x = self.pick.choice([self.conv] * 6 + [self.pool, self.add, self.transpose, self.back, self.curve])(x)
+        x = self.op("Flatten", x)
+        for size, out in ((int(np.prod(self.shape)), 40), (40, 7)):
+            x = self.op("Gemm", x, self.const(self.rng.normal(0, 1 / np.sqrt(size), (size, out))),
+                        self.const(self.rng.normal(0, 0.1, out)))
+        return self.model([("x", T.FLOAT, shape)], [("y", x)], 17), shape
+
+
+class Arena(OracleCase):
+    @for_each(*NAMES)
+    def test_official(self, name):
+        """Not more than tensors alive at one time have, and less than TFLite Micro takes."""
+        model = self.shared_model(f"{name}_int8_qdq.onnx")
+        for options in ((), ("-integer-only",)):
+            arena, alive = emit(model, self.scratch, *options)
+            self.assertLessEqual(arena, alive)
+            self.assertLess(arena, TFLITE_MICRO[name])
+
+    @for_each(*NAMES)
+    def test_quantized_here(self, name):
+        """With float at both ends."""
+        np.savez(self.scratch / "calib.npz", **{
+            onnx.load(float_path(name)).graph.input[0].name: calibration(name)[:8]})
+        arena, alive = emit(float_path(name), self.scratch, f"-calib={self.scratch / 'calib.npz'}")
+        self.assertLessEqual(arena, alive)
+        self.assertLess(arena, TFLITE_MICRO.get(name, arena + 1))
+
+    @for_each(*NETWORKS)
+    def test_networks(self, name):
+        model, inputs = NETWORKS[name]()
+        onnx.save(model, self.scratch / "net.onnx")
+        np.savez(self.scratch / "calib.npz", **inputs(2, 1))
+        self.within(self.scratch / "net.onnx")
+
+    @for_each("squeezenet", "shufflenet", "inception_v1", "densenet121", "inception_v2", "resnet50")
+    def test_light(self, name):
+        if name not in selected():
+            raise unittest.SkipTest("QXC_LIGHT=small")
+        path, images = light(name)
+        np.savez(self.scratch / "calib.npz", **{key: rows[:1] for key, rows in images.items()})
+        self.within(path)
+
+    def within(self, model):
+        arena, alive = emit(model, self.scratch, f"-calib={self.scratch / 'calib.npz'}")
+        self.assertLessEqual(arena, 1.05 * alive)
+
+    @for_each(*SEEDS)
+    def test_sharing_changes_nothing(self, seed):
+        """Each value in memory of its own (-all-values) gives what emitted C gives in its arena."""
+        net, shape = Chain(seed).build()
+        model, quantized = self.scratch / "net.onnx", self.scratch / "net.qir"
+        onnx.save(net, model)
+        x = np.random.default_rng(seed).normal(0, 1, (4, *shape[1:])).astype(np.float32)
+        np.savez(self.scratch / "calib.npz", x=x)
+        qxc(model, f"-calib={self.scratch / 'calib.npz'}", "-form=true", "-quiet", "-no-sync", "-o", quantized)
+        want = qxc_values(quantized, {"x": x}, self.scratch)["y"]
+        for options in ((), ("-requant=single",)):
+            arena, alive = emit(quantized, self.scratch, *options)
+            self.assertLess(arena, 1.3 * alive)
+            if options:
+                want = qxc_values(quantized, {"x": x}, self.scratch, *options)["y"]
+            for build, flags in BUILDS.items():
+                c = CModel(self.scratch / "model.c", "gcc", ("-O1", *flags))
+                for k, sample in enumerate(x):
+                    np.testing.assert_array_equal(c.run(sample)[0], want[k].ravel(), f"{build} {options}")
+
+
+if __name__ == "__main__":
+    unittest.main()
