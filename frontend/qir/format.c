@@ -96,7 +96,8 @@ static bool space_before(const Layout *l, size_t i) {
     case T_LT: return !opens_type(l, i);
     case T_LP:
         return q == T_ARROW || q == T_SYM || q == T_GT || l->all->items[i - 1].graph ||
-               ends_func_name(l, i) || (q == T_CONST && kind_before(l, i - 1) == T_ONNX);
+               (q == T_UNDER && i > 1 && l->all->items[i - 2].graph) || ends_func_name(l, i) ||
+               (q == T_CONST && kind_before(l, i - 1) == T_ONNX);
     default: return true;
     }
 }
