@@ -1,5 +1,8 @@
 /* See exec/specialise.h. */
 #include "exec/specialise.h"
+
+#include <assert.h>
+
 #include "ir/ops/op.h"
 
 /* ---- walking all types of a module ---- */
@@ -72,11 +75,7 @@ bool module_bind_dims(Module *m, const DimBind *binds, size_t n, Diags *d) {
     Change c = {.binds = binds, .n = n, .arena = m->arena, .used = NEW_ARRAY(m->arena, bool, n)};
     bool ok = true;
     for (size_t i = 0; i < n; i++)
-        if (binds[i].value < 0)
-            ok = diag_error(d, LOC_NONE, "dimension '%s' cannot be %lld",
-                            diag_name(d, binds[i].name), (long long)binds[i].value);
-    if (!ok)
-        return false;
+        assert(binds[i].value >= 0);
     module_each_graph(m, change_graph, &c);
     for (size_t i = 0; i < n; i++)
         if (!c.used[i])

@@ -12,7 +12,7 @@ typedef struct DimBind {
     int64_t value;
 } DimBind;
 
-/* Every dimension of these names becomes a number, in all types of the module. */
+/* Every dimension of these names becomes a number (0 or more), in all types of the module. */
 bool module_bind_dims(Module *m, const DimBind *binds, size_t n, Diags *d);
 /* The first dimension of every graph input becomes 1 where it is not a number. */
 bool module_bind_batch(Module *m, Diags *d);

@@ -145,7 +145,8 @@ static void add_input(Reader *r, Graph *g, const Bind *b) {
         return;
     if (f->func)
         error_at(r, b->at, "inputs of functions have no default");
-    map_set(f->due, b->name, v);
+    else
+        map_set(f->due, b->name, v);
 }
 
 static void open_frame(Reader *r, Graph *g, Function *func, Span params, Span results,

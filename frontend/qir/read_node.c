@@ -139,7 +139,7 @@ void read_const(Reader *r, const Bind *b, const Val *data, Clauses *c) {
     clauses_check(r, c, "dxmf", "a constant");
     if (c && c->from.n)
         v->from = c->from;
-    if (val_is_call(r, data, "coo"))
+    if (val_is_call(r, data, "coo") || v->type.kind == TYPE_SPARSE)
         give_sparse(r, v, data, c);
     else if (b->type || v->type.kind != TYPE_NONE)
         give_tensor(r, v, b->type ? b->type : &v->type, data, c);

@@ -50,8 +50,11 @@ Val val_range(Reader *r, Token lo, Token hi) {
     int64_t *range = NEW_ARRAY(r->arena, int64_t, 2);
     bool fits = int_of(r, lo, &range[0]);
     fits &= int_of(r, hi, &range[1]);
-    if (!fits)
+    if (!fits) {
         error_at(r, v.at, "this range does not fit int64");
+        range[0] = 0; /* one that every type holds */
+        range[1] = 1;
+    }
     v.u.range = range;
     return v;
 }

@@ -196,17 +196,6 @@ static bool group_verify(const OpCtx *c) {
     return check_count(c, SCALE, entries) && check_count(c, BIAS, entries);
 }
 
-static bool group_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
-    (void)names;
-    const NormAttrs *a = n->typed;
-    Type x = n->in[X]->type;
-    if (from >= 21 || to < 21 || (a && x.rank > 1 && x.dims[1].value == a->num_groups))
-        return true;
-    return diag_error(d, n->loc,
-                      "GroupNormalization with one scale a group has no form at opset %lld",
-                      (long long)to);
-}
-
 static bool group_bind(Binder *b, const Node *n, const OpCtx *c) {
     const NormAttrs *a = c->attrs;
     Type x = n->in[X]->type;
@@ -230,7 +219,6 @@ const OpDef op_GroupNormalization = {
     .attrs = group_attrs,
     .verify = group_verify,
     .infer = op_same_type,
-    .upgrade = group_upgrade,
     .bind = group_bind,
 };
 

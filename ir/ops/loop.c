@@ -129,6 +129,14 @@ const OpDef op_Loop = {
     .infer = loop_infer,
 };
 
+/* Opset 8 scans batches of sequences, of lengths that the first operand gives. */
+static bool scan_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    (void)names;
+    return from >= 9 || to < 9 ||
+           diag_error(d, n->loc, "Scan of opset %lld has a batch axis, which it lost with opset 9",
+                      (long long)from);
+}
+
 const OpDef op_Scan = {
     .domain = "",
     .name = "Scan",
@@ -136,4 +144,5 @@ const OpDef op_Scan = {
     .attrs = scan_attrs,
     .verify = scan_verify,
     .infer = scan_infer,
+    .upgrade = scan_upgrade,
 };

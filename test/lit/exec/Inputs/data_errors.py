@@ -1,0 +1,41 @@
+"""data_errors.py FOLDER: models and arrays, most of which do not fit each other."""
+
+import pathlib
+import sys
+
+import numpy as np
+
+folder = pathlib.Path(sys.argv[1])
+f, i = np.float32, np.int32
+
+
+def arrays(name, **data):
+    np.savez(folder / f"{name}.npz", **data)
+
+
+def model(name, body):
+    (folder / f"{name}.qir").write_text(f'qir 1\nimport "" 21\ngraph {body}\n')
+
+
+x, k = np.zeros((4, 2), f), np.zeros((4, 3), i)
+arrays("good", x=x, k=k)
+arrays("missing", x=x, other=k)
+arrays("shape", x=np.zeros((4, 3), f), k=k)
+arrays("kind", x=x, k=np.zeros((4, 3), f))
+arrays("counts", x=x, k=np.zeros((5, 3), i))
+arrays("range", x=x, k=np.full((4, 3), 2**40))
+arrays("fortran", x=np.asfortranarray(x), k=k)
+arrays("none-at-all", x=x[:0], k=k[:0])
+arrays("nan", x=np.array([[np.nan, 1], [2, np.inf]], f))
+arrays("labels", x=x, reals=np.zeros(4, f), few=np.zeros(3, i))
+(folder / "text.npz").write_text("no archive")
+
+model("m", "@m (%x : float[1,2], %k : int32[1,3]) -> (%y, %z) {\n  %y = Relu(%x)\n  %z = Identity(%k)\n}")
+model("nan", "@m (%x : float[1,2]) -> (%y) {\n  %y = Relu(%x)\n}")
+model("outputs", "@m (%x : float[1,2]) -> (%y, %z) {\n  %y = Relu(%x)\n  %z = Neg(%x)\n}")
+model("wider", "@m (%x : float[1,3]) -> (%y) {\n  %y = Relu(%x)\n}")
+model("double", "@m (%x : bool[1,2]) -> (%y) {\n  %y = Not(%x)\n}")
+model("strings", '@m (%x : float[1]) -> (%y) {\n  const %s : string[1] = ["a"]\n  %y = Identity(%s)\n}')
+model("sequence", "@m (%s : seq<float[1]>) -> (%s) {\n}")
+model("unknown", "@m (%q : int8q<?>[1]) -> (%q) {\n}")
+model("untyped", "@m (%u) -> (%u) {\n}")
