@@ -191,28 +191,27 @@ static bool prepare(Job *j, Module *m) {
 
 /* A float model: statistics, then decisions. Emitted C may stay float. */
 static bool quantize(Job *j, Module *m) {
-    bool statically = !j->o->dynamic && !j->o->weight_only;
+    bool statically = !j->o->dynamic && !j->o->weight_only, have = !statically || has_data(j);
+    if (!have) {
+        module_each_value(m, look_for_stat, &have);
+        have = have || scheme_has_parameters(&j->ctx.scheme);
+    }
+    if (j->form > FORM_FLOAT && have && !run(j, m, "float32"))
+        return false;
     if (!prepare(j, m))
         return false;
     if (statically && j->o->equalize && !run(j, m, "equalize"))
         return false;
     if (j->o->smooth_quant && !run(j, m, "smooth-quant"))
         return false;
-    bool have = false;
     if (!j->o->weight_only && j->form > FORM_FLOAT)
         j->advice = advice_of(m, j->o->dynamic);
     if (j->o->dynamic)
         return j->form <= FORM_FLOAT || run(j, m, "dynamic-quant");
     if (j->o->weight_only)
         return j->form <= FORM_FLOAT || run(j, m, "decide-weights");
-    if (has_data(j)) {
-        if (!calibrate_module(j, m))
-            return false;
-        have = true;
-    } else {
-        module_each_value(m, look_for_stat, &have);
-        have = have || scheme_has_parameters(&j->ctx.scheme);
-    }
+    if (has_data(j) && !calibrate_module(j, m))
+        return false;
     if (j->form <= FORM_FLOAT)
         return true;
     if (!have)

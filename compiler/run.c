@@ -1,6 +1,7 @@
 /* qxc run INPUT -input=x.npz: outputs (or all values) as .npz, or as text without -o. */
 #include "compiler/session.h"
 #include "exec/samples.h"
+#include "ir/minifloat.h"
 #include "support/buf.h"
 #include "support/npz.h"
 
@@ -8,7 +9,8 @@
 typedef struct Column {
     const Value *v;
     Str name;
-    ElemType elem; /* as reported: 4 bits and narrower one byte each */
+    ElemType
+        elem; /* as reported: 4 bits and narrower one byte each, other floats than NumPy's float */
     int rank;
     int64_t dims[MAX_RANK + 1]; /* sample axis first */
     size_t bytes;               /* of one sample */
@@ -27,6 +29,8 @@ typedef struct Collect {
 } Collect;
 
 static ElemType reported(ElemType e) {
+    if (elem_is_float(e) && e != ELEM_DOUBLE && e != ELEM_FLOAT16)
+        return ELEM_FLOAT;
     if (elem_bits(e) >= 8)
         return e;
     return elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
@@ -47,6 +51,19 @@ static void add_column(Collect *c, const Value *v, Str name) {
     col->bytes = elem_bytes(col->elem, count);
 }
 
+/* A program has floats for float16. */
+static void put_elements(const Column *col, const void *data, char *to) {
+    if (col->elem != ELEM_FLOAT16) {
+        memcpy(to, data, col->bytes);
+        return;
+    }
+    for (size_t i = 0; i < col->bytes / 2; i++) {
+        uint64_t bits;
+        float_encode(ELEM_FLOAT16, (double)((const float *)data)[i], &bits);
+        memcpy(to + 2 * i, &bits, 2);
+    }
+}
+
 static void store(Column *col, Arena *a, size_t sample, const void *data) {
     if (sample == col->cap) {
         size_t cap = col->cap ? 2 * col->cap : 1;
@@ -55,7 +72,7 @@ static void store(Column *col, Arena *a, size_t sample, const void *data) {
     }
     /* A value of a branch not taken leaves zeros. */
     if (data && col->bytes)
-        memcpy(col->data + sample * col->bytes, data, col->bytes);
+        put_elements(col, data, col->data + sample * col->bytes);
     col->n = sample + 1;
 }
 

@@ -27,7 +27,6 @@ static const char *short_name(ElemType e, bool width_only) {
     case ELEM_UINT64: return "u64";
     case ELEM_FLOAT: return "f32";
     case ELEM_DOUBLE: return "f64";
-    case ELEM_FLOAT16: return "f16";
     default: return elem_name(e);
     }
 }
@@ -95,7 +94,9 @@ bool bind_call(Binder *b, const Node *n, const char *kernel, const void *params,
     Call c = {.kind = CALL_KERNEL,
               .kernel = k,
               .n_args = n_args,
-              .node = b->in_double ? b->in_double : n};
+              .node = b->stands_for  ? b->stands_for
+                      : b->in_double ? b->in_double
+                                     : n};
     c.params = arena_copy(b->arena, params, params_size);
     for (int i = 0; i < n_args; i++) {
         c.args[i] = args[i];

@@ -98,6 +98,15 @@ static bool bind_definition(Binder *b, const Node *n) {
     return ok;
 }
 
+/* float16 and the like are computed with as floats, and rounded. */
+static bool bind_float_form(Binder *b, const Node *n) {
+    const Node *form = bind_half_stand_in(b, n);
+    size_t first = b->program->n_buffers;
+    bool ok = bind_definition(b, form);
+    bind_half_done(b, n, form, first);
+    return ok;
+}
+
 static bool bind_operator(Binder *b, const Node *n) {
     if (!n->def && qop_find(n->domain, n->op))
         return binder_reject(b, n,
@@ -113,7 +122,7 @@ static bool bind_operator(Binder *b, const Node *n) {
     int errors = diags_errors(b->diags);
     bool failed = b->failed;
     b->failed = false;
-    bool ok = bind_definition(b, n);
+    bool ok = bind_float_form(b, n);
     if (!ok && !b->failed && diags_errors(b->diags) == errors)
         binder_reject(b, n, "not in this form");
     b->failed |= failed || !ok;
@@ -124,6 +133,8 @@ bool bind_node(Binder *b, const Node *n) {
     if (!bind_operator(b, n))
         return false;
     for (size_t i = 0; i < n->n_out; i++) {
+        if (n->out[i] && elem_is_half(n->out[i]->type.elem) && !bind_half_round(b, n, n->out[i]))
+            return false;
         if (n->out[i] && binder_rounds(b, n->out[i]))
             round_value(b, n, n->out[i]);
         if (n->out[i] && (b->options.observed || b->options.keep_all))
@@ -145,13 +156,14 @@ static bool is_narrow(const Value *v) {
     return elem_unpacked(v->type.elem) != v->type.elem;
 }
 
-/* A buffer of the caller's with the elements of v packed as in ONNX. */
+/* A buffer of the caller's with the elements of v as ONNX has them. */
 static int packed_buffer(Binder *b, BufferKind kind, const Value *v, int port) {
     size_t count = b->program->buffers[bind_value(b, v)].count;
     size_t bytes = elem_bytes(v->type.elem, count);
+    bool half = elem_is_half(v->type.elem);
     return binder_add_buffer(b, (Buffer){.kind = kind,
-                                         .elem = ELEM_UINT8,
-                                         .count = bytes,
+                                         .elem = half ? v->type.elem : ELEM_UINT8,
+                                         .count = half ? count : bytes,
                                          .bytes = bytes,
                                          .alias = -1,
                                          .port = port,
@@ -159,6 +171,10 @@ static int packed_buffer(Binder *b, BufferKind kind, const Value *v, int port) {
 }
 
 static void repack(Binder *b, const char *kernel, const Value *v, int from, int to) {
+    if (elem_is_half(v->type.elem)) {
+        (*kernel == 'u' ? bind_half_load : bind_half_store)(b, v, from, to);
+        return;
+    }
     ElemType elem = elem_unpacked(v->type.elem);
     qk_pack_params p = {.bits = elem_bits(v->type.elem)}; /* unpack has the same */
     p.n = (int64_t)b->program->buffers[bind_value(b, v)].count;

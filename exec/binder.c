@@ -47,6 +47,7 @@ Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
                   .diags = d,
                   .rejected = map_new(a),
                   .dynamic = map_new(a),
+                  .floats = map_new(a),
                   .program = NEW(a, Program)};
     if (o)
         b->options = *o;
@@ -77,6 +78,8 @@ void binder_reset(Binder *b) {
 
 ElemType elem_unpacked(ElemType e) {
     int bits = elem_bits(e);
+    if (elem_is_float(e) && bits < 32)
+        return ELEM_FLOAT;
     if (bits == 0 || bits >= 8 || !elem_is_int(e))
         return e;
     return elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
@@ -144,8 +147,14 @@ int bind_value_error(Binder *b, const Value *v, const char *what) {
     return failed_buffer(b);
 }
 
-/* One element a byte, where the tensor packs several. */
+/* One element a byte, where the tensor packs several; floats of fewer bits as floats. */
 static const void *unpack(Binder *b, const Tensor *t) {
+    if (elem_is_float(t->elem)) {
+        float *floats = NEW_ARRAY(b->arena, float, t->count);
+        for (size_t i = 0; i < t->count; i++)
+            floats[i] = (float)tensor_float(t, i);
+        return floats;
+    }
     uint8_t *out = arena_alloc(b->arena, t->count);
     for (size_t i = 0; i < t->count; i++)
         out[i] = (uint8_t)elem_load_int(t->elem, t->data, i);

@@ -26,6 +26,8 @@ struct Binder {
     bool failed;
     size_t n_slots, cap_slots; /* of Program.value_buffer and last: stand-ins follow the module's */
     const Node *in_double;     /* the node that is being bound in double, or NULL */
+    const Node *stands_for;    /* whose stand-in on floats is being bound, or NULL */
+    Map *floats;               /* by value id: its stand-in (bind_half.c) */
 };
 
 Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d);
@@ -65,7 +67,14 @@ void binder_enter(Binder *b);
 void binder_leave(Binder *b);
 /* Forgets what is kept with channels last. */
 void binder_reset_layout(Binder *b);
-/* Elements as kernels see them: int4 and narrower become int8. */
-ElemType elem_unpacked(ElemType e);
+/* A node on floats of fewer than 32 bits, on floats instead; else the node itself. Then results,
+ * once they are bound, are rounded to their types. */
+const Node *bind_half_stand_in(Binder *b, const Node *n);
+void bind_half_done(Binder *b, const Node *n, const Node *stand_in, size_t first_buffer);
+bool bind_half_round(Binder *b, const Node *n, const Value *v);
+/* Whether these are such floats; of a graph input or output: from and to their bits. */
+bool elem_is_half(ElemType e);
+bool bind_half_load(Binder *b, const Value *v, int from, int to);
+bool bind_half_store(Binder *b, const Value *v, int from, int to);
 
 #endif

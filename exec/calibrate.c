@@ -57,7 +57,8 @@ static void collect(void *ctx, const Value *v, const void *data) {
     Calibration *c = ctx;
     const float *x = data;
     size_t n, used = 0;
-    if (v->type.kind != TYPE_TENSOR || v->type.elem != ELEM_FLOAT || !type_count(v->type, &n))
+    if (v->type.kind != TYPE_TENSOR || elem_unpacked(v->type.elem) != ELEM_FLOAT ||
+        !type_count(v->type, &n))
         return;
     Track *t = track_of(c, v);
     double min = INFINITY, max = -INFINITY;
@@ -113,7 +114,7 @@ typedef struct Writing {
 
 static void finish_value(Writing *w, Value *v) {
     const Calibration *c = w->calibration;
-    if (v->type.kind != TYPE_TENSOR || v->type.elem != ELEM_FLOAT || v->data)
+    if (v->type.kind != TYPE_TENSOR || elem_unpacked(v->type.elem) != ELEM_FLOAT || v->data)
         return;
     v->stat = NULL;
     if (v->id < c->n_tracks && c->tracks[v->id])

@@ -27,6 +27,9 @@ int program_root(const Program *p, int buffer);
  * and that is not scratch. */
 int call_output(const Program *p, const Call *c);
 
+/* Elements as programs hold them: int4 and narrower are bytes, float16 and the like floats. */
+ElemType elem_unpacked(ElemType e);
+
 typedef struct Runner Runner;
 
 Runner *runner_new(Arena *a, const Program *p);
@@ -34,9 +37,9 @@ Runner *runner_new(Arena *a, const Program *p);
 void *runner_input(Runner *r, size_t i);
 const void *runner_output(const Runner *r, size_t i);
 void runner_run(Runner *r);
-/* The elements of a value, one byte each for 4 bits and narrower. NULL for values that the program
- * does not compute. Valid after a run of a program with keep_all, and for graph inputs, outputs and
- * constants always; of the others only in the observer. */
+/* The elements of a value, one byte each for 4 bits and narrower, a float for float16 and the like.
+ * NULL for values that the program does not compute. Valid after a run of a program with keep_all,
+ * and for graph inputs, outputs and constants always; of the others only in the observer. */
 const void *runner_value(const Runner *r, const Value *v);
 /* True when the last run computed this value (a branch of If not taken leaves its values out). */
 bool runner_computed(const Runner *r, const Value *v);

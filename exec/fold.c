@@ -2,6 +2,7 @@
 #include "exec/binder.h"
 #include "exec/fold.h"
 #include "exec/memory.h"
+#include "ir/minifloat.h"
 #include "ir/ops/op.h"
 #include "ir/provenance.h"
 
@@ -55,6 +56,20 @@ static bool foldable(Folder *f, const Node *n) {
 
 /* ---- results ---- */
 
+/* Elements as the value's type has them, of those that a program computes. */
+static void store_elements(Tensor *t, uint8_t *bytes, const void *data) {
+    size_t size = (size_t)elem_bits(t->elem) / 8;
+    if (elem_unpacked(t->elem) == t->elem) {
+        memcpy(bytes, data, t->bytes);
+        return;
+    }
+    for (size_t i = 0; i < t->count; i++) {
+        uint64_t bits;
+        float_encode(t->elem, (double)((const float *)data)[i], &bits);
+        memcpy(bytes + i * size, &bits, size);
+    }
+}
+
 /* The node's output becomes a constant in place: name, uses and type stay. */
 static void make_const(Folder *f, Graph *g, Value *v, const void *data) {
     const Node *n = v->def;
@@ -64,7 +79,7 @@ static void make_const(Folder *f, Graph *g, Value *v, const void *data) {
         dims[i] = v->type.dims[i].value;
     v->data = tensor_new(f->module->arena, v->type.elem, v->type.rank, dims, &bytes);
     if (v->data->bytes)
-        memcpy(bytes, data, v->data->bytes);
+        store_elements(v->data, bytes, data);
     v->kind = VALUE_CONST;
     v->def = NULL;
     v->stat = NULL;

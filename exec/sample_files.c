@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "exec/sample_files.h"
+#include "ir/minifloat.h"
 
 /* ---- files ---- */
 
@@ -72,8 +73,7 @@ bool sample_convertible(const Value *v, ElemType from) {
     if (from == to)
         return true;
     if (elem_is_float(to))
-        return (to == ELEM_FLOAT || to == ELEM_DOUBLE) &&
-               (elem_is_float(from) || elem_is_int(from));
+        return elem_bits(to) >= 16 && (elem_is_float(from) || elem_is_int(from));
     if (elem_is_float(from))
         return quantizes(v);
     if (to == ELEM_BOOL)
@@ -99,15 +99,15 @@ static bool convert_int(const Value *v, const Tensor *t, size_t i, uint8_t *dst,
     ElemType to = v->type.elem;
     int64_t x = tensor_int(t, i);
     bool huge = t->elem == ELEM_UINT64 && x < 0;
-    if (to == ELEM_FLOAT || to == ELEM_DOUBLE) {
+    if (elem_is_float(to)) {
         double y = tensor_float(t, i);
-        float f = (float)y;
-        bool exact = !huge && (to == ELEM_DOUBLE ? (int64_t)y == x && fabs(y) < 0x1p53
-                                                 : fabsf(f) < 0x1p62f && (int64_t)f == x);
+        uint64_t bits;
+        bool exact = !huge && float_encode(to, y, &bits);
+        double back = exact ? float_decode(to, bits) : 0;
+        exact = exact && fabs(back) < (to == ELEM_DOUBLE ? 0x1p53 : 0x1p62) && (int64_t)back == x;
         if (!exact)
             return misfit(v, t, i, "is not exact as", d);
-        memcpy(dst + i * (to == ELEM_FLOAT ? 4 : 8), to == ELEM_FLOAT ? (void *)&f : (void *)&y,
-               to == ELEM_FLOAT ? 4 : 8);
+        memcpy(dst + i * elem_bytes(to, 1), &bits, elem_bytes(to, 1));
         return true;
     }
     bool fits = to == ELEM_BOOL     ? x == 0 || x == 1
@@ -118,6 +118,14 @@ static bool convert_int(const Value *v, const Tensor *t, size_t i, uint8_t *dst,
         return misfit(v, t, i, "does not fit", d);
     elem_store_int(to, dst, i, x);
     return true;
+}
+
+/* Too large is infinite. */
+static uint64_t float_bits(ElemType to, double x) {
+    uint64_t bits;
+    if (!float_encode(to, x, &bits))
+        float_encode(to, copysign((double)INFINITY, x), &bits);
+    return bits;
 }
 
 bool sample_convert(const Value *v, ElemType from, const uint8_t *src, uint8_t *dst, size_t n,
@@ -140,6 +148,9 @@ bool sample_convert(const Value *v, ElemType from, const uint8_t *src, uint8_t *
             memcpy(dst + 4 * i, &f, 4);
         } else if (to == ELEM_DOUBLE) {
             memcpy(dst + 8 * i, &x, 8);
+        } else if (elem_is_float(to)) {
+            uint64_t bits = float_bits(to, x);
+            memcpy(dst + elem_bytes(to, 1) * i, &bits, elem_bytes(to, 1));
         } else {
             elem_store_int(to, dst, i, quantize(v, f, i));
         }

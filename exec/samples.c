@@ -1,6 +1,7 @@
 /* See exec/samples.h. */
 #include "exec/samples.h"
 #include "exec/sample_files.h"
+#include "ir/minifloat.h"
 #include "support/npz.h"
 
 typedef struct Port { /* one graph input */
@@ -257,6 +258,10 @@ static bool make_sample(Samples *s, void *const *dst) {
                 memcpy((uint8_t *)dst[i] + 4 * k, &f, 4);
             } else if (v->type.elem == ELEM_DOUBLE) {
                 memcpy((uint8_t *)dst[i] + 8 * k, &x, 8);
+            } else if (elem_bits(v->type.elem) == 16 && elem_is_float(v->type.elem)) {
+                uint64_t bits;
+                float_encode(v->type.elem, x, &bits);
+                memcpy((uint8_t *)dst[i] + 2 * k, &bits, 2);
             } else if (!elem_is_float(v->type.elem)) {
                 elem_store_int(v->type.elem, dst[i], k, random_int(s, v));
             }

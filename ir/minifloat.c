@@ -94,6 +94,17 @@ double float_decode(ElemType e, uint64_t bits) {
     return negative ? -v : v;
 }
 
+bool float_grid(ElemType e, FloatGrid *out) {
+    Format f = format_of(e);
+    *out = (FloatGrid){.mantissa = f.mantissa,
+                       .least = 1 - f.bias,
+                       .most = (float)float_decode(e, largest(f)),
+                       .infinity = f.specials == IEEE,
+                       .nan = f.specials != NONE,
+                       .negative_zero = f.specials != FNUZ};
+    return f.specials != POWERS;
+}
+
 /* A finite magnitude: rounded to the spacing of its binade. A carry into the next binade needs no
  * care, as the patterns are in the order of the numbers. */
 static uint64_t encode_magnitude(Format f, double v) {

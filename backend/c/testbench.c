@@ -2,7 +2,11 @@
 #include "backend/c/writer.h"
 
 static bool is_real(const Buffer *b) {
-    return elem_is_float(b->elem);
+    return elem_is_float(b->elem) && elem_bits(b->elem) >= 32;
+}
+
+static bool is_half(const Buffer *b) {
+    return elem_is_float(b->elem) && elem_bits(b->elem) == 16;
 }
 
 static size_t extent(const Buffer *b) {
@@ -17,13 +21,17 @@ static void put_array(CWriter *w, const Buffer *b, const char *name, size_t test
     fputs(";\n", w->f);
 }
 
-/* Integers must be equal; floats within what another order of rounding explains. */
+/* Integers must be equal; floats within what another order of rounding explains: of 16 bits, the
+ * neighbour. */
 static void put_compare(CWriter *w, const Buffer *b, size_t test, size_t port) {
     const char *format = is_real(b) ? "    for (i = 0; i < %zu; i++)\n"
                                       "        wrong += test_differs((double)out%zu[i], "
                                       "(double)test%zu_out%zu[i]);\n"
-                                    : "    for (i = 0; i < %zu; i++)\n"
-                                      "        wrong += out%zu[i] != test%zu_out%zu[i];\n";
+                         : is_half(b)
+                             ? "    for (i = 0; i < %zu; i++)\n"
+                               "        wrong += test_apart(out%zu[i], test%zu_out%zu[i]) > 1;\n"
+                             : "    for (i = 0; i < %zu; i++)\n"
+                               "        wrong += out%zu[i] != test%zu_out%zu[i];\n";
     fprintf(w->f, format, b->count, port, test, port);
 }
 
@@ -50,9 +58,9 @@ static void put_test(CWriter *w, size_t test) {
     fputs("    return wrong;\n}\n\n", w->f);
 }
 
-static bool any_real(const Program *p) {
+static bool any(const Program *p, bool (*is)(const Buffer *b)) {
     for (size_t i = 0; i < p->n_outputs; i++)
-        if (is_real(&p->buffers[p->outputs[i]]))
+        if (is(&p->buffers[p->outputs[i]]))
             return true;
     return false;
 }
@@ -63,7 +71,11 @@ void c_put_testbench(CWriter *w) {
     if (w->offsets)
         fprintf(w->f, "#if " STR_FMT "_WEIGHTS_FROM != " STR_FMT "_WEIGHTS_POINTER\n\n",
                 STR_ARG(w->upper), STR_ARG(w->upper));
-    if (any_real(w->program))
+    if (any(w->program, is_half))
+        fputs("static int test_apart(int got, int want) {\n"
+              "    return got > want ? got - want : want - got;\n}\n\n",
+              w->f);
+    if (any(w->program, is_real))
         fputs(
             "static int test_differs(double got, double want) {\n"
             "    double d = got > want ? got - want : want - got, size = want < 0 ? -want : want;\n"

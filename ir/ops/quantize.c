@@ -267,6 +267,25 @@ static bool call_quantize(Binder *b, const Node *n, ElemType e, Grid g, int32_t 
     return true;
 }
 
+/* To and from floating-point types of 8 bits and less, which the binder keeps as floats and rounds:
+ * no zero point but 0. */
+static bool rescale(Binder *b, const Node *n, const OpCtx *c, bool divides) {
+    const Tensor *zp = value_data(op_in(c, ZP));
+    bool zero = !op_in(c, ZP) || (zp && zp->data);
+    for (size_t i = 0; zp && zp->data && i < zp->count; i++)
+        zero &= tensor_float(zp, i) == 0;
+    if (own_form(n) || !zero)
+        return bind_unsupported(b, n, "floating-point types have no zero point but 0");
+    if (n->in[SCALE]->type.elem != ELEM_FLOAT)
+        return bind_unsupported(b, n, "its scale is not float");
+    Grid g = operand_grid(c, n->in[X]->type);
+    qk_rescale_f32_params p = {g.outer,   g.axis,   g.inner,   g.block,
+                               g.s_outer, g.s_axis, g.s_inner, divides};
+    return bind_call(
+        b, n, "qk_rescale_f32", &p, sizeof p, 3,
+        (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[SCALE]), bind_value(b, n->out[0])});
+}
+
 static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
     const LinearAttrs *a = c->attrs;
     const Value *x = n->in[X], *y = n->out[0];
@@ -278,7 +297,7 @@ static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
     if (x->type.elem != ELEM_FLOAT)
         return bind_unsupported(b, n, "from %s", elem_name(x->type.elem));
     if (!elem_is_int(y->type.elem))
-        return bind_unsupported(b, n, "to %s", elem_name(y->type.elem));
+        return rescale(b, n, c, true);
     int64_t lo = elem_min(y->type.elem), hi = elem_max(y->type.elem);
     if (own_form(n)) {
         const Quant *q = op_quant(y);
@@ -328,7 +347,7 @@ static bool dequantize_bind(Binder *b, const Node *n, const OpCtx *c) {
     if (y->type.elem != ELEM_FLOAT)
         return bind_unsupported(b, n, "to %s", elem_name(y->type.elem));
     if (!elem_is_int(x->type.elem))
-        return bind_unsupported(b, n, "from %s", elem_name(x->type.elem));
+        return rescale(b, n, c, false);
     if (own_form(n)) {
         const Quant *q = op_quant(x);
         if (!q || q->kind != QUANT_PARAMS)

@@ -1,0 +1,146 @@
+/* Values of float16, bfloat16 and the still smaller types. A program keeps them as floats that are
+ * numbers of the type: nodes are bound on stand-ins of type float, which share the buffers of the
+ * values they stand for, and what computes has its results rounded behind it, once each. Bits in
+ * ONNX's form are there at graph inputs and outputs only. */
+#include <math.h>
+
+#include "exec/binder.h"
+#include "ir/minifloat.h"
+#include "ir/ops/op.h"
+#include "kernels_gen.h"
+
+bool elem_is_half(ElemType e) {
+    return elem_is_float(e) && elem_bits(e) < 32;
+}
+
+static bool is_half(const Value *v) {
+    return v && v->type.kind == TYPE_TENSOR && !type_is_quantized(v->type) &&
+           elem_is_half(v->type.elem);
+}
+
+static Str id_key(const Value *v) {
+    return (Str){(const char *)&v->id, sizeof v->id};
+}
+
+static Tensor *as_floats(Binder *b, const Tensor *t) {
+    uint8_t *bytes;
+    Tensor *out = tensor_new(b->arena, ELEM_FLOAT, t->rank, t->dims, &bytes);
+    for (size_t i = 0; i < t->count; i++) {
+        float x = (float)tensor_float(t, i);
+        memcpy(bytes + i * sizeof x, &x, sizeof x);
+    }
+    return out;
+}
+
+/* Of a result: a new one that `def` makes. */
+static Value *stand_in(Binder *b, Value *v, Node *def) {
+    Value *s = def ? NULL : map_get(b->floats, id_key(v));
+    if (!is_half(v))
+        return v;
+    if (s)
+        return s;
+    s = arena_copy(b->arena, v, sizeof *v);
+    s->type.elem = ELEM_FLOAT;
+    s->def = def ? def : v->def;
+    const Tensor *t = def ? NULL : value_data(v);
+    if (t && t->data) {
+        s->data = as_floats(b, t);
+        s->kind = VALUE_CONST;
+    }
+    if (!def)
+        map_set(b->floats, id_key(v), s);
+    return s;
+}
+
+const Node *bind_half_stand_in(Binder *b, const Node *n) {
+    bool any = false;
+    for (size_t i = 0; i < n->n_in + n->n_out; i++)
+        any |= is_half(i < n->n_in ? n->in[i] : n->out[i - n->n_in]);
+    if (!any || has_bodies(n))
+        return n;
+    Node *s = arena_copy(b->arena, n, sizeof *n);
+    s->in = NEW_ARRAY(b->arena, Value *, n->n_in);
+    s->out = NEW_ARRAY(b->arena, Value *, n->n_out);
+    for (size_t i = 0; i < n->n_in; i++)
+        s->in[i] = stand_in(b, n->in[i], NULL);
+    for (size_t i = 0; i < n->n_out; i++)
+        s->out[i] = stand_in(b, n->out[i], s);
+    b->stands_for = n;
+    return s;
+}
+
+void bind_half_done(Binder *b, const Node *n, const Node *stand_in, size_t first_buffer) {
+    Program *p = b->program;
+    b->stands_for = NULL;
+    if (n == stand_in)
+        return;
+    for (size_t i = first_buffer; i < p->n_buffers; i++)
+        for (size_t k = 0; k < n->n_in + n->n_out; k++) {
+            bool in = k < n->n_in;
+            if (p->buffers[i].value == (in ? stand_in->in[k] : stand_in->out[k - n->n_in]))
+                p->buffers[i].value = in ? n->in[k] : n->out[k - n->n_in];
+        }
+}
+
+/* Whether results are numbers that operands, of the same type, have. */
+static bool moves(const Node *n) {
+    QuantClass kind = n->def->quant.kind;
+    return has_bodies(n) || ((kind == QUANT_MOVE || kind == QUANT_ORDER || kind == QUANT_JOIN ||
+                              kind == QUANT_CLAMP) &&
+                             n->n_in && is_half(n->in[0]));
+}
+
+/* What numbers beyond the largest become: ONNX's Cast saturates where the type has no infinity, or
+ * with its attribute, and gives NaN else. */
+static float beyond(const Node *n, const FloatGrid *g, ElemType e) {
+    bool saturates = elem_bits(e) < 16 && node_int(n, "saturate", 1);
+    return saturates || !(g->infinity || g->nan) ? g->most
+           : g->infinity                         ? (float)INFINITY
+                                                 : (float)NAN;
+}
+
+bool bind_half_round(Binder *b, const Node *n, const Value *v) {
+    FloatGrid g;
+    if (moves(n))
+        return true;
+    if (!float_grid(v->type.elem, &g))
+        return bind_unsupported(b, n, "its result is %s", elem_name(v->type.elem));
+    int from = bind_value(b, v);
+    Buffer rounded = b->program->buffers[from];
+    qk_round_float_params p = {.n = (int64_t)rounded.count,
+                               .mantissa = g.mantissa,
+                               .least = g.least,
+                               .unsigned_zero = !g.negative_zero,
+                               .most = g.most,
+                               .beyond = beyond(n, &g, v->type.elem)};
+    rounded.kind = BUF_ARENA;
+    rounded.alias = rounded.port = -1;
+    rounded.data = NULL;
+    int to = binder_add_buffer(b, rounded);
+    b->program->value_buffer[v->id] = to;
+    b->last[v->id] = -1;
+    if (!bind_call(b, n, "qk_round_float", &p, sizeof p, 2, (int[]){from, to}))
+        return false;
+    bind_in_place(b, 0);
+    return true;
+}
+
+static bool port(Binder *b, const Value *v, const char *kernel, int from, int to) {
+    FloatGrid g;
+    float_grid(v->type.elem, &g);
+    if (elem_bits(v->type.elem) != 16) {
+        bind_value_error(b, v, "is an input or output of fewer than 16 bits, which cannot run");
+        return false;
+    }
+    qk_load_half_params p = {.n = (int64_t)b->program->buffers[from].count, /* store has the same */
+                             .mantissa = g.mantissa};
+    return bind_call(b, v->def, kernel, &p, sizeof p, 2, (int[]){from, to});
+}
+
+bool bind_half_load(Binder *b, const Value *v, int from, int to) {
+    return port(b, v, "qk_load_half", from, to);
+}
+
+bool bind_half_store(Binder *b, const Value *v, int from, int to) {
+    return port(b, v, "qk_store_half", from, to);
+}
