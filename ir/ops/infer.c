@@ -92,9 +92,23 @@ static Type quantize_moved(const OpCtx *c, const OpDef *op, Type out) {
     return x.tilde ? type_tilde(out, q) : type_quantized(out, q);
 }
 
+/* How a file states a dimension that is not known (float[?-1]) is no property of what is computed.
+ */
+static Type without_negatives(Arena *a, Type t) {
+    Dim *dims = NULL;
+    for (int i = 0; t.kind == TYPE_TENSOR && i < t.rank; i++) {
+        if (!dim_is_negative(t.dims[i]))
+            continue;
+        if (!dims)
+            t.dims = dims = arena_copy(a, t.dims, (size_t)t.rank * sizeof *dims);
+        dims[i].negative = 0;
+    }
+    return t;
+}
+
 static bool join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i) {
     Value *v = c->node->out[i];
-    Type inferred = c->out[i];
+    Type inferred = without_negatives(c->arena, c->out[i]);
     if (!v || inferred.kind == TYPE_NONE)
         return true;
     if (v->type.kind == TYPE_NONE) {
