@@ -86,9 +86,11 @@ typedef struct Check {
 } Check;
 
 static void check_attrs(Check *c, const Attr *attrs, size_t n) {
-    for (const Attr *a = attrs; a < attrs + n; a++)
+    for (size_t k = 0; k < n; k++) {
+        const Attr *a = &attrs[k];
         for (size_t i = 0; (a->kind == ATTR_SPARSE || a->kind == ATTR_SPARSES) && i < a->n; i++)
             c->ok = verify_sparse(a->v.sp[i], c->d) && c->ok;
+    }
 }
 
 static void check_value(Value *v, void *ctx) {
