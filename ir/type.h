@@ -145,6 +145,7 @@ typedef struct Type {
     const Dim *dims; /* several types may share them */
     const Quant *quant;
     bool tilde;
+    bool failed; /* TYPE_NONE in place of what a text got wrong, which was said: nothing more is */
     const struct Type *sub; /* element of seq, optional, sparse; value of a map */
     ElemType key;           /* of a map */
     Str denotation;

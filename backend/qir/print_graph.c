@@ -1,6 +1,8 @@
 /* Graphs and functions, line by line. */
 #include "backend/qir/print.h"
 
+#include <assert.h>
+
 /* Types of node outputs count as stated in the model, unless the graph says `inferred`: it does
  * when that holds for most. Results and inputs always count as stated; exceptions say so. */
 static bool mostly_inferred(const Printer *p, const Graph *g) {
@@ -83,11 +85,10 @@ static void print_const(Printer *p, const Value *v) {
     if (v->sparse) {
         print_sparse_data(p, v->sparse, v->name);
         print_extra_clause(p, v->sparse->extra);
-    } else if (v->data) {
+    } else {
+        assert(v->data);
         print_tensor_data(p, v->data, v->name);
         print_tensor_clauses(p, v->data);
-    } else {
-        buf_text(&p->b, "elided()");
     }
     if (v->kind == VALUE_CONST)
         print_from_clause(p, v->from);

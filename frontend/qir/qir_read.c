@@ -247,6 +247,7 @@ static Module *read_text(Arena *a, Diags *d, const char *name, Str text,
     if (r && check_bytes(r) && check_header(r)) {
         parse(r);
         check_whole(r);
+        diag_reason(d, !r->lost.end, errors_before, loc_of(r, r->lost), "these data");
     }
     if (diags_errors(d) == errors_before)
         return r->module;

@@ -8,9 +8,13 @@ static ElemType component(ElemType e) {
 /* A tensor of the type's dims, without data; how many elements it has is not counted. */
 static Tensor *fixed_dims(Reader *r, const Type *t, Range at) {
     Tensor *x = NEW(r->arena, Tensor);
+    if (t->failed)
+        return NULL;
     if (t->kind != TYPE_TENSOR) {
-        if (t->kind != TYPE_NONE)
-            error_at(r, at, "a constant is a tensor, not %s", type_text(r->arena, *t));
+        error_at(r, at,
+                 t->kind == TYPE_NONE ? "data need a type, as in float[4]; this is %s"
+                                      : "a constant is a tensor, not %s",
+                 type_text(r->arena, *t));
         return NULL;
     }
     x->elem = t->elem;
@@ -170,11 +174,17 @@ static bool fill_call(Reader *r, const Type *t, const Val *v, Tensor *x) {
     return false;
 }
 
+/* Data that could not be read: by the end of the text an error has said so. */
+static void *lost(Reader *r, const Val *v) {
+    r->lost = v->at;
+    return NULL;
+}
+
 Tensor *read_literal(Reader *r, const Type *t, const Val *v) {
     Tensor *x = tensor_head(r, t, v->at);
     bool ok;
     if (!x)
-        return NULL;
+        return lost(r, v);
     switch (v->kind) {
     case VAL_NUMBERS: ok = fill_list(r, t, v, x); break;
     case VAL_LIST: ok = fill_strings(r, t, v, x); break;
@@ -184,7 +194,7 @@ Tensor *read_literal(Reader *r, const Type *t, const Val *v) {
                       "the data are a list, splat(...), blob(...), external(...) or "
                       "elided(...)");
     }
-    return ok ? x : NULL;
+    return ok ? x : lost(r, v);
 }
 
 /* ---- sparse ---- */
@@ -206,13 +216,11 @@ static size_t list_length(const Val *v) {
     return v->kind == VAL_LIST || v->kind == VAL_NUMBERS ? v->n : 0;
 }
 
-SparseTensor *read_sparse_literal(Reader *r, const Type *t, const Val *v) {
+static SparseTensor *read_coo(Reader *r, const Type *t, const Val *v) {
     if (!val_is_call(r, v, "coo") || v->n < 1 || v->n > 2) {
         error_at(r, v->at, "sparse data are coo(values, indices)");
         return NULL;
     }
-    if (t->sub->kind != TYPE_TENSOR)
-        return NULL;
     Tensor *whole = fixed_dims(r, t->sub, v->at);
     if (!whole)
         return NULL;
@@ -231,4 +239,9 @@ SparseTensor *read_sparse_literal(Reader *r, const Type *t, const Val *v) {
     int64_t dims[] = {linear ? n_indices : count, whole->rank};
     s->indices = sparse_part(r, indices, ELEM_INT64, linear ? 1 : 2, dims);
     return s->values && s->indices ? s : NULL;
+}
+
+SparseTensor *read_sparse_literal(Reader *r, const Type *t, const Val *v) {
+    SparseTensor *s = read_coo(r, t, v);
+    return s ? s : lost(r, v);
 }

@@ -211,7 +211,8 @@ static void connect_results(Reader *r, Frame *f) {
 static void check_defaults(Reader *r, Frame *f) {
     for (size_t i = 0; i < map_size(f->due); i++) {
         const Value *v = map_value(f->due, i);
-        if (!v->data && !v->sparse && !is_broken(r, '%', v->name))
+        bool given = v->data || v->sparse || v->misread;
+        if (!given && !is_broken(r, '%', v->name))
             diag_error(r->diags, v->loc,
                        "the default of %%%s is missing: a line 'const %%%s = ...'",
                        shown(r, v->name), shown(r, v->name));

@@ -86,10 +86,12 @@ static Value *const_value(Reader *r, const Bind *b) {
     Frame *f = r->frame;
     Value *v = map_get(f->due, b->name);
     if (!v) {
+        Type t = bind_type(r, b);
         if (!b->type && !is_broken(r, '%', b->name))
             error_at(r, b->at, "a constant has a type, as in 'const %%%s : float[4] = ...'",
                      shown(r, b->name));
-        v = graph_add_const(f->graph, b->name, bind_type(r, b), NULL);
+        t.failed |= !b->type;
+        v = graph_add_const(f->graph, b->name, t, NULL);
         define_value(r, v, b);
         return v;
     }
@@ -102,9 +104,9 @@ static Value *const_value(Reader *r, const Bind *b) {
 
 static void give_sparse(Reader *r, Value *v, const Val *data, const Clauses *c) {
     Type whole = v->type;
-    if (whole.kind == TYPE_TENSOR)
+    if (whole.kind != TYPE_SPARSE) /* what is no tensor either is said where it is read */
         whole = (Type){.kind = TYPE_SPARSE, .rank = -1, .sub = &v->type};
-    SparseTensor *s = whole.kind == TYPE_SPARSE ? read_sparse_literal(r, &whole, data) : NULL;
+    SparseTensor *s = read_sparse_literal(r, &whole, data);
     if (!s)
         return;
     if (!s->values->name.s)
@@ -141,7 +143,7 @@ void read_const(Reader *r, const Bind *b, const Val *data, Clauses *c) {
         v->from = c->from;
     if (val_is_call(r, data, "coo") || v->type.kind == TYPE_SPARSE)
         give_sparse(r, v, data, c);
-    else if (b->type || v->type.kind != TYPE_NONE)
+    else
         give_tensor(r, v, b->type ? b->type : &v->type, data, c);
     bool flawed = take_flaws(r) || !(v->data || v->sparse);
     v->misread = v->misread || flawed;

@@ -199,7 +199,7 @@ static const Quant *acc_operand(Reader *r, Token t, Quant *q, int i) {
     if (!v)
         return NULL;
     if (!v->type.quant) {
-        if (v->type.kind != TYPE_NONE)
+        if (!v->type.failed)
             error_at(r, range_of(t), "%%%s is not quantized: its type is %s", shown(r, name),
                      type_text(r->arena, v->type));
         return NULL;

@@ -1,5 +1,5 @@
-/* Types. Every rule gives a Type in the arena; after an error one that is not known, so that
- * nothing else complains about it. */
+/* Types. Every rule gives a Type in the arena; after an error one that failed, so that nothing else
+ * complains about it. `?` is a type that is not known, which is no error. */
 #include "frontend/qir/reader.h"
 
 Dim dim_int(Reader *r, Token t) {
@@ -117,10 +117,16 @@ Type *type_unknown(Reader *r) {
     return t;
 }
 
-Type *type_tensor_of(Reader *r, Elem e, Shape s) {
+Type *type_failed(Reader *r) {
     Type *t = type_unknown(r);
+    t->failed = true;
+    return t;
+}
+
+Type *type_tensor_of(Reader *r, Elem e, Shape s) {
     if (e.failed)
-        return t;
+        return type_failed(r);
+    Type *t = type_unknown(r);
     t->rank = s.rank;
     t->dims = s.dims;
     t->kind = TYPE_TENSOR;
@@ -143,10 +149,11 @@ Type *type_of(Reader *r, TypeKind kind, Type *sub, Range at) {
     t->sub = sub;
     if (type_depth(t) > MAX_NESTING) {
         error_at(r, at, "types are nested more than %d deep", MAX_NESTING);
-        t->sub = type_unknown(r);
-    }
-    if (kind == TYPE_SPARSE && sub->kind != TYPE_TENSOR && sub->kind != TYPE_NONE)
+        t->sub = type_failed(r);
+    } else if (kind == TYPE_SPARSE && sub->kind != TYPE_TENSOR && sub->kind != TYPE_NONE) {
         error_at(r, at, "sparse<...> is of a tensor, as in sparse<float[10]>");
+        t->sub = type_failed(r);
+    }
     return t;
 }
 

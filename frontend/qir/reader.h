@@ -157,6 +157,7 @@ typedef struct Reader {
     bool failed_here;     /* the parser refused the token it was just given */
     bool unsound; /* after errors in syntax, imports or heads nobody looks at the operators */
     size_t silent_flaws;               /* uses of what is not there, said elsewhere */
+    Range lost;                        /* data without a tensor: only where there are errors */
     Range model_at, meta_at, extra_at; /* of these lines; 0 before they come */
     bool only_scheme;                  /* the line 'qir 1' may be left out */
     bool second_scheme;                /* being read: an error, and its rules count for nothing */
@@ -286,6 +287,7 @@ Type *type_tensor_of(Reader *r, Elem e, Shape s);
 Type *type_of(Reader *r, TypeKind kind, Type *sub, Range at);
 Type *type_map(Reader *r, Token key, Type *value);
 Type *type_unknown(Reader *r);
+Type *type_failed(Reader *r); /* after an error */
 Type *type_denote(Reader *r, Type *t, Token denotation);
 Type *type_with_tilde(Reader *r, Type *t, Elem q);
 Elem read_quant(Reader *r, Token storage, Span args, Range at);
