@@ -3,6 +3,7 @@
 #include "compiler/scheme_nodes.h"
 #include "compiler/session.h"
 
+#include "exec/fixed_shapes.h"
 #include "exec/specialise.h"
 #include "passes/annotations.h"
 #include "passes/choice.h"
@@ -81,19 +82,10 @@ static void forget_stat(Value *v, void *ctx) {
 
 /* ---- calibration ---- */
 
-static void save_type(Value *v, void *saved) {
-    ((Type *)saved)[v->id] = v->type;
-}
-
-static void restore_type(Value *v, void *saved) {
-    v->type = ((Type *)saved)[v->id];
-}
-
 /* Programs need static shapes, the model keeps its symbolic ones. */
 static bool calibrate_module(Job *j, Module *m) {
-    Type *saved = NEW_ARRAY(m->arena, Type, m->n_values);
-    module_each_value(m, save_type, saved);
-    if (!module_bind_batch(m, j->d) || !module_check_static(m, j->d))
+    FixedShapes *shapes = shapes_fix(m, j->o->calib.items, j->o->calib.n, j->d);
+    if (!shapes)
         return false;
     Samples *s;
     if (j->o->calib.n) {
@@ -105,7 +97,7 @@ static bool calibrate_module(Job *j, Module *m) {
     bool ok = s && calibrate(m, s, &j->calib, &j->calibrated, j->d);
     if (s)
         samples_close(s);
-    module_each_value(m, restore_type, saved);
+    shapes_restore(m, shapes);
     return ok;
 }
 
@@ -360,6 +352,7 @@ bool job_prepare_run(Job *j, Module *m) {
         return false;
     if (m->wide_zp && !run(j, m, "wide-zp"))
         return false;
-    return run(j, m, "fold-const") && job_fix_shapes(j, m) && module_bind_batch(m, j->d) &&
-           module_check_static(m, j->d);
+    const TextList *data = j->o->input.n ? &j->o->input : &j->o->calib;
+    return job_fix_shapes(j, m) && samples_bind(m, data->items, data->n, j->d) &&
+           module_bind_batch(m, j->d) && module_check_static(m, j->d) && run(j, m, "fold-const");
 }

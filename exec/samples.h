@@ -16,6 +16,9 @@ typedef struct Samples Samples;
 /* Samples for the graph inputs of `m` that have no default. NULL after diagnostics. Files are
  * checked when they are reached, the first at once. */
 Samples *samples_open(Arena *a, const Module *m, const char *const *paths, size_t n, Diags *d);
+/* Symbolic dimensions of graph inputs behind the first become those of the arrays in the first
+ * file; what it does not tell stays as it is. For a while: programs need static shapes. */
+bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d);
 /* `count` samples made from a fixed seed: floats from a normal distribution, or uniform in the
  * range of the input's stat or quantization; integers uniform in their range. */
 Samples *samples_random(Arena *a, const Module *m, size_t count);

@@ -31,7 +31,7 @@ static void look(void *ctx, const Value *v, const void *data) {
 
 bool channels_observe(const Channels *ch, PassContext *c, double **largest) {
     Look l = {ch, largest};
-    FixedShapes *shapes = shapes_fix(ch->m, c->d);
+    FixedShapes *shapes = shapes_fix(ch->m, c->data, c->n_data, c->d);
     if (!shapes)
         return false;
     bool ok = observe_run(ch->m, c, look, &l);

@@ -55,6 +55,8 @@ static const char *why_no_range(const Decide *d, const Value *v) {
 
 static const char *why_operand(const Decide *d, const Node *n, size_t i) {
     const Value *v = n->in[i];
+    if (v->type.kind != TYPE_TENSOR)
+        return "the type of its operand is not known";
     if (type_real_elem(v->type) != ELEM_FLOAT)
         return "its operand is not float";
     if (is_weight(n, i))

@@ -160,7 +160,7 @@ static void choose_nodes(Collect *c) {
 
 bool mac_data(Module *m, PassContext *c, bool gram, MacDataFn *fn, void *ctx) {
     Collect all = {.arena = m->arena, .c = c, .m = m, .gram = gram};
-    FixedShapes *shapes = shapes_fix(m, c->d);
+    FixedShapes *shapes = shapes_fix(m, c->data, c->n_data, c->d);
     if (!shapes)
         return false;
     module_each_graph(m, find_nodes, &all);

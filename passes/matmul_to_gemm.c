@@ -12,6 +12,7 @@ typedef struct Rewrite {
     UniqueNames *names;
     Uses *uses;
     Arena *arena;
+    Map *shapes; /* that were computed: of which value, where, with how many columns */
 } Rewrite;
 
 /* The bias that `add` adds to columns of `y`, with the index of its operand; NULL when it does not.
@@ -24,6 +25,68 @@ static Value *column_bias(const Node *add, const Value *y, int64_t columns) {
     bool fits = t && t->rank > 0 && t->rank <= y->type.rank && t->dims[t->rank - 1] == columns &&
                 t->count == (size_t)columns;
     return fits ? b : NULL;
+}
+
+static Node *shape_node(Rewrite *r, Node *before, const char *op, size_t n_in, int64_t length) {
+    Node *n = node_new(before->graph, STR_NONE, str_from(op), n_in, 1);
+    Dim *dims = NEW_ARRAY(r->arena, Dim, 1);
+    dims[0] = length < 0 ? dim_unknown() : dim_of(length);
+    n->loc = before->loc;
+    node_from(n, before, PASS_NAME);
+    Str name = arena_strf(r->arena, STR_FMT "_%s", STR_ARG(before->out[0]->name), op);
+    node_add_output(n, 0, unique_name(r->names, name), type_tensor(ELEM_INT64, 1, dims));
+    node_insert_before(before, n);
+    return n;
+}
+
+static Value *ints(Rewrite *r, const Node *n, const char *suffix, int64_t v) {
+    int64_t one = 1;
+    Str name = arena_strf(r->arena, STR_FMT "_%s", STR_ARG(n->out[0]->name), suffix);
+    Value *c = graph_add_const(
+        n->graph, unique_name(r->names, name), type_fixed(r->arena, ELEM_INT64, 1, &one),
+        tensor_of(r->arena, ELEM_INT64, 1, &one, arena_copy(r->arena, &v, sizeof v)));
+    value_from_node(c, n, PASS_NAME);
+    return c;
+}
+
+/* All dimensions of `x` but the last. */
+static Value *leading_dims(Rewrite *r, Node *n, Value *x) {
+    int rank = x->type.rank;
+    bool newer = module_opset(n->graph->module, STR("")) >= 15; /* Shape has bounds of its own */
+    Node *shape = shape_node(r, n, "Shape", 1, newer ? rank - 1 : rank);
+    shape->in[0] = x;
+    if (newer)
+        node_set_int(shape, "end", -1);
+    op_resolve(shape, r->c->d);
+    if (newer)
+        return shape->out[0];
+    Node *rows = shape_node(r, n, "Slice", 3, rank - 1);
+    rows->in[0] = shape->out[0];
+    rows->in[1] = ints(r, n, "first", 0);
+    rows->in[2] = ints(r, n, "last", rank - 1);
+    op_resolve(rows, r->c->d);
+    return rows->out[0];
+}
+
+/* The shape of `x` with another last dimension, computed before `n`; the same for the products that
+ * read one value. */
+static Value *computed_shape(Rewrite *r, Node *n, Value *x, int64_t columns) {
+    struct {
+        const Value *x;
+        const Graph *g;
+        int64_t columns;
+    } key = {x, n->graph, columns};
+    Str known = {(const char *)&key, sizeof key};
+    Value *shape = map_get(r->shapes, known);
+    if (shape)
+        return shape;
+    Node *all = shape_node(r, n, "Concat", 2, x->type.rank);
+    all->in[0] = leading_dims(r, all, x);
+    all->in[1] = ints(r, n, "columns", columns);
+    node_set_int(all, "axis", 0);
+    op_resolve(all, r->c->d);
+    map_set(r->shapes, (Str){arena_copy(r->arena, &key, sizeof key), sizeof key}, all->out[0]);
+    return all->out[0];
 }
 
 /* The shape of `t` as a constant for Reshape; NULL where more than one dimension is not known. */
@@ -121,8 +184,10 @@ static void rewrite(Rewrite *r, Node *n) {
     Value *bias = column_bias(add, y, w->dims[1]), *in = NULL, *out = NULL;
     if (!bias && is_affine(r, add, y, (size_t)w->dims[1]))
         becomes_gemm(r, n);
-    if (!bias || (x.rank > 2 && !(out = shape_of(r, add, shape))))
+    if (!bias)
         return;
+    if (x.rank > 2 && !(out = shape_of(r, add, shape)))
+        out = computed_shape(r, n, n->in[0], w->dims[1]);
     take_over(r, n, add, bias);
     if (x.rank == 2)
         return;
@@ -151,7 +216,7 @@ static void rewrite_graph(Graph *g, void *ctx) {
 }
 
 bool pass_matmul_to_gemm(Module *m, PassContext *c) {
-    Rewrite r = {c, unique_names_new(m), uses_new(m), m->arena};
+    Rewrite r = {c, unique_names_new(m), uses_new(m), m->arena, map_new(m->arena)};
     module_each_graph(m, rewrite_graph, &r);
     edit_sweep(m);
     return true;

@@ -213,7 +213,19 @@ static bool has_tilde(const Node *n) {
     return false;
 }
 
+/* Looks at the types of its operands alone (Shape): integers will do. */
+static bool type_node(TrueQuant *t, Node *n) {
+    if (!n->def || !n->def->from_types)
+        return false;
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && n->in[i]->id < t->n && t->ints[n->in[i]->id])
+            n->in[i] = t->ints[n->in[i]->id];
+    return true;
+}
+
 static void float_node(TrueQuant *t, Node *n, const char *why) {
+    if (type_node(t, n))
+        return;
     bool touched = has_tilde(n);
     for (size_t i = 0; i < n->n_in; i++) {
         if (!n->in[i])

@@ -228,11 +228,27 @@ const OpDef op_Pad = {
 
 /* ---- Expand ---- */
 
+/* With a shape that is computed only the rank may be known. */
+static void expand_rank(OpCtx *c, Type x, Type shape) {
+    int64_t n = shape.rank == 1 ? shape.dims[0].value : -1;
+    int rank = x.rank < 0 || n < 0 || n > MAX_RANK ? -1 : x.rank > n ? x.rank : (int)n;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)(rank < 0 ? 0 : rank) + 1);
+    for (int i = 0; i < rank; i++) {
+        int xi = i - (rank - x.rank); /* what is not 1 stays */
+        dims[i] = xi >= 0 && x.dims[xi].value > 1 ? x.dims[xi] : dim_unknown();
+    }
+    c->out[0] = type_tensor(type_real_elem(x), rank, rank < 0 ? NULL : dims);
+}
+
 static bool expand_infer(OpCtx *c) {
     Type x = op_type(c, 0);
     Ints shape;
-    if (x.rank < 0 || !op_ints(c, 1, &shape))
+    if (x.kind != TYPE_TENSOR)
         return true;
+    if (x.rank < 0 || !op_ints(c, 1, &shape)) {
+        expand_rank(c, x, op_type(c, 1));
+        return true;
+    }
     int rank = x.rank > (int)shape.n ? x.rank : (int)shape.n;
     if (shape.n > MAX_RANK)
         return true;
