@@ -27,10 +27,19 @@ static int weight_axis(Fold *f, const Node *n) {
     return n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
 }
 
+static bool all_are(const double *v, size_t n, double x) {
+    size_t i = 0;
+    while (i < n && v[i] == x)
+        i++;
+    return i == n;
+}
+
 /* W[.., c, ..] *= scale[c], as a new constant; scale has one entry or one per channel. `other` is
  * the node that scaled, or NULL. */
 static void scale_weights(Fold *f, Node *n, const Node *other, int axis, const double *scale,
                           size_t n_scale) {
+    if (all_are(scale, n_scale, 1))
+        return;
     int at = n->def->quant.weight;
     Value *old = n->in[at];
     const Tensor *w = old->data;
@@ -79,18 +88,13 @@ static bool all_finite(const double *v, size_t n) {
     return i == n;
 }
 
-static bool all_zero(const double *v, size_t n) {
-    size_t i = 0;
-    while (i < n && v[i] == 0)
-        i++;
-    return i == n;
-}
-
 /* Whether finite weights stay finite: the product of two large numbers may not. */
 static bool weights_hold(const Node *n, const double *scale, size_t channels) {
     const Tensor *w = n->in[n->def->quant.weight]->data;
     float min = 0, max = 0;
     double most = 0;
+    if (all_are(scale, channels, 1))
+        return true;
     row_range(tensor_floats(w), w->count, &min, &max);
     for (size_t c = 0; c < channels; c++)
         most = fmax(most, fabs(scale[c]));
@@ -104,16 +108,19 @@ static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
     Node *next = uses_only_here(f->uses, y);
     if (!next || !next->def || !next->def->affine || next->n_out < 1 || !next->out[0])
         return false;
+    if (!n->def->quant.bias && !next->def->quant.multiplies)
+        return false; /* without a look at its numbers, and at the pages they share with others */
     double *scale = NEW_ARRAY(f->arena, double, channels);
     double *shift = NEW_ARRAY(f->arena, double, channels);
     size_t data;
     OpCtx c = op_ctx(next, f->c->d);
     if (!next->def->affine(&c, layer_makes_axis(n), channels, &data, scale, shift) ||
-        next->in[data] != y || !all_finite(scale, channels) || !all_finite(shift, channels) ||
-        !weights_hold(n, scale, channels))
+        next->in[data] != y || !all_finite(scale, channels) || !all_finite(shift, channels))
         return false;
     double *b = n->def->quant.bias ? edit_bias(n, channels) : NULL;
-    if (!b && (n->def->quant.bias || !all_zero(shift, channels)))
+    if (!b && (n->def->quant.bias || !all_are(shift, channels, 0)))
+        return false;
+    if (!weights_hold(n, scale, channels))
         return false;
     for (size_t i = 0; b && i < channels; i++)
         b[i] = scale[i] * b[i] + shift[i];
