@@ -244,6 +244,13 @@ typedef struct Import {
     Loc loc;
 } Import;
 
+typedef struct ImportIndex { /* of a list of imports; made when asked, remade when the list changes
+                              */
+    Map *by_domain;
+    const Import *imports;
+    size_t n;
+} ImportIndex;
+
 enum { ONNX_MAX_IR = 14, ONNX_MAX_OPSET = 28 }; /* the newest versions there are */
 
 /* What versions may be, whatever the model came from: each domain once, numbers that exist. All
@@ -259,6 +266,7 @@ typedef struct Function {
     size_t n_defaults;
     Import *imports;
     size_t n_imports;
+    ImportIndex import_index;
     Graph *body; /* in, out: untyped values; no constants */
     Str doc;
     Meta meta;
@@ -286,6 +294,7 @@ struct Module {
     Str doc;
     Import *imports;
     size_t n_imports, cap_imports;
+    ImportIndex import_index;
     Meta meta;
     bool wide_zp;   /* zero points may lie outside their range: -wide-zp */
     Quant **quants; /* the !name lines, in order */
@@ -311,6 +320,9 @@ void module_free(Module *m);
 void module_keep_map(Module *m, FileMap *f);
 /* The elements of a mapped tensor will not be read soon: they may leave memory. */
 void module_release(const Module *m, const Tensor *t);
+/* The import of a domain by the function, or by the model where `f` is NULL; NULL where there is
+ * none. */
+const Import *import_find(const Module *m, const Function *f, Str domain);
 /* Version imported for a domain ("" = "ai.onnx"), 0 when not imported. IR versions before 3 had no
  * imports and mean opset 1. */
 int64_t module_opset(const Module *m, Str domain);

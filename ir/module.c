@@ -1,5 +1,6 @@
-/* Modules: imports, walks over all graphs and values, names that nobody has yet. */
+/* Modules: walks over all graphs and values, names that nobody has yet. */
 #include "ir/ir.h"
+#include "support/names.h"
 
 Module *module_new(Arena *a, Diags *d) {
     Module *m = NEW(a, Module);
@@ -23,67 +24,6 @@ void module_keep_map(Module *m, FileMap *f) {
 void module_release(const Module *m, const Tensor *t) {
     for (size_t i = 0; i < m->n_maps; i++)
         file_release(m->maps[i], (Str){(const char *)t->data, t->bytes});
-}
-
-bool domain_is_onnx(Str d) {
-    return d.n == 0 || str_is(d, "ai.onnx");
-}
-
-bool domain_equal(Str x, Str y) {
-    return str_eq(x, y) || (domain_is_onnx(x) && domain_is_onnx(y));
-}
-
-Str function_key(Buf *b, Str domain, Str name, Str overload) {
-    b->n = 0;
-    buf_str(b, domain_is_onnx(domain) ? STR("") : domain);
-    buf_byte(b, '\0');
-    buf_str(b, name);
-    buf_byte(b, '\0');
-    buf_str(b, overload);
-    return (Str){b->p, b->n};
-}
-
-bool imports_check(Arena *a, const Import *imports, size_t n, Diags *d) {
-    Map *seen = map_new(a);
-    bool ok = true;
-    for (size_t i = 0; i < n; i++) {
-        const Import *p = &imports[i];
-        bool onnx = domain_is_onnx(p->domain);
-        const char *name = diag_name(d, p->domain);
-        if (!map_set(seen, onnx ? STR("") : p->domain, (void *)p))
-            ok = diag_error(d, p->loc, "domain \"%s\" is imported twice", name);
-        if (onnx && (p->version < 1 || p->version > ONNX_MAX_OPSET))
-            ok = diag_error(d, p->loc, "opset %lld is not supported; versions 1 to %d are",
-                            (long long)p->version, ONNX_MAX_OPSET);
-        else if (p->version < 0)
-            ok = diag_error(d, p->loc, "the import of domain \"%s\" has version %lld", name,
-                            (long long)p->version);
-    }
-    return ok;
-}
-
-bool ir_version_check(int64_t version, Loc at, Diags *d) {
-    return (version >= 1 && version <= ONNX_MAX_IR) ||
-           diag_error(d, at, "IR version %lld is not supported; versions 1 to %d are",
-                      (long long)version, ONNX_MAX_IR);
-}
-
-int64_t module_opset(const Module *m, Str domain) {
-    for (size_t i = 0; i < m->n_imports; i++)
-        if (domain_equal(m->imports[i].domain, domain))
-            return m->imports[i].version;
-    bool before_imports = m->n_imports == 0 && m->has_ir_version && m->ir_version < 3;
-    return before_imports && domain_is_onnx(domain) ? 1 : 0;
-}
-
-void module_set_opset(Module *m, Str domain, int64_t version) {
-    for (size_t i = 0; i < m->n_imports; i++)
-        if (domain_equal(m->imports[i].domain, domain)) {
-            m->imports[i].version = version;
-            return;
-        }
-    Import added = {.domain = domain.s ? domain : STR(""), .version = version};
-    ARENA_PUSH(m->arena, m->imports, m->n_imports, m->cap_imports, added);
 }
 
 void module_add_quant(Module *m, Quant *q) {
@@ -186,25 +126,20 @@ bool module_data_required(Module *m, Diags *d) {
 
 struct UniqueNames {
     Module *module;
-    Map *used; /* name -> the number last tried after it as a base */
+    Names *names; /* NULL before the first call */
 };
 
-static void use_name(UniqueNames *u, Str name) {
-    if (name.n && !map_get(u->used, name))
-        map_set(u->used, name, NEW(u->module->arena, size_t));
-}
-
 static void use_names(Graph *g, void *ctx) {
-    UniqueNames *u = ctx;
+    Names *names = ctx;
     for (size_t i = 0; i < g->n_in; i++)
-        use_name(u, g->in[i]->name);
+        names_use(names, g->in[i]->name);
     for (size_t i = 0; i < g->n_consts; i++)
-        use_name(u, g->consts[i]->name);
+        names_use(names, g->consts[i]->name);
     for (Node *n = g->first; n; n = n->next) {
-        use_name(u, n->name);
+        names_use(names, n->name);
         for (size_t i = 0; i < n->n_out; i++)
             if (n->out[i])
-                use_name(u, n->out[i]->name);
+                names_use(names, n->out[i]->name);
     }
 }
 
@@ -215,23 +150,9 @@ UniqueNames *unique_names_new(Module *m) {
 }
 
 Str unique_name(UniqueNames *u, Str base) {
-    Arena *a = u->module->arena;
-    if (!u->used) {
-        u->used = map_new(a);
-        module_each_graph(u->module, use_names, u);
+    if (!u->names) {
+        u->names = names_new(u->module->arena);
+        module_each_graph(u->module, use_names, u->names);
     }
-    if (base.n == 0)
-        base = STR("value");
-    Str name = arena_str(a, base);
-    size_t *last = map_get(u->used, base);
-    while (map_get(u->used, name)) {
-        /* Counting on from the last suffix keeps many copies of one base linear. */
-        Buf b = buf_new(a);
-        buf_str(&b, base);
-        buf_byte(&b, '_');
-        buf_u64(&b, ++*last);
-        name = buf_as_str(&b);
-    }
-    use_name(u, name);
-    return name;
+    return names_make(u->names, base.n ? base : STR("value"));
 }

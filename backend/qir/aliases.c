@@ -8,7 +8,7 @@ typedef struct QuantUse {
     size_t n;
 } QuantUse;
 
-static Str address_key(Printer *p, const void *address) {
+Str address_key(Printer *p, const void *address) {
     return (Str){arena_copy(p->arena, &address, sizeof address), sizeof address};
 }
 
@@ -21,13 +21,6 @@ const Quant *printed_quant(const Printer *p, const Quant *q) {
     return named ? named : q;
 }
 
-static Str free_name(Printer *p, Str base) {
-    Str name = base.n ? base : STR("q");
-    for (int i = 1; map_get(p->names, name); i++)
-        name = arena_strf(p->arena, "%.*s_%d", STR_ARG(base), i);
-    return name;
-}
-
 /* Gives `q` a line of its own, after those it refers to. */
 static void add_line(Printer *p, const Quant *q, Str base) {
     if (find(p, q))
@@ -38,15 +31,15 @@ static void add_line(Printer *p, const Quant *q, Str base) {
             add_line(p, q->acc_quant[i], base);
             named->acc_quant[i] = find(p, q->acc_quant[i]);
         }
-    named->alias = free_name(p, base);
-    map_set(p->names, named->alias, named);
+    named->alias = names_make(p->names, base.n ? base : STR("q"));
+    map_set(p->named, named->alias, named);
     map_set(p->quants, address_key(p, q), named);
     ARENA_PUSH(p->arena, p->lines, p->n_lines, p->cap_lines, named);
 }
 
 /* A copy of a quantization that has a line, by its name: printed by that name too. */
 static bool is_copy_of_line(Printer *p, const Quant *q) {
-    Quant *line = q->alias.s ? map_get(p->names, q->alias) : NULL;
+    Quant *line = q->alias.s ? map_get(p->named, q->alias) : NULL;
     if (!line)
         return false;
     Buf x = buf_new(p->arena), y = buf_new(p->arena);
@@ -108,7 +101,8 @@ static void print_in_place(Printer *p, const Quant *q, Str base) {
 void name_quants(Printer *p) {
     const Module *m = p->module;
     p->quants = map_new(p->arena);
-    p->names = map_new(p->arena);
+    p->named = map_new(p->arena);
+    p->names = names_new(p->arena);
     for (size_t i = 0; i < m->n_quants; i++)
         add_line(p, m->quants[i], m->quants[i]->alias);
     Collector c = {p, map_new(p->arena)};

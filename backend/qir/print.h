@@ -3,6 +3,7 @@
 #define QXC_BACKEND_QIR_PRINT_H
 
 #include "backend/qir/qir_write.h"
+#include "support/names.h"
 #include "support/safetensors.h"
 
 typedef struct Printer {
@@ -13,15 +14,19 @@ typedef struct Printer {
     QirWriteOptions options;
     int indent;
     Map *quants;    /* by address: the Quant as it is to be printed, its name in `alias` */
-    Map *names;     /* of quantizations, all in use */
+    Map *named;     /* by name: the Quant of the line */
+    Names *names;   /* of those lines */
     bool *results;  /* by value id: a result of the graph that defines it */
     StWriter *blob; /* NULL: constants stay in the text */
     Str blob_name;  /* its file */
-    Map *keys;      /* of the blob, in use */
+    Names *keys;    /* of the blob */
+    bool uses_blob; /* something stands in it */
     Quant **lines;  /* the quant lines, in order */
     size_t n_lines, cap_lines;
 } Printer;
 
+/* A key of maps by address, in the arena. */
+Str address_key(Printer *p, const void *address);
 /* Collects quantizations and gives names to those that need one (aliases.c). */
 void name_quants(Printer *p);
 /* The quantization as it is to be printed. */

@@ -213,13 +213,6 @@ static const char *dtype_of(ElemType e) {
     }
 }
 
-static Str free_key(Printer *p, Str base) {
-    Str key = base.n ? base : STR("constant");
-    for (int i = 1; map_get(p->keys, key); i++)
-        key = arena_strf(p->arena, "%.*s_%d", STR_ARG(base.n ? base : STR("constant")), i);
-    return key;
-}
-
 static bool add_to_blob(Printer *p, const Tensor *t, Str key) {
     const char *dtype = dtype_of(t->elem);
     int64_t bytes = (int64_t)t->bytes;
@@ -231,13 +224,13 @@ static bool add_to_blob(Printer *p, const Tensor *t, Str key) {
 static bool print_as_blob(Printer *p, const Tensor *t, Str name) {
     if (!p->blob || t->bytes <= p->options.inline_limit)
         return false;
-    Str key = free_key(p, name);
+    Str key = names_make(p->keys, name.n ? name : STR("constant"));
     if (!add_to_blob(p, t, key)) { /* a name that JSON cannot hold */
-        key = free_key(p, STR("constant"));
+        key = names_make(p->keys, STR("constant"));
         if (!add_to_blob(p, t, key))
             return false;
     }
-    map_set(p->keys, key, p);
+    p->uses_blob = true;
     print_blob(p, STR("@w"), key, true, checksum(t));
     return true;
 }

@@ -255,51 +255,68 @@ static void print_spellings(Printer *p, const Graph *g) {
 
 /* ---- bodies ---- */
 
-/* How many results of this graph's nodes the type of a constant names (acc<%x, %w>): its line has
- * to come after theirs. */
-static int awaited(const Value *v, const Node *n) {
+/* A constant whose type names results of this graph's nodes (acc<%x, %w>): its line has to come
+ * after theirs. */
+typedef struct Late {
+    const Value *value;
+    int awaited; /* how many of the results are still to come */
+} Late;
+
+typedef struct Waiting { /* for one node */
+    Late *late;
+    struct Waiting *next;
+} Waiting;
+
+static const Node *awaited_node(const Value *v, int i) {
     const Quant *q = v->type.kind == TYPE_TENSOR ? v->type.quant : NULL;
-    int count = 0;
-    for (int i = 0; q && q->kind == QUANT_ACC && i < 2; i++) {
-        const Value *x = q->acc_value[i];
-        count += x && x->def && x->graph == v->graph && (!n || x->def == n);
-    }
-    return count;
+    const Value *x = q && q->kind == QUANT_ACC ? q->acc_value[i] : NULL;
+    return x && x->graph == v->graph ? x->def : NULL;
 }
 
-static void print_constants(Printer *p, const Graph *g, int *waits) {
-    for (size_t i = 0; i < g->n_consts; i++) {
-        waits[i] = awaited(g->consts[i], NULL);
-        if (!waits[i])
+/* Prints the constants that wait for nothing. The others, by the nodes that they wait for: Waiting,
+ * by address; NULL where there are none. */
+static Map *print_constants(Printer *p, const Graph *g) {
+    Map *waiting = NULL;
+    for (size_t i = 0; i < g->n_consts; i++)
+        if (!awaited_node(g->consts[i], 0) && !awaited_node(g->consts[i], 1))
             print_const(p, g->consts[i]);
-        waits[g->n_consts] += waits[i];
+        else
+            waiting = waiting ? waiting : map_new(p->arena);
+    for (size_t i = waiting ? g->n_consts : 0; i-- > 0;) { /* so the first is on top */
+        Late *late = NEW(p->arena, Late);
+        late->value = g->consts[i];
+        for (int k = 0; k < 2; k++) {
+            const Node *n = awaited_node(late->value, k);
+            if (!n)
+                continue;
+            Waiting w = {late, map_get(waiting, (Str){(const char *)&n, sizeof n})};
+            map_set(waiting, address_key(p, n), arena_copy(p->arena, &w, sizeof w));
+            late->awaited++;
+        }
     }
+    return waiting;
 }
 
-static void print_late_constants(Printer *p, const Graph *g, int *waits, const Node *n) {
-    for (size_t i = 0; waits[g->n_consts] && i < g->n_consts; i++) {
-        int now = waits[i] ? awaited(g->consts[i], n) : 0;
-        waits[i] -= now;
-        waits[g->n_consts] -= now;
-        if (now && !waits[i])
-            print_const(p, g->consts[i]);
-    }
+static void print_late_constants(Printer *p, const Map *waiting, const Node *n) {
+    for (const Waiting *w = map_get(waiting, (Str){(const char *)&n, sizeof n}); w; w = w->next)
+        if (--w->late->awaited == 0)
+            print_const(p, w->late->value);
 }
 
 static void print_body(Printer *p, const Graph *g, bool inferred) {
-    int *waits = NEW_ARRAY(p->arena, int, g->n_consts + 1); /* the last is their sum */
     bool consts = false;
     for (size_t i = 0; i < g->n_in; i++)
         if (has_default(g->in[i])) {
             print_const(p, g->in[i]);
             consts = true;
         }
-    print_constants(p, g, waits);
+    Map *waiting = print_constants(p, g);
     if (g->first && (consts || g->n_consts))
         buf_byte(&p->b, '\n');
     FOR_NODES(n, g) {
         print_node(p, n, inferred);
-        print_late_constants(p, g, waits, n);
+        if (waiting)
+            print_late_constants(p, waiting, n);
     }
     print_stats(p, g);
     print_spellings(p, g);

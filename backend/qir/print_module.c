@@ -112,7 +112,7 @@ void print_module(Printer *p) {
     print_rest(p);
     Buf rest = p->b;
     p->b = head;
-    if (map_size(p->keys)) {
+    if (p->uses_blob) {
         buf_text(&p->b, "blob @w ");
         buf_quoted(&p->b, p->blob_name);
         buf_byte(&p->b, '\n');

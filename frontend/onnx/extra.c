@@ -34,6 +34,10 @@ Str only_unknown(Reader *r, const ProtobufCMessage *m) {
     return extra_done(&extra);
 }
 
+Str packed_message(Reader *r, const ProtobufCMessage *m) {
+    return pack(r->arena, m);
+}
+
 bool same_message(Reader *r, const ProtobufCMessage *x, const ProtobufCMessage *y) {
     return str_eq(pack(r->arena, x), pack(r->arena, y));
 }

@@ -52,6 +52,7 @@ void extra_message(Buf *b, uint32_t number, const ProtobufCMessage *m);
 Str extra_done(Buf *b);
 /* `extra` of an object that has nothing else to keep. */
 Str only_unknown(Reader *r, const ProtobufCMessage *m);
+Str packed_message(Reader *r, const ProtobufCMessage *m);
 bool same_message(Reader *r, const ProtobufCMessage *x, const ProtobufCMessage *y);
 
 /* ---- type.c ---- */

@@ -87,17 +87,21 @@ static bool take_const_output(Reader *r, Value *v, const Onnx__ValueInfoProto *o
 
 typedef struct Said { /* by the first output of a name */
     const Onnx__ValueInfoProto *output;
+    Str packed; /* once there is a second one */
     bool follows;
 } Said;
 
 /* Whether the value itself says all that `output` does, so that it can be written from there.
  * `before` is what an earlier output said of the same value, or NULL. */
 static bool output_follows(Reader *r, const Scope *s, const Onnx__ValueInfoProto *output,
-                           const Said *before, const Onnx__GraphProto *p, Value *v) {
+                           Said *before, const Onnx__GraphProto *p, Value *v) {
     if (v->graph != s->graph)
         return false;
-    if (before)
-        return before->follows && same_message(r, &before->output->base, &output->base);
+    if (before) {
+        if (before->follows && !before->packed.s)
+            before->packed = packed_message(r, &before->output->base);
+        return before->follows && str_eq(before->packed, packed_message(r, &output->base));
+    }
     switch (v->kind) {
     case VALUE_NODE: /* it has taken what the output says; a main graph's is written with a type */
         return output->type || s->outer;
@@ -127,8 +131,8 @@ void read_outputs(Reader *r, const Scope *s, const Onnx__GraphProto *p, Buf *pla
             continue;
         }
         graph_add_output(s->graph, v);
-        const Said *before = map_get(said, name);
-        Said now = {output, output_follows(r, s, output, before, p, v)};
+        Said *before = map_get(said, name);
+        Said now = {output, STR_NONE, output_follows(r, s, output, before, p, v)};
         if (!now.follows)
             keep_output(i, output, places);
         if (!before)

@@ -133,17 +133,10 @@ static void check_reference(Reader *r, Range at, Str ref) {
         f = f->outer;
     if (!f)
         return; /* said by the verifier */
-    const Function *fn = f->func;
-    size_t n = fn->n_attrs + fn->n_defaults;
-    const char **names = NEW_ARRAY(r->arena, const char *, n);
-    for (size_t i = 0; i < n; i++) {
-        Str name = i < fn->n_attrs ? fn->attrs[i] : fn->defaults[i - fn->n_attrs].name;
-        if (str_eq(name, ref))
-            return;
-        names[i] = arena_str(r->arena, name).s;
-    }
+    if (map_get(f->formals, ref))
+        return;
     diag_warning(r->diags, loc_of(r, at), "the function has no attribute '%s'", shown(r, ref));
-    suggest(r, at, ref, names, n);
+    suggest_key(r, at, ref, f->formals);
 }
 
 static bool read_value(Reader *r, const Val *v, Attr *a) {

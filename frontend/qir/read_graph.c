@@ -255,6 +255,15 @@ static void read_formals(Reader *r, Function *fn, Span formals) {
     }
 }
 
+static Map *formals_of(Reader *r, Function *fn) {
+    Map *names = map_new(r->arena);
+    for (size_t i = 0; i < fn->n_attrs; i++)
+        map_set(names, fn->attrs[i], fn);
+    for (size_t i = 0; i < fn->n_defaults; i++)
+        map_set(names, fn->defaults[i].name, fn);
+    return names;
+}
+
 void open_function(Reader *r, OpName name, const Span *formals, Span params, Span results,
                    Clauses *c) {
     Module *m = r->module;
@@ -276,6 +285,7 @@ void open_function(Reader *r, OpName name, const Span *formals, Span params, Spa
     fn->body->loc = fn->loc;
     ARENA_PUSH(r->arena, m->functions, m->n_functions, m->cap_functions, fn);
     open_frame(r, fn->body, fn, params, results, c && c->inferred);
+    r->frame->formals = formals_of(r, fn);
 }
 
 void close_function(Reader *r) {

@@ -257,10 +257,11 @@ void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses 
     }
     if (!v)
         return;
-    Node **end = &v->onnx;
-    while (*end)
-        end = &(*end)->next;
-    *end = n;
+    Node *first = v->onnx ? v->onnx : n, *last = v->onnx ? first->prev : NULL;
+    if (last)
+        last->next = n;
+    v->onnx = first;
+    first->prev = n; /* the last, while more may come */
 }
 
 void read_initializers(Reader *r, Span names, Range at) {

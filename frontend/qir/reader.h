@@ -117,6 +117,7 @@ typedef struct Frame {
     struct Frame *outer;
     Graph *graph;
     Function *func;
+    Map *formals; /* names of its attributes; NULL where this is no function's body */
     Map *names;   /* to Value */
     Map *results; /* to Bind */
     Map *due;     /* inputs whose default is still to come, to Value */

@@ -89,11 +89,10 @@ static int64_t imported_version(const Node *n) {
     const Function *f = node_function(n);
     const Module *m = n->graph->module;
     bool own = f && f->n_imports;
-    const Import *imports = own ? f->imports : m->imports;
-    for (size_t i = 0; i < (own ? f->n_imports : m->n_imports); i++)
-        if (domain_equal(imports[i].domain, n->domain))
-            return imports[i].version;
-    int64_t implied = own ? 0 : module_opset(m, n->domain);
+    const Import *import = import_find(m, own ? f : NULL, n->domain);
+    if (import)
+        return import->version;
+    int64_t implied = own || m->n_imports ? 0 : module_opset(m, n->domain);
     return implied ? implied : -1;
 }
 
