@@ -1,6 +1,7 @@
 /* From a module to a program. See exec/exec.h. */
 #include "exec/binder.h"
 #include "exec/memory.h"
+#include "exec/order.h"
 #include "exec/specialise.h"
 #include "ir/ops/op.h"
 
@@ -33,6 +34,12 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
     if (!binder_finish(b))
         return NULL;
     place_views(p);
+    p->arena_alive = program_alive(a, p);
+    if (!o || (!o->keep_all && !o->observed)) {
+        program_order(a, p);
+        size_t alive = program_alive(a, p);
+        p->arena_alive = alive < p->arena_alive ? alive : p->arena_alive;
+    }
     program_plan(a, p, o && o->keep_all);
     return p;
 }

@@ -3,6 +3,18 @@
 #include "exec/exec.h"
 #include "exec/plan.h"
 
+int memory_root(const Program *p, int buffer) {
+    if (buffer < 0)
+        return -1;
+    int root = program_root(p, buffer);
+    return p->buffers[root].kind == BUF_ARENA ? root : -1;
+}
+
+/* A tensor without elements has an address too. */
+size_t memory_bytes(const Buffer *b) {
+    return b->bytes || b->scratch ? b->bytes : 1;
+}
+
 /* ---- lives ---- */
 
 static void touch(Buffer *b, int call) {
@@ -11,35 +23,22 @@ static void touch(Buffer *b, int call) {
     b->last = call;
 }
 
-/* The buffer whose memory an argument is, -1 for one outside of the arena. */
-static int arena_root(const Program *p, int buffer) {
-    if (buffer < 0)
-        return -1;
-    int root = program_root(p, buffer);
-    return p->buffers[root].kind == BUF_ARENA ? root : -1;
-}
-
 static void find_lives(Program *p) {
     for (size_t i = 0; i < p->n_buffers; i++)
         p->buffers[i].first = p->buffers[i].last = -1;
     for (size_t c = 0; c < p->n_calls; c++)
         for (int i = 0; i < p->calls[c].n_args; i++) {
-            int root = arena_root(p, p->calls[c].args[i]);
+            int root = memory_root(p, p->calls[c].args[i]);
             if (root >= 0)
                 touch(&p->buffers[root], (int)c);
         }
     /* What a packed output was packed from can still be read when all is done (runner_value). */
     const Graph *g = p->module->graph;
     for (size_t i = 0; i < g->n_out && p->n_calls; i++) {
-        int root = arena_root(p, p->value_buffer[g->out[i]->id]);
+        int root = memory_root(p, p->value_buffer[g->out[i]->id]);
         if (root >= 0)
             touch(&p->buffers[root], (int)p->n_calls - 1);
     }
-}
-
-/* A tensor without elements has an address too. */
-static size_t bytes_of(const Buffer *b) {
-    return b->bytes || b->scratch ? b->bytes : 1;
 }
 
 /* ---- overlays ---- */
@@ -52,24 +51,21 @@ static bool types_overlap(ElemType x, ElemType y) {
 
 /* Whether the call reads the buffer by this argument only. */
 static bool read_once(const Program *p, const Call *call, int arg) {
-    int root = arena_root(p, call->args[arg]);
+    int root = memory_root(p, call->args[arg]);
     for (int i = 0; i < call->n_args; i++)
-        if (i != arg && arena_root(p, call->args[i]) == root)
+        if (i != arg && memory_root(p, call->args[i]) == root)
             return false;
     return true;
 }
 
-static bool may_overlay(const Program *p, size_t c, const Overlay *o) {
-    const Call *call = &p->calls[c];
+bool memory_overlay(const Program *p, const Call *call, const Overlay *o, int *under, int *over) {
     int out = call_output(p, call);
-    int under = arena_root(p, call->args[o->arg]);
-    int over = out < 0 ? -1 : arena_root(p, call->args[out]);
-    if (under < 0 || over < 0 || !read_once(p, call, o->arg))
+    *under = memory_root(p, call->args[o->arg]);
+    *over = out < 0 ? -1 : memory_root(p, call->args[out]);
+    if (*under < 0 || *over < 0 || !read_once(p, call, o->arg))
         return false;
-    const Buffer *x = &p->buffers[under], *y = &p->buffers[over];
-    if (o->exact && bytes_of(y) > bytes_of(x))
-        return false;
-    return x->last == (int)c && y->first == (int)c && types_overlap(x->elem, y->elem);
+    const Buffer *x = &p->buffers[*under], *y = &p->buffers[*over];
+    return types_overlap(x->elem, y->elem) && !(o->exact && memory_bytes(y) > memory_bytes(x));
 }
 
 /* ---- the whole ---- */
@@ -87,7 +83,7 @@ static Items items_of(Arena *a, const Program *p, bool scratch) {
         if (p->buffers[i].first >= 0 && (scratch || !p->buffers[i].scratch)) {
             const Buffer *b = &p->buffers[i];
             all.of[i] = (int)all.plan.n;
-            items[all.plan.n++] = (PlanItem){bytes_of(b), b->first, b->last, 0};
+            items[all.plan.n++] = (PlanItem){memory_bytes(b), b->first, b->last, 0};
         }
     return all;
 }
@@ -98,10 +94,10 @@ static void find_overlays(Arena *a, const Program *p, Items *all) {
         const Call *call = &p->calls[c];
         for (int i = 0; i < call->n_overlays; i++) {
             const Overlay *o = &call->overlays[i];
-            if (!may_overlay(p, c, o))
+            int under, over;
+            if (!memory_overlay(p, call, o, &under, &over) || p->buffers[under].last != (int)c ||
+                p->buffers[over].first != (int)c)
                 continue;
-            int under = program_root(p, call->args[o->arg]);
-            int over = program_root(p, call->args[call_output(p, call)]);
             found[all->plan.n_overlays++] =
                 (PlanOverlay){(uint32_t)all->of[under], (uint32_t)all->of[over], o->exact, o->lead};
         }
@@ -109,9 +105,8 @@ static void find_overlays(Arena *a, const Program *p, Items *all) {
     all->plan.overlays = found;
 }
 
-/* What tensors take that are alive together, scratch apart, where results may only lie exactly in
- * the place of an operand: what planners count on that know of no partial overlap. */
-static size_t alive_bytes(Arena *a, const Program *p) {
+size_t program_alive(Arena *a, Program *p) {
+    find_lives(p);
     Items all = items_of(a, p, false);
     find_overlays(a, p, &all);
     PlanOverlay *kept = NEW_ARRAY(a, PlanOverlay, all.plan.n_overlays);
@@ -221,7 +216,6 @@ void program_plan(Arena *a, Program *p, bool keep_all) {
     } else {
         find_overlays(a, p, &all);
         p->arena_bytes = plan_offsets(a, &all.plan);
-        p->arena_alive = alive_bytes(a, p);
         grow_scratch(a, p, &all);
     }
     for (size_t i = 0; i < p->n_buffers; i++)

@@ -7,8 +7,19 @@
 
 #include "exec/program.h"
 
-/* Sets offset, first and last of the buffers in the arena, and the program's arena_... numbers.
- * `keep_all`: nothing shares memory. */
+/* Sets offset, first and last of the buffers in the arena, and arena_bytes. `keep_all`: nothing
+ * shares memory. */
 void program_plan(Arena *a, Program *p, bool keep_all);
+
+/* What tensors take that are alive together, scratch apart, where results may only lie exactly in
+ * the place of an operand: what planners count on that know of no partial overlap. */
+size_t program_alive(Arena *a, Program *p);
+
+/* The buffer whose memory an argument is, -1 for one outside of the arena. */
+int memory_root(const Program *p, int buffer);
+size_t memory_bytes(const Buffer *b);
+/* Whether the result of a call may lie over its operand as far as the two buffers go, which it
+ * sets, provided that nobody else reads the operand later. */
+bool memory_overlay(const Program *p, const Call *call, const Overlay *o, int *under, int *over);
 
 #endif

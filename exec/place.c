@@ -7,13 +7,8 @@ typedef struct Overlays {
     int *next;  /* by that number */
 } Overlays;
 
-/* Offsets from which an item is kept away, both ends being free. */
-typedef struct Gap {
-    int64_t low, high;
-} Gap;
-
-size_t plan_aligned(const Plan *plan, size_t bytes) {
-    return (bytes + plan->align - 1) / plan->align * plan->align;
+size_t plan_aligned(size_t bytes, size_t align) {
+    return (bytes + align - 1) / align * align;
 }
 
 static Overlays *overlays_of(Arena *a, const Plan *plan) {
@@ -49,9 +44,9 @@ static const PlanOverlay *overlay_of(const Layout *l, uint32_t which, uint32_t o
     return NULL;
 }
 
-int64_t plan_lead(const Plan *plan, const PlanOverlay *o) {
-    int64_t align = (int64_t)plan->align;
-    return o->lead > 0 ? (o->lead + align - 1) / align * align : -(-o->lead / align * align);
+int64_t plan_lead(const PlanOverlay *o, size_t align) {
+    int64_t step = (int64_t)align;
+    return o->lead > 0 ? (o->lead + step - 1) / step * step : -(-o->lead / step * step);
 }
 
 /* Keeps the gaps in order of where they begin; they come nearly so. */
@@ -70,8 +65,8 @@ static void add_gap(Layout *l, size_t *n, int64_t low, int64_t high) {
 static void keep_apart(Layout *l, uint32_t which, uint32_t other, size_t *n) {
     const PlanItem *item = &l->plan->items[which], *placed = &l->plan->items[other];
     int64_t at = (int64_t)placed->offset;
-    int64_t low = at - (int64_t)plan_aligned(l->plan, item->bytes);
-    int64_t high = at + (int64_t)plan_aligned(l->plan, placed->bytes);
+    int64_t low = at - (int64_t)plan_aligned(item->bytes, l->plan->align);
+    int64_t high = at + (int64_t)plan_aligned(placed->bytes, l->plan->align);
     bool over;
     const PlanOverlay *o = overlay_of(l, which, other, &over);
     if (!o) {
@@ -80,16 +75,15 @@ static void keep_apart(Layout *l, uint32_t which, uint32_t other, size_t *n) {
         add_gap(l, n, low, at);
         add_gap(l, n, at, high);
     } else if (over) {
-        int64_t before = at - plan_lead(l->plan, o);
+        int64_t before = at - plan_lead(o, l->plan->align);
         add_gap(l, n, before > low ? before : low, high);
     } else {
-        int64_t after = at + plan_lead(l->plan, o);
+        int64_t after = at + plan_lead(o, l->plan->align);
         add_gap(l, n, low, after < high ? after : high);
     }
 }
 
-/* The smallest room that fits, lowest first; else above everything. */
-static void place(Layout *l, uint32_t which) {
+size_t layout_gaps(Layout *l, uint32_t which) {
     PlanItem *item = &l->plan->items[which];
     size_t n = 0;
     for (size_t i = 0; i < l->n_placed; i++) {
@@ -97,6 +91,21 @@ static void place(Layout *l, uint32_t which) {
         if (item->first <= other->last && other->first <= item->last)
             keep_apart(l, which, l->placed[i], &n);
     }
+    return n;
+}
+
+void layout_add(Layout *l, uint32_t which) {
+    const PlanItem *item = &l->plan->items[which];
+    size_t k = l->n_placed++, end = item->offset + plan_aligned(item->bytes, l->plan->align);
+    for (; k > 0 && l->plan->items[l->placed[k - 1]].offset > item->offset; k--)
+        l->placed[k] = l->placed[k - 1];
+    l->placed[k] = which;
+    l->total = end > l->total ? end : l->total;
+}
+
+/* The smallest room that fits, lowest first; else above everything. */
+static void place(Layout *l, uint32_t which) {
+    size_t n = layout_gaps(l, which);
     int64_t at = 0, best = -1, least = INT64_MAX;
     for (size_t i = 0; i < n; i++) {
         if (l->gaps[i].low >= at && l->gaps[i].low - at < least) {
@@ -105,12 +114,8 @@ static void place(Layout *l, uint32_t which) {
         }
         at = l->gaps[i].high > at ? l->gaps[i].high : at;
     }
-    item->offset = (size_t)(best < 0 ? at : best);
-    size_t k = l->n_placed++, end = item->offset + plan_aligned(l->plan, item->bytes);
-    for (; k > 0 && l->plan->items[l->placed[k - 1]].offset > item->offset; k--)
-        l->placed[k] = l->placed[k - 1];
-    l->placed[k] = which;
-    l->total = end > l->total ? end : l->total;
+    l->plan->items[which].offset = (size_t)(best < 0 ? at : best);
+    layout_add(l, which);
 }
 
 size_t layout_by(Layout *l, const uint32_t *order) {

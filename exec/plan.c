@@ -5,7 +5,7 @@
 
 #include "exec/place.h"
 
-enum { MAX_QUADRATIC = 4000, SWAP_WORK = 20000000 };
+enum { MAX_QUADRATIC = 4000, SWAP_WORK = 20000000, PATIENCE = 300 };
 
 /* ---- orders ---- */
 
@@ -41,24 +41,22 @@ static void sort_items(const Plan *plan, Order how, Key *keys, uint32_t *order) 
 
 /* ---- bounds ---- */
 
-size_t plan_overlaid(const Plan *plan, const PlanOverlay *o) {
-    size_t under = plan_aligned(plan, plan->items[o->under].bytes);
-    size_t over = plan_aligned(plan, plan->items[o->over].bytes);
-    size_t most = under > over ? under : over;
-    int64_t lead = o->exact ? 0 : plan_lead(plan, o);
-    if (lead >= (int64_t)over)
-        return under + over;
-    return lead > 0 && under + (size_t)lead > most ? under + (size_t)lead : most;
+size_t plan_saving(size_t under, size_t over, const PlanOverlay *o, size_t align) {
+    int64_t lead = o->exact ? 0 : plan_lead(o, align);
+    under = plan_aligned(under, align);
+    over = plan_aligned(over, align);
+    size_t kept = lead > 0 && lead < (int64_t)over ? over - (size_t)lead : lead > 0 ? 0 : over;
+    return kept < under ? kept : under;
 }
 
 /* By step: the most that its overlays can save. An item saves no more than it has. */
-static size_t *savings(Arena *a, const Plan *plan, size_t steps) {
+size_t *plan_savings(Arena *a, const Plan *plan, size_t steps) {
     size_t *saved = NEW_ARRAY(a, size_t, steps), *own = NEW_ARRAY(a, size_t, plan->n);
     for (size_t i = 0; i < plan->n_overlays; i++) {
         const PlanOverlay *o = &plan->overlays[i];
         const PlanItem *under = &plan->items[o->under], *over = &plan->items[o->over];
-        size_t most = plan_aligned(plan, over->bytes);
-        size_t less = plan_aligned(plan, under->bytes) + most - plan_overlaid(plan, o);
+        size_t most = plan_aligned(over->bytes, plan->align);
+        size_t less = plan_saving(under->bytes, over->bytes, o, plan->align);
         less = less < most - own[o->over] ? less : most - own[o->over];
         own[o->over] += less;
         saved[over->first] += less;
@@ -72,10 +70,10 @@ size_t plan_bound(Arena *a, const Plan *plan) {
         end = plan->items[i].last > end ? plan->items[i].last : end;
     size_t steps = (size_t)end + 2;
     size_t *starts = NEW_ARRAY(a, size_t, steps), *ends = NEW_ARRAY(a, size_t, steps);
-    size_t *saved = savings(a, plan, steps);
+    size_t *saved = plan_savings(a, plan, steps);
     for (size_t i = 0; i < plan->n; i++) {
-        starts[plan->items[i].first] += plan_aligned(plan, plan->items[i].bytes);
-        ends[plan->items[i].last + 1] += plan_aligned(plan, plan->items[i].bytes);
+        starts[plan->items[i].first] += plan_aligned(plan->items[i].bytes, plan->align);
+        ends[plan->items[i].last + 1] += plan_aligned(plan->items[i].bytes, plan->align);
     }
     size_t alive = 0, most = 0;
     for (int t = 0; t <= end; t++) {
@@ -103,22 +101,25 @@ static void keep(const Layout *l, const uint32_t *order, Best *best) {
 /* Moves items of the best order to the front, one after the other, where that helps: an item that
  * ends at the top of the memory was placed too late. */
 static void improve(Layout *l, uint32_t *order, size_t bound, Best *best) {
-    size_t n = l->plan->n, rounds = SWAP_WORK / (n * n + 1);
+    size_t n = l->plan->n, rounds = SWAP_WORK / (n * n + 1), tired = 0;
     memcpy(order, best->order, n * sizeof *order);
-    for (size_t r = 0; r < rounds && best->total > bound; r++) {
+    for (size_t r = 0; r < rounds && tired < PATIENCE && best->total > bound; r++) {
         size_t top = n;
         layout_by(l, order);
         for (size_t i = 0; i < n && top == n; i++) {
             const PlanItem *item = &l->plan->items[order[i]];
-            if (item->offset + plan_aligned(l->plan, item->bytes) == l->total)
+            if (item->offset + plan_aligned(item->bytes, l->plan->align) == l->total)
                 top = i;
         }
         size_t to = top ? (r * 7 + 3) % top : 0;
         uint32_t moved = order[top];
         memmove(order + to + 1, order + to, (top - to) * sizeof *order);
         order[to] = moved;
-        if (layout_by(l, order) < best->total)
+        tired++;
+        if (layout_by(l, order) < best->total) {
             keep(l, order, best);
+            tired = 0;
+        }
     }
 }
 
@@ -139,6 +140,8 @@ size_t plan_offsets(Arena *a, const Plan *plan) {
     }
     if (n <= MAX_QUADRATIC)
         improve(&l, order, bound, &best);
+    if (best.total > bound)
+        best.total = layout_search(a, &l, bound, best.total, best.offsets);
     for (size_t i = 0; i < n; i++)
         plan->items[i].offset = best.offsets[i];
     return best.total;

@@ -36,7 +36,7 @@ size_t plan_offsets(Arena *a, const Plan *plan);
 /* The largest sum of aligned sizes alive at one time, less what overlays can save: no layout needs
  * less. */
 size_t plan_bound(Arena *a, const Plan *plan);
-/* The bytes that the two of an overlay take together at least, their sizes being aligned. */
-size_t plan_overlaid(const Plan *plan, const PlanOverlay *o);
+/* How many bytes less the two of an overlay may take than their sizes together, all aligned. */
+size_t plan_saving(size_t under, size_t over, const PlanOverlay *o, size_t align);
 
 #endif
