@@ -81,8 +81,9 @@ static void visit_sparse(const TensorVisit *visit, const SparseTensor *s, Str na
 }
 
 static void visit_attrs(const TensorVisit *visit, const Attr *attrs, size_t n) {
-    for (const Attr *at = attrs; at < attrs + n; at++)
-        for (size_t i = 0; i < at->n; i++) {
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < attrs[k].n; i++) {
+            const Attr *at = &attrs[k];
             if (at->kind == ATTR_TENSOR || at->kind == ATTR_TENSORS)
                 visit->fn(at->v.t[i], at->name, visit->ctx);
             else if (at->kind == ATTR_SPARSE || at->kind == ATTR_SPARSES)
