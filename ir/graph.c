@@ -102,9 +102,13 @@ bool node_is_in(const Node *n, const char *domain, const char *op) {
     return str_is(n->op, op) && domain_equal(n->domain, str_from(domain));
 }
 
+size_t attr_graphs(const Attr *a) {
+    return a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS ? a->n : 0;
+}
+
 bool has_bodies(const Node *n) {
     for (size_t i = 0; i < n->n_attrs; i++)
-        if (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS)
+        if (attr_graphs(&n->attrs[i]))
             return true;
     return false;
 }

@@ -145,6 +145,9 @@ typedef struct Attr {
     Loc loc;
 } Attr;
 
+/* How many graphs it holds, in v.g; 0 where it is of another kind, or a reference. */
+size_t attr_graphs(const Attr *a);
+
 /* ---- values ---- */
 
 typedef struct Stat { /* what calibration saw; one entry, or one per index of `axis` */
@@ -222,7 +225,7 @@ struct Node {
 struct Graph {
     Module *module;
     Node *owner; /* the node whose attribute it is; NULL at the top and in functions */
-    const struct Function *function; /* whose body it is, or NULL */
+    const struct Function *function; /* whose body or attribute default it is, or NULL */
     Str name;
     size_t n_in, cap_in, n_out, cap_out, n_consts, cap_consts;
     Value **in;
@@ -395,7 +398,8 @@ bool uses_is_output(const Uses *u, const Value *v);  /* of any graph */
  * module unless `u` is given. */
 void value_replace(Module *m, const Uses *u, Value *from, Value *to);
 
-/* Calls fn for every graph of the module: main, subgraphs, function bodies. Outer first. */
+/* Calls fn for every graph of the module: main, those of functions (attribute defaults, then the
+ * body), and subgraphs of all these. Outer first. */
 void module_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);
 /* Calls fn for every value: of each graph the inputs, the constants, the results of its nodes. */
 void module_each_value(Module *m, void (*fn)(Value *v, void *ctx), void *ctx);

@@ -30,22 +30,29 @@ void module_add_quant(Module *m, Quant *q) {
     ARENA_PUSH(m->arena, m->quants, m->n_quants, m->cap_quants, q);
 }
 
+static void each_graph(Graph *g, void (*fn)(Graph *g, void *ctx), void *ctx);
+
+static void each_attr_graph(const Attr *attrs, size_t n, void (*fn)(Graph *g, void *ctx),
+                            void *ctx) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < attr_graphs(&attrs[i]); k++)
+            each_graph(attrs[i].v.g[k], fn, ctx);
+}
+
 static void each_graph(Graph *g, void (*fn)(Graph *g, void *ctx), void *ctx) {
     fn(g, ctx);
     for (Node *n = g->first; n; n = n->next)
-        for (size_t i = 0; i < n->n_attrs; i++) {
-            const Attr *at = &n->attrs[i];
-            if (at->kind == ATTR_GRAPH || at->kind == ATTR_GRAPHS)
-                for (size_t k = 0; k < at->n; k++)
-                    each_graph(at->v.g[k], fn, ctx);
-        }
+        each_attr_graph(n->attrs, n->n_attrs, fn, ctx);
 }
 
 void module_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx) {
     if (m->graph)
         each_graph(m->graph, fn, ctx);
-    for (size_t i = 0; i < m->n_functions; i++)
-        each_graph(m->functions[i]->body, fn, ctx);
+    for (size_t i = 0; i < m->n_functions; i++) {
+        const Function *f = m->functions[i];
+        each_attr_graph(f->defaults, f->n_defaults, fn, ctx);
+        each_graph(f->body, fn, ctx);
+    }
 }
 
 typedef struct ValueVisit {

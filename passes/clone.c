@@ -131,7 +131,7 @@ static void clone_attrs(Clone *c, const Node *from, Node *to) {
         Attr *at = &to->attrs[to->n_attrs++];
         *at = *is;
         at->name = from->attrs[i].name;
-        if (at->kind != ATTR_GRAPH && at->kind != ATTR_GRAPHS)
+        if (!attr_graphs(at))
             continue;
         Graph **graphs = NEW_ARRAY(a, Graph *, at->n);
         for (size_t k = 0; k < at->n; k++)

@@ -156,8 +156,7 @@ static void drop_dead_nodes(Graph *g, void *ctx) {
         for (size_t i = 0; i < n->n_in; i++)
             if (n->in[i])
                 d->readers[n->in[i]->id]--;
-        for (size_t i = 0; i < n->n_attrs; i++)
-            d->again |= n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS;
+        d->again |= has_bodies(n);
         node_remove(n);
     }
 }

@@ -192,12 +192,9 @@ static void inline_graph(Inliner *in, Graph *g, const Active *at) {
             inline_call(in, n, f, at);
             continue;
         }
-        for (size_t i = 0; i < n->n_attrs; i++) {
-            const Attr *a = &n->attrs[i];
-            bool graphs = a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS;
-            for (size_t k = 0; graphs && k < a->n; k++)
-                inline_graph(in, a->v.g[k], at);
-        }
+        for (size_t i = 0; i < n->n_attrs; i++)
+            for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
+                inline_graph(in, n->attrs[i].v.g[k], at);
         if (in->mixed)
             convert(in, n);
     }

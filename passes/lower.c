@@ -237,9 +237,8 @@ static void lower_graph(Lower *l, Graph *g);
 
 static void lower_bodies(Lower *l, Node *n) {
     for (size_t i = 0; i < n->n_attrs; i++)
-        if (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS)
-            for (size_t k = 0; k < n->attrs[i].n; k++)
-                lower_graph(l, n->attrs[i].v.g[k]);
+        for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
+            lower_graph(l, n->attrs[i].v.g[k]);
 }
 
 /* Constants of types that ONNX lacks are widened to one that it has. */

@@ -40,9 +40,7 @@ static void check_operands(Order *o, const Node *n) {
             o->ok = false;
     }
     for (size_t i = 0; i < n->n_attrs; i++)
-        for (size_t k = 0; (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS) &&
-                           k < n->attrs[i].n;
-             k++) {
+        for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++) {
             const Graph *body = n->attrs[i].v.g[k];
             FOR_NODES(inner, body)
             check_operands(o, inner);

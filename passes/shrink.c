@@ -73,9 +73,7 @@ static void forget_uses(Sweep *s, const Node *n) {
             s->now[n->in[i]->id]--;
     for (size_t i = 0; i < n->n_attrs; i++) {
         const Attr *a = &n->attrs[i];
-        if (a->kind != ATTR_GRAPH && a->kind != ATTR_GRAPHS)
-            continue;
-        for (size_t k = 0; k < a->n; k++) {
+        for (size_t k = 0; k < attr_graphs(a); k++) {
             const Graph *g = a->v.g[k];
             for (const Node *inner = g->first; inner; inner = inner->next)
                 forget_uses(s, inner);

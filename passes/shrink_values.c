@@ -80,9 +80,7 @@ static void attributes_of_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         size_t kept = 0;
         for (size_t i = 0; i < n->n_attrs; i++) {
-            AttrKind kind = n->attrs[i].kind;
-            bool body = kind == ATTR_GRAPH || kind == ATTR_GRAPHS;
-            if (body || !place_take(places))
+            if (attr_graphs(&n->attrs[i]) || !place_take(places))
                 n->attrs[kept++] = n->attrs[i];
         }
         n->n_attrs = kept;

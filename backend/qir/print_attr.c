@@ -198,7 +198,7 @@ static bool is_list(AttrKind k) {
 }
 
 static bool holds_graph(const Attr *a) {
-    return !a->ref.s && a->n && (a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS);
+    return !a->ref.s && attr_graphs(a);
 }
 
 static void print_value(Printer *p, const Attr *a) {

@@ -35,8 +35,12 @@ static void read_formals(Reader *r, Function *f, const Onnx__FunctionProto *p) {
         f->attrs[i] = read_name(r, f->loc, true, p->attribute[i]);
     f->n_defaults = p->n_attribute_proto;
     f->defaults = NEW_ARRAY(r->arena, Attr, f->n_defaults);
-    for (size_t i = 0; i < f->n_defaults; i++)
-        read_attr(r, f->loc, p->attribute_proto[i], NULL, NULL, &f->defaults[i]);
+    for (size_t i = 0; i < f->n_defaults; i++) {
+        Attr *a = &f->defaults[i];
+        read_attr(r, f->loc, p->attribute_proto[i], NULL, NULL, a);
+        for (size_t k = 0; k < attr_graphs(a); k++)
+            a->v.g[k]->function = f;
+    }
 }
 
 Function *read_function(Reader *r, const Onnx__FunctionProto *p) {
@@ -54,8 +58,8 @@ Function *read_function(Reader *r, const Onnx__FunctionProto *p) {
     f->body = graph_new(r->module, STR_NONE);
     f->body->function = f;
     f->body->loc = f->loc;
-    read_formals(r, f, p);
     const Place *around = enter_place(r, "function \"", f->name, "\"");
+    read_formals(r, f, p);
     Scope s = {NULL, f->body, map_new(r->arena)};
     Infos infos = read_infos(r, p->n_value_info, p->value_info, 0, NULL);
     read_function_inputs(r, &s, p, &infos);

@@ -204,3 +204,11 @@ size_t read_attrs(Reader *r, Span fields, Attr **out) {
     *out = attrs;
     return n;
 }
+
+size_t read_plain_attrs(Reader *r, Span fields, const char *what, Attr **out) {
+    size_t n = read_attrs(r, fields, out);
+    for (const Attr *a = *out; a < *out + n; a++)
+        if (attr_graphs(a))
+            diag_error(r->diags, a->loc, "%s holds no graphs", what);
+    return n;
+}

@@ -66,7 +66,7 @@ void read_blob(Reader *r, Token name, Token path, const Span *fields) {
               .path = str_of(r, path),
               .loc = loc_of(r, range_of(path))};
     if (fields)
-        b.n_attrs = read_attrs(r, *fields, &b.attrs);
+        b.n_attrs = read_plain_attrs(r, *fields, "a blob line", &b.attrs);
     if (map_get(r->blobs, b.name)) {
         error_at(r, range_of(name), "%s is defined twice", shown(r, b.name));
         return;

@@ -243,6 +243,11 @@ void finish_frames(Reader *r) {
 
 /* ---- functions ---- */
 
+static void adopt_graphs(const Function *fn, const Attr *a) {
+    for (size_t k = 0; k < attr_graphs(a); k++)
+        a->v.g[k]->function = fn;
+}
+
 static void read_formals(Reader *r, Function *fn, Span formals) {
     Field *f = take_fields(r, formals);
     fn->attrs = NEW_ARRAY(r->arena, Str, formals.n);
@@ -251,7 +256,7 @@ static void read_formals(Reader *r, Function *fn, Span formals) {
         if (!f[i].has_val)
             fn->attrs[fn->n_attrs++] = f[i].key;
         else if (read_attribute(r, &f[i], &fn->defaults[fn->n_defaults]))
-            fn->n_defaults++;
+            adopt_graphs(fn, &fn->defaults[fn->n_defaults++]);
     }
 }
 

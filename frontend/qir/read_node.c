@@ -48,7 +48,7 @@ static void define_outputs(Reader *r, Node *n, Span outs) {
 static void adopt_graphs(Node *n) {
     for (size_t i = 0; i < n->n_attrs; i++) {
         const Attr *a = &n->attrs[i];
-        for (size_t k = 0; (a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS) && k < a->n; k++)
+        for (size_t k = 0; k < attr_graphs(a); k++)
             a->v.g[k]->owner = n;
     }
 }
@@ -236,7 +236,7 @@ void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses 
     op_name_parts(r, op, &n->domain, &n->op, &n->overload);
     n->loc = loc_of(r, op.at);
     if (attrs)
-        n->n_attrs = read_attrs(r, *attrs, &n->attrs);
+        n->n_attrs = read_plain_attrs(r, *attrs, "an 'onnx' line", &n->attrs);
     static const char *const words[] = {"QuantizeLinear", "DequantizeLinear", "float", "integers",
                                         "annotation"};
     bool known = false;

@@ -349,6 +349,8 @@ bool read_attribute(Reader *r, const Field *f, Attr *out);
 /* Reports keys that come again; `what` they are the names of. */
 void check_unique(Reader *r, const Field *f, size_t n, const char *what);
 size_t read_attrs(Reader *r, Span fields, Attr **out);
+/* The same where graphs are an error: outside of nodes and functions nobody would visit them. */
+size_t read_plain_attrs(Reader *r, Span fields, const char *what, Attr **out);
 
 /* ---- data of constants (read_data.c, read_blob.c) ---- */
 

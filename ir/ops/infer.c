@@ -182,12 +182,9 @@ static void infer_node(Infer *s, Node *n) {
 
 static void infer_graph(Infer *s, Graph *g) {
     FOR_NODES(n, g) {
-        for (size_t i = 0; i < n->n_attrs; i++) {
-            const Attr *a = &n->attrs[i];
-            bool graphs = a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS;
-            for (size_t k = 0; graphs && k < a->n; k++)
-                infer_graph(s, a->v.g[k]);
-        }
+        for (size_t i = 0; i < n->n_attrs; i++)
+            for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
+                infer_graph(s, n->attrs[i].v.g[k]);
         infer_node(s, n);
     }
 }
@@ -202,7 +199,7 @@ bool node_infer(Node *n, Diags *d) {
     return s.ok;
 }
 
-/* Function bodies have no types of their own: they get them where they are inlined. */
+/* Graphs of functions have no types of their own: they get them where they are inlined. */
 bool module_infer(Module *m, Diags *d) {
     Infer s = begin(m, false, d);
     infer_graph(&s, m->graph);

@@ -75,6 +75,14 @@ static bool check_call(const Node *n, const Function *f, Diags *d) {
     return ok;
 }
 
+static void collect_calls(Calls *c, const Graph *g);
+
+static void collect_attr_calls(Calls *c, const Attr *attrs, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < attr_graphs(&attrs[i]); k++)
+            collect_calls(c, attrs[i].v.g[k]);
+}
+
 static void collect_calls(Calls *c, const Graph *g) {
     Module *m = c->m;
     for (const Node *n = g->first; n; n = n->next) {
@@ -87,10 +95,7 @@ static void collect_calls(Calls *c, const Graph *g) {
             ARENA_PUSH(m->arena, c->caller->calls, c->caller->n, c->caller->cap,
                        (size_t)(f - m->functions));
         }
-        for (size_t i = 0; i < n->n_attrs; i++)
-            if (n->attrs[i].kind == ATTR_GRAPH || n->attrs[i].kind == ATTR_GRAPHS)
-                for (size_t k = 0; k < n->attrs[i].n; k++)
-                    collect_calls(c, n->attrs[i].v.g[k]);
+        collect_attr_calls(c, n->attrs, n->n_attrs);
     }
 }
 
@@ -147,7 +152,10 @@ bool verify_functions(Module *m, unsigned flags, Diags *d) {
     }
     for (size_t i = 0; i <= m->n_functions; i++) {
         c.caller = &callers[i];
-        const Graph *g = i < m->n_functions ? m->functions[i]->body : m->graph;
+        const Function *f = i < m->n_functions ? m->functions[i] : NULL;
+        const Graph *g = f ? f->body : m->graph;
+        if (f)
+            collect_attr_calls(&c, f->defaults, f->n_defaults);
         if (g)
             collect_calls(&c, g);
     }

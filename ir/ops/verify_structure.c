@@ -51,8 +51,7 @@ static void walk_node(Structure *s, Map *names, Node *n) {
         check_use(s, n, n->in[i]);
     for (size_t i = 0; i < n->n_attrs; i++) {
         const Attr *a = &n->attrs[i];
-        bool graphs = a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS;
-        for (size_t k = 0; graphs && k < a->n; k++) {
+        for (size_t k = 0; k < attr_graphs(a); k++) {
             assert(a->v.g[k]->owner == n);
             walk(s, a->v.g[k]);
         }
@@ -88,10 +87,17 @@ static void walk(Structure *s, Graph *g) {
     leave(s, names);
 }
 
+static void walk_function(Structure *s, const Function *f) {
+    for (size_t i = 0; i < f->n_defaults; i++)
+        for (size_t k = 0; k < attr_graphs(&f->defaults[i]); k++)
+            walk(s, f->defaults[i].v.g[k]);
+    walk(s, f->body);
+}
+
 bool verify_structure(Module *m, Diags *d) {
     Structure s = {d, true, NEW_ARRAY(m->arena, bool, (size_t)m->n_values + 1), m->n_values};
     walk(&s, m->graph);
     for (size_t i = 0; i < m->n_functions; i++)
-        walk(&s, m->functions[i]->body);
+        walk_function(&s, m->functions[i]);
     return s.ok;
 }

@@ -502,16 +502,18 @@ class Generator:
         for _ in self.some(3):
             around = [v for v in scope.visible if v not in scope.own]
             if scope.own and self.chance(0.9):
-                self.output(g, self.pick(scope.own))
+                self.output(g, scope, self.pick(scope.own))
             elif around and depth:
-                self.output(g, self.pick(around))
+                self.output(g, scope, self.pick(around))
 
-    def output(self, g, name):
-        """Its type is that of the value where one was stated, or none."""
+    def output(self, g, scope, name):
+        """Its type is that of the value where one was stated; else one, or none."""
         stated = [v for v in g.input if v.name == name]
         v = g.output.add(name=name)
         if stated and self.chance(0.8):
             v.CopyFrom(stated[0])
+        elif not stated and name in [o for n in g.node for o in n.output] and self.chance(0.3):
+            self.info(v, name, is_float=name in scope.floats)
         else:
             self.text(v, "doc_string", 0.2)
             self.pairs(v.metadata_props)
@@ -553,7 +555,7 @@ class Generator:
                 f.opset_import.add(domain=d, version=self.rng.randrange(9))
         f.attribute.extend(self.name() for _ in self.some(2))
         for _ in self.some(2):
-            self.attribute(f.attribute_proto.add(), self.name(), None, MAX_DEPTH)
+            self.attribute(f.attribute_proto.add(), self.name(), Scope(), 1)
         self.formals = list(f.attribute) + [a.name for a in f.attribute_proto]
         scope = Scope()
         for _ in range(self.rng.randrange(1, 3)):
@@ -633,7 +635,7 @@ class Generator:
         if not old:
             self.imports(m, opset)
         self.pairs(m.metadata_props)
-        self.functions, self.old = [], old
+        self.functions, self.old, self.condition = [], old, None
         for _ in self.some(2) if self.chance(0.4) and not old else ():
             f = m.functions.add()
             self.function(f, opset)
