@@ -89,6 +89,8 @@ static bool space_before(const Layout *l, size_t i) {
         return !inner(l)->dims;
     if (p == T_COLON || q == T_COLON) /* %x : float, but -127:127 */
         return (p == T_COLON ? q : kind_before(l, i - 1)) == T_VALUE;
+    if (q == T_QMARK && p == T_INT) /* a dimension, ?-1 */
+        return false;
     if (p == T_EQ || q == T_EQ)
         return equals_spaced(l, p == T_EQ ? i : i - 1);
     switch (p) {
