@@ -1,7 +1,7 @@
 //! kernel conv2d_nhwc_q
 //! template X=s8,u8 Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
 //! skip R!=exact Y!=s8,u8
-//! uses gemm_tile column_store requant_tile_$y$r
+//! uses gemm_tile raise_$x requant_tile_$y$r
 // conv2d_q on tensors whose channels come last, [n, h, w, c], for 8-bit weights with zero point 0.
 // With one segment the input is unfolded some positions at a time, and k counts [kh][kw][ic / group].
 // With kh segments (group and dilations 1, kh at most 16) kh input rows with their padding are kept,
@@ -24,39 +24,18 @@ typedef struct {
     int32_t xz, yz, lo, hi;
 } qk_conv2d_nhwc_q_params;
 
-/* Copies n values; may write up to 15 more, which whoever follows writes again. Reads before `end`. */
-static void $NAME_raise(const $X *x, const $X *end, int32_t n, qk_column *to) {
-    int32_t i = 0;
-    (void)end; /* for whole vectors only */
-#if defined(__SSE2__)
-    for (; i < n && end - x >= i + 16; i += 16) {
-        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(x + i));
-        //! if X=s8
-        v = _mm_xor_si128(v, _mm_set1_epi8(-128));
-        //! end
-        qk_column_store(v, to + i);
-    }
-#endif
-    for (; i < n; i++)
-        //! if X=s8
-        to[i] = (qk_column)((uint8_t)x[i] ^ 0x80u);
-    //! else
-    to[i] = (qk_column)x[i];
-    //! end
-}
-
 /* One kernel row at column x0 of an input row. */
 static void $NAME_span(const qk_conv2d_nhwc_q_params *p, const $X *row, const $X *end, int32_t x0,
                        int32_t icg, qk_column *to) {
     int32_t kx, i;
     if (x0 >= 0 && x0 + p->kw <= p->iw && p->dw == 1 && icg == p->ic) {
-        $NAME_raise(row + (ptrdiff_t)x0 * icg, end, p->kw * icg, to);
+        qk_raise_$x(row + (ptrdiff_t)x0 * icg, end, p->kw * icg, to);
         return;
     }
     for (kx = 0; kx < p->kw; kx++, to += icg) {
         int32_t ix = x0 + kx * p->dw;
         if (ix >= 0 && ix < p->iw)
-            $NAME_raise(row + (ptrdiff_t)ix * p->ic, end, icg, to);
+            qk_raise_$x(row + (ptrdiff_t)ix * p->ic, end, icg, to);
         else
             for (i = 0; i < icg; i++)
                 to[i] = (qk_column)p->xz;
@@ -70,7 +49,7 @@ static void $NAME_unfold(const qk_conv2d_nhwc_q_params *p, const $X *x, const $X
     int same = p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 && p->pl == 0 &&
                p->oh == p->ih && p->ow == p->iw;
     if (same && icg == p->ic && icg == 4 * p->steps) {
-        $NAME_raise(x + (ptrdiff_t)first * icg, end, count * icg, col);
+        qk_raise_$x(x + (ptrdiff_t)first * icg, end, count * icg, col);
         return;
     }
     for (i = 0; i < count; i++, col += (ptrdiff_t)4 * p->steps) {
@@ -105,7 +84,7 @@ static void $NAME_row(const qk_conv2d_nhwc_q_params *p, const $X *x, const $X *e
     for (i = 0; i < left * ic; i++)
         to[i] = (qk_column)p->xz;
     if (inside > 0)
-        $NAME_raise(x + (ptrdiff_t)iy * p->iw * ic, end, inside * ic, to + (ptrdiff_t)left * ic);
+        qk_raise_$x(x + (ptrdiff_t)iy * p->iw * ic, end, inside * ic, to + (ptrdiff_t)left * ic);
     for (i = (left + inside) * ic; i < n; i++)
         to[i] = (qk_column)p->xz;
     for (; i < n + 3; i++)
@@ -123,13 +102,13 @@ static void $NAME_multiply(const qk_conv2d_nhwc_q_params *p, const qk_column *co
                            const int32_t *mul, const int32_t *shift,
                            //! end
                            $Y *y) {
-    int32_t acc[256], i, j;
+    int32_t acc[256], rows, i, j;
     ptrdiff_t block = (ptrdiff_t)4 * p->steps * p->segments;
     for (j = 0; j < ocg; j += 32, at += 32) {
         int32_t n = ocg - j < 32 ? ocg - j : 32, two = n > 16 ? 2 : 1;
-        for (i = 0; i < count; i += 8) {
-            int32_t rows = count - i < 8 ? count - i : 8;
+        for (i = 0; i < count; i += rows) {
             $Y *out = y + (ptrdiff_t)i * p->oc + j;
+            rows = qk_gemm_height(count - i);
             qk_gemm_tile(seg, p->segments, i * lda, lda, rows, w + at * block, p->steps, two, acc);
             //! if Y=f32
             qk_requant_tile_$y(acc, rows, n, bias + at, scale + at, out, p->oc);

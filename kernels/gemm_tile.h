@@ -1,6 +1,6 @@
 //! chunk gemm_tile
 //! uses column gemm_tile_vnni gemm_tile_avx2 gemm_tile_sse2
-//! uses gemm_tile_dotprod gemm_tile_neon gemm_tile_mve gemm_tile_dsp
+//! uses gemm_tile_dotprod gemm_tile_neon gemm_tile_mve gemm_tile_dsp gemm_tile_rvv
 /* acc[i * 32 + j] = sum over the segments a[0..n) and k of a[s][at + i * lda + k] *
  * w[s][k / 4][j][k % 4], for i < rows <= 8 and j < 16 * blocks, blocks <= 2. Weights lie in blocks
  * of 16 columns, [n][k / 4][16][4] each; k counts steps of 4. Sums wrap like int32. The processor's
@@ -33,6 +33,16 @@ static void qk_gemm_row(const qk_column *const *seg, int32_t n, ptrdiff_t at, co
     qk_gemm_rows(seg, n, at, 0, w, k, acc);
 }
 #endif
+
+/* How many of the rows that are left the next tile takes. */
+static int32_t qk_gemm_height(int32_t left) {
+#if defined(QK_VNNI)
+    int32_t tiles = (left + 7) / 8; /* as equal as can be */
+    return (left + tiles - 1) / tiles;
+#else
+    return left < 8 ? left : 8;
+#endif
+}
 
 #if !defined(QK_VNNI)
 static void qk_gemm_tile(const qk_column *const *a, int32_t n, ptrdiff_t at, ptrdiff_t lda,

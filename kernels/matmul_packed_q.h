@@ -52,7 +52,7 @@ static void $NAME(const qk_matmul_packed_q_params *p, const $X *x, const int8_t 
                   const int32_t *mul, const int32_t *shift,
                   //! end
                   $Y *y, uint8_t *scratch) {
-    int32_t tile, parts, first, i, j, k, acc[256];
+    int32_t tile, parts, first, rows, i, j, k, acc[256];
     ptrdiff_t lda = (ptrdiff_t)4 * p->steps;
     qk_column *col = (qk_column *)(void *)scratch;
     const qk_column *seg = col;
@@ -73,9 +73,9 @@ static void $NAME(const qk_matmul_packed_q_params *p, const $X *x, const int8_t 
         }
         for (j = 0; j < p->n; j += wide) {
             int32_t n = p->n - j < wide ? p->n - j : wide, two = n > 16 ? 2 : 1;
-            for (i = 0; i < count; i += 8) {
-                int32_t rows = count - i < 8 ? count - i : 8;
+            for (i = 0; i < count; i += rows) {
                 $Y *out = y + (ptrdiff_t)(first + i) * p->n + j;
+                rows = qk_gemm_height(count - i);
                 if (parts)
                     $NAME_parts(p, x, w + j * lda, acc);
                 else

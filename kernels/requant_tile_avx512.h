@@ -12,6 +12,42 @@ static inline __m512 qk_multiplier16_$y(const int32_t *mul, const int32_t *shift
                          _mm512_castsi512_ps(_mm512_slli_epi32(k, 23)));
 }
 
+/* As 32-bit integers, from which yz is missing. What is below their range saturates all the same. */
+static inline __m512i qk_rounded16_$y(const int32_t *acc, __m512i add, __m512 m, __m512 most) {
+    __m512i s = _mm512_add_epi32(_mm512_loadu_si512(acc), add);
+    return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(s), m), most));
+}
+
+/* 32 columns of two rows at a time, the last of an odd number twice. Packing takes four columns here,
+ * four there, which one permutation mends. */
+static void qk_requant_rows_$y(const int32_t *acc, int32_t rows, const int32_t *bias,
+                               const int32_t *mul, const int32_t *shift, int32_t yz, int32_t lo,
+                               int32_t hi, $Y *y, ptrdiff_t step) {
+    __m512i order = _mm512_set_epi32(15, 11, 7, 3, 13, 9, 5, 1, 14, 10, 6, 2, 12, 8, 4, 0);
+    __m512i z = _mm512_set1_epi16((int16_t)yz), least = _mm512_set1_epi8((int8_t)lo), p, q;
+    __m512i b0 = _mm512_loadu_si512(bias), b1 = _mm512_loadu_si512(bias + 16);
+    __m512 m0 = qk_multiplier16_$y(mul, shift), m1 = qk_multiplier16_$y(mul + 16, shift + 16);
+    __m512 most = _mm512_set1_ps((float)(hi - yz));
+    int32_t i;
+    for (i = 0; i < rows; i += 2, acc += 64, y += 2 * step) {
+        ptrdiff_t next = i + 1 < rows ? 1 : 0;
+        p = _mm512_packs_epi32(qk_rounded16_$y(acc, b0, m0, most),
+                               qk_rounded16_$y(acc + 32 * next, b0, m0, most));
+        q = _mm512_packs_epi32(qk_rounded16_$y(acc + 16, b1, m1, most),
+                               qk_rounded16_$y(acc + 16 + 32 * next, b1, m1, most));
+        p = _mm512_adds_epi16(p, z);
+        q = _mm512_adds_epi16(q, z);
+        //! if Y=s8
+        p = _mm512_max_epi8(_mm512_packs_epi16(p, q), least);
+        //! else
+        p = _mm512_max_epu8(_mm512_packus_epi16(p, q), least);
+        //! end
+        p = _mm512_permutexvar_epi32(order, p);
+        _mm256_storeu_si256((__m256i *)(void *)y, _mm512_castsi512_si256(p));
+        _mm256_storeu_si256((__m256i *)(void *)(y + next * step), _mm512_extracti64x4_epi64(p, 1));
+    }
+}
+
 static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, const int32_t *bias,
                                const int32_t *mul, const int32_t *shift, int32_t yz, int32_t lo,
                                int32_t hi, $Y *y, ptrdiff_t step) {
@@ -19,6 +55,10 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
     __m512i z = _mm512_set1_epi32(yz);
     int32_t i, j;
     (void)qk_requant_each_$y; /* other processors use it */
+    if (n == 32) {
+        qk_requant_rows_$y(acc, rows, bias, mul, shift, yz, lo, hi, y, step);
+        return;
+    }
     for (j = 0; j < n; j += 16) {
         __m512i add = _mm512_loadu_si512(bias + j);
         __m512 m = qk_multiplier16_$y(mul + j, shift + j);

@@ -23,6 +23,9 @@
 #elif defined(__ARM_FEATURE_SIMD32) && !defined(__ARM_BIG_ENDIAN)
 #include <arm_acle.h>
 #define QK_DSP
+#elif defined(__riscv_v_intrinsic) && __riscv_v_intrinsic >= 11000 && __riscv_v_min_vlen >= 128
+#include <riscv_vector.h>
+#define QK_RVV
 #else
 #define QK_PORTABLE
 #endif
