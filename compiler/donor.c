@@ -82,13 +82,6 @@ static const char *path(const Donor *d) {
     return diag_name(d->j->d, str_from(d->from->path));
 }
 
-static void hint(const Donor *d, Loc at, Str name, const Map *names) {
-    const char **all = NEW_ARRAY(d->m->arena, const char *, map_size(names) + 1);
-    for (size_t i = 0; i < map_size(names); i++)
-        all[i] = arena_str(d->m->arena, map_key(names, i)).s;
-    diag_did_you_mean(d->j->d, at, name, all, map_size(names));
-}
-
 /* Whether the parameters fit the value here. */
 static bool fits(Donor *d, const Value *v, const Quant *q) {
     Type t = v->type;
@@ -128,7 +121,7 @@ static void take_const(Value *v, void *ctx) {
     if (!w || !data || !data->data) {
         d->ok = diag_error(d->j->d, v->loc, "%s has no constant '%s'", path(d),
                            diag_name(d->j->d, v->name));
-        hint(d, v->loc, v->name, d->consts);
+        diag_did_you_mean_key(d->j->d, v->loc, v->name, d->consts);
     } else if (!same_shape(t, data)) {
         d->ok =
             diag_error(d->j->d, v->loc, "'%s' is %s here and %s in %s", diag_name(d->j->d, v->name),
@@ -175,7 +168,7 @@ static void complain_unused(Value *v, void *ctx) {
     Str name = base_name(v->name);
     d->ok = diag_error(d->j->d, v->loc, "%s quantizes '%s', of which %s has nothing", path(d),
                        diag_name(d->j->d, name), diag_name(d->j->d, str_from(d->m->path)));
-    hint(d, v->loc, name, d->here);
+    diag_did_you_mean_key(d->j->d, v->loc, name, d->here);
 }
 
 bool donor_weights(const Job *j, Module *m, Module *from) {

@@ -60,12 +60,25 @@ static UnknownOps unknown_ops(const Module *m, Diags *d) {
 
 static void unknown_operator(const UnknownOps *u, const Node *n) {
     diag_warning(u->d, n->loc, "ONNX has no operator %s", diag_name(u->d, n->op));
-    const char **names = NEW_ARRAY(u->m->arena, const char *, onnx_schema_count());
-    size_t count = 0;
-    for (size_t i = 0; i < onnx_schema_count(); i++)
-        if (onnx_schema_at(i)->domain[0] == 0)
-            names[count++] = onnx_schema_at(i)->name;
-    diag_did_you_mean(u->d, n->loc, n->op, names, count);
+    size_t at = 0;
+    diag_did_you_mean_next(u->d, n->loc, n->op, onnx_schema_next_name, &at);
+}
+
+typedef struct FunctionsOf {
+    const Module *m;
+    Str domain;
+    size_t i;
+} FunctionsOf;
+
+static bool next_function(void *ctx, Str *name) {
+    FunctionsOf *at = ctx;
+    while (at->i < at->m->n_functions) {
+        const Function *f = at->m->functions[at->i++];
+        *name = f->name;
+        if (domain_equal(f->domain, at->domain))
+            return true;
+    }
+    return false;
 }
 
 static void unknown_function(const UnknownOps *u, const Node *n) {
@@ -73,12 +86,7 @@ static void unknown_function(const UnknownOps *u, const Node *n) {
     diag_warning(u->d, n->loc, "the model has functions of domain '%s', but none that is %s%s%s",
                  diag_name(u->d, n->domain), diag_name(u->d, n->op), n->overload.n ? "::" : "",
                  diag_name(u->d, n->overload));
-    const char **names = NEW_ARRAY(m->arena, const char *, m->n_functions);
-    size_t count = 0;
-    for (size_t i = 0; i < m->n_functions; i++)
-        if (domain_equal(m->functions[i]->domain, n->domain))
-            names[count++] = arena_str(m->arena, m->functions[i]->name).s;
-    diag_did_you_mean(u->d, n->loc, n->op, names, count);
+    diag_did_you_mean_next(u->d, n->loc, n->op, next_function, &(FunctionsOf){m, n->domain, 0});
 }
 
 /* Most likely a slip of an editor's: such a node reads, prints and writes, and does nothing else.

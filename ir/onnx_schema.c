@@ -110,6 +110,17 @@ const OnnxSchema *onnx_schema_at(size_t i) {
     return i < LENGTH(schemas) ? &schemas[i] : NULL;
 }
 
+bool onnx_schema_next_name(void *at, Str *name) {
+    size_t *i = at;
+    while (*i < onnx_schema_count()) {
+        const OnnxSchema *row = onnx_schema_at((*i)++);
+        *name = str_from(row->name);
+        if (!row->domain[0])
+            return true;
+    }
+    return false;
+}
+
 int onnx_schema_newest(Str domain) {
     domain = normal_domain(domain);
     for (size_t i = 0; i < LENGTH(domains); i++)

@@ -99,6 +99,10 @@ static inline const OnnxSchema *onnx_schema(const char *domain, const char *op, 
 size_t onnx_schema_count(void);
 const OnnxSchema *onnx_schema_at(size_t i);
 
+/* The names of ONNX's own operators, again for each version; false at the end. `at` is a size_t
+ * that begins with 0: a DiagNext. */
+bool onnx_schema_next_name(void *at, Str *name);
+
 /* The newest known opset of a domain, 0 for a domain without rows. */
 int onnx_schema_newest(Str domain);
 

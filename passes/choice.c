@@ -233,20 +233,16 @@ static void look_between(Value *v, void *ctx) {
 }
 
 /* A name in ONNX's own domain that no opset of it has. */
-static bool unknown_op(const PassContext *c, const SchemeRule *r, Arena *a) {
+static bool unknown_op(const PassContext *c, const SchemeRule *r) {
     Str op = str_from(r->pattern);
     if (r->of != SCHEME_OP || strpbrk(r->pattern, "*?:") || op_find(STR(""), op))
         return false;
-    size_t n = onnx_schema_count(), count = 0;
-    const char **names = NEW_ARRAY(a, const char *, n);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < onnx_schema_count(); i++)
         if (str_is(op, onnx_schema_at(i)->name))
             return false;
-        if (onnx_schema_at(i)->domain[0] == 0)
-            names[count++] = onnx_schema_at(i)->name;
-    }
     diag_error(c->d, r->loc, "there is no operator '%s'", diag_name(c->d, op));
-    diag_did_you_mean(c->d, r->loc, op, names, count);
+    size_t at = 0;
+    diag_did_you_mean_next(c->d, r->loc, op, onnx_schema_next_name, &at);
     return true;
 }
 
@@ -258,7 +254,7 @@ bool choice_check(const PassContext *c, Module *m) {
         const SchemeRule *r = &c->scheme.rules[i];
         if (r->of == SCHEME_ALL || matches_something(r, m))
             continue;
-        if (unknown_op(c, r, m->arena))
+        if (unknown_op(c, r))
             ok = false;
         else if (r->of == SCHEME_OP_OR_NODE)
             diag_warning(c->d, LOC_NONE, "%s=%s matches no operator type and no node", r->flag,

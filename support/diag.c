@@ -225,17 +225,27 @@ static void print_caret(Diags *d, Str text, size_t line_begin, Loc at) {
     fprintf(d->out, "%s\n", d->color ? "\033[0m" : "");
 }
 
-/* Counts the message; false when it is not to be shown. Notes share the fate of what they are to.
+/* Is the error or warning of this number one too many? */
+static bool past_limit(const Diags *d, int number) {
+    return !d->recording && number > d->limit;
+}
+
+/* Whether anybody gets to see a message of this severity; notes share the fate of what they are to.
  */
+static bool is_shown(const Diags *d, Severity sev) {
+    return (d->out || d->recording) && !d->suppressed && !(d->quiet && sev != DIAG_ERROR);
+}
+
+/* Counts the message; false when it is not to be shown. */
 static bool admit(Diags *d, Severity sev) {
     int *count = sev == DIAG_ERROR ? &d->errors : sev == DIAG_WARNING ? &d->warnings : NULL;
     if (count) {
         ++*count;
-        d->suppressed = !d->recording && *count > d->limit;
+        d->suppressed = past_limit(d, *count);
     } else if (sev == DIAG_REMARK) {
         d->suppressed = false;
     }
-    return !d->suppressed && !(d->quiet && sev != DIAG_ERROR);
+    return is_shown(d, sev);
 }
 
 void diags_finish(const Diags *d) {
@@ -252,7 +262,7 @@ void diags_finish(const Diags *d) {
 }
 
 void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap) {
-    if (!admit(d, sev) || (!d->out && !d->recording))
+    if (!admit(d, sev))
         return;
     d->text.n = 0;
     buf_fmt_v(&d->text, fmt, ap);
@@ -294,7 +304,7 @@ void diags_find_parts(Diags *d, DiagFindPart *find) {
 
 Loc diag_part(Diags *d, Loc at, DiagPart part) {
     const Source *s = source_of(d, at.source);
-    if (!d->find || (d->errors >= d->limit && !d->recording)) /* will not be printed */
+    if (!d->find || past_limit(d, d->errors + 1)) /* will not be printed */
         return at;
     if (at.what) { /* the text that shows it is made when the message is printed */
         Place *place = arena_copy(d->arena, at.what, sizeof *at.what);
@@ -330,21 +340,55 @@ void diag_note(Diags *d, Loc at, const char *fmt, ...) {
     FORWARD(DIAG_NOTE);
 }
 
-void diag_did_you_mean(Diags *d, Loc at, Str word, const char *const *candidates, size_t n) {
+void diag_did_you_mean_next(Diags *d, Loc at, Str word, DiagNext *next, void *ctx) {
     int allowed = word.n < 3 ? 1 : word.n > 30 ? 10 : (int)word.n / 3;
-    const char *best = NULL;
-    for (size_t i = 0; i < n; i++) {
-        Str other = str_from(candidates[i]);
+    Str best = STR_NONE, other;
+    if (!is_shown(d, DIAG_NOTE))
+        return;
+    while (next(ctx, &other)) {
         int distance = str_same_letters(word, other) ? 0 : str_distance(word, other, allowed);
         if (str_eq(word, other)) /* right, but not where it stands */
             continue;
         if (distance <= allowed && (size_t)distance < word.n) {
-            best = candidates[i];
+            best = other;
             allowed = distance - 1; /* of equals the first wins */
         }
     }
-    if (best)
-        diag_note(d, at, "did you mean '%s'?", best);
+    if (best.s)
+        diag_note(d, at, "did you mean '%s'?", diag_name(d, best));
+}
+
+typedef struct Words {
+    const char *const *word, *const *end;
+} Words;
+
+static bool next_word(void *ctx, Str *candidate) {
+    Words *words = ctx;
+    if (words->word == words->end)
+        return false;
+    *candidate = str_from(*words->word++);
+    return true;
+}
+
+void diag_did_you_mean(Diags *d, Loc at, Str word, const char *const *candidates, size_t n) {
+    diag_did_you_mean_next(d, at, word, next_word, &(Words){candidates, candidates + n});
+}
+
+typedef struct Keys {
+    const Map *map;
+    size_t i;
+} Keys;
+
+static bool next_key(void *ctx, Str *candidate) {
+    Keys *keys = ctx;
+    if (keys->i == map_size(keys->map))
+        return false;
+    *candidate = map_key(keys->map, keys->i++);
+    return true;
+}
+
+void diag_did_you_mean_key(Diags *d, Loc at, Str word, const Map *names) {
+    diag_did_you_mean_next(d, at, word, next_key, &(Keys){names, 0});
 }
 
 int diags_errors(const Diags *d) {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "support/arena.h"
+#include "support/map.h"
 
 typedef enum { DIAG_NOTE, DIAG_REMARK, DIAG_WARNING, DIAG_ERROR } Severity;
 
@@ -50,8 +51,13 @@ void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap);
 bool diag_error(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_warning(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_note(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* A note "did you mean 'x'?" when one of the candidates is close to `word`. */
+/* A note "did you mean 'x'?" to the message before, when one of the candidates is close to `word`.
+ * None is looked at when that message was not shown. */
 void diag_did_you_mean(Diags *d, Loc at, Str word, const char *const *candidates, size_t n);
+void diag_did_you_mean_key(Diags *d, Loc at, Str word, const Map *names); /* keys of a map */
+/* The next candidate; false where there is none. */
+typedef bool DiagNext(void *ctx, Str *candidate);
+void diag_did_you_mean_next(Diags *d, Loc at, Str word, DiagNext *next, void *ctx);
 
 /* Says where a text shows what stands at `at` in a binary model: a range of a source with text, or
  * LOC_NONE. Messages then quote that line, called a line of `words`. Must report nothing. */

@@ -12,7 +12,7 @@ struct FileMap {
     bool mapped; /* else malloc'ed: standard input, or empty */
 };
 
-static FileMap *map_new(Str bytes, bool mapped) {
+static FileMap *mapping_new(Str bytes, bool mapped) {
     FileMap *f = malloc(sizeof *f);
     if (f)
         *f = (FileMap){bytes, mapped};
@@ -48,7 +48,7 @@ static char *read_all(int fd, size_t *size) {
 static FileMap *map_stdin(Loc at, Diags *d) {
     size_t n = 0;
     char *p = read_all(STDIN_FILENO, &n);
-    FileMap *f = p ? map_new((Str){p, n}, false) : NULL;
+    FileMap *f = p ? mapping_new((Str){p, n}, false) : NULL;
     if (!f) {
         diag_error(d, at, "cannot read standard input: %s", strerror(errno));
         free(p);
@@ -64,7 +64,7 @@ static FileMap *map_fd(int fd, const struct stat *st, const char *name, Loc at, 
         diag_error(d, at, "cannot read '%s': %s", name, strerror(errno));
         return NULL;
     }
-    FileMap *f = map_new((Str){p, n}, n > 0);
+    FileMap *f = mapping_new((Str){p, n}, n > 0);
     if (!f) {
         if (n)
             munmap(p, n);

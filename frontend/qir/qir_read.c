@@ -47,24 +47,12 @@ const char *shown(Reader *r, Str name) {
     return diag_name(r->diags, name);
 }
 
-/* Errors past the limit are not printed, and looking for similar names is dear. */
-static bool worth_suggesting(const Reader *r) {
-    return diags_errors(r->diags) <= 50;
-}
-
 void suggest(Reader *r, Range at, Str word, const char *const *candidates, size_t n) {
-    if (worth_suggesting(r))
-        diag_did_you_mean(r->diags, loc_of(r, at), word, candidates, n);
+    diag_did_you_mean(r->diags, loc_of(r, at), word, candidates, n);
 }
 
 void suggest_key(Reader *r, Range at, Str word, const Map *names) {
-    if (!worth_suggesting(r))
-        return;
-    size_t n = map_size(names);
-    const char **words = NEW_ARRAY(r->arena, const char *, n);
-    for (size_t i = 0; i < n; i++)
-        words[i] = arena_str(r->arena, map_key(names, i)).s;
-    suggest(r, at, word, words, n);
+    diag_did_you_mean_key(r->diags, loc_of(r, at), word, names);
 }
 
 /* The first line is checked before the parser runs: what is no .qir at all gets one error. */

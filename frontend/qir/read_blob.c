@@ -107,11 +107,17 @@ static BlobFile *find_blob(Reader *r, const Val *v) {
     return f;
 }
 
-static Map *key_names(Reader *r, const SafeTensors *st) {
-    Map *names = map_new(r->arena);
-    for (size_t i = 0; i < st_size(st); i++)
-        map_set(names, st_at(st, i)->name, r);
-    return names;
+typedef struct Keys {
+    const SafeTensors *st;
+    size_t i;
+} Keys;
+
+static bool next_key(void *ctx, Str *key) {
+    Keys *keys = ctx;
+    if (keys->i == st_size(keys->st))
+        return false;
+    *key = st_at(keys->st, keys->i++)->name;
+    return true;
 }
 
 static bool check_crc(Reader *r, const Val *v, const Tensor *x) {
@@ -137,7 +143,7 @@ bool blob_tensor(Reader *r, const Type *t, const Val *v, Tensor *x) {
     const StTensor *in = st_find(st, key);
     if (!in) {
         error_at(r, arg[1].at, "%s holds no tensor \"%s\"", shown(r, f->blob->path), shown(r, key));
-        suggest_key(r, arg[1].at, key, key_names(r, st));
+        diag_did_you_mean_next(r->diags, loc_of(r, arg[1].at), key, next_key, &(Keys){st, 0});
         return false;
     }
     if (x->elem == ELEM_STRING || in->data.n != x->bytes)

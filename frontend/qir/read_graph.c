@@ -49,16 +49,22 @@ Value *find_value(Reader *r, Str name, Range at) {
     return v;
 }
 
-static Map *names_in_sight(Reader *r, const Frame *f) {
-    Map *known = map_new(r->arena);
-    for (; f; f = f->outer)
-        for (size_t i = 0; i < map_size(f->names); i++)
-            map_set(known, map_key(f->names, i), r);
-    return known;
+typedef struct NamesInSight {
+    const Frame *frame;
+    size_t i;
+} NamesInSight;
+
+static bool next_in_sight(void *ctx, Str *name) {
+    NamesInSight *at = ctx;
+    for (; at->frame; at->frame = at->frame->outer, at->i = 0)
+        if (at->i < map_size(at->frame->names)) {
+            *name = map_key(at->frame->names, at->i++);
+            return true;
+        }
+    return false;
 }
 
 static void report_missing(Reader *r, const Frame *f) {
-    Map *known = NULL;
     for (size_t i = 0; i < f->n_missing; i++) {
         Missing m = f->missing[i];
         const Value *v = map_get(f->names, m.name);
@@ -67,8 +73,8 @@ static void report_missing(Reader *r, const Frame *f) {
             diag_note(r->diags, v->loc, "the definition");
         } else if (!f->broken && !is_broken(r, '%', m.name)) {
             error_at(r, m.at, "%%%s is not defined", shown(r, m.name));
-            known = known ? known : names_in_sight(r, f);
-            suggest_key(r, m.at, m.name, known);
+            diag_did_you_mean_next(r->diags, loc_of(r, m.at), m.name, next_in_sight,
+                                   &(NamesInSight){f, 0});
         }
     }
 }

@@ -130,12 +130,16 @@ static bool call_verify(const Node *n, Diags *d) {
     return !op->verify || op->verify(&c);
 }
 
-static void suggest_domain(const Node *n, const Import *imports, size_t count, Diags *d) {
-    Arena *a = n->graph->module->arena;
-    const char **names = NEW_ARRAY(a, const char *, count);
-    for (size_t i = 0; i < count; i++)
-        names[i] = imports[i].domain.s ? arena_str(a, imports[i].domain).s : "";
-    diag_did_you_mean(d, n->loc, n->domain, names, count);
+typedef struct Domains {
+    const Import *import, *end;
+} Domains;
+
+static bool next_domain(void *ctx, Str *domain) {
+    Domains *left = ctx;
+    if (left->import == left->end)
+        return false;
+    *domain = left->import++->domain;
+    return true;
 }
 
 /* The names "" and "qxc" need no import: the first is checked as a whole, the second is ours. */
@@ -151,7 +155,10 @@ static bool check_import(const Node *n, Diags *d) {
                           diag_name(d, n->op), who.s);
     diag_error(d, n->loc, "%s: %s does not import domain '%s'", diag_name(d, n->op), who.s,
                diag_name(d, n->domain));
-    suggest_domain(n, own ? f->imports : m->imports, own ? f->n_imports : m->n_imports, d);
+    Domains all = {m->imports, m->imports + m->n_imports};
+    if (own)
+        all = (Domains){f->imports, f->imports + f->n_imports};
+    diag_did_you_mean_next(d, n->loc, n->domain, next_domain, &all);
     return false;
 }
 

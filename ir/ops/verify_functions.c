@@ -10,7 +10,8 @@ typedef struct Caller {
     size_t n, cap;
     size_t nodes; /* its own, those of subgraphs included; later with all calls inlined */
     enum { NEW_CALLER, ACTIVE, DONE } state;
-    size_t next; /* the call to follow next */
+    size_t next;  /* the call to follow next */
+    Map *formals; /* names of its attributes; made for the first call that has any */
 } Caller;
 
 typedef struct Calls {
@@ -18,8 +19,8 @@ typedef struct Calls {
     Diags *d;
     unsigned flags; /* VerifyFlags */
     bool ok;
-    Map *functions; /* key -> Function** within module->functions */
-    Caller *caller; /* the one being filled in */
+    Map *functions;           /* key -> Function** within module->functions */
+    Caller *callers, *caller; /* all, and the one being filled in */
     Buf key;
 } Calls;
 
@@ -29,38 +30,31 @@ static const char *plural(size_t n) {
     return n == 1 ? "" : "s";
 }
 
-static bool has_attr(const Function *f, Str name) {
+/* Names of a function's attributes. */
+static const Map *formals_of(Module *m, Caller *c, const Function *f) {
+    if (c->formals)
+        return c->formals;
+    c->formals = map_new(m->arena);
     for (size_t i = 0; i < f->n_attrs; i++)
-        if (str_eq(f->attrs[i], name))
-            return true;
+        map_set(c->formals, f->attrs[i], c);
     for (size_t i = 0; i < f->n_defaults; i++)
-        if (str_eq(f->defaults[i].name, name))
-            return true;
-    return false;
+        map_set(c->formals, f->defaults[i].name, c);
+    return c->formals;
 }
 
-static void suggest_attr(Module *m, const Function *f, const Attr *a, Diags *d) {
-    const char **names = NEW_ARRAY(m->arena, const char *, f->n_attrs + f->n_defaults);
-    for (size_t i = 0; i < f->n_attrs; i++)
-        names[i] = arena_str(m->arena, f->attrs[i]).s;
-    for (size_t i = 0; i < f->n_defaults; i++)
-        names[f->n_attrs + i] = arena_str(m->arena, f->defaults[i].name).s;
-    diag_did_you_mean(d, a->loc, a->name, names, f->n_attrs + f->n_defaults);
-}
-
-/* Fewer operands and results than the function has are legal, as are attributes left out. */
 /* Attributes that the function does not declare are no error: runtimes pass them by. */
-static void warn_of_attrs(Module *m, const Node *n, const Function *f, Diags *d) {
+static void warn_of_attrs(const Node *n, const Function *f, const Map *formals, Diags *d) {
     for (size_t i = 0; i < n->n_attrs; i++) {
         const Attr *a = &n->attrs[i];
-        if (has_attr(f, a->name))
+        if (map_get(formals, a->name))
             continue;
         diag_warning(d, a->loc.source ? a->loc : n->loc, "function %s has no attribute '%s'",
                      diag_name(d, f->name), diag_name(d, a->name));
-        suggest_attr(m, f, a, d);
+        diag_did_you_mean_key(d, a->loc, a->name, formals);
     }
 }
 
+/* Fewer operands and results than the function has are legal, as are attributes left out. */
 static bool check_call(const Node *n, const Function *f, Diags *d) {
     const char *name = diag_name(d, f->name);
     bool ok = true;
@@ -89,11 +83,11 @@ static void collect_calls(Calls *c, const Graph *g) {
         c->caller->nodes++;
         Function **f = map_get(c->functions, function_key(&c->key, n->domain, n->op, n->overload));
         if (f) {
+            size_t called = (size_t)(f - m->functions);
             c->ok = (n->misread || check_call(n, *f, c->d)) && c->ok;
-            if (c->flags & VERIFY_WARN && !n->misread)
-                warn_of_attrs(m, n, *f, c->d);
-            ARENA_PUSH(m->arena, c->caller->calls, c->caller->n, c->caller->cap,
-                       (size_t)(f - m->functions));
+            if (c->flags & VERIFY_WARN && !n->misread && n->n_attrs)
+                warn_of_attrs(n, *f, formals_of(m, &c->callers[called], *f), c->d);
+            ARENA_PUSH(m->arena, c->caller->calls, c->caller->n, c->caller->cap, called);
         }
         collect_attr_calls(c, n->attrs, n->n_attrs);
     }
@@ -109,11 +103,11 @@ static void report_cycle(Calls *c, const size_t *stack, size_t depth, size_t of)
         diag_note(c->d, f[stack[i]]->loc, "by way of %s", diag_name(c->d, f[stack[i]]->name));
 }
 
-/* Adds up nodes depth first, without recursion: a chain of functions may be long. */
-static void inline_count(Calls *calls, Caller *callers, size_t root) {
-    Module *m = calls->m;
+/* Adds up nodes depth first, without recursion: a chain of functions may be long. `stack` has room
+ * for all of them. */
+static void inline_count(Calls *calls, size_t *stack, size_t root) {
+    Caller *callers = calls->callers;
     size_t depth = 0;
-    size_t *stack = NEW_ARRAY(m->arena, size_t, m->n_functions + 2);
     stack[depth++] = root;
     callers[root].state = ACTIVE;
     while (depth) {
@@ -140,8 +134,8 @@ static void inline_count(Calls *calls, Caller *callers, size_t root) {
 bool verify_functions(Module *m, unsigned flags, Diags *d) {
     if (!m->n_functions)
         return true;
-    Calls c = {m, d, flags, true, map_new(m->arena), NULL, buf_new(m->arena)};
     Caller *callers = NEW_ARRAY(m->arena, Caller, m->n_functions + 1);
+    Calls c = {m, d, flags, true, map_new(m->arena), callers, NULL, buf_new(m->arena)};
     for (size_t i = 0; i < m->n_functions; i++) {
         const Function *f = m->functions[i];
         Str key = arena_str(m->arena, function_key(&c.key, f->domain, f->name, f->overload));
@@ -159,9 +153,10 @@ bool verify_functions(Module *m, unsigned flags, Diags *d) {
         if (g)
             collect_calls(&c, g);
     }
+    size_t *stack = NEW_ARRAY(m->arena, size_t, m->n_functions + 1);
     for (size_t i = m->n_functions + 1; i-- > 0;)
         if (callers[i].state == NEW_CALLER)
-            inline_count(&c, callers, i);
+            inline_count(&c, stack, i);
     for (size_t i = 0; i <= m->n_functions; i++)
         if (callers[i].nodes > MAX_NODES) {
             Loc at = i < m->n_functions ? m->functions[i]->loc : m->graph->loc;

@@ -64,7 +64,36 @@ def references(n):
             + "\n}\n" + graph("%y = d::F(%x)").removeprefix(HEAD))
 
 
-LARGE = {"references to attributes": (references, 8000)}
+def wrong_names(n):
+    """Bodies, each with a name that is not there."""
+    body = "graph () -> (%f) {\n%f : float[4] = Relu(%wrong)\n}"
+    lines = [f"%y{i} = If(%c) <then_branch={body}, else_branch={body}>" for i in range(n)]
+    return graph(*lines, inputs="%c : bool[]", output="%y0")
+
+
+def unknown_attributes(n):
+    """Attributes that a function with many does not have."""
+    formals, given = ([f"{kind}{i}" for i in range(n)] for kind in ("formal", "given"))
+    attrs = ", ".join(f"{name}=1" for name in given)
+    return (HEAD + 'import "d" 1\n'
+            + f"func d::F <{', '.join(formals)}> (%x) -> (%y) {{\nimport \"\" 21\n%y = Relu(%x)\n}}\n"
+            + graph(f"%y = d::F(%x) <{attrs}>").removeprefix(HEAD))
+
+
+def unknown_functions(n):
+    """Operators that are none of as many functions."""
+    functions = [f'func d::F{i} (%x) -> (%y) {{\nimport "" 21\n%y = Relu(%x)\n}}\n' for i in range(n)]
+    lines = [f"%y{i} = d::G{i}(%x)" for i in range(n)]
+    return (HEAD + 'import "d" 1\n' + "".join(functions)
+            + graph(*lines, output="%y0").removeprefix(HEAD))
+
+
+LARGE = {
+    "references to attributes": (references, 8000, 0),
+    "wrong names": (wrong_names, 2000, 1),
+    "unknown attributes": (unknown_attributes, 6000, 0),
+    "unknown functions": (unknown_functions, 4000, 0),
+}
 
 
 class GrowthOfText(OracleCase):
@@ -87,10 +116,12 @@ class GrowthOfText(OracleCase):
 
     @for_each(*LARGE)
     def test_memory(self, name):
-        model, n = LARGE[name]
+        model, n, errors = LARGE[name]
         path = self.scratch / "large.qir"
         path.write_text(model(n))
-        qxc(path, "-quiet", "-max-memory=100", "-no-sync", "-o", self.scratch / "out.qir")
+        done = qxc(path, "-max-memory=100", "-no-sync", "-o", self.scratch / "out.qir", ok=False)
+        self.assertEqual(done.returncode, errors, done.stderr[:2000])
+        self.assertNotIn("more memory", done.stderr)
 
     def test_repeated_output(self):
         """An output with long documentation, and its value as an output again and again."""
