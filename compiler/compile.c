@@ -83,8 +83,9 @@ static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
     CTest *tests = NULL;
     size_t n = 0, cap = 0;
     enum { MAX_TESTS = 16 };
-    while (n < MAX_TESTS && samples_load(in, r)) {
-        runner_run(r);
+    bool ok = true;
+    while (ok && n < MAX_TESTS && samples_load(in, r)) {
+        ok = runner_run(r, w->s->d);
         const void **i = NEW_ARRAY(a, const void *, p->n_inputs);
         const void **out = NEW_ARRAY(a, const void *, p->n_outputs);
         for (size_t k = 0; k < p->n_inputs; k++)
@@ -94,7 +95,7 @@ static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
         CTest t = {i, out};
         ARENA_PUSH(a, tests, n, cap, t);
     }
-    bool ok = samples_ok(in);
+    ok = ok && samples_ok(in);
     if (n == MAX_TESTS)
         diag(w->s->d, DIAG_REMARK, LOC_NONE, "-testbench takes the first %d samples", MAX_TESTS);
     samples_close(in);

@@ -107,9 +107,10 @@ static void mark_consts(Graph *g, void *ctx) {
         is_const[g->in[i]->id] = g->in[i]->data;
 }
 
-static void run_all(Collect *c, Runner *r, Samples *in) {
+static bool run_all(Collect *c, Runner *r, Samples *in) {
     for (; samples_load(in, r); c->samples++) {
-        runner_run(r);
+        if (!runner_run(r, c->s->d))
+            return false;
         for (size_t i = 0; i < c->n; i++) {
             const void *data = runner_computed(r, c->cols[i].v) || c->cols[i].v->kind != VALUE_NODE
                                    ? runner_value(r, c->cols[i].v)
@@ -117,6 +118,7 @@ static void run_all(Collect *c, Runner *r, Samples *in) {
             store(&c->cols[i], c->arena, c->samples, data);
         }
     }
+    return samples_ok(in);
 }
 
 static ExitCode write_npz(Collect *c, const char *path) {
@@ -203,8 +205,7 @@ ExitCode cmd_run(Session *s) {
         return EXIT_WRONG;
     Collect c = collect_columns(s, m, from_file, n_from_file);
     Runner *r = runner_new(m->arena, p);
-    run_all(&c, r, in);
-    bool ok = samples_ok(in);
+    bool ok = run_all(&c, r, in);
     samples_close(in);
     if (!ok)
         return EXIT_WRONG;

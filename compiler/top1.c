@@ -57,12 +57,13 @@ bool top1_accuracy(Module *m, const char *const *paths, size_t n, const Labels *
     size_t count = 0, right = 0, samples = 0;
     type_count(y->type, &count);
     double *reals = NEW_ARRAY(m->arena, double, count + 1);
-    for (; samples_load(s, r); samples++) {
-        runner_run(r);
+    bool ok = true;
+    for (; ok && samples_load(s, r); samples++) {
+        ok = runner_run(r, d);
         value_reals(y, runner_output(r, 0), count, reals);
         right += samples < labels->n && (int64_t)largest(reals, count) == labels->of[samples];
     }
-    bool ok = samples_ok(s);
+    ok = ok && samples_ok(s);
     samples_close(s);
     if (ok && samples != labels->n)
         ok = diag_error(d, LOC_NONE, "-labels: %zu labels for %zu samples", labels->n, samples);

@@ -139,11 +139,23 @@ void bind_macs(Binder *b, int64_t macs) {
     b->program->macs += macs;
 }
 
+void bind_loop(Binder *b, const Node *n, int condition, int done, int most) {
+    Call c = {.kind = CALL_LOOP, .node = n, .n_args = 3, .args = {condition, done, most}};
+    binder_enter(b);
+    add_call(b, c);
+}
+
+bool bind_same_bytes(const Binder *b, int x, int y) {
+    return program_root(b->program, x) == program_root(b->program, y);
+}
+
 void bind_control(Binder *b, const Node *n, CallKind kind, int condition) {
     Call c = {.kind = kind, .node = n};
-    if (kind != CALL_IF)
+    bool loop_end = kind == CALL_END && b->program->n_calls &&
+                    b->program->calls[b->program->n_calls - 1].kind == CALL_NEXT;
+    if (kind != CALL_IF && !loop_end)
         binder_leave(b);
-    if (kind != CALL_END)
+    if (kind == CALL_IF || kind == CALL_ELSE)
         binder_enter(b);
     if (kind == CALL_IF)
         c.args[c.n_args++] = condition;

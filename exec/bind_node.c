@@ -68,7 +68,7 @@ static bool shapes_known(Binder *b, const Node *n) {
     bool ok = true;
     for (size_t i = 0; ok && i < n->n_in; i++)
         ok = shape_known(b, n, n->in[i]);
-    for (size_t i = 0; ok && i < n->n_out; i++)
+    for (size_t i = 0; ok && i < n->n_out && !has_bodies(n); i++) /* those see to it themselves */
         ok = shape_known(b, n, n->out[i]);
     return ok;
 }
@@ -194,6 +194,11 @@ void bind_input(Binder *b, const Value *v, int port) {
     b->program->buffers[i].port = port;
     if (binder_rounds(b, v))
         round_value(b, NULL, v);
+}
+
+void bind_body_input(Binder *b, const Node *n, const Value *v) {
+    if (binder_rounds(b, v))
+        round_value(b, n, v);
 }
 
 void bind_output(Binder *b, const Value *v, int port) {

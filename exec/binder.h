@@ -55,8 +55,6 @@ bool binder_needs_double(const Node *n);
 /* Rounds a float value to a grid of more than 16 bits: from now on another buffer is v. */
 bool bind_rounded_wide(Binder *b, const Node *n, const Value *v);
 
-/* Appends a copy of the bytes of `from` to `to`. */
-void bind_copy(Binder *b, const Node *n, int from, int to);
 int binder_add_buffer(Binder *b, Buffer buffer);
 /* A new buffer for a value, constant or not, in the order of ONNX. */
 int binder_new_value(Binder *b, const Value *v);

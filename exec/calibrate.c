@@ -148,7 +148,8 @@ bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report
     runner_observe(r, collect, &c);
     Writing w = {.calibration = &c, .diags = d};
     for (; samples_load(s, r); w.report.samples++)
-        runner_run(r);
+        if (!runner_run(r, d))
+            return false;
     if (!samples_ok(s))
         return false;
     if (w.report.samples == 0)

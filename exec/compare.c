@@ -246,8 +246,8 @@ static bool run_both(Pair *p, Comparison *c, Arena *arena) {
     size_t most = largest(c);
     double *x = NEW_ARRAY(arena, double, most), *y = NEW_ARRAY(arena, double, most);
     while (load_both(p)) {
-        runner_run(p->a.runner);
-        runner_run(p->b.runner);
+        if (!runner_run(p->a.runner, p->diags) || !runner_run(p->b.runner, p->diags))
+            return false;
         compare_sample(&p->a, &p->b, c, sums, x, y);
         c->samples++;
     }

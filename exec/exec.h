@@ -3,7 +3,8 @@
  * program_build turns a module into a program, program_plan lays out its memory, a Runner executes
  * it in this process. What a Runner computes is, bit for bit for integers, what emitted C computes:
  * both follow the same list of calls. Programs and runners live in the arena they are given.
- * Building fails with diagnostics (all unsupported operators at once); running cannot fail. */
+ * Building fails with diagnostics (all unsupported operators at once); running only where a loop
+ * does not end. */
 #ifndef QXC_EXEC_EXEC_H
 #define QXC_EXEC_EXEC_H
 
@@ -36,7 +37,8 @@ Runner *runner_new(Arena *a, const Program *p);
 /* Memory of the i-th graph input, to be filled before each run. Bytes as in ONNX raw_data. */
 void *runner_input(Runner *r, size_t i);
 const void *runner_output(const Runner *r, size_t i);
-void runner_run(Runner *r);
+/* False after a diagnostic: a loop did not end. */
+bool runner_run(Runner *r, Diags *d);
 /* The elements of a value, one byte each for 4 bits and narrower, a float for float16 and the like.
  * NULL for values that the program does not compute. Valid after a run of a program with keep_all,
  * and for graph inputs, outputs and constants always; of the others only in the observer. */

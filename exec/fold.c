@@ -103,7 +103,8 @@ static void run_node(Folder *f, Graph *g, Node *n) {
     Program *p = binder_program(b);
     program_plan(f->module->arena, p, true);
     Runner *r = runner_new(f->module->arena, p);
-    runner_run(r);
+    if (!runner_run(r, b->diags))
+        return;
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i] && !runner_value(r, n->out[i]))
             return;

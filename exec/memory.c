@@ -23,7 +23,49 @@ static void touch(Buffer *b, int call) {
     b->last = call;
 }
 
-static void find_lives(Program *p) {
+/* The loops of a program: by call the LOOP of the innermost one that it is in, -1 for none; by LOOP
+ * the one around it, and its NEXT. */
+typedef struct Loops {
+    int *in, *around, *next;
+    bool any;
+} Loops;
+
+static Loops find_loops(Arena *a, const Program *p) {
+    Loops l = {.in = NEW_ARRAY(a, int, p->n_calls),
+               .around = NEW_ARRAY(a, int, p->n_calls),
+               .next = NEW_ARRAY(a, int, p->n_calls)};
+    int inner = -1;
+    for (size_t c = 0; c < p->n_calls; c++) {
+        if (p->calls[c].kind == CALL_LOOP) { /* which reads its count each time */
+            l.around[c] = inner;
+            inner = (int)c;
+            l.any = true;
+        }
+        l.in[c] = inner;
+        if (p->calls[c].kind == CALL_NEXT) {
+            l.next[inner] = (int)c;
+            inner = l.around[inner];
+        }
+    }
+    return l;
+}
+
+/* What is alive at both sides of a loop's end, or written in it for later, is alive all through it:
+ * each iteration meets what the one before left. */
+static void extend_over_loops(Arena *a, Program *p) {
+    Loops l = find_loops(a, p);
+    for (size_t i = 0; l.any && i < p->n_buffers; i++) {
+        Buffer *b = &p->buffers[i];
+        if (b->first < 0)
+            continue;
+        for (int at = l.in [b->last]; at >= 0 && b->first < at; at = l.around[at])
+            b->last = l.next[at];
+        for (int at = l.in [b->first]; at >= 0 && b->last > l.next[at]; at = l.around[at])
+            b->first = at;
+    }
+}
+
+static void find_lives(Arena *a, Program *p) {
     for (size_t i = 0; i < p->n_buffers; i++)
         p->buffers[i].first = p->buffers[i].last = -1;
     for (size_t c = 0; c < p->n_calls; c++)
@@ -39,6 +81,7 @@ static void find_lives(Program *p) {
         if (root >= 0)
             touch(&p->buffers[root], (int)p->n_calls - 1);
     }
+    extend_over_loops(a, p);
 }
 
 /* ---- overlays ---- */
@@ -106,7 +149,7 @@ static void find_overlays(Arena *a, const Program *p, Items *all) {
 }
 
 size_t program_alive(Arena *a, Program *p) {
-    find_lives(p);
+    find_lives(a, p);
     Items all = items_of(a, p, false);
     find_overlays(a, p, &all);
     PlanOverlay *kept = NEW_ARRAY(a, PlanOverlay, all.plan.n_overlays);
@@ -208,7 +251,7 @@ static void place_apart(Program *p, Items *all) {
 }
 
 void program_plan(Arena *a, Program *p, bool keep_all) {
-    find_lives(p);
+    find_lives(a, p);
     Items all = items_of(a, p, true);
     p->arena_bytes = 0;
     if (keep_all) {

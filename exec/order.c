@@ -10,7 +10,7 @@
 
 enum { MOST_SEARCHES = 16 };
 
-/* Calls that stay together: one, or all from an IF to its END. */
+/* Calls that stay together: one, or all from an IF or LOOP to its END. */
 typedef struct Unit {
     size_t first, n; /* calls */
 } Unit;
@@ -36,7 +36,7 @@ static void find_units(Orderer *o) {
         if (depth == 0)
             o->units[o->n_units++] = (Unit){c, 0};
         o->units[o->n_units - 1].n++;
-        depth += p->calls[c].kind == CALL_IF;
+        depth += p->calls[c].kind == CALL_IF || p->calls[c].kind == CALL_LOOP;
         depth -= p->calls[c].kind == CALL_END;
     }
 }

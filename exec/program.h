@@ -34,7 +34,13 @@ typedef enum CallKind {
     CALL_IF, /* args[0]: a bool buffer. The calls up to ELSE or END run when it is true */
     CALL_ELSE,
     CALL_END,
+    CALL_LOOP, /* args: condition (bool), iterations so far and at most (int64). The calls up to
+                  NEXT run while it is true and there are fewer; then those behind NEXT */
+    CALL_NEXT,
 } CallKind;
+
+/* A loop that has not ended after so many iterations is taken for one that never does. */
+enum { LOOP_MOST = 10000000 };
 
 /* An argument over which the result may lie, where nobody reads it later: beginning exactly where
  * it begins, or at least `lead` bytes before it (a negative lead: at most so many after it). */
@@ -58,7 +64,7 @@ typedef struct Call {
     const void *params; /* of the kernel's params struct */
     int n_args;
     int args[CALL_MAX_ARGS]; /* buffers, in the order of the kernel's pointer arguments; -1: NULL.
-                                IF: the condition; END: the results of the node */
+                                IF, LOOP: see above; END: the results of the node */
     int n_overlays;
     Overlay overlays[CALL_MAX_OVERLAYS];
     Growth growth;
@@ -141,6 +147,14 @@ bool bind_in_double(Binder *b, const Node *n);
 /* The element type in which operators compute on real numbers: double while the above runs. */
 ElemType bind_real(const Binder *b);
 void bind_control(Binder *b, const Node *n, CallKind kind, int condition);
+/* The calls from here to CALL_NEXT are repeated; CALL_END follows. Buffers as in CallKind. */
+void bind_loop(Binder *b, const Node *n, int condition, int done, int most);
+/* Copies the bytes of one buffer to another of the same size. */
+void bind_copy(Binder *b, const Node *n, int from, int to);
+/* Whether both buffers are the same memory. */
+bool bind_same_bytes(const Binder *b, int x, int y);
+/* The input of a body has its elements now; they are rounded where its type says so. */
+void bind_body_input(Binder *b, const Node *n, const Value *v);
 /* Binds all nodes of a subgraph in place. */
 bool bind_graph(Binder *b, const Graph *g);
 /* "qk_NAME_s8_u8": the instance of a kernel for these element types; "qk_NAME_x8_s64" where the

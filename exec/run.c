@@ -8,7 +8,7 @@ struct Runner {
     const Program *program;
     uint8_t **memory; /* by buffer; NULL where nothing touches it */
     void **args;      /* of all calls, CALL_MAX_ARGS each */
-    int *jump;        /* by call: IF and ELSE, where to go on */
+    int *jump;        /* by call: IF, ELSE, LOOP and NEXT, where to go on */
     bool *ran;        /* by call */
     int *completes;   /* by buffer root: the call after which it is complete, -1 before the first */
     uint32_t *order;  /* buffers that hold values, by that call */
@@ -38,7 +38,8 @@ static void give_memory(Runner *r, Arena *a) {
         r->memory[i] = r->memory[program_root(p, (int)i)];
 }
 
-/* IF goes past its ELSE (or END) when false, ELSE past its END. */
+/* IF goes past its ELSE (or END) when false, ELSE past its END; LOOP past its NEXT in the end, NEXT
+ * back to it. */
 static void find_jumps(Runner *r, Arena *a) {
     const Program *p = r->program;
     int *stack = NEW_ARRAY(a, int, p->n_calls + 1), depth = 0;
@@ -46,14 +47,34 @@ static void find_jumps(Runner *r, Arena *a) {
         CallKind kind = p->calls[i].kind;
         if (kind == CALL_KERNEL)
             continue;
-        if (kind != CALL_IF) {
+        if (kind == CALL_NEXT) {
             assert(depth > 0);
-            r->jump[stack[--depth]] = kind == CALL_ELSE ? (int)i + 1 : (int)i;
+            r->jump[i] = stack[depth - 1];
+            r->jump[stack[depth - 1]] = (int)i + 1;
+        } else if (kind == CALL_ELSE || kind == CALL_END) {
+            assert(depth > 0);
+            depth--;
+            if (p->calls[stack[depth]].kind != CALL_LOOP)
+                r->jump[stack[depth]] = kind == CALL_ELSE ? (int)i + 1 : (int)i;
         }
-        if (kind != CALL_END)
+        if (kind == CALL_IF || kind == CALL_ELSE || kind == CALL_LOOP)
             stack[depth++] = (int)i;
     }
     assert(depth == 0);
+}
+
+/* What is carried through a loop is there as each iteration begins. */
+static void complete_carried(Runner *r, int loop) {
+    const Program *p = r->program;
+    const Node *n = p->calls[loop].node;
+    for (size_t i = 0; i < n->n_attrs; i++) {
+        const Graph *g = n->attrs[i].kind == ATTR_GRAPH ? n->attrs[i].v.g[0] : NULL;
+        for (size_t k = 0; g && k < g->n_in; k++) {
+            int at = p->value_buffer[g->in[k]->id];
+            if (at >= 0 && r->completes[program_root(p, at)] > loop)
+                r->completes[program_root(p, at)] = loop;
+        }
+    }
 }
 
 static void find_completion(Runner *r) {
@@ -69,6 +90,9 @@ static void find_completion(Runner *r) {
                 r->completes[program_root(p, call->args[i])] = (int)c;
         }
     }
+    for (size_t c = 0; c < p->n_calls; c++)
+        if (p->calls[c].kind == CALL_LOOP)
+            complete_carried(r, (int)c);
 }
 
 static int completes(const Runner *r, uint32_t buffer) {
@@ -141,21 +165,45 @@ static size_t observe(Runner *r, size_t at, int call) {
     return at;
 }
 
-void runner_run(Runner *r) {
+static bool goes_on(void *const *args) {
+    return *(const uint8_t *)args[0] && *(const int64_t *)args[1] < *(const int64_t *)args[2];
+}
+
+/* The first value that is complete at the call or later. */
+static size_t back_to(const Runner *r, size_t at, int call) {
+    while (at > 0 && completes(r, r->order[at - 1]) >= call)
+        at--;
+    return at;
+}
+
+static bool never_ends(const Runner *r, int call, Diags *d) {
+    const Node *n = r->program->calls[call].node;
+    return diag_error(d, n->loc, "%s did not end: %d iterations are all that a run may have",
+                      node_text(n), LOOP_MOST);
+}
+
+bool runner_run(Runner *r, Diags *d) {
     const Program *p = r->program;
-    int n = (int)p->n_calls;
+    int n = (int)p->n_calls, iterations = 0;
     memset(r->ran, 0, p->n_calls * sizeof *r->ran);
     size_t at = observe(r, 0, -1);
     for (int i = 0; i < n;) {
         const Call *c = &p->calls[i];
         void **args = r->args + (size_t)i * CALL_MAX_ARGS;
+        bool jump = c->kind == CALL_ELSE || c->kind == CALL_NEXT ||
+                    (c->kind == CALL_IF && !*(const uint8_t *)args[0]) ||
+                    (c->kind == CALL_LOOP && !goes_on(args));
         r->ran[i] = true;
         if (c->kind == CALL_KERNEL)
             c->kernel->invoke(c->params, args);
-        bool jump = c->kind == CALL_ELSE || (c->kind == CALL_IF && !*(const uint8_t *)args[0]);
-        at = observe(r, at, i);
+        if (c->kind == CALL_LOOP && !jump && ++iterations > LOOP_MOST)
+            return never_ends(r, i, d);
+        at = c->kind == CALL_NEXT           ? back_to(r, at, r->jump[i])
+             : c->kind == CALL_LOOP && jump ? at
+                                            : observe(r, at, i);
         i = jump ? r->jump[i] : i + 1;
     }
+    return true;
 }
 
 static int buffer_of(const Runner *r, const Value *v) {

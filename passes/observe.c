@@ -8,9 +8,10 @@ bool observe_run(Module *m, PassContext *c, RunnerObserver *fn, void *ctx) {
         return false;
     Runner *r = runner_new(m->arena, p);
     runner_observe(r, fn, ctx);
-    while (samples_load(s, r))
-        runner_run(r);
-    bool ok = samples_ok(s);
+    bool ok = true;
+    while (ok && samples_load(s, r))
+        ok = runner_run(r, m->diags);
+    ok = ok && samples_ok(s);
     samples_close(s);
     return ok;
 }

@@ -148,6 +148,20 @@ static void put_call(CWriter *w, size_t c, int indent) {
     fprintf(w->f, ");\n%*s" STR_FMT "_STEP();\n", indent, "", STR_ARG(w->upper));
 }
 
+/* A bound of its own for loops whose end is a condition. */
+static void put_loop(CWriter *w, const Call *call, int indent) {
+    fprintf(w->f, "%*swhile (*", indent, "");
+    put_pointer(w, call->args[0], "uint8_t", true);
+    fputs(" && *", w->f);
+    put_pointer(w, call->args[1], "int64_t", true);
+    fputs(" < *", w->f);
+    put_pointer(w, call->args[2], "int64_t", true);
+    fprintf(w->f, ") {\n%*sif (*", indent + 4, "");
+    put_pointer(w, call->args[1], "int64_t", true);
+    fprintf(w->f, " == %d)\n%*sreturn " STR_FMT "_ERROR_LOOP;\n", LOOP_MOST, indent + 8, "",
+            STR_ARG(w->upper));
+}
+
 static void put_calls(CWriter *w) {
     int indent = 4;
     for (size_t c = 0; c < w->program->n_calls; c++) {
@@ -162,6 +176,16 @@ static void put_calls(CWriter *w) {
             break;
         case CALL_ELSE: fprintf(w->f, "%*s} else {\n", indent - 4, ""); break;
         case CALL_END:
+            if (call[-1].kind == CALL_NEXT)
+                break;
+            indent -= 4;
+            fprintf(w->f, "%*s}\n", indent, "");
+            break;
+        case CALL_LOOP:
+            put_loop(w, call, indent);
+            indent += 4;
+            break;
+        case CALL_NEXT:
             indent -= 4;
             fprintf(w->f, "%*s}\n", indent, "");
             break;

@@ -138,6 +138,12 @@ static void put_constants(CWriter *w, FILE *f) {
             w->offsets ? "arena or the weights are" : "arena is");
     if (w->offsets)
         fprintf(f, "#define " STR_FMT "_ERROR_WEIGHTS 3   /* these are other weights */\n", UPPER);
+    for (size_t i = 0; i < w->program->n_calls; i++)
+        if (w->program->calls[i].kind == CALL_LOOP) {
+            fprintf(f, "#define " STR_FMT "_ERROR_LOOP 4      /* %d iterations, and no end */\n",
+                    UPPER, LOOP_MOST);
+            break;
+        }
 }
 
 static void put_prototypes(CWriter *w, FILE *f) {

@@ -9,6 +9,7 @@ typedef struct Infer {
     Diags *mute; /* counts what the verifier will say */
     bool refine; /* make stated types more precise too */
     bool ok;
+    int guesses; /* that it is inside of */
 } Infer;
 
 /* ---- one result ---- */
@@ -180,17 +181,90 @@ static void infer_node(Infer *s, Node *n) {
     s->ok = s->ok && ok;
 }
 
+/* ---- bodies ---- */
+
+static void infer_graph(Infer *s, Graph *g);
+
+static void infer_graphs(Infer *s, const Node *n) {
+    for (size_t i = 0; i < n->n_attrs; i++)
+        for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
+            infer_graph(s, n->attrs[i].v.g[k]);
+}
+
+/* The types of all values in the bodies of a node, however deep. */
+typedef struct Kept {
+    Arena *arena;
+    Value **values;
+    Type *types;
+    size_t n, cap, cap_types;
+} Kept;
+
+static void keep_types(Kept *k, const Node *n);
+
+static void keep_type(Kept *k, Value *v) {
+    size_t n = k->n;
+    ARENA_PUSH(k->arena, k->types, n, k->cap_types, v->type);
+    ARENA_PUSH(k->arena, k->values, k->n, k->cap, v);
+}
+
+static void keep_graph(Kept *k, const Graph *g) {
+    for (size_t i = 0; i < g->n_in; i++)
+        keep_type(k, g->in[i]);
+    FOR_NODES(n, g) {
+        for (size_t i = 0; i < n->n_out; i++)
+            if (n->out[i])
+                keep_type(k, n->out[i]);
+        keep_types(k, n);
+    }
+}
+
+static void keep_types(Kept *k, const Node *n) {
+    for (size_t i = 0; i < n->n_attrs; i++)
+        for (size_t g = 0; g < attr_graphs(&n->attrs[i]); g++)
+            keep_graph(k, n->attrs[i].v.g[g]);
+}
+
+/* A guess costs inferring a body once more, in each loop around it: 2^MOST_GUESSES times at most.
+ */
+enum { MOST_GUESSES = 4 };
+
+/* What is carried through a loop has one shape, if it has that of the beginning at the end. */
+static bool guess_bodies(Infer *s, const Node *n, OpCtx *c) {
+    Kept kept = {.arena = n->graph->module->arena};
+    if (!s->refine || s->guesses == MOST_GUESSES)
+        return false;
+    keep_types(&kept, n);
+    if (!n->def->enter(c, true))
+        return false;
+    Infer guess = {
+        .d = s->mute, .mute = s->mute, .refine = true, .ok = true, .guesses = s->guesses + 1};
+    infer_graphs(&guess, n);
+    if (guess.ok && n->def->keeps(c))
+        return true;
+    for (size_t i = 0; i < kept.n; i++)
+        kept.values[i]->type = kept.types[i];
+    return false;
+}
+
+static void infer_bodies(Infer *s, Node *n) {
+    OpCtx c = op_ctx(n, s->mute);
+    bool enters = n->def && n->def->enter && n->typed && lawful(s, n->def, c);
+    if (enters && guess_bodies(s, n, &c))
+        return;
+    if (enters)
+        n->def->enter(&c, false);
+    infer_graphs(s, n);
+}
+
 static void infer_graph(Infer *s, Graph *g) {
     FOR_NODES(n, g) {
-        for (size_t i = 0; i < n->n_attrs; i++)
-            for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
-                infer_graph(s, n->attrs[i].v.g[k]);
+        infer_bodies(s, n);
         infer_node(s, n);
     }
 }
 
 static Infer begin(Module *m, bool refine, Diags *d) {
-    return (Infer){d, diags_new(m->arena, NULL, false), refine, true};
+    return (Infer){.d = d, .mute = diags_new(m->arena, NULL, false), .refine = refine, .ok = true};
 }
 
 bool node_infer(Node *n, Diags *d) {

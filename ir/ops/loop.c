@@ -1,22 +1,13 @@
-/* Loop and Scan: only their laws. A value that is carried from one iteration to the next is the
- * same buffer each time, so its quantization is one: of what it starts as, of the body's input and
- * result, and of the node's result. Scan has a batch dimension before opset 9. */
-#include "ir/ops/bind.h"
-
-typedef struct LoopAttrs {
-    Graph *body;
-} LoopAttrs;
+/* Loop and Scan: their laws and shapes; loop_bind.c runs them. A value that is carried from one
+ * iteration to the next is the same buffer each time, so its quantization is one: of what it starts
+ * as, of the body's input and result, and of the node's result; and to run it has one shape. Scan
+ * has a batch dimension before opset 9. */
+#include "ir/ops/loop.h"
 
 static const AttrSpec loop_attrs[] = {
     A_GRAPH_REQUIRED(LoopAttrs, body),
     A_END,
 };
-
-typedef struct ScanAttrs {
-    Graph *body;
-    int64_t num_scan_inputs;
-    Ints scan_input_axes, scan_output_axes, scan_input_directions, scan_output_directions;
-} ScanAttrs;
 
 static const AttrSpec scan_attrs[] = {
     A_GRAPH_REQUIRED(ScanAttrs, body),
@@ -70,7 +61,7 @@ static bool counts(const OpCtx *c, const Graph *g, size_t in, size_t out) {
 
 static bool loop_verify(const OpCtx *c) {
     const Graph *g = ((const LoopAttrs *)c->attrs)->body;
-    size_t n = c->n_in < 2 ? 0 : c->n_in - 2;
+    size_t n = loop_carried(c);
     if (c->n_out < n)
         return op_error(c, "carries %zu values and has %zu results", n, c->n_out);
     if (!counts(c, g, n + 2, c->n_out + 1))
@@ -101,23 +92,186 @@ static bool scan_verify(const OpCtx *c) {
     return ok;
 }
 
-/* Element types only: shapes may change from one iteration to the next. */
-static void infer_results(OpCtx *c, const Graph *g, size_t skipped) {
-    for (size_t i = 0; i < c->n_out && i + skipped < g->n_out; i++) {
-        Type t = g->out[i + skipped]->type;
-        if (t.kind == TYPE_TENSOR)
-            c->out[i] = type_tensor(type_real_elem(t), -1, NULL);
+/* ---- the body's inputs ---- */
+
+/* What the value is, of which the type says less. */
+static void give(const OpCtx *c, Value *v, Type t, bool refine) {
+    if (!v || t.kind != TYPE_TENSOR)
+        return;
+    if (v->type.kind == TYPE_NONE)
+        v->type = t;
+    if (!refine || v->type.kind != TYPE_TENSOR || t.rank < 0)
+        return;
+    if (v->type.rank < 0) {
+        v->type.rank = t.rank;
+        v->type.dims = t.dims;
     }
+    if (v->type.rank != t.rank)
+        return;
+    Dim *dims = arena_copy(c->arena, v->type.dims, (size_t)t.rank * sizeof *dims);
+    for (int i = 0; i < t.rank; i++)
+        if (dims[i].value < 0)
+            dims[i] = t.dims[i];
+    v->type.dims = dims;
+}
+
+static bool one_shape(const Value *x, const Value *y) {
+    return x->type.kind == TYPE_TENSOR && y->type.kind == TYPE_TENSOR && x->type.rank >= 0 &&
+           type_same_shape(x->type, y->type);
+}
+
+static bool loop_enter(const OpCtx *c, bool guess) {
+    const Graph *g = ((const LoopAttrs *)c->attrs)->body;
+    size_t n = loop_carried(c);
+    give(c, g->in[0], type_tensor(ELEM_INT64, 0, NULL), guess);
+    give(c, g->in[1], type_tensor(ELEM_BOOL, 0, NULL), guess);
+    for (size_t i = 0; i < n; i++)
+        give(c, g->in[2 + i], op_type(c, 2 + i), guess);
+    return guess;
+}
+
+static bool loop_keeps(const OpCtx *c) {
+    const Graph *g = ((const LoopAttrs *)c->attrs)->body;
+    for (size_t i = 0; i < loop_carried(c); i++)
+        if (!one_shape(g->in[2 + i], g->out[1 + i]))
+            return false;
+    return true;
+}
+
+static Type without_axis(const OpCtx *c, Type t, int64_t axis) {
+    int at;
+    if (t.kind != TYPE_TENSOR || t.rank < 1 || !op_axis(c, axis, t.rank, &at))
+        return TYPE_UNKNOWN;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)t.rank);
+    for (int i = 0; i < t.rank; i++)
+        if (i != at)
+            dims[i - (i > at)] = t.dims[i];
+    t.rank--;
+    t.dims = dims;
+    return t;
+}
+
+static bool scan_enter(const OpCtx *c, bool guess) {
+    const ScanAttrs *a = c->attrs;
+    size_t n = c->n_in - (size_t)a->num_scan_inputs;
+    if (c->opset < 9)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        give(c, a->body->in[i], op_type(c, i), guess);
+    for (size_t i = n; i < c->n_in; i++)
+        give(c, a->body->in[i], without_axis(c, op_type(c, i), scan_int(a->scan_input_axes, i - n)),
+             guess);
+    return guess;
+}
+
+static bool scan_keeps(const OpCtx *c) {
+    const ScanAttrs *a = c->attrs;
+    for (size_t i = 0; i + (size_t)a->num_scan_inputs < c->n_in; i++)
+        if (!one_shape(a->body->in[i], a->body->out[i]))
+            return false;
+    return true;
+}
+
+/* ---- results ---- */
+
+/* A carried value's: what it starts as and what the body makes of it have the shape in common. */
+static Type carried_result(const OpCtx *c, Type start, const Value *in, const Value *out) {
+    Type t = out->type;
+    if (t.kind != TYPE_TENSOR)
+        return TYPE_UNKNOWN;
+    bool same = one_shape(in, out) && start.kind == TYPE_TENSOR && start.rank == t.rank;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, same ? (size_t)t.rank + 1 : 1);
+    for (int i = 0; same && i < t.rank; i++)
+        dims[i] = dim_equal(start.dims[i], t.dims[i]) ? t.dims[i] : dim_unknown();
+    return type_tensor(type_real_elem(t), same ? t.rank : -1, dims);
+}
+
+/* Parts along a new axis, of this length where that is not negative. */
+static Type scanned_result(const OpCtx *c, Type part, int64_t axis, int64_t length) {
+    int rank = part.rank + 1, at = (int)(axis < 0 ? axis + rank : axis);
+    if (part.kind != TYPE_TENSOR)
+        return TYPE_UNKNOWN;
+    if (part.rank < 0 || at < 0 || at >= rank)
+        return type_tensor(type_real_elem(part), -1, NULL);
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank);
+    for (int i = 0; i < part.rank; i++)
+        dims[i + (i >= at)] = part.dims[i];
+    dims[at] = length < 0 ? dim_unknown() : (Dim){.value = length};
+    return type_tensor(type_real_elem(part), rank, dims);
 }
 
 static bool loop_infer(OpCtx *c) {
-    infer_results(c, ((const LoopAttrs *)c->attrs)->body, 1);
+    const Graph *g = ((const LoopAttrs *)c->attrs)->body;
+    size_t n = loop_carried(c);
+    for (size_t i = 0; i < c->n_out; i++)
+        c->out[i] = i < n ? carried_result(c, op_type(c, 2 + i), g->in[2 + i], g->out[1 + i])
+                          : scanned_result(c, g->out[1 + i]->type, 0, loop_trips(c));
     return true;
 }
 
 static bool scan_infer(OpCtx *c) {
-    infer_results(c, ((const ScanAttrs *)c->attrs)->body, 0);
+    const ScanAttrs *a = c->attrs;
+    size_t n = c->n_in - (size_t)a->num_scan_inputs;
+    if (c->opset < 9) {
+        for (size_t i = 0; i < c->n_out && i < a->body->n_out; i++)
+            if (a->body->out[i]->type.kind == TYPE_TENSOR)
+                c->out[i] = type_tensor(type_real_elem(a->body->out[i]->type), -1, NULL);
+        return true;
+    }
+    for (size_t i = 0; i < c->n_out; i++)
+        c->out[i] = i < n ? carried_result(c, op_type(c, i), a->body->in[i], a->body->out[i])
+                          : scanned_result(c, a->body->out[i]->type,
+                                           scan_int(a->scan_output_axes, i - n), scan_length(c));
     return true;
+}
+
+/* ---- how often ---- */
+
+int64_t scan_int(Ints list, size_t i) {
+    return i < list.n ? list.v[i] : 0;
+}
+
+int64_t scan_length(const OpCtx *c) {
+    const ScanAttrs *a = c->attrs;
+    size_t n = c->n_in - (size_t)a->num_scan_inputs;
+    int at;
+    for (size_t i = n; i < c->n_in; i++) {
+        Type t = op_type(c, i);
+        if (t.kind == TYPE_TENSOR && t.rank > 0 &&
+            op_axis(c, scan_int(a->scan_input_axes, i - n), t.rank, &at) && t.dims[at].value >= 0)
+            return t.dims[at].value;
+    }
+    return -1;
+}
+
+size_t loop_carried(const OpCtx *c) {
+    return c->n_in < 2 ? 0 : c->n_in - 2;
+}
+
+static bool is_true(const Value *v) {
+    const Tensor *t = value_data(v);
+    return t && t->data && t->elem == ELEM_BOOL && t->count == 1 && tensor_int(t, 0);
+}
+
+/* Whether the condition stays what it was at the beginning, or is true. */
+static bool stays_true(const Graph *body) {
+    const Value *v = body->out[0];
+    while (v->def && v->def->graph == body && v->def->n_in == 1 && v->def->in[0] &&
+           (node_is(v->def, "Identity") ||
+            (node_is(v->def, "Cast") && node_int(v->def, "to", 0) == ELEM_BOOL &&
+             v->def->in[0]->type.kind == TYPE_TENSOR && v->def->in[0]->type.elem == ELEM_BOOL)))
+        v = v->def->in[0];
+    return v == body->in[1] || is_true(v);
+}
+
+int64_t loop_trips(const OpCtx *c) {
+    const Graph *g = ((const LoopAttrs *)c->attrs)->body;
+    const Tensor *t = op_const(c, 0);
+    if (!t || !t->data || t->elem != ELEM_INT64 || t->count != 1 ||
+        (op_in(c, 1) && !is_true(op_in(c, 1))) || !stays_true(g))
+        return -1;
+    int64_t n = tensor_int(t, 0);
+    return n < 0 ? 0 : n > INT32_MAX ? -1 : n;
 }
 
 const OpDef op_Loop = {
@@ -127,6 +281,9 @@ const OpDef op_Loop = {
     .attrs = loop_attrs,
     .verify = loop_verify,
     .infer = loop_infer,
+    .enter = loop_enter,
+    .keeps = loop_keeps,
+    .bind = loop_bind,
 };
 
 /* Opset 8 scans batches of sequences, of lengths that the first operand gives. */
@@ -144,5 +301,8 @@ const OpDef op_Scan = {
     .attrs = scan_attrs,
     .verify = scan_verify,
     .infer = scan_infer,
+    .enter = scan_enter,
+    .keeps = scan_keeps,
     .upgrade = scan_upgrade,
+    .bind = scan_bind,
 };

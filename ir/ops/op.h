@@ -202,6 +202,11 @@ typedef struct OpDef {
     Conversion conversion;
     /* Its graphs see the values around them and each yields all results, one for one (If). */
     bool yields_results;
+    /* Gives the inputs of its bodies types, before those are inferred: what is known of them, and
+     * with `guess` also what they are the first time round. Whether a guess was made, and whether
+     * the bodies, inferred, keep to it. NULL: bodies have no inputs. */
+    bool (*enter)(const OpCtx *c, bool guess);
+    bool (*keeps)(const OpCtx *c);
     /* Not computed ahead of time even where it could be: quantization that is meant to be seen,
      * randomness. */
     bool stays;

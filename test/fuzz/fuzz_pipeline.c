@@ -47,14 +47,22 @@ static void make_up_stat(Value *v, void *ctx) {
         v->stat = calib_stat(m->arena, -1.0 - v->id % 3, 0.5 * (v->id % 5), 0.1, 0.5, 10);
 }
 
+/* How long such a program runs depends on the numbers. */
+static bool loops(const Program *p) {
+    for (size_t i = 0; i < p->n_calls; i++)
+        if (p->calls[i].kind == CALL_LOOP)
+            return true;
+    return false;
+}
+
 static void run_once(Module *m, const Program *p) {
     CSizes sizes = c_sizes(p);
-    if (sizes.arena + sizes.weights > MAX_RUN_BYTES || sizes.macs > MAX_RUN_MACS)
+    if (sizes.arena + sizes.weights > MAX_RUN_BYTES || sizes.macs > MAX_RUN_MACS || loops(p))
         return;
     Samples *s = samples_random(m->arena, m, 1);
     Runner *r = runner_new(m->arena, p);
     if (samples_load(s, r))
-        runner_run(r);
+        runner_run(r, m->diags);
     samples_close(s);
 }
 

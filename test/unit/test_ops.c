@@ -116,8 +116,7 @@ static void test_rows(void **state) {
         if (order > 0 || (order == 0 && strcmp(before->domain, op->domain) >= 0))
             fail_msg("ops.def: %s does not come after %s", op->name, before->name);
         assert_ptr_equal(op_find(str_from(op->domain), str_from(op->name)), op);
-        bool laws_only = !strcmp(op->name, "Loop") || !strcmp(op->name, "Scan");
-        if (!op->infer || !op->bind != laws_only)
+        if (!op->infer || !op->bind)
             fail_msg("%s lacks infer or bind", op->name);
         assert_true(!op->attrs == !op->attrs_size || !op->attrs[0].name);
         if (op->quant.kind != QUANT_NEVER && !op->quant.data)
