@@ -102,6 +102,10 @@ bool node_is_in(const Node *n, const char *domain, const char *op) {
     return str_is(n->op, op) && domain_equal(n->domain, str_from(domain));
 }
 
+bool attr_is_ref(const Attr *a) {
+    return a->ref.n > 0;
+}
+
 size_t attr_graphs(const Attr *a) {
     return a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS ? a->n : 0;
 }

@@ -19,6 +19,18 @@ Str function_key(Buf *b, Str domain, Str name, Str overload) {
     return (Str){b->p, b->n};
 }
 
+/* At one version a second import says nothing new. At two, onnx takes the version of the name that
+ * a node spells, onnxruntime the last. */
+static bool check_second(const Import *first, const Import *second, Diags *d) {
+    const char *name = diag_name(d, second->domain);
+    if (first->version == second->version)
+        return true;
+    diag_error(d, second->loc, "domain \"%s\" is imported twice, at versions %lld and %lld", name,
+               (long long)first->version, (long long)second->version);
+    diag_note(d, first->loc, "the first import is of \"%s\"", diag_name(d, first->domain));
+    return false;
+}
+
 bool imports_check(Arena *a, const Import *imports, size_t n, Diags *d) {
     Map *seen = map_new(a);
     bool ok = true;
@@ -26,8 +38,12 @@ bool imports_check(Arena *a, const Import *imports, size_t n, Diags *d) {
         const Import *p = &imports[i];
         bool onnx = domain_is_onnx(p->domain);
         const char *name = diag_name(d, p->domain);
-        if (!map_set(seen, onnx ? STR("") : p->domain, (void *)p))
-            ok = diag_error(d, p->loc, "domain \"%s\" is imported twice", name);
+        Str key = onnx ? STR("") : p->domain;
+        const Import *first = map_get(seen, key);
+        if (first)
+            ok = check_second(first, p, d) && ok;
+        else
+            map_set(seen, key, (void *)p);
         if (onnx && (p->version < 1 || p->version > ONNX_MAX_OPSET))
             ok = diag_error(d, p->loc, "opset %lld is not supported; versions 1 to %d are",
                             (long long)p->version, ONNX_MAX_OPSET);
@@ -81,11 +97,14 @@ int64_t module_opset(const Module *m, Str domain) {
 }
 
 void module_set_opset(Module *m, Str domain, int64_t version) {
-    Import *import = (Import *)import_find(m, NULL, domain);
-    if (import) {
-        import->version = version;
+    bool found = false;
+    for (size_t i = 0; i < m->n_imports; i++)
+        if (domain_equal(m->imports[i].domain, domain)) { /* "" and "ai.onnx" may both be there */
+            m->imports[i].version = version;
+            found = true;
+        }
+    if (found)
         return;
-    }
     Import added = {.domain = domain.s ? domain : STR(""), .version = version};
     ARENA_PUSH(m->arena, m->imports, m->n_imports, m->cap_imports, added);
     m->import_index = (ImportIndex){0};

@@ -129,7 +129,7 @@ typedef enum AttrKind { /* ONNX AttributeProto.AttributeType */
 typedef struct Attr {
     Str name;
     AttrKind kind;
-    Str ref; /* name of the function's attribute it stands for ($alpha), or STR_NONE */
+    Str ref; /* name of the function's attribute it stands for ($alpha), never empty, or STR_NONE */
     Str doc;
     size_t n; /* 1 for the single kinds */
     union {
@@ -145,6 +145,8 @@ typedef struct Attr {
     Loc loc;
 } Attr;
 
+/* Does it stand for an attribute of the function around it? */
+bool attr_is_ref(const Attr *a);
 /* How many graphs it holds, in v.g; 0 where it is of another kind, or a reference. */
 size_t attr_graphs(const Attr *a);
 
@@ -256,7 +258,7 @@ typedef struct ImportIndex { /* of a list of imports; made when asked, remade wh
 
 enum { ONNX_MAX_IR = 14, ONNX_MAX_OPSET = 28 }; /* the newest versions there are */
 
-/* What versions may be, whatever the model came from: each domain once, numbers that exist. All
+/* What versions may be, whatever the model came from: one for each domain, numbers that exist. All
  * faults are reported. */
 bool imports_check(Arena *a, const Import *imports, size_t n, Diags *d);
 bool ir_version_check(int64_t version, Loc at, Diags *d);

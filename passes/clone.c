@@ -115,7 +115,7 @@ static const Attr *attr_named(const Attr *attrs, size_t n, Str name) {
 
 /* What the attribute is in this call: the call's, else the function's default, else none. */
 static const Attr *referred(const Clone *c, const Attr *a) {
-    if (!a->ref.s || !c->call)
+    if (!attr_is_ref(a) || !c->call)
         return a;
     const Attr *stated = attr_named(c->call->attrs, c->call->n_attrs, a->ref);
     return stated ? stated : attr_named(c->f->defaults, c->f->n_defaults, a->ref);

@@ -28,7 +28,7 @@ static bool unchanged(const Node *n, int64_t from, int64_t to) {
 /* In a function's body an attribute may stand for one of the call, of which nothing is known. */
 static const Attr *reference(const Node *n) {
     for (size_t i = 0; i < n->n_attrs; i++)
-        if (n->attrs[i].ref.s)
+        if (attr_is_ref(&n->attrs[i]))
             return &n->attrs[i];
     return NULL;
 }

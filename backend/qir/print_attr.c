@@ -198,11 +198,11 @@ static bool is_list(AttrKind k) {
 }
 
 static bool holds_graph(const Attr *a) {
-    return !a->ref.s && attr_graphs(a);
+    return !attr_is_ref(a) && attr_graphs(a);
 }
 
 static void print_value(Printer *p, const Attr *a) {
-    if (a->ref.s) {
+    if (attr_is_ref(a)) {
         name_print(&p->b, '$', a->ref);
         if (a->kind != ATTR_UNDEFINED)
             buf_fmt(&p->b, ":%s", kind_words[a->kind]);
@@ -225,7 +225,7 @@ static void print_value(Printer *p, const Attr *a) {
 
 void print_attr(Printer *p, const Attr *a) {
     print_word(p, a->name);
-    if (a->kind == ATTR_UNDEFINED && !a->ref.s)
+    if (a->kind == ATTR_UNDEFINED && !attr_is_ref(a))
         return;
     buf_text(&p->b, holds_graph(a) ? " = " : "=");
     print_value(p, a);

@@ -123,7 +123,7 @@ static void keep_absent(const Onnx__AttributeProto *p, const Attr *attr, Buf *ex
     Buf absent = buf_new(extra->arena);
     if (!p->has_type)
         wire_put_number(&absent, 1, 20);
-    if (!attr->ref.n &&
+    if (!attr_is_ref(attr) &&
         ((attr->kind == ATTR_FLOAT && !p->has_f) || (attr->kind == ATTR_INT && !p->has_i) ||
          (attr->kind == ATTR_STRING && !p->has_s)))
         wire_put_number(&absent, 1, 1 + attr->kind);
@@ -174,7 +174,11 @@ bool read_attr(Reader *r, Loc at, const Onnx__AttributeProto *p, const Scope *sc
                           diag_name(r->diags, attr->name));
     Buf extra = buf_new(r->arena);
     bool ok = true;
-    if (!attr->ref.n)
+    if (attr->ref.s && !attr->ref.n) { /* there, but none */
+        wire_put_bytes(&extra, 21, attr->ref);
+        attr->ref = STR_NONE;
+    }
+    if (!attr_is_ref(attr))
         ok = read_value(r, at, p, scope, owner, attr, &extra);
     else if (present)
         ok = keep_beside_ref(r, at, p, attr, &extra);

@@ -143,6 +143,8 @@ static bool read_value(Reader *r, const Val *v, Attr *a) {
     switch (v->kind) {
     case VAL_REF:
         a->ref = str_at(r, v->u.name);
+        if (!a->ref.n)
+            return error_at(r, v->at, "behind $ stands the name of an attribute");
         check_reference(r, v->at, a->ref);
         return !v->word.end || read_kind(r, v, ATTR_FLOAT, &a->kind);
     case VAL_NUMBERS:

@@ -33,7 +33,7 @@ static bool is_list(AttrKind k) {
 
 /* An empty list or a bare $reference has no kind of its own: it takes the one asked for. */
 static bool kind_fits(Attr *a, AttrKind want) {
-    if (a->kind == ATTR_UNDEFINED && a->ref.s)
+    if (a->kind == ATTR_UNDEFINED && attr_is_ref(a))
         a->kind = want;
     if (a->kind != want && a->n == 0 && is_list(a->kind) && is_list(want))
         a->kind = want;
@@ -64,7 +64,7 @@ static bool check_schema(Node *n, const OnnxSchema *schema, Diags *d) {
     for (size_t i = 0; i < n->n_attrs; i++) {
         Attr *a = &n->attrs[i];
         const SchemaAttr *s = onnx_schema_attr(schema, a->name);
-        if (a->ref.s && !node_in_function(n))
+        if (attr_is_ref(a) && !node_in_function(n))
             ok = diag_error(d, attr_loc(n, a),
                             "attribute '%s' refers to '%s', but this is no "
                             "function",
@@ -117,9 +117,9 @@ static bool decode(Node *n, const OpDef *op, const OnnxSchema *schema, Diags *d)
     for (const AttrSpec *spec = op->attrs; spec && spec->name; spec++) {
         const Attr *a = node_attr(n, spec->name);
         char *at = typed + spec->offset;
-        if (a && !a->ref.s && a->kind != spec->kind)
+        if (a && !attr_is_ref(a) && a->kind != spec->kind)
             ok = wrong_kind(n, a, spec->kind, d);
-        else if (a && !a->ref.s)
+        else if (a && !attr_is_ref(a))
             set_value(spec, a, at);
         else if (!a && spec->required && !schema) /* else said above */
             ok = diag_error(d, n->loc, "%s needs attribute '%s'", diag_name(d, n->op), spec->name);

@@ -22,7 +22,7 @@ static void untype_sparse(SparseTensor *s) {
 }
 
 static void untype_attr(const Attr *a) {
-    for (size_t i = 0; i < a->n && !a->ref.s; i++) {
+    for (size_t i = 0; i < a->n && !attr_is_ref(a); i++) {
         if (a->kind == ATTR_TENSOR || a->kind == ATTR_TENSORS)
             untype_tensor(a->v.t[i]);
         else if (a->kind == ATTR_SPARSE || a->kind == ATTR_SPARSES)

@@ -279,6 +279,8 @@ class Generator:
 
     def attribute(self, a, name, scope, depth):
         a.name = name
+        if self.chance(0.03):
+            a.ref_attr_name = b""  # which is no reference
         kinds = [1, 2, 3, 4, 6, 7, 8, 9, 11, 12, 13, 14]
         if depth < MAX_DEPTH and scope is not None:
             kinds += [5, 10]
@@ -550,6 +552,8 @@ class Generator:
         self.text(f, "doc_string", 0.2)
         self.pairs(f.metadata_props)
         f.opset_import.add(domain=b"", version=opset)
+        if self.chance(0.1):
+            f.opset_import.add(domain=b"ai.onnx", version=opset)
         for d in self.custom:
             if d:
                 f.opset_import.add(domain=d, version=self.rng.randrange(9))
@@ -607,6 +611,8 @@ class Generator:
         i = m.opset_import.add(version=opset)
         if self.chance(0.7):
             i.domain = self.pick((b"", b"ai.onnx"))
+        if self.chance(0.1):  # again, by the one name or the other
+            m.opset_import.add(domain=self.pick((b"", b"ai.onnx")), version=opset)
         for d in self.custom:
             if d:
                 m.opset_import.add(domain=d, version=self.pick((0, 1, 7, 2**62)))

@@ -401,8 +401,8 @@ class Model(Hostile):
         m.ClearField("ir_version")
         self.refused(m, "no ir_version")
         m = model()
-        m.opset_import.add(domain="ai.onnx", version=21)
-        self.refused(m, "imported twice")
+        m.opset_import.add(domain="ai.onnx", version=20)
+        self.refused(m, "imported twice, at versions 21 and 20")
         m.opset_import[1].domain = m.opset_import[0].domain
         self.refused(m, "imported twice", "same domain")
         m.opset_import[1].domain = "d"
