@@ -63,22 +63,55 @@ static void put_bits(uint8_t *row, int64_t i, int bits, int64_t v) {
     row[i * bits / 8] |= (uint8_t)(((uint64_t)v & ((1U << bits) - 1)) << (i * bits % 8));
 }
 
+/* [n, columns] bytes, `stride` apart, as columns that are `row` apart. Few at a time: lines of the
+ * processor's cache hold 64 of a row. */
+static void turn(const uint8_t *x, size_t stride, size_t n, size_t columns, uint8_t *out,
+                 size_t row) {
+    enum { LINE = 64 };
+    for (size_t first = 0; first < columns; first += LINE)
+        for (size_t c = first; c < columns && c < first + LINE; c++)
+            for (size_t i = 0; i < n; i++)
+                out[c * row + i] = x[i * stride + c];
+}
+
+/* Weights that are stored as [k, n], each column in `row` bytes: as many rows as elements fit into
+ * a byte are joined, then some rows of bytes turned. */
+static void pack_columns(const Weight *w, size_t row, Arena *a, uint8_t *out) {
+    enum { BYTES = 32 };
+    int bits = elem_bits(w->q->storage), per = 8 / bits;
+    size_t columns = (size_t)w->n, stride = columns + 64; /* rows in different sets of the cache */
+    uint8_t *joined = NEW_ARRAY(a, uint8_t, BYTES *stride),
+            *stored = NEW_ARRAY(a, uint8_t, columns);
+    for (size_t k = 0; k < (size_t)w->k; k++) {
+        size_t at = k / (size_t)per % BYTES;
+        elem_load_bytes(w->q->storage, w->data->data, k * columns, stored, columns);
+        row_join(stored, columns, (uint8_t)offset(w), bits, (int)k % per * bits,
+                 joined + at * stride);
+        if (k + 1 == (size_t)w->k || (k + 1) % (size_t)(BYTES * per) == 0)
+            turn(joined, stride, at + 1, columns, out + (k / (size_t)per - at), row);
+    }
+}
+
+static void pack_rows(const Weight *w, size_t row, Arena *a, uint8_t *out) {
+    size_t k = (size_t)w->k;
+    int bits = elem_bits(w->q->storage);
+    uint8_t *stored = NEW_ARRAY(a, uint8_t, k);
+    for (size_t j = 0; j < (size_t)w->n; j++) {
+        elem_load_bytes(w->q->storage, w->data->data, j * k, stored, k);
+        for (size_t i = 0; i < k; i++)
+            put_bits(out + j * row, (int64_t)i, bits, stored[i] + offset(w));
+    }
+}
+
 static Value *pack(NBits *x, const Weight *w, Str base) {
     int bits = elem_bits(w->q->storage);
     int64_t bytes = w->block * bits / 8, row = w->blocks * bytes;
-    int64_t middle = offset(w), rows = w->data->dims[0], columns = w->data->dims[1]; /* as stored */
-    uint8_t *out, *stored = NEW_ARRAY(x->b.a, uint8_t, columns);
+    uint8_t *out;
     Tensor *t = tensor_new(x->b.a, ELEM_UINT8, 3, (const int64_t[]){w->n, w->blocks, bytes}, &out);
-    for (int64_t r = 0; r < rows; r++) {
-        elem_load_bytes(w->q->storage, w->data->data, (size_t)(r * columns), stored,
-                        (size_t)columns);
-        for (int64_t c = 0; c < columns; c++)
-            put_bits(out + (w->transposed ? r : c) * row, w->transposed ? c : r, bits,
-                     stored[c] + middle);
-    }
+    (w->transposed ? pack_rows : pack_columns)(w, (size_t)row, x->b.a, out);
     for (int64_t j = 0; j < w->n; j++)
         for (int64_t i = w->k; i < w->blocks * w->block; i++) /* real 0 */
-            put_bits(out + j * row, i, bits, quant_zp(w->q, param(w, j, i / w->block)) + middle);
+            put_bits(out + j * row, i, bits, quant_zp(w->q, param(w, j, i / w->block)) + offset(w));
     return graph_add_const(x->b.m->graph, derived_name(&x->b, base, "_packed"),
                            tensor_type(x->b.a, t), t);
 }

@@ -29,8 +29,9 @@ typedef struct FitNumbers {
 } FitNumbers;
 
 /* Scale and zero point of each group that make the sum of (x - dequantize(quantize(x)))^2 smallest:
- * among ranges shrunk step by step to a fifth, then the scale by least squares, sum x q / sum q^2,
- * as long as that helps. Few steps are better spent where most numbers are. For ternary weights
+ * of ranges shrunk step by step to a fifth, each with the scale that suits its integers by least
+ * squares, sum x q / sum q^2, the best, and once or twice more from there. Few steps are better
+ * spent where most numbers are. For ternary weights
  * that is Ternary Weight Networks' solution (Li, Zhang, Liu 2016), for one bit, where the zero
  * point is 0 or 1, the mean of the numbers that become 1. Integers have at most 16 bits. `scale`
  * and `zp` have ROW_LANES entries, all the same for one group. */

@@ -1,7 +1,14 @@
-/* Parameters by least squares, for ROW_LANES groups of numbers at once. */
+/* Parameters by least squares, for ROW_LANES groups of numbers at once.
+ *
+ * Scale s takes the numbers x to integers q. Of all scales t = sum x q / sum q^2 suits those q
+ * best: it takes (sum x q)^2 / sum q^2 off the error, which is sum x^2 without any q. A step of the
+ * search is one pass over the numbers for these two sums, and gives both t and what it is worth; t
+ * may then take some x to other q, which is the next step. */
 #include "passes/params.h"
+#include "support/wide.h"
 
 #include <float.h>
+#include <math.h>
 
 typedef struct Groups {
     const RowFloat *x;
@@ -11,13 +18,13 @@ typedef struct Groups {
     IntRange range;
     bool symmetric, pow2;
     float min[ROW_LANES], max[ROW_LANES];
+    float squares[ROW_LANES]; /* sum x^2 */
 } Groups;
 
 /* Parameters for each, and how they serve. */
 typedef struct Lanes {
     float scale[ROW_LANES], lo[ROW_LANES], hi[ROW_LANES]; /* limits less the zero point */
-    int64_t zp[ROW_LANES];
-    double error[ROW_LANES];
+    float worth[ROW_LANES];                               /* sum x^2 less the error */
 } Lanes;
 
 /* The parameters of part `f` of the range; one bit is all on one side of 0 or on the other. */
@@ -26,18 +33,19 @@ static void from_range(const Groups *g, double f, bool below, Lanes *t) {
     bool one_bit = r.hi - r.lo == 1;
     for (size_t k = 0; k < ROW_LANES; k++) {
         float lo = (float)((double)g->min[k] * f), hi = (float)((double)g->max[k] * f);
+        int64_t zp;
         params_from_minmax(one_bit && !below ? 0 : lo, one_bit && below ? 0 : hi, r,
-                           g->symmetric && !one_bit, g->pow2, &t->scale[k], &t->zp[k]);
-        t->lo[k] = (float)(r.lo - t->zp[k]);
-        t->hi[k] = (float)(r.hi - t->zp[k]);
+                           g->symmetric && !one_bit, g->pow2, &t->scale[k], &zp);
+        t->lo[k] = (float)(r.lo - zp);
+        t->hi[k] = (float)(r.hi - zp);
     }
 }
 
 /* The same from those of the whole range, as long as scales are no powers of two: the zero point
  * stays. */
-static void from_whole(const Lanes *whole, double f, Lanes *t) {
+WIDE static void from_whole(const Lanes *whole, float f, Lanes *t) {
     for (size_t k = 0; k < ROW_LANES; k++) {
-        float s = (float)((double)whole->scale[k] * f);
+        float s = whole->scale[k] * f;
         t->scale[k] = s >= FLT_MIN ? s : whole->scale[k];
     }
 }
@@ -45,31 +53,44 @@ static void from_whole(const Lanes *whole, double f, Lanes *t) {
 /* Each entry the sum of all where they are parts of one group. */
 static void join(const Groups *g, double *part) {
     double sum = 0;
-    for (size_t k = 0; k < ROW_LANES; k++)
+    for (size_t k = 0; g->one && k < ROW_LANES; k++)
         sum += part[k];
     for (size_t k = 0; g->one && k < ROW_LANES; k++)
         part[k] = sum;
 }
 
-static void judge(const Groups *g, Lanes *t) {
-    memset(t->error, 0, sizeof t->error);
-    row_errors(g->x, g->n, t->scale, t->lo, t->hi, t->error);
-    row_errors(g->rest, 1, t->scale, t->lo, t->hi, t->error);
-    join(g, t->error);
+typedef void Products(const RowFloat *x, size_t n, const float *scale, const float *lo,
+                      const float *hi, double *xq, double *qq);
+
+/* Each scale becomes the one that suits its integers best, and is judged. */
+WIDE static void suit(const Groups *g, Products *products, Lanes *t) {
+    double xq[ROW_LANES] = {0}, qq[ROW_LANES] = {0};
+    products(g->x, g->n, t->scale, t->lo, t->hi, xq, qq);
+    if (g->one)
+        products(g->rest, 1, t->scale, t->lo, t->hi, xq, qq);
+    join(g, xq);
+    join(g, qq);
+#pragma GCC unroll 1
+    for (size_t k = 0; k < ROW_LANES; k++) {
+        float s = (float)(xq[k] / (qq[k] > 0 ? qq[k] : 1));
+        bool takes = !g->pow2 && s >= FLT_MIN && s <= FLT_MAX;
+        t->scale[k] = takes ? s : t->scale[k];
+        double by = (double)t->scale[k];
+        t->worth[k] = (float)(by * (2 * xq[k] - by * qq[k]));
+    }
 }
 
 /* Takes over what serves better; whether anything did. */
-static bool keep_better(Lanes *best, const Lanes *t) {
-    bool any = false;
+WIDE static bool keep_better(Lanes *best, const Lanes *t) {
+    int any = 0;
+#pragma GCC unroll 1
     for (size_t k = 0; k < ROW_LANES; k++) {
-        if (!(t->error[k] < best->error[k]))
-            continue;
-        best->scale[k] = t->scale[k];
-        best->lo[k] = t->lo[k];
-        best->hi[k] = t->hi[k];
-        best->zp[k] = t->zp[k];
-        best->error[k] = t->error[k];
-        any = true;
+        bool better = t->worth[k] > best->worth[k];
+        best->scale[k] = better ? t->scale[k] : best->scale[k];
+        best->lo[k] = better ? t->lo[k] : best->lo[k];
+        best->hi[k] = better ? t->hi[k] : best->hi[k];
+        best->worth[k] = better ? t->worth[k] : best->worth[k];
+        any |= better;
     }
     return any;
 }
@@ -77,87 +98,91 @@ static bool keep_better(Lanes *best, const Lanes *t) {
 /* Whether in each group the largest number alone loses more, when it is cut to part `f` of the
  * range, than the best loses in all. The last integer may miss that part by half a step. This stays
  * so as f falls. */
-static bool cuts_too_much(const Groups *g, double f, const Lanes *t, const Lanes *best) {
+WIDE static bool cuts_too_much(const Groups *g, float f, const Lanes *whole, const Lanes *best) {
+    int all = 1;
     for (size_t k = 0; k < ROW_LANES; k++) {
-        double largest = (double)(g->max[k] > -g->min[k] ? g->max[k] : -g->min[k]);
-        double lost = largest * (1 - f) - (double)t->scale[k] / 2;
-        if (best->error[k] > 0 && !(lost > 0 && lost * lost > best->error[k]))
-            return false;
+        float largest = g->max[k] > -g->min[k] ? g->max[k] : -g->min[k];
+        float lost = largest * (1 - f) - whole->scale[k] * f / 2;
+        float error = g->squares[k] - best->worth[k];
+        all &= (lost > 0 && lost * lost > error) || g->squares[k] == 0;
     }
-    return true;
+    return all;
+}
+
+/* The best among parts of the range. */
+static void search(const Groups *g, bool below, Lanes *best) {
+    enum { STEPS = 16 };
+    Lanes whole, t;
+    from_range(g, 1, below, &whole);
+    t = whole;
+    suit(g, row_products, &t);
+    keep_better(best, &t);
+    for (int i = 1; i < STEPS; i++) {
+        float f = 1 - 0.8F * (float)i / STEPS;
+        if (g->range.hi - g->range.lo > 1 && !g->pow2 && cuts_too_much(g, f, &whole, best))
+            break;
+        t = whole;
+        if (g->pow2)
+            from_range(g, (double)f, below, &t);
+        else
+            from_whole(&whole, f, &t);
+        suit(g, row_products, &t);
+        keep_better(best, &t);
+    }
 }
 
 /* The scales that fit those integers best to which the best ones yet round the numbers. */
 static void improve(const Groups *g, Lanes *best) {
-    enum { ROUNDS = 8 };
-    Lanes t = *best;
+    enum { ROUNDS = 2 };
     bool better = true;
     for (int i = 0; better && i < ROUNDS; i++) {
-        double xq[ROW_LANES] = {0}, qq[ROW_LANES] = {0};
-        row_products(g->x, g->n, best->scale, best->lo, best->hi, xq, qq);
-        row_products(g->rest, 1, best->scale, best->lo, best->hi, xq, qq);
-        join(g, xq);
-        join(g, qq);
-        for (size_t k = 0; k < ROW_LANES; k++) {
-            double s = qq[k] > 0 ? xq[k] / qq[k] : 0;
-            bool good = s >= (double)FLT_MIN && s <= (double)FLT_MAX;
-            t.scale[k] = good ? (float)s : best->scale[k];
-        }
-        judge(g, &t);
+        Lanes t = *best;
+        suit(g, row_products, &t);
         better = keep_better(best, &t);
+    }
+    suit(g, row_products_exact, best);
+}
+
+/* The smallest and the largest of all are those of each. */
+static void join_spans(Groups *g) {
+    float min = 0, max = 0;
+    row_range(g->min, ROW_LANES, &min, &max);
+    row_range(g->max, ROW_LANES, &min, &max);
+    for (size_t k = 0; k < ROW_LANES; k++) {
+        g->min[k] = min;
+        g->max[k] = max;
     }
 }
 
 static Groups groups_of(FitNumbers x, IntRange r, bool symmetric, bool pow2) {
     Groups g = {.x = x.x, .n = x.n, .one = x.one, .range = r, .symmetric = symmetric, .pow2 = pow2};
+    double squares[ROW_LANES] = {0};
     if (x.one) {
         g.n = x.n / ROW_LANES;
         for (size_t i = g.n * ROW_LANES; i < x.n; i++)
             g.rest[i % ROW_LANES] = x.x[i];
+        row_spans(g.rest, 1, g.min, g.max, squares);
     }
-    for (size_t i = 0; i < g.n; i++)
-        row_ranges(x.x + i * ROW_LANES, ROW_LANES, g.min, g.max);
-    row_ranges(g.rest, ROW_LANES, g.min, g.max);
-    if (x.one) {
-        float min = 0, max = 0;
-        row_range(g.min, ROW_LANES, &min, &max);
-        row_range(g.max, ROW_LANES, &min, &max);
-        for (size_t k = 0; k < ROW_LANES; k++) {
-            g.min[k] = min;
-            g.max[k] = max;
-        }
-    }
+    row_spans(g.x, g.n, g.min, g.max, squares);
+    join(&g, squares);
+    for (size_t k = 0; k < ROW_LANES; k++)
+        g.squares[k] = (float)squares[k];
+    if (x.one)
+        join_spans(&g);
     return g;
 }
 
 void params_fit(FitNumbers x, IntRange r, bool symmetric, bool pow2, float *scale, int64_t *zp) {
-    enum { STEPS = 32 };
     Groups g = groups_of(x, r, symmetric, pow2);
-    bool one_bit = r.hi - r.lo == 1;
     Lanes best;
-    for (int below = 0; below <= one_bit; below++) {
-        Lanes whole, t;
-        from_range(&g, 1, below, &whole);
-        judge(&g, &whole);
-        if (below)
-            keep_better(&best, &whole);
-        else
-            best = whole;
-        t = whole;
-        for (int i = 1; i < STEPS; i++) {
-            double f = 1 - 0.8 * i / (double)STEPS;
-            if (!one_bit && !pow2 && cuts_too_much(&g, f, &t, &best))
-                break;
-            if (pow2)
-                from_range(&g, f, below, &t);
-            else
-                from_whole(&whole, f, &t);
-            judge(&g, &t);
-            keep_better(&best, &t);
-        }
-    }
+    for (size_t k = 0; k < ROW_LANES; k++)
+        best.worth[k] = -INFINITY;
+    search(&g, false, &best);
+    if (r.hi - r.lo == 1)
+        search(&g, true, &best);
     if (!pow2)
         improve(&g, &best);
     memcpy(scale, best.scale, sizeof best.scale);
-    memcpy(zp, best.zp, sizeof best.zp);
+    for (size_t k = 0; k < ROW_LANES; k++)
+        zp[k] = r.lo - (int64_t)best.lo[k];
 }

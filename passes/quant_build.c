@@ -146,6 +146,10 @@ Value *build_int(QuantBuild *b, Str base, const char *suffix, ElemType e, int64_
 
 static void store_float(ElemType e, uint8_t *data, size_t i, float v) {
     uint64_t bits;
+    if (e == ELEM_FLOAT) {
+        memcpy(data + i * sizeof v, &v, sizeof v);
+        return;
+    }
     float_encode(e, (double)v, &bits);
     memcpy(data + i * elem_bytes(e, 1), &bits, elem_bytes(e, 1)); /* little-endian, as stored */
 }
@@ -188,9 +192,9 @@ static int params_shape(const Quant *q, Type t, int64_t *dims) {
     return t.rank;
 }
 
-/* Which of the quantization's parameters stands at place `i` of ONNX's. */
-static size_t param_at(const Quant *q, Type t, const int64_t *dims, size_t i) {
-    if (!is_blocked(q))
+/* Which of the quantization's parameters stands at place `i` of ONNX's `count`. */
+static size_t param_at(const Quant *q, Type t, const int64_t *dims, size_t i, size_t count) {
+    if (!is_blocked(q) || q->n_scale == count) /* both row-major: one of each */
         return i;
     int64_t tensor[MAX_RANK];
     size_t index = 0, step = 1;
@@ -214,9 +218,10 @@ static QuantParams make_params(QuantBuild *b, const Quant *q, Type t, Str base) 
     Tensor *s = tensor_new(b->a, q->scale_type, rank, dims, &scale);
     Tensor *z = tensor_new(b->a, q->storage, rank, dims, &zp);
     for (size_t i = 0; i < s->count; i++) {
-        size_t at = param_at(q, t, dims, i);
+        size_t at = param_at(q, t, dims, i, s->count);
         store_float(q->scale_type, scale, i, quant_scale(q, at));
-        elem_store_int(q->storage, zp, i, quant_zp(q, at));
+        if (quant_zp(q, at))
+            elem_store_int(q->storage, zp, i, quant_zp(q, at));
     }
     Graph *g = b->m->graph;
     QuantParams p = {.q = q};

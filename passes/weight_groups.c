@@ -62,25 +62,51 @@ static size_t width(const Grid *g, size_t k) {
     return (left < g->block_b ? left : g->block_b) * g->inner;
 }
 
-static void put_lane(const RowFloat *x, size_t n, size_t full, float *to) {
-    for (size_t i = 0; i < full; i++)
-        to[i * ROW_LANES] = i < n ? x[i] : 0;
+/* Groups [i, k] to [i, k + n - 1], those of index i of a side by side in packs of ROW_LANES that
+ * hold `size` numbers each. */
+typedef struct Strip {
+    size_t i, k, n;
+    size_t size;
+    float *pack;
+} Strip;
+
+enum { STRIP = 4 * ROW_LANES }; /* groups in a strip: rows of a matrix lie far apart in memory */
+
+/* Numbers of one row of groups k to k + n - 1, at most ROW_LANES; zeros where blocks are shorter
+ * than the first one. Places behind the last group keep what they had. */
+static void collect_pack(const Grid *g, const RowFloat *row, size_t k, size_t n, float *to) {
+    size_t full = width(g, 0);
+    if (full == 1) {
+        memcpy(to, row + k, n * sizeof *to);
+        return;
+    }
+    for (size_t j = 0; j < n; j++) {
+        const RowFloat *x = row + (k + j) * full;
+        size_t have = width(g, k + j);
+        for (size_t i = 0; i < full; i++)
+            to[i * ROW_LANES + j] = i < have ? x[i] : 0;
+    }
 }
 
-/* The numbers of groups [i, k] to [i, k + n - 1] side by side, zeros where blocks are shorter
- * than the first one. Places from n on keep what they had. */
-static void collect(const Grid *g, const RowFloat *x, size_t i, size_t k, size_t n, float *to) {
-    size_t from_a = i * g->block_a, full = width(g, 0);
-    size_t to_a = from_a + g->block_a < g->a ? from_a + g->block_a : g->a;
+static size_t lanes(size_t left) {
+    return left < ROW_LANES ? left : ROW_LANES;
+}
+
+static void collect_row(const Grid *g, const RowFloat *row, const Strip *s, size_t at) {
+    float *to = s->pack + at * ROW_LANES;
+    for (size_t j = 0; j < s->n; j += ROW_LANES, to += s->size)
+        collect_pack(g, row, s->k + j, lanes(s->n - j), to);
+}
+
+/* Returns how many numbers of each group there are. */
+static size_t collect(const Grid *g, const RowFloat *x, const Strip *s) {
+    size_t from = s->i * g->block_a, full = width(g, 0), at = 0;
+    size_t to = from + g->block_a < g->a ? from + g->block_a : g->a;
     for (size_t o = 0; o < g->outer; o++)
-        for (size_t a = from_a; a < to_a; a++)
-            for (size_t m = 0; m < g->middle; m++, to += full * ROW_LANES) {
-                const RowFloat *row = x + ((o * g->a + a) * g->middle + m) * g->b * g->inner;
-                for (size_t j = 0; full == 1 && j < n; j++)
-                    to[j] = row[k + j];
-                for (size_t j = 0; full > 1 && j < n; j++)
-                    put_lane(row + (k + j) * full, width(g, k + j), full, to + j);
-            }
+        for (size_t a = from; a < to; a++)
+            for (size_t m = 0; m < g->middle; m++, at += full)
+                collect_row(g, x + ((o * g->a + a) * g->middle + m) * g->b * g->inner, s, at);
+    return at;
 }
 
 static void fit(GroupParams *p, FitNumbers x, size_t at, size_t n) {
@@ -97,13 +123,15 @@ void groups_fit(GroupParams *p, const Quant *q, const Tensor *t, Arena *arena) {
         return;
     }
     Grid g = grid_of(q, t);
-    size_t full = g.outer * g.middle * width(&g, 0); /* for each index of a */
-    float *x = NEW_ARRAY(arena, float, ROW_LANES *full *(g.block_a < g.a ? g.block_a : g.a));
-    for (size_t i = 0; i < g.blocks_a; i++)
-        for (size_t k = 0; k < g.blocks_b; k += ROW_LANES) {
-            size_t lanes = g.blocks_b - k < ROW_LANES ? g.blocks_b - k : ROW_LANES;
-            size_t left = g.a - i * g.block_a, rows = left < g.block_a ? left : g.block_a;
-            collect(&g, tensor_floats(t), i, k, lanes, x);
-            fit(p, (FitNumbers){x, full * rows, false}, i * g.blocks_b + k, lanes);
+    Strip s = {.size = ROW_LANES * g.outer * g.middle * width(&g, 0) *
+                       (g.block_a < g.a ? g.block_a : g.a)};
+    s.pack = NEW_ARRAY(arena, float, s.size *(STRIP / ROW_LANES));
+    for (; s.i < g.blocks_a; s.i++)
+        for (s.k = 0; s.k < g.blocks_b; s.k += STRIP) {
+            s.n = g.blocks_b - s.k < STRIP ? g.blocks_b - s.k : STRIP;
+            size_t numbers = collect(&g, tensor_floats(t), &s);
+            for (size_t j = 0; j < s.n; j += ROW_LANES)
+                fit(p, (FitNumbers){s.pack + j / ROW_LANES * s.size, numbers, false},
+                    s.i * g.blocks_b + s.k + j, lanes(s.n - j));
         }
 }

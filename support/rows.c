@@ -1,6 +1,7 @@
 /* See support/rows.h. Comparisons are of integers, or of the form a < b ? a : b that is one
  * instruction: compilers do not make vectors of others, which may trap. */
 #include "support/rows.h"
+#include "support/wide.h"
 
 #include <float.h>
 #include <string.h>
@@ -9,7 +10,7 @@ _Static_assert(FLT_EVAL_METHOD == 0, "float arithmetic has to be done in float")
 
 enum { LANES = 32 }; /* running results side by side, as no order of them may matter */
 
-void row_ranges(const RowFloat *x, size_t n, float *restrict min, float *restrict max) {
+WIDE void row_ranges(const RowFloat *x, size_t n, float *restrict min, float *restrict max) {
     for (size_t i = 0; i < n; i++) {
         float v = x[i];
         min[i] = v < min[i] ? v : min[i];
@@ -17,7 +18,7 @@ void row_ranges(const RowFloat *x, size_t n, float *restrict min, float *restric
     }
 }
 
-void row_range(const RowFloat *x, size_t n, float *min, float *max) {
+WIDE void row_range(const RowFloat *x, size_t n, float *min, float *max) {
     float low[LANES], high[LANES];
     for (size_t k = 0; k < LANES; k++) {
         low[k] = *min;
@@ -36,7 +37,7 @@ void row_range(const RowFloat *x, size_t n, float *min, float *max) {
     }
 }
 
-bool row_is_finite(const RowFloat *x, size_t n) {
+WIDE bool row_is_finite(const RowFloat *x, size_t n) {
     uint32_t odd = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t bits;
@@ -65,20 +66,20 @@ static uint8_t quantize(float x, float scale, float zp, float lo, float hi) {
     return (uint8_t)(round_half_even(v) + (int32_t)zp);
 }
 
-void row_quantize(const RowFloat *x, size_t n, float scale, int32_t zp, RowRange r,
-                  uint8_t *restrict y) {
+WIDE void row_quantize(const RowFloat *x, size_t n, float scale, int32_t zp, RowRange r,
+                       uint8_t *restrict y) {
     for (size_t i = 0; i < n; i++)
         y[i] = quantize(x[i], scale, (float)zp, (float)r.lo, (float)r.hi);
 }
 
-void row_quantize_scales(const RowFloat *x, size_t n, const float *scale, int32_t zp, RowRange r,
-                         uint8_t *restrict y) {
+WIDE void row_quantize_scales(const RowFloat *x, size_t n, const float *scale, int32_t zp,
+                              RowRange r, uint8_t *restrict y) {
     for (size_t i = 0; i < n; i++)
         y[i] = quantize(x[i], scale[i], (float)zp, (float)r.lo, (float)r.hi);
 }
 
-void row_quantize_each(const RowFloat *x, size_t n, const float *scale, const int32_t *zp,
-                       RowRange r, uint8_t *restrict y) {
+WIDE void row_quantize_each(const RowFloat *x, size_t n, const float *scale, const int32_t *zp,
+                            RowRange r, uint8_t *restrict y) {
     for (size_t i = 0; i < n; i++)
         y[i] = quantize(x[i], scale[i], (float)zp[i], (float)r.lo, (float)r.hi);
 }
@@ -91,36 +92,64 @@ static float nearest(float x, float steps, float lo, float hi) {
     return (v + MAGIC) - MAGIC;
 }
 
-enum { PART = 256 }; /* so many are summed in float */
-
-static void add_errors(const RowFloat *x, size_t n, const float *scale, const float *steps,
-                       const float *lo, const float *hi, float *restrict sum) {
-    for (size_t i = 0; i < n; i++, x += ROW_LANES)
-        for (size_t k = 0; k < ROW_LANES; k++) {
-            float away = x[k] - nearest(x[k], steps[k], lo[k], hi[k]) * scale[k];
-            sum[k] += away * away;
-        }
-}
-
 static void invert(const float *scale, float *restrict steps) {
     for (size_t k = 0; k < ROW_LANES; k++)
         steps[k] = 1 / scale[k];
 }
 
-void row_errors(const RowFloat *x, size_t n, const float *scale, const float *lo, const float *hi,
-                double *restrict error) {
-    float steps[ROW_LANES];
-    invert(scale, steps);
-    for (size_t i = 0; i < n; i += PART) {
+enum { PART = 256 }; /* so many are summed in float */
+
+WIDE void row_spans(const RowFloat *x, size_t n, float *restrict min, float *restrict max,
+                    double *restrict square) {
+    float low[ROW_LANES], high[ROW_LANES];
+    for (size_t k = 0; k < ROW_LANES; k++) {
+        low[k] = min[k];
+        high[k] = max[k];
+    }
+    while (n > 0) {
+        size_t part = n < PART ? n : PART;
         float sum[ROW_LANES] = {0};
-        add_errors(x + i * ROW_LANES, n - i < PART ? n - i : PART, scale, steps, lo, hi, sum);
+        for (size_t i = 0; i < part; i++, x += ROW_LANES)
+#pragma GCC unroll 1 /* gcc 12 finds no vectors in what it has unrolled */
+            for (size_t k = 0; k < ROW_LANES; k++) {
+                float v = x[k];
+                low[k] = v < low[k] ? v : low[k];
+                high[k] = v > high[k] ? v : high[k];
+                sum[k] += v * v;
+            }
         for (size_t k = 0; k < ROW_LANES; k++)
-            error[k] += (double)sum[k];
+            square[k] += (double)sum[k];
+        n -= part;
+    }
+    for (size_t k = 0; k < ROW_LANES; k++) {
+        min[k] = low[k];
+        max[k] = high[k];
     }
 }
 
-void row_products(const RowFloat *x, size_t n, const float *scale, const float *lo, const float *hi,
-                  double *restrict xq, double *restrict qq) {
+WIDE void row_products(const RowFloat *x, size_t n, const float *scale, const float *lo,
+                       const float *hi, double *restrict xq, double *restrict qq) {
+    float steps[ROW_LANES];
+    invert(scale, steps);
+    while (n > 0) {
+        size_t part = n < PART ? n : PART;
+        float a[ROW_LANES] = {0}, b[ROW_LANES] = {0};
+        for (size_t i = 0; i < part; i++, x += ROW_LANES)
+            for (size_t k = 0; k < ROW_LANES; k++) {
+                float q = nearest(x[k], steps[k], lo[k], hi[k]);
+                a[k] += x[k] * q;
+                b[k] += q * q;
+            }
+        for (size_t k = 0; k < ROW_LANES; k++) {
+            xq[k] += (double)a[k];
+            qq[k] += (double)b[k];
+        }
+        n -= part;
+    }
+}
+
+WIDE void row_products_exact(const RowFloat *x, size_t n, const float *scale, const float *lo,
+                             const float *hi, double *restrict xq, double *restrict qq) {
     float steps[ROW_LANES];
     invert(scale, steps);
     for (size_t i = 0; i < n; i++, x += ROW_LANES)
@@ -131,12 +160,12 @@ void row_products(const RowFloat *x, size_t n, const float *scale, const float *
         }
 }
 
-void row_pack4(const uint8_t *x, size_t n, uint8_t *restrict y) {
+WIDE void row_pack4(const uint8_t *x, size_t n, uint8_t *restrict y) {
     for (size_t i = 0; i < n / 2; i++)
         y[i] = (uint8_t)((x[2 * i] & 15) | x[2 * i + 1] << 4);
 }
 
-void row_unpack4(const uint8_t *x, size_t n, bool is_signed, uint8_t *restrict y) {
+WIDE void row_unpack4(const uint8_t *x, size_t n, bool is_signed, uint8_t *restrict y) {
     uint8_t sign = is_signed ? 8 : 0; /* flipped and taken off again, it fills the upper half */
     for (size_t i = 0; i < n / 2; i++) {
         y[2 * i] = (uint8_t)(((x[i] & 15) ^ sign) - sign);
@@ -144,7 +173,14 @@ void row_unpack4(const uint8_t *x, size_t n, bool is_signed, uint8_t *restrict y
     }
 }
 
-void row_range_u8(const uint8_t *x, size_t n, int *min, int *max) {
+WIDE void row_join(const uint8_t *x, size_t n, uint8_t add, int bits, int shift,
+                   uint8_t *restrict y) {
+    uint8_t mask = (uint8_t)((1u << bits) - 1), kept = shift ? 255 : 0;
+    for (size_t i = 0; i < n; i++)
+        y[i] = (uint8_t)((y[i] & kept) | ((uint8_t)(x[i] + add) & mask) << shift);
+}
+
+WIDE void row_range_u8(const uint8_t *x, size_t n, int *min, int *max) {
     uint8_t low = 255, high = 0;
     for (size_t i = 0; i < n; i++) {
         low = x[i] < low ? x[i] : low;
@@ -154,7 +190,7 @@ void row_range_u8(const uint8_t *x, size_t n, int *min, int *max) {
     *max = high;
 }
 
-void row_range_s8(const int8_t *x, size_t n, int *min, int *max) {
+WIDE void row_range_s8(const int8_t *x, size_t n, int *min, int *max) {
     int8_t low = 127, high = -128;
     for (size_t i = 0; i < n; i++) {
         low = x[i] < low ? x[i] : low;

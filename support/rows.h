@@ -34,20 +34,28 @@ void row_quantize_scales(const RowFloat *x, size_t n, const float *scale, int32_
 void row_quantize_each(const RowFloat *x, size_t n, const float *scale, const int32_t *zp,
                        RowRange r, uint8_t *y);
 
-/* ROW_LANES groups of n numbers side by side, number i of group k at x[i * ROW_LANES + k], each
- * with a scale and limits of its own, integers within +-2^21; q = clamp(rint(x / scale), lo, hi).
- * Adds up how well the scale serves, the sum of (x - q scale)^2, in float, for comparing; */
+/* ROW_LANES groups of n numbers side by side, number i of group k at x[i * ROW_LANES + k]: widens
+ * [min[k], max[k]] to hold those of group k, and adds to square[k] the sum of x^2, in float; */
 enum { ROW_LANES = 16 };
-void row_errors(const RowFloat *x, size_t n, const float *scale, const float *lo, const float *hi,
-                double *error);
-/* or the sums of x q and of q^2, whose ratio is the scale that suits those q best. */
+void row_spans(const RowFloat *x, size_t n, float *min, float *max, double *square);
+/* or how well scales serve them. Each group has a scale and limits of its own, integers within
+ * +-2^21; q = clamp(rint(x / scale), lo, hi). Adds up x q and q^2 of each group, which say how well
+ * the scale serves: any other one, t, for the same q leaves an error of sum x^2 - 2 t sum x q + t^2
+ * sum q^2, the least of all sum xq / sum q^2. Summed in float, for comparing; */
 void row_products(const RowFloat *x, size_t n, const float *scale, const float *lo, const float *hi,
                   double *xq, double *qq);
+/* or in double, where x that are integers times a scale give that scale. */
+void row_products_exact(const RowFloat *x, size_t n, const float *scale, const float *lo,
+                        const float *hi, double *xq, double *qq);
 
 /* Four bits each of n bytes, two into one, the first into the low half; and back, sign extended
  * where asked. What is left of an odd n is not touched. */
 void row_pack4(const uint8_t *x, size_t n, uint8_t *y);
 void row_unpack4(const uint8_t *x, size_t n, bool is_signed, uint8_t *y);
+
+/* The low `bits` bits of each byte plus `add`, into bits `shift` on of y; where that is 0, the
+ * others of y become 0. */
+void row_join(const uint8_t *x, size_t n, uint8_t add, int bits, int shift, uint8_t *y);
 
 /* Smallest and largest of n > 0 bytes. */
 void row_range_u8(const uint8_t *x, size_t n, int *min, int *max);
