@@ -70,12 +70,16 @@ class Bert(Net):
         y = self.op("Add", self.op("Erf", self.op("Div", x, self.const(np.sqrt(2)))), self.const(1.0))
         return self.op("Mul", self.op("Mul", x, y), self.const(0.5))
 
-    def build(self):
+    def encoder(self):
         mask, x = self.mask(), self.embedding()
         for _ in range(self.layers):
             x = self.norm(self.op("Add", self.attention(x, mask), x))
             inner = self.gelu(self.dense(x, self.width, 4 * self.width))
             x = self.norm(self.op("Add", self.dense(inner, 4 * self.width, self.width), x))
+        return x
+
+    def build(self):
+        x = self.encoder()
         first = self.op("Gather", x, self.const(0, np.int64), axis=1)
         pooled = self.op("Tanh", self.op("Gemm", first, self.normal(self.width, self.width, spread=self.width**-0.5),
                                          self.normal(self.width, spread=0.1), transB=1))
@@ -91,7 +95,8 @@ class Bert(Net):
             [helper.make_tensor_value_info(n, T.INT64, shape) for n in ("input_ids", "attention_mask", "token_type_ids")],
             [helper.make_tensor_value_info("last_hidden_state", T.FLOAT, [*shape, self.width]),
              helper.make_tensor_value_info("logits", T.FLOAT, ["batch", self.CLASSES])], self.constants)
-        return helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)])
+        domains = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, ir_version=9, opset_imports=domains[:1 + isinstance(self, FusedBert)])
 
     def sentences(self, count, length, seed):
         """Token numbers of sentences of all lengths, filled up with 0."""
@@ -102,12 +107,49 @@ class Bert(Net):
                 "token_type_ids": ((np.arange(length) > length // 2) & keep).astype(np.int64)}
 
 
+class FusedBert(Bert):
+    """The same as onnxruntime's transformer optimizer leaves it, in operators of com.microsoft."""
+
+    def ms(self, op, *operands, results=1, **attributes):
+        made = self.op(op, *operands, results=results, **attributes)
+        self.nodes[-1].domain = "com.microsoft"
+        return made
+
+    def norms(self):
+        scale = self.rng.normal(1, 0.1, self.width)
+        scale[:: self.width // 6] *= 4
+        return self.const(scale), self.normal(self.width, spread=0.1)
+
+    def skip(self, x, y, size):
+        """LayerNormalization of y W + x, and of the bias."""
+        product = self.op("MatMul", y, self.normal(size, self.width, spread=size**-0.5))
+        return self.ms("SkipLayerNormalization", product, x, *self.norms(), self.normal(self.width, spread=0.1),
+                       epsilon=1e-12)
+
+    def encoder(self):
+        ids, mask, kinds = (self.op("Cast", n, to=T.INT32) for n in ("input_ids", "attention_mask", "token_type_ids"))
+        tables = [self.normal(rows, self.width, spread=0.05) for rows in (self.words, self.PLACES, self.KINDS)]
+        x, index = self.ms("EmbedLayerNormalization", ids, kinds, *tables, *self.norms(), mask, results=2, epsilon=1e-12)
+        for _ in range(self.layers):
+            w = self.normal(self.width, 3 * self.width, spread=0.6 * self.width**-0.5)
+            y = self.ms("Attention", x, w, self.normal(3 * self.width, spread=0.1), index, num_heads=self.heads)
+            x = self.skip(x, y, self.width)
+            inner = self.op("MatMul", x, self.normal(self.width, 4 * self.width, spread=self.width**-0.5))
+            inner = self.ms("BiasGelu", inner, self.normal(4 * self.width, spread=0.1))
+            x = self.skip(x, inner, 4 * self.width)
+        return x
+
+
 def bert_base(layers=12):
     return Bert(layers=layers, width=768, heads=12, words=30522)
 
 
 def small():
     return Bert(layers=2, width=96, heads=4, words=200)
+
+
+def small_fused():
+    return FusedBert(layers=2, width=96, heads=4, words=200)
 
 
 def save(net, path):

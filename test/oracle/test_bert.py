@@ -80,6 +80,23 @@ class Bert(OracleCase):
         self.assertGreater(self.worst(path, test), self.worst(theirs, test) - 0.1)
         self.assertGreater(self.worst(path, self.sentences(3, 7, 3)), 20)
 
+    @for_each("static qdq", "static qop", "dynamic qdq", "dynamic qop", "weight-only qdq")
+    def test_after_onnxruntimes_optimizer(self, how):
+        """Attention, SkipLayerNormalization, BiasGelu and EmbedLayerNormalization: as they are, or their integer forms."""
+        net, path, made = bert.small_fused(), self.scratch / "fused.onnx", self.scratch / "made.onnx"
+        bert.save(net, path)
+        way, form = how.split()
+        qxc(path, f"-calib={self.calib}" if way == "static" else f"-{way}", f"-emit={form}", "-no-sync", "-o", made)
+        ops = {n.op_type for n in onnx.load(made).graph.node}
+        self.assertEqual(ops >= {"QAttention", "QEmbedLayerNormalization", "DynamicQuantizeMatMul"}, how == "dynamic qop")
+        floor = {"static": 15, "dynamic": 20, "weight-only": 30}[way]
+        for batch, length in ((4, LENGTH), (2, 9)):
+            arrays = net.sentences(batch, length, 4)
+            want = session(path).run(None, arrays)
+            for optimize in (False, True):
+                got = session(made, optimize).run(None, arrays)
+                self.assertGreater(min(sqnr(w, g) for w, g in zip(want, got)), floor, (length, optimize))
+
     def test_run_takes_lengths_from_the_data(self):
         for name in ("float", "static"):
             path = self.path if name == "float" else self.made(f"-calib={self.calib}", "-emit=qdq")
