@@ -199,9 +199,9 @@ static bool quantize(Job *j, Module *m) {
     if (!j->o->weight_only && j->form > FORM_FLOAT)
         j->advice = advice_of(m, j->o->dynamic);
     if (j->o->dynamic)
-        return j->form <= FORM_FLOAT || run(j, m, "dynamic-quant");
+        return j->form <= FORM_FLOAT || (run(j, m, "dynamic-quant") && run(j, m, "quant-tables"));
     if (j->o->weight_only)
-        return j->form <= FORM_FLOAT || run(j, m, "decide-weights");
+        return j->form <= FORM_FLOAT || (run(j, m, "decide-weights") && run(j, m, "quant-tables"));
     if (has_data(j) && !calibrate_module(j, m))
         return false;
     if (j->form <= FORM_FLOAT)

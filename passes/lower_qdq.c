@@ -31,6 +31,13 @@ static bool moves(const Node *n) {
     return k == QUANT_MOVE || k == QUANT_ORDER;
 }
 
+/* Rows of a table are looked up before they are dequantized: the table is large, the rows are few.
+ */
+static bool looks_up_integers(const Lower *l, const Node *n) {
+    return n->def && n->def->quant.looks_up && value_is_const(n->in[0]) &&
+           lower_quant(l, n->in[0]) && lower_quant(l, n->out[0]) && l->c->target != TARGET_TENSORRT;
+}
+
 /* Everything that reads y stands in its graph and would read it as float. */
 static bool is_read_as_float(const Lower *l, const Value *y) {
     const Use *uses;
@@ -66,7 +73,7 @@ static bool stays_plain(Lower *l, const Value *moved, const Value *y) {
 static void lower_node(Lower *l, Node *n) {
     if (lower_dynamic(l, n) || lower_accumulator(l, n))
         return;
-    if (moves_emulated(l, n) && !lower_mover(l, n))
+    if ((moves_emulated(l, n) || looks_up_integers(l, n)) && !lower_mover(l, n))
         return;
     bool ints = n->n_out && n->out[0] && spelled_plain(n->out[0], "integers") &&
                 (moves(n) || (n->def && n->def->quant.kind == QUANT_JOIN)) && same_quant(n);

@@ -186,11 +186,15 @@ static void move_result(TrueQuant *t, Node *n, size_t i) {
     node_insert_after(n, r);
 }
 
-static void integer_node(TrueQuant *t, Node *n) {
-    QuantClass kind = n->def->quant.kind;
+static void read_integers(TrueQuant *t, Node *n) {
     for (size_t i = 0; i < n->n_in; i++)
         if (n->in[i] && n->in[i]->id < t->n && t->ints[n->in[i]->id])
             n->in[i] = t->ints[n->in[i]->id];
+}
+
+static void integer_node(TrueQuant *t, Node *n) {
+    QuantClass kind = n->def->quant.kind;
+    read_integers(t, n);
     if (kind == QUANT_MAC)
         bias_to_int(t, n);
     for (size_t i = 0; i < n->n_out; i++) {
@@ -213,19 +217,13 @@ static bool has_tilde(const Node *n) {
     return false;
 }
 
-/* Looks at the types of its operands alone (Shape): integers will do. */
-static bool type_node(TrueQuant *t, Node *n) {
-    if (!n->def || !n->def->from_types)
-        return false;
-    for (size_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && n->in[i]->id < t->n && t->ints[n->in[i]->id])
-            n->in[i] = t->ints[n->in[i]->id];
-    return true;
+/* Looks at the types of its operands alone (Shape), or is stated on integers already. */
+static bool takes_integers(const Node *n) {
+    return (n->def && n->def->from_types) ||
+           (n->n_out && n->out[0] && type_is_quantized(n->out[0]->type));
 }
 
 static void float_node(TrueQuant *t, Node *n, const char *why) {
-    if (type_node(t, n))
-        return;
     bool touched = has_tilde(n);
     for (size_t i = 0; i < n->n_in; i++) {
         if (!n->in[i])
@@ -278,6 +276,10 @@ static void run_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         if (node_conversion(n) != CONVERT_NONE)
             continue;
+        if (takes_integers(n)) {
+            read_integers(t, n);
+            continue;
+        }
         const char *why = integer_rule(n, t->ints, t->n, t->c->d);
         if (why)
             float_node(t, n, why);

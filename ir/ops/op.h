@@ -130,6 +130,7 @@ typedef struct QuantRule {
      * the result is proportional to (a normalization's Scale and B); 0: none. */
     uint32_t proportional;
     bool multiplies; /* result 0 is the product of the operands: proportional to each alone */
+    bool looks_up;   /* MOVE: takes parts of operand 0 that operand 1 numbers (Gather) */
     /* CLAMP: on plain integers it cuts at the integer 0, whatever that stands for (Relu). */
     bool cuts_at_zero;
     /* MOVE: which operand is the value that new elements take, 0 where this node makes none. Left

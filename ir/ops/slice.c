@@ -333,7 +333,9 @@ static bool gather_bind(Binder *b, const Node *n, const OpCtx *c) {
     const Tensor *t = op_const(c, INDICES);
     Type x = n->in[0]->type;
     int axis;
-    if (!bind_equal_quant(n->in[0], n->out[0]))
+    const Quant *q = op_quant(n->in[0]), *moved = q ? op_moved_quant(c, n->def, q) : NULL;
+    if (q ? !moved || !op_quant(n->out[0]) || !quant_equal(moved, op_quant(n->out[0]))
+          : op_quant(n->out[0]) != NULL)
         return bind_unsupported(b, n, "operand and result are quantized differently");
     if (!op_axis(c, a->axis, x.rank, &axis))
         return false;
@@ -367,6 +369,6 @@ const OpDef op_Gather = {
     .attrs_size = sizeof(GatherAttrs),
     .attrs = gather_attrs,
     .infer = gather_infer,
-    .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = gather_move},
+    .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = gather_move, .looks_up = true},
     .bind = gather_bind,
 };

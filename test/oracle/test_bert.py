@@ -79,6 +79,12 @@ class Bert(OracleCase):
         path = self.made("-dynamic", f"-emit={form}")
         self.assertGreater(self.worst(path, test), self.worst(theirs, test) - 0.1)
         self.assertGreater(self.worst(path, self.sentences(3, 7, 3)), 20)
+        self.assertLess(path.stat().st_size, 1.02 * theirs.stat().st_size)  # tables of words are integers, too
+
+    def test_tables_stay_float_where_asked(self):
+        for form in ("qdq", "qop"):
+            nodes = onnx.load(self.made("-dynamic", f"-emit={form}", "-keep=Gather")).graph.node
+            self.assertNotIn("DequantizeLinear", {n.op_type for n in nodes})
 
     @for_each("static qdq", "static qop", "dynamic qdq", "dynamic qop", "weight-only qdq")
     def test_after_onnxruntimes_optimizer(self, how):
