@@ -3,6 +3,7 @@
 // Mean over windows, NCHW (ONNX AveragePool; GlobalAveragePool with the whole plane as window). The
 // divisor is the number of inputs in the window, or with count_include_pad also of the padding: of
 // window positions inside the padded input, which ends at ih + pb and iw + pr.
+// Works front to back: y may lie over x.
 typedef struct {
     int32_t n, c, ih, iw;           /* input [n, c, ih, iw] */
     int32_t oh, ow;                 /* output [n, c, oh, ow] */

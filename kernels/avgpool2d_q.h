@@ -3,6 +3,7 @@
 //! uses saturate round_ratio
 // y = saturate(round_half_even(sum (x - xz) * sx / (sy * count)) + yz), rounded once; padding is
 // real zero, count as in avgpool2d_f32. m is sx / sy times 2^shift (requant_pool prepares it).
+// Works front to back: y may lie over x.
 typedef struct {
     int32_t n, c, ih, iw;           /* input [n, c, ih, iw] */
     int32_t oh, ow;                 /* output [n, c, oh, ow] */

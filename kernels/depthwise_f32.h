@@ -2,6 +2,8 @@
 //! also f64
 // conv2d_f32 with one input channel per output channel (group == ic, oc a multiple of ic). Weights
 // [oc, 1, kh, kw].
+// With oc = ic it works front to back, one
+// row of results being begun before its windows are read: y may lie over x.
 typedef struct {
     int32_t n, ic, ih, iw;          /* input [n, ic, ih, iw] */
     int32_t oc, oh, ow;             /* output [n, oc, oh, ow] */

@@ -2,6 +2,7 @@
 //! math
 // y = x / (bias + alpha / size * sum of squares over `size` channels around)^beta, on [n, c, inner]
 // (ONNX LRN).
+// Works front to back: y may lie over x.
 typedef struct {
     int32_t n, c, inner, size;
     float alpha, beta, bias;

@@ -3,6 +3,7 @@
 // Maximum over windows, NCHW; padding never wins (ONNX MaxPool, first output). Works on the
 // integers of any quantized tensor with a positive scale. NaN: comparisons with it are false, so it
 // survives only in first position. A window without input gives the lowest value.
+// Works front to back: y may lie over x.
 typedef struct {
     int32_t n, c, ih, iw;           /* input [n, c, ih, iw] */
     int32_t oh, ow;                 /* output [n, c, oh, ow] */

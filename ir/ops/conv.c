@@ -1,5 +1,6 @@
 /* Conv and its QOperator form QLinearConv. Opsets 1, 11, 22: only types and defaults' wording. */
 #include "ir/ops/conv_last.h"
+#include "ir/ops/overlay.h"
 #include "kernels/requant_host.h"
 
 typedef struct ConvAttrs {
@@ -146,7 +147,11 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     if (is_depthwise(n->in[X]->type, n->in[W]->type)) {
         qk_depthwise_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc,
                                      .has_bias = bias != NULL};
-        return bind_call(b, n, "qk_depthwise_f32", &p, sizeof p, 4, args) && mac_store(b, n, at);
+        if (!bind_call(b, n, "qk_depthwise_f32", &p, sizeof p, 4, args))
+            return false;
+        if (s->ic == s->oc) /* a row of results is begun before its windows are read */
+            bind_over(b, 0, lead_planes(s, bind_real(b), bind_real(b), s->ow));
+        return mac_store(b, n, at);
     }
     int32_t len = s->ic / group * s->kh * s->kw;
     qk_conv2d_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc, .group = group,

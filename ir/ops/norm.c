@@ -2,7 +2,7 @@
  * BatchNormalization: 9 dropped `spatial`; until 13 more than one result means training, from 14
  * training_mode says it. LRN: only types (13). Dropout: before 12 a plain identity with a ratio;
  * from 12 ratio and training_mode are operands; the mask is bool from 10. */
-#include "ir/ops/bind.h"
+#include "ir/ops/overlay.h"
 
 #include <math.h>
 
@@ -164,9 +164,27 @@ static bool lrn_bind(Binder *b, const Node *n, const OpCtx *c) {
                            .alpha = a->alpha,
                            .beta = a->beta,
                            .bias = a->bias};
-    return bind_floats_only(b, n) &&
-           bind_call(b, n, "qk_lrn_f32", &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    if (!bind_floats_only(b, n) ||
+        !bind_call(b, n, "qk_lrn_f32", &p, sizeof p, 2,
+                   (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])}))
+        return false;
+    ElemType e = bind_real(b); /* windows of channels */
+    Spatial s = {.n = p.n,
+                 .ic = 1,
+                 .ih = p.c,
+                 .iw = p.inner,
+                 .oc = 1,
+                 .oh = p.c,
+                 .ow = p.inner,
+                 .kh = p.size,
+                 .kw = 1,
+                 .sh = 1,
+                 .sw = 1,
+                 .dh = 1,
+                 .dw = 1,
+                 .pt = (p.size - 1) / 2};
+    bind_over(b, 0, lead_window(&s, e, e, 0));
+    return true;
 }
 
 const OpDef op_LRN = {

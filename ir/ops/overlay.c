@@ -73,6 +73,13 @@ int64_t lead_window(const Spatial *s, ElemType x, ElemType y, int32_t ahead) {
     return of_images(s, &b, lead);
 }
 
+int64_t lead_planes(const Spatial *s, ElemType x, ElemType y, int32_t ahead) {
+    Spatial plane = *s;
+    plane.n = s->n * s->ic;
+    plane.ic = plane.oc = 1;
+    return lead_window(&plane, x, y, ahead);
+}
+
 int64_t lead_kept_rows(const Spatial *s, ElemType x, ElemType y) {
     Bytes b = bytes_of(s, x, y);
     int64_t lead = -b.in_image;

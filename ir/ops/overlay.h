@@ -12,6 +12,8 @@ int64_t lead_steps(int64_t steps, int64_t read, int64_t written);
 /* Of kernels with windows on [n, h, w, c]; the window of a position is read before the result of
  * the position is written, or, with `ahead`, before that of the one `ahead` positions after it. */
 int64_t lead_window(const Spatial *s, ElemType x, ElemType y, int32_t ahead);
+/* The same on [n, c, h, w], by planes of a channel: c results of c operands. */
+int64_t lead_planes(const Spatial *s, ElemType x, ElemType y, int32_t ahead);
 /* Of those that keep the rows of a window aside: they read a row of input only once, and before the
  * first row of results that needs it. */
 int64_t lead_kept_rows(const Spatial *s, ElemType x, ElemType y);

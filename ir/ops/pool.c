@@ -113,12 +113,21 @@ static bool average_fits(const Node *n) {
            bind_elem(n->in[0]) == bind_elem(n->out[0]);
 }
 
+/* A kernel on [n, c, h, w] that reads each window before it writes its result. */
+static bool call_planes(Binder *b, const Node *n, const Spatial *s, const char *kernel,
+                        const void *params, size_t size, ElemType e) {
+    if (!bind_call(b, n, kernel, params, size, 2,
+                   (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])}))
+        return false;
+    bind_over(b, 0, lead_planes(s, e, e, 0));
+    return true;
+}
+
 static bool average_float(Binder *b, const Node *n, const Spatial *s, int32_t include_pad) {
     qk_avgpool2d_f32_params p = {WINDOW_PARAMS(s), .c = s->ic, .pb = s->pb, .pr = s->pr,
                                  .count_include_pad = include_pad};
     return bind_floats_only(b, n) &&
-           bind_call(b, n, "qk_avgpool2d_f32", &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+           call_planes(b, n, s, "qk_avgpool2d_f32", &p, sizeof p, bind_real(b));
 }
 
 /* Whether to average with channels last: they are, and the sums fit. */
@@ -143,8 +152,7 @@ static bool average_quant(Binder *b, const Node *n, const Spatial *s, int32_t in
     requant_pool(quant_scale(x, 0), quant_scale(y, 0), elem_bits(e), (int64_t)s->kh * s->kw, &p.m,
                  &p.shift);
     if (!sums_last(b, n, s))
-        return bind_call(b, n, bind_kernel(b, "avgpool2d_q", 1, &e), &p, sizeof p, 2,
-                         (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+        return call_planes(b, n, s, bind_kernel(b, "avgpool2d_q", 1, &e), &p, sizeof p, e);
     qk_avgpool2d_nhwc_q_params q;
     memcpy(&q, &p, sizeof q);
     int args[] = {bind_last(b, n, n->in[0]), bind_last(b, n, n->out[0]),
@@ -300,8 +308,7 @@ static bool max_call(Binder *b, const Node *n, const Spatial *s) {
     ElemType e = bind_elem(n->in[0]);
     qk_maxpool2d_params p = {WINDOW_PARAMS(s), .c = s->ic};
     if (!bind_is_last(b, n->in[0]) || e == ELEM_FLOAT)
-        return bind_call(b, n, bind_kernel(b, "maxpool2d", 1, &e), &p, sizeof p, 2,
-                         (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+        return call_planes(b, n, s, bind_kernel(b, "maxpool2d", 1, &e), &p, sizeof p, e);
     qk_maxpool2d_nhwc_params q;
     memcpy(&q, &p, sizeof q);
     if (!bind_call(b, n, bind_kernel(b, "maxpool2d_nhwc", 1, &e), &q, sizeof q, 2,

@@ -199,6 +199,66 @@ static void pools_over_their_operand(void **state) {
     free(t);
 }
 
+/* Floats of whole planes: each window is read before its result is written, or a row of results is
+ * begun before. */
+static void planes_over_their_operand(void **state) {
+    (void)state;
+    static float w[64 * 16], bias[64];
+    Tables *t = tables();
+    int differs[4] = {0};
+    for (size_t i = 0; i < COUNT(w); i++)
+        w[i] = (float)uniform(-1, 1);
+    for (size_t i = 0; i < sizeof t->x / sizeof(float); i++)
+        ((float *)(void *)t->x)[i] = (float)uniform(-2, 2);
+    for (int round = 0; round < 4 * ROUNDS; round++) {
+        Spatial s = random_spatial(true);
+        qk_maxpool2d_params max = {WINDOW_PARAMS(&s), .c = s.ic};
+        qk_avgpool2d_f32_params average = {WINDOW_PARAMS(&s), .c = s.ic};
+        qk_depthwise_f32_params dw = {WINDOW_PARAMS(&s), .ic = s.ic, .oc = s.ic, .has_bias = 1};
+        qk_lrn_f32_params lrn = {s.n, s.ic, s.ih * s.iw, up_to(7), 1e-2f, 0.75f, 1.0f};
+        Case c = window_case(&s, t, ELEM_FLOAT);
+        c.in *= 4;
+        c.args[1] = t->y;
+        c.y = 1;
+        c.lead = lead_planes(&s, ELEM_FLOAT, ELEM_FLOAT, 0);
+        int kind = round % 4;
+        if (kind == 0)
+            c.name = "qk_maxpool2d_f32", c.params = &max;
+        if (kind == 1)
+            c.name = "qk_avgpool2d_f32", c.params = &average;
+        if (kind == 2) {
+            c.name = "qk_depthwise_f32", c.params = &dw;
+            c.args[1] = w, c.args[2] = bias, c.args[3] = t->y;
+            c.y = 3;
+            c.lead = lead_planes(&s, ELEM_FLOAT, ELEM_FLOAT, s.ow);
+        }
+        if (kind == 3) {
+            Spatial of = {.n = s.n,
+                          .ic = 1,
+                          .ih = s.ic,
+                          .iw = lrn.inner,
+                          .oc = 1,
+                          .oh = s.ic,
+                          .ow = lrn.inner,
+                          .kh = lrn.size,
+                          .kw = 1,
+                          .sh = 1,
+                          .sw = 1,
+                          .dh = 1,
+                          .dw = 1,
+                          .pt = (lrn.size - 1) / 2};
+            c.name = "qk_lrn_f32", c.params = &lrn;
+            c.out = c.in;
+            c.lead = lead_window(&of, ELEM_FLOAT, ELEM_FLOAT, 0);
+        }
+        if (c.in <= sizeof t->x)
+            differs[kind] += check(&c, 4 * (int64_t)s.iw);
+    }
+    for (int kind = 0; kind < 4; kind++)
+        assert_in_range(differs[kind], ROUNDS / 20, ROUNDS);
+    free(t);
+}
+
 /* ---- rows and elements ---- */
 
 static void matmul_over_its_operand(void **state) {
@@ -252,9 +312,9 @@ static void elements_over_their_operand(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv_over_its_operand),       cmocka_unit_test(depthwise_over_its_operand),
-        cmocka_unit_test(pools_over_their_operand),    cmocka_unit_test(matmul_over_its_operand),
-        cmocka_unit_test(elements_over_their_operand),
+        cmocka_unit_test(conv_over_its_operand),    cmocka_unit_test(depthwise_over_its_operand),
+        cmocka_unit_test(pools_over_their_operand), cmocka_unit_test(planes_over_their_operand),
+        cmocka_unit_test(matmul_over_its_operand),  cmocka_unit_test(elements_over_their_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
