@@ -89,7 +89,7 @@ static void read_line(Session *s, uint32_t source, Str line, int number, Expecta
 
 static Expectations read_expectations(Session *s, uint32_t source) {
     Expectations all = {0};
-    int number = 1;
+    int number = s->first_line;
     for (size_t i = 0; i < s->text.n; number++) {
         const char *p = s->text.s + i, *nl = memchr(p, '\n', s->text.n - i);
         size_t n = nl ? (size_t)(nl - p) : s->text.n - i;
@@ -109,7 +109,7 @@ static bool meets(const Expectation *e, const DiagRecord *r, int line) {
 /* Reports what differs through fresh diagnostics; true when nothing does. */
 static bool compare(Session *s, const Diags *seen) {
     const char *path = s->o.inputs.items[0];
-    uint32_t source = diags_source(s->d, path, s->text);
+    uint32_t source = diags_source_part(s->d, path, s->text, s->first_line);
     Expectations all = read_expectations(s, source);
     const DiagRecord *r;
     size_t n = diags_records(seen, &r);
@@ -134,7 +134,7 @@ static bool compare(Session *s, const Diags *seen) {
 
 /* ---- one input after the other ---- */
 
-size_t input_end(Str text, size_t at) {
+static size_t input_end(Str text, size_t at) {
     static const char mark[] = "\n// -----";
     size_t n = strlen(mark);
     for (const char *p = text.s + at, *end = text.s + text.n;
@@ -148,13 +148,16 @@ size_t input_end(Str text, size_t at) {
     return text.n;
 }
 
-Str input_at(Arena *a, Str text, size_t begin, size_t end) {
-    Buf b = buf_new(a);
-    for (size_t i = 0; i < begin; i++)
-        if (text.s[i] == '\n')
-            buf_byte(&b, '\n');
-    buf_put(&b, text.s + begin, end - begin);
-    return arena_str(a, buf_as_str(&b));
+bool input_next(Str whole, Input *in) {
+    if (in->line && in->end == whole.n)
+        return false;
+    in->line = in->line ? in->line : 1;
+    for (size_t i = 0; i < in->text.n; i++)
+        in->line += in->text.s[i] == '\n';
+    size_t begin = in->end;
+    in->end = input_end(whole, begin);
+    in->text = (Str){whole.s + begin, in->end - begin};
+    return true;
 }
 
 static ExitCode run_one(Session *s, ExitCode (*command)(Session *)) {
@@ -185,16 +188,18 @@ ExitCode run_inputs(Session *s, ExitCode (*command)(Session *)) {
     if (!file_text(s->arena, s->o.inputs.items[0], LOC_NONE, s->d, &text))
         return EXIT_IO;
     s->has_text = true;
+    s->text = text;
+    s->first_line = 1;
+    if (!s->o.split_input_file)
+        return run_one(s, command);
     ExitCode worst = EXIT_DONE;
-    size_t begin = 0, end;
-    do {
-        end = s->o.split_input_file ? input_end(text, begin) : text.n;
-        s->text = input_at(s->arena, text, begin, end);
-        if (begin)
+    for (Input in = {0}; input_next(text, &in);) {
+        s->text = in.text;
+        s->first_line = in.line;
+        if (in.line > 1)
             puts("// -----");
         ExitCode code = run_one(s, command);
         worst = worst == EXIT_DONE ? code : worst;
-        begin = end;
-    } while (end < text.n);
+    }
     return worst;
 }

@@ -13,11 +13,15 @@
 
 #include "compiler/session.h"
 
-/* The end of the input that begins at `at`: the next line that holds `// -----` alone, or the end.
- */
-size_t input_end(Str text, size_t at);
-/* The input with only line ends before it, so that its lines keep their numbers. */
-Str input_at(Arena *a, Str text, size_t begin, size_t end);
+typedef struct Input { /* one of those in a text; the first follows on {0} */
+    Str text;
+    size_t end; /* where it ends in the whole text */
+    int line;   /* the number of its first line there */
+} Input;
+
+/* The next input: up to the next line that holds `// -----` alone, which begins another, or to the
+ * end. False where there is none; an empty text is one. */
+bool input_next(Str whole, Input *in);
 
 /* Runs `command` on each input of the text that the command line names. With -verify-diagnostics
  * the exit code says only whether what was reported is what was expected. */

@@ -20,21 +20,25 @@ static void keep_blank_line(Buf *b, Str before) {
         buf_byte(b, '\n');
 }
 
+/* Appends the input as it is to stand. */
+static bool format_input(Session *s, const char *path, const Input *in, Buf *b) {
+    Arena *a = session_arena(s, in->text.n);
+    Str formatted;
+    bool ok = qir_format(a, s->d, path, in->text, in->line, &formatted);
+    if (ok)
+        buf_str(b, formatted);
+    arena_free(a);
+    return ok;
+}
+
 /* Each input of a text of several, as -split-input-file takes it apart. */
-static bool format_inputs(Session *s, const char *path, Str text, Str *out) {
-    Buf b = buf_new(s->arena);
+static bool format_inputs(Session *s, const char *path, Str text, Buf *b) {
     bool ok = true;
-    for (size_t begin = 0, end; begin < text.n; begin = end) {
-        Str formatted;
-        end = input_end(text, begin);
-        if (qir_format(s->arena, s->d, path, input_at(s->arena, text, begin, end), &formatted))
-            buf_str(&b, formatted);
-        else
-            ok = false;
-        if (end < text.n)
-            keep_blank_line(&b, (Str){text.s, end});
+    for (Input in = {0}; input_next(text, &in);) {
+        ok = format_input(s, path, &in, b) && ok;
+        if (in.end < text.n)
+            keep_blank_line(b, (Str){text.s, in.end});
     }
-    *out = buf_as_str(&b);
     return ok;
 }
 
@@ -50,12 +54,10 @@ static bool begins_input(Str text) {
 
 /* `// -----` may also be an ornament of comments. */
 static bool holds_several(Str text) {
-    size_t begin = 0, end, n = 0;
-    for (; begin < text.n; begin = end, n++) {
-        end = input_end(text, begin);
-        if (!begins_input((Str){text.s + begin, end - begin}))
+    size_t n = 0;
+    for (Input in = {0}; input_next(text, &in); n++)
+        if (!begins_input(in.text))
             return false;
-    }
     return n > 1;
 }
 
@@ -74,14 +76,15 @@ static Str keep_line_ends(Arena *a, Str before, Str text) {
 }
 
 static ExitCode format_file(Session *s, const char *path) {
-    Str text, formatted;
+    Str text;
     if (!file_text(s->arena, path, LOC_NONE, s->d, &text))
         return EXIT_IO;
-    bool ok = holds_several(text) ? format_inputs(s, path, text, &formatted)
-                                  : qir_format(s->arena, s->d, path, text, &formatted);
-    if (!ok)
+    Buf b = buf_new(s->arena);
+    Input whole = {.text = text, .line = 1};
+    if (!(holds_several(text) ? format_inputs(s, path, text, &b)
+                              : format_input(s, path, &whole, &b)))
         return EXIT_WRONG;
-    formatted = keep_line_ends(s->arena, text, formatted);
+    Str formatted = keep_line_ends(s->arena, text, buf_as_str(&b));
     if (strcmp(path, "-") == 0)
         fwrite(formatted.s, 1, formatted.n, stdout);
     else if (!str_eq(text, formatted))

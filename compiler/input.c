@@ -149,6 +149,11 @@ static bool forced_kind(const Options *o, Kind *k, Diags *d) {
 
 enum { MIB = 1 << 20, DEFAULT_MEMORY_MIB = 1024 };
 
+Arena *session_arena(Session *s, size_t size) {
+    size_t mib = s->o.max_memory >= 0 ? (size_t)s->o.max_memory : DEFAULT_MEMORY_MIB;
+    return arena_new(mib * MIB + size * 2, &s->oom);
+}
+
 /* `text` is what the file holds, or NULL. */
 static Module *parse(Session *s, const char *path, const Str *text, bool input, ExitCode *code) {
     size_t size = text ? text->n : 0;
@@ -162,10 +167,11 @@ static Module *parse(Session *s, const char *path, const Str *text, bool input, 
     *code = EXIT_WRONG;
     if (input)
         s->is_text = kind == KIND_QIR;
-    size_t mib = s->o.max_memory >= 0 ? (size_t)s->o.max_memory : DEFAULT_MEMORY_MIB;
-    Arena *a = arena_new(mib * MIB + size * 2, &s->oom);
+    Arena *a = session_arena(s, size);
     OnnxReadOptions onnx = {.external_data_dir = s->o.external_data_dir};
-    QirReadOptions qir = {.dir = s->o.external_data_dir, .wide_zp = s->o.wide_zp};
+    QirReadOptions qir = {.dir = s->o.external_data_dir,
+                          .first_line = text ? s->first_line : 0,
+                          .wide_zp = s->o.wide_zp};
     Module *m = text               ? qir_read_text(a, s->d, path, *text, &qir)
                 : kind == KIND_QIR ? qir_read(a, s->d, path, &qir)
                                    : onnx_read(a, s->d, path, &onnx);

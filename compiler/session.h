@@ -20,12 +20,15 @@ typedef struct Session {
     OutOfMemory oom;
     bool has_text; /* the input is this .qir text, whatever the file holds (expect.h) */
     Str text;
+    int first_line;     /* of the text in its file */
     bool is_text;       /* the input read last was .qir */
     Module *modules[4]; /* read so far; freed by main */
     size_t n_modules;
     OutFiles *out; /* being written; given up when memory runs out */
 } Session;
 
+/* Memory for an input of `size` bytes, within -max-memory; the caller's to free. */
+Arena *session_arena(Session *s, size_t size);
 /* What job_init's failing means: wrong options, or a file of theirs that cannot be read. */
 ExitCode job_init_failure(const Job *j);
 

@@ -8,6 +8,7 @@ enum { WINDOW = 160, BEFORE = 80, TAB = 8, DEFAULT_LIMIT = 50, NAME_BYTES = 100 
 typedef struct Source {
     const char *name;
     Str text;
+    int first_line;
     /* The last line looked up: asking in ascending order costs one pass over the text. */
     size_t seen_begin;
     int seen_line;
@@ -50,7 +51,11 @@ Diags *diags_new(Arena *a, FILE *out, bool color) {
 }
 
 uint32_t diags_source(Diags *d, const char *name, Str text) {
-    Source s = {arena_str(d->arena, str_from(name)).s, text, 0, 1};
+    return diags_source_part(d, name, text, 1);
+}
+
+uint32_t diags_source_part(Diags *d, const char *name, Str text, int first_line) {
+    Source s = {arena_str(d->arena, str_from(name)).s, text, first_line, 0, first_line};
     ARENA_PUSH(d->arena, d->sources, d->n_sources, d->cap_sources, s);
     return (uint32_t)d->n_sources;
 }
@@ -70,7 +75,7 @@ static size_t find_line(Source *s, size_t offset, int *number) {
     int line = s->seen_line;
     if (offset < begin) {
         begin = 0;
-        line = 1;
+        line = s->first_line;
     }
     const char *nl;
     while (begin < offset && (nl = memchr(s->text.s + begin, '\n', offset - begin))) {

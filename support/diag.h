@@ -39,9 +39,11 @@ typedef struct Diags Diags;
 Diags *diags_new(Arena *a, FILE *out, bool color);
 /* Registers a source; `text` is borrowed (STR_NONE for binary files). Returns its number. */
 uint32_t diags_source(Diags *d, const char *name, Str text);
+/* The same of a part of a file, whose lines count from `first_line`. */
+uint32_t diags_source_part(Diags *d, const char *name, Str text, int first_line);
 const char *diags_source_name(const Diags *d, uint32_t source);
 
-/* Line of a place in a text, from 1; 0 where it is none. */
+/* Line of a place in its file, from 1; 0 where it is none. */
 int diags_line(Diags *d, Loc at);
 
 void diag(Diags *d, Severity sev, Loc at, const char *fmt, ...)

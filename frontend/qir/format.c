@@ -161,9 +161,9 @@ static void put_piece(Layout *l, size_t i) {
                                      p->kind == T_LB && opens_dims(l, i), p->tall};
 }
 
-bool qir_format(Arena *a, Diags *d, const char *name, Str text, Str *out) {
+bool qir_format(Arena *a, Diags *d, const char *name, Str text, int first_line, Str *out) {
     text = arena_str(a, text);
-    if (!qir_check_syntax(a, d, name, text))
+    if (!qir_check_syntax(a, d, name, text, first_line))
         return false;
     Pieces all = pieces_of(a, text);
     Layout *l = NEW(a, Layout);

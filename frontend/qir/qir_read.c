@@ -186,13 +186,13 @@ static void check_imports(Reader *r, const Import *imports, size_t n) {
         r->unsound = true;
 }
 
-static void check_whole(Reader *r) {
+static void check_whole(Reader *r, int errors_before) {
     const Module *m = r->module;
     finish_frames(r);
     check_imports(r, m->imports, m->n_imports);
     for (size_t i = 0; i < m->n_functions; i++)
         check_imports(r, m->functions[i]->imports, m->functions[i]->n_imports);
-    if (!r->module->graph && !diags_errors(r->diags))
+    if (!r->module->graph && diags_errors(r->diags) == errors_before)
         error_at(r, (Range){(uint32_t)r->text.n, (uint32_t)r->text.n}, "the file has no graph");
 }
 
@@ -206,7 +206,8 @@ Reader *reader_new(Arena *a, Diags *d, const char *name, Str text, const QirRead
     r->diags = r->syntax = d;
     r->options = options ? *options : (QirReadOptions){0};
     r->text = text;
-    r->source = diags_source(d, name, text);
+    int line = r->options.first_line;
+    r->source = diags_source_part(d, name, text, line ? line : 1);
     r->module = module_new(a, d);
     r->module->wide_zp = r->options.wide_zp;
     r->module->path = arena_str(a, str_from(name)).s;
@@ -234,7 +235,7 @@ static Module *read_text(Arena *a, Diags *d, const char *name, Str text,
     Reader *r = reader_new(a, d, name, text, options);
     if (r && check_bytes(r) && check_header(r)) {
         parse(r);
-        check_whole(r);
+        check_whole(r, errors_before);
         diag_reason(d, !r->lost.end, errors_before, loc_of(r, r->lost), "these data");
     }
     if (diags_errors(d) == errors_before)
@@ -246,9 +247,9 @@ static Module *read_text(Arena *a, Diags *d, const char *name, Str text,
     return NULL;
 }
 
-bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text) {
+bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text, int first_line) {
     int errors_before = diags_errors(d);
-    Reader *r = reader_new(a, d, name, text, NULL);
+    Reader *r = reader_new(a, d, name, text, &(QirReadOptions){.first_line = first_line});
     if (!r || !check_bytes(r) || !check_header(r))
         return false;
     r->diags = diags_new(a, NULL, false);

@@ -202,7 +202,7 @@ Reader *reader_new(Arena *a, Diags *d, const char *name, Str text, const QirRead
 void parse_with(Reader *r, void *parser);
 
 /* Only the syntax: what the text means, and the files it names, are no matter. */
-bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text);
+bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text, int first_line);
 
 /* ---- errors of syntax (expected.c, recover.c) ---- */
 

@@ -5,7 +5,7 @@
 
 static Str format(Fuzz *f, Str text) {
     Str out;
-    return qir_format(fuzz_arena(f), fuzz_diags(f), "fuzz.qir", text, &out) ? out : STR_NONE;
+    return qir_format(fuzz_arena(f), fuzz_diags(f), "fuzz.qir", text, 1, &out) ? out : STR_NONE;
 }
 
 static void check_format(Fuzz *f, Str text) {

@@ -1,13 +1,14 @@
 """Eight times the text takes about eight times the time: reading, checking and printing .qir look at
 nothing once for each of as many others. Where memory would grow before time does, a limit tells."""
 
+import os
 import resource
 import unittest
 
 import onnx
 from onnx import TensorProto, helper
 
-from common import OracleCase, for_each, qxc
+from common import QXC, OracleCase, for_each, qxc
 
 TIMES, BOUND, LEAST = 8, 24, 0.02
 HEAD = 'qir 1\nimport "" 21\nmodel <ir_version=10>\n'
@@ -122,6 +123,21 @@ class GrowthOfText(OracleCase):
         done = qxc(path, "-max-memory=100", "-no-sync", "-o", self.scratch / "out.qir", ok=False)
         self.assertEqual(done.returncode, errors, done.stderr[:2000])
         self.assertNotIn("more memory", done.stderr)
+
+    def test_many_inputs(self):
+        """Each of the inputs of one file takes no more than itself, and keeps its line numbers."""
+        n = 8000
+        path = self.scratch / "inputs.qir"
+        text = "\n// -----\n".join(["qir 1\ngraph @g () -> () {\n}"] * n) + "\n"
+        path.write_text(text)
+        command = [QXC, "fmt", "-no-sync", str(path)]
+        _, status, usage = os.wait4(os.posix_spawn(QXC, command, os.environ), 0)
+        self.assertEqual(status, 0)
+        self.assertLess(usage.ru_maxrss, 100_000, "KiB")
+        self.assertEqual(path.read_text(), text)
+        path.write_text(text + "// -----\nqir 1\n")
+        done = qxc(path, "-split-input-file", ok=False)
+        self.assertIn(f":{4 * n + 2}:1: error: the file has no graph", done.stderr)
 
     def test_repeated_output(self):
         """An output with long documentation, and its value as an output again and again."""
