@@ -6,6 +6,7 @@
 typedef struct Open {
     int kind, indent; /* of the line on which the bracket stands */
     bool dims, tall;
+    int head; /* Layout's, until the bracket closes */
 } Open;
 
 typedef struct Layout {
@@ -13,7 +14,8 @@ typedef struct Layout {
     Buf b;
     Open open[MAX_BRACKETS + 1]; /* the first stands for the file */
     int depth, indent;
-    int head; /* the indentation of the line on which the last graph or function began */
+    int head; /* the indentation of the line on which the graph or function began that is being laid
+                 out */
 } Layout;
 
 static int kind_at(const Layout *l, size_t i) {
@@ -155,10 +157,10 @@ static void put_piece(Layout *l, size_t i) {
     if (p->kind == T_SCHEME)
         buf_byte(&l->b, '}');
     if (is_closer(p->kind))
-        l->depth--;
+        l->head = l->open[l->depth--].head;
     else if (is_opener(p->kind)) /* a body stands below its head's first line */
         l->open[++l->depth] = (Open){p->kind, p->kind == T_LC ? l->head : l->indent,
-                                     p->kind == T_LB && opens_dims(l, i), p->tall};
+                                     p->kind == T_LB && opens_dims(l, i), p->tall, l->head};
 }
 
 bool qir_format(Arena *a, Diags *d, const char *name, Str text, int first_line, Str *out) {
