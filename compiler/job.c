@@ -59,8 +59,6 @@ static bool init_form(Job *j) {
     if (!init_emit(j))
         return false;
     bool text = j->emit == EMIT_QIR, onnx = j->emit == EMIT_ONNX;
-    if (j->emit == EMIT_C)
-        j->ctx.target = TARGET_C;
     if ((j->o->dynamic || j->o->weight_only) && onnx)
         j->form = FORM_QDQ; /* no data is to come: these are complete */
     if (j->o->dynamic && j->form == FORM_AS_IS)
@@ -117,38 +115,78 @@ static bool init_smoothing(Job *j) {
     if (end && (*end || end == text || !(j->ctx.smooth_alpha >= 0 && j->ctx.smooth_alpha <= 1)))
         return diag_error(j->d, LOC_NONE, "-smooth-quant wants a number from 0 to 1, not '%s'",
                           diag_name(j->d, str_from(text)));
-    if (!text || !j->o->weight_only)
-        return true;
-    return diag_error(j->d, LOC_NONE,
-                      "-smooth-quant is about activations: it does not go with -weight-only");
+    return true;
+}
+
+/* Options that say nothing of the kind of quantization asked for. */
+static bool check_kind(Job *j) {
+    const Options *o = j->o;
+    const char *kind = o->dynamic ? "dynamic" : o->weight_only ? "weight-only" : NULL;
+    const struct {
+        const char *name;
+        bool given, senseless;
+        const char *about;
+    } options[] = {
+        {"recipe", o->recipe, kind, "static quantization"},
+        {"adaround", o->adaround, kind, "static quantization"},
+        {"bias-correction", o->bias_correction, kind, "static quantization"},
+        {"smooth-quant", o->smooth_quant, o->weight_only, "activations"},
+        {"equalize", o->equalize, o->weight_only, "activations"},
+    };
+    bool ok = true, data = o->calib.n || o->calib_random >= 0;
+    if (o->dynamic && o->weight_only)
+        ok = diag_error(j->d, LOC_NONE, "-dynamic and -weight-only exclude each other");
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given && options[i].senseless)
+            ok = diag_error(j->d, LOC_NONE, "-%s is about %s: it does not go with -%s",
+                            options[i].name, options[i].about, kind);
+    if (kind && data && (o->weight_only || !(o->smooth_quant || o->equalize)))
+        ok = diag_error(j->d, LOC_NONE, "-%s needs no calibration data", kind);
+    if (o->bias_correction && o->no_bias_correction)
+        ok = diag_error(j->d, LOC_NONE,
+                        "-bias-correction and -no-bias-correction exclude each other");
+    return ok;
+}
+
+/* Emitted C is a target of its own; what shows decisions can show those for it. */
+static bool init_target(Job *j) {
+    static const char *const names[] = {"ort-cpu", "onnx", "tensorrt", "c"};
+    static const Target of_name[] = {TARGET_ORT_CPU, TARGET_ONNX, TARGET_TENSORRT, TARGET_C};
+    size_t i = 0;
+    if (j->o->target && !choose("target", j->o->target, names, 4, &i, j->d))
+        return false;
+    Target asked = of_name[i];
+    if (j->emit == EMIT_C && j->o->target && asked != TARGET_C)
+        return diag_error(j->d, LOC_NONE, "-emit=c has the target c, not %s", j->o->target);
+    if (asked == TARGET_C && (j->form >= FORM_QDQ || j->emit == EMIT_ONNX))
+        return diag_error(j->d, LOC_NONE,
+                          "-target=c goes with -emit=c and with what shows decisions: qir, scheme, "
+                          "overrides, encodings, dot");
+    j->ctx.target = j->emit == EMIT_C             ? TARGET_C
+                    : j->emit == EMIT_CALIB_TABLE ? TARGET_TENSORRT
+                                                  : asked;
+    return true;
 }
 
 bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
-    static const char *const targets[] = {"ort-cpu", "onnx", "tensorrt"};
     static const char *const kinds[] = {"float", "quant"};
     static const char *const roundings[] = {"exact", "single", "double", "shift"};
-    static const Target of_target[] = {TARGET_ORT_CPU, TARGET_ONNX, TARGET_TENSORRT};
-    size_t target = 0, io = 0, rounding = 0;
+    size_t io = 0, rounding = 0;
     *j = (Job){.o = o, .d = d, .ctx = {.d = d}};
     bool ok = init_form(j);
-    if (o->target)
-        ok = choose("target", o->target, targets, 3, &target, d) && ok;
+    ok = init_target(j) && ok;
     ok = check_shown("-print-before: ", o->print_before, d) && ok;
     ok = check_shown("-print-after: ", o->print_after, d) && ok;
     if (o->io)
         ok = choose("io", o->io, kinds, 2, &io, d) && ok;
     if (o->requant)
         ok = choose("requant", o->requant, roundings, 4, &rounding, d) && ok;
-    if (o->requant && o->emit && j->ctx.target != TARGET_C)
+    if (o->requant && o->emit && j->emit != EMIT_C)
         ok = diag_error(d, LOC_NONE, "-requant goes with -emit=c, run and compare");
-    if (o->weights_file && (j->ctx.target != TARGET_C || !o->output))
+    if (o->weights_file && (j->emit != EMIT_C || !o->output))
         ok = diag_error(d, LOC_NONE, "-weights-file goes with -emit=c and -o FILE");
     j->rounding = (SumRounding)rounding;
-    if (j->ctx.target != TARGET_C)
-        j->ctx.target = of_target[target];
     ok = init_processor(j) && ok;
-    if (j->emit == EMIT_CALIB_TABLE)
-        j->ctx.target = TARGET_TENSORRT;
     if (j->ctx.target == TARGET_TENSORRT && (j->form == FORM_QOP || o->dynamic))
         ok = diag_error(d, LOC_NONE,
                         "TensorRT reads QuantizeLinear and DequantizeLinear with "
@@ -162,10 +200,6 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     j->ctx.no_floats = o->integer_only;
     ok = scheme_of_flags(&j->flags, o, a, d) && ok;
     ok = recipe_check(j->flags.recipe, LOC_NONE, "-recipe: ", d) && ok;
-    if (o->recipe && (o->dynamic || o->weight_only))
-        ok =
-            diag_error(d, LOC_NONE, "-recipe is about static quantization: it does not go with -%s",
-                       o->dynamic ? "dynamic" : "weight-only");
     if (o->scales_from && scales_are_json(o->scales_from))
         ok = readable(j, o->scales_from) && scales_read(a, d, o->scales_from, &j->file) && ok;
     ok = (!o->scheme || (readable(j, o->scheme) && qir_read_scheme(a, d, o->scheme, &j->file))) &&
@@ -179,15 +213,8 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     j->ctx.n_data = o->calib.n;
     j->ctx.random = o->calib_random < 0 ? 0 : o->calib_random > 0 ? (size_t)o->calib_random : 16;
     j->calib.keep = j->form <= FORM_FLOAT;
-    if (o->dynamic && o->weight_only)
-        ok = diag_error(d, LOC_NONE, "-dynamic and -weight-only exclude each other");
+    ok = check_kind(j) && ok;
     ok = init_smoothing(j) && ok;
-    if (((o->dynamic && !o->smooth_quant) || o->weight_only) &&
-        (o->calib.n || o->calib_random >= 0))
-        ok = diag_error(d, LOC_NONE, "-%s needs no calibration data",
-                        o->dynamic ? "dynamic" : "weight-only");
-    if (o->bias_correction && o->no_bias_correction)
-        ok = diag_error(d, LOC_NONE, "-bias-correction and -no-bias-correction exclude each other");
     if (o->target_opset > 28)
         ok = diag_error(d, LOC_NONE, "-target-opset=%lld: the newest opset qxc knows is 28",
                         (long long)o->target_opset);

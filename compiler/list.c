@@ -103,7 +103,8 @@ ExitCode cmd_list(Session *s) {
         puts("ort-cpu  onnxruntime's CPU kernels, com.microsoft operators included\n"
              "onnx     the schemas of ai.onnx alone\n"
              "tensorrt QuantizeLinear and DequantizeLinear around float operators of ai.onnx, int8 "
-             "with zero point 0, biases in float");
+             "with zero point 0, biases in float\n"
+             "c        what -emit=c decides for emitted C: int8 activations");
     else if (strcmp(what, "types") == 0)
         return list_types(s);
     else if (strcmp(what, "quant") == 0)

@@ -192,7 +192,7 @@ static bool quantize(Job *j, Module *m) {
         return false;
     if (!prepare(j, m))
         return false;
-    if (statically && j->o->equalize && !run(j, m, "equalize"))
+    if (j->o->equalize && !run(j, m, "equalize"))
         return false;
     if (j->o->smooth_quant && !run(j, m, "smooth-quant"))
         return false;
@@ -207,7 +207,7 @@ static bool quantize(Job *j, Module *m) {
     if (j->form <= FORM_FLOAT)
         return true;
     if (!have)
-        return (j->ctx.target == TARGET_C && !j->o->integer_only) || no_statistics(j);
+        return (j->emit == EMIT_C && !j->o->integer_only) || no_statistics(j);
     module_each_value(m, forget_stat, NULL);
     return run(j, m, "split-bias") && run(j, m, "decide") && mend(j, m);
 }
