@@ -322,6 +322,8 @@ struct Module {
 /* The module, its arena and its mappings die together. `d` and `a` are kept; `a` is now owned. */
 Module *module_new(Arena *a, Diags *d);
 void module_free(Module *m);
+/* Only the mappings, of a module that nobody gets: its arena is still the caller's. */
+void module_unmap(Module *m);
 void module_keep_map(Module *m, FileMap *f);
 /* The elements of a mapped tensor will not be read soon: they may leave memory. */
 void module_release(const Module *m, const Tensor *t);

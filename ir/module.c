@@ -9,11 +9,15 @@ Module *module_new(Arena *a, Diags *d) {
     return m;
 }
 
+void module_unmap(Module *m) {
+    for (; m->n_maps; m->n_maps--)
+        file_unmap(m->maps[m->n_maps - 1]);
+}
+
 void module_free(Module *m) {
     if (!m)
         return;
-    for (size_t i = 0; i < m->n_maps; i++)
-        file_unmap(m->maps[i]);
+    module_unmap(m);
     arena_free(m->arena); /* m itself lives there */
 }
 

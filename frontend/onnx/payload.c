@@ -194,7 +194,7 @@ bool read_payload(Reader *r, Loc at, const Onnx__TensorProto *p, Tensor *t) {
     if (t->place == TENSOR_EXTERNAL) {
         if (s.pieces)
             return diag_error(r->diags, at, "it has external data and %s", field_name(s.field));
-        return read_external(r, at, t);
+        return external_read(&r->externals, t, at, r->diags);
     }
     if (s.pieces)
         return read_inline(r, at, &s, t);

@@ -193,7 +193,7 @@ static Module *read_bytes(Arena *a, Diags *d, const char *name, Str bytes, const
                   .map = map,
                   .source = diags_source(d, name, STR_NONE),
                   .words = buf_new(a),
-                  .dir = dir ? dir : path_dir(a, name)};
+                  .externals = {m, dir ? dir : path_dir(a, name), NULL}};
     ProtobufCMessage *p = unpack(r, &onnx__model_proto__descriptor);
     if (p)
         read_model(r, (const Onnx__ModelProto *)p);
@@ -205,8 +205,7 @@ static Module *read_bytes(Arena *a, Diags *d, const char *name, Str bytes, const
 static Module *unless_errors(Module *m, int errors_before) {
     if (diags_errors(m->diags) == errors_before)
         return m;
-    for (size_t i = 0; i < m->n_maps; i++)
-        file_unmap(m->maps[i]);
+    module_unmap(m);
     return NULL;
 }
 

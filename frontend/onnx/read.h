@@ -6,6 +6,7 @@
 
 #include "frontend/onnx/onnx.h"
 #include "frontend/onnx/onnx.pb-c.h"
+#include "ir/external.h"
 #include "ir/extra.h"
 
 typedef struct Reader {
@@ -15,8 +16,7 @@ typedef struct Reader {
     Str file;           /* the model */
     const FileMap *map; /* where it is mapped, or NULL */
     uint32_t source;    /* its number in diags */
-    const char *dir;    /* of external data */
-    Map *externals;     /* location -> External */
+    ExternalFiles externals;
     bool warned_utf8, warned_negative;
     Buf words;         /* for locations; reused */
     uint32_t n_places; /* numbered as they are met: the same file gives the same numbers */
@@ -63,14 +63,13 @@ bool read_type(Reader *r, Loc at, const Onnx__TypeProto *p, Type *type, bool *fa
 /* What a ValueInfoProto says of `v`. */
 void read_info(Reader *r, Value *v, const Onnx__ValueInfoProto *p);
 
-/* ---- tensor.c, payload.c, external.c ---- */
+/* ---- tensor.c, payload.c ---- */
 
 /* NULL after a diagnostic. The name stays unread where `named` is false. */
 Tensor *read_tensor(Reader *r, Loc at, const Onnx__TensorProto *p, bool named);
 SparseTensor *read_sparse(Reader *r, Loc at, const Onnx__SparseTensorProto *p);
 /* Fills in data or strings from the message. */
 bool read_payload(Reader *r, Loc at, const Onnx__TensorProto *p, Tensor *t);
-bool read_external(Reader *r, Loc at, Tensor *t);
 
 /* ---- attr.c ---- */
 

@@ -1,4 +1,4 @@
-/* TensorProto and SparseTensorProto but for their data, which payload.c and external.c read. */
+/* TensorProto and SparseTensorProto but for their data, which payload.c reads. */
 #include "frontend/onnx/read.h"
 
 static bool check_dims(Reader *r, Loc at, size_t n, const int64_t *dims) {

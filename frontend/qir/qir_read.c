@@ -196,6 +196,40 @@ static void check_whole(Reader *r, int errors_before) {
         error_at(r, (Range){(uint32_t)r->text.n, (uint32_t)r->text.n}, "the file has no graph");
 }
 
+void reader_reset(Reader *r, Str text) {
+    Arena *a = r->arena;
+    Module *m = module_new(a, r->syntax);
+    *r = (Reader){.arena = a,
+                  .diags = r->syntax,
+                  .syntax = r->syntax,
+                  .options = r->options,
+                  .dir = r->dir,
+                  .source = r->source,
+                  .text = text,
+                  .module = m,
+                  .externals = {m, r->dir, NULL},
+                  .aliases = map_new(a),
+                  .shapes = map_new(a),
+                  .blobs = map_new(a),
+                  .broken = map_new(a),
+                  .scratch = buf_new(a),
+                  .furthest = text.s,
+                  .vals = r->vals,
+                  .cap_vals = r->cap_vals,
+                  .fields = r->fields,
+                  .cap_fields = r->cap_fields,
+                  .binds = r->binds,
+                  .cap_binds = r->cap_binds,
+                  .ins = r->ins,
+                  .cap_ins = r->cap_ins,
+                  .dims = r->dims,
+                  .cap_dims = r->cap_dims,
+                  .origins = r->origins,
+                  .cap_origins = r->cap_origins};
+    m->wide_zp = r->options.wide_zp;
+    lexer_init(&r->lexer, a, r->syntax, r->source, text);
+}
+
 Reader *reader_new(Arena *a, Diags *d, const char *name, Str text, const QirReadOptions *options) {
     if (text.n >= UINT32_MAX) {
         diag_error(d, LOC_NONE, "%s: texts of 4 GiB and more are not supported", name);
@@ -203,30 +237,15 @@ Reader *reader_new(Arena *a, Diags *d, const char *name, Str text, const QirRead
     }
     Reader *r = NEW(a, Reader);
     r->arena = a;
-    r->diags = r->syntax = d;
+    r->syntax = d;
     r->options = options ? *options : (QirReadOptions){0};
-    r->text = text;
     int line = r->options.first_line;
     r->source = diags_source_part(d, name, text, line ? line : 1);
-    r->module = module_new(a, d);
-    r->module->wide_zp = r->options.wide_zp;
-    r->module->path = arena_str(a, str_from(name)).s;
     r->dir = r->options.dir ? r->options.dir : path_dir(a, name);
-    r->aliases = map_new(a);
-    r->shapes = map_new(a);
-    r->blobs = map_new(a);
-    r->broken = map_new(a);
-    r->scratch = buf_new(a);
-    r->furthest = text.s;
-    lexer_init(&r->lexer, a, d, r->source, text);
     make_stacks(r);
+    reader_reset(r, text);
+    r->module->path = arena_str(a, str_from(name)).s;
     return r;
-}
-
-/* The module that nobody gets; its memory is the caller's arena. */
-static void unmap_files(Module *m) {
-    for (size_t i = 0; i < m->n_maps; i++)
-        file_unmap(m->maps[i]);
 }
 
 static Module *read_text(Arena *a, Diags *d, const char *name, Str text,
@@ -243,7 +262,7 @@ static Module *read_text(Arena *a, Diags *d, const char *name, Str text,
     if (r && r->module->graph && !r->unsound && !r->lexer.too_deep)
         module_check(r->module, VERIFY_ERRORS, d); /* one run tells all */
     if (r)
-        unmap_files(r->module);
+        module_unmap(r->module);
     return NULL;
 }
 
@@ -254,7 +273,7 @@ bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text, int first_
         return false;
     r->diags = diags_new(a, NULL, false);
     parse(r);
-    unmap_files(r->module);
+    module_unmap(r->module);
     if (diags_errors(d) == errors_before && r->lexer.too_deep)
         diag_error(d, LOC_NONE, "%s: nested too deeply", name);
     return diags_errors(d) == errors_before;
@@ -274,7 +293,7 @@ bool qir_read_scheme_text(Arena *a, Diags *d, const char *name, Str text, Scheme
     r->only_scheme = true;
     parse(r);
     finish_frames(r);
-    unmap_files(r->module);
+    module_unmap(r->module);
     if (diags_errors(d) == errors_before && !r->module->scheme.s)
         error_at(r, (Range){0, 0}, "the file has no scheme { ... }");
     scheme_append(out, a, &r->module->rules);

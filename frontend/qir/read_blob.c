@@ -255,63 +255,8 @@ static bool read_external_args(Reader *r, const Val *v, Tensor *x) {
     return true;
 }
 
-static Str external_entry(const Tensor *x, const char *key) {
-    for (size_t i = 0; i < x->external.n; i++)
-        if (str_is(x->external.items[i].key, key))
-            return x->external.items[i].value;
-    return STR_NONE;
-}
-
-static bool parse_size(Str s, uint64_t otherwise, uint64_t *out) {
-    *out = s.s ? 0 : otherwise;
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.s[i] < '0' || s.s[i] > '9' || *out > UINT64_MAX / 16)
-            return false;
-        *out = *out * 10 + (uint64_t)(s.s[i] - '0');
-    }
-    return !s.s || s.n > 0;
-}
-
-/* A file of external data, mapped when first named. */
-typedef struct External {
-    FileMap *map; /* NULL: could not be had, which has been said */
-    bool absent;
-} External;
-
-static const External *open_external(Reader *r, const Val *v, Str location) {
-    Map *files = r->externals ? r->externals : (r->externals = map_new(r->arena));
-    External *e = map_get(files, location);
-    if (e)
-        return e;
-    e = NEW(r->arena, External);
-    e->map = file_map_beside(r->dir, location, &e->absent, loc_of(r, v->at), r->diags);
-    if (e->map)
-        module_keep_map(r->module, e->map);
-    map_set(files, location, e);
-    return e;
-}
-
 bool external_tensor(Reader *r, const Val *v, Tensor *x) {
     x->place = TENSOR_EXTERNAL;
-    if (!read_external_args(r, v, x))
-        return false;
-    Str location = external_entry(x, "location");
-    uint64_t offset, length;
-    if (!location.s)
-        return error_at(r, v->at, "external(...) names a file");
-    if (!parse_size(external_entry(x, "offset"), 0, &offset) ||
-        !parse_size(external_entry(x, "length"), x->bytes, &length))
-        return error_at(r, v->at, "offset and length are decimal numbers");
-    if (x->elem == ELEM_STRING || length != x->bytes)
-        return error_at(r, v->at, "the tensor takes %zu bytes, not %llu", x->bytes,
-                        (unsigned long long)length);
-    const External *e = open_external(r, v, location);
-    if (!e->map)
-        return e->absent; /* a text can be looked at without the files it points to */
-    Str bytes = file_bytes(e->map);
-    if (offset > bytes.n || length > bytes.n - offset)
-        return error_at(r, v->at, "%s has %zu bytes; the tensor would end at %llu",
-                        shown(r, location), bytes.n, (unsigned long long)(offset + length));
-    x->data = (const uint8_t *)bytes.s + offset;
-    return true;
+    return read_external_args(r, v, x) &&
+           external_read(&r->externals, x, loc_of(r, v->at), r->diags);
 }

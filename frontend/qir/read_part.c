@@ -23,32 +23,7 @@ QirParts *qir_parts_new(Arena *a, const char *dir) {
 static const Graph *read_graph(QirParts *p, Str text) {
     Reader *r = p->reader;
     int errors = diags_errors(p->diags);
-    *r = (Reader){.arena = r->arena,
-                  .diags = r->diags,
-                  .syntax = r->syntax,
-                  .options = r->options,
-                  .dir = r->dir,
-                  .source = r->source,
-                  .text = text,
-                  .module = module_new(p->arena, p->diags),
-                  .aliases = map_new(p->arena),
-                  .shapes = map_new(p->arena),
-                  .blobs = map_new(p->arena),
-                  .broken = map_new(p->arena),
-                  .scratch = buf_new(p->arena),
-                  .vals = r->vals,
-                  .cap_vals = r->cap_vals,
-                  .fields = r->fields,
-                  .cap_fields = r->cap_fields,
-                  .binds = r->binds,
-                  .cap_binds = r->cap_binds,
-                  .ins = r->ins,
-                  .cap_ins = r->cap_ins,
-                  .dims = r->dims,
-                  .cap_dims = r->cap_dims,
-                  .origins = r->origins,
-                  .cap_origins = r->cap_origins};
-    lexer_init(&r->lexer, p->arena, p->diags, r->source, text);
+    reader_reset(r, text);
     parse_with(r, p->parser);
     return diags_errors(p->diags) == errors && !r->frame ? r->module->graph : NULL;
 }

@@ -8,6 +8,7 @@
 #include "frontend/qir/lexer.h"
 #include "frontend/qir/number.h"
 #include "frontend/qir/qir_read.h"
+#include "ir/external.h"
 
 enum { MAX_NESTING = 100 }; /* graphs in graphs, types in types, lists in lists */
 
@@ -146,11 +147,11 @@ typedef struct Reader {
     Str text;
     Lexer lexer;
     Frame *frame;
-    Map *aliases;   /* name to Quant */
-    Map *shapes;    /* text to Shape */
-    Map *blobs;     /* "@w" to BlobFile */
-    Map *externals; /* location to External; NULL until the first */
-    Map *broken;    /* names in lines with syntax errors: no complaints about those */
+    Map *aliases; /* name to Quant */
+    Map *shapes;  /* text to Shape */
+    Map *blobs;   /* "@w" to BlobFile */
+    ExternalFiles externals;
+    Map *broken; /* names in lines with syntax errors: no complaints about those */
     uint32_t starts[MAX_BRACKETS + 1]; /* where the statement at each bracket depth began */
     uint32_t statement;                /* where the one that failed began, and its depth */
     int statement_depth;
@@ -198,6 +199,8 @@ const char *shown(Reader *r, Str name); /* a name for a message */
 
 /* NULL after a diagnostic. `text` is borrowed, and with a NUL behind it. */
 Reader *reader_new(Arena *a, Diags *d, const char *name, Str text, const QirReadOptions *options);
+/* Makes it ready to read `text`, with a new module: only stacks, source and options stay. */
+void reader_reset(Reader *r, Str text);
 /* Reads all of r->text. `parser` is memory of qir_parser_size(), for use again and again. */
 void parse_with(Reader *r, void *parser);
 
