@@ -127,7 +127,8 @@ static bool read_arg(Reader *r, Quant *q, const Field *f, int position, Blocks *
     }
     if (!f->has_key)
         return error_at(r, f->at, "too many parameters; those after the axis have names");
-    error_at(r, f->at, "unknown parameter '%s'; there are axis, block, range, expr and scale_type",
+    error_at(r, f->at,
+             "unknown parameter '%s'; there are scale, zp, axis, block, range, expr and scale_type",
              shown(r, f->key));
     suggest(r, f->at, f->key, keys, sizeof keys / sizeof *keys);
     return false;

@@ -140,6 +140,15 @@ bool is_broken(const Reader *r, char sigil, Str name) {
     return map_get(r->broken, key) != NULL;
 }
 
+/* Whether t is a brace within a statement that has lines of its own: another bracket, mistyped. */
+static bool is_mistyped(const Reader *r, Token t) {
+    const char *begin = r->text.s + r->statement, *token = r->text.s + t.begin;
+    while (begin > r->text.s && (begin[-1] == ' ' || begin[-1] == '\t'))
+        begin--;
+    return t.kind == T_RC && (begin == r->text.s || begin[-1] == '\n') &&
+           line_start(r, t.begin) < token && skip_blanks(r->text.s + r->statement) < token;
+}
+
 bool recover(Reader *r, Token t) {
     const char *begin = r->text.s + r->statement, *go_on;
     r->lexer.depth = r->statement_depth;
@@ -151,7 +160,7 @@ bool recover(Reader *r, Token t) {
     if (line > begin && begins_statement(line, r->statement_depth))
         go_on = line;
     else
-        go_on = skip_statement(r, r->text.s + t.begin);
+        go_on = skip_statement(r, r->text.s + (is_mistyped(r, t) ? t.end : t.begin));
     mark_broken(r, begin, go_on);
     r->lexer.cursor = go_on;
     return true;
