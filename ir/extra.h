@@ -4,13 +4,14 @@
  * field for; the writer appends them to the object's message. A field that stands in `extra` and
  * that the writer would also write from the IR wins.
  *
- * One field number is ours and never written to a file: EXTRA_PLACES in a graph (or function)
- * keeps what follows from the IR by rule where the file said otherwise. Its payload holds
- *   5  the name of an initializer, 13 the name of a value_info: all of them, in file order
+ * One field number is ours and never written to a file: EXTRA_PLACES keeps what follows from the
+ * IR by rule where the file said otherwise. Its payload holds fields, of a graph (or function)
+ *   5  the name of an initializer, 15 of a sparse one, 13 the name of a value_info: all of them, in
+ *      file order, where that is not the one by rule (ir/onnx_lists.h)
  *   14 a value_info that is none of a value's, among those of values
- * and in an attribute which fields the file left out that are written by rule:
- *   1  the number of the field
  *   12 an output's ValueInfoProto {1: index, 2: bytes}, where it differs from the value's own
+ * and of an attribute, which fields the file left out that are written by rule,
+ *   1  the number of the field
  *
  * The .qir reader refuses bytes that are no run of fields, so `extra` always is one; payloads
  * within may be anything, and wire_next fails on malformed ones. */
@@ -20,6 +21,14 @@
 #include "support/buf.h"
 
 enum { EXTRA_PLACES = 536870911 }; /* the largest field number there is */
+enum {
+    PLACE_ABSENT = 1,
+    PLACE_INITIALIZER = 5,
+    PLACE_OUTPUT = 12,
+    PLACE_VALUE_INFO = 13,
+    PLACE_OTHER_INFO = 14,
+    PLACE_SPARSE_INITIALIZER = 15,
+};
 
 typedef enum WireType {
     WIRE_VARINT = 0,

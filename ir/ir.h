@@ -106,6 +106,12 @@ typedef struct SparseTensor { /* laws: ir/verify_sparse.h */
     Loc loc;
 } SparseTensor;
 
+/* sparse<float[3,4]>; what the three say of a tensor and its type, of a sparse one: the type may be
+ * sparse, or that of all its elements. */
+Type sparse_type(Arena *a, const SparseTensor *s);
+bool sparse_fits(const SparseTensor *s, Type type);
+bool sparse_follows(const SparseTensor *s, Type type);
+
 /* ---- attributes ---- */
 
 typedef enum AttrKind { /* ONNX AttributeProto.AttributeType */
@@ -147,6 +153,8 @@ typedef struct Attr {
 
 /* Does it stand for an attribute of the function around it? */
 bool attr_is_ref(const Attr *a);
+/* Does it have a value of that kind? False for NULL, references and empty lists. */
+bool attr_holds(const Attr *a, AttrKind kind);
 /* How many graphs it holds, in v.g; 0 where it is of another kind, or a reference. */
 size_t attr_graphs(const Attr *a);
 
@@ -362,8 +370,8 @@ Str unique_name(UniqueNames *u, Str base);
 
 Value *node_input(const Node *n, size_t i);             /* NULL when omitted or beyond the last */
 const Attr *node_attr(const Node *n, const char *name); /* NULL when absent */
-/* The attribute's number; `none` where there is no name, no such attribute, or one of another kind.
- */
+/* The attribute's number; `none` where there is no name, no such attribute, one of another kind, or
+ * a reference. */
 int64_t node_int(const Node *n, const char *name, int64_t none);
 float node_float(const Node *n, const char *name, float none);
 void node_set_int(Node *n, const char *name, int64_t v);

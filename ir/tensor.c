@@ -274,3 +274,25 @@ bool tensor_follows(const Tensor *t, Type type) {
             return false;
     return tensor_fits(t, type);
 }
+
+/* ---- sparse ---- */
+
+Type sparse_type(Arena *a, const SparseTensor *s) {
+    Type whole = type_fixed(a, s->values->elem, s->rank, s->dims);
+    return (Type){.kind = TYPE_SPARSE, .rank = -1, .sub = arena_copy(a, &whole, sizeof whole)};
+}
+
+/* The tensor without its elements. */
+static Tensor whole_of(const SparseTensor *s) {
+    return (Tensor){.elem = s->values->elem, .rank = s->rank, .dims = s->dims};
+}
+
+bool sparse_fits(const SparseTensor *s, Type type) {
+    Tensor whole = whole_of(s);
+    return tensor_fits(&whole, type.kind == TYPE_SPARSE ? *type.sub : type);
+}
+
+bool sparse_follows(const SparseTensor *s, Type type) {
+    Tensor whole = whole_of(s);
+    return tensor_follows(&whole, type.kind == TYPE_SPARSE ? *type.sub : type);
+}

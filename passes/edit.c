@@ -198,8 +198,6 @@ void edit_forget_infos(Module *m) {
     module_each_graph(m, forget_infos, names);
 }
 
-enum { PLACE_OUTPUT = 12 }; /* of EXTRA_PLACES */
-
 static void keep_places(Buf *kept, Str places) {
     Buf b = buf_new(kept->arena);
     WireField f;

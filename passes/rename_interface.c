@@ -5,8 +5,7 @@
 #include "ir/extra.h"
 #include "passes/edit.h"
 
-enum { GRAPH_ANNOTATION = 14, TENSOR_NAME = 1 };       /* fields of ONNX */
-enum { PLACE_INITIALIZER = 5, PLACE_VALUE_INFO = 13 }; /* of EXTRA_PLACES */
+enum { GRAPH_ANNOTATION = 14, TENSOR_NAME = 1 }; /* fields of ONNX */
 
 typedef struct Rename {
     PassContext *c;
@@ -111,7 +110,8 @@ static Str renamed_places(const Rename *r, Str bytes) {
     Buf b = buf_new(r->m->arena);
     WireField f;
     for (Str rest = bytes; rest.n && !wire_next(&rest, &f);)
-        if (f.number == PLACE_INITIALIZER || f.number == PLACE_VALUE_INFO)
+        if (f.number == PLACE_INITIALIZER || f.number == PLACE_SPARSE_INITIALIZER ||
+            f.number == PLACE_VALUE_INFO)
             wire_put_bytes(&b, f.number, new_name(r, f.payload));
         else
             buf_str(&b, f.whole);

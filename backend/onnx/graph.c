@@ -67,7 +67,7 @@ static bool was_absent(const Attr *at, uint32_t field) {
     if (!at->extra.n || !extra_find(at->extra, EXTRA_PLACES, &places))
         return false;
     for (Str rest = places.payload; rest.n && !wire_next(&rest, &f);)
-        if (f.number == 1 && f.value == field)
+        if (f.number == PLACE_ABSENT && f.value == field)
             return true;
     return false;
 }
@@ -144,27 +144,28 @@ static void write_outputs(Writer *w, const Graph *g, const Places *places) {
     }
 }
 
-static void write_sparse_initializers(Writer *w, Value *const *values, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (values[i]->sparse)
-            write_sparse(w, GRAPH_SPARSE_INITIALIZER, values[i]->sparse, values[i]->name);
+static void write_initializers(Writer *w, const ValueList *l) {
+    for (size_t i = 0; i < l->n; i++)
+        write_tensor(w, GRAPH_INITIALIZER, l->items[i]->data, l->items[i]->name);
+}
+
+static void write_sparse_initializers(Writer *w, const ValueList *l) {
+    for (size_t i = 0; i < l->n; i++)
+        write_sparse(w, GRAPH_SPARSE_INITIALIZER, l->items[i]->sparse, l->items[i]->name);
 }
 
 void write_graph(Writer *w, uint32_t field, const Graph *g) {
-    Places places = places_of(w, g, g->extra, false);
+    Places places = places_of(w, g, g->extra);
     encode_begin(&w->e, field);
     write_nodes(w, GRAPH_NODE, g);
     encode_str(&w->e, GRAPH_NAME, g->name);
-    for (size_t i = 0; i < places.n_initializers; i++)
-        write_tensor(w, GRAPH_INITIALIZER, places.initializers[i]->data,
-                     places.initializers[i]->name);
+    write_initializers(w, &places.initializers);
     encode_str(&w->e, GRAPH_DOC, g->doc);
     for (size_t i = 0; i < g->n_in; i++)
         write_info(w, GRAPH_INPUT, g->in[i], states_type(g, g->in[i]));
     write_outputs(w, g, &places);
     write_value_infos(w, GRAPH_VALUE_INFO, &places);
-    write_sparse_initializers(w, g->in, g->n_in);
-    write_sparse_initializers(w, g->consts, g->n_consts);
+    write_sparse_initializers(w, &places.sparse);
     write_meta(w, GRAPH_METADATA, g->meta);
     write_extra(w, g->extra);
     encode_end(&w->e);

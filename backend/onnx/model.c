@@ -19,7 +19,7 @@ static void write_value_names(Writer *w, uint32_t field, Value *const *values, s
 }
 
 static void write_function(Writer *w, const Function *f) {
-    Places places = places_of(w, f->body, f->extra, true);
+    Places places = places_of(w, f->body, f->extra);
     encode_begin(&w->e, MODEL_FUNCTIONS);
     encode_str(&w->e, FUNCTION_NAME, f->name);
     write_value_names(w, FUNCTION_INPUT, f->body->in, f->body->n_in);

@@ -4,20 +4,6 @@
 
 #include "backend/onnx/write.h"
 
-typedef struct List {
-    Value **items;
-    size_t n, cap;
-} List;
-
-static void add(Writer *w, List *l, Value *v) {
-    ARENA_PUSH(w->e.arena, l->items, l->n, l->cap, v);
-}
-
-static void add_info(Writer *w, List *l, Value *v) {
-    if (v && has_info(v) && !w->is_output[v->id])
-        add(w, l, v);
-}
-
 typedef struct Keyed {
     size_t key;
     Value *value;
@@ -30,7 +16,7 @@ static int by_key(const void *x, const void *y) {
 
 /* Sorts by the place of the names that fields `number` of `places` list; others keep their order
  * and come last. */
-static void sort_list(Writer *w, List *l, Str places, uint32_t number) {
+static void sort_list(Writer *w, ValueList *l, Str places, uint32_t number) {
     WireField f;
     Map *rank = NULL;
     size_t n = 0;
@@ -68,7 +54,7 @@ static const Str *read_outputs(Writer *w, const Graph *g, Str places) {
     Str *outputs = NULL;
     WireField f;
     for (Str rest = places; rest.n && !wire_next(&rest, &f);)
-        if (f.number == 12) {
+        if (f.number == PLACE_OUTPUT) {
             if (!outputs)
                 outputs = NEW_ARRAY(w->e.arena, Str, g->n_out);
             read_output(g, f.payload, outputs);
@@ -77,14 +63,14 @@ static const Str *read_outputs(Writer *w, const Graph *g, Str places) {
 }
 
 /* Values in their order, and between them what no value has, where the file had it. */
-static void place_infos(Writer *w, const List *values, Str places, Places *out) {
+static void place_infos(Writer *w, const ValueList *values, Str places, Places *out) {
     size_t cap = 0, next = 0;
     WireField f;
     for (Str rest = places; rest.n && !wire_next(&rest, &f);) {
-        bool value =
-            f.number == 13 && next < values->n && str_eq(values->items[next]->name, f.payload);
+        bool value = f.number == PLACE_VALUE_INFO && next < values->n &&
+                     str_eq(values->items[next]->name, f.payload);
         InfoPlace place = {value ? values->items[next++] : NULL, f.payload};
-        if (value || (f.number == 14 && wire_valid(f.payload)))
+        if (value || (f.number == PLACE_OTHER_INFO && wire_valid(f.payload)))
             ARENA_PUSH(w->e.arena, out->infos, out->n_infos, cap, place);
     }
     while (next < values->n) {
@@ -103,28 +89,25 @@ void write_value_infos(Writer *w, uint32_t field, const Places *p) {
     }
 }
 
-Places places_of(Writer *w, const Graph *g, Str extra, bool function) {
-    List infos = {0}, initializers = {0};
-    for (size_t i = 0; i < g->n_in; i++) {
-        if (g->in[i]->data)
-            add(w, &initializers, g->in[i]);
-        if (function)
-            add_info(w, &infos, g->in[i]);
+static ValueList sorted(Writer *w, const Graph *g, OnnxList which, Str places) {
+    ValueList all = onnx_list(w->e.arena, g, which);
+    size_t n = 0;
+    for (size_t i = 0; i < all.n; i++) {
+        Value *v = all.items[i];
+        if (which != LIST_VALUE_INFOS || (has_info(v) && !w->is_output[v->id]))
+            all.items[n++] = v;
     }
-    for (size_t i = 0; i < g->n_consts; i++) {
-        if (!g->consts[i]->sparse)
-            add(w, &initializers, g->consts[i]);
-        add_info(w, &infos, g->consts[i]);
-    }
-    for (const Node *n = g->first; n; n = n->next)
-        for (size_t i = 0; i < n->n_out; i++)
-            add_info(w, &infos, n->out[i]);
+    all.n = n;
+    sort_list(w, &all, places, which);
+    return all;
+}
+
+Places places_of(Writer *w, const Graph *g, Str extra) {
     WireField f;
     Str places = extra_find(extra, EXTRA_PLACES, &f) ? f.payload : STR_NONE;
-    sort_list(w, &initializers, places, 5);
-    sort_list(w, &infos, places, 13);
-    Places out = {.initializers = initializers.items,
-                  .n_initializers = initializers.n,
+    ValueList infos = sorted(w, g, LIST_VALUE_INFOS, places);
+    Places out = {.initializers = sorted(w, g, LIST_INITIALIZERS, places),
+                  .sparse = sorted(w, g, LIST_SPARSE_INITIALIZERS, places),
                   .outputs = read_outputs(w, g, places)};
     place_infos(w, &infos, places, &out);
     return out;

@@ -5,6 +5,7 @@
 #include "backend/onnx/encode.h"
 #include "backend/onnx/onnx.h"
 #include "ir/extra.h"
+#include "ir/onnx_lists.h"
 
 typedef struct Writer {
     Encoder e;
@@ -47,13 +48,12 @@ typedef struct InfoPlace {
 typedef struct Places {
     InfoPlace *infos; /* in order */
     size_t n_infos;
-    Value **initializers;
-    size_t n_initializers;
+    ValueList initializers, sparse;
     const Str *outputs; /* per output the ValueInfoProto to write, or STR_NONE; NULL: none */
 } Places;
 
 void write_value_infos(Writer *w, uint32_t field, const Places *p);
-/* The lists of a graph, sorted as `extra` says. With `function`, inputs are part of infos. */
-Places places_of(Writer *w, const Graph *g, Str extra, bool function);
+/* The lists of a graph, sorted as `extra` says. */
+Places places_of(Writer *w, const Graph *g, Str extra);
 
 #endif

@@ -68,10 +68,11 @@ static void print_signature(Printer *p, const Graph *g) {
 /* The type stands where it is an input, unless that leaves the shape open. */
 static void print_default_name(Printer *p, const Value *v) {
     name_print(&p->b, '%', v->name);
-    if (!v->data || tensor_follows(v->data, v->type))
+    bool follows = v->data ? tensor_follows(v->data, v->type) : sparse_follows(v->sparse, v->type);
+    if (follows)
         return;
     buf_text(&p->b, " : ");
-    type_print(&p->b, tensor_type(p->arena, v->data));
+    type_print(&p->b, v->data ? tensor_type(p->arena, v->data) : sparse_type(p->arena, v->sparse));
 }
 
 static void print_const(Printer *p, const Value *v) {

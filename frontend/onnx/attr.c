@@ -122,11 +122,11 @@ static bool read_value(Reader *r, Loc at, const Onnx__AttributeProto *p, const S
 static void keep_absent(const Onnx__AttributeProto *p, const Attr *attr, Buf *extra) {
     Buf absent = buf_new(extra->arena);
     if (!p->has_type)
-        wire_put_number(&absent, 1, 20);
+        wire_put_number(&absent, PLACE_ABSENT, 20);
     if (!attr_is_ref(attr) &&
         ((attr->kind == ATTR_FLOAT && !p->has_f) || (attr->kind == ATTR_INT && !p->has_i) ||
          (attr->kind == ATTR_STRING && !p->has_s)))
-        wire_put_number(&absent, 1, 1 + attr->kind);
+        wire_put_number(&absent, PLACE_ABSENT, 1 + attr->kind);
     if (absent.n)
         wire_put_bytes(extra, EXTRA_PLACES, buf_as_str(&absent));
 }

@@ -79,28 +79,23 @@ static void read_initializers(Reader *r, Scope *s, const Onnx__GraphProto *p, In
     }
 }
 
-/* Whether a type, sparse or not, is that of the elements. */
-static bool sparse_fits(Type t, Type elements) {
-    Type x = t.kind == TYPE_SPARSE && t.sub ? *t.sub : t;
-    return x.kind == TYPE_TENSOR && x.elem == elements.elem && type_same_shape(x, elements);
+static Str sparse_name(const Onnx__SparseTensorProto *p) {
+    return p->values ? pb_str(p->values->has_name, p->values->name) : STR_NONE;
 }
 
 static void read_sparse_initializers(Reader *r, Scope *s, const Onnx__GraphProto *p) {
     for (size_t i = 0; i < p->n_sparse_initializer; i++) {
-        const Onnx__TensorProto *t = p->sparse_initializer[i]->values;
-        Str name = t ? pb_str(t->has_name, t->name) : STR_NONE;
+        Str name = sparse_name(p->sparse_initializer[i]);
         Loc at = reader_loc(r, "sparse initializer", name);
         SparseTensor *sp = read_sparse(r, at, p->sparse_initializer[i]);
         if (!sp)
             continue;
-        Type *dense = NEW(r->arena, Type);
-        *dense = type_fixed(r->arena, sp->values->elem, sp->rank, sp->dims);
-        Type type = {.kind = TYPE_SPARSE, .rank = -1, .sub = dense};
+        Type type = sparse_type(r->arena, sp);
         Value *v = initialized(r, s, at, name, type);
         if (!v)
             continue;
         v->sparse = sp;
-        if (!sparse_fits(v->type, *dense))
+        if (!sparse_fits(sp, v->type))
             diag_error(r->diags, v->loc, "its type is %s, its initializer is %s",
                        type_text(r->arena, v->type), type_text(r->arena, type));
     }
@@ -204,10 +199,26 @@ void read_nodes(Reader *r, Scope *s, size_t n_nodes, Onnx__NodeProto **nodes, In
 
 /* ---- graphs ---- */
 
+static void keep_initializer_order(Reader *r, const Graph *g, const Onnx__GraphProto *p,
+                                   Buf *places) {
+    Str *names = NEW_ARRAY(r->arena, Str, p->n_initializer);
+    for (size_t i = 0; i < p->n_initializer; i++)
+        names[i] = pb_str(p->initializer[i]->has_name, p->initializer[i]->name);
+    keep_order(r->arena, g, LIST_INITIALIZERS, names, p->n_initializer, places);
+}
+
+static void keep_sparse_order(Reader *r, const Graph *g, const Onnx__GraphProto *p, Buf *places) {
+    Str *names = NEW_ARRAY(r->arena, Str, p->n_sparse_initializer);
+    for (size_t i = 0; i < p->n_sparse_initializer; i++)
+        names[i] = sparse_name(p->sparse_initializer[i]);
+    keep_order(r->arena, g, LIST_SPARSE_INITIALIZERS, names, p->n_sparse_initializer, places);
+}
+
 static void keep_rest(Reader *r, Graph *g, const Onnx__GraphProto *p, const Infos *infos,
                       Buf *places) {
     Buf extra = buf_new(r->arena);
-    keep_initializer_order(g, p->n_initializer, p->initializer, places);
+    keep_initializer_order(r, g, p, places);
+    keep_sparse_order(r, g, p, places);
     keep_infos(g, infos, 13, &extra, places);
     if (places->n)
         wire_put_bytes(&extra, EXTRA_PLACES, buf_as_str(places));

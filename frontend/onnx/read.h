@@ -8,6 +8,7 @@
 #include "frontend/onnx/onnx.pb-c.h"
 #include "ir/external.h"
 #include "ir/extra.h"
+#include "ir/onnx_lists.h"
 
 typedef struct Reader {
     Arena *arena;
@@ -103,8 +104,8 @@ bool plain_type_of(const Tensor *t, const Type *type);
 /* What no value took goes to `extra` as field `number`; an order that differs from the IR's to
  * `places`. */
 void keep_infos(const Graph *g, const Infos *infos, uint32_t number, Buf *extra, Buf *places);
-/* The same for the order of initializers. */
-void keep_initializer_order(const Graph *g, size_t n, Onnx__TensorProto **tensors, Buf *places);
+/* The same for a list of which the file has these names. */
+void keep_order(Arena *a, const Graph *g, OnnxList list, const Str *names, size_t n, Buf *places);
 
 /* ---- graph.c, function.c ---- */
 

@@ -116,7 +116,7 @@ static void keep_output(size_t index, const Onnx__ValueInfoProto *output, Buf *p
     Buf entry = buf_new(places->arena);
     wire_put_number(&entry, 1, index);
     extra_message(&entry, 2, &output->base);
-    wire_put_bytes(places, 12, buf_as_str(&entry));
+    wire_put_bytes(places, PLACE_OUTPUT, buf_as_str(&entry));
 }
 
 void read_outputs(Reader *r, const Scope *s, const Onnx__GraphProto *p, Buf *places) {
@@ -142,22 +142,13 @@ void read_outputs(Reader *r, const Scope *s, const Onnx__GraphProto *p, Buf *pla
 
 /* ---- what goes by rule, and where the file differs ---- */
 
-void keep_initializer_order(const Graph *g, size_t n, Onnx__TensorProto **tensors, Buf *places) {
-    /* By rule: first those that are inputs, in the order of inputs, then the constants. */
-    size_t k = 0;
-    bool same = true;
-    for (size_t i = 0; i < g->n_in; i++)
-        if (g->in[i]->data && k < n) {
-            same &= str_eq(g->in[i]->name, pb_str(tensors[k]->has_name, tensors[k]->name));
-            k++;
-        }
-    for (size_t i = 0; i < g->n_consts; i++)
-        if (g->consts[i]->type.kind == TYPE_TENSOR && k < n) {
-            same &= str_eq(g->consts[i]->name, pb_str(tensors[k]->has_name, tensors[k]->name));
-            k++;
-        }
+void keep_order(Arena *a, const Graph *g, OnnxList list, const Str *names, size_t n, Buf *places) {
+    ValueList rule = onnx_list(a, g, list);
+    bool same = rule.n == n; /* else there were errors */
+    for (size_t i = 0; same && i < n; i++)
+        same = str_eq(rule.items[i]->name, names[i]);
     for (size_t i = 0; !same && i < n; i++)
-        wire_put_bytes(places, 5, pb_str(tensors[i]->has_name, tensors[i]->name));
+        wire_put_bytes(places, list, names[i]);
 }
 
 /* Takes the next Info that found its value. */
@@ -172,21 +163,13 @@ static bool takes_info(const Infos *infos, const Value *v) {
     return info && info->value == v;
 }
 
-/* By rule: inputs (of functions), constants, then the outputs of nodes. */
-static bool info_order_follows(const Graph *g, const Infos *infos) {
+static bool info_order_follows(Arena *a, const Graph *g, const Infos *infos) {
+    ValueList rule = onnx_list(a, g, LIST_VALUE_INFOS);
     size_t at = 0;
-    bool same = true;
-    for (size_t i = 0; same && i < g->n_in; i++)
-        if (takes_info(infos, g->in[i]))
-            same = next_taken(infos, &at)->value == g->in[i];
-    for (size_t i = 0; same && i < g->n_consts; i++)
-        if (takes_info(infos, g->consts[i]))
-            same = next_taken(infos, &at)->value == g->consts[i];
-    for (const Node *n = g->first; same && n; n = n->next)
-        for (size_t i = 0; same && i < n->n_out; i++)
-            if (takes_info(infos, n->out[i]))
-                same = next_taken(infos, &at)->value == n->out[i];
-    return same;
+    for (size_t i = 0; i < rule.n; i++)
+        if (takes_info(infos, rule.items[i]) && next_taken(infos, &at)->value != rule.items[i])
+            return false;
+    return true;
 }
 
 /* Does an entry that no value took stand before one that was taken? */
@@ -205,18 +188,18 @@ void keep_infos(const Graph *g, const Infos *infos, uint32_t number, Buf *extra,
         for (size_t i = 0; i < infos->n; i++) {
             const Info *info = &infos->items[i];
             if (info->value)
-                wire_put_bytes(places, 13, info->value->name);
+                wire_put_bytes(places, PLACE_VALUE_INFO, info->value->name);
             else
-                extra_message(places, 14, &info->proto->base);
+                extra_message(places, PLACE_OTHER_INFO, &info->proto->base);
         }
         return;
     }
     for (size_t i = 0; i < infos->n; i++)
         if (!infos->items[i].value)
             extra_message(extra, number, &infos->items[i].proto->base);
-    if (info_order_follows(g, infos))
+    if (info_order_follows(places->arena, g, infos))
         return;
     size_t at = 0;
     for (const Info *info; (info = next_taken(infos, &at));)
-        wire_put_bytes(places, 13, info->value->name);
+        wire_put_bytes(places, PLACE_VALUE_INFO, info->value->name);
 }

@@ -102,13 +102,21 @@ static Value *const_value(Reader *r, const Bind *b) {
     return v;
 }
 
-static void give_sparse(Reader *r, Value *v, const Val *data, const Clauses *c) {
-    Type whole = v->type;
+static void wrong_default(Reader *r, const Value *v, const Val *data, Type type) {
+    error_at(r, data->at, "the input has type %s, this is %s", type_text(r->arena, v->type),
+             type_text(r->arena, type));
+}
+
+/* `type` is the value's, or what the line says where an input leaves its shape open. */
+static void give_sparse(Reader *r, Value *v, const Type *type, const Val *data, const Clauses *c) {
+    Type whole = *type;
     if (whole.kind != TYPE_SPARSE) /* what is no tensor either is said where it is read */
-        whole = (Type){.kind = TYPE_SPARSE, .rank = -1, .sub = &v->type};
+        whole = (Type){.kind = TYPE_SPARSE, .rank = -1, .sub = type};
     SparseTensor *s = read_sparse_literal(r, &whole, data);
     if (!s)
         return;
+    if (!sparse_fits(s, v->type))
+        wrong_default(r, v, data, sparse_type(r->arena, s));
     if (!s->values->name.s)
         s->values->name = v->name;
     if (c)
@@ -116,14 +124,12 @@ static void give_sparse(Reader *r, Value *v, const Val *data, const Clauses *c) 
     v->sparse = s;
 }
 
-/* `type` is the value's, or what the line says where an input leaves its shape open. */
 static void give_tensor(Reader *r, Value *v, const Type *type, const Val *data, const Clauses *c) {
     v->data = read_literal(r, type, data);
     if (!v->data)
         return;
     if (!tensor_fits(v->data, v->type))
-        error_at(r, data->at, "the input has type %s, this is %s", type_text(r->arena, v->type),
-                 type_text(r->arena, tensor_type(r->arena, v->data)));
+        wrong_default(r, v, data, tensor_type(r->arena, v->data));
     v->data->name = v->name;
     if (c) {
         v->data->doc = c->doc;
@@ -141,10 +147,11 @@ void read_const(Reader *r, const Bind *b, const Val *data, Clauses *c) {
     clauses_check(r, c, "dxmf", "a constant");
     if (c && c->from.n)
         v->from = c->from;
-    if (val_is_call(r, data, "coo") || v->type.kind == TYPE_SPARSE)
-        give_sparse(r, v, data, c);
+    const Type *type = b->type ? b->type : &v->type;
+    if (val_is_call(r, data, "coo") || type->kind == TYPE_SPARSE)
+        give_sparse(r, v, type, data, c);
     else
-        give_tensor(r, v, b->type ? b->type : &v->type, data, c);
+        give_tensor(r, v, type, data, c);
     bool flawed = take_flaws(r) || !(v->data || v->sparse);
     v->misread = v->misread || flawed;
 }

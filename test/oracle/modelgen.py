@@ -494,8 +494,16 @@ class Generator:
             scope.add(name)
         for _ in self.some(2) if self.chance(0.3) else ():
             name = self.name()
-            self.sparse(g.sparse_initializer.add(), name)
+            s = g.sparse_initializer.add()
+            self.sparse(s, name)
             scope.add(name)
+            if g.input and self.chance(0.4):  # the default of an input
+                v = g.input.add(name=name)
+                t = v.type.sparse_tensor_type if self.chance(0.5) else v.type.tensor_type
+                t.elem_type = s.values.data_type
+                t.shape.SetInParent()
+                for d in s.dims:
+                    t.shape.dim.add(dim_value=d)
 
     def outputs(self, g, scope, depth, float_output):
         if float_output:
