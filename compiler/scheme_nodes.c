@@ -11,7 +11,7 @@ typedef struct NodeRules {
 /* ---- attributes that are metadata ---- */
 
 static bool is_ours(const Attr *a) {
-    return str_starts(a->name, META_QUANTIZATION) && a->kind == ATTR_STRING;
+    return str_starts(a->name, META_QUANTIZATION) && attr_holds(a, ATTR_STRING);
 }
 
 static void move_attrs(NodeRules *r, Node *n) {

@@ -106,6 +106,10 @@ bool attr_is_ref(const Attr *a) {
     return a->ref.n > 0;
 }
 
+bool attr_holds(const Attr *a, AttrKind kind) {
+    return a && a->kind == kind && a->n > 0;
+}
+
 size_t attr_graphs(const Attr *a) {
     return a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS ? a->n : 0;
 }
@@ -165,12 +169,12 @@ Value *node_input(const Node *n, size_t i) {
 
 int64_t node_int(const Node *n, const char *name, int64_t none) {
     const Attr *a = name ? node_attr(n, name) : NULL;
-    return a && a->kind == ATTR_INT ? a->v.i[0] : none;
+    return attr_holds(a, ATTR_INT) ? a->v.i[0] : none;
 }
 
 float node_float(const Node *n, const char *name, float none) {
     const Attr *a = name ? node_attr(n, name) : NULL;
-    return a && a->kind == ATTR_FLOAT ? a->v.f[0] : none;
+    return attr_holds(a, ATTR_FLOAT) ? a->v.f[0] : none;
 }
 
 /* The attribute of that name, emptied, or a new one at the end. */

@@ -158,7 +158,9 @@ static bool visit_same(Channels *c, const Node *n) {
 /* Concat along the channels; operands without any get blocked ones. */
 static bool visit_join(Channels *c, const Node *n) {
     const Attr *at = node_attr(n, "axis");
-    int axis = at ? (int)(at->v.i[0] < 0 ? at->v.i[0] + n->out[0]->type.rank : at->v.i[0]) : -1;
+    int axis = attr_holds(at, ATTR_INT)
+                   ? (int)(at->v.i[0] < 0 ? at->v.i[0] + n->out[0]->type.rank : at->v.i[0])
+                   : -1;
     size_t total = 0;
     bool any = false;
     for (size_t i = 0; i < n->n_in; i++) {

@@ -62,7 +62,7 @@ static void widen_attrs(Widen *w, Node *n) {
             node_set_int(n, names[i], ELEM_FLOAT);
     for (size_t i = 0; i < n->n_attrs; i++) {
         Attr *at = &n->attrs[i];
-        if (at->kind == ATTR_TENSOR && is_half(at->v.t[0]->elem) && at->v.t[0]->data)
+        if (attr_holds(at, ATTR_TENSOR) && is_half(at->v.t[0]->elem) && at->v.t[0]->data)
             node_set_tensor(n, arena_str(w->m->arena, at->name).s,
                             widen_tensor(w->m->arena, at->v.t[0]));
     }

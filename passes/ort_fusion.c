@@ -149,7 +149,7 @@ static const char *move_refuses(const Node *n, const Uses *u, Rule rule) {
             return q ? "operand and result have other parameters" : "its result is not quantized";
     }
     const Attr *mode = node_attr(n, "mode");
-    if (rule == RULE_NEAREST && mode && !str_is(mode->v.s[0], "nearest"))
+    if (rule == RULE_NEAREST && attr_holds(mode, ATTR_STRING) && !str_is(mode->v.s[0], "nearest"))
         return "interpolating integers would round twice";
     return rule == RULE_ORDER && elem_bits(x->storage) != 8 ? "its kernel takes 8 bits" : NULL;
 }

@@ -60,8 +60,8 @@ static bool find(const Raise *r, Node *n, Found *f) {
         at = only_user(r, at);
     }
     f->cast = at;
-    const Attr *to = at && node_is(at, "Cast") ? node_attr(at, "to") : NULL;
-    f->mul = to && to->v.i[0] == ELEM_FLOAT ? only_user(r, at) : NULL;
+    bool is_float = at && node_is(at, "Cast") && node_int(at, "to", 0) == ELEM_FLOAT;
+    f->mul = is_float ? only_user(r, at) : NULL;
     if (!f->mul || !node_is(f->mul, "Mul"))
         return false;
     f->scales = const_of(other_operand(f->mul, at->out[0]), ELEM_FLOAT);

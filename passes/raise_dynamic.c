@@ -37,8 +37,8 @@ static bool is_output(const Node *n, size_t i, const Value *v) {
 /* Cast to float, Mul by Mul(scale of x, scale of w), in any order of operands. */
 static bool find_scales(const Raise *r, const Node *product, Found *f) {
     Node *cast = uses_only_node(r->uses, product->out[0]);
-    const Attr *to = cast && node_is(cast, "Cast") ? node_attr(cast, "to") : NULL;
-    Node *mul = to && to->v.i[0] == ELEM_FLOAT ? uses_only_node(r->uses, cast->out[0]) : NULL;
+    bool is_float = cast && node_is(cast, "Cast") && node_int(cast, "to", 0) == ELEM_FLOAT;
+    Node *mul = is_float ? uses_only_node(r->uses, cast->out[0]) : NULL;
     if (!mul || !node_is(mul, "Mul") || mul->graph != product->graph)
         return false;
     Node *both = def_of(mul->in[mul->in[0] == cast->out[0]], "Mul");

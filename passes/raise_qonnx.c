@@ -103,7 +103,7 @@ static void set_range(Quant *q, int64_t bits, bool is_signed, bool narrow, bool 
 
 static const char *check_rounding(const Qonnx *o, const Node *n) {
     const Attr *a = node_attr(n, "rounding_mode");
-    if (!a || a->kind != ATTR_STRING)
+    if (!attr_holds(a, ATTR_STRING))
         return NULL;
     Str s = a->v.s[0];
     const char *text = arena_str(o->b.a, s).s;

@@ -247,12 +247,11 @@ static void raise_chains(Graph *g, void *ctx) {
 static void skip_casts(Graph *g, void *ctx) {
     Scaling *s = ctx;
     FOR_NODES(n, g) {
-        const Attr *to = node_is(n, "Cast") ? node_attr(n, "to") : NULL;
+        ElemType e = node_is(n, "Cast") ? (ElemType)node_int(n, "to", 0) : ELEM_UNDEFINED;
         Node *from = n->n_in && n->in[0] ? n->in[0]->def : NULL;
-        if (!to || !from || !is_own_dequantize(from) || !elem_is_int((ElemType)to->v.i[0]))
+        if (!from || !is_own_dequantize(from) || !elem_is_int(e))
             continue;
         const Quant *q = from->in[0]->type.quant;
-        ElemType e = (ElemType)to->v.i[0];
         bool holds =
             elem_bits(e) == 64 || (quant_lo(q) >= elem_min(e) && quant_hi(q) <= elem_max(e));
         if (!holds || quant_scale(q, 0) != 1 || !quant_is_per_tensor(q))
@@ -260,10 +259,8 @@ static void skip_casts(Graph *g, void *ctx) {
         const Use *uses;
         size_t k = uses_of(s->uses, n->out[0], &uses);
         for (size_t i = 0; i < k; i++) {
-            const Attr *back = uses[i].node && node_is(uses[i].node, "Cast")
-                                   ? node_attr(uses[i].node, "to")
-                                   : NULL;
-            if (!back || back->v.i[0] != ELEM_FLOAT ||
+            const Node *back = uses[i].node;
+            if (!back || !node_is(back, "Cast") || node_int(back, "to", 0) != ELEM_FLOAT ||
                 uses_is_output(s->uses, uses[i].node->out[0]))
                 continue;
             value_replace(s->m, s->uses, uses[i].node->out[0], n->in[0]);

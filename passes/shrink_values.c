@@ -143,7 +143,7 @@ static void zeros_of_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g)
     for (size_t i = 0; i < n->n_attrs; i++) {
         Attr *at = &n->attrs[i];
-        if (at->kind != ATTR_TENSOR || !has_numbers(at->v.t[0]) || !place_take(places))
+        if (!attr_holds(at, ATTR_TENSOR) || !has_numbers(at->v.t[0]) || !place_take(places))
             continue;
         Tensor **zero = NEW(a, Tensor *);
         *zero = tensor_new(a, at->v.t[0]->elem, at->v.t[0]->rank, at->v.t[0]->dims, &bytes);

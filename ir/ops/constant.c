@@ -32,9 +32,9 @@ static const Tensor *constant_data(const Node *n) {
     if (a->value_floats.v)
         return list(n, ELEM_FLOAT, a->value_floats.v, a->value_floats.n, false);
     const Attr *i = node_attr(n, "value_int"), *f = node_attr(n, "value_float");
-    if (i && i->kind == ATTR_INT)
+    if (attr_holds(i, ATTR_INT))
         return list(n, ELEM_INT64, i->v.i, 1, true);
-    if (f && f->kind == ATTR_FLOAT)
+    if (attr_holds(f, ATTR_FLOAT))
         return list(n, ELEM_FLOAT, f->v.f, 1, true);
     return NULL; /* strings and sparse tensors */
 }

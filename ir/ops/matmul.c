@@ -237,9 +237,9 @@ static void gemm_lower(const Node *from, Node *to) {
 }
 
 static void gemm_raise(const Node *from, Node *to) {
-    const Attr *alpha = node_attr(from, "alpha");
-    if (alpha && alpha->v.f[0] != 1.0f)
-        node_set_float(to, "beta", alpha->v.f[0]);
+    float alpha = node_float(from, "alpha", 1.0f);
+    if (alpha != 1.0f)
+        node_set_float(to, "beta", alpha);
 }
 
 static bool gemm_sums(const OpCtx *c, MacSums *s) {

@@ -5,8 +5,7 @@
 
 /* The channels-last forms are other operators: their shapes follow other rules. */
 const OpDef *qop_of(const Node *n) {
-    const Attr *last = node_attr(n, "channels_last");
-    if (n->def || (last && last->kind == ATTR_INT && last->v.i[0]))
+    if (n->def || node_int(n, "channels_last", 0))
         return NULL;
     return qop_find(n->domain, n->op);
 }
