@@ -38,15 +38,8 @@ static const struct {
     int token;
     const char *word;
 } keywords[] = {
-    {T_QIR, "qir"},       {T_IMPORT, "import"},     {T_MODEL, "model"},
-    {T_META, "meta"},     {T_BLOB, "blob"},         {T_QUANT, "quant"},
-    {T_GRAPH, "graph"},   {T_FUNC, "func"},         {T_CONST, "const"},
-    {T_STAT, "stat"},     {T_FROM, "from"},         {T_BY, "by"},
-    {T_IN, "in"},         {T_NAME, "name"},         {T_DOC, "doc"},
-    {T_EXTRA, "extra"},   {T_INFERRED, "inferred"}, {T_STATED, "stated"},
-    {T_ACC, "acc"},       {T_SEQ, "seq"},           {T_OPTIONAL, "optional"},
-    {T_SPARSE, "sparse"}, {T_MAP, "map"},           {T_TENSOR, "tensor"},
-    {T_TYPE, "type"},     {T_SCHEME, "scheme"},     {T_ONNX, "onnx"},
+#define KEYWORD(token, word, begins) {T_##token, word},
+#include "frontend/qir/keywords.def"
 };
 enum { N_KEYWORDS = sizeof keywords / sizeof *keywords };
 

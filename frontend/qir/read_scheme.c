@@ -342,8 +342,10 @@ static bool read_subject(Rule *t) {
     const Val *v = &t->v[0];
     if (is_role(t, v))
         return true;
-    static const char *const firsts[] = {"op",   "node",      "value",  "weights", "activations",
-                                         "bias", "calibrate", "recipe", "keep",    "quantize"};
+    static const char *const firsts[] = {
+#define RULE_WORD(word) word,
+#include "frontend/qir/keywords.def"
+    };
     error_at(t->r, v->at,
              "a rule begins with op, node, value, weights, activations, bias, keep, "
              "calibrate or recipe");

@@ -44,30 +44,30 @@ static bool word_at(const char *p, const char *word) {
     return strncmp(p, word, n) == 0 && !name_byte(p[n]);
 }
 
-static bool begins_item(const char *p) {
-    static const char *const words[] = {"quant", "import", "model", "meta",
-                                        "blob",  "func",   "graph"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (word_at(p, words[i]))
-            return true;
+enum { NO_LINE, FILE_LINE, BODY_LINE };
+
+/* Is there a word that begins such a line? */
+static bool line_word_at(const char *p, int line) {
+#define KEYWORD(token, word, begins)                                                               \
+    if (line == begins && word_at(p, word))                                                        \
+        return true;
+#include "frontend/qir/keywords.def"
     return false;
 }
 
 static bool begins_rule(const char *p) {
-    static const char *const words[] = {"op",   "node",      "value",    "weights", "activations",
-                                        "bias", "calibrate", "quantize", "keep",    "recipe"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (word_at(p, words[i]))
-            return true;
+#define RULE_WORD(word)                                                                            \
+    if (word_at(p, word))                                                                          \
+        return true;
+#include "frontend/qir/keywords.def"
     return false;
 }
 
 /* Could a statement begin at p, the first token of a line? */
 static bool begins_statement(const char *p, int depth) {
     if (depth == 0)
-        return begins_item(p);
-    if (*p == '}' || word_at(p, "const") || word_at(p, "stat") || word_at(p, "onnx") ||
-        begins_rule(p))
+        return line_word_at(p, FILE_LINE);
+    if (*p == '}' || line_word_at(p, BODY_LINE) || begins_rule(p))
         return true;
     if (*p != '%')
         return false;
@@ -186,7 +186,7 @@ static const char *find_body(const Reader *r, Token t, const char **end) {
             return text + t.begin + strcspn(text + t.begin, "\n");
         } else if (*p == '\n') {
             const char *next = skip_blanks(p + 1);
-            if (begins_item(next))
+            if (line_word_at(next, FILE_LINE))
                 break;
             if (round <= 0 && begins_statement(next, 1) && *next != '}')
                 return p;

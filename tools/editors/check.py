@@ -163,8 +163,8 @@ def main():
     # Words of the language that a syntax does not have.
     for file in (GRAMMAR, HERE / "vim/syntax/qir.vim"):
         text = re.sub(r"\\+(?:z[es]|[<>b])", " ", file.read_text())
-        lexer = (ROOT / "frontend/qir/lexer.re").read_text()
-        for word in re.findall(r'^        "([a-z]+)" +\{ NAMED', lexer, re.M):
+        keywords = (ROOT / "frontend/qir/keywords.def").read_text()
+        for word in re.findall(r'^KEYWORD\(\w+, "(\w+)"', keywords, re.M):
             if not re.search(rf"(?<![a-z]){word}(?![a-z])", text):
                 fail(f"{file.name} does not know the word {word}")
     elements = re.findall(r'^ELEM\(\w+, \d+, "(\w+)"', (ROOT / "ir/elem.def").read_text(), re.M)
