@@ -118,7 +118,7 @@ static void search(const Groups *g, bool below, Lanes *best) {
     suit(g, row_products, &t);
     keep_better(best, &t);
     for (int i = 1; i < STEPS; i++) {
-        float f = 1 - 0.8F * (float)i / STEPS;
+        float f = 1 - 0.8F * (float)i / (float)STEPS;
         if (g->range.hi - g->range.lo > 1 && !g->pow2 && cuts_too_much(g, f, &whole, best))
             break;
         t = whole;
