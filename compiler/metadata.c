@@ -6,12 +6,21 @@
 
 /* ---- out ---- */
 
+/* An entry of the key alone: where another tool's entries came after ours, it keeps the place. */
+static bool keeps_place(const StrPair *p, const char *key) {
+    return str_is(p->key, key) && !p->value.s && !p->extra.n;
+}
+
+/* Where a place is kept for it, else behind all others. */
 static void add(Arena *a, Meta *meta, const char *key, Str text) {
     StrPair *items = NEW_ARRAY(a, StrPair, meta->n + 1); /* lists may be shared */
+    size_t at = 0;
     if (meta->n)
         memcpy(items, meta->items, meta->n * sizeof *items);
-    items[meta->n] = (StrPair){.key = str_from(key), .value = text};
-    *meta = (Meta){items, meta->n + 1};
+    while (at < meta->n && !keeps_place(&items[at], key))
+        at++;
+    items[at] = (StrPair){.key = str_from(key), .value = text};
+    *meta = (Meta){items, meta->n + (at == meta->n)};
 }
 
 static void put_value(Value *v, void *ctx) {
@@ -42,19 +51,24 @@ typedef struct Take {
     QirParts *parts;
 } Take;
 
-/* The last entry of that key, or NULL. One with more in it than we write is another's. */
+/* The last entry of that key, or NULL. One with more or less in it than we write is another's. */
 static StrPair *find(const Meta *meta, const char *key) {
-    for (size_t i = meta->n; i > 0; i--)
-        if (str_is(meta->items[i - 1].key, key) && !meta->items[i - 1].extra.n)
-            return &meta->items[i - 1];
-    return NULL;
+    StrPair *found = NULL;
+    for (size_t i = 0; i < meta->n; i++) {
+        if (keeps_place(&meta->items[i], key))
+            return NULL;
+        if (str_is(meta->items[i].key, key) && !meta->items[i].extra.n)
+            found = &meta->items[i];
+    }
+    return found;
 }
 
 /* Entries are unread memory of this object alone. */
 static void drop(Meta *meta, StrPair *entry) {
-    size_t after = (size_t)(meta->items + meta->n - entry) - 1;
-    memmove(entry, entry + 1, after * sizeof *entry);
-    meta->n--;
+    if (entry == meta->items + meta->n - 1)
+        meta->n--;
+    else
+        entry->value = STR_NONE;
 }
 
 static void warn(const Take *t, Loc at, const char *key, const char *what) {
@@ -91,9 +105,9 @@ static void take_from(const Take *t, Meta *meta, Provenance *to, Loc at) {
 }
 
 static void take_value(Value *v, void *ctx) {
-    if (v->meta.n) {
-        take_stat(ctx, v);
+    if (v->meta.n) { /* the last first: neither is in the other's way */
         take_from(ctx, &v->meta, &v->from, v->loc);
+        take_stat(ctx, v);
     }
 }
 

@@ -1,6 +1,8 @@
 /* Statistics and provenance in an ONNX file: metadata_props of nodes (qxc.from) and of ValueInfos
  * (qxc.stat, qxc.from), in the words of the .qir language: `min=-3.1, max=3.2`,
- * `from(Conv "c") by "fold-affine"`. They come last among the entries. */
+ * `from(Conv "c") by "fold-affine"`. They come last among the
+ * entries, or where an entry of their key without a value keeps the place: there other tools'
+ * entries came after them. */
 #ifndef QXC_COMPILER_METADATA_H
 #define QXC_COMPILER_METADATA_H
 

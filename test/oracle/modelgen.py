@@ -31,6 +31,8 @@ STRING, BOOL, FLOAT = 8, 9, 1
 TYPED = {1: "float_data", 14: "float_data", 11: "double_data", 15: "double_data", 7: "int64_data",
          12: "uint64_data", 13: "uint64_data"}  # the others stand in int32_data
 SIGNED = {3: 8, 5: 16, 6: 32}
+OURS = [(b"qxc.from", b'from(Conv "c") by "fold"'), (b"qxc.stat", b"min=-1.0, max=3.5"),
+        (b"qxc.stat", b"count=3")]
 UNARY = ("Relu", "Neg", "Abs", "Sigmoid", "Tanh", "Exp", "Floor", "Ceil", "Sqrt", "Reciprocal")
 
 
@@ -116,6 +118,13 @@ class Generator:
             entry = target.add()
             self.text(entry, "key", 0.9)
             self.text(entry, "value", 0.9)
+        if self.chance(0.05):  # ours, with others around it
+            for key, value in self.rng.sample(OURS, self.rng.randrange(1, 3)):
+                entry = target.add(key=key)
+                if self.chance(0.9):
+                    entry.value = value
+            if self.chance(0.5):
+                self.text(target.add(), "key")
 
     def unknown(self, message, p=0.02):
         """Fields of numbers that the schema does not have, of every wire type."""
