@@ -421,7 +421,7 @@ typedef void TensorFn(Tensor *t, Str name, void *ctx);
 void module_each_tensor(Module *m, TensorFn *fn, void *ctx);
 /* Are the elements of all tensors at hand? Every one that is missing is reported. */
 bool module_data_required(Module *m, Diags *d);
-/* Graphs directly in a node's attributes. */
+/* The nodes of a graph, in order; the one at hand may be removed. */
 #define FOR_NODES(n, g)                                                                            \
     for (Node *n = (g)->first, *n##_next; n && (n##_next = n->next, 1); n = n##_next)
 

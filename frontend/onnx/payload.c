@@ -91,16 +91,15 @@ static size_t numbers_wanted(const Tensor *t) {
     return elem_bits(t->elem) <= 4 ? t->bytes : t->count;
 }
 
-static bool wrong_size(Reader *r, Loc at, const Tensor *t, const Source *s, size_t have,
-                       size_t want, const char *unit) {
-    (void)t;
+static bool wrong_size(Reader *r, Loc at, const Source *s, size_t have, size_t want,
+                       const char *unit) {
     return diag_error(r->diags, at, "%s holds %zu %s; its type and dimensions need %zu",
                       field_name(s->field), have, unit, want);
 }
 
 static bool read_strings(Reader *r, Loc at, const Source *s, Tensor *t) {
     if (s->n != t->count)
-        return wrong_size(r, at, t, s, s->n, t->count, "strings");
+        return wrong_size(r, at, s, s->n, t->count, "strings");
     const ProtobufCBinaryData *from = s->array;
     Str *strings = NEW_ARRAY(r->arena, Str, s->n);
     for (size_t i = 0; i < s->n; i++)
@@ -114,7 +113,7 @@ static bool read_floats(Reader *r, Loc at, const Source *s, Tensor *t) {
     size_t size = s->field == F_FLOAT ? 4 : 8;
     size_t n = s->array ? s->n : s->bytes.n / size;
     if (n != numbers_wanted(t))
-        return wrong_size(r, at, t, s, n, numbers_wanted(t), "numbers");
+        return wrong_size(r, at, s, n, numbers_wanted(t), "numbers");
     t->data = s->array ? s->array : (const uint8_t *)s->bytes.s;
     return true;
 }
@@ -150,7 +149,7 @@ static int64_t next_number(const Source *s, size_t i, Str *rest) {
 static bool read_ints(Reader *r, Loc at, const Source *s, Tensor *t) {
     size_t n = s->array ? s->n : count_varints(s->bytes), want = numbers_wanted(t);
     if (n != want)
-        return wrong_size(r, at, t, s, n, want, "numbers");
+        return wrong_size(r, at, s, n, want, "numbers");
     uint8_t *data = arena_alloc(r->arena, t->bytes);
     t->data = data;
     /* An entry is stored at the width of the element, or as a byte of packed ones. */
@@ -172,7 +171,7 @@ static bool read_ints(Reader *r, Loc at, const Source *s, Tensor *t) {
 static bool read_inline(Reader *r, Loc at, const Source *s, Tensor *t) {
     if (s->field == F_RAW && t->elem != ELEM_STRING) {
         if (s->bytes.n != t->bytes)
-            return wrong_size(r, at, t, s, s->bytes.n, t->bytes, "bytes");
+            return wrong_size(r, at, s, s->bytes.n, t->bytes, "bytes");
         t->data = (const uint8_t *)s->bytes.s;
         return true;
     }

@@ -43,6 +43,13 @@ void note_at(Reader *r, Range at, const char *what) {
     diag_note(r->diags, loc_of(r, at), "%s", what);
 }
 
+Str with_sigil(const Reader *r, char sigil, Str name) {
+    Buf b = buf_new(r->arena);
+    buf_byte(&b, sigil);
+    buf_str(&b, name);
+    return buf_as_str(&b);
+}
+
 const char *shown(Reader *r, Str name) {
     return diag_name(r->diags, name);
 }

@@ -62,7 +62,7 @@ static SafeTensors *open_blob(Reader *r, BlobFile *f) {
 
 void read_blob(Reader *r, Token name, Token path, const Span *fields) {
     Module *m = r->module;
-    Blob b = {.name = arena_strf(r->arena, "@%.*s", STR_ARG(str_of(r, name))),
+    Blob b = {.name = with_sigil(r, '@', str_of(r, name)),
               .path = str_of(r, path),
               .loc = loc_of(r, range_of(path))};
     if (fields)
@@ -98,7 +98,7 @@ static BlobFile *find_blob(Reader *r, const Val *v) {
                  "blob(...) begins with the name of a blob line, as in blob(@w, \"key\")");
         return NULL;
     }
-    Str word = str_at(r, v->word), name = arena_strf(r->arena, "@%.*s", STR_ARG(word));
+    Str word = str_at(r, v->word), name = with_sigil(r, '@', word);
     BlobFile *f = map_get(r->blobs, name);
     if (!f && !is_broken(r, '@', word)) {
         error_at(r, v->at, "no blob is called %s", shown(r, name));
@@ -176,7 +176,7 @@ static Tensor *blob_reference(Reader *r, const Val *v) {
     Tensor *x = NEW(r->arena, Tensor);
     x->place = TENSOR_BLOB;
     x->loc = loc_of(r, v->at);
-    x->blob = arena_strf(r->arena, "@%.*s", STR_ARG(str_at(r, v->u.args[0].val.word)));
+    x->blob = with_sigil(r, '@', str_at(r, v->u.args[0].val.word));
     if (!val_str(r, &v->u.args[1].val, "the key of a blob", &x->blob_key) ||
         (v->n == 3 && !read_checksum(r, &v->u.args[2].val, x)))
         return NULL;

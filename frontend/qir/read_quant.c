@@ -254,7 +254,7 @@ Elem read_acc(Reader *r, Token first, Token second, Range at) {
 void define_alias(Reader *r, Token t, Elem e) {
     Str name = str_of(r, t);
     if (e.failed) {
-        map_set(r->broken, arena_strf(r->arena, "!%.*s", STR_ARG(name)), r);
+        map_set(r->broken, with_sigil(r, '!', name), r);
         return;
     }
     const Quant *old = map_get(r->aliases, name);

@@ -196,6 +196,8 @@ void note_at(Reader *r, Range at, const char *what);
 void suggest(Reader *r, Range at, Str word, const char *const *candidates, size_t n);
 void suggest_key(Reader *r, Range at, Str word, const Map *names);
 const char *shown(Reader *r, Str name); /* a name for a message */
+/* "@w": a key, whatever bytes the name has. */
+Str with_sigil(const Reader *r, char sigil, Str name);
 
 /* NULL after a diagnostic. `text` is borrowed, and with a NUL behind it. */
 Reader *reader_new(Arena *a, Diags *d, const char *name, Str text, const QirReadOptions *options);

@@ -25,18 +25,21 @@ static const char *skip_string(const char *p) {
     return *p == '"' ? p + 1 : p;
 }
 
-/* The end of the name whose sigil is at p; sets the name unless it has escapes. */
-static const char *skip_name(const char *p, Str *name) {
-    const char *begin = p + 1, *end;
-    if (*begin == '"') {
-        end = skip_string(begin);
-        *name = (Str){begin + 1, (size_t)(end - begin) - (end - begin >= 2 ? 2 : 1)};
-        return end;
-    }
-    for (end = begin; name_byte(*end) || (end[0] == ':' && end[1] == ':' && name_byte(end[2]));)
+/* The end of the name whose sigil is at p. */
+static const char *skip_name(const char *p) {
+    const char *end = p + 1;
+    if (*end == '"')
+        return skip_string(end);
+    while (name_byte(*end) || (end[0] == ':' && end[1] == ':' && name_byte(end[2])))
         end += *end == ':' ? 2 : 1;
-    *name = (Str){begin, (size_t)(end - begin)};
     return end;
+}
+
+/* The name between, which may lack its second quote. */
+static Str name_between(const Reader *r, const char *p, const char *end) {
+    bool open = p[1] == '"' && (end - p < 3 || end[-1] != '"');
+    return open ? STR_NONE
+                : lexer_str(&r->lexer, (uint32_t)(p - r->text.s), (uint32_t)(end - r->text.s));
 }
 
 static bool word_at(const char *p, const char *word) {
@@ -71,8 +74,7 @@ static bool begins_statement(const char *p, int depth) {
         return true;
     if (*p != '%')
         return false;
-    Str name;
-    p = skip_blanks(skip_name(p, &name));
+    p = skip_blanks(skip_name(p));
     return *p == '=' || (*p == ':' && p[1] != ':');
 }
 
@@ -119,14 +121,12 @@ static const char *skip_statement(const Reader *r, const char *p) {
 /* Names that the skipped text may have been about to define. */
 static void mark_broken(Reader *r, const char *p, const char *end) {
     while (p < end) {
-        Str name;
         if (*p == '"') {
             p = skip_string(p);
         } else if (*p == '%' || *p == '!' || *p == '@') {
-            char sigil = *p;
-            p = skip_name(p, &name);
-            Str key = arena_strf(r->arena, "%c%.*s", sigil, STR_ARG(name));
-            map_set(r->broken, key, r);
+            const char *stop = skip_name(p);
+            map_set(r->broken, with_sigil(r, *p, name_between(r, p, stop)), r);
+            p = stop;
         } else {
             p++;
         }
@@ -136,8 +136,7 @@ static void mark_broken(Reader *r, const char *p, const char *end) {
 bool is_broken(const Reader *r, char sigil, Str name) {
     if (map_size(r->broken) == 0)
         return false;
-    Str key = arena_strf(r->arena, "%c%.*s", sigil, STR_ARG(name));
-    return map_get(r->broken, key) != NULL;
+    return map_get(r->broken, with_sigil(r, sigil, name)) != NULL;
 }
 
 /* Whether t is a brace within a statement that has lines of its own: another bracket, mistyped. */
