@@ -172,9 +172,8 @@ class IntegersBetweenLayers(OracleCase):
         self.assertGreater(sum(n.op_type == "DequantizeLinear" for n in nodes), 15)
         qxc(theirs, "-emit=qop", "-no-sync", "-quiet", "-o", ours)
         ops = [n.op_type for n in onnx.load(ours).graph.node]
-        self.assertEqual(["QuantizeLinear"], [op for op in ops if op == "QuantizeLinear"])
-        self.assertNotIn("Conv", ops)
-        self.assertGreaterEqual(ops.count("QLinearConv"), 5)
+        self.assertEqual(1, ops.count("QuantizeLinear"))  # of the input
+        self.assertEqual(ops.count("QLinearConv"), sum(n.op_type == "Conv" for n in nodes))
 
     def test_hardware_without_float(self):
         """Scales become integer multipliers: the C holds no floating point."""
