@@ -114,23 +114,15 @@ bool sparse_follows(const SparseTensor *s, Type type);
 
 /* ---- attributes ---- */
 
-typedef enum AttrKind { /* ONNX AttributeProto.AttributeType */
-                        ATTR_UNDEFINED = 0,
-                        ATTR_FLOAT = 1,
-                        ATTR_INT = 2,
-                        ATTR_STRING = 3,
-                        ATTR_TENSOR = 4,
-                        ATTR_GRAPH = 5,
-                        ATTR_FLOATS = 6,
-                        ATTR_INTS = 7,
-                        ATTR_STRINGS = 8,
-                        ATTR_TENSORS = 9,
-                        ATTR_GRAPHS = 10,
-                        ATTR_SPARSE = 11,
-                        ATTR_SPARSES = 12,
-                        ATTR_TYPE = 13,
-                        ATTR_TYPES = 14,
+typedef enum AttrKind {
+    ATTR_UNDEFINED = 0,
+#define ATTR_KIND(id, number, word, is_list, text) ATTR_##id = number,
+#include "ir/attr_kind.def"
 } AttrKind;
+
+const char *attr_kind_word(AttrKind k); /* "ints"; NULL where there is no such kind */
+const char *attr_kind_text(AttrKind k); /* "a list of integers"; "of an unknown kind" */
+bool attr_kind_is_list(AttrKind k);
 
 typedef struct Attr {
     Str name;

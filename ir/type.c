@@ -36,6 +36,23 @@ ElemType elem_from_name(Str name) {
     return ELEM_UNDEFINED;
 }
 
+const char *elem_dtype(ElemType e) {
+    switch (e) {
+#define DTYPE(word, id)                                                                            \
+    case ELEM_##id: return word;
+#include "ir/dtype.def"
+    default: return NULL;
+    }
+}
+
+ElemType elem_from_dtype(const char *dtype) {
+#define DTYPE(word, id)                                                                            \
+    if (strcmp(dtype, word) == 0)                                                                  \
+        return ELEM_##id;
+#include "ir/dtype.def"
+    return ELEM_UNDEFINED;
+}
+
 bool elem_known(int number) {
     return number != ELEM_UNDEFINED && elem_info(number);
 }

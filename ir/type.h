@@ -20,6 +20,9 @@ typedef enum ElemType {
 
 const char *elem_name(ElemType e); /* "int8"; "?" for an unknown number */
 ElemType elem_from_name(Str name); /* ELEM_UNDEFINED when there is none */
+/* As safetensors files name them, "F32"; NULL and ELEM_UNDEFINED where that has no name. */
+const char *elem_dtype(ElemType e);
+ElemType elem_from_dtype(const char *dtype);
 bool elem_known(int number);
 int elem_bits(ElemType e);    /* 0 for string */
 bool elem_is_int(ElemType e); /* signed or unsigned integer, not bool */

@@ -137,14 +137,6 @@ void print_indent(Printer *p) {
 
 /* ---- attributes ---- */
 
-static const char *const kind_words[] = {
-    [ATTR_FLOAT] = "float",   [ATTR_INT] = "int",         [ATTR_STRING] = "string",
-    [ATTR_TENSOR] = "tensor", [ATTR_GRAPH] = "graph",     [ATTR_FLOATS] = "floats",
-    [ATTR_INTS] = "ints",     [ATTR_STRINGS] = "strings", [ATTR_TENSORS] = "tensors",
-    [ATTR_GRAPHS] = "graphs", [ATTR_SPARSE] = "sparse",   [ATTR_SPARSES] = "sparses",
-    [ATTR_TYPE] = "type",     [ATTR_TYPES] = "types",
-};
-
 static void print_tensor(Printer *p, const Tensor *t) {
     if (t->elem == ELEM_UNDEFINED) { /* a statistic in a blob that was not there */
         print_blob_ref(p, t);
@@ -193,10 +185,6 @@ static void print_item(Printer *p, const Attr *a, size_t i) {
     }
 }
 
-static bool is_list(AttrKind k) {
-    return (k >= ATTR_FLOATS && k <= ATTR_GRAPHS) || k == ATTR_SPARSES || k == ATTR_TYPES;
-}
-
 static bool holds_graph(const Attr *a) {
     return !attr_is_ref(a) && attr_graphs(a);
 }
@@ -205,10 +193,10 @@ static void print_value(Printer *p, const Attr *a) {
     if (attr_is_ref(a)) {
         name_print(&p->b, '$', a->ref);
         if (a->kind != ATTR_UNDEFINED)
-            buf_fmt(&p->b, ":%s", kind_words[a->kind]);
+            buf_fmt(&p->b, ":%s", attr_kind_word(a->kind));
         return;
     }
-    if (!is_list(a->kind)) {
+    if (!attr_kind_is_list(a->kind)) {
         print_item(p, a, 0);
         return;
     }
@@ -220,7 +208,7 @@ static void print_value(Printer *p, const Attr *a) {
     }
     buf_byte(&p->b, ']');
     if (a->n == 0)
-        buf_fmt(&p->b, ":%s", kind_words[a->kind]);
+        buf_fmt(&p->b, ":%s", attr_kind_word(a->kind));
 }
 
 void print_attr(Printer *p, const Attr *a) {

@@ -194,27 +194,8 @@ void print_blob_ref(Printer *p, const Tensor *t) {
     print_blob(p, t->blob, t->blob_key, sum, sum ? checksum(t) : 0);
 }
 
-static const char *dtype_of(ElemType e) {
-    switch (e) {
-    case ELEM_FLOAT: return "F32";
-    case ELEM_DOUBLE: return "F64";
-    case ELEM_FLOAT16: return "F16";
-    case ELEM_BFLOAT16: return "BF16";
-    case ELEM_INT8: return "I8";
-    case ELEM_INT16: return "I16";
-    case ELEM_UINT16: return "U16";
-    case ELEM_INT32: return "I32";
-    case ELEM_UINT32: return "U32";
-    case ELEM_INT64: return "I64";
-    case ELEM_UINT64: return "U64";
-    case ELEM_BOOL: return "BOOL";
-    case ELEM_UINT8: return "U8";
-    default: return NULL; /* kept as bytes */
-    }
-}
-
 static bool add_to_blob(Printer *p, const Tensor *t, Str key) {
-    const char *dtype = dtype_of(t->elem);
+    const char *dtype = elem_dtype(t->elem);
     int64_t bytes = (int64_t)t->bytes;
     Str data = {(const char *)t->data, t->bytes};
     return dtype ? st_add(p->blob, key, dtype, t->rank, t->dims, data)

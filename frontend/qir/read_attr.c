@@ -1,29 +1,20 @@
 /* Attributes: their kind is read off the value. */
 #include "frontend/qir/reader.h"
 
-static const char *const kind_words[] = {
-    [ATTR_FLOAT] = "float",   [ATTR_INT] = "int",         [ATTR_STRING] = "string",
-    [ATTR_TENSOR] = "tensor", [ATTR_GRAPH] = "graph",     [ATTR_FLOATS] = "floats",
-    [ATTR_INTS] = "ints",     [ATTR_STRINGS] = "strings", [ATTR_TENSORS] = "tensors",
-    [ATTR_GRAPHS] = "graphs", [ATTR_SPARSE] = "sparse",   [ATTR_SPARSES] = "sparses",
-    [ATTR_TYPE] = "type",     [ATTR_TYPES] = "types",
-};
-enum { N_KINDS = sizeof kind_words / sizeof *kind_words };
-
 static bool read_kind(Reader *r, const Val *v, AttrKind first, AttrKind *out) {
     Str word = str_at(r, v->word);
-    for (int k = first; k < N_KINDS; k++)
-        if (str_is(word, kind_words[k])) {
-            *out = (AttrKind)k;
+    const char *words[ATTR_TYPES];
+    size_t n = 0;
+    for (AttrKind k = first; attr_kind_word(k); k++) {
+        words[n++] = attr_kind_word(k);
+        if (str_is(word, attr_kind_word(k))) {
+            *out = k;
             return true;
         }
+    }
     error_at(r, v->at, "unknown kind of attribute '%s'", shown(r, word));
-    suggest(r, v->at, word, kind_words + first, N_KINDS - (size_t)first);
+    suggest(r, v->at, word, words, n);
     return false;
-}
-
-static bool is_list_kind(AttrKind k) {
-    return (k >= ATTR_FLOATS && k <= ATTR_GRAPHS) || k == ATTR_SPARSES || k == ATTR_TYPES;
 }
 
 /* The kind of one value that is neither list nor reference. */
@@ -104,9 +95,9 @@ static bool read_list(Reader *r, const Val *v, Attr *a) {
             return error_at(r, v->at, "an empty list says of what: []:ints");
         if (!read_kind(r, v, ATTR_FLOATS, &a->kind))
             return false;
-        return is_list_kind(a->kind) ||
-               error_at(r, v->at, "[]:%s is no kind of list; []:%ss may be", kind_words[a->kind],
-                        kind_words[a->kind]);
+        return attr_kind_is_list(a->kind) ||
+               error_at(r, v->at, "[]:%s is no kind of list; []:%ss may be",
+                        attr_kind_word(a->kind), attr_kind_word(a->kind));
     }
     if (!single_kind(r, &v->u.items[0], &kind))
         return false;
@@ -119,7 +110,7 @@ static bool read_list(Reader *r, const Val *v, Attr *a) {
         if (other != kind)
             return error_at(r, v->u.items[i].at,
                             "a list is of one kind; the first item is of kind %s",
-                            kind_words[kind]);
+                            attr_kind_word(kind));
         store_item(r, a, i, &v->u.items[i]);
     }
     return true;

@@ -156,22 +156,6 @@ bool blob_tensor(Reader *r, const Type *t, const Val *v, Tensor *x) {
     return check_crc(r, v, x);
 }
 
-static ElemType elem_of_dtype(const char *dtype) {
-    static const struct {
-        const char *dtype;
-        ElemType elem;
-    } known[] = {
-        {"F32", ELEM_FLOAT},  {"F64", ELEM_DOUBLE}, {"F16", ELEM_FLOAT16}, {"BF16", ELEM_BFLOAT16},
-        {"I8", ELEM_INT8},    {"I16", ELEM_INT16},  {"I32", ELEM_INT32},   {"I64", ELEM_INT64},
-        {"U16", ELEM_UINT16}, {"U32", ELEM_UINT32}, {"U64", ELEM_UINT64},  {"BOOL", ELEM_BOOL},
-        {"U8", ELEM_UINT8},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].dtype, dtype) == 0)
-            return known[i].elem;
-    return ELEM_UNDEFINED;
-}
-
 static Tensor *blob_reference(Reader *r, const Val *v) {
     Tensor *x = NEW(r->arena, Tensor);
     x->place = TENSOR_BLOB;
@@ -199,7 +183,7 @@ Tensor *blob_of_any_type(Reader *r, const Val *v) {
                      st ? "there is no such tensor in" : "no blob is called", shown(r, x->blob));
         return x;
     }
-    ElemType e = elem_of_dtype(in->dtype);
+    ElemType e = elem_from_dtype(in->dtype);
     int64_t bytes = (int64_t)in->data.n;
     bool raw = e == ELEM_UNDEFINED;
     Type t = raw ? type_fixed(r->arena, ELEM_UINT8, 1, &bytes)

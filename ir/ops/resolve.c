@@ -1,48 +1,22 @@
 /* Attributes: held against ONNX's schema, then decoded once into the operator's struct. */
 #include "ir/ops/op.h"
 
-static const char *const kind_words[] = {
-    [ATTR_FLOAT] = "a float",
-    [ATTR_INT] = "an integer",
-    [ATTR_STRING] = "a string",
-    [ATTR_TENSOR] = "a tensor",
-    [ATTR_GRAPH] = "a graph",
-    [ATTR_FLOATS] = "a list of floats",
-    [ATTR_INTS] = "a list of integers",
-    [ATTR_STRINGS] = "a list of strings",
-    [ATTR_TENSORS] = "a list of tensors",
-    [ATTR_GRAPHS] = "a list of graphs",
-    [ATTR_SPARSE] = "a sparse tensor",
-    [ATTR_SPARSES] = "a list of sparse tensors",
-    [ATTR_TYPE] = "a type",
-    [ATTR_TYPES] = "a list of types",
-};
-
-static const char *kind_word(int kind) {
-    bool known = kind > 0 && kind < (int)(sizeof kind_words / sizeof *kind_words);
-    return known ? kind_words[kind] : "of an unknown kind";
-}
-
 static Loc attr_loc(const Node *n, const Attr *a) {
     return a->loc.source || a->loc.what ? a->loc : n->loc;
-}
-
-static bool is_list(AttrKind k) {
-    return (k >= ATTR_FLOATS && k <= ATTR_GRAPHS) || k == ATTR_SPARSES || k == ATTR_TYPES;
 }
 
 /* An empty list or a bare $reference has no kind of its own: it takes the one asked for. */
 static bool kind_fits(Attr *a, AttrKind want) {
     if (a->kind == ATTR_UNDEFINED && attr_is_ref(a))
         a->kind = want;
-    if (a->kind != want && a->n == 0 && is_list(a->kind) && is_list(want))
+    if (a->kind != want && a->n == 0 && attr_kind_is_list(a->kind) && attr_kind_is_list(want))
         a->kind = want;
     return a->kind == want;
 }
 
 static bool wrong_kind(const Node *n, const Attr *a, AttrKind want, Diags *d) {
     diag_error(d, attr_loc(n, a), "attribute '%s' of %s must be %s, not %s", diag_name(d, a->name),
-               diag_name(d, n->op), kind_word(want), kind_word(a->kind));
+               diag_name(d, n->op), attr_kind_text(want), attr_kind_text(a->kind));
     if (want == ATTR_FLOAT && a->kind == ATTR_INT)
         diag_note(d, attr_loc(n, a), "a float is written with a point: %lld.0",
                   (long long)a->v.i[0]);
