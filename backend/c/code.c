@@ -115,6 +115,10 @@ static void put_pointer(CWriter *w, int buffer, const char *ctype, bool is_const
     bool bytes = strcmp(ctype, "uint8_t") == 0 || strcmp(ctype, "int8_t") == 0;
     const char *constant = is_const ? "const " : "";
     const char *through = bytes ? "" : is_const ? "(const void *)" : "(void *)"; /* -Wcast-align */
+    if (b->kind == BUF_ARENA && p->arena_bytes == 0) { /* scratch of no bytes, all that there is */
+        fputs("NULL", w->f);
+        return;
+    }
     if (b->kind == BUF_ARENA) {
         fprintf(w->f, "(%s%s *)%s(mem + %zu)", constant, ctype, through, b->offset);
         return;
