@@ -68,7 +68,7 @@ V  ?=
 Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
-.PHONY: all lib units replays tracer fuzzers unit test lit oracle replay fuzz demo check-san check-layers \
+.PHONY: all lib units replays tracer fuzzers unit test lit oracle replay fuzz demo bench check-san check-layers \
         format check-format deps install install-files clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)
@@ -208,6 +208,12 @@ format:
 check-format:
 	@tools/format.sh --check
 
+# Speed, sizes and instructions of emitted C beside others: docs/benchmarks.md. ROUNDS=5, MODELS="kws ad",
+# PAGE=FILE; SECTIONS=all or the title of one.
+bench: all
+	@BUILD='$(BUILD)' PYTHON='$(PYTHON)' PAGE='$(PAGE)' ROUNDS='$(ROUNDS)' MODELS='$(MODELS)' \
+	    SECTIONS='$(SECTIONS)' tools/bench/run.sh
+
 demo:
 	@tools/install_deps.sh --if-possible build
 	@+$(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN)) all
@@ -235,6 +241,7 @@ help:
 	@echo 'make fuzz T=60     libFuzzer on each target of test/fuzz, T seconds each; TARGET=qir,onnx'
 	@echo 'make check-san     all tests under AddressSanitizer and UBSan, in build/san'
 	@echo 'make demo          the tour'
+	@echo 'make bench         measure emitted C beside others: docs/benchmarks.md'
 	@echo 'make format        clang-format all sources; check-format, check-layers: check only'
 	@echo 'make deps          install what the build and the tests need (Debian, Ubuntu)'
 	@echo 'make install       PREFIX=/usr/local, DESTDIR=: the program, its CMake package and pkg-config file'

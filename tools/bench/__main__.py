@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Measures qxc beside others and writes docs/benchmarks.md with its chart: `make bench`.
+
+Usage: python tools/bench [-o PAGE] [--rounds N] [--model NAME...] [--section NAME...|all]
+
+Only the sections named are measured and written anew, by default those of emitted C. Needs build/qxc,
+the packages of test/requirements.txt and the models that QXC_SHARED names; those of
+tools/bench/requirements.txt and a cross compiler with QEMU for what runs beside it.
+"""
+
+import argparse
+import functools
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "test/oracle"), str(ROOT / "test/bench")]
+
+import boards
+import large_models
+import quality
+import runtime
+from chart import chart
+from cmodel import FLAGS
+from common import BUILD, MODELS
+from light import light
+from page import head, page_of, sections_of, table
+from speed import FLOAT, INT8, TITLES, Speeds
+from text_speed import text_rows
+
+SPEED = """\
+Microseconds for one inference, one thread: median of {rounds} rounds, the contenders taking turns. All take and
+give float. The C of qxc and of emx-onnx-cgen is built with `gcc {flags}`; onnxruntime optimizes the graph, inputs
+and outputs are bound beforehand; LiteRT has XNNPACK. u8s8 and s8s8 are QDQ forms that qxc writes, with activations
+in uint8 and int8, which onnxruntime fuses. LiteRT gets the s8s8 form as a TensorFlow Lite model, emx-onnx-cgen the
+u8s8 form.
+
+{times}
+How many times as long as the C of qxc they take, the median of the rounds' ratios. Below 1 they are faster:
+
+{ratios}
+![chart](benchmarks.svg)
+
+The same in float:
+
+{float_times}
+{float_ratios}
+{missing}"""
+
+PLAIN = """\
+The same, with `gcc -O3` alone: what every x86-64 has. The ratios say how many times as long the C of emx-onnx-cgen
+takes.
+
+{table}"""
+
+SIZES = """\
+In bytes; the C as compiled above, code and weights together, and the memory it needs to run: no layout that keeps
+tensors apart needs less than what those alive at one time have.
+
+{table}"""
+
+INSTRUCTIONS = """\
+Millions of instructions for one run of MLPerf Tiny's integer models, as QEMU counts them (a plugin,
+`tools/bench/count_insns.c`); the C is written with `-integer-only` and built with `arm-none-eabi-gcc {level}`. They
+repeat exactly. Instructions are not cycles: how long one takes differs by processor and memory.
+
+{table}
+With `-requant=single`:
+
+{single}"""
+
+TEXT = """\
+Reading and printing the same models as `.qir` and in onnx's own text format (`onnx.parser`,
+`onnx.printer`): milliseconds of processor time, the median of {rounds} rounds in turn, without
+files. A ratio above 1 says that `.qir` is faster. The quantized model, which onnx's text cannot
+say, is the one of `test/bench/qir_speed.sh`. Memory is what reading and printing take at the
+peak, as a multiple of the text's size.
+
+{table}"""
+
+
+class Bench:
+    """What the sections are measured with; each method gives the text of one."""
+
+    def __init__(self, folder, args):
+        self.folder, self.rounds, self.models, self.page = folder, args.rounds, args.model, args.page
+
+    @functools.cached_property
+    def speeds(self):
+        return Speeds(self.folder, self.rounds, self.models)
+
+    def accuracy(self):
+        return quality.ACCURACY.format(table=quality.accuracy(self.folder))
+
+    def differences(self):
+        return quality.DIFFERENCES.format(table=quality.differences(self.folder))
+
+    def speed(self):
+        s, others = self.speeds, (*INT8[1:], "onnxruntime float")
+        text = SPEED.format(rounds=self.rounds, flags=" ".join(FLAGS), times=s.times(INT8),
+                            ratios=s.ratio_table("qxc", others), float_times=s.times(FLOAT),
+                            float_ratios=s.ratio_table(FLOAT[0], FLOAT[1:]), missing=s.missing())
+        self.page.with_suffix(".svg").write_text(
+            chart("Time of one inference, int8, one thread: how many times that of qxc's C", "qxc",
+                  s.ratios("qxc", others)))
+        return text
+
+    def plain(self):
+        return PLAIN.format(table=self.speeds.plain_table())
+
+    def sizes(self):
+        return SIZES.format(table=self.speeds.sizes())
+
+    def instructions(self):
+        made = [boards.instruction_table(self.folder, MODELS, *o) for o in ((), ("-requant=single",))]
+        return INSTRUCTIONS.format(level=boards.LEVEL, table=made[0], single=made[1])
+
+    def text(self):
+        subprocess.run([ROOT / "test/bench/qir_speed.sh", "-build"], check=True)
+        rounds = min(self.rounds, 7)
+        return TEXT.format(rounds=rounds, table=table(
+            ("model", "", ".qir, MB", "ms", "MB/s", "onnx text, MB", "ms", "MB/s", "ratio",
+             "memory"), text_rows(self.folder, rounds)))
+
+    def large(self):
+        resnet = f"{light('resnet50')[0].stat().st_size / 1e6:.1f}"
+        return large_models.LARGE.format(resnet=resnet, table=large_models.memory(self.folder))
+
+    def runtime(self):
+        return runtime.RUNTIME_TEXT.format(rounds=self.rounds,
+                                           table=runtime.runtime_table(self.folder, self.rounds))
+
+    def quantizing(self):
+        return large_models.quantizing_tables(self.folder, min(self.rounds, 5))
+
+
+SECTIONS = {"Accuracy of quantization": Bench.accuracy,
+            "Differences at the end of the integer models": Bench.differences,
+            "Speed": Bench.speed, "Speed with plain x86-64 instructions": Bench.plain, "Sizes": Bench.sizes,
+            "Instructions on Cortex-M": Bench.instructions, "Speed in onnxruntime": Bench.runtime,
+            "Text": Bench.text, "A large model through the text and back": Bench.large,
+            "Quantizing a large model": Bench.quantizing}
+EMITTED_C = ("Speed", "Speed with plain x86-64 instructions", "Sizes", "Instructions on Cortex-M")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-o", dest="page", type=pathlib.Path, default=ROOT / "docs/benchmarks.md")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--model", nargs="*", default=list(TITLES), choices=list(TITLES))
+    parser.add_argument("--section", nargs="*", default=EMITTED_C, choices=[*SECTIONS, "all"])
+    args = parser.parse_args()
+    if "all" in args.section:
+        args.section = list(SECTIONS)
+    return args
+
+
+def main():
+    args, start = arguments(), time.monotonic()
+    BUILD.mkdir(exist_ok=True)
+    args.page.parent.mkdir(exist_ok=True)
+    top, texts = sections_of(args.page.read_text() if args.page.exists() else "")
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=BUILD) as folder:
+        bench = Bench(pathlib.Path(folder), args)
+        for title in args.section:
+            texts[title] = SECTIONS[title](bench)
+            print(f"{time.monotonic() - start:.0f} s: {title}", file=sys.stderr)
+    if set(EMITTED_C) <= set(args.section):
+        top = head()
+    args.page.write_text(page_of(top, texts, SECTIONS))
+
+
+if __name__ == "__main__":
+    main()

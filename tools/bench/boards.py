@@ -1,0 +1,67 @@
+"""Instructions of one run on Cortex-M, counted by QEMU: a program runs the model once, and once more,
+and what the second run adds is counted. The numbers are the same each time and on each machine."""
+
+import re
+import subprocess
+
+import numpy as np
+
+from common import ROOT, qxc
+from cross import CrossModel
+from inputs import int8_inputs
+from page import table
+
+CORES = ("m0", "m3", "m4", "m7", "m55")
+MODELS = ("kws", "ic", "vww", "ad")
+LEVEL = "-O2"
+
+
+def plugin(folder):
+    made = folder / "count_insns.so"
+    if not made.exists():
+        subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", made,
+                        ROOT / "tools/bench/count_insns.c"], check=True)
+    return made
+
+
+class Counted(CrossModel):
+    """Reads how often to run, then one sample."""
+
+    def driver(self, prefix, header):
+        text = super().driver(prefix, header)
+        text = text.replace("int main(void) {\n", "int main(void) {\n    int runs;\n", 1)
+        text = text.replace("    for (;;) {\n", "    if (fread(&runs, sizeof runs, 1, from) != 1) return 3;\n    for (;;) {\n")
+        call = re.search(r"        (if \(\w+_run\(.*\) != 0\) return 4;)\n", text)
+        return text.replace(call[1], f"for (int i = 0; i < runs; i++) {call[1]}")
+
+    def instructions(self, sample, runs):
+        with open(self.folder / "in.bin", "wb") as file:
+            file.write(np.int32(runs).tobytes())
+            for array in sample:
+                file.write(np.ascontiguousarray(array).tobytes())
+        command = [*self.target.emulator[:-1], "-plugin", plugin(self.folder), "-d", "plugin",
+                   self.target.emulator[-1], self.program.resolve()]
+        done = subprocess.run(command, check=True, cwd=self.folder, timeout=600, capture_output=True, text=True)
+        return int(re.search(r"instructions: (\d+)", done.stdout + done.stderr)[1])
+
+    def one_run(self, sample):
+        return self.instructions(sample, 2) - self.instructions(sample, 1)
+
+
+def count(model, samples, core, folder, *options):
+    """Instructions of a run of an integer model."""
+    source = folder / "model.c"
+    qxc(model, "-emit=c", "-name=m", "-integer-only", "-no-sync", "-quiet", "-o", source, *options)
+    return Counted(source, f"cortex-{core}").one_run([samples])
+
+
+def instruction_table(folder, models_folder, *options, models=MODELS):
+    rows = []
+    for name in models:
+        samples, _ = int8_inputs(name, 1)
+        counts = [count(models_folder / f"{name}_int8_qdq.onnx", samples[0], core, folder, *options)
+                  for core in CORES]
+        rows.append((name, *(f"{n / 1e6:,.2f}" for n in counts)))
+    return table(("model", *(f"Cortex-{core.upper()}" for core in CORES)), rows)
+
+
