@@ -1,7 +1,7 @@
 /* A plugin for QEMU's emulator (its plugin interface, version 1): tells how many instructions the
  * emulated processor has executed. Build: cc -shared -fPIC -o count_insns.so count_insns.c; use:
- * qemu-system-arm -plugin count_insns.so -d plugin ... The functions are those of qemu-plugin.h, which
- * distributions do not ship. */
+ * qemu-system-arm -plugin count_insns.so -d plugin ... The functions are those of qemu-plugin.h,
+ * which distributions do not ship. */
 #include <inttypes.h>
 #include <stdio.h>
 
