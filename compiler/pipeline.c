@@ -346,13 +346,15 @@ bool job_prepare_run(Job *j, Module *m) {
     j->ctx.target_opset = module_opset(m, STR("")) < OPS_BIND_OPSET ? OPS_BIND_OPSET : 0;
     if (!run(j, m, "freeze") || !run(j, m, "upgrade"))
         return false;
+    const TextList *data = j->o->input.n ? &j->o->input : &j->o->calib;
+    if (!samples_settle(m, data->items, data->n, j->d) || !module_infer(m, j->d))
+        return false;
     ModuleForm f = module_form(m);
     f.scaling = false; /* floats compute just that */
     if (!raise(j, m, f))
         return false;
     if (m->wide_zp && !run(j, m, "wide-zp"))
         return false;
-    const TextList *data = j->o->input.n ? &j->o->input : &j->o->calib;
     return job_fix_shapes(j, m) && samples_bind(m, data->items, data->n, j->d) &&
            module_bind_batch(m, j->d) && module_check_static(m, j->d) && run(j, m, "fold-const");
 }

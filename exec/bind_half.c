@@ -34,9 +34,9 @@ static Tensor *as_floats(Binder *b, const Tensor *t) {
 
 /* Of a result: a new one that `def` makes. */
 static Value *stand_in(Binder *b, Value *v, Node *def) {
-    Value *s = def ? NULL : map_get(b->floats, id_key(v));
     if (!is_half(v))
         return v;
+    Value *s = def ? NULL : map_get(b->floats, id_key(v));
     if (s)
         return s;
     s = arena_copy(b->arena, v, sizeof *v);

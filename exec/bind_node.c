@@ -68,7 +68,7 @@ static bool shapes_known(Binder *b, const Node *n) {
     bool ok = true;
     for (size_t i = 0; ok && i < n->n_in; i++)
         ok = shape_known(b, n, n->in[i]);
-    for (size_t i = 0; ok && i < n->n_out && !has_bodies(n); i++) /* those see to it themselves */
+    for (size_t i = 0; ok && i < n->n_out && !n->def->enter; i++) /* loops see to it */
         ok = shape_known(b, n, n->out[i]);
     return ok;
 }

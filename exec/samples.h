@@ -19,6 +19,9 @@ Samples *samples_open(Arena *a, const Module *m, const char *const *paths, size_
 /* Symbolic dimensions of graph inputs behind the first become those of the arrays in the first
  * file; what it does not tell stays as it is. For a while: programs need static shapes. */
 bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d);
+/* Inputs that some node needs to know when a program is built (axes, sizes) become constants with
+ * the value that they have in all samples. False after a diagnostic: they have several. */
+bool samples_settle(Module *m, const char *const *paths, size_t n, Diags *d);
 /* `count` samples made from a fixed seed: floats from a normal distribution, or uniform in the
  * range of the input's stat or quantization; integers uniform in their range. */
 Samples *samples_random(Arena *a, const Module *m, size_t count);

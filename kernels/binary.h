@@ -1,11 +1,13 @@
 //! kernel binary
-//! template O=add,sub,mul,div,max,min,pow,prelu,saturating T=f32,s8,u8,s16,u16,s32,u32,s64,u64
+//! template O=add,sub,mul,div,max,min,pow,prelu,saturating,mod,fmod,and,or,xor,left,right T=f32,s8,u8,s16,u16,s32,u32,s64,u64
+//! skip O=and,or,xor,left,right T=f32
 //! skip O=pow,prelu T!=f32
 //! skip O=saturating T!=s32
 //! also f64
-//! math if O=pow
+//! math if O=pow,mod,fmod T=f32
 //! uses walk row_at
-// y = a op b elementwise (ONNX Add, Sub, Mul, Div, Max, Min, Pow, PRelu); y is contiguous of shape
+// y = a op b elementwise (ONNX Add, Sub, Mul, Div, Max, Min, Pow, PRelu; Mod with the sign of b, of a for
+// fmod; BitwiseAnd, Or, Xor; BitShift left and right, where all bits go 0 or the sign); y is contiguous of shape
 // dim[0..rank), as and bs are the strides of a and b in elements, 0 where they are broadcast. y may be
 // a or b where that has y's shape and is contiguous. Integers are modulo their range; x / 0 is 0; the
 // sum of accumulators and biases (saturating) stops at the ends. Max and Min are NaN where an operand
@@ -57,6 +59,51 @@ static $T $NAME_one($T a, $T b) {
     //! end
     //! if O=mul T!=f32
     return ($T)((uint64_t)a * (uint64_t)b);
+    //! end
+    //! if O=fmod T=f32
+    return fmodf(a, b);
+    //! end
+    //! if O=mod T=f32
+    float rest = fmodf(a, b);
+    return rest == 0.0f ? copysignf(0.0f, b) : (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
+    //! end
+    //! if O=mod,fmod T=s8,s16,s32,s64
+    $T rest = ($T)(b == 0 || b == -1 ? 0 : a % b);
+    //! end
+    //! if O=fmod T=s8,s16,s32,s64
+    return rest;
+    //! end
+    //! if O=mod T=s8,s16,s32,s64
+    return ($T)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
+    //! end
+    //! if O=mod,fmod T=u8,u16,u32,u64
+    return ($T)(b == 0 ? 0 : a % b);
+    //! end
+    //! if O=and
+    return ($T)(a & b);
+    //! end
+    //! if O=or
+    return ($T)(a | b);
+    //! end
+    //! if O=xor
+    return ($T)(a ^ b);
+    //! end
+    //! if O=left,right T=s8,s16,s32,s64
+    int inside = b >= 0 && b < 8 * (int)sizeof a;
+    //! end
+    //! if O=left,right T=u8,u16,u32,u64
+    int inside = b < 8 * sizeof a;
+    //! end
+    //! if O=left
+    return ($T)(inside ? (uint64_t)a << b : 0);
+    //! end
+    //! if O=right T=u8,u16,u32,u64
+    return ($T)(inside ? a >> b : 0);
+    //! end
+    //! if O=right T=s8,s16,s32,s64
+    uint64_t bits = a < 0 ? ~(uint64_t)a : (uint64_t)a; /* the sign fills what becomes free */
+    bits = inside ? bits >> b : 0;
+    return ($T)(a < 0 ? ~bits : bits);
     //! end
     //! if O=div T=s8,s16,s32,s64
     if (b == -1) /* the least number has no opposite */

@@ -1,21 +1,51 @@
 //! kernel unary
-//! template O=abs,ceil,cos,erf,exp,floor,gelu,gelu_tanh,hardswish,log,mish,neg,reciprocal,rint,sigmoid,sign,sin,softplus,softsign,sqrt,tanh T=f32
+//! template O=abs,acos,acosh,asin,asinh,atan,atanh,ceil,cos,cosh,erf,exp,floor,gelu,gelu_tanh,hardswish,log,mish,neg,not,reciprocal,rint,sigmoid,sign,sin,sinh,softplus,softsign,sqrt,tan,tanh T=f32,s8,u8,s16,u16,s32,u32,s64,u64
+//! skip O!=abs,neg,not,sign T!=f32
+//! skip O=not T=f32
 //! also f64
-//! math if O!=hardswish,neg,reciprocal,sign
-// y = op(x) elementwise (the ONNX operators of these names; rint is Round). y may be x.
+//! math if O!=hardswish,neg,not,reciprocal,sign T=f32
+// y = op(x) elementwise (the ONNX operators of these names; rint is Round, not BitwiseNot); integers are
+// modulo their range. y may be x.
 typedef struct {
     int64_t n;
 } qk_unary_params;
 
 static $T $NAME_one($T x) {
-    //! if O=abs
+    //! if O=abs T=f32
     return fabsf(x);
+    //! end
+    //! if O=abs T=s8,s16,s32,s64
+    return ($T)(x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
+    //! end
+    //! if O=abs T=u8,u16,u32,u64
+    return x;
+    //! end
+    //! if O=acos
+    return acosf(x);
+    //! end
+    //! if O=acosh
+    return acoshf(x);
+    //! end
+    //! if O=asin
+    return asinf(x);
+    //! end
+    //! if O=asinh
+    return asinhf(x);
+    //! end
+    //! if O=atan
+    return atanf(x);
+    //! end
+    //! if O=atanh
+    return atanhf(x);
     //! end
     //! if O=ceil
     return ceilf(x);
     //! end
     //! if O=cos
     return cosf(x);
+    //! end
+    //! if O=cosh
+    return coshf(x);
     //! end
     //! if O=erf
     return erff(x);
@@ -43,8 +73,14 @@ static $T $NAME_one($T x) {
     //! if O=mish
     return x * tanhf((x > 0.0f ? x : 0.0f) + log1pf(expf(-fabsf(x))));
     //! end
-    //! if O=neg
+    //! if O=neg T=f32
     return -x;
+    //! end
+    //! if O=neg T!=f32
+    return ($T)(0 - (uint64_t)x);
+    //! end
+    //! if O=not
+    return ($T)~x;
     //! end
     //! if O=reciprocal
     return 1.0f / x;
@@ -60,11 +96,20 @@ static $T $NAME_one($T x) {
     float e = expf(x < 0.0f ? x : -x);
     return (x < 0.0f ? e : 1.0f) / (1.0f + e);
     //! end
-    //! if O=sign
+    //! if O=sign T=f32
     return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; // a NaN stays one
+    //! end
+    //! if O=sign T=s8,s16,s32,s64
+    return ($T)((x > 0) - (x < 0));
+    //! end
+    //! if O=sign T=u8,u16,u32,u64
+    return ($T)(x != 0);
     //! end
     //! if O=sin
     return sinf(x);
+    //! end
+    //! if O=sinh
+    return sinhf(x);
     //! end
     //! if O=softplus
     return (x > 0.0f ? x : 0.0f) + log1pf(expf(-fabsf(x)));
@@ -74,6 +119,9 @@ static $T $NAME_one($T x) {
     //! end
     //! if O=sqrt
     return sqrtf(x);
+    //! end
+    //! if O=tan
+    return tanf(x);
     //! end
     //! if O=tanh
     return tanhf(x);

@@ -1,5 +1,5 @@
-/* Activations with parameters: Celu, Elu, HardSigmoid, Selu, ThresholdedRelu. Only types changed
- * between opsets (22). On 8-bit integers they are tables. */
+/* Activations with parameters: Celu, Elu, HardSigmoid, Selu, Shrink, ThresholdedRelu. Only types
+ * changed between opsets (22). On 8-bit integers they are tables. */
 #include "ir/ops/bind.h"
 
 #include <math.h>
@@ -111,3 +111,29 @@ static bool thresholded_bind(Binder *b, const Node *n, const OpCtx *c) {
 
 const OpDef op_ThresholdedRelu = {ACTIVATION(EluAttrs), .name = "ThresholdedRelu",
                                   .attrs = elu_attrs, .bind = thresholded_bind};
+
+/* ---- Shrink ---- */
+
+typedef struct ShrinkAttrs {
+    float bias, lambd;
+} ShrinkAttrs;
+
+static const AttrSpec shrink_attrs[] = {
+    A_FLOAT(ShrinkAttrs, bias, 0.0f),
+    A_FLOAT(ShrinkAttrs, lambd, 0.5f),
+    A_END,
+};
+
+static float shrink(float x, const void *ctx) {
+    const ShrinkAttrs *a = ctx;
+    return x < -a->lambd ? x + a->bias : x > a->lambd ? x - a->bias : 0;
+}
+
+static bool shrink_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const ShrinkAttrs *a = c->attrs;
+    qk_shrink_f32_params p = {bind_count(n->in[0]), a->bias, a->lambd};
+    return bind_unary(b, n, "qk_shrink_f32", &p, sizeof p, shrink, a);
+}
+
+const OpDef op_Shrink = {ACTIVATION(ShrinkAttrs), .name = "Shrink", .attrs = shrink_attrs,
+                         .bind = shrink_bind};

@@ -1,4 +1,4 @@
-/* Cast. 13: bfloat16; 19: saturate and float8; 24: round_mode. Kernels exist between
+/* Cast and CastLike. 13: bfloat16; 19: saturate and float8; 24: round_mode. Kernels exist between
  * integers of 8 bits and more, bool and float. */
 #include "ir/ops/bind.h"
 
@@ -34,15 +34,29 @@ static bool passes_on(const OpCtx *c) {
     return x.kind == TYPE_TENSOR && x.elem == (ElemType)a->to && !type_is_quantized(x);
 }
 
+/* What a byte holds, modulo the range of fewer bits. */
+static bool narrow(Binder *b, const Node *n, ElemType e, ElemType held, int bytes) {
+    uint8_t by = (uint8_t)(8 - elem_bits(e));
+    Broadcast s = {.rank = 1, .dim = {bind_count(n->out[0])}, .as = {1}};
+    int shift = bind_const(b, held, 1, &by, "bits"), y = bind_value(b, n->out[0]);
+    return bind_binary(b, n, "left", held, s, (int[]){bytes, shift, y}) &&
+           bind_binary(b, n, "right", held, s, (int[]){y, shift, y});
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    ElemType from = n->in[0]->type.elem, to = n->out[0]->type.elem;
+    ElemType from = bind_elem(n->in[0]), to = bind_elem(n->out[0]), e = n->out[0]->type.elem;
     if (bind_any_quant(n))
         return bind_unsupported(b, n, "its operand or result is quantized");
-    if (from == to)
+    if (n->in[0]->type.elem == e)
         return bind_alias(b, n, n->out[0], n->in[0]);
-    if (elem_bits(to) < 8 || elem_bits(from) < 8)
-        return bind_unsupported(b, n, "from %s to %s", elem_name(from), elem_name(to));
+    if (e != to) { /* fewer than 8 bits */
+        int bytes = bind_temp(b, to, (size_t)bind_count(n->out[0]));
+        qk_cast_params p = {.n = bind_count(n->in[0])};
+        return bind_call(b, n, bind_kernel(b, "cast", 2, (ElemType[]){from, to}), &p, sizeof p, 2,
+                         (int[]){bind_value(b, n->in[0]), bytes}) &&
+               narrow(b, n, e, to, bytes);
+    }
     int args[] = {bind_value(b, n->in[0]), bind_value(b, n->out[0])};
     if (to == ELEM_BOOL) {
         qk_truth_params p = {.n = bind_count(n->in[0])};
@@ -61,5 +75,32 @@ const OpDef op_Cast = {
     .verify = verify,
     .infer = infer,
     .passes_on = passes_on,
+    .bind = bind,
+};
+
+/* ---- CastLike: to the type of operand 1 ---- */
+
+typedef struct LikeAttrs {
+    int64_t saturate;
+} LikeAttrs;
+
+static const AttrSpec like_attrs[] = {
+    A_INT(LikeAttrs, saturate, 1),
+    A_END,
+};
+
+static bool like_infer(OpCtx *c) {
+    Type x = op_type(c, 0), like = op_type(c, 1);
+    if (x.kind == TYPE_TENSOR && like.kind == TYPE_TENSOR)
+        c->out[0] = type_tensor(type_real_elem(like), x.rank, x.dims);
+    return true;
+}
+
+const OpDef op_CastLike = {
+    .domain = "",
+    .name = "CastLike",
+    .attrs_size = sizeof(LikeAttrs),
+    .attrs = like_attrs,
+    .infer = like_infer,
     .bind = bind,
 };

@@ -2,6 +2,8 @@
  * value_string(s). ConstantOfShape: only types (20, 21, ...). */
 #include "ir/ops/bind.h"
 
+#include <math.h>
+
 typedef struct ConstantAttrs {
     const Tensor *value;
     Ints value_ints;
@@ -81,6 +83,104 @@ const OpDef op_Constant = {
     .bind = constant_bind,
 };
 
+/* ---- Range ---- */
+
+enum { START, LIMIT, DELTA };
+
+/* One number that is a constant. */
+static bool number(const OpCtx *c, size_t i, double *out) {
+    const Tensor *t = op_const(c, i);
+    if (!t || !t->data || t->count != 1)
+        return false;
+    *out = elem_is_float(t->elem) ? tensor_float(t, 0) : (double)tensor_int(t, 0);
+    return true;
+}
+
+static bool range_infer(OpCtx *c) {
+    Type t = op_type(c, START);
+    double start, limit, delta, n = -1;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, 1);
+    if (number(c, START, &start) && number(c, LIMIT, &limit) && number(c, DELTA, &delta)) {
+        if (delta == 0)
+            return op_error_in(c, DELTA, "delta is 0");
+        double span = limit - start;
+        bool single = t.kind == TYPE_TENSOR && type_real_elem(t) == ELEM_FLOAT;
+        n = ceil((single ? (double)(float)span : span) / delta); /* as onnxruntime rounds it */
+        n = n > 0 ? n : 0;                                       /* NaN, too */
+    }
+    dims[0] = n < 0 || n > INT32_MAX ? dim_unknown() : dim_of((int64_t)n);
+    if (t.kind == TYPE_TENSOR)
+        c->out[0] = type_tensor(type_real_elem(t), 1, dims);
+    return true;
+}
+
+static bool range_bind(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    ElemType e = bind_elem(n->out[0]);
+    qk_range_params p = {.n = bind_count(n->out[0])};
+    return bind_call(b, n, bind_kernel(b, "range", 1, &e), &p, sizeof p, 3,
+                     (int[]){bind_value(b, n->in[START]), bind_value(b, n->in[DELTA]),
+                             bind_value(b, n->out[0])});
+}
+
+const OpDef op_Range = {
+    .domain = "", .name = "Range", .fixed = 7, .infer = range_infer, .bind = range_bind};
+
+/* ---- EyeLike ---- */
+
+typedef struct EyeAttrs {
+    int64_t dtype, k;
+} EyeAttrs;
+
+static const AttrSpec eye_attrs[] = {
+    A_INT(EyeAttrs, dtype, 0),
+    A_INT(EyeAttrs, k, 0),
+    A_END,
+};
+
+static bool eye_infer(OpCtx *c) {
+    const EyeAttrs *a = c->attrs;
+    if (!op_same_type(c))
+        return false;
+    if (a->dtype && !elem_known((int)a->dtype))
+        return op_error_attr(c, "dtype", "there is no element type %lld", (long long)a->dtype);
+    if (a->dtype && c->out[0].kind == TYPE_TENSOR)
+        c->out[0].elem = (ElemType)a->dtype;
+    return true;
+}
+
+static bool eye_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const EyeAttrs *a = c->attrs;
+    Type y = n->out[0]->type;
+    ElemType e = bind_elem(n->out[0]);
+    uint8_t *data = arena_alloc(binder_arena(b), elem_bytes(e, (size_t)bind_count(n->out[0])));
+    if (y.rank != 2)
+        return bind_unsupported(b, n, "of rank %d", y.rank);
+    for (int64_t i = 0; i < y.dims[0].value; i++)
+        for (int64_t k = 0; k < y.dims[1].value; k++) {
+            size_t at = (size_t)(i * y.dims[1].value + k);
+            bool one = k - i == a->k;
+            if (e == ELEM_FLOAT)
+                ((float *)(void *)data)[at] = one;
+            else if (e == ELEM_DOUBLE)
+                ((double *)(void *)data)[at] = one;
+            else
+                elem_store_int(e, data, at, one);
+        }
+    bind_copy(b, n, bind_const(b, e, (size_t)bind_count(n->out[0]), data, "diagonal"),
+              bind_value(b, n->out[0]));
+    return true;
+}
+
+const OpDef op_EyeLike = {
+    .domain = "",
+    .name = "EyeLike",
+    .attrs_size = sizeof(EyeAttrs),
+    .attrs = eye_attrs,
+    .infer = eye_infer,
+    .bind = eye_bind,
+};
+
 /* ---- ConstantOfShape ---- */
 
 typedef struct FillAttrs {
@@ -122,7 +222,10 @@ static bool fill_bind(Binder *b, const Node *n, const OpCtx *c) {
     const FillAttrs *a = c->attrs;
     ElemType e = bind_elem(n->out[0]);
     qk_fill_params p = {.n = bind_count(n->out[0])};
-    if (a->value && a->value->data && elem_bits(a->value->elem) >= 8)
+    float real = a->value && a->value->data ? (float)tensor_float(a->value, 0) : 0;
+    if (a->value && a->value->data && e == ELEM_FLOAT) /* float16 is one here */
+        memcpy(&p.value, &real, sizeof real);
+    else if (a->value && a->value->data && elem_bits(a->value->elem) >= 8)
         memcpy(&p.value, a->value->data, (size_t)elem_bits(a->value->elem) / 8);
     else if (a->value && a->value->data && elem_is_int(a->value->elem))
         p.value = tensor_int(a->value, 0);
@@ -135,6 +238,7 @@ static bool fill_bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_ConstantOfShape = {
     .domain = "",
     .name = "ConstantOfShape",
+    .fixed = 1,
     .attrs_size = sizeof(FillAttrs),
     .attrs = fill_attrs,
     .verify = fill_verify,

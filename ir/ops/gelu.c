@@ -88,6 +88,22 @@ static bool quick_bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_unary(b, n, "qk_quickgelu_f32", &p, sizeof p, quick, a);
 }
 
+/* Swish of opset 24 is the same with another default. */
+static const AttrSpec swish_attrs[] = {
+    A_FLOAT(QuickGeluAttrs, alpha, 1.0f),
+    A_END,
+};
+
+const OpDef op_Swish = {
+    .domain = "",
+    .name = "Swish",
+    .attrs_size = sizeof(QuickGeluAttrs),
+    .attrs = swish_attrs,
+    .infer = op_same_type,
+    .quant = TABLE,
+    .bind = quick_bind,
+};
+
 const OpDef op_QuickGelu = {
     .domain = "com.microsoft",
     .name = "QuickGelu",

@@ -277,6 +277,7 @@ int64_t loop_trips(const OpCtx *c) {
 const OpDef op_Loop = {
     .domain = "",
     .name = "Loop",
+    .fixed = 3,
     .attrs_size = sizeof(LoopAttrs),
     .attrs = loop_attrs,
     .verify = loop_verify,

@@ -256,6 +256,7 @@ static bool dropout_bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Dropout = {
     .domain = "",
     .name = "Dropout",
+    .fixed = 6,
     .attrs_size = sizeof(DropoutAttrs),
     .attrs = dropout_attrs,
     .infer = dropout_infer,

@@ -208,6 +208,7 @@ typedef struct OpDef {
      * the bodies, inferred, keep to it. NULL: bodies have no inputs. */
     bool (*enter)(const OpCtx *c, bool guess);
     bool (*keeps)(const OpCtx *c);
+    uint32_t fixed; /* bit i: operand i has to be known when a program is built (axes, sizes) */
     /* Not computed ahead of time even where it could be: quantization that is meant to be seen,
      * randomness. */
     bool stays;

@@ -134,8 +134,6 @@ static bool pad_value(Binder *b, const Node *n, const OpCtx *c, int64_t *bits) {
     const Quant *q = op_quant(n->in[DATA]);
     const Tensor *t = op_const(c, VALUE);
     ElemType e = n->in[DATA]->type.elem;
-    if (op_in(c, VALUE) && (!t || !t->data || t->count != 1))
-        return bind_unsupported(b, n, "its value is not constant");
     *bits = 0;
     if (q) {
         if (!quant_plain(q))
@@ -177,6 +175,23 @@ static bool pad_mirrored(Binder *b, const Node *n, Str mode, const int64_t *befo
     return bind_take(b, n, n->in[DATA], n->out[0], from);
 }
 
+/* The result, all of it, takes the value that the elements outside have. */
+static bool pad_fill_all(Binder *b, const Node *n, const OpCtx *c) {
+    const Value *value = op_in(c, VALUE);
+    const Tensor *t = op_const(c, VALUE);
+    ElemType e = bind_elem(n->in[DATA]);
+    qk_fill_params p = {.n = bind_count(n->out[0])};
+    int y = bind_value(b, n->out[0]);
+    if (!value || (t && t->data && t->count == 1))
+        return pad_value(b, n, c, &p.value) &&
+               bind_call(b, n, bind_kernel(b, "fill", 1, &e), &p, sizeof p, 1, &y);
+    if (bind_any_quant(n) || bind_count(value) != 1 || bind_elem(value) != e)
+        return bind_unsupported(b, n, "its value is not one constant");
+    qk_copy_nd_params same = {.rank = 1, .dim = {bind_count(n->out[0])}, .ds = {1}};
+    return bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &same, sizeof same, 2,
+                     (int[]){bind_value(b, value), y});
+}
+
 static bool pad_bind(Binder *b, const Node *n, const OpCtx *c) {
     const PadAttrs *a = c->attrs;
     Type x = n->in[DATA]->type, y = n->out[0]->type;
@@ -190,7 +205,6 @@ static bool pad_bind(Binder *b, const Node *n, const OpCtx *c) {
         return bind_unsupported(b, n, "operand and result are quantized differently");
     if (!str_is(a->mode, "constant"))
         return pad_mirrored(b, n, a->mode, before);
-    qk_fill_params fill = {.n = bind_count(n->out[0])};
     qk_copy_nd_params p = {.rank = x.rank};
     for (int i = x.rank - 1; i >= 0; i--) { /* the box that both have */
         int64_t cut = (before[i] < 0 ? before[i] : 0) + (after[i] < 0 ? after[i] : 0);
@@ -205,14 +219,14 @@ static bool pad_bind(Binder *b, const Node *n, const OpCtx *c) {
     }
     ElemType e = bind_elem(n->in[DATA]);
     int in = bind_value(b, n->in[DATA]), out = bind_value(b, n->out[0]);
-    return pad_value(b, n, c, &fill.value) &&
-           bind_call(b, n, bind_kernel(b, "fill", 1, &e), &fill, sizeof fill, 1, &out) &&
+    return pad_fill_all(b, n, c) &&
            bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2, (int[]){in, out});
 }
 
 const OpDef op_Pad = {
     .domain = "",
     .name = "Pad",
+    .fixed = 1u << PADS | 1u << AXES,
     .attrs_size = sizeof(PadAttrs),
     .attrs = pad_attrs,
     .infer = pad_infer,
@@ -304,6 +318,7 @@ static bool expand_bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Expand = {
     .domain = "",
     .name = "Expand",
+    .fixed = 1u << 1,
     .infer = expand_infer,
     .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = expand_move},
     .bind = expand_bind,

@@ -1,6 +1,6 @@
-/* ReduceMean, ReduceSum, ReduceMax, ReduceMin, ReduceL1, ReduceL2, ReduceSumSquare, ArgMax, ArgMin.
- * Axes are an attribute until opset 12 (ReduceSum) or 17, an operand from then on; 11 allowed
- * negative ones. ArgMax and ArgMin: 12 added select_last_index. */
+/* ReduceMean, ReduceSum, ReduceProd, ReduceMax, ReduceMin, ReduceL1, ReduceL2, ReduceSumSquare,
+ * ReduceLogSum, ReduceLogSumExp. Axes are an attribute until opset 12 (ReduceSum) or 17, an operand
+ * from then on; 11 allowed negative ones. */
 #include "ir/ops/bind.h"
 #include "ir/ops/rounding.h"
 #include "kernels/requant_host.h"
@@ -161,12 +161,23 @@ static bool sum_integers(Binder *b, const Node *n, const Reduction *r, bool mean
                         (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
 }
 
+/* Plain integers, as models compute with shapes. */
+static bool reduce_plain(Binder *b, const Node *n, const Reduction *r, bool product) {
+    ElemType e = n->in[DATA]->type.elem;
+    qk_reduce_i_params p = {REDUCTION(*r), .product = product};
+    COPY_REDUCTION(p, *r);
+    return bind_call(b, n, bind_kernel(b, "reduce_i", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+}
+
 static bool bind_sum(Binder *b, const Node *n, const OpCtx *c, bool mean) {
     Reduction r;
     if (!reduction(b, n, c, &r))
         return false;
     if (bind_any_quant(n))
         return sum_integers(b, n, &r, mean);
+    if (!mean && elem_is_int(n->in[DATA]->type.elem))
+        return reduce_plain(b, n, &r, false);
     if (n->in[DATA]->type.elem != bind_real(b))
         return bind_unsupported(b, n, "of %s; only float has a kernel",
                                 elem_name(n->in[DATA]->type.elem));
@@ -181,36 +192,69 @@ static bool sum_bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_sum(b, n, c, false);
 }
 
-static bool bind_norm(Binder *b, const Node *n, const OpCtx *c, int what, bool root) {
-    Reduction r;
-    if (!reduction(b, n, c, &r))
+static bool of_floats(Binder *b, const Node *n, const OpCtx *c, Reduction *r) {
+    if (!reduction(b, n, c, r))
         return false;
     if (n->in[DATA]->type.elem != bind_real(b) || bind_any_quant(n))
         return bind_unsupported(b, n, "of %s; only float has a kernel",
                                 elem_name(n->in[DATA]->type.elem));
+    return true;
+}
+
+/* A sum and then, unless it is NULL, a function of it. */
+static bool bind_norm(Binder *b, const Node *n, const OpCtx *c, int what, const char *function) {
+    Reduction r;
+    if (!of_floats(b, n, c, &r))
+        return false;
     int y = bind_value(b, n->out[0]);
-    if (!root)
+    if (!function)
         return sum_floats(b, n, &r, what, false, y);
     int32_t count = bind_count(n->out[0]);
     int sum = bind_temp(b, ELEM_FLOAT, (size_t)count);
     qk_unary_params p = {.n = count};
     if (!sum_floats(b, n, &r, what, false, sum) ||
-        !bind_call(b, n, "qk_unary_sqrt_f32", &p, sizeof p, 2, (int[]){sum, y}))
+        !bind_call(b, n, function, &p, sizeof p, 2, (int[]){sum, y}))
         return false;
     bind_in_place(b, 0);
     return true;
 }
 
 static bool l1_bind(Binder *b, const Node *n, const OpCtx *c) {
-    return bind_norm(b, n, c, ABSOLUTE, false);
+    return bind_norm(b, n, c, ABSOLUTE, NULL);
 }
 
 static bool l2_bind(Binder *b, const Node *n, const OpCtx *c) {
-    return bind_norm(b, n, c, SQUARE, true);
+    return bind_norm(b, n, c, SQUARE, "qk_unary_sqrt_f32");
 }
 
 static bool sumsquare_bind(Binder *b, const Node *n, const OpCtx *c) {
-    return bind_norm(b, n, c, SQUARE, false);
+    return bind_norm(b, n, c, SQUARE, NULL);
+}
+
+static bool logsum_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_norm(b, n, c, PLAIN, "qk_unary_log_f32");
+}
+
+/* A product, or the logarithm of a sum of exponentials without overflow on the way. */
+static bool bind_folded(Binder *b, const Node *n, const OpCtx *c, bool product) {
+    Reduction r;
+    if (!of_floats(b, n, c, &r))
+        return false;
+    qk_reduceprod_f32_params p = {REDUCTION(r)}; /* reducelogsumexp takes the same */
+    COPY_REDUCTION(p, r);
+    return bind_call(b, n, product ? "qk_reduceprod_f32" : "qk_reducelogsumexp_f32", &p, sizeof p,
+                     2, (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+}
+
+static bool prod_bind(Binder *b, const Node *n, const OpCtx *c) {
+    Reduction r;
+    if (elem_is_int(n->in[DATA]->type.elem) && !bind_any_quant(n))
+        return reduction(b, n, c, &r) && reduce_plain(b, n, &r, true);
+    return bind_folded(b, n, c, true);
+}
+
+static bool logsumexp_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_folded(b, n, c, false);
 }
 
 static bool bind_extreme(Binder *b, const Node *n, const OpCtx *c, const char *kernel) {
@@ -234,7 +278,9 @@ static bool min_bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_extreme(b, n, c, "reducemin");
 }
 
-#define REDUCE .domain = "", .attrs_size = sizeof(ReduceAttrs), .attrs = attrs, .infer = infer
+#define REDUCE                                                                                     \
+    .domain = "", .attrs_size = sizeof(ReduceAttrs), .attrs = attrs, .infer = infer,               \
+    .fixed = 1u << AXES
 #define SUMS                                                                                       \
     {.kind = QUANT_COMPUTE,                                                                        \
      .data = 1u << DATA,                                                                           \
@@ -255,65 +301,9 @@ const OpDef op_ReduceL1 = {REDUCE, .name = "ReduceL1", .upgrade = upgrade_18, .b
 const OpDef op_ReduceL2 = {REDUCE, .name = "ReduceL2", .upgrade = upgrade_18, .bind = l2_bind};
 const OpDef op_ReduceSumSquare = {REDUCE, .name = "ReduceSumSquare", .upgrade = upgrade_18,
                                   .bind = sumsquare_bind};
-
-/* ---- ArgMax and ArgMin ---- */
-
-typedef struct ArgAttrs {
-    int64_t axis, keepdims, select_last_index;
-} ArgAttrs;
-
-static const AttrSpec arg_attrs[] = {
-    A_INT(ArgAttrs, axis, 0),
-    A_INT(ArgAttrs, keepdims, 1),
-    A_INT(ArgAttrs, select_last_index, 0),
-    A_END,
-};
-
-static bool arg_infer(OpCtx *c) {
-    const ArgAttrs *a = c->attrs;
-    Type x = op_type(c, DATA);
-    int axis, rank = 0;
-    if (x.rank < 0) {
-        c->out[0] = type_tensor(ELEM_INT64, -1, NULL);
-        return true;
-    }
-    if (!op_axis(c, a->axis, x.rank, &axis))
-        return false;
-    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank + 1);
-    for (int i = 0; i < x.rank; i++)
-        if (i != axis || a->keepdims)
-            dims[rank++] = i == axis ? dim_of(1) : x.dims[i];
-    c->out[0] = type_tensor(ELEM_INT64, rank, dims);
-    return true;
-}
-
-static bool bind_arg(Binder *b, const Node *n, const OpCtx *c, bool least) {
-    const ArgAttrs *a = c->attrs;
-    Type x = n->in[DATA]->type;
-    int axis;
-    if (!op_axis(c, a->axis, x.rank, &axis))
-        return false;
-    ElemType e = bind_elem(n->in[DATA]);
-    qk_argmax_params p = {.outer = bind_extent(x, 0, axis),
-                          .n = (int32_t)x.dims[axis].value,
-                          .inner = bind_extent(x, axis + 1, x.rank),
-                          .least = least,
-                          .last = a->select_last_index != 0};
-    if (p.n == 0)
-        return bind_unsupported(b, n, "the axis is empty");
-    return bind_call(b, n, bind_kernel(b, "argmax", 1, &e), &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
-}
-
-static bool argmax_bind(Binder *b, const Node *n, const OpCtx *c) {
-    return bind_arg(b, n, c, false);
-}
-
-static bool argmin_bind(Binder *b, const Node *n, const OpCtx *c) {
-    return bind_arg(b, n, c, true);
-}
-
-#define ARG .domain = "", .attrs_size = sizeof(ArgAttrs), .attrs = arg_attrs, .infer = arg_infer
-
-const OpDef op_ArgMax = {ARG, .name = "ArgMax", .bind = argmax_bind};
-const OpDef op_ArgMin = {ARG, .name = "ArgMin", .bind = argmin_bind};
+const OpDef op_ReduceProd = {REDUCE, .name = "ReduceProd", .upgrade = upgrade_18,
+                             .bind = prod_bind};
+const OpDef op_ReduceLogSum = {REDUCE, .name = "ReduceLogSum", .upgrade = upgrade_18,
+                               .bind = logsum_bind};
+const OpDef op_ReduceLogSumExp = {REDUCE, .name = "ReduceLogSumExp", .upgrade = upgrade_18,
+                                  .bind = logsumexp_bind};

@@ -164,6 +164,7 @@ static bool reshape_infer(OpCtx *c) {
 const OpDef op_Reshape = {
     .domain = "",
     .name = "Reshape",
+    .fixed = 1u << 1,
     .attrs_size = sizeof(ReshapeAttrs),
     .attrs = reshape_attrs,
     .infer = reshape_infer,
@@ -297,6 +298,7 @@ static bool unsqueeze_infer(OpCtx *c) {
 const OpDef op_Squeeze = {
     .domain = "",
     .name = "Squeeze",
+    .fixed = 1u << 1,
     .attrs_size = sizeof(AxesAttrs),
     .attrs = axes_attrs,
     .infer = squeeze_infer,
@@ -308,6 +310,7 @@ const OpDef op_Squeeze = {
 const OpDef op_Unsqueeze = {
     .domain = "",
     .name = "Unsqueeze",
+    .fixed = 1u << 1,
     .attrs_size = sizeof(AxesAttrs),
     .attrs = axes_attrs,
     .infer = unsqueeze_infer,

@@ -328,6 +328,7 @@ static bool upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags
 const OpDef op_Resize = {
     .domain = "",
     .name = "Resize",
+    .fixed = 0xe,
     .attrs_size = sizeof(ResizeAttrs),
     .attrs = attrs,
     .verify = verify,
@@ -403,6 +404,7 @@ static bool upsample_bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Upsample = {
     .domain = "",
     .name = "Upsample",
+    .fixed = 2,
     .attrs_size = sizeof(UpsampleAttrs),
     .attrs = upsample_attrs,
     .infer = upsample_infer,

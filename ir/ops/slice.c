@@ -149,6 +149,7 @@ static bool slice_bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Slice = {
     .domain = "",
     .name = "Slice",
+    .fixed = 0x1e,
     .attrs_size = sizeof(SliceAttrs),
     .attrs = slice_attrs,
     .infer = slice_infer,
@@ -262,6 +263,7 @@ static bool split_bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Split = {
     .domain = "",
     .name = "Split",
+    .fixed = 1u << 1,
     .attrs_size = sizeof(SplitAttrs),
     .attrs = split_attrs,
     .infer = split_infer,

@@ -1,5 +1,6 @@
-/* Softmax and QLinearSoftmax. Before opset 13 the input is seen as a matrix [dims before axis, the
- * rest] and axis defaults to 1; from 13 the sum goes along one axis, by default the last. */
+/* Softmax with QLinearSoftmax, LogSoftmax and Hardmax. Before opset 13 the input is seen as a
+ * matrix [dims before axis, the rest] and axis defaults to 1; from 13 the sum goes along one axis,
+ * by default the last. */
 #include "ir/ops/bind.h"
 #include "ir/provenance.h"
 #include "kernels/requant_host.h"
@@ -162,25 +163,53 @@ static bool bind_quant(Binder *b, const Node *n, int32_t outer, int32_t size, in
     return bind_call(b, n, bind_kernel(b, "softmax_q", 2, types), &p, sizeof p, 3, args);
 }
 
-static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+static bool rows(const OpCtx *c, qk_softmax_f32_params *p) {
     const SoftmaxAttrs *a = c->attrs;
-    Type x = n->in[0]->type;
+    Type x = op_type(c, 0);
     int axis = 0;
     if (x.rank > 0 && !op_axis(c, a->axis, x.rank, &axis))
         return false;
-    int32_t outer = bind_extent(x, 0, axis);
-    int32_t size = x.rank ? (int32_t)x.dims[axis].value : 1;
-    int32_t inner = x.rank ? bind_extent(x, axis + 1, x.rank) : 1;
+    *p = (qk_softmax_f32_params){.outer = bind_extent(x, 0, axis),
+                                 .n = x.rank ? (int32_t)x.dims[axis].value : 1,
+                                 .inner = x.rank ? bind_extent(x, axis + 1, x.rank) : 1};
+    return true;
+}
+
+/* The others take the same as Softmax. */
+static bool bind_kind(Binder *b, const Node *n, const OpCtx *c, const char *kernel) {
+    qk_softmax_f32_params p;
+    return rows(c, &p) && bind_floats_only(b, n) &&
+           bind_call(b, n, kernel, &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    qk_softmax_f32_params p;
     if (bind_any_quant(n))
-        return bind_quant(b, n, outer, size, inner);
-    qk_softmax_f32_params p = {.outer = outer, .n = size, .inner = inner};
-    if (!bind_floats_only(b, n) ||
-        !bind_call(b, n, "qk_softmax_f32", &p, sizeof p, 2,
-                   (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])}))
+        return rows(c, &p) && bind_quant(b, n, p.outer, p.n, p.inner);
+    if (!bind_kind(b, n, c, "qk_softmax_f32"))
         return false;
     bind_in_place(b, 0);
     return true;
 }
+
+static bool log_bind(Binder *b, const Node *n, const OpCtx *c) {
+    if (!bind_kind(b, n, c, "qk_logsoftmax_f32"))
+        return false;
+    bind_in_place(b, 0);
+    return true;
+}
+
+static bool hard_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return bind_kind(b, n, c, "qk_hardmax_f32");
+}
+
+#define KIND                                                                                       \
+    .domain = "", .attrs_size = sizeof(SoftmaxAttrs), .attrs = attrs, .verify = verify,            \
+    .infer = op_same_type, .upgrade = upgrade
+
+const OpDef op_LogSoftmax = {KIND, .name = "LogSoftmax", .bind = log_bind};
+const OpDef op_Hardmax = {KIND, .name = "Hardmax", .bind = hard_bind};
 
 const OpDef op_Softmax = {
     .domain = "",

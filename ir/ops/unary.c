@@ -13,6 +13,17 @@ static double clamp01(double x) {
     return x < 0 ? 0 : x > 1 ? 1 : x;
 }
 
+static bool bind(Binder *b, const Node *n, const char *op, UnaryFn *f) {
+    qk_unary_params p = {.n = bind_count(n->in[0])};
+    ElemType e = bind_elem(n->in[0]);
+    Str name = arena_strf(binder_arena(b), "unary_%s", op);
+    if (elem_is_int(e) && !bind_any_quant(n))
+        return bind_call(b, n, bind_kernel(b, name.s, 1, &e), &p, sizeof p, 2,
+                         (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+    name = arena_strf(binder_arena(b), "qk_unary_%s_f32", op);
+    return bind_unary(b, n, name.s, &p, sizeof p, f, NULL);
+}
+
 /* `value` is the function of x in double; the kernel is its float form. */
 #define UNARY(op, kernel, value, float_wanted)                                                     \
     static float kernel##_of(float number, const void *ctx) {                                      \
@@ -22,8 +33,7 @@ static double clamp01(double x) {
     }                                                                                              \
     static bool kernel##_bind(Binder *b, const Node *n, const OpCtx *c) {                          \
         (void)c;                                                                                   \
-        qk_unary_params p = {.n = bind_count(n->in[0])};                                           \
-        return bind_unary(b, n, "qk_unary_" #kernel "_f32", &p, sizeof p, kernel##_of, NULL);      \
+        return bind(b, n, #kernel, kernel##_of);                                                   \
     }                                                                                              \
     const OpDef op_##op = {                                                                        \
         .domain = "",                                                                              \
@@ -34,8 +44,15 @@ static double clamp01(double x) {
     };
 
 UNARY(Abs, abs, fabs(x), true)
+UNARY(Acos, acos, acos(x), true)
+UNARY(Acosh, acosh, acosh(x), true)
+UNARY(Asin, asin, asin(x), true)
+UNARY(Asinh, asinh, asinh(x), true)
+UNARY(Atan, atan, atan(x), true)
+UNARY(Atanh, atanh, atanh(x), true)
 UNARY(Ceil, ceil, ceil(x), true)
 UNARY(Cos, cos, cos(x), true)
+UNARY(Cosh, cosh, cosh(x), true)
 UNARY(Erf, erf, erf(x), true)
 UNARY(Exp, exp, exp(x), true)
 UNARY(Floor, floor, floor(x), true)
@@ -47,6 +64,8 @@ UNARY(Reciprocal, reciprocal, 1 / x, true)
 UNARY(Round, rint, rint(x), true)
 UNARY(Sign, sign, x > 0 ? 1 : x < 0 ? -1 : x, true)
 UNARY(Sin, sin, sin(x), true)
+UNARY(Sinh, sinh, sinh(x), true)
 UNARY(Softplus, softplus, softplus(x), true)
 UNARY(Softsign, softsign, x / (1 + fabs(x)), false)
 UNARY(Sqrt, sqrt, sqrt(x), true)
+UNARY(Tan, tan, tan(x), true)

@@ -377,6 +377,8 @@ class QuantizedOps(OracleCase):
         signed, positive = Q(T.INT8, 0.03, -5), Q(T.INT8, 0.02, -128)
         for op, fn, x, y, attrs in (
                 ("Abs", np.abs, signed, Q(T.INT8, 0.0151, -128), {}),
+                ("Asinh", np.arcsinh, signed, Q(T.INT8, 0.017, 3), {}),
+                ("Atan", np.arctan, signed, Q(T.INT8, 0.012, 0), {}),
                 ("Celu", lambda v: np.where(v > 0, v, 0.7 * np.expm1(v / np.float32(0.7))), signed, Q(T.INT8, 0.021, -90), {"alpha": 0.7}),
                 ("Elu", lambda v: np.where(v > 0, v, 1.5 * np.expm1(v)), signed, Q(T.INT8, 0.021, -50), {"alpha": 1.5}),
                 ("Erf", erf, signed, Q(T.INT8, 1 / 127, 0), {}),
@@ -388,6 +390,8 @@ class QuantizedOps(OracleCase):
                 ("Mish", lambda v: v * np.tanh(np.log1p(np.exp(v))), signed, Q(T.INT8, 0.0173, -110), {}),
                 ("Neg", np.negative, signed, Q(T.INT8, 0.0331, 5), {}),
                 ("Reciprocal", lambda v: 1 / v, positive, Q(T.INT8, 0.021, -128), {}),
+                ("Shrink", lambda v: np.where(v < -1.5, v + 0.5, np.where(v > 1.5, v - 0.5, 0)), signed, Q(T.INT8, 0.0253, -8),
+                 {"bias": 0.5, "lambd": 1.5}),
                 ("Softsign", lambda v: v / (1 + np.abs(v)), signed, Q(T.INT8, 0.0067, 0), {}),
                 ("Sqrt", np.sqrt, positive, Q(T.INT8, 0.0091, -128), {}),
                 ("ThresholdedRelu", lambda v: np.where(v > 1, v, 0), signed, Q(T.INT8, 0.017, -128 + 30), {"alpha": 1.0})):

@@ -1,0 +1,148 @@
+/* Graph inputs whose values settle shapes (axes, sizes, counts), taken from the data as constants.
+ */
+#include "exec/sample_files.h"
+#include "exec/samples.h"
+#include "ir/ops/op.h"
+#include "support/npz.h"
+
+enum { MOST_ELEMENTS = 4096 };
+
+typedef struct Settle {
+    Module *m;
+    Diags *d;
+    bool *seen;        /* by value id */
+    const Node **user; /* by value id of a graph input: whom it settles something for */
+    bool any;
+} Settle;
+
+/* ---- which inputs ---- */
+
+/* Shapes come as short lists; what is larger is data that shapes happen to follow from. */
+static bool is_small(const Value *v) {
+    size_t count;
+    return v->type.kind == TYPE_TENSOR && v->type.rank >= 0 && v->type.rank <= 1 &&
+           elem_bits(v->type.elem) >= 8 && (!type_count(v->type, &count) || count <= MOST_ELEMENTS);
+}
+
+static void mark(Settle *s, const Value *v, const Node *user) {
+    if (!v || v->data || s->seen[v->id])
+        return;
+    s->seen[v->id] = true;
+    if (v->kind == VALUE_INPUT && v->graph == s->m->graph && is_small(v)) {
+        s->user[v->id] = user;
+        s->any = true;
+    }
+    const Node *n = v->def;
+    if (!n || (n->def && n->def->from_types))
+        return;
+    for (size_t i = 0; i < n->n_in; i++)
+        mark(s, n->in[i], user);
+}
+
+/* Operands that have to be constants: of QOperators all that are no tensors. */
+static uint32_t fixed_operands(const Node *n) {
+    uint32_t all = n->def ? n->def->fixed : 0;
+    for (size_t i = 1; !n->def && qop_find(n->domain, n->op) && i < n->n_in && i < 32; i++)
+        all |= n->in[i] && is_small(n->in[i]) ? 1u << i : 0;
+    return all;
+}
+
+static void look_at_graph(Graph *g, void *ctx) {
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_in && i < 32; i++)
+        if (fixed_operands(n) >> i & 1)
+            mark(ctx, n->in[i], n);
+}
+
+/* ---- their values ---- */
+
+/* The one value that all samples of the array and of those before have; `same` is false where they
+ * have several. */
+static bool same_samples(const Settle *s, Npz *z, size_t at, uint8_t **first, size_t bytes,
+                         bool *same) {
+    const NpyArray *array = npz_at(z, at);
+    NpyReader *r = npy_reader(z, at);
+    uint8_t *sample = arena_alloc(s->m->arena, bytes + 1);
+    bool ok = r != NULL;
+    for (int64_t i = 0; ok && i < array->dims[0]; i++) {
+        ok = npy_read_samples(r, i, 1, sample);
+        *same = *same && (!ok || !*first || memcmp(*first, sample, bytes) == 0);
+        if (ok && !*first)
+            *first = arena_copy(s->m->arena, sample, bytes + 1);
+    }
+    npy_reader_close(r);
+    return ok;
+}
+
+static void become_const(Settle *s, Value *v, const NpyArray *array, const uint8_t *data) {
+    bool leading = v->type.rank == 1 && array->rank == 1; /* the sample axis replaces one of 1 */
+    int64_t dim = leading ? 1 : array->rank > 1 ? array->dims[1] : 1;
+    uint8_t *bytes;
+    Tensor *t = tensor_new(s->m->arena, v->type.elem, v->type.rank, &dim, &bytes);
+    if (!sample_convertible(v, (ElemType)array->elem) ||
+        !sample_convert(v, (ElemType)array->elem, data, bytes, t->count, s->d))
+        return; /* samples_open complains */
+    diag(s->d, DIAG_REMARK, v->loc, "input %s is taken from the data before anything runs: %s",
+         diag_name(s->d, v->name), node_text(s->user[v->id]));
+    v->data = t;
+    v->type = tensor_type(s->m->arena, t);
+    v->kind = VALUE_CONST;
+    v->declared = false;
+    ARENA_PUSH(s->m->arena, s->m->graph->consts, s->m->graph->n_consts, s->m->graph->cap_consts, v);
+}
+
+/* False after an error. An input that no file has, or in another shape, or with several values,
+ * stays one: who needs to know it will complain. */
+static bool take(Settle *s, Value *v, const SampleFiles *files) {
+    uint8_t *first = NULL;
+    NpyArray array = {0};
+    bool same = true;
+    for (size_t i = 0; i < files->n; i++) {
+        Npz *z = npz_open(s->m->arena, files->paths[i], LOC_NONE, s->d);
+        int at = z ? npz_find(z, v->name) : -1;
+        bool ok = z != NULL;
+        if (at < 0 && z && s->m->graph->n_in == 1 && npz_size(z) == 1)
+            at = 0;
+        if (at >= 0) {
+            const NpyArray *a = npz_at(z, (size_t)at);
+            bool fits = a->elem && a->rank >= 1 && a->dims[0] > 0 && a->rank <= v->type.rank + 1 &&
+                        (a->rank > 1 || v->type.rank == 0 || v->type.dims[0].value == 1);
+            size_t count = fits && a->rank > 1 ? (size_t)a->dims[1] : 1;
+            fits = fits && count <= MOST_ELEMENTS;
+            same = same && fits &&
+                   (!first || (array.elem == a->elem && array.rank == a->rank &&
+                               (a->rank < 2 || array.dims[1] == a->dims[1])));
+            array = *a;
+            ok = !same || same_samples(s, z, (size_t)at, &first, count * a->elem_size, &same);
+        }
+        npz_close(z);
+        if (!ok)
+            return false;
+    }
+    if (first && same)
+        become_const(s, v, &array, first);
+    return true;
+}
+
+bool samples_settle(Module *m, const char *const *paths, size_t n, Diags *d) {
+    Settle s = {.m = m,
+                .d = d,
+                .seen = NEW_ARRAY(m->arena, bool, m->n_values),
+                .user = NEW_ARRAY(m->arena, const Node *, m->n_values)};
+    SampleFiles files = {0};
+    Graph *g = m->graph;
+    size_t kept = 0;
+    module_each_graph(m, look_at_graph, &s);
+    if (!s.any || !n)
+        return true;
+    if (!sample_files(m->arena, paths, n, &files, d))
+        return false;
+    for (size_t i = 0; i < g->n_in; i++)
+        if (s.user[g->in[i]->id] && !take(&s, g->in[i], &files))
+            return false;
+    for (size_t i = 0; i < g->n_in; i++)
+        if (g->in[i]->kind == VALUE_INPUT)
+            g->in[kept++] = g->in[i];
+    g->n_in = kept;
+    return true;
+}

@@ -1,0 +1,50 @@
+/* CumSum and CumProd: running sums and products along an axis. Only types changed between opsets.
+ */
+#include "ir/ops/bind.h"
+
+enum { X, AXIS };
+
+typedef struct CumAttrs {
+    int64_t exclusive, reverse;
+} CumAttrs;
+
+static const AttrSpec attrs[] = {
+    A_INT(CumAttrs, exclusive, 0),
+    A_INT(CumAttrs, reverse, 0),
+    A_END,
+};
+
+static bool cumulate(Binder *b, const Node *n, const OpCtx *c, bool product) {
+    const CumAttrs *a = c->attrs;
+    Type x = n->in[X]->type;
+    ElemType e = bind_elem(n->in[X]);
+    Ints list;
+    int axis;
+    if (!op_ints(c, AXIS, &list) || list.n != 1)
+        return bind_unsupported(b, n, "its axis is not constant");
+    if (!op_axis(c, list.v[0], x.rank, &axis))
+        return false;
+    qk_cumulate_params p = {.outer = bind_extent(x, 0, axis),
+                            .n = (int32_t)x.dims[axis].value,
+                            .inner = bind_extent(x, axis + 1, x.rank),
+                            .exclusive = a->exclusive != 0,
+                            .reverse = a->reverse != 0,
+                            .product = product};
+    return bind_call(b, n, bind_kernel(b, "cumulate", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[X]), bind_value(b, n->out[0])});
+}
+
+static bool sum_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return cumulate(b, n, c, false);
+}
+
+static bool prod_bind(Binder *b, const Node *n, const OpCtx *c) {
+    return cumulate(b, n, c, true);
+}
+
+#define CUMULATIVE                                                                                 \
+    .domain = "", .attrs_size = sizeof(CumAttrs), .attrs = attrs, .infer = op_same_type,           \
+    .fixed = 1u << AXIS
+
+const OpDef op_CumSum = {CUMULATIVE, .name = "CumSum", .bind = sum_bind};
+const OpDef op_CumProd = {CUMULATIVE, .name = "CumProd", .bind = prod_bind};

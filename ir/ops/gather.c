@@ -1,0 +1,153 @@
+/* GatherElements and GatherND: elements and slices at computed places. Only types changed between
+ * opsets; GatherND: 12 added batch_dims. */
+#include "ir/ops/bind.h"
+
+enum { DATA, INDICES };
+
+/* ---- GatherElements ---- */
+
+typedef struct ElementsAttrs {
+    int64_t axis;
+} ElementsAttrs;
+
+static const AttrSpec elements_attrs[] = {
+    A_INT(ElementsAttrs, axis, 0),
+    A_END,
+};
+
+static bool elements_verify(const OpCtx *c) {
+    const ElementsAttrs *a = c->attrs;
+    Type x = op_type(c, DATA), i = op_type(c, INDICES);
+    int axis;
+    if (x.rank < 0 || i.rank < 0)
+        return true;
+    if (x.rank != i.rank)
+        return op_error_in(c, INDICES, "the indices have rank %d, the data %d", i.rank, x.rank);
+    if (!op_axis(c, a->axis, x.rank, &axis))
+        return false;
+    for (int k = 0; k < x.rank; k++)
+        if (k != axis && x.dims[k].value >= 0 && i.dims[k].value > x.dims[k].value)
+            return op_error_in(c, INDICES, "dimension %d is %lld, that of the data %lld", k,
+                               (long long)i.dims[k].value, (long long)x.dims[k].value);
+    return true;
+}
+
+static bool elements_infer(OpCtx *c) {
+    Type x = op_type(c, DATA), i = op_type(c, INDICES);
+    if (x.kind == TYPE_TENSOR && i.kind == TYPE_TENSOR)
+        c->out[0] = type_tensor(type_real_elem(x), i.rank, i.dims);
+    return true;
+}
+
+static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const ElementsAttrs *a = c->attrs;
+    Type x = n->in[DATA]->type, i = n->in[INDICES]->type;
+    ElemType types[] = {bind_elem(n->in[DATA]), bind_elem(n->in[INDICES])};
+    int axis;
+    if (!op_axis(c, a->axis, x.rank, &axis))
+        return false;
+    qk_gather_elements_params p = {.rank = x.rank,
+                                   .length = (int32_t)x.dims[axis].value,
+                                   .step = bind_extent(x, axis + 1, x.rank)};
+    if (p.length == 0 && bind_count(n->out[0]) > 0)
+        return bind_unsupported(b, n, "the axis is empty");
+    for (int k = 0; k < x.rank; k++) {
+        p.dim[k] = (int32_t)i.dims[k].value;
+        p.xs[k] = k == axis ? 0 : bind_extent(x, k + 1, x.rank);
+    }
+    return bind_call(b, n, bind_kernel(b, "gather_elements", 2, types), &p, sizeof p, 3,
+                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->in[INDICES]),
+                             bind_value(b, n->out[0])});
+}
+
+const OpDef op_GatherElements = {
+    .domain = "",
+    .name = "GatherElements",
+    .attrs_size = sizeof(ElementsAttrs),
+    .attrs = elements_attrs,
+    .verify = elements_verify,
+    .infer = elements_infer,
+    .bind = elements_bind,
+};
+
+/* ---- GatherND ---- */
+
+typedef struct NdAttrs {
+    int64_t batch_dims;
+} NdAttrs;
+
+static const AttrSpec nd_attrs[] = {
+    A_INT(NdAttrs, batch_dims, 0),
+    A_END,
+};
+
+/* Numbers that make an index, -1 where that is not known. */
+static int64_t tuple(Type i) {
+    return i.rank > 0 ? i.dims[i.rank - 1].value : -1;
+}
+
+static bool nd_verify(const OpCtx *c) {
+    const NdAttrs *a = c->attrs;
+    Type x = op_type(c, DATA), i = op_type(c, INDICES);
+    if (x.rank < 0 || i.rank < 0)
+        return true;
+    if (i.rank == 0)
+        return op_error_in(c, INDICES, "the indices are a scalar");
+    if (a->batch_dims < 0 || a->batch_dims >= i.rank || a->batch_dims > x.rank)
+        return op_error_attr(c, "batch_dims", "batch_dims is %lld", (long long)a->batch_dims);
+    if (tuple(i) > x.rank - a->batch_dims || tuple(i) == 0)
+        return op_error_in(c, INDICES, "an index has %lld numbers, the data %lld dimensions",
+                           (long long)tuple(i), (long long)(x.rank - a->batch_dims));
+    for (int k = 0; k < a->batch_dims; k++)
+        if (x.dims[k].value >= 0 && i.dims[k].value >= 0 && x.dims[k].value != i.dims[k].value)
+            return op_error_in(c, INDICES, "batch dimension %d is %lld, that of the data %lld", k,
+                               (long long)i.dims[k].value, (long long)x.dims[k].value);
+    return true;
+}
+
+static bool nd_infer(OpCtx *c) {
+    const NdAttrs *a = c->attrs;
+    Type x = op_type(c, DATA), i = op_type(c, INDICES);
+    if (x.kind != TYPE_TENSOR)
+        return true;
+    if (x.rank < 0 || tuple(i) < 0) {
+        c->out[0] = type_tensor(type_real_elem(x), -1, NULL);
+        return true;
+    }
+    int from = (int)(a->batch_dims + tuple(i)), rank = i.rank - 1 + x.rank - from;
+    if (rank > MAX_RANK)
+        return true;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
+    for (int k = 0; k < rank; k++)
+        dims[k] = k < i.rank - 1 ? i.dims[k] : x.dims[from + k - (i.rank - 1)];
+    c->out[0] = type_tensor(type_real_elem(x), rank, dims);
+    return true;
+}
+
+static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const NdAttrs *a = c->attrs;
+    Type x = n->in[DATA]->type, i = n->in[INDICES]->type;
+    ElemType types[] = {bind_elem(n->in[DATA]), bind_elem(n->in[INDICES])};
+    int batch = (int)a->batch_dims;
+    qk_gather_nd_params p = {.batch = bind_extent(x, 0, batch),
+                             .n = bind_extent(i, batch, i.rank - 1),
+                             .k = (int32_t)tuple(i),
+                             .inner = bind_extent(x, batch + (int)tuple(i), x.rank)};
+    for (int k = 0; k < p.k; k++)
+        p.dim[k] = (int32_t)x.dims[batch + k].value;
+    if (bind_count(n->in[DATA]) == 0 && bind_count(n->out[0]) > 0)
+        return bind_unsupported(b, n, "there are no data");
+    return bind_call(b, n, bind_kernel(b, "gather_nd", 2, types), &p, sizeof p, 3,
+                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->in[INDICES]),
+                             bind_value(b, n->out[0])});
+}
+
+const OpDef op_GatherND = {
+    .domain = "",
+    .name = "GatherND",
+    .attrs_size = sizeof(NdAttrs),
+    .attrs = nd_attrs,
+    .verify = nd_verify,
+    .infer = nd_infer,
+    .bind = nd_bind,
+};

@@ -1,0 +1,68 @@
+/* OneHot: 11 made indices wrap around. */
+#include "ir/ops/bind.h"
+
+enum { INDICES, DEPTH, VALUES };
+
+typedef struct OneHotAttrs {
+    int64_t axis;
+} OneHotAttrs;
+
+static const AttrSpec attrs[] = {
+    A_INT(OneHotAttrs, axis, -1),
+    A_END,
+};
+
+static bool infer(OpCtx *c) {
+    const OneHotAttrs *a = c->attrs;
+    Type i = op_type(c, INDICES), v = op_type(c, VALUES);
+    const Tensor *depth = op_const(c, DEPTH);
+    int axis;
+    if (v.kind != TYPE_TENSOR)
+        return true;
+    if (i.rank < 0 || i.rank >= MAX_RANK) {
+        c->out[0] = type_tensor(type_real_elem(v), -1, NULL);
+        return true;
+    }
+    if (!op_axis(c, a->axis, i.rank + 1, &axis))
+        return false;
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)i.rank + 1);
+    for (int k = 0; k < i.rank; k++)
+        dims[k + (k >= axis)] = i.dims[k];
+    bool known = depth && depth->data && depth->count == 1;
+    double n = !known                       ? -1
+               : elem_is_float(depth->elem) ? tensor_float(depth, 0)
+                                            : (double)tensor_int(depth, 0);
+    if (known && !(n >= 1 && n <= INT32_MAX))
+        return op_error_in(c, DEPTH, "the depth is %g", n);
+    dims[axis] = known ? dim_of((int64_t)n) : dim_unknown();
+    c->out[0] = type_tensor(type_real_elem(v), i.rank + 1, dims);
+    return true;
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    const OneHotAttrs *a = c->attrs;
+    Type y = n->out[0]->type;
+    ElemType types[] = {bind_elem(n->in[VALUES]), bind_elem(n->in[INDICES])};
+    int axis;
+    if (!op_axis(c, a->axis, y.rank, &axis))
+        return false;
+    qk_onehot_params p = {.outer = bind_extent(y, 0, axis),
+                          .depth = (int32_t)y.dims[axis].value,
+                          .inner = bind_extent(y, axis + 1, y.rank)};
+    if (bind_count(n->in[VALUES]) != 2)
+        return bind_unsupported(b, n, "it has %d values, not off and on",
+                                bind_count(n->in[VALUES]));
+    return bind_call(b, n, bind_kernel(b, "onehot", 2, types), &p, sizeof p, 3,
+                     (int[]){bind_value(b, n->in[INDICES]), bind_value(b, n->in[VALUES]),
+                             bind_value(b, n->out[0])});
+}
+
+const OpDef op_OneHot = {
+    .domain = "",
+    .name = "OneHot",
+    .fixed = 1u << DEPTH,
+    .attrs_size = sizeof(OneHotAttrs),
+    .attrs = attrs,
+    .infer = infer,
+    .bind = bind,
+};

@@ -1,0 +1,50 @@
+/* ReverseSequence: the beginning of each sequence of a batch in reverse order. */
+#include "ir/ops/bind.h"
+
+enum { X, LENS };
+
+typedef struct ReverseAttrs {
+    int64_t batch_axis, time_axis;
+} ReverseAttrs;
+
+static const AttrSpec attrs[] = {
+    A_INT(ReverseAttrs, batch_axis, 1),
+    A_INT(ReverseAttrs, time_axis, 0),
+    A_END,
+};
+
+static bool verify(const OpCtx *c) {
+    const ReverseAttrs *a = c->attrs;
+    Type x = op_type(c, X);
+    if (a->batch_axis + a->time_axis != 1 || a->batch_axis * a->time_axis != 0)
+        return op_error_attr(c, "time_axis", "one of batch_axis and time_axis is 0, the other 1");
+    return x.rank < 0 || x.rank >= 2 || op_error_in(c, X, "rank %d has no sequences", x.rank);
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    const ReverseAttrs *a = c->attrs;
+    Type x = n->in[X]->type;
+    ElemType e = bind_elem(n->in[X]);
+    int32_t inner = bind_extent(x, 2, x.rank), row = bind_extent(x, 1, x.rank);
+    qk_reverse_rows_params p = {.batch = (int32_t)x.dims[a->batch_axis].value,
+                                .n = (int32_t)x.dims[a->time_axis].value,
+                                .inner = inner,
+                                .bs = a->batch_axis ? inner : row,
+                                .ns = a->batch_axis ? row : inner};
+    if (bind_count(n->in[LENS]) != p.batch)
+        return bind_unsupported(b, n, "%d lengths for %d sequences", bind_count(n->in[LENS]),
+                                p.batch);
+    return bind_call(
+        b, n, bind_kernel(b, "reverse_rows", 1, &e), &p, sizeof p, 3,
+        (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[LENS]), bind_value(b, n->out[0])});
+}
+
+const OpDef op_ReverseSequence = {
+    .domain = "",
+    .name = "ReverseSequence",
+    .attrs_size = sizeof(ReverseAttrs),
+    .attrs = attrs,
+    .verify = verify,
+    .infer = op_same_type,
+    .bind = bind,
+};

@@ -1,0 +1,78 @@
+/* RotaryEmbedding of opset 23: pairs of numbers turned by an angle that depends on the step.
+ * Operands are [batch, heads, steps, size] or [batch, steps, heads * size]. */
+#include "ir/ops/bind.h"
+
+enum { X, COS, SIN, IDS };
+
+typedef struct RotaryAttrs {
+    int64_t interleaved, num_heads, rotary_embedding_dim;
+} RotaryAttrs;
+
+static const AttrSpec attrs[] = {
+    A_INT(RotaryAttrs, interleaved, 0),
+    A_INT(RotaryAttrs, num_heads, 0),
+    A_INT(RotaryAttrs, rotary_embedding_dim, 0),
+    A_END,
+};
+
+static bool verify(const OpCtx *c) {
+    const RotaryAttrs *a = c->attrs;
+    Type x = op_type(c, X);
+    if (x.rank < 0)
+        return true;
+    if (x.rank != 3 && x.rank != 4)
+        return op_error_in(c, X, "has rank %d, must have 3 or 4", x.rank);
+    if (x.rank == 3 && a->num_heads < 1)
+        return op_error_attr(c, "num_heads", "operands of rank 3 need num_heads");
+    int64_t size = x.dims[x.rank - 1].value;
+    if (x.rank == 3 && size >= 0 && size % a->num_heads)
+        return op_error_in(c, X, "%lld numbers do not divide into %lld heads", (long long)size,
+                           (long long)a->num_heads);
+    size = size < 0 || x.rank == 4 ? size : size / a->num_heads;
+    int64_t turned = a->rotary_embedding_dim ? a->rotary_embedding_dim : size;
+    if (turned >= 0 && (turned % 2 || (size >= 0 && turned > size)))
+        return op_error(c, "%lld of %lld numbers cannot be turned in pairs", (long long)turned,
+                        (long long)size);
+    return true;
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    const RotaryAttrs *a = c->attrs;
+    Type x = n->in[X]->type, table = n->in[COS]->type;
+    const Value *ids = op_in(c, IDS);
+    bool heads_first = x.rank == 4;
+    qk_rotary_f32_params p = {.batch = (int32_t)x.dims[0].value,
+                              .heads = (int32_t)(heads_first ? x.dims[1].value : a->num_heads),
+                              .steps = (int32_t)x.dims[heads_first ? 2 : 1].value,
+                              .interleaved = a->interleaved != 0};
+    p.size = (int32_t)x.dims[x.rank - 1].value / (heads_first ? 1 : p.heads);
+    p.half = (int32_t)(a->rotary_embedding_dim ? a->rotary_embedding_dim : p.size) / 2;
+    p.xb = p.heads * p.steps * p.size;
+    p.xh = heads_first ? p.steps * p.size : p.size;
+    p.xs = heads_first ? p.size : p.heads * p.size;
+    if (table.rank < 1 || table.dims[table.rank - 1].value != p.half ||
+        bind_count(n->in[COS]) != bind_count(n->in[SIN]))
+        return bind_unsupported(b, n, "its tables do not have %d numbers a row", p.half);
+    p.rows = p.half ? bind_count(n->in[COS]) / p.half : 0;
+    if (ids ? bind_count(ids) != p.batch * p.steps || (p.rows == 0 && p.half)
+            : p.rows != p.batch * p.steps)
+        return bind_unsupported(b, n, "its tables or positions do not fit %d steps of %d sequences",
+                                p.steps, p.batch);
+    for (size_t i = X; i <= SIN; i++)
+        if (n->in[i]->type.elem != ELEM_FLOAT || op_quant(n->in[i]))
+            return bind_unsupported(b, n, "operand %zu is not float", i);
+    return bind_call(b, n, "qk_rotary_f32", &p, sizeof p, 5,
+                     (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[COS]),
+                             bind_value(b, n->in[SIN]), bind_value(b, ids),
+                             bind_value(b, n->out[0])});
+}
+
+const OpDef op_RotaryEmbedding = {
+    .domain = "",
+    .name = "RotaryEmbedding",
+    .attrs_size = sizeof(RotaryAttrs),
+    .attrs = attrs,
+    .verify = verify,
+    .infer = op_same_type,
+    .bind = bind,
+};

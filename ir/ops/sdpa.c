@@ -1,0 +1,258 @@
+/* Attention of opset 23: scaled dot products of queries and keys, softmax, sums of values. Operands
+ * are [batch, heads, steps, size] or [batch, steps, heads * size]; keys and values may be appended
+ * to those of the past. 24 added lengths of caches, 25 windows. */
+#include "ir/ops/bind.h"
+
+#include <math.h>
+
+enum { Q, K, V, MASK, PAST_K, PAST_V, LENS };
+enum { Y, PRESENT_K, PRESENT_V, SCORES };
+
+typedef struct SdpaAttrs {
+    int64_t is_causal, q_num_heads, kv_num_heads, qk_matmul_output_mode, softmax_precision;
+    int64_t left_window_size, right_window_size;
+    float scale, softcap;
+} SdpaAttrs;
+
+static const AttrSpec attrs[] = {
+    A_INT(SdpaAttrs, is_causal, 0),          A_INT(SdpaAttrs, q_num_heads, 0),
+    A_INT(SdpaAttrs, kv_num_heads, 0),       A_INT(SdpaAttrs, qk_matmul_output_mode, 0),
+    A_INT(SdpaAttrs, softmax_precision, 0),  A_INT(SdpaAttrs, left_window_size, -1),
+    A_INT(SdpaAttrs, right_window_size, -1), A_FLOAT(SdpaAttrs, scale, 0.0f),
+    A_FLOAT(SdpaAttrs, softcap, 0.0f),       A_END,
+};
+
+/* One operand as [batch, heads, steps, size]; -1 where that is not known. */
+typedef struct Heads {
+    int64_t batch, heads, steps, size;
+} Heads;
+
+static Heads heads_of(Type t, int64_t heads) {
+    Heads h = {-1, -1, -1, -1};
+    if (t.rank == 4)
+        return (Heads){t.dims[0].value, t.dims[1].value, t.dims[2].value, t.dims[3].value};
+    if (t.rank != 3)
+        return h;
+    int64_t all = t.dims[2].value;
+    return (Heads){t.dims[0].value, heads, t.dims[1].value,
+                   all < 0 || heads < 1 ? -1 : all / heads};
+}
+
+static Heads operand(const OpCtx *c, size_t i) {
+    const SdpaAttrs *a = c->attrs;
+    return heads_of(op_type(c, i), i == Q ? a->q_num_heads : a->kv_num_heads);
+}
+
+static bool differ(int64_t x, int64_t y) {
+    return x >= 0 && y >= 0 && x != y;
+}
+
+static bool check_rank(const OpCtx *c, size_t i) {
+    const SdpaAttrs *a = c->attrs;
+    Type t = op_type(c, i);
+    const char *name = i == Q ? "q_num_heads" : "kv_num_heads";
+    int64_t heads = i == Q ? a->q_num_heads : a->kv_num_heads;
+    if (t.rank >= 0 && t.rank != 3 && t.rank != 4)
+        return op_error_in(c, i, "has rank %d, must have 3 or 4", t.rank);
+    if (t.rank == 3 && heads < 1)
+        return op_error_attr(c, name, "operands of rank 3 need %s", name);
+    if (t.rank == 3 && t.dims[2].value >= 0 && t.dims[2].value % heads)
+        return op_error_in(c, i, "%lld numbers do not divide into %lld heads",
+                           (long long)t.dims[2].value, (long long)heads);
+    return true;
+}
+
+static bool verify(const OpCtx *c) {
+    if (!check_rank(c, Q) || !check_rank(c, K) || !check_rank(c, V))
+        return false;
+    Heads q = operand(c, Q), k = operand(c, K), v = operand(c, V);
+    if (differ(q.batch, k.batch) || differ(q.batch, v.batch))
+        return op_error(c, "operands differ in batch size");
+    if (differ(q.size, k.size))
+        return op_error_in(c, K, "keys have %lld numbers, queries %lld", (long long)k.size,
+                           (long long)q.size);
+    if (differ(k.heads, v.heads) || differ(k.steps, v.steps))
+        return op_error_in(c, V, "keys and values differ in number");
+    if (q.heads > 0 && k.heads >= 0 && (k.heads == 0 || q.heads % k.heads))
+        return op_error_in(c, K, "%lld heads of queries do not divide by %lld of keys",
+                           (long long)q.heads, (long long)k.heads);
+    if (!op_in(c, PAST_K) != !op_in(c, PAST_V))
+        return op_error(c, "past keys and past values go together");
+    return true;
+}
+
+static int64_t sum(int64_t x, int64_t y) {
+    return x < 0 || y < 0 ? -1 : dim_add(x, y);
+}
+
+/* Keys in all, those of the past among them. */
+static int64_t total(const OpCtx *c) {
+    Type past = op_type(c, PAST_K);
+    int64_t before = !op_in(c, PAST_K) ? 0 : past.rank == 4 ? past.dims[2].value : -1;
+    return sum(operand(c, K).steps, before);
+}
+
+static void set(OpCtx *c, size_t i, size_t like, int rank, const int64_t *dims) {
+    Type t = op_type(c, like);
+    if (i >= c->n_out || t.kind != TYPE_TENSOR)
+        return;
+    Dim *d = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
+    for (int k = 0; k < rank; k++)
+        d[k] = dims[k] < 0 ? dim_unknown() : dim_of(dims[k]);
+    c->out[i] = type_tensor(type_real_elem(t), rank, d);
+}
+
+static bool infer(OpCtx *c) {
+    Heads q = operand(c, Q), k = operand(c, K), v = operand(c, V);
+    int64_t all = q.heads < 0 || v.size < 0 ? -1 : dim_mul(q.heads, v.size), keys = total(c);
+    if (op_type(c, Q).rank == 3)
+        set(c, Y, Q, 3, (int64_t[]){q.batch, q.steps, all});
+    else if (op_type(c, Q).rank == 4)
+        set(c, Y, Q, 4, (int64_t[]){q.batch, q.heads, q.steps, v.size});
+    if (op_type(c, K).rank >= 0 && op_type(c, Q).rank >= 0) {
+        set(c, PRESENT_K, K, 4, (int64_t[]){k.batch, k.heads, keys, k.size});
+        set(c, PRESENT_V, V, 4, (int64_t[]){v.batch, v.heads, keys, v.size});
+        set(c, SCORES, Q, 4, (int64_t[]){q.batch, q.heads, q.steps, keys});
+    }
+    return true;
+}
+
+/* ---- binding ---- */
+
+typedef struct Strides {
+    int32_t batch, head, step;
+} Strides;
+
+static Strides strides_of(Type t, Heads h) {
+    int32_t size = (int32_t)h.size, steps = (int32_t)h.steps, heads = (int32_t)h.heads;
+    return t.rank == 4 ? (Strides){heads * steps * size, steps * size, size}
+                       : (Strides){steps * heads * size, size, heads * size};
+}
+
+static bool copy_steps(Binder *b, const Node *n, int from, Strides s, Heads h, int to,
+                       int64_t steps, int64_t at) {
+    int32_t size = (int32_t)h.size, row = (int32_t)steps * size;
+    qk_copy_nd_params p = {.rank = 4,
+                           .dim = {(int32_t)h.batch, (int32_t)h.heads, (int32_t)h.steps, size},
+                           .ss = {s.batch, s.head, s.step, 1},
+                           .ds = {(int32_t)h.heads * row, row, size, 1},
+                           .dst_offset = at * size};
+    ElemType e = ELEM_FLOAT;
+    return bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2, (int[]){from, to});
+}
+
+/* Keys or values with those of the past before them, where there are any or they are asked for. */
+static bool cache(Binder *b, const Node *n, const OpCtx *c, size_t i, int *buffer, Strides *s) {
+    const Value *x = n->in[i], *past = op_in(c, i == K ? PAST_K : PAST_V);
+    size_t out = i == K ? PRESENT_K : PRESENT_V;
+    const Value *present = out < n->n_out ? n->out[out] : NULL;
+    Heads h = operand(c, i), before = past ? heads_of(past->type, 0) : (Heads){0};
+    int64_t steps = before.steps + h.steps;
+    *s = strides_of(x->type, h);
+    *buffer = bind_value(b, x);
+    if (!past && !present)
+        return true;
+    if (past && (before.batch != h.batch || before.heads != h.heads || before.size != h.size))
+        return bind_unsupported(b, n, "its past has another shape");
+    int from = *buffer;
+    *buffer = present ? bind_value(b, present)
+                      : bind_temp(b, ELEM_FLOAT, (size_t)(h.batch * h.heads * steps * h.size));
+    if (past && !copy_steps(b, n, bind_value(b, past), strides_of(past->type, before), before,
+                            *buffer, steps, 0))
+        return false;
+    if (!copy_steps(b, n, from, *s, h, *buffer, steps, before.steps))
+        return false;
+    *s = (Strides){(int32_t)(h.heads * steps * h.size), (int32_t)(steps * h.size), (int32_t)h.size};
+    return true;
+}
+
+/* The mask broadcasts to [batch, heads, steps, keys]; its last dimension may be shorter. */
+static bool mask(Binder *b, const Node *n, const OpCtx *c, qk_sdpa_f32_params *p, int args[2]) {
+    const Value *m = op_in(c, MASK);
+    args[0] = args[1] = -1;
+    if (!m)
+        return true;
+    Type t = m->type;
+    int32_t stride[MAX_RANK];
+    if (t.rank < 1 || t.rank > 4)
+        return bind_unsupported(b, n, "its mask has rank %d", t.rank);
+    bind_strides(t, 4, stride);
+    p->mb = stride[0];
+    p->mh = stride[1];
+    p->ms = stride[2];
+    p->mk = stride[3];
+    p->masked = (int32_t)t.dims[t.rank - 1].value;
+    p->masked = p->masked == 1 ? p->keys : p->masked;
+    if (t.elem != ELEM_BOOL && t.elem != ELEM_FLOAT)
+        return bind_unsupported(b, n, "its mask is %s", elem_name(t.elem));
+    args[t.elem == ELEM_FLOAT] = bind_value(b, m);
+    return true;
+}
+
+static bool floats(Binder *b, const Node *n, const OpCtx *c) {
+    static const size_t which[] = {Q, K, V, PAST_K, PAST_V};
+    for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
+        const Value *v = op_in(c, which[i]);
+        if (v && (v->type.elem != ELEM_FLOAT || op_quant(v)))
+            return bind_unsupported(b, n, "operand %zu is %s; only float has a kernel", which[i],
+                                    op_quant(v) ? "quantized" : elem_name(v->type.elem));
+    }
+    return true;
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    const SdpaAttrs *a = c->attrs;
+    Heads q = operand(c, Q), v = operand(c, V);
+    int64_t keys = total(c);
+    Strides sq = strides_of(n->in[Q]->type, q), sk, sv, sy;
+    const Value *seen = n->n_out > SCORES ? n->out[SCORES] : NULL;
+    int k, values, masks[2];
+    if (!floats(b, n, c) || !cache(b, n, c, K, &k, &sk) || !cache(b, n, c, V, &values, &sv))
+        return false;
+    sy = strides_of(n->in[Q]->type, (Heads){q.batch, q.heads, q.steps, v.size});
+    qk_sdpa_f32_params p = {.batch = (int32_t)q.batch,
+                            .heads = (int32_t)q.heads,
+                            .kv_heads = (int32_t)v.heads,
+                            .sq = (int32_t)q.steps,
+                            .keys = (int32_t)keys,
+                            .size = (int32_t)q.size,
+                            .v_size = (int32_t)v.size,
+                            .qb = sq.batch,
+                            .qh = sq.head,
+                            .qs = sq.step,
+                            .kb = sk.batch,
+                            .kh = sk.head,
+                            .ks = sk.step,
+                            .vb = sv.batch,
+                            .vh = sv.head,
+                            .vs = sv.step,
+                            .yb = sy.batch,
+                            .yh = sy.head,
+                            .ys = sy.step,
+                            .offset = (int32_t)(keys - operand(c, K).steps),
+                            .left = a->left_window_size < 0 ? -1 : (int32_t)a->left_window_size,
+                            .right = a->right_window_size < 0 ? -1 : (int32_t)a->right_window_size,
+                            .mode = (int32_t)a->qk_matmul_output_mode,
+                            .scale = a->scale != 0 ? a->scale : 1 / sqrtf((float)q.size),
+                            .softcap = a->softcap};
+    if (a->is_causal)
+        p.right = 0;
+    if (!mask(b, n, c, &p, masks))
+        return false;
+    bind_macs(b, q.batch * q.heads * q.steps * keys * (q.size + v.size));
+    return bind_call(b, n, "qk_sdpa_f32", &p, sizeof p, 9,
+                     (int[]){bind_value(b, n->in[Q]), k, values, masks[0], masks[1],
+                             bind_value(b, op_in(c, LENS)), bind_value(b, n->out[Y]),
+                             bind_value(b, seen), bind_scratch(b, ELEM_FLOAT, (size_t)keys)});
+}
+
+const OpDef op_Attention = {
+    .domain = "",
+    .name = "Attention",
+    .attrs_size = sizeof(SdpaAttrs),
+    .attrs = attrs,
+    .verify = verify,
+    .infer = infer,
+    .family = FAMILY_SEQUENCE,
+    .bind = bind,
+};
