@@ -107,11 +107,10 @@ void expand_body(Instance *in) {
 
 /* One word of C: float, NAME_f32, 0.5f, and the functions of <math.h>. */
 static void widen_word(const char *s, size_t n, Text *out) {
-    static const char *const math[] = {"expf",  "tanhf",  "sqrtf",  "powf",     "logf",
-                                       "fabsf", "erff",   "sinf",   "cosf",     "floorf",
-                                       "ceilf", "log1pf", "expm1f", "copysignf", "fmodf",
-                                       "tanf",  "asinf",  "acosf",  "atanf",    "sinhf",
-                                       "coshf", "asinhf", "acoshf", "atanhf"};
+    static const char *const math[] = {
+        "expf",  "tanhf",  "sqrtf", "powf",   "logf",   "fabsf",     "erff",   "sinf",
+        "cosf",  "floorf", "ceilf", "log1pf", "expm1f", "copysignf", "fmodf",  "tanf",
+        "asinf", "acosf",  "atanf", "sinhf",  "coshf",  "asinhf",    "acoshf", "atanhf"};
     bool suffixed = isdigit((unsigned char)*s) && s[n - 1] == 'f' && !(n > 1 && s[1] == 'x');
     for (size_t i = 0; i < sizeof math / sizeof *math; i++)
         suffixed |= n == strlen(math[i]) && !strncmp(s, math[i], n);
