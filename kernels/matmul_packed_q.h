@@ -25,7 +25,7 @@ static void $NAME_parts(const qk_matmul_packed_q_params *p, const $X *x, const i
         return;
     }
     //! end
-    for (first = 0; first < p->k; first += 64, w += 64 * 16) {
+    for (first = 0; first < p->k; first += 64, w += (ptrdiff_t)64 * 16) {
         int32_t rest = p->k - first < 64 ? p->k - first : 64;
         for (k = 0; k < rest; k++)
             //! if X=s8
