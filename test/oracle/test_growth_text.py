@@ -7,7 +7,7 @@ import unittest
 import onnx
 from onnx import TensorProto, helper
 
-from common import QXC, OracleCase, for_each, qxc
+from common import OracleCase, for_each, qxc
 
 TIMES, BOUND, LEAST = 8, 24, 0.02
 HEAD = 'qir 1\nimport "" 21\nmodel <ir_version=10>\n'
