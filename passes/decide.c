@@ -227,7 +227,9 @@ static const Quant *activation_quant(Decide *d, Value *v) {
     IntRange r = choice_range(&o);
     params_from_minmax(min, max, r, o.sym, o.pow2, &scale, &zp);
     Quant *q = quant_per_tensor(d->m->arena, o.storage, scale, zp);
-    bool whole = d->c->target == TARGET_TENSORRT; /* it knows no Clip before QuantizeLinear */
+    /* Being symmetric says where the ends of the range are, not that beyond them is nothing. */
+    bool stated = o.has_range || o.reduce_range;
+    bool whole = !stated || d->c->target == TARGET_TENSORRT; /* it knows no Clip */
     if (!whole && (r.lo != elem_min(o.storage) || r.hi != elem_max(o.storage))) {
         q->has_range = true;
         q->lo = r.lo;
