@@ -57,62 +57,9 @@ Value *lower_float(Lower *l, Value *v, Node *user) {
     return l->floats[v->id];
 }
 
-static Value *clip_node(Lower *l, Value *x, Node *before, const char *op, size_t n_in, Str base) {
-    Node *n = build_node(&l->b, before->graph, "", op, n_in, conversion_name(l, base, op));
-    n->in[0] = x;
-    n->loc = before->loc;
-    node_from_value(n, x, l->b.pass);
-    node_add_output(
-        n, 0, derived_name(&l->b, arena_strf(l->b.a, STR_FMT "_%s", STR_ARG(base), op), "_Output"),
-        real_type(x->type));
-    node_insert_before(before, n);
-    return n->out[0];
-}
-
-/* One bound of the range as a real number, for every entry of the parameters. */
-static Value *range_bound(Lower *l, const Quant *q, Type t, const char *suffix, int64_t bound,
-                          Str base) {
-    int64_t dims[MAX_RANK];
-    size_t count;
-    int rank = entries_shape(q, t, dims, &count);
-    float *v = NEW_ARRAY(l->b.a, float, count);
-    for (size_t i = 0; i < count; i++) {
-        size_t k = quant_index(q, rank, dims, i);
-        v[i] = (float)(bound - quant_zp(q, k)) * quant_scale(q, k);
-    }
-    return build_floats(&l->b, base, suffix, t.elem, rank, dims, v);
-}
-
-/* A range narrower than the storage cuts off before the rounding: its bounds are on the grid. Clip
- * takes one bound for all, Max and Min take one for each entry of the parameters. */
-static Value *clip(Lower *l, Value *x, const Quant *q, Node *quantize, Str base) {
-    q = onnx_quant(&l->b, q);
-    if (!q->has_range || (q->lo <= elem_min(q->storage) && q->hi >= elem_max(q->storage)))
-        return x;
-    int64_t opset = module_opset(l->b.m, STR(""));
-    Type t = real_type(x->type);
-    if (!q->n_axes && opset < 11) {
-        Value *y = clip_node(l, x, quantize, "Clip", 1, base);
-        node_set_float(y->def, "min", (float)(q->lo - quant_zp(q, 0)) * quant_scale(q, 0));
-        node_set_float(y->def, "max", (float)(q->hi - quant_zp(q, 0)) * quant_scale(q, 0));
-        op_resolve(y->def, l->b.d);
-        return y;
-    }
-    Value *lo = range_bound(l, q, t, "_min", q->lo, base);
-    Value *hi = range_bound(l, q, t, "_max", q->hi, base);
-    Value *y = clip_node(l, x, quantize, q->n_axes ? "Max" : "Clip", q->n_axes ? 2 : 3, base);
-    y->def->in[1] = lo;
-    if (q->n_axes) {
-        op_resolve(y->def, l->b.d);
-        y = clip_node(l, y, quantize, "Min", 2, base);
-    }
-    y->def->in[q->n_axes ? 1 : 2] = hi;
-    op_resolve(y->def, l->b.d);
-    return y;
-}
-
 /* `n`, which stands in the graph, becomes QuantizeLinear from x to v's integers. */
 static void quantize_into(Lower *l, Node *n, Value *x, const Quant *q, Value *y, Str base) {
+    bool behind = !l->within && lower_clips_behind(l, q, y);
     n->in[0] = x;
     if (emulates_quantize(&l->b, q)) {
         emulate_quantize(&l->b, n, q, y->type, base);
@@ -122,8 +69,11 @@ static void quantize_into(Lower *l, Node *n, Value *x, const Quant *q, Value *y,
         node_becomes(n, l->b.pass);
     n->domain = STR_NONE;
     n->op = STR("QuantizeLinear");
-    n->in[0] = clip(l, x, q, n, base);
+    if (!behind && !l->within)
+        n->in[0] = lower_clip_before(l, x, q, n, base);
     state_params(&l->b, n, q, y->type, base);
+    if (behind)
+        lower_clip_behind(l, n, q, base);
 }
 
 static Type plain_type(Lower *l, Value *v) {

@@ -23,6 +23,7 @@ struct Lower {
     Type *types;         /* by value id: what it will be; set at the end, so that rules which look
                             at quantized types can be asked on the way */
     bool *exact;         /* by value id: its float companion lies on the grid without a Q */
+    bool within;         /* the node at hand makes no integers that its operands do not hold */
     bool freed;          /* a form took the float input: DynamicQuantizeLinear may be left over */
     Spelled *spelled;    /* names and places that Q and DQ had in ONNX */
     void (*node)(Lower *l, Node *n); /* lowers an operator that is no conversion */
@@ -44,6 +45,12 @@ void lower_on_integers(Lower *l, Node *n);
 void lower_result(Lower *l, Node *n, size_t i);
 /* Result i of the node becomes float, quantized behind it. */
 void lower_float_result(Lower *l, Node *n, size_t i);
+
+/* What quantizes to a range narrower than the storage (lower_clip.c): whether a Clip of the
+ * integers is to stand behind it, that Clip, or one of the numbers before it. */
+bool lower_clips_behind(Lower *l, const Quant *q, const Value *y);
+void lower_clip_behind(Lower *l, Node *quantize, const Quant *q, Str base);
+Value *lower_clip_before(Lower *l, Value *x, const Quant *q, Node *quantize, Str base);
 
 /* The node, which moves data or keeps order, runs on the integers as it is; or why it cannot. */
 const char *lower_mover(Lower *l, Node *n);

@@ -31,6 +31,23 @@ static bool moves(const Node *n) {
     return k == QUANT_MOVE || k == QUANT_ORDER;
 }
 
+/* Makes no other numbers than it reads, be it fewer. */
+static bool hands_on(const Node *n) {
+    QuantClass k = n->def ? n->def->quant.kind : QUANT_NEVER;
+    return moves(n) || k == QUANT_CLAMP || k == QUANT_JOIN;
+}
+
+/* What the lowered node reads as data has all been integers. */
+static bool reads_integers(const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++) {
+        const Node *from = n->in[i] ? n->in[i]->def : NULL;
+        if (n->in[i] && quant_rule_is_data(&n->def->quant, i) &&
+            !(from && is_onnx_dequantize(from)))
+            return false;
+    }
+    return true;
+}
+
 /* Rows of a table are looked up before they are dequantized: the table is large, the rows are few.
  */
 static bool looks_up_integers(const Lower *l, const Node *n) {
@@ -70,8 +87,34 @@ static bool stays_plain(Lower *l, const Value *moved, const Value *y) {
     }
 }
 
+/* Of a result of part of a range the Clip of the integers cuts what this Relu would. onnxruntime
+ * looks for that in a QuantizeLinear alone, and would not fuse the operator before: the Relu goes.
+ */
+static bool drop_clamp(Lower *l, Node *n) {
+    if (!n->def || n->def->quant.kind != QUANT_CLAMP || l->c->target != TARGET_ORT_CPU)
+        return false;
+    Value *x = n->in[0], *y = n->out[0];
+    const Quant *q = lower_quant(l, y);
+    if (!q || !lower_quant(l, x) || !same_quant(n) || l->floats[x->id] != x ||
+        !lower_clips_behind(l, q, y) || !clamp_is_noop(n, q))
+        return false;
+    Quant *whole = quant_copy(l->b.a, onnx_quant(&l->b, q));
+    whole->has_range = false;
+    if (clamp_is_noop(n, whole))
+        return false;
+    Node *before = x->def;
+    before->out[x->index] = y;
+    y->def = before;
+    y->index = x->index;
+    n->out[0] = NULL;
+    node_absorb(before, n, l->b.pass);
+    node_remove(n);
+    lower_float_result(l, before, (size_t)y->index);
+    return true;
+}
+
 static void lower_node(Lower *l, Node *n) {
-    if (lower_dynamic(l, n) || lower_accumulator(l, n))
+    if (lower_dynamic(l, n) || lower_accumulator(l, n) || drop_clamp(l, n))
         return;
     if ((moves_emulated(l, n) || looks_up_integers(l, n)) && !lower_mover(l, n))
         return;
@@ -79,9 +122,11 @@ static void lower_node(Lower *l, Node *n) {
                 (moves(n) || (n->def && n->def->quant.kind == QUANT_JOIN)) && same_quant(n);
     if (ints && !lower_mover(l, n))
         return;
+    bool same = hands_on(n) && same_quant(n);
     const Value *moved = moves(n) && lower_quant(l, n->in[0]) && same_quant(n) ? n->in[0] : NULL;
     for (size_t i = 0; i < n->n_in; i++)
         n->in[i] = n->in[i] ? lower_float(l, n->in[i], n) : NULL;
+    l->within = same && reads_integers(n);
     for (size_t i = 0; i < n->n_out; i++) {
         Value *y = n->out[i];
         if (!lower_quant(l, y))
@@ -93,6 +138,7 @@ static void lower_node(Lower *l, Node *n) {
             lower_float_result(l, n, i);
         }
     }
+    l->within = false;
 }
 
 bool pass_lower_qdq(Module *m, PassContext *c) {

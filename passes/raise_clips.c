@@ -108,9 +108,10 @@ static void raise_graph(Graph *g, void *ctx) {
             continue;
         Value *ints = k.q ? n->in[0] : clipped(r, &k, q);
         ints->type = type_quantized(ints->type, q);
-        if (k.q &&
-            k.q->id >= r->first_made) /* of a QOperator: the Clip's result is what it is for */
+        if (k.q) { /* the Clip's result is what both are for */
             ints->name = n->out[0]->name;
+            ints->declared = n->out[0]->declared;
+        }
         if (k.q)
             drop_params(k.q, r->b.d);
         for (size_t i = 0; i < k.n_uses; i++) {

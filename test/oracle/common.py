@@ -100,13 +100,18 @@ def talk(text=""):
 # ---- onnxruntime
 
 
-def session(model, optimize=False, save=None):
-    """One thread; without optimizations unless asked for. `model` is a path or a ModelProto."""
+def session(model, optimize=False, save=None, int8=False):
+    """One thread; without optimizations unless asked for. `model` is a path or a ModelProto.
+
+    `int8`: fuses signed activations as they are, as it does on Arm; else they become uint8 where nothing is in the way.
+    """
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     if not optimize:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if int8:
+        options.add_session_config_entry("session.qdqisint8allowed", "1")
     if save:
         options.optimized_model_filepath = str(save)
     what = model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)

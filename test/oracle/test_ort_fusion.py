@@ -12,7 +12,8 @@ from common import DIGITS, NAMES, OracleCase, for_each, qxc
 from inputs import calibration
 
 TYPES = {"u8 x s8": [], "u8 x u8": ["-weights=uint8"], "s8 x s8": ["-activations=int8"], "per tensor": ["-per-tensor"],
-         "a16 x w8": ["-activations=uint16"], "a4 x w8": ["-activations=uint4"], "a8 x w4": ["-weights=int4"]}
+         "a16 x w8": ["-activations=uint16"], "a4 x w8": ["-activations=uint4"], "a4 in u8 x w8": ["-activations=int4q in uint8q"],
+         "a4 in s8 x w8": ["-activations=int4q in int8q"], "a8 x w4": ["-weights=int4"]}
 # Names onnxruntime gives to operators of ours that it fuses with a neighbour in float, or spells otherwise.
 SAME = {"FusedConv": "Conv", "FusedGemm": "Gemm", "FusedMatMul": "MatMul", "QuickGelu": "Gelu"}
 

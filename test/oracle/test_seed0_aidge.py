@@ -6,8 +6,12 @@ The questions and where they are answered:
   the integers are those of the fake-quantized   test_same_numbers
     model, in QOperators, in C and here
   QLinearConv and QGemm                          test_operators
-  what does not support int8?                    test_maxpool_before_opset_12, test_list_types
+  what does not support int8?                    test_maxpool_before_opset_12, test_list_types,
+                                                   test_maxpool_behind_a_gemm
   what a scheme decides for a float model        test_w8a4_of_a_float_model
+  a map from nodes to types and granularity,     test_types_node_by_node
+    as an object or as attributes of the nodes;
+    the map as what quantization yields
 """
 
 import unittest
@@ -96,6 +100,15 @@ class FakeToTrue(OracleCase):
             for optimize in (False, True):
                 got = run_samples(session(out, optimize), onnx.load(out), {"x": x})["y"]
                 np.testing.assert_array_equal(got.reshape(-1, 10), want)
+            qdq, fused = self.scratch / "qdq.onnx", self.scratch / "fused.onnx"
+            qxc(path, "-emit=qdq", "-no-sync", "-quiet", "-o", qdq)
+            got = run_samples(session(qdq, True, fused, int8=True), onnx.load(qdq), {"x": x})["y"]
+            np.testing.assert_array_equal(got.reshape(-1, 10), want)
+            self.assertEqual(node_ops(fused).count("QLinearConv"), 2)
+            # Unfused, Conv sums up floats: what lies on a tie may go a step up or down (test_narrow_ranges.py), and
+            # Gemm hands that on to all results of the sample.
+            got = run_samples(session(qdq), onnx.load(qdq), {"x": x})["y"].reshape(-1, 10)
+            self.assertLess(np.mean(np.any(got != want, axis=1)), 0.2)
         source = self.scratch / "m.c"
         qxc(path, "-emit=c", "-no-sync", "-o", source)
         code = CModel(source)
@@ -139,6 +152,29 @@ class FakeToTrue(OracleCase):
                 got = run_samples(session(out), onnx.load(out), {"x": x})["y"]
                 np.testing.assert_array_equal(got, run_samples(session(model), model, {"x": x})["y"])
 
+    def test_maxpool_behind_a_gemm(self):
+        """Input, INT8, QGemm, INT8, MaxPool: not valid where MaxPool takes no int8, so a conversion goes between."""
+        rng = np.random.default_rng(3)
+        nodes = [helper.make_node("Gemm", ["x", "w", "b"], ["g"]), helper.make_node("Reshape", ["g", "shape"], ["r"]),
+                 helper.make_node("MaxPool", ["r"], ["y"], kernel_shape=[2, 2])]
+        values = {"w": rng.normal(size=(8, 36)).astype(np.float32), "b": rng.normal(size=36).astype(np.float32),
+                  "shape": np.array([1, 4, 3, 3])}
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", T.FLOAT, [1, 8])],
+                                  [helper.make_tensor_value_info("y", T.FLOAT, [1, 4, 2, 2])],
+                                  [numpy_helper.from_array(v, k) for k, v in values.items()])
+        x, calib = rng.normal(size=(30, 8)).astype(np.float32), self.scratch / "x.npz"
+        np.savez(calib, x=x)
+        for opset in (11, 12):
+            model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+            path = self.save(model)
+            out, said = self.qop(path, f"-calib={calib}", f"-target-opset={opset}", "-per-tensor")
+            ops = node_ops(out)
+            self.assertIn("QGemm", ops)
+            self.assertEqual("DequantizeLinear" in ops[:ops.index("MaxPool")], opset < 12, ops)
+            self.assertEqual("MaxPool takes no uint8 before opset 12" in said, opset < 12)
+            got, want = (run_samples(session(p), onnx.load(p), {"x": x})["y"] for p in (out, path))
+            self.assertLess(np.abs(got - want).max(), 0.03 * np.abs(want).max())
+
     def test_list_types(self):
         """The schemas' answer, as onnx.defs gives it."""
         for op, opset in (("MaxPool", 11), ("MaxPool", 12), ("Add", 18), ("QLinearConv", 21)):
@@ -168,6 +204,39 @@ class FakeToTrue(OracleCase):
         here = qxc_outputs(out, {"image": image}, self.scratch)["logits"].reshape(-1, 10)
         step = np.diff(np.unique(got)).min()
         self.assertLessEqual(np.max(np.abs(got - here)) / step, 1.01)
+        qdq, fused = self.scratch / "qdq.onnx", self.scratch / "fused.onnx"
+        qxc(DIGITS / "digits.onnx", f"-calib={DIGITS / 'calib.npz'}", f"-scheme={scheme}", "-emit=qdq", "-no-sync", "-o", qdq)
+        same = run_samples(session(qdq, True, fused), onnx.load(qdq), {"image": image})["logits"].reshape(-1, 10)
+        np.testing.assert_array_equal(same, got)  # the Clip behind Q leaves operator and Q side by side: both fuse
+        self.assertEqual(node_ops(fused).count("QLinearConv"), 4)
+        self.assertFalse({"Conv", "FusedConv", "Add", "Gemm"} & set(node_ops(fused)))
+
+    def test_types_node_by_node(self):
+        """For each node weight type, activation type, per tensor or per channel: as a map, as attributes, and back."""
+        wanted = {"stem.conv": ("int8q per-tensor", "uint8q"), "widen.conv": ("int8q per-channel", "int4q in uint8q"),
+                  "block.pointwise": ("int4q per-channel", "uint8q"), "head.linear": ("int8q per-channel", "int16q sym")}
+        scheme, model = self.scratch / "map.scheme", onnx.load(DIGITS / "digits.onnx")
+        scheme.write_text("scheme {\n" + "".join(f' node "{n}" weights {w} activations {a}\n' for n, (w, a) in wanted.items()) + "}\n")
+        for node in model.graph.node:
+            if node.name in wanted:
+                for key, value in zip(("weights", "activations"), wanted[node.name]):
+                    node.metadata_props.add(key=f"quantization.{key}", value=value)
+        calib = f"-calib={DIGITS / 'calib.npz'}"
+        rows = []
+        for source, options in ((DIGITS / "digits.onnx", (calib, f"-scheme={scheme}")), (self.save(model), (calib,))):
+            text = self.scratch / "fake.qir"
+            qxc(source, *options, "-quiet", "-no-sync", "-o", text)
+            rows.append(qxc("list", "quant", text).stdout)
+        self.assertEqual(*rows)
+        row = {line.split()[-1]: line.split() for line in rows[0].splitlines() if line}
+        kinds = {name: (row[name][0], row[name][2]) for name in row if name.split("_")[0] in (
+            "stem.conv.weight", "widen.conv.weight", "block.pointwise.weight", "head.linear.weight", "logits")}
+        self.assertEqual({("int8q", "tensor"), ("int8q", "axis"), ("int4q", "axis"), ("int16q", "tensor")}, set(kinds.values()), rows[0])
+        made = self.scratch / "made.scheme"  # what quantization decided is such a map, and gives the same model without data
+        qxc(DIGITS / "digits.onnx", calib, f"-scheme={scheme}", "-emit=scheme", "-quiet", "-no-sync", "-o", made)
+        again = self.scratch / "again.qir"
+        qxc(DIGITS / "digits.onnx", f"-scheme={made}", "-quiet", "-no-sync", "-o", again)
+        self.assertEqual(rows[0], qxc("list", "quant", again).stdout)
 
 
 if __name__ == "__main__":
