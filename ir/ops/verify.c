@@ -131,14 +131,16 @@ static bool call_verify(const Node *n, Diags *d) {
 }
 
 typedef struct Domains {
-    const Import *import, *end;
+    const Import *import;
+    size_t left;
 } Domains;
 
 static bool next_domain(void *ctx, Str *domain) {
-    Domains *left = ctx;
-    if (left->import == left->end)
+    Domains *all = ctx;
+    if (!all->left)
         return false;
-    *domain = left->import++->domain;
+    all->left--;
+    *domain = all->import++->domain;
     return true;
 }
 
@@ -155,9 +157,9 @@ static bool check_import(const Node *n, Diags *d) {
                           diag_name(d, n->op), who.s);
     diag_error(d, n->loc, "%s: %s does not import domain '%s'", diag_name(d, n->op), who.s,
                diag_name(d, n->domain));
-    Domains all = {m->imports, m->imports + m->n_imports};
+    Domains all = {m->imports, m->n_imports};
     if (own)
-        all = (Domains){f->imports, f->imports + f->n_imports};
+        all = (Domains){f->imports, f->n_imports};
     diag_did_you_mean_next(d, n->loc, n->domain, next_domain, &all);
     return false;
 }
