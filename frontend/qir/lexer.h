@@ -41,5 +41,7 @@ Token lex(Lexer *x);
 /* The name or string that stands there, without sigil and quotes. Slices of the text, or where
  * there are escapes, from the arena. */
 Str lexer_str(const Lexer *x, uint32_t begin, uint32_t end);
+/* Whether the string from its quote at `open` to `end` has its second quote: lines may lack it. */
+bool lexer_closed(const char *open, const char *end);
 
 #endif

@@ -89,16 +89,19 @@ Str lexer_str(const Lexer *x, uint32_t begin, uint32_t end) {
     return (Str){p, (size_t)(stop - p)};
 }
 
-/* Whether the string from its quote at `open` to `end` is whole: its quote may be missing. */
+bool lexer_closed(const char *open, const char *end) {
+    if (end - open < 2 || end[-1] != '"')
+        return false;
+    const char *back = end - 1; /* an even number of backslashes before it closes */
+    while (back[-1] == '\\')
+        back--;
+    return (end - 1 - back) % 2 == 0;
+}
+
 static bool check_string(const Lexer *x, const char *open, const char *end) {
-    if (end - open >= 2 && end[-1] == '"') {
-        const char *back = end - 1; /* an even number of backslashes before it closes */
-        while (back[-1] == '\\')
-            back--;
-        if ((end - 1 - back) % 2 == 0) {
-            check_escapes(x, open + 1, end - 1);
-            return true;
-        }
+    if (lexer_closed(open, end)) {
+        check_escapes(x, open + 1, end - 1);
+        return true;
     }
     diag_error(x->diags, loc(x, open, open + 1), "the string is not closed on its line");
     return false;

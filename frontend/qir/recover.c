@@ -37,7 +37,7 @@ static const char *skip_name(const char *p) {
 
 /* The name between, which may lack its second quote. */
 static Str name_between(const Reader *r, const char *p, const char *end) {
-    bool open = p[1] == '"' && (end - p < 3 || end[-1] != '"');
+    bool open = p[1] == '"' && !lexer_closed(p + 1, end);
     return open ? STR_NONE
                 : lexer_str(&r->lexer, (uint32_t)(p - r->text.s), (uint32_t)(end - r->text.s));
 }
