@@ -155,7 +155,8 @@ Arena *session_arena(Session *s, size_t size) {
 }
 
 /* `text` is what the file holds, or NULL. */
-static Module *parse(Session *s, const char *path, const Str *text, bool input, ExitCode *code) {
+static Module *parse(Session *s, const char *path, const Str *text, bool input, bool *is_text,
+                     ExitCode *code) {
     size_t size = text ? text->n : 0;
     Kind kind = text ? KIND_QIR : sniff(path, &size, s->d);
     *code = EXIT_IO;
@@ -165,8 +166,7 @@ static Module *parse(Session *s, const char *path, const Str *text, bool input, 
     if (input && !forced_kind(&s->o, &kind, s->d))
         return NULL;
     *code = EXIT_WRONG;
-    if (input)
-        s->is_text = kind == KIND_QIR;
+    *is_text = kind == KIND_QIR;
     Arena *a = session_arena(s, size);
     OnnxReadOptions onnx = {.external_data_dir = s->o.external_data_dir};
     QirReadOptions qir = {.dir = s->o.external_data_dir,
@@ -187,26 +187,35 @@ static Module *parse(Session *s, const char *path, const Str *text, bool input, 
 }
 
 Module *session_parse(Session *s, size_t i, ExitCode *code) {
-    return parse(s, s->o.inputs.items[i], s->has_text ? &s->text : NULL, true, code);
+    return parse(s, s->o.inputs.items[i], s->has_text ? &s->text : NULL, true, &s->is_text, code);
 }
 
-static Module *check(Session *s, Module *m) {
+unsigned verify_read_flags(bool is_text) {
+    return is_text ? VERIFY_ERRORS : VERIFY_ONNX;
+}
+
+static Module *check(Session *s, Module *m, bool is_text) {
     if (!m)
         return NULL;
     UnknownOps unknown = unknown_ops(m, s->d);
     module_each_graph(m, warn_unknown, &unknown);
-    if (!module_check(m, VERIFY_WARN, s->d))
+    if (!module_check(m, VERIFY_WARN | verify_read_flags(is_text), s->d))
         return NULL;
     verify_stats(m, s->d);
     return m;
 }
 
 Module *session_read(Session *s, size_t i, ExitCode *code) {
-    return check(s, session_parse(s, i, code));
+    Module *m = session_parse(s, i, code);
+    return check(s, m, s->is_text);
 }
 
 static bool read_donor(Session *s, const char *path, Module **out, ExitCode *code) {
-    return !path || (*out = check(s, parse(s, path, NULL, false, code)));
+    if (!path)
+        return true;
+    bool is_text = false;
+    Module *m = parse(s, path, NULL, false, &is_text, code);
+    return (*out = check(s, m, is_text)) != NULL;
 }
 
 bool session_read_donors(Session *s, Job *j, ExitCode *code) {

@@ -50,7 +50,7 @@ static void show_file(Session *s, Shown *f, const char *path) {
     }
     metadata_take(m);
     if (module_resolve(m, quiet))
-        module_infer(m, quiet);
+        module_infer_onnx(m, quiet);
     Buf b = buf_new(a);
     qir_print(
         m, &b,

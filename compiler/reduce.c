@@ -46,8 +46,8 @@ typedef struct Making {
 
 /* ---- in the child ---- */
 
-static bool verify(Module *m, Diags *d) {
-    return module_check(m, VERIFY_ERRORS, d);
+static bool verify(const Session *s, Module *m, Diags *d) {
+    return module_check(m, verify_read_flags(s->is_text), d);
 }
 
 /* A model has to state the types of its inputs and outputs, whoever found them out. */
@@ -74,7 +74,7 @@ static ExitCode make(const Reducer *r, Making k) {
     Module *m = session_parse(s, 0, &code);
     if (!m)
         return code;
-    bool valid = verify(m, quiet);
+    bool valid = verify(s, m, quiet);
     if (k.first)
         *r->facts = (Facts){.text = s->is_text, .valid = valid};
     if (k.shrink) {
@@ -86,7 +86,7 @@ static ExitCode make(const Reducer *r, Making k) {
             return EXIT_DONE;
         if (diags_errors(s->d) > errors)
             return EXIT_WRONG;
-        valid = verify(m, quiet);
+        valid = verify(s, m, quiet);
         if ((r->facts->valid && !valid) || (had_outputs && m->graph->n_out == 0))
             return EXIT_WRONG;
         state_interface(m->graph);

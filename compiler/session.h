@@ -37,10 +37,12 @@ ExitCode job_init_failure(const Job *j);
 Module *session_read(Session *s, size_t i, ExitCode *code);
 
 /* The same before anything is resolved or checked: what parses, and no more. */
+Module *session_parse(Session *s, size_t i, ExitCode *code);
+/* How module_check judges what was just read: an ONNX file is allowed more. */
+unsigned verify_read_flags(bool is_text);
 /* The models of -weights-from and -scales-from go to the job. False with *code after diagnostics.
  */
 bool session_read_donors(Session *s, Job *j, ExitCode *code);
-Module *session_parse(Session *s, size_t i, ExitCode *code);
 
 /* Writes the module to -o (or stdout) as what -emit says. */
 ExitCode session_write(Session *s, Job *j, Module *m);

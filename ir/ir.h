@@ -191,6 +191,8 @@ struct Value {
     Node *onnx; /* how ONNX spelled its quantization: Q and DQ nodes that raising took away, in no
                    graph, linked by `next` (passes/spelling.h) */
     bool declared; /* ONNX stated its type (value_info); inferred types are not written back */
+    const Type *stated; /* what ONNX states instead of `type`, which it contradicts; else NULL. Kept
+                           for the file alone: nothing computes with it */
     bool misread;  /* a text has a fault there, which was said: nothing more is said of it */
     Str doc;
     Meta meta;
@@ -407,6 +409,8 @@ void value_replace(Module *m, const Uses *u, Value *from, Value *to);
 void module_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);
 /* Calls fn for every value: of each graph the inputs, the constants, the results of its nodes. */
 void module_each_value(Module *m, void (*fn)(Value *v, void *ctx), void *ctx);
+/* Contradicting types that ONNX stated are forgotten, for what is not that file any more. */
+void module_forget_stated(Module *m);
 /* Calls fn for every tensor: of constants and defaults, in attributes, the parts of sparse ones.
  * `name` is the value's or the attribute's. */
 typedef void TensorFn(Tensor *t, Str name, void *ctx);

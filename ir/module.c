@@ -80,6 +80,15 @@ void module_each_value(Module *m, void (*fn)(Value *v, void *ctx), void *ctx) {
     module_each_graph(m, visit_values, &(ValueVisit){fn, ctx});
 }
 
+static void forget_stated(Value *v, void *ctx) {
+    (void)ctx;
+    v->stated = NULL;
+}
+
+void module_forget_stated(Module *m) {
+    module_each_value(m, forget_stated, NULL);
+}
+
 typedef struct TensorVisit {
     TensorFn *fn;
     void *ctx;

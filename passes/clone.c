@@ -67,6 +67,7 @@ static void copy_facts(const Clone *c, const Value *from, Value *to) {
     to->stat = from->stat;
     to->from = from->from;
     to->declared = !c->call && from->declared;
+    to->stated = to->declared ? from->stated : NULL;
     to->doc = from->doc;
     to->meta = from->meta;
     to->loc = from->loc;

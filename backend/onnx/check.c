@@ -54,7 +54,7 @@ static void check_type(Check *c, Loc at, const char *what, Str who, const Type *
 static void check_value(Check *c, const Value *v) {
     if (!v)
         return;
-    check_type(c, v->loc, "value", v->name, &v->type);
+    check_type(c, v->loc, "value", v->name, v->stated ? v->stated : &v->type);
     check_tensor(c, v->loc, v->data, v->name);
     check_sparse(c, v->loc, v->sparse, v->name);
 }

@@ -122,8 +122,9 @@ bool has_info(const Value *v) {
 void write_info(Writer *w, uint32_t field, const Value *v, bool with_type) {
     encode_begin(&w->e, field);
     encode_str(&w->e, INFO_NAME, v->name);
-    if (with_type && v->type.kind != TYPE_NONE && !extra_has(v->extra, INFO_TYPE))
-        write_type(w, INFO_TYPE, &v->type);
+    const Type *type = v->stated ? v->stated : &v->type;
+    if (with_type && type->kind != TYPE_NONE && !extra_has(v->extra, INFO_TYPE))
+        write_type(w, INFO_TYPE, type);
     encode_str(&w->e, INFO_DOC, v->doc);
     write_meta(w, INFO_METADATA, v->meta);
     write_extra(w, v->extra);

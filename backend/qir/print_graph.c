@@ -34,8 +34,13 @@ static void print_value(Printer *p, const Value *v, bool inferred) {
     }
     bool expected = v->type.kind != TYPE_NONE && v->kind != VALUE_CONST &&
                     (v->kind == VALUE_INPUT || !inferred || p->results[v->id]);
-    if (v->declared != expected)
+    if (v->declared != expected || v->stated)
         buf_text(&p->b, v->declared ? " stated" : " inferred");
+    if (v->stated) {
+        buf_byte(&p->b, '(');
+        type_print(&p->b, *v->stated);
+        buf_byte(&p->b, ')');
+    }
     print_string_clause(p, "doc", v->doc);
     print_meta_clause(p, v->meta);
     print_extra_clause(p, v->extra);

@@ -258,6 +258,7 @@ clauses(C) ::= clauses(C) META attrs(A).        { C = clauses_meta(r, C, A); }
 clauses(C) ::= clauses(C) EXTRA val(V).         { C = clauses_extra(r, C, V); }
 clauses(C) ::= clauses(C) INFERRED(T).          { C = clauses_stated(r, C, T, false); }
 clauses(C) ::= clauses(C) STATED(T).            { C = clauses_stated(r, C, T, true); }
+clauses(C) ::= clauses(C) STATED(T) LP type(S) RP. { C = clauses_states(r, C, T, S); }
 clauses(C) ::= clauses(C) FROM LP origins(L) RP by(B) in(G).
                                                 { C = clauses_from(r, C, L, &B, &G); }
 origins(L) ::= origin(O).                       { L = O; }

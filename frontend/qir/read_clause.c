@@ -157,6 +157,12 @@ Clauses *clauses_stated(Reader *r, Clauses *c, Token t, bool stated) {
     return c;
 }
 
+Clauses *clauses_states(Reader *r, Clauses *c, Token t, Type *type) {
+    c = clauses_stated(r, c, t, true);
+    c->type = type;
+    return c;
+}
+
 void clauses_check(Reader *r, const Clauses *c, const char *allowed, const char *what) {
     if (!c)
         return;

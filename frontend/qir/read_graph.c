@@ -115,6 +115,7 @@ void define_value(Reader *r, Value *v, const Bind *b) {
         v->meta = c->meta;
         v->extra = c->extra;
         v->from = c->from;
+        v->stated = c->type;
     }
     take_result_type(r, v);
     v->declared = is_declared(r, v, b);

@@ -65,6 +65,7 @@ typedef struct Clauses { /* NULL: none */
     Meta meta;
     Provenance from;
     bool inferred, stated;
+    const Type *type; /* stated(TYPE); else NULL */
     Range name_at, doc_at, extra_at, meta_at, from_at, stated_at;
 } Clauses;
 
@@ -267,6 +268,7 @@ Span span_of_origin(Reader *r, OpName op, const Token *name);
 Clauses *clauses_from(Reader *r, Clauses *c, Span origins, const Token *by, const Token *in);
 Clauses *clauses_extra(Reader *r, Clauses *c, Val v);
 Clauses *clauses_stated(Reader *r, Clauses *c, Token t, bool stated);
+Clauses *clauses_states(Reader *r, Clauses *c, Token t, Type *type);
 /* Reports those that have no place here; `allowed` of "ndxmfs" (name doc extra meta from stated).
  */
 void clauses_check(Reader *r, const Clauses *c, const char *allowed, const char *what);

@@ -8,35 +8,50 @@ typedef struct Infer {
     Diags *d;
     Diags *mute; /* counts what the verifier will say */
     bool refine; /* make stated types more precise too */
+    bool keep;   /* stated types that contradict are set aside, not faults */
     bool ok;
     int guesses; /* that it is inside of */
 } Infer;
 
 /* ---- one result ---- */
 
-static bool disagree(const Infer *s, const Node *n, const Value *v, Type inferred) {
-    Arena *a = n->graph->module->arena;
-    Loc at = v->loc.source ? v->loc : n->loc;
-    return diag_error(s->d, at, "'%s' is stated as %s, but %s yields %s", diag_name(s->d, v->name),
-                      type_text(a, v->type), diag_name(s->d, n->op), type_text(a, inferred));
+static Loc value_loc(const Node *n, const Value *v) {
+    return v->loc.source ? v->loc : n->loc;
 }
 
-/* float[?,?]: exporters write such for "some tensor". */
-static bool says_no_dim(Type t) {
-    for (int i = 0; i < t.rank; i++)
-        if (t.dims[i].value >= 0 || t.dims[i].param.s)
-            return false;
-    return t.rank > 0;
+/* The elements are what runtimes insist on; of shapes they go by what they compute. */
+static bool same_elements(Type x, Type y) {
+    return x.kind == y.kind && (x.kind != TYPE_TENSOR || x.elem == y.elem);
 }
 
-/* A wrong rank that states no dimension is kept as written, as long as nobody needs the shape. */
-static bool doubt(const Infer *s, const Node *n, const Value *v, Type inferred) {
+/* Exporters get value_info wrong, and nothing reads it but people: the type is the inferred one
+ * from here on, what the file said is kept for writing it again. */
+static bool set_aside(const Infer *s, const Node *n, Value *v, Type inferred) {
     Arena *a = n->graph->module->arena;
-    diag_warning(s->d, v->loc.source ? v->loc : n->loc,
-                 "'%s' is stated as %s, but %s yields %s: kept as stated, and cannot run",
-                 diag_name(s->d, v->name), type_text(a, v->type), diag_name(s->d, n->op),
-                 type_text(a, inferred));
+    Type stated = v->type;
+    if (inferred.kind == TYPE_TENSOR && stated.kind == TYPE_TENSOR) {
+        if (inferred.elem == ELEM_UNDEFINED)
+            inferred.elem = stated.elem;
+        if (inferred.rank < 0)
+            inferred.rank = stated.rank, inferred.dims = stated.dims;
+    }
+    diag_warning(s->d, value_loc(n, v),
+                 "the model states '%s' as %s, but %s yields %s: that is taken%s",
+                 diag_name(s->d, v->name), type_text(a, stated), diag_name(s->d, n->op),
+                 type_text(a, inferred),
+                 same_elements(stated, inferred) ? "" : "; onnxruntime refuses such a model");
+    v->stated = arena_copy(a, &stated, sizeof stated);
+    v->type = inferred;
     return true;
+}
+
+static bool disagree(const Infer *s, const Node *n, Value *v, Type inferred) {
+    Arena *a = n->graph->module->arena;
+    if (s->keep && v->declared && !v->stated)
+        return set_aside(s, n, v, inferred);
+    return diag_error(s->d, value_loc(n, v), "'%s' is stated as %s, but %s yields %s",
+                      diag_name(s->d, v->name), type_text(a, v->type), diag_name(s->d, n->op),
+                      type_text(a, inferred));
 }
 
 /* The better known of two dimensions that do not contradict; a number beats a symbol. */
@@ -65,8 +80,7 @@ static bool join_shape(const Infer *s, const Node *n, Value *v, Type inferred) {
         return true;
     }
     if (stated.rank != inferred.rank)
-        return !s->refine && says_no_dim(stated) ? doubt(s, n, v, inferred)
-                                                 : disagree(s, n, v, inferred);
+        return disagree(s, n, v, inferred);
     Dim *dims = NULL; /* copied on the first change: types share their dims */
     for (int i = 0; i < stated.rank; i++) {
         Dim dim;
@@ -263,25 +277,32 @@ static void infer_graph(Infer *s, Graph *g) {
     }
 }
 
-static Infer begin(Module *m, bool refine, Diags *d) {
-    return (Infer){.d = d, .mute = diags_new(m->arena, NULL, false), .refine = refine, .ok = true};
+static Infer begin(Module *m, bool refine, bool keep, Diags *d) {
+    Diags *mute = diags_new(m->arena, NULL, false);
+    return (Infer){.d = d, .mute = mute, .refine = refine, .keep = keep, .ok = true};
 }
 
 bool node_infer(Node *n, Diags *d) {
-    Infer s = begin(n->graph->module, false, d);
+    Infer s = begin(n->graph->module, false, false, d);
     infer_node(&s, n);
     return s.ok;
 }
 
 /* Graphs of functions have no types of their own: they get them where they are inlined. */
 bool module_infer(Module *m, Diags *d) {
-    Infer s = begin(m, false, d);
+    Infer s = begin(m, false, false, d);
+    infer_graph(&s, m->graph);
+    return s.ok;
+}
+
+bool module_infer_onnx(Module *m, Diags *d) {
+    Infer s = begin(m, false, true, d);
     infer_graph(&s, m->graph);
     return s.ok;
 }
 
 bool module_refine(Module *m, Diags *d) {
-    Infer s = begin(m, true, d);
+    Infer s = begin(m, true, false, d);
     infer_graph(&s, m->graph);
     return s.ok;
 }

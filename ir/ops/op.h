@@ -272,6 +272,9 @@ const Function *node_function(const Node *n);
 /* Infers every type, checks them against the stated ones and fills in what was not stated. Types
  * that ONNX stated (Value.declared) are left as they stand. Function bodies have no types. */
 bool module_infer(Module *m, Diags *d);
+/* The same for a model as an ONNX file states it: types that contradict are no faults there. They are
+ * set aside (Value.stated) with a warning, and the inferred one is taken. */
+bool module_infer_onnx(Module *m, Diags *d);
 /* The results of one resolved node, whose subgraphs are inferred already. */
 bool node_infer(Node *n, Diags *d);
 /* The same, and makes declared types as precise as what was inferred: a number replaces a symbol.
@@ -282,6 +285,7 @@ typedef enum VerifyFlags {
     VERIFY_ERRORS = 0,
     VERIFY_WARN = 1,  /* also what is legal and probably not meant; once in a run is enough */
     VERIFY_KNOWN = 2, /* `<?>` is an error: lowering comes next */
+    VERIFY_ONNX = 4,  /* for module_check: as module_infer_onnx */
 } VerifyFlags;
 /* All laws: structure, schema types, operators, quantization (language page, verifier table).
  * Wants a module that is resolved and inferred. */

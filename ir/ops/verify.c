@@ -200,6 +200,7 @@ bool module_verify(Module *m, Diags *d) {
 }
 
 bool module_check(Module *m, unsigned flags, Diags *d) {
-    bool resolved = module_resolve(m, d), inferred = module_infer(m, d);
+    bool resolved = module_resolve(m, d);
+    bool inferred = flags & VERIFY_ONNX ? module_infer_onnx(m, d) : module_infer(m, d);
     return module_verify_with(m, flags, d) && resolved && inferred;
 }

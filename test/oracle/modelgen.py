@@ -188,6 +188,10 @@ class Generator:
         self.text(v, "doc_string", 0.2)
         self.pairs(v.metadata_props)
 
+    def result_info(self, v, name, scope):
+        """What a model states of a node's result: sometimes what the operator does not yield."""
+        self.info(v, name, is_float=name in scope.floats and not self.chance(0.2))
+
     # ---- tensors ----
 
     def dims(self):
@@ -516,7 +520,7 @@ class Generator:
 
     def outputs(self, g, scope, depth, float_output):
         if float_output:
-            self.info(g.output.add(), scope.own[-1], is_float=True)
+            self.result_info(g.output.add(), scope.own[-1], scope)
             return
         for _ in self.some(3):
             around = [v for v in scope.visible if v not in scope.own]
@@ -532,7 +536,7 @@ class Generator:
         if stated and self.chance(0.8):
             v.CopyFrom(stated[0])
         elif not stated and name in [o for n in g.node for o in n.output] and self.chance(0.3):
-            self.info(v, name, is_float=name in scope.floats)
+            self.result_info(v, name, scope)
         else:
             self.text(v, "doc_string", 0.2)
             self.pairs(v.metadata_props)
@@ -542,7 +546,7 @@ class Generator:
         results = [o for n in g.node for o in n.output if o]
         self.rng.shuffle(results)
         for name in results[:self.rng.randrange(4)]:
-            self.info(g.value_info.add(), name, is_float=name in scope.floats)
+            self.result_info(g.value_info.add(), name, scope)
         others = [v.name for v in list(g.input) + list(g.output) + list(g.initializer)] + results
         for _ in self.some(3) if self.chance(0.3) else ():
             name = self.pick(others) if others and self.chance(0.8) else self.name()
