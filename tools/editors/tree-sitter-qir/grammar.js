@@ -111,7 +111,7 @@ module.exports = grammar({
     doc_clause: $ => seq('doc', $.string),
     meta_clause: $ => seq('meta', $.attributes),
     extra_clause: $ => seq('extra', $._val),
-    stated_clause: _ => choice('inferred', 'stated'),
+    stated_clause: $ => choice('inferred', seq('stated', optional(seq('(', $._type, ')')))),
     from_clause: $ => prec.right(seq('from', '(', list1($.origin), ')',
       optional(seq('by', $.string)), optional(seq('in', $.string)))),
     origin: $ => seq($.operator, optional($.string)),

@@ -29,7 +29,7 @@ syn match qirClause +\<\%(name\|doc\|by\|in\)\ze\s*"+
 syn match qirClause "\<meta\ze\s*<"
 syn match qirClause "\<from\ze\s*("
 syn match qirClause "\<extra\ze\s\+hex"
-syn match qirClause "\<\%(inferred\|stated\)\ze\s*\%([={,)]\|name\|doc\|meta\|extra\|from\|$\)"
+syn match qirClause "\<\%(inferred\|stated\)\ze\s*\%([={,()]\|name\|doc\|meta\|extra\|from\|$\)"
 syn match qirClause "=\@1<= *const\ze\s*[,)]"
 syn match qirKeyword "^\s*\zs\%(qir\ze\s\+\d\|import\ze\s\+[\"0-9]\|model\ze\s*<\|meta\ze\s*<\|extra\ze\s\+hex\|blob\ze\s*@\|quant\ze\s*!\|func\ze\s\|const\ze\s*%\|stat\ze\s*%\|onnx\ze\s*\%(%\|const\)\)"
 syn match qirKeyword "\<graph\ze\s*\%(@\|_\s*(\|([^)]*)\s*->\|(\s*$\)"

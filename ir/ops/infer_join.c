@@ -1,0 +1,167 @@
+/* Inferred types against stated ones. See infer.h. */
+#include "ir/ops/infer.h"
+
+static Loc value_loc(const Node *n, const Value *v) {
+    return v->loc.source ? v->loc : n->loc;
+}
+
+/* The elements are what runtimes insist on; of shapes they go by what they compute. */
+static bool same_elements(Type x, Type y) {
+    return x.kind == y.kind && (x.kind != TYPE_TENSOR || x.elem == y.elem);
+}
+
+/* Exporters get value_info wrong, and nothing reads it but people: the type is the inferred one
+ * from here on, what the file said is kept for writing it again. */
+static bool set_aside(const Infer *s, const Node *n, Value *v, Type inferred) {
+    Arena *a = n->graph->module->arena;
+    Type stated = v->type;
+    if (inferred.kind == TYPE_TENSOR && stated.kind == TYPE_TENSOR) {
+        if (inferred.elem == ELEM_UNDEFINED)
+            inferred.elem = stated.elem;
+        if (inferred.rank < 0)
+            inferred.rank = stated.rank, inferred.dims = stated.dims;
+    }
+    if (inferred.kind == TYPE_NONE)
+        diag_warning(s->d, value_loc(n, v),
+                     "the model states '%s' as %s, which %s never yields: taken as not known",
+                     diag_name(s->d, v->name), type_text(a, stated), diag_name(s->d, n->op));
+    else
+        diag_warning(s->d, value_loc(n, v),
+                     "the model states '%s' as %s, but %s yields %s: that is taken%s",
+                     diag_name(s->d, v->name), type_text(a, stated), diag_name(s->d, n->op),
+                     type_text(a, inferred),
+                     same_elements(stated, inferred) ? "" : "; onnxruntime refuses such a model");
+    v->stated = arena_copy(a, &stated, sizeof stated);
+    v->type = inferred;
+    return true;
+}
+
+static bool disagree(const Infer *s, const Node *n, Value *v, Type inferred) {
+    Arena *a = n->graph->module->arena;
+    if (s->keep && v->declared && !v->stated)
+        return set_aside(s, n, v, inferred);
+    return diag_error(s->d, value_loc(n, v), "'%s' is stated as %s, but %s yields %s",
+                      diag_name(s->d, v->name), type_text(a, v->type), diag_name(s->d, n->op),
+                      type_text(a, inferred));
+}
+
+/* The better known of two dimensions that do not contradict; a number beats a symbol. */
+static bool join_dim(Dim stated, Dim inferred, Dim *out) {
+    *out = stated;
+    if (stated.value >= 0 && inferred.value >= 0)
+        return stated.value == inferred.value;
+    if (inferred.value >= 0 || (stated.value < 0 && !stated.param.s))
+        *out = (Dim){inferred.value, inferred.param, stated.denotation};
+    return true;
+}
+
+static bool dims_same(Dim x, Dim y) {
+    return x.value == y.value && str_eq(x.param, y.param);
+}
+
+static bool join_shape(const Infer *s, const Node *n, Value *v, Type inferred) {
+    Type stated = v->type;
+    if (inferred.rank < 0)
+        return true;
+    if (stated.rank < 0) {
+        if (s->refine || !v->declared) {
+            v->type.rank = inferred.rank;
+            v->type.dims = inferred.dims;
+        }
+        return true;
+    }
+    if (stated.rank != inferred.rank)
+        return disagree(s, n, v, inferred);
+    Dim *dims = NULL; /* copied on the first change: types share their dims */
+    for (int i = 0; i < stated.rank; i++) {
+        Dim dim;
+        if (!join_dim(stated.dims[i], inferred.dims[i], &dim))
+            return disagree(s, n, v, inferred);
+        if (dims_same(dim, stated.dims[i]) || (v->declared && !s->refine))
+            continue;
+        if (!dims)
+            v->type.dims = dims = arena_copy(n->graph->module->arena, stated.dims,
+                                             (size_t)stated.rank * sizeof *dims);
+        dims[i] = dim;
+    }
+    return true;
+}
+
+/* Without a stated type a mover's results have the quantization of its input. */
+static Type quantize_moved(const OpCtx *c, const OpDef *op, Type out) {
+    if (!op || (op->quant.kind != QUANT_MOVE && op->quant.kind != QUANT_ORDER))
+        return out;
+    Type x = op_type(c, 0);
+    const Quant *q = x.kind == TYPE_TENSOR && x.quant ? op_moved_quant(c, op, x.quant) : NULL;
+    if (!q || type_real_elem(x) != out.elem) /* MaxPool's indices, Dropout's mask */
+        return out;
+    return x.tilde ? type_tilde(out, q) : type_quantized(out, q);
+}
+
+/* How a file states a dimension that is not known (float[?-1]) is no property of what is computed.
+ */
+static Type without_negatives(Arena *a, Type t) {
+    Dim *dims = NULL;
+    for (int i = 0; t.kind == TYPE_TENSOR && i < t.rank; i++) {
+        if (!dim_is_negative(t.dims[i]))
+            continue;
+        if (!dims)
+            t.dims = dims = arena_copy(a, t.dims, (size_t)t.rank * sizeof *dims);
+        dims[i].negative = 0;
+    }
+    return t;
+}
+
+static const OnnxSchema *schema_of(const Node *n) {
+    return node_in_function(n) ? NULL : node_schema(n);
+}
+
+/* Could the result be a tensor of the elements that are stated? */
+static bool schema_allows(const Node *n, size_t at) {
+    const OnnxSchema *s = schema_of(n);
+    ElemType stated = n->out[at]->type.elem;
+    return !s || !stated || at >= (size_t)onnx_schema_max(s, true) ||
+           onnx_schema_allows(s, true, (int)at, (int)stated);
+}
+
+/* The elements of a result by ONNX's schema: those of an operand of the same type variable.
+ * TYPE_NONE where there is none. */
+static Type schema_elem(const Node *n, size_t at) {
+    const OnnxSchema *s = schema_of(n);
+    const SchemaParam *p = s ? onnx_schema_param(s, true, (int)at) : NULL;
+    for (size_t i = 0; p && *p->type_var && i < n->n_in; i++) {
+        const SchemaParam *in = onnx_schema_param(s, false, (int)i);
+        const Value *v = n->in[i];
+        if (v && in && !strcmp(in->type_var, p->type_var) && v->type.kind == TYPE_TENSOR)
+            return type_tensor(type_real_elem(v->type), -1, NULL);
+    }
+    return TYPE_UNKNOWN;
+}
+
+bool infer_join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i) {
+    Value *v = c->node->out[i];
+    Type inferred = without_negatives(c->arena, c->out[i]);
+    if (!v)
+        return true;
+    if (inferred.kind == TYPE_NONE && s->keep && v->declared && v->type.kind == TYPE_TENSOR) {
+        inferred = schema_elem(c->node, i);
+        if (inferred.kind == TYPE_NONE && !schema_allows(c->node, i))
+            return disagree(s, c->node, v, TYPE_UNKNOWN);
+    }
+    if (inferred.kind == TYPE_NONE)
+        return true;
+    if (v->type.kind == TYPE_NONE) {
+        if (inferred.kind != TYPE_TENSOR || inferred.elem != ELEM_UNDEFINED)
+            v->type = quantize_moved(c, op, inferred);
+        return true;
+    }
+    if (inferred.kind == TYPE_SPARSE && v->type.kind == TYPE_TENSOR)
+        inferred = *inferred.sub; /* runtimes compute with the elements of a sparse constant */
+    if (v->type.kind != inferred.kind)
+        return disagree(s, c->node, v, inferred);
+    if (inferred.kind != TYPE_TENSOR)
+        return true;
+    if (inferred.elem != ELEM_UNDEFINED && type_real_elem(v->type) != type_real_elem(inferred))
+        return disagree(s, c->node, v, inferred);
+    return join_shape(s, c->node, v, inferred);
+}

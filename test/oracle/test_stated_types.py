@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Models whose value_info and outputs state what the operators do not yield.
+
+They read with a warning each, come back from ONNX -> .qir -> ONNX field by field, and compute, quantize and
+compile as the same models without the wrong words. onnxruntime loads some of those whose elements are right.
+"""
+
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+import float_models
+import onnx_bytes
+from common import OracleCase, feed, for_each, qxc, qxc_outputs, session
+
+MODELS = {"mlp": float_models.mlp, "convnet": float_models.convnet, "transformer": float_models.transformer}
+
+
+def dims(name, elem, shape):
+    return helper.make_tensor_value_info(name, elem, [d + 1 for d in shape])
+
+
+def rank(name, elem, shape):
+    return helper.make_tensor_value_info(name, elem, [1] * 6 + list(shape))
+
+
+def open_rank(name, elem, shape):
+    return helper.make_tensor_value_info(name, elem, [None] * (len(shape) + 1))
+
+
+def element(name, elem, shape):
+    other = TensorProto.INT64 if elem == TensorProto.FLOAT else TensorProto.FLOAT
+    return helper.make_tensor_value_info(name, other, shape)
+
+
+def sequence(name, elem, shape):
+    return helper.make_tensor_sequence_value_info(name, elem, shape)
+
+
+SHAPES, ELEMENTS = (dims, rank, open_rank), (element, sequence)
+
+
+def stated_wrongly(model, how):
+    """The model with every result of rank 1 and more stated as something else, and how many those are."""
+    full = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+    wrong = onnx.ModelProto()
+    wrong.CopyFrom(model)
+    del wrong.graph.value_info[:]
+    infos, n = list(full.graph.value_info), 0
+    for i, v in enumerate(infos + list(full.graph.output)):
+        t = v.type.tensor_type
+        shape = [d.dim_value for d in t.shape.dim]
+        if not shape:
+            continue
+        lie = how[n % len(how)](v.name, t.elem_type, shape)
+        n += 1
+        if i < len(infos):
+            wrong.graph.value_info.append(lie)
+        else:
+            wrong.graph.output[i - len(infos)].CopyFrom(lie)
+    return wrong, n
+
+
+class StatedTypes(OracleCase):
+    def make(self, name, how):
+        right = MODELS[name]()
+        wrong, n = stated_wrongly(right, how)
+        path = self.scratch / f"{name}.wrong.onnx"
+        onnx.save(right, self.scratch / f"{name}.onnx")
+        onnx.save(wrong, path)
+        return right, wrong, n, path
+
+    @for_each(*MODELS)
+    def test_round_trip(self, name):
+        _, wrong, n, path = self.make(name, SHAPES + ELEMENTS)
+        said = qxc(path, "-o", "/dev/null", "-verify-roundtrip").stderr
+        self.assertEqual(said.count("warning: the model states"), n)
+        data = wrong.SerializeToString()
+        self.assertEqual(onnx_bytes.canonical(data),
+                         onnx_bytes.canonical(onnx_bytes.round_trip(data, self.scratch)))
+        self.assertEqual(onnx_bytes.canonical_raw(data),
+                         onnx_bytes.canonical_raw(onnx_bytes.round_trip_as_text(data, self.scratch)))
+
+    @for_each(*MODELS)
+    def test_computes_the_same(self, name):
+        right, wrong, _, path = self.make(name, SHAPES)
+        arrays = float_models.samples(right, 1)
+        mine = qxc_outputs(path, arrays, self.scratch)
+        theirs = session(right).run(None, feed(right, arrays, 0))
+        for value, reference in zip(right.graph.output, theirs):
+            got = mine[value.name][0].reshape(reference.shape)
+            np.testing.assert_allclose(got, reference, rtol=1e-4, atol=1e-5)
+
+    @for_each(*MODELS)
+    def test_onnxruntime_loads(self, name):
+        """Wrong shapes of outputs; wrong elements it refuses, as the warnings say."""
+        for lie in SHAPES:
+            _, wrong, _, _ = self.make(name, [lie])
+            del wrong.graph.value_info[:]
+            session(wrong)
+        for lie in ELEMENTS:
+            with self.assertRaisesRegex(Exception, "does not match expected type"):
+                session(self.make(name, [lie])[1])
+
+    @for_each("-emit=qdq", "-emit=qop", "-emit=c", "-emit=qir -form=true")
+    def test_products_are_the_same(self, emit):
+        """Byte by byte what is made of the model without the wrong words."""
+        for name in MODELS:
+            self.make(name, SHAPES + ELEMENTS)
+            made = []
+            for kind in ("", ".wrong"):
+                source, out = self.scratch / f"{name}{kind}.onnx", self.scratch / f"out{kind}"
+                qxc(source, *emit.split(), "-calib-random=2", "-name=m", "-quiet", "-o", out)
+                made.append(out.read_bytes().replace(b".wrong", b""))
+            with self.subTest(model=name):
+                self.assertEqual(*made)
+
+
+if __name__ == "__main__":
+    unittest.main()
