@@ -272,8 +272,8 @@ const Function *node_function(const Node *n);
 /* Infers every type, checks them against the stated ones and fills in what was not stated. Types
  * that ONNX stated (Value.declared) are left as they stand. Function bodies have no types. */
 bool module_infer(Module *m, Diags *d);
-/* The same for a model as an ONNX file states it: types that contradict are no faults there. They are
- * set aside (Value.stated) with a warning, and the inferred one is taken. */
+/* The same for a model as an ONNX file states it: types that contradict are no faults there. They
+ * are set aside (Value.stated) with a warning, and the inferred one is taken. */
 bool module_infer_onnx(Module *m, Diags *d);
 /* The results of one resolved node, whose subgraphs are inferred already. */
 bool node_infer(Node *n, Diags *d);
