@@ -27,25 +27,31 @@ static void $NAME_taps(const qk_depthwise_nhwc_q_params *p, const $X *x, int32_t
             int inside = iy >= 0 && iy < p->ih && at >= 0 && at < p->iw;
             *tap++ = inside ? x + ((ptrdiff_t)iy * p->iw + at) * p->c : pad;
         }
-    *tap = pad;
+    *tap = tap[-1];
 }
 
-/* `rows` windows, at most four, the first at (oy, ox); taps of one 66 after those of another. */
-static void $NAME_windows(const qk_depthwise_nhwc_q_params *p, const $X *x, int32_t oy, int32_t ox,
-                          int32_t rows, const $X *pad, const $X **tap) {
-    int32_t r, t, taps = p->kh * p->kw, step = p->sw * p->c;
-    int32_t from = (p->pl + p->sw - 1) / p->sw, reach = p->iw + p->pl - (p->kw - 1) * p->dw;
+/* `rows` windows, at most four, the first at (oy, ox); taps of one 66 after those of another. Where
+ * all four lie side by side inside the input, those of the first and the distance from one to the next
+ * are enough, which is returned; else 0. `inside` has where taps of such a window begin. */
+static ptrdiff_t $NAME_windows(const qk_depthwise_nhwc_q_params *p, const $X *x, int32_t oy,
+                               int32_t ox, int32_t rows, const $X *pad, const ptrdiff_t *inside,
+                               const $X **tap) {
+    int32_t iy = oy * p->sh - p->pt, ix = ox * p->sw - p->pl, taps = p->kh * p->kw, r, t;
+    if (rows == 4 && ox + 4 <= p->ow && iy >= 0 && ix >= 0 && iy + (p->kh - 1) * p->dh < p->ih &&
+        ix + 3 * p->sw + (p->kw - 1) * p->dw < p->iw) {
+        x += ((ptrdiff_t)iy * p->iw + ix) * p->c;
+        for (t = 0; t <= taps; t++)
+            tap[t] = x + inside[t];
+        return (ptrdiff_t)p->sw * p->c;
+    }
     for (r = 0; r < rows; r++, tap += 66) {
-        if (r > 0 && ox > from && ox * p->sw < reach) /* both reach no padding at the sides */
-            for (t = 0; t <= taps; t++)
-                tap[t] = tap[t - 66] == pad ? pad : tap[t - 66] + step;
-        else
-            $NAME_taps(p, x, oy * p->sh - p->pt, ox * p->sw - p->pl, pad, tap);
+        $NAME_taps(p, x, oy * p->sh - p->pt, ox * p->sw - p->pl, pad, tap);
         if (++ox == p->ow) {
             ox = 0;
             oy++;
         }
     }
+    return 0;
 }
 
 static void $NAME(const qk_depthwise_nhwc_q_params *p, const $X *x, const int8_t *w,
@@ -58,18 +64,29 @@ static void $NAME(const qk_depthwise_nhwc_q_params *p, const $X *x, const int8_t
                   //! end
                   $Y *y, $X *pad) {
     const $X *tap[264];
-    int32_t b, i, c, rows, plane = p->oh * p->ow, pairs = (p->kh * p->kw + 1) / 2, acc[128];
-    int32_t wide = p->c >= 16 ? 16 : p->c >= 8 ? 8 : p->c;
+    ptrdiff_t inside[65], apart;
+    int32_t b, i, c, rows, plane = p->oh * p->ow, taps = p->kh * p->kw, acc[128];
+    int32_t step = p->kh == 3 && p->kw == 3 && p->dw == 1 && p->sw <= 2 ? p->sw : 0;
+    int32_t wide = p->c >= 32 ? 32 : p->c >= 16 ? 16 : p->c >= 8 ? 8 : p->c;
     for (c = 0; c < p->c; c++)
         pad[c] = ($X)p->xz;
     for (c = 0; c < 128; c++) /* all of it is read, even where there are fewer channels */
         acc[c] = 0;
+    for (i = 0; i <= taps; i++) { /* the last twice, to make pairs */
+        int32_t t = i < taps ? i : taps - 1;
+        inside[i] = ((ptrdiff_t)(t / p->kw) * p->dh * p->iw + (ptrdiff_t)(t % p->kw) * p->dw) * p->c;
+    }
     for (b = 0; b < p->n && p->c > 0; b++, x += (ptrdiff_t)p->ih * p->iw * p->c)
         for (i = 0; i < plane; i += rows, y += (ptrdiff_t)rows * p->c) {
-            rows = plane - i < 4 ? plane - i : 4;
-            $NAME_windows(p, x, i / p->ow, i % p->ow, rows, pad, tap);
+            int32_t left = plane - i;
+#if defined(QK_VNNI) /* windows of a row share columns */
+            left = step ? p->ow - i % p->ow : left;
+#endif
+            rows = left < 4 ? left : 4;
+            apart = $NAME_windows(p, x, i / p->ow, i % p->ow, rows, pad, inside, tap);
             for (c = 0;;) { /* the last step reaches back, so that all are equally wide */
-                qk_depthwise_tile_$x(tap, rows, pairs, c, wide, w, p->c, acc);
+                qk_depthwise_tile_$x(tap, apart, step, rows, (taps + 1) / 2, c, wide, w, p->c,
+                                     acc);
                 //! if Y=f32
                 qk_requant_tile_$y(acc, rows, wide, bias + c, scale + c, y + c, p->c);
                 //! end

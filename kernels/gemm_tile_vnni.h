@@ -1,13 +1,7 @@
 //! chunk gemm_tile_vnni
-//! uses column
+//! uses column dot_vnni
 /* gemm_tile with the dot products of AVX512-VNNI. */
 #if defined(QK_VNNI)
-/* What _mm512_dpbusd_epi32 does: gcc moves the sums of that to memory and back. */
-static inline __m512i qk_dot4(__m512i sum, __m512i a, __m512i w) {
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(w));
-    return sum;
-}
-
 static inline __m512i qk_four(const uint8_t *a) { /* 4 k, 16 times */
     int32_t four;
     memcpy(&four, a, 4);

@@ -30,6 +30,13 @@ def linux(name, *flags, cpu="max", instruction=""):
                   instruction=instruction)
 
 
+def vectors(length):
+    """RISC-V with vectors of so many bits, for which gcc 12 knows no intrinsics."""
+    return Target("clang-19", ("--target=riscv64-linux-gnu", "-march=rv64gcv"),
+                  ("qemu-riscv64", "-cpu", f"rv64,v=true,vext_spec=v1.0,vlen={length}", "-L",
+                   "/usr/riscv64-linux-gnu"), instruction="vwmacc.vx")
+
+
 def cortex(cpu, board, size, *flags, instruction=""):
     """Without an operating system; files are read and written through semihosting."""
     regions = [f"-Wl,--defsym={what}" for what in (
@@ -48,6 +55,8 @@ TARGETS = {
     "aarch64-dotprod": linux("aarch64", "-march=armv8.2-a+dotprod", instruction="sdot"),
     "aarch64-i8mm": linux("aarch64", "-march=armv8.2-a+dotprod+i8mm", instruction="usdot"),
     "riscv64": linux("riscv64", cpu="rv64"),
+    "riscv64-v128": vectors(128),
+    "riscv64-v512": vectors(512),
     "cortex-m0": cortex("cortex-m0", "mps2-an385", 0x400000),  # its instructions on an M3
     "cortex-m3": cortex("cortex-m3", "mps2-an385", 0x400000),
     "cortex-m4": cortex("cortex-m4", "mps2-an386", 0x400000, instruction="smlad"),

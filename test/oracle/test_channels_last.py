@@ -5,6 +5,9 @@ as each other, and as the definition in numpy. One program holds many layers, as
 """
 
 import random
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -12,6 +15,7 @@ from onnx import helper, numpy_helper
 
 from cmodel import CModel
 from common import OracleCase, for_each, qxc, qxc_outputs
+from cross import WARNINGS
 from exact import average_pool, conv, max_pool
 from rounding import ROUND, rounded
 
@@ -22,8 +26,17 @@ BUILDS = {
     "native": ("-march=native",),
     "portable": ("-U__SSE2__",),
     "integer only": ("-mavx2", "-DQXC_INTEGER_ONLY"),
+    "AVX512": ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq"),
+    "AVX512, integer only": ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-DQXC_INTEGER_ONLY"),
+    "VNNI": ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni"),
 }
 EIGHT = (np.int8, np.uint8)
+
+
+def runs_here(build):
+    """Whether this processor has all instructions of the build."""
+    about = Path("/proc/cpuinfo").read_text().replace("_", "").split()
+    return all(flag.removeprefix("-m") in about for flag in BUILDS[build] if flag.startswith("-mavx"))
 
 
 def dilated(w, by):
@@ -151,6 +164,9 @@ class Layers:
         kernel = [pick.choice([1, 2, 3, 3, 4, 5, 6, 7]) for _ in range(2)]
         strides = [pick.choice([1, 1, 2, 3]) for _ in range(2)]
         dilations = [pick.choice([1, 1, 1, 2]) for _ in range(2)]
+        if depthwise and pick.random() < 0.5:  # the usual one, of which some processors know more
+            oc = group = ic = pick.randint(1, 70)
+            kernel, dilations, strides[1] = [3, 3], [pick.randint(1, 2), 1], pick.randint(1, 2)
         pads = [pick.randint(0, k - 1) for k in kernel * 2]
         reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
         out = [pick.randint(1, 9), pick.choice([pick.randint(1, 9), pick.randint(5, 40)])]
@@ -237,7 +253,28 @@ class ChannelsLast(OracleCase):
 
     @for_each("single", "double", "shift")
     def test_rounding(self, how):
-        self.compare(7, how, ("plain", "AVX2", "native", "portable"))
+        self.compare(7, how, ("plain", "AVX2", "AVX512", "native", "portable"))
+
+    @for_each("exact", "single", "double", "shift")
+    def test_no_warnings(self, how):
+        """Also of what this processor cannot run; of others, test_cross."""
+        folder = self.scratch / f"warnings-{how}"
+        folder.mkdir()
+        Layers(3, how, 30).save(folder / "m.onnx")
+        source = self.emit(folder, how)
+        for compiler in filter(shutil.which, ("gcc", "clang-19")):
+            for build, flags in BUILDS.items():
+                with self.subTest(compiler=compiler, build=build):
+                    done = subprocess.run(
+                        [compiler, "-std=c99", "-O1", *WARNINGS, *flags, "-c", "-o", folder / "m.o", source],
+                        capture_output=True, text=True, check=False)
+                    self.assertEqual((0, ""), (done.returncode, done.stderr[:3000]))
+
+    @staticmethod
+    def emit(folder, how):
+        qxc(folder / "m.onnx", "-emit=c", "-name=m", f"-requant={how}", "-no-sync", "-quiet", "-o",
+            folder / "model.c")
+        return folder / "model.c"
 
     def compare(self, seed, how, builds):
         layers, folder = Layers(seed, how), self.scratch / f"{how}{seed}"
@@ -245,9 +282,9 @@ class ChannelsLast(OracleCase):
         layers.save(folder / "m.onnx")
         sample = {name: a if len(a) == 1 else a[None] for name, a in layers.feeds.items()}
         got = {"qxc run": qxc_outputs(folder / "m.onnx", sample, folder, f"-requant={how}")}
-        qxc(folder / "m.onnx", "-emit=c", "-name=m", f"-requant={how}", "-no-sync", "-quiet", "-o", folder / "model.c")
-        for build in builds:
-            model = CModel(folder / "model.c", "gcc", ("-O1", *BUILDS[build]))
+        source = self.emit(folder, how)
+        for build in filter(runs_here, builds):
+            model = CModel(source, "gcc", ("-O1", *BUILDS[build]))
             got[build] = dict(zip(layers.want, model.run(*layers.feeds.values()), strict=True))
         complaints = []
         for name, want in layers.want.items():

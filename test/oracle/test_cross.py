@@ -39,7 +39,7 @@ class Cross(OracleCase):
 
     @for_each("single", "double", "shift")
     def test_rounding(self, how):
-        for target in ("aarch64", "cortex-m3"):
+        for target in ("aarch64", "riscv64-v128", "cortex-m3", "cortex-m4", "cortex-m55"):
             with self.subTest(target=target):
                 self.compare(target, how)
 
