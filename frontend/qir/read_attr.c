@@ -36,8 +36,9 @@ static bool single_kind(Reader *r, const Val *v, AttrKind *out) {
     }
 }
 
-/* Puts item i in its place; the tensors and graphs were built while parsing. */
-static void store_item(const Reader *r, Attr *a, size_t i, const Val *v) {
+/* Puts item i in its place; the tensors and graphs were built while parsing. False for what could
+ * not be built, which was said there. */
+static bool store_item(const Reader *r, Attr *a, size_t i, const Val *v) {
     switch (v->kind) {
     case VAL_STRING: ((Str *)a->v.s)[i] = str_at(r, v->word); break;
     case VAL_TENSOR: ((Tensor **)a->v.t)[i] = v->u.tensor; break;
@@ -46,6 +47,7 @@ static void store_item(const Reader *r, Attr *a, size_t i, const Val *v) {
     case VAL_GRAPH: ((Graph **)a->v.g)[i] = v->u.graph; break;
     default: break;
     }
+    return (v->kind != VAL_TENSOR || v->u.tensor) && (v->kind != VAL_SPARSE || v->u.sparse);
 }
 
 static void make_room(Reader *r, Attr *a) {
@@ -111,7 +113,8 @@ static bool read_list(Reader *r, const Val *v, Attr *a) {
             return error_at(r, v->u.items[i].at,
                             "a list is of one kind; the first item is of kind %s",
                             attr_kind_word(kind));
-        store_item(r, a, i, &v->u.items[i]);
+        if (!store_item(r, a, i, &v->u.items[i]))
+            return false;
     }
     return true;
 }
@@ -150,8 +153,7 @@ static bool read_value(Reader *r, const Val *v, Attr *a) {
     if (v->kind == VAL_NUMBER)
         return read_numbers(r, v, a);
     make_room(r, a);
-    store_item(r, a, 0, v);
-    return true;
+    return store_item(r, a, 0, v);
 }
 
 bool read_attribute(Reader *r, const Field *f, Attr *out) {

@@ -261,9 +261,7 @@ static void read_formals(Reader *r, Function *fn, Span formals) {
     fn->defaults = NEW_ARRAY(r->arena, Attr, formals.n);
     for (uint32_t i = 0; i < formals.n; i++) {
         Attr *a = &fn->defaults[fn->n_defaults];
-        size_t before = flaws(r);
-        bool given = f[i].has_val && read_attribute(r, &f[i], a);
-        if (given && flaws(r) == before)
+        if (f[i].has_val && read_attribute(r, &f[i], a))
             adopt_graphs(fn, &fn->defaults[fn->n_defaults++]);
         else /* a default with a fault is none, but the body may name it */
             fn->attrs[fn->n_attrs++] = f[i].key;
