@@ -328,7 +328,8 @@ static bool bring_into_form(Job *j, Module *m) {
         return true;
     if (j->form == FORM_QOP && !run(j, m, "lower-nbits"))
         return false;
-    return raise_opset(j, m) && run(j, m, j->form == FORM_QDQ ? "lower-qdq" : "lower-qop");
+    return raise_opset(j, m) && (!module_form(m).qonnx || run(j, m, "spell-thresholds")) &&
+           run(j, m, j->form == FORM_QDQ ? "lower-qdq" : "lower-qop");
 }
 
 bool job_compile(Job *j, Module *m) {

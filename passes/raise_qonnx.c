@@ -9,8 +9,9 @@
  * rounding of that, they may yield neighbours, as where more than 16 bits are computed, which qxc
  * divides in double: a warning says so. Bounds are integers, so that it
  * does not matter that QONNX clips first. BipolarQuant is no rounding; Where says it, and what it
- * yields lies on the grid of the integers -1, 0, 1. raise-quant does the rest. What no type can say
- * (other roundings, fractions of bits, parameters computed at run time, Trunc) is an error. */
+ * yields lies on the grid of the integers -1, 0, 1. Trunc and other roundings are in
+ * raise_rounding.c, MultiThreshold in raise_thresholds.c; raise-quant does the rest. What no type
+ * can say (fractions of bits, parameters computed at run time) is an error. */
 #include "passes/raise_qonnx.h"
 
 #include <math.h>
@@ -19,31 +20,27 @@
 #include "passes/edit.h"
 #include "passes/quant_build.h"
 
-typedef struct Qonnx {
-    QuantBuild b;
-    bool ok;
-} Qonnx;
-
 bool is_qonnx(const Node *n) {
     static const char *const domains[] = {"qonnx.custom_op.general", "finn.custom_op.general",
                                           "onnx.brevitas"};
-    static const char *const ops[] = {"Quant", "IntQuant", "BipolarQuant", "Trunc"};
+    static const char *const ops[] = {"Quant", "IntQuant", "BipolarQuant", "Trunc",
+                                      "MultiThreshold"};
     bool domain = false, op = false;
     for (size_t i = 0; i < 3; i++)
         domain |= str_is(n->domain, domains[i]);
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 5; i++)
         op |= str_is(n->op, ops[i]);
     return domain && op;
 }
 
 /* ---- the parameters ---- */
 
-static const char *read_const(const Node *n, size_t i, const char *why, const Tensor **out) {
+const char *qonnx_const(const Node *n, size_t i, const char *why, const Tensor **out) {
     *out = node_input(n, i) ? value_data(n->in[i]) : NULL;
     return *out && (*out)->data && (*out)->count && elem_is_float((*out)->elem) ? NULL : why;
 }
 
-static const char *check_scale(const Tensor *s) {
+const char *qonnx_check_scale(const Tensor *s) {
     for (size_t i = 0; i < s->count; i++) {
         float v = (float)tensor_float(s, i);
         if (!isnormal(v) || v < 0)
@@ -52,8 +49,7 @@ static const char *check_scale(const Tensor *s) {
     return NULL;
 }
 
-/* The number that all elements are, where it is an integer within lo..hi. */
-static bool one_integer(const Tensor *t, int64_t lo, int64_t hi, int64_t *out) {
+bool qonnx_integer(const Tensor *t, int64_t lo, int64_t hi, int64_t *out) {
     double v = tensor_float(t, 0);
     for (size_t i = 1; i < t->count; i++)
         if (tensor_float(t, i) != v)
@@ -84,9 +80,9 @@ static const char *set_axes(Quant *q, const Tensor *s, Type x) {
     return NULL;
 }
 
-/* Constants are stored as small as they are; what is computed in bytes, as few runtimes have
- * anything narrower for that. */
-static void set_range(Quant *q, int64_t bits, bool is_signed, bool narrow, bool constant) {
+static void set_range(Quant *q, QonnxInts r) {
+    int64_t bits = r.bits;
+    bool is_signed = r.is_signed, narrow = r.narrow, constant = r.constant;
     static const ElemType types[][2] = {
         {ELEM_UINT2, ELEM_INT2},   {ELEM_UINT4, ELEM_INT4},   {ELEM_UINT8, ELEM_INT8},
         {ELEM_UINT16, ELEM_INT16}, {ELEM_UINT32, ELEM_INT32},
@@ -101,62 +97,50 @@ static void set_range(Quant *q, int64_t bits, bool is_signed, bool narrow, bool 
     q->has_range = q->lo > elem_min(q->storage) || q->hi < elem_max(q->storage);
 }
 
-static const char *check_rounding(const Qonnx *o, const Node *n) {
-    const Attr *a = node_attr(n, "rounding_mode");
-    if (!attr_holds(a, ATTR_STRING))
-        return NULL;
-    Str s = a->v.s[0];
-    const char *text = arena_str(o->b.a, s).s;
-    if (strcasecmp(text, "ROUND") == 0 || strcasecmp(text, "HALF_EVEN") == 0)
-        return NULL;
-    return arena_strf(o->b.a, "it rounds by %s; quantized types round to the nearest, ties to even",
-                      diag_name(o->b.d, s))
-        .s;
+const char *qonnx_quant(Qonnx *o, const Tensor *s, Type x, QonnxInts ints, Quant **out) {
+    float *scale = NEW_ARRAY(o->b.a, float, s->count);
+    for (size_t i = 0; i < s->count; i++)
+        scale[i] = (float)tensor_float(s, i);
+    int64_t *zp = NEW_ARRAY(o->b.a, int64_t, 1);
+    *zp = ints.zp;
+    Quant *q = quant_per_axis(o->b.a, ELEM_INT8, 0, s->count, scale, NULL);
+    q->n_axes = 0;
+    q->zp = zp;
+    q->n_zp = 1;
+    set_range(q, ints);
+    *out = q;
+    return set_axes(q, s, x);
 }
 
 static const char *read_quant(Qonnx *o, const Node *n, Quant **out) {
     const Tensor *s, *z, *bits;
-    int64_t width = 0, zp = 0;
-    const char *why = check_rounding(o, n);
-    why = why ? why : read_const(n, 1, "its scale is computed", &s);
-    why = why ? why : read_const(n, 2, "its zero point is computed", &z);
-    why = why ? why : read_const(n, 3, "its bit width is computed", &bits);
-    why = why ? why : check_scale(s);
-    if (!why && !one_integer(bits, 1, 32, &width))
+    QonnxInts ints = {.is_signed = node_int(n, "signed", true),
+                      .narrow = node_int(n, "narrow", false),
+                      .constant = edit_float_const(n->in[0]) != NULL};
+    const char *why = qonnx_const(n, 1, "its scale is computed", &s);
+    why = why ? why : qonnx_const(n, 2, "its zero point is computed", &z);
+    why = why ? why : qonnx_const(n, 3, "its bit width is computed", &bits);
+    why = why ? why : qonnx_check_scale(s);
+    if (!why && !qonnx_integer(bits, 1, 32, &ints.bits))
         why = "its bit width is not one integer of 1 to 32";
-    bool is_signed = node_int(n, "signed", true), narrow = node_int(n, "narrow", false);
-    if (!why && width == 1 && narrow)
+    if (!why && ints.bits == 1 && ints.narrow)
         why = "one bit without its last integer leaves one integer";
-    if (why)
-        return why;
-    float *scale = NEW_ARRAY(o->b.a, float, s->count);
-    for (size_t i = 0; i < s->count; i++)
-        scale[i] = (float)tensor_float(s, i);
-    Quant *q = quant_per_axis(o->b.a, ELEM_INT8, 0, s->count, scale, NULL);
-    q->n_axes = 0;
-    set_range(q, width, is_signed, narrow, edit_float_const(n->in[0]) != NULL);
-    why = set_axes(q, s, n->in[0]->type);
-    if (!why && !one_integer(z, q->lo, q->hi, &zp))
+    if (!why && !qonnx_integer(z, INT32_MIN, UINT32_MAX, &ints.zp))
         why = "its zero point is not one integer of the range";
-    if (why)
-        return why;
-    int64_t *zps = NEW_ARRAY(o->b.a, int64_t, 1);
-    zps[0] = zp;
-    q->zp = zps;
-    q->n_zp = 1;
-    *out = q;
-    return NULL;
+    why = why ? why : qonnx_quant(o, s, n->in[0]->type, ints, out);
+    if (!why && (ints.zp < (*out)->lo || ints.zp > (*out)->hi))
+        why = "its zero point is not one integer of the range";
+    return why;
 }
 
 /* ---- rewriting ---- */
 
-static Type like(Type t) {
+Type qonnx_float(Type t) {
     return t.kind == TYPE_TENSOR ? type_tensor(ELEM_FLOAT, t.rank, t.dims)
                                  : type_tensor(ELEM_FLOAT, -1, NULL);
 }
 
-/* n becomes the DequantizeLinear of x quantized to q. */
-static void becomes_pair(Qonnx *o, Node *n, Value *x, const Quant *q) {
+void qonnx_becomes_pair(Qonnx *o, Node *n, Value *x, const Quant *q) {
     Value *y = n->out[0];
     Str name =
         n->name.n ? arena_strf(o->b.a, STR_FMT "_QuantizeLinear", STR_ARG(n->name)) : n->name;
@@ -165,7 +149,7 @@ static void becomes_pair(Qonnx *o, Node *n, Value *x, const Quant *q) {
     node_from(to, n, o->b.pass);
     to->in[0] = x;
     Value *ints = node_add_output(to, 0, derived_name(&o->b, y->name, "_quantized"),
-                                  type_quantized(like(x->type), q));
+                                  type_quantized(qonnx_float(x->type), q));
     ints->loc = y->loc;
     node_insert_before(n, to);
     op_resolve(to, o->b.d);
@@ -175,7 +159,7 @@ static void becomes_pair(Qonnx *o, Node *n, Value *x, const Quant *q) {
     drop_params(n, o->b.d);
 }
 
-static Value *derived(Qonnx *o, Node *n, const char *op, Value **in, size_t n_in, Type t) {
+Value *qonnx_node(Qonnx *o, Node *n, const char *op, size_t n_in, Value **in, Type t) {
     Node *to = build_node(&o->b, n->graph, "", op, n_in, STR_NONE);
     to->loc = n->loc;
     node_from(to, n, o->b.pass);
@@ -208,40 +192,40 @@ static Value *bipolar_const(Qonnx *o, const Node *n, const Quant *q) {
 
 static Value *bipolar_where(Qonnx *o, Node *n, const Tensor *s) {
     float zero = 0;
-    Type t = like(n->in[0]->type), mask = t;
+    Type t = qonnx_float(n->in[0]->type), mask = t;
     mask.elem = ELEM_BOOL;
     Value *bound = build_floats(&o->b, n->out[0]->name, "_zero", ELEM_FLOAT, 0, NULL, &zero);
     Value *less[] = {n->in[0], bound};
-    Value *where[] = {derived(o, n, "Less", less, 2, mask), negative(o, n, s), n->in[1]};
-    return derived(o, n, "Where", where, 3, t);
+    Value *where[] = {qonnx_node(o, n, "Less", 2, less, mask), negative(o, n, s), n->in[1]};
+    return qonnx_node(o, n, "Where", 3, where, t);
 }
 
 static const char *raise_bipolar(Qonnx *o, Node *n) {
     const Tensor *s;
-    const char *why = read_const(n, 1, "its scale is computed", &s);
-    why = why ? why : check_scale(s);
+    const char *why = qonnx_const(n, 1, "its scale is computed", &s);
+    why = why ? why : qonnx_check_scale(s);
     if (why)
         return why;
-    float *scale = NEW_ARRAY(o->b.a, float, s->count);
-    for (size_t i = 0; i < s->count; i++)
-        scale[i] = (float)tensor_float(s, i);
     bool constant = edit_float_const(n->in[0]) != NULL;
-    Quant *q = quant_per_axis(o->b.a, ELEM_INT2, 0, s->count, scale, NULL);
-    q->n_axes = 0;
-    set_range(q, 2, true, true, constant);
-    why = set_axes(q, s, n->in[0]->type);
-    if (!why)
-        becomes_pair(o, n, constant ? bipolar_const(o, n, q) : bipolar_where(o, n, s), q);
-    return why;
+    Quant *q;
+    QonnxInts ints = {.bits = 2, .is_signed = true, .narrow = true, .constant = constant};
+    why = qonnx_quant(o, s, n->in[0]->type, ints, &q);
+    if (why)
+        return why;
+    q->n_zp = 0; /* none is stated */
+    qonnx_becomes_pair(o, n, constant ? bipolar_const(o, n, q) : bipolar_where(o, n, s), q);
+    return NULL;
 }
 
 static const char *raise_node(Qonnx *o, Node *n) {
     if (n->n_in < 1 || !n->in[0] || n->n_out != 1 || !n->out[0])
         return "it wants an operand and a result";
-    if (str_is(n->op, "Trunc"))
-        return "it cuts bits off integers, which no quantized type says";
+    if (str_is(n->op, "MultiThreshold"))
+        return raise_thresholds(o, n);
     if (str_is(n->op, "BipolarQuant"))
         return raise_bipolar(o, n);
+    if (str_is(n->op, "Trunc") || !rounds_to_even(n))
+        return raise_rounding(o, n);
     Quant *q;
     const char *why = read_quant(o, n, &q);
     if (why)
@@ -257,7 +241,7 @@ static const char *raise_node(Qonnx *o, Node *n) {
             "%s: more than 16 bits are divided in double, not in float: ties of the latter "
             "may become the neighbouring integer",
             node_text(n));
-    becomes_pair(o, n, n->in[0], q);
+    qonnx_becomes_pair(o, n, n->in[0], q);
     return NULL;
 }
 
@@ -302,7 +286,7 @@ static void drop_imports(Module *m) {
 }
 
 bool pass_raise_qonnx(Module *m, PassContext *c) {
-    Qonnx o = {.b = quant_build_new(m, c, "raise-qonnx"), .ok = true};
+    Qonnx o = {.b = quant_build_new(m, c, "raise-qonnx"), .uses = uses_new(m), .ok = true};
     module_each_graph(m, raise_graph, &o);
     drop_imports(m);
     return o.ok;

@@ -1,0 +1,92 @@
+/* QONNX's MultiThreshold with ONNX's operators, for runtimes that have no other:
+ *
+ *   ReduceSum(Cast(GreaterOrEqual(x[..., new], thresholds))) * out_scale + out_bias
+ *
+ * where a bias that is a multiple of the scale is added before the product, as that rounds once.
+ *
+ * As many numbers as there are thresholds stand there for each of x on the way: qxc itself runs the
+ * operator, and so does emitted C. */
+#include <math.h>
+
+#include "passes/edit.h"
+#include "passes/quant_build.h"
+
+typedef struct Spell {
+    QuantBuild b;
+    Node *n;
+} Spell;
+
+/* With an integer attribute, where `attr` is one. */
+static Value *make(Spell *s, const char *op, Value *x, Value *y, Type t, const char *attr,
+                   int64_t value) {
+    Str name = arena_strf(s->b.a, STR_FMT "_%s", STR_ARG(s->n->out[0]->name), op);
+    Node *to = build_node(&s->b, s->n->graph, "", op, y ? 2 : 1, name);
+    to->loc = s->n->loc;
+    node_from(to, s->n, s->b.pass);
+    to->in[0] = x;
+    if (y)
+        to->in[1] = y;
+    node_add_output(to, 0, derived_name(&s->b, name, "_Output"), t);
+    node_insert_before(s->n, to);
+    if (attr)
+        node_set_int(to, attr, value);
+    op_resolve(to, s->b.d);
+    return to->out[0];
+}
+
+static Value *number(Spell *s, const char *suffix, float v) {
+    return build_floats(&s->b, s->n->out[0]->name, suffix, ELEM_FLOAT, 0, NULL, &v);
+}
+
+/* [channels, n], with the dimensions between where the channels are not the last of x. */
+static Value *rows(Spell *s, int axis, int rank) {
+    Value *t = s->n->in[1];
+    if (axis == rank - 1)
+        return t;
+    int64_t last = rank - axis - 1, dims[MAX_RANK];
+    for (int64_t i = 0; i < last; i++)
+        dims[i] = i + 1;
+    Value *axes = build_const(&s->b, s->n->out[0]->name, "_between", ELEM_INT64, 1, &last, dims);
+    return make(s, "Unsqueeze", t, axes, type_tensor(ELEM_FLOAT, -1, NULL), NULL, 0);
+}
+
+static void spell(Spell *s, Node *n) {
+    Type x = n->in[0]->type, open = type_tensor(ELEM_FLOAT, -1, NULL), mask = open;
+    const Attr *layout = node_attr(n, "data_layout");
+    bool nhwc = attr_holds(layout, ATTR_STRING) && str_is(layout->v.s[0], "NHWC");
+    float scale = node_float(n, "out_scale", 1), bias = node_float(n, "out_bias", 0);
+    mask.elem = ELEM_BOOL;
+    int64_t one = 1, behind = -1;
+    s->n = n;
+    Value *last = build_const(&s->b, n->out[0]->name, "_last", ELEM_INT64, 1, &one, &behind);
+    Value *v = make(s, "Unsqueeze", n->in[0], last, open, NULL, 0);
+    v = make(s, "GreaterOrEqual", v, rows(s, x.rank == 4 && !nhwc ? 1 : x.rank - 1, x.rank), mask,
+             NULL, 0);
+    v = make(s, "Cast", v, NULL, open, "to", ELEM_FLOAT);
+    v = make(s, "ReduceSum", v, last, x, "keepdims", 0);
+    float steps = rintf(bias / scale);
+    bool first = steps * scale == bias;
+    v = make(s, first ? "Add" : "Mul", v, number(s, "_first", first ? steps : scale), x, NULL, 0);
+    node_becomes(n, s->b.pass);
+    n->domain = STR_NONE;
+    n->op = str_from(first ? "Mul" : "Add");
+    n->n_attrs = 0;
+    n->in[0] = v;
+    n->in[1] = number(s, "_then", first ? scale : bias);
+    op_resolve(n, s->b.d);
+}
+
+static void spell_graph(Graph *g, void *ctx) {
+    Spell *s = ctx;
+    FOR_NODES(n, g)
+    if (n->def && str_is(n->op, "MultiThreshold") && n->in[0]->type.kind == TYPE_TENSOR &&
+        n->in[0]->type.rank >= 2 && n->in[0]->type.elem == ELEM_FLOAT)
+        spell(s, n);
+}
+
+bool pass_spell_thresholds(Module *m, PassContext *c) {
+    Spell s = {.b = quant_build_new(m, c, "spell-thresholds")};
+    if (module_opset(m, STR("")) >= 13) /* from where on axes are operands */
+        module_each_graph(m, spell_graph, &s);
+    return true;
+}
