@@ -101,40 +101,6 @@ static const char *what_came(Reader *r, Token t) {
     return arena_strf(r->arena, "'%s'", shown(r, text)).s;
 }
 
-/* What people write who know other languages, and what they meant. */
-static const char *hint(const Reader *r, Token t, const bool *want, int n_wanted) {
-    const char *p = r->text.s + t.end;
-    while (*p == ' ')
-        p++;
-    bool assigns = t.kind == T_IDENT && p[0] == '=';
-    bool defines = assigns || (t.kind == T_IDENT && p[0] == ':' && p[1] != ':');
-    if (want[T_IMPORT] && want[T_QUANT] && !want[T_STAT])
-        return t.kind == T_VALUE || t.kind == T_CONST || t.kind == T_STAT
-                   ? "constants, nodes and statistics stand within the braces of a graph"
-               : t.kind == T_RC ? "no brace is open here"
-                                : NULL;
-    if (n_wanted == 1 && want[T_NUMBERS] && !want[T_FLOAT])
-        return "the dimensions are missing: float[] is a scalar, float[*] of any rank";
-    if (want[T_STAT])
-        return defines ? "names of values begin with %" : NULL;
-    if (assigns && want[T_META])
-        return "attributes stand in <>, as in Softmax(%x) <axis=1>";
-    if (assigns && want[T_UNDER] && want[T_VALUE])
-        return "attributes stand in <> behind the operands, as in Softmax(%x) <axis=1>";
-    if ((t.kind == T_INT || t.kind == T_FLOAT || t.kind == T_NUMBERS) && want[T_UNDER] &&
-        want[T_VALUE])
-        return "operands are values; a line 'const %name : type = ...' makes one of a number";
-    return NULL;
-}
-
-/* The storage of quantized types is a word of its own. */
-static void suggest_storage(Reader *r, Token t) {
-    static const char *const words[] = {"int1q",  "int2q",  "int4q",   "int8q",
-                                        "int16q", "int32q", "uint1q",  "uint2q",
-                                        "uint4q", "uint8q", "uint16q", "uint32q"};
-    suggest(r, range_of(t), str_of(r, t), words, sizeof words / sizeof *words);
-}
-
 static void suggest_keyword(Reader *r, Token t, const bool *want) {
     const char *words[N_KEYWORDS];
     size_t n = 0;
@@ -153,7 +119,8 @@ static bool on_new_line(const Reader *r, Token t) {
 
 void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
     r->failed_here = r->unsound = true;
-    if (t.bad)
+    bool told = r->reported_end && r->reported_end == t.begin && r->diags == r->syntax;
+    if (t.bad || told) /* the word before was no word of the language */
         return;
     /* The parser took a value for one without a type before it saw that a type comes. */
     bool type = t.kind == T_IDENT || t.kind == T_QTYPE || t.kind == T_ALIAS;
@@ -161,6 +128,7 @@ void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
         want[T_COLON] = true;
     Diags *all = r->diags;
     r->diags = r->syntax;
+    want[T_EQ] = want[T_EQ] || lacks_equals(r, t, want);
     const char *list[MOST_EXPECTED];
     int n = list_expected(want, n_tokens, list);
     Buf *b = &r->scratch;
@@ -180,13 +148,13 @@ void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
     }
     Range at = late ? (Range){r->prev_end, r->prev_end} : range_of(t);
     error_at(r, at, "%s", buf_as_str(b).s);
-    if (t.kind == 0 && r->frame)
+    if (r->frame && (t.kind == 0 || leaves_body(r, t)))
         diag_note(r->diags, r->frame->graph->loc, "the body that is not closed begins here");
-    const char *note = late ? NULL : hint(r, t, want, n);
+    const char *note = late ? NULL : syntax_hint(r, t, want, n);
     if (note)
         note_at(r, at, note);
     else if (t.kind == T_IDENT && want[T_QTYPE] && !want[T_IDENT])
-        suggest_storage(r, t);
+        suggest_storage(r, range_of(t), str_of(r, t));
     else if (t.kind == T_IDENT)
         suggest_keyword(r, t, want);
     r->diags = all;

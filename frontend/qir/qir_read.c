@@ -36,6 +36,7 @@ bool error_at(Reader *r, Range at, const char *fmt, ...) {
     va_start(ap, fmt);
     diag_v(r->diags, DIAG_ERROR, loc_of(r, at), fmt, ap);
     va_end(ap);
+    r->reported_end = at.end;
     return false;
 }
 
@@ -106,7 +107,7 @@ static void make_stacks(Reader *r) {
 }
 
 static void feed(Reader *r, void *parser, Token t) {
-    r->failed_here = false;
+    r->failed_here = r->body_left = false;
     QirParse(parser, t.kind, t, r);
 }
 
@@ -137,8 +138,14 @@ static Token resume(Reader *r, void *parser, Token t) {
     } else if (!recover(r, t)) {
         return t;
     }
+    bool left = r->body_left;
     t = make_token(r, T_NL);
     feed(r, parser, t);
+    if (left) {
+        feed(r, parser, make_token(r, T_RC));
+        feed(r, parser, t);
+    }
+    r->body_left = left;
     return t;
 }
 
@@ -146,7 +153,7 @@ static Token resume(Reader *r, void *parser, Token t) {
  * failed is left out then. */
 static void make_progress(Reader *r, Token failed) {
     const char *behind = r->text.s + failed.end;
-    if (r->lexer.cursor <= r->furthest && r->lexer.cursor < behind)
+    if (r->lexer.cursor <= r->furthest && r->lexer.cursor < behind && !r->body_left)
         r->lexer.cursor = behind;
     r->furthest = r->lexer.cursor;
 }

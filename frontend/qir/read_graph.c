@@ -44,7 +44,7 @@ Value *find_value(Reader *r, Str name, Range at) {
     if (!v) {
         Frame *f = r->frame;
         r->silent_flaws++;
-        ARENA_PUSH(r->arena, f->missing, f->n_missing, f->cap_missing, ((Missing){name, at}));
+        ARENA_PUSH(r->arena, f->missing, f->n_missing, f->cap_missing, ((Missing){name, at, f}));
     }
     return v;
 }
@@ -64,18 +64,52 @@ static bool next_in_sight(void *ctx, Str *name) {
     return false;
 }
 
-static void report_missing(Reader *r, const Frame *f) {
+static void report_one(Reader *r, const Frame *f, Missing m) {
+    const Value *v = map_get(f->names, m.name);
+    if (v) {
+        error_at(r, m.at, "%%%s is used before its definition", shown(r, m.name));
+        diag_note(r->diags, v->loc, "the definition");
+        return;
+    }
+    error_at(r, m.at, "%%%s is not defined", shown(r, m.name));
+    diag_did_you_mean_next(r->diags, loc_of(r, m.at), m.name, next_in_sight,
+                           &(NamesInSight){m.frame, 0});
+}
+
+/* The other uses of a name that has been reported: none of them is a mistake of its own. */
+static void note_others(Reader *r, const Frame *f, size_t told) {
+    const Missing *m = f->missing;
+    size_t n = 0, next = 0;
+    for (size_t i = f->n_missing; i-- > told + 1;)
+        if (str_eq(m[i].name, m[told].name)) {
+            next = i;
+            n++;
+        }
+    if (n == 1)
+        note_at(r, m[next].at, "it is used here too");
+    else if (n > 1)
+        diag_note(r->diags, loc_of(r, m[next].at), "it is used here too, and in %zu more place%s",
+                  n - 1, n == 2 ? "" : "s");
+}
+
+/* What a body lacks may still come in the one around it. */
+static void report_missing(Reader *r, Frame *f) {
+    Map *told = map_new(r->arena);
     for (size_t i = 0; i < f->n_missing; i++) {
         Missing m = f->missing[i];
-        const Value *v = map_get(f->names, m.name);
-        if (v) {
-            error_at(r, m.at, "%%%s is used before its definition", shown(r, m.name));
-            diag_note(r->diags, v->loc, "the definition");
-        } else if (!f->broken && !is_broken(r, '%', m.name)) {
-            error_at(r, m.at, "%%%s is not defined", shown(r, m.name));
-            diag_did_you_mean_next(r->diags, loc_of(r, m.at), m.name, next_in_sight,
-                                   &(NamesInSight){f, 0});
+        Frame *outer = f->outer;
+        bool late = map_get(f->names, m.name);
+        if ((m.frame->broken && !late) || map_get(told, m.name))
+            continue;
+        if (outer && !late) {
+            ARENA_PUSH(r->arena, outer->missing, outer->n_missing, outer->cap_missing, m);
+            continue;
         }
+        if (!late && is_broken(r, '%', m.name))
+            continue;
+        map_set(told, m.name, r);
+        report_one(r, f, m);
+        note_others(r, f, i);
     }
 }
 

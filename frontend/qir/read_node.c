@@ -147,11 +147,12 @@ void read_const(Reader *r, const Bind *b, const Val *data, Clauses *c) {
     clauses_check(r, c, "dxmf", "a constant");
     if (c && c->from.n)
         v->from = c->from;
-    const Type *type = b->type ? b->type : &v->type;
-    if (val_is_call(r, data, "coo") || type->kind == TYPE_SPARSE)
-        give_sparse(r, v, type, data, c);
+    Type type = b->type ? *b->type : v->type;
+    type.failed |= v->misread; /* its quantization does not fit it, say */
+    if (val_is_call(r, data, "coo") || type.kind == TYPE_SPARSE)
+        give_sparse(r, v, &type, data, c);
     else
-        give_tensor(r, v, type, data, c);
+        give_tensor(r, v, &type, data, c);
     bool flawed = take_flaws(r) || !(v->data || v->sparse);
     v->misread = v->misread || flawed;
 }

@@ -130,7 +130,7 @@ static bool read_arg(Reader *r, Quant *q, const Field *f, int position, Blocks *
     error_at(r, f->at,
              "unknown parameter '%s'; there are scale, zp, axis, block, range, expr and scale_type",
              shown(r, f->key));
-    suggest(r, f->at, f->key, keys, sizeof keys / sizeof *keys);
+    suggest_parameter(r, f->at, f->key, keys, sizeof keys / sizeof *keys);
     return false;
 }
 

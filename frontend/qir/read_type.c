@@ -6,7 +6,7 @@ Dim dim_int(Reader *r, Token t) {
     Dim d = {0};
     if (!int_of(r, t, &d.value) || d.value < 0) {
         error_at(r, range_of(t), "a dimension is 0 to 9223372036854775807");
-        d.value = 0;
+        r->dim_failed = true;
     }
     return d;
 }
@@ -19,7 +19,7 @@ Dim dim_negative(Reader *r, Token t) {
     Dim d = {.value = -1};
     if (!int_of(r, t, &d.negative) || d.negative >= 0) {
         error_at(r, range_of(t), "behind ? stands a number below 0, as an ONNX file states it");
-        d.negative = 0;
+        r->dim_failed = true;
     }
     return d;
 }
@@ -35,6 +35,10 @@ Shape shape_list(Reader *r, Span dims, Range at) {
     Str text = text_of(r, at);
     Shape *s = map_get(r->shapes, text);
     r->n_dims = dims.begin;
+    if (r->dim_failed) {
+        r->dim_failed = false;
+        return (Shape){.failed = true};
+    }
     if (s)
         return *s;
     s = NEW(r->arena, Shape);
@@ -56,7 +60,7 @@ Shape shape_numbers(Reader *r, Token t) {
         Dim d = {0};
         if (!number_i64(&n, &d.value) || d.value < 0) {
             error_at(r, number_at(r, &n), "a dimension is 0 to 9223372036854775807, ? or a name");
-            d.value = 0;
+            r->dim_failed = true;
         }
         span_add_dim(r, &s, &d);
     }
@@ -77,13 +81,8 @@ Elem elem_word(Reader *r, Range at) {
     Str word = str_at(r, at);
     Elem e = {.elem = elem_from_name(word), .at = at};
     if (e.elem == ELEM_UNDEFINED && !str_is(word, "undefined")) {
-        static const char *const names[] = {
-#define ELEM(id, number, name, bits, kind) name,
-#include "ir/elem.def"
-#undef ELEM
-        };
         error_at(r, e.at, "unknown element type '%s'", shown(r, word));
-        suggest(r, e.at, word, names, sizeof names / sizeof *names);
+        suggest_elem(r, e.at, word);
         e.failed = true;
     }
     return e;
@@ -124,7 +123,7 @@ Type *type_failed(Reader *r) {
 }
 
 Type *type_tensor_of(Reader *r, Elem e, Shape s) {
-    if (e.failed)
+    if (e.failed || s.failed)
         return type_failed(r);
     Type *t = type_unknown(r);
     t->rank = s.rank;

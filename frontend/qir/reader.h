@@ -93,7 +93,8 @@ typedef struct OpName { /* op, domain::op, domain::op::overload, ::op::overload 
 } OpName;
 
 typedef struct Shape {
-    int rank; /* -1: unranked */
+    bool failed; /* reported */
+    int rank;    /* -1: unranked */
     const Dim *dims;
 } Shape;
 
@@ -106,9 +107,12 @@ typedef struct Elem {
 
 /* ---- scopes ---- */
 
+struct Frame;
+
 typedef struct Missing { /* a use of what is not defined (yet) */
     Str name;
     Range at;
+    const struct Frame *frame; /* in which it is used */
 } Missing;
 
 typedef struct Marks { /* heights of the stacks */
@@ -148,15 +152,18 @@ typedef struct Reader {
     Str text;
     Lexer lexer;
     Frame *frame;
-    Map *aliases; /* name to Quant */
-    Map *shapes;  /* text to Shape */
-    Map *blobs;   /* "@w" to BlobFile */
+    Map *aliases;    /* name to Quant */
+    Map *shapes;     /* text to Shape */
+    bool dim_failed; /* one of the shape that is being read */
+    Map *blobs;      /* "@w" to BlobFile */
     ExternalFiles externals;
-    Map *broken; /* names in lines with syntax errors: no complaints about those */
+    Map *broken;            /* names in lines with syntax errors: no complaints about those */
+    uint16_t nameless[128]; /* by sigil: such lines whose name is missing */
     uint32_t starts[MAX_BRACKETS + 1]; /* where the statement at each bracket depth began */
     uint32_t statement;                /* where the one that failed began, and its depth */
     int statement_depth;
     const char *furthest; /* where parsing went on after the last one */
+    bool body_left;       /* recovery ended a body whose brace is missing */
     bool failed_here;     /* the parser refused the token it was just given */
     bool unsound; /* after errors in syntax, imports or heads nobody looks at the operators */
     size_t silent_flaws;               /* uses of what is not there, said elsewhere */
@@ -164,6 +171,7 @@ typedef struct Reader {
     Range model_at, meta_at, extra_at; /* of these lines; 0 before they come */
     bool only_scheme;                  /* the line 'qir 1' may be left out */
     bool second_scheme;                /* being read: an error, and its rules count for nothing */
+    uint32_t reported_end;             /* of what the last error was about */
     uint32_t prev_end;                 /* of the token before */
     int prev_kind;
     Buf scratch;            /* for messages */
@@ -214,12 +222,22 @@ bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text, int first_
 
 /* `want` marks the terminals that could have come. */
 void syntax_error(Reader *r, Token t, bool *want, int n);
+/* What may have been meant by a word that is none of the language's (hints.c). */
+void suggest_elem(Reader *r, Range at, Str word);
+void suggest_storage(Reader *r, Range at, Str word);
+void suggest_parameter(Reader *r, Range at, Str word, const char *const *keys, size_t n);
+/* The same of a token that does not fit; NULL where nothing is known. */
+const char *syntax_hint(const Reader *r, Token t, const bool *want, int n_wanted);
+bool lacks_equals(const Reader *r, Token t, const bool *want);
 /* Finds where to go on; true when the parser is still owed the end of the statement. */
 bool recover(Reader *r, Token t);
+/* A line of the file within a body: the body's brace is missing. */
+bool leaves_body(const Reader *r, Token t);
 void forget_statement(Reader *r);
 /* The same after an error in the line of a graph or function; true when a body follows. */
 bool recover_header(Reader *r, Token t);
-bool is_broken(const Reader *r, char sigil, Str name);
+/* Whether the name's definition may be what had a syntax error. */
+bool is_broken(Reader *r, char sigil, Str name);
 
 /* ---- values of attributes and lists (read_val.c) ---- */
 

@@ -49,6 +49,45 @@ static bool word_at(const char *p, const char *word) {
 
 enum { NO_LINE, FILE_LINE, BODY_LINE };
 
+/* How far the line that holds p is indented. */
+static size_t indent(const Reader *r, const char *p) {
+    while (p > r->text.s && p[-1] != '\n')
+        p--;
+    return strspn(p, " \t");
+}
+
+static bool is_first_in_line(const Reader *r, const char *p) {
+    while (p > r->text.s && (p[-1] == ' ' || p[-1] == '\t'))
+        p--;
+    return p == r->text.s || p[-1] == '\n';
+}
+
+/* The statement that failed. Lines of a body are indented alike, its brace less than they are: what
+ * stands further to the right may belong to a graph in an attribute of the statement. */
+typedef struct Failed {
+    const Reader *r;
+    size_t indent; /* 0: tells nothing */
+    bool graph;    /* an attribute was about to be a graph */
+} Failed;
+
+static Failed failed_statement(const Reader *r, const char *end) {
+    const char *begin = r->text.s + r->statement;
+    Failed f = {r, is_first_in_line(r, begin) ? indent(r, begin) : 0, false};
+    for (const char *p = begin; p < end && f.indent && !f.graph; p++)
+        f.graph = p[0] == '=' && word_at(skip_blanks(p + 1), "graph");
+    return f;
+}
+
+/* A brace that closes no body around the statement. */
+static bool is_inner_brace(const Failed *f, const char *p) {
+    return *p == '}' && f->indent > 0 && indent(f->r, p) >= f->indent;
+}
+
+/* A line, from p on, of a graph within the statement. */
+static bool is_inner_line(const Failed *f, const char *p) {
+    return f->graph && (indent(f->r, p) > f->indent || is_inner_brace(f, p));
+}
+
 /* Is there a word that begins such a line? */
 static bool line_word_at(const char *p, int line) {
 #define KEYWORD(token, word, begins)                                                               \
@@ -67,9 +106,11 @@ static bool begins_rule(const char *p) {
 }
 
 /* Could a statement begin at p, the first token of a line? */
-static bool begins_statement(const char *p, int depth) {
+static bool begins_statement(const Failed *f, const char *p, int depth) {
     if (depth == 0)
         return line_word_at(p, FILE_LINE);
+    if (is_inner_brace(f, p) || is_inner_line(f, p))
+        return false;
     if (*p == '}' || line_word_at(p, BODY_LINE) || begins_rule(p))
         return true;
     if (*p != '%')
@@ -88,7 +129,8 @@ static const char *line_start(const Reader *r, uint32_t at) {
 
 /* From `p` to the end of the statement: the end of a line outside of braces whose last token does
  * not ask for more, or the brace that closes the body. */
-static const char *skip_statement(const Reader *r, const char *p) {
+static const char *skip_statement(const Failed *f, const char *p) {
+    int depth = f->r->statement_depth;
     int braces = 0;
     char last = 0;
     for (; *p; p++) {
@@ -99,15 +141,15 @@ static const char *skip_statement(const Reader *r, const char *p) {
             p += strcspn(p, "\n") - 1;
         } else if (*p == '\n') {
             const char *next = skip_blanks(p + 1);
-            bool more =
-                last && strchr(",([<=", last) && !begins_statement(next, r->statement_depth);
+            bool more = is_inner_line(f, next) ||
+                        (last && strchr(",([<=", last) && !begins_statement(f, next, depth));
             if (braces == 0 && !more)
                 return p;
         } else if (*p == '{') {
             braces++;
             last = 0;
         } else if (*p == '}') {
-            if (braces == 0 && r->statement_depth > 0)
+            if (braces == 0 && depth > 0 && !is_inner_brace(f, p))
                 return p;
             braces -= braces > 0;
             last = *p;
@@ -118,29 +160,74 @@ static const char *skip_statement(const Reader *r, const char *p) {
     return p;
 }
 
-/* Names that the skipped text may have been about to define. */
+static void mark_name(Reader *r, char sigil, Str name) {
+    map_set(r->broken, with_sigil(r, sigil, name), r);
+}
+
+/* What the skipped text was about to define where no sigil says so: const w : float[] = [1.0]. A
+ * name that is not there at all is one that will be missed. */
+static void mark_bare(Reader *r, const char *p, const char *end) {
+    static const struct {
+        const char *word;
+        char sigil;
+    } lines[] = {{"quant", '!'}, {"blob", '@'}, {"const", '%'}};
+    char sigil = r->statement_depth > 0 ? '%' : 0;
+    p = skip_blanks(p);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (word_at(p, lines[i].word)) {
+            sigil = lines[i].sigil;
+            p = skip_blanks(p + strlen(lines[i].word));
+            break;
+        }
+    if (!sigil || p >= end)
+        return;
+    const char *stop = p;
+    while (stop < end && name_byte(*stop))
+        stop++;
+    if (stop > p)
+        mark_name(r, sigil, (Str){p, (size_t)(stop - p)});
+    else if (*p == ':' || *p == '=' || *p == '"')
+        r->nameless[(uint8_t)sigil]++;
+}
+
+/* Names that the skipped text may have been about to define: in each line those before its '=',
+ * but for those within a type. */
 static void mark_broken(Reader *r, const char *p, const char *end) {
+    int brackets = 0;
+    bool defines = true;
+    mark_bare(r, p, end);
     while (p < end) {
         if (*p == '"') {
             p = skip_string(p);
         } else if (*p == '%' || *p == '!' || *p == '@') {
             const char *stop = skip_name(p);
-            map_set(r->broken, with_sigil(r, *p, name_between(r, p, stop)), r);
+            if (defines && brackets <= 0)
+                mark_name(r, *p, name_between(r, p, stop));
             p = stop;
         } else {
+            brackets += (*p == '<' || *p == '[') - (*p == '>' || *p == ']');
+            defines = *p == '\n' || (defines && (*p != '=' || brackets > 0));
+            brackets = *p == '\n' ? 0 : brackets;
             p++;
         }
     }
 }
 
-bool is_broken(const Reader *r, char sigil, Str name) {
-    if (map_size(r->broken) == 0)
+bool is_broken(Reader *r, char sigil, Str name) {
+    if (map_size(r->broken) && map_get(r->broken, with_sigil(r, sigil, name)))
+        return true;
+    if (r->nameless[(uint8_t)sigil] == 0)
         return false;
-    return map_get(r->broken, with_sigil(r, sigil, name)) != NULL;
+    r->nameless[(uint8_t)sigil]--;
+    mark_name(r, sigil, name);
+    return true;
 }
 
-/* Whether t is a brace within a statement that has lines of its own: another bracket, mistyped. */
+/* Whether t is a brace within a statement that has lines of its own: another bracket, mistyped; or
+ * one brace too many. */
 static bool is_mistyped(const Reader *r, Token t) {
+    if (t.kind == T_LC && r->prev_kind == T_LC)
+        return true;
     const char *begin = r->text.s + r->statement, *token = r->text.s + t.begin;
     while (begin > r->text.s && (begin[-1] == ' ' || begin[-1] == '\t'))
         begin--;
@@ -148,18 +235,31 @@ static bool is_mistyped(const Reader *r, Token t) {
            line_start(r, t.begin) < token && skip_blanks(r->text.s + r->statement) < token;
 }
 
+bool leaves_body(const Reader *r, Token t) {
+    const char *p = r->text.s + t.begin;
+    return r->lexer.depth == 1 && t.begin == r->starts[1] && indent(r, p) == 0 &&
+           is_first_in_line(r, p) && line_word_at(p, FILE_LINE) && !word_at(p, "import");
+}
+
 bool recover(Reader *r, Token t) {
     const char *begin = r->text.s + r->statement, *go_on;
+    r->body_left = leaves_body(r, t);
     r->lexer.depth = r->statement_depth;
+    if (r->body_left) {
+        r->lexer.cursor = begin;
+        r->lexer.depth = 0;
+        return true;
+    }
     if (t.kind == T_NL) {
         mark_broken(r, begin, r->text.s + t.begin);
         return false; /* the parser has it already */
     }
     const char *line = line_start(r, t.begin);
-    if (line > begin && begins_statement(line, r->statement_depth))
+    Failed f = failed_statement(r, r->text.s + t.begin);
+    if (line > begin && begins_statement(&f, line, r->statement_depth))
         go_on = line;
     else
-        go_on = skip_statement(r, r->text.s + (is_mistyped(r, t) ? t.end : t.begin));
+        go_on = skip_statement(&f, r->text.s + (is_mistyped(r, t) ? t.end : t.begin));
     mark_broken(r, begin, go_on);
     r->lexer.cursor = go_on;
     return true;
@@ -171,6 +271,8 @@ bool recover(Reader *r, Token t) {
  * comes; then *end is where to go on. */
 static const char *find_body(const Reader *r, Token t, const char **end) {
     const char *text = r->text.s, *p = text + t.begin;
+    const Failed none = {.r = r};
+    bool func = word_at(text + r->statement, "func");
     int round = 0; /* lines within () are no statements of a body */
     for (const char *q = text + r->statement; q < p; q++)
         round += (*q == '(') - (*q == ')');
@@ -185,9 +287,10 @@ static const char *find_body(const Reader *r, Token t, const char **end) {
             return text + t.begin + strcspn(text + t.begin, "\n");
         } else if (*p == '\n') {
             const char *next = skip_blanks(p + 1);
-            if (line_word_at(next, FILE_LINE))
+            bool own_import = func && word_at(next, "import") && indent(r, next) > 0;
+            if (line_word_at(next, FILE_LINE) && !own_import)
                 break;
-            if (round <= 0 && begins_statement(next, 1) && *next != '}')
+            if (round <= 0 && (own_import || begins_statement(&none, next, 1)) && *next != '}')
                 return p;
         } else {
             round += (*p == '(') - (*p == ')');
@@ -210,6 +313,7 @@ bool recover_header(Reader *r, Token t) {
 /* What the abandoned statement left on the stacks. */
 void forget_statement(Reader *r) {
     Marks m = r->frame ? r->frame->marks : (Marks){0};
+    r->dim_failed = false;
     r->n_vals = m.vals;
     r->n_fields = m.fields;
     r->n_binds = m.binds;

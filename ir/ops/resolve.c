@@ -34,7 +34,7 @@ static bool unknown_attr(const Node *n, const OnnxSchema *schema, const Attr *a,
 }
 
 static bool check_schema(Node *n, const OnnxSchema *schema, Diags *d) {
-    bool ok = true;
+    bool ok = true, unknown = false;
     for (size_t i = 0; i < n->n_attrs; i++) {
         Attr *a = &n->attrs[i];
         const SchemaAttr *s = onnx_schema_attr(schema, a->name);
@@ -45,12 +45,13 @@ static bool check_schema(Node *n, const OnnxSchema *schema, Diags *d) {
                             diag_name(d, a->name), diag_name(d, a->ref));
         if (!s && str_starts(a->name, META_QUANTIZATION))
             continue; /* metadata in the wrong place: no operator has such an attribute */
+        unknown |= !s;
         if (!s)
             ok = unknown_attr(n, schema, a, d);
         else if (!kind_fits(a, (AttrKind)s->type))
             ok = wrong_kind(n, a, (AttrKind)s->type, d);
     }
-    for (int i = 0; i < schema->n_attrs; i++)
+    for (int i = 0; i < schema->n_attrs && !unknown; i++) /* a name mistyped is missing too */
         if (schema->attrs[i].presence == SCHEMA_ATTR_REQUIRED &&
             !node_attr(n, schema->attrs[i].name))
             ok = diag_error(d, n->loc, "%s needs attribute '%s'", diag_name(d, n->op),

@@ -1,0 +1,229 @@
+/* What people write who know other languages, and what they meant. */
+#include "frontend/qir/reader.h"
+#include "parser.h"
+
+typedef struct Foreign {
+    const char *word, *meant;
+} Foreign;
+
+static const char *find_foreign(const Foreign *list, size_t n, Str word) {
+    for (size_t i = 0; i < n; i++)
+        if (str_same_letters(word, str_from(list[i].word)))
+            return list[i].meant;
+    return NULL;
+}
+
+/* Element types of C, NumPy, PyTorch, LLVM and MLIR. */
+static const char *known_elem(Str word) {
+    static const Foreign list[] = {
+        {"f32", "float"},
+        {"float32", "float"},
+        {"float32_t", "float"},
+        {"fp32", "float"},
+        {"single", "float"},
+        {"real", "float"},
+        {"f64", "double"},
+        {"float64", "double"},
+        {"fp64", "double"},
+        {"f16", "float16"},
+        {"fp16", "float16"},
+        {"half", "float16"},
+        {"float16_t", "float16"},
+        {"bf16", "bfloat16"},
+        {"e4m3", "float8e4m3fn"},
+        {"fp8", "float8e4m3fn"},
+        {"f8e4m3fn", "float8e4m3fn"},
+        {"e5m2", "float8e5m2"},
+        {"f8e5m2", "float8e5m2"},
+        {"fp4", "float4e2m1"},
+        {"i2", "int2"},
+        {"i4", "int4"},
+        {"s4", "int4"},
+        {"si4", "int4"},
+        {"u2", "uint2"},
+        {"u4", "uint4"},
+        {"ui4", "uint4"},
+        {"i8", "int8"},
+        {"s8", "int8"},
+        {"si8", "int8"},
+        {"int8_t", "int8"},
+        {"char", "int8"},
+        {"u8", "uint8"},
+        {"ui8", "uint8"},
+        {"uint8_t", "uint8"},
+        {"byte", "uint8"},
+        {"i16", "int16"},
+        {"s16", "int16"},
+        {"int16_t", "int16"},
+        {"short", "int16"},
+        {"u16", "uint16"},
+        {"ui16", "uint16"},
+        {"uint16_t", "uint16"},
+        {"i32", "int32"},
+        {"s32", "int32"},
+        {"int32_t", "int32"},
+        {"int", "int32"},
+        {"u32", "uint32"},
+        {"ui32", "uint32"},
+        {"uint32_t", "uint32"},
+        {"uint", "uint32"},
+        {"i64", "int64"},
+        {"s64", "int64"},
+        {"int64_t", "int64"},
+        {"long", "int64"},
+        {"u64", "uint64"},
+        {"ui64", "uint64"},
+        {"uint64_t", "uint64"},
+        {"i1", "bool"},
+        {"boolean", "bool"},
+        {"bool_", "bool"},
+        {"str", "string"},
+        {"qint8", "int8q"},
+        {"quint8", "uint8q"},
+        {"qint32", "int32q"},
+        {"q8", "int8q"},
+        {"i8q", "int8q"},
+        {"u8q", "uint8q"},
+        {"i4q", "int4q"},
+        {"i16q", "int16q"},
+        {"i32q", "int32q"},
+    };
+    return find_foreign(list, sizeof list / sizeof *list, word);
+}
+
+static bool meant(Reader *r, Range at, const char *word) {
+    if (word)
+        diag_note(r->diags, loc_of(r, at), "did you mean '%s'?", word);
+    return word != NULL;
+}
+
+/* The storage of quantized types is a word of its own. */
+void suggest_storage(Reader *r, Range at, Str word) {
+    static const char *const words[] = {"int1q",  "int2q",  "int4q",   "int8q",
+                                        "int16q", "int32q", "uint1q",  "uint2q",
+                                        "uint4q", "uint8q", "uint16q", "uint32q"};
+    const char *known = known_elem(word);
+    size_t n = known ? strlen(known) : 0;
+    if (n && known[n - 1] != 'q' && elem_is_int(elem_from_name(str_from(known))))
+        known = arena_strf(r->arena, "%sq", known).s;
+    if (!meant(r, at, known))
+        suggest(r, at, word, words, sizeof words / sizeof *words);
+}
+
+void suggest_elem(Reader *r, Range at, Str word) {
+    static const char *const names[] = {
+#define ELEM(id, number, name, bits, kind) name,
+#include "ir/elem.def"
+#undef ELEM
+    };
+    if (str_is(word, "tensor") || str_is(word, "vector") || str_is(word, "memref"))
+        note_at(r, at, "the type of a tensor is written float[2,4]: elements, dimensions");
+    else if (at.end < r->text.n && r->text.s[at.end] == '<')
+        suggest_storage(r, at, word);
+    else if (!meant(r, at, known_elem(word)))
+        suggest(r, at, word, names, sizeof names / sizeof *names);
+}
+
+void suggest_parameter(Reader *r, Range at, Str word, const char *const *keys, size_t n) {
+    static const Foreign list[] = {
+        {"zero_point", "zp"},    {"zeropoint", "zp"},
+        {"zero", "zp"},          {"z", "zp"},
+        {"offset", "zp"},        {"bias", "zp"},
+        {"s", "scale"},          {"step", "scale"},
+        {"dim", "axis"},         {"channel", "axis"},
+        {"ch_axis", "axis"},     {"axes", "axis"},
+        {"group", "block"},      {"group_size", "block"},
+        {"block_size", "block"}, {"limits", "range"},
+        {"min", "range"},        {"max", "range"},
+        {"quant_min", "range"},  {"quant_max", "range"},
+        {"dtype", "expr"},       {"real", "expr"},
+    };
+    if (!meant(r, at, find_foreign(list, sizeof list / sizeof *list, word)))
+        suggest(r, at, word, keys, n);
+}
+
+/* ---- between the words ---- */
+
+static bool is_value(Token t) {
+    return t.kind == T_INT || t.kind == T_FLOAT || t.kind == T_STRING || t.kind == T_NUMBERS ||
+           t.kind == T_LB;
+}
+
+/* <axis 1>, <axis : 1> */
+bool lacks_equals(const Reader *r, Token t, const bool *want) {
+    return want[T_COMMA] && want[T_GT] && !want[T_QMARK] && r->prev_kind == T_IDENT &&
+           (is_value(t) || t.kind == T_COLON);
+}
+
+static bool word_byte(char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static Str word_before(const Reader *r) {
+    uint32_t begin = r->prev_end;
+    while (begin > 0 && word_byte(r->text.s[begin - 1]))
+        begin--;
+    return (Str){r->text.s + begin, r->prev_end - begin};
+}
+
+/* Where the dimensions of a type should stand. */
+static const char *dims_hint(const Reader *r, Token t) {
+    if (t.kind == T_LT && elem_is_int(elem_from_name(word_before(r))))
+        return "a quantized type has a q: int8q<0.1, 3>";
+    if (t.kind == T_LT || t.kind == T_LP)
+        return "dimensions stand in [], as in float[2,4]";
+    return "the dimensions are missing: float[] is a scalar, float[*] of any rank";
+}
+
+static const char *file_hint(Token t) {
+    return t.kind == T_VALUE || t.kind == T_CONST || t.kind == T_STAT
+               ? "constants, nodes and statistics stand within the braces of a graph"
+           : t.kind == T_RC ? "no brace is open here"
+                            : NULL;
+}
+
+/* Where operands stand. */
+static const char *operand_hint(Token t, bool assigns) {
+    if (assigns)
+        return "attributes stand in <> behind the operands, as in Softmax(%x) <axis=1>";
+    if (t.kind == T_INT || t.kind == T_FLOAT || t.kind == T_NUMBERS)
+        return "operands are values; a line 'const %name : type = ...' makes one of a number";
+    return t.kind == T_IDENT ? "names of values begin with %" : NULL;
+}
+
+/* Where an operator stands. */
+static const char *operator_hint(Token t) {
+    if (t.kind == T_VALUE)
+        return "behind = stands an operator, as in Identity(%x)";
+    return t.kind == T_INT || t.kind == T_FLOAT || t.kind == T_NUMBERS
+               ? "a number is a constant: const %name : type = ..."
+               : NULL;
+}
+
+const char *syntax_hint(const Reader *r, Token t, const bool *want, int n_wanted) {
+    const char *p = r->text.s + t.end;
+    while (*p == ' ')
+        p++;
+    bool assigns = t.kind == T_IDENT && p[0] == '=';
+    bool defines = assigns || (t.kind == T_IDENT && p[0] == ':' && p[1] != ':');
+    bool opens = t.kind == T_LC || t.kind == T_LB || t.kind == T_NUMBERS;
+    if (want[T_IMPORT] && want[T_QUANT] && !want[T_STAT])
+        return file_hint(t);
+    if (n_wanted == 1 && want[T_NUMBERS] && !want[T_FLOAT])
+        return dims_hint(r, t);
+    if (want[T_STAT])
+        return defines ? "names of values begin with %" : NULL;
+    if ((assigns || (opens && r->prev_kind == T_RP)) && want[T_META])
+        return "attributes stand in <>, as in Softmax(%x) <axis=1>";
+    if (want[T_UNDER] && want[T_VALUE])
+        return operand_hint(t, assigns);
+    if (want[T_FLOAT] && want[T_LB] && (t.kind == T_LC || t.kind == T_LP))
+        return "lists stand in [], as in [1, 2]";
+    if (n_wanted == 1 && want[T_LT] && r->prev_kind == T_QTYPE)
+        return "a quantized type has its parameters in <>: int8q<0.1, 3>; without q it is plain";
+    if (n_wanted == 1 && want[T_LP] && (t.kind == T_VALUE || t.kind == T_NL))
+        return "operands stand in (), as in Add(%x, %y); without any, ()";
+    if (n_wanted == 1 && want[T_STRING] && t.kind == T_EQ)
+        return "a clause has no '=': name \"n\"";
+    return want[T_DCOLON] && want[T_STRING] && !want[T_COMMA] ? operator_hint(t) : NULL;
+}
