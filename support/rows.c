@@ -84,6 +84,45 @@ WIDE void row_quantize_each(const RowFloat *x, size_t n, const float *scale, con
         y[i] = quantize(x[i], scale[i], (float)zp[i], (float)r.lo, (float)r.hi);
 }
 
+static float rounded(float x, float scale, float lo, float hi) {
+    float v = x / scale;
+    v = v > lo ? v : lo;
+    v = v < hi ? v : hi;
+    return ((v + MAGIC) - MAGIC) * scale;
+}
+
+WIDE void row_round(float *restrict x, size_t n, float scale, float lo, float hi) {
+    for (size_t i = 0; i < n; i++)
+        x[i] = rounded(x[i], scale, lo, hi);
+}
+
+WIDE void row_round_scales(float *restrict x, size_t n, const float *scale, float lo, float hi) {
+    for (size_t i = 0; i < n; i++)
+        x[i] = rounded(x[i], scale[i], lo, hi);
+}
+
+WIDE void row_add(const float *x, size_t n, double *restrict sum) {
+    for (size_t i = 0; i < n; i++)
+        sum[i] += (double)x[i];
+}
+
+WIDE void row_add_scaled(const double *x, size_t n, double by, double *restrict y) {
+    for (size_t i = 0; i < n; i++)
+        y[i] += by * x[i];
+}
+
+WIDE double row_dot(const double *x, const double *y, size_t n) {
+    double part[LANES] = {0}, sum = 0;
+    for (; n >= LANES; n -= LANES, x += LANES, y += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            part[k] += x[k] * y[k];
+    for (size_t k = 0; k < n; k++)
+        part[k] += x[k] * y[k];
+    for (size_t k = 0; k < LANES; k++)
+        sum += part[k];
+    return sum;
+}
+
 /* Rounding by a reciprocal may miss a tie, on both sides of which the error is the same. */
 static float nearest(float x, float steps, float lo, float hi) {
     float v = x * steps;

@@ -34,6 +34,19 @@ void row_quantize_scales(const RowFloat *x, size_t n, const float *scale, int32_
 void row_quantize_each(const RowFloat *x, size_t n, const float *scale, const int32_t *zp,
                        RowRange r, uint8_t *y);
 
+/* x = clamp(rint(x / scale), lo, hi) * scale, what the integers of x stand for; lo and hi are less
+ * the zero point, within +-2^22. NaN gives lo. */
+void row_round(float *x, size_t n, float scale, float lo, float hi);
+/* The same with a scale for each number. */
+void row_round_scales(float *x, size_t n, const float *scale, float lo, float hi);
+
+/* sum += x; */
+void row_add(const float *x, size_t n, double *sum);
+/* y += by x; */
+void row_add_scaled(const double *x, size_t n, double by, double *y);
+/* and the sum of x y. */
+double row_dot(const double *x, const double *y, size_t n);
+
 /* ROW_LANES groups of n numbers side by side, number i of group k at x[i * ROW_LANES + k]: widens
  * [min[k], max[k]] to hold those of group k, and adds to square[k] the sum of x^2, in float; */
 enum { ROW_LANES = 16 };

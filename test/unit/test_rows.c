@@ -270,11 +270,76 @@ static void test_fit(void **state) {
     arena_free(a);
 }
 
+/* What a number's integer stands for: the definition, one number at a time. */
+static float stands_for(float x, float scale, int64_t zp, int64_t lo, int64_t hi) {
+    return (float)(quant_round(x, scale, zp, lo, hi) - zp) * scale;
+}
+
+static void same_float(float got, float want) {
+    assert_memory_equal(&got, &want, sizeof want); /* -0 is not 0 */
+}
+
+static void test_round(void **state) {
+    (void)state;
+    enum { N = 3 * 32 + 5 };
+    static const struct {
+        float scale;
+        int64_t zp, lo, hi;
+    } q[] = {{0.5F, 0, -128, 127},    {0.5F, 255, 0, 255},        {0.03F, 3, 0, 15},
+             {0.5F, -8, -8, 7},       {0.01F, 65535, 0, 65535},   {1e-38F, 0, -128, 127},
+             {3e38F, 0, -128, 127},   {0.125F, 7, -32768, 32767}, {0.1F, 300, 0, 255},
+             {0.25F, 0, -4194304, 1}, {0.25F, 0, -1, 4194304}};
+    uint32_t seed = 3;
+    for (size_t k = 0; k < sizeof q / sizeof *q; k++)
+        for (size_t n = 0; n <= N; n += k % 2 ? 1 : 13) {
+            float x[N + 1], each[N + 1], scale[N + 1], plain[N + 1];
+            for (size_t i = 0; i <= n; i++) {
+                plain[i] = x[i] = each[i] = number(&seed, i);
+                scale[i] = i % 2 ? q[k].scale : 0.75F;
+            }
+            float lo = (float)(q[k].lo - q[k].zp), hi = (float)(q[k].hi - q[k].zp);
+            row_round(x, n, q[k].scale, lo, hi);
+            row_round_scales(each, n, scale, lo, hi);
+            for (size_t i = 0; i < n; i++) {
+                same_float(x[i], stands_for(plain[i], q[k].scale, q[k].zp, q[k].lo, q[k].hi));
+                same_float(each[i], stands_for(plain[i], scale[i], q[k].zp, q[k].lo, q[k].hi));
+            }
+            same_float(x[n], plain[n]);
+            same_float(each[n], plain[n]);
+        }
+}
+
+/* Of small integers, so that no order of additions changes a sum. */
+static void test_sums(void **state) {
+    (void)state;
+    enum { N = 2 * 32 + 7 };
+    uint32_t seed = 5;
+    for (size_t n = 0; n <= N; n++) {
+        double x[N + 1], y[N + 1], sum[N + 1], scaled[N + 1], dot = 0;
+        float f[N + 1];
+        for (size_t i = 0; i <= n; i++) {
+            x[i] = (double)(noise(&seed) % 2000) - 1000;
+            y[i] = (double)(noise(&seed) % 2000) - 1000;
+            f[i] = (float)x[i];
+            sum[i] = scaled[i] = y[i];
+            dot += i < n ? x[i] * y[i] : 0;
+        }
+        row_add(f, n, sum);
+        row_add_scaled(x, n, -3, scaled);
+        for (size_t i = 0; i <= n; i++) {
+            assert_true(sum[i] == y[i] + (i < n ? x[i] : 0));
+            assert_true(scaled[i] == y[i] - (i < n ? 3 * x[i] : 0));
+        }
+        assert_true(row_dot(x, y, n) == dot);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs),   cmocka_unit_test(test_quantize),
         cmocka_unit_test(test_ranges), cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_join),   cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_round),  cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
