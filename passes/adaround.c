@@ -12,15 +12,14 @@
  * Where the node has a bias, G is the covariance, and the bias takes what is left on average. The
  * weights become numbers of their grid, so that everything after rounds them to themselves. A
  * weight that several nodes share has no one kind of data: it stays, and so does one with too many
- * terms. */
+ * terms. With `round_few` all stay that have more than 4 bits: their steps are fine enough, and
+ * this takes long. */
 #include "passes/choice.h"
 #include "passes/edit.h"
 #include "passes/weight_error.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static const char PASS_NAME[] = "adaround";
 
 static const double DAMPING = 0.01; /* of the mean variance */
 
@@ -29,16 +28,17 @@ typedef struct Varying {
     size_t term;
 } Varying;
 
+enum { ROWS = 8, CHANNELS = 8 }; /* that are worked on at once: what they read is read once */
+
 typedef struct Rounding {
-    PassContext *c;
-    UniqueNames *names;
-    Uses *uses;
+    Mend mend;
     Arena *arena;
     double *l; /* [terms, terms], lower triangle; used again for each group */
     size_t l_size;
     size_t *order; /* position -> term, ascending by variance */
     Varying *sorted;
-    double *asked; /* by position */
+    double *asked;          /* [CHANNELS, terms], by position */
+    float *plain, *rounded; /* [CHANNELS, terms] */
     size_t cap;
 } Rounding;
 
@@ -66,7 +66,9 @@ static void make_room(Rounding *by, size_t k) {
     if (k > by->cap) {
         by->order = NEW_ARRAY(by->arena, size_t, k);
         by->sorted = NEW_ARRAY(by->arena, Varying, k);
-        by->asked = NEW_ARRAY(by->arena, double, k);
+        by->asked = NEW_ARRAY(by->arena, double, CHANNELS *k);
+        by->plain = NEW_ARRAY(by->arena, float, CHANNELS *k);
+        by->rounded = NEW_ARRAY(by->arena, float, CHANNELS *k);
         by->cap = k;
     }
 }
@@ -91,46 +93,51 @@ static bool decompose(Rounding *by, const MacData *d, size_t group, bool centere
     double damping = DAMPING * sum / (double)k;
     if (!(damping > 0) || !isfinite(damping))
         return false;
-    for (size_t i = 0; i < k; i++)
-        for (size_t j = 0; j <= i; j++) {
-            double g = gram_of(d, group, by->order[i], by->order[j], centered);
-            for (size_t t = 0; t < j; t++)
-                g -= l[i * k + t] * l[j * k + t];
-            l[i * k + j] = i == j ? sqrt(fmax(g, 0) + damping) : g / l[j * k + j];
-        }
+    for (size_t first = 0; first < k; first += ROWS) {
+        size_t end = first + ROWS < k ? first + ROWS : k;
+        for (size_t j = 0; j < end; j++)
+            for (size_t i = j > first ? j : first; i < end; i++) {
+                double g = gram_of(d, group, by->order[i], by->order[j], centered) -
+                           row_dot(l + i * k, l + j * k, j);
+                l[i * k + j] = i == j ? sqrt(fmax(g, 0) + damping) : g / l[j * k + j];
+            }
+    }
     return true;
 }
 
 /* ---- rounding ---- */
 
-/* Rounds one channel into `out`, each weight with or without what the errors so far ask of it.
- * Returns (w - q)^T G (w - q). */
-static double round_channel(Rounding *by, const WeightMatrix *w, size_t channel, bool plainly,
-                            float *out) {
+/* Rounds channels `first` to `first` + n - 1 into `out`, each weight with or without what the
+ * errors so far ask of it; sum: (w - q)^T G (w - q) of each. */
+static void round_channels(Rounding *by, const WeightMatrix *w, size_t first, size_t n,
+                           bool plainly, float *out, double *sum) {
     size_t k = w->terms;
-    double *asked = by->asked, sum = 0; /* by position: sum of L[j,i] (w[j] - q[j]) */
-    memset(asked, 0, k * sizeof *asked);
+    memset(by->asked, 0, n * k * sizeof *by->asked); /* sum of L[j,i] (w[j] - q[j]) */
+    memset(sum, 0, n * sizeof *sum);
     for (size_t i = k; i-- > 0;) {
-        size_t at = weight_at(w, channel, by->order[i]);
         const double *row = by->l + i * k;
-        double x = tensor_float(w->data, at);
-        out[at] = weight_rounded(w, at, plainly ? x : x + asked[i] / row[i]);
-        double e = x - (double)out[at], part = row[i] * e + asked[i];
-        sum += part * part;
-        for (size_t j = 0; j < i; j++)
-            asked[j] += row[j] * e;
+        for (size_t c = 0; c < n; c++) {
+            size_t at = weight_at(w, first + c, by->order[i]);
+            double *asked = by->asked + c * k, x = tensor_float(w->data, at);
+            float q = weight_rounded(w, at, plainly ? x : x + asked[i] / row[i]);
+            double e = x - (double)q, part = row[i] * e + asked[i];
+            out[c * k + by->order[i]] = q;
+            sum[c] += part * part;
+            row_add_scaled(row, i, e, asked);
+        }
     }
-    return sum;
 }
 
-static void round_group(Rounding *by, const WeightMatrix *w, size_t group, float *out,
-                        float *kept) {
-    for (size_t c = group * w->per_group; c < (group + 1) * w->per_group; c++) {
-        double plain = round_channel(by, w, c, true, kept);
-        if (round_channel(by, w, c, false, out) <= plain)
-            continue;
-        for (size_t t = 0; t < w->terms; t++)
-            out[weight_at(w, c, t)] = kept[weight_at(w, c, t)];
+static void round_group(Rounding *by, const WeightMatrix *w, size_t group, float *numbers) {
+    double plain[CHANNELS], sum[CHANNELS];
+    size_t k = w->terms, end = (group + 1) * w->per_group;
+    for (size_t first = group * w->per_group; first < end; first += CHANNELS) {
+        size_t n = end - first < CHANNELS ? end - first : CHANNELS;
+        round_channels(by, w, first, n, true, by->plain, plain);
+        round_channels(by, w, first, n, false, by->rounded, sum);
+        for (size_t c = 0; c < n; c++)
+            for (size_t t = 0; sum[c] <= plain[c] && t < k; t++)
+                numbers[weight_at(w, first + c, t)] = by->rounded[c * k + t];
     }
 }
 
@@ -138,54 +145,47 @@ static void set_weights(Rounding *by, Node *n, const float *numbers) {
     int at = n->def->quant.weight;
     Value *old = n->in[at];
     float *out;
-    Value *v =
-        edit_new_floats(n->graph, by->names, old->name, old->data->rank, old->data->dims, &out);
+    Value *v = edit_new_floats(n->graph, by->mend.names, old->name, old->data->rank,
+                               old->data->dims, &out);
     memcpy(out, numbers, old->data->count * sizeof *out);
     v->type = type_tilde(v->type, old->type.quant);
-    value_from(v, old, PASS_NAME);
+    value_from(v, old, by->mend.pass);
     n->in[at] = v;
+    edit_take_over(by->mend.uses, old, v);
 }
 
-static void correct_bias(Rounding *by, Node *n, const WeightMatrix *w, const MacData *data,
-                         const float *numbers, double *bias) {
-    for (size_t c = 0; c < w->channels; c++)
-        bias[c] -= weight_mean_error(w, data, c, numbers);
-    edit_set_bias(n, by->names, bias, w->channels, PASS_NAME, n);
+/* Whether the weights of this node are to be rounded so. */
+static bool wanted(void *ctx, const Node *n) {
+    const Rounding *by = ctx;
+    const Value *v = n->in[n->def->quant.weight];
+    const Quant *q = edit_tilde(v);
+    const Use *use;
+    return q && uses_of(by->mend.uses, v, &use) == 1 &&
+           (!by->mend.c->round_few || weight_is_few(q));
 }
 
 static void round_node(void *ctx, Node *n, const MacData *data) {
     Rounding *by = ctx;
     WeightMatrix w;
-    const Use *use;
-    if (!weight_matrix(n, data, by->c->d, &w))
+    if (!weight_matrix(n, data, by->mend.c->d, &w))
         return;
-    bool can = data->gram && uses_of(by->uses, n->in[n->def->quant.weight], &use) == 1;
-    double *bias =
-        n->def->quant.bias && !choice_float_bias(by->c, n) ? edit_bias(n, w.channels) : NULL;
-    float *numbers = NEW_ARRAY(by->arena, float, w.data->count);
-    float *kept = NEW_ARRAY(by->arena, float, w.data->count);
+    bool can = data->gram;
+    double *bias = mend_bias(&by->mend, n, &w);
+    float *numbers = mend_rounded(&by->mend, &w);
     if (can)
         make_room(by, w.terms);
-    for (size_t g = 0; g < data->groups; g++) {
-        if (can && decompose(by, data, g, bias != NULL)) {
-            round_group(by, &w, g, numbers, kept);
-            continue;
-        }
-        for (size_t c = g * w.per_group; c < (g + 1) * w.per_group; c++)
-            for (size_t t = 0; t < w.terms; t++) {
-                size_t at = weight_at(&w, c, t);
-                numbers[at] = weight_rounded(&w, at, tensor_float(w.data, at));
-            }
-    }
+    for (size_t g = 0; can && g < data->groups; g++)
+        if (decompose(by, data, g, bias != NULL))
+            round_group(by, &w, g, numbers);
     if (bias)
-        correct_bias(by, n, &w, data, numbers, bias);
+        mend_set_bias(&by->mend, n, &w, data, numbers, bias);
     if (can)
         set_weights(by, n, numbers);
 }
 
 bool pass_adaround(Module *m, PassContext *c) {
-    Rounding by = {.c = c, .names = unique_names_new(m), .uses = uses_new(m), .arena = m->arena};
-    bool ok = mac_data(m, c, true, round_node, &by);
+    Rounding by = {.mend = mend_new(m, c, "adaround"), .arena = m->arena};
+    bool ok = mac_data(m, c, wanted, round_node, &by);
     edit_sweep(m);
     return ok;
 }

@@ -107,6 +107,26 @@ void edit_set_bias(Node *n, UniqueNames *names, const double *b, size_t channels
     n->in[at] = v;
 }
 
+static Value **place_of(const Value *constant) {
+    const Graph *g = constant->graph;
+    size_t i = 0;
+    while (i < g->n_consts && g->consts[i] != constant)
+        i++;
+    return i < g->n_consts ? &g->consts[i] : NULL;
+}
+
+void edit_take_over(const Uses *uses, Value *old, Value *now) {
+    const Use *use;
+    Value **from = place_of(old), **to = place_of(now);
+    if (uses_of(uses, old, &use) != 1 || !from || !to || old->graph != now->graph)
+        return;
+    Str name = old->name;
+    old->name = now->name;
+    now->name = name;
+    *from = now;
+    *to = old;
+}
+
 static void sweep_graph(Graph *g, void *ctx) {
     const Sweep *s = ctx;
     size_t kept = 0;

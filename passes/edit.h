@@ -26,6 +26,9 @@ double *edit_bias(const Node *n, size_t channels);
  */
 void edit_set_bias(Node *n, UniqueNames *names, const double *b, size_t channels, const char *pass,
                    const Node *other);
+/* Where nobody but one node read the constant `old`, and now reads `now` in its place: they change
+ * names and places, so that the text is the same but for the numbers. */
+void edit_take_over(const Uses *uses, Value *old, Value *now);
 /* Removes constants that nothing uses any more, nor an annotation of ONNX names; or but those of a
  * set made earlier by edit_annotated: constants, by id, that annotations alone name. */
 void edit_sweep(Module *m);

@@ -7,6 +7,7 @@ enum {
     POSITIONS_PER_SAMPLE = 128,
     LARGEST_GRAM = 2048, /* terms; 32 MB */
     BYTES_A_RUN = 256 << 20,
+    BATCH = 16, /* rows that the gram is told of at once: they stay in the processor's cache */
 };
 
 typedef struct Watched {
@@ -15,14 +16,17 @@ typedef struct Watched {
     MacSums sums;
     MacData data;
     float *row;
-    double *centered;
+    double *first;   /* with a gram: the first row of each group, which others are less */
+    double *batch;   /* [groups, BATCH, terms] of such rows */
+    size_t in_batch; /* of each group */
 } Watched;
 
 typedef struct Collect {
     Arena *arena;
     PassContext *c;
     Module *m;
-    bool gram;
+    MacGramFn *gram;
+    void *ctx; /* of gram */
     Watched *nodes;
     size_t n, cap;
     size_t first, end; /* those of this run */
@@ -40,29 +44,58 @@ static void round_row(const Quant *q, float *row, size_t n) {
         return;
     int64_t zp = quant_zp(q, 0), lo = quant_lo(q), hi = quant_hi(q);
     float scale = quant_scale(q, 0);
+    if (elem_bits(q->storage) <= 16 && !quant_is_wide(q)) {
+        row_round(row, n, scale, (float)(lo - zp), (float)(hi - zp));
+        return;
+    }
     for (size_t i = 0; i < n; i++)
         row[i] = (float)(quant_round(row[i], scale, zp, lo, hi) - zp) * scale;
 }
 
-static void add_row(Watched *w, size_t group, double rows) {
+/* The batch goes into the lower triangles, as the sum of x x^T. */
+static void end_batch(Watched *w) {
     size_t k = w->data.terms;
-    double *real = w->data.real + group * k, *mean = w->data.mean + group * k, *x = w->centered;
-    for (size_t i = 0; i < k; i++)
-        real[i] += ((double)w->row[i] - real[i]) / rows;
+    for (size_t g = 0; g < w->data.groups; g++)
+        for (size_t i = 0; i < k; i++)
+            for (size_t r = 0; r < w->in_batch; r++) {
+                const double *x = w->batch + (g * BATCH + r) * k;
+                if (x[i] != 0)
+                    row_add_scaled(x, i + 1, x[i], w->data.gram + (g * k + i) * k);
+            }
+    w->in_batch = 0;
+}
+
+/* Sums up: divided by their number, they are means in the end. */
+static void add_row(Watched *w, size_t group) {
+    size_t k = w->data.terms;
+    row_add(w->row, k, w->data.real + group * k);
     round_row(edit_tilde(w->node->in[0]), w->row, k);
-    for (size_t i = 0; i < k; i++) {
-        x[i] = (double)w->row[i] - mean[i];
-        mean[i] += x[i] / rows;
+    row_add(w->row, k, w->data.mean + group * k);
+    if (!w->data.gram)
+        return;
+    double *first = w->first + group * k, *x = w->batch + (group * BATCH + w->in_batch) * k;
+    for (size_t i = 0; w->data.rows == 1 && i < k; i++)
+        first[i] = (double)w->row[i];
+    for (size_t i = 0; i < k; i++)
+        x[i] = (double)w->row[i] - first[i];
+}
+
+/* Of sums around the first row, those around the mean. */
+static void finish(Watched *w) {
+    size_t k = w->data.terms;
+    for (size_t i = 0; i < w->data.groups * k; i++) {
+        w->data.real[i] /= w->data.rows;
+        w->data.mean[i] /= w->data.rows;
     }
     if (!w->data.gram)
         return;
-    double *g = w->data.gram + group * k * k, part = (rows - 1) / rows;
-    for (size_t i = 0; i < k; i++) {
-        double xi = x[i] * part;
-        if (xi == 0)
-            continue;
-        for (size_t j = 0; j <= i; j++)
-            g[i * k + j] += xi * x[j];
+    end_batch(w);
+    for (size_t g = 0; g < w->data.groups; g++) {
+        double *away = w->batch + g * BATCH * k;
+        for (size_t i = 0; i < k; i++)
+            away[i] = w->data.mean[g * k + i] - w->first[g * k + i];
+        for (size_t i = 0; i < k; i++)
+            row_add_scaled(away, i + 1, -w->data.rows * away[i], w->data.gram + (g * k + i) * k);
     }
 }
 
@@ -73,8 +106,10 @@ static void add_sample(Watched *w, const float *x) {
         w->data.rows += 1;
         for (size_t g = 0; g < w->data.groups; g++) {
             w->node->def->quant.terms(&w->op, &w->sums, x, (int64_t)g, position, w->row);
-            add_row(w, g, w->data.rows);
+            add_row(w, g);
         }
+        if (w->data.gram && ++w->in_batch == BATCH)
+            end_batch(w);
     }
 }
 
@@ -102,13 +137,18 @@ static void find_nodes(Graph *g, void *ctx) {
     }
 }
 
+/* 0: none, as nobody asks for it or it would be too large. */
 static size_t gram_bytes(const Collect *c, const Watched *w) {
     size_t k = w->data.terms;
-    return !c->gram || k > LARGEST_GRAM ? 0 : w->data.groups * k * k * sizeof(double);
+    if (!c->gram || k > LARGEST_GRAM || !c->gram(c->ctx, w->node))
+        return 0;
+    size_t square = k * k * sizeof(double);
+    return w->data.groups > BYTES_A_RUN / square ? 0 : w->data.groups * square;
 }
 
 static size_t table_bytes(const Collect *c, const Watched *w) {
-    return gram_bytes(c, w) + 2 * w->data.groups * w->data.terms * sizeof(double);
+    size_t gram = gram_bytes(c, w), rows = 2 + (gram ? 1 + BATCH : 0);
+    return gram + rows * w->data.groups * w->data.terms * sizeof(double);
 }
 
 /* Zeroed memory of this run's tables, which those of the next take over. */
@@ -121,11 +161,13 @@ static double *table(Collect *c, size_t numbers) {
 static void make_room(Collect *c, Watched *w) {
     size_t k = w->data.terms;
     w->row = NEW_ARRAY(c->arena, float, k);
-    w->centered = NEW_ARRAY(c->arena, double, k);
     w->data.real = table(c, w->data.groups * k);
     w->data.mean = table(c, w->data.groups * k);
-    if (gram_bytes(c, w))
+    if (gram_bytes(c, w)) {
         w->data.gram = table(c, w->data.groups * k * k);
+        w->first = table(c, w->data.groups * k);
+        w->batch = table(c, w->data.groups * BATCH * k);
+    }
 }
 
 static void clear_pool(Collect *c, size_t bytes) {
@@ -158,8 +200,8 @@ static void choose_nodes(Collect *c) {
     }
 }
 
-bool mac_data(Module *m, PassContext *c, bool gram, MacDataFn *fn, void *ctx) {
-    Collect all = {.arena = m->arena, .c = c, .m = m, .gram = gram};
+bool mac_data(Module *m, PassContext *c, MacGramFn *gram, MacDataFn *fn, void *ctx) {
+    Collect all = {.arena = m->arena, .c = c, .m = m, .gram = gram, .ctx = ctx};
     FixedShapes *shapes = shapes_fix(m, c->data, c->n_data, c->d);
     if (!shapes)
         return false;
@@ -171,8 +213,10 @@ bool mac_data(Module *m, PassContext *c, bool gram, MacDataFn *fn, void *ctx) {
         choose_nodes(&all);
         ok = observe_run(m, c, observe, &all);
         for (size_t i = all.first; ok && i < all.end; i++)
-            if (all.nodes[i].data.rows > 0)
+            if (all.nodes[i].data.rows > 0) {
+                finish(&all.nodes[i]);
                 fn(ctx, all.nodes[i].node, &all.nodes[i].data);
+            }
     }
     shapes_restore(m, shapes);
     return ok;

@@ -22,9 +22,10 @@ typedef struct MacData {
 } MacData;
 
 /* Calls `fn` for each node that multiplies data by a constant float weight and was computed; it may
- * give the node other constants. `data` is gone when it returns. `gram`: whether how the numbers
- * vary is of interest. */
+ * give the node other constants. `data` is gone when it returns. `gram` says whether how the
+ * numbers of a node vary is of interest; NULL: of none. */
 typedef void MacDataFn(void *ctx, Node *n, const MacData *data);
-bool mac_data(Module *m, PassContext *c, bool gram, MacDataFn *fn, void *ctx);
+typedef bool MacGramFn(void *ctx, const Node *n);
+bool mac_data(Module *m, PassContext *c, MacGramFn *gram, MacDataFn *fn, void *ctx);
 
 #endif

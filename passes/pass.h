@@ -24,6 +24,7 @@ typedef struct PassContext {
     size_t random;       /* without data: so many random samples; 0: none */
     Scheme scheme;       /* of command line, module and files, in this order */
     double smooth_alpha; /* smooth-quant: how much of the difficulty goes to weights, 0 to 1 */
+    bool round_few;      /* adaround: weights of at most 4 bits alone */
     const char *explain; /* a value: decide says in `explanation` where its parameters are from */
     Str explanation;     /* STR_NONE: no such value was decided on; arena of the module */
     const char *input_names, *output_names; /* lists a,b,c (rename-interface), or NULL */

@@ -1,5 +1,6 @@
 /* See passes/weight_error.h. */
 #include "passes/weight_error.h"
+#include "passes/choice.h"
 #include "passes/edit.h"
 
 bool weight_matrix(const Node *n, const MacData *data, Diags *d, WeightMatrix *w) {
@@ -28,7 +29,8 @@ float weight_rounded(const WeightMatrix *w, size_t at, double x) {
     return (float)(i - zp) * quant_scale(q, e);
 }
 
-double weight_mean_error(const WeightMatrix *w, const MacData *data, size_t channel,
+/* What the sums of `channel` gain on average. */
+static double mean_error(const WeightMatrix *w, const MacData *data, size_t channel,
                          const float *by) {
     size_t group = channel / w->per_group;
     const double *mean = data->mean + group * w->terms, *real = data->real + group * w->terms;
@@ -38,4 +40,62 @@ double weight_mean_error(const WeightMatrix *w, const MacData *data, size_t chan
         sum += (double)by[at] * mean[t] - tensor_float(w->data, at) * real[t];
     }
     return sum;
+}
+
+bool weight_is_few(const Quant *q) {
+    return quant_hi(q) - quant_lo(q) < 16;
+}
+
+Mend mend_new(Module *m, PassContext *c, const char *pass) {
+    return (Mend){c, unique_names_new(m), uses_new(m), pass, m->arena, NULL, 0};
+}
+
+static void round_run(const WeightMatrix *w, const QuantRuns *r, float *x) {
+    const Quant *q = w->quant;
+    int64_t zp = quant_zp(q, r->each ? 0 : r->entry);
+    float lo = (float)(quant_lo(q) - zp), hi = (float)(quant_hi(q) - zp);
+    if (r->each && q->n_scale > 1 && q->n_zp > 1)
+        for (size_t i = 0; i < r->n; i++)
+            x[i] = weight_rounded(w, r->at + i, (double)x[i]);
+    else if (r->each && q->n_scale > 1)
+        row_round_scales(x, r->n, q->scale + r->entry, lo, hi);
+    else
+        row_round(x, r->n, quant_scale(q, r->entry), lo, hi);
+}
+
+float *mend_rounded(Mend *by, const WeightMatrix *w) {
+    const Tensor *t = w->data;
+    bool rows = elem_bits(w->quant->storage) <= 16 && !quant_is_wide(w->quant);
+    if (by->cap < t->count)
+        by->rounded = NEW_ARRAY(by->arena, float, by->cap = t->count);
+    for (size_t i = 0; i < t->count; i++)
+        by->rounded[i] = (float)tensor_float(t, i);
+    for (size_t i = 0; !rows && i < t->count; i++)
+        by->rounded[i] = weight_rounded(w, i, (double)by->rounded[i]);
+    for (QuantRuns r = quant_runs(w->quant, t->rank, t->dims, t->count);
+         rows && quant_runs_next(&r);)
+        round_run(w, &r, by->rounded + r.at);
+    return by->rounded;
+}
+
+double *mend_bias(const Mend *by, const Node *n, const WeightMatrix *w) {
+    bool stays = !n->def->quant.bias || choice_float_bias(by->c, n);
+    return stays ? NULL : edit_bias(n, w->channels);
+}
+
+void mend_set_bias(const Mend *by, Node *n, const WeightMatrix *w, const MacData *data,
+                   const float *numbers, double *bias) {
+    size_t at = (size_t)n->def->quant.bias;
+    Value *old = node_input(n, at);
+    bool changed = false;
+    for (size_t c = 0; c < w->channels; c++) {
+        double e = mean_error(w, data, c, numbers);
+        bias[c] -= e;
+        changed = changed || e != 0;
+    }
+    if (!changed)
+        return;
+    edit_set_bias(n, by->names, bias, w->channels, by->pass, n);
+    if (old)
+        edit_take_over(by->uses, old, n->in[at]);
 }

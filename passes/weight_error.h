@@ -1,5 +1,5 @@
-/* The weights of a node as one matrix, and what quantizing them does: shared by the passes that
- * mend it. Pure reading; nothing fails. */
+/* The weights of a node as one matrix, what quantizing them does, and a bias that makes up for it:
+ * shared by the passes that mend a model with data. Memory is the module's; nothing fails. */
 #ifndef QXC_PASSES_WEIGHT_ERROR_H
 #define QXC_PASSES_WEIGHT_ERROR_H
 
@@ -24,9 +24,31 @@ static inline size_t weight_at(const WeightMatrix *w, size_t channel, size_t ter
 /* x rounded as element `at` of the weights would be, as a real number. */
 float weight_rounded(const WeightMatrix *w, size_t at, double x);
 
-/* What the sums of `channel` gain on average from numbers `by` in place of the weights, and rounded
- * in place of real data. */
-double weight_mean_error(const WeightMatrix *w, const MacData *data, size_t channel,
-                         const float *by);
+/* Whether so few integers are used that rounding loses much: those of 4 bits and less. */
+bool weight_is_few(const Quant *q);
+
+/* What mends a model: one run of a pass. */
+typedef struct Mend {
+    PassContext *c;
+    UniqueNames *names;
+    Uses *uses; /* as it was at the start */
+    const char *pass;
+    Arena *arena;
+    float *rounded; /* of mend_rounded */
+    size_t cap;
+} Mend;
+
+Mend mend_new(Module *m, PassContext *c, const char *pass);
+
+/* All weights rounded, for the caller to change; they stand until this is asked of the next. */
+float *mend_rounded(Mend *by, const WeightMatrix *w);
+
+/* The bias of a node as numbers, one a channel; NULL where there is no room for one, or where it is
+ * to stay as it is. */
+double *mend_bias(const Mend *by, const Node *n, const WeightMatrix *w);
+/* Takes off it what its sums gain on average from `numbers` in place of the weights, and from
+ * rounded in place of real data. A bias that nobody else reads keeps its name. */
+void mend_set_bias(const Mend *by, Node *n, const WeightMatrix *w, const MacData *data,
+                   const float *numbers, double *bias);
 
 #endif
