@@ -12,6 +12,7 @@
 #include "passes/raise_qonnx.h"
 #include "passes/raise_scaling.h"
 #include "passes/recipe.h"
+#include "passes/weight_error.h"
 
 /* ---- one pass, with what the user wants to see of it ---- */
 
@@ -149,21 +150,24 @@ static bool run_listed_passes(Job *j, Module *m) {
     return true;
 }
 
-/* Whether biases are to be corrected: as asked, else where there is data that says something. The
- * float model beside annotations stays what it is. */
-static bool corrects_biases(const Job *j) {
-    const Options *o = j->o;
-    if (o->bias_correction || o->no_bias_correction)
-        return o->bias_correction;
-    return o->calib.n && !(j->emit == EMIT_ONNX && o->annotate);
+static void look_for_few(Value *v, void *ctx) {
+    bool *found = ctx;
+    *found = *found || (v->kind == VALUE_CONST && v->type.quant && weight_is_few(v->type.quant));
 }
 
-/* What data can still do for the decisions that were made. */
+/* What data can still do for the decisions that were made: as asked, else where it says something,
+ * correct biases, and round weights of few bits. The float model beside annotations stays what it
+ * is. */
 static bool mend(Job *j, Module *m) {
     const Options *o = j->o;
-    if (o->adaround) /* corrects biases too */
+    bool few = false, beside = j->emit == EMIT_ONNX && o->annotate;
+    bool by_default = o->calib.n && !o->bias_correction && !o->no_bias_correction && !beside;
+    if (by_default)
+        module_each_value(m, look_for_few, &few);
+    j->ctx.round_few = !o->adaround;
+    if (o->adaround || few) /* corrects biases too */
         return run(j, m, "adaround");
-    if (corrects_biases(j))
+    if (o->bias_correction || by_default)
         return run(j, m, "bias-correction");
     j->uncorrected = !has_data(j) && !o->no_bias_correction;
     return true;

@@ -42,7 +42,7 @@ OURS = {f"qxc {options}".strip(): options.split() for options in (
 BRIEF = {who: OURS[who] for who in ("qxc", "qxc -equalize -calib-method=mse")}
 SMOOTHED = ("", "-smooth-quant", "-equalize")
 BITS = {"8": [], "4": ["-weights=int4 sym"]}
-MENDED = ("-no-bias-correction", "", "-adaround", "-equalize -adaround")
+MENDED = ("-no-bias-correction", "-bias-correction", "", "-adaround", "-equalize")
 
 PAGE = """# What quantization costs
 
@@ -59,7 +59,8 @@ moves these networks so far.
 
 {sqnr}
 The default is the plain range with corrected biases; a quantization from statistics alone is what `-no-bias-correction`
-gives. `-equalize` is worth trying for networks of depthwise convolutions, `-adaround` for weights of 4 bits.
+gives. Weights of 8 bits are rounded to the nearest, those of 4 bits and less as by `-adaround`. `-equalize` is worth trying for
+networks of depthwise convolutions.
 
 Best of onnxruntime's calibrators, and how far above it qxc is:
 
