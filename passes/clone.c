@@ -1,5 +1,6 @@
 #include "passes/clone.h"
 
+#include "ir/ops/op.h"
 #include "ir/provenance.h"
 
 static Arena *arena_of(const Graph *g) {
@@ -143,10 +144,16 @@ static void clone_attrs(Clone *c, const Node *from, Node *to) {
 
 /* ---- nodes ---- */
 
+/* What a function states of its values nobody checks: what is inferred in the call is better. */
+static Type result_type(const Clone *c, const Value *from, Arena *a) {
+    bool inferred = c->call && from->def->def && from->def->def->infer && !from->type.quant;
+    return inferred ? TYPE_UNKNOWN : outside_type(a, c, from->type);
+}
+
 static void clone_result(Clone *c, const Value *from, Node *n, size_t index) {
     Value *v = claimed(c, from);
     if (!v) {
-        Type t = outside_type(arena_of(n->graph), c, from->type);
+        Type t = result_type(c, from, arena_of(n->graph));
         define(c, n->graph, from, node_add_output(n, index, prefixed(c, n->graph, from->name), t));
         return;
     }

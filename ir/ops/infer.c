@@ -80,12 +80,12 @@ static bool infer_results(Infer *s, Node *n) {
 
 /* The node's own results; those of its subgraphs are there already. An operator on more dimensions
  * than its laws and kernels have room for becomes one that we do not know. */
-static void infer_node(Infer *s, Node *n) {
+static void infer_node(Infer *s, Node *n, bool entered) {
     n->faulty = n->misread;
     int before = diags_errors(s->d);
-    bool ok = infer_results(s, n);
+    bool ok = !entered || infer_results(s, n);
     drop_unfit(n);
-    n->told = !diag_reason(s->d, ok, before, n->loc, node_text(n));
+    n->told = !entered || !diag_reason(s->d, ok, before, n->loc, node_text(n));
     n->faulty |= n->told;
     s->ok = s->ok && !n->told;
 }
@@ -138,13 +138,13 @@ static void keep_types(Kept *k, const Node *n) {
 enum { MOST_GUESSES = 4 };
 
 /* What is carried through a loop has one shape, if it has that of the beginning at the end. */
-static bool guess_bodies(Infer *s, const Node *n, OpCtx *c) {
+static bool guess_body(Infer *s, const Node *n, OpCtx *c, const Graph *body, const Type *given) {
     Kept kept = {.arena = n->graph->module->arena};
     if (!s->refine || s->guesses == MOST_GUESSES)
         return false;
     keep_types(&kept, n);
-    if (!n->def->enter(c, true))
-        return false;
+    for (size_t i = 0; i < body->n_in; i++)
+        infer_guess(kept.arena, body->in[i], given[i]);
     Infer guess = {
         .d = s->mute, .mute = s->mute, .refine = true, .ok = true, .guesses = s->guesses + 1};
     infer_graphs(&guess, n);
@@ -155,21 +155,28 @@ static bool guess_bodies(Infer *s, const Node *n, OpCtx *c) {
     return false;
 }
 
-static void infer_bodies(Infer *s, Node *n) {
+/* False where its inputs contradict what the node hands in. */
+static bool infer_bodies(Infer *s, Node *n) {
     OpCtx c = op_ctx(n, s->mute);
-    bool enters = n->def && n->def->enter && n->typed && lawful(s, n->def, c);
-    if (enters && guess_bodies(s, n, &c))
-        return;
-    if (enters)
-        n->def->enter(&c, false);
+    const Graph *body = NULL;
+    bool ok = true;
+    if (n->def && n->def->enter && n->typed && lawful(s, n->def, c))
+        body = n->def->enter(&c);
+    if (body) {
+        Type *given = NEW_ARRAY(c.arena, Type, body->n_in);
+        n->def->given(&c, given);
+        if (guess_body(s, n, &c, body, given))
+            return true;
+        for (size_t i = 0; i < body->n_in; i++)
+            ok = infer_give(s, n, body->in[i], given[i]) && ok;
+    }
     infer_graphs(s, n);
+    return ok;
 }
 
 static void infer_graph(Infer *s, Graph *g) {
-    FOR_NODES(n, g) {
-        infer_bodies(s, n);
-        infer_node(s, n);
-    }
+    FOR_NODES(n, g)
+    infer_node(s, n, infer_bodies(s, n));
 }
 
 static Infer begin(Module *m, bool refine, bool keep, Diags *d) {
@@ -179,7 +186,7 @@ static Infer begin(Module *m, bool refine, bool keep, Diags *d) {
 
 bool node_infer(Node *n, Diags *d) {
     Infer s = begin(n->graph->module, false, false, d);
-    infer_node(&s, n);
+    infer_node(&s, n, true);
     return s.ok;
 }
 
@@ -190,9 +197,19 @@ bool module_infer(Module *m, Diags *d) {
     return s.ok;
 }
 
+/* What a function states is never inferred: it is held against what its nodes take. */
+static void look_at_function(Graph *g, void *ctx) {
+    const Infer *s = ctx;
+    FOR_NODES(n, g)
+    if (node_in_function(n) && !node_types_fit(n, s->mute))
+        infer_doubt(s, n);
+}
+
 bool module_infer_onnx(Module *m, Diags *d) {
     Infer s = begin(m, false, true, d);
     infer_graph(&s, m->graph);
+    if (m->n_functions)
+        module_each_graph(m, look_at_function, &s);
     return s.ok;
 }
 

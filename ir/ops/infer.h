@@ -17,5 +17,12 @@ typedef struct Infer {
 /* Result `i` of the node, inferred in `c` (by `op`, which may be NULL), meets its value's type,
  * which becomes the better known of the two. False after a diagnostic where they contradict. */
 bool infer_join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i);
+/* The types stated of operands and results do not go together: none of them is taken. */
+void infer_doubt(const Infer *s, Node *n);
+/* An input of a body gets the type of what the node `n` hands in, where it states none. False after
+ * a diagnostic where it states another. */
+bool infer_give(const Infer *s, const Node *n, Value *v, Type given);
+/* The same, and the shape where the input leaves it open. */
+void infer_guess(Arena *a, Value *v, Type given);
 
 #endif

@@ -12,23 +12,19 @@ static bool same_elements(Type x, Type y) {
 
 /* Exporters get value_info wrong, and nothing reads it but people: the type is the inferred one
  * from here on, what the file said is kept for writing it again. */
-static bool set_aside(const Infer *s, const Node *n, Value *v, Type inferred) {
+static bool set_aside(const Infer *s, const Node *n, Value *v, Type inferred, const char *does) {
     Arena *a = n->graph->module->arena;
     Type stated = v->type;
-    if (inferred.kind == TYPE_TENSOR && stated.kind == TYPE_TENSOR) {
-        if (inferred.elem == ELEM_UNDEFINED)
-            inferred.elem = stated.elem;
-        if (inferred.rank < 0)
-            inferred.rank = stated.rank, inferred.dims = stated.dims;
-    }
+    if (inferred.kind == TYPE_TENSOR && stated.kind == TYPE_TENSOR && !inferred.elem)
+        inferred.elem = stated.elem;
     if (inferred.kind == TYPE_NONE)
         diag_warning(s->d, value_loc(n, v),
-                     "the model states '%s' as %s, which %s never yields: taken as not known",
+                     "the model states '%s' as %s, which does not go with %s: taken as not known",
                      diag_name(s->d, v->name), type_text(a, stated), diag_name(s->d, n->op));
     else
         diag_warning(s->d, value_loc(n, v),
-                     "the model states '%s' as %s, but %s yields %s: that is taken%s",
-                     diag_name(s->d, v->name), type_text(a, stated), diag_name(s->d, n->op),
+                     "the model states '%s' as %s, but %s %s %s: that is taken%s",
+                     diag_name(s->d, v->name), type_text(a, stated), diag_name(s->d, n->op), does,
                      type_text(a, inferred),
                      same_elements(stated, inferred) ? "" : "; onnxruntime refuses such a model");
     v->stated = arena_copy(a, &stated, sizeof stated);
@@ -36,12 +32,12 @@ static bool set_aside(const Infer *s, const Node *n, Value *v, Type inferred) {
     return true;
 }
 
-static bool disagree(const Infer *s, const Node *n, Value *v, Type inferred) {
+static bool disagree(const Infer *s, const Node *n, Value *v, Type inferred, const char *does) {
     Arena *a = n->graph->module->arena;
     if (s->keep && v->declared && !v->stated)
-        return set_aside(s, n, v, inferred);
-    return diag_error(s->d, value_loc(n, v), "'%s' is stated as %s, but %s yields %s",
-                      diag_name(s->d, v->name), type_text(a, v->type), diag_name(s->d, n->op),
+        return set_aside(s, n, v, inferred, does);
+    return diag_error(s->d, value_loc(n, v), "'%s' is stated as %s, but %s %s %s",
+                      diag_name(s->d, v->name), type_text(a, v->type), diag_name(s->d, n->op), does,
                       type_text(a, inferred));
 }
 
@@ -71,12 +67,12 @@ static bool join_shape(const Infer *s, const Node *n, Value *v, Type inferred) {
         return true;
     }
     if (stated.rank != inferred.rank)
-        return disagree(s, n, v, inferred);
+        return disagree(s, n, v, inferred, "yields");
     Dim *dims = NULL; /* copied on the first change: types share their dims */
     for (int i = 0; i < stated.rank; i++) {
         Dim dim;
         if (!join_dim(stated.dims[i], inferred.dims[i], &dim))
-            return disagree(s, n, v, inferred);
+            return disagree(s, n, v, inferred, "yields");
         if (dims_same(dim, stated.dims[i]) || (v->declared && !s->refine))
             continue;
         if (!dims)
@@ -146,7 +142,7 @@ bool infer_join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i) {
     if (inferred.kind == TYPE_NONE && s->keep && v->declared && v->type.kind == TYPE_TENSOR) {
         inferred = schema_elem(c->node, i);
         if (inferred.kind == TYPE_NONE && !schema_allows(c->node, i))
-            return disagree(s, c->node, v, TYPE_UNKNOWN);
+            return disagree(s, c->node, v, TYPE_UNKNOWN, "yields");
     }
     if (inferred.kind == TYPE_NONE)
         return true;
@@ -158,10 +154,92 @@ bool infer_join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i) {
     if (inferred.kind == TYPE_SPARSE && v->type.kind == TYPE_TENSOR)
         inferred = *inferred.sub; /* runtimes compute with the elements of a sparse constant */
     if (v->type.kind != inferred.kind)
-        return disagree(s, c->node, v, inferred);
+        return disagree(s, c->node, v, inferred, "yields");
     if (inferred.kind != TYPE_TENSOR)
         return true;
-    if (inferred.elem != ELEM_UNDEFINED && type_real_elem(v->type) != type_real_elem(inferred))
-        return disagree(s, c->node, v, inferred);
+    if (inferred.elem != ELEM_UNDEFINED && type_real_elem(v->type) != type_real_elem(inferred)) {
+        if (inferred.rank < 0)
+            inferred.rank = v->type.rank, inferred.dims = v->type.dims;
+        return disagree(s, c->node, v, inferred, "yields");
+    }
     return join_shape(s, c->node, v, inferred);
+}
+
+static void doubt(const Infer *s, const Node *n, Value *v) {
+    if (v && v->declared && !v->stated && v->type.kind == TYPE_TENSOR)
+        set_aside(s, n, v, TYPE_UNKNOWN, "");
+}
+
+void infer_doubt(const Infer *s, Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        doubt(s, n, n->in[i]);
+    for (size_t i = 0; i < n->n_out; i++)
+        doubt(s, n, n->out[i]);
+}
+
+/* ---- inputs of bodies ---- */
+
+static bool contradict(Type x, Type y) {
+    if (x.kind != y.kind)
+        return true;
+    if (x.elem && y.elem && type_real_elem(x) != type_real_elem(y))
+        return true;
+    if (x.rank < 0 || y.rank < 0)
+        return false;
+    Dim dim;
+    for (int i = 0; x.rank == y.rank && i < x.rank; i++)
+        if (!join_dim(x.dims[i], y.dims[i], &dim))
+            return true;
+    return x.rank != y.rank;
+}
+
+/* `given`, but only what `stated` does not contradict of its shape. */
+static Type common_shape(Arena *a, Type given, Type stated) {
+    if (stated.kind != TYPE_TENSOR || stated.rank < 0 || given.rank < 0)
+        return given;
+    if (stated.rank != given.rank) {
+        given.rank = -1;
+        return given;
+    }
+    Dim *dims = arena_copy(a, given.dims, (size_t)given.rank * sizeof *dims), dim;
+    for (int i = 0; i < given.rank; i++)
+        if (!join_dim(stated.dims[i], given.dims[i], &dim))
+            dims[i] = (Dim){.value = -1};
+    given.dims = dims;
+    return given;
+}
+
+bool infer_give(const Infer *s, const Node *n, Value *v, Type given) {
+    if (given.kind != TYPE_TENSOR)
+        return true;
+    if (v->type.kind == TYPE_NONE) {
+        v->type = given;
+        return true;
+    }
+    if (!contradict(v->type, given))
+        return true;
+    bool open = s->keep && n->def->reshapes;
+    Type type = open ? common_shape(n->graph->module->arena, given, v->type) : given;
+    return disagree(s, n, v, type, "gives it");
+}
+
+void infer_guess(Arena *a, Value *v, Type given) {
+    Type *t = &v->type;
+    if (given.kind != TYPE_TENSOR)
+        return;
+    if (t->kind == TYPE_NONE)
+        *t = given;
+    if (t->kind != TYPE_TENSOR || given.rank < 0)
+        return;
+    if (t->rank < 0) {
+        t->rank = given.rank;
+        t->dims = given.dims;
+    }
+    if (t->rank != given.rank)
+        return;
+    Dim *dims = arena_copy(a, t->dims, (size_t)t->rank * sizeof *dims);
+    for (int i = 0; i < t->rank; i++)
+        if (dims[i].value < 0)
+            dims[i] = given.dims[i];
+    t->dims = dims;
 }

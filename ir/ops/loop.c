@@ -94,40 +94,27 @@ static bool scan_verify(const OpCtx *c) {
 
 /* ---- the body's inputs ---- */
 
-/* What the value is, of which the type says less. */
-static void give(const OpCtx *c, Value *v, Type t, bool refine) {
-    if (!v || t.kind != TYPE_TENSOR)
-        return;
-    if (v->type.kind == TYPE_NONE)
-        v->type = t;
-    if (!refine || v->type.kind != TYPE_TENSOR || t.rank < 0)
-        return;
-    if (v->type.rank < 0) {
-        v->type.rank = t.rank;
-        v->type.dims = t.dims;
-    }
-    if (v->type.rank != t.rank)
-        return;
-    Dim *dims = arena_copy(c->arena, v->type.dims, (size_t)t.rank * sizeof *dims);
-    for (int i = 0; i < t.rank; i++)
-        if (dims[i].value < 0)
-            dims[i] = t.dims[i];
-    v->type.dims = dims;
-}
-
 static bool one_shape(const Value *x, const Value *y) {
     return x->type.kind == TYPE_TENSOR && y->type.kind == TYPE_TENSOR && x->type.rank >= 0 &&
            type_same_shape(x->type, y->type);
 }
 
-static bool loop_enter(const OpCtx *c, bool guess) {
-    const Graph *g = ((const LoopAttrs *)c->attrs)->body;
-    size_t n = loop_carried(c);
-    give(c, g->in[0], type_tensor(ELEM_INT64, 0, NULL), guess);
-    give(c, g->in[1], type_tensor(ELEM_BOOL, 0, NULL), guess);
-    for (size_t i = 0; i < n; i++)
-        give(c, g->in[2 + i], op_type(c, 2 + i), guess);
-    return guess;
+static const Graph *loop_enter(const OpCtx *c) {
+    return ((const LoopAttrs *)c->attrs)->body;
+}
+
+/* One element, of rank 0, or as it is stated. */
+static Type one(ElemType e, const Value *v) {
+    bool stated = v->type.kind == TYPE_TENSOR && v->type.rank == 1 && v->type.dims[0].value == 1;
+    return type_tensor(e, stated ? 1 : 0, stated ? v->type.dims : NULL);
+}
+
+static void loop_given(const OpCtx *c, Type *in) {
+    const Graph *g = loop_enter(c);
+    in[0] = one(ELEM_INT64, g->in[0]);
+    in[1] = one(ELEM_BOOL, g->in[1]);
+    for (size_t i = 0; i < loop_carried(c); i++)
+        in[2 + i] = op_type(c, 2 + i);
 }
 
 static bool loop_keeps(const OpCtx *c) {
@@ -151,17 +138,17 @@ static Type without_axis(const OpCtx *c, Type t, int64_t axis) {
     return t;
 }
 
-static bool scan_enter(const OpCtx *c, bool guess) {
+static const Graph *scan_enter(const OpCtx *c) {
+    return c->opset < 9 ? NULL : ((const ScanAttrs *)c->attrs)->body;
+}
+
+static void scan_given(const OpCtx *c, Type *in) {
     const ScanAttrs *a = c->attrs;
     size_t n = c->n_in - (size_t)a->num_scan_inputs;
-    if (c->opset < 9)
-        return false;
     for (size_t i = 0; i < n; i++)
-        give(c, a->body->in[i], op_type(c, i), guess);
+        in[i] = op_type(c, i);
     for (size_t i = n; i < c->n_in; i++)
-        give(c, a->body->in[i], without_axis(c, op_type(c, i), scan_int(a->scan_input_axes, i - n)),
-             guess);
-    return guess;
+        in[i] = without_axis(c, op_type(c, i), scan_int(a->scan_input_axes, i - n));
 }
 
 static bool scan_keeps(const OpCtx *c) {
@@ -283,7 +270,9 @@ const OpDef op_Loop = {
     .verify = loop_verify,
     .infer = loop_infer,
     .enter = loop_enter,
+    .given = loop_given,
     .keeps = loop_keeps,
+    .reshapes = true,
     .bind = loop_bind,
 };
 
@@ -303,6 +292,7 @@ const OpDef op_Scan = {
     .verify = scan_verify,
     .infer = scan_infer,
     .enter = scan_enter,
+    .given = scan_given,
     .keeps = scan_keeps,
     .upgrade = scan_upgrade,
     .bind = scan_bind,

@@ -203,11 +203,13 @@ typedef struct OpDef {
     Conversion conversion;
     /* Its graphs see the values around them and each yields all results, one for one (If). */
     bool yields_results;
-    /* Gives the inputs of its bodies types, before those are inferred: what is known of them, and
-     * with `guess` also what they are the first time round. Whether a guess was made, and whether
-     * the bodies, inferred, keep to it. NULL: bodies have no inputs. */
-    bool (*enter)(const OpCtx *c, bool guess);
+    /* The body whose inputs are what the node hands in, or NULL; then `given` says what each is the
+     * first time round (TYPE_NONE: not known), and `keeps` whether the body, inferred from that,
+     * keeps its shapes from one time to the next. NULL: bodies have no inputs. */
+    const Graph *(*enter)(const OpCtx *c);
+    void (*given)(const OpCtx *c, Type *in);
     bool (*keeps)(const OpCtx *c);
+    bool reshapes;  /* what its body hands on may have another shape each time (Loop) */
     uint32_t fixed; /* bit i: operand i has to be known when a program is built (axes, sizes) */
     /* Not computed ahead of time even where it could be: quantization that is meant to be seen,
      * randomness. */
@@ -297,6 +299,9 @@ bool module_verify_with(Module *m, unsigned flags, Diags *d);
 /* That a node has as many operands and results as its schema asks for, none of them left out that
  * must be there. True where no schema is known. */
 bool node_count_operands(const Node *n, Diags *d);
+/* That operands and results have element types that its schema allows together. True where no
+ * schema is known. */
+bool node_types_fit(const Node *n, Diags *d);
 bool verify_functions(Module *m, unsigned flags, Diags *d);      /* verify_functions.c */
 bool verify_structure(Module *m, Diags *d);                      /* verify_structure.c */
 bool verify_node_quant(const Node *n, unsigned flags, Diags *d); /* verify_ops_quant.c */

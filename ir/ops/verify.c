@@ -96,6 +96,14 @@ static bool check_types(const Node *n, const OnnxSchema *s, bool output, Binding
     return true;
 }
 
+static bool check_all_types(const Node *n, const OnnxSchema *s, Diags *d) {
+    Binding vars[MAX_VARS];
+    size_t n_vars = 0;
+    return check_types(n, s, false, vars, &n_vars, d) &&
+           !n->told && /* that results are stated wrongly, say */
+           check_types(n, s, true, vars, &n_vars, d);
+}
+
 static bool check_schema(const Node *n, Diags *d) {
     const OnnxSchema *s = node_schema(n);
     if (!s) /* a custom operator, or a function of the model */
@@ -105,12 +113,12 @@ static bool check_schema(const Node *n, Diags *d) {
     if (s->flags & SCHEMA_DEPRECATED)
         return diag_error(d, n->loc, "%s does not exist any more at opset %lld",
                           diag_name(d, n->op), (long long)node_opset(n));
-    Binding vars[MAX_VARS];
-    size_t n_vars = 0;
-    return check_count(n, s, false, d) && check_count(n, s, true, d) &&
-           check_types(n, s, false, vars, &n_vars, d) &&
-           !n->told && /* that results are stated wrongly, say */
-           check_types(n, s, true, vars, &n_vars, d);
+    return check_count(n, s, false, d) && check_count(n, s, true, d) && check_all_types(n, s, d);
+}
+
+bool node_types_fit(const Node *n, Diags *d) {
+    const OnnxSchema *s = node_schema(n);
+    return !s || check_all_types(n, s, d);
 }
 
 /* ---- one node ---- */

@@ -178,12 +178,12 @@ class Generator:
             self.text(t.opaque_type, "name", 0.5)
         self.text(t, "denotation", 0.15)
 
-    def info(self, v, name, is_float=False, typed=0.9):
+    def info(self, v, name, is_float=False):
         v.name = name
         if is_float:
             v.type.tensor_type.elem_type = FLOAT
             v.type.tensor_type.shape.dim.add(dim_value=2)
-        elif self.chance(typed):
+        elif self.chance(0.9):
             self.type(v.type)
         self.text(v, "doc_string", 0.2)
         self.pairs(v.metadata_props)
@@ -589,10 +589,9 @@ class Generator:
         for _ in range(self.rng.randrange(1, 4)):
             self.body_node(f.node.add(), scope, opset)
         f.output.extend(self.pick(scope.own) for _ in range(self.rng.randrange(1, 3)))
-        typed = not any(n.domain in (b"", b"ai.onnx") for n in f.node)  # else the types must fit
-        for name in scope.own:
+        for name in scope.own:  # whether its nodes take them or not
             if self.chance(0.2):
-                self.info(f.value_info.add(), name, typed=0.9 if typed else 0)
+                self.info(f.value_info.add(), name)
         self.formals = None
 
     def body_node(self, node, scope, opset):

@@ -39,6 +39,58 @@ def sequence(name, elem, shape):
     return helper.make_tensor_sequence_value_info(name, elem, shape)
 
 
+def info(name, shape, elem=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, elem, shape)
+
+
+def loop(before, after, result):
+    """Relu three times round; what the body's input, its result and the node's are stated as."""
+    flag = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["ci"], ["co"]), helper.make_node("Relu", ["v"], ["w"])], "b",
+        [flag("i", TensorProto.INT64, []), flag("ci", TensorProto.BOOL, []), info("v", before)],
+        [flag("co", TensorProto.BOOL, []), info("w", after)])
+    return helper.make_graph(
+        [helper.make_node("Loop", ["n", "c", "x"], ["y"], body=body)], "g", [info("x", [2, 3])],
+        [info("y", result)], [helper.make_tensor("n", TensorProto.INT64, [], [3]),
+                              helper.make_tensor("c", TensorProto.BOOL, [], [True])])
+
+
+def scan(before, after, result):
+    body = helper.make_graph([helper.make_node("Relu", ["v"], ["w"])], "b", [info("v", before)],
+                             [info("w", after)])
+    return helper.make_graph([helper.make_node("Scan", ["x"], ["y"], body=body, num_scan_inputs=1)], "g",
+                             [info("x", [2, 3])], [info("y", result)])
+
+
+def branches(one, other, result):
+    def branch(name, shape):
+        return helper.make_graph([helper.make_node("Relu", ["x"], [name])], name, [], [info(name, shape)])
+    return helper.make_graph(
+        [helper.make_node("If", ["c"], ["y"], then_branch=branch("p", one), else_branch=branch("q", other))],
+        "g", [info("x", [2, 3])], [info("y", result)],
+        [helper.make_tensor("c", TensorProto.BOOL, [], [True])])
+
+
+def function(operand, inner, result):
+    """A call whose function states shapes of its own; onnxruntime looks at none of them."""
+    f = helper.make_function("my", "F", ["p"], ["q"], [helper.make_node("Abs", ["p"], ["t"]),
+                                                       helper.make_node("Relu", ["t"], ["q"])],
+                             [helper.make_opsetid("", 17)])
+    f.value_info.extend([info("p", operand), info("t", inner, TensorProto.INT64), info("q", result)])
+    graph = helper.make_graph([helper.make_node("F", ["x"], ["y"], domain="my")], "g", [info("x", [2, 3])],
+                              [info("y", [2, 3])])
+    return graph, f
+
+
+BODIES = {
+    "loop input": loop([2, 5], [2, 3], [2, 3]), "loop rank": loop([6], [2, 3], [2, 3]),
+    "loop body": loop([2, 3], [5, 3], [2, 3]), "loop result": loop([2, 3], [2, 3], [7]),
+    "scan body": scan([3], [4], [2, 3]), "scan result": scan([3], [3], [3, 3]),
+    "branch": branches([2, 5], [2, 3], [2, 3]), "branches": branches([6], [6], [2, 3]),
+    "if": branches([2, 3], [2, 3], [2, 4]), "function": function([7], [7, 7], [1]),
+}
+
 SHAPES, ELEMENTS = (dims, rank, open_rank), (element, sequence)
 
 
@@ -116,6 +168,21 @@ class StatedTypes(OracleCase):
                 made.append(out.read_bytes().replace(b".wrong", b""))
             with self.subTest(model=name):
                 self.assertEqual(*made)
+
+    @for_each(*BODIES)
+    def test_bodies(self, name):
+        graph, *functions = BODIES[name] if isinstance(BODIES[name], tuple) else [BODIES[name]]
+        imports = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
+        model = helper.make_model(graph, opset_imports=imports, functions=functions, ir_version=8)
+        path = self.scratch / "body.onnx"
+        onnx.save(model, path)
+        self.assertIn("the model states", qxc(path, "-o", "/dev/null", "-verify-roundtrip").stderr)
+        data = model.SerializeToString()
+        self.assertEqual(onnx_bytes.canonical_raw(data),
+                         onnx_bytes.canonical_raw(onnx_bytes.round_trip_as_text(data, self.scratch)))
+        x = np.random.default_rng(1).standard_normal([2, 3]).astype(np.float32)
+        got = qxc_outputs(path, {"x": x[None]}, self.scratch)["y"]
+        np.testing.assert_array_equal(got.reshape(2, 3), session(model).run(None, {"x": x})[0])
 
 
 if __name__ == "__main__":
