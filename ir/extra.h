@@ -10,7 +10,7 @@
  *      file order, where that is not the one by rule (ir/onnx_lists.h)
  *   14 a value_info that is none of a value's, among those of values
  *   12 an output's ValueInfoProto {1: index, 2: bytes}, where it differs from the value's own
- * and of an attribute, which fields the file left out that are written by rule,
+ * and of an attribute or a function, which fields the file left out that are written by rule,
  *   1  the number of the field
  *
  * The .qir reader refuses bytes that are no run of fields, so `extra` always is one; payloads

@@ -18,6 +18,16 @@ bool extra_has(Str extra, uint32_t field) {
     return extra.n && extra_find(extra, field, &f);
 }
 
+bool was_absent(Str extra, uint32_t field) {
+    WireField places, f;
+    if (!extra.n || !extra_find(extra, EXTRA_PLACES, &places))
+        return false;
+    for (Str rest = places.payload; rest.n && !wire_next(&rest, &f);)
+        if (f.number == PLACE_ABSENT && f.value == field)
+            return true;
+    return false;
+}
+
 void write_extra(Writer *w, Str extra) {
     WireField f;
     while (extra.n && !wire_next(&extra, &f))

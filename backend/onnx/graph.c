@@ -61,24 +61,13 @@ static const struct {
     [ATTR_TYPES] = {write_types, ATTR_FIELD_TYPE_PROTOS},
 };
 
-/* Did the file leave out a field that is written by rule? */
-static bool was_absent(const Attr *at, uint32_t field) {
-    WireField places, f;
-    if (!at->extra.n || !extra_find(at->extra, EXTRA_PLACES, &places))
-        return false;
-    for (Str rest = places.payload; rest.n && !wire_next(&rest, &f);)
-        if (f.number == PLACE_ABSENT && f.value == field)
-            return true;
-    return false;
-}
-
 void write_attr(Writer *w, uint32_t field, const Attr *at) {
     encode_begin(&w->e, field);
     encode_str(&w->e, ATTR_FIELD_NAME, at->name);
-    if (kinds[at->kind].write && !was_absent(at, kinds[at->kind].field))
+    if (kinds[at->kind].write && !was_absent(at->extra, kinds[at->kind].field))
         kinds[at->kind].write(w, kinds[at->kind].field, at);
     encode_str(&w->e, ATTR_FIELD_DOC, at->doc);
-    if (!was_absent(at, ATTR_FIELD_TYPE))
+    if (!was_absent(at->extra, ATTR_FIELD_TYPE) && !extra_has(at->extra, ATTR_FIELD_TYPE))
         encode_number(&w->e, ATTR_FIELD_TYPE, at->kind);
     encode_str(&w->e, ATTR_FIELD_REF, at->ref);
     write_extra(w, at->extra);

@@ -28,9 +28,10 @@ static void write_function(Writer *w, const Function *f) {
         encode_str(&w->e, FUNCTION_ATTRIBUTE, f->attrs[i]);
     write_nodes(w, FUNCTION_NODE, f->body);
     encode_str(&w->e, FUNCTION_DOC, f->doc);
-    if (f->n_imports) /* else it has the model's, which ONNX wants repeated */
+    if (f->n_imports)
         write_imports(w, FUNCTION_OPSET_IMPORT, f->imports, f->n_imports);
-    else
+    else if (!was_absent(f->extra,
+                         FUNCTION_OPSET_IMPORT)) /* the model's, which ONNX wants repeated */
         write_imports(w, FUNCTION_OPSET_IMPORT, w->module->imports, w->module->n_imports);
     encode_str(&w->e, FUNCTION_DOMAIN, f->domain);
     for (size_t i = 0; i < f->n_defaults; i++)

@@ -25,6 +25,8 @@ void write_meta(Writer *w, uint32_t field, Meta m);
 void write_extra(Writer *w, Str extra);
 /* Whether `extra` has the field, which then stands for the IR's own. */
 bool extra_has(Str extra, uint32_t field);
+/* Did the file leave out a field that is written by rule? */
+bool was_absent(Str extra, uint32_t field);
 void write_tensor(Writer *w, uint32_t field, const Tensor *t, Str name);
 void write_sparse(Writer *w, uint32_t field, const SparseTensor *s, Str name);
 void write_type(Writer *w, uint32_t field, const Type *t);

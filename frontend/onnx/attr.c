@@ -118,8 +118,12 @@ static bool read_value(Reader *r, Loc at, const Onnx__AttributeProto *p, const S
     return diag_error(r->diags, at, missing, diag_name(r->diags, attr->name));
 }
 
-/* What early IR versions allowed to leave out: the type, and a value that is the default's. */
-static void keep_absent(const Onnx__AttributeProto *p, const Attr *attr, Buf *extra) {
+/* The type that the file states of a reference, where that is none: the kind will be the operator's
+ * (ir/ops/resolve.c). And what early IR versions allowed to leave out: the type, and a value that
+ * is the default's. */
+static void keep_type(const Onnx__AttributeProto *p, const Attr *attr, Buf *extra) {
+    if (attr_is_ref(attr) && p->has_type && attr->kind == ATTR_UNDEFINED)
+        wire_put_number(extra, 20, 0);
     Buf absent = buf_new(extra->arena);
     if (!p->has_type)
         wire_put_number(&absent, PLACE_ABSENT, 20);
@@ -182,7 +186,7 @@ bool read_attr(Reader *r, Loc at, const Onnx__AttributeProto *p, const Scope *sc
         ok = read_value(r, at, p, scope, owner, attr, &extra);
     else if (present)
         ok = keep_beside_ref(r, at, p, attr, &extra);
-    keep_absent(p, attr, &extra);
+    keep_type(p, attr, &extra);
     extra_unknown(&extra, &p->base);
     attr->extra = extra_done(&extra);
     return ok;

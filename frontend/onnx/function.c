@@ -66,6 +66,13 @@ Function *read_function(Reader *r, const Onnx__FunctionProto *p) {
     read_nodes(r, &s, p->n_node, p->node, &infos);
     read_function_outputs(r, &s, p);
     Buf extra = buf_new(r->arena), places = buf_new(r->arena);
+    if (!p->n_opset_import) {
+        diag_warning(
+            r->diags, f->loc,
+            "the function imports no opset, for which onnxruntime refuses it: taken are the "
+            "model's imports");
+        wire_put_number(&places, PLACE_ABSENT, 9);
+    }
     keep_infos(f->body, &infos, 12, &extra, &places);
     if (places.n)
         wire_put_bytes(&extra, EXTRA_PLACES, buf_as_str(&places));

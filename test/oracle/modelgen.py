@@ -342,7 +342,7 @@ class Generator:
     def reference(self, a, name):
         a.name = name
         a.ref_attr_name = self.pick(self.formals)
-        a.type = self.rng.randrange(1, 15)
+        a.type = self.rng.randrange(15)
         if self.chance(0.1):  # means nothing, and travels all the same
             a.type = self.pick((1, 2, 3, 6, 7, 8))
             a.MergeFrom(self.plain_value(a.type))
@@ -565,6 +565,14 @@ class Generator:
 
     # ---- functions ----
 
+    def function_imports(self, f, opset):
+        f.opset_import.add(domain=b"", version=opset)
+        if self.chance(0.1):
+            f.opset_import.add(domain=b"ai.onnx", version=opset)
+        for d in self.custom:
+            if d:
+                f.opset_import.add(domain=d, version=self.rng.randrange(9))
+
     def function(self, f, opset):
         f.name = self.name()
         f.domain = self.pick([d for d in self.custom if d])
@@ -572,12 +580,8 @@ class Generator:
             f.overload = self.pick((b"", b"fast"))
         self.text(f, "doc_string", 0.2)
         self.pairs(f.metadata_props)
-        f.opset_import.add(domain=b"", version=opset)
-        if self.chance(0.1):
-            f.opset_import.add(domain=b"ai.onnx", version=opset)
-        for d in self.custom:
-            if d:
-                f.opset_import.add(domain=d, version=self.rng.randrange(9))
+        if self.chance(0.9):  # else it has the model's
+            self.function_imports(f, opset)
         f.attribute.extend(self.name() for _ in self.some(2))
         for _ in self.some(2):
             self.attribute(f.attribute_proto.add(), self.name(), Scope(), 1)
@@ -606,9 +610,11 @@ class Generator:
             for i in range(s.min_output):
                 node.output.append(self.name())
                 scope.add(node.output[-1])
-            for a in required:
-                node.attribute.add(name=a.name.encode(), type=a.type.value,
-                                   ref_attr_name=self.pick(self.formals))
+            others = [a for a in s.attributes.values() if not a.required]
+            for a in required + ([self.pick(others)] if others and self.formals else []):
+                r = node.attribute.add(name=a.name.encode(), ref_attr_name=self.pick(self.formals))
+                if self.chance(0.8):
+                    r.type = a.type.value if self.chance(0.8) else 0
             self.default_domain(node)
         self.notes(node)
 
