@@ -87,8 +87,9 @@ static void write_stat(const Calibration *c, const Track *t, Value *v, Diags *d)
         diag_warning(d, v->loc, "value %s: %lld NaN in the calibration run, left out",
                      diag_name(d, v->name), (long long)t->nans);
     if (t->infs)
-        diag_warning(d, v->loc, "value %s: %lld infinite elements in the calibration run, left out",
-                     diag_name(d, v->name), (long long)t->infs);
+        diag_warning(d, v->loc,
+                     "value %s: %lld infinite element%s in the calibration run, left out",
+                     diag_name(d, v->name), (long long)t->infs, t->infs == 1 ? "" : "s");
     if (!t->samples)
         return;
     const CalibOptions *o = &c->options;
