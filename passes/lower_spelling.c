@@ -118,6 +118,7 @@ typedef struct One { /* one quantized value and the nodes around it */
     Lower *l;
     Value *v, *ints;
     const Quant *q;
+    Node *clip;     /* what narrows the integers that were made, or NULL (lower_clip.c) */
     Node *quantize; /* what made the integers, or NULL */
     bool taken;     /* the spelling of it was found */
     Node **dq;      /* what reads them */
@@ -145,6 +146,11 @@ static Value *float_data(One *o, const Node *note) {
     return cell_float(l, o->v, t);
 }
 
+/* What Q or a QOperator yields: the integers, but for a Clip. */
+static Value *unclipped(const One *o) {
+    return o->clip ? o->clip->in[0] : o->ints;
+}
+
 static void restore_made_q(One *o, const Node *note, Str in, Str out) {
     Lower *l = o->l;
     Node *n = o->quantize;
@@ -155,9 +161,9 @@ static void restore_made_q(One *o, const Node *note, Str in, Str out) {
         return; /* it stood in the text and has names of its own */
     name_wanted(l, n->in[0], in);
     n->in[0]->declared = says(note, "stated", STR("in"));
-    name_wanted(l, o->ints, out);
-    if (!uses_is_output(l->uses, o->ints))
-        o->ints->declared = says(note, "stated", STR("out"));
+    name_wanted(l, unclipped(o), out);
+    if (!uses_is_output(l->uses, unclipped(o)))
+        unclipped(o)->declared = says(note, "stated", STR("out"));
 }
 
 static void restore_q(One *o, const Node *note) {
@@ -198,7 +204,7 @@ static Value *integers_of(One *o, const Node *note) {
             Value *made = map_get(o->q_outs, said_name(q, "out", o->v->name));
             return made ? made : o->ints;
         }
-    if (of.s && o->ints->kind == VALUE_CONST && said_int(note, "at", -1) >= 0)
+    if (of.s && (o->ints->kind == VALUE_CONST || o->clip) && said_int(note, "at", -1) >= 0)
         name_wanted(o->l, o->ints, of);
     return o->ints;
 }
@@ -256,13 +262,16 @@ static void share_out(One *o, const Node *dq) {
 static void name_operand(One *o, const Node *note) {
     Str name = said_name(note, notes_q(note) ? "out" : "of", STR_NONE);
     if (o->l->qop && name.n && said_int(note, "at", -1) < 0)
-        name_wanted(o->l, o->ints, name);
+        name_wanted(o->l, notes_q(note) ? unclipped(o) : o->ints, name);
 }
 
 static void find_nodes(One *o) {
     Lower *l = o->l;
-    const Node *def = o->ints->kind == VALUE_NODE ? o->ints->def : NULL;
-    o->quantize = def && is_onnx_quantize(def) ? o->ints->def : NULL;
+    Node *def = o->ints->kind == VALUE_NODE ? o->ints->def : NULL;
+    bool clips = def && node_is(def, "Clip") && def->id >= l->spelled->first_node && def->in[0];
+    o->clip = clips ? def : NULL;
+    def = clips ? def->in[0]->def : def;
+    o->quantize = def && is_onnx_quantize(def) ? def : NULL;
     const Use *uses;
     size_t n = uses_of(l->spelled->uses, o->ints, &uses);
     o->dq = NEW_ARRAY(l->b.a, Node *, n + 1);

@@ -98,6 +98,18 @@ static Value *clipped(Raise *r, const Narrow *k, const Quant *q) {
     return c;
 }
 
+/* The Clip's result is what it and the Q before it are for. Of a Q that was made for a QOperator
+ * the float before it is named after its integers, and they after it in the end. */
+static void take_name(Raise *r, const Narrow *k, const Value *clipped) {
+    Value *real = k->q->in[0];
+    k->q->out[0]->name = clipped->name;
+    k->q->out[0]->declared = clipped->declared;
+    if (!real->def || map_get(r->made, real->name) != real->def)
+        return;
+    real->name = derived_name(&r->b, base_name(clipped->name), "_QuantizeLinear_Input");
+    map_set(r->made, real->name, real->def);
+}
+
 static void raise_graph(Graph *g, void *ctx) {
     Raise *r = ctx;
     FOR_NODES(n, g) {
@@ -108,12 +120,10 @@ static void raise_graph(Graph *g, void *ctx) {
             continue;
         Value *ints = k.q ? n->in[0] : clipped(r, &k, q);
         ints->type = type_quantized(ints->type, q);
-        if (k.q) { /* the Clip's result is what both are for */
-            ints->name = n->out[0]->name;
-            ints->declared = n->out[0]->declared;
-        }
-        if (k.q)
+        if (k.q) {
+            take_name(r, &k, n->out[0]);
             drop_params(k.q, r->b.d);
+        }
         for (size_t i = 0; i < k.n_uses; i++) {
             k.uses[i].node->in[0] = ints;
             drop_params(k.uses[i].node, r->b.d);

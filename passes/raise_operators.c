@@ -2,6 +2,7 @@
  * computes on the quantized types itself: that is what an operator on quantized types means. */
 #include "ir/ops/qop.h"
 #include "passes/edit.h"
+#include "passes/legal.h"
 #include "passes/raise.h"
 
 /* ---- where a result goes ---- */
@@ -75,11 +76,37 @@ static void set_quantized(Value *v, const Quant *q) {
     v->type = type_quantized(tensor_or_unknown(v->type, q->expressed), q);
 }
 
+/* Numbers of `from` are those of `to`, be it that `from` has fewer: what is handed on is not
+ * clipped again (lower_qdq.c), and keeps its range. */
+static bool is_within(const Quant *from, const Quant *to) {
+    Quant whole = *from;
+    whole.has_range = to->has_range;
+    whole.lo = to->lo;
+    whole.hi = to->hi;
+    return quant_equal(from, to) ||
+           (quant_narrowed(from) && !quant_narrowed(to) && quant_equal(&whole, to));
+}
+
+/* What all data operands share, of a node that yields no other numbers; else NULL. */
+static const Quant *handed_on(const Node *n) {
+    QuantClass k = n->def->quant.kind;
+    const Quant *q = NULL;
+    for (size_t i = 0; i < n->n_in && (k == QUANT_CLAMP || k == QUANT_JOIN); i++) {
+        if (!n->in[i] || !quant_rule_is_data(&n->def->quant, i))
+            continue;
+        const Quant *x = op_quant(n->in[i]);
+        if (!x || (q && !quant_equal(q, x)))
+            return NULL;
+        q = x;
+    }
+    return q;
+}
+
 /* n and all up to the QuantizeLinear take its type. */
 static void raise_results(Raise *r, Node *n, Node *q) {
     const Quant *type = q->out[0]->type.quant;
-    const Quant *from = n->def->quant.kind == QUANT_CLAMP ? op_quant(n->in[0]) : NULL;
-    if (from && quant_equal(from, type))
+    const Quant *from = handed_on(n);
+    if (from && is_within(from, type))
         type = from; /* one name for one grid */
     size_t index;
     for (;; n = only_user(r, n->out[0], &index)) {
@@ -226,7 +253,7 @@ static void move_result(Raise *r, Node *n, size_t i, const Quant *q) {
         if (user && user->in[uses[k].index] != y)
             continue;
         if (user && is_own_quantize(user)) {
-            bool same = quant_equal(user->out[0]->type.quant, q);
+            bool same = is_within(q, user->out[0]->type.quant);
             bool returned =
                 uses_is_output(r->uses, user->out[0]); /* a branch of If returns its own */
             if (same && !(returned && (uses_is_output(r->uses, y) || user->graph != n->graph)))
