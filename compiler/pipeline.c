@@ -162,14 +162,14 @@ static bool mend(Job *j, Module *m) {
     const Options *o = j->o;
     bool few = false, beside = j->emit == EMIT_ONNX && o->annotate;
     bool by_default = o->calib.n && !o->bias_correction && !o->no_bias_correction && !beside;
-    if (by_default)
-        module_each_value(m, look_for_few, &few);
+    module_each_value(m, look_for_few, &few);
     j->ctx.round_few = !o->adaround;
-    if (o->adaround || few) /* corrects biases too */
+    if (o->adaround || (by_default && few)) /* corrects biases too */
         return run(j, m, "adaround");
     if (o->bias_correction || by_default)
         return run(j, m, "bias-correction");
     j->uncorrected = !has_data(j) && !o->no_bias_correction;
+    j->unrounded = j->uncorrected && few;
     return true;
 }
 

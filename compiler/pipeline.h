@@ -45,6 +45,7 @@ typedef struct Job {
     int64_t read_opset; /* of the model as it was read */
     bool quant_io;      /* -io=quant: graph inputs and outputs take the integer types */
     bool uncorrected;   /* quantized without data: biases are the float model's */
+    bool unrounded;     /* and weights of few bits are rounded to the nearest */
     bool wrote_c;
     const char *advice; /* the other way of quantization, where that suits the model; or NULL */
     /* -requant, of programs */

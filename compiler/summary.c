@@ -50,8 +50,9 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
                 j->o->calib_random >= 0 && !j->o->calib.n ? ", random data: scales mean little"
                                                           : "");
     if (j->uncorrected)
-        fputs("quantized without data: biases are not corrected, which -calib=PATH would do\n",
-              stderr);
+        fprintf(stderr,
+                "quantized without data: biases are not corrected%s, which -calib=PATH would do\n",
+                j->unrounded ? ", weights of few bits not rounded so that errors cancel" : "");
     if (j->ctx.n_remarks)
         fputs("not integer as it stands, and why:\n", stderr);
     print_reasons(j, m);

@@ -74,6 +74,18 @@ class Mixed(common.OracleCase):
         self.assertEqual(direct.read_bytes(), again.read_bytes())
         self.assertEqual(direct.read_bytes(), later.read_bytes())
 
+    def test_the_scheme_without_data(self):
+        """Found with what data mends left out, it computes the same; else it is told what is missing."""
+        plain = ["-no-bias-correction", "-quiet"]
+        scheme, direct, later = (self.scratch / n for n in ("p.scheme", "p_direct.onnx", "p_later.onnx"))
+        options = [MODEL, f"-calib={CALIB}", FEW, "-min-sqnr=20"]
+        qxc(*options, *plain, "-emit=scheme", "-o", scheme)
+        qxc(*options, *plain, "-emit=qdq", "-o", direct)
+        qxc(MODEL, *plain, f"-scheme={scheme}", "-emit=qdq", "-o", later)
+        np.testing.assert_array_equal(self.run_on(direct, TEST), self.run_on(later, TEST))
+        done = qxc(MODEL, f"-scheme={scheme}", "-emit=qdq", "-o", later)
+        self.assertIn("biases are not corrected, weights of few bits not rounded", done.stderr)
+
     def test_missed(self):
         out = self.scratch / "missed.c"
         done = qxc(MODEL, f"-calib={CALIB}", "-min-sqnr=80", "-integer-only", "-emit=c", "-o", out, ok=False)
