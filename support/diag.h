@@ -66,9 +66,10 @@ void diag_did_you_mean_next(Diags *d, Loc at, Str word, DiagNext *next, void *ct
 typedef Loc DiagShow(void *ctx, Loc at);
 void diags_show(Diags *d, DiagShow *show, void *ctx, const char *words);
 
-/* One part of what stands at a place: the operand, result or attribute of a node that a message is
- * about. Nodes keep no such places: they are looked for when there is something to say. */
-typedef enum { PART_OPERAND, PART_RESULT, PART_ATTRIBUTE } PartKind;
+/* One part of what stands at a place, which a message is about: the operand, the result or the
+ * value of an attribute of a node; the value of an attribute itself; the type of a value. Nodes
+ * keep no such places: they are looked for when there is something to say. */
+typedef enum { PART_OPERAND, PART_RESULT, PART_ATTRIBUTE, PART_VALUE, PART_TYPE } PartKind;
 typedef struct DiagPart {
     PartKind kind;
     size_t index; /* of the operand */

@@ -31,6 +31,36 @@ static bool find_operand(Lexer *x, const DiagPart *part, Token *found) {
     return found->kind;
 }
 
+/* From here to before the `,` or bracket that ends it, or what `ends` says. */
+static Token find_end(Lexer *x, Token first, int depth, bool (*ends)(int kind)) {
+    Token last = first, t;
+    for (t = lex(x); t.kind && x->depth >= depth; t = lex(x)) {
+        if (x->depth == depth && (t.kind == T_COMMA || ends(t.kind)))
+            break;
+        last.end = t.end;
+    }
+    return last;
+}
+
+static bool ends_value(int kind) {
+    return kind == T_GT || kind == T_DOC || kind == T_EXTRA;
+}
+
+static bool ends_type(int kind) {
+    return kind == T_EQ || kind == T_NL || kind == T_TILDE || kind == T_RP || ends_value(kind) ||
+           kind == T_META || kind == T_INFERRED || kind == T_STATED || kind == T_FROM;
+}
+
+/* Behind its key; a graph is as good as its key. */
+static bool find_value(Lexer *x, int depth, Token *found) {
+    if (lex(x).kind != T_EQ)
+        return false;
+    Token t = lex(x);
+    if (t.kind != T_GRAPH)
+        *found = find_end(x, t, depth, ends_value);
+    return t.kind != T_GRAPH;
+}
+
 /* Op(...) <a=1, b=2>: keys stand behind `<` and `,`. */
 static bool find_attribute(Lexer *x, const DiagPart *part, Token *found) {
     while (lex(x).kind && x->depth > 0)
@@ -44,7 +74,17 @@ static bool find_attribute(Lexer *x, const DiagPart *part, Token *found) {
         if (begins && is_name(x, t, part->name))
             *found = t;
     }
+    if (found->kind)
+        find_value(x, 1, found);
     return found->kind;
+}
+
+/* %y : type */
+static bool find_type(Lexer *x, Token *found) {
+    if (lex(x).kind != T_COLON)
+        return false;
+    *found = find_end(x, lex(x), 0, ends_type);
+    return true;
 }
 
 bool qir_find_part(Arena *scratch, Str text, const DiagPart *part, Loc *at) {
@@ -57,6 +97,8 @@ bool qir_find_part(Arena *scratch, Str text, const DiagPart *part, Loc *at) {
     Token t = {0};
     bool found = part->kind == PART_RESULT    ? find_result(&x, part, at->begin, &t)
                  : part->kind == PART_OPERAND ? find_operand(&x, part, &t)
+                 : part->kind == PART_TYPE    ? find_type(&x, &t)
+                 : part->kind == PART_VALUE   ? find_value(&x, 0, &t)
                                               : find_attribute(&x, part, &t);
     if (found) {
         at->begin = t.begin;

@@ -203,6 +203,7 @@ static void check_imports(Reader *r, const Import *imports, size_t n) {
 static void check_whole(Reader *r, int errors_before) {
     const Module *m = r->module;
     finish_frames(r);
+    report_unfit(r);
     check_imports(r, m->imports, m->n_imports);
     for (size_t i = 0; i < m->n_functions; i++)
         check_imports(r, m->functions[i]->imports, m->functions[i]->n_imports);
@@ -224,6 +225,8 @@ void reader_reset(Reader *r, Str text) {
                   .externals = {m, r->dir, NULL},
                   .aliases = map_new(a),
                   .shapes = map_new(a),
+                  .fitting = map_new(a),
+                  .misfits = map_new(a),
                   .blobs = map_new(a),
                   .broken = map_new(a),
                   .scratch = buf_new(a),

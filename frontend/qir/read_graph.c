@@ -1,6 +1,5 @@
 /* Graphs, functions, scopes: what a name stands for. */
 #include "frontend/qir/reader.h"
-#include "ir/verify_quant.h"
 
 Bind bind_of(Reader *r, Token name, Type *t, Clauses *c) {
     clauses_check(r, c, "dxmfs", "a value");
@@ -76,25 +75,35 @@ static void report_one(Reader *r, const Frame *f, Missing m) {
                            &(NamesInSight){m.frame, 0});
 }
 
-/* The other uses of a name that has been reported: none of them is a mistake of its own. */
-static void note_others(Reader *r, const Frame *f, size_t told) {
-    const Missing *m = f->missing;
-    size_t n = 0, next = 0;
-    for (size_t i = f->n_missing; i-- > told + 1;)
-        if (str_eq(m[i].name, m[told].name)) {
-            next = i;
-            n++;
-        }
-    if (n == 1)
-        note_at(r, m[next].at, "it is used here too");
-    else if (n > 1)
-        diag_note(r->diags, loc_of(r, m[next].at), "it is used here too, and in %zu more place%s",
-                  n - 1, n == 2 ? "" : "s");
+typedef struct Uses { /* of a name that is missing, but for the first: no mistakes of their own */
+    Range next;
+    size_t n;
+} Uses;
+
+static void note_others(Reader *r, const Uses *u) {
+    if (u->n == 1)
+        note_at(r, u->next, "it is used here too");
+    else if (u->n > 1)
+        diag_note(r->diags, loc_of(r, u->next), "it is used here too, and in %zu more place%s",
+                  u->n - 1, u->n == 2 ? "" : "s");
+}
+
+static Map *count_uses(Reader *r, const Frame *f) {
+    Map *uses = map_new(r->arena);
+    for (size_t i = 0; i < f->n_missing; i++) {
+        const Missing *m = &f->missing[i];
+        Uses *u = map_get(uses, m->name);
+        if (!u)
+            map_set(uses, m->name, NEW(r->arena, Uses));
+        else if (u->n++ == 0)
+            u->next = m->at;
+    }
+    return uses;
 }
 
 /* What a body lacks may still come in the one around it. */
 static void report_missing(Reader *r, Frame *f) {
-    Map *told = map_new(r->arena);
+    Map *uses = count_uses(r, f), *told = map_new(r->arena);
     for (size_t i = 0; i < f->n_missing; i++) {
         Missing m = f->missing[i];
         Frame *outer = f->outer;
@@ -109,7 +118,7 @@ static void report_missing(Reader *r, Frame *f) {
             continue;
         map_set(told, m.name, r);
         report_one(r, f, m);
-        note_others(r, f, i);
+        note_others(r, map_get(uses, m.name));
     }
 }
 
@@ -153,7 +162,7 @@ void define_value(Reader *r, Value *v, const Bind *b) {
     }
     take_result_type(r, v);
     v->declared = is_declared(r, v, b);
-    verify_quant_type(v->type, v->loc, r->diags);
+    check_fit(r, v);
     Value *old = map_get(f->names, v->name);
     if (!old) {
         map_set(f->names, v->name, v);

@@ -141,6 +141,13 @@ typedef struct Frame {
 
 typedef struct BlobFile BlobFile;
 
+typedef struct Misfits Misfits;
+
+typedef struct Misfit { /* a value whose quantization does not fit its shape */
+    const Value *value;
+    Misfits *why;
+} Misfit;
+
 typedef struct Reader {
     Arena *arena;
     Diags *diags;
@@ -152,7 +159,12 @@ typedef struct Reader {
     Str text;
     Lexer lexer;
     Frame *frame;
-    Map *aliases;    /* name to Quant */
+    Map *aliases; /* name to Quant */
+    Map *fitting; /* names of aliases that fit a value along an axis */
+    Map *misfits; /* to Misfits */
+    Misfit *unfit;
+    size_t n_unfit, cap_unfit;
+    Diags *aside;    /* for messages that are told later, or NULL */
     Map *shapes;     /* text to Shape */
     bool dim_failed; /* one of the shape that is being read */
     Map *blobs;      /* "@w" to BlobFile */
@@ -319,6 +331,11 @@ Type *type_with_tilde(Reader *r, Type *t, Elem q);
 Elem read_quant(Reader *r, Token storage, Span args, Range at);
 Elem read_acc(Reader *r, Token first, Token second, Range at);
 void define_alias(Reader *r, Token name, Elem q);
+
+/* Whether the quantization of a value fits its shape (fit.c). What is wrong with those that have a
+ * name is told at the end, by report_unfit. */
+void check_fit(Reader *r, Value *v);
+void report_unfit(Reader *r);
 
 /* ---- the file (read_module.c) ---- */
 

@@ -1,8 +1,11 @@
 /* Inferred types against stated ones. See infer.h. */
 #include "ir/ops/infer.h"
 
-static Loc value_loc(const Node *n, const Value *v) {
-    return v->loc.source ? v->loc : n->loc;
+/* Of the stated type. */
+static Loc type_loc(const Infer *s, const Node *n, const Value *v) {
+    if (!v->loc.source)
+        return n->loc;
+    return diag_part(s->d, v->loc, (DiagPart){PART_TYPE, 0, v->name});
 }
 
 /* The elements are what runtimes insist on; of shapes they go by what they compute. */
@@ -18,11 +21,11 @@ static bool set_aside(const Infer *s, const Node *n, Value *v, Type inferred, co
     if (inferred.kind == TYPE_TENSOR && stated.kind == TYPE_TENSOR && !inferred.elem)
         inferred.elem = stated.elem;
     if (inferred.kind == TYPE_NONE)
-        diag_warning(s->d, value_loc(n, v),
+        diag_warning(s->d, type_loc(s, n, v),
                      "the model states '%s' as %s, which does not go with %s: taken as not known",
                      diag_name(s->d, v->name), type_text(a, stated), diag_name(s->d, n->op));
     else
-        diag_warning(s->d, value_loc(n, v),
+        diag_warning(s->d, type_loc(s, n, v),
                      "the model states '%s' as %s, but %s %s %s: that is taken%s",
                      diag_name(s->d, v->name), type_text(a, stated), diag_name(s->d, n->op), does,
                      type_text(a, inferred),
@@ -36,7 +39,7 @@ static bool disagree(const Infer *s, const Node *n, Value *v, Type inferred, con
     Arena *a = n->graph->module->arena;
     if (s->keep && v->declared && !v->stated)
         return set_aside(s, n, v, inferred, does);
-    return diag_error(s->d, value_loc(n, v), "'%s' is stated as %s, but %s %s %s",
+    return diag_error(s->d, type_loc(s, n, v), "'%s' is stated as %s, but %s %s %s",
                       diag_name(s->d, v->name), type_text(a, v->type), diag_name(s->d, n->op), does,
                       type_text(a, inferred));
 }

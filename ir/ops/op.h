@@ -325,6 +325,8 @@ bool op_error_param(const OpCtx *c, const char *name, size_t i, const char *fmt,
 /* Places of a node's own operands and results, for a message; of the node where it is omitted. */
 Loc node_in_loc(const Node *n, size_t i, Diags *d);
 Loc node_out_loc(const Node *n, size_t i, Diags *d);
+/* Of the attribute's value; the node where it has none of the name. */
+Loc node_attr_loc(const Node *n, const char *name, Diags *d);
 Loc op_in_loc(const OpCtx *c, size_t i);                        /* by the number in `c` */
 const Tensor *op_const(const OpCtx *c, size_t i);               /* data of a constant input */
 bool op_ints(const OpCtx *c, size_t i, Ints *out);              /* a constant int64 list input */

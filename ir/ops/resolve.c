@@ -15,11 +15,11 @@ static bool kind_fits(Attr *a, AttrKind want) {
 }
 
 static bool wrong_kind(const Node *n, const Attr *a, AttrKind want, Diags *d) {
-    diag_error(d, attr_loc(n, a), "attribute '%s' of %s must be %s, not %s", diag_name(d, a->name),
+    Loc at = node_attr_loc(n, arena_str(n->graph->module->arena, a->name).s, d);
+    diag_error(d, at, "attribute '%s' of %s must be %s, not %s", diag_name(d, a->name),
                diag_name(d, n->op), attr_kind_text(want), attr_kind_text(a->kind));
     if (want == ATTR_FLOAT && a->kind == ATTR_INT)
-        diag_note(d, attr_loc(n, a), "a float is written with a point: %lld.0",
-                  (long long)a->v.i[0]);
+        diag_note(d, at, "a float is written with a point: %lld.0", (long long)a->v.i[0]);
     return false;
 }
 

@@ -22,6 +22,13 @@ Loc node_out_loc(const Node *n, size_t i, Diags *d) {
     return diag_part(d, n->loc, (DiagPart){PART_RESULT, i, n->out[i]->name});
 }
 
+Loc node_attr_loc(const Node *n, const char *name, Diags *d) {
+    const Attr *a = node_attr(n, name);
+    if (a && a->loc.source && !a->loc.what)
+        return diag_part(d, a->loc, (DiagPart){PART_VALUE, 0, a->name});
+    return diag_part(d, n->loc, (DiagPart){PART_ATTRIBUTE, 0, str_from(name)});
+}
+
 /* A QOperator's float operator counts its operands differently. */
 Loc op_in_loc(const OpCtx *c, size_t i) {
     const Node *n = c->node;
@@ -62,14 +69,12 @@ bool op_error_out(const OpCtx *c, size_t i, const char *fmt, ...) {
 }
 
 bool op_error_attr(const OpCtx *c, const char *name, const char *fmt, ...) {
-    DiagPart part = {PART_ATTRIBUTE, 0, str_from(name)};
-    REPORT(diag_part(c->d, c->node->loc, part));
+    REPORT(node_attr_loc(c->node, name, c->d));
 }
 
 bool op_error_param(const OpCtx *c, const char *name, size_t i, const char *fmt, ...) {
-    DiagPart part = {PART_ATTRIBUTE, 0, str_from(name)};
     bool stated = node_attr(c->node, name) != NULL;
-    REPORT(stated ? diag_part(c->d, c->node->loc, part) : op_in_loc(c, i));
+    REPORT(stated ? node_attr_loc(c->node, name, c->d) : op_in_loc(c, i));
 }
 
 const Tensor *value_data(const Value *v) {
