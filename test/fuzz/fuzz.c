@@ -116,9 +116,9 @@ void fuzz_promise(bool ok, const char *what, Str one, Str other) {
 
 /* ---- reading and writing ---- */
 
-bool fuzz_valid(Fuzz *f, Module *m) {
+bool fuzz_valid(Fuzz *f, Module *m, unsigned flags) {
     int errors = diags_errors(f->diags);
-    bool ok = module_check(m, VERIFY_ERRORS, f->diags);
+    bool ok = module_check(m, flags, f->diags);
     fuzz_promise(ok == (diags_errors(f->diags) == errors), "a refusal says why", STR_NONE,
                  STR_NONE);
     return ok;
@@ -161,7 +161,7 @@ Str fuzz_write_onnx(Fuzz *f, Module *m) {
 Module *fuzz_reread(Fuzz *f, Str text) {
     Module *m = fuzz_read_qir(f, text);
     fuzz_promise(m != NULL, "printed text parses", text, STR_NONE);
-    fuzz_promise(fuzz_valid(f, m), "printed text verifies", text, STR_NONE);
+    fuzz_promise(fuzz_valid(f, m, VERIFY_ERRORS), "printed text verifies", text, STR_NONE);
     Str again = fuzz_print(m);
     fuzz_promise(str_eq(text, again), "printed text prints the same", text, again);
     return m;

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "ir/ir.h"
+#include "ir/ops/op.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
@@ -28,8 +28,9 @@ const char *fuzz_dir(Fuzz *f); /* the empty folder */
 FILE *fuzz_stream(Fuzz *f);
 Str fuzz_written(Fuzz *f); /* a copy; closes the stream */
 
-/* Resolved, inferred, verified; a false without an error is a broken promise. */
-bool fuzz_valid(Fuzz *f, Module *m);
+/* module_check with these flags: resolved, inferred, verified; a false without an error is a broken
+ * promise. */
+bool fuzz_valid(Fuzz *f, Module *m, unsigned flags);
 
 /* NULL: refused. */
 Module *fuzz_read_qir(Fuzz *f, Str text);

@@ -63,11 +63,12 @@ static Str write_valid(Fuzz *f, Module *m) {
 
 static void run(Fuzz *f, Str input) {
     Module *m = fuzz_read_onnx(f, input);
-    if (!m || !fuzz_valid(f, m))
+    if (!m || !fuzz_valid(f, m, VERIFY_ONNX))
         return;
     Str written = write_valid(f, m);
     Module *again = fuzz_read_onnx(f, written);
-    fuzz_promise(again && fuzz_valid(f, again), "written ONNX reads back", input, written);
+    fuzz_promise(again && fuzz_valid(f, again, VERIFY_ONNX), "written ONNX reads back", input,
+                 written);
     Str twice = write_valid(f, again);
     fuzz_promise(str_eq(written, twice), "ONNX -> ONNX keeps every byte", written, twice);
 

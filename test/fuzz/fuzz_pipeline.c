@@ -83,7 +83,8 @@ static void check_onnx(Fuzz *f, Module *m) {
     if (!bytes.s)
         return;
     Module *again = fuzz_read_onnx(f, bytes);
-    fuzz_promise(again && fuzz_valid(f, again), "written ONNX reads back", fuzz_print(m), bytes);
+    fuzz_promise(again && fuzz_valid(f, again, VERIFY_ONNX), "written ONNX reads back",
+                 fuzz_print(m), bytes);
 }
 
 static void run(Fuzz *f, Str input) {
@@ -93,7 +94,7 @@ static void run(Fuzz *f, Str input) {
     if (!parse_options(f, fuzz_arena(f), (unsigned char)input.s[--input.n], &options))
         return;
     Module *m = fuzz_read_qir(f, input);
-    if (!m || !fuzz_valid(f, m))
+    if (!m || !fuzz_valid(f, m, VERIFY_ERRORS))
         return;
     module_each_value(m, make_up_stat, m);
     Job j;

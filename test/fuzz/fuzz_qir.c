@@ -22,7 +22,7 @@ static void check_meaning(Fuzz *f, Str text, Str printed) {
     fuzz_promise(formatted.s != NULL, "a valid text can be formatted", text, STR_NONE);
     Module *m = fuzz_read_qir(f, formatted);
     fuzz_promise(m != NULL, "a formatted text parses", text, formatted);
-    Str again = fuzz_valid(f, m) ? fuzz_print(m) : STR_NONE;
+    Str again = fuzz_valid(f, m, VERIFY_ERRORS) ? fuzz_print(m) : STR_NONE;
     fuzz_promise(str_eq(printed, again), "formatting keeps the meaning", printed, again);
     formatted = format(f, printed);
     fuzz_promise(str_eq(printed, formatted), "the printer formats", printed, formatted);
@@ -33,13 +33,14 @@ static void check_onnx(Fuzz *f, Module *m) {
     if (!bytes.s)
         return;
     Module *again = fuzz_read_onnx(f, bytes);
-    fuzz_promise(again && fuzz_valid(f, again), "written ONNX reads back", fuzz_print(m), bytes);
+    fuzz_promise(again && fuzz_valid(f, again, VERIFY_ONNX), "written ONNX reads back",
+                 fuzz_print(m), bytes);
 }
 
 static void run(Fuzz *f, Str text) {
     check_format(f, text);
     Module *m = fuzz_read_qir(f, text);
-    if (!m || !fuzz_valid(f, m))
+    if (!m || !fuzz_valid(f, m, VERIFY_ERRORS))
         return;
     Str printed = fuzz_print(m);
     fuzz_reread(f, printed);
