@@ -341,8 +341,8 @@ bool job_compile(Job *j, Module *m) {
     j->read_opset = module_opset(m, STR(""));
     if (j->form != FORM_AS_IS && !j->o->passes && !module_data_required(m, j->d))
         return false; /* before any pass wonders why something is no constant */
-    if (j->form != FORM_AS_IS || j->o->passes)
-        module_forget_stated(m);
+    if (j->form != FORM_AS_IS || j->o->passes || j->o->target_opset > 0)
+        module_forget_file(m);
     return bring_into_form(j, m) && (!rename || run(j, m, "rename-interface")) &&
            (!j->o->annotate || j->o->passes || run(j, m, "annotate"));
 }

@@ -9,6 +9,8 @@
  *   5  the name of an initializer, 15 of a sparse one, 13 the name of a value_info: all of them, in
  *      file order, where that is not the one by rule (ir/onnx_lists.h)
  *   14 a value_info that is none of a value's, among those of values
+ *   3  the first result of a node, or an empty name: all of them, in file order, where they do not
+ *      stand behind what they use
  *   12 an output's ValueInfoProto {1: index, 2: bytes}, where it differs from the value's own
  * and of an attribute or a function, which fields the file left out that are written by rule,
  *   1  the number of the field
@@ -23,6 +25,7 @@
 enum { EXTRA_PLACES = 536870911 }; /* the largest field number there is */
 enum {
     PLACE_ABSENT = 1,
+    PLACE_NODE = 3,
     PLACE_INITIALIZER = 5,
     PLACE_OUTPUT = 12,
     PLACE_VALUE_INFO = 13,

@@ -409,8 +409,9 @@ void value_replace(Module *m, const Uses *u, Value *from, Value *to);
 void module_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);
 /* Calls fn for every value: of each graph the inputs, the constants, the results of its nodes. */
 void module_each_value(Module *m, void (*fn)(Value *v, void *ctx), void *ctx);
-/* Contradicting types that ONNX stated are forgotten, for what is not that file any more. */
-void module_forget_stated(Module *m);
+/* Forgets what only the file has that was read: types that it states wrongly, nodes out of order.
+ */
+void module_forget_file(Module *m);
 /* Calls fn for every tensor: of constants and defaults, in attributes, the parts of sparse ones.
  * `name` is the value's or the attribute's. */
 typedef void TensorFn(Tensor *t, Str name, void *ctx);

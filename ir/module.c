@@ -1,4 +1,5 @@
 /* Modules: walks over all graphs and values, names that nobody has yet. */
+#include "ir/extra.h"
 #include "ir/ir.h"
 #include "support/names.h"
 
@@ -85,8 +86,32 @@ static void forget_stated(Value *v, void *ctx) {
     v->stated = NULL;
 }
 
-void module_forget_stated(Module *m) {
+static Str without_node_order(Arena *a, Str places) {
+    Buf rest = buf_new(a);
+    WireField f;
+    while (places.n && !wire_next(&places, &f))
+        if (f.number != PLACE_NODE)
+            buf_str(&rest, f.whole);
+    return buf_as_str(&rest);
+}
+
+static void forget_node_order(Graph *g, void *ctx) {
+    Arena *a = g->module->arena;
+    Buf extra = buf_new(a);
+    WireField f;
+    (void)ctx;
+    for (Str rest = g->extra; rest.n && !wire_next(&rest, &f);)
+        if (f.number == EXTRA_PLACES && f.type == WIRE_LEN)
+            wire_put_bytes(&extra, EXTRA_PLACES, without_node_order(a, f.payload));
+        else
+            buf_str(&extra, f.whole);
+    if (g->extra.n)
+        g->extra = buf_as_str(&extra);
+}
+
+void module_forget_file(Module *m) {
     module_each_value(m, forget_stated, NULL);
+    module_each_graph(m, forget_node_order, NULL);
 }
 
 typedef struct TensorVisit {

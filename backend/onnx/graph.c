@@ -97,9 +97,10 @@ static void write_node(Writer *w, uint32_t field, const Node *n) {
     encode_end(&w->e);
 }
 
-void write_nodes(Writer *w, uint32_t field, const Graph *g) {
+void write_nodes(Writer *w, uint32_t field, const Graph *g, const Places *p) {
+    const Node *const *sorted = p->nodes;
     for (const Node *n = g->first; n; n = n->next)
-        write_node(w, field, n);
+        write_node(w, field, sorted ? *sorted++ : n);
 }
 
 /* ---- values ---- */
@@ -147,7 +148,7 @@ static void write_sparse_initializers(Writer *w, const ValueList *l) {
 void write_graph(Writer *w, uint32_t field, const Graph *g) {
     Places places = places_of(w, g, g->extra);
     encode_begin(&w->e, field);
-    write_nodes(w, GRAPH_NODE, g);
+    write_nodes(w, GRAPH_NODE, g, &places);
     encode_str(&w->e, GRAPH_NAME, g->name);
     write_initializers(w, &places.initializers);
     encode_str(&w->e, GRAPH_DOC, g->doc);

@@ -26,7 +26,7 @@ static void write_function(Writer *w, const Function *f) {
     write_value_names(w, FUNCTION_OUTPUT, f->body->out, f->body->n_out);
     for (size_t i = 0; i < f->n_attrs; i++)
         encode_str(&w->e, FUNCTION_ATTRIBUTE, f->attrs[i]);
-    write_nodes(w, FUNCTION_NODE, f->body);
+    write_nodes(w, FUNCTION_NODE, f->body, &places);
     encode_str(&w->e, FUNCTION_DOC, f->doc);
     if (f->n_imports)
         write_imports(w, FUNCTION_OPSET_IMPORT, f->imports, f->n_imports);

@@ -6,7 +6,7 @@
 
 typedef struct Keyed {
     size_t key;
-    Value *value;
+    const void *item;
 } Keyed;
 
 static int by_key(const void *x, const void *y) {
@@ -14,31 +14,75 @@ static int by_key(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
-/* Sorts by the place of the names that fields `number` of `places` list; others keep their order
- * and come last. */
-static void sort_list(Writer *w, ValueList *l, Str places, uint32_t number) {
+/* Where fields `number` of `places` list a name. Those without a name count by themselves. */
+typedef struct Ranks {
+    Map *by_name; /* NULL: there is no such field */
+    size_t n;
+    size_t *unnamed;
+    size_t n_unnamed, cap_unnamed, next;
+} Ranks;
+
+static Ranks ranks_of(Arena *a, Str places, uint32_t number) {
+    Ranks r = {0};
     WireField f;
-    Map *rank = NULL;
-    size_t n = 0;
     for (Str rest = places; rest.n && !wire_next(&rest, &f);) {
         if (f.number != number)
             continue;
-        if (!rank)
-            rank = map_new(w->e.arena);
-        size_t *at = NEW(w->e.arena, size_t);
-        *at = n++;
-        map_set(rank, f.payload, at);
+        if (!r.by_name)
+            r.by_name = map_new(a);
+        size_t *at = NEW(a, size_t);
+        *at = r.n++;
+        if (f.payload.n)
+            map_set(r.by_name, f.payload, at);
+        else
+            ARENA_PUSH(a, r.unnamed, r.n_unnamed, r.cap_unnamed, *at);
     }
-    if (!rank)
+    return r;
+}
+
+/* What is not in the list comes last; `i` is its place among all. */
+static size_t rank_of(Ranks *r, Str name, size_t i) {
+    if (!name.n && r->next < r->n_unnamed)
+        return r->unnamed[r->next++];
+    const size_t *at = name.n ? map_get(r->by_name, name) : NULL;
+    return at ? *at : r->n + i;
+}
+
+static void sort_list(Writer *w, ValueList *l, Str places, uint32_t number) {
+    Ranks ranks = ranks_of(w->e.arena, places, number);
+    if (!ranks.by_name)
         return;
     Keyed *keyed = NEW_ARRAY(w->e.arena, Keyed, l->n);
-    for (size_t i = 0; i < l->n; i++) {
-        const size_t *at = map_get(rank, l->items[i]->name);
-        keyed[i] = (Keyed){at ? *at : n + i, l->items[i]};
-    }
+    for (size_t i = 0; i < l->n; i++)
+        keyed[i] = (Keyed){rank_of(&ranks, l->items[i]->name, i), l->items[i]};
     qsort(keyed, l->n, sizeof *keyed, by_key);
     for (size_t i = 0; i < l->n; i++)
-        l->items[i] = keyed[i].value;
+        l->items[i] = (Value *)keyed[i].item;
+}
+
+static Str first_result(const Node *n) {
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            return n->out[i]->name;
+    return STR("");
+}
+
+static const Node **sorted_nodes(Writer *w, const Graph *g, Str places) {
+    Arena *a = w->e.arena;
+    Ranks ranks = ranks_of(a, places, PLACE_NODE);
+    if (!ranks.by_name)
+        return NULL;
+    Keyed *keyed = NULL;
+    size_t n = 0, cap = 0;
+    for (const Node *p = g->first; p; p = p->next) {
+        Keyed k = {rank_of(&ranks, first_result(p), n), p};
+        ARENA_PUSH(a, keyed, n, cap, k);
+    }
+    qsort(keyed, n, sizeof *keyed, by_key);
+    const Node **nodes = NEW_ARRAY(a, const Node *, n);
+    for (size_t i = 0; i < n; i++)
+        nodes[i] = keyed[i].item;
+    return nodes;
 }
 
 /* What the file says of an output, if the output is still the one that it was said of. */
@@ -106,7 +150,8 @@ Places places_of(Writer *w, const Graph *g, Str extra) {
     WireField f;
     Str places = extra_find(extra, EXTRA_PLACES, &f) ? f.payload : STR_NONE;
     ValueList infos = sorted(w, g, LIST_VALUE_INFOS, places);
-    Places out = {.initializers = sorted(w, g, LIST_INITIALIZERS, places),
+    Places out = {.nodes = sorted_nodes(w, g, places),
+                  .initializers = sorted(w, g, LIST_INITIALIZERS, places),
                   .sparse = sorted(w, g, LIST_SPARSE_INITIALIZERS, places),
                   .outputs = read_outputs(w, g, places)};
     place_infos(w, &infos, places, &out);

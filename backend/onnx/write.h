@@ -34,7 +34,6 @@ void write_type(Writer *w, uint32_t field, const Type *t);
 /* ---- graph.c ---- */
 
 void write_graph(Writer *w, uint32_t field, const Graph *g);
-void write_nodes(Writer *w, uint32_t field, const Graph *g);
 void write_attr(Writer *w, uint32_t field, const Attr *at);
 void write_info(Writer *w, uint32_t field, const Value *v, bool with_type);
 bool has_info(const Value *v);
@@ -48,12 +47,14 @@ typedef struct InfoPlace {
 } InfoPlace;
 
 typedef struct Places {
-    InfoPlace *infos; /* in order */
+    const Node **nodes; /* NULL: as they are */
+    InfoPlace *infos;   /* in order */
     size_t n_infos;
     ValueList initializers, sparse;
     const Str *outputs; /* per output the ValueInfoProto to write, or STR_NONE; NULL: none */
 } Places;
 
+void write_nodes(Writer *w, uint32_t field, const Graph *g, const Places *p);
 void write_value_infos(Writer *w, uint32_t field, const Places *p);
 /* The lists of a graph, sorted as `extra` says. */
 Places places_of(Writer *w, const Graph *g, Str extra);

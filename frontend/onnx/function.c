@@ -63,7 +63,7 @@ Function *read_function(Reader *r, const Onnx__FunctionProto *p) {
     Scope s = {NULL, f->body, map_new(r->arena)};
     Infos infos = read_infos(r, p->n_value_info, p->value_info, 0, NULL);
     read_function_inputs(r, &s, p, &infos);
-    read_nodes(r, &s, p->n_node, p->node, &infos);
+    read_nodes(r, &s, p->n_node, p->node, NULL, &infos);
     read_function_outputs(r, &s, p);
     Buf extra = buf_new(r->arena), places = buf_new(r->arena);
     if (!p->n_opset_import) {

@@ -33,6 +33,9 @@ static Value *initialized(Reader *r, Scope *s, Loc at, Str name, Type type) {
     if (v) {
         diag_error(r->diags, at, "value \"%s\" is defined twice", diag_name(r->diags, name));
         diag_note(r->diags, v->loc, "first defined here");
+        if (v->kind == VALUE_CONST)
+            diag_note(r->diags, at,
+                      "onnxruntime takes the last one: leave that, and drop the others");
         return NULL;
     }
     v = graph_add_const(s->graph, name, type, NULL);
@@ -180,7 +183,8 @@ static Node *read_node_head(Reader *r, const Scope *s, const Onnx__NodeProto *p,
     return n;
 }
 
-void read_nodes(Reader *r, Scope *s, size_t n_nodes, Onnx__NodeProto **nodes, Infos *infos) {
+void read_nodes(Reader *r, Scope *s, size_t n_nodes, Onnx__NodeProto **nodes, const size_t *order,
+                Infos *infos) {
     Map *later = NULL;
     if (n_nodes > ONNX_MAX_NODES) {
         diag_error(r->diags, s->graph->loc, "%zu nodes; at most %d are supported", n_nodes,
@@ -188,8 +192,9 @@ void read_nodes(Reader *r, Scope *s, size_t n_nodes, Onnx__NodeProto **nodes, In
         return;
     }
     for (size_t i = 0; i < n_nodes; i++) {
-        const Onnx__NodeProto *p = nodes[i];
-        Node *n = read_node_head(r, s, p, node_loc(r, p, i));
+        size_t at = order ? order[i] : i;
+        const Onnx__NodeProto *p = nodes[at];
+        Node *n = read_node_head(r, s, p, node_loc(r, p, at));
         read_node_inputs(r, s, n, p, n_nodes, nodes, &later);
         read_node_attrs(r, s, n, p);
         read_node_outputs(r, s, n, p, infos);
@@ -198,6 +203,14 @@ void read_nodes(Reader *r, Scope *s, size_t n_nodes, Onnx__NodeProto **nodes, In
 }
 
 /* ---- graphs ---- */
+
+static void warn_of_order(Reader *r, const Graph *g, const size_t *order, size_t late) {
+    const Node *n = g->first;
+    for (; n && *order != late; order++)
+        n = n->next;
+    diag_warning(r->diags, n ? n->loc : g->loc,
+                 "it stands before what it uses: the nodes are sorted, as onnxruntime does");
+}
 
 static void keep_initializer_order(Reader *r, const Graph *g, const Onnx__GraphProto *p,
                                    Buf *places) {
@@ -247,8 +260,14 @@ Graph *read_graph(Reader *r, const Onnx__GraphProto *p, const Scope *outer, Node
     read_inputs(r, &s, p);
     read_initializers(r, &s, p, &infos);
     read_sparse_initializers(r, &s, p);
-    read_nodes(r, &s, p->n_node, p->node, &infos);
+    size_t late = 0;
+    const size_t *order = owner ? NULL : node_order(r, p->n_node, p->node, &late);
+    read_nodes(r, &s, p->n_node, p->node, order, &infos);
     Buf places = buf_new(r->arena);
+    if (order) {
+        warn_of_order(r, g, order, late);
+        keep_node_order(p, &places);
+    }
     read_outputs(r, &s, p, &places);
     keep_rest(r, g, p, &infos, &places);
     r->in = around;

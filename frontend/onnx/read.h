@@ -107,11 +107,21 @@ void keep_infos(const Graph *g, const Infos *infos, uint32_t number, Buf *extra,
 /* The same for a list of which the file has these names. */
 void keep_order(Arena *a, const Graph *g, OnnxList list, const Str *names, size_t n, Buf *places);
 
+/* ---- order.c: nodes that stand before what they use ---- */
+
+/* The order in which to read the nodes, by index, and the first that stands before what it uses;
+ * NULL: as they stand, which is right, or there is no order. */
+const size_t *node_order(Reader *r, size_t n, Onnx__NodeProto **nodes, size_t *late);
+/* The order in which the file has them. */
+void keep_node_order(const Onnx__GraphProto *p, Buf *places);
+
 /* ---- graph.c, function.c ---- */
 
 /* A body of the attribute `attr` of `owner`; the main graph where that is NULL. */
 Graph *read_graph(Reader *r, const Onnx__GraphProto *p, const Scope *outer, Node *owner, Str attr);
-void read_nodes(Reader *r, Scope *scope, size_t n, Onnx__NodeProto **nodes, Infos *infos);
+/* `order`: in which to read them, NULL: as they stand. */
+void read_nodes(Reader *r, Scope *scope, size_t n, Onnx__NodeProto **nodes, const size_t *order,
+                Infos *infos);
 Function *read_function(Reader *r, const Onnx__FunctionProto *p);
 
 #endif

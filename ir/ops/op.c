@@ -83,6 +83,11 @@ bool node_in_function(const Node *n) {
     return node_function(n) != NULL;
 }
 
+/* onnxruntime loads models that use these domains without importing them. */
+static bool is_well_known(Str domain) {
+    return str_is(domain, "com.microsoft") || str_is(domain, "ai.onnx.ml");
+}
+
 /* The version that a node's operator is of, or -1 where nothing imports its domain. A function
  * without imports has the model's. */
 static int64_t imported_version(const Node *n) {
@@ -92,8 +97,17 @@ static int64_t imported_version(const Node *n) {
     const Import *import = import_find(m, own ? f : NULL, n->domain);
     if (import)
         return import->version;
-    int64_t implied = own || m->n_imports ? 0 : module_opset(m, n->domain);
+    int64_t implied = own                        ? 0
+                      : is_well_known(n->domain) ? onnx_schema_newest(n->domain)
+                      : m->n_imports             ? 0
+                                                 : module_opset(m, n->domain);
     return implied ? implied : -1;
+}
+
+bool node_import_implied(const Node *n) {
+    return is_well_known(n->domain) && node_imported(n) &&
+           !import_find(n->graph->module, NULL, n->domain) &&
+           !(node_function(n) && node_function(n)->n_imports);
 }
 
 bool node_imported(const Node *n) {

@@ -6,6 +6,7 @@
 
 typedef struct Verify {
     Diags *d;
+    Map *implied; /* domains that are not imported, as far as said */
     unsigned flags;
     bool quants; /* the quantizations by themselves are right */
     bool ok;
@@ -153,7 +154,14 @@ static bool next_domain(void *ctx, Str *domain) {
 }
 
 /* The names "" and "qxc" need no import: the first is checked as a whole, the second is ours. */
-static bool check_import(const Node *n, Diags *d) {
+static bool check_import(const Node *n, const Verify *v) {
+    Diags *d = v->d;
+    if (v->flags & VERIFY_WARN && node_import_implied(n) &&
+        map_set(v->implied, n->domain, (void *)n))
+        diag_warning(d, n->loc,
+                     "the model does not import domain '%s': version %lld is taken, as onnxruntime "
+                     "does (said once)",
+                     diag_name(d, n->domain), (long long)node_opset(n));
     if (node_imported(n) || str_is(n->domain, "qxc"))
         return true;
     const Module *m = n->graph->module;
@@ -176,7 +184,7 @@ static bool verify_node(const Node *n, const Verify *v) {
     Diags *d = v->d;
     if (n->misread)
         return true;
-    if (!check_import(n, d) || (!is_own_form(n) && !check_schema(n, d)))
+    if (!check_import(n, v) || (!is_own_form(n) && !check_schema(n, d)))
         return false;
     if (node_in_function(n))
         return true; /* operands have no types there */
@@ -198,7 +206,7 @@ bool module_verify_with(Module *m, unsigned flags, Diags *d) {
         return false;
     bool functions = verify_functions(m, flags, d), quants = verify_quants(m, d);
     bool sparse = verify_all_sparse(m, d);
-    Verify v = {d, flags, quants, quants && functions && sparse};
+    Verify v = {d, map_new(m->arena), flags, quants, quants && functions && sparse};
     module_each_graph(m, verify_graph, &v);
     return v.ok;
 }

@@ -27,6 +27,7 @@ REFUSED = {"onnx.TensorProto.segment", "onnx.TensorProto.Segment.begin",
 BITS = {2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 1: 32, 14: 64,
         15: 128, 16: 16, 17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4, 24: 8, 25: 2, 26: 2, 27: 6,
         28: 6}
+WELL_KNOWN = (b"com.microsoft", b"ai.onnx.ml")  # domains that runtimes know without an import
 STRING, BOOL, FLOAT = 8, 9, 1
 TYPED = {1: "float_data", 14: "float_data", 11: "double_data", 15: "double_data", 7: "int64_data",
          12: "uint64_data", 13: "uint64_data"}  # the others stand in int32_data
@@ -416,6 +417,8 @@ class Generator:
     def custom_node(self, node, scope, depth):
         node.op_type = self.pick((b"Op", b"my op", b"Relu", self.name()))
         node.domain = self.pick([d for d in self.custom if d])
+        if self.well_known and self.chance(0.05):
+            node.domain = self.pick(WELL_KNOWN)
         if self.chance(0.15):
             node.overload = self.pick((b"", b"fast", b"a b"))
         for _ in self.some(3):
@@ -472,6 +475,11 @@ class Generator:
             self.unary(g.node.add(), scope, self.name())
         self.outputs(g, scope, depth, float_output)
         self.value_infos(g, scope)
+        if depth == 0 and self.condition is not None and self.chance(0.15):  # runtimes sort them
+            nodes = list(g.node)
+            self.rng.shuffle(nodes)
+            del g.node[:]
+            g.node.extend(nodes)
         for _ in self.some(2) if self.chance(0.2) else ():
             q = g.quantization_annotation.add()
             self.text(q, "tensor_name", 0.9)
@@ -668,10 +676,12 @@ class Generator:
             self.imports(m, opset)
         self.pairs(m.metadata_props)
         self.functions, self.old, self.condition = [], old, None
+        self.well_known = False
         for _ in self.some(2) if self.chance(0.4) and not old else ():
             f = m.functions.add()
             self.function(f, opset)
         self.functions = list(m.functions)
+        self.well_known = not old
         self.graph(m.graph)
         self.training(m)
         for _ in self.some(2) if self.chance(0.2) else ():
