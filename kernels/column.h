@@ -7,3 +7,9 @@ typedef int16_t qk_column;
 #else
 typedef uint8_t qk_column;
 #endif
+/* How much of a row of them may lie on the stack. */
+#if defined(__SSE2__)
+enum { QK_PART = 2048 };
+#else
+enum { QK_PART = 64 };
+#endif

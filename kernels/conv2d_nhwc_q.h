@@ -102,7 +102,8 @@ static void $NAME_multiply(const qk_conv2d_nhwc_q_params *p, const qk_column *co
                            const int32_t *mul, const int32_t *shift,
                            //! end
                            $Y *y) {
-    int32_t acc[256], rows, i, j;
+    QK_LINE int32_t acc[256];
+    int32_t rows, i, j;
     ptrdiff_t block = (ptrdiff_t)4 * p->steps * p->segments;
     for (j = 0; j < ocg; j += 32, at += 32) {
         int32_t n = ocg - j < 32 ? ocg - j : 32, two = n > 16 ? 2 : 1;

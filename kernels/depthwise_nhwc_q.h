@@ -2,6 +2,7 @@
 //! template X=s8,u8 Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
 //! skip R!=exact Y!=s8,u8
 //! uses depthwise_tile_$x requant_tile_$y$r
+//! uses depthwise_beside if Y=s8,u8
 // depthwise_q on tensors whose channels come last, [n, h, w, c], for one output channel each and
 // 8-bit weights with zero point 0 of at most 64 taps. Weights: pairs of taps, [(kh * kw + 1) / 2]
 // [c][2], the odd one filled up with zeros. The bias makes up for the zero point of x, which also
@@ -17,42 +18,60 @@ typedef struct {
     int32_t xz, yz, lo, hi;
 } qk_depthwise_nhwc_q_params;
 
-/* Where each tap of the window at (iy, ix) begins; `pad` where it lies outside. */
+/* Where each tap of the window at (iy, ix) begins; `pad` where it lies outside. `inside` has that of a
+ * window inside the input as a distance from its first. */
 static void $NAME_taps(const qk_depthwise_nhwc_q_params *p, const $X *x, int32_t iy, int32_t ix,
-                       const $X *pad, const $X **tap) {
-    int32_t ky, kx;
-    for (ky = 0; ky < p->kh; ky++, iy += p->dh)
-        for (kx = 0; kx < p->kw; kx++) {
-            int32_t at = ix + kx * p->dw;
-            int inside = iy >= 0 && iy < p->ih && at >= 0 && at < p->iw;
-            *tap++ = inside ? x + ((ptrdiff_t)iy * p->iw + at) * p->c : pad;
-        }
+                       const $X *pad, const ptrdiff_t *inside, const $X **tap) {
+    ptrdiff_t from = ((ptrdiff_t)iy * p->iw + ix) * p->c, step = (ptrdiff_t)p->dw * p->c;
+    ptrdiff_t down = (ptrdiff_t)p->dh * p->iw * p->c;
+    int32_t taps = p->kh * p->kw, ky, kx;
+    if (iy >= 0 && ix >= 0 && iy + (p->kh - 1) * p->dh < p->ih &&
+        ix + (p->kw - 1) * p->dw < p->iw) {
+        for (kx = 0; kx <= taps; kx++)
+            tap[kx] = x + (from + inside[kx]);
+        return;
+    }
+    for (ky = 0; ky < p->kh; ky++, iy += p->dh, from += down) {
+        uint32_t columns = iy >= 0 && iy < p->ih ? (uint32_t)p->iw : 0, at = (uint32_t)ix;
+        ptrdiff_t to = from;
+        for (kx = 0; kx < p->kw; kx++, at += (uint32_t)p->dw, to += step)
+            *tap++ = at < columns ? x + to : pad;
+    }
     *tap = tap[-1];
 }
 
 /* `rows` windows, at most four, the first at (oy, ox); taps of one 66 after those of another. Where
  * all four lie side by side inside the input, those of the first and the distance from one to the next
- * are enough, which is returned; else 0. `inside` has where taps of such a window begin. */
+ * are enough, which is returned; else 0. */
 static ptrdiff_t $NAME_windows(const qk_depthwise_nhwc_q_params *p, const $X *x, int32_t oy,
                                int32_t ox, int32_t rows, const $X *pad, const ptrdiff_t *inside,
                                const $X **tap) {
-    int32_t iy = oy * p->sh - p->pt, ix = ox * p->sw - p->pl, taps = p->kh * p->kw, r, t;
-    if (rows == 4 && ox + 4 <= p->ow && iy >= 0 && ix >= 0 && iy + (p->kh - 1) * p->dh < p->ih &&
-        ix + 3 * p->sw + (p->kw - 1) * p->dw < p->iw) {
-        x += ((ptrdiff_t)iy * p->iw + ix) * p->c;
-        for (t = 0; t <= taps; t++)
-            tap[t] = x + inside[t];
-        return (ptrdiff_t)p->sw * p->c;
-    }
-    for (r = 0; r < rows; r++, tap += 66) {
-        $NAME_taps(p, x, oy * p->sh - p->pt, ox * p->sw - p->pl, pad, tap);
+    int32_t iy = oy * p->sh - p->pt, ix = ox * p->sw - p->pl, r;
+    int together = rows == 4 && ox + 4 <= p->ow && iy >= 0 && ix >= 0 &&
+                   iy + (p->kh - 1) * p->dh < p->ih &&
+                   ix + 3 * p->sw + (p->kw - 1) * p->dw < p->iw;
+    for (r = 0; r < (together ? 1 : rows); r++, tap += 66) {
+        $NAME_taps(p, x, oy * p->sh - p->pt, ox * p->sw - p->pl, pad, inside, tap);
         if (++ox == p->ow) {
             ox = 0;
             oy++;
         }
     }
-    return 0;
+    return together ? (ptrdiff_t)p->sw * p->c : 0;
 }
+
+//! if Y=s8,u8
+#if defined(QK_BESIDE)
+/* How many windows of a row lie inside the input, from (oy, ox) on, each a column behind the one
+ * before. */
+static int32_t $NAME_row(const qk_depthwise_nhwc_q_params *p, int32_t oy, int32_t ox) {
+    int32_t iy = oy * p->sh - p->pt, ix = ox - p->pl, reach = p->iw - (p->kw - 1) * p->dw - ix;
+    if (iy < 0 || ix < 0 || iy + (p->kh - 1) * p->dh >= p->ih)
+        return 0;
+    return reach < p->ow - ox ? reach : p->ow - ox;
+}
+#endif
+//! end
 
 static void $NAME(const qk_depthwise_nhwc_q_params *p, const $X *x, const int8_t *w,
                   const int32_t *bias,
@@ -65,9 +84,16 @@ static void $NAME(const qk_depthwise_nhwc_q_params *p, const $X *x, const int8_t
                   $Y *y, $X *pad) {
     const $X *tap[264];
     ptrdiff_t inside[65], apart;
-    int32_t b, i, c, rows, plane = p->oh * p->ow, taps = p->kh * p->kw, acc[128];
+    int32_t b, i, c, rows, plane = p->oh * p->ow, taps = p->kh * p->kw;
+    QK_LINE int32_t acc[128];
     int32_t step = p->kh == 3 && p->kw == 3 && p->dw == 1 && p->sw <= 2 ? p->sw : 0;
     int32_t wide = p->c >= 32 ? 32 : p->c >= 16 ? 16 : p->c >= 8 ? 8 : p->c;
+    //! if Y=s8,u8
+#if defined(QK_BESIDE)
+    qk_beside beside;
+    int32_t many = p->sw == 1 ? qk_beside_each(&beside, p->c, taps, w, bias, mul, shift) : 0;
+#endif
+    //! end
     for (c = 0; c < p->c; c++)
         pad[c] = ($X)p->xz;
     for (c = 0; c < 128; c++) /* all of it is read, even where there are fewer channels */
@@ -79,6 +105,22 @@ static void $NAME(const qk_depthwise_nhwc_q_params *p, const $X *x, const int8_t
     for (b = 0; b < p->n && p->c > 0; b++, x += (ptrdiff_t)p->ih * p->iw * p->c)
         for (i = 0; i < plane; i += rows, y += (ptrdiff_t)rows * p->c) {
             int32_t left = plane - i;
+            //! if Y=s8,u8
+#if defined(QK_BESIDE)
+            rows = many ? $NAME_row(p, i / p->ow, i % p->ow) / many : 0;
+            if (rows > 0) {
+                rows = rows < 4 ? rows : 4;
+                $NAME_taps(p, x, i / p->ow * p->sh - p->pt, i % p->ow - p->pl, pad, inside,
+                           tap);
+                qk_depthwise_tile_$x(tap, 32, step ? 3 : 0, rows, (taps + 1) / 2, 0, 32, beside.w,
+                                     32, acc);
+                qk_requant_tile_$y$r(acc, rows, 32, beside.bias, beside.mul, beside.shift, p->yz,
+                                   p->lo, p->hi, y, 32);
+                rows *= many;
+                continue;
+            }
+#endif
+            //! end
 #if defined(QK_VNNI) /* windows of a row share columns */
             left = step ? p->ow - i % p->ow : left;
 #endif

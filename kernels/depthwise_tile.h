@@ -5,8 +5,9 @@
 /* acc[r * 32 + i] = sum over t < 2 * pairs of tap[r * 66 + t][c + i] * w[t / 2][c + i][t % 2], for
  * windows r < rows <= 4 and i < n; the weights of a pair of taps take 2 * channels bytes. n is 32, 16
  * or 8, or below 8. With a distance `apart`, taps of window r are tap[t] + r * apart. `step` is not 0
- * where windows of 3 x 3 taps lie in one row, each so many columns, 1 or 2, behind the one before.
- * Micro-kernels take the weights from channel c on, and `at` instead of c. */
+ * for windows of 3 x 3 taps in one row: 1 or 2 where each lies so many columns behind the one before,
+ * 3 where they share no column. Micro-kernels take the weights from channel c on, and `at` instead of
+ * c. */
 #if !defined(QK_DSP) && !defined(QK_RVV)
 static void qk_depthwise_any_$x(const $X *const *tap, ptrdiff_t at, int32_t pairs, int32_t n,
                                 const int8_t *w, ptrdiff_t channels, int32_t *acc) {

@@ -67,7 +67,7 @@ qk_depthwise4x32_$x(const $X *const *tap, ptrdiff_t at, ptrdiff_t apart, int32_t
     sum[0].low = _mm512_sub_epi32(z, sum[0].low); /* makes up for what x is raised by */
     sum[0].high = _mm512_sub_epi32(z, sum[0].high);
     sum[1] = sum[2] = sum[3] = sum[0];
-#pragma GCC unroll 9
+#pragma GCC unroll 12
     for (j = 0; j < 3 * step + 3; j++) {
         const $X *const *u;
         ptrdiff_t from;
@@ -94,7 +94,9 @@ static void qk_depthwise32_$x(const $X *const *tap, ptrdiff_t at, ptrdiff_t apar
                               int32_t step, const int8_t *w, ptrdiff_t channels, int32_t *acc) {
     if (step == 1)
         qk_depthwise4x32_$x(tap, at, apart, rows, 1, w, channels, acc);
-    else
+    else if (step == 2)
         qk_depthwise4x32_$x(tap, at, apart, rows, 2, w, channels, acc);
+    else
+        qk_depthwise4x32_$x(tap, at, apart, rows, 3, w, channels, acc);
 }
 #endif

@@ -37,3 +37,9 @@
 #if defined(__SSE2__) || defined(QK_NEON) || defined(QK_DOTPROD)
 #define QK_FIXED_TILE
 #endif
+/* Sums that whole vectors write and read. */
+#if defined(__AVX2__) && defined(__GNUC__)
+#define QK_LINE __attribute__((aligned(64)))
+#else
+#define QK_LINE
+#endif
