@@ -34,6 +34,7 @@ static int64_t opset_of(const QuantBuild *b, const Quant *q, bool constant) {
 typedef struct Need {
     QuantBuild b; /* only its opset matters */
     int64_t opset;
+    const Value *of; /* the first that needs it; NULL where all do with what there is */
 } Need;
 
 static void need_value(Value *v, void *ctx) {
@@ -41,18 +42,34 @@ static void need_value(Value *v, void *ctx) {
     if (v->type.kind != TYPE_TENSOR || !v->type.quant)
         return;
     int64_t opset = opset_of(&need->b, v->type.quant, v->kind == VALUE_CONST);
-    if (opset > need->opset)
+    if (opset > need->opset) {
         need->opset = opset;
+        need->of = v;
+    }
 }
 
-static int64_t min_opset(const Module *m, int64_t at_most) {
+static Need min_opset(const Module *m, int64_t at_most) {
     Need need = {.b = {.opset = at_most}, .opset = 10};
     module_each_value((Module *)m, need_value, &need);
-    return need.opset;
+    return need;
 }
 
 int64_t quant_min_opset(const Module *m) {
-    return min_opset(m, 0);
+    return min_opset(m, 0).opset;
+}
+
+static bool refuse_opset(const Need *need, int64_t asked, Diags *d) {
+    const Value *v = need->of;
+    bool channels = v && v->type.quant->n_axes && need->opset == 13;
+    const char *what = !v         ? ""
+                       : channels ? " has a scale for each channel; -per-tensor has one for all"
+                                  : " is ";
+    return diag_error(d, LOC_NONE,
+                      "the quantized types of this model need opset %lld, not %lld "
+                      "(-target-opset)%s%s%s%s%s",
+                      (long long)need->opset, (long long)asked, v ? ": '" : "",
+                      v ? diag_name(d, v->name) : "", v ? "'" : "", what,
+                      channels || !v ? "" : elem_name(v->type.quant->storage));
 }
 
 typedef struct Check {
@@ -97,12 +114,10 @@ bool legal_prepare(Module *m, PassContext *c) {
     module_each_value(m, check_value, &check);
     if (!check.ok)
         return false;
-    int64_t need = min_opset(m, c->target_opset), have = module_opset(m, STR(""));
+    Need least = min_opset(m, c->target_opset);
+    int64_t need = least.opset, have = module_opset(m, STR(""));
     if (c->target_opset && c->target_opset < need)
-        return diag_error(c->d, LOC_NONE,
-                          "the quantized types of this model need opset %lld, not "
-                          "%lld (-target-opset)",
-                          (long long)need, (long long)c->target_opset);
+        return refuse_opset(&least, c->target_opset, c->d);
     if (c->target_opset > need)
         need = c->target_opset;
     if (have < need && !raise_opset(m, c, need))
