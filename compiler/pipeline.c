@@ -276,7 +276,21 @@ static bool take_over(Job *j, Module *m) {
            (donor_scales(j, m, j->scales_from, &j->donated) && settle_scheme(j, m));
 }
 
+/* Decisions that the model holds, or that its statistics are there for, are what these write. */
+static bool is_to_decide(const Job *j, Module *m) {
+    bool asked = j->emit == EMIT_SCHEME || j->emit == EMIT_OVERRIDES || j->emit == EMIT_ENCODINGS ||
+                 j->emit == EMIT_CALIB_TABLE;
+    if (!asked || j->form != FORM_AS_IS || j->o->passes)
+        return false;
+    ModuleForm f = module_form(m);
+    bool have = f.fake || f.typed || f.onnx_quantized || f.qonnx || f.annotated;
+    module_each_value(m, look_for_stat, &have);
+    return have;
+}
+
 static bool bring_into_form(Job *j, Module *m) {
+    if (is_to_decide(j, m))
+        j->form = FORM_FAKE;
     if (!settle_scheme(j, m) || !job_fix_shapes(j, m))
         return false;
     if (j->ctx.n_axes && !run(j, m, "dynamic-axis"))

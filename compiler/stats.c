@@ -60,6 +60,8 @@ static bool merge(Session *s, Module *first, size_t i, ExitCode *code) {
 
 ExitCode cmd_stats(Session *s) {
     Job j;
+    if (!s->o.emit && s->o.output && str_ends(str_from(s->o.output), ".onnx"))
+        s->o.emit = "onnx"; /* models of ONNX to one of ONNX is the rule */
     if (!usage(s) || !job_init(&j, &s->o, s->arena, s->d))
         return EXIT_USAGE;
     session_check_suffix(s, &j);

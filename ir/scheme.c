@@ -117,13 +117,24 @@ void scheme_rule_print(Buf *b, const SchemeRule *r) {
     print_of(b, r, SCHEME_NODE);
 }
 
+/* The last of equal rules wins for all that they say: the others go. */
+static void print_rules(Buf *b, const Scheme *s) {
+    Str *lines = NEW_ARRAY(b->arena, Str, s->n + 1);
+    Map *last = map_new(b->arena);
+    for (size_t i = 0; i < s->n; i++) {
+        Buf line = buf_new(b->arena);
+        scheme_rule_print(&line, &s->rules[i]);
+        lines[i] = buf_as_str(&line);
+        map_set(last, lines[i], &lines[i]);
+    }
+    for (size_t i = 0; i < s->n; i++)
+        if (map_get(last, lines[i]) == &lines[i])
+            buf_fmt(b, "  " STR_FMT "\n", STR_ARG(lines[i]));
+}
+
 void scheme_print(Buf *b, const Scheme *s) {
     buf_text(b, "scheme {\n");
-    for (size_t i = 0; i < s->n; i++) {
-        buf_text(b, "  ");
-        scheme_rule_print(b, &s->rules[i]);
-        buf_byte(b, '\n');
-    }
+    print_rules(b, s);
     if (s->calibrate.s) {
         buf_text(b, "  calibrate ");
         buf_str(b, s->calibrate);
