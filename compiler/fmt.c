@@ -1,6 +1,7 @@
 /* qxc fmt FILE...: each file in place, if it changes; standard input to standard output. */
 #include "compiler/expect.h"
 #include "frontend/qir/qir_format.h"
+#include "frontend/qir/qir_read.h"
 
 static ExitCode write_back(Session *s, const char *path, Str text) {
     s->out = out_new(s->arena, s->d);
@@ -42,21 +43,11 @@ static bool format_inputs(Session *s, const char *path, Str text, Buf *b) {
     return ok;
 }
 
-/* Whether the word qir comes next, behind comments. */
-static bool begins_input(Str text) {
-    size_t i = 0;
-    while (i < text.n && (strchr(" \t\r\n", text.s[i]) || text.s[i] == '/'))
-        if (text.s[i++] == '/')
-            while (i < text.n && text.s[i] != '\n')
-                i++;
-    return text.n - i > 3 && memcmp(text.s + i, "qir", 3) == 0;
-}
-
 /* `// -----` may also be an ornament of comments. */
 static bool holds_several(Str text) {
     size_t n = 0;
     for (Input in = {0}; input_next(text, &in); n++)
-        if (!begins_input(in.text))
+        if (!qir_begins(in.text, NULL))
             return false;
     return n > 1;
 }

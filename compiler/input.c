@@ -24,15 +24,10 @@ static bool buffer_stdin(void) {
     return fd >= 0 && n == 0 && lseek(fd, 0, SEEK_SET) == 0 && dup2(fd, STDIN_FILENO) >= 0;
 }
 
-/* Text starts with a comment or the word qir, perhaps after a byte order mark; a serialized model
- * never does. */
-static bool looks_like_qir(const char *head, size_t n) {
-    size_t i = n >= 3 && memcmp(head, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    while (i < n && strchr(" \t\r\n", head[i]))
-        i++;
-    return n - i >= 2 &&
-           (memcmp(head + i, "//", 2) == 0 ||
-            (n - i >= 4 && memcmp(head + i, "qir", 3) == 0 && strchr(" \t\r\n", head[i + 3])));
+/* A serialized model never begins with the word qir or a comment. */
+static bool looks_like_qir(Str head) {
+    bool comment;
+    return qir_begins(head, &comment) || comment;
 }
 
 /* ---- operators that ONNX does not have ---- */
@@ -135,7 +130,7 @@ static Kind sniff(const char *path, size_t *size, Diags *d) {
     if (n < 0)
         return KIND_UNREADABLE;
     bool named_qir = str_ends(str_from(path), ".qir");
-    return named_qir || looks_like_qir(head, (size_t)n) ? KIND_QIR : KIND_ONNX;
+    return named_qir || looks_like_qir((Str){head, (size_t)n}) ? KIND_QIR : KIND_ONNX;
 }
 
 static bool forced_kind(const Options *o, Kind *k, Diags *d) {

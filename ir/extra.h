@@ -33,6 +33,8 @@ enum {
     PLACE_SPARSE_INITIALIZER = 15,
 };
 
+enum { OUTPUT_INDEX = 1, OUTPUT_INFO = 2 }; /* in a PLACE_OUTPUT */
+
 typedef enum WireType {
     WIRE_VARINT = 0,
     WIRE_FIXED64 = 1,

@@ -1,9 +1,7 @@
 #include "passes/annotations.h"
 
 #include "ir/extra.h"
-
-/* Fields of GraphProto, TensorAnnotation and StringStringEntryProto. */
-enum { GRAPH_ANNOTATION = 14, TENSOR_NAME = 1, PARAMETER = 2, KEY = 1, VALUE = 2 };
+#include "ir/onnx_fields.h"
 
 /* ---- one ---- */
 
@@ -18,9 +16,10 @@ static const char *read_parameter(Annotation *a, Str entry) {
     Str key = STR_NONE, value = STR_NONE;
     WireField f;
     while (entry.n) {
-        if (wire_next(&entry, &f) || f.type != WIRE_LEN || (f.number != KEY && f.number != VALUE))
+        if (wire_next(&entry, &f) || f.type != WIRE_LEN ||
+            (f.number != ENTRY_KEY && f.number != ENTRY_VALUE))
             return "it is malformed";
-        *(f.number == KEY ? &key : &value) = f.payload;
+        *(f.number == ENTRY_KEY ? &key : &value) = f.payload;
     }
     if (str_is(key, "SCALE_TENSOR"))
         return take_name(&a->scale, &(WireField){.type = WIRE_LEN, .payload = value},
@@ -37,9 +36,9 @@ static const char *read_fields(Annotation *a) {
     for (Str rest = a->bytes; rest.n && !why;) {
         if (wire_next(&rest, &f))
             return "it is malformed";
-        if (f.number == TENSOR_NAME)
+        if (f.number == ANNOTATION_TENSOR)
             why = take_name(&a->tensor, &f, "it names two tensors");
-        else if (f.number == PARAMETER && f.type == WIRE_LEN)
+        else if (f.number == ANNOTATION_PARAMETER && f.type == WIRE_LEN)
             why = read_parameter(a, f.payload);
         else
             why = "it has a field that is not known";
@@ -49,14 +48,14 @@ static const char *read_fields(Annotation *a) {
 
 static void put_parameter(Buf *b, const char *key, Str name) {
     Buf entry = buf_new(b->arena);
-    wire_put_bytes(&entry, KEY, str_from(key));
-    wire_put_bytes(&entry, VALUE, name);
-    wire_put_bytes(b, PARAMETER, buf_as_str(&entry));
+    wire_put_bytes(&entry, ENTRY_KEY, str_from(key));
+    wire_put_bytes(&entry, ENTRY_VALUE, name);
+    wire_put_bytes(b, ANNOTATION_PARAMETER, buf_as_str(&entry));
 }
 
 Str annotation_bytes(Arena *a, Str tensor, Str scale, Str zp) {
     Buf b = buf_new(a);
-    wire_put_bytes(&b, TENSOR_NAME, tensor);
+    wire_put_bytes(&b, ANNOTATION_TENSOR, tensor);
     put_parameter(&b, "SCALE_TENSOR", scale);
     if (zp.n)
         put_parameter(&b, "ZERO_POINT_TENSOR", zp);

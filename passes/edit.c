@@ -1,5 +1,6 @@
 #include "passes/edit.h"
 
+#include "ir/onnx_fields.h"
 #include "ir/extra.h"
 #include "passes/annotations.h"
 
@@ -189,8 +190,6 @@ void edit_drop_dead(Module *m, uint32_t first) {
         module_each_graph(m, drop_dead_nodes, &d);
     }
 }
-
-enum { GRAPH_VALUE_INFO = 13, INFO_NAME = 1 }; /* fields of GraphProto and ValueInfoProto */
 
 static void note_name(Value *v, void *names) {
     map_set(names, v->name, v);

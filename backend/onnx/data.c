@@ -1,7 +1,7 @@
 /* Types, tensors and metadata as ONNX messages. Data goes where the reader found it (raw_data,
  * typed fields or a file of external data). */
-#include "backend/onnx/fields.h"
 #include "backend/onnx/write.h"
+#include "ir/onnx_fields.h"
 
 void write_meta(Writer *w, uint32_t field, Meta m) {
     for (size_t i = 0; i < m.n; i++) {
@@ -117,22 +117,8 @@ static void write_numbers(Writer *w, uint32_t field, const Tensor *t) {
         encode_varint(&w->e, (uint64_t)elem_load_int(as, t->data, i));
 }
 
-static uint32_t typed_field(ElemType e) {
-    switch (e) {
-    case ELEM_STRING: return TENSOR_STRING_DATA;
-    case ELEM_FLOAT:
-    case ELEM_COMPLEX64: return TENSOR_FLOAT_DATA;
-    case ELEM_DOUBLE:
-    case ELEM_COMPLEX128: return TENSOR_DOUBLE_DATA;
-    case ELEM_INT64: return TENSOR_INT64_DATA;
-    case ELEM_UINT32:
-    case ELEM_UINT64: return TENSOR_UINT64_DATA;
-    default: return TENSOR_INT32_DATA;
-    }
-}
-
 static void write_typed(Writer *w, const Tensor *t) {
-    uint32_t field = typed_field(t->elem);
+    uint32_t field = onnx_data_field(t->elem);
     if (field == TENSOR_STRING_DATA)
         for (size_t i = 0; i < t->count; i++)
             encode_str(&w->e, field, t->strings[i]);
@@ -150,7 +136,7 @@ void write_tensor(Writer *w, uint32_t field, const Tensor *t, Str name) {
         encode_number(&w->e, TENSOR_DIMS, (uint64_t)t->dims[i]);
     encode_number(&w->e, TENSOR_DATA_TYPE, t->elem);
     bool typed = !external && (t->typed || t->elem == ELEM_STRING);
-    bool late = typed && typed_field(t->elem) > TENSOR_NAME;
+    bool late = typed && onnx_data_field(t->elem) > TENSOR_NAME;
     if (typed && !late)
         write_typed(w, t);
     encode_str(&w->e, TENSOR_NAME, name);

@@ -1,6 +1,6 @@
 /* Graphs as ONNX messages: attributes, nodes, inputs, outputs and initializers. */
-#include "backend/onnx/fields.h"
 #include "backend/onnx/write.h"
+#include "ir/onnx_fields.h"
 
 /* ---- attributes ---- */
 

@@ -1,6 +1,6 @@
 /* onnx_write: functions, imports and the model around the main graph. */
-#include "backend/onnx/fields.h"
 #include "backend/onnx/write.h"
+#include "ir/onnx_fields.h"
 #include "ir/onnx_schema.h"
 
 static void write_imports(Writer *w, uint32_t field, const Import *imports, size_t n) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "backend/onnx/write.h"
+#include "ir/onnx_fields.h"
 
 typedef struct Keyed {
     size_t key;
@@ -88,8 +89,9 @@ static const Node **sorted_nodes(Writer *w, const Graph *g, Str places) {
 /* What the file says of an output, if the output is still the one that it was said of. */
 static void read_output(const Graph *g, Str entry, Str *outputs) {
     WireField index, info, name;
-    if (wire_valid(entry) && extra_find(entry, 1, &index) && extra_find(entry, 2, &info) &&
-        index.value < g->n_out && wire_valid(info.payload) && extra_find(info.payload, 1, &name) &&
+    if (wire_valid(entry) && extra_find(entry, OUTPUT_INDEX, &index) &&
+        extra_find(entry, OUTPUT_INFO, &info) && index.value < g->n_out &&
+        wire_valid(info.payload) && extra_find(info.payload, INFO_NAME, &name) &&
         str_eq(name.payload, g->out[index.value]->name))
         outputs[index.value] = info.payload;
 }

@@ -226,8 +226,6 @@ void print_tensor_data(Printer *p, const Tensor *t, Str name) {
         if (t->has_crc32)
             buf_fmt(&p->b, "\"crc32:%08x\"", t->crc32);
         buf_byte(&p->b, ')');
-    } else if (t->place == TENSOR_BLOB && o->keep_blobs) {
-        print_blob_ref(p, t);
     } else if (t->elem == ELEM_STRING) {
         print_list(p, t);
     } else if (o->elide && t->bytes > o->elide_larger) {

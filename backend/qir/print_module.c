@@ -35,19 +35,6 @@ static void print_model(Printer *p) {
         buf_text(&p->b, ">\n");
 }
 
-static void print_blobs(Printer *p) {
-    const Module *m = p->module;
-    for (size_t i = 0; p->options.keep_blobs && i < m->n_blobs; i++) {
-        const Blob *blob = &m->blobs[i];
-        buf_text(&p->b, "blob ");
-        name_print(&p->b, '@', (Str){blob->name.s + 1, blob->name.n - 1});
-        buf_byte(&p->b, ' ');
-        buf_quoted(&p->b, blob->path);
-        print_attrs(p, blob->attrs, blob->n_attrs);
-        buf_byte(&p->b, '\n');
-    }
-}
-
 static void print_quants(Printer *p) {
     if (p->n_lines)
         buf_byte(&p->b, '\n');
@@ -78,7 +65,6 @@ static void print_head(Printer *p) {
         memmove(p->b.p + at, p->b.p + at + 1, p->b.n - at - 1); /* the clause's leading blank */
         p->b.p[p->b.n - 1] = '\n';
     }
-    print_blobs(p);
 }
 
 static void print_rest(Printer *p) {

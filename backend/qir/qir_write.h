@@ -11,7 +11,6 @@
 typedef struct QirWriteOptions {
     bool elide; /* leave out constants of more than elide_larger bytes */
     size_t elide_larger;
-    bool keep_blobs;     /* constants read from a blob are printed as references to it */
     bool no_blob;        /* qir_write_file: keep everything in the text */
     size_t inline_limit; /* qir_write_file: larger ones go to the blob; 0 means 4096 */
     /* qir_print: called for each node (its operator), input, constant and function (its name), with

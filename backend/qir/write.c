@@ -75,7 +75,6 @@ bool qir_write_file(const Module *m, OutFiles *out, const char *path,
     if (!f)
         return false;
     Printer p = printer_new(m, f, options);
-    p.options.keep_blobs = false; /* the old file need not be beside the new one */
     if (!p.options.inline_limit)
         p.options.inline_limit = DEFAULT_INLINE_LIMIT;
     if (!p.options.no_blob)

@@ -100,7 +100,7 @@ static bool read_value(Reader *r, Loc at, const Onnx__AttributeProto *p, const S
         break;
     case ATTR_TYPE:
         if (p->tp)
-            return read_types(r, at, &p->tp, 14, attr, extra);
+            return read_types(r, at, &p->tp, ATTR_FIELD_TP, attr, extra);
         break;
     case ATTR_FLOATS: attr->n = p->n_floats, attr->v.f = p->floats; return true;
     case ATTR_INTS: attr->n = p->n_ints, attr->v.i = p->ints; return true;
@@ -112,7 +112,7 @@ static bool read_value(Reader *r, Loc at, const Onnx__AttributeProto *p, const S
         return read_sparses(r, at, p->sparse_tensors, attr);
     case ATTR_TYPES:
         attr->n = p->n_type_protos;
-        return read_types(r, at, p->type_protos, 15, attr, extra);
+        return read_types(r, at, p->type_protos, ATTR_FIELD_TYPE_PROTOS, attr, extra);
     }
     attr->n = 0;
     return diag_error(r->diags, at, missing, diag_name(r->diags, attr->name));
@@ -123,14 +123,17 @@ static bool read_value(Reader *r, Loc at, const Onnx__AttributeProto *p, const S
  * is the default's. */
 static void keep_type(const Onnx__AttributeProto *p, const Attr *attr, Buf *extra) {
     if (attr_is_ref(attr) && p->has_type && attr->kind == ATTR_UNDEFINED)
-        wire_put_number(extra, 20, 0);
+        wire_put_number(extra, ATTR_FIELD_TYPE, 0);
     Buf absent = buf_new(extra->arena);
     if (!p->has_type)
-        wire_put_number(&absent, PLACE_ABSENT, 20);
-    if (!attr_is_ref(attr) &&
-        ((attr->kind == ATTR_FLOAT && !p->has_f) || (attr->kind == ATTR_INT && !p->has_i) ||
-         (attr->kind == ATTR_STRING && !p->has_s)))
-        wire_put_number(&absent, PLACE_ABSENT, 1 + attr->kind);
+        wire_put_number(&absent, PLACE_ABSENT, ATTR_FIELD_TYPE);
+    uint32_t value = attr_is_ref(attr)                        ? 0
+                     : attr->kind == ATTR_FLOAT && !p->has_f  ? ATTR_FIELD_F
+                     : attr->kind == ATTR_INT && !p->has_i    ? ATTR_FIELD_I
+                     : attr->kind == ATTR_STRING && !p->has_s ? ATTR_FIELD_S
+                                                              : 0;
+    if (value)
+        wire_put_number(&absent, PLACE_ABSENT, value);
     if (absent.n)
         wire_put_bytes(extra, EXTRA_PLACES, buf_as_str(&absent));
 }
@@ -179,7 +182,7 @@ bool read_attr(Reader *r, Loc at, const Onnx__AttributeProto *p, const Scope *sc
     Buf extra = buf_new(r->arena);
     bool ok = true;
     if (attr->ref.s && !attr->ref.n) { /* there, but none */
-        wire_put_bytes(&extra, 21, attr->ref);
+        wire_put_bytes(&extra, ATTR_FIELD_REF, attr->ref);
         attr->ref = STR_NONE;
     }
     if (!attr_is_ref(attr))

@@ -71,9 +71,9 @@ Function *read_function(Reader *r, const Onnx__FunctionProto *p) {
             r->diags, f->loc,
             "the function imports no opset, for which onnxruntime refuses it: taken are the "
             "model's imports");
-        wire_put_number(&places, PLACE_ABSENT, 9);
+        wire_put_number(&places, PLACE_ABSENT, FUNCTION_OPSET_IMPORT);
     }
-    keep_infos(f->body, &infos, 12, &extra, &places);
+    keep_infos(f->body, &infos, FUNCTION_VALUE_INFO, &extra, &places);
     if (places.n)
         wire_put_bytes(&extra, EXTRA_PLACES, buf_as_str(&places));
     extra_unknown(&extra, &p->base);

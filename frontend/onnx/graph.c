@@ -177,7 +177,7 @@ static Node *read_node_head(Reader *r, const Scope *s, const Onnx__NodeProto *p,
         diag_error(r->diags, at, "a node has no operator");
     Buf extra = buf_new(r->arena);
     for (size_t i = 0; i < p->n_device_configurations; i++)
-        extra_message(&extra, 10, &p->device_configurations[i]->base);
+        extra_message(&extra, NODE_DEVICE_CONFIGURATION, &p->device_configurations[i]->base);
     extra_unknown(&extra, &p->base);
     n->extra = extra_done(&extra);
     return n;
@@ -232,11 +232,11 @@ static void keep_rest(Reader *r, Graph *g, const Onnx__GraphProto *p, const Info
     Buf extra = buf_new(r->arena);
     keep_initializer_order(r, g, p, places);
     keep_sparse_order(r, g, p, places);
-    keep_infos(g, infos, 13, &extra, places);
+    keep_infos(g, infos, GRAPH_VALUE_INFO, &extra, places);
     if (places->n)
         wire_put_bytes(&extra, EXTRA_PLACES, buf_as_str(places));
     for (size_t i = 0; i < p->n_quantization_annotation; i++)
-        extra_message(&extra, 14, &p->quantization_annotation[i]->base);
+        extra_message(&extra, GRAPH_ANNOTATION, &p->quantization_annotation[i]->base);
     extra_unknown(&extra, &p->base);
     g->extra = extra_done(&extra);
 }

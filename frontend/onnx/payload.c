@@ -3,41 +3,16 @@
 #include "frontend/onnx/read.h"
 #include "frontend/onnx/wire.h"
 
-enum {
-    F_FLOAT = 4,
-    F_INT32 = 5,
-    F_STRING = 6,
-    F_INT64 = 7,
-    F_RAW = 9,
-    F_DOUBLE = 10,
-    F_UINT64 = 11
-};
-
 static const char *field_name(uint64_t field) {
     switch (field) {
-    case F_FLOAT: return "float_data";
-    case F_INT32: return "int32_data";
-    case F_STRING: return "string_data";
-    case F_INT64: return "int64_data";
-    case F_RAW: return "raw_data";
-    case F_DOUBLE: return "double_data";
-    case F_UINT64: return "uint64_data";
+    case TENSOR_FLOAT_DATA: return "float_data";
+    case TENSOR_INT32_DATA: return "int32_data";
+    case TENSOR_STRING_DATA: return "string_data";
+    case TENSOR_INT64_DATA: return "int64_data";
+    case TENSOR_RAW_DATA: return "raw_data";
+    case TENSOR_DOUBLE_DATA: return "double_data";
+    case TENSOR_UINT64_DATA: return "uint64_data";
     default: return "?";
-    }
-}
-
-/* The typed field that ONNX prescribes for an element type. */
-static uint64_t field_of(ElemType e) {
-    switch (e) {
-    case ELEM_FLOAT:
-    case ELEM_COMPLEX64: return F_FLOAT;
-    case ELEM_DOUBLE:
-    case ELEM_COMPLEX128: return F_DOUBLE;
-    case ELEM_INT64: return F_INT64;
-    case ELEM_UINT32:
-    case ELEM_UINT64: return F_UINT64;
-    case ELEM_STRING: return F_STRING;
-    default: return F_INT32;
     }
 }
 
@@ -73,9 +48,12 @@ static Source find_source(const Reader *r, const Onnx__TensorProto *p) {
         const void *array;
         size_t n;
     } unpacked[] = {
-        {F_FLOAT, p->float_data, p->n_float_data},    {F_INT32, p->int32_data, p->n_int32_data},
-        {F_STRING, p->string_data, p->n_string_data}, {F_INT64, p->int64_data, p->n_int64_data},
-        {F_DOUBLE, p->double_data, p->n_double_data}, {F_UINT64, p->uint64_data, p->n_uint64_data},
+        {TENSOR_FLOAT_DATA, p->float_data, p->n_float_data},
+        {TENSOR_INT32_DATA, p->int32_data, p->n_int32_data},
+        {TENSOR_STRING_DATA, p->string_data, p->n_string_data},
+        {TENSOR_INT64_DATA, p->int64_data, p->n_int64_data},
+        {TENSOR_DOUBLE_DATA, p->double_data, p->n_double_data},
+        {TENSOR_UINT64_DATA, p->uint64_data, p->n_uint64_data},
     };
     for (size_t i = 0; i < sizeof unpacked / sizeof *unpacked; i++)
         if (unpacked[i].n)
@@ -110,7 +88,7 @@ static bool read_strings(Reader *r, Loc at, const Source *s, Tensor *t) {
 
 /* Floats are the same bytes packed, unpacked and in raw_data. */
 static bool read_floats(Reader *r, Loc at, const Source *s, Tensor *t) {
-    size_t size = s->field == F_FLOAT ? 4 : 8;
+    size_t size = s->field == TENSOR_FLOAT_DATA ? 4 : 8;
     size_t n = s->array ? s->n : s->bytes.n / size;
     if (n != numbers_wanted(t))
         return wrong_size(r, at, s, n, numbers_wanted(t), "numbers");
@@ -139,11 +117,11 @@ static int64_t next_number(const Source *s, size_t i, Str *rest) {
     uint64_t v = 0;
     if (!s->array)
         wire_varint(rest, &v); /* checked when the file was scanned */
-    else if (s->field == F_INT32)
+    else if (s->field == TENSOR_INT32_DATA)
         v = (uint64_t)((const int32_t *)s->array)[i];
     else
         v = ((const uint64_t *)s->array)[i];
-    return s->field == F_INT32 ? (int32_t)v : (int64_t)v;
+    return s->field == TENSOR_INT32_DATA ? (int32_t)v : (int64_t)v;
 }
 
 static bool read_ints(Reader *r, Loc at, const Source *s, Tensor *t) {
@@ -169,19 +147,19 @@ static bool read_ints(Reader *r, Loc at, const Source *s, Tensor *t) {
 }
 
 static bool read_inline(Reader *r, Loc at, const Source *s, Tensor *t) {
-    if (s->field == F_RAW && t->elem != ELEM_STRING) {
+    if (s->field == TENSOR_RAW_DATA && t->elem != ELEM_STRING) {
         if (s->bytes.n != t->bytes)
             return wrong_size(r, at, s, s->bytes.n, t->bytes, "bytes");
         t->data = (const uint8_t *)s->bytes.s;
         return true;
     }
     t->typed = true;
-    if (s->field != field_of(t->elem))
+    if (s->field != onnx_data_field(t->elem))
         return diag_error(r->diags, at, "elements of type %s stand in %s", elem_name(t->elem),
                           field_name(s->field));
-    if (s->field == F_STRING)
+    if (s->field == TENSOR_STRING_DATA)
         return read_strings(r, at, s, t);
-    if (s->field == F_FLOAT || s->field == F_DOUBLE)
+    if (s->field == TENSOR_FLOAT_DATA || s->field == TENSOR_DOUBLE_DATA)
         return read_floats(r, at, s, t);
     return read_ints(r, at, s, t);
 }

@@ -171,9 +171,9 @@ static void read_model(Reader *r, const Onnx__ModelProto *p) {
         diag_error(r->diags, at, "not an ONNX model: it has no graph");
     Buf extra = buf_new(r->arena);
     for (size_t i = 0; i < p->n_training_info; i++)
-        extra_message(&extra, 20, &p->training_info[i]->base);
+        extra_message(&extra, MODEL_TRAINING_INFO, &p->training_info[i]->base);
     for (size_t i = 0; i < p->n_configuration; i++)
-        extra_message(&extra, 26, &p->configuration[i]->base);
+        extra_message(&extra, MODEL_CONFIGURATION, &p->configuration[i]->base);
     extra_unknown(&extra, &p->base);
     m->extra = extra_done(&extra);
 }

@@ -8,6 +8,7 @@
 #include "frontend/onnx/onnx.pb-c.h"
 #include "ir/external.h"
 #include "ir/extra.h"
+#include "ir/onnx_fields.h"
 #include "ir/onnx_lists.h"
 
 typedef struct Reader {

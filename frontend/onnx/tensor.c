@@ -21,7 +21,7 @@ static void keep_locations(Reader *r, const Onnx__TensorProto *p, Buf *extra) {
         size_t n = protobuf_c_message_get_packed_size(entry);
         uint8_t *bytes = NEW_ARRAY(r->arena, uint8_t, n + 1);
         protobuf_c_message_pack(entry, bytes);
-        wire_put_bytes(extra, 13, (Str){(const char *)bytes, n});
+        wire_put_bytes(extra, TENSOR_EXTERNAL_DATA, (Str){(const char *)bytes, n});
     }
 }
 
@@ -29,7 +29,7 @@ static Str tensor_extra(Reader *r, const Onnx__TensorProto *p) {
     Buf extra = buf_new(r->arena);
     /* Saying what holds anyway, as some writers do. */
     if (p->has_data_location && !is_external(p))
-        wire_put_number(&extra, 14, (uint64_t)p->data_location);
+        wire_put_number(&extra, TENSOR_DATA_LOCATION, (uint64_t)p->data_location);
     if (!is_external(p))
         keep_locations(r, p, &extra);
     extra_unknown(&extra, &p->base);

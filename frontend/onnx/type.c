@@ -112,7 +112,7 @@ void read_info(Reader *r, Value *v, const Onnx__ValueInfoProto *p) {
         if (read_type(r, v->loc, p->type, &t, &faithful) && faithful)
             v->type = t;
         else
-            extra_message(&extra, 2, &p->type->base);
+            extra_message(&extra, INFO_TYPE, &p->type->base);
     }
     v->doc = pb_str(p->has_doc_string, p->doc_string);
     v->meta = read_meta(r, p->n_metadata_props, p->metadata_props);

@@ -114,8 +114,8 @@ static bool output_follows(Reader *r, const Scope *s, const Onnx__ValueInfoProto
 /* The EXTRA_PLACES entry of an output that says of its value what the value itself does not. */
 static void keep_output(size_t index, const Onnx__ValueInfoProto *output, Buf *places) {
     Buf entry = buf_new(places->arena);
-    wire_put_number(&entry, 1, index);
-    extra_message(&entry, 2, &output->base);
+    wire_put_number(&entry, OUTPUT_INDEX, index);
+    extra_message(&entry, OUTPUT_INFO, &output->base);
     wire_put_bytes(places, PLACE_OUTPUT, buf_as_str(&entry));
 }
 

@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/onnx.pb-c.h"
 #include "ir/extra.h"
+#include "ir/onnx_fields.h"
 
 /* The message being scanned at one level of nesting, and the field the scan stands at. */
 typedef struct Frame {
@@ -89,12 +90,12 @@ static bool is_payload(const ProtobufCMessageDescriptor *desc, const WireField *
     if (desc != &onnx__tensor_proto__descriptor || f->type != WIRE_LEN)
         return false;
     switch (f->number) {
-    case 4:  /* float_data */
-    case 5:  /* int32_data */
-    case 7:  /* int64_data */
-    case 9:  /* raw_data */
-    case 10: /* double_data */
-    case 11: /* uint64_data */ return true;
+    case TENSOR_FLOAT_DATA:
+    case TENSOR_INT32_DATA:
+    case TENSOR_INT64_DATA:
+    case TENSOR_RAW_DATA:
+    case TENSOR_DOUBLE_DATA:
+    case TENSOR_UINT64_DATA: return true;
     default: return false;
     }
 }

@@ -1,5 +1,6 @@
 #include "frontend/qir/lexer.h"
 
+#include "frontend/qir/number.h"
 #include "parser.h"
 
 void lexer_init(Lexer *x, Arena *a, Diags *d, uint32_t source, Str text) {
@@ -20,13 +21,6 @@ static Loc loc(const Lexer *x, const char *begin, const char *end) {
 
 /* ---- strings ---- */
 
-static int hex(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* Decodes the escape at p (a backslash); returns what follows it. Where it is none, *wrong says so
  * and there is nothing to append. */
 static const char *unescape(const char *p, const char *end, char *out, const char **wrong) {
@@ -38,8 +32,8 @@ static const char *unescape(const char *p, const char *end, char *out, const cha
     case '"':
     case '\\': *out = c; return p + 2;
     case 'x':
-        if (p + 3 < end && hex(p[2]) >= 0 && hex(p[3]) >= 0) {
-            *out = (char)(hex(p[2]) << 4 | hex(p[3]));
+        if (p + 3 < end && hex_digit(p[2]) >= 0 && hex_digit(p[3]) >= 0) {
+            *out = (char)(hex_digit(p[2]) << 4 | hex_digit(p[3]));
             return p + 4;
         }
         *wrong = "\\x needs two hexadecimal digits";

@@ -10,7 +10,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static int hex_digit(char c) {
+int hex_digit(char c) {
     if (is_digit(c))
         return c - '0';
     c = (char)(c | 0x20);

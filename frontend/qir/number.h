@@ -25,6 +25,8 @@ typedef struct Number {
     const char *begin, *end;
 } Number;
 
+/* 0 to 15, or -1. */
+int hex_digit(char c);
 /* Reads the number that begins at `p`; NULL when there is none. The text is NUL-terminated. */
 const char *number_scan(const char *p, Number *out);
 

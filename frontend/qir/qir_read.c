@@ -63,6 +63,26 @@ void suggest_key(Reader *r, Range at, Str word, const Map *names) {
     diag_did_you_mean_key(r->diags, loc_of(r, at), word, names);
 }
 
+bool qir_begins(Str text, bool *comment) {
+    static const char space[] = " \t\r\n";
+    const char *p = text.s, *end = text.s + text.n;
+    bool any = false;
+    if (str_starts(text, "\xEF\xBB\xBF"))
+        p += 3;
+    for (; p < end; p++) {
+        if (end - p >= 2 && memcmp(p, "//", 2) == 0) {
+            any = true;
+            while (p < end && *p != '\n')
+                p++;
+        }
+        if (p == end || !memchr(space, *p, sizeof space - 1))
+            break;
+    }
+    if (comment)
+        *comment = any;
+    return end - p >= 4 && memcmp(p, "qir", 3) == 0 && memchr(space, p[3], sizeof space - 1);
+}
+
 /* The first line is checked before the parser runs: what is no .qir at all gets one error. */
 static bool check_header(Reader *r) {
     Lexer look = r->lexer;

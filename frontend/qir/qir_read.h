@@ -27,4 +27,8 @@ Module *qir_read_text(Arena *a, Diags *d, const char *name, Str text,
 bool qir_read_scheme(Arena *a, Diags *d, const char *path, Scheme *out);
 bool qir_read_scheme_text(Arena *a, Diags *d, const char *name, Str text, Scheme *out);
 
+/* Does the word qir come next, perhaps behind a byte order mark, blank lines and comments?
+ * `comment`: whether there is one, if only the beginning of it. May be NULL. */
+bool qir_begins(Str text, bool *comment);
+
 #endif

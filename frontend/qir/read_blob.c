@@ -84,9 +84,8 @@ bool read_checksum(Reader *r, const Val *v, Tensor *x) {
         return false;
     bool ok = text.n == 14 && str_starts(text, "crc32:");
     for (size_t i = 6; ok && i < text.n; i++) {
-        char c = text.s[i];
-        ok = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-        x->crc32 = x->crc32 << 4 | (uint32_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+        ok = hex_digit(text.s[i]) >= 0;
+        x->crc32 = x->crc32 << 4 | ((uint32_t)hex_digit(text.s[i]) & 0xF);
     }
     x->has_crc32 = ok;
     return ok || error_at(r, v->at, "a checksum is \"crc32:\" and eight digits 0-9 a-f");

@@ -93,10 +93,6 @@ Clauses *clauses_from(Reader *r, Clauses *c, Span origins, const Token *by, cons
     return c;
 }
 
-static int hex_digit(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool read_hex(Reader *r, const Val *v, Str *out) {
     Str text;
     if (!val_is_call(r, v, "hex") || v->n != 1)
@@ -125,7 +121,8 @@ static bool has_messages(Str extra) {
         if (f.number != EXTRA_PLACES)
             return true;
         while (f.payload.n)
-            if (wire_next(&f.payload, &place) || place.number == 12 || place.number == 14)
+            if (wire_next(&f.payload, &place) || place.number == PLACE_OUTPUT ||
+                place.number == PLACE_OTHER_INFO)
                 return true;
     }
     return false;

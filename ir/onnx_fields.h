@@ -1,6 +1,8 @@
 /* Field numbers of ONNX's messages, as frontend/onnx/onnx.proto states them. */
-#ifndef QXC_BACKEND_ONNX_FIELDS_H
-#define QXC_BACKEND_ONNX_FIELDS_H
+#ifndef QXC_IR_ONNX_FIELDS_H
+#define QXC_IR_ONNX_FIELDS_H
+
+#include "ir/type.h"
 
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 enum { OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
@@ -14,7 +16,9 @@ enum {
     MODEL_GRAPH = 7,
     MODEL_OPSET_IMPORT = 8,
     MODEL_METADATA = 14,
+    MODEL_TRAINING_INFO = 20,
     MODEL_FUNCTIONS = 25,
+    MODEL_CONFIGURATION = 26,
 };
 enum {
     GRAPH_NODE = 1,
@@ -24,6 +28,7 @@ enum {
     GRAPH_INPUT = 11,
     GRAPH_OUTPUT = 12,
     GRAPH_VALUE_INFO = 13,
+    GRAPH_ANNOTATION = 14,
     GRAPH_SPARSE_INITIALIZER = 15,
     GRAPH_METADATA = 16,
 };
@@ -37,6 +42,7 @@ enum {
     NODE_DOMAIN = 7,
     NODE_OVERLOAD = 8,
     NODE_METADATA = 9,
+    NODE_DEVICE_CONFIGURATION = 10,
 };
 enum {
     FUNCTION_NAME = 1,
@@ -88,6 +94,7 @@ enum {
     TENSOR_DATA_LOCATION = 14,
     TENSOR_METADATA = 16,
 };
+enum { ANNOTATION_TENSOR = 1, ANNOTATION_PARAMETER = 2 };
 enum { SPARSE_VALUES = 1, SPARSE_INDICES = 2, SPARSE_DIMS = 3 };
 enum { INFO_NAME = 1, INFO_TYPE = 2, INFO_DOC = 3, INFO_METADATA = 4 };
 enum {
@@ -103,5 +110,8 @@ enum { HOLDER_ELEM = 1 }; /* of sequences and optionals */
 enum { MAP_KEY = 1, MAP_VALUE = 2 };
 enum { SHAPE_DIM = 1 };
 enum { DIM_VALUE = 1, DIM_PARAM = 2, DIM_DENOTATION = 3 };
+
+/* The typed field of a TensorProto (float_data, ...) that ONNX prescribes for an element type. */
+uint32_t onnx_data_field(ElemType e);
 
 #endif
