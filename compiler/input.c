@@ -5,6 +5,7 @@
 #include "frontend/onnx/onnx.h"
 #include "frontend/qir/qir_read.h"
 #include "frontend/scales/scales_read.h"
+#include "ir/verify_extra.h"
 #include "ir/verify_stat.h"
 
 #include <errno.h>
@@ -197,6 +198,7 @@ static Module *check(Session *s, Module *m, bool is_text) {
     if (!module_check(m, VERIFY_WARN | verify_read_flags(is_text), s->d))
         return NULL;
     verify_stats(m, s->d);
+    verify_extra(m, s->d);
     return m;
 }
 
