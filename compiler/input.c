@@ -60,6 +60,49 @@ static void unknown_operator(const UnknownOps *u, const Node *n) {
     diag_did_you_mean_next(u->d, n->loc, n->op, onnx_schema_next_name, &at);
 }
 
+typedef struct NamesOf {
+    Str domain;
+    size_t i;
+} NamesOf;
+
+/* The next operator of the domain that qxc has a schema of. */
+static bool next_of_domain(void *ctx, Str *name) {
+    NamesOf *of = ctx;
+    while (of->i < onnx_schema_count()) {
+        const OnnxSchema *s = onnx_schema_at(of->i++);
+        *name = str_from(s->name);
+        if (str_is(of->domain, s->domain))
+            return true;
+    }
+    return false;
+}
+
+/* onnxruntime has more operators than qxc knows: only what is close to a known one is a slip. */
+static void near_operator(const UnknownOps *u, const Node *n) {
+    NamesOf of = {n->domain, 0};
+    Str name;
+    while (next_of_domain(&of, &name))
+        if (str_same_letters(n->op, name) || (n->op.n > 3 && str_distance(n->op, name, 1) <= 1)) {
+            diag_warning(u->d, n->loc, "qxc knows no operator %s::%s", diag_name(u->d, n->domain),
+                         diag_name(u->d, n->op));
+            diag_note(u->d, n->loc, "did you mean '" STR_FMT "'?", STR_ARG(name));
+            return;
+        }
+}
+
+/* Integers that mean no or yes. ONNX allows others, and runtimes differ in what they take them for:
+ * keepdims=2 keeps none in onnxruntime, transB=2 transposes. */
+static void warn_flags(const UnknownOps *u, const Node *n) {
+    const OpDef *op = op_find(n->domain, n->op);
+    for (const AttrSpec *spec = op ? op->attrs : NULL; spec && spec->name; spec++) {
+        const Attr *a = spec->flag ? node_attr(n, spec->name) : NULL;
+        if (a && !attr_is_ref(a) && a->kind == ATTR_INT && a->v.i[0] != 0 && a->v.i[0] != 1)
+            diag_warning(u->d, node_attr_loc(n, spec->name, u->d),
+                         "%s is %lld, neither 0 nor 1: runtimes differ in what that means",
+                         spec->name, (long long)a->v.i[0]);
+    }
+}
+
 typedef struct FunctionsOf {
     const Module *m;
     Str domain;
@@ -91,13 +134,18 @@ static void warn_unknown(Graph *g, void *ctx) {
     UnknownOps *u = ctx;
     FOR_NODES(n, g) {
         bool onnx = domain_is_onnx(n->domain);
-        if (n->def || (!onnx && (!map_get(u->domains, n->domain) || onnx_schema_newest(n->domain))))
+        bool known = onnx || onnx_schema_newest(n->domain);
+        warn_flags(u, n);
+        if (n->def || (!known && !map_get(u->domains, n->domain)))
             continue;
         Str key = function_key(&u->key, n->domain, n->op, n->overload);
         if (map_get(u->functions, key) || map_get(u->seen, key))
             continue;
         map_set(u->seen, arena_str(u->m->arena, key), n);
-        if (!onnx)
+        if (!onnx && known) {
+            if (!onnx_schema_find(n->domain, n->op, onnx_schema_newest(n->domain)))
+                near_operator(u, n);
+        } else if (!onnx)
             unknown_function(u, n);
         else if (!onnx_schema_find(STR(""), n->op, ONNX_MAX_OPSET))
             unknown_operator(u, n);

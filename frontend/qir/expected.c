@@ -118,7 +118,7 @@ static bool on_new_line(const Reader *r, Token t) {
 }
 
 void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
-    r->failed_here = r->unsound = true;
+    r->failed_here = true;
     bool told = r->reported_end && r->reported_end == t.begin && r->diags == r->syntax;
     if (t.bad || told) /* the word before was no word of the language */
         return;

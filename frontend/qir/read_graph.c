@@ -255,6 +255,8 @@ static void connect_results(Reader *r, Frame *f) {
         Value *v = find_value(r, f->binds[i].name, f->binds[i].at);
         if (v)
             graph_add_output(f->graph, v);
+        else if (f->func) /* calls would miss it */
+            r->unsound = true;
     }
 }
 

@@ -177,9 +177,9 @@ typedef struct Reader {
     const char *furthest; /* where parsing went on after the last one */
     bool body_left;       /* recovery ended a body whose brace is missing */
     bool failed_here;     /* the parser refused the token it was just given */
-    bool unsound; /* after errors in syntax, imports or heads nobody looks at the operators */
-    size_t silent_flaws;               /* uses of what is not there, said elsewhere */
-    Range lost;                        /* data without a tensor: only where there are errors */
+    bool unsound;         /* after errors in imports or heads nobody looks at the operators */
+    size_t silent_flaws;  /* uses of what is not there, said elsewhere */
+    Range lost;           /* data without a tensor: only where there are errors */
     Range model_at, meta_at, extra_at; /* of these lines; 0 before they come */
     bool only_scheme;                  /* the line 'qir 1' may be left out */
     bool second_scheme;                /* being read: an error, and its rules count for nothing */

@@ -241,8 +241,16 @@ bool leaves_body(const Reader *r, Token t) {
            is_first_in_line(r, p) && line_word_at(p, FILE_LINE) && !word_at(p, "import");
 }
 
+/* What stands in the text besides values: imports, functions, lines that nobody can tell. */
+static bool bears_all(const Reader *r, const char *p) {
+    if (r->statement_depth > 0)
+        return word_at(p, "import");
+    return !word_at(p, "quant") && !word_at(p, "blob") && !word_at(p, "meta");
+}
+
 bool recover(Reader *r, Token t) {
     const char *begin = r->text.s + r->statement, *go_on;
+    r->unsound |= bears_all(r, begin);
     r->body_left = leaves_body(r, t);
     r->lexer.depth = r->statement_depth;
     if (r->body_left) {
@@ -301,6 +309,7 @@ static const char *find_body(const Reader *r, Token t, const char **end) {
 }
 
 bool recover_header(Reader *r, Token t) {
+    r->unsound = true;
     const char *end = NULL;
     const char *body = t.kind == T_LC ? r->text.s + t.end : find_body(r, t, &end);
     mark_broken(r, r->text.s + r->statement, body ? body : end);
@@ -314,6 +323,8 @@ bool recover_header(Reader *r, Token t) {
 void forget_statement(Reader *r) {
     Marks m = r->frame ? r->frame->marks : (Marks){0};
     r->dim_failed = false;
+    if (r->frame)
+        take_flaws(r); /* they are none of the next statement's */
     r->n_vals = m.vals;
     r->n_fields = m.fields;
     r->n_binds = m.binds;

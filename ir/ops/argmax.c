@@ -9,8 +9,8 @@ typedef struct ArgAttrs {
 
 static const AttrSpec arg_attrs[] = {
     A_INT(ArgAttrs, axis, 0),
-    A_INT(ArgAttrs, keepdims, 1),
-    A_INT(ArgAttrs, select_last_index, 0),
+    A_FLAG(ArgAttrs, keepdims, 1),
+    A_FLAG(ArgAttrs, select_last_index, 0),
     A_END,
 };
 

@@ -15,7 +15,7 @@ typedef struct AttentionAttrs {
 
 static const AttrSpec attrs[] = {
     A_INT_REQUIRED(AttentionAttrs, num_heads),
-    A_INT(AttentionAttrs, unidirectional, 0),
+    A_FLAG(AttentionAttrs, unidirectional, 0),
     A_INT(AttentionAttrs, do_rotary, 0),
     A_INT(AttentionAttrs, past_present_share_buffer, 0),
     A_INT(AttentionAttrs, rotary_embedding_dim, 0),

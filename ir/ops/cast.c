@@ -8,7 +8,7 @@ typedef struct CastAttrs {
 
 static const AttrSpec attrs[] = {
     A_INT_REQUIRED(CastAttrs, to),
-    A_INT(CastAttrs, saturate, 1),
+    A_FLAG(CastAttrs, saturate, 1),
     A_END,
 };
 
@@ -85,7 +85,7 @@ typedef struct LikeAttrs {
 } LikeAttrs;
 
 static const AttrSpec like_attrs[] = {
-    A_INT(LikeAttrs, saturate, 1),
+    A_FLAG(LikeAttrs, saturate, 1),
     A_END,
 };
 

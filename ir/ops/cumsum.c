@@ -9,8 +9,8 @@ typedef struct CumAttrs {
 } CumAttrs;
 
 static const AttrSpec attrs[] = {
-    A_INT(CumAttrs, exclusive, 0),
-    A_INT(CumAttrs, reverse, 0),
+    A_FLAG(CumAttrs, exclusive, 0),
+    A_FLAG(CumAttrs, reverse, 0),
     A_END,
 };
 

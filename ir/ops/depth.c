@@ -9,7 +9,7 @@ typedef struct DepthAttrs {
 
 static const AttrSpec attrs[] = {
     A_INT_REQUIRED(DepthAttrs, blocksize),
-    A_STR(DepthAttrs, mode, "DCR"),
+    A_WORD(DepthAttrs, mode, "DCR", "DCR CRD"),
     A_END,
 };
 
@@ -19,9 +19,6 @@ static bool verify(const OpCtx *c) {
     if (a->blocksize < 1 || a->blocksize > 32768)
         return op_error_attr(c, "blocksize", "blocksize must be from 1 to 32768, not %lld",
                              (long long)a->blocksize);
-    if (a->mode.s && !str_is(a->mode, "DCR") && !str_is(a->mode, "CRD"))
-        return op_error_attr(c, "mode", "mode is '%s', must be 'DCR' or 'CRD'",
-                             diag_name(c->d, a->mode));
     return x.rank < 0 || x.rank == 4 || op_error_in(c, 0, "input must have rank 4, not %d", x.rank);
 }
 

@@ -10,9 +10,9 @@ typedef struct FusedAttrs {
 } FusedAttrs;
 
 static const AttrSpec attrs[] = {
-    A_FLOAT(FusedAttrs, alpha, 1.0f),  A_INT(FusedAttrs, transA, 0),
-    A_INT(FusedAttrs, transB, 0),      A_INT(FusedAttrs, transBatchA, 0),
-    A_INT(FusedAttrs, transBatchB, 0), A_END,
+    A_FLOAT(FusedAttrs, alpha, 1.0f),   A_FLAG(FusedAttrs, transA, 0),
+    A_FLAG(FusedAttrs, transB, 0),      A_FLAG(FusedAttrs, transBatchA, 0),
+    A_FLAG(FusedAttrs, transBatchB, 0), A_END,
 };
 
 static bool infer(OpCtx *c) {

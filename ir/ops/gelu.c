@@ -9,7 +9,7 @@ typedef struct GeluAttrs {
 } GeluAttrs;
 
 static const AttrSpec gelu_attrs[] = {
-    A_STR(GeluAttrs, approximate, "none"),
+    A_WORD(GeluAttrs, approximate, "none", "none tanh"),
     A_END,
 };
 
@@ -22,13 +22,6 @@ static float by_tanh(float x, const void *ctx) {
     double v = (double)x;
     (void)ctx;
     return (float)(0.5 * v * (1 + tanh(M_2_SQRTPI * M_SQRT1_2 * (v + 0.044715 * v * v * v))));
-}
-
-static bool gelu_verify(const OpCtx *c) {
-    const GeluAttrs *a = c->attrs;
-    return str_is(a->approximate, "none") || str_is(a->approximate, "tanh") ||
-           op_error_attr(c, "approximate", "approximate is '%s', must be 'none' or 'tanh'",
-                         diag_name(c->d, a->approximate));
 }
 
 static bool bind_exact(Binder *b, const Node *n, const OpCtx *c) {
@@ -52,7 +45,6 @@ const OpDef op_Gelu = {
     .name = "Gelu",
     .attrs_size = sizeof(GeluAttrs),
     .attrs = gelu_attrs,
-    .verify = gelu_verify,
     .infer = op_same_type,
     .quant = TABLE,
     .bind = gelu_bind,

@@ -9,9 +9,9 @@ typedef struct GridAttrs {
 } GridAttrs;
 
 static const AttrSpec attrs[] = {
-    A_INT(GridAttrs, align_corners, 0),
-    A_STR(GridAttrs, mode, "linear"),
-    A_STR(GridAttrs, padding_mode, "zeros"),
+    A_FLAG(GridAttrs, align_corners, 0),
+    A_WORD(GridAttrs, mode, "linear", "linear nearest cubic|bilinear bicubic"),
+    A_WORD(GridAttrs, padding_mode, "zeros", "zeros border reflection"),
     A_END,
 };
 
@@ -31,12 +31,7 @@ static int32_t padding(Str mode) {
 }
 
 static bool verify(const OpCtx *c) {
-    const GridAttrs *a = c->attrs;
     Type x = op_type(c, X), g = op_type(c, GRID);
-    if (!taps(a->mode))
-        return op_error_attr(c, "mode", "mode must be linear, nearest or cubic");
-    if (padding(a->padding_mode) < 0)
-        return op_error_attr(c, "padding_mode", "padding_mode must be zeros, border or reflection");
     if (x.rank < 0 || g.rank < 0)
         return true;
     if (x.rank < 3 || g.rank != x.rank)

@@ -177,8 +177,8 @@ typedef struct GemmAttrs {
 static const AttrSpec gemm_attrs[] = {
     A_FLOAT(GemmAttrs, alpha, 1.0f),
     A_FLOAT(GemmAttrs, beta, 1.0f),
-    A_INT(GemmAttrs, transA, 0),
-    A_INT(GemmAttrs, transB, 0),
+    A_FLAG(GemmAttrs, transA, 0),
+    A_FLAG(GemmAttrs, transB, 0),
     A_END,
 };
 

@@ -7,7 +7,7 @@ typedef struct ModAttrs {
 } ModAttrs;
 
 static const AttrSpec attrs[] = {
-    A_INT(ModAttrs, fmod, 0),
+    A_FLAG(ModAttrs, fmod, 0),
     A_END,
 };
 

@@ -16,7 +16,7 @@ typedef struct BatchNormAttrs {
 static const AttrSpec bn_attrs[] = {
     A_FLOAT(BatchNormAttrs, epsilon, 1e-5f),
     A_FLOAT(BatchNormAttrs, momentum, 0.9f),
-    A_INT(BatchNormAttrs, training_mode, 0),
+    A_FLAG(BatchNormAttrs, training_mode, 0),
     A_INT(BatchNormAttrs, spatial, 1),
     A_END,
 };

@@ -37,23 +37,29 @@ typedef struct AttrSpec {
     int64_t def_int;
     float def_float;
     const char *def_str;
+    /* Of a string: what it may be, parted by blanks; behind | what is taken without being told of.
+     * NULL: anything. Others are errors, as in onnxruntime. */
+    const char *words;
+    bool flag; /* of an integer: 0 or 1. Others, which ONNX allows, are warnings */
 } AttrSpec;
 
 /* Members: int64_t, float, Str, Ints, Floats, Strs, const Tensor *, Graph *. A default that ONNX's
  * schema states for the model's opset wins over the one given here. */
 #define ATTR(S, m, text, of, ...)                                                                  \
     {.name = (text), .kind = (of), .offset = offsetof(S, m), __VA_ARGS__}
-#define A_INT(S, m, def)       ATTR(S, m, #m, ATTR_INT, .def_int = (def))
-#define A_INT_REQUIRED(S, m)   ATTR(S, m, #m, ATTR_INT, .required = true)
-#define A_FLOAT(S, m, def)     ATTR(S, m, #m, ATTR_FLOAT, .def_float = (def))
-#define A_STR(S, m, def)       ATTR(S, m, #m, ATTR_STRING, .def_str = (def))
-#define A_INTS(S, m)           ATTR(S, m, #m, ATTR_INTS, .required = false)
-#define A_INTS_REQUIRED(S, m)  ATTR(S, m, #m, ATTR_INTS, .required = true)
-#define A_FLOATS(S, m)         ATTR(S, m, #m, ATTR_FLOATS, .required = false)
-#define A_STRS(S, m)           ATTR(S, m, #m, ATTR_STRINGS, .required = false)
-#define A_TENSOR(S, m)         ATTR(S, m, #m, ATTR_TENSOR, .required = false)
-#define A_GRAPH_REQUIRED(S, m) ATTR(S, m, #m, ATTR_GRAPH, .required = true)
-#define A_END                  {.name = NULL}
+#define A_INT(S, m, def)        ATTR(S, m, #m, ATTR_INT, .def_int = (def))
+#define A_INT_REQUIRED(S, m)    ATTR(S, m, #m, ATTR_INT, .required = true)
+#define A_FLOAT(S, m, def)      ATTR(S, m, #m, ATTR_FLOAT, .def_float = (def))
+#define A_STR(S, m, def)        ATTR(S, m, #m, ATTR_STRING, .def_str = (def))
+#define A_FLAG(S, m, def)       ATTR(S, m, #m, ATTR_INT, .def_int = (def), .flag = true)
+#define A_WORD(S, m, def, list) ATTR(S, m, #m, ATTR_STRING, .def_str = (def), .words = (list))
+#define A_INTS(S, m)            ATTR(S, m, #m, ATTR_INTS, .required = false)
+#define A_INTS_REQUIRED(S, m)   ATTR(S, m, #m, ATTR_INTS, .required = true)
+#define A_FLOATS(S, m)          ATTR(S, m, #m, ATTR_FLOATS, .required = false)
+#define A_STRS(S, m)            ATTR(S, m, #m, ATTR_STRINGS, .required = false)
+#define A_TENSOR(S, m)          ATTR(S, m, #m, ATTR_TENSOR, .required = false)
+#define A_GRAPH_REQUIRED(S, m)  ATTR(S, m, #m, ATTR_GRAPH, .required = true)
+#define A_END                   {.name = NULL}
 
 /* ---- verify and infer ---- */
 
@@ -368,7 +374,8 @@ typedef struct WindowAttrs {
     int64_t ceil_mode;
 } WindowAttrs;
 #define WINDOW_ATTRS(S)                                                                            \
-    ATTR(S, w.auto_pad, "auto_pad", ATTR_STRING, .def_str = "NOTSET"),                             \
+    ATTR(S, w.auto_pad, "auto_pad", ATTR_STRING, .def_str = "NOTSET",                              \
+         .words = "NOTSET SAME_UPPER SAME_LOWER VALID"),                                           \
         ATTR(S, w.kernel_shape, "kernel_shape", ATTR_INTS, .required = false),                     \
         ATTR(S, w.strides, "strides", ATTR_INTS, .required = false),                               \
         ATTR(S, w.pads, "pads", ATTR_INTS, .required = false),                                     \

@@ -11,7 +11,7 @@ typedef struct PadAttrs {
 } PadAttrs;
 
 static const AttrSpec pad_attrs[] = {
-    A_STR(PadAttrs, mode, "constant"),
+    A_WORD(PadAttrs, mode, "constant", "constant reflect edge wrap"),
     A_INTS(PadAttrs, pads),
     A_FLOAT(PadAttrs, value, 0.0f),
     A_END,

@@ -12,15 +12,15 @@ typedef struct PoolAttrs {
 
 static const AttrSpec average_attrs[] = {
     WINDOW_ATTRS(PoolAttrs),
-    ATTR(PoolAttrs, w.ceil_mode, "ceil_mode", ATTR_INT, .def_int = 0),
-    A_INT(PoolAttrs, count_include_pad, 0),
+    ATTR(PoolAttrs, w.ceil_mode, "ceil_mode", ATTR_INT, .def_int = 0, .flag = true),
+    A_FLAG(PoolAttrs, count_include_pad, 0),
     A_END,
 };
 
 static const AttrSpec max_attrs[] = {
     WINDOW_ATTRS(PoolAttrs),
-    ATTR(PoolAttrs, w.ceil_mode, "ceil_mode", ATTR_INT, .def_int = 0),
-    A_INT(PoolAttrs, storage_order, 0),
+    ATTR(PoolAttrs, w.ceil_mode, "ceil_mode", ATTR_INT, .def_int = 0, .flag = true),
+    A_FLAG(PoolAttrs, storage_order, 0),
     A_END,
 };
 

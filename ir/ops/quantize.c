@@ -11,7 +11,7 @@ typedef struct LinearAttrs {
 
 static const AttrSpec attrs[] = {
     A_INT(LinearAttrs, axis, 1),         A_INT(LinearAttrs, block_size, 0),
-    A_INT(LinearAttrs, output_dtype, 0), A_INT(LinearAttrs, saturate, 1),
+    A_INT(LinearAttrs, output_dtype, 0), A_FLAG(LinearAttrs, saturate, 1),
     A_INT(LinearAttrs, precision, 0),    A_END,
 };
 

@@ -20,12 +20,13 @@ typedef struct RecurAttrs {
 #define RECUR_ATTRS                                                                                \
     A_FLOATS(RecurAttrs, activation_alpha), A_FLOATS(RecurAttrs, activation_beta),                 \
         A_STRS(RecurAttrs, activations), A_FLOAT(RecurAttrs, clip, 0.0f),                          \
-        A_STR(RecurAttrs, direction, "forward"), A_INT(RecurAttrs, hidden_size, 0),                \
-        A_INT(RecurAttrs, layout, 0)
+        A_WORD(RecurAttrs, direction, "forward", "forward reverse bidirectional|foward"),          \
+        A_INT(RecurAttrs, hidden_size, 0), A_INT(RecurAttrs, layout, 0)
 
 static const AttrSpec rnn_attrs[] = {RECUR_ATTRS, A_END};
-static const AttrSpec gru_attrs[] = {RECUR_ATTRS, A_INT(RecurAttrs, linear_before_reset, 0), A_END};
-static const AttrSpec lstm_attrs[] = {RECUR_ATTRS, A_INT(RecurAttrs, input_forget, 0), A_END};
+static const AttrSpec gru_attrs[] = {RECUR_ATTRS, A_FLAG(RecurAttrs, linear_before_reset, 0),
+                                     A_END};
+static const AttrSpec lstm_attrs[] = {RECUR_ATTRS, A_FLAG(RecurAttrs, input_forget, 0), A_END};
 
 /* ---- shapes ---- */
 
@@ -73,11 +74,6 @@ static int64_t times(int64_t count, int64_t dim) {
 static bool check_attrs(const OpCtx *c) {
     const RecurAttrs *a = c->attrs;
     size_t functions = (size_t)(cell_of(c->node).functions * directions(a));
-    if (!str_is(a->direction, "forward") && !str_is(a->direction, "reverse") &&
-        !str_is(a->direction, "bidirectional") && !str_is(a->direction, "foward")) /* opset 1 */
-        return op_error_attr(c, "direction",
-                             "direction is '%s', must be forward, reverse or bidirectional",
-                             diag_name(c->d, a->direction));
     if (a->layout != 0 && a->layout != 1)
         return op_error_attr(c, "layout", "layout is %lld, must be 0 or 1", (long long)a->layout);
     if (!(a->clip >= 0))

@@ -12,8 +12,8 @@ typedef struct ReduceAttrs {
 
 static const AttrSpec attrs[] = {
     A_INTS(ReduceAttrs, axes),
-    A_INT(ReduceAttrs, keepdims, 1),
-    A_INT(ReduceAttrs, noop_with_empty_axes, 0),
+    A_FLAG(ReduceAttrs, keepdims, 1),
+    A_FLAG(ReduceAttrs, noop_with_empty_axes, 0),
     A_END,
 };
 

@@ -61,7 +61,7 @@ typedef struct ReshapeAttrs {
 } ReshapeAttrs;
 
 static const AttrSpec reshape_attrs[] = {
-    A_INT(ReshapeAttrs, allowzero, 0),
+    A_FLAG(ReshapeAttrs, allowzero, 0),
     A_END,
 };
 

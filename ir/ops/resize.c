@@ -15,15 +15,20 @@ typedef struct ResizeAttrs {
 } ResizeAttrs;
 
 static const AttrSpec attrs[] = {
-    A_STR(ResizeAttrs, mode, "nearest"),
+    A_WORD(ResizeAttrs, mode, "nearest", "nearest linear cubic"),
     ATTR(ResizeAttrs, coordinates, "coordinate_transformation_mode", ATTR_STRING,
-         .def_str = "asymmetric"), /* where the schema has none: opset 10 */
-    ATTR(ResizeAttrs, nearest, "nearest_mode", ATTR_STRING, .def_str = "floor"),
-    ATTR(ResizeAttrs, policy, "keep_aspect_ratio_policy", ATTR_STRING, .def_str = "stretch"),
+         .def_str = "asymmetric",
+         .words =
+             "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners asymmetric "
+             "tf_crop_and_resize|tf_half_pixel_for_nn"), /* where the schema has none: opset 10 */
+    ATTR(ResizeAttrs, nearest, "nearest_mode", ATTR_STRING, .def_str = "floor",
+         .words = "round_prefer_floor round_prefer_ceil floor ceil|simple"),
+    ATTR(ResizeAttrs, policy, "keep_aspect_ratio_policy", ATTR_STRING, .def_str = "stretch",
+         .words = "stretch not_larger not_smaller"),
     A_FLOAT(ResizeAttrs, cubic_coeff_a, -0.75f),
     A_FLOAT(ResizeAttrs, extrapolation_value, 0.0f),
-    A_INT(ResizeAttrs, antialias, 0),
-    A_INT(ResizeAttrs, exclude_outside, 0),
+    A_FLAG(ResizeAttrs, antialias, 0),
+    A_FLAG(ResizeAttrs, exclude_outside, 0),
     A_INTS(ResizeAttrs, axes),
     A_END,
 };
@@ -128,16 +133,6 @@ static bool infer(OpCtx *c) {
             dims[i] = x.dims[i];
     c->out[0] = type_tensor(type_real_elem(x), x.rank, dims);
     return true;
-}
-
-static bool verify(const OpCtx *c) {
-    const ResizeAttrs *a = c->attrs;
-    static const char *const modes[] = {"nearest", "linear", "cubic"};
-    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
-        if (str_is(a->mode, modes[i]))
-            return true;
-    return op_error_attr(c, "mode", "mode is '%s', must be nearest, linear or cubic",
-                         diag_name(c->d, a->mode));
 }
 
 static int move_axis(const OpCtx *c, int axis) {
@@ -331,7 +326,6 @@ const OpDef op_Resize = {
     .fixed = 0xe,
     .attrs_size = sizeof(ResizeAttrs),
     .attrs = attrs,
-    .verify = verify,
     .infer = infer,
     .quant = {.kind = QUANT_MOVE,
               .data = 1u << X,
@@ -350,7 +344,7 @@ typedef struct UpsampleAttrs {
 } UpsampleAttrs;
 
 static const AttrSpec upsample_attrs[] = {
-    A_STR(UpsampleAttrs, mode, "nearest"),
+    A_WORD(UpsampleAttrs, mode, "nearest", "nearest linear|bilinear cubic"),
     A_FLOATS(UpsampleAttrs, scales),
     A_END,
 };

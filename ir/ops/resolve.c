@@ -1,4 +1,5 @@
 /* Attributes: held against ONNX's schema, then decoded once into the operator's struct. */
+#define _GNU_SOURCE
 #include "ir/ops/op.h"
 
 static Loc attr_loc(const Node *n, const Attr *a) {
@@ -85,6 +86,43 @@ static void set_value(const AttrSpec *spec, const Attr *a, char *at) {
     }
 }
 
+typedef struct WordList {
+    const char *at, *end;
+} WordList;
+
+static bool next_word(void *ctx, Str *word) {
+    WordList *w = ctx;
+    w->at += w->at < w->end && (*w->at == ' ' || *w->at == '|');
+    size_t n = 0;
+    while (w->at + n < w->end && w->at[n] != ' ' && w->at[n] != '|')
+        n++;
+    *word = (Str){w->at, n};
+    w->at += n;
+    return n > 0;
+}
+
+/* Words that an operator does not know, onnxruntime refuses as well. */
+static bool check_word(const Node *n, const AttrSpec *spec, Str value, Diags *d) {
+    const char *told = strchrnul(spec->words, '|');
+    WordList all = {spec->words, spec->words + strlen(spec->words)}, list = {spec->words, told};
+    Str word;
+    while (next_word(&all, &word))
+        if (str_eq(word, value))
+            return true;
+    Buf b = buf_new(n->graph->module->arena);
+    for (bool more = next_word(&list, &word); more;) {
+        buf_str(&b, word);
+        more = next_word(&list, &word);
+        if (more)
+            buf_text(&b, list.at < told ? ", " : " or ");
+    }
+    Loc at = node_attr_loc(n, spec->name, d);
+    diag_error(d, at, "%s: %s is '%s', must be %s", diag_name(d, n->op), spec->name,
+               diag_name(d, value), buf_as_str(&b).s);
+    diag_did_you_mean_next(d, at, value, next_word, &(WordList){spec->words, told});
+    return false;
+}
+
 /* A reference to a function's attribute has no value yet: the default stands in for it. */
 static bool decode(Node *n, const OpDef *op, const OnnxSchema *schema, Diags *d) {
     char *typed = arena_alloc(n->graph->module->arena, op->attrs_size ? op->attrs_size : 1);
@@ -94,6 +132,8 @@ static bool decode(Node *n, const OpDef *op, const OnnxSchema *schema, Diags *d)
         char *at = typed + spec->offset;
         if (a && !attr_is_ref(a) && a->kind != spec->kind)
             ok = wrong_kind(n, a, spec->kind, d);
+        else if (a && !attr_is_ref(a) && spec->words && !check_word(n, spec, a->v.s[0], d))
+            ok = false;
         else if (a && !attr_is_ref(a))
             set_value(spec, a, at);
         else if (!a && spec->required && !schema) /* else said above */

@@ -12,12 +12,12 @@ typedef struct ScatterAttrs {
 
 static const AttrSpec elements_attrs[] = {
     A_INT(ScatterAttrs, axis, 0),
-    A_STR(ScatterAttrs, reduction, "none"),
+    A_WORD(ScatterAttrs, reduction, "none", "none add mul max min"),
     A_END,
 };
 
 static const AttrSpec nd_attrs[] = {
-    A_STR(ScatterAttrs, reduction, "none"),
+    A_WORD(ScatterAttrs, reduction, "none", "none add mul max min"),
     A_END,
 };
 
@@ -29,11 +29,6 @@ static int32_t reduction(const OpCtx *c) {
         if (str_is(a->reduction, names[i]))
             return i;
     return -1;
-}
-
-static bool check_reduction(const OpCtx *c) {
-    return reduction(c) >= 0 ||
-           op_error_attr(c, "reduction", "reduction must be none, add, mul, max or min");
 }
 
 /* The data first: what nothing changes stays. */
@@ -49,8 +44,6 @@ static bool elements_verify(const OpCtx *c) {
     const ScatterAttrs *a = c->attrs;
     Type x = op_type(c, DATA), i = op_type(c, INDICES), u = op_type(c, UPDATES);
     int axis;
-    if (!check_reduction(c))
-        return false;
     if (i.rank >= 0 && u.rank >= 0 &&
         !(i.rank == u.rank && (!type_is_static(i) || !type_is_static(u) || type_same_shape(i, u))))
         return op_error_in(c, UPDATES, "updates are %s, indices %s", type_text(c->arena, u),
@@ -110,8 +103,6 @@ const OpDef op_Scatter = {ELEMENTS, .name = "Scatter", .upgrade = take_new_name}
 
 static bool nd_verify(const OpCtx *c) {
     Type x = op_type(c, DATA), i = op_type(c, INDICES), u = op_type(c, UPDATES);
-    if (!check_reduction(c))
-        return false;
     if (i.rank == 0)
         return op_error_in(c, INDICES, "the indices are a scalar");
     int64_t k = i.rank > 0 ? i.dims[i.rank - 1].value : -1;

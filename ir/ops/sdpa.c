@@ -15,7 +15,7 @@ typedef struct SdpaAttrs {
 } SdpaAttrs;
 
 static const AttrSpec attrs[] = {
-    A_INT(SdpaAttrs, is_causal, 0),          A_INT(SdpaAttrs, q_num_heads, 0),
+    A_FLAG(SdpaAttrs, is_causal, 0),         A_INT(SdpaAttrs, q_num_heads, 0),
     A_INT(SdpaAttrs, kv_num_heads, 0),       A_INT(SdpaAttrs, qk_matmul_output_mode, 0),
     A_INT(SdpaAttrs, softmax_precision, 0),  A_INT(SdpaAttrs, left_window_size, -1),
     A_INT(SdpaAttrs, right_window_size, -1), A_FLOAT(SdpaAttrs, scale, 0.0f),

@@ -10,8 +10,8 @@ typedef struct TopKAttrs {
 
 static const AttrSpec attrs[] = {
     A_INT(TopKAttrs, axis, -1),
-    A_INT(TopKAttrs, largest, 1),
-    A_INT(TopKAttrs, sorted, 1),
+    A_FLAG(TopKAttrs, largest, 1),
+    A_FLAG(TopKAttrs, sorted, 1),
     A_INT(TopKAttrs, k, -1),
     A_END,
 };

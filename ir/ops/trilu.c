@@ -8,7 +8,7 @@ typedef struct TriluAttrs {
 } TriluAttrs;
 
 static const AttrSpec attrs[] = {
-    A_INT(TriluAttrs, upper, 1),
+    A_FLAG(TriluAttrs, upper, 1),
     A_END,
 };
 
