@@ -218,7 +218,6 @@ static const WindowCase window_cases[] = {
     {"SAME_LOWER", 6, 3, 2, 1, 0, 0, 0, 3, 1, 0},
     {"SAME_UPPER", 6, 1, 2, 1, 0, 0, 0, 3, 0, 0}, /* less than nothing to pad */
     {"SAME_UPPER", 6, 3, 1, 2, 0, 0, 0, 6, 2, 2},
-    {"SAME", 6, 3, 1, 1, 0, 0, 0, -1, 0, 0},
     {"NOTSET", 6, 3, 0, 1, 0, 0, 0, -1, 0, 0},
     {"NOTSET", 6, 0, 1, 1, 0, 0, 0, -1, 0, 0},
     {"NOTSET", 6, 3, 1, 0, 0, 0, 0, -1, 0, 0},
