@@ -13,50 +13,53 @@ typedef struct {
     int32_t has_bias; /* else bias is not read */
 } qk_conv2d_f32_params;
 
-/* One row of the unfolded tile: the input under one kernel element at `count` output positions,
- * followed by zeros. */
+/* One row of the unfolded tile: the input under one kernel element at `count` output positions from
+ * (oy, ox) on, followed by zeros. */
 static void $NAME_unfold(const qk_conv2d_f32_params *p, const float *plane, int32_t ky, int32_t kx,
-                         int32_t first, int32_t count, float *row) {
-    int32_t oy = first / p->ow, ox = first % p->ow, i = 0, run, k;
-    for (; i < count; i += run, ox = 0, oy++) {
-        int32_t iy = oy * p->sh - p->pt + ky * p->dh, x0 = kx * p->dw - p->pl;
-        const float *src = plane + (ptrdiff_t)iy * p->iw;
+                         int32_t oy, int32_t ox, int32_t count, float *row) {
+    int32_t i = 0, run, k;
+    for (; i < count; i += run, ox = 0, oy++, row += run) {
+        int32_t iy = oy * p->sh - p->pt + ky * p->dh, x0 = kx * p->dw - p->pl + ox * p->sw;
+        int32_t from = x0 < 0 ? -x0 : 0, end = iy >= 0 && iy < p->ih && x0 < p->iw ? p->iw - x0 : 0;
+        const float *src = plane + ((ptrdiff_t)iy * p->iw + x0);
         run = p->ow - ox < count - i ? p->ow - ox : count - i;
-        if (iy < 0 || iy >= p->ih) {
-            for (k = 0; k < run; k++)
-                row[i + k] = 0.0f;
-            continue;
+        if (p->sw > 1) {
+            from = (from + p->sw - 1) / p->sw;
+            end = (end + p->sw - 1) / p->sw;
         }
-        x0 += ox * p->sw;
-        for (k = 0; k < run && x0 + k * p->sw < 0; k++)
-            row[i + k] = 0.0f;
+        end = end < run ? end : run; /* columns from `from` up to it are inside the input */
+        from = from < end ? from : end;
+        for (k = 0; k < from; k++)
+            row[k] = 0.0f;
         if (p->sw == 1)
-            for (; k < run && x0 + k < p->iw; k++)
-                row[i + k] = src[x0 + k];
+            for (k = from; k < end; k++)
+                row[k] = src[k];
         else
-            for (; k < run && x0 + k * p->sw < p->iw; k++)
-                row[i + k] = src[x0 + k * p->sw];
-        for (; k < run; k++)
-            row[i + k] = 0.0f;
+            for (k = from; k < end; k++)
+                row[k] = src[(ptrdiff_t)k * p->sw];
+        for (k = end; k < run; k++)
+            row[k] = 0.0f;
     }
     for (; i < p->tile; i++)
-        row[i] = 0.0f;
+        *row++ = 0.0f;
 }
 
 static void $NAME(const qk_conv2d_f32_params *p, const float *x, const float *w, const float *bias,
                   float *y, float *col) {
-    int32_t icg = p->ic / p->group, ocg = p->oc / p->group, area = p->kh * p->kw, len = icg * area;
-    int32_t plane = p->oh * p->ow, b, g, c, k, first, i, j, r, l;
+    int32_t icg = p->ic / p->group, ocg = p->oc / p->group, len = icg * p->kh * p->kw;
+    int32_t plane = p->oh * p->ow, b, g, c, ky, kx, first, i, j, r, l;
     for (b = 0; b < p->n; b++)
         for (g = 0; g < p->group; g++)
             for (first = 0; first < plane; first += p->tile) {
                 int32_t count = plane - first < p->tile ? plane - first : p->tile;
-                for (c = 0; c < icg; c++)
-                    for (k = 0; k < area; k++)
-                        $NAME_unfold(
-                            p, x + ((ptrdiff_t)b * p->ic + (ptrdiff_t)g * icg + c) * p->ih * p->iw,
-                            k / p->kw, k % p->kw, first, count,
-                            col + ((ptrdiff_t)c * area + k) * p->tile);
+                int32_t oy = first / p->ow, ox = first % p->ow;
+                const float *from = x + ((ptrdiff_t)b * p->ic + (ptrdiff_t)g * icg) * p->ih * p->iw;
+                float *row;
+                row = col;
+                for (c = 0; c < icg; c++, from += (ptrdiff_t)p->ih * p->iw)
+                    for (ky = 0; ky < p->kh; ky++)
+                        for (kx = 0; kx < p->kw; kx++, row += p->tile)
+                            $NAME_unfold(p, from, ky, kx, oy, ox, count, row);
                 for (j = 0; j < ocg; j += 4)
                     for (i = 0; i < count; i += 16) {
                         int32_t rows = ocg - j < 4 ? ocg - j : 4, o = g * ocg + j;

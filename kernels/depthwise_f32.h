@@ -12,52 +12,82 @@ typedef struct {
     int32_t has_bias;               /* else bias is not read */
 } qk_depthwise_f32_params;
 
-/* out[i] += row[i * sw] * w for first <= i < end */
-static void $NAME_tap(const float *row, int32_t sw, float w, int32_t first, int32_t end,
-                      float *out) {
-    int32_t i;
-    if (sw == 1)
-        for (i = first; i < end; i++)
-            out[i] += row[i] * w;
-    else if (sw == 2)
-        for (i = first; i < end; i++)
-            out[i] += row[2 * i] * w;
-    else
-        for (i = first; i < end; i++)
-            out[i] += row[(ptrdiff_t)i * sw] * w;
+/* Eight results side by side, `sw` input columns apart, whose windows lie inside the input; `at`
+ * is where the first of them begins. */
+static void $NAME_eight(const qk_depthwise_f32_params *p, const float *at, int32_t sw,
+                        const float *w, int32_t rows, float add, float *out) {
+    float s[8];
+    int32_t ky, kx, l;
+    for (l = 0; l < 8; l++)
+        s[l] = add;
+    for (ky = 0; ky < rows; ky++, at += (ptrdiff_t)p->dh * p->iw, w += p->kw)
+        for (kx = 0; kx < p->kw; kx++) {
+            const float *u = at + (ptrdiff_t)kx * p->dw;
+            for (l = 0; l < 8; l++)
+                s[l] += u[(ptrdiff_t)l * sw] * w[kx];
+        }
+    for (l = 0; l < 8; l++)
+        out[l] = s[l];
 }
 
-/* One output row. For a tap at offset x0 = kx * dw - pl, column i reads x0 + i * sw. */
-static void $NAME_row(const qk_depthwise_f32_params *p, const float *plane, const float *w,
-                      int32_t oy, float *out) {
-    int32_t ky, kx;
-    for (ky = 0; ky < p->kh; ky++) {
-        int32_t iy = oy * p->sh - p->pt + ky * p->dh;
-        if (iy < 0 || iy >= p->ih)
-            continue;
-        for (kx = 0; kx < p->kw; kx++) {
-            int32_t x0 = kx * p->dw - p->pl, rest = p->iw - x0;
-            int32_t first = x0 < 0 ? (p->sw - 1 - x0) / p->sw : 0;
-            int32_t end = rest <= 0 ? 0 : (rest - 1) / p->sw + 1;
-            if (end > p->ow)
-                end = p->ow;
-            $NAME_tap(plane + (ptrdiff_t)iy * p->iw + x0, p->sw, w[ky * p->kw + kx], first, end,
-                      out);
-        }
+/* Results from `first` on up to `end` whose windows reach out of the input or are few; `row` is
+ * column 0 of their first row of taps. */
+static void $NAME_each(const qk_depthwise_f32_params *p, const float *row, const float *w,
+                       int32_t rows, float add, int32_t first, int32_t end, float *y) {
+    int32_t i, ky, kx;
+    for (i = first; i < end; i++) {
+        int32_t x0 = i * p->sw - p->pl, from = 0, to = p->kw;
+        const float *u = row, *v = w;
+        float s = add;
+        while (from < to && x0 + from * p->dw < 0)
+            from++;
+        while (from < to && x0 + (to - 1) * p->dw >= p->iw)
+            to--;
+        for (ky = 0; ky < rows; ky++, u += (ptrdiff_t)p->dh * p->iw, v += p->kw)
+            for (kx = from; kx < to; kx++)
+                s += u[x0 + (ptrdiff_t)kx * p->dw] * v[kx];
+        y[i] = s;
     }
+}
+
+/* One output row. */
+static void $NAME_row(const qk_depthwise_f32_params *p, const float *plane, const float *w,
+                      int32_t oy, float add, float *y) {
+    int32_t iy = oy * p->sh - p->pt, ky = iy < 0 ? (p->dh - 1 - iy) / p->dh : 0, i;
+    int32_t rows = iy < p->ih ? (p->ih - 1 - iy) / p->dh + 1 : 0, reach = (p->kw - 1) * p->dw;
+    int32_t from = (p->pl + p->sw - 1) / p->sw; /* windows up to `to` lie inside the row */
+    int32_t to = p->iw + p->pl > reach ? (p->iw + p->pl - reach - 1) / p->sw + 1 : 0;
+    const float *row = plane + ((ptrdiff_t)iy + (ptrdiff_t)ky * p->dh) * p->iw;
+    rows = (rows < p->kh ? rows : p->kh) - ky;
+    w += (ptrdiff_t)ky * p->kw;
+    to = to < p->ow ? to : p->ow;
+    if (to - from < 8) {
+        $NAME_each(p, row, w, rows, add, 0, p->ow, y);
+        return;
+    }
+    $NAME_each(p, row, w, rows, add, 0, from, y);
+    for (i = from; i < to; i += 8) {
+        const float *at;
+        i = i < to - 8 ? i : to - 8; /* the last eight reach back */
+        at = row + ((ptrdiff_t)i * p->sw - p->pl);
+        if (p->sw == 1)
+            $NAME_eight(p, at, 1, w, rows, add, y + i);
+        else if (p->sw == 2)
+            $NAME_eight(p, at, 2, w, rows, add, y + i);
+        else
+            $NAME_eight(p, at, p->sw, w, rows, add, y + i);
+    }
+    $NAME_each(p, row, w, rows, add, to, p->ow, y);
 }
 
 static void $NAME(const qk_depthwise_f32_params *p, const float *x, const float *w,
                   const float *bias, float *y) {
-    int32_t ow = p->ow, b, o, oy, i;
+    int32_t b, o, oy;
     for (b = 0; b < p->n; b++)
         for (o = 0; o < p->oc; o++)
             for (oy = 0; oy < p->oh; oy++, y += p->ow) {
                 int32_t c = o / (p->oc / p->ic);
-                float add = p->has_bias ? bias[o] : 0.0f;
-                for (i = 0; i < ow; i++)
-                    y[i] = add;
                 $NAME_row(p, x + ((ptrdiff_t)b * p->ic + c) * p->ih * p->iw,
-                          w + (ptrdiff_t)o * p->kh * p->kw, oy, y);
+                          w + (ptrdiff_t)o * p->kh * p->kw, oy, p->has_bias ? bias[o] : 0.0f, y);
             }
 }
