@@ -4,11 +4,12 @@
  * A channel may be divided by any s > 0 that its readers multiply their weights by
  * (passes/channels.h): the same function in real numbers (Nagel, van Baalen, Blankevoort, Welling
  * 2019, section 4.1). As weights have a scale for each output channel, those before do not mind.
- * s[c] = sqrt(a[c] / r[c]) makes a channel's largest activation a[c], seen on the calibration data
- * as a part of the largest of its value, as large as the largest weight r[c] that it meets
- * (SmoothQuant with 0.5: Xiao, Lin, Seznec, Wu, Demouth, Han 2023); where each channel meets
- * weights of its own (depthwise), s[c] = a[c] makes activations equal. Where values are added or
- * joined, a and r are the largest of all values and readers.
+ * s[c] = cbrt(a[c] / r[c]^2) weighs a[c], the channel's largest activation on the calibration data
+ * as a part of the largest of its value, against r[c], the largest weight that it meets
+ * (SmoothQuant with 1/3: Xiao, Lin, Seznec, Wu, Demouth, Han 2023). Weights are known and other
+ * data is not: the more a channel fills the range, the sooner it leaves it there. Where each
+ * channel meets weights of its own (depthwise), s[c] = sqrt(a[c]), which all rounds together make
+ * a[c]^(7/8). Where values are added or joined, a and r are the largest of all values and readers.
  *
  * Neighbours change each other's weights, so there are some rounds. */
 #include "passes/channel_scale.h"
@@ -112,7 +113,7 @@ static void choose_scales(Equalize *e) {
     for (size_t i = 0; i < n; i++) {
         double a = e->active[i], r = e->met[i];
         bool own = channels_class(&e->channels, i, &class) && class == i;
-        e->now[i] = own && a > 0 && r > 0 ? (e->shared[i] ? sqrt(a / r) : a) : 0;
+        e->now[i] = own && a > 0 && r > 0 ? (e->shared[i] ? cbrt(a / (r * r)) : sqrt(a)) : 0;
         if (e->now[i] > 0) {
             sum[channels_group(&e->channels, i)] += log(e->now[i]);
             live[channels_group(&e->channels, i)] += 1;
