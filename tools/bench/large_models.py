@@ -1,6 +1,8 @@
 """Large models: through the text and back, and quantized beside plain copying."""
 
 import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -63,17 +65,55 @@ def quantizing(path, folder, rounds):
     return rows
 
 
+BY_ORT = """
+import resource, sys, time
+import onnx
+from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+seconds, busy = time.perf_counter(), time.process_time()
+q = MatMulNBitsQuantizer(onnx.load(sys.argv[1]), block_size=32, is_symmetric=True)
+q.process()
+q.model.save_model_to_file(sys.argv[2], False)
+print(time.perf_counter() - seconds, time.process_time() - busy,
+      1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+BESIDE = {"`qxc`, MatMulNBits": QUANTIZED["the same as MatMulNBits"],
+          "`qxc`, 8 bits, the same blocks": ("-weight-only", "-weights=int8 sym block(32)", "-emit=qdq")}
+
+
+def by_onnxruntime(path, out):
+    """Seconds, those of the processor, and peak bytes; without the import of its modules."""
+    done = subprocess.run([sys.executable, "-c", BY_ORT, path, out], capture_output=True, text=True, check=True)
+    return tuple(map(float, done.stdout.split()[-3:]))
+
+
+def beside_table(path, folder, rounds):
+    """4 bits in blocks, in turn with onnxruntime's quantizer, and with blocks whose scales are not searched for."""
+    times, out = {}, folder / "large_q.onnx"
+    for _ in range(rounds):
+        for what, options in BESIDE.items():
+            times.setdefault(what, []).append(measured(path, *options, "-quiet", "-no-sync", "-o", out))
+        times.setdefault("`MatMulNBitsQuantizer`", []).append(by_onnxruntime(path, out))
+    out.unlink()
+    return table(("", "seconds", "of the processor", "peak memory, MB"),
+                 [(what, f"{s:.2f}", f"{b:.2f}", f"{m / 1e6:.0f}")
+                  for what, (s, b, m) in ((w, np.median(t, axis=0)) for w, t in times.items())])
+
+
 def quantizing_tables(folder, rounds):
-    """What the section says: size, rounds, and a table each for weights inside and beside the model."""
+    """What the section says: size, rounds, a table each for weights inside and beside the model, and one beside
+    onnxruntime's quantizer."""
     tables = {}
     for external in (False, True):
         path = large(folder / "large.onnx", external=external)
         size = sum(f.stat().st_size for f in folder.glob("large.onnx*"))
         tables[external] = table(("options", "result, MB", "read and write, s", "qxc, s", "of the processor",
                                   "ratio", "peak memory, MB"), quantizing(path, folder, rounds))
+        if not external:
+            theirs = beside_table(path, folder, rounds)
         for file in folder.glob("large*"):
             file.unlink()
-    return QUANTIZING.format(size=f"{size / 1e6:.0f}", rounds=rounds, inside=tables[False], beside=tables[True])
+    return QUANTIZING.format(size=f"{size / 1e6:.0f}", rounds=rounds, inside=tables[False], beside=tables[True],
+                             theirs=theirs)
 
 
 LARGE = """\
@@ -93,4 +133,8 @@ Weights in the model's file:
 {inside}
 Weights in a file beside it:
 
-{beside}"""
+{beside}
+4 bits in blocks of 32 as qxc quantizes them, each scale searched for by least squares, and as onnxruntime's
+`MatMulNBitsQuantizer`, which takes it from the largest number; without fsync. Blocks of 8 bits are rounded without a search:
+
+{theirs}"""
