@@ -206,7 +206,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
          ok;
     if (j->form == FORM_AS_IS && j->emit != EMIT_ONNX &&
         (scheme_has_parameters(&j->file) || o->scales_from || o->weights_from))
-        j->form = FORM_FAKE;
+        j->form = j->emit == EMIT_DOT ? FORM_TRUE : FORM_FAKE; /* as in init_form */
     bool binary = j->emit == EMIT_ONNX || j->emit == EMIT_QDQ || j->emit == EMIT_QOP;
     j->ctx.newer_refused = binary && j->form != FORM_AS_IS && o->target_opset <= 0;
     j->ctx.data = (const char *const *)o->calib.items;

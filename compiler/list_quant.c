@@ -40,9 +40,7 @@ ExitCode cmd_list_quant(Session *s) {
     Job j;
     if (!job_init(&j, &s->o, s->arena, s->d))
         return job_init_failure(&j);
-    if (module_form(m).annotated && !pass_run(pass_find("raise-annotations"), m, &j.ctx))
-        return EXIT_WRONG;
-    if (module_form(m).onnx_quantized && !pass_run(pass_find("raise-quant"), m, &j.ctx))
+    if (!job_raise(&j, m))
         return EXIT_WRONG;
     puts("storage   schema                     for     as        value");
     module_each_value(m, list_value, s->d);

@@ -59,6 +59,23 @@ bool sample_files(Arena *a, const char *const *paths, size_t n, SampleFiles *out
     return ok;
 }
 
+/* ---- whose array ---- */
+
+size_t sample_inputs(const Graph *g) {
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_in; i++)
+        n += !g->in[i]->data;
+    return n;
+}
+
+int sample_array_of(const Npz *npz, const char *path, const Value *v, size_t n_inputs) {
+    int i = npz_find(npz, v->name);
+    if (i >= 0 || n_inputs != 1 || npz_size(npz) != 1)
+        return i;
+    bool unnamed = !str_ends(str_from(path), ".npz") || str_is(npz_at(npz, 0)->name, "arr_0");
+    return unnamed ? 0 : -1;
+}
+
 /* ---- elements ---- */
 
 static bool quantizes(const Value *v) {

@@ -99,10 +99,8 @@ static bool take(Settle *s, Value *v, const SampleFiles *files) {
     bool same = true;
     for (size_t i = 0; i < files->n; i++) {
         Npz *z = npz_open(s->m->arena, files->paths[i], LOC_NONE, s->d);
-        int at = z ? npz_find(z, v->name) : -1;
+        int at = z ? sample_array_of(z, files->paths[i], v, sample_inputs(s->m->graph)) : -1;
         bool ok = z != NULL;
-        if (at < 0 && z && s->m->graph->n_in == 1 && npz_size(z) == 1)
-            at = 0;
         if (at >= 0) {
             const NpyArray *a = npz_at(z, (size_t)at);
             bool fits = a->elem && a->rank >= 1 && a->dims[0] > 0 && a->rank <= v->type.rank + 1 &&

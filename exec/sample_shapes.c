@@ -59,8 +59,7 @@ bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d) {
         return false;
     Npz *npz = npz_open(m->arena, files.paths[0], LOC_NONE, d);
     for (size_t i = 0; npz && i < g->n_in; i++) {
-        int k = npz_find(npz, g->in[i]->name);
-        k = k < 0 && g->n_in == 1 && npz_size(npz) == 1 ? 0 : k;
+        int k = sample_array_of(npz, files.paths[0], g->in[i], sample_inputs(g));
         if (is_open(g->in[i]) && k >= 0)
             take_dims(&s, g->in[i], npz_at(npz, (size_t)k));
     }

@@ -90,17 +90,9 @@ static int no_array(Samples *s, const Value *v) {
     return -1;
 }
 
-/* The array with the input's name; a lone unnamed one (.npy, or savez without a key) serves the
- * only input. */
 static int find_array(Samples *s, const Value *v) {
-    int i = npz_find(s->npz, v->name);
-    if (i >= 0)
-        return i;
-    const char *path = s->files.paths[s->next_file - 1];
-    if (s->n_ports != 1 || npz_size(s->npz) != 1)
-        return no_array(s, v);
-    bool unnamed = !str_ends(str_from(path), ".npz") || str_is(npz_at(s->npz, 0)->name, "arr_0");
-    return unnamed ? 0 : no_array(s, v);
+    int i = sample_array_of(s->npz, s->files.paths[s->next_file - 1], v, s->n_ports);
+    return i < 0 ? no_array(s, v) : i;
 }
 
 static void put_dims(Buf *b, const char *first, int rank, const int64_t *dims) {

@@ -20,7 +20,8 @@ Samples *samples_open(Arena *a, const Module *m, const char *const *paths, size_
  * file; what it does not tell stays as it is. For a while: programs need static shapes. */
 bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d);
 /* Inputs that some node needs to know when a program is built (axes, sizes) become constants with
- * the value that they have in all samples. False after a diagnostic: they have several. */
+ * the value that they have in all samples. Those with several stay inputs: who needs to know one
+ * will complain. False after a diagnostic: a file cannot be read. */
 bool samples_settle(Module *m, const char *const *paths, size_t n, Diags *d);
 /* `count` samples made from a fixed seed: floats from a normal distribution, or uniform in the
  * range of the input's stat or quantization; integers uniform in their range. */

@@ -19,6 +19,7 @@ typedef struct Watched {
     double *first;   /* with a gram: the first row of each group, which others are less */
     double *batch;   /* [groups, BATCH, terms] of such rows */
     size_t in_batch; /* of each group */
+    Value **mended;  /* [n_in]: the operands that the node has after the last run; NULL: its own */
 } Watched;
 
 typedef struct Collect {
@@ -200,6 +201,17 @@ static void choose_nodes(Collect *c) {
     }
 }
 
+/* What `fn` gives the node is put aside until the last run, as all of them see the float model. */
+static void mend(Collect *c, Watched *w, MacDataFn *fn) {
+    Node *n = w->node;
+    size_t n_in = n->n_in;
+    Value **own = arena_copy(c->arena, n->in, n_in * sizeof *own);
+    fn(c->ctx, n, &w->data);
+    w->mended = arena_copy(c->arena, n->in, n->n_in * sizeof *n->in);
+    for (size_t i = 0; i < n->n_in; i++)
+        n->in[i] = i < n_in ? own[i] : NULL;
+}
+
 bool mac_data(Module *m, PassContext *c, MacGramFn *gram, MacDataFn *fn, void *ctx) {
     Collect all = {.arena = m->arena, .c = c, .m = m, .gram = gram, .ctx = ctx};
     FixedShapes *shapes = shapes_fix(m, c->data, c->n_data, c->d);
@@ -215,9 +227,12 @@ bool mac_data(Module *m, PassContext *c, MacGramFn *gram, MacDataFn *fn, void *c
         for (size_t i = all.first; ok && i < all.end; i++)
             if (all.nodes[i].data.rows > 0) {
                 finish(&all.nodes[i]);
-                fn(ctx, all.nodes[i].node, &all.nodes[i].data);
+                mend(&all, &all.nodes[i], fn);
             }
     }
+    for (const Watched *w = all.nodes; w < all.nodes + all.n; w++)
+        if (w->mended)
+            memcpy(w->node->in, w->mended, w->node->n_in * sizeof *w->mended);
     shapes_restore(m, shapes);
     return ok;
 }

@@ -22,8 +22,8 @@ typedef struct MacData {
 } MacData;
 
 /* Calls `fn` for each node that multiplies data by a constant float weight and was computed; it may
- * give the node other constants. `data` is gone when it returns. `gram` says whether how the
- * numbers of a node vary is of interest; NULL: of none. */
+ * give the node other constants, which stand there when mac_data returns. `data` is gone when `fn`
+ * returns. `gram` says whether how the numbers of a node vary is of interest; NULL: of none. */
 typedef void MacDataFn(void *ctx, Node *n, const MacData *data);
 typedef bool MacGramFn(void *ctx, const Node *n);
 bool mac_data(Module *m, PassContext *c, MacGramFn *gram, MacDataFn *fn, void *ctx);

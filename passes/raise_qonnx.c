@@ -74,6 +74,8 @@ static const char *set_axes(Quant *q, const Tensor *s, Type x) {
             continue;
         if (x.dims[at].value >= 0 && x.dims[at].value != s->dims[i])
             return "its scale has another shape than its operand";
+        if (q->n_axes == MAX_RANK)
+            return "its scale varies along more than 8 axes";
         q->axis[q->n_axes] = at;
         q->block[q->n_axes++] = 1;
     }

@@ -120,7 +120,7 @@ static const char *read_trunc(const Node *n, Rounding *r) {
 
 static const char *read(Qonnx *o, const Node *n, Rounding *r) {
     const Tensor *s;
-    *r = (Rounding){.mode = mode_of(n), .step = 1, .scale = n->in[1], .out_scale = n->in[1]};
+    *r = (Rounding){.mode = mode_of(n), .step = 1};
     r->ints.is_signed = node_int(n, "signed", true);
     r->ints.narrow = node_int(n, "narrow", false);
     r->ints.constant = edit_float_const(n->in[0]) != NULL;
@@ -130,7 +130,10 @@ static const char *read(Qonnx *o, const Node *n, Rounding *r) {
             .s;
     const char *why = qonnx_const(n, 1, "its scale is computed", &s);
     why = why ? why : qonnx_check_scale(s);
-    why = why ? why : str_is(n->op, "Trunc") ? read_trunc(n, r) : read_quant(n, r);
+    if (why)
+        return why;
+    r->scale = r->out_scale = n->in[1];
+    why = str_is(n->op, "Trunc") ? read_trunc(n, r) : read_quant(n, r);
     if (!why && r->ints.bits == 1 && r->ints.narrow)
         why = "one bit without its last integer leaves one integer";
     if (why)

@@ -14,7 +14,11 @@
 typedef struct Spell {
     QuantBuild b;
     Node *n;
+    bool ok;
 } Spell;
+
+/* From where on axes are operands, and >= compares. */
+enum { MIN_OPSET = 13 };
 
 /* With an integer attribute, where `attr` is one. */
 static Value *make(Spell *s, const char *op, Value *x, Value *y, Type t, const char *attr,
@@ -78,15 +82,22 @@ static void spell(Spell *s, Node *n) {
 
 static void spell_graph(Graph *g, void *ctx) {
     Spell *s = ctx;
-    FOR_NODES(n, g)
-    if (n->def && str_is(n->op, "MultiThreshold") && n->in[0]->type.kind == TYPE_TENSOR &&
-        n->in[0]->type.rank >= 2 && n->in[0]->type.elem == ELEM_FLOAT)
-        spell(s, n);
+    int64_t opset = module_opset(g->module, STR(""));
+    FOR_NODES(n, g) {
+        if (!n->def || !str_is(n->op, "MultiThreshold") || n->in[0]->type.kind != TYPE_TENSOR ||
+            n->in[0]->type.rank < 2 || n->in[0]->type.elem != ELEM_FLOAT)
+            continue;
+        if (opset >= MIN_OPSET)
+            spell(s, n);
+        else
+            s->ok = diag_error(s->b.d, n->loc,
+                               "%s: ONNX has operators for it from opset %d on, not in %lld",
+                               node_text(n), MIN_OPSET, (long long)opset);
+    }
 }
 
 bool pass_spell_thresholds(Module *m, PassContext *c) {
-    Spell s = {.b = quant_build_new(m, c, "spell-thresholds")};
-    if (module_opset(m, STR("")) >= 13) /* from where on axes are operands */
-        module_each_graph(m, spell_graph, &s);
-    return true;
+    Spell s = {.b = quant_build_new(m, c, "spell-thresholds"), .ok = true};
+    module_each_graph(m, spell_graph, &s);
+    return s.ok;
 }

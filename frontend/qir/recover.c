@@ -66,26 +66,36 @@ static bool is_first_in_line(const Reader *r, const char *p) {
  * stands further to the right may belong to a graph in an attribute of the statement. */
 typedef struct Failed {
     const Reader *r;
-    size_t indent; /* 0: tells nothing */
-    bool graph;    /* an attribute was about to be a graph */
+    size_t indent;  /* 0: tells nothing */
+    bool graph;     /* an attribute was about to be a graph */
+    const char *at; /* where the text was last looked at, and how its line is indented */
+    size_t at_indent;
 } Failed;
+
+/* As indent(), for places from front to back: a long line is walked once. */
+static size_t next_indent(Failed *f, const char *p) {
+    if (!f->at || p < f->at || memchr(f->at, '\n', (size_t)(p - f->at)))
+        f->at_indent = indent(f->r, p);
+    f->at = p;
+    return f->at_indent;
+}
 
 static Failed failed_statement(const Reader *r, const char *end) {
     const char *begin = r->text.s + r->statement;
-    Failed f = {r, is_first_in_line(r, begin) ? indent(r, begin) : 0, false};
+    Failed f = {.r = r, .indent = is_first_in_line(r, begin) ? indent(r, begin) : 0};
     for (const char *p = begin; p < end && f.indent && !f.graph; p++)
         f.graph = p[0] == '=' && word_at(skip_blanks(p + 1), "graph");
     return f;
 }
 
 /* A brace that closes no body around the statement. */
-static bool is_inner_brace(const Failed *f, const char *p) {
-    return *p == '}' && f->indent > 0 && indent(f->r, p) >= f->indent;
+static bool is_inner_brace(Failed *f, const char *p) {
+    return *p == '}' && f->indent > 0 && next_indent(f, p) >= f->indent;
 }
 
 /* A line, from p on, of a graph within the statement. */
-static bool is_inner_line(const Failed *f, const char *p) {
-    return f->graph && (indent(f->r, p) > f->indent || is_inner_brace(f, p));
+static bool is_inner_line(Failed *f, const char *p) {
+    return f->graph && (next_indent(f, p) > f->indent || is_inner_brace(f, p));
 }
 
 /* Is there a word that begins such a line? */
@@ -106,7 +116,7 @@ static bool begins_rule(const char *p) {
 }
 
 /* Could a statement begin at p, the first token of a line? */
-static bool begins_statement(const Failed *f, const char *p, int depth) {
+static bool begins_statement(Failed *f, const char *p, int depth) {
     if (depth == 0)
         return line_word_at(p, FILE_LINE);
     if (is_inner_brace(f, p) || is_inner_line(f, p))
@@ -129,7 +139,7 @@ static const char *line_start(const Reader *r, uint32_t at) {
 
 /* From `p` to the end of the statement: the end of a line outside of braces whose last token does
  * not ask for more, or the brace that closes the body. */
-static const char *skip_statement(const Failed *f, const char *p) {
+static const char *skip_statement(Failed *f, const char *p) {
     int depth = f->r->statement_depth;
     int braces = 0;
     char last = 0;
@@ -279,7 +289,7 @@ bool recover(Reader *r, Token t) {
  * comes; then *end is where to go on. */
 static const char *find_body(const Reader *r, Token t, const char **end) {
     const char *text = r->text.s, *p = text + t.begin;
-    const Failed none = {.r = r};
+    Failed none = {.r = r};
     bool func = word_at(text + r->statement, "func");
     int round = 0; /* lines within () are no statements of a body */
     for (const char *q = text + r->statement; q < p; q++)

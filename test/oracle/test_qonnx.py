@@ -214,6 +214,33 @@ class Qonnx(OracleCase):
         want = np.stack([multi_threshold(multi_threshold(s[None], t0) @ w1, t, 1, -8)[0] @ w2 for s in x])
         self.check(model, x, want)
 
+    def test_thresholds_below_opset_13(self):
+        model = model_of("MultiThreshold", [1, 3, 4, 4], {"t": np.float32([[0, 1, 1.5]] * 3)}, out_dtype="UINT2")
+        model.opset_import[0].version = 11
+        path, out = self.scratch / "m.onnx", self.scratch / "out.onnx"
+        onnx.save(model, path)
+        done = qxc(path, "-emit=qdq", "-target-opset=11", "-o", out, ok=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("MultiThreshold): ONNX has operators for it from opset 13 on, not in 11", done.stderr)
+        self.assertFalse(out.exists())
+        qxc(path, "-emit=qdq", "-no-sync", "-o", out)  # nobody asked for opset 11
+        self.assertFalse({n.op_type for n in onnx.load(out).graph.node} & {"MultiThreshold"})
+
+    def test_too_many_axes(self):
+        """Eight axes at most have parameters of their own."""
+        model = model_of("Quant", [2] * 9, {"s": np.ones([2] * 9, np.float32), "z": np.float32([0]), "b": np.float32([4])})
+        path = self.scratch / "m.onnx"
+        onnx.save(model, path)
+        done = qxc(path, "-form=true", ok=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("its scale varies along more than 8 axes", done.stderr)
+
+    def test_listed(self):
+        model = model_of("Quant", [1, 3], {"s": np.float32([0.5]), "z": np.float32([0]), "b": np.float32([4])})
+        path = self.scratch / "m.onnx"
+        onnx.save(model, path)
+        self.assertRegex(qxc("list", "quant", path).stdout, r"int8q .* q_quantized")
+
 
 if __name__ == "__main__":
     unittest.main()
