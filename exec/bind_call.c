@@ -98,8 +98,8 @@ bool bind_call(Binder *b, const Node *n, const char *kernel, const void *params,
                       : b->in_double ? b->in_double
                                      : n};
     c.params = arena_copy(b->arena, params, params_size);
+    c.args = arena_copy(b->arena, args, (size_t)n_args * sizeof *args);
     for (int i = 0; i < n_args; i++) {
-        c.args[i] = args[i];
         assert(args[i] < 0 || k->args[i].is_const ||
                b->program->buffers[program_root(b->program, args[i])].kind >= BUF_ARENA ||
                b->program->buffers[program_root(b->program, args[i])].kind == BUF_OUTPUT);
@@ -140,7 +140,9 @@ void bind_macs(Binder *b, int64_t macs) {
 }
 
 void bind_loop(Binder *b, const Node *n, int condition, int done, int most) {
-    Call c = {.kind = CALL_LOOP, .node = n, .n_args = 3, .args = {condition, done, most}};
+    int args[] = {condition, done, most};
+    Call c = {.kind = CALL_LOOP, .node = n, .n_args = 3};
+    c.args = arena_copy(b->arena, args, sizeof args);
     binder_enter(b);
     add_call(b, c);
 }
@@ -150,7 +152,8 @@ bool bind_same_bytes(const Binder *b, int x, int y) {
 }
 
 void bind_control(Binder *b, const Node *n, CallKind kind, int condition) {
-    Call c = {.kind = kind, .node = n};
+    int *args = NEW_ARRAY(b->arena, int, n->n_out + 1);
+    Call c = {.kind = kind, .node = n, .args = args};
     bool loop_end = kind == CALL_END && b->program->n_calls &&
                     b->program->calls[b->program->n_calls - 1].kind == CALL_NEXT;
     if (kind != CALL_IF && !loop_end)
@@ -158,10 +161,10 @@ void bind_control(Binder *b, const Node *n, CallKind kind, int condition) {
     if (kind == CALL_IF || kind == CALL_ELSE)
         binder_enter(b);
     if (kind == CALL_IF)
-        c.args[c.n_args++] = condition;
-    for (size_t i = 0; kind == CALL_END && i < n->n_out && c.n_args < CALL_MAX_ARGS; i++)
+        args[c.n_args++] = condition;
+    for (size_t i = 0; kind == CALL_END && i < n->n_out; i++)
         if (n->out[i] && b->program->value_buffer[n->out[i]->id] >= 0)
-            c.args[c.n_args++] = b->program->value_buffer[n->out[i]->id];
+            args[c.n_args++] = b->program->value_buffer[n->out[i]->id];
     add_call(b, c);
 }
 

@@ -1,4 +1,6 @@
 /* Binding nodes, rounding to grids (`float ~ q`), graph inputs and outputs. */
+#include <assert.h>
+
 #include "exec/binder.h"
 #include "ir/ops/op.h"
 #include "kernels_gen.h"
@@ -58,7 +60,10 @@ static bool shape_known(Binder *b, const Node *n, const Value *v) {
     if (v->type.kind != TYPE_TENSOR)
         return bind_unsupported(b, n, "'%s' is not known to be a tensor",
                                 diag_name(b->diags, v->name));
-    if (!type_count(v->type, &count) || count > INT32_MAX)
+    bool fits = type_count(v->type, &count) && count <= INT32_MAX;
+    for (int i = 0; fits && i < v->type.rank; i++) /* beside a 0 as well */
+        fits = v->type.dims[i].value <= INT32_MAX;
+    if (!fits)
         return bind_unsupported(b, n, "'%s' is %s: not of fixed shape and below 2^31 elements",
                                 diag_name(b->diags, v->name), type_text(b->arena, v->type));
     return true;
@@ -117,6 +122,7 @@ static bool bind_operator(Binder *b, const Node *n) {
         return binder_reject(b, n, "it is not known");
     if (!n->def->bind)
         return binder_reject(b, n, "it has no kernel");
+    assert(!n->faulty); /* the verifier saw the shapes as they are now */
     if (!shapes_known(b, n))
         return false;
     int errors = diags_errors(b->diags);

@@ -15,7 +15,7 @@ static void place_views(Program *p) {
 }
 
 Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
-    if (!module_check_static(m, d) || !module_refine(m, d))
+    if (!module_check_static(m, d) || !module_refine(m, d) || !module_verify(m, d))
         return NULL;
     Arena *a = m->arena;
     Graph *g = m->graph;

@@ -19,7 +19,7 @@ typedef struct Folder {
 /* ---- which nodes ---- */
 
 static bool keeps_running(const Node *n) {
-    return !n->def || !n->def->bind || n->def->stays || has_bodies(n);
+    return n->faulty || !n->def || !n->def->bind || n->def->stays || has_bodies(n);
 }
 
 /* Elements that the IR can hold as they come out of a kernel. */
@@ -97,6 +97,8 @@ static void finish_node(Folder *f, Node *n) {
 
 static void run_node(Folder *f, Graph *g, Node *n) {
     Binder *b = f->binder;
+    if (!node_verify(n, b->diags)) /* of constants more is known than when types were inferred */
+        return;
     binder_reset(b);
     if (!bind_node(b, n))
         return;

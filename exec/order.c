@@ -164,10 +164,17 @@ static void add_savings(Making *m, ScheduleStep *s, const Call *call) {
     }
 }
 
+static size_t args_of(const Program *p, const Unit *u) {
+    size_t n = 0;
+    for (size_t c = 0; c < u->n; c++)
+        n += (size_t)p->calls[u->first + c].n_args;
+    return n;
+}
+
 static ScheduleStep step_of(Making *m, int step) {
     const Program *p = m->o->program;
     const Unit *u = &m->o->units[m->w->first + step];
-    int *items = NEW_ARRAY(m->o->arena, int, u->n *CALL_MAX_ARGS);
+    int *items = NEW_ARRAY(m->o->arena, int, args_of(p, u) + 1);
     ScheduleStep s = {.items = items};
     for (size_t c = 0; c < u->n; c++)
         add_call(m, &s, items, step, &p->calls[u->first + c]);
@@ -179,10 +186,9 @@ static ScheduleStep step_of(Making *m, int step) {
 
 /* Sets the bytes of others as well. */
 static Schedule schedule_of(Orderer *o, Window *w) {
-    size_t calls = 0;
+    size_t most = 1;
     for (int i = 0; i < w->n; i++)
-        calls += o->units[w->first + i].n;
-    size_t most = calls * CALL_MAX_ARGS;
+        most += args_of(o->program, &o->units[w->first + i]);
     Making m = {.o = o,
                 .w = w,
                 .items = NEW_ARRAY(o->arena, ScheduleItem, most),

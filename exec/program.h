@@ -63,8 +63,9 @@ typedef struct Call {
     const KernelDef *kernel;
     const void *params; /* of the kernel's params struct */
     int n_args;
-    int args[CALL_MAX_ARGS]; /* buffers, in the order of the kernel's pointer arguments; -1: NULL.
-                                IF, LOOP: see above; END: the results of the node */
+    const int *args; /* buffers, in the order of the kernel's pointer arguments, at most
+                        CALL_MAX_ARGS; -1: NULL. IF, LOOP: see above; END: the results of the node,
+                        however many */
     int n_overlays;
     Overlay overlays[CALL_MAX_OVERLAYS];
     Growth growth;

@@ -7,7 +7,7 @@
 struct Runner {
     const Program *program;
     uint8_t **memory; /* by buffer; NULL where nothing touches it */
-    void **args;      /* of all calls, CALL_MAX_ARGS each */
+    void **args;      /* of all calls but END, CALL_MAX_ARGS each */
     int *jump;        /* by call: IF, ELSE, LOOP and NEXT, where to go on */
     bool *ran;        /* by call */
     int *completes;   /* by buffer root: the call after which it is complete, -1 before the first */
@@ -132,7 +132,7 @@ Runner *runner_new(Arena *a, const Program *p) {
     r->completes = NEW_ARRAY(a, int, p->n_buffers);
     give_memory(r, a);
     for (size_t c = 0; c < p->n_calls; c++)
-        for (int i = 0; i < p->calls[c].n_args; i++)
+        for (int i = 0; i < p->calls[c].n_args && p->calls[c].kind != CALL_END; i++)
             if (p->calls[c].args[i] >= 0)
                 r->args[c * CALL_MAX_ARGS + (size_t)i] = r->memory[p->calls[c].args[i]];
     find_jumps(r, a);
@@ -178,13 +178,13 @@ static size_t back_to(const Runner *r, size_t at, int call) {
 
 static bool never_ends(const Runner *r, int call, Diags *d) {
     const Node *n = r->program->calls[call].node;
-    return diag_error(d, n->loc, "%s did not end: %d iterations are all that a run may have",
+    return diag_error(d, n->loc, "%s did not end: %d iterations are all that a loop may have",
                       node_text(n), LOOP_MOST);
 }
 
 bool runner_run(Runner *r, Diags *d) {
     const Program *p = r->program;
-    int n = (int)p->n_calls, iterations = 0;
+    int n = (int)p->n_calls;
     memset(r->ran, 0, p->n_calls * sizeof *r->ran);
     size_t at = observe(r, 0, -1);
     for (int i = 0; i < n;) {
@@ -196,7 +196,7 @@ bool runner_run(Runner *r, Diags *d) {
         r->ran[i] = true;
         if (c->kind == CALL_KERNEL)
             c->kernel->invoke(c->params, args);
-        if (c->kind == CALL_LOOP && !jump && ++iterations > LOOP_MOST)
+        if (c->kind == CALL_LOOP && !jump && *(const int64_t *)args[1] == LOOP_MOST)
             return never_ends(r, i, d);
         at = c->kind == CALL_NEXT           ? back_to(r, at, r->jump[i])
              : c->kind == CALL_LOOP && jump ? at

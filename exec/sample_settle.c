@@ -10,8 +10,10 @@ enum { MOST_ELEMENTS = 4096 };
 typedef struct Settle {
     Module *m;
     Diags *d;
-    bool *seen;        /* by value id */
-    const Node **user; /* by value id of a graph input: whom it settles something for */
+    bool *seen;         /* by value id */
+    const Node **user;  /* by value id of a graph input: whom it settles something for */
+    const Value **work; /* to be looked at */
+    size_t n_work, cap_work;
     bool any;
 } Settle;
 
@@ -24,10 +26,14 @@ static bool is_small(const Value *v) {
            elem_bits(v->type.elem) >= 8 && (!type_count(v->type, &count) || count <= MOST_ELEMENTS);
 }
 
-static void mark(Settle *s, const Value *v, const Node *user) {
+static void push(Settle *s, const Value *v) {
     if (!v || v->data || s->seen[v->id])
         return;
     s->seen[v->id] = true;
+    ARENA_PUSH(s->m->arena, s->work, s->n_work, s->cap_work, v);
+}
+
+static void look_at(Settle *s, const Value *v, const Node *user) {
     if (v->kind == VALUE_INPUT && v->graph == s->m->graph && is_small(v)) {
         s->user[v->id] = user;
         s->any = true;
@@ -36,7 +42,14 @@ static void mark(Settle *s, const Value *v, const Node *user) {
     if (!n || (n->def && n->def->from_types))
         return;
     for (size_t i = 0; i < n->n_in; i++)
-        mark(s, n->in[i], user);
+        push(s, n->in[i]);
+}
+
+/* All that the value is computed from: a list, as chains of nodes may be long. */
+static void mark(Settle *s, const Value *v, const Node *user) {
+    push(s, v);
+    while (s->n_work)
+        look_at(s, s->work[--s->n_work], user);
 }
 
 /* Operands that have to be constants: of QOperators all that are no tensors. */

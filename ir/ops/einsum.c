@@ -39,13 +39,15 @@ static bool read_term(const OpCtx *c, Equation *e, size_t term, Str text, int ra
         bool ellipsis = i + 2 < text.n && memcmp(text.s + i, "...", 3) == 0 && !dots;
         if (!ellipsis && !is_letter(text.s[i]))
             return op_error_attr(c, "equation", "'%c' is no index", text.s[i]);
+        if (ellipsis && rank >= 0 && rank < letters)
+            return op_error_in(c, term, "has %d dimensions, the equation names %d", rank, letters);
         if (ellipsis && rank >= 0 && e->dots >= 0 && e->dots != rank - letters)
             return op_error_attr(c, "equation", "the ellipsis stands for %d dimensions, and for %d",
                                  e->dots, rank - letters);
         if (ellipsis && rank >= 0)
             e->dots = rank - letters;
         int count = ellipsis ? (e->dots < 0 ? 0 : e->dots) : 1;
-        if (count < 0 || n + count > MAX_RANK)
+        if (n + count > MAX_RANK)
             return op_error_attr(c, "equation", "a term has more than %d indices", MAX_RANK);
         for (int k = 0; k < count; k++)
             e->label[term][n++] = ellipsis ? DOTS + k : text.s[i];
@@ -74,7 +76,7 @@ static bool join_dims(const OpCtx *c, Equation *e, size_t term) {
 
 /* Without an arrow the result has the ellipsis, then the letters that stand once, in their order.
  */
-static void implicit_result(Equation *e) {
+static bool implicit_result(const OpCtx *c, Equation *e) {
     int count[LETTERS] = {0}, n = 0;
     for (size_t t = 0; t < e->n; t++)
         for (int i = 0; i < e->rank[t]; i++)
@@ -82,10 +84,15 @@ static void implicit_result(Equation *e) {
                 count[e->label[t][i]]++;
     for (int k = 0; k < e->dots; k++)
         e->label[e->n][n++] = DOTS + k;
-    for (int l = 0; l < LETTERS && n < MAX_RANK; l++)
-        if (count[l] == 1)
-            e->label[e->n][n++] = l;
+    for (int l = 0; l < LETTERS; l++) {
+        if (count[l] != 1)
+            continue;
+        if (n == MAX_RANK)
+            return op_error_attr(c, "equation", "the result has more than %d indices", MAX_RANK);
+        e->label[e->n][n++] = l;
+    }
     e->rank[e->n] = n;
+    return true;
 }
 
 static bool check_result(const OpCtx *c, const Equation *e) {
@@ -117,7 +124,9 @@ static bool read_equation(const OpCtx *c, Equation *e, bool *known) {
     for (size_t i = 0; i <= arrow; i++) {
         if (i < arrow && text.s[i] != ',')
             continue;
-        if (e->n == c->n_in || e->n == MOST_TERMS)
+        if (e->n == MOST_TERMS)
+            return op_error_attr(c, "equation", "it has more than %d operands", MOST_TERMS);
+        if (e->n == c->n_in)
             return op_error_attr(c, "equation", "there are %zu operands, the equation has more",
                                  c->n_in);
         if (!read_term(c, e, e->n, (Str){text.s + from, i - from}, op_type(c, e->n).rank) ||
@@ -129,20 +138,23 @@ static bool read_equation(const OpCtx *c, Equation *e, bool *known) {
     if (e->n != c->n_in)
         return op_error_attr(c, "equation", "there are %zu operands, the equation has %zu", c->n_in,
                              e->n);
-    if (arrow == text.n)
-        implicit_result(e);
-    else if (!read_term(c, e, e->n, (Str){text.s + arrow + 2, text.n - arrow - 2}, -1))
-        return false;
-    return check_result(c, e);
+    bool ok = arrow == text.n
+                  ? implicit_result(c, e)
+                  : read_term(c, e, e->n, (Str){text.s + arrow + 2, text.n - arrow - 2}, -1);
+    return ok && check_result(c, e);
+}
+
+static bool verify(const OpCtx *c) {
+    Equation e;
+    bool known;
+    return read_equation(c, &e, &known);
 }
 
 static bool infer(OpCtx *c) {
     Equation e;
     bool known;
     Type x = op_type(c, 0);
-    if (!read_equation(c, &e, &known))
-        return false;
-    if (!known || x.kind != TYPE_TENSOR)
+    if (!read_equation(c, &e, &known) || !known || x.kind != TYPE_TENSOR)
         return true;
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)e.rank[e.n] + 1);
     for (int i = 0; i < e.rank[e.n]; i++)
@@ -196,6 +208,7 @@ const OpDef op_Einsum = {
     .name = "Einsum",
     .attrs_size = sizeof(EinsumAttrs),
     .attrs = attrs,
+    .verify = verify,
     .infer = infer,
     .bind = bind,
 };

@@ -72,6 +72,57 @@ static bool loop_verify(const OpCtx *c) {
     return ok;
 }
 
+/* One number for each of `n` scanned values, or none at all. */
+static bool one_each(const OpCtx *c, const char *name, Ints list, size_t n) {
+    return !list.n || list.n == n ||
+           op_error_attr(c, name, "%s has %zu numbers, for %zu scanned values", name, list.n, n);
+}
+
+static bool directions(const OpCtx *c, const char *name, Ints list, size_t n) {
+    for (size_t i = 0; i < list.n; i++)
+        if (list.v[i] != 0 && list.v[i] != 1)
+            return op_error_attr(c, name, "direction %lld is neither 0 (forward) nor 1 (backward)",
+                                 (long long)list.v[i]);
+    return one_each(c, name, list, n);
+}
+
+/* `rank` is that of the whole tensor, below 0 where it is not known. */
+static bool scan_axis(const OpCtx *c, const char *name, int64_t axis, int rank) {
+    return rank < 0 || (axis >= -rank && axis < rank) ||
+           op_error_attr(c, name, "axis %lld is out of range for rank %d", (long long)axis, rank);
+}
+
+/* Axes exist, and scanned operands are all of one length. */
+static bool scan_axes(const OpCtx *c, size_t n) {
+    const ScanAttrs *a = c->attrs;
+    int64_t length = scan_length(c);
+    for (size_t i = n; i < c->n_in; i++) {
+        int64_t axis = scan_int(a->scan_input_axes, i - n), own = scan_extent(op_type(c, i), axis);
+        if (op_type(c, i).kind == TYPE_TENSOR &&
+            !scan_axis(c, "scan_input_axes", axis, op_type(c, i).rank))
+            return false;
+        if (own >= 0 && own != length)
+            return op_error_in(c, i, "has %lld elements to scan, operands before it %lld",
+                               (long long)own, (long long)length);
+    }
+    for (size_t i = n; i < c->n_out; i++) {
+        Type part = a->body->out[i]->type;
+        if (part.kind == TYPE_TENSOR && part.rank >= 0 &&
+            !scan_axis(c, "scan_output_axes", scan_int(a->scan_output_axes, i - n), part.rank + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool scan_lists(const OpCtx *c, size_t n) {
+    const ScanAttrs *a = c->attrs;
+    size_t in = c->n_in - n, out = c->n_out - n;
+    return one_each(c, "scan_input_axes", a->scan_input_axes, in) &&
+           one_each(c, "scan_output_axes", a->scan_output_axes, out) &&
+           directions(c, "scan_input_directions", a->scan_input_directions, in) &&
+           directions(c, "scan_output_directions", a->scan_output_directions, out);
+}
+
 static bool scan_verify(const OpCtx *c) {
     const ScanAttrs *a = c->attrs;
     if (c->opset < 9)
@@ -82,7 +133,7 @@ static bool scan_verify(const OpCtx *c) {
     size_t n = c->n_in - (size_t)a->num_scan_inputs;
     if (c->n_out < n)
         return op_error(c, "carries %zu values and has %zu results", n, c->n_out);
-    if (!counts(c, a->body, c->n_in, c->n_out))
+    if (!counts(c, a->body, c->n_in, c->n_out) || !scan_lists(c, n) || !scan_axes(c, n))
         return false;
     bool ok = carried(c, a->body, n, 0, 0, 0);
     for (size_t i = n; i < c->n_in; i++)
@@ -218,17 +269,18 @@ int64_t scan_int(Ints list, size_t i) {
     return i < list.n ? list.v[i] : 0;
 }
 
+int64_t scan_extent(Type t, int64_t axis) {
+    int64_t at = axis < 0 ? axis + t.rank : axis;
+    return t.kind != TYPE_TENSOR || at < 0 || at >= t.rank ? -1 : t.dims[at].value;
+}
+
 int64_t scan_length(const OpCtx *c) {
     const ScanAttrs *a = c->attrs;
     size_t n = c->n_in - (size_t)a->num_scan_inputs;
-    int at;
-    for (size_t i = n; i < c->n_in; i++) {
-        Type t = op_type(c, i);
-        if (t.kind == TYPE_TENSOR && t.rank > 0 &&
-            op_axis(c, scan_int(a->scan_input_axes, i - n), t.rank, &at) && t.dims[at].value >= 0)
-            return t.dims[at].value;
-    }
-    return -1;
+    int64_t length = -1;
+    for (size_t i = n; length < 0 && i < c->n_in; i++)
+        length = scan_extent(op_type(c, i), scan_int(a->scan_input_axes, i - n));
+    return length;
 }
 
 size_t loop_carried(const OpCtx *c) {

@@ -17,8 +17,11 @@ typedef struct ScanAttrs {
 size_t loop_carried(const OpCtx *c); /* how many values */
 /* How often the body of a Loop runs, where that is known and the condition has no say; else -1. */
 int64_t loop_trips(const OpCtx *c);
-/* The same of a Scan, by its inputs. */
+/* The same of a Scan, by the first of its inputs that tells: its laws say that all have one length.
+ */
 int64_t scan_length(const OpCtx *c);
+/* Elements along an axis, which may count from the end; -1 where that is not known. */
+int64_t scan_extent(Type t, int64_t axis);
 int64_t scan_int(Ints list, size_t i); /* the i-th, 0 where the list is shorter */
 
 bool loop_bind(Binder *b, const Node *n, const OpCtx *c);

@@ -3,6 +3,8 @@
  * each iteration; scanned values are taken from and put into their tensors at the number of the
  * iteration.
  */
+#include <assert.h>
+
 #include "ir/ops/loop.h"
 
 typedef struct Loop {
@@ -80,10 +82,17 @@ static bool carry(Loop *l, const Value *condition) {
 }
 
 /* The element of a scanned tensor in this iteration, from it or to it. */
-static bool move(const Loop *l, const char *kernel, const Value *whole, int64_t axis, bool reverse,
-                 int from, int to) {
+static bool move(const Loop *l, const char *kernel, const Value *whole, const Value *part,
+                 int64_t axis, bool reverse, int from, int to) {
     Type t = whole->type;
     int at = (int)(axis < 0 ? axis + t.rank : axis);
+    size_t all, one;
+    assert(at >= 0 && at < t.rank);
+    if (!type_count(t, &all) || !type_count(part->type, &one) ||
+        all != one * (size_t)t.dims[at].value)
+        return bind_unsupported(l->b, l->n, "'%s' is not of the shape of elements of '%s'",
+                                diag_name(binder_diags(l->b), part->name),
+                                diag_name(binder_diags(l->b), whole->name));
     qk_take_at_params p = {.outer = bind_extent(t, 0, at), /* put_at has the same */
                            .axis = (int32_t)t.dims[at].value,
                            .inner = bind_extent(t, at + 1, t.rank),
@@ -101,7 +110,8 @@ static bool put(const Loop *l, size_t out, size_t i, int64_t axis, bool reverse)
     if (!type_count(part->type, &count))
         return bind_unsupported(l->b, l->n, "'%s' has no fixed shape",
                                 diag_name(binder_diags(l->b), part->name));
-    return move(l, "put_at", whole, axis, reverse, bind_value(l->b, part), bind_value(l->b, whole));
+    return move(l, "put_at", whole, part, axis, reverse, bind_value(l->b, part),
+                bind_value(l->b, whole));
 }
 
 static void results(const Loop *l) {
@@ -201,7 +211,7 @@ bool scan_bind(Binder *b, const Node *n, const OpCtx *c) {
     bool ok = true;
     for (size_t i = 0; ok && i < n_scanned; i++) {
         const Value *whole = op_in(c, l.n_carried + i), *part = a->body->in[l.n_carried + i];
-        ok = move(&l, "take_at", whole, scan_int(a->scan_input_axes, i),
+        ok = move(&l, "take_at", whole, part, scan_int(a->scan_input_axes, i),
                   scan_int(a->scan_input_directions, i) != 0, bind_value(b, whole),
                   bind_value(b, part));
         bind_body_input(b, n, part);

@@ -56,10 +56,84 @@ static bool check_rank(const OpCtx *c, size_t i) {
         return op_error_in(c, i, "has rank %d, must have 3 or 4", t.rank);
     if (t.rank == 3 && heads < 1)
         return op_error_attr(c, name, "operands of rank 3 need %s", name);
+    if (t.rank == 3 && heads > INT32_MAX)
+        return op_error_attr(c, name, "%s is %lld", name, (long long)heads);
     if (t.rank == 3 && t.dims[2].value >= 0 && t.dims[2].value % heads)
         return op_error_in(c, i, "%lld numbers do not divide into %lld heads",
                            (long long)t.dims[2].value, (long long)heads);
     return true;
+}
+
+static int64_t sum(int64_t x, int64_t y) {
+    return x < 0 || y < 0 ? -1 : dim_add(x, y);
+}
+
+static Heads past(const OpCtx *c, size_t i) {
+    return op_in(c, i) ? heads_of(op_type(c, i), 0) : (Heads){-1, -1, 0, -1};
+}
+
+/* Keys in all, those of the past among them. */
+static int64_t total(const OpCtx *c) {
+    return sum(operand(c, K).steps, past(c, PAST_K).steps);
+}
+
+/* Past keys or values beside those of now, [batch, heads, steps, size]. */
+static bool check_past(const OpCtx *c, size_t i, Heads now) {
+    Heads before = past(c, i);
+    const char *what = i == PAST_K ? "keys" : "values";
+    if (op_type(c, i).rank >= 0 && op_type(c, i).rank != 4)
+        return op_error_in(c, i, "has rank %d, must have 4", op_type(c, i).rank);
+    if (differ(before.batch, now.batch) || differ(before.heads, now.heads) ||
+        differ(before.size, now.size))
+        return op_error_in(c, i, "past %s differ from %s in batch, heads or size", what, what);
+    return true;
+}
+
+static bool check_pasts(const OpCtx *c) {
+    if (!op_in(c, PAST_K) != !op_in(c, PAST_V))
+        return op_error(c, "past keys and past values go together");
+    if (!op_in(c, PAST_K))
+        return true;
+    if (op_in(c, LENS))
+        return op_error_in(c, LENS, "lengths of keys do not go with keys of the past");
+    if (!check_past(c, PAST_K, operand(c, K)) || !check_past(c, PAST_V, operand(c, V)))
+        return false;
+    return !differ(past(c, PAST_K).steps, past(c, PAST_V).steps) ||
+           op_error_in(c, PAST_V, "past keys and past values differ in number");
+}
+
+/* The mask broadcasts to [batch, heads, steps, keys]; its last dimension may be shorter. */
+static bool check_mask(const OpCtx *c, Heads q) {
+    Type t = op_type(c, MASK);
+    int64_t whole[] = {q.batch, q.heads, q.steps, total(c)};
+    if (!op_in(c, MASK) || t.rank < 0)
+        return true;
+    if (t.rank < 1 || t.rank > 4)
+        return op_error_in(c, MASK, "has rank %d, must have 1 to 4", t.rank);
+    for (int i = 0; i < t.rank; i++) {
+        int64_t dim = t.dims[i].value, to = whole[4 - t.rank + i];
+        bool shorter = i + 1 == t.rank && dim < to;
+        if (dim != 1 && differ(dim, to) && !shorter)
+            return op_error_in(c, MASK, "dimension %d is %lld, it masks %lld", i, (long long)dim,
+                               (long long)to);
+    }
+    return true;
+}
+
+static bool check_lens(const OpCtx *c, int64_t batch) {
+    Type t = op_type(c, LENS);
+    if (!op_in(c, LENS) || t.rank < 0)
+        return true;
+    return (t.rank == 1 && !differ(t.dims[0].value, batch)) ||
+           op_error_in(c, LENS, "must be one length for each of the batch, [batch]");
+}
+
+static bool check_extras(const OpCtx *c, Heads q) {
+    int64_t mode = ((const SdpaAttrs *)c->attrs)->qk_matmul_output_mode;
+    if (mode < 0 || mode > 3)
+        return op_error_attr(c, "qk_matmul_output_mode",
+                             "qk_matmul_output_mode is %lld, must be 0 to 3", (long long)mode);
+    return check_pasts(c) && check_mask(c, q) && check_lens(c, q.batch);
 }
 
 static bool verify(const OpCtx *c) {
@@ -76,20 +150,7 @@ static bool verify(const OpCtx *c) {
     if (q.heads > 0 && k.heads >= 0 && (k.heads == 0 || q.heads % k.heads))
         return op_error_in(c, K, "%lld heads of queries do not divide by %lld of keys",
                            (long long)q.heads, (long long)k.heads);
-    if (!op_in(c, PAST_K) != !op_in(c, PAST_V))
-        return op_error(c, "past keys and past values go together");
-    return true;
-}
-
-static int64_t sum(int64_t x, int64_t y) {
-    return x < 0 || y < 0 ? -1 : dim_add(x, y);
-}
-
-/* Keys in all, those of the past among them. */
-static int64_t total(const OpCtx *c) {
-    Type past = op_type(c, PAST_K);
-    int64_t before = !op_in(c, PAST_K) ? 0 : past.rank == 4 ? past.dims[2].value : -1;
-    return sum(operand(c, K).steps, before);
+    return check_extras(c, q);
 }
 
 static void set(OpCtx *c, size_t i, size_t like, int rank, const int64_t *dims) {
@@ -143,22 +204,20 @@ static bool copy_steps(Binder *b, const Node *n, int from, Strides s, Heads h, i
 
 /* Keys or values with those of the past before them, where there are any or they are asked for. */
 static bool cache(Binder *b, const Node *n, const OpCtx *c, size_t i, int *buffer, Strides *s) {
-    const Value *x = n->in[i], *past = op_in(c, i == K ? PAST_K : PAST_V);
+    const Value *x = n->in[i], *old = op_in(c, i == K ? PAST_K : PAST_V);
     size_t out = i == K ? PRESENT_K : PRESENT_V;
     const Value *present = out < n->n_out ? n->out[out] : NULL;
-    Heads h = operand(c, i), before = past ? heads_of(past->type, 0) : (Heads){0};
+    Heads h = operand(c, i), before = past(c, i == K ? PAST_K : PAST_V);
     int64_t steps = before.steps + h.steps;
     *s = strides_of(x->type, h);
     *buffer = bind_value(b, x);
-    if (!past && !present)
+    if (!old && !present)
         return true;
-    if (past && (before.batch != h.batch || before.heads != h.heads || before.size != h.size))
-        return bind_unsupported(b, n, "its past has another shape");
     int from = *buffer;
     *buffer = present ? bind_value(b, present)
                       : bind_temp(b, ELEM_FLOAT, (size_t)(h.batch * h.heads * steps * h.size));
-    if (past && !copy_steps(b, n, bind_value(b, past), strides_of(past->type, before), before,
-                            *buffer, steps, 0))
+    if (old && !copy_steps(b, n, bind_value(b, old), strides_of(old->type, before), before, *buffer,
+                           steps, 0))
         return false;
     if (!copy_steps(b, n, from, *s, h, *buffer, steps, before.steps))
         return false;
@@ -166,7 +225,6 @@ static bool cache(Binder *b, const Node *n, const OpCtx *c, size_t i, int *buffe
     return true;
 }
 
-/* The mask broadcasts to [batch, heads, steps, keys]; its last dimension may be shorter. */
 static bool mask(Binder *b, const Node *n, const OpCtx *c, qk_sdpa_f32_params *p, int args[2]) {
     const Value *m = op_in(c, MASK);
     args[0] = args[1] = -1;
@@ -174,8 +232,6 @@ static bool mask(Binder *b, const Node *n, const OpCtx *c, qk_sdpa_f32_params *p
         return true;
     Type t = m->type;
     int32_t stride[MAX_RANK];
-    if (t.rank < 1 || t.rank > 4)
-        return bind_unsupported(b, n, "its mask has rank %d", t.rank);
     bind_strides(t, 4, stride);
     p->mb = stride[0];
     p->mh = stride[1];
@@ -187,6 +243,10 @@ static bool mask(Binder *b, const Node *n, const OpCtx *c, qk_sdpa_f32_params *p
         return bind_unsupported(b, n, "its mask is %s", elem_name(t.elem));
     args[t.elem == ELEM_FLOAT] = bind_value(b, m);
     return true;
+}
+
+static int32_t window(int64_t size) {
+    return size < 0 ? -1 : size > INT32_MAX ? INT32_MAX : (int32_t)size;
 }
 
 static bool floats(Binder *b, const Node *n, const OpCtx *c) {
@@ -230,8 +290,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                             .yh = sy.head,
                             .ys = sy.step,
                             .offset = (int32_t)(keys - operand(c, K).steps),
-                            .left = a->left_window_size < 0 ? -1 : (int32_t)a->left_window_size,
-                            .right = a->right_window_size < 0 ? -1 : (int32_t)a->right_window_size,
+                            .left = window(a->left_window_size),
+                            .right = window(a->right_window_size),
                             .mode = (int32_t)a->qk_matmul_output_mode,
                             .scale = a->scale != 0 ? a->scale : 1 / sqrtf((float)q.size),
                             .softcap = a->softcap};
