@@ -138,14 +138,19 @@ static void add_consumers(Raise *r, Node *to, const Captured *c) {
         add_strings(r, to, "to", keys, n);
 }
 
-static void hang(Value *v, Node *n) {
-    Node **end = &v->onnx;
-    while (*end)
-        end = &(*end)->next;
-    *end = n;
+/* `tails`: by value id, where its notes end; a value may have thousands. */
+static void hang(Value *v, Node *n, Node **tails) {
+    Node *last = tails[v->id] ? tails[v->id] : v->onnx;
+    while (last && last->next)
+        last = last->next;
+    if (last)
+        last->next = n;
+    else
+        v->onnx = n;
+    tails[v->id] = n;
 }
 
-static void record(Raise *r, const Captured *c, const Captured *q_of, size_t n_dq) {
+static void record(Raise *r, const Captured *c, const Captured *q_of, size_t n_dq, Node **tails) {
     Value *v = c->of;
     bool q = notes_q(&c->as);
     bool made = c->as.id >= r->first_made; /* of a QOperator: only the parameters had names */
@@ -166,7 +171,7 @@ static void record(Raise *r, const Captured *c, const Captured *q_of, size_t n_d
         add_string(r, n, "zero_point", STR_NONE);
     if (c->operand[1]->graph != r->m->graph)
         add_int(r, n, "local", 1);
-    hang(v, n);
+    hang(v, n, tails);
     if (made)
         return;
     if (c->data && v->kind == VALUE_CONST)
@@ -244,7 +249,7 @@ static void record_biases(Raise *r) {
         Node *k = node_new(v->graph, STR_NONE, STR("float"), 0, 0);
         k->loc = v->loc;
         add_tensor(r, k, "data", t, r->consts[i].plain->name);
-        hang(v, k);
+        v->onnx = k;
     }
 }
 
@@ -262,6 +267,7 @@ void spelling_record(Raise *r) {
     module_each_graph(r->m, mark_nodes, s);
     find_values(r);
     size_t *n_dq = NEW_ARRAY(r->b.a, size_t, r->m->n_values + 1);
+    Node **tails = NEW_ARRAY(r->b.a, Node *, r->m->n_values + 1);
     const Captured **q_of = NEW_ARRAY(r->b.a, const Captured *, r->m->n_values + 1);
     for (size_t i = 0; i < s->n; i++) {
         const Captured *c = &s->items[i];
@@ -274,7 +280,7 @@ void spelling_record(Raise *r) {
     }
     for (size_t i = 0; i < s->n; i++)
         if (s->items[i].of)
-            record(r, &s->items[i], q_of[s->items[i].of->id], n_dq[s->items[i].of->id]);
+            record(r, &s->items[i], q_of[s->items[i].of->id], n_dq[s->items[i].of->id], tails);
     raise_each_graph(r->m, record_plain, r);
     record_biases(r);
     raise_each_graph(r->m, drop_default_order, r);

@@ -7,7 +7,7 @@ import unittest
 
 from common import OracleCase, for_each, qxc
 
-LAYERS, TIMES, BOUND = 2000, 8, 24
+LAYERS, READERS, TIMES, BOUND = 2000, 4000, 8, 24
 HEAD = 'qir 1\nimport "" 21\nmodel <ir_version=10>\n'
 
 
@@ -36,7 +36,16 @@ def convolutions(n):
     return HEAD + "\n".join(lines) + "\n}\n"
 
 
-MODELS = {"sigmoids": sigmoids, "convolutions": convolutions}
+def readers(n):
+    """A value that n DequantizeLinear read, each with a Relu behind it."""
+    lines = ["graph @g (%x : float[4]) -> (%y0) {", "const %s : float[] = [0.5]", "const %z : int8[] = [3]",
+             "%q : int8[4] = QuantizeLinear(%x, %s, %z)"]
+    for i in range(n):
+        lines += [f"%d{i} : float[4] = DequantizeLinear(%q, %s, %z)", f"%y{i} : float[4] = Relu(%d{i})"]
+    return HEAD + "\n".join(lines) + "\n}\n"
+
+
+MODELS = {"sigmoids": (sigmoids, LAYERS), "convolutions": (convolutions, LAYERS), "readers": (readers, READERS)}
 
 
 class Growth(OracleCase):
@@ -53,8 +62,8 @@ class Growth(OracleCase):
 
     @for_each(*MODELS)
     def test_many_layers(self, name):
-        few = self.seconds(MODELS[name], LAYERS)
-        many = self.seconds(MODELS[name], TIMES * LAYERS)
+        model, n = MODELS[name]
+        few, many = self.seconds(model, n), self.seconds(model, TIMES * n)
         self.assertLess(many / few, BOUND, f"{few:.3f} s, then {many:.3f} s")
 
 
