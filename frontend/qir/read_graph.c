@@ -191,6 +191,8 @@ static void add_input(Reader *r, Graph *g, const Bind *b) {
     Frame *f = r->frame;
     Value *v = graph_add_input(g, b->name, bind_type(r, b));
     define_value(r, v, b);
+    if (v->stated && !f->func && !f->outer)
+        error_at(r, b->clauses->stated_at, "an input of the model is what it is stated as");
     if (!b->is_default)
         return;
     if (f->func)
