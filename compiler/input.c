@@ -212,6 +212,7 @@ static Module *parse(Session *s, const char *path, const Str *text, bool input, 
     *code = EXIT_WRONG;
     *is_text = kind == KIND_QIR;
     Arena *a = session_arena(s, size);
+    s->oom.input = path;
     OnnxReadOptions onnx = {.external_data_dir = s->o.external_data_dir};
     QirReadOptions qir = {.dir = s->o.external_data_dir,
                           .first_line = text ? s->first_line : 0,

@@ -99,14 +99,29 @@ static bool output_is_clear(Session *s) {
     return true;
 }
 
+/* How far it came: that says what takes the memory. */
+static void tell_memory(const OutOfMemory *oom) {
+    fputs("qxc: error: ", stderr);
+    if (oom->input)
+        fprintf(stderr, "%s", oom->input);
+    if (oom->at) {
+        int line = 1;
+        for (const char *p = oom->text; p < *oom->at; p++)
+            line += *p == '\n';
+        fprintf(stderr, ":%d", line);
+    }
+    fputs(oom->input ? ": " : "", stderr);
+    if (oom->pass)
+        fprintf(stderr, "pass %s: ", oom->pass);
+    fputs(oom->limit ? "this needs more memory than -max-memory allows\n" : "out of memory\n",
+          stderr);
+}
+
 static ExitCode session_run(Session *s, int argc, char **argv) {
     if (setjmp(s->oom.env)) {
         if (s->out)
             out_abort(s->out);
-        if (s->oom.limit)
-            fprintf(stderr, "qxc: error: this needs more memory than -max-memory allows\n");
-        else
-            fprintf(stderr, "qxc: error: out of memory\n");
+        tell_memory(&s->oom);
         return EXIT_WRONG;
     }
     s->arena = arena_new(0, &s->oom);

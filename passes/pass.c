@@ -62,11 +62,17 @@ static bool form_fits(const Pass *p, Module *m, Diags *d) {
 
 bool pass_run(const Pass *p, Module *m, PassContext *c) {
     int before = diags_errors(c->d);
+    OutOfMemory *oom = arena_handler(m->arena);
+    if (oom)
+        oom->pass = p->name;
     bool ok = form_fits(p, m, c->d) && p->run(m, c);
     ok = diag_reason(c->d, ok, before, LOC_NONE, p->name) && diags_errors(c->d) == before;
     /* What is legal and dubious about quantization is told once: where it becomes types. */
     unsigned flags = strcmp(p->after, "true") == 0 ? VERIFY_WARN : VERIFY_ERRORS;
-    return ok && module_check(m, flags, c->d);
+    ok = ok && module_check(m, flags, c->d);
+    if (oom)
+        oom->pass = NULL;
+    return ok;
 }
 
 static bool first_remark(PassContext *c, const Node *n) {

@@ -85,6 +85,10 @@ void arena_free(Arena *a) {
     free(a);
 }
 
+OutOfMemory *arena_handler(const Arena *a) {
+    return a->handler;
+}
+
 size_t arena_used(const Arena *a) {
     return a->used;
 }

@@ -17,12 +17,17 @@ typedef struct OutOfMemory {
     jmp_buf env;      /* set by the owner with setjmp */
     size_t requested; /* bytes that could not be had, for the message */
     size_t limit;     /* the limit that was hit, 0 when the system refused */
+    /* What was going on, for the message; borrowed, NULL where nobody noted it: the input, the pass
+     * that runs on it, and while a text is read that text and how far it was. */
+    const char *input, *pass, *text;
+    const char *const *at;
 } OutOfMemory;
 
 /* `limit` in bytes, 0 for none. `handler` is borrowed and may be NULL. */
 Arena *arena_new(size_t limit, OutOfMemory *handler);
 void arena_free(Arena *a); /* NULL is fine */
 size_t arena_used(const Arena *a);
+OutOfMemory *arena_handler(const Arena *a); /* or NULL */
 
 void *arena_alloc(Arena *a, size_t bytes);
 /* `count * size` checked for overflow; treated as out of memory when it does. */

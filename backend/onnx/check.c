@@ -54,7 +54,13 @@ static void check_type(Check *c, Loc at, const char *what, Str who, const Type *
 static void check_value(Check *c, const Value *v) {
     if (!v)
         return;
+    bool before = c->ok;
+    c->ok = true;
     check_type(c, v->loc, "value", v->name, v->stated ? v->stated : &v->type);
+    bool typed = c->ok;
+    c->ok = before && typed;
+    if (!typed) /* its data would only say so again */
+        return;
     check_tensor(c, v->loc, v->data, v->name);
     check_sparse(c, v->loc, v->sparse, v->name);
 }

@@ -192,6 +192,18 @@ static void parse(Reader *r) {
     parse_with(r, arena_alloc(r->arena, qir_parser_size()));
 }
 
+/* Memory may run out: the message says where. */
+static void parse_noting(Reader *r) {
+    OutOfMemory *oom = arena_handler(r->arena);
+    if (oom) {
+        oom->text = r->text.s;
+        oom->at = &r->lexer.cursor;
+    }
+    parse(r);
+    if (oom)
+        oom->at = NULL;
+}
+
 void parse_with(Reader *r, void *parser) {
     QirParseInit(parser);
     if (r->only_scheme)
@@ -290,7 +302,7 @@ static Module *read_text(Arena *a, Diags *d, const char *name, Str text,
     int errors_before = diags_errors(d);
     Reader *r = reader_new(a, d, name, text, options);
     if (r && check_bytes(r) && check_header(r)) {
-        parse(r);
+        parse_noting(r);
         check_whole(r, errors_before);
         diag_reason(d, !r->lost.end, errors_before, loc_of(r, r->lost), "these data");
     }

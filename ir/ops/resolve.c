@@ -39,11 +39,6 @@ static bool check_schema(Node *n, const OnnxSchema *schema, Diags *d) {
     for (size_t i = 0; i < n->n_attrs; i++) {
         Attr *a = &n->attrs[i];
         const SchemaAttr *s = onnx_schema_attr(schema, a->name);
-        if (attr_is_ref(a) && !node_in_function(n))
-            ok = diag_error(d, attr_loc(n, a),
-                            "attribute '%s' refers to '%s', but this is no "
-                            "function",
-                            diag_name(d, a->name), diag_name(d, a->ref));
         if (!s && str_starts(a->name, META_QUANTIZATION))
             continue; /* metadata in the wrong place: no operator has such an attribute */
         unknown |= !s;
@@ -145,12 +140,28 @@ static bool decode(Node *n, const OpDef *op, const OnnxSchema *schema, Diags *d)
     return ok;
 }
 
+/* Outside of functions nothing could be referred to, whatever the operator. */
+static bool check_refs(const Node *n, Diags *d) {
+    bool ok = true;
+    for (size_t i = 0; i < n->n_attrs && !node_in_function(n); i++) {
+        const Attr *a = &n->attrs[i];
+        if (attr_is_ref(a))
+            ok = diag_error(d, attr_loc(n, a),
+                            "attribute '%s' refers to '%s', but this is no function",
+                            diag_name(d, a->name), diag_name(d, a->ref));
+    }
+    return ok;
+}
+
 bool op_resolve(Node *n, Diags *d) {
     const OnnxSchema *schema = node_schema(n);
     n->typed = NULL;
     n->def = NULL;
     if (n->misread)
         return true;
+    if (!check_refs(n, d)) {
+        return false;
+    }
     n->def = op_find(n->domain, n->op);
     if (schema && !(schema->flags & SCHEMA_DEPRECATED) && !check_schema(n, schema, d)) {
         n->def = NULL; /* half-decoded attributes would only bring more errors */
