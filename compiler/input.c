@@ -93,7 +93,7 @@ static void near_operator(const UnknownOps *u, const Node *n) {
 /* Integers that mean no or yes. ONNX allows others, and runtimes differ in what they take them for:
  * keepdims=2 keeps none in onnxruntime, transB=2 transposes. */
 static void warn_flags(const UnknownOps *u, const Node *n) {
-    const OpDef *op = op_find(n->domain, n->op);
+    const OpDef *op = n->n_attrs ? op_find(n->domain, n->op) : NULL;
     for (const AttrSpec *spec = op ? op->attrs : NULL; spec && spec->name; spec++) {
         const Attr *a = spec->flag ? node_attr(n, spec->name) : NULL;
         if (a && !attr_is_ref(a) && a->kind == ATTR_INT && a->v.i[0] != 0 && a->v.i[0] != 1)
