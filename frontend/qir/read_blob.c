@@ -60,6 +60,19 @@ static SafeTensors *open_blob(Reader *r, BlobFile *f) {
     return f->tensors;
 }
 
+/* What a newer qxc may state is kept; most likely it is a slip. */
+static void warn_unknown(Reader *r, const Blob *b) {
+    static const char *const known[] = {"bytes", "sha256"};
+    for (size_t i = 0; i < b->n_attrs; i++) {
+        const Attr *a = &b->attrs[i];
+        if (str_is(a->name, known[0]) || str_is(a->name, known[1]))
+            continue;
+        diag_warning(r->diags, a->loc, "a blob line says bytes and sha256; '%s' is not checked",
+                     shown(r, a->name));
+        diag_did_you_mean(r->diags, a->loc, a->name, known, 2);
+    }
+}
+
 void read_blob(Reader *r, Token name, Token path, const Span *fields) {
     Module *m = r->module;
     Blob b = {.name = with_sigil(r, '@', str_of(r, name)),
@@ -67,6 +80,7 @@ void read_blob(Reader *r, Token name, Token path, const Span *fields) {
               .loc = loc_of(r, range_of(path))};
     if (fields)
         b.n_attrs = read_plain_attrs(r, *fields, "a blob line", &b.attrs);
+    warn_unknown(r, &b);
     if (map_get(r->blobs, b.name)) {
         error_at(r, range_of(name), "%s is defined twice", shown(r, b.name));
         return;

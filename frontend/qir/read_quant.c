@@ -199,6 +199,10 @@ static const Quant *acc_operand(Reader *r, Token t, Quant *q, int i) {
     Value *v = r->frame ? find_value(r, name, range_of(t)) : NULL; /* no frame: reported */
     if (!v)
         return NULL;
+    if (v->misread) { /* its quantization does not fit it, say */
+        r->silent_flaws++;
+        return NULL;
+    }
     if (!v->type.quant) {
         if (!v->type.failed)
             error_at(r, range_of(t), "%%%s is not quantized: its type is %s", shown(r, name),
