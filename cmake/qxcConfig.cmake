@@ -9,6 +9,8 @@
 #     (default: NAME.qxc in the build folder). For build systems that have libraries of their own.
 #
 # Sets QXC_EXECUTABLE, which may be given instead. Files are relative to the calling CMakeLists.txt.
+# Projects without C get a compiler for it here: find_package comes after project() and stands, as
+# CMake asks of enable_language, in a folder above those that compile models.
 get_filename_component(_qxc_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 find_program(QXC_EXECUTABLE qxc HINTS "${_qxc_prefix}/bin" NO_CMAKE_FIND_ROOT_PATH)
 if(NOT QXC_EXECUTABLE)
@@ -19,6 +21,12 @@ endif()
 if(NOT TARGET qxc::qxc)
   add_executable(qxc::qxc IMPORTED GLOBAL)
   set_target_properties(qxc::qxc PROPERTIES IMPORTED_LOCATION "${QXC_EXECUTABLE}")
+endif()
+
+# What qxc writes is C, whatever the project is.
+get_property(_qxc_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+if(NOT "C" IN_LIST _qxc_languages)
+  enable_language(C)
 endif()
 
 # Compilers without C23's #embed get the weights from an object file.

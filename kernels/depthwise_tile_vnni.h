@@ -43,7 +43,8 @@ static inline qk_both_$x qk_threes_of_weights_$x(const int8_t *w, ptrdiff_t chan
             _mm512_srli_epi16(p[3], 8));
     i = k / 2;
     return qk_threes_$x(
-        _mm512_or_si512(_mm512_and_si512(p[i], even), _mm512_andnot_si512(even, p[i + 1])),
+        _mm512_or_si512(_mm512_and_si512(p[i], even),
+                        _mm512_maskz_andnot_epi32(0xffff, even, p[i + 1])),
         p[i + 3]);
 }
 

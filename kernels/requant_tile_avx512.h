@@ -3,19 +3,24 @@
 //! uses requant_each_$y requant_store_$y
 /* requant_tile on vectors of 512 bits, which do in float32 what qk_requant
  * computes in integers, bit for bit: multipliers are 0 below 2^-102, and above 2^64
- * they saturate all the same. */
+ * they saturate all the same. Masks of ones (maskz) are free: without them gcc's header passes a
+ * vector without a value on, of which C++ warns, and of loads from tables of 16 where this is not
+ * reached it warns, too. */
 #if defined(__AVX512BW__) && !defined(QXC_INTEGER_ONLY)
 static inline __m512 qk_multiplier16_$y(const int32_t *mul, const int32_t *shift) {
-    __m512i k = _mm512_max_epi32(_mm512_loadu_si512(shift), _mm512_set1_epi32(-126));
-    k = _mm512_add_epi32(_mm512_min_epi32(k, _mm512_set1_epi32(64)), _mm512_set1_epi32(127));
-    return _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_loadu_si512(mul)),
-                         _mm512_castsi512_ps(_mm512_slli_epi32(k, 23)));
+    __m512i k = _mm512_maskz_loadu_epi32(0xffff, shift);
+    k = _mm512_maskz_max_epi32(0xffff, k, _mm512_set1_epi32(-126));
+    k = _mm512_maskz_min_epi32(0xffff, k, _mm512_set1_epi32(64));
+    k = _mm512_add_epi32(k, _mm512_set1_epi32(127));
+    return _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, _mm512_maskz_loadu_epi32(0xffff, mul)),
+                         _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xffff, k, 23)));
 }
 
 /* As 32-bit integers, from which yz is missing. What is below their range saturates all the same. */
 static inline __m512i qk_rounded16_$y(const int32_t *acc, __m512i add, __m512 m, __m512 most) {
     __m512i s = _mm512_add_epi32(_mm512_loadu_si512(acc), add);
-    return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(s), m), most));
+    __m512 v = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, s), m);
+    return _mm512_maskz_cvtps_epi32(0xffff, _mm512_maskz_min_ps(0xffff, v, most));
 }
 
 /* 32 columns of two rows at a time, the last of an odd number twice. Packing takes four columns here,
@@ -25,7 +30,8 @@ static void qk_requant_rows_$y(const int32_t *acc, int32_t rows, const int32_t *
                                int32_t hi, $Y *y, ptrdiff_t step) {
     __m512i order = _mm512_set_epi32(15, 11, 7, 3, 13, 9, 5, 1, 14, 10, 6, 2, 12, 8, 4, 0);
     __m512i z = _mm512_set1_epi16((int16_t)yz), least = _mm512_set1_epi8((int8_t)lo), p, q;
-    __m512i b0 = _mm512_loadu_si512(bias), b1 = _mm512_loadu_si512(bias + 16);
+    __m512i b0 = _mm512_maskz_loadu_epi32(0xffff, bias);
+    __m512i b1 = _mm512_maskz_loadu_epi32(0xffff, bias + 16);
     __m512 m0 = qk_multiplier16_$y(mul, shift), m1 = qk_multiplier16_$y(mul + 16, shift + 16);
     __m512 most = _mm512_set1_ps((float)(hi - yz));
     int32_t i;
@@ -42,9 +48,10 @@ static void qk_requant_rows_$y(const int32_t *acc, int32_t rows, const int32_t *
         //! else
         p = _mm512_max_epu8(_mm512_packus_epi16(p, q), least);
         //! end
-        p = _mm512_permutexvar_epi32(order, p);
-        _mm256_storeu_si256((__m256i *)(void *)y, _mm512_castsi512_si256(p));
-        _mm256_storeu_si256((__m256i *)(void *)(y + next * step), _mm512_extracti64x4_epi64(p, 1));
+        p = _mm512_maskz_permutexvar_epi32(0xffff, order, p);
+        _mm256_storeu_si256((__m256i *)(void *)y, _mm512_maskz_extracti64x4_epi64(0xff, p, 0));
+        _mm256_storeu_si256((__m256i *)(void *)(y + next * step),
+                            _mm512_maskz_extracti64x4_epi64(0xff, p, 1));
     }
 }
 
@@ -64,11 +71,12 @@ static void qk_requant_tile_$y(const int32_t *acc, int32_t rows, int32_t n, cons
         __m512 m = qk_multiplier16_$y(mul + j, shift + j);
         for (i = 0; i < rows; i++) {
             __m512i s = _mm512_add_epi32(_mm512_loadu_si512(acc + (ptrdiff_t)32 * i + j), add);
-            __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(s), m);
+            __m512 v = _mm512_mul_ps(_mm512_maskz_cvtepi32_ps(0xffff, s), m);
             __m128i q;
             $Y *to = y + i * step + j;
-            v = _mm512_min_ps(_mm512_max_ps(v, least), most);
-            q = _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(v), z));
+            v = _mm512_maskz_min_ps(0xffff, _mm512_maskz_max_ps(0xffff, v, least), most);
+            q = _mm512_maskz_cvtepi32_epi8(
+                0xffff, _mm512_add_epi32(_mm512_maskz_cvtps_epi32(0xffff, v), z));
             if (n - j >= 16) {
                 _mm_storeu_si128((__m128i *)(void *)to, q);
             } else {

@@ -1,16 +1,40 @@
-"""What checkers of firmware say about emitted C: nothing, but for what docs/c.md explains."""
+"""What compilers with all warnings and checkers of firmware say about emitted C: nothing, but for what
+docs/c.md explains."""
 
 import shutil
 import subprocess
 import unittest
 
-from common import DIGITS, MODELS, OracleCase, for_each, qxc
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from common import DIGITS, MODELS, OracleCase, compile_c, for_each, qxc
 
 QUIET = ("bugprone-casting-through-void",  # how -Wcast-align is told that the arena is aligned
          "bugprone-easily-swappable-parameters")  # kernels take many numbers
 CHECKS = ",".join(("-*", "bugprone-*", "clang-analyzer-*", *(f"-{q}" for q in QUIET)))
 # As on a PC, and as on a processor without micro-kernels.
 BUILDS = {"plain": (), "portable": ("-U__SSE2__",)}
+
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-align", "-Werror")
+COMPILERS = {"gcc": ("gcc", "-std=c99"), "g++": ("g++", "-x", "c++", "-std=c++17")}
+# Optimised, as gcc sees more then, for what this machine has and for processors it may not be.
+PROCESSORS = ("native", "icelake-server")
+
+
+def one_conv(file, groups):
+    """Tables of 16 entries, half a tile; a depthwise Conv where there are as many groups as channels."""
+    random = np.random.RandomState(3)
+    channels = groups if groups > 1 else 3
+    shape = (16, channels // groups, 3, 3)
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], group=groups, pads=[1, 1, 1, 1])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, channels, 8, 8))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 16, 8, 8))],
+        [numpy_helper.from_array(random.randn(*shape).astype(np.float32), "w")])
+    onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), file)
+    np.savez(file.with_suffix(".npz"), x=random.randn(2, channels, 8, 8).astype(np.float32))
 
 
 class Lint(OracleCase):
@@ -23,6 +47,21 @@ class Lint(OracleCase):
             options = (MODELS / f"{name}_int8_qdq.onnx",)
         qxc(*options, "-emit=c", "-io=quant", "-no-sync", "-quiet", "-o", source)
         return source
+
+    @for_each("digits", "conv", "depthwise")
+    def test_warnings_of_optimisers(self, name):
+        model, data = DIGITS / "digits.onnx", DIGITS / "calib.npz"
+        if name != "digits":
+            model, data = self.scratch / f"{name}.onnx", self.scratch / f"{name}.npz"
+            one_conv(model, 16 if name == "depthwise" else 1)
+        for rounding in ("exact", "double"):
+            source = self.scratch / f"{name}-{rounding}.c"
+            qxc(model, f"-calib={data}", "-emit=c", f"-requant={rounding}", "-no-sync", "-quiet", "-o", source)
+            for compiler, command in COMPILERS.items():
+                for processor in PROCESSORS if rounding == "exact" else PROCESSORS[-1:]:
+                    with self.subTest(rounding=rounding, compiler=compiler, processor=processor):
+                        compile_c(*command, "-O2", f"-march={processor}", *WARNINGS, "-c", "-o", "/dev/null",
+                                  source)
 
     def need(self, tool):
         if not shutil.which(tool):

@@ -71,6 +71,32 @@ target_include_directories(app PRIVATE stubs)
 target_compile_definitions(app PRIVATE CONFIG_QXC_DIGITS=1)
 target_link_libraries(app PRIVATE qxc_digits)
 """
+# A project that knows nothing of C.
+OTHER_LANGUAGE = """
+cmake_minimum_required(VERSION 3.18)
+project(app CXX)
+find_package(qxc REQUIRED)
+add_executable(app main.cpp)
+foreach(form IN ITEMS inline file)
+  set(options "")
+  if(form STREQUAL file)
+    set(options WEIGHTS_FILE)
+  endif()
+  qxc_compile_model(${form} @DIGITS@/digits.onnx CALIB @DIGITS@/calib.npz ${options} OPTIONS -io=quant)
+  target_link_libraries(app PRIVATE ${form})
+endforeach()
+"""
+OTHER_MAIN = """
+#include "file.h"
+#include "inline.h"
+alignas(INLINE_ARENA_ALIGN) static unsigned char arena[INLINE_ARENA_SIZE];
+int main() {
+    static int8_t x[INLINE_IMAGE_COUNT], a[INLINE_LOGITS_COUNT], b[FILE_LOGITS_COUNT];
+    if (inline_run(arena, x, a) != INLINE_OK || file_run(arena, x, b) != FILE_OK)
+        return 1;
+    return a[0] != b[0];
+}
+"""
 
 
 def need(*tools):
@@ -138,6 +164,16 @@ class Installed(OracleCase):
         self.assertIn("qxc digits", run("cmake", "--build", build, env=outside_make()))
         self.assertTrue((build / "digits.qxc/digits.weights.bin").exists())
         self.assertFalse((build / "fixed.qxc/fixed.weights.bin").exists())
+
+    def test_cmake_of_a_project_in_another_language(self):
+        """Models are compiled as C all the same."""
+        need("cmake", "g++")
+        source = self.scratch / "other-language"
+        source.mkdir()
+        (source / "CMakeLists.txt").write_text(OTHER_LANGUAGE.replace("@DIGITS@", str(EXAMPLES / "digits")))
+        (source / "main.cpp").write_text(OTHER_MAIN)
+        build, _ = self.cmake(source)
+        run(build / "app")
 
     def test_cmake_embeds(self):
         """The same with #embed."""
