@@ -128,6 +128,7 @@ static bool check_kind(Job *j) {
         const char *about;
     } options[] = {
         {"recipe", o->recipe, kind, "static quantization"},
+        {"activations", o->activations, kind, "static quantization"},
         {"adaround", o->adaround, kind, "static quantization"},
         {"bias-correction", o->bias_correction, kind, "static quantization"},
         {"smooth-quant", o->smooth_quant, o->weight_only, "activations"},

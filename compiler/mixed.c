@@ -101,7 +101,15 @@ static Module *read_quantized(Mixed *x, size_t n, const Layer *only, Form form, 
     j.calib.keep = false;
     j.ctx.explain = NULL;
     *code = EXIT_WRONG;
-    return m && job_compile(&j, m) ? m : NULL;
+    if (!m || !job_compile(&j, m))
+        return NULL;
+    if (j.decided_before) {
+        diag_error(
+            x->s->d, LOC_NONE,
+            "-min-sqnr and -max-drop: the model is quantized already, no layer can be spared");
+        return NULL;
+    }
+    return m;
 }
 
 static bool worst_output(Mixed *x, Module *a, Module *b, Score *out) {

@@ -2,6 +2,7 @@
 #include "compiler/donor.h"
 #include "compiler/scheme_nodes.h"
 #include "compiler/session.h"
+#include "compiler/without_effect.h"
 
 #include "exec/fixed_shapes.h"
 #include "exec/specialise.h"
@@ -113,14 +114,12 @@ static bool has_data(const Job *j) {
     return j->o->calib.n || j->o->calib_random >= 0;
 }
 
-/* Statistics are those of a float model; what is quantized has been decided. */
-static bool check_data_is_used(Job *j, ModuleForm f) {
-    if (!has_data(j) || !(f.fake || f.typed || f.onnx_quantized || f.qonnx || f.scaling))
-        return true;
-    static const char why[] = "the model is quantized already: calibration data is not used";
-    if (j->form <= FORM_FLOAT)
-        return diag_error(j->d, LOC_NONE, "%s", why);
-    diag_warning(j->d, LOC_NONE, "%s", why);
+/* What is quantized has been decided: statistics and rules are for float models. */
+static bool look_if_decided(Job *j, Module *m, ModuleForm f) {
+    j->decided_before = f.fake || f.typed || f.onnx_quantized || f.qonnx || f.scaling;
+    if (j->decided_before)
+        return warn_of_idle_options(j, m->arena);
+    warn_of_idle_rules(j);
     return true;
 }
 
@@ -326,7 +325,7 @@ static bool bring_into_form(Job *j, Module *m) {
     if (j->form >= FORM_FLOAT && !take_over(j, m))
         return false;
     ModuleForm f = module_form(m);
-    if (!check_data_is_used(j, f))
+    if (!look_if_decided(j, m, f))
         return false;
     if (f.onnx_quantized || f.qonnx || f.scaling) {
         if (j->form >= FORM_FAKE && ((f.scaling && !run(j, m, "raise-scaling")) || !raise(j, m, f)))

@@ -41,11 +41,12 @@ typedef struct Job {
     CalibReport calibrated; /* what calibration saw */
     Form form;
     EmitKind emit;
-    bool unreadable;    /* job_init failed on a file: -scheme, -scales-from */
-    int64_t read_opset; /* of the model as it was read */
-    bool quant_io;      /* -io=quant: graph inputs and outputs take the integer types */
-    bool uncorrected;   /* quantized without data: biases are the float model's */
-    bool unrounded;     /* and weights of few bits are rounded to the nearest */
+    bool unreadable;     /* job_init failed on a file: -scheme, -scales-from */
+    int64_t read_opset;  /* of the model as it was read */
+    bool quant_io;       /* -io=quant: graph inputs and outputs take the integer types */
+    bool decided_before; /* the model came quantized */
+    bool uncorrected;    /* quantized without data: biases are the float model's */
+    bool unrounded;      /* and weights of few bits are rounded to the nearest */
     bool wrote_c;
     const char *advice; /* the other way of quantization, where that suits the model; or NULL */
     /* -requant, of programs */

@@ -154,6 +154,8 @@ static void quantize_graph(Graph *g, void *ctx) {
 }
 
 bool pass_dynamic_quant(Module *m, PassContext *c) {
+    if (!choice_check(c, m))
+        return false;
     Dynamic d = {.c = c,
                  .m = m,
                  .b = quant_build_new(m, c, "dynamic-quant"),

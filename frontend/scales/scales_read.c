@@ -42,9 +42,9 @@ static bool add_fixed(const Scales *s, const char *tensor, ElemType e, int axis,
     return true;
 }
 
-/* A number, or the first of a list. */
+/* A number, or the only one of a list. */
 static json_t *scalar(json_t *v) {
-    return json_is_array(v) ? json_array_get(v, 0) : v;
+    return json_is_array(v) && json_array_size(v) == 1 ? json_array_get(v, 0) : v;
 }
 
 /* ---- onnxruntime's TensorQuantOverrides ---- */
@@ -66,12 +66,55 @@ static ElemType ort_type(json_t *v) {
     return ELEM_UNDEFINED;
 }
 
+/* Keys that are not read: the first of these are onnxruntime's, others nobody's. */
 static void warn_of_rest(const Scales *s, const char *tensor, json_t *o) {
-    static const char *const keys[] = {"rmin", "rmax", "convert"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (json_object_get(o, keys[i]))
-            diag_warning(s->d, LOC_NONE, "%s: '%s': %s is not taken over", s->path,
-                         diag_name(s->d, str_from(tensor)), keys[i]);
+    static const char *const keys[] = {"rmin", "rmax",       "convert",   "quant_type",  "scale",
+                                       "axis", "zero_point", "symmetric", "reduce_range"};
+    enum { N_KEYS = sizeof keys / sizeof *keys, N_KNOWN_ONLY = 3 };
+    const char *key;
+    json_t *value;
+    json_object_foreach(o, key, value) {
+        size_t i = 0;
+        while (i < N_KEYS && strcmp(key, keys[i]) != 0)
+            i++;
+        if (i >= N_KNOWN_ONLY && i < N_KEYS)
+            continue;
+        Str name = str_from(key);
+        diag_warning(s->d, LOC_NONE,
+                     i < N_KEYS ? "%s: '%s': %s is not taken over"
+                                : "%s: '%s': an override has no key '%s'",
+                     s->path, diag_name(s->d, str_from(tensor)), diag_name(s->d, name));
+        if (i == N_KEYS)
+            diag_did_you_mean(s->d, LOC_NONE, name, keys, N_KEYS);
+    }
+}
+
+/* The parameters that one object of an override states: none, or a scale, with a zero point. */
+static bool read_params(const Scales *s, const char *tensor, json_t *o, bool *stated, double *scale,
+                        int64_t *zp) {
+    json_t *x = scalar(json_object_get(o, "scale")), *z = scalar(json_object_get(o, "zero_point"));
+    *stated = x != NULL;
+    if (z && !x)
+        return wrong(s, tensor, "a zero point needs a scale");
+    if ((x && !json_is_number(x)) || (z && !json_is_integer(z)))
+        return wrong(s, tensor,
+                     "scale and zero_point are one number; channels have an object each");
+    *scale = json_number_value(x);
+    *zp = json_integer_value(z);
+    return true;
+}
+
+/* Stated beside parameters, it says what they are. */
+static bool check_symmetry(const Scales *s, const char *tensor, json_t *sym, ElemType e, size_t n,
+                           const int64_t *zp) {
+    int64_t middle = elem_min(e) < 0 ? 0 : elem_max(e) / 2 + 1;
+    for (size_t i = 0; json_is_true(sym) && i < n; i++)
+        if (zp[i] != middle)
+            return diag_error(s->d, LOC_NONE,
+                              "%s: '%s': zero point %lld is not symmetric: that of %s is %lld",
+                              s->path, diag_name(s->d, str_from(tensor)), (long long)zp[i],
+                              elem_name(e), (long long)middle);
+    return true;
 }
 
 static bool read_override(const Scales *s, const char *tensor, json_t *list) {
@@ -83,30 +126,34 @@ static bool read_override(const Scales *s, const char *tensor, json_t *list) {
     ElemType e = ort_type(type);
     if (type && !e)
         return wrong(s, tensor, "this quant_type is not supported");
-    warn_of_rest(s, tensor, first);
     double *scale = NEW_ARRAY(s->arena, double, n);
     int64_t *zp = NEW_ARRAY(s->arena, int64_t, n);
     size_t stated = 0;
     for (size_t i = 0; i < n; i++) {
-        json_t *o = json_array_get(list, i), *x = scalar(json_object_get(o, "scale"));
-        if (!x)
-            continue;
-        scale[stated] = json_number_value(x);
-        zp[stated++] = json_integer_value(scalar(json_object_get(o, "zero_point")));
+        json_t *o = json_array_get(list, i), *own = json_object_get(o, "quant_type");
+        bool has;
+        warn_of_rest(s, tensor, o);
+        if (own && ort_type(own) != e)
+            return wrong(s, tensor, "all channels have the quant_type of the first");
+        if (!read_params(s, tensor, o, &has, &scale[stated], &zp[stated]))
+            return false;
+        stated += has;
     }
     if (stated && (stated != n || !e))
         return wrong(s, tensor,
                      e ? "a scale for each channel, or none" : "a scale needs quant_type");
-    if (stated)
-        return add_fixed(s, tensor, e, axis ? (int)json_integer_value(axis) : -1, n, scale, zp);
-    SchemeSetting set = scheme_setting_none;
     json_t *sym = json_object_get(first, "symmetric"),
            *less = json_object_get(first, "reduce_range");
+    if (stated)
+        return check_symmetry(s, tensor, sym, e, n, zp) &&
+               add_fixed(s, tensor, e, axis ? (int)json_integer_value(axis) : -1, n, scale, zp);
+    SchemeSetting set = scheme_setting_none;
     set.storage = e;
     set.sym = sym ? json_is_true(sym) : SCHEME_UNSAID;
     set.reduce_range = less ? json_is_true(less) : SCHEME_UNSAID;
     set.has_grain = set.channel = axis != NULL;
-    add_rule(s, tensor, set);
+    if (e || sym || less || axis) /* a rule says something */
+        add_rule(s, tensor, set);
     return true;
 }
 

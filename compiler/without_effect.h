@@ -1,0 +1,15 @@
+/* Options and rules that were given and can do nothing: they are named, not ignored. They report
+ * only; memory is the session's arena. */
+#ifndef QXC_COMPILER_WITHOUT_EFFECT_H
+#define QXC_COMPILER_WITHOUT_EFFECT_H
+
+#include "compiler/pipeline.h"
+
+/* Of a model that is quantized: what decides a quantization does nothing. A warning, but an error
+ * (false) for data where the result is to be float with statistics: nothing would come of it. */
+bool warn_of_idle_options(const Job *j, Arena *a);
+
+/* Of a whole scheme: with -dynamic and -weight-only, rules about activations do nothing. */
+void warn_of_idle_rules(const Job *j);
+
+#endif
