@@ -203,12 +203,39 @@ void session_check_suffix(Session *s, const Job *j) {
 typedef struct ValueSearch {
     Str name;
     const Value *found;
+    const Node *node; /* of this name, or that one of this name became part of */
+    Arena *arena;
+    const char **names;
+    size_t n, cap;
 } ValueSearch;
 
 static void look_for_value(Value *v, void *ctx) {
     ValueSearch *s = ctx;
     if (str_eq(v->name, s->name))
         s->found = v;
+    ARENA_PUSH(s->arena, s->names, s->n, s->cap, arena_str(s->arena, v->name).s);
+}
+
+static void look_for_node(Graph *g, void *ctx) {
+    ValueSearch *s = ctx;
+    FOR_NODES(n, g) {
+        bool is = str_eq(n->name, s->name);
+        for (size_t i = 0; i < n->from.n; i++)
+            is = is || str_eq(n->from.from[i].name, s->name);
+        if (is && !s->node && n->n_out && n->out[0])
+            s->node = n;
+    }
+}
+
+static ExitCode no_such_value(const Job *j, Module *m, ValueSearch *s) {
+    module_each_graph(m, look_for_node, s);
+    diag_error(j->d, LOC_NONE, "-explain: the model has no value '%s'", diag_name(j->d, s->name));
+    if (s->node)
+        diag_note(j->d, LOC_NONE, "the result of %s is the value '%s'", node_text(s->node),
+                  diag_name(j->d, s->node->out[0]->name));
+    else
+        diag_did_you_mean(j->d, LOC_NONE, s->name, s->names, s->n);
+    return EXIT_WRONG;
 }
 
 /* The answer is the product where nothing else was asked for. */
@@ -220,13 +247,10 @@ static ExitCode explain(const Job *j, Module *m, FILE *out) {
         fwrite(c->explanation.s, 1, c->explanation.n, out);
         return EXIT_DONE;
     }
-    ValueSearch search = {str_from(c->explain), NULL};
+    ValueSearch search = {.name = str_from(c->explain), .arena = m->arena};
     module_each_value(m, look_for_value, &search);
-    if (!search.found) {
-        diag_error(j->d, LOC_NONE, "-explain: the model has no value '%s'",
-                   diag_name(j->d, search.name));
-        return EXIT_WRONG;
-    }
+    if (!search.found)
+        return no_such_value(j, m, &search);
     fprintf(out, "%s: %s\n  stated by the model: nothing was decided here\n",
             diag_name(j->d, search.name), type_text(m->arena, search.found->type));
     return EXIT_DONE;

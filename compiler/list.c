@@ -77,6 +77,16 @@ static ExitCode list_types(Session *s) {
             op = (Str){full.s + i + 2, full.n - i - 2};
         }
     int newest = onnx_schema_newest(domain);
+    if (s->o.target) {
+        diag_error(s->d, LOC_NONE,
+                   "list types shows the types of ONNX's schemas: -target has no effect on them");
+        return EXIT_USAGE;
+    }
+    if (!domain.n && s->o.target_opset > newest) {
+        diag_error(s->d, LOC_NONE, "-target-opset=%lld: the newest opset qxc knows is %d",
+                   (long long)s->o.target_opset, newest);
+        return EXIT_USAGE;
+    }
     int opset = s->o.target_opset > 0 ? (int)s->o.target_opset : newest;
     const OnnxSchema *schema = onnx_schema_find(domain, op, opset);
     if (!schema || schema->flags & SCHEMA_DEPRECATED) {

@@ -172,26 +172,45 @@ bool choice_equal(const Choice *x, const Choice *y) {
 
 typedef struct Search {
     const SchemeRule *rule;
-    bool found;
+    bool found, constant; /* something matches; some of it is a constant */
+    const Origin *origin; /* a node that matched before it became part of `into` */
+    const Node *into;
 } Search;
+
+static void look_at_origins(Search *s, const Node *n) {
+    for (size_t i = 0; !s->into && i < n->from.n; i++) {
+        const Origin *o = &n->from.from[i];
+        if (o->op.s && rule_matches_node(
+                           s->rule, &(Node){.domain = o->domain, .op = o->op, .name = o->name})) {
+            s->origin = o;
+            s->into = n;
+        }
+    }
+}
 
 static void look_at_nodes(Graph *g, void *ctx) {
     Search *s = ctx;
-    FOR_NODES(n, g) s->found = s->found || rule_matches_node(s->rule, n);
+    FOR_NODES(n, g) {
+        s->found = s->found || rule_matches_node(s->rule, n);
+        look_at_origins(s, n);
+    }
 }
 
 static void look_at_value(Value *v, void *ctx) {
     Search *s = ctx;
-    s->found = s->found || rule_matches_value(s->rule, v);
+    if (!rule_matches_value(s->rule, v))
+        return;
+    s->found = true;
+    s->constant = s->constant || v->kind == VALUE_CONST;
 }
 
-static bool matches_something(const SchemeRule *r, Module *m) {
-    Search s = {r, false};
+static Search search(const SchemeRule *r, Module *m) {
+    Search s = {.rule = r};
     if (r->of == SCHEME_VALUE)
         module_each_value(m, look_at_value, &s);
-    else
+    else if (r->of != SCHEME_ALL)
         module_each_graph(m, look_at_nodes, &s);
-    return s.found;
+    return s;
 }
 
 /* Both say it, and not the same. */
@@ -246,28 +265,51 @@ static bool unknown_op(const PassContext *c, const SchemeRule *r) {
     return true;
 }
 
+/* Only weights have several scales. */
+static bool check_grain(const PassContext *c, const Search *s) {
+    const SchemeSetting *set = &s->rule->set[SCHEME_ITSELF];
+    if (!s->found || s->constant || !(set->channel || set->block))
+        return true;
+    return diag_error(c->d, set->loc,
+                      "'%s' is no weight: activations have one scale for each tensor, as an "
+                      "accumulator cannot sum over several",
+                      diag_name(c->d, str_from(s->rule->pattern)));
+}
+
+static void warn_unmatched(const PassContext *c, const Search *s) {
+    const SchemeRule *r = s->rule;
+    const char *pattern = diag_name(c->d, str_from(r->pattern));
+    if (s->into)
+        diag_warning(c->d, r->loc,
+                     "%s%s'%s' names %.*s '%s', which has become part of %s: name that",
+                     r->flag ? r->flag : "", r->flag ? ": " : "", pattern, STR_ARG(s->origin->op),
+                     diag_name(c->d, s->origin->name), node_text(s->into));
+    else if (r->of == SCHEME_OP_OR_NODE)
+        diag_warning(c->d, LOC_NONE, "%s=%s matches no operator type and no node", r->flag,
+                     pattern);
+    else if (r->flag)
+        diag_warning(c->d, LOC_NONE, "%s: the model has no value '%s'", r->flag, pattern);
+    else
+        diag_warning(c->d, r->loc, "'%s' matches no %s of this model", pattern,
+                     r->of == SCHEME_VALUE ? "value"
+                     : r->of == SCHEME_OP  ? "node's operator"
+                                           : "node");
+}
+
 bool choice_check(const PassContext *c, Module *m) {
     Between between = {c, uses_new(m), true};
     module_each_value(m, look_between, &between);
     bool ok = between.ok;
     for (size_t i = 0; i < c->scheme.n; i++) {
         const SchemeRule *r = &c->scheme.rules[i];
-        if (r->of == SCHEME_ALL || matches_something(r, m))
+        Search s = search(r, m);
+        ok = check_grain(c, &s) && ok;
+        if (r->of == SCHEME_ALL || s.found)
             continue;
         if (unknown_op(c, r))
             ok = false;
-        else if (r->of == SCHEME_OP_OR_NODE)
-            diag_warning(c->d, LOC_NONE, "%s=%s matches no operator type and no node", r->flag,
-                         diag_name(c->d, str_from(r->pattern)));
-        else if (r->flag)
-            diag_warning(c->d, LOC_NONE, "%s: the model has no value '%s'", r->flag,
-                         diag_name(c->d, str_from(r->pattern)));
         else
-            diag_warning(c->d, r->loc, "'%s' matches no %s of this model",
-                         diag_name(c->d, str_from(r->pattern)),
-                         r->of == SCHEME_VALUE ? "value"
-                         : r->of == SCHEME_OP  ? "node's operator"
-                                               : "node");
+            warn_unmatched(c, &s);
     }
     return ok;
 }

@@ -314,6 +314,11 @@ static void assign_graph(Graph *g, void *ctx) {
 
 /* ---- what was decided, in words ---- */
 
+static bool is_integer_bias(const Decide *d, const Node *n, size_t at) {
+    return n->def && n->def->quant.kind == QUANT_MAC && n->def->quant.bias > 0 &&
+           at == (size_t)n->def->quant.bias && d->integer[n->id];
+}
+
 static void explain(Value *v, void *ctx) {
     Decide *d = ctx;
     PassContext *c = d->c;
@@ -322,9 +327,16 @@ static void explain(Value *v, void *ctx) {
     const Use *use;
     bool weight = v->kind == VALUE_CONST && uses_of(d->uses, v, &use) > 0 && use[0].node &&
                   use[0].node->def && is_weight(use[0].node, use[0].index);
+    bool bias = v->kind == VALUE_CONST && uses_of(d->uses, v, &use) > 0 && use[0].node &&
+                is_integer_bias(d, use[0].node, use[0].index);
+    Buf b = buf_new(d->m->arena);
+    if (bias) {
+        explain_bias(&b, c, v, use[0].node);
+        c->explanation = buf_as_str(&b);
+        return;
+    }
     Value *root = weight || v->id >= d->n_values ? v : sharing_root(&d->sharing, v);
     Choice o = weight ? choice_of_weight(c, use[0].node, v) : choice_of(d, root);
-    Buf b = buf_new(d->m->arena);
     explain_value(&b, c, d->uses, v, root, &o);
     c->explanation = buf_as_str(&b);
 }

@@ -113,3 +113,17 @@ void explain_value(Buf *b, PassContext *c, const Uses *uses, const Value *v, con
         put_formula(b, uses, root, o);
     put_remarks(b, c, v);
 }
+
+void explain_bias(Buf *b, PassContext *c, const Value *v, const Node *n) {
+    const Value *w = n->in[n->def->quant.weight];
+    bool is_float = c->target == TARGET_TENSORRT;
+    buf_fmt(b, "%s: ", diag_name(c->d, v->name));
+    if (is_float) {
+        buf_text(b, "float\n  TensorRT adds biases in float\n");
+        return;
+    }
+    buf_fmt(b, "int32q\n  at the scale of the accumulator of %s, that of '%s'", node_text(n),
+            diag_name(c->d, n->in[0]->name));
+    buf_fmt(b, " times %s of '%s'\n", w->type.quant && w->type.quant->n_axes ? "those" : "that",
+            diag_name(c->d, w->name));
+}

@@ -9,4 +9,7 @@
 void explain_value(Buf *b, PassContext *c, const Uses *uses, const Value *v, const Value *root,
                    const Choice *choice);
 
+/* The same of `v`, the bias of `n`, a node that computes on integers. */
+void explain_bias(Buf *b, PassContext *c, const Value *v, const Node *n);
+
 #endif

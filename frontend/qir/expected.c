@@ -117,6 +117,17 @@ static bool on_new_line(const Reader *r, Token t) {
            memchr(r->text.s + r->prev_end, '\n', t.begin - r->prev_end) != NULL;
 }
 
+static bool is_rule_word(Str word) {
+    static const char *const words[] = {
+#define RULE_WORD(word) word,
+#include "frontend/qir/keywords.def"
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (str_is(word, words[i]))
+            return true;
+    return false;
+}
+
 void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
     r->failed_here = true;
     bool told = r->reported_end && r->reported_end == t.begin && r->diags == r->syntax;
@@ -150,6 +161,8 @@ void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
     error_at(r, at, "%s", buf_as_str(b).s);
     if (r->frame && (t.kind == 0 || leaves_body(r, t)))
         diag_note(r->diags, r->frame->graph->loc, "the body that is not closed begins here");
+    if (r->only_scheme && !r->lexer.depth && is_rule_word(str_of(r, t)))
+        note_at(r, at, "rules stand in scheme { ... }");
     const char *note = late ? NULL : syntax_hint(r, t, want, n);
     if (note)
         note_at(r, at, note);

@@ -379,6 +379,8 @@ static const char *what_is_bad(const char *p) {
     case ';': return "statements end with their line, without ';'";
     case '+': return "numbers have no '+'";
     case '.': return "numbers begin with a digit, as in 0.5";
+    case '/':
+    case '*': return "unexpected character; names and globs with / or * stand in double quotes";
     case '\'': return "strings stand in double quotes";
     default: return "unexpected character";
     }

@@ -182,6 +182,7 @@ static void make_progress(Reader *r, Token failed) {
 static void feed_header(Reader *r, void *parser) {
     static const uint8_t kinds[] = {T_QIR, T_INT, T_NL};
     Lexer look = r->lexer;
+    look.diags = diags_new(r->arena, NULL, false); /* the parser comes here again, and tells */
     if (lex(&look).kind == T_QIR)
         return;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)

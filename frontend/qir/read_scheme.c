@@ -85,10 +85,20 @@ static const struct {
 };
 enum { N_MODIFIERS = sizeof modifiers / sizeof *modifiers };
 
-static bool modify(const Rule *t, SchemeSetting *s, const Val *v) {
+static bool differs(int said, int now) {
+    return said >= 0 && now >= 0 && said != now;
+}
+
+/* Takes a word over; false where it is none. */
+static bool modify(const Rule *t, SchemeSetting *s, const Val *v, bool *contradicts) {
     for (size_t i = 0; i < N_MODIFIERS; i++) {
         if (!word_is(t, v, modifiers[i].word))
             continue;
+        int grain = modifiers[i].grain;
+        if (differs(s->sym, modifiers[i].sym) || differs(s->pow2, modifiers[i].pow2) ||
+            differs(s->reduce_range, modifiers[i].reduce_range) || (grain == 0 && s->channel) ||
+            (grain == 1 && s->per_tensor))
+            *contradicts = true;
         if (modifiers[i].sym >= 0)
             s->sym = modifiers[i].sym;
         if (modifiers[i].pow2 >= 0)
@@ -207,11 +217,14 @@ static bool check_fixed(Rule *t, const SchemeSetting *s) {
 
 static bool read_setting(Rule *t, SchemeSetting *s) {
     uint32_t begin = t->i;
-    bool ok = true;
+    bool ok = true, contradicts = false;
     s->said = true;
     while (ok && t->i < t->n && !is_role(t, peek(t))) {
         const Val *v = &t->v[t->i++];
         ElemType e = type_word(t, v);
+        if ((e || v->kind == VAL_QUANT) && s->storage)
+            return error_at(t->r, v->at, "a second type: the one before is %sq",
+                            elem_name(s->storage));
         if (e) {
             s->storage = e;
             if (take_word(t, "in"))
@@ -222,9 +235,12 @@ static bool read_setting(Rule *t, SchemeSetting *s) {
             ok = read_call(t, s, v);
         } else if (word_is(t, v, "float")) {
             s->is_float = true;
-        } else if (!modify(t, s, v)) {
+        } else if (!modify(t, s, v, &contradicts)) {
             ok = unknown_word(t, v);
         }
+        if (contradicts)
+            return error_at(t->r, v->at, "'%s' contradicts a word before it",
+                            shown(t->r, str_at(t->r, v->word)));
     }
     if (!ok)
         return false;
