@@ -1,5 +1,6 @@
 #include "backend/qir/qir_write.h"
 #include "compiler/donor.h"
+#include "compiler/doubtful.h"
 #include "compiler/scheme_nodes.h"
 #include "compiler/session.h"
 #include "compiler/without_effect.h"
@@ -99,6 +100,8 @@ static bool calibrate_module(Job *j, Module *m) {
     bool ok = s && calibrate(m, s, &j->calib, &j->calibrated, j->d);
     if (s)
         samples_close(s);
+    if (ok)
+        warn_of_zero_inputs(m, j->d);
     shapes_restore(m, shapes);
     return ok;
 }
@@ -333,7 +336,10 @@ static bool bring_into_form(Job *j, Module *m) {
     } else if (!f.typed && !f.fake && !quantize(j, m)) {
         return false;
     }
-    if (j->form >= FORM_TRUE && module_form(m).fake && !run(j, m, "true-quant"))
+    bool fake = module_form(m).fake;
+    if (fake)
+        warn_of_clipped(m, j->d);
+    if (j->form >= FORM_TRUE && fake && !run(j, m, "true-quant"))
         return false;
     if (j->form >= FORM_TRUE && !obey_recipe(j, m))
         return false;
