@@ -96,10 +96,18 @@ static bool bias_overflows(const Node *n) {
     return false;
 }
 
+/* Weights of 32 bits fuse as those of 8 do, to a product that does not take them. */
+static bool has_wide_weights(const Node *n) {
+    const QuantRule *r = n->def ? &n->def->quant : NULL;
+    size_t at = r && r->kind == QUANT_MAC ? (size_t)r->weight : 0;
+    const Node *w = at && n->n_in > at ? dequantize_of(n->in[at]) : NULL;
+    return w && stored_bits(w->in[0]) >= 32;
+}
+
 static bool is_fused_wrongly(const Node *n) {
     OpCtx c = op_ctx(n, NULL);
     return (n->def && n->def->quant.ort_misfuses && n->def->quant.ort_misfuses(&c)) ||
-           has_small_activation(n) || bias_overflows(n);
+           has_small_activation(n) || has_wide_weights(n) || bias_overflows(n);
 }
 
 /* A QuantizeLinear to few bits is moved up through data movers and must not meet a Clip there. */

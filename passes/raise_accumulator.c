@@ -1,15 +1,18 @@
 /* Products that stay accumulators until they become float, as lower_accumulator.c writes them:
  *
- *   QuantizeLinear -> MatMulInteger [-> Add of constant int32] -> Cast to float -> Mul by constants
+ *   MatMulInteger [-> Add of constant int32] -> Cast to float -> Mul by constants
  *
  * become MatMul and Add whose results are int32q, and DequantizeLinear. The scales of the weights
  * stand nowhere in ONNX: they are what gives the products that Mul states, times the scale of the
- * data. What does not fit stays as it is; nothing fails. */
+ * data. That is what made the integers (QuantizeLinear, a QOperator, through nodes that move data);
+ * of integers that come from elsewhere any scale is true, and 1 is taken. What does not fit stays
+ * as it is; nothing fails. */
+#include "ir/ops/qop.h"
 #include "passes/raise.h"
 
 typedef struct Found {
     Node *product, *add, *cast, *mul; /* add may be NULL */
-    const Node *quantize;             /* makes the data */
+    Node *params;                     /* DequantizeLinear of the data, in no graph yet */
     const Tensor *scales;             /* one, or one a column */
     Value *bias;                      /* of add */
     Type type;                        /* of the result */
@@ -47,10 +50,8 @@ static bool product_type(const Node *n, Type *y) {
 
 static bool find(const Raise *r, Node *n, Found *f) {
     *f = (Found){.product = n};
-    if (!node_is(n, "MatMulInteger") || n->n_in < 2 || !n->in[0] || !n->in[0]->def ||
-        !is_onnx_quantize(n->in[0]->def))
+    if (!node_is(n, "MatMulInteger") || n->n_in < 2 || !n->in[0])
         return false;
-    f->quantize = n->in[0]->def;
     Node *at = only_user(r, n);
     if (at && at->def && at->def->quant.adds) {
         f->add = at;
@@ -69,6 +70,45 @@ static bool find(const Raise *r, Node *n, Found *f) {
 }
 
 /* ---- parameters ---- */
+
+/* The value that the numbers of v were handed on from: v itself, or what movers read. */
+static Value *origin(Value *v) {
+    for (;;) {
+        const Node *n = v->def;
+        QuantClass k = n && n->def ? n->def->quant.kind : QUANT_NEVER;
+        bool hands_on = k == QUANT_MOVE || k == QUANT_ORDER || k == QUANT_CLAMP || k == QUANT_JOIN;
+        int at = hands_on ? rule_single_data(n) : -1;
+        for (size_t i = 0; k == QUANT_JOIN && at < 0 && i < n->n_in; i++)
+            if (n->in[i] && quant_rule_is_data(&n->def->quant, i) && !value_data(n->in[i]))
+                at = (int)i; /* all have the same parameters, or raise_integers leaves them */
+        if (at < 0 || n->in[at]->type.kind != TYPE_TENSOR || !elem_is_int(n->in[at]->type.elem))
+            return v;
+        v = n->in[at];
+    }
+}
+
+/* A DequantizeLinear of the product's data, for its parameters. */
+static Node *params_of(Raise *r, const Found *f) {
+    const Node *product = f->product, *from = origin(product->in[0])->def;
+    Node *n = build_node(&r->b, product->graph, "", "DequantizeLinear", 3, STR_NONE);
+    const OpDef *op;
+    QopView v;
+    n->in[0] = product->in[0];
+    if (from && is_onnx_quantize(from)) {
+        n->in[1] = from->in[1];
+        n->in[2] = node_input(from, 2);
+    } else if (from && qop_of(from) && qop_view(from, &op, &v, r->b.d) && v.y_scale) {
+        n->in[1] = v.y_scale;
+        n->in[2] = v.y_zp;
+    } else {
+        static const float one = 1;
+        n->in[1] =
+            build_const(&r->b, base_name(n->in[0]->name), "_scale", ELEM_FLOAT, 0, NULL, &one);
+        n->in[2] = node_input(product, 2);
+    }
+    n->n_in = n->in[2] ? 3 : 2;
+    return n;
+}
 
 static bool is_row(const Tensor *t, int64_t n) {
     return t->rank > 0 && t->dims[t->rank - 1] == n && t->count == (size_t)n;
@@ -99,7 +139,7 @@ static Quant *accumulator(Raise *r, const Quant *x, const Quant *w, int rank) {
                      : quant_per_tensor(r->b.a, ELEM_INT32, scale[0], 0);
 }
 
-/* The product's zero point for the data is the QuantizeLinear's. */
+/* The product's zero point for the data is that of the data. */
 static bool same_zero_point(const Found *f, const Quant *x) {
     const Value *v = node_input(f->product, 2);
     const Tensor *z = v ? value_data(v) : NULL;
@@ -160,7 +200,7 @@ static void expand_product(Raise *r, const Found *f, const Quant *w, const Quant
     to->meta = n->meta;
     node_from(to, n, r->b.pass);
     node_insert_before(n, to);
-    to->in[0] = dequantized(r, to, n->in[0], NULL, f->quantize);
+    to->in[0] = dequantized(r, to, n->in[0], NULL, f->params);
     to->in[1] = dequantized(r, to, n->in[1], w, NULL);
     Type t = f->type;
     node_add_output(to, 0, derived_name(&r->b, sum->name, "_QuantizeLinear_Input"), t);
@@ -214,7 +254,9 @@ static void raise_graph(Graph *g, void *ctx) {
         if (n->def && n->n_out && n->out[0] && n->out[0]->type.kind != TYPE_TENSOR)
             node_infer(n, r->b.d); /* behind a product that is understood now */
         bool found = find(r, n, &f);
-        const Quant *x = found ? raise_params(r, f.quantize, &why) : NULL;
+        if (found)
+            f.params = params_of(r, &f);
+        const Quant *x = found ? raise_params(r, f.params, &why) : NULL;
         next = n->next;
         if (!x || !quant_is_per_tensor(x) || elem_bits(x->storage) != 8 || !same_zero_point(&f, x))
             continue;

@@ -211,6 +211,22 @@ static bool hard_bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_LogSoftmax = {KIND, .name = "LogSoftmax", .bind = log_bind};
 const OpDef op_Hardmax = {KIND, .name = "Hardmax", .bind = hard_bind};
 
+/* onnxruntime's QLinearSoftmax wraps the one 256/256 of a row to 0. */
+static bool is_along_one(const OpCtx *c) {
+    const SoftmaxAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    int axis;
+    if (x.rank < 1)
+        return false;
+    return op_axis(c, a->axis, x.rank, &axis) && x.dims[axis].value == 1;
+}
+
+static bool applies(const OpCtx *c, const char **why) {
+    if (is_along_one(c))
+        *why = "onnxruntime's QLinearSoftmax yields 0 along an axis of length 1";
+    return !is_along_one(c);
+}
+
 const OpDef op_Softmax = {
     .domain = "",
     .name = "Softmax",
@@ -221,11 +237,13 @@ const OpDef op_Softmax = {
     .quant = {.kind = QUANT_COMPUTE,
               .data = 1,
               .counts_within = 12, /* hundreds of e^-12 are below a step of 1/256 */
-              .fixed_output = fixed_output},
+              .fixed_output = fixed_output,
+              .ort_misfuses = is_along_one},
     .qop = {.domain = "com.microsoft",
             .op = "QLinearSoftmax",
             .operands = "0* y",
             .since = 10,
+            .applies = applies,
             .lower_attrs = lower_attrs,
             .raise_attrs = raise_attrs},
     .upgrade = upgrade,
