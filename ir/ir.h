@@ -191,8 +191,9 @@ struct Value {
     Node *onnx; /* how ONNX spelled its quantization: Q and DQ nodes that raising took away, in no
                    graph, linked by `next` (passes/spelling.h) */
     bool declared;      /* ONNX stated its type (value_info); inferred types are not written back */
-    const Type *stated; /* what ONNX states instead of `type`, which it contradicts; else NULL. Kept
-                           for the file alone: nothing computes with it */
+    const Type *stated; /* what ONNX states instead of `type`, which it contradicts, or which knows
+                           the rank that it leaves open; else NULL. Kept for the file alone: nothing
+                           computes with it */
     bool misread;       /* a text has a fault there, which was said: nothing more is said of it */
     Str doc;
     Meta meta;

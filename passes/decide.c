@@ -139,7 +139,7 @@ static void mark_recipe(Graph *g, void *ctx) {
     }
 }
 
-/* The MatMul whose bias this node adds in float. */
+/* The MatMul that this node reads and that stays float: its bias is added here, or it has none. */
 static Node *recipe_operand(const Decide *d, const Node *add) {
     for (size_t i = 0; i < add->n_in; i++)
         if (add->in[i] && add->in[i]->def && d->float_result[add->in[i]->def->id])
@@ -152,8 +152,10 @@ static void mark_anchors(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         const char *why = why_float(d, n);
         Node *of = recipe_operand(d, n);
-        if (of)
+        if (of && recipe_bias_of(d->uses, of) == n)
             why = "its bias is added in float, as the scheme has it";
+        else if (of && !why)
+            why = "the product it reads stays float, as the scheme has it";
         if (why) {
             d->weights_only[n->id] = only_weights(d, n);
             if (n->n_out && n->out[0] && type_real_elem(n->out[0]->type) == ELEM_FLOAT)

@@ -182,6 +182,10 @@ Type *type_with_tilde(Reader *r, Type *t, Elem q) {
                  t->quant ? "quantized already" : "no tensor");
         return t;
     }
+    if (elem_is_float(t->elem) && q.quant->kind == QUANT_PARAMS && t->elem != q.quant->expressed)
+        error_at(r, q.at, "~ on %s needs a quantization that stands for %s, as expr=%s, not %s",
+                 elem_name(t->elem), elem_name(t->elem), elem_name(t->elem),
+                 elem_name(q.quant->expressed));
     if (!elem_is_float(t->elem) && t->elem != q.quant->storage)
         error_at(r, q.at, "~ on %s needs a quantization stored as %s, not %s", elem_name(t->elem),
                  elem_name(t->elem), elem_name(q.quant->storage));

@@ -63,7 +63,9 @@ static bool join_shape(const Infer *s, const Node *n, Value *v, Type inferred) {
     if (inferred.rank < 0)
         return true;
     if (stated.rank < 0) {
-        if (s->refine || !v->declared) {
+        if (s->keep && v->declared && !v->stated) /* an output of a file may state no shape */
+            v->stated = arena_copy(n->graph->module->arena, &stated, sizeof stated);
+        if (s->refine || !v->declared || v->stated) {
             v->type.rank = inferred.rank;
             v->type.dims = inferred.dims;
         }
