@@ -48,7 +48,7 @@ static void look_at_value(Value *v, void *ctx) {
         return;
     if (type_is_quantized(v->type))
         f->typed = true;
-    else if (type_real_elem(v->type) == ELEM_FLOAT)
+    else if (elem_is_float(type_real_elem(v->type)))
         f->fake = true;
 }
 
