@@ -78,7 +78,8 @@ LIGHT = """## Other networks, random weights
 The light models of the `onnx` package without their Softmax, which leaves nothing to compare of random weights, and the
 detector and the transformer of test/oracle/networks.py. Light models: two images to calibrate on, two others to measure
 with, mean of three such choices, as one says little: on squeezenet `Percentile` is 1.9 dB better than `MinMax` with the
-first and 1.5 and 1.2 dB worse with the others.
+first (and there 0.5 dB better than the default of qxc), 1.5 and 1.2 dB worse with the others. Two images are too few for
+`-equalize` and `mse`, which fit the ranges to them.
 
 {table}
 {gains}
