@@ -70,19 +70,24 @@ static bool read_keep(NodeRules *r, const Node *n, const StrPair *p) {
 }
 
 static bool read_pair(NodeRules *r, const Node *n, const StrPair *p) {
-    static const char *const words[] = {"weights", "activations", "bias", "in", "out", "keep"};
+    static const char *const words[] = {
+#define ROLE(id, word, begins) word,
+#include "ir/scheme_words.def"
+        "keep", /* the last */
+    };
+    enum { N_WORDS = sizeof words / sizeof *words };
     size_t skip = strlen(META_QUANTIZATION);
     Str word = {p->key.s + skip, p->key.n - skip};
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < N_WORDS; i++) {
         if (!str_is(word, words[i]))
             continue;
         if (!n->name.n)
             return wrong(r, n, p, "only a node with a name can state its quantization");
-        return i == 5 ? read_keep(r, n, p) : read_line(r, n, p, word);
+        return i == N_WORDS - 1 ? read_keep(r, n, p) : read_line(r, n, p, word);
     }
     diag_warning(r->d, n->loc, "%s: qxc does not know \"%s\"; it stays metadata", node_text(n),
                  diag_name(r->d, p->key));
-    diag_did_you_mean(r->d, n->loc, word, words, 6);
+    diag_did_you_mean(r->d, n->loc, word, words, N_WORDS);
     return true;
 }
 

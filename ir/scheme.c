@@ -35,9 +35,27 @@ bool scheme_has_parameters(const Scheme *s) {
     return false;
 }
 
+/* ---- words ---- */
+
+#define PROPERTY(member, value, word) const char scheme_word_##member##_##value[] = word;
+#include "ir/scheme_words.def"
+
 const char *scheme_role_name(SchemeRole r) {
-    static const char *const names[] = {"weights", "activations", "bias", "in", "out", ""};
+    static const char *const names[SCHEME_ROLES] = {
+#define ROLE(id, word, begins) [id] = word,
+#include "ir/scheme_words.def"
+        [SCHEME_ITSELF] = "",
+    };
     return names[r];
+}
+
+const char *scheme_subject_name(SchemeSubject of) {
+    switch (of) {
+#define SUBJECT(id, word)                                                                          \
+    case id: return word;
+#include "ir/scheme_words.def"
+    default: return "";
+    }
 }
 
 /* ---- printing ---- */
@@ -70,13 +88,13 @@ void scheme_setting_print(Buf *b, const SchemeSetting *s) {
     }
     print_storage(b, s);
     if (s->sym != SCHEME_UNSAID)
-        buf_text(b, s->sym ? " sym" : " asym");
+        buf_fmt(b, " %s", SCHEME_WORD(sym, s->sym));
     if (s->pow2 != SCHEME_UNSAID)
-        buf_text(b, s->pow2 ? " pow2" : " any-scale");
+        buf_fmt(b, " %s", SCHEME_WORD(pow2, s->pow2));
     if (s->reduce_range != SCHEME_UNSAID)
-        buf_text(b, s->reduce_range ? " reduce-range" : " full-range");
+        buf_fmt(b, " %s", SCHEME_WORD(reduce_range, s->reduce_range));
     if (s->has_grain && (s->channel || s->per_tensor))
-        buf_text(b, s->channel ? " per-channel" : " per-tensor");
+        buf_fmt(b, " %s", SCHEME_WORD(channel, s->channel));
     if (s->has_grain && s->block)
         buf_fmt(b, " block(%lld)", (long long)s->block);
 }
@@ -84,7 +102,7 @@ void scheme_setting_print(Buf *b, const SchemeSetting *s) {
 static void print_subject(Buf *b, SchemeSubject of, const char *pattern) {
     if (of == SCHEME_ALL)
         return;
-    buf_text(b, of == SCHEME_OP ? "op " : of == SCHEME_NODE ? "node " : "value ");
+    buf_fmt(b, "%s ", scheme_subject_name(of));
     buf_quoted(b, str_from(pattern));
     buf_byte(b, ' ');
 }

@@ -72,8 +72,13 @@ void scheme_add(Scheme *s, Arena *a, SchemeRule r);
 void scheme_append(Scheme *s, Arena *a, const Scheme *from);
 /* Whether some rule states a scale: then not everything needs statistics. */
 bool scheme_has_parameters(const Scheme *s);
-/* In the words of the language: "weights", "in". "" of a value itself. */
+/* In the words of the language (scheme_words.def): "weights", "in". "" of a value itself. */
 const char *scheme_role_name(SchemeRole r);
+const char *scheme_subject_name(SchemeSubject of); /* "op"; "" of all */
+/* Of a property and one of its two values: SCHEME_WORD(sym, 0) is "asym". */
+#define SCHEME_WORD(member, value) ((value) ? scheme_word_##member##_1 : scheme_word_##member##_0)
+#define PROPERTY(member, value, word) extern const char scheme_word_##member##_##value[];
+#include "ir/scheme_words.def"
 /* One line without its end: op "Gemm" weights int4q sym block(32). */
 void scheme_rule_print(Buf *b, const SchemeRule *r);
 void scheme_setting_print(Buf *b, const SchemeSetting *s);

@@ -38,7 +38,7 @@ static void put_type(Buf *b, PassContext *c, const Choice *o) {
 
 static void put_grain(Buf *b, PassContext *c, const Choice *o) {
     char text[64];
-    int n = snprintf(text, sizeof text, "%s", o->channel ? "per-channel" : "per-tensor");
+    int n = snprintf(text, sizeof text, "%s", SCHEME_WORD(channel, o->channel));
     if (o->block)
         snprintf(text + n, sizeof text - (size_t)n, " block(%lld)", (long long)o->block);
     put_property(b, c, text, o->by[CHOICE_GRAIN]);
@@ -102,10 +102,10 @@ void explain_value(Buf *b, PassContext *c, const Uses *uses, const Value *v, con
     if (o->fixed && v->type.quant)
         put_property(b, c, "these parameters", o->by[CHOICE_TYPE]);
     if (!o->fixed && !o->is_float) {
-        put_property(b, c, o->sym ? "sym" : "asym", o->by[CHOICE_SYM]);
-        put_property(b, c, o->pow2 ? "pow2" : "any-scale", o->by[CHOICE_POW2]);
+        put_property(b, c, SCHEME_WORD(sym, o->sym), o->by[CHOICE_SYM]);
+        put_property(b, c, SCHEME_WORD(pow2, o->pow2), o->by[CHOICE_POW2]);
         if (o->reduce_range)
-            put_property(b, c, "reduce-range", o->by[CHOICE_REDUCE]);
+            put_property(b, c, SCHEME_WORD(reduce_range, 1), o->by[CHOICE_REDUCE]);
         if (v->kind == VALUE_CONST)
             put_grain(b, c, o);
     }

@@ -68,20 +68,11 @@ static ElemType type_word(const Rule *t, const Val *v) {
 
 static const struct {
     const char *word;
-    int sym, pow2, reduce_range, grain; /* grain 1: per channel */
+    int sym, pow2, reduce_range, channel; /* 1 + the value; 0 where it says nothing of that */
 } modifiers[] = {
-    {"sym", 1, -1, -1, -1},
-    {"asym", 0, -1, -1, -1},
-    {"pow2", -1, 1, -1, -1},
-    {"any-scale", -1, 0, -1, -1},
-    {"reduce-range", -1, -1, 1, -1},
-    {"full-range", -1, -1, 0, -1},
-    {"per-channel", -1, -1, -1, 1},
-    {"per-tensor", -1, -1, -1, 0},
-    {"Symmetric", 1, 0, -1, -1}, /* the four schemas of the proposal */
-    {"Asymmetric", 0, 0, -1, -1},
-    {"SymmetricWithPower2Scale", 1, 1, -1, -1},
-    {"AsymmetricWithPower2Scale", 0, 1, -1, -1},
+#define PROPERTY(member, value, text) {.word = text, .member = 1 + value},
+#define SCHEMA(text, sym_, pow2_)     {.word = text, .sym = 1 + sym_, .pow2 = 1 + pow2_},
+#include "ir/scheme_words.def"
 };
 enum { N_MODIFIERS = sizeof modifiers / sizeof *modifiers };
 
@@ -94,20 +85,20 @@ static bool modify(const Rule *t, SchemeSetting *s, const Val *v, bool *contradi
     for (size_t i = 0; i < N_MODIFIERS; i++) {
         if (!word_is(t, v, modifiers[i].word))
             continue;
-        int grain = modifiers[i].grain;
-        if (differs(s->sym, modifiers[i].sym) || differs(s->pow2, modifiers[i].pow2) ||
-            differs(s->reduce_range, modifiers[i].reduce_range) || (grain == 0 && s->channel) ||
+        int grain = modifiers[i].channel - 1;
+        if (differs(s->sym, modifiers[i].sym - 1) || differs(s->pow2, modifiers[i].pow2 - 1) ||
+            differs(s->reduce_range, modifiers[i].reduce_range - 1) || (grain == 0 && s->channel) ||
             (grain == 1 && s->per_tensor))
             *contradicts = true;
-        if (modifiers[i].sym >= 0)
-            s->sym = modifiers[i].sym;
-        if (modifiers[i].pow2 >= 0)
-            s->pow2 = modifiers[i].pow2;
-        if (modifiers[i].reduce_range >= 0)
-            s->reduce_range = modifiers[i].reduce_range;
-        if (modifiers[i].grain >= 0) {
+        if (modifiers[i].sym)
+            s->sym = modifiers[i].sym - 1;
+        if (modifiers[i].pow2)
+            s->pow2 = modifiers[i].pow2 - 1;
+        if (modifiers[i].reduce_range)
+            s->reduce_range = modifiers[i].reduce_range - 1;
+        if (grain >= 0) {
             s->has_grain = true;
-            s->channel = modifiers[i].grain;
+            s->channel = grain;
             s->per_tensor = !s->channel;
         }
         return true;
@@ -162,10 +153,12 @@ static bool unknown_word(Rule *t, const Val *v) {
     size_t n = 0;
     for (size_t i = 0; i < N_MODIFIERS; i++)
         words[n++] = modifiers[i].word;
-    static const char *const others[] = {"weights", "activations", "bias",   "in",     "out",
-                                         "keep",    "quantize",    "float",  "block",  "range",
-                                         "int2q",   "int4q",       "int8q",  "int16q", "int32q",
-                                         "uint2q",  "uint4q",      "uint8q", "uint16q"};
+    static const char *const others[] = {
+#define ROLE(id, word, begins) word,
+#define CHOICE(word, value)    word,
+#include "ir/scheme_words.def"
+        "float",  "block",  "range",  "int2q",  "int4q",  "int8q",
+        "int16q", "int32q", "uint2q", "uint4q", "uint8q", "uint16q"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         words[n++] = others[i];
     if (v->kind == VAL_STRING)
@@ -192,8 +185,11 @@ static bool fixed_quant(Rule *t, SchemeSetting *s, const Val *v) {
 }
 
 static bool is_role(const Rule *t, const Val *v) {
-    static const char *const words[] = {"weights", "activations", "bias",    "in",
-                                        "out",     "keep",        "quantize"};
+    static const char *const words[] = {
+#define ROLE(id, word, begins) word,
+#define CHOICE(word, value)    word,
+#include "ir/scheme_words.def"
+    };
     for (size_t i = 0; v->kind == VAL_WORD && i < sizeof words / sizeof *words; i++)
         if (word_is(t, v, words[i]))
             return true;
@@ -293,20 +289,26 @@ static int role_of(const Rule *t, const Val *v) {
     return -1;
 }
 
+/* 1: keep float, 0: quantize; -1: v says neither. */
+static int choice_of(const Rule *t, const Val *v) {
+#define CHOICE(word, value)                                                                        \
+    if (word_is(t, v, word))                                                                       \
+        return value;
+#include "ir/scheme_words.def"
+    return -1;
+}
+
 static bool read_keep(Rule *t, const Val *v) {
-    if (word_is(t, v, "quantize")) {
-        t->rule.keep = 0;
-        return true;
-    }
-    t->rule.keep = 1;
-    return take_word(t, "float") || error_at(t->r, v->at, "a node is kept as in 'keep float'");
+    t->rule.keep = choice_of(t, v);
+    return !t->rule.keep || take_word(t, "float") ||
+           error_at(t->r, v->at, "a node is kept as in 'keep float'");
 }
 
 static bool read_roles(Rule *t) {
     while (t->i < t->n) {
         const Val *v = &t->v[t->i];
         int role = role_of(t, v);
-        if (role < 0 && !word_is(t, v, "keep") && !word_is(t, v, "quantize")) {
+        if (role < 0 && choice_of(t, v) < 0) {
             if (t->rule.of != SCHEME_VALUE)
                 return error_at(t->r, v->at,
                                 "expected weights, activations, bias, in, out, keep float or "
@@ -340,27 +342,29 @@ static const char *pattern_text(const Rule *t, const Val *v) {
 
 /* op NAME, node GLOB, value GLOB */
 static bool read_subject(Rule *t) {
-    static const char *const words[] = {"op", "node", "value"};
-    static const SchemeSubject subjects[] = {SCHEME_OP, SCHEME_NODE, SCHEME_VALUE};
     t->rule =
         scheme_rule(SCHEME_ALL, NULL, loc_of(t->r, range_join(t->v[0].at, t->v[t->n - 1].at)));
-    for (size_t i = 0; i < 3; i++) {
-        if (!take_word(t, words[i]))
+    for (SchemeSubject of = SCHEME_OP; of <= SCHEME_VALUE; of++) {
+        const char *word = scheme_subject_name(of);
+        if (!*word || !take_word(t, word))
             continue;
         const Val *v = peek(t);
         if (!v || (v->kind != VAL_WORD && v->kind != VAL_STRING))
             return error_at(t->r, v ? v->at : behind(t), "after '%s' stands a name or \"glob\"",
-                            words[i]);
+                            word);
         t->i++;
-        t->rule = scheme_rule(subjects[i], pattern_text(t, v), loc_of(t->r, v->at));
+        t->rule = scheme_rule(of, pattern_text(t, v), loc_of(t->r, v->at));
         return t->i < t->n || error_at(t->r, behind(t), "the rule says nothing");
     }
     const Val *v = &t->v[0];
     if (is_role(t, v))
         return true;
     static const char *const firsts[] = {
-#define RULE_WORD(word) word,
-#include "frontend/qir/keywords.def"
+#define SUBJECT(id, word)      word,
+#define ROLE(id, word, begins) word,
+#define WHOLE(word)            word,
+#define CHOICE(word, value)    word,
+#include "ir/scheme_words.def"
     };
     error_at(t->r, v->at,
              "a rule begins with op, node, value, weights, activations, bias, keep, "

@@ -108,10 +108,15 @@ static bool line_word_at(const char *p, int line) {
 }
 
 static bool begins_rule(const char *p) {
-#define RULE_WORD(word)                                                                            \
+#define WHOLE(word)                                                                                \
     if (word_at(p, word))                                                                          \
         return true;
-#include "frontend/qir/keywords.def"
+#define SUBJECT(id, word)   WHOLE(word)
+#define CHOICE(word, value) WHOLE(word)
+#define ROLE(id, word, starts)                                                                     \
+    if (starts && word_at(p, word))                                                                \
+        return true;
+#include "ir/scheme_words.def"
     return false;
 }
 
