@@ -219,7 +219,8 @@ static const Quant *activation_quant(Decide *d, Value *v) {
     bool cut;
     if (o.fixed)
         return o.fixed->alias.s ? o.fixed : named(d, quant_copy(d->m->arena, o.fixed), v);
-    if (!o.sym && v->def && v->def->def && d->integer[v->def->id] &&
+    bool stated = o.has_range || o.reduce_range; /* of fewer integers than the storage has */
+    if (!o.sym && !stated && v->def && v->def->def && d->integer[v->def->id] &&
         v->def->def->quant.fixed_output) {
         OpCtx c = op_ctx(v->def, d->c->d);
         if (v->def->def->quant.fixed_output(&c, o.storage, &scale, &zp))
@@ -230,7 +231,6 @@ static const Quant *activation_quant(Decide *d, Value *v) {
     params_from_minmax(min, max, r, o.sym, o.pow2, &scale, &zp);
     Quant *q = quant_per_tensor(d->m->arena, o.storage, scale, zp);
     /* Being symmetric says where the ends of the range are, not that beyond them is nothing. */
-    bool stated = o.has_range || o.reduce_range;
     bool whole = !stated || d->c->target == TARGET_TENSORRT; /* it knows no Clip */
     if (!whole && (r.lo != elem_min(o.storage) || r.hi != elem_max(o.storage))) {
         q->has_range = true;

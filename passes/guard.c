@@ -104,9 +104,16 @@ static bool has_wide_weights(const Node *n) {
     return w && stored_bits(w->in[0]) >= 32;
 }
 
-static bool is_fused_wrongly(const Node *n) {
+/* The scale of the QuantizeLinear that alone reads the result; 0 where there is none. */
+static float scale_behind(const Uses *u, const Node *n) {
+    const Node *q = n->n_out && n->out[0] ? uses_only_node(u, n->out[0]) : NULL;
+    return q && is_onnx_quantize(q) ? (float)const_scale(q, 0) : 0;
+}
+
+static bool is_fused_wrongly(const Uses *u, const Node *n) {
     OpCtx c = op_ctx(n, NULL);
-    return (n->def && n->def->quant.ort_misfuses && n->def->quant.ort_misfuses(&c)) ||
+    return (n->def && n->def->quant.ort_misfuses &&
+            n->def->quant.ort_misfuses(&c, scale_behind(u, n))) ||
            has_small_activation(n) || has_wide_weights(n) || bias_overflows(n);
 }
 
@@ -182,8 +189,8 @@ static void guard_graph(Graph *g, void *ctx) {
         size_t i = 0;
         while (i < n->n_in && !dequantize_of(n->in[i]))
             i++;
-        bool fused =
-            i < n->n_in && computes && (is_fused_wrongly(n) || has_no_kernel(with->uses, n));
+        bool fused = i < n->n_in && computes &&
+                     (is_fused_wrongly(with->uses, n) || has_no_kernel(with->uses, n));
         if (fused)
             guard(with->b, n, i);
         else if (n->n_out && n->out[0] &&

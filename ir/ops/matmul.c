@@ -388,7 +388,8 @@ static bool matmul_bind(Binder *b, const Node *n, const OpCtx *c) {
 }
 
 /* It takes a stack of matrices with parameters per column for one of matrices that share them. */
-static bool matmul_ort_misfuses(const OpCtx *c) {
+static bool matmul_ort_misfuses(const OpCtx *c, float scale) {
+    (void)scale;
     const Value *b = op_in(c, B);
     const Node *dq = b && b->def && node_conversion(b->def) == CONVERT_DEQUANTIZE ? b->def : NULL;
     return dq && dq->n_in >= 2 && dq->in[1] && b->type.rank > 2 && dq->in[1]->type.rank > 0;

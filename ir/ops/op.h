@@ -143,8 +143,9 @@ typedef struct QuantRule {
      * out it is 0: the number, or the integer. NULL function: none. */
     size_t (*fill)(const OpCtx *c);
     /* Whether onnxruntime gets this node wrong where it fuses it with the DequantizeLinear before
-     * and the QuantizeLinear behind it. The node is float. NULL: never. */
-    bool (*ort_misfuses)(const OpCtx *c);
+     * and the QuantizeLinear behind it, whose scale is `scale`, 0 where none is known. The node is
+     * float. NULL: never. */
+    bool (*ort_misfuses)(const OpCtx *c, float scale);
     /* Elements of operand 0 so far below the largest of their row count for nothing in the result
      * (Softmax); 0: all count. */
     float counts_within;

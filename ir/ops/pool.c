@@ -228,7 +228,8 @@ static bool qlinear_applies(const OpCtx *c, const char **why) {
     return true;
 }
 
-static bool ort_misfuses(const OpCtx *c) {
+static bool ort_misfuses(const OpCtx *c, float scale) {
+    (void)scale;
     const char *why;
     return !qlinear_applies(c, &why);
 }

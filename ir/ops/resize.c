@@ -289,7 +289,8 @@ static const char *integer_refusal(const OpCtx *c, const Quant *x) {
 }
 
 /* On integers onnxruntime cuts interpolated numbers off instead of rounding them. */
-static bool ort_misfuses(const OpCtx *c) {
+static bool ort_misfuses(const OpCtx *c, float scale) {
+    (void)scale;
     return !is_nearest(c);
 }
 

@@ -1,6 +1,8 @@
 /* Softmax with QLinearSoftmax, LogSoftmax and Hardmax. Before opset 13 the input is seen as a
  * matrix [dims before axis, the rest] and axis defaults to 1; from 13 the sum goes along one axis,
  * by default the last. */
+#include <math.h>
+
 #include "ir/ops/bind.h"
 #include "ir/provenance.h"
 #include "kernels/requant_host.h"
@@ -135,6 +137,38 @@ static bool fixed_output(const OpCtx *c, ElemType storage, float *scale, int64_t
     return true;
 }
 
+/* onnxruntime's QLinearSoftmax wraps the one 256/256 of a row to 0. */
+static bool is_along_one(const OpCtx *c) {
+    const SoftmaxAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    int axis;
+    if (x.rank < 1)
+        return false;
+    return op_axis(c, a->axis, x.rank, &axis) && x.dims[axis].value == 1;
+}
+
+/* QLinearSoftmax divides by the scale as a whole number of steps to 1, which it cuts off: 14 for
+ * the float next to 1 / 15. Of bytes that is a step at most, of fewer bits a step is much. */
+static bool cuts_off(float scale) {
+    float steps = 1 / scale;
+    return scale > 0 && steps - floorf(steps) > steps * 0x1p-7f;
+}
+
+static bool ort_misfuses(const OpCtx *c, float scale) {
+    return is_along_one(c) || cuts_off(scale);
+}
+
+static bool qlinear_applies(const OpCtx *c, const char **why) {
+    const Quant *y = op_quant(c->node->out[0]);
+    if (is_along_one(c))
+        *why = "onnxruntime's QLinearSoftmax yields 0 along an axis of length 1";
+    else if (y && quant_is_per_tensor(y) && cuts_off(quant_scale(y, 0)))
+        *why = "QLinearSoftmax cuts the steps to 1 off to a whole number";
+    else
+        return true;
+    return false;
+}
+
 static void lower_attrs(const Node *from, Node *to) {
     node_set_int(to, "opset", node_opset(from) >= 13 ? 13 : node_opset(from));
     node_set_int(to, "axis", ((const SoftmaxAttrs *)from->typed)->axis);
@@ -211,22 +245,6 @@ static bool hard_bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_LogSoftmax = {KIND, .name = "LogSoftmax", .bind = log_bind};
 const OpDef op_Hardmax = {KIND, .name = "Hardmax", .bind = hard_bind};
 
-/* onnxruntime's QLinearSoftmax wraps the one 256/256 of a row to 0. */
-static bool is_along_one(const OpCtx *c) {
-    const SoftmaxAttrs *a = c->attrs;
-    Type x = op_type(c, 0);
-    int axis;
-    if (x.rank < 1)
-        return false;
-    return op_axis(c, a->axis, x.rank, &axis) && x.dims[axis].value == 1;
-}
-
-static bool applies(const OpCtx *c, const char **why) {
-    if (is_along_one(c))
-        *why = "onnxruntime's QLinearSoftmax yields 0 along an axis of length 1";
-    return !is_along_one(c);
-}
-
 const OpDef op_Softmax = {
     .domain = "",
     .name = "Softmax",
@@ -237,13 +255,16 @@ const OpDef op_Softmax = {
     .quant = {.kind = QUANT_COMPUTE,
               .data = 1,
               .counts_within = 12, /* hundreds of e^-12 are below a step of 1/256 */
-              .fixed_output = fixed_output,
-              .ort_misfuses = is_along_one},
+              .ort_misfuses = ort_misfuses,
+              .fixed_output = fixed_output},
     .qop = {.domain = "com.microsoft",
             .op = "QLinearSoftmax",
             .operands = "0* y",
             .since = 10,
+<<<<<<< HEAD
             .applies = applies,
+=======
+            .applies = qlinear_applies,
             .lower_attrs = lower_attrs,
             .raise_attrs = raise_attrs},
     .upgrade = upgrade,

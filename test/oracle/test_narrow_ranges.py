@@ -43,9 +43,9 @@ OPERATORS = {  # call, shape of the result, its largest number, what follows it
     "pad": ("Pad(%x, %pads)", (4, 10, 8), SAME)}
 
 SUMS = {"conv", "conv_relu", "matmul", "gemm", "mean", "average"}  # of floats, where nothing fuses them
-# QLinearAdd rounds with the zero point inside, QLinearSoftmax divides by a whole number; Sub has no QOperator,
-# and where Add has none either it is two products and a sum of floats.
-OTHERS = {"add", "sub", "softmax"}
+# QLinearAdd rounds with the zero point inside; Sub has no QOperator, and where Add has none either it is two products
+# and a sum of floats.
+OTHERS = {"add", "sub"}
 SOME_STEPS = {("qop", False): OTHERS, ("qop", True): OTHERS, ("qdq", False): SUMS | OTHERS, ("qdq", True): OTHERS}
 # Not bytes: onnxruntime fuses none of it, and has no QOperators for 16 bits. Those of 4 bits are bytes in QOperators.
 WIDE = SUMS | OTHERS | {"concat", "mul", "leaky", "sigmoid", "tanh", "relu"}
