@@ -76,7 +76,7 @@ bool scheme_has_parameters(const Scheme *s);
 const char *scheme_role_name(SchemeRole r);
 const char *scheme_subject_name(SchemeSubject of); /* "op"; "" of all */
 /* Of a property and one of its two values: SCHEME_WORD(sym, 0) is "asym". */
-#define SCHEME_WORD(member, value) ((value) ? scheme_word_##member##_1 : scheme_word_##member##_0)
+#define SCHEME_WORD(member, value)    ((value) ? scheme_word_##member##_1 : scheme_word_##member##_0)
 #define PROPERTY(member, value, word) extern const char scheme_word_##member##_##value[];
 #include "ir/scheme_words.def"
 /* One line without its end: op "Gemm" weights int4q sym block(32). */
