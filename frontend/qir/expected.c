@@ -119,8 +119,11 @@ static bool on_new_line(const Reader *r, Token t) {
 
 static bool is_rule_word(Str word) {
     static const char *const words[] = {
-#define RULE_WORD(word) word,
-#include "frontend/qir/keywords.def"
+#define SUBJECT(id, word)      word,
+#define ROLE(id, word, begins) word,
+#define WHOLE(word)            word,
+#define CHOICE(word, value)    word,
+#include "ir/scheme_words.def"
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (str_is(word, words[i]))
