@@ -52,6 +52,14 @@ static void round_value(Binder *b, const Node *n, const Value *v) {
         bind_in_place(b, 0);
 }
 
+/* Dimensions beside one of 0 as well: their products are strides and numbers of rounds. */
+static bool extents_fit(Type t) {
+    int64_t n = 1;
+    for (int i = 0; i < t.rank && n <= INT32_MAX; i++)
+        n = dim_mul(n, t.dims[i].value ? t.dims[i].value : 1);
+    return n <= INT32_MAX;
+}
+
 /* What every bind function relies on: tensors whose number of elements is known and fits int32. */
 static bool shape_known(Binder *b, const Node *n, const Value *v) {
     size_t count;
@@ -60,10 +68,7 @@ static bool shape_known(Binder *b, const Node *n, const Value *v) {
     if (v->type.kind != TYPE_TENSOR)
         return bind_unsupported(b, n, "'%s' is not known to be a tensor",
                                 diag_name(b->diags, v->name));
-    bool fits = type_count(v->type, &count) && count <= INT32_MAX;
-    for (int i = 0; fits && i < v->type.rank; i++) /* beside a 0 as well */
-        fits = v->type.dims[i].value <= INT32_MAX;
-    if (!fits)
+    if (!type_count(v->type, &count) || !extents_fit(v->type))
         return bind_unsupported(b, n, "'%s' is %s: not of fixed shape and below 2^31 elements",
                                 diag_name(b->diags, v->name), type_text(b->arena, v->type));
     return true;

@@ -97,7 +97,7 @@ static void finish_node(Folder *f, Node *n) {
 
 static void run_node(Folder *f, Graph *g, Node *n) {
     Binder *b = f->binder;
-    if (!node_verify(n, b->diags)) /* of constants more is known than when types were inferred */
+    if (!node_infer(n, b->diags) || n->faulty) /* operands have become constants since */
         return;
     binder_reset(b);
     if (!bind_node(b, n))

@@ -305,8 +305,6 @@ bool module_verify(Module *m, Diags *d);
  * and what reads a result of a faulty node is held against no law. */
 bool module_check(Module *m, unsigned flags, Diags *d);
 bool module_verify_with(Module *m, unsigned flags, Diags *d);
-/* The laws of one resolved node's operator alone, for a node that has the operands it needs. */
-bool node_verify(const Node *n, Diags *d);
 /* That a node has as many operands and results as its schema asks for, none of them left out that
  * must be there. True where no schema is known. */
 bool node_count_operands(const Node *n, Diags *d);

@@ -24,6 +24,12 @@ static bool verify(const OpCtx *c) {
         return op_error_in(c, X, "has rank %d, must have 3 or 4", x.rank);
     if (x.rank == 3 && a->num_heads < 1)
         return op_error_attr(c, "num_heads", "operands of rank 3 need num_heads");
+    if (x.rank == 3 && a->num_heads > INT32_MAX)
+        return op_error_attr(c, "num_heads", "num_heads is %lld", (long long)a->num_heads);
+    if (a->rotary_embedding_dim < 0)
+        return op_error_attr(c, "rotary_embedding_dim",
+                             "rotary_embedding_dim is %lld, must not be negative",
+                             (long long)a->rotary_embedding_dim);
     int64_t size = x.dims[x.rank - 1].value;
     if (x.rank == 3 && size >= 0 && size % a->num_heads)
         return op_error_in(c, X, "%lld numbers do not divide into %lld heads", (long long)size,

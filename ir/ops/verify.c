@@ -124,7 +124,7 @@ bool node_types_fit(const Node *n, Diags *d) {
 
 /* ---- one node ---- */
 
-bool node_verify(const Node *n, Diags *d) {
+static bool call_verify(const Node *n, Diags *d) {
     const OpDef *op = n->def;
     OpCtx c;
     QopView view;
@@ -191,7 +191,7 @@ static bool verify_node(const Node *n, const Verify *v) {
     if (node_reads_faulty(n))
         return true; /* one mistake, one error */
     int before = diags_errors(d);
-    bool ok = node_verify(n, d) && (n->faulty || !v->quants || verify_node_quant(n, v->flags, d));
+    bool ok = call_verify(n, d) && (n->faulty || !v->quants || verify_node_quant(n, v->flags, d));
     return diag_reason(d, ok, before, n->loc, node_text(n));
 }
 
