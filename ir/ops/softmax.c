@@ -261,9 +261,6 @@ const OpDef op_Softmax = {
             .op = "QLinearSoftmax",
             .operands = "0* y",
             .since = 10,
-<<<<<<< HEAD
-            .applies = applies,
-=======
             .applies = qlinear_applies,
             .lower_attrs = lower_attrs,
             .raise_attrs = raise_attrs},
