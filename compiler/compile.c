@@ -79,6 +79,10 @@ static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
                              : samples_random(a, w->m, o->random > 0 ? (size_t)o->random : 1);
     if (!in)
         return false;
+    if (!o->input.n && o->random <= 0)
+        diag(w->s->d, DIAG_NOTE, LOC_NONE,
+             "-testbench without -input=PATH checks one random sample, which says little of the "
+             "model's own data; -random=N takes more");
     Runner *r = runner_new(a, p);
     CTest *tests = NULL;
     size_t n = 0, cap = 0;
@@ -122,6 +126,16 @@ static bool open_beside(Writing *w, CWriteOptions *c, CStreams *to) {
     return (to->weights = out_open(w->out, path)) != NULL;
 }
 
+typedef struct Reasons {
+    const Job *job;
+    Uses *uses;
+} Reasons;
+
+static const char *why_float(const Node *n, void *ctx) {
+    const Reasons *r = ctx;
+    return report_node(r->job, n, r->uses).why;
+}
+
 static bool write_c(Writing *w) {
     const Options *o = &w->s->o;
     if (!module_bind_batch(w->m, w->s->d) || !module_check_static(w->m, w->s->d))
@@ -129,7 +143,9 @@ static bool write_c(Writing *w) {
     Program *p = program_build(w->m, &(ProgramOptions){.rounding = w->j->rounding}, w->s->d);
     if (!p)
         return false;
-    CWriteOptions c = {.integer_only = o->integer_only};
+    Reasons reasons = {w->j, o->integer_only ? uses_new(w->m) : NULL};
+    CWriteOptions c = {
+        .integer_only = o->integer_only, .why_float = why_float, .why_ctx = &reasons};
     CStreams to = {.source = w->file};
     if (o->output && !open_beside(w, &c, &to))
         return false;

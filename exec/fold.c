@@ -6,10 +6,12 @@
 #include "ir/ops/op.h"
 #include "ir/provenance.h"
 
-enum { DEFAULT_MAX_BYTES = 64 << 20 };
+/* What runs a node, its result and the constant made of it take memory, and later passes more. */
+enum { PART_OF_MEMORY = 4, WITHOUT_LIMIT = 64 << 20 };
 
 typedef struct Folder {
     Module *module;
+    const FoldOptions *options;
     Binder *binder;
     size_t max_bytes, grown; /* bytes that results took beyond their operands */
     size_t folded;
@@ -39,8 +41,11 @@ static bool sizes_fit(Folder *f, const Node *n) {
         out += elem_bytes(n->out[i]->type.elem, count);
     }
     size_t growth = out > in ? out - in : 0;
-    if (growth > f->max_bytes - f->grown)
+    if (growth > f->max_bytes - f->grown) {
+        if (f->options && f->options->too_large)
+            f->options->too_large(n, f->options->ctx);
         return false;
+    }
     f->grown += growth;
     return true;
 }
@@ -137,8 +142,14 @@ static void fold_graph(Graph *g, void *ctx) {
         run_node(f, g, n);
 }
 
+static size_t default_max_bytes(const Arena *a) {
+    size_t left = arena_left(a);
+    return left == SIZE_MAX ? WITHOUT_LIMIT : left / PART_OF_MEMORY;
+}
+
 size_t module_fold(Module *m, const FoldOptions *o) {
-    Folder f = {.module = m, .max_bytes = o && o->max_bytes ? o->max_bytes : DEFAULT_MAX_BYTES};
+    Folder f = {.module = m, .options = o};
+    f.max_bytes = o && o->max_bytes ? o->max_bytes : default_max_bytes(m->arena);
     Diags *quiet = diags_new(m->arena, NULL, false);
     f.binder = binder_new(m->arena, m, NULL, quiet);
     do { /* what became constant may fix shapes, which may make more constant */

@@ -2,14 +2,16 @@
  *
  * Left alone: operators that cannot run, that are not deterministic, that hold subgraphs, whose
  * output type carries quantization, and results above `max_bytes` each or in total
- * (Expand and Tile bombs). Never fails. */
+ * (Expand and Tile bombs), of which the caller is told. Never fails. */
 #ifndef QXC_EXEC_FOLD_H
 #define QXC_EXEC_FOLD_H
 
 #include "exec/exec.h"
 
 typedef struct FoldOptions {
-    size_t max_bytes; /* of one result and of all that grow; 0: 64 MiB */
+    size_t max_bytes; /* of one result and of all that grow; 0: a part of what memory is left */
+    void (*too_large)(const Node *n, void *ctx); /* stays for its size alone; NULL: nobody asks */
+    void *ctx;
 } FoldOptions;
 
 /* Needs a resolved and inferred module; keeps it so. Returns how many nodes were folded. Constants

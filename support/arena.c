@@ -93,6 +93,10 @@ size_t arena_used(const Arena *a) {
     return a->used;
 }
 
+size_t arena_left(const Arena *a) {
+    return a->limit ? a->limit - a->used : SIZE_MAX;
+}
+
 static char *align_up(char *p, size_t align) {
     return p + (-(uintptr_t)p & (align - 1));
 }

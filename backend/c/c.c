@@ -1,5 +1,6 @@
 /* The C writer: what stands in the source, in order. See backend/c/c.h. */
 #include "backend/c/writer.h"
+#include "ir/ops/op.h"
 
 CSizes c_sizes(const Program *p) {
     CSizes s = {.arena = p->arena_bytes, .alive = p->arena_alive, .macs = p->macs};
@@ -31,33 +32,93 @@ static bool kernel_is_integer(Arena *a, const KernelDef *k) {
     return true;
 }
 
-static bool refuse_floats(const Program *p, Diags *d) {
-    bool ok = true;
+/* The node computes in floating point, not only to convert. */
+static bool *float_nodes(const Program *p, bool *any) {
+    bool *is = NEW_ARRAY(p->module->arena, bool, p->module->n_nodes);
+    for (size_t c = 0; c < p->n_calls; c++) {
+        const Call *call = &p->calls[c];
+        if (call->kind != CALL_KERNEL || kernel_is_integer(p->module->arena, call->kernel))
+            continue;
+        *any = true;
+        if (call->node)
+            is[call->node->id] = node_conversion(call->node) == CONVERT_NONE;
+    }
+    return is;
+}
+
+typedef struct Refusal {
+    const CWriteOptions *options;
+    const bool *is_float; /* by node id */
+    Diags *d;
+    size_t said;
+} Refusal;
+
+static void blame_reasons(Graph *g, void *ctx) {
+    Refusal *r = ctx;
+    FOR_NODES(n, g) {
+        const char *why =
+            r->options->why_float ? r->options->why_float(n, r->options->why_ctx) : NULL;
+        if (why) {
+            diag_error(r->d, n->loc, "-integer-only: %s stays float: %s", node_text(n), why);
+            r->said++;
+        }
+    }
+}
+
+static void blame_nodes(Graph *g, void *ctx) {
+    Refusal *r = ctx;
+    FOR_NODES(n, g) {
+        if (r->is_float[n->id]) {
+            diag_error(r->d, n->loc, "-integer-only: %s computes in floating point", node_text(n));
+            r->said++;
+        }
+    }
+}
+
+static void blame_conversions(const Program *p, Diags *d) {
     const Graph *g = p->module->graph;
     const Node *last = NULL;
     for (size_t i = 0; i < p->n_inputs; i++)
         if (elem_is_float(p->buffers[p->inputs[i]].elem))
-            ok = diag_error(d, p->buffers[p->inputs[i]].value->loc,
-                            "-integer-only: graph input %s is float",
-                            diag_name(d, p->buffers[p->inputs[i]].value->name));
+            diag_error(d, p->buffers[p->inputs[i]].value->loc,
+                       "-integer-only: graph input %s is float",
+                       diag_name(d, p->buffers[p->inputs[i]].value->name));
     for (size_t i = 0; i < p->n_outputs; i++)
         if (elem_is_float(p->buffers[p->outputs[i]].elem))
-            ok = diag_error(d, g->out[i]->loc, "-integer-only: graph output %s is float",
-                            diag_name(d, g->out[i]->name));
+            diag_error(d, g->out[i]->loc, "-integer-only: graph output %s is float",
+                       diag_name(d, g->out[i]->name));
     for (size_t c = 0; c < p->n_calls; c++) {
         const Call *call = &p->calls[c];
         if (call->kind != CALL_KERNEL || kernel_is_integer(p->module->arena, call->kernel) ||
-            call->node == last)
+            (c && call->node == last))
             continue;
         last = call->node;
         if (last)
-            ok = diag_error(d, last->loc, "-integer-only: %s computes in floating point (%s)",
-                            node_text(last), call->kernel->name);
+            diag_error(d, last->loc, "-integer-only: %s computes in floating point",
+                       node_text(last));
         else
-            ok = diag_error(d, LOC_NONE,
-                            "-integer-only: a graph input is rounded in floating point");
+            diag_error(d, LOC_NONE, "-integer-only: a graph input is rounded in floating point");
     }
-    return ok;
+}
+
+/* The nodes that were left float and why; those that merely compute on their results, convert them
+ * or hand them out are named only where no reason is known. */
+static bool refuse_floats(const Program *p, const CWriteOptions *o, Diags *d) {
+    bool any = false;
+    Refusal r = {.options = o, .d = d};
+    r.is_float = float_nodes(p, &any);
+    for (size_t i = 0; i < p->n_inputs; i++)
+        any = any || elem_is_float(p->buffers[p->inputs[i]].elem);
+    for (size_t i = 0; i < p->n_outputs; i++)
+        any = any || elem_is_float(p->buffers[p->outputs[i]].elem);
+    if (!any)
+        return true;
+    module_each_graph(p->module, blame_reasons, &r);
+    if (!r.said)
+        module_each_graph(p->module, blame_nodes, &r);
+    if (!r.said)
+        blame_conversions(p, d);
+    return false;
 }
 
 /* Elements that C has no type for. */
@@ -78,7 +139,7 @@ static bool check_types(const Program *p, Diags *d) {
 bool c_write(const Program *p, const CWriteOptions *o, CStreams to, Diags *d) {
     static const CWriteOptions none = {0};
     CWriter w = {.program = p, .options = o ? o : &none, .arena = p->module->arena, .diags = d};
-    if (!check_types(p, d) || (w.options->integer_only && !refuse_floats(p, d)))
+    if (!check_types(p, d) || (w.options->integer_only && !refuse_floats(p, w.options, d)))
         return false;
     FILE *source = w.f = to.source;
     w.math = c_needs_math(p);

@@ -3,8 +3,8 @@
  *
  * PREFIX_run(arena, inputs..., outputs...) makes the same kernel calls as the Runner, with constant
  * params; only the kernels in use are embedded. No allocation, no writable static data. Fails with
- * a diagnostic (integer-only asked for and floating point in use: the list of culprits; weights too
- * large for a file). */
+ * a diagnostic (integer-only asked for and floating point in use: the nodes that stayed float;
+ * weights too large for a file). */
 #ifndef QXC_BACKEND_C_C_H
 #define QXC_BACKEND_C_C_H
 
@@ -16,8 +16,11 @@ typedef struct CTest { /* one sample for -testbench; bytes in the order of the p
 } CTest;
 
 typedef struct CWriteOptions {
-    Str prefix;               /* any text; made into an identifier. STR_NONE: "model" */
-    bool integer_only;        /* refuse floating point anywhere in the code */
+    Str prefix;        /* any text; made into an identifier. STR_NONE: "model" */
+    bool integer_only; /* refuse floating point anywhere in the code */
+    /* For integer_only: why a node stayed float, NULL where nobody has said. */
+    const char *(*why_float)(const Node *n, void *ctx);
+    void *why_ctx;
     const char *header_name;  /* for #include, "model.h"; NULL: header and source in one file */
     const char *weights_name; /* for #embed, "model.weights.bin"; NULL: constants in the source */
     const CTest *tests;       /* main() that runs these and compares */

@@ -49,7 +49,7 @@ static void put_float_macros(CWriter *w, FILE *f, Str id, const Quant *q, const 
     int64_t zp = quant_zp(q, 0), lo = quant_lo(q), hi = quant_hi(q);
     fprintf(f, "#define " STR_FMT "_SCALE ", STR_ARG(id));
     c_put_float(w, f, (double)quant_scale(q, 0), false);
-    fprintf(f, "\n#define " STR_FMT "_ZERO_POINT %lld\n", STR_ARG(id), (long long)zp);
+    fprintf(f, "\n#define " STR_FMT "_ZERO_POINT (%lld)\n", STR_ARG(id), (long long)zp);
     fprintf(f, "#define " STR_FMT "_DEQUANTIZE(q) ((float)((q) - %lld) * " STR_FMT "_SCALE)\n",
             STR_ARG(id), (long long)zp, STR_ARG(id));
     if (elem_bits(q->storage) > 16)
@@ -73,7 +73,7 @@ static void put_integer_macros(FILE *f, Str id, const Quant *q) {
             "/* scale = MANTISSA * 2^EXPONENT */\n"
             "#define " STR_FMT "_SCALE_MANTISSA %ld\n"
             "#define " STR_FMT "_SCALE_EXPONENT (%d)\n"
-            "#define " STR_FMT "_ZERO_POINT %lld\n",
+            "#define " STR_FMT "_ZERO_POINT (%lld)\n",
             STR_ARG(id), (long)ldexp(fraction, 24), STR_ARG(id), exponent - 24, STR_ARG(id),
             (long long)quant_zp(q, 0));
 }

@@ -190,7 +190,7 @@ class EmittedC(OracleCase):
         folder = self.folder("macros")
         _, header = emit(self.shared_model("kws_int8_qdq.onnx"), folder, "-io=quant")
         scale = np.float32(re.search(r"M_INPUT_SCALE (\S+)f", header)[1])
-        zero = int(re.search(r"M_INPUT_ZERO_POINT (\S+)", header)[1])
+        zero = int(re.search(r"M_INPUT_ZERO_POINT \((\S+)\)\n", header)[1])
         steps = np.arange(-600, 600, dtype=np.float32) / 2
         x = np.concatenate([steps * scale, np.float32([np.inf, -np.inf, np.nan, 1e30, -1e-30])])
         x.astype(np.float32).tofile(folder / "x.bin")

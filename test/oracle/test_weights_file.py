@@ -17,19 +17,19 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from cmodel import CModel
-from common import DIGITS, NAMES, OracleCase, compile_c, for_each, qxc, qxc_outputs, talk
+from common import DIGITS, NAMES, ROOT, OracleCase, compile_c, for_each, qxc, qxc_outputs, talk
 from inputs import int8_inputs
 from light import light, selected
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-align", "-Werror")
-ASSEMBLY = """
-    .section .rodata
-    .global m_weights
-    .balign 16
-m_weights:
-    .incbin "model.weights.bin"
-    .section .note.GNU-stack,"",%progbits
-"""
+
+
+def assembly_of_docs():
+    """weights.S as docs/c.md shows it, of a model named m."""
+    block = re.search(r"(?m)^    /\* weights\.S \*/\n((?:    .*\n)+)", (ROOT / "docs/c.md").read_text())[1]
+    return block.replace("digits_weights", "m_weights").replace("digits.weights.bin", "model.weights.bin")
+
+
 OK, NULL, ALIGNMENT, WEIGHTS = range(4)
 
 
@@ -40,7 +40,7 @@ def emit(model, folder, *options):
 
 
 def object_by_assembly(folder):
-    (folder / "weights.S").write_text(ASSEMBLY)
+    (folder / "weights.S").write_text(assembly_of_docs())
     compile_c("gcc", "-c", "-I", folder, f"-Wa,-I{folder}", "-o", folder / "weights.o", folder / "weights.S")
     return folder / "weights.o"
 
@@ -194,7 +194,8 @@ class WeightsFile(OracleCase):
     def test_testbench(self):
         source = self.emit_digits("bench", "-weights-file", "-testbench", f"-input={DIGITS / 'test.npz'}")
         program = source.with_suffix("")
-        compile_c("gcc", "-std=c99", *WARNINGS, "-o", program, source, object_by_assembly(source.parent))
+        compile_c("gcc", "-std=c99", *WARNINGS, "-Wl,--fatal-warnings", "-o", program, source,
+                  object_by_assembly(source.parent))
         done = subprocess.run([program], capture_output=True, text=True, check=True)
         self.assertEqual("16 of 16 samples right\n", done.stdout)
 
