@@ -28,7 +28,7 @@ Arena *arena_new(size_t limit, OutOfMemory *handler);
 void arena_free(Arena *a); /* NULL is fine */
 size_t arena_used(const Arena *a);
 OutOfMemory *arena_handler(const Arena *a); /* or NULL */
-size_t arena_left(const Arena *a); /* until the limit; SIZE_MAX where there is none */
+size_t arena_left(const Arena *a);          /* until the limit; SIZE_MAX where there is none */
 
 void *arena_alloc(Arena *a, size_t bytes);
 /* `count * size` checked for overflow; treated as out of memory when it does. */
