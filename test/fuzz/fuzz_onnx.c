@@ -32,8 +32,10 @@ static void untype_attr(const Attr *a) {
 
 static void untype_graph(Graph *g, void *ctx) {
     (void)ctx;
-    for (size_t i = 0; i < g->n_in; i++)
+    for (size_t i = 0; i < g->n_in; i++) {
         untype_tensor(g->in[i]->data);
+        untype_sparse(g->in[i]->sparse);
+    }
     for (size_t i = 0; i < g->n_consts; i++) {
         untype_tensor(g->consts[i]->data);
         untype_sparse(g->consts[i]->sparse);
