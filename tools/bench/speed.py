@@ -87,12 +87,13 @@ class Race:
         return runners
 
     def check(self, runners):
-        """They compute the same function, as far as quantization goes."""
+        """They compute the same function, as far as quantization goes: int8 keeps little of a deep network with random
+        weights, but unrelated outputs of 1000 numbers stay below 0.15."""
         want = np.ravel(self.one.run(self.one.path)[0]).astype(np.float64)
         for name, runner in runners.items():
             got = np.ravel(runner.result()).astype(np.float64)
             close = got @ want / np.sqrt((got @ got) * (want @ want) + 1e-30)
-            if close < (0.99 if "float" in name else 0.5):
+            if close < (0.99 if "float" in name else 0.2):
                 raise AssertionError(f"{self.name}: {name} computes something else (cosine {close:.3f})")
 
 
