@@ -337,7 +337,7 @@ static bool bring_into_form(Job *j, Module *m) {
         return false;
     }
     bool fake = module_form(m).fake;
-    if (fake)
+    if (f.fake) /* what is decided here fits */
         warn_of_clipped(m, j->d);
     if (j->form >= FORM_TRUE && fake && !run(j, m, "true-quant"))
         return false;

@@ -44,6 +44,7 @@ static void qk_depthwise_any_$x(const $X *const *tap, ptrdiff_t at, int32_t pair
     int32_t t;
     for (; n >= 4; n -= 4, at += 4, w += 8, acc += 4)
         qk_depthwise4_$x(tap, at, pairs, w, channels, acc);
+    n &= 3; /* as many are left: compilers see the bound */
     for (; n > 0; n--, at++, w += 2, acc++) {
         const int8_t *from = w;
         *acc = 0;

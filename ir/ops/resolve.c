@@ -140,7 +140,8 @@ static bool decode(Node *n, const OpDef *op, const OnnxSchema *schema, Diags *d)
     return ok;
 }
 
-/* Outside of functions nothing could be referred to, whatever the operator. */
+/* Outside of functions nothing could be referred to; onnx's checker takes it of operators that it
+ * does not know. */
 static bool check_refs(const Node *n, Diags *d) {
     bool ok = true;
     for (size_t i = 0; i < n->n_attrs && !node_in_function(n); i++) {
@@ -159,16 +160,14 @@ bool op_resolve(Node *n, Diags *d) {
     n->def = NULL;
     if (n->misread)
         return true;
-    if (!check_refs(n, d)) {
-        return false;
-    }
     n->def = op_find(n->domain, n->op);
     if (schema && !(schema->flags & SCHEMA_DEPRECATED) && !check_schema(n, schema, d)) {
         n->def = NULL; /* half-decoded attributes would only bring more errors */
         return false;
     }
     const OpDef *op = n->def ? n->def : qop_find(n->domain, n->op);
-    if (!op || decode(n, op, schema, d))
+    bool known = op || schema;
+    if ((!known || check_refs(n, d)) && (!op || decode(n, op, schema, d)))
         return true;
     n->def = NULL;
     return false;

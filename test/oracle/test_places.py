@@ -68,7 +68,7 @@ class Places(common.OracleCase):
     def test_attribute(self):
         bad = helper.make_node("Softmax", ["x"], ["y"], name="s", axis=4)
         self.shown(model([bad]), 'node "s" (Softmax, #0 in graph "main"; line %s of -emit=qir)',
-                   "axis 4 is out of range", "axis")
+                   "axis 4 is out of range", "4")
 
     def test_unnamed_node(self):
         self.shown(model([conv("")]), 'node #0 (Conv in graph "main"; line %s of -emit=qir)',
