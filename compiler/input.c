@@ -133,10 +133,12 @@ static void unknown_function(const UnknownOps *u, const Node *n) {
 static void warn_unknown(Graph *g, void *ctx) {
     UnknownOps *u = ctx;
     FOR_NODES(n, g) {
+        warn_flags(u, n);
+        if (n->def)
+            continue;
         bool onnx = domain_is_onnx(n->domain);
         bool known = onnx || onnx_schema_newest(n->domain);
-        warn_flags(u, n);
-        if (n->def || (!known && !map_get(u->domains, n->domain)))
+        if (!known && !map_get(u->domains, n->domain))
             continue;
         Str key = function_key(&u->key, n->domain, n->op, n->overload);
         if (map_get(u->functions, key) || map_get(u->seen, key))

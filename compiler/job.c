@@ -51,10 +51,17 @@ static bool init_emit(Job *j) {
     return true;
 }
 
+/* What shows decisions, where nothing else is asked for. ONNX has no words for them but
+ * annotations; in a drawing what is integer shows. */
+static Form form_of_decisions(const Job *j) {
+    if (j->emit == EMIT_ONNX && !j->o->annotate)
+        return FORM_FLOAT;
+    return j->emit == EMIT_DOT ? FORM_TRUE : FORM_FAKE;
+}
+
 static bool init_form(Job *j) {
     static const char *const forms[] = {"float", "fake", "true", "qop"};
     static const Form of_form[] = {FORM_FLOAT, FORM_FAKE, FORM_TRUE, FORM_QOP};
-    bool data = j->o->calib.n || j->o->calib_random >= 0;
     size_t i = 0;
     if (!init_emit(j))
         return false;
@@ -63,13 +70,10 @@ static bool init_form(Job *j) {
         j->form = FORM_QDQ; /* no data is to come: these are complete */
     if (j->o->dynamic && j->form == FORM_AS_IS)
         j->form = FORM_TRUE; /* decided at run time: there is nothing to edit before */
-    if ((data || j->o->weight_only || j->o->explain ||
+    if ((options_have_data(j->o) || j->o->weight_only || j->o->explain ||
          ((j->o->scheme || j->o->scales_from || j->o->weights_from) && text)) &&
         j->form == FORM_AS_IS)
-        /* ONNX has no words for decisions but annotations */
-        j->form = onnx && !j->o->annotate ? FORM_FLOAT : FORM_FAKE;
-    if (j->emit == EMIT_DOT && j->form == FORM_FAKE)
-        j->form = FORM_TRUE; /* what is integer shows there */
+        j->form = form_of_decisions(j);
     if (j->o->annotate && !(onnx || j->emit == EMIT_QDQ || j->emit == EMIT_QOP))
         return diag_error(j->d, LOC_NONE, "-annotate goes with -emit=onnx, qdq or qop");
     if (j->o->form) {
@@ -134,7 +138,7 @@ static bool check_kind(Job *j) {
         {"smooth-quant", o->smooth_quant, o->weight_only, "activations"},
         {"equalize", o->equalize, o->weight_only, "activations"},
     };
-    bool ok = true, data = o->calib.n || o->calib_random >= 0;
+    bool ok = true, data = options_have_data(o);
     if (o->dynamic && o->weight_only)
         ok = diag_error(j->d, LOC_NONE, "-dynamic and -weight-only exclude each other");
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -207,7 +211,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
          ok;
     if (j->form == FORM_AS_IS && j->emit != EMIT_ONNX &&
         (scheme_has_parameters(&j->file) || o->scales_from || o->weights_from))
-        j->form = j->emit == EMIT_DOT ? FORM_TRUE : FORM_FAKE; /* as in init_form */
+        j->form = form_of_decisions(j);
     bool binary = j->emit == EMIT_ONNX || j->emit == EMIT_QDQ || j->emit == EMIT_QOP;
     j->ctx.newer_refused = binary && j->form != FORM_AS_IS && o->target_opset <= 0;
     j->ctx.data = (const char *const *)o->calib.items;

@@ -128,6 +128,10 @@ bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
     return diags_errors(d) == before;
 }
 
+bool options_have_data(const Options *o) {
+    return o->calib.n || o->calib_random >= 0;
+}
+
 void options_help(FILE *out) {
     fputs(
         "usage: qxc [options] INPUT            compile INPUT (.onnx, .qir, or - for stdin)\n"

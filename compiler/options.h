@@ -30,6 +30,9 @@ typedef struct Options {
 #undef OPT_LIST
 } Options;
 
+/* Whether there is data to calibrate on, given or made up. */
+bool options_have_data(const Options *o);
+
 bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d);
 void options_help(FILE *out);
 

@@ -90,13 +90,8 @@ static bool calibrate_module(Job *j, Module *m) {
     FixedShapes *shapes = shapes_fix(m, j->o->calib.items, j->o->calib.n, j->d);
     if (!shapes)
         return false;
-    Samples *s;
-    if (j->o->calib.n) {
-        s = samples_open(m->arena, m, j->o->calib.items, j->o->calib.n, j->d);
-    } else {
-        int64_t n = j->o->calib_random > 0 ? j->o->calib_random : 16;
-        s = samples_random(m->arena, m, (size_t)n);
-    }
+    Samples *s = j->o->calib.n ? samples_open(m->arena, m, j->o->calib.items, j->o->calib.n, j->d)
+                               : samples_random(m->arena, m, j->ctx.random);
     bool ok = s && calibrate(m, s, &j->calib, &j->calibrated, j->d);
     if (s)
         samples_close(s);
@@ -111,10 +106,6 @@ static bool no_statistics(Job *j) {
                       "this is a float model without statistics, so nothing can be quantized: give "
                       "data with -calib=PATH, or -calib-random to try with random data, or a .qir "
                       "with `stat` lines or quantized types; -dynamic and -weight-only need none");
-}
-
-static bool has_data(const Job *j) {
-    return j->o->calib.n || j->o->calib_random >= 0;
 }
 
 /* What is quantized has been decided: statistics and rules are for float models. */
@@ -170,7 +161,7 @@ static bool mend(Job *j, Module *m) {
         return run(j, m, "adaround");
     if (o->bias_correction || by_default)
         return run(j, m, "bias-correction");
-    j->uncorrected = !has_data(j) && !o->no_bias_correction;
+    j->uncorrected = !options_have_data(j->o) && !o->no_bias_correction;
     j->unrounded = j->uncorrected && few;
     return true;
 }
@@ -189,7 +180,8 @@ static bool prepare(Job *j, Module *m) {
 
 /* A float model: statistics, then decisions. Emitted C may stay float. */
 static bool quantize(Job *j, Module *m) {
-    bool statically = !j->o->dynamic && !j->o->weight_only, have = !statically || has_data(j);
+    bool statically = !j->o->dynamic && !j->o->weight_only,
+         have = !statically || options_have_data(j->o);
     if (!have) {
         module_each_value(m, look_for_stat, &have);
         have = have || scheme_has_parameters(&j->ctx.scheme);
@@ -208,7 +200,7 @@ static bool quantize(Job *j, Module *m) {
         return j->form <= FORM_FLOAT || (run(j, m, "dynamic-quant") && run(j, m, "quant-tables"));
     if (j->o->weight_only)
         return j->form <= FORM_FLOAT || (run(j, m, "decide-weights") && run(j, m, "quant-tables"));
-    if (has_data(j) && !calibrate_module(j, m))
+    if (options_have_data(j->o) && !calibrate_module(j, m))
         return false;
     if (j->form <= FORM_FLOAT)
         return true;

@@ -2,7 +2,6 @@
 
 bool warn_of_idle_options(const Job *j, Arena *a) {
     const Options *o = j->o;
-    bool data = o->calib.n || o->calib_random >= 0;
     const struct {
         const char *name;
         bool given;
@@ -35,7 +34,7 @@ bool warn_of_idle_options(const Job *j, Arena *a) {
             buf_fmt(&names, "%s-%s", n++ ? ", " : "", options[i].name);
     if (!n)
         return true;
-    Severity how = data && j->form <= FORM_FLOAT ? DIAG_ERROR : DIAG_WARNING;
+    Severity how = options_have_data(o) && j->form <= FORM_FLOAT ? DIAG_ERROR : DIAG_WARNING;
     diag(j->d, how, LOC_NONE, "the model is quantized already: %.*s %s no effect",
          STR_ARG(buf_as_str(&names)), n > 1 ? "have" : "has");
     return how == DIAG_WARNING;

@@ -1,5 +1,6 @@
 //! kernel attention_f32
 //! math
+//! uses dot8_f32
 // com.microsoft Attention behind its product: qkv[batch, steps, width] holds queries, keys and values of
 // all heads side by side, of qk, qk and v numbers each.
 //   y = softmax(scale * q . k + mask) . v
@@ -22,19 +23,6 @@ static int32_t $NAME_hides(const qk_attention_f32_params *p, const int32_t *mask
     }
 }
 
-static float $NAME_dot(const float *a, const float *b, int32_t len) {
-    float s[8] = {0}, sum = 0.0f;
-    int32_t k = 0, l;
-    for (; k + 8 <= len; k += 8)
-        for (l = 0; l < 8; l++)
-            s[l] += a[k + l] * b[k + l];
-    for (l = 0; l < 8; l++)
-        sum += s[l];
-    for (; k < len; k++)
-        sum += a[k] * b[k];
-    return sum;
-}
-
 /* scores[0..seen) become probabilities; returns how many steps are seen. */
 static int32_t $NAME_weights(const qk_attention_f32_params *p, const float *q, const float *k,
                              ptrdiff_t width, const int32_t *mask, int32_t b, int32_t i,
@@ -42,7 +30,7 @@ static int32_t $NAME_weights(const qk_attention_f32_params *p, const float *q, c
     int32_t seen = p->causal ? i + 1 : p->steps, j;
     float max = 0.0f, sum = 0.0f;
     for (j = 0; j < seen; j++) {
-        float s = p->scale * $NAME_dot(q, k + j * width, p->qk);
+        float s = p->scale * qk_dot8_f32(q, k + j * width, p->qk);
         scores[j] = $NAME_hides(p, mask, b, i, j) ? s + p->filter : s;
         max = j == 0 || scores[j] > max ? scores[j] : max;
     }

@@ -1,6 +1,6 @@
 //! kernel scatter_elements
 //! template T=s8,u8,s16,u16,s32,u32,s64,u64,f32,f64 I=s32,s64
-//! uses walk row_at
+//! uses walk row_at scatter_one_$t
 // y[i with index[i] on one axis] becomes x[i] (ONNX ScatterElements), or with `reduction` their sum (1),
 // product (2), the larger (3) or smaller one (4); x and index are contiguous of shape dim[0..rank), ys
 // are the strides of y, 0 on the axis, where they are `step` and its length `length`. Negative indices
@@ -10,17 +10,6 @@ typedef struct {
     int32_t length, step, reduction;
 } qk_scatter_elements_params;
 
-static $T $NAME_one($T a, $T b, int32_t reduction) {
-    //! if T=f32,f64
-    return reduction == 1 ? a + b : reduction == 2 ? a * b : reduction == 3 ? (a > b || a != a ? a : b)
-           : reduction == 4 ? (a < b || a != a ? a : b) : b;
-    //! else
-    return reduction == 1 ? ($T)((uint64_t)a + (uint64_t)b)
-           : reduction == 2 ? ($T)((uint64_t)a * (uint64_t)b)
-           : reduction == 3 ? (a > b ? a : b) : reduction == 4 ? (a < b ? a : b) : b;
-    //! end
-}
-
 static void $NAME(const qk_scatter_elements_params *p, const $T *x, const $I *index, $T *y) {
     int32_t at[8] = {0};
     ptrdiff_t n = qk_rows(p->dim, p->rank), i;
@@ -28,7 +17,7 @@ static void $NAME(const qk_scatter_elements_params *p, const $T *x, const $I *in
         $I k = index[i] < 0 ? index[i] + p->length : index[i];
         if (k >= 0 && k < p->length) {
             $T *to = y + qk_row_at(at, p->ys, p->rank) + (ptrdiff_t)k * p->step;
-            *to = $NAME_one(*to, x[i], p->reduction);
+            *to = qk_scatter_one_$t(*to, x[i], p->reduction);
         }
         qk_next_row(at, p->dim, p->rank);
     }

@@ -1,22 +1,12 @@
 //! kernel scatter_nd
 //! template T=s8,u8,s16,u16,s32,u32,s64,u64,f32,f64 I=s32,s64
+//! uses scatter_one_$t
 // y[index[i, 0], index[i, 1], ...] becomes x[i] (ONNX ScatterND), or with `reduction` their sum (1),
 // product (2), the larger (3) or smaller one (4): n slices of `inner` elements of y[dim[0], ...,
 // dim[k - 1], inner]. Negative indices count from the end; slices that lie outside do nothing.
 typedef struct {
     int32_t n, k, dim[8], inner, reduction;
 } qk_scatter_nd_params;
-
-static $T $NAME_one($T a, $T b, int32_t reduction) {
-    //! if T=f32,f64
-    return reduction == 1 ? a + b : reduction == 2 ? a * b : reduction == 3 ? (a > b || a != a ? a : b)
-           : reduction == 4 ? (a < b || a != a ? a : b) : b;
-    //! else
-    return reduction == 1 ? ($T)((uint64_t)a + (uint64_t)b)
-           : reduction == 2 ? ($T)((uint64_t)a * (uint64_t)b)
-           : reduction == 3 ? (a > b ? a : b) : reduction == 4 ? (a < b ? a : b) : b;
-    //! end
-}
 
 static void $NAME(const qk_scatter_nd_params *p, const $T *x, const $I *index, $T *y) {
     int32_t i, d, j;
@@ -29,6 +19,6 @@ static void $NAME(const qk_scatter_nd_params *p, const $T *x, const $I *index, $
             at = at * p->dim[d] + (inside ? (ptrdiff_t)v : 0);
         }
         for (j = 0; j < p->inner && inside; j++)
-            y[at * p->inner + j] = $NAME_one(y[at * p->inner + j], x[j], p->reduction);
+            y[at * p->inner + j] = qk_scatter_one_$t(y[at * p->inner + j], x[j], p->reduction);
     }
 }

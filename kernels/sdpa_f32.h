@@ -1,5 +1,6 @@
 //! kernel sdpa_f32
 //! math
+//! uses dot8_f32
 // ONNX Attention: y = softmax(cap(scale * q . k) + mask) . v for each batch, head and step of q, heads of
 // k and v shared by `heads / kv_heads` of q each. A step i attends the key j where the mask (bool or
 // numbers to add; shorter than the keys: those behind are hidden) says so, j is below lens[batch], and
@@ -14,19 +15,6 @@ typedef struct {
     int32_t offset, left, right, mode;
     float scale, softcap;
 } qk_sdpa_f32_params;
-
-static float $NAME_dot(const float *a, const float *b, int32_t len) {
-    float s[8] = {0}, sum = 0.0f;
-    int32_t k = 0, l;
-    for (; k + 8 <= len; k += 8)
-        for (l = 0; l < 8; l++)
-            s[l] += a[k + l] * b[k + l];
-    for (l = 0; l < 8; l++)
-        sum += s[l];
-    for (; k < len; k++)
-        sum += a[k] * b[k];
-    return sum;
-}
 
 static int32_t $NAME_attends(const qk_sdpa_f32_params *p, const uint8_t *allowed, ptrdiff_t at,
                              int64_t i, int64_t j, int64_t len) {
@@ -65,7 +53,7 @@ static void $NAME(const qk_sdpa_f32_params *p, const float *q, const float *k, c
                 const float *vj = v + (ptrdiff_t)b * p->vb + (ptrdiff_t)kv * p->vh;
                 float *yi = y + (ptrdiff_t)b * p->yb + (ptrdiff_t)h * p->yh + (ptrdiff_t)i * p->ys;
                 for (j = 0; j < p->keys; j++) {
-                    float s = p->scale * $NAME_dot(qi, kj + (ptrdiff_t)j * p->ks, p->size);
+                    float s = p->scale * qk_dot8_f32(qi, kj + (ptrdiff_t)j * p->ks, p->size);
                     if (seen && p->mode == 0)
                         seen[j] = s;
                     s = p->softcap != 0.0f ? p->softcap * tanhf(s / p->softcap) : s;

@@ -163,6 +163,10 @@ Value *build_floats(QuantBuild *b, Str base, const char *suffix, ElemType e, int
     return graph_add_const(b->m->graph, derived_name(b, base, suffix), tensor_type(b->a, t), t);
 }
 
+Value *build_float(QuantBuild *b, Str base, const char *suffix, float v) {
+    return build_floats(b, base, suffix, ELEM_FLOAT, 0, NULL, &v);
+}
+
 /* The axis that ONNX's block_size is about: the last one with real blocks, else the last. */
 static int blocked_axis(const Quant *q) {
     int at = q->n_axes - 1;

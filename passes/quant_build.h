@@ -73,6 +73,8 @@ Value *build_int(QuantBuild *b, Str base, const char *suffix, ElemType e, int64_
 /* Floating-point numbers in the type `e`. */
 Value *build_floats(QuantBuild *b, Str base, const char *suffix, ElemType e, int rank,
                     const int64_t *dims, const float *v);
+/* One float of rank 0. */
+Value *build_float(QuantBuild *b, Str base, const char *suffix, float v);
 
 /* A resolved, unlinked node of one result. */
 Node *build_node(QuantBuild *b, Graph *g, const char *domain, const char *op, size_t n_in,

@@ -193,10 +193,9 @@ static Value *bipolar_const(Qonnx *o, const Node *n, const Quant *q) {
 }
 
 static Value *bipolar_where(Qonnx *o, Node *n, const Tensor *s) {
-    float zero = 0;
     Type t = qonnx_float(n->in[0]->type), mask = t;
     mask.elem = ELEM_BOOL;
-    Value *bound = build_floats(&o->b, n->out[0]->name, "_zero", ELEM_FLOAT, 0, NULL, &zero);
+    Value *bound = build_float(&o->b, n->out[0]->name, "_zero", 0);
     Value *less[] = {n->in[0], bound};
     Value *where[] = {qonnx_node(o, n, "Less", 2, less, mask), negative(o, n, s), n->in[1]};
     return qonnx_node(o, n, "Where", 3, where, t);

@@ -143,10 +143,6 @@ static const char *read(Qonnx *o, const Node *n, Rounding *r) {
 
 /* ---- the same with ONNX's operators ---- */
 
-static Value *number(Qonnx *o, const Node *n, const char *suffix, float v) {
-    return build_floats(&o->b, n->out[0]->name, suffix, ELEM_FLOAT, 0, NULL, &v);
-}
-
 static Value *one(Qonnx *o, Node *n, const char *op, Value *x) {
     return qonnx_node(o, n, op, 1, &x, qonnx_float(x->type));
 }
@@ -160,7 +156,8 @@ static Value *rounded(Qonnx *o, Node *n, Value *x, Mode mode) {
         return one(o, n, mode == EVEN ? "Round" : mode == FLOOR ? "Floor" : "Ceil", x);
     Value *sign = one(o, n, "Sign", x), *size = one(o, n, "Abs", x);
     if (mode == HALF_UP || mode == HALF_DOWN)
-        size = two(o, n, "Add", size, number(o, n, "_half", mode == HALF_UP ? 0.5F : -0.5F));
+        size = two(o, n, "Add", size,
+                   build_float(&o->b, n->out[0]->name, "_half", mode == HALF_UP ? 0.5F : -0.5F));
     size = one(o, n, mode == UP || mode == HALF_DOWN ? "Ceil" : "Floor", size);
     return two(o, n, "Mul", sign, size);
 }
@@ -169,18 +166,20 @@ static Value *rounded(Qonnx *o, Node *n, Value *x, Mode mode) {
 static Value *spelled(Qonnx *o, Node *n, const Rounding *r) {
     Value *v = two(o, n, "Div", n->in[0], r->scale);
     if (r->zp != 0)
-        v = two(o, n, "Add", v, number(o, n, "_zero_point", r->zp));
+        v = two(o, n, "Add", v, build_float(&o->b, n->out[0]->name, "_zero_point", r->zp));
     if (r->rint_first)
         v = one(o, n, "Round", v);
     if (r->step != 1)
-        v = two(o, n, "Mul", v, number(o, n, "_step", 1 / r->step));
+        v = two(o, n, "Mul", v, build_float(&o->b, n->out[0]->name, "_step", 1 / r->step));
     if (r->bounded)
         v = qonnx_node(o, n, "Clip", 3,
-                       (Value *[]){v, number(o, n, "_min", (float)r->q->lo),
-                                   number(o, n, "_max", (float)r->q->hi)},
+                       (Value *[]){v, build_float(&o->b, n->out[0]->name, "_min", (float)r->q->lo),
+                                   build_float(&o->b, n->out[0]->name, "_max", (float)r->q->hi)},
                        qonnx_float(n->in[0]->type));
     v = rounded(o, n, v, r->mode);
-    return r->out_zp != 0 ? two(o, n, "Sub", v, number(o, n, "_zero", r->out_zp)) : v;
+    return r->out_zp != 0
+               ? two(o, n, "Sub", v, build_float(&o->b, n->out[0]->name, "_zero", r->out_zp))
+               : v;
 }
 
 /* ---- the same here, for constants ---- */

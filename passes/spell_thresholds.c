@@ -8,6 +8,7 @@
  * operator, and so does emitted C. */
 #include <math.h>
 
+#include "ir/ops/multithreshold.h"
 #include "passes/edit.h"
 #include "passes/quant_build.h"
 
@@ -38,10 +39,6 @@ static Value *make(Spell *s, const char *op, Value *x, Value *y, Type t, const c
     return to->out[0];
 }
 
-static Value *number(Spell *s, const char *suffix, float v) {
-    return build_floats(&s->b, s->n->out[0]->name, suffix, ELEM_FLOAT, 0, NULL, &v);
-}
-
 /* [channels, n], with the dimensions between where the channels are not the last of x. */
 static Value *rows(Spell *s, int axis, int rank) {
     Value *t = s->n->in[1];
@@ -56,27 +53,25 @@ static Value *rows(Spell *s, int axis, int rank) {
 
 static void spell(Spell *s, Node *n) {
     Type x = n->in[0]->type, open = type_tensor(ELEM_FLOAT, -1, NULL), mask = open;
-    const Attr *layout = node_attr(n, "data_layout");
-    bool nhwc = attr_holds(layout, ATTR_STRING) && str_is(layout->v.s[0], "NHWC");
     float scale = node_float(n, "out_scale", 1), bias = node_float(n, "out_bias", 0);
     mask.elem = ELEM_BOOL;
     int64_t one = 1, behind = -1;
     s->n = n;
     Value *last = build_const(&s->b, n->out[0]->name, "_last", ELEM_INT64, 1, &one, &behind);
     Value *v = make(s, "Unsqueeze", n->in[0], last, open, NULL, 0);
-    v = make(s, "GreaterOrEqual", v, rows(s, x.rank == 4 && !nhwc ? 1 : x.rank - 1, x.rank), mask,
-             NULL, 0);
+    v = make(s, "GreaterOrEqual", v, rows(s, multithreshold_axis(n), x.rank), mask, NULL, 0);
     v = make(s, "Cast", v, NULL, open, "to", ELEM_FLOAT);
     v = make(s, "ReduceSum", v, last, x, "keepdims", 0);
     float steps = rintf(bias / scale);
     bool first = steps * scale == bias;
-    v = make(s, first ? "Add" : "Mul", v, number(s, "_first", first ? steps : scale), x, NULL, 0);
+    v = make(s, first ? "Add" : "Mul", v,
+             build_float(&s->b, n->out[0]->name, "_first", first ? steps : scale), x, NULL, 0);
     node_becomes(n, s->b.pass);
     n->domain = STR_NONE;
     n->op = str_from(first ? "Mul" : "Add");
     n->n_attrs = 0;
     n->in[0] = v;
-    n->in[1] = number(s, "_then", first ? scale : bias);
+    n->in[1] = build_float(&s->b, n->out[0]->name, "_then", first ? scale : bias);
     op_resolve(n, s->b.d);
 }
 

@@ -16,20 +16,7 @@ static const AttrSpec elements_attrs[] = {
 };
 
 static bool elements_verify(const OpCtx *c) {
-    const ElementsAttrs *a = c->attrs;
-    Type x = op_type(c, DATA), i = op_type(c, INDICES);
-    int axis;
-    if (x.rank < 0 || i.rank < 0)
-        return true;
-    if (x.rank != i.rank)
-        return op_error_in(c, INDICES, "the indices have rank %d, the data %d", i.rank, x.rank);
-    if (!op_axis(c, a->axis, x.rank, &axis))
-        return false;
-    for (int k = 0; k < x.rank; k++)
-        if (k != axis && x.dims[k].value >= 0 && i.dims[k].value > x.dims[k].value)
-            return op_error_in(c, INDICES, "dimension %d is %lld, that of the data %lld", k,
-                               (long long)i.dims[k].value, (long long)x.dims[k].value);
-    return true;
+    return op_elements_fit(c, DATA, INDICES, ((const ElementsAttrs *)c->attrs)->axis);
 }
 
 static bool elements_infer(OpCtx *c) {

@@ -2,6 +2,8 @@
  * out_bias. Thresholds are a row for each channel, or one row for all. The channels of 4 dimensions
  * stand where data_layout says, of 2 in the second, of any other number in the last. `out_dtype`
  * only says which integers the results are. */
+#include "ir/ops/multithreshold.h"
+
 #include "ir/ops/bind.h"
 
 enum { X, T };
@@ -21,6 +23,10 @@ static const AttrSpec attrs[] = {
 
 static int channel_axis(const ThresholdAttrs *a, int rank) {
     return rank == 4 && !str_is(a->data_layout, "NHWC") ? 1 : rank - 1;
+}
+
+int multithreshold_axis(const Node *n) {
+    return channel_axis(n->typed, n->in[X]->type.rank);
 }
 
 static bool verify(const OpCtx *c) {

@@ -340,6 +340,9 @@ Loc op_in_loc(const OpCtx *c, size_t i);                        /* by the number
 const Tensor *op_const(const OpCtx *c, size_t i);               /* data of a constant input */
 bool op_ints(const OpCtx *c, size_t i, Ints *out);              /* a constant int64 list input */
 bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out); /* normalises, checks */
+/* Indices of single elements (GatherElements, ScatterElements) have the data's rank, and lie within
+ * its shape but for the axis. */
+bool op_elements_fit(const OpCtx *c, size_t data, size_t indices, int64_t axis);
 /* set[axis] for each; no repeats. They are attribute `axes` or this operand. */
 bool op_axes(const OpCtx *c, Ints axes, size_t operand, int rank, bool *set);
 bool op_same_type(OpCtx *c);      /* out[0] = real type of in[0] */

@@ -42,23 +42,12 @@ static int copied(Binder *b, const Node *n) {
 
 static bool elements_verify(const OpCtx *c) {
     const ScatterAttrs *a = c->attrs;
-    Type x = op_type(c, DATA), i = op_type(c, INDICES), u = op_type(c, UPDATES);
-    int axis;
+    Type i = op_type(c, INDICES), u = op_type(c, UPDATES);
     if (i.rank >= 0 && u.rank >= 0 &&
         !(i.rank == u.rank && (!type_is_static(i) || !type_is_static(u) || type_same_shape(i, u))))
         return op_error_in(c, UPDATES, "updates are %s, indices %s", type_text(c->arena, u),
                            type_text(c->arena, i));
-    if (x.rank < 0 || i.rank < 0)
-        return true;
-    if (x.rank != i.rank)
-        return op_error_in(c, INDICES, "the indices have rank %d, the data %d", i.rank, x.rank);
-    if (!op_axis(c, a->axis, x.rank, &axis))
-        return false;
-    for (int k = 0; k < x.rank; k++)
-        if (k != axis && x.dims[k].value >= 0 && i.dims[k].value > x.dims[k].value)
-            return op_error_in(c, INDICES, "dimension %d is %lld, that of the data %lld", k,
-                               (long long)i.dims[k].value, (long long)x.dims[k].value);
-    return true;
+    return op_elements_fit(c, DATA, INDICES, a->axis);
 }
 
 static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {

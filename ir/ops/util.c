@@ -111,6 +111,22 @@ bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out) {
     return true;
 }
 
+bool op_elements_fit(const OpCtx *c, size_t data, size_t indices, int64_t axis) {
+    Type x = op_type(c, data), i = op_type(c, indices);
+    int at;
+    if (x.rank < 0 || i.rank < 0)
+        return true;
+    if (x.rank != i.rank)
+        return op_error_in(c, indices, "the indices have rank %d, the data %d", i.rank, x.rank);
+    if (!op_axis(c, axis, x.rank, &at))
+        return false;
+    for (int k = 0; k < x.rank; k++)
+        if (k != at && x.dims[k].value >= 0 && i.dims[k].value > x.dims[k].value)
+            return op_error_in(c, indices, "dimension %d is %lld, that of the data %lld", k,
+                               (long long)i.dims[k].value, (long long)x.dims[k].value);
+    return true;
+}
+
 bool op_axes(const OpCtx *c, Ints axes, size_t operand, int rank, bool *set) {
     for (int i = 0; i < rank; i++)
         set[i] = false;
