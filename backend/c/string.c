@@ -10,13 +10,19 @@ bool c_is_string(const Buffer *b) {
     return elem_bits(b->elem) == 8 && b->count >= SMALLEST;
 }
 
-/* The characters of a byte within a string; an octal number may not run into a digit behind it. */
+/* The characters of a byte within a string, as few as can be: weights lie around zero, where
+ * letters of escapes stand too. An octal number may not run into a digit behind it. */
 static size_t escape(char out[8], uint8_t v, bool digits_before) {
+    static const char letters[] = "abtnvfr"; /* 7 to 13 */
     bool plain = v >= ' ' && v < 127 && v != '"' && v != '\\' && v != '?';
     if (plain && !(digits_before && v >= '0' && v <= '7')) {
         out[0] = (char)v;
         return 1;
     }
+    if (v >= '\a' && v <= '\r')
+        return (size_t)snprintf(out, 8, "\\%c", letters[v - '\a']);
+    if (v == '"' || v == '\\' || v == '?')
+        return (size_t)snprintf(out, 8, "\\%c", v);
     return (size_t)snprintf(out, 8, "\\%o", v);
 }
 
@@ -26,7 +32,8 @@ static void put_string(FILE *f, const uint8_t *data, size_t count) {
     bool short_octal = false;
     for (size_t i = 0; i < count; i++) {
         size_t length = escape(line + n, data[i], short_octal);
-        short_octal = length == 2 || length == 3;
+        short_octal = (length == 2 || length == 3) && line[n + length - 1] >= '0' &&
+                      line[n + length - 1] <= '7';
         n += length;
         if (n >= WIDE || i + 1 == count) {
             fprintf(f, "\n\"%.*s\"", (int)n, line);

@@ -244,3 +244,4 @@ class WeightsFile(OracleCase):
             self.assertLess(spent, 5)
             np.testing.assert_array_equal(want, model.run(*first.values())[0])
         self.assertLess(size + text, 3 * size)
+        self.assertLess(inline.stat().st_size, 3 * size)
