@@ -82,10 +82,10 @@ static bool check_types(const Node *n, const OnnxSchema *s, bool output, Binding
     size_t count = output ? n->n_out : n->n_in;
     for (size_t i = 0; i < count; i++) {
         const Value *v = output ? n->out[i] : n->in[i];
-        if (!v || v->type.kind != TYPE_TENSOR || v->type.elem == ELEM_UNDEFINED)
-            continue;
-        ElemType e = type_real_elem(v->type);
         const SchemaParam *p = onnx_schema_param(s, output, (int)i);
+        if (!p || !v || v->type.kind != TYPE_TENSOR || v->type.elem == ELEM_UNDEFINED)
+            continue; /* of too many, check_count speaks */
+        ElemType e = type_real_elem(v->type);
         if (!onnx_schema_allows(s, output, (int)i, (int)e))
             return diag_error(d, value_loc(n, output, i, d),
                               "%s does not take %s as %s '%s' at opset %d", diag_name(d, n->op),
