@@ -129,10 +129,10 @@ void bind_over(Binder *b, int arg, int64_t lead) {
     add_overlay(b, (Overlay){.arg = arg, .lead = lead});
 }
 
-void bind_grow(Binder *b, int scratch, size_t field, size_t step, size_t most) {
+void bind_grow(Binder *b, int scratch, size_t field, size_t least, size_t step, size_t most) {
     Call *c = &b->program->calls[b->program->n_calls - 1];
     char *params = (char *)(uintptr_t)c->params; /* our own copy */
-    c->growth = (Growth){scratch, step, most, (int32_t *)(void *)(params + field)};
+    c->growth = (Growth){scratch, least, step, most, (int32_t *)(void *)(params + field)};
 }
 
 void bind_macs(Binder *b, int64_t macs) {

@@ -1,4 +1,5 @@
-/* The binder's buffers: of values, constants and scratch. See exec/program.h. */
+/* The binder's buffers: of values, constants and scratch, and how busy their memory is. See
+ * exec/program.h. */
 #include "exec/binder.h"
 #include "ir/ops/op.h"
 
@@ -16,29 +17,52 @@ SumRounding bind_rounding(const Binder *b) {
     return b->options.rounding;
 }
 
-/* Bytes in the arena of all that a node reads and writes. */
-static size_t node_bytes(const Node *n) {
-    size_t sum = 0, count;
-    for (size_t i = 0; i < n->n_in + n->n_out; i++) {
-        const Value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
-        if (v && !v->data && type_count(v->type, &count))
-            sum += elem_bytes(elem_unpacked(v->type.elem), count);
-    }
-    return sum;
+/* ---- how busy the arena is ---- */
+
+static size_t value_bytes(const Value *v) {
+    size_t count;
+    return !v->data && type_count(v->type, &count) ? elem_bytes(elem_unpacked(v->type.elem), count)
+                                                   : 0;
 }
 
-/* Only what multiplies and accumulates counts: others may be views, or work in place. */
+/* What is alive from its first to its last use within a graph; what others than its nodes read
+ * lives on. Values that share memory count each, so only nodes that multiply and accumulate tell
+ * how busy the arena is: around them few do. */
 static void find_busiest(Graph *g, void *ctx) {
-    size_t *most = ctx;
+    Binder *b = ctx;
+    size_t alive = 0, place = 0, *last = NEW_ARRAY(b->arena, size_t, b->n_slots);
     FOR_NODES(n, g) {
-        size_t bytes = n->def && n->def->quant.kind == QUANT_MAC ? node_bytes(n) : 0;
-        *most = bytes > *most ? bytes : *most;
+        place++;
+        for (size_t i = 0; i < n->n_in; i++)
+            if (n->in[i])
+                last[n->in[i]->id] = place;
+    }
+    for (size_t i = 0; i < g->n_out; i++)
+        last[g->out[i]->id] = 0;
+    for (size_t i = 0; i < g->n_in; i++)
+        alive += value_bytes(g->in[i]);
+    place = 0;
+    FOR_NODES(n, g) {
+        place++;
+        for (size_t i = 0; i < n->n_out; i++)
+            alive += n->out[i] ? value_bytes(n->out[i]) : 0;
+        if (n->n_out && n->out[0])
+            b->alive[n->out[0]->id] = alive;
+        if (n->def && n->def->quant.kind == QUANT_MAC && alive > b->busiest)
+            b->busiest = alive;
+        for (size_t i = 0; i < n->n_in; i++)
+            if (n->in[i] && last[n->in[i]->id] == place) {
+                alive -= value_bytes(n->in[i]);
+                last[n->in[i]->id] = 0; /* once */
+            }
     }
 }
 
 size_t bind_room(const Binder *b, const Node *n) {
-    size_t own = node_bytes(n);
-    return own < b->busiest ? b->busiest - own : 0;
+    uint32_t id = n->out[0]->id; /* one of a node made while binding is not among them */
+    size_t own = id < b->program->module->n_values ? b->alive[id] : b->busiest;
+    size_t most = b->busiest + b->busiest / 32;
+    return own < most ? most - own : 0;
 }
 
 Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
@@ -51,9 +75,10 @@ Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
                   .program = NEW(a, Program)};
     if (o)
         b->options = *o;
-    module_each_graph(m, find_busiest, &b->busiest);
     b->program->module = m;
     b->n_slots = b->cap_slots = m->n_values;
+    b->alive = NEW_ARRAY(a, size_t, m->n_values);
+    module_each_graph(m, find_busiest, b);
     b->program->value_buffer = NEW_ARRAY(a, int, m->n_values);
     for (uint32_t i = 0; i < m->n_values; i++)
         b->program->value_buffer[i] = -1;

@@ -208,6 +208,26 @@ static size_t largest_room(const Alive *alive, uint32_t own, size_t end, size_t 
     return best;
 }
 
+static void set_scratch(Buffer *b, const Growth *g, size_t bytes) {
+    b->count = b->bytes = bytes;
+    *g->bytes = (int32_t)bytes;
+}
+
+/* Halves what scratch has beyond the least; whether there was anything. */
+static bool shrink_scratch(Program *p, const Items *all) {
+    bool any = false;
+    for (size_t c = 0; c < p->n_calls; c++) {
+        const Growth *g = &p->calls[c].growth;
+        Buffer *b = &p->buffers[g->buffer];
+        if (!g->step || b->bytes <= g->least)
+            continue;
+        set_scratch(b, g, g->least + (b->bytes - g->least) / 2 / g->step * g->step);
+        all->plan.items[all->of[g->buffer]].bytes = memory_bytes(b);
+        any = true;
+    }
+    return any;
+}
+
 static void grow(Program *p, const Call *call, const Alive *alive, uint32_t own, PlanItem *item) {
     const Growth *g = &call->growth;
     Buffer *b = &p->buffers[g->buffer];
@@ -216,9 +236,7 @@ static void grow(Program *p, const Call *call, const Alive *alive, uint32_t own,
     if (most < b->bytes + g->step)
         return;
     item->offset = begin;
-    b->bytes += (most - b->bytes) / g->step * g->step;
-    b->count = b->bytes;
-    *g->bytes = (int32_t)b->bytes;
+    set_scratch(b, g, b->bytes + (most - b->bytes) / g->step * g->step);
 }
 
 /* Scratch lives during one call only: what it takes there is nobody else's. */
@@ -259,6 +277,8 @@ void program_plan(Arena *a, Program *p, bool keep_all) {
     } else {
         find_overlays(a, p, &all);
         p->arena_bytes = plan_offsets(a, &all.plan);
+        while (p->arena_bytes > p->arena_alive && shrink_scratch(p, &all))
+            p->arena_bytes = plan_offsets(a, &all.plan);
         grow_scratch(a, p, &all);
     }
     for (size_t i = 0; i < p->n_buffers; i++)

@@ -50,9 +50,11 @@ typedef struct Overlay {
     int64_t lead;
 } Overlay;
 
-/* Scratch that makes its kernel faster where there is more of it. */
+/* Scratch that makes its kernel faster where there is more of it. It begins with what the kernel is
+ * fast with. */
 typedef struct Growth {
     int buffer;
+    size_t least;   /* bytes that the kernel can do with */
     size_t step;    /* bytes by which it grows, 0: it does not */
     size_t most;    /* bytes */
     int32_t *bytes; /* in the params: how many it has */
@@ -107,11 +109,11 @@ int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char
 /* Arena bytes that live during the next call only. */
 int bind_scratch(Binder *b, ElemType e, size_t count);
 /* The scratch of the call just made may have up to `most` bytes, in steps of `step`, where the
- * arena has room for them while the call runs; the int32_t at `field` of the params says how many.
- */
-void bind_grow(Binder *b, int scratch, size_t field, size_t step, size_t most);
+ * arena has room for them while the call runs, and `least` where it would be what the size of the
+ * arena depends on; the int32_t at `field` of the params says how many. */
+void bind_grow(Binder *b, int scratch, size_t field, size_t least, size_t step, size_t most);
 /* How much scratch `n` may ask for without being what the size of the arena depends on: the bytes
- * that its operands and results fall short of those of the busiest node. */
+ * by which what is alive while it runs falls short of the busiest time and a 32nd more. */
 size_t bind_room(const Binder *b, const Node *n);
 /* Arena bytes that live from the first call that uses them to the last. */
 int bind_temp(Binder *b, ElemType e, size_t count);

@@ -97,11 +97,12 @@ void softmax_inverse(float sy, int32_t n, int64_t *inv, int32_t *shift) {
     *inv = llrint(ldexp(r, *shift));
 }
 
-int32_t conv2d_tile(int32_t positions, int32_t len, int32_t bytes, int32_t cache) {
-    int64_t fit = cache / ((int64_t)(len > 0 ? len : 1) * bytes);
+int32_t conv2d_tile(int32_t positions, int32_t len, int32_t bytes, int32_t room, int32_t least) {
+    int64_t fit = room / ((int64_t)(len > 0 ? len : 1) * bytes);
     int64_t most = ((int64_t)positions + 15) / 16 * 16;
-    fit = fit / 16 * 16;
+    if (fit >= 16)
+        fit = fit / 16 * 16;
     if (fit > most)
         fit = most;
-    return fit < 16 ? 16 : fit > 256 ? 256 : (int32_t)fit;
+    return fit < least ? least : fit > 256 ? 256 : (int32_t)fit;
 }

@@ -46,9 +46,9 @@ void softmax_table(float sx, int bits, uint32_t *table);
 /* 2^shift / sy for rows of n elements. */
 void softmax_inverse(float sy, int32_t n, int64_t *inv, int32_t *shift);
 
-/* A good `tile` for conv2d_*: a multiple of 16, with the unfolded input (len = ic / group * kh * kw
- * elements of `bytes` bytes a position) staying in a first-level cache of `cache` bytes where
- * possible. */
-int32_t conv2d_tile(int32_t positions, int32_t len, int32_t bytes, int32_t cache);
+/* A good `tile` for conv2d_*: at least `least`, from 16 on a multiple of 16, with the unfolded
+ * input (len = ic / group * kh * kw elements of `bytes` bytes a position) staying in `room` bytes
+ * where possible. */
+int32_t conv2d_tile(int32_t positions, int32_t len, int32_t bytes, int32_t room, int32_t least);
 
 #endif

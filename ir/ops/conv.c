@@ -122,15 +122,13 @@ static void terms(const OpCtx *c, const MacSums *s, const float *x, int64_t grou
 
 /* ---- binding ---- */
 
-enum { LEAST_SCRATCH = 8 * 1024, FIRST_LEVEL_CACHE = 32 * 1024 };
+enum { FIRST_LEVEL_CACHE = 32 * 1024 };
 
 /* Bytes for unfolded positions. More of them read the weights less often, up to what stays in the
  * cache; but memory is dear where this node is the one that the arena's size depends on. */
 static int32_t unfold_bytes(const Binder *b, const Node *n) {
     size_t room = bind_room(b, n);
-    return room < LEAST_SCRATCH       ? LEAST_SCRATCH
-           : room > FIRST_LEVEL_CACHE ? FIRST_LEVEL_CACHE
-                                      : (int32_t)room;
+    return room > FIRST_LEVEL_CACHE ? FIRST_LEVEL_CACHE : (int32_t)room;
 }
 
 /* One input channel for each output channel; with a single channel in all, conv2d is as good. */
@@ -156,7 +154,7 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     int32_t len = s->ic / group * s->kh * s->kw;
     qk_conv2d_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc, .group = group,
                               .has_bias = bias != NULL};
-    p.tile = conv2d_tile(s->oh * s->ow, len, sizeof(float), unfold_bytes(b, n));
+    p.tile = conv2d_tile(s->oh * s->ow, len, sizeof(float), unfold_bytes(b, n), 16);
     args[4] = bind_scratch(b, ELEM_FLOAT, (size_t)p.tile * (size_t)len);
     return bind_call(b, n, "qk_conv2d_f32", &p, sizeof p, 5, args) && mac_store(b, n, at);
 }
@@ -241,7 +239,7 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
                             .wbits = m.wbits,
                             .wsign = m.wsign};
     int bytes = elem_bits(m.expand) / 8;
-    p.tile = conv2d_tile(s->oh * s->ow, len, bytes, unfold_bytes(b, n));
+    p.tile = conv2d_tile(s->oh * s->ow, len, bytes, unfold_bytes(b, n), 1);
     args[n_args++] = bind_scratch(b, m.expand, (size_t)p.tile * (size_t)len);
     args[n_args++] = bind_scratch(b, m.acc, 5 * (size_t)p.tile);
     if (m.wbits)

@@ -48,19 +48,20 @@ static int64_t row_bytes(const Spatial *s) {
 }
 
 /* Whether to keep rows of input instead of unfolding: where positions of a row share what they
- * read, and a row is long enough to pay for reading the weights. */
-static bool by_rows(const Spatial *s, const ConvOperands *o) {
-    int64_t weights = (int64_t)s->oc * s->ic * s->kh * s->kw;
+ * read, a row is long enough to pay for reading the weights, and they do not make the arena larger,
+ * as unfolding can do with less. */
+static bool by_rows(const Binder *b, const Node *n, const Spatial *s, const ConvOperands *o) {
+    int64_t weights = (int64_t)s->oc * s->ic * s->kh * s->kw, rows = s->kh * row_bytes(s);
     return o->group == 1 && s->dh == 1 && s->dw == 1 && s->kh > 1 && s->kh <= MOST_ROWS &&
-           (s->ow >= 12 || (s->ow >= 6 && weights <= 16 * 1024)) &&
-           s->kh * row_bytes(s) <= INT32_MAX / 2;
+           (s->ow >= 12 || (s->ow >= 6 && weights <= 16 * 1024)) && rows <= INT32_MAX / 2 &&
+           rows <= (int64_t)bind_room(b, n);
 }
 
 /* More positions read the weights less often, up to what stays in the cache. */
 static void bind_more_rows(Binder *b, const Spatial *s, int32_t steps, int scratch) {
     enum { FIRST_LEVEL_CACHE = 32 * 1024 };
-    size_t step = 8 * 4 * (size_t)steps, all = ((size_t)s->oh * (size_t)s->ow + 7) / 8 * step;
-    bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_q_params, col_bytes), step,
+    size_t one = 2 * 4 * (size_t)steps, all = ((size_t)s->oh * (size_t)s->ow + 7) / 8 * 4 * one;
+    bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_q_params, col_bytes), 32 + one, one,
               32 + (all < FIRST_LEVEL_CACHE ? all : FIRST_LEVEL_CACHE));
 }
 
@@ -69,7 +70,7 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
     int32_t icg = s->ic / o->group, plane = s->kh * s->kw;
     const int8_t *w = binder_program(b)->buffers[o->weights].data;
     w = channels_inside(b, w, s->oc, icg, plane);
-    int32_t segments = by_rows(s, o) ? s->kh : 1;
+    int32_t segments = by_rows(b, n, s, o) ? s->kh : 1;
     Packed k =
         packed_bind(b, m, w, o->group, s->oc / o->group, segments, icg * plane / segments, o->bias);
     qk_conv2d_nhwc_q_params p = {

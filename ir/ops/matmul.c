@@ -69,8 +69,9 @@ static bool packs(Binder *b, const Node *n, const Product *p, const Mac *m, int 
 /* One row alone can do without, else as many as are multiplied together are the least; more read
  * the weights less often. */
 static void more_rows(Binder *b, int32_t m, int32_t row, int scratch) {
-    size_t step = (size_t)row * (m > 1 ? 8 : 2), all = (size_t)(m + 7) / 8 * step;
-    bind_grow(b, scratch, offsetof(qk_matmul_packed_q_params, col_bytes), step, all);
+    size_t one = 2 * (size_t)row, all = (size_t)(m > 1 ? (m + 7) / 8 * 4 : 1) * one;
+    bind_grow(b, scratch, offsetof(qk_matmul_packed_q_params, col_bytes), m > 1 ? one : 0, one,
+              all);
 }
 
 static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac *m, int bias) {

@@ -146,7 +146,7 @@ static int64_t double_rounding(int64_t acc, int32_t c, int32_t k) {
 }
 
 static int64_t shift_rounding(int64_t acc, int32_t k) {
-    __int128 v = k > 0 ? (__int128)acc << k : acc;
+    __int128 v = (__int128)acc * ((__int128)1 << (k > 0 ? k : 0));
     return (int64_t)(k < 0 ? floor_shift(v + ((__int128)1 << (-k - 1)), -k) : v);
 }
 
