@@ -1,14 +1,10 @@
 /* Conv and its QOperator form QLinearConv. Opsets 1, 11, 22: only types and defaults' wording. */
+#include "ir/ops/conv.h"
 #include "ir/ops/conv_last.h"
 #include "ir/ops/overlay.h"
 #include "kernels/requant_host.h"
 
-typedef struct ConvAttrs {
-    WindowAttrs w;
-    int64_t group;
-} ConvAttrs;
-
-static const AttrSpec attrs[] = {
+const AttrSpec conv_attrs[] = {
     WINDOW_ATTRS(ConvAttrs),
     A_INT(ConvAttrs, group, 1),
     A_END,
@@ -16,7 +12,7 @@ static const AttrSpec attrs[] = {
 
 enum { X, W, B };
 
-static bool verify(const OpCtx *c) {
+bool conv_verify(const OpCtx *c) {
     const ConvAttrs *a = c->attrs;
     Type x = op_type(c, X), w = op_type(c, W);
     if (a->group < 1)
@@ -42,7 +38,7 @@ static bool verify(const OpCtx *c) {
     return true;
 }
 
-static bool window(const OpCtx *c, Window *win) {
+bool conv_window(const OpCtx *c, Window *win) {
     const ConvAttrs *a = c->attrs;
     Type w = op_type(c, W);
     int64_t kernel[MAX_RANK];
@@ -51,12 +47,12 @@ static bool window(const OpCtx *c, Window *win) {
     return op_window(c, &a->w, op_type(c, X), kernel, win);
 }
 
-static bool infer(OpCtx *c) {
+bool conv_infer(OpCtx *c) {
     Type x = op_type(c, X), w = op_type(c, W);
     if (x.rank < 3 || w.rank != x.rank)
         return true;
     Window win;
-    if (!window(c, &win))
+    if (!conv_window(c, &win))
         return false;
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank);
     dims[0] = x.dims[0];
@@ -78,7 +74,7 @@ static bool sums(const OpCtx *c, MacSums *s) {
     const ConvAttrs *a = c->attrs;
     Type x = op_type(c, X), w = op_type(c, W);
     Window win;
-    if (x.rank < 3 || w.rank != x.rank || !window(c, &win))
+    if (x.rank < 3 || w.rank != x.rank || !conv_window(c, &win))
         return false;
     *s = (MacSums){.groups = a->group, .terms = 1, .positions = x.dims[0].value};
     for (int i = 1; i < w.rank; i++)
@@ -94,7 +90,7 @@ static void terms(const OpCtx *c, const MacSums *s, const float *x, int64_t grou
     Type t = op_type(c, X);
     Window w;
     int64_t at[MAX_RANK], kernel = 1, plane = 1, spatial = 1;
-    window(c, &w);
+    conv_window(c, &w);
     for (int i = 0; i < w.n; i++) {
         kernel *= w.kernel[i];
         plane *= t.dims[2 + i].value;
@@ -253,7 +249,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const ConvAttrs *a = c->attrs;
     Window win;
     Spatial s;
-    if (!window(c, &win) || !bind_spatial(b, n, &win, n->in[X]->type, n->out[0]->type, &s))
+    if (!conv_window(c, &win) || !bind_spatial(b, n, &win, n->in[X]->type, n->out[0]->type, &s))
         return false;
     bind_macs(b, (int64_t)bind_count(n->out[0]) * (s.ic / a->group) * s.kh * s.kw);
     if (bind_any_quant(n) && mac_fits(n->in[X], n->in[W]))
@@ -272,9 +268,9 @@ const OpDef op_Conv = {
     .name = "Conv",
     .family = FAMILY_CONVOLUTION,
     .attrs_size = sizeof(ConvAttrs),
-    .attrs = attrs,
-    .verify = verify,
-    .infer = infer,
+    .attrs = conv_attrs,
+    .verify = conv_verify,
+    .infer = conv_infer,
     .quant = {.kind = QUANT_MAC,
               .data = 1u << X,
               .weight = W,
