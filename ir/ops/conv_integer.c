@@ -53,7 +53,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const Value *wz = op_in(c, W_ZP);
     qk_conv_integer_params p = {WINDOW_PARAMS(&s), .ic = s.ic, .oc = s.oc,
                                 .group = (int32_t)a->group, .wz_step = wz && bind_count(wz) > 1};
-    p.tile = conv2d_tile(s.oh * s.ow, len, elem_bits(e) / 8, UNFOLD_BYTES);
+    p.tile = conv2d_tile(s.oh * s.ow, len, elem_bits(e) / 8, UNFOLD_BYTES, 1);
     ElemType types[] = {bind_elem(n->in[X]), bind_elem(n->in[W]), e};
     bind_macs(b, (int64_t)bind_count(n->out[0]) * len);
     int args[] = {bind_value(b, n->in[X]),
