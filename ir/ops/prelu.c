@@ -1,8 +1,9 @@
 /* PRelu: x, or slope * x where x is negative. From opset 9 the slope broadcasts to x in one
- * direction as in numpy. With one slope for all it is a table on 8-bit integers, like LeakyRelu. */
+ * direction as in numpy. On 8-bit integers it is a table, like LeakyRelu, or one for each slope. */
 #include "ir/ops/bind.h"
+#include "ir/ops/overlay.h"
 
-enum { X, SLOPE };
+enum { X, SLOPE, MOST_SLOPES = 4096 };
 
 static bool verify(const OpCtx *c) {
     Type x = op_type(c, X), s = op_type(c, SLOPE);
@@ -19,16 +20,36 @@ static bool verify(const OpCtx *c) {
     return true;
 }
 
-static const Tensor *single_slope(const OpCtx *c) {
+static const Tensor *known_slope(const OpCtx *c) {
     const Tensor *t = op_const(c, SLOPE);
-    return t && t->data && t->count == 1 && elem_is_float(t->elem) ? t : NULL;
+    return t && t->data && elem_is_float(t->elem) ? t : NULL;
+}
+
+/* The axes of x, first to last, along which slopes differ: no other lies between them. */
+static bool slope_axes(Type x, const Tensor *slope, int *first, int *last) {
+    int before = x.rank - slope->rank;
+    *first = *last = -1;
+    for (int i = before < 0 ? 0 : before; i < x.rank; i++)
+        if (slope->dims[i - before] != 1) {
+            *first = *first < 0 ? i : *first;
+            *last = i;
+        }
+    for (int i = *first; i >= 0 && i < *last; i++)
+        if (slope->dims[i - before] == 1 && x.dims[i].value != 1)
+            return false;
+    return *first >= 0;
 }
 
 static const char *integer_refusal(const OpCtx *c, const Quant *x) {
+    int first, last;
     (void)x;
-    return single_slope(c)
-               ? NULL
-               : "it has a slope for each channel, for which there is no integer kernel";
+    const Tensor *slope = known_slope(c);
+    if (!slope)
+        return "its slope is not a float constant";
+    if (slope->count == 1 ||
+        (slope->count <= MOST_SLOPES && slope_axes(op_type(c, X), slope, &first, &last)))
+        return NULL;
+    return "it has too many slopes for a table each";
 }
 
 static float prelu(float x, const void *ctx) {
@@ -48,11 +69,57 @@ static bool upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags
     return true;
 }
 
+/* One table for x from its zero point on, where the slope does not matter, and one below it for
+ * each. */
+static int slope_tables(Binder *b, const Node *n, const Tensor *slope) {
+    const Quant *in = op_quant(n->in[X]), *out = op_quant(n->out[0]);
+    ElemType e = bind_elem(n->in[X]), to = bind_elem(n->out[0]);
+    int32_t lowest = (int32_t)elem_min(e), below = quant_zero(in) - lowest;
+    size_t count = 256 + slope->count * (size_t)below;
+    uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(to, count));
+    for (size_t i = 0; i < count; i++) {
+        size_t k = i < 256 || below == 0 ? 0 : (i - 256) / (size_t)below;
+        int32_t x = lowest + (int32_t)(i < 256 ? i : (i - 256) % (size_t)below);
+        float at = (float)tensor_float(slope, k);
+        float v = prelu((float)(x - quant_zero(in)) * quant_scale(in, 0), &at);
+        elem_store_int(to, table, i, quant_of_real(out, 0, v));
+    }
+    return bind_const(b, to, count, table, "tables");
+}
+
+static bool bind_slopes(Binder *b, const Node *n, const Tensor *slope) {
+    const Value *x = n->in[X], *y = n->out[0];
+    ElemType types[] = {bind_elem(x), bind_elem(y)};
+    int first, last, args[3];
+    if (!quant_plain(op_quant(x)) || !op_quant(y) || !quant_plain(op_quant(y)) ||
+        elem_bits(types[0]) != 8 || elem_bits(types[1]) != 8 || slope->count > MOST_SLOPES ||
+        !slope_axes(x->type, slope, &first, &last))
+        return bind_in_double(b, n);
+    qk_lut8_each_params p = {.outer = bind_extent(x->type, 0, first),
+                             .channels = bind_extent(x->type, first, last + 1),
+                             .inner = bind_extent(x->type, last + 1, x->type.rank),
+                             .xz = quant_zero(op_quant(x))};
+    bool channels_last = first == 1 && last == 1 && bind_is_last(b, x);
+    if (channels_last) {
+        p.outer *= p.inner;
+        p.inner = 1;
+    }
+    args[0] = channels_last ? bind_last(b, n, x) : bind_value(b, x);
+    args[1] = slope_tables(b, n, slope);
+    args[2] = channels_last ? bind_last(b, n, y) : bind_value(b, y);
+    if (!bind_call(b, n, bind_kernel(b, "lut8_each", 2, types), &p, sizeof p, 3, args))
+        return false;
+    bind_over_each(b, 0, bind_count(x), types[0], types[1]);
+    return true;
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
-    const Tensor *slope = single_slope(c);
+    const Tensor *slope = known_slope(c);
     if (op_quant(n->in[X])) {
         if (!slope)
             return bind_in_double(b, n);
+        if (slope->count != 1)
+            return bind_slopes(b, n, slope);
         float k = (float)tensor_float(slope, 0);
         return bind_table(b, n, n->in[X], n->out[0], prelu, &k);
     }
