@@ -9,6 +9,7 @@ typedef struct Class { /* kept at the root */
     const char *why; /* not raised, and why */
     bool moved;      /* a mover links it: parameters must be per tensor */
     bool cut;        /* a Relu cuts at the integer 0: the zero point must be that */
+    int64_t lo, hi;  /* of constants that movers put among them; lo > hi: none */
 } Class;
 
 typedef struct Classes {
@@ -66,6 +67,11 @@ static void say(Classes *c, const Value *v, const Quant *q, bool by_dq) {
     }
 }
 
+static void put(Class *k, int64_t lo, int64_t hi) {
+    k->lo = lo < k->lo ? lo : k->lo;
+    k->hi = hi > k->hi ? hi : k->hi;
+}
+
 static void join(Classes *c, const Value *x, const Value *y) {
     uint32_t i = root(c, x->id), j = root(c, y->id);
     if (i == j)
@@ -74,6 +80,7 @@ static void join(Classes *c, const Value *x, const Value *y) {
     c->parent[j] = i;
     c->at[i].moved |= k.moved;
     c->at[i].cut |= k.cut;
+    put(&c->at[i], k.lo, k.hi);
     if (k.q)
         say(c, x, k.q, k.by_dq);
     if (k.why)
@@ -110,6 +117,20 @@ static bool keeps_values(const Node *n) {
     return k == QUANT_MOVE || k == QUANT_ORDER || k == QUANT_JOIN || k == QUANT_CLAMP;
 }
 
+/* Integers that a mover puts among those it hands on: constant operands, and what Pad fills with.
+ */
+static void put_constants(Class *k, const Node *n) {
+    size_t fill = fill_operand(n);
+    if (fill && !node_input(n, fill))
+        put(k, 0, 0);
+    for (size_t i = 0; i < n->n_in; i++) {
+        const Tensor *t = n->in[i] ? value_data(n->in[i]) : NULL;
+        bool data = quant_rule_is_data(&n->def->quant, i) || (fill && i == fill);
+        for (size_t j = 0; data && t && t->data && elem_is_int(t->elem) && j < t->count; j++)
+            put(k, tensor_int(t, j), tensor_int(t, j));
+    }
+}
+
 /* A mover on integers: everything of its element type is in one class. */
 static bool note_mover(Classes *c, const Node *n) {
     const Value *y = n->out[0];
@@ -142,6 +163,7 @@ static bool note_mover(Classes *c, const Node *n) {
     Class *k = &c->at[root(c, x->id)];
     k->moved = true;
     k->cut |= n->def->quant.cuts_at_zero;
+    put_constants(k, n);
     return true;
 }
 
@@ -221,6 +243,8 @@ static void decide(Classes *c, const Value *v) {
         k->why = "moved integers have parameters per axis";
     if (k->q && !k->why && k->cut && !quant_zp_all_zero(k->q))
         k->why = "a Relu cuts the integers elsewhere than at their zero point";
+    if (k->q && !k->why && k->lo <= k->hi && (k->lo < quant_lo(k->q) || k->hi > quant_hi(k->q)))
+        k->why = "constants among them are outside of their range";
     if (k->q && k->why && i == v->id)
         diag_note(c->r->b.d, v->loc, "'%s' stays plain integers: %s", diag_name(c->r->b.d, v->name),
                   k->why);
@@ -275,12 +299,14 @@ static void raise_mover(Classes *c, Node *n) {
     if (!q || !keeps_values(n))
         return;
     state_fill(c, n, q);
+    bool bounds = n->def->quant.kind == QUANT_CLAMP;
+    size_t fill = fill_operand(n);
     for (size_t i = 0; i < n->n_in; i++) {
         Value *v = n->in[i];
-        if (!v || !is_const(v) || value_data(v)->elem != q->storage)
-            continue;
-        bool data = quant_rule_is_data(&n->def->quant, i);
-        n->in[i] = data ? raise_const(c->r, v, q) : float_of_int(c, v, q);
+        if (v && is_const(v) && quant_rule_is_data(&n->def->quant, i))
+            n->in[i] = raise_const(c->r, v, q);
+        else if (v && is_const(v) && (bounds || (fill && i == fill)))
+            n->in[i] = float_of_int(c, v, q);
     }
 }
 
@@ -313,7 +339,7 @@ void raise_integers(Raise *r) {
     c.at = NEW_ARRAY(r->b.a, Class, c.n);
     c.wide = NEW_ARRAY(r->b.a, bool, c.n);
     for (uint32_t i = 0; i < c.n; i++)
-        c.parent[i] = i;
+        c.parent[i] = i, c.at[i].lo = INT64_MAX, c.at[i].hi = INT64_MIN;
     raise_each_graph(r->m, note_graph, &c);
     raise_each_graph(r->m, decide_graph, &c);
     raise_each_graph(r->m, raise_graph, &c);

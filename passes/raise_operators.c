@@ -78,13 +78,16 @@ static void set_quantized(Value *v, const Quant *q) {
 
 /* Numbers of `from` are those of `to`, be it that `from` has fewer: what is handed on is not
  * clipped again (lower_qdq.c), and keeps its range. */
-static bool is_within(const Quant *from, const Quant *to) {
+static bool is_within(const QuantBuild *b, const Quant *from, const Quant *to) {
     Quant whole = *from;
+    bool bit = elem_bits(from->storage) == 1 && elem_bits(to->storage) == 8;
+    if (bit)
+        whole.storage = onnx_storage(b, from->storage);
     whole.has_range = to->has_range;
     whole.lo = to->lo;
     whole.hi = to->hi;
     return quant_equal(from, to) ||
-           (quant_narrowed(from) && !quant_narrowed(to) && quant_equal(&whole, to));
+           ((bit || quant_narrowed(from)) && !quant_narrowed(to) && quant_equal(&whole, to));
 }
 
 /* What all data operands share, of a node that yields no other numbers; else NULL. */
@@ -106,7 +109,7 @@ static const Quant *handed_on(const Node *n) {
 static void raise_results(Raise *r, Node *n, Node *q) {
     const Quant *type = q->out[0]->type.quant;
     const Quant *from = handed_on(n);
-    if (from && is_within(from, type))
+    if (from && is_within(&r->b, from, type))
         type = from; /* one name for one grid */
     size_t index;
     for (;; n = only_user(r, n->out[0], &index)) {
@@ -253,7 +256,7 @@ static void move_result(Raise *r, Node *n, size_t i, const Quant *q) {
         if (user && user->in[uses[k].index] != y)
             continue;
         if (user && is_own_quantize(user)) {
-            bool same = is_within(q, user->out[0]->type.quant);
+            bool same = is_within(&r->b, q, user->out[0]->type.quant);
             bool returned =
                 uses_is_output(r->uses, user->out[0]); /* a branch of If returns its own */
             if (same && !(returned && (uses_is_output(r->uses, y) || user->graph != n->graph)))

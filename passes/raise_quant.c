@@ -67,7 +67,7 @@ Value *raise_const(Raise *r, Value *v, const Quant *q) {
     Value *twin = map_get(r->twins, key);
     if (twin)
         return twin;
-    Tensor *t = (Tensor *)value_data(v);
+    Tensor *t = tensor_as(r->b.a, (Tensor *)value_data(v), q->storage);
     Graph *g = v->kind == VALUE_CONST ? v->graph : r->m->graph;
     Value *c = graph_add_const(g, derived_name(&r->b, v->name, "_typed"),
                                type_quantized(tensor_type(r->b.a, t), q), t);
