@@ -202,10 +202,17 @@ static bool quantize(Job *j, Module *m) {
         return j->form <= FORM_FLOAT || (run(j, m, "decide-weights") && run(j, m, "quant-tables"));
     if (options_have_data(j->o) && !calibrate_module(j, m))
         return false;
-    if (j->form <= FORM_FLOAT)
+    if (j->form <= FORM_FLOAT) {
+        if (!options_have_data(j->o))
+            warn_of_nothing_decided(j, m->arena);
         return true;
-    if (!have)
-        return (j->emit == EMIT_C && !j->o->integer_only) || no_statistics(j);
+    }
+    if (!have && (j->emit != EMIT_C || j->o->integer_only))
+        return no_statistics(j);
+    if (!have) {
+        warn_of_nothing_decided(j, m->arena);
+        return true;
+    }
     module_each_value(m, forget_stat, NULL);
     return run(j, m, "split-bias") && run(j, m, "decide") && mend(j, m);
 }
@@ -304,6 +311,8 @@ static bool bring_into_form(Job *j, Module *m) {
                           "converted upwards",
                           (long long)j->o->target_opset, (long long)opset);
     if (j->form == FORM_AS_IS) {
+        if (j->emit == EMIT_QIR || j->emit == EMIT_ONNX || j->emit == EMIT_DOT)
+            warn_of_nothing_decided(j, m->arena);
         j->ctx.target_opset = j->o->target_opset;
         if (j->o->target_opset > 0 && !run(j, m, "upgrade"))
             return false;

@@ -1,43 +1,66 @@
 #include "compiler/without_effect.h"
 
-bool warn_of_idle_options(const Job *j, Arena *a) {
+/* The options that decide and were given, as a list; those `beside` have an effect on a model that
+ * is quantized already. */
+static Str given(const Job *j, Arena *a, bool beside, size_t *n) {
     const Options *o = j->o;
     const struct {
         const char *name;
-        bool given;
+        bool given, beside;
     } options[] = {
-        {"calib", o->calib.n},
-        {"calib-random", o->calib_random >= 0},
-        {"calib-method", o->calib_method},
-        {"scheme", o->scheme && j->file.n}, /* a recipe alone is obeyed */
-        {"scales-from", o->scales_from},
-        {"weights", o->weights},
-        {"activations", o->activations},
-        {"per-channel", o->per_channel},
-        {"per-tensor", o->per_tensor},
-        {"pow2", o->pow2},
-        {"reduce-range", o->reduce_range},
-        {"dynamic", o->dynamic},
-        {"weight-only", o->weight_only},
-        {"keep", o->keep.n},
-        {"only", o->only.n},
-        {"equalize", o->equalize},
-        {"smooth-quant", o->smooth_quant},
-        {"adaround", o->adaround},
-        {"bias-correction", o->bias_correction},
-        {"no-bias-correction", o->no_bias_correction},
+        {"calib", o->calib.n, false},
+        {"calib-random", o->calib_random >= 0, false},
+        {"calib-method", o->calib_method, false},
+        {"scheme", o->scheme && (beside || j->file.n), false}, /* a recipe alone is obeyed */
+        {"scales-from", o->scales_from, false},
+        {"weights-from", o->weights_from, true},
+        {"weights", o->weights, false},
+        {"activations", o->activations, false},
+        {"per-channel", o->per_channel, false},
+        {"per-tensor", o->per_tensor, false},
+        {"pow2", o->pow2, false},
+        {"reduce-range", o->reduce_range, false},
+        {"dynamic", o->dynamic, false},
+        {"weight-only", o->weight_only, false},
+        {"keep", o->keep.n, false},
+        {"only", o->only.n, false},
+        {"equalize", o->equalize, false},
+        {"smooth-quant", o->smooth_quant, false},
+        {"adaround", o->adaround, false},
+        {"bias-correction", o->bias_correction, false},
+        {"no-bias-correction", o->no_bias_correction, false},
+        {"recipe", o->recipe, true},
+        {"io", j->quant_io && o->io, true},
+        {"integer-only", o->integer_only, true},
     };
-    size_t n = 0;
     Buf names = buf_new(a);
+    *n = 0;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (options[i].given)
-            buf_fmt(&names, "%s-%s", n++ ? ", " : "", options[i].name);
+        if (options[i].given && (beside || !options[i].beside))
+            buf_fmt(&names, "%s-%s", (*n)++ ? ", " : "", options[i].name);
+    return buf_as_str(&names);
+}
+
+bool warn_of_idle_options(const Job *j, Arena *a) {
+    size_t n;
+    Str names = given(j, a, false, &n);
     if (!n)
         return true;
-    Severity how = options_have_data(o) && j->form <= FORM_FLOAT ? DIAG_ERROR : DIAG_WARNING;
-    diag(j->d, how, LOC_NONE, "the model is quantized already: %.*s %s no effect",
-         STR_ARG(buf_as_str(&names)), n > 1 ? "have" : "has");
+    Severity how = options_have_data(j->o) && j->form <= FORM_FLOAT ? DIAG_ERROR : DIAG_WARNING;
+    diag(j->d, how, LOC_NONE, "the model is quantized already: %.*s %s no effect", STR_ARG(names),
+         n > 1 ? "have" : "has");
     return how == DIAG_WARNING;
+}
+
+void warn_of_nothing_decided(const Job *j, Arena *a) {
+    size_t n;
+    Str names = given(j, a, true, &n);
+    if (n)
+        diag_warning(j->d, LOC_NONE,
+                     "nothing is decided, as nothing was given to decide from: %.*s %s no effect; "
+                     "decisions take data (-calib=PATH) or statistics in the model (with "
+                     "-form=fake), or else -dynamic or -weight-only",
+                     STR_ARG(names), n > 1 ? "have" : "has");
 }
 
 void warn_of_idle_rules(const Job *j) {

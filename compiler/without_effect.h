@@ -9,6 +9,10 @@
  * (false) for data where the result is to be float with statistics: nothing would come of it. */
 bool warn_of_idle_options(const Job *j, Arena *a);
 
+/* Of a model that is written as it is, or as float C: the same options, and those about the result
+ * of decisions. A warning. */
+void warn_of_nothing_decided(const Job *j, Arena *a);
+
 /* Of a whole scheme: with -dynamic and -weight-only, rules about activations do nothing. */
 void warn_of_idle_rules(const Job *j);
 
