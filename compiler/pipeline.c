@@ -340,7 +340,7 @@ static bool bring_into_form(Job *j, Module *m) {
     bool fake = module_form(m).fake;
     if (f.fake) /* what is decided here fits */
         warn_of_clipped(m, j->d);
-    if (j->form >= FORM_TRUE && fake && !run(j, m, "true-quant"))
+    if (j->form >= FORM_TRUE && fake && !(run(j, m, "float32") && run(j, m, "true-quant")))
         return false;
     if (j->form >= FORM_TRUE && !obey_recipe(j, m))
         return false;

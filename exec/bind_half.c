@@ -82,8 +82,7 @@ void bind_half_done(Binder *b, const Node *n, const Node *stand_in, size_t first
         }
 }
 
-/* Whether results are numbers that operands, of the same type, have. */
-static bool moves(const Node *n) {
+bool bind_half_moves(const Node *n) {
     QuantClass kind = n->def->quant.kind;
     return has_bodies(n) || ((kind == QUANT_MOVE || kind == QUANT_ORDER || kind == QUANT_JOIN ||
                               kind == QUANT_CLAMP) &&
@@ -101,8 +100,6 @@ static float beyond(const Node *n, const FloatGrid *g, ElemType e) {
 
 bool bind_half_round(Binder *b, const Node *n, const Value *v) {
     FloatGrid g;
-    if (moves(n))
-        return true;
     if (!float_grid(v->type.elem, &g))
         return bind_unsupported(b, n, "its result is %s", elem_name(v->type.elem));
     int from = bind_value(b, v);

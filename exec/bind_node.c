@@ -5,19 +5,15 @@
 #include "ir/ops/op.h"
 #include "kernels_gen.h"
 
-/* Rounds v to the grid of its type: from now on another buffer is v. */
-static void round_value(Binder *b, const Node *n, const Value *v) {
+/* To the grid of its type, as floats: from now on another buffer is v. */
+static bool round_to_grid(Binder *b, const Node *n, const Value *v) {
     const Quant *q = v->type.quant;
     int from = bind_value(b, v), rank = v->type.rank;
     size_t count = b->program->buffers[from].count;
-    if (elem_bits(q->storage) > 16) {
-        bind_rounded_wide(b, n, v);
-        return;
-    }
-    if (q->n_axes > 1 || (q->n_axes == 1 && q->n_zp > 1 && q->n_zp != q->n_scale)) {
-        bind_unsupported(b, n, "its result is rounded along several axes");
-        return;
-    }
+    if (elem_bits(q->storage) > 16)
+        return bind_rounded_wide(b, n, v);
+    if (q->n_axes > 1 || (q->n_axes == 1 && q->n_zp > 1 && q->n_zp != q->n_scale))
+        return bind_unsupported(b, n, "its result is rounded along several axes");
     qk_fakequant_f32_params p = {.outer = 1, .axis = 1, .inner = (int32_t)count, .block = 1};
     if (q->n_axes == 1) {
         int axis = q->axis[0];
@@ -48,8 +44,15 @@ static void round_value(Binder *b, const Node *n, const Value *v) {
     int to = binder_add_buffer(b, rounded);
     b->program->value_buffer[v->id] = to;
     b->last[v->id] = -1;
-    if (bind_call(b, n, "qk_fakequant_f32", &p, sizeof p, 4, (int[]){from, scale, zero, to}))
-        bind_in_place(b, 0);
+    if (!bind_call(b, n, "qk_fakequant_f32", &p, sizeof p, 4, (int[]){from, scale, zero, to}))
+        return false;
+    bind_in_place(b, 0);
+    return true;
+}
+
+/* A point of the grid may be no number of float16. */
+static bool round_value(Binder *b, const Node *n, const Value *v) {
+    return round_to_grid(b, n, v) && (!elem_is_half(v->type.elem) || bind_half_round(b, n, v));
 }
 
 /* Dimensions beside one of 0 as well: their products are strides and numbers of rounds. */
@@ -144,12 +147,13 @@ bool bind_node(Binder *b, const Node *n) {
     if (!bind_operator(b, n))
         return false;
     for (size_t i = 0; i < n->n_out; i++) {
-        if (n->out[i] && elem_is_half(n->out[i]->type.elem) && !bind_half_round(b, n, n->out[i]))
+        const Value *y = n->out[i];
+        if (y && elem_is_half(y->type.elem) && !bind_half_moves(n) && !bind_half_round(b, n, y))
             return false;
-        if (n->out[i] && binder_rounds(b, n->out[i]))
-            round_value(b, n, n->out[i]);
-        if (n->out[i] && (b->options.observed || b->options.keep_all))
-            bind_value(b, n->out[i]);
+        if (y && binder_rounds(b, y) && !round_value(b, n, y))
+            return false;
+        if (y && (b->options.observed || b->options.keep_all))
+            bind_value(b, y);
     }
     return true;
 }
@@ -199,10 +203,10 @@ void bind_input(Binder *b, const Value *v, int port) {
         int packed = packed_buffer(b, BUF_INPUT, v, port);
         b->program->inputs[port] = packed;
         repack(b, "unpack", v, packed, i);
-        return;
+    } else {
+        b->program->buffers[i].kind = BUF_INPUT;
+        b->program->buffers[i].port = port;
     }
-    b->program->buffers[i].kind = BUF_INPUT;
-    b->program->buffers[i].port = port;
     if (binder_rounds(b, v))
         round_value(b, NULL, v);
 }

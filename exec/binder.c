@@ -1,6 +1,7 @@
 /* The binder's buffers: of values, constants and scratch, and how busy their memory is. See
  * exec/program.h. */
 #include "exec/binder.h"
+#include "ir/minifloat.h"
 #include "ir/ops/op.h"
 
 Program *binder_program(Binder *b) {
@@ -190,17 +191,20 @@ static const void *unpack(Binder *b, const Tensor *t) {
 static const void *round_const(Binder *b, const Type *type, const Tensor *t) {
     const Quant *q = type->quant;
     float *out = NEW_ARRAY(b->arena, float, t->count);
+    uint64_t bits;
     for (size_t i = 0; i < t->count; i++) {
         size_t k = quant_index(q, t->rank, t->dims, i);
         int64_t steps = quant_of_real(q, k, (float)tensor_float(t, i)) - quant_zp(q, k);
         out[i] = (float)steps * quant_scale(q, k);
+        if (elem_is_half(q->expressed) && float_encode(q->expressed, (double)out[i], &bits))
+            out[i] = (float)float_decode(q->expressed, bits);
     }
     return out;
 }
 
 bool binder_rounds(const Binder *b, const Value *v) {
     return v->type.tilde && v->type.quant && v->type.quant->kind == QUANT_PARAMS &&
-           v->type.elem == ELEM_FLOAT && !b->options.ignore_quant;
+           (v->type.elem == ELEM_FLOAT || elem_is_half(v->type.elem)) && !b->options.ignore_quant;
 }
 
 static int const_buffer(Binder *b, const Value *v) {
@@ -212,10 +216,10 @@ static int const_buffer(Binder *b, const Value *v) {
     Buffer buffer = buffer_of(BUF_CONST, elem_unpacked(t->elem), t->count);
     buffer.value = v;
     size_t align = (size_t)elem_bits(buffer.elem) / 8;
-    if (buffer.elem != t->elem)
-        buffer.data = unpack(b, t);
-    else if (binder_rounds(b, v))
+    if (binder_rounds(b, v))
         buffer.data = round_const(b, &v->type, t);
+    else if (buffer.elem != t->elem)
+        buffer.data = unpack(b, t);
     else if (align > 1 && (uintptr_t)t->data % align)
         buffer.data = arena_copy(b->arena, t->data, t->bytes); /* mapped files align nothing */
     else

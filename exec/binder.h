@@ -71,6 +71,8 @@ void binder_reset_layout(Binder *b);
 const Node *bind_half_stand_in(Binder *b, const Node *n);
 void bind_half_done(Binder *b, const Node *n, const Node *stand_in, size_t first_buffer);
 bool bind_half_round(Binder *b, const Node *n, const Value *v);
+/* Whether results are numbers that operands, of the same type, have: nothing to round. */
+bool bind_half_moves(const Node *n);
 /* Whether these are such floats; of a graph input or output: from and to their bits. */
 bool elem_is_half(ElemType e);
 bool bind_half_load(Binder *b, const Value *v, int from, int to);
