@@ -27,7 +27,7 @@ GENERATED_CFLAGS = $(ALL_CFLAGS) -w
 PACKAGES   := libprotobuf-c libzip jansson
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 PKG_LIBS   := $(or $(shell pkg-config --libs $(PACKAGES) 2>/dev/null),-lprotobuf-c -lzip -ljansson)
-LIBS        = $(PKG_LIBS) -lm
+LIBS        = $(PKG_LIBS) -lm -pthread
 TEST_LIBS   = -lcmocka
 
 # ---- What there is to compile: every .c file in the folders, nothing to register.

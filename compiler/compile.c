@@ -190,7 +190,7 @@ static bool is_binary(const Job *j) {
 
 /* Whether what was written has arrived is told by out_commit, and of standard output by main. */
 ExitCode session_write(Session *s, Job *j, Module *m) {
-    s->out = out_new(s->arena, s->d);
+    s->out = out_new(s->arena, s->d, !s->o.no_sync);
     Writing w = {s, j, m, s->out, stdout};
     bool is_qir = j->emit == EMIT_QIR;
     if (s->o.output && !is_qir && !(w.file = out_open(w.out, s->o.output)))
@@ -203,7 +203,7 @@ ExitCode session_write(Session *s, Job *j, Module *m) {
         out_abort(w.out);
         return is_qir && !ok ? EXIT_IO : EXIT_WRONG;
     }
-    return out_commit(w.out, !s->o.no_sync) && !ferror(stdout) ? EXIT_DONE : EXIT_IO;
+    return out_commit(w.out) && !ferror(stdout) ? EXIT_DONE : EXIT_IO;
 }
 
 /* A suffix that belongs to another kind of output is most likely a slip. */
@@ -278,12 +278,12 @@ static ExitCode write_report(Session *s, const Job *j, Module *m) {
     Str text = report_text(s, j, m, str_ends(str_from(path), ".html"));
     if (!text.s)
         return EXIT_WRONG;
-    OutFiles *out = s->out = out_new(s->arena, s->d);
+    OutFiles *out = s->out = out_new(s->arena, s->d, !s->o.no_sync);
     FILE *f = out_open(out, path);
     if (!f)
         return EXIT_IO;
     fwrite(text.s, 1, text.n, f);
-    return out_commit(out, !s->o.no_sync) ? EXIT_DONE : EXIT_IO;
+    return out_commit(out) ? EXIT_DONE : EXIT_IO;
 }
 
 ExitCode job_init_failure(const Job *j) {

@@ -4,12 +4,12 @@
 #include "frontend/qir/qir_read.h"
 
 static ExitCode write_back(Session *s, const char *path, Str text) {
-    s->out = out_new(s->arena, s->d);
+    s->out = out_new(s->arena, s->d, !s->o.no_sync);
     FILE *f = out_open(s->out, path);
     if (!f)
         return EXIT_IO;
     fwrite(text.s, 1, text.n, f);
-    return out_commit(s->out, !s->o.no_sync) ? EXIT_DONE : EXIT_IO;
+    return out_commit(s->out) ? EXIT_DONE : EXIT_IO;
 }
 
 /* As many as there were, but one at most. */

@@ -122,7 +122,7 @@ static bool run_all(Collect *c, Runner *r, Samples *in) {
 }
 
 static ExitCode write_npz(Collect *c, const char *path) {
-    OutFiles *out = c->s->out = out_new(c->s->arena, c->s->d);
+    OutFiles *out = c->s->out = out_new(c->s->arena, c->s->d, !c->s->o.no_sync);
     FILE *f = out_open(out, path);
     if (!f)
         return EXIT_IO;
@@ -133,7 +133,7 @@ static ExitCode write_npz(Collect *c, const char *path) {
         npz_add(w, col->name, col->elem, col->rank, col->dims, col->data);
     }
     npz_finish(w);
-    return out_commit(out, !c->s->o.no_sync) ? EXIT_DONE : EXIT_IO;
+    return out_commit(out) ? EXIT_DONE : EXIT_IO;
 }
 
 static void print_text(Collect *c) {

@@ -2,14 +2,14 @@
  * nothing is worked out for each. */
 #include "ir/type.h"
 
-QuantRuns quant_runs(const Quant *q, int rank, const int64_t *dims, size_t count) {
+QuantRuns quant_runs(const Quant *q, int rank, const int64_t *dims, size_t from, size_t to) {
     QuantRuns r = {
-        .q = q, .rank = rank, .dims = dims, .count = count, .row = count, .block = count};
+        .at = from, .q = q, .rank = rank, .dims = dims, .end = to, .row = to, .block = to};
     int last = 0;
     for (int i = 1; i < q->n_axes; i++)
         if (q->axis[i] > q->axis[last])
             last = i;
-    if (count == 0 || q->n_axes == 0)
+    if (from >= to || q->n_axes == 0)
         return r;
     size_t inner = 1;
     for (int i = q->axis[last] + 1; i < rank; i++)
@@ -24,15 +24,17 @@ QuantRuns quant_runs(const Quant *q, int rank, const int64_t *dims, size_t count
 }
 
 bool quant_runs_next(QuantRuns *r) {
+    bool starts = r->n == 0;
     r->at += r->n;
-    if (r->at >= r->count)
+    if (r->at >= r->end)
         return false;
     size_t in_row = r->at % r->row, block = in_row / r->block, end = (block + 1) * r->block;
-    if (in_row == 0)
-        r->first = quant_index(r->q, r->rank, r->dims, r->at);
+    if (in_row == 0 || starts)
+        r->first = quant_index(r->q, r->rank, r->dims, r->at - in_row);
     if (r->each || end > r->row)
         end = r->row;
     r->entry = r->first + block * r->step;
-    r->n = end - in_row < QUANT_RUN_MAX ? end - in_row : QUANT_RUN_MAX;
+    size_t left = end - in_row < r->end - r->at ? end - in_row : r->end - r->at;
+    r->n = left < QUANT_RUN_MAX ? left : QUANT_RUN_MAX;
     return true;
 }

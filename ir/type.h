@@ -114,13 +114,13 @@ typedef struct QuantRuns {
     const Quant *q;
     int rank;
     const int64_t *dims;
-    size_t count, row, block, step; /* elements in all, along the last axis with parameters and
-                                       what is inside of it, and of a block of it; the entries from
-                                       block to block */
+    size_t end, row, block, step; /* where the walk ends; elements along the last axis with
+                                     parameters and what is inside of it, and of a block of it; the
+                                     entries from block to block */
     size_t first;                   /* entry at the start of the row */
 } QuantRuns;
-/* The walk before its first run. */
-QuantRuns quant_runs(const Quant *q, int rank, const int64_t *dims, size_t count);
+/* The walk over elements `from` to `to` - 1, before its first run. */
+QuantRuns quant_runs(const Quant *q, int rank, const int64_t *dims, size_t from, size_t to);
 bool quant_runs_next(QuantRuns *r);
 /* The four schemas of the proposal, read off the parameters. */
 const char *quant_schema(const Quant *q); /* "Asymmetric", ..., "SymmetricWithPower2Scale" */

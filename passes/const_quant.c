@@ -1,5 +1,6 @@
 #include "passes/const_quant.h"
 #include "passes/params.h"
+#include "support/parallel.h"
 
 enum { BULK_ZP = 1 << 21 }; /* support/rows.h */
 
@@ -45,12 +46,25 @@ static void quantize_elements(const Tensor *t, const Quant *q, const QuantRuns *
     }
 }
 
-Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q) {
+typedef struct Quantizing {
+    const Tensor *t;
+    const Quant *q;
+    bool rows;
     uint8_t *out;
-    Tensor *y = tensor_new(a, q->storage, t->rank, t->dims, &out);
-    bool rows = fits_rows(q);
-    for (QuantRuns r = quant_runs(q, t->rank, t->dims, t->count); quant_runs_next(&r);)
-        (rows ? quantize_row : quantize_elements)(t, q, &r, out);
+} Quantizing;
+
+static void quantize_part(void *ctx, size_t from, size_t to, int worker) {
+    const Quantizing *z = ctx;
+    (void)worker;
+    for (QuantRuns r = quant_runs(z->q, z->t->rank, z->t->dims, from, to); quant_runs_next(&r);)
+        (z->rows ? quantize_row : quantize_elements)(z->t, z->q, &r, z->out);
+}
+
+Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q) {
+    Quantizing z = {.t = t, .q = q, .rows = fits_rows(q)};
+    Tensor *y = tensor_new(a, q->storage, t->rank, t->dims, &z.out);
+    /* parts of whole bytes, however many elements are in one */
+    parallel_for(t->count, PARALLEL_PART, quantize_part, &z);
     return y;
 }
 

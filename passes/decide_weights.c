@@ -13,8 +13,19 @@ typedef struct Weights {
     Uses *uses;
     UniqueNames *names;
     bool *decided; /* by value id: in this run */
-    size_t n;      /* size of it */
+    char *finite;  /* by value id: 'y' or 'n' once somebody has looked */
+    size_t n;      /* size of both */
 } Weights;
+
+/* Reading all of a large weight takes a while, and its reader and its other readers ask. */
+static bool is_finite(const Weights *w, const Value *v) {
+    if (v->id >= w->n)
+        return edit_is_finite(v);
+    char *known = &w->finite[v->id];
+    if (!*known)
+        *known = edit_is_finite(v) ? 'y' : 'n';
+    return *known == 'y';
+}
 
 /* NULL when the weight of this node can be quantized, else why not. */
 static const char *why_float(const Weights *w, const Node *n) {
@@ -26,7 +37,7 @@ static const char *why_float(const Weights *w, const Node *n) {
         return "its weights stay float as asked";
     if (!edit_float_const(v))
         return "its weights are not a float constant";
-    if (!edit_is_finite(v))
+    if (!is_finite(w, v))
         return "its weights hold NaN or infinity";
     return NULL;
 }
@@ -91,7 +102,8 @@ bool pass_decide_weights(Module *m, PassContext *c) {
                  .uses = uses_new(m),
                  .names = unique_names_new(m),
                  .n = m->n_values,
-                 .decided = NEW_ARRAY(m->arena, bool, m->n_values)};
+                 .decided = NEW_ARRAY(m->arena, bool, m->n_values),
+                 .finite = NEW_ARRAY(m->arena, char, m->n_values)};
     module_each_graph(m, decide_graph, &w);
     edit_sweep(m);
     return true;

@@ -3,6 +3,7 @@
 #include "ir/onnx_fields.h"
 #include "ir/extra.h"
 #include "passes/annotations.h"
+#include "support/parallel.h"
 
 #include <math.h>
 
@@ -25,9 +26,23 @@ static bool widen(float x, float *min, float *max) {
     return isfinite(x);
 }
 
+typedef struct Finite {
+    const RowFloat *x;
+    bool no[PARALLEL_MOST]; /* by worker: has seen another number */
+} Finite;
+
+static void look_if_finite(void *ctx, size_t from, size_t to, int worker) {
+    Finite *f = ctx;
+    f->no[worker] = f->no[worker] || !row_is_finite(f->x + from, to - from);
+}
+
 bool edit_is_finite(const Value *v) {
     const Tensor *t = edit_float_const(v);
-    return t && row_is_finite(tensor_floats(t), t->count);
+    if (!t)
+        return false;
+    Finite f = {.x = tensor_floats(t)};
+    parallel_for(t->count, PARALLEL_PART, look_if_finite, &f);
+    return !memchr(f.no, true, sizeof f.no);
 }
 
 bool edit_range(const Value *v, float *min, float *max) {

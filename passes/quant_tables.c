@@ -28,14 +28,14 @@ static bool looks_up(const Node *n, const Value *table) {
 static bool is_table(const Tables *t, const Value *v) {
     const Tensor *data = edit_float_const(v);
     const Use *use;
-    if (!data || data->rank < 2 || data->count < LEAST || v->type.quant || !edit_is_finite(v))
+    if (!data || data->rank < 2 || data->count < LEAST || v->type.quant)
         return false;
     size_t n = uses_of(t->uses, v, &use);
     for (size_t i = 0; i < n; i++)
         if (!looks_up(use[i].node, v) || choice_why_kept(t->c, use[i].node) ||
             choice_of_weight(t->c, use[i].node, v).is_float)
             return false;
-    return n > 0;
+    return n > 0 && edit_is_finite(v);
 }
 
 /* 8 bits, whatever weights have: a row is not summed up, and errors of fewer stay what they are. */

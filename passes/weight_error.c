@@ -72,7 +72,7 @@ float *mend_rounded(Mend *by, const WeightMatrix *w) {
         by->rounded[i] = (float)tensor_float(t, i);
     for (size_t i = 0; !rows && i < t->count; i++)
         by->rounded[i] = weight_rounded(w, i, (double)by->rounded[i]);
-    for (QuantRuns r = quant_runs(w->quant, t->rank, t->dims, t->count);
+    for (QuantRuns r = quant_runs(w->quant, t->rank, t->dims, 0, t->count);
          rows && quant_runs_next(&r);)
         round_run(w, &r, by->rounded + r.at);
     return by->rounded;

@@ -88,9 +88,11 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
         r.lo = elem_min(o->storage); /* dequantized before use: the lowest integer costs nothing */
     size_t groups = groups_count(q, w->data), raised = 0;
     float *scale = NEW_ARRAY(a, float, groups);
-    int64_t *zp = NEW_ARRAY(a, int64_t, groups);
+    bool one_zp = sym && elem_bits(o->storage) > 1;
+    Arena *scratch = arena_scratch(a);
+    int64_t *zp = NEW_ARRAY(one_zp ? scratch : a, int64_t, groups);
     GroupParams p = {r, sym, o->pow2, scale, zp};
-    (few ? groups_fit : groups_from_ranges)(&p, q, w->data, a);
+    (few ? groups_fit : groups_from_ranges)(&p, q, w->data, scratch);
     for (size_t k = 0; k < groups; k++) {
         double least = blocks ? 0 : bias_floor(o, n, r, k, groups);
         if ((double)scale[k] < least && least < (double)FLT_MAX / 2) {
@@ -101,11 +103,11 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
     if (raised)
         diag(c->d, DIAG_REMARK, n->loc,
              "%zu of %zu weight scales raised so that the int32 bias fits", raised, groups);
-    bool one_zp = sym && elem_bits(o->storage) > 1;
     q->n_scale = groups;
     q->scale = scale;
     q->n_zp = one_zp ? 1 : groups;
-    q->zp = zp;
+    q->zp = one_zp ? arena_copy(a, zp, sizeof *zp) : zp;
+    arena_free(scratch);
     state_range(q, r);
     return q;
 }

@@ -48,6 +48,9 @@ struct Arena {
     size_t used, limit;
     size_t next_chunk;
     OutOfMemory *handler;
+    Arena *parent;       /* of scratch: what it uses counts there too */
+    Arena *scratch;      /* the first child */
+    Arena *next, **back; /* the parent's next one, and what points to this one */
 };
 
 static _Noreturn void fail(Arena *a, size_t bytes, size_t limit) {
@@ -72,9 +75,38 @@ Arena *arena_new(size_t limit, OutOfMemory *handler) {
     return a;
 }
 
+Arena *arena_scratch(Arena *parent) {
+    Arena *a = arena_new(0, parent->handler);
+    a->parent = parent;
+    a->next = parent->scratch;
+    a->back = &parent->scratch;
+    if (a->next)
+        a->next->back = &a->next;
+    parent->scratch = a;
+    return a;
+}
+
+/* Scratch counts with its parents, whose limits are its own. */
+static void count(Arena *a, size_t bytes) {
+    for (; a; a = a->parent)
+        a->used += bytes;
+}
+
+static void leave_parent(Arena *a) {
+    *a->back = a->next;
+    if (a->next)
+        a->next->back = a->back;
+    for (Arena *p = a->parent; p; p = p->parent)
+        p->used -= a->used;
+}
+
 void arena_free(Arena *a) {
     if (!a)
         return;
+    while (a->scratch)
+        arena_free(a->scratch);
+    if (a->parent)
+        leave_parent(a);
     for (Chunk *c = a->chunks, *next; c; c = next) {
         next = c->next;
         if (c->mapped)
@@ -93,8 +125,17 @@ size_t arena_used(const Arena *a) {
     return a->used;
 }
 
+/* The one that is said of an allocation that fails: the outermost arena's. */
+static size_t limit_of(const Arena *a) {
+    while (a->parent)
+        a = a->parent;
+    return a->limit;
+}
+
 size_t arena_left(const Arena *a) {
-    return a->limit ? a->limit - a->used : SIZE_MAX;
+    size_t left = a->limit ? a->limit - a->used : SIZE_MAX;
+    size_t above = a->parent ? arena_left(a->parent) : SIZE_MAX;
+    return left < above ? left : above;
 }
 
 static char *align_up(char *p, size_t align) {
@@ -144,17 +185,17 @@ static void *chunk_take(Chunk *c, size_t bytes, size_t room) {
 
 void *arena_alloc(Arena *a, size_t bytes) {
     if (bytes > SIZE_MAX / 4)
-        fail(a, bytes, a->limit);
+        fail(a, bytes, limit_of(a));
     size_t room = ((bytes ? bytes : 1) + RED_ZONE + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    if (a->limit && room > a->limit - a->used)
-        fail(a, bytes, a->limit);
+    if (room > arena_left(a))
+        fail(a, bytes, limit_of(a));
     if (room >= LARGE) {
         Chunk *c = chunk_new(a, room, LARGE_ALIGN);
         /* Behind the current chunk, whose rest stays in use. */
         Chunk **link = a->chunks ? &a->chunks->next : &a->chunks;
         c->next = *link;
         *link = c;
-        a->used += room;
+        count(a, room);
         return chunk_take(c, bytes, room);
     }
     if (!a->chunks || room > (size_t)(a->chunks->end - a->chunks->free)) {
@@ -164,14 +205,14 @@ void *arena_alloc(Arena *a, size_t bytes) {
         if (a->next_chunk < LAST_CHUNK)
             a->next_chunk *= 2;
     }
-    a->used += room;
+    count(a, room);
     return chunk_take(a->chunks, bytes, room);
 }
 
 void *arena_array(Arena *a, size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
-        fail(a, SIZE_MAX, a->limit);
+        fail(a, SIZE_MAX, limit_of(a));
     return arena_alloc(a, bytes);
 }
 
@@ -191,7 +232,7 @@ Str arena_str(Arena *a, Str s) {
     if (!s.s)
         return s;
     if (s.n == SIZE_MAX)
-        fail(a, s.n, a->limit);
+        fail(a, s.n, limit_of(a));
     return (Str){arena_grow(a, s.s, s.n, s.n + 1), s.n};
 }
 

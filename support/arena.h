@@ -26,6 +26,9 @@ typedef struct OutOfMemory {
 /* `limit` in bytes, 0 for none. `handler` is borrowed and may be NULL. */
 Arena *arena_new(size_t limit, OutOfMemory *handler);
 void arena_free(Arena *a); /* NULL is fine */
+/* An arena for what is needed only for a while: what it uses counts against the limit of `parent`,
+ * with which it dies unless arena_free gives it back before. */
+Arena *arena_scratch(Arena *parent);
 size_t arena_used(const Arena *a);
 OutOfMemory *arena_handler(const Arena *a); /* or NULL */
 size_t arena_left(const Arena *a);          /* until the limit; SIZE_MAX where there is none */

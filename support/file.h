@@ -28,9 +28,9 @@ FileMap *file_map_beside(const char *dir, Str name, bool *absent, Loc at, Diags 
  * is written through, a device or pipe is written directly. On out-of-memory call out_abort before
  * the arena goes. */
 typedef struct OutFiles OutFiles;
-OutFiles *out_new(Arena *a, Diags *d);
-FILE *out_open(OutFiles *o, const char *path); /* NULL after a diagnostic */
-bool out_commit(OutFiles *o, bool sync);
+OutFiles *out_new(Arena *a, Diags *d, bool sync); /* sync: out_commit waits for the disk */
+FILE *out_open(OutFiles *o, const char *path);    /* NULL after a diagnostic */
+bool out_commit(OutFiles *o);
 void out_abort(OutFiles *o);
 
 /* The folder part of a path ("." where there is none). */

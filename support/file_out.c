@@ -11,7 +11,10 @@
 /* Where a stream's bytes go. stdio remembers that a write failed, not why. */
 typedef struct Sink {
     int fd;
-    int error; /* errno of the first write that failed, 0 */
+    int error;  /* errno of the first write that failed, 0 */
+    bool ahead; /* bytes are sent to the disk before all are written */
+    off_t size; /* bytes written */
+    off_t sent; /* of these, so many are on their way to the disk */
 } Sink;
 
 typedef struct OutFile {
@@ -27,14 +30,16 @@ typedef struct OutFile {
 struct OutFiles {
     Arena *arena;
     Diags *diags;
+    bool sync;
     OutFile *files;
     size_t n, cap;
 };
 
-OutFiles *out_new(Arena *a, Diags *d) {
+OutFiles *out_new(Arena *a, Diags *d, bool sync) {
     OutFiles *o = NEW(a, OutFiles);
     o->arena = a;
     o->diags = d;
+    o->sync = sync;
     return o;
 }
 
@@ -96,6 +101,18 @@ static bool same_target(const OutFiles *o, const char *target) {
     return false;
 }
 
+/* Starts writing to the disk what there is of a large file, so that there is less to wait for once
+ * all of it is there. Pipes and some file systems refuse, which costs nothing. */
+static void send_ahead(Sink *s) {
+    enum { AHEAD = 8 << 20 };
+    if (!s->ahead || s->size - s->sent < AHEAD)
+        return;
+#ifdef SYNC_FILE_RANGE_WRITE
+    (void)sync_file_range(s->fd, s->sent, s->size - s->sent, SYNC_FILE_RANGE_WRITE);
+#endif
+    s->sent = s->size;
+}
+
 static ssize_t sink_write(void *cookie, const char *p, size_t n) {
     Sink *s = cookie;
     size_t done = 0;
@@ -108,6 +125,8 @@ static ssize_t sink_write(void *cookie, const char *p, size_t n) {
         if (k <= 0)
             break;
         done += (size_t)k;
+        s->size += k;
+        send_ahead(s);
     }
     return (ssize_t)done;
 }
@@ -134,6 +153,7 @@ FILE *out_open(OutFiles *o, const char *path) {
     bool twice = fd >= 0 && f.temp && same_target(o, f.target);
     f.sink = NEW(o->arena, Sink);
     f.sink->fd = fd;
+    f.sink->ahead = o->sync && f.temp;
     f.f = fd >= 0 && !twice ? sink_stream(f.sink) : NULL;
     if (!f.f) {
         fail(o, path, twice ? "it is named as output twice" : strerror(errno));
@@ -149,10 +169,10 @@ FILE *out_open(OutFiles *o, const char *path) {
 }
 
 /* Flushes and closes one file; a full disk shows here at the latest. */
-static bool finish(OutFiles *o, OutFile *f, bool sync) {
+static bool finish(OutFiles *o, OutFile *f) {
     Sink *s = f->sink;
     bool good = fflush(f->f) == 0 && !ferror(f->f);
-    if (good && sync && f->temp && fsync(s->fd) != 0) {
+    if (good && o->sync && f->temp && fsync(s->fd) != 0) {
         good = false;
         s->error = errno;
     }
@@ -200,11 +220,11 @@ static void sync_folder(OutFiles *o, const OutFile *f) {
     }
 }
 
-bool out_commit(OutFiles *o, bool sync) {
+bool out_commit(OutFiles *o) {
     bool good = true;
     for (size_t i = 0; i < o->n; i++)
         if (o->files[i].f)
-            good &= finish(o, &o->files[i], sync);
+            good &= finish(o, &o->files[i]);
     if (!good || !rename_all(o)) {
         out_abort(o);
         return false;
@@ -212,7 +232,7 @@ bool out_commit(OutFiles *o, bool sync) {
     for (size_t i = 0; i < o->n; i++) {
         if (o->files[i].backup)
             unlink(o->files[i].backup);
-        if (sync && o->files[i].temp)
+        if (o->sync && o->files[i].temp)
             sync_folder(o, &o->files[i]);
     }
     o->n = 0;

@@ -95,7 +95,7 @@ static void test_runs(void **state) {
         Quant *q = quant_of_layout(a, l, &seed);
         size_t count, seen = 0;
         assert_true(tensor_count(l->rank, l->dims, &count));
-        for (QuantRuns r = quant_runs(q, l->rank, l->dims, count); quant_runs_next(&r);) {
+        for (QuantRuns r = quant_runs(q, l->rank, l->dims, 0, count); quant_runs_next(&r);) {
             assert_int_equal(r.at, seen);
             assert_in_range(r.n, 1, QUANT_RUN_MAX);
             for (size_t i = 0; i < r.n; i++, seen++)
@@ -103,6 +103,29 @@ static void test_runs(void **state) {
                                  r.entry + (r.each ? i : 0));
         }
         assert_int_equal(seen, count);
+    }
+    arena_free(a);
+}
+
+/* A walk may begin and end anywhere. */
+static void test_runs_of_a_part(void **state) {
+    (void)state;
+    Arena *a = arena_new(0, NULL);
+    uint32_t seed = 1;
+    EACH_LAYOUT(l) {
+        Quant *q = quant_of_layout(a, l, &seed);
+        size_t count;
+        assert_true(tensor_count(l->rank, l->dims, &count));
+        for (size_t from = 0, step = 1; from < count; from += step, step += 5) {
+            size_t to = from + 3 * step < count ? from + 3 * step : count, seen = from;
+            for (QuantRuns r = quant_runs(q, l->rank, l->dims, from, to); quant_runs_next(&r);) {
+                assert_int_equal(r.at, seen);
+                for (size_t i = 0; i < r.n; i++, seen++)
+                    assert_int_equal(quant_index(q, l->rank, l->dims, seen),
+                                     r.entry + (r.each ? i : 0));
+            }
+            assert_int_equal(seen, to);
+        }
     }
     arena_free(a);
 }
@@ -336,10 +359,11 @@ static void test_sums(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs),   cmocka_unit_test(test_quantize),
-        cmocka_unit_test(test_ranges), cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_join),   cmocka_unit_test(test_fit),
-        cmocka_unit_test(test_round),  cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_runs),     cmocka_unit_test(test_runs_of_a_part),
+        cmocka_unit_test(test_quantize), cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_bytes),    cmocka_unit_test(test_join),
+        cmocka_unit_test(test_fit),      cmocka_unit_test(test_round),
+        cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,11 +204,11 @@ static void test_out_commit(void **state) {
     Fixture *f = *state;
     write_file(f, "old", "before");
     chmod(in_dir(f, "old"), 0640);
-    OutFiles *o = out_new(f->arena, f->d);
+    OutFiles *o = out_new(f->arena, f->d, true);
     fputs("after", out_open(o, in_dir(f, "old")));
     fputs("new", out_open(o, in_dir(f, "new")));
     assert_file(f, "old", "before"); /* not yet */
-    assert_true(out_commit(o, true));
+    assert_true(out_commit(o));
     assert_file(f, "old", "after");
     assert_file(f, "new", "new");
     assert_int_equal(files_in(f->dir), 2);
@@ -224,7 +224,7 @@ static void test_out_commit(void **state) {
 static void test_out_abort(void **state) {
     Fixture *f = *state;
     write_file(f, "old", "before");
-    OutFiles *o = out_new(f->arena, f->d);
+    OutFiles *o = out_new(f->arena, f->d, false);
     fputs("after", out_open(o, in_dir(f, "old")));
     fputs("new", out_open(o, in_dir(f, "new")));
     out_abort(o);
@@ -236,12 +236,12 @@ static void test_out_abort(void **state) {
 static void test_out_rolls_back(void **state) {
     Fixture *f = *state;
     write_file(f, "a", "before");
-    OutFiles *o = out_new(f->arena, f->d);
+    OutFiles *o = out_new(f->arena, f->d, false);
     fputs("after", out_open(o, in_dir(f, "a")));
     fputs("new", out_open(o, in_dir(f, "b")));
     fputs("new", out_open(o, in_dir(f, "c")));
     mkdir(in_dir(f, "c"), 0700);
-    assert_false(out_commit(o, false));
+    assert_false(out_commit(o));
     assert_int_equal(diags_errors(f->d), 1);
     assert_file(f, "a", "before");
     assert_int_equal(files_in(f->dir), 2);
@@ -252,10 +252,10 @@ static void test_out_full_disk(void **state) {
     if (access("/dev/full", W_OK) != 0)
         skip();
     write_file(f, "old", "before");
-    OutFiles *o = out_new(f->arena, f->d);
+    OutFiles *o = out_new(f->arena, f->d, false);
     fputs("after", out_open(o, in_dir(f, "old")));
     fputs("lost", out_open(o, "/dev/full"));
-    assert_false(out_commit(o, false));
+    assert_false(out_commit(o));
     assert_said(f, "cannot write '/dev/full': No space left");
     assert_file(f, "old", "before");
     assert_int_equal(files_in(f->dir), 1);
@@ -264,7 +264,7 @@ static void test_out_full_disk(void **state) {
     FILE *full = out_open(o, "/dev/full");
     setvbuf(full, NULL, _IONBF, 0);
     fputs("lost", full);
-    assert_false(out_commit(o, false));
+    assert_false(out_commit(o));
     assert_said(f, "cannot write '/dev/full': No space left");
 }
 
@@ -272,10 +272,10 @@ static void test_out_devices_and_links(void **state) {
     Fixture *f = *state;
     write_file(f, "target", "before");
     assert_int_equal(symlink("target", in_dir(f, "link")), 0);
-    OutFiles *o = out_new(f->arena, f->d);
+    OutFiles *o = out_new(f->arena, f->d, false);
     fputs("gone", out_open(o, "/dev/null"));
     fputs("after", out_open(o, in_dir(f, "link")));
-    assert_true(out_commit(o, true));
+    assert_true(out_commit(o));
     assert_file(f, "target", "after");
     struct stat st;
     lstat(in_dir(f, "link"), &st);
@@ -286,7 +286,7 @@ static void test_out_devices_and_links(void **state) {
 
 static void test_out_refuses(void **state) {
     Fixture *f = *state;
-    OutFiles *o = out_new(f->arena, f->d);
+    OutFiles *o = out_new(f->arena, f->d, false);
     assert_null(out_open(o, ""));
     assert_null(out_open(o, f->dir));
     assert_said(f, "directory");

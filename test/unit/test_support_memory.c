@@ -55,6 +55,35 @@ static void test_arena_limit(void **state) {
     arena_free(a);
 }
 
+static void test_arena_scratch(void **state) {
+    (void)state;
+    OutOfMemory oom = {0};
+    Arena *volatile a = NULL;
+    volatile bool refused = false;
+    if (setjmp(oom.env)) {
+        refused = true;
+    } else {
+        a = arena_new(100000, &oom);
+        arena_alloc(a, 10000);
+        size_t before = arena_used(a);
+        for (int i = 0; i < 100; i++) { /* given back each time */
+            Arena *s = arena_scratch(a), *other = arena_scratch(a);
+            arena_alloc(s, 30000);
+            arena_alloc(arena_scratch(other), 30000);
+            assert_true(arena_used(a) >= before + 60000);
+            assert_int_equal(arena_left(s), arena_left(a));
+            arena_free(i % 2 ? s : other);
+            arena_free(i % 2 ? other : s);
+            assert_int_equal(arena_used(a), before);
+        }
+        arena_alloc(arena_scratch(arena_scratch(a)), 95000);
+    }
+    assert_true(refused);
+    assert_int_equal(oom.requested, 95000);
+    assert_int_equal(oom.limit, 100000);
+    arena_free(a); /* and what scratch there is */
+}
+
 static void test_arena_overflow(void **state) {
     (void)state;
     OutOfMemory oom = {0};
@@ -180,6 +209,7 @@ int main(void) {
         cmocka_unit_test(test_arena_zeroed_and_aligned),
         cmocka_unit_test(test_arena_large_keeps_small_chunk),
         cmocka_unit_test(test_arena_limit),
+        cmocka_unit_test(test_arena_scratch),
         cmocka_unit_test(test_arena_overflow),
         cmocka_unit_test(test_arena_push_and_text),
         cmocka_unit_test(test_map),
