@@ -117,7 +117,7 @@ typedef struct QuantRuns {
     size_t end, row, block, step; /* where the walk ends; elements along the last axis with
                                      parameters and what is inside of it, and of a block of it; the
                                      entries from block to block */
-    size_t first;                   /* entry at the start of the row */
+    size_t first;                 /* entry at the start of the row */
 } QuantRuns;
 /* The walk over elements `from` to `to` - 1, before its first run. */
 QuantRuns quant_runs(const Quant *q, int rank, const int64_t *dims, size_t from, size_t to);
