@@ -292,6 +292,7 @@ typedef struct Blob { /* a safetensors file beside the text */
 
 struct Module {
     Arena *arena;
+    Arena *scratch; /* for what nobody needs once the pass that runs is over; else `arena` */
     Diags *diags;
     const char *path; /* of the file it came from, "-" for standard input */
     int64_t ir_version;

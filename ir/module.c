@@ -5,7 +5,7 @@
 
 Module *module_new(Arena *a, Diags *d) {
     Module *m = NEW(a, Module);
-    m->arena = a;
+    m->arena = m->scratch = a;
     m->diags = d;
     return m;
 }
@@ -190,14 +190,14 @@ static void use_names(Graph *g, void *ctx) {
 }
 
 UniqueNames *unique_names_new(Module *m) {
-    UniqueNames *u = NEW(m->arena, UniqueNames);
+    UniqueNames *u = NEW(m->scratch, UniqueNames);
     u->module = m;
     return u;
 }
 
 Str unique_name(UniqueNames *u, Str base) {
     if (!u->names) {
-        u->names = names_new(u->module->arena);
+        u->names = names_new(u->module->arena, u->module->scratch);
         module_each_graph(u->module, use_names, u->names);
     }
     return names_make(u->names, base.n ? base : STR("value"));

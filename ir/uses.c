@@ -42,13 +42,13 @@ static void store_use(Use use, const Value *v, void *ctx) {
 }
 
 Uses *uses_new(Module *m) {
-    Uses *u = NEW(m->arena, Uses);
+    Uses *u = NEW(m->scratch, Uses);
     u->n_values = m->n_values;
-    u->start = NEW_ARRAY(m->arena, size_t, u->n_values + 1);
+    u->start = NEW_ARRAY(m->scratch, size_t, u->n_values + 1);
     each_use(m, count_use, u);
     for (size_t i = 0; i < u->n_values; i++)
         u->start[i + 1] += u->start[i];
-    u->uses = NEW_ARRAY(m->arena, Use, u->start[u->n_values]);
+    u->uses = NEW_ARRAY(m->scratch, Use, u->start[u->n_values]);
     each_use(m, store_use, u);
     /* Every start has moved to the next one's place: move them back. */
     memmove(u->start + 1, u->start, u->n_values * sizeof *u->start);

@@ -81,7 +81,7 @@ static void note_param(Value *v, void *named) {
 }
 
 Map *edit_annotated(Module *m) {
-    Map *named = map_new(m->arena);
+    Map *named = map_new(m->scratch);
     annotation_each_param(m, note_param, named);
     return named;
 }
@@ -198,7 +198,7 @@ static void drop_dead_nodes(Graph *g, void *ctx) {
 }
 
 void edit_drop_dead(Module *m, uint32_t first) {
-    Dead d = {first, NEW_ARRAY(m->arena, size_t, m->n_values + 1), true};
+    Dead d = {first, NEW_ARRAY(m->scratch, size_t, m->n_values + 1), true};
     while (d.again) {
         d.again = false;
         module_each_value(m, count_readers, (void *[]){uses_new(m), d.readers});
@@ -227,7 +227,7 @@ static void forget_infos(Graph *g, void *names) {
 }
 
 void edit_forget_infos(Module *m) {
-    Map *names = map_new(m->arena);
+    Map *names = map_new(m->scratch);
     module_each_value(m, note_name, names);
     module_each_graph(m, forget_infos, names);
 }

@@ -244,12 +244,12 @@ void lower_module(Lower *l, Module *m) {
     lower_biases(l, m);
     l->n = m->n_values;
     l->uses = uses_new(m);
-    l->quant = NEW_ARRAY(m->arena, const Quant *, l->n);
-    l->ints = NEW_ARRAY(m->arena, Value *, l->n);
-    l->floats = NEW_ARRAY(m->arena, Value *, l->n);
-    l->types = NEW_ARRAY(m->arena, Type, l->n);
+    l->quant = NEW_ARRAY(m->scratch, const Quant *, l->n);
+    l->ints = NEW_ARRAY(m->scratch, Value *, l->n);
+    l->floats = NEW_ARRAY(m->scratch, Value *, l->n);
+    l->types = NEW_ARRAY(m->scratch, Type, l->n);
     module_each_value(m, note_value, l);
-    l->exact = NEW_ARRAY(m->arena, bool, l->n);
+    l->exact = NEW_ARRAY(m->scratch, bool, l->n);
     spelling_begin(l);
     lower_graph(l, m->graph);
     module_each_value(m, set_value, l);

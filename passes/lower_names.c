@@ -7,7 +7,7 @@ void name_wanted(Lower *l, Value *v, Str name) {
     if (v->kind == VALUE_INPUT || uses_is_output(l->uses, v))
         return; /* the interface keeps its names */
     Want w = {v, name};
-    ARENA_PUSH(l->b.a, s->wants, s->n_wants, s->cap_wants, w);
+    ARENA_PUSH(l->b.m->scratch, s->wants, s->n_wants, s->cap_wants, w);
 }
 
 typedef struct Names {
@@ -37,7 +37,8 @@ static void drop_interface(Spelled *s, const Uses *uses) {
 
 void names_restore(Lower *l) {
     Spelled *s = l->spelled;
-    Names n = {map_new(l->b.a), map_new(l->b.a)};
+    Arena *a = l->b.m->scratch;
+    Names n = {map_new(a), map_new(a)};
     edit_sweep(l->b.m);
     Uses *uses = uses_new(l->b.m);
     drop_interface(s, uses);

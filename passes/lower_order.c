@@ -57,10 +57,10 @@ static void order_nodes(Lower *l, Graph *g) {
     size_t count = 0;
     FOR_NODES(n, g)
     count++;
-    Node **nodes = NEW_ARRAY(l->b.a, Node *, count + 1);
+    Node **nodes = NEW_ARRAY(l->b.m->scratch, Node *, count + 1);
     if (!place_nodes(l, g, nodes, count))
         return;
-    Order o = {map_new(l->b.a), g, true};
+    Order o = {map_new(l->b.m->scratch), g, true};
     for (size_t i = 0; i < count && o.ok; i++) {
         check_operands(&o, nodes[i]);
         for (size_t k = 0; k < nodes[i]->n_out; k++)
@@ -89,13 +89,13 @@ static int by_rank(const void *x, const void *y) {
 static void order_constants(Lower *l, Graph *g) {
     if (!g->initializers)
         return;
-    Map *rank = map_new(l->b.a);
-    size_t *places = NEW_ARRAY(l->b.a, size_t, g->n_initializers + 1);
+    Map *rank = map_new(l->b.m->scratch);
+    size_t *places = NEW_ARRAY(l->b.m->scratch, size_t, g->n_initializers + 1);
     for (size_t i = 0; i < g->n_initializers; i++) {
         places[i] = i;
         map_set(rank, g->initializers[i], &places[i]);
     }
-    Ranked *r = NEW_ARRAY(l->b.a, Ranked, g->n_consts + 1);
+    Ranked *r = NEW_ARRAY(l->b.m->scratch, Ranked, g->n_consts + 1);
     for (size_t i = 0; i < g->n_consts; i++) {
         const size_t *at = map_get(rank, g->consts[i]->name);
         r[i] = (Ranked){g->consts[i], at ? *at : g->n_initializers + i};

@@ -28,9 +28,9 @@ static void begin_graph(Graph *g, void *ctx) {
 void spelling_begin(Lower *l) {
     Module *m = l->b.m;
     l->spelled = NEW(l->b.a, Spelled);
-    l->spelled->cells = map_new(l->b.a);
+    l->spelled->cells = map_new(m->scratch);
     l->spelled->first_node = m->n_nodes;
-    l->spelled->keys = NEW_ARRAY(l->b.a, Str, m->n_nodes + 1);
+    l->spelled->keys = NEW_ARRAY(m->scratch, Str, m->n_nodes + 1);
     module_each_graph(m, begin_graph, l);
 }
 
@@ -62,8 +62,11 @@ static bool attrs_fit(const Node *n, const Node *note, const Quant *q) {
 static void restore_attrs(Lower *l, Node *n, const Node *note, const Quant *q) {
     if (!attrs_fit(n, note, q))
         return;
-    Attr *attrs = NEW_ARRAY(l->b.a, Attr, note->n_attrs + 1);
     size_t k = 0;
+    for (size_t i = 0; i < note->n_attrs; i++)
+        k += !is_own_key(note->attrs[i].name);
+    Attr *attrs = k ? NEW_ARRAY(l->b.a, Attr, k) : NULL;
+    k = 0;
     for (size_t i = 0; i < note->n_attrs; i++)
         if (!is_own_key(note->attrs[i].name))
             attrs[k++] = note->attrs[i];
@@ -77,7 +80,7 @@ static void place_at(Lower *l, const Node *n, int64_t at) {
     Spelled *s = l->spelled;
     if (n->id >= s->n_at) {
         size_t size = (size_t)n->id * 2 + 64;
-        s->at = arena_grow(l->b.a, s->at, s->n_at * sizeof *s->at, size * sizeof *s->at);
+        s->at = arena_grow(l->b.m->scratch, s->at, s->n_at * sizeof *s->at, size * sizeof *s->at);
         memset(s->at + s->n_at, 0, (size - s->n_at) * sizeof *s->at);
         s->n_at = size;
     }
@@ -290,7 +293,9 @@ static void find_nodes(One *o) {
 }
 
 static void restore_value(Lower *l, Value *v) {
-    Arena *a = l->b.a;
+    if (!l->ints[v->id])
+        return;
+    Arena *a = arena_scratch(l->b.m->scratch);
     One o = {.l = l,
              .v = v,
              .q = onnx_quant(&l->b, lower_quant(l, v)),
@@ -300,8 +305,6 @@ static void restore_value(Lower *l, Value *v) {
              .dq_outs = map_new(a),
              .dqs = map_new(a),
              .readers = map_new(a)};
-    if (!o.ints)
-        return;
     find_nodes(&o);
     for (Node *note = v->onnx; note; note = note->next)
         if (notes_dq(note))
@@ -315,6 +318,7 @@ static void restore_value(Lower *l, Value *v) {
     }
     for (size_t i = 0; i < o.n_dq; i++)
         share_out(&o, o.dq[i]);
+    arena_free(a);
     v->onnx = NULL;
 }
 

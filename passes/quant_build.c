@@ -10,7 +10,7 @@ QuantBuild quant_build_new(Module *m, PassContext *c, const char *pass) {
                         .d = c->d,
                         .pass = pass,
                         .names = unique_names_new(m),
-                        .params = map_new(m->arena),
+                        .params = map_new(m->scratch),
                         .opset = c->target_opset};
 }
 
@@ -269,12 +269,12 @@ QuantParams quant_constants(QuantBuild *b, const Quant *q, Type t, Str base) {
         base = q->alias;
     if (is_blocked(q)) /* their shape is the tensor's */
         return make_params(b, q, t, base);
-    Str key = quant_key(b->a, q);
+    Str key = quant_key(b->m->scratch, q);
     const QuantParams *known = map_get(b->params, key);
     if (known)
         return *known;
     QuantParams p = make_params(b, q, t, base);
-    map_set(b->params, key, arena_copy(b->a, &p, sizeof p));
+    map_set(b->params, key, arena_copy(b->m->scratch, &p, sizeof p));
     return p;
 }
 

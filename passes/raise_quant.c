@@ -265,11 +265,11 @@ static void name_quants(Graph *g, void *ctx) {
 }
 
 static void name_all(Raise *r) {
-    Map *live = map_new(r->b.a);
+    Map *live = map_new(r->m->scratch);
     module_each_value(r->m, live_name, live);
     name_results(r, live);
     name_constants(r, live);
-    Aliases a = {r, map_new(r->b.a)};
+    Aliases a = {r, map_new(r->m->scratch)};
     for (size_t i = 0; i < r->m->n_quants; i++)
         map_set(a.names, r->m->quants[i]->alias, r->m->quants[i]);
     raise_each_graph(r->m, name_quants, &a);
@@ -281,11 +281,11 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     Raise r = {.b = quant_build_new(m, c, "raise-quant"),
                .c = c,
                .m = m,
-               .made = map_new(m->arena),
-               .twins = map_new(m->arena),
-               .plains = map_new(m->arena),
-               .moved = map_new(m->arena),
-               .emulated = map_new(m->arena),
+               .made = map_new(m->scratch),
+               .twins = map_new(m->scratch),
+               .plains = map_new(m->scratch),
+               .moved = map_new(m->scratch),
+               .emulated = map_new(m->scratch),
                .first_made = m->n_nodes};
     const Map *named = edit_annotated(m);
     r.uses = uses_new(m);

@@ -23,6 +23,8 @@ struct Spelling {
     ElemType *elem;    /* of each */
     bool *live;
     bool *live_node;
+    Attr *attrs; /* of the note that is being written */
+    size_t n_attrs, cap_attrs;
 };
 
 static void capture_value(Value *v, void *ctx) {
@@ -58,16 +60,16 @@ static void capture_graph(Graph *g, void *ctx) {
         c.out_stated = n->out[0]->declared;
         c.data = q && n->in[0]->kind == VALUE_CONST ? n->in[0]->data : NULL;
         c.n_uses = uses_of(r->uses, n->out[0], &c.uses);
-        ARENA_PUSH(r->b.a, r->spelling->items, r->spelling->n, r->spelling->cap, c);
+        ARENA_PUSH(r->m->scratch, r->spelling->items, r->spelling->n, r->spelling->cap, c);
     }
     if (any && !g->initializers)
         capture_order(r, g);
 }
 
 void spelling_capture(Raise *r) {
-    r->spelling = NEW(r->b.a, Spelling);
+    r->spelling = NEW(r->m->scratch, Spelling);
     r->spelling->n_values = r->m->n_values;
-    r->spelling->elem = NEW_ARRAY(r->b.a, ElemType, r->m->n_values + 1);
+    r->spelling->elem = NEW_ARRAY(r->m->scratch, ElemType, r->m->n_values + 1);
     module_each_value(r->m, capture_value, r);
     raise_each_graph(r->m, capture_graph, r);
 }
@@ -83,46 +85,54 @@ static void mark_nodes(Graph *g, void *ctx) {
     ((Spelling *)ctx)->live_node[n->id] = true;
 }
 
-static Attr *add_attr(Raise *r, Node *to, const char *key, AttrKind kind, size_t n) {
+/* Attributes gather in one place: a note gets them all at once. */
+static Attr *add_attr(Raise *r, const char *key, AttrKind kind, size_t n) {
+    Spelling *s = r->spelling;
     Attr a = {.name = str_from(key), .kind = kind, .n = n};
-    to->attrs = arena_grow(r->b.a, to->attrs, to->n_attrs * sizeof a, (to->n_attrs + 1) * sizeof a);
-    to->attrs[to->n_attrs] = a;
-    return &to->attrs[to->n_attrs++];
+    ARENA_PUSH(r->m->scratch, s->attrs, s->n_attrs, s->cap_attrs, a);
+    return &s->attrs[s->n_attrs - 1];
 }
 
-static void add_strings(Raise *r, Node *to, const char *key, const Str *s, size_t n) {
-    add_attr(r, to, key, ATTR_STRINGS, n)->v.s = arena_copy(r->b.a, s, n * sizeof *s);
+static void give_attrs(Raise *r, Node *to) {
+    Spelling *s = r->spelling;
+    to->attrs = arena_copy(r->b.a, s->attrs, s->n_attrs * sizeof *s->attrs);
+    to->n_attrs = s->n_attrs;
+    s->n_attrs = 0;
 }
 
-static void add_string(Raise *r, Node *to, const char *key, Str s) {
+static void add_strings(Raise *r, const char *key, const Str *s, size_t n) {
+    add_attr(r, key, ATTR_STRINGS, n)->v.s = arena_copy(r->b.a, s, n * sizeof *s);
+}
+
+static void add_string(Raise *r, const char *key, Str s) {
     if (!s.s)
         s = STR("");
-    add_attr(r, to, key, ATTR_STRING, 1)->v.s = arena_copy(r->b.a, &s, sizeof s);
+    add_attr(r, key, ATTR_STRING, 1)->v.s = arena_copy(r->b.a, &s, sizeof s);
 }
 
-static void add_int(Raise *r, Node *to, const char *key, int64_t v) {
-    add_attr(r, to, key, ATTR_INT, 1)->v.i = arena_copy(r->b.a, &v, sizeof v);
+static void add_int(Raise *r, const char *key, int64_t v) {
+    add_attr(r, key, ATTR_INT, 1)->v.i = arena_copy(r->b.a, &v, sizeof v);
 }
 
-static void add_tensor(Raise *r, Node *to, const char *key, const Tensor *t, Str name) {
+static void add_tensor(Raise *r, const char *key, const Tensor *t, Str name) {
     Tensor *one = arena_copy(r->b.a, t, sizeof *t);
     one->name = name;
-    add_attr(r, to, key, ATTR_TENSOR, 1)->v.t = arena_copy(r->b.a, &one, sizeof one);
+    add_attr(r, key, ATTR_TENSOR, 1)->v.t = arena_copy(r->b.a, &one, sizeof one);
 }
 
 /* A name, or the tensor where more than the name is to be kept. */
-static void add_param(Raise *r, Node *to, const char *key, const Value *v, const Quant *q) {
+static void add_param(Raise *r, const char *key, const Value *v, const Quant *q) {
     const Tensor *t = value_data(v);
     bool usual = quant_is_blocked(q) || (q->n_axes == 0 ? t->rank == 0 : t->count == q->n_scale);
     if (usual && t->place == TENSOR_INLINE && !t->doc.s && !t->meta.n && !t->extra.n) {
-        add_string(r, to, key, v->name);
+        add_string(r, key, v->name);
         return;
     }
-    add_tensor(r, to, key, t, v->name);
+    add_tensor(r, key, t, v->name);
 }
 
-static void add_consumers(Raise *r, Node *to, const Captured *c) {
-    Str *keys = NEW_ARRAY(r->b.a, Str, c->n_uses + 1);
+static void add_consumers(Raise *r, const Captured *c) {
+    Str *keys = NEW_ARRAY(r->m->scratch, Str, c->n_uses + 1);
     size_t n = 0;
     for (size_t i = 0; i < c->n_uses; i++) {
         const Node *user = c->uses[i].node;
@@ -135,7 +145,7 @@ static void add_consumers(Raise *r, Node *to, const Captured *c) {
                 arena_strf(r->b.a, STR_FMT ":%zu", STR_ARG(user->out[0]->name), c->uses[i].index);
     }
     if (n)
-        add_strings(r, to, "to", keys, n);
+        add_strings(r, "to", keys, n);
 }
 
 /* `tails`: by value id, where its notes end; a value may have thousands. */
@@ -159,26 +169,28 @@ static void record(Raise *r, const Captured *c, const Captured *q_of, size_t n_d
     n->loc = c->as.loc;
     Str base = v->name;
     if (q && !stands && !made && !str_eq(c->in, base))
-        add_string(r, n, "in", c->in);
+        add_string(r, "in", c->in);
     if (!q && !str_eq(c->in, q_of ? q_of->out : base))
-        add_string(r, n, "of", c->in);
+        add_string(r, "of", c->in);
     if ((q || !made) && !str_eq(c->out, base))
-        add_string(r, n, "out", c->out);
-    add_param(r, n, "scale", c->operand[1], v->type.quant);
+        add_string(r, "out", c->out);
+    add_param(r, "scale", c->operand[1], v->type.quant);
     if (c->as.n_in > 2 && c->operand[2])
-        add_param(r, n, "zero_point", c->operand[2], v->type.quant);
+        add_param(r, "zero_point", c->operand[2], v->type.quant);
     else if (c->as.n_in > 2)
-        add_string(r, n, "zero_point", STR_NONE);
+        add_string(r, "zero_point", STR_NONE);
     if (c->operand[1]->graph != r->m->graph)
-        add_int(r, n, "local", 1);
+        add_int(r, "local", 1);
     hang(v, n, tails);
-    if (made)
+    if (made) {
+        give_attrs(r, n);
         return;
+    }
     if (c->data && v->kind == VALUE_CONST)
-        add_tensor(r, n, "data", c->data, c->in);
-    add_int(r, n, "at", (int64_t)c->at);
+        add_tensor(r, "data", c->data, c->in);
+    add_int(r, "at", (int64_t)c->at);
     if (!q && n_dq > 1)
-        add_consumers(r, n, c);
+        add_consumers(r, c);
     Str stated[2];
     size_t k = 0;
     if (q && c->in_stated && !stands)
@@ -186,11 +198,12 @@ static void record(Raise *r, const Captured *c, const Captured *q_of, size_t n_d
     if (c->out_stated && !stands)
         stated[k++] = STR("out");
     if (k)
-        add_strings(r, n, "stated", stated, k);
+        add_strings(r, "stated", stated, k);
     for (size_t i = 0; i < c->as.n_attrs; i++) {
-        Attr *a = add_attr(r, n, "", ATTR_INT, 1);
+        Attr *a = add_attr(r, "", ATTR_INT, 1);
         *a = c->as.attrs[i];
     }
+    give_attrs(r, n);
     n->extra = c->as.extra;
     n->from = c->as.from;
     if (stands)
@@ -248,7 +261,8 @@ static void record_biases(Raise *r) {
             continue;
         Node *k = node_new(v->graph, STR_NONE, STR("float"), 0, 0);
         k->loc = v->loc;
-        add_tensor(r, k, "data", t, r->consts[i].plain->name);
+        add_tensor(r, "data", t, r->consts[i].plain->name);
+        give_attrs(r, k);
         v->onnx = k;
     }
 }
@@ -261,14 +275,14 @@ static void drop_default_order(Graph *g, void *ctx) {
 
 void spelling_record(Raise *r) {
     Spelling *s = r->spelling;
-    s->live = NEW_ARRAY(r->b.a, bool, r->m->n_values + 1);
-    s->live_node = NEW_ARRAY(r->b.a, bool, r->m->n_nodes + 1);
+    s->live = NEW_ARRAY(r->m->scratch, bool, r->m->n_values + 1);
+    s->live_node = NEW_ARRAY(r->m->scratch, bool, r->m->n_nodes + 1);
     module_each_value(r->m, mark_value, s);
     module_each_graph(r->m, mark_nodes, s);
     find_values(r);
-    size_t *n_dq = NEW_ARRAY(r->b.a, size_t, r->m->n_values + 1);
-    Node **tails = NEW_ARRAY(r->b.a, Node *, r->m->n_values + 1);
-    const Captured **q_of = NEW_ARRAY(r->b.a, const Captured *, r->m->n_values + 1);
+    size_t *n_dq = NEW_ARRAY(r->m->scratch, size_t, r->m->n_values + 1);
+    Node **tails = NEW_ARRAY(r->m->scratch, Node *, r->m->n_values + 1);
+    const Captured **q_of = NEW_ARRAY(r->m->scratch, const Captured *, r->m->n_values + 1);
     for (size_t i = 0; i < s->n; i++) {
         const Captured *c = &s->items[i];
         if (!c->of)

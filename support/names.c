@@ -4,26 +4,27 @@
 #include "support/map.h"
 
 struct Names {
-    Arena *arena;
+    Arena *arena, *scratch;
     Map *used; /* name -> the number last tried after it as a base */
 };
 
-Names *names_new(Arena *a) {
-    Names *n = NEW(a, Names);
+Names *names_new(Arena *a, Arena *scratch) {
+    Names *n = NEW(scratch, Names);
     n->arena = a;
-    n->used = map_new(a);
+    n->scratch = scratch;
+    n->used = map_new(scratch);
     return n;
 }
 
 void names_use(Names *n, Str name) {
     if (!map_get(n->used, name))
-        map_set(n->used, name, NEW(n->arena, size_t));
+        map_set(n->used, name, NEW(n->scratch, size_t));
 }
 
 Str names_make(Names *n, Str base) {
     Str name = base;
     size_t *last = map_get(n->used, base);
-    Buf b = buf_new(n->arena);
+    Buf b = buf_new(n->scratch);
     while (map_get(n->used, name)) {
         b.n = 0;
         buf_str(&b, base);

@@ -102,7 +102,7 @@ void name_quants(Printer *p) {
     const Module *m = p->module;
     p->quants = map_new(p->arena);
     p->named = map_new(p->arena);
-    p->names = names_new(p->arena);
+    p->names = names_new(p->arena, p->arena);
     for (size_t i = 0; i < m->n_quants; i++)
         add_line(p, m->quants[i], m->quants[i]->alias);
     Collector c = {p, map_new(p->arena)};

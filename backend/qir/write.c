@@ -55,7 +55,7 @@ static const char *blob_path(Arena *a, const char *path, Str name) {
 static bool write_with_blob(Printer *p, OutFiles *out, const char *path, FILE *f) {
     p->file = NULL;
     p->blob = st_writer(p->arena);
-    p->keys = names_new(p->arena);
+    p->keys = names_new(p->arena, p->arena);
     Str name = arena_strf(p->arena, "%.*s.safetensors", STR_ARG(path_stem(p->arena, path)));
     p->blob_name = name;
     print_module(p);

@@ -70,7 +70,8 @@ static bool infer_results(Infer *s, Node *n) {
     const Type *hidden = s->keep ? hide_ranks(n) : NULL;
     drop_unfit(n);
     const OpDef *op = n->def;
-    OpCtx c = op_ctx(n, s->d);
+    Type few[OP_FEW];
+    OpCtx c = op_ctx_few(n, few, s->d);
     bool ok = op ? infer_op(s, n, op, &c) : infer_qop(s, n, &c, &op);
     unhide(n, hidden);
     for (size_t i = 0; ok && i < n->n_out; i++)
@@ -85,7 +86,7 @@ static void infer_node(Infer *s, Node *n, bool entered) {
     int before = diags_errors(s->d);
     bool ok = !entered || infer_results(s, n);
     drop_unfit(n);
-    n->told = !entered || !diag_reason(s->d, ok, before, n->loc, node_text(n));
+    n->told = !entered || !(ok || diag_reason(s->d, ok, before, n->loc, node_text(n)));
     n->faulty |= n->told;
     s->ok = s->ok && !n->told;
 }
@@ -157,11 +158,13 @@ static bool guess_body(Infer *s, const Node *n, OpCtx *c, const Graph *body, con
 
 /* False where its inputs contradict what the node hands in. */
 static bool infer_bodies(Infer *s, Node *n) {
-    OpCtx c = op_ctx(n, s->mute);
     const Graph *body = NULL;
     bool ok = true;
-    if (n->def && n->def->enter && n->typed && lawful(s, n->def, c))
-        body = n->def->enter(&c);
+    OpCtx c;
+    if (n->def && n->def->enter && n->typed) {
+        c = op_ctx(n, s->mute);
+        body = lawful(s, n->def, c) ? n->def->enter(&c) : NULL;
+    }
     if (body) {
         Type *given = NEW_ARRAY(c.arena, Type, body->n_in);
         n->def->given(&c, given);

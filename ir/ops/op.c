@@ -124,7 +124,7 @@ const OnnxSchema *node_schema(const Node *n) {
     return onnx_schema_find(n->domain, n->op, opset > INT_MAX ? INT_MAX : (int)opset);
 }
 
-OpCtx op_ctx(const Node *n, Diags *d) {
+OpCtx op_ctx_few(const Node *n, Type few[OP_FEW], Diags *d) {
     Arena *a = n->graph->module->arena;
     OpCtx c = {.node = n,
                .attrs = n->typed,
@@ -132,10 +132,14 @@ OpCtx op_ctx(const Node *n, Diags *d) {
                .n_in = n->n_in,
                .in = n->in,
                .n_out = n->n_out,
-               .out = NEW_ARRAY(a, Type, n->n_out ? n->n_out : 1),
+               .out = few && n->n_out <= OP_FEW ? few : NEW_ARRAY(a, Type, n->n_out ? n->n_out : 1),
                .arena = a,
                .d = d};
     for (size_t i = 0; i < n->n_out; i++)
         c.out[i] = TYPE_UNKNOWN;
     return c;
+}
+
+OpCtx op_ctx(const Node *n, Diags *d) {
+    return op_ctx_few(n, NULL, d);
 }

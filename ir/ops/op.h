@@ -267,6 +267,9 @@ bool op_resolve(Node *n, Diags *d);
 bool module_resolve(Module *m, Diags *d);
 /* A context over a resolved node; out types are room for n_out types, set to TYPE_UNKNOWN. */
 OpCtx op_ctx(const Node *n, Diags *d);
+/* The same, with that room in `few`, the caller's, if it is enough: nothing stays in the arena. */
+enum { OP_FEW = 4 };
+OpCtx op_ctx_few(const Node *n, Type few[OP_FEW], Diags *d);
 
 /* Version of the operator's domain that the node's graph imports, 0 when it does not. */
 int64_t node_opset(const Node *n);

@@ -127,9 +127,10 @@ bool node_types_fit(const Node *n, Diags *d) {
 static bool call_verify(const Node *n, Diags *d) {
     const OpDef *op = n->def;
     OpCtx c;
+    Type few[OP_FEW];
     QopView view;
     if (op)
-        c = op_ctx(n, d);
+        c = op_ctx_few(n, few, d);
     else if (!n->typed || !qop_of(n))
         return true;
     else if (!qop_view(n, &op, &view, d))
@@ -192,7 +193,7 @@ static bool verify_node(const Node *n, const Verify *v) {
         return true; /* one mistake, one error */
     int before = diags_errors(d);
     bool ok = call_verify(n, d) && (n->faulty || !v->quants || verify_node_quant(n, v->flags, d));
-    return diag_reason(d, ok, before, n->loc, node_text(n));
+    return ok || diag_reason(d, ok, before, n->loc, node_text(n));
 }
 
 static void verify_graph(Graph *g, void *ctx) {

@@ -272,9 +272,10 @@ static bool check_known(const QuantLaws *l) {
 
 bool verify_node_quant(const Node *n, unsigned flags, Diags *d) {
     QuantLaws l = {.op = n->def, .flags = flags};
+    Type few[OP_FEW];
     QopView view;
     if (l.op) {
-        l.c = op_ctx(n, d);
+        l.c = op_ctx_few(n, few, d);
     } else if (n->typed && qop_of(n)) {
         if (!qop_view(n, &l.op, &view, d))
             return false;

@@ -5,6 +5,7 @@
 
 typedef struct Structure {
     Diags *d;
+    Arena *scratch;
     bool ok;
     bool *defined; /* by Value.id: defined at this point of the walk */
     uint32_t n_values;
@@ -72,7 +73,7 @@ static void leave(Structure *s, const Map *names) {
 }
 
 static void walk(Structure *s, Graph *g) {
-    Map *names = map_new(g->module->arena);
+    Map *names = map_new(s->scratch);
     for (size_t i = 0; i < g->n_in; i++)
         define(s, names, g->in[i], g->loc);
     for (size_t i = 0; i < g->n_consts; i++)
@@ -95,9 +96,11 @@ static void walk_function(Structure *s, const Function *f) {
 }
 
 bool verify_structure(Module *m, Diags *d) {
-    Structure s = {d, true, NEW_ARRAY(m->arena, bool, (size_t)m->n_values + 1), m->n_values};
+    Structure s = {.d = d, .scratch = arena_scratch(m->arena), .ok = true, .n_values = m->n_values};
+    s.defined = NEW_ARRAY(s.scratch, bool, (size_t)m->n_values + 1);
     walk(&s, m->graph);
     for (size_t i = 0; i < m->n_functions; i++)
         walk_function(&s, m->functions[i]);
+    arena_free(s.scratch);
     return s.ok;
 }
