@@ -344,6 +344,8 @@ static bool bring_into_form(Job *j, Module *m) {
         return false;
     if (j->form >= FORM_TRUE && !obey_recipe(j, m))
         return false;
+    if (j->emit == EMIT_C && j->form >= FORM_TRUE && !run(j, m, "order-integers"))
+        return false;
     if (j->form >= FORM_TRUE && j->quant_io && !run(j, m, "quant-io"))
         return false;
     if (j->form >= FORM_TRUE && m->wide_zp && !run(j, m, "wide-zp"))

@@ -32,6 +32,11 @@ static bool arg_infer(OpCtx *c) {
     return true;
 }
 
+static bool ranks(const OpCtx *c, int *axis) {
+    const ArgAttrs *a = c->attrs;
+    return op_type(c, DATA).rank > 0 && op_axis(c, a->axis, op_type(c, DATA).rank, axis);
+}
+
 static bool bind_arg(Binder *b, const Node *n, const OpCtx *c, bool least) {
     const ArgAttrs *a = c->attrs;
     Type x = n->in[DATA]->type;
@@ -58,7 +63,9 @@ static bool argmin_bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_arg(b, n, c, true);
 }
 
-#define ARG .domain = "", .attrs_size = sizeof(ArgAttrs), .attrs = arg_attrs, .infer = arg_infer
+#define ARG                                                                                        \
+    .domain = "", .attrs_size = sizeof(ArgAttrs), .attrs = arg_attrs, .infer = arg_infer,          \
+    .ranks = ranks
 
-const OpDef op_ArgMax = {ARG, .name = "ArgMax", .bind = argmax_bind};
+const OpDef op_ArgMax = {ARG, .name = "ArgMax", .ranks_largest = true, .bind = argmax_bind};
 const OpDef op_ArgMin = {ARG, .name = "ArgMin", .bind = argmin_bind};

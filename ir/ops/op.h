@@ -225,6 +225,13 @@ typedef struct OpDef {
     const Tensor *(*constant)(const Node *n);
     /* The elements of result 0 where they follow from the operands' types (Shape), else NULL. */
     const Tensor *(*from_types)(const OpCtx *c);
+    /* Fills the axis along which results say where the first of operand 0's numbers stands, the
+     * largest with ranks_largest: their order is all that counts (ArgMax). */
+    bool (*ranks)(const OpCtx *c, int *axis);
+    bool ranks_largest;
+    /* Fills the axis along which the largest of result 0 is where that of operand 0 is, where it is
+     * alone by 2^-16 or more (Softmax). */
+    bool (*keeps_largest)(const OpCtx *c, int *axis);
     /* When this node and its constants compute scale[c] * x + shift[c] along `axis` of input
      * `*data`, fills both (length `channels`) and returns true (BatchNormalization, Mul, Add). */
     bool (*affine)(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,

@@ -27,6 +27,12 @@ static bool verify(const OpCtx *c) {
     return op_axis(c, a->axis, x.rank, &axis);
 }
 
+static bool keeps_largest(const OpCtx *c, int *axis) {
+    const SoftmaxAttrs *a = c->attrs;
+    int rank = op_type(c, 0).rank;
+    return c->opset >= 13 && rank > 0 && op_axis(c, a->axis, rank, axis);
+}
+
 /* ---- opset 13 ---- */
 
 static Node *insert(Node *at, const char *op, size_t n_in, UniqueNames *names) {
@@ -242,7 +248,8 @@ static bool hard_bind(Binder *b, const Node *n, const OpCtx *c) {
     .domain = "", .attrs_size = sizeof(SoftmaxAttrs), .attrs = attrs, .verify = verify,            \
     .infer = op_same_type, .upgrade = upgrade
 
-const OpDef op_LogSoftmax = {KIND, .name = "LogSoftmax", .bind = log_bind};
+const OpDef op_LogSoftmax = {KIND, .name = "LogSoftmax", .keeps_largest = keeps_largest,
+                             .bind = log_bind};
 const OpDef op_Hardmax = {KIND, .name = "Hardmax", .bind = hard_bind};
 
 const OpDef op_Softmax = {
@@ -265,5 +272,6 @@ const OpDef op_Softmax = {
             .lower_attrs = lower_attrs,
             .raise_attrs = raise_attrs},
     .upgrade = upgrade,
+    .keeps_largest = keeps_largest,
     .bind = bind,
 };
