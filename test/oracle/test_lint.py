@@ -18,9 +18,12 @@ CHECKS = ",".join(("-*", "bugprone-*", "clang-analyzer-*", *(f"-{q}" for q in QU
 BUILDS = {"plain": (), "portable": ("-U__SSE2__",)}
 
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-align", "-Werror")
-COMPILERS = {"gcc": ("gcc", "-std=c99"), "g++": ("g++", "-x", "c++", "-std=c++17")}
+COMPILERS = {"gcc": ("gcc", "-std=c99"), "g++": ("g++", "-x", "c++", "-std=c++17"),
+             "clang": ("clang-19", "-std=c99"), "clang++": ("clang++-19", "-x", "c++", "-std=c++17")}
 # Optimised, as gcc sees more then, for what this machine has and for processors it may not be.
-PROCESSORS = ("native", "icelake-server")
+PROCESSORS = {"portable": ("-U__SSE2__",), "plain": (), "avx2": ("-mavx2",), "native": ("-march=native",),
+              "icelake": ("-march=icelake-server",)}
+ROUNDINGS = {"exact": (), "single": (), "double": (), "shift": ("-pow2",)}
 
 
 def one_conv(file, groups):
@@ -48,20 +51,30 @@ class Lint(OracleCase):
         qxc(*options, "-emit=c", "-io=quant", "-no-sync", "-quiet", "-o", source)
         return source
 
-    @for_each("digits", "conv", "depthwise")
-    def test_warnings_of_optimisers(self, name):
-        model, data = DIGITS / "digits.onnx", DIGITS / "calib.npz"
-        if name != "digits":
-            model, data = self.scratch / f"{name}.onnx", self.scratch / f"{name}.npz"
-            one_conv(model, 16 if name == "depthwise" else 1)
-        for rounding in ("exact", "double"):
-            source = self.scratch / f"{name}-{rounding}.c"
-            qxc(model, f"-calib={data}", "-emit=c", f"-requant={rounding}", "-no-sync", "-quiet", "-o", source)
-            for compiler, command in COMPILERS.items():
-                for processor in PROCESSORS if rounding == "exact" else PROCESSORS[-1:]:
-                    with self.subTest(rounding=rounding, compiler=compiler, processor=processor):
-                        compile_c(*command, "-O2", f"-march={processor}", *WARNINGS, "-c", "-o", "/dev/null",
-                                  source)
+    def compile_optimised(self, model, data, rounding, compilers, processors):
+        source = self.scratch / f"{rounding}.c"
+        qxc(model, f"-calib={data}", "-emit=c", f"-requant={rounding}", *ROUNDINGS[rounding], "-no-sync", "-quiet",
+            "-o", source)
+        for compiler in compilers:
+            for processor in processors:
+                with self.subTest(compiler=compiler, processor=processor):
+                    compile_c(*COMPILERS[compiler], "-O2", *PROCESSORS[processor], *WARNINGS, "-c", "-o", "/dev/null",
+                              source)
+
+    @for_each(*ROUNDINGS)
+    def test_warnings_of_optimisers(self, rounding):
+        all_of_them = rounding == "exact"
+        self.compile_optimised(DIGITS / "digits.onnx", DIGITS / "calib.npz", rounding,
+                               COMPILERS if all_of_them else ("gcc", "clang++"),
+                               PROCESSORS if all_of_them else ("plain", "avx2", "icelake"))
+
+    @for_each("conv", "depthwise")
+    def test_warnings_of_small_tables(self, name):
+        model = self.scratch / f"{name}.onnx"
+        one_conv(model, 16 if name == "depthwise" else 1)
+        for rounding in ROUNDINGS:
+            self.compile_optimised(model, model.with_suffix(".npz"), rounding, ("gcc", "g++"),
+                                   ("native", "icelake") if rounding == "exact" else ("avx2", "icelake"))
 
     def need(self, tool):
         if not shutil.which(tool):
