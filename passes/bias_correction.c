@@ -19,7 +19,7 @@ static void correct(void *ctx, Node *n, const MacData *data) {
 
 bool pass_bias_correction(Module *m, PassContext *c) {
     Mend by = mend_new(m, c, "bias-correction");
-    bool ok = mac_data(m, c, NULL, correct, &by);
+    bool ok = mac_data(m, c, by.pass, NULL, correct, &by);
     edit_sweep(m);
     return ok;
 }

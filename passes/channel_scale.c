@@ -24,7 +24,7 @@ static void look(void *ctx, const Value *v, const void *data) {
         inner *= (size_t)v->type.dims[i].value;
     for (size_t i = 0; i < n; i++) {
         double *largest = &l->largest[v->id][i / inner % s->n];
-        if (fabs((double)x[i]) > *largest)
+        if (isfinite(x[i]) && fabs((double)x[i]) > *largest)
             *largest = fabs((double)x[i]);
     }
 }

@@ -3,6 +3,8 @@
 #include "passes/edit.h"
 #include "passes/observe.h"
 
+#include <math.h>
+
 enum {
     POSITIONS_PER_SAMPLE = 128,
     LARGEST_GRAM = 2048, /* terms; 32 MB */
@@ -15,16 +17,18 @@ typedef struct Watched {
     OpCtx op;
     MacSums sums;
     MacData data;
-    float *row;
+    float *rows;     /* [groups, terms]: one sum of each group */
     double *first;   /* with a gram: the first row of each group, which others are less */
     double *batch;   /* [groups, BATCH, terms] of such rows */
     size_t in_batch; /* of each group */
+    size_t left_out; /* sums of each group over NaN or infinity */
     Value **mended;  /* [n_in]: the operands that the node has after the last run; NULL: its own */
 } Watched;
 
 typedef struct Collect {
     Arena *arena;
     PassContext *c;
+    const char *pass;
     Module *m;
     MacGramFn *gram;
     void *ctx; /* of gram */
@@ -69,16 +73,17 @@ static void end_batch(Watched *w) {
 /* Sums up: divided by their number, they are means in the end. */
 static void add_row(Watched *w, size_t group) {
     size_t k = w->data.terms;
-    row_add(w->row, k, w->data.real + group * k);
-    round_row(edit_tilde(w->node->in[0]), w->row, k);
-    row_add(w->row, k, w->data.mean + group * k);
+    float *row = w->rows + group * k;
+    row_add(row, k, w->data.real + group * k);
+    round_row(edit_tilde(w->node->in[0]), row, k);
+    row_add(row, k, w->data.mean + group * k);
     if (!w->data.gram)
         return;
     double *first = w->first + group * k, *x = w->batch + (group * BATCH + w->in_batch) * k;
     for (size_t i = 0; w->data.rows == 1 && i < k; i++)
-        first[i] = (double)w->row[i];
+        first[i] = (double)row[i];
     for (size_t i = 0; i < k; i++)
-        x[i] = (double)w->row[i] - first[i];
+        x[i] = (double)row[i] - first[i];
 }
 
 /* Of sums around the first row, those around the mean. */
@@ -100,15 +105,31 @@ static void finish(Watched *w) {
     }
 }
 
+/* Whether the sums of all groups at a position are numbers; they are w->rows then. */
+static bool take_rows(Watched *w, const float *x, int64_t position) {
+    size_t k = w->data.terms;
+    for (size_t g = 0; g < w->data.groups; g++) {
+        float *row = w->rows + g * k;
+        w->node->def->quant.terms(&w->op, &w->sums, x, (int64_t)g, position, row);
+        for (size_t i = 0; i < k; i++)
+            if (!isfinite(row[i]))
+                return false;
+    }
+    return true;
+}
+
+/* A sum over NaN or infinity says nothing: it is left out, as statistics leave such elements. */
 static void add_sample(Watched *w, const float *x) {
     int64_t all = w->sums.positions, take = all < POSITIONS_PER_SAMPLE ? all : POSITIONS_PER_SAMPLE;
     for (int64_t i = 0; i < take; i++) {
         int64_t position = (2 * i + 1) * all / (2 * take);
-        w->data.rows += 1;
-        for (size_t g = 0; g < w->data.groups; g++) {
-            w->node->def->quant.terms(&w->op, &w->sums, x, (int64_t)g, position, w->row);
-            add_row(w, g);
+        if (!take_rows(w, x, position)) {
+            w->left_out++;
+            continue;
         }
+        w->data.rows += 1;
+        for (size_t g = 0; g < w->data.groups; g++)
+            add_row(w, g);
         if (w->data.gram && ++w->in_batch == BATCH)
             end_batch(w);
     }
@@ -161,7 +182,7 @@ static double *table(Collect *c, size_t numbers) {
 
 static void make_room(Collect *c, Watched *w) {
     size_t k = w->data.terms;
-    w->row = NEW_ARRAY(c->arena, float, k);
+    w->rows = NEW_ARRAY(c->arena, float, w->data.groups *k);
     w->data.real = table(c, w->data.groups * k);
     w->data.mean = table(c, w->data.groups * k);
     if (gram_bytes(c, w)) {
@@ -212,8 +233,24 @@ static void mend(Collect *c, Watched *w, MacDataFn *fn) {
         n->in[i] = i < n_in ? own[i] : NULL;
 }
 
-bool mac_data(Module *m, PassContext *c, MacGramFn *gram, MacDataFn *fn, void *ctx) {
-    Collect all = {.arena = m->arena, .c = c, .m = m, .gram = gram, .ctx = ctx};
+static void say_left_out(const Collect *c) {
+    size_t sums = 0, nodes = 0;
+    const Watched *first = NULL;
+    for (const Watched *w = c->nodes; w < c->nodes + c->n; w++) {
+        first = w->left_out && !first ? w : first;
+        sums += w->left_out;
+        nodes += w->left_out > 0;
+    }
+    if (first)
+        diag_warning(c->c->d, first->node->loc,
+                     "%s leaves out %zu sum%s of %zu node%s over NaN or infinite elements of the "
+                     "calibration run",
+                     c->pass, sums, sums == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
+}
+
+bool mac_data(Module *m, PassContext *c, const char *pass, MacGramFn *gram, MacDataFn *fn,
+              void *ctx) {
+    Collect all = {.arena = m->arena, .c = c, .pass = pass, .m = m, .gram = gram, .ctx = ctx};
     FixedShapes *shapes = shapes_fix(m, c->data, c->n_data, c->d);
     if (!shapes)
         return false;
@@ -230,6 +267,7 @@ bool mac_data(Module *m, PassContext *c, MacGramFn *gram, MacDataFn *fn, void *c
                 mend(&all, &all.nodes[i], fn);
             }
     }
+    say_left_out(&all);
     for (const Watched *w = all.nodes; w < all.nodes + all.n; w++)
         if (w->mended)
             memcpy(w->node->in, w->mended, w->node->n_in * sizeof *w->mended);

@@ -5,7 +5,8 @@
  * The model runs in float, so that each node sees what it was made for and not the errors of those
  * before it: what its operand's `~` loses is looked at with it. At most POSITIONS_PER_SAMPLE sums
  * of a node are looked at in a sample, evenly spread, and memory is bounded: nodes are taken in as
- * many runs as that needs. Fails with the diagnostics of the program or the data. */
+ * many runs as that needs. Sums over NaN or infinity are left out, with a warning. Fails with the
+ * diagnostics of the program or the data. */
 #ifndef QXC_PASSES_MAC_DATA_H
 #define QXC_PASSES_MAC_DATA_H
 
@@ -23,9 +24,11 @@ typedef struct MacData {
 
 /* Calls `fn` for each node that multiplies data by a constant float weight and was computed; it may
  * give the node other constants, which stand there when mac_data returns. `data` is gone when `fn`
- * returns. `gram` says whether how the numbers of a node vary is of interest; NULL: of none. */
+ * returns. `gram` says whether how the numbers of a node vary is of interest; NULL: of none. `pass`
+ * is named in warnings. */
 typedef void MacDataFn(void *ctx, Node *n, const MacData *data);
 typedef bool MacGramFn(void *ctx, const Node *n);
-bool mac_data(Module *m, PassContext *c, MacGramFn *gram, MacDataFn *fn, void *ctx);
+bool mac_data(Module *m, PassContext *c, const char *pass, MacGramFn *gram, MacDataFn *fn,
+              void *ctx);
 
 #endif
