@@ -1,5 +1,7 @@
 #include "compiler/emit_scales.h"
 
+#include "support/utf8.h"
+
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -53,7 +55,18 @@ static json_t * override(const Quant *q) {
     return list;
 }
 
-static const char *why_not(const Scales *s, const Quant *q) {
+/* JSON is UTF-8, and a NUL in it is refused by readers, our own too. */
+static bool is_json_text(Str s) {
+    uint32_t c;
+    for (size_t i = 0, n; i < s.n; i += n)
+        if (!(n = utf8_decode(s.s + i, s.n - i, &c)) || !c)
+            return false;
+    return true;
+}
+
+static const char *why_not(const Scales *s, const Value *v, const Quant *q) {
+    if (!is_json_text(v->name))
+        return "its name";
     if (!type_name(q->storage))
         return "its type";
     if (quant_is_blocked(q))
@@ -69,7 +82,7 @@ static void add(Value *v, void *ctx) {
     const Quant *q = v->type.quant;
     if (!q || q->kind != QUANT_PARAMS || (q->storage == ELEM_INT32 && v->kind == VALUE_CONST))
         return;
-    const char *why = why_not(s, q);
+    const char *why = why_not(s, v, q);
     if (why)
         diag_warning(s->d, v->loc, "'%s' is left out: the format has no words for %s",
                      diag_name(s->d, v->name), why);
@@ -89,7 +102,11 @@ Str scales_text(const Job *j, Module *m, bool aimet) {
         json_object_set_new(root, "version", json_string("1.0.0"));
     }
     char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    Str out = arena_strf(m->arena, "%s\n", text ? text : "{}");
+    Str out = STR_NONE;
+    if (text)
+        out = arena_strf(m->arena, "%s\n", text);
+    else
+        diag_error(j->d, LOC_NONE, "out of memory");
     free(text);
     json_decref(s.activations);
     json_decref(s.params);

@@ -5,7 +5,8 @@
 #include "compiler/pipeline.h"
 
 /* onnxruntime's TensorQuantOverrides, or with `aimet` AIMET's encodings 1.0.0. Arena of the module.
- * What the format has no words for (blocks, parts of a range) is left out with a warning. */
+ * What the format has no words for (blocks, parts of a range, names that are not UTF-8) is left out
+ * with a warning. No text after an error. */
 Str scales_text(const Job *j, Module *m, bool aimet);
 
 #endif

@@ -48,6 +48,9 @@ static size_t largest(const double *x, size_t n) {
 
 bool top1_accuracy(Module *m, const char *const *paths, size_t n, const Labels *labels,
                    double *percent, Diags *d) {
+    if (!m->graph->n_out)
+        return diag_error(d, LOC_NONE,
+                          "-max-drop: the model has no output that could hold classes");
     Program *p = program_build(m, NULL, d);
     Samples *s = p ? samples_open(m->arena, m, paths, n, d) : NULL;
     if (!s)

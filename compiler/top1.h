@@ -16,7 +16,8 @@ bool labels_read(Arena *a, const char *const *paths, size_t n, const char *key, 
                  Diags *d);
 
 /* In percent. The module is resolved, inferred, with static shapes, and has floats as its first
- * output. False after a diagnostic: also where samples and labels differ in number. */
+ * output. False after a diagnostic: also where samples and labels differ in number, or there is no
+ * output. */
 bool top1_accuracy(Module *m, const char *const *paths, size_t n, const Labels *labels,
                    double *percent, Diags *d);
 

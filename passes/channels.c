@@ -92,7 +92,7 @@ static void visit_layer(Channels *c, Node *n, int axis) {
     ChannelLayer layer = {.node = n, .in = set_of(c, n, n->in[0])};
     for (size_t i = 0; i < n->n_in; i++)
         if (i > 0 || !layer.in || layer.in->axis != layer_reads_axis(n) || layer.in->n != w.in ||
-            node_attr(n, "transA")) {
+            node_int(n, "transA", 0)) {
             block(c, n->in[i]);
             layer.in = i ? layer.in : NULL;
         }

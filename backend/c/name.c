@@ -6,27 +6,39 @@
 
 enum { MAX_IDENTIFIER = 40, MAX_COMMENT_NAME = 80 };
 
-/* Words that a name of ours may not be: keywords of C and C++, names of standard headers that are
- * macros, and what the run function uses itself. */
+/* Words that a name of ours may not be: keywords of C and C++, names that headers of C, compilers
+ * and Windows define as macros, and what the run function uses itself. */
 static const char *const reserved[] = {
-    "alignas",       "alignof",      "and",       "and_eq",    "arena",    "asm",
-    "auto",          "bitand",       "bitor",     "bool",      "break",    "case",
-    "catch",         "char",         "class",     "compl",     "const",    "const_cast",
-    "constexpr",     "continue",     "decltype",  "default",   "delete",   "do",
-    "double",        "dynamic_cast", "else",      "enum",      "errno",    "explicit",
-    "export",        "extern",       "false",     "float",     "for",      "friend",
-    "goto",          "if",           "inline",    "int",       "linux",    "long",
-    "main",          "mem",          "mutable",   "namespace", "new",      "noexcept",
-    "not",           "not_eq",       "nullptr",   "offsetof",  "operator", "or",
-    "or_eq",         "private",      "protected", "public",    "register", "reinterpret_cast",
-    "restrict",      "return",       "short",     "signed",    "sizeof",   "static",
-    "static_assert", "static_cast",  "struct",    "switch",    "template", "this",
-    "thread_local",  "throw",        "true",      "try",       "typedef",  "typeid",
-    "typename",      "typeof",       "union",     "unix",      "unsigned", "using",
-    "virtual",       "void",         "volatile",  "wchar_t",   "while",    "xor",
-    "xor_eq",        "stdin",        "stdout",    "stderr",    "assert",   "concept",
-    "requires",      "complex",      "imaginary", "i386",      "NULL",     "EOF",
+    "alignas",      "alignof",       "and",          "and_eq",    "arena",
+    "asm",          "auto",          "bitand",       "bitor",     "bool",
+    "break",        "case",          "catch",        "char",      "class",
+    "compl",        "const",         "const_cast",   "constexpr", "continue",
+    "decltype",     "default",       "delete",       "do",        "double",
+    "dynamic_cast", "else",          "enum",         "errno",     "explicit",
+    "export",       "extern",        "false",        "float",     "for",
+    "friend",       "goto",          "if",           "inline",    "int",
+    "linux",        "long",          "main",         "mem",       "mutable",
+    "namespace",    "new",           "noexcept",     "not",       "not_eq",
+    "nullptr",      "offsetof",      "operator",     "or",        "or_eq",
+    "private",      "protected",     "public",       "register",  "reinterpret_cast",
+    "restrict",     "return",        "short",        "signed",    "sizeof",
+    "static",       "static_assert", "static_cast",  "struct",    "switch",
+    "template",     "this",          "thread_local", "throw",     "true",
+    "try",          "typedef",       "typeid",       "typename",  "typeof",
+    "union",        "unix",          "unsigned",     "using",     "virtual",
+    "void",         "volatile",      "wchar_t",      "while",     "xor",
+    "xor_eq",       "stdin",         "stdout",       "stderr",    "assert",
+    "concept",      "requires",      "complex",      "imaginary", "i386",
+    "NULL",         "EOF",           "NAN",          "I",         "math_errhandling",
+    "noreturn",     "typeof_unqual", "consteval",    "constinit", "co_await",
+    "co_return",    "co_yield",      "near",         "far",       "cdecl",
+    "pascal",       "interface",     "small",        "mips",      "sparc",
+    "sun",          "AVR",           "P_tmpdir",
 };
+
+/* How other macros of <inttypes.h>, <math.h> and <stdio.h> begin that have small letters in them.
+ */
+static const char *const reserved_starts[] = {"qk_", "PRI", "SCN", "M_", "L_"};
 
 /* Letters, digits and single underscores, a letter first: never a reserved identifier. */
 static size_t spell(char *out, Str name) {
@@ -57,7 +69,10 @@ static bool is_reserved(Str s) {
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (str_is(s, reserved[i]))
             return true;
-    return capitals || str_starts(s, "qk_") || str_ends(s, "_t");
+    for (size_t i = 0; i < sizeof reserved_starts / sizeof *reserved_starts; i++)
+        if (str_starts(s, reserved_starts[i]))
+            return true;
+    return capitals || str_ends(s, "_t");
 }
 
 static Str unique(CWriter *w, Map *names, Str base) {
