@@ -1,6 +1,6 @@
-/* Weight-only quantization (-weight-only): the weights of Conv, Gemm and MatMul get a quantization
- * from their numbers, as `float ~ !name`; activations stay float, so no statistics are needed.
- * true-quant then stores the integers and puts a DequantizeLinear before the operator.
+/* Weight-only quantization (-weight-only): the weights of Conv, Gemm, MatMul, LSTM and the like get
+ * a quantization from their numbers, as `float ~ !name`; activations stay float, so no statistics
+ * are needed. true-quant then stores the integers and puts a DequantizeLinear before the operator.
  *
  * Values that have a quantization already keep it. A weight that other operators read as plain
  * data is theirs too: rounding it would change what they compute, so this node gets a copy. */
@@ -27,9 +27,19 @@ static bool is_finite(const Weights *w, const Value *v) {
     return *known == 'y';
 }
 
-/* NULL when the weight of this node can be quantized, else why not. */
-static const char *why_float(const Weights *w, const Node *n) {
-    const Value *v = n->in[n->def->quant.weight];
+static bool is_weight(const Node *n, size_t i) {
+    const QuantRule *r = n->def ? &n->def->quant : NULL;
+    return r && (r->kind == QUANT_MAC ? i == (size_t)r->weight : i < 32 && (r->stored >> i & 1));
+}
+
+static int channel_axis(const Node *n, Diags *d) {
+    const QuantRule *r = &n->def->quant;
+    OpCtx c = op_ctx(n, d);
+    return r->stored ? r->stored_axis : r->weight_axis ? r->weight_axis(&c) : -1;
+}
+
+/* NULL when this weight of the node can be quantized, else why not. */
+static const char *why_float(const Weights *w, const Node *n, const Value *v) {
     const char *why = choice_why_kept(w->c, n);
     if (why)
         return why;
@@ -47,20 +57,17 @@ static bool only_weight(const Weights *w, const Value *v) {
     const Use *use;
     size_t n = uses_of(w->uses, v, &use);
     for (size_t i = 0; i < n; i++)
-        if (!use[i].node || !use[i].node->def || use[i].node->def->quant.kind != QUANT_MAC ||
-            use[i].index != (size_t)use[i].node->def->quant.weight || why_float(w, use[i].node))
+        if (!use[i].node || !is_weight(use[i].node, use[i].index) || why_float(w, use[i].node, v))
             return false;
     return true;
 }
 
-static void decide(Weights *w, Node *n) {
-    size_t at = (size_t)n->def->quant.weight;
+static void decide(Weights *w, Node *n, size_t at) {
     Value *v = n->in[at];
     bool again = v->id < w->n && w->decided[v->id];
     if (v->type.quant && !again)
         return; /* stated by the user */
-    OpCtx c = op_ctx(n, w->c->d);
-    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+    int axis = channel_axis(n, w->c->d);
     Choice o = choice_of_weight(w->c, n, v);
     Quant *q = o.fixed ? quant_copy(w->m->arena, o.fixed) : weight_quant(w->c, &o, n, v, axis);
     if (again && quant_equal(v->type.quant, q))
@@ -82,15 +89,15 @@ static void decide(Weights *w, Node *n) {
 
 static void decide_graph(Graph *g, void *ctx) {
     Weights *w = ctx;
-    FOR_NODES(n, g) {
-        if (!n->def || n->def->quant.kind != QUANT_MAC || n->n_in <= (size_t)n->def->quant.weight ||
-            !n->in[n->def->quant.weight])
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_in; i++) {
+        if (!n->in[i] || !is_weight(n, i))
             continue;
-        const char *why = why_float(w, n);
+        const char *why = why_float(w, n, n->in[i]);
         if (why)
             pass_remark(w->c, n, "%s", why);
         else
-            decide(w, n);
+            decide(w, n, i);
     }
 }
 

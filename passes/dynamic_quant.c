@@ -137,6 +137,8 @@ static void quantize_graph(Graph *g, void *ctx) {
             quantize_form(d, n);
             continue;
         }
+        if (n->def && n->def->quant.stored)
+            pass_remark(d->c, n, "there is no integer form of it; -weight-only stores its weights");
         if (!n->def || n->def->quant.kind != QUANT_MAC || n->n_in <= (size_t)n->def->quant.weight ||
             !n->in[n->def->quant.weight])
             continue;

@@ -96,12 +96,21 @@ static const char *why_not_move(const Rule *t, const Node *n) {
     return edit_tilde(n->out[0]) ? NULL : "its result is float";
 }
 
+static bool stores_weights(const Rule *t, const Node *n) {
+    for (size_t i = 0; i < n->n_in && i < 32; i++)
+        if ((n->def->quant.stored >> i & 1) && operand_quant(t, n->in[i]))
+            return true;
+    return false;
+}
+
 const char *integer_rule(const Node *n, Value *const *ints, size_t n_ints, Diags *d) {
     const Rule rule = {ints, n_ints, d}, *t = &rule;
     if (!n->def || n->n_out < 1 || !n->out[0])
         return "qxc does not know this operator";
     switch (n->def->quant.kind) {
-    case QUANT_NEVER: return "this operator has no integer form";
+    case QUANT_NEVER:
+        return stores_weights(t, n) ? "its input is float, its weights alone are integers"
+                                    : "this operator has no integer form";
     case QUANT_MAC: return why_not_mac(t, n);
     case QUANT_MOVE:
     case QUANT_ORDER: return why_not_move(t, n);

@@ -9,7 +9,9 @@
 enum { FEW_BITS = 4 }; /* up to here the error of clipping is weighed against that of the steps */
 
 /* The axis that the node sums over. Weights are [out, in, ...] or [in, out]. */
-static int summed_axis(const Tensor *t, int channel) {
+static int summed_axis(const Node *n, const Tensor *t, int channel) {
+    if (n->def->quant.stored)
+        return n->def->quant.stored_summed;
     return channel == 0 ? 1 : channel > 0 ? channel - 1 : t->rank - 2;
 }
 
@@ -24,9 +26,9 @@ static void add_axis(Quant *q, int axis, int64_t block) {
 }
 
 /* How the scheme divides the weight: whole, by channel, by block, by both. */
-static Quant *divided(const Choice *o, const Tensor *t, int axis, Arena *a) {
+static Quant *divided(const Choice *o, const Node *n, const Tensor *t, int axis, Arena *a) {
     Quant *q = quant_per_tensor(a, o->storage, 1.0F, 0);
-    int summed = t->rank > 1 ? summed_axis(t, axis) : -1;
+    int summed = t->rank > 1 ? summed_axis(n, t, axis) : -1;
     bool blocks = o->block && summed >= 0 && summed < t->rank && t->dims[summed] > o->block;
     int channel = axis < 0 && blocks ? t->rank - 1 : axis;
     if (!t->count)
@@ -80,7 +82,7 @@ static void state_range(Quant *q, IntRange r) {
 Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const Value *w, int axis) {
     Choice settled = *choice, *o = &settled;
     Arena *a = n->graph->module->arena;
-    Quant *q = divided(o, w->data, axis, a);
+    Quant *q = divided(o, n, w->data, axis, a);
     bool sym = o->sym = symmetric(c, o, q), blocks = quant_is_blocked(q);
     IntRange r = choice_range(o);
     bool few = r.hi - r.lo < 1 << FEW_BITS;

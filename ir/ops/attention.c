@@ -222,6 +222,7 @@ const OpDef op_MsAttention = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .quant = {.stored = 1u << WEIGHTS, .stored_axis = 1, .stored_summed = 0},
     .dynamic = {.op = "QAttention",
                 .operands = "0 1 2 0s 1s 3 0z 1z",
                 .weights = 1u << WEIGHTS,

@@ -149,6 +149,11 @@ typedef struct QuantRule {
     /* Elements of operand 0 so far below the largest of their row count for nothing in the result
      * (Softmax); 0: all count. */
     float counts_within;
+    /* Bit i: operand i is weights of a node that has no integer form: where weights alone are
+     * quantized (-weight-only), it is stored as integers. `stored_axis` are its output channels,
+     * `stored_summed` what it sums over. */
+    uint32_t stored;
+    int stored_axis, stored_summed;
     bool selects; /* JOIN: each element is one of operand 1 or 2, as operand 0 has it (Where) */
     bool exceeds; /* JOIN: no element is below that of any operand (Max) */
     /* Output parameters that follow from the operator alone (Softmax 1/256): storage given. */

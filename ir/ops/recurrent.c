@@ -328,15 +328,17 @@ static bool lstm_applies(const OpCtx *c, const char **why) {
                 .applies = lstm_applies}
 
 #define RECURRENT(op, specs, ...)                                                                  \
-    const OpDef op_##op = {.domain = "",                                                           \
-                           .name = #op,                                                            \
-                           .family = FAMILY_SEQUENCE,                                              \
-                           .attrs_size = sizeof(RecurAttrs),                                       \
-                           .attrs = (specs),                                                       \
-                           .verify = verify,                                                       \
-                           .infer = infer,                                                         \
-                           .bind = bind,                                                           \
-                           __VA_ARGS__};
+    const OpDef op_##op = {                                                                        \
+        .domain = "",                                                                              \
+        .name = #op,                                                                               \
+        .family = FAMILY_SEQUENCE,                                                                 \
+        .attrs_size = sizeof(RecurAttrs),                                                          \
+        .attrs = (specs),                                                                          \
+        .verify = verify,                                                                          \
+        .infer = infer,                                                                            \
+        .quant = {.stored = 1u << W | 1u << R, .stored_axis = 1, .stored_summed = 2},              \
+        .bind = bind,                                                                              \
+        __VA_ARGS__};
 
 RECURRENT(RNN, rnn_attrs, )
 RECURRENT(GRU, gru_attrs, )

@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 from onnxruntime.capi._pybind_state import quantize_matmul_4bits
 
 import float_models
@@ -20,6 +20,26 @@ CASES = [f"{m}, {t}" for m in float_models.MODELS for t in TYPES]
 
 def key(case):
     return tuple(part.strip() for part in case.split(",", 1))
+
+
+def one_layer(node, shape, constants, *domains):
+    x, y = (helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in (("x", [5, 2, 24]), ("y", shape)))
+    graph = helper.make_graph([node], "g", [x], [y],
+                              [numpy_helper.from_array(v.astype(np.float32), k) for k, v in constants.items()])
+    imports = [helper.make_opsetid(d, v) for d, v in (("", 21), *domains)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+def recurrent(op, hidden=32):
+    rng, gates = np.random.default_rng(0), {"LSTM": 4, "GRU": 3, "RNN": 1}[op] * hidden
+    node = helper.make_node(op, ["x", "w", "r"], ["y"], "layer", hidden_size=hidden, direction="bidirectional")
+    return one_layer(node, [5, 2, 2, hidden], {"w": rng.normal(size=(2, gates, 24)) / 5, "r": rng.normal(size=(2, gates, hidden)) / 9})
+
+
+def attention():
+    rng = np.random.default_rng(0)
+    node = helper.make_node("Attention", ["x", "w", "b"], ["y"], "layer", domain="com.microsoft", num_heads=4)
+    return one_layer(node, [5, 2, 24], {"w": rng.normal(size=(24, 72)) / 5, "b": rng.normal(size=72)}, ("com.microsoft", 1))
 
 
 class WeightOnly(OracleCase):
@@ -120,6 +140,28 @@ class WeightOnly(OracleCase):
             np.testing.assert_array_equal(scale, stored[n.input[1]])
             q = np.clip(np.rint(w / np.expand_dims(scale, other)), -128, 127).astype(np.int8)
             np.testing.assert_array_equal(q, stored[n.input[0]])
+
+    @for_each("LSTM, int8 sym", "GRU, uint8 asym", "RNN, int4 sym", "GRU, int4 sym block(16)", "Attention, int8 sym")
+    def test_weights_without_an_integer_form(self, case):
+        """Of recurrent layers, in both directions, and of com.microsoft's Attention; in every form, and back."""
+        name, weights = key(case)
+        model = attention() if name == "Attention" else recurrent(name)
+        path, made = self.scratch / "float.onnx", self.scratch / "stored.onnx"
+        onnx.save(model, path)
+        arrays = {"x": np.random.default_rng(1).normal(size=(6, 5, 2, 24)).astype(np.float32)}
+        want = run_samples(session(path), model, arrays)["y"]
+        bits = 4 if "int4" in weights else 8
+        for form in ("qdq", "qop"):
+            done = qxc(path, "-weight-only", f"-weights={weights}", f"-emit={form}", "-no-sync", "-o", made)
+            self.assertIn(f"1 {name} (first: layer): its input is float, its weights alone are integers", done.stderr)
+            nodes = [n for n in onnx.load(made).graph.node if n.op_type == "DequantizeLinear"]
+            self.assertEqual({"w", "r"} if name != "Attention" else {"w"}, {n.input[0][0] for n in nodes})
+            got = self.results(made, arrays)
+            self.assertGreater(sqnr(want, got), 6.02 * bits - 12)
+            self.assertLessEqual(float_excess(got, qxc_outputs(made, arrays, self.scratch)["y"]), 0)
+            again = self.scratch / "again.onnx"
+            qxc(made, "-emit=qdq", "-no-sync", "-o", again)
+            np.testing.assert_array_equal(got, self.results(again, arrays))
 
     def test_keep_and_only(self):
         path = self.scratch / "some.onnx"
