@@ -29,6 +29,7 @@ struct NpyReader {
     size_t index;
     zip_file_t *file; /* NULL for a single array */
     uint64_t next;    /* number of the element that comes next */
+    const char *held; /* all elements in C's order, of an array in Fortran's; else NULL */
 };
 
 static bool fail(const Npz *z, Str name, const char *why) {
@@ -245,32 +246,6 @@ static bool rewind_reader(NpyReader *r) {
     return true;
 }
 
-NpyReader *npy_reader(Npz *z, size_t i) {
-    const NpyArray *array = &z->arrays[i];
-    NpyReader *r = NEW(z->arena, NpyReader);
-    *r = (NpyReader){.z = z, .array = array, .index = i};
-    if (!array->elem) {
-        diag_error(z->diags, z->at, "cannot read '%s', array \"%s\": dtype '%s' is not supported",
-                   z->path, diag_name(z->diags, array->name), array->dtype);
-        return NULL;
-    }
-    if (array->fortran) {
-        fail(z, array->name, "it is in Fortran order; save it with numpy.ascontiguousarray");
-        return NULL;
-    }
-    if (rewind_reader(r))
-        return r;
-    npy_reader_close(r);
-    return NULL;
-}
-
-void npy_reader_close(NpyReader *r) {
-    if (r && r->file)
-        zip_fclose(r->file);
-    if (r)
-        r->file = NULL;
-}
-
 static void to_native(const NpyArray *array, char *p, size_t n) {
     size_t size = array->elem_size;
     if (array->swapped)
@@ -289,6 +264,11 @@ bool npy_read(NpyReader *r, void *out, size_t n) {
     const NpyArray *array = r->array;
     assert(n <= array->count - r->next);
     size_t bytes = n * array->elem_size;
+    if (r->held) {
+        memcpy(out, r->held + r->next * array->elem_size, bytes);
+        r->next += n;
+        return true;
+    }
     const char *why =
         read_bytes(r->z, r->file, out, bytes, array->header + r->next * array->elem_size);
     if (why)
@@ -302,11 +282,61 @@ bool npy_read(NpyReader *r, void *out, size_t n) {
     return true;
 }
 
+/* An array in Fortran's order is read as a whole: samples of the leading axis lie scattered in it.
+ */
+static bool hold(NpyReader *r) {
+    const NpyArray *array = r->array;
+    size_t size = array->elem_size, step[NPY_MAX_RANK], to = 0, n = 0;
+    int64_t index[NPY_MAX_RANK] = {0};
+    char some[4096], *held = arena_alloc(r->z->arena, array->count * size);
+    for (int k = array->rank - 1; k >= 0; k--)
+        step[k] = k == array->rank - 1 ? size : step[k + 1] * (size_t)array->dims[k + 1];
+    for (uint64_t i = 0; i < array->count; i++) {
+        size_t at = i % (sizeof some / size);
+        n = array->count - i < sizeof some / size ? (size_t)(array->count - i) : sizeof some / size;
+        if (at == 0 && !npy_read(r, some, n))
+            return false;
+        memcpy(held + to, some + at * size, size);
+        for (int k = 0; k < array->rank; k++) {
+            to += step[k];
+            if (++index[k] < array->dims[k])
+                break;
+            to -= step[k] * (size_t)array->dims[k];
+            index[k] = 0;
+        }
+    }
+    r->held = held;
+    r->next = 0;
+    return true;
+}
+
+NpyReader *npy_reader(Npz *z, size_t i) {
+    const NpyArray *array = &z->arrays[i];
+    NpyReader *r = NEW(z->arena, NpyReader);
+    *r = (NpyReader){.z = z, .array = array, .index = i};
+    if (!array->elem) {
+        diag_error(z->diags, z->at, "cannot read '%s', array \"%s\": dtype '%s' is not supported",
+                   z->path, diag_name(z->diags, array->name), array->dtype);
+        return NULL;
+    }
+    if (rewind_reader(r) && (!array->fortran || hold(r)))
+        return r;
+    npy_reader_close(r);
+    return NULL;
+}
+
+void npy_reader_close(NpyReader *r) {
+    if (r && r->file)
+        zip_fclose(r->file);
+    if (r)
+        r->file = NULL;
+}
+
 /* Makes element `target` the next one. */
 static bool seek(NpyReader *r, uint64_t target) {
-    if (target < r->next && !rewind_reader(r))
+    if (!r->held && target < r->next && !rewind_reader(r))
         return false;
-    if (!r->file) {
+    if (r->held || !r->file) {
         r->next = target;
         return true;
     }

@@ -21,8 +21,8 @@ const NpyArray *npz_at(const Npz *z, size_t i);
 /* The number of the array with this name, or -1. */
 int npz_find(const Npz *z, Str name);
 
-/* Starts reading array `i`. NULL after a diagnostic, also for a type or an order (Fortran) that
- * cannot be read. */
+/* Starts reading array `i`. NULL after a diagnostic, also for a type that cannot be read. One in
+ * Fortran's order is read as a whole, into the arena. */
 NpyReader *npy_reader(Npz *z, size_t i);
 void npy_reader_close(NpyReader *r); /* NULL is fine */
 /* The next `n` elements. Reading the last one also checks the archive's checksum. */

@@ -196,12 +196,31 @@ static void test_unsupported(void **state) {
     assert_null(npy_reader(z, 0));
     assert_said(f, "dtype '<U3' is not supported");
     npz_close(z);
-    z = open_npy(f, "{'descr': '|i1', 'fortran_order': True, 'shape': (2, 2)}", "abcd", 4);
-    assert_null(npy_reader(z, 0));
-    assert_said(f, "Fortran");
+}
+
+/* First axis fastest: read in the order of C, by samples too, back and forth. */
+static void test_fortran_order(void **state) {
+    Fixture *f = *state;
+    char got[12];
+    Npz *z = open_npy(f, "{'descr': '|i1', 'fortran_order': True, 'shape': (2, 3, 2)}",
+                      "abcdefghijkl", 12);
+    NpyReader *r = npy_reader(z, 0);
+    assert_non_null(r);
+    assert_true(npy_read(r, got, 12));
+    assert_memory_equal(got, "agciekbhdjfl", 12);
+    assert_true(npy_read_samples(r, 1, 1, got));
+    assert_memory_equal(got, "bhdjfl", 6);
+    assert_true(npy_read_samples(r, 0, 1, got));
+    assert_memory_equal(got, "agciek", 6);
+    npz_close(z);
+    z = open_npy(f, "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 2)}", "\0a\0b\0c\0d", 8);
+    int16_t v[4];
+    assert_true(npy_read(npy_reader(z, 0), v, 4));
+    assert_memory_equal(v, ((int16_t[]){'a', 'c', 'b', 'd'}), sizeof v);
     npz_close(z);
     z = open_npy(f, "{'descr': '|i1', 'fortran_order': True, 'shape': (1, 4)}", "abcd", 4);
-    assert_non_null(npy_reader(z, 0)); /* both orders at once */
+    assert_true(npy_read(npy_reader(z, 0), got, 4)); /* both orders at once */
+    assert_memory_equal(got, "abcd", 4);
     npz_close(z);
 }
 
@@ -317,11 +336,12 @@ static void test_not_ours(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_round_trip),      TEST(test_deflated),
-        TEST(test_single_array),    TEST(test_big_endian_bool_and_version_2),
-        TEST(test_unsupported),     TEST(test_bad_headers),
-        TEST(test_cut_and_damaged), TEST(test_checksum),
-        TEST(test_claimed_size),    TEST(test_not_ours),
+        TEST(test_round_trip),   TEST(test_deflated),
+        TEST(test_single_array), TEST(test_big_endian_bool_and_version_2),
+        TEST(test_unsupported),  TEST(test_fortran_order),
+        TEST(test_bad_headers),  TEST(test_cut_and_damaged),
+        TEST(test_checksum),     TEST(test_claimed_size),
+        TEST(test_not_ours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
