@@ -50,9 +50,11 @@ static Value *cell(Lower *l, const Node *note, const char *key, Value *canonical
     return v;
 }
 
-static bool may_drop_zp(const Node *note, const Quant *q) {
+/* Where output_dtype alone says the type, onnxruntime takes it for uint8 as soon as it fuses. */
+static bool may_drop_zp(const Lower *l, const Node *note, const Quant *q) {
+    bool by_dtype = said_int(note, "output_dtype", 0) == (int64_t)q->storage;
     return quant_zp_all_zero(q) && (notes_dq(note) || q->storage == ELEM_UINT8 ||
-                                    said_int(note, "output_dtype", 0) == (int64_t)q->storage);
+                                    (by_dtype && l->c->target != TARGET_ORT_CPU));
 }
 
 QuantParams spelled_params(Lower *l, const Value *v, const Node *user, QuantParams p) {
@@ -72,7 +74,7 @@ void cells_restore(Lower *l, Node *n, const Node *note, const Quant *q) {
     bool named = zp && said_name(note, "zero_point", STR_NONE).n;
     if (named)
         n->in[2] = cell(l, note, "zero_point", n->in[2], n->graph);
-    else if (!may_drop_zp(note, q))
+    else if (!may_drop_zp(l, note, q))
         return;
     else if (zp)
         n->in[2] = NULL;

@@ -59,16 +59,23 @@ static bool attrs_fit(const Node *n, const Node *note, const Quant *q) {
     return dtype == have || dtype == (int64_t)q->expressed;
 }
 
+/* A QuantizeLinear's type is that of its zero point (lower_cells.c) for onnxruntime, which changes
+ * the one and forgets the other where it makes int8 uint8. */
+static bool restores(const Lower *l, const Node *note, Str key) {
+    bool type = notes_q(note) && str_is(key, "output_dtype");
+    return !is_own_key(key) && !(type && l->c->target == TARGET_ORT_CPU);
+}
+
 static void restore_attrs(Lower *l, Node *n, const Node *note, const Quant *q) {
     if (!attrs_fit(n, note, q))
         return;
     size_t k = 0;
     for (size_t i = 0; i < note->n_attrs; i++)
-        k += !is_own_key(note->attrs[i].name);
+        k += restores(l, note, note->attrs[i].name);
     Attr *attrs = k ? NEW_ARRAY(l->b.a, Attr, k) : NULL;
     k = 0;
     for (size_t i = 0; i < note->n_attrs; i++)
-        if (!is_own_key(note->attrs[i].name))
+        if (restores(l, note, note->attrs[i].name))
             attrs[k++] = note->attrs[i];
     n->attrs = attrs;
     n->n_attrs = k;

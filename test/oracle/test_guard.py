@@ -72,7 +72,51 @@ def product(op, weight, data, result, k):
     return text
 
 
+def pair(x, parameters, y, **attributes):
+    """QuantizeLinear and DequantizeLinear."""
+    return [helper.make_node("QuantizeLinear", [x, *parameters], [y + "_q"], **attributes),
+            helper.make_node("DequantizeLinear", [y + "_q", *parameters], [y])]
+
+
 class Guard(OracleCase):
+    def same_with_optimizations(self, nodes, constants):
+        """A model that is quantized already, which onnxruntime itself need not get right."""
+        folder, inits = self.scratch, [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()]
+        x = np.random.default_rng(1).normal(0, 1, (2, 8)).astype(np.float32)
+        infos = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape), onnx.ValueInfoProto(name="y")]
+        built = helper.make_model(helper.make_graph(nodes, "g", infos[:1], infos[1:], inits), ir_version=10,
+                                  opset_imports=[helper.make_opsetid("", 21)])
+        want = session(built).run(None, {"x": x})[0]
+        built.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, want.shape))
+        onnx.save(built, folder / "m.onnx")
+        for form, optimize in itertools.product(("qdq", "qop"), (False, True)):
+            with self.subTest(form=form, optimize=optimize):
+                qxc(folder / "m.onnx", f"-emit={form}", "-no-sync", "-o", folder / "o.onnx")
+                np.testing.assert_array_equal(session(folder / "o.onnx", optimize).run(None, {"x": x})[0], want)
+
+    @for_each("Sigmoid", "Add", "Concat", "Reshape", "Relu")
+    def test_type_stated_by_output_dtype(self, op):
+        """onnxruntime refuses its own fusion of what has no zero point, and changes zero points alone."""
+        operands = {"Add": ["a", "a"], "Concat": ["a", "a"], "Reshape": ["a", "shape"]}.get(op, ["a"])
+        for kind in (TensorProto.INT8, TensorProto.INT16):
+            scale = np.float32(0.03 if kind == TensorProto.INT8 else 0.001)
+            attributes = {"axis": 1} if op == "Concat" else {}
+            nodes = [*pair("x", ["s"], "a", output_dtype=kind), helper.make_node(op, operands, ["m"], **attributes),
+                     *pair("m", ["s"], "y", output_dtype=kind)]
+            self.same_with_optimizations(nodes, {"s": scale, "shape": np.array([4, 4])})
+
+    @for_each("rows", "columns")
+    def test_scales_of_weights(self, along):
+        """It takes a scale for each row of MatMul's weights for one a column."""
+        rng = np.random.default_rng(3)
+        weights = rng.integers(-127, 128, (8, 8), np.int8)
+        nodes = [*pair("x", ["s", "z"], "a"), *pair("m", ["t", "z"], "y"),
+                 helper.make_node("DequantizeLinear", ["w", "ws"], ["v"], axis=int(along == "columns"))]
+        nodes[2:2] = [nodes.pop(), helper.make_node("MatMul", ["a", "v"], ["m"])]
+        constants = {"s": np.float32(0.02), "t": np.float32(0.1), "z": np.uint8(128), "w": weights,
+                     "ws": rng.uniform(0.005, 0.03, 8).astype(np.float32)}
+        self.same_with_optimizations(nodes, constants)
+
     def check(self, built, *options):
         folder = self.scratch
         onnx.save(built, folder / "model.onnx")
