@@ -5,7 +5,6 @@
 #include "compiler/session.h"
 #include "compiler/without_effect.h"
 
-#include "exec/fixed_shapes.h"
 #include "exec/specialise.h"
 #include "passes/annotations.h"
 #include "passes/choice.h"
@@ -14,7 +13,6 @@
 #include "passes/raise_qonnx.h"
 #include "passes/raise_scaling.h"
 #include "passes/recipe.h"
-#include "passes/weight_error.h"
 
 /* ---- one pass, with what the user wants to see of it ---- */
 
@@ -29,7 +27,7 @@ static void show(Job *j, const Module *m, const char *when, const char *pass) {
     qir_write(m, stderr, &w);
 }
 
-static bool run(Job *j, Module *m, const char *name) {
+bool job_pass(Job *j, Module *m, const char *name) {
     const Pass *p = pass_find(name);
     if (selected(j->o->print_before, name))
         show(j, m, "before", name);
@@ -72,42 +70,6 @@ ModuleForm module_form(Module *m) {
     return f;
 }
 
-static void look_for_stat(Value *v, void *ctx) {
-    bool *found = ctx;
-    *found = *found || (v->stat && v->kind != VALUE_CONST);
-}
-
-static void forget_stat(Value *v, void *ctx) {
-    (void)ctx;
-    if (v->stat)
-        calib_forget(v->stat);
-}
-
-/* ---- calibration ---- */
-
-/* Programs need static shapes, the model keeps its symbolic ones. */
-static bool calibrate_module(Job *j, Module *m) {
-    FixedShapes *shapes = shapes_fix(m, j->o->calib.items, j->o->calib.n, j->d);
-    if (!shapes)
-        return false;
-    Samples *s = j->o->calib.n ? samples_open(m->arena, m, j->o->calib.items, j->o->calib.n, j->d)
-                               : samples_random(m->arena, m, j->ctx.random);
-    bool ok = s && calibrate(m, s, &j->calib, &j->calibrated, j->d);
-    if (s)
-        samples_close(s);
-    if (ok)
-        warn_of_zero_inputs(m, j->d);
-    shapes_restore(m, shapes);
-    return ok;
-}
-
-static bool no_statistics(Job *j) {
-    return diag_error(j->d, LOC_NONE,
-                      "this is a float model without statistics, so nothing can be quantized: give "
-                      "data with -calib=PATH, or -calib-random to try with random data, or a .qir "
-                      "with `stat` lines or quantized types; -dynamic and -weight-only need none");
-}
-
 /* What is quantized has been decided: statistics and rules are for float models. */
 static bool look_if_decided(Job *j, Module *m, ModuleForm f) {
     j->decided_before = f.fake || f.typed || f.onnx_quantized || f.qonnx || f.scaling;
@@ -125,7 +87,7 @@ static bool raise_opset(Job *j, Module *m) {
     if (want < OPS_BIND_OPSET)
         want = OPS_BIND_OPSET;
     j->ctx.target_opset = j->o->target_opset > 0 ? j->o->target_opset : want;
-    return run(j, m, "upgrade");
+    return job_pass(j, m, "upgrade");
 }
 
 static bool run_listed_passes(Job *j, Module *m) {
@@ -136,92 +98,18 @@ static bool run_listed_passes(Job *j, Module *m) {
         name[n] = 0;
         if (!pass_find(name))
             return pass_unknown(name, "", j->d);
-        if (!run(j, m, name))
+        if (!job_pass(j, m, name))
             return false;
         p += n + (p[n] == ',');
     }
     return true;
 }
 
-static void look_for_few(Value *v, void *ctx) {
-    bool *found = ctx;
-    *found = *found || (v->kind == VALUE_CONST && v->type.quant && weight_is_few(v->type.quant));
-}
-
-/* What data can still do for the decisions that were made: as asked, else where it says something,
- * correct biases, and round weights of few bits. The float model beside annotations stays what it
- * is. */
-static bool mend(Job *j, Module *m) {
-    const Options *o = j->o;
-    bool few = false, beside = j->emit == EMIT_ONNX && o->annotate;
-    bool by_default = o->calib.n && !o->bias_correction && !o->no_bias_correction && !beside;
-    module_each_value(m, look_for_few, &few);
-    j->ctx.round_few = !o->adaround;
-    if (o->adaround || (by_default && few)) /* corrects biases too */
-        return run(j, m, "adaround");
-    if (o->bias_correction || by_default)
-        return run(j, m, "bias-correction");
-    j->uncorrected = !options_have_data(j->o) && !o->no_bias_correction;
-    j->unrounded = j->uncorrected && few;
-    return true;
-}
-
-/* The same model in a form that has fewer results to round. */
-static bool prepare(Job *j, Module *m) {
-    bool statically = !j->o->dynamic && !j->o->weight_only; /* the others' forms want MatMul */
-    bool bias_apart = statically && recipe_of(&j->ctx);     /* recipes are about MatMul + Add */
-    return run(j, m, "fold-const") && run(j, m, "drop-identities") && run(j, m, "fold-pad") &&
-           (!statically || (run(j, m, "sum-to-add") && run(j, m, "fuse-gelu"))) &&
-           run(j, m, "fold-affine") &&
-           (!statically || bias_apart ||
-            (run(j, m, "matmul-to-gemm") && run(j, m, "fold-affine"))) &&
-           (!bias_apart || run(j, m, "gemm-to-matmul"));
-}
-
-/* A float model: statistics, then decisions. Emitted C may stay float. */
-static bool quantize(Job *j, Module *m) {
-    bool statically = !j->o->dynamic && !j->o->weight_only,
-         have = !statically || options_have_data(j->o);
-    if (!have) {
-        module_each_value(m, look_for_stat, &have);
-        have = have || scheme_has_parameters(&j->ctx.scheme);
-    }
-    if (j->form > FORM_FLOAT && have && !run(j, m, "float32"))
-        return false;
-    if (!prepare(j, m))
-        return false;
-    if (j->o->equalize && !run(j, m, "equalize"))
-        return false;
-    if (j->o->smooth_quant && !run(j, m, "smooth-quant"))
-        return false;
-    if (!j->o->weight_only && j->form > FORM_FLOAT)
-        j->advice = advice_of(m, j->o->dynamic);
-    if (j->o->dynamic)
-        return j->form <= FORM_FLOAT || (run(j, m, "dynamic-quant") && run(j, m, "quant-tables"));
-    if (j->o->weight_only)
-        return j->form <= FORM_FLOAT || (run(j, m, "decide-weights") && run(j, m, "quant-tables"));
-    if (options_have_data(j->o) && !calibrate_module(j, m))
-        return false;
-    if (j->form <= FORM_FLOAT) {
-        if (!options_have_data(j->o))
-            warn_of_nothing_decided(j, m->arena);
-        return true;
-    }
-    if (!have && (j->emit != EMIT_C || j->o->integer_only))
-        return no_statistics(j);
-    if (!have) {
-        warn_of_nothing_decided(j, m->arena);
-        return true;
-    }
-    module_each_value(m, forget_stat, NULL);
-    return run(j, m, "split-bias") && run(j, m, "decide") && mend(j, m);
-}
-
 /* Of integers, be they decided here or the model's own. */
 static bool obey_recipe(Job *j, Module *m) {
     Recipe r = j->o->dynamic || j->o->weight_only ? RECIPE_NONE : recipe_of(&j->ctx);
-    return (r == RECIPE_NONE || run(j, m, "gemm-to-matmul")) &&
-           (r != RECIPE_INT32_BIAS || run(j, m, "int32-bias"));
+    return (r == RECIPE_NONE || job_pass(j, m, "gemm-to-matmul")) &&
+           (r != RECIPE_INT32_BIAS || job_pass(j, m, "int32-bias"));
 }
 
 /* The whole scheme: what flags say, then nodes of themselves, then the module, then the file. */
@@ -256,17 +144,17 @@ static bool settle_scheme(Job *j, Module *m) {
 
 /* What other tools quantized, in any of their forms, becomes types. */
 static bool raise(Job *j, Module *m, ModuleForm f) {
-    return (!f.qonnx || run(j, m, "raise-qonnx")) &&
-           (!(f.qonnx || f.scaling || f.onnx_quantized) || run(j, m, "raise-quant"));
+    bool any = f.scaling || f.qonnx || f.onnx_quantized;
+    return (!f.scaling || job_pass(j, m, "raise-scaling")) &&
+           (!f.qonnx || job_pass(j, m, "raise-qonnx")) && (!any || job_pass(j, m, "raise-quant"));
 }
 
 bool job_raise(const Job *j, Module *m) {
     Job k = {.o = j->o, .d = j->d, .ctx = {.d = j->d, .target = j->ctx.target}};
-    if (!run(&k, m, "inline-functions") || !run(&k, m, "freeze") || !raise_opset(&k, m))
+    if (!job_pass(&k, m, "inline-functions") || !job_pass(&k, m, "freeze") || !raise_opset(&k, m))
         return false;
     ModuleForm f = module_form(m);
-    return (!f.annotated || run(&k, m, "raise-annotations")) &&
-           (!f.scaling || run(&k, m, "raise-scaling")) && raise(&k, m, f);
+    return (!f.annotated || job_pass(&k, m, "raise-annotations")) && raise(&k, m, f);
 }
 
 /* What -weights-from and -scales-from give. */
@@ -285,8 +173,7 @@ static bool is_to_decide(const Job *j, Module *m) {
         return false;
     ModuleForm f = module_form(m);
     bool have = f.fake || f.typed || f.onnx_quantized || f.qonnx || f.annotated;
-    module_each_value(m, look_for_stat, &have);
-    return have;
+    return have || module_has_statistics(m);
 }
 
 static bool bring_into_form(Job *j, Module *m) {
@@ -294,7 +181,7 @@ static bool bring_into_form(Job *j, Module *m) {
         j->form = FORM_FAKE;
     if (!settle_scheme(j, m) || !job_fix_shapes(j, m))
         return false;
-    if (j->ctx.n_axes && !run(j, m, "dynamic-axis"))
+    if (j->ctx.n_axes && !job_pass(j, m, "dynamic-axis"))
         return false;
     if (j->o->passes) {
         j->ctx.target_opset = j->o->target_opset > 0 ? j->o->target_opset : 0;
@@ -302,7 +189,7 @@ static bool bring_into_form(Job *j, Module *m) {
     }
     bool calls = m->n_functions > 0; /* of nodes that may state rules */
     if (j->form != FORM_AS_IS &&
-        (!run(j, m, "inline-functions") || (calls && !settle_scheme(j, m))))
+        (!job_pass(j, m, "inline-functions") || (calls && !settle_scheme(j, m))))
         return false;
     int64_t opset = module_opset(m, STR("")); /* a function may have raised it */
     if (j->o->target_opset > 0 && j->o->target_opset < opset)
@@ -314,7 +201,7 @@ static bool bring_into_form(Job *j, Module *m) {
         if (j->emit == EMIT_QIR || j->emit == EMIT_ONNX || j->emit == EMIT_DOT)
             warn_of_nothing_decided(j, m->arena);
         j->ctx.target_opset = j->o->target_opset;
-        if (j->o->target_opset > 0 && !run(j, m, "upgrade"))
+        if (j->o->target_opset > 0 && !job_pass(j, m, "upgrade"))
             return false;
         if (j->emit == EMIT_ONNX && !j->o->annotate && module_form(m).fake)
             return diag_error(j->d, LOC_NONE,
@@ -322,9 +209,9 @@ static bool bring_into_form(Job *j, Module *m) {
                               "carries them out, -annotate writes them beside the float model");
         return true;
     }
-    if (!run(j, m, "freeze") || !raise_opset(j, m))
+    if (!job_pass(j, m, "freeze") || !raise_opset(j, m))
         return false;
-    if (j->form >= FORM_FAKE && module_form(m).annotated && !run(j, m, "raise-annotations"))
+    if (j->form >= FORM_FAKE && module_form(m).annotated && !job_pass(j, m, "raise-annotations"))
         return false;
     if (j->form >= FORM_FLOAT && !take_over(j, m))
         return false;
@@ -332,30 +219,31 @@ static bool bring_into_form(Job *j, Module *m) {
     if (!look_if_decided(j, m, f))
         return false;
     if (f.onnx_quantized || f.qonnx || f.scaling) {
-        if (j->form >= FORM_FAKE && ((f.scaling && !run(j, m, "raise-scaling")) || !raise(j, m, f)))
+        if (j->form >= FORM_FAKE && !raise(j, m, f))
             return false;
-    } else if (!f.typed && !f.fake && !quantize(j, m)) {
+    } else if (!f.typed && !f.fake && !job_quantize(j, m)) {
         return false;
     }
     bool fake = module_form(m).fake;
     if (f.fake) /* what is decided here fits */
         warn_of_clipped(m, j->d);
-    if (j->form >= FORM_TRUE && fake && !(run(j, m, "float32") && run(j, m, "true-quant")))
+    if (j->form >= FORM_TRUE && fake &&
+        !(job_pass(j, m, "float32") && job_pass(j, m, "true-quant")))
         return false;
     if (j->form >= FORM_TRUE && !obey_recipe(j, m))
         return false;
-    if (j->emit == EMIT_C && j->form >= FORM_TRUE && !run(j, m, "order-integers"))
+    if (j->emit == EMIT_C && j->form >= FORM_TRUE && !job_pass(j, m, "order-integers"))
         return false;
-    if (j->form >= FORM_TRUE && j->quant_io && !run(j, m, "quant-io"))
+    if (j->form >= FORM_TRUE && j->quant_io && !job_pass(j, m, "quant-io"))
         return false;
-    if (j->form >= FORM_TRUE && m->wide_zp && !run(j, m, "wide-zp"))
+    if (j->form >= FORM_TRUE && m->wide_zp && !job_pass(j, m, "wide-zp"))
         return false;
     if (j->form < FORM_QDQ)
         return true;
-    if (j->form == FORM_QOP && !run(j, m, "lower-nbits"))
+    if (j->form == FORM_QOP && !job_pass(j, m, "lower-nbits"))
         return false;
-    return raise_opset(j, m) && (!module_form(m).qonnx || run(j, m, "spell-thresholds")) &&
-           run(j, m, j->form == FORM_QDQ ? "lower-qdq" : "lower-qop");
+    return raise_opset(j, m) && (!module_form(m).qonnx || job_pass(j, m, "spell-thresholds")) &&
+           job_pass(j, m, j->form == FORM_QDQ ? "lower-qdq" : "lower-qop");
 }
 
 bool job_compile(Job *j, Module *m) {
@@ -365,15 +253,15 @@ bool job_compile(Job *j, Module *m) {
         return false; /* before any pass wonders why something is no constant */
     if (j->form != FORM_AS_IS || j->o->passes || j->o->target_opset > 0)
         module_forget_file(m);
-    return bring_into_form(j, m) && (!rename || run(j, m, "rename-interface")) &&
-           (!j->o->annotate || j->o->passes || run(j, m, "annotate"));
+    return bring_into_form(j, m) && (!rename || job_pass(j, m, "rename-interface")) &&
+           (!j->o->annotate || j->o->passes || job_pass(j, m, "annotate"));
 }
 
 bool job_prepare_run(Job *j, Module *m) {
-    if (!module_data_required(m, j->d) || !run(j, m, "inline-functions"))
+    if (!module_data_required(m, j->d) || !job_pass(j, m, "inline-functions"))
         return false;
     j->ctx.target_opset = module_opset(m, STR("")) < OPS_BIND_OPSET ? OPS_BIND_OPSET : 0;
-    if (!run(j, m, "freeze") || !run(j, m, "upgrade"))
+    if (!job_pass(j, m, "freeze") || !job_pass(j, m, "upgrade"))
         return false;
     const TextList *data = j->o->input.n ? &j->o->input : &j->o->calib;
     if (!samples_settle(m, data->items, data->n, j->d) || !module_infer(m, j->d))
@@ -382,8 +270,9 @@ bool job_prepare_run(Job *j, Module *m) {
     f.scaling = false; /* floats compute just that */
     if (!raise(j, m, f))
         return false;
-    if (m->wide_zp && !run(j, m, "wide-zp"))
+    if (m->wide_zp && !job_pass(j, m, "wide-zp"))
         return false;
     return job_fix_shapes(j, m) && samples_bind(m, data->items, data->n, j->d) &&
-           module_bind_batch(m, j->d) && module_check_static(m, j->d) && run(j, m, "fold-const");
+           module_bind_batch(m, j->d) && module_check_static(m, j->d) &&
+           job_pass(j, m, "fold-const");
 }

@@ -58,6 +58,15 @@ typedef struct Job {
 /* Reads the options that concern passes; false after diagnostics. */
 bool job_init(Job *j, const Options *o, Arena *a, Diags *d);
 
+/* Runs a pass, with what the user wants to see of it (-print-before, -verify-each, ...). */
+bool job_pass(Job *j, Module *m, const char *name);
+
+/* quantize.c: a float model gets statistics, then decisions, as far as j->form asks for them; one
+ * without anything to decide from is an error, but for C, which may stay float. */
+bool job_quantize(Job *j, Module *m);
+/* Of values that are computed, or handed in. */
+bool module_has_statistics(Module *m);
+
 /* A model of any kind in true-quant form as far as it is quantized, else as it is. */
 bool job_raise(const Job *j, Module *m);
 /* Applies -bind and -shape. */

@@ -1,0 +1,126 @@
+/* A float model becomes one with decisions: folding, equalization, statistics, decisions, and what
+ * data can still do for those. */
+#include "compiler/doubtful.h"
+#include "compiler/session.h"
+#include "compiler/without_effect.h"
+
+#include "exec/fixed_shapes.h"
+#include "passes/recipe.h"
+#include "passes/weight_error.h"
+
+/* ---- statistics ---- */
+
+static void look_for_stat(Value *v, void *ctx) {
+    bool *found = ctx;
+    *found = *found || (v->stat && v->kind != VALUE_CONST);
+}
+
+bool module_has_statistics(Module *m) {
+    bool found = false;
+    module_each_value(m, look_for_stat, &found);
+    return found;
+}
+
+static void forget_stat(Value *v, void *ctx) {
+    (void)ctx;
+    if (v->stat)
+        calib_forget(v->stat);
+}
+
+/* Programs need static shapes, the model keeps its symbolic ones. */
+static bool calibrate_module(Job *j, Module *m) {
+    FixedShapes *shapes = shapes_fix(m, j->o->calib.items, j->o->calib.n, j->d);
+    if (!shapes)
+        return false;
+    Samples *s = j->o->calib.n ? samples_open(m->arena, m, j->o->calib.items, j->o->calib.n, j->d)
+                               : samples_random(m->arena, m, j->ctx.random);
+    bool ok = s && calibrate(m, s, &j->calib, &j->calibrated, j->d);
+    if (s)
+        samples_close(s);
+    if (ok)
+        warn_of_zero_inputs(m, j->d);
+    shapes_restore(m, shapes);
+    return ok;
+}
+
+static bool no_statistics(Job *j) {
+    return diag_error(j->d, LOC_NONE,
+                      "this is a float model without statistics, so nothing can be quantized: give "
+                      "data with -calib=PATH, or -calib-random to try with random data, or a .qir "
+                      "with `stat` lines or quantized types; -dynamic and -weight-only need none");
+}
+
+/* ---- decisions ---- */
+
+static void look_for_few(Value *v, void *ctx) {
+    bool *found = ctx;
+    *found = *found || (v->kind == VALUE_CONST && v->type.quant && weight_is_few(v->type.quant));
+}
+
+/* What data can still do for the decisions that were made: as asked, else where it says something,
+ * correct biases, and round weights of few bits. The float model beside annotations stays what it
+ * is. */
+static bool mend(Job *j, Module *m) {
+    const Options *o = j->o;
+    bool few = false, beside = j->emit == EMIT_ONNX && o->annotate;
+    bool by_default = o->calib.n && !o->bias_correction && !o->no_bias_correction && !beside;
+    module_each_value(m, look_for_few, &few);
+    j->ctx.round_few = !o->adaround;
+    if (o->adaround || (by_default && few)) /* corrects biases too */
+        return job_pass(j, m, "adaround");
+    if (o->bias_correction || by_default)
+        return job_pass(j, m, "bias-correction");
+    j->uncorrected = !options_have_data(j->o) && !o->no_bias_correction;
+    j->unrounded = j->uncorrected && few;
+    return true;
+}
+
+/* The same model in a form that has fewer results to round. */
+static bool prepare(Job *j, Module *m) {
+    bool statically = !j->o->dynamic && !j->o->weight_only; /* the others' forms want MatMul */
+    bool bias_apart = statically && recipe_of(&j->ctx);     /* recipes are about MatMul + Add */
+    return job_pass(j, m, "fold-const") && job_pass(j, m, "drop-identities") &&
+           job_pass(j, m, "fold-pad") &&
+           (!statically || (job_pass(j, m, "sum-to-add") && job_pass(j, m, "fuse-gelu"))) &&
+           job_pass(j, m, "fold-affine") &&
+           (!statically || bias_apart ||
+            (job_pass(j, m, "matmul-to-gemm") && job_pass(j, m, "fold-affine"))) &&
+           (!bias_apart || job_pass(j, m, "gemm-to-matmul"));
+}
+
+bool job_quantize(Job *j, Module *m) {
+    bool statically = !j->o->dynamic && !j->o->weight_only;
+    bool have = !statically || options_have_data(j->o) || module_has_statistics(m) ||
+                scheme_has_parameters(&j->ctx.scheme);
+    if (j->form > FORM_FLOAT && have && !job_pass(j, m, "float32"))
+        return false;
+    if (!prepare(j, m))
+        return false;
+    if (j->o->equalize && !job_pass(j, m, "equalize"))
+        return false;
+    if (j->o->smooth_quant && !job_pass(j, m, "smooth-quant"))
+        return false;
+    if (!j->o->weight_only && j->form > FORM_FLOAT)
+        j->advice = advice_of(m, j->o->dynamic);
+    if (j->o->dynamic)
+        return j->form <= FORM_FLOAT ||
+               (job_pass(j, m, "dynamic-quant") && job_pass(j, m, "quant-tables"));
+    if (j->o->weight_only)
+        return j->form <= FORM_FLOAT ||
+               (job_pass(j, m, "decide-weights") && job_pass(j, m, "quant-tables"));
+    if (options_have_data(j->o) && !calibrate_module(j, m))
+        return false;
+    if (j->form <= FORM_FLOAT) {
+        if (!options_have_data(j->o))
+            warn_of_nothing_decided(j, m->arena);
+        return true;
+    }
+    if (!have && (j->emit != EMIT_C || j->o->integer_only))
+        return no_statistics(j);
+    if (!have) {
+        warn_of_nothing_decided(j, m->arena);
+        return true;
+    }
+    module_each_value(m, forget_stat, NULL);
+    return job_pass(j, m, "split-bias") && job_pass(j, m, "decide") && mend(j, m);
+}
