@@ -27,12 +27,13 @@ static void dequantize_from(Lower *l, Node *n, const Quant *q, Type t, Str base)
         state_params(&l->b, n, q, t, base);
 }
 
-/* Integers to float, for a value that has no float companion yet. */
-static Value *dequantize(Lower *l, Value *v, Node *user) {
+/* Integers to float, for a value that has no float companion yet, where it is defined or, `inside`,
+ * in the user's graph. */
+static Value *dequantize(Lower *l, Value *v, Node *user, bool inside) {
     Value *x = lower_ints(l, v);
     const Quant *q = lower_quant(l, v);
     Str base = base_name(v->name);
-    Node *n = build_node(&l->b, x->graph, "", "DequantizeLinear", 1,
+    Node *n = build_node(&l->b, inside ? user->graph : x->graph, "", "DequantizeLinear", 1,
                          conversion_name(l, base, "DequantizeLinear"));
     n->loc = v->loc;
     node_from_value(n, v, l->b.pass);
@@ -42,9 +43,33 @@ static Value *dequantize(Lower *l, Value *v, Node *user) {
     t.tilde = false;
     t.elem = q->expressed;
     node_add_output(n, 0, derived_name(&l->b, base, "_DequantizeLinear_Output"), t);
-    place_behind(x, n, user);
+    if (inside)
+        node_insert_before(user, n);
+    else
+        place_behind(x, n, user);
     dequantize_from(l, n, q, t, base);
     return n->out[0];
+}
+
+/* A companion that holds within one body, and the one outside. */
+struct Captured {
+    struct Captured *next;
+    uint32_t id;
+    Value *outside;
+};
+
+static Value *dequantize_inside(Lower *l, Value *v, Node *user) {
+    struct Captured *c = NEW(l->b.a, struct Captured);
+    *c = (struct Captured){l->captured, v->id, l->floats[v->id]};
+    l->captured = c;
+    return l->floats[v->id] = dequantize(l, v, user, true);
+}
+
+/* A node of a body reads it from outside, and what is not yet dequantized in the body. */
+static bool is_captured(const Lower *l, const Value *v, const Node *user) {
+    const Value *f = l->floats[v->id];
+    bool stated = v->onnx || (f && !(f->def && is_onnx_dequantize(f->def)));
+    return !l->qop && !stated && v->graph != user->graph && !(f && f->graph == user->graph);
 }
 
 Value *lower_float(Lower *l, Value *v, Node *user) {
@@ -52,8 +77,10 @@ Value *lower_float(Lower *l, Value *v, Node *user) {
         return v;
     if (!l->floats[v->id] && !l->qop)
         l->floats[v->id] = spelled_float_bias(l, v);
+    if (is_captured(l, v, user))
+        return dequantize_inside(l, v, user);
     if (!l->floats[v->id])
-        l->floats[v->id] = dequantize(l, v, user);
+        l->floats[v->id] = dequantize(l, v, user, false);
     return l->floats[v->id];
 }
 
@@ -185,10 +212,17 @@ static bool converts_quantized(const Lower *l, const Node *n) {
 
 static void lower_graph(Lower *l, Graph *g);
 
+static void lower_body(Lower *l, Graph *g) {
+    struct Captured *before = l->captured;
+    lower_graph(l, g);
+    for (; l->captured != before; l->captured = l->captured->next)
+        l->floats[l->captured->id] = l->captured->outside;
+}
+
 static void lower_bodies(Lower *l, Node *n) {
     for (size_t i = 0; i < n->n_attrs; i++)
         for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
-            lower_graph(l, n->attrs[i].v.g[k]);
+            lower_body(l, n->attrs[i].v.g[k]);
 }
 
 /* Constants of types that ONNX lacks are widened to one that it has. */

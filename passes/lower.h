@@ -2,7 +2,8 @@
  * operator needs one, a float companion behind QuantizeLinear or DequantizeLinear.
  *
  * Both walk the graphs once, in order, subgraphs at their node; a DequantizeLinear stands behind
- * the definition and serves every consumer. Memory is the module's; nothing fails but through the
+ * the definition and serves every consumer, but those in bodies: onnxruntime fuses within one graph
+ * only, so each body has one of its own. Memory is the module's; nothing fails but through the
  * arena. */
 #ifndef QXC_PASSES_LOWER_H
 #define QXC_PASSES_LOWER_H
@@ -22,10 +23,11 @@ struct Lower {
     Value **floats;      /* by value id: its float companion */
     Type *types;         /* by value id: what it will be; set at the end, so that rules which look
                             at quantized types can be asked on the way */
-    bool *exact;         /* by value id: its float companion lies on the grid without a Q */
-    bool within;         /* the node at hand makes no integers that its operands do not hold */
-    bool freed;          /* a form took the float input: DynamicQuantizeLinear may be left over */
-    Spelled *spelled;    /* names and places that Q and DQ had in ONNX */
+    struct Captured *captured; /* companions that bodies have of their own; the last first */
+    bool *exact;               /* by value id: its float companion lies on the grid without a Q */
+    bool within;      /* the node at hand makes no integers that its operands do not hold */
+    bool freed;       /* a form took the float input: DynamicQuantizeLinear may be left over */
+    Spelled *spelled; /* names and places that Q and DQ had in ONNX */
     void (*node)(Lower *l, Node *n); /* lowers an operator that is no conversion */
 };
 
