@@ -207,8 +207,7 @@ bool binder_rounds(const Binder *b, const Value *v) {
            (v->type.elem == ELEM_FLOAT || elem_is_half(v->type.elem)) && !b->options.ignore_quant;
 }
 
-static int const_buffer(Binder *b, const Value *v) {
-    const Tensor *t = v->data;
+int bind_tensor(Binder *b, const Tensor *t, const Value *v) {
     if (t->elem == ELEM_STRING)
         return bind_value_error(b, v, "holds strings, which cannot run");
     if (!tensor_required(t, v->name, v->loc, b->diags))
@@ -231,7 +230,7 @@ int binder_new_value(Binder *b, const Value *v) {
     size_t count;
     const Quant *q = v->type.quant;
     if (v->data)
-        return const_buffer(b, v);
+        return bind_tensor(b, v->data, v);
     if (v->type.kind == TYPE_NONE)
         return bind_value_error(b, v, "has no known type");
     if (v->type.kind != TYPE_TENSOR)

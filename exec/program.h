@@ -106,6 +106,10 @@ int bind_dynamic(const Binder *b, const Value *v);
 void bind_set_dynamic(Binder *b, const Value *v, int params);
 /* A constant table made while binding; the data is copied. */
 int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char *comment);
+/* The buffer of v, a constant that holds `t`: one element a byte where that packs several, floats
+ * of fewer bits as floats, on v's grid where it has one. The tensor's own bytes are not copied
+ * where they can be used. Says why, where it has no numbers. */
+int bind_tensor(Binder *b, const Tensor *t, const Value *v);
 /* Arena bytes that live during the next call only. */
 int bind_scratch(Binder *b, ElemType e, size_t count);
 /* The scratch of the call just made may have up to `most` bytes, in steps of `step`, where the

@@ -58,16 +58,7 @@ static bool constant_bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
     if (!t || (!t->data && t->count) || t->elem == ELEM_STRING)
         return bind_unsupported(b, n, "its value is neither a dense tensor of numbers nor at hand");
-    const void *data = t->data;
-    ElemType e = bind_elem(n->out[0]);
-    if (e != t->elem) { /* packed below 8 bits */
-        uint8_t *bytes = arena_alloc(binder_arena(b), t->count);
-        for (size_t i = 0; i < t->count; i++)
-            elem_store_int(e, bytes, i, elem_load_int(t->elem, t->data, i));
-        data = bytes;
-    }
-    int buffer = bind_const(b, e, t->count, data, NULL);
-    binder_program(b)->buffers[buffer].value = n->out[0];
+    int buffer = bind_tensor(b, t, n->out[0]);
     binder_program(b)->value_buffer[n->out[0]->id] = buffer;
     return true;
 }

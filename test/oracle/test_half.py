@@ -107,7 +107,7 @@ class Half(OracleCase):
 
     @for_each("float16", "bfloat16")
     def test_network(self, name):
-        """Against the same numbers in float; weights are constants of the type."""
+        """Against the same numbers in float; weights are constants of the type, initializers and nodes."""
         kind = np.float16 if name == "float16" else ml_dtypes.bfloat16
         elem = TensorProto.FLOAT16 if name == "float16" else TensorProto.BFLOAT16
         rng = np.random.default_rng(2)
@@ -125,7 +125,10 @@ class Half(OracleCase):
             constants = [(n, w.astype(kind).astype(k)) for n, w in weights.items()]
             constants = [c for c in constants if c[0] not in ("f", "m")]
             constants += [("fT", weights["f"].T.astype(kind).astype(k)), ("shape", np.array([1, 8, 16]))]
-            return model(nodes, [("x", e, [1, 3, 8, 8])], [("h", e, [16, 1, 1, 8]), ("s", e, [16, 1, 16])], constants)
+            first = [helper.make_node("Constant", [], [n], value=numpy_helper.from_array(w, n))
+                     for n, w in constants if n in ("w", "scale", "gate")]
+            constants = [c for c in constants if c[0] not in ("w", "scale", "gate")]
+            return model(first + nodes, [("x", e, [1, 3, 8, 8])], [("h", e, [16, 1, 1, 8]), ("s", e, [16, 1, 16])], constants)
         x = rng.normal(0, 1, (4, 3, 8, 8)).astype(kind).astype(np.float32)
         _, exact = self.ran(build(np.float32, TensorProto.FLOAT), {"x": x})
         path, have = self.ran(build(kind, elem), {"x": x})
