@@ -294,6 +294,7 @@ struct Module {
     Arena *arena;
     Arena *scratch; /* for what nobody needs once the pass that runs is over; else `arena` */
     Diags *diags;
+    Diags *mute;      /* says nothing: for questions whether something would be an error */
     const char *path; /* of the file it came from, "-" for standard input */
     int64_t ir_version;
     bool has_ir_version;

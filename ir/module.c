@@ -7,6 +7,7 @@ Module *module_new(Arena *a, Diags *d) {
     Module *m = NEW(a, Module);
     m->arena = m->scratch = a;
     m->diags = d;
+    m->mute = diags_new(a, NULL, false);
     return m;
 }
 

@@ -103,6 +103,8 @@ static bool parse(Dynamic *d, Axis *a) {
 /* One symbol is one size. */
 static bool check_symbols(Dynamic *d) {
     for (size_t i = 0; i < d->n; i++) {
+        if (d->axes[i].old > INT32_MAX)
+            return misuse(d, &d->axes[i], "its size is over 2^31");
         d->axes[i].trial = 2 * d->axes[i].old + 1 + 2 * (int64_t)i;
         for (size_t k = 0; k < i; k++) {
             if (!str_eq(d->axes[k].symbol, d->axes[i].symbol) ||
@@ -162,17 +164,25 @@ static void set_inputs(Dynamic *d, bool symbols) {
 
 /* ---- Reshape ---- */
 
+enum { MOST_ELEMENTS = 1 << 30 };
+
 typedef struct Shapes { /* of a Reshape: operand and result, at the old size and at the trial's */
     int n, m;
     int64_t x0[MAX_RANK], x1[MAX_RANK], y0[MAX_RANK], y1[MAX_RANK];
 } Shapes;
 
+/* False also where products of dimensions, times a size on trial, might not fit 64 bits. */
 static bool numbers(Type t, int64_t *dims, int *rank) {
-    if (t.kind != TYPE_TENSOR || t.rank < 0 || !type_is_static(t))
+    if (t.kind != TYPE_TENSOR || t.rank < 0 || t.rank > MAX_RANK || !type_is_static(t))
         return false;
     *rank = t.rank;
-    for (int i = 0; i < t.rank; i++)
+    int64_t room = MOST_ELEMENTS;
+    for (int i = 0; i < t.rank; i++) {
         dims[i] = t.dims[i].value;
+        if (dims[i] > room)
+            return false;
+        room /= dims[i] ? dims[i] : 1;
+    }
     return true;
 }
 

@@ -91,14 +91,13 @@ static Value *computed_shape(Rewrite *r, Node *n, Value *x, int64_t columns) {
 
 /* The shape of `t` as a constant for Reshape; NULL where more than one dimension is not known. */
 static Value *shape_of(Rewrite *r, const Node *n, Type t) {
-    int64_t rank = t.rank, dims[MAX_RANK], *data = NEW_ARRAY(r->arena, int64_t, (size_t)rank);
+    int64_t rank = t.rank, *data = NEW_ARRAY(r->arena, int64_t, (size_t)rank);
     int unknown = 0;
     for (int i = 0; i < rank; i++) {
-        dims[i] = t.dims[i].value;
-        if (dims[i] == 0)
+        data[i] = t.dims[i].value < 0 ? -1 : t.dims[i].value;
+        if (data[i] == 0)
             return NULL;
-        unknown += dims[i] < 0;
-        data[i] = dims[i] < 0 ? -1 : dims[i];
+        unknown += data[i] < 0;
     }
     if (unknown > 1)
         return NULL;

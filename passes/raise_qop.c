@@ -154,7 +154,7 @@ static void raise_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         const OpDef *op;
         QopView v;
-        if (n->def || expand_matmul(r, n) || !qop_find(n->domain, n->op) ||
+        if (n->def || !node_rank_fits(n) || expand_matmul(r, n) || !qop_find(n->domain, n->op) ||
             !qop_view(n, &op, &v, r->b.d))
             continue;
         const char *why = refusal(&v);

@@ -134,7 +134,7 @@ OpCtx op_ctx_few(const Node *n, Type few[OP_FEW], Diags *d) {
                .n_out = n->n_out,
                .out = few && n->n_out <= OP_FEW ? few : NEW_ARRAY(a, Type, n->n_out ? n->n_out : 1),
                .arena = a,
-               .d = d};
+               .d = d ? d : n->graph->module->mute};
     for (size_t i = 0; i < n->n_out; i++)
         c.out[i] = TYPE_UNKNOWN;
     return c;

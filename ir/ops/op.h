@@ -277,7 +277,8 @@ const OpDef *op_at(size_t i);
  * are fine (def stays NULL); wrong attributes are errors. Call again after changing attributes. */
 bool op_resolve(Node *n, Diags *d);
 bool module_resolve(Module *m, Diags *d);
-/* A context over a resolved node; out types are room for n_out types, set to TYPE_UNKNOWN. */
+/* A context over a resolved node; out types are room for n_out types, set to TYPE_UNKNOWN. Where
+ * `d` is NULL nothing is said. */
 OpCtx op_ctx(const Node *n, Diags *d);
 /* The same, with that room in `few`, the caller's, if it is enough: nothing stays in the arena. */
 enum { OP_FEW = 4 };

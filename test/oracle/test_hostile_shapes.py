@@ -130,6 +130,41 @@ def changed(rng, model, inputs):
     return m
 
 
+MODES = (("run", "-random=1"), ("-calib-random=1", "-emit=qdq"), ("-calib-random=1", "-emit=qop"), ("-emit=c",),
+         ("-dynamic", "-emit=qdq"), ("-dynamic", "-emit=qop"), ("-weight-only", "-emit=qdq"), ("-emit=qdq",), ("-emit=qop",),
+         ("-calib-random=1", "-equalize", "-emit=qdq"), ("-calib-random=1", "-smooth-quant", "-emit=c"), ("-form=true",),
+         ("-calib-random=1", "-adaround", "-target=tensorrt", "-emit=qdq"), ("-calib-random=1", "-emit=json"))
+
+
+def constant_operands(model, inputs):
+    """Those after the first as initializers, as weights are."""
+    m = onnx.ModelProto()
+    m.CopyFrom(model)
+    for info, v in list(zip(m.graph.input, inputs))[1:]:
+        m.graph.initializer.append(numpy_helper.from_array(np.asarray(v), info.name))
+    del m.graph.input[1:]
+    return m
+
+
+def deeper(rng, model):
+    """The same numbers in more dimensions than kernels and tables have room for."""
+    m = onnx.ModelProto()
+    m.CopyFrom(model)
+    for info in m.graph.input:
+        shape = info.type.tensor_type.shape
+        dims, ones = list(shape.dim), rng.choice((0, 6, 9, 60))
+        shape.ClearField("dim")
+        shape.dim.extend([onnx.TensorShapeProto.Dimension(dim_value=1)] * ones + dims)
+    for t in m.graph.initializer:
+        dims = [1] * rng.choice((0, 0, 9)) + list(t.dims)
+        t.ClearField("dims")
+        t.dims.extend(dims)
+    for o in m.graph.output:
+        o.type.tensor_type.ClearField("shape")
+    del m.graph.value_info[:]
+    return m
+
+
 class HostileShapes(OracleCase):
     def test_changed_cases(self):
         rng, ran = random.Random(SEED), 0
@@ -150,12 +185,37 @@ class HostileShapes(OracleCase):
                 ran += self.run_one(changed(rng, model, inputs), f"{SEED}-{i}-{name}")
         self.assertGreater(ran, CASES // 12, "hardly any case ran: the changes are too wild")
 
-    def run_one(self, model, name):
+    def test_many_dimensions(self):
+        """Of each operator, in float and in both integer forms."""
+        rng, seen = random.Random(SEED), set()
+        for name, model, data in cases():
+            op, inputs = model.graph.node[0].op_type, data and arrays(data[0][0])
+            if op in seen or not inputs or not all(i.type.HasField("tensor_type") for i in model.graph.input):
+                continue
+            seen.add(op)
+            forms = [constant_operands(model, inputs)]
+            for form in ("qdq", "qop"):
+                path, made = self.scratch / "plain.onnx", self.scratch / f"{form}.onnx"
+                path.write_bytes(forms[0].SerializeToString())
+                if subprocess.run([QXC, path, "-calib-random=1", f"-emit={form}", "-quiet", "-o", made],
+                                  capture_output=True, check=False, timeout=60).returncode == 0:
+                    forms.append(onnx.load(made))
+            for k, form in enumerate(forms):
+                with self.subTest(f"{name} {k}"):
+                    model, axis = deeper(rng, form), ()
+                    if model.graph.input:
+                        axis = ((f"-dynamic-axis={model.graph.input[0].name}:{rng.randrange(3)}:N", "-emit=qir"),)
+                    for mode in (*rng.sample(MODES, 3), *axis):
+                        self.run_one(model, f"deep-{SEED}-{name}-{k}", mode)
+        self.assertGreater(len(seen), 120)
+
+    def run_one(self, model, name, mode=("run", "-random=1")):
         """Whether it ran. What misbehaves stays in the build folder."""
         path = BUILD / f"hostile-{name}.onnx"
         path.write_bytes(model.SerializeToString())
-        done = subprocess.run([QXC, "run", str(path), "-random=1"], capture_output=True, check=False, timeout=60)
-        self.assertIn(done.returncode, (0, 1), f"{path}: {done.stderr[-1500:]}")
+        words = [*mode, path] if mode[0] == "run" else [*mode, path, "-o", self.scratch / "out"]
+        done = subprocess.run([QXC, *words], capture_output=True, check=False, timeout=60)
+        self.assertIn(done.returncode, (0, 1, 2), f"{path}: {mode}: {done.stderr[-1500:]}")
         if done.returncode:
             self.assertIn(b"error:", done.stderr, path)
         for bad in (b"Sanitizer", b"runtime error:"):
