@@ -163,8 +163,17 @@ static bool read_bound(const OpCtx *c, size_t i, double *out) {
     return !op_in(c, i) || (t && t->data && t->count == 1);
 }
 
+/* The bounds that attributes state, before opset 11; infinite where they state none. */
+static void attr_bounds(const OpCtx *c, float *lo, float *hi) {
+    const ClipAttrs *a = c->attrs;
+    *lo = a->min > -FLT_MAX ? a->min : -INFINITY;
+    *hi = a->max < FLT_MAX ? a->max : INFINITY;
+}
+
 static bool clip_bind(Binder *b, const Node *n, const OpCtx *c) {
-    double lo = (double)-INFINITY, hi = (double)INFINITY;
+    float least, most;
+    attr_bounds(c, &least, &most);
+    double lo = (double)least, hi = (double)most;
     bool known = read_bound(c, MIN, &lo) && read_bound(c, MAX, &hi);
     if (bind_any_quant(n))
         return known ? bind_bounds(b, n, lo, hi) : bind_in_double(b, n);
@@ -184,9 +193,7 @@ static bool constant_bound(const OpCtx *c, size_t i, float *v) {
 }
 
 static bool clip_clamp(const OpCtx *c, float *lo, float *hi) {
-    const ClipAttrs *a = c->attrs;
-    *lo = a->min > -FLT_MAX ? a->min : -INFINITY;
-    *hi = a->max < FLT_MAX ? a->max : INFINITY;
+    attr_bounds(c, lo, hi);
     return constant_bound(c, MIN, lo) && constant_bound(c, MAX, hi) && *lo <= *hi;
 }
 

@@ -102,6 +102,8 @@ static bool bn_bind(Binder *b, const Node *n, const OpCtx *c) {
     Type x = n->in[X]->type;
     if (bn_training(n, a))
         return bind_unsupported(b, n, "it is in training mode");
+    if (!a->spatial)
+        return bind_unsupported(b, n, "it has statistics of each place (spatial=0)");
     if (!bind_floats_only(b, n))
         return false;
     qk_batchnorm_f32_params p = {.n = (int32_t)x.dims[0].value,

@@ -257,12 +257,12 @@ typedef struct OpDef {
     /* Whether this node is in a form of ours that ONNX's schema does not describe (QuantizeLinear
      * with its parameters in the type); NULL: never. */
     bool (*own_form)(const Node *n);
-    /* Writes the kernel calls; shapes are static, opset at least OPS_BIND_OPSET. NULL: cannot run.
-     */
+    /* Writes the kernel calls; shapes are static. A model that is to stay at an older opset is
+     * calibrated in its own form: attributes that became operands count. NULL: cannot run. */
     bool (*bind)(Binder *b, const Node *n, const OpCtx *c);
 } OpDef;
 
-enum { OPS_BIND_OPSET = 13 }; /* exec sees operators in at least this opset's form */
+enum { OPS_BIND_OPSET = 13 }; /* what runs is upgraded to, where -target-opset is not older */
 
 /* The row for an operator; NULL when there is none. QOperators are found by qop_find. */
 const OpDef *op_find(Str domain, Str op);

@@ -1,5 +1,6 @@
 /* Pad, Expand, Shape and Size. Pad: from 11 pads and the value are operands, 18 added axes, 19 mode
  * "wrap". Expand: only types. Shape: 15 added start and end. */
+#include "ir/minifloat.h"
 #include "ir/ops/bind.h"
 
 /* ---- Pad ---- */
@@ -134,17 +135,22 @@ static bool pad_value(Binder *b, const Node *n, const OpCtx *c, int64_t *bits) {
     const Quant *q = op_quant(n->in[DATA]);
     const Tensor *t = op_const(c, VALUE);
     ElemType e = n->in[DATA]->type.elem;
+    float value = t ? (float)tensor_float(t, 0) : ((const PadAttrs *)c->attrs)->value;
     *bits = 0;
     if (q) {
         if (!quant_plain(q))
             return bind_unsupported(b, n, "its operand is quantized per axis");
-        *bits = quant_of_real(q, 0, t ? (float)tensor_float(t, 0) : 0.0F);
+        *bits = quant_of_real(q, 0, value);
     } else if (t && elem_is_int(e)) {
         *bits = tensor_int(t, 0);
     } else if (t && elem_bits(e) >= 8 && t->elem == e) {
         memcpy(bits, t->data, (size_t)elem_bits(e) / 8);
     } else if (t) {
         return bind_unsupported(b, n, "its value has another type");
+    } else if (elem_is_float(e)) {
+        uint64_t encoded;
+        float_encode(e, (double)value, &encoded);
+        *bits = (int64_t)encoded;
     }
     return true;
 }

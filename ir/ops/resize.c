@@ -185,15 +185,25 @@ static int64_t nearest(Str how, float at) {
     return (int64_t)ceilf(at - 0.5f);
 }
 
-static bool bind_nearest(Binder *b, const Node *n, const ResizeAttrs *a, const Extent *e) {
+/* Opset 10 took the lower neighbour, or the upper one where it made axes shorter. */
+static bool all_shrink(const Tensor *scales) {
+    for (size_t i = 0; scales && scales->data && i < scales->count; i++)
+        if (tensor_float(scales, i) > 1)
+            return false;
+    return scales && scales->data;
+}
+
+static bool bind_nearest(Binder *b, const Node *n, const OpCtx *c, const Extent *e) {
+    const ResizeAttrs *a = c->attrs;
+    bool upper = c->opset < 11 && all_shrink(op_const(c, scales_at(c)));
+    Str how = upper ? STR("ceil") : a->nearest;
     int64_t *from[MAX_RANK];
     for (int i = 0; i < n->in[X]->type.rank; i++) {
         from[i] = NEW_ARRAY(binder_arena(b), int64_t, (size_t)e[i].out + 1);
         for (int64_t k = 0; k < e[i].out; k++)
-            from[i][k] =
-                e[i].scale == 1
-                    ? k
-                    : within(nearest(a->nearest, origin(a->coordinates, e[i], k)), e[i].in);
+            from[i][k] = e[i].scale == 1
+                             ? k
+                             : within(nearest(how, origin(a->coordinates, e[i], k)), e[i].in);
     }
     return bind_take(b, n, n->in[X], n->out[0], from);
 }
@@ -270,7 +280,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                                                : "mode 'cubic'");
     if (bind_count(n->in[X]) == 0)
         return bind_unsupported(b, n, "its operand is empty");
-    return str_is(a->mode, "linear") ? bind_linear(b, n, a, e) : bind_nearest(b, n, a, e);
+    return str_is(a->mode, "linear") ? bind_linear(b, n, a, e) : bind_nearest(b, n, c, e);
 }
 
 /* ---- quantization ---- */
@@ -295,14 +305,6 @@ static bool ort_misfuses(const OpCtx *c, float scale) {
 }
 
 /* ---- older opsets ---- */
-
-/* Opset 10 took the lower neighbour, or the upper one where it made axes shorter. */
-static bool all_shrink(const Tensor *scales) {
-    for (size_t i = 0; scales && scales->data && i < scales->count; i++)
-        if (tensor_float(scales, i) > 1)
-            return false;
-    return scales && scales->data;
-}
 
 static void to_eleven(Node *n, const Tensor *scales, UniqueNames *names) {
     Value *s = n->in[1];

@@ -27,6 +27,19 @@ static bool verify(const OpCtx *c) {
     return op_axis(c, a->axis, x.rank, &axis);
 }
 
+/* The axes [from, to) that the sum goes over; none is a row of one number. The rank is known. */
+static bool row_axes(const OpCtx *c, int *from, int *to) {
+    const SoftmaxAttrs *a = c->attrs;
+    int rank = op_type(c, 0).rank;
+    *from = *to = rank;
+    if (rank == 0 || (c->opset < 13 && a->axis == rank))
+        return true;
+    if (!op_axis(c, a->axis, rank, from))
+        return false;
+    *to = c->opset < 13 ? rank : *from + 1;
+    return true;
+}
+
 static bool keeps_largest(const OpCtx *c, int *axis) {
     const SoftmaxAttrs *a = c->attrs;
     int rank = op_type(c, 0).rank;
@@ -143,14 +156,16 @@ static bool fixed_output(const OpCtx *c, ElemType storage, float *scale, int64_t
     return true;
 }
 
-/* onnxruntime's QLinearSoftmax wraps the one 256/256 of a row to 0. */
-static bool is_along_one(const OpCtx *c) {
-    const SoftmaxAttrs *a = c->attrs;
+/* onnxruntime's QLinearSoftmax wraps the one 256/256 of a row to 0: no constant may say that rows
+ * are longer. */
+static bool may_be_along_one(const OpCtx *c) {
     Type x = op_type(c, 0);
-    int axis;
-    if (x.rank < 1)
-        return false;
-    return op_axis(c, a->axis, x.rank, &axis) && x.dims[axis].value == 1;
+    int from, to;
+    if (x.rank < 0 || !row_axes(c, &from, &to))
+        return true;
+    while (from < to && x.dims[from].value <= 1)
+        from++;
+    return from == to;
 }
 
 /* QLinearSoftmax divides by the scale as a whole number of steps to 1, which it cuts off: 14 for
@@ -161,13 +176,13 @@ static bool cuts_off(float scale) {
 }
 
 static bool ort_misfuses(const OpCtx *c, float scale) {
-    return is_along_one(c) || cuts_off(scale);
+    return may_be_along_one(c) || cuts_off(scale);
 }
 
 static bool qlinear_applies(const OpCtx *c, const char **why) {
     const Quant *y = op_quant(c->node->out[0]);
-    if (is_along_one(c))
-        *why = "onnxruntime's QLinearSoftmax yields 0 along an axis of length 1";
+    if (may_be_along_one(c))
+        *why = "onnxruntime's QLinearSoftmax yields 0 along an axis of length 1, which this may be";
     else if (y && quant_is_per_tensor(y) && cuts_off(quant_scale(y, 0)))
         *why = "QLinearSoftmax cuts the steps to 1 off to a whole number";
     else
@@ -204,14 +219,13 @@ static bool bind_quant(Binder *b, const Node *n, int32_t outer, int32_t size, in
 }
 
 static bool rows(const OpCtx *c, qk_softmax_f32_params *p) {
-    const SoftmaxAttrs *a = c->attrs;
     Type x = op_type(c, 0);
-    int axis = 0;
-    if (x.rank > 0 && !op_axis(c, a->axis, x.rank, &axis))
+    int from, to;
+    if (!row_axes(c, &from, &to))
         return false;
-    *p = (qk_softmax_f32_params){.outer = bind_extent(x, 0, axis),
-                                 .n = x.rank ? (int32_t)x.dims[axis].value : 1,
-                                 .inner = x.rank ? bind_extent(x, axis + 1, x.rank) : 1};
+    *p = (qk_softmax_f32_params){.outer = bind_extent(x, 0, from),
+                                 .n = bind_extent(x, from, to),
+                                 .inner = bind_extent(x, to, x.rank)};
     return true;
 }
 
