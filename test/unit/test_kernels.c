@@ -8,6 +8,7 @@
 #include "kernels/requant_double.h"
 #include "kernels/requant_shift.h"
 #include "kernels/requant_single.h"
+#include "kernels/requant_sum.h"
 
 /* ---- the table ---- */
 
@@ -93,6 +94,9 @@ static void check_requant(int64_t acc, float m) {
     int32_t got = qk_requant(acc, c, k);
     if (got != (int32_t)want)
         fail_msg("requant(%lld, %a) = %d, not %d", (long long)acc, (double)m, got, (int)want);
+    if (acc == (int32_t)acc && qk_requant_sum((int32_t)acc, c, k) != got)
+        fail_msg("the sum %lld, %a: %d, not %d", (long long)acc, (double)m,
+                 qk_requant_sum((int32_t)acc, c, k), got);
 }
 
 static void requant_equals_float(void **state) {
@@ -111,8 +115,10 @@ static void requant_equals_float(void **state) {
     for (int i = 0; i < 400; i++) {
         float m = (float)exp(uniform(log(1e-9), log(4.0))) * (i % 7 ? 1.0f : -1.0f);
         int64_t most = (int64_t)fmin(70000 / fabs((double)m), i % 2 ? 9e15 : 2147483647.0);
-        for (int j = 0; j < 2000; j++)
+        for (int j = 0; j < 2000; j++) {
             check_requant(between(-most, most), m);
+            check_requant(between(-(1 << 24) - 2, (1 << 24) + 2), m);
+        }
         for (int q = -300; q < 300; q++) /* at and next to ties */
             for (int d = -1; d <= 1; d++)
                 check_requant(llrint((q + 0.5) / (double)m) + d, m);
