@@ -24,10 +24,11 @@ static bool round_to_grid(Binder *b, const Node *n, const Value *v) {
         }
         p.block = q->block[0] > 1 ? (int32_t)q->block[0] : 1;
         p.s_axis = 1;
-        if (q->n_scale != (size_t)((p.axis + p.block - 1) / p.block)) { /* a grid of blocks */
+        int32_t blocks = (int32_t)dim_parts(p.axis, p.block);
+        if (q->n_scale != (size_t)blocks) { /* a grid of blocks */
             p.s_inner = 1;
             p.s_axis = p.inner;
-            p.s_outer = (p.axis + p.block - 1) / p.block * p.inner;
+            p.s_outer = blocks * p.inner;
         }
     }
     p.lo = (int32_t)quant_lo(q);

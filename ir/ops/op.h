@@ -368,6 +368,7 @@ Dim dim_of(int64_t v);
 Dim dim_unknown(void);
 int64_t dim_mul(int64_t x, int64_t y); /* of sizes, saturating */
 int64_t dim_add(int64_t x, int64_t y);
+int64_t dim_parts(int64_t x, int64_t size); /* how many of that size cover x; size > 0 */
 bool dim_broadcast(Dim x, Dim y, Dim *out); /* numpy's rule; false where they contradict */
 /* The elements of a constant, through a Constant node too; NULL when not known. */
 const Tensor *value_data(const Value *v);

@@ -41,7 +41,7 @@ static bool verify_block(const OpCtx *c, Type x, Type s, int axis) {
                            x.rank, s.rank);
     for (int i = 0; i < x.rank; i++) {
         int64_t have = s.dims[i].value, dim = x.dims[i].value;
-        int64_t want = i == axis && dim >= 0 ? (dim + a->block_size - 1) / a->block_size : dim;
+        int64_t want = i == axis && dim >= 0 ? dim_parts(dim, a->block_size) : dim;
         if (have >= 0 && want >= 0 && have != want)
             return op_error_in(c, SCALE, "dimension %d of the scale is %lld, must be %lld", i,
                                (long long)have, (long long)want);
@@ -147,7 +147,7 @@ static Grid along(Type t, int axis, int64_t block, bool blocked) {
     if (blocked) {
         g.s_axis = g.inner;
         g.s_inner = 1;
-        g.s_outer = (g.axis + g.block - 1) / g.block * g.inner;
+        g.s_outer = (int32_t)dim_parts(g.axis, g.block) * g.inner;
     }
     return g;
 }
@@ -172,7 +172,7 @@ static bool grid_of_blocks(const Quant *q, Type t, Grid *g) {
     int32_t rows = (int32_t)t.dims[first].value, columns = (int32_t)t.dims[second].value;
     if (q->block[0] <= 1) { /* [rows, blocks] */
         *g = along(t, second, q->block[1], false);
-        g->s_outer = (g->axis + g->block - 1) / g->block;
+        g->s_outer = (int32_t)dim_parts(g->axis, g->block);
         return true;
     }
     if (q->block[1] > 1 || second + 1 != t.rank)

@@ -176,8 +176,7 @@ static const AttrSpec split_attrs[] = {
 static bool split_lengths(const OpCtx *c, Dim dim, int64_t *lengths, bool *known) {
     const SplitAttrs *a = c->attrs;
     Ints stated = a->split;
-    int64_t n = (int64_t)c->n_out, sum = 0; /* a size may be the largest number */
-    int64_t part = dim.value < 0 ? -1 : dim.value / n + (dim.value % n != 0);
+    int64_t n = (int64_t)c->n_out, part = dim.value < 0 ? -1 : dim_parts(dim.value, n), sum = 0;
     *known = stated.v || !op_in(c, 1) || op_ints(c, 1, &stated);
     if (stated.v && stated.n != c->n_out)
         return op_error_param(c, "split", 1, "%zu lengths for %zu results", stated.n, c->n_out);

@@ -173,6 +173,10 @@ int64_t dim_add(int64_t x, int64_t y) {
     return __builtin_add_overflow(x, y, &r) ? INT64_MAX : r;
 }
 
+int64_t dim_parts(int64_t x, int64_t size) {
+    return x / size + (x % size != 0);
+}
+
 /* One pair of numpy's rule; a symbol beside a number other than 1 must be that number. */
 bool dim_broadcast(Dim x, Dim y, Dim *out) {
     if (x.value == 1 || dim_equal(x, y))

@@ -14,7 +14,7 @@ static bool list_fits(const OpCtx *c, const char *name, Ints list, size_t n, int
 
 /* SAME_UPPER and SAME_LOWER: as many outputs as ceil(in / stride), the odd pad after or before. */
 static void pad_same(Window *w, int i, int64_t in, int64_t span, bool lower) {
-    int64_t out = (in + w->stride[i] - 1) / w->stride[i];
+    int64_t out = dim_parts(in, w->stride[i]);
     int64_t total = (out - 1) * w->stride[i] + span - in;
     if (total < 0)
         total = 0;
