@@ -292,7 +292,8 @@ typedef struct Blob { /* a safetensors file beside the text */
 
 struct Module {
     Arena *arena;
-    Arena *scratch; /* for what nobody needs once the pass that runs is over; else `arena` */
+    Arena *scratch; /* for what nobody needs once the pass that runs is over, or the part of it
+                       between scratch_begin and scratch_end; else `arena` */
     Diags *diags;
     Diags *mute;      /* says nothing: for questions whether something would be an error */
     const char *path; /* of the file it came from, "-" for standard input */
@@ -324,6 +325,10 @@ struct Module {
     uint32_t n_values, n_nodes; /* ids handed out so far */
 };
 
+/* From here to the end what goes into the module's scratch is given back: hand on what the
+ * beginning returned. They nest. */
+Arena *scratch_begin(Module *m);
+void scratch_end(Module *m, Arena *outer);
 /* The module, its arena and its mappings die together. `d` and `a` are kept; `a` is now owned. */
 Module *module_new(Arena *a, Diags *d);
 void module_free(Module *m);

@@ -11,6 +11,17 @@ Module *module_new(Arena *a, Diags *d) {
     return m;
 }
 
+Arena *scratch_begin(Module *m) {
+    Arena *outer = m->scratch;
+    m->scratch = arena_scratch(outer);
+    return outer;
+}
+
+void scratch_end(Module *m, Arena *outer) {
+    arena_free(m->scratch);
+    m->scratch = outer;
+}
+
 void module_unmap(Module *m) {
     for (; m->n_maps; m->n_maps--)
         file_unmap(m->maps[m->n_maps - 1]);
@@ -173,7 +184,8 @@ bool module_data_required(Module *m, Diags *d) {
 
 struct UniqueNames {
     Module *module;
-    Names *names; /* NULL before the first call */
+    Arena *scratch; /* of when this was made */
+    Names *names;   /* NULL before the first call */
 };
 
 static void use_names(Graph *g, void *ctx) {
@@ -193,12 +205,13 @@ static void use_names(Graph *g, void *ctx) {
 UniqueNames *unique_names_new(Module *m) {
     UniqueNames *u = NEW(m->scratch, UniqueNames);
     u->module = m;
+    u->scratch = m->scratch;
     return u;
 }
 
 Str unique_name(UniqueNames *u, Str base) {
     if (!u->names) {
-        u->names = names_new(u->module->arena, u->module->scratch);
+        u->names = names_new(u->module->arena, u->scratch);
         module_each_graph(u->module, use_names, u->names);
     }
     return names_make(u->names, base.n ? base : STR("value"));

@@ -169,6 +169,8 @@ static void each_param(Graph *g, void *ctx) {
 }
 
 void annotation_each_param(Module *m, void (*fn)(Value *v, void *ctx), void *ctx) {
-    Params p = {annotation_names(m->arena), uses_new(m), fn, ctx};
+    Arena *outer = scratch_begin(m);
+    Params p = {annotation_names(m->scratch), uses_new(m), fn, ctx};
     module_each_graph(m, each_param, &p);
+    scratch_end(m, outer);
 }

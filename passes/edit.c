@@ -156,12 +156,16 @@ static void sweep_graph(Graph *g, void *ctx) {
 }
 
 void edit_sweep_but(Module *m, const Map *spare) {
+    Arena *outer = scratch_begin(m);
     Sweep s = {uses_new(m), spare};
     module_each_graph(m, sweep_graph, &s);
+    scratch_end(m, outer);
 }
 
 void edit_sweep(Module *m) {
+    Arena *outer = scratch_begin(m);
     edit_sweep_but(m, edit_annotated(m));
+    scratch_end(m, outer);
 }
 
 typedef struct Dead {
@@ -227,9 +231,11 @@ static void forget_infos(Graph *g, void *names) {
 }
 
 void edit_forget_infos(Module *m) {
+    Arena *outer = scratch_begin(m);
     Map *names = map_new(m->scratch);
     module_each_value(m, note_name, names);
     module_each_graph(m, forget_infos, names);
+    scratch_end(m, outer);
 }
 
 static void keep_places(Buf *kept, Str places) {

@@ -35,7 +35,7 @@ static void drop_interface(Spelled *s, const Uses *uses) {
     s->n_wants = kept;
 }
 
-void names_restore(Lower *l) {
+static void take_names(Lower *l) {
     Spelled *s = l->spelled;
     Arena *a = l->b.m->scratch;
     Names n = {map_new(a), map_new(a)};
@@ -57,6 +57,12 @@ void names_restore(Lower *l) {
         v->name = other ? unique_name(l->b.names, s->wants[i].name) : s->wants[i].name;
         map_set(n.used, v->name, v);
     }
+}
+
+void names_restore(Lower *l) {
+    Arena *outer = scratch_begin(l->b.m);
+    take_names(l);
+    scratch_end(l->b.m, outer);
     edit_sweep(l->b.m);
     edit_forget_infos(l->b.m);
     l->b.names = unique_names_new(l->b.m);

@@ -113,5 +113,7 @@ static void order_graph(Graph *g, void *ctx) {
 }
 
 void order_restore(Lower *l) {
+    Arena *outer = scratch_begin(l->b.m);
     module_each_graph(l->b.m, order_graph, l);
+    scratch_end(l->b.m, outer);
 }

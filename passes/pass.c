@@ -65,11 +65,9 @@ bool pass_run(const Pass *p, Module *m, PassContext *c) {
     OutOfMemory *oom = arena_handler(m->arena);
     if (oom)
         oom->pass = p->name;
-    Arena *outer = m->scratch;
-    m->scratch = arena_scratch(m->arena);
+    Arena *outer = scratch_begin(m);
     bool ok = form_fits(p, m, c->d) && p->run(m, c);
-    arena_free(m->scratch);
-    m->scratch = outer;
+    scratch_end(m, outer);
     ok = diag_reason(c->d, ok, before, LOC_NONE, p->name) && diags_errors(c->d) == before;
     /* What is legal and dubious about quantization is told once: where it becomes types. */
     unsigned flags = strcmp(p->after, "true") == 0 ? VERIFY_WARN : VERIFY_ERRORS;

@@ -105,18 +105,23 @@ static bool sort_from(const Uses *u, size_t root, char *state, size_t *stack, si
     return true;
 }
 
-const size_t *node_order(Reader *r, size_t n, Onnx__NodeProto **nodes, size_t *late) {
-    Arena *a = r->arena;
-    *late = n;
-    Uses u = uses_of_nodes(a, n, nodes, late);
-    if (*late == n)
-        return NULL;
-    size_t *order = NEW_ARRAY(a, size_t, n), *stack = NEW_ARRAY(a, size_t, n), done = 0;
-    size_t *at = NEW_ARRAY(a, size_t, n);
-    char *state = NEW_ARRAY(a, char, n);
+static bool sort(const Uses *u, size_t n, size_t *order) {
+    size_t *stack = NEW_ARRAY(u->arena, size_t, n), *at = NEW_ARRAY(u->arena, size_t, n), done = 0;
+    char *state = NEW_ARRAY(u->arena, char, n);
     for (size_t i = 0; i < n; i++)
-        if (!sort_from(&u, i, state, stack, at, order, &done))
-            return NULL; /* the reader will find what is used before its definition */
+        if (!sort_from(u, i, state, stack, at, order, &done))
+            return false;
+    return true;
+}
+
+const size_t *node_order(Reader *r, size_t n, Onnx__NodeProto **nodes, size_t *late) {
+    Arena *scratch = arena_scratch(r->arena);
+    *late = n;
+    Uses u = uses_of_nodes(scratch, n, nodes, late);
+    size_t *order = *late < n ? NEW_ARRAY(r->arena, size_t, n) : NULL;
+    if (order && !sort(&u, n, order))
+        order = NULL; /* the reader will find what is used before its definition */
+    arena_free(scratch);
     return order;
 }
 
