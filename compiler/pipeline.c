@@ -58,7 +58,7 @@ static void look_at_nodes(Graph *g, void *ctx) {
         f->scaling |= is_scaling(n);
         bool q = node_conversion(n) == CONVERT_QUANTIZE || node_conversion(n) == CONVERT_DEQUANTIZE;
         if ((q && n->n_in > 1) || qop_find(n->domain, n->op) || is_integer_product(n) ||
-            node_is(n, "DynamicQuantizeLinear") || is_emulated(n))
+            node_is(n, "DynamicQuantizeLinear") || is_channels_last(n) || is_emulated(n))
             f->onnx_quantized = true;
     }
 }

@@ -34,6 +34,7 @@ bool is_onnx_quantize(const Node *n);
 bool is_onnx_dequantize(const Node *n);
 /* Other operators that raise-quant turns into types: MatMulInteger, MatMulNBits. */
 bool is_integer_product(const Node *n);
+bool is_channels_last(const Node *n); /* of com.microsoft: raise_channels_last.c */
 
 /* The operand that says what a mover's new elements are (Pad's value); 0: none. */
 size_t fill_operand(const Node *n);

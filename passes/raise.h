@@ -1,4 +1,5 @@
 /* Raising in steps, each leaving a module that computes the same:
+ *   raise_channels_last com.microsoft's operators with channels last become ONNX's, and Transposes
  *   raise_nbits       MatMulNBits becomes DequantizeLinear of typed weights, and MatMul
  *   raise_dynamic     products with parameters computed at run time read `uint8q<dynamic>`
  *   raise_accumulators MatMulInteger, Add, Cast, Mul become MatMul and Add of int32q
@@ -38,6 +39,7 @@ typedef struct Raise {
     uint32_t first_made; /* nodes from here on were made by raising */
 } Raise;
 
+void raise_channels_last(Raise *r);
 void raise_nbits(Raise *r);
 void raise_dynamic(Raise *r);
 /* raise_form.c: the node, where it is one of these, is replaced. `input` gives `x` quantized at run

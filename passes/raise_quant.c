@@ -288,6 +288,7 @@ bool pass_raise_quant(Module *m, PassContext *c) {
                .emulated = map_new(m->scratch),
                .first_made = m->n_nodes};
     const Map *named = edit_annotated(m);
+    raise_channels_last(&r);
     r.uses = uses_new(m);
     raise_each_graph(m, drop_guards, &r);
     raise_nbits(&r);

@@ -1,0 +1,82 @@
+"""Quantized models as onnxruntime saves them behind its optimizer: com.microsoft's operators with channels last."""
+
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T, helper, numpy_helper
+
+from cmodel import CModel
+from common import DIGITS, OracleCase, for_each, qxc, qxc_outputs, session
+
+MS = "com.microsoft"
+RNG = np.random.default_rng(0)
+X = ["x", "xs", "xz"]
+PARAMETERS = {"xs": np.float32(0.04), "xz": np.uint8(120), "ys": np.float32(0.1), "yz": np.uint8(110)}
+WEIGHTS = {"w": RNG.integers(-128, 128, (4, 5, 3, 2), np.int8), "ws": np.float32(0.01), "wz": np.int8(0)}
+CONV = [*X, "w", "ws", "wz", "ys", "yz"]
+WINDOW = {"pads": [1, 0, 0, 1], "strides": [2, 1]}
+CASES = {
+    "QLinearConv": (CONV, {"channels_last": 1, **WINDOW}, (1, 8, 7, 5)),
+    "QLinearConv, channels first": (CONV, WINDOW, (1, 5, 8, 7)),
+    "QLinearConv, a row": ([*X, "v", "ws", "wz", "ys", "yz"], {"channels_last": 1}, (2, 7, 5)),
+    "QLinearAveragePool": ([*X, "ys", "yz"], {"channels_last": 1, "kernel_shape": [2, 2]}, (1, 8, 7, 5)),
+    "QLinearGlobalAveragePool": ([*X, "ys", "yz"], {"channels_last": 1}, (1, 8, 7, 5)),
+    "NhwcMaxPool": (["x"], {"kernel_shape": [2, 3], **WINDOW}, (1, 8, 7, 5)),
+}
+
+
+class Saved(OracleCase):
+    def same(self, path, x, want, step):
+        """qxc run, C, and what is written back, in all forms, with and without optimizations."""
+        samples = {"x": x if x.shape[0] == 1 else x[None]}
+        self.near(qxc_outputs(path, samples, self.scratch)["y"], want, step)
+        qxc(path, "-emit=c", "-no-sync", "-o", self.scratch / "m.c")
+        self.near(CModel(self.scratch / "m.c").run(x)[0], want, step)
+        for form in ("qdq", "qop"):
+            back = self.scratch / f"{form}.onnx"
+            qxc(path, f"-emit={form}", "-no-sync", "-o", back)
+            nodes = onnx.load(back).graph.node
+            self.assertFalse([n.op_type for n in nodes if n.op_type == "NhwcMaxPool" or
+                              any(a.name == "channels_last" and a.i for a in n.attribute)])
+            for optimize in (False, True):
+                got = session(back, optimize).run(None, {"x": x})[0]
+                self.near(got, want, max(step, int(form == "qdq")))
+
+    def near(self, have, want, step):
+        np.testing.assert_allclose(have.reshape(want.shape).astype(float), want.astype(float), rtol=0, atol=step)
+
+    @for_each(*CASES)
+    def test_operator(self, name):
+        operands, attributes, shape = CASES[name]
+        constants = {**PARAMETERS, **WEIGHTS, "v": WEIGHTS["w"][:, :, :, 0].copy()}
+        node = helper.make_node(name.split(",")[0], operands, ["y"], "n", domain=MS, **attributes)
+        x = RNG.integers(0, 256, shape, np.uint8)
+        graph = helper.make_graph(
+            [node], "g", [helper.make_tensor_value_info("x", T.UINT8, shape)], [onnx.ValueInfoProto(name="y")],
+            [numpy_helper.from_array(constants[o], o) for o in operands[1:]])
+        model = helper.make_model(graph, ir_version=8,
+                                  opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(MS, 1)])
+        want = session(model).run(None, {"x": x})[0]
+        model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", T.UINT8, want.shape))
+        onnx.save(model, self.scratch / "op.onnx")
+        self.same(self.scratch / "op.onnx", x, want, int("Average" in name))
+
+    def test_network(self):
+        """Nothing says what type the values in between have."""
+        quantized, saved = self.scratch / "q.onnx", self.scratch / "saved.onnx"
+        data = DIGITS / "calib.npz"
+        qxc(DIGITS / "digits.onnx", f"-calib={data}", "-emit=qdq", "-input-names=x", "-output-names=y", "-no-sync",
+            "-o", quantized)
+        x = np.load(data)["image"][:1].reshape(1, 1, 8, 8)
+        want = session(quantized, optimize=True, save=saved).run(None, {"x": x})[0]
+        self.assertIn("NhwcMaxPool", [n.op_type for n in onnx.load(saved).graph.node])
+        np.testing.assert_array_equal(qxc_outputs(saved, {"x": x}, self.scratch)["y"].reshape(want.shape), want)
+        for form in ("qdq", "qop"):
+            back = self.scratch / "back.onnx"
+            qxc(saved, f"-emit={form}", "-no-sync", "-o", back)
+            np.testing.assert_array_equal(session(back, optimize=True).run(None, {"x": x})[0], want)
+
+
+if __name__ == "__main__":
+    unittest.main()
