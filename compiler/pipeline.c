@@ -142,6 +142,11 @@ static bool settle_scheme(Job *j, Module *m) {
                       STR_ARG(s->calibrate));
 }
 
+/* What stands for several operators becomes these. */
+static bool open_up(Job *j, Module *m) {
+    return job_pass(j, m, "inline-functions") && job_pass(j, m, "unfuse");
+}
+
 /* What other tools quantized, in any of their forms, becomes types. */
 static bool raise(Job *j, Module *m, ModuleForm f) {
     bool any = f.scaling || f.qonnx || f.onnx_quantized;
@@ -151,7 +156,7 @@ static bool raise(Job *j, Module *m, ModuleForm f) {
 
 bool job_raise(const Job *j, Module *m) {
     Job k = {.o = j->o, .d = j->d, .ctx = {.d = j->d, .target = j->ctx.target}};
-    if (!job_pass(&k, m, "inline-functions") || !job_pass(&k, m, "freeze") || !raise_opset(&k, m))
+    if (!open_up(&k, m) || !job_pass(&k, m, "freeze") || !raise_opset(&k, m))
         return false;
     ModuleForm f = module_form(m);
     return (!f.annotated || job_pass(&k, m, "raise-annotations")) && raise(&k, m, f);
@@ -188,8 +193,7 @@ static bool bring_into_form(Job *j, Module *m) {
         return run_listed_passes(j, m);
     }
     bool calls = m->n_functions > 0; /* of nodes that may state rules */
-    if (j->form != FORM_AS_IS &&
-        (!job_pass(j, m, "inline-functions") || (calls && !settle_scheme(j, m))))
+    if (j->form != FORM_AS_IS && (!open_up(j, m) || (calls && !settle_scheme(j, m))))
         return false;
     int64_t opset = module_opset(m, STR("")); /* a function may have raised it */
     if (j->o->target_opset > 0 && j->o->target_opset < opset)
@@ -258,7 +262,7 @@ bool job_compile(Job *j, Module *m) {
 }
 
 bool job_prepare_run(Job *j, Module *m) {
-    if (!module_data_required(m, j->d) || !job_pass(j, m, "inline-functions"))
+    if (!module_data_required(m, j->d) || !open_up(j, m))
         return false;
     j->ctx.target_opset = module_opset(m, STR("")) < OPS_BIND_OPSET ? OPS_BIND_OPSET : 0;
     if (!job_pass(j, m, "freeze") || !job_pass(j, m, "upgrade"))

@@ -62,6 +62,44 @@ class Saved(OracleCase):
         onnx.save(model, self.scratch / "op.onnx")
         self.same(self.scratch / "op.onnx", x, want, int("Average" in name))
 
+    @for_each("Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid", "Clip", "")
+    def test_fused_with_an_activation(self, name):
+        """Conv, perhaps with a sum in between, and Gemm, in float."""
+        params = {"LeakyRelu": [0.1], "HardSigmoid": [0.3, 0.6], "Clip": [-0.5, 0.75]}.get(name, [])
+        attributes = {"activation": name} if name else {}
+        listed = {"activation_params": params} if params else {}
+        each = dict(zip(("activation_alpha", "activation_beta"), params))
+        x = RNG.normal(size=(2, 5, 6, 4)).astype(np.float32)
+        f32 = {k: RNG.normal(size=s).astype(np.float32) for k, s in
+               (("w", (4, 5, 3, 2)), ("b", 4), ("z", (2, 4, 4, 3)), ("v", (120, 3)))}
+        cases = [("FusedConv", ["x", "w", "b", "z"], listed), ("FusedConv", ["x", "w", "", "z"], listed),
+                 ("FusedConv", ["x", "w", "b"], listed), ("FusedConv", ["x", "w"], listed)]
+        if name not in ("Clip", ""):
+            cases.append(("FusedGemm", ["flat", "v"], each))
+        for op, operands, more in cases:
+            with self.subTest(op=op, operands=operands):
+                nodes = [helper.make_node(op, operands, ["y"], "n", domain=MS, **attributes, **more)]
+                if op == "FusedGemm":
+                    nodes.insert(0, helper.make_node("Flatten", ["x"], ["flat"]))
+                graph = helper.make_graph(
+                    nodes, "g", [helper.make_tensor_value_info("x", T.FLOAT, x.shape)],
+                    [onnx.ValueInfoProto(name="y")],
+                    [numpy_helper.from_array(f32[o], o) for o in operands[1:] if o])
+                model = helper.make_model(graph, ir_version=8,
+                                          opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(MS, 1)])
+                want = session(model).run(None, {"x": x})[0]
+                model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", T.FLOAT, want.shape))
+                path, made = self.scratch / "fused.onnx", self.scratch / "made.onnx"
+                onnx.save(model, path)
+                got = qxc_outputs(path, {"x": x[None]}, self.scratch)["y"].reshape(want.shape)
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+                qxc(path, "-passes=unfuse", "-emit=onnx", "-no-sync", "-o", made)
+                self.assertNotIn(op, [n.op_type for n in onnx.load(made).graph.node])
+                np.testing.assert_allclose(session(made).run(None, {"x": x})[0], want, rtol=1e-5, atol=1e-5)
+                np.savez(self.scratch / "x.npz", x=x[None])
+                done = qxc(path, f"-calib={self.scratch / 'x.npz'}", "-emit=qdq", "-no-sync", "-o", made)
+                self.assertNotIn(op, done.stderr)
+
     def test_network(self):
         """Nothing says what type the values in between have."""
         quantized, saved = self.scratch / "q.onnx", self.scratch / "saved.onnx"
