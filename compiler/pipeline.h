@@ -47,6 +47,8 @@ typedef struct Job {
     bool decided_before; /* the model came quantized */
     bool uncorrected;    /* quantized without data: biases are the float model's */
     bool unrounded;      /* and weights of few bits are rounded to the nearest */
+    bool mended;         /* data corrected biases */
+    bool rounded;        /* and rounded weights */
     bool wrote_c;
     const char *advice; /* the other way of quantization, where that suits the model; or NULL */
     /* -requant, of programs */

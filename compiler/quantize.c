@@ -66,9 +66,11 @@ static bool mend(Job *j, Module *m) {
     bool by_default = o->calib.n && !o->bias_correction && !o->no_bias_correction && !beside;
     module_each_value(m, look_for_few, &few);
     j->ctx.round_few = !o->adaround;
-    if (o->adaround || (by_default && few)) /* corrects biases too */
+    j->rounded = o->adaround || (by_default && few);
+    j->mended = j->rounded || o->bias_correction || by_default;
+    if (j->rounded) /* corrects biases too */
         return job_pass(j, m, "adaround");
-    if (o->bias_correction || by_default)
+    if (j->mended)
         return job_pass(j, m, "bias-correction");
     j->uncorrected = !options_have_data(j->o) && !o->no_bias_correction;
     j->unrounded = j->uncorrected && few;

@@ -53,6 +53,11 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
         fprintf(stderr,
                 "quantized without data: biases are not corrected%s, which -calib=PATH would do\n",
                 j->unrounded ? ", weights of few bits not rounded so that errors cancel" : "");
+    if (j->emit == EMIT_SCHEME && j->mended)
+        fprintf(stderr,
+                "what the data did to biases%s is no rule: give it beside the scheme, too, "
+                "or keep the model as .qir or ONNX\n",
+                j->rounded ? " and to weights of few bits" : "");
     if (j->ctx.n_remarks)
         fputs("not integer as it stands, and why:\n", stderr);
     print_reasons(j, m);
