@@ -106,7 +106,9 @@ static void turn(Raise *r, Node *n, const Turn *t, int rank) {
 static void turn_graph(Graph *g, void *ctx) {
     Raise *r = ctx;
     for (Node *n = g->first, *next; n; n = next) {
-        const Turn *t = n->n_in && n->in[0] && n->n_out == 1 && n->out[0] ? turn_of(n) : NULL;
+        bool plain = n->n_in && n->in[0] && !n->in[0]->type.quant && n->n_out == 1 && n->out[0] &&
+                     !n->out[0]->type.quant;
+        const Turn *t = plain ? turn_of(n) : NULL;
         int rank = t ? rank_of(n) : -1;
         next = n->next;
         if (t && stands_first(n, t)) {

@@ -59,7 +59,8 @@ static bool find(const Node *n, Fused *f) {
 static Node *follow(QuantBuild *b, Node *last, Node *to, const char *suffix) {
     Value *y = last->out[0];
     last->out[0] = NULL;
-    to->in[0] = node_add_output(last, 0, derived_name(b, y->name, suffix), y->type);
+    Type between = y->type.kind == TYPE_TENSOR ? real_type(y->type) : y->type;
+    to->in[0] = node_add_output(last, 0, derived_name(b, y->name, suffix), between);
     to->out[0] = y;
     y->def = to;
     y->index = 0;
@@ -85,8 +86,6 @@ static void take_apart(QuantBuild *b, Node *n, const Fused *f) {
                                       "activation_beta", "activation_gamma"};
     Value *added = f->conv ? node_input(n, Z) : NULL;
     Node *last = n;
-    n->domain = STR_NONE;
-    n->op = f->conv ? STR("Conv") : STR("Gemm");
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         node_drop_attr(n, own[i]);
     n->n_in = n->n_in > Z ? Z : n->n_in;
@@ -101,6 +100,8 @@ static void take_apart(QuantBuild *b, Node *n, const Fused *f) {
         last = follow(b, last, a, added ? "_sum" : "_product");
         state_activation(b, a, f);
     }
+    n->domain = STR_NONE; /* the others remember what it was */
+    n->op = f->conv ? STR("Conv") : STR("Gemm");
     for (Node *made = n; made; made = made == last ? NULL : made->next)
         op_resolve(made, b->d);
 }
