@@ -46,7 +46,17 @@ static bool has_many_scales(const Node *conversion, bool weight) {
     return node_int(conversion, "block_size", 0) && stored_bits(conversion->in[0]) >= 8;
 }
 
+/* Weights of 32 bits fuse as those of 8 do, to a product that does not take them. */
+static bool has_wide_weights(const Node *n) {
+    const QuantRule *r = n->def ? &n->def->quant : NULL;
+    size_t at = r && r->kind == QUANT_MAC ? (size_t)r->weight : 0;
+    const Node *w = at && n->n_in > at ? dequantize_of(n->in[at]) : NULL;
+    return w && stored_bits(w->in[0]) >= 32;
+}
+
 static bool has_no_kernel(const Uses *u, const Node *n) {
+    if (has_small_activation(n) || has_wide_weights(n))
+        return true;
     for (size_t i = 0; i < n->n_in; i++) {
         const Node *dq = dequantize_of(n->in[i]);
         if (dq && has_many_scales(dq, is_weight(dq->in[0])))
@@ -96,25 +106,18 @@ static bool bias_overflows(const Node *n) {
     return false;
 }
 
-/* Weights of 32 bits fuse as those of 8 do, to a product that does not take them. */
-static bool has_wide_weights(const Node *n) {
-    const QuantRule *r = n->def ? &n->def->quant : NULL;
-    size_t at = r && r->kind == QUANT_MAC ? (size_t)r->weight : 0;
-    const Node *w = at && n->n_in > at ? dequantize_of(n->in[at]) : NULL;
-    return w && stored_bits(w->in[0]) >= 32;
-}
-
 /* The scale of the QuantizeLinear that alone reads the result; 0 where there is none. */
 static float scale_behind(const Uses *u, const Node *n) {
     const Node *q = n->n_out && n->out[0] ? uses_only_node(u, n->out[0]) : NULL;
     return q && is_onnx_quantize(q) ? (float)const_scale(q, 0) : 0;
 }
 
+/* What the fusion makes of it loads, and computes something else. */
 static bool is_fused_wrongly(const Uses *u, const Node *n) {
     OpCtx c = op_ctx(n, NULL);
     return (n->def && n->def->quant.ort_misfuses &&
             n->def->quant.ort_misfuses(&c, scale_behind(u, n))) ||
-           has_small_activation(n) || has_wide_weights(n) || bias_overflows(n);
+           bias_overflows(n);
 }
 
 /* A QuantizeLinear to few bits is moved up through data movers and must not meet a Clip there. */
@@ -180,15 +183,33 @@ static void guard_weights(QuantBuild *b, Node *n) {
             guard(b, n, i);
 }
 
+/* The first operand that a fusion needs. */
+static size_t first_dequantized(const Node *n) {
+    size_t i = 0;
+    while (i < n->n_in && !dequantize_of(n->in[i]))
+        i++;
+    return i;
+}
+
+/* What onnxruntime would refuse to load, or round harder, is its own; wrong numbers are not for any
+ * target, as it is what most run files of ONNX alone with. */
+static void guard_numbers(Graph *g, void *ctx) {
+    Guard *with = ctx;
+    FOR_NODES(n, g) {
+        size_t i = first_dequantized(n);
+        if (i < n->n_in && !is_onnx_quantize(n) && !has_bodies(n) &&
+            is_fused_wrongly(with->uses, n))
+            guard(with->b, n, i);
+    }
+}
+
 static void guard_graph(Graph *g, void *ctx) {
     Guard *with = ctx;
     FOR_NODES(n, g) {
         bool computes = !is_onnx_quantize(n) && !has_bodies(n);
         if (computes)
             guard_weights(with->b, n);
-        size_t i = 0;
-        while (i < n->n_in && !dequantize_of(n->in[i]))
-            i++;
+        size_t i = first_dequantized(n);
         bool fused = i < n->n_in && computes &&
                      (is_fused_wrongly(with->uses, n) || has_no_kernel(with->uses, n));
         if (fused)
@@ -202,6 +223,6 @@ static void guard_graph(Graph *g, void *ctx) {
 
 void guard_fusions(QuantBuild *b, Module *m, Target target) {
     Guard with = {b, uses_new(m), module_opset(m, STR(""))};
-    if (target == TARGET_ORT_CPU)
-        module_each_graph(m, guard_graph, &with);
+    if (target == TARGET_ORT_CPU || target == TARGET_ONNX)
+        module_each_graph(m, target == TARGET_ONNX ? guard_numbers : guard_graph, &with);
 }

@@ -268,7 +268,7 @@ const char *other_refusal(const Node *n, const char *op, ElemType e, Target targ
 const char *integer_refusal(const Node *n, Target target) {
     const char *why = NULL;
     OpCtx c = op_ctx(n, NULL);
-    if (target == TARGET_ORT_CPU && n->def->quant.ort_misfuses && n->def->quant.ort_misfuses(&c, 0))
+    if (n->def->quant.ort_misfuses && n->def->quant.ort_misfuses(&c, 0))
         return node_strf(n, "onnxruntime computes %s on integers inexactly", n->def->name);
     for (size_t i = 0; i < n->n_in && !why; i++)
         if (op_quant(n->in[i])) {

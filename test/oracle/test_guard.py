@@ -169,6 +169,38 @@ class Guard(OracleCase):
         for opset in ("21", "23"):
             self.check(built, "-activations=int8 sym", f"-target-opset={opset}")
 
+    @for_each("ort-cpu", "onnx")
+    def test_softmax_of_any_length(self, target):
+        """Rows as long as the data: the integers of one number's row are 1, not 0."""
+        folder = self.scratch
+        infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["B", 3, "T"]) for n in "xy"]
+        built = helper.make_model(
+            helper.make_graph([helper.make_node("Softmax", ["x"], ["y"])], "g", infos[:1], infos[1:]),
+            ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
+        onnx.save(built, folder / "model.onnx")
+        rng = np.random.default_rng(1)
+        np.savez(folder / "calib.npz", x=rng.normal(0, 1, (8, 3, 5)).astype(np.float32))
+        for form, optimize, length in itertools.product(("qdq", "qop"), (False, True), (1, 2, 5)):
+            with self.subTest(form=form, optimize=optimize, length=length):
+                qxc(folder / "model.onnx", f"-calib={folder / 'calib.npz'}", f"-emit={form}",
+                    f"-target={target}", "-no-sync", "-o", folder / "o.onnx")
+                x = {"x": rng.normal(0, 1, (2, 3, length)).astype(np.float32)}
+                want, got = (session(folder / name, on).run(None, x)[0]
+                             for name, on in (("model.onnx", False), ("o.onnx", optimize)))
+                np.testing.assert_allclose(got, want, rtol=0, atol=0.01)
+
+    @for_each("ort-cpu", "onnx")
+    def test_resize_between_pixels(self, target):
+        """Integers in between are rounded, which onnxruntime's kernels on integers do not do."""
+        built = model([helper.make_node("Conv", ["x", "w"], ["c"]),
+                       helper.make_node("Resize", ["c", "", "s"], ["y"], mode="linear")],
+                      [("w", (4, 4, 1, 1)), ("s", [1.0, 1.0, 2.0, 2.0])])
+        built.graph.initializer[1].CopyFrom(numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "s"))
+        self.check(built, f"-target={target}")
+        resize = [n for n in onnx.load(self.scratch / "qop.onnx").graph.node if n.op_type == "Resize"]
+        made = {o: n.op_type for n in onnx.load(self.scratch / "qop.onnx").graph.node for o in n.output}
+        self.assertNotIn(made[resize[0].input[0]], ("QLinearConv", "QuantizeLinear"))
+
     def test_bias_beyond_int32(self):
         """Of 16-bit operands a float bias stays float, which onnxruntime would round to int32."""
         built = model([helper.make_node("Conv", ["x", "w", "b"], ["c"]),
