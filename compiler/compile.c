@@ -193,15 +193,22 @@ ExitCode session_write(Session *s, Job *j, Module *m) {
     s->out = out_new(s->arena, s->d, !s->o.no_sync);
     Writing w = {s, j, m, s->out, stdout};
     bool is_qir = j->emit == EMIT_QIR;
-    if (s->o.output && !is_qir && !(w.file = out_open(w.out, s->o.output)))
+    FILE *report = NULL;
+    if ((s->o.output && !is_qir && !(w.file = out_open(w.out, s->o.output))) ||
+        (s->o.report && !(report = out_open(w.out, s->o.report)))) {
+        out_abort(w.out);
         return EXIT_IO;
+    }
     bool ok = is_qir              ? write_qir(&w)
               : j->emit == EMIT_C ? write_c(&w)
               : is_binary(j)      ? write_onnx(&w)
                                   : write_text(&w);
+    bool failed = is_qir && !ok; /* at opening a file */
+    j->opset = module_opset(m, STR(""));
+    ok = ok && (!report || report_write(s, j, m, report));
     if (!ok || diags_errors(s->d)) {
         out_abort(w.out);
-        return is_qir && !ok ? EXIT_IO : EXIT_WRONG;
+        return failed ? EXIT_IO : EXIT_WRONG;
     }
     return out_commit(w.out) && !ferror(stdout) ? EXIT_DONE : EXIT_IO;
 }
@@ -272,22 +279,17 @@ static ExitCode explain(const Job *j, Module *m, FILE *out) {
     return EXIT_DONE;
 }
 
-/* -report=FILE, beside what -emit writes. */
-static ExitCode write_report(Session *s, const Job *j, Module *m) {
-    const char *path = s->o.report;
-    Str text = report_text(s, j, m, str_ends(str_from(path), ".html"));
-    if (!text.s)
-        return EXIT_WRONG;
-    OutFiles *out = s->out = out_new(s->arena, s->d, !s->o.no_sync);
-    FILE *f = out_open(out, path);
-    if (!f)
-        return EXIT_IO;
-    fwrite(text.s, 1, text.n, f);
-    return out_commit(out) ? EXIT_DONE : EXIT_IO;
-}
-
 ExitCode job_init_failure(const Job *j) {
     return j->unreadable ? EXIT_IO : EXIT_USAGE;
+}
+
+/* Told before minutes of calibration. */
+static bool outputs_can_be_written(Session *s) {
+    const char *paths[] = {s->o.output, s->o.report};
+    bool ok = true;
+    for (size_t i = 0; i < 2; i++)
+        ok = (!paths[i] || out_check(s->arena, paths[i], s->d)) && ok;
+    return ok;
 }
 
 ExitCode cmd_compile(Session *s) {
@@ -305,6 +307,8 @@ ExitCode cmd_compile(Session *s) {
         diag_error(s->d, LOC_NONE, "binary output does not go to a terminal: use -o FILE");
         return EXIT_USAGE;
     }
+    if (!outputs_can_be_written(s))
+        return EXIT_IO;
     ExitCode code = mixed_wanted(&s->o) ? mixed_decide(s, &j) : EXIT_DONE;
     if (code != EXIT_DONE)
         return code;
@@ -322,7 +326,5 @@ ExitCode cmd_compile(Session *s) {
     code = session_write(s, &j, m);
     if (code == EXIT_DONE && !s->o.quiet)
         summary_print(&j, m, s->o.inputs.items[0], s->o.output);
-    if (code == EXIT_DONE && s->o.report)
-        code = write_report(s, &j, m);
     return code;
 }

@@ -43,6 +43,7 @@ typedef struct Job {
     EmitKind emit;
     bool unreadable;     /* job_init failed on a file: -scheme, -scales-from */
     int64_t read_opset;  /* of the model as it was read */
+    int64_t opset;       /* as it was written */
     bool quant_io;       /* -io=quant: graph inputs and outputs take the integer types */
     bool decided_before; /* the model came quantized */
     bool uncorrected;    /* quantized without data: biases are the float model's */

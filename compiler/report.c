@@ -203,10 +203,14 @@ static Str json_of(const Report *r) {
     return out;
 }
 
-static void put_size(Report *r, const char *key, const char *path) {
+static void put_size(Report *r, const char *key, long long size) {
+    if (size >= 0)
+        json_object_set_new(r->root, key, json_integer((json_int_t)size));
+}
+
+static long long file_size(const char *path) {
     struct stat st;
-    if (path && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-        json_object_set_new(r->root, key, json_integer((json_int_t)st.st_size));
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (long long)st.st_size : -1;
 }
 
 Str report_text(Session *s, const Job *j, Module *m, bool html) {
@@ -218,9 +222,9 @@ Str report_text(Session *s, const Job *j, Module *m, bool html) {
                 .row_of = map_new(m->arena)};
     const char *path = s->o.inputs.items[0], *slash = strrchr(path, '/');
     json_object_set_new(r.root, "model", text(&r, str_from(slash ? slash + 1 : path)));
-    put_size(&r, "bytes_before", path);
+    put_size(&r, "bytes_before", file_size(path));
     if (j->emit != EMIT_HTML && j->emit != EMIT_JSON)
-        put_size(&r, "bytes_after", s->o.output);
+        put_size(&r, "bytes_after", s->o.output ? out_size(s->out, s->o.output) : -1);
     json_object_set_new(r.root, "opset", json_integer(module_opset(m, STR(""))));
     module_each_graph(m, add_graph, &r);
     json_object_set_new(r.root, "nodes_integer", json_integer((json_int_t)r.integer));
@@ -236,4 +240,11 @@ Str report_text(Session *s, const Job *j, Module *m, bool html) {
     json_decref(r.nodes);
     json_decref(r.root);
     return out;
+}
+
+bool report_write(Session *s, const Job *j, Module *m, FILE *to) {
+    Str text = report_text(s, j, m, str_ends(str_from(s->o.report), ".html"));
+    if (text.s)
+        fwrite(text.s, 1, text.n, to);
+    return text.s;
 }

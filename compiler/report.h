@@ -10,6 +10,8 @@
  * data: that brings `m` into the form that runs, so nothing else can be written of it afterwards.
  * Without text after diagnostics. */
 Str report_text(Session *s, const Job *j, Module *m, bool html);
+/* The same as -report=FILE asks for it. */
+bool report_write(Session *s, const Job *j, Module *m, FILE *to);
 /* Nodes coloured by what they compute on, edges with their types; `m` stays as it is. */
 Str dot_text(const Job *j, Module *m);
 

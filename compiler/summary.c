@@ -41,9 +41,8 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
     else if (in > 0 && out > 0)
         fprintf(stderr, "%s: %lld bytes -> %s: %lld bytes (%.2fx)\n", in_path, in, out_path, out,
                 (double)in / (double)out);
-    int64_t opset = module_opset(m, STR(""));
-    if (!j->wrote_c && opset != j->read_opset)
-        fprintf(stderr, "opset %lld -> %lld\n", (long long)j->read_opset, (long long)opset);
+    if (!j->wrote_c && j->opset != j->read_opset)
+        fprintf(stderr, "opset %lld -> %lld\n", (long long)j->read_opset, (long long)j->opset);
     if (j->calibrated.samples)
         fprintf(stderr, "calibrated on %zu samples: %zu values%s\n", j->calibrated.samples,
                 j->calibrated.values,

@@ -30,8 +30,14 @@ FileMap *file_map_beside(const char *dir, Str name, bool *absent, Loc at, Diags 
 typedef struct OutFiles OutFiles;
 OutFiles *out_new(Arena *a, Diags *d, bool sync); /* sync: out_commit waits for the disk */
 FILE *out_open(OutFiles *o, const char *path);    /* NULL after a diagnostic */
+/* Bytes written so far to the regular file of that path; -1 where it is none of these. */
+long long out_size(OutFiles *o, const char *path);
 bool out_commit(OutFiles *o);
 void out_abort(OutFiles *o);
+
+/* Whether out_open will most likely succeed, told before work that takes minutes; touches nothing.
+ * False after a diagnostic. */
+bool out_check(Arena *a, const char *path, Diags *d);
 
 /* The folder part of a path ("." where there is none). */
 const char *path_dir(Arena *a, const char *path);

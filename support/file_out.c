@@ -168,6 +168,26 @@ FILE *out_open(OutFiles *o, const char *path) {
     return f.f;
 }
 
+bool out_check(Arena *a, const char *path, Diags *d) {
+    struct stat st;
+    bool there = *path && stat(path, &st) == 0;
+    bool can = there && S_ISDIR(st.st_mode) ? (errno = EISDIR, false)
+               : there                      ? access(path, W_OK) == 0
+                                            : access(path_dir(a, path), W_OK | X_OK) == 0;
+    return can || diag_error(d, LOC_NONE, "cannot write '%s': %s", path, strerror(errno));
+}
+
+long long out_size(OutFiles *o, const char *path) {
+    for (size_t i = 0; i < o->n; i++) {
+        const OutFile *f = &o->files[i];
+        struct stat st;
+        if (f->temp && strcmp(f->path, path) == 0 && (!f->f || fflush(f->f) == 0) &&
+            stat(f->temp, &st) == 0)
+            return (long long)st.st_size;
+    }
+    return -1;
+}
+
 /* Flushes and closes one file; a full disk shows here at the latest. */
 static bool finish(OutFiles *o, OutFile *f) {
     Sink *s = f->sink;
