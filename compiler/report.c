@@ -12,6 +12,7 @@ typedef struct Report {
     const Job *j;
     Module *m;
     Uses *uses;
+    const Node **last_reader; /* by value id; of the value's own graph */
     json_t *root, *nodes;
     Map *row_of; /* name of a result -> row */
     size_t weights, live, peak, integer, floats;
@@ -31,17 +32,21 @@ static size_t bytes_of(const Value *v) {
 
 /* ---- memory: what is alive while a node runs ---- */
 
-static bool is_last_use(const Report *r, const Value *v, const Node *n) {
+/* What outputs and inner graphs read stays. */
+static bool stays(const Report *r, const Value *v) {
     const Use *use;
     size_t count = uses_of(r->uses, v, &use);
     for (size_t i = 0; i < count; i++)
-        if (!use[i].node || use[i].node->graph != n->graph)
-            return false;
-    for (const Node *later = n->next; later; later = later->next)
-        for (size_t i = 0; i < later->n_in; i++)
-            if (later->in[i] == v)
-                return false;
-    return true;
+        if (!use[i].node || use[i].node->graph != v->graph)
+            return true;
+    return false;
+}
+
+static void find_readers(Report *r, const Graph *g) {
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && n->in[i]->graph == g && n->in[i]->kind != VALUE_CONST)
+            r->last_reader[n->in[i]->id] = n;
 }
 
 static void count_memory(Report *r, const Node *n) {
@@ -49,12 +54,11 @@ static void count_memory(Report *r, const Node *n) {
         r->live += bytes_of(n->out[i]);
     r->peak = r->live > r->peak ? r->live : r->peak;
     for (size_t i = 0; i < n->n_in; i++) {
-        bool again = false;
-        for (size_t k = 0; k < i; k++)
-            again = again || n->in[k] == n->in[i];
-        if (n->in[i] && !again && n->in[i]->kind != VALUE_CONST && n->in[i]->graph == n->graph &&
-            is_last_use(r, n->in[i], n))
-            r->live -= bytes_of(n->in[i]);
+        const Value *v = n->in[i];
+        if (!v || r->last_reader[v->id] != n)
+            continue;
+        r->last_reader[v->id] = NULL; /* an operand that stands twice goes once */
+        r->live -= stays(r, v) ? 0 : bytes_of(v);
     }
 }
 
@@ -91,6 +95,7 @@ static void add_graph(Graph *g, void *ctx) {
     for (size_t i = 0; i < g->n_consts; i++)
         r->weights += bytes_of(g->consts[i]);
     r->peak = r->live > r->peak ? r->live : r->peak;
+    find_readers(r, g);
     FOR_NODES(n, g) {
         add_node(r, n);
         count_memory(r, n);
@@ -217,6 +222,7 @@ Str report_text(Session *s, const Job *j, Module *m, bool html) {
     Report r = {.j = j,
                 .m = m,
                 .uses = uses_new(m),
+                .last_reader = NEW_ARRAY(m->arena, const Node *, m->n_values),
                 .root = json_object(),
                 .nodes = json_array(),
                 .row_of = map_new(m->arena)};

@@ -19,7 +19,7 @@ bool roundtrip_check(Module *m, Diags *d) {
     Buf first = buf_new(m->arena);
     qir_print(m, &first, NULL);
     Str text = buf_as_str(&first);
-    Arena *a = arena_new(0, NULL);
+    Arena *a = arena_scratch(m->arena);
     QirReadOptions beside = {.dir = path_dir(a, m->path), .wide_zp = m->wide_zp};
     /* Quietly, as what there is to warn of was said when the model was read. */
     static const char name[] = "the printed text";

@@ -4,8 +4,8 @@
 
 #include "frontend/onnx/onnx.h"
 
-static bool reads_back(Str bytes, const char *dir, Diags *d) {
-    Arena *a = arena_new(0, NULL);
+static bool reads_back(Arena *of, Str bytes, const char *dir, Diags *d) {
+    Arena *a = arena_scratch(of);
     OnnxReadOptions o = {.external_data_dir = dir};
     Module *again = onnx_read_bytes(a, d, "the written model", bytes, &o);
     if (again)
@@ -27,7 +27,7 @@ bool write_onnx_checked(Module *m, FILE *out, const OnnxWriteOptions *o, const c
     ok = ok && onnx_write(m, memory, o);
     if (memory && fclose(memory) != 0)
         ok = diag_error(d, LOC_NONE, "out of memory");
-    ok = ok && reads_back((Str){bytes, n}, dir, d);
+    ok = ok && reads_back(m->arena, (Str){bytes, n}, dir, d);
     if (ok)
         fwrite(bytes, 1, n, out);
     free(bytes);

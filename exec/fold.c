@@ -15,6 +15,7 @@ typedef struct Folder {
     Binder *binder;
     size_t max_bytes, grown; /* bytes that results took beyond their operands */
     size_t folded;
+    bool *failed; /* by node id: constants will not do better the next time */
     bool progress;
 } Folder;
 
@@ -29,7 +30,7 @@ static bool plain(const Value *v) {
     return !v->type.quant && elem_bits(v->type.elem) >= 8;
 }
 
-static bool sizes_fit(Folder *f, const Node *n) {
+static bool sizes_fit(Folder *f, const Node *n, size_t *growth) {
     size_t in = 0, out = 0, count;
     for (size_t i = 0; i < n->n_in; i++)
         in += n->in[i] ? n->in[i]->data->bytes : 0;
@@ -40,23 +41,22 @@ static bool sizes_fit(Folder *f, const Node *n) {
             return false;
         out += elem_bytes(n->out[i]->type.elem, count);
     }
-    size_t growth = out > in ? out - in : 0;
-    if (growth > f->max_bytes - f->grown) {
-        if (f->options && f->options->too_large)
-            f->options->too_large(n, f->options->ctx);
-        return false;
-    }
-    f->grown += growth;
-    return true;
+    *growth = out > in ? out - in : 0;
+    if (*growth <= f->max_bytes - f->grown)
+        return true;
+    if (f->options && f->options->too_large)
+        f->options->too_large(n, f->options->ctx);
+    f->failed[n->id] = true; /* what has grown does not shrink */
+    return false;
 }
 
-static bool foldable(Folder *f, const Node *n) {
-    if (keeps_running(n))
+static bool foldable(Folder *f, const Node *n, size_t *growth) {
+    if (f->failed[n->id] || keeps_running(n))
         return false;
     for (size_t i = 0; i < n->n_in; i++)
         if (n->in[i] && (!value_is_const(n->in[i]) || !plain(n->in[i])))
             return false;
-    return sizes_fit(f, n);
+    return sizes_fit(f, n, growth);
 }
 
 /* ---- results ---- */
@@ -100,25 +100,26 @@ static void finish_node(Folder *f, Node *n) {
     f->progress = true;
 }
 
-static void run_node(Folder *f, Graph *g, Node *n) {
+static bool run_node(Folder *f, Graph *g, Node *n) {
     Binder *b = f->binder;
     if (!node_infer(n, b->diags) || n->faulty) /* operands have become constants since */
-        return;
+        return false;
     binder_reset(b);
     if (!bind_node(b, n))
-        return;
+        return false;
     Program *p = binder_program(b);
     program_plan(f->module->arena, p, true);
     Runner *r = runner_new(f->module->arena, p);
     if (!runner_run(r, b->diags))
-        return;
+        return false;
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i] && !runner_value(r, n->out[i]))
-            return;
+            return false;
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i])
             make_const(f, g, n->out[i], runner_value(r, n->out[i]));
     finish_node(f, n);
+    return true;
 }
 
 /* What the types of the operands determine: nothing has to run. */
@@ -137,9 +138,15 @@ static bool fold_types(Folder *f, Graph *g, Node *n) {
 
 static void fold_graph(Graph *g, void *ctx) {
     Folder *f = ctx;
-    FOR_NODES(n, g)
-    if (!fold_types(f, g, n) && foldable(f, n))
-        run_node(f, g, n);
+    size_t growth;
+    FOR_NODES(n, g) {
+        if (fold_types(f, g, n) || !foldable(f, n, &growth))
+            continue;
+        if (run_node(f, g, n))
+            f->grown += growth;
+        else
+            f->failed[n->id] = true;
+    }
 }
 
 static size_t default_max_bytes(const Arena *a) {
@@ -148,7 +155,7 @@ static size_t default_max_bytes(const Arena *a) {
 }
 
 size_t module_fold(Module *m, const FoldOptions *o) {
-    Folder f = {.module = m, .options = o};
+    Folder f = {.module = m, .options = o, .failed = NEW_ARRAY(m->arena, bool, m->n_nodes)};
     f.max_bytes = o && o->max_bytes ? o->max_bytes : default_max_bytes(m->arena);
     Diags *quiet = diags_new(m->arena, NULL, false);
     f.binder = binder_new(m->arena, m, NULL, quiet);

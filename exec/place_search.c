@@ -53,12 +53,12 @@ static size_t choices(Search *s, size_t least, Choice *found) {
         if (s->placed[i])
             continue;
         Choice c = {lowest(s, i, least), size_of(s, i), i};
+        s->work -= (long)(s->l->n_placed + 1);
         if (c.offset + c.bytes >= s->best)
             return 0;
         end = c.offset + c.bytes < end ? c.offset + c.bytes : end;
         found[n++] = c;
     }
-    s->work -= (long)(n * (s->l->n_placed + 1));
     for (size_t i = 0; i < n; i++)
         if (found[i].offset < end || found[i].bytes == 0)
             found[kept++] = found[i];

@@ -99,8 +99,11 @@ bool sample_convertible(const Value *v, ElemType from) {
 }
 
 static bool misfit(const Value *v, const Tensor *t, size_t i, const char *what, Diags *d) {
-    return diag_error(d, LOC_NONE, "input %s: element %lld %s %s", diag_name(d, v->name),
-                      (long long)tensor_int(t, i), what, elem_name(v->type.elem));
+    long long x = (long long)tensor_int(t, i);
+    return diag_error(d, LOC_NONE,
+                      t->elem == ELEM_UINT64 ? "input %s: element %llu %s %s"
+                                             : "input %s: element %lld %s %s",
+                      diag_name(d, v->name), x, what, elem_name(v->type.elem));
 }
 
 static int64_t quantize(const Value *v, float x, size_t i) {

@@ -87,14 +87,16 @@ static bool same_samples(const Settle *s, Npz *z, size_t at, uint8_t **first, si
     return ok;
 }
 
-static void become_const(Settle *s, Value *v, const NpyArray *array, const uint8_t *data) {
+/* False after an error. */
+static bool become_const(Settle *s, Value *v, const NpyArray *array, const uint8_t *data) {
     bool leading = v->type.rank == 1 && array->rank == 1; /* the sample axis replaces one of 1 */
     int64_t dim = leading ? 1 : array->rank > 1 ? array->dims[1] : 1;
     uint8_t *bytes;
     Tensor *t = tensor_new(s->m->arena, v->type.elem, v->type.rank, &dim, &bytes);
-    if (!sample_convertible(v, (ElemType)array->elem) ||
-        !sample_convert(v, (ElemType)array->elem, data, bytes, t->count, s->d))
-        return; /* samples_open complains */
+    if (!sample_convertible(v, (ElemType)array->elem))
+        return true; /* samples_open complains */
+    if (!sample_convert(v, (ElemType)array->elem, data, bytes, t->count, s->d))
+        return false;
     diag(s->d, DIAG_REMARK, v->loc, "input %s is taken from the data before anything runs: %s",
          diag_name(s->d, v->name), node_text(s->user[v->id]));
     v->data = t;
@@ -102,6 +104,25 @@ static void become_const(Settle *s, Value *v, const NpyArray *array, const uint8
     v->kind = VALUE_CONST;
     v->declared = false;
     ARENA_PUSH(s->m->arena, s->m->graph->consts, s->m->graph->n_consts, s->m->graph->cap_consts, v);
+    return true;
+}
+
+/* The array has samples that a list or a number could be. */
+static bool fits(const Value *v, const NpyArray *a) {
+    return a->elem && a->rank >= 1 && a->dims[0] > 0 && a->rank <= v->type.rank + 1 &&
+           (a->rank > 1 ? a->dims[1] <= MOST_ELEMENTS
+                        : v->type.rank == 0 || v->type.dims[0].value == 1);
+}
+
+static bool check_length(const Settle *s, const Value *v, const NpyArray *a, const char *path) {
+    if (a->rank != 2 || v->type.rank != 1 || v->type.dims[0].value < 0 ||
+        v->type.dims[0].value == a->dims[1])
+        return true;
+    return diag_error(
+        s->d, v->loc,
+        "'%s': array for graph input %s has shape [%lld,%lld], expected [samples,%lld]",
+        diag_name(s->d, str_from(path)), diag_name(s->d, v->name), (long long)a->dims[0],
+        (long long)a->dims[1], (long long)v->type.dims[0].value);
 }
 
 /* False after an error. An input that no file has, or in another shape, or with several values,
@@ -116,23 +137,19 @@ static bool take(Settle *s, Value *v, const SampleFiles *files) {
         bool ok = z != NULL;
         if (at >= 0) {
             const NpyArray *a = npz_at(z, (size_t)at);
-            bool fits = a->elem && a->rank >= 1 && a->dims[0] > 0 && a->rank <= v->type.rank + 1 &&
-                        (a->rank > 1 || v->type.rank == 0 || v->type.dims[0].value == 1);
-            size_t count = fits && a->rank > 1 ? (size_t)a->dims[1] : 1;
-            fits = fits && count <= MOST_ELEMENTS;
-            same = same && fits &&
+            size_t count = a->rank > 1 ? (size_t)a->dims[1] : 1;
+            same = same && fits(v, a) &&
                    (!first || (array.elem == a->elem && array.rank == a->rank &&
                                (a->rank < 2 || array.dims[1] == a->dims[1])));
             array = *a;
-            ok = !same || same_samples(s, z, (size_t)at, &first, count * a->elem_size, &same);
+            ok = check_length(s, v, a, files->paths[i]) &&
+                 (!same || same_samples(s, z, (size_t)at, &first, count * a->elem_size, &same));
         }
         npz_close(z);
         if (!ok)
             return false;
     }
-    if (first && same)
-        become_const(s, v, &array, first);
-    return true;
+    return !first || !same || become_const(s, v, &array, first);
 }
 
 bool samples_settle(Module *m, const char *const *paths, size_t n, Diags *d) {

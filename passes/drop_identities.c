@@ -90,9 +90,10 @@ static void drop_last(Graph *g, void *ctx) {
     Drop *d = ctx;
     for (Node *n = g->first, *next; n; n = next) {
         next = n->next;
-        Value *x = passed(d, n), *y = n->out[0];
+        Value *x = passed(d, n);
         if (!x || !x->def || x->graph != g || d->now[x->id] || uses_is_output(d->uses, x))
             continue;
+        Value *y = n->out[0];
         absorb(x, n);
         y->stat = y->stat ? y->stat : x->stat;
         y->def = x->def;

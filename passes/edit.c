@@ -169,16 +169,16 @@ void edit_sweep(Module *m) {
 }
 
 typedef struct Dead {
-    uint32_t first;
+    bool *may_go;    /* by node id */
     size_t *readers; /* by value id */
-    bool again;      /* a body went, whose readings are not in `readers` */
+    bool again; /* a body went, whose readings are not in `readers`, or who read another graph */
 } Dead;
 
 static bool is_dead(const Dead *d, const Node *n) {
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i] && d->readers[n->out[i]->id])
             return false;
-    return n->id >= d->first;
+    return d->may_go[n->id];
 }
 
 static void count_readers(Value *v, void *ctx) {
@@ -193,21 +193,39 @@ static void drop_dead_nodes(Graph *g, void *ctx) {
         before = n->prev;
         if (!is_dead(d, n))
             continue;
-        for (size_t i = 0; i < n->n_in; i++)
-            if (n->in[i])
-                d->readers[n->in[i]->id]--;
+        for (size_t i = 0; i < n->n_in; i++) {
+            if (!n->in[i])
+                continue;
+            d->readers[n->in[i]->id]--;
+            d->again |= n->in[i]->graph != g;
+        }
         d->again |= has_bodies(n);
         node_remove(n);
     }
 }
 
-void edit_drop_dead(Module *m, uint32_t first) {
-    Dead d = {first, NEW_ARRAY(m->scratch, size_t, m->n_values + 1), true};
+static void drop_dead(Module *m, bool *may_go) {
+    Dead d = {may_go, NEW_ARRAY(m->scratch, size_t, m->n_values + 1), true};
     while (d.again) {
         d.again = false;
         module_each_value(m, count_readers, (void *[]){uses_new(m), d.readers});
         module_each_graph(m, drop_dead_nodes, &d);
     }
+}
+
+void edit_drop_dead(Module *m, uint32_t first) {
+    bool *may_go = NEW_ARRAY(m->scratch, bool, m->n_nodes + 1);
+    for (uint32_t i = first; i < m->n_nodes; i++)
+        may_go[i] = true;
+    drop_dead(m, may_go);
+}
+
+void edit_drop_unread(Module *m, Node *const *nodes, size_t n) {
+    bool *may_go = NEW_ARRAY(m->scratch, bool, m->n_nodes + 1);
+    for (size_t i = 0; i < n; i++)
+        may_go[nodes[i]->id] = true;
+    if (n)
+        drop_dead(m, may_go);
 }
 
 static void note_name(Value *v, void *names) {

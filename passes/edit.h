@@ -36,6 +36,8 @@ void edit_sweep_but(Module *m, const Map *spare);
 Map *edit_annotated(Module *m);
 /* Removes nodes with an id of `first` or above whose results nobody reads. */
 void edit_drop_dead(Module *m, uint32_t first);
+/* The same of these nodes, some of which may have been removed before. */
+void edit_drop_unread(Module *m, Node *const *nodes, size_t n);
 /* Drops what the file stated in ONNX's own fields about names that no value had (value_info), and
  * that now are values' names: it would describe those. */
 void edit_forget_infos(Module *m);

@@ -6,10 +6,11 @@
 #include <math.h>
 
 typedef struct Fuse {
-    PassContext *c;
-    Uses *uses;
+    Module *m;
+    Uses *uses; /* of the start: nodes that are fused share none that are asked about */
     int64_t opset;
-    bool fused;
+    Node **left; /* nodes that may be of no use any more */
+    size_t n_left, cap_left;
 } Fuse;
 
 static bool is_number(const Value *v, double want) {
@@ -45,23 +46,10 @@ static Node *product(const Fuse *f, const Value *x, const Value *sum) {
     return half && beside(half, "Mul", 0.5) == m->out[0] ? half : NULL;
 }
 
-static void remove_unused(Fuse *f, Node *n) {
-    while (n && n->n_out == 1 &&
-           n->out[0]) { /* the chain before it, as far as nobody else reads it */
-        const Use *use;
-        f->uses = uses_new(n->graph->module);
-        if (uses_of(f->uses, n->out[0], &use))
-            return;
-        Node *before = NULL;
-        for (size_t i = 0; i < n->n_in && !before; i++)
-            before = n->in[i] && n->in[i]->kind == VALUE_NODE ? n->in[i]->def : NULL;
-        Node *second =
-            n->n_in == 2 && n->in[1] && n->in[1]->kind == VALUE_NODE ? n->in[1]->def : NULL;
-        node_remove(n);
-        if (second && second != before)
-            remove_unused(f, second);
-        n = before;
-    }
+/* Goes at the end where nobody reads it then. */
+static void leave(Fuse *f, const Value *v) {
+    if (v->def)
+        ARENA_PUSH(f->m->arena, f->left, f->n_left, f->cap_left, v->def);
 }
 
 static void fuse(Fuse *f, Node *erf) {
@@ -84,40 +72,27 @@ static void fuse(Fuse *f, Node *erf) {
     gelu->out[0]->index = 0;
     node_insert_before(last, gelu);
     last->out[0] = NULL;
-    Value *a = last->in[0], *b = last->in[1];
+    leave(f, erf->in[0]);
+    leave(f, erf->out[0]);
+    leave(f, add->out[0]);
+    leave(f, last->in[0]);
+    leave(f, last->in[1]);
     node_remove(last);
-    remove_unused(f, a->kind == VALUE_NODE ? a->def : NULL);
-    remove_unused(f, b->kind == VALUE_NODE ? b->def : NULL);
-    f->fused = true;
-}
-
-/* One at a time: removing nodes invalidates the walk. */
-static bool fuse_one(Fuse *f, Graph *g) {
-    FOR_NODES(n, g) {
-        f->fused = false;
-        fuse(f, n);
-        if (f->fused)
-            return true;
-    }
-    return false;
 }
 
 static void fuse_graph(Graph *g, void *ctx) {
-    Fuse *f = ctx;
-    bool any = false;
-    while (fuse_one(f, g)) {
-        any = true;
-        f->uses = uses_new(g->module);
-    }
-    if (any && f->opset < 20 && !module_opset(g->module, STR("com.microsoft")))
-        module_set_opset(g->module, STR("com.microsoft"), 1);
+    FOR_NODES(n, g)
+    fuse(ctx, n);
 }
 
 bool pass_fuse_gelu(Module *m, PassContext *c) {
-    Fuse f = {.c = c, .uses = uses_new(m), .opset = module_opset(m, STR(""))};
+    Fuse f = {.m = m, .uses = uses_new(m), .opset = module_opset(m, STR(""))};
     if (f.opset < 20 && (c->target == TARGET_ONNX || c->target == TARGET_TENSORRT))
         return true;
     module_each_graph(m, fuse_graph, &f);
+    if (f.n_left && f.opset < 20 && !module_opset(m, STR("com.microsoft")))
+        module_set_opset(m, STR("com.microsoft"), 1);
+    edit_drop_unread(m, f.left, f.n_left);
     edit_sweep(m);
     return true;
 }

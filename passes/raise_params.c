@@ -46,6 +46,9 @@ static bool usable(const Stated *s, const char **why) {
     *why = "its zero point has another type than its integers";
     if (s->zp && s->zp->elem != s->storage)
         return false;
+    *why = "its scale has no elements";
+    if (s->scale->count == 0)
+        return false;
     *why = "a scale is not a positive number";
     for (size_t i = 0; i < s->scale->count; i++) {
         float v = (float)tensor_float(s->scale, i);

@@ -272,34 +272,15 @@ static void skip_casts(Graph *g, void *ctx) {
 
 /* ---- the pass ---- */
 
-static void drop_unread(Scaling *s) {
-    for (bool again = true; again;) {
-        again = false;
-        s->uses = uses_new(s->m);
-        for (size_t i = 0; i < s->n_left; i++) {
-            const Use *uses;
-            Node *n = s->left[i];
-            if (!n || n->n_out != 1 || uses_of(s->uses, n->out[0], &uses) != 0)
-                continue;
-            node_remove(n);
-            s->left[i] = NULL;
-            for (size_t k = i + 1; k < s->n_left; k++)
-                if (s->left[k] == n)
-                    s->left[k] = NULL;
-            again = true;
-        }
-    }
-}
-
 bool pass_raise_scaling(Module *m, PassContext *c) {
     Scaling s = {.b = quant_build_new(m, c, "raise-scaling"), .c = c, .m = m};
     s.uses = uses_new(m);
     module_each_graph(m, raise_chains, &s);
     s.uses = uses_new(m);
     module_each_graph(m, skip_casts, &s);
-    drop_unread(&s);
+    edit_drop_unread(m, s.left, s.n_left);
     scaling_products(&s);
-    drop_unread(&s);
+    edit_drop_unread(m, s.left, s.n_left);
     edit_sweep(m);
     return true;
 }

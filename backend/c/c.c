@@ -32,12 +32,25 @@ static bool kernel_is_integer(Arena *a, const KernelDef *k) {
     return true;
 }
 
+/* Those of `kernels` that compute in floating point. */
+static Map *float_kernels(Arena *a, const Map *kernels) {
+    Map *floats = map_new(a);
+    for (size_t i = 0; i < map_size(kernels); i++)
+        if (!kernel_is_integer(a, map_value(kernels, i)))
+            map_set(floats, map_key(kernels, i), map_value(kernels, i));
+    return floats;
+}
+
+static bool is_float_call(const Map *floats, const Call *call) {
+    return call->kind == CALL_KERNEL && map_get(floats, str_from(call->kernel->name));
+}
+
 /* The node computes in floating point, not only to convert. */
-static bool *float_nodes(const Program *p, bool *any) {
+static bool *float_nodes(const Program *p, const Map *floats, bool *any) {
     bool *is = NEW_ARRAY(p->module->arena, bool, p->module->n_nodes);
     for (size_t c = 0; c < p->n_calls; c++) {
         const Call *call = &p->calls[c];
-        if (call->kind != CALL_KERNEL || kernel_is_integer(p->module->arena, call->kernel))
+        if (!is_float_call(floats, call))
             continue;
         *any = true;
         if (call->node)
@@ -75,7 +88,7 @@ static void blame_nodes(Graph *g, void *ctx) {
     }
 }
 
-static void blame_conversions(const Program *p, Diags *d) {
+static void blame_conversions(const Program *p, const Map *floats, Diags *d) {
     const Graph *g = p->module->graph;
     const Node *last = NULL;
     for (size_t i = 0; i < p->n_inputs; i++)
@@ -89,8 +102,7 @@ static void blame_conversions(const Program *p, Diags *d) {
                        diag_name(d, g->out[i]->name));
     for (size_t c = 0; c < p->n_calls; c++) {
         const Call *call = &p->calls[c];
-        if (call->kind != CALL_KERNEL || kernel_is_integer(p->module->arena, call->kernel) ||
-            (c && call->node == last))
+        if (!is_float_call(floats, call) || (c && call->node == last))
             continue;
         last = call->node;
         if (last)
@@ -103,10 +115,12 @@ static void blame_conversions(const Program *p, Diags *d) {
 
 /* The nodes that were left float and why; those that merely compute on their results, convert them
  * or hand them out are named only where no reason is known. */
-static bool refuse_floats(const Program *p, const CWriteOptions *o, Diags *d) {
+static bool refuse_floats(const CWriter *w, Diags *d) {
+    const Program *p = w->program;
+    const Map *floats = float_kernels(w->arena, w->kernels);
     bool any = false;
-    Refusal r = {.options = o, .d = d};
-    r.is_float = float_nodes(p, &any);
+    Refusal r = {.options = w->options, .d = d};
+    r.is_float = float_nodes(p, floats, &any);
     for (size_t i = 0; i < p->n_inputs; i++)
         any = any || elem_is_float(p->buffers[p->inputs[i]].elem);
     for (size_t i = 0; i < p->n_outputs; i++)
@@ -117,7 +131,7 @@ static bool refuse_floats(const Program *p, const CWriteOptions *o, Diags *d) {
     if (!r.said)
         module_each_graph(p->module, blame_nodes, &r);
     if (!r.said)
-        blame_conversions(p, d);
+        blame_conversions(p, floats, d);
     return false;
 }
 
@@ -139,7 +153,8 @@ static bool check_types(const Program *p, Diags *d) {
 bool c_write(const Program *p, const CWriteOptions *o, CStreams to, Diags *d) {
     static const CWriteOptions none = {0};
     CWriter w = {.program = p, .options = o ? o : &none, .arena = p->module->arena, .diags = d};
-    if (!check_types(p, d) || (w.options->integer_only && !refuse_floats(p, w.options, d)))
+    w.kernels = c_kernels(p);
+    if (!check_types(p, d) || (w.options->integer_only && !refuse_floats(&w, d)))
         return false;
     FILE *source = w.f = to.source;
     w.math = c_needs_math(p);

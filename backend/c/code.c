@@ -59,10 +59,10 @@ static bool kernel_has_word(const KernelDef *k, const char *word) {
     return false;
 }
 
-static bool any_kernel_has(const Program *p, const char *const *words) {
+static bool any_kernel_has(const Map *kernels, const char *const *words) {
     for (; *words; words++)
-        for (size_t c = 0; c < p->n_calls; c++)
-            if (p->calls[c].kind == CALL_KERNEL && kernel_has_word(p->calls[c].kernel, *words))
+        for (size_t i = 0; i < map_size(kernels); i++)
+            if (kernel_has_word(map_value(kernels, i), *words))
                 return true;
     return false;
 }
@@ -71,7 +71,7 @@ void c_put_includes(CWriter *w) {
     static const char *const string_words[] = {"memcpy", "memset", "memmove", NULL};
     if (w->options->n_tests) {
         fputs("#include <stdio.h>\n#include <string.h>\n", w->f);
-    } else if (w->offsets || any_kernel_has(w->program, string_words)) {
+    } else if (w->offsets || any_kernel_has(w->kernels, string_words)) {
         fputs("#include <string.h>\n", w->f);
     }
     if (w->math)
@@ -80,6 +80,14 @@ void c_put_includes(CWriter *w) {
 
 /* ---- kernels ---- */
 
+Map *c_kernels(const Program *p) {
+    Map *kernels = map_new(p->module->arena);
+    for (size_t c = 0; c < p->n_calls; c++)
+        if (p->calls[c].kind == CALL_KERNEL)
+            map_set(kernels, str_from(p->calls[c].kernel->name), (void *)p->calls[c].kernel);
+    return kernels;
+}
+
 /* Comments of kernels are // lines, which C99 and C++ have. */
 static void put_once(CWriter *w, Map *done, const char *name, const char *text) {
     if (map_set(done, str_from(name), w))
@@ -87,18 +95,18 @@ static void put_once(CWriter *w, Map *done, const char *name, const char *text) 
 }
 
 void c_put_kernels(CWriter *w) {
-    const Program *p = w->program;
     Map *done = map_new(w->arena);
-    for (size_t c = 0; c < p->n_calls; c++)
-        if (p->calls[c].kind == CALL_KERNEL)
-            put_once(w, done, p->calls[c].kernel->params_type, p->calls[c].kernel->params_source);
-    for (size_t c = 0; c < p->n_calls; c++)
-        for (const char *const *u = p->calls[c].kernel ? p->calls[c].kernel->uses : NULL; u && *u;
-             u++)
+    for (size_t i = 0; i < map_size(w->kernels); i++) {
+        const KernelDef *k = map_value(w->kernels, i);
+        put_once(w, done, k->params_type, k->params_source);
+    }
+    for (size_t i = 0; i < map_size(w->kernels); i++)
+        for (const char *const *u = ((const KernelDef *)map_value(w->kernels, i))->uses; *u; u++)
             put_once(w, done, *u, kernel_chunk(*u));
-    for (size_t c = 0; c < p->n_calls; c++)
-        if (p->calls[c].kind == CALL_KERNEL)
-            put_once(w, done, p->calls[c].kernel->name, p->calls[c].kernel->source);
+    for (size_t i = 0; i < map_size(w->kernels); i++) {
+        const KernelDef *k = map_value(w->kernels, i);
+        put_once(w, done, k->name, k->source);
+    }
 }
 
 /* ---- the run function ---- */

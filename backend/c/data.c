@@ -90,15 +90,15 @@ static void line_put(Line *l, const char *text, size_t n) {
     l->text[l->n++] = ',';
 }
 
-static void put_floats(Line *l, ElemType e, const void *data, size_t count) {
-    Arena *scratch = arena_new(0, NULL); /* the text of all must not pile up in the module's */
+static void put_floats(CWriter *w, Line *l, ElemType e, const void *data, size_t count) {
+    Arena *scratch = arena_scratch(w->arena); /* the text of all must not pile up */
     for (size_t i = 0; i < count; i++) {
         double v = e == ELEM_FLOAT ? (double)((const float *)data)[i] : ((const double *)data)[i];
         Str text = float_text(scratch, v, e == ELEM_DOUBLE);
         line_put(l, text.s, text.n);
         if (i % 4096 == 4095) {
             arena_free(scratch);
-            scratch = arena_new(0, NULL);
+            scratch = arena_scratch(w->arena);
         }
     }
     arena_free(scratch);
@@ -113,13 +113,13 @@ static void put_bytes(Line *l, ElemType e, const uint8_t *data, size_t count) {
         line_put(l, text[data[i]], length[data[i]]);
 }
 
-void c_put_elements(FILE *f, ElemType e, const void *data, size_t count) {
+void c_put_elements(CWriter *w, FILE *f, ElemType e, const void *data, size_t count) {
     Line l = {.f = f, .dense = count > DENSE};
     fputc('{', f);
     if (count == 0)
         fputs("0", f); /* an array has at least one element */
     if (e == ELEM_FLOAT || e == ELEM_DOUBLE) {
-        put_floats(&l, e, data, count);
+        put_floats(w, &l, e, data, count);
     } else if (elem_bits(e) == 8) {
         put_bytes(&l, e, data, count);
     } else {
@@ -186,7 +186,7 @@ static void put_const(CWriter *w, const Call *call, int arg, int root) {
     }
     fprintf(w->f, "static const %s " STR_FMT "[%zu] = ", c_type(b->elem), STR_ARG(w->consts[root]),
             b->count ? b->count : 1);
-    c_put_elements(w->f, b->elem, b->data, b->count);
+    c_put_elements(w, w->f, b->elem, b->data, b->count);
     fputs(";\n\n", w->f);
 }
 

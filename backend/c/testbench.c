@@ -17,7 +17,7 @@ static void put_array(CWriter *w, const Buffer *b, const char *name, size_t test
                       const void *data) {
     fprintf(w->f, "static const %s test%zu_%s%zu[%zu] = ", c_type(b->elem), test, name, port,
             extent(b));
-    c_put_elements(w->f, b->elem, data, b->count);
+    c_put_elements(w, w->f, b->elem, data, b->count);
     fputs(";\n", w->f);
 }
 

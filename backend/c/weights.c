@@ -26,7 +26,7 @@ bool c_place_weights(CWriter *w) {
         const Buffer *b = &p->buffers[i];
         if (w->shared[i] != (int)i)
             continue;
-        if (b->bytes > INT32_MAX - BUFFER_ALIGN - at) /* offsets are enumerators: int */
+        if (b->bytes > INT32_MAX || at + round_up(b->bytes) > INT32_MAX) /* offsets: enumerators */
             return diag_error(w->diags, LOC_NONE,
                               "-weights-file: more than 2 GiB of weights and tables");
         w->offsets[i] = at;

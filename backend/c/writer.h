@@ -11,6 +11,7 @@ typedef struct CWriter {
     Arena *arena;
     Diags *diags;
     FILE *f;           /* the source */
+    Map *kernels;      /* as c_kernels made it */
     Map *names;        /* identifiers in use */
     Str prefix, upper; /* "kws", "KWS" */
     Str *inputs;       /* parameter names by port */
@@ -47,7 +48,7 @@ const char *c_arg_name(const Call *call, int arg);
 const char *c_type(ElemType e); /* "int8_t"; NULL where C has none */
 void c_put_float(CWriter *w, FILE *f, double v, bool is_double);
 /* `{...}` with the elements of `data`, wrapped. */
-void c_put_elements(FILE *f, ElemType e, const void *data, size_t count);
+void c_put_elements(CWriter *w, FILE *f, ElemType e, const void *data, size_t count);
 /* The constants and params of all calls. */
 void c_find_shared(CWriter *w);
 void c_put_consts(CWriter *w);
@@ -77,6 +78,9 @@ void c_put_run_with_own_weights(CWriter *w); /* PREFIX_run, calling PREFIX_run_w
 
 /* ---- code.c ---- */
 
+/* The KernelDefs that a program calls, by name, each once: a large model has many calls and few
+ * kernels. */
+Map *c_kernels(const Program *p);
 void c_put_includes(CWriter *w);
 void c_put_kernels(CWriter *w);
 void c_put_run(CWriter *w);
