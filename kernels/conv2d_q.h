@@ -23,7 +23,6 @@ typedef struct {
     int32_t kh, kw, sh, sw, dh, dw; /* kernel, strides, dilations */
     int32_t pt, pl;                 /* pads at the top and left */
     int32_t group, tile;
-    int32_t has_bias;        /* else bias is not read */
     int32_t has_wz, wz_step; /* else wz is not read; step 0 per tensor, 1 per channel */
     int32_t m_step;          /* of mul and shift, or scale: 0 per tensor, 1 per channel */
     int32_t xz, yz, lo, hi;
@@ -103,8 +102,9 @@ static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $
                     qk_dot_$e_$w(col, count, w + ((ptrdiff_t)g * ocg + j) * len, rows, len, acc);
                     //! end
                     for (r = 0; r < rows; r++) {
-                        int32_t o = g * ocg + j + r, z = p->has_wz ? wz[o * p->wz_step] : 0;
-                        $A add = p->has_bias ? bias[o] : 0, *sum = acc + (ptrdiff_t)r * count;
+                        ptrdiff_t o = (ptrdiff_t)g * ocg + j + r;
+                        int32_t z = p->has_wz ? wz[o * p->wz_step] : 0;
+                        $A add = bias ? bias[o] : 0, *sum = acc + (ptrdiff_t)r * count;
                         $Y *out = y + ((ptrdiff_t)b * p->oc + o) * plane + first;
                         for (i = 0; z != 0 && i < count; i++)
                             sum[i] -= sums[i] * z;
@@ -125,7 +125,7 @@ static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $
                         //! end
                         //! if Y!=f32,s32
                         qk_requant_row_$a_$y$r(sum, count, mul[o * p->m_step], shift[o * p->m_step],
-                                             p->yz, p->lo, p->hi, out, 1);
+                                               p->yz, p->lo, p->hi, out, 1);
                         //! end
                     }
                 }

@@ -21,10 +21,12 @@ static float $NAME_one(const qk_convtranspose_f32_params *p, const float *x, con
             continue;
         for (kx = 0; kx < p->kw; kx++) {
             int32_t tx = ox + p->pl - kx * p->dw, ix = tx / p->sw;
-            const float *u = x + (ptrdiff_t)iy * p->iw + ix, *v = w + ky * p->kw + kx;
+            const float *u, *v;
             float part = 0.0f;
             if (tx < 0 || tx % p->sw != 0 || ix >= p->iw)
                 continue;
+            u = x + (ptrdiff_t)iy * p->iw + ix;
+            v = w + (ptrdiff_t)ky * p->kw + kx;
             for (i = 0; i < icg; i++)
                 part += u[i * plane] * v[i * filter];
             sum += part;
@@ -41,7 +43,7 @@ static void $NAME(const qk_convtranspose_f32_params *p, const float *x, const fl
             int32_t first = b * p->ic + o / ocg * icg;
             const float *in = x + (ptrdiff_t)first * p->ih * p->iw;
             const float *filter =
-                w + ((ptrdiff_t)(o / ocg * icg) * ocg + o % ocg) * p->kh * p->kw;
+                w + ((ptrdiff_t)(o / ocg) * icg * ocg + o % ocg) * p->kh * p->kw;
             for (oy = 0; oy < p->oh; oy++)
                 for (ox = 0; ox < p->ow; ox++)
                     *y++ = $NAME_one(p, in, filter, oy, ox) + (p->has_bias ? bias[o] : 0.0f);

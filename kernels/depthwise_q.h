@@ -16,7 +16,6 @@ typedef struct {
     int32_t oc, oh, ow;             /* output [n, oc, oh, ow] */
     int32_t kh, kw, sh, sw, dh, dw; /* kernel, strides, dilations */
     int32_t pt, pl;                 /* pads at the top and left */
-    int32_t has_bias;               /* else bias is not read */
     int32_t has_wz, wz_step;        /* else wz is not read; step 0 per tensor, 1 per channel */
     int32_t m_step;                 /* of mul and shift, or scale: 0 per tensor, 1 per channel */
     int32_t xz, yz, lo, hi;
@@ -104,10 +103,13 @@ static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, cons
             const $W *taps = w + (ptrdiff_t)o * p->kh * p->kw;
             //! end
             for (oy = 0; oy < p->oh; oy++) {
-                int32_t c = o / multiple, z = p->has_wz ? wz[o * p->wz_step] : 0;
+                int32_t c = o / multiple, z = p->has_wz ? wz[(ptrdiff_t)o * p->wz_step] : 0;
+                //! if Y!=s32
+                ptrdiff_t at = (ptrdiff_t)o * p->m_step;
+                //! end
                 const $X *plane = x + ((ptrdiff_t)b * p->ic + c) * p->ih * p->iw;
                 $Y *out = y + (((ptrdiff_t)b * p->oc + o) * p->oh + oy) * p->ow;
-                $A add = p->has_bias ? bias[o] : 0;
+                $A add = bias ? bias[o] : 0;
                 for (i = 0; i < ow; i++)
                     acc[i] = 0;
                 for (ky = 0; ky < p->kh; ky++) {
@@ -126,15 +128,14 @@ static void $NAME(const qk_depthwise_q_params *p, const $X *x, const $W *w, cons
                 //! end
                 //! if Y=f32
                 for (i = 0; i < ow; i++)
-                    out[i] = (float)acc[i] * scale[o * p->m_step];
+                    out[i] = (float)acc[i] * scale[at];
                 //! end
                 //! if Y=s32
                 for (i = 0; i < ow; i++)
                     out[i] = acc[i];
                 //! end
                 //! if Y!=f32,s32
-                qk_requant_row_$a_$y$r(acc, p->ow, mul[o * p->m_step], shift[o * p->m_step], p->yz,
-                                     p->lo, p->hi, out, 1);
+                qk_requant_row_$a_$y$r(acc, p->ow, mul[at], shift[at], p->yz, p->lo, p->hi, out, 1);
                 //! end
             }
         }

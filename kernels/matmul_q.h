@@ -21,9 +21,9 @@ typedef struct {
     int32_t rank, dim[8]; /* batch dimensions */
     int32_t as[8], bs[8]; /* batch strides */
     int32_t m, n, k, tile;
-    int32_t am, ak, bk, bn;   /* strides of a[i, k] and b[k, j] */
-    int32_t has_bias, cm, cn; /* else bias is not read; its strides */
-    int32_t bz_step, m_step;  /* of bz; of mul and shift, or scale: 0 per tensor, 1 per column */
+    int32_t am, ak, bk, bn;  /* strides of a[i, k] and b[k, j] */
+    int32_t cm, cn;          /* strides of bias */
+    int32_t bz_step, m_step; /* of bz; of mul and shift, or scale: 0 per tensor, 1 per column */
     int32_t az, yz, lo, hi;
     int32_t wbits, wsign; /* of a packed b; else not read */
 } qk_matmul_q_params;
@@ -46,27 +46,26 @@ static void $NAME_rows(const qk_matmul_q_params *p, const $X *src, int32_t count
 /* Columns of b, less their zero points; the first begins at src[at]. */
 static void $NAME_cols(const qk_matmul_q_params *p, const $W *src, ptrdiff_t at, int32_t count,
                        const int32_t *bz, $E *out) {
-    int32_t j, k;
+    ptrdiff_t j, k;
     //! if W=p8
     for (j = 0; j < count; j++)
         for (k = 0; k < p->k; k++) {
-            ptrdiff_t i = at + (ptrdiff_t)k * p->bk + (ptrdiff_t)j * p->bn;
-            out[(ptrdiff_t)j * p->k + k] =
-                ($E)(qk_packed_at(src, i, p->wbits, p->wsign) - bz[j * p->bz_step]);
+            ptrdiff_t i = at + k * p->bk + j * p->bn;
+            out[j * p->k + k] = ($E)(qk_packed_at(src, i, p->wbits, p->wsign) - bz[j * p->bz_step]);
         }
     //! else
     src += at;
     for (j = 0; p->bk == 1 && j < count; j++) {
-        const $W *s = src + (ptrdiff_t)j * p->bn;
-        $E *col = out + (ptrdiff_t)j * p->k;
+        const $W *s = src + j * p->bn;
+        $E *col = out + j * p->k;
         int32_t z = bz[j * p->bz_step];
         for (k = 0; k < p->k; k++)
             col[k] = ($E)(s[k] - z);
     }
     for (k = 0; p->bk != 1 && k < p->k; k++) {
-        const $W *s = src + (ptrdiff_t)k * p->bk;
+        const $W *s = src + k * p->bk;
         for (j = 0; j < count; j++)
-            out[(ptrdiff_t)j * p->k + k] = ($E)(s[(ptrdiff_t)j * p->bn] - bz[j * p->bz_step]);
+            out[j * p->k + k] = ($E)(s[j * p->bn] - bz[j * p->bz_step]);
     }
     //! end
 }
@@ -90,15 +89,18 @@ static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $
             $NAME_rows(p, a + ia + (ptrdiff_t)first * p->am, count, rows);
             for (j = 0; j < p->n; j += 4) {
                 int32_t width = p->n - j < 4 ? p->n - j : 4;
-                $NAME_cols(p, b, ib + (ptrdiff_t)j * p->bn, width, bz + j * p->bz_step, cols);
+                $NAME_cols(p, b, ib + (ptrdiff_t)j * p->bn, width, bz + (ptrdiff_t)j * p->bz_step,
+                           cols);
                 qk_dot_$e_$e(rows, count, cols, width, p->k, acc);
                 for (r = 0; r < width; r++) {
                     $Y *out = y + ((ptrdiff_t)batch * p->m + first) * p->n + j + r;
                     $A *sum = acc + (ptrdiff_t)r * count;
+                    //! if Y!=s32
+                    ptrdiff_t at = (ptrdiff_t)(j + r) * p->m_step;
+                    //! end
                     const $A *add =
-                        p->has_bias ? bias + (ptrdiff_t)first * p->cm + (ptrdiff_t)(j + r) * p->cn
-                                    : NULL;
-                    for (i = 0; p->has_bias && i < count; i++)
+                        bias ? bias + (ptrdiff_t)first * p->cm + (ptrdiff_t)(j + r) * p->cn : NULL;
+                    for (i = 0; bias && i < count; i++)
                         //! if A=s32
                         sum[i] = (int32_t)((uint32_t)sum[i] + (uint32_t)add[(ptrdiff_t)i * p->cm]);
                     //! else
@@ -106,16 +108,15 @@ static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $
                     //! end
                     //! if Y=f32
                     for (i = 0; i < count; i++)
-                        out[(ptrdiff_t)i * p->n] = (float)sum[i] * scale[(j + r) * p->m_step];
+                        out[(ptrdiff_t)i * p->n] = (float)sum[i] * scale[at];
                     //! end
                     //! if Y=s32
                     for (i = 0; i < count; i++)
                         out[(ptrdiff_t)i * p->n] = sum[i];
                     //! end
                     //! if Y!=f32,s32
-                    qk_requant_row_$a_$y$r(sum, count, mul[(j + r) * p->m_step],
-                                         shift[(j + r) * p->m_step], p->yz, p->lo, p->hi, out,
-                                         p->n);
+                    qk_requant_row_$a_$y$r(sum, count, mul[at], shift[at], p->yz, p->lo, p->hi, out,
+                                           p->n);
                     //! end
                 }
             }

@@ -205,11 +205,10 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         args[n_args++] = m.out_args[i];
     args[n_args++] = y;
     if (is_depthwise(n->in[X]->type, n->in[W]->type)) {
-        qk_depthwise_q_params p = {
-            WINDOW_PARAMS(s), .ic = s->ic,        .oc = s->oc,        .has_bias = bias >= 0,
-            .has_wz = !no_wz, .wz_step = wz_step, .m_step = m.m_step, .xz = m.xz,
-            .yz = m.yz,       .lo = m.lo,         .hi = m.hi,         .wbits = m.wbits,
-            .wsign = m.wsign};
+        qk_depthwise_q_params p = {WINDOW_PARAMS(s), .ic = s->ic,        .oc = s->oc,
+                                   .has_wz = !no_wz, .wz_step = wz_step, .m_step = m.m_step,
+                                   .xz = m.xz,       .yz = m.yz,         .lo = m.lo,
+                                   .hi = m.hi,       .wbits = m.wbits,   .wsign = m.wsign};
         int64_t line = s->ow + (int64_t)(s->kw - 1) * s->dw / s->sw;
         args[n_args++] = bind_scratch(b, m.expand, (size_t)(line * s->sw));
         args[n_args++] = bind_scratch(b, m.acc, (size_t)s->ow);
@@ -220,20 +219,10 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
                mac_finish(b, n, &m, added, 1.0f, y);
     }
     int32_t len = s->ic / group * s->kh * s->kw;
-    qk_conv2d_q_params p = {WINDOW_PARAMS(s),
-                            .ic = s->ic,
-                            .oc = s->oc,
-                            .group = group,
-                            .has_bias = bias >= 0,
-                            .has_wz = !no_wz,
-                            .wz_step = wz_step,
-                            .m_step = m.m_step,
-                            .xz = m.xz,
-                            .yz = m.yz,
-                            .lo = m.lo,
-                            .hi = m.hi,
-                            .wbits = m.wbits,
-                            .wsign = m.wsign};
+    qk_conv2d_q_params p = {
+        WINDOW_PARAMS(s),   .ic = s->ic,        .oc = s->oc,     .group = group, .has_wz = !no_wz,
+        .wz_step = wz_step, .m_step = m.m_step, .xz = m.xz,      .yz = m.yz,     .lo = m.lo,
+        .hi = m.hi,         .wbits = m.wbits,   .wsign = m.wsign};
     int bytes = elem_bits(m.expand) / 8;
     p.tile = conv2d_tile(s->oh * s->ow, len, bytes, unfold_bytes(b, n), 1);
     args[n_args++] = bind_scratch(b, m.expand, (size_t)p.tile * (size_t)len);

@@ -165,9 +165,9 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c,
         m.raw || !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
         return bind_in_double(b, n);
     m.types[1] = bind_elem(n->in[W]);
-    qk_convtranspose_q_params p = {
-        WINDOW_PARAMS(s),   .ic = s->ic, .oc = s->oc, .group = s->group, .has_bias = bias >= 0,
-        .m_step = m.m_step, .xz = m.xz,  .yz = m.yz,  .lo = m.lo,        .hi = m.hi};
+    qk_convtranspose_q_params p = {WINDOW_PARAMS(s),  .ic = s->ic,        .oc = s->oc,
+                                   .group = s->group, .m_step = m.m_step, .xz = m.xz,
+                                   .yz = m.yz,        .lo = m.lo,         .hi = m.hi};
     int wz = mac_weight_zp(b, &m, 0, &wz_step, &no_wz);
     p.wz_step = wz_step;
     args[n_args++] = bind_value(b, n->in[X]);

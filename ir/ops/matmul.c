@@ -126,7 +126,6 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
                             .lo = m.lo,
                             .hi = m.hi,
                             .m_step = m.m_step,
-                            .has_bias = add >= 0,
                             .cm = rows ? p->n : 0,
                             .cn = 1,
                             .wbits = m.wbits,

@@ -216,6 +216,30 @@ class Bits(OracleCase):
                 self.assertLessEqual((away > 0).mean(), 0.02)
         self.run_c(path, data)
 
+    def test_sums_wrap(self):
+        """A bias near the ends of int32: a sum past them wraps as two's complement, in each operator that adds one."""
+        bias = np.array([2**31 - 1, 2**31 - 1000, -2**31, 7], np.int64)
+        x = np.random.default_rng(3).integers(-128, 128, (SAMPLES, 4, 3, 3))
+        sums = (x.astype(np.int64) * 100 + bias.reshape(4, 1, 1)).astype(np.int32)
+        want = np.clip(np.rint(sums / 2.0**24), -128, 127)
+        y = "int8q<16777216.0, 0>[1, 4, 3, 3]"
+        eye = (100 * np.eye(4, dtype=np.int64)).ravel().tolist()
+        lines = [f"const %w : int8q<1.0, 0>[4, 4, 1, 1] = {eye}", f"const %b : acc<%x, %w>[4] = {bias.tolist()}",
+                 "const %d : int8q<1.0, 0>[4, 1, 1, 1] = splat(100)", f"%conv : {y} = Conv(%x, %w, %b)",
+                 f"%deep : {y} = Conv(%x, %d, %b) <group=4>", f"%transposed : {y} = ConvTranspose(%x, %w, %b)",
+                 f"%transposed.deep : {y} = ConvTranspose(%x, %d, %b) <group=4>"]
+        names = ("conv", "deep", "transposed", "transposed.deep")
+        path, data, out = (self.scratch / f"wrap.{end}" for end in ("qir", "npz", "out.npz"))
+        body = "\n  ".join(lines)
+        path.write_text(f'qir 1\nimport "" 21\ngraph @main (%x : int8q<1.0, 0>[1, 4, 3, 3]) -> '
+                        f'({", ".join("%" + n for n in names)}) {{\n  {body}\n}}\n')
+        np.savez(data, x=x.astype(np.int8))
+        qxc("run", path, f"-input={data}", "-no-sync", "-quiet", "-o", out)
+        have = np.load(out)
+        for name in names:
+            np.testing.assert_array_equal(have[name].reshape(want.shape), want, name)
+        self.run_c(path, data)
+
 
 if __name__ == "__main__":
     unittest.main()

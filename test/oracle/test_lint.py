@@ -40,11 +40,27 @@ def one_conv(file, groups):
     np.savez(file.with_suffix(".npz"), x=random.randn(2, channels, 8, 8).astype(np.float32))
 
 
+def plain_products(file):
+    """Products that lie as in ONNX, and without bias: a ConvTranspose, a grouped Conv, a MatMul of two results."""
+    random = np.random.RandomState(4)
+    graph = helper.make_graph(
+        [helper.make_node("ConvTranspose", ["x", "t"], ["a"], strides=[2, 2]),
+         helper.make_node("Conv", ["a", "w"], ["b"], group=2), helper.make_node("MatMul", ["b", "a"], ["y"])], "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 4, 6, 6))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 6, 12, 12))],
+        [numpy_helper.from_array(random.randn(4, 6, 2, 2).astype(np.float32), "t"),
+         numpy_helper.from_array(random.randn(6, 3, 1, 1).astype(np.float32), "w")])
+    onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), file)
+
+
 class Lint(OracleCase):
     def emit(self, name):
         source = self.scratch / f"{name}.c"
         if name == "digits":
             options = (DIGITS / "digits.onnx", f"-calib={DIGITS / 'calib.npz'}", "-requant=single")
+        elif name == "products":
+            plain_products(self.scratch / "products.onnx")
+            options = (self.scratch / "products.onnx", "-calib-random=2")
         else:
             self.shared_model(f"{name}_int8_qdq.onnx")
             options = (MODELS / f"{name}_int8_qdq.onnx",)
@@ -80,7 +96,7 @@ class Lint(OracleCase):
         if not shutil.which(tool):
             raise unittest.SkipTest(f"there is no {tool}: tools/install_deps.sh installs it")
 
-    @for_each("digits", "kws", "ic")
+    @for_each("digits", "kws", "ic", "products")
     def test_clang_tidy(self, name):
         self.need("clang-tidy-19")
         source = self.emit(name)
@@ -91,7 +107,7 @@ class Lint(OracleCase):
                      "--", "-std=c99", *flags], capture_output=True, text=True, check=False)
                 self.assertEqual((0, ""), (done.returncode, done.stdout[:3000]))
 
-    @for_each("digits", "kws")
+    @for_each("digits", "kws", "products")
     def test_cppcheck(self, name):
         """The portable code: -D says that no other macro is defined. Large tables take it minutes."""
         self.need("cppcheck")

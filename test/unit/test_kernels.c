@@ -268,7 +268,7 @@ static qk_conv2d_q_params random_conv(bool depthwise) {
     p.oh = th < 0 ? 0 : th / p.sh + 1;
     p.ow = tw < 0 ? 0 : tw / p.sw + 1;
     p.tile = (int)between(1, 20);
-    p.has_bias = p.m_step = p.wz_step = 1;
+    p.m_step = p.wz_step = 1;
     p.has_wz = random_bits() % 2;
     return p;
 }
@@ -299,9 +299,9 @@ static void conv_case(const IntType *x, const IntType *w, const IntType *y, bool
     snprintf(name, sizeof name, "qk_%s_q_%s_%s_%s", depthwise ? "depthwise" : "conv2d", x->id,
              w->id, y->id);
     if (depthwise) {
-        qk_depthwise_q_params q = {p.n,      p.ic, p.ih, p.iw, p.oc, p.oh, p.ow, p.kh,
-                                   p.kw,     p.sh, p.sw, p.dh, p.dw, p.pt, p.pl, 1,
-                                   p.has_wz, 1,    1,    p.xz, p.yz, p.lo, p.hi};
+        qk_depthwise_q_params q = {p.n,  p.ic, p.ih, p.iw, p.oc, p.oh, p.ow, p.kh,
+                                   p.kw, p.sh, p.sw, p.dh, p.dw, p.pt, p.pl, p.has_wz,
+                                   1,    1,    p.xz, p.yz, p.lo, p.hi};
         RUN(name, &q, d.xs, d.ws, bias, wz, mul, shift, out, col, acc);
     } else {
         RUN(name, &p, d.xs, d.ws, bias, wz, mul, shift, out, col, acc);
@@ -368,7 +368,7 @@ static void matmul_case(const IntType *a, const IntType *b, const IntType *y, in
     p.as[1] = 0; /* a is broadcast over the second batch dimension, b the first */
     p.bs[0] = 0, p.bs[1] = p.k * p.n;
     p.am = ta ? 1 : p.k, p.ak = ta ? p.m : 1, p.bk = tb ? 1 : p.n, p.bn = tb ? p.k : 1;
-    p.has_bias = 1, p.cn = 1, p.bz_step = p.m_step = 1;
+    p.cn = 1, p.bz_step = p.m_step = 1;
     void *as = random_ints(a, (size_t)(2 * p.m * p.k)),
          *bs = random_ints(b, (size_t)(3 * p.k * p.n));
     int64_t az = random_zp(a), yz = random_zp(y), bias64[9];
