@@ -48,8 +48,9 @@ static bool bind_quant(Binder *b, const Node *n, Bounds r) {
 
 static bool bind_float(Binder *b, const Node *n, Bounds r) {
     qk_clamp_f32_params p = {.n = bind_count(n->in[X]), .lo = r.lo, .hi = r.hi};
-    if (!bind_call(b, n, "qk_clamp_f32", &p, sizeof p, 2,
-                   (int[]){bind_value(b, n->in[X]), bind_value(b, n->out[0])}))
+    int from, to;
+    bind_each(b, n, n->in[X], n->out[0], &from, &to);
+    if (!bind_call(b, n, "qk_clamp_f32", &p, sizeof p, 2, (int[]){from, to}))
         return false;
     bind_in_place(b, 0);
     return true;

@@ -1,5 +1,6 @@
 /* Conv and its QOperator form QLinearConv. Opsets 1, 11, 22: only types and defaults' wording. */
 #include "ir/ops/conv.h"
+#include "ir/ops/conv_float.h"
 #include "ir/ops/conv_last.h"
 #include "ir/ops/overlay.h"
 #include "kernels/requant_host.h"
@@ -135,6 +136,8 @@ static bool is_depthwise(Type x, Type w) {
 static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group) {
     const Value *bias = op_in(c, B);
     int at[4];
+    if (conv_float_fits(b, n, s, group))
+        return conv_float_bind(b, n, s, group);
     if (!mac_floats(b, n, bias, at))
         return false;
     int args[] = {at[0], at[1], at[2], at[3], -1};

@@ -74,6 +74,7 @@ static bool global_infer(OpCtx *c) {
 
 /* Both orders of elements have the same parameters. */
 _Static_assert(sizeof(qk_avgpool2d_nhwc_q_params) == sizeof(qk_avgpool2d_q_params) &&
+                   sizeof(qk_avgpool2d_nhwc_f32_params) == sizeof(qk_avgpool2d_f32_params) &&
                    sizeof(qk_maxpool2d_nhwc_params) == sizeof(qk_maxpool2d_params),
                "copied as they are");
 
@@ -123,11 +124,26 @@ static bool call_planes(Binder *b, const Node *n, const Spatial *s, const char *
     return true;
 }
 
+/* A kernel on [n, h, w, c] that adds up results in their place. */
+static bool call_last(Binder *b, const Node *n, const Spatial *s, const char *kernel,
+                      const void *params, size_t size, ElemType e) {
+    if (!bind_call(b, n, kernel, params, size, 2,
+                   (int[]){bind_last(b, n, n->in[0]), bind_last(b, n, n->out[0])}))
+        return false;
+    bind_over(b, 0, lead_window(s, e, e, 1)); /* it begins with results that it then changes */
+    return true;
+}
+
 static bool average_float(Binder *b, const Node *n, const Spatial *s, int32_t include_pad) {
     qk_avgpool2d_f32_params p = {WINDOW_PARAMS(s), .c = s->ic, .pb = s->pb, .pr = s->pr,
                                  .count_include_pad = include_pad};
-    return bind_floats_only(b, n) &&
-           call_planes(b, n, s, "qk_avgpool2d_f32", &p, sizeof p, bind_real(b));
+    if (!bind_floats_only(b, n))
+        return false;
+    if (!bind_is_last(b, n->in[0]) || bind_real(b) != ELEM_FLOAT)
+        return call_planes(b, n, s, "qk_avgpool2d_f32", &p, sizeof p, bind_real(b));
+    qk_avgpool2d_nhwc_f32_params q;
+    memcpy(&q, &p, sizeof q);
+    return call_last(b, n, s, "qk_avgpool2d_nhwc_f32", &q, sizeof q, ELEM_FLOAT);
 }
 
 /* Whether to average with channels last: they are, and the sums fit. */
@@ -308,15 +324,12 @@ static bool max_call(Binder *b, const Node *n, const Spatial *s) {
         return bind_unsupported(b, n, "operand and result are quantized differently");
     ElemType e = bind_elem(n->in[0]);
     qk_maxpool2d_params p = {WINDOW_PARAMS(s), .c = s->ic};
-    if (!bind_is_last(b, n->in[0]) || e == ELEM_FLOAT)
+    const char *last = bind_kernel(b, "maxpool2d_nhwc", 1, &e);
+    if (!bind_is_last(b, n->in[0]) || !kernel_find(last))
         return call_planes(b, n, s, bind_kernel(b, "maxpool2d", 1, &e), &p, sizeof p, e);
     qk_maxpool2d_nhwc_params q;
     memcpy(&q, &p, sizeof q);
-    if (!bind_call(b, n, bind_kernel(b, "maxpool2d_nhwc", 1, &e), &q, sizeof q, 2,
-                   (int[]){bind_last(b, n, n->in[0]), bind_last(b, n, n->out[0])}))
-        return false;
-    bind_over(b, 0, lead_window(s, e, e, 1)); /* it begins with results that it then raises */
-    return true;
+    return call_last(b, n, s, last, &q, sizeof q, e);
 }
 
 static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {

@@ -1,0 +1,123 @@
+/* See conv_float.h. */
+#include "ir/ops/conv_float.h"
+#include "ir/ops/overlay.h"
+
+enum { X, W, B };
+enum { BLOCK = 16, PART = 128, LEAST_ROWS = 12, FIRST_LEVEL_CACHE = 32 * 1024 }; /* of the kernel */
+
+static bool is_depthwise(const Spatial *s, int32_t group) {
+    return group > 1 && group == s->ic && s->oc == s->ic;
+}
+
+static int32_t padded(int32_t columns) {
+    return (columns + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+static bool is_float_const(const Value *v) {
+    const Tensor *t = value_data(v);
+    return t && t->data && t->elem == ELEM_FLOAT && v->type.elem == ELEM_FLOAT && !op_quant(v);
+}
+
+static bool is_float(const Value *v) {
+    return v->type.elem == ELEM_FLOAT && !op_quant(v);
+}
+
+static const float *floats_of(const Value *v) {
+    return (const float *)(const void *)value_data(v)->data;
+}
+
+bool conv_float_fits(const Binder *b, const Node *n, const Spatial *s, int32_t group) {
+    bool bias = n->n_in > B && n->in[B];
+    if (bind_real(b) != ELEM_FLOAT || !is_float(n->in[X]) || !is_float(n->out[0]) ||
+        !is_float_const(n->in[W]) || (bias && !is_float_const(n->in[B])))
+        return false;
+    if (is_depthwise(s, group))
+        return true;
+    int64_t k = (int64_t)s->ic / group * s->kh * s->kw, ocg = s->oc / group;
+    int64_t plain = group * ocg * k, packed = group * padded((int32_t)ocg) * k;
+    return k > 0 && ocg > 0 && packed <= plain + plain / 2 + 1024;
+}
+
+/* [oc][ic / group][taps] to [oc / 16][taps][ic / group][16], by groups, filled up with zeros. */
+static int packed_weights(Binder *b, const float *w, int32_t groups, int32_t ocg, int32_t icg,
+                          int32_t taps) {
+    int32_t all = padded(ocg);
+    size_t k = (size_t)icg * (size_t)taps, count = (size_t)groups * (size_t)all * k;
+    float *out = NEW_ARRAY(binder_arena(b), float, count);
+    for (int32_t g = 0; g < groups; g++)
+        for (int32_t j = 0; j < ocg; j++) {
+            float *to = out + (size_t)(g * all + j) / BLOCK * BLOCK * k + (size_t)(j % BLOCK);
+            for (int32_t i = 0; i < icg; i++)
+                for (int32_t t = 0; t < taps; t++)
+                    to[((size_t)t * (size_t)icg + (size_t)i) * BLOCK] = *w++;
+        }
+    return bind_const(b, ELEM_FLOAT, count, out, "weights, packed");
+}
+
+/* `all` entries a group. */
+static int packed_bias(Binder *b, const Node *n, int32_t groups, int32_t ocg, int32_t all) {
+    const float *given = n->n_in > B && n->in[B] ? floats_of(n->in[B]) : NULL;
+    size_t count = (size_t)groups * (size_t)all;
+    float *out = NEW_ARRAY(binder_arena(b), float, count);
+    for (int32_t c = 0; given && c < groups * ocg; c++)
+        out[c / ocg * all + c % ocg] = given[c];
+    return bind_const(b, ELEM_FLOAT, count, out, "bias");
+}
+
+/* What is multiplied at a time: parts of equal length. */
+static int32_t part_of(int32_t k) {
+    int32_t parts = (k + PART - 1) / PART;
+    return (k + parts - 1) / parts;
+}
+
+static bool reads_one_position(const Spatial *s) {
+    return s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->pt == 0 && s->pl == 0 &&
+           s->oh == s->ih && s->ow == s->iw;
+}
+
+/* More positions read the weights less often, up to what stays in the cache. */
+static void bind_more_rows(Binder *b, const Spatial *s, int32_t part, int scratch) {
+    size_t row = sizeof(float) * (size_t)part, all = (size_t)s->oh * (size_t)s->ow * row;
+    bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_f32_params, col_bytes), row,
+              all < FIRST_LEVEL_CACHE ? all : FIRST_LEVEL_CACHE);
+}
+
+/* Weights [c][taps] to [taps][c]. */
+static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s) {
+    const float *w = floats_of(n->in[W]);
+    size_t taps = (size_t)s->kh * (size_t)s->kw, c = (size_t)s->ic;
+    float *out = NEW_ARRAY(binder_arena(b), float, taps *c);
+    for (size_t i = 0; i < taps * c; i++)
+        out[i % taps * c + i / taps] = w[i];
+    qk_depthwise_nhwc_f32_params p = {WINDOW_PARAMS(s), .c = s->ic};
+    int args[] = {bind_last(b, n, n->in[X]),
+                  bind_const(b, ELEM_FLOAT, taps * c, out, "weights, channels last"),
+                  packed_bias(b, n, 1, s->ic, s->ic), bind_last(b, n, n->out[0])};
+    if (!bind_call(b, n, "qk_depthwise_nhwc_f32", &p, sizeof p, 4, args))
+        return false;
+    bind_over(b, 0, lead_window(s, ELEM_FLOAT, ELEM_FLOAT, 8)); /* positions made at a time */
+    return true;
+}
+
+static bool bind_full(Binder *b, const Node *n, const Spatial *s, int32_t group) {
+    int32_t icg = s->ic / group, ocg = s->oc / group, taps = s->kh * s->kw, all = padded(ocg);
+    int32_t part = part_of(icg * taps), most = s->oh * s->ow;
+    int32_t rows = most < 1 ? 1 : most < LEAST_ROWS ? most : LEAST_ROWS;
+    qk_conv2d_nhwc_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc, .group = group};
+    bool direct = reads_one_position(s);
+    p.col_bytes = direct ? 0 : rows * part * (int32_t)sizeof(float);
+    int w = packed_weights(b, floats_of(n->in[W]), group, ocg, icg, taps);
+    int args[] = {bind_last(b, n, n->in[X]), w, packed_bias(b, n, group, ocg, all),
+                  bind_last(b, n, n->out[0]), -1};
+    if (!direct)
+        args[4] = bind_scratch(b, ELEM_FLOAT, (size_t)p.col_bytes / sizeof(float));
+    if (!bind_call(b, n, "qk_conv2d_nhwc_f32", &p, sizeof p, 5, args))
+        return false;
+    if (!direct)
+        bind_more_rows(b, s, part, args[4]);
+    return true;
+}
+
+bool conv_float_bind(Binder *b, const Node *n, const Spatial *s, int32_t group) {
+    return is_depthwise(s, group) ? bind_depthwise(b, n, s) : bind_full(b, n, s, group);
+}

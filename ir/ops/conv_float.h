@@ -1,0 +1,13 @@
+/* Convolution of floats with channels last and constant weights, which are packed: the fast form of
+ * what conv.c binds. */
+#ifndef QXC_IR_OPS_CONV_FLOAT_H
+#define QXC_IR_OPS_CONV_FLOAT_H
+
+#include "ir/ops/bind.h"
+
+/* Whether this form serves for the node's operands (x, weights [oc, ic / group, kh, kw], perhaps a
+ * bias); else the general kernels do. */
+bool conv_float_fits(const Binder *b, const Node *n, const Spatial *s, int32_t group);
+bool conv_float_bind(Binder *b, const Node *n, const Spatial *s, int32_t group);
+
+#endif
