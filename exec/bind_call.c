@@ -207,6 +207,36 @@ bool bind_alias(Binder *b, const Node *n, const Value *out, const Value *in) {
     return true;
 }
 
+/* A number of the call's params, our own copy; NULL where the kernel has none of this name. */
+static void *param(const Call *c, const char *name) {
+    char *params = (char *)(uintptr_t)c->params;
+    for (size_t i = 0; i < c->kernel->n_fields; i++)
+        if (strcmp(c->kernel->fields[i].name, name) == 0)
+            return params + c->kernel->fields[i].offset;
+    return NULL;
+}
+
+/* The call that has just written `v`, which nothing but one node reads; NULL: it is another. */
+static const Call *made_now(const Binder *b, const Value *v) {
+    const Program *p = b->program;
+    const Call *c = p->n_calls ? &p->calls[p->n_calls - 1] : NULL;
+    int at = c ? call_output(p, c) : -1, plain = p->value_buffer[v->id], last = b->last[v->id];
+    if (at < 0 || b->options.keep_all || b->options.observed || !uses_only_here(b->uses, v))
+        return NULL;
+    return c->args[at] == (plain < 0 ? last : last < 0 ? plain : -1) ? c : NULL;
+}
+
+bool bind_clamped(Binder *b, const Node *n, const Value *out, const Value *in, float lo, float hi) {
+    const Call *c = made_now(b, in);
+    int32_t *clamped = c ? param(c, "clamped") : NULL;
+    if (!clamped || *clamped || out->graph != in->graph)
+        return false;
+    *clamped = 1;
+    *(float *)param(c, "lo") = lo;
+    *(float *)param(c, "hi") = hi;
+    return bind_alias(b, n, out, in);
+}
+
 bool bind_moved(Binder *b, const Value *out, const Value *in, bool to_front) {
     int from = to_front ? b->program->value_buffer[in->id] : b->last[in->id];
     if (to_front && from < 0 && b->last[in->id] < 0)

@@ -73,6 +73,7 @@ Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
                   .rejected = map_new(a),
                   .dynamic = map_new(a),
                   .floats = map_new(a),
+                  .uses = uses_new(m),
                   .program = NEW(a, Program)};
     if (o)
         b->options = *o;

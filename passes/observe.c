@@ -2,7 +2,7 @@
 #include "passes/observe.h"
 
 bool observe_run(Module *m, PassContext *c, RunnerObserver *fn, void *ctx) {
-    Program *p = program_build(m, &(ProgramOptions){.ignore_quant = true}, c->d);
+    Program *p = program_build(m, &(ProgramOptions){.ignore_quant = true, .observed = true}, c->d);
     Samples *s = p ? pass_samples(m, c) : NULL;
     if (!s)
         return false;

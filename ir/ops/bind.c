@@ -258,9 +258,11 @@ bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params
                 UnaryFn *f, const void *ctx) {
     if (op_quant(n->in[0]))
         return bind_table(b, n, n->in[0], n->out[0], f, ctx);
-    if (!bind_floats_only(b, n) ||
-        !bind_call(b, n, kernel, params, size, 2,
-                   (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])}))
+    int args[2];
+    if (!bind_floats_only(b, n))
+        return false;
+    bind_each(b, n, n->in[0], n->out[0], &args[0], &args[1]);
+    if (!bind_call(b, n, kernel, params, size, 2, args))
         return false;
     bind_in_place(b, 0);
     return true;

@@ -49,6 +49,8 @@ static bool bind_quant(Binder *b, const Node *n, Bounds r) {
 static bool bind_float(Binder *b, const Node *n, Bounds r) {
     qk_clamp_f32_params p = {.n = bind_count(n->in[X]), .lo = r.lo, .hi = r.hi};
     int from, to;
+    if (bind_clamped(b, n, n->out[0], n->in[X], r.lo, r.hi))
+        return true;
     bind_each(b, n, n->in[X], n->out[0], &from, &to);
     if (!bind_call(b, n, "qk_clamp_f32", &p, sizeof p, 2, (int[]){from, to}))
         return false;

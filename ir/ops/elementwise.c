@@ -94,8 +94,12 @@ static bool call_kernel(Binder *b, const Node *n, const char *op, ElemType e, Ty
 
 /* Operands and result have elements e. */
 static bool bind_plain(Binder *b, const Node *n, const char *op, ElemType e) {
-    return call_kernel(b, n, op, e, n->in[0]->type, n->in[1]->type, bind_value(b, n->in[0]),
-                       bind_value(b, n->in[1]), bind_value(b, n->out[0]));
+    int args[3];
+    Broadcast s = bind_pair(b, n, args);
+    if (!bind_binary(b, n, op, e, s, args))
+        return false;
+    mark_in_place(b, n->in[0]->type, n->out[0]->type, 0);
+    return true;
 }
 
 /* What the integer kernels take: one storage type, parameters for the whole tensor. */
@@ -305,7 +309,8 @@ static bool bind_sum(Binder *b, const Node *n, const OpCtx *c) {
     if (n->n_in == 1 && bind_equal_quant(n->in[0], n->out[0]))
         return bind_alias(b, n, n->out[0], n->in[0]);
     if (!bind_any_quant(n))
-        return bind_floats_only(b, n) && bind_sum_float(b, n);
+        return bind_floats_only(b, n) &&
+               (n->n_in == 2 ? bind_plain(b, n, "add", ELEM_FLOAT) : bind_sum_float(b, n));
     return n->n_in == 2 ? bind_add_quant(b, n, 1) : bind_sum_float(b, n);
 }
 

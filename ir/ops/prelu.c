@@ -123,11 +123,11 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         float k = (float)tensor_float(slope, 0);
         return bind_table(b, n, n->in[X], n->out[0], prelu, &k);
     }
-    Broadcast s = bind_broadcast(n->in[X]->type, n->in[SLOPE]->type, n->out[0]->type);
-    return bind_floats_only(b, n) &&
-           bind_binary(b, n, "prelu", ELEM_FLOAT, s,
-                       (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[SLOPE]),
-                               bind_value(b, n->out[0])});
+    int args[3];
+    if (!bind_floats_only(b, n))
+        return false;
+    Broadcast s = bind_pair(b, n, args);
+    return bind_binary(b, n, "prelu", ELEM_FLOAT, s, args);
 }
 
 const OpDef op_PRelu = {
