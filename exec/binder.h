@@ -15,8 +15,8 @@ struct Binder {
     Arena *arena;
     Diags *diags;
     ProgramOptions options;
-    Map *dynamic;   /* by value id: its buffer of parameters, plus 1 */
-    Map *rejected;  /* by operator type, of Rejection */
+    Map *dynamic;  /* by value id: its buffer of parameters, plus 1 */
+    Map *rejected; /* by operator type, of Rejection */
     const Uses *uses;
     size_t *alive;  /* by id of a node's first result: bytes of what is alive while it runs */
     size_t busiest; /* most bytes alive while a node multiplies */

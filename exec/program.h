@@ -132,8 +132,8 @@ int bind_last(Binder *b, const Node *n, const Value *v);
 void bind_each(Binder *b, const Node *n, const Value *x, const Value *y, int *from, int *to);
 /* `out` holds the same bytes as `in` (Reshape, Identity): no call, one buffer, where possible. */
 bool bind_alias(Binder *b, const Node *n, const Value *out, const Value *in);
-/* `out` is min(max(in, lo), hi): no call where the one before makes `in`, for this node only, and its
- * kernel clamps what it writes, having the params `clamped`, `lo` and `hi`. Else false. */
+/* `out` is min(max(in, lo), hi): no call where the one before makes `in`, for this node only, and
+ * its kernel clamps what it writes, having the params `clamped`, `lo` and `hi`. Else false. */
 bool bind_clamped(Binder *b, const Node *n, const Value *out, const Value *in, float lo, float hi);
 /* `out` is `in` with its channels moved from behind to the front, [N, ..., C] to [N, C, ...]
  * (`to_front`), or back: the same bytes in the other order. False, with nothing done, where that

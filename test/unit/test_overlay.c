@@ -259,6 +259,46 @@ static void planes_over_their_operand(void **state) {
     free(t);
 }
 
+/* Floats with channels last: pools begin with results that they then change, a depthwise Conv makes
+ * eight at a time. */
+static void floats_last_over_their_operand(void **state) {
+    (void)state;
+    static float w[64 * 16], bias[64];
+    Tables *t = tables();
+    int differs[3] = {0};
+    for (size_t i = 0; i < COUNT(w); i++)
+        w[i] = (float)uniform(-1, 1);
+    for (size_t i = 0; i < sizeof t->x / sizeof(float); i++)
+        ((float *)(void *)t->x)[i] = (float)uniform(-2, 2);
+    for (int round = 0; round < 3 * ROUNDS; round++) {
+        Spatial s = random_spatial(true);
+        qk_maxpool2d_nhwc_params max = {WINDOW_PARAMS(&s), .c = s.ic};
+        qk_avgpool2d_nhwc_f32_params average = {WINDOW_PARAMS(&s), .c = s.ic};
+        qk_depthwise_nhwc_f32_params dw = {WINDOW_PARAMS(&s), .c = s.ic, .clamped = round % 2,
+                                           .lo = -1, .hi = 2};
+        Case c = window_case(&s, t, ELEM_FLOAT);
+        int kind = round % 3;
+        c.in *= 4;
+        c.args[1] = t->y;
+        c.y = 1;
+        c.lead = lead_window(&s, ELEM_FLOAT, ELEM_FLOAT, kind == 2 ? 8 : 1);
+        if (kind == 0)
+            c.name = "qk_maxpool2d_nhwc_f32", c.params = &max;
+        if (kind == 1)
+            c.name = "qk_avgpool2d_nhwc_f32", c.params = &average;
+        if (kind == 2) {
+            c.name = "qk_depthwise_nhwc_f32", c.params = &dw;
+            c.args[1] = w, c.args[2] = bias, c.args[3] = t->y;
+            c.y = 3;
+        }
+        if (c.in <= sizeof t->x)
+            differs[kind] += check(&c, 4 * (kind == 2 ? 9 : 2) * (int64_t)s.iw * s.ic);
+    }
+    for (int kind = 0; kind < 3; kind++)
+        assert_in_range(differs[kind], ROUNDS / 20, ROUNDS);
+    free(t);
+}
+
 /* ---- rows and elements ---- */
 
 static void matmul_over_its_operand(void **state) {
@@ -312,9 +352,13 @@ static void elements_over_their_operand(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv_over_its_operand),    cmocka_unit_test(depthwise_over_its_operand),
-        cmocka_unit_test(pools_over_their_operand), cmocka_unit_test(planes_over_their_operand),
-        cmocka_unit_test(matmul_over_its_operand),  cmocka_unit_test(elements_over_their_operand),
+        cmocka_unit_test(conv_over_its_operand),
+        cmocka_unit_test(depthwise_over_its_operand),
+        cmocka_unit_test(pools_over_their_operand),
+        cmocka_unit_test(planes_over_their_operand),
+        cmocka_unit_test(floats_last_over_their_operand),
+        cmocka_unit_test(matmul_over_its_operand),
+        cmocka_unit_test(elements_over_their_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
