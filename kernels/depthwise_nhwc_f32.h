@@ -19,12 +19,15 @@ static void $NAME_some(const qk_depthwise_nhwc_f32_params *p, const float *x, co
     ptrdiff_t down = (ptrdiff_t)p->dh * p->iw * p->c, across = (ptrdiff_t)p->dw * p->c;
     int32_t whole = 0, c, r, i, j;
 #if defined(QK_FLOATS)
-    qk_taps_floats t = {rows, columns, (ptrdiff_t)p->sw * p->c, down, across, (ptrdiff_t)p->kw * p->c, p->c};
-    qk_taps_floats4 t4 = {rows, columns, t.step, down, across, t.below, p->c};
+    ptrdiff_t step = (ptrdiff_t)p->sw * p->c, below = (ptrdiff_t)p->kw * p->c;
+    qk_taps_floats t = {rows, columns, step, down, across, below, p->c};
+    qk_taps_floats4 t4 = {rows, columns, step, down, across, below, p->c};
     for (c = 0; c + QK_LANES <= p->c; c += QK_LANES)
         qk_tap_tile_floats(&t, x + c, w + c, bias + c, count, y + c);
-    for (i = c / 4; i < p->c / 4; i++) /* a bound that compilers see */
-        qk_tap_tile_floats4(&t4, x + 4 * (ptrdiff_t)i, w + 4 * (ptrdiff_t)i, bias + 4 * (ptrdiff_t)i, count, y + 4 * (ptrdiff_t)i);
+    for (i = c / 4; i < p->c / 4; i++) { /* a bound that compilers see */
+        ptrdiff_t at = 4 * (ptrdiff_t)i;
+        qk_tap_tile_floats4(&t4, x + at, w + at, bias + at, count, y + at);
+    }
     whole = p->c / 4 * 4;
 #endif
     for (c = whole; c < p->c; c++)

@@ -36,11 +36,45 @@ static float $NAME_dot(const float *a, const float *b, int32_t len) {
     return sum;
 }
 
+/* The same for four columns, which lie `apart`: one alone would wait for each of its sums. */
+static void $NAME_four(const float *a, const float *b, ptrdiff_t apart, int32_t len, float *out) {
+    const float *b1 = b + apart, *b2 = b1 + apart, *b3 = b2 + apart;
+    float s0[16] = {0}, s1[16] = {0}, s2[16] = {0}, s3[16] = {0};
+    int32_t k = 0, l;
+    for (; k + 16 <= len; k += 16)
+        for (l = 0; l < 16; l++) {
+            s0[l] += a[k + l] * b[k + l];
+            s1[l] += a[k + l] * b1[k + l];
+            s2[l] += a[k + l] * b2[k + l];
+            s3[l] += a[k + l] * b3[k + l];
+        }
+    out[0] = out[1] = out[2] = out[3] = 0.0f;
+    for (l = 0; l < 16; l++) {
+        out[0] += s0[l];
+        out[1] += s1[l];
+        out[2] += s2[l];
+        out[3] += s3[l];
+    }
+    for (; k < len; k++) {
+        out[0] += a[k] * b[k];
+        out[1] += a[k] * b1[k];
+        out[2] += a[k] * b2[k];
+        out[3] += a[k] * b3[k];
+    }
+}
+
 static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float *b, const float *c,
                       float *y, float *cols, float *rows) {
     int32_t i, j, k, l, r;
     if (p->m < 4 && p->ak == 1 && p->bk == 1) {
-        for (j = 0; j < p->n; j++)
+        for (j = 0; j + 4 <= p->n; j += 4)
+            for (i = 0; i < p->m; i++) {
+                float out[4];
+                $NAME_four(a + (ptrdiff_t)i * p->am, b + (ptrdiff_t)j * p->bn, p->bn, p->k, out);
+                for (l = 0; l < 4; l++)
+                    $NAME_store(p, c, i, j + l, out[l], y);
+            }
+        for (; j < p->n; j++)
             for (i = 0; i < p->m; i++)
                 $NAME_store(p, c, i, j,
                             $NAME_dot(a + (ptrdiff_t)i * p->am, b + (ptrdiff_t)j * p->bn, p->k), y);
