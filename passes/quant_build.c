@@ -46,6 +46,7 @@ size_t fill_operand(const Node *n) {
 bool is_integer_product(const Node *n) {
     return node_is(n, "MatMulInteger") || node_is(n, "ConvInteger") ||
            node_is_in(n, "com.microsoft", "MatMulNBits") ||
+           node_is_in(n, "com.microsoft", "GatherBlockQuantized") ||
            node_is_in(n, "com.microsoft", "MatMulIntegerToFloat") ||
            node_is_in(n, "com.microsoft", "DynamicQuantizeMatMul") || form_find(n);
 }

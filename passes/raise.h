@@ -1,6 +1,7 @@
 /* Raising in steps, each leaving a module that computes the same:
  *   raise_channels_last com.microsoft's operators with channels last become ONNX's, and Transposes
  *   raise_nbits       MatMulNBits becomes DequantizeLinear of typed weights, and MatMul
+ *   raise_gather      GatherBlockQuantized becomes DequantizeLinear of a typed table, and Gather
  *   raise_dynamic     products with parameters computed at run time read `uint8q<dynamic>`
  *   raise_accumulators MatMulInteger, Add, Cast, Mul become MatMul and Add of int32q
  *   raise_qoperators  QLinearConv and the like become DequantizeLinear, operator, QuantizeLinear
@@ -41,6 +42,7 @@ typedef struct Raise {
 
 void raise_channels_last(Raise *r);
 void raise_nbits(Raise *r);
+void raise_gather(Raise *r);
 void raise_dynamic(Raise *r);
 /* raise_form.c: the node, where it is one of these, is replaced. `input` gives `x` quantized at run
  * time, by `dynamic` (DynamicQuantizeLinear, or NULL where `user` did it itself). */

@@ -292,6 +292,7 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     r.uses = uses_new(m);
     raise_each_graph(m, drop_guards, &r);
     raise_nbits(&r);
+    raise_gather(&r);
     raise_dynamic(&r);
     raise_accumulators(&r);
     raise_qoperators(&r);

@@ -1,4 +1,5 @@
-"""Quantized models as onnxruntime saves them behind its optimizer: com.microsoft's operators with channels last."""
+"""Models as onnxruntime saves them behind its optimizer, with com.microsoft's operators: channels last, fused with an
+activation, tables in blocks."""
 
 import unittest
 
@@ -99,6 +100,37 @@ class Saved(OracleCase):
                 np.savez(self.scratch / "x.npz", x=x[None])
                 done = qxc(path, f"-calib={self.scratch / 'x.npz'}", "-emit=qdq", "-no-sync", "-o", made)
                 self.assertNotIn(op, done.stderr)
+
+    @for_each("int4", "uint4", "uint8 of 8 bits", "uint8 of 4 bits", "uint8 of 2 bits")
+    def test_table_in_blocks(self, name):
+        """GatherBlockQuantized, with zero points and without."""
+        kind, bits = name.split()[0], int(name.split()[2]) if " " in name else 4
+        element = {"int4": T.INT4, "uint4": T.UINT4, "uint8": T.UINT8}[kind]
+        in_one = 8 // bits if kind == "uint8" else 1
+        low, high = (-8, 8) if kind == "int4" else (0, 256 if kind == "uint8" else 16)
+        tensor = lambda n, rows, columns: helper.make_tensor(  # columns: numbers, not bytes
+            n, element, [rows, -(-columns // in_one)], RNG.integers(low, high, rows * -(-columns // in_one)).tolist())
+        x = np.array([[1, 3], [-1, 0]], np.int64)
+        for operands in (["w", "x", "s"], ["w", "x", "s", "z"]):
+            with self.subTest(operands=operands):
+                attributes = {"bits": bits} if kind == "uint8" else {}
+                node = helper.make_node("GatherBlockQuantized", operands, ["y"], "n", domain=MS, block_size=16,
+                                        gather_axis=0, quantize_axis=1, **attributes)
+                scales = RNG.uniform(0.01, 0.1, (6, 3)).astype(np.float32)
+                inits = [tensor("w", 6, 40), numpy_helper.from_array(scales, "s"), tensor("z", 6, 3)]
+                graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", T.INT64, x.shape)],
+                                          [helper.make_tensor_value_info("y", T.FLOAT, (2, 2, 40))],
+                                          inits[:len(operands) - 1])
+                model = helper.make_model(graph, ir_version=10,
+                                          opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid(MS, 1)])
+                want = session(model).run(None, {"x": x})[0]
+                path, back = self.scratch / "table.onnx", self.scratch / "back.onnx"
+                onnx.save(model, path)
+                np.testing.assert_array_equal(qxc_outputs(path, {"x": x[None]}, self.scratch)["y"][0], want)
+                if bits == 2:
+                    continue  # onnxruntime has no DequantizeLinear of 2 bits
+                qxc(path, "-emit=qdq", "-no-sync", "-o", back)
+                np.testing.assert_array_equal(session(back).run(None, {"x": x})[0], want)
 
     def test_network(self):
         """Nothing says what type the values in between have."""
