@@ -17,8 +17,8 @@ struct Binder {
     ProgramOptions options;
     Map *dynamic;  /* by value id: its buffer of parameters, plus 1 */
     Map *rejected; /* by operator type, of Rejection */
+    size_t *alive; /* by id of a node's first result: bytes of what is alive while it runs */
     const Uses *uses;
-    size_t *alive;  /* by id of a node's first result: bytes of what is alive while it runs */
     size_t busiest; /* most bytes alive while a node multiplies */
     int *last;      /* by Value.id: its buffer with channels last, or -1 */
     MadeSlot *made; /* what a conversion inside a branch filled, to be emptied at its end */

@@ -2,7 +2,7 @@
 //! uses float_tile floats4
 // conv2d_f32 on tensors whose channels come last, [n, h, w, c], for constant weights, and what Relu
 // or Clip behind it do, y = min(max(y, lo), hi). Sums go over k in [kh][kw][ic / group] in parts of at most
-// 128, which are added up. Weights: per group, blocks of 16 output channels of
+// 512, which are added up. Weights: per group, blocks of 16 output channels of
 // [k][16], filled up with zeros; bias has an entry for each column of a block. Where an output
 // position reads more than one input position, or another than its own, some positions are unfolded at a
 // time. Scratch: col_bytes, at least 4 for each k of a part.
@@ -107,7 +107,7 @@ static void $NAME_clamp(const qk_conv2d_nhwc_f32_params *p, int32_t count, int32
 static void $NAME(const qk_conv2d_nhwc_f32_params *p, const float *x, const float *w,
                   const float *bias, float *y, float *col) {
     int32_t icg = p->ic / p->group, ocg = p->oc / p->group, len = icg * p->kh * p->kw;
-    int32_t parts = (len + 127) / 128, part = parts ? (len + parts - 1) / parts : 1;
+    int32_t parts = (len + 511) / 512, part = parts ? (len + parts - 1) / parts : 1;
     int32_t all = (ocg + 15) / 16 * 16, plane = p->oh * p->ow, b, g, first, k;
     int32_t same = p->kh == 1 && p->kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 &&
                    p->pl == 0 && p->oh == p->ih && p->ow == p->iw;

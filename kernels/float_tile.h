@@ -2,7 +2,8 @@
 //! uses floats
 /* y[i * ldy + j] = from[i * ldf + j] + sum over l < k of a[i * lda + l] * w[j / 16][l][j % 16], for
  * i < rows and j < n <= 32; the two blocks of weights are `apart` elements apart. `from` may be y.
- * Each sum is made in the order of l. */
+ * Products are added up 16 at a time, these sums by eights, and then all: one running sum would be
+ * several times less exact, and a deep network adds that up. */
 #if defined(QK_FLOATS)
 #if defined(__AVX512F__)
 enum { QK_FLOAT_ROWS = 12, QK_FLOAT_VECTORS = 2 };
@@ -20,29 +21,50 @@ __attribute__((always_inline)) static inline void
 qk_float_sums(const float *a, ptrdiff_t lda, int32_t rows, const float *w, ptrdiff_t apart,
               int32_t k, int32_t vectors, const float *from, ptrdiff_t ldf, float *y,
               ptrdiff_t ldy) {
-    qk_floats sum[12][4], v[4], zero = {0};
-    int32_t l, r, c;
+    qk_floats sum[12][4], some[12][4], all[12][4], v[4], zero = {0};
+    int32_t l = 0, end, r, c;
 #pragma GCC unroll 12
     for (r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (c = 0; c < vectors; c++)
-            sum[r][c] = zero;
-    for (l = 0; l < k; l++, a++, w += 16) {
-#pragma GCC unroll 4
-        for (c = 0; c < vectors; c++)
-            v[c] = qk_load_floats(w + c * QK_LANES / 16 * apart + c * QK_LANES % 16);
+            some[r][c] = all[r][c] = zero;
+    while (l < k) {
 #pragma GCC unroll 12
         for (r = 0; r < rows; r++)
 #pragma GCC unroll 4
             for (c = 0; c < vectors; c++)
-                sum[r][c] += a[r * lda] * v[c];
+                sum[r][c] = zero;
+        for (end = k - l < 16 ? k : l + 16; l < end; l++, a++, w += 16) {
+#pragma GCC unroll 4
+            for (c = 0; c < vectors; c++)
+                v[c] = qk_load_floats(w + c * QK_LANES / 16 * apart + c * QK_LANES % 16);
+#pragma GCC unroll 12
+            for (r = 0; r < rows; r++)
+#pragma GCC unroll 4
+                for (c = 0; c < vectors; c++)
+                    sum[r][c] += a[r * lda] * v[c];
+        }
+#pragma GCC unroll 12
+        for (r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (c = 0; c < vectors; c++)
+                some[r][c] += sum[r][c];
+        if (l % 128 == 0 || l == k) {
+#pragma GCC unroll 12
+            for (r = 0; r < rows; r++)
+#pragma GCC unroll 4
+                for (c = 0; c < vectors; c++) {
+                    all[r][c] += some[r][c];
+                    some[r][c] = zero;
+                }
+        }
     }
 #pragma GCC unroll 12
     for (r = 0; r < rows; r++, from += ldf, y += ldy)
 #pragma GCC unroll 4
         for (c = 0; c < vectors; c++)
             qk_store_floats(y + c * QK_LANES,
-                            qk_load_floats(from + c * QK_LANES) + sum[r][c]);
+                            qk_load_floats(from + c * QK_LANES) + all[r][c]);
 }
 
 /* Returns how many of the rows it made. */
@@ -106,28 +128,35 @@ static void qk_float_tile(const float *a, ptrdiff_t lda, int32_t rows, const flo
 static void qk_float_tile(const float *a, ptrdiff_t lda, int32_t rows, const float *w,
                           ptrdiff_t apart, int32_t k, int32_t n, const float *from, ptrdiff_t ldf,
                           float *y, ptrdiff_t ldy) {
-    int32_t i, j, l, r, c;
+    int32_t i, j, l, end, r, c;
     for (i = 0; i < rows; i += 2)
         for (j = 0; j < n; j += 4) { /* two rows of four; an odd row stands for two */
             const float *u = a + i * lda, *v = i + 1 < rows ? u + lda : u;
             const float *wj = w + j / 16 * apart + j % 16;
-            float s0 = 0, s1 = 0, s2 = 0, s3 = 0, t0 = 0, t1 = 0, t2 = 0, t3 = 0, sum[8];
-            for (l = 0; l < k; l++, wj += 16) {
-                float x = u[l], z = v[l];
-                s0 += x * wj[0];
-                s1 += x * wj[1];
-                s2 += x * wj[2];
-                s3 += x * wj[3];
-                t0 += z * wj[0];
-                t1 += z * wj[1];
-                t2 += z * wj[2];
-                t3 += z * wj[3];
+            float some[8] = {0}, all[8] = {0};
+            for (l = 0; l < k;) {
+                float s0 = 0, s1 = 0, s2 = 0, s3 = 0, t0 = 0, t1 = 0, t2 = 0, t3 = 0;
+                for (end = k - l < 16 ? k : l + 16; l < end; l++, wj += 16) {
+                    float x = u[l], z = v[l];
+                    s0 += x * wj[0];
+                    s1 += x * wj[1];
+                    s2 += x * wj[2];
+                    s3 += x * wj[3];
+                    t0 += z * wj[0];
+                    t1 += z * wj[1];
+                    t2 += z * wj[2];
+                    t3 += z * wj[3];
+                }
+                some[0] += s0, some[1] += s1, some[2] += s2, some[3] += s3;
+                some[4] += t0, some[5] += t1, some[6] += t2, some[7] += t3;
+                for (c = 0; (l % 128 == 0 || l == k) && c < 8; c++) {
+                    all[c] += some[c];
+                    some[c] = 0;
+                }
             }
-            sum[0] = s0, sum[1] = s1, sum[2] = s2, sum[3] = s3;
-            sum[4] = t0, sum[5] = t1, sum[6] = t2, sum[7] = t3;
             for (r = 0; r < 2 && i + r < rows; r++)
                 for (c = 0; c < 4 && j + c < n; c++)
-                    y[(i + r) * ldy + j + c] = from[(i + r) * ldf + j + c] + sum[4 * r + c];
+                    y[(i + r) * ldy + j + c] = from[(i + r) * ldf + j + c] + all[4 * r + c];
         }
 }
 #endif

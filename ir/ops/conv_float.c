@@ -3,7 +3,7 @@
 #include "ir/ops/overlay.h"
 
 enum { X, W, B };
-enum { BLOCK = 16, PART = 128, LEAST_ROWS = 12, FIRST_LEVEL_CACHE = 32 * 1024 }; /* of the kernel */
+enum { BLOCK = 16, PART = 512, LEAST_ROWS = 12, MOST_BYTES = 64 * 1024 }; /* of the kernel */
 
 static bool is_depthwise(const Spatial *s, int32_t group) {
     return group > 1 && group == s->ic && s->oc == s->ic;
@@ -79,7 +79,7 @@ static bool reads_one_position(const Spatial *s) {
 static void bind_more_rows(Binder *b, const Spatial *s, int32_t part, int scratch) {
     size_t row = sizeof(float) * (size_t)part, all = (size_t)s->oh * (size_t)s->ow * row;
     bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_f32_params, col_bytes), row, row,
-              all < FIRST_LEVEL_CACHE ? all : FIRST_LEVEL_CACHE);
+              all < MOST_BYTES ? all : MOST_BYTES);
 }
 
 /* Weights [c][taps] to [taps][c]. */
