@@ -49,12 +49,13 @@ static int64_t row_bytes(const Spatial *s) {
 
 /* Whether to keep rows of input instead of unfolding: where positions of a row share what they
  * read, a row is long enough to pay for reading the weights, and they do not make the arena larger,
- * as unfolding can do with less. */
+ * as unfolding can do with less: there is room, or they are little beside the input, over which the
+ * result may lie. */
 static bool by_rows(const Binder *b, const Node *n, const Spatial *s, const ConvOperands *o) {
     int64_t weights = (int64_t)s->oc * s->ic * s->kh * s->kw, rows = s->kh * row_bytes(s);
     return o->group == 1 && s->dh == 1 && s->dw == 1 && s->kh > 1 && s->kh <= MOST_ROWS &&
            (s->ow >= 12 || (s->ow >= 6 && weights <= 16 * 1024)) && rows <= INT32_MAX / 2 &&
-           rows <= (int64_t)bind_room(b, n);
+           (rows <= (int64_t)bind_room(b, n) || rows * 4 <= (int64_t)s->ih * s->iw * s->ic);
 }
 
 /* More positions read the weights less often, up to what stays in the cache. */
