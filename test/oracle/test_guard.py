@@ -187,7 +187,7 @@ class Guard(OracleCase):
                 x = {"x": rng.normal(0, 1, (2, 3, length)).astype(np.float32)}
                 want, got = (session(folder / name, on).run(None, x)[0]
                              for name, on in (("model.onnx", False), ("o.onnx", optimize)))
-                np.testing.assert_allclose(got, want, rtol=0, atol=0.01)
+                np.testing.assert_allclose(got, want, rtol=0, atol=0.03)  # a 1 wrapped to 0 is far off
 
     @for_each("ort-cpu", "onnx")
     def test_resize_between_pixels(self, target):
