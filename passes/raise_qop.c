@@ -158,9 +158,11 @@ static void raise_graph(Graph *g, void *ctx) {
             !qop_view(n, &op, &v, r->b.d))
             continue;
         const char *why = refusal(&v);
+        if (!why && op->qop.restate)
+            why = op->qop.restate(n, r->b.names, r->b.d);
         if (why)
             diag_note(r->b.d, n->loc, "%s stays as it is: %s", diag_name(r->b.d, n->op), why);
-        else
+        else if (qop_view(n, &op, &v, r->b.d))
             expand(r, n, &v);
     }
 }

@@ -172,6 +172,9 @@ typedef struct QopForm {
     /* Attributes that differ; the others are copied. NULL: none. */
     void (*lower_attrs)(const Node *from, Node *to);
     void (*raise_attrs)(const Node *from, Node *to);
+    /* Brings a node that states another opset than the model's into what the model's means; may add
+     * constants and nodes, resolved. Else says why it cannot. NULL: the model's counts. */
+    const char *(*restate)(Node *n, UniqueNames *names, Diags *d);
 } QopForm;
 
 /* The form in which com.microsoft computes with integer weights and an input whose parameters are

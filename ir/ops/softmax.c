@@ -49,7 +49,7 @@ static bool keeps_largest(const OpCtx *c, int *axis) {
 /* ---- opset 13 ---- */
 
 static Node *insert(Node *at, const char *op, size_t n_in, UniqueNames *names) {
-    Node *n = node_new(at->graph, STR(""), str_from(op), n_in, 1);
+    Node *n = node_new(at->graph, STR_NONE, str_from(op), n_in, 1);
     Arena *a = at->graph->module->arena;
     if (at->name.n)
         n->name = unique_name(names, arena_strf(a, STR_FMT "_%s", STR_ARG(at->name), op));
@@ -200,6 +200,28 @@ static void raise_attrs(const Node *from, Node *to) {
     node_drop_attr(to, "opset");
 }
 
+/* QLinearSoftmax says itself of which opset's Softmax it is. */
+static const char *restate(Node *n, UniqueNames *names, Diags *d) {
+    int64_t axis = ((const SoftmaxAttrs *)n->typed)->axis, single;
+    bool flattens = node_int(n, "opset", 13) < 13;
+    Type x = n->in[0]->type;
+    if (flattens == (module_opset(n->graph->module, STR("")) < 13))
+        return NULL;
+    if (x.rank < 0)
+        return "the rank of its operand is unknown, and it is of another opset than the model";
+    axis += axis < 0 ? x.rank : 0;
+    if (single_axis(x, axis, &single) && (flattens || single == axis)) {
+        node_set_int(n, "axis", single);
+        return op_resolve(n, d) ? NULL : "it is faulty";
+    }
+    if (!flattens)
+        return "it goes along one axis, which Softmax does from opset 13 on";
+    split_flattened(n, axis, names);
+    op_resolve(n->in[0]->def, d);
+    op_resolve(n->next, d);
+    return op_resolve(n, d) ? NULL : "it is faulty";
+}
+
 static bool bind_quant(Binder *b, const Node *n, int32_t outer, int32_t size, int32_t inner) {
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
     if (!quant_plain(x) || !quant_plain(y))
@@ -284,7 +306,8 @@ const OpDef op_Softmax = {
             .since = 10,
             .applies = qlinear_applies,
             .lower_attrs = lower_attrs,
-            .raise_attrs = raise_attrs},
+            .raise_attrs = raise_attrs,
+            .restate = restate},
     .upgrade = upgrade,
     .keeps_largest = keeps_largest,
     .bind = bind,
