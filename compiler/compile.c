@@ -317,6 +317,8 @@ ExitCode cmd_compile(Session *s) {
         return code;
     if (!job_compile(&j, m))
         return j.ctx.misused ? EXIT_USAGE : EXIT_WRONG;
+    if (j.nothing)
+        diag_warning(s->d, LOC_NONE, "nothing was quantized: the result is the float model");
     if (s->o.verify_roundtrip && !roundtrip_check(m, s->d))
         return EXIT_WRONG;
     bool only_told = j.o->explain && !j.o->emit && !j.o->output;

@@ -1,4 +1,5 @@
 #include "compiler/emit_scales.h"
+#include "compiler/emit_scheme.h"
 
 #include "support/utf8.h"
 
@@ -6,13 +7,15 @@
 #include <stdlib.h>
 
 typedef struct Scales {
+    const Job *j;
     Diags *d;
     json_t *overrides, *activations, *params;
     bool aimet;
+    size_t seen; /* values with a quantization, also those that the format has no words for */
 } Scales;
 
 /* AIMET counts from 0 on: x = scale * (q + offset). */
-static json_t *encoding(const Value *v, const Quant *q) {
+static json_t *encoding(Str name, const Quant *q) {
     bool sym = elem_is_signed(q->storage) && quant_zp_all_zero(q);
     json_t *o = json_object(), *scale = json_array(), *offset = json_array();
     for (size_t i = 0; i < q->n_scale; i++) {
@@ -23,7 +26,7 @@ static json_t *encoding(const Value *v, const Quant *q) {
     json_object_set_new(o, "dtype", json_string("INT"));
     json_object_set_new(o, "enc_type", json_string(q->n_axes ? "PER_CHANNEL" : "PER_TENSOR"));
     json_object_set_new(o, "is_sym", json_boolean(sym));
-    json_object_set_new(o, "name", json_stringn(v->name.s, v->name.n));
+    json_object_set_new(o, "name", json_stringn(name.s, name.n));
     json_object_set_new(o, "offset", offset);
     json_object_set_new(o, "scale", scale);
     return o;
@@ -64,8 +67,8 @@ static bool is_json_text(Str s) {
     return true;
 }
 
-static const char *why_not(const Scales *s, const Value *v, const Quant *q) {
-    if (!is_json_text(v->name))
+static const char *why_not(const Scales *s, Str name, const Quant *q) {
+    if (!is_json_text(name))
         return "its name";
     if (!type_name(q->storage))
         return "its type";
@@ -82,19 +85,22 @@ static void add(Value *v, void *ctx) {
     const Quant *q = v->type.quant;
     if (!q || q->kind != QUANT_PARAMS || (q->storage == ELEM_INT32 && v->kind == VALUE_CONST))
         return;
-    const char *why = why_not(s, v, q);
+    Str name = decision_name(s->j, v);
+    s->seen++;
+    const char *why = why_not(s, name, q);
     if (why)
         diag_warning(s->d, v->loc, "'%s' is left out: the format has no words for %s",
-                     diag_name(s->d, v->name), why);
+                     diag_name(s->d, name), why);
     else if (!s->aimet)
-        json_object_setn_new(s->overrides, v->name.s, v->name.n, override(q));
+        json_object_setn_new(s->overrides, name.s, name.n, override(q));
     else
-        json_array_append_new(v->kind == VALUE_CONST ? s->params : s->activations, encoding(v, q));
+        json_array_append_new(v->kind == VALUE_CONST ? s->params : s->activations,
+                              encoding(name, q));
 }
 
 Str scales_text(const Job *j, Module *m, bool aimet) {
     json_t *root = json_object();
-    Scales s = {j->d, root, json_array(), json_array(), aimet};
+    Scales s = {j, j->d, root, json_array(), json_array(), aimet};
     module_each_value(m, add, &s);
     if (aimet) {
         json_object_set(root, "activation_encodings", s.activations);
@@ -103,7 +109,11 @@ Str scales_text(const Job *j, Module *m, bool aimet) {
     }
     char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     Str out = STR_NONE;
-    if (text)
+    if (text && !s.seen && j->form == FORM_AS_IS)
+        diag_error(j->d, LOC_NONE,
+                   "this is a float model, so there is nothing to write: give -calib=PATH, "
+                   "-dynamic or -weight-only");
+    else if (text)
         out = arena_strf(m->arena, "%s\n", text);
     else
         diag_error(j->d, LOC_NONE, "out of memory");

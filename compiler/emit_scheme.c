@@ -2,12 +2,15 @@
 
 /* What no rule said. */
 static void add_defaults(const Job *j, Scheme *s, Arena *a) {
+    bool statically = !j->o->dynamic && !j->o->weight_only;
     SchemeRule r = scheme_rule(SCHEME_ALL, NULL, LOC_NONE);
     SchemeSetting *w = &r.set[SCHEME_WEIGHTS];
     w->said = w->has_grain = w->channel = true;
     w->storage = ELEM_INT8;
     w->sym = 1;
     scheme_add(s, a, r);
+    if (!statically) /* rules about activations do nothing there */
+        return;
     r = scheme_rule(SCHEME_ALL, NULL, LOC_NONE);
     SchemeSetting *x = &r.set[SCHEME_ACTIVATIONS];
     x->said = true;
@@ -17,26 +20,57 @@ static void add_defaults(const Job *j, Scheme *s, Arena *a) {
 }
 
 typedef struct Decisions {
+    const Job *j;
+    Uses *uses;
     Scheme *s;
     Arena *a;
+    Map *known; /* by name: the rule of a value, as index + 1 */
+    bool ok;
 } Decisions;
+
+Str decision_name(const Job *j, const Value *v) {
+    Str by = v->from.by;
+    bool made = j->o->dynamic || str_is(by, "decide") || str_is(by, "decide-weights");
+    bool from = v->kind == VALUE_CONST && made && v->from.n && !v->from.from[0].op.s;
+    return from ? v->from.from[0].name : v->name;
+}
+
+/* Weights of LSTM and the like are quantized by their own numbers alone. */
+static bool is_of_form(const Decisions *d, const Value *v) {
+    const Use *use;
+    return uses_of(d->uses, v, &use) && use[0].node && use[0].node->def &&
+           use[0].node->def->dynamic.op;
+}
 
 /* Names are globs: one that holds a star or question mark stands for itself among others. */
 static void add_value(Value *v, void *ctx) {
     Decisions *d = ctx;
     const Quant *q = v->type.quant;
-    if (!q || q->kind != QUANT_PARAMS || (q->storage == ELEM_INT32 && v->kind == VALUE_CONST))
+    if (!q || q->kind != QUANT_PARAMS || (q->storage == ELEM_INT32 && v->kind == VALUE_CONST) ||
+        (d->j->o->dynamic && is_of_form(d, v)))
         return;
-    SchemeRule r = scheme_rule(SCHEME_VALUE, arena_str(d->a, v->name).s, LOC_NONE);
+    Str name = decision_name(d->j, v);
+    size_t known = (size_t)map_get(d->known, name);
+    if (known && quant_equal(d->s->rules[known - 1].set[SCHEME_ITSELF].fixed, q))
+        return;
+    if (known) {
+        d->ok = diag_error(d->j->d, v->loc,
+                           "'%s' is quantized in two ways, by two of its readers: a scheme has one "
+                           "rule for each value",
+                           diag_name(d->j->d, name));
+        return;
+    }
+    SchemeRule r = scheme_rule(SCHEME_VALUE, arena_str(d->a, name).s, LOC_NONE);
     r.set[SCHEME_ITSELF].said = true;
     r.set[SCHEME_ITSELF].storage = q->storage;
     r.set[SCHEME_ITSELF].fixed = q;
     scheme_add(d->s, d->a, r);
+    map_set(d->known, name, (void *)d->s->n);
 }
 
 Str scheme_text(const Job *j, Module *m) {
     Scheme s = {0};
-    Decisions d = {&s, m->arena};
+    Decisions d = {j, uses_new(m), &s, m->arena, map_new(m->arena), true};
     add_defaults(j, &s, m->arena);
     scheme_append(&s, m->arena, &j->ctx.scheme);
     for (size_t i = 0; i < s.n; i++) /* -keep=conv1: rules say which of the two it is */
@@ -46,5 +80,5 @@ Str scheme_text(const Job *j, Module *m) {
     module_each_value(m, add_value, &d);
     Buf b = buf_new(m->arena);
     scheme_print(&b, &s);
-    return buf_as_str(&b);
+    return d.ok ? buf_as_str(&b) : STR_NONE;
 }

@@ -4,7 +4,10 @@
 
 #include "compiler/pipeline.h"
 
-/* Arena of the module; nothing fails. */
+/* Arena of the module. STR_NONE after a diagnostic: a weight that two readers have in two ways. */
 Str scheme_text(const Job *j, Module *m);
+/* The name under which the decision about `v` is given back: that of the model's own weight for the
+ * integers that a pass made of it. */
+Str decision_name(const Job *j, const Value *v);
 
 #endif

@@ -122,6 +122,37 @@ static bool init_smoothing(Job *j) {
     return true;
 }
 
+static bool check_pairs(const Options *o, Diags *d) {
+    const struct {
+        const char *x, *y;
+        bool both;
+    } pairs[] = {
+        {"dynamic", "weight-only", o->dynamic && o->weight_only},
+        {"bias-correction", "no-bias-correction", o->bias_correction && o->no_bias_correction},
+        {"per-channel", "per-tensor", o->per_channel && o->per_tensor},
+        {"calib", "calib-random", o->calib.n && o->calib_random >= 0},
+    };
+    bool ok = true;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i].both)
+            ok = diag_error(d, LOC_NONE, "-%s and -%s exclude each other", pairs[i].x, pairs[i].y);
+    return ok;
+}
+
+/* -keep=/head/fc -only=Gemm means something; the same of both does not. */
+static bool check_kept(const Scheme *flags, Diags *d) {
+    bool ok = true;
+    for (size_t i = 0; i < flags->n; i++)
+        for (size_t k = i + 1; flags->rules[i].of == SCHEME_OP_OR_NODE && k < flags->n; k++) {
+            const SchemeRule *x = &flags->rules[i], *y = &flags->rules[k];
+            if (y->of == SCHEME_OP_OR_NODE && x->keep != y->keep &&
+                strcmp(x->pattern, y->pattern) == 0)
+                ok = diag_error(d, LOC_NONE, "%s=%s and %s=%s exclude each other", x->flag,
+                                x->pattern, y->flag, y->pattern);
+        }
+    return ok;
+}
+
 /* Options that say nothing of the kind of quantization asked for. */
 static bool check_kind(Job *j) {
     const Options *o = j->o;
@@ -135,22 +166,19 @@ static bool check_kind(Job *j) {
         {"activations", o->activations, kind, "static quantization"},
         {"adaround", o->adaround, kind, "static quantization"},
         {"bias-correction", o->bias_correction, kind, "static quantization"},
+        {"calib-method", o->calib_method, kind, "static quantization"},
         {"smooth-quant", o->smooth_quant, o->weight_only, "activations"},
         {"equalize", o->equalize, o->weight_only, "activations"},
     };
     bool ok = true, data = options_have_data(o);
-    if (o->dynamic && o->weight_only)
-        ok = diag_error(j->d, LOC_NONE, "-dynamic and -weight-only exclude each other");
+    ok = check_pairs(o, j->d);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].given && options[i].senseless)
             ok = diag_error(j->d, LOC_NONE, "-%s is about %s: it does not go with -%s",
                             options[i].name, options[i].about, kind);
     if (kind && data && (o->weight_only || !(o->smooth_quant || o->equalize)))
         ok = diag_error(j->d, LOC_NONE, "-%s needs no calibration data", kind);
-    if (o->bias_correction && o->no_bias_correction)
-        ok = diag_error(j->d, LOC_NONE,
-                        "-bias-correction and -no-bias-correction exclude each other");
-    return ok;
+    return check_kept(&j->flags, j->d) && ok;
 }
 
 /* Emitted C is a target of its own; what shows decisions can show those for it. */

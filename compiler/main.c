@@ -1,6 +1,7 @@
 /* qxc: the only place that decides how the process ends. */
 #include "compiler/expect.h"
 #include "compiler/places.h"
+#include "compiler/without_effect.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -130,7 +131,7 @@ static ExitCode session_run(Session *s, int argc, char **argv) {
         return EXIT_USAGE;
     diags_quiet(s->d, s->o.quiet);
     places_show(s);
-    ExitCode code = dispatch(s);
+    ExitCode code = options_fit(&s->o, s->d) ? dispatch(s) : EXIT_USAGE;
     /* The errors of `reduce` are those of its children; of standard output main tells. */
     bool told = code == EXIT_DONE || code == EXIT_MISSED || strcmp(s->o.command, "reduce") == 0 ||
                 ferror(stdout);

@@ -78,12 +78,18 @@ static bool set(Options *o, const OptionDef *def, const char *value, Arena *a, D
     if (!value || def->kind == OPTION_MAYBE_TEXT)
         return diag_error(d, LOC_NONE, "-%s wants a value: -%s=%s", def->name, def->name, def->arg);
     if (def->kind == OPTION_TEXT) {
+        const char *before = *(const char **)to;
+        if (before && strcmp(before, value) != 0)
+            ARENA_PUSH(a, o->twice.items, o->twice.n, o->twice.cap, def->name);
         *(const char **)to = value;
     } else if (def->kind == OPTION_LIST) {
         TextList *l = to;
         ARENA_PUSH(a, l->items, l->n, l->cap, value);
     } else {
-        return set_int(def, to, value, d);
+        bool some = def->kind == OPTION_MAYBE; /* without a value there is a default number */
+        return set_int(def, to, value, d) &&
+               (!some || *(int64_t *)to > 0 ||
+                diag_error(d, LOC_NONE, "-%s wants a number above 0", def->name));
     }
     return true;
 }

@@ -13,6 +13,7 @@ typedef struct TextList {
 typedef struct Options {
     const char *command; /* "" compile, "run", "compare", ... */
     TextList inputs;
+    TextList twice; /* names of options that were given two values: the last stands */
 #define OPT_FLAG(f)                   bool f;
 #define OPT_TEXT(f)                   const char *f;
 #define OPT_INT(f)                    int64_t f;     /* -1 when not given */

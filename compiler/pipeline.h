@@ -50,6 +50,7 @@ typedef struct Job {
     bool unrounded;      /* and weights of few bits are rounded to the nearest */
     bool mended;         /* data corrected biases */
     bool rounded;        /* and rounded weights */
+    bool nothing;        /* a float model was to be quantized, and none of it was */
     bool wrote_c;
     const char *advice; /* the other way of quantization, where that suits the model; or NULL */
     /* -requant, of programs */

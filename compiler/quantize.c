@@ -90,6 +90,13 @@ static bool prepare(Job *j, Module *m) {
            (!bias_apart || job_pass(j, m, "gemm-to-matmul"));
 }
 
+/* Notes whether anything came of it. */
+static bool decided(Job *j, Module *m, bool ok) {
+    ModuleForm f = module_form(m);
+    j->nothing = ok && !f.fake && !f.typed;
+    return ok;
+}
+
 bool job_quantize(Job *j, Module *m) {
     bool statically = !j->o->dynamic && !j->o->weight_only;
     bool have = !statically || options_have_data(j->o) || module_has_statistics(m) ||
@@ -106,10 +113,10 @@ bool job_quantize(Job *j, Module *m) {
         j->advice = advice_of(m, j->o->dynamic);
     if (j->o->dynamic)
         return j->form <= FORM_FLOAT ||
-               (job_pass(j, m, "dynamic-quant") && job_pass(j, m, "quant-tables"));
+               decided(j, m, job_pass(j, m, "dynamic-quant") && job_pass(j, m, "quant-tables"));
     if (j->o->weight_only)
         return j->form <= FORM_FLOAT ||
-               (job_pass(j, m, "decide-weights") && job_pass(j, m, "quant-tables"));
+               decided(j, m, job_pass(j, m, "decide-weights") && job_pass(j, m, "quant-tables"));
     if (options_have_data(j->o) && !calibrate_module(j, m))
         return false;
     if (j->form <= FORM_FLOAT) {
@@ -123,6 +130,10 @@ bool job_quantize(Job *j, Module *m) {
         warn_of_nothing_decided(j, m->arena);
         return true;
     }
+    if (j->o->calib_method && !options_have_data(j->o))
+        diag_warning(j->d, LOC_NONE,
+                     "-calib-method has no effect without data: the model's statistics are what "
+                     "another run has found, and stay; -calib=PATH finds them anew");
     module_each_value(m, forget_stat, NULL);
-    return job_pass(j, m, "split-bias") && job_pass(j, m, "decide") && mend(j, m);
+    return decided(j, m, job_pass(j, m, "split-bias") && job_pass(j, m, "decide") && mend(j, m));
 }

@@ -1,5 +1,6 @@
 #include "compiler/scheme_nodes.h"
 #include "frontend/qir/qir_read.h"
+#include "ir/ops/op.h"
 
 typedef struct NodeRules {
     Module *m;
@@ -11,7 +12,13 @@ typedef struct NodeRules {
 /* ---- attributes that are metadata ---- */
 
 static bool is_ours(const Attr *a) {
-    return str_starts(a->name, META_QUANTIZATION) && attr_holds(a, ATTR_STRING);
+    return str_starts(a->name, META_QUANTIZATION) &&
+           (attr_holds(a, ATTR_STRING) || attr_holds(a, ATTR_INT));
+}
+
+/* Metadata are texts: a flag of Aidge's is "1". */
+static Str text_of(const Attr *a, Arena *arena) {
+    return attr_holds(a, ATTR_STRING) ? a->v.s[0] : arena_strf(arena, "%lld", (long long)a->v.i[0]);
 }
 
 static void move_attrs(NodeRules *r, Node *n) {
@@ -26,7 +33,8 @@ static void move_attrs(NodeRules *r, Node *n) {
         memcpy(items, n->meta.items, n->meta.n * sizeof *items);
     for (size_t i = 0; i < n->n_attrs; i++)
         if (is_ours(&n->attrs[i]))
-            items[meta.n++] = (StrPair){.key = n->attrs[i].name, .value = n->attrs[i].v.s[0]};
+            items[meta.n++] =
+                (StrPair){.key = n->attrs[i].name, .value = text_of(&n->attrs[i], r->m->arena)};
         else
             n->attrs[kept++] = n->attrs[i];
     n->n_attrs = kept;
@@ -40,18 +48,19 @@ static bool wrong(const NodeRules *r, const Node *n, const StrPair *p, const cha
                       diag_name(r->d, p->value), why);
 }
 
-/* The value is what follows the key in a line of a scheme, and no more. */
-static bool read_line(NodeRules *r, const Node *n, const StrPair *p, Str role) {
+/* `setting` is what follows the role in a line of a scheme, and no more. */
+static bool read_line(NodeRules *r, const Node *n, const StrPair *p, Str role, Str setting) {
     Arena *a = r->m->arena;
     Scheme line = {0};
-    Str text =
-        arena_strf(a, "scheme { " STR_FMT " " STR_FMT " }", STR_ARG(role), STR_ARG(p->value));
+    bool of_node = str_is(role, "in") || str_is(role, "out"); /* said of nodes alone */
+    Str text = arena_strf(a, "scheme { %s" STR_FMT " " STR_FMT " }", of_node ? "node \"*\" " : "",
+                          STR_ARG(role), STR_ARG(setting));
     const char *source = arena_strf(a, "%s of %s", diag_name(r->d, p->key), node_text(n)).s;
     if (!qir_read_scheme_text(a, r->d, source, text, &line)) {
         diag_note(r->d, n->loc, "stated by %s", node_text(n));
         return false;
     }
-    if (line.n != 1 || line.rules[0].of != SCHEME_ALL || line.recipe.s || line.calibrate.s)
+    if (line.n != 1 || line.rules[0].of != (of_node ? SCHEME_NODE : SCHEME_ALL) || line.recipe.s || line.calibrate.s)
         return wrong(r, n, p, "one property of this node is wanted, and no other rules");
     line.rules[0].of = SCHEME_NODE;
     line.rules[0].pattern = arena_str(a, n->name).s;
@@ -69,6 +78,32 @@ static bool read_keep(NodeRules *r, const Node *n, const StrPair *p) {
     return true;
 }
 
+/* ---- what Aidge says of a node: quantization.ptq.* ---- */
+
+/* Its quantization is symmetric; fewer bits than 8 are carried in int8. A product's precision is
+ * that of its weights, too. */
+static bool read_precision(NodeRules *r, const Node *n, const StrPair *p) {
+    bool few = str_is(p->value, "int4") || str_is(p->value, "int2");
+    Str weights = arena_strf(r->m->arena, STR_FMT " sym", STR_ARG(p->value)), out = weights;
+    if (few)
+        out = arena_strf(r->m->arena, STR_FMT "q in int8q sym", STR_ARG(p->value));
+    bool product = n->def && n->def->quant.kind == QUANT_MAC;
+    return read_line(r, n, p, STR("out"), out) &&
+           (!product || read_line(r, n, p, STR("weights"), weights));
+}
+
+static bool read_aidge(NodeRules *r, const Node *n, const StrPair *p, Str word) {
+    if (str_is(word, "precision"))
+        return read_precision(r, n, p);
+    if (str_is(word, "notquantized"))
+        return str_is(p->value, "0") || read_keep(r, n, &(StrPair){p->key, STR("float")});
+    if (str_is(word, "accumulationprecision") && str_is(p->value, "int32"))
+        return true; /* as it is anyway */
+    diag_warning(r->d, n->loc, "%s: %s \"%s\" is not taken over; it stays metadata", node_text(n),
+                 diag_name(r->d, p->key), diag_name(r->d, p->value));
+    return true;
+}
+
 static bool read_pair(NodeRules *r, const Node *n, const StrPair *p) {
     static const char *const words[] = {
 #define ROLE(id, word, begins) word,
@@ -83,7 +118,12 @@ static bool read_pair(NodeRules *r, const Node *n, const StrPair *p) {
             continue;
         if (!n->name.n)
             return wrong(r, n, p, "only a node with a name can state its quantization");
-        return i == N_WORDS - 1 ? read_keep(r, n, p) : read_line(r, n, p, word);
+        return i == N_WORDS - 1 ? read_keep(r, n, p) : read_line(r, n, p, word, p->value);
+    }
+    if (str_starts(word, "ptq.")) {
+        if (!n->name.n)
+            return wrong(r, n, p, "only a node with a name can state its quantization");
+        return read_aidge(r, n, p, (Str){word.s + 4, word.n - 4});
     }
     diag_warning(r->d, n->loc, "%s: qxc does not know \"%s\"; it stays metadata", node_text(n),
                  diag_name(r->d, p->key));

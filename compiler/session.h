@@ -4,7 +4,7 @@
 
 #include "compiler/pipeline.h"
 
-typedef enum ExitCode { /* as documented in docs/cli.md */
+typedef enum ExitCode { /* README.md lists them */
                         EXIT_DONE = 0,
                         EXIT_WRONG =
                             1, /* the model or the source is wrong, or cannot do what was asked */

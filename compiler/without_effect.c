@@ -1,5 +1,36 @@
 #include "compiler/without_effect.h"
 
+bool options_fit(const Options *o, Diags *d) {
+    const char *c = o->command, *listed = o->inputs.n ? o->inputs.items[0] : "";
+    bool compile = !*c, run = strcmp(c, "run") == 0, compare = strcmp(c, "compare") == 0,
+         list = strcmp(c, "list") == 0, reduce = strcmp(c, "reduce") == 0,
+         to_c = compile && o->emit && strcmp(o->emit, "c") == 0;
+    const struct {
+        const char *name;
+        bool given, fits;
+        const char *with;
+    } options[] = {
+        {"o", o->output, !list && !compare, "what writes a file: compare and list print"},
+        {"testbench", o->testbench, to_c, "-emit=c"},
+        {"random", o->random >= 0, run || compare || o->testbench, "run, compare and -testbench"},
+        {"all-values", o->all_values, run, "run"},
+        {"ignore-quant", o->ignore_quant, run || compare, "run and compare"},
+        {"min-sqnr", o->min_sqnr, compile || compare, "compiling and compare"},
+        {"max-drop", o->max_drop, compile, "compiling, not with commands"},
+        {"labels", o->labels, compile, "-max-drop"},
+        {"test", o->test, reduce, "reduce"},
+        {"timeout", o->timeout >= 0, reduce, "reduce"},
+        {"json", o->json, compare || (list && strcmp(listed, "ops") == 0), "list ops and compare"},
+    };
+    bool ok = true;
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given && !options[i].fits)
+            ok = diag_error(d, LOC_NONE, "-%s goes with %s", options[i].name, options[i].with);
+    for (size_t i = 0; i < o->twice.n; i++)
+        diag_warning(d, LOC_NONE, "-%s is given twice: the first has no effect", o->twice.items[i]);
+    return ok;
+}
+
 /* The options that decide and were given, as a list; those `beside` have an effect on a model that
  * is quantized already. */
 static Str given(const Job *j, Arena *a, bool beside, size_t *n) {

@@ -5,6 +5,10 @@
 
 #include "compiler/pipeline.h"
 
+/* Options about another command or -emit than this one's: errors of usage (false). Options given
+ * twice, of which the first does nothing: warnings. */
+bool options_fit(const Options *o, Diags *d);
+
 /* Of a model that is quantized: what decides a quantization does nothing. A warning, but an error
  * (false) for data where the result is to be float with statistics: nothing would come of it. */
 bool warn_of_idle_options(const Job *j, Arena *a);

@@ -172,7 +172,9 @@ bool choice_equal(const Choice *x, const Choice *y) {
 
 typedef struct Search {
     const SchemeRule *rule;
+    const Uses *uses;
     bool found, constant; /* something matches; some of it is a constant */
+    bool other;           /* some of it is no bias */
     const Origin *origin; /* a node that matched before it became part of `into` */
     const Node *into;
 } Search;
@@ -196,16 +198,27 @@ static void look_at_nodes(Graph *g, void *ctx) {
     }
 }
 
+static bool only_bias(const Uses *uses, const Value *v) {
+    const Use *use;
+    size_t n = v->kind == VALUE_CONST ? uses_of(uses, v, &use) : 0, biases = 0;
+    for (size_t i = 0; i < n; i++) {
+        const QuantRule *q = use[i].node && use[i].node->def ? &use[i].node->def->quant : NULL;
+        biases += q && q->kind == QUANT_MAC && q->bias > 0 && use[i].index == (size_t)q->bias;
+    }
+    return n && biases == n;
+}
+
 static void look_at_value(Value *v, void *ctx) {
     Search *s = ctx;
     if (!rule_matches_value(s->rule, v))
         return;
     s->found = true;
     s->constant = s->constant || v->kind == VALUE_CONST;
+    s->other = s->other || !only_bias(s->uses, v);
 }
 
-static Search search(const SchemeRule *r, Module *m) {
-    Search s = {.rule = r};
+static Search search(const SchemeRule *r, const Uses *uses, Module *m) {
+    Search s = {.rule = r, .uses = uses};
     if (r->of == SCHEME_VALUE)
         module_each_value(m, look_at_value, &s);
     else if (r->of != SCHEME_ALL)
@@ -276,6 +289,18 @@ static bool check_grain(const PassContext *c, const Search *s) {
                       diag_name(c->d, str_from(s->rule->pattern)));
 }
 
+/* The scale of a bias follows from those of the product. */
+static void warn_of_bias(const PassContext *c, const Search *s) {
+    const SchemeRule *r = s->rule;
+    if (r->of == SCHEME_VALUE && s->found && !s->other &&
+        r->set[SCHEME_ITSELF].storage != ELEM_INT32)
+        diag_warning(c->d, r->loc,
+                     "%s%s'%s' is a bias, where this has no effect: it is added at the scale of "
+                     "the accumulator, or in float with 'bias float' of its node",
+                     r->flag ? r->flag : "", r->flag ? ": " : "",
+                     diag_name(c->d, str_from(r->pattern)));
+}
+
 static void warn_unmatched(const PassContext *c, const Search *s) {
     const SchemeRule *r = s->rule;
     const char *pattern = diag_name(c->d, str_from(r->pattern));
@@ -302,8 +327,9 @@ bool choice_check(const PassContext *c, Module *m) {
     bool ok = between.ok;
     for (size_t i = 0; i < c->scheme.n; i++) {
         const SchemeRule *r = &c->scheme.rules[i];
-        Search s = search(r, m);
+        Search s = search(r, between.uses, m);
         ok = check_grain(c, &s) && ok;
+        warn_of_bias(c, &s);
         if (r->of == SCHEME_ALL || s.found)
             continue;
         if (unknown_op(c, r))

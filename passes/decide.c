@@ -158,7 +158,7 @@ static void mark_anchors(Graph *g, void *ctx) {
             why = "the product it reads stays float, as the scheme has it";
         if (why) {
             d->weights_only[n->id] = only_weights(d, n);
-            if (n->n_out && n->out[0] && type_real_elem(n->out[0]->type) == ELEM_FLOAT)
+            if (n->n_out && n->out[0] && elem_is_float(type_real_elem(n->out[0]->type)))
                 pass_remark(d->c, n, "%s", why);
         } else if (!is_follower(n)) {
             d->integer[n->id] = true;

@@ -89,15 +89,21 @@ static void decide(Weights *w, Node *n, size_t at) {
 
 static void decide_graph(Graph *g, void *ctx) {
     Weights *w = ctx;
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_in; i++) {
-        if (!n->in[i] || !is_weight(n, i))
-            continue;
-        const char *why = why_float(w, n, n->in[i]);
+    FOR_NODES(n, g) {
+        size_t weights = 0;
+        for (size_t i = 0; i < n->n_in; i++) {
+            if (!n->in[i] || !is_weight(n, i))
+                continue;
+            const char *why = why_float(w, n, n->in[i]);
+            weights++;
+            if (why)
+                pass_remark(w->c, n, "%s", why);
+            else
+                decide(w, n, i);
+        }
+        const char *why = weights ? NULL : why_unlike_product(n);
         if (why)
             pass_remark(w->c, n, "%s", why);
-        else
-            decide(w, n, i);
     }
 }
 

@@ -140,8 +140,12 @@ static void quantize_graph(Graph *g, void *ctx) {
         if (n->def && n->def->quant.stored)
             pass_remark(d->c, n, "there is no integer form of it; -weight-only stores its weights");
         if (!n->def || n->def->quant.kind != QUANT_MAC || n->n_in <= (size_t)n->def->quant.weight ||
-            !n->in[n->def->quant.weight])
+            !n->in[n->def->quant.weight]) {
+            const char *unlike = why_unlike_product(n);
+            if (unlike)
+                pass_remark(d->c, n, "%s", unlike);
             continue;
+        }
         const char *why = why_float(d, n);
         if (why) {
             pass_remark(d->c, n, "%s", why);

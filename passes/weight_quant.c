@@ -113,3 +113,14 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
     state_range(q, r);
     return q;
 }
+
+const char *why_unlike_product(const Node *n) {
+    if (n->def && n->def->quant.kind != QUANT_NEVER)
+        return NULL;
+    for (size_t i = 0; i < n->n_in; i++) {
+        const Tensor *t = n->in[i] ? edit_float_const(n->in[i]) : NULL;
+        if (t && t->rank >= 2)
+            return n->def ? "this operator has no integer form" : "qxc does not know this operator";
+    }
+    return NULL;
+}

@@ -9,4 +9,9 @@
  * there is one scale for so many elements along the axis that `n` sums over. */
 Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const Value *w, int axis);
 
+/* A node that is no product, but has a constant like weights (float, of rank 2 and more) that stays
+ * as it is: why; NULL of others. For operators without a rule of their own alone: the constants of
+ * an Add are no weights. */
+const char *why_unlike_product(const Node *n);
+
 #endif

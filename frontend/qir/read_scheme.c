@@ -299,6 +299,12 @@ static int choice_of(const Rule *t, const Val *v) {
 }
 
 static bool read_keep(Rule *t, const Val *v) {
+    if (t->rule.of == SCHEME_VALUE)
+        return error_at(t->r, v->at,
+                        choice_of(t, v)
+                            ? "nodes are kept: a value stays float with 'value NAME float'"
+                            : "nodes are quantized: of a value its type is said, as in "
+                              "'value NAME int8q'");
     t->rule.keep = choice_of(t, v);
     return !t->rule.keep || take_word(t, "float") ||
            error_at(t->r, v->at, "a node is kept as in 'keep float'");
