@@ -60,7 +60,8 @@ static bool read_line(NodeRules *r, const Node *n, const StrPair *p, Str role, S
         diag_note(r->d, n->loc, "stated by %s", node_text(n));
         return false;
     }
-    if (line.n != 1 || line.rules[0].of != (of_node ? SCHEME_NODE : SCHEME_ALL) || line.recipe.s || line.calibrate.s)
+    if (line.n != 1 || line.rules[0].of != (of_node ? SCHEME_NODE : SCHEME_ALL) || line.recipe.s ||
+        line.calibrate.s)
         return wrong(r, n, p, "one property of this node is wanted, and no other rules");
     line.rules[0].of = SCHEME_NODE;
     line.rules[0].pattern = arena_str(a, n->name).s;
