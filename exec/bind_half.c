@@ -18,10 +18,6 @@ static bool is_half(const Value *v) {
            elem_is_half(v->type.elem);
 }
 
-static Str id_key(const Value *v) {
-    return (Str){(const char *)&v->id, sizeof v->id};
-}
-
 static Tensor *as_floats(Binder *b, const Tensor *t) {
     uint8_t *bytes;
     Tensor *out = tensor_new(b->arena, ELEM_FLOAT, t->rank, t->dims, &bytes);
@@ -36,7 +32,7 @@ static Tensor *as_floats(Binder *b, const Tensor *t) {
 static Value *stand_in(Binder *b, Value *v, Node *def) {
     if (!is_half(v))
         return v;
-    Value *s = def ? NULL : map_get(b->floats, id_key(v));
+    Value *s = def ? NULL : map_get(b->floats, binder_key(v));
     if (s)
         return s;
     s = arena_copy(b->arena, v, sizeof *v);
@@ -48,7 +44,7 @@ static Value *stand_in(Binder *b, Value *v, Node *def) {
         s->kind = VALUE_CONST;
     }
     if (!def)
-        map_set(b->floats, id_key(v), s);
+        map_set(b->floats, binder_key(v), s);
     return s;
 }
 

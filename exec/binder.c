@@ -133,16 +133,12 @@ static Buffer buffer_of(BufferKind kind, ElemType e, size_t count) {
                     .port = -1};
 }
 
-static Str id_key(const Value *v) {
-    return (Str){(const char *)&v->id, sizeof v->id};
-}
-
 int bind_dynamic(const Binder *b, const Value *v) {
-    return (int)(intptr_t)map_get(b->dynamic, id_key(v)) - 1;
+    return (int)(intptr_t)map_get(b->dynamic, binder_key(v)) - 1;
 }
 
 void bind_set_dynamic(Binder *b, const Value *v, int params) {
-    map_set(b->dynamic, id_key(v), (void *)(intptr_t)(params + 1));
+    map_set(b->dynamic, binder_key(v), (void *)(intptr_t)(params + 1));
 }
 
 int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char *comment) {

@@ -79,4 +79,9 @@ bool elem_is_half(ElemType e);
 bool bind_half_load(Binder *b, const Value *v, int from, int to);
 bool bind_half_store(Binder *b, const Value *v, int from, int to);
 
+/* What a map by value has as its key; belongs to the value. */
+static inline Str binder_key(const Value *v) {
+    return (Str){(const char *)&v->id, sizeof v->id};
+}
+
 #endif

@@ -26,10 +26,6 @@ typedef struct Annotate {
     const Uses *uses; /* for drop_stale */
 } Annotate;
 
-static Str id_key(const Value *v) {
-    return (Str){(const char *)&v->id, sizeof v->id};
-}
-
 /* ---- what nodes state ---- */
 
 static void state(Annotate *a, Value *v, Value *scale, Value *zp) {
@@ -37,8 +33,8 @@ static void state(Annotate *a, Value *v, Value *scale, Value *zp) {
         v->type.kind != TYPE_TENSOR || !elem_is_int(v->type.elem))
         return;
     Stated s = {scale, zp};
-    if (!map_get(a->stated, id_key(v)))
-        map_set(a->stated, id_key(v), arena_copy(a->b.a, &s, sizeof s));
+    if (!map_get(a->stated, value_key(v)))
+        map_set(a->stated, value_key(v), arena_copy(a->b.a, &s, sizeof s));
 }
 
 static void state_graph(Graph *g, void *ctx) {
@@ -95,7 +91,7 @@ static Value *noted(Annotate *a, const Value *v, const Node *note, const char *k
     Str name = said_name(note, key, STR_NONE);
     Value *c = name.n ? annotation_find(a->names, v->graph, name, false) : NULL;
     if (c)
-        map_set(a->noted, id_key(c), c);
+        map_set(a->noted, value_key(c), c);
     return c;
 }
 
@@ -171,9 +167,9 @@ static void name(Annotate *a, Value *v, Stated s) {
     one.bytes = annotation_bytes(a->b.a, one.tensor, one.scale, one.zp);
     if (note && note->extra.n && annotation_says(note->extra, &one))
         one.bytes = note->extra;
-    map_set(a->named, id_key(s.scale), s.scale);
+    map_set(a->named, value_key(s.scale), s.scale);
     if (s.zp)
-        map_set(a->named, id_key(s.zp), s.zp);
+        map_set(a->named, value_key(s.zp), s.zp);
     ARENA_PUSH(a->b.a, a->list.items, a->list.n, a->list.cap, one);
 }
 
@@ -188,7 +184,7 @@ static void drop_note(Value *v) {
 static void annotate_value(Annotate *a, Value *v, const Map *kept) {
     if (v->type.kind != TYPE_TENSOR)
         return;
-    const Stated *by_nodes = map_get(a->stated, id_key(v));
+    const Stated *by_nodes = map_get(a->stated, value_key(v));
     bool meant = v->type.quant && v->type.tilde;
     Stated s;
     if (!map_get(kept, v->name) || annotation_note(v)) {
@@ -263,7 +259,7 @@ static void drop_stale(Graph *g, void *ctx) {
     for (size_t i = 0; i < g->n_consts; i++) {
         Value *c = g->consts[i];
         const Use *use;
-        if (!map_get(a->noted, id_key(c)) || map_get(a->named, id_key(c)) ||
+        if (!map_get(a->noted, value_key(c)) || map_get(a->named, value_key(c)) ||
             uses_of(a->uses, c, &use))
             g->consts[kept++] = c;
     }

@@ -77,7 +77,7 @@ Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const i
 }
 
 static void note_param(Value *v, void *named) {
-    map_set(named, (Str){(const char *)&v->id, sizeof v->id}, v);
+    map_set(named, value_key(v), v);
 }
 
 Map *edit_annotated(Module *m) {
@@ -149,7 +149,7 @@ static void sweep_graph(Graph *g, void *ctx) {
     for (size_t i = 0; i < g->n_consts; i++) {
         const Use *use;
         Value *v = g->consts[i];
-        if (uses_of(s->uses, v, &use) || map_get(s->spare, (Str){(char *)&v->id, sizeof v->id}))
+        if (uses_of(s->uses, v, &use) || map_get(s->spare, value_key(v)))
             g->consts[kept++] = v;
     }
     g->n_consts = kept;

@@ -50,4 +50,9 @@ typedef struct AxisWalk {
 } AxisWalk;
 AxisWalk edit_axis(int rank, const int64_t *dims, int axis);
 
+/* What a map by value has as its key; belongs to the value. */
+static inline Str value_key(const Value *v) {
+    return (Str){(const char *)&v->id, sizeof v->id};
+}
+
 #endif

@@ -6,10 +6,6 @@
 #include "passes/legal.h"
 #include "passes/ort_kernels.h"
 
-static const Node *dequantize_of(const Value *v) {
-    return v && v->def && is_onnx_dequantize(v->def) ? v->def : NULL;
-}
-
 static int stored_bits(const Value *v) {
     return v && v->type.kind == TYPE_TENSOR && elem_is_int(v->type.elem) ? elem_bits(v->type.elem)
                                                                          : 32;
@@ -22,7 +18,7 @@ static bool is_weight(const Value *v) {
 
 /* Activations below 8 bits have no kernels, weights below 4 bits neither. */
 static bool is_too_small(const Value *v, bool weight) {
-    const Node *dq = dequantize_of(v);
+    const Node *dq = onnx_dequantize_of(v);
     return dq && is_weight(dq->in[0]) == weight && stored_bits(dq->in[0]) < (weight ? 4 : 8);
 }
 
@@ -50,7 +46,7 @@ static bool has_many_scales(const Node *conversion, bool weight) {
 static bool has_wide_weights(const Node *n) {
     const QuantRule *r = n->def ? &n->def->quant : NULL;
     size_t at = r && r->kind == QUANT_MAC ? (size_t)r->weight : 0;
-    const Node *w = at && n->n_in > at ? dequantize_of(n->in[at]) : NULL;
+    const Node *w = at && n->n_in > at ? onnx_dequantize_of(n->in[at]) : NULL;
     return w && stored_bits(w->in[0]) >= 32;
 }
 
@@ -58,7 +54,7 @@ static bool has_no_kernel(const Uses *u, const Node *n) {
     if (has_small_activation(n) || has_wide_weights(n))
         return true;
     for (size_t i = 0; i < n->n_in; i++) {
-        const Node *dq = dequantize_of(n->in[i]);
+        const Node *dq = onnx_dequantize_of(n->in[i]);
         if (dq && has_many_scales(dq, is_weight(dq->in[0])))
             return true;
     }
@@ -82,7 +78,7 @@ static bool is_of_int32(const Value *v) {
  * 32 bits are not written for that. */
 static bool is_rounded(const Node *n) {
     bool product = node_is(n, "MatMul") || node_is(n, "Gemm");
-    const Node *w = product && n->n_in > 1 ? dequantize_of(n->in[1]) : NULL;
+    const Node *w = product && n->n_in > 1 ? onnx_dequantize_of(n->in[1]) : NULL;
     return w && stored_bits(w->in[0]) <= 8 && is_of_int32(n->in[0]);
 }
 
@@ -97,7 +93,8 @@ static bool bias_overflows(const Node *n) {
     const QuantRule *r = n->def ? &n->def->quant : NULL;
     size_t at = r && r->kind == QUANT_MAC ? (size_t)r->bias : 0;
     const Tensor *b = at && n->n_in > at ? value_data(n->in[at]) : NULL;
-    const Node *x = dequantize_of(n->in[0]), *w = b ? dequantize_of(n->in[r->weight]) : NULL;
+    const Node *x = onnx_dequantize_of(n->in[0]),
+               *w = b ? onnx_dequantize_of(n->in[r->weight]) : NULL;
     for (size_t i = 0; x && w && b->data && i < b->count; i++) {
         double step = const_scale(x, 0) * const_scale(w, i);
         if (step > 0 && fabs(tensor_float(b, i)) >= (double)INT32_MAX * step)
@@ -130,7 +127,7 @@ static bool is_moved_wrongly(const Node *n) {
 /* A DequantizeLinear of int8 is moved down through data movers, and the QuantizeLinear put there
  * has, since opset 21, no zero point of that type: the model does not load. */
 static bool is_moved_past(const Uses *u, const Node *n, int64_t opset) {
-    const Node *dq = n->n_in && n->n_out && n->out[0] ? dequantize_of(n->in[0]) : NULL;
+    const Node *dq = n->n_in && n->n_out && n->out[0] ? onnx_dequantize_of(n->in[0]) : NULL;
     QuantClass k = n->def ? n->def->quant.kind : QUANT_NEVER;
     if (!dq || (k != QUANT_MOVE && k != QUANT_ORDER) || opset < 21 || dq->n_in < 3 ||
         is_weight(dq->in[0]) || dq->in[0]->type.elem != ELEM_INT8)
@@ -145,7 +142,7 @@ static bool is_moved_past(const Uses *u, const Node *n, int64_t opset) {
 /* ReduceMax, DepthToSpace and others are put on bytes at opsets that have no kernel for them, only
  * later ones: the model does not load. */
 static bool is_too_old(const Node *n, int64_t opset) {
-    const Node *dq = n->n_in && n->def ? dequantize_of(n->in[0]) : NULL;
+    const Node *dq = n->n_in && n->def ? onnx_dequantize_of(n->in[0]) : NULL;
     ElemType e = dq ? dq->in[0]->type.elem : ELEM_UNDEFINED;
     QuantClass k = n->def ? n->def->quant.kind : QUANT_NEVER;
     return (k == QUANT_MOVE || k == QUANT_ORDER) && (e == ELEM_INT8 || e == ELEM_UINT8) &&
@@ -186,7 +183,7 @@ static void guard_weights(QuantBuild *b, Node *n) {
 /* The first operand that a fusion needs. */
 static size_t first_dequantized(const Node *n) {
     size_t i = 0;
-    while (i < n->n_in && !dequantize_of(n->in[i]))
+    while (i < n->n_in && !onnx_dequantize_of(n->in[i]))
         i++;
     return i;
 }

@@ -1,6 +1,7 @@
 /* Lowering: nodes and initializers take back their places. See lower_spelling.h. */
 #include <stdlib.h>
 
+#include "passes/edit.h"
 #include "passes/lower_spelling.h"
 
 /* Nodes that say their place stand there; the others, in order, where there is room. */

@@ -45,8 +45,4 @@ void names_restore(Lower *l);
 /* Nodes and initializers take their places, where the graph still allows it. */
 void order_restore(Lower *l);
 
-static inline Str value_key(const Value *v) {
-    return (Str){(const char *)&v->id, sizeof v->id};
-}
-
 #endif

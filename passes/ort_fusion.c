@@ -55,10 +55,6 @@ static const struct Known *known_op(const Node *n) {
     return NULL;
 }
 
-static const Node *dequantize_of(const Value *v) {
-    return v && v->def && is_onnx_dequantize(v->def) ? v->def : NULL;
-}
-
 /* What a conversion states, when constant and one for all. */
 static const Quant *params(const Node *conversion, ElemType e) {
     const Value *zp = node_input(conversion, 2);
@@ -94,7 +90,7 @@ static const char *operands_refuse(const Node *n, bool product) {
         bool weight = product && i == 1;
         if (!n->in[i] || !(weight || quant_rule_is_data(&n->def->quant, i)))
             continue;
-        const Node *dq = dequantize_of(n->in[i]);
+        const Node *dq = onnx_dequantize_of(n->in[i]);
         if (!dq)
             return is_guard(n->in[i]->def ? n->in[i]->def : n)
                        ? "kept apart: onnxruntime has no right kernel for what it would fuse"
@@ -107,8 +103,8 @@ static const char *operands_refuse(const Node *n, bool product) {
 }
 
 static const char *product_refuses(const Node *n, const Node *q) {
-    ElemType x = dequantize_of(n->in[0])->in[0]->type.elem;
-    ElemType w = dequantize_of(n->in[1])->in[0]->type.elem;
+    ElemType x = onnx_dequantize_of(n->in[0])->in[0]->type.elem;
+    ElemType w = onnx_dequantize_of(n->in[1])->in[0]->type.elem;
     const char *why = operands_refuse(n, true);
     if (why)
         return why;
@@ -128,7 +124,8 @@ static const char *all_refuse(const Node *n, const Node *q) {
     const char *why = operands_refuse(n, false);
     ElemType y = q->out[0]->type.elem;
     for (size_t i = 0; !why && i < n->n_in; i++) {
-        const Node *dq = quant_rule_is_data(&n->def->quant, i) ? dequantize_of(n->in[i]) : NULL;
+        const Node *dq =
+            quant_rule_is_data(&n->def->quant, i) ? onnx_dequantize_of(n->in[i]) : NULL;
         if (dq && dq->in[0]->type.elem != y)
             why = node_strf(n, "operand %zu is %s, the result %s", i,
                             elem_name(dq->in[0]->type.elem), elem_name(y));
@@ -138,7 +135,7 @@ static const char *all_refuse(const Node *n, const Node *q) {
 }
 
 static const char *move_refuses(const Node *n, const Uses *u, Rule rule) {
-    const Node *dq = dequantize_of(n->in[0]);
+    const Node *dq = onnx_dequantize_of(n->in[0]);
     const Quant *x = params(dq, dq->in[0]->type.elem);
     if (!x || dq->n_in < 3)
         return "the parameters of its operand are not one constant scale and zero point";
@@ -158,7 +155,7 @@ static const char *move_refuses(const Node *n, const Uses *u, Rule rule) {
 
 static bool meets_integers(const Node *n, const Uses *u) {
     for (size_t i = 0; i < n->n_in; i++)
-        if (dequantize_of(n->in[i]) ||
+        if (onnx_dequantize_of(n->in[i]) ||
             (n->in[i] && n->in[i]->def && is_guard(n->in[i]->def) && !is_guard(n)))
             return true;
     for (size_t i = 0; i < n->n_out; i++)
@@ -188,7 +185,7 @@ Fusion ort_fusion(const Node *n, const Uses *u) {
     if (!k)
         return (Fusion){FUSION_REFUSED, name, node_strf(n, "onnxruntime has no rule for %s", name)};
     bool product = k->rule == RULE_PRODUCT || k->rule == RULE_PRODUCT_OR_REAL;
-    if (product && !dequantize_of(n->in[0]) && !(n->in[0]->def && is_guard(n->in[0]->def)))
+    if (product && !onnx_dequantize_of(n->in[0]) && !(n->in[0]->def && is_guard(n->in[0]->def)))
         return (Fusion){FUSION_NONE, name, NULL}; /* weights alone */
     const char *why = operands_refuse(n, product);
     if (!why && !product && k->rule != RULE_ALL)

@@ -38,6 +38,10 @@ bool is_onnx_dequantize(const Node *n) {
     return is_onnx(n, CONVERT_DEQUANTIZE);
 }
 
+const Node *onnx_dequantize_of(const Value *v) {
+    return v && v->def && is_onnx_dequantize(v->def) ? v->def : NULL;
+}
+
 size_t fill_operand(const Node *n) {
     OpCtx c = op_ctx(n, NULL);
     return n->def && n->def->quant.fill ? n->def->quant.fill(&c) : 0;

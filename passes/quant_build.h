@@ -32,6 +32,7 @@ bool is_requantize(const Node *n);
 /* ONNX's forms, of the default domain or com.microsoft: scale and zero point as operands. */
 bool is_onnx_quantize(const Node *n);
 bool is_onnx_dequantize(const Node *n);
+const Node *onnx_dequantize_of(const Value *v); /* that makes v, or NULL */
 /* Other operators that raise-quant turns into types: MatMulInteger, MatMulNBits. */
 bool is_integer_product(const Node *n);
 bool is_channels_last(const Node *n); /* of com.microsoft: raise_channels_last.c */

@@ -8,6 +8,7 @@
  * of integers that come from elsewhere any scale is true, and 1 is taken. What does not fit stays
  * as it is; nothing fails. */
 #include "ir/ops/qop.h"
+#include "passes/const_quant.h"
 #include "passes/raise.h"
 
 typedef struct Found {
@@ -132,11 +133,10 @@ static const Quant *weight_type(Raise *r, const Found *f, float x) {
 }
 
 static Quant *accumulator(Raise *r, const Quant *x, const Quant *w, int rank) {
-    float *scale = NEW_ARRAY(r->b.a, float, w->n_scale);
-    for (size_t i = 0; i < w->n_scale; i++)
-        scale[i] = quant_scale(x, 0) * quant_scale(w, i);
-    return w->n_axes ? quant_per_axis(r->b.a, ELEM_INT32, rank - 1, w->n_scale, scale, NULL)
-                     : quant_per_tensor(r->b.a, ELEM_INT32, scale[0], 0);
+    Quant *q = const_bias_quant(r->b.a, x, w);
+    if (q->n_axes)
+        q->axis[0] = rank - 1;
+    return q;
 }
 
 /* The product's zero point for the data is that of the data. */
@@ -183,18 +183,12 @@ static Value *dequantized(Raise *r, Node *at, Value *ints, const Quant *q, const
     return n->out[0];
 }
 
-/* Without the suffix that a QOperator's node has. */
-static Str float_name(Str name) {
-    size_t n = strlen("_quant");
-    return name.n > n && str_ends(name, "_quant") ? (Str){name.s, name.n - n} : name;
-}
-
 /* MatMul in float between conversions, which raise_operators takes for one on integers. */
 static void expand_product(Raise *r, const Found *f, const Quant *w, const Quant *acc) {
     Node *n = f->product;
     Value *sum = n->out[0];
     Node *to = build_node(&r->b, n->graph, "", "MatMul", 2, STR_NONE);
-    to->name = float_name(n->name);
+    to->name = raise_float_name(n->name);
     to->loc = n->loc;
     to->doc = n->doc;
     to->meta = n->meta;

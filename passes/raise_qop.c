@@ -68,16 +68,10 @@ static Value *zero_of(Raise *r, const QopView *v, Str base) {
     return v->y_zp || e == ELEM_UINT8 ? v->y_zp : build_int(&r->b, base, "_zero_point", e, 0);
 }
 
-/* Without the suffix that a QOperator's node has. */
-static Str float_name(Str name) {
-    size_t n = strlen("_quant");
-    return name.n > n && str_ends(name, "_quant") ? (Str){name.s, name.n - n} : name;
-}
-
 static void expand(Raise *r, Node *n, const QopView *v) {
     OpCtx c = qop_ctx(n, v, r->b.d);
     Node *f = build_node(&r->b, n->graph, v->op->domain, v->op->name, v->n_in, STR_NONE);
-    f->name = float_name(n->name);
+    f->name = raise_float_name(n->name);
     f->loc = n->loc;
     node_from(f, n, r->b.pass);
     f->doc = n->doc;
@@ -124,7 +118,7 @@ static bool expand_matmul(Raise *r, Node *n) {
     if (!is_data_const(za) || !is_data_const(zb))
         return false;
     Node *f = build_node(&r->b, n->graph, "", "MatMul", 2, STR_NONE);
-    f->name = float_name(n->name);
+    f->name = raise_float_name(n->name);
     f->loc = n->loc;
     node_from(f, n, r->b.pass);
     node_insert_before(n, f);

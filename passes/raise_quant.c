@@ -40,13 +40,9 @@ Value *raise_source(Value *v) {
     return v->def->in[0];
 }
 
-static Str id_key(const Value *v) {
-    return (Str){(const char *)&v->id, sizeof v->id};
-}
-
 static Str twin_key(Raise *r, const Value *v, const Quant *q) {
     Buf b = buf_new(r->b.a);
-    buf_str(&b, id_key(v));
+    buf_str(&b, value_key(v));
     buf_str(&b, quant_key(r->b.a, q));
     return buf_as_str(&b);
 }
@@ -54,11 +50,11 @@ static Str twin_key(Raise *r, const Value *v, const Quant *q) {
 void raise_note_const(Raise *r, Value *plain, Value *quantized) {
     RaisedConst made = {plain, quantized};
     ARENA_PUSH(r->b.a, r->consts, r->n_consts, r->cap_consts, made);
-    map_set(r->plains, id_key(quantized), plain);
+    map_set(r->plains, value_key(quantized), plain);
 }
 
 Value *raise_plain(const Raise *r, Value *v) {
-    Value *plain = map_get(r->plains, id_key(v));
+    Value *plain = map_get(r->plains, value_key(v));
     return plain ? plain : v;
 }
 
@@ -82,11 +78,11 @@ Value *raise_const(Raise *r, Value *v, const Quant *q) {
 
 void raise_replace(Raise *r, Value *from, Value *to) {
     value_replace(r->m, r->uses, from, to);
-    map_set(r->moved, id_key(from), to);
+    map_set(r->moved, value_key(from), to);
 }
 
 Value *raise_follow(const Raise *r, Value *v) {
-    for (Value *to = v; to; to = map_get(r->moved, id_key(v)))
+    for (Value *to = v; to; to = map_get(r->moved, value_key(v)))
         v = to;
     return v;
 }

@@ -103,7 +103,7 @@ static bool check_string(const Lexer *x, const char *open, const char *end) {
 
 /* ---- lists of numbers ---- */
 
-static const char *skip_space(const char *p) {
+const char *lexer_space(const char *p) {
     for (;;) {
         while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')
             p++;
@@ -139,13 +139,13 @@ static const char *number_list(const char *p, Token *t) {
     uint8_t seen = 0, class;
     t->n = 0;
     for (p++;; p++) {
-        p = skip_space(p);
+        p = lexer_space(p);
         if (!number_begins(p))
             return NULL;
         for (; (class = number_chars[(unsigned char)*p]); p++)
             seen |= class;
         t->n++;
-        p = skip_space(p);
+        p = lexer_space(p);
         if (*p == ']')
             break;
         if (*p != ',')
@@ -188,7 +188,7 @@ static bool newline_counts(const Lexer *x) {
 /* ---- the scheme, which the formatter leaves as it is ---- */
 
 static Token scheme_block(Lexer *x, Token t) {
-    const char *p = skip_space(x->cursor);
+    const char *p = lexer_space(x->cursor);
     int depth = 0;
     bool string = false;
     for (const char *begin = p + 1; *p == '{' || depth > 0; p++) {
@@ -407,7 +407,7 @@ Token lex(Lexer *x) {
     case T_RB: close_bracket(x, '['); break;
     case T_GT: close_bracket(x, '<'); break;
     case T_SCHEME:
-        if (x->last == T_NL && x->depth == 0 && *skip_space(x->cursor) != '{')
+        if (x->last == T_NL && x->depth == 0 && *lexer_space(x->cursor) != '{')
             t = bad(x, t, "a scheme stands in braces: scheme { ... }");
         else if (x->last != T_NL || x->depth > 0)
             t.kind = T_IDENT;

@@ -145,19 +145,8 @@ bool val_str(Reader *r, const Val *v, const char *what, Str *out) {
     return true;
 }
 
-static const char *skip_space(const char *p) {
-    for (;;) {
-        while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')
-            p++;
-        if (p[0] != '/' || p[1] != '/')
-            return p;
-        while (*p && *p != '\n')
-            p++;
-    }
-}
-
 bool next_number(Reader *r, NumberList *list, Number *out) {
-    const char *p = skip_space(list->at);
+    const char *p = lexer_space(list->at);
     if (*p == ']')
         return false;
     if (!number_scan(p, out)) {
@@ -167,7 +156,7 @@ bool next_number(Reader *r, NumberList *list, Number *out) {
         list->failed = true;
         return false;
     }
-    p = skip_space(out->end);
+    p = lexer_space(out->end);
     if (*p != ',' && *p != ']') { /* 1.e5 and the like, which the lexer's quick look lets pass */
         uint32_t begin = (uint32_t)(out->begin - r->text.s);
         error_at(r, (Range){begin, (uint32_t)(p - r->text.s)}, "this is not a number");
