@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import unittest
 
-from common import HANG, QXC, OracleCase, for_each
+from common import HANG, QXC, OracleCase, for_each, qxc
 
 LAYERS, READERS, TIMES, BOUND = 1000, 2000, 8, 8.8
 HEAD = 'qir 1\nimport "" 21\nmodel <ir_version=10>\n'
@@ -63,6 +63,9 @@ MODELS = {"sigmoids": (sigmoids, LAYERS, "-emit=qdq"), "convolutions": (convolut
           "readers": (readers, READERS, "-emit=qdq"), "gelus": (gelus, LAYERS, "-passes=fuse-gelu"),
           "report": (convolutions, LAYERS, "-emit=json")}
 
+# KiB for what stands in the model for one n: three nodes, one that becomes five, two
+ROOM = {"sigmoids": 18, "convolutions": 24, "readers": 6}
+
 
 class Growth(OracleCase):
     def instructions(self, model, layers, option):
@@ -82,6 +85,15 @@ class Growth(OracleCase):
         model, n, option = MODELS[name]
         few, many = self.instructions(model, n, option), self.instructions(model, TIMES * n, option)
         self.assertLess(many / few, BOUND, f"{few} instructions, then {many}")
+
+    @for_each(*ROOM)
+    def test_memory(self, name):
+        """What passes need for a while is given back: a hundred thousand nodes fit by default."""
+        model, n = MODELS[name][0], TIMES * MODELS[name][1]
+        path = self.scratch / "model.qir"
+        path.write_text(model(n))
+        limit = ROOM[name] * n // 1024 + 1
+        qxc(path, "-emit=qdq", "-quiet", "-no-sync", f"-max-memory={limit}", "-o", self.scratch / "out.onnx")
 
 
 if __name__ == "__main__":

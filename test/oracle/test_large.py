@@ -8,7 +8,7 @@ import unittest
 
 import onnx
 
-from common import OracleCase, for_each, talk
+from common import OracleCase, for_each, qxc, talk
 from large import large
 from test_light_models import measured
 
@@ -22,7 +22,7 @@ WAYS = {"dynamic": ("qdq", ("-dynamic",), 1),
         "weights of 8 bits": ("qdq", ("-weight-only",), 1),
         "weights of 4 bits": ("qdq", ("-weight-only", "-weights=int4 sym"), 1),
         "one scale for each": ("qdq", ("-weight-only", "-weights=int4 sym", "-per-tensor"), 1),
-        "blocks of 4 bits": ("qdq", ("-weight-only", "-weights=uint4 asym block(32)"), 2),
+        "blocks of 4 bits": ("qdq", ("-weight-only", "-weights=uint4 asym block(32)"), 1),
         "MatMulNBits": ("qop", ("-weight-only", "-weights=int4 sym block(32)"), 2)}
 
 
@@ -46,6 +46,22 @@ class Large(OracleCase):
             self.assertLess(peak, times * sizes[-1] + 2 * WEIGHT + ITSELF)
             onnx.checker.check_model(out)
         self.assertLess(max(sizes), LAYERS * WEIGHT / 3)
+
+    @for_each(*WAYS)
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "there is one processor")
+    def test_one_processor_and_all(self, way):
+        """The same bytes, however many share the work."""
+        form, options, _ = WAYS[way]
+        results, everywhere = [], os.sched_getaffinity(0)
+        for processors in ({min(everywhere)}, everywhere):
+            out = self.scratch / "out.onnx"
+            os.sched_setaffinity(0, processors)
+            try:
+                qxc(self.models[False], *options, f"-emit={form}", "-no-sync", "-quiet", "-o", out)
+            finally:
+                os.sched_setaffinity(0, everywhere)
+            results.append(out.read_bytes())
+        self.assertTrue(results[0] == results[1])
 
 
 if __name__ == "__main__":
