@@ -20,7 +20,11 @@ static $T $NAME_one(const qk_reducemax_params *p, const $T *x) {
     for (row = 0; row < rows; row++) {
         const $T *u = x + qk_row_at(index, p->rstride, last);
         for (i = 0; i < inner; i++, u += step)
+            //! if T=f32
             found = *u > found || *u != *u ? *u : found;
+            //! else
+            found = *u > found ? *u : found;
+            //! end
         qk_next_row(index, p->rdim, last);
     }
     return found;

@@ -53,6 +53,27 @@ def plain_products(file):
     onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), file)
 
 
+def many_operators(file):
+    """One behind the other, on data that have all signs: the kernels that the networks here do not use."""
+    random = np.random.RandomState(5)
+    floats = {"w": random.randn(6, 6, 2, 2), "slope": random.rand(6, 1, 1), "gate": random.randn(6, 1, 1),
+              "sizes": [1, 1, 2, 2]}
+    inits = [numpy_helper.from_array(np.asarray(v, np.float32), k) for k, v in floats.items()]
+    pads = numpy_helper.from_array(np.array([0, 0, 1, 1, 0, 0, 0, 1]), "pads")
+    nodes = [("ConvTranspose", ["x", "w"], {"strides": [2, 2], "group": 1}), ("PRelu", ["v0", "slope"], {}),
+             ("Mul", ["v1", "gate"], {}), ("Max", ["v2", "v1"], {}), ("Pad", ["v3", "pads"], {}),
+             ("AveragePool", ["v4"], {"kernel_shape": [2, 3], "strides": [2, 1]}),
+             ("Resize", ["v5", "", "sizes"], {"mode": "linear"}), ("ReduceMax", ["v6"], {"axes": [2]}),
+             ("Concat", ["v7", "v7"], {"axis": 1}), ("Transpose", ["v8"], {"perm": [0, 3, 1, 2]}),
+             ("ReduceMin", ["v9"], {"axes": [3], "keepdims": 0}), ("ReduceMean", ["v10"], {"axes": [1], "keepdims": 0}),
+             ("Softmax", ["v11"], {"axis": 1}), ("ArgMax", ["v12"], {"axis": 1})]
+    made = [helper.make_node(op, i, ["y" if k == len(nodes) - 1 else f"v{k}"], **a) for k, (op, i, a) in enumerate(nodes)]
+    graph = helper.make_graph(made, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 6, 5, 4))],
+                              [helper.make_tensor_value_info("y", TensorProto.INT64, (1, 1))], [*inits, pads])
+    onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), file)
+    np.savez(file.with_suffix(".npz"), x=random.randn(4, 6, 5, 4).astype(np.float32))
+
+
 class Lint(OracleCase):
     def emit(self, name):
         source = self.scratch / f"{name}.c"
@@ -91,6 +112,12 @@ class Lint(OracleCase):
         for rounding in ROUNDINGS:
             self.compile_optimised(model, model.with_suffix(".npz"), rounding, ("gcc", "g++"),
                                    ("native", "icelake") if rounding == "exact" else ("avx2", "icelake"))
+
+    def test_warnings_of_many_operators(self):
+        model = self.scratch / "many.onnx"
+        many_operators(model)
+        for rounding in ("exact", "double"):
+            self.compile_optimised(model, model.with_suffix(".npz"), rounding, COMPILERS, ("portable", "avx2"))
 
     def need(self, tool):
         if not shutil.which(tool):
