@@ -140,12 +140,7 @@ bool bind_rounded_wide(Binder *b, const Node *n, const Value *v) {
     qk_narrow_f64_params narrow = {.n = (int64_t)count};
     int real = bind_temp(b, ELEM_DOUBLE, count), ints = bind_temp(b, e, count);
     int back = bind_temp(b, ELEM_DOUBLE, count);
-    Buffer rounded = b->program->buffers[from];
-    rounded.kind = BUF_ARENA;
-    rounded.alias = rounded.port = -1;
-    int to = binder_add_buffer(b, rounded);
-    b->program->value_buffer[v->id] = to;
-    b->last[v->id] = -1;
+    int to = binder_replace(b, v);
     return widened(b, n, from, real, count) &&
            bind_call(b, n, bind_kernel(b, "quantize_f64", 1, &e), &in, sizeof in, 4,
                      (int[]){real, scale, zp, ints}) &&

@@ -98,20 +98,13 @@ bool bind_half_round(Binder *b, const Node *n, const Value *v) {
     FloatGrid g;
     if (!float_grid(v->type.elem, &g))
         return bind_unsupported(b, n, "its result is %s", elem_name(v->type.elem));
-    int from = bind_value(b, v);
-    Buffer rounded = b->program->buffers[from];
-    qk_round_float_params p = {.n = (int64_t)rounded.count,
+    int from = bind_value(b, v), to = binder_replace(b, v);
+    qk_round_float_params p = {.n = (int64_t)b->program->buffers[from].count,
                                .mantissa = g.mantissa,
                                .least = g.least,
                                .unsigned_zero = !g.negative_zero,
                                .most = g.most,
                                .beyond = beyond(n, &g, v->type.elem)};
-    rounded.kind = BUF_ARENA;
-    rounded.alias = rounded.port = -1;
-    rounded.data = NULL;
-    int to = binder_add_buffer(b, rounded);
-    b->program->value_buffer[v->id] = to;
-    b->last[v->id] = -1;
     if (!bind_call(b, n, "qk_round_float", &p, sizeof p, 2, (int[]){from, to}))
         return false;
     bind_in_place(b, 0);

@@ -2,49 +2,28 @@
 #include <assert.h>
 
 #include "exec/binder.h"
+#include "ir/ops/bind.h"
 #include "ir/ops/op.h"
 #include "kernels_gen.h"
 
 /* To the grid of its type, as floats: from now on another buffer is v. */
 static bool round_to_grid(Binder *b, const Node *n, const Value *v) {
     const Quant *q = v->type.quant;
-    int from = bind_value(b, v), rank = v->type.rank;
-    size_t count = b->program->buffers[from].count;
     if (elem_bits(q->storage) > 16)
         return bind_rounded_wide(b, n, v);
-    if (q->n_axes > 1 || (q->n_axes == 1 && q->n_zp > 1 && q->n_zp != q->n_scale))
-        return bind_unsupported(b, n, "its result is rounded along several axes");
-    qk_fakequant_f32_params p = {.outer = 1, .axis = 1, .inner = (int32_t)count, .block = 1};
-    if (q->n_axes == 1) {
-        int axis = q->axis[0];
-        p.inner = 1;
-        for (int i = 0; i < rank; i++) {
-            int32_t dim = (int32_t)v->type.dims[i].value;
-            *(i < axis ? &p.outer : i == axis ? &p.axis : &p.inner) *= dim;
-        }
-        p.block = q->block[0] > 1 ? (int32_t)q->block[0] : 1;
-        p.s_axis = 1;
-        int32_t blocks = (int32_t)dim_parts(p.axis, p.block);
-        if (q->n_scale != (size_t)blocks) { /* a grid of blocks */
-            p.s_inner = 1;
-            p.s_axis = p.inner;
-            p.s_outer = blocks * p.inner;
-        }
-    }
-    p.lo = (int32_t)quant_lo(q);
-    p.hi = (int32_t)quant_hi(q);
-    p.nan = (int32_t)elem_min(q->storage);
-    int32_t *zp = NEW_ARRAY(b->arena, int32_t, q->n_scale);
-    for (size_t i = 0; i < q->n_scale; i++)
-        zp[i] = (int32_t)quant_zp(q, i);
-    int scale = bind_const(b, ELEM_FLOAT, q->n_scale, q->scale, "grid: scale");
-    int zero = bind_const(b, ELEM_INT32, q->n_scale, zp, "grid: zero point");
-    Buffer rounded = b->program->buffers[from];
-    rounded.kind = BUF_ARENA;
-    rounded.alias = rounded.port = -1;
-    int to = binder_add_buffer(b, rounded);
-    b->program->value_buffer[v->id] = to;
-    b->last[v->id] = -1;
+    int scale, zero;
+    Grid g = bind_grid(b, q, v->type, false, &scale, &zero);
+    qk_fakequant_f32_params p = {.outer = g.outer,
+                                 .axis = g.axis,
+                                 .inner = g.inner,
+                                 .block = g.block,
+                                 .s_outer = g.s_outer,
+                                 .s_axis = g.s_axis,
+                                 .s_inner = g.s_inner,
+                                 .lo = (int32_t)quant_lo(q),
+                                 .hi = (int32_t)quant_hi(q),
+                                 .nan = (int32_t)elem_min(q->storage)};
+    int from = bind_value(b, v), to = binder_replace(b, v);
     if (!bind_call(b, n, "qk_fakequant_f32", &p, sizeof p, 4, (int[]){from, scale, zero, to}))
         return false;
     bind_in_place(b, 0);
@@ -128,11 +107,7 @@ static bool bind_operator(Binder *b, const Node *n) {
     if (!n->def && !node_rank_fits(n))
         return bind_unsupported(b, n, "tensors of more than %d dimensions", MAX_RANK);
     if (!n->def)
-        return binder_reject(b, n,
-                             str_is(n->domain, "com.microsoft.nchwc")
-                                 ? "onnxruntime laid it out for one processor; let it save the "
-                                   "model with ORT_ENABLE_EXTENDED at most"
-                                 : "it is not known");
+        return binder_reject(b, n, "it is not known");
     if (!n->def->bind)
         return binder_reject(b, n, "it has no kernel");
     assert(!n->faulty); /* the verifier saw the shapes as they are now */
@@ -190,15 +165,16 @@ static int packed_buffer(Binder *b, BufferKind kind, const Value *v, int port) {
                                          .value = v});
 }
 
-static void repack(Binder *b, const char *kernel, const Value *v, int from, int to) {
+static void repack(Binder *b, bool unpack, const Value *v, int from, int to) {
     if (elem_is_half(v->type.elem)) {
-        (*kernel == 'u' ? bind_half_load : bind_half_store)(b, v, from, to);
+        (unpack ? bind_half_load : bind_half_store)(b, v, from, to);
         return;
     }
     ElemType elem = elem_unpacked(v->type.elem);
     qk_pack_params p = {.bits = elem_bits(v->type.elem)}; /* unpack has the same */
     p.n = (int64_t)b->program->buffers[bind_value(b, v)].count;
-    bind_call(b, v->def, bind_kernel(b, kernel, 1, &elem), &p, sizeof p, 2, (int[]){from, to});
+    bind_call(b, v->def, bind_kernel(b, unpack ? "unpack" : "pack", 1, &elem), &p, sizeof p, 2,
+              (int[]){from, to});
 }
 
 void bind_input(Binder *b, const Value *v, int port) {
@@ -207,7 +183,7 @@ void bind_input(Binder *b, const Value *v, int port) {
     if (is_narrow(v)) {
         int packed = packed_buffer(b, BUF_INPUT, v, port);
         b->program->inputs[port] = packed;
-        repack(b, "unpack", v, packed, i);
+        repack(b, true, v, packed, i);
     } else {
         b->program->buffers[i].kind = BUF_INPUT;
         b->program->buffers[i].port = port;
@@ -226,7 +202,7 @@ void bind_output(Binder *b, const Value *v, int port) {
     if (is_narrow(v)) {
         int packed = packed_buffer(b, BUF_OUTPUT, v, port);
         b->program->outputs[port] = packed;
-        repack(b, "pack", v, i, packed);
+        repack(b, false, v, i, packed);
         return;
     }
     if (b->program->buffers[root].kind == BUF_ARENA) {

@@ -118,6 +118,15 @@ int binder_add_buffer(Binder *b, Buffer buffer) {
     return (int)p->n_buffers - 1;
 }
 
+int binder_replace(Binder *b, const Value *v) {
+    Buffer buffer = b->program->buffers[bind_value(b, v)];
+    buffer.kind = BUF_ARENA;
+    buffer.alias = buffer.port = -1;
+    buffer.data = NULL;
+    b->last[v->id] = -1;
+    return b->program->value_buffer[v->id] = binder_add_buffer(b, buffer);
+}
+
 int program_root(const Program *p, int buffer) {
     while (p->buffers[buffer].alias >= 0)
         buffer = p->buffers[buffer].alias;

@@ -58,6 +58,9 @@ bool binder_needs_double(const Node *n);
 bool bind_rounded_wide(Binder *b, const Node *n, const Value *v);
 
 int binder_add_buffer(Binder *b, Buffer buffer);
+/* A new buffer like that of v, which it is from now on: what is bound next reads the old one and
+ * writes to it. */
+int binder_replace(Binder *b, const Value *v);
 /* A new buffer for a value, constant or not, in the order of ONNX. */
 int binder_new_value(Binder *b, const Value *v);
 /* The id of one more value, with no buffers yet. */
