@@ -30,6 +30,7 @@ typedef struct Decide {
     bool *wanted;       /* by value id: gets a quantization */
     bool *shared;       /* by value id: a weight that has been decided here */
     Sharing sharing;    /* which values take the parameters of which */
+    bool by_origin;     /* explain: by the name that a constant had in the model */
 } Decide;
 
 static bool is_weight(const Node *n, size_t input) {
@@ -321,10 +322,19 @@ static bool is_integer_bias(const Decide *d, const Node *n, size_t at) {
            at == (size_t)n->def->quant.bias && d->integer[n->id];
 }
 
+/* Whether v is the constant of that name, rewritten. */
+static bool is_made_of(const Value *v, const char *name) {
+    for (size_t i = 0; v->kind == VALUE_CONST && i < v->from.n; i++)
+        if (!v->from.from[i].op.s && str_is(v->from.from[i].name, name))
+            return true;
+    return false;
+}
+
 static void explain(Value *v, void *ctx) {
     Decide *d = ctx;
     PassContext *c = d->c;
-    if (c->explanation.s || !str_is(v->name, c->explain))
+    if (c->explanation.s ||
+        !(d->by_origin ? is_made_of(v, c->explain) : str_is(v->name, c->explain)))
         return;
     const Use *use;
     bool weight = v->kind == VALUE_CONST && uses_of(d->uses, v, &use) > 0 && use[0].node &&
@@ -363,6 +373,9 @@ bool pass_decide(Module *m, PassContext *c) {
     d.sharing = sharing_new(m, c, d.uses, d.integer, d.wanted);
     sharing_find(&d.sharing, m);
     module_each_graph(m, assign_graph, &d);
+    if (c->explain)
+        module_each_value(m, explain, &d);
+    d.by_origin = true;
     if (c->explain)
         module_each_value(m, explain, &d);
     edit_sweep(m);

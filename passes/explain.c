@@ -44,6 +44,23 @@ static void put_grain(Buf *b, PassContext *c, const Choice *o) {
     put_property(b, c, text, o->by[CHOICE_GRAIN]);
 }
 
+/* Parameters that follow from the operator alone (Softmax), as decide.c takes them. */
+static bool put_fixed(Buf *b, PassContext *c, const Value *v, const Choice *o) {
+    const QuantRule *r = v->def && v->def->def ? &v->def->def->quant : NULL;
+    const Quant *q = v->type.quant;
+    float scale;
+    int64_t zp;
+    if (!r || !r->fixed_output || o->sym || o->has_range || o->reduce_range)
+        return false;
+    OpCtx of = op_ctx(v->def, c->d);
+    if (!r->fixed_output(&of, q->storage, &scale, &zp) || quant_scale(q, 0) != scale ||
+        quant_zp(q, 0) != zp)
+        return false;
+    buf_fmt(b, "  scale = %.9g, zero point = %lld: fixed for the results of %s\n", (double)scale,
+            (long long)zp, v->def->def->name);
+    return true;
+}
+
 /* The formula of params_from_minmax with the numbers in it. */
 static void put_formula(Buf *b, const Uses *uses, const Value *v, const Choice *o) {
     const Quant *q = v->type.quant;
@@ -109,7 +126,7 @@ void explain_value(Buf *b, PassContext *c, const Uses *uses, const Value *v, con
         if (v->kind == VALUE_CONST)
             put_grain(b, c, o);
     }
-    if (!o->fixed && root->type.quant)
+    if (!o->fixed && root->type.quant && !put_fixed(b, c, root, o))
         put_formula(b, uses, root, o);
     put_remarks(b, c, v);
 }
