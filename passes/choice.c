@@ -321,10 +321,43 @@ static void warn_unmatched(const PassContext *c, const Search *s) {
                                            : "node");
 }
 
+typedef struct Asymmetric {
+    const PassContext *c;
+    const SchemeRule *told;
+} Asymmetric;
+
+/* A rule of which choice_is_symmetric thinks otherwise is told of once. */
+static void look_at_weights(Graph *g, void *ctx) {
+    Asymmetric *x = ctx;
+    FOR_NODES(n, g) {
+        const Value *w = n->def && n->def->quant.kind == QUANT_MAC
+                             ? node_input(n, (size_t)n->def->quant.weight)
+                             : NULL;
+        if (!w || w->kind != VALUE_CONST)
+            continue;
+        Choice o = choice_of_weight(x->c, n, w);
+        const SchemeRule *r = o.by[CHOICE_SYM];
+        if (o.sym || o.fixed || o.is_float || !r || r == x->told || !(o.channel || o.block) ||
+            !choice_is_symmetric(x->c, &o))
+            continue;
+        x->told = r;
+        diag_warning(x->c->d, r->loc,
+                     "%s%sweights of 8 bits with a scale for each channel or block stay symmetric: "
+                     "onnxruntime's kernels take one zero point; 'asym' goes with per-tensor, "
+                     "with fewer or more bits, and with -target=c",
+                     r->flag ? r->flag : "", r->flag ? ": " : "");
+    }
+}
+
+bool choice_is_symmetric(const PassContext *c, const Choice *o) {
+    return o->sym || (c->target != TARGET_C && elem_bits(o->storage) == 8);
+}
+
 bool choice_check(const PassContext *c, Module *m) {
     Between between = {c, uses_new(m), true};
     module_each_value(m, look_between, &between);
     bool ok = between.ok;
+    module_each_graph(m, look_at_weights, &(Asymmetric){.c = c});
     for (size_t i = 0; i < c->scheme.n; i++) {
         const SchemeRule *r = &c->scheme.rules[i];
         Search s = search(r, between.uses, m);

@@ -40,6 +40,9 @@ const char *choice_why_kept(const PassContext *c, const Node *n);
 bool choice_float_bias(const PassContext *c, const Node *n);
 /* The integers to use. */
 IntRange choice_range(const Choice *c);
+/* Whether weights with several scales have zero points in the middle: as asked, or because
+ * onnxruntime's QLinearConv takes one zero point for all channels of 8-bit weights. */
+bool choice_is_symmetric(const PassContext *c, const Choice *o);
 /* Whether one set of parameters can serve both. */
 bool choice_equal(const Choice *x, const Choice *y);
 

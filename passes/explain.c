@@ -119,7 +119,12 @@ void explain_value(Buf *b, PassContext *c, const Uses *uses, const Value *v, con
     if (o->fixed && v->type.quant)
         put_property(b, c, "these parameters", o->by[CHOICE_TYPE]);
     if (!o->fixed && !o->is_float) {
-        put_property(b, c, SCHEME_WORD(sym, o->sym), o->by[CHOICE_SYM]);
+        const Quant *q = v->kind == VALUE_CONST ? v->type.quant : NULL;
+        if (!o->sym && q && q->n_axes && choice_is_symmetric(c, o))
+            buf_text(b, "  sym                      onnxruntime's kernels take one zero point for "
+                        "all channels, whatever is asked for\n");
+        else
+            put_property(b, c, SCHEME_WORD(sym, o->sym), o->by[CHOICE_SYM]);
         put_property(b, c, SCHEME_WORD(pow2, o->pow2), o->by[CHOICE_POW2]);
         if (o->reduce_range)
             put_property(b, c, SCHEME_WORD(reduce_range, 1), o->by[CHOICE_REDUCE]);

@@ -64,11 +64,8 @@ static double bias_floor(const Choice *o, const Node *n, IntRange r, size_t c, s
     return params_bias_min_scale(most, sum) / (double)quant_scale(x->type.quant, 0);
 }
 
-/* onnxruntime's QLinearConv takes one zero point for all channels of 8-bit weights. */
 static bool symmetric(const PassContext *c, const Choice *o, const Quant *q) {
-    if (o->sym || q->n_axes == 0)
-        return o->sym;
-    return c->target != TARGET_C && elem_bits(o->storage) == 8;
+    return q->n_axes ? choice_is_symmetric(c, o) : o->sym;
 }
 
 static void state_range(Quant *q, IntRange r) {
