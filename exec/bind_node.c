@@ -107,7 +107,11 @@ static bool bind_operator(Binder *b, const Node *n) {
     if (!n->def && !node_rank_fits(n))
         return bind_unsupported(b, n, "tensors of more than %d dimensions", MAX_RANK);
     if (!n->def)
-        return binder_reject(b, n, "it is not known");
+        return binder_reject(b, n,
+                             str_is(n->domain, "com.microsoft.nchwc")
+                                 ? "onnxruntime laid it out for one processor; let it save the "
+                                   "model with ORT_ENABLE_EXTENDED at most"
+                                 : "it is not known");
     if (!n->def->bind)
         return binder_reject(b, n, "it has no kernel");
     assert(!n->faulty); /* the verifier saw the shapes as they are now */

@@ -38,6 +38,11 @@ void out_abort(OutFiles *o);
 /* Whether out_open will most likely succeed, told before work that takes minutes; touches nothing.
  * False after a diagnostic. */
 bool out_check(Arena *a, const char *path, Diags *d);
+/* Whether both paths lead to one regular file that is there. */
+bool same_file(const char *a, const char *b);
+/* Whether the path leads to something that is there and is not a regular file: /dev/null, a pipe.
+ */
+bool out_is_device(const char *path);
 
 /* The folder part of a path ("." where there is none). */
 const char *path_dir(Arena *a, const char *path);

@@ -154,7 +154,8 @@ bool c_write(const Program *p, const CWriteOptions *o, CStreams to, Diags *d) {
     static const CWriteOptions none = {0};
     CWriter w = {.program = p, .options = o ? o : &none, .arena = p->module->arena, .diags = d};
     w.kernels = c_kernels(p);
-    if (!check_types(p, d) || (w.options->integer_only && !refuse_floats(&w, d)))
+    if (!c_prefix_fits(w.arena, w.options->prefix, d) || !check_types(p, d) ||
+        (w.options->integer_only && !refuse_floats(&w, d)))
         return false;
     FILE *source = w.f = to.source;
     w.math = c_needs_math(p);

@@ -38,6 +38,8 @@ bool c_write(const Program *p, const CWriteOptions *o, CStreams to, Diags *d);
 
 /* The identifier made from a prefix, "kws_int8" from "kws-int8". */
 Str c_prefix(Arena *a, Str name);
+/* False after a diagnostic where it is too long; c_write asks, too. */
+bool c_prefix_fits(Arena *a, Str name, Diags *d);
 
 /* Numbers of the closing summary. */
 typedef struct CSizes {

@@ -4,7 +4,7 @@
 #include "backend/c/writer.h"
 #include "support/utf8.h"
 
-enum { MAX_IDENTIFIER = 40, MAX_COMMENT_NAME = 80 };
+enum { MAX_IDENTIFIER = 40, MAX_PREFIX = 120, MAX_COMMENT_NAME = 80 };
 
 /* Words that a name of ours may not be: keywords of C and C++, names that headers of C, compilers
  * and Windows define as macros, and what the run function uses itself. */
@@ -40,10 +40,11 @@ static const char *const reserved[] = {
  */
 static const char *const reserved_starts[] = {"qk_", "PRI", "SCN", "M_", "L_"};
 
-/* Letters, digits and single underscores, a letter first: never a reserved identifier. */
-static size_t spell(char *out, Str name) {
+/* Letters, digits and single underscores, a letter first: never a reserved identifier. `out` has
+ * room for `most` characters and two more. */
+static size_t spell(char *out, Str name, size_t most) {
     size_t n = 0;
-    for (size_t i = 0; i < name.n && n < MAX_IDENTIFIER; i++) {
+    for (size_t i = 0; i < name.n && n < most; i++) {
         unsigned char c = (unsigned char)name.s[i];
         if (c < 128 && isalnum(c)) {
             if (n == 0 && isdigit(c))
@@ -85,19 +86,27 @@ static Str unique(CWriter *w, Map *names, Str base) {
 
 Str c_identifier(CWriter *w, Str base) {
     char text[MAX_IDENTIFIER + 8];
-    size_t n = spell(text, base);
+    size_t n = spell(text, base, MAX_IDENTIFIER);
     Str s = arena_str(w->arena, (Str){text, n});
     return unique(w, w->names, is_reserved(s) ? arena_strf(w->arena, "%s_", text) : s);
 }
 
 /* Something is always appended to it, so it may be a keyword; but not look like a kernel. */
 Str c_prefix(Arena *a, Str name) {
-    char text[MAX_IDENTIFIER + 8];
-    size_t n = name.s ? spell(text, name) : 0;
-    if (!n)
+    char *text = NEW_ARRAY(a, char, name.n + 3);
+    Str s = {text, name.s ? spell(text, name, name.n + 1) : 0};
+    if (!s.n)
         return STR("model");
-    return str_starts((Str){text, n}, "qk_") ? arena_strf(a, "m_%s", text)
-                                             : arena_str(a, (Str){text, n});
+    return str_starts(s, "qk_") ? arena_strf(a, "m_%s", text) : s;
+}
+
+bool c_prefix_fits(Arena *a, Str name, Diags *d) {
+    Str s = c_prefix(a, name);
+    return s.n <= MAX_PREFIX ||
+           diag_error(d, LOC_NONE,
+                      "all names in C would begin with the %zu characters of '" STR_FMT
+                      "'; at most %d do: choose fewer with -name=PREFIX",
+                      s.n, STR_ARG(s), MAX_PREFIX);
 }
 
 static Str upper(Arena *a, Str s) {
