@@ -18,39 +18,33 @@ static const char *exact_glob(Arena *a, Str name) {
     return glob;
 }
 
-/* `float`, or 16 bits for what is made. */
-static void spare(SchemeSetting *s, bool wide) {
-    s->said = true;
-    s->is_float = !wide;
-    s->storage = wide ? ELEM_INT16 : ELEM_UNDEFINED;
-    s->sym = wide ? 1 : SCHEME_UNSAID;
-}
-
-static SchemeRule value_rule(Arena *a, const Value *v, bool wide) {
+/* 16 bits for what is made. */
+static SchemeRule wide_rule(Arena *a, const Value *v) {
     SchemeRule r = scheme_rule(SCHEME_VALUE, exact_glob(a, v->name), LOC_NONE);
-    spare(&r.set[SCHEME_ITSELF], wide);
+    SchemeSetting *s = &r.set[SCHEME_ITSELF];
+    s->said = true;
+    s->storage = ELEM_INT16;
+    s->sym = 1;
     return r;
 }
 
 /* The values that a layer makes and a clamp behind it takes over get 16 bits. */
 static void widen(Arena *a, const Node *n, Layer *l, const Uses *uses) {
     const Value *v = n->out[0];
-    l->rules[l->n_rules++] = value_rule(a, v, true);
+    l->rules[l->n_rules++] = wide_rule(a, v);
     const Node *user = uses_only_node(uses, v);
     if (user && user->def && user->def->quant.kind == QUANT_CLAMP && user->out[0])
-        l->rules[l->n_rules++] = value_rule(a, user->out[0], true);
+        l->rules[l->n_rules++] = wide_rule(a, user->out[0]);
 }
 
-/* A node without a name stays float by what it reads or makes. */
+/* What rules about nodes call it: a node without a name goes by its result's. */
+static Str name_of(const Node *n) {
+    return n->name.n ? n->name : n->out[0]->name;
+}
+
 static void keep_float(Arena *a, const Node *n, Layer *l) {
-    const QuantRule *q = &n->def->quant;
-    if (n->name.n) {
-        l->rules[0] = scheme_rule(SCHEME_NODE, exact_glob(a, n->name), LOC_NONE);
-        l->rules[0].keep = 1;
-    } else {
-        bool weighs = q->kind == QUANT_MAC && n->in[q->weight]->kind == VALUE_CONST;
-        l->rules[0] = value_rule(a, weighs ? n->in[q->weight] : n->out[0], false);
-    }
+    l->rules[0] = scheme_rule(SCHEME_NODE, exact_glob(a, name_of(n)), LOC_NONE);
+    l->rules[0].keep = 1;
     l->n_rules = 1;
 }
 
@@ -67,7 +61,7 @@ static void find_layers(Graph *g, void *ctx) {
     bool wide = x->wide;
     for (size_t i = 0; wide && i < g->n_in; i++)
         if (g->in[i]->type.quant)
-            add_layer(x, (Layer){.rules = {value_rule(x->a, g->in[i], true)}, .n_rules = 1},
+            add_layer(x, (Layer){.rules = {wide_rule(x->a, g->in[i])}, .n_rules = 1},
                       g->in[i]->name);
     FOR_NODES(n, g) {
         if (!n->def || !n->n_out || !n->out[0] || !n->out[0]->type.quant)
@@ -80,7 +74,7 @@ static void find_layers(Graph *g, void *ctx) {
             widen(x->a, n, &l, uses);
         else
             keep_float(x->a, n, &l);
-        add_layer(x, l, n->name.n ? n->name : n->out[0]->name);
+        add_layer(x, l, name_of(n));
     }
 }
 

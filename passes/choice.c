@@ -11,11 +11,17 @@ static bool matches_op(const char *pattern, const Node *n) {
            str_glob(colons + 2, n->op);
 }
 
+/* Names of nodes are optional, those of values are not. */
+static bool matches_name(const char *pattern, const Node *n) {
+    bool by_result = !n->name.n && n->n_out && n->out[0];
+    return str_glob(pattern, by_result ? n->out[0]->name : n->name);
+}
+
 bool rule_matches_node(const SchemeRule *r, const Node *n) {
     switch (r->of) {
     case SCHEME_OP: return matches_op(r->pattern, n);
-    case SCHEME_NODE: return str_glob(r->pattern, n->name);
-    case SCHEME_OP_OR_NODE: return matches_op(r->pattern, n) || str_glob(r->pattern, n->name);
+    case SCHEME_NODE: return matches_name(r->pattern, n);
+    case SCHEME_OP_OR_NODE: return matches_op(r->pattern, n) || matches_name(r->pattern, n);
     default: return false;
     }
 }

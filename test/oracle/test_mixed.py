@@ -114,6 +114,22 @@ class Mixed(common.OracleCase):
         done = qxc(path, f"-calib={data}", FEW, "-min-sqnr=30", "-emit=qdq", "-o", out)
         self.assertTrue(self.kept(done), done.stderr)
 
+    def test_nodes_without_names_or_weights(self):
+        """A product of two operands that are computed, and of a constant that the graph returns, too."""
+        infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
+                 for n, s in (("x", [2, 6]), ("k", [6, 4]), ("p", [2, 4]), ("q", [4, 4]), ("w", [4, 4]))]
+        nodes = [helper.make_node("MatMul", ["x", "k"], ["p"]), helper.make_node("MatMul", ["k", "w"], ["t"]),
+                 helper.make_node("Transpose", ["t"], ["u"]), helper.make_node("MatMul", ["u", "t"], ["q"])]
+        rng = np.random.default_rng(1)
+        weights = onnx.numpy_helper.from_array(rng.standard_normal((4, 4)).astype(np.float32), "w")
+        graph = helper.make_graph(nodes, "g", infos[:2], infos[2:], [weights])
+        path, data, out = (self.scratch / n for n in ("bare.onnx", "bare.npz", "bare_q.onnx"))
+        onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), path)
+        np.savez(data, x=rng.standard_normal((20, 2, 6)).astype(np.float32),
+                 k=rng.standard_normal((20, 6, 4)).astype(np.float32))
+        done = qxc(path, f"-calib={data}", "-min-sqnr=60", "-emit=qdq", "-o", out)
+        self.assertEqual({"p", "t", "q"}, {name for name in ("p", "t", "q") if f"  {name} stays float" in done.stderr})
+
     def test_usage(self):
         for options, words in (
                 (["-min-sqnr=x", f"-calib={CALIB}"], "wants a number of dB"),
