@@ -113,7 +113,10 @@ static const char *product_refuses(const Node *n, const Node *q) {
     if (q && q->out[0]->type.elem != x)
         return node_strf(n, "there is no kernel from %s to %s", elem_name(x),
                          elem_name(q->out[0]->type.elem));
-    bool bias = node_input(n, 2);
+    const Value *bias = node_input(n, 2);
+    const Tensor *numbers = bias ? value_data(bias) : NULL;
+    if (bias && !dequantize_of(bias) && !(numbers && numbers->rank == 1))
+        return "its bias is float and no constant list, which it would make int32";
     if (node_float(n, "beta", 1.0F) != 1.0F)
         return "QGemm has no beta";
     return node_float(n, "alpha", 1.0F) != 1.0F && bias ? "alpha would multiply the bias, too"
