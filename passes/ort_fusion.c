@@ -115,7 +115,7 @@ static const char *product_refuses(const Node *n, const Node *q) {
                          elem_name(q->out[0]->type.elem));
     const Value *bias = node_input(n, 2);
     const Tensor *numbers = bias ? value_data(bias) : NULL;
-    if (bias && !dequantize_of(bias) && !(numbers && numbers->rank == 1))
+    if (bias && !onnx_dequantize_of(bias) && !(numbers && numbers->rank == 1))
         return "its bias is float and no constant list, which it would make int32";
     if (node_float(n, "beta", 1.0F) != 1.0F)
         return "QGemm has no beta";
