@@ -59,11 +59,13 @@ static bool write_onnx(Writing *w) {
     return write_onnx_checked(w->m, w->file, &o, dir, w->s->d);
 }
 
-/* "dir/model.h" beside "dir/model.c". */
+/* "dir/model.h" beside "dir/model.c" or what C++ is called. */
 static const char *path_beside(Arena *a, const char *path, const char *end) {
+    static const char *const suffixes[] = {".c", ".cc", ".cpp", ".cxx", ".c++"};
     size_t n = strlen(path);
-    if (n > 2 && strcmp(path + n - 2, ".c") == 0)
-        n -= 2;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (str_ends(str_from(path), suffixes[i]) && strlen(suffixes[i]) < strlen(path))
+            n = strlen(path) - strlen(suffixes[i]);
     return arena_strf(a, "%.*s%s", (int)n, path, end).s;
 }
 
@@ -136,8 +138,31 @@ static const char *why_float(const Node *n, void *ctx) {
     return report_node(r->job, n, r->uses).why;
 }
 
+/* The graph input whose open first dimension becomes 1: C takes a batch one by one. */
+static const Value *open_batch(const Module *m) {
+    for (size_t i = 0; i < m->graph->n_in; i++) {
+        const Value *v = m->graph->in[i];
+        if (v->type.kind == TYPE_TENSOR && v->type.rank > 0 && v->type.dims[0].value < 0)
+            return v;
+    }
+    return NULL;
+}
+
+static void tell_batch(const Value *v, Str dim, Diags *d) {
+    const char *name = diag_name(d, v->name);
+    if (dim.s)
+        diag(d, DIAG_NOTE, LOC_NONE,
+             "graph input %s: its first dimension %s is 1 in C; -bind=%s=... fixes another", name,
+             diag_name(d, dim), diag_name(d, dim));
+    else
+        diag(d, DIAG_NOTE, LOC_NONE,
+             "graph input %s: its first dimension is 1 in C; -shape=INPUT=... fixes another", name);
+}
+
 static bool write_c(Writing *w) {
     const Options *o = &w->s->o;
+    const Value *batch = open_batch(w->m);
+    Str dim = batch ? batch->type.dims[0].param : STR_NONE;
     if (!module_bind_batch(w->m, w->s->d) || !module_check_static(w->m, w->s->d))
         return false;
     Program *p = program_build(w->m, &(ProgramOptions){.rounding = w->j->rounding}, w->s->d);
@@ -147,7 +172,7 @@ static bool write_c(Writing *w) {
     CWriteOptions c = {
         .integer_only = o->integer_only, .why_float = why_float, .why_ctx = &reasons};
     CStreams to = {.source = w->file};
-    if (o->output && !open_beside(w, &c, &to))
+    if (o->output && !out_is_device(o->output) && !open_beside(w, &c, &to))
         return false;
     c.prefix = o->name ? str_from(o->name)
                        : path_stem(w->m->arena, o->output ? o->output : o->inputs.items[0]);
@@ -159,7 +184,11 @@ static bool write_c(Writing *w) {
     w->j->alive = sizes.alive;
     w->j->flash = sizes.weights + sizes.params;
     w->j->macs = sizes.macs;
-    return c_write(p, &c, to, w->s->d);
+    if (!c_write(p, &c, to, w->s->d))
+        return false;
+    if (batch)
+        tell_batch(batch, dim, w->s->d);
+    return true;
 }
 
 /* What is a text of its own, made in memory; NULL for the others. */

@@ -216,7 +216,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
         ok = choose("requant", o->requant, roundings, 4, &rounding, d) && ok;
     if (o->requant && o->emit && j->emit != EMIT_C)
         ok = diag_error(d, LOC_NONE, "-requant goes with -emit=c, run and compare");
-    if (o->weights_file && (j->emit != EMIT_C || !o->output))
+    if (o->weights_file && (j->emit != EMIT_C || !o->output || out_is_device(o->output)))
         ok = diag_error(d, LOC_NONE, "-weights-file goes with -emit=c and -o FILE");
     j->rounding = (SumRounding)rounding;
     ok = init_processor(j) && ok;

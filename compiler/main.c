@@ -31,23 +31,17 @@ static const char *color_option(int argc, char **argv) {
     return when;
 }
 
-/* Data that is not there is told before any work is done; and no result may land on it. */
+/* Data that is not there is told before any work is done. */
 static ExitCode check_data(Session *s) {
     const TextList *lists[] = {&s->o.calib, &s->o.input};
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; i < lists[k]->n; i++) {
             const char *path = lists[k]->items[i];
-            struct stat a, b;
-            if (stat(path, &a) != 0) {
+            struct stat at;
+            if (stat(path, &at) != 0) {
                 diag_error(s->d, LOC_NONE, "cannot read %s: %s", diag_name(s->d, str_from(path)),
                            strerror(errno));
                 return EXIT_IO;
-            }
-            if (s->o.output && stat(s->o.output, &b) == 0 && a.st_dev == b.st_dev &&
-                a.st_ino == b.st_ino) {
-                diag_error(s->d, LOC_NONE, "-o %s would overwrite the data that is read",
-                           diag_name(s->d, str_from(path)));
-                return EXIT_USAGE;
             }
         }
     return EXIT_DONE;
@@ -100,6 +94,30 @@ static bool output_is_clear(Session *s) {
     return true;
 }
 
+static bool check_apart(Session *s, const char *out, const char *in) {
+    return !out || !in || !same_file(out, in) ||
+           diag_error(s->d, LOC_NONE, "%s%s would overwrite what is read",
+                      out == s->o.output ? "-o " : "-report=", diag_name(s->d, str_from(out)));
+}
+
+/* What is written goes over nothing that is read: a slip would cost the model. */
+static bool inputs_are_kept(Session *s) {
+    const Options *o = &s->o;
+    const char *outs[] = {o->output, o->report};
+    const char *ins[] = {o->weights_from, o->scales_from, o->scheme};
+    const TextList *lists[] = {&o->inputs, &o->calib, &o->input};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < sizeof ins / sizeof *ins; i++)
+            if (!check_apart(s, outs[k], ins[i]))
+                return false;
+        for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
+            for (size_t i = 0; i < lists[l]->n; i++)
+                if (!check_apart(s, outs[k], lists[l]->items[i]))
+                    return false;
+    }
+    return true;
+}
+
 /* How far it came: that says what takes the memory. */
 static void tell_memory(const OutOfMemory *oom) {
     fputs("qxc: error: ", stderr);
@@ -127,7 +145,8 @@ static ExitCode session_run(Session *s, int argc, char **argv) {
     }
     s->arena = arena_new(0, &s->oom);
     s->d = diags_new(s->arena, stderr, want_color(color_option(argc, argv)));
-    if (!options_parse(&s->o, s->arena, argc, argv, s->d) || !output_is_clear(s))
+    if (!options_parse(&s->o, s->arena, argc, argv, s->d) || !output_is_clear(s) ||
+        !inputs_are_kept(s))
         return EXIT_USAGE;
     diags_quiet(s->d, s->o.quiet);
     places_show(s);

@@ -1,5 +1,4 @@
 /* qxc stats merge A B... -o C: a model calibrated in shards, its statistics joined. */
-#include <sys/stat.h>
 
 #include "compiler/session.h"
 
@@ -14,16 +13,11 @@ static bool usage(Session *s) {
     return true;
 }
 
-static bool is_same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static void warn_twice(Session *s) {
     const TextList *in = &s->o.inputs;
     for (size_t i = 1; i < in->n; i++)
         for (size_t k = 0; k < i; k++)
-            if (is_same_file(in->items[k], in->items[i])) {
+            if (same_file(in->items[k], in->items[i])) {
                 diag_warning(s->d, LOC_NONE,
                              "'%s' is named twice: what it has seen counts for twice as much",
                              in->items[i]);

@@ -139,6 +139,22 @@ static bool check_rank(const Value *v, Diags *d) {
                       diag_name(d, v->name), v->type.rank, MAX_RANK);
 }
 
+/* The options that would fix the shape of a graph input. */
+static const char *fixing(Arena *a, const Value *v) {
+    Buf b = buf_new(a);
+    const Dim *dims = v->type.dims;
+    for (int k = 0; k < v->type.rank; k++) {
+        bool named = dims[k].value >= 0 || dims[k].param.s, before = dims[k].value >= 0;
+        for (int i = 0; i < k && !before && named; i++)
+            before = dims[i].value < 0 && str_eq(dims[i].param, dims[k].param);
+        if (!named)
+            return "-shape=INPUT=...";
+        if (!before)
+            buf_fmt(&b, "%s-bind=" STR_FMT "=N", b.n ? " " : "", STR_ARG(dims[k].param));
+    }
+    return b.n ? buf_as_str(&b).s : "-shape=INPUT=...";
+}
+
 bool module_check_static(Module *m, Diags *d) {
     bool ok = true;
     for (size_t i = 0; i < m->graph->n_out; i++)
@@ -149,13 +165,8 @@ bool module_check_static(Module *m, Diags *d) {
         ok = check_rank(v, d) && ok;
         if (v->data || type_is_static(v->type))
             continue;
-        const char *option = "-shape=INPUT=...";
-        for (int k = 0; k < v->type.rank; k++)
-            if (v->type.dims[k].value < 0 && v->type.dims[k].param.s)
-                option =
-                    arena_strf(m->arena, "-bind=" STR_FMT "=N", STR_ARG(v->type.dims[k].param)).s;
         ok = diag_error(d, v->loc, "graph input %s needs a fixed shape here, not %s; use %s",
-                        diag_name(d, v->name), type_text(m->arena, v->type), option);
+                        diag_name(d, v->name), type_text(m->arena, v->type), fixing(m->arena, v));
     }
     return ok;
 }

@@ -267,3 +267,9 @@ uint32_t crc32_more(uint32_t crc, const void *data, size_t n) {
 uint32_t crc32_of(const void *data, size_t n) {
     return crc32_more(0, data, n);
 }
+
+bool same_file(const char *a, const char *b) {
+    struct stat one, other;
+    return stat(a, &one) == 0 && S_ISREG(one.st_mode) && stat(b, &other) == 0 &&
+           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}

@@ -275,3 +275,8 @@ void out_abort(OutFiles *o) {
     }
     o->n = 0;
 }
+
+bool out_is_device(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}

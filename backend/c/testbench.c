@@ -124,5 +124,7 @@ void c_put_testbench(CWriter *w) {
             "    return failed != 0;\n}\n",
             n, n);
     if (w->offsets)
-        fputs("#endif\n", w->f);
+        fputs("#else\n#error \"the test bench has no weights where they come by a "
+              "pointer\"\n#endif\n",
+              w->f);
 }

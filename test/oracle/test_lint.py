@@ -155,3 +155,7 @@ class Lint(OracleCase):
                          "--", "-std=c99"], ["cppcheck", "--quiet", "--error-exitcode=1", source]):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             self.assertNotEqual(0, done.returncode, command[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
