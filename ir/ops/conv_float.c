@@ -22,8 +22,11 @@ static bool is_float(const Value *v) {
     return v->type.elem == ELEM_FLOAT && !op_quant(v);
 }
 
-static const float *floats_of(const Value *v) {
-    return (const float *)(const void *)value_data(v)->data;
+static const float *floats_of(Binder *b, const Value *v) {
+    const Tensor *t = value_data(v);
+    bool aligned = (uintptr_t)t->data % sizeof(float) == 0; /* mapped files align nothing */
+    return aligned ? (const float *)(const void *)t->data
+                   : arena_copy(binder_arena(b), t->data, t->bytes);
 }
 
 bool conv_float_fits(const Binder *b, const Node *n, const Spatial *s, int32_t group) {
@@ -56,7 +59,7 @@ static int packed_weights(Binder *b, const float *w, int32_t groups, int32_t ocg
 
 /* `all` entries a group. */
 static int packed_bias(Binder *b, const Node *n, int32_t groups, int32_t ocg, int32_t all) {
-    const float *given = n->n_in > B && n->in[B] ? floats_of(n->in[B]) : NULL;
+    const float *given = n->n_in > B && n->in[B] ? floats_of(b, n->in[B]) : NULL;
     size_t count = (size_t)groups * (size_t)all;
     float *out = NEW_ARRAY(binder_arena(b), float, count);
     for (int32_t c = 0; given && c < groups * ocg; c++)
@@ -87,7 +90,7 @@ static void bind_more_rows(Binder *b, const Spatial *s, int32_t part, int scratc
 
 /* Weights [c][taps] to [taps][c]. */
 static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s) {
-    const float *w = floats_of(n->in[W]);
+    const float *w = floats_of(b, n->in[W]);
     size_t taps = (size_t)s->kh * (size_t)s->kw, c = (size_t)s->ic;
     float *out = NEW_ARRAY(binder_arena(b), float, taps *c);
     for (size_t i = 0; i < taps * c; i++)
@@ -109,7 +112,7 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, int32_t group)
     qk_conv2d_nhwc_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc, .group = group};
     bool direct = reads_one_position(s);
     p.col_bytes = direct ? 0 : rows * part * (int32_t)sizeof(float);
-    int w = packed_weights(b, floats_of(n->in[W]), group, ocg, icg, taps);
+    int w = packed_weights(b, floats_of(b, n->in[W]), group, ocg, icg, taps);
     int args[] = {bind_last(b, n, n->in[X]), w, packed_bias(b, n, group, ocg, all),
                   bind_last(b, n, n->out[0]), -1};
     if (!direct)
