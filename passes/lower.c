@@ -52,16 +52,16 @@ static Value *dequantize(Lower *l, Value *v, Node *user, bool inside) {
 }
 
 /* A companion that holds within one body, and the one outside. */
-struct Captured {
-    struct Captured *next;
+struct InBody {
+    struct InBody *next;
     uint32_t id;
     Value *outside;
 };
 
 static Value *dequantize_inside(Lower *l, Value *v, Node *user) {
-    struct Captured *c = NEW(l->b.a, struct Captured);
-    *c = (struct Captured){l->captured, v->id, l->floats[v->id]};
-    l->captured = c;
+    struct InBody *c = NEW(l->b.a, struct InBody);
+    *c = (struct InBody){l->in_body, v->id, l->floats[v->id]};
+    l->in_body = c;
     return l->floats[v->id] = dequantize(l, v, user, true);
 }
 
@@ -213,10 +213,10 @@ static bool converts_quantized(const Lower *l, const Node *n) {
 static void lower_graph(Lower *l, Graph *g);
 
 static void lower_body(Lower *l, Graph *g) {
-    struct Captured *before = l->captured;
+    struct InBody *before = l->in_body;
     lower_graph(l, g);
-    for (; l->captured != before; l->captured = l->captured->next)
-        l->floats[l->captured->id] = l->captured->outside;
+    for (; l->in_body != before; l->in_body = l->in_body->next)
+        l->floats[l->in_body->id] = l->in_body->outside;
 }
 
 static void lower_bodies(Lower *l, Node *n) {

@@ -23,9 +23,9 @@ struct Lower {
     Value **floats;      /* by value id: its float companion */
     Type *types;         /* by value id: what it will be; set at the end, so that rules which look
                             at quantized types can be asked on the way */
-    struct Captured *captured; /* companions that bodies have of their own; the last first */
-    bool *exact;               /* by value id: its float companion lies on the grid without a Q */
-    bool within;      /* the node at hand makes no integers that its operands do not hold */
+    struct InBody *in_body; /* companions that bodies have of their own; the last first */
+    bool *exact;            /* by value id: its float companion lies on the grid without a Q */
+    bool within;            /* the node at hand makes no integers that its operands do not hold */
     bool freed;       /* a form took the float input: DynamicQuantizeLinear may be left over */
     Spelled *spelled; /* names and places that Q and DQ had in ONNX */
     void (*node)(Lower *l, Node *n); /* lowers an operator that is no conversion */
