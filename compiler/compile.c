@@ -9,7 +9,7 @@
 #include "compiler/report.h"
 #include "compiler/session.h"
 #include "exec/specialise.h"
-#include "passes/tensorrt.h"
+#include "passes/target/tensorrt.h"
 
 #include <unistd.h>
 

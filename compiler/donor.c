@@ -1,6 +1,7 @@
 #include "compiler/donor.h"
 #include "passes/const_quant.h"
 #include "passes/edit.h"
+#include "passes/quant_build.h"
 #include "passes/spelling.h"
 
 typedef struct Fact { /* what the other model says of a name */

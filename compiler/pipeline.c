@@ -7,11 +7,11 @@
 
 #include "exec/specialise.h"
 #include "passes/annotations.h"
-#include "passes/choice.h"
+#include "passes/quantize/choice.h"
 #include "passes/emulate.h"
-#include "passes/legal.h"
-#include "passes/raise_qonnx.h"
-#include "passes/raise_scaling.h"
+#include "passes/target/legal.h"
+#include "passes/raise/raise_qonnx.h"
+#include "passes/raise/raise_scaling.h"
 #include "passes/recipe.h"
 
 /* ---- one pass, with what the user wants to see of it ---- */

@@ -81,8 +81,8 @@ typedef struct ModuleForm {
     bool fake;           /* some value is `float ~ q` */
     bool typed;          /* some value has a quantized type */
     bool onnx_quantized; /* QuantizeLinear with three operands, QLinearConv, ... */
-    bool qonnx;          /* Quant, BipolarQuant: passes/raise_qonnx.h */
-    bool scaling;        /* Round and Clip of scaled numbers: passes/raise_scaling.h */
+    bool qonnx;          /* Quant, BipolarQuant: passes/raise/raise_qonnx.h */
+    bool scaling;        /* Round and Clip of scaled numbers: passes/raise/raise_scaling.h */
     bool annotated;      /* ONNX's quantization annotations */
 } ModuleForm;
 ModuleForm module_form(Module *m);

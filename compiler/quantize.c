@@ -6,7 +6,7 @@
 
 #include "exec/fixed_shapes.h"
 #include "passes/recipe.h"
-#include "passes/weight_error.h"
+#include "passes/quantize/weight_error.h"
 
 /* ---- statistics ---- */
 

@@ -1,17 +1,17 @@
 /* qxc reduce INPUT -test=CMD: the smallest model for which CMD still fails.
  *
  * CMD fails on INPUT in some way: an exit status that is not 0, a signal, or not ending in time. A
- * smaller model counts when CMD fails on it in the same way. Each kind of edit (passes/shrink.def)
- * is tried on all its places at once, then on halves, quarters and so on down to single ones
- * (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002), and all kinds
- * again until none makes the model smaller.
+ * smaller model counts when CMD fails on it in the same way. Each kind of edit
+ * (passes/shrink/shrink.def) is tried on all its places at once, then on halves, quarters and so on
+ * down to single ones (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
+ * 2002), and all kinds again until none makes the model smaller.
  *
  * Every candidate is made by a process of its own, as the failure may well be one of qxc. It lies
  * in one of two folders, the best so far in the other, always under the name of INPUT. */
 #define _GNU_SOURCE
 #include "compiler/child.h"
 #include "compiler/session.h"
-#include "passes/shrink.h"
+#include "passes/shrink/shrink.h"
 
 #include <errno.h>
 #include <ftw.h>

@@ -1,6 +1,6 @@
 /* One node in the report. */
 #include "compiler/report.h"
-#include "passes/ort_fusion.h"
+#include "passes/target/ort_fusion.h"
 
 /* What a pass said of it when it decided. */
 static const char *remark_on(const Job *j, const Node *n) {

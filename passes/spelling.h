@@ -22,10 +22,7 @@
 #ifndef QXC_PASSES_SPELLING_H
 #define QXC_PASSES_SPELLING_H
 
-#include "passes/lower.h"
-#include "passes/raise.h"
-
-/* ---- what a spelling says ---- */
+#include "ir/ops/op.h"
 
 /* The attribute of a note (an `onnx` line), NULL where it is absent or empty; its name (of a
  * string, or of a tensor), its integer, or `none`. */
@@ -36,24 +33,5 @@ bool notes_q(const Node *note);
 bool notes_dq(const Node *note);
 /* The value had no Q of its own, being `word` (float, integers). */
 bool spelled_plain(const Value *v, const char *word);
-
-/* ---- raising ---- */
-
-/* Notes every Q and DQ as it stands; call before they change. */
-void spelling_capture(Raise *r);
-/* Hangs what was captured on the quantized values; call when names are final. */
-void spelling_record(Raise *r);
-
-/* ---- lowering ---- */
-
-/* The float constant that a quantized bias was rounded from, where it still gives those integers;
- * else NULL. */
-Value *spelled_float_bias(Lower *l, Value *v);
-/* Before and after nodes are rewritten. */
-void spelling_begin(Lower *l);
-void spelling_restore(Lower *l);
-/* The constants that are to state v's parameters for `user`: under the names of the DQ (or Q) of
- * v that the spelling has, where they still fit. */
-QuantParams spelled_params(Lower *l, const Value *v, const Node *user, QuantParams p);
 
 #endif

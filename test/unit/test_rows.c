@@ -10,7 +10,7 @@
 
 #include "passes/const_quant.h"
 #include "passes/params.h"
-#include "passes/weight_groups.h"
+#include "passes/quantize/weight_groups.h"
 
 static uint32_t noise(uint32_t *state) {
     *state = *state * 1664525u + 1013904223u;

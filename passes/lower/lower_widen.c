@@ -1,0 +1,70 @@
+/* Integers of less than a byte, in bytes: QOperators have no narrower operands. `int4q<0.1, 0>`
+ * becomes `int8q<0.1, 0, range=-8:7>`, the same integers.
+ *
+ * Weights are widened where an operator on integers reads them; those behind a DequantizeLinear
+ * stay small. What is computed is widened all together, so that values that share parameters go on
+ * sharing them; unless inputs or outputs of the model are that narrow, which are the user's. */
+#include "passes/lower/lower_widen.h"
+
+typedef struct Widen {
+    Arena *a;
+    Map *wide; /* by quantization */
+    bool interface;
+} Widen;
+
+static bool is_narrow(const Value *v) {
+    const Quant *q =
+        v && v->type.kind == TYPE_TENSOR && type_is_quantized(v->type) ? v->type.quant : NULL;
+    return q && q->kind == QUANT_PARAMS && elem_bits(q->storage) < 8 && !quant_is_blocked(q);
+}
+
+static const Quant *wide(Widen *w, const Quant *q) {
+    Str key = {(const char *)&q, sizeof q};
+    Quant *known = map_get(w->wide, key);
+    if (known)
+        return known;
+    Quant *out = quant_copy(w->a, q);
+    out->alias = q->alias;
+    out->storage = elem_is_signed(q->storage) ? ELEM_INT8 : ELEM_UINT8;
+    out->lo = quant_lo(q);
+    out->hi = quant_hi(q);
+    out->has_range = true;
+    map_set(w->wide, (Str){arena_copy(w->a, key.s, key.n), key.n}, out);
+    return out;
+}
+
+static void widen(Widen *w, Value *v) {
+    if (!is_narrow(v))
+        return;
+    v->type = type_quantized(v->type, wide(w, v->type.quant));
+    if (!v->data)
+        return;
+    v->data = tensor_as(w->a, v->data, v->type.quant->storage);
+}
+
+static void look_at_interface(Graph *g, void *ctx) {
+    Widen *w = ctx;
+    for (size_t i = 0; i < g->n_in; i++)
+        w->interface |= is_narrow(g->in[i]);
+    for (size_t i = 0; i < g->n_out; i++)
+        w->interface |= is_narrow(g->out[i]);
+}
+
+static void widen_graph(Graph *g, void *ctx) {
+    Widen *w = ctx;
+    FOR_NODES(n, g) {
+        bool integer =
+            n->def && n->def->qop.op && n->n_in && n->in[0] && type_is_quantized(n->in[0]->type);
+        for (size_t i = 0; integer && i < n->n_in; i++)
+            if (n->in[i] && n->in[i]->kind == VALUE_CONST)
+                widen(w, n->in[i]);
+        for (size_t i = 0; !w->interface && i < n->n_out; i++)
+            widen(w, n->out[i]);
+    }
+}
+
+void lower_widen(Module *m) {
+    Widen w = {.a = m->arena, .wide = map_new(m->arena)};
+    module_each_graph(m, look_at_interface, &w);
+    module_each_graph(m, widen_graph, &w);
+}

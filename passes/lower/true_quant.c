@@ -1,0 +1,352 @@
+/* Fake-quant to true-quant: a value `float ~ q` becomes a value of the quantized type, wherever the
+ * operator that makes it can compute on integers; elsewhere QuantizeLinear and DequantizeLinear
+ * (one operand, parameters in the type) stand where the value really changes domain.
+ *
+ * Constants are rounded to their grid; the bias of an integer Conv or Gemm becomes int32 with the
+ * product of the scales of its input and weights, so that an edited scale carries it along. */
+#include "passes/const_quant.h"
+#include "passes/edit.h"
+#include "passes/lower/integer_rule.h"
+#include "passes/quant_build.h"
+
+#include <math.h>
+
+static const char PASS_NAME[] = "true-quant";
+
+typedef struct TrueQuant {
+    PassContext *c;
+    Module *m;
+    Arena *arena;
+    UniqueNames *names;
+    size_t n;       /* size of the tables: values that existed at the start */
+    Value **ints;   /* by value id: its integer version */
+    Value **floats; /* by value id of an integer version's origin: dequantized */
+    bool *outputs;  /* by value id: is a graph output and has been seen */
+} TrueQuant;
+
+/* ---- changing domain ---- */
+
+/* Behind what computes v; what is made of a constant stands where it is needed first, so that it
+ * does not take up memory from the beginning. */
+static void insert_after_def(Value *v, Node *n, Node *user) {
+    if (v->def && v->def->graph == n->graph)
+        node_insert_after(v->def, n);
+    else if (v->kind == VALUE_CONST && user)
+        place_before_user(v->graph, n, user);
+    else if (v->graph->first)
+        node_insert_before(v->graph->first, n);
+    else
+        graph_append(v->graph, n);
+}
+
+static Node *convert(TrueQuant *t, Value *x, const char *op, Str name, Type type, Node *user) {
+    Node *n = node_new(x->graph, STR_NONE, str_from(op), 1, 1);
+    n->in[0] = x;
+    n->name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_%s", STR_ARG(x->name), op));
+    n->loc = x->loc;
+    node_from_value(n, x, PASS_NAME);
+    node_add_output(n, 0, name, type);
+    n->out[0]->loc = x->loc;
+    insert_after_def(x, n, user);
+    return n;
+}
+
+static Str derived(TrueQuant *t, const Value *v, const char *suffix) {
+    return unique_name(t->names, arena_strf(t->arena, STR_FMT "%s", STR_ARG(v->name), suffix));
+}
+
+static Type plain(Type t) {
+    t.quant = NULL;
+    t.tilde = false;
+    return t;
+}
+
+/* v is float and stays so; its integer version is computed from it. */
+static void quantize_value(TrueQuant *t, Value *v) {
+    const Quant *q = v->type.quant;
+    v->type = plain(v->type);
+    Node *n = convert(t, v, "QuantizeLinear", derived(t, v, "_quantized"),
+                      type_quantized(v->type, q), NULL);
+    t->ints[v->id] = n->out[0];
+}
+
+/* The float version of v, for an operator that needs one, or (NULL) for the end of a graph. */
+static Value *float_of(TrueQuant *t, Value *v, Node *user) {
+    if (v->id >= t->n)
+        return v;
+    Value *q = t->ints[v->id] ? t->ints[v->id] : v;
+    if (!type_is_quantized(q->type))
+        return v;
+    if (!t->floats[v->id]) {
+        Type type = plain(q->type);
+        type.elem = ELEM_FLOAT;
+        Node *n = convert(t, q, "DequantizeLinear", derived(t, v, "_dequantized"), type, user);
+        t->floats[v->id] = n->out[0];
+    }
+    return t->floats[v->id];
+}
+
+static void const_to_int(TrueQuant *t, Value *v) {
+    const Quant *q = v->type.quant;
+    const Tensor *real = v->data;
+    v->data = const_quantize(t->arena, real, q);
+    module_release(t->m, real);
+    v->type = type_quantized(plain(v->type), q);
+    t->ints[v->id] = v;
+}
+
+/* ---- nodes ---- */
+
+/* Whether int32 at the product's scale holds the bias. Where it does not, a float bias is added to
+ * the sum as it is: steps are fine there, be it of more than 8 bits or because somebody said so. */
+static bool bias_holds(const Node *n, const Tensor *b, const Quant *q, size_t channels) {
+    const Quant *x = n->in[0]->type.quant, *w = n->in[n->def->quant.weight]->type.quant;
+    if (elem_bits(x->storage) > 16 || elem_bits(w->storage) > 16)
+        return false;
+    for (size_t c = 0; c < channels; c++)
+        if (fabs(tensor_float(b, b->count == 1 ? 0 : c)) >=
+            (double)INT32_MAX * (double)quant_scale(q, c))
+            return false;
+    return true;
+}
+
+static Value *new_bias(const Value *b, Str name, Type type, Tensor *data) {
+    Value *v = graph_add_const(b->graph, name, type, data);
+    value_from(v, b, PASS_NAME);
+    v->loc = b->loc;
+    return v;
+}
+
+/* The bias stays float. */
+static void keep_bias(TrueQuant *t, Node *n, const Value *b, Tensor *real) {
+    if (type_is_quantized(b->type))
+        n->in[n->def->quant.bias] =
+            new_bias(b, unique_name(t->names, b->name), tensor_type(t->arena, real), real);
+    if (elem_bits(n->in[0]->type.quant->storage) <= 8)
+        diag(t->c->d, DIAG_REMARK, n->loc,
+             "%s: bias '%s' does not fit int32 at the scale of the accumulator and stays float",
+             node_text(n), diag_name(t->c->d, b->name));
+}
+
+static void bias_to_int(TrueQuant *t, Node *n) {
+    size_t at = (size_t)n->def->quant.bias;
+    if (!at || n->n_in <= at || !n->in[at] || t->c->target == TARGET_TENSORRT)
+        return; /* TensorRT adds biases in float */
+    Value *w = n->in[n->def->quant.weight], *b = n->in[at];
+    OpCtx c = op_ctx(n, t->c->d);
+    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+    size_t channels = axis >= 0 ? (size_t)w->type.dims[axis].value : b->data->count;
+    Quant *q = const_bias_quant(t->arena, n->in[0]->type.quant, w->type.quant);
+    bool own_grid = type_is_quantized(b->type);
+    if (own_grid && quant_equal(b->type.quant, q))
+        return;
+    Tensor *real = own_grid ? const_dequantize(t->arena, b->data, b->type.quant) : b->data;
+    if (!bias_holds(n, real, q, channels)) {
+        keep_bias(t, n, b, real);
+        return;
+    }
+    if (own_grid)
+        diag_note(t->c->d, n->loc,
+                  "%s: bias '%s' is on a grid of its own; restated at the scale of the accumulator",
+                  node_text(n), diag_name(t->c->d, b->name));
+    Tensor *data = const_bias(t->arena, real, q, channels);
+    Str name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_quantized", STR_ARG(b->name)));
+    q->alias = name;
+    module_add_quant(t->m, q);
+    n->in[at] =
+        new_bias(b, name, type_quantized(type_fixed(t->arena, ELEM_INT32, 1, data->dims), q), data);
+}
+
+/* A mover keeps its input's parameters; where others are asked for, a requantization follows. */
+static void move_result(TrueQuant *t, Node *n, size_t i) {
+    Value *y = n->out[i];
+    OpCtx c = op_ctx(n, t->c->d);
+    const Quant *want = y->type.quant, *from = n->in[0]->type.quant;
+    const Quant *have = op_moved_quant(&c, n->def, from); /* the axis moves with its dimension */
+    if (!quant_equal(have, from)) {
+        Quant *moved = quant_copy(t->arena, have);
+        moved->alias = y->name;
+        module_add_quant(t->m, moved);
+        have = moved;
+    }
+    y->type = type_quantized(plain(y->type), want);
+    t->ints[y->id] = y;
+    if (quant_equal(have, want))
+        return;
+    n->out[i] = NULL;
+    Value *moved = node_add_output(n, i, derived(t, y, "_moved"), type_quantized(y->type, have));
+    Node *r = node_new(n->graph, STR("qxc"), STR("Requantize"), 1, 1);
+    r->name = derived(t, y, "_Requantize");
+    r->loc = n->loc;
+    node_from(r, n, PASS_NAME);
+    r->in[0] = moved;
+    r->out[0] = y;
+    y->def = r;
+    y->index = 0;
+    node_insert_after(n, r);
+}
+
+static void read_integers(TrueQuant *t, Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && n->in[i]->id < t->n && t->ints[n->in[i]->id])
+            n->in[i] = t->ints[n->in[i]->id];
+}
+
+static void integer_node(TrueQuant *t, Node *n) {
+    QuantClass kind = n->def->quant.kind;
+    read_integers(t, n);
+    if (kind == QUANT_MAC)
+        bias_to_int(t, n);
+    for (size_t i = 0; i < n->n_out; i++) {
+        Value *y = n->out[i];
+        if (!edit_tilde(y))
+            continue;
+        if (kind == QUANT_MOVE || kind == QUANT_ORDER) {
+            move_result(t, n, i);
+        } else {
+            y->type = type_quantized(plain(y->type), y->type.quant);
+            t->ints[y->id] = y;
+        }
+    }
+}
+
+static bool has_tilde(const Node *n) {
+    for (size_t i = 0; i < n->n_out; i++)
+        if (edit_tilde(n->out[i]))
+            return true;
+    return false;
+}
+
+/* Looks at the types of its operands alone (Shape), or is stated on integers already. */
+static bool takes_integers(const Node *n) {
+    return (n->def && n->def->from_types) ||
+           (n->n_out && n->out[0] && type_is_quantized(n->out[0]->type));
+}
+
+static void float_node(TrueQuant *t, Node *n, const char *why) {
+    bool touched = has_tilde(n);
+    for (size_t i = 0; i < n->n_in; i++) {
+        if (!n->in[i])
+            continue;
+        Value *f = float_of(t, n->in[i], n);
+        touched = touched || f != n->in[i];
+        n->in[i] = f;
+    }
+    for (size_t i = 0; i < n->n_out; i++)
+        if (edit_tilde(n->out[i]))
+            quantize_value(t, n->out[i]);
+    if (touched)
+        pass_remark(t->c, n, "%s", why);
+}
+
+/* The float value takes over the name under which callers know it; what it is computed from, or
+ * what was float before, gets another. */
+static void take_name(TrueQuant *t, Value *f, Value *v) {
+    Str name = v->name;
+    v->name = derived(t, v, t->ints[v->id] == v ? "_quantized" : "_float");
+    f->name = name;
+    f->declared = v->declared;
+    f->doc = v->doc;
+    f->meta = v->meta;
+    v->declared = false;
+}
+
+/* A graph output keeps its name and stays float. One that is a graph input too is passed on as it
+ * came: its name can mean only one value. */
+static void float_output(TrueQuant *t, Graph *g, size_t i) {
+    Value *v = g->out[i];
+    if (v->id >= t->n || !t->ints[v->id] || v->kind == VALUE_INPUT)
+        return;
+    bool again = t->outputs[v->id]; /* the same value is an output twice */
+    t->outputs[v->id] = true;
+    Value *f = float_of(t, v, NULL);
+    if (!again && v->graph == g)
+        take_name(t, f, v);
+    g->out[i] = f;
+}
+
+static void run_graph(Graph *g, void *ctx) {
+    TrueQuant *t = ctx;
+    for (size_t i = 0; i < g->n_consts; i++)
+        if (edit_tilde(g->consts[i]))
+            const_to_int(t, g->consts[i]);
+    for (size_t i = 0; i < g->n_in; i++)
+        if (edit_tilde(g->in[i]))
+            quantize_value(t, g->in[i]);
+    FOR_NODES(n, g) {
+        if (node_conversion(n) != CONVERT_NONE)
+            continue;
+        if (takes_integers(n)) {
+            read_integers(t, n);
+            continue;
+        }
+        const char *why = integer_rule(n, t->ints, t->n, t->c->d);
+        if (why)
+            float_node(t, n, why);
+        else
+            integer_node(t, n);
+    }
+    for (size_t i = 0; i < g->n_out; i++)
+        float_output(t, g, i);
+}
+
+/* Types that a file stated described the float model; what follows from the operators is inferred
+ * again. */
+static void forget_stated(Graph *g, void *ctx) {
+    (void)ctx;
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            n->out[i]->declared = false;
+    for (size_t i = 0; i < g->n_out; i++)
+        g->out[i]->declared = true;
+}
+
+/* ---- parameters that are not known ---- */
+
+typedef struct Known {
+    Diags *d;
+    Map *seen; /* quantizations reported already, by address */
+    bool ok;
+} Known;
+
+static void check_value(Value *v, void *ctx) {
+    Known *k = ctx;
+    const Quant *q = v->type.quant;
+    if (!q || (q->kind != QUANT_UNKNOWN && q->kind != QUANT_DYNAMIC))
+        return;
+    if (!map_set(k->seen, (Str){(const char *)&v->type.quant, sizeof q}, k))
+        return;
+    k->ok = false;
+    if (q->kind == QUANT_DYNAMIC)
+        diag_error(k->d, q->loc,
+                   "a float value cannot lie on a grid that is computed at run time: state the "
+                   "QuantizeLinear to uint8q<dynamic>, as -dynamic does");
+    else
+        diag_error(k->d, q->loc, "'%s' still has unknown parameters: calibrate, or state them",
+                   diag_name(k->d, v->name));
+}
+
+static bool check_known(Module *m, Diags *d) {
+    Known k = {d, map_new(m->arena), true};
+    module_each_value(m, check_value, &k);
+    return k.ok;
+}
+
+bool pass_true_quant(Module *m, PassContext *c) {
+    if (!check_known(m, c->d))
+        return false;
+    TrueQuant t = {.c = c,
+                   .m = m,
+                   .arena = m->arena,
+                   .names = unique_names_new(m),
+                   .n = m->n_values,
+                   .ints = NEW_ARRAY(m->arena, Value *, m->n_values),
+                   .floats = NEW_ARRAY(m->arena, Value *, m->n_values),
+                   .outputs = NEW_ARRAY(m->arena, bool, m->n_values)};
+    module_each_graph(m, run_graph, &t);
+    module_each_graph(m, forget_stated, NULL);
+    edit_forget_infos(m);
+    edit_sweep(m);
+    return true;
+}

@@ -1,0 +1,111 @@
+/* Rewrites operators in the form of a newer opset of the default domain (`target_opset`).
+ *
+ * Most operators only gained types; those whose form changed (Unsqueeze, Softmax, Dropout, ...)
+ * have an `upgrade` function in their own file. An operator without a row here passes when ONNX
+ * says that its definition did not change on the way, and is refused by name otherwise. */
+#include "passes/prepare/upgrade.h"
+
+enum { OLDEST_OPSET = 7 };
+
+Upgrade upgrade_begin(Module *m, PassContext *c, int64_t to) {
+    return (Upgrade){
+        .c = c, .to = to, .names = unique_names_new(m), .refused = map_new(m->arena), .ok = true};
+}
+
+void upgrade_end(Upgrade *u, Module *m) {
+    module_set_opset(m, STR(""), u->to);
+    if (m->ir_version < onnx_ir_for_opset(u->to))
+        m->ir_version = onnx_ir_for_opset(u->to);
+    m->has_ir_version = true;
+}
+
+static bool unchanged(const Node *n, int64_t from, int64_t to) {
+    const OnnxSchema *a = onnx_schema_find(n->domain, n->op, (int)from);
+    const OnnxSchema *b = onnx_schema_find(n->domain, n->op, (int)to);
+    return a && a == b;
+}
+
+/* In a function's body an attribute may stand for one of the call, of which nothing is known. */
+static const Attr *reference(const Node *n) {
+    for (size_t i = 0; i < n->n_attrs; i++)
+        if (attr_is_ref(&n->attrs[i]))
+            return &n->attrs[i];
+    return NULL;
+}
+
+static bool refuse(Upgrade *u, const Node *n, int64_t from, const char *why) {
+    if (map_get(u->refused, n->op))
+        return false;
+    map_set(u->refused, n->op, (void *)n);
+    return diag_error(u->c->d, n->loc,
+                      "operator %s cannot be converted from opset %lld to %lld: %s",
+                      diag_name(u->c->d, n->op), (long long)from, (long long)u->to, why);
+}
+
+static bool convert(Upgrade *u, Node *n, int64_t from) {
+    if (from < OLDEST_OPSET)
+        return refuse(u, n, from, "conversion starts at opset 7");
+    if (n->def && n->def->upgrade && reference(n))
+        return refuse(u, n, from,
+                      "an attribute of it is the function's, so the function must be inlined first "
+                      "(-passes=inline-functions,upgrade)");
+    if (n->def)
+        return !n->def->upgrade || n->def->upgrade(n, from, u->to, u->names, u->c->d);
+    if (qop_find(n->domain, n->op) || unchanged(n, from, u->to))
+        return true;
+    return refuse(u, n, from, "it changed in between and qxc does not know how");
+}
+
+void upgrade_node(Upgrade *u, Node *n) {
+    int64_t from = node_opset(n);
+    if (domain_is_onnx(n->domain) && from < u->to && !convert(u, n, from))
+        u->ok = false;
+}
+
+static void upgrade_graph(Graph *g, void *ctx) {
+    FOR_NODES(n, g) upgrade_node(ctx, n);
+}
+
+/* A function's body has no constants in ONNX, only Constant nodes. */
+static void constants_to_nodes(Graph *body) {
+    for (size_t i = body->n_consts; i-- > 0;) {
+        Value *v = body->consts[i];
+        Node *n = node_new(body, STR_NONE, STR("Constant"), 0, 1);
+        n->from = v->from;
+        v->from = (Provenance){0};
+        node_set_tensor(n, "value", v->data);
+        v->kind = VALUE_NODE;
+        v->def = n;
+        n->out[0] = v;
+        v->data = NULL;
+        if (body->first)
+            node_insert_before(body->first, n);
+        else
+            graph_append(body, n);
+    }
+    body->n_consts = 0;
+}
+
+static void import_newer(Function *f, int64_t to) {
+    for (size_t i = 0; i < f->n_imports; i++)
+        if (domain_is_onnx(f->imports[i].domain) && f->imports[i].version < to)
+            f->imports[i].version = to;
+}
+
+bool pass_upgrade(Module *m, PassContext *c) {
+    int64_t from = module_opset(m, STR("")), to = c->target_opset;
+    if (from == 0 || to <= from)
+        return true;
+    if (from < OLDEST_OPSET)
+        return diag_error(c->d, LOC_NONE,
+                          "opset %lld cannot be converted: conversion starts at opset %d",
+                          (long long)from, OLDEST_OPSET);
+    Upgrade u = upgrade_begin(m, c, to);
+    module_each_graph(m, upgrade_graph, &u);
+    for (size_t i = 0; i < m->n_functions; i++) {
+        constants_to_nodes(m->functions[i]->body);
+        import_newer(m->functions[i], to);
+    }
+    upgrade_end(&u, m);
+    return u.ok;
+}

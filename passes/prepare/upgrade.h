@@ -1,0 +1,27 @@
+/* Operators rewritten for a newer opset, one node at a time: what the pass `upgrade` does to a
+ * whole module, and `inline-functions` to bodies that are at another opset than the model.
+ *
+ * What cannot be converted is reported, each operator type once, and leaves `ok` false. All memory
+ * is the module's. */
+#ifndef QXC_PASSES_PREPARE_UPGRADE_H
+#define QXC_PASSES_PREPARE_UPGRADE_H
+
+#include "passes/pass.h"
+
+typedef struct Upgrade {
+    PassContext *c;
+    int64_t to; /* version of the default domain */
+    UniqueNames *names;
+    Map *refused; /* operator types reported already */
+    bool ok;
+} Upgrade;
+
+Upgrade upgrade_begin(Module *m, PassContext *c, int64_t to);
+/* From the opset that the node's body imports to `to`, where that is newer. The node is resolved;
+ * afterwards it is to be resolved again, at the new opset. May put nodes and constants beside it.
+ */
+void upgrade_node(Upgrade *u, Node *n);
+/* The module states the new opset, and an IR version that knows it. */
+void upgrade_end(Upgrade *u, Module *m);
+
+#endif

@@ -1,0 +1,380 @@
+#include "passes/quantize/choice.h"
+
+/* ---- matching ---- */
+
+/* "Gemm", "com.microsoft::Gelu" */
+static bool matches_op(const char *pattern, const Node *n) {
+    const char *colons = strstr(pattern, "::");
+    if (!colons)
+        return str_glob(pattern, n->op);
+    return domain_equal((Str){pattern, (size_t)(colons - pattern)}, n->domain) &&
+           str_glob(colons + 2, n->op);
+}
+
+/* Names of nodes are optional, those of values are not. */
+static bool matches_name(const char *pattern, const Node *n) {
+    bool by_result = !n->name.n && n->n_out && n->out[0];
+    return str_glob(pattern, by_result ? n->out[0]->name : n->name);
+}
+
+bool rule_matches_node(const SchemeRule *r, const Node *n) {
+    switch (r->of) {
+    case SCHEME_OP: return matches_op(r->pattern, n);
+    case SCHEME_NODE: return matches_name(r->pattern, n);
+    case SCHEME_OP_OR_NODE: return matches_op(r->pattern, n) || matches_name(r->pattern, n);
+    default: return false;
+    }
+}
+
+bool rule_matches_value(const SchemeRule *r, const Value *v) {
+    if (r->of != SCHEME_VALUE)
+        return false;
+    if (str_glob(r->pattern, v->name))
+        return true;
+    for (size_t i = 0; i < v->from.n; i++)
+        if (!v->from.from[i].op.s && str_glob(r->pattern, v->from.from[i].name))
+            return true;
+    return false;
+}
+
+static bool is_read_by(const SchemeRule *r, const Uses *uses, const Value *v) {
+    const Use *use;
+    size_t n = uses_of(uses, v, &use);
+    for (size_t i = 0; i < n; i++)
+        if (use[i].node && rule_matches_node(r, use[i].node))
+            return true;
+    return false;
+}
+
+/* ---- settling ---- */
+
+static void apply(Choice *c, const SchemeSetting *s, const SchemeRule *r) {
+    if (!s->said)
+        return;
+    if (s->is_float || s->storage) {
+        c->is_float = s->is_float;
+        c->fixed = s->fixed;
+        c->by[CHOICE_TYPE] = r;
+    }
+    if (s->storage) {
+        c->storage = s->storage;
+        c->has_range = s->has_range;
+        c->exact_range = s->exact_range;
+        c->lo = s->lo;
+        c->hi = s->hi;
+    }
+    if (s->sym != SCHEME_UNSAID) {
+        c->sym = s->sym;
+        c->by[CHOICE_SYM] = r;
+    }
+    if (s->pow2 != SCHEME_UNSAID) {
+        c->pow2 = s->pow2;
+        c->by[CHOICE_POW2] = r;
+    }
+    if (s->reduce_range != SCHEME_UNSAID) {
+        c->reduce_range = s->reduce_range;
+        c->by[CHOICE_REDUCE] = r;
+    }
+    if (!s->has_grain)
+        return;
+    /* block(32) alone leaves the channels as they are */
+    if (s->channel || !s->block || s->per_tensor)
+        c->channel = s->channel;
+    c->block = s->block;
+    c->by[CHOICE_GRAIN] = r;
+}
+
+static Choice default_activations(const PassContext *c) {
+    bool tensorrt = c->target == TARGET_TENSORRT;
+    return (Choice){.storage = tensorrt || c->target == TARGET_C ? ELEM_INT8 : ELEM_UINT8,
+                    .sym = tensorrt};
+}
+
+Choice choice_of_activations(const PassContext *c) {
+    Choice x = default_activations(c);
+    for (size_t i = 0; i < c->scheme.n; i++)
+        if (c->scheme.rules[i].of == SCHEME_ALL)
+            apply(&x, &c->scheme.rules[i].set[SCHEME_ACTIVATIONS], &c->scheme.rules[i]);
+    return x;
+}
+
+Choice choice_of_value(const PassContext *c, const Uses *uses, const Value *v) {
+    Choice x = default_activations(c);
+    for (size_t i = 0; i < c->scheme.n; i++) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        if (r->of == SCHEME_ALL) {
+            apply(&x, &r->set[SCHEME_ACTIVATIONS], r);
+        } else if (r->of == SCHEME_VALUE) {
+            if (rule_matches_value(r, v))
+                apply(&x, &r->set[SCHEME_ITSELF], r);
+        } else {
+            if (r->set[SCHEME_IN].said && is_read_by(r, uses, v))
+                apply(&x, &r->set[SCHEME_IN], r);
+            if (v->def && rule_matches_node(r, v->def)) {
+                apply(&x, &r->set[SCHEME_ACTIVATIONS], r);
+                apply(&x, &r->set[SCHEME_OUT], r);
+            }
+        }
+    }
+    return x;
+}
+
+Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w) {
+    Choice x = {.storage = ELEM_INT8, .sym = true, .channel = true};
+    for (size_t i = 0; i < c->scheme.n; i++) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        if (rule_matches_value(r, w))
+            apply(&x, &r->set[SCHEME_ITSELF], r);
+        else if (r->of == SCHEME_ALL || rule_matches_node(r, n))
+            apply(&x, &r->set[SCHEME_WEIGHTS], r);
+    }
+    return x;
+}
+
+const SchemeRule *choice_to_keep(const PassContext *c, const Node *n) {
+    for (size_t i = c->scheme.n; i-- > 0;) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        if (r->keep != SCHEME_UNSAID && (r->of == SCHEME_ALL || rule_matches_node(r, n)))
+            return r;
+    }
+    return NULL;
+}
+
+const char *choice_why_kept(const PassContext *c, const Node *n) {
+    const SchemeRule *r = choice_to_keep(c, n);
+    if (!r || !r->keep)
+        return NULL;
+    return r->flag && strcmp(r->flag, "-only") == 0 ? "not among the nodes to quantize"
+                                                    : "kept float as asked";
+}
+
+bool choice_float_bias(const PassContext *c, const Node *n) {
+    for (size_t i = c->scheme.n; i-- > 0;) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        if (r->set[SCHEME_BIAS].said && (r->of == SCHEME_ALL || rule_matches_node(r, n)))
+            return r->set[SCHEME_BIAS].is_float;
+    }
+    return false;
+}
+
+IntRange choice_range(const Choice *c) {
+    if (!c->has_range)
+        return params_range(c->storage, c->sym, c->reduce_range);
+    bool narrow = c->sym && !c->exact_range && c->lo < 0 && -c->hi > c->lo;
+    return (IntRange){narrow ? -c->hi : c->lo, c->hi};
+}
+
+bool choice_equal(const Choice *x, const Choice *y) {
+    if (x->is_float || y->is_float)
+        return x->is_float && y->is_float;
+    if (x->fixed || y->fixed)
+        return x->fixed && y->fixed && quant_equal(x->fixed, y->fixed);
+    IntRange a = choice_range(x), b = choice_range(y);
+    return x->storage == y->storage && x->sym == y->sym && x->pow2 == y->pow2 && a.lo == b.lo &&
+           a.hi == b.hi;
+}
+
+/* ---- what the rules name ---- */
+
+typedef struct Search {
+    const SchemeRule *rule;
+    const Uses *uses;
+    bool found, constant; /* something matches; some of it is a constant */
+    bool other;           /* some of it is no bias */
+    const Origin *origin; /* a node that matched before it became part of `into` */
+    const Node *into;
+} Search;
+
+static void look_at_origins(Search *s, const Node *n) {
+    for (size_t i = 0; !s->into && i < n->from.n; i++) {
+        const Origin *o = &n->from.from[i];
+        if (o->op.s && rule_matches_node(
+                           s->rule, &(Node){.domain = o->domain, .op = o->op, .name = o->name})) {
+            s->origin = o;
+            s->into = n;
+        }
+    }
+}
+
+static void look_at_nodes(Graph *g, void *ctx) {
+    Search *s = ctx;
+    FOR_NODES(n, g) {
+        s->found = s->found || rule_matches_node(s->rule, n);
+        look_at_origins(s, n);
+    }
+}
+
+static bool only_bias(const Uses *uses, const Value *v) {
+    const Use *use;
+    size_t n = v->kind == VALUE_CONST ? uses_of(uses, v, &use) : 0, biases = 0;
+    for (size_t i = 0; i < n; i++) {
+        const QuantRule *q = use[i].node && use[i].node->def ? &use[i].node->def->quant : NULL;
+        biases += q && q->kind == QUANT_MAC && q->bias > 0 && use[i].index == (size_t)q->bias;
+    }
+    return n && biases == n;
+}
+
+static void look_at_value(Value *v, void *ctx) {
+    Search *s = ctx;
+    if (!rule_matches_value(s->rule, v))
+        return;
+    s->found = true;
+    s->constant = s->constant || v->kind == VALUE_CONST;
+    s->other = s->other || !only_bias(s->uses, v);
+}
+
+static Search search(const SchemeRule *r, const Uses *uses, Module *m) {
+    Search s = {.rule = r, .uses = uses};
+    if (r->of == SCHEME_VALUE)
+        module_each_value(m, look_at_value, &s);
+    else if (r->of != SCHEME_ALL)
+        module_each_graph(m, look_at_nodes, &s);
+    return s;
+}
+
+/* Both say it, and not the same. */
+static bool differ(const SchemeSetting *x, const SchemeSetting *y) {
+    bool type = (x->is_float || x->storage) && (y->is_float || y->storage);
+    return (type && (x->is_float != y->is_float || x->storage != y->storage ||
+                     x->has_range != y->has_range || x->lo != y->lo || x->hi != y->hi ||
+                     (x->fixed && y->fixed && !quant_equal(x->fixed, y->fixed)))) ||
+           (x->sym >= 0 && y->sym >= 0 && x->sym != y->sym) ||
+           (x->pow2 >= 0 && y->pow2 >= 0 && x->pow2 != y->pow2) ||
+           (x->reduce_range >= 0 && y->reduce_range >= 0 && x->reduce_range != y->reduce_range);
+}
+
+typedef struct Between {
+    const PassContext *c;
+    const Uses *uses;
+    bool ok;
+} Between;
+
+/* `op Relu in int8q out int16q`: what of a value between two of them? */
+static void look_between(Value *v, void *ctx) {
+    Between *b = ctx;
+    for (size_t i = 0; v->def && i < b->c->scheme.n; i++) {
+        const SchemeRule *r = &b->c->scheme.rules[i];
+        const SchemeSetting *in = &r->set[SCHEME_IN];
+        const SchemeSetting *out =
+            &r->set[r->set[SCHEME_OUT].said ? SCHEME_OUT : SCHEME_ACTIVATIONS];
+        if (!in->said || !out->said || !differ(in, out) || !rule_matches_node(r, v->def) ||
+            !is_read_by(r, b->uses, v))
+            continue;
+        b->ok =
+            diag_error(b->c->d, in->loc,
+                       "'%s' is made by one node of this rule and read by another: what it "
+                       "is as 'in' and as '%s' differs",
+                       diag_name(b->c->d, v->name),
+                       scheme_role_name(r->set[SCHEME_OUT].said ? SCHEME_OUT : SCHEME_ACTIVATIONS));
+        return;
+    }
+}
+
+/* A name in ONNX's own domain that no opset of it has. */
+static bool unknown_op(const PassContext *c, const SchemeRule *r) {
+    Str op = str_from(r->pattern);
+    if (r->of != SCHEME_OP || strpbrk(r->pattern, "*?:") || op_find(STR(""), op))
+        return false;
+    for (size_t i = 0; i < onnx_schema_count(); i++)
+        if (str_is(op, onnx_schema_at(i)->name))
+            return false;
+    diag_error(c->d, r->loc, "there is no operator '%s'", diag_name(c->d, op));
+    size_t at = 0;
+    diag_did_you_mean_next(c->d, r->loc, op, onnx_schema_next_name, &at);
+    return true;
+}
+
+/* Only weights have several scales. */
+static bool check_grain(const PassContext *c, const Search *s) {
+    const SchemeSetting *set = &s->rule->set[SCHEME_ITSELF];
+    if (!s->found || s->constant || !(set->channel || set->block))
+        return true;
+    return diag_error(c->d, set->loc,
+                      "'%s' is no weight: activations have one scale for each tensor, as an "
+                      "accumulator cannot sum over several",
+                      diag_name(c->d, str_from(s->rule->pattern)));
+}
+
+/* The scale of a bias follows from those of the product. */
+static void warn_of_bias(const PassContext *c, const Search *s) {
+    const SchemeRule *r = s->rule;
+    if (r->of == SCHEME_VALUE && s->found && !s->other &&
+        r->set[SCHEME_ITSELF].storage != ELEM_INT32)
+        diag_warning(c->d, r->loc,
+                     "%s%s'%s' is a bias, where this has no effect: it is added at the scale of "
+                     "the accumulator, or in float with 'bias float' of its node",
+                     r->flag ? r->flag : "", r->flag ? ": " : "",
+                     diag_name(c->d, str_from(r->pattern)));
+}
+
+static void warn_unmatched(const PassContext *c, const Search *s) {
+    const SchemeRule *r = s->rule;
+    const char *pattern = diag_name(c->d, str_from(r->pattern));
+    if (s->into)
+        diag_warning(c->d, r->loc,
+                     "%s%s'%s' names %.*s '%s', which has become part of %s: name that",
+                     r->flag ? r->flag : "", r->flag ? ": " : "", pattern, STR_ARG(s->origin->op),
+                     diag_name(c->d, s->origin->name), node_text(s->into));
+    else if (r->of == SCHEME_OP_OR_NODE)
+        diag_warning(c->d, LOC_NONE, "%s=%s matches no operator type and no node", r->flag,
+                     pattern);
+    else if (r->flag)
+        diag_warning(c->d, LOC_NONE, "%s: the model has no value '%s'", r->flag, pattern);
+    else
+        diag_warning(c->d, r->loc, "'%s' matches no %s of this model", pattern,
+                     r->of == SCHEME_VALUE ? "value"
+                     : r->of == SCHEME_OP  ? "node's operator"
+                                           : "node");
+}
+
+typedef struct Asymmetric {
+    const PassContext *c;
+    const SchemeRule *told;
+} Asymmetric;
+
+/* A rule of which choice_is_symmetric thinks otherwise is told of once. */
+static void look_at_weights(Graph *g, void *ctx) {
+    Asymmetric *x = ctx;
+    FOR_NODES(n, g) {
+        const Value *w = n->def && n->def->quant.kind == QUANT_MAC
+                             ? node_input(n, (size_t)n->def->quant.weight)
+                             : NULL;
+        if (!w || w->kind != VALUE_CONST)
+            continue;
+        Choice o = choice_of_weight(x->c, n, w);
+        const SchemeRule *r = o.by[CHOICE_SYM];
+        if (o.sym || o.fixed || o.is_float || !r || r == x->told || !(o.channel || o.block) ||
+            !choice_is_symmetric(x->c, &o))
+            continue;
+        x->told = r;
+        diag_warning(x->c->d, r->loc,
+                     "%s%sweights of 8 bits with a scale for each channel or block stay symmetric: "
+                     "onnxruntime's kernels take one zero point; 'asym' goes with per-tensor, "
+                     "with fewer or more bits, and with -target=c",
+                     r->flag ? r->flag : "", r->flag ? ": " : "");
+    }
+}
+
+bool choice_is_symmetric(const PassContext *c, const Choice *o) {
+    return o->sym || (c->target != TARGET_C && elem_bits(o->storage) == 8);
+}
+
+bool choice_check(const PassContext *c, Module *m) {
+    Between between = {c, uses_new(m), true};
+    module_each_value(m, look_between, &between);
+    bool ok = between.ok;
+    module_each_graph(m, look_at_weights, &(Asymmetric){.c = c});
+    for (size_t i = 0; i < c->scheme.n; i++) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        Search s = search(r, between.uses, m);
+        ok = check_grain(c, &s) && ok;
+        warn_of_bias(c, &s);
+        if (r->of == SCHEME_ALL || s.found)
+            continue;
+        if (unknown_op(c, r))
+            ok = false;
+        else
+            warn_unmatched(c, &s);
+    }
+    return ok;
+}

@@ -1,0 +1,58 @@
+/* The scheme applied: what it says of one weight, value or node. */
+#ifndef QXC_PASSES_QUANTIZE_CHOICE_H
+#define QXC_PASSES_QUANTIZE_CHOICE_H
+
+#include "passes/params.h"
+#include "passes/pass.h"
+
+typedef enum ChoiceProperty {
+    CHOICE_TYPE,
+    CHOICE_SYM,
+    CHOICE_POW2,
+    CHOICE_REDUCE,
+    CHOICE_GRAIN,
+    CHOICE_PROPERTIES,
+} ChoiceProperty;
+
+/* Every property settled. */
+typedef struct Choice {
+    bool is_float;
+    const Quant *fixed; /* parameters and all, or NULL */
+    ElemType storage;
+    bool has_range, exact_range;
+    int64_t lo, hi; /* with has_range */
+    bool sym, pow2, reduce_range, channel;
+    int64_t block;
+    const SchemeRule *by[CHOICE_PROPERTIES]; /* what settled it; NULL: the default */
+} Choice;
+
+/* Of a value that is no weight: what its producer's rules say, its readers', its own. */
+Choice choice_of_value(const PassContext *c, const Uses *uses, const Value *v);
+/* Of values that no rule singles out. */
+Choice choice_of_activations(const PassContext *c);
+/* Of the weight `w` of node `n`. */
+Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w);
+/* The last rule that says "keep float" or "quantize" of the node, NULL: none. */
+const SchemeRule *choice_to_keep(const PassContext *c, const Node *n);
+/* The same as words: why the node stays float, NULL when it need not. */
+const char *choice_why_kept(const PassContext *c, const Node *n);
+/* Whether the rules want the bias of this node left float. */
+bool choice_float_bias(const PassContext *c, const Node *n);
+/* The integers to use. */
+IntRange choice_range(const Choice *c);
+/* Whether weights with several scales have zero points in the middle: as asked, or because
+ * onnxruntime's QLinearConv takes one zero point for all channels of 8-bit weights. */
+bool choice_is_symmetric(const PassContext *c, const Choice *o);
+/* Whether one set of parameters can serve both. */
+bool choice_equal(const Choice *x, const Choice *y);
+
+/* By the value's name, or that of the value it was made from: a weight keeps its rule when a
+ * BatchNormalization was folded into it. */
+bool rule_matches_value(const SchemeRule *r, const Value *v);
+bool rule_matches_node(const SchemeRule *r, const Node *n);
+
+/* Tells of rules that name what there is not: an operator that nobody knows is an error (false), a
+ * pattern that matches nothing a warning. */
+bool choice_check(const PassContext *c, Module *m);
+
+#endif

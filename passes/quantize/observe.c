@@ -1,0 +1,17 @@
+/* See passes/quantize/observe.h. */
+#include "passes/quantize/observe.h"
+
+bool observe_run(Module *m, PassContext *c, RunnerObserver *fn, void *ctx) {
+    Program *p = program_build(m, &(ProgramOptions){.ignore_quant = true, .observed = true}, c->d);
+    Samples *s = p ? pass_samples(m, c) : NULL;
+    if (!s)
+        return false;
+    Runner *r = runner_new(m->arena, p);
+    runner_observe(r, fn, ctx);
+    bool ok = true;
+    while (ok && samples_load(s, r))
+        ok = runner_run(r, m->diags);
+    ok = ok && samples_ok(s);
+    samples_close(s);
+    return ok;
+}

@@ -1,0 +1,29 @@
+/* Which values take the parameters of which, so that nothing has to be requantized between them: a
+ * data mover's result those of its operand, the operand of a Relu or Clip those of the result, what
+ * Concat or Where joins those of the result. */
+#ifndef QXC_PASSES_QUANTIZE_SHARING_H
+#define QXC_PASSES_QUANTIZE_SHARING_H
+
+#include "passes/pass.h"
+
+/* By node and value id; `root` is filled by sharing_new and sharing_find. Memory is the module's.
+ */
+typedef struct Sharing {
+    const PassContext *c;
+    const Uses *uses;
+    const bool *integer; /* nodes that compute on integers */
+    const bool *wanted;  /* values that get parameters */
+    Value **root;        /* whose parameters a value takes; itself: its own */
+} Sharing;
+
+Sharing sharing_new(Module *m, const PassContext *c, const Uses *uses, const bool *integer,
+                    const bool *wanted);
+/* Once it is known which nodes are integer and which values are wanted. */
+void sharing_find(Sharing *s, Module *m);
+/* The value whose parameters `v` takes: itself where it has its own. */
+Value *sharing_root(const Sharing *s, Value *v);
+
+/* Whether a node keeps the parameters of its operand: moves, keeps order, or cuts. */
+bool is_follower(const Node *n);
+
+#endif

@@ -1,0 +1,123 @@
+#include "passes/quantize/weight_quant.h"
+#include "passes/edit.h"
+#include "passes/params.h"
+#include "passes/quantize/weight_groups.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { FEW_BITS = 4 }; /* up to here the error of clipping is weighed against that of the steps */
+
+/* The axis that the node sums over. Weights are [out, in, ...] or [in, out]. */
+static int summed_axis(const Node *n, const Tensor *t, int channel) {
+    if (n->def->quant.stored)
+        return n->def->quant.stored_summed;
+    return channel == 0 ? 1 : channel > 0 ? channel - 1 : t->rank - 2;
+}
+
+static void add_axis(Quant *q, int axis, int64_t block) {
+    int at = q->n_axes++;
+    for (; at > 0 && q->axis[at - 1] > axis; at--) {
+        q->axis[at] = q->axis[at - 1];
+        q->block[at] = q->block[at - 1];
+    }
+    q->axis[at] = axis;
+    q->block[at] = block;
+}
+
+/* How the scheme divides the weight: whole, by channel, by block, by both. */
+static Quant *divided(const Choice *o, const Node *n, const Tensor *t, int axis, Arena *a) {
+    Quant *q = quant_per_tensor(a, o->storage, 1.0F, 0);
+    int summed = t->rank > 1 ? summed_axis(n, t, axis) : -1;
+    bool blocks = o->block && summed >= 0 && summed < t->rank && t->dims[summed] > o->block;
+    int channel = axis < 0 && blocks ? t->rank - 1 : axis;
+    if (!t->count)
+        return q;
+    if (o->channel && channel >= 0 && channel < t->rank)
+        add_axis(q, channel, 1);
+    if (blocks)
+        add_axis(q, summed, o->block);
+    return q;
+}
+
+/* The largest sum of products of one channel, in steps of the accumulator. */
+static double largest_sum(const Value *w, const Quant *x, IntRange r, size_t channels) {
+    double terms = (double)w->data->count / (double)channels;
+    return terms * (double)(quant_hi(x) - quant_lo(x)) * (double)(r.hi - r.lo);
+}
+
+/* The smallest scale of weight channel `c` with which bias and sum still fit int32. */
+static double bias_floor(const Choice *o, const Node *n, IntRange r, size_t c, size_t channels) {
+    const QuantRule *q = &n->def->quant;
+    const Value *x = n->in[0];
+    if (!q->bias || n->n_in <= (size_t)q->bias || !x->type.quant || x->type.quant->n_scale != 1 ||
+        elem_bits(x->type.quant->storage) > 8 || elem_bits(o->storage) > 8)
+        return 0; /* wider sums are int64 or double, and take a float bias as it is */
+    const Tensor *b = edit_float_const(n->in[q->bias]);
+    if (!b)
+        return 0;
+    double most = 0;
+    bool each = channels > 1 && b->count > 1;
+    for (size_t i = each ? c : 0; i < (each ? c + 1 : b->count) && i < b->count; i++)
+        most = fmax(most, fabs(tensor_float(b, i)));
+    double sum = largest_sum(n->in[q->weight], x->type.quant, r, channels);
+    return params_bias_min_scale(most, sum) / (double)quant_scale(x->type.quant, 0);
+}
+
+static bool symmetric(const PassContext *c, const Choice *o, const Quant *q) {
+    return q->n_axes ? choice_is_symmetric(c, o) : o->sym;
+}
+
+static void state_range(Quant *q, IntRange r) {
+    if (r.lo == elem_min(q->storage) && r.hi == elem_max(q->storage))
+        return;
+    q->has_range = true;
+    q->lo = r.lo;
+    q->hi = r.hi;
+}
+
+Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const Value *w, int axis) {
+    Choice settled = *choice, *o = &settled;
+    Arena *a = n->graph->module->arena;
+    Quant *q = divided(o, n, w->data, axis, a);
+    bool sym = o->sym = symmetric(c, o, q), blocks = quant_is_blocked(q);
+    IntRange r = choice_range(o);
+    bool few = r.hi - r.lo < 1 << FEW_BITS;
+    if (blocks && few && !o->reduce_range && !o->has_range && !n->in[0]->type.quant)
+        r.lo = elem_min(o->storage); /* dequantized before use: the lowest integer costs nothing */
+    size_t groups = groups_count(q, w->data), raised = 0;
+    float *scale = NEW_ARRAY(a, float, groups);
+    bool one_zp = sym && elem_bits(o->storage) > 1;
+    Arena *scratch = arena_scratch(a);
+    int64_t *zp = NEW_ARRAY(one_zp ? scratch : a, int64_t, groups);
+    GroupParams p = {r, sym, o->pow2, scale, zp};
+    (few ? groups_fit : groups_from_ranges)(&p, q, w->data, scratch);
+    for (size_t k = 0; k < groups; k++) {
+        double least = blocks ? 0 : bias_floor(o, n, r, k, groups);
+        if ((double)scale[k] < least && least < (double)FLT_MAX / 2) {
+            scale[k] = o->pow2 ? params_pow2_at_least(least) : nextafterf((float)least, INFINITY);
+            raised++; /* the zero point stays: what it reaches has only grown */
+        }
+    }
+    if (raised)
+        diag(c->d, DIAG_REMARK, n->loc,
+             "%zu of %zu weight scales raised so that the int32 bias fits", raised, groups);
+    q->n_scale = groups;
+    q->scale = scale;
+    q->n_zp = one_zp ? 1 : groups;
+    q->zp = one_zp ? arena_copy(a, zp, sizeof *zp) : zp;
+    arena_free(scratch);
+    state_range(q, r);
+    return q;
+}
+
+const char *why_unlike_product(const Node *n) {
+    if (n->def && n->def->quant.kind != QUANT_NEVER)
+        return NULL;
+    for (size_t i = 0; i < n->n_in; i++) {
+        const Tensor *t = n->in[i] ? edit_float_const(n->in[i]) : NULL;
+        if (t && t->rank >= 2)
+            return n->def ? "this operator has no integer form" : "qxc does not know this operator";
+    }
+    return NULL;
+}

@@ -1,0 +1,125 @@
+/* The bias of an integer multiply-accumulate: int32 on the grid of the accumulator. */
+#include <math.h>
+
+#include "passes/const_quant.h"
+#include "passes/params.h"
+#include "passes/raise/raise.h"
+
+/* Scale of the accumulator, per channel along the last axis of a bias of that rank. */
+static Quant *accumulator(Raise *r, const Quant *x, const Quant *w, int rank) {
+    Quant *q = const_bias_quant(r->b.a, x, w);
+    if (q->n_axes)
+        q->axis[0] = rank > 0 ? rank - 1 : 0;
+    return q;
+}
+
+/* Whatever the storage: the same integers mean the same. */
+static bool on_grid(const Quant *have, const Quant *want) {
+    if (!quant_zp_all_zero(have) || have->n_axes > 1 ||
+        (have->n_scale != want->n_scale && have->n_scale != 1 && want->n_scale != 1))
+        return false;
+    size_t n = have->n_scale > want->n_scale ? have->n_scale : want->n_scale;
+    for (size_t i = 0; i < n; i++)
+        if (quant_scale(have, i) != quant_scale(want, i))
+            return false;
+    return true;
+}
+
+/* The real number that element i of a constant stands for. */
+static double real(const Tensor *t, const Quant *q, size_t i) {
+    if (!q)
+        return tensor_float(t, i);
+    size_t at = quant_index(q, t->rank, t->dims, i);
+    return (double)(tensor_int(t, i) - quant_zp(q, at)) * (double)quant_scale(q, at);
+}
+
+/* The constant, times f, on the accumulator's grid; one number is spread over the channels. */
+static Tensor *rounded(Raise *r, const Tensor *t, const Quant *from, const Quant *to, double f,
+                       bool *saturated) {
+    int64_t channels = (int64_t)to->n_scale;
+    int rank = t->rank;
+    int64_t *dims = NEW_ARRAY(r->b.a, int64_t, (size_t)rank + 1);
+    memcpy(dims, t->dims, (size_t)rank * sizeof *dims);
+    if (to->n_axes && t->count == 1) {
+        rank = rank ? rank : 1;
+        dims[rank - 1] = channels;
+    }
+    uint8_t *bytes;
+    Tensor *out = tensor_new(r->b.a, ELEM_INT32, rank, dims, &bytes);
+    for (size_t i = 0; i < out->count; i++) {
+        double v = f * real(t, from, t->count == 1 ? 0 : i);
+        float s = quant_scale(to, i % to->n_scale);
+        *saturated |= fabs(v / (double)s) > (double)INT32_MAX;
+        elem_store_int(ELEM_INT32, bytes, i, params_bias(v, s));
+    }
+    return out;
+}
+
+static Value *requantized(Raise *r, Value *bias, Tensor *data, const Quant *to) {
+    Graph *g = value_is_const(bias) ? bias->graph : r->m->graph;
+    Value *v = graph_add_const(g, derived_name(&r->b, bias->name, "_int32"),
+                               type_quantized(tensor_type(r->b.a, data), to), data);
+    bias = raise_plain(r, bias); /* the name is the first one's */
+    value_from(v, bias, r->b.pass);
+    v->loc = bias->loc;
+    raise_note_const(r, bias, v);
+    return v;
+}
+
+static bool fits(const Tensor *t, const Quant *to) {
+    return !to->n_axes || t->count == 1 ||
+           (t->rank > 0 && t->dims[t->rank - 1] == (int64_t)to->n_scale);
+}
+
+/* Whether the sums are wider than int32, so that a float bias can be added to them as it is. */
+static bool takes_float(const Quant *x, const Quant *w) {
+    int a = elem_bits(x->storage), b = elem_bits(w->storage);
+    return (a > 8 || b > 8) && a <= 16 && b <= 16;
+}
+
+Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w,
+                  const char **why) {
+    const QuantRule *rule = &n->def->quant;
+    double product = (double)node_float(n, rule->weight_factor, 1.0F);
+    double f = product != 0 ? (double)node_float(n, rule->bias_factor, 1.0F) / product : 0;
+    Value *ints = raise_source(bias);
+    const Tensor *t = value_data(ints ? ints : bias);
+    const Quant *have = ints ? ints->type.quant : NULL;
+    if (!t && !ints) {
+        *why = "its bias is computed";
+        return NULL;
+    }
+    int rank = t ? t->rank : ints->type.rank;
+    const Quant *want = accumulator(r, x->type.quant, w->type.quant, rank);
+    bool same = have && f == 1 && on_grid(have, want);
+    if (same && have->storage == ELEM_INT32 && (!t || have->n_axes == want->n_axes))
+        return ints;
+    if (!t || !t->data || !fits(t, want) || product == 0) {
+        *why = t ? "its bias is not one number a channel" : "its bias is computed";
+        return NULL;
+    }
+    bool saturated = false;
+    Tensor *data = rounded(r, t, have, want, same ? 1 : f, &saturated);
+    if (same) /* the same numbers, stated per tensor here and per channel there */
+        return requantized(r, ints, data, want);
+    if (saturated && !have && f == 1 && takes_float(x->type.quant, w->type.quant))
+        return bias;
+    if (saturated) {
+        *why = "its bias does not fit int32 at the accumulator's scale";
+        return NULL;
+    }
+    if (have)
+        diag_note(r->b.d, n->loc,
+                  "%s: bias '%s' is on a grid of its own; restated at the scale of "
+                  "the accumulator",
+                  node_text(n), diag_name(r->b.d, bias->name));
+    else
+        diag(r->b.d, DIAG_REMARK, n->loc,
+             "%s: float bias rounded to the grid of the accumulator, as "
+             "onnxruntime does",
+             node_text(n));
+    Value *v = requantized(r, ints ? ints : bias, data, want);
+    if (f != 1)
+        node_set_float(n, rule->bias_factor, (float)product);
+    return v;
+}

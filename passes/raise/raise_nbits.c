@@ -1,0 +1,149 @@
+/* com.microsoft::MatMulNBits apart: DequantizeLinear of weights with a quantized type, MatMul, and
+ * Add where there was a bias. See lower_nbits.c for the layout. */
+#include "passes/raise/raise.h"
+
+typedef struct Packed {
+    int64_t k, n, bits, block, blocks;
+    const Tensor *data, *scale, *zp; /* zp NULL: all in the middle */
+} Packed;
+
+static const Tensor *constant(const Node *n, size_t i, ElemType e, size_t count) {
+    const Tensor *t = node_input(n, i) ? value_data(n->in[i]) : NULL;
+    return t && t->data && t->elem == e && t->count == count ? t : NULL;
+}
+
+/* NULL, or why the node stays as it is. */
+static const char *read(const Node *n, Packed *p) {
+    *p = (Packed){.k = node_int(n, "K", 0),
+                  .n = node_int(n, "N", 0),
+                  .bits = node_int(n, "bits", 4),
+                  .block = node_int(n, "block_size", 0)};
+    if (p->k < 1 || p->n < 1 || p->block < 16 || p->k > INT32_MAX || p->n > INT32_MAX ||
+        p->block > INT32_MAX || (p->bits != 2 && p->bits != 4 && p->bits != 8))
+        return "its attributes make no sense";
+    if (n->n_in < 3 || !n->in[0] || node_input(n, 4))
+        return "it reorders its groups (g_idx)";
+    p->blocks = (p->k + p->block - 1) / p->block;
+    size_t row = (size_t)(p->blocks * p->block * p->bits / 8);
+    p->data = constant(n, 1, ELEM_UINT8, (size_t)p->n * row);
+    p->scale = constant(n, 2, ELEM_FLOAT, (size_t)(p->n * p->blocks));
+    if (!p->data || !p->scale)
+        return "its weights or scales are not constants of the expected size";
+    if (node_input(n, 3)) {
+        p->zp = constant(n, 3, ELEM_UINT8, (size_t)(p->n * ((p->blocks * p->bits + 7) / 8)));
+        if (!p->zp)
+            return "its zero points are not packed constants";
+    }
+    return NULL;
+}
+
+static int64_t bits_at(const uint8_t *row, int64_t i, int64_t bits) {
+    return row[i * bits / 8] >> (i * bits % 8) & ((1 << bits) - 1);
+}
+
+static ElemType storage(const Packed *p) {
+    bool zp = p->zp;
+    return p->bits == 2   ? (zp ? ELEM_UINT2 : ELEM_INT2)
+           : p->bits == 4 ? (zp ? ELEM_UINT4 : ELEM_INT4)
+                          : (zp ? ELEM_UINT8 : ELEM_INT8);
+}
+
+static Quant *type_of(Raise *r, const Packed *p) {
+    size_t count = (size_t)(p->blocks * p->n);
+    float *scale = NEW_ARRAY(r->b.a, float, count);
+    int64_t *zp = NEW_ARRAY(r->b.a, int64_t, count), row = (p->blocks * p->bits + 7) / 8;
+    for (int64_t i = 0; i < p->blocks; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            scale[i * p->n + j] = (float)tensor_float(p->scale, (size_t)(j * p->blocks + i));
+            if (p->zp)
+                zp[i * p->n + j] = bits_at(p->zp->data + j * row, i, p->bits);
+        }
+    Quant *q = quant_per_tensor(r->b.a, storage(p), 1.0F, 0);
+    q->n_axes = 2;
+    q->axis[1] = 1;
+    q->block[0] = p->block;
+    q->block[1] = 1;
+    q->n_scale = count;
+    q->scale = scale;
+    q->n_zp = p->zp ? count : 1;
+    q->zp = zp;
+    return q;
+}
+
+static bool is_type(const Quant *q) {
+    for (size_t i = 0; i < q->n_scale; i++)
+        if (!(q->scale[i] >= 0x1p-126F) || !(q->scale[i] <= 0x1.fffffep127F))
+            return false;
+    return true;
+}
+
+static Value *unpacked(Raise *r, const Node *n, const Packed *p, Quant *q) {
+    uint8_t *out;
+    Tensor *t = tensor_new(r->b.a, q->storage, 2, (const int64_t[]){p->k, p->n}, &out);
+    int64_t row = p->blocks * p->block * p->bits / 8, less = p->zp ? 0 : 1LL << (p->bits - 1);
+    for (int64_t j = 0; j < p->n; j++)
+        for (int64_t i = 0; i < p->k; i++)
+            elem_store_int(q->storage, out, (size_t)(i * p->n + j),
+                           bits_at(p->data->data + j * row, i, p->bits) - less);
+    Str name = n->in[1]->name, packed = STR("_packed");
+    if (name.n > packed.n && str_ends(name, "_packed"))
+        name.n -= packed.n;
+    Value *w = graph_add_const(r->m->graph, derived_name(&r->b, name, ""),
+                               type_quantized(tensor_type(r->b.a, t), q), t);
+    value_from(w, n->in[1], r->b.pass);
+    q->alias = w->name;
+    module_add_quant(r->m, q);
+    return w;
+}
+
+static Node *make(Raise *r, Node *at, const char *op, Value *a, Value *b) {
+    Node *n = build_node(&r->b, at->graph, "", op, b ? 2 : 1, STR_NONE);
+    n->loc = at->loc;
+    node_from(n, at, r->b.pass);
+    n->in[0] = a;
+    if (b)
+        n->in[1] = b;
+    node_insert_before(at, n);
+    return n;
+}
+
+static void expand(Raise *r, Node *n, const Packed *p, Quant *q) {
+    Value *w = unpacked(r, n, p, q), *y = n->out[0];
+    Node *dq = make(r, n, "DequantizeLinear", w, NULL);
+    node_add_output(dq, 0, derived_name(&r->b, w->name, "_dequantized"), real_type(w->type));
+    Node *f = make(r, n, "MatMul", n->in[0], dq->out[0]);
+    f->name = n->name;
+    if (node_input(n, 5)) {
+        Node *add = make(r, n, "Add", NULL, n->in[5]);
+        add->in[0] = node_add_output(f, 0, derived_name(&r->b, y->name, "_MatMul"), y->type);
+        op_resolve(f, r->b.d);
+        f = add;
+    }
+    f->out[0] = y;
+    y->def = f;
+    y->index = 0;
+    op_resolve(dq, r->b.d);
+    op_resolve(f, r->b.d);
+    node_remove(n);
+}
+
+static void raise_graph(Graph *g, void *ctx) {
+    Raise *r = ctx;
+    FOR_NODES(n, g) {
+        Packed p;
+        if (!node_is_in(n, "com.microsoft", "MatMulNBits"))
+            continue;
+        const char *why = read(n, &p);
+        Quant *q = why ? NULL : type_of(r, &p);
+        if (q && !is_type(q))
+            why = "a scale is not a positive normal number";
+        if (why)
+            diag_note(r->b.d, n->loc, "MatMulNBits stays as it is: %s", why);
+        else
+            expand(r, n, &p, q);
+    }
+}
+
+void raise_nbits(Raise *r) {
+    raise_each_graph(r->m, raise_graph, r);
+}

@@ -1,0 +1,166 @@
+/* QOperators apart: DequantizeLinear on each operand, the float operator, QuantizeLinear. */
+#include "ir/ops/qop.h"
+#include "passes/raise/raise.h"
+
+static bool is_data_const(const Value *v) {
+    return !v || (value_data(v) && value_data(v)->data);
+}
+
+/* All parameters must be constants; else the node stays. */
+static const char *refusal(const QopView *v) {
+    for (size_t i = 0; i < v->n_in; i++)
+        if (!is_data_const(v->scale[i]) || !is_data_const(v->zp[i]))
+            return "an operand's scale or zero point is computed";
+    if (!is_data_const(v->y_scale) || !is_data_const(v->y_zp))
+        return "the result's scale or zero point is computed";
+    return NULL;
+}
+
+static Value *new_float(Raise *r, Node *n, Str base, const char *suffix, Type like) {
+    like.quant = NULL;
+    like.tilde = false;
+    like.elem = ELEM_FLOAT;
+    return node_add_output(n, 0, derived_name(&r->b, base, suffix), like);
+}
+
+static Node *conversion(Raise *r, Node *at, const char *op, Value *x, Value *scale, Value *zp) {
+    Node *n = build_node(&r->b, at->graph, "", op, zp ? 3 : 2, STR_NONE);
+    n->loc = at->loc;
+    node_from(n, at, r->b.pass);
+    n->in[0] = x;
+    n->in[1] = scale;
+    if (zp)
+        n->in[2] = zp;
+    return n;
+}
+
+static int param_axis(const QopView *v, const OpCtx *c, size_t i) {
+    const QuantRule *q = &v->op->quant;
+    bool weight = q->kind == QUANT_MAC && q->weight && i == (size_t)q->weight;
+    return weight && q->weight_axis ? q->weight_axis(c) : -1;
+}
+
+static Value *dequantize(Raise *r, Node *at, Value *x, Value *scale, Value *zp, int axis) {
+    Node *n = conversion(r, at, "DequantizeLinear", x, scale, zp);
+    if (value_data(scale)->count > 1)
+        node_set_int(n, "axis", axis);
+    new_float(r, n, base_name(x->name), "_DequantizeLinear_Output", x->type);
+    op_resolve(n, r->b.d);
+    node_insert_before(at, n);
+    return n->out[0];
+}
+
+/* int32 bias: its scale is the product of the others'. */
+static Value *dequantize_bias(Raise *r, Node *at, const QopView *v, Value *bias) {
+    const QuantRule *rule = &v->op->quant;
+    const Tensor *x = value_data(v->scale[0]), *w = value_data(v->scale[rule->weight]);
+    float *scale = NEW_ARRAY(r->b.a, float, w->count);
+    for (size_t i = 0; i < w->count; i++)
+        scale[i] = (float)tensor_float(x, 0) * (float)tensor_float(w, i);
+    int64_t n = (int64_t)w->count;
+    Value *s = build_const(&r->b, bias->name, "_scale", ELEM_FLOAT, n > 1, &n, scale);
+    int axis = bias->type.rank > 0 ? bias->type.rank - 1 : 0;
+    return dequantize(r, at, bias, s, NULL, axis);
+}
+
+static Value *zero_of(Raise *r, const QopView *v, Str base) {
+    ElemType e = qop_result_elem(v);
+    return v->y_zp || e == ELEM_UINT8 ? v->y_zp : build_int(&r->b, base, "_zero_point", e, 0);
+}
+
+static void expand(Raise *r, Node *n, const QopView *v) {
+    OpCtx c = qop_ctx(n, v, r->b.d);
+    Node *f = build_node(&r->b, n->graph, v->op->domain, v->op->name, v->n_in, STR_NONE);
+    f->name = raise_float_name(n->name);
+    f->loc = n->loc;
+    node_from(f, n, r->b.pass);
+    f->doc = n->doc;
+    f->meta = n->meta;
+    node_insert_before(n, f);
+    for (size_t i = 0; i < v->n_in; i++) {
+        Value *x = v->in[i];
+        if (!x)
+            continue;
+        if (v->scale[i])
+            x = dequantize(r, f, x, v->scale[i], v->zp[i], param_axis(v, &c, i));
+        else if (v->op->quant.bias && i == (size_t)v->op->quant.bias)
+            x = dequantize_bias(r, f, v, x);
+        f->in[i] = x;
+    }
+    f->n_attrs = n->n_attrs;
+    f->attrs = arena_copy(r->b.a, n->attrs, n->n_attrs * sizeof *n->attrs);
+    if (v->op->qop.raise_attrs)
+        v->op->qop.raise_attrs(n, f);
+    op_resolve(f, r->b.d);
+    Value *y = n->out[0];
+    if (v->y_scale) {
+        Value *real = new_float(r, f, base_name(y->name), "_QuantizeLinear_Input", y->type);
+        map_set(r->made, real->name, f);
+        Node *q = conversion(r, n, "QuantizeLinear", f->out[0], v->y_scale,
+                             zero_of(r, v, base_name(y->name)));
+        op_resolve(q, r->b.d);
+        node_insert_before(n, q);
+        f = q;
+    }
+    f->out[0] = y;
+    y->def = f;
+    y->index = 0;
+    node_remove(n);
+}
+
+/* com.microsoft::MatMulIntegerToFloat(A, B, a_scale, b_scale, a_zp?, b_zp?, bias?). */
+static bool expand_matmul(Raise *r, Node *n) {
+    if (!node_is_in(n, "com.microsoft", "MatMulIntegerToFloat") || n->n_in < 4 ||
+        !is_data_const(n->in[2]) || !is_data_const(n->in[3]) || n->in[1]->type.rank < 1)
+        return false;
+    Value *za = node_input(n, 4), *zb = node_input(n, 5);
+    Value *bias = node_input(n, 6), *y = n->out[0];
+    if (!is_data_const(za) || !is_data_const(zb))
+        return false;
+    Node *f = build_node(&r->b, n->graph, "", "MatMul", 2, STR_NONE);
+    f->name = raise_float_name(n->name);
+    f->loc = n->loc;
+    node_from(f, n, r->b.pass);
+    node_insert_before(n, f);
+    f->in[0] = dequantize(r, f, n->in[0], n->in[2], za, -1);
+    f->in[1] = dequantize(r, f, n->in[1], n->in[3], zb, n->in[1]->type.rank - 1);
+    op_resolve(f, r->b.d);
+    if (bias) {
+        new_float(r, f, y->name, "_MatMul", y->type);
+        Node *add = build_node(&r->b, n->graph, "", "Add", 2, STR_NONE);
+        add->loc = n->loc;
+        node_from(add, n, r->b.pass);
+        add->in[0] = f->out[0];
+        add->in[1] = bias;
+        op_resolve(add, r->b.d);
+        node_insert_before(n, add);
+        f = add;
+    }
+    f->out[0] = y;
+    y->def = f;
+    y->index = 0;
+    node_remove(n);
+    return true;
+}
+
+static void raise_graph(Graph *g, void *ctx) {
+    Raise *r = ctx;
+    FOR_NODES(n, g) {
+        const OpDef *op;
+        QopView v;
+        if (n->def || !node_rank_fits(n) || expand_matmul(r, n) || !qop_find(n->domain, n->op) ||
+            !qop_view(n, &op, &v, r->b.d))
+            continue;
+        const char *why = refusal(&v);
+        if (!why && op->qop.restate)
+            why = op->qop.restate(n, r->b.names, r->b.d);
+        if (why)
+            diag_note(r->b.d, n->loc, "%s stays as it is: %s", diag_name(r->b.d, n->op), why);
+        else if (qop_view(n, &op, &v, r->b.d))
+            expand(r, n, &v);
+    }
+}
+
+void raise_qoperators(Raise *r) {
+    raise_each_graph(r->m, raise_graph, r);
+}

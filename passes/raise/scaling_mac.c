@@ -1,0 +1,219 @@
+/* Conv, Gemm and MatMul of integers that stand as floats, weights and biases among them: the sums
+ * are integers too, exact in float up to 2^24. Here the operands become quantized,
+ *
+ *   %x : int8q<1.0, 0>   %w : int8q<m, 0>   %b : int32q<m, 0>   with m = 1, or
+ *
+ * what a Mul behind the sum multiplies it by, one number or one a channel. The Mul goes: scale of x
+ * times scale of w by scale of the result is m, and so integer kernels compute rint(float(sum) *
+ * m), as Mul and Round do. Relu and MaxPool may stand between, as they commute with a positive
+ * factor. What does not fit stays float, with a remark. */
+#include <math.h>
+
+#include "passes/edit.h"
+#include "passes/target/legal.h"
+#include "passes/raise/raise_scaling.h"
+
+typedef struct Product {
+    Node *n, *mul; /* mul may be NULL */
+    const Quant *x;
+    Value *w, *b; /* b may be NULL */
+    const Tensor *wt, *bt, *m;
+    int axis; /* of the weight's output channels, or -1 */
+} Product;
+
+/* ---- what feeds it ---- */
+
+/* Integers that reach v through nodes that move them or cut them off: their quantization. */
+static const Quant *integers_of(const Value *v) {
+    for (;;) {
+        const Node *n = v ? v->def : NULL;
+        if (!n || !n->def)
+            return NULL;
+        if (is_own_dequantize(n)) {
+            const Quant *q = n->in[0]->type.quant;
+            bool plain = quant_is_per_tensor(q) && quant_scale(q, 0) == 1 && quant_zp_all_zero(q);
+            return plain ? q : NULL;
+        }
+        QuantClass k = n->def->quant.kind;
+        int data = rule_single_data(n);
+        if ((k != QUANT_MOVE && k != QUANT_ORDER && k != QUANT_CLAMP) || data < 0)
+            return NULL;
+        v = n->in[data];
+    }
+}
+
+static bool all_integers(const Tensor *t, ElemType e) {
+    for (size_t i = 0; i < t->count; i++) {
+        double v = tensor_float(t, i);
+        if (!(v >= (double)elem_min(e) && v <= (double)elem_max(e)) || v != rint(v))
+            return false;
+    }
+    return true;
+}
+
+static bool has_factors(const Node *n) {
+    return node_float(n, n->def->quant.weight_factor, 1.0F) != 1.0F ||
+           node_float(n, n->def->quant.bias_factor, 1.0F) != 1.0F;
+}
+
+/* NULL where the operands fit, else why not. */
+static const char *read_operands(Product *p) {
+    const Node *n = p->n;
+    const QuantRule *r = &n->def->quant;
+    OpCtx c = op_ctx(n, NULL);
+    p->w = n->n_in > (size_t)r->weight ? n->in[r->weight] : NULL;
+    p->b = r->bias && n->n_in > (size_t)r->bias ? n->in[r->bias] : NULL;
+    p->wt = p->w ? edit_float_const(p->w) : NULL;
+    p->bt = p->b ? edit_float_const(p->b) : NULL;
+    p->axis = r->weight_axis ? r->weight_axis(&c) : -1;
+    if (!p->wt || !all_integers(p->wt, ELEM_INT16) || !p->wt->count)
+        return "its weights are no integers";
+    if (p->b && (!p->bt || !all_integers(p->bt, ELEM_INT32)))
+        return "its bias is no integers";
+    if (p->bt && (p->axis < 0 || !edit_bias_fits(p->bt, (size_t)p->wt->dims[p->axis])))
+        return "its bias is not one number a channel";
+    return has_factors(n) ? "it multiplies by a factor of its own" : NULL;
+}
+
+/* ---- the Mul behind it ---- */
+
+/* Does a positive factor behind this node do the same before it? */
+static bool commutes(const Node *n, bool *moves) {
+    QuantClass k = n->def && n->n_out == 1 ? n->def->quant.kind : QUANT_NEVER;
+    float lo, hi;
+    if (k == QUANT_CLAMP)
+        return clamp_bounds(n, &lo, &hi) && lo == 0 && hi == INFINITY;
+    *moves = true;
+    return (k == QUANT_MOVE || k == QUANT_ORDER) && rule_single_data(n) == 0 && !fill_operand(n);
+}
+
+/* Is m one number, or one for each of the weight's channels along theirs of the result? */
+static bool fits(const Product *p, const Tensor *m, Type y, bool moves) {
+    if (m->count == 1)
+        return y.rank < 0 ? m->rank == 0 : m->rank <= y.rank;
+    if (moves || p->axis < 0 || y.rank < m->rank || (int64_t)m->count != p->wt->dims[p->axis])
+        return false;
+    int channel = p->wt->rank > 2 ? 1 : y.rank - 1, at = channel - (y.rank - m->rank);
+    return at >= 0 && m->dims[at] == (int64_t)m->count;
+}
+
+static void find_mul(const Scaling *s, Product *p) {
+    bool moves = false;
+    for (const Value *v = p->n->out[0];;) {
+        Node *user = uses_only_node(s->uses, v);
+        Value *x;
+        const Tensor *m = user ? scaling_factor(user, "Mul", &x) : NULL;
+        if (m && x == v) {
+            Node *q = uses_only_node(s->uses, user->out[0]);
+            bool bias = m->count == 1 || !p->bt || p->bt->count == m->count;
+            if (q && is_own_quantize(q) && bias && fits(p, m, v->type, moves)) {
+                p->mul = user;
+                p->m = m;
+            }
+            return;
+        }
+        if (!user || user->graph != p->n->graph || user->in[0] != v || !commutes(user, &moves))
+            return;
+        v = user->out[0];
+    }
+}
+
+/* ---- rewriting ---- */
+
+static Value *typed(Scaling *s, Value *from, const Tensor *t, Quant *q, Node *before) {
+    uint8_t *bytes;
+    Tensor *ints = tensor_new(s->b.a, q->storage, t->rank, t->dims, &bytes);
+    for (size_t i = 0; i < t->count; i++)
+        elem_store_int(q->storage, bytes, i, (int64_t)tensor_float(t, i));
+    Value *v = graph_add_const(from->graph, derived_name(&s->b, from->name, "_quantized"),
+                               type_quantized(tensor_type(s->b.a, ints), q), ints);
+    v->loc = from->loc;
+    const Use *uses;
+    if (uses_of(s->uses, from, &uses) == 1) { /* it takes the place of the floats */
+        Str name = v->name;
+        v->name = from->name;
+        from->name = name;
+    } else {
+        value_from(v, from, s->b.pass);
+    }
+    Node *to = build_node(&s->b, before->graph, "", "DequantizeLinear", 1,
+                          arena_strf(s->b.a, STR_FMT "_DequantizeLinear", STR_ARG(v->name)));
+    to->loc = before->loc;
+    node_from_value(to, v, s->b.pass);
+    to->in[0] = v;
+    node_add_output(to, 0, derived_name(&s->b, from->name, "_DequantizeLinear_Output"), from->type);
+    node_insert_before(before, to);
+    op_resolve(to, s->b.d);
+    return to->out[0];
+}
+
+static Quant *quant_with(Scaling *s, const Product *p, ElemType e, int axis) {
+    size_t n = p->m ? p->m->count : 1;
+    float *scale = NEW_ARRAY(s->b.a, float, n);
+    int64_t *zp = NEW_ARRAY(s->b.a, int64_t, n);
+    for (size_t i = 0; i < n; i++)
+        scale[i] = p->m ? (float)tensor_float(p->m, i) : 1;
+    Quant *q = quant_per_axis(s->b.a, e, axis, n, scale, zp);
+    q->n_zp = 1;
+    q->n_axes = n > 1;
+    return q;
+}
+
+/* The largest sum of any channel, in any order of adding. */
+static double largest_sum(const Scaling *s, const Product *p) {
+    int axis = p->axis < 0 ? 0 : p->axis;
+    size_t channels = p->wt->rank ? (size_t)p->wt->dims[axis] : 1;
+    AxisWalk a = edit_axis(p->wt->rank, p->wt->dims, axis);
+    double x = fmax(fabs((double)quant_lo(p->x)), (double)quant_hi(p->x)), most = 0;
+    double *sums = NEW_ARRAY(s->b.a, double, channels);
+    for (size_t i = 0; i < p->wt->count; i++)
+        sums[p->wt->rank ? i / a.inner % a.axis : 0] += x * fabs(tensor_float(p->wt, i));
+    for (size_t c = 0; c < channels; c++) {
+        double b = p->bt ? fabs(tensor_float(p->bt, p->bt->count == 1 ? 0 : c)) : 0;
+        most = fmax(most, sums[c] + b);
+    }
+    return most;
+}
+
+static void raise_product(Scaling *s, Product *p) {
+    const QuantRule *r = &p->n->def->quant;
+    if (largest_sum(s, p) > 0x1p24)
+        diag_note(s->b.d, p->n->loc,
+                  "%s: its sums may exceed 2^24, from where floats round them; integers do not",
+                  node_text(p->n));
+    ElemType e = all_integers(p->wt, ELEM_INT8) ? ELEM_INT8 : ELEM_INT16;
+    p->n->in[r->weight] = typed(s, p->w, p->wt, quant_with(s, p, e, p->axis), p->n);
+    if (p->b)
+        p->n->in[r->bias] =
+            typed(s, p->b, p->bt, quant_with(s, p, ELEM_INT32, p->bt->rank - 1), p->n);
+    if (!p->mul)
+        return;
+    Value *x;
+    scaling_factor(p->mul, "Mul", &x);
+    node_absorb(p->n, p->mul, s->b.pass);
+    value_replace(s->m, s->uses, p->mul->out[0], x);
+    scaling_leave(s, p->mul);
+}
+
+static void raise_products(Graph *g, void *ctx) {
+    Scaling *s = ctx;
+    FOR_NODES(n, g) {
+        if (!n->def || n->def->quant.kind != QUANT_MAC || n->n_out != 1 || !n->out[0])
+            continue;
+        Product p = {.n = n, .x = integers_of(n->in[0])};
+        if (!p.x)
+            continue;
+        const char *why = read_operands(&p);
+        if (why) {
+            pass_remark(s->c, n, "%s", why);
+            continue;
+        }
+        find_mul(s, &p);
+        raise_product(s, &p);
+    }
+}
+
+void scaling_products(Scaling *s) {
+    s->uses = uses_new(s->m);
+    module_each_graph(s->m, raise_products, s);
+}

@@ -1,0 +1,209 @@
+#include "passes/target/ort_fusion.h"
+#include "ir/ops/qop.h"
+
+#include "passes/target/legal.h"
+
+typedef enum Rule {
+    RULE_PRODUCT,         /* data and weight dequantized; one scale, or one a channel of weights */
+    RULE_PRODUCT_OR_REAL, /* the same; without QuantizeLinear behind it the result is float */
+    RULE_ALL,             /* all operands and the result 8 bits of one type */
+    RULE_MOVE,            /* operand and result of equal parameters */
+    RULE_ORDER,           /* the same, 8 bits */
+    RULE_NEAREST,         /* the same, and the attribute mode is nearest */
+} Rule;
+
+/* Operators that its selectors know. `real`: what it becomes without a QuantizeLinear. */
+static const struct Known {
+    const char *op;
+    Rule rule;
+    const char *fused, *real;
+} known[] = {
+    {"Add", RULE_ALL, "QLinearAdd", NULL},
+    {"AveragePool", RULE_ALL, "QLinearAveragePool", NULL},
+    {"Concat", RULE_ALL, "QLinearConcat", NULL},
+    {"Conv", RULE_PRODUCT, "QLinearConv", NULL},
+    {"DepthToSpace", RULE_MOVE, NULL, NULL},
+    {"Expand", RULE_MOVE, NULL, NULL},
+    {"Flatten", RULE_MOVE, NULL, NULL},
+    {"Gather", RULE_MOVE, NULL, NULL},
+    {"Gemm", RULE_PRODUCT_OR_REAL, "QGemm", "QGemm"},
+    {"GlobalAveragePool", RULE_ALL, "QLinearGlobalAveragePool", NULL},
+    {"Identity", RULE_MOVE, NULL, NULL},
+    {"LeakyRelu", RULE_ALL, "QLinearLeakyRelu", NULL},
+    {"MatMul", RULE_PRODUCT_OR_REAL, "QLinearMatMul", "MatMulIntegerToFloat"},
+    {"MaxPool", RULE_ORDER, NULL, NULL},
+    {"Mul", RULE_ALL, "QLinearMul", NULL},
+    {"ReduceMax", RULE_ORDER, NULL, NULL},
+    {"ReduceMin", RULE_ORDER, NULL, NULL},
+    {"Reshape", RULE_MOVE, NULL, NULL},
+    {"Resize", RULE_NEAREST, NULL, NULL},
+    {"Sigmoid", RULE_ALL, "QLinearSigmoid", NULL},
+    {"Slice", RULE_MOVE, NULL, NULL},
+    {"Softmax", RULE_ALL, "QLinearSoftmax", NULL},
+    {"Split", RULE_MOVE, NULL, NULL},
+    {"Squeeze", RULE_MOVE, NULL, NULL},
+    {"Tile", RULE_MOVE, NULL, NULL},
+    {"Transpose", RULE_MOVE, NULL, NULL},
+    {"Unsqueeze", RULE_MOVE, NULL, NULL},
+    {"Where", RULE_ALL, "QLinearWhere", NULL},
+};
+
+static const struct Known *known_op(const Node *n) {
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (node_is(n, known[i].op))
+            return &known[i];
+    return NULL;
+}
+
+/* What a conversion states, when constant and one for all. */
+static const Quant *params(const Node *conversion, ElemType e) {
+    const Value *zp = node_input(conversion, 2);
+    const Quant *q = qop_quant(conversion->graph->module->arena, e, conversion->in[1], zp, 0);
+    return q && quant_is_per_tensor(q) ? q : NULL;
+}
+
+static const Node *only_quantize(const Uses *u, const Value *v) {
+    const Node *q = uses_only_node(u, v);
+    return q && is_onnx_quantize(q) && q->in[0] == v ? q : NULL;
+}
+
+/* A Relu or Clip that the QuantizeLinear behind it makes superfluous. */
+static const Node *quantize_behind_clamp(const Uses *u, const Node *n) {
+    const Node *q = n->n_out && n->out[0] && n->def && n->def->quant.kind == QUANT_CLAMP
+                        ? only_quantize(u, n->out[0])
+                        : NULL;
+    const Quant *to = q ? params(q, q->out[0]->type.elem) : NULL;
+    return to && elem_bits(to->storage) <= 16 && clamp_is_noop(n, to) ? q : NULL;
+}
+
+/* The QuantizeLinear that alone reads result `i`, a superfluous clamp between taken out. */
+static const Node *quantize_of(const Uses *u, const Node *n, size_t i) {
+    const Value *y = n->out[i];
+    const Node *user = uses_only_node(u, y), *q = only_quantize(u, y);
+    return q || !user ? q : quantize_behind_clamp(u, user);
+}
+
+/* ---- conditions ---- */
+
+static const char *operands_refuse(const Node *n, bool product) {
+    for (size_t i = 0; i < n->n_in; i++) {
+        bool weight = product && i == 1;
+        if (!n->in[i] || !(weight || quant_rule_is_data(&n->def->quant, i)))
+            continue;
+        const Node *dq = onnx_dequantize_of(n->in[i]);
+        if (!dq)
+            return is_guard(n->in[i]->def ? n->in[i]->def : n)
+                       ? "kept apart: onnxruntime has no right kernel for what it would fuse"
+                       : node_strf(n, "operand %zu is float", i);
+        int bits = elem_bits(dq->in[0]->type.elem);
+        if (product && bits != 8)
+            return node_strf(n, "operand %zu has %d bits, its kernels take 8", i, bits);
+    }
+    return NULL;
+}
+
+static const char *product_refuses(const Node *n, const Node *q) {
+    ElemType x = onnx_dequantize_of(n->in[0])->in[0]->type.elem;
+    ElemType w = onnx_dequantize_of(n->in[1])->in[0]->type.elem;
+    const char *why = operands_refuse(n, true);
+    if (why)
+        return why;
+    if (x == ELEM_INT8 && w != ELEM_INT8)
+        return node_strf(n, "there is no kernel for int8 by %s", elem_name(w));
+    if (q && q->out[0]->type.elem != x)
+        return node_strf(n, "there is no kernel from %s to %s", elem_name(x),
+                         elem_name(q->out[0]->type.elem));
+    const Value *bias = node_input(n, 2);
+    const Tensor *numbers = bias ? value_data(bias) : NULL;
+    if (bias && !onnx_dequantize_of(bias) && !(numbers && numbers->rank == 1))
+        return "its bias is float and no constant list, which it would make int32";
+    if (node_float(n, "beta", 1.0F) != 1.0F)
+        return "QGemm has no beta";
+    return node_float(n, "alpha", 1.0F) != 1.0F && bias ? "alpha would multiply the bias, too"
+                                                        : NULL;
+}
+
+static const char *all_refuse(const Node *n, const Node *q) {
+    const char *why = operands_refuse(n, false);
+    ElemType y = q->out[0]->type.elem;
+    for (size_t i = 0; !why && i < n->n_in; i++) {
+        const Node *dq =
+            quant_rule_is_data(&n->def->quant, i) ? onnx_dequantize_of(n->in[i]) : NULL;
+        if (dq && dq->in[0]->type.elem != y)
+            why = node_strf(n, "operand %zu is %s, the result %s", i,
+                            elem_name(dq->in[0]->type.elem), elem_name(y));
+    }
+    return why || elem_bits(y) == 8 ? why
+                                    : node_strf(n, "its kernel takes 8 bits, not %d", elem_bits(y));
+}
+
+static const char *move_refuses(const Node *n, const Uses *u, Rule rule) {
+    const Node *dq = onnx_dequantize_of(n->in[0]);
+    const Quant *x = params(dq, dq->in[0]->type.elem);
+    if (!x || dq->n_in < 3)
+        return "the parameters of its operand are not one constant scale and zero point";
+    for (size_t i = 0; i < n->n_out; i++) {
+        const Node *q = n->out[i] ? quantize_of(u, n, i) : NULL;
+        const Quant *y = q ? params(q, q->out[0]->type.elem) : NULL;
+        if (!y || !quant_equal(x, y))
+            return q ? "operand and result have other parameters" : "its result is not quantized";
+    }
+    const Attr *mode = node_attr(n, "mode");
+    if (rule == RULE_NEAREST && attr_holds(mode, ATTR_STRING) && !str_is(mode->v.s[0], "nearest"))
+        return "interpolating integers would round twice";
+    return rule == RULE_ORDER && elem_bits(x->storage) != 8 ? "its kernel takes 8 bits" : NULL;
+}
+
+/* ---- one node ---- */
+
+static bool meets_integers(const Node *n, const Uses *u) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (onnx_dequantize_of(n->in[i]) ||
+            (n->in[i] && n->in[i]->def && is_guard(n->in[i]->def) && !is_guard(n)))
+            return true;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i] && only_quantize(u, n->out[i]))
+            return true;
+    return false;
+}
+
+static bool takes_integers(const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && n->in[i]->type.kind == TYPE_TENSOR && n->in[i]->type.quant)
+            return true;
+    return qop_of(n) || is_integer_product(n);
+}
+
+Fusion ort_fusion(const Node *n, const Uses *u) {
+    const char *name = node_strf(n, STR_FMT, STR_ARG(n->op));
+    if (node_conversion(n) != CONVERT_NONE)
+        return (Fusion){FUSION_CONVERSION, name, NULL};
+    if (takes_integers(n))
+        return (Fusion){FUSION_ALREADY, name, NULL};
+    if (quantize_behind_clamp(u, n))
+        return (Fusion){FUSION_REMOVED, name, NULL};
+    if (!meets_integers(n, u) || !n->def)
+        return (Fusion){FUSION_NONE, name, NULL};
+    const struct Known *k = known_op(n);
+    if (!k)
+        return (Fusion){FUSION_REFUSED, name, node_strf(n, "onnxruntime has no rule for %s", name)};
+    bool product = k->rule == RULE_PRODUCT || k->rule == RULE_PRODUCT_OR_REAL;
+    if (product && !onnx_dequantize_of(n->in[0]) && !(n->in[0]->def && is_guard(n->in[0]->def)))
+        return (Fusion){FUSION_NONE, name, NULL}; /* weights alone */
+    const char *why = operands_refuse(n, product);
+    if (!why && !product && k->rule != RULE_ALL)
+        why = move_refuses(n, u, k->rule);
+    const Node *q = quantize_of(u, n, 0);
+    const char *op = k->fused ? k->fused : name;
+    if (!why && k->fused && !q && !k->real)
+        why = "its result is not quantized, or read by others, too";
+    if (!why && k->fused && !q)
+        op = k->real;
+    if (!why && product)
+        why = product_refuses(n, q);
+    if (!why && k->rule == RULE_ALL)
+        why = all_refuse(n, q);
+    if (why)
+        return (Fusion){FUSION_REFUSED, name, why};
+    return (Fusion){k->fused ? FUSION_QOPERATOR : FUSION_INTEGERS, op, NULL};
+}
