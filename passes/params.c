@@ -48,3 +48,7 @@ int32_t params_bias(double bias, float scale) {
 double params_bias_min_scale(double max_abs_bias, double sum) {
     return 1.0001 * max_abs_bias / ((double)INT32_MAX - fmin(sum, 0x1p30));
 }
+
+double params_bias_min_scale_wide(double max_abs_bias) {
+    return max_abs_bias / 0x1p61;
+}

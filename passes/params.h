@@ -46,5 +46,8 @@ float params_pow2_at_least(double x);
 /* Smallest s_x*s_w for which |bias| and a sum of products of at most `sum` steps still fit int32
  * with a margin of 1e-4; of the sum, half of int32 is counted at most. */
 double params_bias_min_scale(double max_abs_bias, double sum);
+/* The same where sums have 64 bits, as those of 16-bit operands do: a sum takes up less than 2^61,
+ * the bias as much, so that only channels whose weights are next to nothing are concerned. */
+double params_bias_min_scale_wide(double max_abs_bias);
 
 #endif

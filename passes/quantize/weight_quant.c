@@ -46,13 +46,13 @@ static double largest_sum(const Value *w, const Quant *x, IntRange r, size_t cha
     return terms * (double)(quant_hi(x) - quant_lo(x)) * (double)(r.hi - r.lo);
 }
 
-/* The smallest scale of weight channel `c` with which bias and sum still fit int32. */
+/* The smallest scale of weight channel `c` with which bias and sum still fit the accumulator. */
 static double bias_floor(const Choice *o, const Node *n, IntRange r, size_t c, size_t channels) {
     const QuantRule *q = &n->def->quant;
     const Value *x = n->in[0];
     if (!q->bias || n->n_in <= (size_t)q->bias || !x->type.quant || x->type.quant->n_scale != 1 ||
-        elem_bits(x->type.quant->storage) > 8 || elem_bits(o->storage) > 8)
-        return 0; /* wider sums are int64 or double, and take a float bias as it is */
+        elem_bits(x->type.quant->storage) > 16 || elem_bits(o->storage) > 16)
+        return 0; /* wider sums are double, and take a float bias as it is */
     const Tensor *b = edit_float_const(n->in[q->bias]);
     if (!b)
         return 0;
@@ -61,7 +61,9 @@ static double bias_floor(const Choice *o, const Node *n, IntRange r, size_t c, s
     for (size_t i = each ? c : 0; i < (each ? c + 1 : b->count) && i < b->count; i++)
         most = fmax(most, fabs(tensor_float(b, i)));
     double sum = largest_sum(n->in[q->weight], x->type.quant, r, channels);
-    return params_bias_min_scale(most, sum) / (double)quant_scale(x->type.quant, 0);
+    bool wide = elem_bits(x->type.quant->storage) > 8 || elem_bits(o->storage) > 8;
+    double least = wide ? params_bias_min_scale_wide(most) : params_bias_min_scale(most, sum);
+    return least / (double)quant_scale(x->type.quant, 0);
 }
 
 static bool symmetric(const PassContext *c, const Choice *o, const Quant *q) {
@@ -101,7 +103,8 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
     }
     if (raised)
         diag(c->d, DIAG_REMARK, n->loc,
-             "%zu of %zu weight scales raised so that the int32 bias fits", raised, groups);
+             "%zu of %zu weight scales raised so that the bias fits the accumulator", raised,
+             groups);
     q->n_scale = groups;
     q->scale = scale;
     q->n_zp = one_zp ? 1 : groups;
