@@ -25,6 +25,22 @@ static bool alike(const Sharing *s, Value *x, Value *y) {
     return x->type.quant || choice_equal(&a, &b);
 }
 
+/* The parameters that the file or a rule gives it, NULL: none. */
+static const Quant *given(const Sharing *s, const Value *v) {
+    return v->type.quant ? v->type.quant : choice_of_value(s->c, s->uses, v).fixed;
+}
+
+/* Whether it may take given parameters of a neighbour: no rule singles it out. */
+static bool yields(const Sharing *s, const Value *v) {
+    Choice o = choice_of_value(s->c, s->uses, v);
+    const SchemeRule *r = o.by[CHOICE_TYPE];
+    return !v->type.quant && !o.fixed && !o.is_float && (!r || r->of == SCHEME_ALL);
+}
+
+static bool can_take(const Sharing *s, const Value *v, const Value *from) {
+    return given(s, from) && yields(s, v);
+}
+
 static bool read_by_one(const Sharing *s, const Value *v) {
     const Use *use;
     size_t n = uses_of(s->uses, v, &use);
@@ -43,10 +59,15 @@ static bool absorbs_clamp(const Sharing *s, const Node *clamp) {
            x->graph == clamp->graph && uses_only_node(s->uses, x);
 }
 
-/* Conv, Clip, Relu: all take the last one's range. */
+/* Conv, Clip, Relu: all take the last one's range; with given parameters on either side, those. */
 static void share_clamped(Sharing *s, Node *n) {
-    if (n->def->quant.kind == QUANT_CLAMP && absorbs_clamp(s, n) && alike(s, n->out[0], n->in[0]))
-        s->root[n->in[0]->id] = sharing_root(s, n->out[0]);
+    Value *x = n->in[0], *y = n->out[0];
+    if (n->def->quant.kind != QUANT_CLAMP || !absorbs_clamp(s, n))
+        return;
+    if (alike(s, y, x) || can_take(s, x, sharing_root(s, y)))
+        s->root[x->id] = sharing_root(s, y);
+    else if (sharing_root(s, y) == y && can_take(s, y, x))
+        s->root[y->id] = x;
 }
 
 /* Whether the operand's parameters can stand for the result too. A Clip whose lower bound lies
@@ -54,7 +75,7 @@ static void share_clamped(Sharing *s, Node *n) {
 static bool covers(const Sharing *s, Value *operand, Value *result) {
     float lo, hi, min, max;
     const Value *root = sharing_root(s, operand);
-    return root->type.quant || !edit_range(root, &lo, &hi) || !edit_range(result, &min, &max) ||
+    return given(s, root) || !edit_range(root, &lo, &hi) || !edit_range(result, &min, &max) ||
            (min >= lo && max <= hi);
 }
 
@@ -75,7 +96,7 @@ static bool step_up(const Sharing *s, Value *v, Value *result, Value **before) {
     const Node *n = v->def;
     *before = NULL;
     if (v->type.quant || !s->wanted[v->id] || v->graph != result->graph || !read_by_one(s, v) ||
-        !alike(s, v, result))
+        !(alike(s, v, result) || can_take(s, v, sharing_root(s, result))))
         return false;
     if (!n || !is_integer(s, n))
         return true;
@@ -108,13 +129,46 @@ static void share_joined(Sharing *s, Node *join) {
 
 /* ---- all ---- */
 
+/* Whether nobody else reads what leads from `root` to `x`. */
+static bool reads_alone(const Sharing *s, const Value *x, const Value *root) {
+    while (read_by_one(s, x)) {
+        if (x == root || !x->def || !is_integer(s, x->def) || !is_follower(x->def))
+            return true;
+        x = x->def->in[0];
+    }
+    return false;
+}
+
+/* Whether the given parameters of a result, `of_y`, can stand for the operand too, and for `of_x`
+ * whose parameters that has: others that read it must not miss what they cut off. */
+static bool can_take_back(const Sharing *s, const Node *n, const Value *of_x, const Value *of_y) {
+    float min, max;
+    if (n->def->quant.kind == QUANT_CLAMP || !can_take(s, of_x, of_y))
+        return false;
+    if (reads_alone(s, n->in[0], of_x))
+        return true;
+    const Quant *q = given(s, of_y);
+    double scale = quant_scale(q, 0);
+    int64_t zp = quant_zp(q, 0);
+    return q->kind == QUANT_PARAMS && edit_range(of_x, &min, &max) &&
+           (double)min >= (double)(quant_lo(q) - zp) * scale &&
+           (double)max <= (double)(quant_hi(q) - zp) * scale;
+}
+
 static void share_followed(Sharing *s, Node *n) {
     for (size_t i = 0; i < n->n_out; i++) {
         Value *y = n->out[i], *x = n->in[0];
-        if (y && s->wanted[y->id] && !y->type.quant &&
-            (n->def->quant.kind != QUANT_CLAMP || covers(s, x, y)) && alike(s, x, y) &&
-            sharing_root(s, y) != sharing_root(s, x))
-            s->root[sharing_root(s, y)->id] = sharing_root(s, x);
+        if (!y || !s->wanted[y->id])
+            continue;
+        Value *of_x = sharing_root(s, x), *of_y = sharing_root(s, y);
+        bool ahead = !y->type.quant && (n->def->quant.kind != QUANT_CLAMP || covers(s, x, y)) &&
+                     (alike(s, x, y) || can_take(s, of_y, of_x));
+        if (of_x == of_y)
+            continue;
+        if (ahead)
+            s->root[of_y->id] = of_x;
+        else if (can_take_back(s, n, of_x, of_y))
+            s->root[of_x->id] = of_y;
     }
 }
 
@@ -132,6 +186,33 @@ static void share_graph(Graph *g, void *ctx) {
     }
 }
 
+/* Two rules of fixed parameters, or one that cannot serve both sides, leave integers that have to
+ * be requantized where nothing is computed. */
+static void tell_apart(Sharing *s, const Node *n, Value *x, Value *y) {
+    Value *of_x = sharing_root(s, x), *of_y = sharing_root(s, y);
+    const Quant *qx = given(s, of_x), *qy = given(s, of_y);
+    Choice o = choice_of_value(s->c, s->uses, qy ? of_y : of_x);
+    const SchemeRule *r = o.by[CHOICE_TYPE];
+    if (of_x == of_y || !o.fixed || !r || (qx && qy && quant_equal(qx, qy)))
+        return;
+    diag_warning(s->c->d, r->loc,
+                 "%s%s'%s' and '%s' do not share parameters: they are requantized at %s",
+                 r->flag ? r->flag : "", r->flag ? ": " : "", diag_name(s->c->d, x->name),
+                 diag_name(s->c->d, y->name), node_text(n));
+}
+
+static void tell_graph(Graph *g, void *ctx) {
+    Sharing *s = ctx;
+    FOR_NODES(n, g) {
+        if (!is_integer(s, n) || !is_follower(n) ||
+            (n->def->quant.kind == QUANT_CLAMP && !absorbs_clamp(s, n)))
+            continue;
+        for (size_t i = 0; i < n->n_out; i++)
+            if (n->out[i] && s->wanted[n->out[i]->id])
+                tell_apart(s, n, n->in[0], n->out[i]);
+    }
+}
+
 static void own_root(Value *v, void *root) {
     ((Value **)root)[v->id] = v;
 }
@@ -145,4 +226,5 @@ Sharing sharing_new(Module *m, const PassContext *c, const Uses *uses, const boo
 
 void sharing_find(Sharing *s, Module *m) {
     module_each_graph(m, share_graph, s);
+    module_each_graph(m, tell_graph, s);
 }

@@ -1,6 +1,7 @@
 /* Which values take the parameters of which, so that nothing has to be requantized between them: a
  * data mover's result those of its operand, the operand of a Relu or Clip those of the result, what
- * Concat or Where joins those of the result. */
+ * Concat or Where joins those of the result. Parameters that the file or a rule gives to one of
+ * them serve all; where they cannot, a warning tells of the requantization. */
 #ifndef QXC_PASSES_QUANTIZE_SHARING_H
 #define QXC_PASSES_QUANTIZE_SHARING_H
 
