@@ -387,18 +387,13 @@ static bool matmul_bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_product(b, n, &p, NULL, matmul_weight_axis(c), 1.0f, 1.0f);
 }
 
-/* It takes a stack of matrices with parameters per column for one of matrices that share them, and
- * parameters per row for such per column: numbers are wrong, or it stops while it runs. */
+/* It takes a stack of matrices with parameters per column for one of matrices that share them:
+ * numbers are wrong, or it stops while it runs. */
 static bool matmul_ort_misfuses(const OpCtx *c, float scale) {
     (void)scale;
     const Value *b = op_in(c, B);
     const Node *dq = b && b->def && node_conversion(b->def) == CONVERT_DEQUANTIZE ? b->def : NULL;
-    const Value *s = dq && dq->n_in >= 2 ? dq->in[1] : NULL;
-    if (!s || s->type.rank < 1 || (s->type.rank == 1 && s->type.dims[0].value == 1))
-        return s && s->type.rank > 0 && b->type.rank > 2;
-    int64_t axis = node_int(dq, "axis", 1);
-    return b->type.rank > 2 || (node_int(dq, "block_size", 0) == 0 && b->type.rank == 2 &&
-                                (axis < 0 ? axis + 2 : axis) != 1);
+    return dq && dq->n_in >= 2 && dq->in[1]->type.rank > 0 && b->type.rank > 2;
 }
 
 const OpDef op_MatMul = {

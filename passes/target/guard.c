@@ -103,6 +103,20 @@ static bool bias_overflows(const Node *n) {
     return false;
 }
 
+/* onnxruntime takes whatever scales weights have, along any axis, for such of the output channels:
+ * it computes something else, or stops while it runs. */
+static bool has_scales_of_other_axis(const Node *n, const OpCtx *c) {
+    const QuantRule *r = n->def ? &n->def->quant : NULL;
+    size_t at = r && r->kind == QUANT_MAC && r->weight_axis ? (size_t)r->weight : 0;
+    const Node *w = at && n->n_in > at ? onnx_dequantize_of(n->in[at]) : NULL;
+    int channel = w ? r->weight_axis(c) : -1, rank = w ? w->in[0]->type.rank : -1;
+    if (channel < 0 || rank < 0 || node_int(w, "block_size", 0) || w->in[1]->type.rank != 1 ||
+        is_single(w->in[1]))
+        return false;
+    int64_t axis = node_int(w, "axis", 1);
+    return (axis < 0 ? axis + rank : axis) != channel;
+}
+
 /* The scale of the QuantizeLinear that alone reads the result; 0 where there is none. */
 static float scale_behind(const Uses *u, const Node *n) {
     const Node *q = n->n_out && n->out[0] ? uses_only_node(u, n->out[0]) : NULL;
@@ -114,7 +128,7 @@ static bool is_fused_wrongly(const Uses *u, const Node *n) {
     OpCtx c = op_ctx(n, NULL);
     return (n->def && n->def->quant.ort_misfuses &&
             n->def->quant.ort_misfuses(&c, scale_behind(u, n))) ||
-           bias_overflows(n);
+           has_scales_of_other_axis(n, &c) || bias_overflows(n);
 }
 
 /* A QuantizeLinear to few bits is moved up through data movers and must not meet a Clip there. */

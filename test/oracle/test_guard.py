@@ -46,6 +46,18 @@ def stacked():
     return model([helper.make_node("MatMul", ["x", "w"], ["y"])], [("w", (4, 8, 5))])
 
 
+# operator, attributes, weights and the axis of their scales; x is [2, 8], of Conv [1, 2, 2, 4]
+SCALED = {
+    "MatMul_rows": ("MatMul", {}, (8, 8), 0),
+    "MatMul_columns": ("MatMul", {}, (8, 8), 1),
+    "Gemm_rows": ("Gemm", {}, (8, 8), -2),
+    "Gemm_transposed": ("Gemm", {"transB": 1}, (8, 8), 1),
+    "Conv_channels_in": ("Conv", {}, (2, 2, 2, 2), 1),
+    "Conv_channels_in_other_number": ("Conv", {}, (4, 2, 2, 2), 1),
+    "Conv_height": ("Conv", {}, (2, 2, 2, 2), -2),
+    "Conv_channels_out": ("Conv", {}, (4, 2, 2, 2), 0),
+}
+
 PRODUCT = """qir 1
 import "" 21
 quant !w = {weight}
@@ -105,16 +117,20 @@ class Guard(OracleCase):
                      *pair("m", ["s"], "y", output_dtype=kind)]
             self.same_with_optimizations(nodes, {"s": scale, "shape": np.array([4, 4])})
 
-    @for_each("rows", "columns")
-    def test_scales_of_weights(self, along):
-        """It takes a scale for each row of MatMul's weights for one a column."""
+    @for_each(*SCALED)
+    def test_scales_of_weights(self, name):
+        """Scales of weights along any axis are taken for such of the output channels."""
+        op, attributes, shape, axis = SCALED[name]
         rng = np.random.default_rng(3)
-        weights = rng.integers(-127, 128, (8, 8), np.int8)
         nodes = [*pair("x", ["s", "z"], "a"), *pair("m", ["t", "z"], "y"),
-                 helper.make_node("DequantizeLinear", ["w", "ws"], ["v"], axis=int(along == "columns"))]
-        nodes[2:2] = [nodes.pop(), helper.make_node("MatMul", ["a", "v"], ["m"])]
-        constants = {"s": np.float32(0.02), "t": np.float32(0.1), "z": np.uint8(128), "w": weights,
-                     "ws": rng.uniform(0.005, 0.03, 8).astype(np.float32)}
+                 helper.make_node("DequantizeLinear", ["w", "ws"], ["v"], axis=axis)]
+        nodes[2:2] = [nodes.pop(), helper.make_node(op, ["a", "v"], ["m"], **attributes)]
+        if op == "Conv":
+            nodes[2:2] = [helper.make_node("Reshape", ["a", "image"], ["i"])]
+            nodes[4].input[0] = "i"
+        constants = {"s": np.float32(0.02), "t": np.float32(0.1), "z": np.uint8(128), "image": np.array([1, 2, 2, 4]),
+                     "w": rng.integers(-127, 128, shape, np.int8),
+                     "ws": rng.uniform(0.005, 0.03, shape[axis]).astype(np.float32)}
         self.same_with_optimizations(nodes, constants)
 
     def check(self, built, *options):
