@@ -181,6 +181,11 @@ static bool is_to_decide(const Job *j, Module *m) {
     return have || module_has_statistics(m);
 }
 
+/* Whether the result may hold operators of ONNX alone. */
+static bool has_onnx_alone(const Job *j) {
+    return j->ctx.target == TARGET_ONNX || j->ctx.target == TARGET_TENSORRT;
+}
+
 static bool bring_into_form(Job *j, Module *m) {
     if (is_to_decide(j, m))
         j->form = FORM_FAKE;
@@ -211,7 +216,8 @@ static bool bring_into_form(Job *j, Module *m) {
             return diag_error(j->d, LOC_NONE,
                               "ONNX has no words for decisions (float ~ q): -emit=qdq or -emit=qop "
                               "carries them out, -annotate writes them beside the float model");
-        return true;
+        return j->emit != EMIT_ONNX || !has_onnx_alone(j) ||
+               (open_up(j, m) && raise_opset(j, m) && job_pass(j, m, "spell-onnx"));
     }
     if (!job_pass(j, m, "freeze") || !raise_opset(j, m))
         return false;
@@ -221,6 +227,8 @@ static bool bring_into_form(Job *j, Module *m) {
         return false;
     ModuleForm f = module_form(m);
     if (!look_if_decided(j, m, f))
+        return false;
+    if (has_onnx_alone(j) && !f.typed && !job_pass(j, m, "split-products"))
         return false;
     if (f.onnx_quantized || f.qonnx || f.scaling) {
         if (j->form >= FORM_FAKE && !raise(j, m, f))
@@ -243,11 +251,12 @@ static bool bring_into_form(Job *j, Module *m) {
     if (j->form >= FORM_TRUE && m->wide_zp && !job_pass(j, m, "wide-zp"))
         return false;
     if (j->form < FORM_QDQ)
-        return true;
+        return j->emit != EMIT_ONNX || !has_onnx_alone(j) || job_pass(j, m, "spell-onnx");
     if (j->form == FORM_QOP && !job_pass(j, m, "lower-nbits"))
         return false;
     return raise_opset(j, m) && (!module_form(m).qonnx || job_pass(j, m, "spell-thresholds")) &&
-           job_pass(j, m, j->form == FORM_QDQ ? "lower-qdq" : "lower-qop");
+           job_pass(j, m, j->form == FORM_QDQ ? "lower-qdq" : "lower-qop") &&
+           (!has_onnx_alone(j) || job_pass(j, m, "spell-onnx"));
 }
 
 bool job_compile(Job *j, Module *m) {

@@ -1,6 +1,6 @@
 /* x / 2 * (1 + erf(x / sqrt 2)), as exporters spell it before opset 20, becomes Gelu: one table on
  * integers, where the five nodes would be rounded one by one. Before opset 20 it is com.microsoft's
- * Gelu, which onnxruntime and this program know. */
+ * Gelu, which onnxruntime and this program know; spell-onnx spells it out again for others. */
 #include "passes/edit.h"
 
 #include <math.h>
@@ -87,8 +87,7 @@ static void fuse_graph(Graph *g, void *ctx) {
 
 bool pass_fuse_gelu(Module *m, PassContext *c) {
     Fuse f = {.m = m, .uses = uses_new(m), .opset = module_opset(m, STR(""))};
-    if (f.opset < 20 && (c->target == TARGET_ONNX || c->target == TARGET_TENSORRT))
-        return true;
+    (void)c;
     module_each_graph(m, fuse_graph, &f);
     if (f.n_left && f.opset < 20 && !module_opset(m, STR("com.microsoft")))
         module_set_opset(m, STR("com.microsoft"), 1);

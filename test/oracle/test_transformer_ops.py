@@ -47,8 +47,25 @@ class TransformerOps(OracleCase):
             elif values.size:
                 excess = float_excess(got[name].reshape(1, -1), values.reshape(1, -1))
                 self.assertLessEqual(excess, 0, f"{name} of {op} {attrs}")
+        self.check_onnx_alone(path, data, want)
         if c:
             self.check_c(path, data, got)
+
+    def check_onnx_alone(self, path, data, want):
+        """-target=onnx spells the operator with ONNX's, be they of its opset or newer ones; 2e-5 times the largest."""
+        spelled = self.scratch / "spelled.onnx"
+        for more in ([], ["-target-opset=23"]):
+            qxc(path, "-target=onnx", "-emit=onnx", "-no-sync", *more, "-o", spelled)
+            made = onnx.load(spelled)
+            for out in made.graph.output:  # the test's model states none, which the checker asks for
+                out.CopyFrom(helper.make_tensor_value_info(out.name, KINDS[want[out.name].dtype], want[out.name].shape))
+            onnx.checker.check_model(made, full_check=True)
+            self.assertEqual({""}, {n.domain for n in made.graph.node})
+            self.assertEqual([""], [i.domain for i in made.opset_import])
+            for (name, values), got in zip(want.items(), session(made).run(list(want), data)):
+                bound = 2e-5 * np.max(np.abs(values), initial=0) + 1e-6
+                self.assertEqual(got.shape, values.shape)
+                self.assertLessEqual(np.max(np.abs(got - values), initial=0), bound, name)
 
     def check_c(self, path, data, want):
         source = self.scratch / "m.c"
@@ -176,6 +193,103 @@ class TransformerOps(OracleCase):
             with self.subTest(bias=bool(more)):
                 self.check("SkipSimplifiedLayerNormalization", operands + more,
                            ["y", "", "", "sum"], ("gamma", "bias"), c=True, epsilon=1e-5)
+
+
+class OnnxAlone(OracleCase):
+    """What TransformerOps does not run: activations, what `qxc run` has no kernel for, symbols, and refusals."""
+
+    check_onnx_alone = TransformerOps.check_onnx_alone
+
+    def check(self, op, operands, results=("y",), constants=(), **attrs):
+        model = model_of(op, operands, [(r, TensorProto.FLOAT) for r in results], constants, **attrs)
+        path = self.scratch / "m.onnx"
+        onnx.save(model, path)
+        data = {o[0]: o[1] for o in operands if o and o[0] not in constants}
+        results = [r for r in results if r]
+        self.check_onnx_alone(path, data, dict(zip(results, session(model).run(results, data))))
+
+    def test_activations(self):
+        x = np.linspace(-6, 6, 96, dtype=np.float32).reshape(2, 6, 8)
+        bias = np.linspace(-1, 1, 8, dtype=np.float32)
+        for op, more in (("Gelu", []), ("BiasGelu", [("b", bias)]), ("FastGelu", []), ("FastGelu", [("b", bias)]),
+                         ("QuickGelu", [])):
+            with self.subTest(op=op, more=len(more)):
+                self.check(op, [("x", x), *more])
+        self.check("QuickGelu", [("x", x)], alpha=-0.5)
+
+    def test_skip(self):
+        rng = np.random.default_rng(9)
+        x, skip = rng.standard_normal((2, 2, 5, 16)).astype(np.float32)
+        gamma, beta, bias = rng.standard_normal((3, 16)).astype(np.float32)
+        operands = [("x", x), ("skip", skip), ("gamma", gamma), ("beta", beta), ("bias", bias)]
+        for end in (3, 4, 5):
+            with self.subTest(end=end):
+                self.check("SkipLayerNormalization", operands[:end], epsilon=1e-3)
+        self.check("SkipLayerNormalization", operands, ["y", "", "", "sum"], epsilon=1e-3)
+        self.check("SkipLayerNormalization", [("x", x), ("skip", skip[0]), *operands[2:4]])
+
+    def test_attention_with_past(self):
+        rng = np.random.default_rng(10)
+        x, past = rng.standard_normal((2, 3, 8)), rng.standard_normal((2, 2, 2, 4, 4))
+        w, b, added = rng.standard_normal((8, 24)), rng.standard_normal(24), rng.standard_normal((2, 2, 3, 7))
+        mask = np.array([[1, 1, 0, 1, 1, 1, 1], [1, 0, 1, 1, 1, 0, 1]], np.int32)
+        x, past, w, b, added = (v.astype(np.float32) for v in (x, past, w, b, added))
+        for causal in (0, 1):
+            with self.subTest(causal=causal):
+                self.check("Attention", [("x", x), ("w", w), ("b", b), ("m", mask), ("past", past)], ["y", "present"],
+                           ("w", "b"), num_heads=2, unidirectional=causal)
+        self.check("Attention", [("x", x), ("w", w), ("b", b), None, None, ("add", added[..., :3].copy())],
+                   constants=("w", "b"), num_heads=2)
+
+    def test_symbols(self):
+        """Of any batch and length, quantized as well: masks are computed from the shapes at run time."""
+        rng = np.random.default_rng(11)
+        w, b = rng.standard_normal((8, 24)).astype(np.float32), rng.standard_normal(24).astype(np.float32)
+        sizes = {"ends": 1, "steps": 2}
+        for mask, causal in itertools.product(sizes, (0, 1)):
+            model = model_of("Attention", [("x", np.zeros((2, 5, 8), np.float32)), ("w", w), ("b", b),
+                                           ("m", np.zeros((2, 5)[:sizes[mask]], np.int32))], [("y", TensorProto.FLOAT)],
+                             ("w", "b"), num_heads=2, unidirectional=causal)
+            for i in model.graph.input:
+                for dim, name in zip(i.type.tensor_type.shape.dim, ("B", "S")):
+                    dim.dim_param = name
+            path, spelled, quantized = (self.scratch / f"{n}.onnx" for n in "msq")
+            onnx.save(model, path)
+            qxc(path, "-target=onnx", "-emit=onnx", "-no-sync", "-o", spelled)
+            qxc(path, "-dynamic", "-target=onnx", "-emit=qop", "-no-sync", "-o", quantized)
+            made = onnx.load(quantized)
+            self.assertEqual({""}, {n.domain for n in made.graph.node})
+            self.assertIn("MatMulInteger", {n.op_type for n in made.graph.node})
+            for batch, steps in ((1, 1), (3, 4), (2, 9)):
+                ends = rng.integers(1, steps + 1, batch).astype(np.int32)
+                raw = (np.arange(steps) < ends[:, None]).astype(np.int32)
+                data = {"x": rng.standard_normal((batch, steps, 8)).astype(np.float32), "m": ends if mask == "ends" else raw}
+                want = session(model).run(None, data)[0]
+                with self.subTest(mask=mask, causal=causal, batch=batch):
+                    self.assertLessEqual(np.max(np.abs(session(spelled).run(None, data)[0] - want)),
+                                         2e-5 * np.max(np.abs(want)))
+                    self.assertLess(np.max(np.abs(session(quantized).run(None, data)[0] - want)), 0.1 * np.max(np.abs(want)))
+
+    def test_refused(self):
+        """All of them at once, each with its reason, and nothing is written."""
+        x = np.zeros((1, 3, 4), np.float32)
+        model = model_of("Attention", [("x", x), ("w", np.zeros((4, 12), np.float32)), ("b", np.zeros(12, np.float32))],
+                         [("y", TensorProto.FLOAT)], ("w", "b"), num_heads=2, do_rotary=1)
+        model.graph.node.append(helper.make_node("BiasSplitGelu", ["y", "b"], ["z"], domain="com.microsoft"))
+        model.graph.node.append(helper.make_node("Own", ["y"], ["o"], domain="my.own"))
+        model.graph.output.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, None))
+        model.graph.output.append(helper.make_tensor_value_info("o", TensorProto.FLOAT, None))
+        model.opset_import.append(helper.make_opsetid("my.own", 1))
+        path, out = self.scratch / "m.onnx", self.scratch / "o.onnx"
+        onnx.save(model, path)
+        for target, refused in (("onnx", 3), ("tensorrt", 2)):  # a domain of one's own: a plug-in of TensorRT
+            done = qxc(path, "-weight-only", f"-target={target}", "-emit=qdq", "-o", out, ok=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(refused, done.stderr.count("error:"), done.stderr)
+            self.assertIn("it has a rotary embedding", done.stderr)
+            self.assertIn("BiasSplitGelu", done.stderr)
+            self.assertEqual(target == "onnx", "my.own::Own is none of ONNX's" in done.stderr, done.stderr)
+            self.assertFalse(out.exists())
 
 
 class Dynamic(OracleCase):
