@@ -4,6 +4,7 @@
 #include "backend/qir/qir_write.h"
 #include "compiler/emit_scales.h"
 #include "compiler/emit_scheme.h"
+#include "compiler/floats_in_c.h"
 #include "compiler/metadata.h"
 #include "compiler/mixed.h"
 #include "compiler/report.h"
@@ -186,6 +187,7 @@ static bool write_c(Writing *w) {
     w->j->macs = sizes.macs;
     if (!c_write(p, &c, to, w->s->d))
         return false;
+    note_floats(w->j, p);
     if (batch)
         tell_batch(batch, dim, w->s->d);
     return true;

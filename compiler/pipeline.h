@@ -57,6 +57,11 @@ typedef struct Job {
     SumRounding rounding;
     size_t arena, alive, flash; /* of emitted C, bytes: c_sizes */
     int64_t macs;
+    const bool
+        *c_floats; /* by Node.id: computed in floating point in emitted C; NULL: none written */
+    size_t n_c_floats;
+    bool c_all_float; /* the model has no integers */
+    bool c_converts;  /* and something is converted from or to float */
 } Job;
 
 /* Reads the options that concern passes; false after diagnostics. */

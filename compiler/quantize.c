@@ -77,6 +77,17 @@ static bool mend(Job *j, Module *m) {
     return true;
 }
 
+static void look_for_float(Value *v, void *ctx) {
+    bool *found = ctx;
+    *found = *found || (v->type.kind == TYPE_TENSOR && elem_is_float(v->type.elem));
+}
+
+static bool has_floats(Module *m) {
+    bool found = false;
+    module_each_value(m, look_for_float, &found);
+    return found;
+}
+
 /* The same model in a form that has fewer results to round. */
 static bool prepare(Job *j, Module *m) {
     bool statically = !j->o->dynamic && !j->o->weight_only; /* the others' forms want MatMul */
@@ -124,6 +135,8 @@ bool job_quantize(Job *j, Module *m) {
             warn_of_nothing_decided(j, m->arena);
         return true;
     }
+    if (!have && j->emit == EMIT_C && j->o->integer_only && !has_floats(m))
+        return true; /* its own integers need no decision */
     if (!have && (j->emit != EMIT_C || j->o->integer_only))
         return no_statistics(j);
     if (!have) {

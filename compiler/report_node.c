@@ -23,7 +23,8 @@ static bool has_integers(const Node *n) {
 }
 
 NodeReport report_node(const Job *j, const Node *n, const Uses *u) {
-    NodeReport r = {n, has_integers(n) ? "integer" : "float", NULL, NULL};
+    bool in_float = j->c_floats && j->c_floats[n->id];
+    NodeReport r = {n, has_integers(n) && !in_float ? "integer" : "float", NULL, NULL};
     Fusion f = ort_fusion(n, u);
     bool runtime = j->ctx.target == TARGET_ORT_CPU;
     if (f.kind == FUSION_CONVERSION) {
@@ -32,7 +33,7 @@ NodeReport report_node(const Job *j, const Node *n, const Uses *u) {
     }
     bool fused =
         f.kind == FUSION_QOPERATOR || f.kind == FUSION_INTEGERS || f.kind == FUSION_REMOVED;
-    if (f.kind == FUSION_ALREADY || (fused && runtime))
+    if ((f.kind == FUSION_ALREADY && !in_float) || (fused && runtime))
         r.kind = "integer";
     if (runtime && f.kind != FUSION_NONE)
         r.runs = f.kind == FUSION_REMOVED ? "nothing" : f.op;

@@ -28,6 +28,19 @@ static void print_reasons(const Job *j, Module *m) {
     }
 }
 
+/* Where the C computes in floating point, in one line; print_reasons tells the rest. */
+static void print_floats(const Job *j) {
+    size_t n = j->n_c_floats;
+    const char *io = j->c_converts && !j->quant_io ? " (-io=quant leaves these to the caller)" : "";
+    if (n)
+        fprintf(stderr, "%zu node%s in floating point%s\n", n, n > 1 ? "s compute" : " computes",
+                j->c_all_float ? ": the model is float" : "");
+    else if (j->c_converts)
+        fprintf(stderr, "floating point in conversions alone%s\n", io);
+    else
+        fputs("no floating point\n", stderr);
+}
+
 void summary_print(const Job *j, Module *m, const char *in_path, const char *out_path) {
     long long in = file_size(in_path), out = file_size(out_path);
     if (j->form == FORM_AS_IS && !j->ctx.n_remarks)
@@ -41,6 +54,8 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
     else if (in > 0 && out > 0)
         fprintf(stderr, "%s: %lld bytes -> %s: %lld bytes (%.2fx)\n", in_path, in, out_path, out,
                 (double)in / (double)out);
+    if (j->wrote_c)
+        print_floats(j);
     if (!j->wrote_c && j->opset != j->read_opset)
         fprintf(stderr, "opset %lld -> %lld\n", (long long)j->read_opset, (long long)j->opset);
     if (j->calibrated.samples)

@@ -165,7 +165,26 @@ static void forget(Binder *b, size_t first) {
             p->buffers[i].value = NULL;
 }
 
+/* What integer kernels refuse, whatever the operator. */
+static const char *why_not_integer(const Node *n) {
+    const char *why = "no integer kernel takes its types";
+    for (size_t i = 0; i < n->n_in + n->n_out; i++) {
+        const Value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
+        const Quant *q = v ? op_quant(v) : NULL;
+        bool bias = n->def->quant.bias && i == (size_t)n->def->quant.bias;
+        if (is_wide(v) && !bias)
+            return "it has integers of more than 16 bits";
+        if (q && q->n_axes && n->def->quant.kind != QUANT_MAC)
+            why = "an operand or the result has parameters along an axis";
+    }
+    return why;
+}
+
 bool bind_in_double(Binder *b, const Node *n) {
+    return bind_in_double_as(b, n, why_not_integer(n));
+}
+
+bool bind_in_double_as(Binder *b, const Node *n, const char *why) {
     Node s = *n;
     if (b->in_double || n->n_out != 1 || !n->out[0])
         return bind_unsupported(b, n, "it has no form in double precision");
@@ -175,6 +194,7 @@ bool bind_in_double(Binder *b, const Node *n) {
     size_t first = b->program->n_buffers;
     for (size_t i = 0; i < n->n_in; i++)
         ok = (!s.in[i] || operand(b, n, &s.in[i])) && ok;
+    b->program->why_double[n->id] = why;
     s.out[0] = stand_in(b, n->out[0]);
     b->in_double = n;
     ok = ok && compute(b, &s);

@@ -82,6 +82,7 @@ Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
     b->alive = NEW_ARRAY(a, size_t, m->n_values);
     module_each_graph(m, find_busiest, b);
     b->program->value_buffer = NEW_ARRAY(a, int, m->n_values);
+    b->program->why_double = NEW_ARRAY(a, const char *, m->n_nodes);
     for (uint32_t i = 0; i < m->n_values; i++)
         b->program->value_buffer[i] = -1;
     b->last = NEW_ARRAY(a, int, m->n_values);

@@ -88,6 +88,7 @@ typedef struct Program {
     size_t arena_bound; /* no layout of this order of calls needs less */
     size_t
         arena_alive; /* what tensors alive at one time take, without scratch or partial overlap */
+    const char **why_double; /* by Node.id: why it is computed in double; NULL where it is not */
     int64_t macs;
 } Program;
 
@@ -154,6 +155,8 @@ void bind_macs(Binder *b, int64_t macs);
  * bits, parameters along an axis, storage types that differ. Within 2^-40 of the real result for
  * sums of up to 2^12 terms, before that last rounding. */
 bool bind_in_double(Binder *b, const Node *n);
+/* The same, with words of its own for why (Program.why_double), behind "computed in double: ". */
+bool bind_in_double_as(Binder *b, const Node *n, const char *why);
 /* The element type in which operators compute on real numbers: double while the above runs. */
 ElemType bind_real(const Binder *b);
 void bind_control(Binder *b, const Node *n, CallKind kind, int condition);

@@ -41,6 +41,16 @@ Str c_prefix(Arena *a, Str name);
 /* False after a diagnostic where it is too long; c_write asks, too. */
 bool c_prefix_fits(Arena *a, Str name, Diags *d);
 
+/* What computes in floating point. */
+typedef struct CFloats {
+    bool *is;      /* by Node.id; conversions of inputs, outputs and neighbours apart */
+    size_t n;      /* how many nodes */
+    bool converts; /* from or to float */
+} CFloats;
+CFloats c_floats(const Program *p);
+/* Why such a node does, of what stands in the model (what passes decided, they say). */
+const char *c_why_float(const Program *p, const Node *n);
+
 /* Numbers of the closing summary. */
 typedef struct CSizes {
     size_t arena, alive; /* memory; what tensors alive at one time have */

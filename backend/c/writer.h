@@ -43,6 +43,11 @@ void c_put_node(FILE *f, const Node *n);
 /* What the argument is to the call: the kernel's name for it, or "condition". */
 const char *c_arg_name(const Call *call, int arg);
 
+/* ---- floats.c ---- */
+
+/* False after saying what computes in floating point, and why; true where nothing does. */
+bool c_refuse_floats(const CWriter *w);
+
 /* ---- data.c ---- */
 
 const char *c_type(ElemType e); /* "int8_t"; NULL where C has none */

@@ -193,7 +193,7 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     if (!mac_prepare(b, n->in[X], n->in[W], n->out[0], 0, (size_t)s->oc, terms, 1.0f, &m) ||
         !signed_weights(b, n, &m, &weights, &moved) ||
         !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
-        return bind_in_double(b, n);
+        return bind_in_double_as(b, n, m.why);
     int wz = mac_weight_zp(b, &m, moved, &wz_step, &no_wz);
     ConvOperands o = {weights, bias, group, unfold_bytes(b, n)};
     if (!m.dynamic && no_wz && conv_last_fits(b, s, &m, &o))

@@ -163,7 +163,7 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c,
     int64_t terms = (int64_t)(s->ic / s->group) * s->kh * s->kw;
     if (!mac_prepare(b, n->in[X], n->in[W], n->out[0], 1, (size_t)s->oc, terms, 1.0f, &m) ||
         m.raw || !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
-        return bind_in_double(b, n);
+        return bind_in_double_as(b, n, m.raw ? "it gives its sums" : m.why);
     m.types[1] = bind_elem(n->in[W]);
     qk_convtranspose_q_params p = {WINDOW_PARAMS(s),  .ic = s->ic,        .oc = s->oc,
                                    .group = s->group, .m_step = m.m_step, .xz = m.xz,

@@ -98,6 +98,11 @@ static bool sums_fit(const Mac *m, const Value *w, int axis, int64_t terms) {
            x * largest_sum(m, w, axis, terms) <= INT32_MAX;
 }
 
+static bool refuse(Mac *m, const char *why) {
+    m->why = why;
+    return false;
+}
+
 static bool out_tables(Binder *b, const Node *n, Mac *m) {
     size_t count = m->m_step ? m->channels : 1;
     if (m->raw)
@@ -108,7 +113,7 @@ static bool out_tables(Binder *b, const Node *n, Mac *m) {
         return true;
     }
     if (!quant_plain(m->y) || elem_bits(m->types[2]) > 16)
-        return false;
+        return refuse(m, "its result has several scales or more than 16 bits");
     Multiplier *mult = NEW_ARRAY(binder_arena(b), Multiplier, count);
     for (size_t i = 0; i < count; i++) {
         double product = (double)m->alpha * (double)quant_scale(m->x, 0);
@@ -138,8 +143,10 @@ bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int 
     m->wbits = bind_is_packed(w) ? elem_bits(m->types[1]) : 0;
     m->wsign = m->wbits && elem_is_signed(m->types[1]) ? 1 << (m->wbits - 1) : 0;
     m->acc = narrow ? ELEM_INT32 : ELEM_INT64;
-    if (!check_quant(m, axis) || !sums_fit(m, w, axis, terms))
-        return false;
+    if (!check_quant(m, axis))
+        return refuse(m, "its operands have more than 16 bits, or scales that one sum cannot have");
+    if (!sums_fit(m, w, axis, terms))
+        return refuse(m, "its sums of 8-bit products do not fit int32");
     m->expand = narrow ? ELEM_INT16 : ELEM_INT32;
     m->m_step = m->w->n_axes == 1;
     m->xz = quant_zero(m->x);
@@ -206,14 +213,14 @@ static bool to_acc(const Mac *m, double v, size_t channel, int64_t *to) {
 }
 
 /* One that is computed can only be added where it is on the accumulator's grid. */
-static bool runtime_bias(Binder *b, const Mac *m, const Value *bias, float beta, int *buffer) {
+static bool runtime_bias(Binder *b, Mac *m, const Value *bias, float beta, int *buffer) {
     if (m->acc != ELEM_INT32 || !same_units(m, op_quant(bias), beta))
-        return false;
+        return refuse(m, "its bias is computed, and not on the grid of its sums");
     *buffer = bind_value(b, bias);
     return true;
 }
 
-bool mac_bias(Binder *b, const Mac *m, const Value *bias, int32_t rows, float beta, int *buffer) {
+bool mac_bias(Binder *b, Mac *m, const Value *bias, int32_t rows, float beta, int *buffer) {
     *buffer = -1;
     if (!bias || m->dynamic)
         return true;
@@ -222,7 +229,7 @@ bool mac_bias(Binder *b, const Mac *m, const Value *bias, int32_t rows, float be
     if (!t || !t->data)
         return runtime_bias(b, m, bias, beta, buffer);
     if (q && q->kind != QUANT_PARAMS && q->kind != QUANT_ACC)
-        return false;
+        return refuse(m, "the parameters of its bias are not known");
     bool direct = same_units(m, q, beta);
     size_t count = (size_t)rows * m->channels;
     uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(m->acc, count));
@@ -230,7 +237,7 @@ bool mac_bias(Binder *b, const Mac *m, const Value *bias, int32_t rows, float be
         size_t at = bias_index(bias->type, m->channels, i / m->channels, i % m->channels);
         int64_t v = direct ? tensor_int(t, at) : 0;
         if (!direct && !to_acc(m, (double)beta * bias_real(q, t, at), i % m->channels, &v))
-            return false;
+            return refuse(m, "its bias does not fit the accumulator at the scale of its sums");
         elem_store_int(m->acc, table, i, v);
     }
     *buffer = bind_const(b, m->acc, count, table, "bias");

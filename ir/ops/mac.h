@@ -22,6 +22,7 @@ typedef struct Mac {
     bool dynamic; /* x has parameters computed at run time, and is taken less its zero point */
     bool raw;     /* the result is the accumulator itself (int32q with its scale) */
     float alpha;
+    const char *why; /* it has to be computed in double, where a function below says so */
     int out_args[2]; /* multipliers and shifts, or scales; between the operands and the result */
     int n_out_args;
 } Mac;
@@ -36,7 +37,8 @@ bool mac_store(Binder *b, const Node *n, const int buffers[4]);
 
 /* Reads the quantization of operands and result. `axis` is the weight's channel axis, `terms` how
  * many products make a sum. False where the integer kernels cannot hold it (storage above 16 bits,
- * parameters along other axes, 8-bit sums beyond int32): the node has to be computed in double. */
+ * parameters along other axes, 8-bit sums beyond int32): the node has to be computed in double, for
+ * the reason in `why`. */
 bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int axis,
                  size_t channels, int64_t terms, float alpha, Mac *m);
 /* Where x has parameters computed at run time (mac_dynamic.c): true after saying so where the
@@ -52,6 +54,6 @@ bool mac_finish(Binder *b, const Node *n, const Mac *m, const Value *bias, float
 int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *all_zero);
 /* The bias in units of the accumulator, rows x channels, times beta; -1 without one. False as
  * above: it is computed, and not in these units. */
-bool mac_bias(Binder *b, const Mac *m, const Value *bias, int32_t rows, float beta, int *buffer);
+bool mac_bias(Binder *b, Mac *m, const Value *bias, int32_t rows, float beta, int *buffer);
 
 #endif

@@ -112,7 +112,7 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
         return false;
     if (!mac_prepare(b, n->in[A], n->in[B], n->out[0], axis, (size_t)p->n, p->k, alpha, &m) ||
         !mac_bias(b, &m, bias, rows ? p->m : 1, beta, &add))
-        return bind_in_double(b, n);
+        return bind_in_double_as(b, n, m.why);
     qk_matmul_q_params q = {.rank = p->rank,
                             .m = p->m,
                             .n = p->n,

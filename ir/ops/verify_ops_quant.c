@@ -231,12 +231,15 @@ static bool check_mac(const QuantLaws *l) {
     if (w && !check_weight_axis(l, w))
         return false;
     bool ok = check_bias(l, x, w);
-    if (ok && (l->flags & VERIFY_WARN) && one_accumulator(l, x, w)) {
+    if (ok && (l->flags & VERIFY_WARN) && !l->view && one_accumulator(l, x, w)) {
+        /* Of a QOperator it is told once it has become types. */
         const Value *v = op_in(&l->c, (size_t)r->weight);
         if (zp_costs(w) && value_data(v))
-            diag_warning(l->c.d, op_in_loc(&l->c, (size_t)r->weight),
-                         "%s: the zero point of weights '%s' is not 0",
-                         diag_name(l->c.d, l->c.node->op), diag_name(l->c.d, v->name));
+            diag_warning(
+                l->c.d, op_in_loc(&l->c, (size_t)r->weight),
+                "%s: the zero point of weights '%s' is not 0: each sum takes another one, over "
+                "its operand, and kernels that rely on 0 do not serve",
+                diag_name(l->c.d, l->c.node->op), diag_name(l->c.d, v->name));
         warn_overflow(l, x, w);
     }
     return ok;

@@ -85,7 +85,9 @@ static const char *why_float(const Decide *d, const Node *n) {
     if (!n->def)
         return "qxc does not know this operator";
     if (n->def->quant.kind == QUANT_NEVER)
-        return "this operator has no integer form";
+        return n->def->quant.stored ? "this operator has no integer form (-weight-only stores its "
+                                      "weights as integers)"
+                                    : "this operator has no integer form";
     const char *why = choice_why_kept(d->c, n);
     if (!why && n->def->quant.prefers_float && !choice_to_keep(d->c, n) && !d->c->no_floats)
         why = "8 bits are few for what it computes; -only and -integer-only quantize it";
@@ -161,7 +163,7 @@ static void mark_anchors(Graph *g, void *ctx) {
             d->weights_only[n->id] = only_weights(d, n);
             if (n->n_out && n->out[0] && elem_is_float(type_real_elem(n->out[0]->type)))
                 pass_remark(d->c, n, "%s", why);
-        } else if (!is_follower(n)) {
+        } else if (!is_follower(n) || d->c->no_floats) {
             d->integer[n->id] = true;
         }
     }
@@ -184,27 +186,33 @@ static bool is_float_sum(const Decide *d, const Value *v) {
 }
 
 /* A follower joins when its operand (forward) or result (backward) is quantized anyway. */
-static void follow(Decide *d, Node *n, bool backward) {
-    if (!n->def || d->integer[n->id] || !is_follower(n) || why_float(d, n))
-        return;
+static bool follow(Decide *d, Node *n, bool backward) {
+    if (!n->def || d->integer[n->id] || !is_follower(n))
+        return false;
     const Value *v = backward ? n->out[0] : n->in[0];
-    if (backward && n->in[0] && is_float_sum(d, n->in[0]))
-        return;
-    if (v && d->wanted[v->id]) {
-        d->integer[n->id] = true;
-        want_operands(d, n);
-    }
+    if (!v || !d->wanted[v->id] || (backward && n->in[0] && is_float_sum(d, n->in[0])) ||
+        why_float(d, n))
+        return false;
+    d->integer[n->id] = true;
+    want_operands(d, n);
+    return true;
 }
 
+/* To and fro, as what joins backward quantizes what others read; rarely more than twice. */
 static void mark_followers(Graph *g, void *ctx) {
+    enum { ROUNDS_MOST = 16 };
     Decide *d = ctx;
     FOR_NODES(n, g) {
         if (d->integer[n->id])
             want_operands(d, n);
     }
-    FOR_NODES(n, g) follow(d, n, false);
-    for (Node *n = g->last; n; n = n->prev)
-        follow(d, n, true);
+    bool any = true;
+    for (int i = 0; any && i < ROUNDS_MOST; i++) {
+        any = false;
+        FOR_NODES(n, g) any = follow(d, n, false) || any;
+        for (Node *n = g->last; n; n = n->prev)
+            any = follow(d, n, true) || any;
+    }
 }
 
 static const Quant *named(Decide *d, Quant *q, const Value *v) {

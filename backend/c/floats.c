@@ -1,0 +1,179 @@
+/* What of a program computes in floating point, and -integer-only, which refuses it. */
+#include "backend/c/writer.h"
+#include "ir/ops/op.h"
+
+static bool kernel_is_integer(Arena *a, const KernelDef *k) {
+    if (k->needs_math || c_code_has_word(k->source, "float") ||
+        c_code_has_word(k->source, "double"))
+        return false;
+    for (const char *const *chunk = k->uses; *chunk; chunk++) {
+        const char *text = c_integer_part(a, kernel_chunk(*chunk));
+        if (c_code_has_word(text, "float") || c_code_has_word(text, "double"))
+            return false;
+    }
+    for (size_t i = 0; i < k->n_fields; i++)
+        if (k->fields[i].kind == KF_F32)
+            return false;
+    return true;
+}
+
+/* Those of `kernels` that compute in floating point. */
+static Map *float_kernels(Arena *a, const Map *kernels) {
+    Map *floats = map_new(a);
+    for (size_t i = 0; i < map_size(kernels); i++)
+        if (!kernel_is_integer(a, map_value(kernels, i)))
+            map_set(floats, map_key(kernels, i), map_value(kernels, i));
+    return floats;
+}
+
+static bool is_float_call(const Map *floats, const Call *call) {
+    return call->kind == CALL_KERNEL && map_get(floats, str_from(call->kernel->name));
+}
+
+/* From or to float, which is what it is for. */
+static bool only_converts(const Node *n) {
+    Conversion c = node_conversion(n);
+    return c == CONVERT_QUANTIZE || c == CONVERT_DEQUANTIZE;
+}
+
+static CFloats find_floats(const Program *p, const Map *floats) {
+    CFloats f = {.is = NEW_ARRAY(p->module->arena, bool, p->module->n_nodes)};
+    for (size_t c = 0; c < p->n_calls; c++) {
+        const Call *call = &p->calls[c];
+        const Node *n = call->node;
+        if (!is_float_call(floats, call))
+            continue;
+        if (!n || only_converts(n)) {
+            f.converts = true;
+        } else if (!f.is[n->id]) {
+            f.is[n->id] = true;
+            f.n++;
+        }
+    }
+    return f;
+}
+
+CFloats c_floats(const Program *p) {
+    return find_floats(p, float_kernels(p->module->arena, c_kernels(p)));
+}
+
+/* ---- why ---- */
+
+static bool is_float(const Value *v) {
+    return v && !op_quant(v) && v->type.kind == TYPE_TENSOR && elem_is_float(v->type.elem);
+}
+
+static const char *about(const Program *p, const char *what, const Value *v) {
+    Arena *a = p->module->arena;
+    Str name =
+        arena_strf(a, "%s '%s' is float in the model", what, diag_name(p->module->diags, v->name));
+    return name.s;
+}
+
+const char *c_why_float(const Program *p, const Node *n) {
+    if (p->why_double[n->id])
+        return arena_strf(p->module->arena, "computed in double: %s", p->why_double[n->id]).s;
+    if (!n->def || n->def->quant.kind == QUANT_NEVER)
+        return "this operator has no integer form";
+    if (n->def->quant.kind == QUANT_MAC && is_float(node_input(n, (size_t)n->def->quant.weight)))
+        return about(p, "its weight", n->in[n->def->quant.weight]);
+    for (size_t i = 0; i < n->n_in; i++)
+        if (is_float(n->in[i]) && (!n->in[i]->def || !only_converts(n->in[i]->def)))
+            return about(p, "its operand", n->in[i]);
+    for (size_t i = 0; i < n->n_out; i++)
+        if (is_float(n->out[i]))
+            return about(p, "its result", n->out[i]);
+    return "no integer kernel takes its types";
+}
+
+/* ---- -integer-only ---- */
+
+typedef struct Refusal {
+    const CWriteOptions *options;
+    const Program *p;
+    CFloats floats;
+    Diags *d;
+    size_t said;
+} Refusal;
+
+static void blame_reasons(Graph *g, void *ctx) {
+    Refusal *r = ctx;
+    FOR_NODES(n, g) {
+        const char *why =
+            r->options->why_float ? r->options->why_float(n, r->options->why_ctx) : NULL;
+        const char *in_double = r->p->why_double[n->id] ? c_why_float(r->p, n) : NULL;
+        if (!why && !(in_double && r->floats.is[n->id]))
+            continue;
+        diag_error(r->d, n->loc, "-integer-only: %s %s: %s", node_text(n),
+                   why ? "stays float" : "computes in floating point", why ? why : in_double);
+        r->said++;
+    }
+}
+
+static void blame_nodes(Graph *g, void *ctx) {
+    Refusal *r = ctx;
+    FOR_NODES(n, g) {
+        if (r->floats.is[n->id]) {
+            diag_error(r->d, n->loc, "-integer-only: %s computes in floating point: %s",
+                       node_text(n), c_why_float(r->p, n));
+            r->said++;
+        }
+    }
+}
+
+static void blame_model(Refusal *r) {
+    module_each_graph(r->p->module, blame_nodes, r);
+    if (r->said)
+        diag_note(r->d, LOC_NONE,
+                  "what a quantized model computes in float stays so; the float model, quantized "
+                  "with -calib=PATH, may do without");
+}
+
+static void blame_conversions(const Program *p, const Map *floats, Diags *d) {
+    const Graph *g = p->module->graph;
+    const Node *last = NULL;
+    for (size_t i = 0; i < p->n_inputs; i++)
+        if (elem_is_float(p->buffers[p->inputs[i]].elem))
+            diag_error(d, p->buffers[p->inputs[i]].value->loc,
+                       "-integer-only: graph input %s is float",
+                       diag_name(d, p->buffers[p->inputs[i]].value->name));
+    for (size_t i = 0; i < p->n_outputs; i++)
+        if (elem_is_float(p->buffers[p->outputs[i]].elem))
+            diag_error(d, g->out[i]->loc, "-integer-only: graph output %s is float",
+                       diag_name(d, g->out[i]->name));
+    for (size_t c = 0; c < p->n_calls; c++) {
+        const Call *call = &p->calls[c];
+        if (!is_float_call(floats, call) || (c && call->node == last))
+            continue;
+        last = call->node;
+        if (last)
+            diag_error(d, last->loc, "-integer-only: %s computes in floating point",
+                       node_text(last));
+        else
+            diag_error(d, LOC_NONE, "-integer-only: a graph input is rounded in floating point");
+    }
+}
+
+/* The nodes that were left float and why; those that merely compute on their results, convert them
+ * or hand them out are named only where no reason is known. */
+bool c_refuse_floats(const CWriter *w) {
+    const Program *p = w->program;
+    const Map *floats = float_kernels(w->arena, w->kernels);
+    Refusal r = {w->options, p, find_floats(p, floats), w->diags, 0};
+    bool any = r.floats.n || r.floats.converts;
+    for (size_t i = 0; i < p->n_inputs; i++)
+        any = any || elem_is_float(p->buffers[p->inputs[i]].elem);
+    for (size_t i = 0; i < p->n_outputs; i++)
+        any = any || elem_is_float(p->buffers[p->outputs[i]].elem);
+    if (!any)
+        return true;
+    module_each_graph(p->module, blame_reasons, &r);
+    if (!r.said)
+        blame_model(&r);
+    if (!r.said)
+        blame_conversions(p, floats, w->diags);
+    else
+        diag_note(w->diags, LOC_NONE,
+                  "without -integer-only the C computes these in float and all else on integers");
+    return false;
+}

@@ -1,0 +1,31 @@
+#include "compiler/floats_in_c.h"
+#include "backend/c/c.h"
+
+typedef struct Note {
+    Job *j;
+    const Program *p;
+} Note;
+
+static void note_graph(Graph *g, void *ctx) {
+    const Note *t = ctx;
+    FOR_NODES(n, g)
+    if (t->j->c_floats[n->id])
+        pass_remark(&t->j->ctx, n, "%s", c_why_float(t->p, n)); /* the first reason stands */
+}
+
+static void look_for_integers(Value *v, void *ctx) {
+    bool *found = ctx;
+    *found = *found || type_is_quantized(v->type);
+}
+
+void note_floats(Job *j, const Program *p) {
+    CFloats f = c_floats(p);
+    bool integers = false;
+    j->c_floats = f.is;
+    j->n_c_floats = f.n;
+    j->c_converts = f.converts;
+    module_each_value(p->module, look_for_integers, &integers);
+    j->c_all_float = f.n && !integers;
+    if (integers)
+        module_each_graph(p->module, note_graph, &(Note){j, p});
+}

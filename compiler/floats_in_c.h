@@ -1,0 +1,12 @@
+/* What emitted C computes in floating point, for the summary and the report. */
+#ifndef QXC_COMPILER_FLOATS_IN_C_H
+#define QXC_COMPILER_FLOATS_IN_C_H
+
+#include "compiler/pipeline.h"
+#include "exec/exec.h"
+
+/* Fills j->c_floats. In a model that has integers, each node that computes in floating point and
+ * of which no pass has said why becomes a remark. */
+void note_floats(Job *j, const Program *p);
+
+#endif
