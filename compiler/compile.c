@@ -89,9 +89,8 @@ static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
     Runner *r = runner_new(a, p);
     CTest *tests = NULL;
     size_t n = 0, cap = 0;
-    enum { MAX_TESTS = 16 };
     bool ok = true;
-    while (ok && n < MAX_TESTS && samples_load(in, r)) {
+    while (ok && n < TESTBENCH_SAMPLES && samples_load(in, r)) {
         ok = runner_run(r, w->s->d);
         const void **i = NEW_ARRAY(a, const void *, p->n_inputs);
         const void **out = NEW_ARRAY(a, const void *, p->n_outputs);
@@ -103,8 +102,9 @@ static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
         ARENA_PUSH(a, tests, n, cap, t);
     }
     ok = ok && samples_ok(in);
-    if (n == MAX_TESTS)
-        diag(w->s->d, DIAG_REMARK, LOC_NONE, "-testbench takes the first %d samples", MAX_TESTS);
+    if (n == TESTBENCH_SAMPLES && o->input.n)
+        diag(w->s->d, DIAG_REMARK, LOC_NONE, "-testbench takes the first %d samples",
+             TESTBENCH_SAMPLES);
     samples_close(in);
     c->tests = tests;
     c->n_tests = n;

@@ -10,6 +10,8 @@ typedef struct TextList {
     size_t n, cap;
 } TextList;
 
+enum { TESTBENCH_SAMPLES = 16 }; /* at most: they become part of the C */
+
 typedef struct Options {
     const char *command; /* "" compile, "run", "compare", ... */
     TextList inputs;

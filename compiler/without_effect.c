@@ -4,7 +4,10 @@ bool options_fit(const Options *o, Diags *d) {
     const char *c = o->command, *listed = o->inputs.n ? o->inputs.items[0] : "";
     bool compile = !*c, run = strcmp(c, "run") == 0, compare = strcmp(c, "compare") == 0,
          list = strcmp(c, "list") == 0, reduce = strcmp(c, "reduce") == 0,
-         to_c = compile && o->emit && strcmp(o->emit, "c") == 0;
+         to_c = compile && o->emit && strcmp(o->emit, "c") == 0,
+         for_c = to_c || (compile && o->target && strcmp(o->target, "c") == 0),
+         reports = compile && (o->report || (o->emit && (strcmp(o->emit, "html") == 0 ||
+                                                         strcmp(o->emit, "json") == 0)));
     const struct {
         const char *name;
         bool given, fits;
@@ -12,6 +15,10 @@ bool options_fit(const Options *o, Diags *d) {
     } options[] = {
         {"o", o->output, !list && !compare, "what writes a file: compare and list print"},
         {"testbench", o->testbench, to_c, "-emit=c"},
+        {"name", o->name, to_c, "-emit=c"},
+        {"integer-only", o->integer_only, for_c, "-emit=c (and -target=c, which shows decisions)"},
+        {"input", o->input.n, run || compare || o->testbench || reports,
+         "run, compare, -testbench and -report"},
         {"random", o->random >= 0, run || compare || o->testbench, "run, compare and -testbench"},
         {"all-values", o->all_values, run, "run"},
         {"ignore-quant", o->ignore_quant, run || compare, "run and compare"},
@@ -26,6 +33,13 @@ bool options_fit(const Options *o, Diags *d) {
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].given && !options[i].fits)
             ok = diag_error(d, LOC_NONE, "-%s goes with %s", options[i].name, options[i].with);
+    if (o->input.n && o->random >= 0)
+        ok = diag_error(d, LOC_NONE, "-input and -random exclude each other");
+    if (o->random == 0)
+        ok = diag_error(d, LOC_NONE, "-random=N takes 1 sample or more, not 0");
+    if (o->testbench && o->random > TESTBENCH_SAMPLES)
+        diag_warning(d, LOC_NONE, "-testbench takes %d samples at most, not the %lld of -random",
+                     TESTBENCH_SAMPLES, (long long)o->random);
     for (size_t i = 0; i < o->twice.n; i++)
         diag_warning(d, LOC_NONE, "-%s is given twice: the first has no effect", o->twice.items[i]);
     return ok;
