@@ -356,6 +356,7 @@ ExitCode cmd_compile(Session *s) {
     code = explain(&j, m, only_told ? stdout : stderr);
     if (code != EXIT_DONE || only_told)
         return code;
+    j.rounded_products = report_rounded(&j, m);
     code = session_write(s, &j, m);
     if (code == EXIT_DONE && !s->o.quiet)
         summary_print(&j, m, s->o.inputs.items[0], s->o.output);

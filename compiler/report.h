@@ -23,5 +23,7 @@ typedef struct NodeReport {
     const char *why;  /* why it is float, or not fused; NULL */
 } NodeReport;
 NodeReport report_node(const Job *j, const Node *n, const Uses *u);
+/* Products with weights alone as integers, in whose place onnxruntime puts MatMulNBits. */
+size_t report_rounded(const Job *j, Module *m);
 
 #endif

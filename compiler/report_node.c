@@ -22,6 +22,25 @@ static bool has_integers(const Node *n) {
     return false;
 }
 
+typedef struct Count {
+    const Uses *uses;
+    size_t n;
+} Count;
+
+static void count_graph(Graph *g, void *ctx) {
+    Count *c = ctx;
+    FOR_NODES(n, g)
+    c->n += ort_fusion(n, c->uses).kind == FUSION_ROUNDED;
+}
+
+size_t report_rounded(const Job *j, Module *m) {
+    if (j->ctx.target != TARGET_ORT_CPU || (j->form != FORM_QDQ && j->form != FORM_QOP))
+        return 0;
+    Count c = {uses_new(m), 0};
+    module_each_graph(m, count_graph, &c);
+    return c.n;
+}
+
 NodeReport report_node(const Job *j, const Node *n, const Uses *u) {
     bool in_float = j->c_floats && j->c_floats[n->id];
     NodeReport r = {n, has_integers(n) && !in_float ? "integer" : "float", NULL, NULL};
@@ -42,6 +61,8 @@ NodeReport report_node(const Job *j, const Node *n, const Uses *u) {
         r.why = arena_strf(n->graph->module->arena,
                            "%s; between conversions as it is, onnxruntime makes it integer", said)
                     .s;
+    else if (runtime && f.kind == FUSION_ROUNDED)
+        r.why = "its weights alone are integers; MatMulNBits rounds its input to 8 bits, too";
     else if (strcmp(r.kind, "float") == 0)
         r.why = said ? said : runtime ? f.why : NULL;
     return r;

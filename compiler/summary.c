@@ -75,6 +75,13 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
     if (j->ctx.n_remarks)
         fputs("not integer as it stands, and why:\n", stderr);
     print_reasons(j, m);
+    size_t rounded = j->rounded_products;
+    if (rounded)
+        fprintf(stderr,
+                "%zu product%s with integer weights alone: onnxruntime makes MatMulNBits of %s and "
+                "rounds activations to 8 bits there, too; the session option "
+                "session.qdq_matmulnbits_accuracy_level=1 keeps them float, which is slower\n",
+                rounded, rounded > 1 ? "s" : "", rounded > 1 ? "them" : "it");
     if (j->advice)
         fprintf(stderr, "%s\n", j->advice);
 }

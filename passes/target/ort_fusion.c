@@ -154,6 +154,35 @@ static const char *move_refuses(const Node *n, const Uses *u, Rule rule) {
     return rule == RULE_ORDER && elem_bits(x->storage) != 8 ? "its kernel takes 8 bits" : NULL;
 }
 
+/* ---- products with quantized weights alone ---- */
+
+static bool is_power_of_2(int64_t v) {
+    return v > 0 && (v & (v - 1)) == 0;
+}
+
+/* MatMulNBits takes constant matrices of 4 and 8 bits with one scale, one a column, or 4 bits in
+ * blocks along the rows. At its accuracy_level of 4, which the fusion states where no session
+ * option says otherwise, it rounds blocks of its float operand to 8 bits. */
+static bool is_rounded(const Node *n, const Uses *u) {
+    const Value *w = node_input(n, 1), *bias = node_input(n, 2);
+    const Node *dq = w ? onnx_dequantize_of(w) : NULL;
+    bool plain = node_is(n, "MatMul") ||
+                 (node_is(n, "Gemm") && !node_int(n, "transA", 0) && !node_int(n, "transB", 0) &&
+                  node_float(n, "alpha", 1) == 1 && node_float(n, "beta", 1) == 1 &&
+                  (!bias || (bias->type.kind == TYPE_TENSOR && bias->type.rank == 1)));
+    if (!plain || !dq || uses_only_here(u, w) != n || w->type.elem != ELEM_FLOAT)
+        return false;
+    const Tensor *ints = value_data(dq->in[0]), *scale = value_data(dq->in[1]);
+    if (!ints || !scale || ints->rank != 2)
+        return false;
+    int bits = elem_bits(ints->elem);
+    int64_t block = node_int(dq, "block_size", 0), axis = node_int(dq, "axis", 1);
+    axis += axis < 0 ? 2 : 0;
+    if (block)
+        return bits == 4 && axis == 0 && block >= 16 && is_power_of_2(block);
+    return (bits == 4 || bits == 8) && (scale->count == 1 || axis == 1);
+}
+
 /* ---- one node ---- */
 
 static bool meets_integers(const Node *n, const Uses *u) {
@@ -189,7 +218,8 @@ Fusion ort_fusion(const Node *n, const Uses *u) {
         return (Fusion){FUSION_REFUSED, name, node_strf(n, "onnxruntime has no rule for %s", name)};
     bool product = k->rule == RULE_PRODUCT || k->rule == RULE_PRODUCT_OR_REAL;
     if (product && !onnx_dequantize_of(n->in[0]) && !(n->in[0]->def && is_guard(n->in[0]->def)))
-        return (Fusion){FUSION_NONE, name, NULL}; /* weights alone */
+        return is_rounded(n, u) ? (Fusion){FUSION_ROUNDED, "MatMulNBits", NULL}
+                                : (Fusion){FUSION_NONE, name, NULL}; /* weights alone */
     const char *why = operands_refuse(n, product);
     if (!why && !product && k->rule != RULE_ALL)
         why = move_refuses(n, u, k->rule);

@@ -1,7 +1,6 @@
 /* What onnxruntime's CPU provider makes of a node of a QDQ model when it loads it with all
  * optimizations: the rules of its QDQ selectors (1.31), told per node, and why one does not hold.
  * int8 activations count as fused: on x86 that wants the session option session.qdqisint8allowed.
- * What becomes of products with quantized weights alone is not told.
  * test/oracle/test_ort_fusion.py compares with the models that onnxruntime writes out. Nothing is
  * changed; reasons have the memory of the module. */
 #ifndef QXC_PASSES_TARGET_ORT_FUSION_H
@@ -15,6 +14,7 @@ typedef enum FusionKind {
     FUSION_QOPERATOR,  /* becomes `op`: QLinearConv, QGemm */
     FUSION_INTEGERS,   /* stays what it is, on integers */
     FUSION_REMOVED,    /* the QuantizeLinear behind it does the same */
+    FUSION_ROUNDED,    /* float by weights alone: `op` rounds the float operand to 8 bits too */
     FUSION_REFUSED,    /* stays float between conversions: `why` */
     FUSION_ALREADY,    /* an operator on integers in the model as it is */
 } FusionKind;

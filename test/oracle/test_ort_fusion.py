@@ -6,9 +6,10 @@ import json
 import numpy as np
 import onnx
 import onnxruntime as ort
+from onnx import helper, numpy_helper
 
 import zoo
-from common import DIGITS, NAMES, OracleCase, for_each, qxc
+from common import DIGITS, NAMES, OracleCase, for_each, qxc, session, sqnr
 from inputs import calibration
 
 TYPES = {"u8 x s8": [], "u8 x u8": ["-weights=uint8"], "s8 x s8": ["-activations=int8"], "per tensor": ["-per-tensor"],
@@ -65,3 +66,48 @@ class OrtFusion(OracleCase):
         model = onnx.load(path)
         np.savez(calib, **{model.graph.input[0].name: calibration(name)[:4]})
         self.agree(path, calib, [])
+
+    def weights_alone(self, shape, options, op="MatMul", bias=None, **attrs):
+        """Whether the report, the summary and onnxruntime say MatMulNBits; the model that was written."""
+        source, out, saved, report = (self.scratch / n for n in ("source.onnx", "out.onnx", "saved.onnx", "r.json"))
+        constants = {"w": np.random.default_rng(2).standard_normal(shape), **({"b": np.ones(bias)} if bias else {})}
+        node = helper.make_node(op, ["x", *constants], ["y"], "it", **attrs)
+        graph = helper.make_graph(
+            [node], "g",
+            [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["M", shape[-1 if attrs else -2]])],
+            [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+            [numpy_helper.from_array(v.astype(np.float32), n) for n, v in constants.items()])
+        onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 21)]), source)
+        summary = qxc(source, "-weight-only", "-emit=qdq", "-no-sync", "-o", out, f"-report={report}", *options).stderr
+        settings = ort.SessionOptions()
+        settings.optimized_model_filepath, settings.log_severity_level = str(saved), 3
+        ort.InferenceSession(str(out), settings, ["CPUExecutionProvider"])
+        said = {n["name"]: n.get("onnxruntime") for n in json.loads(report.read_text())["nodes"]}
+        return [said["it"] == "MatMulNBits", "MatMulNBits" in summary.split("why:")[-1].split("\n", 2)[-1],
+                any(n.op_type == "MatMulNBits" for n in onnx.load(saved).graph.node)], out
+
+    def test_weights_alone(self):
+        """onnxruntime rounds the float operand of such products to 8 bits in its fastest kernel: of which is told."""
+        seen = set()
+        for shape, options, more in (
+                ((64, 48), ["-weights=int8"], {}), ((64, 48), ["-weights=uint8"], {}), ((20, 7), ["-weights=int8"], {}),
+                ((64, 48), ["-weights=int8", "-per-tensor"], {}), ((64, 48), ["-weights=int4"], {}),
+                ((64, 48), ["-weights=int4 block(32)"], {}), ((64, 48), ["-weights=int4 block(20)"], {}),
+                ((64, 48), ["-weights=int8 block(32)"], {}), ((64, 48), ["-weights=int2 block(32)"], {}),
+                ((64, 48), ["-weights=int16"], {}), ((3, 64, 48), ["-weights=int8"], {}),
+                ((64, 48), [], {"op": "Gemm"}), ((64, 48), [], {"op": "Gemm", "bias": (48,)}),
+                ((64, 48), [], {"op": "Gemm", "bias": (1, 48)}), ((48, 64), [], {"op": "Gemm", "transB": 1})):
+            with self.subTest(shape=shape, options=options, more=more):
+                (report, summary, actual), _ = self.weights_alone(shape, options, **more)
+                self.assertEqual((report, summary), (actual, actual))
+                seen.add(actual)
+        self.assertEqual({False, True}, seen)
+
+    def test_the_option_keeps_activations_float(self):
+        _, path = self.weights_alone((64, 48), ["-weights=int8"])
+        x = np.random.default_rng(3).standard_normal((8, 64)).astype(np.float32)
+        x[:, 5] *= 100
+        want, told = session(self.scratch / "source.onnx").run(None, {"x": x})[0], ort.SessionOptions()
+        told.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
+        exact = ort.InferenceSession(str(path), told, ["CPUExecutionProvider"]).run(None, {"x": x})[0]
+        self.assertGreater(sqnr(want, exact), sqnr(want, session(path, True).run(None, {"x": x})[0]) + 5)
