@@ -101,7 +101,7 @@ $(BUILD)/flags $(BUILD)/sources $(BUILD)/templates: FORCE | $(BUILD)/deps.ok
 .PHONY: FORCE
 
 # Loops over large constants, which the default of -O2 does not make vectors of.
-$(BUILD)/obj/support/rows.o $(BUILD)/obj/passes/params_fit.o: CFLAGS += $(if $(SANITIZE),,-O3)
+$(addprefix $(BUILD)/obj/,support/rows.o passes/params.o passes/params_fit.o): CFLAGS += $(if $(SANITIZE),,-O3)
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(HEADERS)
 	@mkdir -p $(@D)

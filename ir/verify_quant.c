@@ -1,4 +1,5 @@
 #include "ir/verify_quant.h"
+#include "support/rows.h"
 
 #include <math.h>
 
@@ -19,11 +20,11 @@ static Loc part(Loc stated, Loc at) {
 
 /* The first wrong one is reported; a vector's others are likely wrong for the same reason. */
 static bool verify_scales(const Quant *q, Loc at, Diags *d) {
+    if (row_is_positive(q->scale, q->n_scale))
+        return true;
     size_t i = 0;
     while (i < q->n_scale && isnormal(q->scale[i]) && q->scale[i] > 0)
         i++;
-    if (i == q->n_scale)
-        return true;
     float s = q->scale[i];
     const char *where = entry(d, i, q->n_scale);
     at = part(q->at.scale, at);

@@ -19,6 +19,9 @@ IntRange params_range(ElemType storage, bool symmetric, bool reduce_range);
  * power of two. */
 void params_from_minmax(float min, float max, IntRange r, bool symmetric, bool pow2, float *scale,
                         int64_t *zp);
+/* The same for n ranges at once. */
+void params_from_ranges(const float *min, const float *max, size_t n, IntRange r, bool symmetric,
+                        bool pow2, float *scale, int64_t *zp);
 
 /* Numbers to fit parameters to: ROW_LANES groups of n side by side (support/rows.h), where zeros,
  * which every group may hold, cost nothing; or with `one` a single group of n. */

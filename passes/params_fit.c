@@ -31,13 +31,16 @@ typedef struct Lanes {
 static void from_range(const Groups *g, double f, bool below, Lanes *t) {
     IntRange r = g->range;
     bool one_bit = r.hi - r.lo == 1;
+    float min[ROW_LANES], max[ROW_LANES];
+    int64_t zp[ROW_LANES];
     for (size_t k = 0; k < ROW_LANES; k++) {
-        float lo = (float)((double)g->min[k] * f), hi = (float)((double)g->max[k] * f);
-        int64_t zp;
-        params_from_minmax(one_bit && !below ? 0 : lo, one_bit && below ? 0 : hi, r,
-                           g->symmetric && !one_bit, g->pow2, &t->scale[k], &zp);
-        t->lo[k] = (float)(r.lo - zp);
-        t->hi[k] = (float)(r.hi - zp);
+        min[k] = one_bit && !below ? 0 : (float)((double)g->min[k] * f);
+        max[k] = one_bit && below ? 0 : (float)((double)g->max[k] * f);
+    }
+    params_from_ranges(min, max, ROW_LANES, r, g->symmetric && !one_bit, g->pow2, t->scale, zp);
+    for (size_t k = 0; k < ROW_LANES; k++) {
+        t->lo[k] = (float)(r.lo - zp[k]);
+        t->hi[k] = (float)(r.hi - zp[k]);
     }
 }
 

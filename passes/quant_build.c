@@ -226,10 +226,14 @@ static QuantParams make_params(QuantBuild *b, const Quant *q, Type t, Str base) 
     uint8_t *scale, *zp;
     Tensor *s = tensor_new(b->a, q->scale_type, rank, dims, &scale);
     Tensor *z = tensor_new(b->a, q->storage, rank, dims, &zp);
-    for (size_t i = 0; i < s->count; i++) {
+    bool zeros = quant_zp_all_zero(q); /* what tensor_new leaves */
+    bool as_is = s->count == q->n_scale && q->scale_type == ELEM_FLOAT;
+    if (as_is)
+        memcpy(scale, q->scale, s->count * sizeof *q->scale);
+    for (size_t i = 0; i < s->count && !(as_is && zeros); i++) {
         size_t at = param_at(q, t, dims, i, s->count);
         store_float(q->scale_type, scale, i, quant_scale(q, at));
-        if (quant_zp(q, at))
+        if (!zeros)
             elem_store_int(q->storage, zp, i, quant_zp(q, at));
     }
     Graph *g = b->m->graph;

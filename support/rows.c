@@ -48,6 +48,17 @@ WIDE bool row_is_finite(const RowFloat *x, size_t n) {
     return odd >> 31 == 0;
 }
 
+WIDE bool row_is_positive(const RowFloat *x, size_t n) {
+    int odd = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        /* from FLT_MIN to FLT_MAX bits count upwards; those of negative numbers lie above */
+        odd |= bits - 0x00800000u >= 0x7F000000u;
+    }
+    return !odd;
+}
+
 /* Adding 1.5 * 2^23 rounds a number of at most 2^22 to an integer, which the low bits then hold. */
 #define MAGIC 12582912.0F
 static int32_t round_half_even(float v) {

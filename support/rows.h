@@ -18,6 +18,8 @@ void row_range(const RowFloat *x, size_t n, float *min, float *max);
 void row_ranges(const RowFloat *x, size_t n, float *min, float *max);
 /* Whether none is infinite or NaN. */
 bool row_is_finite(const RowFloat *x, size_t n);
+/* Whether all are finite, greater than 0 and normal, as scales are. */
+bool row_is_positive(const RowFloat *x, size_t n);
 
 /* What integers a row is quantized to: lo <= y <= hi. Within +-2^7 of 0 (signed) or 0..255, with
  * zero points within +-2^21. */

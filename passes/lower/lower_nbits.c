@@ -6,6 +6,7 @@
  * unsigned: int4 is stored plus 8, with the zero point 8 that it has by default. */
 #include "passes/edit.h"
 #include "passes/quant_build.h"
+#include "support/parallel.h"
 
 typedef struct Weight {
     const Tensor *data;
@@ -74,22 +75,53 @@ static void turn(const uint8_t *x, size_t stride, size_t n, size_t columns, uint
                 out[c * row + i] = x[i * stride + c];
 }
 
-/* Weights that are stored as [k, n], each column in `row` bytes: as many rows as elements fit into
- * a byte are joined, then some rows of bytes turned. */
-static void pack_columns(const Weight *w, size_t row, Arena *a, uint8_t *out) {
-    enum { BYTES = 32 };
-    int bits = elem_bits(w->q->storage), per = 8 / bits;
-    size_t columns = (size_t)w->n, stride = columns + 64; /* rows in different sets of the cache */
-    uint8_t *joined = NEW_ARRAY(a, uint8_t, BYTES *stride),
-            *stored = NEW_ARRAY(a, uint8_t, columns);
-    for (size_t k = 0; k < (size_t)w->k; k++) {
-        size_t at = k / (size_t)per % BYTES;
-        elem_load_bytes(w->q->storage, w->data->data, k * columns, stored, columns);
-        row_join(stored, columns, (uint8_t)offset(w), bits, (int)k % per * bits,
-                 joined + at * stride);
-        if (k + 1 == (size_t)w->k || (k + 1) % (size_t)(BYTES * per) == 0)
-            turn(joined, stride, at + 1, columns, out + (k / (size_t)per - at), row);
+/* Weights that are stored as [k, n], each column in `row` bytes. */
+typedef struct Packing {
+    const Weight *w;
+    size_t row;
+    uint8_t *out;
+    uint8_t *stored[PARALLEL_MOST], *joined[PARALLEL_MOST]; /* by worker */
+} Packing;
+
+enum { BYTES = 64 }; /* of a column at once, a line of the processor's cache */
+
+/* Rows of bytes in `joined`: they fall into different sets of the cache. */
+static size_t joined_stride(const Weight *w) {
+    return (size_t)w->n + 64;
+}
+
+/* Parts of BYTES bytes of each column: as many rows as elements fit into a byte are joined, then
+ * the rows of bytes turned. */
+static void pack_parts(void *ctx, size_t from, size_t to, int worker) {
+    const Packing *p = ctx;
+    const Weight *w = p->w;
+    int bits = elem_bits(w->q->storage);
+    size_t per = (size_t)(8 / bits), n = (size_t)w->n, stride = joined_stride(w);
+    uint8_t *stored = p->stored[worker], *joined = p->joined[worker];
+    for (size_t part = from; part < to; part++) {
+        size_t first = part * BYTES * per, left = (size_t)w->k - first;
+        size_t rows = left < BYTES * per ? left : BYTES * per;
+        for (size_t i = 0; i < rows; i++) {
+            elem_load_bytes(w->q->storage, w->data->data, (first + i) * n, stored, n);
+            row_join(stored, n, (uint8_t)offset(w), bits, (int)(i % per) * bits,
+                     joined + i / per * stride);
+        }
+        turn(joined, stride, (rows + per - 1) / per, n, p->out + part * BYTES, p->row);
     }
+}
+
+static void pack_columns(const Weight *w, size_t row, Arena *a, uint8_t *out) {
+    Packing p = {.w = w, .row = row, .out = out};
+    Arena *scratch = arena_scratch(a);
+    size_t rows = BYTES * (size_t)(8 / elem_bits(w->q->storage));
+    size_t parts = ((size_t)w->k + rows - 1) / rows;
+    size_t share = 1 + PARALLEL_PART / (rows * (size_t)w->n);
+    for (int i = 0; i < parallel_workers(parts, share); i++) {
+        p.stored[i] = NEW_ARRAY(scratch, uint8_t, w->n);
+        p.joined[i] = NEW_ARRAY(scratch, uint8_t, BYTES *joined_stride(w));
+    }
+    parallel_for(parts, share, pack_parts, &p);
+    arena_free(scratch);
 }
 
 static void pack_rows(const Weight *w, size_t row, Arena *a, uint8_t *out) {
@@ -116,19 +148,26 @@ static Value *pack(NBits *x, const Weight *w, Str base) {
                            tensor_type(x->b.a, t), t);
 }
 
+/* Few columns at a time: lines of the processor's cache hold 16 of a row. */
 static Value *scales(NBits *x, const Weight *w, Str base) {
-    float *s = NEW_ARRAY(x->b.a, float, w->n * w->blocks);
-    for (int64_t j = 0; j < w->n; j++)
+    enum { LINE = 16 };
+    uint8_t *bytes;
+    Tensor *t = tensor_new(x->b.a, ELEM_FLOAT, 2, (const int64_t[]){w->n, w->blocks}, &bytes);
+    float *s = (float *)(void *)bytes;
+    for (int64_t first = 0; first < w->n; first += LINE)
         for (int64_t i = 0; i < w->blocks; i++)
-            s[j * w->blocks + i] = quant_scale(w->q, param(w, j, i));
-    return build_floats(&x->b, base, "_scales", ELEM_FLOAT, 2, (const int64_t[]){w->n, w->blocks},
-                        s);
+            for (int64_t j = first; j < w->n && j < first + LINE; j++)
+                s[j * w->blocks + i] = w->q->scale[param(w, j, i)];
+    return graph_add_const(x->b.m->graph, derived_name(&x->b, base, "_scales"),
+                           tensor_type(x->b.a, t), t);
 }
 
 /* NULL where they are all in the middle, which MatMulNBits assumes. */
 static Value *zero_points(NBits *x, const Weight *w, Str base) {
     int bits = elem_bits(w->q->storage);
     int64_t middle = (int64_t)1 << (bits - 1), row = (w->blocks * bits + 7) / 8;
+    if (w->q->n_zp <= 1 && quant_zp(w->q, 0) + offset(w) == middle)
+        return NULL;
     uint8_t *out;
     Tensor *t = tensor_new(x->b.a, ELEM_UINT8, 2, (const int64_t[]){w->n, row}, &out);
     bool all = true;

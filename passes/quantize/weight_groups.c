@@ -31,9 +31,8 @@ static void params_of_ranges(void *ctx, size_t from, size_t to, int worker) {
     const Ranges *g = ctx;
     GroupParams *p = g->p;
     (void)worker;
-    for (size_t k = from; k < to; k++)
-        params_from_minmax(g->min[0][k], g->max[0][k], p->range, p->symmetric, p->pow2,
-                           &p->scale[k], &p->zp[k]);
+    params_from_ranges(g->min[0] + from, g->max[0] + from, to - from, p->range, p->symmetric,
+                       p->pow2, p->scale + from, p->zp + from);
 }
 
 void groups_from_ranges(GroupParams *p, const Quant *q, const Tensor *t, Arena *a) {
@@ -107,6 +106,10 @@ enum { STRIP = 4 * ROW_LANES }; /* groups in a strip: rows of a matrix lie far a
  * not depend on what a pack held before. */
 static void collect_pack(const Grid *g, const RowFloat *row, size_t k, size_t n, float *to) {
     size_t full = width(g, 0);
+    if (full == 1 && n == ROW_LANES) {
+        memcpy(to, row + k, ROW_LANES * sizeof *to); /* a length that is known: a few moves */
+        return;
+    }
     if (full == 1) {
         memcpy(to, row + k, n * sizeof *to);
         memset(to + n, 0, (ROW_LANES - n) * sizeof *to);

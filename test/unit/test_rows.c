@@ -1,5 +1,6 @@
 /* Long rows of numbers (support/rows.h) and what is made of them, against the definitions number by
  * number: quant_of_real, quant_index, fminf. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -357,13 +358,80 @@ static void test_sums(void **state) {
     }
 }
 
+static void test_is_positive(void **state) {
+    (void)state;
+    static const float good[] = {FLT_MIN, 1, 0.03F, FLT_MAX},
+                       bad[] = {0,        -0.0F,    FLT_MIN / 2, 1e-45F, -FLT_MIN, -1,
+                                -FLT_MAX, INFINITY, -INFINITY,   NAN,    -NAN};
+    enum { N = 70 };
+    for (size_t n = 0; n <= N; n++) {
+        float x[N];
+        for (size_t i = 0; i < n; i++)
+            x[i] = good[i % 4];
+        assert_true(row_is_positive(x, n));
+        for (size_t k = 0; n && k < sizeof bad / sizeof *bad; k++) { /* one number decides */
+            float kept = x[k * 7 % n];
+            x[k * 7 % n] = bad[k];
+            assert_false(row_is_positive(x, n));
+            x[k * 7 % n] = kept;
+        }
+    }
+}
+
+/* What params_from_ranges is to give, for one range. */
+static void define_params(float min, float max, IntRange r, bool sym, bool pow2, float *scale,
+                          int64_t *zp) {
+    double lo = fmin((double)min, 0), hi = fmax((double)max, 0);
+    if (sym)
+        hi = fmax(-lo, hi), lo = -hi;
+    double s = (hi - lo) / (double)(r.hi - r.lo);
+    *scale = 1;
+    *zp = 0;
+    if (!(s >= (double)FLT_MIN))
+        return;
+    s = pow2 ? exp2(ceil(log2(s))) : s;
+    *scale = (float)s;
+    double z = rint(sym ? (double)(r.lo + r.hi) / 2 : (double)r.lo - lo / s);
+    *zp = (int64_t)fmin(fmax(z, (double)r.lo), (double)r.hi);
+}
+
+static void test_params(void **state) {
+    (void)state;
+    static const IntRange ranges[] = {
+        {-128, 127}, {0, 255}, {-7, 7},         {-8, 7},
+        {0, 15},     {0, 1},   {-32768, 32767}, {INT32_MIN, INT32_MAX}};
+    static const float ends[] = {0,      -0.0F, 1,      127.5F, 0.1F,  3e-38F,
+                                 1e-45F, 1e38F, 1e-30F, -1,     -0.3F, 0.5F};
+    enum { MOST = 150 };
+    uint32_t seed = 6;
+    for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
+        for (size_t n = 1; n <= MOST; n += n < 4 ? 1 : 29)
+            for (int how = 0; how < 4; how++) {
+                float min[MOST], max[MOST], scale[MOST];
+                int64_t zp[MOST];
+                for (size_t i = 0; i < n; i++) {
+                    min[i] = -ends[noise(&seed) % (sizeof ends / sizeof *ends)];
+                    max[i] = ends[noise(&seed) % (sizeof ends / sizeof *ends)];
+                }
+                params_from_ranges(min, max, n, ranges[k], how & 1, how & 2, scale, zp);
+                for (size_t i = 0; i < n; i++) {
+                    float want;
+                    int64_t want_zp;
+                    define_params(min[i], max[i], ranges[k], how & 1, how & 2, &want, &want_zp);
+                    same_float(scale[i], want);
+                    assert_int_equal(zp[i], want_zp);
+                }
+            }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_runs),     cmocka_unit_test(test_runs_of_a_part),
         cmocka_unit_test(test_quantize), cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_bytes),    cmocka_unit_test(test_join),
         cmocka_unit_test(test_fit),      cmocka_unit_test(test_round),
-        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_sums),     cmocka_unit_test(test_is_positive),
+        cmocka_unit_test(test_params),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
