@@ -1,6 +1,7 @@
 /* The bias of an integer multiply-accumulate: int32 on the grid of the accumulator. */
 #include <math.h>
 
+#include "ir/minifloat.h"
 #include "passes/const_quant.h"
 #include "passes/params.h"
 #include "passes/raise/raise.h"
@@ -55,15 +56,38 @@ static Tensor *rounded(Raise *r, const Tensor *t, const Quant *from, const Quant
     return out;
 }
 
-static Value *requantized(Raise *r, Value *bias, Tensor *data, const Quant *to) {
+static Value *restated(Raise *r, Value *bias, Tensor *data, Type type, const char *suffix) {
     Graph *g = value_is_const(bias) ? bias->graph : r->m->graph;
-    Value *v = graph_add_const(g, derived_name(&r->b, bias->name, "_int32"),
-                               type_quantized(tensor_type(r->b.a, data), to), data);
+    Value *v = graph_add_const(g, derived_name(&r->b, bias->name, suffix), type, data);
     bias = raise_plain(r, bias); /* the name is the first one's */
     value_from(v, bias, r->b.pass);
     v->loc = bias->loc;
     raise_note_const(r, bias, v);
     return v;
+}
+
+static Value *requantized(Raise *r, Value *bias, Tensor *data, const Quant *to) {
+    return restated(r, bias, data, type_quantized(tensor_type(r->b.a, data), to), "_int32");
+}
+
+static bool is_half(ElemType e) {
+    return elem_is_float(e) && elem_bits(e) == 16;
+}
+
+/* What a sum of float16 or bfloat16 adds, times f; NULL beyond that type's range. onnxruntime
+ * dequantizes to such a type only with a scale of it, which is too coarse for the accumulator's: it
+ * stays such a constant. */
+static Value *half_bias(Raise *r, Value *bias, const Tensor *t, const Quant *from, ElemType e,
+                        double f) {
+    uint8_t *bytes;
+    Tensor *data = tensor_new(r->b.a, e, t->rank, t->dims, &bytes);
+    for (size_t i = 0; i < data->count; i++) {
+        uint64_t bits;
+        if (!float_encode(e, f * real(t, from, i), &bits))
+            return NULL;
+        memcpy(bytes + i * 2, &(uint16_t){(uint16_t)bits}, 2);
+    }
+    return restated(r, bias, data, tensor_type(r->b.a, data), "_real");
 }
 
 static bool fits(const Tensor *t, const Quant *to) {
@@ -92,16 +116,25 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
     int rank = t ? t->rank : ints->type.rank;
     const Quant *want = accumulator(r, x->type.quant, w->type.quant, rank);
     bool same = have && f == 1 && on_grid(have, want);
-    if (same && have->storage == ELEM_INT32 && (!t || have->n_axes == want->n_axes))
+    if (same && !is_half(have->expressed) && have->storage == ELEM_INT32 &&
+        (!t || have->n_axes == want->n_axes))
         return ints;
     if (!t || !t->data || !fits(t, want) || product == 0) {
         *why = t ? "its bias is not one number a channel" : "its bias is computed";
         return NULL;
     }
-    bool saturated = false;
+    bool saturated = false, half = is_half(x->type.quant->expressed);
     Tensor *data = rounded(r, t, have, want, same ? 1 : f, &saturated);
-    if (same) /* the same numbers, stated per tensor here and per channel there */
+    if (same && !half) /* the same numbers, stated per tensor here and per channel there */
         return requantized(r, ints, data, want);
+    if (half && !saturated && (have || f != 1)) {
+        bias = half_bias(r, ints ? ints : bias, t, have, x->type.quant->expressed, f);
+        *why = "its bias does not fit its type";
+        if (bias && f != 1)
+            node_set_float(n, rule->bias_factor, (float)product);
+    }
+    if (half && !saturated)
+        return bias;
     if (saturated && !have && f == 1 && takes_float(x->type.quant, w->type.quant))
         return bias;
     if (saturated) {

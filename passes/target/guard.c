@@ -3,6 +3,7 @@
  * changes no number, is not optimised away, and is no part of any pattern. */
 #include <math.h>
 
+#include "ir/minifloat.h"
 #include "passes/target/legal.h"
 #include "passes/target/ort_kernels.h"
 
@@ -87,8 +88,17 @@ static double const_scale(const Node *dq, size_t i) {
     return t && t->data && t->count ? tensor_float(t, i < t->count ? i : 0) : 0;
 }
 
+/* The product of two scales as a scale of that type; 0 where it is too coarse for that. */
+static double step_of(double x, double w, ElemType e) {
+    uint64_t bits;
+    double exact = x * w, step = exact;
+    if (elem_bits(e) < 32)
+        step = float_encode(e, exact, &bits) ? float_decode(e, bits) : 0;
+    return fabs(step - exact) <= exact / 256 ? step : 0;
+}
+
 /* onnxruntime rounds a float bias between such operands to int32 at the product of their scales,
- * and does not ask whether it fits. */
+ * stated in their type, and does not ask whether either fits. */
 static bool bias_overflows(const Node *n) {
     const QuantRule *r = n->def ? &n->def->quant : NULL;
     size_t at = r && r->kind == QUANT_MAC ? (size_t)r->bias : 0;
@@ -96,8 +106,9 @@ static bool bias_overflows(const Node *n) {
     const Node *x = onnx_dequantize_of(n->in[0]),
                *w = b ? onnx_dequantize_of(n->in[r->weight]) : NULL;
     for (size_t i = 0; x && w && b->data && i < b->count; i++) {
-        double step = const_scale(x, 0) * const_scale(w, i);
-        if (step > 0 && fabs(tensor_float(b, i)) >= (double)INT32_MAX * step)
+        double sx = const_scale(x, 0), sw = const_scale(w, i);
+        double step = step_of(sx, sw, x->in[1]->type.elem);
+        if (sx > 0 && sw > 0 && fabs(tensor_float(b, i)) >= (double)INT32_MAX * step)
             return true;
     }
     return false;

@@ -5,6 +5,8 @@ networks against onnxruntime within what rounding in other places explains, and 
 `qxc run`.
 """
 
+import itertools
+
 import ml_dtypes
 import numpy as np
 import onnx
@@ -192,6 +194,44 @@ class Half(OracleCase):
         for v in x[:8].astype(np.float32):
             apart = runner.run(None, {"x": v[None]})[0] - other.run(None, {"x": v[None]})[0]
             self.assertLess(np.abs(apart).max(), 0.1)
+
+    @for_each(*map("_".join, itertools.product(("Conv", "Gemm", "MatMul"), ("uint8", "uint16", "int16"),
+                                               ("none", "float", "int32"))))
+    def test_qdq(self, case):
+        """float16 between its conversions: one product with whatever bias, read, run and written again. A
+        product of scales as small as here is no number of float16."""
+        op, name, bias = case.split("_")
+        kind = np.dtype(name).type
+        rng = np.random.default_rng(7)
+        bits, zp = 8 * np.dtype(kind).itemsize, 0 if kind == np.int16 else 1 << 8 * np.dtype(kind).itemsize - 1
+        shape, weights = {"Conv": ((1, 6, 5, 5), (4, 6, 3, 3)), "Gemm": ((2, 6), (4, 6)), "MatMul": ((2, 6), (6, 4))}[op]
+        axis, result = int(op == "MatMul"), (1, 4, 3, 3) if op == "Conv" else (2, 4)
+        make, step = helper.make_node, np.float16(8 * 2.0**-bits)
+        constants = {"xs": step, "xz": kind(zp), "ys": np.float16(2 * step), "w": rng.integers(-127, 128, weights, np.int8),
+                     "ws": rng.uniform(0.001, 0.003, 4).astype(np.float16), "b": rng.normal(0, 1, 4).astype(np.float16),
+                     "bq": rng.integers(-1000, 1000, 4).astype(np.int32), "bs": np.full(4, 0.001, np.float16)}
+        nodes = [make("QuantizeLinear", ["x", "xs", "xz"], ["xq"]), make("DequantizeLinear", ["xq", "xs", "xz"], ["xd"]),
+                 make("DequantizeLinear", ["w", "ws"], ["wd"], axis=axis),
+                 make("DequantizeLinear", ["bq", "bs"], ["bd"], axis=0),
+                 make(op, ["xd", "wd"], ["p"], **({"transB": 1} if op == "Gemm" else {})),
+                 make("QuantizeLinear", ["p", "ys", "xz"], ["q"]), make("DequantizeLinear", ["q", "ys", "xz"], ["y"])]
+        if bias != "none" and op != "MatMul":
+            nodes[4].input.append("b" if bias == "float" else "bd")
+        made = model(nodes, [("x", TensorProto.FLOAT16, shape)], [("y", TensorProto.FLOAT16, result)],
+                     [(k, np.asarray(v)) for k, v in constants.items()], opset=21)
+        path, out = self.scratch / "h.onnx", self.scratch / "o.onnx"
+        onnx.save(made, path)
+        x = rng.normal(0, 1, shape).astype(np.float16)
+        want = session(made).run(None, {"x": x})[0].astype(np.float32)
+        bound = 2 * float(step) * 1.01 + np.abs(want).max() / 1024  # a tie, and a last digit of float16
+        sample = x if shape[0] == 1 else x[None]
+        got = {"run": qxc_outputs(path, {"x": sample}, self.scratch)["y"].reshape(want.shape)}
+        for form, optimize in itertools.product(("qdq", "qop"), (False, True)):
+            qxc(path, f"-emit={form}", "-no-sync", "-o", out)
+            got[form, optimize] = session(out, optimize).run(None, {"x": x})[0]
+        for way, y in got.items():
+            with self.subTest(way=way):
+                np.testing.assert_allclose(y.astype(np.float32), want, rtol=0, atol=bound)
 
 
 if __name__ == "__main__":
