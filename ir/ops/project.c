@@ -3,13 +3,23 @@
 
 enum { MOST_TERMS = INT32_MAX / (255 * 255) };
 
-/* Scales for all, or along the first or the last axis. */
+/* Of W and R [directions, rows, length]: for each direction, or each row of each. */
+static bool is_by_row(const Quant *q, int64_t directions) {
+    int last = q->n_axes - 1;
+    if (q->block[0] > 1 || q->block[last] > 1)
+        return false;
+    return last == 0 ? q->axis[0] == 0 || (q->axis[0] == 1 && directions == 1)
+                     : last == 1 && q->axis[0] == 0 && q->axis[1] == 1;
+}
+
+/* Scales for all, or along the last axis of matrices, the first or the first two of others. */
 bool bind_projects(const Value *w, int64_t len) {
     const Quant *q = op_quant(w);
     return q && q->kind == QUANT_PARAMS && elem_bits(w->type.elem) == 8 && len <= MOST_TERMS &&
            value_data(w) && value_data(w)->data &&
            (q->n_axes == 0 ||
-            (q->n_axes == 1 && q->block[0] <= 1 && q->axis[0] == (w->type.rank == 2 ? 1 : 0)));
+            (w->type.rank == 2 ? q->n_axes == 1 && q->block[0] <= 1 && q->axis[0] == 1
+                               : is_by_row(q, w->type.dims[0].value)));
 }
 
 void bind_row_params(Binder *b, const Value *w, size_t n, int *scale, int *zp) {

@@ -5,9 +5,20 @@
 #include "passes/edit.h"
 #include "passes/lower/lower.h"
 
+/* Whether the scales are those of rows: W and R [directions, rows, length] have such, too. */
+static bool is_by_row(const DynamicForm *f, const Quant *q, const Value *w) {
+    return f->transposed && w->type.rank == 3 &&
+           (q->n_axes == 2
+                ? q->axis[0] == 0 && q->axis[1] == 1 && q->block[0] == 1 && q->block[1] == 1
+                : q->n_axes == 1 && q->axis[0] == 1 && w->type.dims[0].value == 1);
+}
+
 static bool axis_fits(const DynamicForm *f, const Quant *q, const Value *w) {
-    if (!q || q->kind != QUANT_PARAMS || elem_bits(q->storage) != 8 || !value_is_const(w) ||
-        quant_is_blocked(q))
+    if (!q || q->kind != QUANT_PARAMS || elem_bits(q->storage) != 8 || !value_is_const(w))
+        return false;
+    if (is_by_row(f, q, w))
+        return true;
+    if (quant_is_blocked(q))
         return false;
     return q->n_axes == 0 || (f->axis >= 0 && q->n_axes == 1 && q->axis[0] == f->axis);
 }
@@ -44,21 +55,25 @@ static Value *weight_of(Lower *l, const DynamicForm *f, Value *w) {
     return v;
 }
 
-/* Scale and zero point, one for all or a vector; along the first axis always a vector. */
+/* Scale and zero point, one for all or a vector; along the first axis always a vector, by row a
+ * matrix. */
 static void put_params(Lower *l, const DynamicForm *f, const Value *w, Node *to, int at_scale,
                        int at_zp) {
     const Quant *q = lower_quant(l, w);
-    int64_t n = f->transposed ? w->data->dims[0] : (int64_t)q->n_scale;
+    bool rows = is_by_row(f, q, w);
+    int64_t n = f->transposed && !rows ? w->data->dims[0] : (int64_t)q->n_scale;
     float *scale = NEW_ARRAY(l->b.a, float, (size_t)n);
     uint8_t *zp = arena_alloc(l->b.a, (size_t)n);
     for (int64_t i = 0; i < n; i++) {
         scale[i] = quant_scale(q, q->n_scale > 1 ? (size_t)i : 0);
         zp[i] = (uint8_t)quant_zp(q, q->n_scale > 1 ? (size_t)i : 0);
     }
-    int rank = f->transposed || q->n_axes > 0;
+    int rank = rows ? 2 : f->transposed || q->n_axes > 0;
+    int64_t dims[] = {rows ? w->data->dims[0] : n, w->data->rank > 1 ? w->data->dims[1] : 1};
     to->in[at_scale] =
-        build_floats(&l->b, base_name(w->name), "_scale", ELEM_FLOAT, rank, &n, scale);
-    to->in[at_zp] = build_const(&l->b, base_name(w->name), "_zero_point", q->storage, rank, &n, zp);
+        build_floats(&l->b, base_name(w->name), "_scale", ELEM_FLOAT, rank, dims, scale);
+    to->in[at_zp] =
+        build_const(&l->b, base_name(w->name), "_zero_point", q->storage, rank, dims, zp);
 }
 
 static void put_input(Lower *l, Node *to, const FormLayout *at, size_t i, Value *ints) {

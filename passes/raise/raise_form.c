@@ -8,6 +8,25 @@ static Value *operand(const Node *n, int i) {
     return i >= 0 && (size_t)i < n->n_in ? n->in[i] : NULL;
 }
 
+/* Scales [directions, rows] of W or R, which stand as [directions, length, rows]. */
+static bool is_by_row(const DynamicForm *f, const Tensor *t, const Tensor *s) {
+    return f->transposed && t->rank == 3 && s->rank == 2 && s->dims[0] == t->dims[0] &&
+           s->dims[1] == t->dims[2];
+}
+
+static const Quant *by_row(Raise *r, const Tensor *t, const Tensor *s, const Tensor *z) {
+    const Quant *one = raise_weights(r, t->elem, 1, s->count, s, z, 1);
+    if (!one || t->dims[0] == 1 || one->n_axes == 0)
+        return one;
+    Quant *q = quant_copy(r->b.a, one);
+    q->n_axes = 2;
+    for (int i = 0; i < 2; i++) {
+        q->axis[i] = i;
+        q->block[i] = 1;
+    }
+    return q;
+}
+
 /* The type of weight `w`, NULL where it is none. */
 static const Quant *weight_type(Raise *r, const DynamicForm *f, const Value *w, const Value *scale,
                                 const Value *zp) {
@@ -16,6 +35,8 @@ static const Quant *weight_type(Raise *r, const DynamicForm *f, const Value *w, 
         !s->data || s->elem != ELEM_FLOAT || s->count == 0 || (zp && (!z || !z->data)) ||
         (z && z->count != 1 && z->count != s->count))
         return NULL;
+    if (is_by_row(f, t, s))
+        return by_row(r, t, s, z);
     if (s->count > 1 &&
         (f->axis < 0 || f->axis >= t->rank || t->dims[f->axis] != (int64_t)s->count))
         return NULL;

@@ -242,17 +242,27 @@ class DynamicLSTM(OracleCase):
         self.assertLess(np.max(np.abs(error)), 0.05)
 
     def test_onnxruntime_file(self):
-        """What onnxruntime's quantize_dynamic writes is read, and computes the same."""
+        """What onnxruntime's quantize_dynamic writes is read, computes the same, and comes back; one scale a direction, or
+        one a row of each."""
         from onnxruntime.quantization import QuantType, quantize_dynamic
-        path, made = self.scratch / "m.onnx", self.scratch / "ort.onnx"
-        for kind in (QuantType.QInt8, QuantType.QUInt8):
-            layer = Layer("LSTM", np.random.default_rng(14), "bidirectional", state=True)
-            onnx.save(layer.model(0), path)
-            quantize_dynamic(path, made, weight_type=kind)
-            want = dict(zip(["Y", "Y_h", "Y_c"], session(made).run(None, layer.data)))
-            got = qxc_outputs(made, one_sample(layer.data), self.scratch)
-            for name, values in want.items():
-                self.near(got[name], values, name)
+        path, made, back = (self.scratch / f"{n}.onnx" for n in ("m", "ort", "back"))
+        for kind, rows, direction in itertools.product((QuantType.QInt8, QuantType.QUInt8), (False, True),
+                                                       ("forward", "bidirectional")):
+            with self.subTest(kind=kind, rows=rows, direction=direction):
+                layer = Layer("LSTM", np.random.default_rng(14), direction, state=True)
+                onnx.save(layer.model(0), path)
+                quantize_dynamic(path, made, weight_type=kind, per_channel=rows)
+                want = dict(zip(["Y", "Y_h", "Y_c"], session(made).run(None, layer.data)))
+                got = qxc_outputs(made, one_sample(layer.data), self.scratch)
+                for name, values in want.items():
+                    self.near(got[name], values, name)
+                qxc(made, "-emit=qop", "-no-sync", "-o", back)
+                self.assertEqual(["DynamicQuantizeLSTM"], [n.op_type for n in onnx.load(back).graph.node])
+                for values, same in zip(want.values(), session(back).run(None, layer.data)):
+                    np.testing.assert_array_equal(values, same)
+                qxc(made, "-emit=qdq", "-no-sync", "-o", back)
+                error = session(back).run(None, layer.data)[0] - layer.expected()["Y"]
+                self.assertLess(np.max(np.abs(error)), 0.05)
 
 
 if __name__ == "__main__":
