@@ -43,8 +43,9 @@ void c_put_prototype(CWriter *w, FILE *f, bool with_weights) {
 
 /* ---- macros of a quantized port ---- */
 
-/* Quantization as QuantizeLinear does it: divide, round half to even, then the zero point. Adding
- * and taking away 1.5 * 2^23 rounds a float between -2^22 and 2^22. */
+/* Quantization as QuantizeLinear does it: divide, round half to even, then the zero point. What is
+ * rounded is within the range of the type; the whole number before it and what is left are exact,
+ * and compilers that reorder sums of floats (-ffast-math) have nothing to take apart. */
 static void put_float_macros(CWriter *w, FILE *f, Str id, const Quant *q, const char *ctype) {
     int64_t zp = quant_zp(q, 0), lo = quant_lo(q), hi = quant_hi(q);
     fprintf(f, "#define " STR_FMT "_SCALE ", STR_ARG(id));
@@ -54,15 +55,24 @@ static void put_float_macros(CWriter *w, FILE *f, Str id, const Quant *q, const 
             STR_ARG(id), (long long)zp, STR_ARG(id));
     if (elem_bits(q->storage) > 16)
         return;
-    fprintf(f, "#define " STR_FMT "_STEPS(x) ((float)(x) / " STR_FMT "_SCALE)\n", STR_ARG(id),
+    fprintf(f, "#define " STR_FMT "_STEPS(x) ((float)((float)(x) / " STR_FMT "_SCALE))\n",
+            STR_ARG(id), STR_ARG(id));
+    fprintf(f, "#define " STR_FMT "_WHOLE(x) ((int)" STR_FMT "_STEPS(x))\n", STR_ARG(id),
+            STR_ARG(id));
+    fprintf(f, "#define " STR_FMT "_REST(x) (" STR_FMT "_STEPS(x) - (float)" STR_FMT "_WHOLE(x))\n",
+            STR_ARG(id), STR_ARG(id), STR_ARG(id));
+    fprintf(f, "#define " STR_FMT "_UP(r, odd) ((r) > 0.5f || ((r) >= 0.5f && (odd)) ? 1 : 0)\n",
             STR_ARG(id));
     fprintf(f,
             "#define " STR_FMT "_QUANTIZE(x) /* evaluates x several times */ \\\n"
             "    ((%s)(!(" STR_FMT "_STEPS(x) > %lld.0f)  ? %lld \\\n"
             "    : !(" STR_FMT "_STEPS(x) < %lld.0f) ? %lld \\\n"
-            "    : (int)((float)(" STR_FMT "_STEPS(x) + 12582912.0f) - 12582912.0f) + (%lld)))\n",
+            "    : " STR_FMT "_WHOLE(x) + (%lld) + " STR_FMT "_UP(" STR_FMT "_REST(x), " STR_FMT
+            "_WHOLE(x) & 1) \\\n"
+            "        - " STR_FMT "_UP(-" STR_FMT "_REST(x), " STR_FMT "_WHOLE(x) & 1)))\n",
             STR_ARG(id), ctype, STR_ARG(id), (long long)(lo - zp), (long long)lo, STR_ARG(id),
-            (long long)(hi - zp), (long long)hi, STR_ARG(id), (long long)zp);
+            (long long)(hi - zp), (long long)hi, STR_ARG(id), (long long)zp, STR_ARG(id),
+            STR_ARG(id), STR_ARG(id), STR_ARG(id), STR_ARG(id), STR_ARG(id));
 }
 
 /* Without floating point the scale is stated exactly as an integer times a power of two. */
@@ -78,6 +88,65 @@ static void put_integer_macros(FILE *f, Str id, const Quant *q) {
             (long long)quant_zp(q, 0));
 }
 
+/* ---- the same where there are several: lists, to initialise arrays with ---- */
+
+typedef void PutNumber(CWriter *w, FILE *f, const Quant *q, size_t i);
+
+static void put_scale(CWriter *w, FILE *f, const Quant *q, size_t i) {
+    c_put_float(w, f, (double)quant_scale(q, i), false);
+}
+
+static void put_mantissa(CWriter *w, FILE *f, const Quant *q, size_t i) {
+    (void)w;
+    int exponent;
+    fprintf(f, "%ld", (long)ldexp(frexp((double)quant_scale(q, i), &exponent), 24));
+}
+
+static void put_exponent(CWriter *w, FILE *f, const Quant *q, size_t i) {
+    (void)w;
+    int exponent;
+    (void)frexp((double)quant_scale(q, i), &exponent);
+    fprintf(f, "%d", exponent - 24);
+}
+
+static void put_zero_point(CWriter *w, FILE *f, const Quant *q, size_t i) {
+    (void)w;
+    fprintf(f, "%lld", (long long)quant_zp(q, i));
+}
+
+static void put_list(CWriter *w, FILE *f, Str id, const char *name, const Quant *q,
+                     PutNumber *put) {
+    enum { PER_LINE = 6 };
+    fprintf(f, "#define " STR_FMT "_%s {", STR_ARG(id), name);
+    for (size_t i = 0; i < q->n_scale; i++) {
+        fputs(i % PER_LINE ? ", " : i ? ", \\\n    " : q->n_scale > PER_LINE ? " \\\n    " : "", f);
+        put(w, f, q, i);
+    }
+    fputs("}\n", f);
+}
+
+/* Real value = (q - zero point) * scale, with those of the element's place along the axis. */
+static void put_list_macros(CWriter *w, FILE *f, Str id, const Quant *q) {
+    fprintf(f, "/* one scale and zero point for each ");
+    for (int i = 0; i < q->n_axes; i++) {
+        fputs(i ? " and each " : "", f);
+        if (q->block[i] > 1)
+            fprintf(f, "%lld indices", (long long)q->block[i]);
+        else
+            fputs("index", f);
+        fprintf(f, " of axis %d", q->axis[i]);
+    }
+    fprintf(f, " */\n#define " STR_FMT "_SCALE_COUNT %zu\n", STR_ARG(id), q->n_scale);
+    if (w->options->integer_only) {
+        fputs("/* scale = MANTISSA * 2^EXPONENT */\n", f);
+        put_list(w, f, id, "SCALE_MANTISSAS", q, put_mantissa);
+        put_list(w, f, id, "SCALE_EXPONENTS", q, put_exponent);
+    } else {
+        put_list(w, f, id, "SCALES", q, put_scale);
+    }
+    put_list(w, f, id, "ZERO_POINTS", q, put_zero_point);
+}
+
 static void put_port_macros(CWriter *w, FILE *f, bool out, size_t i) {
     const Buffer *b = port_buffer(w, out, i);
     Type t = port_type(w, out, i);
@@ -91,9 +160,11 @@ static void put_port_macros(CWriter *w, FILE *f, bool out, size_t i) {
         fprintf(f, ", %d to a byte, the first in the low bits", 8 / bits);
     fprintf(f, " */\n#define " STR_FMT "_COUNT %zu\n", STR_ARG(id), b->count);
     const Quant *q = t.quant;
-    if (!type_is_quantized(t) || q->n_scale != 1)
+    if (!type_is_quantized(t) || !q->n_scale)
         return;
-    if (w->options->integer_only)
+    if (q->n_axes)
+        put_list_macros(w, f, id, q);
+    else if (w->options->integer_only)
         put_integer_macros(f, id, q);
     else
         put_float_macros(

@@ -218,6 +218,72 @@ class EmittedC(OracleCase):
             want = (np.arange(-128, 128) - zero).astype(np.float32) * scale
             np.testing.assert_array_equal(np.array(got[len(x):], np.float32), want)
 
+    def test_helper_macros_of_reordered_sums(self):
+        """QUANTIZE rounds ties to even where the compiler may reorder sums of floats, too; the scale
+        is a power of two, so that dividing by it is exact in any order."""
+        folder = self.folder("macros-fast")
+        (folder / "in.qir").write_text("""qir 1
+            import "" 17
+            model <ir_version=8>
+            graph @g (%x : int16q<0.25, -7>[1]) -> (%y) {
+              %y : int16q<0.25, -7>[1] = Relu(%x)
+            }\n""")
+        emit(folder / "in.qir", folder, "-io=quant")
+        (folder / "m.c").write_text("""
+            #include <stdio.h>
+            #include "model.h"
+            int main(void) {
+                for (int i = -140000; i < 140000; i++)
+                    printf("%d\\n", M_X_QUANTIZE((float)i * 0.0625f));
+                return 0;
+            }\n""")
+        want = np.clip(np.rint(np.arange(-140000, 140000) / 4) - 7, -32768, 32767)
+        for flags in (["gcc", "-O2"], ["gcc", "-O3", "-march=native"], ["clang-19", "-O2"]):
+            compile_c(*flags, "-ffast-math", "-std=c99", *WARNINGS, "-o", folder / "m", folder / "m.c")
+            done = subprocess.run([folder / "m"], capture_output=True, text=True, check=True)
+            np.testing.assert_array_equal(np.array(done.stdout.split(), int), want)
+
+    def test_lists_of_parameters(self):
+        """Inputs and outputs with several scales have them in the header, as lists for arrays."""
+        folder = self.folder("lists")
+        scales = np.float32([0.1, 0.25, 0.3, 1e-30, 7, 3, 2])
+        zeros = [1, -2, 3, 127, -128, 0, 0]
+        listed = ", ".join(map(str, scales)), ", ".join(map(str, zeros))
+        (folder / "in.qir").write_text("""qir 1
+            import "" 17
+            model <ir_version=8>
+            graph @g (%%x : int8q<[%s], [%s], axis=1>[2,7]) -> (%%y) {
+              %%y : int8q<[%s], [%s], axis=0>[7,2] = Transpose(%%x)
+            }\n""" % (listed * 2))
+        (folder / "m.c").write_text("""
+            #include <math.h>
+            #include <stdio.h>
+            #include "model.h"
+            static const int z[] = M_X_ZERO_POINTS, zy[M_Y_SCALE_COUNT] = M_Y_ZERO_POINTS;
+            #ifdef M_X_SCALES
+            static const float s[] = M_X_SCALES;
+            #else
+            static const long m[] = M_X_SCALE_MANTISSAS;
+            static const int e[] = M_X_SCALE_EXPONENTS;
+            #endif
+            int main(void) {
+                for (int i = 0; i < M_X_SCALE_COUNT; i++) {
+            #ifdef M_X_SCALES
+                    printf("%.9g %d %d\\n", (double)s[i], z[i], zy[i]);
+            #else
+                    printf("%.9g %d %d\\n", ldexp((double)m[i], e[i]), z[i], zy[i]);
+            #endif
+                }
+                return 0;
+            }\n""")
+        for options in ((), ("-integer-only",)):
+            emit(folder / "in.qir", folder, *options)
+            compile_c("gcc", "-std=c99", *WARNINGS, "-o", folder / "m", folder / "m.c", "-lm")
+            done = subprocess.run([folder / "m"], capture_output=True, text=True, check=True)
+            got = np.array(done.stdout.split(), np.float64).reshape(-1, 3)
+            np.testing.assert_array_equal(got[:, 0].astype(np.float32), scales)
+            np.testing.assert_array_equal(got[:, 1:], np.stack([zeros, zeros], 1))
+
     def test_testbench(self):
         """The embedded main() passes; it fails once an expected number is changed."""
         folder = self.folder("bench")
