@@ -4,6 +4,7 @@ docs/c.md explains."""
 import shutil
 import subprocess
 import unittest
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -23,6 +24,8 @@ COMPILERS = {"gcc": ("gcc", "-std=c99"), "g++": ("g++", "-x", "c++", "-std=c++17
 # Optimised, as gcc sees more then, for what this machine has and for processors it may not be.
 PROCESSORS = {"portable": ("-U__SSE2__",), "plain": (), "avx2": ("-mavx2",), "native": ("-march=native",),
               "icelake": ("-march=icelake-server",)}
+# For clang, whose header of the instructions knows signed and unsigned vectors apart.
+CORTEX = ("m0", "m3", "m4", "m7", "m33", "m55")
 ROUNDINGS = {"exact": (), "single": (), "double": (), "shift": ("-pow2",)}
 
 
@@ -122,6 +125,22 @@ class Lint(OracleCase):
     def need(self, tool):
         if not shutil.which(tool):
             raise unittest.SkipTest(f"there is no {tool}: tools/install_deps.sh installs it")
+
+    @for_each("digits", "kws", "ic", "products")
+    def test_warnings_of_clang_for_cortex_m(self, name):
+        self.need("arm-none-eabi-gcc")
+        found = subprocess.run(["arm-none-eabi-gcc", "-print-file-name=libc.a"], capture_output=True, text=True,
+                               check=True).stdout.strip()
+        headers = Path(found).parent.parent / "include"
+        if not (headers / "string.h").exists():
+            raise unittest.SkipTest("there is no newlib for Arm: tools/install_deps.sh installs it")
+        source = self.emit(name)
+        for cpu in CORTEX:
+            for floats in ("soft", "hard") if cpu == "m55" else ("soft",):
+                with self.subTest(cpu=cpu, floats=floats):
+                    compile_c("clang-19", "--target=arm-none-eabi", f"-mcpu=cortex-{cpu}", "-mthumb",
+                              f"-mfloat-abi={floats}", "-Os", "-std=c99", *WARNINGS, "-isystem", headers, "-c", "-o",
+                              "/dev/null", source)
 
     @for_each("digits", "kws", "ic", "products")
     def test_clang_tidy(self, name):
