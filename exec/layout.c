@@ -100,7 +100,7 @@ int bind_last(Binder *b, const Node *n, const Value *v) {
         return b->last[v->id];
     if (one_order(v))
         return bind_value(b, v);
-    bool makes = n && (v->def == n || v->def == b->stands_for);
+    bool makes = n && v->def && (v->def == n || v->def == b->stands_for);
     if (b->program->value_buffer[v->id] < 0 && makes)
         return b->last[v->id] = binder_new_value(b, v);
     Planes p = planes_of(v);
