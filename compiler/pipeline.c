@@ -252,7 +252,7 @@ static bool bring_into_form(Job *j, Module *m) {
         return false;
     if (j->form < FORM_QDQ)
         return j->emit != EMIT_ONNX || !has_onnx_alone(j) || job_pass(j, m, "spell-onnx");
-    if (j->form == FORM_QOP && !job_pass(j, m, "lower-nbits"))
+    if (j->form == FORM_QOP && !(job_pass(j, m, "lower-nbits") && job_pass(j, m, "lower-tables")))
         return false;
     return raise_opset(j, m) && (!module_form(m).qonnx || job_pass(j, m, "spell-thresholds")) &&
            job_pass(j, m, j->form == FORM_QDQ ? "lower-qdq" : "lower-qop") &&

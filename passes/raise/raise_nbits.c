@@ -1,5 +1,7 @@
 /* com.microsoft::MatMulNBits apart: DequantizeLinear of weights with a quantized type, MatMul, and
  * Add where there was a bias. See lower_nbits.c for the layout. */
+#include <math.h>
+
 #include "passes/raise/raise.h"
 
 typedef struct Packed {
@@ -12,6 +14,24 @@ static const Tensor *constant(const Node *n, size_t i, ElemType e, size_t count)
     return t && t->data && t->elem == e && t->count == count ? t : NULL;
 }
 
+/* g_idx that says what holds without it. */
+static bool is_in_order(const Value *v, int64_t block) {
+    const Tensor *t = value_data(v);
+    for (size_t i = 0; t && t->data && i < t->count; i++)
+        if (tensor_int(t, i) != (int64_t)i / block)
+            return false;
+    return t && t->data;
+}
+
+static bool are_integers(const Tensor *zp, int64_t bits) {
+    for (size_t i = 0; i < zp->count; i++) {
+        double v = tensor_float(zp, i);
+        if (!(v >= 0) || v > (1 << bits) - 1 || v != floor(v))
+            return false;
+    }
+    return true;
+}
+
 /* NULL, or why the node stays as it is. */
 static const char *read(const Node *n, Packed *p) {
     *p = (Packed){.k = node_int(n, "K", 0),
@@ -21,7 +41,7 @@ static const char *read(const Node *n, Packed *p) {
     if (p->k < 1 || p->n < 1 || p->block < 16 || p->k > INT32_MAX || p->n > INT32_MAX ||
         p->block > INT32_MAX || (p->bits != 2 && p->bits != 4 && p->bits != 8))
         return "its attributes make no sense";
-    if (n->n_in < 3 || !n->in[0] || node_input(n, 4))
+    if (n->n_in < 3 || !n->in[0] || (node_input(n, 4) && !is_in_order(n->in[4], p->block)))
         return "it reorders its groups (g_idx)";
     p->blocks = (p->k + p->block - 1) / p->block;
     size_t row = (size_t)(p->blocks * p->block * p->bits / 8);
@@ -31,8 +51,12 @@ static const char *read(const Node *n, Packed *p) {
         return "its weights or scales are not constants of the expected size";
     if (node_input(n, 3)) {
         p->zp = constant(n, 3, ELEM_UINT8, (size_t)(p->n * ((p->blocks * p->bits + 7) / 8)));
-        if (!p->zp)
-            return "its zero points are not packed constants";
+        const Tensor *floats = constant(n, 3, ELEM_FLOAT, (size_t)(p->n * p->blocks));
+        if (!p->zp && !floats)
+            return "its zero points are not constants of the expected size";
+        if (!p->zp && !are_integers(floats, p->bits))
+            return "its zero points are no integers of its bits";
+        p->zp = p->zp ? p->zp : floats;
     }
     return NULL;
 }
@@ -56,7 +80,9 @@ static Quant *type_of(Raise *r, const Packed *p) {
         for (int64_t j = 0; j < p->n; j++) {
             scale[i * p->n + j] = (float)tensor_float(p->scale, (size_t)(j * p->blocks + i));
             if (p->zp)
-                zp[i * p->n + j] = bits_at(p->zp->data + j * row, i, p->bits);
+                zp[i * p->n + j] = p->zp->elem == ELEM_UINT8
+                                       ? bits_at(p->zp->data + j * row, i, p->bits)
+                                       : (int64_t)tensor_float(p->zp, (size_t)(j * p->blocks + i));
         }
     Quant *q = quant_per_tensor(r->b.a, storage(p), 1.0F, 0);
     q->n_axes = 2;

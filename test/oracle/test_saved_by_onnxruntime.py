@@ -131,6 +131,9 @@ class Saved(OracleCase):
                     continue  # onnxruntime has no DequantizeLinear of 2 bits
                 qxc(path, "-emit=qdq", "-no-sync", "-o", back)
                 np.testing.assert_array_equal(session(back).run(None, {"x": x})[0], want)
+                qxc(path, "-emit=qop", "-no-sync", "-o", back)
+                self.assertEqual(["GatherBlockQuantized"], [n.op_type for n in onnx.load(back).graph.node])
+                np.testing.assert_array_equal(session(back).run(None, {"x": x})[0], want)
 
     def test_network(self):
         """Nothing says what type the values in between have."""

@@ -5,7 +5,7 @@ import unittest
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.capi._pybind_state import quantize_matmul_4bits
 
 import float_models
@@ -124,6 +124,49 @@ class WeightOnly(OracleCase):
         ours = self.results(ours, arrays)
         talk(f"{name}: int4 in blocks of 32: qxc {sqnr(want, ours):.2f} dB, onnxruntime {sqnr(want, got):.2f} dB")
         self.assertGreater(sqnr(want, ours), sqnr(want, got) - 0.3)
+
+    @for_each("2", "4", "8")
+    def test_zero_points_of_float_and_groups(self, name):
+        """MatMulNBits with zero points that are integers, though of float, and with a g_idx that says the usual: types.
+        Others stay what they are and run; C too."""
+        bits, k, n, block = int(name), 40, 6, 16
+        rng, blocks = np.random.default_rng(bits), -(-k // block)
+        whole = rng.integers(0, 1 << bits, (n, blocks)).astype(np.float32)
+        x = rng.standard_normal((3, k)).astype(np.float32)
+        path, back, source = (self.scratch / f for f in ("m.onnx", "back.onnx", "m.c"))
+        order = np.arange(k, dtype=np.int32) // block
+        for label, raised, zp, groups in (("integers", True, whole, None), ("fractions", False, whole + 0.25, None),
+                                          ("in order", True, None, order), ("shuffled", False, None, rng.permutation(order)),
+                                          ("both", False, whole - 0.5, rng.permutation(order))):
+            stored = {"w": rng.integers(0, 256, (n, blocks, block * bits // 8)).astype(np.uint8),
+                      "s": rng.uniform(0.01, 0.1, (n, blocks)).astype(np.float32), "z": zp, "g": groups,
+                      "b": rng.standard_normal(n).astype(np.float32)}
+            stored = {i: v for i, v in stored.items() if v is not None}
+            node = helper.make_node("MatMulNBits", ["x"] + [i if i in stored else "" for i in "wszgb"], ["y"], "n",
+                                    domain="com.microsoft", K=k, N=n, bits=bits, block_size=block)
+            graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                                      [helper.make_tensor_value_info("y", TensorProto.FLOAT, (3, n))],
+                                      [numpy_helper.from_array(v, i) for i, v in stored.items()])
+            model = helper.make_model(graph, ir_version=10, opset_imports=[
+                helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)])
+            onnx.save(model, path)
+            q = np.unpackbits(stored["w"].reshape(n, -1, 1), axis=2, bitorder="little").reshape(n, -1, bits)
+            q = (q * (1 << np.arange(bits))).sum(axis=2)[:, :k].astype(np.float64)
+            at = order if groups is None else groups
+            w = (q - (1 << bits - 1 if zp is None else zp[:, at])) * stored["s"][:, at]
+            want = x @ w.T + stored["b"]
+            theirs = bits == 4 or (bits == 8 and groups is None and zp is None)  # onnxruntime has kernels for
+            with self.subTest(label):
+                if theirs:
+                    self.assertLess(np.max(np.abs(session(model).run(None, {"x": x})[0] - want)), 1e-4)
+                got = qxc_outputs(path, {"x": x[None]}, self.scratch)["y"][0]
+                self.assertLessEqual(float_excess(got, want), 0)
+                self.assertEqual(not raised, "MatMulNBits" in qxc(path, "-form=true").stdout.replace("from(com.microsoft::MatMulNBits", ""))
+                qxc(path, "-emit=qop", "-no-sync", "-o", back)
+                self.assertEqual(["MatMulNBits"], [o.op_type for o in onnx.load(back).graph.node if o.op_type != "Add"])
+                if theirs or bits == 8 and raised:
+                    self.assertLess(np.max(np.abs(session(back).run(None, {"x": x})[0] - want)), 1e-4)
+                qxc(path, "-emit=c", "-no-sync", "-o", source)
 
     def test_stored_integers(self):
         """Per channel, int8: max|w| / 127, rounded half to even."""
