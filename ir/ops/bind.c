@@ -175,8 +175,8 @@ static Axis axis_of(const Window *w, int i, Type y) {
 }
 
 bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spatial *s) {
-    if (w->n < 1 || w->n > 2)
-        return bind_unsupported(b, n, "%d spatial dimensions; kernels take one or two", w->n);
+    if (w->n < 1 || w->n > 3)
+        return bind_unsupported(b, n, "%d spatial dimensions; kernels take up to three", w->n);
     for (int i = 0; i < w->n; i++) {
         int64_t span = (w->kernel[i] - 1) * w->dilation[i] + 1, steps = y.dims[2 + i].value;
         int64_t reach = (steps > 0 ? steps - 1 : 0) * w->stride[i] + span;
@@ -187,10 +187,10 @@ bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spa
     Axis down = h < 0 ? (Axis){1, 1, 1} : axis_of(w, h, y), across = axis_of(w, v, y);
     *s = (Spatial){.n = (int32_t)x.dims[0].value,
                    .ic = (int32_t)x.dims[1].value,
-                   .ih = h < 0 ? 1 : (int32_t)x.dims[2].value,
+                   .ih = h < 0 ? 1 : (int32_t)x.dims[2 + h].value,
                    .iw = (int32_t)x.dims[2 + v].value,
                    .oc = (int32_t)y.dims[1].value,
-                   .oh = h < 0 ? 1 : (int32_t)y.dims[2].value,
+                   .oh = h < 0 ? 1 : (int32_t)y.dims[2 + h].value,
                    .ow = (int32_t)y.dims[2 + v].value,
                    .kh = down.kernel,
                    .kw = across.kernel,
@@ -198,9 +198,9 @@ bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spa
                    .sw = across.stride,
                    .dh = down.dilation,
                    .dw = across.dilation,
-                   .pt = h < 0 ? 0 : (int32_t)w->pad_begin[0],
+                   .pt = h < 0 ? 0 : (int32_t)w->pad_begin[h],
                    .pl = (int32_t)w->pad_begin[v],
-                   .pb = h < 0 ? 0 : (int32_t)w->pad_end[0],
+                   .pb = h < 0 ? 0 : (int32_t)w->pad_end[h],
                    .pr = (int32_t)w->pad_end[v]};
     return true;
 }

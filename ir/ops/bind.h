@@ -43,7 +43,8 @@ void bind_strides(Type t, int rank, int32_t *stride);
  * where those of an operand do. */
 Broadcast bind_pair(Binder *b, const Node *n, int args[3]);
 
-/* Conv and pools on [N, C, W] or [N, C, H, W], the first with height 1. */
+/* Conv and pools on [N, C, W] or [N, C, H, W], the first with height 1; of [N, C, D, H, W] the last
+ * two dimensions. */
 typedef struct Spatial {
     int32_t n, ic, ih, iw, oc, oh, ow, kh, kw, sh, sw, dh, dw, pt, pl, pb, pr;
 } Spatial;

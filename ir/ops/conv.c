@@ -2,6 +2,7 @@
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_float.h"
 #include "ir/ops/conv_last.h"
+#include "ir/ops/volume.h"
 #include "ir/ops/overlay.h"
 #include "kernels/requant_host.h"
 
@@ -133,15 +134,19 @@ static bool is_depthwise(Type x, Type w) {
     return w.dims[1].value == 1 && x.dims[1].value > 1;
 }
 
-static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group) {
+static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group,
+                       const Volume *v) {
     const Value *bias = op_in(c, B);
     int at[4];
-    if (conv_float_fits(b, n, s, group))
+    if (!v && conv_float_fits(b, n, s, group))
         return conv_float_bind(b, n, s, group);
     if (!mac_floats(b, n, bias, at))
         return false;
     int args[] = {at[0], at[1], at[2], at[3], -1};
-    if (is_depthwise(n->in[X]->type, n->in[W]->type)) {
+    if (v) {
+        args[0] = volume_images(b, n, v, at[0], bind_real(b), 0);
+        args[3] = volume_result(b, v, bind_real(b));
+    } else if (is_depthwise(n->in[X]->type, n->in[W]->type)) {
         qk_depthwise_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc,
                                      .has_bias = bias != NULL};
         if (!bind_call(b, n, "qk_depthwise_f32", &p, sizeof p, 4, args))
@@ -155,7 +160,8 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
                               .has_bias = bias != NULL};
     p.tile = conv2d_tile(s->oh * s->ow, len, sizeof(float), unfold_bytes(b, n), 16);
     args[4] = bind_scratch(b, ELEM_FLOAT, (size_t)p.tile * (size_t)len);
-    return bind_call(b, n, "qk_conv2d_f32", &p, sizeof p, 5, args) && mac_store(b, n, at);
+    return args[0] >= 0 && bind_call(b, n, "qk_conv2d_f32", &p, sizeof p, 5, args) &&
+           (!v || volume_store(b, n, v, args[3], at[3], bind_real(b))) && mac_store(b, n, at);
 }
 
 /* Kernels take signed weights: unsigned ones move down by half their range, with the zero point. */
@@ -182,7 +188,8 @@ static bool signed_weights(Binder *b, const Node *n, Mac *m, int *buffer, int32_
     return true;
 }
 
-static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group) {
+static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group,
+                       const Volume *v) {
     Mac m;
     int args[CALL_MAX_ARGS], n_args = 0, weights = -1, bias = -1;
     int32_t moved = 0, wz_step;
@@ -196,18 +203,24 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         return bind_in_double_as(b, n, m.why);
     int wz = mac_weight_zp(b, &m, moved, &wz_step, &no_wz);
     ConvOperands o = {weights, bias, group, unfold_bytes(b, n)};
-    if (!m.dynamic && no_wz && conv_last_fits(b, s, &m, &o))
+    if (!v && !m.dynamic && no_wz && conv_last_fits(b, s, &m, &o))
         return conv_last_bind(b, n, s, &m, &o);
     const Value *added = op_in(c, B);
-    int y = mac_output(b, n, &m, added);
-    args[n_args++] = mac_input(b, n, &m);
+    int y = mac_output(b, n, &m, added), x = mac_input(b, n, &m);
+    ElemType made = m.dynamic ? ELEM_FLOAT : bind_elem(n->out[0]);
+    if (v)
+        x = volume_images(b, n, v, x, m.dynamic ? ELEM_INT16 : bind_elem(n->in[X]), m.xz);
+    if (x < 0)
+        return false;
+    args[n_args++] = x;
     args[n_args++] = weights;
     args[n_args++] = bias;
     args[n_args++] = no_wz ? -1 : wz;
     for (int i = 0; i < m.n_out_args; i++)
         args[n_args++] = m.out_args[i];
-    args[n_args++] = y;
-    if (is_depthwise(n->in[X]->type, n->in[W]->type)) {
+    int to = v ? volume_result(b, v, made) : y;
+    args[n_args++] = to;
+    if (!v && is_depthwise(n->in[X]->type, n->in[W]->type)) {
         qk_depthwise_q_params p = {WINDOW_PARAMS(s), .ic = s->ic,        .oc = s->oc,
                                    .has_wz = !no_wz, .wz_step = wz_step, .m_step = m.m_step,
                                    .xz = m.xz,       .yz = m.yz,         .lo = m.lo,
@@ -234,7 +247,7 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         args[n_args++] = bind_scratch(b, ELEM_INT8, 4 * (size_t)len);
     return bind_rounded(b, n, m.rounding, bind_kernel(b, "conv2d_q", 3, m.types), &p, sizeof p,
                         n_args, args) &&
-           mac_finish(b, n, &m, added, 1.0f, y);
+           (!v || volume_store(b, n, v, to, y, made)) && mac_finish(b, n, &m, added, 1.0f, y);
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -243,10 +256,15 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     Spatial s;
     if (!conv_window(c, &win) || !bind_spatial(b, n, &win, n->in[X]->type, n->out[0]->type, &s))
         return false;
+    Volume volume, *v = NULL;
+    if (win.n == 3) {
+        volume = volume_of(&win, n->in[X]->type, n->out[0]->type, &s);
+        v = &volume;
+    }
     bind_macs(b, (int64_t)bind_count(n->out[0]) * (s.ic / a->group) * s.kh * s.kw);
     if (bind_any_quant(n) && mac_fits(n->in[X], n->in[W]))
-        return bind_quant(b, n, c, &s, (int32_t)a->group);
-    return bind_float(b, n, c, &s, (int32_t)a->group);
+        return bind_quant(b, n, c, &s, (int32_t)a->group, v);
+    return bind_float(b, n, c, &s, (int32_t)a->group, v);
 }
 
 static bool take_pads(Node *n, const int64_t *before, const int64_t *after, float least) {

@@ -48,6 +48,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     Spatial s;
     if (!conv_window(&conv, &win) || !bind_spatial(b, n, &win, n->in[X]->type, n->out[0]->type, &s))
         return false;
+    if (win.n > 2)
+        return bind_unsupported(b, n, "three spatial dimensions; its kernel takes one or two");
     int32_t len = s.ic / (int32_t)a->group * s.kh * s.kw;
     ElemType e = len > MOST_TERMS ? ELEM_INT32 : ELEM_INT16;
     const Value *wz = op_in(c, W_ZP);

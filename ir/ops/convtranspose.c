@@ -1,6 +1,7 @@
 /* ConvTranspose. 11 and 22: only types and wording. Weights are [C, M / group, k...]: their
  * channels are an axis only where there is one group. */
 #include "ir/ops/mac.h"
+#include "ir/ops/volume.h"
 
 typedef struct ConvTransposeAttrs {
     WindowAttrs w;
@@ -122,13 +123,14 @@ static int weight_axis(const OpCtx *c) {
 static bool bind_sizes(Binder *b, const Node *n, const OpCtx *c, qk_convtranspose_f32_params *p) {
     const ConvTransposeAttrs *a = c->attrs;
     Type x = n->in[X]->type, y = n->out[0]->type;
-    if (x.rank > 4)
-        return bind_unsupported(b, n, "%d spatial dimensions; kernels take one or two", x.rank - 2);
-    bool plane = x.rank == 4;
-    Spread v = plane ? spread(c, 0) : (Spread){1, 1, 1, 0, 1}, h = spread(c, plane);
+    int spatial = x.rank - 2;
+    if (spatial > 3)
+        return bind_unsupported(b, n, "%d spatial dimensions; kernels take up to three", spatial);
+    bool plane = spatial > 1;
+    Spread v = plane ? spread(c, spatial - 2) : (Spread){1, 1, 1, 0, 1}, h = spread(c, spatial - 1);
     *p = (qk_convtranspose_f32_params){.n = (int32_t)x.dims[0].value,
                                        .ic = (int32_t)x.dims[1].value,
-                                       .ih = plane ? (int32_t)x.dims[2].value : 1,
+                                       .ih = plane ? (int32_t)x.dims[x.rank - 2].value : 1,
                                        .iw = (int32_t)x.dims[x.rank - 1].value,
                                        .oc = (int32_t)y.dims[1].value,
                                        .oh = (int32_t)v.out,
@@ -143,19 +145,60 @@ static bool bind_sizes(Binder *b, const Node *n, const OpCtx *c, qk_convtranspos
                                        .pl = (int32_t)h.cut,
                                        .group = (int32_t)a->group,
                                        .has_bias = op_in(c, B) != NULL};
-    bind_macs(b, (int64_t)bind_count(n->in[X]) * (p->oc / p->group) * p->kh * p->kw);
     return true;
 }
 
+static Volume depth_of(const Node *n, const OpCtx *c, qk_convtranspose_f32_params *p) {
+    Spread d = spread(c, 0);
+    Volume v = {.n = p->n,
+                .c = p->ic,
+                .in = (int32_t)n->in[X]->type.dims[2].value,
+                .out = (int32_t)d.out,
+                .kernel = (int32_t)d.kernel,
+                .plane = p->ih * p->iw,
+                .oc = p->oc,
+                .out_plane = p->oh * p->ow,
+                .stride = d.stride,
+                .dilation = d.dilation,
+                .pad = d.cut,
+                .spread = true};
+    p->n = v.n * v.out;
+    p->ic = v.c * v.kernel;
+    return v;
+}
+
+/* Weights [c, m, kernel, plane] as those of images: [c, kernel, m, plane]. -1 after an error. */
+static int planes_outside(Binder *b, const Node *n, const Volume *v, int weights, ElemType e) {
+    Type w = n->in[W]->type;
+    int32_t m = (int32_t)w.dims[1].value, plane = bind_extent(w, 3, 5), all = m * v->kernel * plane;
+    qk_copy_nd_params p = {.rank = 4,
+                           .dim = {v->c, v->kernel, m, plane},
+                           .ss = {all, plane, v->kernel * plane, 1},
+                           .ds = {all, m * plane, plane, 1}};
+    int to = bind_temp(b, e, (size_t)v->c * (size_t)all);
+    return bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2, (int[]){weights, to})
+               ? to
+               : -1;
+}
+
 static bool bind_float(Binder *b, const Node *n, const OpCtx *c,
-                       const qk_convtranspose_f32_params *p) {
+                       const qk_convtranspose_f32_params *p, const Volume *v) {
     int at[4];
-    return mac_floats(b, n, op_in(c, B), at) &&
-           bind_call(b, n, "qk_convtranspose_f32", p, sizeof *p, 4, at) && mac_store(b, n, at);
+    ElemType e = bind_real(b);
+    if (!mac_floats(b, n, op_in(c, B), at))
+        return false;
+    int args[] = {at[0], at[1], at[2], at[3]};
+    if (v) {
+        args[0] = volume_images(b, n, v, at[0], e, 0);
+        args[1] = planes_outside(b, n, v, at[1], e);
+        args[3] = volume_result(b, v, e);
+    }
+    return args[0] >= 0 && bind_call(b, n, "qk_convtranspose_f32", p, sizeof *p, 4, args) &&
+           (!v || volume_store(b, n, v, args[3], at[3], e)) && mac_store(b, n, at);
 }
 
 static bool bind_quant(Binder *b, const Node *n, const OpCtx *c,
-                       const qk_convtranspose_f32_params *s) {
+                       const qk_convtranspose_f32_params *s, const Volume *v) {
     Mac m;
     int bias = -1, args[8], n_args = 0;
     int32_t wz_step;
@@ -169,25 +212,41 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c,
                                    .group = s->group, .m_step = m.m_step, .xz = m.xz,
                                    .yz = m.yz,        .lo = m.lo,         .hi = m.hi};
     int wz = mac_weight_zp(b, &m, 0, &wz_step, &no_wz);
+    int x = bind_value(b, n->in[X]), w = bind_value(b, n->in[W]), y = bind_value(b, n->out[0]);
+    ElemType made = bind_elem(n->out[0]);
+    int to = v ? volume_result(b, v, made) : y;
+    if (v) {
+        x = volume_images(b, n, v, x, bind_elem(n->in[X]), m.xz);
+        w = planes_outside(b, n, v, w, m.types[1]);
+    }
     p.wz_step = wz_step;
-    args[n_args++] = bind_value(b, n->in[X]);
-    args[n_args++] = bind_value(b, n->in[W]);
+    args[n_args++] = x;
+    args[n_args++] = w;
     args[n_args++] = bias;
     args[n_args++] = wz;
     for (int i = 0; i < m.n_out_args; i++)
         args[n_args++] = m.out_args[i];
-    args[n_args++] = bind_value(b, n->out[0]);
-    return bind_rounded(b, n, m.rounding, bind_kernel(b, "convtranspose_q", 3, m.types), &p,
-                        sizeof p, n_args, args);
+    args[n_args++] = to;
+    return x >= 0 &&
+           bind_rounded(b, n, m.rounding, bind_kernel(b, "convtranspose_q", 3, m.types), &p,
+                        sizeof p, n_args, args) &&
+           (!v || volume_store(b, n, v, to, y, made));
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     qk_convtranspose_f32_params p;
+    Volume volume, *v = NULL;
     if (!bind_sizes(b, n, c, &p))
         return false;
+    if (n->in[X]->type.rank == 5) {
+        volume = depth_of(n, c, &p);
+        v = &volume;
+    }
+    bind_macs(b,
+              (int64_t)bind_count(n->in[X]) * (p.oc / p.group) * p.kh * p.kw * (v ? v->kernel : 1));
     if (bind_any_quant(n) && mac_fits(n->in[X], n->in[W]))
-        return bind_quant(b, n, c, &p);
-    return bind_float(b, n, c, &p);
+        return bind_quant(b, n, c, &p, v);
+    return bind_float(b, n, c, &p, v);
 }
 
 const OpDef op_ConvTranspose = {

@@ -134,6 +134,61 @@ static bool call_last(Binder *b, const Node *n, const Spatial *s, const char *ke
     return true;
 }
 
+/* Three spatial dimensions: planes first, which lie side by side, then what was made of them, each
+ * a row, along the first dimension. Counts of elements inside are products of those of both. */
+typedef struct Stages {
+    Spatial planes, depth;
+    int between; /* buffer */
+} Stages;
+
+static bool stages(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, Stages *to) {
+    const PoolAttrs *a = c->attrs;
+    Type x = n->in[0]->type;
+    Window w;
+    if (!op_window(c, &a->w, x, NULL, &w))
+        return false;
+    int32_t in = (int32_t)x.dims[2].value, out = (int32_t)w.out[0].value, row = s->oh * s->ow;
+    int64_t planes = (int64_t)s->n * s->ic * in;
+    if (dim_mul(planes, row) > INT32_MAX)
+        return bind_unsupported(b, n, "its planes have more than 2^31 elements");
+    to->planes = to->depth = *s;
+    to->planes.ic = s->ic * in;
+    to->depth = (Spatial){.n = s->n,
+                          .ic = s->ic,
+                          .ih = in,
+                          .iw = row,
+                          .oc = s->ic,
+                          .oh = out,
+                          .ow = row,
+                          .kh = (int32_t)w.kernel[0],
+                          .kw = 1,
+                          .sh = out > 1 ? (int32_t)w.stride[0] : 1,
+                          .sw = 1,
+                          .dh = w.kernel[0] > 1 ? (int32_t)w.dilation[0] : 1,
+                          .dw = 1,
+                          .pt = (int32_t)w.pad_begin[0],
+                          .pb = (int32_t)w.pad_end[0]};
+    to->between = bind_temp(b, bind_elem(n->in[0]), (size_t)(planes * row));
+    return true;
+}
+
+static bool average_volume(Binder *b, const Node *n, const OpCtx *c, const Spatial *s,
+                           int32_t include_pad) {
+    Stages t;
+    if (bind_any_quant(n))
+        return bind_in_double_as(b, n, "it averages over three dimensions");
+    if (!bind_floats_only(b, n) || !stages(b, n, c, s, &t))
+        return false;
+    qk_avgpool2d_f32_params p = {WINDOW_PARAMS(&t.planes), .c = t.planes.ic, .pb = s->pb,
+                                 .pr = s->pr, .count_include_pad = include_pad};
+    qk_avgpool2d_f32_params d = {WINDOW_PARAMS(&t.depth), .c = t.depth.ic, .pb = t.depth.pb,
+                                 .count_include_pad = include_pad};
+    return bind_call(b, n, "qk_avgpool2d_f32", &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[0]), t.between}) &&
+           bind_call(b, n, "qk_avgpool2d_f32", &d, sizeof d, 2,
+                     (int[]){t.between, bind_value(b, n->out[0])});
+}
+
 static bool average_float(Binder *b, const Node *n, const Spatial *s, int32_t include_pad) {
     qk_avgpool2d_f32_params p = {WINDOW_PARAMS(s), .c = s->ic, .pb = s->pb, .pr = s->pr,
                                  .count_include_pad = include_pad};
@@ -185,6 +240,8 @@ static bool average_bind(Binder *b, const Node *n, const OpCtx *c) {
     Spatial s;
     if (!spatial(b, n, c, &s))
         return false;
+    if (n->in[0]->type.rank == 5)
+        return average_volume(b, n, c, &s, include_pad);
     return bind_any_quant(n) ? average_quant(b, n, &s, include_pad)
                              : average_float(b, n, &s, include_pad);
 }
@@ -317,11 +374,12 @@ static int move_channel(const OpCtx *c, int axis) {
     return axis < 2 ? axis : -1;
 }
 
+static bool same_quant(Binder *b, const Node *n) {
+    return bind_equal_quant(n->in[0], n->out[0]) ||
+           bind_unsupported(b, n, "operand and result are quantized differently");
+}
+
 static bool max_call(Binder *b, const Node *n, const Spatial *s) {
-    if (n->n_out > 1 && n->out[1])
-        return bind_unsupported(b, n, "its indices are used");
-    if (!bind_equal_quant(n->in[0], n->out[0]))
-        return bind_unsupported(b, n, "operand and result are quantized differently");
     ElemType e = bind_elem(n->in[0]);
     qk_maxpool2d_params p = {WINDOW_PARAMS(s), .c = s->ic};
     const char *last = bind_kernel(b, "maxpool2d_nhwc", 1, &e);
@@ -332,15 +390,53 @@ static bool max_call(Binder *b, const Node *n, const Spatial *s) {
     return call_last(b, n, s, last, &q, sizeof q, e);
 }
 
+static bool max_volume(Binder *b, const Node *n, const OpCtx *c, const Spatial *s) {
+    ElemType e = bind_elem(n->in[0]);
+    const char *kernel = bind_kernel(b, "maxpool2d", 1, &e);
+    Stages t;
+    if (!stages(b, n, c, s, &t))
+        return false;
+    qk_maxpool2d_params p = {WINDOW_PARAMS(&t.planes), .c = t.planes.ic};
+    qk_maxpool2d_params d = {WINDOW_PARAMS(&t.depth), .c = t.depth.ic};
+    return bind_call(b, n, kernel, &p, sizeof p, 2, (int[]){bind_value(b, n->in[0]), t.between}) &&
+           bind_call(b, n, kernel, &d, sizeof d, 2, (int[]){t.between, bind_value(b, n->out[0])});
+}
+
+/* With the places of the maxima, counted over the whole tensor. */
+static bool max_indices(Binder *b, const Node *n, const OpCtx *c, const Spatial *s) {
+    const PoolAttrs *a = c->attrs;
+    Window w;
+    ElemType e = bind_elem(n->in[0]);
+    if (!op_window(c, &a->w, n->in[0]->type, NULL, &w))
+        return false;
+    bool volume = w.n == 3;
+    qk_maxpool_indices_params p = {WINDOW_PARAMS(s),
+                                   .c = s->ic,
+                                   .id = volume ? (int32_t)n->in[0]->type.dims[2].value : 1,
+                                   .od = volume ? (int32_t)w.out[0].value : 1,
+                                   .kd = volume ? (int32_t)w.kernel[0] : 1,
+                                   .sd = volume && w.out[0].value > 1 ? (int32_t)w.stride[0] : 1,
+                                   .dd = volume && w.kernel[0] > 1 ? (int32_t)w.dilation[0] : 1,
+                                   .pf = volume ? (int32_t)w.pad_begin[0] : 0,
+                                   .column_major = a->storage_order != 0};
+    return bind_call(
+        b, n, bind_kernel(b, "maxpool_indices", 1, &e), &p, sizeof p, 3,
+        (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0]), bind_value(b, n->out[1])});
+}
+
 static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {
     Spatial s;
-    return spatial(b, n, c, &s) && max_call(b, n, &s);
+    if (!spatial(b, n, c, &s) || !same_quant(b, n))
+        return false;
+    if (n->n_out > 1 && n->out[1])
+        return max_indices(b, n, c, &s);
+    return n->in[0]->type.rank == 5 ? max_volume(b, n, c, &s) : max_call(b, n, &s);
 }
 
 static bool global_max_bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
     Spatial s = global_spatial(n);
-    return max_call(b, n, &s);
+    return same_quant(b, n) && max_call(b, n, &s);
 }
 
 /* Padding stands for less than any number, and zeros for that where there is nothing below them.
