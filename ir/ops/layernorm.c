@@ -3,6 +3,7 @@
  * mean 0 and variance 1, then scaled and shifted. GroupNormalization has one scale a group at opset
  * 18, one a channel from 21; all else are types. */
 #include "ir/ops/bind.h"
+#include "ir/provenance.h"
 
 typedef struct NormAttrs {
     int64_t axis, stash_type, num_groups;
@@ -212,6 +213,37 @@ static bool group_bind(Binder *b, const Node *n, const OpCtx *c) {
                      bind_value(b, n->out[0]), no_stats);
 }
 
+/* One number a group as one a channel. */
+static bool repeat(Node *n, size_t at, int64_t groups, int64_t channels, UniqueNames *names,
+                   Diags *d) {
+    Value *v = n->in[at];
+    const Tensor *t = value_data(v);
+    if (!t || !t->data || channels < 0 || t->count != (size_t)groups)
+        return diag_error(d, n->loc,
+                          "%s: from opset 21 on '%s' has a number for each channel, and it or the "
+                          "number of channels is not constant",
+                          node_text(n), diag_name(d, v->name));
+    Arena *a = n->graph->module->arena;
+    size_t size = elem_bytes(t->elem, 1), members = (size_t)(channels / groups);
+    uint8_t *to;
+    Tensor *all = tensor_new(a, t->elem, 1, &channels, &to);
+    for (size_t i = 0; i < (size_t)channels; i++)
+        memcpy(to + i * size, t->data + i / members * size, size);
+    n->in[at] = graph_add_const(n->graph, unique_name(names, v->name), tensor_type(a, all), all);
+    value_from(n->in[at], v, "upgrade");
+    return true;
+}
+
+static bool group_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    const NormAttrs *a = n->typed;
+    if (from >= 21 || to < 21 || !a || n->n_in <= BIAS)
+        return true;
+    Type x = n->in[X]->type;
+    int64_t channels = x.kind == TYPE_TENSOR && x.rank > 1 ? x.dims[1].value : -1;
+    return repeat(n, SCALE, a->num_groups, channels, names, d) &&
+           repeat(n, BIAS, a->num_groups, channels, names, d);
+}
+
 const OpDef op_GroupNormalization = {
     .domain = "",
     .name = "GroupNormalization",
@@ -219,6 +251,7 @@ const OpDef op_GroupNormalization = {
     .attrs = group_attrs,
     .verify = group_verify,
     .infer = op_same_type,
+    .upgrade = group_upgrade,
     .bind = group_bind,
 };
 
