@@ -3,6 +3,7 @@
 #include "exec/calibrate.h"
 #include "exec/fold.h"
 #include "exec/specialise.h"
+#include "ir/ops/op.h"
 
 #include <math.h>
 
@@ -15,6 +16,8 @@ typedef struct Was {
 } Was;
 
 struct FixedShapes {
+    Value **in; /* graph inputs */
+    size_t n_in;
     Was *was; /* by value id */
     uint32_t n_values;
     Node **nodes; /* in order, graph by graph */
@@ -72,6 +75,26 @@ static bool was_folded(const FixedShapes *s, const Value *v) {
     return v->id < s->n_values && s->was[v->id].def && v->kind == VALUE_CONST;
 }
 
+static bool was_input(const FixedShapes *s, const Value *v) {
+    for (size_t i = 0; i < s->n_in; i++)
+        if (s->in[i] == v)
+            return true;
+    return false;
+}
+
+/* Inputs that the data settled. */
+static void restore_inputs(const FixedShapes *s, Graph *g) {
+    for (size_t i = 0; i < s->n_in; i++) {
+        Value *v = g->in[i] = s->in[i];
+        if (v->kind == VALUE_INPUT)
+            continue;
+        v->kind = VALUE_INPUT;
+        v->data = NULL;
+        v->declared = s->was[v->id].declared;
+    }
+    g->n_in = s->n_in;
+}
+
 static void restore_value(const FixedShapes *s, Value *v) {
     const Was *was = &s->was[v->id];
     if (type_real_elem(v->type) == ELEM_FLOAT)
@@ -91,7 +114,7 @@ static void restore_consts(Graph *g, void *ctx) {
         Value *v = g->consts[i];
         if (was_folded(s, v))
             restore_value(s, v);
-        else
+        else if (g != g->module->graph || !was_input(s, v))
             g->consts[kept++] = v;
     }
     g->n_consts = kept;
@@ -106,6 +129,7 @@ static void restore_type(Value *v, void *ctx) {
 void shapes_restore(Module *m, FixedShapes *s) {
     restore_nodes(s);
     module_each_graph(m, restore_consts, s);
+    restore_inputs(s, m->graph);
     module_each_value(m, restore_type, s);
 }
 
@@ -117,8 +141,11 @@ FixedShapes *shapes_fix(Module *m, const char *const *paths, size_t n, Diags *d)
     bool open = false;
     for (size_t i = 0; i < m->graph->n_in; i++)
         open = open || !type_is_static(m->graph->in[i]->type);
-    if (samples_bind(m, paths, n, d) && module_bind_batch(m, d) && module_check_static(m, d)) {
-        if (open)
+    s->n_in = m->graph->n_in;
+    s->in = arena_copy(m->arena, m->graph->in, s->n_in * sizeof *s->in);
+    if (samples_settle(m, paths, n, d) && module_refine_early(m, d) &&
+        samples_bind(m, paths, n, d) && module_bind_batch(m, d) && module_check_static(m, d)) {
+        if (open || m->graph->n_in < s->n_in)
             module_fold(m, NULL);
         return s;
     }

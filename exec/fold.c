@@ -162,6 +162,6 @@ size_t module_fold(Module *m, const FoldOptions *o) {
     do { /* what became constant may fix shapes, which may make more constant */
         f.progress = false;
         module_each_graph(m, fold_graph, &f);
-    } while (f.progress && module_infer(m, quiet));
+    } while (f.progress && module_refine_early(m, quiet));
     return f.folded;
 }

@@ -68,6 +68,20 @@ size_t sample_inputs(const Graph *g) {
     return n;
 }
 
+SampleLayout sample_layout(Type t, const NpyArray *a) {
+    bool batch = t.rank > 0 && (t.dims[0].value == 1 || t.dims[0].value < 0);
+    if (t.rank < 0 || (a->rank != t.rank && a->rank != t.rank + 1))
+        return (SampleLayout){0};
+    if (a->rank == t.rank && !batch)
+        return (SampleLayout){.fits = true, .whole = true, .n = 1};
+    int64_t n = a->dims[0];
+    if (a->rank == t.rank)
+        return (SampleLayout){.fits = true, .type = 1, .data = 1, .n = n};
+    if (!batch)
+        return (SampleLayout){.fits = true, .data = 1, .n = n};
+    return (SampleLayout){.fits = a->dims[1] == 1, .type = 1, .data = 2, .n = n};
+}
+
 int sample_array_of(const Npz *npz, const char *path, const Value *v, size_t n_inputs) {
     int i = npz_find(npz, v->name);
     if (i >= 0 || n_inputs != 1 || npz_size(npz) != 1)

@@ -21,6 +21,19 @@ int sample_array_of(const Npz *npz, const char *path, const Value *v, size_t n_i
 /* How many inputs have no default: those that need data. */
 size_t sample_inputs(const Graph *g);
 
+/* How an array holds the samples of an input. */
+typedef struct SampleLayout {
+    bool fits;      /* it has a number of dimensions that one of the ways below has */
+    bool whole;     /* it is the one value of all samples of its file */
+    int type, data; /* where the dimensions of a sample begin: in the type, in the array */
+    int64_t n;      /* samples; 1 of a whole one */
+} SampleLayout;
+
+/* The first axis of the array is that of samples: it replaces a leading dimension that is 1 or
+ * open, and is an extra one before any other, or before one of 1 that the array has, too. Without
+ * an extra axis the array is a whole value. Lengths are not compared. */
+SampleLayout sample_layout(Type t, const NpyArray *a);
+
 /* `n` elements of type `from` at `src` as those of `v` at `dst`. Integers must fit, and be exact as
  * floats; floats of more bits are rounded; floats for a quantized input are quantized. */
 bool sample_convert(const Value *v, ElemType from, const uint8_t *src, uint8_t *dst, size_t n,

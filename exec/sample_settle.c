@@ -69,16 +69,32 @@ static void look_at_graph(Graph *g, void *ctx) {
 
 /* ---- their values ---- */
 
+/* A list has no batch dimension that the samples' axis would replace, but for one of 1. */
+static SampleLayout list_layout(const Value *v, const NpyArray *a) {
+    if (v->type.rank == 1 && v->type.dims[0].value != 1) {
+        if (a->rank == 1)
+            return (SampleLayout){.fits = true, .whole = true, .n = 1};
+        return (SampleLayout){.fits = a->rank == 2, .data = 1, .n = a->rank == 2 ? a->dims[0] : 0};
+    }
+    return sample_layout(v->type, a);
+}
+
+/* Elements of a sample. */
+static size_t list_length(const NpyArray *a, SampleLayout l) {
+    return l.data < a->rank ? (size_t)a->dims[l.data] : 1;
+}
+
 /* The one value that all samples of the array and of those before have; `same` is false where they
  * have several. */
-static bool same_samples(const Settle *s, Npz *z, size_t at, uint8_t **first, size_t bytes,
+static bool same_samples(const Settle *s, Npz *z, size_t at, SampleLayout l, uint8_t **first,
                          bool *same) {
     const NpyArray *array = npz_at(z, at);
+    size_t count = list_length(array, l), bytes = count * array->elem_size;
     NpyReader *r = npy_reader(z, at);
     uint8_t *sample = arena_alloc(s->m->arena, bytes + 1);
     bool ok = r != NULL;
-    for (int64_t i = 0; ok && i < array->dims[0]; i++) {
-        ok = npy_read_samples(r, i, 1, sample);
+    for (int64_t i = 0; ok && i < l.n; i++) {
+        ok = npy_read_at(r, (uint64_t)i * count, count, sample);
         *same = *same && (!ok || !*first || memcmp(*first, sample, bytes) == 0);
         if (ok && !*first)
             *first = arena_copy(s->m->arena, sample, bytes + 1);
@@ -89,8 +105,7 @@ static bool same_samples(const Settle *s, Npz *z, size_t at, uint8_t **first, si
 
 /* False after an error. */
 static bool become_const(Settle *s, Value *v, const NpyArray *array, const uint8_t *data) {
-    bool leading = v->type.rank == 1 && array->rank == 1; /* the sample axis replaces one of 1 */
-    int64_t dim = leading ? 1 : array->rank > 1 ? array->dims[1] : 1;
+    int64_t dim = (int64_t)list_length(array, list_layout(v, array));
     uint8_t *bytes;
     Tensor *t = tensor_new(s->m->arena, v->type.elem, v->type.rank, &dim, &bytes);
     if (!sample_convertible(v, (ElemType)array->elem))
@@ -108,21 +123,20 @@ static bool become_const(Settle *s, Value *v, const NpyArray *array, const uint8
 }
 
 /* The array has samples that a list or a number could be. */
-static bool fits(const Value *v, const NpyArray *a) {
-    return a->elem && a->rank >= 1 && a->dims[0] > 0 && a->rank <= v->type.rank + 1 &&
-           (a->rank > 1 ? a->dims[1] <= MOST_ELEMENTS
-                        : v->type.rank == 0 || v->type.dims[0].value == 1);
+static bool fits(const NpyArray *a, SampleLayout l) {
+    return a->elem && l.fits && l.n > 0 && list_length(a, l) <= MOST_ELEMENTS;
 }
 
-static bool check_length(const Settle *s, const Value *v, const NpyArray *a, const char *path) {
-    if (a->rank != 2 || v->type.rank != 1 || v->type.dims[0].value < 0 ||
-        v->type.dims[0].value == a->dims[1])
+static bool check_length(const Settle *s, const Value *v, const NpyArray *a, SampleLayout l,
+                         const char *path) {
+    int64_t want = v->type.rank == 1 ? v->type.dims[0].value : -1,
+            have = (int64_t)list_length(a, l);
+    if (!l.fits || want < 0 || want == have)
         return true;
-    return diag_error(
-        s->d, v->loc,
-        "'%s': array for graph input %s has shape [%lld,%lld], expected [samples,%lld]",
-        diag_name(s->d, str_from(path)), diag_name(s->d, v->name), (long long)a->dims[0],
-        (long long)a->dims[1], (long long)v->type.dims[0].value);
+    return diag_error(s->d, v->loc,
+                      "'%s': array for graph input %s has lists of %lld elements, expected %lld",
+                      diag_name(s->d, str_from(path)), diag_name(s->d, v->name), (long long)have,
+                      (long long)want);
 }
 
 /* False after an error. An input that no file has, or in another shape, or with several values,
@@ -137,13 +151,13 @@ static bool take(Settle *s, Value *v, const SampleFiles *files) {
         bool ok = z != NULL;
         if (at >= 0) {
             const NpyArray *a = npz_at(z, (size_t)at);
-            size_t count = a->rank > 1 ? (size_t)a->dims[1] : 1;
-            same = same && fits(v, a) &&
-                   (!first || (array.elem == a->elem && array.rank == a->rank &&
-                               (a->rank < 2 || array.dims[1] == a->dims[1])));
+            SampleLayout l = list_layout(v, a), was = list_layout(v, &array);
+            same = same && fits(a, l) &&
+                   (!first ||
+                    (array.elem == a->elem && list_length(&array, was) == list_length(a, l)));
             array = *a;
-            ok = check_length(s, v, a, files->paths[i]) &&
-                 (!same || same_samples(s, z, (size_t)at, &first, count * a->elem_size, &same));
+            ok = check_length(s, v, a, l, files->paths[i]) &&
+                 (!same || same_samples(s, z, (size_t)at, l, &first, &same));
         }
         npz_close(z);
         if (!ok)

@@ -6,48 +6,67 @@
 
 typedef struct Shapes {
     Module *m;
-    DimBind *binds;
+    Diags *d;
+    DimBind *binds; /* of names; value -1: the data say several */
     size_t n, cap;
     bool changed;
 } Shapes;
 
-static bool is_bound(const Shapes *s, Str name) {
-    for (size_t i = 0; i < s->n; i++)
-        if (str_eq(s->binds[i].name, name))
-            return true;
-    return false;
+/* Exporters give dimensions that differ one name ("?"), and onnxruntime lets them differ: then each
+ * is what its array says, and the name stands for nothing. */
+static void bind_name(Shapes *s, const Value *v, Str name, int64_t value) {
+    for (size_t i = 0; i < s->n; i++) {
+        DimBind *b = &s->binds[i];
+        if (!str_eq(b->name, name))
+            continue;
+        if (b->value >= 0 && b->value != value && !str_is(name, "?"))
+            diag_warning(s->d, v->loc,
+                         "dimensions called '%s' are %lld and %lld in the data: they are taken as "
+                         "different ones",
+                         diag_name(s->d, name), (long long)b->value, (long long)value);
+        b->value = b->value == value ? value : -1;
+        return;
+    }
+    ARENA_PUSH(s->m->arena, s->binds, s->n, s->cap, ((DimBind){name, value}));
 }
 
-/* What the array says of the dimensions behind the sample axis. */
+/* What the array says of the dimensions of a sample. */
 static void take_dims(Shapes *s, Value *v, const NpyArray *array) {
     Type *t = &v->type;
-    int skip = t->rank > 0 && (t->dims[0].value == 1 || t->dims[0].value < 0);
-    if (t->kind != TYPE_TENSOR || t->rank < 1 || array->rank != t->rank - skip + 1)
+    SampleLayout l = sample_layout(*t, array);
+    if (t->kind != TYPE_TENSOR || !l.fits)
         return; /* samples_open complains */
     Dim *dims = arena_copy(s->m->arena, t->dims, (size_t)t->rank * sizeof *dims);
-    for (int i = skip; i < t->rank; i++) {
-        int64_t value = array->dims[i - skip + 1];
+    for (int i = l.type; i < t->rank; i++) {
         if (dims[i].value >= 0)
             continue;
-        if (!dims[i].param.s)
-            dims[i].value = value;
-        else if (!is_bound(s, dims[i].param))
-            ARENA_PUSH(s->m->arena, s->binds, s->n, s->cap, ((DimBind){dims[i].param, value}));
+        dims[i].value = array->dims[i - l.type + l.data];
+        if (dims[i].param.s)
+            bind_name(s, v, dims[i].param, dims[i].value);
+        dims[i].param = STR_NONE;
         s->changed = true;
     }
     t->dims = dims;
 }
 
+/* The names stand in types that the model states, too. */
+static bool bind_names(Shapes *s) {
+    size_t kept = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->binds[i].value >= 0)
+            s->binds[kept++] = s->binds[i];
+    return module_bind_known(s->m, s->binds, kept, s->d);
+}
+
 static bool is_open(const Value *v) {
-    int first = v->type.kind == TYPE_TENSOR && v->type.rank > 0 ? 1 : 0;
-    for (int i = first; i < v->type.rank; i++)
+    for (int i = 1; i < v->type.rank; i++)
         if (v->type.dims[i].value < 0)
             return !v->data;
     return false;
 }
 
 bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d) {
-    Shapes s = {.m = m};
+    Shapes s = {.m = m, .d = d};
     SampleFiles files = {0};
     const Graph *g = m->graph;
     bool open = false;
@@ -64,5 +83,5 @@ bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d) {
             take_dims(&s, g->in[i], npz_at(npz, (size_t)k));
     }
     npz_close(npz);
-    return npz && (!s.changed || module_bind_dims(m, s.binds, s.n, d));
+    return npz && (!s.changed || bind_names(&s));
 }

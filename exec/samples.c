@@ -8,6 +8,7 @@ typedef struct Port { /* one graph input */
     const Value *value;
     size_t count;      /* elements of a sample */
     NpyReader *reader; /* of its array in the current file */
+    bool whole;        /* which has one value for all samples */
     ElemType elem;     /* of that array */
     uint8_t *raw;      /* a sample before conversion */
     size_t raw_bytes;
@@ -102,18 +103,17 @@ static void put_dims(Buf *b, const char *first, int rank, const int64_t *dims) {
     buf_text(b, "]");
 }
 
-/* The sample axis replaces a leading dimension of 1 and is an extra one otherwise. */
-static bool check_shape(Samples *s, const Value *v, const NpyArray *array) {
+static bool check_shape(Samples *s, const Value *v, const NpyArray *array, SampleLayout l) {
     Type t = v->type;
     int skip = t.rank > 0 && t.dims[0].value == 1, rank = t.rank - skip;
     int64_t *dims = NEW_ARRAY(s->arena, int64_t, (size_t)rank);
-    bool same = array->rank == rank + 1;
-    for (int i = 0; i < rank; i++) {
-        dims[i] = t.dims[i + skip].value;
-        same = same && array->dims[i + 1] == dims[i];
-    }
+    bool same = l.fits;
+    for (int i = 0; same && l.type + i < t.rank; i++)
+        same = array->dims[l.data + i] == t.dims[l.type + i].value;
     if (same)
         return true;
+    for (int i = 0; i < rank; i++)
+        dims[i] = t.dims[i + skip].value;
     Buf want = buf_new(s->arena), have = buf_new(s->arena);
     put_dims(&want, "[samples", rank, dims);
     put_dims(&have, "[", array->rank, array->dims);
@@ -127,19 +127,20 @@ static bool open_port(Samples *s, Port *p) {
     if (i < 0)
         return false;
     const NpyArray *array = npz_at(s->npz, (size_t)i);
-    if (!check_shape(s, p->value, array))
+    SampleLayout l = sample_layout(p->value->type, array);
+    if (!check_shape(s, p->value, array, l))
         return false;
+    p->whole = l.whole;
     p->elem = (ElemType)array->elem;
     if (array->elem && !sample_convertible(p->value, p->elem))
         return diag_error(s->diags, LOC_NONE, "'%s': graph input %s is %s, the array %s",
                           current_path(s), diag_name(s->diags, p->value->name),
                           type_text(s->arena, p->value->type), elem_name(p->elem));
-    if (s->n >= 0 && array->dims[0] != s->n)
-        return diag_error(s->diags, LOC_NONE,
-                          "'%s': %lld samples of graph input %s, %lld of the others",
-                          current_path(s), (long long)array->dims[0],
-                          diag_name(s->diags, p->value->name), (long long)s->n);
-    s->n = array->dims[0];
+    if (s->n >= 0 && l.n != s->n && !l.whole)
+        return diag_error(
+            s->diags, LOC_NONE, "'%s': %lld samples of graph input %s, %lld of the others",
+            current_path(s), (long long)l.n, diag_name(s->diags, p->value->name), (long long)s->n);
+    s->n = l.whole ? s->n : l.n;
     size_t bytes = p->count * array->elem_size;
     if (bytes > p->raw_bytes) {
         p->raw = arena_alloc(s->arena, bytes);
@@ -158,7 +159,7 @@ static bool open_file(Samples *s) {
     for (size_t i = 0; ok && i < s->n_ports; i++)
         ok = open_port(s, &s->ports[i]);
     if (ok && s->n < 0)
-        s->n = 1; /* no inputs: one run */
+        s->n = 1; /* no inputs, or none with an axis of samples: one run */
     return ok;
 }
 
@@ -185,7 +186,8 @@ bool samples_rewind(Samples *s) {
 static bool read_sample(Samples *s, void *const *dst) {
     for (size_t i = 0; i < s->n_ports; i++) {
         Port *p = &s->ports[i];
-        if (!npy_read_samples(p->reader, s->at, 1, p->raw) ||
+        uint64_t first = p->whole ? 0 : (uint64_t)s->at * p->count;
+        if (!npy_read_at(p->reader, first, p->count, p->raw) ||
             !sample_convert(p->value, p->elem, p->raw, dst[i], p->count, s->diags))
             return fail(s);
     }

@@ -71,16 +71,26 @@ static bool unknown_dim(Module *m, Str name, Diags *d) {
     return false;
 }
 
-bool module_bind_dims(Module *m, const DimBind *binds, size_t n, Diags *d) {
+static const bool *bind_all(Module *m, const DimBind *binds, size_t n) {
     Change c = {.binds = binds, .n = n, .arena = m->arena, .used = NEW_ARRAY(m->arena, bool, n)};
-    bool ok = true;
     for (size_t i = 0; i < n; i++)
         assert(binds[i].value >= 0);
     module_each_graph(m, change_graph, &c);
+    return c.used;
+}
+
+bool module_bind_dims(Module *m, const DimBind *binds, size_t n, Diags *d) {
+    const bool *used = bind_all(m, binds, n);
+    bool ok = true;
     for (size_t i = 0; i < n; i++)
-        if (!c.used[i])
+        if (!used[i])
             ok = unknown_dim(m, binds[i].name, d);
-    return ok && module_infer(m, d);
+    return ok && module_refine_early(m, d);
+}
+
+bool module_bind_known(Module *m, const DimBind *binds, size_t n, Diags *d) {
+    bind_all(m, binds, n);
+    return module_refine_early(m, d);
 }
 
 bool module_bind_batch(Module *m, Diags *d) {

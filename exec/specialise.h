@@ -14,6 +14,8 @@ typedef struct DimBind {
 
 /* Every dimension of these names becomes a number (0 or more), in all types of the module. */
 bool module_bind_dims(Module *m, const DimBind *binds, size_t n, Diags *d);
+/* The same for names that need not stand anywhere. */
+bool module_bind_known(Module *m, const DimBind *binds, size_t n, Diags *d);
 /* The first dimension of every graph input becomes 1 where it is not a number. */
 bool module_bind_batch(Module *m, Diags *d);
 /* Another shape for a graph input, fixed dimensions too. */

@@ -27,8 +27,9 @@ NpyReader *npy_reader(Npz *z, size_t i);
 void npy_reader_close(NpyReader *r); /* NULL is fine */
 /* The next `n` elements. Reading the last one also checks the archive's checksum. */
 bool npy_read(NpyReader *r, void *out, size_t n);
-/* Samples [first, first + n) of the leading axis; must lie inside it. Cheap in ascending order:
- * an archive is read from its start again to go back. */
+/* Elements [first, first + n), or samples of the leading axis; must lie inside it. Cheap in
+ * ascending order: an archive is read from its start again to go back. */
+bool npy_read_at(NpyReader *r, uint64_t first, uint64_t n, void *out);
 bool npy_read_samples(NpyReader *r, int64_t first, int64_t n, void *out);
 
 /* Writing. The same arrays give the same bytes: entries are stored, with a fixed date. Failed

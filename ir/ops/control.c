@@ -11,6 +11,13 @@ static const AttrSpec attrs[] = {
     A_END,
 };
 
+static bool skips(const Node *n, const Graph *body) {
+    const IfAttrs *a = n->typed;
+    const Tensor *cond = a && n->n_in ? value_data(n->in[0]) : NULL;
+    return cond && cond->elem == ELEM_BOOL && cond->count == 1 &&
+           body == (tensor_int(cond, 0) ? a->else_branch : a->then_branch);
+}
+
 static bool verify_branch(const OpCtx *c, const Graph *g, const char *name) {
     if (g->n_in)
         return op_error_attr(c, name, "%s has inputs; a branch sees the values around it", name);
@@ -19,8 +26,8 @@ static bool verify_branch(const OpCtx *c, const Graph *g, const char *name) {
                              c->n_out);
     for (size_t i = 0; i < g->n_out; i++) {
         const Value *from = g->out[i], *to = c->node->out[i];
-        if (!to || from->type.kind != TYPE_TENSOR || to->type.kind != TYPE_TENSOR ||
-            bind_equal_quant(from, to))
+        if (!to || skips(c->node, g) || from->type.kind != TYPE_TENSOR ||
+            to->type.kind != TYPE_TENSOR || bind_equal_quant(from, to))
             continue;
         return op_error_attr(c, name,
                              "%s yields '%s' as %s, the result is %s: requantize at its end", name,
@@ -40,8 +47,13 @@ static bool verify(const OpCtx *c) {
            verify_branch(c, a->else_branch, "else_branch");
 }
 
-/* What both branches agree on. */
-static Type join(OpCtx *c, Type x, Type y) {
+/* What both branches that may run agree on. */
+static Type join(OpCtx *c, const IfAttrs *a, size_t result) {
+    Type x = a->then_branch->out[result]->type, y = a->else_branch->out[result]->type;
+    if (skips(c->node, a->else_branch))
+        return x;
+    if (skips(c->node, a->then_branch))
+        return y;
     if (x.kind != y.kind || x.kind != TYPE_TENSOR)
         return x.kind == y.kind ? x : TYPE_UNKNOWN;
     ElemType e = type_real_elem(x);
@@ -60,10 +72,11 @@ static bool infer(OpCtx *c) {
     for (size_t i = 0; i < n && i < c->n_out; i++) {
         Type x = a->then_branch->out[i]->type, y = a->else_branch->out[i]->type;
         if (x.kind == TYPE_TENSOR && y.kind == TYPE_TENSOR && x.elem && y.elem &&
-            type_real_elem(x) != type_real_elem(y))
+            type_real_elem(x) != type_real_elem(y) && !skips(c->node, a->then_branch) &&
+            !skips(c->node, a->else_branch))
             return op_error_out(c, i, "branches yield %s and %s as result %zu",
                                 type_text(c->arena, x), type_text(c->arena, y), i);
-        c->out[i] = join(c, x, y);
+        c->out[i] = join(c, a, i);
     }
     return true;
 }
@@ -81,6 +94,10 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i])
             bind_value(b, n->out[i]);
+    if (skips(n, a->then_branch))
+        return bind_branch(b, n, a->else_branch);
+    if (skips(n, a->else_branch))
+        return bind_branch(b, n, a->then_branch);
     bind_control(b, n, CALL_IF, bind_value(b, n->in[0]));
     bool ok = bind_branch(b, n, a->then_branch);
     bind_control(b, n, CALL_ELSE, -1);
@@ -96,6 +113,8 @@ const OpDef op_If = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .skips = skips,
     .yields_results = true,
+    .fixed = 1,
     .bind = bind,
 };

@@ -96,9 +96,15 @@ static void infer_node(Infer *s, Node *n, bool entered) {
 static void infer_graph(Infer *s, Graph *g);
 
 static void infer_graphs(Infer *s, const Node *n) {
+    Infer quiet = *s;
+    bool may_skip = n->def && n->def->skips;
+    quiet.d = quiet.mute;
     for (size_t i = 0; i < n->n_attrs; i++)
-        for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
-            infer_graph(s, n->attrs[i].v.g[k]);
+        for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++) {
+            Graph *body = n->attrs[i].v.g[k];
+            if (!may_skip || !n->def->skips(n, body))
+                infer_graph(may_skip && s->early ? &quiet : s, body);
+        }
 }
 
 /* The types of all values in the bodies of a node, however deep. */
@@ -216,8 +222,17 @@ bool module_infer_onnx(Module *m, Diags *d) {
     return s.ok;
 }
 
-bool module_refine(Module *m, Diags *d) {
+static bool refine(Module *m, bool early, Diags *d) {
     Infer s = begin(m, true, false, d);
+    s.early = early;
     infer_graph(&s, m->graph);
     return s.ok;
+}
+
+bool module_refine(Module *m, Diags *d) {
+    return refine(m, false, d);
+}
+
+bool module_refine_early(Module *m, Diags *d) {
+    return refine(m, true, d);
 }

@@ -10,6 +10,7 @@ typedef struct Infer {
     Diags *mute; /* counts what the verifier will say */
     bool refine; /* make stated types more precise too */
     bool keep;   /* stated types that contradict are set aside, not faults */
+    bool early;  /* faults in bodies that may be skipped are not told yet */
     bool ok;
     int guesses; /* that it is inside of */
 } Infer;

@@ -43,6 +43,13 @@ static bool fits(Value *const *values, size_t n) {
     return true;
 }
 
+bool graph_never_runs(const Graph *g) {
+    for (; g->owner; g = g->owner->graph)
+        if (g->owner->def && g->owner->def->skips && g->owner->def->skips(g->owner, g))
+            return true;
+    return false;
+}
+
 bool node_reads_faulty(const Node *n) {
     for (size_t i = 0; i < n->n_in; i++)
         if (n->in[i] &&

@@ -224,6 +224,9 @@ typedef struct OpDef {
     const Graph *(*enter)(const OpCtx *c);
     void (*given)(const OpCtx *c, Type *in);
     bool (*keeps)(const OpCtx *c);
+    /* Whether this body of the node is never run, whatever comes in (a branch of an If whose
+     * condition is constant): then its shapes need not fit. NULL: each may run. */
+    bool (*skips)(const Node *n, const Graph *body);
     bool reshapes;  /* what its body hands on may have another shape each time (Loop) */
     uint32_t fixed; /* bit i: operand i has to be known when a program is built (axes, sizes) */
     /* Not computed ahead of time even where it could be: quantization that is meant to be seen,
@@ -310,6 +313,12 @@ bool node_infer(Node *n, Diags *d);
 /* The same, and makes declared types as precise as what was inferred: a number replaces a symbol.
  * For programs, after the inputs' shapes were fixed. */
 bool module_refine(Module *m, Diags *d);
+/* The same, before constants are folded: conditions may turn out to be constant then, and what does
+ * not fit in a branch that they skip is no fault. Faults in bodies that may be skipped wait for
+ * module_refine. */
+bool module_refine_early(Module *m, Diags *d);
+/* Whether the graph is, or is within, a body that is never run (OpDef.skips). */
+bool graph_never_runs(const Graph *g);
 
 typedef enum VerifyFlags {
     VERIFY_ERRORS = 0,
