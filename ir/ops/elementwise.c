@@ -277,7 +277,8 @@ const OpDef op_Mul = {
     .bind = bind_mul,
 };
 
-const OpDef op_Div = {BINARY, .name = "Div", .affine = affine_div, .bind = bind_div};
+const OpDef op_Div = {BINARY, .name = "Div", .quant = {.singular = 2}, .affine = affine_div,
+                      .bind = bind_div};
 
 /* ---- Sum ---- */
 

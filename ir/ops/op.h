@@ -146,6 +146,8 @@ typedef struct QuantRule {
      * and the QuantizeLinear behind it, whose scale is `scale`, 0 where none is known. The node is
      * float. NULL: never. */
     bool (*ort_misfuses)(const OpCtx *c, float scale);
+    uint32_t singular; /* bit i: the result is infinite where operand i is 0 (Log, the divisor) */
+    bool keeps_zero;   /* result 0 is 0 where operand 0 is (Sqrt) */
     /* Elements of operand 0 so far below the largest of their row count for nothing in the result
      * (Softmax); 0: all count. */
     float counts_within;

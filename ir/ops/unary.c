@@ -24,8 +24,11 @@ static bool bind(Binder *b, const Node *n, const char *op, UnaryFn *f) {
     return bind_unary(b, n, name.s, &p, sizeof p, f, NULL);
 }
 
-/* `value` is the function of x in double; the kernel is its float form. */
-#define UNARY(op, kernel, value, float_wanted)                                                     \
+/* `value` is the function of x in double; the kernel is its float form. `at_zero`: PLAIN, KEEPS (0
+ * of 0), BREAKS (infinite). */
+enum { PLAIN, KEEPS, BREAKS };
+
+#define UNARY(op, kernel, value, float_wanted, at_zero)                                            \
     static float kernel##_of(float number, const void *ctx) {                                      \
         double x = (double)number;                                                                 \
         (void)ctx;                                                                                 \
@@ -39,33 +42,38 @@ static bool bind(Binder *b, const Node *n, const char *op, UnaryFn *f) {
         .domain = "",                                                                              \
         .name = #op,                                                                               \
         .infer = op_same_type,                                                                     \
-        .quant = {.kind = QUANT_COMPUTE, .data = 1, .widest = 8, .prefers_float = (float_wanted)}, \
+        .quant = {.kind = QUANT_COMPUTE,                                                           \
+                  .data = 1,                                                                       \
+                  .widest = 8,                                                                     \
+                  .prefers_float = (float_wanted),                                                 \
+                  .keeps_zero = (at_zero) == KEEPS,                                                \
+                  .singular = (at_zero) == BREAKS ? 1 : 0},                                        \
         .bind = kernel##_bind,                                                                     \
     };
 
-UNARY(Abs, abs, fabs(x), true)
-UNARY(Acos, acos, acos(x), true)
-UNARY(Acosh, acosh, acosh(x), true)
-UNARY(Asin, asin, asin(x), true)
-UNARY(Asinh, asinh, asinh(x), true)
-UNARY(Atan, atan, atan(x), true)
-UNARY(Atanh, atanh, atanh(x), true)
-UNARY(Ceil, ceil, ceil(x), true)
-UNARY(Cos, cos, cos(x), true)
-UNARY(Cosh, cosh, cosh(x), true)
-UNARY(Erf, erf, erf(x), true)
-UNARY(Exp, exp, exp(x), true)
-UNARY(Floor, floor, floor(x), true)
-UNARY(HardSwish, hardswish, x *clamp01(x / 6 + 0.5), false)
-UNARY(Log, log, log(x), true)
-UNARY(Mish, mish, x *tanh(softplus(x)), false)
-UNARY(Neg, neg, -x, true)
-UNARY(Reciprocal, reciprocal, 1 / x, true)
-UNARY(Round, rint, rint(x), true)
-UNARY(Sign, sign, x > 0 ? 1 : x < 0 ? -1 : x, true)
-UNARY(Sin, sin, sin(x), true)
-UNARY(Sinh, sinh, sinh(x), true)
-UNARY(Softplus, softplus, softplus(x), true)
-UNARY(Softsign, softsign, x / (1 + fabs(x)), false)
-UNARY(Sqrt, sqrt, sqrt(x), true)
-UNARY(Tan, tan, tan(x), true)
+UNARY(Abs, abs, fabs(x), true, KEEPS)
+UNARY(Acos, acos, acos(x), true, PLAIN)
+UNARY(Acosh, acosh, acosh(x), true, PLAIN)
+UNARY(Asin, asin, asin(x), true, PLAIN)
+UNARY(Asinh, asinh, asinh(x), true, PLAIN)
+UNARY(Atan, atan, atan(x), true, PLAIN)
+UNARY(Atanh, atanh, atanh(x), true, PLAIN)
+UNARY(Ceil, ceil, ceil(x), true, PLAIN)
+UNARY(Cos, cos, cos(x), true, PLAIN)
+UNARY(Cosh, cosh, cosh(x), true, PLAIN)
+UNARY(Erf, erf, erf(x), true, PLAIN)
+UNARY(Exp, exp, exp(x), true, PLAIN)
+UNARY(Floor, floor, floor(x), true, PLAIN)
+UNARY(HardSwish, hardswish, x *clamp01(x / 6 + 0.5), false, PLAIN)
+UNARY(Log, log, log(x), true, BREAKS)
+UNARY(Mish, mish, x *tanh(softplus(x)), false, PLAIN)
+UNARY(Neg, neg, -x, true, KEEPS)
+UNARY(Reciprocal, reciprocal, 1 / x, true, BREAKS)
+UNARY(Round, rint, rint(x), true, PLAIN)
+UNARY(Sign, sign, x > 0 ? 1 : x < 0 ? -1 : x, true, PLAIN)
+UNARY(Sin, sin, sin(x), true, PLAIN)
+UNARY(Sinh, sinh, sinh(x), true, PLAIN)
+UNARY(Softplus, softplus, softplus(x), true, PLAIN)
+UNARY(Softsign, softsign, x / (1 + fabs(x)), false, PLAIN)
+UNARY(Sqrt, sqrt, sqrt(x), true, KEEPS)
+UNARY(Tan, tan, tan(x), true, PLAIN)

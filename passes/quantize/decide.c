@@ -13,6 +13,7 @@
 #include "passes/quantize/masks.h"
 #include "passes/recipe.h"
 #include "passes/quantize/sharing.h"
+#include "passes/quantize/singular.h"
 #include "passes/quantize/weight_quant.h"
 
 #include <math.h>
@@ -54,6 +55,12 @@ static const char *why_no_range(const Decide *d, const Value *v) {
                                                    : "there are no statistics for it";
 }
 
+/* What 8 bits would round to 0, and something breaks there; a rule or -integer-only asks anyway. */
+static const Node *breaks_at_zero(const Decide *d, const Value *v) {
+    return v->type.quant || d->c->no_floats || choice_of(d, v).fixed ? NULL
+                                                                     : zero_breaks(d->uses, v);
+}
+
 static const char *why_operand(const Decide *d, const Node *n, size_t i) {
     const Value *v = n->in[i];
     if (v->type.kind != TYPE_TENSOR)
@@ -63,13 +70,20 @@ static const char *why_operand(const Decide *d, const Node *n, size_t i) {
     if (is_weight(n, i))
         return choice_of_weight(d->c, n, v).is_float ? "its weights stay float as asked"
                                                      : why_no_range(d, v);
-    return !v->type.quant && choice_of(d, v).is_float ? "an operand stays float as asked"
-                                                      : why_no_range(d, v);
+    if (!v->type.quant && choice_of(d, v).is_float)
+        return "an operand stays float as asked";
+    const Node *broken = breaks_at_zero(d, v);
+    return broken ? node_strf(n,
+                              "an operand, never 0, would be rounded to 0, where " STR_FMT
+                              " is infinite",
+                              STR_ARG(broken->op))
+                  : why_no_range(d, v);
 }
 
 /* A product can be left in float. */
 static bool stays_float(const Decide *d, const Value *v) {
-    return !v->type.quant && (choice_of(d, v).is_float || (v->def && d->float_result[v->def->id]));
+    return !v->type.quant && (choice_of(d, v).is_float || (v->def && d->float_result[v->def->id]) ||
+                              breaks_at_zero(d, v));
 }
 
 static const char *why_result(const Decide *d, const Node *n) {
@@ -77,7 +91,14 @@ static const char *why_result(const Decide *d, const Node *n) {
         return "nobody asks for its result";
     if (!stays_float(d, n->out[0]))
         return why_no_range(d, n->out[0]);
-    return n->def->quant.kind == QUANT_MAC ? NULL : "its result stays float as asked";
+    if (n->def->quant.kind == QUANT_MAC)
+        return NULL;
+    const Node *broken = breaks_at_zero(d, n->out[0]);
+    return broken ? node_strf(n,
+                              "its result, never 0, would be rounded to 0, where " STR_FMT
+                              " is infinite",
+                              STR_ARG(broken->op))
+                  : "its result stays float as asked";
 }
 
 /* NULL when the node can be integer, else why not. */
