@@ -75,12 +75,34 @@ static bool is_of_int32(const Value *v) {
     return v && v->type.kind == TYPE_TENSOR && elem_is_int(v->type.elem) && stored_bits(v) >= 32;
 }
 
+/* Whether numbers of v are taken the logarithm of or divided by, moved or added to on the way. */
+static bool is_singular(const Uses *u, const Value *v, int far) {
+    const Use *use;
+    size_t n = uses_of(u, v, &use);
+    for (size_t i = 0; i < n; i++) {
+        const Node *to = use[i].node;
+        if (!to || !to->def || use[i].index >= 32)
+            continue;
+        if (to->def->quant.singular >> use[i].index & 1)
+            return true;
+        bool goes_on = to->def->quant.adds || to->def->quant.keeps_zero ||
+                       (to->def->quant.kind == QUANT_MOVE && use[i].index == 0);
+        if (goes_on && far && to->n_out && to->out[0] && is_singular(u, to->out[0], far - 1))
+            return true;
+    }
+    return false;
+}
+
 /* MatMulNBits, which takes weights of up to 8 bits, rounds its float operand to 8 bits. Integers of
- * 32 bits are not written for that. */
-static bool is_rounded(const Node *n) {
+ * 32 bits are not written for that, and sums of positive numbers come out below 0, of which there
+ * is no logarithm. */
+static bool is_rounded(const Uses *u, const Node *n) {
+    enum { FAR = 4 };
     bool product = node_is(n, "MatMul") || node_is(n, "Gemm");
     const Node *w = product && n->n_in > 1 ? onnx_dequantize_of(n->in[1]) : NULL;
-    return w && stored_bits(w->in[0]) <= 8 && is_of_int32(n->in[0]);
+    return w && stored_bits(w->in[0]) <= 8 &&
+           (is_of_int32(n->in[0]) ||
+            (!onnx_dequantize_of(n->in[0]) && is_singular(u, n->out[0], FAR)));
 }
 
 static double const_scale(const Node *dq, size_t i) {
@@ -197,8 +219,8 @@ static void guard(QuantBuild *b, Node *n, size_t i) {
 }
 
 /* Where a weight and its product fuse (MatMulNBits), whatever becomes of the activations. */
-static void guard_weights(QuantBuild *b, Node *n) {
-    if (is_rounded(n))
+static void guard_weights(QuantBuild *b, const Uses *u, Node *n) {
+    if (is_rounded(u, n))
         guard(b, n, 1);
     for (size_t i = 0; i < n->n_in; i++)
         if (is_too_small(n->in[i], true))
@@ -230,7 +252,7 @@ static void guard_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         bool computes = !is_onnx_quantize(n) && !has_bodies(n);
         if (computes)
-            guard_weights(with->b, n);
+            guard_weights(with->b, with->uses, n);
         size_t i = first_dequantized(n);
         bool fused = i < n->n_in && computes &&
                      (is_fused_wrongly(with->uses, n) || has_no_kernel(with->uses, n));
