@@ -36,5 +36,5 @@ bool job_fix_shapes(Job *j, Module *m) {
     }
     if (!binds->n && !j->o->shape.n)
         return true;
-    return module_check(m, VERIFY_ERRORS, j->d);
+    return module_check_fixed(m, j->d);
 }

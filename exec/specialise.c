@@ -1,5 +1,6 @@
 /* See exec/specialise.h. */
 #include "exec/specialise.h"
+#include "exec/fold.h"
 
 #include <assert.h>
 
@@ -139,7 +140,21 @@ bool module_set_shape(Module *m, Str input, int rank, const int64_t *dims, Diags
     v->type.dims = fixed.dims;
     Change c = {.arena = m->arena, .forget = true};
     module_each_graph(m, change_graph, &c);
-    return module_infer(m, d);
+    return module_refine_early(m, d);
+}
+
+static void look_for_branches(Graph *g, void *ctx) {
+    bool *any = ctx;
+    FOR_NODES(n, g)
+    *any = *any || (n->def && n->def->skips);
+}
+
+bool module_check_fixed(Module *m, Diags *d) {
+    bool branches = false;
+    module_each_graph(m, look_for_branches, &branches);
+    if (branches)
+        module_fold(m, NULL);
+    return module_check(m, VERIFY_ERRORS, d);
 }
 
 /* Operators are asked by the binder; this is about values that pass by all of them. */

@@ -20,6 +20,9 @@ bool module_bind_known(Module *m, const DimBind *binds, size_t n, Diags *d);
 bool module_bind_batch(Module *m, Diags *d);
 /* Another shape for a graph input, fixed dimensions too. */
 bool module_set_shape(Module *m, Str input, int rank, const int64_t *dims, Diags *d);
+/* Verifies a module whose dimensions were fixed. Conditions that they settle are folded first: the
+ * branch that such a condition rules out need not fit. */
+bool module_check_fixed(Module *m, Diags *d);
 /* True when all graph inputs are static; else an error for each that names -bind. */
 bool module_check_static(Module *m, Diags *d);
 

@@ -43,3 +43,15 @@ model("unknown", "@m (%q : int8q<?>[1]) -> (%q) {\n}")
 model("no-output", "@m (%x : float[1,2]) -> () {\n  %y = Relu(%x)\n}")
 model("reshape", "@m (%x : float[1,6], %s : int64[2]) -> (%y) {\n  %y = Reshape(%x, %s)\n}")
 model("untyped", "@m (%u) -> (%u) {\n}")
+
+# One value for all samples; arrays stacked in front of a dimension of 1; one name for two dimensions.
+state, gain = np.array([1, 2], f), np.array(10, f)
+arrays("state", x=np.array([[1], [3]], f), state=state, gain=gain)
+arrays("state-one", x=np.array([[0]], f), state=state, gain=gain)
+arrays("state-wrong", x=np.array([[0]], f), state=np.zeros(3, f), gain=gain)
+np.save(folder / "stacked.npy", np.zeros((2, 1, 2, 3), f))
+np.save(folder / "image.npy", np.zeros((1, 2, 3), f))
+model("state", "@m (%x : float[1,1], %state : float[2], %gain : float[]) -> (%y) {\n"
+      "  const %shape : int64[1] = [1]\n  %flat : float[1] = Reshape(%x, %shape)\n"
+      "  %sum : float[1] = Add(%flat, %gain)\n  %y : float[2] = Mul(%sum, %state)\n}")
+model("image", '@m (%x : float[N,"?","?"]) -> (%y) {\n  %y = Relu(%x)\n}')
