@@ -349,7 +349,12 @@ ExitCode cmd_compile(Session *s) {
     if (!job_compile(&j, m))
         return j.ctx.misused ? EXIT_USAGE : EXIT_WRONG;
     if (j.nothing)
-        diag_warning(s->d, LOC_NONE, "nothing was quantized: the result is the float model");
+        diag_warning(
+            s->d, LOC_NONE, "nothing was quantized: the result is the float model%s",
+            scheme_has_parameters(&j.ctx.scheme)
+                ? "; the parameters that the rules state are not of all operands of a node: "
+                  "rules about weights go with -weight-only, -dynamic or -calib=PATH"
+                : "");
     if (s->o.verify_roundtrip && !roundtrip_check(m, s->d))
         return EXIT_WRONG;
     bool only_told = j.o->explain && !j.o->emit && !j.o->output;

@@ -11,6 +11,7 @@ typedef struct Scales {
     Diags *d;
     json_t *overrides, *activations, *params;
     bool aimet;
+    bool told;   /* that the lowest integer of few bits is lost on the way */
     size_t seen; /* values with a quantization, also those that the format has no words for */
 } Scales;
 
@@ -91,7 +92,18 @@ static void add(Value *v, void *ctx) {
     if (why)
         diag_warning(s->d, v->loc, "'%s' is left out: the format has no words for %s",
                      diag_name(s->d, name), why);
-    else if (!s->aimet)
+    if (!why && !s->told && v->kind == VALUE_CONST && elem_bits(q->storage) <= 4 && q->has_range &&
+        q->lo > elem_min(q->storage)) {
+        s->told = true;
+        diag_warning(
+            s->d, v->loc,
+            "'%s' has integers from %lld on, which the format has no words for: given back, it "
+            "may be rounded to %lld, too; -emit=scheme keeps that",
+            diag_name(s->d, name), (long long)quant_lo(q), (long long)elem_min(q->storage));
+    }
+    if (why)
+        return;
+    if (!s->aimet)
         json_object_setn_new(s->overrides, name.s, name.n, override(q));
     else
         json_array_append_new(v->kind == VALUE_CONST ? s->params : s->activations,

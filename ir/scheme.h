@@ -44,7 +44,9 @@ typedef struct SchemeSetting {
     bool has_grain;              /* per-tensor, per-channel or block(N) is said */
     bool per_tensor;             /* said in so many words */
     bool channel;                /* a scale for each output channel */
-    int64_t block;               /* a scale for so many along the summed axis; 0: none */
+    bool has_axis; /* the axis of these is stated: an import's, as rules have no word */
+    int axis;
+    int64_t block; /* a scale for so many along the summed axis; 0: none */
 } SchemeSetting;
 
 extern const SchemeSetting scheme_setting_none;

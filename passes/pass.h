@@ -30,8 +30,9 @@ typedef struct PassContext {
     const char *input_names, *output_names; /* lists a,b,c (rename-interface), or NULL */
     const char *const *axes;                /* INPUT:AXIS:NAME (dynamic-axis) */
     size_t n_axes;
-    bool misused;   /* an error that was reported is one of usage: the options were wrong */
-    bool no_floats; /* quantize also operators that are better left float */
+    bool misused;       /* an error that was reported is one of usage: the options were wrong */
+    bool no_floats;     /* quantize also operators that are better left float */
+    bool weights_alone; /* -weight-only: dequantized, not multiplied as they are */
     Target target;
     bool saturates; /* the processor adds pairs of u8 x s8 products in 16 bits (-target-cpu=avx2) */
     int64_t target_opset; /* 0: as low as the types allow, not below the module's own */

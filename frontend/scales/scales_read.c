@@ -151,7 +151,8 @@ static bool read_override(const Scales *s, const char *tensor, json_t *list) {
     set.storage = e;
     set.sym = sym ? json_is_true(sym) : SCHEME_UNSAID;
     set.reduce_range = less ? json_is_true(less) : SCHEME_UNSAID;
-    set.has_grain = set.channel = axis != NULL;
+    set.has_grain = set.channel = set.has_axis = axis != NULL;
+    set.axis = (int)json_integer_value(axis);
     if (e || sym || less || axis) /* a rule says something */
         add_rule(s, tensor, set);
     return true;

@@ -327,20 +327,41 @@ static void warn_unmatched(const PassContext *c, const Search *s) {
                                            : "node");
 }
 
-typedef struct Asymmetric {
+typedef struct Weights {
     const PassContext *c;
     const SchemeRule *told;
-} Asymmetric;
+    bool ok;
+} Weights;
+
+/* One accumulator has one scale, so there is one axis that a weight can have scales along. */
+static bool check_axis(const PassContext *c, const Node *n, const Value *w) {
+    OpCtx ctx = op_ctx(n, NULL);
+    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&ctx) : -1;
+    for (size_t i = c->scheme.n; axis >= 0 && i-- > 0;) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        const SchemeSetting *s = &r->set[SCHEME_ITSELF];
+        if (!s->has_axis || !rule_matches_value(r, w) ||
+            s->axis + (s->axis < 0 ? w->type.rank : 0) == axis)
+            continue;
+        return diag_error(
+            c->d, r->loc,
+            "%s%s'%s' has its output channels along axis %d: scales along axis %d are "
+            "for no kernel, as an accumulator cannot sum over several",
+            r->flag ? r->flag : "", r->flag ? ": " : "", diag_name(c->d, w->name), axis, s->axis);
+    }
+    return true;
+}
 
 /* A rule of which choice_is_symmetric thinks otherwise is told of once. */
 static void look_at_weights(Graph *g, void *ctx) {
-    Asymmetric *x = ctx;
+    Weights *x = ctx;
     FOR_NODES(n, g) {
         const Value *w = n->def && n->def->quant.kind == QUANT_MAC
                              ? node_input(n, (size_t)n->def->quant.weight)
                              : NULL;
         if (!w || w->kind != VALUE_CONST)
             continue;
+        x->ok = check_axis(x->c, n, w) && x->ok;
         Choice o = choice_of_weight(x->c, n, w);
         const SchemeRule *r = o.by[CHOICE_SYM];
         if (o.sym || o.fixed || o.is_float || !r || r == x->told || !(o.channel || o.block) ||
@@ -350,20 +371,22 @@ static void look_at_weights(Graph *g, void *ctx) {
         diag_warning(x->c->d, r->loc,
                      "%s%sweights of 8 bits with a scale for each channel or block stay symmetric: "
                      "onnxruntime's kernels take one zero point; 'asym' goes with per-tensor, "
-                     "with fewer or more bits, and with -target=c",
+                     "with fewer or more bits, with -weight-only and with -target=c",
                      r->flag ? r->flag : "", r->flag ? ": " : "");
     }
 }
 
 bool choice_is_symmetric(const PassContext *c, const Choice *o) {
-    return o->sym || (c->target != TARGET_C && elem_bits(o->storage) == 8);
+    bool multiplied = c->target == TARGET_TENSORRT || !c->weights_alone;
+    return o->sym || (multiplied && c->target != TARGET_C && elem_bits(o->storage) == 8);
 }
 
 bool choice_check(const PassContext *c, Module *m) {
     Between between = {c, uses_new(m), true};
     module_each_value(m, look_between, &between);
-    bool ok = between.ok;
-    module_each_graph(m, look_at_weights, &(Asymmetric){.c = c});
+    Weights weights = {.c = c, .ok = true};
+    module_each_graph(m, look_at_weights, &weights);
+    bool ok = between.ok && weights.ok;
     for (size_t i = 0; i < c->scheme.n; i++) {
         const SchemeRule *r = &c->scheme.rules[i];
         Search s = search(r, between.uses, m);
