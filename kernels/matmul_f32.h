@@ -3,7 +3,8 @@
 //! uses tile_f32
 // y[batch, m, n] (contiguous) = alpha * a[i, k] . b[k, j] + beta * c[i, j]: ONNX Gemm and MatMul
 // with batches. Any operand may be transposed or broadcast through its strides (elements). Scratch:
-// cols holds 16 * k elements, rows 4 * k.
+// cols holds 16 * k elements, rows 4 * k. Rows are not used where ak is 1; columns not for less than
+// four rows where bn is 1, or ak and bk are.
 typedef struct {
     int32_t rank, dim[8]; /* batch dimensions */
     int32_t as[8], bs[8]; /* batch strides */
@@ -63,6 +64,20 @@ static void $NAME_four(const float *a, const float *b, ptrdiff_t apart, int32_t 
     }
 }
 
+/* Less than 16 columns, which lie side by side, as they are. */
+static void $NAME_narrow(const qk_matmul_f32_params *p, const float *a, const float *b,
+                         const float *c, int32_t first, int32_t count, float *y) {
+    int32_t i, j, k;
+    for (i = 0; i < p->m; i++)
+        for (j = 0; j < count; j++) {
+            float sum = 0.0f;
+            for (k = 0; k < p->k; k++)
+                sum += a[(ptrdiff_t)i * p->am + (ptrdiff_t)k * p->ak] *
+                       b[(ptrdiff_t)k * p->bk + j];
+            $NAME_store(p, c, i, first + j, sum, y);
+        }
+}
+
 static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float *b, const float *c,
                       float *y, float *cols, float *rows) {
     int32_t i, j, k, l, r;
@@ -83,7 +98,11 @@ static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float
     for (j = 0; j < p->n; j += 16) {
         int32_t width = p->n - j < 16 ? p->n - j : 16;
         const float *bp = b + (ptrdiff_t)j * p->bn;
-        int packed = p->bn != 1 || width < 16 || p->m >= 16;
+        int packed = p->bn != 1 || (p->m >= 4 && (width < 16 || p->m >= 16));
+        if (!packed && width < 16) {
+            $NAME_narrow(p, a, bp, c, j, width, y);
+            continue;
+        }
         for (k = 0; packed && k < p->k; k++)
             for (l = 0; l < 16; l++)
                 cols[(ptrdiff_t)k * 16 + l] =

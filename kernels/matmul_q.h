@@ -16,7 +16,8 @@
 //   y = acc                                                            int32 output
 // ONNX QLinearMatMul, MatMulInteger, QGemm. Any operand may be transposed or broadcast through its
 // strides (elements). k at most 2^15 for 8-bit operands, else sums wrap.
-// Scratch: rows holds tile * k elements, cols 4 * k, acc 4 * tile.
+// Scratch: rows holds tile * k elements, cols 4 * k, acc 4 * tile. With tile 0 there is none: for few
+// rows, where gathering operands would cost more than the product.
 typedef struct {
     int32_t rank, dim[8]; /* batch dimensions */
     int32_t as[8], bs[8]; /* batch strides */
@@ -70,6 +71,36 @@ static void $NAME_cols(const qk_matmul_q_params *p, const $W *src, ptrdiff_t at,
     //! end
 }
 
+/* Sums of one row with `count` columns, of which the first begins at b[at]; sums are `step` apart.
+ * Four at a time share the row, those beyond `count` are dropped. */
+static void $NAME_row(const qk_matmul_q_params *p, const $X *a, const $W *b, ptrdiff_t at,
+                      int32_t count, const int32_t *bz, $A *sum, int32_t step) {
+    $A s[4] = {0, 0, 0, 0};
+    int32_t z[4], r, k;
+    ptrdiff_t o[4];
+    for (r = 0; r < 4; r++) {
+        o[r] = at + (r < count ? r * (ptrdiff_t)p->bn : 0);
+        z[r] = bz[r < count ? r * (ptrdiff_t)p->bz_step : 0];
+    }
+    for (k = 0; k < p->k; k++) {
+        $A v = a[(ptrdiff_t)k * p->ak] - p->az;
+        ptrdiff_t i = (ptrdiff_t)k * p->bk;
+        //! if W=p8
+        s[0] += v * (qk_packed_at(b, o[0] + i, p->wbits, p->wsign) - z[0]);
+        s[1] += v * (qk_packed_at(b, o[1] + i, p->wbits, p->wsign) - z[1]);
+        s[2] += v * (qk_packed_at(b, o[2] + i, p->wbits, p->wsign) - z[2]);
+        s[3] += v * (qk_packed_at(b, o[3] + i, p->wbits, p->wsign) - z[3]);
+        //! else
+        s[0] += v * (b[o[0] + i] - z[0]);
+        s[1] += v * (b[o[1] + i] - z[1]);
+        s[2] += v * (b[o[2] + i] - z[2]);
+        s[3] += v * (b[o[3] + i] - z[3]);
+        //! end
+    }
+    for (r = 0; r < count; r++)
+        sum[(ptrdiff_t)r * step] = s[r];
+}
+
 static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $A *bias,
                   const int32_t *bz,
                   //! if Y=f32
@@ -81,17 +112,29 @@ static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $
                   $Y *y, $E *rows, $E *cols, $A *acc) {
     int32_t index[8] = {0}, batches = 1, batch, d, first, i, j, r;
     ptrdiff_t ia = 0, ib = 0;
+    enum { FEW = 3 };
+    int32_t tile = p->tile ? p->tile : FEW;
+    $A few[4 * FEW];
+    if (!p->tile)
+        acc = few;
     for (d = 0; d < p->rank; d++)
         batches *= p->dim[d];
     for (batch = 0; batch < batches; batch++) {
-        for (first = 0; first < p->m; first += p->tile) {
-            int32_t count = p->m - first < p->tile ? p->m - first : p->tile;
-            $NAME_rows(p, a + ia + (ptrdiff_t)first * p->am, count, rows);
+        for (first = 0; first < p->m; first += tile) {
+            int32_t count = p->m - first < tile ? p->m - first : tile;
+            const $X *ap = a + ia + (ptrdiff_t)first * p->am;
+            if (p->tile)
+                $NAME_rows(p, ap, count, rows);
             for (j = 0; j < p->n; j += 4) {
                 int32_t width = p->n - j < 4 ? p->n - j : 4;
-                $NAME_cols(p, b, ib + (ptrdiff_t)j * p->bn, width, bz + (ptrdiff_t)j * p->bz_step,
-                           cols);
-                qk_dot_$e_$e(rows, count, cols, width, p->k, acc);
+                const int32_t *z = bz + (ptrdiff_t)j * p->bz_step;
+                ptrdiff_t from = ib + (ptrdiff_t)j * p->bn;
+                if (p->tile) {
+                    $NAME_cols(p, b, from, width, z, cols);
+                    qk_dot_$e_$e(rows, count, cols, width, p->k, acc);
+                }
+                for (i = 0; !p->tile && i < count; i++)
+                    $NAME_row(p, ap + (ptrdiff_t)i * p->am, b, from, width, z, acc + i, count);
                 for (r = 0; r < width; r++) {
                     $Y *out = y + ((ptrdiff_t)batch * p->m + first) * p->n + j + r;
                     $A *sum = acc + (ptrdiff_t)r * count;

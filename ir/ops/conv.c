@@ -188,6 +188,14 @@ static bool signed_weights(Binder *b, const Node *n, Mac *m, int *buffer, int32_
     return true;
 }
 
+/* Positions unfolded together, of `len` elements each: their sums and unpacked weights are scratch,
+ * too. */
+static int32_t unfold_tile(const Spatial *s, const Mac *m, int32_t len, int32_t room) {
+    int32_t bytes = elem_bits(m->expand) / 8, sums = 5 * elem_bits(m->acc) / 8;
+    int32_t each = (sums + bytes - 1) / bytes, rows = m->wbits ? 4 * len : 0;
+    return conv2d_tile(s->oh * s->ow, len + each, bytes, room > rows ? room - rows : 0, 1);
+}
+
 static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group,
                        const Volume *v) {
     Mac m;
@@ -239,8 +247,7 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         WINDOW_PARAMS(s),   .ic = s->ic,        .oc = s->oc,     .group = group, .has_wz = !no_wz,
         .wz_step = wz_step, .m_step = m.m_step, .xz = m.xz,      .yz = m.yz,     .lo = m.lo,
         .hi = m.hi,         .wbits = m.wbits,   .wsign = m.wsign};
-    int bytes = elem_bits(m.expand) / 8;
-    p.tile = conv2d_tile(s->oh * s->ow, len, bytes, unfold_bytes(b, n), 1);
+    p.tile = unfold_tile(s, &m, len, unfold_bytes(b, n));
     args[n_args++] = bind_scratch(b, m.expand, (size_t)p.tile * (size_t)len);
     args[n_args++] = bind_scratch(b, m.acc, 5 * (size_t)p.tile);
     if (m.wbits)

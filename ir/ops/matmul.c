@@ -46,16 +46,29 @@ static bool product_float(Binder *b, const Node *n, const Product *p, const Valu
     int at[4];
     if (!mac_floats(b, n, q.has_c ? bias : NULL, at))
         return false;
+    bool lone = p->m < 4 && (p->bn == 1 || (p->ak == 1 && p->bk == 1));
     int args[] = {at[0],
                   at[1],
                   at[2],
                   at[3],
-                  bind_scratch(b, ELEM_FLOAT, 16 * (size_t)p->k),
-                  bind_scratch(b, ELEM_FLOAT, 4 * (size_t)p->k)};
+                  bind_scratch(b, ELEM_FLOAT, lone ? 0 : 16 * (size_t)p->k),
+                  bind_scratch(b, ELEM_FLOAT, p->ak == 1 ? 0 : 4 * (size_t)p->k)};
     return bind_call(b, n, "qk_matmul_f32", &q, sizeof q, 6, args) && mac_store(b, n, at);
 }
 
-enum { TILE = 64 };
+enum { TILE = 64, FEW_ROWS = 3 };
+
+/* Rows that are widened together: more of them read b less often. As many as do not make this node
+ * the one that the arena's size depends on; a few rows are multiplied as they are. */
+static int32_t product_tile(const Binder *b, const Node *n, const Product *p, const Mac *m) {
+    if (p->m <= FEW_ROWS)
+        return 0;
+    size_t columns = 4 * (size_t)p->k * (size_t)(elem_bits(m->expand) / 8), room = bind_room(b, n);
+    size_t row = columns / 4 + 4 * (size_t)(elem_bits(m->acc) / 8);
+    size_t fit = room > columns ? (room - columns) / (row ? row : 1) : 0;
+    int32_t most = p->m < TILE ? p->m : TILE;
+    return fit >= (size_t)most ? most : fit < 4 ? 4 : (int32_t)fit / 4 * 4;
+}
 
 /* ---- packed weights ---- */
 
@@ -133,7 +146,7 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
     memcpy(q.dim, p->dim, sizeof q.dim);
     memcpy(q.as, p->as, sizeof q.as);
     memcpy(q.bs, p->bs, sizeof q.bs);
-    q.tile = p->m < TILE ? p->m : TILE;
+    q.tile = product_tile(b, n, p, &m);
     if (add >= 0 && !value_data(bias)) { /* read as it stands */
         Type t = bias->type;
         int32_t last = t.rank > 0 ? (int32_t)t.dims[t.rank - 1].value : 1;
@@ -152,7 +165,7 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
         args[n_args++] = m.out_args[i];
     args[n_args++] = y;
     args[n_args++] = bind_scratch(b, m.expand, (size_t)q.tile * (size_t)p->k);
-    args[n_args++] = bind_scratch(b, m.expand, 4 * (size_t)p->k);
+    args[n_args++] = bind_scratch(b, m.expand, q.tile ? 4 * (size_t)p->k : 0);
     args[n_args++] = bind_scratch(b, m.acc, 4 * (size_t)q.tile);
     return bind_rounded(b, n, m.rounding, bind_kernel(b, "matmul_q", 3, m.types), &q, sizeof q,
                         n_args, args) &&

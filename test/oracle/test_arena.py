@@ -112,6 +112,16 @@ class Arena(OracleCase):
         self.assertLessEqual(arena, alive)
         self.assertLess(arena, TFLITE_MICRO.get(name, arena + 1))
 
+    @for_each(*NAMES)
+    def test_of_other_types(self, name):
+        """Weights of 4 and of 16 bits, activations of 16, and float: by kernels that take any."""
+        model = self.shared_model(f"{name}_fp32.onnx")
+        for option in ("-weights=int4 sym", "-weights=int16", "-weights=uint8 asym", "-activations=int16", None):
+            with self.subTest(option=option):
+                options = (option, "-calib-random=1", "-integer-only") if option else ()
+                arena, alive = emit(model, self.scratch, *options)
+                self.assertLessEqual(arena, alive if name == "ad" else 1.05 * alive)
+
     @for_each(*NETWORKS)
     def test_networks(self, name):
         model, inputs = NETWORKS[name]()

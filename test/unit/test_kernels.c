@@ -361,7 +361,7 @@ static void conv_f32_equals_reference(void **state) {
 
 static void matmul_case(const IntType *a, const IntType *b, const IntType *y, int i) {
     qk_matmul_q_params p = {.rank = 2, .m = (int)between(0, 9), .n = (int)between(1, 9)};
-    p.k = (int)between(0, 40), p.tile = (int)between(1, 6);
+    p.k = (int)between(0, 40), p.tile = (int)between(0, 6);
     p.dim[0] = 2, p.dim[1] = 3;
     bool ta = i & 1, tb = i & 2, wide = a->bytes == 2 || b->bytes == 2;
     p.as[0] = p.m * p.k,
