@@ -2,17 +2,10 @@
  * (operand 1), from 11 roi, scales and sizes; 18 added axes and a policy for the aspect ratio, 19
  * half_pixel_symmetric. To the nearest it moves data; linear interpolation keeps the parameters
  * too, as it stays between its operand's numbers. */
-#include "ir/ops/bind.h"
+#include "ir/ops/resize.h"
 #include "ir/provenance.h"
 
 #include <math.h>
-
-typedef struct ResizeAttrs {
-    Str mode, coordinates, nearest, policy;
-    float cubic_coeff_a, extrapolation_value;
-    int64_t antialias, exclude_outside;
-    Ints axes;
-} ResizeAttrs;
 
 static const AttrSpec attrs[] = {
     A_WORD(ResizeAttrs, mode, "nearest", "nearest linear cubic"),
@@ -37,11 +30,6 @@ enum { X, ROI, SCALES, SIZES };
 
 /* ---- sizes ---- */
 
-typedef struct Extent {
-    int64_t in, out;
-    float scale;
-} Extent;
-
 static size_t scales_at(const OpCtx *c) {
     return c->opset < 11 ? 1 : SCALES;
 }
@@ -61,6 +49,23 @@ static bool resized(const OpCtx *c, int64_t size, Extent *e) {
         return op_error_param(c, "sizes", SIZES, "size %lld is out of range", (long long)size);
     e->out = size;
     e->scale = e->in > 0 ? (float)size / (float)e->in : 1;
+    return true;
+}
+
+/* The part of each axis that tf_crop_and_resize takes. */
+static bool crop(const OpCtx *c, const ResizeAttrs *a, Extent *e, int rank) {
+    const Tensor *roi = op_const(c, ROI);
+    size_t n = a->axes.v ? a->axes.n : (size_t)rank;
+    if (!str_is(a->coordinates, "tf_crop_and_resize") || !roi || !roi->data)
+        return true;
+    if (roi->count != 2 * n)
+        return op_error_in(c, ROI, "%zu numbers for the starts and ends of %zu axes", roi->count,
+                           n);
+    for (size_t i = 0; i < n; i++) {
+        int64_t axis = a->axes.v ? a->axes.v[i] : (int64_t)i;
+        e[axis < 0 ? axis + rank : axis].start = (float)tensor_float(roi, i);
+        e[axis < 0 ? axis + rank : axis].end = (float)tensor_float(roi, n + i);
+    }
     return true;
 }
 
@@ -101,7 +106,7 @@ static bool extents(const OpCtx *c, Extent *e, bool *known) {
         return op_error_in(c, sizes.n ? SIZES : scales_at(c), "%zu %s for %zu axes", have,
                            sizes.n ? "sizes" : "scales", n);
     for (int i = 0; i < x.rank; i++)
-        e[i] = (Extent){x.dims[i].value, x.dims[i].value, 1};
+        e[i] = (Extent){x.dims[i].value, x.dims[i].value, 1, 0, 1};
     for (size_t i = 0; i < n; i++) {
         int64_t axis = a->axes.v ? a->axes.v[i] : (int64_t)i;
         axis += axis < 0 ? x.rank : 0;
@@ -112,7 +117,7 @@ static bool extents(const OpCtx *c, Extent *e, bool *known) {
     }
     if (sizes.n)
         keep_ratio(a, e, set, x.rank);
-    return true;
+    return crop(c, a, e, x.rank);
 }
 
 static bool infer(OpCtx *c) {
@@ -144,9 +149,11 @@ static int move_axis(const OpCtx *c, int axis) {
 
 /* ---- where a result comes from ---- */
 
-/* The place in the operand of result `i` of an axis, in float as onnxruntime computes it. */
-static float origin(Str how, Extent e, int64_t i) {
+float resize_origin(Str how, Extent e, int64_t i) {
     float at = (float)i, in = (float)e.in, out = (float)e.out, exact = e.scale * in;
+    if (str_is(how, "tf_crop_and_resize"))
+        return e.out > 1 ? e.start * (in - 1) + at * (e.end - e.start) * (in - 1) / (out - 1)
+                         : 0.5f * (e.start + e.end) * (in - 1);
     if (str_is(how, "asymmetric"))
         return at / e.scale;
     if (str_is(how, "align_corners"))
@@ -161,21 +168,15 @@ static float origin(Str how, Extent e, int64_t i) {
     return half;
 }
 
-static bool known_coordinates(Str how) {
-    static const char *const all[] = {"asymmetric",           "align_corners",
-                                      "tf_half_pixel_for_nn", "pytorch_half_pixel",
-                                      "half_pixel_symmetric", "half_pixel"};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (str_is(how, all[i]))
-            return true;
-    return false;
+bool resize_keeps(Extent e) {
+    return e.scale == 1 && e.in == e.out && e.start == 0 && e.end == 1;
 }
 
 static int64_t within(int64_t v, int64_t length) {
     return v < 0 ? 0 : v >= length ? length - 1 : v;
 }
 
-static int64_t nearest(Str how, float at) {
+int64_t resize_nearest(Str how, float at) {
     if (str_is(how, "floor"))
         return (int64_t)floorf(at);
     if (str_is(how, "ceil"))
@@ -201,9 +202,10 @@ static bool bind_nearest(Binder *b, const Node *n, const OpCtx *c, const Extent 
     for (int i = 0; i < n->in[X]->type.rank; i++) {
         from[i] = NEW_ARRAY(binder_arena(b), int64_t, (size_t)e[i].out + 1);
         for (int64_t k = 0; k < e[i].out; k++)
-            from[i][k] = e[i].scale == 1
-                             ? k
-                             : within(nearest(how, origin(a->coordinates, e[i], k)), e[i].in);
+            from[i][k] =
+                e[i].scale == 1
+                    ? k
+                    : within(resize_nearest(how, resize_origin(a->coordinates, e[i], k)), e[i].in);
     }
     return bind_take(b, n, n->in[X], n->out[0], from);
 }
@@ -218,7 +220,7 @@ static void bind_axis(Binder *b, Str how, Extent e, bool ints, int *table, int *
     int32_t *q = NEW_ARRAY(binder_arena(b), int32_t, (size_t)e.out);
     float *w = NEW_ARRAY(binder_arena(b), float, (size_t)e.out);
     for (int64_t i = 0; i < e.out; i++) {
-        float place = e.scale == 1 ? (float)i : origin(how, e, i);
+        float place = e.scale == 1 ? (float)i : resize_origin(how, e, i);
         place = fmaxf(0, fminf(place, (float)(e.in - 1)));
         int64_t low = (int64_t)place;
         at[i] = (int32_t)low;
@@ -231,11 +233,17 @@ static void bind_axis(Binder *b, Str how, Extent e, bool ints, int *table, int *
                    : bind_const(b, ELEM_FLOAT, (size_t)e.out, w, "weights");
 }
 
+/* Real numbers, whatever the operand is. */
+static bool bind_taps(Binder *b, const Node *n, const ResizeAttrs *a, const Extent *e) {
+    return bind_any_quant(n) ? bind_in_double_as(b, n, "no integer kernel resizes like that")
+                             : resize_taps_bind(b, n, a, e);
+}
+
 static bool bind_linear(Binder *b, const Node *n, const ResizeAttrs *a, const Extent *e) {
     Type x = n->in[X]->type;
     int first = -1, last = -1, count = 0;
     for (int i = 0; i < x.rank; i++)
-        if (e[i].scale != 1 || e[i].in != e[i].out) {
+        if (!resize_keeps(e[i])) {
             first = first < 0 ? i : first;
             last = i;
             count++;
@@ -243,7 +251,7 @@ static bool bind_linear(Binder *b, const Node *n, const ResizeAttrs *a, const Ex
     if (count == 0)
         return bind_alias(b, n, n->out[0], n->in[X]);
     if (count > 2 || last - first + 1 != count)
-        return bind_unsupported(b, n, "mode 'linear' along more than two neighbouring axes");
+        return bind_taps(b, n, a, e);
     ElemType type = bind_elem(n->in[X]);
     bool ints = op_quant(n->in[X]) != NULL;
     Extent rows = count == 2 ? e[first] : (Extent){1, 1, 1};
@@ -262,6 +270,11 @@ static bool bind_linear(Binder *b, const Node *n, const ResizeAttrs *a, const Ex
                      &p, sizeof p, 6, args);
 }
 
+static bool needs_taps(const ResizeAttrs *a) {
+    return str_is(a->mode, "cubic") || str_is(a->coordinates, "tf_crop_and_resize") ||
+           (a->antialias && str_is(a->mode, "linear"));
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const ResizeAttrs *a = c->attrs;
     Extent e[MAX_RANK];
@@ -272,14 +285,10 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         return bind_unsupported(b, n, "its sizes are not constant");
     if (!bind_equal_quant(n->in[X], n->out[0]))
         return bind_unsupported(b, n, "operand and result are quantized differently");
-    if (!known_coordinates(a->coordinates) || str_is(a->mode, "cubic") || a->antialias)
-        return bind_unsupported(b, n, "%s",
-                                !known_coordinates(a->coordinates)
-                                    ? diag_name(binder_diags(b), a->coordinates)
-                                : a->antialias ? "with antialias"
-                                               : "mode 'cubic'");
     if (bind_count(n->in[X]) == 0)
         return bind_unsupported(b, n, "its operand is empty");
+    if (needs_taps(a))
+        return bind_taps(b, n, a, e);
     return str_is(a->mode, "linear") ? bind_linear(b, n, a, e) : bind_nearest(b, n, c, e);
 }
 
@@ -293,6 +302,10 @@ static const char *integer_refusal(const OpCtx *c, const Quant *x) {
     const ResizeAttrs *a = c->attrs;
     if (str_is(a->mode, "cubic"))
         return "cubic interpolation leaves the range of its operand";
+    if (str_is(a->coordinates, "tf_crop_and_resize"))
+        return "outside of its operand it has a value of its own";
+    if (a->antialias && str_is(a->mode, "linear"))
+        return "no integer kernel resizes with antialias";
     return !is_nearest(c) && x && elem_bits(x->storage) > 16
                ? "linear interpolation has integer kernels of up to 16 bits"
                : NULL;

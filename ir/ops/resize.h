@@ -1,0 +1,32 @@
+/* What the two ways to run Resize share. Everything made belongs to the program; what cannot run is
+ * reported through bind_unsupported, as false. */
+#ifndef QXC_IR_OPS_RESIZE_H
+#define QXC_IR_OPS_RESIZE_H
+
+#include "ir/ops/bind.h"
+
+typedef struct ResizeAttrs {
+    Str mode, coordinates, nearest, policy;
+    float cubic_coeff_a, extrapolation_value;
+    int64_t antialias, exclude_outside;
+    Ints axes;
+} ResizeAttrs;
+
+/* One axis: its lengths, what it is scaled by, and of what part (roi; 0 to 1: of all). */
+typedef struct Extent {
+    int64_t in, out;
+    float scale, start, end;
+} Extent;
+
+/* The place in the operand of result `i` of an axis, in float as onnxruntime computes it. */
+float resize_origin(Str how, Extent e, int64_t i);
+/* The element of the operand for a place; may lie outside. */
+int64_t resize_nearest(Str how, float at);
+/* Whether an axis stays as it is. */
+bool resize_keeps(Extent e);
+
+/* Real numbers, axis after axis, each result from as many elements as the mode takes: cubic,
+ * antialias, extrapolation, and linear along more axes than two. */
+bool resize_taps_bind(Binder *b, const Node *n, const ResizeAttrs *a, const Extent *e);
+
+#endif
