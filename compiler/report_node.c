@@ -30,14 +30,17 @@ typedef struct Count {
 static void count_graph(Graph *g, void *ctx) {
     Count *c = ctx;
     FOR_NODES(n, g)
-    c->n += ort_fusion(n, c->uses).kind == FUSION_ROUNDED;
+    if (node_is(n, "MatMul") || node_is(n, "Gemm"))
+        c->n += ort_fusion(n, c->uses).kind == FUSION_ROUNDED;
 }
 
 size_t report_rounded(const Job *j, Module *m) {
     if (j->ctx.target != TARGET_ORT_CPU || (j->form != FORM_QDQ && j->form != FORM_QOP))
         return 0;
+    Arena *outer = scratch_begin(m);
     Count c = {uses_new(m), 0};
     module_each_graph(m, count_graph, &c);
+    scratch_end(m, outer);
     return c.n;
 }
 

@@ -70,7 +70,7 @@ typedef struct Quant {
     ElemType scale_type; /* element type of the stored scale, FLOAT by default */
     Str alias;           /* "!name" line that states it, or STR_NONE when written in place */
     Loc loc;
-    QuantLocs at;
+    const QuantLocs *at; /* where a text states its parts, or NULL */
     /* QUANT_ACC only: what the scale is the product of, each a value or an alias. */
     const struct Value *acc_value[2];
     const struct Quant *acc_quant[2];

@@ -13,6 +13,10 @@ static const char *entry(Diags *d, size_t i, size_t n) {
     return diag_name(d, (Str){text, (size_t)len});
 }
 
+static QuantLocs stated(const Quant *q) {
+    return q->at ? *q->at : (QuantLocs){.scale = LOC_NONE};
+}
+
 /* Where the part stands, if the text says it. */
 static Loc part(Loc stated, Loc at) {
     return stated.source ? stated : at;
@@ -27,7 +31,7 @@ static bool verify_scales(const Quant *q, Loc at, Diags *d) {
         i++;
     float s = q->scale[i];
     const char *where = entry(d, i, q->n_scale);
-    at = part(q->at.scale, at);
+    at = part(stated(q).scale, at);
     if (isnan(s) || isinf(s))
         return diag_error(d, at, "the scale%s is not a finite number", where);
     if (s <= 0)
@@ -36,7 +40,7 @@ static bool verify_scales(const Quant *q, Loc at, Diags *d) {
 }
 
 static bool verify_range(const Quant *q, Loc at, Diags *d) {
-    at = part(q->at.range, at);
+    at = part(stated(q).range, at);
     int64_t min = elem_min(q->storage), max = elem_max(q->storage);
     if (!q->has_range)
         return true;
@@ -62,7 +66,7 @@ static bool verify_wide_zps(const Quant *q, Loc at, Diags *d) {
 }
 
 static bool verify_zps(const Quant *q, Loc at, Diags *d) {
-    at = part(q->at.zp, at);
+    at = part(stated(q).zp, at);
     if (q->wide_zp && quant_is_wide(q))
         return verify_wide_zps(q, at, d);
     for (size_t i = 0; i < q->n_zp; i++) {
@@ -79,7 +83,7 @@ static bool verify_zps(const Quant *q, Loc at, Diags *d) {
 }
 
 static bool verify_axes(const Quant *q, Loc at, Diags *d) {
-    at = part(q->at.axis, at);
+    at = part(stated(q).axis, at);
     for (int i = 0; i < q->n_axes; i++) {
         if (q->axis[i] < 0)
             return diag_error(d, at, "axis %d is negative", q->axis[i]);
@@ -97,7 +101,7 @@ static bool verify_open(const Quant *q, Loc at, Diags *d) {
     const char *which = q->kind == QUANT_DYNAMIC ? "dynamic" : "not known yet";
     if (q->n_scale || q->n_zp > 0)
         return diag_error(d, at, "a quantization whose parameters are %s states none", which);
-    return !q->n_axes || diag_error(d, part(q->at.axis, at),
+    return !q->n_axes || diag_error(d, part(stated(q).axis, at),
                                     "a quantization whose parameters are %s has no axis", which);
 }
 
@@ -108,10 +112,10 @@ bool verify_quant(const Quant *q, Loc at, Diags *d) {
     if (q->n_scale == 0)
         return diag_error(d, at, "the quantization has no scale");
     if (q->n_axes == 0 && q->n_scale > 1)
-        return diag_error(d, part(q->at.scale, at),
+        return diag_error(d, part(stated(q).scale, at),
                           "%zu scales need an axis, as in int8q<[...], 0, axis=0>", q->n_scale);
     if (q->n_zp > 1 && q->n_zp != q->n_scale)
-        ok = diag_error(d, part(q->at.zp, at), "%zu zero points for %zu scale%s", q->n_zp,
+        ok = diag_error(d, part(stated(q).zp, at), "%zu zero points for %zu scale%s", q->n_zp,
                         q->n_scale, q->n_scale == 1 ? "" : "s");
     ok &= verify_scales(q, at, d);
     if (ok)

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "support/arena.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +101,17 @@ static void leave_parent(Arena *a) {
         p->used -= a->used;
 }
 
+static char *align_up(char *p, size_t align) {
+    return p + (-(uintptr_t)p & (align - 1));
+}
+
+static void chunk_free(Chunk *c) {
+    if (c->mapped)
+        munmap(c, c->mapped);
+    else
+        free(c);
+}
+
 void arena_free(Arena *a) {
     if (!a)
         return;
@@ -109,12 +121,29 @@ void arena_free(Arena *a) {
         leave_parent(a);
     for (Chunk *c = a->chunks, *next; c; c = next) {
         next = c->next;
-        if (c->mapped)
-            munmap(c, c->mapped);
-        else
-            free(c);
+        chunk_free(c);
     }
     free(a);
+}
+
+void arena_clear(Arena *a) {
+    assert(!a->scratch);
+    Chunk *kept = a->chunks;
+    if (!kept)
+        return;
+    for (Chunk *c = kept->next, *next; c; c = next) {
+        next = c->next;
+        chunk_free(c);
+    }
+    kept->next = NULL;
+    char *from = align_up((char *)kept + sizeof *kept, ALIGN);
+    ASAN_UNPOISON_MEMORY_REGION(from, (size_t)(kept->free - from));
+    memset(from, 0, (size_t)(kept->free - from));
+    ASAN_POISON_MEMORY_REGION(from, (size_t)(kept->free - from));
+    kept->free = from;
+    for (Arena *p = a->parent; p; p = p->parent)
+        p->used -= a->used;
+    a->used = 0;
 }
 
 OutOfMemory *arena_handler(const Arena *a) {
@@ -136,10 +165,6 @@ size_t arena_left(const Arena *a) {
     size_t left = a->limit ? a->limit - a->used : SIZE_MAX;
     size_t above = a->parent ? arena_left(a->parent) : SIZE_MAX;
     return left < above ? left : above;
-}
-
-static char *align_up(char *p, size_t align) {
-    return p + (-(uintptr_t)p & (align - 1));
 }
 
 /* Large models touch new memory all the time: with huge pages that costs a fault every 2 MiB. Whole

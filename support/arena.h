@@ -29,6 +29,8 @@ void arena_free(Arena *a); /* NULL is fine */
 /* An arena for what is needed only for a while: what it uses counts against the limit of `parent`,
  * with which it dies unless arena_free gives it back before. */
 Arena *arena_scratch(Arena *parent);
+/* Everything in it is gone, but its memory is there for the next; it has no scratch of its own. */
+void arena_clear(Arena *a);
 size_t arena_used(const Arena *a);
 OutOfMemory *arena_handler(const Arena *a); /* or NULL */
 size_t arena_left(const Arena *a);          /* until the limit; SIZE_MAX where there is none */

@@ -57,7 +57,7 @@ static void blame_line(Reader *r, size_t i) {
     const Quant *q = m->quant;
     size_t n = 0;
     m->told = true;
-    diag_error(r->diags, q->at.scale.source ? q->at.scale : q->loc,
+    diag_error(r->diags, q->at && q->at->scale.source ? q->at->scale : q->loc,
                "!%s fits none of its %zu values: %s", shown(r, q->alias), m->n, m->why);
     for (; i < r->n_unfit && n < SHOWN; i++)
         if (r->unfit[i].why == m && ++n)

@@ -71,21 +71,21 @@ static bool read_scale(Reader *r, Quant *q, const Val *v) {
 }
 
 /* Where the part is noted; NULL for a part whose place nobody asks for. */
-static Loc *place_of(Quant *q, Str key) {
+static Loc *place_of(QuantLocs *at, Str key) {
     const struct {
         const char *key;
         Loc *at;
-    } places[] = {{"scale", &q->at.scale},          {"zp", &q->at.zp},       {"axis", &q->at.axis},
-                  {"block", &q->at.block},          {"range", &q->at.range}, {"expr", &q->at.expr},
-                  {"scale_type", &q->at.scale_type}};
+    } places[] = {{"scale", &at->scale},          {"zp", &at->zp},       {"axis", &at->axis},
+                  {"block", &at->block},          {"range", &at->range}, {"expr", &at->expr},
+                  {"scale_type", &at->scale_type}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (str_is(key, places[i].key))
             return places[i].at;
     return NULL;
 }
 
-static bool note_place(Reader *r, Quant *q, Str key, const Field *f) {
-    Loc *at = place_of(q, key);
+static bool note_place(Reader *r, QuantLocs *all, Str key, const Field *f) {
+    Loc *at = place_of(all, key);
     if (at && at->source)
         return error_at(r, f->at, "%s is stated twice", shown(r, key));
     if (at)
@@ -94,14 +94,15 @@ static bool note_place(Reader *r, Quant *q, Str key, const Field *f) {
 }
 
 /* One argument; `position` counts those without key: scale, zero point, axis. */
-static bool read_arg(Reader *r, Quant *q, const Field *f, int position, Blocks *blocks) {
+static bool read_arg(Reader *r, Quant *q, QuantLocs *at, const Field *f, int position,
+                     Blocks *blocks) {
     static const char *const keys[] = {"scale", "zp",   "axis",      "block",
                                        "range", "expr", "scale_type"};
     Str key = f->key;
     if (!f->has_key)
         key = position < 3 ? str_from(keys[position]) : STR("");
     const Val *v = &f->val;
-    if (!note_place(r, q, key, f))
+    if (!note_place(r, at, key, f))
         return false;
     if (str_is(key, "scale"))
         return read_scale(r, q, v);
@@ -156,7 +157,7 @@ static bool round_scales(Reader *r, Quant *q) {
         float_encode(q->scale_type, (double)q->scale[i], &bits);
         rounded[i] = (float)float_decode(q->scale_type, bits);
         if (isfinite(q->scale[i]) && q->scale[i] != 0 && (rounded[i] == 0 || !isfinite(rounded[i])))
-            return diag_error(r->diags, q->at.scale, "%g is out of the range of %s",
+            return diag_error(r->diags, q->at->scale, "%g is out of the range of %s",
                               (double)q->scale[i], elem_name(q->scale_type));
     }
     q->scale = rounded;
@@ -164,8 +165,10 @@ static bool round_scales(Reader *r, Quant *q) {
 }
 
 Elem read_quant(Reader *r, Token storage, Span args, Range at) {
+    QuantLocs *places = NEW(r->arena, QuantLocs);
     Quant *q = NEW(r->arena, Quant);
     *q = (Quant){.storage = storage_elem(str_of(r, storage)),
+                 .at = places,
                  .expressed = ELEM_FLOAT,
                  .scale_type = ELEM_FLOAT,
                  .wide_zp = r->module->wide_zp,
@@ -178,7 +181,7 @@ Elem read_quant(Reader *r, Token storage, Span args, Range at) {
     int position = 0;
     bool ok = true;
     for (uint32_t i = 0; i < args.n; i++) {
-        ok &= read_arg(r, q, &f[i], position, &blocks);
+        ok &= read_arg(r, q, places, &f[i], position, &blocks);
         position += !f[i].has_key;
     }
     ok =

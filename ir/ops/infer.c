@@ -26,6 +26,7 @@ static bool infer_qop(const Infer *s, Node *n, OpCtx *c, const OpDef **op) {
     if (!qop_view(n, op, &view, s->d))
         return false;
     *c = qop_ctx(n, &view, s->d);
+    c->arena = s->scratch;
     if (!n->typed) /* wrong attributes were reported */
         return true;
     if (!infer_op(s, n, *op, c))
@@ -72,10 +73,12 @@ static bool infer_results(Infer *s, Node *n) {
     const OpDef *op = n->def;
     Type few[OP_FEW];
     OpCtx c = op_ctx_few(n, few, s->d);
+    c.arena = s->scratch;
     bool ok = op ? infer_op(s, n, op, &c) : infer_qop(s, n, &c, &op);
     unhide(n, hidden);
     for (size_t i = 0; ok && i < n->n_out; i++)
         ok = infer_join(s, &c, op, i);
+    arena_clear(s->scratch);
     return ok;
 }
 
@@ -152,8 +155,12 @@ static bool guess_body(Infer *s, const Node *n, OpCtx *c, const Graph *body, con
     keep_types(&kept, n);
     for (size_t i = 0; i < body->n_in; i++)
         infer_guess(kept.arena, body->in[i], given[i]);
-    Infer guess = {
-        .d = s->mute, .mute = s->mute, .refine = true, .ok = true, .guesses = s->guesses + 1};
+    Infer guess = {.d = s->mute,
+                   .mute = s->mute,
+                   .refine = true,
+                   .ok = true,
+                   .guesses = s->guesses + 1,
+                   .scratch = s->scratch};
     infer_graphs(&guess, n);
     if (guess.ok && n->def->keeps(c))
         return true;
@@ -190,20 +197,30 @@ static void infer_graph(Infer *s, Graph *g) {
 
 static Infer begin(Module *m, bool refine, bool keep, Diags *d) {
     Diags *mute = diags_new(m->arena, NULL, false);
-    return (Infer){.d = d, .mute = mute, .refine = refine, .keep = keep, .ok = true};
+    return (Infer){.d = d,
+                   .mute = mute,
+                   .refine = refine,
+                   .keep = keep,
+                   .ok = true,
+                   .scratch = arena_scratch(m->arena)};
+}
+
+static bool end(Infer *s) {
+    arena_free(s->scratch);
+    return s->ok;
 }
 
 bool node_infer(Node *n, Diags *d) {
     Infer s = begin(n->graph->module, false, false, d);
     infer_node(&s, n, true);
-    return s.ok;
+    return end(&s);
 }
 
 /* Graphs of functions have no types of their own: they get them where they are inlined. */
 bool module_infer(Module *m, Diags *d) {
     Infer s = begin(m, false, false, d);
     infer_graph(&s, m->graph);
-    return s.ok;
+    return end(&s);
 }
 
 /* What a function states is never inferred: it is held against what its nodes take. */
@@ -219,14 +236,14 @@ bool module_infer_onnx(Module *m, Diags *d) {
     infer_graph(&s, m->graph);
     if (m->n_functions)
         module_each_graph(m, look_at_function, &s);
-    return s.ok;
+    return end(&s);
 }
 
 static bool refine(Module *m, bool early, Diags *d) {
     Infer s = begin(m, true, false, d);
     s.early = early;
     infer_graph(&s, m->graph);
-    return s.ok;
+    return end(&s);
 }
 
 bool module_refine(Module *m, Diags *d) {

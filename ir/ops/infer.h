@@ -12,11 +12,13 @@ typedef struct Infer {
     bool keep;   /* stated types that contradict are set aside, not faults */
     bool early;  /* faults in bodies that may be skipped are not told yet */
     bool ok;
-    int guesses; /* that it is inside of */
+    int guesses;    /* that it is inside of */
+    Arena *scratch; /* what is inferred of a node, until the next one */
 } Infer;
 
 /* Result `i` of the node, inferred in `c` (by `op`, which may be NULL), meets its value's type,
- * which becomes the better known of the two. False after a diagnostic where they contradict. */
+ * which becomes the better known of the two. What `c` allocated is not held on to. False after a
+ * diagnostic where they contradict. */
 bool infer_join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i);
 /* The types stated of operands and results do not go together: none of them is taken. */
 void infer_doubt(const Infer *s, Node *n);

@@ -13,6 +13,40 @@ static bool same_elements(Type x, Type y) {
     return x.kind == y.kind && (x.kind != TYPE_TENSOR || x.elem == y.elem);
 }
 
+static bool same_text(Str x, Str y) {
+    return str_eq(x, y) && !x.s == !y.s;
+}
+
+static bool dims_identical(const Dim *x, const Dim *y, int rank) {
+    for (int i = 0; i < rank; i++)
+        if (x[i].value != y[i].value || x[i].negative != y[i].negative ||
+            !same_text(x[i].param, y[i].param) || !same_text(x[i].denotation, y[i].denotation))
+            return false;
+    return true;
+}
+
+/* Dimensions that stay: those of an operand, where they are the same, else a copy. */
+static const Dim *kept_dims(const OpCtx *c, const Dim *dims, int rank) {
+    for (size_t i = 0; i < c->n_in; i++) {
+        Type x = op_type(c, i);
+        if (x.kind == TYPE_TENSOR && x.rank == rank &&
+            (x.dims == dims || dims_identical(x.dims, dims, rank)))
+            return x.dims;
+    }
+    return rank > 0 ? arena_copy(c->node->graph->module->arena, dims, (size_t)rank * sizeof *dims)
+                    : NULL;
+}
+
+/* What was inferred as a type that stays. */
+static Type kept_type(const OpCtx *c, Type t) {
+    t.dims = t.kind == TYPE_TENSOR ? kept_dims(c, t.dims, t.rank) : t.dims;
+    if (t.sub) {
+        Type sub = kept_type(c, *t.sub);
+        t.sub = arena_copy(c->node->graph->module->arena, &sub, sizeof sub);
+    }
+    return t;
+}
+
 /* Exporters get value_info wrong, and nothing reads it but people: the type is the inferred one
  * from here on, what the file said is kept for writing it again. */
 static bool set_aside(const Infer *s, const Node *n, Value *v, Type inferred, const char *does) {
@@ -58,7 +92,8 @@ static bool dims_same(Dim x, Dim y) {
     return x.value == y.value && str_eq(x.param, y.param);
 }
 
-static bool join_shape(const Infer *s, const Node *n, Value *v, Type inferred) {
+static bool join_shape(const Infer *s, const OpCtx *c, Value *v, Type inferred) {
+    const Node *n = c->node;
     Type stated = v->type;
     if (inferred.rank < 0)
         return true;
@@ -67,17 +102,17 @@ static bool join_shape(const Infer *s, const Node *n, Value *v, Type inferred) {
             v->stated = arena_copy(n->graph->module->arena, &stated, sizeof stated);
         if (s->refine || !v->declared || v->stated) {
             v->type.rank = inferred.rank;
-            v->type.dims = inferred.dims;
+            v->type.dims = kept_dims(c, inferred.dims, inferred.rank);
         }
         return true;
     }
     if (stated.rank != inferred.rank)
-        return disagree(s, n, v, inferred, "yields");
+        return disagree(s, n, v, kept_type(c, inferred), "yields");
     Dim *dims = NULL; /* copied on the first change: types share their dims */
     for (int i = 0; i < stated.rank; i++) {
         Dim dim;
         if (!join_dim(stated.dims[i], inferred.dims[i], &dim))
-            return disagree(s, n, v, inferred, "yields");
+            return disagree(s, n, v, kept_type(c, inferred), "yields");
         if (dims_same(dim, stated.dims[i]) || (v->declared && !s->refine))
             continue;
         if (!dims)
@@ -92,8 +127,10 @@ static bool join_shape(const Infer *s, const Node *n, Value *v, Type inferred) {
 static Type quantize_moved(const OpCtx *c, const OpDef *op, Type out) {
     if (!op || (op->quant.kind != QUANT_MOVE && op->quant.kind != QUANT_ORDER))
         return out;
+    OpCtx stays = *c;
+    stays.arena = c->node->graph->module->arena;
     Type x = op_type(c, 0);
-    const Quant *q = x.kind == TYPE_TENSOR && x.quant ? op_moved_quant(c, op, x.quant) : NULL;
+    const Quant *q = x.kind == TYPE_TENSOR && x.quant ? op_moved_quant(&stays, op, x.quant) : NULL;
     if (!q || type_real_elem(x) != out.elem) /* MaxPool's indices, Dropout's mask */
         return out;
     return x.tilde ? type_tilde(out, q) : type_quantized(out, q);
@@ -153,21 +190,21 @@ bool infer_join(const Infer *s, const OpCtx *c, const OpDef *op, size_t i) {
         return true;
     if (v->type.kind == TYPE_NONE) {
         if (inferred.kind != TYPE_TENSOR || inferred.elem != ELEM_UNDEFINED)
-            v->type = quantize_moved(c, op, inferred);
+            v->type = quantize_moved(c, op, kept_type(c, inferred));
         return true;
     }
     if (inferred.kind == TYPE_SPARSE && v->type.kind == TYPE_TENSOR)
         inferred = *inferred.sub; /* runtimes compute with the elements of a sparse constant */
     if (v->type.kind != inferred.kind)
-        return disagree(s, c->node, v, inferred, "yields");
+        return disagree(s, c->node, v, kept_type(c, inferred), "yields");
     if (inferred.kind != TYPE_TENSOR)
         return true;
     if (inferred.elem != ELEM_UNDEFINED && type_real_elem(v->type) != type_real_elem(inferred)) {
         if (inferred.rank < 0)
             inferred.rank = v->type.rank, inferred.dims = v->type.dims;
-        return disagree(s, c->node, v, inferred, "yields");
+        return disagree(s, c->node, v, kept_type(c, inferred), "yields");
     }
-    return join_shape(s, c->node, v, inferred);
+    return join_shape(s, c, v, inferred);
 }
 
 static void doubt(const Infer *s, const Node *n, Value *v) {

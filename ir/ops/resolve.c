@@ -2,6 +2,11 @@
 #define _GNU_SOURCE
 #include "ir/ops/op.h"
 
+#include <assert.h>
+#include <stddef.h>
+
+enum { MOST_ATTRS = 512 }; /* bytes of the largest struct of attributes */
+
 static Loc attr_loc(const Node *n, const Attr *a) {
     return a->loc.source || a->loc.what ? a->loc : n->loc;
 }
@@ -118,9 +123,21 @@ static bool check_word(const Node *n, const AttrSpec *spec, Str value, Diags *d)
     return false;
 }
 
+/* `before`: what they were, if they were those of `op`, or NULL. They seldom change, and passes
+ * look at each node again and again. */
+static const void *kept_attrs(const Node *n, const OpDef *op, const void *before,
+                              const void *typed) {
+    size_t bytes = op->attrs_size;
+    if (before && memcmp(before, typed, bytes) == 0)
+        return before;
+    return arena_copy(n->graph->module->arena, typed, bytes ? bytes : 1);
+}
+
 /* A reference to a function's attribute has no value yet: the default stands in for it. */
-static bool decode(Node *n, const OpDef *op, const OnnxSchema *schema, Diags *d) {
-    char *typed = arena_alloc(n->graph->module->arena, op->attrs_size ? op->attrs_size : 1);
+static bool decode(Node *n, const OpDef *op, const OnnxSchema *schema, const void *before,
+                   Diags *d) {
+    _Alignas(max_align_t) char typed[MOST_ATTRS] = {0};
+    assert(op->attrs_size <= sizeof typed);
     bool ok = true;
     for (const AttrSpec *spec = op->attrs; spec && spec->name; spec++) {
         const Attr *a = node_attr(n, spec->name);
@@ -136,7 +153,7 @@ static bool decode(Node *n, const OpDef *op, const OnnxSchema *schema, Diags *d)
         else
             set_default(spec, schema, at);
     }
-    n->typed = ok ? typed : NULL;
+    n->typed = ok ? kept_attrs(n, op, before, typed) : NULL;
     return ok;
 }
 
@@ -156,6 +173,8 @@ static bool check_refs(const Node *n, Diags *d) {
 
 bool op_resolve(Node *n, Diags *d) {
     const OnnxSchema *schema = node_schema(n);
+    const OpDef *was = n->def;
+    const void *typed = n->typed;
     n->typed = NULL;
     n->def = NULL;
     if (n->misread)
@@ -167,7 +186,7 @@ bool op_resolve(Node *n, Diags *d) {
     }
     const OpDef *op = n->def ? n->def : qop_find(n->domain, n->op);
     bool known = op || schema;
-    if ((!known || check_refs(n, d)) && (!op || decode(n, op, schema, d)))
+    if ((!known || check_refs(n, d)) && (!op || decode(n, op, schema, op == was ? typed : NULL, d)))
         return true;
     n->def = NULL;
     return false;

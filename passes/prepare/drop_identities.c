@@ -47,7 +47,8 @@ static Value *passed(const Drop *d, const Node *n) {
     for (size_t i = 1; i < n->n_out; i++)
         if (n->out[i] && uses_of(d->uses, n->out[i], &use))
             return NULL;
-    OpCtx c = op_ctx(n, d->c->d);
+    Type few[OP_FEW];
+    OpCtx c = op_ctx_few(n, few, d->c->d);
     if (!passes_on(&c, n, &at))
         return NULL;
     Value *x = n->in[at], *y = n->out[0];

@@ -174,7 +174,8 @@ static void fold_factor(Fold *f, Node *n) {
         return;
     double scale, shift;
     size_t data;
-    OpCtx c = op_ctx(n, f->c->d);
+    Type few[OP_FEW];
+    OpCtx c = op_ctx_few(n, few, f->c->d);
     if (!n->def->affine(&c, 1, 1, &data, &scale, &shift) || shift != 0 || !isfinite(scale) ||
         scale == 0 || n->in[data]->graph != n->graph ||
         !type_same_shape(n->in[data]->type, n->out[0]->type))

@@ -119,7 +119,8 @@ static const char *why_float(const Decide *d, const Node *n) {
         why = why_result(d, n);
     if (why)
         return why;
-    OpCtx c = op_ctx(n, d->c->d);
+    Type few[OP_FEW];
+    OpCtx c = op_ctx_few(n, few, d->c->d);
     why = n->def->quant.integer_refusal ? n->def->quant.integer_refusal(&c, NULL) : NULL;
     if (why)
         return why;

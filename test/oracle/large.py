@@ -1,4 +1,4 @@
-"""Float models of any size, of MatMul, Add and Relu with random weights, written layer by layer."""
+"""Float models of any size: of MatMul, Add and Relu with random weights, or of many small nodes."""
 
 import numpy as np
 import onnx
@@ -23,4 +23,20 @@ def large(path, layers=31, width=WIDTH, external=False):
     model = helper.make_model(helper.make_graph(nodes, "large", ends[:1], ends[1:], constants),
                               opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     onnx.save(model, path, save_as_external_data=external, location=f"{path.name}.data")
+    return path
+
+
+def many(path, layers):
+    """Writes a model of three small nodes a layer."""
+    nodes, constants, x = [], [], "x"
+    for i in range(layers):
+        constants.append(onnx.numpy_helper.from_array(np.float32([i + 1]), f"c{i}"))
+        nodes += [helper.make_node("Mul", [x, f"c{i}"], [f"product{i}"], name=f"mul{i}"),
+                  helper.make_node("Relu", [f"product{i}"], [f"y{i}"], name=f"relu{i}"),
+                  helper.make_node("Add", [f"y{i}", x], [f"sum{i}"], name=f"add{i}")]
+        x = f"sum{i}"
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 8]) for name in ("x", x)]
+    model = helper.make_model(helper.make_graph(nodes, "many", ends[:1], ends[1:], constants),
+                              opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    onnx.save(model, path)
     return path

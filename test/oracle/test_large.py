@@ -9,7 +9,7 @@ import unittest
 import onnx
 
 from common import OracleCase, for_each, qxc, talk
-from large import large
+from large import large, many
 from test_light_models import measured
 
 MB = 1 << 20
@@ -46,6 +46,18 @@ class Large(OracleCase):
             self.assertLess(peak, times * sizes[-1] + 2 * WEIGHT + ITSELF)
             onnx.checker.check_model(out)
         self.assertLess(max(sizes), LAYERS * WEIGHT / 3)
+
+    def test_many_nodes(self):
+        """Whatever a node takes, it takes once: not once for each pass that looks at it."""
+        nodes = []
+        for layers in (2000, 12000):
+            path, out = many(self.scratch / "many.onnx", layers), self.scratch / "out.onnx"
+            _, _, peak = measured(path, "-weight-only", "-emit=qdq", "-no-sync", "-quiet", "-o", out)
+            nodes.append((3 * layers, peak))
+        (few, less), (more, most) = nodes
+        each = (most - less) / (more - few)
+        talk(f"a node takes {each:.0f} bytes")
+        self.assertLess(each, 3000)
 
     @for_each(*WAYS)
     @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "there is one processor")
