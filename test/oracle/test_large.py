@@ -50,7 +50,7 @@ class Large(OracleCase):
     def test_many_nodes(self):
         """Whatever a node takes, it takes once: not once for each pass that looks at it."""
         nodes = []
-        for layers in (2000, 12000):
+        for layers in (2000, 16000):
             path, out = many(self.scratch / "many.onnx", layers), self.scratch / "out.onnx"
             _, _, peak = measured(path, "-weight-only", "-emit=qdq", "-no-sync", "-quiet", "-o", out)
             nodes.append((3 * layers, peak))
