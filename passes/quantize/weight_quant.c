@@ -66,6 +66,13 @@ static double bias_floor(const Choice *o, const Node *n, IntRange r, size_t c, s
     return least / (double)quant_scale(x->type.quant, 0);
 }
 
+/* The smallest scale whose product with that of the data is a normal float, as kernels want it;
+ * dead channels, whose weights training left at 1e-38, have smaller ones. */
+static double product_floor(const Node *n) {
+    const Quant *x = n->in[0]->type.quant;
+    return x && x->n_scale == 1 ? (double)FLT_MIN / (double)quant_scale(x, 0) : 0;
+}
+
 static bool symmetric(const PassContext *c, const Choice *o, const Quant *q) {
     return q->n_axes ? choice_is_symmetric(c, o) : o->sym;
 }
@@ -95,11 +102,12 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
     GroupParams p = {r, sym, o->pow2, scale, zp};
     (few ? groups_fit : groups_from_ranges)(&p, q, w->data, scratch);
     for (size_t k = 0; k < groups; k++) {
-        double least = blocks ? 0 : bias_floor(o, n, r, k, groups);
-        if ((double)scale[k] < least && least < (double)FLT_MAX / 2) {
+        double bias = blocks ? 0 : bias_floor(o, n, r, k, groups);
+        double least = blocks ? 0 : fmax(bias, product_floor(n));
+        raised += (double)scale[k] < bias && bias < (double)FLT_MAX / 2;
+        if ((double)scale[k] < least && least < (double)FLT_MAX / 2)
+            /* the zero point stays: what it reaches has only grown */
             scale[k] = o->pow2 ? params_pow2_at_least(least) : nextafterf((float)least, INFINITY);
-            raised++; /* the zero point stays: what it reaches has only grown */
-        }
     }
     if (raised)
         diag(c->d, DIAG_REMARK, n->loc,
