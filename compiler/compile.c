@@ -9,6 +9,7 @@
 #include "compiler/mixed.h"
 #include "compiler/report.h"
 #include "compiler/session.h"
+#include "exec/fold.h"
 #include "exec/specialise.h"
 #include "passes/target/tensorrt.h"
 
@@ -166,6 +167,7 @@ static bool write_c(Writing *w) {
     Str dim = batch ? batch->type.dims[0].param : STR_NONE;
     if (!module_bind_batch(w->m, w->s->d) || !module_check_static(w->m, w->s->d))
         return false;
+    module_fold(w->m, NULL); /* shapes that nodes compute are fixed now, too */
     Program *p = program_build(w->m, &(ProgramOptions){.rounding = w->j->rounding}, w->s->d);
     if (!p)
         return false;
