@@ -3,7 +3,13 @@
 #include "ir/ops/overlay.h"
 
 enum { X, W, B };
-enum { BLOCK = 16, PART = 512, LEAST_ROWS = 12, MOST_BYTES = 64 * 1024 }; /* of the kernel */
+enum {
+    BLOCK = 16,
+    PART = 512,
+    LEAST_ROWS = 12,
+    DIRECT_ROWS = 96,
+    MOST_BYTES = 64 * 1024
+}; /* of the kernel */
 
 static bool is_depthwise(const Spatial *s, int32_t group) {
     return group > 1 && group == s->ic && s->oc == s->ic;
@@ -121,6 +127,10 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, int32_t group)
         return false;
     if (!direct)
         bind_more_rows(b, s, part, args[4]);
+    /* Positions are unfolded before any is written; without, DIRECT_ROWS are written while they are
+     * read. In several parts they are unfolded again after that. */
+    if (group == 1 && (direct || part == icg * taps))
+        bind_over(b, 0, lead_window(s, ELEM_FLOAT, ELEM_FLOAT, direct ? DIRECT_ROWS : 0));
     return true;
 }
 

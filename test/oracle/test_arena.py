@@ -169,6 +169,18 @@ class Arena(OracleCase):
                 for k, sample in enumerate(x):
                     np.testing.assert_array_equal(c.run(sample)[0], want[k].ravel(), f"{build} {options}")
 
+    @for_each(*range(12))
+    def test_sharing_changes_nothing_in_float(self, seed):
+        net, shape = Chain(seed).build()
+        onnx.save(net, self.scratch / "net.onnx")
+        x = np.random.default_rng(seed).normal(0, 1, (4, *shape[1:])).astype(np.float32)
+        want = qxc_values(self.scratch / "net.onnx", {"x": x}, self.scratch)["y"]
+        emit(self.scratch / "net.onnx", self.scratch)
+        for build, flags in BUILDS.items():
+            c = CModel(self.scratch / "model.c", "gcc", ("-O1", "-ffp-contract=off", *flags))
+            for k, sample in enumerate(x):
+                np.testing.assert_array_equal(c.run(sample)[0], want[k].ravel(), build)
+
 
 if __name__ == "__main__":
     unittest.main()
