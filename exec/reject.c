@@ -71,5 +71,10 @@ static void report(Binder *b, const Rejection *r) {
 bool binder_finish(Binder *b) {
     for (size_t i = 0; i < map_size(b->rejected); i++)
         report(b, map_value(b->rejected, i));
+    if (map_size(b->rejected) && b->options.observed)
+        diag_note(
+            b->diags, LOC_NONE,
+            "calibration runs the whole model; -weight-only and -dynamic need none, and ranges "
+            "can be stated in its text (-emit=qir) as `stat %%x <min=-1.0, max=1.0>`");
     return !b->failed;
 }
