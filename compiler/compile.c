@@ -348,6 +348,7 @@ ExitCode cmd_compile(Session *s) {
     Module *m = session_read(s, 0, &code);
     if (!m || !session_read_donors(s, &j, &code))
         return code;
+    j.external[0] = external_bytes(m);
     if (!job_compile(&j, m))
         return j.ctx.misused ? EXIT_USAGE : EXIT_WRONG;
     if (j.nothing)
@@ -364,6 +365,7 @@ ExitCode cmd_compile(Session *s) {
     if (code != EXIT_DONE || only_told)
         return code;
     j.rounded_products = report_rounded(&j, m);
+    j.external[1] = external_bytes(m);
     code = session_write(s, &j, m);
     if (code == EXIT_DONE && !s->o.quiet)
         summary_print(&j, m, s->o.inputs.items[0], s->o.output);

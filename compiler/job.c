@@ -221,10 +221,15 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
         ok = diag_error(d, LOC_NONE, "-weights-file goes with -emit=c and -o FILE");
     j->rounding = (SumRounding)rounding;
     ok = init_processor(j) && ok;
-    if (j->ctx.target == TARGET_TENSORRT && (j->form == FORM_QOP || o->dynamic))
+    if (j->ctx.target == TARGET_TENSORRT && o->dynamic)
+        ok =
+            diag_error(d, LOC_NONE,
+                       "TensorRT has no parameters computed at run time (-dynamic): give data with "
+                       "-calib=PATH");
+    else if (j->ctx.target == TARGET_TENSORRT && j->form == FORM_QOP)
         ok = diag_error(d, LOC_NONE,
-                        "TensorRT reads QuantizeLinear and DequantizeLinear with "
-                        "constant scales: -emit=qdq");
+                        "TensorRT reads QuantizeLinear and DequantizeLinear, no operators on "
+                        "integers: -emit=qdq");
     j->quant_io = io == 1 || o->integer_only;
     j->ctx.weights_alone = o->weight_only;
     j->ctx.explain = o->explain;

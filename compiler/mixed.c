@@ -166,7 +166,10 @@ static int most_sensitive_first(const void *p, const void *q) {
 static void tell(const Mixed *x, const char *what, const Score *s) {
     if (x->s->o.quiet)
         return;
-    fprintf(stderr, "%s: %.2f dB", what, s->sqnr);
+    if (isinf(s->sqnr))
+        fprintf(stderr, "%s: equal", what);
+    else
+        fprintf(stderr, "%s: %.2f dB", what, s->sqnr);
     if (x->has_drop)
         fprintf(stderr, ", %.2f points of %.2f%% lost", s->drop, x->float_top1);
     fputc('\n', stderr);

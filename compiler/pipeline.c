@@ -96,7 +96,8 @@ static bool run_listed_passes(Job *j, Module *m) {
         size_t n = strcspn(p, ",");
         char *name = arena_copy(m->arena, p, n + 1);
         name[n] = 0;
-        if (!pass_find(name))
+        j->ctx.misused = !pass_find(name);
+        if (j->ctx.misused)
             return pass_unknown(name, "", j->d);
         if (!job_pass(j, m, name))
             return false;
@@ -134,8 +135,10 @@ static bool settle_scheme(Job *j, Module *m) {
     for (size_t i = 0; i < s->calibrate.n; i++)
         if (s->calibrate.s[i] != ')')
             buf_byte(&text, s->calibrate.s[i] == '(' ? '=' : s->calibrate.s[i]);
-    return calib_parse(buf_as_str(&text), &j->calib) ||
-           diag_error(j->d, s->calibrate_loc,
+    if (calib_parse(buf_as_str(&text), &j->calib))
+        return true;
+    j->ctx.misused = !s->calibrate_loc.source; /* the command line said it */
+    return diag_error(j->d, s->calibrate_loc,
                       "calibration is minmax, moving-average, moving-average(K) with K above 0 and "
                       "up to 1, percentile(P) with P above 50 and up to 100, entropy or mse, not "
                       "'%.*s'",

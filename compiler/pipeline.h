@@ -41,15 +41,16 @@ typedef struct Job {
     CalibReport calibrated; /* what calibration saw */
     Form form;
     EmitKind emit;
-    bool unreadable;         /* job_init failed on a file: -scheme, -scales-from */
-    int64_t read_opset;      /* of the model as it was read */
-    int64_t opset;           /* as it was written */
-    bool quant_io;           /* -io=quant: graph inputs and outputs take the integer types */
-    bool decided_before;     /* the model came quantized */
-    bool uncorrected;        /* quantized without data: biases are the float model's */
-    bool unrounded;          /* and weights of few bits are rounded to the nearest */
-    bool mended;             /* data corrected biases */
-    bool rounded;            /* and rounded weights */
+    bool unreadable;       /* job_init failed on a file: -scheme, -scales-from */
+    int64_t read_opset;    /* of the model as it was read */
+    int64_t opset;         /* as it was written */
+    bool quant_io;         /* -io=quant: graph inputs and outputs take the integer types */
+    bool decided_before;   /* the model came quantized */
+    bool uncorrected;      /* quantized without data: biases are the float model's */
+    bool unrounded;        /* and weights of few bits are rounded to the nearest */
+    bool mended;           /* data corrected biases */
+    bool rounded;          /* and rounded weights */
+    long long external[2]; /* bytes of weights beside the file that was read, and the one written */
     size_t rounded_products; /* whose activations onnxruntime rounds though they are float here */
     bool nothing;            /* a float model was to be quantized, and none of it was */
     bool wrote_c;

@@ -62,6 +62,8 @@ ExitCode cmd_reduce(Session *s);
 /* -verify-roundtrip: print, parse, print gives the same bytes. */
 bool roundtrip_check(Module *m, Diags *d);
 
+/* Of the weights that the module has, the bytes that lie in files of their own. */
+long long external_bytes(Module *m);
 /* The closing lines of a compilation, on stderr. `out_path` may be NULL. */
 void summary_print(const Job *j, Module *m, const char *in_path, const char *out_path);
 

@@ -4,6 +4,11 @@
 
 #include <stdlib.h>
 
+static bool misused(Job *j, const char *wants, const char *text) {
+    j->ctx.misused = true;
+    return diag_error(j->d, LOC_NONE, "%s, not '%s'", wants, text);
+}
+
 bool job_fix_shapes(Job *j, Module *m) {
     const TextList *binds = &j->o->bind;
     for (size_t i = 0; i < binds->n; i++) {
@@ -11,7 +16,7 @@ bool job_fix_shapes(Job *j, Module *m) {
         char *end = NULL;
         long long v = eq ? strtoll(eq + 1, &end, 10) : -1;
         if (!eq || v < 0 || *end || end == eq + 1)
-            return diag_error(j->d, LOC_NONE, "-bind wants DIM=N, not '%s'", binds->items[i]);
+            return misused(j, "-bind wants DIM=N", binds->items[i]);
         DimBind b = {{binds->items[i], (size_t)(eq - binds->items[i])}, v};
         if (!module_bind_dims(m, &b, 1, j->d))
             return false;
@@ -30,7 +35,7 @@ bool job_fix_shapes(Job *j, Module *m) {
             p = *end ? end + 1 : end;
         }
         if (!eq || *p)
-            return diag_error(j->d, LOC_NONE, "-shape wants INPUT=1,3,8,8, not '%s'", text);
+            return misused(j, "-shape wants INPUT=1,3,8,8", text);
         if (!module_set_shape(m, (Str){text, (size_t)(eq - text)}, rank, dims, j->d))
             return false;
     }

@@ -41,8 +41,22 @@ static void print_floats(const Job *j) {
         fputs("no floating point\n", stderr);
 }
 
+static void add_external(Value *v, void *ctx) {
+    const Tensor *t = v->kind == VALUE_CONST ? v->data : NULL;
+    if (t && t->place == TENSOR_EXTERNAL)
+        *(long long *)ctx += (long long)t->bytes;
+}
+
+long long external_bytes(Module *m) {
+    long long bytes = 0;
+    module_each_value(m, add_external, &bytes);
+    return bytes;
+}
+
 void summary_print(const Job *j, Module *m, const char *in_path, const char *out_path) {
     long long in = file_size(in_path), out = file_size(out_path);
+    in += in > 0 ? j->external[0] : 0;
+    out += out > 0 ? j->external[1] : 0;
     if (j->form == FORM_AS_IS && !j->ctx.n_remarks)
         return;
     if (j->wrote_c)

@@ -31,11 +31,17 @@ static void bind_name(Shapes *s, const Value *v, Str name, int64_t value) {
 }
 
 /* What the array says of the dimensions of a sample. */
-static void take_dims(Shapes *s, Value *v, const NpyArray *array) {
+static bool take_dims(Shapes *s, Value *v, const NpyArray *array, const char *path) {
     Type *t = &v->type;
     SampleLayout l = sample_layout(*t, array);
-    if (t->kind != TYPE_TENSOR || !l.fits)
-        return; /* samples_open complains */
+    if (t->kind != TYPE_TENSOR)
+        return true; /* samples_open complains */
+    if (!l.fits)
+        return diag_error(
+            s->d, v->loc,
+            "'%s': array for graph input %s has %d dimensions, expected those of the input, "
+            "%s, or one more in front, the samples",
+            path, diag_name(s->d, v->name), array->rank, type_text(s->m->arena, v->type));
     Dim *dims = arena_copy(s->m->arena, t->dims, (size_t)t->rank * sizeof *dims);
     for (int i = l.type; i < t->rank; i++) {
         if (dims[i].value >= 0)
@@ -47,6 +53,7 @@ static void take_dims(Shapes *s, Value *v, const NpyArray *array) {
         s->changed = true;
     }
     t->dims = dims;
+    return true;
 }
 
 /* The names stand in types that the model states, too. */
@@ -77,11 +84,12 @@ bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d) {
     if (!sample_files(m->arena, paths, n, &files, d))
         return false;
     Npz *npz = npz_open(m->arena, files.paths[0], LOC_NONE, d);
+    bool ok = npz != NULL;
     for (size_t i = 0; npz && i < g->n_in; i++) {
         int k = sample_array_of(npz, files.paths[0], g->in[i], sample_inputs(g));
         if (is_open(g->in[i]) && k >= 0)
-            take_dims(&s, g->in[i], npz_at(npz, (size_t)k));
+            ok = take_dims(&s, g->in[i], npz_at(npz, (size_t)k), files.paths[0]) && ok;
     }
     npz_close(npz);
-    return npz && (!s.changed || bind_names(&s));
+    return ok && (!s.changed || bind_names(&s));
 }

@@ -163,7 +163,8 @@ static bool unknown_word(Rule *t, const Val *v) {
         words[n++] = others[i];
     if (v->kind == VAL_STRING)
         return error_at(t->r, v->at, "a string has no meaning here");
-    error_at(t->r, v->at, "'%s' is no integer type of at most 32 bits and no word of a rule",
+    error_at(t->r, v->at,
+             "'%s' is no word of a rule, nor an integer type: these have 1, 2, 4, 8, 16 or 32 bits",
              shown(t->r, str_at(t->r, v->word)));
     suggest(t->r, v->at, str_at(t->r, v->word), words, n);
     return false;

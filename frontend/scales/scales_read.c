@@ -223,10 +223,17 @@ static bool read_old(const Scales *s, json_t *encodings) {
             continue;
         double *scale = NEW_ARRAY(s->arena, double, n);
         int64_t *offset = NEW_ARRAY(s->arena, int64_t, n);
+        size_t stated = 0;
         for (size_t i = 0; i < n; i++) {
             json_t *o = json_array_get(list, i);
+            stated += json_is_number(json_object_get(o, "scale")) &&
+                      json_is_number(json_object_get(o, "offset"));
             scale[i] = json_number_value(json_object_get(o, "scale"));
-            offset[i] = json_integer_value(json_object_get(o, "offset"));
+            offset[i] = (int64_t)json_number_value(json_object_get(o, "offset"));
+        }
+        if (stated < n) {
+            ok = wrong(s, tensor, "an encoding states scale and offset (min and max are not read)");
+            continue;
         }
         ok = add_encoding(s, tensor, json_integer_value(json_object_get(first, "bitwidth")),
                           is_true(json_object_get(first, "is_symmetric")), n, scale, offset) &&

@@ -181,6 +181,7 @@ typedef struct Search {
     const Uses *uses;
     bool found, constant; /* something matches; some of it is a constant */
     bool other;           /* some of it is no bias */
+    const Value *unlike;  /* it has another number of channels than the rule has scales */
     const Origin *origin; /* a node that matched before it became part of `into` */
     const Node *into;
 } Search;
@@ -214,11 +215,17 @@ static bool only_bias(const Uses *uses, const Value *v) {
     return n && biases == n;
 }
 
+static bool is_unlike(const Quant *q, const Value *v) {
+    return q && q->n_axes == 1 && q->block[0] <= 1 && v->kind == VALUE_CONST && v->data &&
+           (q->axis[0] >= v->data->rank || v->data->dims[q->axis[0]] != (int64_t)q->n_scale);
+}
+
 static void look_at_value(Value *v, void *ctx) {
     Search *s = ctx;
     if (!rule_matches_value(s->rule, v))
         return;
     s->found = true;
+    s->unlike = s->unlike ? s->unlike : is_unlike(s->rule->set[SCHEME_ITSELF].fixed, v) ? v : NULL;
     s->constant = s->constant || v->kind == VALUE_CONST;
     s->other = s->other || !only_bias(s->uses, v);
 }
@@ -293,6 +300,19 @@ static bool check_grain(const PassContext *c, const Search *s) {
                       "'%s' is no weight: activations have one scale for each tensor, as an "
                       "accumulator cannot sum over several",
                       diag_name(c->d, str_from(s->rule->pattern)));
+}
+
+static bool check_channels(const PassContext *c, const Search *s) {
+    const SchemeRule *r = s->rule;
+    if (!s->unlike)
+        return true;
+    const Quant *q = r->set[SCHEME_ITSELF].fixed;
+    const Tensor *t = s->unlike->data;
+    return diag_error(
+        c->d, r->loc, "%s%s'%s' is %s: %zu scales along axis %d are not one a channel",
+        r->flag ? r->flag : "", r->flag ? ": " : "", diag_name(c->d, s->unlike->name),
+        type_text(s->unlike->graph->module->arena, tensor_type(s->unlike->graph->module->arena, t)),
+        q->n_scale, q->axis[0]);
 }
 
 /* The scale of a bias follows from those of the product. */
@@ -391,6 +411,7 @@ bool choice_check(const PassContext *c, Module *m) {
         const SchemeRule *r = &c->scheme.rules[i];
         Search s = search(r, between.uses, m);
         ok = check_grain(c, &s) && ok;
+        ok = check_channels(c, &s) && ok;
         warn_of_bias(c, &s);
         if (r->of == SCHEME_ALL || s.found)
             continue;

@@ -21,8 +21,10 @@ static void check_value(Value *v, void *ctx) {
     const Quant *q = v->type.kind == TYPE_TENSOR ? v->type.quant : NULL;
     const char *why = q ? refusal(v, q) : NULL;
     if (why)
-        c->ok = diag_error(c->d, v->loc, "'%s' is %s: %s", diag_name(c->d, v->name),
-                           type_text(v->graph->module->arena, v->type), why);
+        c->ok =
+            diag_error(c->d, v->loc, "'%s' is quantized to %s%s%s: %s", diag_name(c->d, v->name),
+                       elem_name(q->storage), q->n_axes ? ", scales along an axis" : "",
+                       quant_zp_all_zero(q) ? "" : ", zero point not 0", why);
 }
 
 bool tensorrt_check(Module *m, PassContext *c) {
