@@ -163,9 +163,10 @@ static bool unknown_word(Rule *t, const Val *v) {
         words[n++] = others[i];
     if (v->kind == VAL_STRING)
         return error_at(t->r, v->at, "a string has no meaning here");
-    error_at(t->r, v->at,
-             "'%s' is no word of a rule, nor an integer type: these have 1, 2, 4, 8, 16 or 32 bits",
-             shown(t->r, str_at(t->r, v->word)));
+    Str word = str_at(t->r, v->word);
+    bool typed = str_starts(word, "int") || str_starts(word, "uint");
+    error_at(t->r, v->at, "'%s' is no word of a rule%s", shown(t->r, word),
+             typed ? ", nor an integer type: these have 1, 2, 4, 8, 16 or 32 bits" : "");
     suggest(t->r, v->at, str_at(t->r, v->word), words, n);
     return false;
 }
