@@ -1,6 +1,7 @@
 """What compilers with all warnings and checkers of firmware say about emitted C: nothing, but for what
 docs/c.md explains."""
 
+import re
 import shutil
 import subprocess
 import unittest
@@ -10,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from common import DIGITS, MODELS, OracleCase, compile_c, for_each, qxc
+from common import DIGITS, MODELS, ROOT, OracleCase, compile_c, for_each, qxc
 
 QUIET = ("bugprone-casting-through-void",  # how -Wcast-align is told that the arena is aligned
          "bugprone-easily-swappable-parameters")  # kernels take many numbers
@@ -141,6 +142,28 @@ class Lint(OracleCase):
                     compile_c("clang-19", "--target=arm-none-eabi", f"-mcpu=cortex-{cpu}", "-mthumb",
                               f"-mfloat-abi={floats}", "-Os", "-std=c99", *WARNINGS, "-isystem", headers, "-c", "-o",
                               "/dev/null", source)
+
+    def test_documented_flash(self):
+        """The table of docs/c.md: text of gcc for Cortex-M, of which the code within 5 %."""
+        self.need("arm-none-eabi-gcc")
+        rows = re.findall(r"\| Cortex-(M\d+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|",
+                          (ROOT / "docs/c.md").read_text())
+        self.assertGreater(len(rows), 4)
+        source = self.emit("kws")
+        header = source.with_suffix(".h").read_text()
+        weights, params = map(int, re.search(r"flash (\d+) bytes of weights and tables, (\d+)", header).groups())
+        arena = int(re.search(r"KWS_ARENA_SIZE (\d+)", header)[1])
+        for cpu, *numbers in rows:
+            text, tables, code, told = (int(n.replace(",", "")) for n in numbers)
+            flags = ("-mfloat-abi=hard" if cpu == "M55" else "-mfloat-abi=soft",)
+            compile_c("arm-none-eabi-gcc", f"-mcpu=cortex-{cpu.lower()}", "-mthumb", *flags, "-Os", "-std=c99", "-c",
+                      "-o", self.scratch / "kws.o", source)
+            size = subprocess.run(["arm-none-eabi-size", self.scratch / "kws.o"], capture_output=True, text=True,
+                                  check=True).stdout.split("\n")[1].split()
+            with self.subTest(cpu=cpu):
+                self.assertEqual((weights + params, arena), (tables, told))
+                self.assertEqual(text, tables + code)
+                self.assertLess(abs(int(size[0]) - text), code / 20)
 
     @for_each("digits", "kws", "ic", "products")
     def test_clang_tidy(self, name):
