@@ -1,5 +1,6 @@
 /* -testbench: a main() that runs embedded samples and compares. */
 #include "backend/c/writer.h"
+#include "ir/ops/op.h"
 
 #include <math.h>
 
@@ -36,21 +37,39 @@ static double largest(const Buffer *b, const void *data) {
     return most;
 }
 
-/* Integers must be equal; floats within what another order of rounding explains: of 16 bits, the
- * neighbour. */
-static void put_compare(CWriter *w, const Buffer *b, size_t test, size_t port, const void *want) {
-    const char *format = is_real(b) ? "    for (i = 0; i < %zu; i++)\n"
-                                      "        wrong += test_differs((double)out%zu[i], "
-                                      "(double)test%zu_out%zu[i], %.9g);\n"
-                         : is_half(b)
-                             ? "    for (i = 0; i < %zu; i++)\n"
-                               "        wrong += test_apart(out%zu[i], test%zu_out%zu[i]) > 1;\n"
-                             : "    for (i = 0; i < %zu; i++)\n"
-                               "        wrong += out%zu[i] != test%zu_out%zu[i];\n";
-    if (is_real(b))
-        fprintf(w->f, format, b->count, port, test, port, largest(b, want));
-    else
-        fprintf(w->f, format, b->count, port, test, port);
+/* The smallest step of the integers that a float output was made from, where all before is
+ * integers: then nothing but a wrong integer makes a difference. 0 for other outputs. */
+static double step_of(const CWriter *w, const Value *y) {
+    const Node *n = y->def;
+    if (!n || node_conversion(n) != CONVERT_DEQUANTIZE || !op_quant(n->in[0]) ||
+        op_quant(n->in[0])->kind != QUANT_PARAMS || c_floats(w->program).n)
+        return 0;
+    const Quant *q = op_quant(n->in[0]);
+    double step = (double)quant_scale(q, 0);
+    for (size_t i = 1; i < q->n_scale; i++)
+        step = fmin(step, (double)quant_scale(q, i));
+    return step;
+}
+
+/* Integers must be equal; floats made from integers within half a step, others within what another
+ * order of rounding explains: of 16 bits, the neighbour. */
+static void put_compare(CWriter *w, size_t test, size_t port, const void *want) {
+    const Program *p = w->program;
+    const Buffer *b = &p->buffers[p->outputs[port]];
+    fprintf(w->f, "    for (i = 0; i < %zu; i++)\n", b->count);
+    if (is_half(b)) {
+        fprintf(w->f, "        wrong += test_apart(out%zu[i], test%zu_out%zu[i]) > 1;\n", port,
+                test, port);
+    } else if (is_real(b)) {
+        double step = step_of(w, p->module->graph->out[port]);
+        fprintf(w->f,
+                "        wrong += test_differs((double)out%zu[i], (double)test%zu_out%zu[i], %s, "
+                "%.9g);\n",
+                port, test, port, step > 0 ? "0.0" : "1e-4",
+                step > 0 ? step / 2 : 1e-5 * largest(b, want));
+    } else {
+        fprintf(w->f, "        wrong += out%zu[i] != test%zu_out%zu[i];\n", port, test, port);
+    }
 }
 
 static void put_test(CWriter *w, size_t test) {
@@ -72,7 +91,7 @@ static void put_test(CWriter *w, size_t test) {
         fprintf(w->f, ", out%zu", i);
     fprintf(w->f, ") != " STR_FMT "_OK)\n        return 1;\n", STR_ARG(w->upper));
     for (size_t i = 0; i < p->n_outputs; i++)
-        put_compare(w, &p->buffers[p->outputs[i]], test, i, t->outputs[i]);
+        put_compare(w, test, i, t->outputs[i]);
     fputs("    return wrong;\n}\n\n", w->f);
 }
 
@@ -95,11 +114,11 @@ void c_put_testbench(CWriter *w) {
               w->f);
     if (any(w->program, is_real))
         fputs(
-            "static int test_differs(double got, double want, double largest) {\n"
+            "static int test_differs(double got, double want, double part, double all) {\n"
             "    double d = got > want ? got - want : want - got, size = want < 0 ? -want : want;\n"
             "    if (got == want || (got != got && want != want))\n"
             "        return 0;\n"
-            "    return !(d <= 1e-4 * size + 1e-5 * largest);\n}\n\n",
+            "    return !(d <= part * size + all);\n}\n\n",
             w->f);
     for (size_t i = 0; i < n; i++)
         put_test(w, i);
