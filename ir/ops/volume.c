@@ -57,7 +57,7 @@ int volume_images(Binder *b, const Node *n, const Volume *v, int x, ElemType e, 
     int images = bind_temp(b, e, (size_t)count);
     qk_fill_params p = {.n = count, .value = zero};
     bool ok = bind_call(b, n, bind_kernel(b, "fill", 1, &e), &p, sizeof p, 1, &images);
-    for (int32_t k = 0; ok && k < v->kernel; k++)
+    for (int32_t k = 0; ok && count > 0 && k < v->kernel; k++)
         ok = copy_planes(b, n, v, k, x, images, e);
     return ok ? images : -1;
 }
