@@ -17,6 +17,7 @@ import onnx
 from onnx import TensorProto, helper
 
 import onnx_bytes
+import packaged
 
 F, I = TensorProto.FLOAT, TensorProto.INT64
 info = helper.make_tensor_value_info
@@ -100,6 +101,11 @@ class Corpora(RoundTrip):
 
     def test_trained_models(self):
         self.files(onnx_bytes.SHARED / "models")
+
+    def test_packaged_models(self):
+        for name in packaged.MODELS:
+            with self.subTest(name):
+                self.same(packaged.packaged(name)[0].read_bytes())
 
     def test_node_tests(self):
         from onnx.backend.test.case.node import collect_testcases

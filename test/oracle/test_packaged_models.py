@@ -1,0 +1,89 @@
+"""Trained models of several exporters, as their users have them: opened shapes, If nodes that ask for shapes, states and
+rates beside the data, shapes computed by the graph. Run, quantized in every way, emitted as C."""
+
+import shutil
+import subprocess
+import unittest
+
+import numpy as np
+
+from common import OracleCase, compile_c, for_each, qxc, session
+from packaged import MODELS, packaged
+
+# Where 8 bits are too few for what is computed (logarithms of spectra; a detector that finds nothing in made-up pages), only
+# that the result loads and is finite is asked.
+FINITE_ONLY = {"text_detection", "spectrum", "logarithm"}
+FLOORS = {"-dynamic": 15, "-weight-only": 15}  # dB, of the first sample, over all outputs together
+SMALL = ("text_direction", "voice_half", "pitch", "file_type", "turn")
+
+
+def decibels(reference, others):
+    signal = sum(float((x.astype(np.float64) ** 2).sum()) for x in reference)
+    noise = sum(float(((x.astype(np.float64) - y) ** 2).sum()) for x, y in zip(reference, others))
+    return 300.0 if noise == 0 else 10 * np.log10(signal / noise)
+
+
+def floats(values):
+    return [v for v in values if v.dtype.kind == "f"]
+
+
+class PackagedModels(OracleCase):
+    def setUp(self):
+        super().setUp()
+        self.calib = self.scratch / "calib"
+
+    def model(self, name):
+        path, samples = packaged(name)
+        shutil.rmtree(self.calib, ignore_errors=True)
+        self.calib.mkdir()
+        for i, sample in enumerate(samples):
+            np.savez(self.calib / f"{i}.npz", **sample)
+        return path, samples[0], self.calib / "0.npz"
+
+    def outputs(self, path, sample, optimized):
+        values = floats(session(path, optimize=optimized).run(None, sample))
+        self.assertTrue(all(np.isfinite(v).all() for v in values), f"{path}: not finite")
+        return values
+
+    @for_each(*MODELS)
+    def test_runs(self, name):
+        """As near to onnxruntime as its own optimizations leave it, within 20 dB, or 70 dB."""
+        path, sample, data = self.model(name)
+        plain, optimized = (self.outputs(path, sample, on) for on in (False, True))
+        qxc("run", path, f"-input={data}", "-o", self.scratch / "y.npz")
+        with np.load(self.scratch / "y.npz") as got:
+            names = [o.name for o in session(path).get_outputs() if o.type == "tensor(float)"]
+            own = [got[n].reshape(x.shape) for n, x in zip(names, plain)]
+        self.assertGreater(decibels(plain, own), min(70, decibels(plain, optimized) - 20))
+
+    @for_each(*MODELS)
+    def test_quantized(self, name):
+        path, sample, _ = self.model(name)
+        wanted = self.outputs(path, sample, False)
+        for options in ((f"-calib={self.calib}", "-emit=qdq"), (f"-calib={self.calib}", "-emit=qop"),
+                        ("-dynamic", "-emit=qdq"), ("-weight-only", "-emit=qdq")):
+            with self.subTest(options=options):
+                out = self.scratch / "q.onnx"
+                qxc(path, *options, "-o", out)
+                plain, optimized = (self.outputs(out, sample, on) for on in (False, True))
+                floor = FLOORS.get(options[0])
+                if floor and name not in FINITE_ONLY:
+                    self.assertGreater(decibels(wanted, plain), floor)
+                    self.assertGreater(decibels(wanted, optimized), floor)
+
+    @for_each(*SMALL)
+    def test_c(self, name):
+        """Emitted C gives what `qxc run` gives, as the test bench holds it."""
+        path, sample, data = self.model(name)
+        shapes = [f"-shape={key}={','.join(map(str, x.shape))}" for key, x in sample.items()]
+        for options in ((), (f"-calib={self.calib}",)):
+            with self.subTest(options=options):
+                source, program = self.scratch / "m.c", self.scratch / "m"
+                qxc(path, *shapes, *options, f"-input={data}", "-emit=c", "-testbench", "-o", source)
+                compile_c("gcc", "-std=c99", "-O1", str(source), "-lm", "-o", str(program))
+                done = subprocess.run([program], capture_output=True, text=True, check=False)
+                self.assertEqual((done.stdout, done.stderr), ("1 of 1 samples right\n", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
