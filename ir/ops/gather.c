@@ -38,6 +38,8 @@ static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
                                    .step = bind_extent(x, axis + 1, x.rank)};
     if (p.length == 0 && bind_count(n->out[0]) > 0)
         return bind_unsupported(b, n, "the axis is empty");
+    if (!op_indices_fit(c, INDICES, &p.length, 1))
+        return false;
     for (int k = 0; k < x.rank; k++) {
         p.dim[k] = (int32_t)i.dims[k].value;
         p.xs[k] = k == axis ? 0 : bind_extent(x, k + 1, x.rank);
@@ -122,6 +124,8 @@ static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
                              .inner = bind_extent(x, batch + (int)tuple(i), x.rank)};
     for (int k = 0; k < p.k; k++)
         p.dim[k] = (int32_t)x.dims[batch + k].value;
+    if (!op_indices_fit(c, INDICES, p.dim, (size_t)p.k))
+        return false;
     if (bind_count(n->in[DATA]) == 0 && bind_count(n->out[0]) > 0)
         return bind_unsupported(b, n, "there are no data");
     return bind_call(b, n, bind_kernel(b, "gather_nd", 2, types), &p, sizeof p, 3,

@@ -373,6 +373,9 @@ bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out); /* normalises, c
 /* Indices of single elements (GatherElements, ScatterElements) have the data's rank, and lie within
  * its shape but for the axis. */
 bool op_elements_fit(const OpCtx *c, size_t data, size_t indices, int64_t axis);
+/* Constant indices, `n` numbers each, lie within lengths[0] to lengths[n - 1]; negative ones count
+ * from the end. Kernels would clamp others, onnxruntime refuses them as it runs. */
+bool op_indices_fit(const OpCtx *c, size_t indices, const int32_t *lengths, size_t n);
 /* set[axis] for each; no repeats. They are attribute `axes` or this operand. */
 bool op_axes(const OpCtx *c, Ints axes, size_t operand, int rank, bool *set);
 bool op_same_type(OpCtx *c);      /* out[0] = real type of in[0] */

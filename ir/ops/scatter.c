@@ -63,6 +63,8 @@ static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
                                     .length = (int32_t)x.dims[axis].value,
                                     .step = bind_extent(x, axis + 1, x.rank),
                                     .reduction = reduction(c)};
+    if (!op_indices_fit(c, INDICES, &p.length, 1))
+        return false;
     for (int k = 0; k < x.rank; k++) {
         p.dim[k] = (int32_t)i.dims[k].value;
         p.ys[k] = k == axis ? 0 : bind_extent(x, k + 1, x.rank);
@@ -115,6 +117,8 @@ static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
     p.inner = bind_extent(x, p.k, x.rank);
     for (int k = 0; k < p.k; k++)
         p.dim[k] = (int32_t)x.dims[k].value;
+    if (!op_indices_fit(c, INDICES, p.dim, (size_t)p.k))
+        return false;
     if ((int64_t)p.n * p.inner != bind_count(n->in[UPDATES]))
         return bind_unsupported(b, n, "updates are %s, not %d slices of %d elements",
                                 type_text(binder_arena(b), n->in[UPDATES]->type), p.n, p.inner);

@@ -341,20 +341,19 @@ static bool gather_bind(Binder *b, const Node *n, const OpCtx *c) {
         return bind_unsupported(b, n, "operand and result are quantized differently");
     if (!op_axis(c, a->axis, x.rank, &axis))
         return false;
+    int32_t length = (int32_t)x.dims[axis].value;
+    if (!op_indices_fit(c, INDICES, &length, 1))
+        return false;
     if (!t || !t->data || t->count > MAX_COPIES)
         return gather_computed(b, n, axis);
     int32_t outer = bind_extent(x, 0, axis), inner = bind_extent(x, axis + 1, x.rank);
-    int64_t length = x.dims[axis].value;
     ElemType e = bind_elem(n->in[0]);
     for (size_t k = 0; k < t->count; k++) {
         int64_t at = tensor_int(t, k);
         at += at < 0 ? length : 0;
-        if (at < 0 || at >= length)
-            return op_error_in(c, 1, "index %lld is out of range for an axis of length %lld",
-                               (long long)tensor_int(t, k), (long long)length);
         qk_copy_nd_params p = {.rank = 2,
                                .dim = {outer, inner},
-                               .ss = {(int32_t)length * inner, 1},
+                               .ss = {length * inner, 1},
                                .ds = {(int32_t)t->count * inner, 1},
                                .src_offset = at * inner,
                                .dst_offset = (int64_t)k * inner};

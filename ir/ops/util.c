@@ -127,6 +127,17 @@ bool op_elements_fit(const OpCtx *c, size_t data, size_t indices, int64_t axis) 
     return true;
 }
 
+bool op_indices_fit(const OpCtx *c, size_t indices, const int32_t *lengths, size_t n) {
+    const Tensor *t = op_const(c, indices);
+    for (size_t k = 0; t && t->data && k < t->count; k++) {
+        int64_t at = tensor_int(t, k), length = lengths[k % n];
+        if (at < -length || at >= length)
+            return op_error_in(c, indices, "index %lld is out of range for an axis of length %lld",
+                               (long long)at, (long long)length);
+    }
+    return true;
+}
+
 bool op_axes(const OpCtx *c, Ints axes, size_t operand, int rank, bool *set) {
     for (int i = 0; i < rank; i++)
         set[i] = false;
