@@ -103,7 +103,8 @@ static bool bind_float_form(Binder *b, const Node *n) {
 static bool bind_operator(Binder *b, const Node *n) {
     if (!n->def && qop_find(n->domain, n->op))
         return binder_reject(b, n,
-                             "it is in QOperator form, which has to be raised to types first");
+                             "it is in QOperator form, and runs once raised to types, which takes "
+                             "scales and zero points that are constant");
     if (!n->def && !node_rank_fits(n))
         return bind_unsupported(b, n, "tensors of more than %d dimensions", MAX_RANK);
     if (!n->def)

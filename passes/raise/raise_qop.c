@@ -6,14 +6,20 @@ static bool is_data_const(const Value *v) {
     return !v || (value_data(v) && value_data(v)->data);
 }
 
+static const char *computed(Raise *r, const char *what, const Value *v) {
+    return arena_strf(r->b.a, "%s '%s' is computed", what, diag_name(r->b.d, v->name)).s;
+}
+
 /* All parameters must be constants; else the node stays. */
-static const char *refusal(const QopView *v) {
+static const char *refusal(Raise *r, const QopView *v) {
     for (size_t i = 0; i < v->n_in; i++)
-        if (!is_data_const(v->scale[i]) || !is_data_const(v->zp[i]))
-            return "an operand's scale or zero point is computed";
-    if (!is_data_const(v->y_scale) || !is_data_const(v->y_zp))
-        return "the result's scale or zero point is computed";
-    return NULL;
+        if (!is_data_const(v->scale[i]))
+            return computed(r, "an operand's scale", v->scale[i]);
+        else if (!is_data_const(v->zp[i]))
+            return computed(r, "an operand's zero point", v->zp[i]);
+    if (!is_data_const(v->y_scale))
+        return computed(r, "the result's scale", v->y_scale);
+    return is_data_const(v->y_zp) ? NULL : computed(r, "the result's zero point", v->y_zp);
 }
 
 static Value *new_float(Raise *r, Node *n, Str base, const char *suffix, Type like) {
@@ -151,7 +157,7 @@ static void raise_graph(Graph *g, void *ctx) {
         if (n->def || !node_rank_fits(n) || expand_matmul(r, n) || !qop_find(n->domain, n->op) ||
             !qop_view(n, &op, &v, r->b.d))
             continue;
-        const char *why = refusal(&v);
+        const char *why = refusal(r, &v);
         if (!why && op->qop.restate)
             why = op->qop.restate(n, r->b.names, r->b.d);
         if (why)
