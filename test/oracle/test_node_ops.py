@@ -98,7 +98,7 @@ def reason(stderr):
     """The first message without file and node."""
     line = next(l for l in stderr.splitlines() if "error: " in l)
     line = line.split("error: ", 1)[1].replace(str(BUILD), "build")
-    line = re.sub(r" \(\d+ nodes?: .*\)$", "", line)
+    line = re.sub(r" \(\d+ nodes?: .*$", "", line)
     return line
 
 
