@@ -1,0 +1,109 @@
+/* The outputs of a compilation: .qir, ONNX, texts and reports. C has a file of its own (write_c.c).
+ */
+#include "compiler/write.h"
+#include "backend/qir/qir_write.h"
+#include "compiler/emit_scales.h"
+#include "compiler/emit_scheme.h"
+#include "compiler/metadata.h"
+#include "compiler/report.h"
+#include "compiler/write_onnx.h"
+#include "passes/target/tensorrt.h"
+
+/* External data is looked for beside the model: elsewhere it has to become part of it. */
+static bool leaves_folder(Writing *w) {
+    const char *in = w->s->o.inputs.items[0], *out = w->s->o.output;
+    Arena *a = w->m->arena;
+    return !out || strcmp(path_dir(a, in), path_dir(a, out)) != 0 || w->s->o.external_data_dir;
+}
+
+/* External data is not found from another folder: it becomes part of the text or its blob. */
+static void keep_external(Tensor *t, Str name, void *ctx) {
+    (void)name;
+    (void)ctx;
+    if (t->place == TENSOR_EXTERNAL && t->data) {
+        t->place = TENSOR_INLINE;
+        t->external = (Meta){0};
+    }
+}
+
+static bool write_qir(Writing *w) {
+    if (leaves_folder(w))
+        module_each_tensor(w->m, keep_external, NULL);
+    const Options *o = &w->s->o;
+    QirWriteOptions q = {.elide = o->elide_larger >= 0,
+                         .elide_larger = o->elide_larger >= 0 ? (size_t)o->elide_larger : 0};
+    if (o->output)
+        return qir_write_file(w->m, w->out, o->output, &q);
+    qir_write(w->m, stdout, &q);
+    return true;
+}
+
+static bool write_onnx(Writing *w) {
+    OnnxWriteOptions o = {.allow_newer = !w->j->ctx.newer_refused,
+                          .inline_external = leaves_folder(w)};
+    metadata_put(w->m);
+    const char *path = w->s->o.output;
+    const char *dir = path ? path_dir(w->m->arena, path) : ".";
+    return write_onnx_checked(w->m, w->file, &o, dir, w->s->d);
+}
+
+/* What is a text of its own, made in memory; NULL for the others. */
+static Str text_of(Writing *w) {
+    Job *j = w->j;
+    switch (j->emit) {
+    case EMIT_SCHEME: return scheme_text(j, w->m);
+    case EMIT_OVERRIDES: return scales_text(j, w->m, false);
+    case EMIT_ENCODINGS: return scales_text(j, w->m, true);
+    case EMIT_DOT: return dot_text(j, w->m);
+    case EMIT_HTML: return report_text(w->s, j, w->m, true);
+    case EMIT_JSON: return report_text(w->s, j, w->m, false);
+    case EMIT_CALIB_TABLE: return tensorrt_calib_table(w->m, j->d);
+    default: return STR_NONE;
+    }
+}
+
+static bool write_text(Writing *w) {
+    Str text = text_of(w);
+    if (text.s)
+        fwrite(text.s, 1, text.n, w->file);
+    return text.s != NULL;
+}
+
+bool emits_binary(const Job *j) {
+    return j->emit == EMIT_ONNX || j->emit == EMIT_QDQ || j->emit == EMIT_QOP;
+}
+
+/* Whether what was written has arrived is told by out_commit, and of standard output by main. */
+ExitCode session_write(Session *s, Job *j, Module *m) {
+    s->out = out_new(s->arena, s->d, !s->o.no_sync);
+    Writing w = {s, j, m, s->out, stdout};
+    bool is_qir = j->emit == EMIT_QIR;
+    FILE *report = NULL;
+    if ((s->o.output && !is_qir && !(w.file = out_open(w.out, s->o.output))) ||
+        (s->o.report && !(report = out_open(w.out, s->o.report)))) {
+        out_abort(w.out);
+        return EXIT_IO;
+    }
+    bool ok = is_qir              ? write_qir(&w)
+              : j->emit == EMIT_C ? write_c(&w)
+              : emits_binary(j)   ? write_onnx(&w)
+                                  : write_text(&w);
+    bool failed = is_qir && !ok; /* at opening a file */
+    j->opset = module_opset(m, STR(""));
+    ok = ok && (!report || report_write(s, j, m, report));
+    if (!ok || diags_errors(s->d)) {
+        out_abort(w.out);
+        return failed ? EXIT_IO : EXIT_WRONG;
+    }
+    return out_commit(w.out) && !ferror(stdout) ? EXIT_DONE : EXIT_IO;
+}
+
+/* A suffix that belongs to another kind of output is most likely a slip. */
+void session_check_suffix(Session *s, const Job *j) {
+    const char *emit = s->o.emit ? s->o.emit : "qir", *o = s->o.output;
+    bool text = j->emit == EMIT_QIR, onnx = emits_binary(j);
+    if (o &&
+        ((!onnx && str_ends(str_from(o), ".onnx")) || (!text && str_ends(str_from(o), ".qir"))))
+        diag_warning(s->d, LOC_NONE, "-emit=%s writes to %s: is the suffix right?", emit,
+                     diag_name(s->d, str_from(o)));
+}

@@ -1,0 +1,141 @@
+/* -emit=c: binds the module, and writes it with its header, test bench and weights. */
+#include "backend/c/c.h"
+#include "compiler/floats_in_c.h"
+#include "compiler/report.h"
+#include "compiler/write.h"
+#include "exec/fold.h"
+#include "exec/specialise.h"
+
+/* "dir/model.h" beside "dir/model.c" or what C++ is called. */
+static const char *path_beside(Arena *a, const char *path, const char *end) {
+    static const char *const suffixes[] = {".c", ".cc", ".cpp", ".cxx", ".c++"};
+    size_t n = strlen(path);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (str_ends(str_from(path), suffixes[i]) && strlen(suffixes[i]) < strlen(path))
+            n = strlen(path) - strlen(suffixes[i]);
+    return arena_strf(a, "%.*s%s", (int)n, path, end).s;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
+    Arena *a = w->m->arena;
+    const Options *o = &w->s->o;
+    Samples *in = o->input.n ? samples_open(a, w->m, o->input.items, o->input.n, w->s->d)
+                             : samples_random(a, w->m, o->random > 0 ? (size_t)o->random : 1);
+    if (!in)
+        return false;
+    if (!o->input.n && o->random <= 0)
+        diag(w->s->d, DIAG_NOTE, LOC_NONE,
+             "-testbench without -input=PATH checks one random sample, which says little of the "
+             "model's own data; -random=N takes more");
+    Runner *r = runner_new(a, p);
+    CTest *tests = NULL;
+    size_t n = 0, cap = 0;
+    bool ok = true;
+    while (ok && n < TESTBENCH_SAMPLES && samples_load(in, r)) {
+        ok = runner_run(r, w->s->d);
+        const void **i = NEW_ARRAY(a, const void *, p->n_inputs);
+        const void **out = NEW_ARRAY(a, const void *, p->n_outputs);
+        for (size_t k = 0; k < p->n_inputs; k++)
+            i[k] = arena_copy(a, runner_input(r, k), p->buffers[p->inputs[k]].bytes);
+        for (size_t k = 0; k < p->n_outputs; k++)
+            out[k] = arena_copy(a, runner_output(r, k), p->buffers[p->outputs[k]].bytes);
+        CTest t = {i, out};
+        ARENA_PUSH(a, tests, n, cap, t);
+    }
+    ok = ok && samples_ok(in);
+    if (n == TESTBENCH_SAMPLES && o->input.n)
+        diag(w->s->d, DIAG_REMARK, LOC_NONE, "-testbench takes the first %d samples",
+             TESTBENCH_SAMPLES);
+    samples_close(in);
+    c->tests = tests;
+    c->n_tests = n;
+    return ok;
+}
+
+/* The header, and the weights where they have a file of their own. */
+static bool open_beside(Writing *w, CWriteOptions *c, CStreams *to) {
+    const Options *o = &w->s->o;
+    const char *h = path_beside(w->m->arena, o->output, ".h");
+    c->header_name = base_name(h);
+    if (strpbrk(c->header_name, "\"\\\n\r"))
+        return diag_error(w->s->d, LOC_NONE,
+                          "C cannot include a header of the name '%s': choose another -o",
+                          diag_name(w->s->d, str_from(c->header_name)));
+    if (!(to->header = out_open(w->out, h)))
+        return false;
+    if (!o->weights_file)
+        return true;
+    const char *path = path_beside(w->m->arena, o->output, ".weights.bin");
+    c->weights_name = base_name(path);
+    return (to->weights = out_open(w->out, path)) != NULL;
+}
+
+typedef struct Reasons {
+    const Job *job;
+    Uses *uses;
+} Reasons;
+
+static const char *why_float(const Node *n, void *ctx) {
+    const Reasons *r = ctx;
+    return report_node(r->job, n, r->uses).why;
+}
+
+/* The graph input whose open first dimension becomes 1: C takes a batch one by one. */
+static const Value *open_batch(const Module *m) {
+    for (size_t i = 0; i < m->graph->n_in; i++) {
+        const Value *v = m->graph->in[i];
+        if (v->type.kind == TYPE_TENSOR && v->type.rank > 0 && v->type.dims[0].value < 0)
+            return v;
+    }
+    return NULL;
+}
+
+static void tell_batch(const Value *v, Str dim, Diags *d) {
+    const char *name = diag_name(d, v->name);
+    if (dim.s)
+        diag(d, DIAG_NOTE, LOC_NONE,
+             "graph input %s: its first dimension %s is 1 in C; -bind=%s=... fixes another", name,
+             diag_name(d, dim), diag_name(d, dim));
+    else
+        diag(d, DIAG_NOTE, LOC_NONE,
+             "graph input %s: its first dimension is 1 in C; -shape=INPUT=... fixes another", name);
+}
+
+bool write_c(Writing *w) {
+    const Options *o = &w->s->o;
+    const Value *batch = open_batch(w->m);
+    Str dim = batch ? batch->type.dims[0].param : STR_NONE;
+    if (!module_bind_batch(w->m, w->s->d) || !module_check_static(w->m, w->s->d))
+        return false;
+    module_fold(w->m, NULL); /* shapes that nodes compute are fixed now, too */
+    Program *p = program_build(w->m, &(ProgramOptions){.rounding = w->j->rounding}, w->s->d);
+    if (!p)
+        return false;
+    Reasons reasons = {w->j, o->integer_only ? uses_new(w->m) : NULL};
+    CWriteOptions c = {
+        .integer_only = o->integer_only, .why_float = why_float, .why_ctx = &reasons};
+    CStreams to = {.source = w->file};
+    if (o->output && !out_is_device(o->output) && !open_beside(w, &c, &to))
+        return false;
+    c.prefix = o->name ? str_from(o->name)
+                       : path_stem(w->m->arena, o->output ? o->output : o->inputs.items[0]);
+    if (o->testbench && !make_tests(w, p, &c))
+        return false;
+    CSizes sizes = c_sizes(p);
+    w->j->wrote_c = true;
+    w->j->arena = sizes.arena;
+    w->j->alive = sizes.alive;
+    w->j->flash = sizes.weights + sizes.params;
+    w->j->macs = sizes.macs;
+    if (!c_write(p, &c, to, w->s->d))
+        return false;
+    note_floats(w->j, p);
+    if (batch)
+        tell_batch(batch, dim, w->s->d);
+    return true;
+}
