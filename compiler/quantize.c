@@ -92,7 +92,9 @@ static bool has_floats(Module *m) {
 static bool prepare(Job *j, Module *m) {
     bool statically = !j->o->dynamic && !j->o->weight_only; /* the others' forms want MatMul */
     bool bias_apart = statically && recipe_of(&j->ctx);     /* recipes are about MatMul + Add */
-    return job_pass(j, m, "fold-const") && job_pass(j, m, "drop-identities") &&
+    return job_pass(j, m, "hoist-invariants") &&
+           job_pass(j, m, "drop-identities") && /* a copy of a constant is no other constant */
+           job_pass(j, m, "fold-const") && job_pass(j, m, "drop-identities") &&
            job_pass(j, m, "fold-pad") &&
            (!statically || (job_pass(j, m, "sum-to-add") && job_pass(j, m, "fuse-gelu"))) &&
            job_pass(j, m, "fold-affine") &&

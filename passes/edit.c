@@ -265,9 +265,8 @@ static void keep_places(Buf *kept, Str places) {
     wire_put_bytes(kept, EXTRA_PLACES, b.n ? buf_as_str(&b) : STR_NONE);
 }
 
-void edit_forget_outputs(Module *m) {
-    Graph *g = m->graph;
-    Buf kept = buf_new(m->arena);
+void edit_forget_outputs(Graph *g) {
+    Buf kept = buf_new(g->module->arena);
     WireField f;
     for (Str rest = g->extra; rest.n && !wire_next(&rest, &f);) {
         if (f.number == EXTRA_PLACES && f.type == WIRE_LEN && wire_valid(f.payload))

@@ -41,9 +41,9 @@ void edit_drop_unread(Module *m, Node *const *nodes, size_t n);
 /* Drops what the file stated in ONNX's own fields about names that no value had (value_info), and
  * that now are values' names: it would describe those. */
 void edit_forget_infos(Module *m);
-/* Drops what the file said of the main graph's outputs beside what it said of their values: their
- * types or names are others now. */
-void edit_forget_outputs(Module *m);
+/* Drops what the file said of the graph's outputs beside what it said of their values: their types,
+ * names or places are others now. */
+void edit_forget_outputs(Graph *g);
 /* How many elements share one index of `axis`, and the stride between indices. */
 typedef struct AxisWalk {
     size_t outer, axis, inner;

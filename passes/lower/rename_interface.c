@@ -160,6 +160,6 @@ bool pass_rename_interface(Module *m, PassContext *c) {
     module_each_graph(m, rename_texts, &r);
     module_each_value(m, rename_value, &r);
     edit_forget_infos(m);
-    edit_forget_outputs(m);
+    edit_forget_outputs(m->graph);
     return true;
 }

@@ -391,7 +391,7 @@ static bool set_symbols(Dynamic *d) {
     for (size_t i = 0; i < d->n; i++)
         if (d->axes[i].v->kind != VALUE_INPUT)
             ok = name_output(d, &d->axes[i]) && ok;
-    edit_forget_outputs(d->m);
+    edit_forget_outputs(d->m->graph);
     return ok;
 }
 

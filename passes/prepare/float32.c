@@ -95,7 +95,7 @@ bool pass_float32(Module *m, PassContext *c) {
     module_each_graph(m, widen_graph, &w);
     w.uses = uses_new(m);
     module_each_graph(m, drop_casts, &w);
-    edit_forget_outputs(m);
+    edit_forget_outputs(m->graph);
     diag(c->d, DIAG_REMARK, w.port ? w.port->loc : LOC_NONE,
          "%zu values of float16 or bfloat16 become float%s", w.values,
          w.port ? ", inputs and outputs among them" : "");

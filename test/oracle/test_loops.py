@@ -161,6 +161,43 @@ class Loops(OracleCase):
             np.testing.assert_allclose(again, got, atol=0.07)
         qxc(path, f"-calib={data}", "-emit=c", "-o", self.scratch / "q.c")
 
+    def test_weights_handed_on(self):
+        """A body that hands weights on, as Keras' recurrent networks do: quantized like what reads them outside, in any
+        number of iterations, none included."""
+        rng = np.random.default_rng(5)
+        inner = graph("inner", [node("MatMul", ["t", "v2"], ["a2"]), node("Tanh", ["a2"], ["t_next"]), node("Identity", ["c2"], ["g2"])],
+                      [("j", I, []), ("c2", B, []), ("t", F, [1, 128]), ("v2", F, [128, 128])],
+                      [("g2", B, []), ("t_next", F, [1, 128]), ("v2", F, [128, 128])])
+        body = graph("body", [node("MatMul", ["s", "w_in"], ["m"]), node("Add", ["m", "b_in"], ["a"]), node("Tanh", ["a"], ["h"]),
+                              node("Loop", ["two", "", "h", "v_in"], ["next", "v_next"], body=inner),
+                              node("Identity", ["cond"], ["go"]), node("Identity", ["w_in"], ["w_next"])],
+                     [("i", I, []), ("cond", B, []), ("s", F, [1, 128]), ("w_in", F, [128, 128]), ("b_in", F, [128]), ("v_in", F, [128, 128])],
+                     [("go", B, []), ("next", F, [1, 128]), ("w_next", F, [128, 128]), ("b_in", F, [128]), ("v_next", F, [128, 128])])
+        x, trips = rng.normal(size=(6, 1, 128)).astype(np.float32), np.array([3, 1, 0, 2, 5, 3])
+        path, have = self.check_model(
+            [node("MatMul", ["x", "w"], ["first"]),
+             node("Loop", ["trips", "", "first", "w", "b", "v"], ["last", "w_out", "b_out", "v_out"], body=body),
+             node("MatMul", ["last", "w_out"], ["wide"]), node("Add", ["wide", "b_out"], ["y"])],
+            [("x", F, [1, 128]), ("trips", I, [])], [("y", F, [1, 128]), ("b_out", F, [128])], {"x": x, "trips": trips},
+            [const("w", rng.normal(size=(128, 128)) / 11), const("v", rng.normal(size=(128, 128)) / 11), const("b", rng.normal(size=128) / 11),
+             const("two", 2, np.int64)])
+        data, out = self.scratch / "x.npz", self.scratch / "out.onnx"
+        np.savez(data, x=x, trips=trips)
+        least = {"-weight-only": 35, "-dynamic": 32, f"-calib={data}": 27}  # dB
+        for how, emit in ((h, e) for h in least for e in ("qdq", "qop")):
+            with self.subTest(how.split("=")[0], emit=emit):
+                qxc(path, how, f"-emit={emit}", "-o", out)
+                self.assertLess(out.stat().st_size, path.stat().st_size / 2.5)
+                floats = [t.name for t in onnx.load(out).graph.initializer if t.data_type == F and len(t.dims) == 2 and t.dims[0] == 128]
+                self.assertEqual(floats, [])
+                runner = session(out)
+                rows = [runner.run(None, {"x": v, "trips": np.asarray(n)}) for v, n in zip(x, trips)]
+                error = np.stack([r[0] for r in rows]).ravel() - have["y"].ravel()
+                self.assertGreater(10 * np.log10((have["y"] ** 2).sum() / (error**2).sum()), least[how])
+                for _, same in rows:
+                    np.testing.assert_allclose(same, have["b_out"][0], atol=0.01)
+        qxc(path, f"-calib={data}", "-emit=c", "-o", self.scratch / "q.c")
+
     def refused(self, words, nodes, inputs, outputs, constants=()):
         made = helper.make_model(graph("g", nodes, inputs, outputs, constants), ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
         path = self.scratch / "r.onnx"
