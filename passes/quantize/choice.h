@@ -49,6 +49,8 @@ bool choice_equal(const Choice *x, const Choice *y);
 /* By the value's name, or that of the value it was made from: a weight keeps its rule when a
  * BatchNormalization was folded into it. */
 bool rule_matches_value(const SchemeRule *r, const Value *v);
+/* ... some node that reads the value. */
+bool rule_matches_reader(const SchemeRule *r, const Uses *uses, const Value *v);
 bool rule_matches_node(const SchemeRule *r, const Node *n);
 
 /* Tells of rules that name what there is not: an operator that nobody knows is an error (false), a

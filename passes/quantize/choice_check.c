@@ -1,0 +1,245 @@
+/* Rules of a scheme against the model: what each names, and whether it can be obeyed. See choice.h.
+ */
+#include "passes/quantize/choice.h"
+
+typedef struct Search {
+    const SchemeRule *rule;
+    const Uses *uses;
+    bool found, constant; /* something matches; some of it is a constant */
+    bool other;           /* some of it is no bias */
+    const Value *unlike;  /* it has another number of channels than the rule has scales */
+    const Origin *origin; /* a node that matched before it became part of `into` */
+    const Node *into;
+} Search;
+
+static void look_at_origins(Search *s, const Node *n) {
+    for (size_t i = 0; !s->into && i < n->from.n; i++) {
+        const Origin *o = &n->from.from[i];
+        if (o->op.s && rule_matches_node(
+                           s->rule, &(Node){.domain = o->domain, .op = o->op, .name = o->name})) {
+            s->origin = o;
+            s->into = n;
+        }
+    }
+}
+
+static void look_at_nodes(Graph *g, void *ctx) {
+    Search *s = ctx;
+    FOR_NODES(n, g) {
+        s->found = s->found || rule_matches_node(s->rule, n);
+        look_at_origins(s, n);
+    }
+}
+
+static bool only_bias(const Uses *uses, const Value *v) {
+    const Use *use;
+    size_t n = v->kind == VALUE_CONST ? uses_of(uses, v, &use) : 0, biases = 0;
+    for (size_t i = 0; i < n; i++) {
+        const QuantRule *q = use[i].node && use[i].node->def ? &use[i].node->def->quant : NULL;
+        biases += q && q->kind == QUANT_MAC && q->bias > 0 && use[i].index == (size_t)q->bias;
+    }
+    return n && biases == n;
+}
+
+static bool is_unlike(const Quant *q, const Value *v) {
+    return q && q->n_axes == 1 && q->block[0] <= 1 && v->kind == VALUE_CONST && v->data &&
+           (q->axis[0] >= v->data->rank || v->data->dims[q->axis[0]] != (int64_t)q->n_scale);
+}
+
+static void look_at_value(Value *v, void *ctx) {
+    Search *s = ctx;
+    if (!rule_matches_value(s->rule, v))
+        return;
+    s->found = true;
+    s->unlike = s->unlike ? s->unlike : is_unlike(s->rule->set[SCHEME_ITSELF].fixed, v) ? v : NULL;
+    s->constant = s->constant || v->kind == VALUE_CONST;
+    s->other = s->other || !only_bias(s->uses, v);
+}
+
+static Search search(const SchemeRule *r, const Uses *uses, Module *m) {
+    Search s = {.rule = r, .uses = uses};
+    if (r->of == SCHEME_VALUE)
+        module_each_value(m, look_at_value, &s);
+    else if (r->of != SCHEME_ALL)
+        module_each_graph(m, look_at_nodes, &s);
+    return s;
+}
+
+/* Both say it, and not the same. */
+static bool differ(const SchemeSetting *x, const SchemeSetting *y) {
+    bool type = (x->is_float || x->storage) && (y->is_float || y->storage);
+    return (type && (x->is_float != y->is_float || x->storage != y->storage ||
+                     x->has_range != y->has_range || x->lo != y->lo || x->hi != y->hi ||
+                     (x->fixed && y->fixed && !quant_equal(x->fixed, y->fixed)))) ||
+           (x->sym >= 0 && y->sym >= 0 && x->sym != y->sym) ||
+           (x->pow2 >= 0 && y->pow2 >= 0 && x->pow2 != y->pow2) ||
+           (x->reduce_range >= 0 && y->reduce_range >= 0 && x->reduce_range != y->reduce_range);
+}
+
+typedef struct Between {
+    const PassContext *c;
+    const Uses *uses;
+    bool ok;
+} Between;
+
+/* `op Relu in int8q out int16q`: what of a value between two of them? */
+static void look_between(Value *v, void *ctx) {
+    Between *b = ctx;
+    for (size_t i = 0; v->def && i < b->c->scheme.n; i++) {
+        const SchemeRule *r = &b->c->scheme.rules[i];
+        const SchemeSetting *in = &r->set[SCHEME_IN];
+        const SchemeSetting *out =
+            &r->set[r->set[SCHEME_OUT].said ? SCHEME_OUT : SCHEME_ACTIVATIONS];
+        if (!in->said || !out->said || !differ(in, out) || !rule_matches_node(r, v->def) ||
+            !rule_matches_reader(r, b->uses, v))
+            continue;
+        b->ok =
+            diag_error(b->c->d, in->loc,
+                       "'%s' is made by one node of this rule and read by another: what it "
+                       "is as 'in' and as '%s' differs",
+                       diag_name(b->c->d, v->name),
+                       scheme_role_name(r->set[SCHEME_OUT].said ? SCHEME_OUT : SCHEME_ACTIVATIONS));
+        return;
+    }
+}
+
+/* A name in ONNX's own domain that no opset of it has. */
+static bool unknown_op(const PassContext *c, const SchemeRule *r) {
+    Str op = str_from(r->pattern);
+    if (r->of != SCHEME_OP || strpbrk(r->pattern, "*?:") || op_find(STR(""), op))
+        return false;
+    for (size_t i = 0; i < onnx_schema_count(); i++)
+        if (str_is(op, onnx_schema_at(i)->name))
+            return false;
+    diag_error(c->d, r->loc, "there is no operator '%s'", diag_name(c->d, op));
+    size_t at = 0;
+    diag_did_you_mean_next(c->d, r->loc, op, onnx_schema_next_name, &at);
+    return true;
+}
+
+/* Only weights have several scales. */
+static bool check_grain(const PassContext *c, const Search *s) {
+    const SchemeSetting *set = &s->rule->set[SCHEME_ITSELF];
+    if (!s->found || s->constant || !(set->channel || set->block))
+        return true;
+    return diag_error(c->d, set->loc,
+                      "'%s' is no weight: activations have one scale for each tensor, as an "
+                      "accumulator cannot sum over several",
+                      diag_name(c->d, str_from(s->rule->pattern)));
+}
+
+static bool check_channels(const PassContext *c, const Search *s) {
+    const SchemeRule *r = s->rule;
+    if (!s->unlike)
+        return true;
+    const Quant *q = r->set[SCHEME_ITSELF].fixed;
+    const Tensor *t = s->unlike->data;
+    return diag_error(
+        c->d, r->loc, "%s%s'%s' is %s: %zu scales along axis %d are not one a channel",
+        r->flag ? r->flag : "", r->flag ? ": " : "", diag_name(c->d, s->unlike->name),
+        type_text(s->unlike->graph->module->arena, tensor_type(s->unlike->graph->module->arena, t)),
+        q->n_scale, q->axis[0]);
+}
+
+/* The scale of a bias follows from those of the product. */
+static void warn_of_bias(const PassContext *c, const Search *s) {
+    const SchemeRule *r = s->rule;
+    if (r->of == SCHEME_VALUE && s->found && !s->other &&
+        r->set[SCHEME_ITSELF].storage != ELEM_INT32)
+        diag_warning(c->d, r->loc,
+                     "%s%s'%s' is a bias, where this has no effect: it is added at the scale of "
+                     "the accumulator, or in float with 'bias float' of its node",
+                     r->flag ? r->flag : "", r->flag ? ": " : "",
+                     diag_name(c->d, str_from(r->pattern)));
+}
+
+static void warn_unmatched(const PassContext *c, const Search *s) {
+    const SchemeRule *r = s->rule;
+    const char *pattern = diag_name(c->d, str_from(r->pattern));
+    if (s->into)
+        diag_warning(c->d, r->loc,
+                     "%s%s'%s' names %.*s '%s', which has become part of %s: name that",
+                     r->flag ? r->flag : "", r->flag ? ": " : "", pattern, STR_ARG(s->origin->op),
+                     diag_name(c->d, s->origin->name), node_text(s->into));
+    else if (r->of == SCHEME_OP_OR_NODE)
+        diag_warning(c->d, LOC_NONE, "%s=%s matches no operator type and no node", r->flag,
+                     pattern);
+    else if (r->flag)
+        diag_warning(c->d, LOC_NONE, "%s: the model has no value '%s'", r->flag, pattern);
+    else
+        diag_warning(c->d, r->loc, "'%s' matches no %s of this model", pattern,
+                     r->of == SCHEME_VALUE ? "value"
+                     : r->of == SCHEME_OP  ? "node's operator"
+                                           : "node");
+}
+
+typedef struct Weights {
+    const PassContext *c;
+    const SchemeRule *told;
+    bool ok;
+} Weights;
+
+/* One accumulator has one scale, so there is one axis that a weight can have scales along. */
+static bool check_axis(const PassContext *c, const Node *n, const Value *w) {
+    OpCtx ctx = op_ctx(n, NULL);
+    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&ctx) : -1;
+    for (size_t i = c->scheme.n; axis >= 0 && i-- > 0;) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        const SchemeSetting *s = &r->set[SCHEME_ITSELF];
+        if (!s->has_axis || !rule_matches_value(r, w) ||
+            s->axis + (s->axis < 0 ? w->type.rank : 0) == axis)
+            continue;
+        return diag_error(
+            c->d, r->loc,
+            "%s%s'%s' has its output channels along axis %d: scales along axis %d are "
+            "for no kernel, as an accumulator cannot sum over several",
+            r->flag ? r->flag : "", r->flag ? ": " : "", diag_name(c->d, w->name), axis, s->axis);
+    }
+    return true;
+}
+
+/* A rule of which choice_is_symmetric thinks otherwise is told of once. */
+static void look_at_weights(Graph *g, void *ctx) {
+    Weights *x = ctx;
+    FOR_NODES(n, g) {
+        const Value *w = n->def && n->def->quant.kind == QUANT_MAC
+                             ? node_input(n, (size_t)n->def->quant.weight)
+                             : NULL;
+        if (!w || w->kind != VALUE_CONST)
+            continue;
+        x->ok = check_axis(x->c, n, w) && x->ok;
+        Choice o = choice_of_weight(x->c, n, w);
+        const SchemeRule *r = o.by[CHOICE_SYM];
+        if (o.sym || o.fixed || o.is_float || !r || r == x->told || !(o.channel || o.block) ||
+            !choice_is_symmetric(x->c, &o))
+            continue;
+        x->told = r;
+        diag_warning(x->c->d, r->loc,
+                     "%s%sweights of 8 bits with a scale for each channel or block stay symmetric: "
+                     "onnxruntime's kernels take one zero point; 'asym' goes with per-tensor, "
+                     "with fewer or more bits, with -weight-only and with -target=c",
+                     r->flag ? r->flag : "", r->flag ? ": " : "");
+    }
+}
+
+bool choice_check(const PassContext *c, Module *m) {
+    Between between = {c, uses_new(m), true};
+    module_each_value(m, look_between, &between);
+    Weights weights = {.c = c, .ok = true};
+    module_each_graph(m, look_at_weights, &weights);
+    bool ok = between.ok && weights.ok;
+    for (size_t i = 0; i < c->scheme.n; i++) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        Search s = search(r, between.uses, m);
+        ok = check_grain(c, &s) && ok;
+        ok = check_channels(c, &s) && ok;
+        warn_of_bias(c, &s);
+        if (r->of == SCHEME_ALL || s.found)
+            continue;
+        if (unknown_op(c, r))
+            ok = false;
+        else
+            warn_unmatched(c, &s);
+    }
+    return ok;
+}
