@@ -9,6 +9,7 @@
 
 #include "ir/ops/qop.h"
 #include "passes/edit.h"
+#include "passes/prepare/grow_shape.h"
 
 static const char PASS_NAME[] = "dynamic-axis";
 
@@ -25,6 +26,7 @@ typedef struct Dynamic {
     Module *m;
     Axis *axes;
     size_t n;
+    Sizes sizes;     /* of the axes, as Reshape asks for them */
     size_t n_values; /* that existed at the start */
     Type *before;    /* by value id */
     bool *declared;  /* by value id */
@@ -119,6 +121,16 @@ static bool check_symbols(Dynamic *d) {
     return true;
 }
 
+static void list_sizes(Dynamic *d) {
+    int64_t *old = NEW_ARRAY(d->m->arena, int64_t, d->n + 1);
+    int64_t *trial = NEW_ARRAY(d->m->arena, int64_t, d->n + 1);
+    for (size_t i = 0; i < d->n; i++) {
+        old[i] = d->axes[i].old;
+        trial[i] = d->axes[i].trial;
+    }
+    d->sizes = (Sizes){old, trial, d->n};
+}
+
 /* ---- types ---- */
 
 static void save(Value *v, void *ctx) {
@@ -164,106 +176,6 @@ static void set_inputs(Dynamic *d, bool symbols) {
 
 /* ---- Reshape ---- */
 
-enum { MOST_ELEMENTS = 1 << 30 };
-
-typedef struct Shapes { /* of a Reshape: operand and result, at the old size and at the trial's */
-    int n, m;
-    int64_t x0[MAX_RANK], x1[MAX_RANK], y0[MAX_RANK], y1[MAX_RANK];
-} Shapes;
-
-/* False also where products of dimensions, times a size on trial, might not fit 64 bits. */
-static bool numbers(Type t, int64_t *dims, int *rank) {
-    if (t.kind != TYPE_TENSOR || t.rank < 0 || t.rank > MAX_RANK || !type_is_static(t))
-        return false;
-    *rank = t.rank;
-    int64_t room = MOST_ELEMENTS;
-    for (int i = 0; i < t.rank; i++) {
-        dims[i] = t.dims[i].value;
-        if (dims[i] > room)
-            return false;
-        room /= dims[i] ? dims[i] : 1;
-    }
-    return true;
-}
-
-/* The size that a dimension which grew from x0 to x1 is a multiple of; 0: it is none of those. */
-static int64_t unit(const Dynamic *d, int64_t x0, int64_t x1) {
-    for (size_t i = 0; i < d->n; i++)
-        if (d->axes[i].old > 0 && x0 * d->axes[i].trial == x1 * d->axes[i].old)
-            return d->axes[i].old;
-    return 0;
-}
-
-/* Dimensions a..b of the operand hold what c..e of the result do. Where they grow: one goes to one,
- * several are merged, or the leading one of several is the size itself. A size of 1 says nothing of
- * where it went, so that it is merged only where the model says -1. */
-static bool grow_group(const Dynamic *d, Shapes *s, const int64_t *shape, int a, int b, int c,
-                       int e) {
-    int64_t p0 = 1, p1 = 1;
-    for (int i = a; i < b; i++) {
-        p0 *= s->x0[i];
-        p1 *= s->x1[i];
-    }
-    memcpy(s->y1 + c, s->y0 + c, (size_t)(e - c) * sizeof *s->y1);
-    if (p0 == p1)
-        return true;
-    int64_t size = unit(d, p0, p1);
-    if (!size)
-        return false;
-    if (e - c == 1) {
-        s->y1[c] = p1;
-        return b - a == 1 || size > 1 || shape[c] == -1;
-    }
-    if (b - a != 1 || s->y0[c] != size || s->x0[a] == size)
-        return false;
-    for (int i = c + 1; i < e; i++)
-        if (s->y0[i] == size)
-            return false; /* which of them is it? */
-    s->y1[c] = size * p1 / p0;
-    return true;
-}
-
-/* Both shapes in the shortest groups of equal products. */
-static bool grow(const Dynamic *d, Shapes *s, const int64_t *shape) {
-    int i = 0, j = 0;
-    while (i < s->n || j < s->m) {
-        int a = i, c = j;
-        int64_t p = i < s->n ? s->x0[i++] : 1, q = j < s->m ? s->y0[j++] : 1;
-        while (p != q) {
-            if (p < q && i < s->n)
-                p *= s->x0[i++];
-            else if (q < p && j < s->m)
-                q *= s->y0[j++];
-            else
-                return false;
-        }
-        if (p == 0 || !grow_group(d, s, shape, a, i, c, j))
-            return false;
-    }
-    return true;
-}
-
-/* The shape to state, so that it holds for every size: 0 where a dimension is the operand's, -1 for
- * one more; false where that does not do. What need not change stays. */
-static bool state(const Shapes *s, bool allowzero, int64_t *shape) {
-    int missing = -1;
-    for (int k = 0; k < s->m; k++) {
-        bool same = k < s->n && s->x0[k] == s->y0[k] && s->x1[k] == s->y1[k];
-        if (s->y1[k] == s->y0[k] || (shape[k] == 0 && !allowzero && same))
-            continue;
-        if (same && !allowzero && shape[k] != -1) {
-            shape[k] = 0;
-            continue;
-        }
-        if (missing >= 0)
-            return false;
-        missing = k;
-    }
-    for (int k = 0; k < s->m && missing >= 0; k++)
-        shape[k] = k == missing ? -1 : shape[k] == -1 ? s->y0[k] : shape[k];
-    return true;
-}
-
 static bool fixes(Dynamic *d, const Node *n) {
     return diag_error(d->c->d, n->loc,
                       "%s: its shape fixes a dimension that -dynamic-axis makes symbolic: "
@@ -273,23 +185,21 @@ static bool fixes(Dynamic *d, const Node *n) {
 
 /* At the trial's sizes: a constant shape that yields something else than the old one grown. */
 static void adapt_reshape(Dynamic *d, Node *n) {
-    Shapes s;
     const Tensor *t = n->n_in > 1 ? value_data(n->in[1]) : NULL;
-    if (!t || !t->data || t->count > MAX_RANK || !n->out[0] ||
-        !numbers(d->before[n->in[0]->id], s.x0, &s.n) || !numbers(n->in[0]->type, s.x1, &s.n) ||
-        !numbers(d->before[n->out[0]->id], s.y0, &s.m) || s.m != (int)t->count ||
-        memcmp(s.x0, s.x1, (size_t)s.n * sizeof *s.x0) == 0)
+    if (!t || !t->data || t->count > MAX_RANK || !n->out[0])
         return;
-    int64_t shape[MAX_RANK], old[MAX_RANK];
-    for (int i = 0; i < s.m; i++)
-        shape[i] = old[i] = tensor_int(t, (size_t)i);
-    if (!grow(d, &s, shape) || !state(&s, node_int(n, "allowzero", 0), shape)) {
+    Type x0 = d->before[n->in[0]->id], y0 = d->before[n->out[0]->id];
+    int64_t shape[MAX_RANK], old[MAX_RANK], rank = (int64_t)t->count;
+    if (y0.kind != TYPE_TENSOR || y0.rank != rank)
+        return;
+    for (size_t i = 0; i < t->count; i++)
+        shape[i] = old[i] = tensor_int(t, i);
+    ShapeGrowth g =
+        grow_shape(&d->sizes, x0, n->in[0]->type, y0, node_int(n, "allowzero", 0), shape);
+    if (g == GROWS_UNSURE)
         d->ok = fixes(d, n);
+    if (g != GROWS || memcmp(shape, old, t->count * sizeof *shape) == 0)
         return;
-    }
-    if (memcmp(shape, old, (size_t)s.m * sizeof *shape) == 0)
-        return;
-    int64_t rank = s.m;
     Value *v = graph_add_const(
         d->m->graph,
         unique_name(d->names, arena_strf(d->m->arena, STR_FMT "_any", STR_ARG(n->in[1]->name))),
@@ -411,6 +321,7 @@ bool pass_dynamic_axis(Module *m, PassContext *c) {
     }
     if (!d.ok || !check_symbols(&d))
         return false;
+    list_sizes(&d);
     rename_symbols(&d);
     module_each_value(m, save, &d);
     if (!try_sizes(&d) || !set_symbols(&d))
