@@ -178,3 +178,8 @@ bool choice_is_symmetric(const PassContext *c, const Choice *o) {
     bool multiplied = c->target == TARGET_TENSORRT || !c->weights_alone;
     return o->sym || (multiplied && c->target != TARGET_C && elem_bits(o->storage) == 8);
 }
+
+int choice_axis(const Value *w, int axis) {
+    bool turned = w->data && w->data->rank == 2 && str_is(w->from.by, "gemm-to-matmul");
+    return turned && axis < 2 ? 1 - axis : axis;
+}

@@ -43,6 +43,9 @@ IntRange choice_range(const Choice *c);
 /* Whether weights with several scales have zero points in the middle: as asked, or because
  * onnxruntime's QLinearConv takes one zero point for all channels of 8-bit weights. */
 bool choice_is_symmetric(const PassContext *c, const Choice *o);
+/* The axis of `w` that a rule means by `axis` (0 or more): a rule is written for the model as it
+ * came, and the weights of a Gemm may have been transposed for MatMul since. */
+int choice_axis(const Value *w, int axis);
 /* Whether one set of parameters can serve both. */
 bool choice_equal(const Choice *x, const Choice *y);
 

@@ -42,8 +42,10 @@ static bool only_bias(const Uses *uses, const Value *v) {
 }
 
 static bool is_unlike(const Quant *q, const Value *v) {
-    return q && q->n_axes == 1 && q->block[0] <= 1 && v->kind == VALUE_CONST && v->data &&
-           (q->axis[0] >= v->data->rank || v->data->dims[q->axis[0]] != (int64_t)q->n_scale);
+    if (!q || q->n_axes != 1 || q->block[0] > 1 || v->kind != VALUE_CONST || !v->data)
+        return false;
+    int axis = choice_axis(v, q->axis[0]);
+    return axis >= v->data->rank || v->data->dims[axis] != (int64_t)q->n_scale;
 }
 
 static void look_at_value(Value *v, void *ctx) {
@@ -187,7 +189,7 @@ static bool check_axis(const PassContext *c, const Node *n, const Value *w) {
         const SchemeRule *r = &c->scheme.rules[i];
         const SchemeSetting *s = &r->set[SCHEME_ITSELF];
         if (!s->has_axis || !rule_matches_value(r, w) ||
-            s->axis + (s->axis < 0 ? w->type.rank : 0) == axis)
+            choice_axis(w, s->axis + (s->axis < 0 ? w->type.rank : 0)) == axis)
             continue;
         return diag_error(
             c->d, r->loc,

@@ -305,11 +305,6 @@ static Value *own_weight(Decide *d, Node *n, size_t at) {
     return copy;
 }
 
-/* The axis that a rule states is that of the Gemm whose weights were transposed for MatMul. */
-static bool is_turned(const Value *w, const Quant *q) {
-    return q->n_axes == 1 && w->data->rank == 2 && str_is(w->from.by, "gemm-to-matmul");
-}
-
 static void assign_weight(Decide *d, Node *n) {
     size_t at = (size_t)n->def->quant.weight;
     Value *w = n->in[at];
@@ -319,8 +314,8 @@ static void assign_weight(Decide *d, Node *n) {
     int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
     Choice o = choice_of_weight(d->c, n, w);
     Quant *q = o.fixed ? quant_copy(d->m->arena, o.fixed) : weight_quant(d->c, &o, n, w, axis);
-    if (o.fixed && is_turned(w, q))
-        q->axis[0] = axis;
+    if (o.fixed && q->n_axes == 1)
+        q->axis[0] = choice_axis(w, q->axis[0]);
     if (w->type.quant && quant_equal(w->type.quant, q))
         return; /* another node has decided the same */
     if (w->type.quant || !only_weight(d, w))
