@@ -98,6 +98,7 @@ ExitCode cmd_compile(Session *s) {
     if (!m || !session_read_donors(s, &j, &code))
         return code;
     j.external[0] = external_bytes(m);
+    j.same_format = !s->is_text && emits_binary(&j);
     if (!job_compile(&j, m))
         return j.ctx.misused ? EXIT_USAGE : EXIT_WRONG;
     if (j.nothing)

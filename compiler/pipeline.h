@@ -51,6 +51,7 @@ typedef struct Job {
     bool mended;           /* data corrected biases */
     bool rounded;          /* and rounded weights */
     long long external[2]; /* bytes of weights beside the file that was read, and the one written */
+    bool same_format;      /* both files are ONNX: their sizes compare */
     size_t rounded_products; /* whose activations onnxruntime rounds though they are float here */
     bool nothing;            /* a float model was to be quantized, and none of it was */
     bool wrote_c;

@@ -1,5 +1,5 @@
 /* The closing summary: sizes, what is integer, what stayed float and why. */
-#include "compiler/session.h"
+#include "compiler/grown.h"
 
 #include <sys/stat.h>
 
@@ -68,6 +68,8 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
     else if (in > 0 && out > 0)
         fprintf(stderr, "%s: %lld bytes -> %s: %lld bytes (%.2fx)\n", in_path, in, out_path, out,
                 (double)in / (double)out);
+    if (j->same_format && in > 0 && out > in)
+        explain_growth(j, m, out - in);
     if (j->wrote_c)
         print_floats(j);
     if (!j->wrote_c && j->opset != j->read_opset)
