@@ -114,14 +114,21 @@ static Module *read_quantized(Mixed *x, size_t n, const Layer *only, Form form, 
 
 static bool worst_output(Mixed *x, Module *a, Module *b, Score *out) {
     const TextList *data = &x->s->o.calib;
+    ProgramOptions options = {.partial = true};
     Comparison c;
-    if (!compare_modules(a, b, data->items, data->n, 0, NULL, NULL, &c, x->s->d))
+    if (!compare_modules(a, b, data->items, data->n, 0, &options, &options, &c, x->s->d))
         return false;
+    size_t measured = 0;
     out->sqnr = INFINITY;
     for (size_t i = 0; i < c.n; i++)
-        if (c.rows[i].is_output)
+        if (c.rows[i].is_output) {
             out->sqnr = fmin(out->sqnr, c.rows[i].sqnr);
-    return true;
+            measured++;
+        }
+    return measured || !a->graph->n_out ||
+           diag_error(x->s->d, LOC_NONE,
+                      "-min-sqnr and -max-drop: nothing that can be computed here is "
+                      "left to measure");
 }
 
 static bool measure(Mixed *x, size_t n, const Layer *only, Score *out, ExitCode *code) {

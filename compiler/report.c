@@ -116,11 +116,12 @@ static bool add_losses(Report *r, Session *s) {
         return true;
     ExitCode code;
     Module *from = session_read(s, 0, &code);
+    ProgramOptions options = {.partial = true};
     Comparison c;
     Job plain = *r->j;
     if (!from || !job_prepare_run(&plain, from) || !job_prepare_run(&plain, r->m) ||
-        !compare_modules(from, r->m, (const char *const *)data->items, data->n, 0, NULL, NULL, &c,
-                         s->d))
+        !compare_modules(from, r->m, (const char *const *)data->items, data->n, 0, &options,
+                         &options, &c, s->d))
         return false;
     const Uses *uses = uses_new(from);
     for (size_t i = 0; i < c.n; i++) {

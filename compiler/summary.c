@@ -28,6 +28,22 @@ static void print_reasons(const Job *j, Module *m) {
     }
 }
 
+/* What calibration had to leave out: "NonMaxSuppression cannot run here (it is not known): ...". */
+static void print_left_out(const Job *j) {
+    const LeftOut *out = j->calibrated.left_out;
+    for (size_t i = 0; out && i < out->n; i++) {
+        const Rejection *r = out->reasons[i];
+        fprintf(stderr, "%s cannot run here (%s%s): ", diag_name(j->d, r->op), r->why,
+                r->other_reasons ? ", and others" : "");
+        if (r->values == 1)
+            fputs("1 value behind it has no statistics and stays float\n", stderr);
+        else if (r->values)
+            fprintf(stderr, "%zu values behind it have no statistics and stay float\n", r->values);
+        else
+            fputs("nothing behind it is float\n", stderr);
+    }
+}
+
 /* Where the C computes in floating point, in one line; print_reasons tells the rest. */
 static void print_floats(const Job *j) {
     size_t n = j->n_c_floats;
@@ -79,6 +95,7 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
                 j->calibrated.values,
                 j->o->calib_random >= 0 && !j->o->calib.n ? ", random data: scales mean little"
                                                           : "");
+    print_left_out(j);
     if (j->uncorrected)
         fprintf(stderr,
                 "quantized without data: biases are not corrected%s, which -calib=PATH would do\n",

@@ -51,7 +51,9 @@ bool top1_accuracy(Module *m, const char *const *paths, size_t n, const Labels *
     if (!m->graph->n_out)
         return diag_error(d, LOC_NONE,
                           "-max-drop: the model has no output that could hold classes");
-    Program *p = program_build(m, NULL, d);
+    Program *p = program_build(m, &(ProgramOptions){.partial = true}, d);
+    if (p && p->outputs[0] < 0)
+        p = program_build(m, NULL, d); /* says what cannot run */
     Samples *s = p ? samples_open(m->arena, m, paths, n, d) : NULL;
     if (!s)
         return false;

@@ -51,6 +51,8 @@ static bool shape_known(Binder *b, const Node *n, const Value *v) {
     if (v->type.kind != TYPE_TENSOR)
         return bind_unsupported(b, n, "'%s' is not known to be a tensor",
                                 diag_name(b->diags, v->name));
+    if (v->type.elem == ELEM_STRING)
+        return bind_unsupported(b, n, "'%s' holds strings", diag_name(b->diags, v->name));
     if (!type_count(v->type, &count) || !extents_fit(v->type))
         return bind_unsupported(b, n, "'%s' is %s: not of fixed shape and below 2^31 elements",
                                 diag_name(b->diags, v->name), type_text(b->arena, v->type));

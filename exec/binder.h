@@ -15,9 +15,10 @@ struct Binder {
     Arena *arena;
     Diags *diags;
     ProgramOptions options;
-    Map *dynamic;  /* by value id: its buffer of parameters, plus 1 */
-    Map *rejected; /* by operator type, of Rejection */
-    size_t *alive; /* by id of a node's first result: bytes of what is alive while it runs */
+    Map *dynamic;         /* by value id: its buffer of parameters, plus 1 */
+    Map *rejected;        /* by operator type, of Rejection */
+    Rejection *rejection; /* the first of these since a node of the main graph began */
+    size_t *alive;        /* by id of a node's first result: bytes of what is alive while it runs */
     const Uses *uses;
     size_t busiest; /* most bytes alive while a node multiplies */
     int *last;      /* by Value.id: its buffer with channels last, or -1 */
@@ -37,6 +38,15 @@ Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d);
 void binder_reset(Binder *b);
 /* Binds one node, then rounds its results to their grids where their types say so. */
 bool bind_node(Binder *b, const Node *n);
+/* Binds the nodes of the main graph that can run (exec/partial.c). What Program.left_out names is
+ * left out, and so is what turns out not to run, with all that depends on it: what those nodes had
+ * begun to bind is still there, so another binder has to begin again where `rejected` is not empty.
+ * False after a diagnostic: a fault of the model. */
+bool bind_partly(Binder *b, Graph *g);
+/* Whether a node that could be quantized was bound. */
+bool partial_is_useful(const Program *p);
+/* Sets Rejection.values. */
+void partial_count(Program *p);
 /* The buffer of a graph input; rounds it where its type says so. */
 void bind_input(Binder *b, const Value *v, int port);
 /* Gives the value's bytes to an output port, by a copy where they have to stay elsewhere. */

@@ -14,23 +14,62 @@ static void place_views(Program *p) {
     }
 }
 
+/* Binds all but the outputs; a partial program where `left_out` is given. */
+static Binder *bind_module(Module *m, const ProgramOptions *o, LeftOut *left_out, Diags *d) {
+    Graph *g = m->graph;
+    Binder *b = binder_new(m->arena, m, o, d);
+    Program *p = b->program;
+    p->inputs = NEW_ARRAY(m->arena, int, g->n_in);
+    p->outputs = NEW_ARRAY(m->arena, int, g->n_out);
+    p->left_out = left_out;
+    for (size_t i = 0; i < g->n_in; i++)
+        if (!g->in[i]->data)
+            bind_input(b, g->in[i], (int)p->n_inputs++);
+    if (left_out)
+        bind_partly(b, g);
+    else
+        bind_graph(b, g);
+    return b;
+}
+
+/* Again as long as more turns out not to run. */
+static Binder *bind_partial(Module *m, const ProgramOptions *o, Diags *d) {
+    LeftOut *left_out = NEW(m->arena, LeftOut);
+    *left_out = (LeftOut){.why = NEW_ARRAY(m->arena, Rejection *, m->n_nodes)};
+    for (;;) {
+        Binder *b = bind_module(m, o, left_out, d);
+        if (b->failed || map_size(b->rejected) == 0) {
+            partial_count(b->program);
+            return b;
+        }
+    }
+}
+
+static void bind_outputs(Binder *b, const Graph *g) {
+    Program *p = b->program;
+    for (size_t i = 0; i < g->n_out; i++) {
+        int port = (int)p->n_outputs++;
+        if (program_left_out(p, g->out[i]))
+            p->outputs[port] = -1;
+        else
+            bind_output(b, g->out[i], port);
+    }
+}
+
 Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
     if (!module_check_static(m, d) || !module_refine(m, d) || !module_verify(m, d))
         return NULL;
     Arena *a = m->arena;
-    Graph *g = m->graph;
-    Binder *b = binder_new(a, m, o, d);
-    Program *p = binder_program(b);
-    p->inputs = NEW_ARRAY(a, int, g->n_in);
-    p->outputs = NEW_ARRAY(a, int, g->n_out);
-    for (size_t i = 0; i < g->n_in; i++)
-        if (!g->in[i]->data)
-            bind_input(b, g->in[i], (int)p->n_inputs++);
-    bind_graph(b, g);
+    bool partial = o && o->partial;
+    Binder *b = partial ? bind_partial(m, o, d) : bind_module(m, o, NULL, d);
+    Program *p = b->program;
+    if (partial && b->failed)
+        return NULL; /* a fault was reported */
+    if (partial && p->left_out->n && !partial_is_useful(p))
+        b = bind_module(m, o, NULL, d); /* fails, and says what cannot run */
     if (!binder_finish(b))
         return NULL;
-    for (size_t i = 0; i < g->n_out; i++)
-        bind_output(b, g->out[i], (int)p->n_outputs++);
+    bind_outputs(b, m->graph);
     if (!binder_finish(b))
         return NULL;
     place_views(p);

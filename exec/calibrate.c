@@ -109,6 +109,7 @@ static void write_stat(const Calibration *c, const Track *t, Value *v, Diags *d)
 
 typedef struct Writing {
     const Calibration *calibration;
+    const Program *program;
     CalibReport report;
     Diags *diags;
 } Writing;
@@ -122,7 +123,7 @@ static void finish_value(Writing *w, Value *v) {
         write_stat(c, c->tracks[v->id], v, w->diags);
     if (v->stat) {
         w->report.values++;
-    } else if (++w->report.skipped <= 3) {
+    } else if (!program_left_out(w->program, v) && ++w->report.skipped <= 3) {
         diag_warning(w->diags, v->loc, "value %s was never computed: it has no statistics",
                      diag_name(w->diags, v->name));
     }
@@ -138,7 +139,8 @@ static void finish_graph(Graph *g, void *ctx) {
 }
 
 bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report, Diags *d) {
-    Program *p = program_build(m, &(ProgramOptions){.ignore_quant = true, .observed = true}, d);
+    ProgramOptions options = {.ignore_quant = true, .observed = true, .partial = true};
+    Program *p = program_build(m, &options, d);
     if (!p)
         return false;
     Calibration c = {.arena = m->arena, .n_tracks = m->n_values};
@@ -147,7 +149,8 @@ bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report
     c.tracks = NEW_ARRAY(m->arena, Track *, m->n_values);
     Runner *r = runner_new(m->arena, p);
     runner_observe(r, collect, &c);
-    Writing w = {.calibration = &c, .diags = d};
+    Writing w = {.calibration = &c, .program = p, .diags = d};
+    w.report.left_out = p->left_out;
     for (; samples_load(s, r); w.report.samples++)
         if (!runner_run(r, d))
             return false;

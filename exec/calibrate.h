@@ -2,7 +2,8 @@
  *
  * Every value of the main graph and of branches gets a Stat (ir.h): min, max, avg, std, count. One
  * pass, memory independent of the number of samples. Values that were never computed, or that are
- * not float, get none. NaN is left out of the numbers and reported as a warning; so is infinity. */
+ * not float, get none, and neither do those behind operators that cannot run. NaN is left out of
+ * the numbers and reported as a warning; so is infinity. */
 #ifndef QXC_EXEC_CALIBRATE_H
 #define QXC_EXEC_CALIBRATE_H
 
@@ -28,8 +29,9 @@ typedef struct CalibOptions {
 
 typedef struct CalibReport {
     size_t samples;
-    size_t values;  /* that got statistics */
-    size_t skipped; /* float values that were never computed */
+    size_t values;           /* that got statistics */
+    size_t skipped;          /* float values that were never computed */
+    const LeftOut *left_out; /* what has none as it cannot run; NULL before a calibration */
 } CalibReport;
 
 /* The method's name as in -calib-method=minmax, moving-average, moving-average=0.01,

@@ -69,7 +69,9 @@ static Map *outputs_by_name(Arena *a, const Graph *g) {
     return m;
 }
 
-static bool pair_outputs(const Module *a, const Module *b, Comparison *out, Diags *d) {
+/* Outputs that the first program leaves out are left out here. */
+static bool pair_outputs(const Program *p, const Program *q, Comparison *out, Diags *d) {
+    const Module *a = p->module, *b = q->module;
     Map *namesakes = outputs_by_name(a->arena, b->graph);
     if (a->graph->n_out != b->graph->n_out)
         return diag_error(d, LOC_NONE, "the first model has %zu outputs, the second %zu",
@@ -78,18 +80,33 @@ static bool pair_outputs(const Module *a, const Module *b, Comparison *out, Diag
         const Value *x = a->graph->out[i], *y = map_get(namesakes, x->name);
         if (!y)
             y = b->graph->out[i];
+        if (program_left_out(p, x))
+            continue;
+        if (program_left_out(q, y))
+            return diag_error(d, x->loc, "output %s cannot be computed in the second model",
+                              diag_name(d, x->name));
         if (!same_count(x, y))
             return diag_error(d, x->loc, "output %s has another shape in the second model",
                               diag_name(d, x->name));
         out->rows[out->n++] = (CompareRow){.name = x->name, .a = x, .b = y, .is_output = true};
     }
-    out->n_outputs = a->graph->n_out;
     return true;
+}
+
+/* By value id: what a node reads that is left out. */
+static const bool *read_by_left_out(Arena *a, const Program *p) {
+    bool *read = NEW_ARRAY(a, bool, p->module->n_values);
+    FOR_NODES(n, p->module->graph)
+    for (size_t i = 0; p->left_out && p->left_out->why[n->id] && i < n->n_in; i++)
+        if (n->in[i])
+            read[n->in[i]->id] = true;
+    return read;
 }
 
 static bool pair_values(const Program *a, const Program *b, Comparison *out, Diags *d) {
     Arena *arena = a->module->arena;
     Map *names = values_by_name(arena, b), *outputs = outputs_by_name(arena, a->module->graph);
+    const bool *stands_in = read_by_left_out(arena, a);
     out->rows = NEW_ARRAY(arena, CompareRow, a->n_buffers + a->n_outputs);
     for (size_t i = 0; i < a->n_buffers; i++) {
         const Value *x = a->buffers[i].value;
@@ -98,9 +115,10 @@ static bool pair_values(const Program *a, const Program *b, Comparison *out, Dia
             continue;
         const Value *y = map_get(names, x->name);
         if (y && same_count(x, y))
-            out->rows[out->n++] = (CompareRow){.name = x->name, .a = x, .b = y};
+            out->rows[out->n++] =
+                (CompareRow){.name = x->name, .a = x, .b = y, .is_output = stands_in[x->id]};
     }
-    return pair_outputs(a->module, b->module, out, d);
+    return pair_outputs(a, b, out, d);
 }
 
 /* ---- one sample for both ---- */

@@ -2,7 +2,8 @@
  *
  * Values are paired by name (outputs that have no namesake by position); quantized ones are
  * compared as the real numbers they stand for. Sums run over all elements of all samples in fixed
- * order. Fails with diagnostics when a module cannot run or an output does not fit. */
+ * order. Of partial programs (exec/exec.h) what is there is compared. Fails with diagnostics when a
+ * module cannot run or an output does not fit. */
 #ifndef QXC_EXEC_COMPARE_H
 #define QXC_EXEC_COMPARE_H
 
@@ -11,7 +12,8 @@
 typedef struct CompareRow {
     Str name;
     const Value *a, *b;
-    bool is_output;
+    bool is_output; /* of the model, or of what a partial program computes of it: what is left out
+                       reads it */
     size_t count;   /* elements compared, all samples */
     double sqnr;    /* 20 log10(|x| / |x - y|) in dB; INFINITY where equal */
     double max_abs; /* largest |x - y|; NAN where one of both is NaN and the other is not */
@@ -20,7 +22,7 @@ typedef struct CompareRow {
 
 typedef struct Comparison {
     CompareRow *rows; /* in the order of a's program, outputs last */
-    size_t n, n_outputs;
+    size_t n;
     size_t samples;
 } Comparison;
 

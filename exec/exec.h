@@ -11,18 +11,23 @@
 #include "exec/program.h"
 
 typedef struct ProgramOptions {
-    bool ignore_quant;    /* values of type `float ~ q` are not rounded to their grid */
-    bool keep_all;        /* every value in memory of its own, readable after a run */
-    bool observed;        /* every value is put into the order of ONNX, for an observer */
+    bool ignore_quant; /* values of type `float ~ q` are not rounded to their grid */
+    bool keep_all;     /* every value in memory of its own, readable after a run */
+    bool observed;     /* every value is put into the order of ONNX, for an observer */
+    bool partial; /* what cannot run is left out with all that depends on it (Program.left_out) */
     SumRounding rounding; /* of sums: exact unless asked for */
 } ProgramOptions;
 
 /* Needs a module that is resolved and inferred, with static shapes. `o` may be NULL. NULL after
- * diagnostics: one line for each operator type that cannot run, with its reason. */
+ * diagnostics: one line for each operator type that cannot run, with its reason; of a partial
+ * program, where no node that could be quantized is left. */
 Program *program_build(Module *m, const ProgramOptions *o, Diags *d);
 
 /* The buffer that holds the bytes of `buffer`: follows aliases. */
 int program_root(const Program *p, int buffer);
+
+/* Why a partial program does not compute the value; NULL where it does. */
+const Rejection *program_left_out(const Program *p, const Value *v);
 
 /* The output argument of a call (index into args), -1 for none: the first that the kernel writes
  * and that is not scratch. */
@@ -36,6 +41,7 @@ typedef struct Runner Runner;
 Runner *runner_new(Arena *a, const Program *p);
 /* Memory of the i-th graph input, to be filled before each run. Bytes as in ONNX raw_data. */
 void *runner_input(Runner *r, size_t i);
+/* NULL where the program leaves it out. */
 const void *runner_output(const Runner *r, size_t i);
 /* False after a diagnostic: a loop did not end. */
 bool runner_run(Runner *r, Diags *d);

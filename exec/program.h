@@ -74,6 +74,25 @@ typedef struct Call {
     const Node *node;
 } Call;
 
+/* An operator type that cannot run. */
+typedef struct Rejection {
+    Str op;          /* with its domain */
+    const char *why; /* of the first node */
+    bool other_reasons;
+    size_t count;         /* of its nodes */
+    const Node *first[3]; /* of these */
+    size_t values;        /* of a partial program: see LeftOut */
+} Rejection;
+
+/* What a partial program does not compute: nodes that cannot run, and all that depends on them.
+ * Each node, and each value not known to be other than float, counts for the first reason it has.
+ */
+typedef struct LeftOut {
+    Rejection **why;     /* by Node.id, nodes of the main graph; NULL: it is computed */
+    Rejection **reasons; /* all of them */
+    size_t n, cap;
+} LeftOut;
+
 typedef struct Program {
     Module *module;
     Buffer *buffers;
@@ -82,7 +101,7 @@ typedef struct Program {
     size_t n_calls, cap_calls;
     int *value_buffer; /* by Value.id: its buffer, or -1 */
     int *inputs;       /* buffers of the graph inputs without default, in order */
-    int *outputs;
+    int *outputs;      /* -1: left out */
     size_t n_inputs, n_outputs;
     size_t arena_bytes;
     size_t arena_bound; /* no layout of this order of calls needs less */
@@ -90,6 +109,7 @@ typedef struct Program {
         arena_alive; /* what tensors alive at one time take, without scratch or partial overlap */
     const char **why_double; /* by Node.id: why it is computed in double; NULL where it is not */
     int64_t macs;
+    LeftOut *left_out; /* NULL: not a partial program */
 } Program;
 
 /* ---- the binder: what an operator's bind function writes with ---- */

@@ -1,14 +1,6 @@
 /* Operators that cannot run, collected by type, so that one build names them all. */
 #include "exec/binder.h"
 
-typedef struct Rejection { /* of one operator type */
-    Str op;
-    const char *why; /* of the first node */
-    bool other_reasons;
-    size_t count;
-    const Node *first[3];
-} Rejection;
-
 static Str op_full_name(Binder *b, const Node *n) {
     if (domain_is_onnx(n->domain))
         return n->op;
@@ -24,12 +16,13 @@ bool binder_reject(Binder *b, const Node *n, const char *why) {
         map_set(b->rejected, op, r);
     }
     if (r->count > 0 && r->first[r->count < 3 ? r->count - 1 : 2] == n)
-        return false; /* reported already, with a better reason */
+        return false; /* collected already, with a better reason */
     if (strcmp(r->why, why))
         r->other_reasons = true;
     if (r->count < 3)
         r->first[r->count] = n;
     r->count++;
+    b->rejection = b->rejection ? b->rejection : r;
     b->failed = true;
     return false;
 }
@@ -74,7 +67,8 @@ bool binder_finish(Binder *b) {
     if (map_size(b->rejected) && b->options.observed)
         diag_note(
             b->diags, LOC_NONE,
-            "calibration runs the whole model; -weight-only and -dynamic need none, and ranges "
-            "can be stated in its text (-emit=qir) as `stat %%x <min=-1.0, max=1.0>`");
+            "nothing that could be quantized runs without these; -weight-only and -dynamic need no "
+            "run, and ranges can be stated in the model's text (-emit=qir) as `stat %%x <min=-1.0, "
+            "max=1.0>`");
     return !b->failed;
 }

@@ -148,7 +148,8 @@ void *runner_input(Runner *r, size_t i) {
 }
 
 const void *runner_output(const Runner *r, size_t i) {
-    return r->memory[r->program->outputs[i]];
+    int at = r->program->outputs[i];
+    return at < 0 ? NULL : r->memory[at];
 }
 
 void runner_observe(Runner *r, RunnerObserver *fn, void *ctx) {

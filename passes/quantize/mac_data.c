@@ -143,12 +143,13 @@ static void observe(void *ctx, const Value *v, const void *data) {
 
 /* ---- which nodes ---- */
 
+/* Not those whose shapes depend on data: they are behind what cannot run. */
 static void find_nodes(Graph *g, void *ctx) {
     Collect *c = ctx;
     FOR_NODES(n, g) {
         if (!n->def || n->def->quant.kind != QUANT_MAC || !n->def->quant.sums || !n->in[0] ||
             type_real_elem(n->in[0]->type) != ELEM_FLOAT || value_is_const(n->in[0]) ||
-            !edit_float_const(n->in[n->def->quant.weight]))
+            !edit_float_const(n->in[n->def->quant.weight]) || !type_is_static(n->in[0]->type))
             continue;
         Watched w = {.node = n, .op = op_ctx(n, c->c->d), .data = {.node = n}};
         if (!n->def->quant.sums(&w.op, &w.sums) || w.sums.terms < 1 || w.sums.positions < 1)

@@ -2,7 +2,8 @@
 #include "passes/quantize/observe.h"
 
 bool observe_run(Module *m, PassContext *c, RunnerObserver *fn, void *ctx) {
-    Program *p = program_build(m, &(ProgramOptions){.ignore_quant = true, .observed = true}, c->d);
+    ProgramOptions options = {.ignore_quant = true, .observed = true, .partial = true};
+    Program *p = program_build(m, &options, c->d);
     Samples *s = p ? pass_samples(m, c) : NULL;
     if (!s)
         return false;

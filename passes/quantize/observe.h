@@ -6,7 +6,8 @@
 #include "exec/fixed_shapes.h"
 #include "passes/pass.h"
 
-/* One run over all samples, decisions (`~`) ignored. */
+/* One run over all samples, decisions (`~`) ignored. What cannot run is left out (exec/exec.h,
+ * `partial`); what is never run shows no value. */
 bool observe_run(Module *m, PassContext *c, RunnerObserver *fn, void *ctx);
 
 #endif
