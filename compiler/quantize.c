@@ -88,14 +88,32 @@ static bool has_floats(Module *m) {
     return found;
 }
 
+static void count_ifs(Graph *g, void *ctx) {
+    FOR_NODES(n, g)
+    *(size_t *)ctx += node_is(n, "If");
+}
+
+/* Constants are computed; what these settle may be conditions, whose branches hold more of them. */
+static bool fold(Job *j, Module *m) {
+    size_t left = 0, before;
+    module_each_graph(m, count_ifs, &left);
+    do {
+        before = left;
+        left = 0;
+        if (!job_pass(j, m, "fold-const") || !job_pass(j, m, "inline-branches"))
+            return false;
+        module_each_graph(m, count_ifs, &left);
+    } while (left < before);
+    return true;
+}
+
 /* The same model in a form that has fewer results to round. */
 static bool prepare(Job *j, Module *m) {
     bool statically = !j->o->dynamic && !j->o->weight_only; /* the others' forms want MatMul */
     bool bias_apart = statically && recipe_of(&j->ctx);     /* recipes are about MatMul + Add */
     return job_pass(j, m, "hoist-invariants") &&
            job_pass(j, m, "drop-identities") && /* a copy of a constant is no other constant */
-           job_pass(j, m, "fold-const") && job_pass(j, m, "drop-identities") &&
-           job_pass(j, m, "fold-pad") &&
+           fold(j, m) && job_pass(j, m, "drop-identities") && job_pass(j, m, "fold-pad") &&
            (!statically || (job_pass(j, m, "sum-to-add") && job_pass(j, m, "fuse-gelu"))) &&
            job_pass(j, m, "fold-affine") &&
            (!statically || bias_apart ||
