@@ -47,8 +47,9 @@ static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
         CTest t = {i, out};
         ARENA_PUSH(a, tests, n, cap, t);
     }
+    bool more = ok && o->input.n && n == TESTBENCH_SAMPLES && samples_load(in, r);
     ok = ok && samples_ok(in);
-    if (n == TESTBENCH_SAMPLES && o->input.n)
+    if (more)
         diag(w->s->d, DIAG_REMARK, LOC_NONE, "-testbench takes the first %d samples",
              TESTBENCH_SAMPLES);
     samples_close(in);
