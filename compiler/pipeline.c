@@ -280,7 +280,8 @@ bool job_prepare_run(Job *j, Module *m) {
     if (!job_pass(j, m, "freeze") || !job_pass(j, m, "upgrade"))
         return false;
     const TextList *data = j->o->input.n ? &j->o->input : &j->o->calib;
-    if (!samples_settle(m, data->items, data->n, j->d) || !module_infer(m, j->d))
+    if (!samples_settle(m, data->items, data->n, j->d) || !module_refine_early(m, j->d) ||
+        !module_check_fixed(m, j->d))
         return false;
     ModuleForm f = module_form(m);
     f.scaling = false; /* floats compute just that */
