@@ -85,11 +85,11 @@ static bool first_remark(PassContext *c, const Node *n) {
     return map_set(c->remarked, key, c);
 }
 
-void pass_forget_remark(PassContext *c, const Node *n) {
+void pass_forget_remarks(PassContext *c, const bool *of) {
     size_t kept = 0;
     c->remarked = NULL;
     for (size_t i = 0; i < c->n_remarks; i++)
-        if (c->remarks[i].node != n && first_remark(c, c->remarks[i].node))
+        if (!of[c->remarks[i].node->id] && first_remark(c, c->remarks[i].node))
             c->remarks[kept++] = c->remarks[i];
     c->n_remarks = kept;
 }

@@ -45,8 +45,8 @@ typedef struct PassContext {
 void pass_remark(PassContext *c, const Node *n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What was said of the node is no longer so: a later pass found a way. */
-void pass_forget_remark(PassContext *c, const Node *n);
+/* What was said of these nodes, by id, is no longer so: a later pass found a way. */
+void pass_forget_remarks(PassContext *c, const bool *of);
 
 /* The calibration data from its start; the caller closes it. NULL after diagnostics, which name the
  * option where there is none. */

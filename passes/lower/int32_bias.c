@@ -22,6 +22,7 @@ typedef struct Int32Bias {
     Uses *uses;
     UniqueNames *names;
     Arena *arena;
+    bool *forget; /* by node id: what was remarked of it may be no longer so */
 } Int32Bias;
 
 static bool is_byte(const Quant *q) {
@@ -179,16 +180,30 @@ static void rewrite(const Int32Bias *s, Node *n, Node *add, Quant *acc) {
     module_add_quant(n->graph->module, acc);
 }
 
+static bool is_product(const Node *n) {
+    return recipe_takes(n) && !op_quant(n->out[0]) && op_quant(n->in[0]) &&
+           op_quant(n->in[n->def->quant.weight]);
+}
+
+/* That its bias is float was remarked, and may not stay so. */
+static void mark_remarked(Graph *g, void *ctx) {
+    const Int32Bias *s = ctx;
+    FOR_NODES(n, g) {
+        if (!is_product(n))
+            continue;
+        const Node *add = recipe_bias_of(s->uses, n);
+        s->forget[(add ? add : n)->id] = true;
+    }
+}
+
 static void rewrite_graph(Graph *g, void *ctx) {
     const Int32Bias *s = ctx;
     FOR_NODES(n, g) {
-        if (!recipe_takes(n) || op_quant(n->out[0]) || !op_quant(n->in[0]) ||
-            !op_quant(n->in[n->def->quant.weight]))
+        if (!is_product(n))
             continue;
         Node *add = recipe_bias_of(s->uses, n);
         const Tensor *bias = add ? edit_float_const(add->in[add->in[0] == n->out[0]]) : NULL;
         const char *why;
-        pass_forget_remark(s->c, add ? add : n); /* that its bias is float */
         Quant *acc = accumulator(s, n, bias, &why);
         if (acc)
             rewrite(s, n, add, acc);
@@ -198,7 +213,10 @@ static void rewrite_graph(Graph *g, void *ctx) {
 }
 
 bool pass_int32_bias(Module *m, PassContext *c) {
-    Int32Bias s = {c, uses_new(m), unique_names_new(m), m->arena};
+    Int32Bias s = {c, uses_new(m), unique_names_new(m), m->arena,
+                   NEW_ARRAY(m->arena, bool, m->n_nodes)};
+    module_each_graph(m, mark_remarked, &s);
+    pass_forget_remarks(c, s.forget);
     module_each_graph(m, rewrite_graph, &s);
     edit_sweep(m);
     return true;
