@@ -8,7 +8,7 @@ typedef struct Port { /* one graph input */
     const Value *value;
     size_t count;      /* elements of a sample */
     NpyReader *reader; /* of its array in the current file */
-    bool whole;        /* which has one value for all samples */
+    bool whole;        /* which has one value for all samples, read when it was opened */
     ElemType elem;     /* of that array */
     uint8_t *raw;      /* a sample before conversion */
     size_t raw_bytes;
@@ -147,7 +147,7 @@ static bool open_port(Samples *s, Port *p) {
         p->raw_bytes = bytes;
     }
     p->reader = npy_reader(s->npz, (size_t)i);
-    return p->reader != NULL;
+    return p->reader && (!p->whole || npy_read_at(p->reader, 0, p->count, p->raw));
 }
 
 static bool open_file(Samples *s) {
@@ -186,9 +186,9 @@ bool samples_rewind(Samples *s) {
 static bool read_sample(Samples *s, void *const *dst) {
     for (size_t i = 0; i < s->n_ports; i++) {
         Port *p = &s->ports[i];
-        uint64_t first = p->whole ? 0 : (uint64_t)s->at * p->count;
-        if (!npy_read_at(p->reader, first, p->count, p->raw) ||
-            !sample_convert(p->value, p->elem, p->raw, dst[i], p->count, s->diags))
+        bool read =
+            p->whole || npy_read_at(p->reader, (uint64_t)s->at * p->count, p->count, p->raw);
+        if (!read || !sample_convert(p->value, p->elem, p->raw, dst[i], p->count, s->diags))
             return fail(s);
     }
     s->at++;
