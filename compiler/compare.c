@@ -140,7 +140,7 @@ ExitCode cmd_compare(Session *s) {
         if (!(m[i] = session_read(s, i, &code)))
             return code;
         if (!job_prepare_run(&jobs[i], m[i]))
-            return jobs[i].ctx.misused ? EXIT_USAGE : EXIT_WRONG;
+            return job_failure(&jobs[i]);
     }
     ProgramOptions p = {.ignore_quant = s->o.ignore_quant, .rounding = jobs[0].rounding};
     Comparison c;

@@ -65,6 +65,10 @@ ExitCode job_init_failure(const Job *j) {
     return j->unreadable ? EXIT_IO : EXIT_USAGE;
 }
 
+ExitCode job_failure(const Job *j) {
+    return j->ctx.misused ? EXIT_USAGE : EXIT_WRONG;
+}
+
 /* Told before minutes of calibration. */
 static bool outputs_can_be_written(Session *s) {
     const char *paths[] = {s->o.output, s->o.report};
@@ -100,7 +104,7 @@ ExitCode cmd_compile(Session *s) {
     j.external[0] = external_bytes(m);
     j.same_format = !s->is_text && emits_binary(&j);
     if (!job_compile(&j, m))
-        return j.ctx.misused ? EXIT_USAGE : EXIT_WRONG;
+        return job_failure(&j);
     if (j.nothing)
         diag_warning(
             s->d, LOC_NONE, "nothing was quantized: the result is the float model%s",

@@ -255,8 +255,9 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     j->calib.keep = j->form <= FORM_FLOAT;
     ok = check_kind(j) && ok;
     ok = init_smoothing(j) && ok;
-    if (o->target_opset > 28)
-        ok = diag_error(d, LOC_NONE, "-target-opset=%lld: the newest opset qxc knows is 28",
-                        (long long)o->target_opset);
+    int newest = onnx_schema_newest(STR(""));
+    if (o->target_opset > newest)
+        ok = diag_error(d, LOC_NONE, "-target-opset=%lld: the newest opset qxc knows is %d",
+                        (long long)o->target_opset, newest);
     return ok;
 }

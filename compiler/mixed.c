@@ -77,8 +77,15 @@ static Module *read_float(Mixed *x, ExitCode *code) {
     Options o = x->s->o;
     Module *m = session_read(x->s, 0, code);
     o.scheme = o.scales_from = NULL;
-    *code = EXIT_WRONG;
-    return m && job_init(&plain, &o, x->s->arena, x->s->d) && job_prepare_run(&plain, m) ? m : NULL;
+    if (!m)
+        return NULL;
+    if (!job_init(&plain, &o, x->s->arena, x->s->d))
+        *code = job_init_failure(&plain);
+    else if (job_prepare_run(&plain, m))
+        return m;
+    else
+        *code = job_failure(&plain);
+    return NULL;
 }
 
 static void add_rules(const Mixed *x, Scheme *s, const Layer *l) {
@@ -100,9 +107,13 @@ static Module *read_quantized(Mixed *x, size_t n, const Layer *only, Form form, 
     j.quant_io = false;
     j.calib.keep = false;
     j.ctx.explain = NULL;
-    *code = EXIT_WRONG;
-    if (!m || !job_compile(&j, m))
+    if (!m)
         return NULL;
+    if (!job_compile(&j, m)) {
+        *code = job_failure(&j);
+        return NULL;
+    }
+    *code = EXIT_WRONG;
     if (j.decided_before) {
         diag_error(
             x->s->d, LOC_NONE,

@@ -196,7 +196,7 @@ ExitCode cmd_run(Session *s) {
     bool *from_file = NEW_ARRAY(m->arena, bool, n_from_file);
     module_each_graph(m, mark_consts, from_file);
     if (!job_prepare_run(&j, m))
-        return j.ctx.misused ? EXIT_USAGE : EXIT_WRONG;
+        return job_failure(&j);
     ProgramOptions po = {
         .ignore_quant = s->o.ignore_quant, .keep_all = s->o.all_values, .rounding = j.rounding};
     Program *p = program_build(m, &po, s->d);

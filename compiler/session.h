@@ -31,6 +31,9 @@ typedef struct Session {
 Arena *session_arena(Session *s, size_t size);
 /* What job_init's failing means: wrong options, or a file of theirs that cannot be read. */
 ExitCode job_init_failure(const Job *j);
+/* The same of what comes after it: an option that only the model showed to be wrong, or the model.
+ */
+ExitCode job_failure(const Job *j);
 
 /* Reads INPUT number `i` of the command line: ONNX or .qir, told by content. NULL after
  * diagnostics, with the exit code in `*code`. The module is resolved, inferred and verified. */

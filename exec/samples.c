@@ -117,6 +117,10 @@ static bool check_shape(Samples *s, const Value *v, const NpyArray *array, Sampl
     Buf want = buf_new(s->arena), have = buf_new(s->arena);
     put_dims(&want, "[samples", rank, dims);
     put_dims(&have, "[", array->rank, array->dims);
+    if (!skip) {
+        put_dims(&want, ", or [", rank, dims);
+        buf_text(&want, " for all samples");
+    }
     return diag_error(s->diags, LOC_NONE,
                       "'%s': array for graph input %s has shape %s, expected %s", current_path(s),
                       diag_name(s->diags, v->name), buf_as_str(&have).s, buf_as_str(&want).s);

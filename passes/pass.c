@@ -24,7 +24,7 @@ const Pass *pass_find(const char *name) {
 }
 
 bool pass_unknown(const char *name, const char *where, Diags *d) {
-    const char *names[64];
+    const char *names[sizeof passes / sizeof passes[0]];
     for (size_t i = 0; i < pass_count(); i++)
         names[i] = pass_at(i)->name;
     diag_error(d, LOC_NONE, "%sthere is no pass '%s'", where, name);

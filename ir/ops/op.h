@@ -73,6 +73,7 @@ typedef struct OpCtx {
     Value *const *in; /* NULL entries: omitted */
     size_t n_out;
     Type *out; /* infer fills these: element type as unquantized, and shape */
+    /* Scratch within infer, which keeps dimensions alone beyond the node; else the module's. */
     Arena *arena;
     Diags *d;
 } OpCtx;
@@ -229,8 +230,10 @@ typedef struct OpDef {
     /* Whether this body of the node is never run, whatever comes in (a branch of an If whose
      * condition is constant): then its shapes need not fit. NULL: each may run. */
     bool (*skips)(const Node *n, const Graph *body);
-    bool reshapes;  /* what its body hands on may have another shape each time (Loop) */
-    uint32_t fixed; /* bit i: operand i has to be known when a program is built (axes, sizes) */
+    bool reshapes; /* what its body hands on may have another shape each time (Loop) */
+    /* Bit i: operand i has to be known when a program is built (axes, sizes), or had better be (the
+     * condition of an If): where the data have one value for it, it is taken from them. */
+    uint32_t fixed;
     /* Not computed ahead of time even where it could be: quantization that is meant to be seen,
      * randomness. */
     bool stays;

@@ -83,8 +83,9 @@ static void keep_ratio(const ResizeAttrs *a, Extent *e, const bool *set, int ran
         }
     for (int i = 0; i < rank; i++)
         if (set[i] && e[i].in >= 0) {
+            float out = scale * (float)e[i].in + 0.5f;
             e[i].scale = scale;
-            e[i].out = (int64_t)(scale * (float)e[i].in + 0.5f);
+            e[i].out = out < 0x1p31f ? (int64_t)out : (int64_t)1 << 31; /* more than runs */
         }
 }
 

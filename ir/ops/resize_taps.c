@@ -13,6 +13,8 @@ typedef struct Taps {
     int count;
 } Taps;
 
+enum { TOO_MANY = 1 << 30 };
+
 static double cubic_at(double a, double x) {
     x = fabs(x);
     if (x <= 1)
@@ -27,12 +29,12 @@ static double coefficient(const Taps *t, double distance) {
 
 static Taps taps_of(const ResizeAttrs *a, Extent e) {
     Taps t = {.a = a, .e = e, .cubic = str_is(a->mode, "cubic"), .squeeze = 1, .count = 1};
-    if (str_is(a->mode, "nearest"))
+    if (str_is(a->mode, "nearest") || e.out == 0)
         return t;
     if (a->antialias && e.scale < 1)
         t.squeeze = (double)e.scale;
-    int reach = (int)ceil((t.cubic ? 2 : 1) / t.squeeze);
-    t.count = 2 * reach;
+    double reach = ceil((t.cubic ? 2 : 1) / t.squeeze);
+    t.count = reach < TOO_MANY / 2 ? 2 * (int)reach : TOO_MANY;
     return t;
 }
 
@@ -103,7 +105,7 @@ bool resize_taps_bind(Binder *b, const Node *n, const ResizeAttrs *a, const Exte
         for (int k = 0; k < x.rank; k++)
             *(k < i ? &outer : &inner) = dim_mul(k < i ? outer : inner, k == i ? 1 : dims[k]);
         all = dim_mul(dim_mul(outer, inner), e[i].out);
-        if (all > INT32_MAX || dim_mul(e[i].out, t.count) > INT32_MAX)
+        if (all > INT32_MAX || t.count == TOO_MANY || dim_mul(e[i].out, t.count) > INT32_MAX)
             return bind_unsupported(b, n, "it has more than 2^31 elements between two axes");
         int to = i == last ? bind_value(b, n->out[0]) : bind_temp(b, bind_real(b), (size_t)all);
         if (!bind_pass(b, n, &t, (int32_t)outer, (int32_t)inner, from, to))

@@ -241,5 +241,3 @@ void lower_dynamic_bias(Module *m) {
     Uses *u = uses_new(m);
     module_each_graph(m, merge_adds, u);
 }
-
-/* ---- what can be lowered ---- */

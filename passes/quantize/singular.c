@@ -4,7 +4,7 @@
 #include <math.h>
 
 enum {
-    FAR = 8,   /* operators between the value and what it breaks */
+    BUDGET = 64, /* readers to look at for one value */
     SPAN = 64, /* times the smallest number: below 4 of 255 steps, other data may well round to 0 */
 };
 
@@ -26,17 +26,17 @@ static bool passes_zero_on(const Node *n) {
     return n->n_out && n->out[0] && (n->def->quant.keeps_zero || n->def->quant.kind == QUANT_MOVE);
 }
 
-static const Node *reader_that_breaks(const Uses *uses, const Value *v, int far) {
+static const Node *reader_that_breaks(const Uses *uses, const Value *v, int *left) {
     const Use *use;
     size_t n = uses_of(uses, v, &use);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && (*left)-- > 0; i++) {
         const Node *to = use[i].node;
         if (!to || !to->def)
             continue;
         if (use[i].index < 32 && to->def->quant.singular >> use[i].index & 1)
             return to;
-        const Node *behind = far && use[i].index == 0 && passes_zero_on(to)
-                                 ? reader_that_breaks(uses, to->out[0], far - 1)
+        const Node *behind = use[i].index == 0 && passes_zero_on(to)
+                                 ? reader_that_breaks(uses, to->out[0], left)
                                  : NULL;
         if (behind)
             return behind;
@@ -45,5 +45,6 @@ static const Node *reader_that_breaks(const Uses *uses, const Value *v, int far)
 }
 
 const Node *zero_breaks(const Uses *uses, const Value *v) {
-    return comes_near_zero(v) ? reader_that_breaks(uses, v, FAR) : NULL;
+    int left = BUDGET;
+    return comes_near_zero(v) ? reader_that_breaks(uses, v, &left) : NULL;
 }

@@ -76,10 +76,10 @@ static bool is_of_int32(const Value *v) {
 }
 
 /* Whether numbers of v are taken the logarithm of or divided by, moved or added to on the way. */
-static bool is_singular(const Uses *u, const Value *v, int far) {
+static bool is_singular(const Uses *u, const Value *v, int *left) {
     const Use *use;
     size_t n = uses_of(u, v, &use);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && (*left)-- > 0; i++) {
         const Node *to = use[i].node;
         if (!to || !to->def || use[i].index >= 32)
             continue;
@@ -87,7 +87,7 @@ static bool is_singular(const Uses *u, const Value *v, int far) {
             return true;
         bool goes_on = to->def->quant.adds || to->def->quant.keeps_zero ||
                        (to->def->quant.kind == QUANT_MOVE && use[i].index == 0);
-        if (goes_on && far && to->n_out && to->out[0] && is_singular(u, to->out[0], far - 1))
+        if (goes_on && to->n_out && to->out[0] && is_singular(u, to->out[0], left))
             return true;
     }
     return false;
@@ -97,12 +97,13 @@ static bool is_singular(const Uses *u, const Value *v, int far) {
  * 32 bits are not written for that, and sums of positive numbers come out below 0, of which there
  * is no logarithm. */
 static bool is_rounded(const Uses *u, const Node *n) {
-    enum { FAR = 4 };
+    enum { BUDGET = 16 }; /* readers to look at */
+    int left = BUDGET;
     bool product = node_is(n, "MatMul") || node_is(n, "Gemm");
     const Node *w = product && n->n_in > 1 ? onnx_dequantize_of(n->in[1]) : NULL;
     return w && stored_bits(w->in[0]) <= 8 &&
            (is_of_int32(n->in[0]) ||
-            (!onnx_dequantize_of(n->in[0]) && is_singular(u, n->out[0], FAR)));
+            (!onnx_dequantize_of(n->in[0]) && is_singular(u, n->out[0], &left)));
 }
 
 static double const_scale(const Node *dq, size_t i) {

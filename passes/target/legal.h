@@ -1,6 +1,7 @@
 /* What a target may hold: the opset that quantized types need, and whether a node on quantized
- * types can be a QOperator or run on the integers as it stands. Pure questions: the answers are
- * NULL for yes, else the reason in words (arena of the module). */
+ * types can be a QOperator or run on the integers as it stands. Questions are answered with NULL
+ * for yes, else the reason in words (arena of the module); legal_prepare and guard_fusions alone
+ * change the module. */
 #ifndef QXC_PASSES_TARGET_LEGAL_H
 #define QXC_PASSES_TARGET_LEGAL_H
 

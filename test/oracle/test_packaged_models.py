@@ -11,9 +11,10 @@ from common import OracleCase, compile_c, for_each, qxc, session
 from packaged import MODELS, packaged
 
 # Where 8 bits are too few for what is computed (logarithms of spectra; a detector that finds nothing in made-up pages), only
-# that the result loads and is finite is asked.
+# that the result loads and is finite is asked. Recurrent networks and spectra lose most of the signal with static ranges
+# (`quantize_static` gives the same 5 dB for the voice): all that is asked there is more signal than noise.
 FINITE_ONLY = {"text_detection", "spectrum", "logarithm"}
-FLOORS = {"-dynamic": 15, "-weight-only": 15}  # dB, of the first sample, over all outputs together
+FLOORS = {"-calib": 1, "-dynamic": 15, "-weight-only": 15}  # dB, of the first sample, over all outputs together
 SMALL = ("text_direction", "voice_half", "pitch", "file_type", "turn")
 
 
@@ -66,8 +67,8 @@ class PackagedModels(OracleCase):
                 out = self.scratch / "q.onnx"
                 qxc(path, *options, "-o", out)
                 plain, optimized = (self.outputs(out, sample, on) for on in (False, True))
-                floor = FLOORS.get(options[0])
-                if floor and name not in FINITE_ONLY:
+                floor = FLOORS[options[0].split("=")[0]]
+                if name not in FINITE_ONLY:
                     self.assertGreater(decibels(wanted, plain), floor)
                     self.assertGreater(decibels(wanted, optimized), floor)
 
