@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "compiler/metadata.h"
 #include "compiler/session.h"
+#include "compiler/set_inputs.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/qir/qir_read.h"
 #include "frontend/scales/scales_read.h"
@@ -255,7 +256,8 @@ static Module *check(Session *s, Module *m, bool is_text) {
 
 Module *session_read(Session *s, size_t i, ExitCode *code) {
     Module *m = session_parse(s, i, code);
-    return check(s, m, s->is_text);
+    m = check(s, m, s->is_text);
+    return m && set_inputs(s, m, i == 0, code) ? m : NULL; /* what is compared may have none */
 }
 
 static bool read_donor(Session *s, const char *path, Module **out, ExitCode *code) {

@@ -27,6 +27,7 @@ bool options_fit(const Options *o, Diags *d) {
         {"labels", o->labels, compile, "-max-drop"},
         {"test", o->test, reduce, "reduce"},
         {"timeout", o->timeout >= 0, reduce, "reduce"},
+        {"set", o->set.n, compile || run || compare, "compiling, run and compare"},
         {"json", o->json, compare || (list && strcmp(listed, "ops") == 0), "list ops and compare"},
     };
     bool ok = true;

@@ -7,6 +7,7 @@ import unittest
 
 import numpy as np
 
+from cmodel import CModel
 from common import OracleCase, compile_c, for_each, qxc, session
 from packaged import MODELS, packaged
 
@@ -84,6 +85,24 @@ class PackagedModels(OracleCase):
                 compile_c("gcc", "-std=c99", "-O1", str(source), "-lm", "-o", str(program))
                 done = subprocess.run([program], capture_output=True, text=True, check=False)
                 self.assertEqual((done.stdout, done.stderr), ("1 of 1 samples right\n", ""))
+
+    def test_set(self):
+        """A rate that is set once and for all: one branch is left, in C, and for the integers."""
+        path, sample, _ = self.model("voice")
+        rest = {key: x for key, x in sample.items() if key != "sr"}
+        given = ["-set=sr=16000", *(f"-shape={key}={','.join(map(str, x.shape))}" for key, x in rest.items())]
+        wanted = self.outputs(path, sample, False)
+        qxc(path, *given, "-emit=c", "-o", self.scratch / "m.c")
+        results = CModel(self.scratch / "m.c", flags=("-O1",)).run(*rest.values())
+        self.assertGreater(decibels([x.ravel() for x in wanted], results), 70)
+        for how in FLOORS:
+            with self.subTest(how):
+                out = self.scratch / "q.onnx"
+                qxc(path, *given, how, "-emit=qdq", "-o", out)
+                self.assertLess(out.stat().st_size, path.stat().st_size / 5)
+                self.assertEqual([i.name for i in session(out).get_inputs()], list(rest))
+                for optimized in (False, True):
+                    self.assertGreater(decibels(wanted, self.outputs(out, rest, optimized)), FLOORS[how])
 
 
 if __name__ == "__main__":
