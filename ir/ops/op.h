@@ -397,6 +397,7 @@ const Quant *op_moved_quant(const OpCtx *c, const OpDef *op, const Quant *q);
 
 /* For upgrades (rewrite.c): an attribute that became operand `index`; nothing when it is absent. */
 void upgrade_ints_attr(Node *n, const char *attr, size_t index, UniqueNames *names);
+void upgrade_int_attr(Node *n, const char *attr, size_t index, UniqueNames *names); /* a scalar */
 void upgrade_float_attr(Node *n, const char *attr, size_t index, UniqueNames *names);
 /* A new list constant of int64 or float, named after the node. */
 Value *upgrade_ints(Node *n, const char *suffix, Ints list, UniqueNames *names);
