@@ -1,4 +1,4 @@
-/* Lowering: values take back the names they had in ONNX. See lower_spelling.h. */
+/* Lowering: values and nodes take back the names they had in ONNX. See lower_spelling.h. */
 #include "passes/edit.h"
 #include "passes/lower/lower_spelling.h"
 
@@ -59,9 +59,29 @@ static void take_names(Lower *l) {
     }
 }
 
+/* ---- nodes ---- */
+
+/* Another node, made before, may be called what a spelling called its node: onnxruntime loads no
+ * graph in which two nodes have one name. */
+static void part_nodes(Graph *g, void *ctx) {
+    Lower *l = ctx;
+    const Spelled *s = l->spelled;
+    Map *spelled = map_new(l->b.m->scratch);
+    FOR_NODES(n, g) {
+        if (n->id < s->n_at && s->at[n->id])
+            map_set(spelled, n->name, n);
+    }
+    FOR_NODES(n, g) {
+        const Node *other = n->name.n ? map_get(spelled, n->name) : NULL;
+        if (other && !(n->id < s->n_at && s->at[n->id]))
+            n->name = unique_name(l->b.names, n->name);
+    }
+}
+
 void names_restore(Lower *l) {
     Arena *outer = scratch_begin(l->b.m);
     take_names(l);
+    module_each_graph(l->b.m, part_nodes, l);
     scratch_end(l->b.m, outer);
     edit_sweep(l->b.m);
     edit_forget_infos(l->b.m);
