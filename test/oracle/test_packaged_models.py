@@ -95,7 +95,7 @@ class PackagedModels(OracleCase):
         qxc(path, *given, "-emit=c", "-o", self.scratch / "m.c")
         results = CModel(self.scratch / "m.c", flags=("-O1",)).run(*rest.values())
         self.assertGreater(decibels([x.ravel() for x in wanted], results), 70)
-        for how in FLOORS:
+        for how in ("-dynamic", "-weight-only"):
             with self.subTest(how):
                 out = self.scratch / "q.onnx"
                 qxc(path, *given, how, "-emit=qdq", "-o", out)
