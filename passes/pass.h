@@ -32,6 +32,9 @@ typedef struct PassContext {
     size_t n_axes;
     bool misused;       /* an error that was reported is one of usage: the options were wrong */
     bool no_floats;     /* quantize also operators that are better left float */
+    bool runtime_alone; /* decide for `target`, a runtime, alone: what it computes in float is not
+                           quantized for the operator's own sake */
+    bool float_outputs; /* graph outputs stay float (without -io=quant) */
     bool weights_alone; /* -weight-only: dequantized, not multiplied as they are */
     Target target;
     bool saturates; /* the processor adds pairs of u8 x s8 products in 16 bits (-target-cpu=avx2) */

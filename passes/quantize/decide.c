@@ -12,6 +12,7 @@
 #include "passes/quantize/explain.h"
 #include "passes/quantize/masks.h"
 #include "passes/recipe.h"
+#include "passes/target/ort_fusion.h"
 #include "passes/quantize/sharing.h"
 #include "passes/quantize/singular.h"
 #include "passes/quantize/weight_quant.h"
@@ -101,6 +102,29 @@ static const char *why_result(const Decide *d, const Node *n) {
                   : "its result stays float as asked";
 }
 
+/* Whether the result goes out of the graph and nowhere else. */
+static bool only_goes_out(const Decide *d, const Node *n) {
+    const Use *use;
+    size_t uses = n->n_out && n->out[0] ? uses_of(d->uses, n->out[0], &use) : 0;
+    for (size_t i = 0; i < uses; i++)
+        if (use[i].node)
+            return false;
+    return uses && n->graph == d->m->graph;
+}
+
+/* For a runtime that would compute this operator between conversions. Between two that are integer
+ * there it is quantized all the same: they want its operand and its result. */
+static const char *why_no_kernel(const Decide *d, const Node *n) {
+    if (!d->c->runtime_alone || n->def->quant.kind != QUANT_COMPUTE || choice_to_keep(d->c, n) ||
+        d->c->no_floats || (n->n_out && n->out[0] && choice_of(d, n->out[0]).fixed))
+        return NULL;
+    if (!ort_has_rule(n))
+        return "onnxruntime has no integer kernel for it; -only=... and -target=onnx quantize it";
+    if (n->def->quant.fixed_output && d->c->float_outputs && only_goes_out(d, n))
+        return "its result goes out as it is, and its integers stop short of 1";
+    return NULL;
+}
+
 /* NULL when the node can be integer, else why not. */
 static const char *why_float(const Decide *d, const Node *n) {
     if (!n->def)
@@ -112,6 +136,8 @@ static const char *why_float(const Decide *d, const Node *n) {
     const char *why = choice_why_kept(d->c, n);
     if (!why && n->def->quant.prefers_float && !choice_to_keep(d->c, n) && !d->c->no_floats)
         why = "8 bits are few for what it computes; -only and -integer-only quantize it";
+    if (!why)
+        why = why_no_kernel(d, n);
     for (size_t i = 0; !why && i < n->n_in; i++)
         if (n->in[i] && (quant_rule_is_data(&n->def->quant, i) || is_weight(n, i)))
             why = why_operand(d, n, i);

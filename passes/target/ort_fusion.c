@@ -55,6 +55,10 @@ static const struct Known *known_op(const Node *n) {
     return NULL;
 }
 
+bool ort_has_rule(const Node *n) {
+    return known_op(n) != NULL;
+}
+
 /* What a conversion states, when constant and one for all. */
 static const Quant *params(const Node *conversion, ElemType e) {
     const Value *zp = node_input(conversion, 2);

@@ -25,6 +25,9 @@ typedef struct Fusion {
     const char *why; /* FUSION_REFUSED */
 } Fusion;
 
+/* Whether it has integers for this operator in some form. */
+bool ort_has_rule(const Node *n);
+
 Fusion ort_fusion(const Node *n, const Uses *u);
 
 #endif
