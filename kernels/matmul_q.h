@@ -16,8 +16,8 @@
 //   y = acc                                                            int32 output
 // ONNX QLinearMatMul, MatMulInteger, QGemm. Any operand may be transposed or broadcast through its
 // strides (elements). k at most 2^15 for 8-bit operands, else sums wrap.
-// Scratch: rows holds tile * k elements, cols 4 * k, acc 4 * tile. With tile 0 there is none: for few
-// rows, where gathering operands would cost more than the product.
+// Scratch: rows holds tile * k elements, cols 4 * k, acc 4 * tile. With tile 0 there is none: for
+// few rows, where gathering operands would cost more than the product.
 typedef struct {
     int32_t rank, dim[8]; /* batch dimensions */
     int32_t as[8], bs[8]; /* batch strides */
@@ -113,9 +113,10 @@ static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $
     int32_t index[8] = {0}, batches = 1, batch, d, first, i, j, r;
     ptrdiff_t ia = 0, ib = 0;
     enum { FEW = 3 };
-    int32_t tile = p->tile ? p->tile : FEW;
+    const int gathers = acc != NULL && p->tile > 0; /* compilers see that NULL is not written to */
+    int32_t tile = gathers ? p->tile : FEW;
     $A few[4 * FEW];
-    if (!p->tile)
+    if (!gathers)
         acc = few;
     for (d = 0; d < p->rank; d++)
         batches *= p->dim[d];
@@ -123,17 +124,17 @@ static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $
         for (first = 0; first < p->m; first += tile) {
             int32_t count = p->m - first < tile ? p->m - first : tile;
             const $X *ap = a + ia + (ptrdiff_t)first * p->am;
-            if (p->tile)
+            if (gathers)
                 $NAME_rows(p, ap, count, rows);
             for (j = 0; j < p->n; j += 4) {
                 int32_t width = p->n - j < 4 ? p->n - j : 4;
                 const int32_t *z = bz + (ptrdiff_t)j * p->bz_step;
                 ptrdiff_t from = ib + (ptrdiff_t)j * p->bn;
-                if (p->tile) {
+                if (gathers) {
                     $NAME_cols(p, b, from, width, z, cols);
                     qk_dot_$e_$e(rows, count, cols, width, p->k, acc);
                 }
-                for (i = 0; !p->tile && i < count; i++)
+                for (i = 0; !gathers && i < count; i++)
                     $NAME_row(p, ap + (ptrdiff_t)i * p->am, b, from, width, z, acc + i, count);
                 for (r = 0; r < width; r++) {
                     $Y *out = y + ((ptrdiff_t)batch * p->m + first) * p->n + j + r;

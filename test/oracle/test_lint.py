@@ -78,6 +78,23 @@ def many_operators(file):
     np.savez(file.with_suffix(".npz"), x=random.randn(4, 6, 5, 4).astype(np.float32))
 
 
+def small_products(file, sizes, kind, zero):
+    """Products of one row with constants, all of them results; those with a zero point are not packed."""
+    random = np.random.RandomState(6)
+    inits = {"s": np.float32(0.1), "z": kind(3), "wz": kind(zero), "t": np.float32(10)}
+    nodes = []
+    for i, (k, n) in enumerate(zip(sizes, sizes[1:])):
+        inits[f"w{i}"] = random.randint(0, 100, (k, n)).astype(kind)
+        operands = [f"x{i}", "t" if i else "s", "z", f"w{i}", "s", "wz", "t", "z"]
+        nodes.append(helper.make_node("QLinearMatMul", operands, [f"x{i + 1}"]))
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x0", element, (1, sizes[0]))],
+        [helper.make_tensor_value_info(f"x{i + 1}", element, (1, n)) for i, n in enumerate(sizes[1:])],
+        [numpy_helper.from_array(np.asarray(v), k) for k, v in inits.items()])
+    onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), file)
+
+
 class Lint(OracleCase):
     def emit(self, name):
         source = self.scratch / f"{name}.c"
@@ -122,6 +139,20 @@ class Lint(OracleCase):
         many_operators(model)
         for rounding in ("exact", "double"):
             self.compile_optimised(model, model.with_suffix(".npz"), rounding, COMPILERS, ("portable", "avx2"))
+
+    @for_each("packed", "plain")
+    def test_warnings_of_small_products(self, name):
+        """Where gcc knows every size and has room to inline all."""
+        model = self.scratch / f"{name}.onnx"
+        sizes, zero = ((16, 40), 0) if name == "packed" else ((16, 40, 5), 7)
+        for kind in (np.int8, np.uint8):
+            small_products(model, sizes, kind, zero)
+            source = model.with_suffix(".c")
+            qxc(model, "-emit=c", "-no-sync", "-quiet", "-o", source)
+            for compiler in ("gcc", "g++"):
+                for flags in (("-Os",), ("-O2",), ("-O2", "-mavx2")):
+                    with self.subTest(kind=kind.__name__, compiler=compiler, flags=flags):
+                        compile_c(*COMPILERS[compiler], *flags, *WARNINGS, "-c", "-o", "/dev/null", source)
 
     def need(self, tool):
         if not shutil.which(tool):
