@@ -77,6 +77,7 @@ static Str given(const Job *j, Arena *a, bool beside, size_t *n) {
         {"no-bias-correction", o->no_bias_correction, false},
         {"recipe", o->recipe, true},
         {"io", j->quant_io && o->io, true},
+        {"requant", o->requant, true},
         {"integer-only", o->integer_only, true},
     };
     Buf names = buf_new(a);
