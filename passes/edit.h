@@ -44,6 +44,10 @@ void edit_forget_infos(Module *m);
 /* Drops what the file said of the graph's outputs beside what it said of their values: their types,
  * names or places are others now. */
 void edit_forget_outputs(Graph *g);
+/* Passes walk a graph before the bodies in it, and place what they make of an input or a constant
+ * before its first reader on that walk. Where a body that stands before this one reads it as well,
+ * it moves up to that. */
+void edit_order(Module *m);
 /* How many elements share one index of `axis`, and the stride between indices. */
 typedef struct AxisWalk {
     size_t outer, axis, inner;

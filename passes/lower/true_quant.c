@@ -345,6 +345,7 @@ bool pass_true_quant(Module *m, PassContext *c) {
                    .floats = NEW_ARRAY(m->arena, Value *, m->n_values),
                    .outputs = NEW_ARRAY(m->arena, bool, m->n_values)};
     module_each_graph(m, run_graph, &t);
+    edit_order(m);
     module_each_graph(m, forget_stated, NULL);
     edit_forget_infos(m);
     edit_sweep(m);

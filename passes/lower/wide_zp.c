@@ -1,6 +1,7 @@
 /* Integer arithmetic takes zero points that the storage type holds: padding stores them, QOperators
  * and kernels take them in that type. Where -wide-zp lets one lie outside, operators compute in
  * float between conversions; only movers, which compute nothing, stay on the integers. */
+#include "passes/edit.h"
 #include "passes/quant_build.h"
 
 typedef struct Wide {
@@ -82,5 +83,6 @@ bool pass_wide_zp(Module *m, PassContext *c) {
               .n = m->n_values,
               .floats = NEW_ARRAY(m->arena, Value *, m->n_values)};
     module_each_graph(m, run_graph, &w);
+    edit_order(m);
     return true;
 }

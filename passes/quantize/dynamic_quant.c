@@ -168,6 +168,7 @@ bool pass_dynamic_quant(Module *m, PassContext *c) {
                  .n = m->n_values,
                  .integers = NEW_ARRAY(m->arena, Value *, m->n_values)};
     module_each_graph(m, quantize_graph, &d);
+    edit_order(m);
     edit_sweep(m);
     return true;
 }

@@ -9,6 +9,7 @@
  * and com.microsoft's other operators with an input quantized at run time (raise_form.c). What does
  * not fit stays as it is; nothing fails. */
 #include "ir/ops/qop.h"
+#include "passes/edit.h"
 #include "passes/raise/raise.h"
 
 typedef struct Found {
@@ -224,6 +225,7 @@ void raise_dynamic(Raise *r) {
     RaiseDynamic d = {r, map_new(r->b.a)};
     r->uses = uses_new(r->m);
     raise_each_graph(r->m, raise_graph, &d);
+    edit_order(r->m);
     Sweep s = {.any = map_size(d.inputs) > 0};
     while (s.any) { /* Mul, Cast, MatMulInteger, DynamicQuantizeLinear */
         s = (Sweep){.u = uses_new(r->m)};
