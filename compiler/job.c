@@ -129,6 +129,7 @@ static bool check_pairs(const Options *o, Diags *d) {
     } pairs[] = {
         {"dynamic", "weight-only", o->dynamic && o->weight_only},
         {"bias-correction", "no-bias-correction", o->bias_correction && o->no_bias_correction},
+        {"adaround", "no-bias-correction", o->adaround && o->no_bias_correction},
         {"per-channel", "per-tensor", o->per_channel && o->per_tensor},
         {"calib", "calib-random", o->calib.n && o->calib_random >= 0},
         {"io=float", "integer-only", o->io && strcmp(o->io, "float") == 0 && o->integer_only},
