@@ -213,7 +213,9 @@ class Bits(OracleCase):
             with self.subTest(name):
                 away = np.abs(have[name].reshape(want.shape).astype(np.int64) - want)
                 self.assertLessEqual(away.max(), 1, f"{(away > 1).mean():.3f} of {away.size}")
-                self.assertLessEqual((away > 0).mean(), 0.02)
+                # Sums in float32 round some values near a tie the other way: one in fifty, and one by chance where
+                # there are few.
+                self.assertLessEqual((away > 0).sum(), 1 + 0.02 * away.size)
         self.run_c(path, data)
 
     def test_sums_wrap(self):
