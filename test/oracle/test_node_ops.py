@@ -63,10 +63,11 @@ def plain(v):
 
 
 def with_constants(model, inputs):
-    """All operands but the first as initializers, as real models have shapes, axes and bounds."""
+    """All operands but the first as initializers, as real models have shapes, axes and bounds; the first, too,
+    of what makes a table of numbers."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
-    keep = 1 if len(inputs) > 1 else 0
+    keep = 1 if len(inputs) > 1 and model.graph.node[0].op_type != "MelWeightMatrix" else 0
     for info, value in list(zip(model.graph.input, inputs))[keep:]:
         changed.graph.initializer.append(numpy_helper.from_array(value, info.name))
     del changed.graph.input[keep:]
