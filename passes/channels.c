@@ -112,7 +112,7 @@ static bool only_moves(const Node *n, const OpCtx *c) {
     const QuantRule *q = &n->def->quant;
     if (q->kind != QUANT_MOVE || (q->integer_refusal && q->integer_refusal(c, NULL)))
         return false;
-    size_t fill = q->fill ? q->fill(c) : 0;
+    size_t fill = q->fill && q->fills(c) ? q->fill : 0;
     if (!fill || n->n_in <= fill || !n->in[fill])
         return true;
     const Tensor *t = edit_float_const(n->in[fill]);

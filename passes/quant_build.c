@@ -44,7 +44,16 @@ const Node *onnx_dequantize_of(const Value *v) {
 
 size_t fill_operand(const Node *n) {
     OpCtx c = op_ctx(n, NULL);
-    return n->def && n->def->quant.fill ? n->def->quant.fill(&c) : 0;
+    return n->def && n->def->quant.fill && n->def->quant.fills(&c) ? n->def->quant.fill : 0;
+}
+
+void drop_idle_fill(Node *n) {
+    size_t i = n->def ? n->def->quant.fill : 0;
+    if (!i || fill_operand(n) || !node_input(n, i))
+        return;
+    n->in[i] = NULL;
+    while (n->n_in && !n->in[n->n_in - 1])
+        n->n_in--;
 }
 
 bool is_integer_product(const Node *n) {

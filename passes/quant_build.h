@@ -39,6 +39,9 @@ bool is_channels_last(const Node *n); /* of com.microsoft: raise_channels_last.c
 
 /* The operand that says what a mover's new elements are (Pad's value); 0: none. */
 size_t fill_operand(const Node *n);
+/* Leaves out that operand where the node makes no new elements (reflect, edge): its type would have
+ * to follow the others'. */
+void drop_idle_fill(Node *n);
 /* Operand `i` becomes `v`, behind others that are left out where there were fewer. */
 void set_operand(Node *n, size_t i, Value *v);
 

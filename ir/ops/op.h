@@ -140,9 +140,10 @@ typedef struct QuantRule {
     bool looks_up;   /* MOVE: takes parts of operand 0 that operand 1 numbers (Gather) */
     /* CLAMP: on plain integers it cuts at the integer 0, whatever that stands for (Relu). */
     bool cuts_at_zero;
-    /* MOVE: which operand is the value that new elements take, 0 where this node makes none. Left
-     * out it is 0: the number, or the integer. NULL function: none. */
-    size_t (*fill)(const OpCtx *c);
+    /* MOVE: which operand is the value that new elements take, 0: there is no such operand. Left
+     * out it is 0: the number, or the integer. */
+    size_t fill;
+    bool (*fills)(const OpCtx *c); /* whether this node makes any; else the operand says nothing */
     /* Whether onnxruntime gets this node wrong where it fuses it with the DequantizeLinear before
      * and the QuantizeLinear behind it, whose scale is `scale`, 0 where none is known. The node is
      * float. NULL: never. */

@@ -100,9 +100,9 @@ static const char *pad_integer_refusal(const OpCtx *c, const Quant *x) {
                : "the value it pads with is not one that its operand's integers stand for";
 }
 
-static size_t pad_fill(const OpCtx *c) {
+static bool pad_fills(const OpCtx *c) {
     const PadAttrs *a = c->attrs;
-    return str_is(a->mode, "constant") ? VALUE : 0;
+    return str_is(a->mode, "constant");
 }
 
 static bool pad_zeros(const OpCtx *c, int64_t *before, int64_t *after) {
@@ -239,7 +239,8 @@ const OpDef op_Pad = {
     .quant = {.kind = QUANT_MOVE,
               .data = 1,
               .move_axis = pad_move,
-              .fill = pad_fill,
+              .fill = VALUE,
+              .fills = pad_fills,
               .integer_refusal = pad_integer_refusal},
     .zero_pads = pad_zeros,
     .upgrade = pad_upgrade,

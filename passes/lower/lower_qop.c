@@ -166,6 +166,7 @@ const char *lower_mover(Lower *l, Node *n) {
         why = "the value it pads with is not a constant";
     if (why)
         return why;
+    drop_idle_fill(n);
     lower_on_integers(l, n);
     return NULL;
 }

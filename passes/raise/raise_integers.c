@@ -298,6 +298,7 @@ static void raise_mover(Classes *c, Node *n) {
         q = n->in[i] ? raised(c, n->in[i]) : NULL;
     if (!q || !keeps_values(n))
         return;
+    drop_idle_fill(n);
     state_fill(c, n, q);
     bool bounds = n->def->quant.kind == QUANT_CLAMP;
     size_t fill = fill_operand(n);
