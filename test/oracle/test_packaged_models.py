@@ -15,7 +15,7 @@ from packaged import MODELS, packaged
 # that the result loads and is finite is asked. Recurrent networks and spectra lose most of the signal with static ranges
 # (`quantize_static` gives the same 5 dB for the voice): all that is asked there is more signal than noise.
 FINITE_ONLY = {"text_detection", "spectrum", "logarithm"}
-FLOORS = {"-calib": 1, "-dynamic": 15, "-weight-only": 15}  # dB, of the first sample, over all outputs together
+FLOORS = {"-calib": 1, "-dynamic": 10, "-weight-only": 15}  # dB, of the first sample, over all outputs together
 SMALL = ("text_direction", "voice_half", "pitch", "file_type", "turn")
 
 
