@@ -96,12 +96,12 @@ static const Value *open_batch(const Module *m) {
     return NULL;
 }
 
-static void tell_batch(const Value *v, Str dim, Diags *d) {
+static void tell_batch(const Value *v, Dim dim, Diags *d) {
     const char *name = diag_name(d, v->name);
-    if (dim.s)
+    if (dim_is_named(dim))
         diag(d, DIAG_NOTE, LOC_NONE,
              "graph input %s: its first dimension %s is 1 in C; -bind=%s=... fixes another", name,
-             diag_name(d, dim), diag_name(d, dim));
+             diag_name(d, dim.param), diag_name(d, dim.param));
     else
         diag(d, DIAG_NOTE, LOC_NONE,
              "graph input %s: its first dimension is 1 in C; -shape=INPUT=... fixes another", name);
@@ -110,7 +110,7 @@ static void tell_batch(const Value *v, Str dim, Diags *d) {
 bool write_c(Writing *w) {
     const Options *o = &w->s->o;
     const Value *batch = open_batch(w->m);
-    Str dim = batch ? batch->type.dims[0].param : STR_NONE;
+    Dim dim = batch ? batch->type.dims[0] : (Dim){0};
     if (!module_bind_batch(w->m, w->s->d) || !module_check_static(w->m, w->s->d))
         return false;
     module_fold(w->m, NULL); /* shapes that nodes compute are fixed now, too */

@@ -169,7 +169,7 @@ static const char *fixing(Arena *a, const Value *v) {
     Buf b = buf_new(a);
     const Dim *dims = v->type.dims;
     for (int k = 0; k < v->type.rank; k++) {
-        bool named = dims[k].value >= 0 || dims[k].param.s, before = dims[k].value >= 0;
+        bool named = dims[k].value >= 0 || dim_is_named(dims[k]), before = dims[k].value >= 0;
         for (int i = 0; i < k && !before && named; i++)
             before = dims[i].value < 0 && str_eq(dims[i].param, dims[k].param);
         if (!named)

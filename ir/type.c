@@ -141,6 +141,10 @@ bool dim_equal(Dim x, Dim y) {
     return x.param.n && str_eq(x.param, y.param);
 }
 
+bool dim_is_named(Dim d) {
+    return d.value < 0 && d.param.n && !str_eq(d.param, STR("?"));
+}
+
 bool dim_is_negative(Dim d) {
     return d.value < 0 && !d.param.s && d.negative < 0;
 }

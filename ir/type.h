@@ -169,6 +169,7 @@ ElemType type_real_elem(Type t);
 bool type_is_static(Type t);          /* ranked, every dim a number */
 bool type_same_shape(Type x, Type y); /* both ranked, dims equal (same number or symbol) */
 bool dim_equal(Dim x, Dim y);         /* same number, or same symbol */
+bool dim_is_named(Dim d);             /* a symbol of one size, not "?", which stands for any */
 /* Not known, and stated by a number below 0: ?-1 */
 bool dim_is_negative(Dim d);
 /* Number of elements of a static tensor type; false on overflow or where not static. */
