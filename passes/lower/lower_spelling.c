@@ -101,7 +101,8 @@ static void dress(Lower *l, Node *n, const Node *note, const Quant *q) {
     if (at < 0)
         return;
     place_at(l, n, at);
-    n->domain = note->domain;
+    if (l->c->target == TARGET_ORT_CPU || domain_is_onnx(note->domain))
+        n->domain = note->domain; /* not com.microsoft for those who have ONNX alone */
     n->extra = note->extra;
     n->from = note->from;
     if (n->id >= l->spelled->first_node) {
