@@ -34,7 +34,8 @@ bool channels_observe(const Channels *ch, PassContext *c, double **largest) {
     FixedShapes *shapes = shapes_fix(ch->m, c->data, c->n_data, c->d);
     if (!shapes)
         return false;
-    bool ok = observe_run(ch->m, c, look, &l);
+    Runner *r = observe_build(ch->m, c);
+    bool ok = r && observe_run(r, ch->m, c, look, &l);
     shapes_restore(ch->m, shapes);
     return ok;
 }

@@ -257,11 +257,12 @@ bool mac_data(Module *m, PassContext *c, const char *pass, MacGramFn *gram, MacD
         return false;
     module_each_graph(m, find_nodes, &all);
     all.next = NEW_ARRAY(m->arena, Watched *, all.n);
-    bool ok = true;
+    Runner *r = observe_build(m, c);
+    bool ok = r != NULL;
     while (ok && all.end < all.n) {
         all.first = all.end;
         choose_nodes(&all);
-        ok = observe_run(m, c, observe, &all);
+        ok = observe_run(r, m, c, observe, &all);
         for (size_t i = all.first; ok && i < all.end; i++)
             if (all.nodes[i].data.rows > 0) {
                 finish(&all.nodes[i]);

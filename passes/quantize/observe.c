@@ -1,13 +1,16 @@
 /* See passes/quantize/observe.h. */
 #include "passes/quantize/observe.h"
 
-bool observe_run(Module *m, PassContext *c, RunnerObserver *fn, void *ctx) {
+Runner *observe_build(Module *m, PassContext *c) {
     ProgramOptions options = {.ignore_quant = true, .observed = true, .partial = true};
     Program *p = program_build(m, &options, c->d);
-    Samples *s = p ? pass_samples(m, c) : NULL;
+    return p ? runner_new(m->arena, p) : NULL;
+}
+
+bool observe_run(Runner *r, Module *m, PassContext *c, RunnerObserver *fn, void *ctx) {
+    Samples *s = pass_samples(m, c);
     if (!s)
         return false;
-    Runner *r = runner_new(m->arena, p);
     runner_observe(r, fn, ctx);
     bool ok = true;
     while (ok && samples_load(s, r))

@@ -6,8 +6,11 @@
 #include "exec/fixed_shapes.h"
 #include "passes/pass.h"
 
-/* One run over all samples, decisions (`~`) ignored. What cannot run is left out (exec/exec.h,
+/* The model as it is now, decisions (`~`) ignored, ready for any number of runs: its memory, with
+ * constants in the layout of kernels, is the module's. What cannot run is left out (exec/exec.h,
  * `partial`); what is never run shows no value. */
-bool observe_run(Module *m, PassContext *c, RunnerObserver *fn, void *ctx);
+Runner *observe_build(Module *m, PassContext *c);
+/* One run over all samples. */
+bool observe_run(Runner *r, Module *m, PassContext *c, RunnerObserver *fn, void *ctx);
 
 #endif
