@@ -10,7 +10,7 @@ static int32_t qk_requant_add(int32_t acc, int32_t c, int32_t k, int32_t z) {
                  (uint64_t)(c < 0 ? -(int64_t)c : (int64_t)c);
     uint64_t half, rest, gap, size;
     int64_t sum;
-    int32_t t = -k, s;
+    int32_t t = -k, s = 0;
     if (t <= 0 || t >= 49)
         return qk_requant(acc, c, k) + z;
     half = (uint64_t)1 << (t - 1);
@@ -19,7 +19,8 @@ static int32_t qk_requant_add(int32_t acc, int32_t c, int32_t k, int32_t z) {
     size = (uint64_t)(z < 0 ? -z : z) << t;
     if (gap > (p + size) >> 23 || p >> t >= 16777216u)
         return qk_requant(acc, c, k) + z;
-    p = qk_round24(p, &s) << s;
+    p = qk_round24(p, &s);
+    p <<= s;
     sum = (negative ? -(int64_t)p : (int64_t)p) + (z < 0 ? -(int64_t)size : (int64_t)size);
     p = qk_round24(sum < 0 ? 0u - (uint64_t)sum : (uint64_t)sum, &s);
     p = s <= t ? qk_round_shift(p, t - s) : p << (s - t);
