@@ -196,12 +196,13 @@ static bool bind_gates(Binder *b, const Node *n, int dirs, const Steps *s, int t
                               .bn = len,
                               .alpha = 1,
                               .beta = 1};
+    bool few = p.m < 4; /* rows are multiplied as they are; those of x lie side by side anyway */
     int args[] = {bind_value(b, n->in[X]),
                   bind_value(b, n->in[W]),
                   -1,
                   to,
-                  bind_scratch(b, ELEM_FLOAT, 16 * (size_t)len),
-                  bind_scratch(b, ELEM_FLOAT, 4 * (size_t)len)};
+                  bind_scratch(b, ELEM_FLOAT, few ? 0 : 16 * (size_t)len),
+                  bind_scratch(b, ELEM_FLOAT, 0)};
     return bind_call(b, n, "qk_matmul_f32", &p, sizeof p, 6, args);
 }
 
