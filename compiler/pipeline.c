@@ -280,8 +280,7 @@ bool job_prepare_run(Job *j, Module *m) {
     if (!job_pass(j, m, "freeze") || !job_pass(j, m, "upgrade"))
         return false;
     const TextList *data = j->o->input.n ? &j->o->input : &j->o->calib;
-    if (!samples_settle(m, data->items, data->n, j->d) || !module_refine_early(m, j->d) ||
-        !module_check_fixed(m, j->d))
+    if (!samples_settle(m, data->items, data->n, j->d) || !module_check_fixed(m, j->d))
         return false;
     ModuleForm f = module_form(m);
     f.scaling = false; /* floats compute just that */
@@ -290,6 +289,5 @@ bool job_prepare_run(Job *j, Module *m) {
     if (m->wide_zp && !job_pass(j, m, "wide-zp"))
         return false;
     return job_fix_shapes(j, m) && samples_bind(m, data->items, data->n, j->d) &&
-           module_bind_batch(m, j->d) && module_check_static(m, j->d) &&
            job_pass(j, m, "fold-const");
 }

@@ -143,8 +143,7 @@ FixedShapes *shapes_fix(Module *m, const char *const *paths, size_t n, Diags *d)
         open = open || !type_is_static(m->graph->in[i]->type);
     s->n_in = m->graph->n_in;
     s->in = arena_copy(m->arena, m->graph->in, s->n_in * sizeof *s->in);
-    if (samples_settle(m, paths, n, d) && module_refine_early(m, d) &&
-        samples_bind(m, paths, n, d) && module_bind_batch(m, d) && module_check_static(m, d)) {
+    if (samples_settle(m, paths, n, d) && samples_bind(m, paths, n, d)) {
         if (open || m->graph->n_in < s->n_in)
             module_fold(m, NULL);
         return s;

@@ -176,7 +176,7 @@ bool samples_settle(Module *m, const char *const *paths, size_t n, Diags *d) {
     size_t kept = 0;
     module_each_graph(m, look_at_graph, &s);
     if (!s.any || !n)
-        return true;
+        return module_refine_early(m, d);
     if (!sample_files(m->arena, paths, n, &files, d))
         return false;
     for (size_t i = 0; i < g->n_in; i++)
@@ -186,5 +186,5 @@ bool samples_settle(Module *m, const char *const *paths, size_t n, Diags *d) {
         if (g->in[i]->kind == VALUE_INPUT)
             g->in[kept++] = g->in[i];
     g->n_in = kept;
-    return true;
+    return module_refine_early(m, d);
 }

@@ -72,7 +72,7 @@ static bool is_open(const Value *v) {
     return false;
 }
 
-bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d) {
+static bool bind_data(Module *m, const char *const *paths, size_t n, Diags *d) {
     Shapes s = {.m = m, .d = d};
     SampleFiles files = {0};
     const Graph *g = m->graph;
@@ -92,4 +92,8 @@ bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d) {
     }
     npz_close(npz);
     return ok && (!s.changed || bind_names(&s));
+}
+
+bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d) {
+    return bind_data(m, paths, n, d) && module_bind_batch(m, d) && module_check_static(m, d);
 }

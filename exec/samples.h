@@ -16,12 +16,13 @@ typedef struct Samples Samples;
 /* Samples for the graph inputs of `m` that have no default. NULL after diagnostics. Files are
  * checked when they are reached, the first at once. */
 Samples *samples_open(Arena *a, const Module *m, const char *const *paths, size_t n, Diags *d);
-/* Symbolic dimensions of graph inputs behind the first become those of the arrays in the first
- * file; what it does not tell stays as it is. For a while: programs need static shapes. */
+/* Open dimensions of graph inputs behind the first become those of the arrays in the first file,
+ * and the first, which samples take one by one, 1. False after a diagnostic, also where one stays
+ * open. For a while: programs need static shapes. */
 bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d);
 /* Inputs that some node needs to know when a program is built (axes, sizes) become constants with
  * the value that they have in all samples. Those with several stay inputs: who needs to know one
- * will complain. False after a diagnostic: a file cannot be read. */
+ * will complain. Types follow (module_refine_early). False after a diagnostic. */
 bool samples_settle(Module *m, const char *const *paths, size_t n, Diags *d);
 /* `count` samples made from a fixed seed: floats from a normal distribution, or uniform in the
  * range of the input's stat or quantization; integers uniform in their range. */

@@ -378,3 +378,7 @@ void drop_unused_quants(Module *m) {
             m->quants[kept++] = m->quants[i];
     m->n_quants = kept;
 }
+
+bool is_nbits_block(int64_t length) {
+    return length >= 16 && (length & (length - 1)) == 0;
+}

@@ -37,6 +37,9 @@ const Node *onnx_dequantize_of(const Value *v); /* that makes v, or NULL */
 bool is_integer_product(const Node *n);
 bool is_channels_last(const Node *n); /* of com.microsoft: raise_channels_last.c */
 
+/* Blocks that MatMulNBits and GatherBlockQuantized have: 16, 32, 64, ... */
+bool is_nbits_block(int64_t length);
+
 /* The operand that says what a mover's new elements are (Pad's value); 0: none. */
 size_t fill_operand(const Node *n);
 /* Leaves out that operand where the node makes no new elements (reflect, edge): its type would have

@@ -354,12 +354,3 @@ bool npy_read_at(NpyReader *r, uint64_t first, uint64_t n, void *out) {
     assert(first <= r->array->count && n <= r->array->count - first);
     return n == 0 || (seek(r, first) && npy_read(r, out, (size_t)n));
 }
-
-bool npy_read_samples(NpyReader *r, int64_t first, int64_t n, void *out) {
-    const NpyArray *array = r->array;
-    assert(array->rank > 0 && first >= 0 && n >= 0 && n <= array->dims[0] - first);
-    if (n == 0)
-        return true;
-    uint64_t per_sample = array->count / (uint64_t)array->dims[0];
-    return npy_read_at(r, (uint64_t)first * per_sample, (uint64_t)n * per_sample, out);
-}

@@ -1,7 +1,7 @@
 /* NumPy files: .npz archives and single .npy arrays, read as a stream and written.
  *
- * Opening reads headers only. Data come through a reader, element after element or by samples of
- * the leading axis, converted to this machine's byte order, in memory of the caller's. Every
+ * Opening reads headers only. Data come through a reader, element after element or from any
+ * place on, converted to this machine's byte order, in memory of the caller's. Every
  * failure is a diagnostic at the place given when the file was opened. Objects live in the arena;
  * npz_close and npy_reader_close give back what the system lent. */
 #ifndef QXC_SUPPORT_NPZ_H
@@ -27,10 +27,9 @@ NpyReader *npy_reader(Npz *z, size_t i);
 void npy_reader_close(NpyReader *r); /* NULL is fine */
 /* The next `n` elements. Reading the last one also checks the archive's checksum. */
 bool npy_read(NpyReader *r, void *out, size_t n);
-/* Elements [first, first + n), or samples of the leading axis; must lie inside it. Cheap in
- * ascending order: an archive is read from its start again to go back. */
+/* Elements [first, first + n), which must lie inside it. Cheap in ascending order: an archive is
+ * read from its start again to go back. */
 bool npy_read_at(NpyReader *r, uint64_t first, uint64_t n, void *out);
-bool npy_read_samples(NpyReader *r, int64_t first, int64_t n, void *out);
 
 /* Writing. The same arrays give the same bytes: entries are stored, with a fixed date. Failed
  * writes show when the file is flushed or closed, as out_commit does. */

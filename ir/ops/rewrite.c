@@ -42,22 +42,24 @@ void upgrade_ints_attr(Node *n, const char *attr, size_t index, UniqueNames *nam
     node_drop_attr(n, attr);
 }
 
+static void upgrade_scalar(Node *n, const char *attr, size_t index, ElemType e, const void *number,
+                           UniqueNames *names) {
+    Arena *a = n->graph->module->arena;
+    Tensor *t = tensor_of(a, e, 0, NULL, number);
+    set_input(n, index, new_const(n, attr, type_fixed(a, e, 0, NULL), t, names));
+    node_drop_attr(n, attr);
+}
+
 void upgrade_int_attr(Node *n, const char *attr, size_t index, UniqueNames *names) {
     const Attr *at = node_attr(n, attr);
-    if (!at)
-        return;
-    Arena *a = n->graph->module->arena;
-    Tensor *t = tensor_of(a, ELEM_INT64, 0, NULL, arena_copy(a, at->v.i, sizeof(int64_t)));
-    set_input(n, index, new_const(n, attr, type_fixed(a, ELEM_INT64, 0, NULL), t, names));
-    node_drop_attr(n, attr);
+    if (at)
+        upgrade_scalar(n, attr, index, ELEM_INT64,
+                       arena_copy(n->graph->module->arena, at->v.i, sizeof(int64_t)), names);
 }
 
 void upgrade_float_attr(Node *n, const char *attr, size_t index, UniqueNames *names) {
     const Attr *at = node_attr(n, attr);
-    if (!at)
-        return;
-    Arena *a = n->graph->module->arena;
-    Tensor *t = tensor_of(a, ELEM_FLOAT, 0, NULL, arena_copy(a, at->v.f, sizeof(float)));
-    set_input(n, index, new_const(n, attr, type_fixed(a, ELEM_FLOAT, 0, NULL), t, names));
-    node_drop_attr(n, attr);
+    if (at)
+        upgrade_scalar(n, attr, index, ELEM_FLOAT,
+                       arena_copy(n->graph->module->arena, at->v.f, sizeof(float)), names);
 }

@@ -21,10 +21,6 @@ typedef struct NBits {
     Uses *uses;
 } NBits;
 
-static bool is_power_of_2(int64_t v) {
-    return v > 0 && (v & (v - 1)) == 0;
-}
-
 /* NULL when w and the node have the form that MatMulNBits takes. */
 static const char *read_weight(const Node *n, Weight *w) {
     const Value *v = n->in[1]->def->in[0];
@@ -42,7 +38,7 @@ static const char *read_weight(const Node *n, Weight *w) {
         return "MatMulNBits wants weights in blocks: -weights=\"... block(32)\"";
     int summed = w->transposed ? 1 : 0;
     w->block = w->q->block[summed];
-    if (w->q->block[!summed] != 1 || w->block < 16 || !is_power_of_2(w->block))
+    if (w->q->block[!summed] != 1 || !is_nbits_block(w->block))
         return "MatMulNBits has blocks of 16, 32, 64, ... along the summed axis";
     w->k = w->data->dims[summed];
     w->n = w->data->dims[!summed];

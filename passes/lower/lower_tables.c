@@ -12,10 +12,6 @@ typedef struct Tables {
     size_t n_left, cap_left;
 } Tables;
 
-static bool is_power_of_2(int64_t v) {
-    return v > 0 && (v & (v - 1)) == 0;
-}
-
 /* The axis in blocks, the only one; -1 where GatherBlockQuantized has no such table. */
 static int blocked_axis(const Quant *q, int rank) {
     int axis = -1;
@@ -26,7 +22,7 @@ static int blocked_axis(const Quant *q, int rank) {
             return -1;
         axis = q->block[i] > 1 ? i : axis;
     }
-    return axis >= 0 && q->block[axis] >= 16 && is_power_of_2(q->block[axis]) ? axis : -1;
+    return axis >= 0 && is_nbits_block(q->block[axis]) ? axis : -1;
 }
 
 /* NULL where the node can take the form, of which bytes are looked up in rows alone. */

@@ -160,10 +160,6 @@ static const char *move_refuses(const Node *n, const Uses *u, Rule rule) {
 
 /* ---- products with quantized weights alone ---- */
 
-static bool is_power_of_2(int64_t v) {
-    return v > 0 && (v & (v - 1)) == 0;
-}
-
 /* MatMulNBits takes constant matrices of 4 and 8 bits with one scale, one a column, or 4 bits in
  * blocks along the rows. At its accuracy_level of 4, which the fusion states where no session
  * option says otherwise, it rounds blocks of its float operand to 8 bits. */
@@ -183,7 +179,7 @@ static bool is_rounded(const Node *n, const Uses *u) {
     int64_t block = node_int(dq, "block_size", 0), axis = node_int(dq, "axis", 1);
     axis += axis < 0 ? 2 : 0;
     if (block)
-        return bits == 4 && axis == 0 && block >= 16 && is_power_of_2(block);
+        return bits == 4 && axis == 0 && is_nbits_block(block);
     return (bits == 4 || bits == 8) && (scale->count == 1 || axis == 1);
 }
 
