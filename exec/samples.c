@@ -118,7 +118,8 @@ static bool check_shape(Samples *s, const Value *v, const NpyArray *array, Sampl
     put_dims(&want, "[samples", rank, dims);
     put_dims(&have, "[", array->rank, array->dims);
     if (!skip) {
-        put_dims(&want, ", or [", rank, dims);
+        buf_text(&want, ", or ");
+        put_dims(&want, "[", rank, dims);
         buf_text(&want, " for all samples");
     }
     return diag_error(s->diags, LOC_NONE,
