@@ -60,7 +60,8 @@ static void find_busiest(Graph *g, void *ctx) {
 }
 
 size_t bind_room(const Binder *b, const Node *n) {
-    uint32_t id = n->out[0]->id; /* one of a node made while binding is not among them */
+    /* One of a node made while binding is not among them, nor one that is left out. */
+    uint32_t id = n->out[0] ? n->out[0]->id : UINT32_MAX;
     size_t own = id < b->program->module->n_values ? b->alive[id] : b->busiest;
     size_t most = b->busiest + b->busiest / 32;
     return own < most ? most - own : 0;

@@ -4,12 +4,14 @@
 // y[batch, m, n] (contiguous) = alpha * a[i, k] . b[k, j] + beta * c[i, j]: ONNX Gemm and MatMul
 // with batches. Any operand may be transposed or broadcast through its strides (elements). Scratch:
 // cols holds 16 * k elements, rows 4 * k. Rows are not used where ak is 1; columns not for less than
-// four rows where bn is 1, or ak and bk are.
+// four rows where bn is 1, or ak and bk are, and not where b is in blocks: of 16 columns each,
+// [n / 16][k][16], filled up with zeros.
 typedef struct {
     int32_t rank, dim[8]; /* batch dimensions */
     int32_t as[8], bs[8]; /* batch strides */
     int32_t m, n, k;
     int32_t am, ak, bk, bn; /* strides of a[i, k] and b[k, j] */
+    int32_t blocks;         /* b is in blocks; bk and bn are not read */
     int32_t has_c, cm, cn;  /* else c is not read; its strides */
     float alpha, beta;
 } qk_matmul_f32_params;
@@ -81,7 +83,7 @@ static void $NAME_narrow(const qk_matmul_f32_params *p, const float *a, const fl
 static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float *b, const float *c,
                       float *y, float *cols, float *rows) {
     int32_t i, j, k, l, r;
-    if (p->m < 4 && p->ak == 1 && p->bk == 1) {
+    if (!p->blocks && p->m < 4 && p->ak == 1 && p->bk == 1) {
         for (j = 0; j + 4 <= p->n; j += 4)
             for (i = 0; i < p->m; i++) {
                 float out[4];
@@ -97,9 +99,10 @@ static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float
     }
     for (j = 0; j < p->n; j += 16) {
         int32_t width = p->n - j < 16 ? p->n - j : 16;
-        const float *bp = b + (ptrdiff_t)j * p->bn;
-        int packed = p->bn != 1 || (p->m >= 4 && (width < 16 || p->m >= 16));
-        if (!packed && width < 16) {
+        const float *bp = b + (ptrdiff_t)j * (p->blocks ? p->k : p->bn);
+        int packed =
+            !p->blocks && (p->bn != 1 || (p->m >= 4 && (width < 16 || p->m >= 16)));
+        if (!packed && !p->blocks && width < 16) {
             $NAME_narrow(p, a, bp, c, j, width, y);
             continue;
         }
@@ -114,7 +117,7 @@ static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float
             for (r = 0; p->ak != 1 && r < height; r++)
                 for (k = 0; k < p->k; k++)
                     rows[(ptrdiff_t)r * p->k + k] = ap[(ptrdiff_t)r * p->am + (ptrdiff_t)k * p->ak];
-            qk_tile_f32(packed ? cols : bp, packed ? 16 : p->bk, p->ak == 1 ? ap : rows,
+            qk_tile_f32(packed ? cols : bp, packed || p->blocks ? 16 : p->bk, p->ak == 1 ? ap : rows,
                         p->ak == 1 ? p->am : p->k, height, p->k, out);
             for (r = 0; r < height; r++)
                 for (l = 0; l < width; l++)

@@ -149,13 +149,8 @@ static bool bind_qkv(Binder *b, const Node *n, const OpCtx *c, int to) {
                               .cn = 1,
                               .alpha = 1,
                               .beta = 1};
-    int args[] = {bind_value(b, n->in[INPUT]),
-                  bind_value(b, n->in[WEIGHTS]),
-                  bind_value(b, op_in(c, BIAS)),
-                  to,
-                  bind_scratch(b, ELEM_FLOAT, 16 * (size_t)k),
-                  bind_scratch(b, ELEM_FLOAT, 4 * (size_t)k)};
-    return bind_call(b, n, "qk_matmul_f32", &p, sizeof p, 6, args);
+    return bind_matmul(b, n, &p, bind_value(b, n->in[INPUT]), bind_value(b, n->in[WEIGHTS]),
+                       bind_value(b, op_in(c, BIAS)), to);
 }
 
 static bool bind_qkv_dynamic(Binder *b, const Node *n, const OpCtx *c, int to) {

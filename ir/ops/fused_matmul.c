@@ -72,13 +72,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     batch_strides(x, p.rank, p.as);
     batch_strides(w, p.rank, p.bs);
     bind_macs(b, dim_mul(bind_count(n->out[0]), p.k));
-    int args[] = {bind_value(b, n->in[A]),
-                  bind_value(b, n->in[B]),
-                  -1,
-                  bind_value(b, n->out[0]),
-                  bind_scratch(b, ELEM_FLOAT, 16 * (size_t)p.k),
-                  bind_scratch(b, ELEM_FLOAT, 4 * (size_t)p.k)};
-    return bind_call(b, n, "qk_matmul_f32", &p, sizeof p, 6, args);
+    return bind_matmul(b, n, &p, bind_value(b, n->in[A]), bind_value(b, n->in[B]), -1,
+                       bind_value(b, n->out[0]));
 }
 
 const OpDef op_FusedMatMul = {

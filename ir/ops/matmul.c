@@ -46,14 +46,7 @@ static bool product_float(Binder *b, const Node *n, const Product *p, const Valu
     int at[4];
     if (!mac_floats(b, n, q.has_c ? bias : NULL, at))
         return false;
-    bool lone = p->m < 4 && (p->bn == 1 || (p->ak == 1 && p->bk == 1));
-    int args[] = {at[0],
-                  at[1],
-                  at[2],
-                  at[3],
-                  bind_scratch(b, ELEM_FLOAT, lone ? 0 : 16 * (size_t)p->k),
-                  bind_scratch(b, ELEM_FLOAT, p->ak == 1 ? 0 : 4 * (size_t)p->k)};
-    return bind_call(b, n, "qk_matmul_f32", &q, sizeof q, 6, args) && mac_store(b, n, at);
+    return bind_matmul(b, n, &q, at[0], at[1], at[2], at[3]) && mac_store(b, n, at);
 }
 
 enum { TILE = 64, FEW_ROWS = 3 };

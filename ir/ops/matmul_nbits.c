@@ -144,14 +144,10 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                               .alpha = 1,
                               .beta = 1};
     bind_macs(b, dim_mul(bind_count(n->out[0]), a->k));
-    int args[] = {bind_value(b, n->in[A]),
-                  bind_const(b, ELEM_FLOAT, (size_t)(a->n * a->k), unpacked(binder_arena(b), &p),
-                             "weights by column"),
-                  bind_value(b, bias),
-                  bind_value(b, n->out[0]),
-                  bind_scratch(b, ELEM_FLOAT, 16 * (size_t)k),
-                  bind_scratch(b, ELEM_FLOAT, 4 * (size_t)k)};
-    return bind_call(b, n, "qk_matmul_f32", &m, sizeof m, 6, args);
+    int w = bind_const(b, ELEM_FLOAT, (size_t)(a->n * a->k), unpacked(binder_arena(b), &p),
+                       "weights by column");
+    return bind_matmul(b, n, &m, bind_value(b, n->in[A]), w, bind_value(b, bias),
+                       bind_value(b, n->out[0]));
 }
 
 const OpDef op_MatMulNBits = {

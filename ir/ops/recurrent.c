@@ -196,14 +196,7 @@ static bool bind_gates(Binder *b, const Node *n, int dirs, const Steps *s, int t
                               .bn = len,
                               .alpha = 1,
                               .beta = 1};
-    bool few = p.m < 4; /* rows are multiplied as they are; those of x lie side by side anyway */
-    int args[] = {bind_value(b, n->in[X]),
-                  bind_value(b, n->in[W]),
-                  -1,
-                  to,
-                  bind_scratch(b, ELEM_FLOAT, few ? 0 : 16 * (size_t)len),
-                  bind_scratch(b, ELEM_FLOAT, 0)};
-    return bind_call(b, n, "qk_matmul_f32", &p, sizeof p, 6, args);
+    return bind_matmul(b, n, &p, bind_value(b, n->in[X]), bind_value(b, n->in[W]), -1, to);
 }
 
 /* The same on integers: rows of x that DynamicQuantizeLinear made by those of W. */
@@ -234,10 +227,8 @@ static bool bind_lstm(Binder *b, const Node *n, const OpCtx *c, const Steps *s, 
     const RecurAttrs *a = c->attrs;
     const Value *r = n->in[R];
     ElemType e = bind_elem(r);
-    size_t hidden = (size_t)s->hidden, state = (2 * (size_t)s->batch + 4) * hidden;
     int args[CALL_MAX_ARGS], k = 0;
     qk_lstm_params p = {STEPS_PARAMS(s, a), f[0], f[1], f[2], a->input_forget != 0};
-    args[k++] = gates;
     args[k++] = bind_value(b, r);
     if (op_quant(r))
         bind_row_params(b, r, (size_t)(directions(a) * s->gates), &args[k], &args[k + 1]);
@@ -246,9 +237,11 @@ static bool bind_lstm(Binder *b, const Node *n, const OpCtx *c, const Steps *s, 
         args[k++] = operand(b, c, ((const size_t[]){BIAS, P, H0, C0, LENS})[i]);
     for (size_t i = Y; i <= Y_C; i++)
         args[k++] = result(b, n, i);
-    args[k++] = bind_scratch(b, ELEM_FLOAT, state);
-    if (op_quant(r))
-        args[k++] = bind_scratch(b, ELEM_INT16, (size_t)s->batch * hidden);
+    args[k++] = gates; /* which the kernel uses up: it is none of its results, so behind them */
+    if (op_quant(r)) {
+        args[k++] = bind_scratch(b, ELEM_FLOAT, (size_t)s->batch * (size_t)s->hidden);
+        args[k++] = bind_scratch(b, ELEM_INT16, (size_t)s->batch * (size_t)s->hidden);
+    }
     return bind_call(b, n, bind_kernel(b, "lstm", 1, &e), &p, sizeof p, k, args);
 }
 
@@ -260,21 +253,19 @@ static bool bind_direction(Binder *b, const Node *n, const OpCtx *c, int directi
         return false;
     if (node_is(n, "LSTM"))
         return bind_lstm(b, n, c, &s, f, gates);
-    bool gru = node_is(n, "GRU");
-    int args[] = {gates,
-                  operand(b, c, R),
+    int args[] = {operand(b, c, R),
                   operand(b, c, BIAS),
                   operand(b, c, H0),
                   operand(b, c, LENS),
                   result(b, n, Y),
                   result(b, n, Y_H),
-                  bind_scratch(b, ELEM_FLOAT, (gru ? 7 : 2) * (size_t)s.hidden)};
-    if (gru) {
+                  gates};
+    if (node_is(n, "GRU")) {
         qk_gru_f32_params p = {STEPS_PARAMS(&s, a), f[0], f[1], a->linear_before_reset != 0};
-        return bind_call(b, n, "qk_gru_f32", &p, sizeof p, 8, args);
+        return bind_call(b, n, "qk_gru_f32", &p, sizeof p, 7, args);
     }
     qk_rnn_f32_params p = {STEPS_PARAMS(&s, a), f[0]};
-    return bind_call(b, n, "qk_rnn_f32", &p, sizeof p, 8, args);
+    return bind_call(b, n, "qk_rnn_f32", &p, sizeof p, 7, args);
 }
 
 /* An LSTM whose input, W and R are as DynamicQuantizeLSTM has them. */

@@ -94,6 +94,16 @@ class Chain(Net):
         return self.model([("x", T.FLOAT, shape)], [("y", x)], 17), shape
 
 
+def one_layer(op, inputs, weights, outputs=1, domain="", **attrs):
+    """A model of one node, whose weights come behind its inputs (shapes)."""
+    net = Net(0)
+    names = [f"x{i}" for i in range(len(inputs))]
+    given = [net.const(net.rng.normal(0, 0.2, shape)) for shape in weights]
+    results = [f"y{i}" for i in range(outputs)]
+    net.nodes.append(onnx.helper.make_node(op, names + given, results, domain=domain, **attrs))
+    return net.model([(n, T.FLOAT, s) for n, s in zip(names, inputs)], [(y, y) for y in results][:1], 17)
+
+
 class Arena(OracleCase):
     @for_each(*NAMES)
     def test_official(self, name):
@@ -140,6 +150,19 @@ class Arena(OracleCase):
     def within(self, model):
         arena, alive = emit(model, self.scratch, f"-calib={self.scratch / 'calib.npz'}")
         self.assertLessEqual(arena, 1.05 * alive)
+
+    @for_each("LSTM", "GRU", "RNN")
+    def test_recurrent(self, op):
+        """What is multiplied with the inputs of all steps is a tensor; nothing comes on top of it."""
+        gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op]
+        for steps, size, hidden, direction in ((1, 16, 16, "forward"), (4, 128, 128, "forward"), (50, 40, 20, "reverse"),
+                                               (9, 64, 48, "bidirectional")):
+            dirs = 2 if direction == "bidirectional" else 1
+            with self.subTest(steps=steps, size=size, hidden=hidden, direction=direction):
+                onnx.save(one_layer(op, [[steps, 1, size]], [(dirs, gates * hidden, size), (dirs, gates * hidden, hidden)],
+                                    hidden_size=hidden, direction=direction), self.scratch / "net.onnx")
+                arena, alive = emit(self.scratch / "net.onnx", self.scratch)
+                self.assertEqual(arena, alive)
 
     @for_each(*SIZES)
     def test_random_sizes(self, seed):

@@ -1,0 +1,60 @@
+/* Products of matrices of floats: what all operators with one share. */
+#include "ir/ops/bind.h"
+
+enum { BLOCK = 16, FEW_ROWS = 3 };
+
+/* How many matrices b has, one behind the other, and the elements of one in blocks of columns. */
+typedef struct Blocks {
+    int64_t matrices, each;
+} Blocks;
+
+/* Whether a copy of constant b in blocks is worth its flash: not where it is much larger. */
+static bool blocks_of(Binder *b, const qk_matmul_f32_params *p, int from, Blocks *k) {
+    const Buffer *w = &binder_program(b)->buffers[from];
+    int64_t plain = (int64_t)p->k * p->n, columns = ((int64_t)p->n + BLOCK - 1) / BLOCK * BLOCK;
+    if (w->kind != BUF_CONST || !w->data || plain == 0 || (int64_t)w->count % plain)
+        return false;
+    *k = (Blocks){.matrices = (int64_t)w->count / plain, .each = columns * p->k};
+    return k->each <= plain + plain / 2 + 1024 && k->matrices * k->each <= INT32_MAX;
+}
+
+/* [matrices][columns / 16][k][16], filled up with zeros; the strides of the batch follow. */
+static int bind_blocks(Binder *b, qk_matmul_f32_params *p, int from, Blocks blocks) {
+    Buffer w = binder_program(b)->buffers[from];
+    size_t size = (size_t)elem_bits(w.elem) / 8, count = (size_t)(blocks.matrices * blocks.each);
+    char *out = arena_alloc(binder_arena(b), count * size);
+    int64_t plain = (int64_t)p->k * p->n;
+    memset(out, 0, count * size);
+    for (int64_t i = 0; i < blocks.matrices; i++)
+        for (int64_t j = 0; j < p->n; j++)
+            for (int64_t k = 0; k < p->k; k++)
+                memcpy(out +
+                           (size_t)(i * blocks.each + (j / BLOCK * p->k + k) * BLOCK + j % BLOCK) *
+                               size,
+                       (const char *)w.data + (size_t)(i * plain + k * p->bk + j * p->bn) * size,
+                       size);
+    for (int i = 0; i < p->rank; i++)
+        p->bs[i] = (int32_t)(p->bs[i] / plain * blocks.each);
+    p->blocks = 1;
+    return bind_const(b, w.elem, count, out, "weights, in blocks of columns");
+}
+
+bool bind_matmul(Binder *b, const Node *n, const qk_matmul_f32_params *params, int x, int w,
+                 int bias, int y) {
+    qk_matmul_f32_params p = *params;
+    bool as_they_are = p.m <= FEW_ROWS && (p.bn == 1 || (p.ak == 1 && p.bk == 1));
+    size_t columns = as_they_are ? 0 : BLOCK * (size_t)p.k;
+    Blocks blocks;
+    if (columns * (size_t)elem_bits(bind_real(b)) / 8 > bind_room(b, n) &&
+        blocks_of(b, &p, w, &blocks)) {
+        w = bind_blocks(b, &p, w, blocks);
+        columns = 0;
+    }
+    int args[] = {x,
+                  w,
+                  bias,
+                  y,
+                  bind_scratch(b, ELEM_FLOAT, columns),
+                  bind_scratch(b, ELEM_FLOAT, p.ak == 1 ? 0 : 4 * (size_t)p.k)};
+    return bind_call(b, n, "qk_matmul_f32", &p, sizeof p, 6, args);
+}
