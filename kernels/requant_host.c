@@ -80,6 +80,27 @@ void requant_pool(float sx, float sy, int bits, int64_t count, int64_t *m, int32
     *m = llrint(ldexp(r, *shift));
 }
 
+/* |s| = m * 2^e with 24 bits of m. */
+static int32_t mantissa(float s, int *e) {
+    int32_t m = (int32_t)ldexpf(frexpf(fabsf(s), e), 24);
+    *e -= 24;
+    return m;
+}
+
+void requant_scaled(float sx, float sy, int32_t *n, int32_t *d, int32_t *e) {
+    int ex = 24, ey = 0;
+    bool cut = fabs((double)sx / (double)sy) > 16777216.0;
+    int32_t x = cut ? 1 : mantissa(sx, &ex), y = cut ? 1 : mantissa(sy, &ey), a = x, b = y;
+    while (b != 0) { /* the greatest common divisor */
+        int32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    *n = signbit(sx) != signbit(sy) ? -(x / a) : x / a;
+    *d = x == 0 ? 2 : y / a; /* 1 stands for a ratio of 1 */
+    *e = ex - ey;
+}
+
 void softmax_table(float sx, int bits, uint32_t *table) {
     for (int i = 0; i < 256; i++)
         table[i] = (uint32_t)llrint(ldexp(exp(-i * (double)sx), 31));

@@ -41,6 +41,10 @@ void requant_ratio(float sx, float sy, int bits, int64_t *m, int32_t *shift);
  * windows of up to 1024 inputs (8-bit: ratios below 2^8 and 2^20 inputs). */
 void requant_pool(float sx, float sy, int bits, int64_t count, int64_t *m, int32_t *shift);
 
+/* For the chunk `round_scaled`: sx / sy = n / d * 2^e exactly, n and d without a common factor. Of
+ * ratios above 2^24, 2^24 remains. */
+void requant_scaled(float sx, float sy, int32_t *n, int32_t *d, int32_t *e);
+
 /* For softmax_q: 256 entries for 8-bit x, 512 for 16-bit (`bits`). sx > 0. */
 void softmax_table(float sx, int bits, uint32_t *table);
 /* 2^shift / sy for rows of n elements. */

@@ -70,6 +70,13 @@ static const char *about(const Program *p, const char *what, const Value *v) {
     return name.s;
 }
 
+/* Shapes, scales to resize by and the like stay what they are. */
+static bool may_be_integers(const Node *n, size_t i) {
+    const QuantRule *r = &n->def->quant;
+    return quant_rule_is_data(r, i) ||
+           (r->kind == QUANT_MAC && (i == (size_t)r->weight || i == (size_t)r->bias));
+}
+
 const char *c_why_float(const Program *p, const Node *n) {
     if (p->why_double[n->id])
         return arena_strf(p->module->arena, "computed in double: %s", p->why_double[n->id]).s;
@@ -78,7 +85,8 @@ const char *c_why_float(const Program *p, const Node *n) {
     if (n->def->quant.kind == QUANT_MAC && is_float(node_input(n, (size_t)n->def->quant.weight)))
         return about(p, "its weight", n->in[n->def->quant.weight]);
     for (size_t i = 0; i < n->n_in; i++)
-        if (is_float(n->in[i]) && (!n->in[i]->def || !only_converts(n->in[i]->def)))
+        if (is_float(n->in[i]) && may_be_integers(n, i) &&
+            (!n->in[i]->def || !only_converts(n->in[i]->def)))
             return about(p, "its operand", n->in[i]);
     for (size_t i = 0; i < n->n_out; i++)
         if (is_float(n->out[i]))

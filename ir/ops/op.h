@@ -115,6 +115,9 @@ typedef struct QuantRule {
     const char *weight_factor, *bias_factor;
     /* MOVE: where an axis of the input goes; -1 when it does not survive whole. */
     int (*move_axis)(const OpCtx *c, int axis);
+    /* MOVE: whether this node makes numbers of its own, between those of its operand (Resize). Then
+     * its result may lie on another grid, which it is rounded to once. NULL: never. */
+    bool (*interpolates)(const OpCtx *c);
     /* COMPUTE: what the integer kernels take. Operands of at most this many bits (0: 16); with
      * same_storage, operands and result of one storage type. */
     int widest;
@@ -393,6 +396,10 @@ int64_t dim_parts(int64_t x, int64_t size); /* how many of that size cover x; si
 bool dim_broadcast(Dim x, Dim y, Dim *out); /* numpy's rule; false where they contradict */
 /* The elements of a constant, through a Constant node too; NULL when not known. */
 const Tensor *value_data(const Value *v);
+/* Whether a resolved node is a data mover of operand 0 that makes no numbers of its own: rounding
+ * before it is the same as behind it. */
+bool node_moves(const Node *n);
+bool node_interpolates(const Node *n);
 /* The quantization that a mover's result must have; NULL when a quantized axis does not survive. */
 const Quant *op_moved_quant(const OpCtx *c, const OpDef *op, const Quant *q);
 

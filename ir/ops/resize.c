@@ -1,6 +1,6 @@
 /* Resize, and Upsample, which became Resize with opset 10. Resize: until 10 scales alone are given
  * (operand 1), from 11 roi, scales and sizes; 18 added axes and a policy for the aspect ratio, 19
- * half_pixel_symmetric. To the nearest it moves data; linear interpolation keeps the parameters
+ * half_pixel_symmetric. To the nearest it moves data; linear interpolation may keep the parameters
  * too, as it stays between its operand's numbers. */
 #include "ir/ops/resize.h"
 #include "ir/provenance.h"
@@ -211,64 +211,8 @@ static bool bind_nearest(Binder *b, const Node *n, const OpCtx *c, const Extent 
     return bind_take(b, n, n->in[X], n->out[0], from);
 }
 
-/* ---- linear ---- */
-
-enum { ONE = 1 << 20 }; /* weights of resize_linear_q */
-
-/* The two neighbours of each result, and the weight of the second. */
-static void bind_axis(Binder *b, Str how, Extent e, bool ints, int *table, int *weight) {
-    int32_t *at = NEW_ARRAY(binder_arena(b), int32_t, 2 * (size_t)e.out);
-    int32_t *q = NEW_ARRAY(binder_arena(b), int32_t, (size_t)e.out);
-    float *w = NEW_ARRAY(binder_arena(b), float, (size_t)e.out);
-    for (int64_t i = 0; i < e.out; i++) {
-        float place = e.scale == 1 ? (float)i : resize_origin(how, e, i);
-        place = fmaxf(0, fminf(place, (float)(e.in - 1)));
-        int64_t low = (int64_t)place;
-        at[i] = (int32_t)low;
-        at[e.out + i] = (int32_t)within(low + 1, e.in);
-        w[i] = place - (float)low;
-        q[i] = (int32_t)lrintf(w[i] * (float)ONE);
-    }
-    *table = bind_const(b, ELEM_INT32, 2 * (size_t)e.out, at, "neighbours");
-    *weight = ints ? bind_const(b, ELEM_INT32, (size_t)e.out, q, "weights")
-                   : bind_const(b, ELEM_FLOAT, (size_t)e.out, w, "weights");
-}
-
-/* Real numbers, whatever the operand is. */
-static bool bind_taps(Binder *b, const Node *n, const ResizeAttrs *a, const Extent *e) {
-    return bind_any_quant(n) ? bind_in_double_as(b, n, "no integer kernel resizes like that")
-                             : resize_taps_bind(b, n, a, e);
-}
-
-static bool bind_linear(Binder *b, const Node *n, const ResizeAttrs *a, const Extent *e) {
-    Type x = n->in[X]->type;
-    int first = -1, last = -1, count = 0;
-    for (int i = 0; i < x.rank; i++)
-        if (!resize_keeps(e[i])) {
-            first = first < 0 ? i : first;
-            last = i;
-            count++;
-        }
-    if (count == 0)
-        return bind_alias(b, n, n->out[0], n->in[X]);
-    if (count > 2 || last - first + 1 != count)
-        return bind_taps(b, n, a, e);
-    ElemType type = bind_elem(n->in[X]);
-    bool ints = op_quant(n->in[X]) != NULL;
-    Extent rows = count == 2 ? e[first] : (Extent){1, 1, 1};
-    qk_resize_linear_f32_params p = {bind_extent(x, 0, first), (int32_t)rows.in,
-                                     (int32_t)e[last].in,      bind_extent(x, last + 1, x.rank),
-                                     (int32_t)rows.out,        (int32_t)e[last].out};
-    _Static_assert(sizeof p == sizeof(qk_resize_linear_q_params), "one struct for both kernels");
-    int args[6] = {bind_value(b, n->in[X])};
-    if (!ints && type != ELEM_FLOAT)
-        return bind_unsupported(b, n, "mode 'linear' on %s", elem_name(type));
-    bind_axis(b, a->coordinates, rows, ints, &args[1], &args[2]);
-    bind_axis(b, a->coordinates, e[last], ints, &args[3], &args[4]);
-    args[5] = bind_value(b, n->out[0]);
-    return bind_call(b, n,
-                     ints ? bind_kernel(b, "resize_linear_q", 1, &type) : "qk_resize_linear_f32",
-                     &p, sizeof p, 6, args);
+static bool interpolates(const OpCtx *c) {
+    return !str_is(((const ResizeAttrs *)c->attrs)->mode, "nearest");
 }
 
 static bool needs_taps(const ResizeAttrs *a) {
@@ -284,20 +228,16 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         return false;
     if (!known)
         return bind_unsupported(b, n, "its sizes are not constant");
-    if (!bind_equal_quant(n->in[X], n->out[0]))
+    if (!bind_equal_quant(n->in[X], n->out[0]) && !interpolates(c))
         return bind_unsupported(b, n, "operand and result are quantized differently");
     if (bind_count(n->in[X]) == 0)
         return bind_unsupported(b, n, "its operand is empty");
     if (needs_taps(a))
-        return bind_taps(b, n, a, e);
-    return str_is(a->mode, "linear") ? bind_linear(b, n, a, e) : bind_nearest(b, n, c, e);
+        return resize_taps_bind(b, n, a, e);
+    return interpolates(c) ? resize_linear_bind(b, n, a, e) : bind_nearest(b, n, c, e);
 }
 
 /* ---- quantization ---- */
-
-static bool is_nearest(const OpCtx *c) {
-    return str_is(((const ResizeAttrs *)c->attrs)->mode, "nearest");
-}
 
 static const char *integer_refusal(const OpCtx *c, const Quant *x) {
     const ResizeAttrs *a = c->attrs;
@@ -307,7 +247,7 @@ static const char *integer_refusal(const OpCtx *c, const Quant *x) {
         return "outside of its operand it has a value of its own";
     if (a->antialias && str_is(a->mode, "linear"))
         return "no integer kernel resizes with antialias";
-    return !is_nearest(c) && x && elem_bits(x->storage) > 16
+    return interpolates(c) && x && elem_bits(x->storage) > 16
                ? "linear interpolation has integer kernels of up to 16 bits"
                : NULL;
 }
@@ -315,7 +255,7 @@ static const char *integer_refusal(const OpCtx *c, const Quant *x) {
 /* On integers onnxruntime cuts interpolated numbers off instead of rounding them. */
 static bool ort_misfuses(const OpCtx *c, float scale) {
     (void)scale;
-    return !is_nearest(c);
+    return interpolates(c);
 }
 
 /* ---- older opsets ---- */
@@ -347,6 +287,7 @@ const OpDef op_Resize = {
     .quant = {.kind = QUANT_MOVE,
               .data = 1u << X,
               .move_axis = move_axis,
+              .interpolates = interpolates,
               .integer_refusal = integer_refusal,
               .ort_misfuses = ort_misfuses},
     .upgrade = upgrade,

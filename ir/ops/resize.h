@@ -1,4 +1,4 @@
-/* What the two ways to run Resize share. Everything made belongs to the program; what cannot run is
+/* What the ways to run Resize share. Everything made belongs to the program; what cannot run is
  * reported through bind_unsupported, as false. */
 #ifndef QXC_IR_OPS_RESIZE_H
 #define QXC_IR_OPS_RESIZE_H
@@ -24,6 +24,11 @@ float resize_origin(Str how, Extent e, int64_t i);
 int64_t resize_nearest(Str how, float at);
 /* Whether an axis stays as it is. */
 bool resize_keeps(Extent e);
+
+/* Linear, between two neighbours along each axis. Quantized, it is rounded once, to the grid of the
+ * result: to the nearest of the exact sum, ties to even, where weights have up to 22 bits (8-bit
+ * operands: 24) behind the point, as whole multiples of 1/8 do; others are rounded to so many. */
+bool resize_linear_bind(Binder *b, const Node *n, const ResizeAttrs *a, const Extent *e);
 
 /* Real numbers, axis after axis, each result from as many elements as the mode takes: cubic,
  * antialias, extrapolation, and linear along more axes than two. */

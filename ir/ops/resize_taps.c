@@ -86,6 +86,8 @@ bool resize_taps_bind(Binder *b, const Node *n, const ResizeAttrs *a, const Exte
     Type x = n->in[0]->type;
     int64_t dims[MAX_RANK], all;
     int last = -1, from;
+    if (bind_any_quant(n))
+        return bind_in_double_as(b, n, "no integer kernel resizes like that");
     if (bind_elem(n->in[0]) != bind_real(b))
         return bind_unsupported(b, n, "mode '%s' on %s", diag_name(binder_diags(b), a->mode),
                                 elem_name(bind_elem(n->in[0])));

@@ -239,6 +239,20 @@ const Quant *op_quant(const Value *v) {
     return v && type_is_quantized(v->type) ? v->type.quant : NULL;
 }
 
+bool node_interpolates(const Node *n) {
+    const OpDef *op = n->def;
+    if (!op || !op->quant.interpolates)
+        return false;
+    Type few[OP_FEW];
+    OpCtx c = op_ctx_few(n, few, NULL);
+    return op->quant.interpolates(&c);
+}
+
+bool node_moves(const Node *n) {
+    QuantClass k = n->def ? n->def->quant.kind : QUANT_NEVER;
+    return (k == QUANT_MOVE || k == QUANT_ORDER) && !node_interpolates(n);
+}
+
 const Quant *op_moved_quant(const OpCtx *c, const OpDef *op, const Quant *q) {
     if (!q || q->n_axes == 0 || !op->quant.move_axis)
         return q;

@@ -109,6 +109,9 @@ static bool check_mover(const QuantLaws *l) {
         const Quant *out = kept_quant(y);
         if (!q && !out)
             continue;
+        if (q && out && node_interpolates(l->c.node) && quant_is_per_tensor(q) &&
+            quant_is_per_tensor(out))
+            continue; /* a grid of its own */
         const Quant *want = op_moved_quant(&l->c, l->op, q);
         if (q && !want)
             ok = op_error_in(&l->c, 0,

@@ -26,15 +26,10 @@ static bool moves_emulated(const Lower *l, const Node *n) {
            emulates_quantize(&l->b, q) && same_quant(n);
 }
 
-static bool moves(const Node *n) {
-    QuantClass k = n->def ? n->def->quant.kind : QUANT_NEVER;
-    return k == QUANT_MOVE || k == QUANT_ORDER;
-}
-
 /* Makes no other numbers than it reads, be it fewer. */
 static bool hands_on(const Node *n) {
     QuantClass k = n->def ? n->def->quant.kind : QUANT_NEVER;
-    return moves(n) || k == QUANT_CLAMP || k == QUANT_JOIN;
+    return node_moves(n) || k == QUANT_CLAMP || k == QUANT_JOIN;
 }
 
 /* What the lowered node reads as data has all been integers. */
@@ -78,7 +73,7 @@ static bool stays_plain(Lower *l, const Value *moved, const Value *y) {
         Node *user = uses_only_node(l->uses, v);
         QuantClass k = user && user->def ? user->def->quant.kind : QUANT_NEVER;
         if (!user || user->graph != y->graph || user->in[0] != v || user->n_out != 1 ||
-            !(k == QUANT_CLAMP || moves(user)) || !quant_is_per_tensor(q) ||
+            !(k == QUANT_CLAMP || node_moves(user)) || !quant_is_per_tensor(q) ||
             !lower_quant(l, user->out[0]) || !quant_equal(q, lower_quant(l, user->out[0])))
             return false;
         v = user->out[0];
@@ -119,11 +114,12 @@ static void lower_node(Lower *l, Node *n) {
     if ((moves_emulated(l, n) || looks_up_integers(l, n)) && !lower_mover(l, n))
         return;
     bool ints = n->n_out && n->out[0] && spelled_plain(n->out[0], "integers") &&
-                (moves(n) || (n->def && n->def->quant.kind == QUANT_JOIN)) && same_quant(n);
+                (node_moves(n) || (n->def && n->def->quant.kind == QUANT_JOIN)) && same_quant(n);
     if (ints && !lower_mover(l, n))
         return;
     bool same = hands_on(n) && same_quant(n);
-    const Value *moved = moves(n) && lower_quant(l, n->in[0]) && same_quant(n) ? n->in[0] : NULL;
+    const Value *moved =
+        node_moves(n) && lower_quant(l, n->in[0]) && same_quant(n) ? n->in[0] : NULL;
     for (size_t i = 0; i < n->n_in; i++)
         n->in[i] = n->in[i] ? lower_float(l, n->in[i], n) : NULL;
     l->within = same && reads_integers(n);

@@ -157,7 +157,8 @@ static void bias_to_int(TrueQuant *t, Node *n) {
         new_bias(b, name, type_quantized(type_fixed(t->arena, ELEM_INT32, 1, data->dims), q), data);
 }
 
-/* A mover keeps its input's parameters; where others are asked for, a requantization follows. */
+/* A mover keeps its input's parameters; where others are asked for, a requantization follows. What
+ * it interpolates is rounded to these at once. */
 static void move_result(TrueQuant *t, Node *n, size_t i) {
     Value *y = n->out[i];
     OpCtx c = op_ctx(n, t->c->d);
@@ -171,7 +172,8 @@ static void move_result(TrueQuant *t, Node *n, size_t i) {
     }
     y->type = type_quantized(plain(y->type), want);
     t->ints[y->id] = y;
-    if (quant_equal(have, want))
+    bool once = node_interpolates(n) && quant_is_per_tensor(have) && quant_is_per_tensor(want);
+    if (quant_equal(have, want) || once)
         return;
     n->out[i] = NULL;
     Value *moved = node_add_output(n, i, derived(t, y, "_moved"), type_quantized(y->type, have));

@@ -25,9 +25,8 @@ static bool one_result(const Node *n) {
 /* Rounding before such a node gives the same as rounding after it: it moves numbers, or cuts them
  * off at a bound. */
 static bool commutes(const Node *n, size_t operand) {
-    QuantClass k = n->def ? n->def->quant.kind : QUANT_NEVER;
-    return (k == QUANT_MOVE || k == QUANT_ORDER || k == QUANT_CLAMP) && one_result(n) &&
-           rule_single_data(n) == (int)operand;
+    bool clamps = n->def && n->def->quant.kind == QUANT_CLAMP;
+    return (node_moves(n) || clamps) && one_result(n) && rule_single_data(n) == (int)operand;
 }
 
 /* The QuantizeLinear that all of n's result reaches, through nodes that commute with it. */
@@ -316,7 +315,12 @@ static void raise_graph(Graph *g, void *ctx) {
         case QUANT_NEVER: break;
         case QUANT_MAC: raise_mac(r, n); break;
         case QUANT_MOVE:
-        case QUANT_ORDER: raise_mover(r, n); break;
+        case QUANT_ORDER:
+            if (node_interpolates(n))
+                raise_compute(r, n);
+            else
+                raise_mover(r, n);
+            break;
         case QUANT_JOIN:
         case QUANT_COMPUTE:
         case QUANT_CLAMP: raise_compute(r, n); break;

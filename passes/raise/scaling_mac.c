@@ -36,7 +36,7 @@ static const Quant *integers_of(const Value *v) {
         }
         QuantClass k = n->def->quant.kind;
         int data = rule_single_data(n);
-        if ((k != QUANT_MOVE && k != QUANT_ORDER && k != QUANT_CLAMP) || data < 0)
+        if (!(node_moves(n) || k == QUANT_CLAMP) || data < 0)
             return NULL;
         v = n->in[data];
     }
