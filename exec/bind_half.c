@@ -78,11 +78,18 @@ void bind_half_done(Binder *b, const Node *n, const Node *stand_in, size_t first
         }
 }
 
+/* What no integers can be may yield other numbers than it reads (ScatterND that adds). */
+static bool makes_numbers(const Node *n) {
+    OpCtx c = op_ctx(n, NULL);
+    const QuantRule *r = &n->def->quant;
+    return r->kind == QUANT_JOIN && r->integer_refusal && r->integer_refusal(&c, NULL);
+}
+
 bool bind_half_moves(const Node *n) {
     QuantClass kind = n->def->quant.kind;
     return has_bodies(n) || ((kind == QUANT_MOVE || kind == QUANT_ORDER || kind == QUANT_JOIN ||
                               kind == QUANT_CLAMP) &&
-                             n->n_in && is_half(n->in[0]));
+                             n->n_in && is_half(n->in[0]) && !makes_numbers(n));
 }
 
 /* What numbers beyond the largest become: ONNX's Cast saturates where the type has no infinity, or

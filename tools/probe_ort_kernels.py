@@ -139,13 +139,36 @@ def where(op, opset, t):
     return Node(op).data("bool").data(t).data(t).result(t)
 
 
+def at_ends(shape):
+    """Indices of this shape, all of them 0."""
+    def build(op, opset, t):
+        return Node(op).data(t).ints(*[0] * int(np.prod(shape)), shape=shape).result(t)
+    return build
+
+
+def scatter(indices, updates):
+    def build(op, opset, t):
+        return Node(op).data(t).ints(*[0] * int(np.prod(indices)), shape=indices).data(t, updates).result(t)
+    return build
+
+
+def top_k(op, opset, t):
+    return Node(op).data(t).ints(2).result(t).result("int64")
+
+
+def one_hot(op, opset, t):
+    return Node(op).ints(0, 1).ints(3, shape=()).data(t, (2,)).result(t)
+
+
 ONE_TYPE = {
     "Clip": clip, "Concat": lambda op, o, t: two(op, o, t).set(axis=1), "DepthToSpace": lambda op, o, t:
     Node(op).data(t, (1, 4, 2, 2)).set(blocksize=2).result(t), "Dropout": plain(), "Expand": plain((1, 1, 4, 4)),
-    "Flatten": plain(), "Gather": plain((0,)), "GlobalMaxPool": plain(), "Identity": plain(), "Max": two,
-    "MaxPool": plain(kernel_shape=[2, 2]), "Min": two, "Pad": pad, "ReduceMax": reduce, "ReduceMin": reduce,
-    "Relu": plain(), "Reshape": plain((1, -1)), "Resize": resize, "Slice": slice_,
-    "SpaceToDepth": plain(blocksize=2), "Split": split, "Squeeze": axes, "Tile": plain((1, 1, 1, 2)),
+    "Flatten": plain(), "Gather": plain((0,)), "GatherElements": at_ends((1, 1, 1, 1)), "GatherND": at_ends((2, 3)),
+    "GlobalMaxPool": plain(), "Identity": plain(), "Max": two, "MaxPool": plain(kernel_shape=[2, 2]), "Min": two,
+    "OneHot": one_hot, "Pad": pad, "ReduceMax": reduce, "ReduceMin": reduce, "Relu": plain(), "Reshape": plain((1, -1)),
+    "Resize": resize, "ReverseSequence": plain((1,), batch_axis=0, time_axis=1), "Scatter": scatter((1, 1, 1, 1), (1, 1, 1, 1)),
+    "ScatterElements": scatter((1, 1, 1, 1), (1, 1, 1, 1)), "ScatterND": scatter((2, 3), (2, 4)), "Slice": slice_,
+    "SpaceToDepth": plain(blocksize=2), "Split": split, "Squeeze": axes, "Tile": plain((1, 1, 1, 2)), "TopK": top_k,
     "Transpose": plain(perm=[0, 1, 3, 2]), "Unsqueeze": axes, "Where": where,
 }
 

@@ -26,6 +26,14 @@ static bool elements_infer(OpCtx *c) {
     return true;
 }
 
+/* The indices may reach over a part of the other axes only. */
+static int elements_move(const OpCtx *c, int axis) {
+    const ElementsAttrs *a = c->attrs;
+    Type x = op_type(c, DATA), i = op_type(c, INDICES);
+    int64_t at = a->axis < 0 ? a->axis + x.rank : a->axis;
+    return axis != at && axis < i.rank && dim_equal(x.dims[axis], i.dims[axis]) ? axis : -1;
+}
+
 static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
     const ElementsAttrs *a = c->attrs;
     Type x = n->in[DATA]->type, i = n->in[INDICES]->type;
@@ -56,6 +64,7 @@ const OpDef op_GatherElements = {
     .attrs = elements_attrs,
     .verify = elements_verify,
     .infer = elements_infer,
+    .quant = {.kind = QUANT_MOVE, .data = 1u << DATA, .move_axis = elements_move},
     .bind = elements_bind,
 };
 
@@ -113,6 +122,18 @@ static bool nd_infer(OpCtx *c) {
     return true;
 }
 
+/* Batches stay in place, and what an index does not number follows the indices. */
+static int nd_move(const OpCtx *c, int axis) {
+    const NdAttrs *a = c->attrs;
+    Type x = op_type(c, DATA), i = op_type(c, INDICES);
+    int64_t from = a->batch_dims + tuple(i);
+    if (x.rank < 0 || tuple(i) < 0 || axis >= x.rank)
+        return -1;
+    if (axis < a->batch_dims)
+        return dim_equal(x.dims[axis], i.dims[axis]) ? axis : -1;
+    return axis < from ? -1 : (int)(axis - from) + i.rank - 1;
+}
+
 static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
     const NdAttrs *a = c->attrs;
     Type x = n->in[DATA]->type, i = n->in[INDICES]->type;
@@ -140,5 +161,6 @@ const OpDef op_GatherND = {
     .attrs = nd_attrs,
     .verify = nd_verify,
     .infer = nd_infer,
+    .quant = {.kind = QUANT_MOVE, .data = 1u << DATA, .move_axis = nd_move},
     .bind = nd_bind,
 };

@@ -39,11 +39,19 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
+static bool fits_kernel(const Node *n) {
+    const Quant *x = op_quant(n->in[VALUES]), *y = op_quant(n->out[0]);
+    return (!x && !y) || (quant_plain(x) && quant_plain(y));
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const OneHotAttrs *a = c->attrs;
     Type y = n->out[0]->type;
-    ElemType types[] = {bind_elem(n->in[VALUES]), bind_elem(n->in[INDICES])};
+    ElemType types[] = {bind_elem(n->out[0]), bind_elem(n->in[INDICES])};
     int axis;
+    bool ok = true;
+    if (!fits_kernel(n))
+        return bind_in_double(b, n);
     if (!op_axis(c, a->axis, y.rank, &axis))
         return false;
     qk_onehot_params p = {.outer = bind_extent(y, 0, axis),
@@ -52,9 +60,9 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     if (bind_count(n->in[VALUES]) != 2)
         return bind_unsupported(b, n, "it has %d values, not off and on",
                                 bind_count(n->in[VALUES]));
-    return bind_call(b, n, bind_kernel(b, "onehot", 2, types), &p, sizeof p, 3,
-                     (int[]){bind_value(b, n->in[INDICES]), bind_value(b, n->in[VALUES]),
-                             bind_value(b, n->out[0])});
+    int args[] = {bind_value(b, n->in[INDICES]), bind_joined(b, n, n->in[VALUES], &ok),
+                  bind_value(b, n->out[0])};
+    return ok && bind_call(b, n, bind_kernel(b, "onehot", 2, types), &p, sizeof p, 3, args);
 }
 
 const OpDef op_OneHot = {
@@ -64,5 +72,6 @@ const OpDef op_OneHot = {
     .attrs_size = sizeof(OneHotAttrs),
     .attrs = attrs,
     .infer = infer,
+    .quant = {.kind = QUANT_JOIN, .data = 1u << VALUES, .prefers_float = true},
     .bind = bind,
 };

@@ -21,6 +21,11 @@ static bool verify(const OpCtx *c) {
     return x.rank < 0 || x.rank >= 2 || op_error_in(c, X, "rank %d has no sequences", x.rank);
 }
 
+/* Along the time each sequence is turned around by itself. */
+static int move_axis(const OpCtx *c, int axis) {
+    return axis == ((const ReverseAttrs *)c->attrs)->time_axis ? -1 : axis;
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const ReverseAttrs *a = c->attrs;
     Type x = n->in[X]->type;
@@ -46,5 +51,6 @@ const OpDef op_ReverseSequence = {
     .attrs = attrs,
     .verify = verify,
     .infer = op_same_type,
+    .quant = {.kind = QUANT_MOVE, .data = 1u << X, .move_axis = move_axis},
     .bind = bind,
 };

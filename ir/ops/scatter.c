@@ -31,12 +31,48 @@ static int32_t reduction(const OpCtx *c) {
     return -1;
 }
 
-/* The data first: what nothing changes stays. */
-static int copied(Binder *b, const Node *n) {
-    int y = bind_value(b, n->out[0]);
-    bind_copy(b, n, bind_value(b, n->in[DATA]), y);
-    return y;
+/* Sums and products of integers are not the integers of sums and products. */
+static const char *integer_refusal(const OpCtx *c, const Quant *x) {
+    (void)x;
+    int32_t r = reduction(c);
+    return r == 1 || r == 2 ? "it adds or multiplies, which no integer kernel does here" : NULL;
 }
+
+/* Whether all are integers on one grid, or can be brought to that of the result: elements leave the
+ * places that parameters along an axis belong to. */
+static bool fits_kernel(const Node *n, const OpCtx *c) {
+    const Quant *x = op_quant(n->in[DATA]), *u = op_quant(n->in[UPDATES]), *y = op_quant(n->out[0]);
+    if (!x && !u && !y)
+        return true;
+    return quant_plain(x) && quant_plain(u) && quant_plain(y) && !integer_refusal(c, NULL);
+}
+
+typedef struct Buffers {
+    int updates, indices, y;
+    bool ok;
+} Buffers;
+
+/* The data first: what nothing changes stays. */
+static Buffers copied(Binder *b, const Node *n) {
+    bool ok = true;
+    int x = bind_joined(b, n, n->in[DATA], &ok), u = bind_joined(b, n, n->in[UPDATES], &ok);
+    Buffers r = {u, bind_value(b, n->in[INDICES]), bind_value(b, n->out[0]), ok};
+    bind_copy(b, n, x, r.y);
+    return r;
+}
+
+static bool call(Binder *b, const Node *n, const char *kernel, const void *p, size_t size) {
+    ElemType types[] = {bind_elem(n->out[0]), bind_elem(n->in[INDICES])};
+    Buffers r = copied(b, n);
+    return r.ok && bind_call(b, n, bind_kernel(b, kernel, 2, types), p, size, 3,
+                             (int[]){r.updates, r.indices, r.y});
+}
+
+#define JOINS                                                                                      \
+    {.kind = QUANT_JOIN,                                                                           \
+     .data = 1u << DATA | 1u << UPDATES,                                                           \
+     .prefers_float = true,                                                                        \
+     .integer_refusal = integer_refusal}
 
 /* ---- ScatterElements ---- */
 
@@ -53,8 +89,9 @@ static bool elements_verify(const OpCtx *c) {
 static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
     const ScatterAttrs *a = c->attrs;
     Type x = n->in[DATA]->type, i = n->in[INDICES]->type;
-    ElemType types[] = {bind_elem(n->in[DATA]), bind_elem(n->in[INDICES])};
     int axis;
+    if (!fits_kernel(n, c))
+        return bind_in_double(b, n);
     if (!op_axis(c, a->axis, x.rank, &axis))
         return false;
     if (!type_same_shape(i, n->in[UPDATES]->type))
@@ -69,14 +106,12 @@ static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
         p.dim[k] = (int32_t)i.dims[k].value;
         p.ys[k] = k == axis ? 0 : bind_extent(x, k + 1, x.rank);
     }
-    return bind_call(
-        b, n, bind_kernel(b, "scatter_elements", 2, types), &p, sizeof p, 3,
-        (int[]){bind_value(b, n->in[UPDATES]), bind_value(b, n->in[INDICES]), copied(b, n)});
+    return call(b, n, "scatter_elements", &p, sizeof p);
 }
 
 #define ELEMENTS                                                                                   \
     .domain = "", .attrs_size = sizeof(ScatterAttrs), .attrs = elements_attrs,                     \
-    .verify = elements_verify, .infer = op_same_type, .bind = elements_bind
+    .verify = elements_verify, .infer = op_same_type, .quant = JOINS, .bind = elements_bind
 
 const OpDef op_ScatterElements = {ELEMENTS, .name = "ScatterElements"};
 
@@ -110,7 +145,8 @@ static bool nd_verify(const OpCtx *c) {
 
 static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
     Type x = n->in[DATA]->type, i = n->in[INDICES]->type;
-    ElemType types[] = {bind_elem(n->in[DATA]), bind_elem(n->in[INDICES])};
+    if (!fits_kernel(n, c))
+        return bind_in_double(b, n);
     qk_scatter_nd_params p = {.n = bind_extent(i, 0, i.rank - 1),
                               .k = (int32_t)i.dims[i.rank - 1].value,
                               .reduction = reduction(c)};
@@ -122,9 +158,7 @@ static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
     if ((int64_t)p.n * p.inner != bind_count(n->in[UPDATES]))
         return bind_unsupported(b, n, "updates are %s, not %d slices of %d elements",
                                 type_text(binder_arena(b), n->in[UPDATES]->type), p.n, p.inner);
-    return bind_call(
-        b, n, bind_kernel(b, "scatter_nd", 2, types), &p, sizeof p, 3,
-        (int[]){bind_value(b, n->in[UPDATES]), bind_value(b, n->in[INDICES]), copied(b, n)});
+    return call(b, n, "scatter_nd", &p, sizeof p);
 }
 
 const OpDef op_ScatterND = {
@@ -134,5 +168,6 @@ const OpDef op_ScatterND = {
     .attrs = nd_attrs,
     .verify = nd_verify,
     .infer = op_same_type,
+    .quant = JOINS,
     .bind = nd_bind,
 };

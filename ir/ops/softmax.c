@@ -276,7 +276,34 @@ static bool log_bind(Binder *b, const Node *n, const OpCtx *c) {
     return true;
 }
 
+/* 0 and 1, exactly. */
+static bool hard_output(const OpCtx *c, ElemType storage, float *scale, int64_t *zp) {
+    (void)c;
+    *scale = 1;
+    *zp = 0;
+    return elem_bits(storage) >= 2;
+}
+
+static bool hard_bind_quant(Binder *b, const Node *n, const OpCtx *c) {
+    const Quant *y = op_quant(n->out[0]);
+    ElemType types[] = {bind_elem(n->in[0]), bind_elem(n->out[0])};
+    qk_softmax_f32_params r;
+    if (!quant_plain(op_quant(n->in[0])) || !quant_plain(y))
+        return bind_in_double(b, n);
+    if (!rows(c, &r))
+        return false;
+    qk_hardmax_params p = {.outer = r.outer,
+                           .n = r.n,
+                           .inner = r.inner,
+                           .on = (int32_t)quant_of_real(y, 0, 1),
+                           .off = quant_zero(y)};
+    return bind_call(b, n, bind_kernel(b, "hardmax", 2, types), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+}
+
 static bool hard_bind(Binder *b, const Node *n, const OpCtx *c) {
+    if (bind_any_quant(n))
+        return hard_bind_quant(b, n, c);
     return bind_kind(b, n, c, "qk_hardmax_f32");
 }
 
@@ -286,7 +313,10 @@ static bool hard_bind(Binder *b, const Node *n, const OpCtx *c) {
 
 const OpDef op_LogSoftmax = {KIND, .name = "LogSoftmax", .keeps_largest = keeps_largest,
                              .bind = log_bind};
-const OpDef op_Hardmax = {KIND, .name = "Hardmax", .bind = hard_bind};
+const OpDef op_Hardmax = {
+    KIND, .name = "Hardmax",
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .prefers_float = true, .fixed_output = hard_output},
+    .bind = hard_bind};
 
 const OpDef op_Softmax = {
     .domain = "",

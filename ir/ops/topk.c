@@ -56,6 +56,13 @@ static bool upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags
     return true;
 }
 
+/* Only along the axis do elements change their places. */
+static int move_axis(const OpCtx *c, int axis) {
+    const TopKAttrs *a = c->attrs;
+    Type x = op_type(c, X);
+    return axis == (a->axis < 0 ? a->axis + x.rank : a->axis) ? -1 : axis;
+}
+
 /* A result that nobody asked for needs memory all the same. */
 static int result(Binder *b, const Node *n, size_t i, ElemType e, size_t elements) {
     return i < n->n_out && n->out[i] ? bind_value(b, n->out[i]) : bind_temp(b, e, elements);
@@ -89,6 +96,7 @@ const OpDef op_TopK = {
     .attrs_size = sizeof(TopKAttrs),
     .attrs = attrs,
     .infer = infer,
+    .quant = {.kind = QUANT_ORDER, .data = 1u << X, .move_axis = move_axis, .homogeneous = true},
     .upgrade = upgrade,
     .bind = bind,
 };

@@ -125,6 +125,16 @@ static const char *why_no_kernel(const Decide *d, const Node *n) {
     return NULL;
 }
 
+/* Why nobody who does not ask for integers gets them of this operator, else NULL. */
+static const char *why_rather_float(const Decide *d, const Node *n) {
+    QuantClass k = n->def->quant.kind;
+    if (!n->def->quant.prefers_float || choice_to_keep(d->c, n) || d->c->no_floats)
+        return NULL;
+    return k == QUANT_COMPUTE
+               ? "8 bits are few for what it computes; -only and -integer-only quantize it"
+               : "runtimes gain nothing from its integers; -only and -integer-only quantize it";
+}
+
 /* NULL when the node can be integer, else why not. */
 static const char *why_float(const Decide *d, const Node *n) {
     if (!n->def)
@@ -134,8 +144,8 @@ static const char *why_float(const Decide *d, const Node *n) {
                                       "weights as integers)"
                                     : "this operator has no integer form";
     const char *why = choice_why_kept(d->c, n);
-    if (!why && n->def->quant.prefers_float && !choice_to_keep(d->c, n) && !d->c->no_floats)
-        why = "8 bits are few for what it computes; -only and -integer-only quantize it";
+    if (!why)
+        why = why_rather_float(d, n);
     if (!why)
         why = why_no_kernel(d, n);
     for (size_t i = 0; !why && i < n->n_in; i++)

@@ -84,16 +84,18 @@ class Half(OracleCase):
         nodes += [helper.make_node(op, ["x", "y"], [op]) for op in binary]
         nodes += [helper.make_node("Mul", ["x", "k"], ["scaled"]), helper.make_node("Add", ["scaled", "scaled"], ["twice"]),
                   helper.make_node("Less", ["x", "y"], ["less"]), helper.make_node("Where", ["less", "x", "y"], ["where"]),
-                  helper.make_node("Transpose", ["x"], ["turned"])]
+                  helper.make_node("ScatterElements", ["x", "last", "y"], ["placed"], reduction="add"),
+                  helper.make_node("Sub", ["placed", "y"], ["sums"]), helper.make_node("Transpose", ["x"], ["turned"])]
         k = np.array([0.1, 3, -7, 1e-4] * 16, np.float16)
         f16 = TensorProto.FLOAT16
-        names = [*unary, *binary, "scaled", "twice", "where"]
+        names = [*unary, *binary, "scaled", "twice", "where", "sums"]
         made = model(nodes, [("x", f16, [64]), ("y", f16, [64])],
-                     [*((n, f16, [64]) for n in names), ("turned", f16, [64])], [("k", k)])
+                     [*((n, f16, [64]) for n in names), ("turned", f16, [64])], [("k", k), ("last", np.arange(64)[::-1])])
         path, have = self.ran(made, {"x": x, "y": y})
         with np.errstate(all="ignore"):
             want = {op: f(x) for op, f in unary.items()} | {op: f(x, y) for op, f in binary.items()}
-            want |= {"scaled": x * k, "twice": x * k + x * k, "where": np.where(x < y, x, y), "turned": x}
+            want |= {"scaled": x * k, "twice": x * k + x * k, "where": np.where(x < y, x, y), "turned": x,
+                     "sums": x + y[:, ::-1] - y}
         for n, values in want.items():
             with self.subTest(n):
                 self.assertEqual(have[n].dtype, np.float16)

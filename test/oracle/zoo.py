@@ -77,8 +77,9 @@ class Zoo:
 
     def each_operator(self, c):
         for op in probe.ONE_TYPE:
-            if exists(op, self.opset) and not (op == "Clip" and self.opset < 11):
-                self.out(self.of_one_type(op, c))
+            if exists(op, self.opset) and op != "OneHot" and not (op == "Clip" and self.opset < 11):
+                made = self.of_one_type(op, c)
+                self.out(made[0] if op == "TopK" else made)  # not the indices
         for op, attrs in UNARY.items():
             if exists(op, self.opset):
                 self.out(self.op(op, c, **attrs))

@@ -1,0 +1,212 @@
+"""Operators on integers against onnxruntime, which computes them in float between DequantizeLinear and QuantizeLinear,
+its optimizations off: what moves integers gives the same, what computes is at most a step away, and is the rounded real
+number wherever that is no tie. `qxc run`, emitted C of -integer-only, and what is written back as ONNX agree bit for
+bit."""
+
+import dataclasses
+import unittest
+import zlib
+from typing import Callable
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T, helper, numpy_helper
+
+from cmodel import CModel
+from common import OracleCase, for_each, qxc, session
+
+ELEMS = {"int8": T.INT8, "uint8": T.UINT8, "int16": T.INT16, "uint16": T.UINT16}
+NEAR_TIE = 1e-4  # of a step
+
+
+@dataclasses.dataclass
+class Grid:
+    """Of a storage type: steps of `scale` for 8 bits (256 times as many for 16), 0 at `zp` of its range."""
+
+    scale: float
+    zp: float = 0.5
+
+    def of(self, elem):
+        info = np.iinfo(elem)
+        steps = int(info.max) - int(info.min)
+        return np.float32(self.scale * 255 / steps), int(info.min + round(self.zp * steps))
+
+
+@dataclasses.dataclass
+class Case:
+    op: str
+    operands: list  # (Grid, shape), a constant of other types, or None
+    result: Grid = None  # of the first operand where it only moves
+    real: Callable = None  # of the operands; None: it moves them
+    attrs: dict = dataclasses.field(default_factory=dict)
+    constant: tuple = ()  # which quantized operands are constants
+    elems: tuple = ("int8", "uint8", "int16", "uint16")
+    outputs: int = 1  # behind the first one they are integers as they are
+    qop: bool = False  # onnxruntime has it on the integers themselves
+    opset: int = 21
+    edges: list = None  # of the first operands, in steps from 0: what stands in their first elements
+
+
+def indices(*shape):
+    return np.random.default_rng(5).integers(-2, 2, shape)
+
+
+WAYS = np.random.default_rng(6).permuted(np.tile(np.arange(-4, 4), (5, 1)), axis=1)[:, :4]
+X = Grid(0.02, 0.47)
+MOVERS = {
+    "GatherElements": Case("GatherElements", [(X, (3, 4, 5)), indices(2, 4, 3)], attrs={"axis": 1}, qop=True),
+    "GatherND": Case("GatherND", [(X, (3, 4, 5)), indices(3, 2, 2)], attrs={"batch_dims": 1}, qop=True),
+    "GatherND of slices": Case("GatherND", [(X, (3, 4, 5)), indices(6, 1)], qop=True),
+    "ReverseSequence": Case("ReverseSequence", [(X, (4, 3, 2)), np.array([4, 1, 0])], qop=True),
+    "ReverseSequence of batches": Case("ReverseSequence", [(X, (3, 4, 2)), np.array([2, 4, 3])], qop=True,
+                                       attrs={"batch_axis": 0, "time_axis": 1}),
+    "TopK": Case("TopK", [(X, (3, 40)), np.array([7])], outputs=2, elems=("int8", "uint8", "int16"), qop=True),
+    "TopK smallest": Case("TopK", [(X, (3, 40, 2)), np.array([40])], outputs=2, elems=("int8", "int16"),
+                          attrs={"axis": 1, "largest": 0}, qop=True),
+    "ScatterElements": Case("ScatterElements", [(X, (5, 8)), WAYS, (X, (5, 4))], attrs={"axis": 1}, qop=True),
+    "ScatterElements, constant": Case("ScatterElements", [(X, (5, 8)), WAYS, (X, (5, 4))], constant=(2,), attrs={"axis": 1},
+                                      qop=True),
+    "ScatterElements, the larger": Case("ScatterElements", [(X, (3, 4, 5)), indices(3, 2, 3), (X, (3, 2, 3))], qop=True,
+                                        attrs={"axis": 1, "reduction": "max"}),
+    "ScatterND": Case("ScatterND", [(X, (6, 4, 5)), np.array([[-1], [3], [0]]), (X, (3, 4, 5))], qop=True),
+    "ScatterND, the smaller": Case("ScatterND", [(X, (6, 4)), indices(7, 2), (X, (7,))], attrs={"reduction": "min"}, qop=True),
+    "OneHot": Case("OneHot", [np.array([[0, 2], [-1, 9]]), np.array(4), (X, (2,))], constant=(2,), attrs={"axis": 1}),
+}
+# Operands on grids of their own are brought to that of the result first.
+JOINED = {
+    "ScatterElements of two grids": Case(
+        "ScatterElements", [(X, (5, 8)), WAYS, (Grid(0.031), (5, 4))], Grid(0.0261, 0.53),
+        lambda x, u: scattered(x, WAYS, u), {"axis": 1}),
+    "ScatterND of two grids": Case(
+        "ScatterND", [(X, (6, 4)), np.array([[-1], [3]]), (Grid(0.013, 0.2), (2, 4))], Grid(0.0261, 0.53),
+        lambda x, u: np.concatenate([x[:3], u[1:], x[4:5], u[:1]])),
+    "OneHot of another grid": Case("OneHot", [np.array([[0, 2], [-1, 9]]), np.array(4), (X, (2,))], Grid(0.031), constant=(2,),
+                                   real=lambda v: np.where(np.array([[0, 2], [3, 9]])[..., None] == np.arange(4), v[1], v[0])),
+    "Hardmax": Case("Hardmax", [(X, (4, 30))], Grid(1 / 50), lambda x: (np.arange(30) == x.argmax(1)[:, None]) * 1.0,
+                    edges=[100, 100, 3]),
+    "Hardmax between": Case("Hardmax", [(X, (2, 7, 5))], Grid(1.0),
+                            lambda x: (np.arange(7)[:, None] == x.argmax(1)[:, None, :]) * 1.0, {"axis": 1}),
+}
+
+
+def scattered(x, index, updates):
+    y = x.copy()
+    np.put_along_axis(y, index, updates, 1)
+    return y
+
+
+CASES = MOVERS | JOINED
+
+
+class Built:
+    """A case with integers of one type: the ONNX model, what goes in, and the real numbers of that."""
+
+    def __init__(self, name, case, elem):
+        self.case, self.elem = case, elem
+        self.rng = np.random.default_rng(zlib.crc32(f"{name} {elem}".encode()))
+        self.nodes, self.inits, self.inputs, self.feeds, self.reals, self.names = [], [], [], {}, [], []
+        for i, operand in enumerate(case.operands):
+            self.add(i, operand)
+        first = next(o for o in case.operands if isinstance(o, tuple))
+        self.grid = (case.result or first[0]).of(elem)
+        outputs = ["y_f"] + [f"y{i}" for i in range(1, case.outputs)]
+        self.nodes.append(helper.make_node(case.op, self.names, outputs, **case.attrs))
+        self.nodes.append(helper.make_node("QuantizeLinear", ["y_f", *self.parameters("y", self.grid)], ["y"]))
+        types = [("y", ELEMS[elem])] + [(n, T.INT64) for n in outputs[1:]]
+        graph = helper.make_graph(self.nodes, "g", self.inputs, [helper.make_tensor_value_info(n, t, None) for n, t in types],
+                                  self.inits)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", case.opset)], ir_version=10)
+        self.model = onnx.shape_inference.infer_shapes(model, strict_mode=True)
+
+    def parameters(self, name, grid):
+        self.inits += [numpy_helper.from_array(np.float32(grid[0]), name + "_s"),
+                       numpy_helper.from_array(np.array(grid[1], self.elem), name + "_z")]
+        return [name + "_s", name + "_z"]
+
+    def add(self, i, operand):
+        name = f"x{i}"
+        if operand is None:
+            self.names.append("")
+            return
+        if not isinstance(operand, tuple):
+            self.inits.append(numpy_helper.from_array(np.asarray(operand), name))
+            self.names.append(name)
+            return
+        grid, info = operand[0].of(self.elem), np.iinfo(self.elem)
+        v = self.rng.integers(info.min, int(info.max) + 1, operand[1])
+        if v.size >= 3:  # the ends, and 0
+            v.reshape(-1)[-3:] = info.min, info.max, grid[1]
+        for k, step in enumerate(self.case.edges or []):
+            v.reshape(-1)[k] = np.clip(grid[1] + step, info.min, info.max)
+        ints = v.astype(self.elem)
+        if i in self.case.constant:
+            self.inits.append(numpy_helper.from_array(ints, name))
+        else:
+            self.inputs.append(helper.make_tensor_value_info(name, ELEMS[self.elem], operand[1]))
+            self.feeds[name] = ints
+        self.nodes.append(helper.make_node("DequantizeLinear", [name, *self.parameters(name, grid)], [name + "_f"]))
+        self.names.append(name + "_f")
+        self.reals.append((v - grid[1]) * np.float64(grid[0]))
+
+    def steps(self, real):
+        """The rounded real numbers, and which of them are far from ties."""
+        info = np.iinfo(self.elem)
+        at = real / np.float64(self.grid[0])
+        with np.errstate(invalid="ignore"):
+            clear = np.abs(np.abs(at - np.floor(at)) - 0.5) > NEAR_TIE
+        return np.clip(np.rint(at) + self.grid[1], info.min, info.max), clear | ~np.isfinite(at)
+
+
+class IntegerForms(OracleCase):
+    def run_all(self, built):
+        """What onnxruntime gives of the model, what `qxc run` and the emitted C, and what of the ONNX files it writes."""
+        path, x, out = self.scratch / "m.onnx", self.scratch / "x.npz", self.scratch / "y.npz"
+        onnx.save(built.model, path)
+        np.savez(x, **{k: v[None] for k, v in built.feeds.items()})
+        qir = qxc(path, "-emit=qir", "-form=true").stdout
+        self.assertNotIn("QuantizeLinear(", qir.split("graph @")[1])
+        qxc("run", path, f"-input={x}", "-o", out)
+        names = ["y"] + [f"y{i}" for i in range(1, built.case.outputs)]
+        have = dict(np.load(out))
+        qxc(path, "-emit=c", "-integer-only", "-name=m", "-o", self.scratch / "m.c")
+        model = CModel(self.scratch / "m.c", flags=("-O1", "-fsanitize=undefined", "-fno-sanitize-recover"))
+        results = model.run(*[built.feeds[name] for name, _, _ in model.inputs])
+        for (name, _, _), result in zip(model.outputs, results, strict=True):
+            np.testing.assert_array_equal(result, have[name].reshape(-1), err_msg=f"emitted C, {name}")
+        want = dict(zip(names, session(built.model).run(names, built.feeds)))
+        for form in ("qdq", "qop"):
+            back = self.scratch / f"{form}.onnx"
+            qxc(path, f"-emit={form}", "-o", back)
+            again = session(back).run(names, built.feeds)
+            for name, result in zip(names, again):
+                np.testing.assert_array_equal(result, want[name], err_msg=f"-emit={form}, {name}")
+            kinds = {n.op_type for n in onnx.load(back).graph.node}
+            self.assertIn(built.case.op, kinds)
+            if form == "qop" and built.case.qop:
+                self.assertEqual(kinds, {built.case.op})
+        return have, want
+
+    @for_each(*CASES)
+    def test_same(self, name):
+        case = CASES[name]
+        for elem in case.elems:
+            with self.subTest(elem=elem):
+                built = Built(name, case, elem)
+                have, want = self.run_all(built)
+                for other in range(1, case.outputs):
+                    np.testing.assert_array_equal(have[f"y{other}"].reshape(-1), want[f"y{other}"].reshape(-1))
+                y, w = (v["y"].astype(np.int64).reshape(-1) for v in (have, want))
+                if case.real is None:
+                    np.testing.assert_array_equal(y, w)
+                    continue
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    steps, clear = built.steps(np.broadcast_to(case.real(*built.reals), have["y"].shape[-len(want["y"].shape):]))
+                clear, steps = clear.reshape(-1), steps.reshape(-1)
+                np.testing.assert_array_equal(y[clear], steps[clear])
+                self.assertLessEqual(np.abs(y - w).max(initial=0), 1)
+                self.assertGreater(clear.mean(), 0.9)
+                self.assertGreater(len(np.unique(y)), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
