@@ -1,5 +1,6 @@
 /* From a module to a program. See exec/exec.h. */
 #include "exec/binder.h"
+#include "exec/dead.h"
 #include "exec/memory.h"
 #include "exec/order.h"
 #include "exec/specialise.h"
@@ -73,6 +74,8 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
     if (!binder_finish(b))
         return NULL;
     place_views(p);
+    if (!o || (!o->keep_all && !o->observed))
+        program_drop_dead(a, p);
     p->arena_alive = program_alive(a, p);
     if (!o || (!o->keep_all && !o->observed)) {
         program_order(a, p);

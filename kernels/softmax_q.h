@@ -1,22 +1,14 @@
 //! kernel softmax_q
 //! template X=s8,u8,s16,u16 Y=s8,u8,s16,u16
-//! uses saturate round_ratio
+//! expand E = X
+//! uses saturate round_ratio exp_$e
 // y = saturate(round_half_even(e / (sum e * sy)) + yz), e = exp((x - max) * sx), along the middle
 // one of [outer, n, inner], in integers: table[d] is 2^31 exp(-d * sx) for d = max - x, and inv is
-// 2^shift / sy (softmax_table and softmax_inverse prepare them). With 16-bit x,
-// exp(-d) = exp(-(d & 255)) * exp(-(d & ~255)): the second factor follows at table[256].
+// 2^shift / sy (softmax_table and softmax_inverse prepare them).
 typedef struct {
     int32_t outer, n, inner, yz, lo, hi, shift;
     int64_t inv;
 } qk_softmax_q_params;
-
-static uint64_t $NAME_exp(const uint32_t *table, int32_t d) {
-    //! if X=s8,u8
-    return table[d];
-    //! else
-    return ((uint64_t)table[d & 255] * table[256 + (d >> 8)] + 1073741824u) >> 31;
-    //! end
-}
 
 static void $NAME(const qk_softmax_q_params *p, const $X *x, const uint32_t *table, $Y *y) {
     int32_t o, i, k;
@@ -29,9 +21,9 @@ static void $NAME(const qk_softmax_q_params *p, const $X *x, const uint32_t *tab
                 if (x[at + k * step] > max)
                     max = x[at + k * step];
             for (k = 0; k < p->n; k++)
-                sum += $NAME_exp(table, max - x[at + k * step]);
+                sum += qk_exp_$e(table, max - x[at + k * step]);
             for (k = 0; k < p->n; k++) {
-                int64_t e = (int64_t)$NAME_exp(table, max - x[at + k * step]) * p->inv;
+                int64_t e = (int64_t)qk_exp_$e(table, max - x[at + k * step]) * p->inv;
                 int32_t q = qk_round_ratio(e, (int64_t)(sum << p->shift));
                 y[at + k * step] = ($Y)qk_saturate(q + p->yz, p->lo, p->hi);
             }

@@ -1,8 +1,9 @@
 /* LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization and
  * com.microsoft's SkipLayerNormalization and SkipSimplifiedLayerNormalization: rows are brought to
  * mean 0 and variance 1, then scaled and shifted. GroupNormalization has one scale a group at opset
- * 18, one a channel from 21; all else are types. */
-#include "ir/ops/bind.h"
+ * 18, one a channel from 21; all else are types. The first four have a form on integers
+ * (layernorm_integer.c). */
+#include "ir/ops/layernorm.h"
 #include "ir/provenance.h"
 
 typedef struct NormAttrs {
@@ -10,25 +11,20 @@ typedef struct NormAttrs {
     float epsilon;
 } NormAttrs;
 
-enum { X, SCALE, BIAS };
-
-/* x as rows of n elements; element i of row r has scale[r % period * step + i / block]. */
-typedef struct Rows {
-    int32_t rows, n, period, step, block;
-} Rows;
+enum { X = NORM_X, SCALE = NORM_SCALE, BIAS = NORM_BIAS };
 
 /* ---- shared binding ---- */
 
-static bool bind_stats(Binder *b, const Node *n, Rows r, float eps, int x, bool centre, bool spread,
-                       int to) {
+static bool bind_stats(Binder *b, const Node *n, NormRows r, float eps, int x, bool centre,
+                       bool spread, int to) {
     qk_rowstats_f32_params p = {r.rows, r.n, centre, spread, eps};
     return bind_call(b, n, "qk_rowstats_f32", &p, sizeof p, 2, (int[]){x, to});
 }
 
 /* `stats`: where mean and 1 / deviation are asked for, else -1. Without `centre` there is no mean.
  */
-static bool bind_rows(Binder *b, const Node *n, Rows r, float eps, bool centre, int x, int scale,
-                      int bias, int y, const int stats[2]) {
+static bool bind_rows(Binder *b, const Node *n, NormRows r, float eps, bool centre, int x,
+                      int scale, int bias, int y, const int stats[2]) {
     int mean = stats[0] >= 0 ? stats[0] : centre ? bind_temp(b, ELEM_FLOAT, (size_t)r.rows) : -1;
     int spread = stats[1] >= 0 ? stats[1] : bind_temp(b, ELEM_FLOAT, (size_t)r.rows);
     qk_normalize_f32_params p = {r.rows, r.n, r.period, r.step, r.block, centre, bias >= 0};
@@ -44,7 +40,7 @@ static const int no_stats[] = {-1, -1};
 
 bool bind_layer_rows(Binder *b, const Node *n, int32_t rows, int32_t width, float eps, int x,
                      int scale, int bias, int y) {
-    Rows r = {rows, width, 1, 0, 1};
+    NormRows r = {rows, width, 1, 0, 1};
     return bind_rows(b, n, r, eps, true, x, scale, bias, y, no_stats);
 }
 
@@ -91,13 +87,17 @@ static bool bind_layer(Binder *b, const Node *n, const OpCtx *c, bool centre) {
     Type x = n->in[X]->type;
     const Value *bias = op_in(c, BIAS);
     int axis;
-    if (!bind_floats_only(b, n) || !op_axis(c, a->axis, x.rank, &axis))
+    if (!op_axis(c, a->axis, x.rank, &axis))
         return false;
-    Rows r = {bind_extent(x, 0, axis), bind_extent(x, axis, x.rank), 1, 0, 1};
+    NormRows r = {bind_extent(x, 0, axis), bind_extent(x, axis, x.rank), 1, 0, 1};
     bool one = bind_count(n->in[SCALE]) == 1 && has_count(bias, 1);
     r.block = one ? r.n : 1;
     if (!one && (!has_count(n->in[SCALE], r.n) || !has_count(bias, r.n)))
         return bind_unsupported(b, n, "its scale or bias broadcasts");
+    if (bind_any_quant(n))
+        return bind_norm_integers(b, n, c, &r, a->epsilon, centre);
+    if (!bind_floats_only(b, n))
+        return false;
     int stats[2] = {-1, -1};
     for (size_t i = 1; i < n->n_out && i < 3; i++)
         stats[i - 1] = bind_value(b, n->out[i]);
@@ -114,13 +114,21 @@ static bool rms_bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_layer(b, n, c, false);
 }
 
+/* The result's largest numbers are several deviations: 8 bits are few, and no runtime has it. */
+#define NORM_QUANT(of_scale)                                                                       \
+    .quant = {.kind = QUANT_COMPUTE,                                                               \
+              .data = 1u << X,                                                                     \
+              .prefers_float = true,                                                               \
+              .proportional = (of_scale),                                                          \
+              .integer_refusal = norm_refusal}
+
 const OpDef op_LayerNormalization = {
     .domain = "",
     .name = "LayerNormalization",
     .attrs_size = sizeof(NormAttrs),
     .attrs = layer_attrs,
     .infer = layer_infer,
-    .quant = {.proportional = 1U << SCALE | 1U << BIAS},
+    NORM_QUANT(1U << SCALE | 1U << BIAS),
     .bind = layer_bind,
 };
 
@@ -130,7 +138,7 @@ const OpDef op_RMSNormalization = {
     .attrs_size = sizeof(NormAttrs),
     .attrs = layer_attrs,
     .infer = layer_infer,
-    .quant = {.proportional = 1U << SCALE},
+    NORM_QUANT(1U << SCALE),
     .bind = rms_bind,
 };
 
@@ -150,15 +158,20 @@ static bool instance_verify(const OpCtx *c) {
     return check_count(c, SCALE, x.dims[1].value) && check_count(c, BIAS, x.dims[1].value);
 }
 
+static bool bind_channels(Binder *b, const Node *n, const OpCtx *c, const NormRows *r, float eps) {
+    if (bind_any_quant(n))
+        return bind_norm_integers(b, n, c, r, eps, true);
+    return bind_floats_only(b, n) &&
+           bind_rows(b, n, *r, eps, true, bind_value(b, n->in[X]), bind_value(b, n->in[SCALE]),
+                     bind_value(b, n->in[BIAS]), bind_value(b, n->out[0]), no_stats);
+}
+
 static bool instance_bind(Binder *b, const Node *n, const OpCtx *c) {
     const NormAttrs *a = c->attrs;
     Type x = n->in[X]->type;
     int32_t size = bind_extent(x, 2, x.rank);
-    Rows r = {bind_extent(x, 0, 2), size, (int32_t)x.dims[1].value, 1, size};
-    return bind_floats_only(b, n) &&
-           bind_rows(b, n, r, a->epsilon, true, bind_value(b, n->in[X]),
-                     bind_value(b, n->in[SCALE]), bind_value(b, n->in[BIAS]),
-                     bind_value(b, n->out[0]), no_stats);
+    NormRows r = {bind_extent(x, 0, 2), size, (int32_t)x.dims[1].value, 1, size};
+    return bind_channels(b, n, c, &r, a->epsilon);
 }
 
 const OpDef op_InstanceNormalization = {
@@ -168,6 +181,7 @@ const OpDef op_InstanceNormalization = {
     .attrs = instance_attrs,
     .verify = instance_verify,
     .infer = op_same_type,
+    NORM_QUANT(0),
     .bind = instance_bind,
 };
 
@@ -202,15 +216,12 @@ static bool group_bind(Binder *b, const Node *n, const OpCtx *c) {
     Type x = n->in[X]->type;
     int32_t groups = (int32_t)a->num_groups, members = (int32_t)x.dims[1].value / groups;
     int32_t size = bind_extent(x, 2, x.rank);
-    Rows r = {(int32_t)x.dims[0].value * groups, members * size, groups, 1, members * size};
+    NormRows r = {(int32_t)x.dims[0].value * groups, members * size, groups, 1, members * size};
     if (c->opset >= 21) {
         r.step = members;
         r.block = size;
     }
-    return bind_floats_only(b, n) &&
-           bind_rows(b, n, r, a->epsilon, true, bind_value(b, n->in[X]),
-                     bind_value(b, n->in[SCALE]), bind_value(b, n->in[BIAS]),
-                     bind_value(b, n->out[0]), no_stats);
+    return bind_channels(b, n, c, &r, a->epsilon);
 }
 
 /* One number a group as one a channel. */
@@ -251,6 +262,7 @@ const OpDef op_GroupNormalization = {
     .attrs = group_attrs,
     .verify = group_verify,
     .infer = op_same_type,
+    NORM_QUANT(0),
     .upgrade = group_upgrade,
     .bind = group_bind,
 };
@@ -294,7 +306,7 @@ static bool bind_skip(Binder *b, const Node *n, const OpCtx *c, bool centre) {
     int first = bias ? bind_temp(b, ELEM_FLOAT, count) : sum;
     int stats[2] = {n->n_out > MEAN ? bind_value(b, n->out[MEAN]) : -1,
                     n->n_out > SPREAD ? bind_value(b, n->out[SPREAD]) : -1};
-    Rows r = {bind_extent(x, 0, x.rank - 1), (int32_t)x.dims[x.rank - 1].value, 1, 0, 1};
+    NormRows r = {bind_extent(x, 0, x.rank - 1), (int32_t)x.dims[x.rank - 1].value, 1, 0, 1};
     return bind_add(b, n, n->in[SKIP], bind_value(b, n->in[INPUT]), first) &&
            (!bias || bind_add(b, n, bias, first, sum)) &&
            bind_rows(b, n, r, a->epsilon, centre, sum, bind_value(b, n->in[GAMMA]),

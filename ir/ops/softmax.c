@@ -222,22 +222,52 @@ static const char *restate(Node *n, UniqueNames *names, Diags *d) {
     return op_resolve(n, d) ? NULL : "it is faulty";
 }
 
+/* exp of the differences of two of x's numbers. */
+static int exponentials(Binder *b, const Value *x) {
+    int bits = elem_bits(bind_elem(x));
+    size_t entries = bits == 8 ? 256 : 512;
+    uint32_t *table = NEW_ARRAY(binder_arena(b), uint32_t, entries);
+    softmax_table(quant_scale(op_quant(x), 0), bits, table);
+    return bind_const(b, ELEM_UINT32, entries, table, "exponentials");
+}
+
+static bool bind_rows(Binder *b, const Node *n, const char *kernel, const void *p, size_t size) {
+    ElemType types[] = {bind_elem(n->in[0]), bind_elem(n->out[0])};
+    int args[] = {bind_value(b, n->in[0]), exponentials(b, n->in[0]), bind_value(b, n->out[0])};
+    return bind_call(b, n, bind_kernel(b, kernel, 2, types), p, size, 3, args);
+}
+
 static bool bind_quant(Binder *b, const Node *n, int32_t outer, int32_t size, int32_t inner) {
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
     if (!quant_plain(x) || !quant_plain(y))
         return bind_in_double(b, n);
-    ElemType types[] = {bind_elem(n->in[0]), bind_elem(n->out[0])};
-    int bits = elem_bits(types[0]);
-    size_t entries = bits == 8 ? 256 : 512;
-    uint32_t *table = NEW_ARRAY(binder_arena(b), uint32_t, entries);
-    softmax_table(quant_scale(x, 0), bits, table);
     qk_softmax_q_params p = {.outer = outer, .n = size, .inner = inner, .yz = quant_zero(y)};
     quant_range(y, &p.lo, &p.hi);
     softmax_inverse(quant_scale(y, 0), size, &p.inv, &p.shift);
-    int args[] = {bind_value(b, n->in[0]),
-                  bind_const(b, ELEM_UINT32, entries, table, "exponentials"),
-                  bind_value(b, n->out[0])};
-    return bind_call(b, n, bind_kernel(b, "softmax_q", 2, types), &p, sizeof p, 3, args);
+    return bind_rows(b, n, "softmax_q", &p, sizeof p);
+}
+
+/* LogSoftmax: differences of x and the logarithm of the sum, in steps of y and 2^-shift. */
+static bool bind_log_quant(Binder *b, const Node *n, const qk_softmax_f32_params *rows) {
+    const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
+    if (!quant_plain(x) || !quant_plain(y))
+        return bind_in_double(b, n);
+    qk_logsoftmax_q_params p = {
+        .outer = rows->outer, .n = rows->n, .inner = rows->inner, .yz = quant_zero(y)};
+    quant_range(y, &p.lo, &p.hi);
+    double sy = (double)quant_scale(y, 0), step = (double)quant_scale(x, 0) / sy, log2 = M_LN2 / sy;
+    int step_bits, log_bits;
+    frexp(step, &step_bits);
+    frexp(log2, &log_bits);
+    int most = step_bits > log_bits - 11 ? 44 - step_bits : 55 - log_bits;
+    p.shift = most > 44 ? 44 : most < 0 ? 0 : most;
+    p.step = llround(fmin(ldexp(step, p.shift), 0x1p44));
+    p.log2 = llround(fmin(ldexp(log2, p.shift - 28), 0x1p27));
+    if (!bind_rows(b, n, "logsoftmax_q", &p, sizeof p))
+        return false;
+    if (elem_bits(bind_elem(n->in[0])) == elem_bits(bind_elem(n->out[0])))
+        bind_in_place(b, 0);
+    return true;
 }
 
 static bool rows(const OpCtx *c, qk_softmax_f32_params *p) {
@@ -270,6 +300,9 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
 }
 
 static bool log_bind(Binder *b, const Node *n, const OpCtx *c) {
+    qk_softmax_f32_params p;
+    if (bind_any_quant(n))
+        return rows(c, &p) && bind_log_quant(b, n, &p);
     if (!bind_kind(b, n, c, "qk_logsoftmax_f32"))
         return false;
     bind_in_place(b, 0);
@@ -311,8 +344,9 @@ static bool hard_bind(Binder *b, const Node *n, const OpCtx *c) {
     .domain = "", .attrs_size = sizeof(SoftmaxAttrs), .attrs = attrs, .verify = verify,            \
     .infer = op_same_type, .upgrade = upgrade
 
-const OpDef op_LogSoftmax = {KIND, .name = "LogSoftmax", .keeps_largest = keeps_largest,
-                             .bind = log_bind};
+const OpDef op_LogSoftmax = {KIND, .name = "LogSoftmax",
+                             .quant = {.kind = QUANT_COMPUTE, .data = 1, .prefers_float = true},
+                             .keeps_largest = keeps_largest, .bind = log_bind};
 const OpDef op_Hardmax = {
     KIND, .name = "Hardmax",
     .quant = {.kind = QUANT_COMPUTE, .data = 1, .prefers_float = true, .fixed_output = hard_output},
