@@ -22,6 +22,7 @@ typedef struct TrueQuant {
     Value **ints;   /* by value id: its integer version */
     Value **floats; /* by value id of an integer version's origin: dequantized */
     bool *outputs;  /* by value id: is a graph output and has been seen */
+    bool *integer;  /* by node id: computes on integers */
 } TrueQuant;
 
 /* ---- changing domain ---- */
@@ -197,6 +198,7 @@ static void read_integers(TrueQuant *t, Node *n) {
 static void integer_node(TrueQuant *t, Node *n) {
     QuantClass kind = n->def->quant.kind;
     read_integers(t, n);
+    t->integer[n->id] = true;
     if (kind == QUANT_MAC)
         bias_to_int(t, n);
     for (size_t i = 0; i < n->n_out; i++) {
@@ -345,8 +347,11 @@ bool pass_true_quant(Module *m, PassContext *c) {
                    .n = m->n_values,
                    .ints = NEW_ARRAY(m->arena, Value *, m->n_values),
                    .floats = NEW_ARRAY(m->arena, Value *, m->n_values),
-                   .outputs = NEW_ARRAY(m->arena, bool, m->n_values)};
+                   .outputs = NEW_ARRAY(m->arena, bool, m->n_values),
+                   .integer = NEW_ARRAY(m->arena, bool, m->n_nodes)};
     module_each_graph(m, run_graph, &t);
+    if (!c->runtime_alone) /* which computes many of them in float, between conversions */
+        pass_forget_remarks(c, t.integer);
     edit_order(m);
     module_each_graph(m, forget_stated, NULL);
     edit_forget_infos(m);
