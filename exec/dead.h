@@ -1,5 +1,6 @@
-/* Calls whose results nobody reads: what an operator took out of its operand's maker as it was bound
- * (the scale of a LayerNormalization out of DequantizeLinear), results that nobody asks for. */
+/* Calls whose results nobody reads: what an operator took out of its operand's maker as it was
+ * bound (the scale of a LayerNormalization out of DequantizeLinear), results that nobody asks for.
+ */
 #ifndef QXC_EXEC_DEAD_H
 #define QXC_EXEC_DEAD_H
 
