@@ -84,6 +84,13 @@ static const KernelDef *find(Binder *b, const char *name) {
     return kernel_find(name);
 }
 
+/* Elements of the width that the kernel reads, and no input or constant where it writes. */
+static bool fits_argument(const Program *p, int buffer, const KernelArg *a) {
+    BufferKind root = p->buffers[program_root(p, buffer)].kind;
+    return elem_bytes(p->buffers[buffer].elem, 1) == a->size &&
+           (a->is_const || (root != BUF_INPUT && root != BUF_CONST));
+}
+
 bool bind_call(Binder *b, const Node *n, const char *kernel, const void *params, size_t params_size,
                int n_args, const int *args) {
     const KernelDef *k = find(b, kernel);
@@ -99,11 +106,8 @@ bool bind_call(Binder *b, const Node *n, const char *kernel, const void *params,
                                      : n};
     c.params = arena_copy(b->arena, params, params_size);
     c.args = arena_copy(b->arena, args, (size_t)n_args * sizeof *args);
-    for (int i = 0; i < n_args; i++) {
-        assert(args[i] < 0 || k->args[i].is_const ||
-               b->program->buffers[program_root(b->program, args[i])].kind >= BUF_ARENA ||
-               b->program->buffers[program_root(b->program, args[i])].kind == BUF_OUTPUT);
-    }
+    for (int i = 0; i < n_args; i++)
+        assert(args[i] < 0 || fits_argument(b->program, args[i], &k->args[i]));
     add_call(b, c);
     return true;
 }

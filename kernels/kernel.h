@@ -55,6 +55,7 @@ typedef struct {
 typedef struct { /* a pointer argument; they follow `params` in this order */
     const char *name;
     const char *ctype; /* of the element */
+    size_t size;       /* of ctype */
     bool is_const;
 } KernelArg;
 

@@ -292,6 +292,7 @@ const OpDef op_Conv = {
               .data = 1u << X,
               .weight = W,
               .bias = B,
+              .takes_dynamic = true,
               .weight_axis = weight_axis,
               .sums = sums,
               .terms = terms},

@@ -204,6 +204,8 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c,
     int32_t wz_step;
     bool no_wz;
     int64_t terms = (int64_t)(s->ic / s->group) * s->kh * s->kw;
+    if (mac_dynamic_refused(b, n, n->in[W]))
+        return false;
     if (!mac_prepare(b, n->in[X], n->in[W], n->out[0], 1, (size_t)s->oc, terms, 1.0f, &m) ||
         m.raw || !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
         return bind_in_double_as(b, n, m.raw ? "it gives its sums" : m.why);

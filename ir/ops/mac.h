@@ -42,7 +42,8 @@ bool mac_store(Binder *b, const Node *n, const int buffers[4]);
 bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int axis,
                  size_t channels, int64_t terms, float alpha, Mac *m);
 /* Where x has parameters computed at run time (mac_dynamic.c): true after saying so where the
- * weights are not integers or the result is; the products of scales, as the only table. */
+ * operator does not take it, the weights are not integers or the result is; the products of scales,
+ * as the only table. */
 bool mac_dynamic_refused(Binder *b, const Node *n, const Value *w);
 bool mac_dynamic_scales(Binder *b, const Value *x, const Value *y, Mac *m);
 /* The buffers that the product reads x from and writes its result to. With a dynamic x the bias is

@@ -9,6 +9,8 @@ bool mac_dynamic_refused(Binder *b, const Node *n, const Value *w) {
     const Quant *x = op_quant(n->in[0]), *q = op_quant(w);
     if (q && q->kind == QUANT_DYNAMIC)
         return !bind_unsupported(b, n, "its weights have parameters computed at run time");
+    if (x && x->kind == QUANT_DYNAMIC && !n->def->quant.takes_dynamic)
+        return !bind_unsupported(b, n, "its input has parameters computed at run time");
     if (!x || x->kind != QUANT_DYNAMIC || (q && !op_quant(n->out[0]) && elem_bits(q->storage) <= 8))
         return false;
     return !bind_unsupported(b, n,

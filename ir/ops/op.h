@@ -101,6 +101,9 @@ typedef struct QuantRule {
     uint32_t data; /* bit i: input i is data that takes a quantized type; bit 31: every input */
     int weight;    /* MAC: which input is the weight; 0 for none */
     int bias;      /* MAC: which input is the bias; 0 for none */
+    /* MAC: operand 0 may have parameters computed at run time (uint8q<dynamic>): ONNX has a product
+     * of integers in the operator's form. */
+    bool takes_dynamic;
     /* MAC: the weight's axis of output channels, -1 where per-axis makes no sense here. */
     int (*weight_axis)(const OpCtx *c);
     /* MAC: what its sums go over, for passes that look at data; shapes are static. `terms` writes

@@ -189,7 +189,7 @@ bool lower_dynamic(Lower *l, Node *n) {
     if (lower_dynamic_form(l, n))
         return true;
     const Quant *q =
-        n->def && n->def->quant.kind == QUANT_MAC && n->n_in ? lower_quant(l, n->in[0]) : NULL;
+        n->def && n->def->quant.takes_dynamic && n->n_in ? lower_quant(l, n->in[0]) : NULL;
     if (!q || q->kind != QUANT_DYNAMIC)
         return false;
     Value *w = n->in[n->def->quant.weight], *bias = node_input(n, 2);

@@ -26,7 +26,7 @@ static const char *why_float(const Dynamic *d, const Node *n) {
     Choice o = choice_of_weight(d->c, n, w);
     if (kept || o.is_float)
         return kept ? kept : "its weights stay float as asked";
-    if (!n->def->qop.op)
+    if (!r->takes_dynamic)
         return "ONNX has no product of integers in its form";
     if (o.fixed ? elem_bits(o.fixed->storage) > 8 || quant_is_blocked(o.fixed)
                 : elem_bits(o.storage) > 8)

@@ -12,7 +12,7 @@ const char *dynamic_refusal(const Uses *u, const Value *v) {
         const Node *to = use[i].node;
         if (to && to->def && to->def->dynamic.op && (int)use[i].index == to->def->dynamic.data)
             continue;
-        if (!to || !to->def || to->def->quant.kind != QUANT_MAC || use[i].index != 0)
+        if (!to || !to->def || !to->def->quant.takes_dynamic || use[i].index != 0)
             return "only Conv, Gemm, MatMul, LSTM and Attention can read such a value";
         const Value *w = to->in[to->def->quant.weight];
         if (!value_is_const(w) || !type_is_quantized(w->type) || elem_bits(w->type.elem) > 8 ||

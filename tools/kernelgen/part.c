@@ -70,7 +70,8 @@ static int print_args(Text *out, const Instance *in) {
         bool is_const = starts(s, "const ");
         if (sscanf(s + (is_const ? 6 : 0), "%31s *%31[a-zA-Z0-9_]", ctype, name) != 2)
             fail(t->path, t->params_line, "cannot read argument '%s' of %s", s, in->name);
-        print(out, "    {\"%s\", \"%s\", %s},\n", name, ctype, is_const ? "true" : "false");
+        print(out, "    {\"%s\", \"%s\", sizeof(%s), %s},\n", name, ctype, ctype,
+              is_const ? "true" : "false");
     }
     puts_to(out, "};\n");
     return n;
