@@ -157,8 +157,7 @@ static bool compute(Binder *b, const Node *n) {
     return n->def->bind(b, n, &c);
 }
 
-/* Stand-ins are nobody's values: nothing reports or compares them. */
-static void forget(Binder *b, size_t first) {
+void binder_forget_stand_ins(Binder *b, size_t first) {
     Program *p = b->program;
     for (size_t i = first; i < p->n_buffers; i++)
         if (p->buffers[i].value && p->buffers[i].value->id >= p->module->n_values)
@@ -202,6 +201,6 @@ bool bind_in_double_as(Binder *b, const Node *n, const char *why) {
     if (!ok)
         return false;
     int real = bind_value(b, s.out[0]);
-    forget(b, first);
+    binder_forget_stand_ins(b, first);
     return op_quant(n->out[0]) ? quantized(b, n, real, n->out[0]) : narrowed(b, n, real, n->out[0]);
 }

@@ -2,8 +2,7 @@
 #include <assert.h>
 
 #include "exec/binder.h"
-#include "ir/ops/bind.h"
-#include "ir/ops/op.h"
+#include "ir/ops/mac.h"
 #include "kernels_gen.h"
 
 /* To the grid of its type, as floats: from now on another buffer is v. */
@@ -82,10 +81,32 @@ static bool all_reals_double(const Node *n) {
     return any && !has_bodies(n);
 }
 
+/* A node whose float bias needs a finer unit of its sums, on weights that give it that. */
+static bool bind_finer(Binder *b, const Node *n, int bits) {
+    size_t weight = (size_t)n->def->quant.weight, first = b->program->n_buffers;
+    const Node *outer = b->stands_for;
+    Node *s = arena_copy(b->arena, n, sizeof *n);
+    s->in = arena_copy(b->arena, n->in, n->n_in * sizeof *n->in);
+    s->in[weight] = mac_finer_weights(b->arena, n->in[weight], bits);
+    s->in[weight]->id = binder_new_slot(b);
+    OpCtx c = op_ctx(s, b->diags);
+    b->stands_for = outer ? outer : n;
+    bool ok = n->def->bind(b, s, &c);
+    b->stands_for = outer;
+    binder_forget_stand_ins(b, first);
+    return ok;
+}
+
 static bool bind_definition(Binder *b, const Node *n) {
     OpCtx c = op_ctx(n, b->diags);
+    BiasUnits units;
     if (binder_needs_double(n))
         return bind_in_double(b, n);
+    if (n->def->quant.kind == QUANT_MAC && mac_bias_units(n, &units)) {
+        int bits = mac_bias_bits(&units, n->in[n->def->quant.weight]);
+        if (bits)
+            return bind_finer(b, n, bits);
+    }
     const Node *outer = b->in_double;
     b->in_double = all_reals_double(n) ? n : NULL;
     bool ok = n->def->bind(b, n, &c);

@@ -75,6 +75,9 @@ int binder_replace(Binder *b, const Value *v);
 int binder_new_value(Binder *b, const Value *v);
 /* The id of one more value, with no buffers yet. */
 uint32_t binder_new_slot(Binder *b);
+/* Of the buffers from `first` on, those of stand-ins are nobody's values: nothing reports or
+ * compares them. */
+void binder_forget_stand_ins(Binder *b, size_t first);
 /* What a branch converted is known in that branch only. Keep with bind_control. */
 void binder_enter(Binder *b);
 void binder_leave(Binder *b);

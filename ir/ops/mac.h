@@ -57,4 +57,21 @@ int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *al
  * above: it is computed, and not in these units. */
 bool mac_bias(Binder *b, Mac *m, const Value *bias, int32_t rows, float beta, int *buffer);
 
+/* A constant bias (of quantization q, NULL: float) that is added to sums of x and w for a result y
+ * = alpha * (sum + factor * bias); x and y per tensor (mac_finer.c). */
+typedef struct BiasUnits {
+    const Tensor *bias;
+    const Quant *q, *x, *w, *y;
+    double alpha, factor;
+} BiasUnits;
+/* Those of a node with a float bias; false where it has none, or is not of this form. */
+bool mac_bias_units(const Node *n, BiasUnits *u);
+/* How far rounding to 2^-bits of a unit moves results at most, in steps of y. */
+double mac_bias_error(const BiasUnits *u, int bits);
+/* How many bits behind the point of a unit a result of 16 bits needs; 0 where whole units do, or
+ * the weights `w` leave no room (16 bits, not constant). */
+int mac_bias_bits(const BiasUnits *u, const Value *w);
+/* `w` times 2^bits as int16, its scale over that: a stand-in that still needs an id. */
+Value *mac_finer_weights(Arena *a, const Value *w, int bits);
+
 #endif

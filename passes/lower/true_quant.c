@@ -4,6 +4,7 @@
  *
  * Constants are rounded to their grid; the bias of an integer Conv or Gemm becomes int32 with the
  * product of the scales of its input and weights, so that an edited scale carries it along. */
+#include "ir/ops/mac.h"
 #include "passes/const_quant.h"
 #include "passes/edit.h"
 #include "passes/lower/integer_rule.h"
@@ -123,6 +124,28 @@ static void keep_bias(TrueQuant *t, Node *n, const Value *b, Tensor *real) {
     if (type_is_quantized(b->type))
         n->in[n->def->quant.bias] =
             new_bias(b, unique_name(t->names, b->name), tensor_type(t->arena, real), real);
+}
+
+/* Whether whole units of the sum are too coarse for the result, and finer ones can be had
+ * (mac_finer.c). Says so where they cannot. */
+static bool needs_finer(TrueQuant *t, const Node *n, const Value *b, const Tensor *real) {
+    const Value *w = n->in[n->def->quant.weight];
+    const Quant *y = edit_tilde(n->out[0]);
+    BiasUnits u = {real, NULL, n->in[0]->type.quant, w->type.quant, y, 1, 1};
+    if (!y || !quant_is_per_tensor(y))
+        return false;
+    int bits = mac_bias_bits(&u, w);
+    double steps = mac_bias_error(&u, bits);
+    if (steps > 0.5)
+        diag(
+            t->c->d, DIAG_REMARK, n->loc,
+            "%s: bias '%s' is rounded to the grid of the accumulator: results are up to %.3g steps "
+            "off",
+            node_text(n), diag_name(t->c->d, b->name), steps);
+    return bits > 0;
+}
+
+static void tell_kept(TrueQuant *t, const Node *n, const Value *b) {
     if (elem_bits(n->in[0]->type.quant->storage) <= 8)
         diag(t->c->d, DIAG_REMARK, n->loc,
              "%s: bias '%s' does not fit int32 at the scale of the accumulator and stays float",
@@ -143,6 +166,11 @@ static void bias_to_int(TrueQuant *t, Node *n) {
         return;
     Tensor *real = own_grid ? const_dequantize(t->arena, b->data, b->type.quant) : b->data;
     if (!bias_holds(n, real, q, channels)) {
+        keep_bias(t, n, b, real);
+        tell_kept(t, n, b);
+        return;
+    }
+    if (needs_finer(t, n, b, real)) {
         keep_bias(t, n, b, real);
         return;
     }

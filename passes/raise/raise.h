@@ -97,8 +97,10 @@ void raise_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);
 Value *raise_source(Value *v);
 
 /* Bias operand of a multiply-accumulate node whose operands will be x and w: an int32 value on the
- * accumulator's grid. NULL with *why when there can be none. */
-Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w, const char **why);
+ * accumulator's grid, or real numbers where those are to stay. NULL with *why when there can be
+ * none. `y` is what the result is quantized to, NULL: it stays float. */
+Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w, const Quant *y,
+                  const char **why);
 
 /* How ONNX spelled all this (raise_spelling.c, passes/spelling.h). */
 /* Notes every Q and DQ as it stands; call before they change. */

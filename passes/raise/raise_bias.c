@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "ir/minifloat.h"
+#include "ir/ops/mac.h"
 #include "passes/const_quant.h"
 #include "passes/params.h"
 #include "passes/raise/raise.h"
@@ -101,7 +102,27 @@ static bool takes_float(const Quant *x, const Quant *w) {
     return (a > 8 || b > 8) && a <= 16 && b <= 16;
 }
 
-Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w,
+/* Says that the bias is rounded, and how far that moves results where it shows. */
+static void tell(Raise *r, const Node *n, const char *what, double steps) {
+    const char *far =
+        steps > 0.5 ? arena_strf(r->b.a, ": results are up to %.3g steps off", steps).s : "";
+    diag(r->b.d, DIAG_REMARK, n->loc, "%s: %s%s", node_text(n), what, far);
+}
+
+/* The bias as real numbers, where whole units of the sums would be too coarse for the result and
+ * finer ones can be had; else NULL. `*steps` is how far the result will be off. */
+static Value *finer_bias(Raise *r, const BiasUnits *u, Value *bias, const Value *w, double *steps) {
+    if (!u->y || !quant_is_per_tensor(u->y))
+        return NULL;
+    int bits = mac_bias_bits(u, w);
+    *steps = mac_bias_error(u, bits);
+    if (!bits || !u->q)
+        return bits ? bias : NULL;
+    Tensor *real = const_dequantize(r->b.a, u->bias, u->q);
+    return restated(r, bias, real, tensor_type(r->b.a, real), "_real");
+}
+
+Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w, const Quant *y,
                   const char **why) {
     const QuantRule *rule = &n->def->quant;
     double product = (double)node_float(n, rule->weight_factor, 1.0F);
@@ -141,16 +162,24 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
         *why = "its bias does not fit int32 at the accumulator's scale";
         return NULL;
     }
+    BiasUnits units = {t, have, x->type.quant, w->type.quant, y, product, f};
+    double steps = 0;
+    Value *real = finer_bias(r, &units, ints ? ints : bias, w, &steps);
+    if (real) {
+        if (steps > 0.5)
+            tell(r, n, "its bias is rounded", steps);
+        return real;
+    }
     if (have)
         diag_note(r->b.d, n->loc,
                   "%s: bias '%s' is on a grid of its own; restated at the scale of "
                   "the accumulator",
                   node_text(n), diag_name(r->b.d, bias->name));
-    else
-        diag(r->b.d, DIAG_REMARK, n->loc,
-             "%s: float bias rounded to the grid of the accumulator, as "
-             "onnxruntime does",
-             node_text(n));
+    if (!have || steps > 0.5)
+        tell(r, n,
+             have ? "its bias is rounded to that"
+                  : "float bias rounded to the grid of the accumulator, as onnxruntime does",
+             steps);
     Value *v = requantized(r, ints ? ints : bias, data, want);
     if (f != 1)
         node_set_float(n, rule->bias_factor, (float)product);

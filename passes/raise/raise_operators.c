@@ -157,7 +157,7 @@ static void raise_mac(Raise *r, Node *n) {
     size_t at = (size_t)rule->bias;
     Value *bias = at ? node_input(n, at) : NULL;
     if (bias && (q || raise_source(bias))) {
-        Value *ints = raise_bias(r, n, bias, x, w, &why);
+        Value *ints = raise_bias(r, n, bias, x, w, q ? q->out[0]->type.quant : NULL, &why);
         if (!ints) {
             keep_float(r, n, why);
             return;
