@@ -1,6 +1,7 @@
 /* A float model becomes one with decisions: folding, equalization, statistics, decisions, and what
  * data can still do for those. */
 #include "compiler/doubtful.h"
+#include "compiler/no_integers.h"
 #include "compiler/session.h"
 #include "compiler/without_effect.h"
 
@@ -157,6 +158,8 @@ bool job_quantize(Job *j, Module *m) {
     }
     if (!have && j->emit == EMIT_C && j->o->integer_only && !has_floats(m))
         return true; /* its own integers need no decision */
+    if (!have && j->emit == EMIT_C && j->o->integer_only && no_integers(m, j->d))
+        return false;
     if (!have && (j->emit != EMIT_C || j->o->integer_only))
         return no_statistics(j);
     if (!have) {

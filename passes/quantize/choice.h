@@ -36,6 +36,8 @@ Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w);
 const SchemeRule *choice_to_keep(const PassContext *c, const Node *n);
 /* The same as words: why the node stays float, NULL when it need not. */
 const char *choice_why_kept(const PassContext *c, const Node *n);
+/* Why no rule and no data can make the node's operator compute on integers; NULL where they may. */
+const char *why_never_integer(const Node *n);
 /* Whether the rules want the bias of this node left float. */
 bool choice_float_bias(const PassContext *c, const Node *n);
 /* The integers to use. */

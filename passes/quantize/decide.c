@@ -135,15 +135,21 @@ static const char *why_rather_float(const Decide *d, const Node *n) {
                : "runtimes gain nothing from its integers; -only and -integer-only quantize it";
 }
 
-/* NULL when the node can be integer, else why not. */
-static const char *why_float(const Decide *d, const Node *n) {
+const char *why_never_integer(const Node *n) {
     if (!n->def)
         return "qxc does not know this operator";
-    if (n->def->quant.kind == QUANT_NEVER)
-        return n->def->quant.stored ? "this operator has no integer form (-weight-only stores its "
-                                      "weights as integers)"
-                                    : "this operator has no integer form";
-    const char *why = choice_why_kept(d->c, n);
+    if (n->def->quant.kind != QUANT_NEVER)
+        return NULL;
+    return n->def->quant.stored ? "this operator has no integer form (-weight-only stores its "
+                                  "weights as integers)"
+                                : "this operator has no integer form";
+}
+
+/* NULL when the node can be integer, else why not. */
+static const char *why_float(const Decide *d, const Node *n) {
+    const char *why = why_never_integer(n);
+    if (!why)
+        why = choice_why_kept(d->c, n);
     if (!why)
         why = why_rather_float(d, n);
     if (!why)
