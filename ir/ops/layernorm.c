@@ -118,7 +118,7 @@ static bool rms_bind(Binder *b, const Node *n, const OpCtx *c) {
 #define NORM_QUANT(of_scale)                                                                       \
     .quant = {.kind = QUANT_COMPUTE,                                                               \
               .data = 1u << X,                                                                     \
-              .prefers_float = true,                                                               \
+              .prefers_float = SPANS_TOO_MUCH,                                                     \
               .proportional = (of_scale),                                                          \
               .integer_refusal = norm_refusal}
 

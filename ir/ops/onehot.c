@@ -72,6 +72,6 @@ const OpDef op_OneHot = {
     .attrs_size = sizeof(OneHotAttrs),
     .attrs = attrs,
     .infer = infer,
-    .quant = {.kind = QUANT_JOIN, .data = 1u << VALUES, .prefers_float = true},
+    .quant = {.kind = QUANT_JOIN, .data = 1u << VALUES, .prefers_float = GAINS_NOTHING},
     .bind = bind,
 };

@@ -90,6 +90,11 @@ typedef enum QuantClass {
     QUANT_CLAMP,   /* exact on integers when output = input quantization (Relu, Clip) */
 } QuantClass;
 
+/* QuantRule.prefers_float where what goes in or comes out spans too much for 8 bits (Exp, Sqrt),
+ * and of data movers that runtimes have in float as well. */
+#define SPANS_TOO_MUCH "8 bits are few for what it computes"
+#define GAINS_NOTHING  "runtimes gain nothing from its integers"
+
 /* The sums of one MAC node: `terms` products for each of `positions` and each channel, of which
  * there are `groups` that see the same numbers. */
 typedef struct MacSums {
@@ -100,7 +105,7 @@ typedef struct QuantRule {
     QuantClass kind;
     uint32_t data; /* bit i: input i is data that takes a quantized type; bit 31: every input */
     int weight;    /* MAC: which input is the weight; 0 for none */
-    int bias;      /* MAC: which input is the bias; 0 for none */
+    int bias;      /* MAC, stored weights: which input is the bias; 0 for none */
     /* MAC: operand 0 may have parameters computed at run time (uint8q<dynamic>): ONNX has a product
      * of integers in the operator's form. */
     bool takes_dynamic;
@@ -127,9 +132,9 @@ typedef struct QuantRule {
     bool same_storage;
     /* COMPUTE: the sum of its operands, which on int32 of one grid is exact (op_adds_integers). */
     bool adds;
-    /* COMPUTE: stays float unless integers are asked for (-only, -integer-only): what goes in or
-     * comes out spans too much for 8 bits (Exp, Sqrt), and runtimes gain nothing from them. */
-    bool prefers_float;
+    /* COMPUTE: why it stays float unless integers are asked for (-only, -integer-only); NULL where
+     * it does not. */
+    const char *prefers_float;
     /* MOVE, COMPUTE: why this node must not run on integers of quantization `x` (Pad with a value
      * that they cannot stand for); NULL when it may. `x` is NULL while it is not chosen: what no
      * choice can make wrong is allowed. NULL function: always allowed. */
@@ -159,9 +164,10 @@ typedef struct QuantRule {
     /* Elements of operand 0 so far below the largest of their row count for nothing in the result
      * (Softmax); 0: all count. */
     float counts_within;
-    /* Bit i: operand i is weights of a node that has no integer form: where weights alone are
+    /* Bit i: operand i is weights of a node that is no product (LSTM): where weights alone are
      * quantized (-weight-only), it is stored as integers. `stored_axis` are its output channels,
-     * `stored_summed` what it sums over. */
+     * `stored_summed` what it sums over. Of COMPUTE all these are integers where data and every
+     * result are. */
     uint32_t stored;
     int stored_axis, stored_summed;
     bool selects; /* JOIN: each element is one of operand 1 or 2, as operand 0 has it (Where) */
@@ -447,6 +453,8 @@ const Quant *op_quant(const Value *v);
  * per tensor or along the last axis: the integers themselves are added. */
 bool op_adds_integers(const Node *n);
 /* Why no integer kernel takes this operand and result; NULL when one does. */
+/* That in words which say what to do about it, NULL where the operator prefers integers. */
+const char *op_prefers_float(const Node *n);
 const char *quant_storage_refusal(const QuantRule *r, const Quant *operand, const Quant *result);
 bool quant_rule_is_data(const QuantRule *r, size_t input);
 

@@ -54,7 +54,7 @@ const OpDef op_Pow = {
     .quant = {.kind = QUANT_COMPUTE,
               .data = 1u << X,
               .widest = 8,
-              .prefers_float = true,
+              .prefers_float = SPANS_TOO_MUCH,
               .integer_refusal = integer_refusal},
     .bind = bind,
 };

@@ -1,21 +1,9 @@
 /* RNN, GRU and LSTM: x . W of all steps is one product, a kernel for each direction goes through
  * the steps. Opset 7 dropped output_sequence, 14 added layout, 22 types. Activations are those of
  * the defaults (Sigmoid, Tanh, Relu), in any place. */
-#include "ir/ops/bind.h"
+#include "ir/ops/recurrent.h"
 
 #include <strings.h>
-
-/* Operands of all three; initial_c and P are LSTM's. */
-enum { X, W, R, BIAS, LENS, H0, C0, P };
-enum { Y, Y_H, Y_C };
-
-typedef struct RecurAttrs {
-    Floats activation_alpha, activation_beta;
-    Strs activations;
-    float clip;
-    Str direction;
-    int64_t hidden_size, layout, linear_before_reset, input_forget;
-} RecurAttrs;
 
 #define RECUR_ATTRS                                                                                \
     A_FLOATS(RecurAttrs, activation_alpha), A_FLOATS(RecurAttrs, activation_beta),                 \
@@ -30,13 +18,7 @@ static const AttrSpec lstm_attrs[] = {RECUR_ATTRS, A_FLAG(RecurAttrs, input_forg
 
 /* ---- shapes ---- */
 
-/* What the three differ in. */
-typedef struct Cell {
-    int gates, functions, results;
-    const char *defaults[3]; /* activations */
-} Cell;
-
-static Cell cell_of(const Node *n) {
+Cell cell_of(const Node *n) {
     if (node_is(n, "LSTM"))
         return (Cell){4, 3, 3, {"Sigmoid", "Tanh", "Tanh"}};
     if (node_is(n, "GRU"))
@@ -44,7 +26,7 @@ static Cell cell_of(const Node *n) {
     return (Cell){1, 1, 2, {"Tanh"}};
 }
 
-static int directions(const RecurAttrs *a) {
+int recur_directions(const RecurAttrs *a) {
     return str_is(a->direction, "bidirectional") ? 2 : 1;
 }
 
@@ -73,7 +55,7 @@ static int64_t times(int64_t count, int64_t dim) {
 
 static bool check_attrs(const OpCtx *c) {
     const RecurAttrs *a = c->attrs;
-    size_t functions = (size_t)(cell_of(c->node).functions * directions(a));
+    size_t functions = (size_t)(cell_of(c->node).functions * recur_directions(a));
     if (a->layout != 0 && a->layout != 1)
         return op_error_attr(c, "layout", "layout is %lld, must be 0 or 1", (long long)a->layout);
     if (!(a->clip >= 0))
@@ -86,7 +68,7 @@ static bool check_attrs(const OpCtx *c) {
 
 static bool verify(const OpCtx *c) {
     const RecurAttrs *a = c->attrs;
-    int64_t dirs = directions(a), gates = cell_of(c->node).gates, hidden = dim_at(c, R, 2);
+    int64_t dirs = recur_directions(a), gates = cell_of(c->node).gates, hidden = dim_at(c, R, 2);
     if (!check_attrs(c))
         return false;
     if (a->hidden_size > 0)
@@ -110,7 +92,7 @@ static Type shape_of(const OpCtx *c, int rank, const Dim *dims) {
 static bool infer(OpCtx *c) {
     const RecurAttrs *a = c->attrs;
     Type x = op_type(c, X), r = op_type(c, R);
-    Dim dirs = dim_of(directions(a)), hidden = r.rank == 3 ? r.dims[2] : dim_unknown();
+    Dim dirs = dim_of(recur_directions(a)), hidden = r.rank == 3 ? r.dims[2] : dim_unknown();
     if (hidden.value < 0 && a->hidden_size > 0)
         hidden = dim_of(a->hidden_size);
     if (x.kind != TYPE_TENSOR)
@@ -127,21 +109,15 @@ static bool infer(OpCtx *c) {
 
 /* ---- binding ---- */
 
-/* The params that all three kernels have, of one direction. */
-typedef struct Steps {
-    int32_t steps, batch, hidden, gates, reverse, direction;
-    int64_t x_at, x_t, x_b, y_at, y_t, y_b, h_at, h_b;
-} Steps;
-
 #define STEPS_PARAMS(s, a)                                                                         \
     .steps = (s)->steps, .batch = (s)->batch, .hidden = (s)->hidden, .reverse = (s)->reverse,      \
     .direction = (s)->direction, .x_at = (s)->x_at, .x_t = (s)->x_t, .x_b = (s)->x_b,              \
     .y_at = (s)->y_at, .y_t = (s)->y_t, .y_b = (s)->y_b, .h_at = (s)->h_at, .h_b = (s)->h_b,       \
     .has_clip = (a)->clip > 0, .clip = (a)->clip
 
-static Steps steps_of(const RecurAttrs *a, const Node *n, int direction) {
+Steps recur_steps(const RecurAttrs *a, const Node *n, int direction) {
     Type x = n->in[X]->type;
-    int64_t dirs = directions(a), steps = x.dims[a->layout != 0].value, d = direction;
+    int64_t dirs = recur_directions(a), steps = x.dims[a->layout != 0].value, d = direction;
     int64_t batch = x.dims[a->layout == 0].value, hidden = n->in[R]->type.dims[2].value;
     int64_t row = n->in[W]->type.dims[1].value;
     bool last = a->layout != 0; /* steps after the batch */
@@ -161,11 +137,10 @@ static Steps steps_of(const RecurAttrs *a, const Node *n, int direction) {
                    .h_b = last ? dirs * hidden : hidden};
 }
 
-/* The numbers of the functions of one direction; false after saying which is not known. */
-static bool functions_of(Binder *b, const Node *n, const RecurAttrs *a, int direction,
-                         int32_t which[3]) {
+Str recur_functions(const Node *n, const RecurAttrs *a, int direction, int32_t which[3]) {
     static const char *const known[] = {"Sigmoid", "Tanh", "Relu"};
     Cell cell = cell_of(n);
+    Str unknown = STR_NONE;
     for (int i = 0; i < cell.functions; i++) {
         Str name = a->activations.n ? a->activations.v[direction * cell.functions + i]
                                     : str_from(cell.defaults[i]);
@@ -174,11 +149,18 @@ static bool functions_of(Binder *b, const Node *n, const RecurAttrs *a, int dire
             if (name.n == strlen(known[k]) && strncasecmp(name.s, known[k], name.n) == 0)
                 which[i] = k;
         if (which[i] < 0)
-            return bind_unsupported(b, n,
-                                    "activation %s has no kernel; Sigmoid, Tanh and Relu have",
-                                    diag_name(binder_diags(b), name));
+            unknown = name;
     }
-    return true;
+    return unknown;
+}
+
+/* The numbers of the functions of one direction; false after saying which is not known. */
+static bool functions_of(Binder *b, const Node *n, const RecurAttrs *a, int direction,
+                         int32_t which[3]) {
+    Str unknown = recur_functions(n, a, direction, which);
+    return !unknown.s ||
+           bind_unsupported(b, n, "activation %s has no kernel; Sigmoid, Tanh and Relu have",
+                            diag_name(binder_diags(b), unknown));
 }
 
 /* x . W of all steps and directions: [directions, rows of x, gates]. */
@@ -231,7 +213,7 @@ static bool bind_lstm(Binder *b, const Node *n, const OpCtx *c, const Steps *s, 
     qk_lstm_params p = {STEPS_PARAMS(s, a), f[0], f[1], f[2], a->input_forget != 0};
     args[k++] = bind_value(b, r);
     if (op_quant(r))
-        bind_row_params(b, r, (size_t)(directions(a) * s->gates), &args[k], &args[k + 1]);
+        bind_row_params(b, r, (size_t)(recur_directions(a) * s->gates), &args[k], &args[k + 1]);
     k += op_quant(r) ? 2 : 0;
     for (size_t i = 0; i < 5; i++)
         args[k++] = operand(b, c, ((const size_t[]){BIAS, P, H0, C0, LENS})[i]);
@@ -247,7 +229,7 @@ static bool bind_lstm(Binder *b, const Node *n, const OpCtx *c, const Steps *s, 
 
 static bool bind_direction(Binder *b, const Node *n, const OpCtx *c, int direction, int gates) {
     const RecurAttrs *a = c->attrs;
-    Steps s = steps_of(a, n, direction);
+    Steps s = recur_steps(a, n, direction);
     int32_t f[3];
     if (!functions_of(b, n, a, direction, f))
         return false;
@@ -276,6 +258,15 @@ static bool is_dynamic(const Node *n) {
            bind_projects(n->in[R], n->in[R]->type.dims[2].value);
 }
 
+/* X and a result are integers of known parameters. */
+static bool on_integers(const Node *n) {
+    const Quant *x = op_quant(n->in[X]);
+    bool any = false;
+    for (size_t i = 0; i < n->n_out; i++)
+        any = any || (n->out[i] && op_quant(n->out[i]));
+    return x && x->kind == QUANT_PARAMS && any;
+}
+
 static bool floats(Binder *b, const Node *n) {
     for (size_t i = is_dynamic(n) ? BIAS : X; i < n->n_in; i++)
         if (n->in[i] && i != LENS && (n->in[i]->type.elem != ELEM_FLOAT || op_quant(n->in[i])))
@@ -287,8 +278,10 @@ static bool floats(Binder *b, const Node *n) {
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const RecurAttrs *a = c->attrs;
-    int dirs = directions(a);
-    Steps s = steps_of(a, n, 0);
+    int dirs = recur_directions(a);
+    Steps s = recur_steps(a, n, 0);
+    if (on_integers(n))
+        return recur_bind_integers(b, n, c);
     int64_t rows = dim_mul(s.steps, s.batch), count = dim_mul(dim_mul(dirs, rows), s.gates);
     if (!floats(b, n))
         return false;
@@ -328,7 +321,15 @@ static bool lstm_applies(const OpCtx *c, const char **why) {
         .attrs = (specs),                                                                          \
         .verify = verify,                                                                          \
         .infer = infer,                                                                            \
-        .quant = {.stored = 1u << W | 1u << R, .stored_axis = 1, .stored_summed = 2},              \
+        .quant = {.kind = QUANT_COMPUTE,                                                           \
+                  .data = 1u << X | 1u << H0 | 1u << C0,                                           \
+                  .bias = BIAS,                                                                    \
+                  .prefers_float = "runtimes have no integer kernel for it (-weight-only stores "  \
+                                   "its weights as integers)",                                     \
+                  .integer_refusal = recur_integer_refusal,                                        \
+                  .stored = 1u << W | 1u << R,                                                     \
+                  .stored_axis = 1,                                                                \
+                  .stored_summed = 2},                                                             \
         .bind = bind,                                                                              \
         __VA_ARGS__};
 

@@ -71,7 +71,7 @@ static bool call(Binder *b, const Node *n, const char *kernel, const void *p, si
 #define JOINS                                                                                      \
     {.kind = QUANT_JOIN,                                                                           \
      .data = 1u << DATA | 1u << UPDATES,                                                           \
-     .prefers_float = true,                                                                        \
+     .prefers_float = GAINS_NOTHING,                                                               \
      .integer_refusal = integer_refusal}
 
 /* ---- ScatterElements ---- */

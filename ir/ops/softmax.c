@@ -344,13 +344,16 @@ static bool hard_bind(Binder *b, const Node *n, const OpCtx *c) {
     .domain = "", .attrs_size = sizeof(SoftmaxAttrs), .attrs = attrs, .verify = verify,            \
     .infer = op_same_type, .upgrade = upgrade
 
-const OpDef op_LogSoftmax = {KIND, .name = "LogSoftmax",
-                             .quant = {.kind = QUANT_COMPUTE, .data = 1, .prefers_float = true},
-                             .keeps_largest = keeps_largest, .bind = log_bind};
-const OpDef op_Hardmax = {
-    KIND, .name = "Hardmax",
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .prefers_float = true, .fixed_output = hard_output},
-    .bind = hard_bind};
+const OpDef op_LogSoftmax = {
+    KIND, .name = "LogSoftmax",
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .prefers_float = SPANS_TOO_MUCH},
+    .keeps_largest = keeps_largest, .bind = log_bind};
+const OpDef op_Hardmax = {KIND, .name = "Hardmax",
+                          .quant = {.kind = QUANT_COMPUTE,
+                                    .data = 1,
+                                    .prefers_float = SPANS_TOO_MUCH,
+                                    .fixed_output = hard_output},
+                          .bind = hard_bind};
 
 const OpDef op_Softmax = {
     .domain = "",

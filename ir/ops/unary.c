@@ -45,7 +45,7 @@ enum { PLAIN, KEEPS, BREAKS };
         .quant = {.kind = QUANT_COMPUTE,                                                           \
                   .data = 1,                                                                       \
                   .widest = 8,                                                                     \
-                  .prefers_float = (float_wanted),                                                 \
+                  .prefers_float = (float_wanted) ? SPANS_TOO_MUCH : NULL,                         \
                   .keeps_zero = (at_zero) == KEEPS,                                                \
                   .singular = (at_zero) == BREAKS ? 1 : 0},                                        \
         .bind = kernel##_bind,                                                                     \

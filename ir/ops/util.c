@@ -282,6 +282,11 @@ const char *quant_storage_refusal(const QuantRule *r, const Quant *operand, cons
     return NULL;
 }
 
+const char *op_prefers_float(const Node *n) {
+    const char *why = n->def->quant.prefers_float;
+    return why ? node_strf(n, "%s; -only and -integer-only quantize it", why) : NULL;
+}
+
 bool quant_rule_is_data(const QuantRule *r, size_t input) {
     return r->data >> 31 || (input < 31 && (r->data >> input & 1));
 }

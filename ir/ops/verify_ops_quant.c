@@ -255,7 +255,8 @@ static bool check_operands(const QuantLaws *l) {
     for (size_t i = 0; i < l->c.n_in; i++) {
         const Value *v = op_in(&l->c, i);
         bool bias = l->op->quant.bias && i == (size_t)l->op->quant.bias;
-        bool weight = l->op->quant.weight && i == (size_t)l->op->quant.weight;
+        bool weight = (l->op->quant.weight && i == (size_t)l->op->quant.weight) ||
+                      (i < 32 && (l->op->quant.stored >> i & 1));
         if (op_quant(v) && !quant_rule_is_data(&l->op->quant, i) && !bias && !weight &&
             l->op->quant.kind != QUANT_NEVER)
             return op_error_in(&l->c, i, "operand %zu ('%s') cannot be quantized", i,

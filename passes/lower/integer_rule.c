@@ -96,16 +96,45 @@ static const char *why_not_move(const Rule *t, const Node *n) {
     return edit_tilde(n->out[0]) ? NULL : "its result is float";
 }
 
+static bool is_stored(const Node *n, size_t i) {
+    return i < 32 && (n->def->quant.stored >> i & 1);
+}
+
 static bool stores_weights(const Rule *t, const Node *n) {
-    for (size_t i = 0; i < n->n_in && i < 32; i++)
-        if ((n->def->quant.stored >> i & 1) && operand_quant(t, n->in[i]))
+    for (size_t i = 0; i < n->n_in; i++)
+        if (is_stored(n, i) && operand_quant(t, n->in[i]))
             return true;
     return false;
 }
 
+static bool all_results_tilde(const Node *n) {
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i] && !(edit_tilde(n->out[i]) && quant_is_per_tensor(edit_tilde(n->out[i]))))
+            return false;
+    return true;
+}
+
+/* All of weights, data and results, whichever are there; what else the weights have to be the
+ * operator says. */
+static const char *why_not_recurrent(const Rule *t, const Node *n) {
+    const Quant *x = operand_quant(t, n->in[0]);
+    OpCtx c = op_ctx(n, t->d);
+    const char *why = n->def->quant.integer_refusal(&c, x);
+    if (!x && stores_weights(t, n))
+        return "its input is float, its weights alone are integers";
+    for (size_t i = 0; i < n->n_in && !why; i++) {
+        const Quant *q = operand_quant(t, n->in[i]);
+        if (n->in[i] && is_stored(n, i) && !q)
+            why = op_prefers_float(n); /* its weights would be integers else */
+        if (n->in[i] && quant_rule_is_data(&n->def->quant, i) && !(q && quant_is_per_tensor(q)))
+            why = "an operand is float, or quantized per axis";
+    }
+    return why || all_results_tilde(n) ? why : "a result is float, or quantized per axis";
+}
+
 const char *integer_rule(const Node *n, Value *const *ints, size_t n_ints, Diags *d) {
     const Rule rule = {ints, n_ints, d}, *t = &rule;
-    if (!n->def || n->n_out < 1 || !n->out[0])
+    if (!n->def || n->n_out < 1 || (!n->out[0] && !n->def->quant.stored))
         return "qxc does not know this operator";
     switch (n->def->quant.kind) {
     case QUANT_NEVER:
@@ -114,6 +143,6 @@ const char *integer_rule(const Node *n, Value *const *ints, size_t n_ints, Diags
     case QUANT_MAC: return why_not_mac(t, n);
     case QUANT_MOVE:
     case QUANT_ORDER: return why_not_move(t, n);
-    default: return why_not_compute(t, n);
+    default: return n->def->quant.stored ? why_not_recurrent(t, n) : why_not_compute(t, n);
     }
 }

@@ -251,8 +251,10 @@ static bool has_tilde(const Node *n) {
 
 /* Looks at the types of its operands alone (Shape), or is stated on integers already. */
 static bool takes_integers(const Node *n) {
-    return (n->def && n->def->from_types) ||
-           (n->n_out && n->out[0] && type_is_quantized(n->out[0]->type));
+    bool stated = n->def && n->def->from_types;
+    for (size_t i = 0; i < n->n_out && !stated; i++)
+        stated = n->out[i] && type_is_quantized(n->out[i]->type);
+    return stated;
 }
 
 static void float_node(TrueQuant *t, Node *n, const char *why) {

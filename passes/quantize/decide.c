@@ -35,9 +35,15 @@ typedef struct Decide {
     bool by_origin;     /* explain: by the name that a constant had in the model */
 } Decide;
 
+/* A product has one weight, a recurrent layer two. */
+static bool takes_weight(const Node *n, size_t input) {
+    const QuantRule *q = &n->def->quant;
+    return q->kind == QUANT_MAC ? input == (size_t)q->weight
+                                : q->kind != QUANT_NEVER && input < 32 && (q->stored >> input & 1);
+}
+
 static bool is_weight(const Node *n, size_t input) {
-    return n->def->quant.kind == QUANT_MAC && input == (size_t)n->def->quant.weight &&
-           edit_float_const(n->in[input]);
+    return takes_weight(n, input) && edit_float_const(n->in[input]);
 }
 
 static Choice choice_of(const Decide *d, const Value *v) {
@@ -87,19 +93,30 @@ static bool stays_float(const Decide *d, const Value *v) {
                               breaks_at_zero(d, v));
 }
 
-static const char *why_result(const Decide *d, const Node *n) {
-    if (n->n_out < 1 || !n->out[0])
-        return "nobody asks for its result";
-    if (!stays_float(d, n->out[0]))
-        return why_no_range(d, n->out[0]);
+static const char *why_one_result(const Decide *d, const Node *n, const Value *y) {
+    if (!stays_float(d, y))
+        return why_no_range(d, y);
     if (n->def->quant.kind == QUANT_MAC)
         return NULL;
-    const Node *broken = breaks_at_zero(d, n->out[0]);
+    const Node *broken = breaks_at_zero(d, y);
     return broken ? node_strf(n,
                               "its result, never 0, would be rounded to 0, where " STR_FMT
                               " is infinite",
                               STR_ARG(broken->op))
                   : "its result stays float as asked";
+}
+
+/* The first stands for all, but of recurrent layers, which may lack it. */
+static const char *why_result(const Decide *d, const Node *n) {
+    size_t results = n->def->quant.stored ? n->n_out : n->n_out > 0;
+    bool any = false;
+    for (size_t i = 0; i < results; i++) {
+        const char *why = n->out[i] ? why_one_result(d, n, n->out[i]) : NULL;
+        any = any || n->out[i];
+        if (why)
+            return why;
+    }
+    return any ? NULL : "nobody asks for its result";
 }
 
 /* Whether the result goes out of the graph and nowhere else. */
@@ -125,16 +142,6 @@ static const char *why_no_kernel(const Decide *d, const Node *n) {
     return NULL;
 }
 
-/* Why nobody who does not ask for integers gets them of this operator, else NULL. */
-static const char *why_rather_float(const Decide *d, const Node *n) {
-    QuantClass k = n->def->quant.kind;
-    if (!n->def->quant.prefers_float || choice_to_keep(d->c, n) || d->c->no_floats)
-        return NULL;
-    return k == QUANT_COMPUTE
-               ? "8 bits are few for what it computes; -only and -integer-only quantize it"
-               : "runtimes gain nothing from its integers; -only and -integer-only quantize it";
-}
-
 const char *why_never_integer(const Node *n) {
     if (!n->def)
         return "qxc does not know this operator";
@@ -150,13 +157,15 @@ static const char *why_float(const Decide *d, const Node *n) {
     const char *why = why_never_integer(n);
     if (!why)
         why = choice_why_kept(d->c, n);
-    if (!why)
-        why = why_rather_float(d, n);
+    if (!why && !choice_to_keep(d->c, n) && !d->c->no_floats)
+        why = op_prefers_float(n);
     if (!why)
         why = why_no_kernel(d, n);
     for (size_t i = 0; !why && i < n->n_in; i++)
-        if (n->in[i] && (quant_rule_is_data(&n->def->quant, i) || is_weight(n, i)))
-            why = why_operand(d, n, i);
+        if (n->in[i] && (quant_rule_is_data(&n->def->quant, i) || takes_weight(n, i)))
+            why = takes_weight(n, i) && n->def->quant.stored && !is_weight(n, i)
+                      ? "its weights are not a float constant"
+                      : why_operand(d, n, i);
     if (!why)
         why = why_result(d, n);
     if (why)
@@ -347,13 +356,13 @@ static Value *own_weight(Decide *d, Node *n, size_t at) {
     return copy;
 }
 
-static void assign_weight(Decide *d, Node *n) {
-    size_t at = (size_t)n->def->quant.weight;
+static void assign_weight(Decide *d, Node *n, size_t at) {
     Value *w = n->in[at];
     if (!is_weight(n, at) || (w->type.quant && !d->shared[w->id]))
         return; /* stated by the user */
     OpCtx c = op_ctx(n, d->c->d);
-    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+    const QuantRule *rule = &n->def->quant;
+    int axis = rule->stored ? rule->stored_axis : rule->weight_axis ? rule->weight_axis(&c) : -1;
     Choice o = choice_of_weight(d->c, n, w);
     Quant *q = o.fixed ? quant_copy(d->m->arena, o.fixed) : weight_quant(d->c, &o, n, w, axis);
     if (o.fixed && q->n_axes == 1)
@@ -374,9 +383,9 @@ static void assign_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         for (size_t i = 0; i < n->n_in; i++)
             assign(d, n->in[i]);
-        if (n->def && n->def->quant.kind == QUANT_MAC &&
-            (d->integer[n->id] || d->weights_only[n->id]))
-            assign_weight(d, n);
+        for (size_t i = 0; i < n->n_in; i++)
+            if (n->def && takes_weight(n, i) && (d->integer[n->id] || d->weights_only[n->id]))
+                assign_weight(d, n, i);
         for (size_t i = 0; i < n->n_out; i++)
             assign(d, n->out[i]);
     }

@@ -50,8 +50,9 @@ static double largest_sum(const Value *w, const Quant *x, IntRange r, size_t cha
 static double bias_floor(const Choice *o, const Node *n, IntRange r, size_t c, size_t channels) {
     const QuantRule *q = &n->def->quant;
     const Value *x = n->in[0];
-    if (!q->bias || n->n_in <= (size_t)q->bias || !x->type.quant || x->type.quant->n_scale != 1 ||
-        elem_bits(x->type.quant->storage) > 16 || elem_bits(o->storage) > 16)
+    if (q->kind != QUANT_MAC || !q->bias || n->n_in <= (size_t)q->bias || !x->type.quant ||
+        x->type.quant->n_scale != 1 || elem_bits(x->type.quant->storage) > 16 ||
+        elem_bits(o->storage) > 16)
         return 0; /* wider sums are double, and take a float bias as it is */
     const Tensor *b = edit_float_const(n->in[q->bias]);
     if (!b)

@@ -206,6 +206,12 @@ static void raise_compute(Raise *r, Node *n) {
 
 /* ---- movers ---- */
 
+/* Recurrent layers do where their weights and all results are integers, too. */
+static bool computes_on_integers(const Node *n) {
+    const QuantRule *q = n->def ? &n->def->quant : NULL;
+    return q && q->kind != QUANT_NEVER && !q->stored;
+}
+
 static bool is_wanted(const Raise *r, const Node *n) {
     for (size_t i = 0; i < n->n_out; i++) {
         const Use *uses;
@@ -214,8 +220,7 @@ static bool is_wanted(const Raise *r, const Node *n) {
             return true; /* ArgMax, TopK: indices */
         for (size_t k = 0; k < count; k++) {
             const Node *user = uses[k].node;
-            if (user &&
-                (is_own_quantize(user) || (user->def && user->def->quant.kind != QUANT_NEVER)))
+            if (user && (is_own_quantize(user) || computes_on_integers(user)))
                 return true;
         }
     }
@@ -323,7 +328,10 @@ static void raise_graph(Graph *g, void *ctx) {
             break;
         case QUANT_JOIN:
         case QUANT_COMPUTE:
-        case QUANT_CLAMP: raise_compute(r, n); break;
+        case QUANT_CLAMP:
+            if (!n->def->quant.stored)
+                raise_compute(r, n);
+            break;
         }
     }
 }

@@ -4,6 +4,7 @@
 #include "kernel_tools.h"
 
 #include "kernels/cut32.h" /* a chunk without types is plain C */
+#include "kernels/recur_curve.h"
 #include "kernels/requant.h"
 #include "kernels/requant_double.h"
 #include "kernels/requant_shift.h"
@@ -81,6 +82,30 @@ static void table_is_complete(void **state) {
     }
     assert_null(kernel_find("qk_conv2d_q_f32_s8_s8"));
     assert_null(kernel_chunk("nothing"));
+}
+
+/* ---- functions of gates ---- */
+
+static void check_curve(int64_t x) {
+    double tanh_error = qk_recur_tanh(x) - 0x1p30 * tanh(ldexp((double)x, -24));
+    double sigmoid_error = qk_recur_curve(0, x) - 0x1p30 / (1 + exp(-ldexp((double)x, -24)));
+    if (fabs(tanh_error) > 0x1p9 || fabs(sigmoid_error) > 0x1p8)
+        fail_msg("of %lld: tanh is %g, sigmoid %g away", (long long)x, tanh_error, sigmoid_error);
+    assert_int_equal(qk_recur_tanh(-x), -qk_recur_tanh(x));
+}
+
+/* Within 2^-21 and 2^-22, and odd; between, beside and beyond the entries of the table. */
+static void curves_are_near(void **state) {
+    (void)state;
+    for (int64_t x = 0; x < 9 << 24; x += 997)
+        check_curve(x);
+    for (int64_t i = 0; i <= 129; i++)
+        for (int64_t beside = -1; beside <= 1; beside++) {
+            check_curve(i * 1048576 + beside);
+            check_curve(i * 1048576 + 524288 + beside);
+        }
+    check_curve(INT32_MAX);
+    check_curve(INT64_MIN / 2);
 }
 
 /* ---- requantization ---- */
@@ -435,13 +460,10 @@ static void matmul_f32_equals_reference(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_is_complete),
-        cmocka_unit_test(requant_equals_float),
-        cmocka_unit_test(fixed_point_equals_definition),
-        cmocka_unit_test(conv_equals_reference),
-        cmocka_unit_test(conv_f32_equals_reference),
-        cmocka_unit_test(matmul_equals_reference),
-        cmocka_unit_test(matmul_f32_equals_reference),
+        cmocka_unit_test(table_is_complete),       cmocka_unit_test(curves_are_near),
+        cmocka_unit_test(requant_equals_float),    cmocka_unit_test(fixed_point_equals_definition),
+        cmocka_unit_test(conv_equals_reference),   cmocka_unit_test(conv_f32_equals_reference),
+        cmocka_unit_test(matmul_equals_reference), cmocka_unit_test(matmul_f32_equals_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
