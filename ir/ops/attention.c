@@ -41,9 +41,8 @@ static bool check_sizes(const OpCtx *c) {
     const AttentionAttrs *a = c->attrs;
     Ints given = a->qkv_hidden_sizes;
     int64_t qk, v, all = op_type(c, WEIGHTS).rank == 2 ? op_type(c, WEIGHTS).dims[1].value : -1;
-    if (a->num_heads < 1)
-        return op_error_attr(c, "num_heads", "num_heads must be at least 1, not %lld",
-                             (long long)a->num_heads);
+    if (!op_number(c, "num_heads", a->num_heads))
+        return false;
     if (given.n && (given.n != 3 || given.v[0] != given.v[1] || given.v[0] < 1 || given.v[2] < 1))
         return op_error_attr(c, "qkv_hidden_sizes",
                              "qkv_hidden_sizes must be three numbers above 0, the first two equal");

@@ -197,9 +197,8 @@ static const AttrSpec group_attrs[] = {
 static bool group_verify(const OpCtx *c) {
     const NormAttrs *a = c->attrs;
     Type x = op_type(c, X);
-    if (a->num_groups < 1)
-        return op_error_attr(c, "num_groups", "num_groups must be at least 1, not %lld",
-                             (long long)a->num_groups);
+    if (!op_number(c, "num_groups", a->num_groups))
+        return false;
     if (x.rank < 0)
         return true;
     if (x.rank < 3)

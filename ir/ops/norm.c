@@ -150,8 +150,8 @@ static const AttrSpec lrn_attrs[] = {
 static bool lrn_verify(const OpCtx *c) {
     const LrnAttrs *a = c->attrs;
     Type x = op_type(c, 0);
-    if (a->size < 1 || a->size > INT32_MAX)
-        return op_error_attr(c, "size", "size must be at least 1, not %lld", (long long)a->size);
+    if (!op_number(c, "size", a->size))
+        return false;
     return x.rank < 0 || x.rank >= 2 ||
            op_error_in(c, 0, "input must have rank 2 or more, not %d", x.rank);
 }

@@ -385,6 +385,7 @@ Loc node_attr_loc(const Node *n, const char *name, Diags *d);
 Loc op_in_loc(const OpCtx *c, size_t i);                        /* by the number in `c` */
 const Tensor *op_const(const OpCtx *c, size_t i);               /* data of a constant input */
 bool op_ints(const OpCtx *c, size_t i, Ints *out);              /* a constant int64 list input */
+bool op_number(const OpCtx *c, const char *name, int64_t v);    /* an attribute from 1 to 2^31-1 */
 bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out); /* normalises, checks */
 /* Indices of single elements (GatherElements, ScatterElements) have the data's rank, and lie within
  * its shape but for the axis. */

@@ -103,6 +103,13 @@ bool op_ints(const OpCtx *c, size_t i, Ints *out) {
     return true;
 }
 
+bool op_number(const OpCtx *c, const char *name, int64_t v) {
+    if (v < 1)
+        return op_error_attr(c, name, "%s must be at least 1, not %lld", name, (long long)v);
+    return v <= INT32_MAX ||
+           op_error_attr(c, name, "%s is %lld, which is out of range", name, (long long)v);
+}
+
 bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out) {
     if (axis < -rank || axis >= rank)
         return op_error_attr(c, "axis", "axis %lld is out of range for rank %d", (long long)axis,

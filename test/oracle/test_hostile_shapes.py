@@ -18,7 +18,7 @@ from common import BUILD, QXC, OracleCase
 from test_node_ops import arrays, cases
 
 CASES, SEED = int(os.environ.get("QXC_CASES") or 600), int(os.environ.get("QXC_SEED") or 1)
-INTS = (0, 1, 2, 3, 4, 5, 7, 8, 16, -1, -2, -3, -4, -5, 1 << 31, (1 << 32) + 1, -(1 << 31), (1 << 63) - 1, -(1 << 63))
+INTS = (0, 1, 2, 3, 4, 5, 7, 8, 16, -1, -2, -3, -4, -5, 1 << 31, 1 << 32, (1 << 32) + 1, -(1 << 31), (1 << 63) - 1, -(1 << 63))
 DIMS = (0, 1, 1, 2, 2, 3, 4, 5, 7, 9)
 STRINGS = ("", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER", "linear", "nearest", "cubic", "bilinear", "reflection",
            "border", "edge", "reflect", "wrap", "align_corners", "half_pixel", "tf_crop_and_resize", "CRD", "DCR", "add",
