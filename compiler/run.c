@@ -151,6 +151,8 @@ static void print_text(Collect *c) {
                 buf_text(&b, e ? ", " : "");
                 if (elem_is_float(col->elem))
                     buf_f32(&b, (float)tensor_float(t, e));
+                else if (col->elem == ELEM_UINT64)
+                    buf_u64(&b, (uint64_t)tensor_int(t, e));
                 else
                     buf_i64(&b, tensor_int(t, e));
             }

@@ -1,6 +1,8 @@
 /* Nodes that no integer kernel serves, bound in double precision. The operator's own bind function
  * runs on stand-ins for the operands and results, of type double; bind_call takes the f64 form of
  * each kernel. See bind_in_double in exec/program.h. */
+#include <assert.h>
+
 #include "exec/binder.h"
 #include "ir/ops/bind.h"
 #include "kernels_gen.h"
@@ -185,6 +187,7 @@ bool bind_in_double(Binder *b, const Node *n) {
 
 bool bind_in_double_as(Binder *b, const Node *n, const char *why) {
     Node s = *n;
+    assert(why);
     if (b->in_double || n->n_out != 1 || !n->out[0])
         return bind_unsupported(b, n, "it has no form in double precision");
     s.in = arena_copy(b->arena, n->in, n->n_in * sizeof *n->in);

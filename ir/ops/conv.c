@@ -17,8 +17,8 @@ enum { X, W, B };
 bool conv_verify(const OpCtx *c) {
     const ConvAttrs *a = c->attrs;
     Type x = op_type(c, X), w = op_type(c, W);
-    if (a->group < 1)
-        return op_error_attr(c, "group", "group must be at least 1, not %lld", (long long)a->group);
+    if (!op_number(c, "group", a->group))
+        return false;
     if (x.rank < 0 || w.rank < 0)
         return true;
     if (x.rank < 3)
@@ -26,9 +26,9 @@ bool conv_verify(const OpCtx *c) {
     if (w.rank != x.rank)
         return op_error_in(c, W, "weights have rank %d, the input %d", w.rank, x.rank);
     int64_t channels = x.dims[1].value, per_group = w.dims[1].value, out = w.dims[0].value;
-    if (channels >= 0 && per_group >= 0 && channels != per_group * a->group)
+    if (channels >= 0 && per_group >= 0 && channels != dim_mul(per_group, a->group))
         return op_error_in(c, W, "input has %lld channels, weights want %lld (%lld x group %lld)",
-                           (long long)channels, (long long)(per_group * a->group),
+                           (long long)channels, (long long)dim_mul(per_group, a->group),
                            (long long)per_group, (long long)a->group);
     if (out >= 0 && out % a->group)
         return op_error_attr(c, "group", "%lld output channels do not divide into %lld groups",
@@ -178,7 +178,7 @@ static bool signed_weights(Binder *b, const Node *n, Mac *m, int *buffer, int32_
     }
     const Tensor *t = value_data(n->in[W]);
     if (!t || !t->data)
-        return false;
+        return mac_refuse(m, "its weights are unsigned, and known only at run time");
     m->types[1] = e == ELEM_UINT8 ? ELEM_INT8 : ELEM_INT16;
     *moved = e == ELEM_UINT8 ? 128 : 32768;
     uint8_t *data = arena_alloc(binder_arena(b), elem_bytes(m->types[1], t->count));
@@ -186,6 +186,16 @@ static bool signed_weights(Binder *b, const Node *n, Mac *m, int *buffer, int32_
         elem_store_int(m->types[1], data, i, tensor_int(t, i) - *moved);
     *buffer = bind_const(b, m->types[1], t->count, data, "weights, made signed");
     return true;
+}
+
+/* conv2d_q takes zero points of weights off once it has summed: int32 must hold what it sums until
+ * then, and what it takes off. */
+static bool offsets_fit(Mac *m, int64_t terms) {
+    int64_t low = elem_min(m->types[1]), high = elem_max(m->types[1]);
+    int64_t weight = -low > high ? -low : high;
+    return m->acc != ELEM_INT32 || mac_reach(m->x) * weight * terms <= INT32_MAX ||
+           mac_refuse(m, "its sums of 8-bit products, weights with their zero points, do not fit "
+                         "int32");
 }
 
 /* Positions unfolded together, of `len` elements each: their sums and unpacked weights are scratch,
@@ -210,6 +220,9 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
         return bind_in_double_as(b, n, m.why);
     int wz = mac_weight_zp(b, &m, moved, &wz_step, &no_wz);
+    bool depthwise = !v && is_depthwise(n->in[X]->type, n->in[W]->type);
+    if (!no_wz && !depthwise && !offsets_fit(&m, terms))
+        return bind_in_double_as(b, n, m.why);
     ConvOperands o = {weights, bias, group, unfold_bytes(b, n)};
     if (!v && !m.dynamic && no_wz && conv_last_fits(b, s, &m, &o))
         return conv_last_bind(b, n, s, &m, &o);
@@ -228,7 +241,7 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         args[n_args++] = m.out_args[i];
     int to = v ? volume_result(b, v, made) : y;
     args[n_args++] = to;
-    if (!v && is_depthwise(n->in[X]->type, n->in[W]->type)) {
+    if (depthwise) {
         qk_depthwise_q_params p = {WINDOW_PARAMS(s), .ic = s->ic,        .oc = s->oc,
                                    .has_wz = !no_wz, .wz_step = wz_step, .m_step = m.m_step,
                                    .xz = m.xz,       .yz = m.yz,         .lo = m.lo,

@@ -33,8 +33,8 @@ static bool check_list(const OpCtx *c, const char *name, Ints list, size_t n, in
 static bool verify(const OpCtx *c) {
     const ConvTransposeAttrs *a = c->attrs;
     Type x = op_type(c, X), w = op_type(c, W), bias = op_type(c, B);
-    if (a->group < 1 || a->group > INT32_MAX)
-        return op_error_attr(c, "group", "group must be at least 1, not %lld", (long long)a->group);
+    if (!op_number(c, "group", a->group))
+        return false;
     if (x.rank < 0 || w.rank < 0)
         return true;
     if (x.rank < 3)
@@ -120,51 +120,31 @@ static int weight_axis(const OpCtx *c) {
 
 /* ---- binding ---- */
 
-static bool bind_sizes(Binder *b, const Node *n, const OpCtx *c, qk_convtranspose_f32_params *p) {
-    const ConvTransposeAttrs *a = c->attrs;
-    Type x = n->in[X]->type, y = n->out[0]->type;
-    int spatial = x.rank - 2;
-    if (spatial > 3)
-        return bind_unsupported(b, n, "%d spatial dimensions; kernels take up to three", spatial);
-    bool plane = spatial > 1;
-    Spread v = plane ? spread(c, spatial - 2) : (Spread){1, 1, 1, 0, 1}, h = spread(c, spatial - 1);
-    *p = (qk_convtranspose_f32_params){.n = (int32_t)x.dims[0].value,
-                                       .ic = (int32_t)x.dims[1].value,
-                                       .ih = plane ? (int32_t)x.dims[x.rank - 2].value : 1,
-                                       .iw = (int32_t)x.dims[x.rank - 1].value,
-                                       .oc = (int32_t)y.dims[1].value,
-                                       .oh = (int32_t)v.out,
-                                       .ow = (int32_t)h.out,
-                                       .kh = (int32_t)v.kernel,
-                                       .kw = (int32_t)h.kernel,
-                                       .sh = (int32_t)v.stride,
-                                       .sw = (int32_t)h.stride,
-                                       .dh = (int32_t)v.dilation,
-                                       .dw = (int32_t)h.dilation,
-                                       .pt = (int32_t)v.cut,
-                                       .pl = (int32_t)h.cut,
-                                       .group = (int32_t)a->group,
-                                       .has_bias = op_in(c, B) != NULL};
-    return true;
+/* As a window of Conv, whose input is the result here and whose result the input. */
+static Window window_of(const OpCtx *c) {
+    Window w = {.n = op_type(c, X).rank - 2};
+    for (int i = 0; i < w.n; i++) {
+        Spread s = spread(c, i);
+        w.kernel[i] = s.kernel;
+        w.stride[i] = s.stride;
+        w.dilation[i] = s.dilation;
+        w.pad_begin[i] = s.cut;
+    }
+    return w;
 }
 
-static Volume depth_of(const Node *n, const OpCtx *c, qk_convtranspose_f32_params *p) {
-    Spread d = spread(c, 0);
-    Volume v = {.n = p->n,
-                .c = p->ic,
-                .in = (int32_t)n->in[X]->type.dims[2].value,
-                .out = (int32_t)d.out,
-                .kernel = (int32_t)d.kernel,
-                .plane = p->ih * p->iw,
-                .oc = p->oc,
-                .out_plane = p->oh * p->ow,
-                .stride = d.stride,
-                .dilation = d.dilation,
-                .pad = d.cut,
-                .spread = true};
-    p->n = v.n * v.out;
-    p->ic = v.c * v.kernel;
-    return v;
+static bool bind_sizes(Binder *b, const Node *n, const Window *w, Spatial *s) {
+    Spatial conv;
+    if (!bind_spatial(b, n, w, n->out[0]->type, n->in[X]->type, &conv))
+        return false;
+    *s = conv;
+    s->ic = conv.oc;
+    s->ih = conv.oh;
+    s->iw = conv.ow;
+    s->oc = conv.ic;
+    s->oh = conv.ih;
+    s->ow = conv.iw;
+    return true;
 }
 
 /* Weights [c, m, kernel, plane] as those of images: [c, kernel, m, plane]. -1 after an error. */
@@ -181,8 +161,10 @@ static int planes_outside(Binder *b, const Node *n, const Volume *v, int weights
                : -1;
 }
 
-static bool bind_float(Binder *b, const Node *n, const OpCtx *c,
-                       const qk_convtranspose_f32_params *p, const Volume *v) {
+static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group,
+                       const Volume *v) {
+    qk_convtranspose_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc, .group = group,
+                                     .has_bias = op_in(c, B) != NULL};
     int at[4];
     ElemType e = bind_real(b);
     if (!mac_floats(b, n, op_in(c, B), at))
@@ -193,26 +175,26 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c,
         args[1] = planes_outside(b, n, v, at[1], e);
         args[3] = volume_result(b, v, e);
     }
-    return args[0] >= 0 && bind_call(b, n, "qk_convtranspose_f32", p, sizeof *p, 4, args) &&
+    return args[0] >= 0 && bind_call(b, n, "qk_convtranspose_f32", &p, sizeof p, 4, args) &&
            (!v || volume_store(b, n, v, args[3], at[3], e)) && mac_store(b, n, at);
 }
 
-static bool bind_quant(Binder *b, const Node *n, const OpCtx *c,
-                       const qk_convtranspose_f32_params *s, const Volume *v) {
+static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group,
+                       const Volume *v) {
     Mac m;
     int bias = -1, args[8], n_args = 0;
     int32_t wz_step;
     bool no_wz;
-    int64_t terms = (int64_t)(s->ic / s->group) * s->kh * s->kw;
+    int64_t terms = (int64_t)(s->ic / group) * s->kh * s->kw;
     if (mac_dynamic_refused(b, n, n->in[W]))
         return false;
     if (!mac_prepare(b, n->in[X], n->in[W], n->out[0], 1, (size_t)s->oc, terms, 1.0f, &m) ||
         m.raw || !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
         return bind_in_double_as(b, n, m.raw ? "it gives its sums" : m.why);
     m.types[1] = bind_elem(n->in[W]);
-    qk_convtranspose_q_params p = {WINDOW_PARAMS(s),  .ic = s->ic,        .oc = s->oc,
-                                   .group = s->group, .m_step = m.m_step, .xz = m.xz,
-                                   .yz = m.yz,        .lo = m.lo,         .hi = m.hi};
+    qk_convtranspose_q_params p = {WINDOW_PARAMS(s), .ic = s->ic,        .oc = s->oc,
+                                   .group = group,   .m_step = m.m_step, .xz = m.xz,
+                                   .yz = m.yz,       .lo = m.lo,         .hi = m.hi};
     int wz = mac_weight_zp(b, &m, 0, &wz_step, &no_wz);
     int x = bind_value(b, n->in[X]), w = bind_value(b, n->in[W]), y = bind_value(b, n->out[0]);
     ElemType made = bind_elem(n->out[0]);
@@ -236,19 +218,23 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c,
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
-    qk_convtranspose_f32_params p;
+    int32_t group = (int32_t)((const ConvTransposeAttrs *)c->attrs)->group;
+    Type x = n->in[X]->type, y = n->out[0]->type;
+    Window w = window_of(c);
+    Spatial s;
     Volume volume, *v = NULL;
-    if (!bind_sizes(b, n, c, &p))
+    if (!bind_sizes(b, n, &w, &s))
         return false;
-    if (n->in[X]->type.rank == 5) {
-        volume = depth_of(n, c, &p);
+    if (w.n == 3) {
+        volume = volume_of(&w, x, y, &s);
+        volume.spread = true;
         v = &volume;
     }
     bind_macs(b,
-              (int64_t)bind_count(n->in[X]) * (p.oc / p.group) * p.kh * p.kw * (v ? v->kernel : 1));
+              (int64_t)bind_count(n->in[X]) * (s.oc / group) * s.kh * s.kw * (v ? v->kernel : 1));
     if (bind_any_quant(n) && mac_fits(n->in[X], n->in[W]))
-        return bind_quant(b, n, c, &p, v);
-    return bind_float(b, n, c, &p, v);
+        return bind_quant(b, n, c, &s, group, v);
+    return bind_float(b, n, c, &s, group, v);
 }
 
 const OpDef op_ConvTranspose = {

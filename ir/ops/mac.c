@@ -61,8 +61,7 @@ static bool check_quant(const Mac *m, int axis) {
     return elem_bits(m->types[0]) <= 16 && elem_bits(m->types[1]) <= 16;
 }
 
-/* The largest |q - zp| of a quantization. */
-static int64_t reach(const Quant *q) {
+int64_t mac_reach(const Quant *q) {
     int64_t most = 0;
     for (size_t i = 0; i < (q->n_zp ? q->n_zp : 1); i++) {
         int64_t below = quant_zp(q, i) - quant_lo(q), above = quant_hi(q) - quant_zp(q, i);
@@ -75,7 +74,7 @@ static int64_t reach(const Quant *q) {
 /* The largest sum of |w - zp| over what one channel multiplies. */
 static int64_t largest_sum(const Mac *m, const Value *w, int axis, int64_t terms) {
     const Tensor *t = value_data(w);
-    int64_t bound = reach(m->w) * terms, most = 0;
+    int64_t bound = mac_reach(m->w) * terms, most = 0;
     if (!t || !t->data || axis < 0 || axis >= t->rank || t->dims[axis] != (int64_t)m->channels)
         return bound;
     int64_t *sum = calloc(m->channels + 1, sizeof *sum);
@@ -93,12 +92,12 @@ static int64_t largest_sum(const Mac *m, const Value *w, int axis, int64_t terms
 
 /* int32 holds every sum of 8-bit products; that of wider ones is int64, which no tensor fills. */
 static bool sums_fit(const Mac *m, const Value *w, int axis, int64_t terms) {
-    int64_t x = reach(m->x);
-    return m->acc != ELEM_INT32 || x * reach(m->w) * terms <= INT32_MAX ||
+    int64_t x = mac_reach(m->x);
+    return m->acc != ELEM_INT32 || x * mac_reach(m->w) * terms <= INT32_MAX ||
            x * largest_sum(m, w, axis, terms) <= INT32_MAX;
 }
 
-static bool refuse(Mac *m, const char *why) {
+bool mac_refuse(Mac *m, const char *why) {
     m->why = why;
     return false;
 }
@@ -113,7 +112,7 @@ static bool out_tables(Binder *b, const Node *n, Mac *m) {
         return true;
     }
     if (!quant_plain(m->y) || elem_bits(m->types[2]) > 16)
-        return refuse(m, "its result has several scales or more than 16 bits");
+        return mac_refuse(m, "its result has several scales or more than 16 bits");
     Multiplier *mult = NEW_ARRAY(binder_arena(b), Multiplier, count);
     for (size_t i = 0; i < count; i++) {
         double product = (double)m->alpha * (double)quant_scale(m->x, 0);
@@ -144,9 +143,10 @@ bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int 
     m->wsign = m->wbits && elem_is_signed(m->types[1]) ? 1 << (m->wbits - 1) : 0;
     m->acc = narrow ? ELEM_INT32 : ELEM_INT64;
     if (!check_quant(m, axis))
-        return refuse(m, "its operands have more than 16 bits, or scales that one sum cannot have");
+        return mac_refuse(
+            m, "its operands have more than 16 bits, or scales that one sum cannot have");
     if (!sums_fit(m, w, axis, terms))
-        return refuse(m, "its sums of 8-bit products do not fit int32");
+        return mac_refuse(m, "its sums of 8-bit products do not fit int32");
     m->expand = narrow ? ELEM_INT16 : ELEM_INT32;
     m->m_step = m->w->n_axes == 1;
     m->xz = quant_zero(m->x);
@@ -215,7 +215,7 @@ static bool to_acc(const Mac *m, double v, size_t channel, int64_t *to) {
 /* One that is computed can only be added where it is on the accumulator's grid. */
 static bool runtime_bias(Binder *b, Mac *m, const Value *bias, float beta, int *buffer) {
     if (m->acc != ELEM_INT32 || !same_units(m, op_quant(bias), beta))
-        return refuse(m, "its bias is computed, and not on the grid of its sums");
+        return mac_refuse(m, "its bias is computed, and not on the grid of its sums");
     *buffer = bind_value(b, bias);
     return true;
 }
@@ -229,7 +229,7 @@ bool mac_bias(Binder *b, Mac *m, const Value *bias, int32_t rows, float beta, in
     if (!t || !t->data)
         return runtime_bias(b, m, bias, beta, buffer);
     if (q && q->kind != QUANT_PARAMS && q->kind != QUANT_ACC)
-        return refuse(m, "the parameters of its bias are not known");
+        return mac_refuse(m, "the parameters of its bias are not known");
     bool direct = same_units(m, q, beta);
     size_t count = (size_t)rows * m->channels;
     uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(m->acc, count));
@@ -237,7 +237,7 @@ bool mac_bias(Binder *b, Mac *m, const Value *bias, int32_t rows, float beta, in
         size_t at = bias_index(bias->type, m->channels, i / m->channels, i % m->channels);
         int64_t v = direct ? tensor_int(t, at) : 0;
         if (!direct && !to_acc(m, (double)beta * bias_real(q, t, at), i % m->channels, &v))
-            return refuse(m, "its bias does not fit the accumulator at the scale of its sums");
+            return mac_refuse(m, "its bias does not fit the accumulator at the scale of its sums");
         elem_store_int(m->acc, table, i, v);
     }
     *buffer = bind_const(b, m->acc, count, table, "bias");

@@ -41,6 +41,10 @@ bool mac_store(Binder *b, const Node *n, const int buffers[4]);
  * the reason in `why`. */
 bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int axis,
                  size_t channels, int64_t terms, float alpha, Mac *m);
+/* The largest |q - zp| of a quantization. */
+int64_t mac_reach(const Quant *q);
+/* False, with the reason in `why`. */
+bool mac_refuse(Mac *m, const char *why);
 /* Where x has parameters computed at run time (mac_dynamic.c): true after saying so where the
  * operator does not take it, the weights are not integers or the result is; the products of scales,
  * as the only table. */

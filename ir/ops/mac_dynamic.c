@@ -11,6 +11,8 @@ bool mac_dynamic_refused(Binder *b, const Node *n, const Value *w) {
         return !bind_unsupported(b, n, "its weights have parameters computed at run time");
     if (x && x->kind == QUANT_DYNAMIC && !n->def->quant.takes_dynamic)
         return !bind_unsupported(b, n, "its input has parameters computed at run time");
+    if (x && x->kind == QUANT_DYNAMIC && bind_dynamic(b, n->in[0]) < 0)
+        return !bind_unsupported(b, n, "its input is no result of QuantizeLinear");
     if (!x || x->kind != QUANT_DYNAMIC || (q && !op_quant(n->out[0]) && elem_bits(q->storage) <= 8))
         return false;
     return !bind_unsupported(b, n,
@@ -24,8 +26,6 @@ bool mac_dynamic_scales(Binder *b, const Value *x, const Value *y, Mac *m) {
     int w = bind_const(b, ELEM_FLOAT, count, m->scale, "scales of the weights");
     Broadcast all_by_one = {.rank = 1, .dim = {(int32_t)count}, .as = {1}};
     m->out_args[m->n_out_args++] = scale;
-    if (params < 0)
-        return bind_unsupported(b, y->def, "its input is no result of QuantizeLinear");
     return bind_binary(b, y->def, "mul", ELEM_FLOAT, all_by_one, (int[]){w, params, scale});
 }
 
