@@ -1,8 +1,11 @@
 //! kernel conv2d_nhwc_q
-//! template X=s8,u8 Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
+//! template X=s8,u8 W=s8,p8 Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
 //! skip R!=exact Y!=s8,u8
-//! uses gemm_tile raise_$x requant_tile_$y$r
-// conv2d_q on tensors whose channels come last, [n, h, w, c], for 8-bit weights with zero point 0.
+//! uses raise_$x requant_tile_$y$r
+//! uses gemm_tile if W=s8
+//! uses gemm_tile4 if W=p8
+// conv2d_q on tensors whose channels come last, [n, h, w, c], for 8-bit weights with zero point 0,
+// or for 4-bit ones, packed as kernels/unpack4.h says.
 // With one segment the input is unfolded some positions at a time, and k counts [kh][kw][ic / group].
 // With kh segments (group and dilations 1, kh at most 16) kh input rows with their padding are kept,
 // and k of each counts [kw][ic]. Weights: per group, blocks of 16 output channels of
@@ -93,7 +96,7 @@ static void $NAME_row(const qk_conv2d_nhwc_q_params *p, const $X *x, const $X *e
 
 /* Products of `count` positions with all columns of a group, `at` the first of them. */
 static void $NAME_multiply(const qk_conv2d_nhwc_q_params *p, const qk_column *const *seg,
-                           ptrdiff_t lda, int32_t count, int32_t at, int32_t ocg, const int8_t *w,
+                           ptrdiff_t lda, int32_t count, int32_t at, int32_t ocg, const $W *w,
                            const int32_t *bias,
                            //! if Y=f32
                            const float *scale,
@@ -103,14 +106,27 @@ static void $NAME_multiply(const qk_conv2d_nhwc_q_params *p, const qk_column *co
                            //! end
                            $Y *y) {
     QK_LINE int32_t acc[256];
-    int32_t rows, i, j;
+    int32_t rows, i, j, wide = 32;
     ptrdiff_t block = (ptrdiff_t)4 * p->steps * p->segments;
-    for (j = 0; j < ocg; j += 32, at += 32) {
-        int32_t n = ocg - j < 32 ? ocg - j : 32, two = n > 16 ? 2 : 1;
+    //! if W=p8
+    int8_t part[QK_UNPACKED];
+    int32_t unpacked;
+    wide = 32 * block <= QK_UNPACKED ? 32 : 16;
+    //! end
+    for (j = 0; j < ocg; j += wide, at += wide) {
+        int32_t n = ocg - j < wide ? ocg - j : wide, two = n > 16 ? 2 : 1;
+        //! if W=p8
+        unpacked = qk_unpack_blocks(w + at * block / 2, 16 * two * block, part);
+        //! end
         for (i = 0; i < count; i += rows) {
             $Y *out = y + (ptrdiff_t)i * p->oc + j;
             rows = qk_gemm_height(count - i);
+            //! if W=p8
+            qk_gemm_tile4(seg, p->segments, i * lda, lda, rows, w + at * block / 2, p->steps, two,
+                          part, unpacked, acc);
+            //! else
             qk_gemm_tile(seg, p->segments, i * lda, lda, rows, w + at * block, p->steps, two, acc);
+            //! end
             //! if Y=f32
             qk_requant_tile_$y(acc, rows, n, bias + at, scale + at, out, p->oc);
             //! end
@@ -125,7 +141,7 @@ static void $NAME_multiply(const qk_conv2d_nhwc_q_params *p, const qk_column *co
     }
 }
 
-static void $NAME(const qk_conv2d_nhwc_q_params *p, const $X *x, const int8_t *w,
+static void $NAME(const qk_conv2d_nhwc_q_params *p, const $X *x, const $W *w,
                   const int32_t *bias,
                   //! if Y=f32
                   const float *scale,

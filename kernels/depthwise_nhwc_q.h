@@ -1,11 +1,13 @@
 //! kernel depthwise_nhwc_q
-//! template X=s8,u8 Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
+//! template X=s8,u8 W=s8,p8 Y=s8,u8,s16,u16,f32,s32 R=exact,single,double,shift
 //! skip R!=exact Y!=s8,u8
 //! uses depthwise_tile_$x requant_tile_$y$r
 //! uses depthwise_beside if Y=s8,u8
+//! uses unpack4 if W=p8
 // depthwise_q on tensors whose channels come last, [n, h, w, c], for one output channel each and
 // 8-bit weights with zero point 0 of at most 64 taps. Weights: pairs of taps, [(kh * kw + 1) / 2]
-// [c][2], the odd one filled up with zeros. The bias makes up for the zero point of x, which also
+// [c][2], the odd one filled up with zeros; those of 4 bits as kernels/unpack4.h says, c filled up to a
+// multiple of 4. The bias makes up for the zero point of x, which also
 // stands for the padding: bias - xz * sum of w. Tables have 16 entries more than there are
 // channels. Scratch: pad holds c elements. Sums wrap like int32.
 // Works front to back, four positions at a time, whose windows are read while their results are
@@ -73,7 +75,20 @@ static int32_t $NAME_row(const qk_depthwise_nhwc_q_params *p, int32_t oy, int32_
 #endif
 //! end
 
-static void $NAME(const qk_depthwise_nhwc_q_params *p, const $X *x, const int8_t *w,
+//! if W=p8
+/* The weights of channels [from, from + n), from a multiple of 4, to [pairs][..][2]; returns for how
+ * many channels. */
+static int32_t $NAME_unpack(const qk_depthwise_nhwc_q_params *p, const $W *w, int32_t from,
+                            int32_t n, int8_t *to) {
+    int32_t pairs = (p->kh * p->kw + 1) / 2, all = (p->c + 3) / 4 * 4, t;
+    n = (n + 3) / 4 * 4;
+    for (t = 0, w += from; t < pairs; t++, w += all, to += 2 * (ptrdiff_t)n)
+        qk_unpack4(w, 2 * (ptrdiff_t)n, to);
+    return n;
+}
+//! end
+
+static void $NAME(const qk_depthwise_nhwc_q_params *p, const $X *x, const $W *w,
                   const int32_t *bias,
                   //! if Y=f32
                   const float *scale,
@@ -88,11 +103,27 @@ static void $NAME(const qk_depthwise_nhwc_q_params *p, const $X *x, const int8_t
     QK_LINE int32_t acc[128];
     int32_t step = p->kh == 3 && p->kw == 3 && p->dw == 1 && p->sw <= 2 ? p->sw : 0;
     int32_t wide = p->c >= 32 ? 32 : p->c >= 16 ? 16 : p->c >= 8 ? 8 : p->c;
+    //! if W=p8
+    int8_t part[QK_UNPACKED];
+    int32_t channels;
+    //! end
     //! if Y=s8,u8
 #if defined(QK_BESIDE)
     qk_beside beside;
+    //! if W=p8
+    int32_t many = p->sw == 1 && p->c % 4 == 0 && p->c <= 16;
+    if (many) {
+        $NAME_unpack(p, w, 0, p->c, part);
+        many = qk_beside_each(&beside, p->c, taps, part, bias, mul, shift);
+    }
+    //! else
     int32_t many = p->sw == 1 ? qk_beside_each(&beside, p->c, taps, w, bias, mul, shift) : 0;
+    //! end
 #endif
+    //! end
+    //! if W=p8
+    while (wide >= 8 && (wide + 4) * (taps + 1) > QK_UNPACKED)
+        wide /= 2;
     //! end
     for (c = 0; c < p->c; c++)
         pad[c] = ($X)p->xz;
@@ -127,8 +158,14 @@ static void $NAME(const qk_depthwise_nhwc_q_params *p, const $X *x, const int8_t
             rows = left < 4 ? left : 4;
             apart = $NAME_windows(p, x, i / p->ow, i % p->ow, rows, pad, inside, tap);
             for (c = 0;;) { /* the last step reaches back, so that all are equally wide */
-                qk_depthwise_tile_$x(tap, apart, step, rows, (taps + 1) / 2, c, wide, w, p->c,
-                                     acc);
+                //! if W=p8
+                channels = $NAME_unpack(p, w, c / 4 * 4, wide + c % 4, part);
+                qk_depthwise_tile_$x(tap, apart, step, rows, (taps + 1) / 2, c, wide,
+                                     part + 2 * (ptrdiff_t)(c % 4), channels, acc);
+                //! else
+                qk_depthwise_tile_$x(tap, apart, step, rows, (taps + 1) / 2, c, wide,
+                                     w + 2 * (ptrdiff_t)c, p->c, acc);
+                //! end
                 //! if Y=f32
                 qk_requant_tile_$y(acc, rows, wide, bias + c, scale + c, y + c, p->c);
                 //! end

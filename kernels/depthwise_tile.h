@@ -3,11 +3,10 @@
 //! uses simd depthwise_tile_vnni_$x depthwise_tile_avx512_$x depthwise_tile_avx2_$x depthwise_tile_sse2_$x
 //! uses depthwise_tile_neon_$x depthwise_tile_mve_$x depthwise_tile_dsp_$x depthwise_tile_rvv_$x
 /* acc[r * 32 + i] = sum over t < 2 * pairs of tap[r * 66 + t][c + i] * w[t / 2][c + i][t % 2], for
- * windows r < rows <= 4 and i < n; the weights of a pair of taps take 2 * channels bytes. n is 32, 16
- * or 8, or below 8. With a distance `apart`, taps of window r are tap[t] + r * apart. `step` is not 0
+ * windows r < rows <= 4 and i < n; w begins with channel c, a pair of taps takes 2 * channels bytes. n
+ * is 32, 16 or 8, or below 8. With a distance `apart`, taps of window r are tap[t] + r * apart. `step` is not 0
  * for windows of 3 x 3 taps in one row: 1 or 2 where each lies so many columns behind the one before,
- * 3 where they share no column. Micro-kernels take the weights from channel c on, and `at` instead of
- * c. */
+ * 3 where they share no column. Micro-kernels have `at` instead of c. */
 #if !defined(QK_DSP) && !defined(QK_RVV)
 static void qk_depthwise_any_$x(const $X *const *tap, ptrdiff_t at, int32_t pairs, int32_t n,
                                 const int8_t *w, ptrdiff_t channels, int32_t *acc) {
@@ -27,7 +26,6 @@ static void qk_depthwise_tile_$x(const $X *const *tap, ptrdiff_t apart, int32_t 
                                  int32_t rows, int32_t pairs, ptrdiff_t c, int32_t n,
                                  const int8_t *w, ptrdiff_t channels, int32_t *acc) {
     int32_t r;
-    w += 2 * c;
     (void)step;
 #if defined(QK_VNNI)
     if (n == 32 && step) {

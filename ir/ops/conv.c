@@ -224,7 +224,9 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     if (!no_wz && !depthwise && !offsets_fit(&m, terms))
         return bind_in_double_as(b, n, m.why);
     ConvOperands o = {weights, bias, group, unfold_bytes(b, n)};
-    if (!v && !m.dynamic && no_wz && conv_last_fits(b, s, &m, &o))
+    if (m.wbits)
+        o.weights = packed_small(b, &m, n->in[W], 0);
+    if (!v && (m.wbits ? o.weights >= 0 : no_wz) && conv_last_fits(b, s, &m, &o))
         return conv_last_bind(b, n, s, &m, &o);
     const Value *added = op_in(c, B);
     int y = mac_output(b, n, &m, added), x = mac_input(b, n, &m);

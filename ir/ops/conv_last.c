@@ -14,12 +14,10 @@ static bool is_const(Binder *b, int buffer) {
 
 bool conv_last_fits(Binder *b, const Spatial *s, const Mac *m, const ConvOperands *o) {
     int32_t len = s->ic / o->group * s->kh * s->kw;
-    if (elem_bits(m->types[0]) != 8 || m->types[1] != ELEM_INT8 || m->wbits || m->dynamic)
-        return false;
     if (!is_const(b, o->weights) || (o->bias >= 0 && !is_const(b, o->bias)))
         return false;
     if (is_depthwise(s, o->group))
-        return s->kh * s->kw <= MOST_TAPS;
+        return packed_takes(m) && s->kh * s->kw <= MOST_TAPS;
     return packed_fits(b, m, o->group, s->oc / o->group, len, o->bias);
 }
 

@@ -4,7 +4,8 @@
 
 #include "ir/ops/packed.h"
 
-/* Buffers of weights [oc, ic / group, kh, kw] (8 bits, signed, zero point 0) and of the bias, -1
+/* Buffers of weights [oc, ic / group, kh, kw] (signed, zero point 0, of 8 bits or
+ * packed_small) and of the bias, -1
  * for none; bytes for unfolded positions. */
 typedef struct ConvOperands {
     int weights, bias;

@@ -66,10 +66,9 @@ static int32_t product_tile(const Binder *b, const Node *n, const Product *p, co
 /* ---- packed weights ---- */
 
 /* Contiguous rows times one constant matrix; a bias that is the same for all rows. */
-static bool packs(Binder *b, const Node *n, const Product *p, const Mac *m, int bias, bool rows) {
-    const Tensor *w = value_data(n->in[B]);
-    return w && w->data && p->rank == 0 && p->ak == 1 && p->am == p->k && !rows &&
-           packed_fits(b, m, 1, p->n, p->k, bias);
+static bool packs(Binder *b, const Product *p, const Mac *m, int w, int bias, bool rows) {
+    return w >= 0 && binder_program(b)->buffers[w].kind == BUF_CONST && p->rank == 0 &&
+           p->ak == 1 && p->am == p->k && !rows && packed_fits(b, m, 1, p->n, p->k, bias);
 }
 
 /* One row alone can do without, else as many as are multiplied together are the least; more read
@@ -80,8 +79,8 @@ static void more_rows(Binder *b, int32_t m, int32_t row, int scratch) {
               all);
 }
 
-static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac *m, int bias) {
-    int from = bind_value(b, n->in[B]);
+static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac *m, int from,
+                           int bias) {
     const int8_t *w = binder_program(b)->buffers[from].data;
     int8_t *columns = NEW_ARRAY(binder_arena(b), int8_t, (size_t)p->n *(size_t)p->k);
     for (int32_t j = 0; j < p->n; j++)
@@ -147,8 +146,9 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
         q.cm = rows ? last : 0;
     }
     int wz = mac_weight_zp(b, &m, 0, &q.bz_step, &no_wz);
-    if (!m.dynamic && no_wz && packs(b, n, p, &m, add, rows))
-        return product_packed(b, n, p, &m, add);
+    int w = m.wbits ? packed_small(b, &m, n->in[B], axis) : no_wz ? bind_value(b, n->in[B]) : -1;
+    if (packs(b, p, &m, w, add, rows))
+        return product_packed(b, n, p, &m, w, add);
     int y = mac_output(b, n, &m, bias);
     args[n_args++] = mac_input(b, n, &m);
     args[n_args++] = m.wbits ? bind_packed(b, n->in[B]) : bind_value(b, n->in[B]);

@@ -7,17 +7,52 @@ static int32_t padded(int32_t columns) {
     return (columns + BLOCK - 1) / BLOCK * BLOCK;
 }
 
+/* Of 4 bits only: those of fewer would take more flash than they do as they are. */
+bool packed_takes(const Mac *m) {
+    return elem_bits(m->types[0]) == 8 && !m->dynamic &&
+           (m->wbits ? m->wbits == 4 : m->types[1] == ELEM_INT8);
+}
+
+int packed_small(Binder *b, const Mac *m, const Value *w, int axis) {
+    const Tensor *t = value_data(w);
+    if (!m->wbits || !packed_takes(m))
+        return -1;
+    int8_t *out = NEW_ARRAY(binder_arena(b), int8_t, t->count);
+    size_t inner = 1;
+    for (int i = axis + 1; i < t->rank; i++)
+        inner *= (size_t)t->dims[i];
+    for (size_t i = 0; i < t->count; i++) {
+        size_t channel = m->w->n_zp > 1 ? i / inner % m->channels : 0;
+        int64_t v = tensor_int(t, i) - quant_zp(m->w, channel);
+        if (v < -8 || v > 7)
+            return -1;
+        out[i] = (int8_t)v;
+    }
+    return bind_const(b, ELEM_INT8, t->count, out, "weights less their zero points");
+}
+
 bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32_t k, int bias) {
     const Program *p = binder_program(b);
     int64_t plain = (int64_t)groups * columns * k;
     int64_t packed = (int64_t)groups * padded(columns) * ((k + STEP - 1) / STEP * STEP);
-    return elem_bits(m->types[0]) == 8 && m->types[1] == ELEM_INT8 && !m->wbits && !m->dynamic &&
-           k > 0 && k <= MOST_K && packed <= plain + plain / 2 + 4096 &&
+    return packed_takes(m) && k > 0 && k <= MOST_K && packed <= plain + plain / 2 + 4096 &&
            (bias < 0 || p->buffers[bias].kind == BUF_CONST);
 }
 
-static int pack_weights(Binder *b, const int8_t *rows, int32_t groups, int32_t columns,
-                        int32_t segments, int32_t k) {
+/* As they are, or each eight of 4 bits in four bytes, from -8 on: the first four as low halves. */
+static int bind_weights(Binder *b, const Mac *m, const int8_t *w, size_t n, const char *comment) {
+    if (!m->wbits)
+        return bind_const(b, ELEM_INT8, n, w, comment);
+    uint8_t *out = NEW_ARRAY(binder_arena(b), uint8_t, n / 2);
+    for (size_t i = 0; i < n / 2; i++) {
+        const int8_t *low = w + i / 4 * 8 + i % 4;
+        out[i] = (uint8_t)((low[0] + 8) | (low[4] + 8) << 4);
+    }
+    return bind_const(b, ELEM_UINT8, n / 2, out, comment);
+}
+
+static int pack_weights(Binder *b, const Mac *m, const int8_t *rows, int32_t groups,
+                        int32_t columns, int32_t segments, int32_t k) {
     int32_t all = padded(columns), steps = (k + STEP - 1) / STEP;
     size_t block = (size_t)segments * (size_t)steps * BLOCK * STEP;
     size_t bytes = (size_t)groups * (size_t)all / BLOCK * block;
@@ -29,7 +64,7 @@ static int pack_weights(Binder *b, const int8_t *rows, int32_t groups, int32_t c
                 for (int32_t i = 0; i < k; i++)
                     to[(size_t)(i / STEP) * BLOCK * STEP + (size_t)(i % STEP)] = *rows++;
         }
-    return bind_const(b, ELEM_INT8, bytes, out, "weights, packed");
+    return bind_weights(b, m, out, bytes, "weights, packed");
 }
 
 /* `all` entries a group: bias[j] - (xz + raised) * sum of the weights of column j, wrapping as the
@@ -67,7 +102,7 @@ Packed packed_bind(Binder *b, const Mac *m, const int8_t *rows, int32_t groups, 
                    int32_t segments, int32_t k, int bias) {
     Packed p = {.steps = (k + STEP - 1) / STEP};
     p.xz = m->xz + (elem_is_signed(m->types[0]) ? 128 : 0);
-    p.weights = pack_weights(b, rows, groups, columns, segments, k);
+    p.weights = pack_weights(b, m, rows, groups, columns, segments, k);
     p.bias = packed_bias(b, rows, groups, columns, padded(columns), segments * k, p.xz, bias);
     for (int i = 0; i < m->n_out_args; i++)
         p.tables[i] = packed_table(b, m->out_args[i], m->m_step, groups, columns, padded(columns));
@@ -77,13 +112,14 @@ Packed packed_bind(Binder *b, const Mac *m, const int8_t *rows, int32_t groups, 
 Packed packed_depthwise(Binder *b, const Mac *m, const int8_t *columns, int32_t channels, int32_t k,
                         int bias) {
     Packed p = {.steps = (k + 1) / 2, .xz = m->xz};
-    size_t bytes = 2 * (size_t)p.steps * (size_t)channels;
+    size_t row = m->wbits ? (size_t)(channels + 3) / 4 * 4 : (size_t)channels;
+    size_t bytes = 2 * (size_t)p.steps * row;
     int8_t *out = NEW_ARRAY(binder_arena(b), int8_t, bytes);
     for (int32_t c = 0; c < channels; c++)
         for (int32_t i = 0; i < k; i++)
-            out[2 * ((size_t)(i / 2) * (size_t)channels + (size_t)c) + (size_t)(i % 2)] =
+            out[2 * ((size_t)(i / 2) * row + (size_t)c) + (size_t)(i % 2)] =
                 columns[(size_t)c * (size_t)k + (size_t)i];
-    p.weights = bind_const(b, ELEM_INT8, bytes, out, "weights, by pairs of taps");
+    p.weights = bind_weights(b, m, out, bytes, "weights, by pairs of taps");
     p.bias = packed_bias(b, columns, 1, channels, channels + SLACK, k, p.xz, bias);
     for (int i = 0; i < m->n_out_args; i++)
         p.tables[i] = packed_table(b, m->out_args[i], m->m_step, 1, channels, channels + SLACK);
@@ -97,7 +133,6 @@ bool packed_call(Binder *b, const Node *n, const char *kernel, const Mac *m, con
         args[n_args++] = p->tables[i];
     args[n_args++] = y;
     args[n_args++] = scratch;
-    ElemType types[] = {m->types[0], m->types[2]};
-    return bind_rounded(b, n, m->rounding, bind_kernel(b, kernel, 2, types), params, size, n_args,
-                        args);
+    return bind_rounded(b, n, m->rounding, bind_kernel(b, kernel, 3, m->types), params, size,
+                        n_args, args);
 }

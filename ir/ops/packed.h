@@ -1,7 +1,8 @@
-/* Products with constant 8-bit weights, packed for the micro-kernels: what Conv, Gemm and MatMul
- * share. Weights of a group are columns of k elements each; blocks of 16 columns lie as
- * [segments][k / 4][16][4], filled up with zeros (kernels/gemm_tile.h). Tables have one entry a
- * column, filled up in the same way. Everything belongs to the program. */
+/* Products with constant weights of 8 or 4 bits, packed for the micro-kernels: what Conv, Gemm and
+ * MatMul share. Weights of a group are columns of k elements each; blocks of 16 columns lie as
+ * [segments][k / 4][16][4], filled up with zeros (kernels/gemm_tile.h), those of 4 bits in half of
+ * it (kernels/unpack4.h). Tables have one entry a column, filled up in the same way. Everything
+ * belongs to the program. */
 #ifndef QXC_IR_OPS_PACKED_H
 #define QXC_IR_OPS_PACKED_H
 
@@ -14,8 +15,17 @@ typedef struct Packed {
     int32_t xz;    /* zero point of x, which counts from 0 */
 } Packed;
 
-/* Whether these weights are worth packing and the sums of k products of them fit: 8-bit operands,
- * a bias that is constant or absent (`bias` is its buffer or -1). */
+/* Whether the operands are of these types: 8-bit activations of known parameters, signed weights of
+ * 8 bits or any of 4. */
+bool packed_takes(const Mac *m);
+
+/* The buffer of the weights `w` less their zero points, which `axis` has one for each index of:
+ * what the functions below take in place of weights of 4 bits. -1 where they are none, or do not
+ * fit -8 to 7. */
+int packed_small(Binder *b, const Mac *m, const Value *w, int axis);
+
+/* Whether these weights are worth packing and the sums of k products of them fit: operands as
+ * above, a bias that is constant or absent (`bias` is its buffer or -1). */
 bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32_t k, int bias);
 
 /* Packs columns[groups * columns][segments][k]. The bias takes in the zero point of x and the 128
@@ -24,11 +34,13 @@ Packed packed_bind(Binder *b, const Mac *m, const int8_t *rows, int32_t groups, 
                    int32_t segments, int32_t k, int bias);
 
 /* The same for one channel of output for each of input: columns[channels][k] as pairs of k,
- * [k / 2][channels][2], for kernels/depthwise_nhwc_q.h. xz is that of x itself. */
+ * [k / 2][channels][2], for kernels/depthwise_nhwc_q.h; channels of 4-bit weights are filled up to
+ * a multiple of 4. xz is that of x itself. */
 Packed packed_depthwise(Binder *b, const Mac *m, const int8_t *columns, int32_t channels, int32_t k,
                         int bias);
 
-/* Calls a kernel of this shape: (x, weights, bias, tables, y, scratch), named after x and y. */
+/* Calls a kernel of this shape: (x, weights, bias, tables, y, scratch), named after x, the
+ * weights and y. */
 bool packed_call(Binder *b, const Node *n, const char *kernel, const Mac *m, const Packed *p, int x,
                  int y, int scratch, const void *params, size_t size);
 

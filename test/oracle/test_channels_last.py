@@ -1,4 +1,4 @@
-"""The integer kernels on channels last and packed weights, on random small shapes.
+"""The integer kernels on channels last and packed weights of 8 and 4 bits, on random small shapes.
 
 Each has micro-kernels for some processors beside portable C. All must give the same bits: as `qxc run`,
 as each other, and as the definition in numpy. One program holds many layers, as compiling costs most.
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from onnx import TensorProto as T
 from onnx import helper, numpy_helper
 
 from cmodel import CModel
@@ -72,6 +73,12 @@ class Layers:
         self.constants.append(numpy_helper.from_array(np.asarray(array), name))
         return name
 
+    def stored(self, kind, integers):
+        """Of unsigned 4 bits with 8 for zero."""
+        name, raised = self.name("c"), 8 if kind == T.UINT4 else 0
+        self.constants.append(helper.make_tensor(name, kind, integers.shape, integers.ravel() + raised))
+        return name
+
     def node(self, op, operands, **attributes):
         name = self.name(op.lower())
         self.nodes.append(helper.make_node(op, operands, [name], **attributes))
@@ -113,14 +120,16 @@ class Layers:
     def weights(self, shape, channels, axis, x_grid):
         """(float weights, bias, integers of both, the float32 multiplier of their sums)."""
         per_channel = self.pick.random() < 0.5
-        w = self.rng.integers(-127, 127, shape, np.int8, endpoint=True)
-        scale = self.rng.uniform(0.002, 0.02, channels if per_channel else ()).astype(np.float32)
+        kind = self.pick.choice([T.INT8, T.INT8, T.INT4, T.UINT4])
+        least, most = (-127, 127) if kind == T.INT8 else (-8, 7)
+        w = self.rng.integers(least, most, shape, np.int8, endpoint=True)
+        scale = self.rng.uniform(0.2, 2, channels if per_channel else ()).astype(np.float32) / (most + 1)
         if self.how == "shift" or self.pick.random() < 0.2:
             scale = np.exp2(np.round(np.log2(scale))).astype(np.float32)
         at = {"axis": axis} if per_channel else {}
         real = self.node("DequantizeLinear", [
-            self.constant(w), self.constant(scale),
-            self.constant(np.zeros(scale.shape, np.int8))], **at)
+            self.stored(kind, w), self.constant(scale),
+            self.stored(kind, np.zeros(scale.shape, np.int8))], **at)
         bias, operands = np.zeros(channels, np.int32), [real]
         scale = x_grid[1] * scale
         if self.pick.random() < 0.7:

@@ -143,7 +143,7 @@ static void conv_over_its_operand(void **state) {
         int32_t row = 2 * (((s.ow - 1) * s.sw + s.kw) * s.ic + 15);
         p.col_bytes = 32 + (rows ? s.kh * ((row + 15) / 16 * 16) : up_to(20) * 8 * p.steps);
         Case c = window_case(&s, t, y);
-        c.name = y == ELEM_INT8 ? "qk_conv2d_nhwc_q_s8_s8" : "qk_conv2d_nhwc_q_u8_f32";
+        c.name = y == ELEM_INT8 ? "qk_conv2d_nhwc_q_s8_s8_s8" : "qk_conv2d_nhwc_q_u8_s8_f32";
         c.params = &p;
         set_mac_args(&c, t, y);
         ElemType x = y == ELEM_INT8 ? ELEM_INT8 : ELEM_UINT8;
@@ -165,7 +165,7 @@ static void depthwise_over_its_operand(void **state) {
         qk_depthwise_nhwc_q_params p = {WINDOW_PARAMS(&s), .c = s.ic, .xz = 3,
                                         .yz = 100,         .lo = 0,   .hi = 255};
         Case c = window_case(&s, t, y);
-        c.name = y == ELEM_UINT8 ? "qk_depthwise_nhwc_q_u8_u8" : "qk_depthwise_nhwc_q_u8_f32";
+        c.name = y == ELEM_UINT8 ? "qk_depthwise_nhwc_q_u8_s8_u8" : "qk_depthwise_nhwc_q_u8_s8_f32";
         c.params = &p;
         set_mac_args(&c, t, y);
         c.lead = lead_window(&s, ELEM_UINT8, y, 4);
@@ -313,7 +313,7 @@ static void matmul_over_its_operand(void **state) {
         p.col_bytes = 2 * up_to(20) * 4 * p.steps;
         Case c = {.in = (size_t)p.m * (size_t)p.k, .params = &p, .args = {t->x}};
         c.out = (size_t)p.m * (size_t)p.n * (size_t)elem_bits(y) / 8;
-        c.name = y == ELEM_INT8 ? "qk_matmul_packed_q_s8_s8" : "qk_matmul_packed_q_s8_f32";
+        c.name = y == ELEM_INT8 ? "qk_matmul_packed_q_s8_s8_s8" : "qk_matmul_packed_q_s8_s8_f32";
         set_mac_args(&c, t, y);
         c.lead = lead_steps(p.m, p.k, (int64_t)p.n * elem_bits(y) / 8);
         differs += check(&c, p.k * 8);
