@@ -2,16 +2,17 @@
 //! also f64
 //! uses tile_f32
 // y[batch, m, n] (contiguous) = alpha * a[i, k] . b[k, j] + beta * c[i, j]: ONNX Gemm and MatMul
-// with batches. Any operand may be transposed or broadcast through its strides (elements). Scratch:
-// cols holds 16 * k elements, rows 4 * k. Rows are not used where ak is 1; columns not for less than
-// four rows where bn is 1, or ak and bk are, and not where b is in blocks: of 16 columns each,
-// [n / 16][k][16], filled up with zeros.
+// with batches. Any operand may be transposed or broadcast through its strides (elements). b may lie in
+// blocks of 16 columns each, [n / 16][k][16], filled up with zeros. Scratch: room bytes, for 16 columns of
+// k elements, and for four rows of them where ak is not 1. With less, columns and rows are packed anew for
+// every four rows, 16 of k at a time.
 typedef struct {
     int32_t rank, dim[8]; /* batch dimensions */
     int32_t as[8], bs[8]; /* batch strides */
     int32_t m, n, k;
     int32_t am, ak, bk, bn; /* strides of a[i, k] and b[k, j] */
     int32_t blocks;         /* b is in blocks; bk and bn are not read */
+    int32_t room;
     int32_t has_c, cm, cn;  /* else c is not read; its strides */
     float alpha, beta;
 } qk_matmul_f32_params;
@@ -80,9 +81,35 @@ static void $NAME_narrow(const qk_matmul_f32_params *p, const float *a, const fl
         }
 }
 
+/* Four rows by 16 columns, of which `height` and `width` are there, packed on the stack. */
+static void $NAME_pieces(const qk_matmul_f32_params *p, const float *a, const float *b,
+                         int32_t height, int32_t width, float *out) {
+    float cols[256] = {0}, rows[64], lost[64] = {0};
+    int32_t first, k, l, r;
+    for (l = 0; l < 64; l++)
+        out[l] = 0.0f;
+    for (first = 0; first < p->k; first += 16) {
+        int32_t count = p->k - first < 16 ? p->k - first : 16;
+        for (k = 0; k < count; k++) {
+            for (l = 0; l < width; l++)
+                cols[16 * k + l] = p->blocks
+                                       ? b[(ptrdiff_t)(first + k) * 16 + l]
+                                       : b[(ptrdiff_t)(first + k) * p->bk + (ptrdiff_t)l * p->bn];
+            for (r = 0; r < height; r++)
+                rows[16 * r + k] = a[(ptrdiff_t)r * p->am + (ptrdiff_t)(first + k) * p->ak];
+        }
+        qk_tile_more_f32(cols, 16, rows, 16, height, count, out, lost);
+    }
+}
+
 static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float *b, const float *c,
-                      float *y, float *cols, float *rows) {
+                      float *y, float *cols) {
     int32_t i, j, k, l, r;
+    int packs = !p->blocks && (p->bn != 1 || p->m >= 4);
+    ptrdiff_t before = packs ? (ptrdiff_t)16 * p->k : 0;
+    ptrdiff_t need = before + (p->ak == 1 ? 0 : (ptrdiff_t)4 * p->k);
+    int scarce = p->room < need * (ptrdiff_t)sizeof(float);
+    float *rows = scarce ? NULL : cols + before;
     if (!p->blocks && p->m < 4 && p->ak == 1 && p->bk == 1) {
         for (j = 0; j + 4 <= p->n; j += 4)
             for (i = 0; i < p->m; i++) {
@@ -106,7 +133,7 @@ static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float
             $NAME_narrow(p, a, bp, c, j, width, y);
             continue;
         }
-        for (k = 0; packed && k < p->k; k++)
+        for (k = 0; packed && !scarce && k < p->k; k++)
             for (l = 0; l < 16; l++)
                 cols[(ptrdiff_t)k * 16 + l] =
                     l < width ? bp[(ptrdiff_t)k * p->bk + (ptrdiff_t)l * p->bn] : 0.0f;
@@ -114,10 +141,13 @@ static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float
             int32_t height = p->m - i < 4 ? p->m - i : 4;
             const float *ap = a + (ptrdiff_t)i * p->am;
             float out[64];
-            for (r = 0; p->ak != 1 && r < height; r++)
+            for (r = 0; p->ak != 1 && !scarce && r < height; r++)
                 for (k = 0; k < p->k; k++)
                     rows[(ptrdiff_t)r * p->k + k] = ap[(ptrdiff_t)r * p->am + (ptrdiff_t)k * p->ak];
-            qk_tile_f32(packed ? cols : bp, packed || p->blocks ? 16 : p->bk, p->ak == 1 ? ap : rows,
+            if (scarce && (packed || p->ak != 1))
+                $NAME_pieces(p, ap, bp, height, width, out);
+            else
+                qk_tile_f32(packed ? cols : bp, packed || p->blocks ? 16 : p->bk, p->ak == 1 ? ap : rows,
                         p->ak == 1 ? p->am : p->k, height, p->k, out);
             for (r = 0; r < height; r++)
                 for (l = 0; l < width; l++)
@@ -127,13 +157,13 @@ static void $NAME_one(const qk_matmul_f32_params *p, const float *a, const float
 }
 
 static void $NAME(const qk_matmul_f32_params *p, const float *a, const float *b, const float *c,
-                  float *y, float *cols, float *rows) {
+                  float *y, float *cols) {
     int32_t index[8] = {0}, batches = 1, batch, d;
     ptrdiff_t ia = 0, ib = 0;
     for (d = 0; d < p->rank; d++)
         batches *= p->dim[d];
     for (batch = 0; batch < batches; batch++) {
-        $NAME_one(p, a + ia, b + ib, c, y + (ptrdiff_t)batch * p->m * p->n, cols, rows);
+        $NAME_one(p, a + ia, b + ib, c, y + (ptrdiff_t)batch * p->m * p->n, cols);
         for (d = p->rank - 1; d >= 0; d--) {
             ia += p->as[d];
             ib += p->bs[d];

@@ -16,12 +16,13 @@
 //   y = acc                                                            int32 output
 // ONNX QLinearMatMul, MatMulInteger, QGemm. Any operand may be transposed or broadcast through its
 // strides (elements). k at most 2^15 for 8-bit operands, else sums wrap.
-// Scratch: rows holds tile * k elements, cols 4 * k, acc 4 * tile. With tile 0 there is none: for
-// few rows, where gathering operands would cost more than the product.
+// Scratch: room bytes, for 4 columns of k elements, and for some rows k elements and 4 sums each: the more,
+// the less often b is read. With less than for one row, operands are multiplied as they lie: for few rows,
+// where gathering them would cost more than the product, or to save the memory.
 typedef struct {
     int32_t rank, dim[8]; /* batch dimensions */
     int32_t as[8], bs[8]; /* batch strides */
-    int32_t m, n, k, tile;
+    int32_t m, n, k, room;
     int32_t am, ak, bk, bn;  /* strides of a[i, k] and b[k, j] */
     int32_t cm, cn;          /* strides of bias */
     int32_t bz_step, m_step; /* of bz; of mul and shift, or scale: 0 per tensor, 1 per column */
@@ -109,15 +110,20 @@ static void $NAME(const qk_matmul_q_params *p, const $X *a, const $W *b, const $
                   //! if Y!=f32,s32
                   const int32_t *mul, const int32_t *shift,
                   //! end
-                  $Y *y, $E *rows, $E *cols, $A *acc) {
+                  $Y *y, uint8_t *scratch) {
     int32_t index[8] = {0}, batches = 1, batch, d, first, i, j, r;
     ptrdiff_t ia = 0, ib = 0;
     enum { FEW = 3 };
-    const int gathers = acc != NULL && p->tile > 0; /* compilers see that NULL is not written to */
-    int32_t tile = gathers ? p->tile : FEW;
-    $A few[4 * FEW];
-    if (!gathers)
-        acc = few;
+    ptrdiff_t row = (ptrdiff_t)sizeof($E) * p->k, each = row + 4 * (ptrdiff_t)sizeof($A);
+    int32_t tile = (int32_t)((p->room - 4 * row) / each);
+    const int gathers = scratch != NULL && tile > 0; /* compilers see that NULL is not written to */
+    $A few[4 * FEW], *acc = gathers ? ($A *)(void *)scratch : few;
+    $E *cols = NULL, *rows = NULL;
+    tile = !gathers ? FEW : tile > 4 ? tile / 4 * 4 : tile;
+    if (gathers) {
+        cols = ($E *)(void *)(acc + 4 * (ptrdiff_t)tile);
+        rows = cols + 4 * (ptrdiff_t)p->k;
+    }
     for (d = 0; d < p->rank; d++)
         batches *= p->dim[d];
     for (batch = 0; batch < batches; batch++) {

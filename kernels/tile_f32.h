@@ -1,15 +1,13 @@
 //! chunk tile_f32
 //! also f64
-/* out[j * 16 + l] = sum over k of w[j * ldw + k] * b[k * ldb + l] for l < 16 and j < n <= 4. Rows
+/* out[j * 16 + l] += sum over k of w[j * ldw + k] * b[k * ldb + l] for l < 16 and j < n <= 4. Rows
  * beyond n are not written. Products are summed 16 at a time, and these sums with the rounding
  * error of each addition carried into the next (Kahan): one running sum would be several times
  * less exact, and a deep network adds that up. */
-static void qk_tile_f32(const float *b, ptrdiff_t ldb, const float *w, ptrdiff_t ldw, int32_t n,
-                        int32_t len, float *out) {
-    float part[64] = {0}, lost[64] = {0};
+static void qk_tile_more_f32(const float *b, ptrdiff_t ldb, const float *w, ptrdiff_t ldw,
+                             int32_t n, int32_t len, float *out, float *lost) {
+    float part[64] = {0};
     int32_t j, k, l, first;
-    for (l = 0; l < 16 * n; l++)
-        out[l] = 0.0f;
     for (first = 0; first < len; first += 16, b += 16 * ldb, w += 16) {
         int32_t count = len - first < 16 ? len - first : 16;
         if (n == 4) {
@@ -45,4 +43,13 @@ static void qk_tile_f32(const float *b, ptrdiff_t ldb, const float *w, ptrdiff_t
             out[l] = sum;
         }
     }
+}
+
+static void qk_tile_f32(const float *b, ptrdiff_t ldb, const float *w, ptrdiff_t ldw, int32_t n,
+                        int32_t len, float *out) {
+    float lost[64] = {0};
+    int32_t l;
+    for (l = 0; l < 16 * n; l++)
+        out[l] = 0.0f;
+    qk_tile_more_f32(b, ldb, w, ldw, n, len, out, lost);
 }

@@ -49,18 +49,30 @@ static bool product_float(Binder *b, const Node *n, const Product *p, const Valu
     return bind_matmul(b, n, &q, at[0], at[1], at[2], at[3]) && mac_store(b, n, at);
 }
 
-enum { TILE = 64, FEW_ROWS = 3 };
+enum { TILE = 64, FEW_ROWS = 3, LONG = 1 << 20 };
 
-/* Rows that are widened together: more of them read b less often. As many as do not make this node
- * the one that the arena's size depends on; a few rows are multiplied as they are. */
-static int32_t product_tile(const Binder *b, const Node *n, const Product *p, const Mac *m) {
-    if (p->m <= FEW_ROWS)
-        return 0;
-    size_t columns = 4 * (size_t)p->k * (size_t)(elem_bits(m->expand) / 8), room = bind_room(b, n);
-    size_t row = columns / 4 + 4 * (size_t)(elem_bits(m->acc) / 8);
-    size_t fit = room > columns ? (room - columns) / (row ? row : 1) : 0;
-    int32_t most = p->m < TILE ? p->m : TILE;
-    return fit >= (size_t)most ? most : fit < 4 ? 4 : (int32_t)fit / 4 * 4;
+/* Bytes for four columns and so many rows that are widened together: more rows read b less often.
+ */
+typedef struct Widened {
+    size_t columns, row, rows;
+} Widened;
+
+/* A few rows are multiplied as they are. */
+static Widened widened(const Product *p, const Mac *m) {
+    size_t each = (size_t)p->k * (size_t)(elem_bits(m->expand) / 8);
+    if (p->m <= FEW_ROWS || p->k > LONG)
+        return (Widened){0};
+    return (Widened){.columns = 4 * each,
+                     .row = each + 4 * (size_t)(elem_bits(m->acc) / 8),
+                     .rows = (size_t)(p->m < TILE ? p->m : TILE)};
+}
+
+/* As many rows as fit, or four; none where the arena would be larger for them. */
+static bool more_widened(Binder *b, Widened w, int scratch) {
+    if (w.rows)
+        bind_grow(b, scratch, offsetof(qk_matmul_q_params, room), 0, w.columns + 4 * w.row,
+                  w.columns + w.rows * w.row);
+    return true;
 }
 
 /* ---- packed weights ---- */
@@ -71,12 +83,10 @@ static bool packs(Binder *b, const Product *p, const Mac *m, int w, int bias, bo
            p->ak == 1 && p->am == p->k && !rows && packed_fits(b, m, 1, p->n, p->k, bias);
 }
 
-/* One row alone can do without, else as many as are multiplied together are the least; more read
- * the weights less often. */
-static void more_rows(Binder *b, int32_t m, int32_t row, int scratch) {
+/* More rows read the weights less often. A result over its operand needs one that is kept. */
+static void more_rows(Binder *b, int32_t m, int32_t row, bool over, int scratch) {
     size_t one = 2 * (size_t)row, all = (size_t)(m > 1 ? (m + 7) / 8 * 4 : 1) * one;
-    bind_grow(b, scratch, offsetof(qk_matmul_packed_q_params, col_bytes), m > 1 ? one : 0, one,
-              all);
+    bind_grow(b, scratch, offsetof(qk_matmul_packed_q_params, col_bytes), over ? one : 0, one, all);
 }
 
 static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac *m, int from,
@@ -101,9 +111,11 @@ static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)q.col_bytes);
     if (!packed_call(b, n, "matmul_packed_q", m, &packed, x, y, scratch, &q, sizeof q))
         return false;
-    if (p->m > 1)
-        bind_over(b, 0, lead_steps(p->m, p->k, (int64_t)p->n * (elem_bits(m->types[2]) / 8)));
-    more_rows(b, p->m, row, scratch);
+    int64_t result = (int64_t)p->n * (elem_bits(m->types[2]) / 8); /* bytes a row */
+    bool over = p->m > 1 && p->m * result > 2 * row;
+    if (over)
+        bind_over(b, 0, lead_steps(p->m, p->k, result));
+    more_rows(b, p->m, row, over, scratch);
     return true;
 }
 
@@ -138,7 +150,10 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
     memcpy(q.dim, p->dim, sizeof q.dim);
     memcpy(q.as, p->as, sizeof q.as);
     memcpy(q.bs, p->bs, sizeof q.bs);
-    q.tile = product_tile(b, n, p, &m);
+    Widened wide = widened(p, &m);
+    size_t most = wide.columns + wide.rows * wide.row, least = wide.columns + 4 * wide.row;
+    size_t room = bind_room(b, n) < most ? bind_room(b, n) : most;
+    q.room = (int32_t)(!wide.rows || room > least ? room : least);
     if (add >= 0 && !value_data(bias)) { /* read as it stands */
         Type t = bias->type;
         int32_t last = t.rank > 0 ? (int32_t)t.dims[t.rank - 1].value : 1;
@@ -157,12 +172,10 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
     for (int i = 0; i < m.n_out_args; i++)
         args[n_args++] = m.out_args[i];
     args[n_args++] = y;
-    args[n_args++] = bind_scratch(b, m.expand, (size_t)q.tile * (size_t)p->k);
-    args[n_args++] = bind_scratch(b, m.expand, q.tile ? 4 * (size_t)p->k : 0);
-    args[n_args++] = bind_scratch(b, m.acc, 4 * (size_t)q.tile);
+    int scratch = args[n_args++] = bind_scratch(b, ELEM_UINT8, (size_t)q.room);
     return bind_rounded(b, n, m.rounding, bind_kernel(b, "matmul_q", 3, m.types), &q, sizeof q,
                         n_args, args) &&
-           mac_finish(b, n, &m, bias, beta, y);
+           more_widened(b, wide, scratch) && mac_finish(b, n, &m, bias, beta, y);
 }
 
 static bool bind_product(Binder *b, const Node *n, const Product *p, const Value *bias, int axis,

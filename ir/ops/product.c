@@ -43,18 +43,19 @@ bool bind_matmul(Binder *b, const Node *n, const qk_matmul_f32_params *params, i
                  int bias, int y) {
     qk_matmul_f32_params p = *params;
     bool as_they_are = p.m <= FEW_ROWS && (p.bn == 1 || (p.ak == 1 && p.bk == 1));
-    size_t columns = as_they_are ? 0 : BLOCK * (size_t)p.k;
+    size_t row = (size_t)p.k * (size_t)elem_bits(bind_real(b)) / 8;
+    size_t columns = as_they_are ? 0 : BLOCK * row, rows = p.ak == 1 ? 0 : 4 * row;
     Blocks blocks;
-    if (columns * (size_t)elem_bits(bind_real(b)) / 8 > bind_room(b, n) &&
-        blocks_of(b, &p, w, &blocks)) {
+    if (columns > bind_room(b, n) && blocks_of(b, &p, w, &blocks)) {
         w = bind_blocks(b, &p, w, blocks);
         columns = 0;
     }
-    int args[] = {x,
-                  w,
-                  bias,
-                  y,
-                  bind_scratch(b, ELEM_FLOAT, columns),
-                  bind_scratch(b, ELEM_FLOAT, p.ak == 1 ? 0 : 4 * (size_t)p.k)};
-    return bind_call(b, n, "qk_matmul_f32", &p, sizeof p, 6, args);
+    size_t room = columns + rows <= INT32_MAX ? columns + rows : 0;
+    p.room = (int32_t)room;
+    int scratch = bind_scratch(b, ELEM_FLOAT, room / ((size_t)elem_bits(bind_real(b)) / 8));
+    if (!bind_call(b, n, "qk_matmul_f32", &p, sizeof p, 5, (int[]){x, w, bias, y, scratch}))
+        return false;
+    if (room)
+        bind_grow(b, scratch, offsetof(qk_matmul_f32_params, room), 0, room, room);
+    return true;
 }

@@ -104,6 +104,20 @@ def one_layer(op, inputs, weights, outputs=1, domain="", **attrs):
     return net.model([(n, T.FLOAT, s) for n, s in zip(names, inputs)], [(y, y) for y in results][:1], 17)
 
 
+KINDS = {"int8": ("-calib-random=1",), "w4": ("-weights=int4 sym", "-calib-random=1"),
+         "w2": ("-weights=int2 sym", "-calib-random=1"), "w16": ("-weights=int16", "-calib-random=1"),
+         "a16": ("-activations=int16", "-calib-random=1"),
+         "a16w4": ("-activations=int16", "-weights=int4 sym", "-calib-random=1"), "float": (), "dynamic": ("-dynamic",)}
+
+
+def between_curves(op, inputs, weights, **attrs):
+    """A model of one node whose operands and result are tensors of the arena."""
+    net = Net(0)
+    operands = [net.op("Sigmoid", f"x{i}") for i in range(len(inputs))]
+    y = net.op("Sigmoid", net.op(op, *operands, *(net.const(net.rng.normal(0, 0.2, w)) for w in weights), **attrs))
+    return net.model([(f"x{i}", T.FLOAT, s) for i, s in enumerate(inputs)], [("y", y)], 17)
+
+
 class Arena(OracleCase):
     @for_each(*NAMES)
     def test_official(self, name):
@@ -163,6 +177,20 @@ class Arena(OracleCase):
                                     hidden_size=hidden, direction=direction), self.scratch / "net.onnx")
                 arena, alive = emit(self.scratch / "net.onnx", self.scratch)
                 self.assertEqual(arena, alive)
+
+    @for_each(*KINDS)
+    def test_products(self, kind):
+        """Products multiply operands as they lie where unfolding them would make the arena larger."""
+        for m, k, n in ((1, 16, 8), (4, 64, 32), (8, 256, 16), (10, 300, 4), (49, 128, 10)):
+            for name, model in {
+                    "constant": between_curves("MatMul", [[m, k]], [(k, n)]),
+                    "transposed": between_curves("Gemm", [[k, m]], [(n, k), (n,)], transA=1, transB=1),
+                    "computed": between_curves("MatMul", [[m, k], [k, n]], []),
+                    "stacked": between_curves("MatMul", [[2, m, k], [2, k, n]], [])}.items():
+                with self.subTest(model=name, m=m, k=k, n=n):
+                    onnx.save(model, self.scratch / "net.onnx")
+                    arena, alive = emit(self.scratch / "net.onnx", self.scratch, *KINDS[kind])
+                    self.assertLessEqual(arena, 1.05 * alive)
 
     @for_each(*SIZES)
     def test_random_sizes(self, seed):
