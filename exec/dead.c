@@ -11,9 +11,11 @@ static bool is_result(const Call *c, int arg) {
     return c->kind == CALL_KERNEL && !c->kernel->args[arg].is_const;
 }
 
+/* Of what it writes, too: kernels may go on with what stands there (the gates of an LSTM), or write
+ * a part of it. */
 static void need_arguments(Needs *n, const Call *c) {
     for (int i = 0; i < c->n_args; i++)
-        if (c->args[i] >= 0 && !is_result(c, i))
+        if (c->args[i] >= 0)
             n->needed[program_root(n->p, c->args[i])] = true;
 }
 
