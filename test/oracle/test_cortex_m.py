@@ -9,10 +9,12 @@ import subprocess
 import unittest
 
 import numpy as np
+import onnx
 
 from common import DIGITS, ROOT, OracleCase, for_each, qxc, qxc_outputs
 from cross import TARGETS, CrossModel
 from inputs import int8_inputs
+from test_recurrent import Layer
 
 BOARDS = ("m0", "m3", "m4", "m7", "m55")
 TOOLS = ("arm-none-eabi-gcc", "arm-none-eabi-nm", "arm-none-eabi-size", "qemu-system-arm", "make")
@@ -68,16 +70,38 @@ class CortexM(OracleCase):
             for flags in (("-mcpu=cortex-m0", "-mfloat-abi=soft"), ("-mcpu=cortex-m3", "-mfloat-abi=soft"),
                           ("-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")):
                 with self.subTest(model=model.name, how=how, flags=flags):
-                    made = source.with_suffix(".o")
-                    subprocess.run(["arm-none-eabi-gcc", "-std=c99", "-Os", "-mthumb", *flags, "-c", "-o",
-                                    made, source], check=True)
-                    undefined = subprocess.run(["arm-none-eabi-nm", "-u", made], capture_output=True,
-                                               text=True, check=True).stdout.split()
-                    floats = [u for u in undefined if re.match(r"__aeabi_(\w*2)?[fd]|__\w+[sd]f", u)]
-                    self.assertEqual([], floats)
-                    code = subprocess.run(["arm-none-eabi-objdump", "-d", made], capture_output=True,
-                                          text=True, check=True).stdout
+                    self.assertEqual([], self.float_routines(source, *flags))
+                    code = subprocess.run(["arm-none-eabi-objdump", "-d", source.with_suffix(".o")],
+                                          capture_output=True, text=True, check=True).stdout
                     self.assertEqual([], re.findall(r"\tv(?:mul|add|sub|div|cvt)\S*\.f\d+.*", code))
+
+    @for_each("LSTM", "GRU", "RNN")
+    def test_recurrent(self, op):
+        """Recurrent networks on a board without FPU: no float routines, and the bytes of `qxc run`."""
+        need(*TOOLS)
+        rng = np.random.default_rng(11)
+        layer = Layer(op, rng, "bidirectional", steps=20, batch=1, size=6, hidden=12, lens=[17])
+        model, calib = self.scratch / f"{op}.onnx", self.scratch / f"{op}.npz"
+        onnx.save(layer.model(0), model)
+        np.savez(calib, X=rng.standard_normal((8, 20, 1, 6)).astype(np.float32))
+        source = self.emit(model, f"-calib={calib}")
+        self.assertEqual([], self.float_routines(source, "-mcpu=cortex-m3", "-mfloat-abi=soft"))
+        samples = rng.integers(-128, 128, (4, 20, 1, 6)).astype(np.int8)
+        text = self.scratch / f"{op}.qir"
+        qxc(model, f"-calib={calib}", "-integer-only", "-target=c", "-emit=qir", "-form=true", "-quiet", "-o", text)
+        want = qxc_outputs(text, {"X": samples}, self.scratch)
+        got = CrossModel(source, "cortex-m3").run([[s] for s in samples])
+        for i, name in enumerate(n for n in ("Y", "Y_h", "Y_c") if n in want):
+            np.testing.assert_array_equal([g[i] for g in got], want[name].reshape(len(samples), -1))
+
+    @staticmethod
+    def float_routines(source, *flags):
+        made = source.with_suffix(".o")
+        subprocess.run(["arm-none-eabi-gcc", "-std=c99", "-Os", "-mthumb", *flags, "-c", "-o", made, source],
+                       check=True)
+        undefined = subprocess.run(["arm-none-eabi-nm", "-u", made], capture_output=True, text=True,
+                                   check=True).stdout.split()
+        return [u for u in undefined if re.match(r"__aeabi_(\w*2)?[fd]|__\w+[sd]f", u)]
 
     def test_flash(self):
         """kws on a Cortex-M4: the weights and less than 20 KB of code."""
