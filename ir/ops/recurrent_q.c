@@ -47,24 +47,10 @@ static const char *functions_refusal(const Node *n, const RecurAttrs *a) {
     return NULL;
 }
 
-const char *recur_integer_refusal(const OpCtx *c, const Quant *x) {
-    const char *why = functions_refusal(c->node, c->attrs);
-    const Value *bias = op_in(c, BIAS), *peep = op_in(c, P);
-    if (!why)
-        why = weights_refusal(op_in(c, W));
-    if (!why)
-        why = weights_refusal(op_in(c, R));
-    if (!why && ((bias && !value_data(bias)) || (peep && !value_data(peep))))
-        why = "its bias or peepholes are no constants";
-    if (!why && x && elem_bits(x->storage) > 16)
-        why = "its integer kernels take up to 16 bits";
-    return why;
-}
-
-/* The largest number that `v` can be, 0 where it is not there. */
+/* The largest number that `v` can be, 0 where it is not there or not known. */
 static double reach(const Value *v) {
-    const Quant *q = v ? op_quant(v) : NULL;
-    if (!q)
+    const Quant *q = v ? v->type.quant : NULL;
+    if (!q || !quant_plain(q))
         return 0;
     double zp = (double)quant_zp(q, 0), scale = fabs((double)quant_scale(q, 0));
     return fmax(zp - (double)quant_lo(q), (double)quant_hi(q) - zp) * scale;
@@ -80,6 +66,33 @@ static int bits_before_point(const Value *v) {
     return bits;
 }
 
+const char *recur_integer_refusal(const OpCtx *c, const Quant *x) {
+    const char *why = functions_refusal(c->node, c->attrs);
+    const Value *bias = op_in(c, BIAS), *peep = op_in(c, P);
+    if (!why)
+        why = weights_refusal(op_in(c, W));
+    if (!why)
+        why = weights_refusal(op_in(c, R));
+    if (!why && ((bias && !value_data(bias)) || (peep && !value_data(peep))))
+        why = "its bias or peepholes are no constants";
+    if (!why && x && elem_bits(x->storage) > 16)
+        why = "its integer kernels take up to 16 bits";
+    if (!why && bias && op_quant(bias) && !quant_plain(op_quant(bias)))
+        why = "its bias has parameters along an axis";
+    if (!why && bits_before_point(op_in(c, H0)) > MOST_STATE_BITS)
+        why = "initial_h may be beyond 8, its integer kernels keep a state near 1";
+    if (!why && reach(op_in(c, C0)) > MOST_CELL)
+        why = "initial_c may be beyond 2048, its integer kernel saturates there";
+    return why;
+}
+
+/* A result without parameters that nobody reads is none: exporters name all. */
+static bool is_asked(const Node *n, size_t i) {
+    const Use *use;
+    return n->n_out > i && n->out[i] &&
+           (op_quant(n->out[i]) || uses_of(uses_new(n->graph->module), n->out[i], &use));
+}
+
 static bool supported(Binder *b, const Node *n, const OpCtx *c) {
     static const size_t data[] = {X, H0, C0};
     const char *why = recur_integer_refusal(c, op_quant(n->in[X]));
@@ -89,17 +102,10 @@ static bool supported(Binder *b, const Node *n, const OpCtx *c) {
             why = "an operand is float or has no parameters of its own";
     }
     for (size_t i = 0; i < n->n_out && !why; i++)
-        if (n->out[i] && !quant_plain(op_quant(n->out[i])))
+        if (is_asked(n, i) && !quant_plain(op_quant(n->out[i])))
             why = "a result is float or has no parameters of its own";
     if (!why && (!op_quant(n->in[W]) || !op_quant(n->in[R])))
         why = "its weights are float";
-    const Value *bias = op_in(c, BIAS);
-    if (!why && bias && op_quant(bias) && !quant_plain(op_quant(bias)))
-        why = "its bias has parameters along an axis";
-    if (!why && bits_before_point(op_in(c, H0)) > MOST_STATE_BITS)
-        why = "initial_h may be beyond 8, its integer kernels keep a state near 1";
-    if (!why && reach(op_in(c, C0)) > MOST_CELL)
-        why = "initial_c may be beyond 2048, its integer kernel saturates there";
     return !why || bind_unsupported(b, n, "%s", why);
 }
 
@@ -275,7 +281,7 @@ static Out out_of(const Bound *x) {
     Out q = {.size = (int32_t)x->n->in[W]->type.dims[2].value, .clip = INT32_MAX};
     if (a->clip > 0)
         q.clip = llrint(fmin(ldexp((double)a->clip, GATE_BITS), INT32_MAX));
-    if (!x->n->n_out || !x->n->out[Y])
+    if (!is_asked(x->n, Y))
         return q;
     const Quant *y = op_quant(x->n->out[Y]);
     q.m = fixed(ldexp(1 / (double)quant_scale(y, 0), x->h_bits - STATE_BITS), 31, &q.shift);
@@ -288,7 +294,7 @@ static bool bind_direction(const Bound *x, int direction) {
     Binder *b = x->b;
     const Node *n = x->n;
     const RecurAttrs *a = x->c->attrs;
-    const Value *y = n->n_out ? n->out[Y] : NULL;
+    const Value *y = is_asked(n, Y) ? n->out[Y] : NULL;
     ElemType types[] = {bind_elem(n->in[X]), bind_elem(y ? y : n->in[X])};
     Steps s = recur_steps(a, n, direction);
     Out q = out_of(x);
@@ -352,6 +358,7 @@ bool recur_bind_integers(Binder *b, const Node *n, const OpCtx *c) {
     for (int d = 0; d < dirs; d++)
         if (!bind_direction(&x, d))
             return false;
-    return state_to(b, n, x.h, h_bits, count, n->n_out > Y_H ? n->out[Y_H] : NULL) &&
-           (!cell || state_to(b, n, x.cell, CELL_BITS, count, n->n_out > Y_C ? n->out[Y_C] : NULL));
+    return state_to(b, n, x.h, h_bits, count, is_asked(n, Y_H) ? n->out[Y_H] : NULL) &&
+           (!cell ||
+            state_to(b, n, x.cell, CELL_BITS, count, is_asked(n, Y_C) ? n->out[Y_C] : NULL));
 }

@@ -96,6 +96,13 @@ void raise_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);
  * or NULL. */
 Value *raise_source(Value *v);
 
+/* The QuantizeLinear that all of y reaches, through nodes that commute with it, or NULL; and y with
+ * all up to there takes the type `type` that it makes. */
+Node *raise_reached_quantize(const Raise *r, const Value *y);
+void raise_result(Raise *r, Value *y, Node *q, const Quant *type);
+/* LSTM and its like, with two weights and several results (raise_recurrent.c). */
+void raise_recurrent(Raise *r, Node *n);
+
 /* Bias operand of a multiply-accumulate node whose operands will be x and w: an int32 value on the
  * accumulator's grid, or real numbers where those are to stay. NULL with *why when there can be
  * none. `y` is what the result is quantized to, NULL: it stays float. */

@@ -29,13 +29,12 @@ static bool commutes(const Node *n, size_t operand) {
     return (node_moves(n) || clamps) && one_result(n) && rule_single_data(n) == (int)operand;
 }
 
-/* The QuantizeLinear that all of n's result reaches, through nodes that commute with it. */
-static Node *reached_quantize(const Raise *r, const Node *n) {
-    const Graph *g = n->graph;
+Node *raise_reached_quantize(const Raise *r, const Value *y) {
+    const Graph *g = y->graph;
     bool direct = true;
     for (;;) {
         size_t index;
-        Node *user = one_result(n) ? only_user(r, n->out[0], &index) : NULL;
+        Node *user = only_user(r, y, &index);
         if (!user || user->graph != g)
             return NULL;
         if (is_own_quantize(user) && user->out[0]->type.quant->kind == QUANT_PARAMS)
@@ -43,8 +42,13 @@ static Node *reached_quantize(const Raise *r, const Node *n) {
         if (!commutes(user, index))
             return NULL;
         direct = false;
-        n = user;
+        y = user->out[0];
     }
+}
+
+/* The same of the one result that n has. */
+static Node *reached_quantize(const Raise *r, const Node *n) {
+    return one_result(n) ? raise_reached_quantize(r, n->out[0]) : NULL;
 }
 
 /* ---- names and types ---- */
@@ -104,19 +108,23 @@ static const Quant *handed_on(const Node *n) {
     return q;
 }
 
+void raise_result(Raise *r, Value *y, Node *q, const Quant *type) {
+    size_t index;
+    for (;; y = only_user(r, y, &index)->out[0]) {
+        set_quantized(y, type);
+        if (only_user(r, y, &index) == q)
+            break;
+    }
+    absorb(r, q, y);
+}
+
 /* n and all up to the QuantizeLinear take its type. */
 static void raise_results(Raise *r, Node *n, Node *q) {
     const Quant *type = q->out[0]->type.quant;
     const Quant *from = handed_on(n);
     if (from && is_within(&r->b, from, type))
         type = from; /* one name for one grid */
-    size_t index;
-    for (;; n = only_user(r, n->out[0], &index)) {
-        set_quantized(n->out[0], type);
-        if (only_user(r, n->out[0], &index) == q)
-            break;
-    }
-    absorb(r, q, n->out[0]);
+    raise_result(r, n->out[0], q, type);
 }
 
 /* ---- multiply and accumulate ---- */
@@ -314,6 +322,11 @@ static void raise_mover(Raise *r, Node *n) {
 static void raise_graph(Graph *g, void *ctx) {
     Raise *r = ctx;
     for (Node *n = g->first; n; n = n->next) { /* its successor may go */
+        if (n->def && n->def->quant.kind == QUANT_COMPUTE && n->def->quant.stored) {
+            if (n->n_out && !type_is_quantized(n->in[0]->type))
+                raise_recurrent(r, n);
+            continue;
+        }
         if (n->n_out == 0 || !n->out[0] || type_is_quantized(n->out[0]->type))
             continue;
         switch (n->def ? n->def->quant.kind : QUANT_NEVER) {
@@ -328,10 +341,7 @@ static void raise_graph(Graph *g, void *ctx) {
             break;
         case QUANT_JOIN:
         case QUANT_COMPUTE:
-        case QUANT_CLAMP:
-            if (!n->def->quant.stored)
-                raise_compute(r, n);
-            break;
+        case QUANT_CLAMP: raise_compute(r, n); break;
         }
     }
 }
