@@ -141,7 +141,7 @@ bool job_quantize(Job *j, Module *m) {
         return false;
     if (j->o->smooth_quant && !job_pass(j, m, "smooth-quant"))
         return false;
-    if (!j->o->weight_only && j->form > FORM_FLOAT)
+    if (!j->o->weight_only && !j->o->integer_only && j->form > FORM_FLOAT)
         j->advice = advice_of(m, j->o->dynamic);
     if (j->o->dynamic)
         return j->form <= FORM_FLOAT ||
