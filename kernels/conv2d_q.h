@@ -15,14 +15,15 @@
 //   y = (float)acc * scale[c]                                          float output
 //   y = acc                                                            int32 output
 // ONNX QLinearConv and ConvInteger. Sums wrap like int32 when ic / group * kh * kw exceeds 2^15.
-// The input is unfolded `tile` positions at a time: col holds tile * ic / group * kh * kw elements,
-// acc 5 * tile. Pads at the end follow from oh and ow.
+// Some positions of the input are unfolded at a time. Scratch: room bytes, for each position 5 sums and
+// ic / group * kh * kw elements, at least for one; packed weights take as many bytes for one row of them, or
+// for four where these are left. Pads at the end follow from oh and ow.
 typedef struct {
     int32_t n, ic, ih, iw;          /* input [n, ic, ih, iw] */
     int32_t oc, oh, ow;             /* output [n, oc, oh, ow] */
     int32_t kh, kw, sh, sw, dh, dw; /* kernel, strides, dilations */
     int32_t pt, pl;                 /* pads at the top and left */
-    int32_t group, tile;
+    int32_t group, room;
     int32_t has_wz, wz_step; /* else wz is not read; step 0 per tensor, 1 per channel */
     int32_t m_step;          /* of mul and shift, or scale: 0 per tensor, 1 per channel */
     int32_t xz, yz, lo, hi;
@@ -72,19 +73,31 @@ static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $
                   //! if Y!=f32,s32
                   const int32_t *mul, const int32_t *shift,
                   //! end
-                  $Y *y, $E *col, $A *acc
-                  //! if W=p8
-                  ,
-                  int8_t *rows4
-                  //! end
-) {
+                  $Y *y, uint8_t *scratch) {
     int32_t icg = p->ic / p->group, ocg = p->oc / p->group, len = icg * p->kh * p->kw;
     int32_t plane = p->oh * p->ow, b, g, first, i, j, k, r;
-    $A *sums = acc + 4 * (ptrdiff_t)p->tile;
+    ptrdiff_t each = (ptrdiff_t)len * (ptrdiff_t)sizeof($E) + 5 * (ptrdiff_t)sizeof($A);
+    //! if W=p8
+    int32_t most = p->room >= each + 4 * (ptrdiff_t)len ? 4 : 1;
+    int32_t tile = (int32_t)((p->room - most * (ptrdiff_t)len) / each);
+    //! else
+    int32_t most = 4, tile = (int32_t)(p->room / each);
+    //! end
+    $A *acc = ($A *)(void *)scratch, *sums;
+    $E *col;
+    //! if W=p8
+    int8_t *unpacked;
+    //! end
+    tile = tile > 16 ? tile / 16 * 16 : tile;
+    sums = acc + 4 * (ptrdiff_t)tile;
+    col = ($E *)(void *)(sums + tile);
+    //! if W=p8
+    unpacked = (int8_t *)(void *)(col + (ptrdiff_t)tile * len);
+    //! end
     for (b = 0; b < p->n; b++)
         for (g = 0; g < p->group; g++)
-            for (first = 0; first < plane; first += p->tile) {
-                int32_t count = plane - first < p->tile ? plane - first : p->tile;
+            for (first = 0; first < plane; first += tile) {
+                int32_t count = plane - first < tile ? plane - first : tile;
                 $NAME_unfold(p, x + ((ptrdiff_t)b * p->ic + (ptrdiff_t)g * icg) * p->ih * p->iw,
                              first, count, icg, col);
                 for (i = 0; p->has_wz && i < count; i++) {
@@ -92,12 +105,12 @@ static void $NAME(const qk_conv2d_q_params *p, const $X *x, const $W *w, const $
                     for (k = 0; k < len; k++)
                         sums[i] += col[(ptrdiff_t)i * len + k];
                 }
-                for (j = 0; j < ocg; j += 4) {
-                    int32_t rows = ocg - j < 4 ? ocg - j : 4;
+                for (j = 0; j < ocg; j += most) {
+                    int32_t rows = ocg - j < most ? ocg - j : most;
                     //! if W=p8
                     qk_unpack_row(w, ((ptrdiff_t)g * ocg + j) * len, rows * len, p->wbits, p->wsign,
-                                  rows4);
-                    qk_dot_$e_s8(col, count, rows4, rows, len, acc);
+                                  unpacked);
+                    qk_dot_$e_s8(col, count, unpacked, rows, len, acc);
                     //! else
                     qk_dot_$e_$w(col, count, w + ((ptrdiff_t)g * ocg + j) * len, rows, len, acc);
                     //! end

@@ -198,12 +198,33 @@ static bool offsets_fit(Mac *m, int64_t terms) {
                          "int32");
 }
 
-/* Positions unfolded together, of `len` elements each: their sums and unpacked weights are scratch,
- * too. */
-static int32_t unfold_tile(const Spatial *s, const Mac *m, int32_t len, int32_t room) {
-    int32_t bytes = elem_bits(m->expand) / 8, sums = 5 * elem_bits(m->acc) / 8;
-    int32_t each = (sums + bytes - 1) / bytes, rows = m->wbits ? 4 * len : 0;
-    return conv2d_tile(s->oh * s->ow, len + each, bytes, room > rows ? room - rows : 0, 1);
+/* Bytes for one unfolded position of `len` elements with its sums; unpacked weights are scratch,
+ * too: of one row at least, better of four. */
+typedef struct Unfolded {
+    size_t each, row;
+} Unfolded;
+
+static Unfolded unfolded(const Mac *m, int32_t len) {
+    return (Unfolded){.each = (size_t)len * (size_t)(elem_bits(m->expand) / 8) +
+                              5 * (size_t)(elem_bits(m->acc) / 8),
+                      .row = m->wbits ? (size_t)len : 0};
+}
+
+static int32_t unfold_room(const Spatial *s, const Mac *m, int32_t len, int32_t room) {
+    Unfolded u = unfolded(m, len);
+    int32_t bytes = elem_bits(m->expand) / 8, rows = 4 * (int32_t)u.row;
+    int32_t one = (int32_t)(u.each + (size_t)bytes - 1) / bytes;
+    int32_t tile = conv2d_tile(s->oh * s->ow, one, bytes, room > rows ? room - rows : 0, 1);
+    return rows + tile * (int32_t)u.each;
+}
+
+/* More positions read the weights less often, up to what stays in the cache. */
+static bool more_unfolded(Binder *b, const Spatial *s, const Mac *m, int32_t len, int scratch) {
+    Unfolded u = unfolded(m, len);
+    size_t all = (size_t)s->oh * (size_t)s->ow * u.each, least = u.each + u.row;
+    size_t most = 4 * u.row + (all < FIRST_LEVEL_CACHE ? all : FIRST_LEVEL_CACHE);
+    bind_grow(b, scratch, offsetof(qk_conv2d_q_params, room), least, u.each, most);
+    return true;
 }
 
 static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group,
@@ -262,14 +283,12 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         WINDOW_PARAMS(s),   .ic = s->ic,        .oc = s->oc,     .group = group, .has_wz = !no_wz,
         .wz_step = wz_step, .m_step = m.m_step, .xz = m.xz,      .yz = m.yz,     .lo = m.lo,
         .hi = m.hi,         .wbits = m.wbits,   .wsign = m.wsign};
-    p.tile = unfold_tile(s, &m, len, unfold_bytes(b, n));
-    args[n_args++] = bind_scratch(b, m.expand, (size_t)p.tile * (size_t)len);
-    args[n_args++] = bind_scratch(b, m.acc, 5 * (size_t)p.tile);
-    if (m.wbits)
-        args[n_args++] = bind_scratch(b, ELEM_INT8, 4 * (size_t)len);
+    p.room = unfold_room(s, &m, len, unfold_bytes(b, n));
+    int scratch = args[n_args++] = bind_scratch(b, ELEM_UINT8, (size_t)p.room);
     return bind_rounded(b, n, m.rounding, bind_kernel(b, "conv2d_q", 3, m.types), &p, sizeof p,
                         n_args, args) &&
-           (!v || volume_store(b, n, v, to, y, made)) && mac_finish(b, n, &m, added, 1.0f, y);
+           more_unfolded(b, s, &m, len, scratch) && (!v || volume_store(b, n, v, to, y, made)) &&
+           mac_finish(b, n, &m, added, 1.0f, y);
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {

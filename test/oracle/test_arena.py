@@ -192,6 +192,22 @@ class Arena(OracleCase):
                     arena, alive = emit(self.scratch / "net.onnx", self.scratch, *KINDS[kind])
                     self.assertLessEqual(arena, 1.05 * alive)
 
+    @for_each("w2", "w16", "a16", "a16w4")
+    def test_convolutions(self, kind):
+        """By the kernel that takes any type: one unfolded position and its sums come on top at most, and one row of
+        weights where they are packed."""
+        wide = kind != "w2"
+        for channels, size, kernel, stride in ((3, 8, 5, 1), (8, 8, 5, 2), (64, 7, 5, 2), (32, 12, 3, 1)):
+            row = channels * kernel**2
+            most = (4 * row + 5 * 8 if wide else 2 * row + 5 * 4) + (row if kind in ("w2", "a16w4") else 0)
+            with self.subTest(channels=channels, size=size, kernel=kernel, stride=stride):
+                model = between_curves("Conv", [[1, channels, size, size]],
+                                       [(channels, channels, kernel, kernel), (channels,)],
+                                       pads=[kernel // 2] * 4, strides=[stride] * 2)
+                onnx.save(model, self.scratch / "net.onnx")
+                arena, alive = emit(self.scratch / "net.onnx", self.scratch, *KINDS[kind])
+                self.assertLessEqual(arena, alive + max(most + 16, 0.05 * alive))
+
     @for_each(*SIZES)
     def test_random_sizes(self, seed):
         net, shape = Chain(seed).build()
