@@ -6,7 +6,7 @@
 
 #define ACTIVATION(S)                                                                              \
     .domain = "", .attrs_size = sizeof(S), .infer = op_same_type,                                  \
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .widest = 8}
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .curve = true}
 
 /* ---- Elu, Selu, Celu: one formula ---- */
 

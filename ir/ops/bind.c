@@ -212,39 +212,6 @@ bool bind_copy_rows(Binder *b, const Node *n, int x, int y, ElemType e, int32_t 
     return bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2, (int[]){x, y});
 }
 
-/* ---- multipliers and tables ---- */
-
-static bool call_table(Binder *b, const Node *n, const ElemType types[2], int32_t count,
-                       const int args[3]) {
-    qk_lut8_params p = {.n = count};
-    if (!bind_call(b, n, bind_kernel(b, "lut8", 2, types), &p, sizeof p, 3, args))
-        return false;
-    bind_over_each(b, 0, count, types[0], types[1]);
-    return true;
-}
-
-bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryFn *f,
-                const void *ctx) {
-    const Quant *in = op_quant(x), *out = op_quant(y);
-    ElemType types[] = {bind_elem(x), bind_elem(y)};
-    if (!quant_plain(in) || (out && !quant_plain(out)) || elem_bits(types[0]) != 8 ||
-        elem_bits(types[1]) > (out ? 16 : 32))
-        return bind_in_double(b, n);
-    uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(types[1], 256));
-    int32_t first = (int32_t)elem_min(types[0]);
-    for (int32_t i = 0; i < 256; i++) {
-        float v = (float)(first + i - quant_zero(in)) * quant_scale(in, 0);
-        v = f ? f(v, ctx) : v;
-        if (out)
-            elem_store_int(types[1], table, (size_t)i, quant_of_real(out, 0, v));
-        else
-            memcpy(table + (size_t)i * sizeof v, &v, sizeof v);
-    }
-    int args[3] = {0, bind_const(b, types[1], 256, table, "table")};
-    bind_each(b, n, x, y, &args[0], &args[2]);
-    return call_table(b, n, types, bind_count(x), args);
-}
-
 int bind_reals(Binder *b, size_t count, const double *data, const char *comment) {
     if (bind_real(b) == ELEM_DOUBLE)
         return bind_const(b, ELEM_DOUBLE, count, data, comment);
@@ -252,53 +219,4 @@ int bind_reals(Binder *b, size_t count, const double *data, const char *comment)
     for (size_t i = 0; i < count; i++)
         narrow[i] = (float)data[i];
     return bind_const(b, ELEM_FLOAT, count, narrow, comment);
-}
-
-bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params, size_t size,
-                UnaryFn *f, const void *ctx) {
-    if (op_quant(n->in[0]))
-        return bind_table(b, n, n->in[0], n->out[0], f, ctx);
-    int args[2];
-    if (!bind_floats_only(b, n))
-        return false;
-    bind_each(b, n, n->in[0], n->out[0], &args[0], &args[1]);
-    if (!bind_call(b, n, kernel, params, size, 2, args))
-        return false;
-    bind_in_place(b, 0);
-    return true;
-}
-
-static bool requantize_table(Binder *b, const Node *n, const Value *x, int from, const Quant *out,
-                             int y, int32_t lo, int32_t hi) {
-    const Quant *in = op_quant(x);
-    ElemType types[] = {bind_elem(x), binder_program(b)->buffers[y].elem};
-    uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(types[1], 256));
-    int32_t first = (int32_t)elem_min(types[0]);
-    for (int32_t i = 0; i < 256; i++) {
-        float v = (float)(first + i - quant_zero(in)) * quant_scale(in, 0);
-        int64_t q = quant_of_real(out, 0, v);
-        elem_store_int(types[1], table, (size_t)i, q < lo ? lo : q > hi ? hi : q);
-    }
-    int args[] = {from, bind_const(b, types[1], 256, table, "table"), y};
-    return call_table(b, n, types, bind_count(x), args);
-}
-
-bool bind_requantize(Binder *b, const Node *n, const Value *x, int x_buffer, const Quant *out,
-                     int y_buffer, int32_t lo, int32_t hi) {
-    const Quant *in = op_quant(x);
-    if (!quant_plain(in) || !quant_plain(out))
-        return bind_unsupported(b, n, "requantization needs parameters for the whole tensor");
-    if (elem_bits(bind_elem(x)) == 8)
-        return requantize_table(b, n, x, x_buffer, out, y_buffer, lo, hi);
-    ElemType types[] = {bind_elem(x), binder_program(b)->buffers[y_buffer].elem};
-    qk_requantize_params p = {
-        .n = bind_count(x), .xz = quant_zero(in), .yz = quant_zero(out), .lo = lo, .hi = hi};
-    int bits =
-        elem_bits(types[0]) > elem_bits(types[1]) ? elem_bits(types[0]) : elem_bits(types[1]);
-    requant_ratio(quant_scale(in, 0), quant_scale(out, 0), bits, &p.m, &p.shift);
-    if (!bind_call(b, n, bind_kernel(b, "requantize", 2, types), &p, sizeof p, 2,
-                   (int[]){x_buffer, y_buffer}))
-        return false;
-    bind_over_each(b, 0, p.n, types[0], types[1]);
-    return true;
 }

@@ -38,7 +38,7 @@ static bool gelu_bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_unary(b, n, "qk_unary_gelu_tanh_f32", &p, sizeof p, by_tanh, NULL);
 }
 
-#define TABLE {.kind = QUANT_COMPUTE, .data = 1, .widest = 8}
+#define TABLE {.kind = QUANT_COMPUTE, .data = 1, .curve = true}
 
 const OpDef op_Gelu = {
     .domain = "",

@@ -130,6 +130,9 @@ typedef struct QuantRule {
      * same_storage, operands and result of one storage type. */
     int widest;
     bool same_storage;
+    /* COMPUTE: a function of one number, on integers a table (bind_table). Runtimes have such
+     * kernels for 8 bits at most. */
+    bool curve;
     /* COMPUTE: the sum of its operands, which on int32 of one grid is exact (op_adds_integers). */
     bool adds;
     /* COMPUTE: why it stays float unless integers are asked for (-only, -integer-only); NULL where

@@ -53,7 +53,7 @@ const OpDef op_Pow = {
     .infer = op_broadcast,
     .quant = {.kind = QUANT_COMPUTE,
               .data = 1u << X,
-              .widest = 8,
+              .curve = true,
               .prefers_float = SPANS_TOO_MUCH,
               .integer_refusal = integer_refusal},
     .bind = bind,

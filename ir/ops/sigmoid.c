@@ -30,7 +30,7 @@ const OpDef op_Sigmoid = {
     .domain = "",
     .name = "Sigmoid",
     .infer = op_same_type,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .widest = 8},
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .curve = true},
     .qop = {.domain = "com.microsoft", .op = "QLinearSigmoid", .operands = "0* y", .since = 10},
     .bind = sigmoid_bind,
 };
@@ -39,6 +39,6 @@ const OpDef op_Tanh = {
     .domain = "",
     .name = "Tanh",
     .infer = op_same_type,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .widest = 8},
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .curve = true},
     .bind = tanh_bind,
 };

@@ -44,7 +44,7 @@ enum { PLAIN, KEEPS, BREAKS };
         .infer = op_same_type,                                                                     \
         .quant = {.kind = QUANT_COMPUTE,                                                           \
                   .data = 1,                                                                       \
-                  .widest = 8,                                                                     \
+                  .curve = true,                                                                   \
                   .prefers_float = (float_wanted) ? SPANS_TOO_MUCH : NULL,                         \
                   .keeps_zero = (at_zero) == KEEPS,                                                \
                   .singular = (at_zero) == BREAKS ? 1 : 0},                                        \

@@ -282,7 +282,7 @@ const char *quant_storage_refusal(const QuantRule *r, const Quant *operand, cons
     if (bits > WIDEST_KERNEL || elem_bits(result->storage) > WIDEST_KERNEL)
         return NULL; /* computed in double, on any storage */
     if (r->widest && bits > r->widest)
-        return "its integer form is a table, which serves 8-bit operands";
+        return "its integer form is tables, which serve 8-bit operands";
     if (r->same_storage && operand->storage != result->storage)
         return "its operands and result differ in storage type, for which there is no integer "
                "kernel";

@@ -135,7 +135,8 @@ static const char *why_no_kernel(const Decide *d, const Node *n) {
     if (!d->c->runtime_alone || n->def->quant.kind != QUANT_COMPUTE || choice_to_keep(d->c, n) ||
         d->c->no_floats || (n->n_out && n->out[0] && choice_of(d, n->out[0]).fixed))
         return NULL;
-    if (!ort_has_rule(n))
+    bool wide = n->def->quant.curve && n->in[0] && elem_bits(choice_of(d, n->in[0]).storage) > 8;
+    if (!ort_has_rule(n) || wide)
         return "onnxruntime has no integer kernel for it; -only=... and -target=onnx quantize it";
     if (n->def->quant.fixed_output && d->c->float_outputs && only_goes_out(d, n))
         return "its result goes out as it is, and its integers stop short of 1";
