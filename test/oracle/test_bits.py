@@ -214,8 +214,10 @@ class Bits(OracleCase):
                 away = np.abs(have[name].reshape(want.shape).astype(np.int64) - want)
                 self.assertLessEqual(away.max(), 1, f"{(away > 1).mean():.3f} of {away.size}")
                 # Sums in float32 round some values near a tie the other way: one in fifty, and one by chance where
-                # there are few.
-                self.assertLessEqual((away > 0).sum(), 1 + 0.02 * away.size)
+                # there are few. Curves of 16 bits are within a quarter of a step before they are rounded, which takes
+                # at most every fourth result to the other side.
+                curve = name in ("sigmoid", "tanh") and "int16" in pair.split("_")[0]
+                self.assertLessEqual((away > 0).sum(), 1 + (0.25 if curve else 0.02) * away.size)
         self.run_c(path, data)
 
     def test_sums_wrap(self):
