@@ -273,6 +273,21 @@ bool job_compile(Job *j, Module *m) {
            (!j->o->annotate || j->o->passes || job_pass(j, m, "annotate"));
 }
 
+/* Fake-quantized values are what training sees: rounded to their grids, computed in float. */
+static bool run_on_integers(Job *j, Module *m) {
+    bool fake = module_form(m).fake && !j->o->ignore_quant;
+    if (!j->o->form) {
+        if (fake && j->o->requant)
+            diag_warning(j->d, LOC_NONE,
+                         "-requant has no effect on `float ~` values, which are computed in float "
+                         "and rounded: -form=true computes on integers, as C does");
+        return true;
+    }
+    if (strcmp(j->o->form, "true") != 0)
+        return diag_error(j->d, LOC_NONE, "run and compare take -form=true alone");
+    return !fake || job_pass(j, m, "true-quant");
+}
+
 bool job_prepare_run(Job *j, Module *m) {
     if (!module_data_required(m, j->d) || !open_up(j, m))
         return false;
@@ -284,7 +299,7 @@ bool job_prepare_run(Job *j, Module *m) {
         return false;
     ModuleForm f = module_form(m);
     f.scaling = false; /* floats compute just that */
-    if (!raise(j, m, f))
+    if (!raise(j, m, f) || !run_on_integers(j, m))
         return false;
     if (m->wide_zp && !job_pass(j, m, "wide-zp"))
         return false;

@@ -223,9 +223,23 @@ static void read_integers(TrueQuant *t, Node *n) {
             n->in[i] = t->ints[n->in[i]->id];
 }
 
+static bool takes_quantized(const QuantRule *r, size_t i) {
+    bool mac = r->kind == QUANT_MAC && i;
+    return quant_rule_is_data(r, i) || (r->fill && i == r->fill) || (r->stored >> i & 1) ||
+           (mac && (i == (size_t)r->weight || i == (size_t)r->bias));
+}
+
+/* The other operands stay what they are (the bounds of Clip). */
+static void read_operands(TrueQuant *t, Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && !takes_quantized(&n->def->quant, i))
+            n->in[i] = float_of(t, n->in[i], n);
+    read_integers(t, n);
+}
+
 static void integer_node(TrueQuant *t, Node *n) {
     QuantClass kind = n->def->quant.kind;
-    read_integers(t, n);
+    read_operands(t, n);
     t->integer[n->id] = true;
     if (kind == QUANT_MAC)
         bias_to_int(t, n);
