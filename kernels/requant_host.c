@@ -51,9 +51,12 @@ static int32_t fixed_shift(double largest, int headroom, int bits) {
     return shift < 0 ? 0 : shift > 61 ? 61 : shift;
 }
 
-static double ratio(float s, float sy) {
-    double r = (double)s / (double)sy;
+static double cut(double r) {
     return r > 16777216.0 ? 16777216.0 : r < -16777216.0 ? -16777216.0 : r;
+}
+
+static double ratio(float s, float sy) {
+    return cut((double)s / (double)sy);
 }
 
 void requant_add(float sa, float sb, float sy, int bits, int64_t *ma, int64_t *mb, int32_t *shift) {
@@ -62,6 +65,25 @@ void requant_add(float sa, float sb, float sy, int bits, int64_t *ma, int64_t *m
                          bits == 8 ? 52 : 62); /* 52: exact in double too */
     *ma = llrint(ldexp(ra, *shift));
     *mb = llrint(ldexp(rb, *shift));
+}
+
+void requant_terms(const float *s, size_t n, double sy, int bits, int64_t *m, int32_t *shift) {
+    double largest = 0;
+    int e = 0;
+    frexp((double)n, &e);
+    for (size_t i = 0; i < n; i++)
+        largest = fmax(largest, cut((double)s[i] / sy));
+    *shift = fixed_shift(largest, bits + e, 62);
+    for (size_t i = 0; i < n; i++)
+        m[i] = llrint(ldexp(cut((double)s[i] / sy), *shift));
+}
+
+void requant_quotient(float sa, float sb, float sy, int bits, int64_t *m, int32_t *shift) {
+    double r = fmin((double)sa / ((double)sb * (double)sy), ldexp(1, 2 * bits + 2));
+    *shift = fixed_shift(r, bits, 62);
+    if (*shift > 62 - bits) /* the divisor is shifted, too */
+        *shift = 62 - bits;
+    *m = llrint(ldexp(r, *shift));
 }
 
 void requant_ratio(float sx, float sy, int bits, int64_t *m, int32_t *shift) {

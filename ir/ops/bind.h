@@ -83,6 +83,9 @@ bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params
 bool bind_requantize(Binder *b, const Node *n, const Value *x, int x_buffer, const Quant *out,
                      int y_buffer, int32_t lo, int32_t hi);
 
+/* y = the sum of all operands, integers, divided by `divisor`; rounded once (mean.c). */
+bool bind_sum_integers(Binder *b, const Node *n, int64_t divisor);
+
 /* y = LayerNormalization of x[rows, width] with `scale` and, unless -1, `bias` of width numbers
  * (layernorm.c). */
 bool bind_layer_rows(Binder *b, const Node *n, int32_t rows, int32_t width, float eps, int x,

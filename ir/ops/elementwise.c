@@ -246,9 +246,31 @@ static bool bind_mul(Binder *b, const Node *n, const OpCtx *c) {
     return bind_any_quant(n) ? bind_mul_quant(b, n) : bind_float_or_shape(b, n, "mul");
 }
 
+static bool bind_div_quant(Binder *b, const Node *n) {
+    if (!fits_kernel(n))
+        return bind_in_double(b, n);
+    const Quant *qa = op_quant(n->in[0]), *qb = op_quant(n->in[1]), *qy = op_quant(n->out[0]);
+    ElemType e = bind_elem(n->out[0]);
+    int args[3];
+    Broadcast s = bind_pair(b, n, args);
+    qk_div_q_params p = {
+        .rank = s.rank, .az = quant_zero(qa), .bz = quant_zero(qb), .yz = quant_zero(qy)};
+    memcpy(p.dim, s.dim, sizeof p.dim);
+    memcpy(p.as, s.as, sizeof p.as);
+    memcpy(p.bs, s.bs, sizeof p.bs);
+    quant_range(qy, &p.lo, &p.hi);
+    requant_quotient(quant_scale(qa, 0), quant_scale(qb, 0), quant_scale(qy, 0), elem_bits(e), &p.m,
+                     &p.shift);
+    if (!bind_call(b, n, bind_kernel(b, "div_q", 1, &e), &p, sizeof p, 3, args))
+        return false;
+    mark_in_place(b, n->in[0]->type, n->out[0]->type, 0);
+    mark_in_place(b, n->in[1]->type, n->out[0]->type, 1);
+    return true;
+}
+
 static bool bind_div(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
-    return bind_float_or_shape(b, n, "div");
+    return bind_any_quant(n) ? bind_div_quant(b, n) : bind_float_or_shape(b, n, "div");
 }
 
 #define BINARY .domain = "", .infer = op_broadcast
@@ -277,8 +299,17 @@ const OpDef op_Mul = {
     .bind = bind_mul,
 };
 
-const OpDef op_Div = {BINARY, .name = "Div", .quant = {.singular = 2}, .affine = affine_div,
-                      .bind = bind_div};
+const OpDef op_Div = {
+    BINARY,
+    .name = "Div",
+    .quant = {.kind = QUANT_COMPUTE,
+              .data = 3,
+              .same_storage = true,
+              .prefers_float = true,
+              .singular = 2},
+    .affine = affine_div,
+    .bind = bind_div,
+};
 
 /* ---- Sum ---- */
 
@@ -287,22 +318,21 @@ static bool two_operands(const OpCtx *c, const char **why) {
     return c->n_in == 2;
 }
 
-/* y = ((x0 + x1) + x2) + ...; quantized operands and results are converted on the way. */
+/* y = ((x0 + x1) + x2) + ... */
 static bool bind_sum_float(Binder *b, const Node *n) {
     const Value *out = n->out[0];
     Type so_far = n->in[0]->type;
-    int sum = bind_dequantized(b, n, n->in[0]);
+    int sum = bind_value(b, n->in[0]);
     size_t count = (size_t)bind_count(out);
-    for (size_t i = 1; i < n->n_in && sum >= 0; i++) {
-        bool last = i + 1 == n->n_in && !op_quant(out);
-        int x = bind_dequantized(b, n, n->in[i]);
-        int to = last ? bind_value(b, out) : bind_temp(b, ELEM_FLOAT, count);
-        if (x < 0 || !call_kernel(b, n, "add", ELEM_FLOAT, so_far, n->in[i]->type, sum, x, to))
+    for (size_t i = 1; i < n->n_in; i++) {
+        int to = i + 1 == n->n_in ? bind_value(b, out) : bind_temp(b, ELEM_FLOAT, count);
+        if (!call_kernel(b, n, "add", ELEM_FLOAT, so_far, n->in[i]->type, sum,
+                         bind_value(b, n->in[i]), to))
             return false;
         sum = to;
         so_far = out->type;
     }
-    return sum >= 0 && (!op_quant(out) || bind_quantized(b, n, sum, out));
+    return true;
 }
 
 static bool bind_sum(Binder *b, const Node *n, const OpCtx *c) {
@@ -312,7 +342,7 @@ static bool bind_sum(Binder *b, const Node *n, const OpCtx *c) {
     if (!bind_any_quant(n))
         return bind_floats_only(b, n) &&
                (n->n_in == 2 ? bind_plain(b, n, "add", ELEM_FLOAT) : bind_sum_float(b, n));
-    return n->n_in == 2 ? bind_add_quant(b, n, 1) : bind_sum_float(b, n);
+    return n->n_in == 2 ? bind_add_quant(b, n, 1) : bind_sum_integers(b, n, 1);
 }
 
 const OpDef op_Sum = {

@@ -29,7 +29,7 @@ class Grid:
     def of(self, elem):
         info = np.iinfo(elem)
         steps = int(info.max) - int(info.min)
-        return np.float32(self.scale * 255 / steps), int(info.min + round(self.zp * steps))
+        return np.float32(self.scale * 256 / (steps + 1)), int(info.min + round(self.zp * steps))
 
 
 @dataclasses.dataclass
@@ -44,7 +44,7 @@ class Case:
     outputs: int = 1  # behind the first one they are integers as they are
     qop: bool = False  # onnxruntime has it on the integers themselves
     opset: int = 21
-    edges: list = None  # of the first operands, in steps from 0: what stands in their first elements
+    edges: tuple = ()  # for each operand, in steps from 0: what its first elements are
 
 
 def indices(*shape):
@@ -83,7 +83,7 @@ JOINED = {
     "OneHot of another grid": Case("OneHot", [np.array([[0, 2], [-1, 9]]), np.array(4), (X, (2,))], Grid(0.031), constant=(2,),
                                    real=lambda v: np.where(np.array([[0, 2], [3, 9]])[..., None] == np.arange(4), v[1], v[0])),
     "Hardmax": Case("Hardmax", [(X, (4, 30))], Grid(1 / 50), lambda x: (np.arange(30) == x.argmax(1)[:, None]) * 1.0,
-                    edges=[100, 100, 3]),
+                    edges=([100, 100, 3],)),
     "Hardmax between": Case("Hardmax", [(X, (2, 7, 5))], Grid(1.0),
                             lambda x: (np.arange(7)[:, None] == x.argmax(1)[:, None, :]) * 1.0, {"axis": 1}),
 }
@@ -95,7 +95,29 @@ def scattered(x, index, updates):
     return y
 
 
-CASES = MOVERS | JOINED
+DIVISOR = Grid(0.016, 0.4)
+# What is divided by and into 0, one by one: -1, 0 and 1 by 0, ties, both signs.
+ENDS = [-1, 0, 1, 3, -3, 5, 7, -9]
+ARITHMETIC = {
+    "Div": Case("Div", [(X, (2, 3, 40)), (DIVISOR, (2, 3, 40))], Grid(0.05), np.divide),
+    "Div, ties": Case("Div", [(Grid(0.5), (2, 8)), (Grid(0.25), (2, 1))], Grid(1.0), np.divide,
+                      edges=([*ENDS, *ENDS], [0, 4])),
+    "Div of quarters": Case("Div", [(Grid(0.5), (8,)), (Grid(0.25), (8,))], Grid(0.5), np.divide,
+                            edges=(ENDS[::-1], [4, 8, 16, -4, -8, -16, 32, 64])),
+    "Div, broadcast": Case("Div", [(X, (3, 1, 40)), (DIVISOR, (5, 1))], Grid(0.03, 0.3), np.divide),
+    "Div by a constant": Case("Div", [(X, (4, 40)), (DIVISOR, (40,))], Grid(0.02, 0.4), np.divide, constant=(1,)),
+    "Div of a constant": Case("Div", [(X, ()), (Grid(0.01, 0), (4, 40))], Grid(0.03, 0.6), np.divide, constant=(0,)),
+    "Div to coarse steps": Case("Div", [(X, (4, 40)), (Grid(2.0), (4, 40))], Grid(0.001), np.divide),
+    "Sum of three": Case("Sum", [(X, (2, 3, 20)), (Grid(0.031), (3, 20)), (Grid(0.011, 0), (2, 1, 20))], Grid(0.05, 0.4),
+                         lambda a, b, c: a + b + c),
+    "Sum of five": Case("Sum", [(Grid(0.01 * k, k / 6), (7, 30)) for k in range(1, 6)], Grid(0.11), lambda *a: sum(a), constant=(2,)),
+    "Mean of two": Case("Mean", [(X, (2, 3, 20)), (Grid(0.031), (3, 20))], Grid(0.03), lambda a, b: (a + b) / 2),
+    "Mean of three": Case("Mean", [(X, (4, 20)), (X, ()), (Grid(0.013), (4, 1))], Grid(0.02), lambda a, b, c: (a + b + c) / 3),
+    "Mean, ties": Case("Mean", [(Grid(0.5), (60,)), (Grid(0.5), (60,))], Grid(0.5), lambda a, b: (a + b) / 2),
+}
+
+
+CASES = MOVERS | JOINED | ARITHMETIC
 
 
 class Built:
@@ -136,8 +158,8 @@ class Built:
         v = self.rng.integers(info.min, int(info.max) + 1, operand[1])
         if v.size >= 3:  # the ends, and 0
             v.reshape(-1)[-3:] = info.min, info.max, grid[1]
-        for k, step in enumerate(self.case.edges or []):
-            v.reshape(-1)[k] = np.clip(grid[1] + step, info.min, info.max)
+        edges = self.case.edges[len(self.reals)] if len(self.reals) < len(self.case.edges) else []
+        v.reshape(-1)[:len(edges)] = np.clip(grid[1] + np.array(edges, int), info.min, info.max)
         ints = v.astype(self.elem)
         if i in self.case.constant:
             self.inits.append(numpy_helper.from_array(ints, name))
@@ -150,11 +172,22 @@ class Built:
 
     def steps(self, real):
         """The rounded real numbers, and which of them are far from ties."""
-        info = np.iinfo(self.elem)
         at = real / np.float64(self.grid[0])
+        if self.exact_ties():
+            return self.clipped(at), np.ones(at.shape, bool)
         with np.errstate(invalid="ignore"):
             clear = np.abs(np.abs(at - np.floor(at)) - 0.5) > NEAR_TIE
-        return np.clip(np.rint(at) + self.grid[1], info.min, info.max), clear | ~np.isfinite(at)
+        return self.clipped(at), clear | ~np.isfinite(at)
+
+    def exact_ties(self):
+        """Whether all scales are powers of two: then ties are no matter of rounding errors."""
+        scales = [o[0].of(self.elem)[0] for o in self.case.operands if isinstance(o, tuple)] + [self.grid[0]]
+        return all(np.frexp(s)[0] == 0.5 for s in scales)
+
+    def clipped(self, at):
+        """As QuantizeLinear does it: half to even, NaN is the lowest integer."""
+        info = np.iinfo(self.elem)
+        return np.where(np.isnan(at), info.min, np.clip(np.rint(at) + self.grid[1], info.min, info.max))
 
 
 class IntegerForms(OracleCase):

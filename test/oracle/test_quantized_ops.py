@@ -260,7 +260,7 @@ class QuantizedOps(OracleCase):
         self.check("Sum", m, m.finish("Sum", y, want.shape), want, y)
 
     def test_sum_of_three(self):
-        """Computed in float: one rounding, as defined."""
+        """Rounded once, as defined."""
         m, y = Model("sum"), Q(T.INT8, 0.0517, 3)
         want = sum(m.operand(Q(T.INT8, s, z), (1, 30)) for s, z in ((0.02, -5), (0.03, 9), (0.01, 0)))
         self.check("Sum", m, m.finish("Sum", y, want.shape), want, y)
