@@ -86,6 +86,13 @@ void requant_quotient(float sa, float sb, float sy, int bits, int64_t *m, int32_
     *m = llrint(ldexp(r, *shift));
 }
 
+void requant_real(double m, int32_t *c, int32_t *shift) {
+    int e = 0;
+    int64_t q = llrint(ldexp(frexp(m, &e), 31));
+    *c = (int32_t)(q == INT64_C(1) << 31 ? q / 2 : q);
+    *shift = 31 - e - (q == INT64_C(1) << 31);
+}
+
 void requant_ratio(float sx, float sy, int bits, int64_t *m, int32_t *shift) {
     double r = ratio(sx, sy);
     *shift = fixed_shift(fabs(r), bits, 62);

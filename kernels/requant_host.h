@@ -35,15 +35,20 @@ bool requant_power(double m, int32_t *k);
  * unless the terms cancel. */
 void requant_add(float sa, float sb, float sy, int bits, int64_t *ma, int64_t *mb, int32_t *shift);
 
-/* For addend_q and round_sum_q: m[i] = s[i] / sy of n operands in 64-bit fixed point, as requant_add
- * does it for two: the sum before rounding lies within n^2 2^-21 of the exact real one (of 8 bits
- * n^2 2^-37) where ratios are below 2^8. sy may be that of a mean, times the number of operands. */
+/* For addend_q and round_sum_q: m[i] = s[i] / sy of n operands in 64-bit fixed point, as
+ * requant_add does it for two: the sum before rounding lies within n^2 2^-21 of the exact real one
+ * (of 8 bits n^2 2^-37) where ratios are below 2^8. sy may be that of a mean, times the number of
+ * operands. */
 void requant_terms(const float *s, size_t n, double sy, int bits, int64_t *m, int32_t *shift);
 
 /* For div_q: m = sa / (sb * sy) in 64-bit fixed point; the quotient before rounding lies within
  * 2^-20 of the exact real one, or both saturate. Exact where the ratio is a multiple of 2^-shift.
  */
 void requant_quotient(float sa, float sb, float sy, int bits, int64_t *m, int32_t *shift);
+
+/* m = *c * 2^-*shift to 31 bits, for the chunks `round_wide` and `round_root`: 2^30 <= *c < 2^31, m
+ * > 0. */
+void requant_real(double m, int32_t *c, int32_t *shift);
 
 /* For requantize: the same with one term. */
 void requant_ratio(float sx, float sy, int bits, int64_t *m, int32_t *shift);

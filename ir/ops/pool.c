@@ -172,11 +172,53 @@ static bool stages(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, S
     return true;
 }
 
+static bool average_volume_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *s,
+                                 int32_t include_pad) {
+    const PoolAttrs *a = c->attrs;
+    const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
+    ElemType e = bind_elem(n->in[0]);
+    Window w;
+    if (!average_fits(n))
+        return bind_in_double(b, n);
+    if (!op_window(c, &a->w, n->in[0]->type, NULL, &w))
+        return false;
+    qk_avgpool3d_q_params p = {.planes = s->n * s->ic,
+                               .id = (int32_t)n->in[0]->type.dims[2].value,
+                               .ih = s->ih,
+                               .iw = s->iw,
+                               .od = (int32_t)w.out[0].value,
+                               .oh = s->oh,
+                               .ow = s->ow,
+                               .kd = (int32_t)w.kernel[0],
+                               .kh = s->kh,
+                               .kw = s->kw,
+                               .sd = w.out[0].value > 1 ? (int32_t)w.stride[0] : 1,
+                               .sh = s->sh,
+                               .sw = s->sw,
+                               .dd = w.kernel[0] > 1 ? (int32_t)w.dilation[0] : 1,
+                               .dh = s->dh,
+                               .dw = s->dw,
+                               .pf = (int32_t)w.pad_begin[0],
+                               .pt = s->pt,
+                               .pl = s->pl,
+                               .pk = (int32_t)w.pad_end[0],
+                               .pb = s->pb,
+                               .pr = s->pr,
+                               .count_include_pad = include_pad,
+                               .xz = quant_zero(x),
+                               .yz = quant_zero(y)};
+    quant_range(y, &p.lo, &p.hi);
+    requant_pool(quant_scale(x, 0), quant_scale(y, 0), elem_bits(e), (int64_t)p.kd * p.kh * p.kw,
+                 &p.m, &p.shift);
+    return bind_call(b, n, bind_kernel(b, "avgpool3d_q", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
+}
+
 static bool average_volume(Binder *b, const Node *n, const OpCtx *c, const Spatial *s,
                            int32_t include_pad) {
     Stages t;
     if (bind_any_quant(n))
-        return bind_in_double_as(b, n, "it averages over three dimensions");
+        return average_volume_quant(b, n, c, s, include_pad);
     if (!bind_floats_only(b, n) || !stages(b, n, c, s, &t))
         return false;
     qk_avgpool2d_f32_params p = {WINDOW_PARAMS(&t.planes), .c = t.planes.ic, .pb = s->pb,

@@ -133,7 +133,7 @@ static bool reduction(Binder *b, const Node *n, const OpCtx *c, Reduction *r) {
      memcpy((p).rdim, (r).rdim, sizeof(p).rdim),                                                   \
      memcpy((p).rstride, (r).rstride, sizeof(p).rstride))
 
-enum { PLAIN, ABSOLUTE, SQUARE }; /* `what` of reducesum_f32 */
+enum { PLAIN, ABSOLUTE, SQUARE, ROOT }; /* `what` of reducesum_f32 and reducenorm_q */
 
 static bool sum_floats(Binder *b, const Node *n, const Reduction *r, int what, bool mean, int y) {
     qk_reducesum_f32_params p = {REDUCTION(*r), .what = what,
@@ -159,6 +159,25 @@ static bool sum_integers(Binder *b, const Node *n, const Reduction *r, bool mean
     bind_multiplier(b, n, rounding, m, &p.c, &p.k);
     return bind_rounded(b, n, rounding, bind_kernel(b, "reducesum_q", 1, &e), &p, sizeof p, 2,
                         (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+}
+
+/* Of absolute values, squares, and the root of those: m is sx / sy, sx^2 / sy, (sx / sy)^2. */
+static bool norm_integers(Binder *b, const Node *n, const Reduction *r, int what) {
+    const Quant *x = op_quant(n->in[DATA]), *y = op_quant(n->out[0]);
+    ElemType e = bind_elem(n->in[DATA]);
+    if (!quant_plain(x) || !quant_plain(y) || bind_elem(n->out[0]) != e || elem_bits(e) > 16)
+        return bind_in_double(b, n);
+    qk_reducenorm_q_params p = {REDUCTION(*r), .what = what, .xz = quant_zero(x),
+                                .yz = quant_zero(y)};
+    COPY_REDUCTION(p, *r);
+    quant_range(y, &p.lo, &p.hi);
+    double sx = (double)quant_scale(x, 0), sy = (double)quant_scale(y, 0), ratio = sx / sy;
+    requant_real(what == ABSOLUTE ? ratio
+                 : what == SQUARE ? sx * ratio
+                                  : ratio * ratio,
+                 &p.m, &p.shift);
+    return bind_call(b, n, bind_kernel(b, "reducenorm_q", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
 }
 
 /* Plain integers, as models compute with shapes. */
@@ -201,9 +220,11 @@ static bool of_floats(Binder *b, const Node *n, const OpCtx *c, Reduction *r) {
     return true;
 }
 
-/* A sum and then, unless it is NULL, a function of it. */
+/* Of floats a sum and then, unless it is NULL, a function of it. */
 static bool bind_norm(Binder *b, const Node *n, const OpCtx *c, int what, const char *function) {
     Reduction r;
+    if (bind_any_quant(n) && what != PLAIN)
+        return reduction(b, n, c, &r) && norm_integers(b, n, &r, function ? ROOT : what);
     if (!of_floats(b, n, c, &r))
         return false;
     int y = bind_value(b, n->out[0]);
@@ -287,6 +308,13 @@ static bool min_bind(Binder *b, const Node *n, const OpCtx *c) {
      .homogeneous = true,                                                                          \
      .move_axis = move_axis,                                                                       \
      .same_storage = true}
+#define NORM(linear)                                                                               \
+    {.kind = QUANT_COMPUTE,                                                                        \
+     .data = 1u << DATA,                                                                           \
+     .homogeneous = (linear),                                                                      \
+     .move_axis = move_axis,                                                                       \
+     .same_storage = true,                                                                         \
+     .prefers_float = true}
 #define ORDER {.kind = QUANT_ORDER, .data = 1u << DATA, .homogeneous = true, .move_axis = move_axis}
 
 const OpDef op_ReduceMean = {REDUCE, .name = "ReduceMean", .quant = SUMS, .upgrade = upgrade_18,
@@ -297,10 +325,12 @@ const OpDef op_ReduceMax = {REDUCE, .name = "ReduceMax", .quant = ORDER, .upgrad
                             .bind = max_bind};
 const OpDef op_ReduceMin = {REDUCE, .name = "ReduceMin", .quant = ORDER, .upgrade = upgrade_18,
                             .bind = min_bind};
-const OpDef op_ReduceL1 = {REDUCE, .name = "ReduceL1", .upgrade = upgrade_18, .bind = l1_bind};
-const OpDef op_ReduceL2 = {REDUCE, .name = "ReduceL2", .upgrade = upgrade_18, .bind = l2_bind};
-const OpDef op_ReduceSumSquare = {REDUCE, .name = "ReduceSumSquare", .upgrade = upgrade_18,
-                                  .bind = sumsquare_bind};
+const OpDef op_ReduceL1 = {REDUCE, .name = "ReduceL1", .quant = NORM(true), .upgrade = upgrade_18,
+                           .bind = l1_bind};
+const OpDef op_ReduceL2 = {REDUCE, .name = "ReduceL2", .quant = NORM(true), .upgrade = upgrade_18,
+                           .bind = l2_bind};
+const OpDef op_ReduceSumSquare = {REDUCE, .name = "ReduceSumSquare", .quant = NORM(false),
+                                  .upgrade = upgrade_18, .bind = sumsquare_bind};
 const OpDef op_ReduceProd = {REDUCE, .name = "ReduceProd", .upgrade = upgrade_18,
                              .bind = prod_bind};
 const OpDef op_ReduceLogSum = {REDUCE, .name = "ReduceLogSum", .upgrade = upgrade_18,

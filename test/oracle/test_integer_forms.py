@@ -117,7 +117,49 @@ ARITHMETIC = {
 }
 
 
-CASES = MOVERS | JOINED | ARITHMETIC
+def norms(x):
+    return np.sqrt((x * x).sum(1, keepdims=True))
+
+
+def volumes(x, kernel, stride, pads=0, count_pads=True, dilation=1):
+    """Averages over cubes."""
+    def windows(v):
+        v = np.pad(v, [(0, 0), (0, 0)] + [(pads, pads)] * 3)
+        v = np.lib.stride_tricks.sliding_window_view(v, [(kernel - 1) * dilation + 1] * 3, axis=(2, 3, 4))
+        return v[:, :, ::stride, ::stride, ::stride, ::dilation, ::dilation, ::dilation].sum(axis=(-1, -2, -3))
+    return windows(x) / (kernel ** 3 if count_pads else windows(np.ones_like(x)))
+
+
+STEP = Grid(0.5)
+NORMS = {
+    "ReduceL1": Case("ReduceL1", [(X, (3, 20, 5)), np.array([1])], Grid(0.13, 0), lambda x: np.abs(x).sum(1, keepdims=True)),
+    "ReduceL1 of all": Case("ReduceL1", [(X, (3, 20, 5))], Grid(2.0, 0.1), lambda x: np.abs(x).sum(), {"keepdims": 0}),
+    "ReduceL1, ties": Case("ReduceL1", [(STEP, (40, 3)), np.array([1])], Grid(1.0), lambda x: np.abs(x).sum(1, keepdims=True),
+                           edges=([1, 2, 4, 1, -3, 1],)),
+    "ReduceL2": Case("ReduceL2", [(X, (30, 20, 5)), np.array([1])], Grid(0.05, 0), lambda x: np.sqrt((x * x).sum(1, keepdims=True))),
+    "ReduceL2, ties": Case("ReduceL2", [(STEP, (40, 2)), np.array([1])], Grid(1.0), norms,
+                           edges=([3, 4, -5, 12, 8, -15, 0, 0, 0, 1, 0, 3, 0, -5, 9, 12],)),
+    "ReduceL2 to coarse steps": Case("ReduceL2", [(X, (30, 2)), np.array([1])], Grid(30.0), norms, edges=([1, 1],), elems=("int16", "uint16")),
+    "ReduceSumSquare": Case("ReduceSumSquare", [(X, (30, 20, 5)), np.array([1])], Grid(0.9, 0.1),
+                            lambda x: (x * x).sum(1, keepdims=True)),
+    "ReduceSumSquare, ties": Case("ReduceSumSquare", [(STEP, (40, 2)), np.array([1])], Grid(4.0),
+                                  lambda x: (x * x).sum(1, keepdims=True), edges=([1, 0, 2, 2, 2, 4, 3, 5, 0, 4, -2, -2],)),
+    "LpNormalization": Case("LpNormalization", [(X, (30, 20, 5))], Grid(1 / 128), lambda x: x / norms(x), {"axis": 1}),
+    "LpNormalization of 1": Case("LpNormalization", [(X, (8, 30))], Grid(1 / 300), lambda x: x / np.abs(x).sum(1, keepdims=True), {"p": 1}),
+    "LpNormalization, ties": Case("LpNormalization", [(STEP, (20, 2))], Grid(0.2), lambda x: np.nan_to_num(x / norms(x)),
+                                  {"axis": 1}, edges=([3, 4, -5, 12, 0, 0, 0, 7, -1, 0],), elems=("int8", "uint8")),
+    "AveragePool of volumes": Case("AveragePool", [(X, (1, 3, 7, 6, 8))], Grid(0.015), lambda x: volumes(x, 3, 2),
+                                   {"kernel_shape": [3] * 3, "strides": [2] * 3}),
+    "AveragePool of volumes, padded": Case("AveragePool", [(X, (2, 2, 5, 6, 4))], Grid(0.01), lambda x: volumes(x, 3, 1, 1, False),
+                                           {"kernel_shape": [3] * 3, "pads": [1] * 6}),
+    "AveragePool of volumes, with pads": Case("AveragePool", [(X, (1, 2, 5, 6, 4))], Grid(0.0113), lambda x: volumes(x, 2, 1, 1, True, 2),
+                                              {"kernel_shape": [2] * 3, "pads": [1] * 6, "dilations": [2] * 3, "count_include_pad": 1}),
+    "AveragePool of volumes, ties": Case("AveragePool", [(STEP, (1, 1, 4, 4, 4))], STEP, lambda x: volumes(x, 2, 2),
+                                         {"kernel_shape": [2] * 3, "strides": [2] * 3}),
+}
+
+
+CASES = MOVERS | JOINED | ARITHMETIC | NORMS
 
 
 class Built:
@@ -210,11 +252,13 @@ class IntegerForms(OracleCase):
         for form in ("qdq", "qop"):
             back = self.scratch / f"{form}.onnx"
             qxc(path, f"-emit={form}", "-o", back)
+            kinds = {n.op_type for n in onnx.load(back).graph.node}
+            qlinear = "QLinear" + built.case.op in kinds  # rounds on its own
+            self.assertTrue(qlinear or built.case.op in kinds, kinds)
             again = session(back).run(names, built.feeds)
             for name, result in zip(names, again):
-                np.testing.assert_array_equal(result, want[name], err_msg=f"-emit={form}, {name}")
-            kinds = {n.op_type for n in onnx.load(back).graph.node}
-            self.assertIn(built.case.op, kinds)
+                away = np.abs(result.astype(np.int64) - want[name])
+                self.assertLessEqual(away.max(initial=0), qlinear, f"-emit={form}, {name}")
             if form == "qop" and built.case.qop:
                 self.assertEqual(kinds, {built.case.op})
         return have, want
@@ -238,7 +282,7 @@ class IntegerForms(OracleCase):
                 np.testing.assert_array_equal(y[clear], steps[clear])
                 self.assertLessEqual(np.abs(y - w).max(initial=0), 1)
                 self.assertGreater(clear.mean(), 0.9)
-                self.assertGreater(len(np.unique(y)), 1)
+                self.assertTrue(len(np.unique(y)) > 1 or y.size == 1)
 
 
 if __name__ == "__main__":
