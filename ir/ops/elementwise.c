@@ -305,7 +305,7 @@ const OpDef op_Div = {
     .quant = {.kind = QUANT_COMPUTE,
               .data = 3,
               .same_storage = true,
-              .prefers_float = true,
+              .prefers_float = SPANS_TOO_MUCH,
               .singular = 2},
     .affine = affine_div,
     .bind = bind_div,

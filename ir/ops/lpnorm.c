@@ -71,6 +71,6 @@ const OpDef op_LpNormalization = {
     .attrs = attrs,
     .verify = verify,
     .infer = op_same_type,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .prefers_float = true},
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .prefers_float = SPANS_TOO_MUCH},
     .bind = bind,
 };

@@ -314,7 +314,7 @@ static bool min_bind(Binder *b, const Node *n, const OpCtx *c) {
      .homogeneous = (linear),                                                                      \
      .move_axis = move_axis,                                                                       \
      .same_storage = true,                                                                         \
-     .prefers_float = true}
+     .prefers_float = SPANS_TOO_MUCH}
 #define ORDER {.kind = QUANT_ORDER, .data = 1u << DATA, .homogeneous = true, .move_axis = move_axis}
 
 const OpDef op_ReduceMean = {REDUCE, .name = "ReduceMean", .quant = SUMS, .upgrade = upgrade_18,
