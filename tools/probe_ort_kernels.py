@@ -168,8 +168,9 @@ ONE_TYPE = {
     "OneHot": one_hot, "Pad": pad, "ReduceMax": reduce, "ReduceMin": reduce, "Relu": plain(), "Reshape": plain((1, -1)),
     "Resize": resize, "ReverseSequence": plain((1,), batch_axis=0, time_axis=1), "Scatter": scatter((1, 1, 1, 1), (1, 1, 1, 1)),
     "ScatterElements": scatter((1, 1, 1, 1), (1, 1, 1, 1)), "ScatterND": scatter((2, 3), (2, 4)), "Slice": slice_,
-    "SpaceToDepth": plain(blocksize=2), "Split": split, "Squeeze": axes, "Tile": plain((1, 1, 1, 2)), "TopK": top_k,
-    "Transpose": plain(perm=[0, 1, 3, 2]), "Unsqueeze": axes, "Where": where,
+    "SpaceToDepth": plain(blocksize=2), "Split": split, "Squeeze": axes, "TensorScatter": two,
+    "Tile": plain((1, 1, 1, 2)), "TopK": top_k, "Transpose": plain(perm=[0, 1, 3, 2]),
+    "Unsqueeze": axes, "Where": where,
 }
 
 

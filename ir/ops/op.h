@@ -158,6 +158,9 @@ typedef struct QuantRule {
      * out it is 0: the number, or the integer. */
     size_t fill;
     bool (*fills)(const OpCtx *c); /* whether this node makes any; else the operand says nothing */
+    /* Whether that is a number which the operand's integers may not hold, but can be made to, or
+     * rounded to. NULL: never. */
+    bool (*fills_anew)(const OpCtx *c);
     /* Whether onnxruntime gets this node wrong where it fuses it with the DequantizeLinear before
      * and the QuantizeLinear behind it, whose scale is `scale`, 0 where none is known. The node is
      * float. NULL: never. */

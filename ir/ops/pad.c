@@ -1,5 +1,7 @@
 /* Pad, Expand, Shape and Size. Pad: from 11 pads and the value are operands, 18 added axes, 19 mode
  * "wrap". Expand: only types. Shape: 15 added start and end. */
+#include <math.h>
+
 #include "ir/minifloat.h"
 #include "ir/ops/bind.h"
 
@@ -98,6 +100,15 @@ static const char *pad_integer_refusal(const OpCtx *c, const Quant *x) {
     return x->kind == QUANT_PARAMS && quant_is_per_tensor(x) && holds(x, v)
                ? NULL
                : "the value it pads with is not one that its operand's integers stand for";
+}
+
+/* One constant other than 0. */
+static bool pad_fills_anew(const OpCtx *c) {
+    const PadAttrs *a = c->attrs;
+    const Tensor *t = op_const(c, VALUE);
+    bool one = op_in(c, VALUE) && t && t->data && t->count == 1 && elem_is_float(t->elem);
+    return str_is(a->mode, "constant") && one && tensor_float(t, 0) != 0 &&
+           isfinite(tensor_float(t, 0));
 }
 
 static bool pad_fills(const OpCtx *c) {
@@ -241,6 +252,7 @@ const OpDef op_Pad = {
               .move_axis = pad_move,
               .fill = VALUE,
               .fills = pad_fills,
+              .fills_anew = pad_fills_anew,
               .integer_refusal = pad_integer_refusal},
     .zero_pads = pad_zeros,
     .upgrade = pad_upgrade,

@@ -91,9 +91,12 @@ static const char *why_not_move(const Rule *t, const Node *n) {
     if (!quant_is_per_tensor(x) && !op_moved_quant(&c, n->def, x))
         return "the axis its operand is quantized along does not survive it";
     const char *why = n->def->quant.integer_refusal ? n->def->quant.integer_refusal(&c, x) : NULL;
-    if (why)
+    const Quant *y = edit_tilde(n->out[0]);
+    bool rounds = y && quant_is_per_tensor(x) && quant_equal(x, y) && n->def->quant.fills_anew &&
+                  n->def->quant.fills_anew(&c); /* its result is rounded to that grid as it is */
+    if (why && !rounds)
         return why;
-    return edit_tilde(n->out[0]) ? NULL : "its result is float";
+    return y ? NULL : "its result is float";
 }
 
 static bool is_stored(const Node *n, size_t i) {

@@ -174,7 +174,7 @@ static const char *why_float(const Decide *d, const Node *n) {
     Type few[OP_FEW];
     OpCtx c = op_ctx_few(n, few, d->c->d);
     why = n->def->quant.integer_refusal ? n->def->quant.integer_refusal(&c, NULL) : NULL;
-    if (why)
+    if (why && !(d->c->no_floats && n->def->quant.fills_anew && n->def->quant.fills_anew(&c)))
         return why;
     size_t bias = n->def->quant.kind == QUANT_MAC ? (size_t)n->def->quant.bias : 0;
     const Value *b = bias ? node_input(n, bias) : NULL;

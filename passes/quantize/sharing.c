@@ -155,6 +155,11 @@ static bool can_take_back(const Sharing *s, const Node *n, const Value *of_x, co
            (double)max <= (double)(quant_hi(q) - zp) * scale;
 }
 
+static bool fills_anew(const Sharing *s, const Node *n) {
+    OpCtx c = op_ctx(n, s->c->d);
+    return n->def->quant.fills_anew && n->def->quant.fills_anew(&c);
+}
+
 static void share_followed(Sharing *s, Node *n) {
     for (size_t i = 0; i < n->n_out; i++) {
         Value *y = n->out[i], *x = n->in[0];
@@ -165,7 +170,9 @@ static void share_followed(Sharing *s, Node *n) {
                      (alike(s, x, y) || can_take(s, of_y, of_x));
         if (of_x == of_y)
             continue;
-        if (ahead)
+        if (ahead && fills_anew(s, n) && !of_x->type.quant)
+            s->root[of_x->id] = of_y; /* whose range has the new number, too */
+        else if (ahead)
             s->root[of_y->id] = of_x;
         else if (can_take_back(s, n, of_x, of_y))
             s->root[of_x->id] = of_y;

@@ -70,6 +70,9 @@ MOVERS = {
                                         attrs={"axis": 1, "reduction": "max"}),
     "ScatterND": Case("ScatterND", [(X, (6, 4, 5)), np.array([[-1], [3], [0]]), (X, (3, 4, 5))], qop=True),
     "ScatterND, the smaller": Case("ScatterND", [(X, (6, 4)), indices(7, 2), (X, (7,))], attrs={"reduction": "min"}, qop=True),
+    "TensorScatter": Case("TensorScatter", [(X, (2, 3, 6, 2)), (X, (2, 3, 2, 2)), np.array([4, 1])], opset=24, qop=True),
+    "TensorScatter, circular": Case("TensorScatter", [(X, (2, 6, 2)), (X, (2, 3, 2)), np.array([5, 1])], opset=24, qop=True,
+                                    attrs={"mode": "circular"}),
     "OneHot": Case("OneHot", [np.array([[0, 2], [-1, 9]]), np.array(4), (X, (2,))], constant=(2,), attrs={"axis": 1}),
 }
 # Operands on grids of their own are brought to that of the result first.
