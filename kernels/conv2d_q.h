@@ -14,7 +14,8 @@
 //   y = saturate(round_half_even(acc * mul[c] * 2^shift[c]) + yz)       integer output
 //   y = (float)acc * scale[c]                                          float output
 //   y = acc                                                            int32 output
-// ONNX QLinearConv and ConvInteger. Sums wrap like int32 when ic / group * kh * kw exceeds 2^15.
+// ONNX QLinearConv. The caller sees to it that every sum of (x - xz) * w, and of (x - xz) * wz, fits
+// the accumulator; adding the bias wraps.
 // Some positions of the input are unfolded at a time. Scratch: room bytes, for each position 5 sums and
 // ic / group * kh * kw elements, at least for one; packed weights take as many bytes for one row of them, or
 // for four where these are left. Pads at the end follow from oh and ow.

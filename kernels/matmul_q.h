@@ -15,7 +15,7 @@
 //   y = (float)acc * scale[j]                                          float output
 //   y = acc                                                            int32 output
 // ONNX QLinearMatMul, MatMulInteger, QGemm. Any operand may be transposed or broadcast through its
-// strides (elements). k at most 2^15 for 8-bit operands, else sums wrap.
+// strides (elements). The caller sees to it that the products' sums fit the accumulator.
 // Scratch: room bytes, for 4 columns of k elements, and for some rows k elements and 4 sums each: the more,
 // the less often b is read. With less than for one row, operands are multiplied as they lie: for few rows,
 // where gathering them would cost more than the product, or to save the memory.

@@ -210,13 +210,15 @@ static void put_calls(CWriter *w) {
 static void put_step(CWriter *w) {
     fprintf(w->f,
             "/* Memory is reused by elements of other types: no access may move past the end of a\n"
-            " * step. */\n"
+            " * step. Compilers that GNU's assembly is foreign to need their own barrier here. */\n"
+            "#if !defined(" STR_FMT "_STEP)\n"
             "#if defined(__GNUC__)\n"
             "#define " STR_FMT "_STEP() __asm__ volatile(\"\" : : : \"memory\")\n"
             "#else\n"
             "#define " STR_FMT "_STEP() ((void)0)\n"
+            "#endif\n"
             "#endif\n\n",
-            STR_ARG(w->upper), STR_ARG(w->upper));
+            STR_ARG(w->upper), STR_ARG(w->upper), STR_ARG(w->upper));
 }
 
 /* By buffer: whether the code names it. */
