@@ -230,7 +230,7 @@ static bool more_unfolded(Binder *b, const Spatial *s, const Mac *m, int32_t len
 static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group,
                        const Volume *v) {
     Mac m;
-    int args[CALL_MAX_ARGS], n_args = 0, weights = -1, bias = -1;
+    int weights = -1, bias = -1, scratch[3], n_scratch = 0;
     int32_t moved = 0, wz_step;
     bool no_wz;
     int64_t terms = (int64_t)(s->ic / group) * s->kh * s->kw;
@@ -256,26 +256,19 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         x = volume_images(b, n, v, x, m.dynamic ? ELEM_INT16 : bind_elem(n->in[X]), m.xz);
     if (x < 0)
         return false;
-    args[n_args++] = x;
-    args[n_args++] = weights;
-    args[n_args++] = bias;
-    args[n_args++] = no_wz ? -1 : wz;
-    for (int i = 0; i < m.n_out_args; i++)
-        args[n_args++] = m.out_args[i];
     int to = v ? volume_result(b, v, made) : y;
-    args[n_args++] = to;
+    MacBuffers at = {x, weights, bias, no_wz ? -1 : wz, to};
     if (depthwise) {
         qk_depthwise_q_params p = {WINDOW_PARAMS(s), .ic = s->ic,        .oc = s->oc,
                                    .has_wz = !no_wz, .wz_step = wz_step, .m_step = m.m_step,
                                    .xz = m.xz,       .yz = m.yz,         .lo = m.lo,
                                    .hi = m.hi,       .wbits = m.wbits,   .wsign = m.wsign};
         int64_t line = s->ow + (int64_t)(s->kw - 1) * s->dw / s->sw;
-        args[n_args++] = bind_scratch(b, m.expand, (size_t)(line * s->sw));
-        args[n_args++] = bind_scratch(b, m.acc, (size_t)s->ow);
+        scratch[n_scratch++] = bind_scratch(b, m.expand, (size_t)(line * s->sw));
+        scratch[n_scratch++] = bind_scratch(b, m.acc, (size_t)s->ow);
         if (m.wbits)
-            args[n_args++] = bind_scratch(b, ELEM_INT8, (size_t)s->kh * (size_t)s->kw);
-        return bind_rounded(b, n, m.rounding, bind_kernel(b, "depthwise_q", 3, m.types), &p,
-                            sizeof p, n_args, args) &&
+            scratch[n_scratch++] = bind_scratch(b, ELEM_INT8, (size_t)s->kh * (size_t)s->kw);
+        return mac_call(b, n, &m, "depthwise_q", &p, sizeof p, at, n_scratch, scratch) &&
                mac_finish(b, n, &m, added, 1.0f, y);
     }
     int32_t len = s->ic / group * s->kh * s->kw;
@@ -284,10 +277,9 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         .wz_step = wz_step, .m_step = m.m_step, .xz = m.xz,      .yz = m.yz,     .lo = m.lo,
         .hi = m.hi,         .wbits = m.wbits,   .wsign = m.wsign};
     p.room = unfold_room(s, &m, len, unfold_bytes(b, n));
-    int scratch = args[n_args++] = bind_scratch(b, ELEM_UINT8, (size_t)p.room);
-    return bind_rounded(b, n, m.rounding, bind_kernel(b, "conv2d_q", 3, m.types), &p, sizeof p,
-                        n_args, args) &&
-           more_unfolded(b, s, &m, len, scratch) && (!v || volume_store(b, n, v, to, y, made)) &&
+    int room = bind_scratch(b, ELEM_UINT8, (size_t)p.room);
+    return mac_call(b, n, &m, "conv2d_q", &p, sizeof p, at, 1, &room) &&
+           more_unfolded(b, s, &m, len, room) && (!v || volume_store(b, n, v, to, y, made)) &&
            mac_finish(b, n, &m, added, 1.0f, y);
 }
 

@@ -182,7 +182,7 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
 static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group,
                        const Volume *v) {
     Mac m;
-    int bias = -1, args[8], n_args = 0;
+    int bias = -1;
     int32_t wz_step;
     bool no_wz;
     int64_t terms = (int64_t)(s->ic / group) * s->kh * s->kw;
@@ -204,16 +204,8 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         w = planes_outside(b, n, v, w, m.types[1]);
     }
     p.wz_step = wz_step;
-    args[n_args++] = x;
-    args[n_args++] = w;
-    args[n_args++] = bias;
-    args[n_args++] = wz;
-    for (int i = 0; i < m.n_out_args; i++)
-        args[n_args++] = m.out_args[i];
-    args[n_args++] = to;
-    return x >= 0 &&
-           bind_rounded(b, n, m.rounding, bind_kernel(b, "convtranspose_q", 3, m.types), &p,
-                        sizeof p, n_args, args) &&
+    MacBuffers at = {x, w, bias, wz, to};
+    return x >= 0 && mac_call(b, n, &m, "convtranspose_q", &p, sizeof p, at, 0, NULL) &&
            (!v || volume_store(b, n, v, to, y, made));
 }
 

@@ -172,6 +172,18 @@ int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *al
     return bind_const(b, ELEM_INT32, count, zp, "zero points of the weights");
 }
 
+bool mac_call(Binder *b, const Node *n, const Mac *m, const char *kernel, const void *params,
+              size_t params_size, MacBuffers at, int n_scratch, const int *scratch) {
+    int args[CALL_MAX_ARGS] = {at.x, at.w, at.bias, at.wz}, count = 4;
+    for (int i = 0; i < m->n_out_args; i++)
+        args[count++] = m->out_args[i];
+    args[count++] = at.y;
+    for (int i = 0; i < n_scratch; i++)
+        args[count++] = scratch[i];
+    return bind_rounded(b, n, m->rounding, bind_kernel(b, kernel, 3, m->types), params, params_size,
+                        count, args);
+}
+
 /* ---- bias ---- */
 
 /* Integers at the accumulator's scale already: the usual case, and exact. */

@@ -55,6 +55,13 @@ bool mac_dynamic_scales(Binder *b, const Value *x, const Value *y, Mac *m);
 int mac_input(Binder *b, const Node *n, const Mac *m);
 int mac_output(Binder *b, const Node *n, const Mac *m, const Value *bias);
 bool mac_finish(Binder *b, const Node *n, const Mac *m, const Value *bias, float beta, int from);
+/* Calls `kernel`, of the types in `m`: operands and result, tables between them and scratch behind
+ * them, in the order that all kernels of products take them. -1: none. */
+typedef struct MacBuffers {
+    int x, w, bias, wz, y;
+} MacBuffers;
+bool mac_call(Binder *b, const Node *n, const Mac *m, const char *kernel, const void *params,
+              size_t params_size, MacBuffers at, int n_scratch, const int *scratch);
 /* Zero points of the weights, as a table of one or of all channels, less `bias`. */
 int mac_weight_zp(Binder *b, const Mac *m, int32_t bias, int32_t *step, bool *all_zero);
 /* The bias in units of the accumulator, rows x channels, times beta; -1 without one. False as

@@ -122,7 +122,7 @@ static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac
 static bool product_quant(Binder *b, const Node *n, const Product *p, const Value *bias, int axis,
                           float alpha, float beta) {
     Mac m;
-    int args[CALL_MAX_ARGS], n_args = 0, add;
+    int add;
     bool no_wz;
     bool rows = bias && bias->type.rank > 1 && bias->type.dims[bias->type.rank - 2].value > 1;
     if (mac_dynamic_refused(b, n, n->in[B]))
@@ -164,17 +164,11 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
     int w = m.wbits ? packed_small(b, &m, n->in[B], axis) : no_wz ? bind_value(b, n->in[B]) : -1;
     if (packs(b, p, &m, w, add, rows))
         return product_packed(b, n, p, &m, w, add);
-    int y = mac_output(b, n, &m, bias);
-    args[n_args++] = mac_input(b, n, &m);
-    args[n_args++] = m.wbits ? bind_packed(b, n->in[B]) : bind_value(b, n->in[B]);
-    args[n_args++] = add;
-    args[n_args++] = wz;
-    for (int i = 0; i < m.n_out_args; i++)
-        args[n_args++] = m.out_args[i];
-    args[n_args++] = y;
-    int scratch = args[n_args++] = bind_scratch(b, ELEM_UINT8, (size_t)q.room);
-    return bind_rounded(b, n, m.rounding, bind_kernel(b, "matmul_q", 3, m.types), &q, sizeof q,
-                        n_args, args) &&
+    int y = mac_output(b, n, &m, bias), x = mac_input(b, n, &m);
+    int weights = m.wbits ? bind_packed(b, n->in[B]) : bind_value(b, n->in[B]);
+    int scratch = bind_scratch(b, ELEM_UINT8, (size_t)q.room);
+    return mac_call(b, n, &m, "matmul_q", &q, sizeof q, (MacBuffers){x, weights, add, wz, y}, 1,
+                    &scratch) &&
            more_widened(b, wide, scratch) && mac_finish(b, n, &m, bias, beta, y);
 }
 
