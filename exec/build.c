@@ -1,5 +1,6 @@
 /* From a module to a program. See exec/exec.h. */
 #include "exec/binder.h"
+#include "exec/const_calls.h"
 #include "exec/dead.h"
 #include "exec/memory.h"
 #include "exec/order.h"
@@ -73,6 +74,8 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
     bind_outputs(b, m->graph);
     if (!binder_finish(b))
         return NULL;
+    if (!o || (!o->keep_all && !o->observed))
+        program_run_consts(a, p);
     place_views(p);
     if (!o || (!o->keep_all && !o->observed))
         program_drop_dead(a, p);
