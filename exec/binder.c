@@ -4,9 +4,6 @@
 #include "ir/minifloat.h"
 #include "ir/ops/op.h"
 
-Program *binder_program(Binder *b) {
-    return b->program;
-}
 Arena *binder_arena(Binder *b) {
     return b->arena;
 }
@@ -157,6 +154,19 @@ int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char
     buffer.data = arena_copy(b->arena, data, buffer.bytes);
     buffer.comment = comment;
     return binder_add_buffer(b, buffer);
+}
+
+const Buffer *bind_buffer(const Binder *b, int buffer) {
+    return &b->program->buffers[buffer];
+}
+
+void bind_holds(Binder *b, int buffer, const Value *v) {
+    b->program->buffers[buffer].value = v;
+}
+
+void bind_is(Binder *b, int buffer, const Value *v) {
+    bind_holds(b, buffer, v);
+    b->program->value_buffer[v->id] = buffer;
 }
 
 int bind_temp(Binder *b, ElemType e, size_t count) {

@@ -67,8 +67,10 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
     Program *p = b->program;
     if (partial && b->failed)
         return NULL; /* a fault was reported */
-    if (partial && p->left_out->n && !partial_is_useful(p))
+    if (partial && p->left_out->n && !partial_is_useful(p)) {
         b = bind_module(m, o, NULL, d); /* fails, and says what cannot run */
+        p = b->program;
+    }
     if (!binder_finish(b))
         return NULL;
     bind_outputs(b, m->graph);

@@ -107,7 +107,7 @@ static bool run_node(Folder *f, Graph *g, Node *n) {
     binder_reset(b);
     if (!bind_node(b, n))
         return false;
-    Program *p = binder_program(b);
+    Program *p = b->program;
     program_plan(f->module->arena, p, true);
     Runner *r = runner_new(f->module->arena, p);
     if (!runner_run(r, b->diags))

@@ -116,7 +116,6 @@ typedef struct Program {
 
 typedef struct Binder Binder;
 
-Program *binder_program(Binder *b);
 Arena *binder_arena(Binder *b);
 Diags *binder_diags(Binder *b);
 /* The buffer of a value; constants are entered on first use. -1 for NULL. */
@@ -131,6 +130,11 @@ int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char
  * of fewer bits as floats, on v's grid where it has one. The tensor's own bytes are not copied
  * where they can be used. Says why, where it has no numbers. */
 int bind_tensor(Binder *b, const Tensor *t, const Value *v);
+/* What a buffer is, with its elements where it is constant; good until the next one is made. */
+const Buffer *bind_buffer(const Binder *b, int buffer);
+/* The buffer holds the elements of `v`, in whatever order; bind_is: it is v's own. */
+void bind_holds(Binder *b, int buffer, const Value *v);
+void bind_is(Binder *b, int buffer, const Value *v);
 /* Arena bytes that live during the next call only. */
 int bind_scratch(Binder *b, ElemType e, size_t count);
 /* The scratch of the call just made may have up to `most` bytes, in steps of `step`, where the

@@ -45,7 +45,7 @@ static bool find_multipliers(const CWriter *w, const Call *call, Multipliers *m)
 static bool all_equal(const Multipliers *m) {
     for (size_t i = 1; i < m->count; i++)
         if ((m->k[i] != m->k[0] || (m->c && m->c[i] != m->c[0])) && (!m->c || m->c[i]))
-            return false; /* tables are filled up with zeros */
+            return false; /* what is multiplied with 0 has no scale */
     return true;
 }
 

@@ -230,6 +230,8 @@ void c_put_comment(FILE *f, const char *text) {
 static void put_quant(CWriter *w, FILE *f, const Quant *q) {
     Buf b = buf_new(w->arena);
     buf_fmt(&b, "%sq<", elem_name(q->storage));
+    if (q->kind == QUANT_DYNAMIC)
+        buf_text(&b, "dynamic");
     if (q->n_scale == 1) {
         buf_f32(&b, quant_scale(q, 0));
         buf_fmt(&b, ", %lld", (long long)quant_zp(q, 0));

@@ -20,7 +20,7 @@ bool bind_is_packed(const Value *v) {
 int bind_packed(Binder *b, const Value *v) {
     const Tensor *t = value_data(v);
     int buffer = bind_const(b, ELEM_UINT8, t->bytes, t->data, "packed");
-    binder_program(b)->buffers[buffer].value = v;
+    bind_holds(b, buffer, v);
     return buffer;
 }
 

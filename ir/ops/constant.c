@@ -58,8 +58,7 @@ static bool constant_bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
     if (!t || (!t->data && t->count) || t->elem == ELEM_STRING)
         return bind_unsupported(b, n, "its value is neither a dense tensor of numbers nor at hand");
-    int buffer = bind_tensor(b, t, n->out[0]);
-    binder_program(b)->value_buffer[n->out[0]->id] = buffer;
+    bind_is(b, bind_tensor(b, t, n->out[0]), n->out[0]);
     return true;
 }
 

@@ -9,7 +9,7 @@ static bool is_depthwise(const Spatial *s, int32_t group) {
 }
 
 static bool is_const(Binder *b, int buffer) {
-    return binder_program(b)->buffers[buffer].kind == BUF_CONST;
+    return bind_buffer(b, buffer)->kind == BUF_CONST;
 }
 
 bool conv_last_fits(Binder *b, const Spatial *s, const Mac *m, const ConvOperands *o) {
@@ -67,7 +67,7 @@ static void bind_more_rows(Binder *b, const Spatial *s, int32_t steps, int scrat
 static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
                       const ConvOperands *o) {
     int32_t icg = s->ic / o->group, plane = s->kh * s->kw;
-    const int8_t *w = binder_program(b)->buffers[o->weights].data;
+    const int8_t *w = bind_buffer(b, o->weights)->data;
     w = channels_inside(b, w, s->oc, icg, plane);
     int32_t segments = by_rows(b, n, s, o) ? s->kh : 1;
     Packed k =
@@ -91,7 +91,7 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
 
 static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s, const Mac *m,
                            const ConvOperands *o) {
-    const int8_t *w = binder_program(b)->buffers[o->weights].data;
+    const int8_t *w = bind_buffer(b, o->weights)->data;
     Packed k = packed_depthwise(b, m, w, s->ic, s->kh * s->kw, o->bias);
     qk_depthwise_nhwc_q_params p = {WINDOW_PARAMS(s), .c = s->ic,  .xz = k.xz,
                                     .yz = m->yz,      .lo = m->lo, .hi = m->hi};

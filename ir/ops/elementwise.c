@@ -214,8 +214,7 @@ static bool fold_integers(Binder *b, const Node *n, const char *op, bool *done) 
         elem_store_int(e, data, i, combine(op, tensor_int(x, xi), tensor_int(y, yi)));
     }
     int buffer = bind_const(b, e, count, data, NULL);
-    binder_program(b)->buffers[buffer].value = n->out[0];
-    binder_program(b)->value_buffer[n->out[0]->id] = buffer;
+    bind_is(b, buffer, n->out[0]);
     *done = true;
     return true;
 }

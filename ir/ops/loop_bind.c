@@ -44,7 +44,7 @@ static int result(const Loop *l, const Value *v, int own) {
     int from = bind_value(l->b, v);
     if (!is_state(l, from, own))
         return from;
-    const Buffer *like = &binder_program(l->b)->buffers[from];
+    const Buffer *like = bind_buffer(l->b, from);
     int to = bind_temp(l->b, like->elem, like->count);
     bind_copy(l->b, l->n, from, to);
     return to;
@@ -97,7 +97,7 @@ static bool move(const Loop *l, const char *kernel, const Value *whole, const Va
                            .axis = (int32_t)t.dims[at].value,
                            .inner = bind_extent(t, at + 1, t.rank),
                            .reverse = reverse};
-    ElemType e = binder_program(l->b)->buffers[from].elem;
+    ElemType e = bind_buffer(l->b, from)->elem;
     return bind_call(l->b, l->n, bind_kernel(l->b, kernel, 1, &e), &p, sizeof p, 3,
                      (int[]){from, l->done, to});
 }

@@ -33,10 +33,6 @@ bool mac_store(Binder *b, const Node *n, const int buffers[4]) {
     return !op_quant(n->out[0]) || bind_quantized(b, n, buffers[3], n->out[0]);
 }
 
-static ElemType as_elem(const Value *v) {
-    return bind_elem(v);
-}
-
 /* int32q with the accumulator's scale and zero point 0 takes the sum as it is. */
 static bool is_raw(const Mac *m) {
     const Quant *y = m->y;
@@ -72,29 +68,28 @@ int64_t mac_reach(const Quant *q) {
 }
 
 /* The largest sum of |w - zp| over what one channel multiplies. */
-static int64_t largest_sum(const Mac *m, const Value *w, int axis, int64_t terms) {
+static int64_t largest_sum(Arena *a, const Mac *m, const Value *w, int axis, int64_t terms) {
     const Tensor *t = value_data(w);
     int64_t bound = mac_reach(m->w) * terms, most = 0;
     if (!t || !t->data || axis < 0 || axis >= t->rank || t->dims[axis] != (int64_t)m->channels)
         return bound;
-    int64_t *sum = calloc(m->channels + 1, sizeof *sum);
+    int64_t *sum = NEW_ARRAY(a, int64_t, m->channels + 1);
     size_t inner = 1;
     for (int i = axis + 1; i < t->rank; i++)
         inner *= (size_t)t->dims[i];
-    for (size_t i = 0; sum && i < t->count; i++) {
+    for (size_t i = 0; i < t->count; i++) {
         size_t c = i / inner % m->channels;
         sum[c] += llabs(tensor_int(t, i) - quant_zp(m->w, m->w->n_axes ? c : 0));
         most = sum[c] > most ? sum[c] : most;
     }
-    free(sum);
-    return sum && most < bound ? most : bound;
+    return most < bound ? most : bound;
 }
 
 /* int32 holds every sum of 8-bit products; that of wider ones is int64, which no tensor fills. */
-static bool sums_fit(const Mac *m, const Value *w, int axis, int64_t terms) {
+static bool sums_fit(Arena *a, const Mac *m, const Value *w, int axis, int64_t terms) {
     int64_t x = mac_reach(m->x);
     return m->acc != ELEM_INT32 || x * mac_reach(m->w) * terms <= INT32_MAX ||
-           x * largest_sum(m, w, axis, terms) <= INT32_MAX;
+           x * largest_sum(a, m, w, axis, terms) <= INT32_MAX;
 }
 
 bool mac_refuse(Mac *m, const char *why) {
@@ -129,12 +124,13 @@ static bool out_tables(Binder *b, const Node *n, Mac *m) {
 
 bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int axis,
                  size_t channels, int64_t terms, float alpha, Mac *m) {
-    *m = (Mac){.x = op_quant(x),
-               .w = op_quant(w),
-               .y = op_quant(y),
-               .types = {as_elem(x), bind_is_packed(w) ? w->type.elem : as_elem(w), as_elem(y)},
-               .channels = channels,
-               .alpha = alpha};
+    *m = (Mac){
+        .x = op_quant(x),
+        .w = op_quant(w),
+        .y = op_quant(y),
+        .types = {bind_elem(x), bind_is_packed(w) ? w->type.elem : bind_elem(w), bind_elem(y)},
+        .channels = channels,
+        .alpha = alpha};
     m->dynamic = m->x && m->x->kind == QUANT_DYNAMIC;
     if (m->dynamic)
         m->types[0] = ELEM_INT16;
@@ -145,7 +141,7 @@ bool mac_prepare(Binder *b, const Value *x, const Value *w, const Value *y, int 
     if (!check_quant(m, axis))
         return mac_refuse(
             m, "its operands have more than 16 bits, or scales that one sum cannot have");
-    if (!sums_fit(m, w, axis, terms))
+    if (!sums_fit(binder_arena(b), m, w, axis, terms))
         return mac_refuse(m, "its sums of 8-bit products do not fit int32");
     m->expand = narrow ? ELEM_INT16 : ELEM_INT32;
     m->m_step = m->w->n_axes == 1;
@@ -202,10 +198,9 @@ static bool same_units(const Mac *m, const Quant *q, float beta) {
 }
 
 /* Element of a bias that broadcasts to [rows, channels]. */
-static size_t bias_index(Type t, size_t channels, size_t row, size_t channel) {
+static size_t bias_index(Type t, size_t row, size_t channel) {
     size_t last = t.rank > 0 ? (size_t)t.dims[t.rank - 1].value : 1;
     size_t rows = t.rank > 1 ? (size_t)t.dims[t.rank - 2].value : 1;
-    (void)channels;
     return (rows > 1 ? row : 0) * last + (last > 1 ? channel : 0);
 }
 
@@ -246,7 +241,7 @@ bool mac_bias(Binder *b, Mac *m, const Value *bias, int32_t rows, float beta, in
     size_t count = (size_t)rows * m->channels;
     uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(m->acc, count));
     for (size_t i = 0; i < count; i++) {
-        size_t at = bias_index(bias->type, m->channels, i / m->channels, i % m->channels);
+        size_t at = bias_index(bias->type, i / m->channels, i % m->channels);
         int64_t v = direct ? tensor_int(t, at) : 0;
         if (!direct && !to_acc(m, (double)beta * bias_real(q, t, at), i % m->channels, &v))
             return mac_refuse(m, "its bias does not fit the accumulator at the scale of its sums");

@@ -79,8 +79,8 @@ static bool more_widened(Binder *b, Widened w, int scratch) {
 
 /* Contiguous rows times one constant matrix; a bias that is the same for all rows. */
 static bool packs(Binder *b, const Product *p, const Mac *m, int w, int bias, bool rows) {
-    return w >= 0 && binder_program(b)->buffers[w].kind == BUF_CONST && p->rank == 0 &&
-           p->ak == 1 && p->am == p->k && !rows && packed_fits(b, m, 1, p->n, p->k, bias);
+    return w >= 0 && bind_buffer(b, w)->kind == BUF_CONST && p->rank == 0 && p->ak == 1 &&
+           p->am == p->k && !rows && packed_fits(b, m, 1, p->n, p->k, bias);
 }
 
 /* More rows read the weights less often. A result over its operand needs one that is kept. */
@@ -91,7 +91,7 @@ static void more_rows(Binder *b, int32_t m, int32_t row, bool over, int scratch)
 
 static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac *m, int from,
                            int bias) {
-    const int8_t *w = binder_program(b)->buffers[from].data;
+    const int8_t *w = bind_buffer(b, from)->data;
     int8_t *columns = NEW_ARRAY(binder_arena(b), int8_t, (size_t)p->n *(size_t)p->k);
     for (int32_t j = 0; j < p->n; j++)
         for (int32_t k = 0; k < p->k; k++)

@@ -32,11 +32,10 @@ int packed_small(Binder *b, const Mac *m, const Value *w, int axis) {
 }
 
 bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32_t k, int bias) {
-    const Program *p = binder_program(b);
     int64_t plain = (int64_t)groups * columns * k;
     int64_t packed = (int64_t)groups * padded(columns) * ((k + STEP - 1) / STEP * STEP);
     return packed_takes(m) && k > 0 && k <= MOST_K && packed <= plain + plain / 2 + 4096 &&
-           (bias < 0 || p->buffers[bias].kind == BUF_CONST);
+           (bias < 0 || bind_buffer(b, bias)->kind == BUF_CONST);
 }
 
 /* As they are, or each eight of 4 bits in four bytes, from -8 on: the first four as low halves. */
@@ -72,7 +71,7 @@ static int pack_weights(Binder *b, const Mac *m, const int8_t *rows, int32_t gro
 static int packed_bias(Binder *b, const int8_t *rows, int32_t groups, int32_t columns, int32_t all,
                        int32_t k, int32_t zero, int bias) {
     int32_t *out = NEW_ARRAY(binder_arena(b), int32_t, (size_t)groups *(size_t)all);
-    const int32_t *given = bias < 0 ? NULL : binder_program(b)->buffers[bias].data;
+    const int32_t *given = bias < 0 ? NULL : bind_buffer(b, bias)->data;
     for (int32_t c = 0; c < groups * columns; c++) {
         int32_t sum = 0;
         for (int32_t i = 0; i < k; i++)
@@ -87,7 +86,7 @@ static int packed_bias(Binder *b, const int8_t *rows, int32_t groups, int32_t co
  * group up is no exception among its columns: vectors take several of them at a time. */
 static int packed_table(Binder *b, int table, bool per_column, int32_t groups, int32_t columns,
                         int32_t all) {
-    Buffer from = binder_program(b)->buffers[table];
+    Buffer from = *bind_buffer(b, table);
     const int32_t *in = from.data;
     int32_t *out = NEW_ARRAY(binder_arena(b), int32_t, (size_t)groups *(size_t)all);
     for (int32_t g = 0; g < groups; g++)

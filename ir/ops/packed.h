@@ -1,8 +1,8 @@
 /* Products with constant weights of 8 or 4 bits, packed for the micro-kernels: what Conv, Gemm and
  * MatMul share. Weights of a group are columns of k elements each; blocks of 16 columns lie as
  * [segments][k / 4][16][4], filled up with zeros (kernels/gemm_tile.h), those of 4 bits in half of
- * it (kernels/unpack4.h). Tables have one entry a column, filled up in the same way. Everything
- * belongs to the program. */
+ * it (kernels/unpack4.h). Tables have one entry a column, filled up with that of a group's last
+ * one. Everything belongs to the program. */
 #ifndef QXC_IR_OPS_PACKED_H
 #define QXC_IR_OPS_PACKED_H
 

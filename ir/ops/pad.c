@@ -388,8 +388,7 @@ static const Tensor *shape_from_types(const OpCtx *c) {
 static bool bind_known(Binder *b, const Node *n, const OpCtx *c) {
     const Tensor *t = n->def->from_types(c);
     int buffer = bind_const(b, ELEM_INT64, t->count, t->data, "a shape");
-    binder_program(b)->buffers[buffer].value = n->out[0];
-    binder_program(b)->value_buffer[n->out[0]->id] = buffer;
+    bind_is(b, buffer, n->out[0]);
     return true;
 }
 

@@ -10,7 +10,7 @@ typedef struct Blocks {
 
 /* Whether a copy of constant b in blocks is worth its flash: not where it is much larger. */
 static bool blocks_of(Binder *b, const qk_matmul_f32_params *p, int from, Blocks *k) {
-    const Buffer *w = &binder_program(b)->buffers[from];
+    const Buffer *w = bind_buffer(b, from);
     int64_t plain = (int64_t)p->k * p->n, columns = ((int64_t)p->n + BLOCK - 1) / BLOCK * BLOCK;
     if (w->kind != BUF_CONST || !w->data || plain == 0 || (int64_t)w->count % plain)
         return false;
@@ -20,7 +20,7 @@ static bool blocks_of(Binder *b, const qk_matmul_f32_params *p, int from, Blocks
 
 /* [matrices][columns / 16][k][16], filled up with zeros; the strides of the batch follow. */
 static int bind_blocks(Binder *b, qk_matmul_f32_params *p, int from, Blocks blocks) {
-    Buffer w = binder_program(b)->buffers[from];
+    Buffer w = *bind_buffer(b, from);
     size_t size = (size_t)elem_bits(w.elem) / 8, count = (size_t)(blocks.matrices * blocks.each);
     char *out = arena_alloc(binder_arena(b), count * size);
     int64_t plain = (int64_t)p->k * p->n;

@@ -218,7 +218,7 @@ bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params
 static bool requantize_table(Binder *b, const Node *n, const Value *x, int from, const Quant *out,
                              int y, int32_t lo, int32_t hi) {
     const Quant *in = op_quant(x);
-    ElemType types[] = {bind_elem(x), binder_program(b)->buffers[y].elem};
+    ElemType types[] = {bind_elem(x), bind_buffer(b, y)->elem};
     uint8_t *table = arena_alloc(binder_arena(b), elem_bytes(types[1], 256));
     int32_t first = (int32_t)elem_min(types[0]);
     for (int32_t i = 0; i < 256; i++) {
@@ -237,7 +237,7 @@ bool bind_requantize(Binder *b, const Node *n, const Value *x, int x_buffer, con
         return bind_unsupported(b, n, "requantization needs parameters for the whole tensor");
     if (elem_bits(bind_elem(x)) == 8)
         return requantize_table(b, n, x, x_buffer, out, y_buffer, lo, hi);
-    ElemType types[] = {bind_elem(x), binder_program(b)->buffers[y_buffer].elem};
+    ElemType types[] = {bind_elem(x), bind_buffer(b, y_buffer)->elem};
     qk_requantize_params p = {
         .n = bind_count(x), .xz = quant_zero(in), .yz = quant_zero(out), .lo = lo, .hi = hi};
     int bits =

@@ -82,7 +82,7 @@ bool op_window(const OpCtx *c, const WindowAttrs *a, Type x, const int64_t *kern
     *w = (Window){.n = x.rank - 2};
     size_t n = (size_t)w->n;
     int mode = pad_mode(a->auto_pad);
-    if (mode < 0 || !list_fits(c, "kernel_shape", a->kernel_shape, n, 1) ||
+    if (!list_fits(c, "kernel_shape", a->kernel_shape, n, 1) ||
         !list_fits(c, "strides", a->strides, n, 1) ||
         !list_fits(c, "dilations", a->dilations, n, 1) || !list_fits(c, "pads", a->pads, 2 * n, 0))
         return false;
