@@ -93,6 +93,12 @@ class CrossModel:
         self.compile("-std=c99", "-S", "-o", made, source)
         return made.read_text()
 
+    def is_portable(self, source):
+        """Whether it has no micro-kernel of the processor's own (kernels/simd.h)."""
+        made = source.with_suffix(".i")
+        self.compile("-std=c99", "-E", "-dM", "-o", made, source)
+        return "#define QK_PORTABLE" in made.read_text()
+
     def driver(self, prefix, header):
         arrays = "".join(f"static {kind} {name}[{count}];\n" for _, kind, name, count in self.ports)
         read = "".join(f"        if (fread({name}, sizeof {name}, 1, from) != 1) break;\n"

@@ -73,7 +73,7 @@ class CortexM(OracleCase):
                     self.assertEqual([], self.float_routines(source, *flags))
                     code = subprocess.run(["arm-none-eabi-objdump", "-d", source.with_suffix(".o")],
                                           capture_output=True, text=True, check=True).stdout
-                    self.assertEqual([], re.findall(r"\tv(?:mul|add|sub|div|cvt)\S*\.f\d+.*", code))
+                    self.assertEqual([], re.findall(r"\tv\S+.*", code))
 
     @for_each("LSTM", "GRU", "RNN")
     def test_recurrent(self, op):

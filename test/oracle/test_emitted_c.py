@@ -104,7 +104,7 @@ class EmittedC(OracleCase):
 
     @for_each(*NAMES)
     def test_integer_model(self, name):
-        """Four builds of each int8 model on 100 inputs."""
+        """Every build of each int8 model on 100 inputs."""
         model = self.shared_model(f"{name}_int8_qdq.onnx")
         folder = self.folder(name)
         samples, classes = int8_inputs(name)
@@ -152,22 +152,15 @@ class EmittedC(OracleCase):
                 compile_c(*command, *WARNINGS, "-c", "-o", folder / "model.o", folder / "model.c")
 
     def test_integer_only_has_no_float(self):
-        """-integer-only either refuses, naming what computes in float, or keeps its word."""
+        """-integer-only keeps its word for each of the models."""
         folder = self.folder("integer")
-        kept = 0
         for name in NAMES:
             model = self.shared_model(f"{name}_int8_qdq.onnx")
-            done = qxc(model, "-emit=c", "-name=m", "-integer-only", "-no-sync", "-o",
-                       folder / "model.c", ok=False)
             with self.subTest(model=name):
-                if done.returncode:
-                    self.assertIn("-integer-only", done.stderr)
-                    continue
-                kept += 1
+                qxc(model, "-emit=c", "-name=m", "-integer-only", "-no-sync", "-o", folder / "model.c")
                 for file in ("model.c", "model.h"):
                     code = without_comments((folder / file).read_text())
                     self.assertIsNone(re.search(r"\b(float|double)\b|\d\.\d|math\.h", code), file)
-        self.assertGreater(kept, 0)
 
     def test_nothing_static_is_written(self):
         folder = self.folder("static")
