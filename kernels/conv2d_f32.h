@@ -3,7 +3,8 @@
 //! uses tile_f32
 // 2-D convolution, NCHW, weights [oc, ic / group, kh, kw] (ONNX Conv; 1-D with height 1). Pads at
 // the end follow from oh and ow. The input is unfolded `tile` positions at a time, a multiple of
-// 16: col holds tile * ic / group * kh * kw elements.
+// 16: col holds tile * ic / group * kh * kw elements. With tile 0, for few positions, it is read as it
+// lies, and col is nothing.
 typedef struct {
     int32_t n, ic, ih, iw;          /* input [n, ic, ih, iw] */
     int32_t oc, oh, ow;             /* output [n, oc, oh, ow] */
@@ -44,10 +45,47 @@ static void $NAME_unfold(const qk_conv2d_f32_params *p, const float *plane, int3
         *row++ = 0.0f;
 }
 
+/* The products of one position, whose window begins at (y0, x0), with the weights of one channel,
+ * summed as qk_tile_f32 sums them. */
+static float $NAME_sum(const qk_conv2d_f32_params *p, const float *x, int32_t icg, int32_t y0,
+                       int32_t x0, const float *w) {
+    float sum = 0.0f, lost = 0.0f, part = 0.0f;
+    int32_t taps = p->kh * p->kw, len = icg * taps, k;
+    for (k = 0; k < len; k++) {
+        int32_t t = k % taps, iy = y0 + t / p->kw * p->dh, ix = x0 + t % p->kw * p->dw;
+        int32_t inside = iy >= 0 && iy < p->ih && ix >= 0 && ix < p->iw;
+        const float *plane = x + (ptrdiff_t)(k / taps) * p->ih * p->iw;
+        part += w[k] * (inside ? plane[(ptrdiff_t)iy * p->iw + ix] : 0.0f);
+        if (k % 16 == 15 || k == len - 1) {
+            float add = part - lost, all = sum + add;
+            lost = (all - sum) - add;
+            sum = all;
+            part = 0.0f;
+        }
+    }
+    return sum;
+}
+
+static void $NAME_direct(const qk_conv2d_f32_params *p, const float *x, const float *w,
+                         const float *bias, float *y) {
+    int32_t icg = p->ic / p->group, ocg = p->oc / p->group, len = icg * p->kh * p->kw, b, o, i, j;
+    for (b = 0; b < p->n; b++, x += (ptrdiff_t)p->ic * p->ih * p->iw)
+        for (o = 0; o < p->oc; o++)
+            for (i = 0; i < p->oh; i++)
+                for (j = 0; j < p->ow; j++)
+                    *y++ = $NAME_sum(p, x + (ptrdiff_t)(o / ocg) * icg * p->ih * p->iw, icg,
+                                     i * p->sh - p->pt, j * p->sw - p->pl, w + (ptrdiff_t)o * len) +
+                           (p->has_bias ? bias[o] : 0.0f);
+}
+
 static void $NAME(const qk_conv2d_f32_params *p, const float *x, const float *w, const float *bias,
                   float *y, float *col) {
     int32_t icg = p->ic / p->group, ocg = p->oc / p->group, len = icg * p->kh * p->kw;
     int32_t plane = p->oh * p->ow, b, g, c, ky, kx, first, i, j, r, l;
+    if (p->tile == 0) {
+        $NAME_direct(p, x, w, bias, y);
+        return;
+    }
     for (b = 0; b < p->n; b++)
         for (g = 0; g < p->group; g++)
             for (first = 0; first < plane; first += p->tile) {

@@ -120,7 +120,7 @@ static void terms(const OpCtx *c, const MacSums *s, const float *x, int64_t grou
 
 /* ---- binding ---- */
 
-enum { FIRST_LEVEL_CACHE = 32 * 1024 };
+enum { FIRST_LEVEL_CACHE = 32 * 1024, POSITIONS_AT_ONCE = 16 }; /* of tile_f32 */
 
 /* Bytes for unfolded positions. More of them read the weights less often, up to what stays in the
  * cache; but memory is dear where this node is the one that the arena's size depends on. */
@@ -158,8 +158,11 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     int32_t len = s->ic / group * s->kh * s->kw;
     qk_conv2d_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc, .group = group,
                               .has_bias = bias != NULL};
-    p.tile = conv2d_tile(s->oh * s->ow, len, sizeof(float), unfold_bytes(b, n), 16);
-    args[4] = bind_scratch(b, ELEM_FLOAT, (size_t)p.tile * (size_t)len);
+    if (s->oh * s->ow >= POSITIONS_AT_ONCE / 2) { /* fewer would mostly unfold zeros */
+        p.tile =
+            conv2d_tile(s->oh * s->ow, len, sizeof(float), unfold_bytes(b, n), POSITIONS_AT_ONCE);
+        args[4] = bind_scratch(b, ELEM_FLOAT, (size_t)p.tile * (size_t)len);
+    }
     return args[0] >= 0 && bind_call(b, n, "qk_conv2d_f32", &p, sizeof p, 5, args) &&
            (!v || volume_store(b, n, v, args[3], at[3], bind_real(b))) && mac_store(b, n, at);
 }

@@ -87,10 +87,7 @@ static bool reads_one_position(const Spatial *s) {
 /* More positions read the weights less often, up to what stays in the cache. */
 static void bind_more_rows(Binder *b, const Spatial *s, int32_t part, int scratch) {
     size_t row = sizeof(float) * (size_t)part, all = (size_t)s->oh * (size_t)s->ow * row;
-    size_t least = all < row       ? row
-                   : all < 4 * row ? all
-                                   : 4 * row; /* fewer sums at a time wait for each other */
-    bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_f32_params, col_bytes), least, row,
+    bind_grow(b, scratch, offsetof(qk_conv2d_nhwc_f32_params, col_bytes), row, row,
               all < MOST_BYTES ? all : MOST_BYTES);
 }
 

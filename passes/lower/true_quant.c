@@ -338,6 +338,17 @@ static void run_graph(Graph *g, void *ctx) {
         float_output(t, g, i);
 }
 
+/* An operator that prefers to be float and stands between integers is one of them; what was asked
+ * to be float is still worth a word. */
+static void forget_preferences(PassContext *c, bool *integer) {
+    for (size_t i = 0; i < c->n_remarks; i++) {
+        const Node *n = c->remarks[i].node;
+        const char *why = integer[n->id] ? op_prefers_float(n) : NULL;
+        integer[n->id] = why && strcmp(why, c->remarks[i].reason) == 0;
+    }
+    pass_forget_remarks(c, integer);
+}
+
 /* Types that a file stated described the float model; what follows from the operators is inferred
  * again. */
 static void forget_stated(Graph *g, void *ctx) {
@@ -395,7 +406,7 @@ bool pass_true_quant(Module *m, PassContext *c) {
                    .integer = NEW_ARRAY(m->arena, bool, m->n_nodes)};
     module_each_graph(m, run_graph, &t);
     if (!c->runtime_alone) /* which computes many of them in float, between conversions */
-        pass_forget_remarks(c, t.integer);
+        forget_preferences(c, t.integer);
     edit_order(m);
     module_each_graph(m, forget_stated, NULL);
     edit_forget_infos(m);
