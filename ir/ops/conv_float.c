@@ -28,11 +28,9 @@ static bool is_float(const Value *v) {
     return v->type.elem == ELEM_FLOAT && !op_quant(v);
 }
 
+/* As the program has them: rounded where the type says so (`float ~`). */
 static const float *floats_of(Binder *b, const Value *v) {
-    const Tensor *t = value_data(v);
-    bool aligned = (uintptr_t)t->data % sizeof(float) == 0; /* mapped files align nothing */
-    return aligned ? (const float *)(const void *)t->data
-                   : arena_copy(binder_arena(b), t->data, t->bytes);
+    return bind_buffer(b, bind_value(b, v))->data;
 }
 
 bool conv_float_fits(const Binder *b, const Node *n, const Spatial *s, int32_t group) {

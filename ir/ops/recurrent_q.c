@@ -334,10 +334,28 @@ static bool bind_direction(const Bound *x, int direction) {
     return bind_call(b, n, bind_kernel(b, "rnn_q", 2, types), &p, sizeof p, k, args);
 }
 
+/* What the state's fixed point may be off by, and from how many steps of a result on that is told.
+ */
+enum { ERROR_BITS = 15, TOLD_STEPS = 4 };
+
+static void warn_of_fine_steps(Binder *b, const Node *n) {
+    for (size_t i = 0; i < n->n_out; i++) {
+        double step = n->out[i] ? fabs((double)quant_scale(op_quant(n->out[i]), 0)) : 1;
+        if (step * TOLD_STEPS < ldexp(1, -ERROR_BITS))
+            diag_warning(binder_diags(b), n->loc,
+                         "%s: '%s' has steps of %g, its integer form is exact to about 2^-%d: "
+                         "results are off by up to %.0f steps; give it a coarser scale, or keep "
+                         "the layer float",
+                         node_text(n), diag_name(binder_diags(b), n->out[i]->name), step,
+                         ERROR_BITS, ldexp(1, -ERROR_BITS) / step);
+    }
+}
+
 bool recur_bind_integers(Binder *b, const Node *n, const OpCtx *c) {
     const RecurAttrs *a = c->attrs;
     if (!supported(b, n, c))
         return false;
+    warn_of_fine_steps(b, n);
     Bound x = {.b = b, .n = n, .c = c, .h_bits = bits_before_point(op_in(c, H0))};
     const Quant *q = op_quant(n->in[X]);
     double most = fmax(fabs((double)quant_lo(q)), fabs((double)quant_hi(q)));
