@@ -340,7 +340,8 @@ enum { ERROR_BITS = 15, TOLD_STEPS = 4 };
 
 static void warn_of_fine_steps(Binder *b, const Node *n) {
     for (size_t i = 0; i < n->n_out; i++) {
-        double step = n->out[i] ? fabs((double)quant_scale(op_quant(n->out[i]), 0)) : 1;
+        const Quant *q = n->out[i] ? op_quant(n->out[i]) : NULL;
+        double step = q ? fabs((double)quant_scale(q, 0)) : 1;
         if (step * TOLD_STEPS < ldexp(1, -ERROR_BITS))
             diag_warning(binder_diags(b), n->loc,
                          "%s: '%s' has steps of %g, its integer form is exact to about 2^-%d: "
