@@ -37,7 +37,7 @@ static void $NAME_unfold(const qk_conv2d_q_params *p, const $X *x, int32_t first
     ptrdiff_t len = (ptrdiff_t)channels * kh * kw, plane = (ptrdiff_t)p->ih * p->iw;
     int same = kh == 1 && kw == 1 && p->sh == 1 && p->sw == 1 && p->pt == 0 && p->pl == 0 &&
                p->oh == p->ih && p->ow == p->iw;
-    for (c = 0; c < channels; c++, x += plane, col += kh * kw) {
+    for (c = 0; c < channels; c++, x += plane, col += (ptrdiff_t)kh * kw) {
         int32_t oy = first / p->ow, ox = first % p->ow;
         for (i = 0; same && i < count; i++)
             col[i * len] = ($E)(x[first + i] - xz);

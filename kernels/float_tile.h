@@ -62,9 +62,10 @@ qk_float_sums(const float *a, ptrdiff_t lda, int32_t rows, const float *w, ptrdi
 #pragma GCC unroll 12
     for (r = 0; r < rows; r++, from += ldf, y += ldy)
 #pragma GCC unroll 4
-        for (c = 0; c < vectors; c++)
-            qk_store_floats(y + c * QK_LANES,
-                            qk_load_floats(from + c * QK_LANES) + all[r][c]);
+        for (c = 0; c < vectors; c++) {
+            ptrdiff_t at = (ptrdiff_t)c * QK_LANES;
+            qk_store_floats(y + at, qk_load_floats(from + at) + all[r][c]);
+        }
 }
 
 /* Returns how many of the rows it made. */

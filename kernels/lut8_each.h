@@ -15,7 +15,10 @@ static void $NAME(const qk_lut8_each_params *p, const $X *x, const $Y *table, $Y
         for (c = 0; c < p->channels; c++, x += p->inner, y += p->inner, own += below)
             for (i = 0; i < p->inner; i++) {
                 int32_t v = x[i] - ($XMIN);
-                y[i] = v < below ? own[v] : table[v];
+                if (v < below)
+                    y[i] = own[v];
+                else
+                    y[i] = table[v];
             }
     }
 }

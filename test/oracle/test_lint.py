@@ -100,13 +100,15 @@ class Lint(OracleCase):
         source = self.scratch / f"{name}.c"
         if name == "digits":
             options = (DIGITS / "digits.onnx", f"-calib={DIGITS / 'calib.npz'}", "-requant=single")
+        elif name == "floats":
+            options = (DIGITS / "digits.onnx",)
         elif name == "products":
             plain_products(self.scratch / "products.onnx")
             options = (self.scratch / "products.onnx", "-calib-random=2")
         else:
             self.shared_model(f"{name}_int8_qdq.onnx")
             options = (MODELS / f"{name}_int8_qdq.onnx",)
-        qxc(*options, "-emit=c", "-io=quant", "-no-sync", "-quiet", "-o", source)
+        qxc(*options, "-emit=c", *(() if name == "floats" else ("-io=quant",)), "-no-sync", "-quiet", "-o", source)
         return source
 
     def compile_optimised(self, model, data, rounding, compilers, processors):
@@ -196,18 +198,18 @@ class Lint(OracleCase):
                 self.assertEqual(text, tables + code)
                 self.assertLess(abs(int(size[0]) - text), code / 20)
 
-    @for_each("digits", "kws", "ic", "products")
+    @for_each("digits", "floats", "kws", "ic", "products")
     def test_clang_tidy(self, name):
         self.need("clang-tidy-19")
         source = self.emit(name)
-        for build, flags in (BUILDS if name == "digits" else {"portable": BUILDS["portable"]}).items():
+        for build, flags in (BUILDS if name in ("digits", "floats") else {"portable": BUILDS["portable"]}).items():
             with self.subTest(build=build):
                 done = subprocess.run(
                     ["clang-tidy-19", "--quiet", f"--checks={CHECKS}", "--warnings-as-errors=*", source,
                      "--", "-std=c99", *flags], capture_output=True, text=True, check=False)
                 self.assertEqual((0, ""), (done.returncode, done.stdout[:3000]))
 
-    @for_each("digits", "kws", "products")
+    @for_each("digits", "floats", "kws", "products")
     def test_cppcheck(self, name):
         """The portable code: -D says that no other macro is defined. Large tables take it minutes."""
         self.need("cppcheck")
