@@ -45,7 +45,7 @@ static void $NAME(const qk_gru_q_params *p, const $X *x, const int8_t *w, const 
                 int64_t v = qk_recur_gate_$x(row, narrow, w, r, x_scale, h_scale, bias, n + j,
                                              p->size, n, p->x_shift, p->h_shift);
                 v = qk_recur_curve(0, qk_recur_clamp(v, p->clip)) * (int64_t)h[j];
-                reset[j] = (int16_t)qk_recur_clamp(qk_recur_shift(v, 45), 32767);
+                reset[j] = (int16_t)qk_recur_clamp(qk_shift_round(v, 45), 32767);
             }
             for (j = 0; s < len && j < n; j++) {
                 int64_t z = qk_recur_gate_$x(row, narrow, w, r, x_scale, h_scale, bias, j, p->size, n,
@@ -57,17 +57,17 @@ static void $NAME(const qk_gru_q_params *p, const $X *x, const int8_t *w, const 
                                          p->x_shift, p->h_shift);
                     k = qk_recur_curve(0, qk_recur_clamp(k, p->clip));
                     v = qk_recur_sum_s16(narrow, r + (ptrdiff_t)(2 * n + j) * n, n);
-                    v = qk_recur_shift(v * h_scale[2 * n + j], p->h_shift) + bias[3 * n + j];
-                    v = qk_recur_shift(k * qk_recur_clamp(v, 4294967295), 30);
+                    v = qk_shift_round(v * h_scale[2 * n + j], p->h_shift) + bias[3 * n + j];
+                    v = qk_shift_round(k * qk_recur_clamp(v, 4294967295), 30);
                     k = qk_recur_sum_$x(row, w + (ptrdiff_t)(2 * n + j) * p->size, p->size);
-                    v += qk_recur_shift(k * x_scale[2 * n + j], p->x_shift) + bias[2 * n + j];
+                    v += qk_shift_round(k * x_scale[2 * n + j], p->x_shift) + bias[2 * n + j];
                 } else {
                     v = qk_recur_gate_$x(row, reset, w, r, x_scale, h_scale, bias, 2 * n + j, p->size,
                                          n, p->x_shift, p->h_shift);
                 }
                 v = qk_recur_curve(p->g, qk_recur_clamp(v, p->clip));
-                v = qk_recur_shift((1073741824 - z) * v, p->h_bits) + z * h[j];
-                h[j] = (int32_t)qk_recur_clamp(qk_recur_shift(v, 30), 2147483647);
+                v = qk_shift_round((1073741824 - z) * v, p->h_bits) + z * h[j];
+                h[j] = (int32_t)qk_recur_clamp(qk_shift_round(v, 30), 2147483647);
             }
             for (j = 0; out && j < n; j++) {
                 int32_t q = s < len ? qk_round_fixed(h[j] * p->m, p->shift) : 0;

@@ -52,19 +52,19 @@ static void $NAME(const qk_lstm_q_params *p, const $X *x, const int8_t *w, const
                     z[k] = qk_recur_gate_$x(row, narrow, w, r, x_scale, h_scale, bias, k * n + j,
                                             p->size, n, p->x_shift, p->h_shift);
                 if (peep) {
-                    z[0] += qk_recur_shift((int64_t)peep[j] * c[j], 16);
-                    z[2] += qk_recur_shift((int64_t)peep[2 * n + j] * c[j], 16);
+                    z[0] += qk_shift_round((int64_t)peep[j] * c[j], 16);
+                    z[2] += qk_shift_round((int64_t)peep[2 * n + j] * c[j], 16);
                 }
                 i = qk_recur_curve(p->f, qk_recur_clamp(z[0], p->clip));
                 f = p->input_forget ? 1073741824 - i
                                     : qk_recur_curve(p->f, qk_recur_clamp(z[2], p->clip));
                 g = qk_recur_curve(p->g, qk_recur_clamp(z[3], p->clip));
                 c[j] = (int32_t)qk_recur_clamp(
-                    qk_recur_shift(f * c[j] + qk_recur_shift(i * g, 10), 30), 2147483647);
+                    qk_shift_round(f * c[j] + qk_shift_round(i * g, 10), 30), 2147483647);
                 if (peep)
-                    z[1] += qk_recur_shift((int64_t)peep[n + j] * c[j], 16);
+                    z[1] += qk_shift_round((int64_t)peep[n + j] * c[j], 16);
                 o = qk_recur_curve(p->f, qk_recur_clamp(z[1], p->clip));
-                h[j] = (int32_t)qk_recur_shift(o * qk_recur_curve(p->h, (int64_t)c[j] * 16),
+                h[j] = (int32_t)qk_shift_round(o * qk_recur_curve(p->h, (int64_t)c[j] * 16),
                                                30 + p->h_bits);
             }
             for (j = 0; out && j < n; j++) {

@@ -41,7 +41,7 @@ static void $NAME(const qk_rnn_q_params *p, const $X *x, const int8_t *w, const 
                 int64_t v = qk_recur_gate_$x(row, narrow, w, r, x_scale, h_scale, bias, j, p->size, n,
                                              p->x_shift, p->h_shift);
                 v = qk_recur_curve(p->f, qk_recur_clamp(v, p->clip));
-                h[j] = (int32_t)qk_recur_shift(v, p->h_bits);
+                h[j] = (int32_t)qk_shift_round(v, p->h_bits);
             }
             for (j = 0; out && j < n; j++) {
                 int32_t q = s < len ? qk_round_fixed(h[j] * p->m, p->shift) : 0;

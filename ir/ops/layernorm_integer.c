@@ -29,9 +29,7 @@ static bool constant_reals(const OpCtx *c, size_t i, Reals *out) {
     *out = (Reals){NEW_ARRAY(c->arena, double, t->count ? t->count : 1), t->count};
     bool finite = true;
     for (size_t k = 0; k < t->count; k++) {
-        size_t e = q && q->n_scale > 1 ? quant_index(q, t->rank, t->dims, k) : 0;
-        out->v[k] = q ? (double)(tensor_int(t, k) - quant_zp(q, e)) * (double)quant_scale(q, e)
-                      : tensor_float(t, k);
+        out->v[k] = op_real(v, k);
         finite = finite && isfinite(out->v[k]);
     }
     return finite;

@@ -388,8 +388,11 @@ Loc node_in_loc(const Node *n, size_t i, Diags *d);
 Loc node_out_loc(const Node *n, size_t i, Diags *d);
 /* Of the attribute's value; the node where it has none of the name. */
 Loc node_attr_loc(const Node *n, const char *name, Diags *d);
-Loc op_in_loc(const OpCtx *c, size_t i);                        /* by the number in `c` */
-const Tensor *op_const(const OpCtx *c, size_t i);               /* data of a constant input */
+Loc op_in_loc(const OpCtx *c, size_t i);          /* by the number in `c` */
+const Tensor *op_const(const OpCtx *c, size_t i); /* data of a constant input */
+/* The real number that element i of a constant stands for, dequantized where its type has known
+ * parameters. */
+double op_real(const Value *v, size_t i);
 bool op_ints(const OpCtx *c, size_t i, Ints *out);              /* a constant int64 list input */
 bool op_number(const OpCtx *c, const char *name, int64_t v);    /* an attribute from 1 to 2^31-1 */
 bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out); /* normalises, checks */

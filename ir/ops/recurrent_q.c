@@ -121,14 +121,6 @@ static int64_t fixed(double m, int bits, int32_t *shift) {
     return llrint(fmax(-most, fmin(v, most)));
 }
 
-/* The constant's real numbers. */
-static double real_at(const Value *v, size_t i) {
-    const Tensor *t = value_data(v);
-    const Quant *q = op_quant(v);
-    return q ? (double)(tensor_int(t, i) - quant_zp(q, 0)) * (double)quant_scale(q, 0)
-             : tensor_float(t, i);
-}
-
 /* Of row `row` of all directions' `count`. */
 static double row_scale(const Quant *q, size_t row, size_t count, size_t directions) {
     size_t rows = count / directions;
@@ -193,9 +185,9 @@ static int bias_of(Binder *b, const Node *n, const OpCtx *c, const Rows *w) {
             size_t row = last ? i - part : i, at = d * 2 * rows + row;
             double v = 0;
             if (bias && !last)
-                v = real_at(bias, at) + (alone ? 0 : real_at(bias, at + rows));
+                v = op_real(bias, at) + (alone ? 0 : op_real(bias, at + rows));
             else if (bias && alone)
-                v = real_at(bias, at + rows);
+                v = op_real(bias, at + rows);
             v = ldexp(v, GATE_BITS);
             if (!last)
                 v -= w->scale[d * rows + row] * (double)w->total[d * rows + row] *
@@ -214,7 +206,7 @@ static bool peepholes(Binder *b, const Node *n, const Value *p, int *to) {
     size_t count = p ? value_data(p)->count : 0;
     int32_t *table = NEW_ARRAY(binder_arena(b), int32_t, count);
     for (size_t i = 0; i < count; i++) {
-        double v = real_at(p, i);
+        double v = op_real(p, i);
         if (!(fabs(v) < MOST_CELL))
             return bind_unsupported(b, n, "its peepholes are too large for fixed point");
         table[i] = (int32_t)llrint(ldexp(v, CELL_BITS));

@@ -92,6 +92,15 @@ const Tensor *op_const(const OpCtx *c, size_t i) {
     return value_data(op_in(c, i));
 }
 
+double op_real(const Value *v, size_t i) {
+    const Tensor *t = value_data(v);
+    const Quant *q = op_quant(v);
+    if (!q)
+        return tensor_float(t, i);
+    size_t e = q->n_scale > 1 ? quant_index(q, t->rank, t->dims, i) : 0;
+    return (double)(tensor_int(t, i) - quant_zp(q, e)) * (double)quant_scale(q, e);
+}
+
 bool op_ints(const OpCtx *c, size_t i, Ints *out) {
     const Tensor *t = op_const(c, i);
     if (!t || t->rank > 1 || !elem_is_int(t->elem) || (t->count && !t->data))
