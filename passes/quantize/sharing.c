@@ -179,16 +179,23 @@ static void share_followed(Sharing *s, Node *n) {
     }
 }
 
+/* One that a rule leaves float between integers, too: on one grid it is exact, on two grids what
+ * passes is rounded twice. */
+static bool follows(const Sharing *s, const Node *n) {
+    return n->def && is_follower(n) && n->n_in && n->in[0] && n->n_out && n->out[0] &&
+           (s->integer[n->id] || (s->wanted[n->in[0]->id] && s->wanted[n->out[0]->id]));
+}
+
 static void share_graph(Graph *g, void *ctx) {
     Sharing *s = ctx;
     for (Node *n = g->last; n; n = n->prev) {
-        if (!is_integer(s, n))
-            continue;
-        share_joined(s, n);
-        share_clamped(s, n);
+        if (is_integer(s, n))
+            share_joined(s, n);
+        if (follows(s, n))
+            share_clamped(s, n);
     }
     FOR_NODES(n, g) {
-        if (is_integer(s, n) && is_follower(n))
+        if (follows(s, n))
             share_followed(s, n);
     }
 }
