@@ -7,6 +7,7 @@
 
 #include "exec/fixed_shapes.h"
 #include "passes/recipe.h"
+#include "passes/quantize/masks.h"
 #include "passes/quantize/weight_error.h"
 
 /* ---- statistics ---- */
@@ -35,6 +36,8 @@ static bool calibrate_module(Job *j, Module *m) {
         return false;
     Samples *s = j->o->calib.n ? samples_open(m->arena, m, j->o->calib.items, j->o->calib.n, j->d)
                                : samples_random(m->arena, m, j->ctx.random);
+    j->calib.counts_from = masked_from;
+    j->calib.ctx = uses_new(m);
     bool ok = s && calibrate(m, s, &j->calib, &j->calibrated, j->d);
     if (s)
         samples_close(s);

@@ -10,6 +10,7 @@ typedef struct Track { /* of one value */
     int64_t samples, nans, infs;
     double low, high; /* moving average of min and max */
     Histogram *histogram;
+    double from; /* what lies below counts for nothing */
 } Track;
 
 typedef struct Calibration {
@@ -25,7 +26,7 @@ static Track *track_of(Calibration *c, const Value *v) {
     Track **slot = &c->tracks[v->id];
     if (!*slot) {
         *slot = NEW(c->arena, Track);
-        **slot = (Track){.value = v, .min = INFINITY, .max = -INFINITY};
+        **slot = (Track){.value = v, .min = INFINITY, .max = -INFINITY, .from = -INFINITY};
         if (calib_needs_histogram(c->options.method))
             (*slot)->histogram = NEW(c->arena, Histogram);
     }
@@ -92,19 +93,43 @@ static void write_stat(const Calibration *c, const Track *t, Value *v, Diags *d)
                      diag_name(d, v->name), (long long)t->infs, t->infs == 1 ? "" : "s");
     if (!t->samples)
         return;
-    const CalibOptions *o = &c->options;
-    Range seen = {t->min, t->max}, range = seen;
-    Bins bins = {0};
-    if (o->method == CALIB_MOVING_AVERAGE)
-        range = (Range){t->low, t->high};
-    if (t->histogram) {
-        bins = histogram_bins(c->arena, t->histogram);
-        range = calib_range(c->arena, o, bins, seen);
+    bool average = c->options.method == CALIB_MOVING_AVERAGE;
+    v->stat = calib_stat(c->arena, average ? t->low : t->min, average ? t->high : t->max, t->mean,
+                         sqrt(t->m2 / t->count), t->samples);
+}
+
+/* Bins of elements that count: those below count for nothing, wherever the range ends. */
+static Bins bins_from(const Calibration *c, const Track *t) {
+    Bins b = histogram_bins(c->arena, t->histogram);
+    while (b.n && b.at->high < t->from) {
+        b.total -= (double)b.at->count;
+        b.at++;
+        b.n--;
     }
-    v->stat =
-        calib_stat(c->arena, range.low, range.high, t->mean, sqrt(t->m2 / t->count), t->samples);
+    return b;
+}
+
+/* What was hidden has to end up below all that shows. */
+static Range with_end(Range r, double from, bool symmetric) {
+    if (!(from > -INFINITY))
+        return r;
+    return (Range){from, symmetric ? fmax(r.high, -from) : r.high};
+}
+
+/* The range that the method makes of what was seen. */
+static void apply_method(const Calibration *c, const Track *t, Stat *s) {
+    const CalibOptions *o = &c->options;
+    Range seen = {fmax(t->min, t->from), fmax(t->max, t->from)};
+    Bins bins = {0};
+    if (t->histogram) {
+        bins = bins_from(c, t);
+        Range range = with_end(calib_range(c->arena, o, bins, seen), t->from, o->symmetric);
+        float ends[] = {(float)range.low, (float)range.high};
+        s->min = arena_copy(c->arena, &ends[0], sizeof *ends);
+        s->max = arena_copy(c->arena, &ends[1], sizeof *ends);
+    }
     if (o->keep)
-        calib_keep(c->arena, v->stat, o, bins, seen);
+        calib_keep(c->arena, s, o, bins, seen);
 }
 
 typedef struct Writing {
@@ -112,14 +137,20 @@ typedef struct Writing {
     const Program *program;
     CalibReport report;
     Diags *diags;
+    size_t step;
 } Writing;
 
-static void finish_value(Writing *w, Value *v) {
+static Track *known_track(const Calibration *c, const Value *v) {
+    return v->id < c->n_tracks ? c->tracks[v->id] : NULL;
+}
+
+static void write_extremes(Value *v, void *ctx) {
+    Writing *w = ctx;
     const Calibration *c = w->calibration;
     if (v->type.kind != TYPE_TENSOR || elem_unpacked(v->type.elem) != ELEM_FLOAT || v->data)
         return;
     v->stat = NULL;
-    if (v->id < c->n_tracks && c->tracks[v->id])
+    if (known_track(c, v))
         write_stat(c, c->tracks[v->id], v, w->diags);
     if (v->stat) {
         w->report.values++;
@@ -129,13 +160,32 @@ static void finish_value(Writing *w, Value *v) {
     }
 }
 
+static void ask_from(Value *v, void *ctx) {
+    const Writing *w = ctx;
+    const CalibOptions *o = &w->calibration->options;
+    Track *t = known_track(w->calibration, v);
+    if (t && t->histogram && v->stat && o->counts_from)
+        t->from = (double)o->counts_from(o->ctx, v);
+}
+
+static void write_ranges(Value *v, void *ctx) {
+    const Writing *w = ctx;
+    const Track *t = known_track(w->calibration, v);
+    if (t && v->stat && t->samples)
+        apply_method(w->calibration, t, v->stat);
+}
+
+/* Each step needs the one before of all values. */
+static void (*const finish[])(Value *v, void *ctx) = {write_extremes, ask_from, write_ranges};
+
 static void finish_graph(Graph *g, void *ctx) {
+    Writing *w = ctx;
     for (size_t i = 0; i < g->n_in; i++)
-        finish_value(ctx, g->in[i]);
+        finish[w->step](g->in[i], w);
     FOR_NODES(n, g)
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i])
-            finish_value(ctx, n->out[i]);
+            finish[w->step](n->out[i], w);
 }
 
 bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report, Diags *d) {
@@ -158,7 +208,8 @@ bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report
         return false;
     if (w.report.samples == 0)
         return diag_error(d, LOC_NONE, "there are no calibration samples");
-    module_each_graph(m, finish_graph, &w);
+    for (; w.step < sizeof finish / sizeof *finish; w.step++)
+        module_each_graph(m, finish_graph, &w);
     if (report)
         *report = w.report;
     return true;

@@ -25,6 +25,10 @@ typedef struct CalibOptions {
     bool symmetric;    /* percentile, entropy, mse: one threshold for |x| in place of two */
     int64_t levels;    /* entropy, mse: integers that a range is divided into; 0: 256 */
     bool keep;         /* statistics hold what merging needs: method, extremes, histogram */
+    /* Elements of `v` below this count for nothing behind it, -infinity: all count. Asked when
+     * every value has its extremes, where the method reads a histogram; NULL: all count. */
+    float (*counts_from)(const void *ctx, const Value *v);
+    const void *ctx;
 } CalibOptions;
 
 typedef struct CalibReport {

@@ -157,12 +157,19 @@ static float least_that_shows(Walk *w, const Value *v) {
     return least;
 }
 
-bool masked_range(const Uses *uses, const Value *v, float *min, float *max, bool *cut) {
+float masked_from(const void *uses, const Value *v) {
     Range r;
     float least = least_that_shows(&(Walk){uses, BUDGET}, v);
-    *cut = isfinite(least) && wide_range(v, &r) && r.lo < least;
+    return isfinite(least) && wide_range(v, &r) && r.lo < least ? least : -INFINITY;
+}
+
+bool masked_range(const Uses *uses, const Value *v, float *min, float *max, bool *cut) {
+    Range r;
+    float least = masked_from(uses, v);
+    *cut = least > -INFINITY;
     if (!*cut)
         return edit_range(v, min, max);
+    wide_range(v, &r);
     *min = fminf(least, 0);
     *max = fmaxf(fmaxf(r.hi, least), 0);
     return true;

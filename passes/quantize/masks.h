@@ -13,4 +13,8 @@
  * number that shows; such a statistic may begin at -inf. `*cut` says whether it was cut. */
 bool masked_range(const Uses *uses, const Value *v, float *min, float *max, bool *cut);
 
+/* That least number of a value with such a statistic or constant, -infinity where nothing is to be
+ * cut: as CalibOptions.counts_from. */
+float masked_from(const void *uses, const Value *v);
+
 #endif
