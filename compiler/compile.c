@@ -1,6 +1,7 @@
 /* qxc INPUT -emit=KIND: read, compile, write; -explain. */
 #include "compiler/mixed.h"
 #include "compiler/report.h"
+#include "compiler/suffix.h"
 #include "compiler/write.h"
 
 #include <unistd.h>
@@ -82,7 +83,8 @@ ExitCode cmd_compile(Session *s) {
     Job j;
     if (!job_init(&j, &s->o, s->arena, s->d))
         return job_init_failure(&j);
-    session_check_suffix(s, &j);
+    if (!suffix_fits(&s->o, j.emit, s->d))
+        return EXIT_USAGE;
     if (s->o.report && !str_ends(str_from(s->o.report), ".html") &&
         !str_ends(str_from(s->o.report), ".json")) {
         diag_error(s->d, LOC_NONE, "-report=%s: the file's name ends in .html or .json",

@@ -103,8 +103,23 @@ static ExitCode list_types(Session *s) {
     return EXIT_DONE;
 }
 
+/* `list ops model.onnx` is asked by who wants to know of that model. */
+static ExitCode too_many(Session *s, const char *what) {
+    diag_error(s->d, LOC_NONE, "list %s takes nothing more, but '%s' is given", what,
+               diag_name(s->d, str_from(s->o.inputs.items[1])));
+    diag_note(s->d, LOC_NONE,
+              "of a model, -report=FILE.html tells what becomes of each operator, and "
+              "`qxc list quant MODEL` what is quantized");
+    return EXIT_USAGE;
+}
+
 ExitCode cmd_list(Session *s) {
     const char *what = s->o.inputs.n ? s->o.inputs.items[0] : "";
+    static const char *const kinds[] = {"ops", "passes", "targets", "types", "quant"};
+    enum { ALONE = 3, N_KINDS = sizeof kinds / sizeof *kinds }; /* the first take nothing more */
+    for (size_t i = 0; i < ALONE; i++)
+        if (s->o.inputs.n > 1 && strcmp(what, kinds[i]) == 0)
+            return too_many(s, what);
     if (strcmp(what, "ops") == 0)
         list_ops(s->o.json);
     else if (strcmp(what, "passes") == 0)
@@ -120,9 +135,8 @@ ExitCode cmd_list(Session *s) {
     else if (strcmp(what, "quant") == 0)
         return cmd_list_quant(s);
     else {
-        static const char *const kinds[] = {"ops", "passes", "targets", "types", "quant"};
         diag_error(s->d, LOC_NONE, "list what? ops, passes, targets, types OP or quant MODEL");
-        diag_did_you_mean(s->d, LOC_NONE, str_from(what), kinds, sizeof kinds / sizeof *kinds);
+        diag_did_you_mean(s->d, LOC_NONE, str_from(what), kinds, N_KINDS);
         return EXIT_USAGE;
     }
     return EXIT_DONE;

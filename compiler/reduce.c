@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "compiler/child.h"
 #include "compiler/session.h"
+#include "compiler/suffix.h"
 #include "passes/shrink/shrink.h"
 
 #include <errno.h>
@@ -314,6 +315,8 @@ static ExitCode first_model(Reducer *r) {
     }
     if (code != EXIT_DONE)
         return (ExitCode)code;
+    if (!suffix_is(&r->s->o, "reduce", r->facts->text ? ".qir" : ".onnx", r->s->d))
+        return EXIT_USAGE;
     if (!fails(r, r->best, "the model as qxc writes it"))
         return EXIT_WRONG;
     if (!r->facts->text && !r->s->o.output && isatty(STDOUT_FILENO)) {

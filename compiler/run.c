@@ -1,5 +1,6 @@
 /* qxc run INPUT -input=x.npz: outputs (or all values) as .npz, or as text without -o. */
 #include "compiler/session.h"
+#include "compiler/suffix.h"
 #include "exec/samples.h"
 #include "ir/minifloat.h"
 #include "support/buf.h"
@@ -187,6 +188,8 @@ ExitCode cmd_run(Session *s) {
     ExitCode code;
     if (!job_init(&j, &s->o, s->arena, s->d))
         return job_init_failure(&j);
+    if (!suffix_is(&s->o, "run", ".npz", s->d))
+        return EXIT_USAGE;
     Module *m = session_read(s, 0, &code);
     if (!m)
         return code;

@@ -50,9 +50,6 @@ bool session_read_donors(Session *s, Job *j, ExitCode *code);
 /* Writes the module to -o (or stdout) as what -emit says. */
 ExitCode session_write(Session *s, Job *j, Module *m);
 
-/* Warns of an -o whose suffix belongs to another -emit. */
-void session_check_suffix(Session *s, const Job *j);
-
 ExitCode cmd_compile(Session *s);
 ExitCode cmd_run(Session *s);
 ExitCode cmd_compare(Session *s);

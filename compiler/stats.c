@@ -1,6 +1,7 @@
 /* qxc stats merge A B... -o C: a model calibrated in shards, its statistics joined. */
 
 #include "compiler/session.h"
+#include "compiler/suffix.h"
 
 static bool usage(Session *s) {
     TextList *in = &s->o.inputs;
@@ -56,9 +57,8 @@ ExitCode cmd_stats(Session *s) {
     Job j;
     if (!s->o.emit && s->o.output && str_ends(str_from(s->o.output), ".onnx"))
         s->o.emit = "onnx"; /* models of ONNX to one of ONNX is the rule */
-    if (!usage(s) || !job_init(&j, &s->o, s->arena, s->d))
+    if (!usage(s) || !job_init(&j, &s->o, s->arena, s->d) || !suffix_fits(&s->o, j.emit, s->d))
         return EXIT_USAGE;
-    session_check_suffix(s, &j);
     ExitCode code;
     warn_twice(s);
     Module *first = read_shard(s, 0, &code);

@@ -97,13 +97,3 @@ ExitCode session_write(Session *s, Job *j, Module *m) {
     }
     return out_commit(w.out) && !ferror(stdout) ? EXIT_DONE : EXIT_IO;
 }
-
-/* A suffix that belongs to another kind of output is most likely a slip. */
-void session_check_suffix(Session *s, const Job *j) {
-    const char *emit = s->o.emit ? s->o.emit : "qir", *o = s->o.output;
-    bool text = j->emit == EMIT_QIR, onnx = emits_binary(j);
-    if (o &&
-        ((!onnx && str_ends(str_from(o), ".onnx")) || (!text && str_ends(str_from(o), ".qir"))))
-        diag_warning(s->d, LOC_NONE, "-emit=%s writes to %s: is the suffix right?", emit,
-                     diag_name(s->d, str_from(o)));
-}
