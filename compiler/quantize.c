@@ -2,10 +2,12 @@
  * data can still do for those. */
 #include "compiler/doubtful.h"
 #include "compiler/no_integers.h"
+#include "compiler/scheme_nodes.h"
 #include "compiler/session.h"
 #include "compiler/without_effect.h"
 
 #include "exec/fixed_shapes.h"
+#include "passes/quantize/choice.h"
 #include "passes/recipe.h"
 #include "passes/quantize/masks.h"
 #include "passes/quantize/weight_error.h"
@@ -125,10 +127,26 @@ static bool prepare(Job *j, Module *m) {
            (!bias_apart || job_pass(j, m, "gemm-to-matmul"));
 }
 
+static void state_kept(Graph *g, void *ctx) {
+    Job *j = ctx;
+    FOR_NODES(n, g)
+    if (n->def && n->def->quant.kind != QUANT_NEVER && choice_why_kept(&j->ctx, n))
+        scheme_keep_node(n, g->module->arena);
+}
+
+/* A text or float model without any quantized type does not show that somebody decided: the next
+ * run would decide anew, and not know what was to stay float. */
+static void leave_word(Job *j, Module *m) {
+    if (j->emit == EMIT_QIR || (j->emit == EMIT_ONNX && j->form <= FORM_FLOAT))
+        module_each_graph(m, state_kept, j);
+}
+
 /* Notes whether anything came of it. */
 static bool decided(Job *j, Module *m, bool ok) {
     ModuleForm f = module_form(m);
     j->nothing = ok && !f.fake && !f.typed;
+    if (j->nothing)
+        leave_word(j, m);
     return ok;
 }
 
@@ -157,6 +175,8 @@ bool job_quantize(Job *j, Module *m) {
     if (j->form <= FORM_FLOAT) {
         if (!options_have_data(j->o))
             warn_of_nothing_decided(j, m->arena);
+        else
+            leave_word(j, m);
         return true;
     }
     if (!have && j->emit == EMIT_C && j->o->integer_only && !has_floats(m))

@@ -150,6 +150,22 @@ static void read_graph(Graph *g, void *ctx) {
     }
 }
 
+void scheme_keep_node(Node *n, Arena *a) {
+    static const char key[] = META_QUANTIZATION "keep";
+    if (!n->name.n && n->n_out && n->out[0])
+        n->name = n->out[0]->name; /* only a node with a name can state this */
+    if (!n->name.n)
+        return;
+    for (size_t i = 0; i < n->meta.n; i++)
+        if (str_is(n->meta.items[i].key, key))
+            return;
+    StrPair *items = NEW_ARRAY(a, StrPair, n->meta.n + 1); /* lists may be shared */
+    if (n->meta.n)
+        memcpy(items, n->meta.items, n->meta.n * sizeof *items);
+    items[n->meta.n] = (StrPair){.key = str_from(key), .value = STR("float")};
+    n->meta = (Meta){items, n->meta.n + 1};
+}
+
 bool scheme_of_nodes(Scheme *s, Module *m, Diags *d) {
     NodeRules r = {m, d, s, true};
     module_each_graph(m, read_graph, &r);
