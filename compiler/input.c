@@ -216,8 +216,8 @@ static Module *parse(Session *s, const char *path, const Str *text, bool input, 
     *is_text = kind == KIND_QIR;
     Arena *a = session_arena(s, size);
     s->oom.input = path;
-    OnnxReadOptions onnx = {.external_data_dir = s->o.external_data_dir};
-    QirReadOptions qir = {.dir = s->o.external_data_dir,
+    OnnxReadOptions onnx = {.in.other = s->o.external_data_dir};
+    QirReadOptions qir = {.in.other = s->o.external_data_dir,
                           .first_line = text ? s->first_line : 0,
                           .wide_zp = s->o.wide_zp};
     Module *m = text               ? qir_read_text(a, s->d, path, *text, &qir)

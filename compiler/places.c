@@ -42,7 +42,7 @@ static void show_file(Session *s, Shown *f, const char *path) {
         return;
     Arena *a = arena_new(0, &s->oom);
     Diags *quiet = diags_new(a, NULL, false);
-    OnnxReadOptions options = {.external_data_dir = s->o.external_data_dir};
+    OnnxReadOptions options = {.in.other = s->o.external_data_dir};
     Module *m = onnx_read(a, quiet, path, &options);
     if (!m) {
         arena_free(a);

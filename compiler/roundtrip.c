@@ -20,7 +20,7 @@ bool roundtrip_check(Module *m, Diags *d) {
     qir_print(m, &first, NULL);
     Str text = buf_as_str(&first);
     Arena *a = arena_scratch(m->arena);
-    QirReadOptions beside = {.dir = path_dir(a, m->path), .wide_zp = m->wide_zp};
+    QirReadOptions beside = {.in.dir = path_dir(a, m->path), .wide_zp = m->wide_zp};
     /* Quietly, as what there is to warn of was said when the model was read. */
     static const char name[] = "the printed text";
     Module *again = qir_read_text(a, diags_new(a, NULL, false), name, text, &beside);

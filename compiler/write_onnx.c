@@ -6,7 +6,7 @@
 
 static bool reads_back(Arena *of, Str bytes, const char *dir, Diags *d) {
     Arena *a = arena_scratch(of);
-    OnnxReadOptions o = {.external_data_dir = dir};
+    OnnxReadOptions o = {.in.dir = dir};
     Module *again = onnx_read_bytes(a, d, "the written model", bytes, &o);
     if (again)
         module_free(again);

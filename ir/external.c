@@ -11,7 +11,7 @@ static const External *open_file(ExternalFiles *x, Str location, Loc at, Diags *
     External *e = map_get(x->files, location);
     if (!e) {
         e = NEW(a, External);
-        e->map = file_map_beside(x->dir, location, &e->absent, at, d);
+        e->map = file_map_beside(x->in, location, &e->absent, at, d);
         if (e->map)
             module_keep_map(x->module, e->map);
         map_set(x->files, location, e);
@@ -60,7 +60,7 @@ bool external_read(ExternalFiles *x, Tensor *t, Loc at, Diags *d) {
     uint64_t offset, length;
     if (t->elem == ELEM_STRING)
         return diag_error(d, at, "strings cannot be external data");
-    if (!x->dir)
+    if (!x->in.dir)
         return diag_error(d, at, "external data is not supported here");
     if (!entry(t, "location", &location, at, d) || !number_entry(t, "offset", 0, &offset, at, d) ||
         !number_entry(t, "length", t->bytes, &length, at, d))

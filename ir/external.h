@@ -1,5 +1,5 @@
 /* ONNX's external data: elements of tensors in files beside the model. Files are mapped when first
- * named, never copied, only taken from the model's folder, and stay mapped with the module. Both
+ * named, never copied, only taken from the folders given, and stay mapped with the module. Both
  * readers use it, so that what one takes the other takes too. */
 #ifndef QXC_IR_EXTERNAL_H
 #define QXC_IR_EXTERNAL_H
@@ -8,8 +8,8 @@
 
 typedef struct ExternalFiles {
     Module *module;
-    const char *dir; /* the model's folder, or the one given in its place; NULL: none is read */
-    Map *files;      /* by location; NULL until the first */
+    Folders in;
+    Map *files; /* by location; NULL until the first */
 } ExternalFiles;
 
 /* Finds the elements that t->external tells of and points t->data there; type and dimensions are

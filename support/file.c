@@ -198,23 +198,30 @@ static int walk(int fd, char *path, struct stat *st, const char **why) {
     return fd;
 }
 
-FileMap *file_map_beside(const char *dir, Str name, bool *absent, Loc at, Diags *d) {
+/* Opens `name` below `dir`. Returns -1 and says why. */
+static int open_beside(const char *dir, Str name, struct stat *st, const char **why) {
+    char path[4096]; /* name_fault has seen to it that it fits */
+    memcpy(path, name.s, name.n);
+    path[name.n] = 0;
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *why = fd < 0 ? strerror(errno) : NULL;
+    if (fd >= 0)
+        fd = walk(fd, path, st, why);
+    /* A name of "." parts alone leaves the folder itself open. */
+    if (fd >= 0 && !S_ISREG(st->st_mode)) {
+        *why = "it is not a regular file";
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+FileMap *file_map_beside(Folders in, Str name, bool *absent, Loc at, Diags *d) {
     const char *why = name_fault(name);
     struct stat st = {0};
-    int fd = -1;
-    if (!why) {
-        char path[4096];
-        memcpy(path, name.s, name.n);
-        path[name.n] = 0;
-        fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-            why = strerror(errno);
-        else
-            fd = walk(fd, path, &st, &why);
-    }
-    /* A name of "." parts alone leaves the folder itself open. */
-    if (!why && !S_ISREG(st.st_mode))
-        why = "it is not a regular file";
+    int fd = why ? -1 : open_beside(in.dir, name, &st, &why);
+    if (why == not_there && in.other)
+        fd = open_beside(in.other, name, &st, &why);
     FileMap *f = NULL;
     if (absent)
         *absent = why == not_there;

@@ -17,10 +17,16 @@ void file_unmap(FileMap *f);
  * Nothing happens where that is no part of a mapped file. */
 void file_release(const FileMap *f, Str bytes);
 
-/* Like file_map for a name that stands in a model: `dir` is the model's folder; refuses absolute
- * paths, "..", empty names, symbolic links anywhere on the way, hard links and non-regular files.
- * Where `absent` is given, a file that is not there is only a warning: NULL with *absent true. */
-FileMap *file_map_beside(const char *dir, Str name, bool *absent, Loc at, Diags *d);
+/* Where the files may lie that a model names. */
+typedef struct Folders {
+    const char *dir;   /* the model's own; NULL: none may be read */
+    const char *other; /* looked in for what is not there, or NULL */
+} Folders;
+
+/* Like file_map for a name that stands in a model; refuses absolute paths, "..", empty names,
+ * symbolic links anywhere on the way, hard links and non-regular files. Where `absent` is given, a
+ * file that is not there is only a warning: NULL with *absent true. */
+FileMap *file_map_beside(Folders in, Str name, bool *absent, Loc at, Diags *d);
 
 /* A group of output files: all are written under temporary names in their own folders, synced and
  * renamed together by out_commit; out_abort (or a failed commit) leaves nothing behind and every

@@ -14,7 +14,7 @@ enum {
 };
 
 typedef struct OnnxReadOptions {
-    const char *external_data_dir; /* NULL: the folder of the model */
+    Folders in; /* `dir` NULL: the folder of the model */
 } OnnxReadOptions;
 
 /* The module, or NULL after diagnostics; then the arena is still the caller's to free, and no file

@@ -184,7 +184,8 @@ static Module *read_bytes(Arena *a, Diags *d, const char *name, Str bytes, const
     Module *m = module_new(a, d);
     int errors = diags_errors(d);
     m->path = arena_str(a, str_from(name)).s;
-    const char *dir = options ? options->external_data_dir : NULL;
+    Folders in = options ? options->in : (Folders){0};
+    in.dir = in.dir ? in.dir : path_dir(a, name);
     Reader *r = NEW(a, Reader);
     *r = (Reader){.arena = a,
                   .diags = d,
@@ -193,7 +194,7 @@ static Module *read_bytes(Arena *a, Diags *d, const char *name, Str bytes, const
                   .map = map,
                   .source = diags_source(d, name, STR_NONE),
                   .words = buf_new(a),
-                  .externals = {m, dir ? dir : path_dir(a, name), NULL}};
+                  .externals = {m, in, NULL}};
     ProtobufCMessage *p = unpack(r, &onnx__model_proto__descriptor);
     if (p)
         read_model(r, (const Onnx__ModelProto *)p);

@@ -251,11 +251,11 @@ void reader_reset(Reader *r, Str text) {
                   .diags = r->syntax,
                   .syntax = r->syntax,
                   .options = r->options,
-                  .dir = r->dir,
+                  .in = r->in,
                   .source = r->source,
                   .text = text,
                   .module = m,
-                  .externals = {m, r->dir, NULL},
+                  .externals = {m, r->in, NULL},
                   .aliases = map_new(a),
                   .shapes = map_new(a),
                   .fitting = map_new(a),
@@ -291,7 +291,8 @@ Reader *reader_new(Arena *a, Diags *d, const char *name, Str text, const QirRead
     r->options = options ? *options : (QirReadOptions){0};
     int line = r->options.first_line;
     r->source = diags_source_part(d, name, text, line ? line : 1);
-    r->dir = r->options.dir ? r->options.dir : path_dir(a, name);
+    r->in = r->options.in;
+    r->in.dir = r->in.dir ? r->in.dir : path_dir(a, name);
     make_stacks(r);
     reader_reset(r, text);
     r->module->path = arena_str(a, str_from(name)).s;

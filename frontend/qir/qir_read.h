@@ -9,7 +9,7 @@
 #include "ir/ir.h"
 
 typedef struct QirReadOptions {
-    const char *dir;     /* where blobs and external data are looked for; NULL: beside the file */
+    Folders in;          /* of blobs and external data; `dir` NULL: beside the file */
     int first_line;      /* of the file that the text is a part of; 0: it is all of it */
     bool wide_zp;        /* zero points may lie outside their range */
     bool skip_checksums; /* do not read blob data just to compare its checksum */

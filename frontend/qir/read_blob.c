@@ -49,7 +49,7 @@ static void check_declared(Reader *r, const Blob *b, Str bytes) {
 static SafeTensors *open_blob(Reader *r, BlobFile *f) {
     if (f->tensors || f->failed)
         return f->tensors;
-    FileMap *map = file_map_beside(r->dir, f->blob->path, NULL, f->blob->loc, r->diags);
+    FileMap *map = file_map_beside(r->in, f->blob->path, NULL, f->blob->loc, r->diags);
     f->failed = true;
     if (!map)
         return NULL;

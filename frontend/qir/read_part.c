@@ -13,7 +13,7 @@ QirParts *qir_parts_new(Arena *a, const char *dir) {
     QirParts *p = NEW(a, QirParts);
     p->arena = a;
     p->diags = diags_new(a, NULL, false);
-    p->reader = reader_new(a, p->diags, "metadata", STR(""), &(QirReadOptions){.dir = dir});
+    p->reader = reader_new(a, p->diags, "metadata", STR(""), &(QirReadOptions){.in.dir = dir});
     p->parser = arena_alloc(a, qir_parser_size());
     return p;
 }

@@ -154,7 +154,7 @@ typedef struct Reader {
     Diags *syntax; /* for errors of syntax; the same, unless only those matter */
     Module *module;
     QirReadOptions options;
-    const char *dir;
+    Folders in;
     uint32_t source;
     Str text;
     Lexer lexer;

@@ -132,13 +132,13 @@ static Module *checked(Fuzz *f, Module *m, int errors_before) {
 
 Module *fuzz_read_qir(Fuzz *f, Str text) {
     int errors = diags_errors(f->diags);
-    QirReadOptions options = {.dir = fuzz_dir(f)};
+    QirReadOptions options = {.in.dir = fuzz_dir(f)};
     return checked(f, qir_read_text(fuzz_arena(f), f->diags, "fuzz.qir", text, &options), errors);
 }
 
 Module *fuzz_read_onnx(Fuzz *f, Str bytes) {
     int errors = diags_errors(f->diags);
-    OnnxReadOptions options = {.external_data_dir = fuzz_dir(f)};
+    OnnxReadOptions options = {.in.dir = fuzz_dir(f)};
     return checked(f, onnx_read_bytes(fuzz_arena(f), f->diags, "fuzz.onnx", bytes, &options),
                    errors);
 }

@@ -120,7 +120,8 @@ static void test_beside(void **state) {
     write_file(f, "sub/w.bin", "deeper");
     static const char *const good[] = {"w.bin", "./w.bin", "sub/w.bin", "sub//w.bin"};
     for (int i = 0; i < 4; i++) {
-        FileMap *m = file_map_beside(f->dir, str_from(good[i]), NULL, LOC_NONE, f->d);
+        FileMap *m =
+            file_map_beside((Folders){f->dir, NULL}, str_from(good[i]), NULL, LOC_NONE, f->d);
         assert_non_null(m);
         assert_true(str_is(file_bytes(m), i < 2 ? "weights" : "deeper"));
         file_unmap(m);
@@ -168,11 +169,12 @@ static void test_beside_refuses(void **state) {
         {{long_name, 1000}, "too long"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_null(file_map_beside(f->dir, cases[i].name, NULL, LOC_NONE, f->d));
+        assert_null(file_map_beside((Folders){f->dir, NULL}, cases[i].name, NULL, LOC_NONE, f->d));
         assert_int_equal(diags_errors(f->d), i + 1);
         assert_said(f, cases[i].why);
     }
-    assert_null(file_map_beside(in_dir(f, "no-such-dir"), STR("w.bin"), NULL, LOC_NONE, f->d));
+    assert_null(file_map_beside((Folders){in_dir(f, "no-such-dir"), NULL}, STR("w.bin"), NULL,
+                                LOC_NONE, f->d));
 }
 
 static void test_beside_absent(void **state) {
@@ -183,7 +185,8 @@ static void test_beside_absent(void **state) {
     assert_int_equal(symlink("none", in_dir(f, "dangling")), 0);
     static const char *const missing[] = {"none", "sub/none", "none/w.bin", "./none"};
     for (size_t i = 0; i < 4; i++, absent = false) {
-        assert_null(file_map_beside(f->dir, str_from(missing[i]), &absent, LOC_NONE, f->d));
+        assert_null(file_map_beside((Folders){f->dir, NULL}, str_from(missing[i]), &absent,
+                                    LOC_NONE, f->d));
         assert_true(absent);
     }
     assert_int_equal(diags_errors(f->d), 0);
@@ -191,12 +194,14 @@ static void test_beside_absent(void **state) {
     static const char *const wrong[] = {"none/../w.bin", "dangling", "sub", "w.bin/none", "/none"};
     for (int i = 0; i < 5; i++) {
         absent = true;
-        assert_null(file_map_beside(f->dir, str_from(wrong[i]), &absent, LOC_NONE, f->d));
+        assert_null(
+            file_map_beside((Folders){f->dir, NULL}, str_from(wrong[i]), &absent, LOC_NONE, f->d));
         assert_false(absent);
         assert_int_equal(diags_errors(f->d), i + 1);
     }
     absent = true;
-    assert_null(file_map_beside(in_dir(f, "none"), STR("w.bin"), &absent, LOC_NONE, f->d));
+    assert_null(
+        file_map_beside((Folders){in_dir(f, "none"), NULL}, STR("w.bin"), &absent, LOC_NONE, f->d));
     assert_false(absent);
 }
 
