@@ -68,8 +68,8 @@ V  ?=
 Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
-.PHONY: all lib units replays tracer fuzzers unit test lit oracle replay fuzz demo bench check-san check-layers \
-        format check-format deps install install-files clean help
+.PHONY: all lib units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench check-san \
+        check-layers format check-format deps install install-files clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)
 .SUFFIXES:
@@ -194,7 +194,7 @@ RUN_TESTS = MAKE='$(MAKE)' BUILD='$(BUILD)' CC='$(CC)' PYTHON='$(PYTHON)' \
             SANITIZE='$(SANITIZE)' ROUNDTRIP='$(ROUNDTRIP)' test/run.sh
 test:
 	@+$(RUN_TESTS) all '$(T)'
-unit lit oracle replay:
+quick skipped unit lit oracle replay:
 	@+$(RUN_TESTS) $@ '$(T)'
 
 check-san:
@@ -237,6 +237,8 @@ clean:
 help:
 	@echo 'make               build/qxc and build/libqxc.a (CC=clang-19, CFLAGS=..., BUILD=..., V=1)'
 	@echo 'make test          everything: unit, lit, oracle, layers, format; T=passes/quantize: a part'
+	@echo 'make quick         a part of that: two minutes where qxc is built'
+	@echo 'make skipped       what the last run skipped, with another QXC_SHARED=DIR, say'
 	@echo 'make unit lit oracle replay   one kind of test; T=NAME: a part of it'
 	@echo 'make fuzz T=60     libFuzzer on each target of test/fuzz, T seconds each; TARGET=qir,onnx'
 	@echo 'make check-san     all tests under AddressSanitizer and UBSan, in build/san'

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs the tests and ends with one line, `N passed, N failed` (and `, N skipped`).
-#   test/run.sh [all|unit|lit|oracle|replay] [PART]
+#   test/run.sh [all|quick|skipped|unit|lit|oracle|replay] [PART]
 # PART is a path below test/lit, or unit/NAME, oracle/NAME, replay/NAME: passes/quantize, unit/support.
+# `quick` is a choice of two minutes, `skipped` what the last run skipped, of lit and oracle.
 # Called by `make test`; the environment may set BUILD, CC, PYTHON, SANITIZE, ROUNDTRIP, QXC_SHARED.
 # Tests find the program in QXC and large models in QXC_SHARED.
 set -u
@@ -29,7 +30,16 @@ unit/* | oracle/* | replay/*) kind=${part%%/*} part=${part#*/} ;;
 lit/*) kind=lit part=${part#*/} ;;
 ?*) [ "$kind" = all ] && kind=lit ;;
 esac
-wanted() { [ "$kind" = all ] || [ "$kind" = "$1" ]; }
+wanted() {
+    case $kind in
+    all | quick | "$1") ;;
+    skipped) [ "$1" = lit ] || [ "$1" = oracle ] ;;
+    *) false ;;
+    esac
+}
+# What the runners of lit and oracle are told to run.
+choice=$part
+case $kind in quick | skipped) choice=--$kind ;; esac
 
 # One check that either holds or not; exit status 77 says that it could not be made.
 check() { # name, command
@@ -72,11 +82,13 @@ if ! tools/install_deps.sh --if-possible; then
     exit 1
 fi
 
-targets=all
-[ "$kind" = all ] && targets='all units replays tracer'
-[ "$kind" = lit ] && targets='all tracer'
-[ "$kind" = unit ] && targets=units
-[ "$kind" = replay ] && targets=replays
+case $kind in
+all | quick) targets='all units replays tracer' ;;
+lit | skipped) targets='all tracer' ;;
+unit) targets=units ;;
+replay) targets=replays ;;
+*) targets=all ;;
+esac
 # shellcheck disable=SC2086 # one word per target
 if ! "${make[@]}" $targets >"$BUILD/make.log" 2>&1; then
     cat "$BUILD/make.log"
@@ -85,21 +97,21 @@ else
     wanted unit && run_counted unit test/unit/run.sh "$part"
     wanted replay && run_counted replay test/fuzz/replay.sh "$part"
     if wanted lit || wanted oracle; then
-        if venv "$BUILD/venv"; then
-            wanted lit && run_counted lit "$BUILD/venv/bin/python" test/lit/run.py "$part"
-            wanted oracle && run_counted oracle "$BUILD/venv/bin/python" test/oracle/run.py "$part"
+        if venv build/venv; then # one for all build folders
+            wanted lit && run_counted lit build/venv/bin/python test/lit/run.py "$choice"
+            wanted oracle && run_counted oracle build/venv/bin/python test/oracle/run.py "$choice"
         else
             check "virtual environment from test/requirements.txt" false
         fi
     fi
 fi
 
-if [ "$kind" = all ]; then
+if [ "$kind" = all ] || [ "$kind" = quick ]; then
     check "layers" tools/check_layers.sh
     check "format" tools/format.sh --check
 fi
 
-if [ $((passed + failed)) = 0 ]; then
+if [ "$kind" != skipped ] && [ $((passed + failed)) = 0 ]; then
     echo "no test ran" >&2
     failed=1
 fi

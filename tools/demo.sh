@@ -50,7 +50,7 @@ done
 
 step "the same in onnxruntime"
 python=
-for p in "$build/venv/bin/python" "${PYTHON:-python3}"; do
+for p in build/venv/bin/python "${PYTHON:-python3}"; do
     if "$p" -c 'import numpy, onnxruntime' 2>/dev/null; then
         python=$p
         break

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the lit suite, or the part of it given as a path below test/lit, with or without .qir.
+"""Runs the lit suite, or the part of it given as a path below test/lit, with or without .qir; `--skipped` runs
+what the last run skipped, `--quick` is all of it.
 
 Prints what failed; the last line counts. Environment: BUILD, QXC_SHARED, ROUNDTRIP.
 """
@@ -8,12 +9,16 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 PASSED = {"PASS", "FLAKYPASS", "XFAIL"}
 SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
+# What makes a feature of lit.cfg.py available.
+NEEDS = {"shared": "the models of QXC_SHARED=DIR (DIR/models)", "samples": "the texts of QXC_SHARED=DIR (DIR/design/samples)",
+         "tree-sitter": "the program tree-sitter (make deps)", "root": "to be root"}
 
 
 def choose(part):
@@ -26,15 +31,37 @@ def choose(part):
     return sorted(exact.parent.glob(exact.name + "*"))
 
 
+def skipped_before(report):
+    """Files of tests, which lit calls `qxc :: PATH`."""
+    try:
+        tests = json.loads(report.read_text())["tests"]
+    except (OSError, ValueError, KeyError):
+        return []
+    return [HERE / t["name"].split(" :: ")[1] for t in tests if t["code"] in SKIPPED]
+
+
+def show_skipped(tests):
+    for t in tests:
+        if t["code"] in SKIPPED:
+            missing = re.findall(r"[\w-]+", t["output"].partition(":")[2])
+            print(f"skipped, {t['name']}: needs {', '.join(NEEDS.get(m, m) for m in missing)}")
+
+
 def main():
     part = sys.argv[1] if len(sys.argv) > 1 else ""
-    tests = choose(part)
+    build = pathlib.Path(os.environ.get("BUILD", "build")).resolve()
+    report = build / "lit.json"
+    if part == "--skipped":
+        tests = skipped_before(report)
+        if not tests:
+            print("0 passed, 0 failed, 0 skipped")
+            return 0
+    else:
+        tests = choose("" if part == "--quick" else part)
     if not tests:
         print(f"no lit test is called '{part}'")
         print("0 passed, 1 failed, 0 skipped")
         return 1
-    build = pathlib.Path(os.environ.get("BUILD", "build")).resolve()
-    report = build / "lit.json"
     report.unlink(missing_ok=True)
     command = [str(pathlib.Path(sys.executable).parent / "lit"), "-q", "-vv", "-o", str(report),
                "--allow-empty-runs", f"-Dbuild={build}"]
@@ -44,10 +71,12 @@ def main():
         command.append("-Droundtrip=1")
     subprocess.run(command + [str(t) for t in tests], check=False, stdin=subprocess.DEVNULL)
     try:
-        codes = [t["code"] for t in json.loads(report.read_text())["tests"]]
+        done = json.loads(report.read_text())["tests"]
+        codes = [t["code"] for t in done]
     except (OSError, ValueError, KeyError):
         print("lit did not run to its end")
         return 1
+    show_skipped(done)
     passed = sum(c in PASSED for c in codes)
     skipped = sum(c in SKIPPED for c in codes)
     failed = len(codes) - passed - skipped

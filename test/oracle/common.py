@@ -88,7 +88,7 @@ class OracleCase(unittest.TestCase):
     def shared_model(self, name):
         path = MODELS / name
         if not path.exists():
-            self.skipTest(f"{name} is not there: set QXC_SHARED")
+            self.skipTest(f"needs the models of QXC_SHARED=DIR (DIR/models): {name}")
         return path
 
 

@@ -1,41 +1,67 @@
 #!/usr/bin/env python3
-"""Runs the unittest cases of every test_*.py here, or of those whose name contains the argument.
+"""Runs the unittest cases of every test_*.py here, or of those whose name contains the argument; the
+argument may go on with a part of the test's name: arena:quantized_here. `--skipped` runs those alone that the
+last run skipped.
 
-Prints what failed; the last line counts. A case that needs something that may be absent, such as
-the folder QXC_SHARED names, calls self.skipTest.
+Prints what failed and what was skipped and why; the last line counts. A case that needs something that may be
+absent, such as the folder QXC_SHARED names, calls self.skipTest. How long each test took is in
+BUILD/oracle-seconds.json.
 """
 
+import collections
+import os
 import pathlib
 import sys
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import pool
+from common import BUILD
+
+SKIPPED = BUILD / "oracle-skipped"
 
 
-class Result(unittest.TextTestResult):
-    passed = 0
+def chosen(part):
+    """The tests whose file, and perhaps name, contains the part."""
+    module, _, name = part.partition(":")
+    loader = unittest.defaultTestLoader
+    names = sorted(p.stem for p in HERE.glob("test_*.py") if module in p.stem)
+    tests = pool.each(loader.loadTestsFromName(n) for n in names)
+    return [t for t in tests if name in t.id().rpartition(".")[2]]
 
-    def addSuccess(self, test):
-        super().addSuccess(test)
-        self.passed += 1
 
-    def addExpectedFailure(self, test, err):
-        super().addExpectedFailure(test, err)
-        self.passed += 1
+def skipped_before():
+    ids = set(SKIPPED.read_text().split("\n")) if SKIPPED.exists() else set()
+    modules = {i.partition(".")[0] for i in ids if i}
+    return [t for m in sorted(modules) for t in chosen(m) if t.id() in ids]
+
+
+def show(report):
+    if report.said.strip():
+        print(report.said.rstrip(), flush=True)
+    for name in report.failed:
+        print(f"FAIL: oracle/{name}", flush=True)
 
 
 def main():
     part = sys.argv[1] if len(sys.argv) > 1 else ""
-    sys.path.insert(0, str(HERE))
-    loader = unittest.defaultTestLoader
-    names = sorted(p.stem for p in HERE.glob("test_*.py") if part in p.stem)
-    suite = unittest.TestSuite(loader.loadTestsFromName(name) for name in names)
-    result = unittest.TextTestRunner(sys.stderr, resultclass=Result).run(suite)
-    # Counts methods, so that a failing subTest is one failed test however often it fails.
-    bad = [test for test, _ in result.failures + result.errors] + result.unexpectedSuccesses
-    failed = len({getattr(test, "test_case", test).id() for test in bad})
-    print(f"{result.passed} passed, {failed} failed, {len(result.skipped)} skipped", flush=True)
-    return failed > 0
+    tests = skipped_before() if part == "--skipped" else chosen(part)
+    BUILD.mkdir(exist_ok=True)
+    reports = pool.run(tests, len(os.sched_getaffinity(0)), BUILD / "oracle-seconds.json", show)
+    passed = {name for r in reports for name in r.passed}
+    failed = {name for r in reports for name in r.failed}
+    reasons = collections.defaultdict(set)
+    for r in reports:
+        for name, reason in r.skipped:
+            reasons[reason].add(name)
+    for reason, names in sorted(reasons.items()):
+        print(f"skipped, {len(names)} of {', '.join(sorted({n.split('.')[0] for n in names}))}: {reason}")
+    skipped = set().union(*reasons.values()) - passed - failed
+    SKIPPED.write_text("\n".join(sorted(skipped)))
+    print(f"{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped", flush=True)
+    return bool(failed)
 
 
 if __name__ == "__main__":
