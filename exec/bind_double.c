@@ -37,21 +37,6 @@ bool binder_needs_double(const Node *n) {
 
 /* ---- operands ---- */
 
-/* A bias of type acc<%x, %w> has the products of their scales, one a channel. */
-static const Quant *known_quant(Binder *b, const Node *n, const Value *v) {
-    const Quant *q = op_quant(v), *x = n->in[0] ? op_quant(n->in[0]) : NULL;
-    const Quant *w = node_input(n, 1) ? op_quant(n->in[1]) : NULL;
-    if (!q || q->kind == QUANT_PARAMS)
-        return q;
-    if (q->kind != QUANT_ACC || !quant_plain(x) || !w || w->kind != QUANT_PARAMS || w->n_axes > 1)
-        return NULL;
-    float *scale = NEW_ARRAY(b->arena, float, w->n_scale);
-    for (size_t i = 0; i < w->n_scale; i++)
-        scale[i] = quant_scale(x, 0) * quant_scale(w, i);
-    return w->n_axes ? quant_per_axis(b->arena, ELEM_INT32, 0, w->n_scale, scale, NULL)
-                     : quant_per_tensor(b->arena, ELEM_INT32, scale[0], 0);
-}
-
 static Value *stand_in(Binder *b, const Value *v) {
     Value *s = arena_copy(b->arena, v, sizeof *v);
     s->type = type_tensor(ELEM_DOUBLE, v->type.rank, v->type.dims);
@@ -88,7 +73,7 @@ static bool operand(Binder *b, const Node *n, Value **v) {
     const Quant *q = op_quant(x);
     if (!q && x->type.elem != ELEM_FLOAT) /* doubles, too, are what they are */
         return true;
-    if (q && !(q = known_quant(b, n, x)))
+    if (q && !quant_is_known(q))
         return bind_unsupported(b, n, "the parameters of '%s' are not known",
                                 diag_name(b->diags, x->name));
     Value *s = stand_in(b, x);
@@ -108,7 +93,7 @@ static bool operand(Binder *b, const Node *n, Value **v) {
 static bool quantized(Binder *b, const Node *n, int from, const Value *y) {
     const Quant *q = op_quant(y);
     int scale, zp;
-    if (q->kind != QUANT_PARAMS)
+    if (!quant_is_known(q))
         return bind_unsupported(b, n, "the parameters of its result are not known");
     ElemType e = bind_elem(y);
     Grid g = bind_grid(b, q, y->type, true, &scale, &zp);

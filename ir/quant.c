@@ -129,6 +129,10 @@ bool quant_equal(const Quant *x, const Quant *y) {
     return false;
 }
 
+bool quant_is_known(const Quant *q) {
+    return q->kind == QUANT_PARAMS || q->kind == QUANT_ACC;
+}
+
 bool quant_is_wide(const Quant *q) {
     for (size_t i = 0; i < q->n_zp; i++)
         if (q->zp[i] < quant_lo(q) || q->zp[i] > quant_hi(q))

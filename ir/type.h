@@ -85,6 +85,8 @@ Quant *quant_per_axis(Arena *a, ElemType storage, int axis, size_t n, const floa
 Quant *quant_copy(Arena *a, const Quant *q);
 /* Equal in meaning (absent zp = 0, one zp = all the same), whatever the alias. */
 bool quant_equal(const Quant *x, const Quant *y);
+/* Scales and zero points are numbers: those of <0.1, 3> and acc<...>, not of <?> and <dynamic>. */
+bool quant_is_known(const Quant *q);
 bool quant_is_per_tensor(const Quant *q);
 bool quant_is_blocked(const Quant *q); /* several elements of an axis share, or several axes vary */
 int64_t quant_lo(const Quant *q);      /* smallest and largest integer in use */

@@ -39,12 +39,12 @@ static bool is_raw(const Mac *m) {
     size_t n = m->m_step ? m->channels : 1;
     if (!y || y->storage != ELEM_INT32 || !quant_zp_all_zero(y) || m->alpha != 1.0f)
         return false;
-    if (y->kind == QUANT_ACC)
-        return true;
+    if (!quant_is_known(y) || (y->n_scale != n && y->n_scale != 1))
+        return false;
     for (size_t i = 0; i < n; i++)
         if (quant_scale(y, i) != m->scale[i])
             return false;
-    return y->kind == QUANT_PARAMS && (y->n_scale == n || y->n_scale == 1);
+    return true;
 }
 
 /* One scale for each accumulator, on both sides in at most 16 bits. */
@@ -186,10 +186,8 @@ bool mac_call(Binder *b, const Node *n, const Mac *m, const char *kernel, const 
 static bool same_units(const Mac *m, const Quant *q, float beta) {
     if (!q || q->storage != ELEM_INT32 || !quant_zp_all_zero(q) || beta != m->alpha)
         return false;
-    if (q->kind == QUANT_ACC)
-        return true;
     size_t n = m->m_step ? m->channels : 1;
-    if (q->kind != QUANT_PARAMS || (q->n_scale != n && q->n_scale != 1 && n != 1))
+    if (!quant_is_known(q) || (q->n_scale != n && q->n_scale != 1 && n != 1))
         return false;
     for (size_t i = 0; i < m->channels; i++)
         if (quant_scale(q, i % q->n_scale) != quant_scale(m->x, 0) * quant_scale(m->w, i % n))
@@ -235,7 +233,7 @@ bool mac_bias(Binder *b, Mac *m, const Value *bias, int32_t rows, float beta, in
     const Quant *q = op_quant(bias);
     if (!t || !t->data)
         return runtime_bias(b, m, bias, beta, buffer);
-    if (q && q->kind != QUANT_PARAMS && q->kind != QUANT_ACC)
+    if (q && !quant_is_known(q))
         return mac_refuse(m, "the parameters of its bias are not known");
     bool direct = same_units(m, q, beta);
     size_t count = (size_t)rows * m->channels;

@@ -303,7 +303,7 @@ static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
         const Quant *q = op_quant(y);
         if (q && q->kind == QUANT_DYNAMIC)
             return quantize_dynamic(b, n);
-        if (!q || q->kind != QUANT_PARAMS)
+        if (!q || !quant_is_known(q))
             return bind_unsupported(b, n, "its parameters are not known");
         if (elem_bits(q->storage) > 16)
             return bind_in_double(b, n);
@@ -350,7 +350,7 @@ static bool dequantize_bind(Binder *b, const Node *n, const OpCtx *c) {
         return rescale(b, n, c, false);
     if (own_form(n)) {
         const Quant *q = op_quant(x);
-        if (!q || q->kind != QUANT_PARAMS)
+        if (!q || !quant_is_known(q))
             return bind_unsupported(b, n, "its parameters are not known");
         if (q->storage == ELEM_UINT32 || (q->storage == ELEM_INT32 && !quant_zp_all_zero(q)))
             return bind_in_double(b, n); /* x - zp does not fit int32 */
@@ -371,7 +371,7 @@ int bind_dequantized(Binder *b, const Node *n, const Value *v) {
     int scale, zp;
     if (!v || !q)
         return bind_value(b, v);
-    if (q->kind != QUANT_PARAMS) {
+    if (!quant_is_known(q)) {
         bind_unsupported(b, n, "the parameters of '%s' are not known",
                          diag_name(binder_diags(b), v->name));
         return -1;
@@ -385,7 +385,7 @@ bool bind_quantized(Binder *b, const Node *n, int from, const Value *y) {
     const Quant *q = op_quant(y);
     int scale, zp;
     int32_t lo, hi;
-    if (!q || q->kind != QUANT_PARAMS)
+    if (!q || !quant_is_known(q))
         return bind_unsupported(b, n, "the parameters of its result are not known");
     quant_range(q, &lo, &hi);
     ElemType e = bind_elem(y);

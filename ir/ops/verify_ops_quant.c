@@ -42,7 +42,7 @@ static const Quant *operand_quant(const QuantLaws *l, size_t i) {
 }
 
 static bool known(const Quant *q) {
-    return q && q->kind == QUANT_PARAMS;
+    return q && quant_is_known(q);
 }
 
 static void copy_axes(Quant *to, const Quant *from) {
