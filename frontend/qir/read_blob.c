@@ -141,6 +141,28 @@ static bool check_crc(Reader *r, const Val *v, const Tensor *x) {
            error_at(r, v->at, "checksum mismatch: the file's data have crc32:%08x", got);
 }
 
+static const char *st_type_text(Arena *a, const StTensor *t) {
+    Buf b = buf_new(a);
+    buf_text(&b, t->dtype);
+    for (int i = 0; i < t->rank; i++)
+        buf_fmt(&b, "%s%lld", i ? "," : "[", (long long)t->dims[i]);
+    buf_text(&b, t->rank ? "]" : "[]");
+    return buf_as_str(&b).s;
+}
+
+/* Elements that the format has no name for stand there as bytes; those of float8 did. */
+static bool may_be_bytes(ElemType e) {
+    return elem_bits(e) && (elem_bits(e) < 8 || (elem_is_float(e) && elem_bits(e) == 8));
+}
+
+static bool is_of_type(const StTensor *in, const Tensor *x) {
+    const char *dtype = elem_dtype(x->elem);
+    if (may_be_bytes(x->elem) && strcmp(in->dtype, "U8") == 0 && in->rank == 1)
+        return in->data.n == x->bytes;
+    return dtype && strcmp(in->dtype, dtype) == 0 && in->rank == x->rank &&
+           (x->rank == 0 || memcmp(in->dims, x->dims, (size_t)x->rank * sizeof *x->dims) == 0);
+}
+
 bool blob_tensor(Reader *r, const Type *t, const Val *v, Tensor *x) {
     const Field *arg = v->u.args;
     if (v->n < 2 || v->n > 3)
@@ -159,9 +181,10 @@ bool blob_tensor(Reader *r, const Type *t, const Val *v, Tensor *x) {
         diag_did_you_mean_next(r->diags, loc_of(r, arg[1].at), key, next_key, &(Keys){st, 0});
         return false;
     }
-    if (x->elem == ELEM_STRING || in->data.n != x->bytes)
-        return error_at(r, v->at, "\"%s\" holds %zu bytes, %s takes %zu", shown(r, key), in->data.n,
-                        type_text(r->arena, *t), x->bytes);
+    if (!is_of_type(in, x))
+        return error_at(r, v->at, "\"%s\" is %s in %s, not %s", shown(r, key),
+                        st_type_text(r->arena, in), shown(r, f->blob->path),
+                        type_text(r->arena, *t));
     x->place = TENSOR_BLOB;
     x->data = (const uint8_t *)in->data.s;
     x->blob = f->blob->name;
