@@ -84,6 +84,24 @@ bool extra_find(Str extra, uint32_t number, WireField *f) {
     return false;
 }
 
+static Str without(Arena *a, Str bytes, bool place, ExtraGoes *goes, void *ctx) {
+    Buf kept = buf_new(a);
+    WireField f;
+    while (bytes.n && !wire_next(&bytes, &f)) {
+        bool places = !place && f.number == EXTRA_PLACES && f.type == WIRE_LEN;
+        Str inner = places ? without(a, f.payload, true, goes, ctx) : STR_NONE;
+        if (places && inner.n)
+            wire_put_bytes(&kept, EXTRA_PLACES, inner);
+        else if (!places && !goes(&f, place, ctx))
+            buf_str(&kept, f.whole);
+    }
+    return kept.n ? buf_as_str(&kept) : STR_NONE;
+}
+
+Str extra_without(Arena *a, Str extra, ExtraGoes *goes, void *ctx) {
+    return without(a, extra, false, goes, ctx);
+}
+
 void wire_put_varint(Buf *b, uint64_t v) {
     for (; v >= 0x80; v >>= 7)
         buf_byte(b, (char)(v | 0x80));

@@ -61,6 +61,11 @@ bool wire_valid(Str bytes);
 /* The first field of that number; false where there is none. `extra` must be valid. */
 bool extra_find(Str extra, uint32_t number, WireField *f);
 
+/* Whether a field goes: one of an object's `extra`, or (`place`) of its EXTRA_PLACES. */
+typedef bool ExtraGoes(const WireField *f, bool place, void *ctx);
+/* `extra` without the fields that go; STR_NONE where none is left. */
+Str extra_without(Arena *a, Str extra, ExtraGoes *goes, void *ctx);
+
 void wire_put_varint(Buf *b, uint64_t v);
 void wire_put_number(Buf *b, uint32_t number, uint64_t v);
 void wire_put_bytes(Buf *b, uint32_t number, Str payload);

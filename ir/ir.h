@@ -417,9 +417,12 @@ void value_replace(Module *m, const Uses *u, Value *from, Value *to);
 void module_each_graph(Module *m, void (*fn)(Graph *g, void *ctx), void *ctx);
 /* Calls fn for every value: of each graph the inputs, the constants, the results of its nodes. */
 void module_each_value(Module *m, void (*fn)(Value *v, void *ctx), void *ctx);
-/* Forgets what only the file has that was read: types that it states wrongly, nodes out of order.
- */
+/* Forgets what only the file has that was read: types that it states wrongly, nodes out of order,
+ * second value_infos of one value. */
 void module_forget_file(Module *m);
+/* Forgets the value_infos that are no value's own and name one: they were another's, or speak of
+ * what the value was. */
+void module_forget_infos(Module *m);
 /* Calls fn for every tensor: of constants and defaults, in attributes, the parts of sparse ones.
  * `name` is the value's or the attribute's. */
 typedef void TensorFn(Tensor *t, Str name, void *ctx);

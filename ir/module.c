@@ -1,6 +1,7 @@
 /* Modules: walks over all graphs and values, names that nobody has yet. */
 #include "ir/extra.h"
 #include "ir/ir.h"
+#include "ir/onnx_fields.h"
 #include "support/names.h"
 
 Module *module_new(Arena *a, Diags *d) {
@@ -93,37 +94,53 @@ void module_each_value(Module *m, void (*fn)(Value *v, void *ctx), void *ctx) {
     module_each_graph(m, visit_values, &(ValueVisit){fn, ctx});
 }
 
-static void forget_stated(Value *v, void *ctx) {
+static bool is_type(const WireField *f, bool place, void *ctx) {
     (void)ctx;
-    v->stated = NULL;
+    return !place && f->number == INFO_TYPE;
 }
 
-static Str without_node_order(Arena *a, Str places) {
-    Buf rest = buf_new(a);
-    WireField f;
-    while (places.n && !wire_next(&places, &f))
-        if (f.number != PLACE_NODE)
-            buf_str(&rest, f.whole);
-    return buf_as_str(&rest);
+static void forget_stated(Value *v, void *ctx) {
+    v->stated = NULL;
+    v->extra = extra_without(ctx, v->extra, is_type, NULL);
+}
+
+static void note_name(Value *v, void *names) {
+    map_set(names, v->name, v);
+}
+
+/* A value_info beside those that values took: a second one of a value, most likely stale. */
+static bool is_info_of_value(const WireField *f, bool place, void *names) {
+    WireField name;
+    return f->number == (place ? PLACE_OTHER_INFO : GRAPH_VALUE_INFO) &&
+           (!wire_valid(f->payload) || !extra_find(f->payload, INFO_NAME, &name) ||
+            map_get(names, name.payload));
+}
+
+static void forget_infos(Graph *g, void *names) {
+    g->extra = extra_without(g->module->arena, g->extra, is_info_of_value, names);
+}
+
+void module_forget_infos(Module *m) {
+    Arena *outer = scratch_begin(m);
+    Map *names = map_new(m->scratch);
+    module_each_value(m, note_name, names);
+    module_each_graph(m, forget_infos, names);
+    scratch_end(m, outer);
+}
+
+static bool is_node_order(const WireField *f, bool place, void *ctx) {
+    (void)ctx;
+    return place && f->number == PLACE_NODE;
 }
 
 static void forget_node_order(Graph *g, void *ctx) {
-    Arena *a = g->module->arena;
-    Buf extra = buf_new(a);
-    WireField f;
-    (void)ctx;
-    for (Str rest = g->extra; rest.n && !wire_next(&rest, &f);)
-        if (f.number == EXTRA_PLACES && f.type == WIRE_LEN)
-            wire_put_bytes(&extra, EXTRA_PLACES, without_node_order(a, f.payload));
-        else
-            buf_str(&extra, f.whole);
-    if (g->extra.n)
-        g->extra = buf_as_str(&extra);
+    g->extra = extra_without(g->module->arena, g->extra, is_node_order, ctx);
 }
 
 void module_forget_file(Module *m) {
-    module_each_value(m, forget_stated, NULL);
+    module_each_value(m, forget_stated, m->arena);
     module_each_graph(m, forget_node_order, NULL);
+    module_forget_infos(m);
 }
 
 typedef struct TensorVisit {

@@ -228,53 +228,13 @@ void edit_drop_unread(Module *m, Node *const *nodes, size_t n) {
         drop_dead(m, may_go);
 }
 
-static void note_name(Value *v, void *names) {
-    map_set(names, v->name, v);
-}
-
-static bool names_value(Str info, const Map *names) {
-    WireField name;
-    return !wire_valid(info) || !extra_find(info, INFO_NAME, &name) || map_get(names, name.payload);
-}
-
-static void forget_infos(Graph *g, void *names) {
-    Buf kept = buf_new(g->module->arena);
-    Str rest = g->extra;
-    WireField f;
-    while (rest.n && !wire_next(&rest, &f))
-        if (f.number != GRAPH_VALUE_INFO || !names_value(f.payload, names))
-            buf_str(&kept, f.whole);
-    if (g->extra.n)
-        g->extra = kept.n ? buf_as_str(&kept) : STR_NONE;
-}
-
-void edit_forget_infos(Module *m) {
-    Arena *outer = scratch_begin(m);
-    Map *names = map_new(m->scratch);
-    module_each_value(m, note_name, names);
-    module_each_graph(m, forget_infos, names);
-    scratch_end(m, outer);
-}
-
-static void keep_places(Buf *kept, Str places) {
-    Buf b = buf_new(kept->arena);
-    WireField f;
-    while (places.n && !wire_next(&places, &f))
-        if (f.number != PLACE_OUTPUT)
-            buf_str(&b, f.whole);
-    wire_put_bytes(kept, EXTRA_PLACES, b.n ? buf_as_str(&b) : STR_NONE);
+static bool is_output(const WireField *f, bool place, void *ctx) {
+    (void)ctx;
+    return place && f->number == PLACE_OUTPUT;
 }
 
 void edit_forget_outputs(Graph *g) {
-    Buf kept = buf_new(g->module->arena);
-    WireField f;
-    for (Str rest = g->extra; rest.n && !wire_next(&rest, &f);) {
-        if (f.number == EXTRA_PLACES && f.type == WIRE_LEN && wire_valid(f.payload))
-            keep_places(&kept, f.payload);
-        else
-            buf_str(&kept, f.whole);
-    }
-    g->extra = kept.n ? buf_as_str(&kept) : STR_NONE;
+    g->extra = extra_without(g->module->arena, g->extra, is_output, NULL);
 }
 
 AxisWalk edit_axis(int rank, const int64_t *dims, int axis) {

@@ -38,9 +38,6 @@ Map *edit_annotated(Module *m);
 void edit_drop_dead(Module *m, uint32_t first);
 /* The same of these nodes, some of which may have been removed before. */
 void edit_drop_unread(Module *m, Node *const *nodes, size_t n);
-/* Drops what the file stated in ONNX's own fields about names that no value had (value_info), and
- * that now are values' names: it would describe those. */
-void edit_forget_infos(Module *m);
 /* Drops what the file said of the graph's outputs beside what it said of their values: their types,
  * names or places are others now. */
 void edit_forget_outputs(Graph *g);

@@ -84,6 +84,6 @@ void names_restore(Lower *l) {
     module_each_graph(l->b.m, part_nodes, l);
     scratch_end(l->b.m, outer);
     edit_sweep(l->b.m);
-    edit_forget_infos(l->b.m);
+    module_forget_infos(l->b.m);
     l->b.names = unique_names_new(l->b.m);
 }

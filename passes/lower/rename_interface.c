@@ -159,7 +159,7 @@ bool pass_rename_interface(Module *m, PassContext *c) {
         return false;
     module_each_graph(m, rename_texts, &r);
     module_each_value(m, rename_value, &r);
-    edit_forget_infos(m);
+    module_forget_infos(m);
     edit_forget_outputs(m->graph);
     return true;
 }

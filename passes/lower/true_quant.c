@@ -409,7 +409,7 @@ bool pass_true_quant(Module *m, PassContext *c) {
         forget_preferences(c, t.integer);
     edit_order(m);
     module_each_graph(m, forget_stated, NULL);
-    edit_forget_infos(m);
+    module_forget_infos(m);
     edit_sweep(m);
     return true;
 }

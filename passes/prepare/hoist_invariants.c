@@ -177,6 +177,6 @@ bool pass_hoist_invariants(Module *m, PassContext *c) {
     module_each_graph(m, read_now, &h);
     module_each_graph(m, yield_all, &h);
     edit_drop_unread(m, h.left, h.n_left);
-    edit_forget_infos(m);
+    module_forget_infos(m);
     return true;
 }

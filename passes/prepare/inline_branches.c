@@ -153,6 +153,6 @@ bool pass_inline_branches(Module *m, PassContext *c) {
     module_each_graph(m, read_now, &in);
     edit_drop_dead(m, 0);
     edit_sweep(m);
-    edit_forget_infos(m);
+    module_forget_infos(m);
     return true;
 }

@@ -266,6 +266,6 @@ bool pass_inline_functions(Module *m, PassContext *c) {
         upgrade_end(&in.up, m);
     edit_drop_dead(m, first); /* results that a call does not ask for */
     drop_functions(&in);
-    edit_forget_infos(m);
+    module_forget_infos(m);
     return true;
 }

@@ -311,7 +311,7 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     raise_conversions(&r);
     edit_sweep_but(m, named); /* what Q and DQ named comes back with them */
     name_all(&r);
-    edit_forget_infos(m);
+    module_forget_infos(m);
     spelling_record(&r);
     return true;
 }
