@@ -68,8 +68,8 @@ V  ?=
 Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
-.PHONY: all lib units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench check-san \
-        check-layers format check-format deps install install-files clean help
+.PHONY: all lib units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench mutate \
+        check-san check-layers format check-format deps install install-files clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)
 .SUFFIXES:
@@ -102,6 +102,12 @@ $(BUILD)/flags $(BUILD)/sources $(BUILD)/templates: FORCE | $(BUILD)/deps.ok
 
 # Loops over large constants, which the default of -O2 does not make vectors of.
 $(addprefix $(BUILD)/obj/,support/rows.o passes/params.o passes/params_fit.o): CFLAGS += $(if $(SANITIZE),,-O3)
+
+# A file of tools/mutate goes before the one that it was made of.
+$(BUILD)/obj/%.o: $(BUILD)/mutated/%.c $(BUILD)/flags | $(HEADERS)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(HEADERS)
 	@mkdir -p $(@D)
@@ -214,6 +220,11 @@ bench: all
 	@BUILD='$(BUILD)' PYTHON='$(PYTHON)' PAGE='$(PAGE)' ROUNDS='$(ROUNDS)' MODELS='$(MODELS)' \
 	    SECTIONS='$(SECTIONS)' tools/bench/run.sh
 
+# Changes N places of passes/, ir/quant* and ir/ops/ one at a time; how many changes do the tests notice?
+mutate:
+	@+MAKE='$(MAKE)' CC='$(CC)' PYTHON='$(PYTHON)' BUILD='$(BUILD)' tools/mutate/run.sh \
+	    $(addprefix -n ,$(N)) $(addprefix -seed ,$(SEED)) $(addprefix -tests ,$(TESTED)) $(if $(AGAIN),-again)
+
 demo:
 	@tools/install_deps.sh --if-possible build
 	@+$(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell getconf _NPROCESSORS_ONLN)) all
@@ -242,6 +253,7 @@ help:
 	@echo 'make unit lit oracle replay   one kind of test; T=NAME: a part of it'
 	@echo 'make fuzz T=60     libFuzzer on each target of test/fuzz, T seconds each; TARGET=qir,onnx'
 	@echo 'make check-san     all tests under AddressSanitizer and UBSan, in build/san'
+	@echo 'make mutate        does a test notice small changes of passes and operators? N=200 SEED=1: docs/hacking.md'
 	@echo 'make demo          the tour'
 	@echo 'make bench         measure emitted C beside others: docs/benchmarks.md'
 	@echo 'make format        clang-format all sources; check-format, check-layers: check only'
