@@ -67,9 +67,7 @@ static Type join(OpCtx *c, const IfAttrs *a, size_t result) {
 
 static bool infer(OpCtx *c) {
     const IfAttrs *a = c->attrs;
-    size_t n = a->then_branch->n_out < a->else_branch->n_out ? a->then_branch->n_out
-                                                             : a->else_branch->n_out;
-    for (size_t i = 0; i < n && i < c->n_out; i++) {
+    for (size_t i = 0; i < c->n_out; i++) {
         Type x = a->then_branch->out[i]->type, y = a->else_branch->out[i]->type;
         if (x.kind == TYPE_TENSOR && y.kind == TYPE_TENSOR && x.elem && y.elem &&
             type_real_elem(x) != type_real_elem(y) && !skips(c->node, a->then_branch) &&

@@ -1,11 +1,14 @@
 """The project's tests, each as something that can be run against one mutant and says whether it passed."""
 
 import contextlib
+import functools
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import time
+import unittest
 
 import lit.discovery
 import lit.LitConfig
@@ -33,35 +36,67 @@ class LitTest:
         return result.code in PASSED
 
 
-class ProgramTest:
-    """A program that exits with 0 when all is well."""
+class ForkedTest:
+    """A function that is called in a process of its own and says whether all is well."""
 
-    def __init__(self, name, path, command, folder, environment):
-        self.name, self.path, self.command, self.folder, self.environment = name, path, command, folder, environment
+    def __init__(self, name, path, call):
+        self.name, self.path, self.call = name, path, call
 
     def run(self, environment, limit):
-        process = subprocess.Popen(self.command, cwd=self.folder, env={**os.environ, **self.environment, **environment},
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   start_new_session=True)
+        child = os.fork()
+        if child == 0:
+            self.child(environment)
+        end, status = time.monotonic() + limit, 0
+        while time.monotonic() < end:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                break
+            time.sleep(0.01)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        if not done:
+            os.waitpid(child, 0)
+        return bool(done) and status == 0
+
+    def child(self, environment):
+        passed = False
         try:
-            return process.wait(limit) == 0
-        except subprocess.TimeoutExpired:
-            return False
+            os.setsid()
+            os.environ.update(environment)
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(nothing, stream)
+            passed = self.call()
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            os._exit(not passed)
+
+
+def run_program(program):
+    return subprocess.run([program], cwd=ROOT, check=False).returncode == 0
+
+
+def run_case(case):
+    os.chdir(ROOT)
+    return unittest.TextTestRunner(failfast=True).run(unittest.TestSuite([case])).wasSuccessful()
+
+
+def cases(suite):
+    for one in suite:
+        if isinstance(one, unittest.TestSuite):
+            yield from cases(one)
+        else:
+            yield one
 
 
 def all_tests(build, worker, wanted):
     """Name to test, of those whose names start with one of `wanted`. `build` holds the program with the mutants; `worker` tells
     scratch folders apart."""
     tests = lit_tests(build, build / f"worker{worker}")
-    tests += [ProgramTest(f"unit/{p.stem}", p, [build / "unit" / p.stem], ROOT, {})
-              for p in sorted((ROOT / "test/unit").glob("test_*.c"))]
-    tests += [ProgramTest(f"oracle/{p.stem}", p, [sys.executable, "-m", "unittest", "-f", p.stem], ROOT / "test/oracle",
-                          {"QXC": str(build / "qxc")})
-              for p in sorted((ROOT / "test/oracle").glob("test_*.py"))]
+    for path in sorted((ROOT / "test/unit").glob("test_*.c")):
+        tests.append(ForkedTest(f"unit/{path.stem}", path, functools.partial(run_program, build / "unit" / path.stem)))
+    for path in sorted((ROOT / "test/oracle").glob("test_*.py")):
+        if f"oracle/{path.stem}".startswith(wanted) or any(w.startswith(f"oracle/{path.stem}") for w in wanted):
+            tests += oracle_tests(build, path)
     return {test.name: test for test in tests if test.name.startswith(wanted)}
 
 
@@ -76,6 +111,15 @@ def lit_tests(build, scratch):
     with contextlib.redirect_stdout(None):
         found = lit.discovery.find_tests_for_inputs(config, [str(ROOT / "test/lit")])
     return [LitTest(config, test) for test in found]
+
+
+def oracle_tests(build, path):
+    """Each method is a test."""
+    os.environ["QXC"] = str(build / "qxc")  # which the modules read
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    found = cases(unittest.defaultTestLoader.loadTestsFromName(path.stem))
+    return [ForkedTest(f"oracle/{case.id()}", path, functools.partial(run_case, case)) for case in found]
 
 
 def order(mutant, names, seconds):
