@@ -4,10 +4,17 @@ BUILD   ?= build
 PREFIX  ?= /usr/local
 CC      ?= cc
 PYTHON  ?= python3
+STRIP   ?= strip
 SANITIZE ?=
 T       ?=
 
 CFLAGS ?= -O2 -g
+# Mistakes that an attacker could use end the program: buffers are checked, addresses are random, the
+# linker's tables are read-only. HARDEN= leaves that out.
+HARDEN ?= -fPIE -fstack-protector-strong \
+          $(if $(SANITIZE),,$(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+PIE         = -pie -Wl,-z,relro,-z,now
+HARDEN_LINK = $(if $(strip $(HARDEN)),$(PIE))
 # Results must not depend on whether the compiler fuses a multiplication with an addition.
 MATH    := -ffp-contract=off
 # gcc does not see that functions which report an error return false, so it takes what they would
@@ -21,9 +28,10 @@ endif
 ifeq ($(SANITIZE),fuzz)
 SANFLAGS += -fsanitize=fuzzer-no-link
 endif
-ALL_CFLAGS = -std=gnu11 $(MATH) -I. -I$(BUILD) $(PARSER_I) $(PKG_CFLAGS) $(CFLAGS) $(SANFLAGS)
+ALL_CFLAGS = -std=gnu11 $(MATH) -I. -I$(BUILD) $(PARSER_I) $(PKG_CFLAGS) $(HARDEN) $(CFLAGS) $(SANFLAGS)
 GENERATED_CFLAGS = $(ALL_CFLAGS) -w
 
+VERSION    := $(shell cat VERSION)
 PACKAGES   := libprotobuf-c libzip jansson
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 PKG_LIBS   := $(or $(shell pkg-config --libs $(PACKAGES) 2>/dev/null),-lprotobuf-c -lzip -ljansson)
@@ -53,7 +61,7 @@ PARSER_I := $(addprefix -I,$(sort $(dir $(PARSER_C))))
 PROTO_C  := $(PROTOS:%.proto=$(BUILD)/%.pb-c.c)
 KERNEL_C := $(KERNELS:%.h=$(BUILD)/%.c) $(BUILD)/kernels_gen.c
 KERNEL_H := $(BUILD)/kernels_gen.h
-HEADERS  := $(PARSER_C:.c=.h) $(PROTO_C:.c=.h) $(KERNEL_H)
+HEADERS  := $(PARSER_C:.c=.h) $(PROTO_C:.c=.h) $(KERNEL_H) $(BUILD)/compiler/version.h
 
 OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAIN),$(SOURCES))) \
            $(patsubst $(BUILD)/%.c,$(BUILD)/gen/%.o,$(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C))
@@ -69,7 +77,7 @@ Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
 .PHONY: all lib units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench mutate \
-        check-san check-layers format check-format deps install install-files clean help
+        check-san check-layers format check-format deps install install-files uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)
 .SUFFIXES:
@@ -89,7 +97,7 @@ $(LIBRARY): $(OBJECTS) $(BUILD)/sources
 
 $(BUILD)/qxc: $(MAIN_O) $(LIBRARY)
 	$(call say,LINK)
-	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) $(LDFLAGS) -o $@ $(MAIN_O) $(LIBRARY) $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(SANFLAGS) $(HARDEN_LINK) $(LDFLAGS) -o $@ $(MAIN_O) $(LIBRARY) $(LIBS)
 
 # ---- Compiling. Files that change when the flags do, or when a source comes or goes.
 
@@ -141,6 +149,10 @@ $(BUILD)/%/parser.c $(BUILD)/%/parser.h: %/parser.y | $(BUILD)/deps.ok
 	@mkdir -p $(@D)
 	$(call say,LEMON)
 	$(Q)lemon -q -l -d$(@D) $<
+
+$(BUILD)/compiler/version.h: VERSION
+	@mkdir -p $(@D)
+	$(Q)printf '#define QXC_VERSION "%s"\n' '$(VERSION)' > $@
 
 $(BUILD)/%.pb-c.c $(BUILD)/%.pb-c.h: %.proto | $(BUILD)/deps.ok
 	@mkdir -p $(@D)
@@ -234,13 +246,22 @@ demo:
 install: all
 	@+$(MAKE) --no-print-directory install-files
 INSTALLED = $(DESTDIR)$(PREFIX)
-VERSION   = $(shell sed -n 's/.*QXC_VERSION "\(.*\)"/\1/p' compiler/main.c)
+LICENCES  = LICENSE LICENSE-0BSD NOTICE
 install-files: # of what is built
-	install -d '$(INSTALLED)/bin' '$(INSTALLED)/lib/cmake/qxc' '$(INSTALLED)/lib/pkgconfig'
-	install -m 755 $(PROGRAM) '$(INSTALLED)/bin/qxc'
+	install -d '$(INSTALLED)/bin' '$(INSTALLED)/lib/cmake/qxc' '$(INSTALLED)/lib/pkgconfig' '$(INSTALLED)/share/doc/qxc'
+	install -m 755 -s --strip-program='$(STRIP)' $(PROGRAM) '$(INSTALLED)/bin/qxc'
 	install -m 644 cmake/qxcConfig.cmake '$(INSTALLED)/lib/cmake/qxc/qxcConfig.cmake'
 	sed 's/@VERSION@/$(VERSION)/' cmake/qxcConfigVersion.cmake.in > '$(INSTALLED)/lib/cmake/qxc/qxcConfigVersion.cmake'
 	sed 's/@VERSION@/$(VERSION)/' cmake/qxc.pc.in > '$(INSTALLED)/lib/pkgconfig/qxc.pc'
+	install -m 644 $(LICENCES) '$(INSTALLED)/share/doc/qxc'
+
+# What install-files put down, and the folders that are its own once they are empty.
+uninstall:
+	rm -f '$(INSTALLED)/bin/qxc' '$(INSTALLED)/lib/cmake/qxc/qxcConfig.cmake' \
+	    '$(INSTALLED)/lib/cmake/qxc/qxcConfigVersion.cmake' '$(INSTALLED)/lib/pkgconfig/qxc.pc' \
+	    $(LICENCES:%='$(INSTALLED)/share/doc/qxc/%')
+	for d in lib/cmake/qxc share/doc/qxc; do \
+	    [ ! -d '$(INSTALLED)'/$$d ] || rmdir --ignore-fail-on-non-empty '$(INSTALLED)'/$$d; done
 
 clean:
 	rm -rf $(BUILD)
@@ -259,5 +280,6 @@ help:
 	@echo 'make format        clang-format all sources; check-format, check-layers: check only'
 	@echo 'make deps          install what the build and the tests need (Debian, Ubuntu)'
 	@echo 'make install       PREFIX=/usr/local, DESTDIR=: the program, its CMake package and pkg-config file'
+	@echo 'make uninstall     takes just these away again'
 
 -include $(OBJECTS:.o=.d) $(MAIN_O:.o=.d) $(UNITS:=.d)

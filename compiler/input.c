@@ -234,8 +234,29 @@ static Module *parse(Session *s, const char *path, const Str *text, bool input, 
     return m;
 }
 
+/* What emitted C says it came from. Standard input is a file in memory by now. */
+static bool hash_input(Session *s) {
+    const char *path = s->o.inputs.items[0];
+    if (!s->o.emit || strcmp(s->o.emit, "c") != 0)
+        return true;
+    if (s->has_text) {
+        sha256_hex(s->text, s->input_sha256);
+        return true;
+    }
+    FileMap *f = file_map(strcmp(path, "-") == 0 ? "/dev/stdin" : path, LOC_NONE, s->d);
+    if (f)
+        sha256_hex(file_bytes(f), s->input_sha256);
+    file_unmap(f);
+    return f != NULL;
+}
+
 Module *session_parse(Session *s, size_t i, ExitCode *code) {
-    return parse(s, s->o.inputs.items[i], s->has_text ? &s->text : NULL, true, &s->is_text, code);
+    Module *m =
+        parse(s, s->o.inputs.items[i], s->has_text ? &s->text : NULL, true, &s->is_text, code);
+    if (i > 0 || !m || hash_input(s))
+        return m;
+    *code = EXIT_IO;
+    return NULL;
 }
 
 unsigned verify_read_flags(bool is_text) {

@@ -2,14 +2,13 @@
 #include "compiler/expect.h"
 #include "compiler/places.h"
 #include "compiler/without_effect.h"
+#include "compiler/version.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define QXC_VERSION "0.1.0"
 
 static bool want_color(const char *when) {
     if (when && strcmp(when, "always") == 0)

@@ -1,4 +1,5 @@
 #include "compiler/options.h"
+#include "support/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,15 +13,19 @@ typedef enum {
     OPTION_LIST
 } OptionKind;
 
+typedef enum { ORIGIN_NONE, ORIGIN_WORD, ORIGIN_FILE } OptionOrigin;
+
 typedef struct OptionDef {
     const char *name;
     OptionKind kind;
+    OptionOrigin origin;
     size_t offset;
     const char *arg, *help;
 } OptionDef;
 
 static const OptionDef defs[] = {
-#define OPT(f, name, kind, arg, help) {name, OPTION_##kind, offsetof(Options, f), arg, help},
+#define OPT(f, name, kind, origin, arg, help)                                                      \
+    {name, OPTION_##kind, ORIGIN_##origin, offsetof(Options, f), arg, help},
 #include "compiler/options.def"
 #undef OPT
 };
@@ -161,4 +166,53 @@ void options_help(FILE *out) {
                  defs[i].arg, maybe ? "]" : "");
         fprintf(out, "  %-26s %s\n", left, defs[i].help);
     }
+}
+
+/* ---- what the comment of an emitted file says of them ---- */
+
+static void put_origin(const OptionDef *def, const char *value, Buf *out) {
+    enum { COLUMNS = 92 };
+    size_t line = out->n, before = out->n;
+    while (line && out->p[line - 1] != '\n')
+        line--;
+    buf_fmt(out, " -%s", def->name);
+    if (value && *value) {
+        buf_byte(out, '=');
+        buf_escaped(out, str_from(def->origin == ORIGIN_FILE ? path_base(value) : value));
+    }
+    if (out->n - line > COLUMNS && before > line)
+        out->p[before] = '\n';
+}
+
+static void put_number(const OptionDef *def, int64_t v, Buf *out) {
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)v);
+    if (v >= 0)
+        put_origin(def, def->kind == OPTION_MAYBE && v == 0 ? NULL : text, out);
+}
+
+static void put_given(const OptionDef *def, const void *at, Buf *out) {
+    switch (def->kind) {
+    case OPTION_FLAG:
+        if (*(const bool *)at)
+            put_origin(def, NULL, out);
+        break;
+    case OPTION_TEXT:
+    case OPTION_MAYBE_TEXT:
+        if (*(const char *const *)at)
+            put_origin(def, *(const char *const *)at, out);
+        break;
+    case OPTION_INT:
+    case OPTION_MAYBE: put_number(def, *(const int64_t *)at, out); break;
+    case OPTION_LIST:
+        for (size_t i = 0; i < ((const TextList *)at)->n; i++)
+            put_origin(def, ((const TextList *)at)->items[i], out);
+        break;
+    }
+}
+
+void options_origin(const Options *o, Buf *out) {
+    for (size_t i = 0; i < N_DEFS; i++)
+        if (defs[i].origin != ORIGIN_NONE)
+            put_given(&defs[i], (const char *)o + defs[i].offset, out);
 }

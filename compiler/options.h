@@ -3,6 +3,7 @@
 #ifndef QXC_COMPILER_OPTIONS_H
 #define QXC_COMPILER_OPTIONS_H
 
+#include "support/buf.h"
 #include "support/diag.h"
 
 typedef struct TextList {
@@ -16,13 +17,13 @@ typedef struct Options {
     const char *command; /* "" compile, "run", "compare", ... */
     TextList inputs;
     TextList twice; /* names of options that were given two values: the last stands */
-#define OPT_FLAG(f)                   bool f;
-#define OPT_TEXT(f)                   const char *f;
-#define OPT_INT(f)                    int64_t f;     /* -1 when not given */
-#define OPT_MAYBE(f)                  int64_t f;     /* -1 when not given, 0 without a value */
-#define OPT_MAYBE_TEXT(f)             const char *f; /* "" without a value */
-#define OPT_LIST(f)                   TextList f;
-#define OPT(f, name, kind, arg, help) OPT_##kind(f)
+#define OPT_FLAG(f)                           bool f;
+#define OPT_TEXT(f)                           const char *f;
+#define OPT_INT(f)                            int64_t f; /* -1 when not given */
+#define OPT_MAYBE(f)                          int64_t f; /* -1 when not given, 0 without a value */
+#define OPT_MAYBE_TEXT(f)                     const char *f; /* "" without a value */
+#define OPT_LIST(f)                           TextList f;
+#define OPT(f, name, kind, origin, arg, help) OPT_##kind(f)
 #include "compiler/options.def"
 #undef OPT
 #undef OPT_FLAG
@@ -38,5 +39,8 @@ bool options_have_data(const Options *o);
 
 bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d);
 void options_help(FILE *out);
+/* ` -emit=c -calib=data.npz`: those that were given and have a part in the result, in the order of
+ * the table, over several lines where they are many. Of paths only the last part is told. */
+void options_origin(const Options *o, Buf *out);
 
 #endif

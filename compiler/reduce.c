@@ -158,7 +158,7 @@ static bool same_bytes(const char *a, const char *b) {
 /* The name under which CMD meets the model: INPUT's, unless a shell might mind it. */
 static const char *model_name(const char *input) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    const char *slash = strrchr(input, '/'), *name = slash ? slash + 1 : input;
+    const char *name = path_base(input);
     if (name[0] != '.' && name[0] != '-' && strspn(name, plain) == strlen(name))
         return name;
     return str_ends(str_from(input), ".qir") ? "model.qir" : "model.onnx";

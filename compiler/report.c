@@ -227,8 +227,8 @@ Str report_text(Session *s, const Job *j, Module *m, bool html) {
                 .root = json_object(),
                 .nodes = json_array(),
                 .row_of = map_new(m->arena)};
-    const char *path = s->o.inputs.items[0], *slash = strrchr(path, '/');
-    json_object_set_new(r.root, "model", text(&r, str_from(slash ? slash + 1 : path)));
+    const char *path = s->o.inputs.items[0];
+    json_object_set_new(r.root, "model", text(&r, str_from(path_base(path))));
     put_size(&r, "bytes_before", file_size(path));
     if (j->emit != EMIT_HTML && j->emit != EMIT_JSON)
         put_size(&r, "bytes_after", s->o.output ? out_size(s->out, s->o.output) : -1);

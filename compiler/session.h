@@ -3,6 +3,7 @@
 #define QXC_COMPILER_SESSION_H
 
 #include "compiler/pipeline.h"
+#include "support/sha256.h"
 
 typedef enum ExitCode { /* README.md lists them */
                         EXIT_DONE = 0,
@@ -20,9 +21,10 @@ typedef struct Session {
     OutOfMemory oom;
     bool has_text; /* the input is this .qir text, whatever the file holds (expect.h) */
     Str text;
-    int first_line;     /* of the text in its file */
-    bool is_text;       /* the input read last was .qir */
-    Module *modules[4]; /* read so far; freed by main */
+    int first_line;                    /* of the text in its file */
+    bool is_text;                      /* the input read last was .qir */
+    char input_sha256[SHA256_HEX + 1]; /* of the first input's bytes; "" where nobody asks */
+    Module *modules[4];                /* read so far; freed by main */
     size_t n_modules;
     OutFiles *out; /* being written; given up when memory runs out */
 } Session;

@@ -1,6 +1,7 @@
 /* -emit=c: binds the module, and writes it with its header, test bench and weights. */
 #include "backend/c/c.h"
 #include "compiler/floats_in_c.h"
+#include "compiler/origin.h"
 #include "compiler/report.h"
 #include "compiler/write.h"
 #include "exec/fold.h"
@@ -14,11 +15,6 @@ static const char *path_beside(Arena *a, const char *path, const char *end) {
         if (str_ends(str_from(path), suffixes[i]) && strlen(suffixes[i]) < strlen(path))
             n = strlen(path) - strlen(suffixes[i]);
     return arena_strf(a, "%.*s%s", (int)n, path, end).s;
-}
-
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
@@ -62,7 +58,7 @@ static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
 static bool open_beside(Writing *w, CWriteOptions *c, CStreams *to) {
     const Options *o = &w->s->o;
     const char *h = path_beside(w->m->arena, o->output, ".h");
-    c->header_name = base_name(h);
+    c->header_name = path_base(h);
     if (strpbrk(c->header_name, "\"\\\n\r"))
         return diag_error(w->s->d, LOC_NONE,
                           "C cannot include a header of the name '%s': choose another -o",
@@ -72,7 +68,7 @@ static bool open_beside(Writing *w, CWriteOptions *c, CStreams *to) {
     if (!o->weights_file)
         return true;
     const char *path = path_beside(w->m->arena, o->output, ".weights.bin");
-    c->weights_name = base_name(path);
+    c->weights_name = path_base(path);
     return (to->weights = out_open(w->out, path)) != NULL;
 }
 
@@ -118,8 +114,10 @@ bool write_c(Writing *w) {
     if (!p)
         return false;
     Reasons reasons = {w->j, o->integer_only ? uses_new(w->m) : NULL};
-    CWriteOptions c = {
-        .integer_only = o->integer_only, .why_float = why_float, .why_ctx = &reasons};
+    CWriteOptions c = {.integer_only = o->integer_only,
+                       .origin = origin_text(w->s, w->m->arena),
+                       .why_float = why_float,
+                       .why_ctx = &reasons};
     CStreams to = {.source = w->file};
     if (o->output && !out_is_device(o->output) && !open_beside(w, &c, &to))
         return false;

@@ -245,9 +245,13 @@ const char *path_dir(Arena *a, const char *path) {
     return arena_str(a, (Str){path, n}).s;
 }
 
-Str path_stem(Arena *a, const char *path) {
+const char *path_base(const char *path) {
     const char *slash = strrchr(path, '/');
-    Str base = str_from(slash ? slash + 1 : path);
+    return slash ? slash + 1 : path;
+}
+
+Str path_stem(Arena *a, const char *path) {
+    Str base = str_from(path_base(path));
     for (size_t i = base.n; i-- > 1;)
         if (base.s[i] == '.') {
             base.n = i;

@@ -52,6 +52,8 @@ bool out_is_device(const char *path);
 
 /* The folder part of a path ("." where there is none). */
 const char *path_dir(Arena *a, const char *path);
+/* The last part of a path: the file name. */
+const char *path_base(const char *path);
 /* The file name without folder and last extension. */
 Str path_stem(Arena *a, const char *path);
 

@@ -18,6 +18,7 @@ typedef struct CTest { /* one sample for -testbench; bytes in the order of the p
 typedef struct CWriteOptions {
     Str prefix;        /* any text; made into an identifier. STR_NONE: "model" */
     bool integer_only; /* refuse floating point anywhere in the code */
+    Str origin;        /* lines of the first comment, told by whoever knows where this came from */
     /* For integer_only: why a node stayed float, NULL where nobody has said. */
     const char *(*why_float)(const Node *n, void *ctx);
     void *why_ctx;

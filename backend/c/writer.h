@@ -36,6 +36,8 @@ void c_choose_names(CWriter *w);
 /* A name from the model inside a comment: quoted, cannot close it, no control characters. */
 void c_put_name(FILE *f, Str name);
 void c_put_comment(FILE *f, const char *text); /* the same, unquoted */
+/* The lines of CWriteOptions.origin, as the beginning of a comment that is left open. */
+void c_put_origin(const CWriter *w, FILE *f);
 /* `int8q<0.02, 3>[1,8,8]`, lists of parameters shortened. */
 void c_put_type(CWriter *w, FILE *f, Type t);
 /* `Conv "conv1"`. */

@@ -13,6 +13,7 @@ from common import BUILD, QXC, ROOT, OracleCase, compile_c, qxc
 
 EXAMPLES = ROOT / "examples"
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
+LICENCES = ("LICENSE", "LICENSE-0BSD", "NOTICE")
 PICTURES = {"two": 2, "seven": 7, "zero": 0}
 
 # What the sketch needs of Arduino's core. main() plays the board for one round of loop().
@@ -135,11 +136,38 @@ class Installed(OracleCase):
     def test_files(self):
         there = {str(p.relative_to(self.prefix)) for p in self.prefix.rglob("*") if p.is_file()}
         self.assertEqual({"bin/qxc", "lib/cmake/qxc/qxcConfig.cmake", "lib/cmake/qxc/qxcConfigVersion.cmake",
-                          "lib/pkgconfig/qxc.pc"}, there)
+                          "lib/pkgconfig/qxc.pc", *(f"share/doc/qxc/{n}" for n in LICENCES)}, there)
         for file in there - {"bin/qxc"}:
             text = (self.prefix / file).read_text()
             self.assertNotIn("@VERSION@", text)
             self.assertNotIn(str(self.scratch), text)
+
+    def test_uninstall(self):
+        """What was put down goes, and what others put beside it stays."""
+        stage = self.scratch / "again"
+        there = {"BUILD": BUILD, "DESTDIR": stage, "PREFIX": "/opt/q x c", "PROGRAM": QXC}
+        words = [f"{k}={v}" for k, v in there.items()]
+        run("make", "-s", "-C", ROOT, "install-files", *words, env=outside_make())
+        other = stage / "opt/q x c/lib/cmake/qxc/other.cmake"
+        other.write_text("")
+        run("make", "-s", "-C", ROOT, "uninstall", *words, env=outside_make())
+        self.assertEqual([other], [p for p in stage.rglob("*") if p.is_file()])
+        run("make", "-s", "-C", ROOT, "uninstall", *words, env=outside_make())
+
+    def test_program(self):
+        """What is installed has no symbols, and the guards that the Makefile promises."""
+        need("readelf")
+        if os.environ.get("SANITIZE"):
+            self.skipTest("a sanitized program has guards of its own: make test runs this")
+        program = self.prefix / "bin/qxc"
+        said = run("readelf", "-W", "-h", "-l", "-d", "-S", program)
+        for sign in ("DYN (", "GNU_RELRO", "BIND_NOW"):
+            self.assertIn(sign, said)
+        self.assertNotIn(".symtab", said)
+        self.assertNotRegex(said, r"GNU_STACK.*RWE")
+        symbols = run("readelf", "-W", "--dyn-syms", program)
+        self.assertIn("__stack_chk_fail", symbols)
+        self.assertIn("__memcpy_chk", symbols)
 
     def test_pkg_config(self):
         need("pkg-config")
