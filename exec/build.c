@@ -7,12 +7,13 @@
 #include "exec/specialise.h"
 #include "ir/ops/op.h"
 
-/* A view lies where the buffer it views lies. */
+/* A view lies where the buffer it views lies, which may have become a constant since. */
 static void place_views(Program *p) {
     for (size_t i = 0; i < p->n_buffers; i++) {
         const Buffer *root = &p->buffers[program_root(p, (int)i)];
         p->buffers[i].kind = root->kind;
         p->buffers[i].port = root->port;
+        p->buffers[i].data = root->data;
     }
 }
 

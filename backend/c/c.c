@@ -38,7 +38,7 @@ bool c_write(const Program *p, const CWriteOptions *o, CStreams to, Diags *d) {
         (w.options->integer_only && !c_refuse_floats(&w)))
         return false;
     FILE *source = w.f = to.source;
-    w.math = c_needs_math(p);
+    w.math = c_needs_math(&w);
     c_find_shared(&w);
     if (to.weights && !c_place_weights(&w))
         return false;

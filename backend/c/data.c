@@ -279,17 +279,29 @@ static bool special_field(const KernelField *f, const void *params) {
     return false;
 }
 
-static bool special_const(const Buffer *b) {
-    for (size_t i = 0; b->kind == BUF_CONST && b->elem == ELEM_FLOAT && i < b->count; i++)
-        if (!isfinite(((const float *)b->data)[i]))
+static bool special_elements(const Buffer *b, const void *data) {
+    for (size_t i = 0; b->elem == ELEM_FLOAT && i < b->count; i++)
+        if (!isfinite(((const float *)data)[i]))
             return true;
-    for (size_t i = 0; b->kind == BUF_CONST && b->elem == ELEM_DOUBLE && i < b->count; i++)
-        if (!isfinite(((const double *)b->data)[i]))
+    for (size_t i = 0; b->elem == ELEM_DOUBLE && i < b->count; i++)
+        if (!isfinite(((const double *)data)[i]))
             return true;
     return false;
 }
 
-bool c_needs_math(const Program *p) {
+/* The numbers that the test bench feeds and expects. */
+static bool special_test(const Program *p, const CTest *t) {
+    for (size_t i = 0; i < p->n_inputs; i++)
+        if (special_elements(&p->buffers[p->inputs[i]], t->inputs[i]))
+            return true;
+    for (size_t i = 0; i < p->n_outputs; i++)
+        if (special_elements(&p->buffers[p->outputs[i]], t->outputs[i]))
+            return true;
+    return false;
+}
+
+bool c_needs_math(const CWriter *w) {
+    const Program *p = w->program;
     for (size_t c = 0; c < p->n_calls; c++) {
         const Call *call = &p->calls[c];
         if (call->kind != CALL_KERNEL)
@@ -301,7 +313,10 @@ bool c_needs_math(const Program *p) {
                 return true;
     }
     for (size_t i = 0; i < p->n_buffers; i++)
-        if (special_const(&p->buffers[i]))
+        if (p->buffers[i].kind == BUF_CONST && special_elements(&p->buffers[i], p->buffers[i].data))
+            return true;
+    for (size_t i = 0; i < w->options->n_tests; i++)
+        if (special_test(p, &w->options->tests[i]))
             return true;
     return false;
 }

@@ -64,8 +64,9 @@ void c_each_const(CWriter *w, void (*put)(CWriter *w, const Call *call, int arg,
 /* `Conv "conv1", w: "conv1.weight" int8q<...>[...]`, for a comment. */
 void c_put_const_origin(CWriter *w, const Call *call, int arg, int root);
 void c_put_params(CWriter *w);
-/* Whether some constant or parameter is inf or NaN, whose names stand in <math.h>. */
-bool c_needs_math(const Program *p);
+/* Whether some constant, parameter or number of the test bench is inf or NaN, whose names stand in
+ * <math.h>. */
+bool c_needs_math(const CWriter *w);
 
 /* ---- string.c ---- */
 
