@@ -63,36 +63,42 @@ static void find_jumps(Runner *r, Arena *a) {
     assert(depth == 0);
 }
 
-/* What is carried through a loop is there as each iteration begins. */
-static void complete_carried(Runner *r, int loop) {
+/* What is carried through a loop is there as each iteration begins: it was given a value before the
+ * loop (`first` is by buffer root). What is scanned is not: each iteration takes its part. */
+static void complete_carried(Runner *r, int loop, const int *first) {
     const Program *p = r->program;
     const Node *n = p->calls[loop].node;
     for (size_t i = 0; i < n->n_attrs; i++) {
         const Graph *g = n->attrs[i].kind == ATTR_GRAPH ? n->attrs[i].v.g[0] : NULL;
         for (size_t k = 0; g && k < g->n_in; k++) {
             int at = p->value_buffer[g->in[k]->id];
-            if (at >= 0 && r->completes[program_root(p, at)] > loop)
-                r->completes[program_root(p, at)] = loop;
+            int root = at < 0 ? -1 : program_root(p, at);
+            if (root >= 0 && first[root] < loop && r->completes[root] > loop)
+                r->completes[root] = loop;
         }
     }
 }
 
-static void find_completion(Runner *r) {
+static void find_completion(Runner *r, Arena *a) {
     const Program *p = r->program;
+    int *first = NEW_ARRAY(a, int, p->n_buffers);
     for (size_t i = 0; i < p->n_buffers; i++)
-        r->completes[i] = -1;
+        r->completes[i] = first[i] = -1;
     for (size_t c = 0; c < p->n_calls; c++) {
         const Call *call = &p->calls[c];
         for (int i = 0; i < call->n_args; i++) {
             bool writes = call->kind == CALL_KERNEL ? !call->kernel->args[i].is_const
                                                     : call->kind == CALL_END;
-            if (writes && call->args[i] >= 0)
-                r->completes[program_root(p, call->args[i])] = (int)c;
+            if (!writes || call->args[i] < 0)
+                continue;
+            int root = program_root(p, call->args[i]);
+            first[root] = first[root] < 0 ? (int)c : first[root];
+            r->completes[root] = (int)c;
         }
     }
     for (size_t c = 0; c < p->n_calls; c++)
         if (p->calls[c].kind == CALL_LOOP)
-            complete_carried(r, (int)c);
+            complete_carried(r, (int)c, first);
 }
 
 static int completes(const Runner *r, uint32_t buffer) {
@@ -136,7 +142,7 @@ Runner *runner_new(Arena *a, const Program *p) {
             if (p->calls[c].args[i] >= 0)
                 r->args[c * CALL_MAX_ARGS + (size_t)i] = r->memory[p->calls[c].args[i]];
     find_jumps(r, a);
-    find_completion(r);
+    find_completion(r, a);
     order_values(r, a);
     return r;
 }
