@@ -70,6 +70,14 @@ static int64_t half_of(int64_t n) {
     return n < 0 ? -1 : n / 2 + 1;
 }
 
+/* What has to be constant for a table and strides: false after saying that operand `i` is not. */
+static bool bind_known(Binder *b, const Node *n, const OpCtx *c, size_t i) {
+    const Tensor *t = op_const(c, i);
+    return !op_in(c, i) || (t && t->data && t->count == 1) ||
+           bind_unsupported(b, n, "its %s is not one constant",
+                            onnx_schema_param(node_schema(n), false, (int)i)->name);
+}
+
 /* The rank of x is known. */
 static bool transform(const OpCtx *c, Type x, Transform *f) {
     const DftAttrs *a = c->attrs;
@@ -166,7 +174,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const DftAttrs *a = c->attrs;
     Type x = n->in[X]->type;
     Transform f;
-    if (!transform(c, x, &f) || too_long(b, n, f.length))
+    if (!bind_known(b, n, c, LENGTH) || !bind_known(b, n, c, AXIS) || !transform(c, x, &f) ||
+        too_long(b, n, f.length))
         return false;
     int64_t have = x.dims[f.axis].value, most = f.half ? half_of(f.length) : f.length;
     int32_t inner = bind_extent(x, f.axis + 1, x.rank - 1), parts = (int32_t)f.parts;
@@ -279,7 +288,8 @@ static bool stft_bind(Binder *b, const Node *n, const OpCtx *c) {
     Type x = n->in[X]->type;
     Frames f;
     int64_t step;
-    if (!frames(c, x, &f) || !length_of(c, STEP, -1, &step) || too_long(b, n, f.length))
+    if (!bind_known(b, n, c, STEP) || !bind_known(b, n, c, FRAME_LENGTH) || !frames(c, x, &f) ||
+        !length_of(c, STEP, -1, &step) || too_long(b, n, f.length))
         return false;
     int32_t parts = (int32_t)f.parts, bins = (int32_t)f.bins;
     return call(b, n,
