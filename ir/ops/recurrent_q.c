@@ -13,8 +13,9 @@ enum {
     CELL_BITS = 20,  /* of c and peepholes */
     PRODUCT_BITS = 15,
     MOST_STATE_BITS = 3, /* initial_h may reach up to 2^3: more would leave too few bits behind */
-    MOST_CELL = 1 << 11,
 };
+
+static const double MOST_CELL = 1 << 11;
 
 /* ---- what has no integer kernel ---- */
 
@@ -328,7 +329,8 @@ static bool bind_direction(const Bound *x, int direction) {
 
 /* What the state's fixed point may be off by, and from how many steps of a result on that is told.
  */
-enum { ERROR_BITS = 15, TOLD_STEPS = 4 };
+enum { ERROR_BITS = 15 };
+static const double TOLD_STEPS = 4;
 
 static void warn_of_fine_steps(Binder *b, const Node *n) {
     for (size_t i = 0; i < n->n_out; i++) {

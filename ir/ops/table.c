@@ -42,10 +42,11 @@ static bool bind_table8(Binder *b, const Node *n, const Value *x, const Value *y
 enum {
     NUMBERS = 1 << 16,
     FRACTION_BITS = 12,
-    MOST_STEPS = 1 << 17, /* beyond all results */
-    LONGEST = 13,         /* lines of up to 2^13 numbers */
+    LONGEST = 13, /* lines of up to 2^13 numbers */
     SMALLEST_PART = 5,
 };
+
+static const double MOST_STEPS = 1 << 17; /* beyond all results */
 
 /* A function of x's integers. Lines begin and end at multiples of their length from x's zero point
  * on, where some functions have a kink. */

@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-enum {
-    BUDGET = 64, /* readers to look at for one value */
-    SPAN = 64, /* times the smallest number: below 4 of 255 steps, other data may well round to 0 */
-};
+enum { BUDGET = 64 }; /* readers to look at for one value */
+
+/* Times the smallest number: below 4 of 255 steps, other data may well round to 0. */
+static const float SPAN = 64;
 
 /* None of its numbers was 0, and some were near it. */
 static bool comes_near_zero(const Value *v) {
