@@ -148,8 +148,9 @@ static bool bind_qkv(Binder *b, const Node *n, const OpCtx *c, int to) {
                               .cn = 1,
                               .alpha = 1,
                               .beta = 1};
-    return bind_matmul(b, n, &p, bind_value(b, n->in[INPUT]), bind_value(b, n->in[WEIGHTS]),
-                       bind_value(b, op_in(c, BIAS)), to);
+    int args[] = {bind_value(b, n->in[INPUT]), bind_value(b, n->in[WEIGHTS]),
+                  bind_value(b, op_in(c, BIAS)), to};
+    return bind_matmul(b, n, &p, args);
 }
 
 static bool bind_qkv_dynamic(Binder *b, const Node *n, const OpCtx *c, int to) {

@@ -61,7 +61,8 @@ static bool bind_numbers(Binder *b, const Node *n, const double *x) {
     for (size_t i = 0; i < count; i++)
         floats[i] = (float)x[i];
     const void *data = e == ELEM_FLOAT ? (const void *)floats : x;
-    bind_copy(b, n, bind_const(b, e, count, data, "table"), bind_value(b, n->out[0]));
+    int table = bind_const(b, e, count, data, "table");
+    bind_copy(b, n, table, bind_value(b, n->out[0]));
     return true;
 }
 

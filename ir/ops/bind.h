@@ -37,11 +37,11 @@ bool bind_binary(Binder *b, const Node *n, const char *op, ElemType e, Broadcast
                  const int args[3]);
 /* A quantized operand in the parameters of the node's result, another as it is. */
 int bind_joined(Binder *b, const Node *n, const Value *x, bool *ok);
-/* y = x . w + bias on floats, by the strides that the params say; buffers, bias -1 for none.
+/* y = x . w + bias on floats, by the strides that the params say; args: the buffers of x, w,
+ * bias (-1 for none) and y.
  * Constant w is laid out anew where the kernel's scratch would make the arena larger (product.c).
  */
-bool bind_matmul(Binder *b, const Node *n, const qk_matmul_f32_params *p, int x, int w, int bias,
-                 int y);
+bool bind_matmul(Binder *b, const Node *n, const qk_matmul_f32_params *p, const int args[4]);
 /* Strides in elements of an operand that broadcasts to `rank` dimensions; 0 where it repeats. */
 void bind_strides(Type t, int rank, int32_t *stride);
 /* The same for the two operands and the result of a node, with their buffers: channels come last

@@ -157,8 +157,8 @@ static bool eye_bind(Binder *b, const Node *n, const OpCtx *c) {
             else
                 elem_store_int(e, data, at, one);
         }
-    bind_copy(b, n, bind_const(b, e, (size_t)bind_count(n->out[0]), data, "diagonal"),
-              bind_value(b, n->out[0]));
+    int diagonal = bind_const(b, e, (size_t)bind_count(n->out[0]), data, "diagonal");
+    bind_copy(b, n, diagonal, bind_value(b, n->out[0]));
     return true;
 }
 

@@ -72,8 +72,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     batch_strides(x, p.rank, p.as);
     batch_strides(w, p.rank, p.bs);
     bind_macs(b, dim_mul(bind_count(n->out[0]), p.k));
-    return bind_matmul(b, n, &p, bind_value(b, n->in[A]), bind_value(b, n->in[B]), -1,
-                       bind_value(b, n->out[0]));
+    int args[] = {bind_value(b, n->in[A]), bind_value(b, n->in[B]), -1, bind_value(b, n->out[0])};
+    return bind_matmul(b, n, &p, args);
 }
 
 const OpDef op_FusedMatMul = {

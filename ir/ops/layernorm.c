@@ -23,8 +23,10 @@ static bool bind_stats(Binder *b, const Node *n, NormRows r, float eps, int x, b
 
 /* `stats`: where mean and 1 / deviation are asked for, else -1. Without `centre` there is no mean.
  */
-static bool bind_rows(Binder *b, const Node *n, NormRows r, float eps, bool centre, int x,
-                      int scale, int bias, int y, const int stats[2]) {
+/* args: the buffers of x, scale, bias (-1 for none) and y. */
+static bool bind_rows(Binder *b, const Node *n, NormRows r, float eps, bool centre,
+                      const int args[4], const int stats[2]) {
+    int x = args[0], scale = args[1], bias = args[2], y = args[3];
     int mean = stats[0] >= 0 ? stats[0] : centre ? bind_temp(b, ELEM_FLOAT, (size_t)r.rows) : -1;
     int spread = stats[1] >= 0 ? stats[1] : bind_temp(b, ELEM_FLOAT, (size_t)r.rows);
     qk_normalize_f32_params p = {r.rows, r.n, r.period, r.step, r.block, centre, bias >= 0};
@@ -41,7 +43,7 @@ static const int no_stats[] = {-1, -1};
 bool bind_layer_rows(Binder *b, const Node *n, int32_t rows, int32_t width, float eps, int x,
                      int scale, int bias, int y) {
     NormRows r = {rows, width, 1, 0, 1};
-    return bind_rows(b, n, r, eps, true, x, scale, bias, y, no_stats);
+    return bind_rows(b, n, r, eps, true, (int[]){x, scale, bias, y}, no_stats);
 }
 
 static bool has_count(const Value *v, int64_t count) {
@@ -101,9 +103,9 @@ static bool bind_layer(Binder *b, const Node *n, const OpCtx *c, bool centre) {
     int stats[2] = {-1, -1};
     for (size_t i = 1; i < n->n_out && i < 3; i++)
         stats[i - 1] = bind_value(b, n->out[i]);
-    return bind_rows(b, n, r, a->epsilon, centre, bind_value(b, n->in[X]),
-                     bind_value(b, n->in[SCALE]), bind_value(b, bias), bind_value(b, n->out[0]),
-                     stats);
+    int args[] = {bind_value(b, n->in[X]), bind_value(b, n->in[SCALE]), bind_value(b, bias),
+                  bind_value(b, n->out[0])};
+    return bind_rows(b, n, r, a->epsilon, centre, args, stats);
 }
 
 static bool layer_bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -161,9 +163,11 @@ static bool instance_verify(const OpCtx *c) {
 static bool bind_channels(Binder *b, const Node *n, const OpCtx *c, const NormRows *r, float eps) {
     if (bind_any_quant(n))
         return bind_norm_integers(b, n, c, r, eps, true);
-    return bind_floats_only(b, n) &&
-           bind_rows(b, n, *r, eps, true, bind_value(b, n->in[X]), bind_value(b, n->in[SCALE]),
-                     bind_value(b, n->in[BIAS]), bind_value(b, n->out[0]), no_stats);
+    if (!bind_floats_only(b, n))
+        return false;
+    int args[] = {bind_value(b, n->in[X]), bind_value(b, n->in[SCALE]), bind_value(b, n->in[BIAS]),
+                  bind_value(b, n->out[0])};
+    return bind_rows(b, n, *r, eps, true, args, no_stats);
 }
 
 static bool instance_bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -308,8 +312,10 @@ static bool bind_skip(Binder *b, const Node *n, const OpCtx *c, bool centre) {
     NormRows r = {bind_extent(x, 0, x.rank - 1), (int32_t)x.dims[x.rank - 1].value, 1, 0, 1};
     return bind_add(b, n, n->in[SKIP], bind_value(b, n->in[INPUT]), first) &&
            (!bias || bind_add(b, n, bias, first, sum)) &&
-           bind_rows(b, n, r, a->epsilon, centre, sum, bind_value(b, n->in[GAMMA]),
-                     bind_value(b, centre ? op_in(c, BETA) : NULL), bind_value(b, n->out[RESULT]),
+           bind_rows(b, n, r, a->epsilon, centre,
+                     (int[]){sum, bind_value(b, n->in[GAMMA]),
+                             bind_value(b, centre ? op_in(c, BETA) : NULL),
+                             bind_value(b, n->out[RESULT])},
                      stats);
 }
 

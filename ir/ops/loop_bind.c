@@ -55,7 +55,8 @@ static bool start(Loop *l, const Value *inner, const Value *first) {
         return bind_unsupported(l->b, l->n, "a carried value has no beginning");
     if (!same_shape(l, inner, first))
         return false;
-    bind_copy(l->b, l->n, bind_value(l->b, first), bind_value(l->b, inner));
+    int from = bind_value(l->b, first), to = bind_value(l->b, inner);
+    bind_copy(l->b, l->n, from, to);
     return true;
 }
 
@@ -82,8 +83,8 @@ static bool carry(Loop *l, const Value *condition) {
 }
 
 /* The element of a scanned tensor in this iteration, from it or to it. */
-static bool move(const Loop *l, const char *kernel, const Value *whole, const Value *part,
-                 int64_t axis, bool reverse, int from, int to) {
+static bool move(const Loop *l, bool puts, const Value *whole, const Value *part, int64_t axis,
+                 bool reverse) {
     Type t = whole->type;
     int at = (int)(axis < 0 ? axis + t.rank : axis);
     size_t all, one;
@@ -97,9 +98,10 @@ static bool move(const Loop *l, const char *kernel, const Value *whole, const Va
                            .axis = (int32_t)t.dims[at].value,
                            .inner = bind_extent(t, at + 1, t.rank),
                            .reverse = reverse};
+    int from = bind_value(l->b, puts ? part : whole), to = bind_value(l->b, puts ? whole : part);
     ElemType e = bind_buffer(l->b, from)->elem;
-    return bind_call(l->b, l->n, bind_kernel(l->b, kernel, 1, &e), &p, sizeof p, 3,
-                     (int[]){from, l->done, to});
+    return bind_call(l->b, l->n, bind_kernel(l->b, puts ? "put_at" : "take_at", 1, &e), &p,
+                     sizeof p, 3, (int[]){from, l->done, to});
 }
 
 static bool put(const Loop *l, size_t out, size_t i, int64_t axis, bool reverse) {
@@ -110,8 +112,7 @@ static bool put(const Loop *l, size_t out, size_t i, int64_t axis, bool reverse)
     if (!type_count(part->type, &count))
         return bind_unsupported(l->b, l->n, "'%s' has no fixed shape",
                                 diag_name(binder_diags(l->b), part->name));
-    return move(l, "put_at", whole, part, axis, reverse, bind_value(l->b, part),
-                bind_value(l->b, whole));
+    return move(l, true, whole, part, axis, reverse);
 }
 
 static void results(const Loop *l) {
@@ -205,15 +206,14 @@ bool scan_bind(Binder *b, const Node *n, const OpCtx *c) {
               .n_carried = c->n_in - n_scanned,
               .done = bind_temp(b, ELEM_INT64, 1),
               .condition = bind_temp(b, ELEM_BOOL, 1)};
-    if (!begin(&l, (const Value *const *)c->in, constant(b, ELEM_BOOL, 1),
-               constant(b, ELEM_INT64, scan_length(c))))
+    int always = constant(b, ELEM_BOOL, 1), length = constant(b, ELEM_INT64, scan_length(c));
+    if (!begin(&l, (const Value *const *)c->in, always, length))
         return false;
     bool ok = true;
     for (size_t i = 0; ok && i < n_scanned; i++) {
         const Value *whole = op_in(c, l.n_carried + i), *part = a->body->in[l.n_carried + i];
-        ok = move(&l, "take_at", whole, part, scan_int(a->scan_input_axes, i),
-                  scan_int(a->scan_input_directions, i) != 0, bind_value(b, whole),
-                  bind_value(b, part));
+        ok = move(&l, false, whole, part, scan_int(a->scan_input_axes, i),
+                  scan_int(a->scan_input_directions, i) != 0);
         bind_body_input(b, n, part);
     }
     ok = ok && bind_graph(b, a->body);

@@ -46,7 +46,7 @@ static bool product_float(Binder *b, const Node *n, const Product *p, const Valu
     int at[4];
     if (!mac_floats(b, n, q.has_c ? bias : NULL, at))
         return false;
-    return bind_matmul(b, n, &q, at[0], at[1], at[2], at[3]) && mac_store(b, n, at);
+    return bind_matmul(b, n, &q, at) && mac_store(b, n, at);
 }
 
 enum { TILE = 64, FEW_ROWS = 3, LONG = 1 << 20 };

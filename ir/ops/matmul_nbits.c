@@ -146,8 +146,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     bind_macs(b, dim_mul(bind_count(n->out[0]), a->k));
     int w = bind_const(b, ELEM_FLOAT, (size_t)(a->n * a->k), unpacked(binder_arena(b), &p),
                        "weights by column");
-    return bind_matmul(b, n, &m, bind_value(b, n->in[A]), w, bind_value(b, bias),
-                       bind_value(b, n->out[0]));
+    int args[] = {bind_value(b, n->in[A]), w, bind_value(b, bias), bind_value(b, n->out[0])};
+    return bind_matmul(b, n, &m, args);
 }
 
 const OpDef op_MatMulNBits = {

@@ -39,9 +39,9 @@ static int bind_blocks(Binder *b, qk_matmul_f32_params *p, int from, Blocks bloc
     return bind_const(b, w.elem, count, out, "weights, in blocks of columns");
 }
 
-bool bind_matmul(Binder *b, const Node *n, const qk_matmul_f32_params *params, int x, int w,
-                 int bias, int y) {
+bool bind_matmul(Binder *b, const Node *n, const qk_matmul_f32_params *params, const int args[4]) {
     qk_matmul_f32_params p = *params;
+    int w = args[1];
     bool as_they_are = p.m <= FEW_ROWS && (p.bn == 1 || (p.ak == 1 && p.bk == 1));
     size_t row = (size_t)p.k * (size_t)elem_bits(bind_real(b)) / 8;
     size_t columns = as_they_are ? 0 : BLOCK * row, rows = p.ak == 1 ? 0 : 4 * row;
@@ -53,7 +53,8 @@ bool bind_matmul(Binder *b, const Node *n, const qk_matmul_f32_params *params, i
     size_t room = columns + rows <= INT32_MAX ? columns + rows : 0;
     p.room = (int32_t)room;
     int scratch = bind_scratch(b, ELEM_FLOAT, room / ((size_t)elem_bits(bind_real(b)) / 8));
-    if (!bind_call(b, n, "qk_matmul_f32", &p, sizeof p, 5, (int[]){x, w, bias, y, scratch}))
+    if (!bind_call(b, n, "qk_matmul_f32", &p, sizeof p, 5,
+                   (int[]){args[0], w, args[2], args[3], scratch}))
         return false;
     if (room)
         bind_grow(b, scratch, offsetof(qk_matmul_f32_params, room), 0, room, room);

@@ -178,7 +178,8 @@ static bool bind_gates(Binder *b, const Node *n, int dirs, const Steps *s, int t
                               .bn = len,
                               .alpha = 1,
                               .beta = 1};
-    return bind_matmul(b, n, &p, bind_value(b, n->in[X]), bind_value(b, n->in[W]), -1, to);
+    int args[] = {bind_value(b, n->in[X]), bind_value(b, n->in[W]), -1, to};
+    return bind_matmul(b, n, &p, args);
 }
 
 /* The same on integers: rows of x that DynamicQuantizeLinear made by those of W. */

@@ -114,7 +114,8 @@ static bool bind_as_it_is(Binder *b, const Node *n) {
     if (!quant_plain(op_quant(x)) || !quant_plain(op_quant(y)) || !integers_fit(n))
         return bind_in_double(b, n);
     quant_range(op_quant(y), &lo, &hi);
-    return bind_requantize(b, n, x, bind_value(b, x), op_quant(y), bind_value(b, y), lo, hi);
+    int from = bind_value(b, x), to = bind_value(b, y);
+    return bind_requantize(b, n, x, from, op_quant(y), to, lo, hi);
 }
 
 bool resize_linear_bind(Binder *b, const Node *n, const ResizeAttrs *a, const Extent *e) {

@@ -126,8 +126,8 @@ enum { MASK_INDEX = 1, EMBED_SUM };
 
 /* One number of the shape of the ids, as a list. */
 static Value *extent(Expand *e, int64_t axis) {
-    return expand_int(e, "Gather", expand(e, "Shape", e->n->in[IDS]),
-                      expand_list(e, "_index", &axis, 1), "axis", 0);
+    Value *shape = expand(e, "Shape", e->n->in[IDS]), *index = expand_list(e, "_index", &axis, 1);
+    return expand_int(e, "Gather", shape, index, "axis", 0);
 }
 
 /* Without ids of positions these are 0, 1, ... */
