@@ -59,6 +59,7 @@ static float $NAME_sum(const qk_conv2d_f32_params *p, const float *x, int32_t ic
         if (k % 16 == 15 || k == len - 1) {
             float add = part - lost, all = sum + add;
             lost = (all - sum) - add;
+            lost = lost != lost ? 0.0f : lost; /* infinities have no rounding error */
             sum = all;
             part = 0.0f;
         }

@@ -38,8 +38,8 @@ static void qk_tile_more_f32(const float *b, ptrdiff_t ldb, const float *w, ptrd
             }
         }
         for (l = 0; l < 16 * n; l++) {
-            float add = part[l] - lost[l], sum = out[l] + add;
-            lost[l] = (sum - out[l]) - add;
+            float add = part[l] - lost[l], sum = out[l] + add, off = (sum - out[l]) - add;
+            lost[l] = off != off ? 0.0f : off; /* infinities have no rounding error */
             out[l] = sum;
         }
     }
