@@ -22,7 +22,9 @@ QXC = os.environ.get("QXC") or str(BUILD / "qxc")
 SHARED = pathlib.Path(os.environ.get("QXC_SHARED") or ROOT.parent / "shared")
 MODELS = SHARED / "models"
 DIGITS = ROOT / "examples/digits"
-NAMES = ("kws", "ic", "vww", "ad")
+NAMES = ("kws", "ic", "vww", "ad")  # MLPerf Tiny's, in MODELS
+TRAINED = ("cnn", "relu6", "unet")  # in test/models, as float and as integer models
+TRAINED_MODELS = ROOT / "test/models"
 
 FLOATS = (np.float32, np.float64, np.float16)
 
@@ -56,6 +58,39 @@ def for_each(*items):
         method.items = items
         return method
     return mark
+
+
+def for_each_model(*more):
+    """for_each of the networks of test/models, of `more`, and of "official": all of NAMES in one test, which is skipped
+    where they are not there."""
+    def mark(method):
+        def one(self, name):
+            if name != "official":
+                method(self, name)
+                return
+            self.shared_model(f"{NAMES[0]}_fp32.onnx")
+            for official in NAMES:
+                with self.subTest(model=official):
+                    method(self, official)
+        one.__doc__ = method.__doc__
+        one.items = (*TRAINED, *more, "official")
+        return one
+    return mark
+
+
+def model_path(name, kind):
+    """A float model ("fp32") or one of integers ("int8_qdq"), of NAMES, TRAINED or the digits."""
+    if name == "digits":
+        return DIGITS / "digits.onnx"
+    if name in NAMES:
+        return MODELS / f"{name}_{kind}.onnx"
+    return TRAINED_MODELS / (f"{name}.onnx" if kind == "fp32" else f"{name}_{kind}.onnx")
+
+
+def ends(path):
+    """The names of a model's first input and output."""
+    graph = onnx.load(path).graph
+    return data_inputs(graph)[0].name, graph.output[0].name
 
 
 class OracleCase(unittest.TestCase):

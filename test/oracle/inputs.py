@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from common import MODELS, session
+from common import MODELS, NAMES, TRAINED_MODELS, model_path, session
 
 
 def noise(rng, shape):
@@ -63,8 +63,24 @@ MAKERS = {
 }
 
 
+def trained(name, part):
+    """Samples of a network of test/models: [samples, ...]; `part` is calib or test."""
+    with np.load(TRAINED_MODELS / f"{name}.{part}.npz") as loaded:
+        return next(loaded[key] for key in loaded.files if key != "label")
+
+
+def blends(name, count, rng):
+    """Samples of the test set and, as often, mixtures of two with noise."""
+    rows = trained(name, "test")
+    a, b = rows[rng.integers(len(rows), size=(2, count))]
+    part = (rng.uniform(0, 1, count) * (rng.random(count) < 0.5)).reshape(-1, *[1] * (a.ndim - 1))
+    return ((1 - part) * a + part * b + 0.1 * part * rng.standard_normal(a.shape)).astype(np.float32)
+
+
 def float_inputs(name, count, seed):
     """[count, ...] for the float model, in its documented range."""
+    if name not in NAMES:
+        return blends(name, count, np.random.default_rng([seed, *name.encode()]))
     shape = {"kws": (1, 49, 10, 1), "ad": (1, 640), "vww": (1, 96, 96, 3), "ic": (1, 32, 32, 3)}[name]
     rng = np.random.default_rng([seed, *name.encode()])
     rows = [MAKERS[name](rng, shape) for _ in range(count)]
@@ -73,6 +89,8 @@ def float_inputs(name, count, seed):
 
 def calibration(name):
     """Real data where there is some: [samples, ...]."""
+    if name not in NAMES:
+        return trained(name, "calib")
     if name == "ad":
         with np.load(MODELS / "ad_inputs.npz") as loaded:
             return loaded["input"][:128]
@@ -85,6 +103,8 @@ def calibration(name):
 
 def test_inputs(name):
     """Not seen in calibration."""
+    if name not in NAMES:
+        return trained(name, "test")[:128]
     if name == "ad":
         with np.load(MODELS / "ad_inputs.npz") as loaded:
             return loaded["input"][128:]
@@ -92,20 +112,21 @@ def test_inputs(name):
 
 
 def input_parameters(model):
-    """Scale and zero point of a quantized model's input, from the first DequantizeLinear."""
-    node = next(n for n in model.graph.node if n.op_type == "DequantizeLinear"
-                and n.input[0] not in {t.name for t in model.graph.initializer})
+    """Scale and zero point of a quantized model's input, from its DequantizeLinear."""
+    source = model.graph.input[0].name
+    node = next(n for n in model.graph.node if n.op_type == "DequantizeLinear" and n.input[0] == source)
     initial = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     return initial[node.input[1]], initial[node.input[2]]
 
 
 def int8_inputs(name, count=100, candidates=500, seed=1):
     """int8 [count, ...] for NAME_int8_qdq.onnx, and the classes that they reach."""
-    model = onnx.load(MODELS / f"{name}_int8_qdq.onnx")
+    model = onnx.load(model_path(name, "int8_qdq"))
     scale, zero = input_parameters(model)
-    rows = float_inputs(name, candidates if name != "ad" else count, seed)
+    classifies = name not in ("ad", "unet")
+    rows = float_inputs(name, candidates if classifies else count, seed)
     stored = np.clip(np.rint(rows / scale) + zero, -128, 127).astype(np.int8)
-    if name == "ad":
+    if not classifies:
         return stored, None
     runner = session(model, optimize=True)
     source = model.graph.input[0].name

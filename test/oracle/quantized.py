@@ -12,7 +12,7 @@ from onnxruntime.quantization import (CalibrationDataReader, CalibrationMethod, 
                                       quantize_static)
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
-from common import DIGITS, MODELS, data_inputs, feed, qxc, run_samples, session, sqnr
+from common import DIGITS, NAMES, data_inputs, feed, model_path, qxc, run_samples, session, sqnr
 from inputs import calibration, float_inputs, test_inputs
 
 FORMS = {"qdq": QuantFormat.QDQ, "qop": QuantFormat.QOperator}
@@ -77,17 +77,24 @@ def splits(name):
     one pair says little. The first is the one of case()."""
     if name == "digits":
         with np.load(DIGITS / "calib.npz") as calib, np.load(DIGITS / "test.npz") as test:
-            rows, half = calib["image"], len(calib["image"]) // 2
-            return [(rows, test["image"]), (rows[:half], rows[half:]), (rows[half:], rows[:half])]
+            return with_halves(calib["image"], test["image"])
     first = calibration(name), test_inputs(name)
+    if name not in NAMES:
+        return with_halves(*first)
     if name == "ad":
         rows = np.concatenate(first)
         return [first, (rows[68:], rows[:68]), (rows[::2], rows[1::2])]
     return [first] + [tuple(float_inputs(name, 32, seed) for seed in pair) for pair in ((5, 6), (7, 8))]
 
 
+def with_halves(rows, test):
+    """The pair, and the halves of what is for calibration."""
+    half = len(rows) // 2
+    return [(rows, test), (rows[:half], rows[half:]), (rows[half:], rows[:half])]
+
+
 def float_path(name):
-    return DIGITS / "digits.onnx" if name == "digits" else MODELS / f"{name}_fp32.onnx"
+    return model_path(name, "fp32")
 
 
 def sqnr_rows(name, folder):

@@ -11,7 +11,7 @@ import unittest
 import numpy as np
 import onnx
 
-from common import DIGITS, ROOT, OracleCase, for_each, qxc, qxc_outputs
+from common import DIGITS, ROOT, OracleCase, for_each, model_path, qxc, qxc_outputs
 from cross import TARGETS, CrossModel
 from inputs import int8_inputs
 from test_recurrent import Layer
@@ -63,7 +63,7 @@ class CortexM(OracleCase):
     def test_no_floating_point(self):
         """Neither float routines of the library nor, with an FPU, its registers."""
         need(*TOOLS, "arm-none-eabi-objdump")
-        models = [(self.shared_model("kws_int8_qdq.onnx"), ()),
+        models = [(model_path("relu6", "int8_qdq"), ()),
                   (DIGITS / "digits.onnx", (f"-calib={DIGITS / 'calib.npz'}",))]
         for (model, options), how in [(m, h) for m in models for h in ("exact", "single", "double")]:
             source = self.emit(model, f"-requant={how}", *options)
@@ -104,9 +104,9 @@ class CortexM(OracleCase):
         return [u for u in undefined if re.match(r"__aeabi_(\w*2)?[fd]|__\w+[sd]f", u)]
 
     def test_flash(self):
-        """kws on a Cortex-M4: the weights and less than 20 KB of code."""
+        """A network on a Cortex-M4: the weights and less than 20 KB of code."""
         need(*TOOLS)
-        source = self.emit(self.shared_model("kws_int8_qdq.onnx"))
+        source = self.emit(model_path("relu6", "int8_qdq"))
         tables, params = map(int, re.search(r"flash (\d+) bytes of weights and tables, (\d+)",
                                             source.with_suffix(".h").read_text()).groups())
         for level, most in (("-Os", 6 * 1024), ("-O2", 20 * 1024)):
@@ -120,9 +120,9 @@ class CortexM(OracleCase):
             self.assertLess(text - tables - params, most, level)
 
     @for_each(*(t for t in TARGETS if t.startswith("cortex")))
-    def test_kws(self, target):
-        model = self.shared_model("kws_int8_qdq.onnx")
-        samples, _ = int8_inputs("kws", 6)
-        (want,) = qxc_outputs(model, {"input": samples}, self.scratch, "-io=quant").values()
+    def test_trained(self, target):
+        model = model_path("relu6", "int8_qdq")
+        samples, _ = int8_inputs("relu6", 6)
+        (want,) = qxc_outputs(model, {"image": samples}, self.scratch, "-io=quant").values()
         got = CrossModel(self.emit(model), target).run([[s] for s in samples])
         np.testing.assert_array_equal([g[0] for g in got], want.reshape(len(samples), -1))

@@ -5,7 +5,7 @@ Each processor family has micro-kernels of its own; test_channels_last does the 
 
 import numpy as np
 
-from common import OracleCase, for_each, qxc, qxc_outputs
+from common import OracleCase, for_each, model_path, qxc, qxc_outputs
 from cross import TARGETS, CrossModel
 from inputs import int8_inputs
 from test_channels_last import Layers
@@ -56,10 +56,10 @@ class Cross(OracleCase):
     @for_each(*(t for t in TARGETS if not t.startswith("cortex")))
     def test_models(self, target):
         """With floating point allowed, too: vectors of float32 round as integers do."""
-        for name in ("kws", "ad"):
-            model = self.shared_model(f"{name}_int8_qdq.onnx")
+        for name in ("relu6", "cnn"):
+            model = model_path(name, "int8_qdq")
             samples, _ = int8_inputs(name, 20)
-            (want,) = qxc_outputs(model, {"input": samples}, self.scratch, "-io=quant").values()
+            (want,) = qxc_outputs(model, {"image": samples}, self.scratch, "-io=quant").values()
             source = self.emit(model, f"{target}-{name}", "-io=quant")
             got = CrossModel(source, target).run([[s] for s in samples])
             np.testing.assert_array_equal([g[0] for g in got], want.reshape(len(samples), -1))

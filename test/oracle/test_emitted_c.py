@@ -4,13 +4,12 @@ Each int8 model runs on 100 structured inputs in one driver program per compiler
 inputs reach at least half of the classes. Float models must agree within rounding.
 """
 
-import itertools
 import re
 import subprocess
 
 import numpy as np
 
-from common import NAMES, OracleCase, compile_c, float_excess, for_each, qxc, qxc_outputs
+from common import OracleCase, compile_c, ends, float_excess, for_each, for_each_model, model_path, qxc, qxc_outputs
 from inputs import float_inputs, int8_inputs
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-align", "-Werror"]
@@ -73,8 +72,8 @@ def port(header, name):
     return kind, int(count)
 
 
-def write_driver(folder, header):
-    (in_kind, in_count), (out_kind, out_count) = port(header, "input"), port(header, "output")
+def write_driver(folder, header, source, result):
+    (in_kind, in_count), (out_kind, out_count) = port(header, source), port(header, result)
     text = DRIVER
     for name, value in (("IN_TYPE", in_kind), ("IN_COUNT", in_count),
                         ("OUT_TYPE", out_kind), ("OUT_COUNT", out_count)):
@@ -102,41 +101,42 @@ class EmittedC(OracleCase):
         reached = len(set(np.argmax(outputs, axis=1)))
         self.assertGreaterEqual(2 * reached, outputs.shape[1], "inputs reach too few classes")
 
-    @for_each(*NAMES)
+    @for_each_model()
     def test_integer_model(self, name):
         """Every build of each int8 model on 100 inputs."""
-        model = self.shared_model(f"{name}_int8_qdq.onnx")
+        model = model_path(name, "int8_qdq")
         folder = self.folder(name)
         samples, classes = int8_inputs(name)
-        (key, expected), = qxc_outputs(model, {"input": samples}, folder).items()
+        (key, expected), = qxc_outputs(model, {ends(model)[0]: samples}, folder).items()
         expected = expected.reshape(len(samples), -1)
         self.assertGreater(len(np.unique(expected)), 1, key)
         if classes is not None:
             self.classes_reached(expected)
         _, header = emit(model, folder, "-io=quant")
-        write_driver(folder, header)
+        write_driver(folder, header, *ends(model))
         for build in BUILDS:
             with self.subTest(build=build):
                 compile_model(folder, build)
                 got = run_driver(folder, build, samples, expected.dtype)
                 np.testing.assert_array_equal(got, expected)
 
-    @for_each(*NAMES)
+    @for_each_model()
     def test_float_model(self, name):
-        model = self.shared_model(f"{name}_fp32.onnx")
+        model = model_path(name, "fp32")
         folder = self.folder(name)
         samples = float_inputs(name, 8, seed=11)
-        (_, expected), = qxc_outputs(model, {"input": samples}, folder).items()
+        (_, expected), = qxc_outputs(model, {ends(model)[0]: samples}, folder).items()
         _, header = emit(model, folder)
-        write_driver(folder, header)
+        write_driver(folder, header, *ends(model))
         compile_model(folder, "gcc-O3")
         got = run_driver(folder, "gcc-O3", samples, np.float32)
         self.assertLessEqual(float_excess(got, expected.reshape(len(samples), -1)), 0)
 
-    def test_compiles_as_cxx(self):
+    @for_each_model()
+    def test_compiles_as_cxx(self, name):
         folder = self.folder("cxx")
-        for name, kind in itertools.product(NAMES, ("fp32", "int8_qdq")):
-            emit(self.shared_model(f"{name}_{kind}.onnx"), folder)
+        for kind in ("fp32", "int8_qdq"):
+            emit(model_path(name, kind), folder)
             for compiler, command in CXX.items():
                 with self.subTest(model=f"{name}_{kind}", compiler=compiler):
                     compile_c(*command, *WARNINGS, "-c", "-o", folder / "model.o",
@@ -146,25 +146,23 @@ class EmittedC(OracleCase):
     def test_fixed_point_compiles(self, how):
         """Each processor's vectors, C and C++, without a warning."""
         folder = self.folder(how)
-        emit(self.shared_model("kws_int8_qdq.onnx"), folder, f"-requant={how}")
+        emit(model_path("relu6", "int8_qdq"), folder, f"-requant={how}")
         for build, command in (BUILDS | CXX).items():
             with self.subTest(build=build):
                 compile_c(*command, *WARNINGS, "-c", "-o", folder / "model.o", folder / "model.c")
 
-    def test_integer_only_has_no_float(self):
+    @for_each_model()
+    def test_integer_only_has_no_float(self, name):
         """-integer-only keeps its word for each of the models."""
         folder = self.folder("integer")
-        for name in NAMES:
-            model = self.shared_model(f"{name}_int8_qdq.onnx")
-            with self.subTest(model=name):
-                qxc(model, "-emit=c", "-name=m", "-integer-only", "-no-sync", "-o", folder / "model.c")
-                for file in ("model.c", "model.h"):
-                    code = without_comments((folder / file).read_text())
-                    self.assertIsNone(re.search(r"\b(float|double)\b|\d\.\d|math\.h", code), file)
+        qxc(model_path(name, "int8_qdq"), "-emit=c", "-name=m", "-integer-only", "-no-sync", "-o", folder / "model.c")
+        for file in ("model.c", "model.h"):
+            code = without_comments((folder / file).read_text())
+            self.assertIsNone(re.search(r"\b(float|double)\b|\d\.\d|math\.h", code), file)
 
     def test_nothing_static_is_written(self):
         folder = self.folder("static")
-        emit(self.shared_model("ad_int8_qdq.onnx"), folder)
+        emit(model_path("cnn", "int8_qdq"), folder)
         subprocess.run(["gcc", "-std=c99", "-O1", "-c", "-o", folder / "model.o", folder / "model.c"],
                        check=True)
         done = subprocess.run(["nm", folder / "model.o"], capture_output=True, text=True, check=True)
@@ -173,7 +171,7 @@ class EmittedC(OracleCase):
 
     def test_one_file_on_stdout(self):
         folder = self.folder("stdout")
-        text = qxc(self.shared_model("kws_int8_qdq.onnx"), "-emit=c").stdout
+        text = qxc(model_path("relu6", "int8_qdq"), "-emit=c").stdout
         (folder / "one.c").write_text(text)
         subprocess.run(["gcc", "-std=c99", *WARNINGS, "-c", "-o", folder / "one.o", folder / "one.c"],
                        check=True)
@@ -181,9 +179,9 @@ class EmittedC(OracleCase):
     def test_helper_macros(self):
         """QUANTIZE and DEQUANTIZE of the header against the ONNX definition, ties and NaN included."""
         folder = self.folder("macros")
-        _, header = emit(self.shared_model("kws_int8_qdq.onnx"), folder, "-io=quant")
-        scale = np.float32(re.search(r"M_INPUT_SCALE (\S+)f", header)[1])
-        zero = int(re.search(r"M_INPUT_ZERO_POINT \((\S+)\)\n", header)[1])
+        _, header = emit(model_path("relu6", "int8_qdq"), folder, "-io=quant")
+        scale = np.float32(re.search(r"M_IMAGE_SCALE (\S+)f", header)[1])
+        zero = int(re.search(r"M_IMAGE_ZERO_POINT \((\S+)\)\n", header)[1])
         steps = np.arange(-600, 600, dtype=np.float32) / 2
         x = np.concatenate([steps * scale, np.float32([np.inf, -np.inf, np.nan, 1e30, -1e-30])])
         x.astype(np.float32).tofile(folder / "x.bin")
@@ -194,9 +192,9 @@ class EmittedC(OracleCase):
                 float x;
                 FILE *f = fopen(argv[argc - 1], "rb");
                 while (f && fread(&x, sizeof x, 1, f) == 1)
-                    printf("%d\\n", M_INPUT_QUANTIZE(x));
+                    printf("%d\\n", M_IMAGE_QUANTIZE(x));
                 for (int q = -128; q < 128; q++)
-                    printf("%.9g\\n", (double)M_INPUT_DEQUANTIZE(q));
+                    printf("%.9g\\n", (double)M_IMAGE_DEQUANTIZE(q));
                 return !f;
             }\n""")
         for flags in (["gcc", "-O0"], ["gcc", "-O3"], ["clang-19", "-O2"]):
@@ -280,9 +278,9 @@ class EmittedC(OracleCase):
     def test_testbench(self):
         """The embedded main() passes; it fails once an expected number is changed."""
         folder = self.folder("bench")
-        model = self.shared_model("ad_int8_qdq.onnx")
-        samples, _ = int8_inputs("ad", 3)
-        np.savez(folder / "in.npz", input=samples)
+        model = model_path("cnn", "int8_qdq")
+        samples, _ = int8_inputs("cnn", 3)
+        np.savez(folder / "in.npz", image=samples)
         source, _ = emit(model, folder, "-testbench", f"-input={folder / 'in.npz'}")
 
         def run(text):

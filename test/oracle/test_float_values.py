@@ -8,7 +8,7 @@ distance is. That the layers themselves are right to the bound is tested with th
 import numpy as np
 import onnx
 
-from common import (DIGITS, NAMES, OracleCase, computed_names, data_inputs, feed, float_excess, for_each,
+from common import (DIGITS, OracleCase, computed_names, data_inputs, feed, float_excess, for_each_model, model_path,
                     qxc_values, run_samples, session, talk, with_outputs)
 from exact import exact_values
 from inputs import test_inputs
@@ -63,9 +63,9 @@ class FloatValues(OracleCase):
         self.assertEqual([], complaints)
         self.assertGreaterEqual(compared, least)
 
-    @for_each(*NAMES)
+    @for_each_model()
     def test(self, name):
-        path = self.shared_model(f"{name}_fp32.onnx")
+        path = model_path(name, "fp32")
         graph = onnx.load(path).graph
         self.check(path, {data_inputs(graph)[0].name: test_inputs(name)[:16]}, len(graph.node))
 

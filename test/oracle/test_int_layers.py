@@ -9,7 +9,7 @@ import functools
 import numpy as np
 import onnx
 
-from common import (NAMES, OracleCase, data_inputs, for_each, qxc, qxc_values, run_samples, session, talk)
+from common import (OracleCase, data_inputs, for_each_model, model_path, qxc, qxc_values, run_samples, session, talk)
 from inputs import int8_inputs
 from layers import Layers
 
@@ -63,31 +63,31 @@ class IntLayers(OracleCase):
                  f"{differ:6} differ, at most {worst}")
         self.assertEqual([], complaints)
 
-    @for_each("kws", "ic", "vww")
+    @for_each_model()
     def test_inputs_reach_half_of_the_classes(self, name):
-        classes = {"kws": 12, "ic": 10, "vww": 2}[name]
-        self.shared_model(f"{name}_int8_qdq.onnx")
+        classes = {"kws": 12, "ic": 10, "vww": 2, "cnn": 10, "relu6": 10}
         stored, reached = inputs_of(name)
         self.assertEqual(SAMPLES, len(stored))
-        self.assertGreaterEqual(len(set(reached.tolist())), classes / 2)
+        if name in classes:
+            self.assertGreaterEqual(len(set(reached.tolist())), classes[name] / 2)
 
-    @for_each(*NAMES)
+    @for_each_model()
     def test_against_the_model_as_it_came(self, name):
-        path = self.shared_model(f"{name}_int8_qdq.onnx")
+        path = model_path(name, "int8_qdq")
         self.layers(path, path, name, exact=False)
 
-    @for_each(*NAMES)
+    @for_each_model()
     def test_against_the_qoperator_form(self, name):
-        path = self.shared_model(f"{name}_int8_qdq.onnx")
+        path = model_path(name, "int8_qdq")
         qop = self.scratch / f"{name}_qop.onnx"
         qxc(path, "-emit=qop", "-no-sync", "-o", qop)
         self.layers(qop, path, name, exact=True)
         self.layers(qop, qop, name, exact=True)
 
-    @for_each(*NAMES)
+    @for_each_model()
     def test_conversions_load_and_keep_the_results(self, name):
         """QDQ -> QOperator -> QDQ: `qxc run` gives the same outputs for all three."""
-        path = self.shared_model(f"{name}_int8_qdq.onnx")
+        path = model_path(name, "int8_qdq")
         qop, qdq = self.scratch / f"{name}_qop.onnx", self.scratch / f"{name}_qdq.onnx"
         qxc(path, "-emit=qop", "-no-sync", "-o", qop)
         qxc(qop, "-emit=qdq", "-no-sync", "-o", qdq)
@@ -105,9 +105,9 @@ class IntLayers(OracleCase):
         np.testing.assert_array_equal(results[0], results[1])
         np.testing.assert_array_equal(results[0], results[2])
 
-    @for_each(*NAMES)
+    @for_each_model()
     def test_end_to_end_differences(self, name):
         """Nothing to fail but a shape: single steps grow on the way, in onnxruntime as well."""
-        path = self.shared_model(f"{name}_int8_qdq.onnx")
+        path = model_path(name, "int8_qdq")
         for what, counts in end_to_end(path, name, self.scratch):
             talk(f"{name:5}{what:55} {counts.tolist()}")

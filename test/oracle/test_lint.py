@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from common import DIGITS, MODELS, ROOT, OracleCase, compile_c, for_each, qxc
+from common import DIGITS, NAMES, ROOT, OracleCase, compile_c, for_each, model_path, qxc
 
 QUIET = ("bugprone-casting-through-void",  # how -Wcast-align is told that the arena is aligned
          "bugprone-easily-swappable-parameters")  # kernels take many numbers
@@ -106,8 +106,9 @@ class Lint(OracleCase):
             plain_products(self.scratch / "products.onnx")
             options = (self.scratch / "products.onnx", "-calib-random=2")
         else:
-            self.shared_model(f"{name}_int8_qdq.onnx")
-            options = (MODELS / f"{name}_int8_qdq.onnx",)
+            if name in NAMES:
+                self.shared_model(f"{name}_int8_qdq.onnx")
+            options = (model_path(name, "int8_qdq"),)
         qxc(*options, "-emit=c", *(() if name == "floats" else ("-io=quant",)), "-no-sync", "-quiet", "-o", source)
         return source
 
@@ -160,7 +161,7 @@ class Lint(OracleCase):
         if not shutil.which(tool):
             raise unittest.SkipTest(f"there is no {tool}: tools/install_deps.sh installs it")
 
-    @for_each("digits", "kws", "ic", "products")
+    @for_each("digits", "relu6", "cnn", "products")
     def test_warnings_of_clang_for_cortex_m(self, name):
         self.need("arm-none-eabi-gcc")
         found = subprocess.run(["arm-none-eabi-gcc", "-print-file-name=libc.a"], capture_output=True, text=True,
@@ -198,7 +199,7 @@ class Lint(OracleCase):
                 self.assertEqual(text, tables + code)
                 self.assertLess(abs(int(size[0]) - text), code / 20)
 
-    @for_each("digits", "floats", "kws", "ic", "products")
+    @for_each("digits", "floats", "relu6", "cnn", "products")
     def test_clang_tidy(self, name):
         self.need("clang-tidy-19")
         source = self.emit(name)
@@ -209,7 +210,7 @@ class Lint(OracleCase):
                      "--", "-std=c99", *flags], capture_output=True, text=True, check=False)
                 self.assertEqual((0, ""), (done.returncode, done.stdout[:3000]))
 
-    @for_each("digits", "floats", "kws", "products")
+    @for_each("digits", "floats", "relu6", "products")
     def test_cppcheck(self, name):
         """The portable code: -D says that no other macro is defined. Large tables take it minutes."""
         self.need("cppcheck")

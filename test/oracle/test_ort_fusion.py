@@ -9,7 +9,7 @@ import onnxruntime as ort
 from onnx import helper, numpy_helper
 
 import zoo
-from common import DIGITS, NAMES, OracleCase, for_each, qxc, session, sqnr
+from common import DIGITS, OracleCase, for_each, for_each_model, model_path, qxc, session, sqnr
 from inputs import calibration
 
 TYPES = {"u8 x s8": [], "u8 x u8": ["-weights=uint8"], "s8 x s8": ["-activations=int8"], "per tensor": ["-per-tensor"],
@@ -60,9 +60,9 @@ class OrtFusion(OracleCase):
             with self.subTest(kind):
                 self.agree(DIGITS / "digits.onnx", DIGITS / "calib.npz", options)
 
-    @for_each(*NAMES)
+    @for_each_model()
     def test_models(self, name):
-        path, calib = self.shared_model(f"{name}_fp32.onnx"), self.scratch / "calib.npz"
+        path, calib = model_path(name, "fp32"), self.scratch / "calib.npz"
         model = onnx.load(path)
         np.savez(calib, **{model.graph.input[0].name: calibration(name)[:4]})
         self.agree(path, calib, [])

@@ -25,14 +25,14 @@ def provenance(model):
 
 class Provenance(common.OracleCase):
     def emit(self, name, kind, *options):
-        source = self.shared_model(name)
+        source = common.model_path(name, "fp32")
         path = self.scratch / f"{kind}.onnx"
         common.qxc(source, *options, f"-emit={kind}", "-o", path)
         return onnx.load(source), onnx.load(path), path
 
     @common.for_each("qdq", "qop")
     def test_every_node_is_one_of_the_model_or_says_from_which(self, kind):
-        before, after, _ = self.emit("ic_fp32.onnx", kind, "-calib-random=2")
+        before, after, _ = self.emit("cnn", kind, "-calib-random=2")
         known = {(n.op_type, n.name) for n in before.graph.node}
         seen = 0
         for n, said in provenance(after):
@@ -46,7 +46,7 @@ class Provenance(common.OracleCase):
 
     def test_each_qoperator_names_what_it_computes(self):
         """Every operator of the float model is found in one of the quantized one, or stayed."""
-        before, after, _ = self.emit("ic_fp32.onnx", "qop", "-calib-random=2")
+        before, after, _ = self.emit("cnn", "qop", "-calib-random=2")
         found = {(n.op_type, n.name) for n in after.graph.node}
         for _, said in provenance(after):
             found |= origins(said)
@@ -58,7 +58,7 @@ class Provenance(common.OracleCase):
 
     @common.for_each("qdq", "qop")
     def test_round_trip(self, kind):
-        _, _, path = self.emit("ic_fp32.onnx", kind, "-calib-random=2")
+        _, _, path = self.emit("cnn", kind, "-calib-random=2")
         data = path.read_bytes()
         back = onnx_bytes.round_trip(data, str(self.scratch))
         self.assertEqual(onnx_bytes.canonical(back), onnx_bytes.canonical(data))

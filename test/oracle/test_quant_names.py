@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from common import MODELS, NAMES, OracleCase, for_each, qxc
+from common import OracleCase, for_each, for_each_model, model_path, qxc
 
 import onnxruntime.quantization as ortq
 
@@ -681,11 +681,9 @@ class QuantNames(OracleCase):
         onnx.checker.check_model(back)
         self.assertIn("w_scale", [t.name for t in back.graph.initializer])
 
-    @for_each(*NAMES)
+    @for_each_model()
     def test_trained(self, name):
-        path = MODELS / f"{name}_int8_qdq.onnx"
-        if not path.exists():
-            self.skipTest("no trained models here")
+        path = model_path(name, "int8_qdq")
         self.check(onnx.load(path), path)
 
     @for_each(*MADE)

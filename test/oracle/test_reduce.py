@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from common import QXC, OracleCase, qxc
+from common import QXC, OracleCase, model_path, qxc
 
 
 def judge(pattern, end):
@@ -97,12 +97,12 @@ class Reduce(OracleCase):
         self.assertIn("does not fail on the model", done.stderr)
         self.assertFalse((self.scratch / "none.onnx").exists())
 
-    def test_shared_models(self):
-        """A layer of each reference model, and nothing else."""
-        for name, op in (("ic_fp32", "Softmax"), ("vww_int8_qdq", "DequantizeLinear"),
-                         ("ad_fp32", "Relu")):
+    def test_trained_models(self):
+        """A layer of each, and nothing else."""
+        for name, kind, op in (("vit", "fp32", "Softmax"), ("relu6", "int8_qdq", "DequantizeLinear"),
+                               ("cnn", "fp32", "Relu")):
             with self.subTest(name):
-                _, small, tests = self.reduce(self.shared_model(f"{name}.onnx"), f" {op}(")
+                _, small, tests = self.reduce(model_path(name, kind), f" {op}(")
                 onnx.checker.check_model(small, full_check=True)
                 self.assertEqual([n.op_type for n in small.graph.node], [op])
                 self.assertLess(tests, 40)

@@ -11,7 +11,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from cmodel import CModel
-from common import DIGITS, OracleCase, for_each, qxc, qxc_outputs, session
+from common import DIGITS, OracleCase, for_each, model_path, qxc, qxc_outputs, session
 from inputs import int8_inputs
 from rounding import ROUND, rounded
 
@@ -191,9 +191,9 @@ class Requant(OracleCase):
     @for_each("single", "double")
     def test_model(self, how):
         """A whole model: interpreter and C agree; the final classes are those of exact rounding."""
-        path = self.shared_model("kws_int8_qdq.onnx")
-        samples, _ = int8_inputs("kws", 40)
-        sample = {"input": samples}
+        path = model_path("relu6", "int8_qdq")
+        samples, _ = int8_inputs("relu6", 40)
+        sample = {"image": samples}
         (exact,) = qxc_outputs(path, sample, self.scratch, "-io=quant").values()
         (got,) = qxc_outputs(path, sample, self.scratch, "-io=quant", f"-requant={how}").values()
         same = np.argmax(exact.reshape(len(samples), -1), 1) == np.argmax(got.reshape(len(samples), -1), 1)

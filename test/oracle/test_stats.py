@@ -151,15 +151,15 @@ class FromStatistics(common.OracleCase):
                 self.assertEqual((s / "later.onnx").read_bytes(), direct, f"{source} {kind}")
 
     @common.for_each(*METHODS)
-    def test_keyword_spotting(self, method):
-        model = self.shared_model("kws_fp32.onnx")
-        self.compare(model, f"-calib={self.shared_model('kws_inputs.npz')}", method)
+    def test_trained(self, method):
+        calib = common.TRAINED_MODELS / "relu6.test.npz"
+        self.compare(common.model_path("relu6", "fp32"), f"-calib={calib}", method)
 
-    def test_image_classification(self):
-        self.compare(self.shared_model("ic_fp32.onnx"), "-calib-random", "minmax")
+    def test_random_data(self):
+        self.compare(common.model_path("cnn", "fp32"), "-calib-random", "minmax")
 
     def test_the_float_model_is_the_same(self):
-        model = self.shared_model("ic_fp32.onnx")
+        model = common.model_path("cnn", "fp32")
         path = self.scratch / "float.onnx"
         common.qxc(model, "-calib-random=2", "-emit=onnx", "-o", path)
         onnx.checker.check_model(onnx.load(path), full_check=True)
@@ -200,7 +200,7 @@ class FromStatistics(common.OracleCase):
                 if t.name.endswith(("_scale", "_zero_point"))}
 
     def test_quantized_models_have_none(self):
-        model = self.shared_model("ic_int8_qdq.onnx")
+        model = common.model_path("cnn", "int8_qdq")
         out = self.scratch / "none.onnx"
         done = common.qxc(model, "-calib-random", "-emit=onnx", "-o", out, ok=False)
         self.assertEqual(done.returncode, 1)

@@ -17,7 +17,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from cmodel import CModel
-from common import DIGITS, NAMES, ROOT, OracleCase, compile_c, for_each, qxc, qxc_outputs, talk
+from common import DIGITS, ROOT, OracleCase, compile_c, for_each, for_each_model, model_path, qxc, qxc_outputs, talk
 from inputs import int8_inputs
 from light import light, selected
 
@@ -113,9 +113,9 @@ class WeightsFile(OracleCase):
     def emit_digits(self, name, *options):
         return emit(DIGITS / "digits.onnx", self.scratch / name, f"-calib={DIGITS / 'calib.npz'}", *options)
 
-    @for_each(*NAMES)
+    @for_each_model()
     def test_same_bytes(self, name):
-        model = self.shared_model(f"{name}_int8_qdq.onnx")
+        model = model_path(name, "int8_qdq")
         inline = emit(model, self.scratch / f"{name}_inline")
         source = emit(model, self.scratch / name, "-weights-file")
         reference = CModel(inline, "gcc", ("-O2",))

@@ -5,7 +5,8 @@ Usage: python tools/bench [-o PAGE] [--rounds N] [--model NAME...] [--section NA
 
 Only the sections named are measured and written anew, by default those of emitted C. Needs build/qxc,
 the packages of test/requirements.txt and the models that QXC_SHARED names; those of
-tools/bench/requirements.txt and a cross compiler with QEMU for what runs beside it.
+tools/bench/requirements.txt and a cross compiler with QEMU for what runs beside it. Models that are not there are
+skipped by name, and the page is build/benchmarks.md then.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import quality
 import runtime
 from chart import chart
 from cmodel import FLAGS
-from common import BUILD, MODELS
+from common import BUILD, NAMES, model_path
 from light import light
 from page import head, page_of, sections_of, table
 from speed import FLOAT, INT8, TITLES, Speeds
@@ -83,20 +84,24 @@ peak, as a multiple of the text's size.
 
 
 class Bench:
-    """What the sections are measured with; each method gives the text of one."""
+    """What the sections are measured with; each method gives the text of one, or None without a model for it.
+    `official` names the models of QXC_SHARED that are there."""
 
-    def __init__(self, folder, args):
+    def __init__(self, folder, args, official):
         self.folder, self.rounds, self.models, self.page = folder, args.rounds, args.model, args.page
+        self.official = official
 
     @functools.cached_property
     def speeds(self):
         return Speeds(self.folder, self.rounds, self.models)
 
     def accuracy(self):
-        return quality.ACCURACY.format(table=quality.accuracy(self.folder))
+        return quality.ACCURACY.format(table=quality.accuracy(self.folder, (*self.official, "digits")))
 
     def differences(self):
-        return quality.DIFFERENCES.format(table=quality.differences(self.folder))
+        if not self.official:
+            return None
+        return quality.DIFFERENCES.format(table=quality.differences(self.folder, self.official))
 
     def speed(self):
         s, others = self.speeds, (*INT8[1:], "onnxruntime float")
@@ -115,7 +120,9 @@ class Bench:
         return SIZES.format(table=self.speeds.sizes())
 
     def instructions(self):
-        made = [boards.instruction_table(self.folder, MODELS, *o) for o in ((), ("-requant=single",))]
+        if not self.official:
+            return None
+        made = [boards.instruction_table(self.folder, self.official, *o) for o in ((), ("-requant=single",))]
         return INSTRUCTIONS.format(level=boards.LEVEL, table=made[0], single=made[1])
 
     def text(self):
@@ -131,7 +138,7 @@ class Bench:
 
     def runtime(self):
         return runtime.RUNTIME_TEXT.format(rounds=self.rounds,
-                                           table=runtime.runtime_table(self.folder, self.rounds))
+                                           table=runtime.runtime_table(self.folder, self.rounds, self.official))
 
     def quantizing(self):
         return large_models.quantizing_tables(self.folder, min(self.rounds, 5))
@@ -148,7 +155,7 @@ EMITTED_C = ("Speed", "Speed with plain x86-64 instructions", "Sizes", "Instruct
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", dest="page", type=pathlib.Path, default=ROOT / "docs/benchmarks.md")
+    parser.add_argument("-o", dest="page", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--model", nargs="*", default=list(TITLES), choices=list(TITLES))
     parser.add_argument("--section", nargs="*", default=EMITTED_C, choices=[*SECTIONS, "all"])
@@ -160,17 +167,29 @@ def arguments():
 
 def main():
     args, start = arguments(), time.monotonic()
+    official = [n for n in NAMES if model_path(n, "int8_qdq").exists()]
+    absent = [n for n in NAMES if n not in official]
+    if absent:
+        print(f"bench: skips {', '.join(absent)}, which need QXC_SHARED=DIR (DIR/models)", file=sys.stderr)
+    args.model = [m for m in args.model if m not in absent]
+    if not args.page:  # that of the repository has all models
+        args.page = BUILD / "benchmarks.md" if absent else ROOT / "docs/benchmarks.md"
     BUILD.mkdir(exist_ok=True)
     args.page.parent.mkdir(exist_ok=True)
     top, texts = sections_of(args.page.read_text() if args.page.exists() else "")
     with tempfile.TemporaryDirectory(prefix="bench-", dir=BUILD) as folder:
-        bench = Bench(pathlib.Path(folder), args)
+        bench = Bench(pathlib.Path(folder), args, official)
         for title in args.section:
-            texts[title] = SECTIONS[title](bench)
+            text = SECTIONS[title](bench)
+            if text is None:
+                print(f"bench: skips the section '{title}', which is about {', '.join(NAMES)}", file=sys.stderr)
+                continue
+            texts[title] = text
             print(f"{time.monotonic() - start:.0f} s: {title}", file=sys.stderr)
     if set(EMITTED_C) <= set(args.section):
         top = head()
     args.page.write_text(page_of(top, texts, SECTIONS))
+    print(f"bench: wrote {args.page}", file=sys.stderr)
 
 
 if __name__ == "__main__":

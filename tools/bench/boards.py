@@ -6,13 +6,12 @@ import subprocess
 
 import numpy as np
 
-from common import ROOT, qxc
+from common import ROOT, model_path, qxc
 from cross import CrossModel
 from inputs import int8_inputs
 from page import table
 
 CORES = ("m0", "m3", "m4", "m7", "m55")
-MODELS = ("kws", "ic", "vww", "ad")
 LEVEL = "-O2"
 
 
@@ -55,11 +54,11 @@ def count(model, samples, core, folder, *options):
     return Counted(source, f"cortex-{core}").one_run([samples])
 
 
-def instruction_table(folder, models_folder, *options, models=MODELS):
+def instruction_table(folder, models, *options):
     rows = []
     for name in models:
         samples, _ = int8_inputs(name, 1)
-        counts = [count(models_folder / f"{name}_int8_qdq.onnx", samples[0], core, folder, *options)
+        counts = [count(model_path(name, "int8_qdq"), samples[0], core, folder, *options)
                   for core in CORES]
         rows.append((name, *(f"{n / 1e6:,.2f}" for n in counts)))
     return table(("model", *(f"Cortex-{core.upper()}" for core in CORES)), rows)

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from common import MODELS, NAMES
+from common import model_path
 from page import table
 from quantized import sqnr_rows
 from test_int_layers import end_to_end
 
 
-def accuracy(folder):
+def accuracy(folder, names):
     rows, gains = [], []
-    for name in (*NAMES, "digits"):
+    for name in names:
         for form, mine, theirs in sqnr_rows(name, folder):
             gains.append(mine - theirs)
             rows.append((name, form, f"{mine:.2f}", f"{theirs:.2f}", f"{mine - theirs:+.2f}"))
@@ -18,10 +18,10 @@ def accuracy(folder):
     return table(("model", "form", "qxc, dB", "quantize_static, dB", "difference"), rows)
 
 
-def differences(folder):
+def differences(folder, names):
     rows = []
-    for name in NAMES:
-        path = MODELS / f"{name}_int8_qdq.onnx"
+    for name in names:
+        path = model_path(name, "int8_qdq")
         for what, counts in end_to_end(path, name, folder):
             total = counts.sum()
             shares = [f"{100 * c / total:.3f}" if c else "0" for c in counts[:4]]

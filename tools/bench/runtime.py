@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import onnx
 
-from common import NAMES, qxc
+from common import qxc
 from contenders import onnxruntime
 from light import BIG, MEDIUM, SMALL, light
 from networks import detector, transformer
@@ -13,7 +13,7 @@ from page import table
 from quantized import Case, case
 
 NETWORKS = {"detector": detector, "transformer": transformer}
-RUNTIME = (*NAMES, "digits", *NETWORKS, *SMALL, *MEDIUM, *BIG)
+RUNTIME = ("digits", *NETWORKS, *SMALL, *MEDIUM, *BIG)
 
 
 def runtime_case(name, folder):
@@ -49,9 +49,9 @@ def runtime_row(name, folder, rounds):
             *quality)
 
 
-def runtime_table(folder, rounds):
+def runtime_table(folder, rounds, official):
     rows = []
-    for name in RUNTIME:
+    for name in (*official, *RUNTIME):
         rows.append(runtime_row(name, folder, rounds))
         print(*rows[-1], file=sys.stderr)
     return table(("model", "qxc", "quantize_static", "float", "ratio", "fastest", "qxc, dB",
