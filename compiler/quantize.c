@@ -83,6 +83,12 @@ static bool mend(Job *j, Module *m) {
     return true;
 }
 
+/* Statistics say of each value alone what it is; what rounding does to those behind it is seen on
+ * data. */
+static bool spare_front(Job *j, Module *m) {
+    return !j->o->calib.n || j->o->integer_only || job_pass(j, m, "front-end");
+}
+
 static void look_for_float(Value *v, void *ctx) {
     bool *found = ctx;
     *found = *found || (v->type.kind == TYPE_TENSOR && elem_is_float(v->type.elem));
@@ -194,5 +200,7 @@ bool job_quantize(Job *j, Module *m) {
                      "-calib-method has no effect without data: the model's statistics are what "
                      "another run has found, and stay; -calib=PATH finds them anew");
     module_each_value(m, forget_stat, NULL);
-    return decided(j, m, job_pass(j, m, "split-bias") && job_pass(j, m, "decide") && mend(j, m));
+    return decided(j, m,
+                   job_pass(j, m, "split-bias") && job_pass(j, m, "decide") && spare_front(j, m) &&
+                       mend(j, m));
 }
