@@ -84,15 +84,19 @@ static void put_multipliers(CWriter *w, const Call *call, int indent) {
     fprintf(w->f, "-n in " STR_FMT, STR_ARG(w->consts[w->shared[m.shift]]));
 }
 
+enum { MOST_OPERANDS = 8 }; /* named: each operand of a Concat may have a call of its own */
+
 void c_put_layer(CWriter *w, const Call *call, int indent) {
     const Node *n = call->node;
     fputs("/* ", w->f);
     c_put_node(w->f, n);
-    for (size_t i = 0; n && i < n->n_in; i++)
+    for (size_t i = 0; n && i < n->n_in && i < MOST_OPERANDS; i++)
         if (n->in[i]) {
             fputs(i ? ", " : " : ", w->f);
             c_put_type(w, w->f, n->in[i]->type);
         }
+    if (n && n->n_in > MOST_OPERANDS)
+        fprintf(w->f, ", ... %zu operands", n->n_in);
     if (n && n->n_out && n->out[0]) {
         fprintf(w->f, "\n%*s * -> ", indent, "");
         c_put_type(w, w->f, n->out[0]->type);
