@@ -116,6 +116,15 @@ static const char *why_no_form(const Dynamic *d, const Node *n) {
     return NULL;
 }
 
+/* Where the form has no scales of output channels though these are asked for. */
+static bool loses_channels(const Dynamic *d, const Node *n) {
+    const DynamicForm *f = &n->def->dynamic;
+    for (size_t i = 0; i < n->n_in && f->axis >= 0 && f->axis != n->def->quant.stored_axis; i++)
+        if (form_is_weight(f, i) && n->in[i] && choice_of_weight(d->c, n, n->in[i]).channel)
+            return true;
+    return false;
+}
+
 static void quantize_form(Dynamic *d, Node *n) {
     const DynamicForm *f = &n->def->dynamic;
     const char *why = why_no_form(d, n);
@@ -123,6 +132,11 @@ static void quantize_form(Dynamic *d, Node *n) {
         pass_remark(d->c, n, "%s", why);
         return;
     }
+    if (loses_channels(d, n))
+        diag(d->b.d, DIAG_REMARK, n->loc,
+             "%s: com.microsoft's form of it takes one scale for each direction here, not for each "
+             "channel of its weights",
+             n->def->name);
     if (f->data >= 0)
         n->in[f->data] = quantized_input(d, n, n->in[f->data]);
     for (size_t i = 0; i < n->n_in; i++)
