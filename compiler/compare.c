@@ -22,22 +22,11 @@ static void print_number(double v, const char *fmt) {
         printf(fmt, v);
 }
 
-/* A result that only a clamp of the same quantization reads (Conv before Relu) is cut off on
- * purpose: its loss means nothing. */
-static bool cut_by_clamp(const Uses *uses, const Value *v) {
-    const Use *use;
-    if (!v->type.quant || uses_of(uses, v, &use) != 1 || !use->node || !use->node->def)
-        return false;
-    const Node *n = use->node;
-    return n->def->quant.kind == QUANT_CLAMP && n->out[0] && n->out[0]->type.quant &&
-           quant_equal(n->out[0]->type.quant, v->type.quant);
-}
-
 static void drop_cut(Comparison *c, const Uses *a, const Uses *b) {
     size_t kept = 0;
     for (size_t i = 0; i < c->n; i++)
         if (c->rows[i].is_output ||
-            !(cut_by_clamp(a, c->rows[i].a) || cut_by_clamp(b, c->rows[i].b)))
+            !(is_cut_by_clamp(a, c->rows[i].a) || is_cut_by_clamp(b, c->rows[i].b)))
             c->rows[kept++] = c->rows[i];
     c->n = kept;
 }

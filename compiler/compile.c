@@ -100,6 +100,7 @@ ExitCode cmd_compile(Session *s) {
     ExitCode code = mixed_wanted(&s->o) ? mixed_decide(s, &j) : EXIT_DONE;
     if (code != EXIT_DONE)
         return code;
+    j.measures = !s->o.quiet;
     Module *m = session_read(s, 0, &code);
     if (!m || !session_read_donors(s, &j, &code))
         return code;

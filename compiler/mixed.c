@@ -16,6 +16,11 @@ typedef struct Score {
 typedef struct Mixed {
     Session *s;
     Job *j;
+    /* Names as the data have them, which those of -input-names are no more once a model has got
+     * them: what is measured keeps its own. */
+    Options inner;
+    /* What is read from there to be run has the shapes of -bind and -shape already. */
+    Options to_run;
     bool has_sqnr, has_drop;
     double least_sqnr, most_drop;
     Labels labels;
@@ -97,6 +102,8 @@ static void add_rules(const Mixed *x, Scheme *s, const Layer *l) {
 static Module *read_quantized(Mixed *x, size_t n, const Layer *only, Form form, ExitCode *code) {
     Module *m = session_read(x->s, 0, code);
     Job j = *x->j;
+    j.o = &x->inner;
+    j.ctx.input_names = j.ctx.output_names = NULL;
     j.file = (Scheme){0};
     scheme_append(&j.file, x->s->arena, &x->j->file);
     for (size_t i = 0; i < n; i++)
@@ -148,6 +155,7 @@ static bool measure(Mixed *x, size_t n, const Layer *only, Score *out, ExitCode 
     const TextList *data = &x->s->o.calib;
     double top1 = 0;
     Job run = *x->j;
+    run.o = &x->to_run;
     bool ok = b && job_prepare_run(&run, b) && worst_output(x, a, b, out);
     if (ok && x->has_drop && !only) {
         ok =
@@ -285,7 +293,10 @@ static ExitCode search(Mixed *x) {
 }
 
 ExitCode mixed_decide(Session *s, Job *j) {
-    Mixed x = {.s = s, .j = j};
+    Mixed x = {.s = s, .j = j, .inner = s->o};
+    x.inner.input_names = x.inner.output_names = NULL;
+    x.to_run = x.inner;
+    x.to_run.bind = x.to_run.shape = (TextList){0};
     if (!read_options(&x))
         return EXIT_USAGE;
     if (x.has_drop && !labels_read(s->arena, (const char *const *)s->o.calib.items, s->o.calib.n,

@@ -37,13 +37,19 @@ static void widen(Arena *a, const Node *n, Layer *l, const Uses *uses) {
         l->rules[l->n_rules++] = wide_rule(a, user->out[0]);
 }
 
-/* What rules about nodes call it: a node without a name goes by its result's. */
-static Str name_of(const Node *n) {
+Str layer_name(const Node *n) {
     return n->name.n ? n->name : n->out[0]->name;
 }
 
+bool layer_is(const Node *n) {
+    if (!n->def || !n->n_out || !n->out[0] || !n->out[0]->type.quant)
+        return false;
+    QuantClass k = n->def->quant.kind;
+    return k == QUANT_MAC || k == QUANT_COMPUTE || k == QUANT_JOIN;
+}
+
 static void keep_float(Arena *a, const Node *n, Layer *l) {
-    l->rules[0] = scheme_rule(SCHEME_NODE, exact_glob(a, name_of(n)), LOC_NONE);
+    l->rules[0] = scheme_rule(SCHEME_NODE, exact_glob(a, layer_name(n)), LOC_NONE);
     l->rules[0].keep = 1;
     l->n_rules = 1;
 }
@@ -64,17 +70,14 @@ static void find_layers(Graph *g, void *ctx) {
             add_layer(x, (Layer){.rules = {wide_rule(x->a, g->in[i])}, .n_rules = 1},
                       g->in[i]->name);
     FOR_NODES(n, g) {
-        if (!n->def || !n->n_out || !n->out[0] || !n->out[0]->type.quant)
-            continue;
-        QuantClass k = n->def->quant.kind;
-        if (k != QUANT_MAC && k != QUANT_COMPUTE && k != QUANT_JOIN)
+        if (!layer_is(n))
             continue;
         Layer l = {0};
         if (wide)
             widen(x->a, n, &l, uses);
         else
             keep_float(x->a, n, &l);
-        add_layer(x, l, name_of(n));
+        add_layer(x, l, layer_name(n));
     }
 }
 

@@ -13,6 +13,11 @@ typedef struct Layer {
     size_t at;   /* place in the model */
 } Layer;
 
+/* Whether the node computes on integers as it stands, with a result of its own. */
+bool layer_is(const Node *n);
+/* What rules about nodes call it: a node without a name goes by its result's. */
+Str layer_name(const Node *n);
+
 /* The layers of a module that has its decisions (float ~ q), in its order. Spared they are float;
  * or, `wide`, what they make has 16 bits, and the graph's inputs are layers too. All memory is of
  * `a`, which outlives the module. */

@@ -30,6 +30,8 @@ typedef enum EmitKind {
     EMIT_JSON,
 } EmitKind;
 
+typedef struct Measured Measured; /* compiler/measured.h */
+
 typedef struct Job {
     const Options *o;
     Diags *d;
@@ -39,6 +41,9 @@ typedef struct Job {
     Scheme flags, file; /* the parts of the scheme that stand on the command line, in -scheme */
     CalibOptions calib;
     CalibReport calibrated; /* what calibration saw */
+    bool measures;          /* the result is to be measured: somebody reads the summary */
+    KeptRun *kept;          /* by then: what the float model gave; or NULL */
+    Measured *measured;     /* or NULL: nothing was */
     Form form;
     EmitKind emit;
     bool unreadable;       /* job_init failed on a file: -scheme, -scales-from */
@@ -54,6 +59,7 @@ typedef struct Job {
     bool same_format;      /* both files are ONNX: their sizes compare */
     size_t rounded_products; /* whose activations onnxruntime rounds though they are float here */
     bool nothing;            /* a float model was to be quantized, and none of it was */
+    bool decided;            /* it was quantized here */
     bool wrote_c;
     const char *advice; /* the other way of quantization, where that suits the model; or NULL */
     /* -requant, of programs */

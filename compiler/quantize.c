@@ -31,6 +31,17 @@ static void forget_stat(Value *v, void *ctx) {
         calib_forget(v->stat);
 }
 
+/* Room for what the float model gives, if that is asked for. */
+static bool keep_some(Job *j, Module *m, Samples *s) {
+    size_t n;
+    if (!j->measures || !j->o->calib.n)
+        return true;
+    if (!samples_count(s, &n))
+        return false;
+    j->kept = kept_new(m, n);
+    return true;
+}
+
 /* Programs need static shapes, the model keeps its symbolic ones. */
 static bool calibrate_module(Job *j, Module *m) {
     FixedShapes *shapes = shapes_fix(m, j->o->calib.items, j->o->calib.n, j->d);
@@ -40,7 +51,8 @@ static bool calibrate_module(Job *j, Module *m) {
                                : samples_random(m->arena, m, j->ctx.random);
     j->calib.counts_from = masked_from;
     j->calib.ctx = uses_new(m);
-    bool ok = s && calibrate(m, s, &j->calib, &j->calibrated, j->d);
+    bool ok = s && samples_take(s, j->ctx.part) && keep_some(j, m, s) &&
+              calibrate(m, s, &j->calib, j->kept, &j->calibrated, j->d);
     if (s)
         samples_close(s);
     if (ok)
@@ -151,6 +163,7 @@ static void leave_word(Job *j, Module *m) {
 static bool decided(Job *j, Module *m, bool ok) {
     ModuleForm f = module_form(m);
     j->nothing = ok && !f.fake && !f.typed;
+    j->decided = ok && !j->nothing;
     if (j->nothing)
         leave_word(j, m);
     return ok;

@@ -1,5 +1,6 @@
 /* The closing summary: sizes, what is integer, what stayed float and why. */
 #include "compiler/grown.h"
+#include "compiler/measured.h"
 
 #include <sys/stat.h>
 
@@ -117,4 +118,5 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
                 rounded, rounded > 1 ? "s" : "", rounded > 1 ? "them" : "it");
     if (j->advice)
         fprintf(stderr, "%s\n", j->advice);
+    measured_print(j);
 }

@@ -15,9 +15,12 @@ typedef struct Track { /* of one value */
 
 typedef struct Calibration {
     Arena *arena;
+    const Module *module;
     CalibOptions options;
     Track **tracks; /* by Value.id */
     uint32_t n_tracks;
+    KeptRun *kept; /* or NULL */
+    int place;     /* of the sample that runs among those; -1: none */
 } Calibration;
 
 /* ---- collecting ---- */
@@ -58,6 +61,8 @@ static void collect(void *ctx, const Value *v, const void *data) {
     Calibration *c = ctx;
     const float *x = data;
     size_t n, used = 0;
+    if (c->place >= 0)
+        kept_value(c->kept, c->place, v, data);
     if (v->type.kind != TYPE_TENSOR || elem_unpacked(v->type.elem) != ELEM_FLOAT ||
         !type_count(v->type, &n))
         return;
@@ -188,12 +193,25 @@ static void finish_graph(Graph *g, void *ctx) {
             finish[w->step](n->out[i], w);
 }
 
-bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report, Diags *d) {
+/* All samples, one after the other. */
+static bool run_samples(Calibration *c, Runner *r, Samples *s, size_t *samples, Diags *d) {
+    for (; samples_load(s, r); ++*samples) {
+        c->place = c->kept ? kept_place(c->kept, *samples) : -1;
+        if (!runner_run(r, d))
+            return false;
+        if (c->place >= 0)
+            kept_outputs(c->kept, c->place, c->module, r);
+    }
+    return samples_ok(s);
+}
+
+bool calibrate(Module *m, Samples *s, const CalibOptions *o, KeptRun *kept, CalibReport *report,
+               Diags *d) {
     ProgramOptions options = {.ignore_quant = true, .observed = true, .partial = true};
     Program *p = program_build(m, &options, d);
     if (!p)
         return false;
-    Calibration c = {.arena = m->arena, .n_tracks = m->n_values};
+    Calibration c = {.arena = m->arena, .module = m, .n_tracks = m->n_values, .kept = kept};
     if (o)
         c.options = *o;
     c.tracks = NEW_ARRAY(m->arena, Track *, m->n_values);
@@ -201,10 +219,7 @@ bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report
     runner_observe(r, collect, &c);
     Writing w = {.calibration = &c, .program = p, .diags = d};
     w.report.left_out = p->left_out;
-    for (; samples_load(s, r); w.report.samples++)
-        if (!runner_run(r, d))
-            return false;
-    if (!samples_ok(s))
+    if (!run_samples(&c, r, s, &w.report.samples, d))
         return false;
     if (w.report.samples == 0)
         return diag_error(d, LOC_NONE, "there are no calibration samples");

@@ -7,6 +7,7 @@
 #ifndef QXC_EXEC_CALIBRATE_H
 #define QXC_EXEC_CALIBRATE_H
 
+#include "exec/kept.h"
 #include "exec/range.h"
 #include "exec/samples.h"
 
@@ -42,8 +43,10 @@ typedef struct CalibReport {
  * percentile=99.99, entropy, mse. False when it is none of them. */
 bool calib_parse(Str text, CalibOptions *o);
 
-/* `report` may be NULL. Replaces earlier statistics. The module is otherwise unchanged. */
-bool calibrate(Module *m, Samples *s, const CalibOptions *o, CalibReport *report, Diags *d);
+/* `report` may be NULL. Replaces earlier statistics. The module is otherwise unchanged. `kept`
+ * (exec/kept.h), or NULL, takes what the model gives for some samples. */
+bool calibrate(Module *m, Samples *s, const CalibOptions *o, KeptRun *kept, CalibReport *report,
+               Diags *d);
 
 /* Whether the method reads its range off a histogram. */
 bool calib_needs_histogram(CalibMethod m);

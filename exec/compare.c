@@ -3,11 +3,7 @@
 
 #include "exec/compare.h"
 #include "exec/sample_files.h"
-
-typedef struct Sums { /* of one pair, over everything seen */
-    double xx, yy, xy, dd, max_abs;
-    size_t count;
-} Sums;
+#include "ir/ops/op.h"
 
 typedef struct Side {
     Program *program;
@@ -15,7 +11,7 @@ typedef struct Side {
     Samples *samples;
 } Side;
 
-static void add(Sums *s, const double *x, const double *y, size_t n) {
+void error_add(ErrorSums *s, const double *x, const double *y, size_t n) {
     s->count += n;
     for (size_t i = 0; i < n; i++) {
         bool same = x[i] == y[i] || (isnan(x[i]) && isnan(y[i]));
@@ -31,17 +27,29 @@ static void add(Sums *s, const double *x, const double *y, size_t n) {
     }
 }
 
-static void finish(CompareRow *row, const Sums *s) {
+double error_sqnr(const ErrorSums *s) {
+    if (s->dd == 0)
+        return isnan(s->max_abs) || isinf(s->max_abs) ? -INFINITY : INFINITY;
+    return s->xx == 0 ? -INFINITY : 10 * log10(s->xx / s->dd);
+}
+
+static void finish(CompareRow *row, const ErrorSums *s) {
     row->count = s->count;
     row->max_abs = s->max_abs;
-    if (s->dd == 0)
-        row->sqnr = isnan(s->max_abs) || isinf(s->max_abs) ? -INFINITY : INFINITY;
-    else
-        row->sqnr = s->xx == 0 ? -INFINITY : 10 * log10(s->xx / s->dd);
+    row->sqnr = error_sqnr(s);
     if (s->xx == 0 || s->yy == 0)
         row->cosine = s->xx == s->yy ? 1 : 0;
     else
         row->cosine = s->xy / (sqrt(s->xx) * sqrt(s->yy));
+}
+
+bool is_cut_by_clamp(const Uses *uses, const Value *v) {
+    const Use *use;
+    if (!v->type.quant || uses_of(uses, v, &use) != 1 || !use->node || !use->node->def)
+        return false;
+    const Node *n = use->node;
+    return n->def->quant.kind == QUANT_CLAMP && n->out[0] && n->out[0]->type.quant &&
+           quant_equal(n->out[0]->type.quant, v->type.quant);
 }
 
 /* ---- pairing ---- */
@@ -237,8 +245,8 @@ static bool open_side(Side *s, Module *m, const ProgramOptions *o, Diags *d) {
     return true;
 }
 
-static void compare_sample(const Side *a, const Side *b, const Comparison *c, Sums *sums, double *x,
-                           double *y) {
+static void compare_sample(const Side *a, const Side *b, const Comparison *c, ErrorSums *sums,
+                           double *x, double *y) {
     for (size_t i = 0; i < c->n; i++) {
         const CompareRow *row = &c->rows[i];
         size_t n;
@@ -247,7 +255,7 @@ static void compare_sample(const Side *a, const Side *b, const Comparison *c, Su
             continue;
         value_reals(row->a, runner_value(a->runner, row->a), n, x);
         value_reals(row->b, runner_value(b->runner, row->b), n, y);
-        add(&sums[i], x, y, n);
+        error_add(&sums[i], x, y, n);
     }
 }
 
@@ -260,7 +268,7 @@ static size_t largest(const Comparison *c) {
 }
 
 static bool run_both(Pair *p, Comparison *c, Arena *arena) {
-    Sums *sums = NEW_ARRAY(arena, Sums, c->n);
+    ErrorSums *sums = NEW_ARRAY(arena, ErrorSums, c->n);
     size_t most = largest(c);
     double *x = NEW_ARRAY(arena, double, most), *y = NEW_ARRAY(arena, double, most);
     while (load_both(p)) {

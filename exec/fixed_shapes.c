@@ -12,6 +12,7 @@ typedef struct Was {
     Type type;
     Node *def; /* of a value that a node computed */
     Provenance from;
+    Stat *stat;
     bool declared;
 } Was;
 
@@ -26,7 +27,8 @@ struct FixedShapes {
 
 static void save_value(Value *v, void *ctx) {
     FixedShapes *s = ctx;
-    s->was[v->id] = (Was){v->type, v->kind == VALUE_NODE ? v->def : NULL, v->from, v->declared};
+    s->was[v->id] =
+        (Was){v->type, v->kind == VALUE_NODE ? v->def : NULL, v->from, v->stat, v->declared};
 }
 
 static void save_nodes(Graph *g, void *ctx) {
@@ -131,6 +133,17 @@ void shapes_restore(Module *m, FixedShapes *s) {
     module_each_graph(m, restore_consts, s);
     restore_inputs(s, m->graph);
     module_each_value(m, restore_type, s);
+}
+
+static void restore_stat(Value *v, void *ctx) {
+    const FixedShapes *s = ctx;
+    if (v->id < s->n_values)
+        v->stat = s->was[v->id].stat;
+}
+
+void shapes_undo(Module *m, FixedShapes *s) {
+    shapes_restore(m, s);
+    module_each_value(m, restore_stat, s);
 }
 
 FixedShapes *shapes_fix(Module *m, const char *const *paths, size_t n, Diags *d) {

@@ -16,5 +16,7 @@ typedef struct FixedShapes FixedShapes;
 FixedShapes *shapes_fix(Module *m, const char *const *paths, size_t n, Diags *d);
 /* Values that were computed once and for all get a stat of their elements. */
 void shapes_restore(Module *m, FixedShapes *s);
+/* The same, and those keep the stat that they had. */
+void shapes_undo(Module *m, FixedShapes *s);
 
 #endif

@@ -238,24 +238,40 @@ static const Quant *meaning(const Value *v) {
     return q && q->n_scale && elem_is_int(v->type.elem) ? q : NULL;
 }
 
-void value_reals(const Value *v, const void *data, size_t n, double *out) {
-    const Quant *q = meaning(v);
-    Tensor t = {
-        .elem = elem_unpacked(v->type.elem), .rank = v->type.rank, .count = n, .data = data};
-    t.bytes = elem_bytes(t.elem, n);
-    int64_t dims[MAX_RANK];
+/* The elements of a value as programs hold them; `dims` has MAX_RANK entries. */
+static Tensor view(const Value *v, const void *data, int64_t *dims) {
+    Tensor t = {.elem = elem_unpacked(v->type.elem), .rank = v->type.rank, .data = data};
     for (int i = 0; i < t.rank; i++)
         dims[i] = v->type.dims[i].value;
     t.dims = dims;
+    return t;
+}
+
+static double real(const Tensor *t, const Quant *q, size_t i) {
+    double x = tensor_float(t, i);
+    if (!q)
+        return x;
+    size_t k = quant_is_per_tensor(q) ? 0 : quant_index(q, t->rank, t->dims, i);
+    return (x - (double)quant_zp(q, k)) * (double)quant_scale(q, k);
+}
+
+void value_reals(const Value *v, const void *data, size_t n, double *out) {
+    const Quant *q = meaning(v);
+    int64_t dims[MAX_RANK];
+    Tensor t = view(v, data, dims);
     if (t.elem == ELEM_FLOAT) {
         for (size_t i = 0; i < n; i++)
             out[i] = (double)((const float *)data)[i];
         return;
     }
     for (size_t i = 0; i < n; i++)
-        out[i] = tensor_float(&t, i);
-    for (size_t i = 0; q && i < n; i++) {
-        size_t k = quant_is_per_tensor(q) ? 0 : quant_index(q, t.rank, t.dims, i);
-        out[i] = (out[i] - (double)quant_zp(q, k)) * (double)quant_scale(q, k);
-    }
+        out[i] = real(&t, q, i);
+}
+
+void value_reals_at(const Value *v, const void *data, const size_t *at, size_t n, double *out) {
+    const Quant *q = meaning(v);
+    int64_t dims[MAX_RANK];
+    Tensor t = view(v, data, dims);
+    for (size_t i = 0; i < n; i++)
+        out[i] = real(&t, q, at[i]);
 }

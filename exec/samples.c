@@ -24,8 +24,9 @@ struct Samples {
     size_t next_file;
     Npz *npz;            /* the current file, or NULL */
     int64_t at, n;       /* next sample in it, how many it has */
-    size_t read, random; /* samples so far; how many to make up */
-    uint64_t state;      /* of the generator */
+    size_t read, random; /* samples so far, those left out too; how many to make up */
+    SamplePart part;
+    uint64_t state; /* of the generator */
     bool ok;
 };
 
@@ -188,6 +189,11 @@ bool samples_rewind(Samples *s) {
     return s->ok;
 }
 
+static void pass_over(Samples *s) {
+    s->at++;
+    s->read++;
+}
+
 static bool read_sample(Samples *s, void *const *dst) {
     for (size_t i = 0; i < s->n_ports; i++) {
         Port *p = &s->ports[i];
@@ -196,8 +202,7 @@ static bool read_sample(Samples *s, void *const *dst) {
         if (!read || !sample_convert(p->value, p->elem, p->raw, dst[i], p->count, s->diags))
             return fail(s);
     }
-    s->at++;
-    s->read++;
+    pass_over(s);
     return true;
 }
 
@@ -279,18 +284,53 @@ Samples *samples_random(Arena *a, const Module *m, size_t count) {
 
 /* ---- what callers use ---- */
 
-bool samples_next(Samples *s, void *const *dst) {
-    if (!s->ok)
-        return false;
-    if (!s->files.n)
-        return make_sample(s, dst);
-    while (s->at >= s->n) {
+/* Opens the next file where the current one has no sample left. False at the end and on errors. */
+static bool find_sample(Samples *s) {
+    while (s->ok && s->at >= s->n) {
         if (s->next_file == s->files.n)
             return false;
         if (!open_file(s))
             return fail(s);
     }
-    return read_sample(s, dst);
+    return s->ok;
+}
+
+/* As above, at a sample of the part that was asked for. */
+static bool find_in_part(Samples *s) {
+    while (find_sample(s)) {
+        bool held_back = s->read % 3 == 2;
+        if (s->part == SAMPLES_ALL || held_back == (s->part == SAMPLES_HELD_BACK))
+            return true;
+        pass_over(s);
+    }
+    return false;
+}
+
+bool samples_next(Samples *s, void *const *dst) {
+    if (!s->ok)
+        return false;
+    return s->files.n ? find_in_part(s) && read_sample(s, dst) : make_sample(s, dst);
+}
+
+bool samples_skip(Samples *s) {
+    bool there = s->files.n && find_in_part(s);
+    if (there)
+        pass_over(s);
+    return there;
+}
+
+bool samples_take(Samples *s, SamplePart part) {
+    s->part = part;
+    return samples_rewind(s);
+}
+
+bool samples_count(Samples *s, size_t *n) {
+    *n = 0;
+    if (!s->files.n)
+        *n = s->random;
+    while (samples_skip(s))
+        ++*n;
+    return s->ok && samples_rewind(s);
 }
 
 bool samples_load(Samples *s, Runner *r) {

@@ -13,6 +13,10 @@
 
 typedef struct Samples Samples;
 
+/* What is held back to judge a result by is every third sample, the third one first: data is often
+ * sorted by class or by time. */
+typedef enum SamplePart { SAMPLES_ALL, SAMPLES_BUT_HELD_BACK, SAMPLES_HELD_BACK } SamplePart;
+
 /* Samples for the graph inputs of `m` that have no default. NULL after diagnostics. Files are
  * checked when they are reached, the first at once. */
 Samples *samples_open(Arena *a, const Module *m, const char *const *paths, size_t n, Diags *d);
@@ -35,6 +39,12 @@ bool samples_next(Samples *s, void *const *dst);
 bool samples_ok(const Samples *s);
 /* Back to the first sample. */
 bool samples_rewind(Samples *s);
+/* Of data in files: this part alone, from its first sample on. At first it is all of them. */
+bool samples_take(Samples *s, SamplePart part);
+/* How many there are in all; then back to the first. False after a diagnostic: a file is wrong. */
+bool samples_count(Samples *s, size_t *n);
+/* Passes over one sample of data in files, unread. False at the end, or after a diagnostic. */
+bool samples_skip(Samples *s);
 
 /* Convenience: the next sample straight into a runner. */
 bool samples_load(Samples *s, Runner *r);

@@ -108,8 +108,13 @@ void pass_remark(PassContext *c, const Node *n, const char *fmt, ...) {
 }
 
 Samples *pass_samples(Module *m, PassContext *c) {
-    if (c->n_data)
-        return samples_open(m->arena, m, c->data, c->n_data, c->d);
+    if (c->n_data) {
+        Samples *s = samples_open(m->arena, m, c->data, c->n_data, c->d);
+        if (!s || samples_take(s, c->part))
+            return s;
+        samples_close(s);
+        return NULL;
+    }
     if (c->random)
         return samples_random(m->arena, m, c->random);
     diag_error(c->d, LOC_NONE, "this needs calibration data: give some with -calib=PATH");

@@ -21,6 +21,7 @@ typedef struct PassContext {
     Diags *d;
     const char *const *data; /* paths of calibration data, for passes that look at values */
     size_t n_data;
+    SamplePart part;     /* of them */
     size_t random;       /* without data: so many random samples; 0: none */
     Scheme scheme;       /* of command line, module and files, in this order */
     double smooth_alpha; /* smooth-quant: how much of the difficulty goes to weights, 0 to 1 */

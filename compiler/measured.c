@@ -1,0 +1,289 @@
+/* See compiler/measured.h. */
+#include "compiler/measured.h"
+
+#include "compiler/mixed_layers.h"
+#include "exec/fixed_shapes.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct Pair {
+    const KeptValue *was;
+    const Value *is;
+    ErrorSums sums;
+} Pair;
+
+typedef struct Measuring {
+    Job *j;
+    const KeptRun *kept;
+    Arena *arena;
+    Map *names;   /* KeptValue, by name */
+    Pair **pairs; /* by Value.id of the quantized module */
+    uint32_t n_pairs;
+    int place;
+    double *x, *y;
+} Measuring;
+
+/* ---- one sample ---- */
+
+static void load_kept(const KeptValue *k, int place, double *x) {
+    for (size_t i = 0; i < k->take; i++)
+        x[i] = (double)k->x[(size_t)place * k->take + i];
+}
+
+/* Far below what scores reach, a number is a mask, whose integers may end earlier
+ * (passes/quantize/masks.h): it is neither signal nor loss. */
+static void leave_out_masks(double *x, double *y, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (x[i] <= -1000 && y[i] < 0)
+            x[i] = y[i] = 0;
+}
+
+static void observe(void *ctx, const Value *v, const void *data) {
+    Measuring *c = ctx;
+    Pair *p = v->id < c->n_pairs ? c->pairs[v->id] : NULL;
+    if (!p || !p->was->there[c->place])
+        return;
+    load_kept(p->was, c->place, c->x);
+    kept_pick(c->kept, p->was, c->place, v, data, c->y);
+    leave_out_masks(c->x, c->y, p->was->take);
+    error_add(&p->sums, c->x, c->y, p->was->take);
+}
+
+static size_t largest(const double *x, size_t n) {
+    size_t at = 0;
+    for (size_t i = 1; i < n; i++)
+        if (x[i] > x[at])
+            at = i;
+    return at;
+}
+
+static bool has_odd(const double *x, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(x[i]))
+            return true;
+    return false;
+}
+
+/* Rows of one sample, [rows, classes]. */
+static void compare_classes(MeasuredOutput *o, const double *x, const double *y, size_t n,
+                            size_t classes) {
+    for (size_t at = 0; at + classes <= n; at += classes) {
+        o->rows++;
+        if (has_odd(x + at, classes) || has_odd(y + at, classes))
+            o->odd_rows++;
+        else
+            o->agree += largest(x + at, classes) == largest(y + at, classes);
+    }
+}
+
+static void compare_output(Measuring *c, MeasuredOutput *o, const KeptValue *was, const Value *is,
+                           const void *data) {
+    load_kept(was, c->place, c->x);
+    kept_pick(c->kept, was, c->place, is, data, c->y);
+    error_add(&o->sums, c->x, c->y, was->take);
+    for (size_t i = 0; i < was->take; i++) {
+        o->equal += c->x[i] == c->y[i];
+        o->float_odd += !isfinite(c->x[i]);
+        o->odd += !isfinite(c->y[i]);
+    }
+    if (o->classes)
+        compare_classes(o, c->x, c->y, was->take, (size_t)is->type.dims[1].value);
+}
+
+/* ---- what looks like classes ---- */
+
+static bool has_constant(const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && value_is_const(n->in[i]))
+            return true;
+    return false;
+}
+
+static const Value *computed_operand(const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && !value_is_const(n->in[i]))
+            return n->in[i];
+    return NULL;
+}
+
+/* What makes the numbers of `v`, behind what only moves, converts or shifts them. */
+static const Node *maker(const Value *v) {
+    while (v && v->kind == VALUE_NODE && v->def->n_in) {
+        const Node *n = v->def;
+        bool moves = n->def && n->def->quant.kind == QUANT_MOVE;
+        bool shifts = node_is(n, "Add") && has_constant(n);
+        if (!moves && !shifts && node_conversion(n) == CONVERT_NONE)
+            return n;
+        v = computed_operand(n);
+    }
+    return NULL;
+}
+
+static bool as_long_as_an_input(const Graph *g, size_t count) {
+    size_t n;
+    for (size_t i = 0; i < g->n_in; i++)
+        if (!g->in[i]->data && type_count(g->in[i]->type, &n) && n == count)
+            return true;
+    return false;
+}
+
+static bool are_classes(const Value *v, const KeptValue *was) {
+    Type t = v->type;
+    const Node *n = maker(v);
+    if (!n || t.rank < 2 || t.dims[1].value < 2 || was->take < was->count ||
+        !elem_is_float(type_real_elem(t)))
+        return false;
+    for (int i = 2; i < t.rank; i++)
+        if (t.dims[i].value != 1)
+            return false;
+    if (node_is(n, "Softmax") || node_is(n, "LogSoftmax"))
+        return true;
+    return n->def && n->def->quant.kind == QUANT_MAC && has_constant(n) &&
+           !as_long_as_an_input(v->graph, was->count);
+}
+
+/* ---- pairing ---- */
+
+static void pair_value(Value *v, void *ctx) {
+    Measuring *c = ctx;
+    size_t count;
+    if (v->graph != v->graph->module->graph || v->kind != VALUE_NODE ||
+        !type_count(v->type, &count))
+        return;
+    const KeptValue *was = map_get(c->names, v->name);
+    if (!was || was->count != count)
+        return;
+    Pair *p = NEW(c->arena, Pair);
+    *p = (Pair){.was = was, .is = v};
+    c->pairs[v->id] = p;
+}
+
+static void pair_values(Measuring *c, Module *m) {
+    c->names = map_new(c->arena);
+    c->n_pairs = m->n_values;
+    c->pairs = NEW_ARRAY(c->arena, Pair *, m->n_values);
+    for (uint32_t i = 0; i < c->kept->n_values; i++)
+        if (c->kept->values[i])
+            map_set(c->names, c->kept->values[i]->name, c->kept->values[i]);
+    module_each_value(m, pair_value, c);
+}
+
+/* Whether the float model gave the same for each of several samples. */
+static bool is_steady(const KeptRun *k, const KeptValue *v) {
+    size_t bytes = v->take * sizeof *v->x;
+    for (size_t i = 1; i < k->n; i++)
+        if (memcmp(v->x, v->x + i * v->take, bytes) != 0)
+            return false;
+    return k->n > 1;
+}
+
+static void start_outputs(Measuring *c, const Module *m, const Program *p, Measured *out) {
+    out->n_outputs = m->graph->n_out;
+    out->outputs = NEW_ARRAY(c->arena, MeasuredOutput, out->n_outputs);
+    for (size_t i = 0; i < out->n_outputs; i++) {
+        const Value *v = m->graph->out[i];
+        const KeptValue *was = i < c->kept->n_outputs ? c->kept->outputs[i] : NULL;
+        MeasuredOutput *o = &out->outputs[i];
+        size_t count;
+        o->name = v->name;
+        o->computed =
+            was && p->outputs[i] >= 0 && type_count(v->type, &count) && count == was->count;
+        if (!o->computed)
+            continue;
+        o->integer = !elem_is_float(type_real_elem(v->type));
+        o->classes = are_classes(v, was);
+        o->steady = is_steady(c->kept, was);
+    }
+}
+
+/* ---- running ---- */
+
+static bool run_chosen(Measuring *c, const Module *m, Runner *r, Samples *s, Measured *out,
+                       Diags *d) {
+    for (size_t i = 0; i < c->kept->total; i++) {
+        c->place = kept_place(c->kept, i);
+        if (c->place < 0 ? !samples_skip(s) : !samples_load(s, r) || !runner_run(r, d))
+            return false;
+        if (c->place < 0)
+            continue;
+        for (size_t k = 0; k < out->n_outputs; k++)
+            if (out->outputs[k].computed)
+                compare_output(c, &out->outputs[k], c->kept->outputs[k], m->graph->out[k],
+                               runner_output(r, k));
+        out->samples++;
+    }
+    out->of = c->kept->total;
+    return true;
+}
+
+static bool run_module(Measuring *c, Module *m, Measured *out, Diags *d) {
+    const TextList *data = &c->j->o->calib;
+    ProgramOptions options = {.observed = true, .partial = true, .rounding = c->j->rounding};
+    Program *p = program_build(m, &options, d);
+    Samples *s = p ? samples_open(m->arena, m, data->items, data->n, d) : NULL;
+    if (!s)
+        return false;
+    Runner *r = runner_new(m->arena, p);
+    pair_values(c, m);
+    start_outputs(c, m, p, out);
+    runner_observe(r, observe, c);
+    bool ok = samples_take(s, c->j->ctx.part) && run_chosen(c, m, r, s, out, d);
+    samples_close(s);
+    return ok;
+}
+
+/* ---- the worst ---- */
+
+/* Into the list of the `most` worst ones, the worst first. */
+static void insert(MeasuredValue *list, size_t *n, size_t most, MeasuredValue v) {
+    size_t at = *n;
+    while (at > 0 && v.sqnr < list[at - 1].sqnr)
+        at--;
+    if (at == most)
+        return;
+    *n += *n < most;
+    memmove(&list[at + 1], &list[at], (*n - at - 1) * sizeof *list);
+    list[at] = v;
+}
+
+static bool is_output(const Value *v) {
+    for (size_t i = 0; i < v->graph->n_out; i++)
+        if (v->graph->out[i] == v)
+            return true;
+    return false;
+}
+
+static void find_worst(const Measuring *c, Module *m, Measured *out) {
+    const Uses *uses = uses_new(m);
+    for (uint32_t i = 0; i < c->n_pairs; i++) {
+        const Pair *p = c->pairs[i];
+        if (!p || !p->sums.count || p->sums.dd == 0 || is_cut_by_clamp(uses, p->is))
+            continue;
+        MeasuredValue v = {p->is->name, error_sqnr(&p->sums)};
+        if (!is_output(p->is))
+            insert(out->worst, &out->n_worst, MEASURED_WORST, v);
+        v.name = layer_name(p->is->def);
+        if (layer_is(p->is->def))
+            insert(out->layers, &out->n_layers, MEASURED_LAYERS, v);
+    }
+}
+
+void measure(Job *j, Module *m) {
+    const TextList *data = &j->o->calib;
+    if (!j->kept || !j->decided)
+        return;
+    Diags *unheard = diags_new(m->arena, NULL, false); /* calibration has told it all */
+    FixedShapes *shapes = shapes_fix(m, data->items, data->n, unheard);
+    if (!shapes)
+        return;
+    Measuring c = {.j = j, .kept = j->kept, .arena = m->arena};
+    Measured *out = NEW(m->arena, Measured);
+    c.x = NEW_ARRAY(m->arena, double, KEPT_MOST);
+    c.y = NEW_ARRAY(m->arena, double, KEPT_MOST);
+    if (run_module(&c, m, out, unheard)) {
+        find_worst(&c, m, out);
+        j->measured = out;
+    }
+    shapes_undo(m, shapes);
+}

@@ -1,0 +1,144 @@
+/* What the summary says of a measurement (compiler/measured.h). */
+#include "compiler/measured.h"
+
+#include <math.h>
+
+enum { LITTLE = 15, MOST_OUTPUTS = 8 }; /* dB; lines */
+
+static void put_db(FILE *to, double sqnr) {
+    if (isinf(sqnr))
+        fputs(sqnr > 0 ? "equal" : "all noise", to);
+    else
+        fprintf(to, "%.2f dB", sqnr);
+}
+
+/* "SQNR 36.95 dB at output logits, top-1 agrees on 31 of 32" */
+static void put_output(const Job *j, const MeasuredOutput *o) {
+    const char *name = diag_name(j->d, o->name);
+    if (!o->computed) {
+        fprintf(stderr, "output %s cannot be computed here and was not measured", name);
+    } else if (!o->sums.count) {
+        fprintf(stderr, "output %s has no elements", name);
+    } else if (o->integer) {
+        fprintf(stderr, "%zu of %zu integers are equal at output %s", o->equal, o->sums.count,
+                name);
+    } else if (o->sums.xx == 0) {
+        fprintf(stderr, "output %s is 0 in the float model, here %s%.3g", name,
+                o->sums.dd == 0 ? "" : "up to ", o->sums.max_abs);
+    } else {
+        fputs("SQNR ", stderr);
+        put_db(stderr, error_sqnr(&o->sums));
+        fprintf(stderr, " at output %s", name);
+    }
+    if (o->classes && o->rows)
+        fprintf(stderr, ", top-1 agrees on %zu of %zu", o->agree, o->rows);
+    if (o->computed && o->steady && o->sums.count)
+        fputs(" (the same for all samples, which says little)", stderr);
+}
+
+static void put_outputs(const Job *j, const Measured *m) {
+    size_t most = m->n_outputs < MOST_OUTPUTS ? m->n_outputs : MOST_OUTPUTS;
+    fprintf(stderr, "measured on %zu of %zu samples:", m->samples, m->of);
+    for (size_t i = 0; i < most; i++) {
+        fputs(most > 1 ? "\n  " : " ", stderr);
+        put_output(j, &m->outputs[i]);
+    }
+    if (m->n_outputs > most)
+        fprintf(stderr, "\n  and %zu more outputs", m->n_outputs - most);
+    fputc('\n', stderr);
+}
+
+static void put_worst(const Job *j, const Measured *m) {
+    for (size_t i = 0; i < m->n_worst; i++) {
+        fprintf(stderr, "%s%s ", i ? ", " : "worst values: ", diag_name(j->d, m->worst[i].name));
+        put_db(stderr, m->worst[i].sqnr);
+    }
+    if (m->n_worst)
+        fputc('\n', stderr);
+}
+
+static void warn_of_odd(const Job *j, const MeasuredOutput *o) {
+    if (o->float_odd)
+        diag_warning(
+            j->d, LOC_NONE,
+            "output %s: %zu of %zu elements are NaN or infinite in the float model itself: "
+            "the data or the model is wrong, and no number here holds for them",
+            diag_name(j->d, o->name), o->float_odd, o->sums.count);
+    else if (o->odd)
+        diag_warning(j->d, LOC_NONE,
+                     "output %s: %zu of %zu elements are NaN or infinite, in the float model none",
+                     diag_name(j->d, o->name), o->odd, o->sums.count);
+}
+
+/* The output that has the least, NULL where none has too little. A signal of 0 has no dB. */
+static const MeasuredOutput *too_little(const Measured *m) {
+    const MeasuredOutput *least = NULL;
+    double sqnr = LITTLE;
+    for (size_t i = 0; i < m->n_outputs; i++) {
+        const MeasuredOutput *o = &m->outputs[i];
+        if (!o->computed || o->integer || !o->sums.count || o->sums.xx == 0 ||
+            !(error_sqnr(&o->sums) < sqnr))
+            continue;
+        sqnr = error_sqnr(&o->sums);
+        least = o;
+    }
+    return least;
+}
+
+/* A name as a glob that -keep takes: neither the end of an item nor one that matches all. */
+static Str glob_of(Arena *a, Str name) {
+    char *glob = arena_copy(a, name.s, name.n + 1);
+    for (size_t i = 0; i < name.n; i++)
+        if (glob[i] == ',' || glob[i] == '*')
+            glob[i] = '?';
+    return (Str){glob, name.n};
+}
+
+static void warn_of_little(const Job *j, const Measured *m) {
+    const MeasuredOutput *o = too_little(m);
+    if (!o || j->o->min_sqnr || j->o->max_drop)
+        return;
+    Buf keep = buf_new(j->kept->arena);
+    for (size_t i = 0; i < m->n_layers && !j->o->integer_only; i++) {
+        buf_text(&keep, i ? "," : "; those with the worst results are -keep=");
+        buf_text(&keep, diag_name(j->d, glob_of(j->kept->arena, m->layers[i].name)));
+    }
+    diag_warning(j->d, LOC_NONE,
+                 "output %s has %.2f dB on the calibration data, which is little: -min-sqnr=%d "
+                 "%s the layers that need it%.*s",
+                 diag_name(j->d, o->name), error_sqnr(&o->sums), LITTLE,
+                 j->o->integer_only ? "gives 16 bits to" : "leaves float",
+                 STR_ARG(buf_as_str(&keep)));
+}
+
+/* Why there are no numbers, in a line; NULL where nobody would expect any. */
+static const char *why_nothing(const Job *j) {
+    if (j->form <= FORM_FLOAT && j->calibrated.samples)
+        return "nothing is quantized yet, so nothing was measured; a later run measures where it "
+               "has data, too (-calib=PATH)";
+    if (!j->decided)
+        return NULL;
+    if (!j->o->calib.n)
+        return j->o->calib_random >= 0
+                   ? "nothing was measured: random data says nothing about accuracy; with "
+                     "-calib=PATH a summary does"
+                   : "nothing was measured, as there is no data: qxc compare MODEL RESULT "
+                     "-input=PATH tells what this costs";
+    return j->kept ? "nothing was measured, as the result cannot run here"
+                   : "nothing was measured: qxc compare MODEL RESULT -input=PATH tells what this "
+                     "costs";
+}
+
+void measured_print(const Job *j) {
+    const Measured *m = j->measured;
+    const char *why = m ? NULL : why_nothing(j);
+    if (why)
+        fprintf(stderr, "%s\n", why);
+    if (!m)
+        return;
+    put_outputs(j, m);
+    put_worst(j, m);
+    for (size_t i = 0; i < m->n_outputs; i++)
+        warn_of_odd(j, &m->outputs[i]);
+    warn_of_little(j, m);
+}

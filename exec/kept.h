@@ -1,0 +1,48 @@
+/* What a float model gives for a few samples, kept while it is calibrated, so that another form of
+ * it can be held against it without a second run.
+ *
+ * The samples are a third of the data, 1 to 32, spread evenly over it: the same ones each time. So
+ * what is done with them costs little beside the runs over all the data that quantization takes. Of
+ * a graph output up to 65536 elements a sample are kept, of other values of the main graph 256 of
+ * each of 4 samples; of more elements those at places spread evenly (multiples of the golden ratio,
+ * modulo 1). NaN and infinities are kept as they are. Memory is the arena's. */
+#ifndef QXC_EXEC_KEPT_H
+#define QXC_EXEC_KEPT_H
+
+#include "exec/exec.h"
+
+enum { KEPT_SAMPLES = 32, KEPT_MOST = 1 << 16 }; /* samples; elements of a value in a sample */
+
+typedef struct KeptValue {
+    Str name;
+    size_t count;             /* elements in a sample */
+    size_t take;              /* kept of each */
+    float *x;                 /* [samples, take] */
+    bool there[KEPT_SAMPLES]; /* computed for this sample */
+} KeptValue;
+
+typedef struct KeptRun {
+    Arena *arena;
+    size_t total, n;    /* samples of the data, and kept */
+    KeptValue **values; /* by Value.id of the module that was run; NULL: not kept */
+    uint32_t n_values;
+    KeptValue **outputs; /* by place in graph->out; NULL: not computed */
+    size_t n_outputs;
+    size_t *at; /* scratch: places of elements */
+    double *reals;
+} KeptRun;
+
+/* Nothing yet, of a module that will be run on `total` samples. */
+KeptRun *kept_new(const Module *m, size_t total);
+/* The place among the kept ones of sample number `i`; -1 where it is none of them. */
+int kept_place(const KeptRun *k, size_t i);
+/* In the observer of a run, and behind it. `place` as kept_place says. */
+void kept_value(KeptRun *k, int place, const Value *v, const void *data);
+void kept_outputs(KeptRun *k, int place, const Module *m, const Runner *r);
+/* The elements of `v` that belong to those kept of it, as real numbers: [kept->take]. */
+void kept_pick(const KeptRun *k, const KeptValue *kept, int place, const Value *v, const void *data,
+               double *out);
+/* Which element of a sample stands at place `i` of x + place * take. */
+size_t kept_element(const KeptValue *kept, int place, size_t i);
+
+#endif
