@@ -123,7 +123,7 @@ static bool run_all(Collect *c, Runner *r, Samples *in) {
 }
 
 static ExitCode write_npz(Collect *c, const char *path) {
-    OutFiles *out = c->s->out = out_new(c->s->arena, c->s->d, !c->s->o.no_sync);
+    OutFiles *out = c->s->out = session_outputs(c->s);
     FILE *f = out_open(out, path);
     if (!f)
         return EXIT_IO;
