@@ -48,5 +48,6 @@ void program_drop_dead(Arena *a, Program *p) {
             p->calls[--kept] = p->calls[i];
         }
     p->n_calls -= kept;
-    memmove(p->calls, p->calls + kept, p->n_calls * sizeof *p->calls);
+    if (p->n_calls)
+        memmove(p->calls, p->calls + kept, p->n_calls * sizeof *p->calls);
 }

@@ -237,7 +237,8 @@ static void mend(Collect *c, Watched *w, MacDataFn *fn) {
 static void say_left_out(const Collect *c) {
     size_t sums = 0, nodes = 0;
     const Watched *first = NULL;
-    for (const Watched *w = c->nodes; w < c->nodes + c->n; w++) {
+    for (size_t i = 0; i < c->n; i++) {
+        const Watched *w = &c->nodes[i];
         first = w->left_out && !first ? w : first;
         sums += w->left_out;
         nodes += w->left_out > 0;
@@ -270,9 +271,11 @@ bool mac_data(Module *m, PassContext *c, const char *pass, MacGramFn *gram, MacD
             }
     }
     say_left_out(&all);
-    for (const Watched *w = all.nodes; w < all.nodes + all.n; w++)
+    for (size_t i = 0; i < all.n; i++) {
+        const Watched *w = &all.nodes[i];
         if (w->mended)
             memcpy(w->node->in, w->mended, w->node->n_in * sizeof *w->mended);
+    }
     shapes_restore(m, shapes);
     return ok;
 }

@@ -133,7 +133,7 @@ static void put_constants(Class *k, const Node *n) {
 
 /* A mover on integers: everything of its element type is in one class. */
 static bool note_mover(Classes *c, const Node *n) {
-    const Value *y = n->out[0];
+    const Value *y = n->n_out ? n->out[0] : NULL;
     if (!keeps_values(n) || !n->in[0] || !y)
         return false;
     const Value *x = NULL;
