@@ -218,6 +218,10 @@ quick skipped unit lit oracle replay:
 check-san:
 	@+$(MAKE) BUILD=build/san SANITIZE=1 test
 
+# clang builds it, and the programs of both compilers emit the same bytes of forty models.
+check-tools:
+	@BUILD='$(BUILD)' CC='$(CC)' MAKE='$(MAKE)' tools/check_tools.sh
+
 check-layers:
 	@tools/check_layers.sh
 
@@ -275,6 +279,7 @@ help:
 	@echo 'make fuzz T=60     libFuzzer on each target of test/fuzz, T seconds each; TARGET=qir,onnx'
 	@echo 'make check-san     all tests under AddressSanitizer and UBSan, in build/san'
 	@echo 'make mutate        does a test notice small changes of passes and operators? N=200 SEED=1: docs/hacking.md'
+	@echo 'make check-tools   clang builds it; programs of gcc and clang emit the same bytes of forty models'
 	@echo 'make demo          the tour'
 	@echo 'make bench         measure emitted C beside others: docs/benchmarks.md'
 	@echo 'make format        clang-format all sources; check-format, check-layers: check only'
