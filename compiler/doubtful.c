@@ -15,6 +15,34 @@ void warn_of_zero_inputs(const Module *m, Diags *d) {
     }
 }
 
+Stat *const *input_stats(const Module *m) {
+    Stat **stats = NEW_ARRAY(m->arena, Stat *, m->graph->n_in);
+    for (size_t i = 0; i < m->graph->n_in; i++)
+        stats[i] = m->graph->in[i]->stat;
+    return stats;
+}
+
+static bool has_range(const Stat *s) {
+    return s && s->n == 1 && s->min && s->max && isfinite(*s->min) && isfinite(*s->max);
+}
+
+void warn_of_far_inputs(const Module *m, Stat *const *before, Diags *d) {
+    enum { TIMES = 10 };
+    for (size_t i = 0; i < m->graph->n_in; i++) {
+        const Stat *was = before[i], *is = m->graph->in[i]->stat;
+        if (!has_range(was) || !has_range(is))
+            continue;
+        double old = (double)*was->max - (double)*was->min,
+               new = (double)*is->max - (double)*is->min;
+        if (old > 0 && new > 0 && (new > TIMES *old || old > TIMES *new))
+            diag_warning(d, LOC_NONE,
+                         "input '%s' is %g to %g in the calibration data, by the model's own "
+                         "statistics %g to %g: is the data prepared as the model wants it?",
+                         diag_name(d, m->graph->in[i]->name), (double)*is->min, (double)*is->max,
+                         (double)*was->min, (double)*was->max);
+    }
+}
+
 /* How many times the end of its grid `x` is; 1 and below is inside. */
 static double overshoot(const Quant *q, size_t entry, double x) {
     double s = quant_scale(q, entry), zp = (double)quant_zp(q, entry);

@@ -6,6 +6,11 @@
 
 /* Of a module that was calibrated: inputs that were 0 throughout. */
 void warn_of_zero_inputs(const Module *m, Diags *d);
+/* The statistics of graph inputs, to be held against those of a calibration to come. */
+Stat *const *input_stats(const Module *m);
+/* Inputs whose data are ten times as wide as the model's own statistics were, or a tenth: 0 to 255
+ * for 0 to 1. `before` as input_stats gave it. */
+void warn_of_far_inputs(const Module *m, Stat *const *before, Diags *d);
 /* Of decisions, `float ~ q`: constants far outside of what their 8 bits or more can hold. Clipping
  * less than that may be meant, as weights of few bits are by least squares. */
 void warn_of_clipped(Module *m, Diags *d);

@@ -47,6 +47,7 @@ static bool calibrate_module(Job *j, Module *m) {
     FixedShapes *shapes = shapes_fix(m, j->o->calib.items, j->o->calib.n, j->d);
     if (!shapes)
         return false;
+    Stat *const *before = input_stats(m);
     Samples *s = j->o->calib.n ? samples_open(m->arena, m, j->o->calib.items, j->o->calib.n, j->d)
                                : samples_random(m->arena, m, j->ctx.random);
     j->calib.counts_from = masked_from;
@@ -55,6 +56,8 @@ static bool calibrate_module(Job *j, Module *m) {
               calibrate(m, s, &j->calib, j->kept, &j->calibrated, j->d);
     if (s)
         samples_close(s);
+    if (ok && j->o->calib.n)
+        warn_of_far_inputs(m, before, j->d);
     if (ok)
         warn_of_zero_inputs(m, j->d);
     shapes_restore(m, shapes);
