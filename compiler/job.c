@@ -232,6 +232,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
                         "TensorRT reads QuantizeLinear and DequantizeLinear, no operators on "
                         "integers: -emit=qdq");
     j->quant_io = io == 1 || o->integer_only;
+    j->ctx.products_alone = o->dynamic || o->weight_only;
     j->ctx.weights_alone = o->weight_only;
     j->ctx.explain = o->explain;
     j->ctx.input_names = o->input_names;

@@ -36,7 +36,8 @@ typedef struct PassContext {
     bool runtime_alone; /* decide for `target`, a runtime, alone: what it computes in float is not
                            quantized for the operator's own sake */
     bool float_outputs; /* graph outputs stay float (without -io=quant) */
-    bool weights_alone; /* -weight-only: dequantized, not multiplied as they are */
+    bool products_alone; /* -dynamic, -weight-only: all but products and tables computes in float */
+    bool weights_alone;  /* -weight-only: dequantized, not multiplied as they are */
     Target target;
     bool saturates; /* the processor adds pairs of u8 x s8 products in 16 bits (-target-cpu=avx2) */
     int64_t target_opset; /* 0: as low as the types allow, not below the module's own */

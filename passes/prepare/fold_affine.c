@@ -283,7 +283,8 @@ bool pass_fold_affine(Module *m, PassContext *c) {
     module_each_graph(m, fold_graph, &f);
     f.uses = uses_new(m);
     module_each_graph(m, factor_graph, &f);
-    module_each_graph(m, convert_graph, &f);
+    if (!c->products_alone) /* what computes in float is as runtimes know it: Div in Gelu */
+        module_each_graph(m, convert_graph, &f);
     f.uses = uses_new(m);
     module_each_graph(m, fold_graph, &f);
     edit_sweep(m);
