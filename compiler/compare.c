@@ -128,9 +128,9 @@ ExitCode cmd_compare(Session *s) {
             return job_init_failure(&jobs[i]);
         if (!(m[i] = session_read(s, i, &code)))
             return code;
-        if (!job_prepare_run(&jobs[i], m[i]))
-            return job_failure(&jobs[i]);
     }
+    if (!job_prepare_pair(&jobs[0], m[0], &jobs[1], m[1]))
+        return job_failure(jobs[1].ctx.misused ? &jobs[1] : &jobs[0]);
     ProgramOptions p = {.ignore_quant = s->o.ignore_quant, .rounding = jobs[0].rounding};
     Comparison c;
     size_t random = s->o.random > 0 ? (size_t)s->o.random : 0;

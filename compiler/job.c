@@ -255,6 +255,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     j->ctx.newer_refused = binary && j->form != FORM_AS_IS && o->target_opset <= 0;
     j->ctx.data = (const char *const *)o->calib.items;
     j->ctx.n_data = o->calib.n;
+    j->ctx.batch = o->batch;
     j->ctx.random = o->calib_random < 0 ? 0 : o->calib_random > 0 ? (size_t)o->calib_random : 16;
     j->calib.keep = j->form <= FORM_FLOAT;
     ok = check_kind(j) && ok;

@@ -270,11 +270,11 @@ static void find_worst(const Measuring *c, Module *m, Measured *out) {
 }
 
 void measure(Job *j, Module *m) {
-    const TextList *data = &j->o->calib;
     if (!j->kept || !j->decided)
         return;
     Diags *unheard = diags_new(m->arena, NULL, false); /* calibration has told it all */
-    FixedShapes *shapes = shapes_fix(m, data->items, data->n, unheard);
+    DataPaths data = pass_data(&j->ctx);
+    FixedShapes *shapes = shapes_fix(m, &data, unheard);
     if (!shapes)
         return;
     Measuring c = {.j = j, .kept = j->kept, .arena = m->arena};

@@ -290,7 +290,7 @@ static bool run_on_integers(Job *j, Module *m) {
     return !fake || job_pass(j, m, "true-quant");
 }
 
-bool job_prepare_run(Job *j, Module *m) {
+static bool open_for_run(Job *j, Module *m) {
     if (!module_data_required(m, j->d) || !open_up(j, m))
         return false;
     j->ctx.target_opset = module_opset(m, STR("")) < OPS_BIND_OPSET ? OPS_BIND_OPSET : 0;
@@ -305,6 +305,28 @@ bool job_prepare_run(Job *j, Module *m) {
         return false;
     if (m->wide_zp && !job_pass(j, m, "wide-zp"))
         return false;
-    return job_fix_shapes(j, m) && samples_bind(m, data->items, data->n, j->d) &&
-           job_pass(j, m, "fold-const");
+    return job_fix_shapes(j, m);
+}
+
+static BatchPlan *plan(Job *j, Module *m) {
+    const TextList *data = j->o->input.n ? &j->o->input : &j->o->calib;
+    DataPaths *paths = NEW(m->arena, DataPaths);
+    *paths = (DataPaths){(const char *const *)data->items, data->n, j->o->batch, NULL};
+    return samples_plan(m, paths, j->d);
+}
+
+static bool follow(Job *j, Module *m, BatchPlan *p, bool together) {
+    return samples_bind_plan(m, p, together, &j->batch, j->d) && job_pass(j, m, "fold-const");
+}
+
+bool job_prepare_run(Job *j, Module *m) {
+    BatchPlan *p = open_for_run(j, m) ? plan(j, m) : NULL;
+    return p && follow(j, m, p, true);
+}
+
+bool job_prepare_pair(Job *a, Module *ma, Job *b, Module *mb) {
+    BatchPlan *pa = open_for_run(a, ma) ? plan(a, ma) : NULL;
+    BatchPlan *pb = pa && open_for_run(b, mb) ? plan(b, mb) : NULL;
+    bool together = pa && pb && plan_has_batch(pa) && plan_has_batch(pb);
+    return pa && pb && follow(a, ma, pa, together) && follow(b, mb, pb, together);
 }

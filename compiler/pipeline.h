@@ -62,6 +62,8 @@ typedef struct Job {
     bool decided;            /* it was quantized here */
     bool wrote_c;
     const char *advice; /* the other way of quantization, where that suits the model; or NULL */
+    const Batch *batch; /* of a module made to run: where samples are in values that hold several;
+                           NULL: nowhere */
     /* -requant, of programs */
     SumRounding rounding;
     size_t arena, alive, flash; /* of emitted C, bytes: c_sizes */
@@ -111,5 +113,7 @@ bool job_compile(Job *j, Module *m);
 /* What running needs: operators in the form exec knows, quantization raised to types, constants
  * folded, static shapes. */
 bool job_prepare_run(Job *j, Module *m);
+/* The same for two that are to take the same samples. */
+bool job_prepare_pair(Job *a, Module *ma, Job *b, Module *mb);
 
 #endif

@@ -44,7 +44,8 @@ static bool keep_some(Job *j, Module *m, Samples *s) {
 
 /* Programs need static shapes, the model keeps its symbolic ones. */
 static bool calibrate_module(Job *j, Module *m) {
-    FixedShapes *shapes = shapes_fix(m, j->o->calib.items, j->o->calib.n, j->d);
+    DataPaths data = pass_data(&j->ctx);
+    FixedShapes *shapes = shapes_fix(m, &data, j->d);
     if (!shapes)
         return false;
     Stat *const *before = input_stats(m);

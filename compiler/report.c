@@ -118,8 +118,8 @@ static bool add_losses(Report *r, Session *s) {
     Module *from = session_read(s, 0, &code);
     ProgramOptions options = {.partial = true};
     Comparison c;
-    Job plain = *r->j;
-    if (!from || !job_prepare_run(&plain, from) || !job_prepare_run(&plain, r->m) ||
+    Job plain = *r->j, other = *r->j;
+    if (!from || !job_prepare_pair(&plain, from, &other, r->m) ||
         !compare_modules(from, r->m, (const char *const *)data->items, data->n, 0, &options,
                          &options, &c, s->d))
         return false;

@@ -12,9 +12,7 @@ typedef struct Column {
     Str name;
     ElemType
         elem; /* as reported: 4 bits and narrower one byte each, other floats than NumPy's float */
-    int rank;
-    int64_t dims[MAX_RANK + 1]; /* sample axis first */
-    size_t bytes;               /* of one sample */
+    size_t bytes; /* of one sample */
     char *data;
     size_t n, cap;
 } Column;
@@ -27,6 +25,9 @@ typedef struct Collect {
     size_t samples;
     const bool *from_file; /* by value id: a constant of the file itself, which is not reported */
     size_t n_from_file;
+    const Batch *batch; /* the model's dimension that counts samples, or NULL */
+    SamplesSeen seen;
+    bool alike; /* what does not depend on that dimension is the same for all samples */
 } Collect;
 
 static ElemType reported(ElemType e) {
@@ -37,7 +38,6 @@ static ElemType reported(ElemType e) {
     return elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
 }
 
-/* The sample axis replaces a leading dimension of 1, else it is an extra axis. */
 static void add_column(Collect *c, const Value *v, Str name) {
     size_t count;
     if (v->type.kind != TYPE_TENSOR || !type_count(v->type, &count) ||
@@ -45,10 +45,6 @@ static void add_column(Collect *c, const Value *v, Str name) {
         return;
     Column *col = &c->cols[c->n++];
     *col = (Column){.v = v, .name = name, .elem = reported(v->type.elem)};
-    int skip = v->type.rank > 0 && v->type.dims[0].value == 1;
-    col->dims[col->rank++] = 0;
-    for (int i = skip; i < v->type.rank; i++)
-        col->dims[col->rank++] = v->type.dims[i].value;
     col->bytes = elem_bytes(col->elem, count);
 }
 
@@ -122,16 +118,64 @@ static bool run_all(Collect *c, Runner *r, Samples *in) {
     return samples_ok(in);
 }
 
+/* ---- samples as arrays ---- */
+
+typedef struct Shape {
+    int rank;
+    int64_t dims[MAX_RANK + 1];
+} Shape;
+
+static Shape shape_of(const Value *v) {
+    Shape s = {.rank = v->type.rank};
+    for (int i = 0; i < s.rank; i++)
+        s.dims[i] = v->type.dims[i].value;
+    return s;
+}
+
+/* An axis in front; with `replaces`, in the place of a first dimension of 1. */
+static Shape stacked(Shape s, int64_t n, bool replaces) {
+    if (!replaces || s.rank == 0 || s.dims[0] != 1) {
+        memmove(s.dims + 1, s.dims, (size_t)s.rank * sizeof *s.dims);
+        s.rank++;
+    }
+    s.dims[0] = n;
+    return s;
+}
+
+/* Where the model has one dimension for all samples, it has them `stride` elements apart. */
+static Shape joined(Column *col, Arena *a, Shape s, size_t n, size_t stride, int axis) {
+    size_t elem = elem_bytes(col->elem, 1), step = stride * elem, at = 0;
+    char *all = n ? arena_alloc(a, n * col->bytes + 1) : NULL;
+    for (size_t block = 0; step && block < col->bytes; block += step)
+        for (size_t k = 0; k < n; k++, at += step)
+            memcpy(all + at, col->data + k * col->bytes + block, step);
+    col->data = all;
+    s.dims[axis] *= (int64_t)n;
+    return s;
+}
+
+/* A feed of the model's own shape gives results of the model's own shape. */
+static Shape arrange(Collect *c, Column *col) {
+    Shape s = shape_of(col->v);
+    const Batch *b =
+        c->seen.extra || !c->batch || col->v->id >= c->batch->n_values ? NULL : c->batch;
+    bool one = !c->seen.extra && c->seen.n == 1 && c->seen.files <= 1;
+    if (b && b->stride[col->v->id] > 0)
+        return joined(col, c->arena, s, c->seen.n, (size_t)b->stride[col->v->id],
+                      b->axis[col->v->id]);
+    return one || (b && c->alike && c->seen.n) ? s : stacked(s, (int64_t)c->seen.n, !c->seen.extra);
+}
+
 static ExitCode write_npz(Collect *c, const char *path) {
-    OutFiles *out = c->s->out = session_outputs(c->s);
+    OutFiles *out = c->s->out = out_new(c->s->arena, c->s->d, !c->s->o.no_sync);
     FILE *f = out_open(out, path);
     if (!f)
         return EXIT_IO;
     NpzWriter *w = npz_writer(c->arena, f);
     for (size_t i = 0; i < c->n; i++) {
         Column *col = &c->cols[i];
-        col->dims[0] = (int64_t)c->samples;
-        npz_add(w, col->name, col->elem, col->rank, col->dims, col->data);
+        Shape shape = arrange(c, col);
+        npz_add(w, col->name, col->elem, shape.rank, shape.dims, col->data);
     }
     npz_finish(w);
     return out_commit(out) ? EXIT_DONE : EXIT_IO;
@@ -166,6 +210,14 @@ static Samples *open_samples(Session *s, Module *m) {
     if (s->o.input.n)
         return samples_open(m->arena, m, s->o.input.items, s->o.input.n, s->d);
     return samples_random(m->arena, m, s->o.random > 0 ? (size_t)s->o.random : 1);
+}
+
+static void see_samples(Collect *c, const Module *m, const Samples *in, const Batch *batch) {
+    c->batch = batch;
+    c->seen = samples_seen(in);
+    c->alike = c->seen.files == 1;
+    for (size_t i = 0; batch && i < m->graph->n_in; i++)
+        c->alike &= batch->stride[m->graph->in[i]->id] > 0 || !samples_several(in, m->graph->in[i]);
 }
 
 static Collect collect_columns(Session *s, Module *m, const bool *from_file, size_t n_from_file) {
@@ -211,6 +263,7 @@ ExitCode cmd_run(Session *s) {
     Collect c = collect_columns(s, m, from_file, n_from_file);
     Runner *r = runner_new(m->arena, p);
     bool ok = run_all(&c, r, in);
+    see_samples(&c, m, in, j.batch);
     samples_close(in);
     if (!ok)
         return EXIT_WRONG;

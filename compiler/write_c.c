@@ -63,26 +63,13 @@ static bool open_beside(Writing *w, CWriteOptions *c, CStreams *to) {
         return diag_error(w->s->d, LOC_NONE,
                           "C cannot include a header of the name '%s': choose another -o",
                           diag_name(w->s->d, str_from(c->header_name)));
-    if (!(to->header = out_side(w->out, h)))
+    if (!(to->header = out_open(w->out, h)))
         return false;
     if (!o->weights_file)
         return true;
     const char *path = path_beside(w->m->arena, o->output, ".weights.bin");
     c->weights_name = path_base(path);
-    return (to->weights = out_side(w->out, path)) != NULL;
-}
-
-/* The source says what it was written with: by that the next run knows the files for its own. */
-static bool settle_beside(Writing *w, const CStreams *to) {
-    FILE *const files[] = {to->header, to->weights};
-    for (size_t i = 0; i < 2; i++) {
-        const SideFile *f = files[i] ? out_settle(w->out, files[i], w->s->o.output, true) : NULL;
-        if (files[i] && !f)
-            return false;
-        if (f)
-            fprintf(to->source, "/* %s: sha256 %s */\n", f->name, f->hash);
-    }
-    return true;
+    return (to->weights = out_open(w->out, path)) != NULL;
 }
 
 typedef struct Reasons {
@@ -95,32 +82,51 @@ static const char *why_float(const Node *n, void *ctx) {
     return report_node(r->job, n, r->uses).why;
 }
 
-/* The graph input whose open first dimension becomes 1: C takes a batch one by one. */
-static const Value *open_batch(const Module *m) {
-    for (size_t i = 0; i < m->graph->n_in; i++) {
-        const Value *v = m->graph->in[i];
-        if (v->type.kind == TYPE_TENSOR && v->type.rank > 0 && v->type.dims[0].value < 0)
-            return v;
-    }
+static const Value *open_first(const Module *m) {
+    for (size_t i = 0; i < m->graph->n_in; i++)
+        if (!m->graph->in[i]->data && type_first_open(m->graph->in[i]->type))
+            return m->graph->in[i];
     return NULL;
 }
 
-static void tell_batch(const Value *v, Dim dim, Diags *d) {
+static void tell_first(const Value *v, Dim dim, Diags *d) {
     const char *name = diag_name(d, v->name);
+    long long size = (long long)v->type.dims[0].value;
     if (dim_is_named(dim))
         diag(d, DIAG_NOTE, LOC_NONE,
-             "graph input %s: its first dimension %s is 1 in C; -bind=%s=... fixes another", name,
-             diag_name(d, dim.param), diag_name(d, dim.param));
+             "graph input %s: its first dimension %s is %lld in C; -bind=%s=... fixes another",
+             name, diag_name(d, dim.param), size, diag_name(d, dim.param));
     else
         diag(d, DIAG_NOTE, LOC_NONE,
-             "graph input %s: its first dimension is 1 in C; -shape=INPUT=... fixes another", name);
+             "graph input %s: its first dimension is %lld in C; -shape=INPUT=... fixes another",
+             name, size);
+}
+
+static bool others_open(const Module *m) {
+    bool open = false;
+    for (size_t i = 0; i < m->graph->n_in; i++)
+        for (int k = 1; k < m->graph->in[i]->type.rank; k++)
+            open |= m->graph->in[i]->type.dims[k].value < 0 && !m->graph->in[i]->data;
+    return open;
+}
+
+/* C takes a batch sample by sample; an open first dimension that is none is that of the data. Those
+ * behind it are asked for. */
+static bool bind_shapes(Writing *w) {
+    const Options *o = &w->s->o;
+    const TextList *files = o->calib.n ? &o->calib : &o->input;
+    DataPaths data = pass_data(&w->j->ctx);
+    data.paths = (const char *const *)files->items;
+    data.n = others_open(w->m) ? 0 : files->n;
+    return open_first(w->m) ? samples_bind(w->m, &data, NULL, w->s->d)
+                            : module_check_static(w->m, w->s->d);
 }
 
 bool write_c(Writing *w) {
     const Options *o = &w->s->o;
-    const Value *batch = open_batch(w->m);
-    Dim dim = batch ? batch->type.dims[0] : (Dim){0};
-    if (!module_bind_batch(w->m, w->s->d) || !module_check_static(w->m, w->s->d))
+    const Value *first = open_first(w->m);
+    Dim dim = first ? first->type.dims[0] : (Dim){0};
+    if (!bind_shapes(w))
         return false;
     module_fold(w->m, NULL); /* shapes that nodes compute are fixed now, too */
     Program *p = program_build(w->m, &(ProgramOptions){.rounding = w->j->rounding}, w->s->d);
@@ -144,10 +150,10 @@ bool write_c(Writing *w) {
     w->j->alive = sizes.alive;
     w->j->flash = sizes.weights + sizes.params;
     w->j->macs = sizes.macs;
-    if (!c_write(p, &c, to, w->s->d) || !settle_beside(w, &to))
+    if (!c_write(p, &c, to, w->s->d))
         return false;
     note_floats(w->j, p);
-    if (batch)
-        tell_batch(batch, dim, w->s->d);
+    if (first)
+        tell_first(first, dim, w->s->d);
     return true;
 }

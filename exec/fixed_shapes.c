@@ -146,17 +146,22 @@ void shapes_undo(Module *m, FixedShapes *s) {
     module_each_value(m, restore_stat, s);
 }
 
-FixedShapes *shapes_fix(Module *m, const char *const *paths, size_t n, Diags *d) {
+FixedShapes *shapes_save(Module *m) {
     FixedShapes *s = NEW(m->arena, FixedShapes);
     *s = (FixedShapes){.was = NEW_ARRAY(m->arena, Was, m->n_values), .n_values = m->n_values};
     module_each_value(m, save_value, s);
     module_each_graph(m, save_nodes, s);
+    s->n_in = m->graph->n_in;
+    s->in = arena_copy(m->arena, m->graph->in, s->n_in * sizeof *s->in);
+    return s;
+}
+
+FixedShapes *shapes_fix(Module *m, const DataPaths *data, Diags *d) {
+    FixedShapes *s = shapes_save(m);
     bool open = false;
     for (size_t i = 0; i < m->graph->n_in; i++)
         open = open || !type_is_static(m->graph->in[i]->type);
-    s->n_in = m->graph->n_in;
-    s->in = arena_copy(m->arena, m->graph->in, s->n_in * sizeof *s->in);
-    if (samples_settle(m, paths, n, d) && samples_bind(m, paths, n, d)) {
+    if (samples_settle(m, data->paths, data->n, d) && samples_bind(m, data, NULL, d)) {
         if (open || m->graph->n_in < s->n_in)
             module_fold(m, NULL);
         return s;

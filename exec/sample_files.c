@@ -72,14 +72,11 @@ SampleLayout sample_layout(Type t, const NpyArray *a) {
     bool batch = t.rank > 0 && (t.dims[0].value == 1 || t.dims[0].value < 0);
     if (t.rank < 0 || (a->rank != t.rank && a->rank != t.rank + 1))
         return (SampleLayout){0};
-    if (a->rank == t.rank && !batch)
+    if (a->rank > t.rank)
+        return (SampleLayout){.fits = true, .extra = true, .data = 1, .n = a->dims[0]};
+    if (!batch || a->dims[0] == t.dims[0].value)
         return (SampleLayout){.fits = true, .whole = true, .n = 1};
-    int64_t n = a->dims[0];
-    if (a->rank == t.rank)
-        return (SampleLayout){.fits = true, .type = 1, .data = 1, .n = n};
-    if (!batch)
-        return (SampleLayout){.fits = true, .data = 1, .n = n};
-    return (SampleLayout){.fits = a->dims[1] == 1, .type = 1, .data = 2, .n = n};
+    return (SampleLayout){.fits = true, .type = 1, .data = 1, .n = a->dims[0]};
 }
 
 int sample_array_of(const Npz *npz, const char *path, const Value *v, size_t n_inputs) {

@@ -25,14 +25,19 @@ size_t sample_inputs(const Graph *g);
 typedef struct SampleLayout {
     bool fits;      /* it has a number of dimensions that one of the ways below has */
     bool whole;     /* it is the one value of all samples of its file */
+    bool extra;     /* the axis of samples stands before those of the input */
     int type, data; /* where the dimensions of a sample begin: in the type, in the array */
     int64_t n;      /* samples; 1 of a whole one */
 } SampleLayout;
 
-/* The first axis of the array is that of samples: it replaces a leading dimension that is 1 or
- * open, and is an extra one before any other, or before one of 1 that the array has, too. Without
- * an extra axis the array is a whole value. Lengths are not compared. */
+/* An array of one dimension more than the input has the samples along its first axis. One of as
+ * many has them along a first dimension that is 1 in the input, or open, unless it is 1 as well;
+ * else it is a whole value. Lengths behind the first are not compared. */
 SampleLayout sample_layout(Type t, const NpyArray *a);
+
+/* Open dimensions of graph inputs become those of the arrays in the first file, but for a first one
+ * whose array may have samples there. False after a diagnostic. */
+bool sample_dims(Module *m, const char *const *paths, size_t n, Diags *d);
 
 /* `n` elements of type `from` at `src` as those of `v` at `dst`. Integers must fit, and be exact as
  * floats; floats of more bits are rounded; floats for a quantized input are quantized. */

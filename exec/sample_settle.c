@@ -74,7 +74,8 @@ static SampleLayout list_layout(const Value *v, const NpyArray *a) {
     if (v->type.rank == 1 && v->type.dims[0].value != 1) {
         if (a->rank == 1)
             return (SampleLayout){.fits = true, .whole = true, .n = 1};
-        return (SampleLayout){.fits = a->rank == 2, .data = 1, .n = a->rank == 2 ? a->dims[0] : 0};
+        return (SampleLayout){
+            .fits = a->rank == 2, .extra = true, .data = 1, .n = a->rank == 2 ? a->dims[0] : 0};
     }
     return sample_layout(v->type, a);
 }

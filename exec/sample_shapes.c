@@ -34,7 +34,10 @@ static void bind_name(Shapes *s, const Value *v, Str name, int64_t value) {
 static bool take_dims(Shapes *s, Value *v, const NpyArray *array, const char *path) {
     Type *t = &v->type;
     SampleLayout l = sample_layout(*t, array);
-    if (t->kind != TYPE_TENSOR)
+    bool behind = false;
+    for (int i = 1; i < t->rank; i++)
+        behind |= t->dims[i].value < 0;
+    if (t->kind != TYPE_TENSOR || (!l.fits && !behind))
         return true; /* samples_open complains */
     if (!l.fits)
         return diag_error(
@@ -43,10 +46,10 @@ static bool take_dims(Shapes *s, Value *v, const NpyArray *array, const char *pa
             "%s, or one more in front, the samples",
             path, diag_name(s->d, v->name), array->rank, type_text(s->m->arena, v->type));
     Dim *dims = arena_copy(s->m->arena, t->dims, (size_t)t->rank * sizeof *dims);
-    for (int i = l.type; i < t->rank; i++) {
+    for (int i = l.extra ? 0 : 1; i < t->rank; i++) {
         if (dims[i].value >= 0)
             continue;
-        dims[i].value = array->dims[i - l.type + l.data];
+        dims[i].value = array->dims[i + l.extra];
         if (dims[i].param.s)
             bind_name(s, v, dims[i].param, dims[i].value);
         dims[i].param = STR_NONE;
@@ -66,13 +69,13 @@ static bool bind_names(Shapes *s) {
 }
 
 static bool is_open(const Value *v) {
-    for (int i = 1; i < v->type.rank; i++)
+    for (int i = 0; i < v->type.rank; i++)
         if (v->type.dims[i].value < 0)
             return !v->data;
     return false;
 }
 
-static bool bind_data(Module *m, const char *const *paths, size_t n, Diags *d) {
+bool sample_dims(Module *m, const char *const *paths, size_t n, Diags *d) {
     Shapes s = {.m = m, .d = d};
     SampleFiles files = {0};
     const Graph *g = m->graph;
@@ -92,8 +95,4 @@ static bool bind_data(Module *m, const char *const *paths, size_t n, Diags *d) {
     }
     npz_close(npz);
     return ok && (!s.changed || bind_names(&s));
-}
-
-bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d) {
-    return bind_data(m, paths, n, d) && module_bind_batch(m, d) && module_check_static(m, d);
 }

@@ -9,6 +9,8 @@ typedef struct Port { /* one graph input */
     size_t count;      /* elements of a sample */
     NpyReader *reader; /* of its array in the current file */
     bool whole;        /* which has one value for all samples, read when it was opened */
+    bool several;      /* which had samples, in any file */
+    bool split;        /* along a first dimension of 1 */
     ElemType elem;     /* of that array */
     uint8_t *raw;      /* a sample before conversion */
     size_t raw_bytes;
@@ -26,6 +28,7 @@ struct Samples {
     int64_t at, n;       /* next sample in it, how many it has */
     size_t read, random; /* samples so far, those left out too; how many to make up */
     SamplePart part;
+    SamplesSeen seen;
     uint64_t state; /* of the generator */
     bool ok;
 };
@@ -106,21 +109,20 @@ static void put_dims(Buf *b, const char *first, int rank, const int64_t *dims) {
 
 static bool check_shape(Samples *s, const Value *v, const NpyArray *array, SampleLayout l) {
     Type t = v->type;
-    int skip = t.rank > 0 && t.dims[0].value == 1, rank = t.rank - skip;
-    int64_t *dims = NEW_ARRAY(s->arena, int64_t, (size_t)rank);
-    bool same = l.fits;
+    bool one = t.rank > 0 && t.dims[0].value == 1, same = l.fits;
+    int64_t *dims = NEW_ARRAY(s->arena, int64_t, (size_t)t.rank);
     for (int i = 0; same && l.type + i < t.rank; i++)
         same = array->dims[l.data + i] == t.dims[l.type + i].value;
     if (same)
         return true;
-    for (int i = 0; i < rank; i++)
-        dims[i] = t.dims[i + skip].value;
+    for (int i = 0; i < t.rank; i++)
+        dims[i] = t.dims[i].value;
     Buf want = buf_new(s->arena), have = buf_new(s->arena);
-    put_dims(&want, "[samples", rank, dims);
+    put_dims(&want, "[samples", t.rank - one, dims + one);
     put_dims(&have, "[", array->rank, array->dims);
-    if (!skip) {
+    if (!one) {
         buf_text(&want, ", or ");
-        put_dims(&want, "[", rank, dims);
+        put_dims(&want, "[", t.rank, dims);
         buf_text(&want, " for all samples");
     }
     return diag_error(s->diags, LOC_NONE,
@@ -137,6 +139,9 @@ static bool open_port(Samples *s, Port *p) {
     if (!check_shape(s, p->value, array, l))
         return false;
     p->whole = l.whole;
+    s->seen.extra |= l.extra;
+    p->split |= !l.extra && !l.whole;
+    p->several |= !l.whole;
     p->elem = (ElemType)array->elem;
     if (array->elem && !sample_convertible(p->value, p->elem))
         return diag_error(s->diags, LOC_NONE, "'%s': graph input %s is %s, the array %s",
@@ -161,6 +166,7 @@ static bool open_file(Samples *s) {
     s->npz = npz_open(s->arena, s->files.paths[s->next_file++], LOC_NONE, s->diags);
     s->at = 0;
     s->n = -1;
+    s->seen.files++;
     bool ok = s->npz != NULL;
     for (size_t i = 0; ok && i < s->n_ports; i++)
         ok = open_port(s, &s->ports[i]);
@@ -183,6 +189,7 @@ Samples *samples_open(Arena *a, const Module *m, const char *const *paths, size_
 
 bool samples_rewind(Samples *s) {
     s->read = s->next_file = 0;
+    s->seen = (SamplesSeen){0};
     s->state = 0x9e3779b97f4a7c15u;
     if (s->files.n && !open_file(s))
         return fail(s);
@@ -331,6 +338,21 @@ bool samples_count(Samples *s, size_t *n) {
     while (samples_skip(s))
         ++*n;
     return s->ok && samples_rewind(s);
+}
+
+SamplesSeen samples_seen(const Samples *s) {
+    SamplesSeen seen = s->seen;
+    seen.n = s->read;
+    for (size_t i = 0; i < s->n_ports; i++)
+        seen.extra &= !s->ports[i].split;
+    return seen;
+}
+
+bool samples_several(const Samples *s, const Value *input) {
+    bool several = false;
+    for (size_t i = 0; i < s->n_ports; i++)
+        several |= s->ports[i].value == input && s->ports[i].several;
+    return several;
 }
 
 bool samples_load(Samples *s, Runner *r) {

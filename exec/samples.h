@@ -1,14 +1,16 @@
 /* Input data for running, calibrating and comparing: a stream of samples.
  *
  * A path is an .npz keyed by input name, an .npy (models with one input), or a folder of those,
- * taken in order of name. The first axis of an array is the sample axis: it replaces a leading
- * dimension of 1 (or a symbolic one) and is an extra axis otherwise. Elements are converted where
+ * taken in order of name. The first axis of an array with one dimension more than its input is that
+ * of samples. An array of as many dimensions is a sample, but for two first dimensions that count
+ * samples instead: a fixed 1 (which the array has not), and a batch. Elements are converted where
  * that is exact (int to float, float64 to float32 rounds); floats for a quantized input are
  * quantized. One array of each input is mapped at a time; memory does not grow with the number of
  * samples. Wrong names, shapes and types are diagnostics. */
 #ifndef QXC_EXEC_SAMPLES_H
 #define QXC_EXEC_SAMPLES_H
 
+#include "exec/batch.h"
 #include "exec/exec.h"
 
 typedef struct Samples Samples;
@@ -17,13 +19,29 @@ typedef struct Samples Samples;
  * sorted by class or by time. */
 typedef enum SamplePart { SAMPLES_ALL, SAMPLES_BUT_HELD_BACK, SAMPLES_HELD_BACK } SamplePart;
 
+/* Where samples come from, and what says which open dimension counts them (-batch). */
+typedef struct DataPaths {
+    const char *const *paths;
+    size_t n;
+    const char *batch; /* NULL or "auto": the graph does; "none"; a dimension's or input's name */
+    bool *told;        /* what is told once a run was told; NULL: nobody keeps count */
+} DataPaths;
+
 /* Samples for the graph inputs of `m` that have no default. NULL after diagnostics. Files are
  * checked when they are reached, the first at once. */
 Samples *samples_open(Arena *a, const Module *m, const char *const *paths, size_t n, Diags *d);
-/* Open dimensions of graph inputs behind the first become those of the arrays in the first file,
- * and the first, which samples take one by one, 1. False after a diagnostic, also where one stays
+/* Open dimensions of graph inputs become those of the arrays in the first file, but for a first one
+ * that is a batch: it becomes 1, and `*batch` (NULL: nobody asks) says where the samples are, else
+ * is NULL. It is a batch where the graph keeps its samples apart (batch.h), or where `batch` of the
+ * data says so. What was taken for no batch is told. False after a diagnostic, also where one stays
  * open. For a while: programs need static shapes. */
-bool samples_bind(Module *m, const char *const *paths, size_t n, Diags *d);
+bool samples_bind(Module *m, const DataPaths *data, const Batch **batch, Diags *d);
+/* The same in two steps, of which the first binds all but open first dimensions, so that several
+ * models can take the same samples (`together`). */
+typedef struct BatchPlan BatchPlan;
+BatchPlan *samples_plan(Module *m, const DataPaths *data, Diags *d); /* NULL after a diagnostic */
+bool plan_has_batch(const BatchPlan *p);
+bool samples_bind_plan(Module *m, BatchPlan *p, bool together, const Batch **batch, Diags *d);
 /* Inputs that some node needs to know when a program is built (axes, sizes) become constants with
  * the value that they have in all samples. Those with several stay inputs: who needs to know one
  * will complain. Types follow (module_refine_early). False after a diagnostic. */
@@ -37,6 +55,15 @@ void samples_close(Samples *s);
  * it). False at the end, or after a diagnostic: samples_ok tells which. */
 bool samples_next(Samples *s, void *const *dst);
 bool samples_ok(const Samples *s);
+/* How the samples so far were given. */
+typedef struct SamplesSeen {
+    size_t n;     /* samples */
+    size_t files; /* that they came from */
+    bool extra;   /* along an axis of their own, and nowhere along a first dimension of 1 */
+} SamplesSeen;
+SamplesSeen samples_seen(const Samples *s);
+/* Whether this input came sample by sample, and not with one value for all of them. */
+bool samples_several(const Samples *s, const Value *input);
 /* Back to the first sample. */
 bool samples_rewind(Samples *s);
 /* Of data in files: this part alone, from its first sample on. At first it is all of them. */

@@ -94,28 +94,35 @@ bool module_bind_known(Module *m, const DimBind *binds, size_t n, Diags *d) {
     return module_refine_early(m, d);
 }
 
-bool module_bind_batch(Module *m, Diags *d) {
-    DimBind *binds = NEW_ARRAY(m->arena, DimBind, m->graph->n_in);
-    size_t n = 0;
+/* A name that inputs give to dimensions of two sizes stands for nothing. */
+static void add_bind(DimBind *binds, size_t *n, Str name, int64_t value) {
+    for (size_t i = 0; i < *n; i++)
+        if (str_eq(binds[i].name, name)) {
+            binds[i].value = binds[i].value == value ? value : -1;
+            return;
+        }
+    binds[(*n)++] = (DimBind){name, value};
+}
+
+bool module_bind_first(Module *m, const int64_t *sizes, Diags *d) {
+    DimBind *binds = NEW_ARRAY(m->arena, DimBind, m->graph->n_in + 1);
+    size_t n = 0, kept = 0;
     bool changed = false;
     for (size_t i = 0; i < m->graph->n_in; i++) {
         Type *t = &m->graph->in[i]->type;
-        if (t->kind != TYPE_TENSOR || t->rank < 1 || t->dims[0].value >= 0)
+        if (!type_first_open(*t) || sizes[i] < 0)
             continue;
-        if (t->dims[0].param.s) {
-            size_t same = 0; /* inputs may share a dimension */
-            while (same < n && !str_eq(binds[same].name, t->dims[0].param))
-                same++;
-            if (same == n)
-                binds[n++] = (DimBind){t->dims[0].param, 1};
-        } else { /* `?` */
-            Dim *dims = arena_copy(m->arena, t->dims, (size_t)t->rank * sizeof *dims);
-            dims[0].value = 1;
-            t->dims = dims;
-        }
+        if (dim_is_named(t->dims[0]))
+            add_bind(binds, &n, t->dims[0].param, sizes[i]);
+        Dim *dims = arena_copy(m->arena, t->dims, (size_t)t->rank * sizeof *dims);
+        dims[0] = dim_of(sizes[i]);
+        t->dims = dims;
         changed = true;
     }
-    return !changed || module_bind_dims(m, binds, n, d);
+    for (size_t i = 0; i < n; i++)
+        if (binds[i].value >= 0)
+            binds[kept++] = binds[i];
+    return !changed || module_bind_known(m, binds, kept, d);
 }
 
 bool module_set_shape(Module *m, Str input, int rank, const int64_t *dims, Diags *d) {

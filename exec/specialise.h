@@ -16,8 +16,9 @@ typedef struct DimBind {
 bool module_bind_dims(Module *m, const DimBind *binds, size_t n, Diags *d);
 /* The same for names that need not stand anywhere. */
 bool module_bind_known(Module *m, const DimBind *binds, size_t n, Diags *d);
-/* The first dimension of every graph input becomes 1 where it is not a number. */
-bool module_bind_batch(Module *m, Diags *d);
+/* Open first dimensions of graph inputs, by input; below 0: left as it is. Other dimensions of the
+ * same names become the same. */
+bool module_bind_first(Module *m, const int64_t *sizes, Diags *d);
 /* Another shape for a graph input, fixed dimensions too. */
 bool module_set_shape(Module *m, Str input, int rank, const int64_t *dims, Diags *d);
 /* Verifies a module whose dimensions were fixed. Conditions that they settle are folded first: the

@@ -145,6 +145,10 @@ bool dim_is_named(Dim d) {
     return d.value < 0 && d.param.n && !str_eq(d.param, STR("?"));
 }
 
+bool type_first_open(Type t) {
+    return t.kind == TYPE_TENSOR && t.rank > 0 && t.dims[0].value < 0;
+}
+
 bool dim_is_negative(Dim d) {
     return d.value < 0 && !d.param.s && d.negative < 0;
 }

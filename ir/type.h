@@ -172,6 +172,7 @@ bool type_is_static(Type t);          /* ranked, every dim a number */
 bool type_same_shape(Type x, Type y); /* both ranked, dims equal (same number or symbol) */
 bool dim_equal(Dim x, Dim y);         /* same number, or same symbol */
 bool dim_is_named(Dim d);             /* a symbol of one size, not "?", which stands for any */
+bool type_first_open(Type t);         /* a tensor whose first dimension is not a number */
 /* Not known, and stated by a number below 0: ?-1 */
 bool dim_is_negative(Dim d);
 /* Number of elements of a static tensor type; false on overflow or where not static. */

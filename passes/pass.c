@@ -107,6 +107,10 @@ void pass_remark(PassContext *c, const Node *n, const char *fmt, ...) {
     ARENA_PUSH(a, c->remarks, c->n_remarks, c->cap_remarks, r);
 }
 
+DataPaths pass_data(PassContext *c) {
+    return (DataPaths){c->data, c->n_data, c->batch, &c->told_batch};
+}
+
 Samples *pass_samples(Module *m, PassContext *c) {
     if (c->n_data) {
         Samples *s = samples_open(m->arena, m, c->data, c->n_data, c->d);

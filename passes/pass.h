@@ -22,6 +22,8 @@ typedef struct PassContext {
     const char *const *data; /* paths of calibration data, for passes that look at values */
     size_t n_data;
     SamplePart part;     /* of them */
+    const char *batch;   /* which open dimension counts samples (DataPaths) */
+    bool told_batch;     /* what is told of that was */
     size_t random;       /* without data: so many random samples; 0: none */
     Scheme scheme;       /* of command line, module and files, in this order */
     double smooth_alpha; /* smooth-quant: how much of the difficulty goes to weights, 0 to 1 */
@@ -53,6 +55,7 @@ void pass_remark(PassContext *c, const Node *n, const char *fmt, ...)
 /* What was said of these nodes, by id, is no longer so: a later pass found a way. */
 void pass_forget_remarks(PassContext *c, const bool *of);
 
+DataPaths pass_data(PassContext *c);
 /* The calibration data from its start; the caller closes it. NULL after diagnostics, which name the
  * option where there is none. */
 Samples *pass_samples(Module *m, PassContext *c);

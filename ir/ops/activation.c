@@ -5,7 +5,7 @@
 #include <math.h>
 
 #define ACTIVATION(S)                                                                              \
-    .domain = "", .attrs_size = sizeof(S), .infer = op_same_type,                                  \
+    .domain = "", .attrs_size = sizeof(S), .infer = op_same_type, .slices = op_slices_each,        \
     .quant = {.kind = QUANT_COMPUTE, .data = 1, .curve = true}
 
 /* ---- Elu, Selu, Celu: one formula ---- */

@@ -37,6 +37,16 @@ static bool ranks(const OpCtx *c, int *axis) {
     return op_type(c, DATA).rank > 0 && op_axis(c, a->axis, op_type(c, DATA).rank, axis);
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    const ArgAttrs *a = c->attrs;
+    int along;
+    (void)i;
+    (void)result;
+    if (!ranks(c, &along) || axis == along)
+        return -1;
+    return axis - (axis > along && !a->keepdims);
+}
+
 static bool bind_arg(Binder *b, const Node *n, const OpCtx *c, bool least) {
     const ArgAttrs *a = c->attrs;
     Type x = n->in[DATA]->type;
@@ -65,7 +75,7 @@ static bool argmin_bind(Binder *b, const Node *n, const OpCtx *c) {
 
 #define ARG                                                                                        \
     .domain = "", .attrs_size = sizeof(ArgAttrs), .attrs = arg_attrs, .infer = arg_infer,          \
-    .ranks = ranks
+    .ranks = ranks, .slices = slices
 
 const OpDef op_ArgMax = {ARG, .name = "ArgMax", .ranks_largest = true, .bind = argmax_bind};
 const OpDef op_ArgMin = {ARG, .name = "ArgMin", .bind = argmin_bind};

@@ -209,6 +209,12 @@ static bool has_form(const OpCtx *c, const char **why) {
            !op_in(c, PAST) && !op_in(c, SCORES) && !op_in(c, PAST_LENGTH);
 }
 
+/* A mask of rank 1 may say two numbers of each row, one half behind the other. */
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    bool rows = i == INPUT || (i == MASK && op_type(c, MASK).rank > 1);
+    return rows && axis == 0 && result == 0 ? 0 : -1;
+}
+
 const OpDef op_MsAttention = {
     .domain = "com.microsoft",
     .name = "Attention",
@@ -217,6 +223,7 @@ const OpDef op_MsAttention = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .slices = slices,
     .quant = {.stored = 1u << WEIGHTS, .stored_axis = 1, .stored_summed = 0},
     .dynamic = {.op = "QAttention",
                 .operands = "0 1 2 0s 1s 3 0z 1z",

@@ -28,8 +28,11 @@ static bool not_bind(Binder *b, const Node *n, const OpCtx *c) {
                      (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
 }
 
-const OpDef op_BitwiseNot = {
-    .domain = "", .name = "BitwiseNot", .infer = op_same_type, .bind = not_bind};
+const OpDef op_BitwiseNot = {.domain = "",
+                             .name = "BitwiseNot",
+                             .infer = op_same_type,
+                             .slices = op_slices_each,
+                             .bind = not_bind};
 
 /* ---- BitShift ---- */
 

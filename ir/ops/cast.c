@@ -74,6 +74,7 @@ const OpDef op_Cast = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .slices = op_slices_each,
     .passes_on = passes_on,
     .bind = bind,
 };

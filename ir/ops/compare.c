@@ -29,7 +29,8 @@ static bool bind_compare(Binder *b, const Node *n, int32_t less, int32_t equal, 
         (void)c;                                                                                   \
         return bind_compare(b, n, less, equal, greater);                                           \
     }                                                                                              \
-    const OpDef op_##op = {.domain = "", .name = #op, .infer = infer, .bind = fn};
+    const OpDef op_##op = {                                                                        \
+        .domain = "", .name = #op, .infer = infer, .slices = op_slices_each, .bind = fn};
 
 COMPARE(Equal, equal_bind, 0, 1, 0)
 COMPARE(Greater, greater_bind, 0, 0, 1)
@@ -57,7 +58,8 @@ static bool bind_logic(Binder *b, const Node *n, const Value *second, int32_t ta
         (void)c;                                                                                   \
         return bind_logic(b, n, n->in[second], table);                                             \
     }                                                                                              \
-    const OpDef op_##op = {.domain = "", .name = #op, .infer = infer, .bind = fn};
+    const OpDef op_##op = {                                                                        \
+        .domain = "", .name = #op, .infer = infer, .slices = op_slices_each, .bind = fn};
 
 LOGIC(And, and_bind, 1, 8)
 LOGIC(Or, or_bind, 1, 14)

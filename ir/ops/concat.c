@@ -97,12 +97,20 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     return ok;
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    const ConcatAttrs *a = c->attrs;
+    int along;
+    (void)result;
+    return op_axis(c, a->axis, op_type(c, i).rank, &along) && axis != along ? axis : -1;
+}
+
 const OpDef op_Concat = {
     .domain = "",
     .name = "Concat",
     .attrs_size = sizeof(ConcatAttrs),
     .attrs = attrs,
     .infer = infer,
+    .slices = slices,
     .quant = {.kind = QUANT_JOIN, .data = 1u << 31, .homogeneous = true},
     .passes_on = op_is_alone,
     .qop = {.domain = "com.microsoft", .op = "QLinearConcat", .operands = "y ..*", .since = 10},

@@ -228,6 +228,7 @@ static bool fill_bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_ConstantOfShape = {
     .domain = "",
     .name = "ConstantOfShape",
+    .shapes = 1,
     .fixed = 1,
     .attrs_size = sizeof(FillAttrs),
     .attrs = fill_attrs,

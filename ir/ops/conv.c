@@ -317,6 +317,7 @@ const OpDef op_Conv = {
     .attrs = conv_attrs,
     .verify = conv_verify,
     .infer = conv_infer,
+    .slices = op_slices_first,
     .quant = {.kind = QUANT_MAC,
               .data = 1u << X,
               .weight = W,

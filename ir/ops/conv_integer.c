@@ -76,5 +76,6 @@ const OpDef op_ConvInteger = {
     .attrs = conv_attrs,
     .verify = verify,
     .infer = infer,
+    .slices = op_slices_first,
     .bind = bind,
 };

@@ -237,6 +237,7 @@ const OpDef op_ConvTranspose = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .slices = op_slices_first,
     .quant =
         {.kind = QUANT_MAC, .data = 1u << X, .weight = W, .bias = B, .weight_axis = weight_axis},
     .bind = bind,

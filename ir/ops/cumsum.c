@@ -42,9 +42,19 @@ static bool prod_bind(Binder *b, const Node *n, const OpCtx *c) {
     return cumulate(b, n, c, true);
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    Ints list;
+    int along;
+    (void)result;
+    return i == X && op_ints(c, AXIS, &list) && list.n == 1 &&
+                   op_axis(c, list.v[0], op_type(c, X).rank, &along) && axis != along
+               ? axis
+               : -1;
+}
+
 #define CUMULATIVE                                                                                 \
     .domain = "", .attrs_size = sizeof(CumAttrs), .attrs = attrs, .infer = op_same_type,           \
-    .fixed = 1u << AXIS
+    .slices = slices, .fixed = 1u << AXIS
 
 const OpDef op_CumSum = {CUMULATIVE, .name = "CumSum", .bind = sum_bind};
 const OpDef op_CumProd = {CUMULATIVE, .name = "CumProd", .bind = prod_bind};

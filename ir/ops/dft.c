@@ -209,6 +209,15 @@ static bool upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags
     return true;
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    Type x = op_type(c, X);
+    int along;
+    (void)result;
+    return i == X && axis_of(c, x, &along) && along >= 0 && axis != along && axis < x.rank - 1
+               ? axis
+               : -1;
+}
+
 const OpDef op_DFT = {
     .domain = "",
     .name = "DFT",
@@ -217,6 +226,7 @@ const OpDef op_DFT = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .slices = slices,
     .upgrade = upgrade,
     .bind = bind,
 };
@@ -317,5 +327,6 @@ const OpDef op_STFT = {
     .attrs = stft_attrs,
     .verify = stft_verify,
     .infer = stft_infer,
+    .slices = op_slices_first,
     .bind = stft_bind,
 };

@@ -203,6 +203,21 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                              bind_value(b, n->out[0])});
 }
 
+/* Along an index that is not summed over, and of which no operand has the diagonal. */
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    Equation e;
+    bool known;
+    int to = -1;
+    (void)result;
+    if (!read_equation(c, &e, &known) || !known)
+        return -1;
+    for (int k = 0; k < e.rank[e.n]; k++)
+        to = e.label[e.n][k] == e.label[i][axis] ? k : to;
+    for (int k = 0; k < e.rank[i]; k++)
+        to = k != axis && e.label[i][k] == e.label[i][axis] ? -1 : to;
+    return to;
+}
+
 const OpDef op_Einsum = {
     .domain = "",
     .name = "Einsum",
@@ -210,5 +225,6 @@ const OpDef op_Einsum = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .slices = slices,
     .bind = bind,
 };

@@ -153,6 +153,13 @@ static bool has_form(const OpCtx *c, const char **why) {
            (c->node->n_out <= SUM || !c->node->out[SUM]);
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    (void)c;
+    (void)result;
+    bool rows = i == IDS || i == SEGMENT_IDS || i == MASK || i == POSITION_IDS;
+    return rows && axis == 0 ? 0 : -1;
+}
+
 const OpDef op_EmbedLayerNormalization = {
     .domain = "com.microsoft",
     .name = "EmbedLayerNormalization",
@@ -160,6 +167,7 @@ const OpDef op_EmbedLayerNormalization = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .slices = slices,
     .dynamic = {.op = "QEmbedLayerNormalization",
                 .operands = "0 1 2 3 4 5 6 7 2s 3s 4s 5s 6s 2z 3z 4z 5z 6z",
                 .weights = 1u << WORD | 1u << POSITION | 1u << SEGMENT | 1u << GAMMA | 1u << BETA,

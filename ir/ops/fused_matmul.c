@@ -76,11 +76,17 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_matmul(b, n, &p, args);
 }
 
+/* Of stacks of matrices. */
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    return axis < op_type(c, i).rank - 2 ? op_slices_each(c, i, axis, result) : -1;
+}
+
 const OpDef op_FusedMatMul = {
     .domain = "com.microsoft",
     .name = "FusedMatMul",
     .attrs_size = sizeof(FusedAttrs),
     .attrs = attrs,
     .infer = infer,
+    .slices = slices,
     .bind = bind,
 };

@@ -34,6 +34,13 @@ static int elements_move(const OpCtx *c, int axis) {
     return axis != at && axis < i.rank && dim_equal(x.dims[axis], i.dims[axis]) ? axis : -1;
 }
 
+/* Rows of indices take from their own rows. */
+static int elements_slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    (void)i;
+    (void)result;
+    return axis < op_type(c, DATA).rank ? elements_move(c, axis) : -1;
+}
+
 static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
     const ElementsAttrs *a = c->attrs;
     Type x = n->in[DATA]->type, i = n->in[INDICES]->type;
@@ -64,6 +71,7 @@ const OpDef op_GatherElements = {
     .attrs = elements_attrs,
     .verify = elements_verify,
     .infer = elements_infer,
+    .slices = elements_slices,
     .quant = {.kind = QUANT_MOVE, .data = 1u << DATA, .move_axis = elements_move},
     .bind = elements_bind,
 };
@@ -134,6 +142,17 @@ static int nd_move(const OpCtx *c, int axis) {
     return axis < from ? -1 : (int)(axis - from) + i.rank - 1;
 }
 
+static int nd_slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    const NdAttrs *a = c->attrs;
+    (void)result;
+    if (i == DATA)
+        return nd_move(c, axis);
+    return axis < op_type(c, INDICES).rank - 1 &&
+                   (axis >= a->batch_dims || nd_move(c, axis) == axis)
+               ? axis
+               : -1;
+}
+
 static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
     const NdAttrs *a = c->attrs;
     Type x = n->in[DATA]->type, i = n->in[INDICES]->type;
@@ -161,6 +180,7 @@ const OpDef op_GatherND = {
     .attrs = nd_attrs,
     .verify = nd_verify,
     .infer = nd_infer,
+    .slices = nd_slices,
     .quant = {.kind = QUANT_MOVE, .data = 1u << DATA, .move_axis = nd_move},
     .bind = nd_bind,
 };

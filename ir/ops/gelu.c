@@ -46,6 +46,7 @@ const OpDef op_Gelu = {
     .attrs_size = sizeof(GeluAttrs),
     .attrs = gelu_attrs,
     .infer = op_same_type,
+    .slices = op_slices_each,
     .quant = TABLE,
     .bind = gelu_bind,
 };
@@ -56,6 +57,7 @@ const OpDef op_MsGelu = {
     .domain = "com.microsoft",
     .name = "Gelu",
     .infer = op_same_type,
+    .slices = op_slices_each,
     .quant = TABLE,
     .bind = bind_exact,
 };
@@ -92,6 +94,7 @@ const OpDef op_Swish = {
     .attrs_size = sizeof(QuickGeluAttrs),
     .attrs = swish_attrs,
     .infer = op_same_type,
+    .slices = op_slices_each,
     .quant = TABLE,
     .bind = quick_bind,
 };
@@ -102,6 +105,7 @@ const OpDef op_QuickGelu = {
     .attrs_size = sizeof(QuickGeluAttrs),
     .attrs = quick_attrs,
     .infer = op_same_type,
+    .slices = op_slices_each,
     .quant = TABLE,
     .bind = quick_bind,
 };
@@ -153,6 +157,7 @@ const OpDef op_BiasGelu = {
     .name = "BiasGelu",
     .verify = bias_verify,
     .infer = op_same_type,
+    .slices = op_slices_each,
     .bind = bias_bind,
 };
 
@@ -161,5 +166,6 @@ const OpDef op_FastGelu = {
     .name = "FastGelu",
     .verify = bias_verify,
     .infer = op_same_type,
+    .slices = op_slices_each,
     .bind = fast_bind,
 };

@@ -78,6 +78,12 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[GRID]), bind_value(b, n->out[0])});
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    (void)c;
+    (void)result;
+    return i <= GRID && axis == 0 ? 0 : -1;
+}
+
 const OpDef op_GridSample = {
     .domain = "",
     .name = "GridSample",
@@ -85,5 +91,6 @@ const OpDef op_GridSample = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .slices = slices,
     .bind = bind,
 };

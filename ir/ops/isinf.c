@@ -43,7 +43,9 @@ const OpDef op_IsInf = {
     .attrs_size = sizeof(IsInfAttrs),
     .attrs = attrs,
     .infer = infer,
+    .slices = op_slices_each,
     .bind = isinf_bind,
 };
 
-const OpDef op_IsNaN = {.domain = "", .name = "IsNaN", .infer = infer, .bind = isnan_bind};
+const OpDef op_IsNaN = {
+    .domain = "", .name = "IsNaN", .infer = infer, .slices = op_slices_each, .bind = isnan_bind};

@@ -116,6 +116,13 @@ static bool rms_bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_layer(b, n, c, false);
 }
 
+static int layer_slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    const NormAttrs *a = c->attrs;
+    int from;
+    (void)result;
+    return i == X && op_axis(c, a->axis, op_type(c, X).rank, &from) && axis < from ? axis : -1;
+}
+
 /* The result's largest numbers are several deviations: 8 bits are few, and no runtime has it. */
 #define NORM_QUANT(of_scale)                                                                       \
     .quant = {.kind = QUANT_COMPUTE,                                                               \
@@ -130,6 +137,7 @@ const OpDef op_LayerNormalization = {
     .attrs_size = sizeof(NormAttrs),
     .attrs = layer_attrs,
     .infer = layer_infer,
+    .slices = layer_slices,
     NORM_QUANT(1U << SCALE | 1U << BIAS),
     .bind = layer_bind,
 };
@@ -140,6 +148,7 @@ const OpDef op_RMSNormalization = {
     .attrs_size = sizeof(NormAttrs),
     .attrs = layer_attrs,
     .infer = layer_infer,
+    .slices = layer_slices,
     NORM_QUANT(1U << SCALE),
     .bind = rms_bind,
 };
@@ -185,6 +194,7 @@ const OpDef op_InstanceNormalization = {
     .attrs = instance_attrs,
     .verify = instance_verify,
     .infer = op_same_type,
+    .slices = op_slices_first,
     NORM_QUANT(0),
     .bind = instance_bind,
 };
@@ -265,6 +275,7 @@ const OpDef op_GroupNormalization = {
     .attrs = group_attrs,
     .verify = group_verify,
     .infer = op_same_type,
+    .slices = op_slices_first,
     NORM_QUANT(0),
     .upgrade = group_upgrade,
     .bind = group_bind,
@@ -289,6 +300,12 @@ static bool skip_infer(OpCtx *c) {
         c->out[i] = type_tensor(i == SUM ? type_real_elem(x) : ELEM_FLOAT, x.rank, dims);
     }
     return op_same_type(c);
+}
+
+/* The skip may broadcast. */
+static int skip_slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    int to = i == INPUT || i == SKIP ? op_slices_each(c, i, axis, result) : -1;
+    return to < op_type(c, INPUT).rank - 1 ? to : -1;
 }
 
 static bool bind_add(Binder *b, const Node *n, const Value *with, int x, int to) {
@@ -346,6 +363,7 @@ const OpDef op_SkipLayerNormalization = {
     .attrs = skip_attrs,
     .verify = skip_verify,
     .infer = skip_infer,
+    .slices = skip_slices,
     .quant = {.proportional = 1U << GAMMA | 1U << BETA},
     .bind = skip_bind,
 };
@@ -357,6 +375,7 @@ const OpDef op_SkipSimplifiedLayerNormalization = {
     .attrs = skip_attrs,
     .verify = skip_verify,
     .infer = skip_infer,
+    .slices = skip_slices,
     .quant = {.proportional = 1U << GAMMA},
     .bind = skip_simple_bind,
 };

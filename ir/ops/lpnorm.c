@@ -64,6 +64,13 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                      (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    const LpAttrs *a = c->attrs;
+    int along;
+    (void)result;
+    return op_axis(c, a->axis, op_type(c, i).rank, &along) && axis != along ? axis : -1;
+}
+
 const OpDef op_LpNormalization = {
     .domain = "",
     .name = "LpNormalization",
@@ -71,6 +78,7 @@ const OpDef op_LpNormalization = {
     .attrs = attrs,
     .verify = verify,
     .infer = op_same_type,
+    .slices = slices,
     .quant = {.kind = QUANT_COMPUTE, .data = 1, .prefers_float = SPANS_TOO_MUCH},
     .bind = bind,
 };

@@ -270,6 +270,15 @@ static void gemm_terms(const OpCtx *c, const MacSums *s, const float *x, int64_t
         out[k] = g->transA ? x[k * s->positions + position] : x[position * s->terms + k];
 }
 
+static int gemm_slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    const GemmAttrs *g = c->attrs;
+    if (i == C)
+        return op_slices_each(c, i, axis, result);
+    if (i == A)
+        return axis == (g->transA != 0) ? 0 : -1;
+    return i == B && axis == !g->transB ? 1 : -1;
+}
+
 static bool gemm_bind(Binder *b, const Node *n, const OpCtx *c) {
     const GemmAttrs *g = c->attrs;
     Type x = n->in[A]->type, w = n->in[B]->type;
@@ -291,6 +300,7 @@ const OpDef op_Gemm = {
     .attrs = gemm_attrs,
     .verify = gemm_verify,
     .infer = gemm_infer,
+    .slices = gemm_slices,
     .quant = {.kind = QUANT_MAC,
               .data = 1u << A,
               .weight = B,
@@ -340,6 +350,14 @@ static bool matmul_infer(OpCtx *c) {
         dims[rank++] = b.dims[b.rank - 1];
     c->out[0] = type_tensor(type_real_elem(a), rank, dims);
     return true;
+}
+
+static int matmul_slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    Type x = op_type(c, i), other = op_type(c, i == A ? B : A);
+    int summed = i == A || x.rank < 2 ? x.rank - 1 : x.rank - 2;
+    if (i > B || axis == summed || other.rank < 2)
+        return i == A && other.rank == 1 && axis < summed ? axis : -1;
+    return op_slices_each(c, i, axis, result);
 }
 
 /* Columns of one matrix. QLinearMatMul has no parameters per column for a stack of them. */
@@ -414,6 +432,7 @@ const OpDef op_MatMul = {
     .domain = "",
     .name = "MatMul",
     .infer = matmul_infer,
+    .slices = matmul_slices,
     .quant = {.kind = QUANT_MAC,
               .data = 1u << A | 1u << B,
               .weight = B,

@@ -101,10 +101,16 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_call(b, n, bind_kernel(b, "matmul_integer", 3, types), &p, sizeof p, 8, args);
 }
 
+/* Zero points may be one for each row. */
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    return op_MatMul.slices(c, i, axis, result);
+}
+
 const OpDef op_MatMulInteger = {
     .domain = "",
     .name = "MatMulInteger",
     .verify = verify,
     .infer = infer,
+    .slices = slices,
     .bind = bind,
 };

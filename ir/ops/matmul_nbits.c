@@ -150,6 +150,11 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_matmul(b, n, &m, args);
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    (void)result;
+    return i == A && axis < op_type(c, A).rank - 1 ? axis : -1;
+}
+
 const OpDef op_MatMulNBits = {
     .domain = "com.microsoft",
     .name = "MatMulNBits",
@@ -157,5 +162,6 @@ const OpDef op_MatMulNBits = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .slices = slices,
     .bind = bind,
 };

@@ -81,5 +81,6 @@ const OpDef op_MultiThreshold = {
     .attrs = attrs,
     .verify = verify,
     .infer = op_same_type,
+    .slices = op_slices_each,
     .bind = bind,
 };

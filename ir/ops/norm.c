@@ -127,6 +127,7 @@ const OpDef op_BatchNormalization = {
     .attrs = bn_attrs,
     .verify = bn_verify,
     .infer = bn_infer,
+    .slices = op_slices_first,
     .affine = bn_affine,
     .upgrade = bn_upgrade,
     .bind = bn_bind,
@@ -196,6 +197,7 @@ const OpDef op_LRN = {
     .attrs = lrn_attrs,
     .verify = lrn_verify,
     .infer = op_same_type,
+    .slices = op_slices_first,
     .bind = lrn_bind,
 };
 
@@ -255,6 +257,11 @@ static bool dropout_bind(Binder *b, const Node *n, const OpCtx *c) {
     return !n->out[0] || bind_alias(b, n, n->out[0], n->in[0]);
 }
 
+/* What it leaves out in training is random. */
+static int dropout_slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    return dropout_passes_on(c) ? op_slices_same(c, i, axis, result) : -1;
+}
+
 const OpDef op_Dropout = {
     .domain = "",
     .name = "Dropout",
@@ -262,6 +269,7 @@ const OpDef op_Dropout = {
     .attrs_size = sizeof(DropoutAttrs),
     .attrs = dropout_attrs,
     .infer = dropout_infer,
+    .slices = dropout_slices,
     .quant = {.kind = QUANT_MOVE, .data = 1},
     .stays = true, /* training */
     .passes_on = dropout_passes_on,

@@ -65,6 +65,14 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     return ok && bind_call(b, n, bind_kernel(b, "onehot", 2, types), &p, sizeof p, 3, args);
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    const OneHotAttrs *a = c->attrs;
+    int at;
+    (void)result;
+    return i == INDICES && op_axis(c, a->axis, op_type(c, i).rank + 1, &at) ? axis + (axis >= at)
+                                                                            : -1;
+}
+
 const OpDef op_OneHot = {
     .domain = "",
     .name = "OneHot",
@@ -72,6 +80,7 @@ const OpDef op_OneHot = {
     .attrs_size = sizeof(OneHotAttrs),
     .attrs = attrs,
     .infer = infer,
+    .slices = slices,
     .quant = {.kind = QUANT_JOIN, .data = 1u << VALUES, .prefers_float = GAINS_NOTHING},
     .bind = bind,
 };

@@ -287,6 +287,13 @@ typedef struct OpDef {
     /* Whether this node is in a form of ours that ONNX's schema does not describe (QuantizeLinear
      * with its parameters in the type); NULL: never. */
     bool (*own_form)(const Node *n);
+    /* Which axis of result `result` the axis of operand i becomes, where each slice there is
+     * computed from that slice of the operands that have the axis, and all slices alike, wherever
+     * they stand; -1: they are mixed. NULL: what broadcasts (op_broadcast) keeps all axes, data
+     * movers those of operand 0 that `move_axis` keeps, others none. Shapes are static. */
+    int (*slices)(const OpCtx *c, size_t i, int axis, size_t result);
+    bool flat;       /* result 0 has the elements of operand 0, in their order (Reshape) */
+    uint32_t shapes; /* bit i: operand i says what shape the result has, and no more (Expand) */
     /* Writes the kernel calls; shapes are static. A model that is to stay at an older opset is
      * calibrated in its own form: attributes that became operands count. NULL: cannot run. */
     bool (*bind)(Binder *b, const Node *n, const OpCtx *c);
@@ -407,6 +414,13 @@ bool op_axes(const OpCtx *c, Ints axes, size_t operand, int rank, bool *set);
 bool op_same_type(OpCtx *c);      /* out[0] = real type of in[0] */
 bool op_is_alone(const OpCtx *c); /* `passes_on` of what joins operands: there is one */
 bool op_broadcast(OpCtx *c);      /* out[0] = numpy broadcast */
+/* `slices` that several operators have (slices.c): along all axes, aligned as broadcasting does it;
+ * the same of operand 0 alone; along the first axis of operand 0, result 0 alone. */
+int op_slices_each(const OpCtx *c, size_t i, int axis, size_t result);
+int op_slices_same(const OpCtx *c, size_t i, int axis, size_t result);
+int op_slices_first(const OpCtx *c, size_t i, int axis, size_t result);
+/* What `op` says of the node, by its own rule or by those above. */
+int op_slices(const OpDef *op, const OpCtx *c, size_t i, int axis, size_t result);
 Dim dim_of(int64_t v);
 Dim dim_unknown(void);
 int64_t dim_mul(int64_t x, int64_t y); /* of sizes, saturating */

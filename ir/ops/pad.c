@@ -337,6 +337,7 @@ static bool expand_bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Expand = {
     .domain = "",
     .name = "Expand",
+    .shapes = 1u << 1,
     .fixed = 1u << 1,
     .infer = expand_infer,
     .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = expand_move},

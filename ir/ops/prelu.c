@@ -135,6 +135,7 @@ const OpDef op_PRelu = {
     .name = "PRelu",
     .verify = verify,
     .infer = op_same_type,
+    .slices = op_slices_each,
     .quant = {.kind = QUANT_COMPUTE,
               .data = 1u << X,
               .homogeneous = true,

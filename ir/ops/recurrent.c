@@ -107,6 +107,14 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
+/* Integer weights make integers of the state, with one scale for the whole batch. */
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    const RecurAttrs *a = c->attrs;
+    bool batched = i == X || i == LENS || i == H0 || i == C0;
+    int from = i == LENS || a->layout ? 0 : 1, to = a->layout ? 0 : result == Y ? 2 : 1;
+    return batched && axis == from && !op_quant(op_in(c, W)) && !op_quant(op_in(c, R)) ? to : -1;
+}
+
 /* ---- binding ---- */
 
 #define STEPS_PARAMS(s, a)                                                                         \
@@ -322,6 +330,7 @@ static bool lstm_applies(const OpCtx *c, const char **why) {
         .attrs = (specs),                                                                          \
         .verify = verify,                                                                          \
         .infer = infer,                                                                            \
+        .slices = slices,                                                                          \
         .quant = {.kind = QUANT_COMPUTE,                                                           \
                   .data = 1u << X | 1u << H0 | 1u << C0,                                           \
                   .bias = BIAS,                                                                    \

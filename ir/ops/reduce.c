@@ -70,6 +70,11 @@ static int move_axis(const OpCtx *c, int axis) {
     return to;
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    (void)result;
+    return i == DATA ? move_axis(c, axis) : -1;
+}
+
 static void upgrade_axes(Node *n, int64_t from, int64_t to, int64_t since, UniqueNames *names) {
     if (from < since && to >= since)
         upgrade_ints_attr(n, "axes", AXES, names);
@@ -301,7 +306,7 @@ static bool min_bind(Binder *b, const Node *n, const OpCtx *c) {
 
 #define REDUCE                                                                                     \
     .domain = "", .attrs_size = sizeof(ReduceAttrs), .attrs = attrs, .infer = infer,               \
-    .fixed = 1u << AXES
+    .slices = slices, .fixed = 1u << AXES
 #define SUMS                                                                                       \
     {.kind = QUANT_COMPUTE,                                                                        \
      .data = 1u << DATA,                                                                           \

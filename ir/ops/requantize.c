@@ -37,6 +37,7 @@ const OpDef op_Requantize = {
     .name = "Requantize",
     .verify = verify,
     .infer = op_same_type,
+    .slices = op_slices_each,
     .quant = {.kind = QUANT_COMPUTE, .data = 1},
     .conversion = CONVERT_REQUANTIZE,
     .stays = true,

@@ -164,10 +164,12 @@ static bool reshape_infer(OpCtx *c) {
 const OpDef op_Reshape = {
     .domain = "",
     .name = "Reshape",
+    .shapes = 1u << 1,
     .fixed = 1u << 1,
     .attrs_size = sizeof(ReshapeAttrs),
     .attrs = reshape_attrs,
     .infer = reshape_infer,
+    .flat = true,
     .quant = {MOVER, .move_axis = move_axis},
     .bind = bind,
 };
@@ -222,6 +224,7 @@ const OpDef op_Flatten = {
     .attrs_size = sizeof(FlattenAttrs),
     .attrs = flatten_attrs,
     .infer = flatten_infer,
+    .flat = true,
     .quant = {MOVER, .move_axis = move_axis},
     .bind = bind,
 };
@@ -302,6 +305,7 @@ const OpDef op_Squeeze = {
     .attrs_size = sizeof(AxesAttrs),
     .attrs = axes_attrs,
     .infer = squeeze_infer,
+    .flat = true,
     .quant = {MOVER, .move_axis = move_axis},
     .upgrade = axes_upgrade,
     .bind = bind,
@@ -314,6 +318,7 @@ const OpDef op_Unsqueeze = {
     .attrs_size = sizeof(AxesAttrs),
     .attrs = axes_attrs,
     .infer = unsqueeze_infer,
+    .flat = true,
     .quant = {MOVER, .move_axis = move_axis},
     .upgrade = axes_upgrade,
     .bind = bind,
@@ -334,6 +339,7 @@ const OpDef op_Identity = {
     .name = "Identity",
     .attrs = no_attrs,
     .infer = identity_infer,
+    .flat = true,
     .quant = {MOVER},
     .bind = bind,
 };

@@ -280,6 +280,7 @@ static bool upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags
 const OpDef op_Resize = {
     .domain = "",
     .name = "Resize",
+    .shapes = 1u << SIZES,
     .fixed = 0xe,
     .attrs_size = sizeof(ResizeAttrs),
     .attrs = attrs,

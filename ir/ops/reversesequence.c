@@ -44,6 +44,12 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[LENS]), bind_value(b, n->out[0])});
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    const ReverseAttrs *a = c->attrs;
+    (void)result;
+    return i == X ? move_axis(c, axis) : (int)a->batch_axis;
+}
+
 const OpDef op_ReverseSequence = {
     .domain = "",
     .name = "ReverseSequence",
@@ -51,6 +57,7 @@ const OpDef op_ReverseSequence = {
     .attrs = attrs,
     .verify = verify,
     .infer = op_same_type,
+    .slices = slices,
     .quant = {.kind = QUANT_MOVE, .data = 1u << X, .move_axis = move_axis},
     .bind = bind,
 };

@@ -73,6 +73,11 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                              bind_value(b, n->out[0])});
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    (void)result;
+    return axis == 0 && (i == X || (i == IDS && op_type(c, IDS).rank == 2)) ? 0 : -1;
+}
+
 const OpDef op_RotaryEmbedding = {
     .domain = "",
     .name = "RotaryEmbedding",
@@ -80,5 +85,6 @@ const OpDef op_RotaryEmbedding = {
     .attrs = attrs,
     .verify = verify,
     .infer = op_same_type,
+    .slices = slices,
     .bind = bind,
 };

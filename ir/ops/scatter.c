@@ -109,9 +109,23 @@ static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
     return call(b, n, "scatter_elements", &p, sizeof p);
 }
 
+/* Where all three have it whole. */
+static int elements_slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    const ScatterAttrs *a = c->attrs;
+    Type x = op_type(c, DATA), at = op_type(c, INDICES);
+    int along;
+    (void)i;
+    (void)result;
+    return op_axis(c, a->axis, x.rank, &along) && axis != along && axis < at.rank &&
+                   dim_equal(x.dims[axis], at.dims[axis])
+               ? axis
+               : -1;
+}
+
 #define ELEMENTS                                                                                   \
     .domain = "", .attrs_size = sizeof(ScatterAttrs), .attrs = elements_attrs,                     \
-    .verify = elements_verify, .infer = op_same_type, .quant = JOINS, .bind = elements_bind
+    .verify = elements_verify, .infer = op_same_type, .slices = elements_slices, .quant = JOINS,   \
+    .bind = elements_bind
 
 const OpDef op_ScatterElements = {ELEMENTS, .name = "ScatterElements"};
 

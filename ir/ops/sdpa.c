@@ -306,6 +306,12 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                              bind_value(b, seen), bind_scratch(b, ELEM_FLOAT, (size_t)keys)});
 }
 
+/* A mask of rank 4 has the batch in front, others broadcast over it. */
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    (void)result;
+    return axis == 0 && (i != MASK || op_type(c, MASK).rank == 4) ? 0 : -1;
+}
+
 const OpDef op_Attention = {
     .domain = "",
     .name = "Attention",
@@ -313,6 +319,7 @@ const OpDef op_Attention = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
+    .slices = slices,
     .family = FAMILY_SEQUENCE,
     .bind = bind,
 };

@@ -30,6 +30,7 @@ const OpDef op_Sigmoid = {
     .domain = "",
     .name = "Sigmoid",
     .infer = op_same_type,
+    .slices = op_slices_each,
     .quant = {.kind = QUANT_COMPUTE, .data = 1, .curve = true},
     .qop = {.domain = "com.microsoft", .op = "QLinearSigmoid", .operands = "0* y", .since = 10},
     .bind = sigmoid_bind,
@@ -39,6 +40,7 @@ const OpDef op_Tanh = {
     .domain = "",
     .name = "Tanh",
     .infer = op_same_type,
+    .slices = op_slices_each,
     .quant = {.kind = QUANT_COMPUTE, .data = 1, .curve = true},
     .bind = tanh_bind,
 };

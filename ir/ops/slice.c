@@ -314,6 +314,14 @@ static int gather_move(const OpCtx *c, int axis) {
     return axis < at ? axis : axis - 1 + i.rank;
 }
 
+static int gather_slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    const GatherAttrs *a = c->attrs;
+    (void)result;
+    if (i != INDICES)
+        return gather_move(c, axis);
+    return axis + (int)(a->axis < 0 ? a->axis + op_type(c, 0).rank : a->axis);
+}
+
 /* Indices that are computed, or many. */
 static bool gather_computed(Binder *b, const Node *n, int axis) {
     Type x = n->in[0]->type;
@@ -370,6 +378,7 @@ const OpDef op_Gather = {
     .attrs_size = sizeof(GatherAttrs),
     .attrs = gather_attrs,
     .infer = gather_infer,
+    .slices = gather_slices,
     .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = gather_move, .looks_up = true},
     .bind = gather_bind,
 };

@@ -40,6 +40,13 @@ static bool row_axes(const OpCtx *c, int *from, int *to) {
     return true;
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    int from, to;
+    (void)i;
+    (void)result;
+    return row_axes(c, &from, &to) && (axis < from || axis >= to) ? axis : -1;
+}
+
 static bool keeps_largest(const OpCtx *c, int *axis) {
     const SoftmaxAttrs *a = c->attrs;
     int rank = op_type(c, 0).rank;
@@ -342,7 +349,7 @@ static bool hard_bind(Binder *b, const Node *n, const OpCtx *c) {
 
 #define KIND                                                                                       \
     .domain = "", .attrs_size = sizeof(SoftmaxAttrs), .attrs = attrs, .verify = verify,            \
-    .infer = op_same_type, .upgrade = upgrade
+    .infer = op_same_type, .slices = slices, .upgrade = upgrade
 
 const OpDef op_LogSoftmax = {
     KIND, .name = "LogSoftmax",
@@ -362,6 +369,7 @@ const OpDef op_Softmax = {
     .attrs = attrs,
     .verify = verify,
     .infer = op_same_type,
+    .slices = slices,
     .quant = {.kind = QUANT_COMPUTE,
               .data = 1,
               .counts_within = 12, /* hundreds of e^-12 are below a step of 1/256 */

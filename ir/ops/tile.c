@@ -58,6 +58,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Tile = {
     .domain = "",
     .name = "Tile",
+    .shapes = 1u << REPEATS,
     .fixed = 1u << REPEATS,
     .infer = infer,
     .quant = {.kind = QUANT_MOVE, .data = 1u << DATA, .move_axis = move_axis},

@@ -33,6 +33,11 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                      (int[]){bind_value(b, n->in[X]), bind_value(b, n->out[0])});
 }
 
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    (void)result;
+    return i == X && axis < op_type(c, X).rank - 2 ? axis : -1;
+}
+
 const OpDef op_Trilu = {
     .domain = "",
     .name = "Trilu",
@@ -41,5 +46,6 @@ const OpDef op_Trilu = {
     .attrs = attrs,
     .verify = verify,
     .infer = op_same_type,
+    .slices = slices,
     .bind = bind,
 };

@@ -42,6 +42,7 @@ enum { PLAIN, KEEPS, BREAKS };
         .domain = "",                                                                              \
         .name = #op,                                                                               \
         .infer = op_same_type,                                                                     \
+        .slices = op_slices_each,                                                                  \
         .quant = {.kind = QUANT_COMPUTE,                                                           \
                   .data = 1,                                                                       \
                   .curve = true,                                                                   \

@@ -44,6 +44,7 @@ const OpDef op_Where = {
     .domain = "",
     .name = "Where",
     .infer = infer,
+    .slices = op_slices_each,
     .quant = {.kind = QUANT_JOIN, .data = 1u << X | 1u << Y, .selects = true},
     .qop = {.domain = "com.microsoft", .op = "QLinearWhere", .operands = "0 1* 2* y", .since = 10},
     .bind = bind,

@@ -31,7 +31,8 @@ static void look(void *ctx, const Value *v, const void *data) {
 
 bool channels_observe(const Channels *ch, PassContext *c, double **largest) {
     Look l = {ch, largest};
-    FixedShapes *shapes = shapes_fix(ch->m, c->data, c->n_data, c->d);
+    DataPaths data = pass_data(c);
+    FixedShapes *shapes = shapes_fix(ch->m, &data, c->d);
     if (!shapes)
         return false;
     Runner *r = observe_build(ch->m, c);

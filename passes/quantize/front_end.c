@@ -337,7 +337,8 @@ bool pass_front_end(Module *m, PassContext *c) {
                .dropped = NEW_ARRAY(m->arena, bool, m->n_values),
                .decided = NEW_ARRAY(m->arena, const Quant *, m->n_values),
                .weight = NEW_ARRAY(m->arena, bool, m->n_values)};
-    FixedShapes *shapes = shapes_fix(m, c->data, c->n_data, c->d);
+    DataPaths data = pass_data(c);
+    FixedShapes *shapes = shapes_fix(m, &data, c->d);
     if (!shapes)
         return false;
     module_each_value(m, note_quant, &f);

@@ -253,7 +253,8 @@ static void say_left_out(const Collect *c) {
 bool mac_data(Module *m, PassContext *c, const char *pass, MacGramFn *gram, MacDataFn *fn,
               void *ctx) {
     Collect all = {.arena = m->arena, .c = c, .pass = pass, .m = m, .gram = gram, .ctx = ctx};
-    FixedShapes *shapes = shapes_fix(m, c->data, c->n_data, c->d);
+    DataPaths data = pass_data(c);
+    FixedShapes *shapes = shapes_fix(m, &data, c->d);
     if (!shapes)
         return false;
     module_each_graph(m, find_nodes, &all);

@@ -92,8 +92,6 @@ def without_comments(text):
 
 
 class EmittedC(OracleCase):
-    seconds = 4
-
     def folder(self, name):
         path = self.scratch / name
         path.mkdir(exist_ok=True)

@@ -30,8 +30,6 @@ def floats(values):
 
 
 class PackagedModels(OracleCase):
-    seconds = 4
-
     def setUp(self):
         super().setUp()
         self.calib = self.scratch / "calib"

@@ -34,8 +34,6 @@ def result_parameters(model, node):
 
 
 class Quantize(OracleCase):
-    seconds = 1.5
-
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

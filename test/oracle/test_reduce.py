@@ -54,8 +54,6 @@ def resnet(blocks):
 
 
 class Reduce(OracleCase):
-    seconds = 4
-
     def setUp(self):
         self.temporary = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
         os.environ["TMPDIR"] = str(self.temporary)

@@ -21,7 +21,7 @@ case("scatter", """graph @g (%x : float[N,K], %u : float[N,L]) -> (%y) {
   const %i : int64[1,3] = [0, 1, 2]
   %y : float[N,K] = ScatterElements(%x, %i, %u) <axis=1>
 }""", x=(2, 5), u=(2, 2))
-case("attention", """graph @g (%q : float[N,1,S,4], %m : float[N,M,S]) -> (%y) {
+case("attention", """graph @g (%q : float[N,1,S,4], %m : float[1,M,S]) -> (%y) {
   %y : float[N,1,S,4] = Attention(%q, %q, %q, %m)
 }""", q=(2, 1, 3, 4), m=(2, 2, 3))
 case("conv", """graph @g (%x : float[N,C,4,4]) -> (%y) {

@@ -1,0 +1,409 @@
+/* See exec/batch.h. */
+#include "exec/batch.h"
+#include "exec/fixed_shapes.h"
+#include "exec/fold.h"
+#include "exec/specialise.h"
+#include "ir/ops/op.h"
+#include "ir/ops/qop.h"
+
+/* The sizes tried. At 1 the model runs, sample by sample. The other is a prime, so that few
+ * products of dimensions are divided by it, and leaves other remainders than 1. */
+enum { FEW = 1, MANY = 11, MOST_BYTES = 64 << 20 };
+
+/* What a value is at one of the sizes. */
+typedef struct Snapshot {
+    Type type;
+    const Tensor *data; /* of a constant */
+} Snapshot;
+
+typedef struct Probe {
+    Snapshot *of; /* by value id */
+    uint32_t n;
+    bool fits;
+} Probe;
+
+/* How a value depends on the samples. */
+enum { SAME = 0, LOST = -1 }; /* not at all; not sample by sample. Above 0: the stride */
+
+typedef struct Trace {
+    Module *m;
+    const Probe *few, *many;
+    Diags *quiet;
+    int64_t *stride; /* by value id */
+    Batch *batch;
+} Trace;
+
+/* ---- one size ---- */
+
+static void take_snapshot(Value *v, void *ctx) {
+    Probe *p = ctx;
+    if (v->id < p->n)
+        p->of[v->id] = (Snapshot){v->type, value_is_const(v) ? v->data : NULL};
+}
+
+static int64_t *sizes_at(Module *m, const int64_t *sizes, int64_t size) {
+    int64_t *at = NEW_ARRAY(m->arena, int64_t, m->graph->n_in + 1);
+    for (size_t i = 0; i < m->graph->n_in; i++)
+        at[i] = sizes[i] == BATCH_SIZE ? size : sizes[i];
+    return at;
+}
+
+/* The module keeps that size until shapes_undo. */
+static Probe probe(Module *m, const int64_t *sizes, int64_t size, Diags *quiet) {
+    Probe p = {.of = NEW_ARRAY(m->arena, Snapshot, m->n_values), .n = m->n_values};
+    p.fits = module_bind_first(m, sizes_at(m, sizes, size), quiet);
+    if (!p.fits)
+        return p;
+    module_fold(m, &(FoldOptions){.max_bytes = MOST_BYTES});
+    p.fits = module_check(m, VERIFY_ERRORS, quiet);
+    module_each_value(m, take_snapshot, &p);
+    return p;
+}
+
+bool batch_fits(Module *m, const int64_t *sizes) {
+    Diags *quiet = diags_new(m->arena, NULL, false);
+    FixedShapes *saved = shapes_save(m);
+    bool fits = probe(m, sizes, FEW, quiet).fits;
+    shapes_undo(m, saved);
+    return fits && module_refine_early(m, quiet);
+}
+
+/* ---- axes ---- */
+
+static int64_t behind(Type t, int axis) {
+    int64_t n = 1;
+    for (int i = axis + 1; i < t.rank; i++)
+        n = dim_mul(n, t.dims[i].value);
+    return n;
+}
+
+/* The axis on which samples stand `stride` elements apart, -1 where they are spread over several.
+ * Each fills `inner` numbers of it in a row. */
+static int axis_of(Type t, int64_t stride, int64_t *inner) {
+    for (int i = t.rank - 1; i >= 0; i--) {
+        int64_t step = behind(t, i);
+        *inner = step > 0 ? stride / step : 0;
+        if (step > 0 && stride % step == 0 && t.dims[i].value % (*inner * MANY) == 0 &&
+            t.dims[i].value > 1)
+            return i;
+    }
+    return -1;
+}
+
+enum { NO_AXIS = -1, SEVERAL = -2 };
+
+/* The axis that grows with the number of samples. */
+static int growing_axis(Type few, Type many) {
+    int axis = NO_AXIS;
+    if (few.kind != TYPE_TENSOR || many.kind != TYPE_TENSOR || few.rank != many.rank ||
+        few.rank < 0)
+        return SEVERAL;
+    for (int i = 0; i < few.rank; i++) {
+        int64_t x = few.dims[i].value, y = many.dims[i].value;
+        if (x < 0 || y < 0)
+            return SEVERAL;
+        if (x != y && (axis != NO_AXIS || y != x * MANY))
+            return SEVERAL;
+        axis = x != y ? i : axis;
+    }
+    return axis;
+}
+
+/* What a value is whose stride would be this one: its type has to grow just there. */
+static int64_t held_to_type(const Trace *t, const Value *v, int64_t stride) {
+    int grows = growing_axis(t->few->of[v->id].type, t->many->of[v->id].type);
+    int64_t inner;
+    if (stride == SAME)
+        return grows == NO_AXIS ? SAME : LOST;
+    return stride > 0 && grows >= 0 && axis_of(t->many->of[v->id].type, stride, &inner) == grows
+               ? stride
+               : LOST;
+}
+
+/* ---- constants ---- */
+
+static bool same_data(const Tensor *x, const Tensor *y) {
+    return x == y || (x && y && x->elem == y->elem && x->bytes == y->bytes &&
+                      (!x->bytes || memcmp(x->data, y->data, x->bytes) == 0));
+}
+
+/* Whether the constant, with samples so far apart, has the same numbers for each of them, at both
+ * sizes. */
+static bool repeats(const Trace *t, const Value *v, int64_t stride) {
+    const Tensor *few = t->few->of[v->id].data, *many = t->many->of[v->id].data;
+    if (!few || !many || few->elem != many->elem || elem_bits(many->elem) % 8 ||
+        few->count * MANY != many->count)
+        return false;
+    size_t size = (size_t)elem_bits(many->elem) / 8, step = (size_t)stride;
+    for (size_t i = 0; i < many->count; i++) {
+        size_t from = i / (step * MANY) * step + i % step;
+        if (memcmp(many->data + i * size, few->data + from * size, size) != 0)
+            return false;
+    }
+    return true;
+}
+
+static int64_t state_of(const Trace *t, const Value *v) {
+    const Snapshot *few = &t->few->of[v->id], *many = &t->many->of[v->id];
+    if (!v->data || v->kind == VALUE_NODE)
+        return t->stride[v->id];
+    bool same = growing_axis(few->type, many->type) == NO_AXIS;
+    return same && (v->kind == VALUE_INPUT || same_data(few->data, many->data)) ? SAME : LOST;
+}
+
+/* ---- nodes ---- */
+
+static int64_t lose(Trace *t, const Node *n, BatchKind kind, const char *why) {
+    if (!t->batch->node)
+        *t->batch = (Batch){.kind = kind, .node = n, .why = why};
+    return LOST;
+}
+
+/* Where the samples of one result are, as far as it is known. */
+typedef struct Where {
+    int axis; /* -1: not known */
+    int64_t inner;
+} Where;
+
+static bool takes_samples(Trace *t, const OpDef *op, const OpCtx *c, size_t i, size_t result,
+                          Where *to) {
+    const Value *v = c->in[i], *y = c->node->out[result];
+    int64_t inner;
+    int from = axis_of(v->type, t->stride[v->id], &inner);
+    int axis = from < 0 ? -1 : op_slices(op, c, i, from, result);
+    if (axis < 0 || axis >= y->type.rank ||
+        (to->axis >= 0 && (axis != to->axis || inner != to->inner)))
+        return false;
+    *to = (Where){axis, inner};
+    return y->type.dims[axis].value == v->type.dims[from].value;
+}
+
+/* A constant that depends on the number of samples, and not on which one it is. */
+static bool takes_constant(const Trace *t, const OpDef *op, const OpCtx *c, size_t i, size_t result,
+                           Where to) {
+    Type x = c->in[i]->type;
+    for (int k = 0; k < x.rank && c->in[i]->kind == VALUE_CONST && to.axis >= 0; k++)
+        if (x.dims[k].value == c->node->out[result]->type.dims[to.axis].value &&
+            op_slices(op, c, i, k, result) == to.axis)
+            return repeats(t, c->in[i], behind(x, k) * to.inner);
+    return false;
+}
+
+static bool says_shape(const OpDef *op, size_t i) {
+    return i < 32 && (op->shapes >> i & 1);
+}
+
+/* What is put there anew for each sample: the operand is the same for all, the shape is not. */
+static int64_t spread(Trace *t, const OpDef *op, const Node *n, const Value *y) {
+    Type many = t->many->of[y->id].type;
+    int axis = growing_axis(t->few->of[y->id].type, many);
+    if (op->quant.interpolates || axis < 0)
+        return lose(t, n, BATCH_MIXED, "makes something of the number of samples");
+    return behind(many, axis) * (many.dims[axis].value / MANY);
+}
+
+static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t result) {
+    const Node *n = c->node;
+    Where to = {.axis = -1};
+    bool any = false, shaped = false, dynamic = false;
+    for (size_t i = 0; i < c->n_in; i++) {
+        if (!c->in[i] || state_of(t, c->in[i]) <= 0)
+            continue;
+        any = true;
+        dynamic |= c->in[i]->type.quant && c->in[i]->type.quant->kind == QUANT_DYNAMIC;
+        if (op->flat && i == 0)
+            continue;
+        if (!takes_samples(t, op, c, i, result, &to))
+            return lose(t, n, BATCH_MIXED, "mixes what stands along it");
+    }
+    for (size_t i = 0; i < c->n_in; i++) {
+        if (!c->in[i] || state_of(t, c->in[i]) != LOST)
+            continue;
+        shaped |= says_shape(op, i);
+        if (!says_shape(op, i) && !takes_constant(t, op, c, i, result, to))
+            return lose(t, n, BATCH_MIXED, "makes something of the number of samples");
+    }
+    if (dynamic)
+        return lose(t, n, BATCH_MIXED, "has one scale for all of it");
+    if (any && op->flat)
+        return t->stride[c->in[0]->id];
+    if (any)
+        return behind(n->out[result]->type, to.axis) * to.inner;
+    return shaped ? spread(t, op, n, n->out[result]) : SAME;
+}
+
+/* All operands are those of the float operator, or the same for all samples. */
+static bool covers(const Trace *t, const OpCtx *c) {
+    for (size_t i = 0; i < c->node->n_in; i++) {
+        const Value *v = c->node->in[i];
+        bool seen = !v || state_of(t, v) == SAME;
+        for (size_t k = 0; k < c->n_in && !seen; k++)
+            seen = c->in[k] == v;
+        if (!seen)
+            return false;
+    }
+    return true;
+}
+
+static bool knows_slices(const OpDef *op) {
+    return op && (op->slices || op->flat || op->shapes || op->infer == op_broadcast ||
+                  op->quant.move_axis);
+}
+
+static void set_results(Trace *t, const Node *n, int64_t stride) {
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            t->stride[n->out[i]->id] = stride == SAME ? held_to_type(t, n->out[i], SAME) : stride;
+}
+
+static bool reads_same(const Trace *t, const Node *n) {
+    bool same = true;
+    for (size_t i = 0; i < n->n_in; i++)
+        same = same && (!n->in[i] || state_of(t, n->in[i]) == SAME);
+    return same;
+}
+
+static void trace_plain(Trace *t, const Node *n) {
+    const OpDef *op = n->def;
+    QopView view;
+    if (reads_same(t, n)) {
+        set_results(t, n, SAME);
+        return;
+    }
+    bool known = op || qop_view(n, &op, &view, t->quiet);
+    OpCtx c = {0};
+    if (known && knows_slices(op))
+        c = n->def ? op_ctx(n, t->quiet) : qop_ctx(n, &view, t->quiet);
+    if (!c.node || !covers(t, &c)) {
+        lose(t, n, BATCH_UNKNOWN, "is one of which it is not known what it does along it");
+        set_results(t, n, LOST);
+        return;
+    }
+    for (size_t i = 0; i < n->n_out; i++) {
+        if (!n->out[i])
+            continue;
+        int64_t stride = trace_result(t, op, &c, i);
+        t->stride[n->out[i]->id] = held_to_type(t, n->out[i], stride);
+        if (t->stride[n->out[i]->id] == LOST)
+            lose(t, n, BATCH_MIXED, "does not keep it as it is");
+    }
+}
+
+/* ---- bodies ---- */
+
+static bool trace_graph(Trace *t, const Graph *g);
+
+static bool body_reads_same(const Trace *t, const Graph *g) {
+    bool same = true;
+    FOR_NODES(n, g) {
+        same = same && reads_same(t, n);
+        for (size_t i = 0; i < n->n_attrs; i++)
+            for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
+                same = same && body_reads_same(t, n->attrs[i].v.g[k]);
+    }
+    for (size_t i = 0; i < g->n_out; i++)
+        same = same && state_of(t, g->out[i]) == SAME;
+    return same;
+}
+
+static void join_branch(Trace *t, const Node *n, const Value *result, int64_t stride, bool first) {
+    int64_t *to = &t->stride[result->id];
+    *to =
+        first || *to == stride ? stride : lose(t, n, BATCH_MIXED, "has branches that differ in it");
+}
+
+/* The branch of an If that runs, or both: they have to agree. */
+static void trace_branches(Trace *t, const Node *n) {
+    bool first = true;
+    if (!reads_same(t, n)) {
+        lose(t, n, BATCH_MIXED, "decides for all samples at once");
+        set_results(t, n, LOST);
+        return;
+    }
+    for (size_t i = 0; i < n->n_attrs; i++)
+        for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++) {
+            const Graph *g = n->attrs[i].v.g[k];
+            if (n->def->skips && n->def->skips(n, g))
+                continue;
+            trace_graph(t, g);
+            for (size_t r = 0; r < n->n_out && r < g->n_out; r++)
+                if (n->out[r])
+                    join_branch(t, n, n->out[r], state_of(t, g->out[r]), first);
+            first = false;
+        }
+}
+
+static void trace_bodies(Trace *t, const Node *n) {
+    bool same = reads_same(t, n);
+    if (n->def && n->def->yields_results) {
+        trace_branches(t, n);
+        return;
+    }
+    for (size_t i = 0; i < n->n_attrs; i++)
+        for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
+            same = same && body_reads_same(t, n->attrs[i].v.g[k]);
+    if (!same)
+        lose(t, n, BATCH_UNKNOWN, "is a loop, of which it is not known what it does along it");
+    set_results(t, n, same ? SAME : LOST);
+}
+
+static bool trace_graph(Trace *t, const Graph *g) {
+    bool apart = true;
+    FOR_NODES(n, g) {
+        if (has_bodies(n))
+            trace_bodies(t, n);
+        else
+            trace_plain(t, n);
+    }
+    for (size_t i = 0; i < g->n_out; i++)
+        apart = apart && state_of(t, g->out[i]) != LOST;
+    return apart;
+}
+
+/* ---- the module ---- */
+
+static void trace_inputs(Trace *t) {
+    const Graph *g = t->m->graph;
+    for (size_t i = 0; i < g->n_in; i++) {
+        const Value *v = g->in[i];
+        Type many = t->many->of[v->id].type;
+        int axis = growing_axis(t->few->of[v->id].type, many);
+        t->stride[v->id] = axis == SEVERAL ? LOST : axis == NO_AXIS ? SAME : behind(many, axis);
+    }
+}
+
+static void trace_module(Trace *t) {
+    uint32_t n = t->m->n_values;
+    trace_inputs(t);
+    if (trace_graph(t, t->m->graph)) {
+        *t->batch = (Batch){.kind = BATCH_APART, .n_values = n, .stride = t->stride};
+        t->batch->axis = NEW_ARRAY(t->m->arena, int, n);
+        for (uint32_t i = 0; i < n; i++)
+            if (t->stride[i] > 0)
+                t->batch->axis[i] = growing_axis(t->few->of[i].type, t->many->of[i].type);
+    } else if (!t->batch->node)
+        *t->batch =
+            (Batch){.kind = BATCH_MIXED, .why = "an output depends on the number of samples"};
+}
+
+Batch *batch_find(Module *m, const int64_t *sizes) {
+    Batch *b = NEW(m->arena, Batch);
+    *b = (Batch){.kind = BATCH_MIXED};
+    Diags *quiet = diags_new(m->arena, NULL, false);
+    FixedShapes *saved = shapes_save(m);
+    Probe few = probe(m, sizes, FEW, quiet);
+    shapes_undo(m, saved);
+    saved = shapes_save(m);
+    Probe many = probe(m, sizes, MANY, quiet);
+    if (few.fits && many.fits) {
+        Trace t = {m, &few, &many, quiet, NEW_ARRAY(m->arena, int64_t, m->n_values), b};
+        trace_module(&t);
+    } else {
+        *b = (Batch){.kind = few.fits ? BATCH_ONE : BATCH_MIXED,
+                     .why = few.fits ? "the model does not fit together at other sizes than 1"
+                                     : "the model does not fit together at size 1"};
+    }
+    shapes_undo(m, saved);
+    module_refine_early(m, quiet);
+    return b;
+}

@@ -1,0 +1,410 @@
+"""Whether an open first dimension counts samples: `run` gives what onnxruntime gives for the same feed, whatever it is."""
+
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T
+from onnx import helper, numpy_helper
+
+from common import OracleCase, for_each, qxc, session
+
+RNG = np.random.default_rng(7)
+
+
+class Net:
+    """Nodes that are chained: each takes the result before it, or what is said."""
+
+    def __init__(self, *shapes, opset=17):
+        self.nodes, self.inits, self.opset, self.count = [], [], opset, 0
+        self.inputs = {f"x{i}": shape for i, shape in enumerate(shapes)}
+        self.last = "x0"
+
+    def const(self, value, dtype=np.float32):
+        self.count += 1
+        name = f"c{self.count}"
+        self.inits.append(numpy_helper.from_array(np.asarray(value, dtype), name))
+        return name
+
+    def ints(self, *values):
+        return self.const(values, np.int64)
+
+    def weights(self, *shape):
+        return self.const(np.random.default_rng(self.count).normal(size=shape))
+
+    def op(self, kind, *operands, n_out=1, **attrs):
+        self.count += 1
+        outs = [f"v{self.count}_{i}" for i in range(n_out)]
+        self.nodes.append(helper.make_node(kind, list(operands), outs, **attrs))
+        self.last = outs[0]
+        return outs[0] if n_out == 1 else outs
+
+    def then(self, kind, *operands, **attrs):
+        return self.op(kind, self.last, *operands, **attrs)
+
+    def size(self, of="x0", axis=0):
+        return self.op("Gather", self.op("Shape", of), self.const(axis, np.int64))
+
+    def list_of(self, *parts):
+        """A shape, of numbers and values."""
+        return self.op("Concat", *(self.ints(p) if isinstance(p, int) else self.op("Unsqueeze", p, self.ints(0)) for p in parts),
+                       axis=0)
+
+    def model(self, *results):
+        results = results or (self.last,)
+        kinds = self.types
+        graph = helper.make_graph(
+            self.nodes, "g", [helper.make_tensor_value_info(n, kinds.get(n, T.FLOAT), s) for n, s in self.inputs.items()],
+            [helper.make_empty_tensor_value_info(r) for r in results], self.inits)
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+        return onnx.shape_inference.infer_shapes(made)
+
+    types = {}
+
+
+def softmax0():
+    n = Net(["T", 4])
+    n.then("Softmax", axis=0)
+    return n
+
+
+def softmax_old():
+    n = Net(["N", 2, 3], opset=11)
+    n.then("Softmax", axis=0)
+    return n
+
+
+def attention():
+    n = Net(["T", 8])
+    q, k, v = (n.op("MatMul", "x0", n.weights(8, 8)) for _ in range(3))
+    n.op("Softmax", n.op("MatMul", q, n.op("Transpose", k, perm=[1, 0])), axis=-1)
+    n.then("MatMul", v)
+    return n
+
+
+def batched_attention(heads=2):
+    """As torch writes it: heads are a part of the batch in between."""
+    n = Net(["N", 5, 8])
+    size = n.size()
+
+    def split(x):
+        x = n.op("Reshape", x, n.list_of(size, 5, heads, 4))
+        x = n.op("Transpose", x, perm=[0, 2, 1, 3])
+        return n.op("Reshape", x, n.ints(-1, 5, 4))
+    q, k, v = (split(n.op("MatMul", "x0", n.weights(8, 8))) for _ in range(3))
+    p = n.op("Softmax", n.op("MatMul", q, n.op("Transpose", k, perm=[0, 2, 1])), axis=-1)
+    y = n.op("Reshape", n.op("MatMul", p, v), n.list_of(size, heads, 5, 4))
+    n.op("Reshape", n.op("Transpose", y, perm=[0, 2, 1, 3]), n.list_of(size, -1, 8))
+    return n
+
+
+def lstm(shape, layout=0, state=None, outputs=1):
+    n = Net(shape)
+    zeros = n.op("Expand", n.const(np.zeros((1, 1, 4))), n.list_of(1, n.size(axis=1), 4)) if state == "expand" else ""
+    out = n.op("LSTM", "x0", n.weights(1, 16, 4), n.weights(1, 16, 4), "", "", zeros, zeros, hidden_size=4, n_out=3)
+    n.last = out
+    return n
+
+
+def lstm_time():
+    return lstm(["T", 1, 4])
+
+
+def lstm_batch():
+    return lstm([3, "N", 4], state="expand")
+
+
+def lstm_in_transposes():
+    n = Net(["N", 3, 4])
+    n.then("Transpose", perm=[1, 0, 2])
+    y, _, _ = n.op("LSTM", n.last, n.weights(1, 16, 4), n.weights(1, 16, 4), hidden_size=4, n_out=3)
+    n.op("Squeeze", y, n.ints(1))
+    n.then("Transpose", perm=[1, 0, 2])
+    n.then("Gather", n.const(-1, np.int64), axis=1)
+    return n
+
+
+def reduce_mean0():
+    n = Net(["N", 4])
+    n.then("ReduceMean", axes=[0], keepdims=1)
+    return n
+
+
+def reduce_mean_all():
+    n = Net(["N", 4])
+    n.op("Sub", "x0", n.then("ReduceMean", keepdims=0))
+    return n
+
+
+def gather_last():
+    n = Net(["T", 4])
+    n.then("Gather", n.const(-1, np.int64), axis=0)
+    return n
+
+
+def conv1d():
+    n = Net(["T", 1, 3])
+    n.then("Transpose", perm=[1, 2, 0])
+    n.then("Conv", n.weights(2, 3, 3), pads=[1, 1])
+    return n
+
+
+def cumsum():
+    n = Net(["T", 4])
+    n.then("CumSum", n.const(0, np.int64))
+    return n
+
+
+def slice0():
+    n = Net(["T", 4])
+    n.then("Slice", n.ints(0), n.ints(1), n.ints(0))
+    return n
+
+
+def slice_reversed():
+    n = Net(["T", 4])
+    n.then("Slice", n.ints(-1), n.ints(-100), n.ints(0), n.ints(-1))
+    return n
+
+
+def concat0():
+    n = Net(["N", 4])
+    n.then("Concat", n.weights(2, 4), axis=0)
+    return n
+
+
+def pad0():
+    n = Net(["N", 4])
+    n.then("Pad", n.ints(1, 0, 0, 0))
+    return n
+
+
+def argmax0():
+    n = Net(["N", 4])
+    n.then("ArgMax", axis=0)
+    return n
+
+
+def topk0():
+    n = Net(["N", 4])
+    n.last = n.op("TopK", "x0", n.ints(1), axis=0, n_out=2)
+    return n
+
+
+def positions():
+    """Each row gets its number."""
+    n = Net(["N", 4])
+    rows = n.op("Range", n.const(0, np.int64), n.size(), n.const(1, np.int64))
+    n.op("Add", "x0", n.op("Unsqueeze", n.op("Cast", rows, to=T.FLOAT), n.ints(1)))
+    return n
+
+
+def divided():
+    n = Net(["N", 4])
+    n.op("Div", "x0", n.op("Cast", n.size(), to=T.FLOAT))
+    return n
+
+
+def gram():
+    n = Net(["N", 4])
+    n.op("MatMul", "x0", n.op("Transpose", "x0", perm=[1, 0]))
+    return n
+
+
+def gemm_transposed():
+    n = Net(["N", 4])
+    n.op("Gemm", "x0", n.op("Relu", "x0"), transA=1)
+    return n
+
+
+def reinterpreted():
+    n = Net(["N", 4])
+    n.op("Reshape", "x0", n.list_of(4, n.size()))
+    return n
+
+
+def merged():
+    n = Net(["N", 6])
+    n.then("Reshape", n.ints(-1, 3))
+    n.then("Softmax", axis=0)
+    return n
+
+
+def squeezed():
+    """Without axes, a batch of 1 goes as well."""
+    n = Net(["N", 1, 4])
+    n.then("Squeeze")
+    n.then("Softmax", axis=0)
+    return n
+
+
+def whole_softmax():
+    n = Net(["N", 4], opset=11)
+    n.then("Softmax", axis=0)
+    return n
+
+
+def einsum_mixed():
+    n = Net(["N", 4])
+    n.op("Einsum", "x0", "x0", equation="ij,kj->ik")
+    return n
+
+
+def dynamic():
+    n = Net(["N", 4])
+    q, s, z = n.op("DynamicQuantizeLinear", "x0", n_out=3)
+    n.op("DequantizeLinear", q, s, z)
+    return n
+
+
+def shape_alone():
+    n = Net(["N", 4])
+    n.last = [n.then("Relu"), n.op("Shape", "x0")]
+    return n
+
+
+# ---- samples
+
+
+def cnn():
+    n = Net(["N", 2, 6, 6])
+    n.then("Conv", n.weights(4, 2, 3, 3), pads=[1] * 4)
+    n.then("BatchNormalization", n.const(np.ones(4)), n.const(np.zeros(4)), n.weights(4), n.const(np.ones(4)))
+    n.then("Relu")
+    n.then("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    n.then("Flatten")
+    n.then("Gemm", n.weights(36, 5), n.weights(5))
+    n.then("Softmax", axis=-1)
+    return n
+
+
+def reshaped():
+    n = Net(["N", 4, 4])
+    n.then("Reshape", n.ints(-1, 16))
+    n.then("MatMul", n.weights(16, 3))
+    return n
+
+
+def reshaped_zero():
+    n = Net(["N", 4, 4])
+    n.then("Reshape", n.ints(0, -1))
+    n.then("MatMul", n.weights(16, 3))
+    return n
+
+
+def torch_view():
+    n = Net(["N", 4, 4])
+    n.op("Reshape", "x0", n.list_of(n.size(), -1))
+    n.then("LayerNormalization", n.const(np.ones(16)), n.const(np.zeros(16)))
+    return n
+
+
+def rows_of_rows():
+    """The batch is merged with another axis for a while."""
+    n = Net(["N", 3, 4])
+    n.then("Reshape", n.ints(-1, 4))
+    n.then("Gemm", n.weights(4, 5))
+    n.then("Softmax", axis=1)
+    n.then("Reshape", n.ints(-1, 3, 5))
+    return n
+
+
+def class_token():
+    n = Net(["N", 3, 4])
+    token = n.op("Expand", n.weights(1, 1, 4), n.list_of(n.size(), 1, 4))
+    n.op("Concat", token, "x0", axis=1)
+    n.then("Add", n.weights(1, 4, 4))
+    n.then("Gather", n.const(0, np.int64), axis=1)
+    return n
+
+
+def depth_to_space():
+    n = Net(["N", 4, 2, 2])
+    n.then("DepthToSpace", blocksize=2)
+    n.op("Resize", n.last, "", n.const([1, 1, 2, 2]), mode="nearest")
+    n.then("Pad", n.ints(0, 0, 1, 1, 0, 0, 1, 1))
+    n.then("GlobalAveragePool")
+    return n
+
+
+def resized_by_size():
+    n = Net(["N", 2, 3, 3])
+    n.op("Resize", "x0", "", "", n.list_of(n.size(), 2, 6, 6), mode="linear")
+    return n
+
+
+def last_axis():
+    """Results have the samples elsewhere."""
+    n = Net(["N", 3, 4])
+    n.last = [n.op("Transpose", "x0", perm=[1, 0, 2]), n.op("Transpose", "x0", perm=[2, 1, 0]), n.op("ReduceSum", "x0", n.ints(1))]
+    return n
+
+
+MIXED = (softmax0, softmax_old, attention, lstm_time, reduce_mean0, reduce_mean_all, gather_last, conv1d, cumsum, slice0,
+         slice_reversed, concat0, pad0, argmax0, topk0, positions, divided, gram, gemm_transposed, reinterpreted, merged, squeezed,
+         whole_softmax, einsum_mixed, dynamic, shape_alone)
+APART = (cnn, reshaped, reshaped_zero, torch_view, rows_of_rows, class_token, depth_to_space, resized_by_size, last_axis,
+         batched_attention, lstm_in_transposes)
+BY_NAME = {make.__name__: make for make in MIXED + APART + (lstm_batch,)}
+
+
+def feed(model, sizes=5):
+    return {i.name: RNG.normal(size=[d.dim_value or sizes for d in i.type.tensor_type.shape.dim]).astype(np.float32)
+            for i in model.graph.input}
+
+
+class Batch(OracleCase):
+    def build(self, name):
+        net = BY_NAME[name]()
+        model = net.model(*(net.last if isinstance(net.last, list) else [net.last]))
+        path = self.scratch / f"{name}.onnx"
+        onnx.save(model, path)
+        return path, model
+
+    def run_qxc(self, path, data, *options):
+        np.savez(self.scratch / "x.npz", **data)
+        done = qxc("run", path, f"-input={self.scratch / 'x.npz'}", "-o", self.scratch / "y.npz", *options)
+        with np.load(self.scratch / "y.npz") as y:
+            return dict(y), done.stderr
+
+    def check(self, have, want, names):
+        for name, w in zip(names, want):
+            self.assertEqual(have[name].shape, w.shape, name)
+            np.testing.assert_allclose(have[name], w, rtol=1e-4, atol=1e-5, err_msg=name)
+
+    def compare(self, name, size):
+        path, model = self.build(name)
+        runner = session(path)
+        data = feed(model, size)
+        have, said = self.run_qxc(path, data)
+        names = [o.name for o in runner.get_outputs()]
+        self.check(have, runner.run(None, data), names)
+        several = [feed(model, size) for _ in range(3)]
+        have, _ = self.run_qxc(path, {k: np.stack([d[k] for d in several]) for k in data})
+        self.check(have, [np.stack(w) for w in zip(*(runner.run(None, d) for d in several))], names)
+        return said
+
+    @for_each(*(make.__name__ for make in MIXED))
+    def test_mixed(self, name):
+        """Computed as a whole, which is said, and C asks for the size."""
+        self.assertIn("first axis is that dimension", self.compare(name, 5))
+        self.assertNotIn("first axis", self.compare(name, 1) if name != "slice_reversed" else "")
+        path, _ = self.build(name)
+        done = qxc(path, "-emit=c", "-o", self.scratch / "m.c", ok=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"-bind=[NT]=N .*-batch=[NT]")
+
+    @for_each(*(make.__name__ for make in APART))
+    def test_apart(self, name):
+        for size in (1, 5):
+            self.assertEqual(self.compare(name, size), "")
+        path, _ = self.build(name)
+        self.assertIn("is 1 in C", qxc(path, "-emit=c", "-o", self.scratch / "m.c").stderr)
+
+    def test_behind_the_first_axis(self):
+        """A dimension that is not the first is the data's, as ever."""
+        self.compare("lstm_batch", 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
