@@ -5,6 +5,7 @@ They read with a warning each, come back from ONNX -> .qir -> ONNX field by fiel
 compile as the same models without the wrong words. onnxruntime loads some of those whose elements are right.
 """
 
+import re
 import unittest
 
 import numpy as np
@@ -158,7 +159,7 @@ class StatedTypes(OracleCase):
 
     @for_each("-emit=qdq", "-emit=qop", "-emit=c", "-emit=qir -form=true")
     def test_products_are_the_same(self, emit):
-        """Byte by byte what is made of the model without the wrong words."""
+        """Byte by byte what is made of the model without the wrong words, but for what C says of its input."""
         for name in MODELS:
             self.make(name, SHAPES + ELEMENTS)
             made = []
@@ -166,7 +167,7 @@ class StatedTypes(OracleCase):
                 source, out = self.scratch / f"{name}{kind}.onnx", self.scratch / f"out{kind}"
                 named = ["-name=m"] if emit == "-emit=c" else []
                 qxc(source, *emit.split(), *named, "-calib-random=2", "-quiet", "-o", out)
-                made.append(out.read_bytes().replace(b".wrong", b""))
+                made.append(re.sub(rb"\(SHA-256 \w+\)", b"", out.read_bytes().replace(b".wrong", b"")))
             with self.subTest(model=name):
                 self.assertEqual(*made)
 
