@@ -33,11 +33,11 @@ typedef struct PassContext {
     const char *input_names, *output_names; /* lists a,b,c (rename-interface), or NULL */
     const char *const *axes;                /* INPUT:AXIS:NAME (dynamic-axis) */
     size_t n_axes;
-    bool misused;       /* an error that was reported is one of usage: the options were wrong */
-    bool no_floats;     /* quantize also operators that are better left float */
-    bool runtime_alone; /* decide for `target`, a runtime, alone: what it computes in float is not
-                           quantized for the operator's own sake */
-    bool float_outputs; /* graph outputs stay float (without -io=quant) */
+    bool misused;        /* an error that was reported is one of usage: the options were wrong */
+    bool no_floats;      /* quantize also operators that are better left float */
+    bool runtime_alone;  /* decide for `target`, a runtime, alone: what it computes in float is not
+                            quantized for the operator's own sake */
+    bool float_outputs;  /* graph outputs stay float (without -io=quant) */
     bool products_alone; /* -dynamic, -weight-only: all but products and tables computes in float */
     bool weights_alone;  /* -weight-only: dequantized, not multiplied as they are */
     Target target;
