@@ -119,21 +119,21 @@ ExitCode cmd_compare(Session *s) {
     ExitCode code;
     Job jobs[2];
     Module *m[2];
-    if (!s->o.input.n && s->o.random <= 0) {
-        diag_error(s->d, LOC_NONE, "compare needs data: -input=PATH or -random=N");
-        return EXIT_USAGE;
-    }
     for (size_t i = 0; i < 2; i++) {
         if (!job_init(&jobs[i], &s->o, s->arena, s->d))
             return job_init_failure(&jobs[i]);
         if (!(m[i] = session_read(s, i, &code)))
             return code;
+        if (session_lacks_data(s, m[i])) {
+            diag_error(s->d, LOC_NONE, "compare needs data: -input=PATH or -random=N");
+            return EXIT_USAGE;
+        }
     }
     if (!job_prepare_pair(&jobs[0], m[0], &jobs[1], m[1]))
         return job_failure(jobs[1].ctx.misused ? &jobs[1] : &jobs[0]);
     ProgramOptions p = {.ignore_quant = s->o.ignore_quant, .rounding = jobs[0].rounding};
     Comparison c;
-    size_t random = s->o.random > 0 ? (size_t)s->o.random : 0;
+    size_t random = s->o.input.n ? 0 : s->o.random > 0 ? (size_t)s->o.random : 1;
     if (!compare_modules(m[0], m[1], s->o.input.items, s->o.input.n, random, &p, &p, &c, s->d))
         return EXIT_WRONG;
     drop_cut(&c, uses_new(m[0]), uses_new(m[1]));

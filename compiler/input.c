@@ -281,6 +281,13 @@ Module *session_read(Session *s, size_t i, ExitCode *code) {
     return m && set_inputs(s, m, i == 0, code) ? m : NULL; /* what is compared may have none */
 }
 
+bool session_lacks_data(const Session *s, const Module *m) {
+    for (size_t i = 0; i < m->graph->n_in; i++)
+        if (!m->graph->in[i]->data)
+            return !s->o.input.n && s->o.random <= 0;
+    return false;
+}
+
 static bool read_donor(Session *s, const char *path, Module **out, ExitCode *code) {
     if (!path)
         return true;

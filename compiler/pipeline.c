@@ -269,6 +269,8 @@ bool job_compile(Job *j, Module *m) {
     j->read_opset = module_opset(m, STR(""));
     if (j->form != FORM_AS_IS && !j->o->passes && !module_data_required(m, j->d))
         return false; /* before any pass wonders why something is no constant */
+    if (j->form != FORM_AS_IS && !j->o->passes && !module_check_use(m, j->d))
+        return false;
     if (j->form != FORM_AS_IS || j->o->passes || j->o->target_opset > 0)
         module_forget_file(m);
     return bring_into_form(j, m) && (!rename || job_pass(j, m, "rename-interface")) &&
@@ -291,8 +293,9 @@ static bool run_on_integers(Job *j, Module *m) {
 }
 
 static bool open_for_run(Job *j, Module *m) {
-    if (!module_data_required(m, j->d) || !open_up(j, m))
+    if (!module_data_required(m, j->d) || !open_up(j, m) || !module_check_use(m, j->d))
         return false;
+    module_forget_file(m);
     j->ctx.target_opset = module_opset(m, STR("")) < OPS_BIND_OPSET ? OPS_BIND_OPSET : 0;
     if (!job_pass(j, m, "freeze") || !job_pass(j, m, "upgrade"))
         return false;

@@ -245,7 +245,7 @@ ExitCode cmd_run(Session *s) {
     Module *m = session_read(s, 0, &code);
     if (!m)
         return code;
-    if (!s->o.input.n && s->o.random <= 0 && m->graph->n_in > 0) {
+    if (session_lacks_data(s, m)) {
         diag_error(s->d, LOC_NONE, "run needs data: -input=PATH or -random=N");
         return EXIT_USAGE;
     }

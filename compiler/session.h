@@ -40,6 +40,9 @@ ExitCode job_failure(const Job *j);
 /* Reads INPUT number `i` of the command line: ONNX or .qir, told by content. NULL after
  * diagnostics, with the exit code in `*code`. The module is resolved, inferred and verified. */
 Module *session_read(Session *s, size_t i, ExitCode *code);
+/* Whether the module has an input without a default, and the command line gives no data to run on.
+ */
+bool session_lacks_data(const Session *s, const Module *m);
 
 /* The same before anything is resolved or checked: what parses, and no more. */
 Module *session_parse(Session *s, size_t i, ExitCode *code);

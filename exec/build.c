@@ -60,7 +60,8 @@ static void bind_outputs(Binder *b, const Graph *g) {
 }
 
 Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
-    if (!module_check_static(m, d) || !module_refine(m, d) || !module_verify(m, d))
+    if (!module_check_static(m, d) || !module_refine(m, d) || !module_verify(m, d) ||
+        !module_check_use(m, d))
         return NULL;
     Arena *a = m->arena;
     bool partial = o && o->partial;

@@ -134,6 +134,7 @@ static int layer_slices(const OpCtx *c, size_t i, int axis, size_t result) {
 const OpDef op_LayerNormalization = {
     .domain = "",
     .name = "LayerNormalization",
+    .since_in_onnx = 17,
     .attrs_size = sizeof(NormAttrs),
     .attrs = layer_attrs,
     .infer = layer_infer,
@@ -208,6 +209,16 @@ static const AttrSpec group_attrs[] = {
     A_END,
 };
 
+/* Before opset 21 scale and bias have a number for each group. Exporters give one for each channel,
+ * as the operator was corrected to have. */
+static bool has_channels(const OpCtx *c) {
+    const NormAttrs *a = c->attrs;
+    Type x = op_type(c, X), s = op_type(c, SCALE);
+    bool known = x.rank > 1 && s.rank == 1 && s.dims[0].value >= 0;
+    return c->opset >= 21 ||
+           (known && s.dims[0].value == x.dims[1].value && s.dims[0].value != a->num_groups);
+}
+
 static bool group_verify(const OpCtx *c) {
     const NormAttrs *a = c->attrs;
     Type x = op_type(c, X);
@@ -217,7 +228,7 @@ static bool group_verify(const OpCtx *c) {
         return true;
     if (x.rank < 3)
         return op_error_in(c, X, "input must have rank 3 or more, not %d", x.rank);
-    int64_t channels = x.dims[1].value, entries = c->opset < 21 ? a->num_groups : channels;
+    int64_t channels = x.dims[1].value, entries = has_channels(c) ? channels : a->num_groups;
     if (channels >= 0 && channels % a->num_groups)
         return op_error_attr(c, "num_groups", "%lld channels do not divide into %lld groups",
                              (long long)channels, (long long)a->num_groups);
@@ -230,7 +241,7 @@ static bool group_bind(Binder *b, const Node *n, const OpCtx *c) {
     int32_t groups = (int32_t)a->num_groups, members = (int32_t)x.dims[1].value / groups;
     int32_t size = bind_extent(x, 2, x.rank);
     NormRows r = {(int32_t)x.dims[0].value * groups, members * size, groups, 1, members * size};
-    if (c->opset >= 21) {
+    if (has_channels(c)) {
         r.step = members;
         r.block = size;
     }
@@ -264,8 +275,9 @@ static bool group_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names,
         return true;
     Type x = n->in[X]->type;
     int64_t channels = x.kind == TYPE_TENSOR && x.rank > 1 ? x.dims[1].value : -1;
-    return repeat(n, SCALE, a->num_groups, channels, names, d) &&
-           repeat(n, BIAS, a->num_groups, channels, names, d);
+    OpCtx c = op_ctx(n, d);
+    return has_channels(&c) || (repeat(n, SCALE, a->num_groups, channels, names, d) &&
+                                repeat(n, BIAS, a->num_groups, channels, names, d));
 }
 
 const OpDef op_GroupNormalization = {

@@ -128,7 +128,10 @@ int64_t node_opset(const Node *n) {
 
 const OnnxSchema *node_schema(const Node *n) {
     int64_t opset = node_opset(n);
-    return onnx_schema_find(n->domain, n->op, opset > INT_MAX ? INT_MAX : (int)opset);
+    const OnnxSchema *s =
+        onnx_schema_find(n->domain, n->op, opset > INT_MAX ? INT_MAX : (int)opset);
+    const OpDef *op = s ? NULL : op_find(n->domain, n->op);
+    return op && op->since_in_onnx ? onnx_schema_find(n->domain, n->op, op->since_in_onnx) : s;
 }
 
 OpCtx op_ctx_few(const Node *n, Type few[OP_FEW], Diags *d) {

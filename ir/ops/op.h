@@ -229,6 +229,8 @@ typedef enum Family { FAMILY_NONE, FAMILY_CONVOLUTION, FAMILY_SEQUENCE } Family;
 
 typedef struct OpDef {
     const char *domain, *name;
+    int since_in_onnx; /* onnxruntime has the operator, as it is from this opset of ONNX on, at all
+                          before it, too, and its optimizer writes it there; 0: not so */
     size_t attrs_size;
     const AttrSpec *attrs;
     bool (*verify)(const OpCtx *c); /* laws beyond the schema; NULL: none */
@@ -363,6 +365,10 @@ bool module_verify(Module *m, Diags *d);
 /* Resolves, infers and verifies. One run tells all problems, and each once: a fault hides no other,
  * and what reads a result of a faulty node is held against no law. */
 bool module_check(Module *m, unsigned flags, Diags *d);
+/* What is no fault where a model is only read and written, so that any file comes back, and is one
+ * where it is run, quantized or lowered: bad scales and zero points as operands of nodes, bad
+ * dimensions and types of the graph's inputs and outputs (verify_use.c). */
+bool module_check_use(Module *m, Diags *d);
 bool module_verify_with(Module *m, unsigned flags, Diags *d);
 /* That a node has as many operands and results as its schema asks for, none of them left out that
  * must be there. True where no schema is known. */

@@ -56,7 +56,8 @@ static bool verify_operands(const OpCtx *c) {
     if (a->block_size < 0 || a->block_size > INT32_MAX)
         return op_error_attr(c, "block_size", "block_size must be from 0 to 2147483647");
     if (z.rank >= 0 && s.rank >= 0 && !type_same_shape(z, s) && type_is_static(z) &&
-        type_is_static(s) && !(z.rank + s.rank == 1)) /* [] beside [1] is common */
+        type_is_static(s) &&
+        !(z.rank + s.rank == 1)) /* [] beside [1] is common; verify_use.c counts */
         return op_error_in(c, ZP, "scale and zero point differ in shape: %s and %s",
                            type_text(c->arena, s), type_text(c->arena, z));
     if (x.rank < 0 || s.rank < 1 || (s.rank == 1 && s.dims[0].value == 1 && !a->block_size))

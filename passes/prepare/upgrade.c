@@ -94,9 +94,9 @@ static void import_newer(Function *f, int64_t to) {
 
 bool pass_upgrade(Module *m, PassContext *c) {
     int64_t from = module_opset(m, STR("")), to = c->target_opset;
-    if (from == 0 || to <= from)
+    if (to <= from)
         return true;
-    if (from < OLDEST_OPSET)
+    if (from && from < OLDEST_OPSET)
         return diag_error(c->d, LOC_NONE,
                           "opset %lld cannot be converted: conversion starts at opset %d",
                           (long long)from, OLDEST_OPSET);

@@ -46,7 +46,24 @@ static int param_axis(const QopView *v, const OpCtx *c, size_t i) {
     return weight && q->weight_axis ? q->weight_axis(c) : -1;
 }
 
+/* The scale as DequantizeLinear and QuantizeLinear of floats have it: float, where QOperators take
+ * float16, too, and one for each zero point, where they take one for all. */
+static Value *float_scale(Raise *r, Value *scale, const Value *zp) {
+    const Tensor *t = value_data(scale);
+    size_t zps = zp ? value_data(zp)->count : 1, n = t->count == 1 && zps > 1 ? zps : t->count;
+    if (t->elem == ELEM_FLOAT && n == t->count)
+        return scale;
+    float *all = NEW_ARRAY(r->b.a, float, n);
+    for (size_t i = 0; i < n; i++)
+        all[i] = (float)tensor_float(t, t->count == 1 ? 0 : i);
+    int64_t dim = (int64_t)n;
+    int rank = n == t->count ? t->rank : 1;
+    return build_const(&r->b, scale->name, "_float", ELEM_FLOAT, rank,
+                       n == t->count ? t->dims : &dim, all);
+}
+
 static Value *dequantize(Raise *r, Node *at, Value *x, Value *scale, Value *zp, int axis) {
+    scale = float_scale(r, scale, zp);
     Node *n = conversion(r, at, "DequantizeLinear", x, scale, zp);
     if (value_data(scale)->count > 1)
         node_set_int(n, "axis", axis);
@@ -102,8 +119,9 @@ static void expand(Raise *r, Node *n, const QopView *v) {
     if (v->y_scale) {
         Value *real = new_float(r, f, base_name(y->name), "_QuantizeLinear_Input", y->type);
         map_set(r->made, real->name, f);
-        Node *q = conversion(r, n, "QuantizeLinear", f->out[0], v->y_scale,
-                             zero_of(r, v, base_name(y->name)));
+        Value *scale = float_scale(r, v->y_scale, NULL);
+        Node *q =
+            conversion(r, n, "QuantizeLinear", f->out[0], scale, zero_of(r, v, base_name(y->name)));
         op_resolve(q, r->b.d);
         node_insert_before(n, q);
         f = q;

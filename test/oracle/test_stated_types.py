@@ -3,6 +3,7 @@
 
 They read with a warning each, come back from ONNX -> .qir -> ONNX field by field, and compute, quantize and
 compile as the same models without the wrong words. onnxruntime loads some of those whose elements are right.
+An output of other elements is refused where the model is computed with.
 """
 
 import re
@@ -93,6 +94,7 @@ BODIES = {
 }
 
 SHAPES, ELEMENTS = (dims, rank, open_rank), (element, sequence)
+EMITS = ("-emit=qdq", "-emit=qop", "-emit=c", "-emit=qir", "-emit=onnx")
 
 
 def stated_wrongly(model, how):
@@ -161,7 +163,11 @@ class StatedTypes(OracleCase):
     def test_products_are_the_same(self, emit):
         """Byte by byte what is made of the model without the wrong words, but for what C says of its input."""
         for name in MODELS:
-            self.make(name, SHAPES + ELEMENTS)
+            right, wrong, _, path = self.make(name, SHAPES + ELEMENTS)
+            for output, lie in zip(right.graph.output, wrong.graph.output):
+                t = output.type.tensor_type
+                lie.CopyFrom(dims(output.name, t.elem_type, [d.dim_value for d in t.shape.dim]))
+            onnx.save(wrong, path)
             made = []
             for kind in ("", ".wrong"):
                 source, out = self.scratch / f"{name}{kind}.onnx", self.scratch / f"out{kind}"
@@ -170,6 +176,21 @@ class StatedTypes(OracleCase):
                 made.append(re.sub(rb"\(SHA-256 \w+\)", b"", out.read_bytes().replace(b".wrong", b"")))
             with self.subTest(model=name):
                 self.assertEqual(*made)
+
+    @for_each(*ELEMENTS)
+    def test_outputs_of_other_elements(self, lie):
+        right = MODELS["mlp"]()
+        output = right.graph.output[0]
+        t = output.type.tensor_type
+        output.CopyFrom(lie(output.name, t.elem_type, [d.dim_value for d in t.shape.dim]))
+        path = self.scratch / "output.onnx"
+        onnx.save(right, path)
+        self.assertIn("warning: the model states", qxc(path, "-o", "/dev/null", "-verify-roundtrip").stderr)
+        for command in (["run", path, "-random=1"], ["compare", path, path, "-random=1"],
+                        *([path, e, "-calib-random=1", "-o", self.scratch / "out"] for e in EMITS)):
+            said = qxc(*command, ok=False).stderr
+            self.assertIn("error: the model states output", said)
+        self.assertFalse((self.scratch / "out").exists())
 
     @for_each(*BODIES)
     def test_bodies(self, name):
