@@ -4,6 +4,8 @@ The environment may set QXC (the program), BUILD (where scratch files go) and QX
 with models/); test/run.sh sets all three.
 """
 
+import contextlib
+import fcntl
 import os
 import pathlib
 import shutil
@@ -43,6 +45,15 @@ def qxc(*args, ok=True):
     if ok and done.returncode:
         raise QxcError(f"exit {done.returncode}: {' '.join(command)}\n{done.stderr[-3000:]}")
     return done
+
+
+@contextlib.contextmanager
+def alone(folder):
+    """Of the processes that make what several tests need in `folder`, one at a time is inside; the next finds it made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def compile_c(*command):
@@ -94,9 +105,14 @@ def ends(path):
 
 
 class OracleCase(unittest.TestCase):
-    """A test with a scratch folder, and models that may be absent."""
+    """A test with a scratch folder, and models that may be absent.
+
+    A class whose tests take many seconds of processor time says how many one takes, so that a first run starts with
+    them and shares them out (pool.py).
+    """
 
     maxDiff = None
+    seconds = 1
 
     def __init_subclass__(cls):
         for name, method in list(vars(cls).items()):

@@ -112,9 +112,10 @@ def test_inputs(name):
 
 
 def input_parameters(model):
-    """Scale and zero point of a quantized model's input, from its DequantizeLinear."""
-    source = model.graph.input[0].name
-    node = next(n for n in model.graph.node if n.op_type == "DequantizeLinear" and n.input[0] == source)
+    """Scale and zero point of a quantized model's input: of the first DequantizeLinear of what is computed, since a
+    Transpose may come before it."""
+    initial_names = {t.name for t in model.graph.initializer}
+    node = next(n for n in model.graph.node if n.op_type == "DequantizeLinear" and n.input[0] not in initial_names)
     initial = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
     return initial[node.input[1]], initial[node.input[2]]
 

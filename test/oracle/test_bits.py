@@ -192,6 +192,8 @@ class Net:
 
 
 class Bits(OracleCase):
+    seconds = 1.7
+
     def run_c(self, path, data):
         source, program = path.with_suffix(".c"), path.with_suffix("")
         qxc(path, "-emit=c", "-testbench", f"-input={data}", "-no-sync", "-quiet", "-o", source)

@@ -256,6 +256,8 @@ class Layers:
 
 
 class ChannelsLast(OracleCase):
+    seconds = 20
+
     @for_each(*SEEDS)
     def test_layers(self, seed):
         self.compare(seed, "exact", BUILDS)

@@ -119,6 +119,8 @@ class Layers:
 
 
 class ChannelsLastFloat(OracleCase):
+    seconds = 9
+
     def prepared(self, name, *seed):
         folder = self.scratch / name
         folder.mkdir()

@@ -27,6 +27,8 @@ def need(*tools):
 
 
 class CortexM(OracleCase):
+    seconds = 2
+
     @for_each(*BOARDS)
     def test_example(self, board):
         """examples/cortex-m says that all samples are right; with a wrong expectation it does not."""

@@ -15,6 +15,8 @@ SMALL = 40  # layers that fit into the memory of boards
 
 
 class Cross(OracleCase):
+    seconds = 5
+
     def emit(self, model, name, *options):
         folder = self.scratch / name
         folder.mkdir(exist_ok=True)

@@ -92,6 +92,8 @@ def without_comments(text):
 
 
 class EmittedC(OracleCase):
+    seconds = 4
+
     def folder(self, name):
         path = self.scratch / name
         path.mkdir(exist_ok=True)

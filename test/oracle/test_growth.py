@@ -68,6 +68,8 @@ ROOM = {"sigmoids": 18, "convolutions": 24, "readers": 6}
 
 
 class Growth(OracleCase):
+    seconds = 10
+
     def instructions(self, model, layers, option):
         path = self.scratch / f"{layers}.qir"
         path.write_text(model(layers))

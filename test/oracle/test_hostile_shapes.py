@@ -166,6 +166,8 @@ def deeper(rng, model):
 
 
 class HostileShapes(OracleCase):
+    seconds = 10
+
     def test_changed_cases(self):
         rng, ran = random.Random(SEED), 0
         known = [(name, model, data) for name, model, data in cases()

@@ -28,6 +28,8 @@ WAYS = {"dynamic": ("qdq", ("-dynamic",), 1),
 
 @unittest.skipIf(os.environ.get("SANITIZE"), "sanitizers take memory of their own")
 class Large(OracleCase):
+    seconds = 10
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

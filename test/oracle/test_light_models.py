@@ -74,6 +74,8 @@ def round_trip(path, folder):
 
 
 class LightModels(OracleCase):
+    seconds = 15
+
     @for_each(*selected())
     def test_through_text_and_back(self, name):
         path, _ = light(name)

@@ -96,6 +96,8 @@ def small_products(file, sizes, kind, zero):
 
 
 class Lint(OracleCase):
+    seconds = 8
+
     def emit(self, name):
         source = self.scratch / f"{name}.c"
         if name == "digits":

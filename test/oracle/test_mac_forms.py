@@ -177,6 +177,8 @@ class Form:
 
 
 class MacForms(OracleCase):
+    seconds = 4
+
     @for_each(*FORMS)
     def test(self, name):
         form = Form(FORMS[name])

@@ -30,6 +30,8 @@ def floats(values):
 
 
 class PackagedModels(OracleCase):
+    seconds = 4
+
     def setUp(self):
         super().setUp()
         self.calib = self.scratch / "calib"

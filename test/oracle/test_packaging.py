@@ -252,6 +252,8 @@ class Installed(OracleCase):
 
 
 class Examples(OracleCase):
+    seconds = 5
+
     def test_pc(self):
         need("make", "gcc", "pkg-config")
         out = self.scratch / "pc"

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-from common import BUILD, QXC, ROOT, OracleCase
+from common import BUILD, QXC, ROOT, OracleCase, alone
 from test_packaging import ARDUINO, ARDUINO_MAIN, outside_make
 
 LIBRARY = ROOT / "examples/arduino"
@@ -27,19 +27,27 @@ BUILDER = ("from SCons.Script import Default, DefaultEnvironment\n"
 def environment():
     """The folder with PlatformIO's programs, made once."""
     folder = BUILD / "platformio-venv"
-    made_from = folder / "made-from"
-    if not (made_from.exists() and made_from.read_text() == repr(PACKAGES)):
-        shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        done = subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES],
-                              capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise unittest.SkipTest(f"PlatformIO cannot be installed: {done.stderr.strip()[-200:]}")
-        made_from.write_text(repr(PACKAGES))
+    made_from = folder.with_suffix(".made-from")
+    with alone(BUILD / "platformio"):
+        if not (made_from.exists() and made_from.read_text() == repr(PACKAGES)):
+            shutil.rmtree(folder, ignore_errors=True)
+            install(folder)
+            made_from.write_text(repr(PACKAGES))
     return folder / "bin"
 
 
+def install(folder):
+    """By the pip of the tests: a virtual environment without one is made in a moment."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    done = subprocess.run([sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--quiet",
+                           "--disable-pip-version-check", *PACKAGES], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise unittest.SkipTest(f"PlatformIO cannot be installed: {done.stderr.strip()[-200:]}")
+
+
 class PlatformIO(OracleCase):
+    seconds = 10
+
     def setUp(self):
         self.programs = environment()
         core = self.scratch / "core"

@@ -34,6 +34,8 @@ def result_parameters(model, node):
 
 
 class Quantize(OracleCase):
+    seconds = 1.5
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

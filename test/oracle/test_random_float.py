@@ -136,6 +136,8 @@ class RandomNet:
 
 
 class RandomModels(OracleCase):
+    seconds = 20
+
     def check_float(self, want, got):
         for name, reference in want.items():
             self.assertLessEqual(float_excess(got[name], reference), 0, f"run: {name}")

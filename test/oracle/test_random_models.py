@@ -51,6 +51,8 @@ def reprint(folder):
 
 
 class RandomModels(unittest.TestCase):
+    seconds = 20
+
     def test_schema_is_covered(self):
         known = modelgen.HANDLED | modelgen.REFUSED
         self.assertEqual(known - modelgen.schema_fields(), set(), "fields that are not in the schema")

@@ -188,6 +188,8 @@ class RandomNet:
 
 
 class RandomModels(OracleCase):
+    seconds = 20
+
     def compare(self, what, net, want, got):
         for name, error in net.outputs.items():
             away = np.max(abs(got[name].reshape(want[name].shape).astype(float) -

@@ -54,6 +54,8 @@ def resnet(blocks):
 
 
 class Reduce(OracleCase):
+    seconds = 4
+
     def setUp(self):
         self.temporary = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
         os.environ["TMPDIR"] = str(self.temporary)
