@@ -10,7 +10,7 @@
 
 typedef struct Score {
     double sqnr; /* dB, of the worst output */
-    double drop; /* percentage points of top-1 accuracy */
+    Drop drop;   /* of top-1 accuracy */
 } Score;
 
 typedef struct Mixed {
@@ -24,7 +24,7 @@ typedef struct Mixed {
     bool has_sqnr, has_drop;
     double least_sqnr, most_drop;
     Labels labels;
-    double float_top1;
+    Answers of_float; /* [0]: not yet */
     Layer *layers;
     size_t n;
 } Mixed;
@@ -145,24 +145,33 @@ static bool worst_output(Mixed *x, Module *a, Module *b, Score *out) {
                       "left to measure");
 }
 
+/* The float model answers once; what answers are right outlives the modules. */
+static bool measure_drop(Mixed *x, Module *a, Module *b, Drop *out) {
+    const TextList *data = &x->s->o.calib;
+    Arena *arena = x->s->arena;
+    Diags *d = x->s->d;
+    Answers answers;
+    if (!x->of_float.n &&
+        !top1_answers(arena, a, data->items, data->n, &x->labels, &x->of_float, d))
+        return false;
+    if (!top1_answers(arena, b, data->items, data->n, &x->labels, &answers, d))
+        return false;
+    *out = top1_drop(&x->of_float, &answers);
+    return true;
+}
+
 static bool measure(Mixed *x, size_t n, const Layer *only, Score *out, ExitCode *code) {
     Job plain, run = *x->j;
     Options o;
     Module *a = read_float(x, &plain, &o, code);
     Module *b = a ? read_quantized(x, n, only, FORM_TRUE, code) : NULL;
-    const TextList *data = &x->s->o.calib;
-    double top1 = 0;
     run.o = &x->to_run;
     bool ok = b && job_prepare_pair(&plain, a, &run, b);
     if (b && !ok)
         *code = job_failure(plain.ctx.misused ? &plain : &run);
     ok = ok && worst_output(x, a, b, out);
-    if (ok && x->has_drop && !only) {
-        ok =
-            (x->n || top1_accuracy(a, data->items, data->n, &x->labels, &x->float_top1, x->s->d)) &&
-            top1_accuracy(b, data->items, data->n, &x->labels, &top1, x->s->d);
-        out->drop = x->float_top1 - top1;
-    }
+    if (ok && x->has_drop && !only)
+        ok = measure_drop(x, a, b, &out->drop);
     free_modules(x->s);
     return ok;
 }
@@ -177,7 +186,7 @@ static bool list_layers(Mixed *x, ExitCode *code) {
 
 static bool holds(const Mixed *x, const Score *s) {
     return (!x->has_sqnr || s->sqnr >= x->least_sqnr) &&
-           (!x->has_drop || s->drop <= x->most_drop + 1e-9);
+           (!x->has_drop || s->drop.points <= x->most_drop + 1e-9);
 }
 
 /* ---- the search ---- */
@@ -197,7 +206,10 @@ static void tell(const Mixed *x, const char *what, const Score *s) {
     else
         fprintf(stderr, "%s: %.2f dB", what, s->sqnr);
     if (x->has_drop)
-        fprintf(stderr, ", %.2f points of %.2f%% lost", s->drop, x->float_top1);
+        fprintf(stderr,
+                ", top-1 falls by %.2f points from %.2f%% (95%% sure: at most %.2f) on %zu samples "
+                "held back",
+                s->drop.points, top1_percent(&x->of_float), s->drop.sure, x->of_float.n);
     fputc('\n', stderr);
 }
 
@@ -205,10 +217,10 @@ static ExitCode missed(const Mixed *x, const Score *best) {
     if (x->has_sqnr && best->sqnr < x->least_sqnr)
         diag_error(x->s->d, LOC_NONE, "-min-sqnr=%g cannot be met: the best reached is %.2f dB",
                    x->least_sqnr, best->sqnr);
-    if (x->has_drop && best->drop > x->most_drop)
+    if (x->has_drop && best->drop.points > x->most_drop)
         diag_error(x->s->d, LOC_NONE,
                    "-max-drop=%g cannot be met: the best reached loses %.2f points", x->most_drop,
-                   best->drop);
+                   best->drop.points);
     return EXIT_MISSED;
 }
 
@@ -277,6 +289,8 @@ static ExitCode search(Mixed *x) {
     Score plain = {0}, best = {0};
     if (!measure(x, 0, NULL, &plain, &code))
         return code;
+    if (x->has_drop && !x->s->o.quiet)
+        top1_print(&x->of_float, x->labels.n, stderr);
     tell(x, "all quantized", &plain);
     if (holds(x, &plain))
         return EXIT_DONE;
@@ -303,7 +317,11 @@ ExitCode mixed_decide(Session *s, Job *j) {
                                    s->o.labels, &x.labels, s->d))
         return EXIT_WRONG;
     diags_quiet(s->d, true); /* what is to be said is said once, when the result is made */
+    if (x.has_drop)
+        j->ctx.part = SAMPLES_BUT_HELD_BACK; /* of what is written, too */
     ExitCode code = search(&x);
     diags_quiet(s->d, s->o.quiet);
+    if (x.of_float.n)
+        top1_warn(&x.of_float, x.most_drop, s->d);
     return code;
 }

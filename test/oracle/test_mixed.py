@@ -44,17 +44,25 @@ class Mixed(common.OracleCase):
             labels = loaded["labels"]
 
         def right(path):
-            return 100 * np.mean(self.run_on(path, TEST).reshape(len(labels), -1).argmax(1) == labels)
+            """Of the samples that are held back: every third."""
+            answers = self.run_on(path, TEST).reshape(len(labels), -1).argmax(1)
+            return 100 * np.mean((answers == labels)[2::3])
 
         out = self.scratch / "top1.onnx"
-        done = qxc(MODEL, f"-calib={TEST}", FEW, "-max-drop=0.2%", "-labels=labels", "-emit=qdq", "-o", out)
+        done = qxc(MODEL, f"-calib={TEST}", "-weights=int2 sym", "-no-bias-correction", "-max-drop=5%", "-labels=labels", "-emit=qdq", "-o", out)
         self.assertTrue(self.kept(done), done.stderr)
-        self.assertLessEqual(right(MODEL) - right(out), 0.2)
+        self.assertLessEqual(right(MODEL) - right(out), 5)
+        self.assertRegex(done.stderr, rf"top-1 falls by {right(MODEL) - right(out):.2f} points from {right(MODEL):.2f}%")
+        self.assertIn("every third held back to judge by: 132, with labels of 10 of 10 classes", done.stderr)
         with np.load(TEST) as loaded:  # as many labels as samples, and integers
             np.savez(self.scratch / "floats.npz", image=loaded["image"], labels=loaded["labels"] * 1.0)
+            np.savez(self.scratch / "beyond.npz", image=loaded["image"], labels=loaded["labels"] + 1)
+            np.savez(self.scratch / "two.npz", image=loaded["image"][:2], labels=loaded["labels"][:2])
             np.savez(self.scratch / "short.npz", image=loaded["image"], labels=loaded["labels"][:9])
         for name, key, words in (("floats", "labels", "wanted one integer a sample"),
                                  ("short", "labels", "9 labels for 397 samples"),
+                                 ("beyond", "labels", "has the label 10, which is no class"),
+                                 ("two", "labels", "holds every third sample back to judge by: 2 samples are too few"),
                                  ("short", "label", "holds no such array")):
             done = qxc(MODEL, f"-calib={self.scratch / name}.npz", "-max-drop=1", f"-labels={key}", "-emit=qdq",
                        "-o", self.scratch / "none.onnx", ok=False)
