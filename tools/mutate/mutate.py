@@ -12,6 +12,7 @@ test/mutants.md explains survivors that change nothing: `FILE`, `FUNCTION`, `CHA
 
 import argparse
 import collections
+import fcntl
 import hashlib
 import json
 import multiprocessing
@@ -206,6 +207,11 @@ def main():
     options = parser.parse_args()
     begin = time.monotonic()
     TRACES.mkdir(parents=True, exist_ok=True)
+    lock = open(BUILD / "lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        sys.exit("another `make mutate` runs in build/mutate")
     texts, chosen, by_file, total = choose(options.n, options.seed)
     program = build(texts, by_file)
     print(f"{len(chosen)} of {total} mutants, seed {options.seed}, built after {time.monotonic() - begin:.0f} s", file=sys.stderr)
@@ -234,12 +240,12 @@ def report(chosen, killed, by_mutant, seconds, options):
         known = (m.file, m.function, m.change) in reasons
         open_ones += not known
         note = "explained" if known else f"{len(by_mutant[number])} tests reach it"
-        lines.append(f"{m.file}:{m.line}: {m.function}: {m.change} ({note})")
+        lines.append(f"{m.file}:{m.line}: {m.function}: {m.change} (number {number}, {note})")
     share = len(killed) / len(chosen)
     lines = sorted(lines) + [
         f"{len(killed)} of {len(chosen)} mutants killed: {100 * share:.1f} % (seed {options.seed}, {seconds / 60:.0f} minutes); "
         f"{len(lines)} survived, {len(lines) - open_ones} of them explained"]
-    kills = [f"{m.file}:{m.line}: {m.function}: {m.change} (killed by {killed[str(k)]})" for k, m in enumerate(chosen, 1)
+    kills = [f"{m.file}:{m.line}: {m.function}: {m.change} (number {k}, killed by {killed[str(k)]})" for k, m in enumerate(chosen, 1)
              if str(k) in killed]
     (BUILD / "report.txt").write_text("\n".join(lines + ["", *sorted(kills), ""]))
     print("\n".join(lines))
