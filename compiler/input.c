@@ -160,7 +160,8 @@ typedef enum Kind { KIND_ONNX, KIND_QIR, KIND_UNREADABLE } Kind;
 static Kind sniff(const char *path, size_t *size, Diags *d) {
     bool std = strcmp(path, "-") == 0;
     if (std && !buffer_stdin()) {
-        diag_error(d, LOC_NONE, "cannot read standard input: %s", strerror(errno));
+        diag_error(d, LOC_NONE, "cannot read standard input: %s",
+                   errno == EBADF ? "it is closed" : strerror(errno));
         return KIND_UNREADABLE;
     }
     int fd = std ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,10 +1,12 @@
 /* qxc: the only place that decides how the process ends. */
+#define _GNU_SOURCE
 #include "compiler/expect.h"
 #include "compiler/places.h"
 #include "compiler/without_effect.h"
 #include "compiler/version.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -83,37 +85,15 @@ static ExitCode dispatch(Session *s) {
 
 /* "-o -" is what goes without saying, but for `run`, which prints text there. */
 static bool output_is_clear(Session *s) {
-    if (!s->o.output || strcmp(s->o.output, "-") != 0)
+    bool run = strcmp(s->o.command, "run") == 0;
+    if (!s->o.output ||
+        (strcmp(s->o.output, "-") != 0 && (run || strcmp(s->o.output, "/dev/stdout") != 0)))
         return true;
-    if (strcmp(s->o.command, "run") == 0)
+    if (run)
         return diag_error(s->d, LOC_NONE,
                           "run writes values to a file: -o y.npz; without -o it "
                           "prints them as text");
     s->o.output = NULL;
-    return true;
-}
-
-static bool check_apart(Session *s, const char *out, const char *in) {
-    return !out || !in || !same_file(out, in) ||
-           diag_error(s->d, LOC_NONE, "%s%s would overwrite what is read",
-                      out == s->o.output ? "-o " : "-report=", diag_name(s->d, str_from(out)));
-}
-
-/* What is written goes over nothing that is read: a slip would cost the model. */
-static bool inputs_are_kept(Session *s) {
-    const Options *o = &s->o;
-    const char *outs[] = {o->output, o->report};
-    const char *ins[] = {o->weights_from, o->scales_from, o->scheme};
-    const TextList *lists[] = {&o->inputs, &o->calib, &o->input};
-    for (size_t k = 0; k < 2; k++) {
-        for (size_t i = 0; i < sizeof ins / sizeof *ins; i++)
-            if (!check_apart(s, outs[k], ins[i]))
-                return false;
-        for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
-            for (size_t i = 0; i < lists[l]->n; i++)
-                if (!check_apart(s, outs[k], lists[l]->items[i]))
-                    return false;
-    }
     return true;
 }
 
@@ -145,7 +125,7 @@ static ExitCode session_run(Session *s, int argc, char **argv) {
     s->arena = arena_new(0, &s->oom);
     s->d = diags_new(s->arena, stderr, want_color(color_option(argc, argv)));
     if (!options_parse(&s->o, s->arena, argc, argv, s->d) || !output_is_clear(s) ||
-        !inputs_are_kept(s))
+        !session_inputs_are_kept(s))
         return EXIT_USAGE;
     diags_quiet(s->d, s->o.quiet);
     places_show(s);
@@ -157,12 +137,22 @@ static ExitCode session_run(Session *s, int argc, char **argv) {
     return code;
 }
 
+/* Descriptors 0 to 2 that whoever started us has closed must not become files of ours: messages
+ * would land in them. What stands there instead can be neither read nor written. */
+static void occupy_descriptors(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            open("/", O_PATH); /* the lowest number that is free */
+}
+
 int main(int argc, char **argv) {
     Session *s = calloc(1, sizeof *s);
     if (!s) {
         fputs("qxc: error: out of memory\n", stderr);
         return EXIT_WRONG;
     }
+    occupy_descriptors();
+    out_catch_signals();
     signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error, not the end */
     ExitCode code = session_run(s, argc, argv);
     if (s->d)

@@ -167,7 +167,7 @@ static Shape arrange(Collect *c, Column *col) {
 }
 
 static ExitCode write_npz(Collect *c, const char *path) {
-    OutFiles *out = c->s->out = out_new(c->s->arena, c->s->d, !c->s->o.no_sync);
+    OutFiles *out = c->s->out = session_outputs(c->s);
     FILE *f = out_open(out, path);
     if (!f)
         return EXIT_IO;

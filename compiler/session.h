@@ -52,6 +52,12 @@ unsigned verify_read_flags(bool is_text);
  */
 bool session_read_donors(Session *s, Job *j, ExitCode *code);
 
+/* A group of output files that replace nothing this run has read. */
+OutFiles *session_outputs(Session *s);
+/* Whether -o and -report name nothing that is read: a slip would cost the model. False after an
+ * error. */
+bool session_inputs_are_kept(Session *s);
+
 /* Writes the module to -o (or stdout) as what -emit says. */
 ExitCode session_write(Session *s, Job *j, Module *m);
 

@@ -75,7 +75,7 @@ bool emits_binary(const Job *j) {
 
 /* Whether what was written has arrived is told by out_commit, and of standard output by main. */
 ExitCode session_write(Session *s, Job *j, Module *m) {
-    s->out = out_new(s->arena, s->d, !s->o.no_sync);
+    s->out = session_outputs(s);
     Writing w = {s, j, m, s->out, stdout};
     bool is_qir = j->emit == EMIT_QIR;
     FILE *report = NULL;
@@ -88,12 +88,11 @@ ExitCode session_write(Session *s, Job *j, Module *m) {
               : j->emit == EMIT_C ? write_c(&w)
               : emits_binary(j)   ? write_onnx(&w)
                                   : write_text(&w);
-    bool failed = is_qir && !ok; /* at opening a file */
     j->opset = module_opset(m, STR(""));
     ok = ok && (!report || report_write(s, j, m, report));
     if (!ok || diags_errors(s->d)) {
         out_abort(w.out);
-        return failed ? EXIT_IO : EXIT_WRONG;
+        return out_failed(w.out) ? EXIT_IO : EXIT_WRONG;
     }
     return out_commit(w.out) && !ferror(stdout) ? EXIT_DONE : EXIT_IO;
 }

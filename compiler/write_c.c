@@ -63,13 +63,26 @@ static bool open_beside(Writing *w, CWriteOptions *c, CStreams *to) {
         return diag_error(w->s->d, LOC_NONE,
                           "C cannot include a header of the name '%s': choose another -o",
                           diag_name(w->s->d, str_from(c->header_name)));
-    if (!(to->header = out_open(w->out, h)))
+    if (!(to->header = out_side(w->out, h)))
         return false;
     if (!o->weights_file)
         return true;
     const char *path = path_beside(w->m->arena, o->output, ".weights.bin");
     c->weights_name = path_base(path);
-    return (to->weights = out_open(w->out, path)) != NULL;
+    return (to->weights = out_side(w->out, path)) != NULL;
+}
+
+/* The source says what it was written with: by that the next run knows the files for its own. */
+static bool settle_beside(Writing *w, const CStreams *to) {
+    FILE *const files[] = {to->header, to->weights};
+    for (size_t i = 0; i < 2; i++) {
+        const SideFile *f = files[i] ? out_settle(w->out, files[i], w->s->o.output, true) : NULL;
+        if (files[i] && !f)
+            return false;
+        if (f)
+            fprintf(to->source, "/* %s: sha256 %s */\n", f->name, f->hash);
+    }
+    return true;
 }
 
 typedef struct Reasons {
@@ -150,7 +163,7 @@ bool write_c(Writing *w) {
     w->j->alive = sizes.alive;
     w->j->flash = sizes.weights + sizes.params;
     w->j->macs = sizes.macs;
-    if (!c_write(p, &c, to, w->s->d))
+    if (!c_write(p, &c, to, w->s->d) || !settle_beside(w, &to))
         return false;
     note_floats(w->j, p);
     if (first)

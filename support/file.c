@@ -10,12 +10,14 @@
 struct FileMap {
     Str bytes;
     bool mapped; /* else malloc'ed: standard input, or empty */
+    bool has_stat;
+    struct stat stat;
 };
 
 static FileMap *mapping_new(Str bytes, bool mapped) {
     FileMap *f = malloc(sizeof *f);
     if (f)
-        *f = (FileMap){bytes, mapped};
+        *f = (FileMap){.bytes = bytes, .mapped = mapped};
     return f;
 }
 
@@ -50,7 +52,8 @@ static FileMap *map_stdin(Loc at, Diags *d) {
     char *p = read_all(STDIN_FILENO, &n);
     FileMap *f = p ? mapping_new((Str){p, n}, false) : NULL;
     if (!f) {
-        diag_error(d, at, "cannot read standard input: %s", strerror(errno));
+        diag_error(d, at, "cannot read standard input: %s",
+                   errno == EBADF ? "it is closed" : strerror(errno));
         free(p);
     }
     return f;
@@ -71,7 +74,10 @@ static FileMap *map_fd(int fd, const struct stat *st, const char *name, Loc at, 
         else
             free(p);
         diag_error(d, at, "cannot read '%s': %s", name, strerror(ENOMEM));
+        return NULL;
     }
+    f->has_stat = true;
+    f->stat = *st;
     return f;
 }
 
@@ -104,6 +110,10 @@ void file_release(const FileMap *f, Str bytes) {
     begin &= ~(page - 1); /* what shares a page is read again when it is needed */
     if (bytes.n)
         madvise((void *)begin, end - begin, MADV_DONTNEED); /* a hint: it may fail */
+}
+
+const struct stat *file_stat(const FileMap *f) {
+    return f->has_stat ? &f->stat : NULL;
 }
 
 Str file_bytes(const FileMap *f) {

@@ -13,6 +13,9 @@ FileMap *file_map(const char *path, Loc at, Diags *d);
 bool file_text(Arena *a, const char *path, Loc at, Diags *d, Str *out);
 Str file_bytes(const FileMap *f);
 void file_unmap(FileMap *f);
+/* Of the file when it was mapped; NULL of standard input. */
+struct stat;
+const struct stat *file_stat(const FileMap *f);
 /* The pages that hold `bytes`, a part of the file, may leave memory until they are read again.
  * Nothing happens where that is no part of a mapped file. */
 void file_release(const FileMap *f, Str bytes);
@@ -30,16 +33,44 @@ FileMap *file_map_beside(Folders in, Str name, bool *absent, Loc at, Diags *d);
 
 /* A group of output files: all are written under temporary names in their own folders, synced and
  * renamed together by out_commit; out_abort (or a failed commit) leaves nothing behind and every
- * old file as it was. An existing file keeps its permissions and must be writable, a symbolic link
- * is written through, a device or pipe is written directly. On out-of-memory call out_abort before
- * the arena goes. */
+ * old file as it was. What a killed run left goes when the next one writes to that folder. An
+ * existing file keeps its permissions and must be writable, a symbolic link is written through, a
+ * device or pipe is written directly. On out-of-memory call out_abort before the arena goes. */
 typedef struct OutFiles OutFiles;
 OutFiles *out_new(Arena *a, Diags *d, bool sync); /* sync: out_commit waits for the disk */
-FILE *out_open(OutFiles *o, const char *path);    /* NULL after a diagnostic */
+/* Files that are never replaced: what this run reads. */
+void out_keep(OutFiles *o, const char *path);
+void out_keep_map(OutFiles *o, const FileMap *f);
+FILE *out_open(OutFiles *o, const char *path); /* NULL after a diagnostic */
+/* From now on the signals that end the process remove what is staged, first. */
+void out_catch_signals(void);
+
+/* Files beside others, which refer to them by their name: constants of a text, the header of C.
+ * Nobody named them, so they replace nothing but what they were written over before: a file that
+ * `main` (as it was) names together with its sha256, and that no other .qir or .onnx of the folder
+ * names. out_force takes that condition away; what this run reads stays all the same. */
+typedef struct SideFile {
+    const char *main, *path;
+    const char *name;  /* in the folder of main */
+    char hash[64 + 1]; /* sha256 of its bytes */
+    long long size;    /* bytes */
+} SideFile;
+void out_force(OutFiles *o);
+/* The stream of such a file, which would like to be called `path`. NULL after a diagnostic. */
+FILE *out_side(OutFiles *o, const char *path);
+/* Once all is written: closes the stream and settles on the name. Where the one wished for is
+ * another's, 8 digits of the hash go into it, with a note; where `fixed`, that is an error. A file
+ * that is there with the same bytes stays. NULL after a diagnostic. */
+const SideFile *out_settle(OutFiles *o, FILE *f, const char *main, bool fixed);
+/* Those settled on, also after out_commit. */
+const SideFile *out_sides(const OutFiles *o, size_t *n);
+
 /* Bytes written so far to the regular file of that path; -1 where it is none of these. */
 long long out_size(OutFiles *o, const char *path);
 bool out_commit(OutFiles *o);
 void out_abort(OutFiles *o);
+/* Whether something could not be opened or written. */
+bool out_failed(const OutFiles *o);
 
 /* Whether out_open will most likely succeed, told before work that takes minutes; touches nothing.
  * False after a diagnostic. */

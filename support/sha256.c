@@ -1,8 +1,6 @@
 #include "support/sha256.h"
 
-#include <stdint.h>
-
-enum { BLOCK = 64, ROUNDS = 64 };
+enum { BLOCK = SHA256_BLOCK, ROUNDS = 64 };
 
 /* The first 32 bits of the fractions of the cube roots of the first 64 primes. */
 static const uint32_t round_constants[ROUNDS] = {
@@ -40,43 +38,79 @@ static void expand(uint32_t w[ROUNDS], const uint8_t block[BLOCK]) {
     }
 }
 
+/* Eight rounds bring the names of the state back to where they were; nothing is moved. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                                           \
+    do {                                                                                           \
+        uint32_t t = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) +   \
+                     round_constants[i] + w[i];                                                    \
+        d += t;                                                                                    \
+        h = t + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));    \
+    } while (0)
+
 static void compress(uint32_t state[8], const uint8_t block[BLOCK]) {
-    uint32_t w[ROUNDS], s[8];
+    uint32_t w[ROUNDS];
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     expand(w, block);
-    memcpy(s, state, sizeof s);
-    for (int i = 0; i < ROUNDS; i++) {
-        uint32_t e = s[4], a = s[0];
-        uint32_t choice = (e & s[5]) ^ (~e & s[6]);
-        uint32_t majority = (a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]);
-        uint32_t t1 = s[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice +
-                      round_constants[i] + w[i];
-        uint32_t t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority;
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += t1;
-        s[0] = t1 + t2;
+    for (int i = 0; i < ROUNDS; i += 8) {
+        ROUND(a, b, c, d, e, f, g, h, i);
+        ROUND(h, a, b, c, d, e, f, g, i + 1);
+        ROUND(g, h, a, b, c, d, e, f, i + 2);
+        ROUND(f, g, h, a, b, c, d, e, i + 3);
+        ROUND(e, f, g, h, a, b, c, d, i + 4);
+        ROUND(d, e, f, g, h, a, b, c, i + 5);
+        ROUND(c, d, e, f, g, h, a, b, i + 6);
+        ROUND(b, c, d, e, f, g, h, a, i + 7);
     }
+    const uint32_t sum[8] = {a, b, c, d, e, f, g, h};
     for (int i = 0; i < 8; i++)
-        state[i] += s[i];
+        state[i] += sum[i];
 }
 
-void sha256_hex(Str data, char out[SHA256_HEX + 1]) {
-    uint32_t state[8];
-    memcpy(state, first_state, sizeof state);
-    const uint8_t *p = (const uint8_t *)data.s;
-    size_t left = data.n;
-    for (; left >= BLOCK; left -= BLOCK, p += BLOCK)
-        compress(state, p);
+Sha256 sha256_begin(void) {
+    Sha256 h = {0};
+    memcpy(h.state, first_state, sizeof h.state);
+    return h;
+}
+
+void sha256_more(Sha256 *h, const void *data, size_t n) {
+    const uint8_t *p = data;
+    size_t have = h->bytes % BLOCK;
+    h->bytes += n;
+    if (have) {
+        size_t take = n < BLOCK - have ? n : BLOCK - have;
+        memcpy(h->rest + have, p, take);
+        if (have + take < BLOCK)
+            return;
+        compress(h->state, h->rest);
+        p += take;
+        n -= take;
+    }
+    for (; n >= BLOCK; n -= BLOCK, p += BLOCK)
+        compress(h->state, p);
+    if (n)
+        memcpy(h->rest, p, n);
+}
+
+void sha256_end(const Sha256 *all, char out[SHA256_HEX + 1]) {
+    Sha256 h = *all;
+    size_t left = h.bytes % BLOCK;
     uint8_t last[2 * BLOCK] = {0}; /* what is left, a 1 bit, zeros, the length in bits */
-    if (left)
-        memcpy(last, p, left);
+    memcpy(last, h.rest, left);
     last[left] = 0x80;
     size_t n = left < BLOCK - 8 ? BLOCK : 2 * BLOCK;
-    uint64_t bits = (uint64_t)data.n * 8;
+    uint64_t bits = h.bytes * 8;
     for (int i = 0; i < 8; i++)
         last[n - 1 - i] = (uint8_t)(bits >> (8 * i));
     for (size_t i = 0; i < n; i += BLOCK)
-        compress(state, last + i);
+        compress(h.state, last + i);
     for (int i = 0; i < SHA256_HEX; i++)
-        out[i] = "0123456789abcdef"[state[i / 8] >> (28 - 4 * (i % 8)) & 15];
+        out[i] = "0123456789abcdef"[h.state[i / 8] >> (28 - 4 * (i % 8)) & 15];
     out[SHA256_HEX] = 0;
+}
+
+void sha256_hex(Str data, char out[SHA256_HEX + 1]) {
+    Sha256 h = sha256_begin();
+    sha256_more(&h, data.s, data.n);
+    sha256_end(&h, out);
 }

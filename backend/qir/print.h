@@ -13,15 +13,17 @@ typedef struct Printer {
     const Module *module;
     QirWriteOptions options;
     int indent;
-    Map *quants;    /* by address: the Quant as it is to be printed, its name in `alias` */
-    Map *named;     /* by name: the Quant of the line */
-    Names *names;   /* of those lines */
-    bool *results;  /* by value id: a result of the graph that defines it */
-    StWriter *blob; /* NULL: constants stay in the text */
-    Str blob_name;  /* its file */
-    Names *keys;    /* of the blob */
-    bool uses_blob; /* something stands in it */
-    Quant **lines;  /* the quant lines, in order */
+    Map *quants;      /* by address: the Quant as it is to be printed, its name in `alias` */
+    Map *named;       /* by name: the Quant of the line */
+    Names *names;     /* of those lines */
+    bool *results;    /* by value id: a result of the graph that defines it */
+    StWriter *blob;   /* NULL: constants stay in the text */
+    OutFiles *out;    /* where its file is opened */
+    const char *path; /* of the text */
+    bool failed;      /* to write it */
+    Names *keys;      /* of the blob */
+    bool uses_blob;   /* something stands in it */
+    Quant **lines;    /* the quant lines, in order */
     size_t n_lines, cap_lines;
 } Printer;
 
@@ -34,6 +36,8 @@ const Quant *printed_quant(const Printer *p, const Quant *q);
 void print_type_named(Printer *p, Type t);
 
 void print_module(Printer *p);
+/* Writes what is in p->blob to its file. NULL after a diagnostic. */
+const SideFile *print_blob_file(Printer *p);
 void print_graph(Printer *p, const Graph *g);
 void print_stat_fields(Printer *p, const Stat *s); /* what stands between < and > */
 void print_function(Printer *p, const Function *f);

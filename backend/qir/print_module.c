@@ -98,10 +98,12 @@ void print_module(Printer *p) {
     print_rest(p);
     Buf rest = p->b;
     p->b = head;
-    if (p->uses_blob) {
+    const SideFile *blob = p->uses_blob ? print_blob_file(p) : NULL;
+    p->failed = p->uses_blob && !blob;
+    if (blob) {
         buf_text(&p->b, "blob @w ");
-        buf_quoted(&p->b, p->blob_name);
-        buf_byte(&p->b, '\n');
+        buf_quoted(&p->b, str_from(blob->name));
+        buf_fmt(&p->b, " <bytes=%lld, sha256=\"%s\">\n", blob->size, blob->hash);
     }
     buf_put(&p->b, rest.p, rest.n);
 }

@@ -44,29 +44,18 @@ void qir_write(const Module *m, FILE *f, const QirWriteOptions *options) {
 }
 
 /* "dir/model.qir" -> "dir/model.safetensors". */
-static const char *blob_path(Arena *a, const char *path, Str name) {
+static const char *blob_path(Arena *a, const char *path) {
     const char *slash = strrchr(path, '/');
     size_t dir = slash ? (size_t)(slash - path) + 1 : 0;
-    return arena_strf(a, "%.*s%.*s", (int)dir, path, STR_ARG(name)).s;
+    return arena_strf(a, "%.*s%.*s.safetensors", (int)dir, path, STR_ARG(path_stem(a, path))).s;
 }
 
-/* The body comes first, as it shows whether there is a blob to be named in the head. It is small
- * when the large constants are not in it. */
-static bool write_with_blob(Printer *p, OutFiles *out, const char *path, FILE *f) {
-    p->file = NULL;
-    p->blob = st_writer(p->arena);
-    p->keys = names_new(p->arena, p->arena);
-    Str name = arena_strf(p->arena, "%.*s.safetensors", STR_ARG(path_stem(p->arena, path)));
-    p->blob_name = name;
-    print_module(p);
-    fwrite(p->b.p, 1, p->b.n, f);
-    if (!p->uses_blob)
-        return true;
-    FILE *blob = out_open(out, blob_path(p->arena, path, name));
-    if (!blob)
-        return false;
-    st_write(p->blob, blob);
-    return true;
+const SideFile *print_blob_file(Printer *p) {
+    FILE *f = out_side(p->out, blob_path(p->arena, p->path));
+    if (!f)
+        return NULL;
+    st_write(p->blob, f);
+    return out_settle(p->out, f, p->path, false);
 }
 
 bool qir_write_file(const Module *m, OutFiles *out, const char *path,
@@ -77,9 +66,16 @@ bool qir_write_file(const Module *m, OutFiles *out, const char *path,
     Printer p = printer_new(m, f, options);
     if (!p.options.inline_limit)
         p.options.inline_limit = DEFAULT_INLINE_LIMIT;
-    if (!p.options.no_blob)
-        return write_with_blob(&p, out, path, f);
+    if (!p.options.no_blob && !out_is_device(path)) {
+        /* The body comes first, as it shows whether there is a blob to be named in the head. It is
+         * small when the large constants are not in it. */
+        p.file = NULL;
+        p.out = out;
+        p.path = path;
+        p.blob = st_writer(p.arena);
+        p.keys = names_new(p.arena, p.arena);
+    }
     print_module(&p);
     fwrite(p.b.p, 1, p.b.n, f);
-    return true;
+    return !p.failed;
 }

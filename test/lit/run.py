@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -63,6 +64,7 @@ def main():
         print("0 passed, 1 failed, 0 skipped")
         return 1
     report.unlink(missing_ok=True)
+    shutil.rmtree(build / "lit", ignore_errors=True)  # what is there may keep files from being replaced
     command = [str(pathlib.Path(sys.executable).parent / "lit"), "-q", "-vv", "-o", str(report),
                "--allow-empty-runs", f"-Dbuild={build}"]
     if importlib.util.find_spec("psutil"):  # lit needs it to stop a test

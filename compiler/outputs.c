@@ -1,0 +1,54 @@
+/* What a run reads is nothing that it may write. */
+#include "compiler/session.h"
+#include "exec/sample_files.h"
+
+/* All that the command line names as input; folders of data by their files. */
+static TextList inputs_of(Session *s) {
+    const Options *o = &s->o;
+    Arena *a = s->arena;
+    TextList all = {0};
+    const char *ins[] = {o->weights_from, o->scales_from, o->scheme};
+    for (size_t i = 0; i < sizeof ins / sizeof *ins; i++)
+        if (ins[i])
+            ARENA_PUSH(a, all.items, all.n, all.cap, ins[i]);
+    for (size_t i = 0; i < o->inputs.n; i++) {
+        bool standard = strcmp(o->inputs.items[i], "-") == 0;
+        const char *path = standard ? "/dev/stdin" : o->inputs.items[i];
+        ARENA_PUSH(a, all.items, all.n, all.cap, path);
+    }
+    const TextList *data[] = {&o->calib, &o->input};
+    for (size_t l = 0; l < sizeof data / sizeof *data; l++) {
+        SampleFiles files = {0};
+        if (data[l]->n &&
+            sample_files(a, data[l]->items, data[l]->n, &files, diags_new(a, NULL, false)))
+            for (size_t i = 0; i < files.n; i++)
+                ARENA_PUSH(a, all.items, all.n, all.cap, files.paths[i]);
+    }
+    return all;
+}
+
+bool session_inputs_are_kept(Session *s) {
+    const char *const outs[] = {s->o.output, s->o.report};
+    if (!outs[0] && !outs[1])
+        return true;
+    TextList ins = inputs_of(s);
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; outs[k] && i < ins.n; i++)
+            if (same_file(outs[k], ins.items[i]))
+                return diag_error(s->d, LOC_NONE, "%s%s would overwrite what is read",
+                                  k == 0 ? "-o " : "-report=", diag_name(s->d, str_from(outs[k])));
+    return true;
+}
+
+OutFiles *session_outputs(Session *s) {
+    OutFiles *out = out_new(s->arena, s->d, !s->o.no_sync);
+    TextList ins = inputs_of(s);
+    for (size_t i = 0; i < ins.n; i++)
+        out_keep(out, ins.items[i]);
+    for (size_t i = 0; i < s->n_modules; i++)
+        for (size_t k = 0; k < s->modules[i]->n_maps; k++)
+            out_keep_map(out, s->modules[i]->maps[k]);
+    if (s->o.force)
+        out_force(out);
+    return out;
+}

@@ -1,0 +1,62 @@
+/* What the parts of writing files share: file_out.c groups of them, file_side.c files beside
+ * others. Private to support. */
+#ifndef QXC_SUPPORT_FILE_OUT_H
+#define QXC_SUPPORT_FILE_OUT_H
+
+#include <sys/stat.h>
+
+#include "support/file.h"
+#include "support/sha256.h"
+
+/* Where a stream's bytes go. stdio remembers that a write failed, not why. */
+typedef struct Sink {
+    int fd;
+    int error;  /* errno of the first write that failed, 0 */
+    bool ahead; /* bytes are sent to the disk before all are written */
+    bool hashed;
+    off_t size; /* bytes written */
+    off_t sent; /* of these, so many are on their way to the disk */
+    Sha256 hash;
+} Sink;
+
+typedef struct OutFile {
+    const char *path;   /* as the user wrote it, for messages */
+    const char *target; /* with links resolved, so that a link stays a link */
+    const char *temp;   /* NULL for a device or pipe, which is written directly */
+    int lock;           /* of temp, held until it has its name; -1 */
+    const char *backup; /* the old file under another name while a group is renamed, or NULL */
+    int backup_lock;    /* of that name; -1: none */
+    Sink *sink;
+    FILE *f; /* NULL once closed */
+    bool renamed;
+    bool settled; /* a file beside another has its name */
+} OutFile;
+
+typedef struct FileId {
+    dev_t dev;
+    ino_t ino;
+} FileId;
+
+struct OutFiles {
+    Arena *arena;
+    Diags *diags;
+    bool sync, force, failed;
+    OutFile *files;
+    size_t n, cap;
+    FileId *kept; /* never replaced */
+    size_t n_kept, cap_kept;
+    SideFile *sides; /* written or left as they are */
+    size_t n_sides, cap_sides;
+    int lock; /* of the folder of files beside others, from the first that is settled on; -1 */
+};
+
+bool out_fail(OutFiles *o, const char *path, const char *why);
+/* Where the path leads, links followed, whether or not a file is there yet. NULL with errno set. */
+const char *out_resolve(Arena *a, const char *path);
+bool out_is_kept(const OutFiles *o, const struct stat *st);
+/* A temporary file that is to become `f->target`, as a stream in the group; NULL with errno set. */
+FILE *out_stage(OutFiles *o, OutFile f);
+/* Closes and removes; the group forgets it. */
+void out_drop(OutFile *f);
+
+#endif

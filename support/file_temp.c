@@ -1,0 +1,153 @@
+/* See support/file_temp.h. */
+#define _GNU_SOURCE
+#include "support/file_temp.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/file.h"
+
+static const char suffix[] = ".qxc-tmp";
+enum { TRIES = 1000 };
+
+/* ---- signals ---- */
+
+/* What a signal that ends the process removes. A handler is handed nothing but the number of the
+ * signal, so this is global: the one such state there is. A name is set before its file is there
+ * and stays as long as the process, so the handler may come at any time, in any thread. What has
+ * no slot is left for the next run. */
+enum { SLOTS = 16 };
+static const char *_Atomic staged[SLOTS];
+
+static void remember(const char *name) {
+    for (int i = 0; i < SLOTS; i++) {
+        const char *none = NULL;
+        if (atomic_compare_exchange_strong(&staged[i], &none, name))
+            return;
+    }
+}
+
+void temp_forget(const char *name) {
+    for (int i = 0; i < SLOTS; i++) {
+        const char *same = name;
+        if (atomic_compare_exchange_strong(&staged[i], &same, NULL))
+            return;
+    }
+}
+
+void temp_remove(const char *name) {
+    unlink(name);
+    temp_forget(name);
+}
+
+/* SA_RESETHAND has brought the default action back: the process ends as it would have. */
+static void on_signal(int sig) {
+    for (int i = 0; i < SLOTS; i++) {
+        const char *name = atomic_load(&staged[i]);
+        if (name)
+            unlink(name);
+    }
+    raise(sig);
+}
+
+void out_catch_signals(void) {
+    static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU};
+    struct sigaction act = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_NODEFER},
+                     old;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (sigaction(ends[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(ends[i], &act, NULL); /* nohup's and others' stay */
+}
+
+/* ---- what killed runs left ---- */
+
+static bool is_temp(const char *name) {
+    return name[0] == '.' && str_ends(str_from(name), suffix);
+}
+
+static void remove_dead(int dir, const char *name) {
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(dir, name, 0);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void sweep(const char *folder) {
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (is_temp(e->d_name))
+            remove_dead(dirfd(d), e->d_name);
+    if (d)
+        closedir(d);
+}
+
+/* ---- names ---- */
+
+/* ".NAME.PID-N.qxc-tmp" beside the target. */
+static const char *temp_name(Arena *a, const char *target, int n) {
+    const char *slash = strrchr(target, '/');
+    const char *base = slash ? slash + 1 : target;
+    return arena_strf(a, "%s/.%.200s.%ld-%d%s", path_dir(a, target), base, (long)getpid(), n,
+                      suffix)
+        .s;
+}
+
+/* Whether the lock is ours and the file is still there: another run may have looked at it before it
+ * was locked, and taken it for a dead one. Where there are no locks nobody removes anything. */
+static bool hold(int fd) {
+    struct stat st;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        return errno != EWOULDBLOCK;
+    return fstat(fd, &st) != 0 || st.st_nlink > 0;
+}
+
+/* O_EXCL and the usual mode bits rather than mkstemp, so that the user's umask decides who may read
+ * the result. */
+int temp_create(Arena *a, const char *target, const char **name) {
+    sweep(path_dir(a, target));
+    for (int n = 0; n < TRIES; n++) {
+        *name = temp_name(a, target, n);
+        remember(*name);
+        int fd = open(*name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 && hold(fd))
+            return fd;
+        int why = errno;
+        temp_forget(*name);
+        if (fd < 0 && why != EEXIST) {
+            errno = why;
+            return -1;
+        }
+        if (fd >= 0)
+            close(fd);
+    }
+    errno = EEXIST;
+    return -1;
+}
+
+const char *temp_link(Arena *a, const char *target, int *lock) {
+    *lock = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (*lock >= 0)
+        flock(*lock, LOCK_SH | LOCK_NB);
+    for (int n = 0; n < TRIES; n++) {
+        const char *name = temp_name(a, target, n);
+        if (link(target, name) == 0)
+            return name;
+        if (errno != EEXIST)
+            break;
+    }
+    int why = errno;
+    if (*lock >= 0)
+        close(*lock);
+    *lock = -1;
+    errno = why;
+    return NULL;
+}
