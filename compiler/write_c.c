@@ -131,6 +131,7 @@ static bool bind_shapes(Writing *w) {
     DataPaths data = pass_data(&w->j->ctx);
     data.paths = (const char *const *)files->items;
     data.n = others_open(w->m) ? 0 : files->n;
+    data.own_scales = true; /* of one sample, as C takes it, there is no other */
     return open_first(w->m) ? samples_bind(w->m, &data, NULL, w->s->d)
                             : module_check_static(w->m, w->s->d);
 }

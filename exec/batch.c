@@ -31,6 +31,7 @@ typedef struct Trace {
     Diags *quiet;
     int64_t *stride; /* by value id */
     Batch *batch;
+    const Node *shares; /* the first whose scale depends on all samples */
 } Trace;
 
 /* ---- one size ---- */
@@ -223,8 +224,8 @@ static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t re
         if (!says_shape(op, i) && !takes_constant(t, op, c, i, result, to))
             return lose(t, n, BATCH_MIXED, "makes something of the number of samples");
     }
-    if (dynamic)
-        return lose(t, n, BATCH_MIXED, "has one scale for all of it");
+    if (dynamic && !t->shares)
+        t->shares = n;
     if (any && op->flat)
         return t->stride[c->in[0]->id];
     if (any)
@@ -376,7 +377,11 @@ static void trace_module(Trace *t) {
     uint32_t n = t->m->n_values;
     trace_inputs(t);
     if (trace_graph(t, t->m->graph)) {
-        *t->batch = (Batch){.kind = BATCH_APART, .n_values = n, .stride = t->stride};
+        *t->batch = (Batch){.kind = t->shares ? BATCH_SCALE : BATCH_APART,
+                            .node = t->shares,
+                            .why = t->shares ? "has one scale for all of it" : NULL,
+                            .n_values = n,
+                            .stride = t->stride};
         t->batch->axis = NEW_ARRAY(t->m->arena, int, n);
         for (uint32_t i = 0; i < n; i++)
             if (t->stride[i] > 0)
@@ -396,7 +401,7 @@ Batch *batch_find(Module *m, const int64_t *sizes) {
     saved = shapes_save(m);
     Probe many = probe(m, sizes, MANY, quiet);
     if (few.fits && many.fits) {
-        Trace t = {m, &few, &many, quiet, NEW_ARRAY(m->arena, int64_t, m->n_values), b};
+        Trace t = {m, &few, &many, quiet, NEW_ARRAY(m->arena, int64_t, m->n_values), b, NULL};
         trace_module(&t);
     } else {
         *b = (Batch){.kind = few.fits ? BATCH_ONE : BATCH_MIXED,

@@ -12,6 +12,7 @@
 
 typedef enum BatchKind {
     BATCH_APART,   /* samples */
+    BATCH_SCALE,   /* samples that share a scale which `node` computes of all at once */
     BATCH_MIXED,   /* no samples: `node` mixes them, or `why` says what else is wrong */
     BATCH_UNKNOWN, /* `node` is one that nothing is known of */
     BATCH_ONE,     /* the model fits together at size 1, and not at the other size tried */
@@ -22,8 +23,8 @@ typedef struct Batch {
     const Node *node;
     const char *why;
     uint32_t n_values;
-    /* BATCH_APART, by value id: elements from a sample to the next in a value that holds several;
-     * 0 where a value is the same for all. */
+    /* BATCH_APART and BATCH_SCALE, by value id: elements from a sample to the next in a value that
+     * holds several; 0 where a value is the same for all. */
     int64_t *stride;
     int *axis; /* which of its dimensions grows */
 } Batch;

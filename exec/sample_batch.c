@@ -72,7 +72,7 @@ static int64_t *sizes_for(const BatchPlan *p, const Module *m, const Value *like
 
 static bool try_batch(BatchPlan *p, Module *m, const Value *like) {
     Batch *b = batch_find(m, sizes_for(p, m, like, BATCH_SIZE));
-    if (b->kind == BATCH_APART) {
+    if (b->kind == BATCH_APART || (b->kind == BATCH_SCALE && p->data->own_scales)) {
         p->batch = b;
         p->sizes = sizes_for(p, m, like, 1);
     } else if (!p->mixed) {
@@ -214,7 +214,7 @@ static bool ask(const BatchPlan *p, const Module *m, Diags *d) {
                       "graph input %s: %s; its size is needed here: data, or %s%s%s fix it, and "
                       "-batch=%s takes it for samples all the same",
                       name, reason(p, m, d), named ? "-bind=" : "-shape=INPUT=...",
-                      named ? diag_name(d, v->type.dims[0].param) : "", named ? "=N" : "",
+                      named ? diag_name(d, v->type.dims[0].param) : "", named ? "=SIZE" : "",
                       batch_name(p, m, d));
 }
 

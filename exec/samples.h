@@ -24,7 +24,9 @@ typedef struct DataPaths {
     const char *const *paths;
     size_t n;
     const char *batch; /* NULL or "auto": the graph does; "none"; a dimension's or input's name */
-    bool *told;        /* what is told once a run was told; NULL: nobody keeps count */
+    bool
+        own_scales; /* samples that share nothing but a scale computed at run time count as apart */
+    bool *told;     /* what is told once a run was told; NULL: nobody keeps count */
 } DataPaths;
 
 /* Samples for the graph inputs of `m` that have no default. NULL after diagnostics. Files are

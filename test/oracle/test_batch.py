@@ -392,7 +392,7 @@ class Batch(OracleCase):
         path, _ = self.build(name)
         done = qxc(path, "-emit=c", "-o", self.scratch / "m.c", ok=False)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"-bind=[NT]=N .*-batch=[NT]")
+        self.assertRegex(done.stderr, r"-bind=[NT]=SIZE .*-batch=[NT]")
 
     @for_each(*(make.__name__ for make in APART))
     def test_apart(self, name):
