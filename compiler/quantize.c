@@ -80,8 +80,8 @@ static void look_for_few(Value *v, void *ctx) {
 }
 
 /* What data can still do for the decisions that were made: as asked, else where it says something,
- * correct biases, and round weights of few bits. The float model beside annotations stays what it
- * is. */
+ * correct biases, unless that makes the outputs worse, and round weights of few bits. The float
+ * model beside annotations stays what it is. */
 static bool mend(Job *j, Module *m) {
     const Options *o = j->o;
     bool few = false, beside = j->emit == EMIT_ONNX && o->annotate;
@@ -92,8 +92,12 @@ static bool mend(Job *j, Module *m) {
     j->mended = j->rounded || o->bias_correction || by_default;
     if (j->rounded) /* corrects biases too */
         return job_pass(j, m, "adaround");
-    if (j->mended)
-        return job_pass(j, m, "bias-correction");
+    j->ctx.judge_biases = by_default;
+    if (j->mended) {
+        bool ok = job_pass(j, m, "bias-correction");
+        j->mended = j->ctx.biases_cost == 0;
+        return ok;
+    }
     j->uncorrected = !options_have_data(j->o) && !o->no_bias_correction;
     j->unrounded = j->uncorrected && few;
     return true;

@@ -101,6 +101,11 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
         fprintf(stderr,
                 "quantized without data: biases are not corrected%s, which -calib=PATH would do\n",
                 j->unrounded ? ", weights of few bits not rounded so that errors cancel" : "");
+    if (j->ctx.biases_cost > 0)
+        fprintf(stderr,
+                "biases are not corrected: on the calibration data that made the outputs %.1f dB "
+                "worse; -bias-correction does it all the same\n",
+                j->ctx.biases_cost);
     if (j->emit == EMIT_SCHEME && j->mended)
         fprintf(stderr,
                 "what the data did to biases%s is no rule: give it beside the scheme, too, "

@@ -21,11 +21,15 @@ int kept_place(const KeptRun *k, size_t i) {
     return k->n && (2 * j + 1) * k->total / (2 * k->n) == i ? (int)j : -1;
 }
 
+size_t spread_place(uint64_t i, size_t n) {
+    uint64_t turn = i * 0x9e3779b97f4a7c15u; /* 2^64 / phi */
+    return (size_t)((turn >> 32) * (uint64_t)n >> 32);
+}
+
 size_t kept_element(const KeptValue *kept, int place, size_t i) {
     if (kept->take == kept->count)
         return i;
-    uint64_t turn = ((uint64_t)place * kept->take + i) * 0x9e3779b97f4a7c15u; /* 2^64 / phi */
-    return (size_t)((turn >> 32) * (uint64_t)kept->count >> 32);
+    return spread_place((uint64_t)place * kept->take + i, kept->count);
 }
 
 void kept_pick(const KeptRun *k, const KeptValue *kept, int place, const Value *v, const void *data,

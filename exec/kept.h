@@ -42,6 +42,9 @@ void kept_outputs(KeptRun *k, int place, const Module *m, const Runner *r);
 /* The elements of `v` that belong to those kept of it, as real numbers: [kept->take]. */
 void kept_pick(const KeptRun *k, const KeptValue *kept, int place, const Value *v, const void *data,
                double *out);
+/* The i-th of any number of places in 0 to n - 1, spread evenly whatever the number is: multiples
+ * of the golden ratio, modulo 1. n is below 2^32. */
+size_t spread_place(uint64_t i, size_t n);
 /* Which element of a sample stands at place `i` of x + place * take. */
 size_t kept_element(const KeptValue *kept, int place, size_t i);
 

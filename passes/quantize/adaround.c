@@ -186,6 +186,7 @@ static void round_node(void *ctx, Node *n, const MacData *data) {
 bool pass_adaround(Module *m, PassContext *c) {
     Rounding by = {.mend = mend_new(m, c, "adaround"), .arena = m->arena};
     bool ok = mac_data(m, c, by.mend.pass, wanted, round_node, &by);
+    mend_keep_biases(&by.mend);
     edit_sweep(m);
     return ok;
 }

@@ -5,9 +5,23 @@
  * with the means of what each weight meets on calibration data, zeros of padding included, in the
  * float model and rounded (Nagel, van Baalen, Blankevoort, Welling 2019, section 4.2, with measured
  * in place of assumed means, and with the operand's own rounding). The error of a layer is
- * corrected where it arises, so nothing is corrected twice. */
+ * corrected where it arises, so nothing is corrected twice.
+ *
+ * A layer that is right on average does not make right what follows: errors of several layers may
+ * cancel, and a clamp behind makes a mean of what it cuts. So the outputs say whether biases stay
+ * as corrected, unless somebody asked for it. */
+#include "exec/fixed_shapes.h"
 #include "passes/edit.h"
+#include "passes/quantize/output_errors.h"
 #include "passes/quantize/weight_error.h"
+
+#include <float.h>
+#include <math.h>
+
+enum { SAMPLES_MOST = 16 };
+
+/* dB, mean of the outputs: less is chance on few samples, and correction helps most models. */
+static const double COST = 0.5;
 
 static void correct(void *ctx, Node *n, const MacData *data) {
     Mend *by = ctx;
@@ -17,9 +31,55 @@ static void correct(void *ctx, Node *n, const MacData *data) {
         mend_set_bias(by, n, &w, data, mend_rounded(by, &w), bias);
 }
 
+/* By how much `now` is worse than `was`, in dB, mean of the outputs. */
+static double cost(const Graph *g, const OutputErrors *was, const OutputErrors *now) {
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_out; i++) {
+        uint32_t id = g->out[i]->id;
+        double old = was->error[id], new = now->error[id];
+        if (!was->measured[id] || !now->measured[id])
+            continue;
+        n++;
+        if (old != new)
+            sum += 10 * log10(fmax(new, DBL_MIN) / fmax(old, DBL_MIN));
+    }
+    return n ? sum / (double)n : 0;
+}
+
+static OutputErrors room(const Module *m, const Program *p) {
+    return (OutputErrors){p, NEW_ARRAY(m->arena, double, m->n_values),
+                          NEW_ARRAY(m->arena, bool, m->n_values)};
+}
+
+/* What the biases as they are now cost, against those before. */
+static bool judge(Module *m, PassContext *c, Mend *by, double *worse) {
+    DataPaths data = pass_data(c);
+    FixedShapes *shapes = shapes_fix(m, &data, c->d);
+    if (!shapes)
+        return false;
+    const Program *now = output_program(m, c, true), *was, *reals;
+    mend_swap_biases(by);
+    was = now ? output_program(m, c, true) : NULL;
+    reals = was ? output_program(m, c, false) : NULL;
+    OutputErrors of[] = {room(m, was), room(m, now)};
+    bool ok = reals && output_errors(m, c, SAMPLES_MOST, reals, of, 2);
+    mend_swap_biases(by);
+    shapes_undo(m, shapes);
+    *worse = ok ? cost(m->graph, &of[0], &of[1]) : 0;
+    return ok;
+}
+
 bool pass_bias_correction(Module *m, PassContext *c) {
     Mend by = mend_new(m, c, "bias-correction");
-    bool ok = mac_data(m, c, by.pass, NULL, correct, &by);
+    double worse = 0;
+    bool ok = mac_data(m, c, by.pass, NULL, correct, &by) &&
+              (!c->judge_biases || judge(m, c, &by, &worse));
+    c->biases_cost = worse > COST ? worse : 0;
+    if (c->biases_cost > 0)
+        mend_swap_biases(&by);
+    else
+        mend_keep_biases(&by);
     edit_sweep(m);
     return ok;
 }

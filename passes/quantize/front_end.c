@@ -49,7 +49,9 @@ typedef struct Front {
 
 /* The errors of what are the outputs now. False after a diagnostic. */
 static bool measure(Front *f) {
-    return output_errors(f->m, f->c, SAMPLES_MOST, f->error, f->measured);
+    const Program *reals = output_program(f->m, f->c, false);
+    OutputErrors of = {reals ? output_program(f->m, f->c, true) : NULL, f->error, f->measured};
+    return of.p && output_errors(f->m, f->c, SAMPLES_MOST, reals, &of, 1);
 }
 
 /* ---- what is near the inputs ---- */

@@ -1,5 +1,6 @@
 /* See passes/quantize/mac_data.h. */
 #include "passes/quantize/mac_data.h"
+#include "exec/kept.h"
 #include "passes/edit.h"
 #include "passes/quantize/observe.h"
 
@@ -22,6 +23,7 @@ typedef struct Watched {
     double *batch;   /* [groups, BATCH, terms] of such rows */
     size_t in_batch; /* of each group */
     size_t left_out; /* sums of each group over NaN or infinity */
+    uint64_t looked; /* positions of those that are looked at in part */
     Value **mended;  /* [n_in]: the operands that the node has after the last run; NULL: its own */
 } Watched;
 
@@ -122,7 +124,8 @@ static bool take_rows(Watched *w, const float *x, int64_t position) {
 static void add_sample(Watched *w, const float *x) {
     int64_t all = w->sums.positions, take = all < POSITIONS_PER_SAMPLE ? all : POSITIONS_PER_SAMPLE;
     for (int64_t i = 0; i < take; i++) {
-        int64_t position = (2 * i + 1) * all / (2 * take);
+        /* not at even distances: those meet the same columns of an image in every row */
+        int64_t position = take < all ? (int64_t)spread_place(w->looked++, (size_t)all) : i;
         if (!take_rows(w, x, position)) {
             w->left_out++;
             continue;

@@ -3,25 +3,24 @@
 
 #include <math.h>
 
-typedef struct Errors {
-    Module *m;
-    PassContext *c;
-    double *error;
-    bool *measured;
-} Errors;
-
-static Program *program_of(const Errors *e, bool quantized) {
+Program *output_program(Module *m, PassContext *c, bool quantized) {
     ProgramOptions options = {.ignore_quant = !quantized, .partial = true};
-    return program_build(e->m, &options, e->c->d);
+    return program_build(m, &options, c->d);
 }
 
-static void add_errors(const Errors *e, Runner *const run[2], const Program *const p[2]) {
-    const Graph *g = e->m->graph;
+/* Programs and what they run on; the float one is the first. */
+typedef struct Side {
+    const Program *p;
+    Runner *run;
+    Samples *s;
+} Side;
+
+static void add_errors(const Graph *g, const Side *reals, const Side *side, OutputErrors *to) {
     for (size_t i = 0; i < g->n_out; i++) {
         size_t n;
-        const float *x = runner_output(run[0], i), *y = runner_output(run[1], i);
+        const float *x = runner_output(reals->run, i), *y = runner_output(side->run, i);
         const Value *v = g->out[i];
-        if (!x || !y || program_left_out(p[0], v) || program_left_out(p[1], v) ||
+        if (!x || !y || program_left_out(reals->p, v) || program_left_out(side->p, v) ||
             !type_count(v->type, &n) || n == 0 ||
             elem_unpacked(type_real_elem(v->type)) != ELEM_FLOAT)
             continue;
@@ -31,36 +30,62 @@ static void add_errors(const Errors *e, Runner *const run[2], const Program *con
                 sum += isfinite(y[k])
                            ? ((double)x[k] - (double)y[k]) * ((double)x[k] - (double)y[k])
                            : INFINITY;
-        e->error[v->id] += sum / (double)n;
-        e->measured[v->id] = true;
+        to->error[v->id] += sum / (double)n;
+        to->measured[v->id] = true;
     }
 }
 
-bool output_errors(Module *m, PassContext *c, size_t most, double *error, bool *measured) {
-    const Errors *e = &(Errors){m, c, error, measured};
+/* Of `total` samples `most` are, or all. */
+static bool is_chosen(size_t i, size_t most, size_t total) {
+    return most >= total || (i + 1) * most / total > i * most / total;
+}
+
+static bool run_sample(const Side *sides, size_t n, Diags *d) {
+    for (size_t k = 0; k < n; k++)
+        if (!samples_load(sides[k].s, sides[k].run) || !runner_run(sides[k].run, d))
+            return false;
+    return true;
+}
+
+static bool skip_sample(const Side *sides, size_t n) {
+    for (size_t k = 0; k < n; k++)
+        if (!samples_skip(sides[k].s))
+            return false;
+    return true;
+}
+
+bool output_errors(Module *m, PassContext *c, size_t most, const Program *reals, OutputErrors *of,
+                   size_t n) {
     const Graph *g = m->graph;
-    for (size_t i = 0; i < g->n_out; i++) {
-        error[g->out[i]->id] = 0;
-        measured[g->out[i]->id] = false;
+    Side *sides = NEW_ARRAY(m->arena, Side, n + 1);
+    bool ok = true;
+    for (size_t k = 0; k <= n; k++) {
+        const Program *p = k ? of[k - 1].p : reals;
+        sides[k] = (Side){p, runner_new(m->arena, p), pass_samples(m, c)};
+        ok = ok && sides[k].s;
+        for (size_t i = 0; k && i < g->n_out; i++) {
+            of[k - 1].error[g->out[i]->id] = 0;
+            of[k - 1].measured[g->out[i]->id] = false;
+        }
     }
-    const Program *p[2] = {program_of(e, false), NULL};
-    p[1] = p[0] ? program_of(e, true) : NULL;
-    if (!p[1])
-        return false;
-    Runner *run[2] = {runner_new(m->arena, p[0]), runner_new(m->arena, p[1])};
-    Samples *s[2] = {pass_samples(e->m, e->c), pass_samples(e->m, e->c)};
-    size_t n = 0;
-    bool ok = s[0] && s[1];
-    for (; ok && n < most && samples_load(s[0], run[0]) && samples_load(s[1], run[1]); n++) {
-        ok = runner_run(run[0], m->diags) && runner_run(run[1], m->diags);
-        if (ok)
-            add_errors(e, run, p);
+    size_t total = 0, seen = 0;
+    ok = ok && samples_count(sides[0].s, &total);
+    for (size_t i = 0; ok && i < total && seen < most; i++) {
+        if (c->n_data && !is_chosen(i, most, total)) {
+            ok = skip_sample(sides, n + 1);
+            continue;
+        }
+        ok = run_sample(sides, n + 1, m->diags);
+        for (size_t k = 1; ok && k <= n; k++)
+            add_errors(g, &sides[0], &sides[k], &of[k - 1]);
+        seen++;
     }
-    ok = ok && samples_ok(s[0]) && samples_ok(s[1]);
-    for (int i = 0; i < 2; i++)
-        if (s[i])
-            samples_close(s[i]);
-    for (size_t i = 0; i < g->n_out; i++)
-        error[g->out[i]->id] /= n ? (double)n : 1;
+    for (size_t k = 0; k <= n; k++) {
+        ok = ok && samples_ok(sides[k].s);
+        if (sides[k].s)
+            samples_close(sides[k].s);
+        for (size_t i = 0; k && i < g->n_out; i++)
+            of[k - 1].error[g->out[i]->id] /= seen ? (double)seen : 1;
+    }
     return ok;
 }

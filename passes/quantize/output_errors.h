@@ -4,10 +4,21 @@
 
 #include "passes/pass.h"
 
-/* Runs the model on up to `most` samples of the calibration data, in float and with each value
- * rounded as its `~` says, within shapes_fix and shapes_restore. `error` and `measured` are by
- * value id: of each float output that both compute the mean squared difference. Only what the
- * outputs need is run. False after diagnostics of the program or the data. */
-bool output_errors(Module *m, PassContext *c, size_t most, double *error, bool *measured);
+/* The module as it is now: in float, or with each value rounded as its `~` says. Within shapes_fix
+ * and shapes_restore. NULL after diagnostics. */
+Program *output_program(Module *m, PassContext *c, bool quantized);
+
+typedef struct OutputErrors {
+    const Program *p;
+    double *error;  /* by value id, of `measured` ones: mean squared difference */
+    bool *measured; /* float outputs that both programs compute */
+} OutputErrors;
+
+/* Runs the float program and `n` others, of the same module, on up to `most` samples of the
+ * calibration data, within shapes_fix and shapes_restore. Only what the outputs need is run.
+ * Samples of files are spread evenly over them: data is often sorted. False after diagnostics of
+ * the programs or the data. */
+bool output_errors(Module *m, PassContext *c, size_t most, const Program *reals, OutputErrors *of,
+                   size_t n);
 
 #endif

@@ -47,7 +47,7 @@ bool weight_is_few(const Quant *q) {
 }
 
 Mend mend_new(Module *m, PassContext *c, const char *pass) {
-    return (Mend){c, unique_names_new(m), uses_new(m), pass, m->arena, NULL, 0};
+    return (Mend){c, unique_names_new(m), uses_new(m), pass, m->arena, NULL, 0, NULL, 0, 0};
 }
 
 static void round_run(const WeightMatrix *w, const QuantRuns *r, float *x) {
@@ -83,7 +83,7 @@ double *mend_bias(const Mend *by, const Node *n, const WeightMatrix *w) {
     return stays ? NULL : edit_bias(n, w->channels);
 }
 
-void mend_set_bias(const Mend *by, Node *n, const WeightMatrix *w, const MacData *data,
+void mend_set_bias(Mend *by, Node *n, const WeightMatrix *w, const MacData *data,
                    const float *numbers, double *bias) {
     size_t at = (size_t)n->def->quant.bias;
     Value *old = node_input(n, at);
@@ -96,6 +96,23 @@ void mend_set_bias(const Mend *by, Node *n, const WeightMatrix *w, const MacData
     if (!changed)
         return;
     edit_set_bias(n, by->names, bias, w->channels, by->pass, n);
-    if (old)
-        edit_take_over(by->uses, old, n->in[at]);
+    ARENA_PUSH(by->arena, by->biases, by->n_biases, by->cap_biases, ((NewBias){n, old}));
+}
+
+static Value **bias_of(const NewBias *b) {
+    return &b->node->in[b->node->def->quant.bias];
+}
+
+void mend_keep_biases(const Mend *by) {
+    for (size_t i = 0; i < by->n_biases; i++)
+        if (by->biases[i].other)
+            edit_take_over(by->uses, by->biases[i].other, *bias_of(&by->biases[i]));
+}
+
+void mend_swap_biases(Mend *by) {
+    for (size_t i = 0; i < by->n_biases; i++) {
+        Value **now = bias_of(&by->biases[i]), *other = by->biases[i].other;
+        by->biases[i].other = *now;
+        *now = other;
+    }
 }

@@ -27,6 +27,11 @@ float weight_rounded(const WeightMatrix *w, size_t at, double x);
 /* Whether so few integers are used that rounding loses much: those of 4 bits and less. */
 bool weight_is_few(const Quant *q);
 
+typedef struct NewBias {
+    Node *node;
+    Value *other; /* that it had or is to have; or NULL: none */
+} NewBias;
+
 /* What mends a model: one run of a pass. */
 typedef struct Mend {
     PassContext *c;
@@ -36,6 +41,8 @@ typedef struct Mend {
     Arena *arena;
     float *rounded; /* of mend_rounded */
     size_t cap;
+    NewBias *biases; /* of mend_set_bias */
+    size_t n_biases, cap_biases;
 } Mend;
 
 Mend mend_new(Module *m, PassContext *c, const char *pass);
@@ -47,8 +54,12 @@ float *mend_rounded(Mend *by, const WeightMatrix *w);
  * to stay as it is. */
 double *mend_bias(const Mend *by, const Node *n, const WeightMatrix *w);
 /* Takes off it what its sums gain on average from `numbers` in place of the weights, and from
- * rounded in place of real data. A bias that nobody else reads keeps its name. */
-void mend_set_bias(const Mend *by, Node *n, const WeightMatrix *w, const MacData *data,
+ * rounded in place of real data. */
+void mend_set_bias(Mend *by, Node *n, const WeightMatrix *w, const MacData *data,
                    const float *numbers, double *bias);
+/* Once all nodes have theirs: they stay, and a bias that nobody else reads keeps its name. */
+void mend_keep_biases(const Mend *by);
+/* Or all nodes get back what they had; and the other way round. */
+void mend_swap_biases(Mend *by);
 
 #endif
