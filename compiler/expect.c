@@ -169,8 +169,7 @@ static ExitCode run_one(Session *s, ExitCode (*command)(Session *)) {
         places_show(s);
     }
     ExitCode code = command(s);
-    for (; s->n_modules; s->n_modules--)
-        module_free(s->modules[s->n_modules - 1]);
+    session_free_modules(s, 0);
     if (s->o.verify_diagnostics) {
         const Diags *seen = s->d;
         s->d = outer;

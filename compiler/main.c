@@ -130,6 +130,8 @@ static ExitCode session_run(Session *s, int argc, char **argv) {
     diags_quiet(s->d, s->o.quiet);
     places_show(s);
     ExitCode code = options_fit(&s->o, s->d) ? dispatch(s) : EXIT_USAGE;
+    if ((code == EXIT_DONE || code == EXIT_MISSED) && !session_inputs_are_whole(s))
+        code = EXIT_IO;
     /* The errors of `reduce` are those of its children; of standard output main tells. */
     bool told = code == EXIT_DONE || code == EXIT_MISSED || strcmp(s->o.command, "reduce") == 0 ||
                 ferror(stdout);
@@ -153,6 +155,7 @@ int main(int argc, char **argv) {
     }
     occupy_descriptors();
     out_catch_signals();
+    file_guard();
     signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error, not the end */
     ExitCode code = session_run(s, argc, argv);
     if (s->d)

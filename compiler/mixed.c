@@ -72,11 +72,6 @@ static bool read_options(Mixed *x) {
 
 /* ---- one way to quantize, measured ---- */
 
-static void free_modules(Session *s) {
-    while (s->n_modules)
-        module_free(s->modules[--s->n_modules]);
-}
-
 /* `o` lives as long as the job. */
 static Module *read_float(Mixed *x, Job *plain, Options *o, ExitCode *code) {
     Module *m = session_read(x->s, 0, code);
@@ -172,7 +167,7 @@ static bool measure(Mixed *x, size_t n, const Layer *only, Score *out, ExitCode 
     ok = ok && worst_output(x, a, b, out);
     if (ok && x->has_drop && !only)
         ok = measure_drop(x, a, b, &out->drop);
-    free_modules(x->s);
+    session_free_modules(x->s, 0);
     return ok;
 }
 
@@ -180,7 +175,7 @@ static bool list_layers(Mixed *x, ExitCode *code) {
     Module *m = read_quantized(x, 0, NULL, FORM_FAKE, code);
     if (m)
         x->layers = mixed_layers(m, x->s->arena, x->s->o.integer_only, &x->n);
-    free_modules(x->s);
+    session_free_modules(x->s, 0);
     return m;
 }
 

@@ -1,4 +1,4 @@
-/* What a run reads is nothing that it may write. */
+/* What a run reads is nothing that it may write, and nobody else while it reads. */
 #include "compiler/session.h"
 #include "exec/sample_files.h"
 
@@ -51,4 +51,21 @@ OutFiles *session_outputs(Session *s) {
     if (s->o.force)
         out_force(out);
     return out;
+}
+
+bool session_inputs_are_whole(Session *s) {
+    bool told = s->inputs_changed;
+    for (size_t i = 0; i < s->n_modules && !told; i++)
+        for (size_t k = 0; k < s->modules[i]->n_maps; k++)
+            s->inputs_changed |= !file_is_whole(s->modules[i]->maps[k], s->d);
+    if (file_guard_met() && !s->inputs_changed)
+        s->inputs_changed =
+            !diag_error(s->d, LOC_NONE, "an input became shorter while it was read");
+    return !s->inputs_changed;
+}
+
+void session_free_modules(Session *s, size_t from) {
+    session_inputs_are_whole(s);
+    while (s->n_modules > from)
+        module_free(s->modules[--s->n_modules]);
 }

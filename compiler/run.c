@@ -178,7 +178,10 @@ static ExitCode write_npz(Collect *c, const char *path) {
         npz_add(w, col->name, col->elem, shape.rank, shape.dims, col->data);
     }
     npz_finish(w);
-    return out_commit(out) ? EXIT_DONE : EXIT_IO;
+    if (session_inputs_are_whole(c->s))
+        return out_commit(out) ? EXIT_DONE : EXIT_IO;
+    out_abort(out);
+    return EXIT_IO;
 }
 
 static void print_text(Collect *c) {

@@ -26,7 +26,8 @@ typedef struct Session {
     char input_sha256[SHA256_HEX + 1]; /* of the first input's bytes; "" where nobody asks */
     Module *modules[4];                /* read so far; freed by main */
     size_t n_modules;
-    OutFiles *out; /* being written; given up when memory runs out */
+    bool inputs_changed; /* while they were read, which has been said */
+    OutFiles *out;       /* being written; given up when memory runs out */
 } Session;
 
 /* Memory for an input of `size` bytes, within -max-memory; the caller's to free. */
@@ -60,6 +61,12 @@ bool session_inputs_are_kept(Session *s);
 
 /* Writes the module to -o (or stdout) as what -emit says. */
 ExitCode session_write(Session *s, Job *j, Module *m);
+
+/* Whether nobody has written to the inputs since they were mapped. What came of them is nothing to
+ * keep otherwise: asked before files get their names, and by main. False after a diagnostic. */
+bool session_inputs_are_whole(Session *s);
+/* The same of those modules that it frees: all from number `from` on. */
+void session_free_modules(Session *s, size_t from);
 
 ExitCode cmd_compile(Session *s);
 ExitCode cmd_run(Session *s);

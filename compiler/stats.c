@@ -48,8 +48,7 @@ static bool merge(Session *s, Module *first, size_t i, ExitCode *code) {
     size_t before = s->n_modules;
     Module *m = read_shard(s, i, code);
     bool ok = m && stats_merge(first, m, s->d);
-    if (s->n_modules > before)
-        module_free(s->modules[--s->n_modules]);
+    session_free_modules(s, before);
     return ok;
 }
 

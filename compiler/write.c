@@ -90,9 +90,10 @@ ExitCode session_write(Session *s, Job *j, Module *m) {
                                   : write_text(&w);
     j->opset = module_opset(m, STR(""));
     ok = ok && (!report || report_write(s, j, m, report));
+    ok = ok && session_inputs_are_whole(s);
     if (!ok || diags_errors(s->d)) {
         out_abort(w.out);
-        return out_failed(w.out) ? EXIT_IO : EXIT_WRONG;
+        return out_failed(w.out) || s->inputs_changed ? EXIT_IO : EXIT_WRONG;
     }
     return out_commit(w.out) && !ferror(stdout) ? EXIT_DONE : EXIT_IO;
 }

@@ -9,9 +9,9 @@
 
 struct FileMap {
     Str bytes;
-    bool mapped; /* else malloc'ed: standard input, or empty */
-    bool has_stat;
-    struct stat stat;
+    bool mapped;      /* else malloc'ed: standard input, or empty */
+    char *path;       /* malloc'ed; NULL of standard input */
+    struct stat stat; /* where there is a path */
 };
 
 static FileMap *mapping_new(Str bytes, bool mapped) {
@@ -59,24 +59,32 @@ static FileMap *map_stdin(Loc at, Diags *d) {
     return f;
 }
 
-/* Maps the open file `fd`. `name` is for messages only. */
-static FileMap *map_fd(int fd, const struct stat *st, const char *name, Loc at, Diags *d) {
+static char *path_in(const char *dir, Str name) {
+    size_t n = strlen(dir) + name.n + 2;
+    char *path = malloc(n);
+    if (path)
+        snprintf(path, n, strcmp(dir, ".") == 0 ? "%.0s%.*s" : "%s/%.*s", dir, STR_ARG(name));
+    return path;
+}
+
+/* Maps the open file `fd`, which is `name` in the folder `dir`. */
+static FileMap *map_fd(int fd, const struct stat *st, const char *dir, Str name, Loc at, Diags *d) {
     size_t n = (size_t)st->st_size;
     void *p = n ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : calloc(1, 1);
     if (p == MAP_FAILED || !p) {
-        diag_error(d, at, "cannot read '%s': %s", name, strerror(errno));
+        diag_error(d, at, "cannot read '%s': %s", diag_name(d, name), strerror(errno));
         return NULL;
     }
     FileMap *f = mapping_new((Str){p, n}, n > 0);
-    if (!f) {
+    if (!f || !(f->path = path_in(dir, name))) {
+        free(f);
         if (n)
             munmap(p, n);
         else
             free(p);
-        diag_error(d, at, "cannot read '%s': %s", name, strerror(ENOMEM));
+        diag_error(d, at, "cannot read '%s': %s", diag_name(d, name), strerror(ENOMEM));
         return NULL;
     }
-    f->has_stat = true;
     f->stat = *st;
     return f;
 }
@@ -95,7 +103,7 @@ FileMap *file_map(const char *path, Loc at, Diags *d) {
     else if (!S_ISREG(st.st_mode))
         diag_error(d, at, "cannot read '%s': it is not a regular file", path);
     else
-        f = map_fd(fd, &st, path, at, d);
+        f = map_fd(fd, &st, ".", str_from(path), at, d);
     if (fd >= 0)
         close(fd);
     return f;
@@ -112,8 +120,24 @@ void file_release(const FileMap *f, Str bytes) {
         madvise((void *)begin, end - begin, MADV_DONTNEED); /* a hint: it may fail */
 }
 
+bool file_is_whole(const FileMap *f, Diags *d) {
+    struct stat st;
+    const struct stat *was = &f->stat;
+    /* One that was replaced is still mapped as it was. */
+    if (!f->path || stat(f->path, &st) != 0 || st.st_dev != was->st_dev || st.st_ino != was->st_ino)
+        return true;
+    if (st.st_size != was->st_size)
+        return diag_error(
+            d, LOC_NONE, "'%s' was changed while it was read: it had %lld bytes and has %lld",
+            diag_name(d, str_from(f->path)), (long long)was->st_size, (long long)st.st_size);
+    return (st.st_mtim.tv_sec == was->st_mtim.tv_sec &&
+            st.st_mtim.tv_nsec == was->st_mtim.tv_nsec) ||
+           diag_error(d, LOC_NONE, "'%s' was changed while it was read",
+                      diag_name(d, str_from(f->path)));
+}
+
 const struct stat *file_stat(const FileMap *f) {
-    return f->has_stat ? &f->stat : NULL;
+    return f->path ? &f->stat : NULL;
 }
 
 Str file_bytes(const FileMap *f) {
@@ -127,6 +151,7 @@ void file_unmap(FileMap *f) {
         munmap((void *)(uintptr_t)f->bytes.s, f->bytes.n);
     else
         free((void *)(uintptr_t)f->bytes.s);
+    free(f->path);
     free(f);
 }
 
@@ -135,8 +160,9 @@ bool file_text(Arena *a, const char *path, Loc at, Diags *d, Str *out) {
     if (!f)
         return false;
     *out = arena_str(a, file_bytes(f));
+    bool whole = file_is_whole(f, d);
     file_unmap(f);
-    return true;
+    return whole;
 }
 
 static bool has_dot_dot(Str name) {
@@ -229,9 +255,10 @@ static int open_beside(const char *dir, Str name, struct stat *st, const char **
 FileMap *file_map_beside(Folders in, Str name, bool *absent, Loc at, Diags *d) {
     const char *why = name_fault(name);
     struct stat st = {0};
-    int fd = why ? -1 : open_beside(in.dir, name, &st, &why);
+    const char *dir = in.dir;
+    int fd = why ? -1 : open_beside(dir, name, &st, &why);
     if (why == not_there && in.other)
-        fd = open_beside(in.other, name, &st, &why);
+        fd = open_beside(dir = in.other, name, &st, &why);
     FileMap *f = NULL;
     if (absent)
         *absent = why == not_there;
@@ -239,7 +266,7 @@ FileMap *file_map_beside(Folders in, Str name, bool *absent, Loc at, Diags *d) {
         diag(d, absent && *absent ? DIAG_WARNING : DIAG_ERROR, at, "cannot use file \"%s\": %s",
              diag_name(d, name), why);
     else
-        f = map_fd(fd, &st, diag_name(d, name), at, d);
+        f = map_fd(fd, &st, dir, name, at, d);
     if (fd >= 0)
         close(fd);
     return f;

@@ -16,6 +16,13 @@ void file_unmap(FileMap *f);
 /* Of the file when it was mapped; NULL of standard input. */
 struct stat;
 const struct stat *file_stat(const FileMap *f);
+/* Whether nobody has written to the file since it was mapped; false after a diagnostic. Its bytes
+ * are to be trusted only once this is known. */
+bool file_is_whole(const FileMap *f, Diags *d);
+/* From now on a mapped file that shrinks reads as zeros behind its end, and is no SIGBUS. */
+void file_guard(void);
+/* Whether that has happened to any file. */
+bool file_guard_met(void);
 /* The pages that hold `bytes`, a part of the file, may leave memory until they are read again.
  * Nothing happens where that is no part of a mapped file. */
 void file_release(const FileMap *f, Str bytes);

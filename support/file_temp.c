@@ -19,7 +19,7 @@ enum { TRIES = 1000 };
 /* ---- signals ---- */
 
 /* What a signal that ends the process removes. A handler is handed nothing but the number of the
- * signal, so this is global: the one such state there is. A name is set before its file is there
+ * signal, so this is global. A name is set before its file is there
  * and stays as long as the process, so the handler may come at any time, in any thread. What has
  * no slot is left for the next run. */
 enum { SLOTS = 16 };
