@@ -112,7 +112,7 @@ class OracleCase(unittest.TestCase):
     """
 
     maxDiff = None
-    seconds = 1
+    expected_seconds = 1
 
     def __init_subclass__(cls):
         for name, method in list(vars(cls).items()):

@@ -64,7 +64,7 @@ def each(suite):
 
 def expected(test, times):
     """Seconds: what it took the last time, else what its class says."""
-    return times.get(test.id(), getattr(test, "seconds", 1))
+    return times.get(test.id(), getattr(test, "expected_seconds", 1))
 
 
 def units_of(suite, times):

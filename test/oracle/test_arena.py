@@ -121,7 +121,7 @@ def between_curves(op, inputs, weights, **attrs):
 
 
 class Arena(OracleCase):
-    seconds = 1.6
+    expected_seconds = 1.6
 
     @for_each_model()
     def test_integers(self, name):

@@ -192,7 +192,7 @@ class Net:
 
 
 class Bits(OracleCase):
-    seconds = 1.7
+    expected_seconds = 1.7
 
     def run_c(self, path, data):
         source, program = path.with_suffix(".c"), path.with_suffix("")

@@ -256,7 +256,7 @@ class Layers:
 
 
 class ChannelsLast(OracleCase):
-    seconds = 20
+    expected_seconds = 20
 
     @for_each(*SEEDS)
     def test_layers(self, seed):

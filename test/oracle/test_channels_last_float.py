@@ -119,7 +119,7 @@ class Layers:
 
 
 class ChannelsLastFloat(OracleCase):
-    seconds = 9
+    expected_seconds = 9
 
     def prepared(self, name, *seed):
         folder = self.scratch / name

@@ -27,7 +27,7 @@ def need(*tools):
 
 
 class CortexM(OracleCase):
-    seconds = 2
+    expected_seconds = 2
 
     @for_each(*BOARDS)
     def test_example(self, board):

@@ -15,7 +15,7 @@ SMALL = 40  # layers that fit into the memory of boards
 
 
 class Cross(OracleCase):
-    seconds = 5
+    expected_seconds = 5
 
     def emit(self, model, name, *options):
         folder = self.scratch / name

@@ -92,7 +92,7 @@ def without_comments(text):
 
 
 class EmittedC(OracleCase):
-    seconds = 4
+    expected_seconds = 4
 
     def folder(self, name):
         path = self.scratch / name

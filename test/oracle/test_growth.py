@@ -68,7 +68,7 @@ ROOM = {"sigmoids": 18, "convolutions": 24, "readers": 6}
 
 
 class Growth(OracleCase):
-    seconds = 10
+    expected_seconds = 10
 
     def instructions(self, model, layers, option):
         path = self.scratch / f"{layers}.qir"

@@ -166,7 +166,7 @@ def deeper(rng, model):
 
 
 class HostileShapes(OracleCase):
-    seconds = 10
+    expected_seconds = 10
 
     def test_changed_cases(self):
         rng, ran = random.Random(SEED), 0

@@ -28,7 +28,7 @@ WAYS = {"dynamic": ("qdq", ("-dynamic",), 1),
 
 @unittest.skipIf(os.environ.get("SANITIZE"), "sanitizers take memory of their own")
 class Large(OracleCase):
-    seconds = 10
+    expected_seconds = 10
 
     @classmethod
     def setUpClass(cls):

@@ -74,7 +74,7 @@ def round_trip(path, folder):
 
 
 class LightModels(OracleCase):
-    seconds = 15
+    expected_seconds = 15
 
     @for_each(*selected())
     def test_through_text_and_back(self, name):

@@ -96,7 +96,7 @@ def small_products(file, sizes, kind, zero):
 
 
 class Lint(OracleCase):
-    seconds = 8
+    expected_seconds = 8
 
     def emit(self, name):
         source = self.scratch / f"{name}.c"

@@ -177,7 +177,7 @@ class Form:
 
 
 class MacForms(OracleCase):
-    seconds = 4
+    expected_seconds = 4
 
     @for_each(*FORMS)
     def test(self, name):

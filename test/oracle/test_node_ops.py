@@ -172,7 +172,7 @@ C_FLAGS = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-
 class NodeOpsInC(OracleCase):
     """The emitted C of the first two cases of each operator gives what `qxc run` gives."""
 
-    seconds = 10
+    expected_seconds = 10
 
     def one(self, model, inputs):
         model, inputs = with_constants(model, inputs)

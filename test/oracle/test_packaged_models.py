@@ -30,7 +30,7 @@ def floats(values):
 
 
 class PackagedModels(OracleCase):
-    seconds = 4
+    expected_seconds = 4
 
     def setUp(self):
         super().setUp()

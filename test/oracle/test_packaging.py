@@ -252,7 +252,7 @@ class Installed(OracleCase):
 
 
 class Examples(OracleCase):
-    seconds = 5
+    expected_seconds = 5
 
     def test_pc(self):
         need("make", "gcc", "pkg-config")

@@ -46,7 +46,7 @@ def install(folder):
 
 
 class PlatformIO(OracleCase):
-    seconds = 10
+    expected_seconds = 10
 
     def setUp(self):
         self.programs = environment()

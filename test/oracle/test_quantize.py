@@ -34,7 +34,7 @@ def result_parameters(model, node):
 
 
 class Quantize(OracleCase):
-    seconds = 1.5
+    expected_seconds = 1.5
 
     @classmethod
     def setUpClass(cls):

@@ -136,7 +136,7 @@ class RandomNet:
 
 
 class RandomModels(OracleCase):
-    seconds = 20
+    expected_seconds = 20
 
     def check_float(self, want, got):
         for name, reference in want.items():

@@ -51,7 +51,7 @@ def reprint(folder):
 
 
 class RandomModels(unittest.TestCase):
-    seconds = 20
+    expected_seconds = 20
 
     def test_schema_is_covered(self):
         known = modelgen.HANDLED | modelgen.REFUSED

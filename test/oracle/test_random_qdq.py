@@ -188,7 +188,7 @@ class RandomNet:
 
 
 class RandomModels(OracleCase):
-    seconds = 20
+    expected_seconds = 20
 
     def compare(self, what, net, want, got):
         for name, error in net.outputs.items():

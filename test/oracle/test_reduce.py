@@ -54,7 +54,7 @@ def resnet(blocks):
 
 
 class Reduce(OracleCase):
-    seconds = 4
+    expected_seconds = 4
 
     def setUp(self):
         self.temporary = pathlib.Path(tempfile.mkdtemp(dir=self.scratch))
