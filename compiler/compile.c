@@ -104,7 +104,7 @@ ExitCode cmd_compile(Session *s) {
     Module *m = session_read(s, 0, &code);
     if (!m || !session_read_donors(s, &j, &code))
         return code;
-    j.external[0] = external_bytes(m);
+    j.external[0] = external_bytes(m, true);
     j.same_format = !s->is_text && emits_binary(&j);
     if (!job_compile(&j, m))
         return job_failure(&j);
@@ -122,9 +122,9 @@ ExitCode cmd_compile(Session *s) {
     if (code != EXIT_DONE || only_told)
         return code;
     j.rounded_products = report_rounded(&j, m);
-    j.external[1] = external_bytes(m);
     code = session_write(s, &j, m);
+    j.external[1] = external_bytes(m, false); /* what the output still refers to */
     if (code == EXIT_DONE && !s->o.quiet)
-        summary_print(&j, m, s->o.inputs.items[0], s->o.output);
+        summary_print(&j, m, s->out, s->o.inputs.items[0], s->o.output);
     return code;
 }

@@ -219,6 +219,12 @@ static long long file_size(const char *path) {
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? (long long)st.st_size : -1;
 }
 
+/* Of the output and the files beside it; -1 where there is none. */
+static long long bytes_after(const Session *s) {
+    long long size = s->o.output ? out_size(s->out, s->o.output) : -1;
+    return size < 0 ? size : size + side_bytes(s->out);
+}
+
 Str report_text(Session *s, const Job *j, Module *m, bool html) {
     Report r = {.j = j,
                 .m = m,
@@ -229,9 +235,9 @@ Str report_text(Session *s, const Job *j, Module *m, bool html) {
                 .row_of = map_new(m->arena)};
     const char *path = s->o.inputs.items[0];
     json_object_set_new(r.root, "model", text(&r, str_from(path_base(path))));
-    put_size(&r, "bytes_before", file_size(path));
+    put_size(&r, "bytes_before", file_size(path) < 0 ? -1 : file_size(path) + j->external[0]);
     if (j->emit != EMIT_HTML && j->emit != EMIT_JSON)
-        put_size(&r, "bytes_after", s->o.output ? out_size(s->out, s->o.output) : -1);
+        put_size(&r, "bytes_after", bytes_after(s));
     json_object_set_new(r.root, "opset", json_integer(module_opset(m, STR(""))));
     module_each_graph(m, add_graph, &r);
     json_object_set_new(r.root, "nodes_integer", json_integer((json_int_t)r.integer));

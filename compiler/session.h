@@ -80,9 +80,13 @@ ExitCode cmd_reduce(Session *s);
 /* -verify-roundtrip: print, parse, print gives the same bytes. */
 bool roundtrip_check(Module *m, Diags *d);
 
-/* Of the weights that the module has, the bytes that lie in files of their own. */
-long long external_bytes(Module *m);
+/* Of the weights that the module has, the bytes that are external data; with `blobs` also those in
+ * the safetensors files of a text that was read. */
+long long external_bytes(Module *m, bool blobs);
+/* The bytes of the files that were written beside others. */
+long long side_bytes(const OutFiles *files);
 /* The closing lines of a compilation, on stderr. `out_path` may be NULL. */
-void summary_print(const Job *j, Module *m, const char *in_path, const char *out_path);
+void summary_print(const Job *j, Module *m, const OutFiles *files, const char *in_path,
+                   const char *out_path);
 
 #endif

@@ -58,22 +58,47 @@ static void print_floats(const Job *j) {
         fputs("no floating point\n", stderr);
 }
 
+typedef struct Beside {
+    bool blobs;
+    long long bytes;
+} Beside;
+
 static void add_external(Value *v, void *ctx) {
+    Beside *b = ctx;
     const Tensor *t = v->kind == VALUE_CONST ? v->data : NULL;
-    if (t && t->place == TENSOR_EXTERNAL)
-        *(long long *)ctx += (long long)t->bytes;
+    if (t && (t->place == TENSOR_EXTERNAL || (b->blobs && t->place == TENSOR_BLOB)))
+        b->bytes += (long long)t->bytes;
 }
 
-long long external_bytes(Module *m) {
+long long external_bytes(Module *m, bool blobs) {
+    Beside b = {blobs, 0};
+    module_each_value(m, add_external, &b);
+    return b.bytes;
+}
+
+/* The output and what lies beside it, as names: "m.qir + m.safetensors". */
+static const char *names_of(const OutFiles *files, Arena *a, const char *out_path) {
+    size_t n = 0;
+    const SideFile *sides = out_sides(files, &n);
+    for (size_t i = 0; i < n; i++)
+        out_path = arena_strf(a, "%s + %s", out_path, sides[i].name).s;
+    return out_path;
+}
+
+long long side_bytes(const OutFiles *files) {
+    size_t n = 0;
+    const SideFile *sides = out_sides(files, &n);
     long long bytes = 0;
-    module_each_value(m, add_external, &bytes);
+    for (size_t i = 0; i < n; i++)
+        bytes += sides[i].size;
     return bytes;
 }
 
-void summary_print(const Job *j, Module *m, const char *in_path, const char *out_path) {
+void summary_print(const Job *j, Module *m, const OutFiles *files, const char *in_path,
+                   const char *out_path) {
     long long in = file_size(in_path), out = file_size(out_path);
     in += in > 0 ? j->external[0] : 0;
-    out += out > 0 ? j->external[1] : 0;
+    out += out > 0 ? j->external[1] + side_bytes(files) : 0;
     if (j->form == FORM_AS_IS && !j->ctx.n_remarks)
         return;
     if (j->wrote_c)
@@ -83,8 +108,8 @@ void summary_print(const Job *j, Module *m, const char *in_path, const char *out
             "%lld multiply-accumulates a run\n",
             out_path ? out_path : "C", j->arena, j->alive, j->flash, (long long)j->macs);
     else if (in > 0 && out > 0)
-        fprintf(stderr, "%s: %lld bytes -> %s: %lld bytes (%.2fx)\n", in_path, in, out_path, out,
-                (double)in / (double)out);
+        fprintf(stderr, "%s: %lld bytes -> %s: %lld bytes (%.2fx)\n", in_path, in,
+                names_of(files, m->arena, out_path), out, (double)in / (double)out);
     if (j->same_format && in > 0 && out > in)
         explain_growth(j, m, out - in);
     if (j->wrote_c)

@@ -39,8 +39,9 @@ static bool write_qir(Writing *w) {
 }
 
 static bool write_onnx(Writing *w) {
-    OnnxWriteOptions o = {.allow_newer = !w->j->ctx.newer_refused,
-                          .inline_external = leaves_folder(w)};
+    if (leaves_folder(w))
+        module_each_tensor(w->m, keep_external, NULL);
+    OnnxWriteOptions o = {.allow_newer = !w->j->ctx.newer_refused};
     metadata_put(w->m);
     const char *path = w->s->o.output;
     const char *dir = path ? path_dir(w->m->arena, path) : ".";
