@@ -27,14 +27,14 @@ static bool has_range(const Stat *s) {
 }
 
 void warn_of_far_inputs(const Module *m, Stat *const *before, Diags *d) {
-    enum { TIMES = 10 };
+    const double times = 10;
     for (size_t i = 0; i < m->graph->n_in; i++) {
         const Stat *was = before[i], *is = m->graph->in[i]->stat;
         if (!has_range(was) || !has_range(is))
             continue;
         double old = (double)*was->max - (double)*was->min,
                new = (double)*is->max - (double)*is->min;
-        if (old > 0 && new > 0 && (new > TIMES *old || old > TIMES *new))
+        if (old > 0 && new > 0 && (new > times * old || old > times * new))
             diag_warning(d, LOC_NONE,
                          "input '%s' is %g to %g in the calibration data, by the model's own "
                          "statistics %g to %g: is the data prepared as the model wants it?",
