@@ -34,7 +34,7 @@ void warn_of_far_inputs(const Module *m, Stat *const *before, Diags *d) {
             continue;
         double old = (double)*was->max - (double)*was->min,
                new = (double)*is->max - (double)*is->min;
-        if (old > 0 && new > 0 && (new > times * old || old > times * new))
+        if (old > 0 && new > 0 && (new > old *times || old > new *times))
             diag_warning(d, LOC_NONE,
                          "input '%s' is %g to %g in the calibration data, by the model's own "
                          "statistics %g to %g: is the data prepared as the model wants it?",

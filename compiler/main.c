@@ -1,143 +1,10 @@
 /* qxc: the only place that decides how the process ends. */
 #define _GNU_SOURCE
-#include "compiler/expect.h"
-#include "compiler/places.h"
-#include "compiler/without_effect.h"
-#include "compiler/version.h"
+#include "compiler/session.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-static bool want_color(const char *when) {
-    if (when && strcmp(when, "always") == 0)
-        return true;
-    if (when && strcmp(when, "never") == 0)
-        return false;
-    const char *no = getenv("NO_COLOR");
-    return isatty(STDERR_FILENO) && !(no && *no);
-}
-
-/* Found before the options are parsed, as their mistakes are printed in colour too. */
-static const char *color_option(int argc, char **argv) {
-    const char *when = NULL;
-    for (int i = 1; i < argc; i++) {
-        const char *p = argv[i] + (argv[i][0] == '-') + (argv[i][0] && argv[i][1] == '-');
-        if (p != argv[i] && strncmp(p, "color=", 6) == 0)
-            when = p + 6;
-    }
-    return when;
-}
-
-/* Data that is not there is told before any work is done. */
-static ExitCode check_data(Session *s) {
-    const TextList *lists[] = {&s->o.calib, &s->o.input};
-    for (size_t k = 0; k < 2; k++)
-        for (size_t i = 0; i < lists[k]->n; i++) {
-            const char *path = lists[k]->items[i];
-            struct stat at;
-            if (stat(path, &at) != 0) {
-                diag_error(s->d, LOC_NONE, "cannot read %s: %s", diag_name(s->d, str_from(path)),
-                           strerror(errno));
-                return EXIT_IO;
-            }
-        }
-    return EXIT_DONE;
-}
-
-static ExitCode dispatch(Session *s) {
-    const char *c = s->o.command;
-    if (s->o.help) {
-        options_help(stdout);
-        return EXIT_DONE;
-    }
-    if (s->o.version) {
-        puts("qxc " QXC_VERSION);
-        return EXIT_DONE;
-    }
-    if (strcmp(c, "list") == 0)
-        return cmd_list(s);
-    if (strcmp(c, "fmt") == 0 && s->o.inputs.n)
-        return cmd_fmt(s);
-    if (strcmp(c, "stats") == 0)
-        return cmd_stats(s);
-    ExitCode data = check_data(s);
-    if (data != EXIT_DONE)
-        return data;
-    size_t want = strcmp(c, "compare") == 0 ? 2 : 1;
-    if (s->o.inputs.n != want) {
-        diag_error(s->d, LOC_NONE,
-                   s->o.inputs.n < want ? "no input file: see qxc -help"
-                                        : "too many input files: see qxc -help");
-        return EXIT_USAGE;
-    }
-    if (strcmp(c, "compare") == 0)
-        return cmd_compare(s);
-    if (strcmp(c, "reduce") == 0)
-        return cmd_reduce(s);
-    ExitCode (*command)(Session *) = strcmp(c, "run") == 0 ? cmd_run : cmd_compile;
-    bool by_text = s->o.verify_diagnostics || s->o.split_input_file;
-    return by_text ? run_inputs(s, command) : command(s);
-}
-
-/* "-o -" is what goes without saying, but for `run`, which prints text there. */
-static bool output_is_clear(Session *s) {
-    bool run = strcmp(s->o.command, "run") == 0;
-    if (!s->o.output ||
-        (strcmp(s->o.output, "-") != 0 && (run || strcmp(s->o.output, "/dev/stdout") != 0)))
-        return true;
-    if (run)
-        return diag_error(s->d, LOC_NONE,
-                          "run writes values to a file: -o y.npz; without -o it "
-                          "prints them as text");
-    s->o.output = NULL;
-    return true;
-}
-
-/* How far it came: that says what takes the memory. */
-static void tell_memory(const OutOfMemory *oom) {
-    fputs("qxc: error: ", stderr);
-    if (oom->input)
-        fprintf(stderr, "%s", oom->input);
-    if (oom->at) {
-        int line = 1;
-        for (const char *p = oom->text; p < *oom->at; p++)
-            line += *p == '\n';
-        fprintf(stderr, ":%d", line);
-    }
-    fputs(oom->input ? ": " : "", stderr);
-    if (oom->pass)
-        fprintf(stderr, "pass %s: ", oom->pass);
-    fputs(oom->limit ? "this needs more memory than -max-memory allows\n" : "out of memory\n",
-          stderr);
-}
-
-static ExitCode session_run(Session *s, int argc, char **argv) {
-    if (setjmp(s->oom.env)) {
-        if (s->out)
-            out_abort(s->out);
-        tell_memory(&s->oom);
-        return EXIT_WRONG;
-    }
-    s->arena = arena_new(0, &s->oom);
-    s->d = diags_new(s->arena, stderr, want_color(color_option(argc, argv)));
-    if (!options_parse(&s->o, s->arena, argc, argv, s->d) || !output_is_clear(s) ||
-        !session_inputs_are_kept(s))
-        return EXIT_USAGE;
-    diags_quiet(s->d, s->o.quiet);
-    places_show(s);
-    ExitCode code = options_fit(&s->o, s->d) ? dispatch(s) : EXIT_USAGE;
-    if ((code == EXIT_DONE || code == EXIT_MISSED) && !session_inputs_are_whole(s))
-        code = EXIT_IO;
-    /* The errors of `reduce` are those of its children; of standard output main tells. */
-    bool told = code == EXIT_DONE || code == EXIT_MISSED || strcmp(s->o.command, "reduce") == 0 ||
-                ferror(stdout);
-    diag_reason(s->d, told, 0, LOC_NONE, s->o.inputs.n ? s->o.inputs.items[0] : "the command");
-    return code;
-}
 
 /* Descriptors 0 to 2 that whoever started us has closed must not become files of ours: messages
  * would land in them. What stands there instead can be neither read nor written. */
@@ -148,22 +15,11 @@ static void occupy_descriptors(void) {
 }
 
 int main(int argc, char **argv) {
-    Session *s = calloc(1, sizeof *s);
-    if (!s) {
-        fputs("qxc: error: out of memory\n", stderr);
-        return EXIT_WRONG;
-    }
     occupy_descriptors();
     out_catch_signals();
     file_guard();
     signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error, not the end */
-    ExitCode code = session_run(s, argc, argv);
-    if (s->d)
-        diags_finish(s->d);
-    for (size_t i = 0; i < s->n_modules; i++)
-        module_free(s->modules[i]);
-    arena_free(s->arena);
-    free(s);
+    ExitCode code = session_run(argc, argv);
     if (fflush(stdout) || ferror(stdout)) {
         fputs("qxc: error: cannot write to standard output\n", stderr);
         code = code == EXIT_DONE ? EXIT_IO : code;

@@ -24,11 +24,15 @@ typedef struct Session {
     int first_line;                    /* of the text in its file */
     bool is_text;                      /* the input read last was .qir */
     char input_sha256[SHA256_HEX + 1]; /* of the first input's bytes; "" where nobody asks */
-    Module *modules[4];                /* read so far; freed by main */
+    Module *modules[4];                /* read so far; freed by session_run */
     size_t n_modules;
     bool inputs_changed; /* while they were read, which has been said */
     OutFiles *out;       /* being written; given up when memory runs out */
 } Session;
+
+/* Does what a command line asks for, as the program does. Results go to files and stdout, which is
+ * not flushed; the rest goes to stderr. `argv` as main gets it. */
+ExitCode session_run(int argc, char **argv);
 
 /* Memory for an input of `size` bytes, within -max-memory; the caller's to free. */
 Arena *session_arena(Session *s, size_t size);

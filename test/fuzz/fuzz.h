@@ -3,7 +3,8 @@
  * A target is one file, fuzz_NAME.c, with LLVMFuzzerTestOneInput. `make fuzz` links it with
  * libFuzzer (clang, ASan, UBSan), `make test` with replay.c, which runs it over
  * test/fuzz/regress/NAME. Everything goes through the library, and names in an input lead to an
- * empty folder. A broken promise (what was printed does not parse) aborts, as a crash would. */
+ * empty folder, in fuzz_command to one with the files of its input. A broken promise (what was
+ * printed does not parse) aborts, as a crash would. */
 #ifndef QXC_TEST_FUZZ_FUZZ_H
 #define QXC_TEST_FUZZ_FUZZ_H
 

@@ -26,6 +26,10 @@ report() { # name, log
     echo "$1: ${runs:-?} runs, $cov"
 }
 
+# fuzz_command writes files, which stay when it breaks.
+TMPDIR=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")")
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 status=0
 mkdir -p $build/found
 for source in test/fuzz/fuzz_*.c; do
@@ -35,10 +39,10 @@ for source in test/fuzz/fuzz_*.c; do
     mkdir -p "$build/corpus/$name"
     log=$build/found/$name.log
     regress=test/fuzz/regress/$name
-    if nice -n 19 "$build/libfuzzer/fuzz_$name" "$build/corpus/$name" "$build/seeds/$name" \
-        $([ -d "$regress" ] && echo "$regress") -dict="$build/seeds/$name.dict" \
+    if nice -n 19 "$build/libfuzzer/fuzz_$name" "$PWD/$build/corpus/$name" "$build/seeds/$name" \
+        $([ -d "$regress" ] && echo "$regress") -dict="$build/seeds/$name.dict" </dev/null \
         -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 \
-        -artifact_prefix="$build/found/$name-" -print_final_stats=1 >"$log" 2>&1; then
+        -artifact_prefix="$PWD/$build/found/$name-" -print_final_stats=1 >"$log" 2>&1; then
         report "$name" "$log"
     else
         echo "$name: found something" >&2

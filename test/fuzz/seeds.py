@@ -9,6 +9,7 @@ the language. Nothing of it is committed.
 import io
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import warnings
@@ -79,6 +80,33 @@ def arrays():
         yield "a.safetensors", len(header).to_bytes(8, "little") + header + bytes(9)
 
 
+def command_lines():
+    """(name, words, files) of each plain use of qxc in a RUN line under test/lit whose files are all there."""
+    for path in sorted([*(ROOT / "test/lit").rglob("*.qir"), *(ROOT / "test/lit").rglob("*.test")]):
+        for i, line in enumerate(re.findall(r"RUN: *(?:not )?qxc (.*)", path.read_text())):
+            try:
+                words = shlex.split(re.split(r"[|<>;]|2>|&&", line)[0])
+            except ValueError:
+                continue
+            command, files = [], {}
+            for word in words:
+                option, value = re.fullmatch(r"(-[\w-]+=)?(.*)", word, re.DOTALL).groups()
+                source = pathlib.Path(value.replace("%root", str(ROOT)).replace("%S", str(path.parent))
+                                      .replace("%s", str(path)))
+                if "%" in value and source.is_file():
+                    files[source.name] = source.read_bytes()
+                    value = source.name
+                command.append((option or "") + value.replace("%t", "t").replace("/", ""))
+            if command and command[0] != "reduce" and files:
+                yield f"{path.stem}.{i}", command, files
+
+
+def command_input(words, files):
+    """What test/fuzz/fuzz_command.c reads."""
+    return "".join(w + "\n" for w in words).encode() + b"\n".join(
+        f"-- {name} --\n".encode() + data for name, data in files.items())
+
+
 def words():
     """What the lexer, the reader and the tables of types and operators spell out."""
     def found(pattern, *files):
@@ -94,8 +122,9 @@ def words():
                 "axis=[0, 1]", "block=", "range=", "expr=", "com.microsoft", "0x1.8p-7")
 
 
-def dictionary(path):
-    lines = sorted({'"' + w.replace("\\", "\\\\").replace('"', '\\"') + '"' for w in words()})
+def dictionary(path, all_words):
+    lines = sorted({'"' + w.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\x0A") + '"'
+                    for w in all_words})
     path.write_text("\n".join(lines) + "\n")
 
 
@@ -112,8 +141,12 @@ def main():
             save(out / "pipeline", name, text + bytes([sum(name.encode()) % 17]))
     for name, data in arrays():
         save(out / "data", name, data)
-    for name in ("qir", "pipeline", "onnx", "data"):
-        dictionary(out / f"{name}.dict")
+    given = set()
+    for name, command, files in command_lines():
+        save(out / "command", name, command_input(command, files))
+        given.update(w + "\n" for w in command if w.isascii() and w.isprintable())
+    for name in ("qir", "pipeline", "onnx", "data", "command"):
+        dictionary(out / f"{name}.dict", given if name == "command" else words())
         print(f"{name}: {len(list((out / name).iterdir()))} seeds")
 
 
