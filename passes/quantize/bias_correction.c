@@ -18,10 +18,10 @@
 #include <float.h>
 #include <math.h>
 
-enum { SAMPLES_MOST = 16 };
+enum { SAMPLES_MOST = 8 };
 
-/* dB, mean of the outputs: less is chance on few samples, and correction helps most models. */
-static const double COST = 0.5;
+/* dB: less is chance on few samples, and correction helps most models. */
+static const double COST = 1;
 
 static void correct(void *ctx, Node *n, const MacData *data) {
     Mend *by = ctx;
@@ -31,25 +31,27 @@ static void correct(void *ctx, Node *n, const MacData *data) {
         mend_set_bias(by, n, &w, data, mend_rounded(by, &w), bias);
 }
 
-/* By how much `now` is worse than `was`, in dB, mean of the outputs. */
+/* By how much `now` is worse than `was`, in dB, mean of the outputs. One sample may drown the
+ * others in the sum of errors, and those that are nearly exact weigh much in the mean of dB: what
+ * counts is what both say. */
 static double cost(const Graph *g, const OutputErrors *was, const OutputErrors *now) {
     double sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < g->n_out; i++) {
         uint32_t id = g->out[i]->id;
-        double old = was->error[id], new = now->error[id];
         if (!was->measured[id] || !now->measured[id])
             continue;
         n++;
-        if (old != new)
-            sum += 10 * log10(fmax(new, DBL_MIN) / fmax(old, DBL_MIN));
+        double ratio = fmax(now->error[id], DBL_MIN) / fmax(was->error[id], DBL_MIN);
+        sum += fmin(now->dB[id] - was->dB[id], 10 * log10(ratio));
     }
     return n ? sum / (double)n : 0;
 }
 
 static OutputErrors room(const Module *m, const Program *p) {
     return (OutputErrors){p, NEW_ARRAY(m->arena, double, m->n_values),
-                          NEW_ARRAY(m->arena, bool, m->n_values)};
+                          NEW_ARRAY(m->arena, bool, m->n_values),
+                          NEW_ARRAY(m->arena, double, m->n_values)};
 }
 
 /* What the biases as they are now cost, against those before. */

@@ -50,7 +50,8 @@ typedef struct Front {
 /* The errors of what are the outputs now. False after a diagnostic. */
 static bool measure(Front *f) {
     const Program *reals = output_program(f->m, f->c, false);
-    OutputErrors of = {reals ? output_program(f->m, f->c, true) : NULL, f->error, f->measured};
+    OutputErrors of = {reals ? output_program(f->m, f->c, true) : NULL, f->error, f->measured,
+                       NULL};
     return of.p && output_errors(f->m, f->c, SAMPLES_MOST, reals, &of, 1);
 }
 

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const double EXACT = 1e-10; /* of the energy: 100 dB */
+
 Program *output_program(Module *m, PassContext *c, bool quantized) {
     ProgramOptions options = {.ignore_quant = !quantized, .partial = true};
     return program_build(m, &options, c->d);
@@ -24,15 +26,25 @@ static void add_errors(const Graph *g, const Side *reals, const Side *side, Outp
             !type_count(v->type, &n) || n == 0 ||
             elem_unpacked(type_real_elem(v->type)) != ELEM_FLOAT)
             continue;
-        double sum = 0;
+        double sum = 0, energy = 0;
         for (size_t k = 0; k < n; k++)
-            if (isfinite(x[k]))
+            if (isfinite(x[k])) {
+                energy += (double)x[k] * (double)x[k];
                 sum += isfinite(y[k])
                            ? ((double)x[k] - (double)y[k]) * ((double)x[k] - (double)y[k])
                            : INFINITY;
+            }
+        if (to->dB && energy > 0)
+            to->dB[v->id] += 10 * log10(fmax(sum / energy, EXACT));
         to->error[v->id] += sum / (double)n;
         to->measured[v->id] = true;
     }
+}
+
+static void divide(OutputErrors *e, uint32_t id, double by) {
+    e->error[id] /= by;
+    if (e->dB)
+        e->dB[id] /= by;
 }
 
 /* Of `total` samples `most` are, or all. */
@@ -85,7 +97,7 @@ bool output_errors(Module *m, PassContext *c, size_t most, const Program *reals,
         if (sides[k].s)
             samples_close(sides[k].s);
         for (size_t i = 0; k && i < g->n_out; i++)
-            of[k - 1].error[g->out[i]->id] /= seen ? (double)seen : 1;
+            divide(&of[k - 1], g->out[i]->id, seen ? (double)seen : 1);
     }
     return ok;
 }

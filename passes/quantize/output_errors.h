@@ -12,6 +12,8 @@ typedef struct OutputErrors {
     const Program *p;
     double *error;  /* by value id, of `measured` ones: mean squared difference */
     bool *measured; /* float outputs that both programs compute */
+    double *dB;     /* the same error of each sample against its signal in dB, mean; NULL: not asked
+                       for. One bad sample of many weighs little */
 } OutputErrors;
 
 /* Runs the float program and `n` others, of the same module, on up to `most` samples of the
