@@ -109,6 +109,15 @@ static bool spare_front(Job *j, Module *m) {
     return !j->o->calib.n || j->o->integer_only || job_pass(j, m, "front-end");
 }
 
+/* Of operators that stay float the tables can still be integers, but for what speaks of the values
+ * of the float model, and TensorRT, which has no integers that are looked up. */
+static bool store_tables(Job *j, Module *m) {
+    bool of_float_model = j->emit == EMIT_ONNX || j->emit == EMIT_SCHEME ||
+                          j->emit == EMIT_OVERRIDES || j->emit == EMIT_ENCODINGS ||
+                          j->emit == EMIT_CALIB_TABLE;
+    return of_float_model || j->ctx.target == TARGET_TENSORRT || job_pass(j, m, "quant-tables");
+}
+
 static void look_for_float(Value *v, void *ctx) {
     bool *found = ctx;
     *found = *found || (v->type.kind == TYPE_TENSOR && elem_is_float(v->type.elem));
@@ -223,5 +232,5 @@ bool job_quantize(Job *j, Module *m) {
     module_each_value(m, forget_stat, NULL);
     return decided(j, m,
                    job_pass(j, m, "split-bias") && job_pass(j, m, "decide") && spare_front(j, m) &&
-                       mend(j, m));
+                       mend(j, m) && store_tables(j, m));
 }

@@ -1,6 +1,7 @@
 /* Tables that Gather looks rows up in (embeddings) become integers, one scale a column, and what
- * was looked up is dequantized: for -dynamic and -weight-only, where such tables are much of a
- * model. A table that anything else reads, too, stays as it is. */
+ * was looked up is dequantized: such tables are much of a model. Where what reads the rows computes
+ * on integers, decisions were made and the pass has nothing to do. A table that anything else
+ * reads, too, stays as it is. */
 #include "passes/const_quant.h"
 #include "passes/edit.h"
 #include "passes/quant_build.h"
@@ -38,12 +39,14 @@ static bool is_table(const Tables *t, const Value *v) {
     return n > 0 && edit_is_finite(v);
 }
 
-/* 8 bits, whatever weights have: a row is not summed up, and errors of fewer stay what they are. */
+/* 8 bits where weights have fewer: a row is not summed up, and errors of fewer stay what they are.
+ */
 static Quant *table_quant(Tables *t, const Node *n, const Value *v) {
     Choice o = choice_of_weight(t->c, n, v);
     if (o.fixed)
         return quant_copy(t->b.a, o.fixed);
-    o.storage = ELEM_INT8;
+    if (elem_bits(o.storage) <= 8)
+        o.storage = ELEM_INT8;
     o.sym = true;
     o.has_range = o.reduce_range = false;
     o.block = 0;
