@@ -76,7 +76,7 @@ V  ?=
 Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
-.PHONY: all lib units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench mutate \
+.PHONY: all lib units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench mutate check-tools \
         check-san check-layers format check-format deps install install-files uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)

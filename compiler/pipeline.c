@@ -314,7 +314,9 @@ static bool open_for_run(Job *j, Module *m) {
 static BatchPlan *plan(Job *j, Module *m) {
     const TextList *data = j->o->input.n ? &j->o->input : &j->o->calib;
     DataPaths *paths = NEW(m->arena, DataPaths);
-    *paths = (DataPaths){(const char *const *)data->items, data->n, j->o->batch, NULL};
+    *paths = pass_data(&j->ctx);
+    paths->paths = (const char *const *)data->items;
+    paths->n = data->n;
     return samples_plan(m, paths, j->d);
 }
 
@@ -327,7 +329,16 @@ bool job_prepare_run(Job *j, Module *m) {
     return p && follow(j, m, p, true);
 }
 
+/* A batch that the other of a pair has by name is none that this one has to have. */
+static void leave_to_other(Job *j, const Module *m, const Module *other) {
+    const char *batch = j->ctx.batch;
+    if (batch && !samples_can_name(m, batch) && samples_can_name(other, batch))
+        j->ctx.batch = NULL;
+}
+
 bool job_prepare_pair(Job *a, Module *ma, Job *b, Module *mb) {
+    leave_to_other(a, ma, mb);
+    leave_to_other(b, mb, ma);
     BatchPlan *pa = open_for_run(a, ma) ? plan(a, ma) : NULL;
     BatchPlan *pb = pa && open_for_run(b, mb) ? plan(b, mb) : NULL;
     bool together = pa && pb && plan_has_batch(pa) && plan_has_batch(pb);

@@ -97,6 +97,18 @@ static void look_for_batch(BatchPlan *p, Module *m) {
 
 /* ---- what the user says ---- */
 
+static bool is_named(const Value *v, Str name) {
+    Dim dim = v->type.dims[0];
+    return str_eq(v->name, name) || (dim_is_named(dim) && str_eq(dim.param, name));
+}
+
+bool samples_can_name(const Module *m, const char *batch) {
+    for (size_t i = 0; i < m->graph->n_in; i++)
+        if (type_first_open(m->graph->in[i]->type) && is_named(m->graph->in[i], str_from(batch)))
+            return true;
+    return false;
+}
+
 static bool named_batch(BatchPlan *p, Module *m, Diags *d) {
     const Graph *g = m->graph;
     Str name = str_from(p->data->batch);
@@ -106,16 +118,15 @@ static bool named_batch(BatchPlan *p, Module *m, Diags *d) {
         const Value *v = g->in[i];
         if (!p->first[i])
             continue;
-        Dim dim = v->type.dims[0];
-        if (str_eq(v->name, name) || (dim_is_named(dim) && str_eq(dim.param, name))) {
+        if (is_named(v, name)) {
             if (!try_batch(p, m, v)) /* then outputs are put one behind the other */
                 p->batch = p->mixed;
             p->sizes = sizes_for(p, m, v, 1);
             return true;
         }
         names[n++] = arena_str(m->arena, v->name).s;
-        if (dim_is_named(dim))
-            names[n++] = arena_str(m->arena, dim.param).s;
+        if (dim_is_named(v->type.dims[0]))
+            names[n++] = arena_str(m->arena, v->type.dims[0].param).s;
     }
     diag_error(d, LOC_NONE, "-batch: no graph input has an open first dimension called '%s'",
                p->data->batch);
@@ -166,7 +177,7 @@ BatchPlan *samples_plan(Module *m, const DataPaths *data, Diags *d) {
 }
 
 bool plan_has_batch(const BatchPlan *p) {
-    return !p->n_first || p->one || p->batch;
+    return !p->n_first || p->one || p->batch || (p->mixed && p->mixed->kind == BATCH_ONE);
 }
 
 /* ---- following it ---- */

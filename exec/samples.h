@@ -41,6 +41,8 @@ bool samples_bind(Module *m, const DataPaths *data, const Batch **batch, Diags *
 /* The same in two steps, of which the first binds all but open first dimensions, so that several
  * models can take the same samples (`together`). */
 typedef struct BatchPlan BatchPlan;
+/* Whether an open first dimension, or its input, is called that. */
+bool samples_can_name(const Module *m, const char *batch);
 BatchPlan *samples_plan(Module *m, const DataPaths *data, Diags *d); /* NULL after a diagnostic */
 bool plan_has_batch(const BatchPlan *p);
 bool samples_bind_plan(Module *m, BatchPlan *p, bool together, const Batch **batch, Diags *d);

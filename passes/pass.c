@@ -108,7 +108,7 @@ void pass_remark(PassContext *c, const Node *n, const char *fmt, ...) {
 }
 
 DataPaths pass_data(PassContext *c) {
-    return (DataPaths){c->data, c->n_data, c->batch, .told = &c->told_batch};
+    return (DataPaths){.paths = c->data, .n = c->n_data, .batch = c->batch, .told = &c->told_batch};
 }
 
 Samples *pass_samples(Module *m, PassContext *c) {

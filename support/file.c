@@ -283,8 +283,11 @@ const char *path_dir(Arena *a, const char *path) {
 }
 
 const char *path_base(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    const char *base = path;
+    for (const char *p = path; *p; p++)
+        if (p[0] == '/' && p[1] && p[1] != '/')
+            base = p + 1;
+    return base;
 }
 
 Str path_stem(Arena *a, const char *path) {

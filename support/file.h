@@ -90,7 +90,7 @@ bool out_is_device(const char *path);
 
 /* The folder part of a path ("." where there is none). */
 const char *path_dir(Arena *a, const char *path);
-/* The last part of a path: the file name. */
+/* The last part of a path: the file name; of "data/" that with its slash. */
 const char *path_base(const char *path);
 /* The file name without folder and last extension. */
 Str path_stem(Arena *a, const char *path);
