@@ -118,7 +118,10 @@ static bool add_losses(Report *r, Session *s) {
     Module *from = session_read(s, 0, &code);
     ProgramOptions options = {.partial = true};
     Comparison c;
+    Options o = *r->j->o; /* whatever form is written, values are what is compared */
+    o.form = NULL;
     Job plain = *r->j, other = *r->j;
+    plain.o = other.o = &o;
     if (!from || !job_prepare_pair(&plain, from, &other, r->m) ||
         !compare_modules(from, r->m, (const char *const *)data->items, data->n, 0, &options,
                          &options, &c, s->d))
