@@ -219,17 +219,22 @@ static bool run_chosen(Measuring *c, const Module *m, Runner *r, Samples *s, Mea
 
 static bool run_module(Measuring *c, Module *m, Measured *out, Diags *d) {
     const TextList *data = &c->j->o->calib;
-    ProgramOptions options = {.observed = true, .partial = true, .rounding = c->j->rounding};
+    Arena *a = arena_scratch(m->arena); /* a program keeps its weights a second time */
+    ProgramOptions options = {
+        .observed = true, .partial = true, .rounding = c->j->rounding, .arena = a};
     Program *p = program_build(m, &options, d);
-    Samples *s = p ? samples_open(m->arena, m, data->items, data->n, d) : NULL;
-    if (!s)
+    Samples *s = p ? samples_open(a, m, data->items, data->n, d) : NULL;
+    if (!s) {
+        arena_free(a);
         return false;
-    Runner *r = runner_new(m->arena, p);
+    }
+    Runner *r = runner_new(a, p);
     pair_values(c, m);
     start_outputs(c, m, p, out);
     runner_observe(r, observe, c);
     bool ok = samples_take(s, c->j->ctx.part) && run_chosen(c, m, r, s, out, d);
     samples_close(s);
+    arena_free(a);
     return ok;
 }
 

@@ -17,13 +17,18 @@ static void place_views(Program *p) {
     }
 }
 
+static Arena *arena_of(const Module *m, const ProgramOptions *o) {
+    return o && o->arena ? o->arena : m->arena;
+}
+
 /* Binds all but the outputs; a partial program where `left_out` is given. */
 static Binder *bind_module(Module *m, const ProgramOptions *o, LeftOut *left_out, Diags *d) {
     Graph *g = m->graph;
-    Binder *b = binder_new(m->arena, m, o, d);
+    Arena *a = arena_of(m, o);
+    Binder *b = binder_new(a, m, o, d);
     Program *p = b->program;
-    p->inputs = NEW_ARRAY(m->arena, int, g->n_in);
-    p->outputs = NEW_ARRAY(m->arena, int, g->n_out);
+    p->inputs = NEW_ARRAY(a, int, g->n_in);
+    p->outputs = NEW_ARRAY(a, int, g->n_out);
     p->left_out = left_out;
     for (size_t i = 0; i < g->n_in; i++)
         if (!g->in[i]->data)
@@ -37,8 +42,9 @@ static Binder *bind_module(Module *m, const ProgramOptions *o, LeftOut *left_out
 
 /* Again as long as more turns out not to run. */
 static Binder *bind_partial(Module *m, const ProgramOptions *o, Diags *d) {
-    LeftOut *left_out = NEW(m->arena, LeftOut);
-    *left_out = (LeftOut){.why = NEW_ARRAY(m->arena, Rejection *, m->n_nodes)};
+    Arena *a = arena_of(m, o);
+    LeftOut *left_out = NEW(a, LeftOut);
+    *left_out = (LeftOut){.why = NEW_ARRAY(a, Rejection *, m->n_nodes)};
     for (;;) {
         Binder *b = bind_module(m, o, left_out, d);
         if (b->failed || map_size(b->rejected) == 0) {
@@ -63,7 +69,7 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
     if (!module_check_static(m, d) || !module_refine(m, d) || !module_verify(m, d) ||
         !module_check_use(m, d))
         return NULL;
-    Arena *a = m->arena;
+    Arena *a = arena_of(m, o);
     bool partial = o && o->partial;
     Binder *b = partial ? bind_partial(m, o, d) : bind_module(m, o, NULL, d);
     Program *p = b->program;

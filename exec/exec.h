@@ -16,6 +16,7 @@ typedef struct ProgramOptions {
     bool observed;     /* every value is put into the order of ONNX, for an observer */
     bool partial; /* what cannot run is left out with all that depends on it (Program.left_out) */
     SumRounding rounding; /* of sums: exact unless asked for */
+    Arena *arena;         /* where the program lives; NULL: with the module */
 } ProgramOptions;
 
 /* Needs a module that is resolved and inferred, with static shapes. `o` may be NULL. NULL after

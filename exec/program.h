@@ -3,7 +3,7 @@
  * It is a flat list of calls of freestanding kernels (kernels/NAME.h) with constant params, over
  * buffers that are graph inputs, graph outputs, constants, or ranges of one arena. Operators write
  * it through a Binder in their `bind` function; exec/memory.c then lays out the arena.
- * Everything belongs to the module's arena. */
+ * Everything belongs to the module's arena, or to the one of ProgramOptions. */
 #ifndef QXC_EXEC_PROGRAM_H
 #define QXC_EXEC_PROGRAM_H
 

@@ -49,10 +49,13 @@ typedef struct Front {
 
 /* The errors of what are the outputs now. False after a diagnostic. */
 static bool measure(Front *f) {
-    const Program *reals = output_program(f->m, f->c, false);
-    OutputErrors of = {reals ? output_program(f->m, f->c, true) : NULL, f->error, f->measured,
+    Arena *a = arena_scratch(f->m->arena);
+    const Program *reals = output_program(f->m, f->c, a, false);
+    OutputErrors of = {reals ? output_program(f->m, f->c, a, true) : NULL, f->error, f->measured,
                        NULL};
-    return of.p && output_errors(f->m, f->c, SAMPLES_MOST, reals, &of, 1);
+    bool ok = of.p && output_errors(f->m, f->c, a, SAMPLES_MOST, reals, &of, 1);
+    arena_free(a);
+    return ok;
 }
 
 /* ---- what is near the inputs ---- */

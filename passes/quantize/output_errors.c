@@ -5,8 +5,8 @@
 
 static const double EXACT = 1e-10; /* of the energy: 100 dB */
 
-Program *output_program(Module *m, PassContext *c, bool quantized) {
-    ProgramOptions options = {.ignore_quant = !quantized, .partial = true};
+Program *output_program(Module *m, PassContext *c, Arena *a, bool quantized) {
+    ProgramOptions options = {.ignore_quant = !quantized, .partial = true, .arena = a};
     return program_build(m, &options, c->d);
 }
 
@@ -66,14 +66,14 @@ static bool skip_sample(const Side *sides, size_t n) {
     return true;
 }
 
-bool output_errors(Module *m, PassContext *c, size_t most, const Program *reals, OutputErrors *of,
-                   size_t n) {
+bool output_errors(Module *m, PassContext *c, Arena *a, size_t most, const Program *reals,
+                   OutputErrors *of, size_t n) {
     const Graph *g = m->graph;
     Side *sides = NEW_ARRAY(m->arena, Side, n + 1);
     bool ok = true;
     for (size_t k = 0; k <= n; k++) {
         const Program *p = k ? of[k - 1].p : reals;
-        sides[k] = (Side){p, runner_new(m->arena, p), pass_samples(m, c)};
+        sides[k] = (Side){p, runner_new(a, p), pass_samples(m, c)};
         ok = ok && sides[k].s;
         for (size_t i = 0; k && i < g->n_out; i++) {
             of[k - 1].error[g->out[i]->id] = 0;

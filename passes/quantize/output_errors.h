@@ -5,8 +5,8 @@
 #include "passes/pass.h"
 
 /* The module as it is now: in float, or with each value rounded as its `~` says. Within shapes_fix
- * and shapes_restore. NULL after diagnostics. */
-Program *output_program(Module *m, PassContext *c, bool quantized);
+ * and shapes_restore. The program lives in `a`. NULL after diagnostics. */
+Program *output_program(Module *m, PassContext *c, Arena *a, bool quantized);
 
 typedef struct OutputErrors {
     const Program *p;
@@ -18,9 +18,10 @@ typedef struct OutputErrors {
 
 /* Runs the float program and `n` others, of the same module, on up to `most` samples of the
  * calibration data, within shapes_fix and shapes_restore. Only what the outputs need is run.
- * Samples of files are spread evenly over them: data is often sorted. False after diagnostics of
+ * Samples of files are spread evenly over them: data is often sorted. What it runs on lives in `a`
+ * (a program keeps its weights a second time, so it is given back). False after diagnostics of
  * the programs or the data. */
-bool output_errors(Module *m, PassContext *c, size_t most, const Program *reals, OutputErrors *of,
-                   size_t n);
+bool output_errors(Module *m, PassContext *c, Arena *a, size_t most, const Program *reals,
+                   OutputErrors *of, size_t n);
 
 #endif

@@ -75,7 +75,7 @@ class Growth(OracleCase):
         path.write_text(model(layers))
         counted = subprocess.run(["valgrind", "--tool=cachegrind", "--cache-sim=no",
                                   "--cachegrind-out-file=/dev/null", QXC, path, option, "-quiet",
-                                  "-no-sync", "-o", self.scratch / "out.onnx"],
+                                  "-no-sync", "-o", self.scratch / "out"],
                                  capture_output=True, text=True, check=False, timeout=HANG)
         self.assertEqual(counted.returncode, 0, counted.stderr)
         return int(re.search(r"I +refs: +([\d,]+)", counted.stderr)[1].replace(",", ""))
