@@ -18,7 +18,21 @@ static void check_declared_size(Reader *r, const Blob *b, const Attr *a, size_t 
                    size, (long long)a->v.i[0]);
 }
 
-static void check_declared_sum(Reader *r, const Blob *b, const Attr *a, Str bytes) {
+/* Of a mapped file, whose pages go as they were read. */
+static void file_sha256(const FileMap *map, char out[SHA256_HEX + 1]) {
+    enum { CHUNK = 1 << 22 };
+    Str rest = file_bytes(map);
+    Sha256 h = sha256_begin();
+    while (rest.n) {
+        Str now = {rest.s, rest.n < CHUNK ? rest.n : CHUNK};
+        sha256_more(&h, now.s, now.n);
+        file_release(map, now);
+        rest = (Str){rest.s + now.n, rest.n - now.n};
+    }
+    sha256_end(&h, out);
+}
+
+static void check_declared_sum(Reader *r, const Blob *b, const Attr *a, const FileMap *map) {
     Str want = a->kind == ATTR_STRING ? a->v.s[0] : STR_NONE;
     bool ok = want.n == SHA256_HEX;
     for (size_t i = 0; ok && i < want.n; i++)
@@ -30,19 +44,19 @@ static void check_declared_sum(Reader *r, const Blob *b, const Attr *a, Str byte
     char got[SHA256_HEX + 1];
     if (r->options.skip_checksums)
         return;
-    sha256_hex(bytes, got);
+    file_sha256(map, got);
     if (memcmp(got, want.s, SHA256_HEX) != 0)
         diag_error(r->diags, b->loc, "%s has sha256 %s, not %.*s as stated", shown(r, b->path), got,
                    STR_ARG(want));
 }
 
 /* What the blob line says of the file. */
-static void check_declared(Reader *r, const Blob *b, Str bytes) {
+static void check_declared(Reader *r, const Blob *b, const FileMap *map) {
     for (size_t i = 0; i < b->n_attrs; i++) {
         if (str_is(b->attrs[i].name, "bytes"))
-            check_declared_size(r, b, &b->attrs[i], bytes.n);
+            check_declared_size(r, b, &b->attrs[i], file_bytes(map).n);
         else if (str_is(b->attrs[i].name, "sha256"))
-            check_declared_sum(r, b, &b->attrs[i], bytes);
+            check_declared_sum(r, b, &b->attrs[i], map);
     }
 }
 
@@ -54,9 +68,9 @@ static SafeTensors *open_blob(Reader *r, BlobFile *f) {
     if (!map)
         return NULL;
     module_keep_map(r->module, map);
-    Str bytes = file_bytes(map);
-    check_declared(r, f->blob, bytes);
-    f->tensors = st_parse(r->arena, bytes, shown(r, f->blob->path), f->blob->loc, r->diags);
+    check_declared(r, f->blob, map);
+    f->tensors =
+        st_parse(r->arena, file_bytes(map), shown(r, f->blob->path), f->blob->loc, r->diags);
     return f->tensors;
 }
 

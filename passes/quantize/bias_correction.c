@@ -61,31 +61,27 @@ static bool judge(Module *m, PassContext *c, Mend *by, double *worse) {
     if (!shapes)
         return false;
     Arena *a = arena_scratch(m->arena);
-    const Program *now = output_program(m, c, a, true), *was = NULL, *reals = NULL;
-    bool room_for_two = now && arena_left(m->arena) / 3 > arena_used(a);
+    const Program *now = output_program(m, c, a, true), *was, *reals;
     mend_swap_biases(by);
-    if (room_for_two)
-        was = output_program(m, c, a, true);
-    if (was)
-        reals = output_program(m, c, a, false);
+    was = now ? output_program(m, c, a, true) : NULL;
+    reals = was ? output_program(m, c, a, false) : NULL;
     OutputErrors of[] = {room(m, was), room(m, now)};
     bool ok = reals && output_errors(m, c, a, SAMPLES_MOST, reals, of, 2);
     arena_free(a);
     mend_swap_biases(by);
     shapes_undo(m, shapes);
-    if (now && !room_for_two)
-        diag(c->d, DIAG_REMARK, LOC_NONE,
-             "biases stay corrected without a look at what that does to the outputs: -max-memory "
-             "leaves too little for it");
     *worse = ok ? cost(m->graph, &of[0], &of[1]) : 0;
-    return ok || (now && !room_for_two);
+    return ok;
 }
 
 bool pass_bias_correction(Module *m, PassContext *c) {
     Mend by = mend_new(m, c, "bias-correction");
     double worse = 0;
     bool ok = mac_data(m, c, by.pass, NULL, correct, &by) &&
-              (!c->judge_biases || judge(m, c, &by, &worse));
+              (!c->judge_biases ||
+               !output_programs_fit(m, c, 3,
+                                    "what corrected biases do to the outputs is not looked at") ||
+               judge(m, c, &by, &worse));
     c->biases_cost = worse > COST ? worse : 0;
     if (c->biases_cost > 0)
         mend_swap_biases(&by);

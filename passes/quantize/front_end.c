@@ -332,6 +332,9 @@ static void tell(const Front *f, double was, double is) {
 }
 
 bool pass_front_end(Module *m, PassContext *c) {
+    if (!output_programs_fit(m, c, 2,
+                             "whether 8 bits are few before the first layers is not looked at"))
+        return true;
     Front f = {.c = c,
                .m = m,
                .uses = uses_new(m),

@@ -10,6 +10,22 @@ Program *output_program(Module *m, PassContext *c, Arena *a, bool quantized) {
     return program_build(m, &options, c->d);
 }
 
+static void add_bytes(Value *v, void *ctx) {
+    size_t *bytes = ctx;
+    if (value_is_const(v))
+        *bytes += v->data->bytes;
+}
+
+bool output_programs_fit(Module *m, PassContext *c, size_t n, const char *what) {
+    size_t each = 0;
+    module_each_value(m, add_bytes, &each);
+    each *= 2; /* as packed and as rounded */
+    if (each <= arena_left(m->arena) / n)
+        return true;
+    diag(c->d, DIAG_REMARK, LOC_NONE, "%s: -max-memory leaves too little for it", what);
+    return false;
+}
+
 /* Programs and what they run on; the float one is the first. */
 typedef struct Side {
     const Program *p;

@@ -8,6 +8,10 @@
  * and shapes_restore. The program lives in `a`. NULL after diagnostics. */
 Program *output_program(Module *m, PassContext *c, Arena *a, bool quantized);
 
+/* Whether -max-memory has room for `n` of these at a time; a remark says `what` is left undone
+ * where it has none. */
+bool output_programs_fit(Module *m, PassContext *c, size_t n, const char *what);
+
 typedef struct OutputErrors {
     const Program *p;
     double *error;  /* by value id, of `measured` ones: mean squared difference */
