@@ -215,7 +215,7 @@ class HostileShapes(OracleCase):
         """Whether it ran. What misbehaves stays in the build folder."""
         path = BUILD / f"hostile-{name}.onnx"
         path.write_bytes(model.SerializeToString())
-        words = [*mode, path] if mode[0] == "run" else [*mode, path, "-o", self.scratch / "out"]
+        words = [*mode, path] if mode[0] == "run" else [*mode, path, "-force", "-o", self.scratch / "out"]
         done = subprocess.run([QXC, *words], capture_output=True, check=False, timeout=60)
         self.assertIn(done.returncode, (0, 1, 2), f"{path}: {mode}: {done.stderr[-1500:]}")
         if done.returncode:

@@ -205,7 +205,7 @@ class WeightsFile(OracleCase):
         (folder / "model.weights.bin").mkdir(parents=True)
         for name in ("model.c", "model.h"):
             (folder / name).write_text("old")
-        done = qxc(DIGITS / "digits.onnx", f"-calib={DIGITS / 'calib.npz'}", "-emit=c", "-weights-file", "-o",
+        done = qxc(DIGITS / "digits.onnx", f"-calib={DIGITS / 'calib.npz'}", "-emit=c", "-weights-file", "-force", "-o",
                    folder / "model.c", ok=False)
         self.assertNotEqual(0, done.returncode)
         self.assertIn("model.weights.bin", done.stderr)
