@@ -155,13 +155,13 @@ class Outliers(common.OracleCase):
 
     @common.for_each("-smooth-quant", "-smooth-quant=0.3", "-equalize")
     def test_static(self, option):
-        """8 dB more than without, and within 1.5 dB of the network that never had outliers."""
+        """6 dB more than without (whose front stays float, 4 dB by itself), and within 1.5 dB of the network that never had outliers."""
         one = self.case(networks.with_outliers)
         plain, better = one.sqnr(one.by_qxc("qdq")), one.sqnr(one.by_qxc("qdq", option))
         none = self.case(lambda model: model)
         even = none.sqnr(none.by_qxc("qdq"))
         common.talk(f"outliers {option:18} {plain:6.2f} -> {better:6.2f} dB, without outliers {even:6.2f}")
-        self.assertGreater(better, plain + 8)
+        self.assertGreater(better, plain + 6)
         self.assertGreater(better, even - 1.5)
 
     def test_dynamic(self):
