@@ -19,7 +19,7 @@ static void add_bytes(Value *v, void *ctx) {
 bool output_programs_fit(Module *m, PassContext *c, size_t n, const char *what) {
     size_t each = 0;
     module_each_value(m, add_bytes, &each);
-    each *= 2; /* as packed and as rounded */
+    each *= 3; /* as they come, rounded, and packed */
     if (each <= arena_left(m->arena) / n)
         return true;
     diag(c->d, DIAG_REMARK, LOC_NONE, "%s: -max-memory leaves too little for it", what);
