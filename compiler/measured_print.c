@@ -85,15 +85,6 @@ static const MeasuredOutput *too_little(const Measured *m) {
     return least;
 }
 
-/* A name as a glob that -keep takes: neither the end of an item nor one that matches all. */
-static Str glob_of(Arena *a, Str name) {
-    char *glob = arena_copy(a, name.s, name.n + 1);
-    for (size_t i = 0; i < name.n; i++)
-        if (glob[i] == ',' || glob[i] == '*')
-            glob[i] = '?';
-    return (Str){glob, name.n};
-}
-
 static void warn_of_little(const Job *j, const Measured *m) {
     const MeasuredOutput *o = too_little(m);
     if (!o || j->o->min_sqnr || j->o->max_drop)
@@ -101,7 +92,7 @@ static void warn_of_little(const Job *j, const Measured *m) {
     Buf keep = buf_new(j->kept->arena);
     for (size_t i = 0; i < m->n_layers && !j->o->integer_only; i++) {
         buf_text(&keep, i ? "," : "; those with the worst results are -keep=");
-        buf_text(&keep, diag_name(j->d, glob_of(j->kept->arena, m->layers[i].name)));
+        buf_text(&keep, diag_name(j->d, scheme_glob_of(j->kept->arena, m->layers[i].name)));
     }
     diag_warning(j->d, LOC_NONE,
                  "output %s has %.2f dB on the calibration data, which is little: -min-sqnr=%d "

@@ -8,19 +8,9 @@ typedef struct Found {
     size_t n, cap;
 } Found;
 
-/* A star in a name would match other names too; `?` matches it and little else. */
-static const char *exact_glob(Arena *a, Str name) {
-    char *glob = arena_copy(a, name.s, name.n + 1);
-    glob[name.n] = 0;
-    for (size_t i = 0; i < name.n; i++)
-        if (glob[i] == '*')
-            glob[i] = '?';
-    return glob;
-}
-
 /* 16 bits for what is made. */
 static SchemeRule wide_rule(Arena *a, const Value *v) {
-    SchemeRule r = scheme_rule(SCHEME_VALUE, exact_glob(a, v->name), LOC_NONE);
+    SchemeRule r = scheme_rule(SCHEME_VALUE, scheme_glob_of(a, v->name).s, LOC_NONE);
     SchemeSetting *s = &r.set[SCHEME_ITSELF];
     s->said = true;
     s->storage = ELEM_INT16;
@@ -49,7 +39,7 @@ bool layer_is(const Node *n) {
 }
 
 static void keep_float(Arena *a, const Node *n, Layer *l) {
-    l->rules[0] = scheme_rule(SCHEME_NODE, exact_glob(a, layer_name(n)), LOC_NONE);
+    l->rules[0] = scheme_rule(SCHEME_NODE, scheme_glob_of(a, layer_name(n)).s, LOC_NONE);
     l->rules[0].keep = 1;
     l->n_rules = 1;
 }

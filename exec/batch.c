@@ -1,26 +1,10 @@
 /* See exec/batch.h. */
 #include "exec/batch.h"
+#include "exec/batch_probe.h"
 #include "exec/fixed_shapes.h"
-#include "exec/fold.h"
 #include "exec/specialise.h"
 #include "ir/ops/op.h"
 #include "ir/ops/qop.h"
-
-/* The sizes tried. At 1 the model runs, sample by sample. The other is a prime, so that few
- * products of dimensions are divided by it, and leaves other remainders than 1. */
-enum { FEW = 1, MANY = 11, MOST_BYTES = 64 << 20 };
-
-/* What a value is at one of the sizes. */
-typedef struct Snapshot {
-    Type type;
-    const Tensor *data; /* of a constant */
-} Snapshot;
-
-typedef struct Probe {
-    Snapshot *of; /* by value id */
-    uint32_t n;
-    bool fits;
-} Probe;
 
 /* How a value depends on the samples. */
 enum { SAME = 0, LOST = -1 }; /* not at all; not sample by sample. Above 0: the stride */
@@ -34,89 +18,14 @@ typedef struct Trace {
     const Node *shares; /* the first whose scale depends on all samples */
 } Trace;
 
-/* ---- one size ---- */
-
-static void take_snapshot(Value *v, void *ctx) {
-    Probe *p = ctx;
-    if (v->id < p->n)
-        p->of[v->id] = (Snapshot){v->type, value_is_const(v) ? v->data : NULL};
-}
-
-static int64_t *sizes_at(Module *m, const int64_t *sizes, int64_t size) {
-    int64_t *at = NEW_ARRAY(m->arena, int64_t, m->graph->n_in + 1);
-    for (size_t i = 0; i < m->graph->n_in; i++)
-        at[i] = sizes[i] == BATCH_SIZE ? size : sizes[i];
-    return at;
-}
-
-/* The module keeps that size until shapes_undo. */
-static Probe probe(Module *m, const int64_t *sizes, int64_t size, Diags *quiet) {
-    Probe p = {.of = NEW_ARRAY(m->arena, Snapshot, m->n_values), .n = m->n_values};
-    p.fits = module_bind_first(m, sizes_at(m, sizes, size), quiet);
-    if (!p.fits)
-        return p;
-    module_fold(m, &(FoldOptions){.max_bytes = MOST_BYTES});
-    p.fits = module_check(m, VERIFY_ERRORS, quiet);
-    module_each_value(m, take_snapshot, &p);
-    return p;
-}
-
-bool batch_fits(Module *m, const int64_t *sizes) {
-    Diags *quiet = diags_new(m->arena, NULL, false);
-    FixedShapes *saved = shapes_save(m);
-    bool fits = probe(m, sizes, FEW, quiet).fits;
-    shapes_undo(m, saved);
-    return fits && module_refine_early(m, quiet);
-}
-
-/* ---- axes ---- */
-
-static int64_t behind(Type t, int axis) {
-    int64_t n = 1;
-    for (int i = axis + 1; i < t.rank; i++)
-        n = dim_mul(n, t.dims[i].value);
-    return n;
-}
-
-/* The axis on which samples stand `stride` elements apart, -1 where they are spread over several.
- * Each fills `inner` numbers of it in a row. */
-static int axis_of(Type t, int64_t stride, int64_t *inner) {
-    for (int i = t.rank - 1; i >= 0; i--) {
-        int64_t step = behind(t, i);
-        *inner = step > 0 ? stride / step : 0;
-        if (step > 0 && stride % step == 0 && t.dims[i].value % (*inner * MANY) == 0 &&
-            t.dims[i].value > 1)
-            return i;
-    }
-    return -1;
-}
-
-enum { NO_AXIS = -1, SEVERAL = -2 };
-
-/* The axis that grows with the number of samples. */
-static int growing_axis(Type few, Type many) {
-    int axis = NO_AXIS;
-    if (few.kind != TYPE_TENSOR || many.kind != TYPE_TENSOR || few.rank != many.rank ||
-        few.rank < 0)
-        return SEVERAL;
-    for (int i = 0; i < few.rank; i++) {
-        int64_t x = few.dims[i].value, y = many.dims[i].value;
-        if (x < 0 || y < 0)
-            return SEVERAL;
-        if (x != y && (axis != NO_AXIS || y != x * MANY))
-            return SEVERAL;
-        axis = x != y ? i : axis;
-    }
-    return axis;
-}
-
 /* What a value is whose stride would be this one: its type has to grow just there. */
 static int64_t held_to_type(const Trace *t, const Value *v, int64_t stride) {
     int grows = growing_axis(t->few->of[v->id].type, t->many->of[v->id].type);
     int64_t inner;
     if (stride == SAME)
         return grows == NO_AXIS ? SAME : LOST;
-    return stride > 0 && grows >= 0 && axis_of(t->many->of[v->id].type, stride, &inner) == grows
+    return stride > 0 && grows >= 0 &&
+                   axis_of_samples(t->many->of[v->id].type, stride, &inner) == grows
                ? stride
                : LOST;
 }
@@ -170,7 +79,7 @@ static bool takes_samples(Trace *t, const OpDef *op, const OpCtx *c, size_t i, s
                           Where *to) {
     const Value *v = c->in[i], *y = c->node->out[result];
     int64_t inner;
-    int from = axis_of(v->type, t->stride[v->id], &inner);
+    int from = axis_of_samples(v->type, t->stride[v->id], &inner);
     int axis = from < 0 ? -1 : op_slices(op, c, i, from, result);
     if (axis < 0 || axis >= y->type.rank ||
         (to->axis >= 0 && (axis != to->axis || inner != to->inner)))
@@ -186,7 +95,7 @@ static bool takes_constant(const Trace *t, const OpDef *op, const OpCtx *c, size
     for (int k = 0; k < x.rank && c->in[i]->kind == VALUE_CONST && to.axis >= 0; k++)
         if (x.dims[k].value == c->node->out[result]->type.dims[to.axis].value &&
             op_slices(op, c, i, k, result) == to.axis)
-            return repeats(t, c->in[i], behind(x, k) * to.inner);
+            return repeats(t, c->in[i], axis_step(x, k) * to.inner);
     return false;
 }
 
@@ -200,7 +109,7 @@ static int64_t spread(Trace *t, const OpDef *op, const Node *n, const Value *y) 
     int axis = growing_axis(t->few->of[y->id].type, many);
     if (op->quant.interpolates || axis < 0)
         return lose(t, n, BATCH_MIXED, "makes something of the number of samples");
-    return behind(many, axis) * (many.dims[axis].value / MANY);
+    return axis_step(many, axis) * (many.dims[axis].value / MANY);
 }
 
 static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t result) {
@@ -229,7 +138,7 @@ static int64_t trace_result(Trace *t, const OpDef *op, const OpCtx *c, size_t re
     if (any && op->flat)
         return t->stride[c->in[0]->id];
     if (any)
-        return behind(n->out[result]->type, to.axis) * to.inner;
+        return axis_step(n->out[result]->type, to.axis) * to.inner;
     return shaped ? spread(t, op, n, n->out[result]) : SAME;
 }
 
@@ -369,7 +278,7 @@ static void trace_inputs(Trace *t) {
         const Value *v = g->in[i];
         Type many = t->many->of[v->id].type;
         int axis = growing_axis(t->few->of[v->id].type, many);
-        t->stride[v->id] = axis == SEVERAL ? LOST : axis == NO_AXIS ? SAME : behind(many, axis);
+        t->stride[v->id] = axis == SEVERAL ? LOST : axis == NO_AXIS ? SAME : axis_step(many, axis);
     }
 }
 
@@ -391,15 +300,23 @@ static void trace_module(Trace *t) {
             (Batch){.kind = BATCH_MIXED, .why = "an output depends on the number of samples"};
 }
 
+bool batch_fits(Module *m, const int64_t *sizes) {
+    Diags *quiet = diags_new(m->arena, NULL, false);
+    FixedShapes *saved = shapes_save(m);
+    bool fits = batch_probe(m, sizes, FEW, quiet).fits;
+    shapes_undo(m, saved);
+    return fits && module_refine_early(m, quiet);
+}
+
 Batch *batch_find(Module *m, const int64_t *sizes) {
     Batch *b = NEW(m->arena, Batch);
     *b = (Batch){.kind = BATCH_MIXED};
     Diags *quiet = diags_new(m->arena, NULL, false);
     FixedShapes *saved = shapes_save(m);
-    Probe few = probe(m, sizes, FEW, quiet);
+    Probe few = batch_probe(m, sizes, FEW, quiet);
     shapes_undo(m, saved);
     saved = shapes_save(m);
-    Probe many = probe(m, sizes, MANY, quiet);
+    Probe many = batch_probe(m, sizes, MANY, quiet);
     if (few.fits && many.fits) {
         Trace t = {m, &few, &many, quiet, NEW_ARRAY(m->arena, int64_t, m->n_values), b, NULL};
         trace_module(&t);

@@ -10,6 +10,14 @@ SchemeRule scheme_rule(SchemeSubject of, const char *pattern, Loc loc) {
     return r;
 }
 
+Str scheme_glob_of(Arena *a, Str name) {
+    char *glob = arena_grow(a, name.s, name.n, name.n + 1);
+    for (size_t i = 0; i < name.n; i++)
+        if (glob[i] == ',' || glob[i] == '*')
+            glob[i] = '?';
+    return (Str){glob, name.n};
+}
+
 void scheme_add(Scheme *s, Arena *a, SchemeRule r) {
     ARENA_PUSH(a, s->rules, s->n, s->cap, r);
 }

@@ -69,6 +69,9 @@ typedef struct Scheme {
 
 /* A rule that states nothing yet. */
 SchemeRule scheme_rule(SchemeSubject of, const char *pattern, Loc loc);
+/* A name as a glob that matches it and little else, and that options with lists take: neither the
+ * end of an item nor one that matches all. NUL-terminated. */
+Str scheme_glob_of(Arena *a, Str name);
 void scheme_add(Scheme *s, Arena *a, SchemeRule r);
 /* Appends all of `from`; its recipe and calibration win. */
 void scheme_append(Scheme *s, Arena *a, const Scheme *from);

@@ -1,0 +1,66 @@
+/* See exec/batch_probe.h. */
+#include "exec/batch_probe.h"
+#include "exec/batch.h"
+#include "exec/fold.h"
+#include "exec/specialise.h"
+#include "ir/ops/op.h"
+
+enum { MOST_BYTES = 64 << 20 }; /* of constants that are folded */
+
+static void take_snapshot(Value *v, void *ctx) {
+    Probe *p = ctx;
+    if (v->id < p->n)
+        p->of[v->id] = (Snapshot){v->type, value_is_const(v) ? v->data : NULL};
+}
+
+static int64_t *sizes_at(Module *m, const int64_t *sizes, int64_t size) {
+    int64_t *at = NEW_ARRAY(m->arena, int64_t, m->graph->n_in + 1);
+    for (size_t i = 0; i < m->graph->n_in; i++)
+        at[i] = sizes[i] == BATCH_SIZE ? size : sizes[i];
+    return at;
+}
+
+Probe batch_probe(Module *m, const int64_t *sizes, int64_t size, Diags *quiet) {
+    Probe p = {.of = NEW_ARRAY(m->arena, Snapshot, m->n_values), .n = m->n_values};
+    p.fits = module_bind_first(m, sizes_at(m, sizes, size), quiet);
+    if (!p.fits)
+        return p;
+    module_fold(m, &(FoldOptions){.max_bytes = MOST_BYTES});
+    p.fits = module_check(m, VERIFY_ERRORS, quiet);
+    module_each_value(m, take_snapshot, &p);
+    return p;
+}
+
+int64_t axis_step(Type t, int axis) {
+    int64_t n = 1;
+    for (int i = axis + 1; i < t.rank; i++)
+        n = dim_mul(n, t.dims[i].value);
+    return n;
+}
+
+int axis_of_samples(Type t, int64_t stride, int64_t *inner) {
+    for (int i = t.rank - 1; i >= 0; i--) {
+        int64_t step = axis_step(t, i);
+        *inner = step > 0 ? stride / step : 0;
+        if (step > 0 && stride % step == 0 && t.dims[i].value % (*inner * MANY) == 0 &&
+            t.dims[i].value > 1)
+            return i;
+    }
+    return -1;
+}
+
+int growing_axis(Type few, Type many) {
+    int axis = NO_AXIS;
+    if (few.kind != TYPE_TENSOR || many.kind != TYPE_TENSOR || few.rank != many.rank ||
+        few.rank < 0)
+        return SEVERAL;
+    for (int i = 0; i < few.rank; i++) {
+        int64_t x = few.dims[i].value, y = many.dims[i].value;
+        if (x < 0 || y < 0)
+            return SEVERAL;
+        if (x != y && (axis != NO_AXIS || y != x * MANY))
+            return SEVERAL;
+        axis = x != y ? i : axis;
+    }
+    return axis;
+}

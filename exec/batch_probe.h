@@ -1,0 +1,36 @@
+/* A module at two sizes of the dimension that may count samples: what each value is there, and
+ * which axis of it grows. For exec/batch.c. */
+#ifndef QXC_EXEC_BATCH_PROBE_H
+#define QXC_EXEC_BATCH_PROBE_H
+
+#include "ir/ir.h"
+
+/* The sizes tried. At 1 the model runs, sample by sample. The other is a prime, so that few
+ * products of dimensions are divided by it, and leaves other remainders than 1. */
+enum { FEW = 1, MANY = 11 };
+
+/* What a value is at one of the sizes. */
+typedef struct Snapshot {
+    Type type;
+    const Tensor *data; /* of a constant */
+} Snapshot;
+
+typedef struct Probe {
+    Snapshot *of; /* by value id */
+    uint32_t n;
+    bool fits; /* the module's shapes at this size */
+} Probe;
+
+/* `sizes` as batch_find has them. The module keeps that size until shapes_undo. */
+Probe batch_probe(Module *m, const int64_t *sizes, int64_t size, Diags *quiet);
+
+/* Elements behind one step along `axis`. */
+int64_t axis_step(Type t, int axis);
+/* The axis of a type at size MANY on which samples stand `stride` elements apart, -1 where they are
+ * spread over several. Each fills `inner` numbers of it in a row. */
+int axis_of_samples(Type t, int64_t stride, int64_t *inner);
+/* The axis that grows with the number of samples. */
+enum { NO_AXIS = -1, SEVERAL = -2 };
+int growing_axis(Type few, Type many);
+
+#endif
