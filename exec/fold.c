@@ -13,6 +13,7 @@ typedef struct Folder {
     Module *module;
     const FoldOptions *options;
     Binder *binder;
+    const char *by;          /* the pass that constants are from */
     size_t max_bytes, grown; /* bytes that results took beyond their operands */
     size_t folded;
     bool *failed; /* by node id: constants will not do better the next time */
@@ -50,22 +51,40 @@ static bool sizes_fit(Folder *f, const Node *n, size_t *growth) {
     return false;
 }
 
+static bool has_const_operands(const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && !value_is_const(n->in[i]))
+            return false;
+    return true;
+}
+
 static bool foldable(Folder *f, const Node *n, size_t *growth) {
-    if (f->failed[n->id] || keeps_running(n))
+    if (f->failed[n->id] || keeps_running(n) || !has_const_operands(n))
         return false;
     for (size_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && (!value_is_const(n->in[i]) || !plain(n->in[i])))
+        if (n->in[i] && !plain(n->in[i]))
             return false;
     return sizes_fit(f, n, growth);
 }
 
 /* ---- results ---- */
 
+/* Integers of less than a byte, of which a program has one a byte. */
+static void pack_elements(const Tensor *t, uint8_t *bytes, const uint8_t *data) {
+    bool sign = elem_min(t->elem) < 0;
+    for (size_t i = 0; i < t->count; i++)
+        elem_store_int(t->elem, bytes, i, sign ? (int8_t)data[i] : data[i]);
+}
+
 /* Elements as the value's type has them, of those that a program computes. */
 static void store_elements(Tensor *t, uint8_t *bytes, const void *data) {
     size_t size = (size_t)elem_bits(t->elem) / 8;
     if (elem_unpacked(t->elem) == t->elem) {
         memcpy(bytes, data, t->bytes);
+        return;
+    }
+    if (!size) {
+        pack_elements(t, bytes, data);
         return;
     }
     for (size_t i = 0; i < t->count; i++) {
@@ -90,7 +109,7 @@ static void make_const(Folder *f, Graph *g, Value *v, const void *data) {
     v->stat = NULL;
     v->declared = false; /* the tensor says it */
     v->from = (Provenance){0};
-    value_from_node(v, n, "fold-const");
+    value_from_node(v, n, f->by);
     ARENA_PUSH(f->module->arena, g->consts, g->n_consts, g->cap_consts, v);
 }
 
@@ -155,7 +174,10 @@ static size_t default_max_bytes(const Arena *a) {
 }
 
 size_t module_fold(Module *m, const FoldOptions *o) {
-    Folder f = {.module = m, .options = o, .failed = NEW_ARRAY(m->arena, bool, m->n_nodes)};
+    Folder f = {.module = m,
+                .by = "fold-const",
+                .options = o,
+                .failed = NEW_ARRAY(m->arena, bool, m->n_nodes)};
     f.max_bytes = o && o->max_bytes ? o->max_bytes : default_max_bytes(m->arena);
     Diags *quiet = diags_new(m->arena, NULL, false);
     f.binder = binder_new(m->arena, m, NULL, quiet);
@@ -164,4 +186,12 @@ size_t module_fold(Module *m, const FoldOptions *o) {
         module_each_graph(m, fold_graph, &f);
     } while (f.progress && module_refine_early(m, quiet));
     return f.folded;
+}
+
+bool module_fold_node(Module *m, Node *n, const char *by) {
+    if (keeps_running(n) || !has_const_operands(n))
+        return false;
+    Diags *quiet = diags_new(m->arena, NULL, false);
+    Folder f = {.module = m, .by = by, .binder = binder_new(m->arena, m, NULL, quiet)};
+    return run_node(&f, n->graph, n);
 }

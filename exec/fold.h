@@ -18,4 +18,8 @@ typedef struct FoldOptions {
  * keep the names of the values they replace. Dead inputs stay (another pass removes them). */
 size_t module_fold(Module *m, const FoldOptions *o);
 
+/* The same of one node for the pass `by`; its operands may be quantized where it only moves their
+ * elements. False, and nothing has changed, where one is no constant or the node cannot run. */
+bool module_fold_node(Module *m, Node *n, const char *by);
+
 #endif

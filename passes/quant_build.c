@@ -210,9 +210,17 @@ static int params_shape(const Quant *q, Type t, int64_t *dims) {
     return t.rank;
 }
 
+/* Whether the parameters follow each other as ONNX's `count` do: one of each, row by row. */
+static bool same_order(const Quant *q, size_t count) {
+    bool rows = q->n_scale == count;
+    for (int i = 1; i < q->n_axes; i++)
+        rows = rows && q->axis[i - 1] < q->axis[i];
+    return rows || !is_blocked(q);
+}
+
 /* Which of the quantization's parameters stands at place `i` of ONNX's `count`. */
 static size_t param_at(const Quant *q, Type t, const int64_t *dims, size_t i, size_t count) {
-    if (!is_blocked(q) || q->n_scale == count) /* both row-major: one of each */
+    if (same_order(q, count))
         return i;
     int64_t tensor[MAX_RANK];
     size_t index = 0, step = 1;
@@ -236,7 +244,7 @@ static QuantParams make_params(QuantBuild *b, const Quant *q, Type t, Str base) 
     Tensor *s = tensor_new(b->a, q->scale_type, rank, dims, &scale);
     Tensor *z = tensor_new(b->a, q->storage, rank, dims, &zp);
     bool zeros = quant_zp_all_zero(q); /* what tensor_new leaves */
-    bool as_is = s->count == q->n_scale && q->scale_type == ELEM_FLOAT;
+    bool as_is = s->count == q->n_scale && same_order(q, s->count) && q->scale_type == ELEM_FLOAT;
     if (as_is)
         memcpy(scale, q->scale, s->count * sizeof *q->scale);
     for (size_t i = 0; i < s->count && !(as_is && zeros); i++) {

@@ -35,6 +35,14 @@ static void drop_interface(Spelled *s, const Uses *uses) {
     s->n_wants = kept;
 }
 
+/* One constant, quantized in two ways: it takes the place of `v`. What its integers mean is what
+ * both say, or left open. */
+static void merge_const(Lower *l, Uses *uses, Value *v, Value *into) {
+    if (v->type.quant && into->type.quant && !quant_equal(v->type.quant, into->type.quant))
+        into->type = integer_type(into->type, into->type.quant, false);
+    value_replace(l->b.m, uses, v, into);
+}
+
 static void take_names(Lower *l) {
     Spelled *s = l->spelled;
     Arena *a = l->b.m->scratch;
@@ -51,7 +59,7 @@ static void take_names(Lower *l) {
             continue;
         if (other && v->kind == VALUE_CONST && cell_same_data(v->data, value_data(other)) &&
             (other->graph == l->b.m->graph || other->graph == v->graph)) {
-            value_replace(l->b.m, uses, v, other); /* one constant, quantized in two ways */
+            merge_const(l, uses, v, other);
             continue;
         }
         v->name = other ? unique_name(l->b.names, s->wants[i].name) : s->wants[i].name;

@@ -1,5 +1,6 @@
 /* An operator whose operands come from DequantizeLinear and whose result goes to one QuantizeLinear
  * computes on the quantized types itself: that is what an operator on quantized types means. */
+#include "exec/fold.h"
 #include "ir/ops/qop.h"
 #include "passes/edit.h"
 #include "passes/target/legal.h"
@@ -319,30 +320,46 @@ static void raise_mover(Raise *r, Node *n) {
 
 /* ---- all ---- */
 
+static void raise_node(Raise *r, Node *n) {
+    const QuantRule *rule = &n->def->quant;
+    if (rule->kind == QUANT_COMPUTE && rule->stored) {
+        if (n->n_out && !type_is_quantized(n->in[0]->type))
+            raise_recurrent(r, n);
+        return;
+    }
+    if (n->n_out == 0 || !n->out[0] || type_is_quantized(n->out[0]->type))
+        return;
+    switch (rule->kind) {
+    case QUANT_NEVER: break;
+    case QUANT_MAC: raise_mac(r, n); break;
+    case QUANT_MOVE:
+    case QUANT_ORDER:
+        if (node_interpolates(n))
+            raise_compute(r, n);
+        else
+            raise_mover(r, n);
+        break;
+    case QUANT_JOIN:
+    case QUANT_COMPUTE:
+    case QUANT_CLAMP: raise_compute(r, n); break;
+    }
+}
+
+/* Weights are moved once, here: runtimes want them as constants. */
+static void move_weights(Raise *r, Node *n) {
+    if (node_moves(n) && one_result(n) && type_is_quantized(n->out[0]->type) &&
+        !uses_is_output(r->uses, n->out[0]))
+        module_fold_node(r->m, n, r->b.pass);
+}
+
 static void raise_graph(Graph *g, void *ctx) {
     Raise *r = ctx;
-    for (Node *n = g->first; n; n = n->next) { /* its successor may go */
-        if (n->def && n->def->quant.kind == QUANT_COMPUTE && n->def->quant.stored) {
-            if (n->n_out && !type_is_quantized(n->in[0]->type))
-                raise_recurrent(r, n);
-            continue;
-        }
-        if (n->n_out == 0 || !n->out[0] || type_is_quantized(n->out[0]->type))
-            continue;
-        switch (n->def ? n->def->quant.kind : QUANT_NEVER) {
-        case QUANT_NEVER: break;
-        case QUANT_MAC: raise_mac(r, n); break;
-        case QUANT_MOVE:
-        case QUANT_ORDER:
-            if (node_interpolates(n))
-                raise_compute(r, n);
-            else
-                raise_mover(r, n);
-            break;
-        case QUANT_JOIN:
-        case QUANT_COMPUTE:
-        case QUANT_CLAMP: raise_compute(r, n); break;
-        }
+    for (Node *n = g->first, *next; n; n = next) {
+        if (n->def)
+            raise_node(r, n);
+        next = n->next; /* not before: it may go */
+        if (n->def)
+            move_weights(r, n);
     }
 }
 
