@@ -87,8 +87,9 @@ function(qxc_generate_model name model)
       list(APPEND result "${object}")
     endif()
   endif()
+  # The folder holds nothing else: -force, as its header may be left from a source that is gone.
   add_custom_command(OUTPUT ${made}
-    COMMAND "${QXC_EXECUTABLE}" "${model}" -emit=c -quiet ${options} -o "${source}"
+    COMMAND "${QXC_EXECUTABLE}" "${model}" -emit=c -quiet -force ${options} -o "${source}"
     DEPENDS ${inputs} "${QXC_EXECUTABLE}" COMMENT "qxc ${name}" VERBATIM)
   set(${arg_SOURCES} ${result} PARENT_SCOPE)
 endfunction()

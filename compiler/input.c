@@ -246,7 +246,7 @@ static bool hash_input(Session *s) {
     }
     FileMap *f = file_map(strcmp(path, "-") == 0 ? "/dev/stdin" : path, LOC_NONE, s->d);
     if (f)
-        sha256_hex(file_bytes(f), s->input_sha256);
+        file_sha256(f, s->input_sha256);
     file_unmap(f);
     return f != NULL;
 }

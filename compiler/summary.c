@@ -78,19 +78,17 @@ long long external_bytes(Module *m, bool blobs) {
 
 /* The output and what lies beside it, as names: "m.qir + m.safetensors". */
 static const char *names_of(const OutFiles *files, Arena *a, const char *out_path) {
-    size_t n = 0;
-    const SideFile *sides = out_sides(files, &n);
-    for (size_t i = 0; i < n; i++)
-        out_path = arena_strf(a, "%s + %s", out_path, sides[i].name).s;
+    const SideFile *side;
+    for (size_t i = 0; (side = out_side_at(files, i)); i++)
+        out_path = arena_strf(a, "%s + %s", out_path, side->name).s;
     return out_path;
 }
 
 long long side_bytes(const OutFiles *files) {
-    size_t n = 0;
-    const SideFile *sides = out_sides(files, &n);
+    const SideFile *side;
     long long bytes = 0;
-    for (size_t i = 0; i < n; i++)
-        bytes += sides[i].size;
+    for (size_t i = 0; (side = out_side_at(files, i)); i++)
+        bytes += side->size;
     return bytes;
 }
 

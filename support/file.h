@@ -26,6 +26,12 @@ bool file_guard_met(void);
 /* The pages that hold `bytes`, a part of the file, may leave memory until they are read again.
  * Nothing happens where that is no part of a mapped file. */
 void file_release(const FileMap *f, Str bytes);
+/* Hands all of the file to `fn`, part by part, so that little of it is in memory at a time. Parts
+ * after the first begin with the last `overlap` bytes of the one before. False as soon as `fn`
+ * says so. */
+typedef bool FilePart(Str part, void *ctx);
+bool file_each_part(const FileMap *f, size_t overlap, FilePart *fn, void *ctx);
+void file_sha256(const FileMap *f, char out[64 + 1]); /* 64 digits 0-9 a-f and a NUL */
 
 /* Where the files may lie that a model names. */
 typedef struct Folders {
@@ -38,11 +44,12 @@ typedef struct Folders {
  * file that is not there is only a warning: NULL with *absent true. */
 FileMap *file_map_beside(Folders in, Str name, bool *absent, Loc at, Diags *d);
 
-/* A group of output files: all are written under temporary names in their own folders, synced and
- * renamed together by out_commit; out_abort (or a failed commit) leaves nothing behind and every
- * old file as it was. What a killed run left goes when the next one writes to that folder. An
- * existing file keeps its permissions and must be writable, a symbolic link is written through, a
- * device or pipe is written directly. On out-of-memory call out_abort before the arena goes. */
+/* A group of output files: all are written under temporary names in their own folders and renamed
+ * together by out_commit; out_abort (or a failed commit) leaves every old file as it was and no new
+ * one. What a run that was killed left under temporary names goes when the next one writes to that
+ * folder. An existing file keeps its permissions and must be writable, a symbolic link is written
+ * through. A device or pipe is written directly: what it has got it keeps. On out-of-memory call
+ * out_abort before the arena goes; out_commit takes no memory. */
 typedef struct OutFiles OutFiles;
 OutFiles *out_new(Arena *a, Diags *d, bool sync); /* sync: out_commit waits for the disk */
 /* Files that are never replaced: what this run reads. */
@@ -52,25 +59,27 @@ FILE *out_open(OutFiles *o, const char *path); /* NULL after a diagnostic */
 /* From now on the signals that end the process remove what is staged, first. */
 void out_catch_signals(void);
 
-/* Files beside others, which refer to them by their name: constants of a text, the header of C.
- * Nobody named them, so they replace nothing but what they were written over before: a file that
- * `main` (as it was) names together with its sha256, and that no other .qir or .onnx of the folder
- * names. out_force takes that condition away; what this run reads stays all the same. */
+/* Files beside others, which refer to them by their name: constants of a text, the header of C,
+ * external data of ONNX. So they replace nothing but what they were written over before: a file
+ * that `main` (as it was) names together with its sha256, and that no other .qir or .onnx of the
+ * folder names. out_force takes that condition away; what this run reads stays all the same, and so
+ * does what is write-protected or no file. */
 typedef struct SideFile {
-    const char *main, *path;
-    const char *name;  /* in the folder of main */
+    const char *path;
+    const char *name;  /* in the folder of the file that refers to it */
     char hash[64 + 1]; /* sha256 of its bytes */
     long long size;    /* bytes */
 } SideFile;
 void out_force(OutFiles *o);
 /* The stream of such a file, which would like to be called `path`. NULL after a diagnostic. */
 FILE *out_side(OutFiles *o, const char *path);
-/* Once all is written: closes the stream and settles on the name. Where the one wished for is
- * another's, 8 digits of the hash go into it, with a note; where `fixed`, that is an error. A file
- * that is there with the same bytes stays. NULL after a diagnostic. */
+/* Once all is written: settles on the name. Where the one wished for is another's, 8 digits of the
+ * hash go into it, with a note; where `fixed`, that is an error. A file that is there with the same
+ * bytes stays. Should somebody change the file until out_commit, that fails. NULL after a
+ * diagnostic. */
 const SideFile *out_settle(OutFiles *o, FILE *f, const char *main, bool fixed);
-/* Those settled on, also after out_commit. */
-const SideFile *out_sides(const OutFiles *o, size_t *n);
+/* The i-th of those settled on, also after out_commit; NULL behind the last. */
+const SideFile *out_side_at(const OutFiles *o, size_t i);
 
 /* Bytes written so far to the regular file of that path; -1 where it is none of these. */
 long long out_size(OutFiles *o, const char *path);

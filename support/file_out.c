@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -98,71 +97,41 @@ const char *out_resolve(Arena *a, const char *path) {
 
 /* ---- streams ---- */
 
-/* Starts writing to the disk what there is of a large file, so that there is less to wait for once
- * all of it is there. Pipes and some file systems refuse, which costs nothing. */
-static void send_ahead(Sink *s) {
-    enum { AHEAD = 8 << 20 };
-    if (!s->ahead || s->size - s->sent < AHEAD)
-        return;
-#ifdef SYNC_FILE_RANGE_WRITE
-    (void)sync_file_range(s->fd, s->sent, s->size - s->sent, SYNC_FILE_RANGE_WRITE);
-#endif
-    s->sent = s->size;
-}
-
-static ssize_t sink_write(void *cookie, const char *p, size_t n) {
-    Sink *s = cookie;
-    size_t done = 0;
-    while (done < n) {
-        ssize_t k = write(s->fd, p + done, n - done);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            s->error = s->error ? s->error : errno;
-        if (k <= 0)
-            break;
-        if (s->hashed)
-            sha256_more(&s->hash, p + done, (size_t)k);
-        done += (size_t)k;
-        s->size += k;
-        send_ahead(s);
-    }
-    return (ssize_t)done;
-}
-
-static int sink_close(void *cookie) {
-    Sink *s = cookie;
-    int failed = close(s->fd);
-    if (failed && !s->error)
-        s->error = errno;
-    return failed;
-}
-
-static FILE *sink_stream(Sink *s) {
-    return fopencookie(s, "w", (cookie_io_functions_t){.write = sink_write, .close = sink_close});
-}
-
-static FILE *add_file(OutFiles *o, OutFile f, int fd) {
+/* All that takes memory comes first: once a file is made, the group knows it. */
+static OutFile *add(OutFiles *o, OutFile f) {
+    f.lock = f.backup_lock = -1;
     f.sink = NEW(o->arena, Sink);
-    f.sink->fd = fd;
-    f.sink->ahead = o->sync && f.temp;
     f.sink->hash = sha256_begin();
-    f.backup_lock = -1;
-    f.lock = f.temp ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
-    f.f = sink_stream(f.sink);
-    if (f.f)
-        ARENA_PUSH(o->arena, o->files, o->n, o->cap, f);
-    return f.f;
+    f.dir = path_dir(o->arena, f.target);
+    f.names[0] = arena_alloc(o->arena, temp_room(f.target));
+    f.names[1] = arena_alloc(o->arena, temp_room(f.target));
+    ARENA_PUSH(o->arena, o->files, o->n, o->cap, f);
+    return &o->files[o->n - 1];
+}
+
+/* The stream of `fd`, as which the file is open. NULL with errno set: then it is closed, and the
+ * group forgets the file. */
+static FILE *start(OutFiles *o, OutFile *f, int fd) {
+    f->sink->fd = fd;
+    f->sink->ahead = o->sync && f->temp;
+    f->lock = fd >= 0 && f->temp ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    f->f = fd >= 0 ? sink_stream(f->sink) : NULL;
+    int why = errno;
+    if (!f->f) {
+        if (fd >= 0)
+            close(fd);
+        out_drop(f);
+        o->n--;
+    }
+    errno = why;
+    return f->f;
 }
 
 FILE *out_stage(OutFiles *o, OutFile f) {
-    int fd = temp_create(o->arena, f.target, &f.temp);
-    FILE *stream = fd >= 0 ? add_file(o, f, fd) : NULL;
-    if (fd >= 0 && !stream) {
-        close(fd);
-        temp_remove(f.temp);
-    }
-    return stream;
+    OutFile *to = add(o, f);
+    int fd = temp_create(to->dir, to->target, to->names[0]);
+    to->temp = fd >= 0 ? to->names[0] : NULL;
+    return start(o, to, fd);
 }
 
 static bool is_target(const OutFiles *o, const char *target) {
@@ -203,10 +172,8 @@ FILE *out_open(OutFiles *o, const char *path) {
         return NULL;
     }
     if (exists && !S_ISREG(st.st_mode)) {
-        int fd = open(f.target, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-        f.f = fd >= 0 ? add_file(o, f, fd) : NULL;
-        if (fd >= 0 && !f.f)
-            close(fd);
+        OutFile *to = add(o, f);
+        f.f = start(o, to, open(f.target, O_WRONLY | O_CLOEXEC | O_NOCTTY));
     } else {
         f.f = out_stage(o, f);
         if (f.f && exists)
@@ -240,123 +207,6 @@ long long out_size(OutFiles *o, const char *path) {
             return (long long)st.st_size;
     }
     return -1;
-}
-
-/* Flushes and closes one file; a full disk shows here at the latest. */
-static bool finish(OutFiles *o, OutFile *f) {
-    Sink *s = f->sink;
-    bool good = fflush(f->f) == 0 && !ferror(f->f);
-    if (good && o->sync && f->temp && fsync(s->fd) != 0) {
-        good = false;
-        s->error = errno;
-    }
-    good = fclose(f->f) == 0 && good;
-    f->f = NULL;
-    return good || out_fail(o, f->path, strerror(s->error ? s->error : EIO));
-}
-
-/* Keeps the old file under a second name, so that a failed rename of a later file of the group
- * can be undone. */
-static bool keep_old(OutFiles *o, OutFile *f) {
-    f->backup = temp_link(o->arena, f->target, &f->backup_lock);
-    return f->backup || errno == ENOENT || out_fail(o, f->path, strerror(errno));
-}
-
-static bool rename_each(OutFiles *o) {
-    for (size_t i = 0; i < o->n; i++) {
-        OutFile *f = &o->files[i];
-        if (!f->temp)
-            continue;
-        if (o->n > 1 && !keep_old(o, f))
-            return false;
-        if (rename(f->temp, f->target) < 0)
-            return out_fail(o, f->path, strerror(errno));
-        temp_forget(f->temp);
-        f->renamed = true;
-    }
-    return true;
-}
-
-static void close_lock(int *fd) {
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
-static void forget_old(OutFile *f, bool remove) {
-    if (f->backup && remove)
-        unlink(f->backup);
-    close_lock(&f->backup_lock);
-    f->backup = NULL;
-}
-
-/* Back to what was there. */
-static void undo(OutFile *f) {
-    if (f->renamed && f->backup)
-        rename(f->backup, f->target);
-    else if (f->renamed)
-        unlink(f->target);
-    forget_old(f, !f->renamed);
-    f->temp = f->renamed ? NULL : f->temp;
-}
-
-/* All or none: a signal has to wait the moment that renaming takes. */
-static bool rename_all(OutFiles *o) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool good = rename_each(o);
-    for (size_t i = o->n; i-- > 0;)
-        if (good) {
-            forget_old(&o->files[i], true);
-            close_lock(&o->files[i].lock);
-        } else {
-            undo(&o->files[i]);
-        }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return good;
-}
-
-static void sync_folder(OutFiles *o, const OutFile *f) {
-    int fd = open(path_dir(o->arena, f->target), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd); /* not every file system can; the data itself is safe */
-        close(fd);
-    }
-}
-
-bool out_commit(OutFiles *o) {
-    bool good = true;
-    for (size_t i = 0; i < o->n; i++)
-        if (o->files[i].f)
-            good &= finish(o, &o->files[i]);
-    if (!good || !rename_all(o)) {
-        out_abort(o);
-        return false;
-    }
-    close_lock(&o->lock);
-    for (size_t i = 0; i < o->n; i++)
-        if (o->sync && o->files[i].temp)
-            sync_folder(o, &o->files[i]);
-    o->n = 0;
-    return true;
-}
-
-void out_drop(OutFile *f) {
-    if (f->f)
-        fclose(f->f);
-    if (f->temp)
-        temp_remove(f->temp);
-    close_lock(&f->lock);
-    f->f = NULL;
-    f->temp = NULL;
-}
-
-void out_abort(OutFiles *o) {
-    for (size_t i = o->n; i-- > 0;)
-        out_drop(&o->files[i]);
-    close_lock(&o->lock);
-    o->n = 0;
 }
 
 bool out_is_device(const char *path) {

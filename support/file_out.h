@@ -1,5 +1,6 @@
-/* What the parts of writing files share: file_out.c groups of them, file_side.c files beside
- * others. Private to support. */
+/* What the parts of writing files share: file_out.c opens them, file_sink.c writes, file_side.c
+ * settles on names of files beside others, file_commit.c gives all their names. Private to support.
+ */
 #ifndef QXC_SUPPORT_FILE_OUT_H
 #define QXC_SUPPORT_FILE_OUT_H
 
@@ -22,6 +23,8 @@ typedef struct Sink {
 typedef struct OutFile {
     const char *path;   /* as the user wrote it, for messages */
     const char *target; /* with links resolved, so that a link stays a link */
+    const char *dir;    /* of target */
+    char *names[2];     /* room for temp and backup */
     const char *temp;   /* NULL for a device or pipe, which is written directly */
     int lock;           /* of temp, held until it has its name; -1 */
     const char *backup; /* the old file under another name while a group is renamed, or NULL */
@@ -29,8 +32,15 @@ typedef struct OutFile {
     Sink *sink;
     FILE *f; /* NULL once closed */
     bool renamed;
-    bool settled; /* a file beside another has its name */
 } OutFile;
+
+/* A file beside another that has its name. */
+typedef struct Settled {
+    SideFile file;
+    const char *target, *dir;
+    bool there; /* before, as `was` */
+    struct stat was;
+} Settled;
 
 typedef struct FileId {
     dev_t dev;
@@ -45,10 +55,13 @@ struct OutFiles {
     size_t n, cap;
     FileId *kept; /* never replaced */
     size_t n_kept, cap_kept;
-    SideFile *sides; /* written or left as they are */
+    Settled *sides; /* written or left as they are */
     size_t n_sides, cap_sides;
-    int lock; /* of the folder of files beside others, from the first that is settled on; -1 */
+    int lock; /* of their folder, while files get their names; -1 */
 };
+
+/* The stream of an open sink; NULL with errno set, and then fd is still open. */
+FILE *sink_stream(Sink *s);
 
 bool out_fail(OutFiles *o, const char *path, const char *why);
 /* Where the path leads, links followed, whether or not a file is there yet. NULL with errno set. */
@@ -56,6 +69,9 @@ const char *out_resolve(Arena *a, const char *path);
 bool out_is_kept(const OutFiles *o, const struct stat *st);
 /* A temporary file that is to become `f->target`, as a stream in the group; NULL with errno set. */
 FILE *out_stage(OutFiles *o, OutFile f);
+/* Whether the files beside others may be renamed. Others wait from now on, until o->lock is closed.
+ * False after a diagnostic. */
+bool out_sides_hold(OutFiles *o);
 /* Closes and removes; the group forgets it. */
 void out_drop(OutFile *f);
 

@@ -5,14 +5,16 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "support/file_out.h"
+#include "support/file_temp.h"
 
 enum { DIGITS = 8 };
 
 FILE *out_side(OutFiles *o, const char *path) {
-    OutFile f = {.path = arena_str(o->arena, str_from(path)).s, .target = path};
+    OutFile f = {.path = arena_str(o->arena, str_from(path)).s};
     f.target = arena_strf(o->arena, "%s/%s", path_dir(o->arena, path), path_base(path)).s;
     FILE *stream = out_stage(o, f);
     if (stream)
@@ -22,24 +24,28 @@ FILE *out_side(OutFiles *o, const char *path) {
     return stream;
 }
 
-/* From here to out_commit no other run decides in this folder, so that text and constants of two
- * runs do not mix. Where folders cannot be locked there is no such promise. */
-static void lock_folder(OutFiles *o, const char *target) {
-    if (o->lock < 0)
-        o->lock = open(path_dir(o->arena, target), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    while (o->lock >= 0 && flock(o->lock, LOCK_EX) != 0 && errno == EINTR)
-        ;
-}
-
 /* ---- what is there ---- */
 
-/* The bytes of a file, quietly; NULL where it cannot be read. */
+/* A file that is there, quietly; NULL where it cannot be read. */
 static FileMap *look(OutFiles *o, const char *path) {
     return file_map(path, LOC_NONE, diags_new(o->arena, NULL, false));
 }
 
-static bool holds(Str text, const char *part) {
-    return memmem(text.s, text.n, part, strlen(part)) != NULL;
+/* "" where it cannot be read. */
+static void hash_of(OutFiles *o, const char *path, char hash[SHA256_HEX + 1]) {
+    FileMap *f = look(o, path);
+    *hash = 0;
+    if (f)
+        file_sha256(f, hash);
+    file_unmap(f);
+}
+
+static bool is_absent(Str part, void *what) {
+    return !memmem(part.s, part.n, what, strlen(what));
+}
+
+static bool holds(const FileMap *f, const char *what) {
+    return !file_each_part(f, strlen(what), is_absent, (void *)(uintptr_t)what);
 }
 
 /* Whether the file names `name`, together with `hash` where that is given. What cannot be read may
@@ -47,10 +53,7 @@ static bool holds(Str text, const char *part) {
 static bool names(OutFiles *o, const char *file, const char *name, const char *hash,
                   bool otherwise) {
     FileMap *f = look(o, file);
-    if (!f)
-        return otherwise;
-    Str text = file_bytes(f);
-    bool found = holds(text, name) && (!hash || holds(text, hash));
+    bool found = f ? holds(f, name) && (!hash || holds(f, hash)) : otherwise;
     file_unmap(f);
     return found;
 }
@@ -75,37 +78,47 @@ static const char *other_owner(OutFiles *o, const char *target, const char *main
 /* ---- the name ---- */
 
 typedef struct Found {
-    bool there, same; /* something; the very bytes that are to be written */
-    bool ours;        /* to be replaced */
-    const char *why;  /* else: what it is */
+    bool there; /* something, of which this is known */
+    struct stat st;
+    bool same;       /* the very bytes that are to be written, as a model may name them */
+    const char *why; /* NULL, or why it is not to be replaced */
+    bool forced;     /* but -force would replace it */
 } Found;
 
-static Found find(OutFiles *o, const SideFile *s, const char *target, const char *main) {
-    struct stat st;
-    Found f = {.there = lstat(target, &st) == 0};
-    if (!f.there)
-        return f;
-    FileMap *map = S_ISREG(st.st_mode) ? look(o, target) : NULL;
+/* Why a file with these bytes is none that the model `main` was written with; NULL where it is. */
+static const char *not_ours(OutFiles *o, const char *target, const char *main, const char *hash) {
+    if (!*hash || !names(o, main, path_base(target), hash, false))
+        return arena_strf(o->arena, "it is there, and '%s' does not refer to it as it stands",
+                          path_base(main))
+            .s;
+    const char *owner = other_owner(o, target, main);
+    return owner ? arena_strf(o->arena, "'%s' names it, too", owner).s : NULL;
+}
+
+/* What is there under the name of `f`. One of ours hands on its permissions. */
+static Found find(OutFiles *o, const SideFile *s, const OutFile *f, const char *main) {
+    struct stat st; /* first of all: whoever writes to the file from now on is noticed */
+    if (lstat(f->target, &st) != 0)
+        return (Found){0};
+    /* Models name no links, and replacing a name of several leaves the others as they are. */
+    bool link = S_ISLNK(st.st_mode), plain = S_ISREG(st.st_mode) && st.st_nlink == 1;
     char hash[SHA256_HEX + 1] = "";
-    if (map && file_bytes(map).n == (size_t)s->size)
-        sha256_hex(file_bytes(map), hash);
-    f.same = map && strcmp(hash, s->hash) == 0;
-    if (map && !*hash)
-        sha256_hex(file_bytes(map), hash);
-    file_unmap(map);
-    const char *owner;
-    if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
-        f.why = "it is a link or no regular file"; /* no model may name such a file */
-    else if (out_is_kept(o, &st))
-        f.why = "it is an input of this run";
-    else if (!o->force && !(*hash && names(o, main, path_base(target), hash, false)))
-        f.why = arena_strf(o->arena, "it is there, and '%s' does not refer to it as it stands",
-                           path_base(main))
-                    .s;
-    else if (!o->force && (owner = other_owner(o, target, main)))
-        f.why = arena_strf(o->arena, "'%s' names it, too", owner).s;
-    f.ours = !f.why;
-    return f;
+    if (plain)
+        hash_of(o, f->target, hash);
+    Found is = {.there = true, .st = st, .same = strcmp(hash, s->hash) == 0};
+    if (!link && !S_ISREG(st.st_mode))
+        is.why = "it is no regular file";
+    else if (!link && out_is_kept(o, &st))
+        is.why = "it is an input of this run";
+    else if (!link && access(f->target, W_OK) != 0)
+        is.why = strerror(errno); /* renaming would get around the file's own protection */
+    else
+        is.forced = true;
+    if (is.forced && !o->force)
+        is.why = plain ? not_ours(o, f->target, main, hash) : "it is a link";
+    if (!is.why && !link)
+        fchmod(f->sink->fd, st.st_mode & 0777);
+    return is;
 }
 
 /* "dir/model.safetensors" with digits: "dir/model-1a2b3c4d.safetensors". */
@@ -113,6 +126,13 @@ static const char *with_hash(Arena *a, const char *path, const char *hash) {
     const char *base = path_base(path), *dot = strchr(base + (*base == '.'), '.');
     size_t n = dot ? (size_t)(dot - path) : strlen(path);
     return arena_strf(a, "%.*s-%.*s%s", (int)n, path, DIGITS, hash, path + n).s;
+}
+
+/* From now on it is to be called that. */
+static void add_hash(OutFiles *o, OutFile *f, const char *hash) {
+    f->target = with_hash(o->arena, f->target, hash);
+    f->path = with_hash(o->arena, f->path, hash);
+    f->names[1] = arena_alloc(o->arena, temp_room(f->target));
 }
 
 static OutFile *file_of(OutFiles *o, const FILE *f) {
@@ -133,36 +153,75 @@ static bool measure(OutFiles *o, OutFile *f, SideFile *s) {
 
 const SideFile *out_settle(OutFiles *o, FILE *stream, const char *main, bool fixed) {
     OutFile *f = file_of(o, stream);
-    SideFile s = {.main = main, .path = f->path};
+    SideFile s = {.path = f->path};
     if (!measure(o, f, &s))
         return NULL;
-    lock_folder(o, f->target);
-    Found there = find(o, &s, f->target, main);
-    if (there.there && !there.ours && !there.same && !fixed) {
-        const char *why = there.why;
-        f->target = with_hash(o->arena, f->target, s.hash);
-        s.path = with_hash(o->arena, f->path, s.hash);
-        there = find(o, &s, f->target, main);
+    Found there = find(o, &s, f, main);
+    if (there.why && !there.same && !fixed) {
+        const char *why = there.why, *wished = f->path;
+        add_hash(o, f, s.hash);
+        s.path = f->path;
+        there = find(o, &s, f, main);
         if (there.same || !there.there)
-            diag(o->diags, DIAG_NOTE, LOC_NONE, "'%s' stays: %s; '%s' is written instead", f->path,
+            diag(o->diags, DIAG_NOTE, LOC_NONE, "'%s' stays: %s; '%s' is written instead", wished,
                  why, path_base(s.path));
     }
-    if (there.there && !there.ours && !there.same) {
-        out_fail(o, s.path,
-                 arena_strf(o->arena, "%s%s", there.why, o->force ? "" : "; -force replaces it").s);
+    if (there.why && !there.same) {
+        const char *hint = there.forced ? "; -force replaces it" : "";
+        out_fail(o, s.path, arena_strf(o->arena, "%s%s", there.why, hint).s);
         return NULL;
     }
-    if (there.there && !there.ours) {
-        out_drop(f); /* the same bytes are there already */
-        f->target = "";
-    }
     s.name = path_base(s.path);
-    f->path = s.path;
-    ARENA_PUSH(o->arena, o->sides, o->n_sides, o->cap_sides, s);
-    return &o->sides[o->n_sides - 1];
+    Settled to = {s, f->target, f->dir, there.there, there.st};
+    ARENA_PUSH(o->arena, o->sides, o->n_sides, o->cap_sides, to);
+    if (there.why)
+        out_drop(f); /* the same bytes are there already */
+    return &o->sides[o->n_sides - 1].file;
 }
 
-const SideFile *out_sides(const OutFiles *o, size_t *n) {
-    *n = o->n_sides;
-    return o->sides;
+const SideFile *out_side_at(const OutFiles *o, size_t i) {
+    return i < o->n_sides ? &o->sides[i].file : NULL;
+}
+
+/* ---- the end ---- */
+
+/* Others hold it for the moment that renaming takes. Where folders cannot be locked there is no
+ * promise that two runs do not mix what they write. */
+static bool lock_folder(OutFiles *o, const Settled *s) {
+    enum { TRIES = 250 };
+    const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+    o->lock = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; o->lock >= 0 && flock(o->lock, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            break;
+        if (i == TRIES)
+            return out_fail(o, s->file.path,
+                            "for 5 seconds another program has had a lock on its folder");
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+/* Whether it is as it was when we settled on it, or has become what it was to become. */
+static bool still_stands(OutFiles *o, const Settled *s) {
+    struct stat st;
+    const struct stat *was = &s->was;
+    bool there = lstat(s->target, &st) == 0;
+    if (there == s->there &&
+        (!there ||
+         (st.st_dev == was->st_dev && st.st_ino == was->st_ino && st.st_size == was->st_size &&
+          st.st_mtim.tv_sec == was->st_mtim.tv_sec && st.st_mtim.tv_nsec == was->st_mtim.tv_nsec)))
+        return true;
+    char hash[SHA256_HEX + 1] = "";
+    if (there && S_ISREG(st.st_mode))
+        hash_of(o, s->target, hash);
+    return strcmp(hash, s->file.hash) == 0 ||
+           out_fail(o, s->file.path, "another program has changed it meanwhile");
+}
+
+bool out_sides_hold(OutFiles *o) {
+    bool good = true;
+    for (size_t i = 0; good && i < o->n_sides; i++)
+        good = (o->lock >= 0 || lock_folder(o, &o->sides[i])) && still_stands(o, &o->sides[i]);
+    return good;
 }

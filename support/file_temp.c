@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,10 +20,9 @@ enum { TRIES = 1000 };
 
 /* ---- signals ---- */
 
-/* What a signal that ends the process removes. A handler is handed nothing but the number of the
- * signal, so this is global. A name is set before its file is there
- * and stays as long as the process, so the handler may come at any time, in any thread. What has
- * no slot is left for the next run. */
+/* What a signal that ends the process removes: names of files that we made and that have not become
+ * their targets. A handler is handed nothing but the number of the signal, so this is global; it
+ * may run at any time, in any thread. What has no slot, or none yet, is left for the next run. */
 enum { SLOTS = 16 };
 static const char *_Atomic staged[SLOTS];
 
@@ -92,13 +93,17 @@ static void sweep(const char *folder) {
 
 /* ---- names ---- */
 
+size_t temp_room(const char *target) {
+    enum { MORE = 64 }; /* two numbers, the suffix */
+    return strlen(target) + sizeof suffix + MORE;
+}
+
 /* ".NAME.PID-N.qxc-tmp" beside the target. */
-static const char *temp_name(Arena *a, const char *target, int n) {
+static void put_name(const char *target, int n, char *name) {
     const char *slash = strrchr(target, '/');
     const char *base = slash ? slash + 1 : target;
-    return arena_strf(a, "%s/.%.200s.%ld-%d%s", path_dir(a, target), base, (long)getpid(), n,
-                      suffix)
-        .s;
+    snprintf(name, temp_room(target), "%.*s.%.200s.%ld-%d%s", (int)(base - target), target, base,
+             (long)getpid(), n, suffix);
 }
 
 /* Whether the lock is ours and the file is still there: another run may have looked at it before it
@@ -111,36 +116,46 @@ static bool hold(int fd) {
 }
 
 /* O_EXCL and the usual mode bits rather than mkstemp, so that the user's umask decides who may read
- * the result. */
-int temp_create(Arena *a, const char *target, const char **name) {
-    sweep(path_dir(a, target));
+ * the result. A file of that name that is there is another's, so the name is remembered once the
+ * file is made; a signal waits for both. */
+static int create(const char *name) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666), why = errno;
+    if (fd >= 0)
+        remember(name);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return fd;
+}
+
+int temp_create(const char *dir, const char *target, char *name) {
+    sweep(dir);
     for (int n = 0; n < TRIES; n++) {
-        *name = temp_name(a, target, n);
-        remember(*name);
-        int fd = open(*name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        put_name(target, n, name);
+        int fd = create(name);
         if (fd >= 0 && hold(fd))
             return fd;
-        int why = errno;
-        temp_forget(*name);
-        if (fd < 0 && why != EEXIST) {
-            errno = why;
+        if (fd < 0 && errno != EEXIST)
             return -1;
-        }
-        if (fd >= 0)
+        if (fd >= 0) {
+            temp_forget(name);
             close(fd);
+        }
     }
     errno = EEXIST;
     return -1;
 }
 
-const char *temp_link(Arena *a, const char *target, int *lock) {
+bool temp_link(const char *target, char *name, int *lock) {
     *lock = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (*lock >= 0)
         flock(*lock, LOCK_SH | LOCK_NB);
     for (int n = 0; n < TRIES; n++) {
-        const char *name = temp_name(a, target, n);
+        put_name(target, n, name);
         if (link(target, name) == 0)
-            return name;
+            return true;
         if (errno != EEXIST)
             break;
     }
@@ -149,5 +164,5 @@ const char *temp_link(Arena *a, const char *target, int *lock) {
         close(*lock);
     *lock = -1;
     errno = why;
-    return NULL;
+    return false;
 }

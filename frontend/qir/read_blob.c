@@ -18,20 +18,6 @@ static void check_declared_size(Reader *r, const Blob *b, const Attr *a, size_t 
                    size, (long long)a->v.i[0]);
 }
 
-/* Of a mapped file, whose pages go as they were read. */
-static void file_sha256(const FileMap *map, char out[SHA256_HEX + 1]) {
-    enum { CHUNK = 1 << 22 };
-    Str rest = file_bytes(map);
-    Sha256 h = sha256_begin();
-    while (rest.n) {
-        Str now = {rest.s, rest.n < CHUNK ? rest.n : CHUNK};
-        sha256_more(&h, now.s, now.n);
-        file_release(map, now);
-        rest = (Str){rest.s + now.n, rest.n - now.n};
-    }
-    sha256_end(&h, out);
-}
-
 static void check_declared_sum(Reader *r, const Blob *b, const Attr *a, const FileMap *map) {
     Str want = a->kind == ATTR_STRING ? a->v.s[0] : STR_NONE;
     bool ok = want.n == SHA256_HEX;

@@ -189,6 +189,7 @@ class Installed(OracleCase):
             self.assertIn(f": {digit}\n", run(build / "classify", EXAMPLES / f"pc/{picture}.pgm"))
         self.assertNotIn("qxc digits", run("cmake", "--build", build, env=outside_make()))
         (build / "digits.qxc/digits.c").unlink()
+        (build / "digits.qxc/digits.h").write_text("/* of a source that is gone */\n")
         self.assertIn("qxc digits", run("cmake", "--build", build, env=outside_make()))
         self.assertTrue((build / "digits.qxc/digits.weights.bin").exists())
         self.assertFalse((build / "fixed.qxc/fixed.weights.bin").exists())
