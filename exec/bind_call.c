@@ -139,6 +139,20 @@ void bind_grow(Binder *b, int scratch, size_t field, size_t least, size_t step, 
     c->growth = (Growth){scratch, least, step, most, (int32_t *)(void *)(params + field)};
 }
 
+void bind_within(Binder *b, const Value *v, bool from_end, const int32_t *lengths, int n) {
+    Call *c = &b->program->calls[b->program->n_calls - 1];
+    int buffer = v ? b->program->value_buffer[v->id] : -1, arg = 0;
+    if (buffer < 0)
+        return;
+    while (arg < c->n_args && c->args[arg] != buffer)
+        arg++;
+    assert(arg < c->n_args && n <= 8);
+    Within *w = NEW(b->arena, Within);
+    *w = (Within){.arg = arg, .from_end = from_end, .n = n, .of = v, .next = c->within};
+    memcpy(w->lengths, lengths, (size_t)n * sizeof *lengths);
+    c->within = w;
+}
+
 void bind_macs(Binder *b, int64_t macs) {
     b->program->macs += macs;
 }

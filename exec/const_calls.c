@@ -1,6 +1,7 @@
 /* See exec/const_calls.h. */
 #include "exec/const_calls.h"
 #include "exec/exec.h"
+#include "exec/within.h"
 
 typedef struct ConstCalls {
     Arena *a;
@@ -45,7 +46,8 @@ static int filled(const ConstCalls *k, const Call *c) {
     return to >= 0 && k->p->buffers[to].bytes <= read ? to : -1;
 }
 
-static void run(ConstCalls *k, const Call *c, int to) {
+/* False with nothing done: an index is out of range, which is said where the call runs. */
+static bool run(ConstCalls *k, const Call *c, int to) {
     Buffer *b = &k->p->buffers[to];
     void *args[CALL_MAX_ARGS] = {NULL};
     void *data = arena_alloc(k->a, b->bytes + 1);
@@ -55,10 +57,14 @@ static void run(ConstCalls *k, const Call *c, int to) {
             args[i] = writes(c, i)
                           ? data
                           : (void *)(uintptr_t)k->p->buffers[program_root(k->p, c->args[i])].data;
+    Outside outside;
+    if (!call_within(k->p, c, args, &outside))
+        return false;
     c->kernel->invoke(c->params, args);
     b->kind = BUF_CONST;
     b->data = data;
     b->comment = b->comment ? b->comment : "computed ahead";
+    return true;
 }
 
 void program_run_consts(Arena *a, Program *p) {
@@ -70,9 +76,7 @@ void program_run_consts(Arena *a, Program *p) {
     count_writers(&k);
     for (size_t i = 0; i < p->n_calls; i++) {
         int to = filled(&k, &p->calls[i]);
-        if (to >= 0)
-            run(&k, &p->calls[i], to);
-        else
+        if (to < 0 || !run(&k, &p->calls[i], to))
             p->calls[kept++] = p->calls[i];
     }
     p->n_calls = kept;

@@ -4,7 +4,7 @@
  * it in this process. What a Runner computes is, bit for bit for integers, what emitted C computes:
  * both follow the same list of calls. Programs and runners live in the arena they are given.
  * Building fails with diagnostics (all unsupported operators at once); running only where a loop
- * does not end. */
+ * does not end or an index is out of range. */
 #ifndef QXC_EXEC_EXEC_H
 #define QXC_EXEC_EXEC_H
 
@@ -44,7 +44,7 @@ Runner *runner_new(Arena *a, const Program *p);
 void *runner_input(Runner *r, size_t i);
 /* NULL where the program leaves it out. */
 const void *runner_output(const Runner *r, size_t i);
-/* False after a diagnostic: a loop did not end. */
+/* False after a diagnostic: a loop did not end, or an index is out of range. */
 bool runner_run(Runner *r, Diags *d);
 /* The elements of a value, one byte each for 4 bits and narrower, a float for float16 and the like.
  * NULL for values that the program does not compute. Valid after a run of a program with keep_all,

@@ -60,6 +60,19 @@ typedef struct Growth {
     int32_t *bytes; /* in the params: how many it has */
 } Growth;
 
+/* What integers that an argument holds must be, for the call to mean what the operator says: number
+ * k lies below lengths[k % n], and is not negative but where negative ones count from the end. A
+ * Runner looks at them before the call; emitted C has no way to say it, so kernels stay inside of
+ * their buffers whatever the numbers are. */
+typedef struct Within {
+    int arg; /* index into args */
+    bool from_end;
+    int n;
+    int32_t lengths[8];
+    const Value *of; /* whose numbers they are */
+    const struct Within *next;
+} Within;
+
 typedef struct Call {
     CallKind kind;
     const KernelDef *kernel;
@@ -71,6 +84,7 @@ typedef struct Call {
     int n_overlays;
     Overlay overlays[CALL_MAX_OVERLAYS];
     Growth growth;
+    const Within *within; /* NULL: any numbers will do */
     const Node *node;
 } Call;
 
@@ -173,6 +187,8 @@ bool bind_call(Binder *b, const Node *n, const char *kernel, const void *params,
  * more before it (ir/ops/overlay.h finds the lead of kernels that read and write front to back). */
 void bind_in_place(Binder *b, int arg);
 void bind_over(Binder *b, int arg, int64_t lead);
+/* The call just made reads integers of `v` (NULL: none), `n` in turn, as Within says. */
+void bind_within(Binder *b, const Value *v, bool from_end, const int32_t *lengths, int n);
 void bind_macs(Binder *b, int64_t macs);
 /* Binds the node as its meaning is defined: operands dequantized exactly, the float operator in
  * double, its result quantized or rounded to float. For what has no integer kernel: more than 16

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "exec/binder.h"
+#include "exec/within.h"
 
 struct Runner {
     const Program *program;
@@ -200,6 +201,9 @@ bool runner_run(Runner *r, Diags *d) {
         bool jump = c->kind == CALL_ELSE || c->kind == CALL_NEXT ||
                     (c->kind == CALL_IF && !*(const uint8_t *)args[0]) ||
                     (c->kind == CALL_LOOP && !goes_on(args));
+        Outside outside;
+        if (c->within && !call_within(p, c, args, &outside))
+            return outside_error(c, &outside, d);
         r->ran[i] = true;
         if (c->kind == CALL_KERNEL)
             c->kernel->invoke(c->params, args);

@@ -115,7 +115,12 @@ static bool bind_sum(Binder *b, const Node *n, const OpCtx *c, int to) {
                   bind_value(b, n->in[POSITION]),
                   bind_value(b, segment),
                   to};
-    return bind_call(b, n, bind_kernel(b, "embed", 1, &e), &p, sizeof p, 7, args);
+    if (!bind_call(b, n, bind_kernel(b, "embed", 1, &e), &p, sizeof p, 7, args))
+        return false;
+    bind_within(b, n->in[IDS], false, &p.words, 1);
+    bind_within(b, op_in(c, SEGMENT_IDS), false, &p.kinds, 1);
+    bind_within(b, positions, false, &p.places, 1);
+    return true;
 }
 
 static bool bind_mask_index(Binder *b, const Node *n, const OpCtx *c) {

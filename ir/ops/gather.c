@@ -59,9 +59,12 @@ static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
         p.dim[k] = (int32_t)i.dims[k].value;
         p.xs[k] = k == axis ? 0 : bind_extent(x, k + 1, x.rank);
     }
-    return bind_call(b, n, bind_kernel(b, "gather_elements", 2, types), &p, sizeof p, 3,
-                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->in[INDICES]),
-                             bind_value(b, n->out[0])});
+    if (!bind_call(b, n, bind_kernel(b, "gather_elements", 2, types), &p, sizeof p, 3,
+                   (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->in[INDICES]),
+                           bind_value(b, n->out[0])}))
+        return false;
+    bind_within(b, n->in[INDICES], true, &p.length, 1);
+    return true;
 }
 
 const OpDef op_GatherElements = {
@@ -168,9 +171,12 @@ static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
         return false;
     if (bind_count(n->in[DATA]) == 0 && bind_count(n->out[0]) > 0)
         return bind_unsupported(b, n, "there are no data");
-    return bind_call(b, n, bind_kernel(b, "gather_nd", 2, types), &p, sizeof p, 3,
-                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->in[INDICES]),
-                             bind_value(b, n->out[0])});
+    if (!bind_call(b, n, bind_kernel(b, "gather_nd", 2, types), &p, sizeof p, 3,
+                   (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->in[INDICES]),
+                           bind_value(b, n->out[0])}))
+        return false;
+    bind_within(b, n->in[INDICES], true, p.dim, p.k);
+    return true;
 }
 
 const OpDef op_GatherND = {

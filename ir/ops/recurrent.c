@@ -304,6 +304,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     for (int d = 0; d < dirs; d++)
         if (!bind_direction(b, n, c, d, gates))
             return false;
+    bind_within(b, op_in(c, LENS), false, (int32_t[]){s.steps + 1}, 1);
     return true;
 }
 

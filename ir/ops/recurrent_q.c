@@ -371,6 +371,7 @@ bool recur_bind_integers(Binder *b, const Node *n, const OpCtx *c) {
     for (int d = 0; d < dirs; d++)
         if (!bind_direction(&x, d))
             return false;
+    bind_within(b, op_in(c, LENS), false, (int32_t[]){s.steps + 1}, 1);
     return state_to(b, n, x.h, h_bits, count, is_asked(n, Y_H) ? n->out[Y_H] : NULL) &&
            (!cell ||
             state_to(b, n, x.cell, CELL_BITS, count, is_asked(n, Y_C) ? n->out[Y_C] : NULL));

@@ -67,10 +67,13 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     for (size_t i = X; i <= SIN; i++)
         if (n->in[i]->type.elem != ELEM_FLOAT || op_quant(n->in[i]))
             return bind_unsupported(b, n, "operand %zu is not float", i);
-    return bind_call(b, n, "qk_rotary_f32", &p, sizeof p, 5,
-                     (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[COS]),
-                             bind_value(b, n->in[SIN]), bind_value(b, ids),
-                             bind_value(b, n->out[0])});
+    if (!bind_call(b, n, "qk_rotary_f32", &p, sizeof p, 5,
+                   (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[COS]),
+                           bind_value(b, n->in[SIN]), bind_value(b, ids),
+                           bind_value(b, n->out[0])}))
+        return false;
+    bind_within(b, ids, false, &p.rows, 1);
+    return true;
 }
 
 static int slices(const OpCtx *c, size_t i, int axis, size_t result) {

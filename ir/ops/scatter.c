@@ -61,11 +61,15 @@ static Buffers copied(Binder *b, const Node *n) {
     return r;
 }
 
-static bool call(Binder *b, const Node *n, const char *kernel, const void *p, size_t size) {
+static bool call(Binder *b, const Node *n, const char *kernel, const void *p, size_t size,
+                 const int32_t *lengths, int n_lengths) {
     ElemType types[] = {bind_elem(n->out[0]), bind_elem(n->in[INDICES])};
     Buffers r = copied(b, n);
-    return r.ok && bind_call(b, n, bind_kernel(b, kernel, 2, types), p, size, 3,
-                             (int[]){r.updates, r.indices, r.y});
+    if (!r.ok || !bind_call(b, n, bind_kernel(b, kernel, 2, types), p, size, 3,
+                            (int[]){r.updates, r.indices, r.y}))
+        return false;
+    bind_within(b, n->in[INDICES], true, lengths, n_lengths);
+    return true;
 }
 
 #define JOINS                                                                                      \
@@ -106,7 +110,7 @@ static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
         p.dim[k] = (int32_t)i.dims[k].value;
         p.ys[k] = k == axis ? 0 : bind_extent(x, k + 1, x.rank);
     }
-    return call(b, n, "scatter_elements", &p, sizeof p);
+    return call(b, n, "scatter_elements", &p, sizeof p, &p.length, 1);
 }
 
 /* Where all three have it whole. */
@@ -172,7 +176,7 @@ static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
     if ((int64_t)p.n * p.inner != bind_count(n->in[UPDATES]))
         return bind_unsupported(b, n, "updates are %s, not %d slices of %d elements",
                                 type_text(binder_arena(b), n->in[UPDATES]->type), p.n, p.inner);
-    return call(b, n, "scatter_nd", &p, sizeof p);
+    return call(b, n, "scatter_nd", &p, sizeof p, p.dim, p.k);
 }
 
 const OpDef op_ScatterND = {
@@ -253,8 +257,12 @@ static bool cache_bind(Binder *b, const Node *n, const OpCtx *c) {
     int from = bind_joined(b, n, n->in[CACHE], &ok), by = bind_joined(b, n, n->in[UPDATE], &ok);
     int y = bind_value(b, n->out[0]);
     bind_copy(b, n, from, y);
-    return ok && bind_call(b, n, bind_kernel(b, "tensor_scatter", 1, &e), &p, sizeof p, 3,
-                           (int[]){by, at, y});
+    if (!ok || !bind_call(b, n, bind_kernel(b, "tensor_scatter", 1, &e), &p, sizeof p, 3,
+                          (int[]){by, at, y}))
+        return false;
+    if (!p.circular)
+        bind_within(b, op_in(c, AT), false, (int32_t[]){p.length - p.steps + 1}, 1);
+    return true;
 }
 
 const OpDef op_TensorScatter = {

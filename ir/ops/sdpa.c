@@ -300,10 +300,13 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     if (!mask(b, n, c, &p, masks))
         return false;
     bind_macs(b, q.batch * q.heads * q.steps * keys * (q.size + v.size));
-    return bind_call(b, n, "qk_sdpa_f32", &p, sizeof p, 9,
-                     (int[]){bind_value(b, n->in[Q]), k, values, masks[0], masks[1],
-                             bind_value(b, op_in(c, LENS)), bind_value(b, n->out[Y]),
-                             bind_value(b, seen), bind_scratch(b, ELEM_FLOAT, (size_t)keys)});
+    if (!bind_call(b, n, "qk_sdpa_f32", &p, sizeof p, 9,
+                   (int[]){bind_value(b, n->in[Q]), k, values, masks[0], masks[1],
+                           bind_value(b, op_in(c, LENS)), bind_value(b, n->out[Y]),
+                           bind_value(b, seen), bind_scratch(b, ELEM_FLOAT, (size_t)keys)}))
+        return false;
+    bind_within(b, op_in(c, LENS), false, (int32_t[]){(int32_t)keys + 1}, 1);
+    return true;
 }
 
 /* A mask of rank 4 has the batch in front, others broadcast over it. */

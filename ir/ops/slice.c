@@ -332,9 +332,12 @@ static bool gather_computed(Binder *b, const Node *n, int axis) {
                           .n = bind_count(n->in[INDICES])};
     if (p.length == 0 && bind_count(n->out[0]) > 0)
         return bind_unsupported(b, n, "the axis is empty");
-    return bind_call(
-        b, n, bind_kernel(b, "gather", 2, types), &p, sizeof p, 3,
-        (int[]){bind_value(b, n->in[0]), bind_value(b, n->in[INDICES]), bind_value(b, n->out[0])});
+    if (!bind_call(b, n, bind_kernel(b, "gather", 2, types), &p, sizeof p, 3,
+                   (int[]){bind_value(b, n->in[0]), bind_value(b, n->in[INDICES]),
+                           bind_value(b, n->out[0])}))
+        return false;
+    bind_within(b, n->in[INDICES], true, &p.length, 1);
+    return true;
 }
 
 /* A copy for each of a few constant indices: what shapes and channel orders need. */
