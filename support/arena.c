@@ -146,6 +146,24 @@ void arena_clear(Arena *a) {
     a->used = 0;
 }
 
+bool arena_try(Arena *a, void (*work)(void *ctx), void *ctx) {
+    if (!a->handler) {
+        work(ctx);
+        return true;
+    }
+    const OutOfMemory was = *a->handler;
+    Arena *const oldest = a->scratch; /* of those that stay: new ones stand before it */
+    if (setjmp(a->handler->env) == 0) {
+        work(ctx);
+        *a->handler = was;
+        return true;
+    }
+    while (a->scratch != oldest)
+        arena_free(a->scratch);
+    *a->handler = was;
+    return false;
+}
+
 OutOfMemory *arena_handler(const Arena *a) {
     return a->handler;
 }

@@ -6,6 +6,7 @@
 #define QXC_SUPPORT_ARENA_H
 
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,9 @@ void arena_free(Arena *a); /* NULL is fine */
 Arena *arena_scratch(Arena *parent);
 /* Everything in it is gone, but its memory is there for the next; it has no scratch of its own. */
 void arena_clear(Arena *a);
+/* Calls `work`. False where memory did not last: what had to come behind the allocation that failed
+ * was not done, scratch of `a` that was made meanwhile is gone, and what `a` itself gave stays. */
+bool arena_try(Arena *a, void (*work)(void *ctx), void *ctx);
 size_t arena_used(const Arena *a);
 OutOfMemory *arena_handler(const Arena *a); /* or NULL */
 size_t arena_left(const Arena *a);          /* until the limit; SIZE_MAX where there is none */

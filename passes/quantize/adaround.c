@@ -12,8 +12,10 @@
  * Where the node has a bias, G is the covariance, and the bias takes what is left on average. The
  * weights become numbers of their grid, so that everything after rounds them to themselves. A
  * weight that several nodes share has no one kind of data: it stays, and so does one with too many
- * terms. With `round_few` all stay that have more than 4 bits: their steps are fine enough, and
- * this takes long. */
+ * terms. The biases belong to the rounding, which leaves them the mean error to make up for: they
+ * are not judged apart from it (bias_correction.c), as rounded weights without them would be worse
+ * than plain ones. With `round_few` all stay that have more than 4 bits: their steps are fine
+ * enough, and this takes long. */
 #include "passes/quantize/choice.h"
 #include "passes/edit.h"
 #include "passes/quantize/weight_error.h"

@@ -15,7 +15,6 @@
 #include "passes/quantize/output_errors.h"
 #include "passes/quantize/weight_error.h"
 
-#include <float.h>
 #include <math.h>
 
 enum { SAMPLES_MOST = 8 };
@@ -42,46 +41,69 @@ static double cost(const Graph *g, const OutputErrors *was, const OutputErrors *
         if (!was->measured[id] || !now->measured[id])
             continue;
         n++;
-        double ratio = fmax(now->error[id], DBL_MIN) / fmax(was->error[id], DBL_MIN);
-        sum += fmin(now->dB[id] - was->dB[id], 10 * log10(ratio));
+        sum += fmin(now->dB[id] - was->dB[id], now->dB_each[id] - was->dB_each[id]);
     }
     return n ? sum / (double)n : 0;
 }
 
 static OutputErrors room(const Module *m, const Program *p) {
-    return (OutputErrors){p, NEW_ARRAY(m->arena, double, m->n_values),
-                          NEW_ARRAY(m->arena, bool, m->n_values),
-                          NEW_ARRAY(m->arena, double, m->n_values)};
+    return (OutputErrors){.p = p,
+                          .error = NEW_ARRAY(m->arena, double, m->n_values),
+                          .measured = NEW_ARRAY(m->arena, bool, m->n_values),
+                          .dB = NEW_ARRAY(m->arena, double, m->n_values),
+                          .dB_each = NEW_ARRAY(m->arena, double, m->n_values)};
 }
 
-/* What the biases as they are now cost, against those before. */
-static bool judge(Module *m, PassContext *c, Mend *by, double *worse) {
-    DataPaths data = pass_data(c);
-    FixedShapes *shapes = shapes_fix(m, &data, c->d);
-    if (!shapes)
-        return false;
+typedef struct Judge {
+    Module *m;
+    Mend *by;
+    bool swapped; /* the biases are those before */
+    double worse; /* dB: what corrected ones cost */
+} Judge;
+
+static void swap(Judge *j) {
+    mend_swap_biases(j->by);
+    j->swapped = !j->swapped;
+}
+
+static bool compare(void *ctx) {
+    Judge *j = ctx;
+    Module *m = j->m;
+    PassContext *c = j->by->c;
     Arena *a = arena_scratch(m->arena);
     const Program *now = output_program(m, c, a, true), *was, *reals;
-    mend_swap_biases(by);
+    swap(j);
     was = now ? output_program(m, c, a, true) : NULL;
     reals = was ? output_program(m, c, a, false) : NULL;
     OutputErrors of[] = {room(m, was), room(m, now)};
     bool ok = reals && output_errors(m, c, a, SAMPLES_MOST, reals, of, 2);
     arena_free(a);
-    mend_swap_biases(by);
-    shapes_undo(m, shapes);
-    *worse = ok ? cost(m->graph, &of[0], &of[1]) : 0;
+    j->worse = ok ? cost(m->graph, &of[0], &of[1]) : 0;
     return ok;
+}
+
+/* What the biases as they are now cost, against those before: nothing where that cannot be told. */
+static bool judge(Module *m, PassContext *c, Mend *by, double *worse) {
+    static const char what[] = "what corrected biases do to the outputs is not looked at";
+    *worse = 0;
+    if (!c->judge_biases || !by->n_biases || !output_programs_fit(m, c, 3, what))
+        return true;
+    DataPaths data = pass_data(c);
+    FixedShapes *shapes = shapes_fix(m, &data, c->d);
+    if (!shapes)
+        return false;
+    Judge j = {.m = m, .by = by};
+    *worse = output_look(m, c, what, compare, &j) ? j.worse : 0;
+    if (j.swapped)
+        swap(&j);
+    shapes_undo(m, shapes);
+    return true;
 }
 
 bool pass_bias_correction(Module *m, PassContext *c) {
     Mend by = mend_new(m, c, "bias-correction");
     double worse = 0;
-    bool ok = mac_data(m, c, by.pass, NULL, correct, &by) &&
-              (!c->judge_biases ||
-               !output_programs_fit(m, c, 3,
-                                    "what corrected biases do to the outputs is not looked at") ||
-               judge(m, c, &by, &worse));
+    bool ok = mac_data(m, c, by.pass, NULL, correct, &by) && judge(m, c, &by, &worse);
     c->biases_cost = worse > COST ? worse : 0;
     if (c->biases_cost > 0)
         mend_swap_biases(&by);

@@ -43,16 +43,19 @@ typedef struct Front {
     double *error;         /* by value id: mean squared, of `measured` ones */
     bool *dropped;         /* by value id: it has no quantization any more */
     const Quant **decided; /* by value id: what it had */
+    double was, is;        /* dB of the output that gains most */
+    bool better;           /* it stays so */
     bool *weight; /* by value id: of a product; in float while errors are measured, as rounding
                      weights is no matter of where a layer stands */
 } Front;
 
 /* The errors of what are the outputs now. False after a diagnostic. */
-static bool measure(Front *f) {
+static bool measure_outputs(Front *f) {
     Arena *a = arena_scratch(f->m->arena);
     const Program *reals = output_program(f->m, f->c, a, false);
-    OutputErrors of = {reals ? output_program(f->m, f->c, a, true) : NULL, f->error, f->measured,
-                       NULL};
+    OutputErrors of = {.p = reals ? output_program(f->m, f->c, a, true) : NULL,
+                       .error = f->error,
+                       .measured = f->measured};
     bool ok = of.p && output_errors(f->m, f->c, a, SAMPLES_MOST, reals, &of, 1);
     arena_free(a);
     return ok;
@@ -109,7 +112,7 @@ static bool measure_front(Front *f) {
     find_front(f, near, &n_near);
     g->out = near;
     g->n_out = n_near;
-    bool ok = n_near == 0 || measure(f);
+    bool ok = n_near == 0 || measure_outputs(f);
     g->out = out;
     g->n_out = n_out;
     return ok;
@@ -286,54 +289,60 @@ static double decibels(const Value *v, double error) {
     return error > 0 ? fmin(10 * log10(energy / error), MOST) : MOST;
 }
 
-/* Whether an output gains; `*was` and `*is` are of the one that gains most. */
-static bool gains(Front *f, double *was, double *is, bool *ok) {
+/* Whether an output gains. False after a diagnostic. */
+static bool weigh_gain(Front *f) {
     Graph *g = f->m->graph;
     double *now = NEW_ARRAY(f->m->arena, double, g->n_out), most = GAIN;
-    *ok = measure(f);
+    if (!measure_outputs(f))
+        return false;
     for (size_t i = 0; i < g->n_out; i++)
         now[i] = f->error[g->out[i]->id];
     module_each_value(f->m, give_back, f);
-    *ok = *ok && measure(f);
+    bool ok = measure_outputs(f);
     module_each_value(f->m, drop, f);
-    bool any = false;
-    for (size_t i = 0; *ok && i < g->n_out; i++) {
+    for (size_t i = 0; ok && i < g->n_out; i++) {
         const Value *v = g->out[i];
         double old = f->error[v->id];
         if (!f->measured[v->id] || !(old > most * now[i]) || decibels(v, old) > GOOD)
             continue;
-        any = true;
+        f->better = true;
         most = old / now[i];
-        *was = decibels(v, old);
-        *is = decibels(v, now[i]);
+        f->was = decibels(v, old);
+        f->is = decibels(v, now[i]);
     }
-    return any;
+    return ok;
 }
 
-static bool spare_front(Front *f, bool *any) {
+static bool spare_front(void *ctx) {
+    Front *f = ctx;
+    bool any = false;
     for (int i = 0; i < ROUNDS_MOST; i++) {
         if (!measure_front(f))
             return false;
         if (!find_lost(f))
-            return true;
-        *any = true;
+            break;
+        any = true;
         spare(f);
     }
-    return true;
+    return !any || weigh_gain(f);
 }
 
-static void tell(const Front *f, double was, double is) {
+static void tell(const Front *f) {
     FOR_NODES(n, f->m->graph)
     if (f->spared[n->id] && n->n_out && is_float(n->out[0]) && f->decided[n->out[0]->id])
         pass_remark(f->c, n,
                     "what lies before the first layers would be lost in 8 bits: %.1f dB at the "
                     "output where there are %.1f",
-                    was, is);
+                    f->was, f->is);
 }
 
 bool pass_front_end(Module *m, PassContext *c) {
-    if (!output_programs_fit(m, c, 2,
-                             "whether 8 bits are few before the first layers is not looked at"))
+    static const char what[] = "whether 8 bits are few before the first layers is not looked at";
+    Graph *g = m->graph;
+    Value **out = g->out;
+    size_t n_out = g->n_out;
+    bool few = elem_bits(choice_of_activations(c).storage) < 8; /* everywhere, as was asked for */
+    if (few || !output_programs_fit(m, c, 2, what))
         return true;
     Front f = {.c = c,
                .m = m,
@@ -352,17 +361,16 @@ bool pass_front_end(Module *m, PassContext *c) {
         return false;
     module_each_value(m, note_quant, &f);
     take_weights(&f);
-    bool any = false, few = elem_bits(choice_of_activations(c).storage) < 8;
-    bool ok = few || spare_front(&f, &any); /* few bits are few everywhere: they were asked for */
-    double was = 0, is = 0;
-    bool better = ok && any && gains(&f, &was, &is, &ok);
+    bool better = output_look(m, c, what, spare_front, &f) && f.better;
+    g->out = out; /* those near the inputs may stand there yet */
+    g->n_out = n_out;
     shapes_restore(m, shapes); /* types, too, but those of constants */
     module_each_value(m, give_back, &f);
     module_each_value(m, return_weight, &f);
     if (better) {
         module_each_value(m, drop, &f);
-        tell(&f, was, is);
+        tell(&f);
     }
     edit_sweep(m);
-    return ok;
+    return true;
 }

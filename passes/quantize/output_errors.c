@@ -3,7 +3,13 @@
 
 #include <math.h>
 
-static const double EXACT = 1e-10; /* of the energy: 100 dB */
+static const double LEVEL_MOST = 100; /* dB */
+
+double error_level(double error, double energy) {
+    double level = 10 * log10(error / energy); /* NaN where neither is there, or both infinite */
+    return isnan(level) ? (error > 0 ? LEVEL_MOST : -LEVEL_MOST)
+                        : fmax(fmin(level, LEVEL_MOST), -LEVEL_MOST);
+}
 
 Program *output_program(Module *m, PassContext *c, Arena *a, bool quantized) {
     ProgramOptions options = {.ignore_quant = !quantized, .partial = true, .arena = a};
@@ -24,6 +30,36 @@ bool output_programs_fit(Module *m, PassContext *c, size_t n, const char *what) 
         return true;
     diag(c->d, DIAG_REMARK, LOC_NONE, "%s: -max-memory leaves too little for it", what);
     return false;
+}
+
+typedef struct Look {
+    OutputWork *work;
+    void *ctx;
+    bool ok;
+} Look;
+
+static void do_work(void *ctx) {
+    Look *l = ctx;
+    l->ok = l->work(l->ctx);
+}
+
+bool output_look(Module *m, PassContext *c, const char *what, OutputWork *work, void *ctx) {
+    Look l = {work, ctx, false};
+    Diags *heard = m->diags, *told = c->d;
+    const DiagRecord *record = NULL;
+    m->diags = c->d = diags_new(m->arena, NULL, false);
+    diags_record(c->d, true);
+    bool lasted = arena_try(m->arena, do_work, &l);
+    size_t n = diags_records(c->d, &record), at = 0;
+    m->diags = heard;
+    c->d = told;
+    while (at < n && record[at].severity != DIAG_ERROR)
+        at++;
+    if (!lasted)
+        diag(c->d, DIAG_REMARK, LOC_NONE, "%s: -max-memory leaves too little for it", what);
+    else if (!l.ok && at < n)
+        diag(c->d, DIAG_REMARK, LOC_NONE, "%s: %s", what, record[at].text);
+    return lasted && l.ok;
 }
 
 /* Programs and what they run on; the float one is the first. */
@@ -50,17 +86,21 @@ static void add_errors(const Graph *g, const Side *reals, const Side *side, Outp
                            ? ((double)x[k] - (double)y[k]) * ((double)x[k] - (double)y[k])
                            : INFINITY;
             }
-        if (to->dB && energy > 0)
-            to->dB[v->id] += 10 * log10(fmax(sum / energy, EXACT));
+        if (to->dB) {
+            to->dB[v->id] += energy / (double)n; /* error_level in the end */
+            to->dB_each[v->id] += error_level(sum, energy);
+        }
         to->error[v->id] += sum / (double)n;
         to->measured[v->id] = true;
     }
 }
 
-static void divide(OutputErrors *e, uint32_t id, double by) {
-    e->error[id] /= by;
-    if (e->dB)
-        e->dB[id] /= by;
+static void average(OutputErrors *e, uint32_t id, double n) {
+    e->error[id] /= n;
+    if (!e->dB)
+        return;
+    e->dB[id] = error_level(e->error[id], e->dB[id] / n);
+    e->dB_each[id] /= n;
 }
 
 /* Of `total` samples `most` are, or all. */
@@ -113,7 +153,7 @@ bool output_errors(Module *m, PassContext *c, Arena *a, size_t most, const Progr
         if (sides[k].s)
             samples_close(sides[k].s);
         for (size_t i = 0; k && i < g->n_out; i++)
-            divide(&of[k - 1], g->out[i]->id, seen ? (double)seen : 1);
+            average(&of[k - 1], g->out[i]->id, seen ? (double)seen : 1);
     }
     return ok;
 }

@@ -12,13 +12,23 @@ Program *output_program(Module *m, PassContext *c, Arena *a, bool quantized);
  * where it has none. */
 bool output_programs_fit(Module *m, PassContext *c, size_t n, const char *what);
 
+/* Does `work`, whose result is a choice that can be left as it is. False where it is false, a
+ * program fails on the data, or memory does not last: no error of the model, but a remark says that
+ * `what` is left undone, and why. */
+typedef bool OutputWork(void *ctx);
+bool output_look(Module *m, PassContext *c, const char *what, OutputWork *work, void *ctx);
+
 typedef struct OutputErrors {
     const Program *p;
-    double *error;  /* by value id, of `measured` ones: mean squared difference */
-    bool *measured; /* float outputs that both programs compute */
-    double *dB;     /* the same error of each sample against its signal in dB, mean; NULL: not asked
-                       for. One bad sample of many weighs little */
+    double *error;   /* by value id, of `measured` ones: mean squared difference */
+    bool *measured;  /* float outputs that both programs compute */
+    double *dB;      /* the same error against the signal, as error_level; NULL: not asked for */
+    double *dB_each; /* mean of that of each sample: one bad sample of many weighs little */
 } OutputErrors;
+
+/* What an error is of a signal's energy, in dB from -100, which is as good as equal, to 100, which
+ * infinite ones have. */
+double error_level(double error, double energy);
 
 /* Runs the float program and `n` others, of the same module, on up to `most` samples of the
  * calibration data, within shapes_fix and shapes_restore. Only what the outputs need is run.

@@ -99,6 +99,41 @@ static void test_arena_overflow(void **state) {
     arena_free(a);
 }
 
+static void take_in_scratch(void *ctx) {
+    Arena *a = ((void **)ctx)[0];
+    size_t *bytes = ((void **)ctx)[1];
+    Arena *scratch = arena_scratch(a);
+    arena_alloc(scratch, 1000);
+    arena_alloc(scratch, *bytes);
+    *bytes = 0;
+}
+
+/* What does not last takes its scratch with it, and the arena's own handler is as it was. */
+static void test_arena_try(void **state) {
+    (void)state;
+    OutOfMemory oom = {0};
+    Arena *volatile a = NULL;
+    volatile bool refused = false;
+    if (setjmp(oom.env) == 0) {
+        a = arena_new(100000, &oom);
+        Arena *older = arena_scratch(a);
+        arena_alloc(older, 500);
+        size_t before = arena_used(a), bytes = 200000;
+        assert_false(arena_try(a, take_in_scratch, (void *[]){a, &bytes}));
+        assert_int_equal(bytes, 200000);
+        assert_int_equal(arena_used(a), before);
+        bytes = 2000;
+        assert_true(arena_try(a, take_in_scratch, (void *[]){a, &bytes}));
+        assert_int_equal(bytes, 0);
+        assert_true(arena_used(a) > before + 3000);
+        arena_alloc(a, 200000);
+    } else {
+        refused = true;
+    }
+    assert_true(refused);
+    arena_free(a);
+}
+
 static void test_arena_push_and_text(void **state) {
     (void)state;
     Arena *a = arena_new(0, NULL);
@@ -211,6 +246,7 @@ int main(void) {
         cmocka_unit_test(test_arena_limit),
         cmocka_unit_test(test_arena_scratch),
         cmocka_unit_test(test_arena_overflow),
+        cmocka_unit_test(test_arena_try),
         cmocka_unit_test(test_arena_push_and_text),
         cmocka_unit_test(test_map),
         cmocka_unit_test(test_map_million),
