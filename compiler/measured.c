@@ -2,6 +2,7 @@
 #include "compiler/measured.h"
 
 #include "compiler/mixed_layers.h"
+#include "compiler/top1.h"
 #include "exec/fixed_shapes.h"
 
 #include <math.h>
@@ -15,8 +16,10 @@ typedef struct Pair {
 
 typedef struct Measuring {
     Job *j;
+    Module *m;
     const KeptRun *kept;
     Arena *arena;
+    Diags *unheard;
     Map *names;   /* KeptValue, by name */
     Pair **pairs; /* by Value.id of the quantized module */
     uint32_t n_pairs;
@@ -50,14 +53,6 @@ static void observe(void *ctx, const Value *v, const void *data) {
     error_add(&p->sums, c->x, c->y, p->was->take);
 }
 
-static size_t largest(const double *x, size_t n) {
-    size_t at = 0;
-    for (size_t i = 1; i < n; i++)
-        if (x[i] > x[at])
-            at = i;
-    return at;
-}
-
 static bool has_odd(const double *x, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (!isfinite(x[i]))
@@ -70,10 +65,8 @@ static void compare_classes(MeasuredOutput *o, const double *x, const double *y,
                             size_t classes) {
     for (size_t at = 0; at + classes <= n; at += classes) {
         o->rows++;
-        if (has_odd(x + at, classes) || has_odd(y + at, classes))
-            o->odd_rows++;
-        else
-            o->agree += largest(x + at, classes) == largest(y + at, classes);
+        o->agree += !has_odd(x + at, classes) && !has_odd(y + at, classes) &&
+                    top1_of(x + at, classes) == top1_of(y + at, classes);
     }
 }
 
@@ -178,6 +171,15 @@ static bool is_steady(const KeptRun *k, const KeptValue *v) {
     return k->n > 1;
 }
 
+/* This program, else the one that calibration ran, left something out. */
+static const char *why_left_out(const Measuring *c, const Program *p, const Value *v) {
+    const Rejection *r = program_left_out(p, v);
+    const LeftOut *before = c->j->calibrated.left_out;
+    r = r ? r : before && before->n ? before->reasons[0] : NULL;
+    return r ? arena_strf(c->arena, "%s cannot run here (%s)", diag_name(c->j->d, r->op), r->why).s
+             : "it cannot be computed here";
+}
+
 static void start_outputs(Measuring *c, const Module *m, const Program *p, Measured *out) {
     out->n_outputs = m->graph->n_out;
     out->outputs = NEW_ARRAY(c->arena, MeasuredOutput, out->n_outputs);
@@ -189,8 +191,10 @@ static void start_outputs(Measuring *c, const Module *m, const Program *p, Measu
         o->name = v->name;
         o->computed =
             was && p->outputs[i] >= 0 && type_count(v->type, &count) && count == was->count;
-        if (!o->computed)
+        if (!o->computed) {
+            o->why_not = why_left_out(c, p, v);
             continue;
+        }
         o->integer = !elem_is_float(type_real_elem(v->type));
         o->classes = are_classes(v, was);
         o->steady = is_steady(c->kept, was);
@@ -274,21 +278,39 @@ static void find_worst(const Measuring *c, Module *m, Measured *out) {
     }
 }
 
-void measure(Job *j, Module *m) {
+static void try_module(void *ctx) {
+    Measuring *c = ctx;
+    Measured *out = NEW(c->arena, Measured);
+    c->x = NEW_ARRAY(c->arena, double, KEPT_MOST);
+    c->y = NEW_ARRAY(c->arena, double, KEPT_MOST);
+    if (!run_module(c, c->m, out, c->unheard))
+        return;
+    find_worst(c, c->m, out);
+    c->j->measured = out;
+}
+
+static const char *first_error(const Diags *d) {
+    const DiagRecord *r;
+    size_t n = diags_records(d, &r), at = 0;
+    while (at < n && r[at].severity != DIAG_ERROR)
+        at++;
+    return at < n ? r[at].text : "it cannot run here";
+}
+
+/* What fails here is no fault of the result, which is written all the same. */
+void measure_result(Job *j, Module *m) {
     if (!j->kept || !j->decided)
         return;
-    Diags *unheard = diags_new(m->arena, NULL, false); /* calibration has told it all */
     DataPaths data = pass_data(&j->ctx);
+    Diags *unheard = diags_new(m->arena, NULL, false), *heard = m->diags;
+    diags_record(unheard, true);
+    m->diags = unheard; /* calibration has told the rest */
     FixedShapes *shapes = shapes_fix(m, &data, unheard);
-    if (!shapes)
-        return;
-    Measuring c = {.j = j, .kept = j->kept, .arena = m->arena};
-    Measured *out = NEW(m->arena, Measured);
-    c.x = NEW_ARRAY(m->arena, double, KEPT_MOST);
-    c.y = NEW_ARRAY(m->arena, double, KEPT_MOST);
-    if (run_module(&c, m, out, unheard)) {
-        find_worst(&c, m, out);
-        j->measured = out;
-    }
-    shapes_undo(m, shapes);
+    Measuring c = {.j = j, .m = m, .kept = j->kept, .arena = m->arena, .unheard = unheard};
+    bool lasted = !shapes || arena_try(m->arena, try_module, &c);
+    m->diags = heard;
+    if (!j->measured)
+        j->unmeasured = lasted ? first_error(unheard) : "-max-memory leaves too little for it";
+    if (shapes)
+        shapes_undo(m, shapes);
 }

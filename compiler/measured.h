@@ -20,14 +20,15 @@ enum { MEASURED_WORST = 3, MEASURED_LAYERS = 5 };
 
 typedef struct MeasuredOutput {
     Str name;
-    bool computed; /* by both models */
+    bool computed;       /* by both models */
+    const char *why_not; /* behind "as"; or NULL: it is */
     bool integer;
     bool steady; /* the float model gives the same for all samples, of which there are several */
     bool classes;
     ErrorSums sums;
-    size_t equal;                 /* elements */
-    size_t float_odd, odd;        /* elements that are NaN or infinite */
-    size_t rows, agree, odd_rows; /* of classes: all, with the same largest element */
+    size_t equal;          /* elements */
+    size_t float_odd, odd; /* elements that are NaN or infinite */
+    size_t rows, agree;    /* of classes: all, with the same largest element */
 } MeasuredOutput;
 
 typedef struct MeasuredValue {
@@ -44,8 +45,8 @@ struct Measured {
     size_t n_worst, n_layers;
 };
 
-/* Sets j->measured where there is something to measure and it can run. */
-void measure(Job *j, Module *m);
+/* Sets j->measured where there is something to measure and it can run, else j->unmeasured. */
+void measure_result(Job *j, Module *m);
 /* Ends the summary: what was measured, or that nothing was. */
 void measured_print(const Job *j);
 

@@ -16,7 +16,7 @@ static void put_db(FILE *to, double sqnr) {
 static void put_output(const Job *j, const MeasuredOutput *o) {
     const char *name = diag_name(j->d, o->name);
     if (!o->computed) {
-        fprintf(stderr, "output %s cannot be computed here and was not measured", name);
+        fprintf(stderr, "output %s was not measured", name);
     } else if (!o->sums.count) {
         fprintf(stderr, "output %s has no elements", name);
     } else if (o->integer) {
@@ -38,7 +38,12 @@ static void put_output(const Job *j, const MeasuredOutput *o) {
 
 static void put_outputs(const Job *j, const Measured *m) {
     size_t most = m->n_outputs < MOST_OUTPUTS ? m->n_outputs : MOST_OUTPUTS;
-    fprintf(stderr, "measured on %zu of %zu samples:", m->samples, m->of);
+    if (m->samples == m->of)
+        fprintf(stderr, "measured on the calibration data (%zu sample%s):", m->of,
+                m->of == 1 ? "" : "s");
+    else
+        fprintf(stderr, "measured on %zu of %zu samples of the calibration data:", m->samples,
+                m->of);
     for (size_t i = 0; i < most; i++) {
         fputs(most > 1 ? "\n  " : " ", stderr);
         put_output(j, &m->outputs[i]);
@@ -55,6 +60,13 @@ static void put_worst(const Job *j, const Measured *m) {
     }
     if (m->n_worst)
         fputc('\n', stderr);
+}
+
+static void warn_of_unmeasured(const Job *j, const MeasuredOutput *o) {
+    if (!o->computed)
+        diag_warning(j->d, LOC_NONE,
+                     "output %s was not measured, as %s: nothing is known of its accuracy",
+                     diag_name(j->d, o->name), o->why_not);
 }
 
 static void warn_of_odd(const Job *j, const MeasuredOutput *o) {
@@ -87,7 +99,7 @@ static const MeasuredOutput *too_little(const Measured *m) {
 
 static void warn_of_little(const Job *j, const Measured *m) {
     const MeasuredOutput *o = too_little(m);
-    if (!o || j->o->min_sqnr || j->o->max_drop)
+    if (!o || j->o->min_sqnr)
         return;
     Buf keep = buf_new(j->kept->arena);
     for (size_t i = 0; i < m->n_layers && !j->o->integer_only; i++) {
@@ -115,9 +127,9 @@ static const char *why_nothing(const Job *j) {
                      "-calib=PATH a summary does"
                    : "nothing was measured, as there is no data: qxc compare MODEL RESULT "
                      "-input=PATH tells what this costs";
-    return j->kept ? "nothing was measured, as the result cannot run here"
-                   : "nothing was measured: qxc compare MODEL RESULT -input=PATH tells what this "
-                     "costs";
+    return j->unmeasured ? NULL
+                         : "nothing was measured: qxc compare MODEL RESULT -input=PATH tells what "
+                           "this costs";
 }
 
 void measured_print(const Job *j) {
@@ -125,11 +137,16 @@ void measured_print(const Job *j) {
     const char *why = m ? NULL : why_nothing(j);
     if (why)
         fprintf(stderr, "%s\n", why);
+    if (!m && j->unmeasured)
+        diag_warning(j->d, LOC_NONE, "nothing was measured, nothing is known of the accuracy: %s",
+                     j->unmeasured);
     if (!m)
         return;
     put_outputs(j, m);
     put_worst(j, m);
     for (size_t i = 0; i < m->n_outputs; i++)
         warn_of_odd(j, &m->outputs[i]);
+    for (size_t i = 0; i < m->n_outputs && i < MOST_OUTPUTS; i++)
+        warn_of_unmeasured(j, &m->outputs[i]);
     warn_of_little(j, m);
 }

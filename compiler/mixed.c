@@ -155,7 +155,7 @@ static bool measure_drop(Mixed *x, Module *a, Module *b, Drop *out) {
     return true;
 }
 
-static bool measure(Mixed *x, size_t n, const Layer *only, Score *out, ExitCode *code) {
+static bool measure_spared(Mixed *x, size_t n, const Layer *only, Score *out, ExitCode *code) {
     Job plain, run = *x->j;
     Options o;
     Module *a = read_float(x, &plain, &o, code);
@@ -222,7 +222,7 @@ static ExitCode missed(const Mixed *x, const Score *best) {
 static bool rank_layers(Mixed *x, ExitCode *code) {
     Score s;
     for (size_t i = 0; i < x->n; i++) {
-        if (!measure(x, 0, &x->layers[i], &s, code))
+        if (!measure_spared(x, 0, &x->layers[i], &s, code))
             return false;
         x->layers[i].sqnr = s.sqnr;
     }
@@ -237,7 +237,7 @@ static bool fewest(Mixed *x, size_t *n, Score *score, ExitCode *code) {
     while (*n - misses > 1) {
         size_t middle = misses + (*n - misses) / 2;
         Score s;
-        if (!measure(x, middle, NULL, &s, code))
+        if (!measure_spared(x, middle, NULL, &s, code))
             return false;
         if (!holds(x, &s)) {
             misses = middle;
@@ -257,7 +257,7 @@ static bool give_back(Mixed *x, size_t *n, Score *score, ExitCode *code) {
         memmove(&x->layers[i], &x->layers[i + 1], behind * sizeof tried);
         x->layers[*n - 1] = tried;
         Score s;
-        if (!measure(x, *n - 1, NULL, &s, code))
+        if (!measure_spared(x, *n - 1, NULL, &s, code))
             return false;
         if (holds(x, &s)) {
             --*n;
@@ -282,14 +282,14 @@ static void take(Mixed *x, size_t n) {
 static ExitCode search(Mixed *x) {
     ExitCode code;
     Score plain = {0}, best = {0};
-    if (!measure(x, 0, NULL, &plain, &code))
+    if (!measure_spared(x, 0, NULL, &plain, &code))
         return code;
     if (x->has_drop && !x->s->o.quiet)
         top1_print(&x->of_float, x->labels.n, stderr);
     tell(x, "all quantized", &plain);
     if (holds(x, &plain))
         return EXIT_DONE;
-    if (!list_layers(x, &code) || !measure(x, x->n, NULL, &best, &code))
+    if (!list_layers(x, &code) || !measure_spared(x, x->n, NULL, &best, &code))
         return code;
     if (!holds(x, &best))
         return missed(x, &best);

@@ -254,7 +254,7 @@ static bool bring_into_form(Job *j, Module *m) {
         return false;
     if (j->form >= FORM_TRUE && m->wide_zp && !job_pass(j, m, "wide-zp"))
         return false;
-    measure(j, m);
+    measure_result(j, m);
     if (j->form < FORM_QDQ)
         return j->emit != EMIT_ONNX || !has_onnx_alone(j) || job_pass(j, m, "spell-onnx");
     if (j->form == FORM_QOP && !(job_pass(j, m, "lower-nbits") && job_pass(j, m, "lower-tables")))

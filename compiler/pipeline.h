@@ -44,6 +44,7 @@ typedef struct Job {
     bool measures;          /* the result is to be measured: somebody reads the summary */
     KeptRun *kept;          /* by then: what the float model gave; or NULL */
     Measured *measured;     /* or NULL: nothing was */
+    const char *unmeasured; /* why, where it was tried */
     Form form;
     EmitKind emit;
     bool unreadable;       /* job_init failed on a file: -scheme, -scales-from */

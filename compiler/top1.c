@@ -40,7 +40,7 @@ bool labels_read(Arena *a, const char *const *paths, size_t n, const char *key, 
     return ok;
 }
 
-static size_t largest(const double *x, size_t n) {
+size_t top1_of(const double *x, size_t n) {
     size_t at = 0;
     for (size_t i = 1; i < n; i++)
         if (x[i] > x[at])
@@ -82,7 +82,7 @@ static bool answer(Runner *r, Samples *s, const Value *y, const Labels *labels, 
         value_reals(y, runner_output(r, 0), out->classes, reals);
         out->of_class[held_label(labels, i)]++;
         out->right[i] =
-            !isnan(reals[0]) && (int64_t)largest(reals, out->classes) == held_label(labels, i);
+            !isnan(reals[0]) && (int64_t)top1_of(reals, out->classes) == held_label(labels, i);
         out->n_right += out->right[i];
     }
     return samples_ok(s);

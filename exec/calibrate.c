@@ -142,7 +142,6 @@ typedef struct Writing {
     const Program *program;
     CalibReport report;
     Diags *diags;
-    size_t step;
 } Writing;
 
 static Track *known_track(const Calibration *c, const Value *v) {
@@ -180,19 +179,6 @@ static void write_ranges(Value *v, void *ctx) {
         apply_method(w->calibration, t, v->stat);
 }
 
-/* Each step needs the one before of all values. */
-static void (*const finish[])(Value *v, void *ctx) = {write_extremes, ask_from, write_ranges};
-
-static void finish_graph(Graph *g, void *ctx) {
-    Writing *w = ctx;
-    for (size_t i = 0; i < g->n_in; i++)
-        finish[w->step](g->in[i], w);
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        if (n->out[i])
-            finish[w->step](n->out[i], w);
-}
-
 /* All samples, one after the other. */
 static bool run_samples(Calibration *c, Runner *r, Samples *s, size_t *samples, Diags *d) {
     for (; samples_load(s, r); ++*samples) {
@@ -223,8 +209,9 @@ bool calibrate(Module *m, Samples *s, const CalibOptions *o, KeptRun *kept, Cali
         return false;
     if (w.report.samples == 0)
         return diag_error(d, LOC_NONE, "there are no calibration samples");
-    for (; w.step < sizeof finish / sizeof *finish; w.step++)
-        module_each_graph(m, finish_graph, &w);
+    module_each_value(m, write_extremes, &w); /* each needs the one before of all values */
+    module_each_value(m, ask_from, &w);
+    module_each_value(m, write_ranges, &w);
     if (report)
         *report = w.report;
     return true;

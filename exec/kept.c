@@ -6,7 +6,7 @@ enum { VALUE_SAMPLES = 4, MOST_OF_VALUE = 256 }; /* of values that are no output
 KeptRun *kept_new(const Module *m, size_t total) {
     KeptRun *k = NEW(m->arena, KeptRun);
     *k = (KeptRun){.arena = m->arena, .total = total, .n_values = m->n_values};
-    k->n = (total + 2) / 3 < KEPT_SAMPLES ? (total + 2) / 3 : KEPT_SAMPLES;
+    k->n = total < KEPT_SAMPLES ? total : KEPT_SAMPLES;
     k->values = NEW_ARRAY(m->arena, KeptValue *, m->n_values);
     k->n_outputs = m->graph->n_out;
     k->outputs = NEW_ARRAY(m->arena, KeptValue *, k->n_outputs);

@@ -1,8 +1,8 @@
 /* What a float model gives for a few samples, kept while it is calibrated, so that another form of
  * it can be held against it without a second run.
  *
- * The samples are a third of the data, 1 to 32, spread evenly over it: the same ones each time. So
- * what is done with them costs little beside the runs over all the data that quantization takes. Of
+ * The samples are all of the data up to 32, of more 32 spread evenly over it: the same ones each
+ * time. So what is done with them costs little beside the runs that quantization takes. Of
  * a graph output up to 65536 elements a sample are kept, of other values of the main graph 256 of
  * each of 4 samples; of more elements those at places spread evenly (multiples of the golden ratio,
  * modulo 1). NaN and infinities are kept as they are. Memory is the arena's. */

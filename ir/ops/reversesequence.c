@@ -39,9 +39,9 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     if (bind_count(n->in[LENS]) != p.batch)
         return bind_unsupported(b, n, "%d lengths for %d sequences", bind_count(n->in[LENS]),
                                 p.batch);
-    if (!bind_call(b, n, bind_kernel(b, "reverse_rows", 1, &e), &p, sizeof p, 3,
-                   (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[LENS]),
-                           bind_value(b, n->out[0])}))
+    if (!bind_call(
+            b, n, bind_kernel(b, "reverse_rows", 1, &e), &p, sizeof p, 3,
+            (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[LENS]), bind_value(b, n->out[0])}))
         return false;
     bind_within(b, n->in[LENS], false, (int32_t[]){p.n + 1}, 1);
     return true;

@@ -47,7 +47,8 @@ bool weight_is_few(const Quant *q) {
 }
 
 Mend mend_new(Module *m, PassContext *c, const char *pass) {
-    return (Mend){c, unique_names_new(m), uses_new(m), pass, m->arena, NULL, 0, NULL, 0, 0};
+    return (Mend){
+        .c = c, .names = unique_names_new(m), .uses = uses_new(m), .pass = pass, .arena = m->arena};
 }
 
 static void round_run(const WeightMatrix *w, const QuantRuns *r, float *x) {
