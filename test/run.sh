@@ -1,13 +1,14 @@
 #!/bin/bash
-# Runs the tests and ends with one line, `N passed, N failed` (and `, N skipped`).
+# Runs the tests and ends with one line, `N passed, N failed, N skipped`.
 #   test/run.sh [all|quick|skipped|unit|lit|oracle|replay] [PART]
 # PART is a path below test/lit, or unit/NAME, oracle/NAME, replay/NAME: passes/quantize, unit/support.
-# `quick` is a choice of two minutes, `skipped` what the last run skipped, of lit and oracle.
+# `quick` is a choice of two minutes, `skipped` what the last run skipped, of lit and oracle; neither takes a PART.
 # Called by `make test`; the environment may set BUILD, CC, PYTHON, SANITIZE, ROUNDTRIP, QXC_SHARED.
 # Tests find the program in QXC and large models in QXC_SHARED.
 set -u
 cd "$(dirname "$0")/.."
 . test/venv.sh
+. test/counts.sh
 
 kind=${1:-all}
 part=${2:-}
@@ -19,12 +20,16 @@ esac
 export QXC_SHARED=${QXC_SHARED:-$(dirname "$PWD")/shared}
 make=(${MAKE:-make} "BUILD=$BUILD" "CC=${CC:-cc}" "SANITIZE=${SANITIZE:-}" --no-print-directory)
 [[ ${MAKEFLAGS:-} == *jobserver* ]] || make+=("-j$(getconf _NPROCESSORS_ONLN)")
-passed=0 failed=0 skipped=0
 
 # What a sanitizer finds ends the program by a signal, so that no test takes it for a refusal.
 export ASAN_OPTIONS=abort_on_error=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 export UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
 
+if [[ $kind/$part == @(quick|skipped)/?* ]]; then
+    check "make $kind takes no T: it is a choice of its own" false
+    counts
+    exit
+fi
 case $part in
 unit/* | oracle/* | replay/*) kind=${part%%/*} part=${part#*/} ;;
 lit/*) kind=lit part=${part#*/} ;;
@@ -41,45 +46,11 @@ wanted() {
 choice=$part
 case $kind in quick | skipped) choice=--$kind ;; esac
 
-# One check that either holds or not; exit status 77 says that it could not be made.
-check() { # name, command
-    local name=$1
-    shift
-    "$@"
-    case $? in
-    0) passed=$((passed + 1)) ;;
-    77) skipped=$((skipped + 1)) ;;
-    *)
-        echo "FAIL: $name" >&2
-        failed=$((failed + 1))
-        ;;
-    esac
-}
-
-# Adds up the line that a runner of many tests ends with.
-add() { # name, last line of its output
-    if [[ $2 =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
-        passed=$((passed + BASH_REMATCH[1]))
-        failed=$((failed + BASH_REMATCH[2]))
-        skipped=$((skipped + BASH_REMATCH[3]))
-        printf '%-8s%s\n' "$1" "$2"
-    else
-        echo "FAIL: $1 did not run to its end" >&2
-        failed=$((failed + 1))
-    fi
-}
-
-run_counted() { # name, command whose last line counts
-    local name=$1 log="$BUILD/test-$1.log"
-    shift
-    "$@" 2>&1 | tee "$log" | sed '$d'
-    add "$name" "$(tail -n 1 "$log")"
-}
-
 mkdir -p "$BUILD"
 if ! tools/install_deps.sh --if-possible; then
-    echo "0 passed, 1 failed"
-    exit 1
+    check "dependencies" false
+    counts
+    exit
 fi
 
 case $kind in
@@ -94,12 +65,12 @@ if ! "${make[@]}" $targets >"$BUILD/make.log" 2>&1; then
     cat "$BUILD/make.log"
     check "build" false
 else
-    wanted unit && run_counted unit test/unit/run.sh "$part"
-    wanted replay && run_counted replay test/fuzz/replay.sh "$part"
+    wanted unit && counted unit test/unit/run.sh "$part"
+    wanted replay && counted replay test/fuzz/replay.sh "$part"
     if wanted lit || wanted oracle; then
         if venv build/venv; then # one for all build folders
-            wanted lit && run_counted lit build/venv/bin/python test/lit/run.py "$choice"
-            wanted oracle && run_counted oracle build/venv/bin/python test/oracle/run.py "$choice"
+            wanted lit && counted lit build/venv/bin/python test/lit/run.py "$choice"
+            wanted oracle && counted oracle build/venv/bin/python test/oracle/run.py "$choice"
         else
             check "virtual environment from test/requirements.txt" false
         fi
@@ -115,7 +86,4 @@ if [ "$kind" != skipped ] && [ $((passed + failed)) = 0 ]; then
     echo "no test ran" >&2
     failed=1
 fi
-line="$passed passed, $failed failed"
-[ "$skipped" -gt 0 ] && line="$line, $skipped skipped"
-echo "$line"
-[ "$failed" = 0 ]
+counts

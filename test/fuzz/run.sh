@@ -3,11 +3,12 @@
 #   test/fuzz/run.sh SECONDS
 # TARGET=qir,onnx chooses targets; else all run. The environment may set MAKE, PYTHON, JOBS (processes
 # for each target, 1). In build/fuzz: seeds/ is made here, corpus/ grows from run to run, found/ holds
-# the inputs that broke something. Limits for one input: 10 seconds, 2 GB. Exit 1 when something was
-# found.
+# the inputs that broke something. Limits for one input: 10 seconds, 2 GB. Ends with a line
+# `N passed, N failed, N skipped`, of targets.
 set -u
 cd "$(dirname "$0")/../.."
 . test/venv.sh
+. test/counts.sh
 
 seconds=${1:-60}
 build=build/fuzz
@@ -30,24 +31,27 @@ report() { # name, log
 TMPDIR=$(mktemp -d -p "$([ -w /dev/shm ] && echo /dev/shm || echo "${TMPDIR:-/tmp}")")
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
-status=0
 mkdir -p $build/found
-for source in test/fuzz/fuzz_*.c; do
-    name=$(basename "$source" .c)
-    name=${name#fuzz_}
-    [[ -z ${TARGET:-} || ,$TARGET, == *",$name,"* ]] || continue
+
+# False where something was found.
+fuzz() { # name
+    local name=$1 log=$build/found/$1.log regress=test/fuzz/regress/$1
     mkdir -p "$build/corpus/$name"
-    log=$build/found/$name.log
-    regress=test/fuzz/regress/$name
     if nice -n 19 "$build/libfuzzer/fuzz_$name" "$PWD/$build/corpus/$name" "$build/seeds/$name" \
         $([ -d "$regress" ] && echo "$regress") -dict="$build/seeds/$name.dict" </dev/null \
         -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 \
         -artifact_prefix="$PWD/$build/found/$name-" -print_final_stats=1 >"$log" 2>&1; then
         report "$name" "$log"
-    else
-        echo "$name: found something" >&2
-        grep -a -e '^broken promise' -e '^SUMMARY' -e 'Test unit written' "$log" >&2
-        status=1
+        return
     fi
+    grep -a -e '^broken promise' -e '^SUMMARY' -e 'Test unit written' "$log" >&2
+    return 1
+}
+
+for source in test/fuzz/fuzz_*.c; do
+    name=$(basename "$source" .c)
+    name=${name#fuzz_}
+    [[ -z ${TARGET:-} || ,$TARGET, == *",$name,"* ]] || continue
+    check "fuzz_$name found something" fuzz "$name"
 done
-exit $status
+counts

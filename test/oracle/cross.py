@@ -79,19 +79,14 @@ class CrossModel:
         prefix, parameters = re.search(r"\bint\s+(\w+)_run\s*\(([^;]*)\)\s*;", text).groups()
         self.ports = [re.fullmatch(r"\s*(const\s+)?(\w+)\s+(\w+)\s*\[(\d+)\]\s*", p).groups()
                       for p in parameters.split(",")[1:]]
-        self.object, self.program = source.with_suffix(f".{target}.o"), source.with_suffix(f".{target}")
-        self.compile("-std=c99", *WARNINGS, *flags, "-c", "-o", self.object, source)
+        self.assembly, self.program = source.with_suffix(f".{target}.s"), source.with_suffix(f".{target}")
+        self.compile("-std=c99", *WARNINGS, *flags, "-S", "-o", self.assembly, source)
         (self.folder / "driver.c").write_text(self.driver(prefix, source.with_suffix(".h").name))
-        self.compile("-I", self.folder, "-o", self.program, self.folder / "driver.c", self.object,
+        self.compile("-I", self.folder, "-o", self.program, self.folder / "driver.c", self.assembly,
                      *self.target.link)
 
     def compile(self, *arguments):
         subprocess.run([self.target.compiler, "-O2", *self.target.flags, *arguments], check=True)
-
-    def assembly(self, source):
-        made = source.with_suffix(".s")
-        self.compile("-std=c99", "-S", "-o", made, source)
-        return made.read_text()
 
     def is_portable(self, source):
         """Whether it has no micro-kernel of the processor's own (kernels/simd.h)."""

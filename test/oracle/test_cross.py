@@ -3,6 +3,8 @@
 Each processor family has micro-kernels of its own; test_channels_last does the same for this machine.
 """
 
+import functools
+
 import numpy as np
 
 from common import OracleCase, for_each, model_path, qxc, qxc_outputs
@@ -23,14 +25,16 @@ class Cross(OracleCase):
         qxc(model, "-emit=c", "-name=m", "-no-sync", "-quiet", "-o", folder / "model.c", *options)
         return folder / "model.c"
 
-    def compare(self, target, how, *flags):
-        layers = Layers(5, how, SMALL if target.startswith("cortex") else 100)
+    layers = staticmethod(functools.cache(lambda how, count: Layers(5, how, count)))
+
+    def compare(self, target, how):
+        layers = self.layers(how, SMALL if target.startswith("cortex") else 100)
         model = self.scratch / f"{target}-{how}.onnx"
         layers.save(model)
         source = self.emit(model, target, f"-requant={how}")
-        model = CrossModel(source, target, *flags)
+        model = CrossModel(source, target)
         if model.target.instruction:
-            self.assertIn(model.target.instruction, model.assembly(source))
+            self.assertIn(model.target.instruction, model.assembly.read_text())
         self.assertEqual(not model.target.instruction, model.is_portable(source))
         (got,) = model.run([list(layers.feeds.values())])
         differ = [name for name, values in zip(layers.want, got, strict=True)

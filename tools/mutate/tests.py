@@ -16,6 +16,11 @@ import lit.Test
 import lit.worker
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+ORACLE = ROOT / "test/oracle"
+sys.path.insert(0, str(ORACLE))
+
+import pool
+
 PASSED = {lit.Test.PASS, lit.Test.XFAIL, lit.Test.FLAKYPASS}
 # Of the tests below test/lit, those that are about the files of a folder.
 OWN = {"passes": ("passes",), "ir/ops": ("verify", "exec"), "ir": ("qir", "scheme")}
@@ -80,21 +85,13 @@ def run_case(case):
     return unittest.TextTestRunner(failfast=True).run(unittest.TestSuite([case])).wasSuccessful()
 
 
-def cases(suite):
-    for one in suite:
-        if isinstance(one, unittest.TestSuite):
-            yield from cases(one)
-        else:
-            yield one
-
-
 def all_tests(build, worker, wanted):
     """Name to test, of those whose names start with one of `wanted`. `build` holds the program with the mutants; `worker` tells
     scratch folders apart."""
     tests = lit_tests(build, build / f"worker{worker}")
     for path in sorted((ROOT / "test/unit").glob("test_*.c")):
         tests.append(ForkedTest(f"unit/{path.stem}", path, functools.partial(run_program, build / "unit" / path.stem)))
-    for path in sorted((ROOT / "test/oracle").glob("test_*.py")):
+    for path in sorted(ORACLE.glob("test_*.py")):
         if f"oracle/{path.stem}".startswith(wanted) or any(w.startswith(f"oracle/{path.stem}") for w in wanted):
             tests += oracle_tests(build, path)
     return {test.name: test for test in tests if test.name.startswith(wanted)}
@@ -116,9 +113,7 @@ def lit_tests(build, scratch):
 def oracle_tests(build, path):
     """Each method is a test."""
     os.environ["QXC"] = str(build / "qxc")  # which the modules read
-    if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
-    found = cases(unittest.defaultTestLoader.loadTestsFromName(path.stem))
+    found = pool.each(unittest.defaultTestLoader.loadTestsFromName(path.stem))
     return [ForkedTest(f"oracle/{case.id()}", path, functools.partial(run_case, case)) for case in found]
 
 
