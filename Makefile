@@ -218,9 +218,9 @@ quick skipped unit lit oracle replay:
 check-san:
 	@+$(MAKE) BUILD=build/san SANITIZE=1 test
 
-# clang builds it, and the programs of both compilers emit the same bytes of forty models.
+# clang builds it with sanitizers: the same bytes of forty models, what was once found, five seconds of each fuzz target.
 check-tools:
-	@BUILD='$(BUILD)' CC='$(CC)' MAKE='$(MAKE)' tools/check_tools.sh
+	@+BUILD='$(BUILD)' CC='$(CC)' MAKE='$(MAKE)' PYTHON='$(PYTHON)' tools/check_tools.sh
 
 check-layers:
 	@tools/check_layers.sh
@@ -274,12 +274,12 @@ help:
 	@echo 'make               build/qxc and build/libqxc.a (CC=clang-19, CFLAGS=..., BUILD=..., V=1)'
 	@echo 'make test          everything: unit, lit, oracle, layers, format; T=passes/quantize: a part'
 	@echo 'make quick         a part of that: two minutes where qxc is built'
-	@echo 'make skipped       what the last run skipped, with another QXC_SHARED=DIR, say'
+	@echo 'make skipped       what the last run skipped, with another QXC_SHARED=DIR, say; neither takes a T'
 	@echo 'make unit lit oracle replay   one kind of test; T=NAME: a part of it'
 	@echo 'make fuzz T=60     libFuzzer on each target of test/fuzz, T seconds each; TARGET=qir,onnx'
 	@echo 'make check-san     all tests under AddressSanitizer and UBSan, in build/san'
 	@echo 'make mutate        does a test notice small changes of passes and operators? N=200 SEED=1: docs/hacking.md'
-	@echo 'make check-tools   clang builds it; programs of gcc and clang emit the same bytes of forty models'
+	@echo 'make check-tools   clang and sanitizers: the same bytes of forty models, replays, a little of fuzz'
 	@echo 'make demo          the tour'
 	@echo 'make bench         measure emitted C beside others: docs/benchmarks.md'
 	@echo 'make format        clang-format all sources; check-format, check-layers: check only'
