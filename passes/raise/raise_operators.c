@@ -318,6 +318,30 @@ static void raise_mover(Raise *r, Node *n) {
             move_result(r, n, i, q);
 }
 
+/* Relu of integers, and a Concat of those of one grid, yield integers of that grid, whoever reads
+ * them: several QuantizeLinear, a product. */
+static void raise_kept(Raise *r, Node *n) {
+    const Quant *q = NULL;
+    bool wanted = one_result(n) && is_wanted(r, n);
+    for (size_t i = 0; wanted && i < n->n_in; i++) {
+        if (!n->in[i] || !quant_rule_is_data(&n->def->quant, i))
+            continue;
+        Value *x = raise_source(n->in[i]);
+        if (!x || x == n->in[i] || x->type.quant->kind != QUANT_PARAMS ||
+            !quant_is_per_tensor(x->type.quant) || elem_bits(x->type.elem) > 16 ||
+            (q && !quant_equal(q, x->type.quant)))
+            return;
+        q = x->type.quant;
+    }
+    bool cuts = n->def->quant.kind == QUANT_CLAMP;
+    if (!q || (cuts && !n->def->quant.cuts_at_zero && !clamp_is_noop(n, q)))
+        return;
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && quant_rule_is_data(&n->def->quant, i))
+            n->in[i] = raise_source(n->in[i]);
+    move_result(r, n, 0, q);
+}
+
 /* ---- all ---- */
 
 static void raise_node(Raise *r, Node *n) {
@@ -340,8 +364,13 @@ static void raise_node(Raise *r, Node *n) {
             raise_mover(r, n);
         break;
     case QUANT_JOIN:
-    case QUANT_COMPUTE:
-    case QUANT_CLAMP: raise_compute(r, n); break;
+    case QUANT_CLAMP:
+        if (reached_quantize(r, n))
+            raise_compute(r, n);
+        else
+            raise_kept(r, n);
+        break;
+    case QUANT_COMPUTE: raise_compute(r, n); break;
     }
 }
 
