@@ -76,6 +76,8 @@ static bool infer_results(Infer *s, Node *n) {
     c.arena = s->scratch;
     bool ok = op ? infer_op(s, n, op, &c) : infer_qop(s, n, &c, &op);
     unhide(n, hidden);
+    if (ok && op && n->n_out && c.out[0].kind == TYPE_TENSOR && n->def && node_on_integers(n))
+        c.out[0].elem = node_integer_elem(n, c.out[0].elem);
     for (size_t i = 0; ok && i < n->n_out; i++)
         ok = infer_join(s, &c, op, i);
     arena_clear(s->scratch);

@@ -376,6 +376,11 @@ bool node_count_operands(const Node *n, Diags *d);
 /* That operands and results have element types that its schema allows together. True where no
  * schema is known. */
 bool node_types_fit(const Node *n, Diags *d);
+/* Whether a node computes on plain integers what ONNX has on floats alone (plain_integer.c): it is
+ * read and written, and runs once it was raised. The elements of its first result, of which
+ * inference by ONNX's rules says `inferred`. */
+bool node_on_integers(const Node *n);
+ElemType node_integer_elem(const Node *n, ElemType inferred);
 bool verify_functions(Module *m, unsigned flags, Diags *d);      /* verify_functions.c */
 bool verify_structure(Module *m, Diags *d);                      /* verify_structure.c */
 bool verify_node_quant(const Node *n, unsigned flags, Diags *d); /* verify_ops_quant.c */

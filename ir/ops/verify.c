@@ -6,7 +6,7 @@
 
 typedef struct Verify {
     Diags *d;
-    Map *implied; /* domains that are not imported, as far as said */
+    Map *implied; /* domains that are not imported, as far as said; what else is said once */
     unsigned flags;
     bool quants; /* the quantizations by themselves are right */
     bool ok;
@@ -116,7 +116,8 @@ static bool check_schema(const Node *n, Diags *d) {
     if (gone)
         return diag_error(d, n->loc, "%s does not exist any more at opset %lld",
                           diag_name(d, n->op), (long long)node_opset(n));
-    return check_count(n, s, false, d) && check_count(n, s, true, d) && check_all_types(n, s, d);
+    return check_count(n, s, false, d) && check_count(n, s, true, d) &&
+           (node_on_integers(n) || check_all_types(n, s, d));
 }
 
 bool node_types_fit(const Node *n, Diags *d) {
@@ -191,6 +192,13 @@ static bool verify_node(const Node *n, const Verify *v) {
         return false;
     if (node_in_function(n))
         return true; /* operands have no types there */
+    if (v->flags & VERIFY_WARN && node_on_integers(n) &&
+        map_set(v->implied, STR("integers"), (void *)n))
+        diag_warning(
+            d, n->loc,
+            "%s of plain integers is not in ONNX, and runtimes refuse it; -emit=qdq, qop or "
+            "c give it quantized types (said once)",
+            diag_name(d, n->op));
     if (node_reads_faulty(n))
         return true; /* one mistake, one error */
     int before = diags_errors(d);
