@@ -57,6 +57,7 @@ static void look_at_nodes(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         f->qonnx |= is_qonnx(n);
         f->scaling |= is_scaling(n);
+        f->integers |= node_on_integers(n);
         bool q = node_conversion(n) == CONVERT_QUANTIZE || node_conversion(n) == CONVERT_DEQUANTIZE;
         if ((q && n->n_in > 1) || qop_find(n->domain, n->op) || is_integer_product(n) ||
             node_is(n, "DynamicQuantizeLinear") || is_channels_last(n) || is_emulated(n))
@@ -73,7 +74,7 @@ ModuleForm module_form(Module *m) {
 
 /* What is quantized has been decided: statistics and rules are for float models. */
 static bool look_if_decided(Job *j, Module *m, ModuleForm f) {
-    j->decided_before = f.fake || f.typed || f.onnx_quantized || f.qonnx || f.scaling;
+    j->decided_before = f.fake || f.typed || f.onnx_quantized || f.qonnx || f.scaling || f.integers;
     if (j->decided_before)
         return warn_of_idle_options(j, m->arena);
     warn_of_idle_rules(j);
@@ -153,8 +154,16 @@ static bool open_up(Job *j, Module *m) {
 
 /* What other tools quantized, in any of their forms, becomes types. */
 static bool raise(Job *j, Module *m, ModuleForm f) {
+    if (f.integers) {
+        if (!job_pass(j, m, "raise-integer-form"))
+            return false;
+        bool scaling = f.scaling;
+        f = module_form(m);
+        f.scaling = scaling;
+    }
     bool any = f.scaling || f.qonnx || f.onnx_quantized;
-    return (!f.scaling || job_pass(j, m, "raise-scaling")) &&
+    return (!f.scaling || (job_pass(j, m, "fold-const") && job_pass(j, m, "drop-identities") &&
+                           job_pass(j, m, "raise-scaling"))) &&
            (!f.qonnx || job_pass(j, m, "raise-qonnx")) && (!any || job_pass(j, m, "raise-quant"));
 }
 
@@ -234,6 +243,7 @@ static bool bring_into_form(Job *j, Module *m) {
         return false;
     if (has_onnx_alone(j) && !f.typed && !job_pass(j, m, "split-products"))
         return false;
+    f.scaling |= f.integers;
     if (f.onnx_quantized || f.qonnx || f.scaling) {
         if (j->form >= FORM_FAKE && !raise(j, m, f))
             return false;

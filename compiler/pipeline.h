@@ -100,6 +100,7 @@ typedef struct ModuleForm {
     bool onnx_quantized; /* QuantizeLinear with three operands, QLinearConv, ... */
     bool qonnx;          /* Quant, BipolarQuant: passes/raise/raise_qonnx.h */
     bool scaling;        /* Round and Clip of scaled numbers: passes/raise/raise_scaling.h */
+    bool integers;       /* operators of floats on plain integers: ir/ops/plain_integer.c */
     bool annotated;      /* ONNX's quantization annotations */
 } ModuleForm;
 ModuleForm module_form(Module *m);

@@ -28,7 +28,7 @@ static bool integer_bounds(const Node *clip, int64_t *lo, int64_t *hi) {
 }
 
 typedef struct Chain {
-    Node *first, *last; /* Round and Clip, in any order */
+    Node *first, *last; /* Round and Clip, in any order; or Floor and Clip */
     int64_t lo, hi;
 } Chain;
 
@@ -37,11 +37,24 @@ static bool is_double(const Value *v) {
     return v->type.kind == TYPE_TENSOR && v->type.elem == ELEM_DOUBLE;
 }
 
+/* The node that makes v, but for those that add 0 to it. */
+static Node *maker(const Value *v) {
+    Node *n = v ? v->def : NULL;
+    while (n && (node_is(n, "Add") || node_is(n, "Sub")) && n->n_in == 2 && n->in[0]) {
+        const Tensor *t = edit_float_const(n->in[1]);
+        if (!t || t->count != 1 || tensor_float(t, 0) != 0)
+            break;
+        n = n->in[0]->def;
+    }
+    return n;
+}
+
 static bool find_chain(Node *n, Chain *c) {
-    Node *before = n->n_in && n->in[0] ? n->in[0]->def : NULL;
-    bool clip = node_is(n, "Clip");
+    Node *before = n->n_in ? maker(n->in[0]) : NULL;
+    bool clip = node_is(n, "Clip"), floor = before && clip && node_is(before, "Floor");
     if (!before || before->graph != n->graph || !(clip || node_is(n, "Round")) ||
-        !node_is(before, clip ? "Round" : "Clip") || !before->in[0] || is_double(n->in[0]))
+        !(floor || node_is(before, clip ? "Round" : "Clip")) || !before->in[0] ||
+        is_double(n->in[0]))
         return false;
     *c = (Chain){.first = before, .last = n};
     return integer_bounds(clip ? n : before, &c->lo, &c->hi);
@@ -234,10 +247,14 @@ static void raise_chains(Graph *g, void *ctx) {
     Scaling *s = ctx;
     FOR_NODES(n, g) {
         Chain c;
-        if (!find_chain(n, &c) || raise_fake(s, &c) || fold_chain(s, &c))
+        if (!find_chain(n, &c))
+            continue;
+        bool floor = node_is(c.first, "Floor");
+        if (!floor && (raise_fake(s, &c) || fold_chain(s, &c)))
             continue;
         Node *first = c.first;
-        scaling_dequantize(s, n, scaling_quantize(s, n, first->in[0], quant_of(s, &c, 1, &one)));
+        Value *x = floor ? first->out[0] : first->in[0]; /* whole numbers stay as they are */
+        scaling_dequantize(s, n, scaling_quantize(s, n, x, quant_of(s, &c, 1, &one)));
         scaling_leave(s, first);
     }
 }
@@ -270,15 +287,83 @@ static void skip_casts(Graph *g, void *ctx) {
     }
 }
 
+/* ---- Cast to integers that go out ---- */
+
+/* The integers behind v, through nodes that move them or cut them off at 0. */
+static const Quant *plain_integers(const Value *v) {
+    while (v->def && scaling_commutes(v->def))
+        v = v->def->in[0];
+    const Quant *q = v->def && is_own_dequantize(v->def) ? v->def->in[0]->type.quant : NULL;
+    bool plain = q && quant_is_per_tensor(q) && quant_scale(q, 0) == 1 && quant_zp_all_zero(q);
+    return plain ? q : NULL;
+}
+
+/* The same numbers in another type that holds them. */
+static const Quant *stored_as(Scaling *s, const Quant *q, ElemType e) {
+    Quant *as = quant_copy(s->b.a, q);
+    as->storage = e;
+    as->lo = quant_lo(q);
+    as->hi = quant_hi(q);
+    as->has_range = as->lo > elem_min(e) || as->hi < elem_max(e);
+    return as;
+}
+
+/* The integers themselves go out, under the name that went out before. */
+static void take_place(Scaling *s, Node *cast, Value *ints, ElemType e) {
+    Value *y = cast->out[0];
+    ints->type = type_quantized(real_type(ints->type), stored_as(s, ints->type.quant, e));
+    Str name = ints->name;
+    ints->name = y->name;
+    y->name = name;
+    ints->declared = y->declared;
+    ints->doc = y->doc;
+    ints->meta = y->meta;
+    value_replace(s->m, s->uses, y, ints);
+    scaling_leave(s, cast);
+}
+
+/* A Cast whose result only leaves the graph: its integers, in a type. */
+static void type_outputs(Graph *g, void *ctx) {
+    Scaling *s = ctx;
+    FOR_NODES(n, g) {
+        const Use *uses;
+        Value *x = n->n_in ? n->in[0] : NULL, *y = n->n_out ? n->out[0] : NULL;
+        const Quant *q = x && node_is(n, "Cast") ? plain_integers(x) : NULL;
+        ElemType e = q ? (ElemType)node_int(n, "to", 0) : ELEM_UNDEFINED;
+        if (!q || elem_bits(q->storage) > 16 || !elem_is_int(e) || quant_lo(q) < elem_min(e) ||
+            quant_hi(q) > elem_max(e))
+            continue;
+        bool out = uses_of(s->uses, y, &uses) > 0;
+        for (size_t i = 0; i < uses_of(s->uses, y, &uses); i++)
+            out = out && !uses[i].node;
+        if (!out)
+            continue;
+        const Node *dq = is_own_dequantize(x->def) ? x->def : NULL;
+        if (dq && !uses_is_output(s->uses, dq->in[0])) {
+            take_place(s, n, dq->in[0], e);
+            continue;
+        }
+        node_becomes(n, s->b.pass);
+        n->op = STR("QuantizeLinear");
+        drop_params(n, s->b.d);
+        y->type = type_quantized(real_type(type_tensor(ELEM_FLOAT, x->type.rank, x->type.dims)),
+                                 stored_as(s, q, e));
+    }
+}
+
 /* ---- the pass ---- */
 
 bool pass_raise_scaling(Module *m, PassContext *c) {
     Scaling s = {.b = quant_build_new(m, c, "raise-scaling"), .c = c, .m = m};
+    scaling_floors(&s);
     s.uses = uses_new(m);
     module_each_graph(m, raise_chains, &s);
     s.uses = uses_new(m);
     module_each_graph(m, skip_casts, &s);
+    s.uses = uses_new(m);
+    module_each_graph(m, type_outputs, &s);
     edit_drop_unread(m, s.left, s.n_left);
+    scaling_steps(&s);
     scaling_products(&s);
     edit_drop_unread(m, s.left, s.n_left);
     edit_sweep(m);

@@ -14,6 +14,7 @@ typedef struct Scaling {
     PassContext *c;
     Module *m;
     Uses *uses;  /* as of the start of the step */
+    Map *steps;  /* quantized values whose scale is a step of plain integers: themselves */
     Node **left; /* nodes that may be of no use any more */
     size_t n_left, cap_left;
 } Scaling;
@@ -27,6 +28,15 @@ void scaling_leave(Scaling *s, Node *n);
 /* The constant that `n` (op is Div or Mul) divides or multiplies *x by, where it is positive. NULL
  * where it is no such node. */
 const Tensor *scaling_factor(const Node *n, const char *op, Value **x);
+/* Does a positive factor behind this node do the same before it? */
+bool scaling_commutes(const Node *n);
+/* Conv, Gemm or MatMul whose weights and biases are constant integers that stand as floats. */
+bool scaling_is_product(const Node *n);
+/* Shifts of products round down: where their biases can make up for it, they round to the nearest
+ * (scaling_floor.c). */
+void scaling_floors(Scaling *s);
+/* Types of scale 1 get the scales that make their numbers real (scaling_steps.c). */
+void scaling_steps(Scaling *s);
 /* Products of integers that stand as floats compute on types; a Mul behind them becomes the scale
  * of their weights. */
 void scaling_products(Scaling *s);

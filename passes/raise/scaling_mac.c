@@ -1,12 +1,13 @@
 /* Conv, Gemm and MatMul of integers that stand as floats, weights and biases among them: the sums
  * are integers too, exact in float up to 2^24. Here the operands become quantized,
  *
- *   %x : int8q<1.0, 0>   %w : int8q<m, 0>   %b : int32q<m, 0>   with m = 1, or
+ *   %x : int8q<a, 0>   %w : int8q<m * c / a, 0>   %b : int32q<m * c, 0>   result int8q<c, 0>
  *
- * what a Mul behind the sum multiplies it by, one number or one a channel. The Mul goes: scale of x
- * times scale of w by scale of the result is m, and so integer kernels compute rint(float(sum) *
- * m), as Mul and Round do. Relu and MaxPool may stand between, as they commute with a positive
- * factor. What does not fit stays float, with a remark. */
+ * where a and c are the steps of operand and result (scaling_steps.c; 1 of what is not quantized),
+ * and m is 1 or what a Mul behind the sum multiplies it by, one number or one a channel. The Mul
+ * goes: scale of x times scale of w by scale of the result is m, and so integer kernels compute
+ * rint(float(sum) * m), as Mul and Round do. Relu and MaxPool may stand between, as they commute
+ * with a positive factor. What does not fit stays float, with a remark. */
 #include <math.h>
 
 #include "passes/edit.h"
@@ -18,22 +19,40 @@ typedef struct Product {
     const Quant *x;
     Value *w, *b; /* b may be NULL */
     const Tensor *wt, *bt, *m;
-    int axis; /* of the weight's output channels, or -1 */
+    double a, c; /* what a step of x and of the result is worth */
+    int axis;    /* of the weight's output channels, or -1 */
 } Product;
 
 /* ---- what feeds it ---- */
 
+static const Quant *integers_of(const Scaling *s, const Value *v);
+
+/* The quantization that all operands have in common. */
+static const Quant *integers_of_all(const Scaling *s, const Node *n) {
+    const Quant *q = n->n_in ? integers_of(s, n->in[0]) : NULL;
+    for (size_t i = 1; q && i < n->n_in; i++) {
+        const Quant *other = integers_of(s, n->in[i]);
+        if (!other || !quant_equal(q, other))
+            return NULL;
+    }
+    return q;
+}
+
 /* Integers that reach v through nodes that move them or cut them off: their quantization. */
-static const Quant *integers_of(const Value *v) {
+static const Quant *integers_of(const Scaling *s, const Value *v) {
     for (;;) {
         const Node *n = v ? v->def : NULL;
         if (!n || !n->def)
             return NULL;
         if (is_own_dequantize(n)) {
             const Quant *q = n->in[0]->type.quant;
-            bool plain = quant_is_per_tensor(q) && quant_scale(q, 0) == 1 && quant_zp_all_zero(q);
+            bool step = map_get(s->steps, value_key(n->in[0])) != NULL;
+            bool plain =
+                quant_is_per_tensor(q) && (step || quant_scale(q, 0) == 1) && quant_zp_all_zero(q);
             return plain ? q : NULL;
         }
+        if (n->def->quant.kind == QUANT_JOIN)
+            return integers_of_all(s, n);
         QuantClass k = n->def->quant.kind;
         int data = rule_single_data(n);
         if (!(node_moves(n) || k == QUANT_CLAMP) || data < 0)
@@ -75,6 +94,12 @@ static const char *read_operands(Product *p) {
     return has_factors(n) ? "it multiplies by a factor of its own" : NULL;
 }
 
+bool scaling_is_product(const Node *n) {
+    Product p = {.n = (Node *)n};
+    return n->def && n->def->quant.kind == QUANT_MAC && n->n_out == 1 && n->out[0] &&
+           !read_operands(&p);
+}
+
 /* ---- the Mul behind it ---- */
 
 /* Does a positive factor behind this node do the same before it? */
@@ -87,6 +112,11 @@ static bool commutes(const Node *n, bool *moves) {
     return (k == QUANT_MOVE || k == QUANT_ORDER) && rule_single_data(n) == 0 && !fill_operand(n);
 }
 
+bool scaling_commutes(const Node *n) {
+    bool moves;
+    return n->n_in && n->in[0] && commutes(n, &moves);
+}
+
 /* Is m one number, or one for each of the weight's channels along theirs of the result? */
 static bool fits(const Product *p, const Tensor *m, Type y, bool moves) {
     if (m->count == 1)
@@ -97,8 +127,14 @@ static bool fits(const Product *p, const Tensor *m, Type y, bool moves) {
     return at >= 0 && m->dims[at] == (int64_t)m->count;
 }
 
+static double step_of(const Scaling *s, const Node *q) {
+    return map_get(s->steps, value_key(q->out[0])) ? (double)quant_scale(q->out[0]->type.quant, 0)
+                                                   : 1;
+}
+
 static void find_mul(const Scaling *s, Product *p) {
     bool moves = false;
+    p->c = 1;
     for (const Value *v = p->n->out[0];;) {
         Node *user = uses_only_node(s->uses, v);
         Value *x;
@@ -109,9 +145,12 @@ static void find_mul(const Scaling *s, Product *p) {
             if (q && is_own_quantize(q) && bias && fits(p, m, v->type, moves)) {
                 p->mul = user;
                 p->m = m;
+                p->c = step_of(s, q);
             }
             return;
         }
+        if (user && is_own_quantize(user))
+            p->c = step_of(s, user);
         if (!user || user->graph != p->n->graph || user->in[0] != v || !commutes(user, &moves))
             return;
         v = user->out[0];
@@ -147,12 +186,26 @@ static Value *typed(Scaling *s, Value *from, const Tensor *t, Quant *q, Node *be
     return to->out[0];
 }
 
-static Quant *quant_with(Scaling *s, const Product *p, ElemType e, int axis) {
+/* The float w for which a * w is nearest to `product`, which is exact where there is one. */
+static float factor_of(float a, float product) {
+    float w = product / a, near[] = {w, nextafterf(w, 0), nextafterf(w, INFINITY)};
+    for (int i = 0; i < 3; i++)
+        if (a * near[i] == product)
+            return near[i];
+    return w;
+}
+
+/* Weights, and the biases, whose scale is that of weights and operand together. */
+static Quant *quant_with(Scaling *s, const Product *p, ElemType e, int axis, bool bias) {
     size_t n = p->m ? p->m->count : 1;
     float *scale = NEW_ARRAY(s->b.a, float, n);
     int64_t *zp = NEW_ARRAY(s->b.a, int64_t, n);
-    for (size_t i = 0; i < n; i++)
-        scale[i] = p->m ? (float)tensor_float(p->m, i) : 1;
+    for (size_t i = 0; i < n; i++) {
+        float sum = (float)((p->m ? (float)tensor_float(p->m, i) : 1) * p->c);
+        scale[i] = factor_of((float)p->a, sum);
+        if (bias)
+            scale[i] *= (float)p->a;
+    }
     Quant *q = quant_per_axis(s->b.a, e, axis, n, scale, zp);
     q->n_zp = 1;
     q->n_axes = n > 1;
@@ -182,10 +235,10 @@ static void raise_product(Scaling *s, Product *p) {
                   "%s: its sums may exceed 2^24, from where floats round them; integers do not",
                   node_text(p->n));
     ElemType e = all_integers(p->wt, ELEM_INT8) ? ELEM_INT8 : ELEM_INT16;
-    p->n->in[r->weight] = typed(s, p->w, p->wt, quant_with(s, p, e, p->axis), p->n);
+    p->n->in[r->weight] = typed(s, p->w, p->wt, quant_with(s, p, e, p->axis, false), p->n);
     if (p->b)
         p->n->in[r->bias] =
-            typed(s, p->b, p->bt, quant_with(s, p, ELEM_INT32, p->bt->rank - 1), p->n);
+            typed(s, p->b, p->bt, quant_with(s, p, ELEM_INT32, p->bt->rank - 1, true), p->n);
     if (!p->mul)
         return;
     Value *x;
@@ -200,9 +253,10 @@ static void raise_products(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         if (!n->def || n->def->quant.kind != QUANT_MAC || n->n_out != 1 || !n->out[0])
             continue;
-        Product p = {.n = n, .x = integers_of(n->in[0])};
+        Product p = {.n = n, .x = integers_of(s, n->in[0])};
         if (!p.x)
             continue;
+        p.a = quant_scale(p.x, 0);
         const char *why = read_operands(&p);
         if (why) {
             pass_remark(s->c, n, "%s", why);

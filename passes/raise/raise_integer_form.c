@@ -1,0 +1,450 @@
+/* Networks whose operators compute on plain integers, as Aidge writes them
+ * (ir/ops/plain_integer.c), become float ones whose numbers are those integers:
+ *
+ *   int8 = QuantizeLinear(x, s, 0)        Div(x, s), Round, Clip
+ *   int32 = Conv(int8, int8, int32)       Conv of floats; exact up to sums of 2^24
+ *   int8 = QuantizeLinear(int32, m, 0)    Mul(x, 1 / m), Round, Clip
+ *   int8 = QuantizeLinear(int32, 2^k, 0)  Mul(x, 2^-k), Add(0.5), Floor, Clip: Aidge's single shift
+ *   int32 = BitShift(int32, k)            Mul(x, 2^-k), Floor
+ *   DequantizeLinear(int8, s, 0)          Mul(x, s)
+ *   Relu, MaxPool, Add, Clip, Cast ...    themselves
+ *
+ * That is what raise-scaling gives types. Each integer value that becomes float stays, as a Cast of
+ * its twin, for whoever else reads it. What cannot be converted stays as it is, with a remark. */
+#include <math.h>
+
+#include "passes/edit.h"
+#include "passes/quant_build.h"
+#include "passes/target/legal.h"
+
+typedef struct Reals {
+    QuantBuild b;
+    PassContext *c;
+    Module *m;
+    const Uses *uses; /* as of the start */
+    Map *twins;       /* the float value with the numbers of an integer one */
+    Node **casts;
+    size_t n_casts, cap_casts;
+} Reals;
+
+static bool is_int(const Value *v) {
+    return v && v->type.kind == TYPE_TENSOR && !v->type.quant && elem_is_int(v->type.elem);
+}
+
+static Value *twin(const Reals *r, const Value *v) {
+    return v ? map_get(r->twins, value_key(v)) : NULL;
+}
+
+static Type real_of_type(Type t) {
+    return type_tensor(ELEM_FLOAT, t.rank, t.dims);
+}
+
+/* ---- making nodes ---- */
+
+static Node *node_of(Reals *r, const Node *n, const char *op, Value *x, Value *y) {
+    Node *made =
+        build_node(&r->b, n->graph, "", op, y ? 2 : 1,
+                   n->name.n ? arena_strf(r->b.a, STR_FMT "_%s", STR_ARG(n->name), op) : STR_NONE);
+    made->loc = n->loc;
+    made->in[0] = x;
+    if (y)
+        made->in[1] = y;
+    node_from(made, n, r->b.pass);
+    return made;
+}
+
+static Value *before(Reals *r, Node *n, const char *op, Value *x, Value *y) {
+    Node *made = node_of(r, n, op, x, y);
+    node_add_output(made, 0, derived_name(&r->b, n->out[0]->name, arena_strf(r->b.a, "_%s", op).s),
+                    real_of_type(x->type));
+    node_insert_before(n, made);
+    op_resolve(made, r->b.d);
+    return made->out[0];
+}
+
+/* Result i of n becomes float; those who read the integers get them from a Cast. */
+static void make_real(Reals *r, Node *n, size_t i) {
+    Value *y = n->out[i];
+    Node *cast = node_of(r, n, "Cast", NULL, NULL);
+    n->out[i] = NULL;
+    Value *real =
+        node_add_output(n, i, derived_name(&r->b, y->name, "_real"), real_of_type(y->type));
+    if (!uses_is_output(r->uses, y)) {
+        Str name = y->name;
+        y->name = real->name;
+        real->name = name;
+    }
+    cast->in[0] = real;
+    cast->out[0] = y;
+    y->def = cast;
+    y->index = 0;
+    y->stated = NULL;
+    node_set_int(cast, "to", y->type.elem);
+    node_insert_after(n, cast);
+    op_resolve(cast, r->b.d);
+    ARENA_PUSH(r->b.a, r->casts, r->n_casts, r->cap_casts, cast);
+    map_set(r->twins, value_key(y), real);
+}
+
+static void becomes(Reals *r, Node *n, const char *op, Value *x, Value *y) {
+    node_becomes(n, r->b.pass);
+    n->op = str_from(op);
+    n->in[0] = x;
+    n->n_in = 1;
+    n->attrs = NULL;
+    n->n_attrs = 0;
+    if (y)
+        node_add_input(n, y);
+}
+
+static void becomes_cast(Reals *r, Node *n, Value *x, ElemType to) {
+    becomes(r, n, "Cast", x, NULL);
+    node_set_int(n, "to", to);
+    op_resolve(n, r->b.d);
+    ARENA_PUSH(r->b.a, r->casts, r->n_casts, r->cap_casts, n);
+}
+
+/* ---- integers as floats ---- */
+
+static Value *real_of(Reals *r, Value *v, Node *user);
+static bool convert(Reals *r, Node *n);
+
+static Value *real_const(Reals *r, Value *v) {
+    const Tensor *t = value_data(v);
+    float *data;
+    Graph *g = v->kind == VALUE_CONST ? v->graph : r->m->graph;
+    Value *real = edit_new_floats(g, r->b.names, v->name, t->rank, t->dims, &data);
+    for (size_t i = 0; i < t->count; i++)
+        data[i] = elem_is_float(t->elem) ? (float)tensor_float(t, i) : (float)tensor_int(t, i);
+    const Use *uses;
+    if (v->kind == VALUE_CONST && uses_of(r->uses, v, &uses) == 1) {
+        Str name = v->name;
+        v->name = real->name;
+        real->name = name;
+        real->loc = v->loc;
+    } else {
+        value_from(real, v, r->b.pass);
+    }
+    return real;
+}
+
+/* Whether these floats are integers of e already, through nodes that move them or cut them off;
+ * `rounded` where they are known to be integers. */
+static bool within(const Value *v, ElemType e, bool rounded) {
+    bool bounded = false;
+    for (const Node *n = v->def; n && n->n_in && n->in[0]; n = n->in[0]->def) {
+        float lo, hi;
+        bool clamps = n->def && n->def->quant.kind == QUANT_CLAMP;
+        if (clamps && clamp_bounds(n, &lo, &hi))
+            bounded |= lo >= (float)elem_min(e) && hi <= (float)elem_max(e);
+        else if (node_is(n, "Round") || node_is(n, "Floor"))
+            rounded = true;
+        else if (!node_moves(n))
+            break;
+        if (rounded && bounded)
+            return true;
+    }
+    return false;
+}
+
+static Value *real_of(Reals *r, Value *v, Node *user) {
+    Value *real = twin(r, v);
+    if (real)
+        return real;
+    const Tensor *t = value_data(v);
+    Node *def = v->def;
+    if (t && t->data) {
+        real = real_const(r, v);
+    } else if (def && node_is(def, "Cast") && def->in[0]->type.kind == TYPE_TENSOR &&
+               def->in[0]->type.elem == ELEM_FLOAT && within(def->in[0], v->type.elem, false)) {
+        real = def->in[0];
+    } else if (def &&
+               (is_onnx_quantize(def) || node_moves(def) ||
+                (def->def && def->def->quant.kind == QUANT_CLAMP)) &&
+               convert(r, def)) {
+        return twin(r, v);
+    } else {
+        Node *cast = node_of(r, user, "Cast", v, NULL);
+        node_add_output(cast, 0, derived_name(&r->b, v->name, "_real"), real_of_type(v->type));
+        node_set_int(cast, "to", ELEM_FLOAT);
+        place_behind(v, cast, user);
+        op_resolve(cast, r->b.d);
+        real = cast->out[0];
+    }
+    map_set(r->twins, value_key(v), real);
+    return real;
+}
+
+/* ---- operators ---- */
+
+/* The operands that hold what in[0] holds, and all results that do. */
+static void convert_mover(Reals *r, Node *n) {
+    ElemType e = n->in[0]->type.elem;
+    size_t fill = fill_operand(n);
+    for (size_t i = 0; i < n->n_in; i++) {
+        bool data = quant_rule_is_data(&n->def->quant, i) || (fill && i == fill) ||
+                    n->def->quant.kind == QUANT_CLAMP;
+        if (is_int(n->in[i]) && n->in[i]->type.elem == e && data)
+            n->in[i] = real_of(r, n->in[i], n);
+        else if (fill && i == fill && n->in[i] && n->in[i]->type.elem == ELEM_DOUBLE &&
+                 value_data(n->in[i]))
+            n->in[i] = real_const(r, n->in[i]);
+    }
+    for (size_t i = 0; i < n->n_out; i++)
+        if (is_int(n->out[i]) && n->out[i]->type.elem == e)
+            make_real(r, n, i);
+}
+
+static void convert_sum(Reals *r, Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (is_int(n->in[i]))
+            n->in[i] = real_of(r, n->in[i], n);
+    make_real(r, n, 0);
+}
+
+/* The elements that what reads y, alone, quantizes it to. */
+static ElemType elements_behind(const Reals *r, const Value *y) {
+    for (int steps = 0; y && steps < 16; steps++) {
+        const Node *n = uses_only_node(r->uses, y);
+        if (!n || !n->n_out || !n->out[0])
+            break;
+        y = n->out[0];
+        if (is_int(y) && elem_bits(y->type.elem) <= 16)
+            return y->type.elem;
+    }
+    return ELEM_INT8;
+}
+
+static Value *round_and_clip(Reals *r, Node *n, Value *x, ElemType e, const char *how) {
+    x = before(r, n, how, x, NULL);
+    if (elem_bits(e) > 32)
+        return x;
+    Value *y = before(r, n, "Clip", x, build_float(&r->b, x->name, "_lo", (float)elem_min(e)));
+    node_add_input(y->def, build_float(&r->b, x->name, "_hi", (float)elem_max(e)));
+    return y;
+}
+
+/* Floats that meet integers: Aidge feeds integers there, but has its input stated as float. */
+static Value *integers_of_floats(Reals *r, Node *n, Value *x) {
+    Value *known = twin(r, x);
+    if (known || within(x, ELEM_INT32, false))
+        return known ? known : x;
+    ElemType e = elements_behind(r, n->out[0]);
+    diag_note(r->b.d, n->loc,
+              "%s multiplies floats by integers: '%s' is taken for integers of %s and rounded",
+              node_text(n), diag_name(r->b.d, x->name), elem_name(e));
+    Value *ints = round_and_clip(r, n, x, e, "Round");
+    map_set(r->twins, value_key(x), ints);
+    return ints;
+}
+
+static void convert_product(Reals *r, Node *n) {
+    if (!is_int(n->in[0]))
+        n->in[0] = integers_of_floats(r, n, n->in[0]);
+    convert_sum(r, n);
+}
+
+/* ---- conversions ---- */
+
+/* The scales of a Q or DQ in the shape that broadcasts over its operand; each may be turned into
+ * its reciprocal. NULL where that is not to be had. */
+static Value *scale_of(Reals *r, const Node *n, bool reciprocal) {
+    const Tensor *t = value_data(n->in[1]);
+    Type x = n->in[0]->type;
+    int64_t dims[MAX_RANK], axis = node_int(n, "axis", 1);
+    int rank = 0;
+    if (!t || !t->data || node_int(n, "block_size", 0))
+        return NULL;
+    if (t->count > 1) {
+        axis += axis < 0 ? x.rank : 0;
+        if (x.rank < 0 || axis < 0 || axis >= x.rank)
+            return NULL;
+        rank = x.rank - (int)axis;
+        for (int i = 0; i < rank; i++)
+            dims[i] = i ? 1 : (int64_t)t->count;
+    }
+    float *s = NEW_ARRAY(r->b.a, float, t->count);
+    for (size_t i = 0; i < t->count; i++) {
+        double v = elem_is_float(t->elem) ? tensor_float(t, i) : (double)tensor_int(t, i);
+        s[i] = (float)(reciprocal ? 1 / v : v);
+        if (!isnormal(s[i]) || s[i] < 0)
+            return NULL;
+    }
+    return build_floats(&r->b, n->in[1]->name, reciprocal ? "_factor" : "_real", ELEM_FLOAT, rank,
+                        dims, s);
+}
+
+static const char *zero_point_refused(const Node *n) {
+    const Value *z = n->n_in > 2 ? n->in[2] : NULL;
+    const Tensor *t = z ? value_data(z) : NULL;
+    if (z && (!t || !t->data))
+        return "its zero point is no constant";
+    for (size_t i = 0; t && i < t->count; i++)
+        if (elem_is_float(t->elem) ? tensor_float(t, i) != 0 : tensor_int(t, i) != 0)
+            return "its zero point is not 0";
+    return NULL;
+}
+
+/* Aidge's single shift: integers divided by a power of two, (x + 2^(k-1)) >> k, so ties go up. */
+static bool is_shift(const Node *n) {
+    const Tensor *t = value_data(n->in[1]);
+    bool shift = is_int(n->in[0]) && elem_is_int(t->elem);
+    for (size_t i = 0; shift && i < t->count; i++)
+        shift = (tensor_int(t, i) & (tensor_int(t, i) - 1)) == 0;
+    return shift;
+}
+
+/* Round alone where the zero point is a float, which says nothing of a range. */
+static const char *convert_quantize(Reals *r, Node *n) {
+    const char *why = zero_point_refused(n);
+    bool sums = is_int(n->in[0]);
+    Value *scale = why ? NULL : scale_of(r, n, sums);
+    if (!scale)
+        return why ? why : "its scale is no constant";
+    Value *x = sums ? real_of(r, n->in[0], n) : n->in[0];
+    x = before(r, n, sums ? "Mul" : "Div", x, scale);
+    Value *y = n->out[0];
+    if (!is_int(y)) {
+        becomes(r, n, "Round", x, NULL);
+        op_resolve(n, r->b.d);
+        return NULL;
+    }
+    bool shift = is_shift(n);
+    if (shift)
+        x = before(r, n, "Add", x, build_float(&r->b, x->name, "_half", 0.5F));
+    x = round_and_clip(r, n, x, y->type.elem, shift ? "Floor" : "Round");
+    becomes_cast(r, n, x, y->type.elem);
+    map_set(r->twins, value_key(y), x);
+    return NULL;
+}
+
+static const char *convert_dequantize(Reals *r, Node *n) {
+    const char *why = zero_point_refused(n);
+    Value *scale = why ? NULL : scale_of(r, n, false);
+    if (!scale)
+        return why ? why : "its scale is no constant";
+    becomes(r, n, "Mul", is_int(n->in[0]) ? real_of(r, n->in[0], n) : n->in[0], scale);
+    op_resolve(n, r->b.d);
+    return NULL;
+}
+
+static const char *convert_shift(Reals *r, Node *n) {
+    const Tensor *t = n->n_in > 1 ? value_data(n->in[1]) : NULL;
+    const Attr *a = node_attr(n, "direction");
+    if (!t || !t->data || !t->count || !a)
+        return "it does not shift by a constant";
+    bool left = str_is(a->v.s[0], "LEFT");
+    float *f = NEW_ARRAY(r->b.a, float, t->count);
+    for (size_t i = 0; i < t->count; i++) {
+        int64_t k = tensor_int(t, i);
+        if (k < 0 || k > 31)
+            return "it shifts by less than 0 or more than 31 bits";
+        f[i] = ldexpf(1, left ? (int)k : -(int)k);
+    }
+    bool one = t->count == 1;
+    Value *factor =
+        build_floats(&r->b, n->in[1]->name, "_factor", ELEM_FLOAT, one ? 0 : t->rank, t->dims, f);
+    Value *x = before(r, n, "Mul", real_of(r, n->in[0], n), factor);
+    becomes(r, n, "Floor", x, NULL);
+    op_resolve(n, r->b.d);
+    make_real(r, n, 0);
+    return NULL;
+}
+
+/* Integers to integers that hold them, or to float. */
+static const char *convert_cast(Reals *r, Node *n) {
+    Value *x = twin(r, n->in[0]), *y = n->out[0];
+    if (y->type.kind != TYPE_TENSOR || y->type.quant)
+        return "its type is not known";
+    if (y->type.elem == ELEM_FLOAT) {
+        value_replace(r->m, NULL, y, x);
+        ARENA_PUSH(r->b.a, r->casts, r->n_casts, r->cap_casts, n);
+        return NULL;
+    }
+    bool wider =
+        elem_bits(y->type.elem) > elem_bits(n->in[0]->type.elem) && elem_is_signed(y->type.elem);
+    if (!is_int(y) || !(wider || within(x, y->type.elem, true)))
+        return "it may cut integers off at another range";
+    n->in[0] = x;
+    ARENA_PUSH(r->b.a, r->casts, r->n_casts, r->cap_casts, n);
+    map_set(r->twins, value_key(y), x);
+    return NULL;
+}
+
+/* ---- which nodes ---- */
+
+static bool reads_twin(const Reals *r, const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (is_int(n->in[i]) && twin(r, n->in[i]))
+            return true;
+    return false;
+}
+
+static bool keeps_values(const Node *n) {
+    switch (n->def ? n->def->quant.kind : QUANT_NEVER) {
+    case QUANT_MOVE:
+    case QUANT_ORDER:
+    case QUANT_JOIN:
+    case QUANT_CLAMP: return true;
+    default: return false;
+    }
+}
+
+static bool is_sum(const Node *n) {
+    return node_is(n, "Add") || node_is(n, "Sub");
+}
+
+/* True where the node computes on floats now. */
+static bool convert(Reals *r, Node *n) {
+    const char *why = NULL;
+    if (n->n_out == 0 || !n->out[0] || n->out[0]->type.kind != TYPE_TENSOR)
+        return false;
+    if (is_onnx_quantize(n))
+        why = convert_quantize(r, n);
+    else if (is_onnx_dequantize(n))
+        why = convert_dequantize(r, n);
+    else if (node_is(n, "BitShift"))
+        why = convert_shift(r, n);
+    else if (node_is(n, "Cast"))
+        why = convert_cast(r, n);
+    else if (keeps_values(n))
+        convert_mover(r, n);
+    else if (n->def && n->def->quant.kind == QUANT_MAC)
+        convert_product(r, n);
+    else if (is_sum(n) || node_is(n, "Mul"))
+        convert_sum(r, n);
+    else
+        why = "it computes on integers, and what that means is not known";
+    if (why)
+        pass_remark(r->c, n, "%s", why);
+    return !why;
+}
+
+/* Where integers go on as floats, or where ONNX would have none. */
+static bool is_wanted(const Reals *r, const Node *n) {
+    if (node_on_integers(n))
+        return true;
+    if (!reads_twin(r, n))
+        return false;
+    return is_onnx_quantize(n) || is_onnx_dequantize(n) || node_is(n, "Cast") || keeps_values(n) ||
+           (is_sum(n) && elem_bits(n->out[0]->type.elem) >= 32);
+}
+
+static void convert_graph(Graph *g, void *ctx) {
+    Reals *r = ctx;
+    FOR_NODES(n, g)
+    if (is_wanted(r, n))
+        convert(r, n);
+}
+
+bool pass_raise_integer_form(Module *m, PassContext *c) {
+    Reals r = {.b = quant_build_new(m, c, "raise-integer-form"),
+               .c = c,
+               .m = m,
+               .uses = uses_new(m),
+               .twins = map_new(m->scratch)};
+    module_each_graph(m, convert_graph, &r);
+    edit_drop_unread(m, r.casts, r.n_casts);
+    edit_sweep(m);
+    return true;
+}

@@ -1,0 +1,80 @@
+/* Shifting right rounds down: Mul(sum, 2^-k), Floor; or with Add(0.5) between them to the nearest,
+ * ties up (Aidge's single shift). Types round to the nearest, and ties to even. Of a product with
+ * integer weights and biases
+ *
+ *   floor(sum / 2^k + c) = round((sum + (c - 0.5) * 2^k) / 2^k)      but for ties
+ *
+ * and the biases have room for that. Ties have to go up. A factor above 2^-k by one part in 2^22
+ * moves them up where the result is above 0, and down where it is not: exact where a Relu follows,
+ * one step too low of negative ties elsewhere. */
+#include <math.h>
+
+#include "passes/edit.h"
+#include "passes/raise/raise_scaling.h"
+
+enum { MOST_BITS = 13 }; /* to shift by: the factor moves no other number then */
+
+/* log2 of what is divided by, or 0. */
+static int shift_of(const Tensor *t) {
+    int e;
+    if (!t || t->count != 1 || frexp(tensor_float(t, 0), &e) != 0.5 || e > 0 || e < -MOST_BITS)
+        return 0;
+    return 1 - e;
+}
+
+static bool adds_half(const Node *n) {
+    const Tensor *t = node_is(n, "Add") && n->n_in == 2 ? edit_float_const(n->in[1]) : NULL;
+    return t && t->count == 1 && tensor_float(t, 0) == 0.5 && n->in[0];
+}
+
+static void round_floor(Scaling *s, Node *floor, Node *mul, Node *n, int k, bool half) {
+    const QuantRule *r = &n->def->quant;
+    OpCtx c = op_ctx(n, s->b.d);
+    const Tensor *w = edit_float_const(n->in[r->weight]);
+    size_t channels = (size_t)w->dims[r->weight_axis(&c)];
+    double *b = edit_bias(n, channels);
+    if (!b)
+        return;
+    for (size_t i = 0; i < channels; i++)
+        b[i] -= ldexp(1, k - 1);
+    if (!half)
+        edit_set_bias(n, s->b.names, b, channels, s->b.pass, mul);
+    Value *factor = build_float(&s->b, mul->out[0]->name, "_factor", ldexpf(1 + 0x1p-22F, -k));
+    node_becomes(mul, s->b.pass);
+    mul->in[edit_float_const(mul->in[1]) ? 1 : 0] = factor;
+    node_becomes(floor, s->b.pass);
+    floor->op = STR("Round");
+    floor->in[0] = mul->out[0];
+    op_resolve(floor, s->b.d);
+    diag_note(s->b.d, floor->loc,
+              "%s: a shift by %d bits rounds %s, a type ties to even: about one negative result in "
+              "2^%d becomes one less",
+              node_text(floor), k, half ? "ties up" : "down", k);
+}
+
+static void round_floors(Graph *g, void *ctx) {
+    Scaling *s = ctx;
+    FOR_NODES(n, g) {
+        Value *x;
+        Node *mul = node_is(n, "Floor") && n->n_in && n->in[0] ? n->in[0]->def : NULL;
+        Node *half =
+            mul && adds_half(mul) && uses_only_node(s->uses, mul->out[0]) == n ? mul : NULL;
+        if (half) {
+            mul = half->in[0]->def;
+            scaling_leave(s, half);
+        }
+        const Tensor *t = mul ? scaling_factor(mul, "Mul", &x) : NULL;
+        int k = shift_of(t);
+        Node *product = k ? x->def : NULL;
+        if (product && product->graph == g && scaling_is_product(product) &&
+            product->def->quant.weight_axis && uses_only_node(s->uses, x) == mul &&
+            uses_only_node(s->uses, mul->out[0]) == (half ? half : n))
+            round_floor(s, n, mul, product, k, half != NULL);
+    }
+}
+
+void scaling_floors(Scaling *s) {
+    s->uses = uses_new(s->m);
+    module_each_graph(s->m, round_floors, s);
+    edit_drop_unread(s->m, s->left, s->n_left);
+}
