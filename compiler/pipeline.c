@@ -152,7 +152,8 @@ static bool open_up(Job *j, Module *m) {
     return job_pass(j, m, "inline-functions") && job_pass(j, m, "unfuse");
 }
 
-/* What other tools quantized, in any of their forms, becomes types. */
+/* What other tools quantized, in any of their forms, becomes types. Exporters leave constants and
+ * copies of values that are to be computed; these part what belongs together. */
 static bool raise(Job *j, Module *m, ModuleForm f) {
     if (f.integers) {
         if (!job_pass(j, m, "raise-integer-form"))
@@ -162,8 +163,9 @@ static bool raise(Job *j, Module *m, ModuleForm f) {
         f.scaling = scaling;
     }
     bool any = f.scaling || f.qonnx || f.onnx_quantized;
-    return (!f.scaling || (job_pass(j, m, "fold-const") && job_pass(j, m, "drop-identities") &&
-                           job_pass(j, m, "raise-scaling"))) &&
+    return (!f.scaling || job_pass(j, m, "fold-const")) &&
+           (!any || (job_pass(j, m, "fold-params") && job_pass(j, m, "drop-identities"))) &&
+           (!f.scaling || job_pass(j, m, "raise-scaling")) &&
            (!f.qonnx || job_pass(j, m, "raise-qonnx")) && (!any || job_pass(j, m, "raise-quant"));
 }
 

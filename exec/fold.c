@@ -158,7 +158,10 @@ static bool fold_types(Folder *f, Graph *g, Node *n) {
 static void fold_graph(Graph *g, void *ctx) {
     Folder *f = ctx;
     size_t growth;
+    const FoldOptions *o = f->options;
     FOR_NODES(n, g) {
+        if (o && o->wanted && !o->wanted(n, o->ctx))
+            continue;
         if (fold_types(f, g, n) || !foldable(f, n, &growth))
             continue;
         if (run_node(f, g, n))
@@ -175,7 +178,7 @@ static size_t default_max_bytes(const Arena *a) {
 
 size_t module_fold(Module *m, const FoldOptions *o) {
     Folder f = {.module = m,
-                .by = "fold-const",
+                .by = o && o->by ? o->by : "fold-const",
                 .options = o,
                 .failed = NEW_ARRAY(m->arena, bool, m->n_nodes)};
     f.max_bytes = o && o->max_bytes ? o->max_bytes : default_max_bytes(m->arena);

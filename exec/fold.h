@@ -11,7 +11,9 @@
 typedef struct FoldOptions {
     size_t max_bytes; /* of one result and of all that grow; 0: a part of what memory is left */
     void (*too_large)(const Node *n, void *ctx); /* stays for its size alone; NULL: nobody asks */
+    bool (*wanted)(const Node *n, void *ctx);    /* which nodes to fold; NULL: all */
     void *ctx;
+    const char *by; /* the pass that constants are from; NULL: fold-const */
 } FoldOptions;
 
 /* Needs a resolved and inferred module; keeps it so. Returns how many nodes were folded. Constants

@@ -1,0 +1,79 @@
+/* Computes the constants that say how values are quantized: scales, zero points and integers that
+ * Q, DQ and QOperators read, bounds, shapes and axes, and weights that are only moved. Exporters
+ * spell these as Constant, Identity, Cast and ConstantOfShape. What computes with the elements of
+ * other constants is left, as it may spell out a DequantizeLinear of weights (passes/emulate.h). */
+#include "exec/fold.h"
+#include "ir/ops/qop.h"
+#include "passes/edit.h"
+#include "passes/quant_build.h"
+#include "passes/raise/raise_qonnx.h"
+
+typedef struct Params {
+    bool *constant; /* by node id: all it reads is constant */
+    bool *wanted;   /* and says how something is quantized */
+    bool changed;
+} Params;
+
+static bool is_conversion(const Node *n) {
+    return is_onnx_quantize(n) || is_onnx_dequantize(n);
+}
+
+static void find_constants(Graph *g, void *ctx) {
+    Params *p = ctx;
+    FOR_NODES(n, g) {
+        bool all = n->def && !is_conversion(n) && !is_qonnx(n);
+        for (size_t i = 0; i < n->n_in && all; i++) {
+            const Value *v = n->in[i];
+            all = !v || value_is_const(v) || (v->def && p->constant[v->def->id]);
+        }
+        p->constant[n->id] = all;
+    }
+}
+
+/* Whether operand `i` says how something is quantized or moved, or what is quantized. A Clip of
+ * integers that are dequantized says their range (raise_clips.c). */
+static bool is_param(const Node *n, size_t i) {
+    if (is_onnx_quantize(n) || is_integer_product(n) || qop_find(n->domain, n->op))
+        return true;
+    if (is_onnx_dequantize(n) || is_qonnx(n))
+        return i > 0;
+    const QuantRule *r = n->def ? &n->def->quant : NULL;
+    return r && r->kind != QUANT_NEVER && r->kind != QUANT_MAC && !quant_rule_is_data(r, i);
+}
+
+static bool makes_or_moves(const Node *n) {
+    return n->def->constant || node_moves(n);
+}
+
+static void find_wanted(Graph *g, void *ctx) {
+    Params *p = ctx;
+    for (Node *n = g->last; n; n = n->prev) {
+        if (p->constant[n->id] && makes_or_moves(n))
+            p->wanted[n->id] = true;
+        for (size_t i = 0; i < n->n_in; i++) {
+            const Node *of = n->in[i] ? n->in[i]->def : NULL;
+            if (!of || !p->constant[of->id] || p->wanted[of->id])
+                continue;
+            p->wanted[of->id] = p->wanted[n->id] || is_param(n, i);
+            p->changed |= p->wanted[of->id];
+        }
+    }
+}
+
+static bool is_wanted(const Node *n, void *ctx) {
+    return ((const Params *)ctx)->wanted[n->id];
+}
+
+bool pass_fold_params(Module *m, PassContext *c) {
+    (void)c;
+    Params p = {.constant = NEW_ARRAY(m->scratch, bool, m->n_nodes + 1),
+                .wanted = NEW_ARRAY(m->scratch, bool, m->n_nodes + 1)};
+    module_each_graph(m, find_constants, &p);
+    do { /* bodies read what stands outside */
+        p.changed = false;
+        module_each_graph(m, find_wanted, &p);
+    } while (p.changed);
+    if (module_fold(m, &(FoldOptions){.wanted = is_wanted, .ctx = &p, .by = "fold-params"}))
+        edit_sweep(m);
+    return true;
+}
