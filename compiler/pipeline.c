@@ -258,6 +258,8 @@ static bool bring_into_form(Job *j, Module *m) {
     if (j->form >= FORM_TRUE && fake &&
         !(job_pass(j, m, "float32") && job_pass(j, m, "true-quant")))
         return false;
+    if (j->form >= FORM_TRUE && j->weights_from && !job_pass(j, m, "drop-identities"))
+        return false; /* copies for those that read a value rounded (donor.c) */
     if (j->form >= FORM_TRUE && !obey_recipe(j, m))
         return false;
     if (j->emit == EMIT_C && j->form >= FORM_TRUE && !job_pass(j, m, "order-integers"))

@@ -152,12 +152,13 @@ static bool fold(Job *j, Module *m) {
 static bool prepare(Job *j, Module *m) {
     bool statically = !j->o->dynamic && !j->o->weight_only; /* the others' forms want MatMul */
     bool bias_apart = statically && recipe_of(&j->ctx);     /* recipes are about MatMul + Add */
+    bool by_name = j->donated.n && !options_have_data(j->o) && !module_has_statistics(m);
     return job_pass(j, m, "hoist-invariants") &&
            job_pass(j, m, "drop-identities") && /* a copy of a constant is no other constant */
            fold(j, m) && job_pass(j, m, "drop-identities") && job_pass(j, m, "fold-pad") &&
            (!statically || (job_pass(j, m, "sum-to-add") && job_pass(j, m, "fuse-gelu"))) &&
            job_pass(j, m, "fold-affine") &&
-           (!statically || bias_apart ||
+           (!statically || bias_apart || by_name || /* of what a new form makes nothing is known */
             (job_pass(j, m, "matmul-to-gemm") && job_pass(j, m, "fold-affine"))) &&
            (!bias_apart || job_pass(j, m, "gemm-to-matmul"));
 }

@@ -283,7 +283,7 @@ static void float_node(TrueQuant *t, Node *n, const char *why) {
     for (size_t i = 0; i < n->n_out; i++)
         if (edit_tilde(n->out[i]))
             quantize_value(t, n->out[i]);
-    if (touched)
+    if (touched && !node_is(n, "Identity")) /* that computes nothing */
         pass_remark(t->c, n, "%s", why);
 }
 

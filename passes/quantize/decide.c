@@ -29,6 +29,7 @@ typedef struct Decide {
     bool *weights_only; /* by node id: weights are quantized, what it computes on is not */
     Recipe recipe;
     bool *float_result; /* by node id: the result stays float as a recipe has it */
+    bool *sum;          /* by node id: its result is quantized as a recipe has it */
     bool *wanted;       /* by value id: gets a quantization */
     bool *shared;       /* by value id: a weight that has been decided here */
     Sharing sharing;    /* which values take the parameters of which */
@@ -197,22 +198,28 @@ static bool is_mac(const Node *n) {
     return n->def && n->def->quant.kind == QUANT_MAC && n->n_out == 1 && n->out[0];
 }
 
+/* Rules state parameters of the sum, and that the product is float. */
+static bool rounds_sum_alone(const Decide *d, const Node *n, const Node *add) {
+    return choice_of(d, n->out[0]).is_float && choice_of(d, add->out[0]).fixed;
+}
+
 /* A recipe takes MatMul and the Add behind it out of what the rules say. The sum that is to be
  * quantized is the product itself where there is no bias: then there is nothing to take out. A rule
  * `bias float` is such a recipe for its nodes. */
 static void mark_recipe(Graph *g, void *ctx) {
     Decide *d = ctx;
     FOR_NODES(n, g) {
-        bool recipe = d->recipe != RECIPE_NONE && recipe_takes(n);
-        bool quantized = !recipe || d->recipe == RECIPE_FP32_BIAS_QDQ;
         const Node *add = recipe_bias_of(d->uses, n);
+        bool stated = recipe_takes(n) && add && rounds_sum_alone(d, n, add);
+        bool recipe = (d->recipe != RECIPE_NONE && recipe_takes(n)) || stated;
+        bool quantized = !recipe || d->recipe == RECIPE_FP32_BIAS_QDQ || stated;
         if (!recipe && !(is_mac(n) && choice_float_bias(d->c, n)))
             continue;
         d->float_result[n->id] = add || !quantized; /* needs no statistics then */
         if (why_float(d, n))
             d->float_result[n->id] = false;
         else if (add && quantized)
-            d->wanted[add->out[0]->id] = !why_result(d, add);
+            d->wanted[add->out[0]->id] = d->sum[add->id] = !why_result(d, add);
     }
 }
 
@@ -261,7 +268,7 @@ static bool is_float_sum(const Decide *d, const Value *v) {
 
 /* A follower joins when its operand (forward) or result (backward) is quantized anyway. */
 static bool follow(Decide *d, Node *n, bool backward) {
-    if (!n->def || d->integer[n->id] || !is_follower(n))
+    if (!n->def || d->integer[n->id] || !is_follower(n) || clamps_sum(&d->sharing, n))
         return false;
     const Value *v = backward ? n->out[0] : n->in[0];
     if (!v || !d->wanted[v->id] || (backward && n->in[0] && is_float_sum(d, n->in[0])) ||
@@ -440,14 +447,15 @@ bool pass_decide(Module *m, PassContext *c) {
                 .integer = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .weights_only = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .float_result = NEW_ARRAY(m->arena, bool, m->n_nodes),
+                .sum = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .wanted = NEW_ARRAY(m->arena, bool, m->n_values),
                 .shared = NEW_ARRAY(m->arena, bool, m->n_values)};
     if (!choice_check(c, m) || !module_data_required(m, c->d))
         return false;
+    d.sharing = sharing_new(m, c, d.uses, d.integer, d.wanted, d.sum);
     module_each_graph(m, mark_recipe, &d);
     module_each_graph(m, mark_anchors, &d);
     module_each_graph(m, mark_followers, &d);
-    d.sharing = sharing_new(m, c, d.uses, d.integer, d.wanted);
     sharing_find(&d.sharing, m);
     module_each_graph(m, assign_graph, &d);
     if (c->explain)

@@ -179,10 +179,16 @@ static void share_followed(Sharing *s, Node *n) {
     }
 }
 
+bool clamps_sum(const Sharing *s, const Node *n) {
+    const Node *from = n->def->quant.kind == QUANT_CLAMP && n->in[0] ? n->in[0]->def : NULL;
+    return from && s->sum[from->id];
+}
+
 /* One that a rule leaves float between integers, too: on one grid it is exact, on two grids what
  * passes is rounded twice. */
 static bool follows(const Sharing *s, const Node *n) {
     return n->def && is_follower(n) && n->n_in && n->in[0] && n->n_out && n->out[0] &&
+           !clamps_sum(s, n) &&
            (s->integer[n->id] || (s->wanted[n->in[0]->id] && s->wanted[n->out[0]->id]));
 }
 
@@ -232,8 +238,9 @@ static void own_root(Value *v, void *root) {
 }
 
 Sharing sharing_new(Module *m, const PassContext *c, const Uses *uses, const bool *integer,
-                    const bool *wanted) {
-    Sharing s = {c, uses, integer, wanted, NEW_ARRAY(m->arena, Value *, m->n_values)};
+                    const bool *wanted, const bool *sum) {
+    Sharing s = {.c = c, .uses = uses, .integer = integer, .wanted = wanted, .sum = sum};
+    s.root = NEW_ARRAY(m->arena, Value *, m->n_values);
     module_each_value(m, own_root, s.root);
     return s;
 }

@@ -14,15 +14,20 @@ typedef struct Sharing {
     const Uses *uses;
     const bool *integer; /* nodes that compute on integers */
     const bool *wanted;  /* values that get parameters */
+    const bool *sum;     /* nodes whose result the recipe QDQ_OP_FP32_BIAS_QDQ quantizes */
     Value **root;        /* whose parameters a value takes; itself: its own */
 } Sharing;
 
 Sharing sharing_new(Module *m, const PassContext *c, const Uses *uses, const bool *integer,
-                    const bool *wanted);
+                    const bool *wanted, const bool *sum);
 /* Once it is known which nodes are integer and which values are wanted. */
 void sharing_find(Sharing *s, Module *m);
 /* The value whose parameters `v` takes: itself where it has its own. */
 Value *sharing_root(const Sharing *s, Value *v);
+
+/* Whether it is a Relu of such a sum: it computes in float on what the sum was rounded to, and
+ * whoever quantizes its result does so anew. */
+bool clamps_sum(const Sharing *s, const Node *n);
 
 /* Whether a node keeps the parameters of its operand: moves, keeps order, or cuts. */
 bool is_follower(const Node *n);
