@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,10 +26,18 @@ void children_end(Children *c) {
     sigprocmask(SIG_SETMASK, &c->before, NULL);
 }
 
+/* From now on the signal comes when the parent is gone, whatever ended it. */
+static void follow_parent(pid_t parent, int signal) {
+    prctl(PR_SET_PDEATHSIG, signal);
+    if (getppid() != parent)
+        raise(signal); /* it went before */
+}
+
 pid_t child_start(Children *c) {
-    pid_t pid = fork();
+    pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
         setpgid(0, 0);
+        follow_parent(parent, SIGKILL);
         sigprocmask(SIG_SETMASK, &c->before, NULL);
     } else if (pid > 0) {
         setpgid(pid, pid); /* in both, whichever comes first */
@@ -80,7 +89,7 @@ int child_wait(Children *c, pid_t child, int64_t seconds) {
     }
 }
 
-static void run_shell(const char *command, const char *argument, bool silent) {
+static _Noreturn void run_shell(const char *command, const char *argument, bool silent) {
     int in = open("/dev/null", O_RDWR);
     if (in < 0 || dup2(in, STDIN_FILENO) < 0 ||
         dup2(silent ? in : STDERR_FILENO, STDOUT_FILENO) < 0 ||
@@ -90,12 +99,40 @@ static void run_shell(const char *command, const char *argument, bool silent) {
     _exit(127);
 }
 
+static void end_own_group(int sig) {
+    (void)sig;
+    kill(0, SIGKILL);
+}
+
+/* What the shell starts does not learn that we are gone. So a process stands between, which does,
+ * and which has the whole group with it. */
+static _Noreturn void watch_shell(pid_t parent, const char *command, const char *argument,
+                                  bool silent) {
+    struct sigaction end = {.sa_handler = end_own_group}, before;
+    sigset_t only, mask;
+    sigemptyset(&only);
+    sigaddset(&only, SIGUSR1);
+    sigaction(SIGUSR1, &end, &before);
+    sigprocmask(SIG_UNBLOCK, &only, &mask);
+    follow_parent(parent, SIGUSR1);
+    int status = 0;
+    pid_t shell = fork();
+    if (shell == 0) {
+        sigaction(SIGUSR1, &before, NULL);
+        sigprocmask(SIG_SETMASK, &mask, NULL);
+        run_shell(command, argument, silent);
+    }
+    while (shell > 0 && waitpid(shell, &status, 0) < 0 && errno == EINTR)
+        ;
+    _exit(shell < 0 ? 127 : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
 int child_shell(Children *c, const char *command, const char *argument, bool silent,
                 int64_t seconds) {
     if (c->interrupted)
         return CHILD_INTERRUPTED;
-    pid_t child = child_start(c);
+    pid_t parent = getpid(), child = child_start(c);
     if (child == 0)
-        run_shell(command, argument, silent);
+        watch_shell(parent, command, argument, silent);
     return child_wait(c, child, seconds);
 }

@@ -1,4 +1,5 @@
 /* Child processes that are waited for with a limit and end on Ctrl-C, all they started included.
+ * They end with this process, too, even where that is killed.
  *
  * Between children_begin and children_end SIGCHLD, SIGINT, SIGTERM and SIGHUP are blocked in this
  * process and taken in child_wait, so that the caller gets to clean up. Not for more than one child

@@ -1,4 +1,5 @@
 /* qxc INPUT -emit=KIND: read, compile, write; -explain. */
+#include "compiler/external.h"
 #include "compiler/mixed.h"
 #include "compiler/report.h"
 #include "compiler/suffix.h"
@@ -95,6 +96,8 @@ ExitCode cmd_compile(Session *s) {
         diag_error(s->d, LOC_NONE, "binary output does not go to a terminal: use -o FILE");
         return EXIT_USAGE;
     }
+    if (!external_fits(s))
+        return EXIT_USAGE;
     if (!outputs_can_be_written(s))
         return EXIT_IO;
     ExitCode code = mixed_wanted(&s->o) ? mixed_decide(s, &j) : EXIT_DONE;
@@ -123,7 +126,6 @@ ExitCode cmd_compile(Session *s) {
         return code;
     j.rounded_products = report_rounded(&j, m);
     code = session_write(s, &j, m);
-    j.external[1] = external_bytes(m, false); /* what the output still refers to */
     if (code == EXIT_DONE && !s->o.quiet)
         summary_print(&j, m, s->out, s->o.inputs.items[0], s->o.output);
     return code;

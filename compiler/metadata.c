@@ -1,4 +1,5 @@
 /* See compiler/metadata.h. */
+#define _GNU_SOURCE
 #include "compiler/metadata.h"
 
 #include "backend/qir/qir_write.h"
@@ -42,6 +43,10 @@ static void put_nodes(Graph *g, void *ctx) {
 void metadata_put(Module *m) {
     module_each_value(m, put_value, m);
     module_each_graph(m, put_nodes, m);
+}
+
+void metadata_put_external(Module *m, const char *name, const char *hash) {
+    add(m->arena, &m->meta, META_EXTERNAL, arena_strf(m->arena, "%s sha256:%s", name, hash));
 }
 
 /* ---- in ---- */
@@ -117,7 +122,14 @@ static void take_nodes(Graph *g, void *ctx) {
         take_from(ctx, &n->meta, &n->from, n->loc);
 }
 
+static void take_external(Module *m) {
+    StrPair *entry = find(&m->meta, META_EXTERNAL);
+    if (entry && memmem(entry->value.s, entry->value.n, " sha256:", 8))
+        drop(&m->meta, entry);
+}
+
 void metadata_take(Module *m) {
+    take_external(m);
     Take t = {m, qir_parts_new(m->arena, path_dir(m->arena, m->path))};
     module_each_value(m, take_value, &t);
     module_each_graph(m, take_nodes, &t);

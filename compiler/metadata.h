@@ -1,8 +1,9 @@
 /* Statistics and provenance in an ONNX file: metadata_props of nodes (qxc.from) and of ValueInfos
  * (qxc.stat, qxc.from), in the words of the .qir language: `min=-3.1, max=3.2`,
- * `from(Conv "c") by "fold-affine"`. They come last among the
- * entries, or where an entry of their key without a value keeps the place: there other tools'
- * entries came after them. */
+ * `from(Conv "c") by "fold-affine"`; and of the model (qxc.external_data), `m.onnx.data
+ * sha256:...`, which is about the file and goes when it is read. They come last among the entries,
+ * or where an entry of their key without a value keeps the place: there other tools' entries came
+ * after them. */
 #ifndef QXC_COMPILER_METADATA_H
 #define QXC_COMPILER_METADATA_H
 
@@ -10,6 +11,8 @@
 
 /* To be called before a module is written as ONNX: enters them. */
 void metadata_put(Module *m);
+/* The model says of which file its external data are, and that file's sha256. */
+void metadata_put_external(Module *m, const char *name, const char *hash);
 /* To be called after an ONNX file was read: takes what is ours out of the metadata. What has our
  * key and is not what we would write stays as it is, with a warning. */
 void metadata_take(Module *m);

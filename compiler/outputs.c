@@ -28,15 +28,20 @@ static TextList inputs_of(Session *s) {
 }
 
 bool session_inputs_are_kept(Session *s) {
-    const char *const outs[] = {s->o.output, s->o.report};
-    if (!outs[0] && !outs[1])
-        return true;
-    TextList ins = inputs_of(s);
-    for (size_t k = 0; k < 2; k++)
-        for (size_t i = 0; outs[k] && i < ins.n; i++)
-            if (same_file(outs[k], ins.items[i]))
+    const struct {
+        const char *option, *path;
+    } outs[] = {
+        {"-o ", s->o.output}, {"-report=", s->o.report}, {"-external-data=", s->o.external_data}};
+    enum { N = sizeof outs / sizeof *outs };
+    bool any = false;
+    for (size_t k = 0; k < N; k++)
+        any |= outs[k].path != NULL;
+    TextList ins = any ? inputs_of(s) : (TextList){0};
+    for (size_t k = 0; k < N; k++)
+        for (size_t i = 0; outs[k].path && i < ins.n; i++)
+            if (same_file(outs[k].path, ins.items[i]))
                 return diag_error(s->d, LOC_NONE, "%s%s would overwrite what is read",
-                                  k == 0 ? "-o " : "-report=", diag_name(s->d, str_from(outs[k])));
+                                  outs[k].option, diag_name(s->d, str_from(outs[k].path)));
     return true;
 }
 

@@ -10,13 +10,13 @@
  * in one of two folders, the best so far in the other, always under the name of INPUT. */
 #define _GNU_SOURCE
 #include "compiler/child.h"
+#include "compiler/external.h"
 #include "compiler/session.h"
 #include "compiler/suffix.h"
+#include "compiler/work_folder.h"
 #include "passes/shrink/shrink.h"
 
 #include <errno.h>
-#include <ftw.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -42,6 +42,7 @@ typedef struct Making {
     const Shrink *shrink;  /* NULL: none */
     Places places;
     bool first; /* reads INPUT itself */
+    bool last;  /* writes to -o */
     bool loud;  /* says what goes wrong */
 } Making;
 
@@ -69,6 +70,14 @@ static ExitCode make(const Reducer *r, Making k) {
     Diags *quiet = diags_new(s->arena, NULL, false); /* of the verifier, whose word is not final */
     ExitCode code;
     s->d = k.loud ? s->d : diags_new(s->arena, NULL, false);
+    if (k.last) { /* what INPUT names is kept, too */
+        Diags *loud = s->d;
+        s->d = quiet;
+        session_parse(s, 0, &code);
+        s->d = loud;
+    } else if (s->o.external_data) {
+        s->o.external_data = ""; /* a candidate's own */
+    }
     s->o.inputs.items[0] = k.from;
     if (!k.first)
         s->o.external_data_dir = NULL;
@@ -115,26 +124,6 @@ static pid_t start_making(Reducer *r, Making k) {
 
 /* ---- files ---- */
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where) {
-    (void)st;
-    (void)kind;
-    (void)where;
-    remove(path);
-    return 0;
-}
-
-static void remove_folder(const char *path) {
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-/* A folder of its own for each model, so that what CMD leaves beside it goes with it. */
-static bool fresh_folder(Reducer *r, const char *file) {
-    const char *dir = path_dir(r->s->arena, file);
-    remove_folder(dir);
-    return mkdir(dir, 0700) == 0 ||
-           diag_error(r->s->d, LOC_NONE, "cannot make the folder %s: %s", dir, strerror(errno));
-}
-
 static off_t file_size(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 ? st.st_size : 0;
@@ -155,6 +144,11 @@ static bool same_bytes(const char *a, const char *b) {
     return same;
 }
 
+/* A folder of its own for each model, so that what CMD leaves beside it goes with it. */
+static bool own_folder(Reducer *r, const char *file) {
+    return fresh_folder(path_dir(r->s->arena, file), r->s->d);
+}
+
 /* The name under which CMD meets the model: INPUT's, unless a shell might mind it. */
 static const char *model_name(const char *input) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -166,12 +160,9 @@ static const char *model_name(const char *input) {
 
 static bool make_folders(Reducer *r) {
     Arena *a = r->s->arena;
-    const char *tmp = getenv("TMPDIR");
-    char *dir = (char *)arena_strf(a, "%s/qxc-reduce-XXXXXX", tmp && *tmp ? tmp : "/tmp").s;
-    if (!mkdtemp(dir))
-        return diag_error(r->s->d, LOC_NONE, "cannot make the folder %s: %s", dir, strerror(errno));
-    r->dir = dir;
-    const char *name = model_name(r->s->o.inputs.items[0]);
+    if (!(r->dir = work_folder(a, r->s->d)))
+        return false;
+    const char *dir = r->dir, *name = model_name(r->s->o.inputs.items[0]);
     r->best = arena_strf(a, "%s/a/%s", dir, name).s;
     r->candidate = arena_strf(a, "%s/b/%s", dir, name).s;
     return true;
@@ -226,7 +217,7 @@ static size_t count_places(Reducer *r, const Shrink *k) {
 /* Makes the candidate and, when it still fails, the best of it. */
 static bool attempt(Reducer *r, const Shrink *k, size_t begin, size_t end) {
     Making some = {.from = r->best, .to = r->candidate, .shrink = k, .places = {begin, end, 0}};
-    if (!fresh_folder(r, r->candidate) ||
+    if (!own_folder(r, r->candidate) ||
         child_wait(&r->children, start_making(r, some), 0) != EXIT_DONE ||
         same_bytes(r->best, r->candidate))
         return false;
@@ -302,7 +293,7 @@ static ExitCode first_model(Reducer *r) {
     if (!fails(r, input, "the model"))
         return EXIT_WRONG;
     Making copy = {.from = input, .to = r->best, .first = true, .loud = true};
-    if (!fresh_folder(r, r->best))
+    if (!own_folder(r, r->best))
         return EXIT_IO;
     int code = child_wait(&r->children, start_making(r, copy), 0);
     if (interrupted(r)) {
@@ -315,6 +306,10 @@ static ExitCode first_model(Reducer *r) {
     }
     if (code != EXIT_DONE)
         return (ExitCode)code;
+    if (r->facts->text && r->s->o.external_data) {
+        diag_error(r->s->d, LOC_NONE, "-external-data goes with ONNX: INPUT is a text");
+        return EXIT_USAGE;
+    }
     if (!suffix_is(&r->s->o, "reduce", r->facts->text ? ".qir" : ".onnx", r->s->d))
         return EXIT_USAGE;
     if (!fails(r, r->best, "the model as qxc writes it"))
@@ -331,7 +326,7 @@ static ExitCode first_model(Reducer *r) {
 }
 
 static ExitCode write_result(Reducer *r) {
-    Making last = {.from = r->best, .to = r->s->o.output, .loud = true};
+    Making last = {.from = r->best, .to = r->s->o.output, .last = true, .loud = true};
     pid_t child = start_making(r, last);
     int status = -1;
     /* Without child_wait: a signal must not end it halfway. */
@@ -371,6 +366,8 @@ ExitCode cmd_reduce(Session *s) {
         diag_error(s->d, LOC_NONE, "reduce wants a file, which -test can be run on");
         return EXIT_USAGE;
     }
+    if (!external_fits(s))
+        return EXIT_USAGE;
     Reducer r = {.s = s};
     r.facts =
         mmap(NULL, sizeof *r.facts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -6,6 +6,9 @@ bool options_fit(const Options *o, Diags *d) {
          list = strcmp(c, "list") == 0, reduce = strcmp(c, "reduce") == 0,
          to_c = compile && o->emit && strcmp(o->emit, "c") == 0,
          for_c = to_c || (compile && o->target && strcmp(o->target, "c") == 0),
+         to_onnx = compile && o->emit &&
+                   (strcmp(o->emit, "onnx") == 0 || strcmp(o->emit, "qdq") == 0 ||
+                    strcmp(o->emit, "qop") == 0),
          reports = compile && (o->report || (o->emit && (strcmp(o->emit, "html") == 0 ||
                                                          strcmp(o->emit, "json") == 0)));
     const struct {
@@ -25,6 +28,8 @@ bool options_fit(const Options *o, Diags *d) {
         {"min-sqnr", o->min_sqnr, compile || compare, "compiling and compare"},
         {"max-drop", o->max_drop, compile, "compiling, not with commands"},
         {"labels", o->labels, compile, "-max-drop"},
+        {"external-data", o->external_data, to_onnx || reduce,
+         "-emit=onnx, qdq and qop, and reduce"},
         {"test", o->test, reduce, "reduce"},
         {"timeout", o->timeout >= 0, reduce, "reduce"},
         {"set", o->set.n, compile || run || compare, "compiling, run and compare"},

@@ -4,6 +4,7 @@
 #include "backend/qir/qir_write.h"
 #include "compiler/emit_scales.h"
 #include "compiler/emit_scheme.h"
+#include "compiler/external.h"
 #include "compiler/metadata.h"
 #include "compiler/report.h"
 #include "compiler/write_onnx.h"
@@ -26,9 +27,14 @@ static void keep_external(Tensor *t, Str name, void *ctx) {
     }
 }
 
-static bool write_qir(Writing *w) {
-    if (leaves_folder(w))
+static void settle_references(Writing *w, bool none) {
+    if (none || leaves_folder(w))
         module_each_tensor(w->m, keep_external, NULL);
+    w->j->external[1] = external_bytes(w->m, false);
+}
+
+static bool write_qir(Writing *w) {
+    settle_references(w, false);
     const Options *o = &w->s->o;
     QirWriteOptions q = {.elide = o->elide_larger >= 0,
                          .elide_larger = o->elide_larger >= 0 ? (size_t)o->elide_larger : 0};
@@ -39,13 +45,10 @@ static bool write_qir(Writing *w) {
 }
 
 static bool write_onnx(Writing *w) {
-    if (leaves_folder(w))
-        module_each_tensor(w->m, keep_external, NULL);
+    settle_references(w, w->s->o.external_data);
     OnnxWriteOptions o = {.allow_newer = !w->j->ctx.newer_refused};
     metadata_put(w->m);
-    const char *path = w->s->o.output;
-    const char *dir = path ? path_dir(w->m->arena, path) : ".";
-    return write_onnx_checked(w->m, w->file, &o, dir, w->s->d);
+    return external_write(w, &o) && write_onnx_checked(w->m, w->file, &o, w->s->d);
 }
 
 /* What is a text of its own, made in memory; NULL for the others. */

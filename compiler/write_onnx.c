@@ -4,9 +4,9 @@
 
 #include "frontend/onnx/onnx.h"
 
-static bool reads_back(Arena *of, Str bytes, const char *dir, Diags *d) {
+static bool reads_back(Arena *of, Str bytes, Diags *d) {
     Arena *a = arena_scratch(of);
-    OnnxReadOptions o = {.in.dir = dir};
+    OnnxReadOptions o = {.references_only = true};
     Module *again = onnx_read_bytes(a, d, "the written model", bytes, &o);
     if (again)
         module_free(again);
@@ -16,8 +16,7 @@ static bool reads_back(Arena *of, Str bytes, const char *dir, Diags *d) {
            diag_error(d, LOC_NONE, "fields that the text gives as 'extra' do not fit the model");
 }
 
-bool write_onnx_checked(Module *m, FILE *out, const OnnxWriteOptions *o, const char *dir,
-                        Diags *d) {
+bool write_onnx_checked(Module *m, FILE *out, const OnnxWriteOptions *o, Diags *d) {
     if (!m->raw_fields)
         return onnx_write(m, out, o);
     char *bytes = NULL;
@@ -27,7 +26,7 @@ bool write_onnx_checked(Module *m, FILE *out, const OnnxWriteOptions *o, const c
     ok = ok && onnx_write(m, memory, o);
     if (memory && fclose(memory) != 0)
         ok = diag_error(d, LOC_NONE, "out of memory");
-    ok = ok && reads_back(m->arena, (Str){bytes, n}, dir, d);
+    ok = ok && reads_back(m->arena, (Str){bytes, n}, d);
     if (ok)
         fwrite(bytes, 1, n, out);
     free(bytes);

@@ -5,7 +5,7 @@
 #include "backend/onnx/onnx.h"
 
 /* onnx_write. Where a text gave raw fields (`extra`), the bytes are first read back: fields that do
- * not fit are an error and nothing is written. `dir` is where external data will be looked for. */
-bool write_onnx_checked(Module *m, FILE *out, const OnnxWriteOptions *o, const char *dir, Diags *d);
+ * not fit are an error and nothing is written. */
+bool write_onnx_checked(Module *m, FILE *out, const OnnxWriteOptions *o, Diags *d);
 
 #endif

@@ -9,7 +9,8 @@
 typedef struct ExternalFiles {
     Module *module;
     Folders in;
-    Map *files; /* by location; NULL until the first */
+    bool references_only; /* the file is not looked for */
+    Map *files;           /* by location; NULL until the first */
 } ExternalFiles;
 
 /* Finds the elements that t->external tells of and points t->data there; type and dimensions are

@@ -31,8 +31,9 @@ typedef struct Meta { /* metadata_props, in order */
 } Meta;
 
 /* Keys under which an ONNX file holds what ONNX has no field for; see compiler/metadata.h. */
-#define META_STAT "qxc.stat"
-#define META_FROM "qxc.from"
+#define META_STAT     "qxc.stat"
+#define META_FROM     "qxc.from"
+#define META_EXTERNAL "qxc.external_data"
 /* Keys of nodes that begin so say how to quantize them; see compiler/scheme_nodes.h. */
 #define META_QUANTIZATION "quantization."
 

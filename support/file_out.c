@@ -70,6 +70,20 @@ static const char *link_target(Arena *a, const char *path) {
                              : arena_strf(a, "%s/%.*s", path_dir(a, path), (int)n, to).s;
 }
 
+const char *out_in_folder(Arena *a, const char *path) {
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    if (!*base) {
+        errno = *path ? EISDIR : ENOENT;
+        return NULL;
+    }
+    char *dir = realpath(path_dir(a, path), NULL);
+    if (!dir)
+        return NULL;
+    const char *whole = arena_strf(a, "%s/%s", strcmp(dir, "/") ? dir : "", base).s;
+    free(dir);
+    return whole;
+}
+
 const char *out_resolve(Arena *a, const char *path) {
     enum { MOST_LINKS = 40 }; /* as the kernel has it */
     struct stat st;
@@ -82,17 +96,7 @@ const char *out_resolve(Arena *a, const char *path) {
         if (!(path = link_target(a, path)))
             return NULL;
     }
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    if (!*base) {
-        errno = *path ? EISDIR : ENOENT;
-        return NULL;
-    }
-    char *dir = realpath(path_dir(a, path), NULL);
-    if (!dir)
-        return NULL;
-    const char *whole = arena_strf(a, "%s/%s", strcmp(dir, "/") ? dir : "", base).s;
-    free(dir);
-    return whole;
+    return out_in_folder(a, path);
 }
 
 /* ---- streams ---- */
@@ -134,7 +138,7 @@ FILE *out_stage(OutFiles *o, OutFile f) {
     return start(o, to, fd);
 }
 
-static bool is_target(const OutFiles *o, const char *target) {
+bool out_is_target(const OutFiles *o, const char *target) {
     for (size_t i = 0; i < o->n; i++)
         if (o->files[i].temp && strcmp(o->files[i].target, target) == 0)
             return true;
@@ -143,7 +147,7 @@ static bool is_target(const OutFiles *o, const char *target) {
 
 /* NULL where there is no reason not to write there. */
 static const char *why_not(const OutFiles *o, const char *target, const struct stat *st) {
-    if (is_target(o, target))
+    if (out_is_target(o, target))
         return "it is named as output twice";
     if (!st)
         return NULL;

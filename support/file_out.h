@@ -66,6 +66,9 @@ FILE *sink_stream(Sink *s);
 bool out_fail(OutFiles *o, const char *path, const char *why);
 /* Where the path leads, links followed, whether or not a file is there yet. NULL with errno set. */
 const char *out_resolve(Arena *a, const char *path);
+/* The same where the file itself is no link to be followed. */
+const char *out_in_folder(Arena *a, const char *path);
+bool out_is_target(const OutFiles *o, const char *target); /* of another file of the group */
 bool out_is_kept(const OutFiles *o, const struct stat *st);
 /* A temporary file that is to become `f->target`, as a stream in the group; NULL with errno set. */
 FILE *out_stage(OutFiles *o, OutFile f);

@@ -15,12 +15,13 @@ enum { DIGITS = 8 };
 
 FILE *out_side(OutFiles *o, const char *path) {
     OutFile f = {.path = arena_str(o->arena, str_from(path)).s};
-    f.target = arena_strf(o->arena, "%s/%s", path_dir(o->arena, path), path_base(path)).s;
-    FILE *stream = out_stage(o, f);
+    f.target = out_in_folder(o->arena, path);
+    bool twice = f.target && out_is_target(o, f.target);
+    FILE *stream = f.target && !twice ? out_stage(o, f) : NULL;
     if (stream)
         o->files[o->n - 1].sink->hashed = true;
     else
-        out_fail(o, path, strerror(errno));
+        out_fail(o, path, twice ? "it is named as output twice" : strerror(errno));
     return stream;
 }
 

@@ -91,11 +91,22 @@ void write_type(Writer *w, uint32_t field, const Type *t) {
 
 /* ---- tensors ---- */
 
+void write_elements(const Module *m, const Tensor *t, FILE *out) {
+    enum { PART = 1 << 22 };
+    Tensor part = *t;
+    for (size_t left = t->bytes; left && !ferror(out); left -= part.bytes) {
+        part.bytes = left < PART ? left : PART;
+        fwrite(part.data, 1, part.bytes, out);
+        module_release(m, &part);
+        part.data += part.bytes;
+    }
+}
+
 static void write_payload(Writer *w, uint32_t field, const Tensor *t) {
     encode_head(&w->e, field, t->bytes);
-    encode_bytes(&w->e, t->data, t->bytes);
     if (w->e.out)
-        module_release(w->module, t);
+        write_elements(w->module, t, w->e.out);
+    w->e.total += t->bytes;
 }
 
 /* Integers as a packed list of varints: the elements, or the bytes of packed ones. */

@@ -78,26 +78,41 @@ static void unmark_function_outputs(Writer *w) {
     }
 }
 
-bool onnx_write(const Module *m, FILE *out, const OnnxWriteOptions *options) {
+/* The first pass. NULL after diagnostics. */
+static Writer *measured(const Module *m, const OnnxWriteOptions *options) {
     Writer *w = NEW(m->arena, Writer);
     w->e.arena = m->arena;
     w->module = m;
     w->options = options ? *options : (OnnxWriteOptions){0};
     if (!check_writable(m, &w->options))
-        return false;
+        return NULL;
     w->is_output = NEW_ARRAY(m->arena, bool, m->n_values);
     module_each_graph((Module *)m, mark_outputs, w);
     unmark_function_outputs(w);
     write_model(w);
-    if (w->e.too_deep)
-        return diag_error(m->diags, LOC_NONE,
-                          "the model is nested too deeply: ONNX allows %d messages in each other",
-                          ENCODE_NESTING);
+    if (!w->e.too_deep)
+        return w;
+    diag_error(m->diags, LOC_NONE,
+               "the model is nested too deeply: ONNX allows %d messages in each other",
+               ENCODE_NESTING);
+    return NULL;
+}
+
+uint64_t onnx_size(const Module *m, const OnnxWriteOptions *options) {
+    const Writer *w = measured(m, options);
+    return w ? w->e.total : 0;
+}
+
+bool onnx_write(const Module *m, FILE *out, const OnnxWriteOptions *options) {
+    Writer *w = measured(m, options);
+    if (!w)
+        return false;
     if (w->e.total > INT32_MAX)
-        return diag_error(m->diags, LOC_NONE,
-                          "the model takes %llu bytes; an ONNX file holds at most 2 GiB, unless "
-                          "weights are external data",
-                          (unsigned long long)w->e.total);
+        return diag_error(
+            m->diags, LOC_NONE,
+            "the model takes %llu bytes without its external data; an ONNX file holds "
+            "at most 2 GiB",
+            (unsigned long long)w->e.total);
     encode_to(&w->e, out);
     write_model(w);
     return true;

@@ -28,6 +28,8 @@ bool extra_has(Str extra, uint32_t field);
 /* Did the file leave out a field that is written by rule? */
 bool was_absent(Str extra, uint32_t field);
 void write_tensor(Writer *w, uint32_t field, const Tensor *t, Str name);
+/* The tensor's bytes as they lie; of mapped ones little is in memory at a time. */
+void write_elements(const Module *m, const Tensor *t, FILE *out);
 void write_sparse(Writer *w, uint32_t field, const SparseTensor *s, Str name);
 void write_type(Writer *w, uint32_t field, const Type *t);
 

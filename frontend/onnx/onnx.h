@@ -14,7 +14,8 @@ enum {
 };
 
 typedef struct OnnxReadOptions {
-    Folders in; /* `dir` NULL: the folder of the model */
+    Folders in;           /* `dir` NULL: the folder of the model */
+    bool references_only; /* external data are not looked for */
 } OnnxReadOptions;
 
 /* The module, or NULL after diagnostics; then the arena is still the caller's to free, and no file

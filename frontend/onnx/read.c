@@ -194,7 +194,7 @@ static Module *read_bytes(Arena *a, Diags *d, const char *name, Str bytes, const
                   .map = map,
                   .source = diags_source(d, name, STR_NONE),
                   .words = buf_new(a),
-                  .externals = {m, in, NULL}};
+                  .externals = {m, in, options && options->references_only, NULL}};
     ProtobufCMessage *p = unpack(r, &onnx__model_proto__descriptor);
     if (p)
         read_model(r, (const Onnx__ModelProto *)p);

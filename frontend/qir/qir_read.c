@@ -255,7 +255,7 @@ void reader_reset(Reader *r, Str text) {
                   .source = r->source,
                   .text = text,
                   .module = m,
-                  .externals = {m, r->in, NULL},
+                  .externals = {.module = m, .in = r->in},
                   .aliases = map_new(a),
                   .shapes = map_new(a),
                   .fitting = map_new(a),

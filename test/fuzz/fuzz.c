@@ -152,7 +152,7 @@ Str fuzz_print(Module *m) {
 Str fuzz_write_onnx(Fuzz *f, Module *m) {
     int errors = diags_errors(f->diags);
     OnnxWriteOptions options = {.allow_newer = true};
-    bool ok = write_onnx_checked(m, fuzz_stream(f), &options, fuzz_dir(f), f->diags);
+    bool ok = write_onnx_checked(m, fuzz_stream(f), &options, f->diags);
     fuzz_promise(ok == (diags_errors(f->diags) == errors), "a refusal says why", STR_NONE,
                  STR_NONE);
     return ok ? fuzz_written(f) : STR_NONE;
