@@ -95,6 +95,6 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
         size_t alive = program_alive(a, p);
         p->arena_alive = alive < p->arena_alive ? alive : p->arena_alive;
     }
-    program_plan(a, p, o && o->keep_all);
+    program_plan(a, p, o && o->keep_all, o && o->least_arena);
     return p;
 }

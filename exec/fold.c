@@ -127,7 +127,7 @@ static bool run_node(Folder *f, Graph *g, Node *n) {
     if (!bind_node(b, n))
         return false;
     Program *p = b->program;
-    program_plan(f->module->arena, p, true);
+    program_plan(f->module->arena, p, true, false);
     Runner *r = runner_new(f->module->arena, p);
     if (!runner_run(r, b->diags))
         return false;

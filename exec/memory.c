@@ -268,10 +268,11 @@ static void place_apart(Program *p, Items *all) {
     }
 }
 
-void program_plan(Arena *a, Program *p, bool keep_all) {
+void program_plan(Arena *a, Program *p, bool keep_all, bool least) {
     find_lives(a, p);
     Items all = items_of(a, p, true);
     p->arena_bytes = 0;
+    all.plan.quick = !least;
     if (keep_all) {
         place_apart(p, &all);
     } else {

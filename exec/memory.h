@@ -8,8 +8,8 @@
 #include "exec/program.h"
 
 /* Sets offset, first and last of the buffers in the arena, and arena_bytes. `keep_all`: nothing
- * shares memory. */
-void program_plan(Arena *a, Program *p, bool keep_all);
+ * shares memory. `least`: a small arena is worth a search. */
+void program_plan(Arena *a, Program *p, bool keep_all, bool least);
 
 /* What tensors take that are alive together, scratch apart, where results may only lie exactly in
  * the place of an operand: what planners count on that know of no partial overlap. */

@@ -138,9 +138,9 @@ size_t plan_offsets(Arena *a, const Plan *plan) {
         if ((how == BY_TIME ? layout_by_time(&l, order) : layout_by(&l, order)) < best.total)
             keep(&l, order, &best);
     }
-    if (n <= MAX_QUADRATIC)
+    if (n <= MAX_QUADRATIC && !plan->quick)
         improve(&l, order, bound, &best);
-    if (best.total > bound)
+    if (best.total > bound && !plan->quick)
         best.total = layout_search(a, &l, bound, best.total, best.offsets);
     for (size_t i = 0; i < n; i++)
         plan->items[i].offset = best.offsets[i];

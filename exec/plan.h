@@ -29,6 +29,7 @@ typedef struct Plan {
     const PlanOverlay *overlays;
     size_t n_overlays;
     size_t align;
+    bool quick; /* the best of the simple layouts will do, nothing better is looked for */
 } Plan;
 
 /* Sets all offsets (multiples of the alignment); returns the bytes needed. */
