@@ -286,6 +286,7 @@ static void try_module(void *ctx) {
     if (!run_module(c, c->m, out, c->unheard))
         return;
     find_worst(c, c->m, out);
+    out->advice = measured_advice(c->j, c->m, out);
     c->j->measured = out;
 }
 

@@ -16,7 +16,7 @@
 #include "compiler/pipeline.h"
 #include "exec/compare.h"
 
-enum { MEASURED_WORST = 3, MEASURED_LAYERS = 5 };
+enum { MEASURED_WORST = 3, MEASURED_LAYERS = 5, MEASURED_LITTLE = 15 /* dB */ };
 
 typedef struct MeasuredOutput {
     Str name;
@@ -43,10 +43,13 @@ struct Measured {
     MeasuredValue worst[MEASURED_WORST];   /* values in between */
     MeasuredValue layers[MEASURED_LAYERS]; /* with the worst results, as -keep knows them */
     size_t n_worst, n_layers;
+    const char *advice; /* what may help where that is little */
 };
 
 /* Sets j->measured where there is something to measure and it can run, else j->unmeasured. */
 void measure_result(Job *j, Module *m);
+/* What is likely to help this model, in words behind a colon (measured_advice.c). */
+const char *measured_advice(const Job *j, Module *m, const Measured *x);
 /* Ends the summary: what was measured, or that nothing was. */
 void measured_print(const Job *j);
 

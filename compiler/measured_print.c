@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { LITTLE = 15, MOST_OUTPUTS = 8 }; /* dB; lines */
+enum { MOST_OUTPUTS = 8 };
 
 static void put_db(FILE *to, double sqnr) {
     if (isinf(sqnr))
@@ -85,7 +85,7 @@ static void warn_of_odd(const Job *j, const MeasuredOutput *o) {
 /* The output that has the least, NULL where none has too little. A signal of 0 has no dB. */
 static const MeasuredOutput *too_little(const Measured *m) {
     const MeasuredOutput *least = NULL;
-    double sqnr = LITTLE;
+    double sqnr = MEASURED_LITTLE;
     for (size_t i = 0; i < m->n_outputs; i++) {
         const MeasuredOutput *o = &m->outputs[i];
         if (!o->computed || o->integer || !o->sums.count || o->sums.xx == 0 ||
@@ -99,19 +99,11 @@ static const MeasuredOutput *too_little(const Measured *m) {
 
 static void warn_of_little(const Job *j, const Measured *m) {
     const MeasuredOutput *o = too_little(m);
-    if (!o || j->o->min_sqnr)
-        return;
-    Buf keep = buf_new(j->kept->arena);
-    for (size_t i = 0; i < m->n_layers && !j->o->integer_only; i++) {
-        buf_text(&keep, i ? "," : "; those with the worst results are -keep=");
-        buf_text(&keep, diag_name(j->d, scheme_glob_of(j->kept->arena, m->layers[i].name)));
-    }
-    diag_warning(j->d, LOC_NONE,
-                 "output %s has %.2f dB on the calibration data, which is little: -min-sqnr=%d "
-                 "%s the layers that need it%.*s",
-                 diag_name(j->d, o->name), error_sqnr(&o->sums), LITTLE,
-                 j->o->integer_only ? "gives 16 bits to" : "leaves float",
-                 STR_ARG(buf_as_str(&keep)));
+    if (o && !j->o->min_sqnr)
+        diag_warning(j->d, LOC_NONE,
+                     "output %s has %.2f dB on the calibration data, which is little: "
+                     "%s",
+                     diag_name(j->d, o->name), error_sqnr(&o->sums), m->advice);
 }
 
 /* Why there are no numbers, in a line; NULL where nobody would expect any. */

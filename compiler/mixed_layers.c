@@ -14,14 +14,19 @@ static SchemeRule wide_rule(Arena *a, const Value *v) {
     SchemeSetting *s = &r.set[SCHEME_ITSELF];
     s->said = true;
     s->storage = ELEM_INT16;
-    s->sym = 1;
     return r;
 }
 
-/* The values that a layer makes and a clamp behind it takes over get 16 bits. */
+/* The values that a layer makes and a clamp behind it takes over get 16 bits, and so do constants
+ * that stand beside data: one scale for means of columns of very different sizes loses the small.
+ */
 static void widen(Arena *a, const Node *n, Layer *l, const Uses *uses) {
     const Value *v = n->out[0];
     l->rules[l->n_rules++] = wide_rule(a, v);
+    for (size_t i = 0; i < n->n_in && l->n_rules < LAYER_RULES - 1; i++)
+        if (n->in[i] && n->in[i]->kind == VALUE_CONST && n->in[i]->type.quant &&
+            n->def->quant.kind != QUANT_MAC && quant_rule_is_data(&n->def->quant, i))
+            l->rules[l->n_rules++] = wide_rule(a, n->in[i]);
     const Node *user = uses_only_node(uses, v);
     if (user && user->def && user->def->quant.kind == QUANT_CLAMP && user->out[0])
         l->rules[l->n_rules++] = wide_rule(a, user->out[0]);

@@ -5,8 +5,10 @@
 #include "ir/ops/op.h"
 #include "ir/scheme.h"
 
+enum { LAYER_RULES = 4 };
+
 typedef struct Layer {
-    SchemeRule rules[2]; /* that spare it */
+    SchemeRule rules[LAYER_RULES]; /* that spare it */
     size_t n_rules;
     Str name;    /* for people */
     double sqnr; /* dB of the model where it alone is spared */
@@ -19,7 +21,8 @@ bool layer_is(const Node *n);
 Str layer_name(const Node *n);
 
 /* The layers of a module that has its decisions (float ~ q), in its order. Spared they are float;
- * or, `wide`, what they make has 16 bits, and the graph's inputs are layers too. All memory is of
+ * or, `wide`, what they make has 16 bits, with the constants that
+ * they add or scale by, and the graph's inputs are layers too. All memory is of
  * `a`, which outlives the module. */
 Layer *mixed_layers(Module *m, Arena *a, bool wide, size_t *n);
 

@@ -88,6 +88,23 @@ static bool answer(Runner *r, Samples *s, const Value *y, const Labels *labels, 
     return samples_ok(s);
 }
 
+/* One number a class: what else an output holds has no largest one that a label could name. */
+static bool holds_classes(const Value *y, Diags *d) {
+    size_t n = 0;
+    int several = 0;
+    type_count(y->type, &n);
+    for (int i = 0; i < y->type.rank; i++)
+        several += y->type.dims[i].value > 1;
+    if (n == 0)
+        return diag_error(d, y->loc, "-max-drop: the output %s has no elements",
+                          diag_name(d, y->name));
+    return several == 1 ||
+           diag_error(d, y->loc,
+                      "-max-drop: the first output, %s, is %s a sample: labels want one number for "
+                      "each class",
+                      diag_name(d, y->name), type_text(y->graph->module->arena, y->type));
+}
+
 bool top1_answers(Arena *a, Module *m, const char *const *paths, size_t n, const Labels *labels,
                   Answers *out, Diags *d) {
     size_t samples;
@@ -103,8 +120,7 @@ bool top1_answers(Arena *a, Module *m, const char *const *paths, size_t n, const
         return false;
     const Value *y = m->graph->out[0];
     type_count(y->type, &out->classes);
-    bool ok = out->classes > 0 || diag_error(d, y->loc, "-max-drop: the output %s has no elements",
-                                             diag_name(d, y->name));
+    bool ok = holds_classes(y, d);
     ok = ok && samples_count(s, &samples) && check_labels(labels, samples, out->classes, d) &&
          samples_take(s, SAMPLES_HELD_BACK);
     if (ok) {

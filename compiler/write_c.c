@@ -143,7 +143,8 @@ bool write_c(Writing *w) {
     if (!bind_shapes(w))
         return false;
     module_fold(w->m, NULL); /* shapes that nodes compute are fixed now, too */
-    Program *p = program_build(w->m, &(ProgramOptions){.least_arena = true, .rounding = w->j->rounding}, w->s->d);
+    Program *p = program_build(
+        w->m, &(ProgramOptions){.least_arena = true, .rounding = w->j->rounding}, w->s->d);
     if (!p)
         return false;
     Reasons reasons = {w->j, o->integer_only ? uses_new(w->m) : NULL};
