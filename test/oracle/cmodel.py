@@ -11,14 +11,15 @@ import numpy as np
 KINDS = {"float": np.float32, "double": np.float64, "int8_t": np.int8, "uint8_t": np.uint8,
          "int16_t": np.int16, "uint16_t": np.uint16, "int32_t": np.int32, "int64_t": np.int64, "uint32_t": np.uint32,
          "uint64_t": np.uint64}
-FLAGS = ("-O3", "-march=native")
+FLAGS = ("-O3", "-march=native")  # where it has to be fast
+PLAIN = ("-O1", "-march=native")  # where it has to be right: compiled in half the time
 NUMBERS = itertools.count()  # a loaded library must not be overwritten by the next
 
 
 class CModel:
     """PREFIX_run of model.c, as model.h declares it."""
 
-    def __init__(self, source, compiler=None, flags=FLAGS):
+    def __init__(self, source, compiler=None, flags=PLAIN):
         text = source.with_suffix(".h").read_text()
         found = re.search(r"\bint\s+(\w+)_run\s*\(([^;]*)\)\s*;", text)
         self.prefix, parameters = found[1], found[2].split(",")

@@ -226,7 +226,7 @@ class Lint(OracleCase):
         """Otherwise the checkers might look at nothing."""
         self.need("clang-tidy-19")
         self.need("cppcheck")
-        source = self.emit("digits")
+        source = self.emit("products")
         source.write_text(source.read_text() + "\nint fault(void);\nint fault(void) {\n"
             "    int a[2] = {1, 2};\n    return a[2];\n}\n")
         for command in (["clang-tidy-19", "--quiet", f"--checks={CHECKS}", "--warnings-as-errors=*", source,

@@ -50,7 +50,7 @@ class NormInteger(OracleCase):
         qxc(path, "-emit=c", "-integer-only", "-name=m", "-no-sync", "-quiet", "-o", self.scratch / "m.c")
         for build, flags in BUILDS.items():
             with self.subTest(build=build):
-                got = CModel(self.scratch / "m.c", "gcc", ("-O2", *flags)).run(*m.feeds.values())[0]
+                got = CModel(self.scratch / "m.c", "gcc", ("-O1", *flags)).run(*m.feeds.values())[0]
                 np.testing.assert_array_equal(got, have.ravel())
 
     def one(self, op, types, zero, shape, parameters, want, seed="", eps=1e-5, **attrs):

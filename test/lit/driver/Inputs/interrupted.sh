@@ -1,8 +1,8 @@
-# Ends runs of qxc in the folder $1 while their output is staged.
+# Ends runs of qxc in the folder $1 while their output is staged; by SIGHUP also where nohup runs the tests.
 cd "$1" || exit 1
 staged() { find . -name '.*.qxc-tmp' | wc -l; }
 start() {
-    qxc m.onnx -emit=onnx -o o.onnx -report=r.json -quiet 2> /dev/null &
+    env --default-signal=TERM,HUP qxc m.onnx -emit=onnx -o o.onnx -report=r.json -quiet 2> /dev/null &
     pid=$!
     for _ in $(seq 200); do
         [ "$(staged)" != 0 ] && break
