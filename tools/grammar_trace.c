@@ -4,6 +4,7 @@
  *
  * Usage: grammar_trace FILE... */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "frontend/qir/qir_read.h"
 #include "support/map.h"
