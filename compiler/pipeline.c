@@ -152,6 +152,11 @@ static bool open_up(Job *j, Module *m) {
     return job_pass(j, m, "inline-functions") && job_pass(j, m, "unfuse");
 }
 
+/* A product whose bias a node of its own adds is rounded to integers with it, not in between. */
+static bool all_integer(Job *j, Module *m) {
+    return job_pass(j, m, "matmul-to-gemm") && job_pass(j, m, "raise-quant");
+}
+
 /* What other tools quantized, in any of their forms, becomes types. Exporters leave constants and
  * copies of values that are to be computed; these part what belongs together. */
 static bool raise(Job *j, Module *m, ModuleForm f) {
@@ -166,7 +171,8 @@ static bool raise(Job *j, Module *m, ModuleForm f) {
     return (!f.scaling || job_pass(j, m, "fold-const")) &&
            (!any || (job_pass(j, m, "fold-params") && job_pass(j, m, "drop-identities"))) &&
            (!f.scaling || job_pass(j, m, "raise-scaling")) &&
-           (!f.qonnx || job_pass(j, m, "raise-qonnx")) && (!any || job_pass(j, m, "raise-quant"));
+           (!f.qonnx || job_pass(j, m, "raise-qonnx")) && (!any || job_pass(j, m, "raise-quant")) &&
+           (!any || !j->o->integer_only || all_integer(j, m));
 }
 
 bool job_raise(const Job *j, Module *m) {

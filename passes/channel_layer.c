@@ -37,7 +37,7 @@ size_t layer_in(const LayerWeight *w, size_t at) {
 
 /* Conv has its channels along axis 1, a matrix along the last. */
 static bool is_conv(const Node *n) {
-    return n->in[n->def->quant.weight]->data->rank > 2;
+    return n->in[n->def->quant.weight]->type.rank > 2;
 }
 
 int layer_reads_axis(const Node *n) {

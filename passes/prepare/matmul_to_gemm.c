@@ -3,7 +3,9 @@
  * instead of being rounded, added to, and rounded again. Reshapes cost nothing. A product of
  * matrices with another affine operator behind it (BatchNormalization) becomes a Gemm that has room
  * for the bias which fold-affine makes of that. */
+#include "passes/const_quant.h"
 #include "passes/edit.h"
+#include "passes/quant_build.h"
 
 static const char PASS_NAME[] = "matmul-to-gemm";
 
@@ -15,13 +17,27 @@ typedef struct Rewrite {
     Map *shapes; /* that were computed: of which value, where, with how many columns */
 } Rewrite;
 
+/* The numbers of a float constant, or of integers that are dequantized here; NULL where it is none.
+ */
+static const Tensor *real_const(Rewrite *r, const Value *v) {
+    const Value *ints = v && v->def && is_own_dequantize(v->def) ? v->def->in[0] : NULL;
+    return ints && value_data(ints) && value_data(ints)->data
+               ? const_dequantize(r->arena, value_data(ints), ints->type.quant)
+               : edit_float_const(v);
+}
+
+/* What a quantized or float constant has for dimensions. */
+static const Tensor *weight_of(const Value *v) {
+    return value_is_const(v) && type_is_quantized(v->type) ? value_data(v) : edit_float_const(v);
+}
+
 /* The bias that `add` adds to columns of `y`, with the index of its operand; NULL when it does not.
  */
-static Value *column_bias(const Node *add, const Value *y, int64_t columns) {
+static Value *column_bias(Rewrite *r, const Node *add, const Value *y, int64_t columns) {
     if (!node_is(add, "Add") || add->n_in != 2 || !add->out[0])
         return NULL;
     Value *b = add->in[add->in[0] == y ? 1 : 0];
-    const Tensor *t = edit_float_const(b);
+    const Tensor *t = real_const(r, b);
     bool fits = t && t->rank > 0 && t->rank <= y->type.rank && t->dims[t->rank - 1] == columns &&
                 t->count == (size_t)columns;
     return fits ? b : NULL;
@@ -126,16 +142,18 @@ static Value *result(Rewrite *r, Node *n, const Value *like, const char *suffix,
     return node_add_output(n, 0, unique_name(r->names, name), t);
 }
 
-static Type matrix(Rewrite *r, int64_t columns) {
+static Type matrix(Rewrite *r, int64_t columns, Type of) {
     Dim *dims = NEW_ARRAY(r->arena, Dim, 2);
     dims[0] = dim_unknown();
     dims[1] = dim_of(columns);
-    return type_tensor(ELEM_FLOAT, 2, dims);
+    of.rank = 2;
+    of.dims = dims;
+    return of;
 }
 
 /* n makes the result of `add`, whose constant is its bias. */
 static void take_over(Rewrite *r, Node *n, Node *add, Value *bias) {
-    const Tensor *t = edit_float_const(bias);
+    const Tensor *t = real_const(r, bias);
     float *data;
     Value *flat =
         edit_new_floats(n->graph, r->names, bias->name, 1, (int64_t[]){(int64_t)t->count}, &data);
@@ -174,13 +192,13 @@ static void rewrite(Rewrite *r, Node *n) {
     if (!node_is(n, "MatMul") || n->n_in != 2 || n->n_out != 1 || !n->out[0] || !n->in[0])
         return;
     Value *y = n->out[0];
-    const Tensor *w = edit_float_const(n->in[1]);
+    const Tensor *w = weight_of(n->in[1]);
     Type x = n->in[0]->type, shape = y->type;
     if (!w || w->rank != 2 || x.rank < 2 || shape.rank != x.rank ||
         uses_of(r->uses, y, &use) != 1 || !use->node || use->node->graph != n->graph)
         return;
     Node *add = use->node;
-    Value *bias = column_bias(add, y, w->dims[1]), *in = NULL, *out = NULL;
+    Value *bias = column_bias(r, add, y, w->dims[1]), *in = NULL, *out = NULL;
     if (!bias && is_affine(r, add, y, (size_t)w->dims[1]))
         becomes_gemm(r, n);
     if (!bias)
@@ -202,9 +220,9 @@ static void rewrite(Rewrite *r, Node *n) {
     node_insert_after(n, after);
     after->out[0] = n->out[0];
     after->out[0]->def = after;
-    n->in[0] = result(r, before, after->out[0], "in", matrix(r, w->dims[0]));
+    n->in[0] = result(r, before, after->out[0], "in", matrix(r, w->dims[0], x));
     n->out[0] = NULL;
-    after->in[0] = result(r, n, after->out[0], "gemm", matrix(r, w->dims[1]));
+    after->in[0] = result(r, n, after->out[0], "gemm", matrix(r, w->dims[1], shape));
     op_resolve(before, r->c->d);
     op_resolve(after, r->c->d);
 }

@@ -9,7 +9,8 @@
  *                     what lowering cut off before a Q its range
  *   raise_clips       a Clip of integers between Q and DQ becomes the range of their type
  *   raise_integers    plain integers between those get quantized types; Q and DQ one operand
- *   raise_operators   an operator between DQ and Q computes on the quantized types itself
+ *   raise_affine      BatchNormalization behind products of quantized weights goes into their
+ * scales raise_operators   an operator between DQ and Q computes on the quantized types itself
  *   raise_conversions what is left of Q and DQ: pairs, requantizations, dead ones
  * What cannot be raised stays as it is, with a note. Memory is the module's. */
 #ifndef QXC_PASSES_RAISE_RAISE_H
@@ -60,6 +61,7 @@ void raise_clips(Raise *r);
 /* Bytes of which 0 and 1 are in use are one bit, which ONNX does not have. */
 void raise_one_bit(Quant *q);
 void raise_integers(Raise *r);
+void raise_affine(Raise *r);
 void raise_operators(Raise *r);
 void raise_conversions(Raise *r);
 

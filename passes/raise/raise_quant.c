@@ -306,6 +306,8 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     r.uses = uses_new(m);
     raise_each_graph(m, merge_quantizes, &r);
     r.uses = uses_new(m);
+    raise_affine(&r);
+    r.uses = uses_new(m);
     raise_operators(&r);
     r.uses = uses_new(m);
     raise_conversions(&r);
