@@ -2,6 +2,7 @@
 #include "exec/sample_files.h"
 #include "exec/samples.h"
 #include "exec/specialise.h"
+#include "ir/ops/op.h"
 #include "support/npz.h"
 
 typedef struct Shapes {
@@ -28,6 +29,17 @@ static void bind_name(Shapes *s, const Value *v, Str name, int64_t value) {
         return;
     }
     ARENA_PUSH(s->m->arena, s->binds, s->n, s->cap, ((DimBind){name, value}));
+}
+
+/* An input of which not even the rank is stated has that of its array, whose first axis counts
+ * samples where the graph lets it, as an open first dimension does. */
+static void take_rank(Shapes *s, Value *v, const NpyArray *array) {
+    Dim *dims = NEW_ARRAY(s->m->arena, Dim, (size_t)array->rank + 1);
+    for (int i = 0; i < array->rank; i++)
+        dims[i] = i ? dim_of(array->dims[i]) : dim_unknown();
+    v->type.rank = array->rank;
+    v->type.dims = dims;
+    s->changed = true;
 }
 
 /* What the array says of the dimensions of a sample. */
@@ -68,7 +80,13 @@ static bool bind_names(Shapes *s) {
     return module_bind_known(s->m, s->binds, kept, s->d);
 }
 
+static bool has_no_rank(const Value *v) {
+    return v->type.kind == TYPE_TENSOR && v->type.rank < 0;
+}
+
 static bool is_open(const Value *v) {
+    if (has_no_rank(v))
+        return !v->data;
     for (int i = 0; i < v->type.rank; i++)
         if (v->type.dims[i].value < 0)
             return !v->data;
@@ -90,7 +108,11 @@ bool sample_dims(Module *m, const char *const *paths, size_t n, Diags *d) {
     bool ok = npz != NULL;
     for (size_t i = 0; npz && i < g->n_in; i++) {
         int k = sample_array_of(npz, files.paths[0], g->in[i], sample_inputs(g));
-        if (is_open(g->in[i]) && k >= 0)
+        if (k < 0 || !is_open(g->in[i]))
+            continue;
+        if (has_no_rank(g->in[i]))
+            take_rank(&s, g->in[i], npz_at(npz, (size_t)k));
+        else
             ok = take_dims(&s, g->in[i], npz_at(npz, (size_t)k), files.paths[0]) && ok;
     }
     npz_close(npz);
