@@ -43,6 +43,42 @@ void warn_of_far_inputs(const Module *m, Stat *const *before, Diags *d) {
     }
 }
 
+Trained trained_norm(const Module *m) {
+    enum { GAMMA = 1, BETA = 2 };
+    FOR_NODES(n, m->graph) {
+        if (!node_is(n, "BatchNormalization") || !node_input(n, BETA) || !n->out[0])
+            continue;
+        const Tensor *gamma = value_data(n->in[GAMMA]), *beta = value_data(n->in[BETA]);
+        if (!gamma || !beta || !gamma->data || !beta->data || gamma->count != beta->count)
+            break;
+        double sum = 0;
+        for (size_t i = 0; i < gamma->count; i++) {
+            double g = tensor_float(gamma, i), b = tensor_float(beta, i);
+            sum += g * g + b * b;
+        }
+        double square = gamma->count ? sum / (double)gamma->count : 0;
+        return (Trained){n->out[0]->name, isfinite(square) ? square : 0};
+    }
+    return (Trained){STR_NONE, 0};
+}
+
+void warn_of_far_norm(const Module *m, const Trained *t, Diags *d) {
+    const double times = 10;
+    FOR_NODES(n, m->graph) {
+        const Value *v = t->square > 0 && n->n_out ? n->out[0] : NULL;
+        const Stat *s = v && str_eq(v->name, t->value) ? v->stat : NULL;
+        if (!s || s->n != 1 || !s->avg || !s->std)
+            continue;
+        double square = (double)*s->avg * (double)*s->avg + (double)*s->std * (double)*s->std;
+        if (square > times * times * t->square)
+            diag_warning(d, v->loc,
+                         "'%s', the first BatchNormalization, gives numbers around %.3g on the "
+                         "calibration data, as it was trained around %.3g: is the data prepared as "
+                         "the model wants it?",
+                         diag_name(d, v->name), sqrt(square), sqrt(t->square));
+    }
+}
+
 /* How many times the end of its grid `x` is; 1 and below is inside. */
 static double overshoot(const Quant *q, size_t entry, double x) {
     double s = quant_scale(q, entry), zp = (double)quant_zp(q, entry);

@@ -11,6 +11,16 @@ Stat *const *input_stats(const Module *m);
 /* Inputs whose data are ten times as wide as the model's own statistics were, or a tenth: 0 to 255
  * for 0 to 1. `before` as input_stats gave it. */
 void warn_of_far_inputs(const Module *m, Stat *const *before, Diags *d);
+/* What the first BatchNormalization of a float model was trained to give, before anything is
+ * folded: results of variance gamma^2 around beta in each channel. */
+typedef struct Trained {
+    Str value;
+    double square; /* mean of squares; 0: there is no such node */
+} Trained;
+Trained trained_norm(const Module *m);
+/* Its result in the calibration run is more than ten times as large: 0 to 255 for 0 to 1. (Data too
+ * small by as much leave the channels' means, which say nothing.) */
+void warn_of_far_norm(const Module *m, const Trained *t, Diags *d);
 /* Of decisions, `float ~ q`: constants far outside of what their 8 bits or more can hold. Clipping
  * less than that may be meant, as weights of few bits are by least squares. */
 void warn_of_clipped(Module *m, Diags *d);

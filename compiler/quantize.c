@@ -43,7 +43,7 @@ static bool keep_some(Job *j, Module *m, Samples *s) {
 }
 
 /* Programs need static shapes, the model keeps its symbolic ones. */
-static bool calibrate_module(Job *j, Module *m) {
+static bool calibrate_module(Job *j, Module *m, const Trained *trained) {
     DataPaths data = pass_data(&j->ctx);
     FixedShapes *shapes = shapes_fix(m, &data, j->d);
     if (!shapes)
@@ -57,8 +57,10 @@ static bool calibrate_module(Job *j, Module *m) {
               calibrate(m, s, &j->calib, j->kept, &j->calibrated, j->d);
     if (s)
         samples_close(s);
-    if (ok && j->o->calib.n)
+    if (ok && j->o->calib.n) {
         warn_of_far_inputs(m, before, j->d);
+        warn_of_far_norm(m, trained, j->d);
+    }
     if (ok)
         warn_of_zero_inputs(m, j->d);
     shapes_restore(m, shapes);
@@ -191,6 +193,7 @@ bool job_quantize(Job *j, Module *m) {
     bool statically = !j->o->dynamic && !j->o->weight_only;
     bool have = !statically || options_have_data(j->o) || module_has_statistics(m) ||
                 scheme_has_parameters(&j->ctx.scheme);
+    Trained trained = trained_norm(m);
     if (j->form > FORM_FLOAT && have && !job_pass(j, m, "float32"))
         return false;
     if (!prepare(j, m))
@@ -207,7 +210,7 @@ bool job_quantize(Job *j, Module *m) {
     if (j->o->weight_only)
         return j->form <= FORM_FLOAT ||
                decided(j, m, job_pass(j, m, "decide-weights") && job_pass(j, m, "quant-tables"));
-    if (options_have_data(j->o) && !calibrate_module(j, m))
+    if (options_have_data(j->o) && !calibrate_module(j, m, &trained))
         return false;
     if (j->form <= FORM_FLOAT) {
         if (!options_have_data(j->o))
