@@ -101,7 +101,7 @@ static ExitCode gate(Session *s, const Comparison *c) {
         return EXIT_DONE;
     char *end;
     double least = strtod(s->o.min_sqnr, &end);
-    if (*end || end == s->o.min_sqnr) {
+    if (*end || end == s->o.min_sqnr || !isfinite(least)) {
         diag_error(s->d, LOC_NONE, "-min-sqnr wants a number of dB, not '%s'", s->o.min_sqnr);
         return EXIT_USAGE;
     }

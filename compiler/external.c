@@ -79,7 +79,7 @@ bool external_write(Writing *w, const OnnxWriteOptions *o) {
     if (given->external_data ? !onnx_can_move(w->m) : !is_too_large(w, o, path, &ok)) {
         if (given->external_data)
             diag(w->s->d, DIAG_NOTE, LOC_NONE,
-                 "-external-data: no constant has %d bytes, so all stay in the model",
+                 "-external-data: no constant at hand has %d bytes or more, so none moves",
                  ONNX_EXTERNAL_FROM);
         return ok;
     }

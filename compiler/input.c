@@ -197,9 +197,12 @@ static bool forced_kind(const Options *o, Kind *k, Diags *d) {
 
 enum { MIB = 1 << 20, DEFAULT_MEMORY_MIB = 1024 };
 
+size_t session_memory(const Session *s) {
+    return (s->o.max_memory >= 0 ? (size_t)s->o.max_memory : DEFAULT_MEMORY_MIB) * MIB;
+}
+
 Arena *session_arena(Session *s, size_t size) {
-    size_t mib = s->o.max_memory >= 0 ? (size_t)s->o.max_memory : DEFAULT_MEMORY_MIB;
-    return arena_new(mib * MIB + size * 2, &s->oom);
+    return arena_new(session_memory(s) + size * 2, &s->oom);
 }
 
 /* `text` is what the file holds, or NULL. */

@@ -36,15 +36,19 @@ bool mixed_wanted(const Options *o) {
 /* ---- the command line ---- */
 
 static bool read_number(const char *option, const char *text, const char *unit, double *out,
-                        Diags *d) {
+                        double least, double most, Diags *d) {
     char *end;
     if (!text)
         return true;
     *out = strtod(text, &end);
     if (*end == '%' && unit[0] == '%')
         end++;
-    return (!*end && end != text && isfinite(*out)) ||
-           diag_error(d, LOC_NONE, "-%s wants a number of %s, not '%s'", option, unit, text);
+    if (*end || end == text || !isfinite(*out))
+        return diag_error(d, LOC_NONE, "-%s wants a number of %s, not '%s'", option, unit,
+                          diag_name(d, str_from(text)));
+    return (*out >= least && *out <= most) ||
+           diag_error(d, LOC_NONE, "-%s wants a number of %s from %g to %g, not '%s'", option, unit,
+                      least, most, text);
 }
 
 static bool read_options(Mixed *x) {
@@ -52,8 +56,8 @@ static bool read_options(Mixed *x) {
     Diags *d = x->s->d;
     x->has_sqnr = o->min_sqnr;
     x->has_drop = o->max_drop;
-    if (!read_number("min-sqnr", o->min_sqnr, "dB", &x->least_sqnr, d) ||
-        !read_number("max-drop", o->max_drop, "%", &x->most_drop, d))
+    if (!read_number("min-sqnr", o->min_sqnr, "dB", &x->least_sqnr, -HUGE_VAL, HUGE_VAL, d) ||
+        !read_number("max-drop", o->max_drop, "%", &x->most_drop, 0, 100, d))
         return false;
     if (!o->max_drop != !o->labels)
         return diag_error(d, LOC_NONE, "-max-drop=PERCENT and -labels=KEY go together");

@@ -34,6 +34,8 @@ typedef struct Session {
  * not flushed; the rest goes to stderr. `argv` as main gets it. */
 ExitCode session_run(int argc, char **argv);
 
+/* The bytes of -max-memory, or of its default. */
+size_t session_memory(const Session *s);
 /* Memory for an input of `size` bytes, within -max-memory; the caller's to free. */
 Arena *session_arena(Session *s, size_t size);
 /* What job_init's failing means: wrong options, or a file of theirs that cannot be read. */

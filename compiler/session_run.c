@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { MIB = 1 << 20 };
+
 static bool want_color(const char *when) {
     if (when && strcmp(when, "always") == 0)
         return true;
@@ -94,8 +96,39 @@ static bool output_is_clear(Session *s) {
     return true;
 }
 
+/* "3 MiB" or "512 bytes", upwards. */
+static void put_bytes(size_t n) {
+    if (n < MIB)
+        fprintf(stderr, "%zu bytes", n);
+    else
+        fprintf(stderr, "%zu MiB", n / MIB + (n % MIB > 0));
+}
+
+/* Of the limit and what there was no room for. */
+static void tell_limit(const Session *s) {
+    fprintf(stderr, "this needs more memory than -max-memory allows");
+    if (s->oom.requested < SIZE_MAX / 4) {
+        fputs(": it asks for ", stderr);
+        put_bytes(s->oom.requested);
+        fputs(" more", stderr);
+    }
+    fprintf(stderr, "; the limit is %zu MiB above the model, and -max-memory=MIB sets another\n",
+            session_memory(s) / MIB);
+}
+
+static void tell_system(const OutOfMemory *oom) {
+    fputs("out of memory", stderr);
+    if (oom->requested && oom->requested < SIZE_MAX / 4) {
+        fputs(": the system has no ", stderr);
+        put_bytes(oom->requested);
+        fputs(" more", stderr);
+    }
+    fputs("\n", stderr);
+}
+
 /* How far it came: that says what takes the memory. */
-static void tell_memory(const OutOfMemory *oom) {
+static void tell_memory(const Session *s) {
+    const OutOfMemory *oom = &s->oom;
     fputs("qxc: error: ", stderr);
     if (oom->input)
         fprintf(stderr, "%s", oom->input);
@@ -108,15 +141,17 @@ static void tell_memory(const OutOfMemory *oom) {
     fputs(oom->input ? ": " : "", stderr);
     if (oom->pass)
         fprintf(stderr, "pass %s: ", oom->pass);
-    fputs(oom->limit ? "this needs more memory than -max-memory allows\n" : "out of memory\n",
-          stderr);
+    if (oom->limit)
+        tell_limit(s);
+    else
+        tell_system(oom);
 }
 
 static ExitCode run(Session *s, int argc, char **argv) {
     if (setjmp(s->oom.env)) {
         if (s->out)
             out_abort(s->out);
-        tell_memory(&s->oom);
+        tell_memory(s);
         return EXIT_WRONG;
     }
     s->arena = arena_new(0, &s->oom);

@@ -3,6 +3,7 @@
 #include "compiler/suffix.h"
 
 #define BIT(kind) (1u << (kind))
+#define BINARY    (BIT(EMIT_ONNX) | BIT(EMIT_QDQ) | BIT(EMIT_QOP))
 
 static const struct Suffix {
     const char *text;
@@ -10,7 +11,7 @@ static const struct Suffix {
     const char *said; /* these kinds, or who else writes such a file */
 } suffixes[] = {
     {".qir", BIT(EMIT_QIR), "qir"},
-    {".onnx", BIT(EMIT_ONNX) | BIT(EMIT_QDQ) | BIT(EMIT_QOP), "onnx, qdq or qop"},
+    {".onnx", BINARY, "onnx, qdq or qop"},
     {".c", BIT(EMIT_C), "c"},
     {".cc", BIT(EMIT_C), "c"},
     {".cpp", BIT(EMIT_C), "c"},
@@ -23,6 +24,8 @@ static const struct Suffix {
      "json, overrides or encodings"},
     {".h", 0, "a header goes beside the C: -emit=c -o FILE.c"},
     {".safetensors", 0, "large constants go beside the text: -o FILE.qir"},
+    {".txt", ~BINARY, "a text"},
+    {".csv", 0, "values are written by qxc run, as .npz"},
     {".npz", 0, "values are written by qxc run"},
     {".npy", 0, "values are written by qxc run, as .npz"},
 };
@@ -52,7 +55,9 @@ bool suffix_fits(const Options *o, EmitKind emit, Diags *d) {
 
 bool suffix_is(const Options *o, const char *command, const char *suffix, Diags *d) {
     const struct Suffix *s = o->output ? find(o->output) : NULL;
-    return !s || strcmp(s->text, suffix) == 0 ||
-           diag_error(d, LOC_NONE, "-o %s: %s writes a %s file here: is the suffix right?",
-                      diag_name(d, str_from(o->output)), command, suffix);
+    if (!s || strcmp(s->text, suffix) == 0)
+        return true;
+    const char *path = diag_name(d, str_from(o->output));
+    return diag_error(d, LOC_NONE, "-o %s: %s writes a %s file here: did you mean -o %.*s%s?", path,
+                      command, suffix, (int)(strlen(path) - strlen(s->text)), path, suffix);
 }

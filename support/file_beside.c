@@ -92,6 +92,14 @@ static int open_beside(const char *dir, Str name, struct stat *st, const char **
     return fd;
 }
 
+/* Where a file was looked for: " in the current folder or 'data'". */
+static void name_folders(Folders in, char *text, size_t room) {
+    bool here = strcmp(in.dir, ".") == 0;
+    snprintf(text, room, " in %s%.1000s%s%s%.1000s%s", here ? "the current folder" : "'",
+             here ? "" : in.dir, here ? "" : "'", in.other ? " or '" : "", in.other ? in.other : "",
+             in.other ? "'" : "");
+}
+
 FileMap *file_map_beside(Folders in, Str name, bool *absent, Loc at, Diags *d) {
     const char *why = name_fault(name);
     struct stat st = {0};
@@ -102,9 +110,12 @@ FileMap *file_map_beside(Folders in, Str name, bool *absent, Loc at, Diags *d) {
     FileMap *f = NULL;
     if (absent)
         *absent = why == not_there;
+    char where[2100] = "";
+    if (why == not_there)
+        name_folders(in, where, sizeof where);
     if (why)
-        diag(d, absent && *absent ? DIAG_WARNING : DIAG_ERROR, at, "cannot use file \"%s\": %s",
-             diag_name(d, name), why);
+        diag(d, absent && *absent ? DIAG_WARNING : DIAG_ERROR, at, "cannot use file \"%s\": %s%s",
+             diag_name(d, name), why, where);
     else
         f = file_map_open(fd, &st, dir, name, at, d);
     if (fd >= 0)
