@@ -115,14 +115,6 @@ static void tell_first(const Value *v, Dim dim, Diags *d) {
              name, size);
 }
 
-static bool others_open(const Module *m) {
-    bool open = false;
-    for (size_t i = 0; i < m->graph->n_in; i++)
-        for (int k = 1; k < m->graph->in[i]->type.rank; k++)
-            open |= m->graph->in[i]->type.dims[k].value < 0 && !m->graph->in[i]->data;
-    return open;
-}
-
 /* C takes a batch sample by sample; an open first dimension that is none is that of the data. Those
  * behind it are asked for. */
 static bool bind_shapes(Writing *w) {
@@ -130,7 +122,7 @@ static bool bind_shapes(Writing *w) {
     const TextList *files = o->calib.n ? &o->calib : &o->input;
     DataPaths data = pass_data(&w->j->ctx);
     data.paths = (const char *const *)files->items;
-    data.n = others_open(w->m) ? 0 : files->n;
+    data.n = module_others_known(w->m) ? files->n : 0;
     data.own_scales = true; /* of one sample, as C takes it, there is no other */
     return open_first(w->m) ? samples_bind(w->m, &data, NULL, w->s->d)
                             : module_check_static(w->m, w->s->d);

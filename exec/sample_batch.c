@@ -136,16 +136,6 @@ static bool named_batch(BatchPlan *p, Module *m, Diags *d) {
 
 /* ---- the plan ---- */
 
-static bool others_known(const Module *m) {
-    for (size_t i = 0; i < m->graph->n_in; i++) {
-        const Value *v = m->graph->in[i];
-        for (int k = type_first_open(v->type); k < v->type.rank && !v->data; k++)
-            if (v->type.dims[k].value < 0)
-                return false;
-    }
-    return true;
-}
-
 static bool asks(const DataPaths *data, const char *what) {
     return data->batch && strcmp(data->batch, what) == 0;
 }
@@ -173,7 +163,7 @@ BatchPlan *samples_plan(Module *m, const DataPaths *data, Diags *d) {
     }
     if (p->n_first && data->n && !read_sizes(p, m, d))
         return NULL;
-    return !others_known(m) || make_plan(p, m, d) ? p : NULL;
+    return !module_others_known(m) || make_plan(p, m, d) ? p : NULL;
 }
 
 bool plan_has_batch(const BatchPlan *p) {
@@ -276,7 +266,7 @@ static bool bind_whole(BatchPlan *p, Module *m, Diags *d) {
 
 bool samples_bind_plan(Module *m, BatchPlan *p, bool together, const Batch **batch, Diags *d) {
     bool apart = p->batch && together, ok = true;
-    if (!others_known(m))
+    if (!module_others_known(m))
         ok = module_bind_first(m, sizes_for(p, m, NULL, 1), d); /* and the others are told */
     else if (p->n_first)
         ok = apart ? module_bind_first(m, p->sizes, d) : bind_whole(p, m, d);

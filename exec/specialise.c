@@ -202,3 +202,13 @@ bool module_check_static(Module *m, Diags *d) {
     }
     return ok;
 }
+
+bool module_others_known(const Module *m) {
+    for (size_t i = 0; i < m->graph->n_in; i++) {
+        const Value *v = m->graph->in[i];
+        for (int k = type_first_open(v->type); k < v->type.rank && !v->data; k++)
+            if (v->type.dims[k].value < 0)
+                return false;
+    }
+    return true;
+}

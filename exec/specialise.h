@@ -26,5 +26,7 @@ bool module_set_shape(Module *m, Str input, int rank, const int64_t *dims, Diags
 bool module_check_fixed(Module *m, Diags *d);
 /* True when all graph inputs are static; else an error for each that names -bind. */
 bool module_check_static(Module *m, Diags *d);
+/* Whether all dimensions of graph inputs without a default are numbers, but for open first ones. */
+bool module_others_known(const Module *m);
 
 #endif
