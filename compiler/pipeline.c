@@ -222,11 +222,7 @@ static bool bring_into_form(Job *j, Module *m) {
     if (j->form != FORM_AS_IS && (!open_up(j, m) || (calls && !settle_scheme(j, m))))
         return false;
     int64_t opset = module_opset(m, STR("")); /* a function may have raised it */
-    if (j->o->target_opset > 0 && j->o->target_opset < opset)
-        return diag_error(j->d, LOC_NONE,
-                          "-target-opset=%lld: the model is at opset %lld, and operators are only "
-                          "converted upwards",
-                          (long long)j->o->target_opset, (long long)opset);
+    j->ctx.lowers_opset = j->o->target_opset > 0 && j->o->target_opset < opset;
     if (j->form == FORM_AS_IS) {
         if (j->emit == EMIT_QIR || j->emit == EMIT_ONNX || j->emit == EMIT_DOT)
             warn_of_nothing_decided(j, m->arena);

@@ -45,6 +45,7 @@ typedef struct PassContext {
     Target target;
     bool saturates; /* the processor adds pairs of u8 x s8 products in 16 bits (-target-cpu=avx2) */
     int64_t target_opset; /* 0: as low as the types allow, not below the module's own */
+    bool lowers_opset;    /* -target-opset asks for an older one than the model's */
     bool newer_refused;   /* a result that is newer than runtimes load will not be written */
     Remark *remarks;      /* arena of the module */
     size_t n_remarks, cap_remarks;

@@ -95,7 +95,9 @@ static void check_graph(Graph *g, void *ctx) {
 static void check_imports(Check *c, const Import *imports, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (domain_is_onnx(imports[i].domain) && imports[i].version > ONNX_WRITE_OPSET)
-            refuse(c, LOC_NONE, "opset %lld is newer than runtimes load (up to %d)",
+            refuse(c, LOC_NONE,
+                   "opset %lld is newer than runtimes load (up to %d); -target-opset=21 goes down "
+                   "where operators allow",
                    (long long)imports[i].version, ONNX_WRITE_OPSET);
 }
 
@@ -103,8 +105,11 @@ bool check_writable(const Module *m, const OnnxWriteOptions *options) {
     Check c = {m, options, true};
     if (!options->allow_newer) {
         if (m->ir_version > ONNX_WRITE_IR)
-            refuse(&c, LOC_NONE, "IR version %lld is newer than runtimes load (up to %d)",
-                   (long long)m->ir_version, ONNX_WRITE_IR);
+            refuse(
+                &c, LOC_NONE,
+                "IR version %lld is newer than runtimes load (up to %d); -target-opset=21 lowers "
+                "it where operators allow",
+                (long long)m->ir_version, ONNX_WRITE_IR);
         check_imports(&c, m->imports, m->n_imports);
     }
     if (m->n_imports == 0 && (!m->has_ir_version || m->ir_version >= 3))
