@@ -185,10 +185,11 @@ static bool check_kind(Job *j) {
 
 /* Emitted C is a target of its own; what shows decisions can show those for it. */
 static bool init_target(Job *j) {
-    static const char *const names[] = {"ort-cpu", "onnx", "tensorrt", "c"};
-    static const Target of_name[] = {TARGET_ORT_CPU, TARGET_ONNX, TARGET_TENSORRT, TARGET_C};
+    static const char *const names[] = {"ort-cpu", "onnx", "tensorrt", "aidge", "c"};
+    static const Target of_name[] = {TARGET_ORT_CPU, TARGET_ONNX, TARGET_TENSORRT, TARGET_AIDGE,
+                                     TARGET_C};
     size_t i = 0;
-    if (j->o->target && !choose("target", j->o->target, names, 4, &i, j->d))
+    if (j->o->target && !choose("target", j->o->target, names, 5, &i, j->d))
         return false;
     Target asked = of_name[i];
     if (j->emit == EMIT_C && j->o->target && asked != TARGET_C)
@@ -231,6 +232,11 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
         ok = diag_error(d, LOC_NONE,
                         "TensorRT reads QuantizeLinear and DequantizeLinear, no operators on "
                         "integers: -emit=qdq");
+    else if (j->ctx.target == TARGET_AIDGE && (o->dynamic || j->form == FORM_QOP))
+        ok = diag_error(
+            d, LOC_NONE,
+            "Aidge runs QuantizeLinear and DequantizeLinear with constant parameters, no "
+            "operators on integers: -emit=qdq, without -dynamic");
     j->quant_io = io == 1 || o->integer_only;
     j->ctx.products_alone = o->dynamic || o->weight_only;
     j->ctx.weights_alone = o->weight_only;

@@ -129,6 +129,8 @@ ExitCode cmd_list(Session *s) {
              "onnx     the schemas of ai.onnx alone\n"
              "tensorrt QuantizeLinear and DequantizeLinear around float operators of ai.onnx, int8 "
              "with zero point 0, biases in float\n"
+             "aidge    QuantizeLinear and DequantizeLinear with one scale, and the operators that "
+             "aidge_onnx reads\n"
              "c        what -emit=c decides for emitted C: int8 activations");
     else if (strcmp(what, "types") == 0)
         return list_types(s);

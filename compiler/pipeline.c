@@ -204,7 +204,8 @@ static bool is_to_decide(const Job *j, Module *m) {
 
 /* Whether the result may hold operators of ONNX alone. */
 static bool has_onnx_alone(const Job *j) {
-    return j->ctx.target == TARGET_ONNX || j->ctx.target == TARGET_TENSORRT;
+    return j->ctx.target == TARGET_ONNX || j->ctx.target == TARGET_TENSORRT ||
+           j->ctx.target == TARGET_AIDGE;
 }
 
 static bool bring_into_form(Job *j, Module *m) {
@@ -289,7 +290,10 @@ bool job_compile(Job *j, Module *m) {
         return false;
     if (j->form != FORM_AS_IS || j->o->passes || j->o->target_opset > 0)
         module_forget_file(m);
+    bool aidge = j->ctx.target == TARGET_AIDGE && !j->o->passes &&
+                 (j->form >= FORM_QDQ || j->emit == EMIT_ONNX);
     return bring_into_form(j, m) && (!rename || job_pass(j, m, "rename-interface")) &&
+           (!aidge || job_pass(j, m, "aidge-names")) &&
            (!j->o->annotate || j->o->passes || job_pass(j, m, "annotate"));
 }
 

@@ -8,7 +8,7 @@
 #include "ir/ops/op.h"
 #include "ir/provenance.h"
 
-typedef enum Target { TARGET_ORT_CPU, TARGET_ONNX, TARGET_TENSORRT, TARGET_C } Target;
+typedef enum Target { TARGET_ORT_CPU, TARGET_ONNX, TARGET_TENSORRT, TARGET_AIDGE, TARGET_C } Target;
 
 /* Why a node did not become what was asked for; one entry a node, in graph order. */
 typedef struct Remark {

@@ -210,8 +210,10 @@ static void refuse(Spell *s, const Node *n) {
                "operator %s%s%s is none of ONNX's, and -target=%s has no others%s%s; "
                "-target=ort-cpu takes it",
                diag_name(s->c->d, n->domain), n->domain.n ? "::" : "", diag_name(s->c->d, n->op),
-               s->c->target == TARGET_TENSORRT ? "tensorrt" : "onnx", why ? ": " : "",
-               why ? why : "");
+               s->c->target == TARGET_TENSORRT ? "tensorrt"
+               : s->c->target == TARGET_AIDGE  ? "aidge"
+                                               : "onnx",
+               why ? ": " : "", why ? why : "");
 }
 
 static void spell_graph(Graph *g, void *ctx) {

@@ -85,9 +85,8 @@ static void apply(Choice *c, const SchemeSetting *s, const SchemeRule *r) {
 }
 
 static Choice default_activations(const PassContext *c) {
-    bool tensorrt = c->target == TARGET_TENSORRT;
-    return (Choice){.storage = tensorrt || c->target == TARGET_C ? ELEM_INT8 : ELEM_UINT8,
-                    .sym = tensorrt};
+    bool sym = c->target == TARGET_TENSORRT || c->target == TARGET_AIDGE;
+    return (Choice){.storage = sym || c->target == TARGET_C ? ELEM_INT8 : ELEM_UINT8, .sym = sym};
 }
 
 Choice choice_of_activations(const PassContext *c) {
@@ -120,7 +119,7 @@ Choice choice_of_value(const PassContext *c, const Uses *uses, const Value *v) {
 }
 
 Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w) {
-    Choice x = {.storage = ELEM_INT8, .sym = true, .channel = true};
+    Choice x = {.storage = ELEM_INT8, .sym = true, .channel = c->target != TARGET_AIDGE};
     for (size_t i = 0; i < c->scheme.n; i++) {
         const SchemeRule *r = &c->scheme.rules[i];
         if (rule_matches_value(r, w))

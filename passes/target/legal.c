@@ -3,6 +3,7 @@
 
 #include "ir/ops/qop.h"
 #include "passes/target/ort_kernels.h"
+#include "passes/target/aidge.h"
 #include "passes/target/tensorrt.h"
 #include "passes/params.h"
 
@@ -123,6 +124,8 @@ bool legal_prepare(Module *m, PassContext *c) {
         return false;
     if (c->target == TARGET_TENSORRT)
         return tensorrt_check(m, c);
+    if (c->target == TARGET_AIDGE)
+        return aidge_check(m, c);
     return c->target != TARGET_ORT_CPU || ort_check(m, c);
 }
 
