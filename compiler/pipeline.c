@@ -223,7 +223,7 @@ static bool bring_into_form(Job *j, Module *m) {
     if (j->form != FORM_AS_IS && (!open_up(j, m) || (calls && !settle_scheme(j, m))))
         return false;
     int64_t opset = module_opset(m, STR("")); /* a function may have raised it */
-    j->ctx.lowers_opset = j->o->target_opset > 0 && j->o->target_opset < opset;
+    j->ctx.lowers_opset = j->o->target_opset > 0 && j->o->target_opset <= opset;
     if (j->form == FORM_AS_IS) {
         if (j->emit == EMIT_QIR || j->emit == EMIT_ONNX || j->emit == EMIT_DOT)
             warn_of_nothing_decided(j, m->arena);

@@ -153,7 +153,7 @@ static void lower_graph(Graph *g, void *ctx) {
 }
 
 static bool downgrade(Module *m, PassContext *c, int64_t from) {
-    if (c->target_opset < OLDEST_BELOW || m->n_functions)
+    if (c->target_opset < from && (c->target_opset < OLDEST_BELOW || m->n_functions))
         return diag_error(c->d, LOC_NONE,
                           "-target-opset=%lld: the model is at opset %lld, and operators are "
                           "converted downwards to %d at least, without functions; export it again "
@@ -172,7 +172,7 @@ static bool downgrade(Module *m, PassContext *c, int64_t from) {
 
 bool pass_upgrade(Module *m, PassContext *c) {
     int64_t from = module_opset(m, STR("")), to = c->target_opset;
-    if (to > 0 && to < from && c->lowers_opset)
+    if (to > 0 && to <= from && c->lowers_opset)
         return downgrade(m, c, from);
     if (to <= from)
         return true;

@@ -7,6 +7,7 @@
  *   int8 = QuantizeLinear(int32, 2^k, 0)  Mul(x, 2^-k), Add(0.5), Floor, Clip: Aidge's single shift
  *   int32 = BitShift(int32, k)            Mul(x, 2^-k), Floor
  *   DequantizeLinear(int8, s, 0)          Mul(x, s)
+ *   int8 = GlobalAveragePool(int8)        itself, Add(0.5), Floor, Clip; AveragePool too
  *   Relu, MaxPool, Add, Clip, Cast ...    themselves
  *
  * That is what raise-scaling gives types. Each integer value that becomes float stays, as a Cast of
@@ -307,6 +308,7 @@ static const char *convert_quantize(Reals *r, Node *n) {
     if (!is_int(y)) {
         becomes(r, n, "Round", x, NULL);
         op_resolve(n, r->b.d);
+        pass_remark(r->c, n, "its zero point was a float, so nothing says how many bits it has");
         return NULL;
     }
     bool shift = is_shift(n);
@@ -351,6 +353,24 @@ static const char *convert_shift(Reals *r, Node *n) {
     return NULL;
 }
 
+/* An average, rounded with ties up; Aidge rounds them away from 0, and averages seldom are below.
+ */
+static void convert_average(Reals *r, Node *n) {
+    Value *y = n->out[0];
+    Node *average =
+        node_of(r, n, arena_strf(r->b.a, STR_FMT, STR_ARG(n->op)).s, real_of(r, n->in[0], n), NULL);
+    average->attrs = n->attrs;
+    average->n_attrs = n->n_attrs;
+    node_add_output(average, 0, derived_name(&r->b, y->name, "_average"), real_of_type(y->type));
+    node_insert_before(n, average);
+    op_resolve(average, r->b.d);
+    Value *x = average->out[0];
+    x = before(r, n, "Add", x, build_float(&r->b, x->name, "_half", 0.5F));
+    x = round_and_clip(r, n, x, y->type.elem, "Floor");
+    becomes_cast(r, n, x, y->type.elem);
+    map_set(r->twins, value_key(y), x);
+}
+
 /* Integers to integers that hold them, or to float. */
 static const char *convert_cast(Reals *r, Node *n) {
     Value *x = twin(r, n->in[0]), *y = n->out[0];
@@ -390,6 +410,10 @@ static bool keeps_values(const Node *n) {
     }
 }
 
+static bool is_average(const Node *n) {
+    return (node_is(n, "AveragePool") || node_is(n, "GlobalAveragePool")) && is_int(n->in[0]);
+}
+
 static bool is_sum(const Node *n) {
     return node_is(n, "Add") || node_is(n, "Sub");
 }
@@ -411,6 +435,8 @@ static bool convert(Reals *r, Node *n) {
         convert_mover(r, n);
     else if (n->def && n->def->quant.kind == QUANT_MAC)
         convert_product(r, n);
+    else if (is_average(n))
+        convert_average(r, n);
     else if (is_sum(n) || node_is(n, "Mul"))
         convert_sum(r, n);
     else

@@ -52,6 +52,21 @@ static void round_floor(Scaling *s, Node *floor, Node *mul, Node *n, int k, bool
               node_text(floor), k, half ? "ties up" : "down", k);
 }
 
+/* An average of integers: ties are few, and may go the other way. */
+static bool round_average(Scaling *s, Node *floor, const Node *half) {
+    const Node *n = half->in[0]->def;
+    if (!n || !(node_is(n, "AveragePool") || node_is(n, "GlobalAveragePool")))
+        return false;
+    node_becomes(floor, s->b.pass);
+    floor->op = STR("Round");
+    floor->in[0] = half->in[0];
+    op_resolve(floor, s->b.d);
+    diag_note(s->b.d, floor->loc,
+              "%s: an average rounds ties up, a type to even: they may become one less",
+              node_text(floor));
+    return true;
+}
+
 static void round_floors(Graph *g, void *ctx) {
     Scaling *s = ctx;
     FOR_NODES(n, g) {
@@ -60,8 +75,10 @@ static void round_floors(Graph *g, void *ctx) {
         Node *half =
             mul && adds_half(mul) && uses_only_node(s->uses, mul->out[0]) == n ? mul : NULL;
         if (half) {
-            mul = half->in[0]->def;
             scaling_leave(s, half);
+            if (round_average(s, n, half))
+                continue;
+            mul = half->in[0]->def;
         }
         const Tensor *t = mul ? scaling_factor(mul, "Mul", &x) : NULL;
         int k = shift_of(t);
