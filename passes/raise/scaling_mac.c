@@ -102,6 +102,14 @@ bool scaling_is_product(const Node *n) {
 
 /* ---- the Mul behind it ---- */
 
+/* What it puts among its operand's elements, if anything, is 0. */
+static bool fills_zero(const Node *n) {
+    size_t i = fill_operand(n);
+    const Value *v = i ? node_input(n, i) : NULL;
+    const Tensor *t = v ? edit_float_const(v) : NULL;
+    return !v || (t && t->count == 1 && tensor_float(t, 0) == 0);
+}
+
 /* Does a positive factor behind this node do the same before it? */
 static bool commutes(const Node *n, bool *moves) {
     QuantClass k = n->def && n->n_out == 1 ? n->def->quant.kind : QUANT_NEVER;
@@ -109,7 +117,7 @@ static bool commutes(const Node *n, bool *moves) {
     if (k == QUANT_CLAMP)
         return clamp_bounds(n, &lo, &hi) && lo == 0 && hi == INFINITY;
     *moves = true;
-    return (k == QUANT_MOVE || k == QUANT_ORDER) && rule_single_data(n) == 0 && !fill_operand(n);
+    return (k == QUANT_MOVE || k == QUANT_ORDER) && rule_single_data(n) == 0 && fills_zero(n);
 }
 
 bool scaling_commutes(const Node *n) {

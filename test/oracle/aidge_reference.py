@@ -55,8 +55,14 @@ def compute(model, x):
     elems = {t.name: t.data_type for t in graph.initializer}
     values = {name: v if elems[name] in (T.FLOAT, T.DOUBLE) else v.astype(np.int64) for name, v in values.items()}
     values[graph.input[0].name] = x
-    for n in graph.node:
+    waiting = list(graph.node)  # Aidge's may stand before what they read
+    while waiting:
+        n = next(n for n in waiting if all(name in values or not name for name in n.input))
+        waiting.remove(n)
         attrs = {a.name: onnx.helper.get_attribute_value(a) for a in n.attribute}
+        if n.op_type == "Constant":
+            values[n.output[0]] = numpy_helper.to_array(attrs["value"])
+            continue
         a, *rest = [values.get(name) for name in n.input]
         match n.op_type:
             case "QuantizeLinear": y = quantized(a, rest[0], elems[n.input[2]])
@@ -69,7 +75,7 @@ def compute(model, x):
             case "MaxPool": y = np.max([p for _, _, p in windows(a, attrs["kernel_shape"], attrs)], axis=0)
             case "Flatten": y = a.reshape(len(a), -1)
             case "BitShift": y = shifted(a, int(rest[0].ravel()[0]), False)
-            case "Pad": y = padded(a, [int(i) for i in rest[0]])
+            case "Pad": y = np.pad(a, [(0, 0)] * (a.ndim - 2) + [(rest[0][i], rest[0][i + 2]) for i in range(2)])
             case "Add": y = a + rest[0]
             case "Sub": y = a - rest[0]
             case "Mul": y = a * rest[0]
