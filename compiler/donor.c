@@ -20,6 +20,7 @@ typedef struct Donor {
     Map *nodes[2]; /* of `from`, by name and by that of the result */
     Uses *uses;    /* of m */
     UniqueNames *names;
+    bool named;  /* some constant is there under its name */
     bool *taken; /* by value id of `from`: something here has its name */
     bool *known; /* the same: one of the names that ONNX had for it is one here */
     bool ok;
@@ -81,6 +82,12 @@ static void note_here(Value *v, void *ctx) {
         map_set(d->here, v->name, v);
 }
 
+/* ---- complaints ---- */
+
+static const char *path(const Donor *d) {
+    return diag_name(d->j->d, str_from(d->from->path));
+}
+
 /* ---- what nodes read ---- */
 
 static bool same_shape(const Tensor *x, const Tensor *y) {
@@ -119,8 +126,14 @@ static Value *behind_dequantize(Value *v) {
     return v && v->def && is_own_dequantize(v->def) ? v->def->in[0] : v;
 }
 
-/* Converted models may have lost the names of weights and values: what the same node reads in the
- * same place is the same. */
+static void look_for_name(Value *v, void *ctx) {
+    Donor *d = ctx;
+    const Tensor *t = edit_float_const(v);
+    d->named |= t && t->count > 1 && map_get(d->consts, v->name);
+}
+
+/* Converted models may have lost the names of all weights, and of values: what the same node reads
+ * in the same place is the same. */
 static void match_by_reader(Value *v, void *ctx) {
     Donor *d = ctx;
     const Use *use;
@@ -128,12 +141,17 @@ static void match_by_reader(Value *v, void *ctx) {
     if (map_get(d->consts, v->name) || map_get(d->facts, v->name) || map_get(d->there, v->name))
         return;
     for (size_t i = 0, n = uses_of(d->uses, v, &use); i < n; i++) {
-        Value *w = behind_dequantize(read_there(d, &use[i]));
+        bool named = use[i].node && use[i].node->name.n;
+        Value *w = named ? behind_dequantize(read_there(d, &use[i])) : NULL;
         const Tensor *data = w ? value_data(w) : NULL;
-        if (!w || !use[i].node || (t ? !data || !same_shape(t, data) : data || !has_params(w)))
+        if (!w || (t && d->named) || (t ? !data || !same_shape(t, data) : data || !has_params(w)))
             continue;
-        if (t)
+        if (t) {
             map_set(d->consts, v->name, w);
+            diag_note(d->j->d, v->loc, "'%s' is what %s reads in %s: '%s'",
+                      diag_name(d->j->d, v->name), node_text(use[i].node), path(d),
+                      diag_name(d->j->d, w->name));
+        }
         if (has_params(w))
             add_fact(d, v->name, w);
         return;
@@ -166,14 +184,9 @@ static Donor look(const Job *j, Module *m, Module *from) {
     module_each_value(from, note_rest, &d);
     module_each_value(from, note_there, &d);
     module_each_graph(from, note_node, &d);
+    module_each_value(m, look_for_name, &d);
     module_each_value(m, match_by_reader, &d);
     return d;
-}
-
-/* ---- complaints ---- */
-
-static const char *path(const Donor *d) {
-    return diag_name(d->j->d, str_from(d->from->path));
 }
 
 /* Whether the parameters fit the value here. */

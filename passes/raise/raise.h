@@ -12,6 +12,7 @@
  *   raise_affine      BatchNormalization behind products of quantized weights goes into their
  * scales raise_operators   an operator between DQ and Q computes on the quantized types itself
  *   raise_conversions what is left of Q and DQ: pairs, requantizations, dead ones
+ *   raise_reasons     where none does, each operator beside Q and DQ says what stopped it first
  * What cannot be raised stays as it is, with a note. Memory is the module's. */
 #ifndef QXC_PASSES_RAISE_RAISE_H
 #define QXC_PASSES_RAISE_RAISE_H
@@ -64,6 +65,7 @@ void raise_integers(Raise *r);
 void raise_affine(Raise *r);
 void raise_operators(Raise *r);
 void raise_conversions(Raise *r);
+void raise_reasons(Raise *r);
 
 /* The quantization that a QuantizeLinear or DequantizeLinear of ONNX states. NULL when it cannot be
  * a type (computed, negative, float8, ...), with the reason in *why. */

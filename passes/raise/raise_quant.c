@@ -311,6 +311,8 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     raise_operators(&r);
     r.uses = uses_new(m);
     raise_conversions(&r);
+    r.uses = uses_new(m);
+    raise_reasons(&r);
     edit_sweep_but(m, named); /* what Q and DQ named comes back with them */
     name_all(&r);
     module_forget_infos(m);
