@@ -6,13 +6,14 @@ are of integers; whether QDQ and QOperator give the file's own results in onnxru
 of FOLDERS.
 """
 
+import pathlib
 import re
 import subprocess
 
 import numpy as np
 import onnx
 
-from common import MODELS, OracleCase, data_inputs, for_each, qxc, qxc_outputs, session, talk
+from common import MODELS, ROOT, OracleCase, data_inputs, for_each, qxc, qxc_outputs, session, talk
 
 TOOLS = MODELS / "tools"
 FOLDERS = ("torch", "inc", "brevitas")
@@ -177,6 +178,35 @@ class ToolFiles(OracleCase):
                         self.assertNotEqual(row[column], "yes", "an exception that is none any more")
                     else:
                         self.assertEqual(row[column], "yes")
+
+
+class Pages(OracleCase):
+    """The commands of docs/from-*.md that name files of the tools: they work, and QDQ and QOperator give the file's results."""
+
+    def commands(self, page):
+        return re.findall(r"(?m)^    \$ qxc (.*)$", (ROOT / f"docs/{page}.md").read_text())
+
+    @for_each("torch", "neural-compressor")
+    def test_page(self, tool):
+        page, folder = f"from-{tool}", {"neural-compressor": "inc"}.get(tool, tool)
+        if not (TOOLS / folder).is_dir():
+            self.skipTest(f"needs the models of QXC_SHARED=DIR (DIR/models): tools/{folder}")
+        commands = self.commands(page)
+        self.assertTrue(commands)
+        for command in commands:
+            with self.subTest(command=command):
+                words = command.split()
+                out = self.scratch / words[-1]
+                source = TOOLS / folder / words[0]
+                rest = [re.sub(r"=(\S+\.(?:onnx|npz))$", rf"={TOOLS / folder}/\1", w) for w in words[1:-1]]
+                qxc(source, *rest, out, "-force", "-quiet")
+                own = re.search(r"-weights-from=(\S+)", " ".join(rest))
+                self.assertTrue(out.exists())
+                if out.suffix == ".onnx" and "fp32" not in source.name or own:
+                    path = pathlib.Path(own[1]) if own else source
+                    samples = samples_for(path, onnx.load(path))
+                    far = off(in_onnxruntime(path, samples), in_onnxruntime(out, samples))
+                    self.assertLessEqual(far, bound(path.stem))
 
 
 class NeuralCompressor(OracleCase):
