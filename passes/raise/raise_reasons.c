@@ -5,7 +5,8 @@
 
 typedef struct Reasons {
     Raise *r;
-    bool integer; /* some operator computes on integers */
+    bool integer;   /* some operator computes on integers */
+    bool quantizes; /* some value is quantized; else weights alone are meant to be integers */
 } Reasons;
 
 static bool multiplies(const Node *n) {
@@ -24,9 +25,11 @@ static bool is_operand(const Node *n, size_t i) {
 
 static void look(Graph *g, void *ctx) {
     Reasons *s = ctx;
-    FOR_NODES(n, g)
-    for (size_t i = 0; computes(n) && i < n->n_in; i++)
-        s->integer |= n->in[i] && type_is_quantized(n->in[i]->type);
+    FOR_NODES(n, g) {
+        s->quantizes |= is_own_quantize(n) || is_onnx_quantize(n);
+        for (size_t i = 0; computes(n) && i < n->n_in; i++)
+            s->integer |= n->in[i] && type_is_quantized(n->in[i]->type);
+    }
 }
 
 static bool is_dequantized(const Value *v) {
@@ -71,6 +74,6 @@ static void tell(Graph *g, void *ctx) {
 void raise_reasons(Raise *r) {
     Reasons s = {.r = r};
     raise_each_graph(r->m, look, &s);
-    if (!s.integer)
+    if (s.quantizes && !s.integer)
         raise_each_graph(r->m, tell, &s);
 }
