@@ -148,6 +148,13 @@ static bool within(const Value *v, ElemType e, bool rounded) {
     return false;
 }
 
+/* An input of the model that one node reads: its integers are those of a type. */
+static bool takes_type(const Reals *r, const Value *v) {
+    const Use *uses;
+    return v->kind == VALUE_INPUT && v->graph == r->m->graph && !v->data &&
+           elem_bits(v->type.elem) <= 16 && uses_of(r->uses, v, &uses) == 1;
+}
+
 static Value *real_of(Reals *r, Value *v, Node *user) {
     Value *real = twin(r, v);
     if (real)
@@ -164,6 +171,10 @@ static Value *real_of(Reals *r, Value *v, Node *user) {
                 (def->def && def->def->quant.kind == QUANT_CLAMP)) &&
                convert(r, def)) {
         return twin(r, v);
+    } else if (takes_type(r, v)) {
+        const Quant *q = quant_per_tensor(r->b.a, v->type.elem, 1, 0);
+        v->type = type_quantized(real_of_type(v->type), q);
+        real = before(r, user, "DequantizeLinear", v, NULL);
     } else {
         Node *cast = node_of(r, user, "Cast", v, NULL);
         node_add_output(cast, 0, derived_name(&r->b, v->name, "_real"), real_of_type(v->type));
