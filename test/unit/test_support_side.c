@@ -1,85 +1,8 @@
 /* support/file: files beside others, which replace nothing but their own */
-#include <dirent.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "support/file.h"
 #include "support/sha256.h"
-
-typedef struct Fixture {
-    Arena *arena;
-    Diags *d;
-    char dir[64];
-} Fixture;
-
-static int setup(void **state) {
-    Fixture *f = calloc(1, sizeof *f);
-    f->arena = arena_new(0, NULL);
-    f->d = diags_new(f->arena, NULL, false);
-    diags_record(f->d, true);
-    strcpy(f->dir, "/tmp/qxc-test-XXXXXX");
-    assert_non_null(mkdtemp(f->dir));
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state) {
-    Fixture *f = *state;
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf '%s'", f->dir);
-    int status = system(command);
-    arena_free(f->arena);
-    free(f);
-    return status;
-}
-
-static const char *in_dir(Fixture *f, const char *name) {
-    return arena_strf(f->arena, "%s/%s", f->dir, name).s;
-}
-
-static void write_file(Fixture *f, const char *name, const char *text) {
-    FILE *out = fopen(in_dir(f, name), "w");
-    assert_non_null(out);
-    fputs(text, out);
-    assert_int_equal(fclose(out), 0);
-}
-
-static void assert_file(Fixture *f, const char *name, const char *text) {
-    FileMap *m = file_map(in_dir(f, name), LOC_NONE, f->d);
-    assert_non_null(m);
-    assert_true(str_is(file_bytes(m), text));
-    file_unmap(m);
-}
-
-static const char *last_message(Fixture *f) {
-    const DiagRecord *r;
-    size_t n = diags_records(f->d, &r);
-    return n ? r[n - 1].text : "";
-}
-
-static void assert_said(Fixture *f, const char *part) {
-    if (!strstr(last_message(f), part))
-        fail_msg("'%s' does not hold '%s'", last_message(f), part);
-}
-
-static int files_in(const char *dir) {
-    int n = 0;
-    DIR *d = opendir(dir);
-    for (struct dirent *e; (e = readdir(d));)
-        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-    closedir(d);
-    return n;
-}
+#include "file_tools.h"
 
 static mode_t mode_of(Fixture *f, const char *name) {
     struct stat st;

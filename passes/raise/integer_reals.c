@@ -1,0 +1,155 @@
+/* See passes/raise/integer_reals.h. */
+#include "passes/raise/integer_reals.h"
+#include "passes/target/legal.h"
+
+bool is_int(const Value *v) {
+    return v && v->type.kind == TYPE_TENSOR && !v->type.quant && elem_is_int(v->type.elem);
+}
+
+Value *twin(const Reals *r, const Value *v) {
+    return v ? map_get(r->twins, value_key(v)) : NULL;
+}
+
+Type real_of_type(Type t) {
+    return type_tensor(ELEM_FLOAT, t.rank, t.dims);
+}
+
+Node *node_of(Reals *r, const Node *n, const char *op, Value *x, Value *y) {
+    Node *made =
+        build_node(&r->b, n->graph, "", op, y ? 2 : 1,
+                   n->name.n ? arena_strf(r->b.a, STR_FMT "_%s", STR_ARG(n->name), op) : STR_NONE);
+    made->loc = n->loc;
+    made->in[0] = x;
+    if (y)
+        made->in[1] = y;
+    node_from(made, n, r->b.pass);
+    return made;
+}
+
+Value *before(Reals *r, Node *n, const char *op, Value *x, Value *y) {
+    Node *made = node_of(r, n, op, x, y);
+    node_add_output(made, 0, derived_name(&r->b, n->out[0]->name, arena_strf(r->b.a, "_%s", op).s),
+                    real_of_type(x->type));
+    node_insert_before(n, made);
+    op_resolve(made, r->b.d);
+    return made->out[0];
+}
+
+void make_real(Reals *r, Node *n, size_t i) {
+    Value *y = n->out[i];
+    Node *cast = node_of(r, n, "Cast", NULL, NULL);
+    n->out[i] = NULL;
+    Value *real =
+        node_add_output(n, i, derived_name(&r->b, y->name, "_real"), real_of_type(y->type));
+    if (!uses_is_output(r->uses, y)) {
+        Str name = y->name;
+        y->name = real->name;
+        real->name = name;
+    }
+    cast->in[0] = real;
+    cast->out[0] = y;
+    y->def = cast;
+    y->index = 0;
+    y->stated = NULL;
+    node_set_int(cast, "to", y->type.elem);
+    node_insert_after(n, cast);
+    op_resolve(cast, r->b.d);
+    ARENA_PUSH(r->b.a, r->casts, r->n_casts, r->cap_casts, cast);
+    map_set(r->twins, value_key(y), real);
+}
+
+void becomes(Reals *r, Node *n, const char *op, Value *x, Value *y) {
+    node_becomes(n, r->b.pass);
+    n->op = str_from(op);
+    n->in[0] = x;
+    n->n_in = 1;
+    n->attrs = NULL;
+    n->n_attrs = 0;
+    if (y)
+        node_add_input(n, y);
+}
+
+void becomes_cast(Reals *r, Node *n, Value *x, ElemType to) {
+    becomes(r, n, "Cast", x, NULL);
+    node_set_int(n, "to", to);
+    op_resolve(n, r->b.d);
+    ARENA_PUSH(r->b.a, r->casts, r->n_casts, r->cap_casts, n);
+}
+
+/* ---- integers as floats ---- */
+
+Value *real_const(Reals *r, Value *v) {
+    const Tensor *t = value_data(v);
+    float *data;
+    Graph *g = v->kind == VALUE_CONST ? v->graph : r->m->graph;
+    Value *real = edit_new_floats(g, r->b.names, v->name, t->rank, t->dims, &data);
+    for (size_t i = 0; i < t->count; i++)
+        data[i] = elem_is_float(t->elem) ? (float)tensor_float(t, i) : (float)tensor_int(t, i);
+    const Use *uses;
+    if (v->kind == VALUE_CONST && uses_of(r->uses, v, &uses) == 1) {
+        Str name = v->name;
+        v->name = real->name;
+        real->name = name;
+        real->loc = v->loc;
+    } else {
+        value_from(real, v, r->b.pass);
+    }
+    return real;
+}
+
+bool floats_within(const Value *v, ElemType e, bool rounded) {
+    bool bounded = false;
+    for (const Node *n = v->def; n && n->n_in && n->in[0]; n = n->in[0]->def) {
+        float lo, hi;
+        bool clamps = n->def && n->def->quant.kind == QUANT_CLAMP;
+        if (clamps && clamp_bounds(n, &lo, &hi))
+            bounded |= lo >= (float)elem_min(e) && hi <= (float)elem_max(e);
+        else if (node_is(n, "Round") || node_is(n, "Floor"))
+            rounded = true;
+        else if (!node_moves(n))
+            break;
+        if (rounded && bounded)
+            return true;
+    }
+    return false;
+}
+
+/* An input of the model that one node reads: its integers are those of a type. */
+static bool takes_type(const Reals *r, const Value *v) {
+    const Use *uses;
+    return v->kind == VALUE_INPUT && v->graph == r->m->graph && !v->data &&
+           elem_bits(v->type.elem) <= 16 && uses_of(r->uses, v, &uses) == 1;
+}
+
+Value *real_of(Reals *r, Value *v, Node *user) {
+    Value *real = twin(r, v);
+    if (real)
+        return real;
+    const Tensor *t = value_data(v);
+    Node *def = v->def;
+    if (t && t->data) {
+        real = real_const(r, v);
+    } else if (def && node_is(def, "Cast") && def->in[0]->type.kind == TYPE_TENSOR &&
+               def->in[0]->type.elem == ELEM_FLOAT &&
+               floats_within(def->in[0], v->type.elem, false)) {
+        real = def->in[0];
+    } else if (def &&
+               (is_onnx_quantize(def) || node_moves(def) ||
+                (def->def && def->def->quant.kind == QUANT_CLAMP)) &&
+               convert_to_reals(r, def)) {
+        return twin(r, v);
+    } else if (takes_type(r, v)) {
+        const Quant *q = quant_per_tensor(r->b.a, v->type.elem, 1, 0);
+        v->type = type_quantized(real_of_type(v->type), q);
+        real = before(r, user, "DequantizeLinear", v, NULL);
+    } else {
+        Node *cast = node_of(r, user, "Cast", v, NULL);
+        node_add_output(cast, 0, derived_name(&r->b, v->name, "_real"), real_of_type(v->type));
+        node_set_int(cast, "to", ELEM_FLOAT);
+        place_behind(v, cast, user);
+        op_resolve(cast, r->b.d);
+        real = cast->out[0];
+    }
+    map_set(r->twins, value_key(v), real);
+    return real;
+}
