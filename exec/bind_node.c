@@ -100,7 +100,7 @@ static bool bind_finer(Binder *b, const Node *n, int bits) {
 static bool bind_definition(Binder *b, const Node *n) {
     OpCtx c = op_ctx(n, b->diags);
     BiasUnits units;
-    if (node_on_integers(n) && !node_is(n, "BitShift"))
+    if (!b->stands_for && node_on_integers(n) && !node_is(n, "BitShift"))
         return bind_unsupported(b, n, "it computes on plain integers, and could not be raised");
     if (binder_needs_double(n))
         return bind_in_double(b, n);

@@ -12,8 +12,10 @@ static bool is_narrow(const Value *v) {
     return is_plain(v) && elem_bits(v->type.elem) <= 16;
 }
 
+/* Floats of 8 bits and fewer are what QuantizeLinear makes, as integers are. */
 static bool is_real(const Value *v) {
-    return v && v->type.kind == TYPE_TENSOR && elem_is_float(v->type.elem);
+    return v && v->type.kind == TYPE_TENSOR && elem_is_float(v->type.elem) &&
+           elem_bits(v->type.elem) >= 16;
 }
 
 static Value *operand(const Node *n, size_t i) {

@@ -3,6 +3,8 @@
  * everything), Mul by 1 and Add of 0. They part what belongs together: Conv and the
  * BatchNormalization behind it, an operator and its Relu. */
 #include "passes/edit.h"
+#include "passes/quant_build.h"
+#include "passes/target/legal.h"
 
 static const char PASS_NAME[] = "drop-identities";
 
@@ -38,11 +40,19 @@ static bool passes_on(const OpCtx *c, const Node *n, size_t *at) {
            x.rank >= 0 && x.rank == y.rank && keeps_axes(c, &def->quant, x.rank);
 }
 
+/* Put beside a QuantizeLinear or DequantizeLinear to keep a target from fusing: raise-quant knows
+ * what it stands for. */
+static bool guards_conversion(const Drop *d, const Node *n) {
+    const Node *reader = is_guard(n) ? uses_only_node(d->uses, n->out[0]) : NULL;
+    return is_guard(n) && ((n->in[0]->def && is_onnx_dequantize(n->in[0]->def)) ||
+                           (reader && is_onnx_quantize(reader)));
+}
+
 /* The operand that result 0 is, NULL where the node has work to do. */
 static Value *passed(const Drop *d, const Node *n) {
     const Use *use;
     size_t at;
-    if (!n->def || n->n_out < 1 || !n->out[0])
+    if (!n->def || n->n_out < 1 || !n->out[0] || guards_conversion(d, n))
         return NULL;
     for (size_t i = 1; i < n->n_out; i++)
         if (n->out[i] && uses_of(d->uses, n->out[i], &use))
