@@ -120,6 +120,36 @@ static bool same_default(const SchemaAttr *x, const SchemaAttr *y) {
     }
 }
 
+/* What schemas do not show: operators, or values of their attributes, that are others below an
+ * opset. */
+static const struct {
+    const char *op;
+    int64_t since;
+    const char *attr, *value; /* NULL: whatever they are */
+} NEWER[] = {
+    {"GroupNormalization", 21, NULL, NULL}, /* scales of groups, not of channels */
+    {"RoiAlign", 16, NULL, NULL},           /* by default no half pixel */
+    {"Resize", 19, "coordinate_transformation_mode", "half_pixel_symmetric"},
+    {"Pad", 19, "mode", "wrap"},
+    {"ScatterND", 18, "reduction", "max"},
+    {"ScatterND", 18, "reduction", "min"},
+    {"ScatterElements", 18, "reduction", "max"},
+    {"ScatterElements", 18, "reduction", "min"},
+    {"GridSample", 20, "mode", "linear"},
+    {"GridSample", 20, "mode", "cubic"},
+};
+
+static bool is_newer(const Node *n, int64_t opset) {
+    for (size_t i = 0; i < sizeof NEWER / sizeof *NEWER; i++) {
+        if (!node_is(n, NEWER[i].op) || opset >= NEWER[i].since)
+            continue;
+        const Attr *a = NEWER[i].attr ? node_attr(n, NEWER[i].attr) : NULL;
+        if (!NEWER[i].attr || (a && a->kind == ATTR_STRING && str_is(a->v.s[0], NEWER[i].value)))
+            return true;
+    }
+    return false;
+}
+
 /* Whether the node, as it stands, means by the older schema what it means by the newer one. */
 static bool means_the_same(const Node *n, const OnnxSchema *older, const OnnxSchema *newer) {
     if (older->n_inputs != newer->n_inputs || older->n_outputs != newer->n_outputs ||
@@ -132,7 +162,7 @@ static bool means_the_same(const Node *n, const OnnxSchema *older, const OnnxSch
         if (stated ? !b : b && !same_default(a, b))
             return false;
     }
-    return !node_is(n, "GroupNormalization"); /* its scales are others below 21 */
+    return true;
 }
 
 static void lower_node(Upgrade *u, const Node *n, int64_t from) {
@@ -140,7 +170,8 @@ static void lower_node(Upgrade *u, const Node *n, int64_t from) {
         return;
     const OnnxSchema *newer = onnx_schema_find(n->domain, n->op, (int)from);
     const OnnxSchema *older = onnx_schema_find(n->domain, n->op, (int)u->to);
-    if (newer == older || (newer && older && means_the_same(n, older, newer)))
+    if (newer == older ||
+        (newer && older && !is_newer(n, u->to) && means_the_same(n, older, newer)))
         return;
     u->ok = refuse(u, n, from,
                    older ? "it means something else there; export the model at that opset"

@@ -32,6 +32,10 @@ const Tensor *scaling_factor(const Node *n, const char *op, Value **x);
 bool scaling_commutes(const Node *n);
 /* Conv, Gemm or MatMul whose weights and biases are constant integers that stand as floats. */
 bool scaling_is_product(const Node *n);
+/* Such a product whose operand is integers of one step, whatever it is: its weights take it in. */
+bool scaling_takes_steps(const Scaling *s, const Node *n);
+/* The same, and its weights make up for the step of what `q`, behind it, yields. */
+bool scaling_makes_up_for(const Scaling *s, const Node *n, const Node *q);
 /* Shifts of products round down: where their biases can make up for it, they round to the nearest
  * (scaling_floor.c). */
 void scaling_floors(Scaling *s);

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "passes/edit.h"
+#include "passes/target/legal.h"
 #include "passes/raise/raise_scaling.h"
 
 enum { MOST_BITS = 13 }; /* to shift by: the factor moves no other number then */
@@ -67,6 +68,15 @@ static bool round_average(Scaling *s, Node *floor, const Node *half) {
     return true;
 }
 
+/* Whether a Clip behind the Floor bounds results so that the factor moves ties alone, and those
+ * the right way: with no half added what is 0 or below would become one less. */
+static bool is_bounded(const Scaling *s, const Node *floor, int k, bool half) {
+    const Node *clip = uses_only_node(s->uses, floor->out[0]);
+    float lo, hi;
+    return clip && node_is(clip, "Clip") && clamp_bounds(clip, &lo, &hi) && (half || lo >= 0) &&
+           fmaxf(-lo, hi) < ldexpf(1, 22 - k);
+}
+
 static void round_floors(Graph *g, void *ctx) {
     Scaling *s = ctx;
     FOR_NODES(n, g) {
@@ -74,19 +84,21 @@ static void round_floors(Graph *g, void *ctx) {
         Node *mul = node_is(n, "Floor") && n->n_in && n->in[0] ? n->in[0]->def : NULL;
         Node *half =
             mul && adds_half(mul) && uses_only_node(s->uses, mul->out[0]) == n ? mul : NULL;
-        if (half) {
+        if (half && is_bounded(s, n, 0, true) && round_average(s, n, half)) {
             scaling_leave(s, half);
-            if (round_average(s, n, half))
-                continue;
-            mul = half->in[0]->def;
+            continue;
         }
+        mul = half ? half->in[0]->def : mul;
         const Tensor *t = mul ? scaling_factor(mul, "Mul", &x) : NULL;
         int k = shift_of(t);
         Node *product = k ? x->def : NULL;
         if (product && product->graph == g && scaling_is_product(product) &&
             product->def->quant.weight_axis && uses_only_node(s->uses, x) == mul &&
-            uses_only_node(s->uses, mul->out[0]) == (half ? half : n))
+            uses_only_node(s->uses, mul->out[0]) == (half ? half : n) &&
+            is_bounded(s, n, k, half != NULL)) {
             round_floor(s, n, mul, product, k, half != NULL);
+            scaling_leave(s, half);
+        }
     }
 }
 

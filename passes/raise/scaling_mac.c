@@ -140,7 +140,8 @@ static double step_of(const Scaling *s, const Node *q) {
                                                    : 1;
 }
 
-static void find_mul(const Scaling *s, Product *p) {
+/* Also returns the QuantizeLinear whose step the weights make up for; NULL where there is none. */
+static const Node *find_mul(const Scaling *s, Product *p) {
     bool moves = false;
     p->c = 1;
     for (const Value *v = p->n->out[0];;) {
@@ -154,13 +155,16 @@ static void find_mul(const Scaling *s, Product *p) {
                 p->mul = user;
                 p->m = m;
                 p->c = step_of(s, q);
+                return q;
             }
-            return;
+            return NULL;
         }
-        if (user && is_own_quantize(user))
+        if (user && is_own_quantize(user)) {
             p->c = step_of(s, user);
+            return user;
+        }
         if (!user || user->graph != p->n->graph || user->in[0] != v || !commutes(user, &moves))
-            return;
+            return NULL;
         v = user->out[0];
     }
 }
@@ -254,6 +258,15 @@ static void raise_product(Scaling *s, Product *p) {
     node_absorb(p->n, p->mul, s->b.pass);
     value_replace(s->m, s->uses, p->mul->out[0], x);
     scaling_leave(s, p->mul);
+}
+
+bool scaling_takes_steps(const Scaling *s, const Node *n) {
+    return scaling_is_product(n) && integers_of(s, n->in[0]);
+}
+
+bool scaling_makes_up_for(const Scaling *s, const Node *n, const Node *q) {
+    Product p = {.n = (Node *)n};
+    return scaling_takes_steps(s, n) && !read_operands(&p) && find_mul(s, &p) == q;
 }
 
 static void raise_products(Graph *g, void *ctx) {

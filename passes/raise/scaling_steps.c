@@ -141,7 +141,8 @@ static const Node *product_before(const Steps *t, const Value *v) {
 static void tie_before(Steps *t, size_t i) {
     Step *p = &t->all[i];
     Value *x = p->q->in[0];
-    if (product_before(t, x))
+    const Node *product = product_before(t, x);
+    if (product && scaling_makes_up_for(t->s, product, p->q))
         return;
     const Node *n = x->def;
     const Tensor *mul = scaling_factor(n, "Mul", &p->x);
@@ -183,13 +184,14 @@ static void tie_user(Steps *t, size_t i, const Value *v, const Use *u) {
     const Tensor *k = n ? scaling_factor(n, "Mul", &x) : NULL;
     if (!n) {
         fix(t, i, 1);
-    } else if (is_own_quantize(n) || map_get(t->sums, value_key(n->out[0])) ||
-               (u->index == 0 && scaling_is_product(n))) {
+    } else if ((is_own_quantize(n) && step_of(t, n->out[0], &j)) ||
+               map_get(t->sums, value_key(n->out[0])) ||
+               (u->index == 0 && scaling_takes_steps(t->s, n))) {
         return;
     } else if (k && k->count == 1 && x == v) {
         const Node *q = uses_only_node(t->s->uses, n->out[0]);
-        if (q && is_own_quantize(q))
-            return; /* its scaler */
+        if (q && is_own_quantize(q) && step_of(t, q->out[0], &j) && t->all[j].scaler == n)
+            return;
         fix(t, i, (float)tensor_float(k, 0));
         ARENA_PUSH(t->s->b.a, t->behind, t->n_behind, t->cap_behind, n);
     } else if (is_homogeneous(n) && u->index == 0) {
@@ -266,6 +268,13 @@ static void set_step(Steps *t, size_t i) {
     scaling_leave(t->s, p->scaler);
 }
 
+static bool is_output_now(const Value *v) {
+    for (size_t i = 0; i < v->graph->n_out; i++)
+        if (v->graph->out[i] == v)
+            return true;
+    return false;
+}
+
 /* A Mul behind that made the numbers real. */
 static void drop_behind(Steps *t, Node *mul) {
     Value *x;
@@ -273,6 +282,14 @@ static void drop_behind(Steps *t, Node *mul) {
     size_t i;
     if (!step_behind(t, x, true, &i) || !close_to(step(t, i), (float)tensor_float(k, 0)))
         return;
+    if (uses_is_output(t->s->uses, mul->out[0]) && is_output_now(x)) { /* under two names */
+        node_becomes(mul, t->s->b.pass);
+        mul->op = STR("Identity");
+        mul->in[0] = x;
+        mul->n_in = 1;
+        op_resolve(mul, t->s->b.d);
+        return;
+    }
     if (uses_is_output(t->s->uses, mul->out[0])) { /* the interface keeps its names */
         Str name = x->name;
         x->name = mul->out[0]->name;
