@@ -6,7 +6,8 @@
  *
  * and the biases have room for that. Ties have to go up. A factor above 2^-k by one part in 2^22
  * moves them up where the result is above 0, and down where it is not: exact where a Relu follows,
- * one step too low of negative ties elsewhere. */
+ * one step too low of ties elsewhere, which with nothing added are the multiples of 2^k, 0 too. A
+ * Clip has to bound what is so computed. */
 #include <math.h>
 
 #include "passes/edit.h"
@@ -48,9 +49,9 @@ static void round_floor(Scaling *s, Node *floor, Node *mul, Node *n, int k, bool
     floor->in[0] = mul->out[0];
     op_resolve(floor, s->b.d);
     diag_note(s->b.d, floor->loc,
-              "%s: a shift by %d bits rounds %s, a type ties to even: about one negative result in "
-              "2^%d becomes one less",
-              node_text(floor), k, half ? "ties up" : "down", k);
+              "%s: a shift by %d bits rounds %s, a type ties to even: about one result in 2^%d of "
+              "those %s 0 becomes one less",
+              node_text(floor), k, half ? "ties up" : "down", k, half ? "below" : "at or below");
 }
 
 /* An average of integers: ties are few, and may go the other way. */
@@ -68,12 +69,18 @@ static bool round_average(Scaling *s, Node *floor, const Node *half) {
     return true;
 }
 
-/* Whether a Clip behind the Floor bounds results so that the factor moves ties alone, and those
- * the right way: with no half added what is 0 or below would become one less. */
-static bool is_bounded(const Scaling *s, const Node *floor, int k, bool half) {
+static bool adds_zero(const Node *n) {
+    const Tensor *t = node_is(n, "Add") && n->n_in == 2 ? edit_float_const(n->in[1]) : NULL;
+    return t && t->count == 1 && tensor_float(t, 0) == 0;
+}
+
+/* Whether a Clip behind the Floor bounds results so that the factor moves ties alone. */
+static bool is_bounded(const Scaling *s, const Node *floor, int k) {
     const Node *clip = uses_only_node(s->uses, floor->out[0]);
     float lo, hi;
-    return clip && node_is(clip, "Clip") && clamp_bounds(clip, &lo, &hi) && (half || lo >= 0) &&
+    while (clip && adds_zero(clip))
+        clip = uses_only_node(s->uses, clip->out[0]);
+    return clip && node_is(clip, "Clip") && clamp_bounds(clip, &lo, &hi) &&
            fmaxf(-lo, hi) < ldexpf(1, 22 - k);
 }
 
@@ -84,7 +91,7 @@ static void round_floors(Graph *g, void *ctx) {
         Node *mul = node_is(n, "Floor") && n->n_in && n->in[0] ? n->in[0]->def : NULL;
         Node *half =
             mul && adds_half(mul) && uses_only_node(s->uses, mul->out[0]) == n ? mul : NULL;
-        if (half && is_bounded(s, n, 0, true) && round_average(s, n, half)) {
+        if (half && is_bounded(s, n, 0) && round_average(s, n, half)) {
             scaling_leave(s, half);
             continue;
         }
@@ -94,8 +101,7 @@ static void round_floors(Graph *g, void *ctx) {
         Node *product = k ? x->def : NULL;
         if (product && product->graph == g && scaling_is_product(product) &&
             product->def->quant.weight_axis && uses_only_node(s->uses, x) == mul &&
-            uses_only_node(s->uses, mul->out[0]) == (half ? half : n) &&
-            is_bounded(s, n, k, half != NULL)) {
+            uses_only_node(s->uses, mul->out[0]) == (half ? half : n) && is_bounded(s, n, k)) {
             round_floor(s, n, mul, product, k, half != NULL);
             scaling_leave(s, half);
         }
