@@ -16,14 +16,14 @@ check() { # name, command
     esac
 }
 
-# A command that ends with a line of counts, which are added. False where it does not.
+# A command that ends with a line of counts, which are added. False where it does not. Of a failure make has the last word.
 counted() { # name, command
     local name=$1 log last
     shift
     log="${BUILD:-build}/test-$name.log"
     mkdir -p "${log%/*}"
     "$@" 2>&1 | tee "$log" | sed '$d'
-    last=$(tail -n 1 "$log")
+    last=$(grep -v '^make\(\[[0-9]*\]\)\?: \*\*\*' "$log" | tail -n 1)
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
         passed=$((passed + BASH_REMATCH[1]))
         failed=$((failed + BASH_REMATCH[2]))
