@@ -36,11 +36,25 @@ static void convert_mover(Reals *r, Node *n) {
             make_real(r, n, i);
 }
 
+/* Sums that go out as integers are rounded to them: with scales they are whole but for an error of
+ * floats, and a Cast cuts off. */
+static void round_before_cast(Reals *r, Node *cast) {
+    Value *real = cast->in[0];
+    Node *round = node_of(r, cast, "Round", real, NULL);
+    cast->in[0] = node_add_output(round, 0, derived_name(&r->b, real->name, "_Round"), real->type);
+    node_insert_before(cast, round);
+    op_resolve(round, r->b.d);
+    ARENA_PUSH(r->b.a, r->casts, r->n_casts, r->cap_casts, round);
+}
+
 static void convert_sum(Reals *r, Node *n) {
     for (size_t i = 0; i < n->n_in; i++)
         if (is_int(n->in[i]))
             n->in[i] = real_of(r, n->in[i], n);
+    Value *ints = n->out[0];
     make_real(r, n, 0);
+    if (uses_is_output(r->uses, ints))
+        round_before_cast(r, ints->def);
 }
 
 /* The elements that what reads y, alone, quantizes it to. */
