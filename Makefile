@@ -40,15 +40,14 @@ TEST_LIBS   = -lcmocka
 
 # ---- What there is to compile: every .c file in the folders, nothing to register.
 
-SOURCES := $(wildcard support/*.c ir/*.c ir/ops/*.c kernels/*.c exec/*.c passes/*.c passes/*/*.c \
+SOURCES := $(wildcard support/*.c ir/*.c ir/ops/*.c kernels/*.c exec/*.c target/*.c passes/*.c passes/*/*.c \
              frontend/*/*.c backend/*/*.c compiler/*.c)
 MAIN    := $(wildcard compiler/main.c)
 TESTS   := $(wildcard test/unit/test_*.c)
 FUZZERS := $(wildcard test/fuzz/fuzz_*.c)
 
-# Kernel templates: all headers of kernels/ but the ordinary ones. Those of kernels, not of chunks
-# that these share, become a C file each.
-TEMPLATES := $(filter-out kernels/kernel.h %_host.h,$(sort $(wildcard kernels/*.h)))
+# Kernel templates. Those of kernels, not of chunks that these share, become a C file each.
+TEMPLATES := $(sort $(wildcard kernels/*/*.qk))
 KERNELS   := $(shell grep -l '^//! kernel ' $(TEMPLATES))
 
 LEXERS  := $(wildcard frontend/*/lexer.re)
@@ -59,12 +58,18 @@ LEXER_C  := $(LEXERS:%.re=$(BUILD)/%.c)
 PARSER_C := $(PARSERS:%.y=$(BUILD)/%.c)
 PARSER_I := $(addprefix -I,$(sort $(dir $(PARSER_C))))
 PROTO_C  := $(PROTOS:%.proto=$(BUILD)/%.pb-c.c)
-KERNEL_C := $(KERNELS:%.h=$(BUILD)/%.c) $(BUILD)/kernels_gen.c
+KERNEL_C := $(patsubst %.qk,$(BUILD)/kernels/%.c,$(notdir $(KERNELS))) $(BUILD)/kernels_gen.c
 KERNEL_H := $(BUILD)/kernels_gen.h
+
+# Texts that become part of the program: a folder, and the ending of its files.
+TEXT_FOLDERS := lib target
+lib_TEXTS    := $(sort $(wildcard lib/*.qir))
+target_TEXTS := $(sort $(wildcard target/*.target))
+TEXT_C       := $(TEXT_FOLDERS:%=$(BUILD)/texts/%.c)
 HEADERS  := $(PARSER_C:.c=.h) $(PROTO_C:.c=.h) $(KERNEL_H) $(BUILD)/compiler/version.h
 
 OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAIN),$(SOURCES))) \
-           $(patsubst $(BUILD)/%.c,$(BUILD)/gen/%.o,$(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C))
+           $(patsubst $(BUILD)/%.c,$(BUILD)/gen/%.o,$(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(TEXT_C))
 MAIN_O  := $(MAIN:%.c=$(BUILD)/obj/%.o)
 LIBRARY := $(BUILD)/libqxc.a
 PROGRAM := $(if $(MAIN),$(BUILD)/qxc)
@@ -104,7 +109,8 @@ $(BUILD)/qxc: $(MAIN_O) $(LIBRARY)
 $(BUILD)/flags: NOW = $(CC) $(ALL_CFLAGS) $(WARN) $(LDFLAGS)
 $(BUILD)/sources: NOW = $(OBJECTS)
 $(BUILD)/templates: NOW = $(TEMPLATES)
-$(BUILD)/flags $(BUILD)/sources $(BUILD)/templates: FORCE | $(BUILD)/deps.ok
+$(BUILD)/texts.list: NOW = $(foreach f,$(TEXT_FOLDERS),$($f_TEXTS))
+$(BUILD)/flags $(BUILD)/sources $(BUILD)/templates $(BUILD)/texts.list: FORCE | $(BUILD)/deps.ok
 	@echo '$(NOW)' | cmp -s - $@ || echo '$(NOW)' > $@
 .PHONY: FORCE
 
@@ -171,6 +177,16 @@ $(BUILD)/kernels.done: $(BUILD)/kernelgen $(TEMPLATES) $(BUILD)/templates
 	@touch $@
 $(KERNEL_C) $(KERNEL_H): $(BUILD)/kernels.done ;
 
+$(BUILD)/embed: tools/embed.c $(BUILD)/flags
+	$(call say,CC)
+	$(Q)$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) $(WARN) -o $@ $<
+
+.SECONDEXPANSION:
+$(TEXT_C): $(BUILD)/texts/%.c: $(BUILD)/embed $(BUILD)/texts.list $$($$*_TEXTS)
+	@mkdir -p $(@D)
+	$(call say,EMBED)
+	$(Q)$(BUILD)/embed $*_texts $($*_TEXTS) > $@
+
 # ---- What has to be installed first; looked at once per build folder.
 
 $(BUILD)/deps.ok: tools/install_deps.sh
@@ -222,8 +238,9 @@ check-san:
 check-tools:
 	@+BUILD='$(BUILD)' CC='$(CC)' MAKE='$(MAKE)' PYTHON='$(PYTHON)' tools/check_tools.sh
 
-check-layers:
+check-layers: $(LIBRARY)
 	@tools/check_layers.sh
+	@tools/check_symbols.py $(BUILD)
 
 format:
 	@tools/format.sh

@@ -36,10 +36,11 @@ void requant_fixed(double m, int32_t *c, int32_t *k) {
 
 bool requant_power(double m, int32_t *k) {
     int e = 0;
-    if (!isfinite(m) || frexp(m, &e) != 0.5 || e > 31)
+    if (!(m > 0 && m < 0x1p32))
         return false;
+    frexp(m * 1.4142, &e); /* to the nearest one */
     *k = e - 1;
-    return true;
+    return *k <= 30 && fabs(ldexp(m, -*k) - 1) <= 0x1p-18;
 }
 
 /* Ratios in fixed point with as many fraction bits as fit `bits` bits next to `headroom` bits for

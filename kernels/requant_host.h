@@ -24,7 +24,9 @@ typedef enum SumRounding {
  * is below 2^-32, and NaN, counts as 0; what is too large as nearly 2^30, which saturates. */
 void requant_fixed(double m, int32_t *c, int32_t *k);
 
-/* The exponent of a power of two for the chunk `requant_shift`; false for any other m. */
+/* The exponent of a power of two for the chunk `requant_shift`; false for any other m. What is off
+ * by at most one part in 2^18 counts: scales that are rounded, or with a factor that has ties go up
+ * (passes/raise/raise_scaling.h), which they do here anyway. */
 bool requant_power(double m, int32_t *k);
 
 /* For add_q: ma, mb = sa / sy, sb / sy in 64-bit fixed point of `bits`-wide tensors (8 or 16).

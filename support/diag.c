@@ -430,6 +430,13 @@ size_t diags_records(const Diags *d, const DiagRecord **out) {
     return d->n_records;
 }
 
+const char *diags_first_error(const Diags *d) {
+    for (size_t i = 0; i < d->n_records; i++)
+        if (d->records[i].severity == DIAG_ERROR)
+            return d->records[i].text;
+    return NULL;
+}
+
 const char *diag_name(Diags *d, Str name) {
     Buf b = buf_new(d->arena);
     Str shown = name;

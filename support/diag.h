@@ -93,7 +93,8 @@ void diags_quiet(Diags *d, bool quiet); /* drops notes, remarks and warnings */
 void diags_limit(Diags *d, int most);
 void diags_finish(const Diags *d); /* says how many were not printed, if any */
 
-/* For tests: keeps messages instead of printing them; see -verify-diagnostics. */
+/* Keeps messages instead of printing them: for -verify-diagnostics, and where an error may be no
+ * fault of the model. */
 typedef struct DiagRecord {
     Severity severity;
     Loc at;
@@ -102,6 +103,7 @@ typedef struct DiagRecord {
 } DiagRecord;
 void diags_record(Diags *d, bool on);
 size_t diags_records(const Diags *d, const DiagRecord **out);
+const char *diags_first_error(const Diags *d); /* of those kept; NULL where there is none */
 
 /* Text for a name in a message: quoted-safe, control characters escaped, cut at 100 bytes. */
 const char *diag_name(Diags *d, Str name);

@@ -1,77 +1,19 @@
 /* The code: kernels in use, and the run function that calls them. */
-#include <ctype.h>
-
 #include "backend/c/writer.h"
 
-/* ---- words in C text ---- */
+/* ---- includes ---- */
 
-bool c_code_has_word(const char *code, const char *word) {
-    size_t n = strlen(word);
-    for (const char *s = code; *s; s++) {
-        if (s[0] == '/' && s[1] == '/') {
-            s += strcspn(s, "\n");
-        } else if (s[0] == '/' && s[1] == '*') {
-            const char *end = strstr(s + 2, "*/");
-            s = end ? end + 1 : s + strlen(s) - 1;
-        } else if (isalpha((unsigned char)*s) || *s == '_') {
-            size_t len = 0;
-            while (isalnum((unsigned char)s[len]) || s[len] == '_')
-                len++;
-            if (len == n && memcmp(s, word, n) == 0)
-                return true;
-            s += len - 1;
-        }
-        if (!*s)
-            break;
-    }
-    return false;
-}
-
-/* What -integer-only leaves: where a kernel has micro-kernels that use floating point, for
- * processors with vector units, its text says `#if ... && !defined(QXC_INTEGER_ONLY)`, and only
- * what stands after #else is kept. Such groups hold no others. */
-const char *c_integer_part(Arena *a, const char *text) {
-    enum { OUTSIDE, FLOAT, ELSE } at = OUTSIDE;
-    Buf out = buf_new(a);
-    for (size_t n; *text; text += n) {
-        const char *end = strchr(text, '\n');
-        n = end ? (size_t)(end - text) + 1 : strlen(text);
-        Str line = {text, n};
-        if (at == OUTSIDE && str_starts(line, "#if") &&
-            str_ends(line, "!defined(QXC_INTEGER_ONLY)\n"))
-            at = FLOAT;
-        else if (at == FLOAT && str_starts(line, "#else"))
-            at = ELSE;
-        else if (at != OUTSIDE && str_starts(line, "#endif"))
-            at = OUTSIDE;
-        else if (at != FLOAT)
-            buf_str(&out, line);
-    }
-    return buf_as_str(&out).s;
-}
-
-static bool kernel_has_word(const KernelDef *k, const char *word) {
-    if (c_code_has_word(k->source, word) || c_code_has_word(k->params_source, word))
-        return true;
-    for (const char *const *chunk = k->uses; *chunk; chunk++)
-        if (c_code_has_word(kernel_chunk(*chunk), word))
+static bool any_needs_string(const Map *kernels) {
+    for (size_t i = 0; i < map_size(kernels); i++)
+        if (((const KernelDef *)map_value(kernels, i))->needs_string)
             return true;
     return false;
 }
 
-static bool any_kernel_has(const Map *kernels, const char *const *words) {
-    for (; *words; words++)
-        for (size_t i = 0; i < map_size(kernels); i++)
-            if (kernel_has_word(map_value(kernels, i), *words))
-                return true;
-    return false;
-}
-
 void c_put_includes(CWriter *w) {
-    static const char *const string_words[] = {"memcpy", "memset", "memmove", NULL};
     if (w->options->n_tests) {
         fputs("#include <stdio.h>\n#include <string.h>\n", w->f);
-    } else if (w->offsets || any_kernel_has(w->kernels, string_words)) {
+    } else if (w->offsets || any_needs_string(w->kernels)) {
         fputs("#include <string.h>\n", w->f);
     }
     if (w->math)
@@ -91,7 +33,11 @@ Map *c_kernels(const Program *p) {
 /* Comments of kernels are // lines, which C99 and C++ have. */
 static void put_once(CWriter *w, Map *done, const char *name, const char *text) {
     if (map_set(done, str_from(name), w))
-        fprintf(w->f, "%s\n", w->options->integer_only ? c_integer_part(w->arena, text) : text);
+        fprintf(w->f, "%s\n", text);
+}
+
+static const char *chunk_source(const CWriter *w, const KernelChunk *c) {
+    return w->options->integer_only && c->integer_source ? c->integer_source : c->source;
 }
 
 void c_put_kernels(CWriter *w) {
@@ -101,8 +47,9 @@ void c_put_kernels(CWriter *w) {
         put_once(w, done, k->params_type, k->params_source);
     }
     for (size_t i = 0; i < map_size(w->kernels); i++)
-        for (const char *const *u = ((const KernelDef *)map_value(w->kernels, i))->uses; *u; u++)
-            put_once(w, done, *u, kernel_chunk(*u));
+        for (const KernelChunk *const *u = ((const KernelDef *)map_value(w->kernels, i))->uses; *u;
+             u++)
+            put_once(w, done, (*u)->name, chunk_source(w, *u));
     for (size_t i = 0; i < map_size(w->kernels); i++) {
         const KernelDef *k = map_value(w->kernels, i);
         put_once(w, done, k->name, k->source);

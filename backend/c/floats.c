@@ -2,46 +2,31 @@
 #include "backend/c/writer.h"
 #include "ir/ops/op.h"
 
-static bool kernel_is_integer(Arena *a, const KernelDef *k) {
-    if (k->needs_math || c_code_has_word(k->source, "float") ||
-        c_code_has_word(k->source, "double"))
-        return false;
-    for (const char *const *chunk = k->uses; *chunk; chunk++) {
-        const char *text = c_integer_part(a, kernel_chunk(*chunk));
-        if (c_code_has_word(text, "float") || c_code_has_word(text, "double"))
-            return false;
+static bool is_float_call(const Call *call) {
+    return call->kind == CALL_KERNEL && call->kernel->is_float;
+}
+
+/* What a QuantizeLinear makes or a DequantizeLinear reads; NULL of other nodes. */
+static const Value *converted(const Node *n) {
+    switch (node_conversion(n)) {
+    case CONVERT_QUANTIZE: return n->out[0];
+    case CONVERT_DEQUANTIZE: return n->in[0];
+    default: return NULL;
     }
-    for (size_t i = 0; i < k->n_fields; i++)
-        if (k->fields[i].kind == KF_F32)
-            return false;
-    return true;
 }
 
-/* Those of `kernels` that compute in floating point. */
-static Map *float_kernels(Arena *a, const Map *kernels) {
-    Map *floats = map_new(a);
-    for (size_t i = 0; i < map_size(kernels); i++)
-        if (!kernel_is_integer(a, map_value(kernels, i)))
-            map_set(floats, map_key(kernels, i), map_value(kernels, i));
-    return floats;
-}
-
-static bool is_float_call(const Map *floats, const Call *call) {
-    return call->kind == CALL_KERNEL && map_get(floats, str_from(call->kernel->name));
-}
-
-/* From or to float, which is what it is for. */
+/* Integers from or to float, which is what it is for. */
 static bool only_converts(const Node *n) {
-    Conversion c = node_conversion(n);
-    return c == CONVERT_QUANTIZE || c == CONVERT_DEQUANTIZE;
+    const Value *v = converted(n);
+    return v && !elem_is_float(v->type.elem);
 }
 
-static CFloats find_floats(const Program *p, const Map *floats) {
+CFloats c_floats(const Program *p) {
     CFloats f = {.is = NEW_ARRAY(p->module->arena, bool, p->module->n_nodes)};
     for (size_t c = 0; c < p->n_calls; c++) {
         const Call *call = &p->calls[c];
         const Node *n = call->node;
-        if (!is_float_call(floats, call))
+        if (!is_float_call(call))
             continue;
         if (!n || only_converts(n)) {
             f.converts = true;
@@ -51,10 +36,6 @@ static CFloats find_floats(const Program *p, const Map *floats) {
         }
     }
     return f;
-}
-
-CFloats c_floats(const Program *p) {
-    return find_floats(p, float_kernels(p->module->arena, c_kernels(p)));
 }
 
 /* ---- why ---- */
@@ -80,9 +61,13 @@ static bool may_be_integers(const Node *n, size_t i) {
 const char *c_why_float(const Program *p, const Node *n) {
     if (p->why_double[n->id])
         return arena_strf(p->module->arena, "computed in double: %s", p->why_double[n->id]).s;
+    if (converted(n))
+        return node_strf(n, "numbers of %s are computed with as floats",
+                         elem_name(converted(n)->type.elem));
     if (!n->def || n->def->quant.kind == QUANT_NEVER)
         return "this operator has no integer form";
-    if (n->def->quant.kind == QUANT_MAC && is_float(node_input(n, (size_t)n->def->quant.weight)))
+    if (n->def->quant.kind == QUANT_MAC &&
+        is_float(node_input(n, (size_t)n->def->quant.weight)))
         return about(p, "its weight", n->in[n->def->quant.weight]);
     for (size_t i = 0; i < n->n_in; i++)
         if (is_float(n->in[i]) && may_be_integers(n, i) &&
@@ -137,7 +122,7 @@ static void blame_model(Refusal *r) {
                   "with -calib=PATH, may do without");
 }
 
-static void blame_conversions(const Program *p, const Map *floats, Diags *d) {
+static void blame_conversions(const Program *p, Diags *d) {
     const Graph *g = p->module->graph;
     const Node *last = NULL;
     for (size_t i = 0; i < p->n_inputs; i++)
@@ -151,7 +136,7 @@ static void blame_conversions(const Program *p, const Map *floats, Diags *d) {
                        diag_name(d, g->out[i]->name));
     for (size_t c = 0; c < p->n_calls; c++) {
         const Call *call = &p->calls[c];
-        if (!is_float_call(floats, call) || (c && call->node == last))
+        if (!is_float_call(call) || (c && call->node == last))
             continue;
         last = call->node;
         if (last)
@@ -166,8 +151,7 @@ static void blame_conversions(const Program *p, const Map *floats, Diags *d) {
  * or hand them out are named only where no reason is known. */
 bool c_refuse_floats(const CWriter *w) {
     const Program *p = w->program;
-    const Map *floats = float_kernels(w->arena, w->kernels);
-    Refusal r = {w->options, p, find_floats(p, floats), w->diags, 0};
+    Refusal r = {w->options, p, c_floats(p), w->diags, 0};
     bool any = r.floats.n || r.floats.converts;
     for (size_t i = 0; i < p->n_inputs; i++)
         any = any || elem_is_float(p->buffers[p->inputs[i]].elem);
@@ -179,7 +163,7 @@ bool c_refuse_floats(const CWriter *w) {
     if (!r.said)
         blame_model(&r);
     if (!r.said)
-        blame_conversions(p, floats, w->diags);
+        blame_conversions(p, w->diags);
     else
         diag_note(w->diags, LOC_NONE,
                   "without -integer-only the C computes these in float and all else on integers");

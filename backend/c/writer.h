@@ -92,8 +92,6 @@ Map *c_kernels(const Program *p);
 void c_put_includes(CWriter *w);
 void c_put_kernels(CWriter *w);
 void c_put_run(CWriter *w);
-const char *c_integer_part(Arena *a, const char *text);
-bool c_code_has_word(const char *code, const char *word); /* outside comments */
 
 /* ---- layer.c ---- */
 

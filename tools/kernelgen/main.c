@@ -17,8 +17,7 @@ int main(int argc, char **argv) {
     Text folder = {0}, table = {0}, header = {0};
     int n = 0;
     for (int i = 2; i < argc; i++)
-        if ((templates[n] = read_template(argv[i])))
-            instantiate(&all, templates[n++]);
+        instantiate(&all, templates[n++] = read_template(argv[i]));
     print(&folder, "%s/kernels", argv[1]);
     for (int i = 0; i < n; i++) {
         Text part = {0};

@@ -1,6 +1,7 @@
 /* See part.h. */
 #include "tools/kernelgen/part.h"
 
+#include "tools/kernelgen/facts.h"
 #include "tools/kernelgen/fold.h"
 
 #include <stdio.h>
@@ -94,44 +95,35 @@ static void print_chunks(Text *out, const Instances *all, const Template *t) {
     }
 }
 
-typedef struct {
-    int n_args;
-    bool math; /* it, or a chunk it uses */
-} Row;
-
-static bool needs_math(const Instance *in) {
-    const Template *t = in->t;
-    return t->math && (!t->math_if.text || holds(in, t->math_if.line, t->math_if.text));
-}
-
-static Row print_kernel(Text *out, const Instances *all, const Instance *in, Helpers *helpers) {
+/* The compiled function, its arguments, the chunks it uses and its call; what the table tells of it
+ * goes to `rows`. */
+static void print_kernel(Text *out, Text *rows, const Instances *all, const Instance *in,
+                         Helpers *helpers) {
+    const char *k = in->name, *t = in->t->name;
     const Instance *list[MAX_WORDS];
+    Facts facts = find_facts(all, in);
     int n = 0;
     closure(all, in, list, &n);
     puts_to(out, fold(helpers, in));
-    Row row = {print_args(out, in), needs_math(in)};
-    print(out, "static const char *const uses_%s[] = {", in->name);
-    for (int j = 0; j < n; j++) {
-        print(out, "\"%s\", ", list[j]->name);
-        row.math |= needs_math(list[j]);
-    }
+    int n_args = print_args(out, in);
+    for (int j = 0; j < n; j++)
+        print(out, "extern const KernelChunk chunk_%s;\n", list[j]->name);
+    print(out, "static const KernelChunk *const uses_%s[] = {", k);
+    for (int j = 0; j < n; j++)
+        print(out, "&chunk_%s, ", list[j]->name);
     print(out,
-          "NULL};\nstatic void call_%s(const void *params, void *const *args) {\n    %s(params",
-          in->name, in->name);
-    for (int j = 0; j < row.n_args; j++)
+          "NULL};\nstatic void call_%s(const void *params, void *const *args) {\n    %s(params", k,
+          k);
+    for (int j = 0; j < n_args; j++)
         print(out, ", args[%d]", j);
     puts_to(out, ");\n}\n\n");
-    return row;
-}
-
-static void print_row(Text *out, const Instance *in, Row row) {
-    const char *k = in->name, *t = in->t->name;
-    print(out,
+    print(rows,
           "    {\"%s\", \"qk_%s_params\", sizeof(qk_%s_params), fields, sizeof fields / sizeof "
           "*fields,\n     args_%s, %d, params,\n",
-          k, t, t, k, row.n_args);
-    print_string(out, in->text.p);
-    print(out, ",\n     uses_%s, %s, call_%s},\n", k, row.math ? "true" : "false", k);
+          k, t, t, k, n_args);
+    print_string(rows, in->text.p);
+    print(rows, ",\n     uses_%s, %d, %d, %d, call_%s},\n", k, facts.is_float, facts.math,
+          facts.string, k);
 }
 
 void print_part(Text *out, const Instances *all, const Template *t) {
@@ -149,7 +141,7 @@ void print_part(Text *out, const Instances *all, const Template *t) {
     print_chunks(out, all, t);
     for (int i = 0; i < all->n; i++)
         if (all->list[i].t == t)
-            print_row(&rows, &all->list[i], print_kernel(out, all, &all->list[i], &helpers));
+            print_kernel(out, &rows, all, &all->list[i], &helpers);
     print(out, "const KernelDef kernels_%s[] = {\n%s};\n", t->name, rows.p ? rows.p : "");
 }
 
@@ -182,24 +174,22 @@ void print_table(Text *out, const Instances *all) {
                  "    for (size_t i = 0; i < kernel_count(); i++)\n"
                  "        if (!strcmp(kernels[i]->name, name))\n"
                  "            return kernels[i];\n"
-                 "    return NULL;\n}\n\n"
-                 "static const char *const chunks[][2] = {\n");
+                 "    return NULL;\n}\n\n");
     for (int i = 0; i < all->n; i++) {
         const Instance *in = &all->list[i], *list[MAX_WORDS];
         int n = 0;
         if (!in->t->chunk)
             continue;
         closure(all, in, list, &n); /* also of one that nobody uses */
-        print(out, "    {\"%s\",\n", in->name);
+        const char *integers = integer_part(in->text.p);
+        print(out, "extern const KernelChunk chunk_%s;\nconst KernelChunk chunk_%s = {\"%s\",\n",
+              in->name, in->name, in->name);
         print_string(out, in->text.p);
-        puts_to(out, "},\n");
+        puts_to(out, ",\n");
+        if (integers)
+            print_string(out, integers);
+        puts_to(out, integers ? "};\n" : "    NULL};\n");
     }
-    puts_to(out, "};\n\n"
-                 "const char *kernel_chunk(const char *name) {\n"
-                 "    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++)\n"
-                 "        if (!strcmp(chunks[i][0], name))\n"
-                 "            return chunks[i][1];\n"
-                 "    return NULL;\n}\n");
 }
 
 void print_header(Text *out, const Template *const *templates, int n) {

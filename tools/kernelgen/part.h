@@ -8,7 +8,7 @@
 
 /* The kernels of template t, as `const KernelDef kernels_NAME[]`. */
 void print_part(Text *out, const Instances *all, const Template *t);
-/* All kernels, found by name, and the texts of the chunks. */
+/* All kernels, found by name, and the chunks. */
 void print_table(Text *out, const Instances *all);
 void print_header(Text *out, const Template *const *templates, int n);
 

@@ -124,7 +124,7 @@ static void read_heading(Template *t, const char *s) {
         fail(t->path, 1, "expected '//! kernel NAME' or '//! chunk NAME'");
     t->chunk = !strcmp(kind, "chunk");
     const char *base = strrchr(t->path, '/') ? strrchr(t->path, '/') + 1 : t->path;
-    if (strncmp(base, t->name, strlen(t->name)) || strcmp(base + strlen(t->name), ".h"))
+    if (strncmp(base, t->name, strlen(t->name)) || strcmp(base + strlen(t->name), ".qk"))
         fail(t->path, 1, "'%s' does not match the file name", t->name);
 }
 
@@ -132,8 +132,6 @@ static void read_heading(Template *t, const char *s) {
 const Template *read_template(const char *path) {
     int n, i = 1;
     char **lines = read_lines(path, &n);
-    if (n && starts(lines[0], "/*"))
-        return NULL;
     Template *t = check(calloc(1, sizeof *t));
     t->path = path;
     read_heading(t, n ? lines[0] : "");

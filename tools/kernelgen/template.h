@@ -44,8 +44,7 @@ typedef struct {
 
 /* NULL if there is none of this name. */
 const Type *find_type(const char *id);
-/* The template in a file; NULL if its first line starts with the comment opener of C, which makes
- * it an ordinary header. */
+/* The template in a file. */
 const Template *read_template(const char *path);
 
 #endif
