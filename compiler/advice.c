@@ -14,7 +14,7 @@ typedef struct Census {
 
 static bool multiplies_computed(const Node *n) {
     const QuantRule *r = &n->def->quant;
-    size_t w = (size_t)r->weight;
+    size_t w = (size_t)r->mac.weight;
     return r->kind == QUANT_MAC && quant_rule_is_data(r, w) && node_input(n, w) &&
            !value_data(n->in[w]);
 }

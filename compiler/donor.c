@@ -29,12 +29,12 @@ typedef struct Donor {
 /* ---- what the other model says ---- */
 
 static void add_fact(Donor *d, Str name, Value *v) {
+    d->known[v->id] = d->known[v->id] || map_get(d->here, name);
     if (!name.n || map_get(d->facts, name))
         return;
     Fact *f = NEW(d->m->arena, Fact);
     *f = (Fact){name, v->type.quant, v};
     map_set(d->facts, name, f);
-    d->known[v->id] = d->known[v->id] || map_get(d->here, name);
 }
 
 /* Sums of 32 bits, whose scale follows from their operands', are no decisions. */
@@ -325,6 +325,16 @@ static void complain_unused(Value *v, void *ctx) {
     diag_did_you_mean_key(d->j->d, v->loc, name, d->here);
 }
 
+/* What the inputs held where the weights are from, to hold the data against. */
+static void take_input_stats(const Donor *d) {
+    const Graph *g = d->m->graph;
+    for (size_t i = 0; i < g->n_in; i++) {
+        const Value *there = map_get(d->there, g->in[i]->name);
+        if (there && !g->in[i]->stat)
+            g->in[i]->stat = there->stat;
+    }
+}
+
 bool donor_weights(const Job *j, Module *m, Module *from) {
     if (!job_raise(j, from))
         return false;
@@ -334,6 +344,8 @@ bool donor_weights(const Job *j, Module *m, Module *from) {
     d.uses = uses_new(m);
     module_each_graph(m, round_before_clamps, &d);
     module_each_value(from, complain_unused, &d);
+    if (j->o->calib.n)
+        take_input_stats(&d);
     return d.ok;
 }
 
@@ -342,24 +354,33 @@ bool donor_weights(const Job *j, Module *m, Module *from) {
 typedef struct Take {
     Donor d;
     Scheme *out;
-    size_t stats, missing;
+    size_t there, missing; /* values with statistics or quantizations, and those not in m */
 } Take;
 
 static void take_stat(Value *v, void *ctx) {
     Take *t = ctx;
     if (!v->stat || v->kind == VALUE_CONST)
         return;
-    t->stats++;
+    t->there++;
     Value *here = map_get(t->d.here, v->name);
     if (here && !here->stat)
         here->stat = v->stat;
     t->missing += !here;
 }
 
-static void add_rule(Take *t, Str name, SchemeSetting what) {
+static void count_quant(Value *v, void *ctx) {
+    Take *t = ctx;
+    if (!has_params(v) || v->kind == VALUE_CONST)
+        return;
+    t->there++;
+    t->missing += !t->d.known[v->id];
+}
+
+static void add_rule(Take *t, Str name, SchemeSetting what, bool may_miss) {
     Arena *a = t->d.m->arena;
     SchemeRule r = scheme_rule(SCHEME_VALUE, arena_str(a, name).s, LOC_NONE);
     r.flag = t->d.from->path;
+    r.may_miss = may_miss;
     r.set[SCHEME_ITSELF] = what;
     r.set[SCHEME_ITSELF].said = true;
     scheme_add(t->out, a, r);
@@ -372,8 +393,8 @@ static const Fact *fact_behind_clamp(const Take *t, const Value *v) {
                : NULL;
 }
 
-/* Without data nothing is known of a product that the other model does not round, or rounds behind
- * the Relu alone: it can be of integers all the same. */
+/* Folding may take the value away. Without data nothing is known of a product that the other model
+ * does not round, or rounds behind the Relu alone: it can be of integers all the same. */
 static void settle_product(Value *v, void *ctx) {
     Take *t = ctx;
     if (!is_product(v) || v->stat || map_get(t->d.facts, v->name))
@@ -381,7 +402,8 @@ static void settle_product(Value *v, void *ctx) {
     const Fact *f = fact_behind_clamp(t, v);
     add_rule(t, v->name,
              f ? (SchemeSetting){.storage = f->q->storage, .fixed = quant_copy(t->d.m->arena, f->q)}
-               : (SchemeSetting){.is_float = true});
+               : (SchemeSetting){.is_float = true},
+             true);
 }
 
 bool donor_scales(const Job *j, Module *m, Module *from, Scheme *out) {
@@ -395,19 +417,18 @@ bool donor_scales(const Job *j, Module *m, Module *from, Scheme *out) {
         if (!v || is_bias(f->stated) || !fits(&t.d, v, f->q))
             continue;
         Quant *q = quant_copy(m->arena, f->q);
-        add_rule(&t, f->name, (SchemeSetting){.storage = q->storage, .fixed = q});
+        add_rule(&t, f->name, (SchemeSetting){.storage = q->storage, .fixed = q}, false);
         found++;
     }
-    if (!map_size(t.d.facts))
-        module_each_value(from, take_stat, &t);
+    bool quants = map_size(t.d.facts) > 0;
+    module_each_value(from, quants ? count_quant : take_stat, &t);
     if (found && !options_have_data(j->o))
         module_each_value(m, settle_product, &t);
     if (t.missing)
         diag_warning(j->d, LOC_NONE,
-                     "-scales-from: %zu of %zu values with statistics in %s are "
-                     "not in this model",
-                     t.missing, t.stats, path(&t.d));
-    if (!found && t.missing == t.stats)
+                     "-scales-from: %zu of %zu values %s in %s are not in this model", t.missing,
+                     t.there, quants ? "that are quantized" : "with statistics", path(&t.d));
+    if (!found && t.missing == t.there)
         return diag_error(j->d, LOC_NONE,
                           "-scales-from: %s has no quantization and no statistics "
                           "of a value of this model",

@@ -1,4 +1,5 @@
 #include "compiler/doubtful.h"
+#include "passes/quantize/choice.h"
 
 #include <math.h>
 
@@ -15,31 +16,43 @@ void warn_of_zero_inputs(const Module *m, Diags *d) {
     }
 }
 
-Stat *const *input_stats(const Module *m) {
-    Stat **stats = NEW_ARRAY(m->arena, Stat *, m->graph->n_in);
-    for (size_t i = 0; i < m->graph->n_in; i++)
-        stats[i] = m->graph->in[i]->stat;
-    return stats;
-}
-
 static bool has_range(const Stat *s) {
     return s && s->n == 1 && s->min && s->max && isfinite(*s->min) && isfinite(*s->max);
 }
 
-void warn_of_far_inputs(const Module *m, Stat *const *before, Diags *d) {
+static Expected expected(const PassContext *c, const Uses *uses, const Value *v) {
+    if (has_range(v->stat))
+        return (Expected){"the model's own statistics", *v->stat->min, *v->stat->max};
+    const Quant *q = choice_of_value(c, uses, v).fixed;
+    if (!q || !quant_is_per_tensor(q) || q->kind != QUANT_PARAMS)
+        return (Expected){0};
+    double s = quant_scale(q, 0), zp = (double)quant_zp(q, 0);
+    return (Expected){"the grid that a rule gives it", s * ((double)quant_lo(q) - zp),
+                      s * ((double)quant_hi(q) - zp)};
+}
+
+const Expected *expected_inputs(Module *m, const PassContext *c) {
+    const Uses *uses = uses_new(m);
+    Expected *of = NEW_ARRAY(m->arena, Expected, m->graph->n_in);
+    for (size_t i = 0; i < m->graph->n_in; i++)
+        of[i] = expected(c, uses, m->graph->in[i]);
+    return of;
+}
+
+void warn_of_far_inputs(const Module *m, const Expected *before, Diags *d) {
     const double times = 10;
     for (size_t i = 0; i < m->graph->n_in; i++) {
-        const Stat *was = before[i], *is = m->graph->in[i]->stat;
-        if (!has_range(was) || !has_range(is))
+        const Expected *was = &before[i];
+        const Stat *is = m->graph->in[i]->stat;
+        if (!was->by || !has_range(is))
             continue;
-        double old = (double)*was->max - (double)*was->min,
-               new = (double)*is->max - (double)*is->min;
+        double old = was->max - was->min, new = (double)*is->max - (double)*is->min;
         if (old > 0 && new > 0 && (new > old *times || old > new *times))
             diag_warning(d, LOC_NONE,
-                         "input '%s' is %g to %g in the calibration data, by the model's own "
-                         "statistics %g to %g: is the data prepared as the model wants it?",
+                         "input '%s' is %g to %g in the calibration data, by %s %g to %g: is the "
+                         "data prepared as the model wants it?",
                          diag_name(d, m->graph->in[i]->name), (double)*is->min, (double)*is->max,
-                         (double)*was->min, (double)*was->max);
+                         was->by, was->min, was->max);
     }
 }
 

@@ -6,17 +6,21 @@
 
 /* Of a module that was calibrated: inputs that were 0 throughout. */
 void warn_of_zero_inputs(const Module *m, Diags *d);
-/* The statistics of graph inputs, to be held against those of a calibration to come. */
-Stat *const *input_stats(const Module *m);
-/* Inputs whose data are ten times as wide as the model's own statistics were, or a tenth: 0 to 255
- * for 0 to 1. `before` as input_stats gave it. */
-void warn_of_far_inputs(const Module *m, Stat *const *before, Diags *d);
+/* What a graph input is to hold as far as that is known before calibration: by the model's
+ * statistics, or by the grid that a rule states. */
+typedef struct Expected {
+    const char *by; /* NULL: nothing is known */
+    double min, max;
+} Expected;
+const Expected *expected_inputs(Module *m, const PassContext *c);
+/* Inputs whose data are ten times as wide as was expected, or a tenth: 0 to 255 for 0 to 1. */
+void warn_of_far_inputs(const Module *m, const Expected *before, Diags *d);
 /* What the first BatchNormalization of a float model was trained to give, before anything is
  * folded: results of variance gamma^2 around beta in each channel. */
-typedef struct Trained {
+struct Trained {
     Str value;
     double square; /* mean of squares; 0: there is no such node */
-} Trained;
+};
 Trained trained_norm(const Module *m);
 /* Its result in the calibration run is more than ten times as large: 0 to 255 for 0 to 1. (Data too
  * small by as much leave the channels' means, which say nothing.) */

@@ -75,7 +75,7 @@ static const char *why_not(const Scales *s, Str name, const Quant *q) {
         return "its type";
     if (quant_is_blocked(q))
         return "blocks";
-    bool narrow = q->has_range && quant_hi(q) != elem_max(q->storage);
+    bool narrow = quant_is_integers(q) && q->has_range && quant_hi(q) != elem_max(q->storage);
     if (narrow)
         return "a part of the range";
     return s->aimet && q->n_axes && q->axis[0] != 0 ? "another axis than 0" : NULL;

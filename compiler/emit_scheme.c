@@ -5,17 +5,20 @@ static void add_defaults(const Job *j, Scheme *s, Arena *a) {
     bool statically = !j->o->dynamic && !j->o->weight_only;
     SchemeRule r = scheme_rule(SCHEME_ALL, NULL, LOC_NONE);
     SchemeSetting *w = &r.set[SCHEME_WEIGHTS];
-    w->said = w->has_grain = w->channel = true;
-    w->storage = ELEM_INT8;
-    w->sym = 1;
+    const TargetType *t = &j->ctx.target->weights;
+    w->said = w->has_grain = true;
+    w->channel = t->channel;
+    w->per_tensor = !t->channel;
+    w->storage = t->storage;
+    w->sym = t->sym;
     scheme_add(s, a, r);
     if (!statically) /* rules about activations do nothing there */
         return;
     r = scheme_rule(SCHEME_ALL, NULL, LOC_NONE);
     SchemeSetting *x = &r.set[SCHEME_ACTIVATIONS];
     x->said = true;
-    x->storage = j->ctx.target == TARGET_C ? ELEM_INT8 : ELEM_UINT8;
-    x->sym = 0;
+    x->storage = j->ctx.target->activations.storage;
+    x->sym = j->ctx.target->activations.sym;
     scheme_add(s, a, r);
 }
 
@@ -29,8 +32,8 @@ typedef struct Decisions {
 } Decisions;
 
 Str decision_name(const Job *j, const Value *v) {
-    Str by = v->from.by;
-    bool made = j->o->dynamic || str_is(by, "decide") || str_is(by, "decide-weights");
+    bool made = j->o->dynamic || pass_made(&v->from, PASS_decide) ||
+                pass_made(&v->from, PASS_decide_weights);
     bool from = v->kind == VALUE_CONST && made && v->from.n && !v->from.from[0].op.s;
     return from ? v->from.from[0].name : v->name;
 }
@@ -50,6 +53,11 @@ static void add_value(Value *v, void *ctx) {
         (d->j->o->dynamic && is_of_form(d, v)))
         return;
     Str name = decision_name(d->j, v);
+    if (!quant_is_integers(q)) {
+        diag_warning(d->j->d, v->loc, "'%s' is left out: no rule quantizes to %s",
+                     diag_name(d->j->d, name), elem_name(q->storage));
+        return;
+    }
     size_t known = (size_t)map_get(d->known, name);
     if (known && quant_equal(d->s->rules[known - 1].set[SCHEME_ITSELF].fixed, q))
         return;

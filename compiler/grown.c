@@ -41,9 +41,9 @@ static void count_cause(Value *v, void *ctx) {
         return;
     if (elem_is_float(v->data->elem) && map_get(g->integers, name_as_read(v)))
         count_one(&g->beside, v);
-    else if (str_eq(v->from.by, STR("fold-const")))
+    else if (pass_made(&v->from, PASS_fold_const))
         count_one(&g->ahead, v);
-    else if (str_eq(v->from.by, STR("float32")))
+    else if (pass_made(&v->from, PASS_float32))
         count_one(&g->widened, v);
 }
 

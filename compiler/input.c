@@ -155,7 +155,16 @@ static void warn_unknown(Graph *g, void *ctx) {
     }
 }
 
-typedef enum Kind { KIND_ONNX, KIND_QIR, KIND_UNREADABLE } Kind;
+typedef enum Kind { KIND_ONNX, KIND_QIR, KIND_ZIP, KIND_ARRAY, KIND_UNREADABLE } Kind;
+
+/* By its first bytes; neither of the last two begins as a serialized model can. */
+static Kind kind_of(const char *path, Str head) {
+    if (str_ends(str_from(path), ".qir") || looks_like_qir(head))
+        return KIND_QIR;
+    return str_starts(head, "PK\3\4")      ? KIND_ZIP
+           : str_starts(head, "\x93NUMPY") ? KIND_ARRAY
+                                           : KIND_ONNX;
+}
 
 static Kind sniff(const char *path, size_t *size, Diags *d) {
     bool std = strcmp(path, "-") == 0;
@@ -182,8 +191,7 @@ static Kind sniff(const char *path, size_t *size, Diags *d) {
         close(fd);
     if (n < 0)
         return KIND_UNREADABLE;
-    bool named_qir = str_ends(str_from(path), ".qir");
-    return named_qir || looks_like_qir((Str){head, (size_t)n}) ? KIND_QIR : KIND_ONNX;
+    return kind_of(path, (Str){head, (size_t)n});
 }
 
 static bool forced_kind(const Options *o, Kind *k, Diags *d) {
@@ -217,6 +225,12 @@ static Module *parse(Session *s, const char *path, const Str *text, bool input, 
     if (input && !forced_kind(&s->o, &kind, s->d))
         return NULL;
     *code = EXIT_WRONG;
+    if (kind == KIND_ZIP || kind == KIND_ARRAY) {
+        diag_error(s->d, LOC_NONE, "%s is %s, no model; data go with -calib=PATH or -input=PATH",
+                   diag_name(s->d, str_from(path)),
+                   kind == KIND_ZIP ? "a zip archive (as .npz and .pt are)" : "a NumPy array");
+        return NULL;
+    }
     *is_text = kind == KIND_QIR;
     Arena *a = session_arena(s, size);
     s->oom.input = path;

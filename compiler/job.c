@@ -1,6 +1,7 @@
 /* The options that concern the pipeline, checked once. */
 #include <stdlib.h>
 
+#include "compiler/library.h"
 #include "compiler/pipeline.h"
 #include "compiler/scheme_flags.h"
 #include "frontend/qir/qir_read.h"
@@ -21,21 +22,10 @@ static bool choose(const char *option, const char *text, const char *const *name
 
 static const struct Emit {
     const char *name;
-    EmitKind kind;
-    Form form;
+    Form form, decided;
 } emits[] = {
-    {"qir", EMIT_QIR, FORM_AS_IS},
-    {"onnx", EMIT_ONNX, FORM_AS_IS},
-    {"qdq", EMIT_QDQ, FORM_QDQ},
-    {"qop", EMIT_QOP, FORM_QOP},
-    {"c", EMIT_C, FORM_TRUE},
-    {"scheme", EMIT_SCHEME, FORM_AS_IS},
-    {"overrides", EMIT_OVERRIDES, FORM_AS_IS},
-    {"encodings", EMIT_ENCODINGS, FORM_AS_IS},
-    {"calib-table", EMIT_CALIB_TABLE, FORM_AS_IS},
-    {"dot", EMIT_DOT, FORM_AS_IS},
-    {"html", EMIT_HTML, FORM_QDQ},
-    {"json", EMIT_JSON, FORM_QDQ},
+#define EMIT(id, name, file, form, decided) {name, FORM_##form, FORM_##decided},
+#include "compiler/pipeline.def"
 };
 enum { N_EMITS = sizeof emits / sizeof emits[0] };
 
@@ -46,23 +36,38 @@ static bool init_emit(Job *j) {
     size_t i = 0;
     if (j->o->emit && !choose("emit", j->o->emit, names, N_EMITS, &i, j->d))
         return false;
-    j->emit = emits[i].kind;
+    j->emit = (EmitKind)i;
     j->form = emits[i].form;
     return true;
 }
 
-/* What shows decisions, where nothing else is asked for. ONNX has no words for them but
- * annotations; in a drawing what is integer shows. */
+/* What shows decisions, where nothing else is asked for. */
 static Form form_of_decisions(const Job *j) {
-    if (j->emit == EMIT_ONNX && !j->o->annotate)
-        return FORM_FLOAT;
-    return j->emit == EMIT_DOT ? FORM_TRUE : FORM_FAKE;
+    bool beside = j->emit == EMIT_ONNX && j->o->annotate;
+    return beside ? FORM_FAKE : emits[j->emit].decided;
+}
+
+/* -form=NAME. False after a diagnostic. */
+static bool choose_form(Job *j) {
+    static const char *const all[] = {
+#define FORM(id, name, steps) name,
+#include "compiler/pipeline.def"
+    };
+    const char *names[sizeof all / sizeof *all];
+    Form of[sizeof all / sizeof *all];
+    size_t n = 0, i = 0;
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        if (all[k]) {
+            of[n] = (Form)k;
+            names[n++] = all[k];
+        }
+    if (!choose("form", j->o->form, names, n, &i, j->d))
+        return false;
+    j->form = of[i];
+    return true;
 }
 
 static bool init_form(Job *j) {
-    static const char *const forms[] = {"float", "fake", "true", "qop"};
-    static const Form of_form[] = {FORM_FLOAT, FORM_FAKE, FORM_TRUE, FORM_QOP};
-    size_t i = 0;
     if (!init_emit(j))
         return false;
     bool text = j->emit == EMIT_QIR, onnx = j->emit == EMIT_ONNX;
@@ -74,16 +79,7 @@ static bool init_form(Job *j) {
          ((j->o->scheme || j->o->scales_from || j->o->weights_from) && text)) &&
         j->form == FORM_AS_IS)
         j->form = form_of_decisions(j);
-    if (j->o->annotate && !(onnx || j->emit == EMIT_QDQ || j->emit == EMIT_QOP))
-        return diag_error(j->d, LOC_NONE, "-annotate goes with -emit=onnx, qdq or qop");
-    if (j->o->form) {
-        if (!text && j->emit != EMIT_DOT)
-            return diag_error(j->d, LOC_NONE, "-form goes with -emit=qir and dot");
-        if (!choose("form", j->o->form, forms, 4, &i, j->d))
-            return false;
-        j->form = of_form[i];
-    }
-    return true;
+    return !j->o->form || choose_form(j);
 }
 
 static bool check_shown(const char *option, const char *pass, Diags *d) {
@@ -122,25 +118,6 @@ static bool init_smoothing(Job *j) {
     return true;
 }
 
-static bool check_pairs(const Options *o, Diags *d) {
-    const struct {
-        const char *x, *y;
-        bool both;
-    } pairs[] = {
-        {"dynamic", "weight-only", o->dynamic && o->weight_only},
-        {"bias-correction", "no-bias-correction", o->bias_correction && o->no_bias_correction},
-        {"adaround", "no-bias-correction", o->adaround && o->no_bias_correction},
-        {"per-channel", "per-tensor", o->per_channel && o->per_tensor},
-        {"calib", "calib-random", o->calib.n && o->calib_random >= 0},
-        {"io=float", "integer-only", o->io && strcmp(o->io, "float") == 0 && o->integer_only},
-    };
-    bool ok = true;
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (pairs[i].both)
-            ok = diag_error(d, LOC_NONE, "-%s and -%s exclude each other", pairs[i].x, pairs[i].y);
-    return ok;
-}
-
 /* -keep=/head/fc -only=Gemm means something; the same of both does not. */
 static bool check_kept(const Scheme *flags, Diags *d) {
     bool ok = true;
@@ -155,52 +132,67 @@ static bool check_kept(const Scheme *flags, Diags *d) {
     return ok;
 }
 
-/* Options that say nothing of the kind of quantization asked for. */
-static bool check_kind(Job *j) {
+/* What decides by weights alone takes data only where something is moved into these before. */
+static bool check_data(const Job *j) {
     const Options *o = j->o;
     const char *kind = o->dynamic ? "dynamic" : o->weight_only ? "weight-only" : NULL;
-    const struct {
-        const char *name;
-        bool given, senseless;
-        const char *about;
-    } options[] = {
-        {"recipe", o->recipe, kind, "static quantization"},
-        {"activations", o->activations, kind, "static quantization"},
-        {"adaround", o->adaround, kind, "static quantization"},
-        {"bias-correction", o->bias_correction, kind, "static quantization"},
-        {"calib-method", o->calib_method, kind, "static quantization"},
-        {"smooth-quant", o->smooth_quant, o->weight_only, "activations"},
-        {"equalize", o->equalize, o->weight_only, "activations"},
-    };
-    bool ok = true, data = options_have_data(o);
-    ok = check_pairs(o, j->d);
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (options[i].given && options[i].senseless)
-            ok = diag_error(j->d, LOC_NONE, "-%s is about %s: it does not go with -%s",
-                            options[i].name, options[i].about, kind);
-    if (kind && data && (o->weight_only || !(o->smooth_quant || o->equalize)))
-        ok = diag_error(j->d, LOC_NONE, "-%s needs no calibration data", kind);
-    return check_kept(&j->flags, j->d) && ok;
+    bool used = !o->weight_only && (o->smooth_quant || o->equalize);
+    return !kind || !options_have_data(o) || used ||
+           diag_error(j->d, LOC_NONE, "-%s needs no calibration data", kind);
+}
+
+/* -target=NAME, or the page of a user's own; NULL after diagnostics. */
+static const TargetPage *read_target(Job *j, Arena *a) {
+    const char *asked = j->o->target;
+    size_t n = target_count();
+    const char **names = NEW_ARRAY(a, const char *, n);
+    if (target_text(str_from(asked)).s)
+        return target_find(a, asked, j->d);
+    if (strpbrk(asked, "./")) {
+        Str text;
+        j->unreadable = !file_text(a, asked, LOC_NONE, j->d, &text);
+        const TargetPage *page = j->unreadable ? NULL : target_read(a, j->d, asked, text);
+        j->faulty_page = !j->unreadable && !page;
+        return page;
+    }
+    for (size_t i = 0; i < n; i++)
+        names[i] = arena_str(a, target_name(i)).s;
+    diag_error(j->d, LOC_NONE, "-target has no kind '%s'", asked);
+    diag_did_you_mean(j->d, LOC_NONE, str_from(asked), names, n);
+    return NULL;
 }
 
 /* Emitted C is a target of its own; what shows decisions can show those for it. */
-static bool init_target(Job *j) {
-    static const char *const names[] = {"ort-cpu", "onnx", "tensorrt", "aidge", "c"};
-    static const Target of_name[] = {TARGET_ORT_CPU, TARGET_ONNX, TARGET_TENSORRT, TARGET_AIDGE,
-                                     TARGET_C};
-    size_t i = 0;
-    if (j->o->target && !choose("target", j->o->target, names, 5, &i, j->d))
+static bool init_target(Job *j, Arena *a) {
+    const char *by_emit = j->emit == EMIT_C ? "c" : j->emit == EMIT_CALIB_TABLE ? "tensorrt" : NULL;
+    const TargetPage *asked = j->o->target ? read_target(j, a) : NULL;
+    j->ctx.target = asked && !by_emit ? asked : target_find(a, by_emit ? by_emit : "ort-cpu", j->d);
+    if (j->o->target && !asked)
         return false;
-    Target asked = of_name[i];
-    if (j->emit == EMIT_C && j->o->target && asked != TARGET_C)
+    if (asked && j->emit == EMIT_C && !asked->forms[TARGET_FORM_C])
         return diag_error(j->d, LOC_NONE, "-emit=c has the target c, not %s", j->o->target);
-    if (asked == TARGET_C && (j->form >= FORM_QDQ || j->emit == EMIT_ONNX))
+    if (asked && asked->forms[TARGET_FORM_C] && (j->form >= FORM_QDQ || j->emit == EMIT_ONNX))
         return diag_error(j->d, LOC_NONE,
-                          "-target=c goes with -emit=c and with what shows decisions: qir, scheme, "
-                          "overrides, encodings, dot");
-    j->ctx.target = j->emit == EMIT_C             ? TARGET_C
-                    : j->emit == EMIT_CALIB_TABLE ? TARGET_TENSORRT
-                                                  : asked;
+                          "-target=%s goes with -emit=c and with what shows decisions: qir, "
+                          "scheme, overrides, encodings, dot",
+                          asked->name);
+    return true;
+}
+
+/* What is asked for in a form that the target does not take. */
+static bool check_target_form(const Job *j) {
+    const TargetPage *t = j->ctx.target;
+    static const char *const options[N_TARGET_FORMS] = {"-emit=qdq", "-emit=qop", "-dynamic",
+                                                        "-weight-only", "-emit=c"};
+    const bool asked[N_TARGET_FORMS] = {[TARGET_FORM_QDQ] = j->form == FORM_QDQ,
+                                        [TARGET_FORM_QOP] = j->form == FORM_QOP,
+                                        [TARGET_FORM_DYNAMIC] = j->o->dynamic,
+                                        [TARGET_FORM_WEIGHT_ONLY] = j->o->weight_only};
+    for (size_t i = N_TARGET_FORMS; i-- > 0;)
+        if (asked[i] && !t->forms[i])
+            return t->no_form[i]
+                       ? diag_error(j->d, LOC_NONE, "%s", t->no_form[i])
+                       : diag_error(j->d, LOC_NONE, "%s does not take %s", t->runtime, options[i]);
     return true;
 }
 
@@ -210,42 +202,33 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     size_t io = 0, rounding = 0;
     *j = (Job){.o = o, .d = d, .ctx = {.d = d}};
     bool ok = init_form(j);
-    ok = init_target(j) && ok;
+    ok = init_target(j, a) && ok;
     ok = check_shown("-print-before: ", o->print_before, d) && ok;
     ok = check_shown("-print-after: ", o->print_after, d) && ok;
     if (o->io)
         ok = choose("io", o->io, kinds, 2, &io, d) && ok;
     if (o->requant)
         ok = choose("requant", o->requant, roundings, 4, &rounding, d) && ok;
-    if (o->requant && o->emit && j->emit != EMIT_C)
-        ok = diag_error(d, LOC_NONE, "-requant goes with -emit=c, run and compare");
-    if (o->weights_file && (j->emit != EMIT_C || !o->output || out_is_device(o->output)))
-        ok = diag_error(d, LOC_NONE, "-weights-file goes with -emit=c and -o FILE");
     j->rounding = (SumRounding)rounding;
     ok = init_processor(j) && ok;
-    if (j->ctx.target == TARGET_TENSORRT && o->dynamic)
-        ok =
-            diag_error(d, LOC_NONE,
-                       "TensorRT has no parameters computed at run time (-dynamic): give data with "
-                       "-calib=PATH");
-    else if (j->ctx.target == TARGET_TENSORRT && j->form == FORM_QOP)
-        ok = diag_error(d, LOC_NONE,
-                        "TensorRT reads QuantizeLinear and DequantizeLinear, no operators on "
-                        "integers: -emit=qdq");
-    else if (j->ctx.target == TARGET_AIDGE && (o->dynamic || j->form == FORM_QOP))
-        ok = diag_error(
-            d, LOC_NONE,
-            "Aidge runs QuantizeLinear and DequantizeLinear with constant parameters, no "
-            "operators on integers: -emit=qdq, without -dynamic");
+    ok = check_target_form(j) && ok;
     j->quant_io = io == 1 || o->integer_only;
     j->ctx.products_alone = o->dynamic || o->weight_only;
     j->ctx.weights_alone = o->weight_only;
     j->ctx.explain = o->explain;
+    j->ctx.explain_match = o->explain_match;
+    for (size_t i = 0; i < o->define.n; i++)
+        ok = readable(j, o->define.items[i]) && ok;
+    j->ctx.library = j->unreadable
+                         ? NULL
+                         : library_open(a, (const char *const *)o->define.items, o->define.n, d);
+    ok = j->ctx.library && (!o->explain_match || library_knows(j->ctx.library, o->explain_match)) &&
+         ok;
     j->ctx.input_names = o->input_names;
     j->ctx.output_names = o->output_names;
     j->ctx.axes = (const char *const *)o->dynamic_axis.items;
     j->ctx.n_axes = o->dynamic_axis.n;
-    j->ctx.no_floats = o->integer_only;
+    j->ctx.no_floats = o->integer_only || j->ctx.target->no_floats;
     ok = scheme_of_flags(&j->flags, o, a, d) && ok;
     ok = recipe_check(j->flags.recipe, LOC_NONE, "-recipe: ", d) && ok;
     if (o->scales_from && scales_are_json(o->scales_from))
@@ -256,7 +239,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
         (scheme_has_parameters(&j->file) || o->scales_from || o->weights_from))
         j->form = form_of_decisions(j);
     bool binary = j->emit == EMIT_ONNX || j->emit == EMIT_QDQ || j->emit == EMIT_QOP;
-    j->ctx.runtime_alone = j->ctx.target == TARGET_ORT_CPU && (binary || o->target);
+    j->ctx.runtime_alone = j->ctx.target->n_fusions && (binary || o->target);
     j->ctx.float_outputs = !j->quant_io;
     j->ctx.newer_refused = binary && j->form != FORM_AS_IS && o->target_opset <= 0;
     j->ctx.data = (const char *const *)o->calib.items;
@@ -264,7 +247,8 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     j->ctx.batch = o->batch;
     j->ctx.random = o->calib_random < 0 ? 0 : o->calib_random > 0 ? (size_t)o->calib_random : 16;
     j->calib.keep = j->form <= FORM_FLOAT;
-    ok = check_kind(j) && ok;
+    ok = check_data(j) && ok;
+    ok = check_kept(&j->flags, d) && ok;
     ok = init_smoothing(j) && ok;
     int newest = onnx_schema_newest(STR(""));
     if (o->target_opset > newest)

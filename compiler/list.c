@@ -1,5 +1,7 @@
 /* qxc list: what is supported, as a table. */
+#include "compiler/library.h"
 #include "compiler/session.h"
+#include "passes/match.h"
 
 static const char *class_name(QuantClass k) {
     switch (k) {
@@ -38,6 +40,36 @@ static void list_passes(void) {
         const Pass *p = pass_at(i);
         printf("%-12s  %-5s -> %-5s  %s\n", p->name, p->before, p->after, p->summary);
     }
+}
+
+static const char *uses_of_function(const Function *f) {
+    return library_is_own(f) ? "of -define" : function_is_recognised(f) ? "recognised" : "";
+}
+
+/* What helps others alone is left out. */
+static ExitCode list_functions(Session *s) {
+    Library *l =
+        library_open(s->arena, (const char *const *)s->o.define.items, s->o.define.n, s->d);
+    if (!l)
+        return EXIT_USAGE;
+    const Map *all = library_all(l);
+    for (size_t i = 0; i < map_size(all); i++) {
+        const Overloads *of = map_value(all, i);
+        for (size_t k = 0; k < of->n; k++) {
+            const Function *f = of->items[k];
+            Buf name = buf_new(s->arena);
+            if (str_is(f->domain, "qxc") && !function_is_recognised(f))
+                continue;
+            if (!domain_is_onnx(f->domain))
+                buf_fmt(&name, STR_FMT "::", STR_ARG(f->domain));
+            buf_str(&name, f->name);
+            if (f->overload.n)
+                buf_fmt(&name, "::" STR_FMT, STR_ARG(f->overload));
+            printf("%-60.*s  %2zu nodes  %s\n", STR_ARG(buf_as_str(&name)), match_size(l, f),
+                   uses_of_function(f));
+        }
+    }
+    return EXIT_DONE;
 }
 
 static void list_param(const OnnxSchema *s, bool output, int index, const SchemaParam *p) {
@@ -113,10 +145,41 @@ static ExitCode too_many(Session *s, const char *what) {
     return EXIT_USAGE;
 }
 
+static void list_predicates(void) {
+    for (size_t i = 0; i < predicate_count(); i++)
+        printf("%-21s %s\n", predicate_at(i)->name, predicate_at(i)->means);
+}
+
+static ExitCode list_targets(Session *s) {
+    const char *one = s->o.inputs.n > 1 ? s->o.inputs.items[1] : NULL;
+    Str page = one ? target_text(str_from(one)) : STR_NONE;
+    size_t n = target_count();
+    const char **names = NEW_ARRAY(s->arena, const char *, n);
+    for (size_t i = 0; i < n; i++)
+        names[i] = arena_str(s->arena, target_name(i)).s;
+    if (one && !page.s) {
+        diag_error(s->d, LOC_NONE, "there is no target '%s'", diag_name(s->d, str_from(one)));
+        diag_did_you_mean(s->d, LOC_NONE, str_from(one), names, n);
+        return EXIT_USAGE;
+    }
+    if (one) {
+        fwrite(page.s, 1, page.n, stdout);
+        return EXIT_DONE;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const TargetPage *t = target_find(s->arena, names[i], s->d);
+        if (!t)
+            return EXIT_WRONG;
+        printf("%-8s %s\n", t->name, t->about);
+    }
+    return EXIT_DONE;
+}
+
 ExitCode cmd_list(Session *s) {
     const char *what = s->o.inputs.n ? s->o.inputs.items[0] : "";
-    static const char *const kinds[] = {"ops", "passes", "targets", "types", "quant"};
-    enum { ALONE = 3, N_KINDS = sizeof kinds / sizeof *kinds }; /* the first take nothing more */
+    static const char *const kinds[] = {"ops",     "passes", "functions", "predicates",
+                                        "targets", "types",  "quant"};
+    enum { ALONE = 4, N_KINDS = sizeof kinds / sizeof *kinds }; /* the first take nothing more */
     for (size_t i = 0; i < ALONE; i++)
         if (s->o.inputs.n > 1 && strcmp(what, kinds[i]) == 0)
             return too_many(s, what);
@@ -124,20 +187,20 @@ ExitCode cmd_list(Session *s) {
         list_ops(s->o.json);
     else if (strcmp(what, "passes") == 0)
         list_passes();
+    else if (strcmp(what, "predicates") == 0)
+        list_predicates();
+    else if (strcmp(what, "functions") == 0)
+        return list_functions(s);
     else if (strcmp(what, "targets") == 0)
-        puts("ort-cpu  onnxruntime's CPU kernels, com.microsoft operators included\n"
-             "onnx     the schemas of ai.onnx alone\n"
-             "tensorrt QuantizeLinear and DequantizeLinear around float operators of ai.onnx, int8 "
-             "with zero point 0, biases in float\n"
-             "aidge    QuantizeLinear and DequantizeLinear with one scale, and the operators that "
-             "aidge_onnx reads\n"
-             "c        what -emit=c decides for emitted C: int8 activations");
+        return list_targets(s);
     else if (strcmp(what, "types") == 0)
         return list_types(s);
     else if (strcmp(what, "quant") == 0)
         return cmd_list_quant(s);
     else {
-        diag_error(s->d, LOC_NONE, "list what? ops, passes, targets, types OP or quant MODEL");
+        diag_error(s->d, LOC_NONE,
+                   "list what? ops, passes, predicates, targets, types OP or quant MODEL; or "
+                   "functions");
         diag_did_you_mean(s->d, LOC_NONE, str_from(what), kinds, N_KINDS);
         return EXIT_USAGE;
     }

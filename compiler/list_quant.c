@@ -24,7 +24,7 @@ static void list_value(Value *v, void *ctx) {
         return;
     Buf storage = buf_new(v->graph->module->arena);
     buf_fmt(&storage, "%sq", elem_name(q->storage));
-    printf("%-8s  %-25s  %-6s  %-8s  %s\n", buf_as_str(&storage).s, schema_of(q), grain_of(q),
+    printf("%-15s  %-25s  %-6s  %-8s  %s\n", buf_as_str(&storage).s, schema_of(q), grain_of(q),
            form_of(v->type), diag_name(d, v->name));
 }
 
@@ -42,7 +42,7 @@ ExitCode cmd_list_quant(Session *s) {
         return job_init_failure(&j);
     if (!job_raise(&j, m))
         return EXIT_WRONG;
-    puts("storage   schema                     for     as        value");
+    puts("storage          schema                     for     as        value");
     module_each_value(m, list_value, s->d);
     return EXIT_DONE;
 }

@@ -256,13 +256,6 @@ static void insert(MeasuredValue *list, size_t *n, size_t most, MeasuredValue v)
     list[at] = v;
 }
 
-static bool is_output(const Value *v) {
-    for (size_t i = 0; i < v->graph->n_out; i++)
-        if (v->graph->out[i] == v)
-            return true;
-    return false;
-}
-
 static void find_worst(const Measuring *c, Module *m, Measured *out) {
     const Uses *uses = uses_new(m);
     for (uint32_t i = 0; i < c->n_pairs; i++) {
@@ -270,7 +263,7 @@ static void find_worst(const Measuring *c, Module *m, Measured *out) {
         if (!p || !p->sums.count || p->sums.dd == 0 || is_cut_by_clamp(uses, p->is))
             continue;
         MeasuredValue v = {p->is->name, error_sqnr(&p->sums)};
-        if (!is_output(p->is))
+        if (!value_is_output(p->is))
             insert(out->worst, &out->n_worst, MEASURED_WORST, v);
         v.name = layer_name(p->is->def);
         if (layer_is(p->is->def))
@@ -290,14 +283,6 @@ static void try_module(void *ctx) {
     c->j->measured = out;
 }
 
-static const char *first_error(const Diags *d) {
-    const DiagRecord *r;
-    size_t n = diags_records(d, &r), at = 0;
-    while (at < n && r[at].severity != DIAG_ERROR)
-        at++;
-    return at < n ? r[at].text : "it cannot run here";
-}
-
 /* What fails here is no fault of the result, which is written all the same. */
 void measure_result(Job *j, Module *m) {
     if (!j->kept || !j->decided)
@@ -310,8 +295,11 @@ void measure_result(Job *j, Module *m) {
     Measuring c = {.j = j, .m = m, .kept = j->kept, .arena = m->arena, .unheard = unheard};
     bool lasted = !shapes || arena_try(m->arena, try_module, &c);
     m->diags = heard;
+    const char *error = diags_first_error(unheard);
     if (!j->measured)
-        j->unmeasured = lasted ? first_error(unheard) : "-max-memory leaves too little for it";
+        j->unmeasured = !lasted ? "-max-memory leaves too little for it"
+                        : error ? error
+                                : "it cannot run here";
     if (shapes)
         shapes_undo(m, shapes);
 }

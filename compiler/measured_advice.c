@@ -24,7 +24,7 @@ static void look_at_node(Causes *c, const Node *n) {
     bool behind = is_product(n);
     for (size_t i = 0; i < n->n_in; i++)
         behind = behind || (n->in[i] && c->behind[n->in[i]->id]);
-    const Value *w = is_product(n) ? n->in[n->def->quant.weight] : NULL;
+    const Value *w = is_product(n) ? n->in[n->def->quant.mac.weight] : NULL;
     if (w && w->type.quant && elem_bits(w->type.quant->storage) < 8)
         c->narrow_weights = true;
     if (!behind && scales_by_constants(n))

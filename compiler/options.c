@@ -4,32 +4,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-typedef enum {
-    OPTION_FLAG,
-    OPTION_TEXT,
-    OPTION_INT,
-    OPTION_MAYBE,
-    OPTION_MAYBE_TEXT,
-    OPTION_LIST
-} OptionKind;
-
-typedef enum { ORIGIN_NONE, ORIGIN_WORD, ORIGIN_FILE } OptionOrigin;
-
-typedef struct OptionDef {
-    const char *name;
-    OptionKind kind;
-    OptionOrigin origin;
-    size_t offset;
-    const char *arg, *help;
-} OptionDef;
-
 static const OptionDef defs[] = {
-#define OPT(f, name, kind, origin, arg, help)                                                      \
-    {name, OPTION_##kind, ORIGIN_##origin, offsetof(Options, f), arg, help},
+#define OPT(f, name, kind, origin, decides, of, use, excludes, arg, help)                          \
+    {name,    OPTION_##kind, ORIGIN_##origin, DECIDES_##decides,                                   \
+     OF_##of, USE_##use,     excludes,        offsetof(Options, f),                                \
+     arg,     help},
 #include "compiler/options.def"
-#undef OPT
 };
 enum { N_DEFS = sizeof defs / sizeof defs[0] };
+
+size_t option_count(void) {
+    return N_DEFS;
+}
+
+const OptionDef *option_at(size_t i) {
+    return &defs[i];
+}
 
 static const char *const commands[] = {"run", "compare", "fmt", "stats", "reduce", "list"};
 
@@ -37,11 +27,24 @@ static void *field(Options *o, const OptionDef *def) {
     return (char *)o + def->offset;
 }
 
-static const OptionDef *find(Str name) {
+const OptionDef *option_find(Str name) {
     for (size_t i = 0; i < N_DEFS; i++)
         if (str_is(name, defs[i].name))
             return &defs[i];
     return NULL;
+}
+
+bool option_given(const Options *o, const OptionDef *def) {
+    const void *at = (const char *)o + def->offset;
+    switch (def->kind) {
+    case OPTION_FLAG: return *(const bool *)at;
+    case OPTION_TEXT:
+    case OPTION_MAYBE_TEXT: return *(const char *const *)at != NULL;
+    case OPTION_INT:
+    case OPTION_MAYBE: return *(const int64_t *)at >= 0;
+    case OPTION_LIST: break;
+    }
+    return ((const TextList *)at)->n > 0;
 }
 
 static bool unknown(Diags *d, Str name) {
@@ -104,7 +107,7 @@ static int parse_option(Options *o, const char *word, const char *next, Arena *a
     const char *name = word + 1 + (word[1] == '-');
     const char *eq = strchr(name, '=');
     Str key = {name, eq ? (size_t)(eq - name) : strlen(name)};
-    const OptionDef *def = find(key);
+    const OptionDef *def = option_find(key);
     if (!def) {
         unknown(d, key);
         return 1;
@@ -152,6 +155,7 @@ void options_help(FILE *out) {
         "       qxc stats merge A B... -o C     statistics of calibration shards into one\n"
         "       qxc reduce INPUT -test=CMD -o C the smallest model for which CMD still fails\n"
         "       qxc list ops|passes|targets     what is supported\n"
+        "       qxc list targets NAME           a page of facts, to begin one of your own with\n"
         "       qxc list types OP -target-opset=N\n"
         "       qxc list quant MODEL             quantized values and their schemas\n\noptions:\n",
         out);
@@ -184,35 +188,22 @@ static void put_origin(const OptionDef *def, const char *value, Buf *out) {
         out->p[before] = '\n';
 }
 
-static void put_number(const OptionDef *def, int64_t v, Buf *out) {
-    char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)v);
-    if (v >= 0)
-        put_origin(def, def->kind == OPTION_MAYBE && v == 0 ? NULL : text, out);
-}
-
 static void put_given(const OptionDef *def, const void *at, Buf *out) {
-    switch (def->kind) {
-    case OPTION_FLAG:
-        if (*(const bool *)at)
-            put_origin(def, NULL, out);
-        break;
-    case OPTION_TEXT:
-    case OPTION_MAYBE_TEXT:
-        if (*(const char *const *)at)
-            put_origin(def, *(const char *const *)at, out);
-        break;
-    case OPTION_INT:
-    case OPTION_MAYBE: put_number(def, *(const int64_t *)at, out); break;
-    case OPTION_LIST:
+    char number[24];
+    if (def->kind == OPTION_LIST) {
         for (size_t i = 0; i < ((const TextList *)at)->n; i++)
             put_origin(def, ((const TextList *)at)->items[i], out);
-        break;
+    } else if (def->kind == OPTION_INT || def->kind == OPTION_MAYBE) {
+        int64_t v = *(const int64_t *)at;
+        snprintf(number, sizeof number, "%lld", (long long)v);
+        put_origin(def, def->kind == OPTION_MAYBE && v == 0 ? NULL : number, out);
+    } else {
+        put_origin(def, def->kind == OPTION_FLAG ? NULL : *(const char *const *)at, out);
     }
 }
 
 void options_origin(const Options *o, Buf *out) {
     for (size_t i = 0; i < N_DEFS; i++)
-        if (defs[i].origin != ORIGIN_NONE)
+        if (defs[i].origin != ORIGIN_NONE && option_given(o, &defs[i]))
             put_given(&defs[i], (const char *)o + defs[i].offset, out);
 }

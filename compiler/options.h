@@ -17,15 +17,14 @@ typedef struct Options {
     const char *command; /* "" compile, "run", "compare", ... */
     TextList inputs;
     TextList twice; /* names of options that were given two values: the last stands */
-#define OPT_FLAG(f)                           bool f;
-#define OPT_TEXT(f)                           const char *f;
-#define OPT_INT(f)                            int64_t f; /* -1 when not given */
-#define OPT_MAYBE(f)                          int64_t f; /* -1 when not given, 0 without a value */
-#define OPT_MAYBE_TEXT(f)                     const char *f; /* "" without a value */
-#define OPT_LIST(f)                           TextList f;
-#define OPT(f, name, kind, origin, arg, help) OPT_##kind(f)
+#define OPT_FLAG(f)             bool f;
+#define OPT_TEXT(f)             const char *f;
+#define OPT_INT(f)              int64_t f;     /* -1 when not given */
+#define OPT_MAYBE(f)            int64_t f;     /* -1 when not given, 0 without a value */
+#define OPT_MAYBE_TEXT(f)       const char *f; /* "" without a value */
+#define OPT_LIST(f)             TextList f;
+#define OPT(f, name, kind, ...) OPT_##kind(f)
 #include "compiler/options.def"
-#undef OPT
 #undef OPT_FLAG
 #undef OPT_TEXT
 #undef OPT_INT
@@ -33,6 +32,40 @@ typedef struct Options {
 #undef OPT_MAYBE_TEXT
 #undef OPT_LIST
 } Options;
+
+typedef enum OptionKind {
+    OPTION_FLAG,
+    OPTION_TEXT,
+    OPTION_INT,
+    OPTION_MAYBE,
+    OPTION_MAYBE_TEXT,
+    OPTION_LIST
+} OptionKind;
+typedef enum OptionOrigin { ORIGIN_NONE, ORIGIN_WORD, ORIGIN_FILE } OptionOrigin;
+typedef enum OptionDecides { DECIDES_NONE, DECIDES_FLOAT, DECIDES_ALL } OptionDecides;
+typedef enum OptionOf { OF_ANY, OF_STATIC, OF_ACTIVATIONS } OptionOf;
+typedef enum OptionUse {
+#define USE(id, words, condition) USE_##id,
+#include "compiler/options.def"
+} OptionUse;
+
+/* A row of options.def, which says what the columns mean. */
+typedef struct OptionDef {
+    const char *name;
+    OptionKind kind;
+    OptionOrigin origin;
+    OptionDecides decides;
+    OptionOf of;
+    OptionUse use;
+    const char *excludes; /* another's name, or "" */
+    size_t offset;        /* of the field */
+    const char *arg, *help;
+} OptionDef;
+
+size_t option_count(void);
+const OptionDef *option_at(size_t i);
+const OptionDef *option_find(Str name); /* or NULL */
+bool option_given(const Options *o, const OptionDef *def);
 
 /* Whether there is data to calibrate on, given or made up. */
 bool options_have_data(const Options *o);

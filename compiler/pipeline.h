@@ -1,4 +1,4 @@
-/* The whole way from a module as it was read to what an -emit kind needs, on one screen. */
+/* The way from a module as it was read to what an -emit= writes: pipeline.def has it as a table. */
 #ifndef QXC_COMPILER_PIPELINE_H
 #define QXC_COMPILER_PIPELINE_H
 
@@ -7,30 +7,31 @@
 #include "passes/pass.h"
 
 typedef enum Form {
-    FORM_AS_IS, /* nothing is changed */
-    FORM_FLOAT,
-    FORM_FAKE,
-    FORM_TRUE,
-    FORM_QDQ,
-    FORM_QOP,
+#define FORM(id, name, steps) FORM_##id,
+#include "compiler/pipeline.def"
 } Form;
 
 typedef enum EmitKind {
-    EMIT_QIR,
-    EMIT_ONNX, /* as it stands */
-    EMIT_QDQ,
-    EMIT_QOP,
-    EMIT_C,
-    EMIT_SCHEME,
-    EMIT_OVERRIDES,
-    EMIT_ENCODINGS,
-    EMIT_CALIB_TABLE,
-    EMIT_DOT,
-    EMIT_HTML,
-    EMIT_JSON,
+#define EMIT(id, name, file, form, decided) EMIT_##id,
+#include "compiler/pipeline.def"
 } EmitKind;
 
 typedef struct Measured Measured; /* compiler/measured.h */
+typedef struct Trained Trained;   /* compiler/doubtful.h */
+
+/* The form a module is in: by its types, and by Q/DQ nodes and QOperators in a plain one. */
+typedef struct ModuleForm {
+    bool fake;           /* some value is `float ~ q` */
+    bool typed;          /* some value has a quantized type */
+    bool onnx_quantized; /* QuantizeLinear with three operands, QLinearConv, ... */
+    bool qonnx;          /* Quant, BipolarQuant: passes/raise/raise_qonnx.h */
+    bool scaling;        /* Round and Clip of scaled numbers: passes/raise/raise_scaling.h */
+    bool integers;       /* operators of floats on plain integers: ir/ops/plain_integer.c */
+    bool annotated;      /* ONNX's quantization annotations */
+} ModuleForm;
+ModuleForm module_form(Module *m);
+/* Whether operators of floats say what is quantized, which raising makes types of. */
+bool form_is_spelled(ModuleForm f);
 
 typedef struct Job {
     const Options *o;
@@ -45,8 +46,12 @@ typedef struct Job {
     KeptRun *kept;          /* by then: what the float model gave; or NULL */
     Measured *measured;     /* or NULL: nothing was */
     const char *unmeasured; /* why, where it was tried */
+    ModuleForm found;       /* what the module was when it came */
+    Trained *trained;       /* by its first BatchNormalization */
+    bool has_basis;         /* there is something to decide from */
     Form form;
     EmitKind emit;
+    bool faulty_page;      /* the page of -target has mistakes */
     bool unreadable;       /* job_init failed on a file: -scheme, -scales-from */
     int64_t read_opset;    /* of the model as it was read */
     int64_t opset;         /* as it was written */
@@ -80,30 +85,15 @@ typedef struct Job {
 bool job_init(Job *j, const Options *o, Arena *a, Diags *d);
 
 /* Runs a pass, with what the user wants to see of it (-print-before, -verify-each, ...). */
-bool job_pass(Job *j, Module *m, const char *name);
+bool job_pass(Job *j, Module *m, PassId id);
 
-/* quantize.c: a float model gets statistics, then decisions, as far as j->form asks for them; one
- * without anything to decide from is an error, but for C, which may stay float. */
-bool job_quantize(Job *j, Module *m);
-/* Of values that are computed, or handed in. */
+/* Whether it has some of values that are computed, or handed in. */
 bool module_has_statistics(Module *m);
 
 /* A model of any kind in true-quant form as far as it is quantized, else as it is. */
 bool job_raise(const Job *j, Module *m);
 /* Applies -bind and -shape. */
 bool job_fix_shapes(Job *j, Module *m);
-
-/* The form a module is in: by its types, and by Q/DQ nodes and QOperators in a plain one. */
-typedef struct ModuleForm {
-    bool fake;           /* some value is `float ~ q` */
-    bool typed;          /* some value has a quantized type */
-    bool onnx_quantized; /* QuantizeLinear with three operands, QLinearConv, ... */
-    bool qonnx;          /* Quant, BipolarQuant: passes/raise/raise_qonnx.h */
-    bool scaling;        /* Round and Clip of scaled numbers: passes/raise/raise_scaling.h */
-    bool integers;       /* operators of floats on plain integers: ir/ops/plain_integer.c */
-    bool annotated;      /* ONNX's quantization annotations */
-} ModuleForm;
-ModuleForm module_form(Module *m);
 
 /* Static or dynamic quantization: what suits a float model better than what was chosen, as a line
  * of text (advice.c), or NULL. */

@@ -1,6 +1,6 @@
 /* One node in the report. */
 #include "compiler/report.h"
-#include "passes/target/ort_fusion.h"
+#include "passes/target/fusion.h"
 
 /* What a pass said of it when it decided. */
 static const char *remark_on(const Job *j, const Node *n) {
@@ -23,6 +23,7 @@ static bool has_integers(const Node *n) {
 }
 
 typedef struct Count {
+    const TargetPage *target;
     const Uses *uses;
     size_t n;
 } Count;
@@ -31,14 +32,14 @@ static void count_graph(Graph *g, void *ctx) {
     Count *c = ctx;
     FOR_NODES(n, g)
     if (node_is(n, "MatMul") || node_is(n, "Gemm"))
-        c->n += ort_fusion(n, c->uses).kind == FUSION_ROUNDED;
+        c->n += fusion_of(c->target, n, c->uses).kind == FUSION_ROUNDED;
 }
 
 size_t report_rounded(const Job *j, Module *m) {
-    if (j->ctx.target != TARGET_ORT_CPU || (j->form != FORM_QDQ && j->form != FORM_QOP))
+    if (!j->ctx.target->n_fusions || (j->form != FORM_QDQ && j->form != FORM_QOP))
         return 0;
     Arena *outer = scratch_begin(m);
-    Count c = {uses_new(m), 0};
+    Count c = {j->ctx.target, uses_new(m), 0};
     module_each_graph(m, count_graph, &c);
     scratch_end(m, outer);
     return c.n;
@@ -47,8 +48,8 @@ size_t report_rounded(const Job *j, Module *m) {
 NodeReport report_node(const Job *j, const Node *n, const Uses *u) {
     bool in_float = j->c_floats && j->c_floats[n->id];
     NodeReport r = {n, has_integers(n) && !in_float ? "integer" : "float", NULL, NULL};
-    Fusion f = ort_fusion(n, u);
-    bool runtime = j->ctx.target == TARGET_ORT_CPU;
+    Fusion f = fusion_of(j->ctx.target, n, u);
+    bool runtime = j->ctx.target->n_fusions > 0;
     if (f.kind == FUSION_CONVERSION) {
         r.kind = "conversion";
         return r;
@@ -62,7 +63,8 @@ NodeReport report_node(const Job *j, const Node *n, const Uses *u) {
     const char *said = remark_on(j, n);
     if (said && fused && runtime)
         r.why = arena_strf(n->graph->module->arena,
-                           "%s; between conversions as it is, onnxruntime makes it integer", said)
+                           "%s; between conversions as it is, %s makes it integer", said,
+                           j->ctx.target->runtime)
                     .s;
     else if (runtime && f.kind == FUSION_ROUNDED)
         r.why = "its weights alone are integers; MatMulNBits rounds its input to 8 bits, too";

@@ -1,46 +1,84 @@
 #include "compiler/without_effect.h"
 
-bool options_fit(const Options *o, Diags *d) {
-    const char *c = o->command, *listed = o->inputs.n ? o->inputs.items[0] : "";
-    bool compile = !*c, run = strcmp(c, "run") == 0, compare = strcmp(c, "compare") == 0,
-         list = strcmp(c, "list") == 0, reduce = strcmp(c, "reduce") == 0,
-         to_c = compile && o->emit && strcmp(o->emit, "c") == 0,
-         for_c = to_c || (compile && o->target && strcmp(o->target, "c") == 0),
-         to_onnx = compile && o->emit &&
-                   (strcmp(o->emit, "onnx") == 0 || strcmp(o->emit, "qdq") == 0 ||
-                    strcmp(o->emit, "qop") == 0),
-         reports = compile && (o->report || (o->emit && (strcmp(o->emit, "html") == 0 ||
-                                                         strcmp(o->emit, "json") == 0)));
-    const struct {
-        const char *name;
-        bool given, fits;
-        const char *with;
-    } options[] = {
-        {"o", o->output, !list && !compare, "what writes a file: compare and list print"},
-        {"testbench", o->testbench, to_c, "-emit=c"},
-        {"name", o->name, to_c, "-emit=c"},
-        {"integer-only", o->integer_only, for_c, "-emit=c (and -target=c, which shows decisions)"},
-        {"input", o->input.n, run || compare || o->testbench || reports,
-         "run, compare, -testbench and -report"},
-        {"random", o->random >= 0, run || compare || o->testbench, "run, compare and -testbench"},
-        {"all-values", o->all_values, run, "run"},
-        {"ignore-quant", o->ignore_quant, run || compare, "run and compare"},
-        {"min-sqnr", o->min_sqnr, compile || compare, "compiling and compare"},
-        {"max-drop", o->max_drop, compile, "compiling, not with commands"},
-        {"labels", o->labels, compile, "-max-drop"},
-        {"external-data", o->external_data, to_onnx || reduce,
-         "-emit=onnx, qdq and qop, and reduce"},
-        {"test", o->test, reduce, "reduce"},
-        {"timeout", o->timeout >= 0, reduce, "reduce"},
-        {"set", o->set.n, compile || run || compare, "compiling, run and compare"},
-        {"json", o->json, compare || (list && strcmp(listed, "ops") == 0), "list ops and compare"},
+#include <assert.h>
+
+/* ---- what options.def says that they go with ---- */
+
+typedef struct OptionUser {
+    const Options *o;
+    bool compile, run, compare, list, reduce; /* the command */
+} OptionUser;
+
+static bool is(const char *text, const char *word) {
+    return text && strcmp(text, word) == 0;
+}
+
+static bool use_emits(const OptionUser *u, const char *kind) {
+    return u->compile && is(u->o->emit, kind);
+}
+
+static bool use_targets(const OptionUser *u, const char *target) {
+    return u->compile && is(u->o->target, target);
+}
+
+static bool use_emits_onnx(const OptionUser *u) {
+    return use_emits(u, "onnx") || use_emits(u, "qdq") || use_emits(u, "qop");
+}
+
+static bool use_reports(const OptionUser *u) {
+    return u->compile && (u->o->report || use_emits(u, "html") || use_emits(u, "json"));
+}
+
+static bool use_lists(const OptionUser *u, const char *what) {
+    return u->list && u->o->inputs.n && is(u->o->inputs.items[0], what);
+}
+
+static bool use_holds(OptionUse use, const OptionUser *u) {
+    switch (use) {
+#define USE(id, words, condition)                                                                  \
+    case USE_##id: return condition;
+#include "compiler/options.def"
+    }
+    return true;
+}
+
+static bool check_use(const Options *o, const OptionDef *def, Diags *d) {
+    static const char *const words[] = {
+#define USE(id, words, condition) words,
+#include "compiler/options.def"
     };
+    const char *c = o->command;
+    OptionUser u = {o, !*c, is(c, "run"), is(c, "compare"), is(c, "list"), is(c, "reduce")};
+    return use_holds(def->use, &u) ||
+           diag_error(d, LOC_NONE, "-%s goes with %s", def->name, words[def->use]);
+}
+
+static bool check_excluded(const Options *o, const OptionDef *def, Diags *d) {
+    const OptionDef *other = option_find(str_from(def->excludes));
+    assert(other || !*def->excludes);
+    return !other || !option_given(o, other) ||
+           diag_error(d, LOC_NONE, "-%s and -%s exclude each other", def->name, other->name);
+}
+
+static bool check_kind(const Options *o, const OptionDef *def, Diags *d) {
+    bool fits = def->of == OF_ANY || !(o->weight_only || (def->of == OF_STATIC && o->dynamic));
+    return fits || diag_error(d, LOC_NONE, "-%s is about %s: it does not go with -%s", def->name,
+                              def->of == OF_STATIC ? "static quantization" : "activations",
+                              o->weight_only ? "weight-only" : "dynamic");
+}
+
+bool options_fit(const Options *o, Diags *d) {
     bool ok = true;
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (options[i].given && !options[i].fits)
-            ok = diag_error(d, LOC_NONE, "-%s goes with %s", options[i].name, options[i].with);
-    if (o->input.n && o->random >= 0)
-        ok = diag_error(d, LOC_NONE, "-input and -random exclude each other");
+    for (size_t i = 0; i < option_count(); i++) {
+        const OptionDef *def = option_at(i);
+        if (!option_given(o, def))
+            continue;
+        ok = check_use(o, def, d) && ok;
+        ok = check_excluded(o, def, d) && ok;
+        ok = check_kind(o, def, d) && ok;
+    }
+    if (is(o->io, "float") && o->integer_only)
+        ok = diag_error(d, LOC_NONE, "-io=float and -integer-only exclude each other");
     if (o->random == 0)
         ok = diag_error(d, LOC_NONE, "-random=N takes 1 sample or more, not 0");
     if (o->testbench && o->random > TESTBENCH_SAMPLES)
@@ -51,45 +89,24 @@ bool options_fit(const Options *o, Diags *d) {
     return ok;
 }
 
-/* The options that decide and were given, as a list; those `beside` have an effect on a model that
- * is quantized already. */
-static Str given(const Job *j, Arena *a, bool beside, size_t *n) {
+/* ---- those that decide, of a model that leaves them nothing to decide ---- */
+
+/* A recipe alone is obeyed by quantized models, and -io=float is what they get anyway. */
+static bool decides(const Job *j, const OptionDef *def, bool beside) {
     const Options *o = j->o;
-    const struct {
-        const char *name;
-        bool given, beside;
-    } options[] = {
-        {"calib", o->calib.n, false},
-        {"calib-random", o->calib_random >= 0, false},
-        {"calib-method", o->calib_method, false},
-        {"scheme", o->scheme && (beside || j->file.n), false}, /* a recipe alone is obeyed */
-        {"scales-from", o->scales_from, false},
-        {"weights-from", o->weights_from, true},
-        {"weights", o->weights, false},
-        {"activations", o->activations, false},
-        {"per-channel", o->per_channel, false},
-        {"per-tensor", o->per_tensor, false},
-        {"pow2", o->pow2, false},
-        {"reduce-range", o->reduce_range, false},
-        {"dynamic", o->dynamic, false},
-        {"weight-only", o->weight_only, false},
-        {"keep", o->keep.n, false},
-        {"only", o->only.n, false},
-        {"equalize", o->equalize, false},
-        {"smooth-quant", o->smooth_quant, false},
-        {"adaround", o->adaround, false},
-        {"bias-correction", o->bias_correction, false},
-        {"no-bias-correction", o->no_bias_correction, false},
-        {"recipe", o->recipe, true},
-        {"io", j->quant_io && o->io, true},
-        {"requant", o->requant, true},
-        {"integer-only", o->integer_only, true},
-    };
+    if (!option_given(o, def) || def->decides == DECIDES_NONE ||
+        (def->decides == DECIDES_ALL && !beside))
+        return false;
+    return is(def->name, "scheme") ? beside || j->file.n : !is(def->name, "io") || j->quant_io;
+}
+
+/* The options that decide and were given, as a list; those of ALL models where it is `beside`. */
+static Str given(const Job *j, Arena *a, bool beside, size_t *n) {
     Buf names = buf_new(a);
     *n = 0;
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (options[i].given && (beside || !options[i].beside))
-            buf_fmt(&names, "%s-%s", (*n)++ ? ", " : "", options[i].name);
+    for (size_t i = 0; i < option_count(); i++)
+        if (decides(j, option_at(i), beside))
+            buf_fmt(&names, "%s-%s", (*n)++ ? ", " : "", option_at(i)->name);
     return buf_as_str(&names);
 }
 

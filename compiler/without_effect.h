@@ -5,8 +5,9 @@
 
 #include "compiler/pipeline.h"
 
-/* Options about another command or -emit than this one's: errors of usage (false). Options given
- * twice, of which the first does nothing: warnings. */
+/* Options about another command, -emit or kind of quantization than this one's, and those that
+ * exclude each other: errors of usage (false). Options given twice, of which the first does
+ * nothing: warnings. */
 bool options_fit(const Options *o, Diags *d);
 
 /* Of a model that is quantized: what decides a quantization does nothing. A warning, but an error

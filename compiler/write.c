@@ -2,13 +2,13 @@
  */
 #include "compiler/write.h"
 #include "backend/qir/qir_write.h"
+#include "compiler/calib_table.h"
 #include "compiler/emit_scales.h"
 #include "compiler/emit_scheme.h"
 #include "compiler/external.h"
 #include "compiler/metadata.h"
 #include "compiler/report.h"
 #include "compiler/write_onnx.h"
-#include "passes/target/tensorrt.h"
 
 /* External data is looked for beside the model: elsewhere it has to become part of it. */
 static bool leaves_folder(Writing *w) {
@@ -61,7 +61,7 @@ static Str text_of(Writing *w) {
     case EMIT_DOT: return dot_text(j, w->m);
     case EMIT_HTML: return report_text(w->s, j, w->m, true);
     case EMIT_JSON: return report_text(w->s, j, w->m, false);
-    case EMIT_CALIB_TABLE: return tensorrt_calib_table(w->m, j->d);
+    case EMIT_CALIB_TABLE: return calib_table(j, w->m);
     default: return STR_NONE;
     }
 }
@@ -74,7 +74,12 @@ static bool write_text(Writing *w) {
 }
 
 bool emits_binary(const Job *j) {
-    return j->emit == EMIT_ONNX || j->emit == EMIT_QDQ || j->emit == EMIT_QOP;
+    enum { TEXT, BINARY };
+    static const bool binary[] = {
+#define EMIT(id, name, file, form, decided) file == BINARY,
+#include "compiler/pipeline.def"
+    };
+    return binary[j->emit];
 }
 
 /* Whether what was written has arrived is told by out_commit, and of standard output by main. */

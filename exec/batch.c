@@ -107,7 +107,7 @@ static bool says_shape(const OpDef *op, size_t i) {
 static int64_t spread(Trace *t, const OpDef *op, const Node *n, const Value *y) {
     Type many = t->many->of[y->id].type;
     int axis = growing_axis(t->few->of[y->id].type, many);
-    if (op->quant.interpolates || axis < 0)
+    if (op->quant.move.interpolates || axis < 0)
         return lose(t, n, BATCH_MIXED, "makes something of the number of samples");
     return axis_step(many, axis) * (many.dims[axis].value / MANY);
 }
@@ -157,7 +157,7 @@ static bool covers(const Trace *t, const OpCtx *c) {
 
 static bool knows_slices(const OpDef *op) {
     return op && (op->slices || op->flat || op->shapes || op->infer == op_broadcast ||
-                  op->quant.move_axis);
+                  op->quant.move.axis);
 }
 
 static void set_results(Trace *t, const Node *n, int64_t stride) {

@@ -26,7 +26,7 @@ bool binder_needs_double(const Node *n) {
         op_adds_integers(n))
         return false;
     for (size_t i = 0; i < n->n_in; i++) {
-        bool weight = mac && i == (size_t)n->def->quant.weight;
+        bool weight = mac && i == (size_t)n->def->quant.mac.weight;
         if (!n->in[i] || !(weight || quant_rule_is_data(&n->def->quant, i)))
             continue;
         wide = wide || is_wide(n->in[i]);
@@ -157,7 +157,7 @@ static const char *why_not_integer(const Node *n) {
     for (size_t i = 0; i < n->n_in + n->n_out; i++) {
         const Value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
         const Quant *q = v ? op_quant(v) : NULL;
-        bool bias = n->def->quant.bias && i == (size_t)n->def->quant.bias;
+        bool bias = n->def->quant.mac.bias && i == (size_t)n->def->quant.mac.bias;
         if (is_wide(v) && !bias)
             return "it has integers of more than 16 bits";
         if (q && q->n_axes && n->def->quant.kind != QUANT_MAC)

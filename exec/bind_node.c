@@ -83,7 +83,7 @@ static bool all_reals_double(const Node *n) {
 
 /* A node whose float bias needs a finer unit of its sums, on weights that give it that. */
 static bool bind_finer(Binder *b, const Node *n, int bits) {
-    size_t weight = (size_t)n->def->quant.weight, first = b->program->n_buffers;
+    size_t weight = (size_t)n->def->quant.mac.weight, first = b->program->n_buffers;
     const Node *outer = b->stands_for;
     Node *s = arena_copy(b->arena, n, sizeof *n);
     s->in = arena_copy(b->arena, n->in, n->n_in * sizeof *n->in);
@@ -105,7 +105,7 @@ static bool bind_definition(Binder *b, const Node *n) {
     if (binder_needs_double(n))
         return bind_in_double(b, n);
     if (n->def->quant.kind == QUANT_MAC && mac_bias_units(n, &units)) {
-        int bits = mac_bias_bits(&units, n->in[n->def->quant.weight]);
+        int bits = mac_bias_bits(&units, n->in[n->def->quant.mac.weight]);
         if (bits)
             return bind_finer(b, n, bits);
     }

@@ -1,6 +1,6 @@
 /* A program: what the interpreter runs and what emitted C prints, the same thing for both.
  *
- * It is a flat list of calls of freestanding kernels (kernels/NAME.h) with constant params, over
+ * It is a flat list of calls of freestanding kernels (kernels/kernel.h) with constant params, over
  * buffers that are graph inputs, graph outputs, constants, or ranges of one arena. Operators write
  * it through a Binder in their `bind` function; exec/memory.c then lays out the arena.
  * Everything belongs to the module's arena, or to the one of ProgramOptions. */

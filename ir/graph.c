@@ -67,6 +67,22 @@ Value *node_add_output(Node *n, size_t index, Str name, Type t) {
     return v;
 }
 
+void node_take_result(Node *n, size_t index, Value *v) {
+    const Node *had = v->def;
+    if (had && (size_t)v->index < had->n_out && had->out[v->index] == v)
+        had->out[v->index] = NULL;
+    v->def = n;
+    v->index = (int)index;
+    n->out[index] = v;
+}
+
+void node_follow(Node *n, size_t index, Node *to, Str name, Type t) {
+    node_take_result(to, 0, n->out[index]);
+    to->in[0] = node_add_output(n, index, name, t);
+    to->loc = n->loc;
+    node_insert_after(n, to);
+}
+
 void node_add_input(Node *n, Value *v) {
     n->in = arena_grow(arena_of(n->graph), n->in, n->n_in * sizeof *n->in,
                        (n->n_in + 1) * sizeof *n->in);

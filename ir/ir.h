@@ -90,6 +90,8 @@ bool tensor_follows(const Tensor *t, Type type);
 /* The i-th element of an integer, bool or float tensor (float16, bfloat16 included). */
 int64_t tensor_int(const Tensor *t, size_t i);
 double tensor_float(const Tensor *t, size_t i);
+/* The i-th element less the zero point of `entry`: what the scale of a tensor of type q times. */
+double tensor_steps(const Tensor *t, size_t i, const Quant *q, size_t entry);
 /* All elements of a float32 tensor. */
 const RowFloat *tensor_floats(const Tensor *t);
 /* Stores the i-th integer, at any width from 1 bit. */
@@ -359,6 +361,11 @@ void graph_add_output(Graph *g, Value *v);
 /* A node with `n_in` inputs and `n_out` outputs, unlinked, all NULL. */
 Node *node_new(Graph *g, Str domain, Str op, size_t n_in, size_t n_out);
 Value *node_add_output(Node *n, size_t index, Str name, Type t);
+/* Result `index` of n is v from now on, which the node that made it so far makes no more. */
+void node_take_result(Node *n, size_t index, Value *v);
+/* `to`, unlinked and of one result, computes what n's result `index` was from what n yields there
+ * now, a new value of this name and type; it stands behind n. */
+void node_follow(Node *n, size_t index, Node *to, Str name, Type t);
 void graph_append(Graph *g, Node *n);
 void node_insert_before(Node *at, Node *n);
 void node_insert_after(Node *at, Node *n);
@@ -409,6 +416,7 @@ size_t uses_of(const Uses *u, const Value *v, const Use **out);
 Node *uses_only_node(const Uses *u, const Value *v);
 Node *uses_only_here(const Uses *u, const Value *v); /* the same, in the value's own graph */
 bool uses_is_output(const Uses *u, const Value *v);  /* of any graph */
+bool value_is_output(const Value *v);                /* of its own graph, as that is now */
 /* Every use of `from` becomes a use of `to` (also in subgraphs and graph outputs). Linear in the
  * module unless `u` is given. */
 void value_replace(Module *m, const Uses *u, Value *from, Value *to);

@@ -17,22 +17,18 @@ typedef struct Format {
     Specials specials;
 } Format;
 
+static const Format formats[] = {
+    [ELEM_FLOAT] = {8, 23, 127, IEEE},       [ELEM_DOUBLE] = {11, 52, 1023, IEEE},
+    [ELEM_FLOAT16] = {5, 10, 15, IEEE},      [ELEM_BFLOAT16] = {8, 7, 127, IEEE},
+    [ELEM_FLOAT8E4M3FN] = {4, 3, 7, FN},     [ELEM_FLOAT8E4M3FNUZ] = {4, 3, 8, FNUZ},
+    [ELEM_FLOAT8E5M2] = {5, 2, 15, IEEE},    [ELEM_FLOAT8E5M2FNUZ] = {5, 2, 16, FNUZ},
+    [ELEM_FLOAT8E8M0] = {8, 0, 127, POWERS}, [ELEM_FLOAT4E2M1] = {2, 1, 1, NONE},
+    [ELEM_FLOAT6E2M3] = {2, 3, 1, NONE},     [ELEM_FLOAT6E3M2] = {3, 2, 3, NONE},
+};
+
 static Format format_of(ElemType e) {
-    switch (e) {
-    case ELEM_FLOAT: return (Format){8, 23, 127, IEEE};
-    case ELEM_DOUBLE: return (Format){11, 52, 1023, IEEE};
-    case ELEM_FLOAT16: return (Format){5, 10, 15, IEEE};
-    case ELEM_BFLOAT16: return (Format){8, 7, 127, IEEE};
-    case ELEM_FLOAT8E4M3FN: return (Format){4, 3, 7, FN};
-    case ELEM_FLOAT8E4M3FNUZ: return (Format){4, 3, 8, FNUZ};
-    case ELEM_FLOAT8E5M2: return (Format){5, 2, 15, IEEE};
-    case ELEM_FLOAT8E5M2FNUZ: return (Format){5, 2, 16, FNUZ};
-    case ELEM_FLOAT8E8M0: return (Format){8, 0, 127, POWERS};
-    case ELEM_FLOAT4E2M1: return (Format){2, 1, 1, NONE};
-    case ELEM_FLOAT6E2M3: return (Format){2, 3, 1, NONE};
-    case ELEM_FLOAT6E3M2: return (Format){3, 2, 3, NONE};
-    default: assert(false); return (Format){8, 23, 127, IEEE};
-    }
+    assert(e < sizeof formats / sizeof *formats && formats[e].exponent);
+    return formats[e];
 }
 
 static uint64_t low_bits(int n) {

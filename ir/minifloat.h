@@ -10,13 +10,7 @@ double float_decode(ElemType e, uint64_t bits);
 /* The nearest value of the type, NaN as its default NaN. False when the type cannot hold it: a
  * finite number that rounds beyond the largest one, or an infinity or NaN it does not have. */
 bool float_encode(ElemType e, double v, uint64_t *bits);
-/* Of a type of less than 32 bits: bits behind the point, where the first binade begins, the largest
- * number, and what it has beside numbers. False for E8M0, which has no sign. */
-typedef struct FloatGrid {
-    int mantissa, least; /* 2^least */
-    float most;
-    bool infinity, nan, negative_zero;
-} FloatGrid;
+/* The numbers of a type of less than 32 bits. False for E8M0, which has no sign. */
 bool float_grid(ElemType e, FloatGrid *out);
 bool float_is_nan(ElemType e, uint64_t bits);
 

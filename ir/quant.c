@@ -1,18 +1,39 @@
 /* Making, comparing and printing quantizations. */
 #include "ir/type.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 
 #include "ir/ir.h"
+#include "ir/minifloat.h"
+
+void quant_store(Quant *q, ElemType storage) {
+    q->storage = storage;
+    q->grid = elem_is_float(storage) ? GRID_FLOATS : GRID_INTEGERS;
+    if (q->grid == GRID_FLOATS) {
+        float_grid(storage, &q->floats);
+        return;
+    }
+    q->lo = elem_min(storage);
+    q->hi = elem_max(storage);
+    q->has_range = false;
+}
+
+bool elem_has_grid(ElemType e) {
+    return elem_is_int(e) ? elem_bits(e) <= 32
+                          : elem_is_float(e) && elem_bits(e) == 8 && e != ELEM_FLOAT8E8M0;
+}
+
+bool quant_is_integers(const Quant *q) {
+    return q->grid == GRID_INTEGERS;
+}
 
 static Quant *quant_new(Arena *a, ElemType storage) {
     Quant *q = NEW(a, Quant);
     q->kind = QUANT_PARAMS;
-    q->storage = storage;
     q->expressed = q->scale_type = ELEM_FLOAT;
-    q->lo = elem_min(storage);
-    q->hi = elem_max(storage);
+    quant_store(q, storage);
     for (int i = 0; i < MAX_RANK; i++)
         q->block[i] = 1;
     return q;
@@ -66,11 +87,22 @@ int64_t quant_of_real(const Quant *q, size_t i, float x) {
                             : quant_round(x, scale, quant_zp(q, i), quant_lo(q), quant_hi(q));
 }
 
+uint64_t quant_bits(const Quant *q, size_t i, float x) {
+    if (quant_is_integers(q))
+        return (uint64_t)quant_of_real(q, i, x);
+    uint64_t bits;
+    float v = x / quant_scale(q, i), most = q->floats.most;
+    float_encode(q->storage, (double)(v > most ? most : v < -most ? -most : v), &bits);
+    return bits;
+}
+
 int64_t quant_lo(const Quant *q) {
+    assert(quant_is_integers(q));
     return q->has_range ? q->lo : elem_min(q->storage);
 }
 
 int64_t quant_hi(const Quant *q) {
+    assert(quant_is_integers(q));
     return q->has_range ? q->hi : elem_max(q->storage);
 }
 
@@ -118,7 +150,7 @@ bool quant_equal(const Quant *x, const Quant *y) {
     if (!x || !y || x->kind != y->kind || x->storage != y->storage ||
         x->expressed != y->expressed || x->scale_type != y->scale_type)
         return false;
-    if (quant_lo(x) != quant_lo(y) || quant_hi(x) != quant_hi(y))
+    if (quant_is_integers(x) && (quant_lo(x) != quant_lo(y) || quant_hi(x) != quant_hi(y)))
         return false;
     switch (x->kind) {
     case QUANT_PARAMS: return same_params(x, y);
@@ -134,7 +166,7 @@ bool quant_is_known(const Quant *q) {
 }
 
 bool quant_is_wide(const Quant *q) {
-    for (size_t i = 0; i < q->n_zp; i++)
+    for (size_t i = 0; i < q->n_zp && quant_is_integers(q); i++)
         if (q->zp[i] < quant_lo(q) || q->zp[i] > quant_hi(q))
             return true;
     return false;
@@ -274,7 +306,7 @@ void quant_print(Buf *b, const Quant *q) {
     case QUANT_DYNAMIC: buf_text(b, "dynamic"); break;
     default: params_print(b, q); break;
     }
-    if (q->has_range) {
+    if (quant_is_integers(q) && q->has_range) {
         buf_text(b, ", range=");
         buf_i64(b, q->lo);
         buf_byte(b, ':');

@@ -1,7 +1,6 @@
 /* Elements of constants: their size, reading and writing one, whether data fits a type. */
-#include <math.h>
-
 #include "ir/ir.h"
+#include "ir/minifloat.h"
 
 bool tensor_count(int rank, const int64_t *dims, size_t *count) {
     const int64_t limit = INT32_MAX;
@@ -188,44 +187,6 @@ int64_t tensor_int(const Tensor *t, size_t i) {
                                   : elem_load_int(t->elem, t->data, i);
 }
 
-/* How the floats of at most 16 bits are laid out. */
-typedef struct SmallFloat {
-    ElemType elem;
-    int exp_bits, man_bits, bias;
-    enum { IEEE, ALL_ONES_NAN, NEG_ZERO_NAN, FINITE } special;
-} SmallFloat;
-
-static const SmallFloat small_floats[] = {
-    {ELEM_FLOAT16, 5, 10, 15, IEEE},
-    {ELEM_BFLOAT16, 8, 7, 127, IEEE},
-    {ELEM_FLOAT8E4M3FN, 4, 3, 7, ALL_ONES_NAN},
-    {ELEM_FLOAT8E4M3FNUZ, 4, 3, 8, NEG_ZERO_NAN},
-    {ELEM_FLOAT8E5M2, 5, 2, 15, IEEE},
-    {ELEM_FLOAT8E5M2FNUZ, 5, 2, 16, NEG_ZERO_NAN},
-    {ELEM_FLOAT6E2M3, 2, 3, 1, FINITE},
-    {ELEM_FLOAT6E3M2, 3, 2, 3, FINITE},
-    {ELEM_FLOAT4E2M1, 2, 1, 1, FINITE},
-};
-
-static double small_float(const SmallFloat *f, unsigned bits) {
-    unsigned man = bits & ((1u << f->man_bits) - 1);
-    unsigned exp_max = (1u << f->exp_bits) - 1;
-    unsigned exp = bits >> f->man_bits & exp_max;
-    unsigned sign = bits >> (f->man_bits + f->exp_bits) & 1;
-    bool all_ones = exp == exp_max && man == (1u << f->man_bits) - 1;
-    if ((f->special == IEEE && exp == exp_max && man) || (f->special == ALL_ONES_NAN && all_ones) ||
-        (f->special == NEG_ZERO_NAN && sign && !exp && !man))
-        return NAN;
-    double v;
-    if (f->special == IEEE && exp == exp_max)
-        v = INFINITY;
-    else if (exp == 0)
-        v = ldexp(man, 1 - f->bias - f->man_bits);
-    else
-        v = ldexp(man + (1u << f->man_bits), (int)exp - f->bias - f->man_bits);
-    return sign ? -v : v;
-}
-
 double tensor_float(const Tensor *t, size_t i) {
     if (t->elem == ELEM_FLOAT) {
         float v;
@@ -241,13 +202,12 @@ double tensor_float(const Tensor *t, size_t i) {
         int64_t v = elem_load_int(t->elem, t->data, i);
         return t->elem == ELEM_UINT64 ? (double)(uint64_t)v : (double)v;
     }
-    unsigned bits = (unsigned)load_bits(t->elem, t->data, i);
-    if (t->elem == ELEM_FLOAT8E8M0)
-        return bits == 255 ? (double)NAN : ldexp(1.0, (int)bits - 127);
-    for (size_t k = 0; k < sizeof small_floats / sizeof *small_floats; k++)
-        if (small_floats[k].elem == t->elem)
-            return small_float(&small_floats[k], bits);
-    return (double)NAN;
+    return float_decode(t->elem, load_bits(t->elem, t->data, i));
+}
+
+double tensor_steps(const Tensor *t, size_t i, const Quant *q, size_t entry) {
+    return quant_is_integers(q) ? (double)(tensor_int(t, i) - quant_zp(q, entry))
+                                : tensor_float(t, i);
 }
 
 const RowFloat *tensor_floats(const Tensor *t) {

@@ -1,9 +1,10 @@
 /* Types: tensors of an element type and a shape, with quantization as part of the type.
  *
- * A quantized tensor is one of two things:
- *   int8q<0.1, 3>[N,4]         quant set, tilde false: the value IS quantized; elem is the storage
- *   float[N,4] ~ int8q<0.1, 3> quant set, tilde true: the value is float meant to lie on that grid
- *   int8[N,4] ~ int8q<0.1, 3>  (fake-quant form), or plain integers whose meaning is recorded
+ * A tensor with a quantization is one of three things:
+ *   int8q<0.1, 3>[N,4]         quant set, tilde false: it is quantized; elem is the storage
+ *   float[N,4] ~ int8q<0.1, 3> quant set, tilde true: it is float, meant to lie on that grid
+ *                              (fake-quant form)
+ *   int8[N,4] ~ int8q<0.1, 3>  the same of plain integers: what they mean is recorded
  * x = scale * (q - zp). Quants are immutable once made and may be shared; all memory belongs to
  * the module's arena. */
 #ifndef QXC_IR_TYPE_H
@@ -46,6 +47,20 @@ typedef enum QuantKind {
     QUANT_ACC,     /* acc<%x, %w>: int32, scale = float32 product, zp 0 */
 } QuantKind;
 
+/* The numbers of a small floating-point type (ir/minifloat.h): bits behind the point, where the
+ * first binade begins, the largest number, and what it has beside numbers. */
+typedef struct FloatGrid {
+    int mantissa, least; /* 2^least */
+    float most;
+    bool infinity, nan, negative_zero;
+} FloatGrid;
+
+/* What q is in x = scale * (q - zp), as the storage type says. */
+typedef enum GridKind {
+    GRID_INTEGERS, /* int8q: every integer from lo to hi */
+    GRID_FLOATS,   /* float8e4m3fnq: the numbers of that type; no zero point but 0 */
+} GridKind;
+
 struct Value;
 
 /* Where the text states each part of a quantization; none where it does not. */
@@ -63,9 +78,15 @@ typedef struct Quant {
     int n_axes; /* 0 per tensor */
     int axis[MAX_RANK];
     int64_t block[MAX_RANK]; /* per axis, elements that share parameters; 1 where not blocked */
-    bool has_range;
-    bool wide_zp;        /* zero points may lie outside of lo..hi (-wide-zp) */
-    int64_t lo, hi;      /* the part of the storage range in use; the whole without has_range */
+    GridKind grid;
+    union {
+        struct {            /* GRID_INTEGERS */
+            int64_t lo, hi; /* the part of the storage range in use; the whole without has_range */
+            bool has_range;
+            bool wide_zp; /* zero points may lie outside of lo..hi (-wide-zp) */
+        };
+        FloatGrid floats; /* GRID_FLOATS */
+    };
     ElemType expressed;  /* the real type it stands for, FLOAT by default */
     ElemType scale_type; /* element type of the stored scale, FLOAT by default */
     Str alias;           /* "!name" line that states it, or STR_NONE when written in place */
@@ -81,6 +102,10 @@ Quant *quant_per_tensor(Arena *a, ElemType storage, float scale, int64_t zp);
 /* Per index along `axis`; `zp` may be NULL for 0. Arrays are copied. */
 Quant *quant_per_axis(Arena *a, ElemType storage, int axis, size_t n, const float *scale,
                       const int64_t *zp);
+/* The numbers of this element type are the grid, all of them. */
+void quant_store(Quant *q, ElemType storage);
+bool elem_has_grid(ElemType e); /* integers of at most 32 bits, float8e4m3fn and its kin */
+bool quant_is_integers(const Quant *q);
 /* A copy that may be changed before it is used. */
 Quant *quant_copy(Arena *a, const Quant *q);
 /* Equal in meaning (absent zp = 0, one zp = all the same), whatever the alias. */
@@ -89,7 +114,7 @@ bool quant_equal(const Quant *x, const Quant *y);
 bool quant_is_known(const Quant *q);
 bool quant_is_per_tensor(const Quant *q);
 bool quant_is_blocked(const Quant *q); /* several elements of an axis share, or several axes vary */
-int64_t quant_lo(const Quant *q);      /* smallest and largest integer in use */
+int64_t quant_lo(const Quant *q);      /* GRID_INTEGERS: smallest and largest integer in use */
 int64_t quant_hi(const Quant *q);
 float quant_scale(const Quant *q, size_t i); /* i-th, or the only one */
 int64_t quant_zp(const Quant *q, size_t i);
@@ -99,6 +124,9 @@ int64_t quant_round(float x, float scale, int64_t zp, int64_t lo, int64_t hi);
 /* The same with the i-th parameters, into quant_lo..quant_hi. NaN gives the lowest integer of the
  * storage type, whatever the range, as in onnxruntime. */
 int64_t quant_of_real(const Quant *q, size_t i, float x);
+/* On either grid, the element nearest to x as it is stored: of GRID_FLOATS the bits of x / scale,
+ * ties to even, saturated to the largest number; NaN stays NaN. */
+uint64_t quant_bits(const Quant *q, size_t i, float x);
 bool quant_zp_all_zero(const Quant *q);
 /* A zero point lies outside the range, so that real 0 has no integer (-wide-zp). */
 bool quant_is_wide(const Quant *q);

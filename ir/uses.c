@@ -75,6 +75,13 @@ Node *uses_only_here(const Uses *u, const Value *v) {
     return n && n->graph == v->graph ? n : NULL;
 }
 
+bool value_is_output(const Value *v) {
+    for (size_t i = 0; i < v->graph->n_out; i++)
+        if (v->graph->out[i] == v)
+            return true;
+    return false;
+}
+
 bool uses_is_output(const Uses *u, const Value *v) {
     const Use *use;
     size_t n = uses_of(u, v, &use);

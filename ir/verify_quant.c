@@ -40,10 +40,10 @@ static bool verify_scales(const Quant *q, Loc at, Diags *d) {
 }
 
 static bool verify_range(const Quant *q, Loc at, Diags *d) {
+    if (!quant_is_integers(q) || !q->has_range)
+        return true;
     at = part(stated(q).range, at);
     int64_t min = elem_min(q->storage), max = elem_max(q->storage);
-    if (!q->has_range)
-        return true;
     if (q->lo >= q->hi)
         return diag_error(d, at, "the range %lld:%lld is empty", (long long)q->lo,
                           (long long)q->hi);
@@ -67,6 +67,9 @@ static bool verify_wide_zps(const Quant *q, Loc at, Diags *d) {
 
 static bool verify_zps(const Quant *q, Loc at, Diags *d) {
     at = part(stated(q).zp, at);
+    if (!quant_is_integers(q))
+        return quant_zp_all_zero(q) ||
+               diag_error(d, at, "%s has no zero point but 0", elem_name(q->storage));
     if (q->wide_zp && quant_is_wide(q))
         return verify_wide_zps(q, at, d);
     for (size_t i = 0; i < q->n_zp; i++) {
@@ -105,8 +108,20 @@ static bool verify_open(const Quant *q, Loc at, Diags *d) {
                                     "a quantization whose parameters are %s has no axis", which);
 }
 
+/* What nothing here finds scales for, and ONNX has no conversions of. */
+static bool verify_floats(const Quant *q, Loc at, Diags *d) {
+    if (quant_is_integers(q))
+        return true;
+    if (q->kind == QUANT_DYNAMIC || q->kind == QUANT_UNKNOWN)
+        return diag_error(d, at, "qxc finds no scales for %s: state them", elem_name(q->storage));
+    return elem_bits(q->expressed) <= 32 ||
+           diag_error(d, part(stated(q).expr, at), "%s stands for float, float16 or bfloat16 only",
+                      elem_name(q->storage));
+}
+
 bool verify_quant(const Quant *q, Loc at, Diags *d) {
     bool ok = verify_range(q, at, d);
+    ok = verify_floats(q, at, d) && ok;
     if (q->kind == QUANT_UNKNOWN || q->kind == QUANT_DYNAMIC)
         return verify_open(q, at, d) && ok;
     if (q->n_scale == 0)

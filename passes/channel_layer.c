@@ -5,17 +5,17 @@
 
 int layer_axis(const Uses *uses, const Node *n, Diags *d) {
     const Use *use;
-    if (!n->def || n->def->quant.kind != QUANT_MAC || !n->def->quant.sums)
+    if (!n->def || n->def->quant.kind != QUANT_MAC || !n->def->quant.mac.sums)
         return -1;
-    const Value *w = n->in[n->def->quant.weight];
+    const Value *w = n->in[n->def->quant.mac.weight];
     const Tensor *t = edit_float_const(w);
     OpCtx c = op_ctx(n, d);
-    int axis = t && n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+    int axis = t && n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
     return axis >= 0 && t->rank > 1 && uses_of(uses, w, &use) == 1 ? axis : -1;
 }
 
 LayerWeight layer_weight(const Node *n, int axis) {
-    const Tensor *t = n->in[n->def->quant.weight]->data;
+    const Tensor *t = n->in[n->def->quant.mac.weight]->data;
     LayerWeight w = {.tensor = t, .axis = axis, .out = (size_t)t->dims[axis]};
     w.groups = (size_t)node_int(n, "group", 1);
     w.in = (size_t)t->dims[axis == 0 ? 1 : 0] * w.groups;
@@ -37,7 +37,7 @@ size_t layer_in(const LayerWeight *w, size_t at) {
 
 /* Conv has its channels along axis 1, a matrix along the last. */
 static bool is_conv(const Node *n) {
-    return n->in[n->def->quant.weight]->type.rank > 2;
+    return n->in[n->def->quant.mac.weight]->type.rank > 2;
 }
 
 int layer_reads_axis(const Node *n) {

@@ -98,7 +98,7 @@ static void visit_layer(Channels *c, Node *n, int axis) {
         }
     int to = layer_makes_axis(n);
     if (to >= 0 && has_length(n->out[0], to, w.out) &&
-        (!n->def->quant.bias || edit_bias(n, w.out))) {
+        (!n->def->quant.mac.bias || edit_bias(n, w.out))) {
         ChannelSet *out = new_set(c, to, w.out);
         new_channels(c, out, 0, w.out, false);
         c->of[n->out[0]->id] = out;
@@ -112,7 +112,7 @@ static bool only_moves(const Node *n, const OpCtx *c) {
     const QuantRule *q = &n->def->quant;
     if (q->kind != QUANT_MOVE || (q->integer_refusal && q->integer_refusal(c, NULL)))
         return false;
-    size_t fill = q->fill && q->fills(c) ? q->fill : 0;
+    size_t fill = q->move.fill && q->move.fills(c) ? q->move.fill : 0;
     if (!fill || n->n_in <= fill || !n->in[fill])
         return true;
     const Tensor *t = edit_float_const(n->in[fill]);
@@ -142,8 +142,8 @@ static const ChannelSet *common_set(Channels *c, const Node *n) {
 static bool visit_same(Channels *c, const Node *n) {
     OpCtx ctx = op_ctx(n, c->d);
     const QuantRule *q = &n->def->quant;
-    const ChannelSet *s = q->homogeneous || only_moves(n, &ctx) ? common_set(c, n) : NULL;
-    int axis = s && q->move_axis ? q->move_axis(&ctx, s->axis) : s ? s->axis : -1;
+    const ChannelSet *s = q->scaled.homogeneous || only_moves(n, &ctx) ? common_set(c, n) : NULL;
+    int axis = s && q->move.axis ? q->move.axis(&ctx, s->axis) : s ? s->axis : -1;
     if (axis < 0 || !n->out[0] || !has_length(n->out[0], axis, s->n))
         return false;
     for (size_t i = 1; i < n->n_out; i++) /* indices of a MaxPool follow; parts of a Split do not */
@@ -218,15 +218,15 @@ static uint32_t factors_of(const Node *n, int *axis, size_t *count) {
     uint32_t found = 0;
     *axis = -1;
     for (size_t i = 0; i < n->n_in && i < 32; i++) {
-        if (!n->in[i] || !(q->multiplies || (q->proportional >> i & 1)))
+        if (!n->in[i] || !(q->scaled.multiplies || (q->scaled.proportional >> i & 1)))
             continue;
         size_t here;
         int along = const_axis(n->in[i], n->out[0], &here);
-        if (along < 0 && q->multiplies)
+        if (along < 0 && q->scaled.multiplies)
             continue;
         if (along < 0 || (found && (along != *axis || here != *count)))
             return 0;
-        found = q->multiplies ? 1U << i : found | 1U << i;
+        found = q->scaled.multiplies ? 1U << i : found | 1U << i;
         *axis = along;
         *count = here;
     }
@@ -277,7 +277,7 @@ static void visit(Graph *g, void *ctx) {
             visit_layer(c, n, axis);
             continue;
         }
-        bool joins = n->def && n->def->quant.kind == QUANT_JOIN && n->def->quant.homogeneous;
+        bool joins = n->def && n->def->quant.kind == QUANT_JOIN && n->def->quant.scaled.homogeneous;
         if (n->def && n->n_out &&
             ((joins && visit_join(c, n)) || visit_factors(c, n) || visit_sum(c, n) ||
              visit_same(c, n)))

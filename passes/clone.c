@@ -2,6 +2,7 @@
 
 #include "ir/ops/op.h"
 #include "ir/provenance.h"
+#include "passes/quant_build.h"
 
 static Arena *arena_of(const Graph *g) {
     return g->module->arena;
@@ -9,7 +10,8 @@ static Arena *arena_of(const Graph *g) {
 
 static void set_slot(Clone *c, const Module *m, const Value *from, CloneSlot slot) {
     if (from->id >= c->cap) {
-        size_t cap = (size_t)m->n_values + m->n_values / 2 + 1;
+        size_t most = from->id < m->n_values ? m->n_values : from->id; /* of the library's */
+        size_t cap = most + most / 2 + 1;
         CloneSlot *map = NEW_ARRAY(m->arena, CloneSlot, cap);
         if (c->cap)
             memcpy(map, c->map, c->cap * sizeof *map);
@@ -43,6 +45,9 @@ Value *clone_value(const Clone *c, Value *v) {
 static Str prefixed(const Clone *c, const Graph *g, Str name) {
     if (!name.n)
         return name;
+    if (c->composite)
+        return unique_name(c->names, arena_strf(arena_of(g), STR_FMT "_" STR_FMT, STR_ARG(c->base),
+                                                STR_ARG(name)));
     Buf b = buf_new(arena_of(g));
     buf_str(&b, c->prefix);
     if (name.s[0] != '/')
@@ -150,17 +155,58 @@ static Type result_type(const Clone *c, const Value *from, Arena *a) {
     return inferred ? TYPE_UNKNOWN : outside_type(a, c, from->type);
 }
 
+static bool is_read(const Graph *body, const Value *v) {
+    for (const Node *n = body->first; n; n = n->next) {
+        if (has_bodies(n))
+            return true; /* who knows what is in them */
+        for (size_t i = 0; i < n->n_in; i++)
+            if (n->in[i] == v)
+                return true;
+    }
+    return false;
+}
+
 static void clone_result(Clone *c, const Value *from, Node *n, size_t index) {
     Value *v = claimed(c, from);
-    if (!v) {
-        Type t = result_type(c, from, arena_of(n->graph));
-        define(c, n->graph, from, node_add_output(n, index, prefixed(c, n->graph, from->name), t));
+    if (!v && c->composite && index > 0 && !is_read(from->graph, from)) {
         return;
     }
-    n->out[index] = v;
-    v->def = n;
-    v->index = (int)index;
+    if (!v) {
+        Type t = result_type(c, from, arena_of(n->graph));
+        Str name = c->composite ? n->op : from->name;
+        define(c, n->graph, from, node_add_output(n, index, prefixed(c, n->graph, name), t));
+        return;
+    }
+    node_take_result(n, index, v);
     v->graph = n->graph;
+}
+
+/* Numbers of a composite are of the type that it computes with. */
+static bool clone_constant(Clone *c, Node *to, const Value *from) {
+    if (!c->composite || !node_is(to, "Constant") || from->id >= c->cap || c->map[from->id].claimed)
+        return false;
+    Arena *a = arena_of(to->graph);
+    const Tensor *t = op_resolve(to, to->graph->module->mute) ? to->def->constant(to) : NULL;
+    if (!t)
+        return false;
+    bool number = !node_attr(to, "value") && t->elem == ELEM_FLOAT;
+    Tensor *data = number ? floats_as(a, t, c->elem) : (Tensor *)t;
+    Value *v =
+        graph_add_const(to->graph, prefixed(c, to->graph, from->name), tensor_type(a, data), data);
+    clone_map(c, to->graph->module, from, v);
+    node_remove(to);
+    return true;
+}
+
+/* What computes most of a composite is what rules about it mean. */
+static Str composite_name(Clone *c, const Node *n) {
+    bool first = !c->named && (node_is(n, "MatMul") || node_is(n, "LayerNormalization"));
+    Str name = c->call->name;
+    c->named |= first;
+    return !name.n || first
+               ? name
+               : unique_name(c->names, arena_strf(arena_of(n->graph), STR_FMT "_" STR_FMT,
+                                                  STR_ARG(name), STR_ARG(n->op)));
 }
 
 static void clone_node(Clone *c, const Node *from, Graph *g) {
@@ -176,9 +222,21 @@ static void clone_node(Clone *c, const Node *from, Graph *g) {
         to->in[i] = clone_value(c, from->in[i]);
     graph_append(g, to);
     clone_attrs(c, from, to);
+    if (from->n_out && from->out[0] && clone_constant(c, to, from->out[0]))
+        return;
     for (size_t i = 0; i < from->n_out; i++)
         if (from->out[i])
             clone_result(c, from->out[i], to, i);
+    if (c->composite) {
+        while (to->n_out > 1 && !to->out[to->n_out - 1])
+            to->n_out--;
+        while (to->n_in > 0 && !to->in[to->n_in - 1])
+            to->n_in--;
+        to->loc = c->call->loc;
+        to->name = composite_name(c, to);
+        node_from(to, c->call, c->by);
+        return;
+    }
     to->name = prefixed(c, g, from->name); /* last: names of values are the better known */
     if (c->call)
         node_inlined(to, from, c->call, c->by);

@@ -20,6 +20,10 @@ typedef struct Clone {
     const Function *f; /* the function whose body it is, and the node that calls it; */
     const Node *call;  /* both NULL in a copy of anything else */
     const char *by;    /* the pass, for the provenance of what is inlined */
+    bool composite;    /* f is of the library: a value is named BASE_OP, a node after the call, */
+    Str base;          /* a Constant becomes a constant, a number one of type `elem`, */
+    ElemType elem;     /* and results that nobody asks for are left out */
+    bool named;        /* one of its nodes has the call's own name */
     CloneSlot *map;    /* by Value.id */
     size_t cap;
     size_t nodes; /* copied so far */

@@ -4,12 +4,13 @@
 
 enum { BULK_ZP = 1 << 21 }; /* support/rows.h */
 
-/* Whether the integers are bytes or less and the zero points such that float holds all sums. */
+/* Whether the elements are integers of a byte or less, and the zero points such that float holds
+ * all sums. */
 static bool fits_rows(const Quant *q) {
     for (size_t i = 0; i < q->n_zp; i++)
         if (q->zp[i] < -BULK_ZP || q->zp[i] > BULK_ZP)
             return false;
-    return elem_bits(q->storage) <= 8;
+    return quant_is_integers(q) && elem_bits(q->storage) <= 8;
 }
 
 static void quantize_row(const Tensor *t, const Quant *q, const QuantRuns *r, uint8_t *out) {
@@ -40,9 +41,10 @@ static void quantize_row(const Tensor *t, const Quant *q, const QuantRuns *r, ui
 static void quantize_elements(const Tensor *t, const Quant *q, const QuantRuns *r, uint8_t *out) {
     for (size_t i = 0; i < r->n; i++) {
         float x = (float)tensor_float(t, r->at + i);
-        int64_t v = quant_of_real(q, r->each ? r->entry + i : r->entry, x);
-        /* NaN: a constant stays within its range */
-        elem_store_int(q->storage, out, r->at + i, v < quant_lo(q) ? quant_lo(q) : v);
+        int64_t v = (int64_t)quant_bits(q, r->each ? r->entry + i : r->entry, x);
+        if (quant_is_integers(q) && v < quant_lo(q))
+            v = quant_lo(q); /* NaN: a constant stays within its range */
+        elem_store_int(q->storage, out, r->at + i, v);
     }
 }
 
@@ -74,7 +76,7 @@ Tensor *const_dequantize(Arena *a, const Tensor *t, const Quant *q) {
     float *out = (float *)(void *)bytes;
     for (size_t i = 0; i < t->count; i++) {
         size_t e = q->n_scale == 1 ? 0 : quant_index(q, t->rank, t->dims, i);
-        out[i] = (float)(tensor_int(t, i) - quant_zp(q, e)) * quant_scale(q, e);
+        out[i] = (float)tensor_steps(t, i, q, e) * quant_scale(q, e);
     }
     return r;
 }

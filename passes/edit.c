@@ -92,7 +92,7 @@ typedef struct Sweep {
 } Sweep;
 
 double *edit_bias(const Node *n, size_t channels) {
-    size_t at = (size_t)n->def->quant.bias;
+    size_t at = (size_t)n->def->quant.mac.bias;
     double *b = NEW_ARRAY(n->graph->module->arena, double, channels);
     if (at >= n->n_in || !n->in[at])
         return b;
@@ -106,7 +106,7 @@ double *edit_bias(const Node *n, size_t channels) {
 
 void edit_set_bias(Node *n, UniqueNames *names, const double *b, size_t channels, const char *pass,
                    const Node *other) {
-    size_t at = (size_t)n->def->quant.bias;
+    size_t at = (size_t)n->def->quant.mac.bias;
     Value *old = node_input(n, at);
     Arena *a = n->graph->module->arena;
     Str base = old ? old->name : arena_strf(a, STR_FMT ".bias", STR_ARG(n->out[0]->name));

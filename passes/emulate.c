@@ -13,11 +13,15 @@ static bool has_wide_differences(const Quant *q) {
 }
 
 bool emulates_quantize(const QuantBuild *b, const Quant *q) {
+    if (!quant_is_integers(q))
+        return false; /* no operator but Q rounds to them */
     return quant_is_wide(q) || elem_bits(q->storage) == 32 || q->expressed == ELEM_DOUBLE ||
            too_new(b, q);
 }
 
 bool emulates_dequantize(const QuantBuild *b, const Quant *q) {
+    if (!quant_is_integers(q))
+        return false;
     return quant_is_wide(q) || has_wide_differences(q) || q->expressed == ELEM_DOUBLE ||
            too_new(b, q);
 }

@@ -88,10 +88,7 @@ bool expand_has_result(const Expand *e, size_t i) {
 
 Value *expand_yield(Expand *e, size_t i, Value *v) {
     Value *y = e->n->out[i];
-    v->def->out[v->index] = y;
-    y->def = v->def;
-    y->index = v->index;
-    e->n->out[i] = NULL;
+    node_take_result(v->def, (size_t)v->index, y);
     return y;
 }
 

@@ -16,11 +16,19 @@ const Pass *pass_at(size_t i) {
     return &passes[i];
 }
 
-const Pass *pass_find(const char *name) {
+const Pass *pass_of(PassId id) {
+    return &passes[id - 1];
+}
+
+PassId pass_find(const char *name) {
     for (size_t i = 0; i < pass_count(); i++)
         if (strcmp(passes[i].name, name) == 0)
-            return &passes[i];
-    return NULL;
+            return (PassId)(i + 1);
+    return PASS_NONE;
+}
+
+bool pass_made(const Provenance *p, PassId id) {
+    return str_is(p->by, pass_of(id)->name);
 }
 
 bool pass_unknown(const char *name, const char *where, Diags *d) {
@@ -32,32 +40,54 @@ bool pass_unknown(const char *name, const char *where, Diags *d) {
     return false;
 }
 
-/* ---- the form that a pass takes ---- */
+/* ---- the forms that a pass takes and leaves ---- */
 
-typedef struct FormCheck {
-    const Pass *pass;
-    Diags *d;
-    bool ok;
-} FormCheck;
+enum { HAS_FAKE = 1, HAS_TYPES = 2, HAS_ANY = HAS_FAKE | HAS_TYPES };
 
-static void check_value(Value *v, void *ctx) {
-    FormCheck *f = ctx;
-    if (!f->ok || !v->type.quant)
-        return;
-    bool fake = v->type.tilde && type_real_elem(v->type) == ELEM_FLOAT;
-    if (strcmp(f->pass->before, "float") == 0 || fake)
-        f->ok = diag_error(f->d, v->loc, "pass %s takes the %s form; '%s' is %s", f->pass->name,
-                           f->pass->before, diag_name(f->d, v->name),
-                           fake ? "fake-quant already" : "quantized already");
+/* What values of a form may be besides float. */
+static unsigned form_holds(const char *form) {
+    static const struct {
+        const char *name;
+        unsigned holds;
+    } forms[] = {
+        {"float", 0}, {"fake", HAS_ANY}, {"true", HAS_TYPES}, {"qop", HAS_TYPES}, {"any", HAS_ANY},
+    };
+    size_t i = 0;
+    while (strcmp(forms[i].name, form) != 0)
+        i++;
+    return forms[i].holds;
 }
 
-/* "float" has no quantization at all, "true" none that is only meant. A pass over one form computes
- * with its constants. */
-static bool form_fits(const Pass *p, Module *m, Diags *d) {
-    FormCheck f = {p, d, true};
-    if (strcmp(p->before, "float") == 0 || strcmp(p->before, "true") == 0)
-        module_each_value(m, check_value, &f);
-    return f.ok && (strcmp(p->before, "any") == 0 || module_data_required(m, d));
+typedef struct Forms {
+    unsigned allowed, found;
+    const Value *odd; /* the first that is not allowed */
+} Forms;
+
+static unsigned kind_of(const Value *v) {
+    bool fake = v->type.tilde && elem_is_float(type_real_elem(v->type));
+    return !v->type.quant ? 0 : fake ? HAS_FAKE : HAS_TYPES;
+}
+
+static void look_at_value(Value *v, void *ctx) {
+    Forms *f = ctx;
+    unsigned kind = kind_of(v);
+    f->found |= kind;
+    if (kind & ~f->allowed && !f->odd)
+        f->odd = v;
+}
+
+static Forms forms_of(Module *m, unsigned allowed) {
+    Forms f = {allowed, 0, NULL};
+    module_each_value(m, look_at_value, &f);
+    return f;
+}
+
+static bool form_fits(const Pass *p, const Forms *f, const char *takes, const char *form,
+                      Diags *d) {
+    return !f->odd ||
+           diag_error(d, f->odd->loc, "pass %s %s the %s form; '%s' is %s", p->name, takes, form,
+                      diag_name(d, f->odd->name),
+                      kind_of(f->odd) == HAS_FAKE ? "fake-quant already" : "quantized already");
 }
 
 bool pass_run(const Pass *p, Module *m, PassContext *c) {
@@ -66,8 +96,15 @@ bool pass_run(const Pass *p, Module *m, PassContext *c) {
     if (oom)
         oom->pass = p->name;
     Arena *outer = scratch_begin(m);
-    bool ok = form_fits(p, m, c->d) && p->run(m, c);
+    Forms came = forms_of(m, form_holds(p->before)), left;
+    bool ok = form_fits(p, &came, "takes", p->before, c->d) &&
+              (strcmp(p->before, "any") == 0 || module_data_required(m, c->d)) && p->run(m, c);
     scratch_end(m, outer);
+    if (ok) {
+        bool same = strcmp(p->after, "same") == 0;
+        left = forms_of(m, same ? came.found : form_holds(p->after));
+        ok = form_fits(p, &left, "is to leave", same ? p->before : p->after, c->d);
+    }
     ok = diag_reason(c->d, ok, before, LOC_NONE, p->name) && diags_errors(c->d) == before;
     /* What is legal and dubious about quantization is told once: where it becomes types. */
     unsigned flags = strcmp(p->after, "true") == 0 ? VERIFY_WARN : VERIFY_ERRORS;
@@ -94,17 +131,28 @@ void pass_forget_remarks(PassContext *c, const bool *of) {
     c->n_remarks = kept;
 }
 
-void pass_remark(PassContext *c, const Node *n, const char *fmt, ...) {
+static void remark(PassContext *c, const Node *n, bool preferred, const char *fmt, va_list ap) {
     Arena *a = n->graph->module->arena;
     if (!first_remark(c, n))
         return;
     char text[512];
+    vsnprintf(text, sizeof text, fmt, ap);
+    Remark r = {n, n->op, n->name, arena_strf(a, "%s", text).s, preferred};
+    ARENA_PUSH(a, c->remarks, c->n_remarks, c->cap_remarks, r);
+}
+
+void pass_remark(PassContext *c, const Node *n, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    remark(c, n, false, fmt, ap);
     va_end(ap);
-    Remark r = {n, n->op, n->name, arena_strf(a, "%s", text).s};
-    ARENA_PUSH(a, c->remarks, c->n_remarks, c->cap_remarks, r);
+}
+
+void pass_remark_preference(PassContext *c, const Node *n, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    remark(c, n, true, fmt, ap);
+    va_end(ap);
 }
 
 DataPaths pass_data(PassContext *c) {

@@ -7,14 +7,14 @@
 #include "exec/samples.h"
 #include "ir/ops/op.h"
 #include "ir/provenance.h"
-
-typedef enum Target { TARGET_ORT_CPU, TARGET_ONNX, TARGET_TENSORRT, TARGET_AIDGE, TARGET_C } Target;
+#include "target/target.h"
 
 /* Why a node did not become what was asked for; one entry a node, in graph order. */
 typedef struct Remark {
     const Node *node;
     Str op, name; /* kept apart: the node may be gone later */
     const char *reason;
+    bool preferred; /* it could, and is better left as it is */
 } Remark;
 
 typedef struct PassContext {
@@ -42,7 +42,9 @@ typedef struct PassContext {
     bool float_outputs;  /* graph outputs stay float (without -io=quant) */
     bool products_alone; /* -dynamic, -weight-only: all but products and tables computes in float */
     bool weights_alone;  /* -weight-only: dequantized, not multiplied as they are */
-    Target target;
+    const TargetPage *target;  /* of which what depends on a runtime is asked */
+    struct Library *library;   /* what composite operators mean; NULL: none */
+    const char *explain_match; /* an operator: recognise says what nearly is one; or NULL */
     bool saturates; /* the processor adds pairs of u8 x s8 products in 16 bits (-target-cpu=avx2) */
     int64_t target_opset; /* 0: as low as the types allow, not below the module's own */
     bool lowers_opset;    /* -target-opset asks for an older one than the model's */
@@ -53,6 +55,10 @@ typedef struct PassContext {
 } PassContext;
 
 void pass_remark(PassContext *c, const Node *n, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same of what could become it, and is better left as it is. */
+void pass_remark_preference(PassContext *c, const Node *n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* What was said of these nodes, by id, is no longer so: a later pass found a way. */
@@ -69,7 +75,17 @@ typedef struct Pass {
     bool (*run)(Module *m, PassContext *c);
 } Pass;
 
-const Pass *pass_find(const char *name);
+typedef enum PassId {
+    PASS_NONE,
+#define PASS(id, name, summary, before, after) PASS_##id,
+#include "passes/passes.def"
+#undef PASS
+} PassId;
+
+const Pass *pass_of(PassId id);
+PassId pass_find(const char *name); /* PASS_NONE: there is none */
+/* Whether this pass made what is from there. */
+bool pass_made(const Provenance *from, PassId id);
 /* An error with a hint, which begins with `where` ("-passes: " or ""). False. */
 bool pass_unknown(const char *name, const char *where, Diags *d);
 size_t pass_count(void);

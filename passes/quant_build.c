@@ -16,39 +16,39 @@ QuantBuild quant_build_new(Module *m, PassContext *c, const char *pass) {
 
 /* ---- recognising ---- */
 
-bool is_own_quantize(const Node *n) {
+bool is_typed_quantize(const Node *n) {
     return n->n_in == 1 && node_conversion(n) == CONVERT_QUANTIZE;
 }
-bool is_own_dequantize(const Node *n) {
+bool is_typed_dequantize(const Node *n) {
     return n->n_in == 1 && node_conversion(n) == CONVERT_DEQUANTIZE;
+}
+
+static bool is_integers(const Value *v) {
+    return !v->type.quant || quant_is_integers(v->type.quant);
+}
+
+bool is_own_quantize(const Node *n) {
+    return is_typed_quantize(n) && is_integers(n->out[0]);
+}
+bool is_own_dequantize(const Node *n) {
+    return is_typed_dequantize(n) && is_integers(n->in[0]);
 }
 bool is_requantize(const Node *n) {
     return node_conversion(n) == CONVERT_REQUANTIZE;
 }
-
-static bool is_onnx(const Node *n, Conversion which) {
-    return n->n_in >= 2 && n->in[0] && n->in[1] && n->n_out == 1 && n->out[0] &&
-           node_conversion(n) == which;
-}
-
-bool is_onnx_quantize(const Node *n) {
-    return is_onnx(n, CONVERT_QUANTIZE);
-}
-bool is_onnx_dequantize(const Node *n) {
-    return is_onnx(n, CONVERT_DEQUANTIZE);
-}
-
-const Node *onnx_dequantize_of(const Value *v) {
-    return v && v->def && is_onnx_dequantize(v->def) ? v->def : NULL;
+bool is_reinterpret(const Node *n) {
+    return node_conversion(n) == CONVERT_REINTERPRET;
 }
 
 size_t fill_operand(const Node *n) {
     OpCtx c = op_ctx(n, NULL);
-    return n->def && n->def->quant.fill && n->def->quant.fills(&c) ? n->def->quant.fill : 0;
+    return n->def && n->def->quant.move.fill && n->def->quant.move.fills(&c)
+               ? n->def->quant.move.fill
+               : 0;
 }
 
 void drop_idle_fill(Node *n) {
-    size_t i = n->def ? n->def->quant.fill : 0;
+    size_t i = n->def ? n->def->quant.move.fill : 0;
     if (!i || fill_operand(n) || !node_input(n, i))
         return;
     n->in[i] = NULL;
@@ -119,6 +119,7 @@ Type real_type(Type t) {
 }
 
 Type integer_type(Type t, const Quant *q, bool keep) {
+    keep = keep && quant_is_integers(q);
     t.elem = q->storage;
     t.quant = keep ? q : NULL;
     t.tilde = keep;
@@ -175,6 +176,19 @@ Value *build_floats(QuantBuild *b, Str base, const char *suffix, ElemType e, int
     for (size_t i = 0; i < t->count; i++)
         store_float(e, bytes, i, v[i]);
     return graph_add_const(b->m->graph, derived_name(b, base, suffix), tensor_type(b->a, t), t);
+}
+
+Tensor *floats_as(Arena *a, const Tensor *t, ElemType e) {
+    uint8_t *bytes;
+    Tensor *to = tensor_new(a, e, t->rank, t->dims, &bytes);
+    for (size_t i = 0; i < t->count; i++) {
+        double wide = tensor_float(t, i);
+        if (e == ELEM_DOUBLE)
+            memcpy(bytes + i * sizeof wide, &wide, sizeof wide);
+        else
+            store_float(e, bytes, i, (float)wide);
+    }
+    return to;
 }
 
 Value *build_float(QuantBuild *b, Str base, const char *suffix, float v) {
@@ -265,8 +279,8 @@ Str quant_key(Arena *a, const Quant *q) {
                       q->storage,
                       q->expressed,
                       q->scale_type,
-                      q->has_range ? q->lo : elem_min(q->storage),
-                      q->has_range ? q->hi : elem_max(q->storage),
+                      quant_is_integers(q) ? quant_lo(q) : 0,
+                      quant_is_integers(q) ? quant_hi(q) : 0,
                       (int64_t)q->n_scale,
                       q->n_axes};
     Buf b = buf_new(a);
@@ -313,9 +327,18 @@ Node *build_node(QuantBuild *b, Graph *g, const char *domain, const char *op, si
     return n;
 }
 
+bool leaves_range(const Node *n) {
+    return !node_int(n, "saturate", 1) && node_conversion(n) == CONVERT_QUANTIZE &&
+           elem_is_float(n->out[0]->type.elem);
+}
+
+/* Of the attributes only what no type says. */
 static void clear_attrs(Node *n) {
+    bool keeps = leaves_range(n);
     n->n_attrs = 0;
     n->attrs = NULL;
+    if (keeps)
+        node_set_int(n, "saturate", 0);
 }
 
 void state_params(QuantBuild *b, Node *n, const Quant *q, Type t, Str base) {

@@ -25,14 +25,13 @@ typedef struct QuantBuild {
 
 QuantBuild quant_build_new(Module *m, PassContext *c, const char *pass);
 
-/* Our forms: one operand. */
+/* Our forms: one operand. The first two of any grid, the others of integers. */
+bool is_typed_quantize(const Node *n);
+bool is_typed_dequantize(const Node *n);
 bool is_own_quantize(const Node *n);
 bool is_own_dequantize(const Node *n);
 bool is_requantize(const Node *n);
-/* ONNX's forms, of the default domain or com.microsoft: scale and zero point as operands. */
-bool is_onnx_quantize(const Node *n);
-bool is_onnx_dequantize(const Node *n);
-const Node *onnx_dequantize_of(const Value *v); /* that makes v, or NULL */
+bool is_reinterpret(const Node *n);
 /* Other operators that raise-quant turns into types: MatMulInteger, MatMulNBits. */
 bool is_integer_product(const Node *n);
 bool is_channels_last(const Node *n); /* of com.microsoft: raise_channels_last.c */
@@ -81,15 +80,20 @@ Value *build_int(QuantBuild *b, Str base, const char *suffix, ElemType e, int64_
 /* Floating-point numbers in the type `e`. */
 Value *build_floats(QuantBuild *b, Str base, const char *suffix, ElemType e, int rank,
                     const int64_t *dims, const float *v);
+/* The numbers of a float tensor in the type `e`. */
+Tensor *floats_as(Arena *a, const Tensor *t, ElemType e);
 /* One float of rank 0. */
 Value *build_float(QuantBuild *b, Str base, const char *suffix, float v);
 
+/* A QuantizeLinear to a small floating-point type with saturate=0: numbers beyond the largest
+ * become infinity or NaN, which the type does not say. */
+bool leaves_range(const Node *n);
 /* A resolved, unlinked node of one result. */
 Node *build_node(QuantBuild *b, Graph *g, const char *domain, const char *op, size_t n_in,
                  Str name);
 /* Turns `n` into ONNX's form: operands scale and zero point, axis and block_size. */
 void state_params(QuantBuild *b, Node *n, const Quant *q, Type t, Str base);
-/* Turns `n` into our form: one operand, no attributes. */
+/* Turns `n` into our form: one operand, no attributes but saturate=0. */
 void drop_params(Node *n, Diags *d);
 
 /* Places `n` behind the value's definition; of inputs and constants, before `user`. */

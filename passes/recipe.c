@@ -37,8 +37,8 @@ Recipe recipe_of(const PassContext *c) {
 
 bool recipe_takes(const Node *n) {
     const QuantRule *r = n->def ? &n->def->quant : NULL;
-    return r && r->kind == QUANT_MAC && !r->bias && n->n_in > (size_t)r->weight &&
-           value_is_const(n->in[r->weight]) && n->n_out == 1 && n->out[0];
+    return r && r->kind == QUANT_MAC && !r->mac.bias && n->n_in > (size_t)r->mac.weight &&
+           value_is_const(n->in[r->mac.weight]) && n->n_out == 1 && n->out[0];
 }
 
 Node *recipe_bias_of(const Uses *uses, const Node *n) {

@@ -6,6 +6,9 @@ Usage: check_docs.py QXC PAGE...   Exits 1 and names PAGE:LINE of each block tha
     ```qir              is read, printed and read again; -verify-roundtrip compares
     ```qir OPTION...    qxc passes on it with these options: -verify-diagnostics, -wide-zp
     ```qir file=x.qir   is kept under that name for the commands below
+    ```target file=x.target
+                        likewise, as it is: a page of -target
+    ```qir library file=x.qir   functions alone, kept and read with -define
     ```console          each `$ command` is run by a shell in one folder for the whole page, and
                         the lines under it are what it prints, both streams; a line `...` is any
                         number of lines, `...` in a line any text. A command may fail only where an
@@ -71,10 +74,20 @@ def check_qir(qxc, block, folder):
     names = [w[5:] for w in block.words if w.startswith("file=")]
     options = [w for w in block.words if w.startswith("-")]
     path = folder / (names[0] if names else "block.qir")
+    if "library" in block.words:
+        path.write_text(block.text, encoding="utf-8")
+        run = subprocess.run([qxc, "list", "functions", f"-define={path.name}"], cwd=folder,
+                             capture_output=True, text=True, check=False)
+        return run.stderr
     path.write_text(whole(block.text), encoding="utf-8")
     run = subprocess.run([qxc, path.name, *(options or ["-emit=qir", "-verify-roundtrip"])], cwd=folder,
                          capture_output=True, text=True, check=False)
     return run.stderr if run.returncode else ""
+
+
+def keep(_qxc, block, folder):
+    (folder / block.words[0].removeprefix("file=")).write_text(block.text, encoding="utf-8")
+    return ""
 
 
 def matches(want, got):
@@ -120,7 +133,7 @@ def check_page(qxc, page):
         folder = pathlib.Path(name)
         (folder / "examples").symlink_to(ROOT / "examples")
         for block in blocks(page):
-            check = {"qir": check_qir, "console": check_console}.get(block.language)
+            check = {"qir": check_qir, "console": check_console, "target": keep}.get(block.language)
             if check:
                 count += 1
                 problem = check(qxc, block, folder)

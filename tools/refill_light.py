@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Gives the light models of the `onnx` package weights that a network could have.
 
-Usage: refill_light.py -o FOLDER [--seed N] [--inputs N] [MODEL...]
+Usage: refill_light.py -o FOLDER [--seed N] [--inputs N] [--narrow N] [MODEL...]
 
 The nine models (resnet50, vgg19, ...) are real topologies, opset 9 and IR 3, but all their weights
 are one constant, mostly made by ConstantOfShape nodes. This writes copies with random weights as
@@ -13,6 +13,8 @@ output, the bias or the statistics of a batch normalization are set from what co
 would. The result is then checked with onnxruntime on images not seen before and on white noise:
 the standard deviation of every value must lie in 0.01..100, and no class may take all.
 The same seed gives the same bytes on one machine.
+
+With --narrow=4 each layer of a network in a row (vgg19, zfnet512) has a quarter of its channels: MODEL_narrow.onnx.
 """
 
 import argparse
@@ -32,6 +34,7 @@ PICTURES, NOISE = 4, 2  # inputs that the weights are fitted to; both kinds must
 LOGIT_STD = 2.0  # of the last layer; everywhere else 1
 AVERAGED_LOGIT_STD = 12.0  # of a last layer whose output is averaged over the image
 LOW, HIGH, SATURATED = 1e-2, 1e2, 0.9
+CLASSES = 1000
 
 
 def image(rng, shape):
@@ -242,9 +245,31 @@ def write_inputs(path, name, images):
             np.lib.format.write_array(file, np.concatenate(images))
 
 
+def narrow(graph, by):
+    """Fewer channels, in the shapes that the weights are made of; classes and colours stay."""
+    def fewer(n):
+        return n // by if n >= 64 and n != CLASSES else n
+
+    sizes = {}
+    for tensor in graph.initializer:
+        array = numpy_helper.to_array(tensor)
+        if array.dtype == np.int64:
+            array = np.array([fewer(int(n)) for n in array], np.int64)
+        elif array.ndim == 1:
+            array = array[: fewer(len(array))]
+        sizes[tensor.name] = array.shape
+        tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+    for value in graph.input:
+        for dim, size in zip(value.type.tensor_type.shape.dim, sizes.get(value.name, ())):
+            dim.dim_value = size
+
+
 def refill(name, args):
     start = time.perf_counter()
     model = onnx.load(LIGHT / f"light_{name}.onnx")
+    if args.narrow > 1:
+        narrow(model.graph, args.narrow)
+        name += "_narrow"
     refill = Refill(model, args.seed)
     data = next(i for i in model.graph.input if i.name not in refill.initial)
     shape = tuple(d.dim_value for d in data.type.tensor_type.shape.dim)
@@ -274,6 +299,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--inputs", type=int, default=0,
                         help="also write MODEL_inputs.npz with so many images")
+    parser.add_argument("--narrow", type=int, default=1, help="divide channels by so much")
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"of {' '.join(known)}")
     args = parser.parse_args()
     unknown = set(args.models) - set(known)

@@ -55,7 +55,7 @@ static const char *about(const Program *p, const char *what, const Value *v) {
 static bool may_be_integers(const Node *n, size_t i) {
     const QuantRule *r = &n->def->quant;
     return quant_rule_is_data(r, i) ||
-           (r->kind == QUANT_MAC && (i == (size_t)r->weight || i == (size_t)r->bias));
+           (r->kind == QUANT_MAC && (i == (size_t)r->mac.weight || i == (size_t)r->mac.bias));
 }
 
 const char *c_why_float(const Program *p, const Node *n) {
@@ -67,8 +67,8 @@ const char *c_why_float(const Program *p, const Node *n) {
     if (!n->def || n->def->quant.kind == QUANT_NEVER)
         return "this operator has no integer form";
     if (n->def->quant.kind == QUANT_MAC &&
-        is_float(node_input(n, (size_t)n->def->quant.weight)))
-        return about(p, "its weight", n->in[n->def->quant.weight]);
+        is_float(node_input(n, (size_t)n->def->quant.mac.weight)))
+        return about(p, "its weight", n->in[n->def->quant.mac.weight]);
     for (size_t i = 0; i < n->n_in; i++)
         if (is_float(n->in[i]) && may_be_integers(n, i) &&
             (!n->in[i]->def || !only_converts(n->in[i]->def)))

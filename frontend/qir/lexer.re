@@ -258,7 +258,8 @@ static Token bad(Lexer *x, Token t, const char *what) {
     decimal  = "-"? digit+ ("." digit* ([eE] exponent)? | [eE] exponent);
     binary   = "-"? ("0" [xX] hexdigit+ ("." hexdigit*)? [pP] exponent | "2^" exponent);
     special  = "-"? ("inf" | "nan") | "nan(0x" hexdigit+ ")";
-    qtype    = "u"? "int" ("1" | "2" | "4" | "8" | "16" | "32") "q";
+    float8   = "float8e4m3fn" "uz"? | "float8e5m2" "fnuz"?;
+    qtype    = ("u"? "int" ("1" | "2" | "4" | "8" | "16" | "32") | float8) "q";
 */
 
 #define TOKEN(k)                                                                                   \

@@ -233,6 +233,17 @@ static void check_imports(Reader *r, const Import *imports, size_t n) {
         r->unsound = true;
 }
 
+/* In a body of a library a slip in a name would leave a node that nothing can run. */
+static void look_for_unknown(Graph *g, void *ctx) {
+    Reader *r = ctx;
+    FOR_NODES(n, g) {
+        if (!domain_is_onnx(n->domain) || onnx_schema_find(n->domain, n->op, INT_MAX))
+            continue;
+        diag_error(r->diags, n->loc, "ONNX has no operator %s", shown(r, n->op));
+        diag_did_you_mean_next(r->diags, n->loc, n->op, onnx_schema_next_name, &(size_t){0});
+    }
+}
+
 static void check_whole(Reader *r, int errors_before) {
     const Module *m = r->module;
     finish_frames(r);
@@ -240,6 +251,14 @@ static void check_whole(Reader *r, int errors_before) {
     check_imports(r, m->imports, m->n_imports);
     for (size_t i = 0; i < m->n_functions; i++)
         check_imports(r, m->functions[i]->imports, m->functions[i]->n_imports);
+    if (r->options.functions_alone) {
+        if (m->graph)
+            diag_error(r->diags, m->graph->loc, "a library has functions alone, no graph");
+        else
+            r->module->graph = graph_new(r->module, STR(""));
+        module_each_graph(r->module, look_for_unknown, r);
+        return;
+    }
     if (!r->module->graph && diags_errors(r->diags) == errors_before)
         error_at(r, (Range){(uint32_t)r->text.n, (uint32_t)r->text.n}, "the file has no graph");
 }
@@ -310,7 +329,8 @@ static Module *read_text(Arena *a, Diags *d, const char *name, Str text,
     }
     if (diags_errors(d) == errors_before)
         return r->module;
-    if (r && r->module->graph && !r->unsound && !r->lexer.too_deep)
+    bool sound = r && (!r->unsound || r->options.functions_alone); /* they hardly meet each other */
+    if (sound && r->module->graph && !r->lexer.too_deep)
         module_check(r->module, VERIFY_ERRORS, d); /* one run tells all */
     if (r)
         module_unmap(r->module);

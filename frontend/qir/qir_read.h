@@ -9,10 +9,11 @@
 #include "ir/ir.h"
 
 typedef struct QirReadOptions {
-    Folders in;          /* of blobs and external data; `dir` NULL: beside the file */
-    int first_line;      /* of the file that the text is a part of; 0: it is all of it */
-    bool wide_zp;        /* zero points may lie outside their range */
-    bool skip_checksums; /* do not read blob data just to compare its checksum */
+    Folders in;           /* of blobs and external data; `dir` NULL: beside the file */
+    int first_line;       /* of the file that the text is a part of; 0: it is all of it */
+    bool wide_zp;         /* zero points may lie outside their range */
+    bool functions_alone; /* no graph: a library; the module has an empty one */
+    bool skip_checksums;  /* do not read blob data just to compare its checksum */
 } QirReadOptions;
 
 /* `path` may be "-". Options may be NULL. NULL after diagnostics; the arena is then still the

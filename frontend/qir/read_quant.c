@@ -119,6 +119,9 @@ static bool read_arg(Reader *r, Quant *q, QuantLocs *at, const Field *f, int pos
     if (str_is(key, "scale_type"))
         return read_elem_arg(r, v, &q->scale_type);
     if (str_is(key, "range")) {
+        if (!quant_is_integers(q))
+            return error_at(r, f->at, "a range is one of integers; %s has its own numbers",
+                            elem_name(q->storage));
         if (v->kind != VAL_RANGE)
             return error_at(r, v->at, "a range is written LOW:HIGH, as in range=-127:127");
         q->has_range = true;
@@ -167,14 +170,11 @@ static bool round_scales(Reader *r, Quant *q) {
 Elem read_quant(Reader *r, Token storage, Span args, Range at) {
     QuantLocs *places = NEW(r->arena, QuantLocs);
     Quant *q = NEW(r->arena, Quant);
-    *q = (Quant){.storage = storage_elem(str_of(r, storage)),
-                 .at = places,
-                 .expressed = ELEM_FLOAT,
-                 .scale_type = ELEM_FLOAT,
-                 .wide_zp = r->module->wide_zp,
-                 .loc = loc_of(r, at)};
-    q->lo = elem_min(q->storage);
-    q->hi = elem_max(q->storage);
+    *q = (Quant){
+        .at = places, .expressed = ELEM_FLOAT, .scale_type = ELEM_FLOAT, .loc = loc_of(r, at)};
+    quant_store(q, storage_elem(str_of(r, storage)));
+    if (quant_is_integers(q))
+        q->wide_zp = r->module->wide_zp;
     Elem e = {.elem = q->storage, .quant = q, .at = at};
     Field *f = take_fields(r, args);
     Blocks blocks = {0};
@@ -219,13 +219,9 @@ static const Quant *acc_operand(Reader *r, Token t, Quant *q, int i) {
 /* The scales are float32 products, as ONNX and the integer operators define a bias's scale. */
 Elem read_acc(Reader *r, Token first, Token second, Range at) {
     Quant *q = NEW(r->arena, Quant);
-    *q = (Quant){.kind = QUANT_ACC,
-                 .storage = ELEM_INT32,
-                 .expressed = ELEM_FLOAT,
-                 .scale_type = ELEM_FLOAT,
-                 .loc = loc_of(r, at)};
-    q->lo = elem_min(ELEM_INT32);
-    q->hi = elem_max(ELEM_INT32);
+    *q = (Quant){
+        .kind = QUANT_ACC, .expressed = ELEM_FLOAT, .scale_type = ELEM_FLOAT, .loc = loc_of(r, at)};
+    quant_store(q, ELEM_INT32);
     Elem e = {.elem = ELEM_INT32, .quant = q, .at = at, .failed = true};
     if (!r->frame && (first.kind != T_ALIAS || second.kind != T_ALIAS))
         error_at(r, range_of(first.kind != T_ALIAS ? first : second),
@@ -234,6 +230,11 @@ Elem read_acc(Reader *r, Token first, Token second, Range at) {
     const Quant *x = acc_operand(r, first, q, 0), *w = acc_operand(r, second, q, 1);
     if (!x || !w)
         return e;
+    if (!quant_is_integers(x) || !quant_is_integers(w)) {
+        error_at(r, at, "acc<...> is of products of integers, not of %s",
+                 elem_name((quant_is_integers(x) ? w : x)->storage));
+        return e;
+    }
     if (x->n_scale == 0 || w->n_scale == 0) {
         error_at(r, at, "acc<...> needs operands whose scales are known");
         return e;

@@ -182,6 +182,12 @@ Type *type_with_tilde(Reader *r, Type *t, Elem q) {
                  t->quant ? "quantized already" : "no tensor");
         return t;
     }
+    if (!quant_is_integers(q.quant)) {
+        error_at(r, q.at,
+                 "~ takes integers; %sq stands between QuantizeLinear and DequantizeLinear",
+                 elem_name(q.quant->storage));
+        return t;
+    }
     if (elem_is_float(t->elem) && q.quant->kind == QUANT_PARAMS && t->elem != q.quant->expressed)
         error_at(r, q.at, "~ on %s needs a quantization that stands for %s, as expr=%s, not %s",
                  elem_name(t->elem), elem_name(t->elem), elem_name(t->elem),

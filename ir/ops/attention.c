@@ -224,7 +224,7 @@ const OpDef op_MsAttention = {
     .verify = verify,
     .infer = infer,
     .slices = slices,
-    .quant = {.stored = 1u << WEIGHTS, .stored_axis = 1, .stored_summed = 0},
+    .quant = {.stores.operands = 1u << WEIGHTS, .stores.axis = 1, .stores.summed = 0},
     .dynamic = {.op = "QAttention",
                 .operands = "0 1 2 0s 1s 3 0z 1z",
                 .weights = 1u << WEIGHTS,

@@ -31,8 +31,8 @@ typedef struct Broadcast {
     int32_t rank, dim[MAX_RANK], as[MAX_RANK], bs[MAX_RANK];
 } Broadcast;
 Broadcast bind_broadcast(Type a, Type b, Type y);
-/* y = a op b of elements e by kernels/binary.h ("add", "max", ...); args: the buffers of a, b, y.
- */
+/* y = a op b of elements e by kernels/pointwise/binary.qk ("add", "max", ...); args: the buffers of
+ * a, b, y. */
 bool bind_binary(Binder *b, const Node *n, const char *op, ElemType e, Broadcast s,
                  const int args[3]);
 /* A quantized operand in the parameters of the node's result, another as it is. */
@@ -79,7 +79,7 @@ int bind_reals(Binder *b, size_t count, const double *data, const char *comment)
 bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params, size_t size,
                 UnaryFn *f, const void *ctx);
 /* Requantization to `out`, then a clamp to [lo, hi] in its integers; both one step for the kernels.
- * Exact for 8-bit operands, else see kernels/requantize.h. */
+ * Exact for 8-bit operands, else see kernels/convert/requantize.qk. */
 bool bind_requantize(Binder *b, const Node *n, const Value *x, int x_buffer, const Quant *out,
                      int y_buffer, int32_t lo, int32_t hi);
 

@@ -123,7 +123,7 @@ const OpDef op_Relu = {
     .slices = op_slices_each,
     .quant = {.kind = QUANT_CLAMP,
               .data = 1u << X,
-              .homogeneous = true,
+              .scaled.homogeneous = true,
               .clamp = relu_clamp,
               .cuts_at_zero = true},
     .bind = relu_bind,

@@ -111,7 +111,7 @@ const OpDef op_Concat = {
     .attrs = attrs,
     .infer = infer,
     .slices = slices,
-    .quant = {.kind = QUANT_JOIN, .data = 1u << 31, .homogeneous = true},
+    .quant = {.kind = QUANT_JOIN, .data = 1u << 31, .scaled.homogeneous = true},
     .passes_on = op_is_alone,
     .qop = {.domain = "com.microsoft", .op = "QLinearConcat", .operands = "y ..*", .since = 10},
     .bind = bind,

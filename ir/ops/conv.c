@@ -87,8 +87,7 @@ static bool sums(const OpCtx *c, MacSums *s) {
 }
 
 /* Where the window stands, and then each of its places: 0 where it reaches over the edge. */
-static void terms(const OpCtx *c, const MacSums *s, const float *x, int64_t group, int64_t position,
-                  float *out) {
+static void terms(const OpCtx *c, const MacSums *s, const float *x, int64_t position, float *out) {
     Type t = op_type(c, X);
     Window w;
     int64_t at[MAX_RANK], kernel = 1, plane = 1, spatial = 1;
@@ -98,7 +97,7 @@ static void terms(const OpCtx *c, const MacSums *s, const float *x, int64_t grou
         plane *= t.dims[2 + i].value;
         spatial *= w.out[i].value;
     }
-    int64_t batch = position / spatial, channels = s->terms / kernel;
+    int64_t batch = position / spatial, channels = s->groups * s->terms / kernel;
     position %= spatial;
     for (int i = w.n; i-- > 0; position /= w.out[i].value)
         at[i] = position % w.out[i].value * w.stride[i] - w.pad_begin[i];
@@ -111,8 +110,7 @@ static void terms(const OpCtx *c, const MacSums *s, const float *x, int64_t grou
             offset += place * step;
             step *= t.dims[2 + i].value;
         }
-        const float *from =
-            x + (batch * s->groups + group) * channels * plane + (inside ? offset : 0);
+        const float *from = x + batch * channels * plane + (inside ? offset : 0);
         for (int64_t ch = 0; ch < channels; ch++)
             out[ch * kernel + k] = inside ? from[ch * plane] : 0;
     }
@@ -320,12 +318,12 @@ const OpDef op_Conv = {
     .slices = op_slices_first,
     .quant = {.kind = QUANT_MAC,
               .data = 1u << X,
-              .weight = W,
-              .bias = B,
-              .takes_dynamic = true,
-              .weight_axis = weight_axis,
-              .sums = sums,
-              .terms = terms},
+              .mac.weight = W,
+              .mac.bias = B,
+              .mac.takes_dynamic = true,
+              .mac.weight_axis = weight_axis,
+              .mac.sums = sums,
+              .mac.terms = terms},
     .qop = {.domain = "", .op = "QLinearConv", .operands = "0* 1* y 2", .since = 10},
     .take_pads = take_pads,
     .bind = bind,

@@ -238,7 +238,10 @@ const OpDef op_ConvTranspose = {
     .verify = verify,
     .infer = infer,
     .slices = op_slices_first,
-    .quant =
-        {.kind = QUANT_MAC, .data = 1u << X, .weight = W, .bias = B, .weight_axis = weight_axis},
+    .quant = {.kind = QUANT_MAC,
+              .data = 1u << X,
+              .mac.weight = W,
+              .mac.bias = B,
+              .mac.weight_axis = weight_axis},
     .bind = bind,
 };

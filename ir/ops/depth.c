@@ -116,7 +116,7 @@ const OpDef op_DepthToSpace = {
     .attrs = attrs,
     .verify = verify,
     .infer = depth_infer,
-    .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = move_axis},
+    .quant = {.kind = QUANT_MOVE, .data = 1, .move.axis = move_axis},
     .bind = depth_bind,
 };
 
@@ -127,6 +127,6 @@ const OpDef op_SpaceToDepth = {
     .attrs = attrs,
     .verify = verify,
     .infer = space_infer,
-    .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = move_axis},
+    .quant = {.kind = QUANT_MOVE, .data = 1, .move.axis = move_axis},
     .bind = space_bind,
 };

@@ -181,7 +181,7 @@ static bool bind_mul_quant(Binder *b, const Node *n) {
     return true;
 }
 
-/* As kernels/binary.h does it. */
+/* As kernels/pointwise/binary.qk does it. */
 static int64_t combine(const char *op, int64_t a, int64_t b) {
     uint64_t p = (uint64_t)a, q = (uint64_t)b;
     switch (op[0]) {
@@ -274,13 +274,17 @@ static bool bind_div(Binder *b, const Node *n, const OpCtx *c) {
 
 #define BINARY .domain = "", .infer = op_broadcast
 #define QUANT_DIFFERENCE                                                                           \
-    {.kind = QUANT_COMPUTE, .data = 3, .homogeneous = true, .same_storage = true}
+    {.kind = QUANT_COMPUTE, .data = 3, .scaled.homogeneous = true, .same_storage = true}
 
 const OpDef op_Add = {
     BINARY,
     .name = "Add",
-    .quant =
-        {.kind = QUANT_COMPUTE, .data = 3, .homogeneous = true, .same_storage = true, .adds = true},
+    .commutes = true,
+    .quant = {.kind = QUANT_COMPUTE,
+              .data = 3,
+              .scaled.homogeneous = true,
+              .same_storage = true,
+              .adds = true},
     .qop = {.domain = "com.microsoft", .op = "QLinearAdd", .operands = "0* 1* y", .since = 10},
     .affine = affine_add,
     .bind = bind_add,
@@ -292,7 +296,8 @@ const OpDef op_Sub = {BINARY, .name = "Sub", .quant = QUANT_DIFFERENCE, .affine 
 const OpDef op_Mul = {
     BINARY,
     .name = "Mul",
-    .quant = {.kind = QUANT_COMPUTE, .data = 3, .same_storage = true, .multiplies = true},
+    .commutes = true,
+    .quant = {.kind = QUANT_COMPUTE, .data = 3, .same_storage = true, .scaled.multiplies = true},
     .qop = {.domain = "com.microsoft", .op = "QLinearMul", .operands = "0* 1* y", .since = 10},
     .affine = affine_mul,
     .bind = bind_mul,
@@ -347,7 +352,10 @@ static bool bind_sum(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Sum = {
     BINARY,
     .name = "Sum",
-    .quant = {.kind = QUANT_COMPUTE, .data = 1u << 31, .homogeneous = true, .same_storage = true},
+    .quant = {.kind = QUANT_COMPUTE,
+              .data = 1u << 31,
+              .scaled.homogeneous = true,
+              .same_storage = true},
     .qop = {.domain = "com.microsoft",
             .op = "QLinearAdd",
             .operands = "0* 1* y",

@@ -75,7 +75,7 @@ const OpDef op_GatherElements = {
     .verify = elements_verify,
     .infer = elements_infer,
     .slices = elements_slices,
-    .quant = {.kind = QUANT_MOVE, .data = 1u << DATA, .move_axis = elements_move},
+    .quant = {.kind = QUANT_MOVE, .data = 1u << DATA, .move.axis = elements_move},
     .bind = elements_bind,
 };
 
@@ -187,6 +187,6 @@ const OpDef op_GatherND = {
     .verify = nd_verify,
     .infer = nd_infer,
     .slices = nd_slices,
-    .quant = {.kind = QUANT_MOVE, .data = 1u << DATA, .move_axis = nd_move},
+    .quant = {.kind = QUANT_MOVE, .data = 1u << DATA, .move.axis = nd_move},
     .bind = nd_bind,
 };

@@ -43,6 +43,7 @@ static bool gelu_bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Gelu = {
     .domain = "",
     .name = "Gelu",
+    .composite = true,
     .attrs_size = sizeof(GeluAttrs),
     .attrs = gelu_attrs,
     .infer = op_same_type,
@@ -91,6 +92,7 @@ static const AttrSpec swish_attrs[] = {
 const OpDef op_Swish = {
     .domain = "",
     .name = "Swish",
+    .composite = true,
     .attrs_size = sizeof(QuickGeluAttrs),
     .attrs = swish_attrs,
     .infer = op_same_type,

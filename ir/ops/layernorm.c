@@ -128,7 +128,7 @@ static int layer_slices(const OpCtx *c, size_t i, int axis, size_t result) {
     .quant = {.kind = QUANT_COMPUTE,                                                               \
               .data = 1u << X,                                                                     \
               .prefers_float = SPANS_TOO_MUCH,                                                     \
-              .proportional = (of_scale),                                                          \
+              .scaled.proportional = (of_scale),                                                   \
               .integer_refusal = norm_refusal}
 
 const OpDef op_LayerNormalization = {
@@ -146,6 +146,7 @@ const OpDef op_LayerNormalization = {
 const OpDef op_RMSNormalization = {
     .domain = "",
     .name = "RMSNormalization",
+    .composite = true,
     .attrs_size = sizeof(NormAttrs),
     .attrs = layer_attrs,
     .infer = layer_infer,
@@ -376,7 +377,7 @@ const OpDef op_SkipLayerNormalization = {
     .verify = skip_verify,
     .infer = skip_infer,
     .slices = skip_slices,
-    .quant = {.proportional = 1U << GAMMA | 1U << BETA},
+    .quant = {.scaled.proportional = 1U << GAMMA | 1U << BETA},
     .bind = skip_bind,
 };
 
@@ -388,6 +389,6 @@ const OpDef op_SkipSimplifiedLayerNormalization = {
     .verify = skip_verify,
     .infer = skip_infer,
     .slices = skip_slices,
-    .quant = {.proportional = 1U << GAMMA},
+    .quant = {.scaled.proportional = 1U << GAMMA},
     .bind = skip_simple_bind,
 };

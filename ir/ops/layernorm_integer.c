@@ -1,6 +1,6 @@
 /* LayerNormalization and its like on integers: mean and variance are exact, the root and its
- * inverse have 30 bits (kernels/norm_q.h). Before it is rounded a result is within 2^-8 of a step
- * of the exact one, with rows of up to 2^16 elements and results of up to 2^16 steps. */
+ * inverse have 30 bits (kernels/normalize/norm_q.qk). Before it is rounded a result is within 2^-8
+ * of a step of the exact one, with rows of up to 2^16 elements and results of up to 2^16 steps. */
 #include "ir/ops/layernorm.h"
 
 #include <math.h>

@@ -28,7 +28,7 @@ const OpDef op_LeakyRelu = {
     .attrs = attrs,
     .infer = op_same_type,
     .slices = op_slices_each,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .homogeneous = true, .curve = true},
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .scaled.homogeneous = true, .curve = true},
     .qop = {.domain = "com.microsoft", .op = "QLinearLeakyRelu", .operands = "0* y", .since = 10},
     .bind = bind,
 };

@@ -2,7 +2,7 @@
  *
  *   acc = sum (x - xz) (w - wz[c]) + bias[c],  y = sat(rint(acc * m[c]) + yz)
  *   m[c] = float32(float32(float32(alpha * sx) * sw[c]) / sy), rounded in this order; what rint and
- *   m are where -requant asks for fixed point: kernels/requant_*.h, ir/ops/rounding.h */
+ *   m are where -requant asks for fixed point: kernels/round, ir/ops/rounding.h */
 #ifndef QXC_IR_OPS_MAC_H
 #define QXC_IR_OPS_MAC_H
 

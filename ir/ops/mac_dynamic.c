@@ -9,7 +9,7 @@ bool mac_dynamic_refused(Binder *b, const Node *n, const Value *w) {
     const Quant *x = op_quant(n->in[0]), *q = op_quant(w);
     if (q && q->kind == QUANT_DYNAMIC)
         return !bind_unsupported(b, n, "its weights have parameters computed at run time");
-    if (x && x->kind == QUANT_DYNAMIC && !n->def->quant.takes_dynamic)
+    if (x && x->kind == QUANT_DYNAMIC && !n->def->quant.mac.takes_dynamic)
         return !bind_unsupported(b, n, "its input has parameters computed at run time");
     if (x && x->kind == QUANT_DYNAMIC && bind_dynamic(b, n->in[0]) < 0)
         return !bind_unsupported(b, n, "its input is no result of QuantizeLinear");

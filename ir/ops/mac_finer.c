@@ -64,14 +64,14 @@ int mac_bias_bits(const BiasUnits *u, const Value *w) {
 
 bool mac_bias_units(const Node *n, BiasUnits *u) {
     const QuantRule *r = &n->def->quant;
-    const Value *w = node_input(n, (size_t)r->weight);
-    const Value *bias = r->bias ? node_input(n, (size_t)r->bias) : NULL;
+    const Value *w = node_input(n, (size_t)r->mac.weight);
+    const Value *bias = r->mac.bias ? node_input(n, (size_t)r->mac.bias) : NULL;
     *u = (BiasUnits){.x = op_quant(n->in[0]), .y = op_quant(n->out[0]), .alpha = 1, .factor = 1};
     u->w = w ? op_quant(w) : NULL;
     u->bias = bias && !op_quant(bias) ? value_data(bias) : NULL;
-    if (r->bias_factor) {
-        u->alpha = (double)node_float(n, r->weight_factor, 1.0F);
-        u->factor = (double)node_float(n, r->bias_factor, 1.0F) / u->alpha;
+    if (r->mac.bias_factor) {
+        u->alpha = (double)node_float(n, r->mac.weight_factor, 1.0F);
+        u->factor = (double)node_float(n, r->mac.bias_factor, 1.0F) / u->alpha;
     }
     return u->bias && u->bias->data && elem_is_float(u->bias->elem) && quant_plain(u->x) &&
            quant_plain(u->y) && u->w && u->w->kind == QUANT_PARAMS && !quant_is_blocked(u->w) &&

@@ -262,10 +262,9 @@ static bool gemm_sums(const OpCtx *c, MacSums *s) {
     return true;
 }
 
-static void gemm_terms(const OpCtx *c, const MacSums *s, const float *x, int64_t group,
-                       int64_t position, float *out) {
+static void gemm_terms(const OpCtx *c, const MacSums *s, const float *x, int64_t position,
+                       float *out) {
     const GemmAttrs *g = c->attrs;
-    (void)group;
     for (int64_t k = 0; k < s->terms; k++)
         out[k] = g->transA ? x[k * s->positions + position] : x[position * s->terms + k];
 }
@@ -303,14 +302,14 @@ const OpDef op_Gemm = {
     .slices = gemm_slices,
     .quant = {.kind = QUANT_MAC,
               .data = 1u << A,
-              .weight = B,
-              .bias = C,
-              .takes_dynamic = true,
-              .weight_axis = gemm_weight_axis,
-              .sums = gemm_sums,
-              .terms = gemm_terms,
-              .weight_factor = "alpha",
-              .bias_factor = "beta"},
+              .mac.weight = B,
+              .mac.bias = C,
+              .mac.takes_dynamic = true,
+              .mac.weight_axis = gemm_weight_axis,
+              .mac.sums = gemm_sums,
+              .mac.terms = gemm_terms,
+              .mac.weight_factor = "alpha",
+              .mac.bias_factor = "beta"},
     .qop = {.domain = "com.microsoft",
             .op = "QGemm",
             .operands = "0* 1* 2 y",
@@ -376,10 +375,9 @@ static bool matmul_sums(const OpCtx *c, MacSums *s) {
     return true;
 }
 
-static void matmul_terms(const OpCtx *c, const MacSums *s, const float *x, int64_t group,
-                         int64_t position, float *out) {
+static void matmul_terms(const OpCtx *c, const MacSums *s, const float *x, int64_t position,
+                         float *out) {
     (void)c;
-    (void)group;
     memcpy(out, x + position * s->terms, (size_t)s->terms * sizeof *x);
 }
 
@@ -419,15 +417,6 @@ static bool matmul_bind(Binder *b, const Node *n, const OpCtx *c) {
     return bind_product(b, n, &p, NULL, matmul_weight_axis(c), 1.0f, 1.0f);
 }
 
-/* It takes a stack of matrices with parameters per column for one of matrices that share them:
- * numbers are wrong, or it stops while it runs. */
-static bool matmul_ort_misfuses(const OpCtx *c, float scale) {
-    (void)scale;
-    const Value *b = op_in(c, B);
-    const Node *dq = b && b->def && node_conversion(b->def) == CONVERT_DEQUANTIZE ? b->def : NULL;
-    return dq && dq->n_in >= 2 && dq->in[1]->type.rank > 0 && b->type.rank > 2;
-}
-
 const OpDef op_MatMul = {
     .domain = "",
     .name = "MatMul",
@@ -435,12 +424,11 @@ const OpDef op_MatMul = {
     .slices = matmul_slices,
     .quant = {.kind = QUANT_MAC,
               .data = 1u << A | 1u << B,
-              .weight = B,
-              .takes_dynamic = true,
-              .weight_axis = matmul_weight_axis,
-              .sums = matmul_sums,
-              .terms = matmul_terms,
-              .ort_misfuses = matmul_ort_misfuses},
+              .mac.weight = B,
+              .mac.takes_dynamic = true,
+              .mac.weight_axis = matmul_weight_axis,
+              .mac.sums = matmul_sums,
+              .mac.terms = matmul_terms},
     .qop = {.domain = "", .op = "QLinearMatMul", .operands = "0* 1* y", .since = 10},
     .bind = matmul_bind,
 };

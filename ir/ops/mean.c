@@ -81,7 +81,10 @@ const OpDef op_Mean = {
     .domain = "",
     .name = "Mean",
     .infer = op_broadcast,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1u << 31, .homogeneous = true, .same_storage = true},
+    .quant = {.kind = QUANT_COMPUTE,
+              .data = 1u << 31,
+              .scaled.homogeneous = true,
+              .same_storage = true},
     .passes_on = op_is_alone,
     .bind = bind,
 };

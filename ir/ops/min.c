@@ -52,6 +52,7 @@ static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {
 const OpDef op_Min = {
     .domain = "",
     .name = "Min",
+    .commutes = true,
     .infer = op_broadcast,
     .quant = {.kind = QUANT_JOIN, .data = 1u << 31},
     .passes_on = op_is_alone,
@@ -61,6 +62,7 @@ const OpDef op_Min = {
 const OpDef op_Max = {
     .domain = "",
     .name = "Max",
+    .commutes = true,
     .infer = op_broadcast,
     .quant = {.kind = QUANT_JOIN, .data = 1u << 31, .exceeds = true},
     .passes_on = op_is_alone,

@@ -70,6 +70,24 @@ Conversion node_conversion(const Node *n) {
     return op ? op->conversion : CONVERT_NONE;
 }
 
+static bool is_onnx(const Node *n, Conversion which) {
+    return n->n_in >= 2 && n->in[0] && n->in[1] && n->n_out == 1 && n->out[0] &&
+           node_conversion(n) == which;
+}
+
+bool is_onnx_quantize(const Node *n) {
+    return is_onnx(n, CONVERT_QUANTIZE);
+}
+
+bool is_onnx_dequantize(const Node *n) {
+    return is_onnx(n, CONVERT_DEQUANTIZE);
+}
+
+const Node *onnx_dequantize_of(const Value *v) {
+    const Node *n = v && v->def && is_onnx_dequantize(v->def) ? v->def : NULL;
+    return n && !elem_is_float(n->in[0]->type.elem) ? n : NULL;
+}
+
 /* About ten rows have a QOperator form: asked only for names that are no row themselves. */
 const OpDef *qop_find(Str domain, Str op) {
     for (size_t i = 0; i < COUNT; i++)
@@ -131,7 +149,8 @@ const OnnxSchema *node_schema(const Node *n) {
     const OnnxSchema *s =
         onnx_schema_find(n->domain, n->op, opset > INT_MAX ? INT_MAX : (int)opset);
     const OpDef *op = s ? NULL : op_find(n->domain, n->op);
-    return op && op->since_in_onnx ? onnx_schema_find(n->domain, n->op, op->since_in_onnx) : s;
+    int since = op && op->composite ? ONNX_MAX_OPSET : op ? op->since_in_onnx : 0;
+    return since ? onnx_schema_find(n->domain, n->op, since) : s;
 }
 
 OpCtx op_ctx_few(const Node *n, Type few[OP_FEW], Diags *d) {

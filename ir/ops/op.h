@@ -3,7 +3,7 @@
  * An OpDef says everything qxc knows about an operator beyond ONNX's own schema (onnx_schema.h):
  * its attributes as a typed struct, its laws, its shapes, what quantization means to it, which
  * QOperator it becomes, how older opsets are rewritten, and which kernels run it. Passes and the
- * back ends ask the OpDef; they never compare operator names.
+ * back ends ask the OpDef; a name is compared only where a pass is about that operator alone.
  *
  * Operators without a row still read, print and write. To add one see docs/hacking.md. */
 #ifndef QXC_IR_OPS_OP_H
@@ -101,31 +101,66 @@ typedef struct MacSums {
     int64_t groups, terms, positions;
 } MacSums;
 
+/* A product of data and weights plus a bias. */
+typedef struct MacRule {
+    int weight; /* which input is the weight; 0 for none */
+    int bias;   /* also of stored weights: which input is the bias; 0 for none */
+    /* Operand 0 may have parameters computed at run time (uint8q<dynamic>): ONNX has a product of
+     * integers in the operator's form. */
+    bool takes_dynamic;
+    /* The weight's axis of output channels, -1 where per-axis makes no sense here. */
+    int (*weight_axis)(const OpCtx *c);
+    /* What its sums go over, for passes that look at data; shapes are static. `terms` writes the
+     * numbers of operand 0 (at `x`) that meet the weights of a channel of each group, in the order
+     * of those, at one of the result's positions: [groups, terms]. False: not in this form. NULL:
+     * passes leave it. */
+    bool (*sums)(const OpCtx *c, MacSums *s);
+    void (*terms)(const OpCtx *c, const MacSums *s, const float *x, int64_t position, float *out);
+    /* Names of float attributes that multiply the product and the bias (Gemm alpha, beta), or NULL.
+     * Folded into the constants before anything is quantized. */
+    const char *weight_factor, *bias_factor;
+} MacRule;
+
+/* What carries elements elsewhere. */
+typedef struct MoveRule {
+    int (*axis)(const OpCtx *c, int axis); /* where one of the input goes; -1: not whole */
+    /* Whether this node makes numbers of its own, between those of its operand (Resize). Then its
+     * result may lie on another grid, which it is rounded to once. NULL: never. */
+    bool (*interpolates)(const OpCtx *c);
+    bool looks_up; /* takes parts of operand 0 that operand 1 numbers (Gather) */
+    /* Which operand is the value that new elements take, 0: there is no such operand. Left out it
+     * is 0: the number, or the integer. */
+    size_t fill;
+    bool (*fills)(const OpCtx *c); /* whether this node makes any; else the operand says nothing */
+    /* Whether that is a number which the operand's integers may not hold, but can be made to, or
+     * rounded to. NULL: never. */
+    bool (*fills_anew)(const OpCtx *c);
+} MoveRule;
+
+/* How factors of operands come out of it. */
+typedef struct ScaleRule {
+    /* f(s x) = s f(x) for every s > 0 that all data operands are scaled by, channel by channel:
+     * what does not move stays on its axis. Data movers need not say so. */
+    bool homogeneous;
+    /* Bit i: operand i is a factor of result 0 or is added to it, and together they are all that
+     * the result is proportional to (a normalization's Scale and B); 0: none. */
+    uint32_t proportional;
+    bool multiplies; /* result 0 is the product of the operands: proportional to each alone */
+} ScaleRule;
+
+/* Weights of a node that is no product (LSTM): where weights alone are quantized (-weight-only),
+ * they are stored as integers. Of COMPUTE all these are integers where data and every result are.
+ */
+typedef struct StoredRule {
+    uint32_t operands; /* bit i: operand i */
+    int axis, summed;  /* of output channels, and what it sums over */
+} StoredRule;
+
 typedef struct QuantRule {
     QuantClass kind;
     uint32_t data; /* bit i: input i is data that takes a quantized type; bit 31: every input */
-    int weight;    /* MAC: which input is the weight; 0 for none */
-    int bias;      /* MAC, stored weights: which input is the bias; 0 for none */
-    /* MAC: operand 0 may have parameters computed at run time (uint8q<dynamic>): ONNX has a product
-     * of integers in the operator's form. */
-    bool takes_dynamic;
-    /* MAC: the weight's axis of output channels, -1 where per-axis makes no sense here. */
-    int (*weight_axis)(const OpCtx *c);
-    /* MAC: what its sums go over, for passes that look at data; shapes are static. `terms` writes
-     * the numbers of operand 0 (at `x`) that meet the weights of a channel of `group`, in the order
-     * of those, at one of the result's positions. False: not in this form. NULL: passes leave it.
-     */
-    bool (*sums)(const OpCtx *c, MacSums *s);
-    void (*terms)(const OpCtx *c, const MacSums *s, const float *x, int64_t group, int64_t position,
-                  float *out);
-    /* MAC: names of float attributes that multiply the product and the bias (Gemm alpha, beta), or
-     * NULL. Folded into the constants before anything is quantized. */
-    const char *weight_factor, *bias_factor;
-    /* MOVE: where an axis of the input goes; -1 when it does not survive whole. */
-    int (*move_axis)(const OpCtx *c, int axis);
-    /* MOVE: whether this node makes numbers of its own, between those of its operand (Resize). Then
-     * its result may lie on another grid, which it is rounded to once. NULL: never. */
-    bool (*interpolates)(const OpCtx *c);
+    MacRule mac;
+    MoveRule move;
     /* COMPUTE: what the integer kernels take. Operands of at most this many bits (0: 16); with
      * same_storage, operands and result of one storage type. */
     int widest;
@@ -144,38 +179,15 @@ typedef struct QuantRule {
     const char *(*integer_refusal)(const OpCtx *c, const Quant *x);
     /* CLAMP: the bounds it cuts at, infinite where there is none; false where they are computed. */
     bool (*clamp)(const OpCtx *c, float *lo, float *hi);
-    /* f(s x) = s f(x) for every s > 0 that all data operands are scaled by, channel by channel:
-     * what `move_axis` does not move stays on its axis. Data movers need not say so. */
-    bool homogeneous;
-    /* Bit i: operand i is a factor of result 0 or is added to it, and together they are all that
-     * the result is proportional to (a normalization's Scale and B); 0: none. */
-    uint32_t proportional;
-    bool multiplies; /* result 0 is the product of the operands: proportional to each alone */
-    bool looks_up;   /* MOVE: takes parts of operand 0 that operand 1 numbers (Gather) */
     /* CLAMP: on plain integers it cuts at the integer 0, whatever that stands for (Relu). */
     bool cuts_at_zero;
-    /* MOVE: which operand is the value that new elements take, 0: there is no such operand. Left
-     * out it is 0: the number, or the integer. */
-    size_t fill;
-    bool (*fills)(const OpCtx *c); /* whether this node makes any; else the operand says nothing */
-    /* Whether that is a number which the operand's integers may not hold, but can be made to, or
-     * rounded to. NULL: never. */
-    bool (*fills_anew)(const OpCtx *c);
-    /* Whether onnxruntime gets this node wrong where it fuses it with the DequantizeLinear before
-     * and the QuantizeLinear behind it, whose scale is `scale`, 0 where none is known. The node is
-     * float. NULL: never. */
-    bool (*ort_misfuses)(const OpCtx *c, float scale);
+    ScaleRule scaled;
     uint32_t singular; /* bit i: the result is infinite where operand i is 0 (Log, the divisor) */
     bool keeps_zero;   /* result 0 is 0 where operand 0 is (Sqrt) */
     /* Elements of operand 0 so far below the largest of their row count for nothing in the result
      * (Softmax); 0: all count. */
     float counts_within;
-    /* Bit i: operand i is weights of a node that is no product (LSTM): where weights alone are
-     * quantized (-weight-only), it is stored as integers. `stored_axis` are its output channels,
-     * `stored_summed` what it sums over. Of COMPUTE all these are integers where data and every
-     * result are. */
-    uint32_t stored;
-    int stored_axis, stored_summed;
+    StoredRule stores;
     bool selects; /* JOIN: each element is one of operand 1 or 2, as operand 0 has it (Where) */
     bool exceeds; /* JOIN: no element is below that of any operand (Max) */
     /* Output parameters that follow from the operator alone (Softmax 1/256): storage given. */
@@ -222,6 +234,7 @@ typedef enum Conversion {
     CONVERT_QUANTIZE,
     CONVERT_DEQUANTIZE,
     CONVERT_REQUANTIZE,
+    CONVERT_REINTERPRET,
 } Conversion;
 
 /* What kind of network an operator is typical of. */
@@ -231,6 +244,9 @@ typedef struct OpDef {
     const char *domain, *name;
     int since_in_onnx; /* onnxruntime has the operator, as it is from this opset of ONNX on, at all
                           before it, too, and its optimizer writes it there; 0: not so */
+    bool composite; /* lib/ has its body: it may stand below its opset, but in an ONNX file, and is
+                       spelled out where one is written */
+    bool commutes;  /* with two operands, their order does not matter */
     size_t attrs_size;
     const AttrSpec *attrs;
     bool (*verify)(const OpCtx *c); /* laws beyond the schema; NULL: none */
@@ -286,13 +302,17 @@ typedef struct OpDef {
     /* Rewrites a node written for opset `from` into the form of `to` (>= from); NULL: only type
      * lists changed. May add constants and nodes. Returns false after a diagnostic. */
     bool (*upgrade)(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d);
+    /* Of several ways to state the same, takes the one that runtimes' integer kernels know; may add
+     * constants. Asked where operands or results are quantized, before they are lowered. NULL:
+     * there is one way. */
+    void (*normalize)(Node *n, UniqueNames *names);
     /* Whether this node is in a form of ours that ONNX's schema does not describe (QuantizeLinear
      * with its parameters in the type); NULL: never. */
     bool (*own_form)(const Node *n);
     /* Which axis of result `result` the axis of operand i becomes, where each slice there is
      * computed from that slice of the operands that have the axis, and all slices alike, wherever
      * they stand; -1: they are mixed. NULL: what broadcasts (op_broadcast) keeps all axes, data
-     * movers those of operand 0 that `move_axis` keeps, others none. Shapes are static. */
+     * movers those of operand 0 that `move.axis` keeps, others none. Shapes are static. */
     int (*slices)(const OpCtx *c, size_t i, int axis, size_t result);
     bool flat;       /* result 0 has the elements of operand 0, in their order (Reshape) */
     uint32_t shapes; /* bit i: operand i says what shape the result has, and no more (Expand) */
@@ -307,6 +327,11 @@ enum { OPS_BIND_OPSET = 13 }; /* what runs is upgraded to, where -target-opset i
 const OpDef *op_find(Str domain, Str op);
 /* Which conversion a node is, com.microsoft's included, in ONNX's form or ours. */
 Conversion node_conversion(const Node *n);
+/* Conversions in ONNX's form, of the default domain or com.microsoft: scale and zero point as
+ * operands. */
+bool is_onnx_quantize(const Node *n);
+bool is_onnx_dequantize(const Node *n);
+const Node *onnx_dequantize_of(const Value *v); /* that makes v of integers, or NULL */
 /* The float operator whose QOperator form this is (QLinearConv -> Conv), or NULL. */
 const OpDef *qop_find(Str domain, Str op);
 size_t op_count(void);
@@ -381,6 +406,8 @@ bool node_types_fit(const Node *n, Diags *d);
  * inference by ONNX's rules says `inferred`. */
 bool node_on_integers(const Node *n);
 ElemType node_integer_elem(const Node *n, ElemType inferred);
+/* One of these: floats beside a constant of double to fill up with, as Aidge's Pad has it. */
+bool node_fills_from_double(const Node *n);
 bool verify_functions(Module *m, unsigned flags, Diags *d);      /* verify_functions.c */
 bool verify_structure(Module *m, Diags *d);                      /* verify_structure.c */
 bool verify_node_quant(const Node *n, unsigned flags, Diags *d); /* verify_ops_quant.c */

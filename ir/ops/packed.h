@@ -1,8 +1,8 @@
 /* Products with constant weights of 8 or 4 bits, packed for the micro-kernels: what Conv, Gemm and
  * MatMul share. Weights of a group are columns of k elements each; blocks of 16 columns lie as
- * [segments][k / 4][16][4], filled up with zeros (kernels/gemm_tile.h), those of 4 bits in half of
- * it (kernels/unpack4.h). Tables have one entry a column, filled up with that of a group's last
- * one. Everything belongs to the program. */
+ * [segments][k / 4][16][4], filled up with zeros (kernels/matmul/gemm_tile.qk), those of 4 bits in
+ * half of it (kernels/matmul/unpack4.qk). Tables have one entry a column, filled up with that of a
+ * group's last one. Everything belongs to the program. */
 #ifndef QXC_IR_OPS_PACKED_H
 #define QXC_IR_OPS_PACKED_H
 
@@ -34,8 +34,8 @@ Packed packed_bind(Binder *b, const Mac *m, const int8_t *rows, int32_t groups, 
                    int32_t segments, int32_t k, int bias);
 
 /* The same for one channel of output for each of input: columns[channels][k] as pairs of k,
- * [k / 2][channels][2], for kernels/depthwise_nhwc_q.h; channels of 4-bit weights are filled up to
- * a multiple of 4. xz is that of x itself. */
+ * [k / 2][channels][2], for kernels/conv/depthwise_nhwc_q.qk; channels of 4-bit weights are filled
+ * up to a multiple of 4. xz is that of x itself. */
 Packed packed_depthwise(Binder *b, const Mac *m, const int8_t *columns, int32_t channels, int32_t k,
                         int bias);
 

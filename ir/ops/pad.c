@@ -141,6 +141,28 @@ static bool pad_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, D
     return true;
 }
 
+/* Pads of all axes, without a list of axes: where onnxruntime moves channels last it forgets that.
+ */
+static void pad_all_axes(Node *n, UniqueNames *names) {
+    OpCtx c = op_ctx(n, NULL);
+    Type x = op_type(&c, DATA);
+    int64_t before[MAX_RANK], after[MAX_RANK];
+    bool known;
+    if (!op_in(&c, AXES) || x.rank < 0 || !read_pads(&c, x, before, after, &known) || !known)
+        return;
+    Arena *a = n->graph->module->arena;
+    uint8_t *bytes;
+    Tensor *t = tensor_new(a, ELEM_INT64, 1, &(int64_t){2 * (int64_t)x.rank}, &bytes);
+    memcpy(bytes, before, (size_t)x.rank * sizeof *before);
+    memcpy(bytes + (size_t)x.rank * sizeof *before, after, (size_t)x.rank * sizeof *after);
+    Str name = unique_name(names, arena_strf(a, STR_FMT "_all", STR_ARG(n->in[PADS]->name)));
+    Value *pads = graph_add_const(n->graph, name, tensor_type(a, t), t);
+    n->in[PADS] = pads;
+    n->in[AXES] = NULL;
+    while (!n->in[n->n_in - 1])
+        n->n_in--;
+}
+
 /* The bits to fill with: the value on the grid of a quantized operand. */
 static bool pad_value(Binder *b, const Node *n, const OpCtx *c, int64_t *bits) {
     const Quant *q = op_quant(n->in[DATA]);
@@ -249,13 +271,14 @@ const OpDef op_Pad = {
     .infer = pad_infer,
     .quant = {.kind = QUANT_MOVE,
               .data = 1,
-              .move_axis = pad_move,
-              .fill = VALUE,
-              .fills = pad_fills,
-              .fills_anew = pad_fills_anew,
+              .move.axis = pad_move,
+              .move.fill = VALUE,
+              .move.fills = pad_fills,
+              .move.fills_anew = pad_fills_anew,
               .integer_refusal = pad_integer_refusal},
     .zero_pads = pad_zeros,
     .upgrade = pad_upgrade,
+    .normalize = pad_all_axes,
     .bind = pad_bind,
 };
 
@@ -340,7 +363,7 @@ const OpDef op_Expand = {
     .shapes = 1u << 1,
     .fixed = 1u << 1,
     .infer = expand_infer,
-    .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = expand_move},
+    .quant = {.kind = QUANT_MOVE, .data = 1, .move.axis = expand_move},
     .bind = expand_bind,
 };
 

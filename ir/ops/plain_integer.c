@@ -29,8 +29,8 @@ static const Value *first_result(const Node *n) {
 /* Products of integers, or of floats (that are integers) by integers. */
 static bool multiplies(const Node *n) {
     const QuantRule *r = &n->def->quant;
-    const Value *x = operand(n, 0), *b = r->bias ? operand(n, (size_t)r->bias) : NULL;
-    return is_narrow(operand(n, (size_t)r->weight)) && (is_narrow(x) || is_real(x)) &&
+    const Value *x = operand(n, 0), *b = r->mac.bias ? operand(n, (size_t)r->mac.bias) : NULL;
+    return is_narrow(operand(n, (size_t)r->mac.weight)) && (is_narrow(x) || is_real(x)) &&
            (!b || is_plain(b) || b->type.kind == TYPE_NONE);
 }
 
@@ -42,11 +42,27 @@ static bool widens(const Node *n) {
            elem_bits(r->type.elem) > elem_bits(x->type.elem) && elem_bits(r->type.elem) >= 32;
 }
 
+static bool is_elem(const Value *v, ElemType e) {
+    return v && v->type.kind == TYPE_TENSOR && !v->type.quant && v->type.elem == e;
+}
+
+static const Value *fill_of(const Node *n) {
+    size_t i = n->def ? (size_t)n->def->quant.move.fill : 0;
+    return i ? operand(n, i) : NULL;
+}
+
+bool node_fills_from_double(const Node *n) {
+    const Value *fill = fill_of(n);
+    return is_elem(operand(n, 0), ELEM_FLOAT) && is_elem(fill, ELEM_DOUBLE) && value_data(fill);
+}
+
 /* Types that it does not take, of what a node made; or Pad of integers by a number of another type.
  */
 static bool moves(const Node *n) {
     const OnnxSchema *s = node_schema(n);
-    const Value *fill = n->def->quant.fill ? operand(n, (size_t)n->def->quant.fill) : NULL;
+    const Value *fill = fill_of(n);
+    if (node_fills_from_double(n))
+        return true;
     return is_narrow(operand(n, 0)) && n->in[0]->def && s &&
            (!onnx_schema_allows(s, false, 0, (int)n->in[0]->type.elem) || is_real(fill));
 }
@@ -63,7 +79,7 @@ bool node_on_integers(const Node *n) {
     if (!n->def || !domain_is_onnx(n->domain) || node_in_function(n))
         return false;
     switch (n->def->quant.kind) {
-    case QUANT_MAC: return n->def->quant.weight && multiplies(n);
+    case QUANT_MAC: return n->def->quant.mac.weight && multiplies(n);
     case QUANT_COMPUTE:
         return widens(n) || ((node_is(n, "AveragePool") || node_is(n, "GlobalAveragePool")) &&
                              is_narrow(operand(n, 0)));
@@ -85,6 +101,6 @@ ElemType node_integer_elem(const Node *n, ElemType inferred) {
         return y->type.elem;
     if (!mac)
         return inferred;
-    const Value *b = n->def->quant.bias ? operand(n, (size_t)n->def->quant.bias) : NULL;
+    const Value *b = n->def->quant.mac.bias ? operand(n, (size_t)n->def->quant.mac.bias) : NULL;
     return b && is_plain(b) && elem_bits(b->type.elem) > 32 ? b->type.elem : ELEM_INT32;
 }

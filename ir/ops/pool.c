@@ -328,69 +328,19 @@ static void drop_layout(const Node *from, Node *to) {
     node_drop_attr(to, "channels_last");
 }
 
-/* ---- what onnxruntime's kernels cannot do ---- */
-
-/* The mean of whole planes, for which onnxruntime's kernel stops while it runs unless the scale of
- * the operand, over that of the result and the elements of a plane, is from 2^-32 to below 256. */
-static bool mean_out_of_range(const OpCtx *c, double from, double to) {
-    const PoolAttrs *a = node_is(c->node, "GlobalAveragePool") ? NULL : c->attrs;
-    Type x = op_type(c, 0);
-    double plane = 1;
-    for (int i = 2; i < x.rank; i++) {
-        if (x.dims[i].value < 1)
-            return false;
-        plane *= (double)x.dims[i].value;
-        if (a && (a->w.kernel_shape.n != (size_t)x.rank - 2 ||
-                  a->w.kernel_shape.v[i - 2] != x.dims[i].value))
-            return false;
-    }
-    double ratio = from / (to * plane);
-    return from > 0 && to > 0 && !(ratio >= 0x1p-32 && ratio < 256);
-}
-
-static bool quants_out_of_range(const OpCtx *c, const char **why) {
-    const Quant *x = op_quant(c->node->in[0]), *y = op_quant(c->node->out[0]);
-    if (!x || !y || !mean_out_of_range(c, (double)quant_scale(x, 0), (double)quant_scale(y, 0)))
-        return false;
-    *why = "onnxruntime's kernel takes no scales that are so far apart";
-    return true;
-}
-
-/* The same of a float node between DequantizeLinear and QuantizeLinear. */
-static bool fused_out_of_range(const OpCtx *c, float scale) {
-    const Node *dq = c->node->in[0] ? c->node->in[0]->def : NULL;
-    bool is = dq && node_conversion(dq) == CONVERT_DEQUANTIZE && dq->n_in > 1;
-    const Tensor *from = is ? value_data(dq->in[1]) : NULL;
-    return from && from->count == 1 && mean_out_of_range(c, tensor_float(from, 0), (double)scale);
-}
-
-static bool global_applies(const OpCtx *c, const char **why) {
-    return !quants_out_of_range(c, why);
-}
-
-/* onnxruntime's is wrong where ceil_mode adds a row and padding is counted. */
-static bool qlinear_applies(const OpCtx *c, const char **why) {
-    const PoolAttrs *a = c->attrs;
-    if (a->w.ceil_mode && a->count_include_pad) {
-        *why = "QLinearAveragePool counts the padding that ceil_mode adds";
-        return false;
-    }
-    for (size_t i = 0; i < a->w.dilations.n; i++)
-        if (a->w.dilations.v[i] != 1) {
-            *why = "QLinearAveragePool has no dilations";
-            return false;
-        }
-    return !quants_out_of_range(c, why);
-}
-
-static bool ort_misfuses(const OpCtx *c, float scale) {
-    const char *why;
-    return !qlinear_applies(c, &why) || fused_out_of_range(c, scale);
-}
-
 static void drop_dilations(const Node *from, Node *to) {
     (void)from;
     node_drop_attr(to, "dilations");
+}
+
+/* onnxruntime's fusion hands them on to QLinearAveragePool, which has none. */
+static void drop_idle_dilations(Node *n, UniqueNames *names) {
+    (void)names;
+    const PoolAttrs *a = n->typed;
+    for (size_t i = 0; i < a->w.dilations.n; i++)
+        if (a->w.dilations.v[i] != 1)
+            return;
+    node_drop_attr(n, "dilations");
 }
 
 static bool has_pads(const PoolAttrs *a) {
@@ -419,19 +369,15 @@ const OpDef op_AveragePool = {
     .verify = verify,
     .infer = infer,
     .slices = op_slices_first,
-    .quant = {.kind = QUANT_COMPUTE,
-              .data = 1,
-              .homogeneous = true,
-              .same_storage = true,
-              .ort_misfuses = ort_misfuses},
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .scaled.homogeneous = true, .same_storage = true},
     .qop = {.domain = "com.microsoft",
             .op = "QLinearAveragePool",
             .operands = "0* y",
             .since = 10,
-            .applies = qlinear_applies,
             .lower_attrs = drop_dilations,
             .raise_attrs = drop_layout},
     .take_pads = average_takes_pads,
+    .normalize = drop_idle_dilations,
     .bind = average_bind,
 };
 
@@ -441,16 +387,11 @@ const OpDef op_GlobalAveragePool = {
     .verify = global_verify,
     .infer = global_infer,
     .slices = op_slices_first,
-    .quant = {.kind = QUANT_COMPUTE,
-              .data = 1,
-              .homogeneous = true,
-              .same_storage = true,
-              .ort_misfuses = fused_out_of_range},
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .scaled.homogeneous = true, .same_storage = true},
     .qop = {.domain = "com.microsoft",
             .op = "QLinearGlobalAveragePool",
             .operands = "0* y",
             .since = 10,
-            .applies = global_applies,
             .raise_attrs = drop_layout},
     .bind = global_average_bind,
 };
@@ -547,7 +488,10 @@ const OpDef op_MaxPool = {
     .verify = verify,
     .infer = infer,
     .slices = op_slices_first,
-    .quant = {.kind = QUANT_ORDER, .data = 1, .homogeneous = true, .move_axis = move_channel},
+    .quant = {.kind = QUANT_ORDER,
+              .data = 1,
+              .scaled.homogeneous = true,
+              .move.axis = move_channel},
     .take_pads = max_takes_pads,
     .bind = max_bind,
 };
@@ -558,6 +502,9 @@ const OpDef op_GlobalMaxPool = {
     .verify = global_verify,
     .infer = global_infer,
     .slices = op_slices_first,
-    .quant = {.kind = QUANT_ORDER, .data = 1, .homogeneous = true, .move_axis = move_channel},
+    .quant = {.kind = QUANT_ORDER,
+              .data = 1,
+              .scaled.homogeneous = true,
+              .move.axis = move_channel},
     .bind = global_max_bind,
 };

@@ -138,7 +138,7 @@ const OpDef op_PRelu = {
     .slices = op_slices_each,
     .quant = {.kind = QUANT_COMPUTE,
               .data = 1u << X,
-              .homogeneous = true,
+              .scaled.homogeneous = true,
               .widest = 8,
               .integer_refusal = integer_refusal},
     .upgrade = upgrade,

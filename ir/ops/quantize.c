@@ -271,20 +271,24 @@ static bool call_quantize(Binder *b, const Node *n, ElemType e, Grid g, int32_t 
 /* To and from floating-point types of 8 bits and less, which the binder keeps as floats and rounds:
  * no zero point but 0. */
 static bool rescale(Binder *b, const Node *n, const OpCtx *c, bool divides) {
+    const Value *x = n->in[X], *y = n->out[0];
     const Tensor *zp = value_data(op_in(c, ZP));
     bool zero = !op_in(c, ZP) || (zp && zp->data);
     for (size_t i = 0; zp && zp->data && i < zp->count; i++)
         zero &= tensor_float(zp, i) == 0;
-    if (own_form(n) || !zero)
+    if (!zero)
         return bind_unsupported(b, n, "floating-point types have no zero point but 0");
-    if (n->in[SCALE]->type.elem != ELEM_FLOAT)
+    if (!own_form(n) && n->in[SCALE]->type.elem != ELEM_FLOAT)
         return bind_unsupported(b, n, "its scale is not float");
-    Grid g = operand_grid(c, n->in[X]->type);
+    int scale, no_zp;
+    Grid g = own_form(n) ? bind_grid(b, op_quant(divides ? y : x), x->type, false, &scale, &no_zp)
+                         : operand_grid(c, x->type);
+    if (!own_form(n))
+        scale = bind_value(b, n->in[SCALE]);
     qk_rescale_f32_params p = {g.outer,   g.axis,   g.inner,   g.block,
                                g.s_outer, g.s_axis, g.s_inner, divides};
-    return bind_call(
-        b, n, "qk_rescale_f32", &p, sizeof p, 3,
-        (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[SCALE]), bind_value(b, n->out[0])});
+    return bind_call(b, n, "qk_rescale_f32", &p, sizeof p, 3,
+                     (int[]){bind_value(b, x), scale, bind_value(b, y)});
 }
 
 static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {

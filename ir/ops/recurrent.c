@@ -334,13 +334,13 @@ static bool lstm_applies(const OpCtx *c, const char **why) {
         .slices = slices,                                                                          \
         .quant = {.kind = QUANT_COMPUTE,                                                           \
                   .data = 1u << X | 1u << H0 | 1u << C0,                                           \
-                  .bias = BIAS,                                                                    \
+                  .mac.bias = BIAS,                                                                \
                   .prefers_float = "runtimes have no integer kernel for it (-weight-only stores "  \
                                    "its weights as integers)",                                     \
                   .integer_refusal = recur_integer_refusal,                                        \
-                  .stored = 1u << W | 1u << R,                                                     \
-                  .stored_axis = 1,                                                                \
-                  .stored_summed = 2},                                                             \
+                  .stores.operands = 1u << W | 1u << R,                                            \
+                  .stores.axis = 1,                                                                \
+                  .stores.summed = 2},                                                             \
         .bind = bind,                                                                              \
         __VA_ARGS__};
 

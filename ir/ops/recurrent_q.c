@@ -1,8 +1,8 @@
-/* RNN, GRU and LSTM on integers (kernels/lstm_q.h, gru_q.h, rnn_q.h). What they compute is the real
- * operator of the numbers that operands stand for: the state stays in fixed point of 32 bits from
- * step to step, 16 of which meet R, and a result is rounded once. Sums of x . W and of h . R become
- * fixed point of 24 bits behind the point by a multiplier for each row, where bias, zero point and
- * peepholes are added; Sigmoid and Tanh come from one table. */
+/* RNN, GRU and LSTM on integers (kernels/recurrent). What they compute
+ * is the real operator of the numbers that operands stand for: the state stays in fixed point of 32
+ * bits from step to step, 16 of which meet R, and a result is rounded once. Sums of x . W and of h
+ * . R become fixed point of 24 bits behind the point by a multiplier for each row, where bias, zero
+ * point and peepholes are added; Sigmoid and Tanh come from one table. */
 #include "ir/ops/recurrent.h"
 
 #include <math.h>

@@ -310,17 +310,18 @@ static bool min_bind(Binder *b, const Node *n, const OpCtx *c) {
 #define SUMS                                                                                       \
     {.kind = QUANT_COMPUTE,                                                                        \
      .data = 1u << DATA,                                                                           \
-     .homogeneous = true,                                                                          \
-     .move_axis = move_axis,                                                                       \
+     .scaled.homogeneous = true,                                                                   \
+     .move.axis = move_axis,                                                                       \
      .same_storage = true}
 #define NORM(linear)                                                                               \
     {.kind = QUANT_COMPUTE,                                                                        \
      .data = 1u << DATA,                                                                           \
-     .homogeneous = (linear),                                                                      \
-     .move_axis = move_axis,                                                                       \
+     .scaled.homogeneous = (linear),                                                               \
+     .move.axis = move_axis,                                                                       \
      .same_storage = true,                                                                         \
      .prefers_float = SPANS_TOO_MUCH}
-#define ORDER {.kind = QUANT_ORDER, .data = 1u << DATA, .homogeneous = true, .move_axis = move_axis}
+#define ORDER                                                                                      \
+    {.kind = QUANT_ORDER, .data = 1u << DATA, .scaled.homogeneous = true, .move.axis = move_axis}
 
 const OpDef op_ReduceMean = {REDUCE, .name = "ReduceMean", .quant = SUMS, .upgrade = upgrade_18,
                              .bind = mean_bind};

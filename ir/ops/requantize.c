@@ -1,5 +1,8 @@
 /* qxc::Requantize: from one quantized type to another, in one rounding. ONNX has no such operator;
- * there it is DequantizeLinear and QuantizeLinear. */
+ * there it is DequantizeLinear and QuantizeLinear.
+ *
+ * qxc::Reinterpret: the same integers, of another quantized type. In ONNX nothing stands there: one
+ * QuantizeLinear makes the integers, and a DequantizeLinear of another scale reads them. */
 #include "ir/ops/bind.h"
 
 static bool always(const Node *n) {
@@ -16,6 +19,22 @@ static bool verify(const OpCtx *c) {
     if (!type_is_quantized(y))
         return op_error_out(c, 0, "operand and result must have quantized types");
     return true;
+}
+
+static bool verify_reinterpret(const OpCtx *c) {
+    if (!verify(c))
+        return false;
+    const Quant *x = c->node->in[0]->type.quant, *y = c->node->out[0]->type.quant;
+    if (x->kind != QUANT_PARAMS || y->kind != QUANT_PARAMS)
+        return op_error_in(c, 0, "parameters of operand and result must be known");
+    return x->storage == y->storage ||
+           op_error_out(c, 0, "integers are %s in the operand, %s in the result",
+                        elem_name(x->storage), elem_name(y->storage));
+}
+
+static bool bind_reinterpret(Binder *b, const Node *n, const OpCtx *c) {
+    (void)c;
+    return bind_alias(b, n, n->out[0], n->in[0]);
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -43,4 +62,16 @@ const OpDef op_Requantize = {
     .stays = true,
     .own_form = always,
     .bind = bind,
+};
+
+const OpDef op_Reinterpret = {
+    .domain = "qxc",
+    .name = "Reinterpret",
+    .verify = verify_reinterpret,
+    .infer = op_same_type,
+    .slices = op_slices_each,
+    .conversion = CONVERT_REINTERPRET,
+    .stays = true,
+    .own_form = always,
+    .bind = bind_reinterpret,
 };

@@ -170,7 +170,7 @@ const OpDef op_Reshape = {
     .attrs = reshape_attrs,
     .infer = reshape_infer,
     .flat = true,
-    .quant = {MOVER, .move_axis = move_axis},
+    .quant = {MOVER, .move.axis = move_axis},
     .bind = bind,
 };
 
@@ -225,7 +225,7 @@ const OpDef op_Flatten = {
     .attrs = flatten_attrs,
     .infer = flatten_infer,
     .flat = true,
-    .quant = {MOVER, .move_axis = move_axis},
+    .quant = {MOVER, .move.axis = move_axis},
     .bind = bind,
 };
 
@@ -306,7 +306,7 @@ const OpDef op_Squeeze = {
     .attrs = axes_attrs,
     .infer = squeeze_infer,
     .flat = true,
-    .quant = {MOVER, .move_axis = move_axis},
+    .quant = {MOVER, .move.axis = move_axis},
     .upgrade = axes_upgrade,
     .bind = bind,
 };
@@ -319,7 +319,7 @@ const OpDef op_Unsqueeze = {
     .attrs = axes_attrs,
     .infer = unsqueeze_infer,
     .flat = true,
-    .quant = {MOVER, .move_axis = move_axis},
+    .quant = {MOVER, .move.axis = move_axis},
     .upgrade = axes_upgrade,
     .bind = bind,
 };

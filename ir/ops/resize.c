@@ -252,12 +252,6 @@ static const char *integer_refusal(const OpCtx *c, const Quant *x) {
                : NULL;
 }
 
-/* On integers onnxruntime cuts interpolated numbers off instead of rounding them. */
-static bool ort_misfuses(const OpCtx *c, float scale) {
-    (void)scale;
-    return interpolates(c);
-}
-
 /* ---- older opsets ---- */
 
 static void to_eleven(Node *n, const Tensor *scales, UniqueNames *names) {
@@ -287,10 +281,9 @@ const OpDef op_Resize = {
     .infer = infer,
     .quant = {.kind = QUANT_MOVE,
               .data = 1u << X,
-              .move_axis = move_axis,
-              .interpolates = interpolates,
-              .integer_refusal = integer_refusal,
-              .ort_misfuses = ort_misfuses},
+              .move.axis = move_axis,
+              .move.interpolates = interpolates,
+              .integer_refusal = integer_refusal},
     .upgrade = upgrade,
     .bind = bind,
 };

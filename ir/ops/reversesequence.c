@@ -61,6 +61,6 @@ const OpDef op_ReverseSequence = {
     .verify = verify,
     .infer = op_same_type,
     .slices = slices,
-    .quant = {.kind = QUANT_MOVE, .data = 1u << X, .move_axis = move_axis},
+    .quant = {.kind = QUANT_MOVE, .data = 1u << X, .move.axis = move_axis},
     .bind = bind,
 };

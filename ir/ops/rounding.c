@@ -25,8 +25,9 @@ static void no_power(Binder *b, const Node *n, double m, size_t channel, size_t 
         buf_fmt(&more, " (channel %zu, and %zu others)", channel, others);
     bind_error(
         b, n,
-        "-requant=shift: the scales make %.9g%s, which is no power of two; quantize with -pow2", m,
-        buf_as_str(&more).s);
+        "-requant=shift: the scales make %.9g%s, which is no power of two; where qxc quantizes, "
+        "-pow2 makes one of it, and scales that a file brings need another -requant",
+        m, buf_as_str(&more).s);
 }
 
 void bind_multiplier(Binder *b, const Node *n, SumRounding r, Multiplier m, int32_t *c,

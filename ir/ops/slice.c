@@ -153,7 +153,7 @@ const OpDef op_Slice = {
     .attrs_size = sizeof(SliceAttrs),
     .attrs = slice_attrs,
     .infer = slice_infer,
-    .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = slice_move},
+    .quant = {.kind = QUANT_MOVE, .data = 1, .move.axis = slice_move},
     .upgrade = slice_upgrade,
     .bind = slice_bind,
 };
@@ -267,7 +267,7 @@ const OpDef op_Split = {
     .attrs_size = sizeof(SplitAttrs),
     .attrs = split_attrs,
     .infer = split_infer,
-    .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = split_move},
+    .quant = {.kind = QUANT_MOVE, .data = 1, .move.axis = split_move},
     .upgrade = split_upgrade,
     .bind = split_bind,
 };
@@ -382,6 +382,6 @@ const OpDef op_Gather = {
     .attrs = gather_attrs,
     .infer = gather_infer,
     .slices = gather_slices,
-    .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = gather_move, .looks_up = true},
+    .quant = {.kind = QUANT_MOVE, .data = 1, .move.axis = gather_move, .move.looks_up = true},
     .bind = gather_bind,
 };

@@ -22,5 +22,5 @@ int op_slices(const OpDef *op, const OpCtx *c, size_t i, int axis, size_t result
     if (op->infer == op_broadcast)
         return op_slices_each(c, i, axis, result);
     bool moves = op->quant.kind == QUANT_MOVE || op->quant.kind == QUANT_ORDER;
-    return moves && op->quant.move_axis && i == 0 ? op->quant.move_axis(c, axis) : -1;
+    return moves && op->quant.move.axis && i == 0 ? op->quant.move.axis(c, axis) : -1;
 }

@@ -163,40 +163,6 @@ static bool fixed_output(const OpCtx *c, ElemType storage, float *scale, int64_t
     return true;
 }
 
-/* onnxruntime's QLinearSoftmax wraps the one 256/256 of a row to 0: no constant may say that rows
- * are longer. */
-static bool may_be_along_one(const OpCtx *c) {
-    Type x = op_type(c, 0);
-    int from, to;
-    if (x.rank < 0 || !row_axes(c, &from, &to))
-        return true;
-    while (from < to && x.dims[from].value <= 1)
-        from++;
-    return from == to;
-}
-
-/* QLinearSoftmax divides by the scale as a whole number of steps to 1, which it cuts off: 14 for
- * the float next to 1 / 15. Of bytes that is a step at most, of fewer bits a step is much. */
-static bool cuts_off(float scale) {
-    float steps = 1 / scale;
-    return scale > 0 && steps - floorf(steps) > steps * 0x1p-7f;
-}
-
-static bool ort_misfuses(const OpCtx *c, float scale) {
-    return may_be_along_one(c) || cuts_off(scale);
-}
-
-static bool qlinear_applies(const OpCtx *c, const char **why) {
-    const Quant *y = op_quant(c->node->out[0]);
-    if (may_be_along_one(c))
-        *why = "onnxruntime's QLinearSoftmax yields 0 along an axis of length 1, which this may be";
-    else if (y && quant_is_per_tensor(y) && cuts_off(quant_scale(y, 0)))
-        *why = "QLinearSoftmax cuts the steps to 1 off to a whole number";
-    else
-        return true;
-    return false;
-}
-
 static void lower_attrs(const Node *from, Node *to) {
     node_set_int(to, "opset", node_opset(from) >= 13 ? 13 : node_opset(from));
     node_set_int(to, "axis", ((const SoftmaxAttrs *)from->typed)->axis);
@@ -373,13 +339,11 @@ const OpDef op_Softmax = {
     .quant = {.kind = QUANT_COMPUTE,
               .data = 1,
               .counts_within = 12, /* hundreds of e^-12 are below a step of 1/256 */
-              .ort_misfuses = ort_misfuses,
               .fixed_output = fixed_output},
     .qop = {.domain = "com.microsoft",
             .op = "QLinearSoftmax",
             .operands = "0* y",
             .since = 10,
-            .applies = qlinear_applies,
             .lower_attrs = lower_attrs,
             .raise_attrs = raise_attrs,
             .restate = restate},

@@ -61,6 +61,6 @@ const OpDef op_Tile = {
     .shapes = 1u << REPEATS,
     .fixed = 1u << REPEATS,
     .infer = infer,
-    .quant = {.kind = QUANT_MOVE, .data = 1u << DATA, .move_axis = move_axis},
+    .quant = {.kind = QUANT_MOVE, .data = 1u << DATA, .move.axis = move_axis},
     .bind = bind,
 };

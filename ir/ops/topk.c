@@ -96,7 +96,10 @@ const OpDef op_TopK = {
     .attrs_size = sizeof(TopKAttrs),
     .attrs = attrs,
     .infer = infer,
-    .quant = {.kind = QUANT_ORDER, .data = 1u << X, .move_axis = move_axis, .homogeneous = true},
+    .quant = {.kind = QUANT_ORDER,
+              .data = 1u << X,
+              .move.axis = move_axis,
+              .scaled.homogeneous = true},
     .upgrade = upgrade,
     .bind = bind,
 };

@@ -105,6 +105,6 @@ const OpDef op_Transpose = {
     .attrs = attrs,
     .verify = verify,
     .infer = infer,
-    .quant = {.kind = QUANT_MOVE, .data = 1, .move_axis = move_axis},
+    .quant = {.kind = QUANT_MOVE, .data = 1, .move.axis = move_axis},
     .bind = bind,
 };

@@ -25,8 +25,8 @@ static bool bind(Binder *b, const Node *n, const char *op, UnaryFn *f) {
 }
 
 /* `value` is the function of x in double; the kernel is its float form. `at_zero`: PLAIN, KEEPS (0
- * of 0), BREAKS (infinite). */
-enum { PLAIN, KEEPS, BREAKS };
+ * of 0), BREAKS (infinite); with COMPOSITE where lib/ spells it out. */
+enum { PLAIN, KEEPS, BREAKS, COMPOSITE = 4 };
 
 #define UNARY(op, kernel, value, float_wanted, at_zero)                                            \
     static float kernel##_of(float number, const void *ctx) {                                      \
@@ -47,8 +47,9 @@ enum { PLAIN, KEEPS, BREAKS };
                   .data = 1,                                                                       \
                   .curve = true,                                                                   \
                   .prefers_float = (float_wanted) ? SPANS_TOO_MUCH : NULL,                         \
-                  .keeps_zero = (at_zero) == KEEPS,                                                \
-                  .singular = (at_zero) == BREAKS ? 1 : 0},                                        \
+                  .keeps_zero = ((at_zero) & 3) == KEEPS,                                          \
+                  .singular = ((at_zero) & 3) == BREAKS ? 1 : 0},                                  \
+        .composite = ((at_zero) & COMPOSITE) != 0,                                                 \
         .bind = kernel##_bind,                                                                     \
     };
 
@@ -65,9 +66,9 @@ UNARY(Cosh, cosh, cosh(x), true, PLAIN)
 UNARY(Erf, erf, erf(x), true, KEEPS)
 UNARY(Exp, exp, exp(x), true, PLAIN)
 UNARY(Floor, floor, floor(x), true, KEEPS)
-UNARY(HardSwish, hardswish, x *clamp01(x / 6 + 0.5), false, KEEPS)
+UNARY(HardSwish, hardswish, x *clamp01(x / 6 + 0.5), false, KEEPS | COMPOSITE)
 UNARY(Log, log, log(x), true, BREAKS)
-UNARY(Mish, mish, x *tanh(softplus(x)), false, KEEPS)
+UNARY(Mish, mish, x *tanh(softplus(x)), false, KEEPS | COMPOSITE)
 UNARY(Neg, neg, -x, true, KEEPS)
 UNARY(Reciprocal, reciprocal, 1 / x, true, BREAKS)
 UNARY(Round, rint, rint(x), true, KEEPS)

@@ -98,7 +98,7 @@ double op_real(const Value *v, size_t i) {
     if (!q)
         return tensor_float(t, i);
     size_t e = q->n_scale > 1 ? quant_index(q, t->rank, t->dims, i) : 0;
-    return (double)(tensor_int(t, i) - quant_zp(q, e)) * (double)quant_scale(q, e);
+    return tensor_steps(t, i, q, e) * (double)quant_scale(q, e);
 }
 
 bool op_ints(const OpCtx *c, size_t i, Ints *out) {
@@ -257,11 +257,11 @@ const Quant *op_quant(const Value *v) {
 
 bool node_interpolates(const Node *n) {
     const OpDef *op = n->def;
-    if (!op || !op->quant.interpolates)
+    if (!op || !op->quant.move.interpolates)
         return false;
     Type few[OP_FEW];
     OpCtx c = op_ctx_few(n, few, NULL);
-    return op->quant.interpolates(&c);
+    return op->quant.move.interpolates(&c);
 }
 
 bool node_moves(const Node *n) {
@@ -270,13 +270,13 @@ bool node_moves(const Node *n) {
 }
 
 const Quant *op_moved_quant(const OpCtx *c, const OpDef *op, const Quant *q) {
-    if (!q || q->n_axes == 0 || !op->quant.move_axis)
+    if (!q || q->n_axes == 0 || !op->quant.move.axis)
         return q;
     Quant *moved = quant_copy(c->arena, q);
     moved->alias = STR_NONE;
     bool same = true;
     for (int i = 0; i < q->n_axes; i++) {
-        moved->axis[i] = op->quant.move_axis(c, q->axis[i]);
+        moved->axis[i] = op->quant.move.axis(c, q->axis[i]);
         if (moved->axis[i] < 0)
             return NULL;
         same = same && moved->axis[i] == q->axis[i];

@@ -77,7 +77,24 @@ static bool check_var(const Node *n, const SchemaParam *p, bool output, size_t a
     return true;
 }
 
-static bool check_types(const Node *n, const OnnxSchema *s, bool output, Binding *vars,
+/* Integers that were made of floats, read by what computes on floats alone. */
+static void advise_floats(const Node *n, const OnnxSchema *s, size_t i, Diags *d) {
+    const Value *v = n->in[i];
+    if (v->def && !v->type.quant && elem_is_int(v->type.elem) && elem_bits(v->type.elem) <= 16 &&
+        onnx_schema_allows(s, false, (int)i, ELEM_FLOAT))
+        diag_note(d, n->loc,
+                  "%s computes on floats: a DequantizeLinear before it gives it these (of Aidge's "
+                  "networks the fake-quantized, expanded export does)",
+                  diag_name(d, n->op));
+}
+
+/* Beyond ONNX: QOperators on integers of 4 bits, as Aidge writes them. */
+static ElemType widened(const Node *n, ElemType e) {
+    bool narrow = (e == ELEM_INT4 || e == ELEM_UINT4) && qop_of(n);
+    return !narrow ? e : e == ELEM_INT4 ? ELEM_INT8 : ELEM_UINT8;
+}
+
+static bool check_types(const Node *n, const OnnxSchema *s, bool beyond, bool output, Binding *vars,
                         size_t *n_vars, Diags *d) {
     size_t count = output ? n->n_out : n->n_in;
     for (size_t i = 0; i < count; i++) {
@@ -86,27 +103,36 @@ static bool check_types(const Node *n, const OnnxSchema *s, bool output, Binding
         if (!p || !v || v->type.kind != TYPE_TENSOR || v->type.elem == ELEM_UNDEFINED)
             continue; /* of too many, check_count speaks */
         ElemType e = type_real_elem(v->type);
-        if (!onnx_schema_allows(s, output, (int)i, (int)e))
-            return diag_error(d, value_loc(n, output, i, d),
-                              "%s does not take %s as %s '%s' at opset %d", diag_name(d, n->op),
-                              type_text(n->graph->module->arena, v->type),
-                              output ? "result" : "operand", p->name, (int)node_opset(n));
+        if (!onnx_schema_allows(s, output, (int)i, (int)(beyond ? widened(n, e) : e))) {
+            diag_error(d, value_loc(n, output, i, d), "%s does not take %s as %s '%s' at opset %d",
+                       diag_name(d, n->op), type_text(n->graph->module->arena, v->type),
+                       output ? "result" : "operand", p->name, (int)node_opset(n));
+            if (!output)
+                advise_floats(n, s, i, d);
+            return false;
+        }
         if (!check_var(n, p, output, i, vars, n_vars, d))
             return false;
     }
     return true;
 }
 
-static bool check_all_types(const Node *n, const OnnxSchema *s, Diags *d) {
+static bool check_all_types(const Node *n, const OnnxSchema *s, bool beyond, Diags *d) {
     Binding vars[MAX_VARS];
     size_t n_vars = 0;
-    return check_types(n, s, false, vars, &n_vars, d) &&
+    return check_types(n, s, beyond, false, vars, &n_vars, d) &&
            !n->told && /* that results are stated wrongly, say */
-           check_types(n, s, true, vars, &n_vars, d);
+           check_types(n, s, beyond, true, vars, &n_vars, d);
 }
 
-static bool check_schema(const Node *n, Diags *d) {
-    const OnnxSchema *s = node_schema(n);
+/* In an ONNX file; what passes make of a chain is spelled out before one is written. */
+static bool is_too_new(const Node *n, unsigned flags) {
+    return flags & VERIFY_ONNX && n->def && n->def->composite && node_opset(n) > 0 &&
+           !onnx_schema_find(n->domain, n->op, (int)node_opset(n));
+}
+
+static bool check_schema(const Node *n, unsigned flags, Diags *d) {
+    const OnnxSchema *s = is_too_new(n, flags) ? NULL : node_schema(n);
     if (!s) /* a custom operator, or a function of the model */
         return n->def == NULL || !domain_is_onnx(n->domain) || node_opset(n) == 0 ||
                diag_error(d, n->loc, "%s does not exist at opset %lld", diag_name(d, n->op),
@@ -117,12 +143,12 @@ static bool check_schema(const Node *n, Diags *d) {
         return diag_error(d, n->loc, "%s does not exist any more at opset %lld",
                           diag_name(d, n->op), (long long)node_opset(n));
     return check_count(n, s, false, d) && check_count(n, s, true, d) &&
-           (node_on_integers(n) || check_all_types(n, s, d));
+           (node_on_integers(n) || check_all_types(n, s, true, d));
 }
 
 bool node_types_fit(const Node *n, Diags *d) {
     const OnnxSchema *s = node_schema(n);
-    return !s || check_all_types(n, s, d);
+    return !s || check_all_types(n, s, false, d);
 }
 
 /* ---- one node ---- */
@@ -188,17 +214,10 @@ static bool verify_node(const Node *n, const Verify *v) {
     Diags *d = v->d;
     if (n->misread)
         return true;
-    if (!check_import(n, v) || (!is_own_form(n) && !check_schema(n, d)))
+    if (!check_import(n, v) || (!is_own_form(n) && !check_schema(n, v->flags, d)))
         return false;
     if (node_in_function(n))
         return true; /* operands have no types there */
-    if (v->flags & VERIFY_WARN && node_on_integers(n) &&
-        map_set(v->implied, STR("integers"), (void *)n))
-        diag_warning(
-            d, n->loc,
-            "%s of plain integers is not in ONNX, and runtimes refuse it; -emit=qdq, qop or "
-            "c give it quantized types (said once)",
-            diag_name(d, n->op));
     if (node_reads_faulty(n))
         return true; /* one mistake, one error */
     int before = diags_errors(d);

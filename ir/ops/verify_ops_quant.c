@@ -25,8 +25,8 @@ static const char *quant_text(Arena *a, const Quant *q) {
 /* Axis of vector parameters of a QOperator's operand; they stand for channels. */
 static int operand_axis(const QuantLaws *l, size_t i) {
     const QuantRule *r = &l->op->quant;
-    bool weight = r->kind == QUANT_MAC && r->weight > 0 && i == (size_t)r->weight;
-    return weight && r->weight_axis ? r->weight_axis(&l->c) : -1;
+    bool weight = r->kind == QUANT_MAC && r->mac.weight > 0 && i == (size_t)r->mac.weight;
+    return weight && r->mac.weight_axis ? r->mac.weight_axis(&l->c) : -1;
 }
 
 static const Quant *operand_quant(const QuantLaws *l, size_t i) {
@@ -109,6 +109,8 @@ static bool check_mover(const QuantLaws *l) {
         const Quant *out = kept_quant(y);
         if (!q && !out)
             continue;
+        if ((!q && y->type.tilde) || (!out && op_type(&l->c, 0).tilde))
+            continue; /* what plain integers stand for is not said everywhere */
         if (q && out && node_interpolates(l->c.node) && quant_is_per_tensor(q) &&
             quant_is_per_tensor(out))
             continue; /* a grid of its own */
@@ -129,14 +131,14 @@ static bool check_mover(const QuantLaws *l) {
 
 static bool check_weight_axis(const QuantLaws *l, const Quant *w) {
     const QuantRule *r = &l->op->quant;
-    int channel = r->weight_axis ? r->weight_axis(&l->c) : -1;
+    int channel = r->mac.weight_axis ? r->mac.weight_axis(&l->c) : -1;
     for (int i = 0; w && i < w->n_axes; i++) {
         if (w->axis[i] == channel || w->block[i] > 1)
             continue;
         if (channel < 0)
-            return op_error_in(&l->c, (size_t)r->weight,
+            return op_error_in(&l->c, (size_t)r->mac.weight,
                                "weights cannot be quantized along axis %d here", w->axis[i]);
-        return op_error_in(&l->c, (size_t)r->weight,
+        return op_error_in(&l->c, (size_t)r->mac.weight,
                            "weights are quantized along axis %d, the output channels are axis %d",
                            w->axis[i], channel);
     }
@@ -151,13 +153,13 @@ static bool one_accumulator(const QuantLaws *l, const Quant *x, const Quant *w) 
 
 static bool check_bias(const QuantLaws *l, const Quant *x, const Quant *w) {
     const QuantRule *r = &l->op->quant;
-    const Value *bias = r->bias ? op_in(&l->c, (size_t)r->bias) : NULL;
+    const Value *bias = r->mac.bias ? op_in(&l->c, (size_t)r->mac.bias) : NULL;
     const Quant *b = bias ? kept_quant(bias) : NULL;
     if (!known(b) || b->storage != ELEM_INT32 || !one_accumulator(l, x, w))
         return true;
     size_t n = b->n_scale > w->n_scale ? b->n_scale : w->n_scale;
     if (b->n_scale != w->n_scale && b->n_scale != 1 && w->n_scale != 1)
-        return op_error_in(&l->c, (size_t)r->bias, "the bias has %zu scales, the weights %zu",
+        return op_error_in(&l->c, (size_t)r->mac.bias, "the bias has %zu scales, the weights %zu",
                            b->n_scale, w->n_scale);
     for (size_t i = 0; i < n; i++) {
         float want = quant_scale(x, 0) * quant_scale(w, i), have = quant_scale(b, i);
@@ -167,11 +169,11 @@ static bool check_bias(const QuantLaws *l, const Quant *x, const Quant *w) {
         buf_f32(&t, have);
         buf_text(&t, ", the product of the input's and the weights' scales is ");
         buf_f32(&t, want);
-        return op_error_in(&l->c, (size_t)r->bias, "scale %zu of bias '%s' is " STR_FMT, i,
+        return op_error_in(&l->c, (size_t)r->mac.bias, "scale %zu of bias '%s' is " STR_FMT, i,
                            diag_name(l->c.d, bias->name), STR_ARG(buf_as_str(&t)));
     }
     if (!quant_zp_all_zero(b))
-        return op_error_in(&l->c, (size_t)r->bias, "the zero point of bias '%s' must be 0",
+        return op_error_in(&l->c, (size_t)r->mac.bias, "the zero point of bias '%s' must be 0",
                            diag_name(l->c.d, bias->name));
     return true;
 }
@@ -211,12 +213,12 @@ static bool zp_costs(const Quant *w) {
 
 static void warn_overflow(const QuantLaws *l, const Quant *x, const Quant *w) {
     const QuantRule *r = &l->op->quant;
-    const Tensor *data = op_const(&l->c, (size_t)r->weight);
-    int channel = r->weight_axis ? r->weight_axis(&l->c) : -1;
+    const Tensor *data = op_const(&l->c, (size_t)r->mac.weight);
+    int channel = r->mac.weight_axis ? r->mac.weight_axis(&l->c) : -1;
     if (!data || !data->data || !elem_is_int(data->elem) || channel < 0 || channel >= data->rank ||
         elem_bits(x->storage) > 8 || elem_bits(w->storage) > 8 || data->count == 0)
         return; /* 16-bit operands accumulate in 64 bits */
-    const Tensor *bias = r->bias ? op_const(&l->c, (size_t)r->bias) : NULL;
+    const Tensor *bias = r->mac.bias ? op_const(&l->c, (size_t)r->mac.bias) : NULL;
     if (bias && (!bias->data || !elem_is_int(bias->elem)))
         bias = NULL;
     double k = (double)data->count / (double)data->dims[channel];
@@ -230,16 +232,16 @@ static void warn_overflow(const QuantLaws *l, const Quant *x, const Quant *w) {
 
 static bool check_mac(const QuantLaws *l) {
     const QuantRule *r = &l->op->quant;
-    const Quant *x = operand_quant(l, 0), *w = operand_quant(l, (size_t)r->weight);
+    const Quant *x = operand_quant(l, 0), *w = operand_quant(l, (size_t)r->mac.weight);
     if (w && !check_weight_axis(l, w))
         return false;
     bool ok = check_bias(l, x, w);
     if (ok && (l->flags & VERIFY_WARN) && !l->view && one_accumulator(l, x, w)) {
         /* Of a QOperator it is told once it has become types. */
-        const Value *v = op_in(&l->c, (size_t)r->weight);
+        const Value *v = op_in(&l->c, (size_t)r->mac.weight);
         if (zp_costs(w) && value_data(v))
             diag_warning(
-                l->c.d, op_in_loc(&l->c, (size_t)r->weight),
+                l->c.d, op_in_loc(&l->c, (size_t)r->mac.weight),
                 "%s: the zero point of weights '%s' is not 0: each sum takes another one, over "
                 "its operand, and kernels that rely on 0 do not serve",
                 diag_name(l->c.d, l->c.node->op), diag_name(l->c.d, v->name));
@@ -254,9 +256,9 @@ static bool check_mac(const QuantLaws *l) {
 static bool check_operands(const QuantLaws *l) {
     for (size_t i = 0; i < l->c.n_in; i++) {
         const Value *v = op_in(&l->c, i);
-        bool bias = l->op->quant.bias && i == (size_t)l->op->quant.bias;
-        bool weight = (l->op->quant.weight && i == (size_t)l->op->quant.weight) ||
-                      (i < 32 && (l->op->quant.stored >> i & 1));
+        bool bias = l->op->quant.mac.bias && i == (size_t)l->op->quant.mac.bias;
+        bool weight = (l->op->quant.mac.weight && i == (size_t)l->op->quant.mac.weight) ||
+                      (i < 32 && (l->op->quant.stores.operands >> i & 1));
         if (op_quant(v) && !quant_rule_is_data(&l->op->quant, i) && !bias && !weight &&
             l->op->quant.kind != QUANT_NEVER)
             return op_error_in(&l->c, i, "operand %zu ('%s') cannot be quantized", i,
@@ -277,7 +279,31 @@ static bool check_known(const QuantLaws *l) {
     return true;
 }
 
+/* QuantizeLinear's result, DequantizeLinear's operand. */
+static bool converts_to(const Node *n, bool in) {
+    return n->n_in == 1 && node_conversion(n) == (in ? CONVERT_DEQUANTIZE : CONVERT_QUANTIZE);
+}
+
+/* Numbers of a small floating-point type are made and read by Q and DQ: no operator has a law or a
+ * kernel for them. */
+static bool check_small_floats(const Node *n, Diags *d) {
+    for (size_t i = 0; i < n->n_in + n->n_out; i++) {
+        bool in = i < n->n_in;
+        const Value *v = in ? n->in[i] : n->out[i - n->n_in];
+        if (!v || !v->type.quant || v->type.quant->grid == GRID_INTEGERS || converts_to(n, in))
+            continue;
+        return diag_error(d, in ? node_in_loc(n, i, d) : node_out_loc(n, i - n->n_in, d),
+                          "%s: '%s' is %sq, which only QuantizeLinear makes and DequantizeLinear "
+                          "reads: the operator computes on float between them",
+                          diag_name(d, n->op), diag_name(d, v->name),
+                          elem_name(v->type.quant->storage));
+    }
+    return true;
+}
+
 bool verify_node_quant(const Node *n, unsigned flags, Diags *d) {
+    if (!check_small_floats(n, d))
+        return false;
     QuantLaws l = {.op = n->def, .flags = flags};
     Type few[OP_FEW];
     QopView view;

@@ -96,10 +96,10 @@ static bool check_params(const Node *n, Params p, Diags *d) {
 /* The channels of operand i, which the weights of a multiply-accumulate alone have. */
 static int64_t channels_of(const QopView *view, const OpCtx *c, size_t i) {
     const QuantRule *r = &view->op->quant;
-    if (r->kind != QUANT_MAC || !r->weight || i != (size_t)r->weight)
+    if (r->kind != QUANT_MAC || !r->mac.weight || i != (size_t)r->mac.weight)
         return 1;
     Type w = op_type(c, i);
-    int axis = r->weight_axis ? r->weight_axis(c) : -1;
+    int axis = r->mac.weight_axis ? r->mac.weight_axis(c) : -1;
     return w.rank >= 0 && axis >= 0 && axis < w.rank ? w.dims[axis].value : -1;
 }
 

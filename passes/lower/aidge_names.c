@@ -42,8 +42,15 @@ static Str claim(Names *s, Map *used, Str name, const void *who) {
     }
 }
 
+/* Inputs and outputs keep their names, even where Aidge takes two of them for one. */
+static bool is_interface(const Names *s, const Value *v) {
+    return v->graph == s->m->graph && (v->kind == VALUE_INPUT || value_is_output(v));
+}
+
 static void name_value(Value *v, void *ctx) {
     Names *s = ctx;
+    if (is_interface(s, v))
+        return;
     v->name = claim(s, s->values, v->name, v);
     if (v->kind == VALUE_CONST)
         v->name = claim(s, s->nodes, v->name, v);

@@ -68,7 +68,7 @@ static double *largest_biases(Arena *a, const Tensor *b, const Quant *acc, size_
 }
 
 static bool sums_fit(const Int32Bias *s, const Node *n, const Quant *acc, const Tensor *bias) {
-    const Value *w = n->in[n->def->quant.weight];
+    const Value *w = n->in[n->def->quant.mac.weight];
     size_t columns = w->data->rank > 1 ? (size_t)w->data->dims[w->data->rank - 1] : 1;
     const int64_t *sums = largest_sums(s->arena, w->data, w->type.quant, columns);
     const double *biases = largest_biases(s->arena, bias, acc, columns);
@@ -93,10 +93,10 @@ static bool broadcasts(const Tensor *bias, Type y) {
 
 /* What the accumulator is quantized with, NULL with the reason. */
 static Quant *accumulator(const Int32Bias *s, const Node *n, const Tensor *bias, const char **why) {
-    Value *w = n->in[n->def->quant.weight];
+    Value *w = n->in[n->def->quant.mac.weight];
     const Quant *x = op_quant(n->in[0]), *wq = op_quant(w);
     OpCtx c = op_ctx(n, NULL);
-    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+    int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
     Type y = n->out[0]->type;
     *why = "its operands are not quantized to 8 bits";
     if (!is_byte(x) || !is_byte(wq))
@@ -155,15 +155,9 @@ static Value *int_bias(const Int32Bias *s, Value *b, const Quant *acc) {
 static void dequantize_behind(const Int32Bias *s, Node *n, const Quant *acc) {
     Value *y = n->out[0];
     Node *d = node_new(n->graph, STR_NONE, STR("DequantizeLinear"), 1, 1);
-    d->loc = n->loc;
     node_from(d, n, PASS_NAME);
-    n->out[0] = NULL;
     Str name = unique_name(s->names, arena_strf(s->arena, STR_FMT "_int32", STR_ARG(y->name)));
-    d->in[0] = node_add_output(n, 0, name, type_quantized(y->type, acc));
-    d->out[0] = y;
-    y->def = d;
-    y->index = 0;
-    node_insert_after(n, d);
+    node_follow(n, 0, d, name, type_quantized(y->type, acc));
     op_resolve(d, s->c->d);
 }
 
@@ -182,7 +176,7 @@ static void rewrite(const Int32Bias *s, Node *n, Node *add, Quant *acc) {
 
 static bool is_product(const Node *n) {
     return recipe_takes(n) && !op_quant(n->out[0]) && op_quant(n->in[0]) &&
-           op_quant(n->in[n->def->quant.weight]);
+           op_quant(n->in[n->def->quant.mac.weight]);
 }
 
 /* That its bias is float was remarked, and may not stay so. */

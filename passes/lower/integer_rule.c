@@ -19,7 +19,7 @@ static const Quant *operand_quant(const Rule *t, const Value *v) {
 }
 
 static bool bias_fits(const Node *n, size_t channels) {
-    size_t at = (size_t)n->def->quant.bias;
+    size_t at = (size_t)n->def->quant.mac.bias;
     if (!at || n->n_in <= at || !n->in[at])
         return true;
     const Tensor *b = type_is_quantized(n->in[at]->type) && value_is_const(n->in[at])
@@ -37,7 +37,7 @@ static bool product_is_normal(const Quant *x, const Quant *w) {
 
 static const char *why_not_mac(const Rule *t, const Node *n) {
     const QuantRule *rule = &n->def->quant;
-    const Quant *x = operand_quant(t, n->in[0]), *w = operand_quant(t, n->in[rule->weight]);
+    const Quant *x = operand_quant(t, n->in[0]), *w = operand_quant(t, n->in[rule->mac.weight]);
     if (!x && !w)
         return "its operands are float";
     if (!x || !w)
@@ -48,12 +48,12 @@ static const char *why_not_mac(const Rule *t, const Node *n) {
     if (quant_is_blocked(w))
         return "its weights are quantized in blocks, which one accumulator cannot hold";
     OpCtx c = op_ctx(n, t->d);
-    int axis = rule->weight_axis ? rule->weight_axis(&c) : -1;
+    int axis = rule->mac.weight_axis ? rule->mac.weight_axis(&c) : -1;
     if (w->n_axes == 1 && w->axis[0] != axis)
         return "its weights are quantized along an axis that it sums over";
     if (!product_is_normal(x, w))
         return "the product of its scales is too small or too large for a float";
-    Type wt = n->in[rule->weight]->type;
+    Type wt = n->in[rule->mac.weight]->type;
     if (axis >= 0 && axis < wt.rank && !bias_fits(n, (size_t)wt.dims[axis].value))
         return "its bias is not a constant of one number a channel";
     return y && !quant_is_per_tensor(y) ? "its result is quantized per axis" : NULL;
@@ -92,15 +92,16 @@ static const char *why_not_move(const Rule *t, const Node *n) {
         return "the axis its operand is quantized along does not survive it";
     const char *why = n->def->quant.integer_refusal ? n->def->quant.integer_refusal(&c, x) : NULL;
     const Quant *y = edit_tilde(n->out[0]);
-    bool rounds = y && quant_is_per_tensor(x) && quant_equal(x, y) && n->def->quant.fills_anew &&
-                  n->def->quant.fills_anew(&c); /* its result is rounded to that grid as it is */
+    bool rounds =
+        y && quant_is_per_tensor(x) && quant_equal(x, y) && n->def->quant.move.fills_anew &&
+        n->def->quant.move.fills_anew(&c); /* its result is rounded to that grid as it is */
     if (why && !rounds)
         return why;
     return y ? NULL : "its result is float";
 }
 
 static bool is_stored(const Node *n, size_t i) {
-    return i < 32 && (n->def->quant.stored >> i & 1);
+    return i < 32 && (n->def->quant.stores.operands >> i & 1);
 }
 
 static bool stores_weights(const Rule *t, const Node *n) {
@@ -137,7 +138,7 @@ static const char *why_not_recurrent(const Rule *t, const Node *n) {
 
 const char *integer_rule(const Node *n, Value *const *ints, size_t n_ints, Diags *d) {
     const Rule rule = {ints, n_ints, d}, *t = &rule;
-    if (!n->def || n->n_out < 1 || (!n->out[0] && !n->def->quant.stored))
+    if (!n->def || n->n_out < 1 || (!n->out[0] && !n->def->quant.stores.operands))
         return "qxc does not know this operator";
     switch (n->def->quant.kind) {
     case QUANT_NEVER:
@@ -146,6 +147,6 @@ const char *integer_rule(const Node *n, Value *const *ints, size_t n_ints, Diags
     case QUANT_MAC: return why_not_mac(t, n);
     case QUANT_MOVE:
     case QUANT_ORDER: return why_not_move(t, n);
-    default: return n->def->quant.stored ? why_not_recurrent(t, n) : why_not_compute(t, n);
+    default: return n->def->quant.stores.operands ? why_not_recurrent(t, n) : why_not_compute(t, n);
     }
 }

@@ -137,9 +137,7 @@ void lower_float_result(Lower *l, Node *n, size_t i) {
     } else {
         n->out[i] = NULL;
         node_add_output(n, i, derived_name(&l->b, base, "_QuantizeLinear_Input"), real);
-        to->out[0] = y;
-        y->def = to;
-        y->index = 0;
+        node_take_result(to, 0, y);
         l->ints[y->id] = y;
     }
     quantize_into(l, to, n->out[i], q, to->out[0], base);
@@ -165,7 +163,7 @@ void lower_on_integers(Lower *l, Node *n) {
 
 static void lower_conversion(Lower *l, Node *n) {
     Value *x = n->in[0], *y = n->out[0];
-    if (is_own_dequantize(n) && l->floats[x->id] == x) { /* float without a Q of its own */
+    if (is_typed_dequantize(n) && l->floats[x->id] == x) { /* float without a Q of its own */
         value_replace(l->b.m, l->uses, y, x);
         if (uses_is_output(l->uses, y)) {
             x->name = y->name;
@@ -176,13 +174,17 @@ static void lower_conversion(Lower *l, Node *n) {
         node_remove(n);
         return;
     }
-    if (is_own_dequantize(n) && lower_accumulator_to_float(l, n))
+    if (is_typed_dequantize(n) && lower_accumulator_to_float(l, n))
         return;
-    if (is_own_dequantize(n)) {
+    if (is_typed_dequantize(n)) {
         n->in[0] = lower_ints(l, x);
         dequantize_from(l, n, lower_quant(l, x), y->type, base_name(x->name));
         if (!l->floats[x->id] && n->graph == n->in[0]->graph)
             l->floats[x->id] = y; /* all that follow it see it */
+        return;
+    }
+    if (is_reinterpret(n)) { /* goes when the others have their names again */
+        lower_on_integers(l, n);
         return;
     }
     const Quant *q = lower_quant(l, y);
@@ -205,9 +207,10 @@ static bool touches_quantized(const Lower *l, const Node *n) {
 }
 
 static bool converts_quantized(const Lower *l, const Node *n) {
-    if (is_own_dequantize(n))
+    if (is_typed_dequantize(n))
         return lower_quant(l, n->in[0]);
-    return (is_own_quantize(n) || is_requantize(n)) && lower_quant(l, n->out[0]);
+    bool converts = is_typed_quantize(n) || is_requantize(n) || is_reinterpret(n);
+    return converts && lower_quant(l, n->out[0]);
 }
 
 static void lower_graph(Lower *l, Graph *g);
@@ -240,6 +243,13 @@ static void lower_leaf(Lower *l, Value *v) {
         widen(l, v);
 }
 
+static void normalize(Lower *l, Node *n) {
+    if (!n->def || !n->def->normalize)
+        return;
+    n->def->normalize(n, l->b.names);
+    op_resolve(n, l->b.d);
+}
+
 static void lower_graph(Lower *l, Graph *g) {
     size_t n_consts = g->n_consts; /* those made on the way are plain */
     for (size_t i = 0; i < g->n_in; i++)
@@ -252,14 +262,37 @@ static void lower_graph(Lower *l, Graph *g) {
         else if (has_bodies(n)) {
             lower_on_integers(l, n);
             lower_bodies(l, n);
-        } else if (touches_quantized(l, n))
+        } else if (touches_quantized(l, n)) {
+            normalize(l, n);
             l->node(l, n);
+        }
     }
     for (size_t i = 0; i < g->n_out; i++)
         g->out[i] = lower_ints(l, g->out[i]);
 }
 
 /* ---- the module ---- */
+
+/* In ONNX the integers themselves are read in two ways, and no `~` can say how; what goes out keeps
+ * its name. */
+static void drop_reinterprets(Graph *g, void *ctx) {
+    Lower *l = ctx;
+    FOR_NODES(n, g) {
+        if (!is_reinterpret(n))
+            continue;
+        if (uses_is_output(l->uses, n->out[0])) {
+            node_becomes(n, l->b.pass);
+            n->domain = STR_NONE;
+            n->op = STR("Identity");
+            op_resolve(n, l->b.d);
+        } else {
+            n->in[0]->type.quant = NULL;
+            n->in[0]->type.tilde = false;
+            value_replace(l->b.m, l->uses, n->out[0], n->in[0]);
+            node_remove(n);
+        }
+    }
+}
 
 static void note_value(Value *v, void *ctx) {
     Lower *l = ctx;
@@ -288,5 +321,8 @@ void lower_module(Lower *l, Module *m) {
     lower_graph(l, m->graph);
     module_each_value(m, set_value, l);
     spelling_restore(l);
+    l->uses = uses_new(m);
+    module_each_graph(m, drop_reinterprets, l);
+    order_restore(l);
     drop_unused_quants(m);
 }

@@ -16,15 +16,17 @@ static bool is_byte(const Quant *q) {
 /* The result is the sum itself: int32 whose scales are the products. */
 static bool yields_accumulator(const Lower *l, const Node *n) {
     const QuantRule *r = n->def ? &n->def->quant : NULL;
-    if (!r || r->kind != QUANT_MAC || r->bias || n->n_in <= (size_t)r->weight || n->n_out != 1)
+    if (!r || r->kind != QUANT_MAC || r->mac.bias || n->n_in <= (size_t)r->mac.weight ||
+        n->n_out != 1)
         return false;
-    const Quant *x = lower_quant(l, n->in[0]), *w = lower_quant(l, n->in[r->weight]);
+    const Quant *x = lower_quant(l, n->in[0]), *w = lower_quant(l, n->in[r->mac.weight]);
     const Quant *y = lower_quant(l, n->out[0]);
     int rank = n->out[0] ? n->out[0]->type.rank : -1;
     if (!is_byte(x) || !is_byte(w) || !y || y->kind != QUANT_PARAMS || y->storage != ELEM_INT32 ||
         y->has_range || !quant_is_per_tensor(x) || !quant_zp_all_zero(y) ||
         y->n_scale != w->n_scale || y->n_axes != w->n_axes || w->n_axes > 1 ||
-        (w->n_axes && (w->axis[0] != n->in[r->weight]->type.rank - 1 || y->axis[0] != rank - 1)))
+        (w->n_axes &&
+         (w->axis[0] != n->in[r->mac.weight]->type.rank - 1 || y->axis[0] != rank - 1)))
         return false;
     for (size_t i = 0; i < w->n_scale; i++)
         if (quant_scale(y, i) != quant_scale(x, 0) * quant_scale(w, i))
@@ -46,7 +48,7 @@ static Value *weight_zero_point(Lower *l, const Value *w, const Quant *q) {
 }
 
 static void lower_product(Lower *l, Node *n) {
-    Value *x = n->in[0], *w = n->in[n->def->quant.weight];
+    Value *x = n->in[0], *w = n->in[n->def->quant.mac.weight];
     Node *to = build_node(&l->b, n->graph, "", "MatMulInteger", 4, lower_quant_name(l, n));
     to->loc = n->loc;
     to->doc = n->doc;
@@ -105,9 +107,7 @@ bool lower_accumulator_to_float(Lower *l, Node *n) {
     mul->in[0] = node_add_output(cast, 0, derived_name(&l->b, base_name(y->name), "_cast"),
                                  real_type(y->type));
     mul->in[1] = scale;
-    mul->out[0] = y;
-    y->def = mul;
-    y->index = 0;
+    node_take_result(mul, 0, y);
     node_insert_before(n, cast);
     node_insert_before(n, mul);
     node_remove(n);

@@ -8,9 +8,9 @@
 /* What the bias has to be quantized with; NULL where there is not one accumulator a channel. */
 static Quant *accumulator(Lower *l, const Node *n) {
     const QuantRule *r = &n->def->quant;
-    const Quant *x = op_quant(n->in[0]), *w = op_quant(n->in[r->weight]);
+    const Quant *x = op_quant(n->in[0]), *w = op_quant(n->in[r->mac.weight]);
     OpCtx c = op_ctx(n, NULL);
-    int axis = r->weight_axis ? r->weight_axis(&c) : -1;
+    int axis = r->mac.weight_axis ? r->mac.weight_axis(&c) : -1;
     if (!x || !w || x->kind != QUANT_PARAMS || w->kind != QUANT_PARAMS || !quant_is_per_tensor(x) ||
         w->n_axes > 1 || (w->n_axes && (w->block[0] > 1 || w->axis[0] != axis)))
         return NULL;
@@ -58,12 +58,12 @@ static void restate(Lower *l, Node *n, Value *b) {
     Value *v = graph_add_const(b->graph, derived_name(&l->b, b->name, "_int32"), type, ints);
     value_from(v, b, l->b.pass);
     v->loc = b->loc;
-    n->in[n->def->quant.bias] = v;
+    n->in[n->def->quant.mac.bias] = v;
 }
 
 static void restate_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
-        size_t at = n->def && n->def->quant.kind == QUANT_MAC ? (size_t)n->def->quant.bias : 0;
+        size_t at = n->def && n->def->quant.kind == QUANT_MAC ? (size_t)n->def->quant.mac.bias : 0;
         Value *b = at ? node_input(n, at) : NULL;
         if (b && value_is_const(b) && op_quant(b) && op_quant(b)->kind == QUANT_PARAMS &&
             op_quant(b)->storage != ELEM_INT32)

@@ -53,8 +53,8 @@ static Value *cell(Lower *l, const Node *note, const char *key, Value *canonical
 /* Where output_dtype alone says the type, onnxruntime takes it for uint8 as soon as it fuses. */
 static bool may_drop_zp(const Lower *l, const Node *note, const Quant *q) {
     bool by_dtype = said_int(note, "output_dtype", 0) == (int64_t)q->storage;
-    return quant_zp_all_zero(q) && (notes_dq(note) || q->storage == ELEM_UINT8 ||
-                                    (by_dtype && l->c->target != TARGET_ORT_CPU));
+    return quant_zp_all_zero(q) &&
+           (notes_dq(note) || q->storage == ELEM_UINT8 || (by_dtype && !l->c->target->no_dtype));
 }
 
 QuantParams spelled_params(Lower *l, const Value *v, const Node *user, QuantParams p) {

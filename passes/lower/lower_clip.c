@@ -9,7 +9,7 @@
 bool lower_clips_behind(Lower *l, const Quant *q, const Value *y) {
     const Quant *made = onnx_quant(&l->b, q);
     return quant_narrowed(made) && made->n_axes == 0 && elem_bits(made->storage) == 8 && !l->qop &&
-           module_opset(l->b.m, STR("")) >= 12 && l->c->target != TARGET_TENSORRT &&
+           module_opset(l->b.m, STR("")) >= 12 && !l->c->target->no_integers &&
            !uses_is_output(l->uses, y);
 }
 
@@ -23,9 +23,7 @@ void lower_clip_behind(Lower *l, Node *quantize, const Quant *q, Str base) {
                                integer_type(y->type, q, false));
     n->in[1] = build_int(&l->b, base, "_min", q->storage, quant_lo(q));
     n->in[2] = build_int(&l->b, base, "_max", q->storage, quant_hi(q));
-    n->out[0] = y;
-    y->def = n;
-    y->index = 0;
+    node_take_result(n, 0, y);
     n->loc = quantize->loc;
     node_from(n, quantize, l->b.pass);
     node_insert_after(quantize, n);

@@ -27,9 +27,7 @@ void lower_dynamic_quantize(Lower *l, Node *n) {
     to->loc = n->loc;
     node_from(to, n, l->b.pass);
     to->in[0] = x;
-    to->out[0] = y;
-    y->def = to;
-    y->index = 0;
+    node_take_result(to, 0, y);
     node_add_output(to, 1, derived_name(&l->b, base, "_scale"),
                     type_fixed(l->b.a, ELEM_FLOAT, 0, NULL));
     node_add_output(to, 2, derived_name(&l->b, base, "_zero_point"),
@@ -126,9 +124,7 @@ static Value *step(Lower *l, const Product *p, const char *op, Value *a, Value *
 }
 
 static void finish(Lower *l, Product *p, Node *last) {
-    last->out[0] = p->y;
-    p->y->def = last;
-    p->y->index = 0;
+    node_take_result(last, 0, p->y);
     node_remove(p->n);
     op_resolve(last, l->b.d);
 }
@@ -189,10 +185,10 @@ bool lower_dynamic(Lower *l, Node *n) {
     if (lower_dynamic_form(l, n))
         return true;
     const Quant *q =
-        n->def && n->def->quant.takes_dynamic && n->n_in ? lower_quant(l, n->in[0]) : NULL;
+        n->def && n->def->quant.mac.takes_dynamic && n->n_in ? lower_quant(l, n->in[0]) : NULL;
     if (!q || q->kind != QUANT_DYNAMIC)
         return false;
-    Value *w = n->in[n->def->quant.weight], *bias = node_input(n, 2);
+    Value *w = n->in[n->def->quant.mac.weight], *bias = node_input(n, 2);
     Product p = {.n = n, .x = lower_ints(l, n->in[0]), .y = n->out[0], .conv = node_is(n, "Conv")};
     p.dynamic = p.x->def;
     const Quant *wq = lower_quant(l, w);
@@ -201,7 +197,7 @@ bool lower_dynamic(Lower *l, Node *n) {
     p.zp = zero_point_of(l, w, wq, p.w->data->elem);
     p.bias = bias ? bias_of(l, &p, bias) : NULL;
     int64_t columns = p.w->data->dims[p.w->data->rank - 1];
-    bool fused = l->qop && l->c->target == TARGET_ORT_CPU && !p.conv && p.w->data->rank == 2 &&
+    bool fused = l->qop && target_has_microsoft(l->c->target) && !p.conv && p.w->data->rank == 2 &&
                  (!p.bias || is_row(p.bias, columns));
     if (fused)
         lower_microsoft(l, &p);

@@ -29,7 +29,7 @@ static const char *form_refusal(const Lower *l, const Node *n) {
     FormLayout at = form_layout(f);
     OpCtx c = op_ctx(n, l->b.d);
     const char *why = NULL;
-    if (!l->qop || l->c->target != TARGET_ORT_CPU)
+    if (!l->qop || !target_has_microsoft(l->c->target))
         return "its input and state are integers only in com.microsoft's form of it (-emit=qop)";
     if (f->applies && !f->applies(&c, &why))
         return why;
@@ -103,9 +103,7 @@ static void take_results(Lower *l, Node *n, Node *to) {
     for (size_t i = 0; i < n->n_out; i++) {
         if (!n->out[i])
             continue;
-        to->out[i] = n->out[i];
-        to->out[i]->def = to;
-        to->out[i]->index = (int)i;
+        node_take_result(to, i, n->out[i]);
     }
     for (size_t i = 0; i < (size_t)n->def->dynamic.results; i++) {
         if (to->out[i])

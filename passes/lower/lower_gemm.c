@@ -103,12 +103,10 @@ bool lower_gemm_as_conv(Lower *l, Node *n) {
                     matrix_of_pixels(l, y->type, g.y));
     Node *f = build_node(&l->b, n->graph, "", "Flatten", 1, STR_NONE);
     f->in[0] = c->out[0];
-    f->out[0] = y;
+    node_take_result(f, 0, y);
     place(l, n, u);
     place(l, n, c);
     place(l, n, f);
-    y->def = f;
-    y->index = 0;
     lower_result(l, f, 0);
     node_remove(n);
     return true;

@@ -239,7 +239,7 @@ static void lower_graph(Graph *g, void *ctx) {
 
 bool pass_lower_nbits(Module *m, PassContext *c) {
     NBits x = {.b = quant_build_new(m, c, "lower-nbits"), .c = c, .uses = uses_new(m)};
-    if (c->target != TARGET_ORT_CPU)
+    if (!target_has_microsoft(c->target))
         return true;
     module_each_graph(m, lower_graph, &x);
     edit_sweep(m);

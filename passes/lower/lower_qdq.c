@@ -15,8 +15,7 @@ static bool stays_float(Lower *l, const Value *y) {
         user->in[0] != y)
         return false;
     const Quant *q = lower_quant(l, y), *z = lower_quant(l, user->out[0]);
-    return q && z && quant_equal(q, z) &&
-           (clamp_is_noop(user, q) || l->c->target == TARGET_TENSORRT);
+    return q && z && quant_equal(q, z) && (clamp_is_noop(user, q) || l->c->target->takes_relu);
 }
 
 /* Movers of what ONNX's conversions cannot state move the integers themselves. */
@@ -33,21 +32,27 @@ static bool hands_on(const Node *n) {
 }
 
 /* What the lowered node reads as data has all been integers. */
-static bool reads_integers(const Node *n) {
+static bool reads_integers(const Lower *l, const Node *n) {
     for (size_t i = 0; i < n->n_in; i++) {
-        const Node *from = n->in[i] ? n->in[i]->def : NULL;
-        if (n->in[i] && quant_rule_is_data(&n->def->quant, i) &&
-            !(from && is_onnx_dequantize(from)))
+        const Value *x = n->in[i];
+        if (x && quant_rule_is_data(&n->def->quant, i) && !onnx_dequantize_of(x) &&
+            !(x->id < l->n && l->exact[x->id]))
             return false;
     }
     return true;
 }
 
+/* A node that hands on the numbers it reads cuts them off at one that stands on their grid too. */
+static bool cuts_on_grid(const Lower *l, const Node *n) {
+    return n->def->quant.kind != QUANT_CLAMP || n->def->quant.cuts_at_zero ||
+           clamp_is_noop(n, lower_quant(l, n->out[0]));
+}
+
 /* Rows of a table are looked up before they are dequantized: the table is large, the rows are few.
  */
 static bool looks_up_integers(const Lower *l, const Node *n) {
-    return n->def && n->def->quant.looks_up && value_is_const(n->in[0]) &&
-           lower_quant(l, n->in[0]) && lower_quant(l, n->out[0]) && l->c->target != TARGET_TENSORRT;
+    return n->def && n->def->quant.move.looks_up && value_is_const(n->in[0]) &&
+           lower_quant(l, n->in[0]) && lower_quant(l, n->out[0]) && !l->c->target->no_integers;
 }
 
 /* Everything that reads y stands in its graph and would read it as float. */
@@ -60,13 +65,12 @@ static bool is_read_as_float(const Lower *l, const Value *y) {
     return true;
 }
 
-/* In ONNX y had no Q of its own, and still needs none: it is what was dequantized, moved, or
- * reaches a Q of the same grid through nodes that commute with rounding. */
-static bool stays_plain(Lower *l, const Value *moved, const Value *y) {
+/* In ONNX y had no Q of its own, and still needs none: it is what was dequantized and lies on its
+ * grid, or reaches a Q of the same grid through nodes that commute with rounding. */
+static bool stays_plain(Lower *l, bool on_grid, const Value *y) {
     if (!spelled_plain(y, "float") || !is_read_as_float(l, y))
         return false;
-    const Value *real = moved ? l->floats[moved->id] : NULL;
-    if (moved && ((real && real->def && is_onnx_dequantize(real->def)) || l->exact[moved->id]))
+    if (on_grid)
         return l->exact[y->id] = true;
     const Quant *q = lower_quant(l, y);
     for (const Value *v = y;;) {
@@ -86,7 +90,7 @@ static bool stays_plain(Lower *l, const Value *moved, const Value *y) {
  * looks for that in a QuantizeLinear alone, and would not fuse the operator before: the Relu goes.
  */
 static bool drop_clamp(Lower *l, Node *n) {
-    if (!n->def || n->def->quant.kind != QUANT_CLAMP || l->c->target != TARGET_ORT_CPU)
+    if (!n->def || n->def->quant.kind != QUANT_CLAMP || !l->c->target->drops_relu)
         return false;
     Value *x = n->in[0], *y = n->out[0];
     const Quant *q = lower_quant(l, y);
@@ -98,10 +102,7 @@ static bool drop_clamp(Lower *l, Node *n) {
     if (clamp_is_noop(n, whole))
         return false;
     Node *before = x->def;
-    before->out[x->index] = y;
-    y->def = before;
-    y->index = x->index;
-    n->out[0] = NULL;
+    node_take_result(before, (size_t)x->index, y);
     node_absorb(before, n, l->b.pass);
     node_remove(n);
     lower_float_result(l, before, (size_t)y->index);
@@ -114,20 +115,21 @@ static void lower_node(Lower *l, Node *n) {
     if ((moves_emulated(l, n) || looks_up_integers(l, n)) && !lower_mover(l, n))
         return;
     bool ints = n->n_out && n->out[0] && spelled_plain(n->out[0], "integers") &&
-                (node_moves(n) || (n->def && n->def->quant.kind == QUANT_JOIN)) && same_quant(n);
+                (node_moves(n) || (n->def && n->def->quant.kind == QUANT_JOIN)) && same_quant(n) &&
+                !l->c->target->no_integers;
     if (ints && !lower_mover(l, n))
         return;
     bool same = hands_on(n) && same_quant(n);
-    const Value *moved =
-        node_moves(n) && lower_quant(l, n->in[0]) && same_quant(n) ? n->in[0] : NULL;
+    bool on_grid = same && cuts_on_grid(l, n);
     for (size_t i = 0; i < n->n_in; i++)
         n->in[i] = n->in[i] ? lower_float(l, n->in[i], n) : NULL;
-    l->within = same && reads_integers(n);
+    l->within = same && reads_integers(l, n);
+    on_grid = on_grid && l->within;
     for (size_t i = 0; i < n->n_out; i++) {
         Value *y = n->out[i];
         if (!lower_quant(l, y))
             continue;
-        if (stays_float(l, y) || stays_plain(l, moved, y)) {
+        if (stays_float(l, y) || stays_plain(l, on_grid, y)) {
             l->types[y->id] = real_type(y->type);
             l->floats[y->id] = y;
         } else {

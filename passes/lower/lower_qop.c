@@ -8,7 +8,7 @@
 #include "ir/ops/qop.h"
 #include "passes/edit.h"
 #include "passes/lower/lower_widen.h"
-#include "passes/target/ort_kernels.h"
+#include "target/ort_kernels.h"
 #include "passes/params.h"
 
 /* ---- QOperators ---- */
@@ -40,9 +40,7 @@ static void replace_node(Node *old, Node *with) {
 }
 
 static void take_result(Node *n, size_t i, Value *y) {
-    n->out[i] = y;
-    y->def = n;
-    y->index = (int)i;
+    node_take_result(n, i, y);
 }
 
 static void copy_attrs(Lower *l, const Node *from, Node *to) {
@@ -113,7 +111,7 @@ static void lower_qoperator(Lower *l, Node *n) {
 /* ---- MatMul with a float result ---- */
 
 static bool is_integer_to_float(const Lower *l, const Node *n) {
-    if (!node_is(n, "MatMul") || l->c->target != TARGET_ORT_CPU || op_quant(n->out[0]))
+    if (!node_is(n, "MatMul") || !target_has_microsoft(l->c->target) || op_quant(n->out[0]))
         return false;
     const Quant *a = op_quant(n->in[0]), *b = op_quant(n->in[1]);
     bool axis = b && (b->n_axes == 0 || (b->n_axes == 1 && b->block[0] <= 1 &&
@@ -239,7 +237,7 @@ static const char *lower_mac(Lower *l, Node *n) {
         lower_integer_to_float(l, n);
         return NULL;
     }
-    if (l->c->target == TARGET_ONNX && lower_gemm_as_conv(l, n))
+    if (!target_has_microsoft(l->c->target) && lower_gemm_as_conv(l, n))
         return NULL;
     return lower_compute(l, n);
 }

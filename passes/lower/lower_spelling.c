@@ -54,7 +54,8 @@ static bool attrs_fit(const Node *n, const Node *note, const Quant *q) {
     if ((want >= 0 && axis != want) || block != said_int(n, "block_size", 0))
         return false;
     if (notes_q(note))
-        return dtype == 0 || dtype == (int64_t)q->storage;
+        return (dtype == 0 || dtype == (int64_t)q->storage) &&
+               (quant_is_integers(q) || leaves_range(n) == !said_int(note, "saturate", 1));
     int64_t have = said_int(n, "output_dtype", 0);
     return dtype == have || dtype == (int64_t)q->expressed;
 }
@@ -63,7 +64,7 @@ static bool attrs_fit(const Node *n, const Node *note, const Quant *q) {
  * the one and forgets the other where it makes int8 uint8. */
 static bool restores(const Lower *l, const Node *note, Str key) {
     bool type = notes_q(note) && str_is(key, "output_dtype");
-    return !is_own_key(key) && !(type && l->c->target == TARGET_ORT_CPU);
+    return !is_own_key(key) && !(type && l->c->target->no_dtype);
 }
 
 static void restore_attrs(Lower *l, Node *n, const Node *note, const Quant *q) {
@@ -101,7 +102,7 @@ static void dress(Lower *l, Node *n, const Node *note, const Quant *q) {
     if (at < 0)
         return;
     place_at(l, n, at);
-    if (l->c->target == TARGET_ORT_CPU || domain_is_onnx(note->domain))
+    if (target_has_domain(l->c->target, note->domain))
         n->domain = note->domain; /* not com.microsoft for those who have ONNX alone */
     n->extra = note->extra;
     n->from = note->from;
@@ -301,8 +302,6 @@ static void find_nodes(One *o) {
 }
 
 static void restore_value(Lower *l, Value *v) {
-    if (!l->ints[v->id])
-        return;
     Arena *a = arena_scratch(l->b.m->scratch);
     One o = {.l = l,
              .v = v,
@@ -327,18 +326,19 @@ static void restore_value(Lower *l, Value *v) {
     for (size_t i = 0; i < o.n_dq; i++)
         share_out(&o, o.dq[i]);
     arena_free(a);
-    v->onnx = NULL;
 }
 
 static void restore_one(Value *v, void *ctx) {
     Lower *l = ctx;
-    if (v->id < l->n && v->onnx && lower_quant(l, v))
+    if (v->id >= l->n || !v->onnx || !lower_quant(l, v))
+        return;
+    if (l->ints[v->id])
         restore_value(l, v);
+    v->onnx = NULL;
 }
 
 void spelling_restore(Lower *l) {
     l->spelled->uses = uses_new(l->b.m);
     module_each_value(l->b.m, restore_one, l);
     names_restore(l);
-    order_restore(l);
 }

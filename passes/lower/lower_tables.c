@@ -118,7 +118,7 @@ static void lower_graph(Graph *g, void *ctx) {
 
 bool pass_lower_tables(Module *m, PassContext *c) {
     Tables x = {.b = quant_build_new(m, c, "lower-tables"), .c = c};
-    if (c->target != TARGET_ORT_CPU)
+    if (!target_has_microsoft(c->target))
         return true;
     module_each_graph(m, lower_graph, &x);
     edit_drop_unread(m, x.left, x.n_left);

@@ -1,202 +1,34 @@
 /* com.microsoft's operators that are still there when all else is done are spelled with those of
  * ONNX, and what has no such spelling is refused by name: for targets that have no others. By now
  * everything that is no integer operator computes in float, so a spelling costs no accuracy.
- *
- * Gelu, LayerNormalization and their kin are chains of operators below the opset that has them. */
-#include <math.h>
-
+ * What they mean is in lib/. */
 #include "ir/onnx_schema.h"
 #include "passes/edit.h"
-#include "passes/expand.h"
+#include "passes/inline.h"
+#include "passes/library.h"
 #include "passes/split_products.h"
 
-typedef struct Spelling {
-    const char *op;
-    void (*spell)(Expand *e);
-} Spelling;
-
-static Value *number(Expand *e, double v) {
-    return expand_number(e, "_number", v);
-}
-
-/* The last axis, as ReduceMean takes it. */
-static Value *mean_of(Expand *e, Value *x) {
-    int64_t last = -1;
-    return e->b.opset < 18 ? expand_ints(e, "ReduceMean", x, "axes", &last, 1)
-                           : expand(e, "ReduceMean", x, expand_list(e, "_axis", &last, 1));
-}
-
-/* ---- activations ---- */
-
-/* x / 2 * (1 + erf(x / sqrt 2)) */
-static Value *gelu(Expand *e, Value *x) {
-    if (e->b.opset >= 20)
-        return expand(e, "Gelu", x);
-    Value *y = expand(e, "Erf", expand(e, "Mul", x, number(e, M_SQRT1_2)));
-    y = expand(e, "Mul", x, expand(e, "Add", y, number(e, 1)));
-    return expand(e, "Mul", y, number(e, 0.5));
-}
-
-static void spell_gelu(Expand *e) {
-    expand_yield(e, 0, gelu(e, e->n->in[0]));
-}
-
-static void spell_bias_gelu(Expand *e) {
-    expand_yield(e, 0, gelu(e, expand(e, "Add", e->n->in[0], e->n->in[1])));
-}
-
-/* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
-static void spell_fast_gelu(Expand *e) {
-    Value *x = e->n->in[0], *bias = node_input(e->n, 1);
-    if (bias)
-        x = expand(e, "Add", x, bias);
-    Value *y = expand(e, "Mul", expand(e, "Mul", x, x), number(e, 0.044715));
-    y = expand(e, "Mul", x, expand(e, "Add", y, number(e, 1)));
-    y = expand(e, "Tanh", expand(e, "Mul", y, number(e, M_2_SQRTPI * M_SQRT1_2)));
-    y = expand(e, "Mul", x, expand(e, "Add", y, number(e, 1)));
-    expand_yield(e, 0, expand(e, "Mul", y, number(e, 0.5)));
-}
-
-static void spell_quick_gelu(Expand *e) {
-    Value *x = e->n->in[0];
-    double alpha = (double)node_float(e->n, "alpha", 1.702f);
-    Value *y = expand(e, "Sigmoid", expand(e, "Mul", x, number(e, alpha)));
-    expand_yield(e, 0, expand(e, "Mul", x, y));
-}
-
-/* ---- normalization of the last axis ---- */
-
-/* x over the root of the mean of its squares. `spread`: which result is 1 over that root. */
-static Value *scaled(Expand *e, Value *x, size_t spread) {
-    double epsilon = (double)node_float(e->n, "epsilon", 1e-12f);
-    Value *y = mean_of(e, expand(e, "Mul", x, x));
-    y = expand(e, "Sqrt", expand(e, "Add", y, number(e, epsilon)));
-    if (expand_has_result(e, spread))
-        expand_yield(e, spread, expand(e, "Reciprocal", y));
-    return expand(e, "Div", x, y);
-}
-
-enum { MEAN = 1, SPREAD };
-
-static Value *layer_norm(Expand *e, Value *x, Value *gamma, Value *beta, bool stats) {
-    if (e->b.opset >= 17 && !stats) {
-        Value *y = beta ? expand(e, "LayerNormalization", x, gamma, beta)
-                        : expand(e, "LayerNormalization", x, gamma);
-        node_set_float(y->def, "epsilon", node_float(e->n, "epsilon", 1e-12f));
-        op_resolve(y->def, e->b.d);
-        return y;
-    }
-    Value *mean = mean_of(e, x);
-    if (stats && expand_has_result(e, MEAN))
-        mean = expand_yield(e, MEAN, mean);
-    Value *y = scaled(e, expand(e, "Sub", x, mean), stats ? SPREAD : SIZE_MAX);
-    y = expand(e, "Mul", y, gamma);
-    return beta ? expand(e, "Add", y, beta) : y;
-}
-
-enum { INPUT, SKIP, GAMMA, BETA, SKIP_BIAS };
-enum { SUM = 3 };
-
-static Value *sum_of(Expand *e, size_t bias) {
-    Value *x = expand(e, "Add", e->n->in[INPUT], e->n->in[SKIP]), *b = node_input(e->n, bias);
-    if (b)
-        x = expand(e, "Add", x, b);
-    return expand_has_result(e, SUM) ? expand_yield(e, SUM, x) : x;
-}
-
-static bool has_stats(const Expand *e) {
-    return expand_has_result(e, MEAN) || expand_has_result(e, SPREAD);
-}
-
-static void spell_skip(Expand *e) {
-    Value *x = sum_of(e, SKIP_BIAS);
-    expand_yield(e, 0, layer_norm(e, x, e->n->in[GAMMA], node_input(e->n, BETA), has_stats(e)));
-}
-
-/* It has no beta: the bias stands in its place. */
-static void spell_skip_simplified(Expand *e) {
-    Value *y = scaled(e, sum_of(e, BETA), SPREAD);
-    expand_yield(e, 0, expand(e, "Mul", y, e->n->in[GAMMA]));
-}
-
-/* ---- EmbedLayerNormalization ---- */
-
-enum { IDS, SEGMENT_IDS, WORD, POSITION, SEGMENT, EMBED_GAMMA, EMBED_BETA, MASK, POSITION_IDS };
-enum { MASK_INDEX = 1, EMBED_SUM };
-
-/* One number of the shape of the ids, as a list. */
-static Value *extent(Expand *e, int64_t axis) {
-    Value *shape = expand(e, "Shape", e->n->in[IDS]), *index = expand_list(e, "_index", &axis, 1);
-    return expand_int(e, "Gather", shape, index, "axis", 0);
-}
-
-/* Without ids of positions these are 0, 1, ... */
-static Value *place_rows(Expand *e) {
-    Value *table = e->n->in[POSITION], *ids = node_input(e->n, POSITION_IDS);
-    int64_t first = 0;
-    return ids ? expand(e, "Gather", table, ids)
-               : expand(e, "Slice", table, expand_list(e, "_first", &first, 1), extent(e, 1));
-}
-
-/* How many tokens of each row count. */
-static Value *mask_index(Expand *e) {
-    Value *mask = node_input(e->n, MASK);
-    int64_t axis = 1;
-    if (!mask)
-        return expand(e, "Expand", build_int(&e->b, e->base, "_none", ELEM_INT32, 0), extent(e, 0));
-    Value *one = build_int(&e->b, e->base, "_one", ELEM_INT32, 1);
-    mask = expand_int(e, "Cast", expand(e, "Equal", mask, one), NULL, "to", ELEM_INT32);
-    mask = expand(e, "ReduceSum", mask, expand_list(e, "_tokens", &axis, 1));
-    return expand(e, "Reshape", mask, extent(e, 0));
-}
-
-static void spell_embed(Expand *e) {
-    Node *n = e->n;
-    e->elem = type_real_elem(n->in[WORD]->type);
-    Value *x = expand(e, "Add", expand(e, "Gather", n->in[WORD], n->in[IDS]), place_rows(e));
-    if (node_input(n, SEGMENT_IDS))
-        x = expand(e, "Add", x, expand(e, "Gather", n->in[SEGMENT], n->in[SEGMENT_IDS]));
-    if (expand_has_result(e, EMBED_SUM))
-        x = expand_yield(e, EMBED_SUM, x);
-    if (expand_has_result(e, MASK_INDEX))
-        expand_yield(e, MASK_INDEX, mask_index(e));
-    expand_yield(e, 0, layer_norm(e, x, n->in[EMBED_GAMMA], n->in[EMBED_BETA], false));
-}
-
-/* ---- the pass ---- */
-
-static const Spelling spellings[] = {
-    {"Gelu", spell_gelu},
-    {"BiasGelu", spell_bias_gelu},
-    {"FastGelu", spell_fast_gelu},
-    {"QuickGelu", spell_quick_gelu},
-    {"SkipLayerNormalization", spell_skip},
-    {"SkipSimplifiedLayerNormalization", spell_skip_simplified},
-    {"EmbedLayerNormalization", spell_embed},
-};
-
 typedef struct Spell {
-    Expand e;
+    Module *m;
     PassContext *c;
+    Chooser chooser;
     Map *refused; /* by operator: each is named once */
     bool ok;
 } Spell;
 
-/* Of a row of ours: ranks and operands have been held against the operator's laws. */
-static const Spelling *spelling_of(const Node *n) {
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
-        if (n->def && node_is_in(n, "com.microsoft", spellings[i].op))
-            return &spellings[i];
-    return NULL;
+/* Operators of ONNX, of a version that has them, and a target's own. Those of com.microsoft are
+ * spelled for whoever asks. */
+static bool is_allowed(const void *ctx, Str domain, Str op) {
+    const Spell *s = ctx;
+    if (!domain_is_onnx(domain))
+        return !str_is(domain, "com.microsoft") && target_has_domain(s->c->target, domain);
+    return onnx_schema_find(domain, op, (int)module_opset(s->m, domain));
 }
 
-/* ONNX's own two sets of operators. TensorRT's plug-ins are operators of other domains. */
-static bool is_allowed(const Node *n, Target t) {
-    int64_t opset = module_opset(n->graph->module, n->domain);
-    if (!domain_is_onnx(n->domain))
-        return str_is(n->domain, "ai.onnx.ml") ||
-               (t == TARGET_TENSORRT && !str_is(n->domain, "com.microsoft"));
-    return onnx_schema_find(n->domain, n->op, (int)opset);
+/* Of a row of ours: ranks and operands have been held against the operator's laws. */
+static const Function *lacking(void *ctx, const Node *n, const CallPath *path) {
+    const Spell *s = ctx;
+    return is_allowed(s, n->domain, n->op) ? NULL : library_choose(&s->chooser, n, path);
 }
 
 static void refuse(Spell *s, const Node *n) {
@@ -210,26 +42,14 @@ static void refuse(Spell *s, const Node *n) {
                "operator %s%s%s is none of ONNX's, and -target=%s has no others%s%s; "
                "-target=ort-cpu takes it",
                diag_name(s->c->d, n->domain), n->domain.n ? "::" : "", diag_name(s->c->d, n->op),
-               s->c->target == TARGET_TENSORRT ? "tensorrt"
-               : s->c->target == TARGET_AIDGE  ? "aidge"
-                                               : "onnx",
-               why ? ": " : "", why ? why : "");
+               s->c->target->name, why ? ": " : "", why ? why : "");
 }
 
-static void spell_graph(Graph *g, void *ctx) {
+static void refuse_graph(Graph *g, void *ctx) {
     Spell *s = ctx;
-    FOR_NODES(n, g) {
-        const Spelling *to = spelling_of(n);
-        if (to && !expand_fits(&s->e, n)) {
-            s->ok = false;
-        } else if (to) {
-            expand_at(&s->e, n);
-            to->spell(&s->e);
-            expand_end(&s->e);
-        } else if (!is_allowed(n, s->c->target)) {
-            refuse(s, n);
-        }
-    }
+    FOR_NODES(n, g)
+    if (!is_allowed(s, n->domain, n->op))
+        refuse(s, n);
 }
 
 /* The import of operators that are gone. */
@@ -242,11 +62,80 @@ static void forget_import(Module *m, Str domain) {
 }
 
 bool pass_spell_onnx(Module *m, PassContext *c) {
-    Spell s = {expand_new(m, c, "spell-onnx"), c, map_new(m->arena), true};
-    if (!pass_split_products(m, c))
+    int64_t opset = module_opset(m, STR(""));
+    Spell s = {m, c, {c->library, opset, is_allowed, &s}, map_new(m->arena), true};
+    Inlining what = {"spell-onnx", lacking, &s, opset, false};
+    uint32_t first = m->n_nodes;
+    if (!pass_split_products(m, c) || !inline_calls(m, c, &what))
         return false;
-    module_each_graph(m, spell_graph, &s);
+    edit_drop_dead(m, first);
+    module_each_graph(m, refuse_graph, &s);
     if (s.ok)
         forget_import(m, STR("com.microsoft"));
     return s.ok;
+}
+
+/* ---- what the opset lacks, or a target of this opset ---- */
+
+static bool is_newer(const Module *m, const TargetPage *t, Str domain, Str op) {
+    const OpDef *def = domain_is_onnx(domain) ? op_find(domain, op) : NULL;
+    return def && def->composite && module_opset(m, domain) > 0 &&
+           ((t && target_lacks(t, op)) ||
+            !onnx_schema_find(domain, op, (int)module_opset(m, domain)));
+}
+
+typedef struct Newer {
+    const TargetPage *target;
+    bool found;
+} Newer;
+
+static void look_for_newer(Graph *g, void *ctx) {
+    Newer *s = ctx;
+    FOR_NODES(n, g)
+    s->found = s->found ||
+               (n->def && n->def->composite && is_newer(g->module, s->target, n->domain, n->op));
+}
+
+bool module_has_newer(Module *m, const TargetPage *t) {
+    Newer s = {t, false};
+    module_each_graph(m, look_for_newer, &s);
+    return s.found;
+}
+
+static bool is_had(const void *ctx, Str domain, Str op) {
+    const Spell *s = ctx;
+    if (domain_is_onnx(domain))
+        return onnx_schema_find(domain, op, (int)module_opset(s->m, domain)) &&
+               !target_lacks(s->c->target, op);
+    return str_is(domain, "com.microsoft") && target_has_microsoft(s->c->target) &&
+           op_find(domain, op);
+}
+
+static const Function *newer(void *ctx, const Node *n, const CallPath *path) {
+    const Spell *s = ctx;
+    bool inner = path && !is_had(s, n->domain, n->op);
+    return inner || is_newer(s->m, s->c->target, n->domain, n->op)
+               ? library_choose(&s->chooser, n, path)
+               : NULL;
+}
+
+static void look_for_microsoft(Graph *g, void *ctx) {
+    bool *found = ctx;
+    FOR_NODES(n, g)
+    *found = *found || str_is(n->domain, "com.microsoft");
+}
+
+bool pass_spell_newer(Module *m, PassContext *c) {
+    int64_t opset = module_opset(m, STR(""));
+    Spell s = {m, c, {c->library, opset, is_had, &s}, map_new(m->arena), true};
+    Inlining what = {"spell-newer", newer, &s, opset, false};
+    uint32_t first = m->n_nodes;
+    bool microsoft = false;
+    if (!inline_calls(m, c, &what))
+        return false;
+    edit_drop_dead(m, first);
+    module_each_graph(m, look_for_microsoft, &microsoft);
+    if (microsoft && !module_opset(m, STR("com.microsoft")))
+        module_set_opset(m, STR("com.microsoft"), 1);
+    return true;
 }

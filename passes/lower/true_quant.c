@@ -102,7 +102,7 @@ static void const_to_int(TrueQuant *t, Value *v) {
 /* Whether int32 at the product's scale holds the bias. Where it does not, a float bias is added to
  * the sum as it is: steps are fine there, be it of more than 8 bits or because somebody said so. */
 static bool bias_holds(const Node *n, const Tensor *b, const Quant *q, size_t channels) {
-    const Quant *x = n->in[0]->type.quant, *w = n->in[n->def->quant.weight]->type.quant;
+    const Quant *x = n->in[0]->type.quant, *w = n->in[n->def->quant.mac.weight]->type.quant;
     if (elem_bits(x->storage) > 16 || elem_bits(w->storage) > 16)
         return false;
     for (size_t c = 0; c < channels; c++)
@@ -122,14 +122,14 @@ static Value *new_bias(const Value *b, Str name, Type type, Tensor *data) {
 /* The bias stays float. */
 static void keep_bias(TrueQuant *t, Node *n, const Value *b, Tensor *real) {
     if (type_is_quantized(b->type))
-        n->in[n->def->quant.bias] =
+        n->in[n->def->quant.mac.bias] =
             new_bias(b, unique_name(t->names, b->name), tensor_type(t->arena, real), real);
 }
 
 /* Whether whole units of the sum are too coarse for the result, and finer ones can be had
  * (mac_finer.c). Says so where they cannot. */
 static bool needs_finer(TrueQuant *t, const Node *n, const Value *b, const Tensor *real) {
-    const Value *w = n->in[n->def->quant.weight];
+    const Value *w = n->in[n->def->quant.mac.weight];
     const Quant *y = edit_tilde(n->out[0]);
     BiasUnits u = {real, NULL, n->in[0]->type.quant, w->type.quant, y, 1, 1};
     if (!y || !quant_is_per_tensor(y))
@@ -153,12 +153,12 @@ static void tell_kept(TrueQuant *t, const Node *n, const Value *b) {
 }
 
 static void bias_to_int(TrueQuant *t, Node *n) {
-    size_t at = (size_t)n->def->quant.bias;
-    if (!at || n->n_in <= at || !n->in[at] || t->c->target == TARGET_TENSORRT)
-        return; /* TensorRT adds biases in float */
-    Value *w = n->in[n->def->quant.weight], *b = n->in[at];
+    size_t at = (size_t)n->def->quant.mac.bias;
+    if (!at || n->n_in <= at || !n->in[at] || t->c->target->float_biases)
+        return;
+    Value *w = n->in[n->def->quant.mac.weight], *b = n->in[at];
     OpCtx c = op_ctx(n, t->c->d);
-    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+    int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
     size_t channels = axis >= 0 ? (size_t)w->type.dims[axis].value : b->data->count;
     Quant *q = const_bias_quant(t->arena, n->in[0]->type.quant, w->type.quant);
     bool own_grid = type_is_quantized(b->type);
@@ -204,17 +204,11 @@ static void move_result(TrueQuant *t, Node *n, size_t i) {
     bool once = node_interpolates(n) && quant_is_per_tensor(have) && quant_is_per_tensor(want);
     if (quant_equal(have, want) || once)
         return;
-    n->out[i] = NULL;
-    Value *moved = node_add_output(n, i, derived(t, y, "_moved"), type_quantized(y->type, have));
+    Str moved = derived(t, y, "_moved");
     Node *r = node_new(n->graph, STR("qxc"), STR("Requantize"), 1, 1);
     r->name = derived(t, y, "_Requantize");
-    r->loc = n->loc;
     node_from(r, n, PASS_NAME);
-    r->in[0] = moved;
-    r->out[0] = y;
-    y->def = r;
-    y->index = 0;
-    node_insert_after(n, r);
+    node_follow(n, i, r, moved, type_quantized(y->type, have));
 }
 
 static void read_integers(TrueQuant *t, Node *n) {
@@ -225,8 +219,9 @@ static void read_integers(TrueQuant *t, Node *n) {
 
 static bool takes_quantized(const QuantRule *r, size_t i) {
     bool mac = r->kind == QUANT_MAC && i;
-    return quant_rule_is_data(r, i) || (r->fill && i == r->fill) || (r->stored >> i & 1) ||
-           (mac && (i == (size_t)r->weight || i == (size_t)r->bias));
+    return quant_rule_is_data(r, i) || (r->move.fill && i == r->move.fill) ||
+           (r->stores.operands >> i & 1) ||
+           (mac && (i == (size_t)r->mac.weight || i == (size_t)r->mac.bias));
 }
 
 /* The other operands stay what they are (the bounds of Clip). */
@@ -343,8 +338,7 @@ static void run_graph(Graph *g, void *ctx) {
 static void forget_preferences(PassContext *c, bool *integer) {
     for (size_t i = 0; i < c->n_remarks; i++) {
         const Node *n = c->remarks[i].node;
-        const char *why = integer[n->id] ? op_prefers_float(n) : NULL;
-        integer[n->id] = why && strcmp(why, c->remarks[i].reason) == 0;
+        integer[n->id] = integer[n->id] && c->remarks[i].preferred;
     }
     pass_forget_remarks(c, integer);
 }

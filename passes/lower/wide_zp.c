@@ -17,7 +17,8 @@ static bool is_wide(const Value *v) {
 }
 
 static bool concerned(const Node *n) {
-    if (is_own_quantize(n) || is_own_dequantize(n) || is_requantize(n) || has_bodies(n) ||
+    if (is_own_quantize(n) || is_own_dequantize(n) || is_requantize(n) || is_reinterpret(n) ||
+        has_bodies(n) ||
         (n->def && (n->def->quant.kind == QUANT_MOVE || n->def->quant.kind == QUANT_ORDER)))
         return false;
     for (size_t i = 0; i < n->n_in; i++)
@@ -53,13 +54,7 @@ static void float_result(Wide *w, Node *n, size_t i) {
     Str base = base_name(y->name);
     Node *to = build_node(&w->b, n->graph, "", "QuantizeLinear", 1,
                           arena_strf(w->b.a, STR_FMT "_QuantizeLinear", STR_ARG(base)));
-    to->loc = n->loc;
-    n->out[i] = NULL;
-    to->in[0] = node_add_output(n, i, derived_name(&w->b, base, "_float"), real_type(y->type));
-    to->out[0] = y;
-    y->def = to;
-    y->index = 0;
-    node_insert_after(n, to);
+    node_follow(n, i, to, derived_name(&w->b, base, "_float"), real_type(y->type));
     op_resolve(to, w->b.d);
 }
 

@@ -16,8 +16,8 @@ typedef struct Drop {
 } Drop;
 
 static bool keeps_axes(const OpCtx *c, const QuantRule *q, int rank) {
-    for (int i = 0; q->move_axis && i < rank; i++)
-        if (q->move_axis(c, i) != i)
+    for (int i = 0; q->move.axis && i < rank; i++)
+        if (q->move.axis(c, i) != i)
             return false;
     return true;
 }
@@ -107,9 +107,7 @@ static void drop_last(Graph *g, void *ctx) {
         Value *y = n->out[0];
         absorb(x, n);
         y->stat = y->stat ? y->stat : x->stat;
-        y->def = x->def;
-        y->index = x->index;
-        x->def->out[x->index] = y;
+        node_take_result(x->def, (size_t)x->index, y);
         d->now[x->id] = y;
         node_remove(n);
     }

@@ -24,7 +24,7 @@ typedef struct Fold {
 
 static int weight_axis(Fold *f, const Node *n) {
     OpCtx c = op_ctx(n, f->c->d);
-    return n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+    return n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
 }
 
 static bool all_are(const double *v, size_t n, double x) {
@@ -40,7 +40,7 @@ static void scale_weights(Fold *f, Node *n, const Node *other, int axis, const d
                           size_t n_scale) {
     if (all_are(scale, n_scale, 1))
         return;
-    int at = n->def->quant.weight;
+    int at = n->def->quant.mac.weight;
     Value *old = n->in[at];
     const Tensor *w = old->data;
     float *out;
@@ -58,25 +58,25 @@ static void scale_weights(Fold *f, Node *n, const Node *other, int axis, const d
 /* Gemm's alpha goes into the weights, beta into the bias. */
 static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
     const QuantRule *q = &n->def->quant;
-    double a = (double)node_float(n, q->weight_factor, 1.0F);
-    double factor = (double)node_float(n, q->bias_factor, 1.0F);
+    double a = (double)node_float(n, q->mac.weight_factor, 1.0F);
+    double factor = (double)node_float(n, q->mac.bias_factor, 1.0F);
     if (a != 1) {
         scale_weights(f, n, NULL, axis, &a, 1);
-        node_drop_attr(n, q->weight_factor);
+        node_drop_attr(n, q->mac.weight_factor);
     }
-    size_t at = (size_t)q->bias;
+    size_t at = (size_t)q->mac.bias;
     if (at >= n->n_in || !n->in[at]) {
-        node_drop_attr(n, q->bias_factor); /* of nothing; a bias to come must not be scaled */
+        node_drop_attr(n, q->mac.bias_factor); /* of nothing; a bias to come must not be scaled */
     } else if (factor == 0) {
         n->n_in = at; /* the last operand goes, infinite or not, as runtimes have it */
-        node_drop_attr(n, q->bias_factor);
+        node_drop_attr(n, q->mac.bias_factor);
     } else if (factor != 1) {
         double *b = edit_bias(n, channels);
         if (!b)
             return;
         for (size_t c = 0; c < channels; c++)
             b[c] *= factor;
-        node_drop_attr(n, q->bias_factor);
+        node_drop_attr(n, q->mac.bias_factor);
         edit_set_bias(n, f->names, b, channels, PASS_NAME, NULL);
     }
 }
@@ -90,7 +90,7 @@ static bool all_finite(const double *v, size_t n) {
 
 /* Whether finite weights stay finite: the product of two large numbers may not. */
 static bool weights_hold(const Node *n, const double *scale, size_t channels) {
-    const Tensor *w = n->in[n->def->quant.weight]->data;
+    const Tensor *w = n->in[n->def->quant.mac.weight]->data;
     float min = 0, max = 0;
     double most = 0;
     if (all_are(scale, channels, 1))
@@ -108,7 +108,7 @@ static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
     Node *next = uses_only_here(f->uses, y);
     if (!next || !next->def || !next->def->affine || next->n_out < 1 || !next->out[0])
         return false;
-    if (!n->def->quant.bias && !next->def->quant.multiplies)
+    if (!n->def->quant.mac.bias && !next->def->quant.scaled.multiplies)
         return false; /* without a look at its numbers, and at the pages they share with others */
     double *scale = NEW_ARRAY(f->arena, double, channels);
     double *shift = NEW_ARRAY(f->arena, double, channels);
@@ -117,8 +117,8 @@ static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
     if (!next->def->affine(&c, layer_makes_axis(n), channels, &data, scale, shift) ||
         next->in[data] != y || !all_finite(scale, channels) || !all_finite(shift, channels))
         return false;
-    double *b = n->def->quant.bias ? edit_bias(n, channels) : NULL;
-    if (!b && (n->def->quant.bias || !all_are(shift, channels, 0)))
+    double *b = n->def->quant.mac.bias ? edit_bias(n, channels) : NULL;
+    if (!b && (n->def->quant.mac.bias || !all_are(shift, channels, 0)))
         return false;
     if (!weights_hold(n, scale, channels))
         return false;
@@ -127,9 +127,7 @@ static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
     scale_weights(f, n, next, axis, scale, channels);
     if (b)
         edit_set_bias(n, f->names, b, channels, PASS_NAME, next);
-    n->out[0] = next->out[0];
-    n->out[0]->def = n;
-    n->out[0]->index = 0;
+    node_take_result(n, 0, next->out[0]);
     node_absorb(n, next, PASS_NAME);
     node_remove(next);
     return true;
@@ -138,7 +136,7 @@ static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
 static void fold_node(Fold *f, Node *n) {
     if (!n->def || n->def->quant.kind != QUANT_MAC || n->n_out < 1 || !n->out[0])
         return;
-    const Tensor *w = edit_float_const(n->in[n->def->quant.weight]);
+    const Tensor *w = edit_float_const(n->in[n->def->quant.mac.weight]);
     int axis = w ? weight_axis(f, n) : -1;
     if (axis < 0 || axis >= w->rank)
         return;
@@ -157,10 +155,10 @@ static Node *scalable_source(Fold *f, Value *v) {
             n->n_in < 1 || !n->in[0] || n->n_out != 1)
             return NULL;
         const QuantRule *q = &n->def->quant;
-        const Value *w = q->kind == QUANT_MAC ? n->in[q->weight] : NULL;
+        const Value *w = q->kind == QUANT_MAC ? n->in[q->mac.weight] : NULL;
         if (w && edit_float_const(w))
             return weight_axis(f, n) >= 0 && weight_axis(f, n) < w->data->rank ? n : NULL;
-        bool mover = q->kind == QUANT_MOVE && q->data == 1 && !q->fill;
+        bool mover = q->kind == QUANT_MOVE && q->data == 1 && !q->move.fill;
         if (!mover && !node_is(n, "MatMul"))
             return NULL;
         v = n->in[0];
@@ -184,10 +182,11 @@ static void fold_factor(Fold *f, Node *n) {
     if (!source || source == last) /* that is fold_next's */
         return;
     int axis = weight_axis(f, source);
-    size_t channels = (size_t)source->in[source->def->quant.weight]->data->dims[axis];
+    size_t channels = (size_t)source->in[source->def->quant.mac.weight]->data->dims[axis];
     double *b = edit_bias(source, channels);
-    bool biased = source->def->quant.bias && source->n_in > (size_t)source->def->quant.bias &&
-                  source->in[source->def->quant.bias];
+    bool biased = source->def->quant.mac.bias &&
+                  source->n_in > (size_t)source->def->quant.mac.bias &&
+                  source->in[source->def->quant.mac.bias];
     if (biased && !b)
         return;
     for (size_t i = 0; biased && i < channels; i++)
@@ -195,9 +194,7 @@ static void fold_factor(Fold *f, Node *n) {
     scale_weights(f, source, n, axis, &scale, 1);
     if (biased)
         edit_set_bias(source, f->names, b, channels, PASS_NAME, n);
-    last->out[0] = n->out[0];
-    last->out[0]->def = last;
-    last->out[0]->index = 0;
+    node_take_result(last, 0, n->out[0]);
     node_absorb(last, n, PASS_NAME);
     node_remove(n);
 }

@@ -108,16 +108,9 @@ static Node *behind(Split *s, Node *at, const char *op, const char *suffix) {
     else if (t.tilde)
         t = type_tensor(t.elem, t.rank, t.dims);
     Node *n = node_new(at->graph, STR_NONE, str_from(op), 1, 1);
-    n->loc = at->loc;
     node_from(n, at, PASS_NAME);
-    at->out[0] = NULL;
-    n->in[0] = node_add_output(
-        at, 0, unique_name(s->names, arena_strf(s->arena, STR_FMT "%s", STR_ARG(y->name), suffix)),
-        t);
-    n->out[0] = y;
-    y->def = n;
-    y->index = 0;
-    node_insert_after(at, n);
+    Str name = unique_name(s->names, arena_strf(s->arena, STR_FMT "%s", STR_ARG(y->name), suffix));
+    node_follow(at, 0, n, name, t);
     return n;
 }
 

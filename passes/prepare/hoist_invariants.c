@@ -145,9 +145,7 @@ static void yield_now(Hoist *h, Graph *g, size_t i) {
     n->loc = from->loc;
     node_from_value(n, v, PASS_NAME);
     if (own) { /* keeps its name */
-        n->out[0] = v;
-        v->def = n;
-        v->index = 0;
+        node_take_result(n, 0, v);
     } else {
         g->out[i] = node_add_output(n, 0, unique_name(h->names, v->name), from->type);
     }

@@ -47,9 +47,7 @@ static void rename_value(Inline *in, Value *v) {
 
 /* The node of the branch that makes `from` makes `to` instead. */
 static void claim(Inline *in, Value *from, Value *to) {
-    from->def->out[from->index] = to;
-    to->def = from->def;
-    to->index = from->index;
+    node_take_result(from->def, (size_t)from->index, to);
     to->stat = to->stat ? to->stat : from->stat;
     in->now[from->id] = to;
 }
@@ -60,9 +58,7 @@ static void copy(Graph *branch, const Node *n, Value *from, Value *to) {
     node_from(id, n, PASS_NAME);
     id->loc = n->loc;
     id->in[0] = from;
-    id->out[0] = to;
-    to->def = id;
-    to->index = 0;
+    node_take_result(id, 0, to);
     graph_append(branch, id);
 }
 

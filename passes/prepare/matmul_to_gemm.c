@@ -163,9 +163,7 @@ static void take_over(Rewrite *r, Node *n, Node *add, Value *bias) {
     node_becomes(n, PASS_NAME);
     n->op = STR("Gemm");
     node_add_input(n, flat);
-    n->out[0] = add->out[0];
-    n->out[0]->def = n;
-    n->out[0]->index = 0;
+    node_take_result(n, 0, add->out[0]);
     node_absorb(n, add, PASS_NAME);
     node_remove(add);
     op_resolve(n, r->c->d);

@@ -58,15 +58,9 @@ static bool find(const Node *n, Fused *f) {
 /* `to` computes what `last` did, from its result; returns `to`. */
 static Node *follow(QuantBuild *b, Node *last, Node *to, const char *suffix) {
     Value *y = last->out[0];
-    last->out[0] = NULL;
     Type between = y->type.kind == TYPE_TENSOR ? real_type(y->type) : y->type;
-    to->in[0] = node_add_output(last, 0, derived_name(b, y->name, suffix), between);
-    to->out[0] = y;
-    y->def = to;
-    y->index = 0;
-    to->loc = last->loc;
     node_from(to, last, PASS_NAME);
-    node_insert_after(last, to);
+    node_follow(last, 0, to, derived_name(b, y->name, suffix), between);
     return to;
 }
 

@@ -5,7 +5,7 @@
  * Most operators only gained types; those whose form changed (Unsqueeze, Softmax, Dropout, ...)
  * have an `upgrade` function in their own file. An operator without a row here passes when ONNX
  * says that its definition did not change on the way, and is refused by name otherwise. */
-#include "passes/prepare/upgrade.h"
+#include "passes/upgrade.h"
 
 #include <string.h>
 
@@ -60,8 +60,28 @@ static bool convert(Upgrade *u, Node *n, int64_t from) {
     return refuse(u, n, from, "it changed in between and qxc does not know how");
 }
 
+/* An operand of the newer form that is an attribute of the same name in the older (axes). */
+static void restate_older(const Upgrade *u, Node *n) {
+    const OnnxSchema *newer = node_schema(n);
+    const OnnxSchema *older = onnx_schema_find(n->domain, n->op, (int)u->to);
+    for (size_t i = n->n_in; newer && older && older != newer && i-- > 0;) {
+        const SchemaParam *p = onnx_schema_param(newer, false, (int)i);
+        const Tensor *t = value_data(n->in[i]);
+        if (!p || onnx_schema_param(older, false, (int)i) || !t || t->elem != ELEM_INT64 ||
+            !onnx_schema_attr(older, str_from(p->name)))
+            continue;
+        int64_t *list = NEW_ARRAY(n->graph->module->arena, int64_t, t->count);
+        for (size_t k = 0; k < t->count; k++)
+            list[k] = tensor_int(t, k);
+        node_set_ints(n, p->name, list, t->count);
+        n->n_in = i;
+    }
+}
+
 void upgrade_node(Upgrade *u, Node *n) {
     int64_t from = node_opset(n);
+    if (domain_is_onnx(n->domain) && from > u->to)
+        restate_older(u, n);
     if (domain_is_onnx(n->domain) && from < u->to && !convert(u, n, from))
         u->ok = false;
 }

@@ -144,7 +144,7 @@ static void round_group(Rounding *by, const WeightMatrix *w, size_t group, float
 }
 
 static void set_weights(Rounding *by, Node *n, const float *numbers) {
-    int at = n->def->quant.weight;
+    int at = n->def->quant.mac.weight;
     Value *old = n->in[at];
     float *out;
     Value *v = edit_new_floats(n->graph, by->mend.names, old->name, old->data->rank,
@@ -159,7 +159,7 @@ static void set_weights(Rounding *by, Node *n, const float *numbers) {
 /* Whether the weights of this node are to be rounded so. */
 static bool wanted(void *ctx, const Node *n) {
     const Rounding *by = ctx;
-    const Value *v = n->in[n->def->quant.weight];
+    const Value *v = n->in[n->def->quant.mac.weight];
     const Quant *q = edit_tilde(v);
     const Use *use;
     return q && uses_of(by->mend.uses, v, &use) == 1 &&

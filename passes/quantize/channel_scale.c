@@ -77,7 +77,7 @@ static float *new_operand(Rescale *r, Node *n, size_t at) {
 static void set_weights(Rescale *r, const ChannelLayer *l) {
     LayerWeight w = layer_weight(l->node, layer_axis(r->ch->uses, l->node, r->ch->d));
     const Tensor *old = w.tensor;
-    float *out = new_operand(r, l->node, (size_t)l->node->def->quant.weight);
+    float *out = new_operand(r, l->node, (size_t)l->node->def->quant.mac.weight);
     for (size_t i = 0; i < old->count; i++)
         out[i] = (float)(tensor_float(old, i) * scale_of(r, l->in, l->in ? layer_in(&w, i) : 0) /
                          scale_of(r, l->out, l->out ? layer_out(&w, i) : 0));
@@ -85,7 +85,7 @@ static void set_weights(Rescale *r, const ChannelLayer *l) {
 
 static void set_bias(Rescale *r, const ChannelLayer *l) {
     Node *n = l->node;
-    size_t at = (size_t)n->def->quant.bias;
+    size_t at = (size_t)n->def->quant.mac.bias;
     if (!at || n->n_in <= at || !n->in[at])
         return;
     double *b = edit_bias(n, l->out->n);

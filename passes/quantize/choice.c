@@ -85,8 +85,8 @@ static void apply(Choice *c, const SchemeSetting *s, const SchemeRule *r) {
 }
 
 static Choice default_activations(const PassContext *c) {
-    bool sym = c->target == TARGET_TENSORRT || c->target == TARGET_AIDGE;
-    return (Choice){.storage = sym || c->target == TARGET_C ? ELEM_INT8 : ELEM_UINT8, .sym = sym};
+    const TargetType *t = &c->target->activations;
+    return (Choice){.storage = t->storage, .sym = t->sym};
 }
 
 Choice choice_of_activations(const PassContext *c) {
@@ -97,8 +97,33 @@ Choice choice_of_activations(const PassContext *c) {
     return x;
 }
 
+/* Whether a product of activations reads it as what else are weights. */
+static bool is_second_operand(const Uses *uses, const Value *v) {
+    const Use *use;
+    size_t n = uses_of(uses, v, &use);
+    for (size_t i = 0; i < n; i++) {
+        const QuantRule *r = use[i].node && use[i].node->def ? &use[i].node->def->quant : NULL;
+        if (r && r->kind == QUANT_MAC && r->mac.weight && use[i].index == (size_t)r->mac.weight)
+            return v->kind != VALUE_CONST;
+    }
+    return false;
+}
+
+const char *choice_faulty(const PassContext *c, const Value *v) {
+    if (!v->def || !c->target->n_faults)
+        return NULL;
+    FaultSite s = fault_site(v->def, NULL);
+    const TargetFault *f = target_fault(c->target, FAULT_FLOAT, FAULT_NODE, &s);
+    return f ? fault_words(f, c->target, v->def) : NULL;
+}
+
 Choice choice_of_value(const PassContext *c, const Uses *uses, const Value *v) {
+    const TargetPage *t = c->target;
     Choice x = default_activations(c);
+    if (t->has_second && is_second_operand(uses, v)) {
+        x.storage = t->second.storage;
+        x.sym = t->second.sym;
+    }
     for (size_t i = 0; i < c->scheme.n; i++) {
         const SchemeRule *r = &c->scheme.rules[i];
         if (r->of == SCHEME_ALL) {
@@ -115,11 +140,13 @@ Choice choice_of_value(const PassContext *c, const Uses *uses, const Value *v) {
             }
         }
     }
+    x.is_float = x.is_float || (!x.fixed && choice_faulty(c, v));
     return x;
 }
 
 Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w) {
-    Choice x = {.storage = ELEM_INT8, .sym = true, .channel = c->target != TARGET_AIDGE};
+    const TargetType *t = &c->target->weights;
+    Choice x = {.storage = t->storage, .sym = t->sym, .channel = t->channel};
     for (size_t i = 0; i < c->scheme.n; i++) {
         const SchemeRule *r = &c->scheme.rules[i];
         if (rule_matches_value(r, w))
@@ -174,11 +201,12 @@ bool choice_equal(const Choice *x, const Choice *y) {
 }
 
 bool choice_is_symmetric(const PassContext *c, const Choice *o) {
-    bool multiplied = c->target == TARGET_TENSORRT || !c->weights_alone;
-    return o->sym || (multiplied && c->target != TARGET_C && elem_bits(o->storage) == 8);
+    TargetZeros zeros = c->target->zeros;
+    bool multiplied = zeros == TARGET_ZEROS_NONE || !c->weights_alone;
+    return o->sym || (multiplied && zeros != TARGET_ZEROS_CHANNEL && elem_bits(o->storage) == 8);
 }
 
 int choice_axis(const Value *w, int axis) {
-    bool turned = w->data && w->data->rank == 2 && str_is(w->from.by, "gemm-to-matmul");
+    bool turned = w->data && w->data->rank == 2 && pass_made(&w->from, PASS_gemm_to_matmul);
     return turned && axis < 2 ? 1 - axis : axis;
 }

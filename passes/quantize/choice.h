@@ -26,6 +26,8 @@ typedef struct Choice {
     const SchemeRule *by[CHOICE_PROPERTIES]; /* what settled it; NULL: the default */
 } Choice;
 
+/* Why the target would get the node that makes v wrong, were it quantized; else NULL. */
+const char *choice_faulty(const PassContext *c, const Value *v);
 /* Of a value that is no weight: what its producer's rules say, its readers', its own. */
 Choice choice_of_value(const PassContext *c, const Uses *uses, const Value *v);
 /* Of values that no rule singles out. */

@@ -36,7 +36,8 @@ static bool only_bias(const Uses *uses, const Value *v) {
     size_t n = v->kind == VALUE_CONST ? uses_of(uses, v, &use) : 0, biases = 0;
     for (size_t i = 0; i < n; i++) {
         const QuantRule *q = use[i].node && use[i].node->def ? &use[i].node->def->quant : NULL;
-        biases += q && q->kind == QUANT_MAC && q->bias > 0 && use[i].index == (size_t)q->bias;
+        biases +=
+            q && q->kind == QUANT_MAC && q->mac.bias > 0 && use[i].index == (size_t)q->mac.bias;
     }
     return n && biases == n;
 }
@@ -158,6 +159,8 @@ static void warn_of_bias(const PassContext *c, const Search *s) {
 static void warn_unmatched(const PassContext *c, const Search *s) {
     const SchemeRule *r = s->rule;
     const char *pattern = diag_name(c->d, str_from(r->pattern));
+    if (r->may_miss)
+        return;
     if (s->into)
         diag_warning(c->d, r->loc,
                      "%s%s'%s' names %.*s '%s', which has become part of %s: name that",
@@ -184,7 +187,7 @@ typedef struct Weights {
 /* One accumulator has one scale, so there is one axis that a weight can have scales along. */
 static bool check_axis(const PassContext *c, const Node *n, const Value *w) {
     OpCtx ctx = op_ctx(n, NULL);
-    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&ctx) : -1;
+    int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&ctx) : -1;
     for (size_t i = c->scheme.n; axis >= 0 && i-- > 0;) {
         const SchemeRule *r = &c->scheme.rules[i];
         const SchemeSetting *s = &r->set[SCHEME_ITSELF];
@@ -205,7 +208,7 @@ static void look_at_weights(Graph *g, void *ctx) {
     Weights *x = ctx;
     FOR_NODES(n, g) {
         const Value *w = n->def && n->def->quant.kind == QUANT_MAC
-                             ? node_input(n, (size_t)n->def->quant.weight)
+                             ? node_input(n, (size_t)n->def->quant.mac.weight)
                              : NULL;
         if (!w || w->kind != VALUE_CONST)
             continue;

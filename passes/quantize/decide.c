@@ -12,7 +12,6 @@
 #include "passes/quantize/explain.h"
 #include "passes/quantize/masks.h"
 #include "passes/recipe.h"
-#include "passes/target/ort_fusion.h"
 #include "passes/quantize/sharing.h"
 #include "passes/quantize/singular.h"
 #include "passes/quantize/weight_quant.h"
@@ -39,8 +38,9 @@ typedef struct Decide {
 /* A product has one weight, a recurrent layer two. */
 static bool takes_weight(const Node *n, size_t input) {
     const QuantRule *q = &n->def->quant;
-    return q->kind == QUANT_MAC ? input == (size_t)q->weight
-                                : q->kind != QUANT_NEVER && input < 32 && (q->stored >> input & 1);
+    return q->kind == QUANT_MAC
+               ? input == (size_t)q->mac.weight
+               : q->kind != QUANT_NEVER && input < 32 && (q->stores.operands >> input & 1);
 }
 
 static bool is_weight(const Node *n, size_t input) {
@@ -79,7 +79,7 @@ static const char *why_operand(const Decide *d, const Node *n, size_t i) {
         return choice_of_weight(d->c, n, v).is_float ? "its weights stay float as asked"
                                                      : why_no_range(d, v);
     if (!v->type.quant && choice_of(d, v).is_float)
-        return "an operand stays float as asked";
+        return choice_faulty(d->c, v) ? choice_faulty(d->c, v) : "an operand stays float as asked";
     const Node *broken = breaks_at_zero(d, v);
     return broken ? node_strf(n,
                               "an operand, never 0, would be rounded to 0, where " STR_FMT
@@ -109,7 +109,7 @@ static const char *why_one_result(const Decide *d, const Node *n, const Value *y
 
 /* The first stands for all, but of recurrent layers, which may lack it. */
 static const char *why_result(const Decide *d, const Node *n) {
-    size_t results = n->def->quant.stored ? n->n_out : n->n_out > 0;
+    size_t results = n->def->quant.stores.operands ? n->n_out : n->n_out > 0;
     bool any = false;
     for (size_t i = 0; i < results; i++) {
         const char *why = n->out[i] ? why_one_result(d, n, n->out[i]) : NULL;
@@ -137,11 +137,26 @@ static const char *why_no_kernel(const Decide *d, const Node *n) {
         d->c->no_floats || (n->n_out && n->out[0] && choice_of(d, n->out[0]).fixed))
         return NULL;
     bool wide = n->def->quant.curve && n->in[0] && elem_bits(choice_of(d, n->in[0]).storage) > 8;
-    if (!ort_has_rule(n) || wide)
-        return "onnxruntime has no integer kernel for it; -only=... and -target=onnx quantize it";
+    if (!target_fusion(d->c->target, n) || wide)
+        return node_strf(n,
+                         "%s has no integer kernel for it; -only=... and -target=onnx quantize it",
+                         d->c->target->runtime);
     if (n->def->quant.fixed_output && d->c->float_outputs && only_goes_out(d, n))
         return "its result goes out as it is, and its integers stop short of 1";
     return NULL;
+}
+
+/* What the target's page has against it, which a rule of the user's does not change where it would
+ * be wrong. */
+static const char *why_target(const Decide *d, const Node *n) {
+    const TargetPage *t = d->c->target;
+    const char *wrong = n->n_out && n->out[0] ? choice_faulty(d->c, n->out[0]) : NULL;
+    if (wrong)
+        return wrong;
+    if (choice_to_keep(d->c, n) || d->c->no_floats || target_quantizes_before(t, n))
+        return NULL;
+    return node_strf(n, "%s wants integers before other operators (-only=... asks for it)",
+                     t->runtime);
 }
 
 const char *why_never_integer(const Node *n) {
@@ -149,9 +164,16 @@ const char *why_never_integer(const Node *n) {
         return "qxc does not know this operator";
     if (n->def->quant.kind != QUANT_NEVER)
         return NULL;
-    return n->def->quant.stored ? "this operator has no integer form (-weight-only stores its "
-                                  "weights as integers)"
-                                : "this operator has no integer form";
+    return n->def->quant.stores.operands
+               ? "this operator has no integer form (-weight-only stores its "
+                 "weights as integers)"
+               : "this operator has no integer form";
+}
+
+/* It could be integer, and is better left float; NULL where that is not so, or nobody wants it. */
+static const char *why_preferred(const Decide *d, const Node *n) {
+    const char *why = why_never_integer(n) || d->c->no_floats ? NULL : op_prefers_float(n);
+    return why && !choice_why_kept(d->c, n) && !choice_to_keep(d->c, n) ? why : NULL;
 }
 
 /* NULL when the node can be integer, else why not. */
@@ -159,13 +181,15 @@ static const char *why_float(const Decide *d, const Node *n) {
     const char *why = why_never_integer(n);
     if (!why)
         why = choice_why_kept(d->c, n);
-    if (!why && !choice_to_keep(d->c, n) && !d->c->no_floats)
-        why = op_prefers_float(n);
+    if (!why)
+        why = why_preferred(d, n);
+    if (!why)
+        why = why_target(d, n);
     if (!why)
         why = why_no_kernel(d, n);
     for (size_t i = 0; !why && i < n->n_in; i++)
         if (n->in[i] && (quant_rule_is_data(&n->def->quant, i) || takes_weight(n, i)))
-            why = takes_weight(n, i) && n->def->quant.stored && !is_weight(n, i)
+            why = takes_weight(n, i) && n->def->quant.stores.operands && !is_weight(n, i)
                       ? "its weights are not a float constant"
                       : why_operand(d, n, i);
     if (!why)
@@ -175,9 +199,10 @@ static const char *why_float(const Decide *d, const Node *n) {
     Type few[OP_FEW];
     OpCtx c = op_ctx_few(n, few, d->c->d);
     why = n->def->quant.integer_refusal ? n->def->quant.integer_refusal(&c, NULL) : NULL;
-    if (why && !(d->c->no_floats && n->def->quant.fills_anew && n->def->quant.fills_anew(&c)))
+    if (why &&
+        !(d->c->no_floats && n->def->quant.move.fills_anew && n->def->quant.move.fills_anew(&c)))
         return why;
-    size_t bias = n->def->quant.kind == QUANT_MAC ? (size_t)n->def->quant.bias : 0;
+    size_t bias = n->def->quant.kind == QUANT_MAC ? (size_t)n->def->quant.mac.bias : 0;
     const Value *b = bias ? node_input(n, bias) : NULL;
     if (!b || edit_is_finite(b))
         return NULL;
@@ -189,7 +214,7 @@ static const char *why_float(const Decide *d, const Node *n) {
 static bool only_weights(const Decide *d, const Node *n) {
     if (!n->def || n->def->quant.kind != QUANT_MAC || !n->in[0] || choice_why_kept(d->c, n))
         return false;
-    size_t w = (size_t)n->def->quant.weight;
+    size_t w = (size_t)n->def->quant.mac.weight;
     return node_input(n, w) && is_weight(n, w) && !why_operand(d, n, w) && !n->in[0]->type.quant &&
            choice_of(d, n->in[0]).is_float;
 }
@@ -243,7 +268,7 @@ static void mark_anchors(Graph *g, void *ctx) {
         if (why) {
             d->weights_only[n->id] = only_weights(d, n);
             if (n->n_out && n->out[0] && elem_is_float(type_real_elem(n->out[0]->type)))
-                pass_remark(d->c, n, "%s", why);
+                (why_preferred(d, n) ? pass_remark_preference : pass_remark)(d->c, n, "%s", why);
         } else if (!is_follower(n) || d->c->no_floats) {
             d->integer[n->id] = true;
         }
@@ -254,7 +279,8 @@ static void want_operands(Decide *d, const Node *n) {
     for (size_t i = 0; i < n->n_in; i++)
         if (n->in[i] && quant_rule_is_data(&n->def->quant, i) && !is_weight(n, i))
             d->wanted[n->in[i]->id] = true;
-    for (size_t i = 0; i < n->n_out; i++)
+    bool before = d->c->target->before.n && target_quantizes_before(d->c->target, n);
+    for (size_t i = 0; i < n->n_out && !before; i++)
         if (n->out[i] && type_real_elem(n->out[i]->type) == ELEM_FLOAT &&
             !stays_float(d, n->out[i]))
             d->wanted[n->out[i]->id] = true;
@@ -321,7 +347,7 @@ static const Quant *activation_quant(Decide *d, Value *v) {
     params_from_minmax(min, max, r, o.sym, o.pow2, &scale, &zp);
     Quant *q = quant_per_tensor(d->m->arena, o.storage, scale, zp);
     /* Being symmetric says where the ends of the range are, not that beyond them is nothing. */
-    bool whole = !stated || d->c->target == TARGET_TENSORRT; /* it knows no Clip */
+    bool whole = !stated || d->c->target->no_clip;
     if (!whole && (r.lo != elem_min(o.storage) || r.hi != elem_max(o.storage))) {
         q->has_range = true;
         q->lo = r.lo;
@@ -370,7 +396,9 @@ static void assign_weight(Decide *d, Node *n, size_t at) {
         return; /* stated by the user */
     OpCtx c = op_ctx(n, d->c->d);
     const QuantRule *rule = &n->def->quant;
-    int axis = rule->stored ? rule->stored_axis : rule->weight_axis ? rule->weight_axis(&c) : -1;
+    int axis = rule->stores.operands   ? rule->stores.axis
+               : rule->mac.weight_axis ? rule->mac.weight_axis(&c)
+                                       : -1;
     Choice o = choice_of_weight(d->c, n, w);
     Quant *q = o.fixed ? quant_copy(d->m->arena, o.fixed) : weight_quant(d->c, &o, n, w, axis);
     if (o.fixed && q->n_axes == 1)
@@ -402,8 +430,8 @@ static void assign_graph(Graph *g, void *ctx) {
 /* ---- what was decided, in words ---- */
 
 static bool is_integer_bias(const Decide *d, const Node *n, size_t at) {
-    return n->def && n->def->quant.kind == QUANT_MAC && n->def->quant.bias > 0 &&
-           at == (size_t)n->def->quant.bias && d->integer[n->id];
+    return n->def && n->def->quant.kind == QUANT_MAC && n->def->quant.mac.bias > 0 &&
+           at == (size_t)n->def->quant.mac.bias && d->integer[n->id];
 }
 
 /* Whether v is the constant of that name, rewritten. */

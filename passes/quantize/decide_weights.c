@@ -29,13 +29,14 @@ static bool is_finite(const Weights *w, const Value *v) {
 
 static bool is_weight(const Node *n, size_t i) {
     const QuantRule *r = n->def ? &n->def->quant : NULL;
-    return r && (r->kind == QUANT_MAC ? i == (size_t)r->weight : i < 32 && (r->stored >> i & 1));
+    return r && (r->kind == QUANT_MAC ? i == (size_t)r->mac.weight
+                                      : i < 32 && (r->stores.operands >> i & 1));
 }
 
 static int channel_axis(const Node *n, Diags *d) {
     const QuantRule *r = &n->def->quant;
     OpCtx c = op_ctx(n, d);
-    return r->stored ? r->stored_axis : r->weight_axis ? r->weight_axis(&c) : -1;
+    return r->stores.operands ? r->stores.axis : r->mac.weight_axis ? r->mac.weight_axis(&c) : -1;
 }
 
 /* NULL when this weight of the node can be quantized, else why not. */

@@ -20,13 +20,13 @@ typedef struct Dynamic {
 /* NULL when this product can take a dynamic input, else why not. */
 static const char *why_float(const Dynamic *d, const Node *n) {
     const QuantRule *r = &n->def->quant;
-    const Value *x = n->in[0], *w = n->in[r->weight];
-    const Value *bias = r->bias && n->n_in > (size_t)r->bias ? n->in[r->bias] : NULL;
+    const Value *x = n->in[0], *w = n->in[r->mac.weight];
+    const Value *bias = r->mac.bias && n->n_in > (size_t)r->mac.bias ? n->in[r->mac.bias] : NULL;
     const char *kept = choice_why_kept(d->c, n);
     Choice o = choice_of_weight(d->c, n, w);
     if (kept || o.is_float)
         return kept ? kept : "its weights stay float as asked";
-    if (!r->takes_dynamic)
+    if (!r->mac.takes_dynamic)
         return "ONNX has no product of integers in its form";
     if (o.fixed ? elem_bits(o.fixed->storage) > 8 || quant_is_blocked(o.fixed)
                 : elem_bits(o.storage) > 8)
@@ -119,7 +119,7 @@ static const char *why_no_form(const Dynamic *d, const Node *n) {
 /* Where the form has no scales of output channels though these are asked for. */
 static bool loses_channels(const Dynamic *d, const Node *n) {
     const DynamicForm *f = &n->def->dynamic;
-    for (size_t i = 0; i < n->n_in && f->axis >= 0 && f->axis != n->def->quant.stored_axis; i++)
+    for (size_t i = 0; i < n->n_in && f->axis >= 0 && f->axis != n->def->quant.stores.axis; i++)
         if (form_is_weight(f, i) && n->in[i] && choice_of_weight(d->c, n, n->in[i]).channel)
             return true;
     return false;
@@ -151,10 +151,10 @@ static void quantize_graph(Graph *g, void *ctx) {
             quantize_form(d, n);
             continue;
         }
-        if (n->def && n->def->quant.stored)
+        if (n->def && n->def->quant.stores.operands)
             pass_remark(d->c, n, "there is no integer form of it; -weight-only stores its weights");
-        if (!n->def || n->def->quant.kind != QUANT_MAC || n->n_in <= (size_t)n->def->quant.weight ||
-            !n->in[n->def->quant.weight]) {
+        if (!n->def || n->def->quant.kind != QUANT_MAC ||
+            n->n_in <= (size_t)n->def->quant.mac.weight || !n->in[n->def->quant.mac.weight]) {
             const char *unlike = why_unlike_product(n);
             if (unlike)
                 pass_remark(d->c, n, "%s", unlike);
@@ -165,10 +165,10 @@ static void quantize_graph(Graph *g, void *ctx) {
             pass_remark(d->c, n, "%s", why);
             continue;
         }
-        size_t at = (size_t)n->def->quant.weight;
+        size_t at = (size_t)n->def->quant.mac.weight;
         n->in[0] = quantized_input(d, n, n->in[0]);
         OpCtx c = op_ctx(n, d->b.d);
-        int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+        int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
         n->in[at] = quantized_weight(d, n, n->in[at], axis);
     }
 }

@@ -157,7 +157,7 @@ static void read_weights(Equalize *e) {
     e->weights = NEW_ARRAY(e->m->arena, double *, e->channels.n_layers);
     for (size_t k = 0; k < e->channels.n_layers; k++) {
         const Node *n = e->channels.layers[k].node;
-        const Tensor *t = n->in[n->def->quant.weight]->data;
+        const Tensor *t = n->in[n->def->quant.mac.weight]->data;
         e->weights[k] = NEW_ARRAY(e->m->arena, double, t->count);
         for (size_t i = 0; i < t->count; i++)
             e->weights[k][i] = tensor_float(t, i);

@@ -137,11 +137,10 @@ void explain_value(Buf *b, PassContext *c, const Uses *uses, const Value *v, con
 }
 
 void explain_bias(Buf *b, PassContext *c, const Value *v, const Node *n) {
-    const Value *w = n->in[n->def->quant.weight];
-    bool is_float = c->target == TARGET_TENSORRT;
+    const Value *w = n->in[n->def->quant.mac.weight];
     buf_fmt(b, "%s: ", diag_name(c->d, v->name));
-    if (is_float) {
-        buf_text(b, "float\n  TensorRT adds biases in float\n");
+    if (c->target->float_biases) {
+        buf_fmt(b, "float\n  %s adds biases in float\n", c->target->runtime);
         return;
     }
     buf_fmt(b, "int32q\n  at the scale of the accumulator of %s, that of '%s'", node_text(n),

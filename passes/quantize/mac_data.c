@@ -72,20 +72,27 @@ static void end_batch(Watched *w) {
     w->in_batch = 0;
 }
 
-/* Sums up: divided by their number, they are means in the end. */
-static void add_row(Watched *w, size_t group) {
+static void add_to_gram(Watched *w, size_t group) {
     size_t k = w->data.terms;
-    float *row = w->rows + group * k;
-    row_add(row, k, w->data.real + group * k);
-    round_row(edit_tilde(w->node->in[0]), row, k);
-    row_add(row, k, w->data.mean + group * k);
-    if (!w->data.gram)
-        return;
+    const float *row = w->rows + group * k;
     double *first = w->first + group * k, *x = w->batch + (group * BATCH + w->in_batch) * k;
     for (size_t i = 0; w->data.rows == 1 && i < k; i++)
         first[i] = (double)row[i];
     for (size_t i = 0; i < k; i++)
         x[i] = (double)row[i] - first[i];
+}
+
+/* Sums up: divided by their number, they are means in the end. */
+static void add_rows(Watched *w) {
+    size_t n = w->data.groups * w->data.terms;
+    w->data.rows += 1;
+    row_add(w->rows, n, w->data.real);
+    round_row(edit_tilde(w->node->in[0]), w->rows, n);
+    row_add(w->rows, n, w->data.mean);
+    for (size_t g = 0; w->data.gram && g < w->data.groups; g++)
+        add_to_gram(w, g);
+    if (w->data.gram && ++w->in_batch == BATCH)
+        end_batch(w);
 }
 
 /* Of sums around the first row, those around the mean. */
@@ -109,14 +116,10 @@ static void finish(Watched *w) {
 
 /* Whether the sums of all groups at a position are numbers; they are w->rows then. */
 static bool take_rows(Watched *w, const float *x, int64_t position) {
-    size_t k = w->data.terms;
-    for (size_t g = 0; g < w->data.groups; g++) {
-        float *row = w->rows + g * k;
-        w->node->def->quant.terms(&w->op, &w->sums, x, (int64_t)g, position, row);
-        for (size_t i = 0; i < k; i++)
-            if (!isfinite(row[i]))
-                return false;
-    }
+    w->node->def->quant.mac.terms(&w->op, &w->sums, x, position, w->rows);
+    for (size_t i = 0; i < w->data.groups * w->data.terms; i++)
+        if (!isfinite(w->rows[i]))
+            return false;
     return true;
 }
 
@@ -126,15 +129,10 @@ static void add_sample(Watched *w, const float *x) {
     for (int64_t i = 0; i < take; i++) {
         /* not at even distances: those meet the same columns of an image in every row */
         int64_t position = take < all ? (int64_t)spread_place(w->looked++, (size_t)all) : i;
-        if (!take_rows(w, x, position)) {
+        if (take_rows(w, x, position))
+            add_rows(w);
+        else
             w->left_out++;
-            continue;
-        }
-        w->data.rows += 1;
-        for (size_t g = 0; g < w->data.groups; g++)
-            add_row(w, g);
-        if (w->data.gram && ++w->in_batch == BATCH)
-            end_batch(w);
     }
 }
 
@@ -150,12 +148,12 @@ static void observe(void *ctx, const Value *v, const void *data) {
 static void find_nodes(Graph *g, void *ctx) {
     Collect *c = ctx;
     FOR_NODES(n, g) {
-        if (!n->def || n->def->quant.kind != QUANT_MAC || !n->def->quant.sums || !n->in[0] ||
+        if (!n->def || n->def->quant.kind != QUANT_MAC || !n->def->quant.mac.sums || !n->in[0] ||
             type_real_elem(n->in[0]->type) != ELEM_FLOAT || value_is_const(n->in[0]) ||
-            !edit_float_const(n->in[n->def->quant.weight]) || !type_is_static(n->in[0]->type))
+            !edit_float_const(n->in[n->def->quant.mac.weight]) || !type_is_static(n->in[0]->type))
             continue;
         Watched w = {.node = n, .op = op_ctx(n, c->c->d), .data = {.node = n}};
-        if (!n->def->quant.sums(&w.op, &w.sums) || w.sums.terms < 1 || w.sums.positions < 1)
+        if (!n->def->quant.mac.sums(&w.op, &w.sums) || w.sums.terms < 1 || w.sums.positions < 1)
             continue;
         w.data.groups = (size_t)w.sums.groups;
         w.data.terms = (size_t)w.sums.terms;

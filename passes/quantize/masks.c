@@ -32,8 +32,8 @@ static bool wide_range(const Value *v, Range *r) {
 }
 
 static bool is_mover(const Node *n) {
-    return n->def->quant.kind == QUANT_MOVE && n->def->quant.data == 1 && !n->def->quant.fill &&
-           n->n_out == 1;
+    return n->def->quant.kind == QUANT_MOVE && n->def->quant.data == 1 &&
+           !n->def->quant.move.fill && n->n_out == 1;
 }
 
 /* ---- what is a mask ---- */

@@ -46,19 +46,16 @@ static void do_work(void *ctx) {
 bool output_look(Module *m, PassContext *c, const char *what, OutputWork *work, void *ctx) {
     Look l = {work, ctx, false};
     Diags *heard = m->diags, *told = c->d;
-    const DiagRecord *record = NULL;
     m->diags = c->d = diags_new(m->arena, NULL, false);
     diags_record(c->d, true);
     bool lasted = arena_try(m->arena, do_work, &l);
-    size_t n = diags_records(c->d, &record), at = 0;
+    const char *error = diags_first_error(c->d);
     m->diags = heard;
     c->d = told;
-    while (at < n && record[at].severity != DIAG_ERROR)
-        at++;
     if (!lasted)
         diag(c->d, DIAG_REMARK, LOC_NONE, "%s: -max-memory leaves too little for it", what);
-    else if (!l.ok && at < n)
-        diag(c->d, DIAG_REMARK, LOC_NONE, "%s: %s", what, record[at].text);
+    else if (!l.ok && error)
+        diag(c->d, DIAG_REMARK, LOC_NONE, "%s: %s", what, error);
     return lasted && l.ok;
 }
 

@@ -22,8 +22,8 @@ static bool looks_up(const Node *n, const Value *table) {
         n->in[0] != table || n->in[1] == table || !n->out[0])
         return false;
     OpCtx c = op_ctx(n, NULL);
-    int last = table->data->rank - 1, to = n->def->quant.move_axis(&c, last);
-    return n->def->quant.looks_up && to >= 0 && to == n->out[0]->type.rank - 1;
+    int last = table->data->rank - 1, to = n->def->quant.move.axis(&c, last);
+    return n->def->quant.move.looks_up && to >= 0 && to == n->out[0]->type.rank - 1;
 }
 
 static bool is_table(const Tables *t, const Value *v) {
@@ -61,17 +61,10 @@ static void look_up_integers(Tables *t, Node *n, Value *ints) {
     Quant *q = quant_copy(t->b.a, op_moved_quant(&c, n->def, ints->type.quant));
     q->alias = derived_name(&t->b, y->name, "_quantized");
     module_add_quant(t->m, q);
-    n->out[0] = NULL;
-    Value *moved = node_add_output(n, 0, q->alias, type_quantized(y->type, q));
     Node *back = build_node(&t->b, n->graph, "", "DequantizeLinear", 1,
                             arena_strf(t->b.a, STR_FMT "_DequantizeLinear", STR_ARG(y->name)));
-    back->loc = n->loc;
     node_from(back, n, t->b.pass);
-    back->in[0] = moved;
-    back->out[0] = y;
-    y->def = back;
-    y->index = 0;
-    node_insert_after(n, back);
+    node_follow(n, 0, back, q->alias, type_quantized(y->type, q));
     op_resolve(back, t->b.d);
 }
 

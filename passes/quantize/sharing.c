@@ -157,7 +157,7 @@ static bool can_take_back(const Sharing *s, const Node *n, const Value *of_x, co
 
 static bool fills_anew(const Sharing *s, const Node *n) {
     OpCtx c = op_ctx(n, s->c->d);
-    return n->def->quant.fills_anew && n->def->quant.fills_anew(&c);
+    return n->def->quant.move.fills_anew && n->def->quant.move.fills_anew(&c);
 }
 
 static void share_followed(Sharing *s, Node *n) {

@@ -33,7 +33,7 @@ typedef struct Smooth {
 } Smooth;
 
 static bool is_product(const Node *n) {
-    return n->in[n->def->quant.weight]->data->rank == 2;
+    return n->in[n->def->quant.mac.weight]->data->rank == 2;
 }
 
 static void choose_values(Smooth *s) {
@@ -80,7 +80,7 @@ static void warn_of_shared(Graph *g, void *ctx) {
         if (!n->def || n->def->quant.kind != QUANT_MAC || !n->in[0] ||
             !s->channels.of[n->in[0]->id])
             continue;
-        const Value *w = n->in[n->def->quant.weight];
+        const Value *w = n->in[n->def->quant.mac.weight];
         if (edit_float_const(w) && uses_of(s->channels.uses, w, &use) > 1)
             diag_warning(s->channels.d, n->loc,
                          "smooth-quant: weights %s are shared with other nodes, so that what is "

@@ -14,7 +14,7 @@ typedef struct Split {
 static Value *addend(const Split *s, const Node *n, const Value *b, int window) {
     int64_t dims[MAX_RANK] = {0};
     int rank = b->data->rank;
-    float beta = node_float(n, n->def->quant.bias_factor, 1.0F), *out;
+    float beta = node_float(n, n->def->quant.mac.bias_factor, 1.0F), *out;
     memcpy(dims, b->data->dims, (size_t)rank * sizeof *dims);
     for (int i = 0; i < window; i++)
         dims[rank++] = 1;
@@ -28,7 +28,7 @@ static Value *addend(const Split *s, const Node *n, const Value *b, int window) 
 
 /* Why the bias cannot stand apart, or NULL. */
 static const char *refusal(const Node *n, int window) {
-    const Value *b = n->in[n->def->quant.bias];
+    const Value *b = n->in[n->def->quant.mac.bias];
     if (!edit_float_const(b))
         return "its bias is to stay float, but is no float constant";
     if (n->out[0]->type.quant)
@@ -39,28 +39,22 @@ static const char *refusal(const Node *n, int window) {
 }
 
 static void split(const Split *s, Node *n) {
-    size_t at = (size_t)n->def->quant.bias;
+    size_t at = (size_t)n->def->quant.mac.bias;
     Arena *a = n->graph->module->arena;
     Value *y = n->out[0];
-    int window = n->in[n->def->quant.weight]->type.rank - 2;
+    int window = n->in[n->def->quant.mac.weight]->type.rank - 2;
     const char *why = refusal(n, window);
     if (why) {
         pass_remark(s->c, n, "%s", why);
         return;
     }
     Node *add = node_new(n->graph, STR_NONE, STR("Add"), 2, 1);
-    add->loc = n->loc;
     node_from(add, n, PASS_NAME);
     add->in[1] = addend(s, n, n->in[at], window);
     n->n_in = at;
-    node_drop_attr(n, n->def->quant.bias_factor ? n->def->quant.bias_factor : "");
-    n->out[0] = NULL;
-    add->in[0] = node_add_output(
-        n, 0, unique_name(s->names, arena_strf(a, STR_FMT "_product", STR_ARG(y->name))), y->type);
-    add->out[0] = y;
-    y->def = add;
-    y->index = 0;
-    node_insert_after(n, add);
+    node_drop_attr(n, n->def->quant.mac.bias_factor ? n->def->quant.mac.bias_factor : "");
+    Str product = unique_name(s->names, arena_strf(a, STR_FMT "_product", STR_ARG(y->name)));
+    node_follow(n, 0, add, product, y->type);
     op_resolve(n, s->c->d);
     op_resolve(add, s->c->d);
 }
@@ -69,8 +63,8 @@ static void split_graph(Graph *g, void *ctx) {
     const Split *s = ctx;
     FOR_NODES(n, g) {
         const QuantRule *r = n->def ? &n->def->quant : NULL;
-        if (r && r->kind == QUANT_MAC && r->bias && n->n_in == (size_t)r->bias + 1 &&
-            n->in[r->bias] && n->n_out == 1 && n->out[0] && !choice_why_kept(s->c, n) &&
+        if (r && r->kind == QUANT_MAC && r->mac.bias && n->n_in == (size_t)r->mac.bias + 1 &&
+            n->in[r->mac.bias] && n->n_out == 1 && n->out[0] && !choice_why_kept(s->c, n) &&
             choice_float_bias(s->c, n))
             split(s, n);
     }

@@ -5,9 +5,9 @@
 
 bool weight_matrix(const Node *n, const MacData *data, Diags *d, WeightMatrix *w) {
     const QuantRule *rule = &n->def->quant;
-    const Value *v = n->in[rule->weight];
+    const Value *v = n->in[rule->mac.weight];
     OpCtx c = op_ctx(n, d);
-    int axis = rule->weight_axis ? rule->weight_axis(&c) : -1;
+    int axis = rule->mac.weight_axis ? rule->mac.weight_axis(&c) : -1;
     if (!edit_tilde(v) || !edit_float_const(v) || axis < 0 || axis >= v->data->rank)
         return false;
     AxisWalk k = edit_axis(v->data->rank, v->data->dims, axis);
@@ -80,13 +80,13 @@ float *mend_rounded(Mend *by, const WeightMatrix *w) {
 }
 
 double *mend_bias(const Mend *by, const Node *n, const WeightMatrix *w) {
-    bool stays = !n->def->quant.bias || choice_float_bias(by->c, n);
+    bool stays = !n->def->quant.mac.bias || choice_float_bias(by->c, n);
     return stays ? NULL : edit_bias(n, w->channels);
 }
 
 void mend_set_bias(Mend *by, Node *n, const WeightMatrix *w, const MacData *data,
                    const float *numbers, double *bias) {
-    size_t at = (size_t)n->def->quant.bias;
+    size_t at = (size_t)n->def->quant.mac.bias;
     Value *old = node_input(n, at);
     bool changed = false;
     for (size_t c = 0; c < w->channels; c++) {
@@ -101,7 +101,7 @@ void mend_set_bias(Mend *by, Node *n, const WeightMatrix *w, const MacData *data
 }
 
 static Value **bias_of(const NewBias *b) {
-    return &b->node->in[b->node->def->quant.bias];
+    return &b->node->in[b->node->def->quant.mac.bias];
 }
 
 void mend_keep_biases(const Mend *by) {

@@ -10,8 +10,8 @@ enum { FEW_BITS = 4 }; /* up to here the error of clipping is weighed against th
 
 /* The axis that the node sums over. Weights are [out, in, ...] or [in, out]. */
 static int summed_axis(const Node *n, const Tensor *t, int channel) {
-    if (n->def->quant.stored)
-        return n->def->quant.stored_summed;
+    if (n->def->quant.stores.operands)
+        return n->def->quant.stores.summed;
     return channel == 0 ? 1 : channel > 0 ? channel - 1 : t->rank - 2;
 }
 
@@ -50,18 +50,18 @@ static double largest_sum(const Value *w, const Quant *x, IntRange r, size_t cha
 static double bias_floor(const Choice *o, const Node *n, IntRange r, size_t c, size_t channels) {
     const QuantRule *q = &n->def->quant;
     const Value *x = n->in[0];
-    if (q->kind != QUANT_MAC || !q->bias || n->n_in <= (size_t)q->bias || !x->type.quant ||
+    if (q->kind != QUANT_MAC || !q->mac.bias || n->n_in <= (size_t)q->mac.bias || !x->type.quant ||
         x->type.quant->n_scale != 1 || elem_bits(x->type.quant->storage) > 16 ||
         elem_bits(o->storage) > 16)
         return 0; /* wider sums are double, and take a float bias as it is */
-    const Tensor *b = edit_float_const(n->in[q->bias]);
+    const Tensor *b = edit_float_const(n->in[q->mac.bias]);
     if (!b)
         return 0;
     double most = 0;
     bool each = channels > 1 && b->count > 1;
     for (size_t i = each ? c : 0; i < (each ? c + 1 : b->count) && i < b->count; i++)
         most = fmax(most, fabs(tensor_float(b, i)));
-    double sum = largest_sum(n->in[q->weight], x->type.quant, r, channels);
+    double sum = largest_sum(n->in[q->mac.weight], x->type.quant, r, channels);
     bool wide = elem_bits(x->type.quant->storage) > 8 || elem_bits(o->storage) > 8;
     double least = wide ? params_bias_min_scale_wide(most) : params_bias_min_scale(most, sum);
     return least / (double)quant_scale(x->type.quant, 0);

@@ -2,6 +2,8 @@
 #include "passes/raise/integer_reals.h"
 #include "passes/target/legal.h"
 
+#include <math.h>
+
 bool is_int(const Value *v) {
     return v && v->type.kind == TYPE_TENSOR && !v->type.quant && elem_is_int(v->type.elem);
 }
@@ -47,9 +49,7 @@ void make_real(Reals *r, Node *n, size_t i) {
         real->name = name;
     }
     cast->in[0] = real;
-    cast->out[0] = y;
-    y->def = cast;
-    y->index = 0;
+    node_take_result(cast, 0, y);
     y->stated = NULL;
     node_set_int(cast, "to", y->type.elem);
     node_insert_after(n, cast);
@@ -74,6 +74,70 @@ void becomes_cast(Reals *r, Node *n, Value *x, ElemType to) {
     node_set_int(n, "to", to);
     op_resolve(n, r->b.d);
     ARENA_PUSH(r->b.a, r->casts, r->n_casts, r->cap_casts, n);
+}
+
+/* ---- what conversions compute with ---- */
+
+/* Where a Q or DQ has several scales they vary over its operand's axis; the shape that broadcasts.
+ */
+static const char *shape_of_params(const Node *n, const Tensor *t, int *rank, int64_t *dims) {
+    Type x = n->in[0]->type;
+    int64_t axis = node_int(n, "axis", 1);
+    *rank = 0;
+    if (node_int(n, "block_size", 0))
+        return "its scales are of blocks";
+    if (t->count == 1)
+        return NULL;
+    axis += axis < 0 ? x.rank : 0;
+    if (x.rank < 0 || axis < 0 || axis >= x.rank)
+        return "the axis of its scales is not known";
+    *rank = x.rank - (int)axis;
+    for (int i = 0; i < *rank; i++)
+        dims[i] = i ? 1 : (int64_t)t->count;
+    return NULL;
+}
+
+static double number_at(const Tensor *t, size_t i) {
+    return elem_is_float(t->elem) ? tensor_float(t, i) : (double)tensor_int(t, i);
+}
+
+static const Tensor *param(const Node *n, size_t i) {
+    const Tensor *t = n->n_in > i && n->in[i] ? value_data(n->in[i]) : NULL;
+    return t && t->data && t->count ? t : NULL;
+}
+
+const char *real_params(Reals *r, const Node *n, bool reciprocal, RealParams *p) {
+    const Tensor *s = param(n, 1), *z = param(n, 2);
+    int64_t dims[MAX_RANK];
+    int rank;
+    if (!s)
+        return "its scale is no constant";
+    if (n->n_in > 2 && n->in[2] && !z)
+        return "its zero point is no constant";
+    const char *why = shape_of_params(n, s, &rank, dims);
+    if (why)
+        return why;
+    if (z && z->count != s->count)
+        return "it has not as many zero points as scales";
+    float *scales = NEW_ARRAY(r->b.a, float, s->count), *zps = NEW_ARRAY(r->b.a, float, s->count);
+    bool shifted = false;
+    for (size_t i = 0; i < s->count; i++) {
+        double v = number_at(s, i);
+        scales[i] = (float)(reciprocal ? 1 / v : v);
+        zps[i] = z ? (float)number_at(z, i) : 0;
+        shifted |= zps[i] != 0;
+        if (!isnormal(scales[i]) || scales[i] < 0)
+            return reciprocal && isnormal((float)v) && v > 0
+                       ? "the reciprocal of its scale is no normal number of 32 bits"
+                       : "its scale is no positive, normal number of 32 bits";
+        if (zps[i] != rintf(zps[i]))
+            return "its zero point is no integer";
+    }
+    p->scale = build_floats(&r->b, n->in[1]->name, reciprocal ? "_factor" : "_real", ELEM_FLOAT,
+                            rank, dims, scales);
+    p->zp =
+        shifted ? build_floats(&r->b, n->in[2]->name, "_real", ELEM_FLOAT, rank, dims, zps) : NULL;
+    return NULL;
 }
 
 /* ---- integers as floats ---- */
@@ -102,9 +166,11 @@ bool floats_within(const Value *v, ElemType e, bool rounded) {
     for (const Node *n = v->def; n && n->n_in && n->in[0]; n = n->in[0]->def) {
         float lo, hi;
         bool clamps = n->def && n->def->quant.kind == QUANT_CLAMP;
-        if (clamps && clamp_bounds(n, &lo, &hi))
+        if (clamps && clamp_bounds(n, &lo, &hi)) {
+            if (!rounded && (lo != rintf(lo) || hi != rintf(hi)))
+                break;
             bounded |= lo >= (float)elem_min(e) && hi <= (float)elem_max(e);
-        else if (node_is(n, "Round") || node_is(n, "Floor"))
+        } else if (node_is(n, "Round") || node_is(n, "Floor"))
             rounded = true;
         else if (!node_moves(n))
             break;

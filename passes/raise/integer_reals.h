@@ -32,6 +32,14 @@ void make_real(Reals *r, Node *n, size_t i);
 void becomes(Reals *r, Node *n, const char *op, Value *x, Value *y);
 void becomes_cast(Reals *r, Node *n, Value *x, ElemType to);
 
+/* What a Q or DQ computes with, as constants that broadcast over its operand. */
+typedef struct RealParams {
+    Value *scale; /* or its reciprocal */
+    Value *zp;    /* NULL: it is 0 */
+} RealParams;
+/* The reason why these are not to be had, or NULL. */
+const char *real_params(Reals *r, const Node *n, bool reciprocal, RealParams *p);
+
 /* The integers or floats of a constant as a constant of floats. */
 Value *real_const(Reals *r, Value *v);
 /* Whether these floats are integers of e already, through nodes that move them or cut them off;

@@ -9,8 +9,8 @@
  *                     what lowering cut off before a Q its range
  *   raise_clips       a Clip of integers between Q and DQ becomes the range of their type
  *   raise_integers    plain integers between those get quantized types; Q and DQ one operand
- *   raise_affine      BatchNormalization behind products of quantized weights goes into their
- * scales raise_operators   an operator between DQ and Q computes on the quantized types itself
+ *   raise_affine      BatchNormalization behind products goes into the scales of their weights
+ *   raise_operators   an operator between DQ and Q computes on the quantized types itself
  *   raise_conversions what is left of Q and DQ: pairs, requantizations, dead ones
  *   raise_reasons     where none does, each operator beside Q and DQ says what stopped it first
  * What cannot be raised stays as it is, with a note. Memory is the module's. */
@@ -85,6 +85,11 @@ const Quant *raise_weights(Raise *r, ElemType e, int axis, size_t count, const T
 /* A quantized constant with the data of `v`, which may be a Constant node; shared by equal asks. */
 Value *raise_const(Raise *r, Value *v, const Quant *q);
 
+/* The value with the integers of `v` in the quantized type q, NULL: there is none yet; `twin` is
+ * one. */
+Value *raise_twin(Raise *r, const Value *v, const Quant *q);
+void raise_note_twin(Raise *r, const Value *v, Value *twin);
+
 /* Records that `quantized` came of `plain`; the plain one of a value, or the value itself. */
 void raise_note_const(Raise *r, Value *plain, Value *quantized);
 Value *raise_plain(const Raise *r, Value *v);
@@ -118,5 +123,10 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
 void spelling_capture(Raise *r);
 /* Hangs what was captured on the quantized values; call when names are final. */
 void spelling_record(Raise *r);
+
+/* s(q - z) with a scale s below 0 is |s|(m(q) - m(z)), where m turns the range around. */
+static inline int64_t turned_around(ElemType e, int64_t v) {
+    return elem_min(e) + elem_max(e) - v;
+}
 
 #endif

@@ -44,7 +44,7 @@ static bool find_affine(Raise *r, const Node *n, Affine *f) {
 
 /* The bias as real numbers, zeros where there is none; NULL where it is computed. */
 static double *real_bias(Raise *r, const Node *n, size_t channels) {
-    Value *b = node_input(n, (size_t)n->def->quant.bias), *ints = b ? raise_source(b) : NULL;
+    Value *b = node_input(n, (size_t)n->def->quant.mac.bias), *ints = b ? raise_source(b) : NULL;
     const Tensor *t = ints ? value_data(ints) : NULL;
     if (!ints)
         return edit_bias(n, channels);
@@ -90,7 +90,7 @@ static Tensor *signed_as(Raise *r, const Tensor *t, const Quant *q, int axis, co
 /* `n` reads these weights, dequantized. */
 static void set_weights(Raise *r, Node *n, Value *old, Tensor *t, const Quant *q) {
     old = raise_plain(r, old); /* the name is the first one's */
-    size_t at = (size_t)n->def->quant.weight;
+    size_t at = (size_t)n->def->quant.mac.weight;
     Value *c = graph_add_const(old->graph, derived_name(&r->b, old->name, "_scaled"),
                                type_quantized(tensor_type(r->b.a, t), q), t);
     value_from(c, old, r->b.pass);
@@ -106,9 +106,7 @@ static void set_weights(Raise *r, Node *n, Value *old, Tensor *t, const Quant *q
 static void absorb(Raise *r, Node *n, Node *last) {
     for (Node *next; n->out[0] != last->out[0];) {
         next = uses_only_node(r->uses, n->out[0]);
-        n->out[0] = next->out[0];
-        n->out[0]->def = n;
-        n->out[0]->index = 0;
+        node_take_result(n, 0, next->out[0]);
         node_absorb(n, next, r->b.pass);
         node_remove(next);
         if (next == last)
@@ -118,18 +116,18 @@ static void absorb(Raise *r, Node *n, Node *last) {
 
 static void raise_node(Raise *r, Node *n) {
     const QuantRule *rule = n->def ? &n->def->quant : NULL;
-    if (!rule || rule->kind != QUANT_MAC || !rule->bias || n->n_out != 1 || !n->out[0] ||
-        n->n_in <= (size_t)rule->weight || !raise_source(n->in[0]))
+    if (!rule || rule->kind != QUANT_MAC || !rule->mac.bias || n->n_out != 1 || !n->out[0] ||
+        n->n_in <= (size_t)rule->mac.weight || !raise_source(n->in[0]))
         return;
-    Value *w = raise_source(n->in[rule->weight]);
+    Value *w = raise_source(n->in[rule->mac.weight]);
     const Tensor *t = w ? value_data(w) : NULL;
     OpCtx c = op_ctx(n, r->b.d);
-    int axis = t && t->data && rule->weight_axis ? rule->weight_axis(&c) : -1;
+    int axis = t && t->data && rule->mac.weight_axis ? rule->mac.weight_axis(&c) : -1;
     const Quant *q = w ? w->type.quant : NULL;
     if (axis < 0 || axis >= t->rank || q->kind != QUANT_PARAMS || !quant_zp_all_zero(q) ||
         q->n_axes > 1 || (q->n_axes && (q->axis[0] != axis || q->block[0] > 1)) ||
-        node_float(n, rule->weight_factor, 1.0F) != 1 ||
-        node_float(n, rule->bias_factor, 1.0F) != 1)
+        node_float(n, rule->mac.weight_factor, 1.0F) != 1 ||
+        node_float(n, rule->mac.bias_factor, 1.0F) != 1)
         return;
     Affine f = {.channels = (size_t)t->dims[axis]};
     f.scale = NEW_ARRAY(r->b.a, double, f.channels);
@@ -143,7 +141,11 @@ static void raise_node(Raise *r, Node *n) {
     if (!ints)
         return;
     set_weights(r, n, w, ints, to);
-    edit_set_bias(n, r->b.names, f.shift, f.channels, r->b.pass, f.last);
+    bool shifts = node_input(n, (size_t)rule->mac.bias) != NULL;
+    for (size_t i = 0; i < f.channels; i++)
+        shifts |= f.shift[i] != 0;
+    if (shifts)
+        edit_set_bias(n, r->b.names, f.shift, f.channels, r->b.pass, f.last);
     absorb(r, n, f.last);
 }
 

@@ -125,8 +125,8 @@ static Value *finer_bias(Raise *r, const BiasUnits *u, Value *bias, const Value 
 Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w, const Quant *y,
                   const char **why) {
     const QuantRule *rule = &n->def->quant;
-    double product = (double)node_float(n, rule->weight_factor, 1.0F);
-    double f = product != 0 ? (double)node_float(n, rule->bias_factor, 1.0F) / product : 0;
+    double product = (double)node_float(n, rule->mac.weight_factor, 1.0F);
+    double f = product != 0 ? (double)node_float(n, rule->mac.bias_factor, 1.0F) / product : 0;
     Value *ints = raise_source(bias);
     const Tensor *t = value_data(ints ? ints : bias);
     const Quant *have = ints ? ints->type.quant : NULL;
@@ -152,7 +152,7 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
         bias = half_bias(r, ints ? ints : bias, t, have, x->type.quant->expressed, f);
         *why = "its bias does not fit its type";
         if (bias && f != 1)
-            node_set_float(n, rule->bias_factor, (float)product);
+            node_set_float(n, rule->mac.bias_factor, (float)product);
     }
     if (half && !saturated)
         return bias;
@@ -182,6 +182,6 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
              steps);
     Value *v = requantized(r, ints ? ints : bias, data, want);
     if (f != 1)
-        node_set_float(n, rule->bias_factor, (float)product);
+        node_set_float(n, rule->mac.bias_factor, (float)product);
     return v;
 }

@@ -88,14 +88,9 @@ static void turn(Raise *r, Node *n, const Turn *t, int rank) {
     n->domain = str_from(t->domain);
     n->op = str_from(t->to);
     node_drop_attr(n, "channels_last");
-    n->out[0] = NULL;
-    behind->in[0] = node_add_output(n, 0, derived_name(&r->b, y->name, "_first"),
-                                    turned_type(r->b.a, y->type, true));
-    behind->out[0] = y;
-    y->def = behind;
-    y->index = 0;
+    node_follow(n, 0, behind, derived_name(&r->b, y->name, "_first"),
+                turned_type(r->b.a, y->type, true));
     node_insert_before(n, before);
-    node_insert_after(n, behind);
     Node *made[] = {before, n, behind};
     for (size_t i = 0; i < 3; i++) {
         op_resolve(made[i], r->b.d);

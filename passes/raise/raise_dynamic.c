@@ -165,9 +165,7 @@ static void expand(RaiseDynamic *d, const Found *f, const Quant *q) {
         n->in[0] = product;
         n->in[1] = f->bias;
     }
-    n->out[0] = y;
-    y->def = n;
-    y->index = 0;
+    node_take_result(n, 0, y);
     op_resolve(n, r->b.d);
     node_remove(f->last);
 }

@@ -201,7 +201,8 @@ static Node *range_clip(const Node *q, const Value **lo, const Value **hi) {
         last = maker(q->in[0], "Min");
         first = last ? maker(last->in[0], "Max") : NULL;
     }
-    if (!first || !(str_is(last->from.by, "lower-qdq") || str_is(last->from.by, "lower-qop")))
+    if (!first ||
+        !(pass_made(&last->from, PASS_lower_qdq) || pass_made(&last->from, PASS_lower_qop)))
         return NULL;
     *lo = constant(first, 1, ELEM_FLOAT);
     *hi = constant(last, first == last ? 2 : 1, ELEM_FLOAT);

@@ -1,6 +1,8 @@
 /* com.microsoft::GatherBlockQuantized apart: DequantizeLinear of a table with a quantized type in
  * blocks, and Gather. Bytes of fewer bits than 8 hold several numbers, the first in the lowest
  * bits. */
+#include <math.h>
+
 #include "passes/raise/raise.h"
 
 typedef struct Table {
@@ -75,8 +77,10 @@ static Quant *type_of(Raise *r, const Table *t) {
     float *scale = NEW_ARRAY(r->b.a, float, count);
     int64_t *zp = NEW_ARRAY(r->b.a, int64_t, count);
     for (size_t i = 0; i < count; i++) {
-        scale[i] = (float)tensor_float(t->scale, i);
+        double s = tensor_float(t->scale, i);
+        scale[i] = (float)fabs(s);
         zp[i] = t->zp ? number(t, t->zp, i, row) : t->bits ? 1 << (t->bits - 1) : 0;
+        zp[i] = s < 0 ? turned_around(e, zp[i]) : zp[i];
         if (!(scale[i] >= 0x1p-126F) || !(scale[i] <= 0x1.fffffep127F))
             return NULL;
     }
@@ -91,12 +95,27 @@ static Quant *type_of(Raise *r, const Table *t) {
     return q;
 }
 
+/* The block that number i of the table is in. */
+static size_t block_of(const Table *t, size_t i) {
+    size_t at = 0, stride = 1;
+    for (int k = t->data->rank - 1; k >= 0; k--) {
+        size_t index = i % (size_t)t->dims[k];
+        i /= (size_t)t->dims[k];
+        at += (k == t->quantize_axis ? index / (size_t)t->block : index) * stride;
+        stride *= (size_t)t->grid[k];
+    }
+    return at;
+}
+
 static Value *table_of(Raise *r, const Node *n, const Table *t, Quant *q) {
     uint8_t *out;
     Tensor *to = tensor_new(r->b.a, q->storage, t->data->rank, t->dims, &out);
     size_t row = (size_t)t->dims[t->data->rank - 1];
-    for (size_t i = 0; i < to->count; i++)
-        elem_store_int(q->storage, out, i, number(t, t->data, i, row));
+    for (size_t i = 0; i < to->count; i++) {
+        int64_t v = number(t, t->data, i, row);
+        bool below = tensor_float(t->scale, block_of(t, i)) < 0;
+        elem_store_int(q->storage, out, i, below ? turned_around(q->storage, v) : v);
+    }
     Value *v = graph_add_const(r->m->graph, derived_name(&r->b, n->in[0]->name, "_typed"),
                                type_quantized(tensor_type(r->b.a, to), q), to);
     value_from(v, n->in[0], r->b.pass);
@@ -139,7 +158,7 @@ static void raise_graph(Graph *g, void *ctx) {
             expand(r, n, &t, q);
         else
             diag_note(r->b.d, n->loc, "GatherBlockQuantized stays as it is: %s",
-                      why ? why : "a scale is not a positive normal number");
+                      why ? why : "a scale is not a normal number");
     }
 }
 

@@ -7,7 +7,9 @@
  *   int8 = QuantizeLinear(int32, 2^k, 0)  Mul(x, 2^-k), Add(0.5), Floor, Clip: Aidge's single shift
  *   int32 = BitShift(int32, k)            Mul(x, 2^-k), Floor
  *   DequantizeLinear(int8, s, 0)          Mul(x, s)
- *   int8 = GlobalAveragePool(int8)        itself, Add(0.5), Floor, Clip; AveragePool too
+ *   zero points other than 0              Add behind Round, Sub before Mul; products read the
+ *                                         integers as they are
+ *   int8 = GlobalAveragePool(int8)        itself, Mul(1 + 2^-19), Round, Clip; AveragePool too
  *   Relu, MaxPool, Add, Clip, Cast ...    themselves
  *
  * That is what raise-scaling gives types. Each integer value that becomes float stays, as a Cast of
@@ -15,8 +17,16 @@
 #include <math.h>
 
 #include "passes/raise/integer_reals.h"
+#include "passes/raise/raise_scaling.h"
 
 /* ---- operators ---- */
+
+static void warn_of_double(const Reals *r, const Node *n, const Value *fill) {
+    if (node_fills_from_double(n))
+        diag_warning(r->b.d, n->loc,
+                     "%s: '%s' is double beside floats, which is not in ONNX: it is taken as float",
+                     diag_name(r->b.d, n->op), diag_name(r->b.d, fill->name));
+}
 
 /* The operands that hold what in[0] holds, and all results that do. */
 static void convert_mover(Reals *r, Node *n) {
@@ -28,8 +38,10 @@ static void convert_mover(Reals *r, Node *n) {
         if (is_int(n->in[i]) && n->in[i]->type.elem == e && data)
             n->in[i] = real_of(r, n->in[i], n);
         else if (fill && i == fill && n->in[i] && n->in[i]->type.elem == ELEM_DOUBLE &&
-                 value_data(n->in[i]))
+                 value_data(n->in[i])) {
+            warn_of_double(r, n, n->in[i]);
             n->in[i] = real_const(r, n->in[i]);
+        }
     }
     for (size_t i = 0; i < n->n_out; i++)
         if (is_int(n->out[i]) && n->out[i]->type.elem == e)
@@ -70,8 +82,7 @@ static ElemType elements_behind(const Reals *r, const Value *y) {
     return ELEM_INT8;
 }
 
-static Value *round_and_clip(Reals *r, Node *n, Value *x, ElemType e, const char *how) {
-    x = before(r, n, how, x, NULL);
+static Value *clip(Reals *r, Node *n, Value *x, ElemType e) {
     if (elem_bits(e) > 32)
         return x;
     Value *y = before(r, n, "Clip", x, build_float(&r->b, x->name, "_lo", (float)elem_min(e)));
@@ -88,7 +99,7 @@ static Value *integers_of_floats(Reals *r, Node *n, Value *x) {
     diag_note(r->b.d, n->loc,
               "%s multiplies floats by integers: '%s' is taken for integers of %s and rounded",
               node_text(n), diag_name(r->b.d, x->name), elem_name(e));
-    Value *ints = round_and_clip(r, n, x, e, "Round");
+    Value *ints = clip(r, n, before(r, n, "Round", x, NULL), e);
     map_set(r->twins, value_key(x), ints);
     return ints;
 }
@@ -101,45 +112,6 @@ static void convert_product(Reals *r, Node *n) {
 
 /* ---- conversions ---- */
 
-/* The scales of a Q or DQ in the shape that broadcasts over its operand; each may be turned into
- * its reciprocal. NULL where that is not to be had. */
-static Value *scale_of(Reals *r, const Node *n, bool reciprocal) {
-    const Tensor *t = value_data(n->in[1]);
-    Type x = n->in[0]->type;
-    int64_t dims[MAX_RANK], axis = node_int(n, "axis", 1);
-    int rank = 0;
-    if (!t || !t->data || node_int(n, "block_size", 0))
-        return NULL;
-    if (t->count > 1) {
-        axis += axis < 0 ? x.rank : 0;
-        if (x.rank < 0 || axis < 0 || axis >= x.rank)
-            return NULL;
-        rank = x.rank - (int)axis;
-        for (int i = 0; i < rank; i++)
-            dims[i] = i ? 1 : (int64_t)t->count;
-    }
-    float *s = NEW_ARRAY(r->b.a, float, t->count);
-    for (size_t i = 0; i < t->count; i++) {
-        double v = elem_is_float(t->elem) ? tensor_float(t, i) : (double)tensor_int(t, i);
-        s[i] = (float)(reciprocal ? 1 / v : v);
-        if (!isnormal(s[i]) || s[i] < 0)
-            return NULL;
-    }
-    return build_floats(&r->b, n->in[1]->name, reciprocal ? "_factor" : "_real", ELEM_FLOAT, rank,
-                        dims, s);
-}
-
-static const char *zero_point_refused(const Node *n) {
-    const Value *z = n->n_in > 2 ? n->in[2] : NULL;
-    const Tensor *t = z ? value_data(z) : NULL;
-    if (z && (!t || !t->data))
-        return "its zero point is no constant";
-    for (size_t i = 0; t && i < t->count; i++)
-        if (elem_is_float(t->elem) ? tensor_float(t, i) != 0 : tensor_int(t, i) != 0)
-            return "its zero point is not 0";
-    return NULL;
-}
-
 /* Aidge's single shift: integers divided by a power of two, (x + 2^(k-1)) >> k, so ties go up. */
 static bool is_shift(const Node *n) {
     const Tensor *t = value_data(n->in[1]);
@@ -151,16 +123,16 @@ static bool is_shift(const Node *n) {
 
 /* Round alone where the zero point is a float, which says nothing of a range. */
 static const char *convert_quantize(Reals *r, Node *n) {
-    const char *why = zero_point_refused(n);
     bool sums = is_int(n->in[0]);
-    Value *scale = why ? NULL : scale_of(r, n, sums);
-    if (!scale)
-        return why ? why : "its scale is no constant";
-    Value *x = sums ? real_of(r, n->in[0], n) : n->in[0];
-    x = before(r, n, sums ? "Mul" : "Div", x, scale);
-    Value *y = n->out[0];
+    RealParams p;
+    const char *why = real_params(r, n, sums, &p);
+    if (why)
+        return why;
+    Value *x = sums ? real_of(r, n->in[0], n) : n->in[0], *y = n->out[0];
+    x = before(r, n, sums ? "Mul" : "Div", x, p.scale);
     if (!is_int(y)) {
-        becomes(r, n, "Round", x, NULL);
+        x = p.zp ? before(r, n, "Round", x, NULL) : x;
+        becomes(r, n, p.zp ? "Add" : "Round", x, p.zp);
         op_resolve(n, r->b.d);
         pass_remark(r->c, n, "its zero point was a float, so nothing says how many bits it has");
         return NULL;
@@ -168,18 +140,23 @@ static const char *convert_quantize(Reals *r, Node *n) {
     bool shift = is_shift(n);
     if (shift)
         x = before(r, n, "Add", x, build_float(&r->b, x->name, "_half", 0.5F));
-    x = round_and_clip(r, n, x, y->type.elem, shift ? "Floor" : "Round");
+    x = before(r, n, shift ? "Floor" : "Round", x, NULL);
+    x = p.zp ? before(r, n, "Add", x, p.zp) : x;
+    x = clip(r, n, x, y->type.elem);
     becomes_cast(r, n, x, y->type.elem);
     map_set(r->twins, value_key(y), x);
     return NULL;
 }
 
 static const char *convert_dequantize(Reals *r, Node *n) {
-    const char *why = zero_point_refused(n);
-    Value *scale = why ? NULL : scale_of(r, n, false);
-    if (!scale)
-        return why ? why : "its scale is no constant";
-    becomes(r, n, "Mul", is_int(n->in[0]) ? real_of(r, n->in[0], n) : n->in[0], scale);
+    RealParams p;
+    const char *why = real_params(r, n, false, &p);
+    if (why)
+        return why;
+    Value *x = is_int(n->in[0]) ? real_of(r, n->in[0], n) : n->in[0];
+    if (p.zp)
+        x = before(r, n, "Sub", x, p.zp);
+    becomes(r, n, "Mul", x, p.scale);
     op_resolve(n, r->b.d);
     return NULL;
 }
@@ -207,8 +184,8 @@ static const char *convert_shift(Reals *r, Node *n) {
     return NULL;
 }
 
-/* An average, rounded with ties up; Aidge rounds them away from 0, and averages seldom are below.
- */
+/* An average, rounded with ties away from 0, as Aidge does: Round has them go to even, so a little
+ * is put on them. */
 static void convert_average(Reals *r, Node *n) {
     Value *y = n->out[0];
     Node *average =
@@ -219,8 +196,9 @@ static void convert_average(Reals *r, Node *n) {
     node_insert_before(n, average);
     op_resolve(average, r->b.d);
     Value *x = average->out[0];
-    x = before(r, n, "Add", x, build_float(&r->b, x->name, "_half", 0.5F));
-    x = round_and_clip(r, n, x, y->type.elem, "Floor");
+    float more = elem_bits(y->type.elem) <= 8 ? SCALING_MEAN_UP : SCALING_TIES_UP;
+    x = before(r, n, "Mul", x, build_float(&r->b, x->name, "_factor", more));
+    x = clip(r, n, before(r, n, "Round", x, NULL), y->type.elem);
     becomes_cast(r, n, x, y->type.elem);
     map_set(r->twins, value_key(y), x);
 }
@@ -309,11 +287,28 @@ static bool is_wanted(const Reals *r, const Node *n) {
            (is_sum(n) && elem_bits(n->out[0]->type.elem) >= 32);
 }
 
+/* Aidge states int32 for the sums of its quantized branches. */
+static void warn_if_wraps(const Reals *r, const Node *n) {
+    if (!(is_sum(n) || node_is(n, "Mul")) || !reads_twin(r, n) || !is_int(n->out[0]) ||
+        elem_bits(n->out[0]->type.elem) >= 32)
+        return;
+    const char *e = elem_name(n->out[0]->type.elem);
+    pass_remark(r->c, n, "it computes in %s and wraps around", e);
+    diag_warning(r->b.d, n->loc,
+                 "%s computes in %s and wraps around at its ends; a result stated as int32 would "
+                 "not",
+                 node_text(n), e);
+}
+
 static void convert_graph(Graph *g, void *ctx) {
     Reals *r = ctx;
     FOR_NODES(n, g)
     if (is_wanted(r, n))
         convert_to_reals(r, n);
+}
+
+static void look_at_sums(Graph *g, void *ctx) {
+    FOR_NODES(n, g) warn_if_wraps(ctx, n);
 }
 
 bool pass_raise_integer_form(Module *m, PassContext *c) {
@@ -323,6 +318,7 @@ bool pass_raise_integer_form(Module *m, PassContext *c) {
                .uses = uses_new(m),
                .twins = map_new(m->scratch)};
     module_each_graph(m, convert_graph, &r);
+    module_each_graph(m, look_at_sums, &r);
     edit_drop_unread(m, r.casts, r.n_casts);
     edit_sweep(m);
     return true;

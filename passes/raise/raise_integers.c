@@ -1,6 +1,7 @@
-/* Plain integers that only travel between Q, DQ and operators that move data become values of a
- * quantized type. Integers that are linked by movers or by the branches of If form a class; a class
- * is raised when all that is said about it agrees and nobody looks at the integers themselves. */
+/* Plain integers, and numbers of float8, that only travel between Q, DQ and operators that move
+ * data become values of a quantized type. Integers that are linked by movers or by the branches of
+ * If form a class; a class is raised when all that makes them agrees and nobody looks at the
+ * integers themselves. What reads them with other parameters reads a reinterpretation. */
 #include "passes/raise/raise.h"
 
 typedef struct Class { /* kept at the root */
@@ -26,15 +27,17 @@ static uint32_t root(Classes *c, uint32_t i) {
     return i;
 }
 
-/* Integers that may get a quantized type; of 32 bits those of biases, and what stands for them. */
+/* Integers that may get a quantized type, of 32 bits those of biases and what stands for them; and
+ * numbers of float8. */
 static bool may_raise(const Value *v) {
     return v && v->type.kind == TYPE_TENSOR && !type_is_quantized(v->type) &&
-           elem_is_int(v->type.elem) && elem_bits(v->type.elem) <= 32;
+           elem_has_grid(v->type.elem);
 }
 
 /* Those that a mover may hand on. */
 static bool is_plain_int(const Classes *c, const Value *v) {
-    return may_raise(v) && (elem_bits(v->type.elem) <= 16 || (v->id < c->n && c->wide[v->id]));
+    return may_raise(v) && elem_is_int(v->type.elem) &&
+           (elem_bits(v->type.elem) <= 16 || (v->id < c->n && c->wide[v->id]));
 }
 
 static void refuse(Classes *c, const Value *v, const char *why) {
@@ -46,7 +49,7 @@ static void refuse(Classes *c, const Value *v, const char *why) {
 /* Equal but for the range, of which the second knows nothing. */
 static bool equal_in_range(Classes *c, const Quant *q, const Quant *dq) {
     bool bit = elem_bits(q->storage) == 1;
-    if (dq->has_range || !(q->has_range || bit))
+    if (!quant_is_integers(q) || !quant_is_integers(dq) || dq->has_range || !(q->has_range || bit))
         return false;
     Quant *all = quant_copy(c->r->b.a, q);
     all->has_range = false;
@@ -55,11 +58,18 @@ static bool equal_in_range(Classes *c, const Quant *q, const Quant *dq) {
     return quant_equal(all, dq);
 }
 
+/* The same integers can be read as numbers of both. */
+static bool can_reinterpret(const Quant *x, const Quant *y) {
+    return quant_is_integers(x) && quant_is_integers(y) && x->expressed == y->expressed &&
+           elem_bits(x->storage) > 1 && elem_bits(y->storage) > 1;
+}
+
 /* What a Q or (`by_dq`) a DQ says. */
 static void say(Classes *c, const Value *v, const Quant *q, bool by_dq) {
     Class *k = &c->at[root(c, v->id)];
-    if (k->q && !quant_equal(k->q, q) && !(by_dq && equal_in_range(c, k->q, q)) &&
-        !(k->by_dq && equal_in_range(c, q, k->q))) {
+    bool equal = !k->q || quant_equal(k->q, q) || (by_dq && equal_in_range(c, k->q, q)) ||
+                 (k->by_dq && equal_in_range(c, q, k->q));
+    if (!equal && !((by_dq || k->by_dq) && can_reinterpret(k->q, q))) {
         refuse(c, v, "its consumers and producers state different parameters");
     } else if (!k->q || (k->by_dq && !by_dq)) {
         k->q = q;
@@ -181,20 +191,26 @@ static bool note_branches(Classes *c, const Node *n) {
                 join(c, n->out[k], g->out[k]);
                 if (is_const(g->out[k]))
                     refuse(c, n->out[k], "a branch yields a constant");
+                if (!elem_is_int(n->out[k]->type.elem))
+                    refuse(c, n->out[k], "a branch yields it");
             }
         }
     return true;
 }
 
+static void refuse_for(Classes *c, const Node *n, const Value *v, const char *does) {
+    if (may_raise(v))
+        refuse(c, v,
+               arena_strf(c->r->b.a, STR_FMT " %s %s", STR_ARG(n->op), does,
+                          elem_is_int(v->type.elem) ? "the integers" : "it")
+                   .s);
+}
+
 static void refuse_all(Classes *c, const Node *n) {
     for (size_t i = 0; i < n->n_in; i++)
-        if (may_raise(n->in[i]))
-            refuse(c, n->in[i],
-                   arena_strf(c->r->b.a, STR_FMT " reads the integers", STR_ARG(n->op)).s);
+        refuse_for(c, n, n->in[i], "reads");
     for (size_t i = 0; i < n->n_out; i++)
-        if (may_raise(n->out[i]))
-            refuse(c, n->out[i],
-                   arena_strf(c->r->b.a, STR_FMT " makes the integers", STR_ARG(n->op)).s);
+        refuse_for(c, n, n->out[i], "makes");
 }
 
 static void note_bodies(Classes *c, const Node *n) {
@@ -243,11 +259,12 @@ static void decide(Classes *c, const Value *v) {
         k->why = "moved integers have parameters per axis";
     if (k->q && !k->why && k->cut && !quant_zp_all_zero(k->q))
         k->why = "a Relu cuts the integers elsewhere than at their zero point";
-    if (k->q && !k->why && k->lo <= k->hi && (k->lo < quant_lo(k->q) || k->hi > quant_hi(k->q)))
+    if (k->q && !k->why && k->lo <= k->hi && quant_is_integers(k->q) &&
+        (k->lo < quant_lo(k->q) || k->hi > quant_hi(k->q)))
         k->why = "constants among them are outside of their range";
     if (k->q && k->why && i == v->id)
-        diag_note(c->r->b.d, v->loc, "'%s' stays plain integers: %s", diag_name(c->r->b.d, v->name),
-                  k->why);
+        diag_note(c->r->b.d, v->loc, "'%s' stays plain %s: %s", diag_name(c->r->b.d, v->name),
+                  elem_is_int(v->type.elem) ? "integers" : elem_name(v->type.elem), k->why);
 }
 
 /* The types of a graph's values, once all nodes were rewritten. */
@@ -311,6 +328,29 @@ static void raise_mover(Classes *c, Node *n) {
     }
 }
 
+/* The integers as numbers of the DQ's scale and zero point, behind what makes them. */
+static Value *reinterpreted(Classes *c, Value *ints, const Quant *of, const Quant *dq, Node *user) {
+    Raise *r = c->r;
+    Quant *q = quant_copy(r->b.a, dq);
+    q->storage = of->storage;
+    q->has_range = of->has_range;
+    q->lo = of->lo;
+    q->hi = of->hi;
+    Value *known = raise_twin(r, ints, q);
+    if (known)
+        return known;
+    Node *n = build_node(&r->b, ints->graph, "qxc", "Reinterpret", 1, STR_NONE);
+    n->loc = user->loc;
+    node_from(n, user, r->b.pass);
+    n->in[0] = ints;
+    Value *y = node_add_output(n, 0, derived_name(&r->b, ints->name, "_reinterpreted"),
+                               type_quantized(ints->type, q));
+    place_behind(ints, n, user);
+    op_resolve(n, r->b.d);
+    raise_note_twin(r, ints, y);
+    return y;
+}
+
 static void raise_node(Classes *c, Node *n) {
     bool dequantize = is_onnx_dequantize(n);
     if (!dequantize && !is_onnx_quantize(n)) {
@@ -322,10 +362,14 @@ static void raise_node(Classes *c, Node *n) {
     const Quant *q = NULL;
     if (dequantize && is_const(ints))
         q = raise_params(c->r, n, &why);
+    const Quant *made = raised(c, ints);
     if (q)
         n->in[0] = raise_const(c->r, ints, q);
-    else if (!raised(c, ints))
+    else if (!made)
         return;
+    else if (dequantize && (q = raise_params(c->r, n, &why)) && !quant_equal(made, q) &&
+             !equal_in_range(c, made, q))
+        n->in[0] = reinterpreted(c, ints, made, q, n);
     drop_params(n, c->r->b.d);
 }
 

@@ -7,6 +7,7 @@
 typedef struct Packed {
     int64_t k, n, bits, block, blocks;
     const Tensor *data, *scale, *zp; /* zp NULL: all in the middle */
+    bool below;                      /* some scale is below 0, as onnxruntime's quantizer has it */
 } Packed;
 
 static const Tensor *constant(const Node *n, size_t i, ElemType e, size_t count) {
@@ -49,6 +50,8 @@ static const char *read(const Node *n, Packed *p) {
     p->scale = constant(n, 2, ELEM_FLOAT, (size_t)(p->n * p->blocks));
     if (!p->data || !p->scale)
         return "its weights or scales are not constants of the expected size";
+    for (size_t i = 0; i < p->scale->count; i++)
+        p->below |= tensor_float(p->scale, i) < 0;
     if (node_input(n, 3)) {
         p->zp = constant(n, 3, ELEM_UINT8, (size_t)(p->n * ((p->blocks * p->bits + 7) / 8)));
         const Tensor *floats = constant(n, 3, ELEM_FLOAT, (size_t)(p->n * p->blocks));
@@ -66,10 +69,14 @@ static int64_t bits_at(const uint8_t *row, int64_t i, int64_t bits) {
 }
 
 static ElemType storage(const Packed *p) {
-    bool zp = p->zp;
+    bool zp = p->zp || p->below;
     return p->bits == 2   ? (zp ? ELEM_UINT2 : ELEM_INT2)
            : p->bits == 4 ? (zp ? ELEM_UINT4 : ELEM_INT4)
                           : (zp ? ELEM_UINT8 : ELEM_INT8);
+}
+
+static bool is_below(const Packed *p, int64_t column, int64_t block) {
+    return tensor_float(p->scale, (size_t)(column * p->blocks + block)) < 0;
 }
 
 static Quant *type_of(Raise *r, const Packed *p) {
@@ -78,11 +85,13 @@ static Quant *type_of(Raise *r, const Packed *p) {
     int64_t *zp = NEW_ARRAY(r->b.a, int64_t, count), row = (p->blocks * p->bits + 7) / 8;
     for (int64_t i = 0; i < p->blocks; i++)
         for (int64_t j = 0; j < p->n; j++) {
-            scale[i * p->n + j] = (float)tensor_float(p->scale, (size_t)(j * p->blocks + i));
-            if (p->zp)
-                zp[i * p->n + j] = p->zp->elem == ELEM_UINT8
-                                       ? bits_at(p->zp->data + j * row, i, p->bits)
-                                       : (int64_t)tensor_float(p->zp, (size_t)(j * p->blocks + i));
+            double s = tensor_float(p->scale, (size_t)(j * p->blocks + i));
+            int64_t z = !p->zp ? (p->below ? 1LL << (p->bits - 1) : 0)
+                        : p->zp->elem == ELEM_UINT8
+                            ? bits_at(p->zp->data + j * row, i, p->bits)
+                            : (int64_t)tensor_float(p->zp, (size_t)(j * p->blocks + i));
+            scale[i * p->n + j] = (float)fabs(s);
+            zp[i * p->n + j] = s < 0 ? turned_around(storage(p), z) : z;
         }
     Quant *q = quant_per_tensor(r->b.a, storage(p), 1.0F, 0);
     q->n_axes = 2;
@@ -91,7 +100,7 @@ static Quant *type_of(Raise *r, const Packed *p) {
     q->block[1] = 1;
     q->n_scale = count;
     q->scale = scale;
-    q->n_zp = p->zp ? count : 1;
+    q->n_zp = p->zp || p->below ? count : 1;
     q->zp = zp;
     return q;
 }
@@ -106,11 +115,14 @@ static bool is_type(const Quant *q) {
 static Value *unpacked(Raise *r, const Node *n, const Packed *p, Quant *q) {
     uint8_t *out;
     Tensor *t = tensor_new(r->b.a, q->storage, 2, (const int64_t[]){p->k, p->n}, &out);
-    int64_t row = p->blocks * p->block * p->bits / 8, less = p->zp ? 0 : 1LL << (p->bits - 1);
+    int64_t row = p->blocks * p->block * p->bits / 8,
+            less = p->zp || p->below ? 0 : 1LL << (p->bits - 1);
     for (int64_t j = 0; j < p->n; j++)
-        for (int64_t i = 0; i < p->k; i++)
-            elem_store_int(q->storage, out, (size_t)(i * p->n + j),
-                           bits_at(p->data->data + j * row, i, p->bits) - less);
+        for (int64_t i = 0; i < p->k; i++) {
+            int64_t v = bits_at(p->data->data + j * row, i, p->bits) - less;
+            v = is_below(p, j, i / p->block) ? turned_around(q->storage, v) : v;
+            elem_store_int(q->storage, out, (size_t)(i * p->n + j), v);
+        }
     Str name = n->in[1]->name, packed = STR("_packed");
     if (name.n > packed.n && str_ends(name, "_packed"))
         name.n -= packed.n;
@@ -145,9 +157,7 @@ static void expand(Raise *r, Node *n, const Packed *p, Quant *q) {
         op_resolve(f, r->b.d);
         f = add;
     }
-    f->out[0] = y;
-    y->def = f;
-    y->index = 0;
+    node_take_result(f, 0, y);
     op_resolve(dq, r->b.d);
     op_resolve(f, r->b.d);
     node_remove(n);
@@ -162,7 +172,7 @@ static void raise_graph(Graph *g, void *ctx) {
         const char *why = read(n, &p);
         Quant *q = why ? NULL : type_of(r, &p);
         if (q && !is_type(q))
-            why = "a scale is not a positive normal number";
+            why = "a scale is not a normal number";
         if (why)
             diag_note(r->b.d, n->loc, "MatMulNBits stays as it is: %s", why);
         else

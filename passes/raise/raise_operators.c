@@ -138,7 +138,7 @@ static const char *weights_refused(const Node *n, const Quant *x, const Quant *w
     if (elem_bits(x->storage) > 16 || elem_bits(w->storage) > 16)
         return "it multiplies 32-bit integers";
     OpCtx c = op_ctx(n, NULL);
-    int axis = n->def->quant.weight_axis ? n->def->quant.weight_axis(&c) : -1;
+    int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
     *blocked = quant_is_blocked(w);
     if (*blocked)
         return "its weights are quantized in blocks";
@@ -153,7 +153,7 @@ static void keep_float(Raise *r, const Node *n, const char *why) {
 static void raise_mac(Raise *r, Node *n) {
     const QuantRule *rule = &n->def->quant;
     Value *x = raise_source(n->in[0]);
-    Value *w = n->n_in > (size_t)rule->weight ? raise_source(n->in[rule->weight]) : NULL;
+    Value *w = n->n_in > (size_t)rule->mac.weight ? raise_source(n->in[rule->mac.weight]) : NULL;
     if (!x || !w || !one_result(n) || x->type.quant->kind == QUANT_DYNAMIC)
         return;
     bool blocked = false;
@@ -163,7 +163,7 @@ static void raise_mac(Raise *r, Node *n) {
         return;
     }
     Node *q = reached_quantize(r, n);
-    size_t at = (size_t)rule->bias;
+    size_t at = (size_t)rule->mac.bias;
     Value *bias = at ? node_input(n, at) : NULL;
     if (bias && (q || raise_source(bias))) {
         Value *ints = raise_bias(r, n, bias, x, w, q ? q->out[0]->type.quant : NULL, &why);
@@ -174,13 +174,32 @@ static void raise_mac(Raise *r, Node *n) {
         n->in[at] = ints;
     }
     n->in[0] = x;
-    n->in[rule->weight] = w;
+    n->in[rule->mac.weight] = w;
     op_resolve(n, r->b.d);
     if (q)
         raise_results(r, n, q);
 }
 
 /* ---- operators whose operands and result have parameters of their own ---- */
+
+/* All data operands become the integers behind them, where the node can make those of y; where not,
+ * it stays float. */
+static bool reads_integers(Raise *r, Node *n, const Quant *y) {
+    OpCtx c = op_ctx(n, NULL);
+    const QuantRule *rule = &n->def->quant;
+    const char *why = rule->integer_refusal ? rule->integer_refusal(&c, NULL) : NULL;
+    for (size_t i = 0; i < n->n_in && !why; i++)
+        if (n->in[i] && quant_rule_is_data(rule, i))
+            why = quant_storage_refusal(rule, raise_source(n->in[i])->type.quant, y);
+    if (why) {
+        keep_float(r, n, why);
+        return false;
+    }
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && quant_rule_is_data(rule, i))
+            n->in[i] = raise_source(n->in[i]);
+    return true;
+}
 
 static void raise_compute(Raise *r, Node *n) {
     bool any = false;
@@ -196,31 +215,21 @@ static void raise_compute(Raise *r, Node *n) {
     Node *q = any ? reached_quantize(r, n) : NULL;
     if (!q || !quant_is_per_tensor(q->out[0]->type.quant))
         return;
-    OpCtx c = op_ctx(n, NULL);
-    const QuantRule *rule = &n->def->quant;
-    const char *why = rule->integer_refusal ? rule->integer_refusal(&c, NULL) : NULL;
-    for (size_t i = 0; i < n->n_in && !why; i++)
-        if (n->in[i] && quant_rule_is_data(rule, i))
-            why = quant_storage_refusal(rule, raise_source(n->in[i])->type.quant,
-                                        q->out[0]->type.quant);
-    if (why) {
-        keep_float(r, n, why);
-        return;
-    }
-    for (size_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && quant_rule_is_data(&n->def->quant, i))
-            n->in[i] = raise_source(n->in[i]);
-    raise_results(r, n, q);
+    if (reads_integers(r, n, q->out[0]->type.quant))
+        raise_results(r, n, q);
 }
 
 /* ---- movers ---- */
 
-/* Recurrent layers do where their weights and all results are integers, too. */
+/* Recurrent layers do where their weights and all results are integers, too; what ranks numbers
+ * will, once order-integers lets it. */
 static bool computes_on_integers(const Node *n) {
     const QuantRule *q = n->def ? &n->def->quant : NULL;
-    return q && q->kind != QUANT_NEVER && !q->stored;
+    return q && ((q->kind != QUANT_NEVER && !q->stores.operands) || n->def->ranks);
 }
 
+/* Somebody can do with the integers of its result, as whoever dequantizes what the graph returns.
+ */
 static bool is_wanted(const Raise *r, const Node *n) {
     for (size_t i = 0; i < n->n_out; i++) {
         const Use *uses;
@@ -229,7 +238,8 @@ static bool is_wanted(const Raise *r, const Node *n) {
             return true; /* ArgMax, TopK: indices */
         for (size_t k = 0; k < count; k++) {
             const Node *user = uses[k].node;
-            if (user && (is_own_quantize(user) || computes_on_integers(user)))
+            if (user ? is_own_quantize(user) || computes_on_integers(user)
+                     : !node_is(n, "Identity")) /* which computes nothing */
                 return true;
         }
     }
@@ -336,17 +346,15 @@ static void raise_kept(Raise *r, Node *n) {
     bool cuts = n->def->quant.kind == QUANT_CLAMP;
     if (!q || (cuts && !n->def->quant.cuts_at_zero && !clamp_is_noop(n, q)))
         return;
-    for (size_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && quant_rule_is_data(&n->def->quant, i))
-            n->in[i] = raise_source(n->in[i]);
-    move_result(r, n, 0, q);
+    if (reads_integers(r, n, q))
+        move_result(r, n, 0, q);
 }
 
 /* ---- all ---- */
 
 static void raise_node(Raise *r, Node *n) {
     const QuantRule *rule = &n->def->quant;
-    if (rule->kind == QUANT_COMPUTE && rule->stored) {
+    if (rule->kind == QUANT_COMPUTE && rule->stores.operands) {
         if (n->n_out && !type_is_quantized(n->in[0]->type))
             raise_recurrent(r, n);
         return;

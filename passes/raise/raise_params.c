@@ -38,13 +38,24 @@ static bool read_operands(const Node *n, Stated *s, const char **why) {
     return known || quantize;
 }
 
+/* Absent, or no bit set. */
+static bool is_zero(const Tensor *t) {
+    for (size_t i = 0; t && i < t->bytes; i++)
+        if (t->data[i])
+            return false;
+    return true;
+}
+
 static bool usable(const Stated *s, const char **why) {
     *why = "qxc has no quantized type on its element types";
-    if (!elem_is_int(s->storage) || elem_bits(s->storage) > 32 || !elem_is_float(s->scale->elem) ||
+    if (!elem_has_grid(s->storage) || !elem_is_float(s->scale->elem) ||
         !elem_is_float(s->expressed) || elem_bits(s->scale->elem) < 16)
         return false;
     *why = "its zero point has another type than its integers";
     if (s->zp && s->zp->elem != s->storage)
+        return false;
+    *why = "its zero point is not 0, which alone floating-point types have";
+    if (elem_is_float(s->storage) && !is_zero(s->zp))
         return false;
     *why = "its scale has no elements";
     if (s->scale->count == 0)
@@ -61,7 +72,7 @@ static bool usable(const Stated *s, const char **why) {
 static Quant *with_params(Raise *r, const Stated *s) {
     size_t n = s->scale->count;
     float *scale = NEW_ARRAY(r->b.a, float, n);
-    int64_t *zp = s->zp ? NEW_ARRAY(r->b.a, int64_t, n) : NULL;
+    int64_t *zp = s->zp && elem_is_int(s->storage) ? NEW_ARRAY(r->b.a, int64_t, n) : NULL;
     for (size_t i = 0; i < n; i++) {
         scale[i] = (float)tensor_float(s->scale, i);
         if (zp)

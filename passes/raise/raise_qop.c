@@ -42,8 +42,8 @@ static Node *conversion(Raise *r, Node *at, const char *op, Value *x, Value *sca
 
 static int param_axis(const QopView *v, const OpCtx *c, size_t i) {
     const QuantRule *q = &v->op->quant;
-    bool weight = q->kind == QUANT_MAC && q->weight && i == (size_t)q->weight;
-    return weight && q->weight_axis ? q->weight_axis(c) : -1;
+    bool weight = q->kind == QUANT_MAC && q->mac.weight && i == (size_t)q->mac.weight;
+    return weight && q->mac.weight_axis ? q->mac.weight_axis(c) : -1;
 }
 
 /* The scale as DequantizeLinear and QuantizeLinear of floats have it: float, where QOperators take
@@ -76,7 +76,7 @@ static Value *dequantize(Raise *r, Node *at, Value *x, Value *scale, Value *zp, 
 /* int32 bias: its scale is the product of the others'. */
 static Value *dequantize_bias(Raise *r, Node *at, const QopView *v, Value *bias) {
     const QuantRule *rule = &v->op->quant;
-    const Tensor *x = value_data(v->scale[0]), *w = value_data(v->scale[rule->weight]);
+    const Tensor *x = value_data(v->scale[0]), *w = value_data(v->scale[rule->mac.weight]);
     float *scale = NEW_ARRAY(r->b.a, float, w->count);
     for (size_t i = 0; i < w->count; i++)
         scale[i] = (float)tensor_float(x, 0) * (float)tensor_float(w, i);
@@ -106,7 +106,7 @@ static void expand(Raise *r, Node *n, const QopView *v) {
             continue;
         if (v->scale[i])
             x = dequantize(r, f, x, v->scale[i], v->zp[i], param_axis(v, &c, i));
-        else if (v->op->quant.bias && i == (size_t)v->op->quant.bias)
+        else if (v->op->quant.mac.bias && i == (size_t)v->op->quant.mac.bias)
             x = dequantize_bias(r, f, v, x);
         f->in[i] = x;
     }
@@ -126,9 +126,7 @@ static void expand(Raise *r, Node *n, const QopView *v) {
         node_insert_before(n, q);
         f = q;
     }
-    f->out[0] = y;
-    y->def = f;
-    y->index = 0;
+    node_take_result(f, 0, y);
     node_remove(n);
 }
 
@@ -160,9 +158,7 @@ static bool expand_matmul(Raise *r, Node *n) {
         node_insert_before(n, add);
         f = add;
     }
-    f->out[0] = y;
-    y->def = f;
-    y->index = 0;
+    node_take_result(f, 0, y);
     node_remove(n);
     return true;
 }

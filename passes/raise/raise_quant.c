@@ -35,7 +35,7 @@ Value *raise_source(Value *v) {
     if (!v || v->type.kind != TYPE_TENSOR)
         return NULL;
     if (type_is_quantized(v->type))
-        return v;
+        return quant_is_integers(v->type.quant) ? v : NULL;
     if (!v->def || !is_own_dequantize(v->def) || !type_is_quantized(v->def->in[0]->type))
         return NULL;
     return v->def->in[0];
@@ -59,9 +59,16 @@ Value *raise_plain(const Raise *r, Value *v) {
     return plain ? plain : v;
 }
 
+Value *raise_twin(Raise *r, const Value *v, const Quant *q) {
+    return map_get(r->twins, twin_key(r, v, q));
+}
+
+void raise_note_twin(Raise *r, const Value *v, Value *twin) {
+    map_set(r->twins, twin_key(r, v, twin->type.quant), twin);
+}
+
 Value *raise_const(Raise *r, Value *v, const Quant *q) {
-    Str key = twin_key(r, v, q);
-    Value *twin = map_get(r->twins, key);
+    Value *twin = raise_twin(r, v, q);
     if (twin)
         return twin;
     Tensor *t = tensor_as(r->b.a, (Tensor *)value_data(v), q->storage);
@@ -73,7 +80,7 @@ Value *raise_const(Raise *r, Value *v, const Quant *q) {
     c->meta = v->meta;
     c->from = v->from;
     raise_note_const(r, v, c);
-    map_set(r->twins, key, c);
+    raise_note_twin(r, v, c);
     return c;
 }
 
@@ -94,7 +101,8 @@ Value *raise_follow(const Raise *r, Value *v) {
 static void fold_constants(Graph *g, void *ctx) {
     Raise *r = ctx;
     FOR_NODES(n, g) {
-        const Tensor *t = is_own_quantize(n) ? edit_float_const(n->in[0]) : NULL;
+        const Tensor *t =
+            is_typed_quantize(n) && !leaves_range(n) ? edit_float_const(n->in[0]) : NULL;
         if (!t)
             continue;
         const Quant *q = n->out[0]->type.quant;
@@ -122,7 +130,8 @@ static void merge_quantizes(Graph *g, void *ctx) {
         Node *first = NULL;
         for (size_t i = 0; i < count; i++) {
             Node *q = uses[i].node;
-            if (!q || q->graph != g || !is_own_quantize(q) || q->in[0] != n->out[0])
+            if (!q || q->graph != g || !is_typed_quantize(q) || leaves_range(q) ||
+                q->in[0] != n->out[0])
                 continue;
             const Use *of;
             size_t k = uses_of(r->uses, q->out[0], &of);
@@ -183,7 +192,7 @@ static void drop_dead(Graph *g, void *ctx) {
     const Raise *r = ctx;
     FOR_NODES(n, g) {
         const Use *uses;
-        if (is_own_dequantize(n) && uses_of(r->uses, n->out[0], &uses) == 0)
+        if (is_typed_dequantize(n) && uses_of(r->uses, n->out[0], &uses) == 0)
             node_remove(n);
     }
 }
@@ -311,7 +320,6 @@ bool pass_raise_quant(Module *m, PassContext *c) {
     raise_operators(&r);
     r.uses = uses_new(m);
     raise_conversions(&r);
-    r.uses = uses_new(m);
     raise_reasons(&r);
     edit_sweep_but(m, named); /* what Q and DQ named comes back with them */
     name_all(&r);

@@ -10,7 +10,7 @@ typedef struct Reasons {
 } Reasons;
 
 static bool multiplies(const Node *n) {
-    return n->def && n->def->quant.kind == QUANT_MAC && n->n_in > (size_t)n->def->quant.weight;
+    return n->def && n->def->quant.kind == QUANT_MAC && n->n_in > (size_t)n->def->quant.mac.weight;
 }
 
 static bool computes(const Node *n) {
@@ -20,7 +20,7 @@ static bool computes(const Node *n) {
 
 static bool is_operand(const Node *n, size_t i) {
     return n->in[i] && (quant_rule_is_data(&n->def->quant, i) ||
-                        (multiplies(n) && i == (size_t)n->def->quant.weight));
+                        (multiplies(n) && i == (size_t)n->def->quant.mac.weight));
 }
 
 static void look(Graph *g, void *ctx) {
@@ -44,7 +44,7 @@ static const char *why_operand(const Node *n, size_t i) {
         return NULL;
     if (v->def && is_onnx_dequantize(v->def))
         return node_strf(n, "the DequantizeLinear of its operand '%s' stays as it is", name);
-    if (multiplies(n) && i == (size_t)n->def->quant.weight)
+    if (multiplies(n) && i == (size_t)n->def->quant.mac.weight)
         return node_strf(n, "its weight '%s' is not quantized", name);
     return node_strf(n, "its operand '%s' is not quantized", name);
 }
@@ -74,6 +74,8 @@ static void tell(Graph *g, void *ctx) {
 void raise_reasons(Raise *r) {
     Reasons s = {.r = r};
     raise_each_graph(r->m, look, &s);
-    if (s.quantizes && !s.integer)
-        raise_each_graph(r->m, tell, &s);
+    if (!s.quantizes || s.integer)
+        return;
+    r->uses = uses_new(r->m);
+    raise_each_graph(r->m, tell, &s);
 }

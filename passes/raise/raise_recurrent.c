@@ -7,14 +7,14 @@
 enum { MOST_RESULTS = 3, MOST_OPERANDS = 8 };
 
 static bool is_weight(const Node *n, size_t i) {
-    return i < 32 && (n->def->quant.stored >> i & 1);
+    return i < 32 && (n->def->quant.stores.operands >> i & 1);
 }
 
 /* Of each operand what it is to read, false where one is not quantized as it has to be. */
 static bool find_sources(const Node *n, Value *to[MOST_OPERANDS]) {
     for (size_t i = 0; i < n->n_in; i++) {
         bool data = quant_rule_is_data(&n->def->quant, i), weight = is_weight(n, i);
-        bool bias = i == (size_t)n->def->quant.bias;
+        bool bias = i == (size_t)n->def->quant.mac.bias;
         Value *x = data || weight || bias ? raise_source(n->in[i]) : NULL;
         bool fits = x && x->type.quant->kind == QUANT_PARAMS && elem_bits(x->type.elem) <= 16;
         to[i] = x && (data || weight || value_data(x)) ? x : n->in[i];

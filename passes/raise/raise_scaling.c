@@ -1,10 +1,14 @@
-/* Quantizers spelled with operators of floats become types:
+/* Quantizers spelled with operators of floats become types.
  *
- *   Round, Clip            integers that stand as floats, and flow so through Conv and Gemm
- * (Aidge): int8q<1.0, 0>. Exact, as x / 1 is x; the Mul before it that scales what an operator sums
- * up becomes the scale of its weights (scaling_mac.c) Div(s), Round, Clip, Mul(s)    Q and DQ of
- * the scale s. Exact Mul(1/s), Round, Clip, Mul(s)  the same. x * (1/s) rounds otherwise than x / s
- * where 1/s is no power of two: where that falls on a tie the integer may be the next one
+ *   Round, Clip                    int8q<1.0, 0>
+ *   Round, Add(z), Clip            int8q<1.0, 0> of what the Add makes; Floor, Clip too
+ *   Div(s), Round, Clip, Mul(s)    Q and DQ of the scale s
+ *   Mul(1/s), Round, Clip, Mul(s)  the same
+ *
+ * The first are integers that stand as floats, and flow so through Conv and Gemm (Aidge): exact, as
+ * x / 1 is x. The Mul before it that scales what an operator sums up becomes the scale of its
+ * weights (scaling_mac.c). The second is exact. In the third x * (1/s) rounds otherwise than x / s
+ * where 1/s is no power of two: where that falls on a tie the integer may be the next one.
  *
  * A Cast to integers that hold the range, and back, changes nothing and goes. raise-quant does the
  * rest. */
@@ -28,7 +32,8 @@ static bool integer_bounds(const Node *clip, int64_t *lo, int64_t *hi) {
 }
 
 typedef struct Chain {
-    Node *first, *last; /* Round and Clip, in any order; or Floor and Clip */
+    Node *first, *last; /* Round and Clip, in any order */
+    bool whole;         /* first makes integers, of which nothing is undone: Clip cuts them off */
     int64_t lo, hi;
 } Chain;
 
@@ -37,26 +42,43 @@ static bool is_double(const Value *v) {
     return v->type.kind == TYPE_TENSOR && v->type.elem == ELEM_DOUBLE;
 }
 
+/* A constant of more dimensions gives its operand more. */
+bool scaling_adds(const Node *n, const char *op, double number) {
+    if (!node_is(n, op) || n->n_in != 2 || !n->in[0])
+        return false;
+    const Tensor *t = edit_float_const(n->in[1]);
+    Type x = n->in[0]->type;
+    return t && t->count == 1 && tensor_float(t, 0) == number &&
+           (t->rank == 0 || (x.kind == TYPE_TENSOR && t->rank <= x.rank));
+}
+
 /* The node that makes v, but for those that add 0 to it. */
 static Node *maker(const Value *v) {
     Node *n = v ? v->def : NULL;
-    while (n && (node_is(n, "Add") || node_is(n, "Sub")) && n->n_in == 2 && n->in[0]) {
-        const Tensor *t = edit_float_const(n->in[1]);
-        if (!t || t->count != 1 || tensor_float(t, 0) != 0)
-            break;
+    while (n && (scaling_adds(n, "Add", 0) || scaling_adds(n, "Sub", 0)))
         n = n->in[0]->def;
-    }
     return n;
+}
+
+/* A zero point that is added to what was rounded. */
+static bool adds_integers(const Node *n) {
+    const Tensor *t = node_is(n, "Add") && n->n_in == 2 ? edit_float_const(n->in[1]) : NULL;
+    const Node *before = t && n->in[0] ? n->in[0]->def : NULL;
+    for (size_t i = 0; t && i < t->count; i++)
+        if (tensor_float(t, i) != rint(tensor_float(t, i)))
+            return false;
+    return before && (node_is(before, "Round") || node_is(before, "Floor"));
 }
 
 static bool find_chain(Node *n, Chain *c) {
     Node *before = n->n_in ? maker(n->in[0]) : NULL;
-    bool clip = node_is(n, "Clip"), floor = before && clip && node_is(before, "Floor");
+    bool clip = node_is(n, "Clip"),
+         whole = before && clip && (node_is(before, "Floor") || adds_integers(before));
     if (!before || before->graph != n->graph || !(clip || node_is(n, "Round")) ||
-        !(floor || node_is(before, clip ? "Round" : "Clip")) || !before->in[0] ||
+        !(whole || node_is(before, clip ? "Round" : "Clip")) || !before->in[0] ||
         is_double(n->in[0]))
         return false;
-    *c = (Chain){.first = before, .last = n};
+    *c = (Chain){.first = before, .last = n, .whole = whole};
     return integer_bounds(clip ? n : before, &c->lo, &c->hi);
 }
 
@@ -249,11 +271,10 @@ static void raise_chains(Graph *g, void *ctx) {
         Chain c;
         if (!find_chain(n, &c))
             continue;
-        bool floor = node_is(c.first, "Floor");
-        if (!floor && (raise_fake(s, &c) || fold_chain(s, &c)))
+        if (!c.whole && (raise_fake(s, &c) || fold_chain(s, &c)))
             continue;
         Node *first = c.first;
-        Value *x = floor ? first->out[0] : first->in[0]; /* whole numbers stay as they are */
+        Value *x = c.whole ? first->out[0] : first->in[0];
         scaling_dequantize(s, n, scaling_quantize(s, n, x, quant_of(s, &c, 1, &one)));
         scaling_leave(s, first);
     }

@@ -28,6 +28,8 @@ void scaling_leave(Scaling *s, Node *n);
 /* The constant that `n` (op is Div or Mul) divides or multiplies *x by, where it is positive. NULL
  * where it is no such node. */
 const Tensor *scaling_factor(const Node *n, const char *op, Value **x);
+/* Whether n is op(x, number), by one constant; op is Add or Sub. */
+bool scaling_adds(const Node *n, const char *op, double number);
 /* Does a positive factor behind this node do the same before it? */
 bool scaling_commutes(const Node *n);
 /* Conv, Gemm or MatMul whose weights and biases are constant integers that stand as floats. */
@@ -36,8 +38,12 @@ bool scaling_is_product(const Node *n);
 bool scaling_takes_steps(const Scaling *s, const Node *n);
 /* The same, and its weights make up for the step of what `q`, behind it, yields. */
 bool scaling_makes_up_for(const Scaling *s, const Node *n, const Node *q);
-/* Shifts of products round down: where their biases can make up for it, they round to the nearest
+/* Shifts of products round down: where their biases can make up for it, they round to the nearest;
+ * others where they add a half. What they multiply by has this above a power of two then
  * (scaling_floor.c). */
+#define SCALING_TIES_UP (1 + 0x1p-21F)
+/* The same of averages of at most 8 bits: floats that add up a window are off by more. */
+#define SCALING_MEAN_UP (1 + 0x1p-19F)
 void scaling_floors(Scaling *s);
 /* Types of scale 1 get the scales that make their numbers real (scaling_steps.c). */
 void scaling_steps(Scaling *s);

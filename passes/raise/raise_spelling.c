@@ -239,7 +239,7 @@ static void record_plain(Graph *g, void *ctx) {
     for (size_t i = 0; i < n->n_out; i++) {
         Value *v = n->out[i];
         if (!v || v->id >= r->spelling->n_values || v->type.kind != TYPE_TENSOR ||
-            !type_is_quantized(v->type) || is_own_quantize(n) || is_requantize(n))
+            !type_is_quantized(v->type) || is_typed_quantize(n) || is_requantize(n))
             continue;
         bool has_q = false;
         for (const Node *k = v->onnx; k; k = k->next)

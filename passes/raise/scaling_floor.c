@@ -7,14 +7,21 @@
  * and the biases have room for that. Ties have to go up. A factor above 2^-k by one part in 2^22
  * moves them up where the result is above 0, and down where it is not: exact where a Relu follows,
  * one step too low of ties elsewhere, which with nothing added are the multiples of 2^k, 0 too. A
- * Clip has to bound what is so computed. */
+ * Clip has to bound what is so computed.
+ *
+ * Other whole numbers (of a residual branch, a sum of two) have no biases: with Add(0.5) they are
+ * rounded the same way, by a factor that is above 2^-k also once types have divided it up into
+ * scales, each of which is rounded. */
 #include <math.h>
 
 #include "passes/edit.h"
 #include "passes/target/legal.h"
 #include "passes/raise/raise_scaling.h"
 
-enum { MOST_BITS = 13 }; /* to shift by: the factor moves no other number then */
+enum {
+    MOST_BITS = 13, /* to shift by: the factor moves no other number then */
+    MOST_STEPS = 8  /* to look back */
+};
 
 /* log2 of what is divided by, or 0. */
 static int shift_of(const Tensor *t) {
@@ -24,16 +31,33 @@ static int shift_of(const Tensor *t) {
     return 1 - e;
 }
 
-static bool adds_half(const Node *n) {
-    const Tensor *t = node_is(n, "Add") && n->n_in == 2 ? edit_float_const(n->in[1]) : NULL;
-    return t && t->count == 1 && tensor_float(t, 0) == 0.5 && n->in[0];
+static void round_floor(Scaling *s, Node *floor, Value *x) {
+    node_becomes(floor, s->b.pass);
+    floor->op = STR("Round");
+    floor->in[0] = x;
+    op_resolve(floor, s->b.d);
 }
 
-static void round_floor(Scaling *s, Node *floor, Node *mul, Node *n, int k, bool half) {
+/* A Round takes the place of the Floor: of what mul multiplies by a little more than 2^-k. */
+static void round_scaled(Scaling *s, Node *floor, Node *mul, int k, float more) {
+    Value *factor = build_float(&s->b, mul->out[0]->name, "_factor", ldexpf(more, -k));
+    node_becomes(mul, s->b.pass);
+    mul->in[edit_float_const(mul->in[1]) ? 1 : 0] = factor;
+    round_floor(s, floor, mul->out[0]);
+}
+
+static void note_shift(const Scaling *s, const Node *floor, int k, bool half) {
+    diag_note(s->b.d, floor->loc,
+              "%s: a shift by %d bits rounds %s, a type ties to even: about one result in 2^%d of "
+              "those %s 0 becomes one less",
+              node_text(floor), k, half ? "ties up" : "down", k, half ? "below" : "at or below");
+}
+
+static void round_product(Scaling *s, Node *floor, Node *mul, Node *n, int k, bool half) {
     const QuantRule *r = &n->def->quant;
     OpCtx c = op_ctx(n, s->b.d);
-    const Tensor *w = edit_float_const(n->in[r->weight]);
-    size_t channels = (size_t)w->dims[r->weight_axis(&c)];
+    const Tensor *w = edit_float_const(n->in[r->mac.weight]);
+    size_t channels = (size_t)w->dims[r->mac.weight_axis(&c)];
     double *b = edit_bias(n, channels);
     if (!b)
         return;
@@ -41,44 +65,45 @@ static void round_floor(Scaling *s, Node *floor, Node *mul, Node *n, int k, bool
         b[i] -= ldexp(1, k - 1);
     if (!half)
         edit_set_bias(n, s->b.names, b, channels, s->b.pass, mul);
-    Value *factor = build_float(&s->b, mul->out[0]->name, "_factor", ldexpf(1 + 0x1p-22F, -k));
-    node_becomes(mul, s->b.pass);
-    mul->in[edit_float_const(mul->in[1]) ? 1 : 0] = factor;
-    node_becomes(floor, s->b.pass);
-    floor->op = STR("Round");
-    floor->in[0] = mul->out[0];
-    op_resolve(floor, s->b.d);
-    diag_note(s->b.d, floor->loc,
-              "%s: a shift by %d bits rounds %s, a type ties to even: about one result in 2^%d of "
-              "those %s 0 becomes one less",
-              node_text(floor), k, half ? "ties up" : "down", k, half ? "below" : "at or below");
+    round_scaled(s, floor, mul, k, 1 + 0x1p-22F);
+    note_shift(s, floor, k, half);
 }
 
-/* An average of integers: ties are few, and may go the other way. */
-static bool round_average(Scaling *s, Node *floor, const Node *half) {
+/* An average of integers: the Add becomes the factor. */
+static bool round_average(Scaling *s, Node *floor, Node *half) {
     const Node *n = half->in[0]->def;
     if (!n || !(node_is(n, "AveragePool") || node_is(n, "GlobalAveragePool")))
         return false;
-    node_becomes(floor, s->b.pass);
-    floor->op = STR("Round");
-    floor->in[0] = half->in[0];
-    op_resolve(floor, s->b.d);
+    half->op = STR("Mul");
+    op_resolve(half, s->b.d);
+    round_scaled(s, floor, half, 0, SCALING_TIES_UP);
     diag_note(s->b.d, floor->loc,
-              "%s: an average rounds ties up, a type to even: they may become one less",
+              "%s: an average rounds ties up, a type those below 0 down: they become one less",
               node_text(floor));
     return true;
 }
 
-static bool adds_zero(const Node *n) {
-    const Tensor *t = node_is(n, "Add") && n->n_in == 2 ? edit_float_const(n->in[1]) : NULL;
-    return t && t->count == 1 && tensor_float(t, 0) == 0;
+/* Whole numbers that stand as floats: what Clip bounds, moved, cut off at 0, or added up. */
+static bool is_whole(const Value *v, int depth) {
+    for (Value *x; depth && v && v->def; depth--) {
+        const Node *n = v->def;
+        const Tensor *t = scaling_factor(n, "Mul", &x);
+        if (is_scaling(n))
+            return true;
+        if (node_is(n, "Add") || node_is(n, "Sub"))
+            return is_whole(n->in[0], depth - 1) && is_whole(n->in[1], depth - 1);
+        if (!scaling_commutes(n) && !(t && t->count == 1 && tensor_float(t, 0) == 1))
+            return false;
+        v = t ? x : n->in[0];
+    }
+    return false;
 }
 
 /* Whether a Clip behind the Floor bounds results so that the factor moves ties alone. */
 static bool is_bounded(const Scaling *s, const Node *floor, int k) {
     const Node *clip = uses_only_node(s->uses, floor->out[0]);
     float lo, hi;
-    while (clip && adds_zero(clip))
+    while (clip && scaling_adds(clip, "Add", 0))
         clip = uses_only_node(s->uses, clip->out[0]);
     return clip && node_is(clip, "Clip") && clamp_bounds(clip, &lo, &hi) &&
            fmaxf(-lo, hi) < ldexpf(1, 22 - k);
@@ -90,8 +115,13 @@ static void round_floors(Graph *g, void *ctx) {
         Value *x;
         Node *mul = node_is(n, "Floor") && n->n_in && n->in[0] ? n->in[0]->def : NULL;
         Node *half =
-            mul && adds_half(mul) && uses_only_node(s->uses, mul->out[0]) == n ? mul : NULL;
-        if (half && is_bounded(s, n, 0) && round_average(s, n, half)) {
+            mul && scaling_adds(mul, "Add", 0.5) && uses_only_node(s->uses, mul->out[0]) == n
+                ? mul
+                : NULL;
+        if (half && is_bounded(s, n, 0) && round_average(s, n, half))
+            continue;
+        if (half && is_bounded(s, n, 0) && is_whole(half->in[0], MOST_STEPS)) {
+            round_floor(s, n, half->in[0]); /* a shift by no bits */
             scaling_leave(s, half);
             continue;
         }
@@ -99,10 +129,16 @@ static void round_floors(Graph *g, void *ctx) {
         const Tensor *t = mul ? scaling_factor(mul, "Mul", &x) : NULL;
         int k = shift_of(t);
         Node *product = k ? x->def : NULL;
+        if (!k || uses_only_node(s->uses, mul->out[0]) != (half ? half : n))
+            continue;
         if (product && product->graph == g && scaling_is_product(product) &&
-            product->def->quant.weight_axis && uses_only_node(s->uses, x) == mul &&
-            uses_only_node(s->uses, mul->out[0]) == (half ? half : n) && is_bounded(s, n, k)) {
-            round_floor(s, n, mul, product, k, half != NULL);
+            product->def->quant.mac.weight_axis && uses_only_node(s->uses, x) == mul &&
+            is_bounded(s, n, k)) {
+            round_product(s, n, mul, product, k, half != NULL);
+            scaling_leave(s, half);
+        } else if (half && is_bounded(s, n, k + 1) && is_whole(x, MOST_STEPS)) {
+            round_scaled(s, n, mul, k, SCALING_TIES_UP);
+            note_shift(s, n, k, true);
             scaling_leave(s, half);
         }
     }

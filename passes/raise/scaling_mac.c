@@ -71,8 +71,8 @@ static bool all_integers(const Tensor *t, ElemType e) {
 }
 
 static bool has_factors(const Node *n) {
-    return node_float(n, n->def->quant.weight_factor, 1.0F) != 1.0F ||
-           node_float(n, n->def->quant.bias_factor, 1.0F) != 1.0F;
+    return node_float(n, n->def->quant.mac.weight_factor, 1.0F) != 1.0F ||
+           node_float(n, n->def->quant.mac.bias_factor, 1.0F) != 1.0F;
 }
 
 /* NULL where the operands fit, else why not. */
@@ -80,11 +80,11 @@ static const char *read_operands(Product *p) {
     const Node *n = p->n;
     const QuantRule *r = &n->def->quant;
     OpCtx c = op_ctx(n, NULL);
-    p->w = n->n_in > (size_t)r->weight ? n->in[r->weight] : NULL;
-    p->b = r->bias && n->n_in > (size_t)r->bias ? n->in[r->bias] : NULL;
+    p->w = n->n_in > (size_t)r->mac.weight ? n->in[r->mac.weight] : NULL;
+    p->b = r->mac.bias && n->n_in > (size_t)r->mac.bias ? n->in[r->mac.bias] : NULL;
     p->wt = p->w ? edit_float_const(p->w) : NULL;
     p->bt = p->b ? edit_float_const(p->b) : NULL;
-    p->axis = r->weight_axis ? r->weight_axis(&c) : -1;
+    p->axis = r->mac.weight_axis ? r->mac.weight_axis(&c) : -1;
     if (!p->wt || !all_integers(p->wt, ELEM_INT16) || !p->wt->count)
         return "its weights are no integers";
     if (p->b && (!p->bt || !all_integers(p->bt, ELEM_INT32)))
@@ -247,9 +247,9 @@ static void raise_product(Scaling *s, Product *p) {
                   "%s: its sums may exceed 2^24, from where floats round them; integers do not",
                   node_text(p->n));
     ElemType e = all_integers(p->wt, ELEM_INT8) ? ELEM_INT8 : ELEM_INT16;
-    p->n->in[r->weight] = typed(s, p->w, p->wt, quant_with(s, p, e, p->axis, false), p->n);
+    p->n->in[r->mac.weight] = typed(s, p->w, p->wt, quant_with(s, p, e, p->axis, false), p->n);
     if (p->b)
-        p->n->in[r->bias] =
+        p->n->in[r->mac.bias] =
             typed(s, p->b, p->bt, quant_with(s, p, ELEM_INT32, p->bt->rank - 1, true), p->n);
     if (!p->mul)
         return;

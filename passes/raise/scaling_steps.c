@@ -45,8 +45,9 @@ static size_t root(const Steps *t, size_t i, double *times) {
     return i;
 }
 
+/* But for errors of floats, and some factors that make ties go up. */
 static bool close_to(double x, double y) {
-    return fabs(x / y - 1) < 0x1p-20;
+    return fabs(x / y - 1) < 0x1p-17;
 }
 
 static void fix(Steps *t, size_t i, double step) {
@@ -86,7 +87,7 @@ static bool is_join(const Node *n) {
     return n->def && n->def->quant.kind == QUANT_JOIN && n->n_out == 1;
 }
 
-static bool step_of(const Steps *t, const Value *ints, size_t *i) {
+static bool step_at(const Steps *t, const Value *ints, size_t *i) {
     const size_t *at = map_get(t->at, value_key(ints));
     if (at)
         *i = *at;
@@ -100,7 +101,7 @@ static bool step_behind(Steps *t, const Value *v, bool average, size_t *i) {
         if (!n)
             return false;
         if (is_own_dequantize(n))
-            return step_of(t, n->in[0], i);
+            return step_at(t, n->in[0], i);
         if (is_join(n)) {
             for (size_t k = 0; k < n->n_in; k++) {
                 size_t j;
@@ -152,9 +153,10 @@ static void tie_before(Steps *t, size_t i) {
     if (by && by->count == 1) {
         double f = (float)tensor_float(by, 0);
         int e;
+        double part = frexp(f, &e);
         k = mul ? f : 1 / f;
         p->scaler = x->def;
-        p->nearly = mul && frexp(f, &e) != 0.5;
+        p->nearly = mul && part > 0.5 * SCALING_MEAN_UP;
         x = p->x;
     }
     while (x->def && is_homogeneous(x->def))
@@ -184,13 +186,13 @@ static void tie_user(Steps *t, size_t i, const Value *v, const Use *u) {
     const Tensor *k = n ? scaling_factor(n, "Mul", &x) : NULL;
     if (!n) {
         fix(t, i, 1);
-    } else if ((is_own_quantize(n) && step_of(t, n->out[0], &j)) ||
+    } else if ((is_own_quantize(n) && step_at(t, n->out[0], &j)) ||
                map_get(t->sums, value_key(n->out[0])) ||
                (u->index == 0 && scaling_takes_steps(t->s, n))) {
         return;
     } else if (k && k->count == 1 && x == v) {
         const Node *q = uses_only_node(t->s->uses, n->out[0]);
-        if (q && is_own_quantize(q) && step_of(t, q->out[0], &j) && t->all[j].scaler == n)
+        if (q && is_own_quantize(q) && step_at(t, q->out[0], &j) && t->all[j].scaler == n)
             return;
         fix(t, i, (float)tensor_float(k, 0));
         ARENA_PUSH(t->s->b.a, t->behind, t->n_behind, t->cap_behind, n);
@@ -268,13 +270,6 @@ static void set_step(Steps *t, size_t i) {
     scaling_leave(t->s, p->scaler);
 }
 
-static bool is_output_now(const Value *v) {
-    for (size_t i = 0; i < v->graph->n_out; i++)
-        if (v->graph->out[i] == v)
-            return true;
-    return false;
-}
-
 /* A Mul behind that made the numbers real. */
 static void drop_behind(Steps *t, Node *mul) {
     Value *x;
@@ -282,7 +277,7 @@ static void drop_behind(Steps *t, Node *mul) {
     size_t i;
     if (!step_behind(t, x, true, &i) || !close_to(step(t, i), (float)tensor_float(k, 0)))
         return;
-    if (uses_is_output(t->s->uses, mul->out[0]) && is_output_now(x)) { /* under two names */
+    if (uses_is_output(t->s->uses, mul->out[0]) && value_is_output(x)) { /* under two names */
         node_becomes(mul, t->s->b.pass);
         mul->op = STR("Identity");
         mul->in[0] = x;

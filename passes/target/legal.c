@@ -2,9 +2,7 @@
 #include "passes/emulate.h"
 
 #include "ir/ops/qop.h"
-#include "passes/target/ort_kernels.h"
-#include "passes/target/aidge.h"
-#include "passes/target/tensorrt.h"
+#include "target/ort_kernels.h"
 #include "passes/params.h"
 
 /* ---- opset ---- */
@@ -22,7 +20,7 @@ static int64_t opset_of(const QuantBuild *b, const Quant *q, bool constant) {
     if (q->n_axes)
         need = 13;
     ElemType scale = onnx_scale_type(q);
-    if (scale != ELEM_FLOAT)
+    if (scale != ELEM_FLOAT || !quant_is_integers(q))
         need = 19;
     if (bits == 4 || bits == 16 || blocked)
         need = 21;
@@ -122,17 +120,14 @@ bool legal_prepare(Module *m, PassContext *c) {
         need = c->target_opset;
     if (have < need && !raise_opset(m, c, need))
         return false;
-    if (c->target == TARGET_TENSORRT)
-        return tensorrt_check(m, c);
-    if (c->target == TARGET_AIDGE)
-        return aidge_check(m, c);
-    return c->target != TARGET_ORT_CPU || ort_check(m, c);
+    return target_check(c->target, m, c->d) && (!c->target->kernels || kernels_check(m, c));
 }
 
 /* ---- helpers ---- */
 
 bool quant_narrowed(const Quant *q) {
-    return q->has_range && (q->lo > elem_min(q->storage) || q->hi < elem_max(q->storage));
+    return quant_is_integers(q) && q->has_range &&
+           (q->lo > elem_min(q->storage) || q->hi < elem_max(q->storage));
 }
 
 bool same_quant(const Node *n) {
@@ -152,7 +147,7 @@ bool same_quant(const Node *n) {
 static const char *operands_refuse(const Node *n) {
     const QuantRule *r = &n->def->quant;
     for (size_t i = 0; i < n->n_in; i++) {
-        bool weight = r->kind == QUANT_MAC && r->weight && i == (size_t)r->weight;
+        bool weight = r->kind == QUANT_MAC && r->mac.weight && i == (size_t)r->mac.weight;
         const Quant *q = op_quant(n->in[i]);
         if (!n->in[i] || (!weight && !quant_rule_is_data(r, i)))
             continue;
@@ -163,14 +158,14 @@ static const char *operands_refuse(const Node *n) {
         if (quant_is_per_tensor(q))
             continue;
         OpCtx c = op_ctx(n, NULL);
-        int axis = weight && r->weight_axis ? r->weight_axis(&c) : -1;
+        int axis = weight && r->mac.weight_axis ? r->mac.weight_axis(&c) : -1;
         if (q->n_axes > 1 || q->block[0] > 1)
             return node_strf(n, "%s takes no weights quantized in blocks", n->def->qop.op);
         if (q->axis[0] != axis)
             return node_strf(n, "%s takes no operand quantized along axis %d", n->def->qop.op,
                              q->axis[0]);
     }
-    const Value *bias = r->bias && n->n_in > (size_t)r->bias ? n->in[r->bias] : NULL;
+    const Value *bias = r->mac.bias && n->n_in > (size_t)r->mac.bias ? n->in[r->mac.bias] : NULL;
     if (bias && (!op_quant(bias) || op_quant(bias)->storage != ELEM_INT32))
         return node_strf(n, "its bias is not int32 on the accumulator's grid");
     return NULL;
@@ -179,7 +174,7 @@ static const char *operands_refuse(const Node *n) {
 /* The element types of all operands against the QOperator's schema and its type variables, and
  * what the target has for them. */
 static const char *schema_refuses(const Node *n, const OnnxSchema *s, const QopLayout *l,
-                                  Target target) {
+                                  const TargetPage *target) {
     const QuantRule *r = &n->def->quant;
     const char *vars[8];
     ElemType bound[8];
@@ -199,13 +194,13 @@ static const char *schema_refuses(const Node *n, const OnnxSchema *s, const QopL
         if (k < n_vars && bound[k] != v->type.elem)
             return node_strf(n, "%s takes no mixture of %s and %s", s->name, elem_name(bound[k]),
                              elem_name(v->type.elem));
-        bool is_key = out || (op_quant(v) && (!r->bias || i != (size_t)r->bias));
+        bool is_key = out || (op_quant(v) && (!r->mac.bias || i != (size_t)r->mac.bias));
         if (*var && is_key && k == n_vars && n_vars < 8) {
             vars[n_vars] = var;
             bound[n_vars++] = v->type.elem;
         }
     }
-    return target == TARGET_ORT_CPU ? ort_refuses(n, s->domain, s->name, bound, n_vars) : NULL;
+    return target->kernels ? ort_refuses(n, s->domain, s->name, bound, n_vars) : NULL;
 }
 
 static const char *result_refuses(const Node *n, const OnnxSchema *s, const QopLayout *l) {
@@ -225,11 +220,11 @@ static const char *result_refuses(const Node *n, const OnnxSchema *s, const QopL
                : NULL;
 }
 
-const char *qop_refusal(const Node *n, Target target, Diags *d) {
+const char *qop_refusal(const Node *n, const TargetPage *target, Diags *d) {
     const QopForm *f = &n->def->qop;
     if (!f->op)
         return node_strf(n, "%s has no QOperator form", n->def->name);
-    if (target != TARGET_ORT_CPU && *f->domain)
+    if (!target_has_domain(target, str_from(f->domain)))
         return node_strf(n, "%s is not an operator of ONNX itself", f->op);
     int64_t opset = module_opset(n->graph->module, STR(""));
     if (opset < f->since)
@@ -244,7 +239,9 @@ const char *qop_refusal(const Node *n, Target target, Diags *d) {
     OpCtx c = op_ctx(n, d);
     if (!why && f->applies && !f->applies(&c, &why) && !why)
         why = node_strf(n, "%s does not apply", f->op);
-    return why;
+    FaultSite site = fault_site(n, NULL);
+    const TargetFault *fault = why ? NULL : target_fault(target, FAULT_NO_QOP, FAULT_NODE, &site);
+    return fault ? fault_words(fault, target, n) : why;
 }
 
 /* ---- operators on the integers themselves ---- */
@@ -262,21 +259,22 @@ static const char *type_refusal(const Node *n, const char *op, bool out, size_t 
     return node_strf(n, "%s takes no %s", op, elem_name(e));
 }
 
-const char *other_refusal(const Node *n, const char *op, ElemType e, Target target) {
+const char *other_refusal(const Node *n, const char *op, ElemType e, const TargetPage *target) {
     const char *why = type_refusal(n, op, false, 0, e);
-    return why || target != TARGET_ORT_CPU ? why : ort_refuses(n, "", op, &e, 1);
+    return why || !target->kernels ? why : ort_refuses(n, "", op, &e, 1);
 }
 
-const char *integer_refusal(const Node *n, Target target) {
+const char *integer_refusal(const Node *n, const TargetPage *target) {
     const char *why = NULL;
-    OpCtx c = op_ctx(n, NULL);
-    if (n->def->quant.ort_misfuses && n->def->quant.ort_misfuses(&c, 0))
-        return node_strf(n, "onnxruntime computes %s on integers inexactly", n->def->name);
+    FaultSite s = fault_site(n, NULL);
+    const TargetFault *fault = target_fault(target, FAULT_NO_INTEGERS, FAULT_NODE, &s);
+    if (fault)
+        return fault_words(fault, target, n);
     for (size_t i = 0; i < n->n_in && !why; i++)
         if (op_quant(n->in[i])) {
             ElemType e = n->in[i]->type.elem;
             why = type_refusal(n, n->def->name, false, i, e);
-            if (!why && target == TARGET_ORT_CPU)
+            if (!why && target->kernels)
                 why = ort_refuses(n, n->def->domain, n->def->name, &e, 1);
         }
     for (size_t i = 0; i < n->n_out && !why; i++)

@@ -15,11 +15,11 @@ int64_t quant_min_opset(const Module *m);
 bool legal_prepare(Module *m, PassContext *c);
 
 /* May this node take its operator's QOperator form on `target`? */
-const char *qop_refusal(const Node *n, Target target, Diags *d);
+const char *qop_refusal(const Node *n, const TargetPage *target, Diags *d);
 /* May this node, which moves data or keeps order, run on the stored integers as it is? */
-const char *integer_refusal(const Node *n, Target target);
+const char *integer_refusal(const Node *n, const TargetPage *target);
 /* May ONNX's operator `op` of one type take its place on integers of type `e`? */
-const char *other_refusal(const Node *n, const char *op, ElemType e, Target target);
+const char *other_refusal(const Node *n, const char *op, ElemType e, const TargetPage *target);
 
 /* May the value `v`, whose parameters are computed at run time, be lowered? */
 const char *dynamic_refusal(const Uses *u, const Value *v);
@@ -34,8 +34,13 @@ bool quant_narrowed(const Quant *q);
 
 /* After lowering: where the target would fuse Q and DQ into something wrong, a Sum of one operand
  * keeps it from recognising the pattern. */
-void guard_fusions(QuantBuild *b, Module *m, Target target);
+void guard_fusions(QuantBuild *b, Module *m, const TargetPage *target);
 bool is_guard(const Node *n); /* such a Sum */
+
+/* Of a target that has the kernels of ort_kernels.def: whether all quantized types of a module in
+ * its final opset can be converted from and to; a diagnostic each where not. Warns of an opset that
+ * no onnxruntime probed loads, and where products saturate (kernels_check.c). */
+bool kernels_check(Module *m, PassContext *c);
 
 /* All data operands and results that are quantized have one quantization in common. */
 bool same_quant(const Node *n);

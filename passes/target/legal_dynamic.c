@@ -12,9 +12,9 @@ const char *dynamic_refusal(const Uses *u, const Value *v) {
         const Node *to = use[i].node;
         if (to && to->def && to->def->dynamic.op && (int)use[i].index == to->def->dynamic.data)
             continue;
-        if (!to || !to->def || !to->def->quant.takes_dynamic || use[i].index != 0)
+        if (!to || !to->def || !to->def->quant.mac.takes_dynamic || use[i].index != 0)
             return "only Conv, Gemm, MatMul, LSTM and Attention can read such a value";
-        const Value *w = to->in[to->def->quant.weight];
+        const Value *w = to->in[to->def->quant.mac.weight];
         if (!value_is_const(w) || !type_is_quantized(w->type) || elem_bits(w->type.elem) > 8 ||
             quant_is_blocked(w->type.quant) || w->data->rank < 2)
             return "the weights that it is multiplied with are no constant integers of 8 bits";

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Changes passes/, ir/quant*.c and ir/ops/ by one step at N places and tells how many of the changes a test notices.
+"""Changes passes/, target/, ir/quant*.c and ir/ops/ by one step at N places and tells how many of the changes a test notices.
 
     tools/mutate/run.sh [-n 200] [-seed 1] [-tests lit,unit,oracle/test_bits] [-again]
 
@@ -41,7 +41,7 @@ ORACLE_BUDGET = 150  # seconds of oracle tests for one mutant
 
 
 def files():
-    found = [*ROOT.glob("passes/**/*.c"), *ROOT.glob("ir/quant*.c"), *ROOT.glob("ir/ops/*.c")]
+    found = [*ROOT.glob("passes/**/*.c"), *ROOT.glob("target/*.c"), *ROOT.glob("ir/quant*.c"), *ROOT.glob("ir/ops/*.c")]
     return sorted(str(p.relative_to(ROOT)) for p in found)
 
 

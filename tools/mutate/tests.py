@@ -23,7 +23,7 @@ import pool
 
 PASSED = {lit.Test.PASS, lit.Test.XFAIL, lit.Test.FLAKYPASS}
 # Of the tests below test/lit, those that are about the files of a folder.
-OWN = {"passes": ("passes",), "ir/ops": ("verify", "exec"), "ir": ("qir", "scheme")}
+OWN = {"passes": ("passes",), "target": ("target",), "ir/ops": ("verify", "exec"), "ir": ("qir", "scheme")}
 
 
 class LitTest:

@@ -6,7 +6,8 @@
 
 const NAME_CHARS = /[A-Za-z0-9_.\/$-]+(::[A-Za-z0-9_.\/$-]+)*/;
 const QUOTED = /"([^"\\\n]|\\[^\n])*"/;
-const STORAGES = ['1', '2', '4', '8', '16', '32'].flatMap(bits => [`int${bits}q`, `uint${bits}q`]);
+const STORAGES = ['1', '2', '4', '8', '16', '32'].flatMap(bits => [`int${bits}q`, `uint${bits}q`])
+  .concat(['e4m3fn', 'e4m3fnuz', 'e5m2', 'e5m2fnuz'].map(kind => `float8${kind}q`));
 
 const list1 = rule => seq(rule, repeat(seq(',', rule)));
 const list = rule => optional(list1(rule));

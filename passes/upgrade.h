@@ -3,8 +3,8 @@
  *
  * What cannot be converted is reported, each operator type once, and leaves `ok` false. All memory
  * is the module's. */
-#ifndef QXC_PASSES_PREPARE_UPGRADE_H
-#define QXC_PASSES_PREPARE_UPGRADE_H
+#ifndef QXC_PASSES_UPGRADE_H
+#define QXC_PASSES_UPGRADE_H
 
 #include "passes/pass.h"
 

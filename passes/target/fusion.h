@@ -1,10 +1,10 @@
-/* What onnxruntime's CPU provider makes of a node of a QDQ model when it loads it with all
- * optimizations: the rules of its QDQ selectors (1.31), told per node, and why one does not hold.
- * int8 activations count as fused: on x86 that wants the session option session.qdqisint8allowed.
- * test/oracle/test_ort_fusion.py compares with the models that onnxruntime writes out. Nothing is
- * changed; reasons have the memory of the module. */
-#ifndef QXC_PASSES_TARGET_ORT_FUSION_H
-#define QXC_PASSES_TARGET_ORT_FUSION_H
+/* What a runtime makes of a node of a QDQ model when it loads it with all optimizations, by the
+ * rules of its page (`fuses`), which are shaped as onnxruntime's QDQ selectors are (1.31): told per
+ * node, and why one does not hold. int8 activations count as fused: on x86 that wants the session
+ * option session.qdqisint8allowed. test/oracle/test_ort_fusion.py compares with the models that
+ * onnxruntime writes out. Nothing is changed; reasons have the memory of the module. */
+#ifndef QXC_PASSES_TARGET_FUSION_H
+#define QXC_PASSES_TARGET_FUSION_H
 
 #include "passes/quant_build.h"
 
@@ -25,9 +25,6 @@ typedef struct Fusion {
     const char *why; /* FUSION_REFUSED */
 } Fusion;
 
-/* Whether it has integers for this operator in some form. */
-bool ort_has_rule(const Node *n);
-
-Fusion ort_fusion(const Node *n, const Uses *u);
+Fusion fusion_of(const TargetPage *t, const Node *n, const Uses *u);
 
 #endif

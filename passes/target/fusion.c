@@ -1,63 +1,7 @@
-#include "passes/target/ort_fusion.h"
+#include "passes/target/fusion.h"
 #include "ir/ops/qop.h"
 
 #include "passes/target/legal.h"
-
-typedef enum Rule {
-    RULE_PRODUCT,         /* data and weight dequantized; one scale, or one a channel of weights */
-    RULE_PRODUCT_OR_REAL, /* the same; without QuantizeLinear behind it the result is float */
-    RULE_ALL,             /* all operands and the result 8 bits of one type */
-    RULE_MOVE,            /* operand and result of equal parameters */
-    RULE_ORDER,           /* the same, 8 bits */
-    RULE_NEAREST,         /* the same, and the attribute mode is nearest */
-} Rule;
-
-/* Operators that its selectors know. `real`: what it becomes without a QuantizeLinear. */
-static const struct Known {
-    const char *op;
-    Rule rule;
-    const char *fused, *real;
-} known[] = {
-    {"Add", RULE_ALL, "QLinearAdd", NULL},
-    {"AveragePool", RULE_ALL, "QLinearAveragePool", NULL},
-    {"Concat", RULE_ALL, "QLinearConcat", NULL},
-    {"Conv", RULE_PRODUCT, "QLinearConv", NULL},
-    {"DepthToSpace", RULE_MOVE, NULL, NULL},
-    {"Expand", RULE_MOVE, NULL, NULL},
-    {"Flatten", RULE_MOVE, NULL, NULL},
-    {"Gather", RULE_MOVE, NULL, NULL},
-    {"Gemm", RULE_PRODUCT_OR_REAL, "QGemm", "QGemm"},
-    {"GlobalAveragePool", RULE_ALL, "QLinearGlobalAveragePool", NULL},
-    {"Identity", RULE_MOVE, NULL, NULL},
-    {"LeakyRelu", RULE_ALL, "QLinearLeakyRelu", NULL},
-    {"MatMul", RULE_PRODUCT_OR_REAL, "QLinearMatMul", "MatMulIntegerToFloat"},
-    {"MaxPool", RULE_ORDER, NULL, NULL},
-    {"Mul", RULE_ALL, "QLinearMul", NULL},
-    {"ReduceMax", RULE_ORDER, NULL, NULL},
-    {"ReduceMin", RULE_ORDER, NULL, NULL},
-    {"Reshape", RULE_MOVE, NULL, NULL},
-    {"Resize", RULE_NEAREST, NULL, NULL},
-    {"Sigmoid", RULE_ALL, "QLinearSigmoid", NULL},
-    {"Slice", RULE_MOVE, NULL, NULL},
-    {"Softmax", RULE_ALL, "QLinearSoftmax", NULL},
-    {"Split", RULE_MOVE, NULL, NULL},
-    {"Squeeze", RULE_MOVE, NULL, NULL},
-    {"Tile", RULE_MOVE, NULL, NULL},
-    {"Transpose", RULE_MOVE, NULL, NULL},
-    {"Unsqueeze", RULE_MOVE, NULL, NULL},
-    {"Where", RULE_ALL, "QLinearWhere", NULL},
-};
-
-static const struct Known *known_op(const Node *n) {
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (node_is(n, known[i].op))
-            return &known[i];
-    return NULL;
-}
-
-bool ort_has_rule(const Node *n) {
-    return known_op(n) != NULL;
-}
 
 /* What a conversion states, when constant and one for all. */
 static const Quant *params(const Node *conversion, ElemType e) {
@@ -97,7 +41,7 @@ static const char *operands_refuse(const Node *n, bool product) {
         const Node *dq = onnx_dequantize_of(n->in[i]);
         if (!dq)
             return is_guard(n->in[i]->def ? n->in[i]->def : n)
-                       ? "kept apart: onnxruntime has no right kernel for what it would fuse"
+                       ? "kept apart: the runtime has no right kernel for what it would fuse"
                        : node_strf(n, "operand %zu is float", i);
         int bits = elem_bits(dq->in[0]->type.elem);
         if (product && bits != 8)
@@ -141,7 +85,7 @@ static const char *all_refuse(const Node *n, const Node *q) {
                                     : node_strf(n, "its kernel takes 8 bits, not %d", elem_bits(y));
 }
 
-static const char *move_refuses(const Node *n, const Uses *u, Rule rule) {
+static const char *move_refuses(const Node *n, const Uses *u, TargetRule rule) {
     const Node *dq = onnx_dequantize_of(n->in[0]);
     const Quant *x = params(dq, dq->in[0]->type.elem);
     if (!x || dq->n_in < 3)
@@ -153,9 +97,11 @@ static const char *move_refuses(const Node *n, const Uses *u, Rule rule) {
             return q ? "operand and result have other parameters" : "its result is not quantized";
     }
     const Attr *mode = node_attr(n, "mode");
-    if (rule == RULE_NEAREST && attr_holds(mode, ATTR_STRING) && !str_is(mode->v.s[0], "nearest"))
+    if (rule == TARGET_RULE_NEAREST && attr_holds(mode, ATTR_STRING) &&
+        !str_is(mode->v.s[0], "nearest"))
         return "interpolating integers would round twice";
-    return rule == RULE_ORDER && elem_bits(x->storage) != 8 ? "its kernel takes 8 bits" : NULL;
+    return rule == TARGET_RULE_ORDER && elem_bits(x->storage) != 8 ? "its kernel takes 8 bits"
+                                                                   : NULL;
 }
 
 /* ---- products with quantized weights alone ---- */
@@ -203,7 +149,7 @@ static bool takes_integers(const Node *n) {
     return qop_of(n) || is_integer_product(n);
 }
 
-Fusion ort_fusion(const Node *n, const Uses *u) {
+Fusion fusion_of(const TargetPage *t, const Node *n, const Uses *u) {
     const char *name = node_strf(n, STR_FMT, STR_ARG(n->op));
     if (node_conversion(n) != CONVERT_NONE)
         return (Fusion){FUSION_CONVERSION, name, NULL};
@@ -213,27 +159,28 @@ Fusion ort_fusion(const Node *n, const Uses *u) {
         return (Fusion){FUSION_REMOVED, name, NULL};
     if (!meets_integers(n, u) || !n->def)
         return (Fusion){FUSION_NONE, name, NULL};
-    const struct Known *k = known_op(n);
+    const TargetFusion *k = target_fusion(t, n);
     if (!k)
-        return (Fusion){FUSION_REFUSED, name, node_strf(n, "onnxruntime has no rule for %s", name)};
-    bool product = k->rule == RULE_PRODUCT || k->rule == RULE_PRODUCT_OR_REAL;
+        return (Fusion){FUSION_REFUSED, name,
+                        node_strf(n, "%s has no rule for %s", t->runtime, name)};
+    bool product = k->rule == TARGET_RULE_PRODUCT;
     if (product && !onnx_dequantize_of(n->in[0]) && !(n->in[0]->def && is_guard(n->in[0]->def)))
         return is_rounded(n, u) ? (Fusion){FUSION_ROUNDED, "MatMulNBits", NULL}
                                 : (Fusion){FUSION_NONE, name, NULL}; /* weights alone */
     const char *why = operands_refuse(n, product);
-    if (!why && !product && k->rule != RULE_ALL)
+    if (!why && !product && k->rule != TARGET_RULE_ALL)
         why = move_refuses(n, u, k->rule);
     const Node *q = quantize_of(u, n, 0);
-    const char *op = k->fused ? k->fused : name;
-    if (!why && k->fused && !q && !k->real)
+    const char *op = k->as ? k->as : name;
+    if (!why && k->as && !q && !k->real)
         why = "its result is not quantized, or read by others, too";
-    if (!why && k->fused && !q)
+    if (!why && k->as && !q)
         op = k->real;
     if (!why && product)
         why = product_refuses(n, q);
-    if (!why && k->rule == RULE_ALL)
+    if (!why && k->rule == TARGET_RULE_ALL)
         why = all_refuse(n, q);
     if (why)
         return (Fusion){FUSION_REFUSED, name, why};
-    return (Fusion){k->fused ? FUSION_QOPERATOR : FUSION_INTEGERS, op, NULL};
+    return (Fusion){k->as ? FUSION_QOPERATOR : FUSION_INTEGERS, op, NULL};
 }

@@ -1,0 +1,41 @@
+/* See module_form in compiler/pipeline.h. */
+#include "compiler/pipeline.h"
+#include "passes/annotations.h"
+#include "passes/emulate.h"
+#include "passes/raise/raise_qonnx.h"
+#include "passes/raise/raise_scaling.h"
+
+static void look_at_value(Value *v, void *ctx) {
+    ModuleForm *f = ctx;
+    if (!v->type.quant)
+        return;
+    if (type_is_quantized(v->type))
+        f->typed = true;
+    else if (elem_is_float(type_real_elem(v->type)))
+        f->fake = true;
+}
+
+static void look_at_nodes(Graph *g, void *ctx) {
+    ModuleForm *f = ctx;
+    f->annotated |= annotations_of(g).n > 0;
+    FOR_NODES(n, g) {
+        f->qonnx |= is_qonnx(n);
+        f->scaling |= is_scaling(n);
+        f->integers |= node_on_integers(n);
+        bool q = node_conversion(n) == CONVERT_QUANTIZE || node_conversion(n) == CONVERT_DEQUANTIZE;
+        if ((q && n->n_in > 1) || qop_find(n->domain, n->op) || is_integer_product(n) ||
+            node_is(n, "DynamicQuantizeLinear") || is_channels_last(n) || is_emulated(n))
+            f->onnx_quantized = true;
+    }
+}
+
+ModuleForm module_form(Module *m) {
+    ModuleForm f = {0};
+    module_each_value(m, look_at_value, &f);
+    module_each_graph(m, look_at_nodes, &f);
+    return f;
+}
+
+bool form_is_spelled(ModuleForm f) {
+    return f.scaling || f.qonnx || f.onnx_quantized || f.integers;
+}

@@ -1,0 +1,207 @@
+/* What pipeline.def does besides passes; quantize.c has the steps of a float model. */
+#include "compiler/steps.h"
+
+#include "compiler/donor.h"
+#include "compiler/doubtful.h"
+#include "compiler/measured.h"
+#include "compiler/plain_integers.h"
+#include "compiler/scheme_nodes.h"
+#include "compiler/without_effect.h"
+
+#include "exec/specialise.h"
+#include "passes/quantize/choice.h"
+#include "passes/target/legal.h"
+
+/* ---- what a module is checked for ---- */
+
+bool step_need_data(Job *j, Module *m) {
+    return module_data_required(m, j->d);
+}
+
+bool step_check_use(Job *j, Module *m) {
+    return module_check_use(m, j->d);
+}
+
+/* Before any pass wonders why something is no constant. */
+bool step_check(Job *j, Module *m) {
+    return module_data_required(m, j->d) && module_check_use(m, j->d);
+}
+
+bool step_forget_file(Job *j, Module *m) {
+    (void)j;
+    module_forget_file(m);
+    return true;
+}
+
+bool step_shapes(Job *j, Module *m) {
+    return job_fix_shapes(j, m);
+}
+
+/* ---- opsets ---- */
+
+/* The opset asked for, else the lowest that exec and the quantized types can do with. */
+bool step_lowest_opset(Job *j, Module *m) {
+    int64_t want = quant_min_opset(m), asked = j->o->target_opset,
+            first = j->ctx.target->first_opset;
+    want = want < first ? first : want;
+    j->ctx.target_opset = asked > 0 ? asked : want < OPS_BIND_OPSET ? OPS_BIND_OPSET : want;
+    return true;
+}
+
+bool step_opset_asked(Job *j, Module *m) {
+    (void)m;
+    j->ctx.target_opset = j->o->target_opset > 0 ? j->o->target_opset : 0;
+    return true;
+}
+
+/* Of a module whose functions are inlined: these may have raised it. */
+bool step_opset_direction(Job *j, Module *m) {
+    int64_t asked = j->o->target_opset;
+    j->ctx.lowers_opset = asked > 0 && asked <= module_opset(m, STR(""));
+    return true;
+}
+
+bool step_opset_that_binds(Job *j, Module *m) {
+    j->ctx.target_opset = module_opset(m, STR("")) < OPS_BIND_OPSET ? OPS_BIND_OPSET : 0;
+    return true;
+}
+
+/* ---- what came, and what was said of it ---- */
+
+/* The whole scheme: what flags say, then nodes of themselves, then the module, then the file. */
+bool step_scheme(Job *j, Module *m) {
+    Scheme *s = &j->ctx.scheme;
+    *s = (Scheme){0};
+    scheme_append(s, m->arena, &j->flags);
+    if (j->form != FORM_AS_IS && !scheme_of_nodes(s, m, j->d))
+        return false;
+    scheme_append(s, m->arena, &j->donated);
+    scheme_append(s, m->arena, &m->rules);
+    scheme_append(s, m->arena, &j->file);
+    if (!recipe_check(s->recipe, s->recipe_loc, "", j->d))
+        return false;
+    Choice act = choice_of_activations(&j->ctx);
+    j->calib.symmetric = act.sym;
+    IntRange ints = choice_range(&act);
+    j->calib.levels = ints.hi - ints.lo + 1;
+    if (!s->calibrate.s)
+        return true;
+    Buf text = buf_new(m->arena); /* percentile(99.99) is percentile=99.99 in calib_parse */
+    for (size_t i = 0; i < s->calibrate.n; i++)
+        if (s->calibrate.s[i] != ')')
+            buf_byte(&text, s->calibrate.s[i] == '(' ? '=' : s->calibrate.s[i]);
+    if (calib_parse(buf_as_str(&text), &j->calib))
+        return true;
+    j->ctx.misused = !s->calibrate_loc.source; /* the command line said it */
+    return diag_error(j->d, s->calibrate_loc,
+                      "calibration is minmax, moving-average, moving-average(K) with K above 0 and "
+                      "up to 1, percentile(P) with P above 50 and up to 100, entropy or mse, not "
+                      "'%.*s'",
+                      STR_ARG(s->calibrate));
+}
+
+/* What -weights-from and -scales-from give. */
+bool step_take_over(Job *j, Module *m) {
+    if (j->weights_from && !donor_weights(j, m, j->weights_from))
+        return false;
+    return !j->scales_from ||
+           (donor_scales(j, m, j->scales_from, &j->donated) && step_scheme(j, m));
+}
+
+/* What is quantized has been decided: statistics and rules are for float models. */
+bool step_look(Job *j, Module *m) {
+    ModuleForm f = module_form(m);
+    j->found = f;
+    j->found.scaling |= f.integers;
+    j->decided_before = f.fake || f.typed || form_is_spelled(j->found);
+    if (j->decided_before)
+        return warn_of_idle_options(j, m->arena);
+    warn_of_idle_rules(j);
+    return true;
+}
+
+bool step_look_again(Job *j, Module *m) {
+    bool scaling = j->found.scaling;
+    j->found = module_form(m);
+    j->found.scaling = scaling;
+    return true;
+}
+
+bool step_look_at_donor(Job *j, Module *m) {
+    j->found = module_form(m);
+    return true;
+}
+
+/* Floats compute just what those that are scaled and rounded mean. */
+bool step_look_at_numbers(Job *j, Module *m) {
+    j->found = module_form(m);
+    j->found.scaling = false;
+    return true;
+}
+
+bool step_warn_of_clipped(Job *j, Module *m) {
+    warn_of_clipped(m, j->d);
+    return true;
+}
+
+bool step_warn_of_nothing_decided(Job *j, Module *m) {
+    warn_of_nothing_decided(j, m->arena);
+    return true;
+}
+
+bool step_plain_integers_fit(Job *j, Module *m) {
+    return plain_integers_fit(j, m);
+}
+
+bool step_words_for_decisions(Job *j, Module *m) {
+    return j->o->annotate || !module_form(m).fake ||
+           diag_error(j->d, LOC_NONE,
+                      "ONNX has no words for decisions (float ~ q): -emit=qdq or -emit=qop "
+                      "carries them out, -annotate writes them beside the float model");
+}
+
+/* ---- the rest of the ways ---- */
+
+bool job_wants_onnx_alone(const Job *j) {
+    return !target_has_microsoft(j->ctx.target);
+}
+
+bool step_measure(Job *j, Module *m) {
+    measure_result(j, m);
+    return true;
+}
+
+bool step_listed_passes(Job *j, Module *m) {
+    const char *p = j->o->passes;
+    while (*p) {
+        size_t n = strcspn(p, ",");
+        char *name = arena_copy(m->arena, p, n + 1);
+        name[n] = 0;
+        PassId id = pass_find(name);
+        j->ctx.misused = !id;
+        if (!id)
+            return pass_unknown(name, "", j->d);
+        if (!job_pass(j, m, id))
+            return false;
+        p += n + (p[n] == ',');
+    }
+    return true;
+}
+
+bool step_settle_samples(Job *j, Module *m) {
+    const TextList *data = j->o->input.n ? &j->o->input : &j->o->calib;
+    return samples_settle(m, data->items, data->n, j->d) && module_check_fixed(m, j->d);
+}
+
+/* Fake-quantized values are what training sees: rounded to their grids, computed in float. */
+bool step_form_to_run(Job *j, Module *m) {
+    if (!j->o->form) {
+        if (j->o->requant && !j->o->ignore_quant && module_form(m).fake)
+            diag_warning(j->d, LOC_NONE,
+                         "-requant has no effect on `float ~` values, which are computed in float "
+                         "and rounded: -form=true computes on integers, as C does");
+        return true;
+    }
+    return strcmp(j->o->form, "true") == 0 ||
+           diag_error(j->d, LOC_NONE, "run and compare take -form=true alone");
+}

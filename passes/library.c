@@ -1,0 +1,297 @@
+#include "passes/library.h"
+
+/* Marks in `meta` of a function. */
+static const char OWN[] = "qxc.own", RECOGNISE[] = "recognise";
+
+/* ---- which there are ---- */
+
+static Str mark_of(const Function *f, const char *key) {
+    for (size_t i = 0; i < f->meta.n; i++)
+        if (str_is(f->meta.items[i].key, key))
+            return f->meta.items[i].value;
+    return STR_NONE;
+}
+
+bool library_is_own(const Function *f) {
+    return mark_of(f, OWN).s;
+}
+
+bool function_is_recognised(const Function *f) {
+    return str_is(mark_of(f, RECOGNISE), "yes");
+}
+
+static bool claim(Library *l, Overloads *of, Function *f, Diags *d) {
+    for (size_t i = 0; i < of->n; i++)
+        if (str_eq(of->items[i]->overload, f->overload)) {
+            diag_error(d, f->loc, "two functions are called %s%s%s", diag_name(d, f->name),
+                       f->overload.n ? "::" : "", diag_name(d, f->overload));
+            diag_note(d, of->items[i]->loc, "the other one");
+            return false;
+        }
+    ARENA_PUSH(l->arena, of->items, of->n, of->cap, f);
+    return true;
+}
+
+static void mark_own(Library *l, Function *f) {
+    StrPair *items = NEW_ARRAY(l->arena, StrPair, f->meta.n + 1);
+    for (size_t i = 0; i < f->meta.n; i++)
+        items[i] = f->meta.items[i];
+    items[f->meta.n] = (StrPair){.key = str_from(OWN), .value = STR("")};
+    f->meta = (Meta){items, f->meta.n + 1};
+}
+
+bool library_add(Library *l, Module *m, bool own, Diags *d) {
+    Buf key = buf_new(l->arena);
+    bool ok = true;
+    for (size_t i = 0; i < m->n_functions; i++) {
+        Function *f = m->functions[i];
+        Str name = function_key(&key, f->domain, f->name, STR_NONE);
+        Overloads *of = map_get(l->by_name, name);
+        if (!of) {
+            of = NEW(l->arena, Overloads);
+            map_set(l->by_name, arena_str(l->arena, name), of);
+        }
+        if (!f->n_imports) { /* those of its file, not of the model that calls it */
+            f->imports = m->imports;
+            f->n_imports = m->n_imports;
+        }
+        if (own) {
+            mark_own(l, f);
+            l->n_own++;
+        }
+        ok = claim(l, of, f, d) && ok;
+    }
+    return ok;
+}
+
+static void load(Library *l) {
+    Module *m;
+    l->loaded = true;
+    for (size_t i = 0; (m = l->read(l, i)); i++)
+        library_add(l, m, false, m->diags);
+}
+
+const Map *library_all(Library *l) {
+    if (!l->loaded)
+        load(l);
+    return l->by_name;
+}
+
+const Overloads *library_find(Library *l, Str domain, Str op) {
+    if (!l)
+        return NULL;
+    Buf key = buf_new(l->arena);
+    return map_get(library_all(l), function_key(&key, domain, op, STR_NONE));
+}
+
+/* ---- attributes ---- */
+
+/* What goes without saying, of a kind; in `room`, whose text is the arena's. */
+static const Attr *unsaid(Arena *a, Attr *room, int kind, const int64_t *i, const float *f,
+                          const char *s) {
+    Str *text = s ? arena_copy(a, &(Str){s, strlen(s)}, sizeof *text) : NULL;
+    room->kind = (AttrKind)kind;
+    room->n = 1;
+    if (kind == ATTR_INT)
+        room->v.i = i;
+    else if (kind == ATTR_FLOAT)
+        room->v.f = f;
+    else if (kind == ATTR_STRING && s)
+        room->v.s = text;
+    else
+        return NULL; /* lists have no defaults that matter here */
+    return room;
+}
+
+const Attr *attr_effective(const Node *n, Str name, Attr *room) {
+    Arena *a = n->graph->module->arena;
+    for (size_t i = 0; i < n->n_attrs; i++)
+        if (str_eq(n->attrs[i].name, name))
+            return &n->attrs[i];
+    const OnnxSchema *s = node_schema(n);
+    const SchemaAttr *of = s ? onnx_schema_attr(s, name) : NULL;
+    const OpDef *op = of ? NULL : op_find(n->domain, n->op);
+    *room = (Attr){.name = name};
+    if (of)
+        return of->presence != SCHEMA_ATTR_DEFAULT
+                   ? NULL
+                   : unsaid(a, room, of->type, &of->value.i, &of->value.f,
+                            of->type == SCHEMA_STRING ? of->value.s : NULL);
+    for (const AttrSpec *spec = op ? op->attrs : NULL; spec && spec->name; spec++)
+        if (str_is(name, spec->name) && !spec->required)
+            return unsaid(a, room, spec->kind, &spec->def_int, &spec->def_float, spec->def_str);
+    return NULL;
+}
+
+static int64_t from_start(int64_t axis, int rank) {
+    return axis < 0 && rank >= 0 ? axis + rank : axis;
+}
+
+static bool same_ints(const Attr *x, const Attr *y, int rank) {
+    for (size_t i = 0; i < x->n; i++)
+        if (from_start(x->v.i[i], rank) != from_start(y->v.i[i], rank))
+            return false;
+    return true;
+}
+
+bool attr_same(const Attr *x, const Attr *y, int rank) {
+    if (!x || !y)
+        return x == y;
+    if (x->kind != y->kind || x->n != y->n || attr_is_ref(x) || attr_is_ref(y))
+        return false;
+    bool axis = str_is(x->name, "axis") || str_is(x->name, "axes");
+    switch ((int)x->kind) {
+    case ATTR_INT:
+    case ATTR_INTS: return same_ints(x, y, axis ? rank : -1);
+    case ATTR_FLOAT:
+    case ATTR_FLOATS: return memcmp(x->v.f, y->v.f, x->n * sizeof *x->v.f) == 0;
+    case ATTR_STRING: return str_eq(x->v.s[0], y->v.s[0]);
+    default: return false;
+    }
+}
+
+const Attr *function_default(const Function *f, Str name) {
+    for (size_t i = 0; i < f->n_defaults; i++)
+        if (str_eq(f->defaults[i].name, name))
+            return &f->defaults[i];
+    return NULL;
+}
+
+static bool is_formal(const Function *f, Str name) {
+    for (size_t i = 0; i < f->n_attrs; i++)
+        if (str_eq(f->attrs[i], name))
+            return true;
+    return function_default(f, name);
+}
+
+static bool graph_uses(const Graph *g, Str attr) {
+    for (const Node *n = g->first; n; n = n->next)
+        for (size_t i = 0; i < n->n_attrs; i++) {
+            if (attr_is_ref(&n->attrs[i]) && str_eq(n->attrs[i].ref, attr))
+                return true;
+            for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
+                if (graph_uses(n->attrs[i].v.g[k], attr))
+                    return true;
+        }
+    return false;
+}
+
+bool function_uses(const Function *f, Str attr) {
+    return graph_uses(f->body, attr);
+}
+
+/* ---- whether one fits a call ---- */
+
+static int rank_of(const Node *n) {
+    const Value *x = node_input(n, 0);
+    return x && x->type.kind == TYPE_TENSOR ? x->type.rank : -1;
+}
+
+/* `first`: of the overloads, whose defaults are what goes without saying where no operator knows.
+ */
+static bool fits_attrs(const Function *f, const Function *first, const Node *call) {
+    Attr room;
+    for (size_t i = 0; i < call->n_attrs; i++) {
+        const Attr *a = &call->attrs[i];
+        const OnnxSchema *s = node_schema(call);
+        const SchemaAttr *of = s ? onnx_schema_attr(s, a->name) : NULL;
+        bool idle = of && of->presence == SCHEMA_ATTR_DEFAULT && of->type == SCHEMA_INT &&
+                    a->kind == ATTR_INT && a->v.i[0] == of->value.i;
+        if (!is_formal(f, a->name) && !idle)
+            return false;
+    }
+    for (size_t i = 0; i < f->n_defaults; i++) {
+        const Attr *want = &f->defaults[i], *has = attr_effective(call, want->name, &room);
+        has = has ? has : function_default(first, want->name);
+        if (!function_uses(f, want->name) && !attr_same(want, has, rank_of(call)))
+            return false;
+    }
+    return true;
+}
+
+/* Whether operand i of a node may be left out. */
+static bool is_optional(const Node *n, size_t i) {
+    const OnnxSchema *s = node_schema(n);
+    const SchemaParam *p = s ? onnx_schema_param(s, false, (int)i) : NULL;
+    return !s || (p && p->option == SCHEMA_OPTIONAL);
+}
+
+static bool can_do_without(const Function *f, const Value *operand) {
+    for (size_t i = 0; i < f->body->n_out; i++)
+        if (f->body->out[i] == operand)
+            return false;
+    for (const Node *n = f->body->first; n; n = n->next)
+        for (size_t i = 0; i < n->n_in; i++)
+            if (n->in[i] == operand && !is_optional(n, i))
+                return false;
+    return true;
+}
+
+static bool fits_operands(const Function *f, const Node *call) {
+    const Graph *b = f->body;
+    for (size_t i = b->n_in; i < call->n_in; i++)
+        if (call->in[i])
+            return false;
+    for (size_t i = b->n_out; i < call->n_out; i++)
+        if (call->out[i])
+            return false;
+    for (size_t i = 0; i < b->n_in; i++)
+        if (!node_input(call, i) && !can_do_without(f, b->in[i]))
+            return false;
+    return true;
+}
+
+/* Whether the opset can say the node of a body, which is written for another: operands may be
+ * attributes of the same name there. */
+static bool opset_has(const Node *n, int64_t opset) {
+    const OnnxSchema *own = node_schema(n), *s = onnx_schema_find(n->domain, n->op, (int)opset);
+    if (!s || s->flags & SCHEMA_DEPRECATED)
+        return false;
+    if (s == own || node_opset(n) <= opset)
+        return true;
+    for (size_t i = 0; own && i < n->n_in; i++) {
+        const SchemaParam *p = onnx_schema_param(own, false, (int)i),
+                          *q = onnx_schema_param(s, false, (int)i);
+        if (n->in[i] && p && !q && !onnx_schema_attr(s, str_from(p->name)))
+            return false;
+    }
+    for (size_t i = 0; i < n->n_attrs; i++)
+        if (!onnx_schema_attr(s, n->attrs[i].name))
+            return false;
+    return true;
+}
+
+static bool is_on(const CallPath *path, const Function *f) {
+    for (; path; path = path->outer)
+        if (str_eq(path->f->name, f->name) && domain_equal(path->f->domain, f->domain))
+            return true;
+    return false;
+}
+
+static bool fits_target(const Chooser *c, const Function *f, const CallPath *path) {
+    CallPath here = {f, path};
+    for (const Node *n = f->body->first; n && !is_on(path, f); n = n->next) {
+        bool onnx = domain_is_onnx(n->domain);
+        if (c->has(c->ctx, n->domain, n->op) && (!onnx || opset_has(n, c->opset)))
+            continue;
+        const Overloads *of = library_find(c->library, n->domain, n->op);
+        bool any = false;
+        for (size_t i = 0; of && i < of->n && !any; i++)
+            any = fits_target(c, of->items[i], &here);
+        if (!any)
+            return false;
+    }
+    return !is_on(path, f);
+}
+
+const Function *library_choose(const Chooser *c, const Node *call, const CallPath *path) {
+    const Overloads *of = library_find(c->library, call->domain, call->op);
+    for (size_t i = 0; of && i < of->n; i++) {
+        const Function *f = of->items[i];
+        if (call->overload.n && !str_eq(call->overload, f->overload))
+            continue;
+        if (fits_operands(f, call) && fits_attrs(f, of->items[0], call) && fits_target(c, f, path))
+            return f;
+    }
+    return NULL;
+}

@@ -1,0 +1,78 @@
+/* What composite operators mean: functions of .qir, those of lib/ and people's own (-define).
+ *
+ * Functions of one domain and name are overloads, in the order of the text. The first that fits a
+ * call says what it means. One fits where
+ * - it has the operands, results and attributes that the call gives, and its body can do without
+ *   the operands that the call leaves out;
+ * - what it states of an attribute that its body does not use is what the call has: it is for that
+ *   value alone;
+ * - the model's opset has what its body is made of, or other functions that stand for it.
+ *
+ * The texts are read when somebody asks for the first time. Functions live in modules of their own,
+ * so a body's `graph->module` tells them from the model's. */
+#ifndef QXC_PASSES_LIBRARY_H
+#define QXC_PASSES_LIBRARY_H
+
+#include "target/target.h"
+#include "ir/ops/op.h"
+
+typedef struct Overloads {
+    const Function **items;
+    size_t n, cap;
+} Overloads;
+
+typedef struct Library Library;
+struct Library {
+    Arena *arena;
+    Module *(*read)(Library *l, size_t i); /* number i of the texts, NULL behind the last */
+    bool loaded;
+    Map *by_name; /* function_key without an overload -> Overloads, in the order of the texts */
+    size_t n_own; /* functions of -define */
+    Map *calls;   /* nodes of bodies -> what they call (match_overloads) */
+};
+
+/* Every function of a module that has been read. False where two claim one name, which was said. */
+bool library_add(Library *l, Module *m, bool own, Diags *d);
+/* NULL where there are none, or no library. */
+const Overloads *library_find(Library *l, Str domain, Str op);
+/* All of them, by name. */
+const Map *library_all(Library *l);
+/* People's own, which go before what qxc knows of an operator itself. */
+bool library_is_own(const Function *f);
+
+/* The functions whose bodies are being put in, innermost first: none of these, by name, is put into
+ * itself. */
+typedef struct CallPath {
+    const Function *f;
+    const struct CallPath *outer;
+} CallPath;
+
+/* Whether chains of operators that its body matches are to be recognised. */
+bool function_is_recognised(const Function *f);
+
+/* What a result may hold. */
+typedef struct Chooser {
+    Library *library;
+    int64_t opset;                                    /* of the default domain */
+    bool (*has)(const void *ctx, Str domain, Str op); /* an operator as it is */
+    const void *ctx;
+} Chooser;
+
+/* Whether operators stand below their opset (OpDef.composite), which no ONNX file can say, or are
+ * lacked by the target (NULL: that does not count): spell-newer takes them apart. */
+bool module_has_newer(Module *m, const TargetPage *t);
+
+/* The overload that says what the call means; NULL: none does. */
+const Function *library_choose(const Chooser *c, const Node *call, const CallPath *path);
+
+/* What the call, or else the operator's schema, has for an attribute; NULL: nothing. `room` is for
+ * a default. */
+const Attr *attr_effective(const Node *n, Str name, Attr *room);
+/* The same number, word or list; axes that count from the end are those of `rank`, where known. */
+bool attr_same(const Attr *x, const Attr *y, int rank);
+/* The attribute of the function with this name that has a default; NULL: none. */
+const Attr *function_default(const Function *f, Str name);
+/* Whether the body refers to an attribute of the function. */
+bool function_uses(const Function *f, Str attr);
+
+#endif
