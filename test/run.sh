@@ -79,6 +79,7 @@ fi
 
 if [ "$kind" = all ] || [ "$kind" = quick ]; then
     check "layers" tools/check_layers.sh
+    check "symbols" tools/check_symbols.py "$BUILD"
     check "format" tools/format.sh --check
 fi
 

@@ -232,7 +232,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 /* ---- mutations ---- */
 
 static const char *const options[] = {
-#define OPT(f, name, kind, origin, arg, help) name,
+#define OPT(f, name, ...) name,
 #include "compiler/options.def"
 #undef OPT
 };

@@ -70,6 +70,10 @@ def compute(model, x):
             case "Conv":
                 a = np.rint(a).astype(np.int64) if is_int(rest[0]) else a
                 y = conv(a, rest[0], rest[1] if len(rest) > 1 else None, attrs)
+            case "QLinearConv":
+                xs, xz, w, ws, wz, ys, yz, *b = rest
+                sums = conv(a - xz, w - wz, b[0] if b else None, attrs)
+                y = np.clip(np.rint(sums * (xs * ws / ys)) + yz, *LIMITS[elems[n.input[7]]]).astype(np.int64)
             case "Gemm": y = a @ (rest[0].T if attrs.get("transB") else rest[0]) + (rest[1] if len(rest) > 1 else 0)
             case "Relu": y = np.maximum(a, 0)
             case "MaxPool": y = np.max([p for _, _, p in windows(a, attrs["kernel_shape"], attrs)], axis=0)

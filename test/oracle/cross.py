@@ -90,7 +90,7 @@ class CrossModel:
         subprocess.run([self.target.compiler, "-O2", *self.target.flags, *arguments], check=True)
 
     def is_portable(self, source):
-        """Whether it has no micro-kernel of the processor's own (kernels/simd.h)."""
+        """Whether it has no micro-kernel of the processor's own (kernels/simd/simd.qk)."""
         made = source.with_suffix(".i")
         self.compile("-std=c99", "-E", "-dM", "-o", made, source)
         return "#define QK_PORTABLE" in made.read_text()

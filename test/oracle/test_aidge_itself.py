@@ -33,6 +33,16 @@ for image in np.load(sys.argv[2]):
     results.append(np.array(model.get_ordered_outputs()[0][0].get_operator().get_output(0)).copy())
 np.save(sys.argv[3], np.concatenate(results))
 '''
+RANGE = """qir 1
+import "" 17
+quant !q = int8q<0.1, 0, range=-20:25>
+graph @g (%image : float[1,1,8,8]) -> (%y) {
+  const %w : float[2,1,1,1] = [2.0, -1.5]
+  %c : float[1,2,8,8] ~ !q = Conv(%image, %w)
+  %m : float[1,2,7,7] ~ !q = MaxPool(%c) <kernel_shape=[2, 2]>
+  %y = Relu(%m)
+}
+"""
 
 
 class Aidge(OracleCase):
@@ -97,6 +107,16 @@ class Aidge(OracleCase):
         qxc(folder / f"{name}.onnx", f"-calib={folder}/{prefix}calib.npz", "-target=aidge", "-emit=qdq", "-quiet",
             "-no-sync", "-o", out)
         x = np.load(folder / f"{prefix}test.npz")["image"].astype(np.float32).reshape(-1, 1, 8, 8)[:20]
+        self.same(out, x)
+
+    def test_range_to_aidge(self):
+        """A range narrower than the type, and what is moved within it: Aidge clips and moves floats."""
+        text, out = self.scratch / "range.qir", self.scratch / "range.onnx"
+        text.write_text(RANGE)
+        qxc(text, "-target=aidge", "-emit=qdq", "-quiet", "-no-sync", "-o", out)
+        self.same(out, np.linspace(-2, 2, 5 * 64, dtype=np.float32).reshape(5, 1, 8, 8))
+
+    def same(self, out, x):
         np.save(self.scratch / "x.npy", x)
         self.aidge(READ, out.name, "x.npy", "y.npy")
         model = onnx.load(out)

@@ -180,6 +180,8 @@ class Net:
         self.node("tanh", "Tanh(%x)", self.each(np.tanh, "x"))
         self.node("leaky", "LeakyRelu(%x) <alpha=0.125>",
                   self.each(lambda v: np.where(v < 0, 0.125 * v, v), "x"))
+        self.node("thrice", "qxc::Reinterpret(%x)", self.each(lambda v: 3 * v, "x"),
+                  Grid(self.t, 3 * x.scale, x.zero))
         self.node("other", "qxc::Requantize(%x)", self.each(lambda v: v, "x"), self.grid(self.t, 2.3, limits(self.t)[1]))
 
     def text(self):

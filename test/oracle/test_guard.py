@@ -58,6 +58,21 @@ SCALED = {
     "Conv_channels_out": ("Conv", {}, (4, 2, 2, 2), 0),
 }
 
+# operator, what adds the bias, as which operand, shapes of data and bias, its scale (None: the product of the scales), how
+# many guards are written
+BIASES = {
+    "own": ("MatMul", "Add", 0, (2, 8), (6,), 7e-4, 1),
+    "own_second": ("MatMul", "Add", 1, (2, 8), (6,), 7e-4, 1),
+    "of_stack": ("MatMul", "Add", 0, (2, 3, 8), (6,), 7e-4, 1),
+    "column": ("MatMul", "Add", 0, (2, 8), (2, 1), 7e-4, 1),
+    "matrix": ("MatMul", "Add", 0, (2, 8), (2, 6), 7e-4, 1),
+    "sum": ("Gemm", "Sum", 1, (2, 8), (6,), 7e-4, 1),
+    "gemm_column": ("Gemm", None, 2, (2, 8), (2, 1), 7e-4, 1),
+    "gemm_matrix": ("Gemm", None, 2, (2, 8), (2, 6), 7e-4, 0),
+    "at_the_product": ("MatMul", "Add", 0, (2, 8), (6,), None, 0),
+    "gemm_at_the_product": ("Gemm", None, 2, (2, 8), (6,), None, 0),
+}
+
 PRODUCT = """qir 1
 import "" 21
 quant !w = {weight}
@@ -91,10 +106,10 @@ def pair(x, parameters, y, **attributes):
 
 
 class Guard(OracleCase):
-    def same_with_optimizations(self, nodes, constants):
+    def same_with_optimizations(self, nodes, constants, shape=(2, 8)):
         """A model that is quantized already, which onnxruntime itself need not get right."""
         folder, inits = self.scratch, [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()]
-        x = np.random.default_rng(1).normal(0, 1, (2, 8)).astype(np.float32)
+        x = np.random.default_rng(1).normal(0, 1, shape).astype(np.float32)
         infos = [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape), onnx.ValueInfoProto(name="y")]
         built = helper.make_model(helper.make_graph(nodes, "g", infos[:1], infos[1:], inits), ir_version=10,
                                   opset_imports=[helper.make_opsetid("", 21)])
@@ -105,6 +120,39 @@ class Guard(OracleCase):
             with self.subTest(form=form, optimize=optimize):
                 qxc(folder / "m.onnx", f"-emit={form}", "-no-sync", "-o", folder / "o.onnx")
                 np.testing.assert_array_equal(session(folder / "o.onnx", optimize).run(None, {"x": x})[0], want)
+
+    @for_each("dilations", "axes")
+    def test_what_says_nothing_more(self, name):
+        """Dilations of 1 its QLinearAveragePool does not know; axes of Pad it forgets where it moves channels last."""
+        make, rng = helper.make_node, np.random.default_rng(7)
+        c = {"s": np.float32(0.02), "z": np.int8(0), "t": np.float32(2), "w": rng.integers(-9, 9, (4, 4, 3, 3)).astype(np.int8),
+             "pads": np.array([1, 2, 1, 0]), "axes": np.array([3, -2])}
+        middle = (make("AveragePool", ["c"], ["p"], kernel_shape=[2, 2], dilations=[1, 1]) if name == "dilations" else
+                  make("Pad", ["c", "pads", "", "axes"], ["p"]))
+        self.same_with_optimizations(
+            [*pair("x", ["s", "z"], "xd"), make("DequantizeLinear", ["w", "s", "z"], ["wd"]), make("Conv", ["xd", "wd"], ["v"]),
+             *pair("v", ["s", "z"], "c"), middle, *pair("p", ["s", "z"], "d"), make("Conv", ["d", "wd"], ["f"]),
+             *pair("f", ["t", "z"], "y")], c, SHAPE)
+
+    @for_each(*BIASES)
+    def test_bias_elsewhere(self, name):
+        """onnxruntime reads every int32 bias at the product of the scales, whatever it is at."""
+        op, adds, at, shape, bias, scale, guards = BIASES[name]
+        rng, columns = np.random.default_rng(6), np.linspace(0.005, 0.02, 6, dtype=np.float32)
+        of_bias = np.float32(0.02) * columns if scale is None else np.float32(scale)
+        c = {"xs": np.float32(0.02), "xz": np.uint8(120), "ys": np.float32(0.05), "yz": np.uint8(100), "s": columns,
+             "bs": of_bias, "w": rng.integers(-127, 128, (8, 6)).astype(np.int8), "b": rng.integers(-900, 900, bias, np.int32)}
+        make = helper.make_node
+        nodes = [*pair("x", ["xs", "xz"], "xd"), make("DequantizeLinear", ["w", "s"], ["wd"]),
+                 make("DequantizeLinear", ["b", "bs"], ["bd"], **({"axis": 0} if of_bias.ndim else {}))]
+        if adds:
+            nodes += [make(op, ["xd", "wd"], ["m"]), make(adds, ["m", "bd"] if at else ["bd", "m"], ["f"])]
+        else:
+            nodes += [make(op, ["xd", "wd", "bd"], ["f"])]
+        self.same_with_optimizations([*nodes, *pair("f", ["ys", "yz"], "y")], c, shape)
+        qxc(self.scratch / "m.onnx", "-emit=qdq", "-no-sync", "-o", self.scratch / "o.onnx")
+        written = onnx.load(self.scratch / "o.onnx").graph.node
+        self.assertEqual(sum(n.op_type == "Sum" and len(n.input) == 1 for n in written), guards)
 
     @for_each("Sigmoid", "Add", "Concat", "Reshape", "Relu")
     def test_type_stated_by_output_dtype(self, op):

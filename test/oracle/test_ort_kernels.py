@@ -1,4 +1,4 @@
-"""passes/target/ort_kernels.def against the installed onnxruntime: what the table says is what onnxruntime
+"""target/ort_kernels.def against the installed onnxruntime: what the table says is what onnxruntime
 answers now, and it covers every operator that qxc puts on integers."""
 
 import importlib.util
@@ -12,7 +12,7 @@ from common import ROOT, OracleCase, qxc
 spec = importlib.util.spec_from_file_location("probe", ROOT / "tools/probe_ort_kernels.py")
 probe = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(probe)
-TABLE = (ROOT / "passes/target/ort_kernels.def").read_text()
+TABLE = (ROOT / "target/ort_kernels.def").read_text()
 
 # Operators whose integers are always between conversions in ONNX: they have no type of integers
 # there, or one with another meaning (Add on integers wraps around).

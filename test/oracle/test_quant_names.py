@@ -280,6 +280,24 @@ def several_q():
     return m.build()
 
 
+def read_otherwise():
+    """Integers that are read with the scale that made them, and twice with another."""
+    m = Model()
+    m.scalars()
+    m.init("s2", np.float32(0.2))
+    m.outputs = [helper.make_tensor_value_info(n, F, [1, 4]) for n in ("y1", "y2")]
+    m.q("x", "scale of x", "zp of x", "q")
+    m.dq("q", "s2", "zp of x", "d1")
+    m.dq("q", "scale of x", "zp of x", "d2")
+    m.node("Add", ["d1", "d2"], "a")
+    m.q("a", "s2", "zp of x", "qa")
+    m.dq("qa", "scale of x", "zp of x", "d3")
+    m.node("Neg", ["d3"], "y1")
+    m.dq("q", "s2", "zp of x", "d4")
+    m.node("Neg", ["d4"], "y2")
+    return m.build()
+
+
 def chain():
     """Q, DQ, Q, DQ on one grid, and then on another."""
     m = Model()
@@ -457,6 +475,7 @@ MADE = {
     "blocked_int4_weights_alone": lambda: blocked(elem=ml_dtypes.int4, float_x=True),
     "dq_for_each_consumer": dq_for_each_consumer,
     "several_q": several_q,
+    "read_otherwise": read_otherwise,
     "chain": chain,
     "float_weights": float_weights,
     "infos": infos,

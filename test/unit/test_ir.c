@@ -169,6 +169,52 @@ static void test_quant_of_real(void **state) {
     assert_int_equal(quant_of_real(wide, 0, 4e9F), INT32_MAX);
 }
 
+/* Of the grids of small floats: ties, saturation, NaN, both zeros. */
+static void test_quant_floats(void **state) {
+    Arena *a = ((Module *)*state)->arena;
+    const struct {
+        ElemType storage;
+        float x; /* with scale 2 */
+        unsigned bits;
+    } cases[] = {
+        {ELEM_FLOAT8E4M3FN, 34.0F, 0x58}, /* 17, between 16 and 18: the even one */
+        {ELEM_FLOAT8E4M3FN, 38.0F, 0x5A}, /* 19, between 18 and 20 */
+        {ELEM_FLOAT8E4M3FN, 896.0F, 0x7E},
+        {ELEM_FLOAT8E4M3FN, 928.0F, 0x7E}, /* 464, a tie with what would be 480 */
+        {ELEM_FLOAT8E4M3FN, -1e30F, 0xFE},
+        {ELEM_FLOAT8E4M3FN, INFINITY, 0x7E},
+        {ELEM_FLOAT8E4M3FN, NAN, 0x7F},
+        {ELEM_FLOAT8E4M3FN, -0.0F, 0x80},
+        {ELEM_FLOAT8E4M3FN, 0x1p-9F, 0x00}, /* half of the least: to zero, which is even */
+        {ELEM_FLOAT8E4M3FN, 0x1.8p-9F, 0x01},
+        {ELEM_FLOAT8E4M3FN, -0x1p-20F, 0x80},
+        {ELEM_FLOAT8E4M3FNUZ, -0.0F, 0x00},
+        {ELEM_FLOAT8E4M3FNUZ, 1e9F, 0x7F},
+        {ELEM_FLOAT8E4M3FNUZ, NAN, 0x80},
+        {ELEM_FLOAT8E5M2, INFINITY, 0x7B},
+        {ELEM_FLOAT8E5M2, -INFINITY, 0xFB},
+        {ELEM_FLOAT8E5M2, NAN, 0x7E},
+        {ELEM_FLOAT8E5M2FNUZ, -1e9F, 0xFF},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Quant *q = quant_per_tensor(a, cases[i].storage, 2.0F, 0);
+        assert_false(quant_is_integers(q));
+        assert_int_equal(quant_bits(q, 0, cases[i].x), cases[i].bits);
+        assert_false(quant_is_wide(q));
+        assert_true(quant_zp_all_zero(q));
+    }
+    Quant *x = quant_per_tensor(a, ELEM_FLOAT8E4M3FN, 0.1F, 0), *y = quant_copy(a, x);
+    y->n_zp = 0;
+    assert_true(quant_equal(x, y));
+    expect_quant(a, y, "float8e4m3fnq<0.1>");
+    assert_false(quant_equal(x, quant_per_tensor(a, ELEM_FLOAT8E5M2, 0.1F, 0)));
+    assert_false(quant_equal(x, quant_per_tensor(a, ELEM_UINT8, 0.1F, 0)));
+    assert_true(elem_has_grid(ELEM_FLOAT8E5M2FNUZ) && elem_has_grid(ELEM_UINT32));
+    assert_false(elem_has_grid(ELEM_FLOAT8E8M0) || elem_has_grid(ELEM_INT64) ||
+                 elem_has_grid(ELEM_FLOAT16) || elem_has_grid(ELEM_BOOL));
+    assert_int_equal(quant_bits(quant_per_tensor(a, ELEM_INT8, 2.0F, 3), 0, 4.0F), 5);
+}
+
 static void test_quant_index(void **state) {
     Arena *a = ((Module *)*state)->arena;
     float s[6] = {0};
@@ -331,10 +377,10 @@ static void test_wire(void **state) {
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, make_module, free_module)
     const struct CMUnitTest tests[] = {
-        T(test_elements),     T(test_types_print),   T(test_quants_print), T(test_quants_equal),
-        T(test_quant_bounds), T(test_quant_of_real), T(test_quant_index),  T(test_packed_integers),
-        T(test_small_floats), T(test_tensor_count),  T(test_uses),         T(test_node_list),
-        T(test_unique_names), T(test_opsets),        T(test_wire),
+        T(test_elements),        T(test_types_print),   T(test_quants_print), T(test_quants_equal),
+        T(test_quant_bounds),    T(test_quant_of_real), T(test_quant_floats), T(test_quant_index),
+        T(test_packed_integers), T(test_small_floats),  T(test_tensor_count), T(test_uses),
+        T(test_node_list),       T(test_unique_names),  T(test_opsets),       T(test_wire),
     };
 #undef T
     return cmocka_run_group_tests(tests, NULL, NULL);

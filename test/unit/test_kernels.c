@@ -3,48 +3,15 @@
 #include "exec/program.h"
 #include "kernel_tools.h"
 
-#include "kernels/cut32.h" /* a chunk without types is plain C */
-#include "kernels/recur_curve.h"
-#include "kernels/requant.h"
-#include "kernels/requant_double.h"
-#include "kernels/requant_shift.h"
-#include "kernels/requant_single.h"
-#include "kernels/requant_sum.h"
+#include "kernels/round/cut32.qk" /* a chunk without types is plain C */
+#include "kernels/recurrent/recur_curve.qk"
+#include "kernels/round/requant.qk"
+#include "kernels/round/requant_double.qk"
+#include "kernels/round/requant_shift.qk"
+#include "kernels/round/requant_single.qk"
+#include "kernels/round/requant_sum.qk"
 
 /* ---- the table ---- */
-
-/* Whether `word` occurs outside comments. */
-static bool code_has(const char *text, const char *word) {
-    for (const char *s = text; *s; s++) {
-        if (!strncmp(s, "/*", 2))
-            s = strstr(s, "*/");
-        size_t n = strspn(s, "_abcdefghijklmnopqrstuvwxyz0123456789");
-        if (n == strlen(word) && !strncmp(s, word, n))
-            return true;
-        s += n ? n - 1 : 0;
-    }
-    return false;
-}
-
-/* Chunks without what stands between `#if defined(__X__)` and its #else or #endif: micro-kernels of
- * processors that do have floating point. */
-static char *portable_part(const char *text) {
-    char *out = calloc(strlen(text) + 1, 1), *to = out;
-    bool skip = false;
-    while (*text) {
-        size_t n = strcspn(text, "\n") + 1;
-        n = n > strlen(text) ? strlen(text) : n;
-        if (!strncmp(text, "#if", 3) || !strncmp(text, "#elif", 5))
-            skip = strncmp(text, "#if !defined(", 13) != 0 &&
-                   strncmp(text, "#if defined(QK_PORTABLE)", 24) != 0;
-        else if (!strncmp(text, "#else", 5) || !strncmp(text, "#endif", 6))
-            skip = false;
-        else if (!skip)
-            to = (char *)memcpy(to, text, n) + n;
-        text += n;
-    }
-    return out;
-}
 
 /* Boards without FPU: a kernel between integers has no floating point inside. */
 static void check_integer_only(const KernelDef *k) {
@@ -54,13 +21,26 @@ static void check_integer_only(const KernelDef *k) {
     for (size_t a = 0; a < k->n_args; a++)
         if (!strcmp(k->args[a].ctype, "float") || !strcmp(k->args[a].ctype, "double"))
             return;
-    assert_false(k->needs_math);
-    assert_false(code_has(k->source, "float") || code_has(k->source, "double"));
-    for (size_t u = 0; k->uses[u]; u++) {
-        char *text = portable_part(kernel_chunk(k->uses[u]));
-        assert_false(code_has(text, "float") || code_has(text, "double"));
-        free(text);
-    }
+    assert_false(k->needs_math || k->is_float);
+}
+
+static void uses(const char *name, bool is_float, bool math, bool string) {
+    const KernelDef *k = kernel_find(name);
+    assert_non_null(k);
+    if (k->is_float != is_float || k->needs_math != math || k->needs_string != string)
+        fail_msg("%s: float %d, math %d, string %d", name, k->is_float, k->needs_math,
+                 k->needs_string);
+}
+
+static void kernels_tell_what_they_use(void **state) {
+    (void)state;
+    uses("qk_leakyrelu_f32", true, false, false);
+    uses("qk_softmax_f32", true, true, false);
+    uses("qk_unary_abs_s8", false, false, false);
+    uses("qk_add_q_s8", false, false, true); /* its micro-kernel for AVX2 uses float */
+    uses("qk_lut8_s8_s8", false, false, false);
+    uses("qk_lut8_s8_f32", true, false, false);
+    uses("qk_gather_x8_s64", false, false, true);
 }
 
 static void table_is_complete(void **state) {
@@ -78,10 +58,9 @@ static void table_is_complete(void **state) {
         for (size_t f = 0; f < k->n_fields; f++)
             assert_true(k->fields[f].offset < k->params_size && k->fields[f].count <= 8);
         for (size_t u = 0; k->uses[u]; u++)
-            assert_non_null(kernel_chunk(k->uses[u]));
+            assert_true(k->uses[u]->name[0] && k->uses[u]->source[0]);
     }
     assert_null(kernel_find("qk_conv2d_q_f32_s8_s8"));
-    assert_null(kernel_chunk("nothing"));
 }
 
 /* ---- functions of gates ---- */
@@ -250,6 +229,11 @@ static void fixed_point_equals_definition(void **state) {
     requant_fixed(INFINITY, &c, &k);
     assert_true(qk_requant_single(1, c, k) > 1 << 24 && qk_requant_double(-1, c, k) < -(1 << 24));
     assert_false(requant_power(0, &k) || requant_power(0.3, &k) || requant_power(-1, &k));
+    assert_true(requant_power(ldexp(1 + 0x1p-21, -7), &k) && k == -7); /* ties go up here anyway */
+    assert_true(requant_power(ldexp(1 - 0x1p-23, -7), &k) && k == -7);
+    assert_false(requant_power(1 + 0x1p-17, &k) || requant_power(1 - 0x1p-17, &k));
+    assert_false(requant_power(INFINITY, &k) || requant_power(NAN, &k) ||
+                 requant_power(0x1p31, &k));
     assert_int_equal(qk_requant_single(INT64_MAX, 1 << 30, -61), 1); /* as INT32_MAX */
 }
 
@@ -463,10 +447,15 @@ static void matmul_f32_equals_reference(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_is_complete),       cmocka_unit_test(curves_are_near),
-        cmocka_unit_test(requant_equals_float),    cmocka_unit_test(fixed_point_equals_definition),
-        cmocka_unit_test(conv_equals_reference),   cmocka_unit_test(conv_f32_equals_reference),
-        cmocka_unit_test(matmul_equals_reference), cmocka_unit_test(matmul_f32_equals_reference),
+        cmocka_unit_test(table_is_complete),
+        cmocka_unit_test(kernels_tell_what_they_use),
+        cmocka_unit_test(curves_are_near),
+        cmocka_unit_test(requant_equals_float),
+        cmocka_unit_test(fixed_point_equals_definition),
+        cmocka_unit_test(conv_equals_reference),
+        cmocka_unit_test(conv_f32_equals_reference),
+        cmocka_unit_test(matmul_equals_reference),
+        cmocka_unit_test(matmul_f32_equals_reference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,7 +121,7 @@ static void test_rows(void **state) {
         assert_true(!op->attrs == !op->attrs_size || !op->attrs[0].name);
         if (op->quant.kind != QUANT_NEVER && !op->quant.data)
             fail_msg("%s has a quantization rule without data operands", op->name);
-        if (op->quant.kind == QUANT_MAC && (!op->quant.weight || !op->quant.weight_axis))
+        if (op->quant.kind == QUANT_MAC && (!op->quant.mac.weight || !op->quant.mac.weight_axis))
             fail_msg("%s lacks its weight", op->name);
         each_schema(op, check_kinds);
         bool foreign = !strcmp(op->domain, "qxc") || !strncmp(op->domain, "qonnx.", 6);
@@ -533,6 +533,33 @@ static void test_refusals_have_reasons(void **state) {
     assert_int_equal(diags_unexplained(f->d), 3);
 }
 
+static bool pass_quantizes(Module *m, PassContext *c) {
+    (void)c;
+    m->graph->in[0]->type.quant = quant_per_tensor(m->arena, ELEM_INT8, 1.0f, 0);
+    m->graph->in[0]->type.tilde = true;
+    return true;
+}
+
+/* A pass that leaves another form than its row says is found by name. */
+static void test_passes_leave_their_form(void **state) {
+    Fixture *f = *state;
+    int64_t d[] = {2};
+    Value *x = input(f, "x", ELEM_FLOAT, 1, d);
+    node(f, "", "Relu", 1, &x);
+    PassContext c = {.d = f->d};
+    Pass pass = {.name = "liar", .before = "any", .after = "fake", .run = pass_quantizes};
+    assert_true(module_resolve(f->m, f->d));
+    assert_true(pass_run(&pass, f->m, &c));
+    x->type.quant = NULL;
+    x->type.tilde = false;
+    pass.after = "same";
+    assert_false(pass_run(&pass, f->m, &c));
+    assert_non_null(strstr(last_error(f), "pass liar is to leave the any form; 'x' is fake-quant"));
+    pass.before = "true";
+    assert_false(pass_run(&pass, f->m, &c));
+    assert_non_null(strstr(last_error(f), "pass liar takes the true form; 'x' is fake-quant"));
+}
+
 static void test_use_before_definition(void **state) {
     Fixture *f = *state;
     int64_t d[] = {2};
@@ -567,6 +594,8 @@ int main(void) {
         T(reshape),
         T(declared_types_stay),
         T(axis_moves),
+        T(passes_leave_their_form),
+        T(passes_leave_their_form),
         T(use_before_definition),
         T(refusals_have_reasons),
     };

@@ -222,13 +222,28 @@ static void test_out_refuses(void **state) {
     assert_non_null(out_open(o, in_dir(f, "x")));
     assert_null(out_open(o, in_dir(f, "x")));
     assert_said(f, "twice");
-    if (geteuid() != 0) {
-        write_file(f, "kept", "before");
-        chmod(in_dir(f, "kept"), 0400);
-        assert_null(out_open(o, in_dir(f, "kept")));
-    }
     out_abort(o);
-    assert_int_equal(files_in(f->dir), geteuid() != 0);
+    assert_int_equal(files_in(f->dir), 0);
+}
+
+static void test_out_protected(void **state) {
+    Fixture *f = *state;
+    if (!run_as_user(f))
+        skip();
+    OutFiles *o = out_new(f->arena, f->d, false);
+    write_file(f, "kept", "before");
+    chmod(in_dir(f, "kept"), 0400);
+    assert_null(out_open(o, in_dir(f, "kept")));
+    assert_said(f, "Permission denied");
+    out_abort(o);
+    assert_file(f, "kept", "before");
+    chmod(f->dir, 0500);
+    o = out_new(f->arena, f->d, false);
+    assert_null(out_open(o, in_dir(f, "new")));
+    assert_said(f, "Permission denied");
+    out_abort(o);
+    chmod(f->dir, 0700);
+    assert_int_equal(files_in(f->dir), 1);
 }
 
 static void test_paths_and_crc(void **state) {
@@ -252,7 +267,8 @@ int main(void) {
         TEST(test_beside_absent), TEST(test_out_commit),
         TEST(test_out_abort),     TEST(test_out_rolls_back),
         TEST(test_out_full_disk), TEST(test_out_devices_and_links),
-        TEST(test_out_refuses),   TEST(test_paths_and_crc),
+        TEST(test_out_refuses),   TEST(test_out_protected),
+        TEST(test_paths_and_crc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

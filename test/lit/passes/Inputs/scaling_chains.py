@@ -12,6 +12,7 @@ graph @g (%x : float[1,2,4,4]) -> (%y{more}) {{
   const %four : float[] = [4.0]
   const %three : float[] = [3.0]
   const %quarter : float[] = [0.25]
+  const %half : float[] = [0.5]
   const %out : float[] = [0.05]
   const %m : float[] = [0.0625]
   const %w : float[2,2,1,1] = [1.0, 2.0, -3.0, 4.0]
@@ -26,6 +27,8 @@ CASES = {
     "relu_between": INPUT + "  %g = Conv(%a, %w)\n  %gm = Mul(%g, %m)\n  %s = Relu(%gm)\n" + END,
     "two_factors": INPUT + "  %g = Conv(%a, %w)\n  %gm = Mul(%g, %m)\n  %s = Mul(%gm, %three)\n" + END,
     "average": INPUT + "  %p = AveragePool(%a) <kernel_shape=[2,2], strides=[2,2]>\n  %g = Conv(%p, %w)\n  %s = Mul(%g, %m)\n" + END,
+    "floor_of_average": INPUT + "  %q = Relu(%a)\n  %p = AveragePool(%q) <kernel_shape=[2,2], strides=[2,2]>\n"
+                        "  %h = Add(%p, %half)\n  %f = Floor(%h)\n  %c = Clip(%f, %lo, %hi)\n  %y = Mul(%c, %quarter)\n",
     "signed_and_unsigned": INPUT + "  %b = Clip(%a_r, %zero, %top)\n  %j = Concat(%a, %b) <axis=1>\n"
                            "  %g = Conv(%j, %w2)\n  %s = Mul(%g, %m)\n" + END,
     "another_scale": INPUT + "  %d = Div(%a, %three)\n" + ROUND.format(to="c", x="d") + "  %y = Mul(%c, %three)\n",
