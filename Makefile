@@ -81,7 +81,7 @@ V  ?=
 Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
-.PHONY: all lib units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench mutate check-tools \
+.PHONY: all lib headers units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench mutate check-tools \
         check-san check-layers format check-format deps install install-files uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)
@@ -90,6 +90,7 @@ MAKEFLAGS += --no-builtin-rules
 
 all: $(LIBRARY) $(PROGRAM)
 lib: $(LIBRARY)
+headers: $(HEADERS)
 units: $(UNITS)
 replays: $(REPLAYS)
 tracer: $(BUILD)/grammar_trace

@@ -48,6 +48,12 @@ def files():
 # ---- One program with all mutants.
 
 
+def make(*targets):
+    subprocess.run([os.environ.get("MAKE") or "make", f"-j{os.cpu_count()}", f"BUILD={BUILD.relative_to(ROOT)}", "WARN=-w",
+                    "CFLAGS=-O1 -g0", *targets, f"CC={os.environ.get('CC') or 'cc'}"], cwd=ROOT, check=True,
+                   stdout=subprocess.DEVNULL)
+
+
 def broken_lines(path, text):
     """The lines where the compiler finds errors in the rewritten `text` of `path`."""
     flags = subprocess.run(["pkg-config", "--cflags", "libprotobuf-c", "libzip", "jansson"], capture_output=True, text=True)
@@ -106,8 +112,7 @@ def build(texts, by_file):
             out += b"\n" + (HERE / "switch.c").read_bytes()
         write(SOURCES / path, out)
         digest.update(out)
-    subprocess.run([os.environ.get("MAKE") or "make", f"-j{os.cpu_count()}", f"BUILD={BUILD.relative_to(ROOT)}", "WARN=-w", "CFLAGS=-O1 -g0",
-                    "all", "units", "tracer", f"CC={os.environ.get('CC') or 'cc'}"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    make("all", "units", "tracer")
     return digest.hexdigest()
 
 
@@ -212,6 +217,7 @@ def main():
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         sys.exit("another `make mutate` runs in build/mutate")
+    make("headers")  # which what is chosen needs to compile
     texts, chosen, by_file, total = choose(options.n, options.seed)
     program = build(texts, by_file)
     print(f"{len(chosen)} of {total} mutants, seed {options.seed}, built after {time.monotonic() - begin:.0f} s", file=sys.stderr)
