@@ -6,121 +6,19 @@
  * down to single ones (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
  * 2002), and all kinds again until none makes the model smaller.
  *
- * Every candidate is made by a process of its own, as the failure may well be one of qxc. It lies
+ * Every candidate is made by a process of its own (reduce_candidate.c). It lies
  * in one of two folders, the best so far in the other, always under the name of INPUT. */
 #define _GNU_SOURCE
-#include "compiler/child.h"
+#include "compiler/reduce.h"
 #include "compiler/external.h"
-#include "compiler/session.h"
 #include "compiler/suffix.h"
 #include "compiler/work_folder.h"
-#include "passes/shrink/shrink.h"
 
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-typedef struct Facts { /* what the processes that make candidates tell; shared memory */
-    bool text, valid;
-    size_t places, nodes;
-} Facts;
-
-typedef struct Reducer {
-    Session *s;
-    Children children;
-    const char *dir;
-    const char *best, *candidate; /* paths */
-    Facts *facts;
-    int failure; /* how CMD fails: child_wait's result */
-    size_t nodes, tests;
-} Reducer;
-
-typedef struct Making {
-    const char *from, *to; /* `to` NULL: standard output */
-    const Shrink *shrink;  /* NULL: none */
-    Places places;
-    bool first; /* reads INPUT itself */
-    bool last;  /* writes to -o */
-    bool loud;  /* says what goes wrong */
-} Making;
-
-/* ---- in the child ---- */
-
-static bool verify(const Session *s, Module *m, Diags *d) {
-    return module_check(m, verify_read_flags(s->is_text), d);
-}
-
-/* A model has to state the types of its inputs and outputs, whoever found them out. */
-static void state_interface(const Graph *g) {
-    for (size_t i = 0; i < g->n_in; i++)
-        g->in[i]->declared = g->in[i]->type.kind != TYPE_NONE;
-    for (size_t i = 0; i < g->n_out; i++)
-        g->out[i]->declared = g->out[i]->type.kind != TYPE_NONE;
-}
-
-static void count_nodes(Graph *g, void *ctx) {
-    FOR_NODES(n, g)
-    ++*(size_t *)ctx;
-}
-
-static ExitCode make(const Reducer *r, Making k) {
-    Session *s = r->s;
-    Diags *quiet = diags_new(s->arena, NULL, false); /* of the verifier, whose word is not final */
-    ExitCode code;
-    s->d = k.loud ? s->d : diags_new(s->arena, NULL, false);
-    if (k.last) { /* what INPUT names is kept, too */
-        Diags *loud = s->d;
-        s->d = quiet;
-        session_parse(s, 0, &code);
-        s->d = loud;
-    } else if (s->o.external_data) {
-        s->o.external_data = ""; /* a candidate's own */
-    }
-    s->o.inputs.items[0] = k.from;
-    if (!k.first)
-        s->o.external_data_dir = NULL;
-    Module *m = session_parse(s, 0, &code);
-    if (!m)
-        return code;
-    bool valid = verify(s, m, quiet);
-    if (k.first)
-        *r->facts = (Facts){.text = s->is_text, .valid = valid};
-    if (k.shrink) {
-        bool had_outputs = m->graph->n_out > 0;
-        int errors = diags_errors(s->d);
-        k.shrink->run(m, &k.places);
-        r->facts->places = k.places.seen;
-        if (k.places.begin == k.places.end)
-            return EXIT_DONE;
-        if (diags_errors(s->d) > errors)
-            return EXIT_WRONG;
-        valid = verify(s, m, quiet);
-        if ((r->facts->valid && !valid) || (had_outputs && m->graph->n_out == 0))
-            return EXIT_WRONG;
-        state_interface(m->graph);
-    }
-    r->facts->nodes = 0;
-    module_each_graph(m, count_nodes, &r->facts->nodes);
-    s->o.output = k.to;
-    s->o.emit = r->facts->text ? "qir" : "onnx";
-    Job j = {.o = &s->o, .d = s->d, .emit = r->facts->text ? EMIT_QIR : EMIT_ONNX};
-    return session_write(s, &j, m);
-}
-
-static pid_t start_making(Reducer *r, Making k) {
-    pid_t child = child_start(&r->children);
-    if (child != 0)
-        return child;
-    /* _exit, as what the parent has open and staged is not the child's to end. */
-    if (setjmp(r->s->oom.env))
-        _exit(EXIT_WRONG);
-    ExitCode code = make(r, k);
-    if (fflush(stdout) || ferror(stdout))
-        code = code == EXIT_DONE ? EXIT_IO : code;
-    _exit(code);
-}
 
 /* ---- files ---- */
 
@@ -211,14 +109,14 @@ static bool interrupted(const Reducer *r) {
 static size_t count_places(Reducer *r, const Shrink *k) {
     Making all = {.from = r->best, .shrink = k};
     r->facts->places = 0;
-    return child_wait(&r->children, start_making(r, all), 0) == 0 ? r->facts->places : 0;
+    return child_wait(&r->children, reducer_make(r, all), 0) == 0 ? r->facts->places : 0;
 }
 
 /* Makes the candidate and, when it still fails, the best of it. */
 static bool attempt(Reducer *r, const Shrink *k, size_t begin, size_t end) {
     Making some = {.from = r->best, .to = r->candidate, .shrink = k, .places = {begin, end, 0}};
     if (!own_folder(r, r->candidate) ||
-        child_wait(&r->children, start_making(r, some), 0) != EXIT_DONE ||
+        child_wait(&r->children, reducer_make(r, some), 0) != EXIT_DONE ||
         same_bytes(r->best, r->candidate))
         return false;
     size_t nodes = r->facts->nodes;
@@ -295,7 +193,7 @@ static ExitCode first_model(Reducer *r) {
     Making copy = {.from = input, .to = r->best, .first = true, .loud = true};
     if (!own_folder(r, r->best))
         return EXIT_IO;
-    int code = child_wait(&r->children, start_making(r, copy), 0);
+    int code = child_wait(&r->children, reducer_make(r, copy), 0);
     if (interrupted(r)) {
         diag_error(r->s->d, LOC_NONE, "interrupted");
         code = EXIT_WRONG;
@@ -327,7 +225,7 @@ static ExitCode first_model(Reducer *r) {
 
 static ExitCode write_result(Reducer *r) {
     Making last = {.from = r->best, .to = r->s->o.output, .last = true, .loud = true};
-    pid_t child = start_making(r, last);
+    pid_t child = reducer_make(r, last);
     int status = -1;
     /* Without child_wait: a signal must not end it halfway. */
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)

@@ -1,7 +1,7 @@
 /* See exec/samples.h. */
 #include "exec/samples.h"
 #include "exec/sample_files.h"
-#include "ir/minifloat.h"
+#include "exec/random.h"
 #include "support/npz.h"
 
 typedef struct Port { /* one graph input */
@@ -190,7 +190,7 @@ Samples *samples_open(Arena *a, const Module *m, const char *const *paths, size_
 bool samples_rewind(Samples *s) {
     s->read = s->next_file = 0;
     s->seen = (SamplesSeen){0};
-    s->state = 0x9e3779b97f4a7c15u;
+    s->state = RANDOM_SEED;
     if (s->files.n && !open_file(s))
         return fail(s);
     return s->ok;
@@ -215,69 +215,11 @@ static bool read_sample(Samples *s, void *const *dst) {
 
 /* ---- made-up samples ---- */
 
-static uint64_t next_random(Samples *s) { /* splitmix64 */
-    uint64_t z = s->state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-static double uniform(Samples *s) {
-    return (double)(next_random(s) >> 11) * 0x1p-53;
-}
-
-static double random_float(Samples *s, const Value *v) {
-    const Stat *stat = v->stat;
-    const Quant *q = v->type.quant;
-    double lo = 0, hi = 0;
-    if (stat && stat->n == 1 && stat->min && stat->max) {
-        lo = (double)*stat->min;
-        hi = (double)*stat->max;
-    } else if (q && q->n_scale == 1 && elem_bits(q->storage) <= 16) {
-        lo = (double)(elem_min(q->storage) - quant_zp(q, 0)) * (double)quant_scale(q, 0);
-        hi = (double)(elem_max(q->storage) - quant_zp(q, 0)) * (double)quant_scale(q, 0);
-    }
-    if (lo < hi)
-        return lo + (hi - lo) * uniform(s);
-    double sum = -6; /* close to normal, the same on every machine */
-    for (int i = 0; i < 12; i++)
-        sum += uniform(s);
-    return sum;
-}
-
-/* 8 and 16 bits: the whole range. Wider integers are lengths and indices: 0 or 1. */
-static int64_t random_int(Samples *s, const Value *v) {
-    ElemType e = v->type.elem;
-    const Quant *q = v->type.quant;
-    if (e == ELEM_BOOL || elem_bits(e) > 16)
-        return (int64_t)(next_random(s) >> 63);
-    int64_t lo = q ? quant_lo(q) : elem_min(e);
-    int64_t hi = q ? quant_hi(q) : elem_max(e);
-    return lo + (int64_t)(next_random(s) % (uint64_t)(hi - lo + 1));
-}
-
 static bool make_sample(Samples *s, void *const *dst) {
     if (s->read == s->random)
         return false;
-    for (size_t i = 0; i < s->n_ports; i++) {
-        const Value *v = s->ports[i].value;
-        for (size_t k = 0; k < s->ports[i].count; k++) {
-            float f = 0;
-            double x = elem_is_float(v->type.elem) ? random_float(s, v) : 0;
-            if (v->type.elem == ELEM_FLOAT) {
-                f = (float)x;
-                memcpy((uint8_t *)dst[i] + 4 * k, &f, 4);
-            } else if (v->type.elem == ELEM_DOUBLE) {
-                memcpy((uint8_t *)dst[i] + 8 * k, &x, 8);
-            } else if (elem_bits(v->type.elem) == 16 && elem_is_float(v->type.elem)) {
-                uint64_t bits;
-                float_encode(v->type.elem, x, &bits);
-                memcpy((uint8_t *)dst[i] + 2 * k, &bits, 2);
-            } else if (!elem_is_float(v->type.elem)) {
-                elem_store_int(v->type.elem, dst[i], k, random_int(s, v));
-            }
-        }
-    }
+    for (size_t i = 0; i < s->n_ports; i++)
+        random_elements(&s->state, s->ports[i].value, dst[i], s->ports[i].count);
     s->read++;
     return true;
 }

@@ -2,15 +2,13 @@
  * operator that makes it can compute on integers; elsewhere QuantizeLinear and DequantizeLinear
  * (one operand, parameters in the type) stand where the value really changes domain.
  *
- * Constants are rounded to their grid; the bias of an integer Conv or Gemm becomes int32 with the
- * product of the scales of its input and weights, so that an edited scale carries it along. */
-#include "ir/ops/mac.h"
+ * Constants are rounded to their grid; what becomes of the bias of an integer Conv or Gemm stands
+ * in true_quant_bias.c. */
 #include "passes/const_quant.h"
 #include "passes/edit.h"
 #include "passes/lower/integer_rule.h"
+#include "passes/lower/true_quant_bias.h"
 #include "passes/quant_build.h"
-
-#include <math.h>
 
 static const char PASS_NAME[] = "true-quant";
 
@@ -99,93 +97,6 @@ static void const_to_int(TrueQuant *t, Value *v) {
 
 /* ---- nodes ---- */
 
-/* Whether int32 at the product's scale holds the bias. Where it does not, a float bias is added to
- * the sum as it is: steps are fine there, be it of more than 8 bits or because somebody said so. */
-static bool bias_holds(const Node *n, const Tensor *b, const Quant *q, size_t channels) {
-    const Quant *x = n->in[0]->type.quant, *w = n->in[n->def->quant.mac.weight]->type.quant;
-    if (elem_bits(x->storage) > 16 || elem_bits(w->storage) > 16)
-        return false;
-    for (size_t c = 0; c < channels; c++)
-        if (fabs(tensor_float(b, b->count == 1 ? 0 : c)) >=
-            (double)INT32_MAX * (double)quant_scale(q, c))
-            return false;
-    return true;
-}
-
-static Value *new_bias(const Value *b, Str name, Type type, Tensor *data) {
-    Value *v = graph_add_const(b->graph, name, type, data);
-    value_from(v, b, PASS_NAME);
-    v->loc = b->loc;
-    return v;
-}
-
-/* The bias stays float. */
-static void keep_bias(TrueQuant *t, Node *n, const Value *b, Tensor *real) {
-    if (type_is_quantized(b->type))
-        n->in[n->def->quant.mac.bias] =
-            new_bias(b, unique_name(t->names, b->name), tensor_type(t->arena, real), real);
-}
-
-/* Whether whole units of the sum are too coarse for the result, and finer ones can be had
- * (mac_finer.c). Says so where they cannot. */
-static bool needs_finer(TrueQuant *t, const Node *n, const Value *b, const Tensor *real) {
-    const Value *w = n->in[n->def->quant.mac.weight];
-    const Quant *y = edit_tilde(n->out[0]);
-    BiasUnits u = {real, NULL, n->in[0]->type.quant, w->type.quant, y, 1, 1};
-    if (!y || !quant_is_per_tensor(y))
-        return false;
-    int bits = mac_bias_bits(&u, w);
-    double steps = mac_bias_error(&u, bits);
-    if (steps > 0.5)
-        diag(
-            t->c->d, DIAG_REMARK, n->loc,
-            "%s: bias '%s' is rounded to the grid of the accumulator: results are up to %.3g steps "
-            "off",
-            node_text(n), diag_name(t->c->d, b->name), steps);
-    return bits > 0;
-}
-
-static void tell_kept(TrueQuant *t, const Node *n, const Value *b) {
-    if (elem_bits(n->in[0]->type.quant->storage) <= 8)
-        diag(t->c->d, DIAG_REMARK, n->loc,
-             "%s: bias '%s' does not fit int32 at the scale of the accumulator and stays float",
-             node_text(n), diag_name(t->c->d, b->name));
-}
-
-static void bias_to_int(TrueQuant *t, Node *n) {
-    size_t at = (size_t)n->def->quant.mac.bias;
-    if (!at || n->n_in <= at || !n->in[at] || t->c->target->float_biases)
-        return;
-    Value *w = n->in[n->def->quant.mac.weight], *b = n->in[at];
-    OpCtx c = op_ctx(n, t->c->d);
-    int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
-    size_t channels = axis >= 0 ? (size_t)w->type.dims[axis].value : b->data->count;
-    Quant *q = const_bias_quant(t->arena, n->in[0]->type.quant, w->type.quant);
-    bool own_grid = type_is_quantized(b->type);
-    if (own_grid && quant_equal(b->type.quant, q))
-        return;
-    Tensor *real = own_grid ? const_dequantize(t->arena, b->data, b->type.quant) : b->data;
-    if (!bias_holds(n, real, q, channels)) {
-        keep_bias(t, n, b, real);
-        tell_kept(t, n, b);
-        return;
-    }
-    if (needs_finer(t, n, b, real)) {
-        keep_bias(t, n, b, real);
-        return;
-    }
-    if (own_grid)
-        diag_note(t->c->d, n->loc,
-                  "%s: bias '%s' is on a grid of its own; restated at the scale of the accumulator",
-                  node_text(n), diag_name(t->c->d, b->name));
-    Tensor *data = const_bias(t->arena, real, q, channels);
-    Str name = unique_name(t->names, arena_strf(t->arena, STR_FMT "_quantized", STR_ARG(b->name)));
-    q->alias = name;
-    module_add_quant(t->m, q);
-    n->in[at] =
-        new_bias(b, name, type_quantized(type_fixed(t->arena, ELEM_INT32, 1, data->dims), q), data);
-}
-
 /* A mover keeps its input's parameters; where others are asked for, a requantization follows. What
  * it interpolates is rounded to these at once. */
 static void move_result(TrueQuant *t, Node *n, size_t i) {
@@ -237,7 +148,7 @@ static void integer_node(TrueQuant *t, Node *n) {
     read_operands(t, n);
     t->integer[n->id] = true;
     if (kind == QUANT_MAC)
-        bias_to_int(t, n);
+        bias_to_int(t->m, t->c, t->names, n);
     for (size_t i = 0; i < n->n_out; i++) {
         Value *y = n->out[i];
         if (!edit_tilde(y))
