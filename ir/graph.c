@@ -126,6 +126,13 @@ bool attr_holds(const Attr *a, AttrKind kind) {
     return a && a->kind == kind && a->n > 0;
 }
 
+const Attr *attr_find(const Attr *attrs, size_t n, Str name) {
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(attrs[i].name, name))
+            return &attrs[i];
+    return NULL;
+}
+
 size_t attr_graphs(const Attr *a) {
     return a->kind == ATTR_GRAPH || a->kind == ATTR_GRAPHS ? a->n : 0;
 }
@@ -173,10 +180,11 @@ bool value_is_const(const Value *v) {
 /* ---- attributes ---- */
 
 const Attr *node_attr(const Node *n, const char *name) {
-    for (size_t i = 0; i < n->n_attrs; i++)
-        if (str_is(n->attrs[i].name, name))
-            return &n->attrs[i];
-    return NULL;
+    return attr_find(n->attrs, n->n_attrs, str_from(name));
+}
+
+int value_rank(const Value *v) {
+    return v && v->type.kind == TYPE_TENSOR ? v->type.rank : -1;
 }
 
 Value *node_input(const Node *n, size_t i) {

@@ -96,6 +96,11 @@ int64_t module_opset(const Module *m, Str domain) {
     return before_imports && domain_is_onnx(domain) ? 1 : 0;
 }
 
+int64_t function_opset(const Function *f) {
+    const Import *import = import_find(f->body->module, f, STR(""));
+    return import ? import->version : 0;
+}
+
 void module_set_opset(Module *m, Str domain, int64_t version) {
     bool found = false;
     for (size_t i = 0; i < m->n_imports; i++)
@@ -108,4 +113,9 @@ void module_set_opset(Module *m, Str domain, int64_t version) {
     Import added = {.domain = domain.s ? domain : STR(""), .version = version};
     ARENA_PUSH(m->arena, m->imports, m->n_imports, m->cap_imports, added);
     m->import_index = (ImportIndex){0};
+}
+
+void module_import_microsoft(Module *m) {
+    if (!module_opset(m, STR("com.microsoft")))
+        module_set_opset(m, STR("com.microsoft"), 1);
 }

@@ -150,6 +150,8 @@ typedef struct Attr {
 bool attr_is_ref(const Attr *a);
 /* Does it have a value of that kind? False for NULL, references and empty lists. */
 bool attr_holds(const Attr *a, AttrKind kind);
+/* That of the name, or NULL. */
+const Attr *attr_find(const Attr *attrs, size_t n, Str name);
 /* How many graphs it holds, in v.g; 0 where it is of another kind, or a reference. */
 size_t attr_graphs(const Attr *a);
 
@@ -346,8 +348,12 @@ const Import *import_find(const Module *m, const Function *f, Str domain);
 /* Version imported for a domain ("" = "ai.onnx"), 0 when not imported. IR versions before 3 had no
  * imports and mean opset 1. */
 int64_t module_opset(const Module *m, Str domain);
+/* Of the default domain, 0 where it does not import that. */
+int64_t function_opset(const Function *f);
 void module_set_opset(Module *m, Str domain, int64_t version); /* adds or changes the import */
-bool domain_equal(Str x, Str y);                               /* "" equals "ai.onnx" */
+/* Operators of com.microsoft are going to stand in it. */
+void module_import_microsoft(Module *m);
+bool domain_equal(Str x, Str y); /* "" equals "ai.onnx" */
 bool domain_is_onnx(Str d);
 /* What tells functions apart, of a function or of the call of one, written over `b`. */
 Str function_key(Buf *b, Str domain, Str name, Str overload);
@@ -398,6 +404,7 @@ const char *node_text(const Node *n);
 /* A text that lives as long as the node. */
 const char *node_strf(const Node *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+int value_rank(const Value *v);      /* of a tensor whose rank is known; else, and of NULL, -1 */
 bool value_is_const(const Value *v); /* a constant that no caller can override, data at hand */
 
 /* ---- uses ---- */

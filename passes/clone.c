@@ -113,19 +113,12 @@ static Graph *clone_subgraph(Clone *c, const Graph *from, Node *owner) {
     return to;
 }
 
-static const Attr *attr_named(const Attr *attrs, size_t n, Str name) {
-    for (size_t i = 0; i < n; i++)
-        if (str_eq(attrs[i].name, name))
-            return &attrs[i];
-    return NULL;
-}
-
 /* What the attribute is in this call: the call's, else the function's default, else none. */
 static const Attr *referred(const Clone *c, const Attr *a) {
     if (!attr_is_ref(a) || !c->call)
         return a;
-    const Attr *stated = attr_named(c->call->attrs, c->call->n_attrs, a->ref);
-    return stated ? stated : attr_named(c->f->defaults, c->f->n_defaults, a->ref);
+    const Attr *stated = attr_find(c->call->attrs, c->call->n_attrs, a->ref);
+    return stated ? stated : attr_find(c->f->defaults, c->f->n_defaults, a->ref);
 }
 
 static void clone_attrs(Clone *c, const Node *from, Node *to) {

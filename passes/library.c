@@ -105,22 +105,22 @@ static const Attr *unsaid(Arena *a, Attr *room, int kind, const int64_t *i, cons
 
 const Attr *attr_effective(const Node *n, Str name, Attr *room) {
     Arena *a = n->graph->module->arena;
-    for (size_t i = 0; i < n->n_attrs; i++)
-        if (str_eq(n->attrs[i].name, name))
-            return &n->attrs[i];
+    const Attr *stated = attr_find(n->attrs, n->n_attrs, name);
+    if (stated)
+        return stated;
     const OnnxSchema *s = node_schema(n);
     const SchemaAttr *of = s ? onnx_schema_attr(s, name) : NULL;
     const OpDef *op = of ? NULL : op_find(n->domain, n->op);
+    const AttrSpec *spec = op ? op_attr(op, name) : NULL;
     *room = (Attr){.name = name};
     if (of)
         return of->presence != SCHEMA_ATTR_DEFAULT
                    ? NULL
                    : unsaid(a, room, of->type, &of->value.i, &of->value.f,
                             of->type == SCHEMA_STRING ? of->value.s : NULL);
-    for (const AttrSpec *spec = op ? op->attrs : NULL; spec && spec->name; spec++)
-        if (str_is(name, spec->name) && !spec->required)
-            return unsaid(a, room, spec->kind, &spec->def_int, &spec->def_float, spec->def_str);
-    return NULL;
+    return spec && !spec->required
+               ? unsaid(a, room, spec->kind, &spec->def_int, &spec->def_float, spec->def_str)
+               : NULL;
 }
 
 static int64_t from_start(int64_t axis, int rank) {
@@ -151,10 +151,7 @@ bool attr_same(const Attr *x, const Attr *y, int rank) {
 }
 
 const Attr *function_default(const Function *f, Str name) {
-    for (size_t i = 0; i < f->n_defaults; i++)
-        if (str_eq(f->defaults[i].name, name))
-            return &f->defaults[i];
-    return NULL;
+    return attr_find(f->defaults, f->n_defaults, name);
 }
 
 static bool is_formal(const Function *f, Str name) {
@@ -182,11 +179,6 @@ bool function_uses(const Function *f, Str attr) {
 
 /* ---- whether one fits a call ---- */
 
-static int rank_of(const Node *n) {
-    const Value *x = node_input(n, 0);
-    return x && x->type.kind == TYPE_TENSOR ? x->type.rank : -1;
-}
-
 /* `first`: of the overloads, whose defaults are what goes without saying where no operator knows.
  */
 static bool fits_attrs(const Function *f, const Function *first, const Node *call) {
@@ -203,7 +195,7 @@ static bool fits_attrs(const Function *f, const Function *first, const Node *cal
     for (size_t i = 0; i < f->n_defaults; i++) {
         const Attr *want = &f->defaults[i], *has = attr_effective(call, want->name, &room);
         has = has ? has : function_default(first, want->name);
-        if (!function_uses(f, want->name) && !attr_same(want, has, rank_of(call)))
+        if (!function_uses(f, want->name) && !attr_same(want, has, value_rank(node_input(call, 0))))
             return false;
     }
     return true;

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MATCH_VALUES = 96, DEEPEST = 8 };
+enum { MATCH_VALUES = 96 };
 
 /* A body that is being matched: the function's own, or that of one which it calls. */
 typedef struct Frame {
@@ -125,10 +125,7 @@ static const Attr *literal(const Frame *f, const Attr *a, Str *formal) {
             *formal = a->ref;
             return NULL;
         }
-        const Attr *given = NULL;
-        for (size_t i = 0; i < f->call->n_attrs; i++)
-            if (str_eq(f->call->attrs[i].name, a->ref))
-                given = &f->call->attrs[i];
+        const Attr *given = attr_find(f->call->attrs, f->call->n_attrs, a->ref);
         a = given ? given : function_default(f->f, a->ref);
         f = given ? f->up : f;
     }
@@ -144,9 +141,9 @@ static bool attr_near(const Attr *want, const Attr *has, int rank) {
 
 static bool bind_attr(Matcher *x, Str formal, const Attr *is) {
     Match *m = x->m;
-    for (size_t i = 0; i < m->n_attrs; i++)
-        if (str_eq(m->attrs[i].name, formal))
-            return attr_near(&m->attrs[i], is, -1);
+    const Attr *had = attr_find(m->attrs, m->n_attrs, formal);
+    if (had)
+        return attr_near(had, is, -1);
     if (m->n_attrs == MATCH_ATTRS || attr_is_ref(is))
         return false;
     m->attrs[m->n_attrs] = *is;
@@ -189,10 +186,6 @@ static bool solve_constant(Matcher *x, const Goal *g) {
 
 /* ---- nodes ---- */
 
-static int rank_of(const Value *v) {
-    return v && v->type.kind == TYPE_TENSOR ? v->type.rank : -1;
-}
-
 static bool stated_fits(Matcher *x, const Value *pattern, const Value *v) {
     Type want = pattern->type, has = v->type;
     if (want.kind != TYPE_TENSOR || want.rank < 0)
@@ -204,17 +197,10 @@ static bool stated_fits(Matcher *x, const Value *pattern, const Value *v) {
                         type_text(x->graph->module->arena, want));
 }
 
-static bool states(const Node *n, Str attr) {
-    for (size_t i = 0; i < n->n_attrs; i++)
-        if (str_eq(n->attrs[i].name, attr))
-            return true;
-    return false;
-}
-
 /* Attributes that the body's node does not have are those that go without saying. */
 static bool attrs_fit(Matcher *x, const Goal *g, const Node *n) {
     const Node *want = g->pattern->def;
-    int rank = rank_of(node_input(n, 0));
+    int rank = value_rank(node_input(n, 0));
     Attr room, other;
     for (size_t i = 0; i < want->n_attrs; i++) {
         const Attr *a = &want->attrs[i], *has = attr_effective(n, a->name, &room);
@@ -226,7 +212,7 @@ static bool attrs_fit(Matcher *x, const Goal *g, const Node *n) {
     for (size_t i = 0; i < n->n_attrs; i++) {
         const Attr *a = &n->attrs[i];
         bool listed = str_is(a->name, "axes"); /* compared as an operand */
-        if (!listed && !states(want, a->name) &&
+        if (!listed && !attr_find(want->attrs, want->n_attrs, a->name) &&
             !attr_same(attr_effective(want, a->name, &other), a, rank))
             return miss(x, n, "it has an attribute " STR_FMT, STR_ARG(a->name));
     }
@@ -258,7 +244,7 @@ static const Attr *list_of(const Value *pattern) {
 static bool axes_fit(Matcher *x, const Node *n, size_t i, const Attr *want) {
     const Tensor *t = constant(node_input(n, i));
     const Attr *a = node_attr(n, "axes");
-    int rank = rank_of(n->in[0]);
+    int rank = value_rank(n->in[0]);
     int64_t list[MAX_RANK];
     size_t count = 0;
     for (; t && t->elem == ELEM_INT64 && count < t->count && count < MAX_RANK; count++)
@@ -338,8 +324,10 @@ const Overloads *match_overloads(Library *l, const Node *n) {
 static bool solve_call(Matcher *x, const Goal *g, const Overloads *of) {
     const Node *call = g->pattern->def;
     Mark before = mark(x);
-    for (size_t i = 0; g->frame->depth < DEEPEST && i < of->n; i++) {
+    for (size_t i = 0; g->frame->depth < MATCH_DEPTH && i < of->n; i++) {
         const Function *f = of->items[i];
+        if ((size_t)g->pattern->index >= f->body->n_out)
+            continue;
         Frame inner = {f, call, g->frame, g->frame->depth + 1};
         Goal body = {&inner, f->body->out[g->pattern->index], g->value, g->reader, g->next};
         if ((bind_to(x, g) && solve(x, &body)) || give_up(x, before))
@@ -398,7 +386,7 @@ bool match_function(Library *l, const Uses *uses, const Function *f, Value *resu
 
 static size_t size_of(Library *l, const Function *f, int depth) {
     size_t size = 0;
-    for (const Node *n = f->body->first; n && depth < DEEPEST; n = n->next) {
+    for (const Node *n = f->body->first; n && depth < MATCH_DEPTH; n = n->next) {
         const Overloads *of = match_overloads(l, n);
         size_t most = node_is(n, "Constant") ? 0 : 1;
         for (size_t i = 0; of && i < of->n; i++) {

@@ -12,7 +12,7 @@
 
 #include "passes/library.h"
 
-enum { MATCH_NODES = 48, MATCH_ATTRS = 8 };
+enum { MATCH_NODES = 48, MATCH_ATTRS = 8, MATCH_DEPTH = 8 /* of calls within calls */ };
 
 typedef struct Match {
     const Function *f;

@@ -36,6 +36,13 @@ const OpDef *op_find(Str domain, Str op) {
     return NULL;
 }
 
+const AttrSpec *op_attr(const OpDef *op, Str name) {
+    for (const AttrSpec *a = op->attrs; a && a->name; a++)
+        if (str_is(name, a->name))
+            return a;
+    return NULL;
+}
+
 static bool fits(Value *const *values, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (values[i] && values[i]->type.rank > MAX_RANK)

@@ -334,6 +334,8 @@ bool is_onnx_dequantize(const Node *n);
 const Node *onnx_dequantize_of(const Value *v); /* that makes v of integers, or NULL */
 /* The float operator whose QOperator form this is (QLinearConv -> Conv), or NULL. */
 const OpDef *qop_find(Str domain, Str op);
+/* What its row says of the attribute, or NULL. */
+const AttrSpec *op_attr(const OpDef *op, Str name);
 size_t op_count(void);
 const OpDef *op_at(size_t i);
 

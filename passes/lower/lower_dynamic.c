@@ -165,8 +165,7 @@ static void lower_microsoft(Lower *l, Product *p) {
     }
     if (p->bias)
         node_add_input(n, p->bias);
-    if (module_opset(l->b.m, STR("com.microsoft")) == 0)
-        module_set_opset(l->b.m, STR("com.microsoft"), 1);
+    module_import_microsoft(l->b.m);
     if (alone) {
         node_absorb(n, p->dynamic, l->b.pass);
         node_remove(p->dynamic);

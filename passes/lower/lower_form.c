@@ -116,8 +116,7 @@ static void take_results(Lower *l, Node *n, Node *to) {
 static void lower_form(Lower *l, Node *n) {
     const DynamicForm *f = &n->def->dynamic;
     FormLayout at = form_layout(f);
-    if (module_opset(l->b.m, STR("com.microsoft")) == 0)
-        module_set_opset(l->b.m, STR("com.microsoft"), 1);
+    module_import_microsoft(l->b.m);
     size_t results = n->n_out > (size_t)f->results ? n->n_out : (size_t)f->results;
     Node *to = node_new(n->graph, STR("com.microsoft"), str_from(f->op), at.n_operands, results);
     to->name = lower_quant_name(l, n);

@@ -196,8 +196,7 @@ static void rewrite(NBits *x, Node *n, const Weight *w) {
     node_set_int(n, "N", w->n);
     node_set_int(n, "bits", elem_bits(w->q->storage));
     node_set_int(n, "block_size", w->block);
-    if (module_opset(x->b.m, STR("com.microsoft")) == 0)
-        module_set_opset(x->b.m, STR("com.microsoft"), 1);
+    module_import_microsoft(x->b.m);
     op_resolve(n, x->b.d);
 }
 

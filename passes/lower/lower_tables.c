@@ -96,8 +96,7 @@ static void rewrite(Tables *x, Node *n, Node *dq) {
     node_set_int(n, "gather_axis", along < 0 ? along + v->data->rank : along);
     if (elem_bits(q->storage) == 8)
         node_set_int(n, "bits", 8);
-    if (module_opset(x->b.m, STR("com.microsoft")) == 0)
-        module_set_opset(x->b.m, STR("com.microsoft"), 1);
+    module_import_microsoft(x->b.m);
     op_resolve(n, x->b.d);
 }
 

@@ -77,11 +77,10 @@ bool pass_spell_onnx(Module *m, PassContext *c) {
 
 /* ---- what the opset lacks, or a target of this opset ---- */
 
-static bool is_newer(const Module *m, const TargetPage *t, Str domain, Str op) {
-    const OpDef *def = domain_is_onnx(domain) ? op_find(domain, op) : NULL;
-    return def && def->composite && module_opset(m, domain) > 0 &&
-           ((t && target_lacks(t, op)) ||
-            !onnx_schema_find(domain, op, (int)module_opset(m, domain)));
+static bool is_newer(const Module *m, const TargetPage *t, const Node *n) {
+    int64_t opset = module_opset(m, STR(""));
+    return n->def && n->def->composite && domain_is_onnx(n->domain) && opset > 0 &&
+           ((t && target_lacks(t, n->op)) || !onnx_schema_find(n->domain, n->op, (int)opset));
 }
 
 typedef struct Newer {
@@ -92,8 +91,7 @@ typedef struct Newer {
 static void look_for_newer(Graph *g, void *ctx) {
     Newer *s = ctx;
     FOR_NODES(n, g)
-    s->found = s->found ||
-               (n->def && n->def->composite && is_newer(g->module, s->target, n->domain, n->op));
+    s->found = s->found || is_newer(g->module, s->target, n);
 }
 
 bool module_has_newer(Module *m, const TargetPage *t) {
@@ -113,10 +111,8 @@ static bool is_had(const void *ctx, Str domain, Str op) {
 
 static const Function *newer(void *ctx, const Node *n, const CallPath *path) {
     const Spell *s = ctx;
-    bool inner = path && !is_had(s, n->domain, n->op);
-    return inner || is_newer(s->m, s->c->target, n->domain, n->op)
-               ? library_choose(&s->chooser, n, path)
-               : NULL;
+    bool takes = path ? !is_had(s, n->domain, n->op) : is_newer(s->m, s->c->target, n);
+    return takes ? library_choose(&s->chooser, n, path) : NULL;
 }
 
 static void look_for_microsoft(Graph *g, void *ctx) {
@@ -135,7 +131,7 @@ bool pass_spell_newer(Module *m, PassContext *c) {
         return false;
     edit_drop_dead(m, first);
     module_each_graph(m, look_for_microsoft, &microsoft);
-    if (microsoft && !module_opset(m, STR("com.microsoft")))
-        module_set_opset(m, STR("com.microsoft"), 1);
+    if (microsoft)
+        module_import_microsoft(m);
     return true;
 }

@@ -90,7 +90,7 @@ static bool parse(Dynamic *d, Axis *a) {
         return misuse(d, a, "the axis is no number");
     if (!find_value(d, a, (Str){a->text, (size_t)(mid - a->text)}))
         return false;
-    int rank = a->v->type.kind == TYPE_TENSOR ? a->v->type.rank : -1;
+    int rank = value_rank(a->v);
     if (rank < 0 || axis >= rank || axis < -rank)
         return misuse(d, a,
                       arena_strf(d->m->arena, "'%s' is %s, which has no such axis",

@@ -47,13 +47,6 @@ static void list_functions(Callees *c) {
     }
 }
 
-static int64_t opset_of(const Function *f) {
-    for (size_t k = 0; k < f->n_imports; k++)
-        if (domain_is_onnx(f->imports[k].domain))
-            return f->imports[k].version;
-    return 0;
-}
-
 /* Calls of the library's, and the newest opset among people's own that are called. */
 static void look(Graph *g, void *ctx) {
     Callees *c = ctx;
@@ -62,8 +55,8 @@ static void look(Graph *g, void *ctx) {
         if (!f)
             continue;
         map_set(c->domains, f->domain, (void *)f);
-        if (library_is_own(f) && opset_of(f) > c->newest)
-            c->newest = opset_of(f);
+        if (library_is_own(f) && function_opset(f) > c->newest)
+            c->newest = function_opset(f);
     }
 }
 
@@ -72,7 +65,7 @@ static bool has_older(const Callees *c) {
     int64_t has = module_opset(c->m, STR(""));
     bool older = has && has < c->newest;
     for (size_t i = 0; i < c->m->n_functions; i++) {
-        int64_t opset = opset_of(c->m->functions[i]);
+        int64_t opset = function_opset(c->m->functions[i]);
         older = older || (opset && opset < c->newest);
     }
     return older;
@@ -106,8 +99,8 @@ bool pass_inline_functions(Module *m, PassContext *c) {
         .m = m, .own = map_new(m->arena), .key = buf_new(m->arena), .domains = map_new(m->arena)};
     callees.newest = module_opset(m, STR(""));
     for (size_t i = 0; i < m->n_functions; i++)
-        if (opset_of(m->functions[i]) > callees.newest)
-            callees.newest = opset_of(m->functions[i]);
+        if (function_opset(m->functions[i]) > callees.newest)
+            callees.newest = function_opset(m->functions[i]);
     callees.chooser = (Chooser){c->library, ONNX_MAX_OPSET, can_run, NULL};
     module_each_graph(m, look, &callees);
     if (m->n_functions == 0 && map_size(callees.domains) == 0)

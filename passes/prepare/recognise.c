@@ -5,84 +5,25 @@
  *
  * Where the opset lacks the operator it is com.microsoft's of the same name, or stands all the same
  * (OpDef.composite) until spell-onnx spells it out again. */
+#include "passes/candidates.h"
 #include "passes/edit.h"
 #include "passes/inline.h"
 #include "passes/match.h"
-
-typedef struct Candidate {
-    const Function *f;
-    size_t size;
-} Candidate;
-
-typedef struct Candidates { /* of one last operator, the largest first */
-    Candidate *items;
-    size_t n, cap;
-} Candidates;
 
 typedef struct Recognise {
     Module *m;
     PassContext *c;
     const char *by;
-    Str only; /* the operator, or all */
-    Map *by_op;
+    CandidateTable *candidates;
     Uses *uses;
     int64_t opset;
     bool *gone; /* by Node.id: within a match */
     uint32_t n_gone;
-    bool microsoft, calls; /* what the module has now */
+    bool any, microsoft, calls; /* what the module has now: recognised operators */
     Match match;
 } Recognise;
 
-/* ---- what there is to recognise ---- */
-
-static void add_under(Recognise *r, Str op, Candidate c) {
-    Arena *a = r->m->scratch;
-    Candidates *of = map_get(r->by_op, op);
-    if (!of) {
-        of = NEW(a, Candidates);
-        map_set(r->by_op, op, of);
-    }
-    for (size_t i = 0; i < of->n; i++)
-        if (of->items[i].f == c.f)
-            return;
-    ARENA_PUSH(a, of->items, of->n, of->cap, c);
-    for (size_t i = of->n - 1; i > 0 && of->items[i - 1].size < c.size; i--) {
-        of->items[i] = of->items[i - 1];
-        of->items[i - 1] = c;
-    }
-}
-
-/* Under each operator that may be the last of its chain. */
-static void add_candidate(Recognise *r, Candidate c, const Function *f) {
-    const Node *last = f->body->out[0]->def;
-    const Overloads *of = last ? match_overloads(r->c->library, last) : NULL;
-    for (size_t i = 0; of && i < of->n; i++)
-        if (of->items[i] != f)
-            add_candidate(r, c, of->items[i]);
-    if (last && !of)
-        add_under(r, last->op, c);
-}
-
-static void list_candidates(Recognise *r) {
-    const Map *all = library_all(r->c->library);
-    for (size_t i = 0; i < map_size(all); i++) {
-        const Overloads *of = map_value(all, i);
-        for (size_t k = 0; k < of->n; k++) {
-            const Function *f = of->items[k];
-            if (function_is_recognised(f) && (!r->only.n || str_eq(r->only, f->name)))
-                add_candidate(r, (Candidate){f, match_size(r->c->library, f)}, f);
-        }
-    }
-}
-
 /* ---- the operator in place of the chain ---- */
-
-static bool has_attr(const OpDef *op, Str name) {
-    for (const AttrSpec *a = op->attrs; a && a->name; a++)
-        if (str_is(name, a->name))
-            return true;
-    return false;
-}
 
 /* What says more than the operator's default. */
 static void state_attr(Node *n, const Attr *a) {
@@ -116,7 +57,7 @@ static bool settle_domain(const Recognise *r, Node *n) {
         return true;
     bool knows = theirs;
     for (size_t i = 0; theirs && i < n->n_attrs; i++)
-        knows = knows && has_attr(theirs, n->attrs[i].name);
+        knows = knows && op_attr(theirs, n->attrs[i].name);
     if (knows)
         n->domain = STR("com.microsoft");
     return knows || (own && (own->composite || own->since_in_onnx));
@@ -176,12 +117,11 @@ static void put(Recognise *r, const Match *m, Node *n, Node *last) {
     for (size_t i = m->n_nodes; i-- > 1;)
         node_from(n, m->nodes[i], r->by);
     node_from(n, last, r->by);
-    n->out[0]->def = n;
-    n->out[0]->index = 0;
-    last->out[0] = NULL;
+    node_take_result(n, 0, last->out[0]);
     node_insert_before(last, n);
     for (size_t i = 0; i < m->n_nodes; i++)
         r->gone[m->nodes[i]->id] = true;
+    r->any = true;
     r->microsoft |= str_is(n->domain, "com.microsoft");
     r->calls |= !n->def;
 }
@@ -207,17 +147,20 @@ static void tell(Recognise *r, const Node *last, const char *nearest) {
 }
 
 static void look_at(Recognise *r, Node *n) {
-    const Candidates *of = map_get(r->by_op, n->op);
+    const Candidates *of = candidates_of(r->candidates, n);
     const char *nearest = NULL;
     if (!of || n->n_out != 1 || !n->out[0] || r->gone[n->id])
         return;
-    if (!r->uses)
-        r->uses = uses_new(r->m);
+    Operands has = candidates_operands(r->candidates, n);
     r->match.reached = 0;
     for (size_t i = 0; i < of->n; i++) {
         const Function *f = of->items[i].f;
         size_t before = r->match.reached;
         bool asked = is_asked_about(r, f);
+        if (!asked && !candidate_may_end(r->candidates, &of->items[i], n, has))
+            continue;
+        if (!r->uses)
+            r->uses = uses_new(r->m);
         if (match_function(r->c->library, r->uses, f, n->out[0], asked, &r->match)) {
             Node *made = operator_of(r, &r->match, n);
             if (made && asked)
@@ -267,14 +210,16 @@ static const Function *callee(void *ctx, const Node *n, const CallPath *path) {
 static bool recognise(Module *m, PassContext *c, const char *by, Str only) {
     if (!c->library)
         return true;
-    Recognise r = {.m = m, .c = c, .by = by, .only = only, .by_op = map_new(m->scratch)};
+    Recognise r = {.m = m, .c = c, .by = by};
+    r.candidates = candidates_new(m->scratch, c->library, only);
     r.opset = module_opset(m, STR(""));
     r.n_gone = m->n_nodes;
     r.gone = NEW_ARRAY(m->scratch, bool, m->n_nodes + 1);
-    list_candidates(&r);
     module_each_graph(m, walk, &r);
-    if (r.microsoft && !module_opset(m, STR("com.microsoft")))
-        module_set_opset(m, STR("com.microsoft"), 1);
+    if (!r.any)
+        return true;
+    if (r.microsoft)
+        module_import_microsoft(m);
     Inlining what = {by, callee, &r, r.opset, false};
     if (r.calls && !inline_calls(m, c, &what))
         return false;

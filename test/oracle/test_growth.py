@@ -60,6 +60,14 @@ def gelus(n):
     return HEAD + "\n".join(lines) + "\n}\n"
 
 
+def factors(n):
+    """Nodes of which every other may be the last of a chain that is recognised, and none is."""
+    lines = [f"graph @g (%y0 : float[4,16]) -> (%y{n}) {{", "const %c : float[16] = splat(1.01)", "const %b : float[] = [0.1]"]
+    for i in range(n):
+        lines += [f"%y{i + 1} = " + ("Mul(%y{0}, %c)", "Add(%y{0}, %b)", "Sigmoid(%y{0})", "Relu(%y{0})")[i % 4].format(i)]
+    return HEAD + "\n".join(lines) + "\n}\n"
+
+
 MODELS = {"sigmoids": (sigmoids, LAYERS, "-emit=qdq"), "convolutions": (convolutions, LAYERS, "-emit=qdq"),
           "readers": (readers, READERS, "-emit=qdq"), "gelus": (gelus, LAYERS, "-passes=fuse-gelu"),
           "report": (convolutions, LAYERS, "-emit=json")}
@@ -81,10 +89,19 @@ class Growth(OracleCase):
         self.assertEqual(counted.returncode, 0, counted.stderr)
         return int(re.search(r"I +refs: +([\d,]+)", counted.stderr)[1].replace(",", ""))
 
-    @for_each(*MODELS)
-    def test_many_layers(self, name):
+    def need_valgrind(self):
         if not shutil.which("valgrind") or os.environ.get("SANITIZE"):
             self.skipTest("there is no valgrind, or the program has a sanitizer, which does not run in it")
+
+    def test_chains_nobody_has(self):
+        """Looking for chains costs little where there are none: beside a pass that does nothing there."""
+        self.need_valgrind()
+        look, idle = (self.instructions(factors, 20 * LAYERS, option) for option in ("-passes=recognise", "-passes=freeze"))
+        self.assertLess(look / idle, 1.07, f"{look} instructions, {idle} without")
+
+    @for_each(*MODELS)
+    def test_many_layers(self, name):
+        self.need_valgrind()
         model, n, option = MODELS[name]
         few, many = self.instructions(model, n, option), self.instructions(model, TIMES * n, option)
         self.assertLess(many / few, BOUND, f"{few} instructions, then {many}")

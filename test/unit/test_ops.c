@@ -87,20 +87,13 @@ static void each_schema(const OpDef *op, void (*fn)(const OpDef *, const OnnxSch
     }
 }
 
-static const AttrSpec *spec_of(const OpDef *op, const char *name) {
-    for (const AttrSpec *a = op->attrs; a && a->name; a++)
-        if (!strcmp(a->name, name))
-            return a;
-    return NULL;
-}
-
 /* The struct's field must have the type that the schema gives the attribute. */
 static void check_kinds(const OpDef *op, const OnnxSchema *s) {
     const OnnxSchema *oldest = onnx_schema(op->domain, op->name, 7);
     if (oldest && s->since < oldest->since)
         return; /* qxc upgrades from opset 7 on */
     for (int i = 0; i < s->n_attrs; i++) {
-        const AttrSpec *a = spec_of(op, s->attrs[i].name);
+        const AttrSpec *a = op_attr(op, str_from(s->attrs[i].name));
         if (a && (uint8_t)a->kind != s->attrs[i].type)
             fail_msg("%s-%d: attribute %s has another kind in the schema", op->name, s->since,
                      s->attrs[i].name);
@@ -143,7 +136,7 @@ static void test_attributes_complete(void **state) {
         const OpDef *op = op_at(i);
         const OnnxSchema *s = onnx_schema(op->domain, op->name, 21);
         for (int k = 0; s && k < s->n_attrs; k++) {
-            bool known = spec_of(op, s->attrs[k].name) != NULL;
+            bool known = op_attr(op, str_from(s->attrs[k].name)) != NULL;
             for (size_t j = 0; j < sizeof passed_over / sizeof *passed_over; j++)
                 known = known || !strcmp(s->attrs[k].name, passed_over[j]);
             if (!known)
