@@ -31,6 +31,7 @@ Library *library_open(Arena *a, const char *const *defines, size_t n, Diags *d) 
         Module *m = qir_read(a, d, defines[i], &functions_alone);
         ok = m && module_check(m, VERIFY_WARN, d) && library_add(&t->library, m, true, d) && ok;
     }
+    ok = library_check_calls(&t->library, d) && ok;
     return ok ? &t->library : NULL;
 }
 

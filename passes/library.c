@@ -21,6 +21,9 @@ bool function_is_recognised(const Function *f) {
 }
 
 static bool claim(Library *l, Overloads *of, Function *f, Diags *d) {
+    if (function_is_recognised(f) && f->body->n_out != 1)
+        return diag_error(d, f->loc, "function %s has %zu results: chains of one are recognised",
+                          diag_name(d, f->name), f->body->n_out);
     for (size_t i = 0; i < of->n; i++)
         if (str_eq(of->items[i]->overload, f->overload)) {
             diag_error(d, f->loc, "two functions are called %s%s%s", diag_name(d, f->name),

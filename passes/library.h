@@ -33,6 +33,9 @@ struct Library {
 
 /* Every function of a module that has been read. False where two claim one name, which was said. */
 bool library_add(Library *l, Module *m, bool own, Diags *d);
+/* Whether everything that people's own functions call can be put in: none is made of calls that
+ * lead back to it, whichever overloads they take. Once all have been read; says what is wrong. */
+bool library_check_calls(Library *l, Diags *d);
 /* NULL where there are none, or no library. */
 const Overloads *library_find(Library *l, Str domain, Str op);
 /* All of them, by name. */

@@ -120,17 +120,18 @@ static bool read_list(Reader *r, const Val *v, Attr *a) {
 }
 
 /* `$name` in a function names one of its attributes. ONNX takes another name for one that no call
- * gives. */
-static void check_reference(Reader *r, Range at, Str ref) {
+ * gives; in a library, which people write, it is a mistake. */
+static bool check_reference(Reader *r, Range at, Str ref) {
     const Frame *f = r->frame;
     while (f && !f->func)
         f = f->outer;
-    if (!f)
-        return; /* said by the verifier */
-    if (map_get(f->formals, ref))
-        return;
-    diag_warning(r->diags, loc_of(r, at), "the function has no attribute '%s'", shown(r, ref));
+    if (!f || map_get(f->formals, ref)) /* outside of functions the verifier says it */
+        return true;
+    bool library = r->options.functions_alone;
+    diag(r->diags, library ? DIAG_ERROR : DIAG_WARNING, loc_of(r, at),
+         "the function has no attribute '%s'", shown(r, ref));
     suggest_key(r, at, ref, f->formals);
+    return !library;
 }
 
 static bool read_value(Reader *r, const Val *v, Attr *a) {
@@ -139,8 +140,8 @@ static bool read_value(Reader *r, const Val *v, Attr *a) {
         a->ref = str_at(r, v->u.name);
         if (!a->ref.n)
             return error_at(r, v->at, "behind $ stands the name of an attribute");
-        check_reference(r, v->at, a->ref);
-        return !v->word.end || read_kind(r, v, ATTR_FLOAT, &a->kind);
+        return check_reference(r, v->at, a->ref) &&
+               (!v->word.end || read_kind(r, v, ATTR_FLOAT, &a->kind));
     case VAL_NUMBERS:
         a->kind = v->mixed && has_float(r, v) ? ATTR_FLOATS : ATTR_INTS;
         return read_numbers(r, v, a);
