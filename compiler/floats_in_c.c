@@ -18,14 +18,17 @@ static void look_for_integers(Value *v, void *ctx) {
     *found = *found || type_is_quantized(v->type);
 }
 
-void note_floats(Job *j, const Program *p) {
+void find_floats(Job *j, const Program *p) {
     CFloats f = c_floats(p);
     bool integers = false;
+    module_each_value(p->module, look_for_integers, &integers);
     j->c_floats = f.is;
     j->n_c_floats = f.n;
     j->c_converts = f.converts;
-    module_each_value(p->module, look_for_integers, &integers);
     j->c_all_float = f.n && !integers;
-    if (integers)
+}
+
+void note_floats(Job *j, const Program *p) {
+    if (!j->c_all_float)
         module_each_graph(p->module, note_graph, &(Note){j, p});
 }

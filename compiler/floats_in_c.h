@@ -5,8 +5,10 @@
 #include "compiler/pipeline.h"
 #include "exec/exec.h"
 
-/* Fills j->c_floats. In a model that has integers, each node that computes in floating point and
- * of which no pass has said why becomes a remark. */
+/* Fills j->c_floats and what is counted of it. */
+void find_floats(Job *j, const Program *p);
+/* In a model that has integers, each of these nodes of which no pass has said why becomes a remark.
+ */
 void note_floats(Job *j, const Program *p);
 
 #endif

@@ -139,6 +139,7 @@ bool write_c(Writing *w) {
         w->m, &(ProgramOptions){.least_arena = true, .rounding = w->j->rounding}, w->s->d);
     if (!p)
         return false;
+    find_floats(w->j, p);
     Reasons reasons = {w->j, o->integer_only ? uses_new(w->m) : NULL};
     CWriteOptions c = {.integer_only = o->integer_only,
                        .origin = origin_text(w->s, w->m->arena),

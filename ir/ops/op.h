@@ -516,10 +516,12 @@ const Quant *op_quant(const Value *v);
 /* Whether the node adds int32 numbers of one grid with zero point 0, as accumulator and bias are,
  * per tensor or along the last axis: the integers themselves are added. */
 bool op_adds_integers(const Node *n);
-/* Why no integer kernel takes this operand and result; NULL when one does. */
 /* That in words which say what to do about it, NULL where the operator prefers integers. */
 const char *op_prefers_float(const Node *n);
+/* Why no integer kernel takes this operand and result; NULL when one does. */
 const char *quant_storage_refusal(const QuantRule *r, const Quant *operand, const Quant *result);
+/* Why no integer product takes weights with scales along these axes; NULL when it does. */
+const char *quant_axis_refusal(const Node *n, const Quant *w);
 bool quant_rule_is_data(const QuantRule *r, size_t input);
 
 #endif

@@ -298,6 +298,21 @@ const char *quant_storage_refusal(const QuantRule *r, const Quant *operand, cons
     return NULL;
 }
 
+const char *quant_axis_refusal(const Node *n, const Quant *w) {
+    OpCtx c = op_ctx(n, NULL);
+    const QuantRule *r = &n->def->quant;
+    int axis = r->mac.weight_axis ? r->mac.weight_axis(&c) : -1;
+    if (w->n_axes == 0 || (w->n_axes == 1 && w->axis[0] == axis))
+        return NULL;
+    if (axis < 0)
+        return node_strf(n, "its weights have scales along axis %d, where this product takes one",
+                         w->axis[0]);
+    return node_strf(n,
+                     "its weights have scales along axis %d, where this product takes them along "
+                     "axis %d, its output channels",
+                     w->axis[0], axis);
+}
+
 const char *op_prefers_float(const Node *n) {
     const char *why = n->def->quant.prefers_float;
     return why ? node_strf(n, "%s; -only and -integer-only quantize it", why) : NULL;

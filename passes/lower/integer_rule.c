@@ -49,8 +49,9 @@ static const char *why_not_mac(const Rule *t, const Node *n) {
         return "its weights are quantized in blocks, which one accumulator cannot hold";
     OpCtx c = op_ctx(n, t->d);
     int axis = rule->mac.weight_axis ? rule->mac.weight_axis(&c) : -1;
-    if (w->n_axes == 1 && w->axis[0] != axis)
-        return "its weights are quantized along an axis that it sums over";
+    const char *why = quant_axis_refusal(n, w);
+    if (why)
+        return why;
     if (!product_is_normal(x, w))
         return "the product of its scales is too small or too large for a float";
     Type wt = n->in[rule->mac.weight]->type;

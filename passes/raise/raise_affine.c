@@ -5,8 +5,8 @@
  *
  *   f[c] * (s[c] * W q + b) + t[c] = (f[c] * s[c]) * W q + (f[c] * b + t[c])
  *
- * The integers stay, but for their sign where f is negative. Scales and bias are computed in double
- * and rounded once. */
+ * The integers stay, but for their sign where f is negative; where f is 0 they become 0, and the
+ * scale stays. Scales and bias are computed in double and rounded once. */
 #include <math.h>
 
 #include "passes/channels.h"
@@ -57,11 +57,12 @@ static double *real_bias(Raise *r, const Node *n, size_t channels) {
     return v;
 }
 
-/* The scales of the weights times |f|; NULL where one is no normal number. */
+/* The scales of the weights times |f|; NULL where one is no normal number, or a bias too large. */
 static Quant *scaled(Raise *r, const Quant *q, int axis, const Affine *f) {
     float *s = NEW_ARRAY(r->b.a, float, f->channels);
     for (size_t i = 0; i < f->channels; i++) {
-        s[i] = (float)((double)quant_scale(q, q->n_scale == 1 ? 0 : i) * fabs(f->scale[i]));
+        double times = f->scale[i] == 0 ? 1 : fabs(f->scale[i]);
+        s[i] = (float)((double)quant_scale(q, q->n_scale == 1 ? 0 : i) * times);
         if (!isnormal(s[i]) || !isfinite((float)f->shift[i]))
             return NULL;
     }
@@ -72,14 +73,14 @@ static Quant *scaled(Raise *r, const Quant *q, int axis, const Affine *f) {
     return to;
 }
 
-/* The integers, negated where the factor is; NULL where that has no place. */
+/* The integers with the signs of the factors; NULL where one has no place. */
 static Tensor *signed_as(Raise *r, const Tensor *t, const Quant *q, int axis, const Affine *f) {
     AxisWalk k = edit_axis(t->rank, t->dims, axis);
     uint8_t *bytes;
     Tensor *out = tensor_new(r->b.a, t->elem, t->rank, t->dims, &bytes);
     for (size_t i = 0; i < t->count; i++) {
-        bool minus = f->scale[i / k.inner % k.axis] < 0;
-        int64_t v = minus ? -tensor_int(t, i) : tensor_int(t, i);
+        double by = f->scale[i / k.inner % k.axis];
+        int64_t v = by == 0 ? 0 : by < 0 ? -tensor_int(t, i) : tensor_int(t, i);
         if (v < quant_lo(q) || v > quant_hi(q))
             return NULL;
         elem_store_int(t->elem, bytes, i, v);
@@ -138,8 +139,12 @@ static void raise_node(Raise *r, Node *n) {
         return;
     Quant *to = scaled(r, q, axis, &f);
     Tensor *ints = to ? signed_as(r, t, q, axis, &f) : NULL;
-    if (!ints)
+    if (!ints) {
+        pass_remark(r->c, n, "with what %s multiplies and adds behind it, %s", node_text(f.last),
+                    to ? "a weight has no place in its type"
+                       : "a scale or a bias is no normal number of 32 bits");
         return;
+    }
     set_weights(r, n, w, ints, to);
     bool shifts = node_input(n, (size_t)rule->mac.bias) != NULL;
     for (size_t i = 0; i < f.channels; i++)

@@ -130,20 +130,14 @@ static void raise_results(Raise *r, Node *n, Node *q) {
 
 /* ---- multiply and accumulate ---- */
 
-static const char *weights_refused(const Node *n, const Quant *x, const Quant *w, bool *blocked) {
+static const char *weights_refused(const Node *n, const Quant *x, const Quant *w) {
     if (x->kind != QUANT_PARAMS || w->kind != QUANT_PARAMS)
         return "parameters are not known";
     if (!quant_is_per_tensor(x))
         return "its input is quantized per axis";
     if (elem_bits(x->storage) > 16 || elem_bits(w->storage) > 16)
         return "it multiplies 32-bit integers";
-    OpCtx c = op_ctx(n, NULL);
-    int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
-    *blocked = quant_is_blocked(w);
-    if (*blocked)
-        return "its weights are quantized in blocks";
-    return w->n_axes && w->axis[0] != axis ? "its weights are quantized along an axis it sums over"
-                                           : NULL;
+    return quant_is_blocked(w) ? "its weights are quantized in blocks" : quant_axis_refusal(n, w);
 }
 
 static void keep_float(Raise *r, const Node *n, const char *why) {
@@ -156,8 +150,7 @@ static void raise_mac(Raise *r, Node *n) {
     Value *w = n->n_in > (size_t)rule->mac.weight ? raise_source(n->in[rule->mac.weight]) : NULL;
     if (!x || !w || !one_result(n) || x->type.quant->kind == QUANT_DYNAMIC)
         return;
-    bool blocked = false;
-    const char *why = weights_refused(n, x->type.quant, w->type.quant, &blocked);
+    const char *why = weights_refused(n, x->type.quant, w->type.quant);
     if (why) {
         keep_float(r, n, why);
         return;
