@@ -22,6 +22,7 @@ const OptionDef *option_at(size_t i) {
 }
 
 static const char *const commands[] = {"run", "compare", "fmt", "stats", "reduce", "list"};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static void *field(Options *o, const OptionDef *def) {
     return (char *)o + def->offset;
@@ -117,6 +118,25 @@ static int parse_option(Options *o, const char *word, const char *next, Arena *a
     return takes_next ? 2 : 1;
 }
 
+static bool is_command(const char *word) {
+    for (size_t k = 0; k < N_COMMANDS; k++)
+        if (strcmp(word, commands[k]) == 0)
+            return true;
+    return false;
+}
+
+/* The first word that is no option may be a command. */
+static void take_word(Options *o, const char *word, Arena *a, Diags *d) {
+    bool command = is_command(word) && !*o->command;
+    if (command && !o->inputs.n)
+        o->command = word;
+    else if (command) /* compiling takes one file */
+        diag_error(d, LOC_NONE, "a command stands before the files: qxc %s %s", word,
+                   diag_name(d, str_from(o->inputs.items[0])));
+    else
+        ARENA_PUSH(a, o->inputs.items, o->inputs.n, o->inputs.cap, word);
+}
+
 bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
     int before = diags_errors(d), i = 1;
     memset(o, 0, sizeof *o);
@@ -124,9 +144,6 @@ bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
     for (size_t k = 0; k < N_DEFS; k++)
         if (defs[k].kind == OPTION_INT || defs[k].kind == OPTION_MAYBE)
             *(int64_t *)field(o, &defs[k]) = -1;
-    for (size_t k = 0; argc > 1 && k < sizeof commands / sizeof commands[0]; k++)
-        if (strcmp(argv[1], commands[k]) == 0)
-            o->command = argv[i++];
     bool only_files = false;
     while (i < argc) {
         if (!only_files && strcmp(argv[i], "--") == 0) {
@@ -134,12 +151,25 @@ bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
             i++;
         } else if (!only_files && argv[i][0] == '-' && argv[i][1]) {
             i += parse_option(o, argv[i], i + 1 < argc ? argv[i + 1] : NULL, a, d);
+        } else if (only_files) {
+            ARENA_PUSH(a, o->inputs.items, o->inputs.n, o->inputs.cap, argv[i++]);
         } else {
-            ARENA_PUSH(a, o->inputs.items, o->inputs.n, o->inputs.cap, argv[i]);
-            i++;
+            take_word(o, argv[i++], a, d);
         }
     }
     return diags_errors(d) == before;
+}
+
+bool options_inputs(const Options *o, size_t want, Diags *d) {
+    const TextList *in = &o->inputs;
+    if (in->n == want)
+        return true;
+    if (in->n < want)
+        return diag_error(d, LOC_NONE, "no input file: see qxc -help");
+    diag_error(d, LOC_NONE, "too many input files: see qxc -help");
+    if (!*o->command)
+        diag_did_you_mean(d, LOC_NONE, str_from(in->items[0]), commands, N_COMMANDS);
+    return false;
 }
 
 bool options_have_data(const Options *o) {

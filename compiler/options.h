@@ -70,6 +70,10 @@ bool option_given(const Options *o, const OptionDef *def);
 /* Whether there is data to calibrate on, given or made up. */
 bool options_have_data(const Options *o);
 
+/* Whether so many files are given as a command takes; an error where not. */
+bool options_inputs(const Options *o, size_t want, Diags *d);
+
+/* A command is the first word that is no option. */
 bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d);
 void options_help(FILE *out);
 /* ` -emit=c -calib=data.npz`: those that were given and have a part in the result, in the order of

@@ -66,13 +66,8 @@ static ExitCode dispatch(Session *s) {
     ExitCode data = check_data(s);
     if (data != EXIT_DONE)
         return data;
-    size_t want = strcmp(c, "compare") == 0 ? 2 : 1;
-    if (s->o.inputs.n != want) {
-        diag_error(s->d, LOC_NONE,
-                   s->o.inputs.n < want ? "no input file: see qxc -help"
-                                        : "too many input files: see qxc -help");
+    if (!options_inputs(&s->o, strcmp(c, "compare") == 0 ? 2 : 1, s->d))
         return EXIT_USAGE;
-    }
     if (strcmp(c, "compare") == 0)
         return cmd_compare(s);
     if (strcmp(c, "reduce") == 0)

@@ -4,6 +4,7 @@
 
 #define BIT(kind) (1u << (kind))
 #define BINARY    (BIT(EMIT_ONNX) | BIT(EMIT_QDQ) | BIT(EMIT_QOP))
+#define ANY_TEXT  (~BINARY)
 
 static const struct Suffix {
     const char *text;
@@ -24,7 +25,7 @@ static const struct Suffix {
      "json, overrides or encodings"},
     {".h", 0, "a header goes beside the C: -emit=c -o FILE.c"},
     {".safetensors", 0, "large constants go beside the text: -o FILE.qir"},
-    {".txt", ~BINARY, "a text"},
+    {".txt", ANY_TEXT, "a text"},
     {".csv", 0, "values are written by qxc run, as .npz"},
     {".npz", 0, "values are written by qxc run"},
     {".npy", 0, "values are written by qxc run, as .npz"},
@@ -35,6 +36,19 @@ static const struct Suffix *find(const char *path) {
         if (str_ends(str_from(path), suffixes[i].text))
             return &suffixes[i];
     return NULL;
+}
+
+/* The suffix that files of this kind have. */
+static const char *suffix_of(EmitKind emit) {
+    size_t i = 0;
+    while (!(suffixes[i].emits & BIT(emit)))
+        i++;
+    return suffixes[i].text;
+}
+
+/* The path without the suffix that it has. */
+static const char *stem(const char *path, const struct Suffix *s, Diags *d) {
+    return diag_name(d, (Str){path, strlen(path) - strlen(s->text)});
 }
 
 bool suffix_fits(const Options *o, EmitKind emit, Diags *d) {
@@ -49,15 +63,18 @@ bool suffix_fits(const Options *o, EmitKind emit, Diags *d) {
         return diag_error(d, LOC_NONE,
                           "-o %s: without -emit qxc writes .qir text: did you mean -emit=%s?", path,
                           s->said);
-    diag_warning(d, LOC_NONE, "-emit=%s writes to %s: is the suffix right?", o->emit, path);
-    return true;
+    const char *own = suffix_of(emit);
+    bool any = s->emits == ANY_TEXT;
+    return diag_error(d, LOC_NONE, "-o %s: -emit=%s writes a %s file: did you mean -o %s%s%s%s?",
+                      path, o->emit, own, stem(o->output, s, d), own,
+                      any ? "" : ", or -emit=", any ? "" : s->said);
 }
 
 bool suffix_is(const Options *o, const char *command, const char *suffix, Diags *d) {
     const struct Suffix *s = o->output ? find(o->output) : NULL;
     if (!s || strcmp(s->text, suffix) == 0)
         return true;
-    const char *path = diag_name(d, str_from(o->output));
-    return diag_error(d, LOC_NONE, "-o %s: %s writes a %s file here: did you mean -o %.*s%s?", path,
-                      command, suffix, (int)(strlen(path) - strlen(s->text)), path, suffix);
+    return diag_error(d, LOC_NONE, "-o %s: %s writes a %s file here: did you mean -o %s%s?",
+                      diag_name(d, str_from(o->output)), command, suffix, stem(o->output, s, d),
+                      suffix);
 }

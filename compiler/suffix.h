@@ -4,8 +4,8 @@
 
 #include "compiler/pipeline.h"
 
-/* Without -emit, a suffix that belongs to another kind is an error; beside one it is a warning, as
- * the kind was said. One that no -emit writes is an error. False after an error. */
+/* A suffix that belongs to another kind is an error, with -emit and without, as is one that no
+ * -emit writes. False after an error. */
 bool suffix_fits(const Options *o, EmitKind emit, Diags *d);
 /* Of a command that writes one kind of file: any other known suffix is an error. */
 bool suffix_is(const Options *o, const char *command, const char *suffix, Diags *d);
