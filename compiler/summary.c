@@ -29,6 +29,18 @@ static void print_reasons(const Job *j, Module *m) {
     }
 }
 
+/* Where types are not quite what the model said, as notes told one by one. */
+static void print_inexact(const Job *j) {
+    size_t n = j->ctx.n_inexact;
+    if (n)
+        fprintf(
+            stderr,
+            "types round otherwise than the model at %zu place%s (first: %s), as the notes say: "
+            "what is written%s follows the types; qxc compare measures the difference\n",
+            n, n > 1 ? "s" : "", j->ctx.first_inexact.s,
+            j->o->testbench ? ", its test bench too," : "");
+}
+
 /* What calibration had to leave out: "NonMaxSuppression cannot run here (it is not known): ...". */
 static void print_left_out(const Job *j) {
     const LeftOut *out = j->calibrated.left_out;
@@ -137,6 +149,7 @@ void summary_print(const Job *j, Module *m, const OutFiles *files, const char *i
     if (j->ctx.n_remarks)
         fputs("not integer as it stands, and why:\n", stderr);
     print_reasons(j, m);
+    print_inexact(j);
     size_t rounded = j->rounded_products;
     if (rounded)
         fprintf(stderr,

@@ -141,6 +141,17 @@ static void remark(PassContext *c, const Node *n, bool preferred, const char *fm
     ARENA_PUSH(a, c->remarks, c->n_remarks, c->cap_remarks, r);
 }
 
+void pass_inexact(PassContext *c, const Node *n, const char *fmt, ...) {
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    diag_note(c->d, n->loc, "%s: %s", node_text(n), text);
+    if (c->n_inexact++ == 0)
+        c->first_inexact = arena_strf(n->graph->module->arena, "%s", node_text(n));
+}
+
 void pass_remark(PassContext *c, const Node *n, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);

@@ -51,7 +51,9 @@ typedef struct PassContext {
     bool newer_refused;   /* a result that is newer than runtimes load will not be written */
     Remark *remarks;      /* arena of the module */
     size_t n_remarks, cap_remarks;
-    Map *remarked; /* nodes that have a remark: the first reason stands */
+    Map *remarked;     /* nodes that have a remark: the first reason stands */
+    size_t n_inexact;  /* nodes that types round otherwise than the model said */
+    Str first_inexact; /* what the first is called; arena of the module */
 } PassContext;
 
 void pass_remark(PassContext *c, const Node *n, const char *fmt, ...)
@@ -59,6 +61,10 @@ void pass_remark(PassContext *c, const Node *n, const char *fmt, ...)
 
 /* The same of what could become it, and is better left as it is. */
 void pass_remark_preference(PassContext *c, const Node *n, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A type rounds otherwise than this node did: a note at its place, counted for the summary. */
+void pass_inexact(PassContext *c, const Node *n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* What was said of these nodes, by id, is no longer so: a later pass found a way. */

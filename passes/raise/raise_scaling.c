@@ -209,6 +209,12 @@ static void leave_chain(Scaling *s, const Chain *c) {
     scaling_leave(s, c->first);
 }
 
+void scaling_by_reciprocal(const Scaling *s, const Node *n) {
+    pass_inexact(s->c, n,
+                 "its chain multiplies by the reciprocal of the scale, the type divides: ties may "
+                 "become the neighbouring integer");
+}
+
 /* Q and DQ of a scale take the place of the whole chain. */
 static bool raise_fake(Scaling *s, const Chain *c) {
     Value *x, *u = c->first->in[0];
@@ -228,10 +234,7 @@ static bool raise_fake(Scaling *s, const Chain *c) {
     if (!set_axis(q, behind, x->type))
         return false;
     if (how == INVERSE_NEARLY)
-        diag_note(s->b.d, c->last->loc,
-                  "%s: its chain multiplies by the reciprocal of the scale, the type divides: ties "
-                  "may become the neighbouring integer",
-                  node_text(c->last));
+        scaling_by_reciprocal(s, c->last);
     Value *ints = scaling_quantize(s, c->last, x, q);
     const Use *uses;
     size_t n = uses_of(s->uses, c->last->out[0], &uses);

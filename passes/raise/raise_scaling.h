@@ -25,6 +25,8 @@ Value *scaling_quantize(Scaling *s, Node *n, Value *x, const Quant *q);
 void scaling_dequantize(Scaling *s, Node *n, Value *ints);
 /* n goes at the end of the pass where nobody reads it then. */
 void scaling_leave(Scaling *s, Node *n);
+/* Of a chain that multiplied by 1/s: it is told that the type divides by s. */
+void scaling_by_reciprocal(const Scaling *s, const Node *n);
 /* The constant that `n` (op is Div or Mul) divides or multiplies *x by, where it is positive. NULL
  * where it is no such node. */
 const Tensor *scaling_factor(const Node *n, const char *op, Value **x);

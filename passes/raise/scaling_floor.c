@@ -47,10 +47,10 @@ static void round_scaled(Scaling *s, Node *floor, Node *mul, int k, float more) 
 }
 
 static void note_shift(const Scaling *s, const Node *floor, int k, bool half) {
-    diag_note(s->b.d, floor->loc,
-              "%s: a shift by %d bits rounds %s, a type ties to even: about one result in 2^%d of "
-              "those %s 0 becomes one less",
-              node_text(floor), k, half ? "ties up" : "down", k, half ? "below" : "at or below");
+    pass_inexact(s->c, floor,
+                 "a shift by %d bits rounds %s, a type ties to even: about one result in 2^%d of "
+                 "those %s 0 becomes one less",
+                 k, half ? "ties up" : "down", k, half ? "below" : "at or below");
 }
 
 static void round_product(Scaling *s, Node *floor, Node *mul, Node *n, int k, bool half) {
@@ -77,9 +77,8 @@ static bool round_average(Scaling *s, Node *floor, Node *half) {
     half->op = STR("Mul");
     op_resolve(half, s->b.d);
     round_scaled(s, floor, half, 0, SCALING_TIES_UP);
-    diag_note(s->b.d, floor->loc,
-              "%s: an average rounds ties up, a type those below 0 down: they become one less",
-              node_text(floor));
+    pass_inexact(s->c, floor,
+                 "an average rounds ties up, a type those below 0 down: they become one less");
     return true;
 }
 

@@ -261,10 +261,7 @@ static void set_step(Steps *t, size_t i) {
     if (!p->scaler)
         return;
     if (p->nearly)
-        diag_note(t->s->b.d, p->q->loc,
-                  "%s: its chain multiplies by the reciprocal of the scale, the type divides: ties "
-                  "may become the neighbouring integer",
-                  node_text(p->q));
+        scaling_by_reciprocal(t->s, p->q);
     node_absorb(p->q, p->scaler, t->s->b.pass);
     p->q->in[0] = p->x;
     scaling_leave(t->s, p->scaler);
