@@ -49,6 +49,8 @@ static bool infer(OpCtx *c) {
     if (x.kind != TYPE_TENSOR || x.rank < 3 || g.rank != x.rank)
         return true;
     Dim *dims = arena_copy(c->arena, x.dims, (size_t)x.rank * sizeof *dims);
+    if (x.dims[0].value < 0)
+        dims[0] = g.dims[0];
     for (int i = 2; i < x.rank; i++)
         dims[i] = g.dims[i - 1];
     c->out[0] = type_tensor(type_real_elem(x), x.rank, dims);

@@ -220,11 +220,12 @@ static bool gemm_verify(const OpCtx *c) {
 static bool gemm_infer(OpCtx *c) {
     const GemmAttrs *g = c->attrs;
     Type a = op_type(c, A), b = op_type(c, B);
-    if (a.rank != 2 || b.rank != 2)
+    bool a_known = a.rank == 2, b_known = b.rank == 2;
+    if ((!a_known && a.rank >= 0) || (!b_known && b.rank >= 0))
         return true;
     Dim *dims = NEW_ARRAY(c->arena, Dim, 2);
-    dims[0] = a.dims[g->transA != 0];
-    dims[1] = b.dims[!g->transB];
+    dims[0] = a_known ? a.dims[g->transA != 0] : dim_unknown();
+    dims[1] = b_known ? b.dims[!g->transB] : dim_unknown();
     c->out[0] = type_tensor(type_real_elem(a), 2, dims);
     return true;
 }
