@@ -105,6 +105,7 @@ bool job_compile(Job *j, Module *m) {
 bool job_raise(const Job *j, Module *m) {
     Job k = {.o = j->o,
              .d = j->d,
+             .form = FORM_FAKE,
              .ctx = {.d = j->d, .target = j->ctx.target, .library = j->ctx.library}};
     return take(steps_donor, &k, m);
 }

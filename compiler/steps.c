@@ -22,11 +22,6 @@ bool step_check_use(Job *j, Module *m) {
     return module_check_use(m, j->d);
 }
 
-/* Before any pass wonders why something is no constant. */
-bool step_check(Job *j, Module *m) {
-    return module_data_required(m, j->d) && module_check_use(m, j->d);
-}
-
 bool step_forget_file(Job *j, Module *m) {
     (void)j;
     module_forget_file(m);

@@ -131,13 +131,11 @@ void pass_forget_remarks(PassContext *c, const bool *of) {
     c->n_remarks = kept;
 }
 
-static void remark(PassContext *c, const Node *n, bool preferred, const char *fmt, va_list ap) {
+void pass_remark_why(PassContext *c, const Node *n, const char *why, bool preferred) {
     Arena *a = n->graph->module->arena;
     if (!first_remark(c, n))
         return;
-    char text[512];
-    vsnprintf(text, sizeof text, fmt, ap);
-    Remark r = {n, n->op, n->name, arena_strf(a, "%s", text).s, preferred};
+    Remark r = {n, n->op, n->name, arena_strf(a, "%s", why).s, preferred};
     ARENA_PUSH(a, c->remarks, c->n_remarks, c->cap_remarks, r);
 }
 
@@ -153,17 +151,12 @@ void pass_inexact(PassContext *c, const Node *n, const char *fmt, ...) {
 }
 
 void pass_remark(PassContext *c, const Node *n, const char *fmt, ...) {
+    char why[512];
     va_list ap;
     va_start(ap, fmt);
-    remark(c, n, false, fmt, ap);
+    vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
-}
-
-void pass_remark_preference(PassContext *c, const Node *n, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    remark(c, n, true, fmt, ap);
-    va_end(ap);
+    pass_remark_why(c, n, why, false);
 }
 
 DataPaths pass_data(PassContext *c) {

@@ -59,9 +59,8 @@ typedef struct PassContext {
 void pass_remark(PassContext *c, const Node *n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same of what could become it, and is better left as it is. */
-void pass_remark_preference(PassContext *c, const Node *n, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+/* `preferred`: it could become it, and is better left as it is. */
+void pass_remark_why(PassContext *c, const Node *n, const char *why, bool preferred);
 
 /* A type rounds otherwise than this node did: a note at its place, counted for the summary. */
 void pass_inexact(PassContext *c, const Node *n, const char *fmt, ...)

@@ -1,6 +1,6 @@
-/* What runtimes get wrong. A page says `wrong OP when PREDICATE then ...`; predicates are functions,
- * the rows of predicates.def. Of a node they ask as it is: float between DequantizeLinear and
- * QuantizeLinear, or on quantized types. */
+/* What runtimes get wrong. A page says `wrong OP when PREDICATE then ...`; predicates are
+ * functions, the rows of predicates.def. Of a node they ask as it is: float between
+ * DequantizeLinear and QuantizeLinear, or on quantized types. */
 #ifndef QXC_TARGET_FAULT_H
 #define QXC_TARGET_FAULT_H
 

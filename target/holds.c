@@ -17,8 +17,8 @@ bool target_stores(const TargetPage *t, ElemType e) {
 
 const char *target_refuses_quant(const TargetPage *t, const Value *v) {
     const Quant *q = v->type.quant;
-    bool settled = q->kind == QUANT_PARAMS ||
-                   (q->kind == QUANT_DYNAMIC && t->forms[TARGET_FORM_DYNAMIC]);
+    bool settled =
+        q->kind == QUANT_PARAMS || (q->kind == QUANT_DYNAMIC && t->forms[TARGET_FORM_DYNAMIC]);
     if (t->no_real && (!settled || q->expressed != ELEM_FLOAT))
         return t->no_real;
     if (!target_stores(t, q->storage))
@@ -44,27 +44,21 @@ static void check_value(Value *v, void *ctx) {
     const Quant *q = v->type.kind == TYPE_TENSOR ? v->type.quant : NULL;
     const char *why = q ? target_refuses_quant(c->t, v) : NULL;
     if (why)
-        c->ok = diag_error(c->d, v->loc, "'%s' is quantized to %s%s%s: %s",
-                           diag_name(c->d, v->name), elem_name(q->storage),
-                           q->n_axes ? ", scales along an axis" : "",
-                           c->t->zeros != TARGET_ZEROS_NONE || quant_zp_all_zero(q) ? "" : ", zero point not 0",
-                           why);
+        c->ok = diag_error(
+            c->d, v->loc, "'%s' is quantized to %s%s%s: %s", diag_name(c->d, v->name),
+            elem_name(q->storage), q->n_axes ? ", scales along an axis" : "",
+            c->t->zeros != TARGET_ZEROS_NONE || quant_zp_all_zero(q) ? "" : ", zero point not 0",
+            why);
 }
 
 bool target_lacks(const TargetPage *t, Str op) {
-    for (size_t i = 0; i < t->lacks.n; i++)
-        if (str_is(op, t->lacks.items[i]))
-            return true;
-    return false;
+    return target_names(&t->lacks, op);
 }
 
 static bool has_operator(const TargetPage *t, const Node *n) {
     if (str_is(n->domain, "qxc")) /* ours, which becomes operators of ONNX */
         return true;
-    for (size_t i = 0; domain_is_onnx(n->domain) && i < t->operators.n; i++)
-        if (str_is(n->op, t->operators.items[i]))
-            return true;
-    return false;
+    return domain_is_onnx(n->domain) && target_names(&t->operators, n->op);
 }
 
 /* What is to stay float is decided before; a model that came quantized has it all the same. */
@@ -84,20 +78,19 @@ static void check_graph(Graph *g, void *ctx) {
         warn_of_quantized(c, n, &site);
         if (!c->t->operators.n || has_operator(c->t, n) || !map_set(c->told, n->op, (void *)n))
             continue;
-        c->ok = diag_error(c->d, n->loc, "%s cannot run operator %s%s%s%s%s", c->t->runtime,
-                           diag_name(c->d, n->domain), n->domain.n ? "::" : "",
-                           diag_name(c->d, n->op), c->t->no_operator ? ": " : "",
-                           c->t->no_operator ? c->t->no_operator : "");
+        c->ok =
+            diag_error(c->d, n->loc, "%s cannot run operator %s%s%s%s%s", c->t->runtime,
+                       diag_name(c->d, n->domain), n->domain.n ? "::" : "", diag_name(c->d, n->op),
+                       c->t->no_operator ? ": " : "", c->t->no_operator ? c->t->no_operator : "");
     }
 }
 
 static void check_opset(const TargetPage *t, const Module *m, Diags *d) {
     int64_t opset = module_opset(m, STR(""));
     if (t->last_opset && (opset < t->first_opset || opset > t->last_opset))
-        diag_warning(d, LOC_NONE,
-                     "the result is at opset %lld; %s is known to load those from %lld to %lld",
-                     (long long)opset, t->runtime, (long long)t->first_opset,
-                     (long long)t->last_opset);
+        diag_warning(
+            d, LOC_NONE, "the result is at opset %lld; %s is known to load those from %lld to %lld",
+            (long long)opset, t->runtime, (long long)t->first_opset, (long long)t->last_opset);
 }
 
 bool target_check(const TargetPage *t, Module *m, Diags *d) {

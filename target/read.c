@@ -137,7 +137,8 @@ static bool at_end(PageReader *r) {
 /* target NAME "RUNTIME" */
 static bool read_header(PageReader *r) {
     if (!page_next_item(&r->x))
-        return diag_error(r->x.d, r->x.loc, "the page is empty: it begins with target NAME \"RUNTIME\"");
+        return diag_error(r->x.d, r->x.loc,
+                          "the page is empty: it begins with target NAME \"RUNTIME\"");
     if (!page_accept(r, "target"))
         return page_wrong(r, "a page begins with target NAME \"RUNTIME\"");
     if (r->x.kind != PAGE_NAME)
@@ -153,9 +154,10 @@ static bool check_page(PageReader *r) {
     for (size_t i = 0; i < N_TARGET_FORMS; i++)
         if (p->forms[i] && p->no_form[i])
             return diag_error(r->x.d, r->no_form_at[i], "this form is among the forms of the page");
-    return target_stores(p, p->activations.storage) || diag_error(r->x.d, r->activations_at,
-                               "activations are %s, which is none of the types of the page",
-                               elem_name(p->activations.storage));
+    return target_stores(p, p->activations.storage) ||
+           diag_error(r->x.d, r->activations_at,
+                      "activations are %s, which is none of the types of the page",
+                      elem_name(p->activations.storage));
 }
 
 const TargetPage *target_read(Arena *a, Diags *d, const char *name, Str text) {

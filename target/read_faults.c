@@ -33,8 +33,7 @@ bool read_fuses(PageReader *r) {
     Loc at = r->x.loc;
     Str as = STR_NONE, real = STR_NONE;
     size_t rule;
-    if (!page_operators(r, &ops) ||
-        !page_one_of(r, "rule", rules, 5, &rule) ||
+    if (!page_operators(r, &ops) || !page_one_of(r, "rule", rules, 5, &rule) ||
         (page_accept(r, "as") && !read_fused_name(r, &as)) ||
         (page_accept(r, "float") && !read_fused_name(r, &real)))
         return false;

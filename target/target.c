@@ -25,12 +25,18 @@ const TargetPage *target_find(Arena *a, const char *name, Diags *d) {
     return text.s ? target_read(a, d, arena_strf(a, "%s.target", name).s, text) : NULL;
 }
 
+bool target_names(const TargetNames *names, Str name) {
+    for (size_t i = 0; i < names->n; i++)
+        if (str_is(name, names->items[i]))
+            return true;
+    return false;
+}
+
 bool target_has_domain(const TargetPage *t, Str domain) {
     if (domain_is_onnx(domain) || str_is(domain, "ai.onnx.ml"))
         return true;
-    for (size_t i = 0; i < t->domains.n; i++)
-        if (str_is(domain, t->domains.items[i]))
-            return true;
+    if (target_names(&t->domains, domain))
+        return true;
     return t->own_domains && !str_is(domain, "com.microsoft");
 }
 
@@ -46,8 +52,5 @@ const TargetFusion *target_fusion(const TargetPage *t, const Node *n) {
 }
 
 bool target_quantizes_before(const TargetPage *t, const Node *n) {
-    for (size_t i = 0; i < t->before.n; i++)
-        if (node_is(n, t->before.items[i]))
-            return true;
-    return t->before.n == 0;
+    return !t->before.n || (domain_is_onnx(n->domain) && target_names(&t->before, n->op));
 }

@@ -58,9 +58,9 @@ typedef struct TargetFusion {
 } TargetFusion;
 
 typedef struct TargetPage {
-    const char *name;    /* as -target has it */
-    const char *runtime; /* in messages */
-    const char *about;   /* in a list of all */
+    const char *name;                /* as -target has it */
+    const char *runtime;             /* in messages */
+    const char *about;               /* in a list of all */
     int64_t first_opset, last_opset; /* that it loads; 0: not said */
     TargetNames domains;             /* besides ONNX's own */
     bool own_domains;                /* any but com.microsoft: plug-ins */
@@ -76,15 +76,15 @@ typedef struct TargetPage {
     const char *no_zero;
     TargetScales scales;
     const char *no_scales, *no_blocks; /* no_blocks: NULL where there are blocks */
-    bool no_floats; /* what has an integer form takes it, be 8 bits few for it */
+    bool no_floats;                    /* what has an integer form takes it, be 8 bits few for it */
     bool float_biases;                 /* biases are added in float */
-    bool no_integers; /* all operators between conversions compute on floats */
-    bool no_clip;      /* what is stored takes the whole range: nothing clips integers */
-    bool takes_relu;   /* fuses a Relu before a QuantizeLinear, whatever that cuts */
-    bool drops_relu;   /* does not, so a Relu that a Clip of the integers repeats goes */
-    bool no_dtype;     /* takes the type of a QuantizeLinear from its zero point alone */
-    bool kernels;      /* has the kernels of ort_kernels.def, and no others */
-    bool merges_names; /* reads `.`, `/` and `:` in names as `_` */
+    bool no_integers;                  /* all operators between conversions compute on floats */
+    bool no_clip;          /* what is stored takes the whole range: nothing clips integers */
+    bool takes_relu;       /* fuses a Relu before a QuantizeLinear, whatever that cuts */
+    bool drops_relu;       /* does not, so a Relu that a Clip of the integers repeats goes */
+    bool no_dtype;         /* takes the type of a QuantizeLinear from its zero point alone */
+    bool kernels;          /* has the kernels of ort_kernels.def, and no others */
+    bool merges_names;     /* reads `.`, `/` and `:` in names as `_` */
     TargetNames before;    /* operators that a QuantizeLinear stands before, and nowhere else; none:
                               wherever operators compute on integers */
     TargetType second;     /* of operand 1 of a product of activations */
@@ -108,6 +108,8 @@ const TargetPage *target_find(Arena *a, const char *name, Diags *d);
 /* A page from a text, which messages call `name`; NULL after errors, of which one run tells all. */
 const TargetPage *target_read(Arena *a, Diags *d, const char *name, Str text);
 
+bool target_names(const TargetNames *names, Str name); /* whether it is one of them */
+
 /* ONNX's own domains always are. */
 bool target_has_domain(const TargetPage *t, Str domain);
 bool target_has_microsoft(const TargetPage *t);
@@ -129,8 +131,8 @@ bool target_stores(const TargetPage *t, ElemType e);
 const char *target_refuses_quant(const TargetPage *t, const Value *v);
 /* Whether it wants this operator of ONNX spelled out with others. */
 bool target_lacks(const TargetPage *t, Str op);
-/* False after errors about quantized types and operators that it cannot hold. Warns of an opset that
- * the page does not name. */
+/* False after errors about quantized types and operators that it cannot hold. Warns of an opset
+ * that the page does not name. */
 bool target_check(const TargetPage *t, Module *m, Diags *d);
 
 #endif

@@ -64,7 +64,7 @@ static void mark_anchors(Graph *g, void *ctx) {
         if (why) {
             d->weights_only[n->id] = only_weights(d, n);
             if (n->n_out && n->out[0] && elem_is_float(type_real_elem(n->out[0]->type)))
-                (why_preferred(d, n) ? pass_remark_preference : pass_remark)(d->c, n, "%s", why);
+                pass_remark_why(d->c, n, why, why_preferred(d, n));
         } else if (!is_follower(n) || d->c->no_floats) {
             d->integer[n->id] = true;
         }
