@@ -89,22 +89,9 @@ static Value *bound(QuantBuild *b, const Quant *q, const char *suffix, int64_t v
 /* `op` of `x` and up to two constants, before `n`. */
 static Value *step(QuantBuild *b, Node *n, const char *op, Value *x, Value *y, Value *z, ElemType e,
                    Str base) {
-    Node *s = build_node(b, n->graph, "", op, z ? 3 : y ? 2 : 1, STR_NONE);
-    s->in[0] = x;
-    if (y)
-        s->in[1] = y;
-    if (z)
-        s->in[2] = z;
-    s->loc = n->loc;
-    node_from(s, n, b->pass);
-    if (str_is(s->op, "Cast"))
-        node_set_int(s, "to", e);
     Type t = real_type(x->type);
     t.elem = e;
-    node_add_output(s, 0, derived_name(b, base, arena_strf(b->a, "_%s", op).s), t);
-    node_insert_before(n, s);
-    op_resolve(s, b->d);
-    return s->out[0];
+    return build_step(b, n, op, OPERANDS(x, y, z), t, base);
 }
 
 static void become(QuantBuild *b, Node *n, const char *op, Value *x, Value *y) {

@@ -30,13 +30,9 @@ static Node *begin(Expand *e, const char *op, Value *const *operands, size_t n) 
     Str name = e->n->name;
     if (name.n && !first)
         name = unique_name(e->b.names, arena_strf(e->b.a, STR_FMT "_%s", STR_ARG(name), op));
-    Node *made = build_node(&e->b, e->n->graph, "", op, n, STR_NONE);
+    Node *made = build_node(&e->b, e->n, op, STR_NONE, operands, n);
     made->name = name; /* what computes most of it is what rules about it mean */
     e->named |= first;
-    for (size_t i = 0; i < n; i++)
-        made->in[i] = operands[i];
-    made->loc = e->n->loc;
-    node_from(made, e->n, e->b.pass);
     return made;
 }
 
@@ -54,7 +50,7 @@ Value *expand_op(Expand *e, const char *op, Value *const *operands, size_t n) {
 }
 
 Value *expand_int(Expand *e, const char *op, Value *x, Value *y, const char *attr, int64_t v) {
-    Node *made = begin(e, op, (Value *const[]){x, y}, y ? 2 : 1);
+    Node *made = begin(e, op, (Value *const[]){x, y}, 2);
     node_set_int(made, attr, v);
     return finish(e, made);
 }

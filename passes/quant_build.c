@@ -320,11 +320,53 @@ QuantParams quant_constants(QuantBuild *b, const Quant *q, Type t, Str base) {
 
 /* ---- nodes ---- */
 
-Node *build_node(QuantBuild *b, Graph *g, const char *domain, const char *op, size_t n_in,
-                 Str name) {
-    Node *n = node_new(g, *domain ? str_from(domain) : STR_NONE, str_from(op), n_in, 1);
+static Node *new_node(QuantBuild *b, Graph *g, const char *op, Str name, Value *const *in,
+                      size_t n_in) {
+    while (in && n_in && !in[n_in - 1])
+        n_in--;
+    Node *n = node_new(g, STR_NONE, str_from(op), n_in, 1);
+    for (size_t i = 0; in && i < n_in; i++)
+        n->in[i] = in[i];
     n->name = name.n ? unique_name(b->names, name) : name;
     return n;
+}
+
+Node *build_node(QuantBuild *b, const Node *of, const char *op, Str name, Value *const *in,
+                 size_t n_in) {
+    Node *n = new_node(b, of->graph, op, name, in, n_in);
+    n->loc = of->loc;
+    node_from(n, of, b->pass);
+    return n;
+}
+
+Node *build_node_for(QuantBuild *b, const Value *of, const char *op, Str name, Value *const *in,
+                     size_t n_in) {
+    Node *n = new_node(b, of->graph, op, name, in, n_in);
+    n->loc = of->loc;
+    node_from_value(n, of, b->pass);
+    return n;
+}
+
+Value *build_before(QuantBuild *b, Node *at, Node *n, Str base, const char *suffix, Type t) {
+    node_add_output(n, 0, derived_name(b, base, suffix), t);
+    node_insert_before(at, n);
+    op_resolve(n, b->d);
+    return n->out[0];
+}
+
+Value *build_step(QuantBuild *b, Node *at, const char *op, Value *const *in, size_t n_in, Type t,
+                  Str base) {
+    Node *n = build_node(b, at, op, STR_NONE, in, n_in);
+    if (strcmp(op, "Cast") == 0)
+        node_set_int(n, "to", t.elem);
+    return build_before(b, at, n, base, arena_strf(b->a, "_%s", op).s, t);
+}
+
+void build_in_place(QuantBuild *b, Node *n, Node *to) {
+    node_take_result(to, 0, n->out[0]);
+    node_insert_before(n, to);
+    node_remove(n);
+    op_resolve(to, b->d);
 }
 
 bool leaves_range(const Node *n) {

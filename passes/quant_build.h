@@ -88,9 +88,27 @@ Value *build_float(QuantBuild *b, Str base, const char *suffix, float v);
 /* A QuantizeLinear to a small floating-point type with saturate=0: numbers beyond the largest
  * become infinity or NaN, which the type does not say. */
 bool leaves_range(const Node *n);
-/* A resolved, unlinked node of one result. */
-Node *build_node(QuantBuild *b, Graph *g, const char *domain, const char *op, size_t n_in,
-                 Str name);
+/* ---- new nodes of one result ---- */
+
+#define OPERANDS(...)                                                                              \
+    (Value *const[]){__VA_ARGS__}, sizeof((Value *const[]){__VA_ARGS__}) / sizeof(Value *)
+
+/* Unlinked, not resolved yet, of ONNX's own domain; made from `of`, and of its graph and place in
+ * the text. It has the operands up to the last that is not NULL; without `in`, that many to fill
+ * in. A name is made unique. */
+Node *build_node(QuantBuild *b, const Node *of, const char *op, Str name, Value *const *in,
+                 size_t n_in);
+/* The same, made from a value. */
+Node *build_node_for(QuantBuild *b, const Value *of, const char *op, Str name, Value *const *in,
+                     size_t n_in);
+/* Its result base_suffix; it stands before `at` then, and is resolved. */
+Value *build_before(QuantBuild *b, Node *at, Node *n, Str base, const char *suffix, Type t);
+/* All of that: the result base_op of an operator without attributes, but for a Cast's. */
+Value *build_step(QuantBuild *b, Node *at, const char *op, Value *const *in, size_t n_in, Type t,
+                  Str base);
+/* `to` makes the first result of `n`, in its place. */
+void build_in_place(QuantBuild *b, Node *n, Node *to);
+
 /* Turns `n` into ONNX's form: operands scale and zero point, axis and block_size. */
 void state_params(QuantBuild *b, Node *n, const Quant *q, Type t, Str base);
 /* Turns `n` into our form: one operand, no attributes but saturate=0. */

@@ -33,11 +33,9 @@ static Value *dequantize(Lower *l, Value *v, Node *user, bool inside) {
     Value *x = lower_ints(l, v);
     const Quant *q = lower_quant(l, v);
     Str base = base_name(v->name);
-    Node *n = build_node(&l->b, inside ? user->graph : x->graph, "", "DequantizeLinear", 1,
-                         conversion_name(l, base, "DequantizeLinear"));
-    n->loc = v->loc;
-    node_from_value(n, v, l->b.pass);
-    n->in[0] = x;
+    Node *n = build_node_for(&l->b, v, "DequantizeLinear",
+                             conversion_name(l, base, "DequantizeLinear"), OPERANDS(x));
+    n->graph = inside ? user->graph : x->graph;
     Type t = x->type;
     t.quant = NULL;
     t.tilde = false;
@@ -125,10 +123,8 @@ void lower_float_result(Lower *l, Node *n, size_t i) {
     bool keep = !l->qop && !uses_is_output(l->uses, y); /* the float value keeps the name */
     Str base = base_name(y->name);
     Type real = real_type(y->type);
-    Node *to = build_node(&l->b, n->graph, "", "QuantizeLinear", 1,
-                          conversion_name(l, base, "QuantizeLinear"));
-    to->loc = n->loc;
-    node_from(to, n, l->b.pass);
+    Node *to = build_node(&l->b, n, "QuantizeLinear", conversion_name(l, base, "QuantizeLinear"),
+                          OPERANDS(y));
     node_insert_after(n, to);
     l->types[y->id] = keep ? real : plain_type(l, y);
     if (keep) {

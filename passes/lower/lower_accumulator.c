@@ -49,21 +49,14 @@ static Value *weight_zero_point(Lower *l, const Value *w, const Quant *q) {
 
 static void lower_product(Lower *l, Node *n) {
     Value *x = n->in[0], *w = n->in[n->def->quant.mac.weight];
-    Node *to = build_node(&l->b, n->graph, "", "MatMulInteger", 4, lower_quant_name(l, n));
-    to->loc = n->loc;
+    Value *zp = weight_zero_point(l, w, lower_quant(l, w));
+    Node *to = build_node(&l->b, n, "MatMulInteger", lower_quant_name(l, n),
+                          OPERANDS(lower_ints(l, x), lower_ints(l, w), NULL, zp));
     to->doc = n->doc;
     to->meta = n->meta;
-    node_from(to, n, l->b.pass);
     QuantParams p = quant_constants(&l->b, lower_quant(l, x), x->type, base_name(x->name));
-    to->in[0] = lower_ints(l, x);
-    to->in[1] = lower_ints(l, w);
     to->in[2] = spelled_params(l, x, to, p).zp;
-    to->in[3] = weight_zero_point(l, w, lower_quant(l, w));
-    to->out[0] = n->out[0];
-    to->out[0]->def = to;
-    node_insert_before(n, to);
-    node_remove(n);
-    op_resolve(to, l->b.d);
+    build_in_place(&l->b, n, to);
     lower_result(l, to, 0);
 }
 
@@ -97,21 +90,9 @@ bool lower_accumulator_to_float(Lower *l, Node *n) {
     int64_t count = (int64_t)q->n_scale;
     Value *scale = build_floats(&l->b, base_name(y->name), "_scales", ELEM_FLOAT, q->n_axes != 0,
                                 &count, q->scale);
-    Node *cast = build_node(&l->b, n->graph, "", "Cast", 1, STR_NONE);
-    Node *mul = build_node(&l->b, n->graph, "", "Mul", 2, n->name);
-    cast->loc = mul->loc = n->loc;
-    node_from(cast, n, l->b.pass);
-    node_from(mul, n, l->b.pass);
-    cast->in[0] = x;
+    Node *cast = build_node(&l->b, n, "Cast", STR_NONE, OPERANDS(x));
     node_set_int(cast, "to", ELEM_FLOAT);
-    mul->in[0] = node_add_output(cast, 0, derived_name(&l->b, base_name(y->name), "_cast"),
-                                 real_type(y->type));
-    mul->in[1] = scale;
-    node_take_result(mul, 0, y);
-    node_insert_before(n, cast);
-    node_insert_before(n, mul);
-    node_remove(n);
-    op_resolve(cast, l->b.d);
-    op_resolve(mul, l->b.d);
+    Value *sums = build_before(&l->b, n, cast, base_name(y->name), "_cast", real_type(y->type));
+    build_in_place(&l->b, n, build_node(&l->b, n, "Mul", n->name, OPERANDS(sums, scale)));
     return true;
 }

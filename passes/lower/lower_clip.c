@@ -15,32 +15,22 @@ bool lower_clips_behind(Lower *l, const Quant *q, const Value *y) {
 
 void lower_clip_behind(Lower *l, Node *quantize, const Quant *q, Str base) {
     Value *y = quantize->out[0];
-    Node *n = build_node(&l->b, quantize->graph, "", "Clip", 3,
-                         arena_strf(l->b.a, STR_FMT "_Clip", STR_ARG(base)));
     q = onnx_quant(&l->b, q);
-    quantize->out[0] = NULL;
-    n->in[0] = node_add_output(quantize, 0, derived_name(&l->b, base, "_wide"),
-                               integer_type(y->type, q, false));
-    n->in[1] = build_int(&l->b, base, "_min", q->storage, quant_lo(q));
-    n->in[2] = build_int(&l->b, base, "_max", q->storage, quant_hi(q));
-    node_take_result(n, 0, y);
-    n->loc = quantize->loc;
-    node_from(n, quantize, l->b.pass);
-    node_insert_after(quantize, n);
+    Str wide = derived_name(&l->b, base, "_wide");
+    Value *lo = build_int(&l->b, base, "_min", q->storage, quant_lo(q)),
+          *hi = build_int(&l->b, base, "_max", q->storage, quant_hi(q));
+    Node *n = build_node(&l->b, quantize, "Clip",
+                         arena_strf(l->b.a, STR_FMT "_Clip", STR_ARG(base)), OPERANDS(y, lo, hi));
+    node_follow(quantize, 0, n, wide, integer_type(y->type, q, false));
     op_resolve(n, l->b.d);
 }
 
-static Value *clip_node(Lower *l, Value *x, Node *before, const char *op, size_t n_in, Str base) {
-    Node *n = build_node(&l->b, before->graph, "", op, n_in,
-                         arena_strf(l->b.a, STR_FMT "_%s", STR_ARG(base), op));
-    n->in[0] = x;
+static Value *clip_node(Lower *l, Value *x, Node *before, const char *op, Value *lo, Value *hi,
+                        Str base) {
+    Str name = arena_strf(l->b.a, STR_FMT "_%s", STR_ARG(base), op);
+    Node *n = build_node_for(&l->b, x, op, name, OPERANDS(x, lo, hi));
     n->loc = before->loc;
-    node_from_value(n, x, l->b.pass);
-    node_add_output(
-        n, 0, derived_name(&l->b, arena_strf(l->b.a, STR_FMT "_%s", STR_ARG(base), op), "_Output"),
-        real_type(x->type));
-    node_insert_before(before, n);
-    return n->out[0];
+    return build_before(&l->b, before, n, name, "_Output", real_type(x->type));
 }
 
 /* One bound of the range as a real number, for every entry of the parameters. */
@@ -66,7 +56,7 @@ Value *lower_clip_before(Lower *l, Value *x, const Quant *q, Node *quantize, Str
     int64_t opset = module_opset(l->b.m, STR(""));
     Type t = real_type(x->type);
     if (!q->n_axes && opset < 11) {
-        Value *y = clip_node(l, x, quantize, "Clip", 1, base);
+        Value *y = clip_node(l, x, quantize, "Clip", NULL, NULL, base);
         node_set_float(y->def, "min", (float)(q->lo - quant_zp(q, 0)) * quant_scale(q, 0));
         node_set_float(y->def, "max", (float)(q->hi - quant_zp(q, 0)) * quant_scale(q, 0));
         op_resolve(y->def, l->b.d);
@@ -74,13 +64,8 @@ Value *lower_clip_before(Lower *l, Value *x, const Quant *q, Node *quantize, Str
     }
     Value *lo = range_bound(l, q, t, "_min", q->lo, base);
     Value *hi = range_bound(l, q, t, "_max", q->hi, base);
-    Value *y = clip_node(l, x, quantize, q->n_axes ? "Max" : "Clip", q->n_axes ? 2 : 3, base);
-    y->def->in[1] = lo;
-    if (q->n_axes) {
-        op_resolve(y->def, l->b.d);
-        y = clip_node(l, y, quantize, "Min", 2, base);
-    }
-    y->def->in[q->n_axes ? 1 : 2] = hi;
-    op_resolve(y->def, l->b.d);
-    return y;
+    if (!q->n_axes)
+        return clip_node(l, x, quantize, "Clip", lo, hi, base);
+    Value *y = clip_node(l, x, quantize, "Max", lo, NULL, base);
+    return clip_node(l, y, quantize, "Min", hi, NULL, base);
 }

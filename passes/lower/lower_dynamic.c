@@ -100,77 +100,49 @@ static Value *bias_of(Lower *l, const Product *p, const Value *bias) {
 
 /* ---- nodes ---- */
 
-static Node *make(Lower *l, const Product *p, const char *domain, const char *op, size_t n_in,
-                  Str name) {
-    Node *n = build_node(&l->b, p->n->graph, domain, op, n_in, name);
-    n->loc = p->n->loc;
-    node_from(n, p->n, l->b.pass);
-    node_insert_before(p->n, n);
-    return n;
-}
-
 static Value *step(Lower *l, const Product *p, const char *op, Value *a, Value *b, ElemType e) {
-    Node *n = make(l, p, "", op, b ? 2 : 1, STR_NONE);
-    n->in[0] = a;
-    if (b)
-        n->in[1] = b;
-    else
-        node_set_int(n, "to", e);
     Type t = p->y->type;
     t.elem = e;
-    node_add_output(n, 0, derived_name(&l->b, p->y->name, arena_strf(l->b.a, "_%s", op).s), t);
-    op_resolve(n, l->b.d);
-    return n->out[0];
-}
-
-static void finish(Lower *l, Product *p, Node *last) {
-    node_take_result(last, 0, p->y);
-    node_remove(p->n);
-    op_resolve(last, l->b.d);
+    return build_step(&l->b, p->n, op, OPERANDS(a, b), t, p->y->name);
 }
 
 static void lower_standard(Lower *l, Product *p) {
     Node *n =
-        make(l, p, "", p->conv ? "ConvInteger" : "MatMulInteger", 4, lower_quant_name(l, p->n));
-    Value *in[] = {p->x, p->w, p->dynamic->out[2], p->zp};
-    memcpy(n->in, in, sizeof in);
+        build_node(&l->b, p->n, p->conv ? "ConvInteger" : "MatMulInteger",
+                   lower_quant_name(l, p->n), OPERANDS(p->x, p->w, p->dynamic->out[2], p->zp));
     if (p->conv) {
         n->n_attrs = p->n->n_attrs;
         n->attrs = arena_copy(l->b.a, p->n->attrs, p->n->n_attrs * sizeof *p->n->attrs);
     }
     Type t = p->y->type;
     t.elem = ELEM_INT32;
-    node_add_output(n, 0, derived_name(&l->b, p->y->name, "_integer"), t);
-    op_resolve(n, l->b.d);
-    Value *real = step(l, p, "Cast", n->out[0], NULL, ELEM_FLOAT);
+    Value *sums = build_before(&l->b, p->n, n, p->y->name, "_integer", t);
+    Value *real = step(l, p, "Cast", sums, NULL, ELEM_FLOAT);
     Value *scale = step(l, p, "Mul", p->dynamic->out[1], p->scale, ELEM_FLOAT);
     scale->name = derived_name(&l->b, p->y->name, "_scales");
     scale->type = p->scale->type;
     Value *y = step(l, p, "Mul", real, scale, ELEM_FLOAT);
     if (p->bias)
         y = step(l, p, "Add", y, p->bias, ELEM_FLOAT);
-    finish(l, p, y->def);
+    node_take_result(y->def, 0, p->y);
+    node_remove(p->n);
 }
 
 static void lower_microsoft(Lower *l, Product *p) {
     bool alone = uses_only_node(l->uses, p->n->in[0]) == p->n;
-    Node *n = make(l, p, "com.microsoft", alone ? "DynamicQuantizeMatMul" : "MatMulIntegerToFloat",
-                   alone ? 4 : 6, lower_quant_name(l, p->n));
-    if (alone) {
-        Value *in[] = {p->dynamic->in[0], p->w, p->scale, p->zp};
-        memcpy(n->in, in, sizeof in);
-    } else {
-        Value *in[] = {p->x, p->w, p->dynamic->out[1], p->scale, p->dynamic->out[2], p->zp};
-        memcpy(n->in, in, sizeof in);
-    }
-    if (p->bias)
-        node_add_input(n, p->bias);
+    Str name = lower_quant_name(l, p->n);
+    Node *n = alone ? build_node(&l->b, p->n, "DynamicQuantizeMatMul", name,
+                                 OPERANDS(p->dynamic->in[0], p->w, p->scale, p->zp, p->bias))
+                    : build_node(&l->b, p->n, "MatMulIntegerToFloat", name,
+                                 OPERANDS(p->x, p->w, p->dynamic->out[1], p->scale,
+                                          p->dynamic->out[2], p->zp, p->bias));
+    n->domain = STR("com.microsoft");
     module_import_microsoft(l->b.m);
     if (alone) {
         node_absorb(n, p->dynamic, l->b.pass);
         node_remove(p->dynamic);
     }
-    finish(l, p, n);
+    build_in_place(&l->b, p->n, n);
 }
 
 /* ---- which form ---- */

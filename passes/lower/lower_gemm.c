@@ -63,24 +63,16 @@ static Type matrix_of_pixels(Lower *l, Type t, const Quant *q) {
     return integer_type(type_tensor(q->storage, 4, dims), q, true);
 }
 
-static Node *unsqueeze(Lower *l, Node *at, Value *x, const Quant *q, Type t) {
+static Value *unsqueeze(Lower *l, Node *at, Value *x, const Quant *q, Type t) {
     static const int64_t axes[] = {2, 3};
     bool operand = module_opset(l->b.m, STR("")) >= 13;
-    Node *n = build_node(&l->b, at->graph, "", "Unsqueeze", operand ? 2 : 1, STR_NONE);
-    n->in[0] = x;
-    if (operand)
-        n->in[1] = build_const(&l->b, x->name, "_axes", ELEM_INT64, 1, (const int64_t[]){2}, axes);
-    else
+    Value *places =
+        operand ? build_const(&l->b, x->name, "_axes", ELEM_INT64, 1, (const int64_t[]){2}, axes)
+                : NULL;
+    Node *n = build_node(&l->b, at, "Unsqueeze", STR_NONE, OPERANDS(x, places));
+    if (!operand)
         node_set_ints(n, "axes", axes, 2);
-    node_add_output(n, 0, derived_name(&l->b, x->name, "_pixels"), matrix_of_pixels(l, t, q));
-    return n;
-}
-
-static void place(Lower *l, Node *at, Node *n) {
-    n->loc = at->loc;
-    node_from(n, at, l->b.pass);
-    node_insert_before(at, n);
-    op_resolve(n, l->b.d);
+    return build_before(&l->b, at, n, x->name, "_pixels", matrix_of_pixels(l, t, q));
 }
 
 bool lower_gemm_as_conv(Lower *l, Node *n) {
@@ -88,26 +80,20 @@ bool lower_gemm_as_conv(Lower *l, Node *n) {
     if (!read(l, n, &g))
         return false;
     Value *y = n->out[0], *x = n->in[0];
-    Node *u = unsqueeze(l, n, lower_ints(l, x), g.x, x->type);
-    Node *c =
-        build_node(&l->b, n->graph, "", "QLinearConv", g.bias ? 9 : 8, lower_quant_name(l, n));
+    Value *u = unsqueeze(l, n, lower_ints(l, x), g.x, x->type);
+    Str name = lower_quant_name(l, n);
     Value *w = reshaped(l, n->in[1], 4, (const int64_t[]){g.m, g.k, 1, 1}, g.m, g.k, !g.trans_b);
     QuantParams px = quant_constants(&l->b, g.x, x->type, base_name(x->name));
     QuantParams pw = quant_constants(&l->b, w->type.quant, w->type, base_name(n->in[1]->name));
     QuantParams py = quant_constants(&l->b, g.y, y->type, base_name(y->name));
-    Value *in[] = {u->out[0], px.scale, px.zp, w, pw.scale, pw.zp, py.scale, py.zp, NULL};
-    if (g.bias)
-        in[8] = reshaped(l, g.bias, 1, &g.m, 1, g.m, false);
-    memcpy(c->in, in, c->n_in * sizeof *in);
-    node_add_output(c, 0, derived_name(&l->b, base_name(y->name), "_pixels"),
-                    matrix_of_pixels(l, y->type, g.y));
-    Node *f = build_node(&l->b, n->graph, "", "Flatten", 1, STR_NONE);
-    f->in[0] = c->out[0];
-    node_take_result(f, 0, y);
-    place(l, n, u);
-    place(l, n, c);
-    place(l, n, f);
+    Value *bias = g.bias ? reshaped(l, g.bias, 1, &g.m, 1, g.m, false) : NULL;
+    Node *conv =
+        build_node(&l->b, n, "QLinearConv", name,
+                   OPERANDS(u, px.scale, px.zp, w, pw.scale, pw.zp, py.scale, py.zp, bias));
+    Value *pixels = build_before(&l->b, n, conv, base_name(y->name), "_pixels",
+                                 matrix_of_pixels(l, y->type, g.y));
+    Node *f = build_node(&l->b, n, "Flatten", STR_NONE, OPERANDS(pixels));
+    build_in_place(&l->b, n, f);
     lower_result(l, f, 0);
-    node_remove(n);
     return true;
 }

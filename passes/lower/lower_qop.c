@@ -28,19 +28,13 @@ static void trim_operands(Node *n) {
 }
 
 static void replace_node(Node *old, Node *with) {
-    with->loc = old->loc;
     with->doc = old->doc;
     with->meta = old->meta;
-    node_from(with, old, "lower-qop");
     const Origin *o = with->from.n == 1 ? with->from.from : NULL;
     if (o && str_eq(o->op, with->op) && str_eq(o->name, with->name) && o->name.n)
         with->from = (Provenance){0}; /* it is what it was before raising */
     node_insert_before(old, with);
     node_remove(old);
-}
-
-static void take_result(Node *n, size_t i, Value *y) {
-    node_take_result(n, i, y);
 }
 
 static void copy_attrs(Lower *l, const Node *from, Node *to) {
@@ -55,12 +49,10 @@ static void use_microsoft(Lower *l, const char *domain) {
 
 static Node *clip_integers(Lower *l, Node *n, Value *x, int64_t lo, int64_t hi) {
     Str base = base_name(n->out[0]->name);
-    Node *to = build_node(&l->b, n->graph, "", "Clip", 3, lower_quant_name(l, n));
     ElemType e = onnx_quant(&l->b, lower_quant(l, n->out[0]))->storage;
-    to->in[0] = x;
-    to->in[1] = build_int(&l->b, base, "_min", e, lo);
-    to->in[2] = build_int(&l->b, base, "_max", e, hi);
-    return to;
+    Value *min = build_int(&l->b, base, "_min", e, lo),
+          *max = build_int(&l->b, base, "_max", e, hi);
+    return build_node(&l->b, n, "Clip", lower_quant_name(l, n), OPERANDS(x, min, max));
 }
 
 /* QOperators saturate to the whole range of their type: where less of it is used, `to`, which takes
@@ -69,16 +61,14 @@ static void clip_result(Lower *l, Node *n, Node *to) {
     Value *y = n->out[0];
     const Quant *q = lower_quant(l, y);
     if (!q || !quant_narrowed(q)) {
-        take_result(to, 0, y);
+        node_take_result(to, 0, y);
         lower_result(l, to, 0);
         return;
     }
     Value *wide = node_add_output(to, 0, derived_name(&l->b, base_name(y->name), "_wide"),
                                   integer_type(y->type, onnx_quant(&l->b, q), false));
     Node *clip = clip_integers(l, n, wide, quant_lo(q), quant_hi(q));
-    clip->loc = n->loc;
-    node_from(clip, n, "lower-qop");
-    take_result(clip, 0, y);
+    node_take_result(clip, 0, y);
     lower_result(l, clip, 0);
     node_insert_after(n, clip);
     op_resolve(clip, l->b.d);
@@ -88,7 +78,8 @@ static void lower_qoperator(Lower *l, Node *n) {
     const QopForm *f = &n->def->qop;
     QopLayout at;
     qop_layout(f, n->n_in, &at, l->b.a);
-    Node *to = build_node(&l->b, n->graph, f->domain, f->op, at.n_operands, lower_quant_name(l, n));
+    Node *to = build_node(&l->b, n, f->op, lower_quant_name(l, n), NULL, at.n_operands);
+    to->domain = *f->domain ? str_from(f->domain) : STR_NONE;
     for (size_t i = 0; i < n->n_in; i++) {
         if (!n->in[i])
             continue;
@@ -124,13 +115,13 @@ static bool is_integer_to_float(const Lower *l, const Node *n) {
 
 /* Both scales come before both zero points. */
 static void lower_integer_to_float(Lower *l, Node *n) {
-    Node *to = build_node(&l->b, n->graph, "com.microsoft", "MatMulIntegerToFloat", 6,
-                          lower_quant_name(l, n));
+    Node *to = build_node(&l->b, n, "MatMulIntegerToFloat", lower_quant_name(l, n), NULL, 6);
+    to->domain = STR("com.microsoft");
     for (int i = 0; i < 2; i++) {
         to->in[i] = lower_ints(l, n->in[i]);
         put_params(l, to, 2 + i, 4 + i, n->in[i]);
     }
-    take_result(to, 0, n->out[0]);
+    node_take_result(to, 0, n->out[0]);
     replace_node(n, to);
     use_microsoft(l, "com.microsoft");
     op_resolve(to, l->b.d);
@@ -208,7 +199,7 @@ static const char *lower_clamp(Lower *l, Node *n) {
     const Quant *ints = onnx_quant(&l->b, q);
     Node *to = clip_integers(l, n, lower_ints(l, n->in[0]), quant_of_real(ints, 0, lo),
                              quant_of_real(ints, 0, hi));
-    take_result(to, 0, n->out[0]);
+    node_take_result(to, 0, n->out[0]);
     lower_result(l, to, 0);
     replace_node(n, to);
     op_resolve(to, l->b.d);

@@ -117,10 +117,7 @@ static void dress(Lower *l, Node *n, const Node *note, const Quant *q) {
 
 /* One more node of the kind that lowering made, from x. */
 static Node *another(Lower *l, const char *op, Value *x, const Quant *q, Type t, Value *v) {
-    Node *n = build_node(&l->b, x->graph, "", op, 1, STR_NONE);
-    n->in[0] = x;
-    n->loc = v->loc;
-    node_from_value(n, v, l->b.pass);
+    Node *n = build_node_for(&l->b, v, op, STR_NONE, OPERANDS(x));
     node_add_output(n, 0, derived_name(&l->b, v->name, "_again"), t);
     state_params(&l->b, n, q, notes_dq(n) ? x->type : t, v->name);
     return n;

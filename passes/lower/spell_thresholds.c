@@ -25,18 +25,10 @@ enum { MIN_OPSET = 13 };
 static Value *make(Spell *s, const char *op, Value *x, Value *y, Type t, const char *attr,
                    int64_t value) {
     Str name = arena_strf(s->b.a, STR_FMT "_%s", STR_ARG(s->n->out[0]->name), op);
-    Node *to = build_node(&s->b, s->n->graph, "", op, y ? 2 : 1, name);
-    to->loc = s->n->loc;
-    node_from(to, s->n, s->b.pass);
-    to->in[0] = x;
-    if (y)
-        to->in[1] = y;
-    node_add_output(to, 0, derived_name(&s->b, name, "_Output"), t);
-    node_insert_before(s->n, to);
+    Node *to = build_node(&s->b, s->n, op, name, OPERANDS(x, y));
     if (attr)
         node_set_int(to, attr, value);
-    op_resolve(to, s->b.d);
-    return to->out[0];
+    return build_before(&s->b, s->n, to, name, "_Output", t);
 }
 
 /* [channels, n], with the dimensions between where the channels are not the last of x. */

@@ -36,10 +36,9 @@ static Value *float_of(Wide *w, Value *v, Node *user) {
     if (w->floats[v->id])
         return w->floats[v->id];
     Str base = base_name(v->name);
-    Node *n = build_node(&w->b, v->graph, "", "DequantizeLinear", 1,
-                         arena_strf(w->b.a, STR_FMT "_DequantizeLinear", STR_ARG(base)));
-    n->loc = v->loc;
-    n->in[0] = v;
+    Node *n =
+        build_node_for(&w->b, v, "DequantizeLinear",
+                       arena_strf(w->b.a, STR_FMT "_DequantizeLinear", STR_ARG(base)), OPERANDS(v));
     node_add_output(n, 0, derived_name(&w->b, base, "_dequantized"), real_type(v->type));
     place_behind(v, n, user);
     op_resolve(n, w->b.d);
@@ -52,8 +51,9 @@ static void float_result(Wide *w, Node *n, size_t i) {
     if (!op_quant(y))
         return;
     Str base = base_name(y->name);
-    Node *to = build_node(&w->b, n->graph, "", "QuantizeLinear", 1,
-                          arena_strf(w->b.a, STR_FMT "_QuantizeLinear", STR_ARG(base)));
+    Node *to =
+        build_node(&w->b, n, "QuantizeLinear",
+                   arena_strf(w->b.a, STR_FMT "_QuantizeLinear", STR_ARG(base)), OPERANDS(y));
     node_follow(n, i, to, derived_name(&w->b, base, "_float"), real_type(y->type));
     op_resolve(to, w->b.d);
 }

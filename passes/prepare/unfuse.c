@@ -59,7 +59,6 @@ static bool find(const Node *n, Fused *f) {
 static Node *follow(QuantBuild *b, Node *last, Node *to, const char *suffix) {
     Value *y = last->out[0];
     Type between = y->type.kind == TYPE_TENSOR ? real_type(y->type) : y->type;
-    node_from(to, last, PASS_NAME);
     node_follow(last, 0, to, derived_name(b, y->name, suffix), between);
     return to;
 }
@@ -86,11 +85,11 @@ static void take_apart(QuantBuild *b, Node *n, const Fused *f) {
     if (n->n_in == Z && !n->in[B])
         n->n_in = B;
     if (added) {
-        last = follow(b, last, build_node(b, n->graph, "", "Add", 2, STR_NONE), "_product");
-        last->in[1] = added;
+        last = follow(b, last, build_node(b, n, "Add", STR_NONE, OPERANDS(n->out[0], added)),
+                      "_product");
     }
     if (f->active) {
-        Node *a = build_node(b, n->graph, "", activations[f->kind].op, 1, STR_NONE);
+        Node *a = build_node(b, last, activations[f->kind].op, STR_NONE, OPERANDS(last->out[0]));
         last = follow(b, last, a, added ? "_sum" : "_product");
         state_activation(b, a, f);
     }

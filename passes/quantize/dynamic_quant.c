@@ -56,11 +56,8 @@ static Value *quantized_input(Dynamic *d, Node *n, Value *x) {
                  .scale_type = q->scale_type,
                  .lo = q->lo,
                  .hi = q->hi};
-    Node *to = build_node(&d->b, x->graph, "", "QuantizeLinear", 1,
-                          arena_strf(d->b.a, STR_FMT "_QuantizeLinear", STR_ARG(x->name)));
-    to->loc = n->loc;
-    node_from_value(to, x, d->b.pass);
-    to->in[0] = x;
+    Str name = arena_strf(d->b.a, STR_FMT "_QuantizeLinear", STR_ARG(x->name));
+    Node *to = build_node_for(&d->b, x, "QuantizeLinear", name, OPERANDS(x));
     node_add_output(to, 0, derived_name(&d->b, x->name, "_quantized"), type_quantized(x->type, q));
     place_behind(x, to, n);
     op_resolve(to, d->b.d);

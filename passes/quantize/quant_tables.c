@@ -61,9 +61,8 @@ static void look_up_integers(Tables *t, Node *n, Value *ints) {
     Quant *q = quant_copy(t->b.a, op_moved_quant(&c, n->def, ints->type.quant));
     q->alias = derived_name(&t->b, y->name, "_quantized");
     module_add_quant(t->m, q);
-    Node *back = build_node(&t->b, n->graph, "", "DequantizeLinear", 1,
-                            arena_strf(t->b.a, STR_FMT "_DequantizeLinear", STR_ARG(y->name)));
-    node_from(back, n, t->b.pass);
+    Str name = arena_strf(t->b.a, STR_FMT "_DequantizeLinear", STR_ARG(y->name));
+    Node *back = build_node(&t->b, n, "DequantizeLinear", name, OPERANDS(y));
     node_follow(n, 0, back, q->alias, type_quantized(y->type, q));
     op_resolve(back, t->b.d);
 }

@@ -17,29 +17,18 @@ Type real_of_type(Type t) {
 }
 
 Node *node_of(Reals *r, const Node *n, const char *op, Value *x, Value *y) {
-    Node *made =
-        build_node(&r->b, n->graph, "", op, y ? 2 : 1,
-                   n->name.n ? arena_strf(r->b.a, STR_FMT "_%s", STR_ARG(n->name), op) : STR_NONE);
-    made->loc = n->loc;
-    made->in[0] = x;
-    if (y)
-        made->in[1] = y;
-    node_from(made, n, r->b.pass);
-    return made;
+    Str name = n->name.n ? arena_strf(r->b.a, STR_FMT "_%s", STR_ARG(n->name), op) : STR_NONE;
+    return build_node(&r->b, n, op, name, OPERANDS(x, y));
 }
 
 Value *before(Reals *r, Node *n, const char *op, Value *x, Value *y) {
-    Node *made = node_of(r, n, op, x, y);
-    node_add_output(made, 0, derived_name(&r->b, n->out[0]->name, arena_strf(r->b.a, "_%s", op).s),
-                    real_of_type(x->type));
-    node_insert_before(n, made);
-    op_resolve(made, r->b.d);
-    return made->out[0];
+    return build_before(&r->b, n, node_of(r, n, op, x, y), n->out[0]->name,
+                        arena_strf(r->b.a, "_%s", op).s, real_of_type(x->type));
 }
 
 void make_real(Reals *r, Node *n, size_t i) {
     Value *y = n->out[i];
-    Node *cast = node_of(r, n, "Cast", NULL, NULL);
+    Node *cast = node_of(r, n, "Cast", y, NULL);
     n->out[i] = NULL;
     Value *real =
         node_add_output(n, i, derived_name(&r->b, y->name, "_real"), real_of_type(y->type));

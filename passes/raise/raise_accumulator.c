@@ -91,7 +91,7 @@ static Value *origin(Value *v) {
 /* A DequantizeLinear of the product's data, for its parameters. */
 static Node *params_of(Raise *r, const Found *f) {
     const Node *product = f->product, *from = origin(product->in[0])->def;
-    Node *n = build_node(&r->b, product->graph, "", "DequantizeLinear", 3, STR_NONE);
+    Node *n = build_node(&r->b, product, "DequantizeLinear", STR_NONE, NULL, 3);
     const OpDef *op;
     QopView v;
     n->in[0] = product->in[0];
@@ -166,10 +166,7 @@ static bool bias_fits(const Found *f, const Quant *acc) {
 
 /* DequantizeLinear of `ints` before `at`; with our form, or (q) the parameters as operands. */
 static Value *dequantized(Raise *r, Node *at, Value *ints, const Quant *q, const Node *like) {
-    Node *n = build_node(&r->b, at->graph, "", "DequantizeLinear", 1, STR_NONE);
-    n->loc = at->loc;
-    node_from(n, at, r->b.pass);
-    n->in[0] = ints;
+    Node *n = build_node(&r->b, at, "DequantizeLinear", STR_NONE, OPERANDS(ints));
     Type t = real_type(ints->type);
     t.elem = ELEM_FLOAT;
     node_add_output(n, 0, derived_name(&r->b, base_name(ints->name), "_DequantizeLinear_Output"),
@@ -187,29 +184,20 @@ static Value *dequantized(Raise *r, Node *at, Value *ints, const Quant *q, const
 static void expand_product(Raise *r, const Found *f, const Quant *w, const Quant *acc) {
     Node *n = f->product;
     Value *sum = n->out[0];
-    Node *to = build_node(&r->b, n->graph, "", "MatMul", 2, STR_NONE);
+    Node *to = build_node(&r->b, n, "MatMul", STR_NONE, NULL, 2);
     to->name = raise_float_name(n->name);
-    to->loc = n->loc;
     to->doc = n->doc;
     to->meta = n->meta;
-    node_from(to, n, r->b.pass);
     node_insert_before(n, to);
     to->in[0] = dequantized(r, to, n->in[0], NULL, f->params);
     to->in[1] = dequantized(r, to, n->in[1], w, NULL);
     Type t = f->type;
     node_add_output(to, 0, derived_name(&r->b, sum->name, "_QuantizeLinear_Input"), t);
     op_resolve(to, r->b.d);
-    Node *q = build_node(&r->b, n->graph, "", "QuantizeLinear", 1, STR_NONE);
-    q->loc = n->loc;
-    node_from(q, n, r->b.pass);
-    q->in[0] = to->out[0];
-    q->out[0] = sum;
-    sum->def = q;
     sum->type = type_quantized(t, acc);
     sum->declared = false;
-    node_insert_before(n, q);
-    op_resolve(q, r->b.d);
-    node_remove(n);
+    build_in_place(&r->b, n,
+                   build_node(&r->b, n, "QuantizeLinear", STR_NONE, OPERANDS(to->out[0])));
 }
 
 static void expand(Raise *r, const Found *f, const Quant *w, const Quant *acc) {
@@ -225,19 +213,12 @@ static void expand(Raise *r, const Found *f, const Quant *w, const Quant *acc) {
         sum->type = type_quantized(f->type, acc);
         sum->declared = false;
     }
-    Node *d = build_node(&r->b, f->mul->graph, "", "DequantizeLinear", 1, STR_NONE);
-    d->loc = f->mul->loc;
+    Node *d = build_node(&r->b, f->mul, "DequantizeLinear", STR_NONE, OPERANDS(sum));
     d->name = f->mul->name;
-    node_from(d, f->mul, r->b.pass);
-    d->in[0] = sum;
-    d->out[0] = y;
-    y->def = d;
     if (y->type.kind != TYPE_TENSOR)
         y->type = f->type;
-    node_insert_before(f->mul, d);
-    node_remove(f->mul);
+    build_in_place(&r->b, f->mul, d);
     node_remove(f->cast);
-    op_resolve(d, r->b.d);
 }
 
 static void raise_graph(Graph *g, void *ctx) {

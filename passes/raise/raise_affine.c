@@ -95,13 +95,8 @@ static void set_weights(Raise *r, Node *n, Value *old, Tensor *t, const Quant *q
     Value *c = graph_add_const(old->graph, derived_name(&r->b, old->name, "_scaled"),
                                type_quantized(tensor_type(r->b.a, t), q), t);
     value_from(c, old, r->b.pass);
-    Node *d = build_node(&r->b, n->graph, "", "DequantizeLinear", 1, STR_NONE);
-    d->loc = n->loc;
-    node_from(d, n, r->b.pass);
-    d->in[0] = c;
-    n->in[at] = node_add_output(d, 0, derived_name(&r->b, c->name, "_real"), real_type(c->type));
-    node_insert_before(n, d);
-    op_resolve(d, r->b.d);
+    Node *d = build_node(&r->b, n, "DequantizeLinear", STR_NONE, OPERANDS(c));
+    n->in[at] = build_before(&r->b, n, d, c->name, "_real", real_type(c->type));
 }
 
 static void absorb(Raise *r, Node *n, Node *last) {

@@ -70,19 +70,16 @@ static Type turned_type(Arena *a, Type t, bool front) {
 
 static Node *transpose(Raise *r, const Node *like, Value *x, int rank, bool front) {
     int64_t perm[MAX_RANK];
-    Node *n = build_node(&r->b, like->graph, "", "Transpose", 1, STR_NONE);
+    Node *n = build_node(&r->b, like, "Transpose", STR_NONE, OPERANDS(x));
     for (int i = 0; i < rank; i++)
         perm[i] = source(i, rank, front);
     node_set_ints(n, "perm", perm, (size_t)rank);
-    n->loc = like->loc;
-    n->in[0] = x;
-    node_from(n, like, r->b.pass);
     return n;
 }
 
 static void turn(Raise *r, Node *n, const Turn *t, int rank) {
     Value *x = n->in[0], *y = n->out[0];
-    Node *before = transpose(r, n, x, rank, true), *behind = transpose(r, n, NULL, rank, false);
+    Node *before = transpose(r, n, x, rank, true), *behind = transpose(r, n, y, rank, false);
     n->in[0] = node_add_output(before, 0, derived_name(&r->b, x->name, "_first"),
                                turned_type(r->b.a, x->type, true));
     n->domain = str_from(t->domain);

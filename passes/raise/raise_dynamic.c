@@ -104,14 +104,6 @@ static const Quant *weight_type(Raise *r, const Found *f) {
     return raise_weights(r, w->elem, axis, count, s, z, 1);
 }
 
-static Node *make(RaiseDynamic *d, const Found *f, const char *op, size_t n_in) {
-    Node *n = build_node(&d->r->b, f->last->graph, "", op, n_in, STR_NONE);
-    n->loc = f->product->loc;
-    node_from(n, f->product, d->r->b.pass);
-    node_insert_before(f->last, n);
-    return n;
-}
-
 static Value *quantized(RaiseDynamic *d, const Found *f) {
     Raise *r = d->r;
     Str key = {(const char *)&f->x->id, sizeof f->x->id};
@@ -124,16 +116,12 @@ static Value *quantized(RaiseDynamic *d, const Found *f) {
                  .hi = 255,
                  .expressed = ELEM_FLOAT,
                  .scale_type = ELEM_FLOAT};
-    Node *n = build_node(&r->b, f->x->graph, "", "QuantizeLinear", 1, STR_NONE);
+    Node *n = build_node(&r->b, f->dynamic ? f->dynamic : f->product, "QuantizeLinear", STR_NONE,
+                         OPERANDS(f->x));
     Type t = f->x->type.kind == TYPE_TENSOR ? f->x->type : type_tensor(ELEM_FLOAT, -1, NULL);
-    if (f->dynamic) {
+    if (f->dynamic)
         n->name = f->dynamic->name;
-        node_from(n, f->dynamic, r->b.pass);
-    } else {
-        node_from(n, f->product, r->b.pass);
-    }
     n->loc = f->product->loc;
-    n->in[0] = f->x;
     node_add_output(n, 0, derived_name(&r->b, f->x->name, "_quantized"), type_quantized(t, q));
     place_behind(f->x, n, f->last);
     op_resolve(n, r->b.d);
@@ -149,25 +137,18 @@ Str raise_float_name(Str name) {
 static void expand(RaiseDynamic *d, const Found *f, const Quant *q) {
     Raise *r = d->r;
     Value *y = f->last->out[0], *x = quantized(d, f);
-    Node *n = make(d, f, f->conv ? "Conv" : "MatMul", 2);
+    Node *n = build_node(&r->b, f->product, f->conv ? "Conv" : "MatMul", STR_NONE,
+                         OPERANDS(x, raise_const(r, f->w, q)));
     n->name = raise_float_name(f->product->name);
-    n->in[0] = x;
-    n->in[1] = raise_const(r, f->w, q);
     if (f->conv) {
         n->n_attrs = f->product->n_attrs;
         n->attrs = arena_copy(r->b.a, f->product->attrs, n->n_attrs * sizeof *n->attrs);
     }
     if (f->bias) {
-        node_add_output(n, 0, derived_name(&r->b, y->name, "_MatMul"), y->type);
-        op_resolve(n, r->b.d);
-        Value *product = n->out[0];
-        n = make(d, f, "Add", 2);
-        n->in[0] = product;
-        n->in[1] = f->bias;
+        Value *product = build_before(&r->b, f->last, n, y->name, "_MatMul", y->type);
+        n = build_node(&r->b, f->product, "Add", STR_NONE, OPERANDS(product, f->bias));
     }
-    node_take_result(n, 0, y);
-    op_resolve(n, r->b.d);
-    node_remove(f->last);
+    build_in_place(&r->b, f->last, n);
 }
 
 static Value *form_input(void *ctx, Node *user, Value *x, Node *dynamic) {

@@ -126,23 +126,11 @@ static Value *table_of(Raise *r, const Node *n, const Table *t, Quant *q) {
 
 static void expand(Raise *r, Node *n, const Table *t, Quant *q) {
     Value *ints = table_of(r, n, t, q);
-    Node *dq = build_node(&r->b, n->graph, "", "DequantizeLinear", 1, STR_NONE);
-    Node *gather = build_node(&r->b, n->graph, "", "Gather", 2, n->name);
-    dq->loc = gather->loc = n->loc;
-    node_from(dq, n, r->b.pass);
-    node_from(gather, n, r->b.pass);
-    dq->in[0] = ints;
-    gather->in[0] = node_add_output(dq, 0, derived_name(&r->b, ints->name, "_dequantized"),
-                                    real_type(ints->type));
-    gather->in[1] = n->in[1];
+    Node *dq = build_node(&r->b, n, "DequantizeLinear", STR_NONE, OPERANDS(ints));
+    Value *real = build_before(&r->b, n, dq, ints->name, "_dequantized", real_type(ints->type));
+    Node *gather = build_node(&r->b, n, "Gather", n->name, OPERANDS(real, n->in[1]));
     node_set_int(gather, "axis", t->axis);
-    gather->out[0] = n->out[0];
-    gather->out[0]->def = gather;
-    node_insert_before(n, dq);
-    node_insert_before(n, gather);
-    node_remove(n);
-    op_resolve(dq, r->b.d);
-    op_resolve(gather, r->b.d);
+    build_in_place(&r->b, n, gather);
 }
 
 static void raise_graph(Graph *g, void *ctx) {

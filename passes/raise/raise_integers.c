@@ -339,10 +339,8 @@ static Value *reinterpreted(Classes *c, Value *ints, const Quant *of, const Quan
     Value *known = raise_twin(r, ints, q);
     if (known)
         return known;
-    Node *n = build_node(&r->b, ints->graph, "qxc", "Reinterpret", 1, STR_NONE);
-    n->loc = user->loc;
-    node_from(n, user, r->b.pass);
-    n->in[0] = ints;
+    Node *n = build_node(&r->b, user, "Reinterpret", STR_NONE, OPERANDS(ints));
+    n->domain = STR("qxc");
     Value *y = node_add_output(n, 0, derived_name(&r->b, ints->name, "_reinterpreted"),
                                type_quantized(ints->type, q));
     place_behind(ints, n, user);

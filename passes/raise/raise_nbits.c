@@ -134,33 +134,17 @@ static Value *unpacked(Raise *r, const Node *n, const Packed *p, Quant *q) {
     return w;
 }
 
-static Node *make(Raise *r, Node *at, const char *op, Value *a, Value *b) {
-    Node *n = build_node(&r->b, at->graph, "", op, b ? 2 : 1, STR_NONE);
-    n->loc = at->loc;
-    node_from(n, at, r->b.pass);
-    n->in[0] = a;
-    if (b)
-        n->in[1] = b;
-    node_insert_before(at, n);
-    return n;
-}
-
 static void expand(Raise *r, Node *n, const Packed *p, Quant *q) {
     Value *w = unpacked(r, n, p, q), *y = n->out[0];
-    Node *dq = make(r, n, "DequantizeLinear", w, NULL);
-    node_add_output(dq, 0, derived_name(&r->b, w->name, "_dequantized"), real_type(w->type));
-    Node *f = make(r, n, "MatMul", n->in[0], dq->out[0]);
+    Node *dq = build_node(&r->b, n, "DequantizeLinear", STR_NONE, OPERANDS(w));
+    Value *real = build_before(&r->b, n, dq, w->name, "_dequantized", real_type(w->type));
+    Node *f = build_node(&r->b, n, "MatMul", STR_NONE, OPERANDS(n->in[0], real));
     f->name = n->name;
     if (node_input(n, 5)) {
-        Node *add = make(r, n, "Add", NULL, n->in[5]);
-        add->in[0] = node_add_output(f, 0, derived_name(&r->b, y->name, "_MatMul"), y->type);
-        op_resolve(f, r->b.d);
-        f = add;
+        Value *product = build_before(&r->b, n, f, y->name, "_MatMul", y->type);
+        f = build_node(&r->b, n, "Add", STR_NONE, OPERANDS(product, n->in[5]));
     }
-    node_take_result(f, 0, y);
-    op_resolve(dq, r->b.d);
-    op_resolve(f, r->b.d);
-    node_remove(n);
+    build_in_place(&r->b, n, f);
 }
 
 static void raise_graph(Graph *g, void *ctx) {

@@ -241,10 +241,7 @@ static bool is_wanted(const Raise *r, const Node *n) {
 
 /* The float companion of a mover's result, for those who want one. */
 static Value *float_result(Raise *r, Node *n, Value *y, Type real) {
-    Node *d = build_node(&r->b, n->graph, "", "DequantizeLinear", 1, STR_NONE);
-    d->loc = n->loc;
-    node_from(d, n, r->b.pass);
-    d->in[0] = y;
+    Node *d = build_node(&r->b, n, "DequantizeLinear", STR_NONE, OPERANDS(y));
     node_add_output(d, 0, derived_name(&r->b, y->name, "_DequantizeLinear_Output"), real);
     op_resolve(d, r->b.d);
     node_insert_after(n, d);

@@ -146,15 +146,10 @@ void qonnx_becomes_pair(Qonnx *o, Node *n, Value *x, const Quant *q) {
     Value *y = n->out[0];
     Str name =
         n->name.n ? arena_strf(o->b.a, STR_FMT "_QuantizeLinear", STR_ARG(n->name)) : n->name;
-    Node *to = build_node(&o->b, n->graph, "", "QuantizeLinear", 1, name);
-    to->loc = n->loc;
-    node_from(to, n, o->b.pass);
-    to->in[0] = x;
-    Value *ints = node_add_output(to, 0, derived_name(&o->b, y->name, "_quantized"),
-                                  type_quantized(qonnx_float(x->type), q));
+    Node *to = build_node(&o->b, n, "QuantizeLinear", name, OPERANDS(x));
+    Value *ints =
+        build_before(&o->b, n, to, y->name, "_quantized", type_quantized(qonnx_float(x->type), q));
     ints->loc = y->loc;
-    node_insert_before(n, to);
-    op_resolve(to, o->b.d);
     node_becomes(n, o->b.pass);
     n->op = STR("DequantizeLinear");
     n->in[0] = ints;
@@ -162,16 +157,7 @@ void qonnx_becomes_pair(Qonnx *o, Node *n, Value *x, const Quant *q) {
 }
 
 Value *qonnx_node(Qonnx *o, Node *n, const char *op, size_t n_in, Value **in, Type t) {
-    Node *to = build_node(&o->b, n->graph, "", op, n_in, STR_NONE);
-    to->loc = n->loc;
-    node_from(to, n, o->b.pass);
-    for (size_t i = 0; i < n_in; i++)
-        to->in[i] = in[i];
-    Str suffix = arena_strf(o->b.a, "_%s", op);
-    node_add_output(to, 0, derived_name(&o->b, n->out[0]->name, suffix.s), t);
-    node_insert_before(n, to);
-    op_resolve(to, o->b.d);
-    return to->out[0];
+    return build_step(&o->b, n, op, in, n_in, t, n->out[0]->name);
 }
 
 static Value *negative(Qonnx *o, const Node *n, const Tensor *s) {

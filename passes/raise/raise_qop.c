@@ -30,14 +30,7 @@ static Value *new_float(Raise *r, Node *n, Str base, const char *suffix, Type li
 }
 
 static Node *conversion(Raise *r, Node *at, const char *op, Value *x, Value *scale, Value *zp) {
-    Node *n = build_node(&r->b, at->graph, "", op, zp ? 3 : 2, STR_NONE);
-    n->loc = at->loc;
-    node_from(n, at, r->b.pass);
-    n->in[0] = x;
-    n->in[1] = scale;
-    if (zp)
-        n->in[2] = zp;
-    return n;
+    return build_node(&r->b, at, op, STR_NONE, OPERANDS(x, scale, zp));
 }
 
 static int param_axis(const QopView *v, const OpCtx *c, size_t i) {
@@ -93,10 +86,9 @@ static Value *zero_of(Raise *r, const QopView *v, Str base) {
 
 static void expand(Raise *r, Node *n, const QopView *v) {
     OpCtx c = qop_ctx(n, v, r->b.d);
-    Node *f = build_node(&r->b, n->graph, v->op->domain, v->op->name, v->n_in, STR_NONE);
+    Node *f = build_node(&r->b, n, v->op->name, STR_NONE, NULL, v->n_in);
+    f->domain = *v->op->domain ? str_from(v->op->domain) : STR_NONE;
     f->name = raise_float_name(n->name);
-    f->loc = n->loc;
-    node_from(f, n, r->b.pass);
     f->doc = n->doc;
     f->meta = n->meta;
     node_insert_before(n, f);
@@ -139,24 +131,17 @@ static bool expand_matmul(Raise *r, Node *n) {
     Value *bias = node_input(n, 6), *y = n->out[0];
     if (!is_data_const(za) || !is_data_const(zb))
         return false;
-    Node *f = build_node(&r->b, n->graph, "", "MatMul", 2, STR_NONE);
+    Node *f = build_node(&r->b, n, "MatMul", STR_NONE, NULL, 2);
     f->name = raise_float_name(n->name);
-    f->loc = n->loc;
-    node_from(f, n, r->b.pass);
     node_insert_before(n, f);
     f->in[0] = dequantize(r, f, n->in[0], n->in[2], za, -1);
     f->in[1] = dequantize(r, f, n->in[1], n->in[3], zb, n->in[1]->type.rank - 1);
     op_resolve(f, r->b.d);
     if (bias) {
-        new_float(r, f, y->name, "_MatMul", y->type);
-        Node *add = build_node(&r->b, n->graph, "", "Add", 2, STR_NONE);
-        add->loc = n->loc;
-        node_from(add, n, r->b.pass);
-        add->in[0] = f->out[0];
-        add->in[1] = bias;
-        op_resolve(add, r->b.d);
-        node_insert_before(n, add);
-        f = add;
+        Value *product = new_float(r, f, y->name, "_MatMul", y->type);
+        f = build_node(&r->b, n, "Add", STR_NONE, OPERANDS(product, bias));
+        node_insert_before(n, f);
+        op_resolve(f, r->b.d);
     }
     node_take_result(f, 0, y);
     node_remove(n);

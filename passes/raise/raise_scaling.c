@@ -107,17 +107,10 @@ static Quant *quant_of(Scaling *s, const Chain *c, size_t n, const float *scale)
 
 Value *scaling_quantize(Scaling *s, Node *n, Value *x, const Quant *q) {
     Str base = n->out[0]->name;
-    Node *to = build_node(
-        &s->b, n->graph, "", "QuantizeLinear", 1,
-        arena_strf(s->b.a, STR_FMT "_QuantizeLinear", STR_ARG(n->name.n ? n->name : base)));
-    to->loc = n->loc;
-    node_from(to, n, s->b.pass);
+    Str name = arena_strf(s->b.a, STR_FMT "_QuantizeLinear", STR_ARG(n->name.n ? n->name : base));
+    Node *to = build_node(&s->b, n, "QuantizeLinear", name, OPERANDS(x));
     Type real = x->type.kind == TYPE_TENSOR ? x->type : type_tensor(ELEM_FLOAT, -1, NULL);
-    to->in[0] = x;
-    node_add_output(to, 0, derived_name(&s->b, base, "_quantized"), type_quantized(real, q));
-    node_insert_before(n, to);
-    op_resolve(to, s->b.d);
-    return to->out[0];
+    return build_before(&s->b, n, to, base, "_quantized", type_quantized(real, q));
 }
 
 void scaling_dequantize(Scaling *s, Node *n, Value *ints) {

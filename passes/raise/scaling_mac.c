@@ -187,15 +187,10 @@ static Value *typed(Scaling *s, Value *from, const Tensor *t, Quant *q, Node *be
     } else {
         value_from(v, from, s->b.pass);
     }
-    Node *to = build_node(&s->b, before->graph, "", "DequantizeLinear", 1,
-                          arena_strf(s->b.a, STR_FMT "_DequantizeLinear", STR_ARG(v->name)));
+    Str name = arena_strf(s->b.a, STR_FMT "_DequantizeLinear", STR_ARG(v->name));
+    Node *to = build_node_for(&s->b, v, "DequantizeLinear", name, OPERANDS(v));
     to->loc = before->loc;
-    node_from_value(to, v, s->b.pass);
-    to->in[0] = v;
-    node_add_output(to, 0, derived_name(&s->b, from->name, "_DequantizeLinear_Output"), from->type);
-    node_insert_before(before, to);
-    op_resolve(to, s->b.d);
-    return to->out[0];
+    return build_before(&s->b, before, to, from->name, "_DequantizeLinear_Output", from->type);
 }
 
 /* The float w for which a * w is nearest to `product`, which is exact where there is one. */

@@ -15,13 +15,10 @@ bool is_guard(const Node *n) {
 
 static void guard(QuantBuild *b, Node *n, size_t i) {
     Value *x = n->in[i];
-    Node *sum = build_node(b, n->graph, "", "Sum", 1, STR_NONE);
-    sum->loc = n->loc;
-    node_from(sum, n, "guard");
-    sum->in[0] = x;
-    n->in[i] = node_add_output(sum, 0, derived_name(b, base_name(x->name), "_guard"), x->type);
-    op_resolve(sum, b->d);
-    node_insert_before(n, sum);
+    QuantBuild by_guard = *b;
+    by_guard.pass = "guard";
+    Node *sum = build_node(&by_guard, n, "Sum", STR_NONE, OPERANDS(x));
+    n->in[i] = build_before(b, n, sum, base_name(x->name), "_guard", x->type);
 }
 
 /* The first operand that a fusion needs. */
