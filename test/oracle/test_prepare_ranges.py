@@ -232,7 +232,9 @@ class Ranges(OracleCase):
             one = Prepared(cases["build"], self.scratch)
             one.arrays["x"] = one.arrays["x"] - 90 * (np.arange(20) % 2).reshape(20, 1, 1, 1).astype(np.float32)
             np.savez(one.calib, **one.arrays)
-            qxc(one.path, f"-calib={one.calib}", "-quiet", "-no-sync", "-o", self.scratch / "fake.qir")
+            # What is named is quantized, though 8 bits lose much of this sum in front of the first product.
+            qxc(one.path, f"-calib={one.calib}", "-only=Add,Softmax,MatMul", "-quiet", "-no-sync", "-o",
+                self.scratch / "fake.qir")
             return next(line for line in (self.scratch / "fake.qir").read_text().splitlines()
                         if line.startswith("quant !masked"))
 
