@@ -65,6 +65,9 @@ static void bind_outputs(Binder *b, const Graph *g) {
     }
 }
 
+/* Of what runs here and is not written nobody looks for a better order below this many bytes. */
+enum { WORTH_ORDERING = 64 << 20 };
+
 Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
     if (!module_check_static(m, d) || !module_refine(m, d) || !module_verify(m, d) ||
         !module_check_use(m, d))
@@ -90,11 +93,12 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
     if (!o || (!o->keep_all && !o->observed))
         program_drop_dead(a, p);
     p->arena_alive = program_alive(a, p);
-    if (!o || (!o->keep_all && !o->observed)) {
+    bool least = o && o->least_arena, kept = o && (o->keep_all || o->observed);
+    if (!kept && (least || p->arena_alive > WORTH_ORDERING)) {
         program_order(a, p);
         size_t alive = program_alive(a, p);
         p->arena_alive = alive < p->arena_alive ? alive : p->arena_alive;
     }
-    program_plan(a, p, o && o->keep_all, o && o->least_arena);
+    program_plan(a, p, o && o->keep_all, least);
     return p;
 }
