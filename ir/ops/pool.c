@@ -1,6 +1,8 @@
 /* AveragePool, MaxPool and their global forms, with QLinearAveragePool and
  * QLinearGlobalAveragePool. AveragePool: 10 added ceil_mode, 19 dilations. MaxPool: 8 the indices,
  * 10 ceil_mode and dilations, 12 int8. Defaults of what was added mean the old operator. */
+#include "ir/ops/pool.h"
+
 #include "ir/ops/overlay.h"
 #include "ir/ops/rounding.h"
 #include "kernels/requant_host.h"
@@ -29,22 +31,20 @@ static bool check_rank(const OpCtx *c, Type x) {
            op_error_in(c, 0, "input must have rank 3 or more, not %d", x.rank);
 }
 
-static bool verify(const OpCtx *c) {
-    const PoolAttrs *a = c->attrs;
-    if (!a->w.kernel_shape.v)
+bool pool_verify(const OpCtx *c, const WindowAttrs *a) {
+    if (!a->kernel_shape.v)
         return op_error(c, "needs attribute 'kernel_shape'");
     return check_rank(c, op_type(c, 0));
 }
 
-static bool infer(OpCtx *c) {
-    const PoolAttrs *a = c->attrs;
+bool pool_infer(OpCtx *c, const WindowAttrs *a) {
     Type x = op_type(c, 0);
     Window w;
     if (x.rank < 3)
         return true;
-    if (!a->w.kernel_shape.v)
+    if (!a->kernel_shape.v)
         return op_error(c, "needs attribute 'kernel_shape'");
-    if (!op_window(c, &a->w, x, NULL, &w))
+    if (!op_window(c, a, x, NULL, &w))
         return false;
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank);
     dims[0] = x.dims[0];
@@ -57,11 +57,11 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
-static bool global_verify(const OpCtx *c) {
+bool pool_global_verify(const OpCtx *c) {
     return check_rank(c, op_type(c, 0));
 }
 
-static bool global_infer(OpCtx *c) {
+bool pool_global_infer(OpCtx *c) {
     Type x = op_type(c, 0);
     if (x.rank < 3)
         return true;
@@ -70,6 +70,16 @@ static bool global_infer(OpCtx *c) {
         dims[i] = i < 2 ? x.dims[i] : dim_of(1);
     c->out[0] = type_tensor(type_real_elem(x), x.rank, dims);
     return true;
+}
+
+static bool verify(const OpCtx *c) {
+    const PoolAttrs *a = c->attrs;
+    return pool_verify(c, &a->w);
+}
+
+static bool infer(OpCtx *c) {
+    const PoolAttrs *a = c->attrs;
+    return pool_infer(c, &a->w);
 }
 
 /* Both orders of elements have the same parameters. */
@@ -384,8 +394,8 @@ const OpDef op_AveragePool = {
 const OpDef op_GlobalAveragePool = {
     .domain = "",
     .name = "GlobalAveragePool",
-    .verify = global_verify,
-    .infer = global_infer,
+    .verify = pool_global_verify,
+    .infer = pool_global_infer,
     .slices = op_slices_first,
     .quant = {.kind = QUANT_COMPUTE, .data = 1, .scaled.homogeneous = true, .same_storage = true},
     .qop = {.domain = "com.microsoft",
@@ -499,8 +509,8 @@ const OpDef op_MaxPool = {
 const OpDef op_GlobalMaxPool = {
     .domain = "",
     .name = "GlobalMaxPool",
-    .verify = global_verify,
-    .infer = global_infer,
+    .verify = pool_global_verify,
+    .infer = pool_global_infer,
     .slices = op_slices_first,
     .quant = {.kind = QUANT_ORDER,
               .data = 1,
