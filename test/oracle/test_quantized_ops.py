@@ -3,6 +3,8 @@ out, against the definition (dequantize exactly, compute in float64, quantize). 
 apart, and exact where `exact` says so. That qxc computed on integers shows in the true form: no
 conversion is left in it."""
 
+import functools
+import itertools
 import math
 import unittest
 import zlib
@@ -294,6 +296,22 @@ class QuantizedOps(OracleCase):
                 m = Model("max")
                 want = windows(m.operand(x, (1, 3, 8, 8)), 2, 2).max(axis=(-1, -2))
                 self.check("MaxPool", m, m.finish("MaxPool", x, want.shape, kernel_shape=[2, 2], strides=[2, 2]), want, x, exact=True)
+
+    def test_norms_of_windows(self):
+        for elem, p in itertools.product((T.INT8, T.UINT8, T.INT16), (1, 2)):
+            lo, _ = RANGES[elem]
+            x, y = Q(elem, 0.02, lo + 100), Q(elem, (0.413, 0.0817)[p - 1], lo + 9)
+            norm = functools.partial(np.linalg.norm, ord=p, axis=-1)
+            with self.subTest("LpPool", elem=elem, p=p):
+                m = Model("norm")
+                real = np.pad(m.operand(x, (1, 3, 8, 8)), ((0, 0), (0, 0), (1, 1), (1, 1)))
+                want = norm(windows(real, 3, 2).reshape(1, 3, 4, 4, 9))
+                attrs = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1], "p": p}
+                self.check("LpPool", m, m.finish("LpPool", y, want.shape, **attrs), want, y)
+            with self.subTest("GlobalLpPool", elem=elem, p=p):
+                m = Model("global norm")
+                want = norm(m.operand(x, (1, 30, 5, 5)).reshape(1, 30, 25))[..., None, None]
+                self.check("GlobalLpPool", m, m.finish("GlobalLpPool", y, want.shape, p=p), want, y)
 
     def test_clamps(self):
         for label, x, y in (("equal", Q(T.INT8, 0.02, -5), Q(T.INT8, 0.02, -5)), ("unequal", Q(T.INT8, 0.02, -5), Q(T.INT8, 0.013, -128)),

@@ -30,6 +30,12 @@ POOLS = {
     "average": ("AveragePool", {"kernel_shape": [2, 3, 2], "strides": [2, 1, 2], "pads": [1, 1, 0, 0, 1, 1]}),
     "average_padding": ("AveragePool", {"kernel_shape": [3, 2, 2], "strides": [2, 2, 1], "pads": [1, 1, 1, 2, 0, 1],
                                         "count_include_pad": 1}),
+    "norm": ("LpPool", {"kernel_shape": [2, 3, 2], "strides": [2, 1, 2], "pads": [1, 1, 0, 0, 1, 1]}),
+    "norm_of_1": ("LpPool", {"kernel_shape": [3, 2, 2], "strides": [2, 2, 3], "dilations": [2, 1, 1], "p": 1}),
+    "norm_ceil": ("LpPool", {"kernel_shape": [3, 2, 2], "strides": [2, 3, 2], "ceil_mode": 1, "p": 3}),
+    "norm_same": ("LpPool", {"kernel_shape": [3, 2, 4], "strides": [1, 2, 3], "auto_pad": "SAME_LOWER"}),
+    "norm_of_all": ("GlobalLpPool", {"p": 1}),
+    "norm_of_all_2": ("GlobalLpPool", {}),
 }
 INDICES = {
     "row": ((1, 3, 9), {"kernel_shape": [3], "strides": [2], "pads": [1, 0]}),
