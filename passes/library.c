@@ -211,10 +211,16 @@ static bool is_optional(const Node *n, size_t i) {
     return !s || (p && p->option == SCHEMA_OPTIONAL);
 }
 
-static bool can_do_without(const Function *f, const Value *operand) {
+static bool yields(const Function *f, const Value *v) {
     for (size_t i = 0; i < f->body->n_out; i++)
-        if (f->body->out[i] == operand)
-            return false;
+        if (f->body->out[i] == v)
+            return true;
+    return false;
+}
+
+static bool can_do_without(const Function *f, const Value *operand) {
+    if (yields(f, operand))
+        return false;
     for (const Node *n = f->body->first; n; n = n->next)
         for (size_t i = 0; i < n->n_in; i++)
             if (n->in[i] == operand && !is_optional(n, i))
@@ -267,8 +273,9 @@ static bool fits_target(const Chooser *c, const Function *f, const CallPath *pat
     CallPath here = {f, path};
     for (const Node *n = f->body->first; n && !is_on(path, f); n = n->next) {
         bool onnx = domain_is_onnx(n->domain);
-        if (c->has(c->ctx, n->domain, n->op) && (!onnx || opset_has(n, c->opset)))
-            continue;
+        bool number = node_is(n, "Constant") && n->n_out && !yields(f, n->out[0]);
+        if (number || (c->has(c->ctx, n->domain, n->op) && (!onnx || opset_has(n, c->opset))))
+            continue; /* numbers of a body become constants of the model */
         const Overloads *of = library_find(c->library, n->domain, n->op);
         bool any = false;
         for (size_t i = 0; of && i < of->n && !any; i++)
