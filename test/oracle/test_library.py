@@ -9,13 +9,14 @@ import onnx
 from onnx import TensorProto as T
 from onnx import helper
 
-from common import OracleCase, ROOT, qxc, session, talk
+from common import OracleCase, ROOT, qxc, qxc_outputs, session, talk
 
 HEAD = re.compile(r"^func (?P<name>\S+) (?:<(?P<attrs>[^>]*)> )?\((?P<ins>[^)]*)\) -> \((?P<outs>[^)]*)\)"
                   r"(?P<mark> meta <\"recognise\"=\"yes\">)? \{$")
 LINE = re.compile(r"^  (?P<outs>%[^=]*?)(?: : \S+)? = (?P<op>[\w:]+)\((?P<ins>[^)]*)\)(?: <(?P<attrs>.*)>)?$")
 BOUND = 2e-5  # of the largest number: kernels work in double, chains in float
-SHAPES = {"plane": "[2,8,4,5]", "line": "[2,8,6]", "volume": "[2,3,2,4,5]"}  # overloads that are about these; else rows
+SHAPES = {"plane": "[2,8,4,5]", "line": "[2,8,6]", "volume": "[2,3,2,4,5]",  # overloads that are about these; else rows
+          "deviation": "[2,8,3,4]"}
 VALUES = {"alpha": (1.702, 0.75), "epsilon": (0.001, 1e-5)}
 FREE = {v for values in VALUES.values() for v in values}  # with another number these chains are the operator, too
 
@@ -104,7 +105,7 @@ def steps_away(nodes):
             yield nodes[:i] + [(out, op, ins, f"value_float={other}")] + nodes[i + 1:], [], number in FREE
         if op in ("Sub", "Div"):
             yield nodes[:i] + [(out, op, ins[::-1], attrs)] + nodes[i + 1:], [], False
-        other = {"Add": "Sub", "Mul": "Add", "Tanh": "Sigmoid", "Sigmoid": "Tanh", "Erf": "Tanh"}.get(op)
+        other = {"Add": "Sub", "Mul": "Sub", "Tanh": "Sigmoid", "Sigmoid": "Tanh", "Erf": "Tanh"}.get(op)
         if other:
             yield nodes[:i] + [(out, other, ins, attrs)] + nodes[i + 1:], [], False
         if i + 1 < len(nodes) and op != "Constant":
@@ -158,7 +159,7 @@ class Library(OracleCase):
         folder, opset = self.scratch, 21
         chains = [(f, renamed(nodes, f"c{i}_")) for i, (f, nodes) in enumerate(self.spellings())]
         text = self.compare(folder, [(nodes, []) for _, nodes in chains], opset)
-        made = {"qxc::StandardRows": "LayerNormalization", "qxc::PooledRows": "Flatten"}
+        made = {"qxc::StandardRows": "LayerNormalization", "qxc::StandardPlanes": "InstanceNormalization", "qxc::PooledRows": "Flatten"}
         known = 0
         for f, nodes in chains:
             with self.subTest(function=f.name, overload=f.overload):
@@ -190,6 +191,23 @@ class Library(OracleCase):
             taken += is_operator
         talk(f"library: {len(chains)} near misses, {taken} of them the operator with another attribute; all compute the same")
         self.assertGreater(len(chains), 200)
+
+    def test_mean_variance(self):
+        """It runs as its body does, against onnxruntime, and over planes it is an InstanceNormalization."""
+        x = np.random.default_rng(3).standard_normal((2, 3, 4, 5)).astype(np.float32)
+        path, known = self.scratch / "mvn.onnx", self.scratch / "mvn.qir"
+        shape = helper.make_tensor_value_info("x", T.FLOAT, x.shape), helper.make_tensor_value_info("y", T.FLOAT, x.shape)
+        for axes, opset in itertools.product((None, [2, 3], [1], [0, 1, 2, 3]), (9, 13, 21)):
+            with self.subTest(axes=axes, opset=opset):
+                node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"], **({"axes": axes} if axes else {}))
+                graph = helper.make_graph([node], "g", shape[:1], shape[1:])
+                onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
+                want = session(path).run(None, {"x": x})[0]
+                qxc(path, "-passes=inline-functions,recognise", "-o", known, "-quiet")
+                self.assertEqual("InstanceNormalization" in known.read_text(encoding="utf-8"), axes == [2, 3])
+                for file in (path, known):
+                    got = qxc_outputs(file, {"x": x[None]}, self.scratch, "-batch=none")["y"]
+                    np.testing.assert_allclose(got.reshape(want.shape), want, rtol=1e-5, atol=1e-5)
 
     def test_bodies_run(self):
         """What has no kernel runs as its body does: against onnxruntime."""
