@@ -15,7 +15,8 @@ typedef struct ProgramOptions {
     bool keep_all;     /* every value in memory of its own, readable after a run */
     bool observed;     /* every value is put into the order of ONNX, for an observer */
     bool partial; /* what cannot run is left out with all that depends on it (Program.left_out) */
-    bool least_arena; /* an order and places that a search finds: what is written has them for good */
+    bool least_arena; /* an order and places that a search finds: what is written has them for good
+                       */
     SumRounding rounding; /* of sums: exact unless asked for */
     Arena *arena;         /* where the program lives; NULL: with the module */
 } ProgramOptions;

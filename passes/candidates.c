@@ -117,6 +117,8 @@ static void add(CandidateTable *t, const Function *f, const BodyOf *w) {
         return;
     Ending e = {0};
     e.last = operands_of(t, w, last, &e);
+    for (size_t i = last->n_in; i < 2; i++)
+        e.before[i] = (Operands){{ANYTHING, ANYTHING}};
     Candidate *c = candidate_of(t, &entry_of(t, last->op)->last, f);
     ARENA_PUSH(t->arena, c->endings, c->n, c->cap, e);
 }
@@ -152,8 +154,12 @@ static Makers makers_here(const CandidateTable *t, const Value *v) {
     return (Makers)1 << (e ? e->bit : OTHER);
 }
 
-Operands candidates_operands(const CandidateTable *t, const Node *n) {
+static Operands operands_here(const CandidateTable *t, const Node *n) {
     return (Operands){{makers_here(t, node_input(n, 0)), makers_here(t, node_input(n, 1))}};
+}
+
+LastNode candidates_node(const CandidateTable *t, const Node *n) {
+    return (LastNode){.n = n, .has.last = operands_here(t, n)};
 }
 
 /* In this order, or the other way around. */
@@ -161,23 +167,26 @@ static bool may_be(const Operands *want, const Operands *has, bool swapped) {
     return want->of[0] & has->of[swapped] && want->of[1] & has->of[!swapped];
 }
 
-/* The operands of what makes a value; their order counts for nothing here. */
-static bool may_stand_before(const CandidateTable *t, const Operands *want, const Value *v) {
-    if (!v || !v->def || value_data(v))
-        return true;
-    Operands has = candidates_operands(t, v->def);
-    return may_be(want, &has, false) || may_be(want, &has, true);
+/* The operands of what makes operand i; their order counts for nothing here. */
+static bool may_stand_before(const CandidateTable *t, const Operands *want, LastNode *last, int i) {
+    Operands *has = &last->has.before[i];
+    const Value *v = node_input(last->n, (size_t)i);
+    if (!last->known[i])
+        *has = v && v->def && !value_data(v) ? operands_here(t, v->def)
+                                             : (Operands){{ANYTHING, ANYTHING}};
+    last->known[i] = true;
+    return may_be(want, has, false) || may_be(want, has, true);
 }
 
-bool candidate_may_end(const CandidateTable *t, const Candidate *c, const Node *last,
-                       Operands has) {
-    bool swaps = last->def && last->def->commutes;
-    for (size_t i = 0; i < c->n; i++)
-        for (int swapped = 0; swapped <= swaps; swapped++) {
-            const Ending *e = &c->endings[i];
-            if (may_be(&e->last, &has, swapped) &&
-                may_stand_before(t, &e->before[0], node_input(last, (size_t)swapped)) &&
-                may_stand_before(t, &e->before[1], node_input(last, (size_t)!swapped)))
+bool candidate_may_end(const CandidateTable *t, const Candidate *c, LastNode *last) {
+    bool swaps = last->n->def && last->n->def->commutes;
+    Makers any = last->has.last.of[0] | last->has.last.of[1];
+    for (const Ending *e = c->endings, *end = e + c->n; e < end; e++)
+        for (int swapped = 0; e->last.of[0] & any && e->last.of[1] & any && swapped <= swaps;
+             swapped++) {
+            if (may_be(&e->last, &last->has.last, swapped) &&
+                may_stand_before(t, &e->before[0], last, swapped) &&
+                may_stand_before(t, &e->before[1], last, !swapped))
                 return true;
         }
     return false;

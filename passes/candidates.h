@@ -37,9 +37,15 @@ typedef struct CandidateTable CandidateTable;
 CandidateTable *candidates_new(Arena *a, Library *l, Str only);
 /* NULL where no chain ends with such a node. */
 const Candidates *candidates_of(const CandidateTable *t, const Node *last);
-/* What makes the operands of a node; what is not there may be anything. */
-Operands candidates_operands(const CandidateTable *t, const Node *n);
-/* Whether the candidate's chain may end with the node, which has these operands. */
-bool candidate_may_end(const CandidateTable *t, const Candidate *c, const Node *last, Operands has);
+/* A node that may end a chain, and what makes its operands: `before` as far as it was asked for. */
+typedef struct LastNode {
+    const Node *n;
+    Ending has;
+    bool known[2];
+} LastNode;
+
+LastNode candidates_node(const CandidateTable *t, const Node *n);
+/* Whether the candidate's chain may end with it. */
+bool candidate_may_end(const CandidateTable *t, const Candidate *c, LastNode *last);
 
 #endif

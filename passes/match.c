@@ -235,9 +235,10 @@ static bool same_axes(const int64_t *x, size_t n, const Attr *want, int rank) {
     return n == want->n;
 }
 
-static const Attr *list_of(const Value *pattern) {
+static const Attr *list_of(const Frame *f, const Value *pattern) {
     const Node *n = pattern ? pattern->def : NULL;
-    return n && node_is(n, "Constant") ? node_attr(n, "value_ints") : NULL;
+    Str formal;
+    return n && node_is(n, "Constant") ? literal(f, node_attr(n, "value_ints"), &formal) : NULL;
 }
 
 /* A list of axes, which is an operand or an attribute. */
@@ -264,7 +265,7 @@ static bool solve_operands(Matcher *x, const Goal *g, const Node *n, bool swappe
     size_t used = 0;
     for (size_t i = want->n_in; i-- > 0;) {
         Value *p = want->in[i], *v = node_input(n, swapped ? 1 - i : i);
-        const Attr *list = list_of(p);
+        const Attr *list = list_of(g->frame, p);
         if (list) {
             if (!axes_fit(x, n, i, list))
                 return false;

@@ -74,13 +74,15 @@ static bool same_shape(Type x, Type y) {
 
 /* What a normalization multiplies and adds has the shape of what is normalized, from an axis on. */
 static bool is_of_rows(const Node *n, size_t i) {
-    const Value *x = n->in[0], *v = node_input(n, i);
+    const Value *v = node_input(n, i);
+    int64_t axis = node_int(n, "axis", -1);
+    int rank = value_rank(n->in[0]), inner = (int)(axis < 0 ? -axis : rank - axis);
     if (!v)
         return true;
-    Type of = v->type, rows = x->type;
-    if (of.kind != TYPE_TENSOR || rows.kind != TYPE_TENSOR || of.rank != 1 || rows.rank < 1)
-        return false;
-    return dim_equal(of.dims[0], rows.dims[rows.rank - 1]);
+    bool same = rank >= inner && value_rank(v) == inner;
+    for (int k = 0; same && k < inner; k++)
+        same = dim_equal(v->type.dims[k], n->in[0]->type.dims[rank - inner + k]);
+    return same;
 }
 
 /* The operator as it would stand there: its result is the value's, in type and shape. */
@@ -151,13 +153,13 @@ static void look_at(Recognise *r, Node *n) {
     const char *nearest = NULL;
     if (!of || n->n_out != 1 || !n->out[0] || r->gone[n->id])
         return;
-    Operands has = candidates_operands(r->candidates, n);
+    LastNode last = candidates_node(r->candidates, n);
     r->match.reached = 0;
     for (size_t i = 0; i < of->n; i++) {
         const Function *f = of->items[i].f;
         size_t before = r->match.reached;
         bool asked = is_asked_about(r, f);
-        if (!asked && !candidate_may_end(r->candidates, &of->items[i], n, has))
+        if (!asked && !candidate_may_end(r->candidates, &of->items[i], &last))
             continue;
         if (!r->uses)
             r->uses = uses_new(r->m);

@@ -22,7 +22,8 @@ FREE = {v for values in VALUES.values() for v in values}  # with another number 
 
 
 def split(text):
-    return [part.strip() for part in text.split(",") if part.strip()] if text else []
+    """At commas, but not those within brackets."""
+    return [part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip()] if text else []
 
 
 class Function:
@@ -70,7 +71,7 @@ class Spellings:
                     for inner in self.helpers[op]:
                         if len(inner.ins) < len(given):
                             continue
-                        for more, results in self.of(inner, given, inner_attrs):
+                        for more, results in self.of(inner, given, {**inner.attrs, **inner_attrs}):
                             made.append((nodes + more, {**values, **dict(zip(outs, results))}))
                 else:
                     name = f"%v{next(self.count)}"
@@ -115,7 +116,8 @@ def steps_away(nodes):
 class Library(OracleCase):
     def setUp(self):
         super().setUp()
-        self.inputs = {"%x": "[2,3,16]", "%scale": "[16]", "%bias": "[16]",
+        self.inputs = {"%x": "[2,3,16]", "%scale": "[16]", "%bias": "[16]", "%scale_two": "[3,16]", "%bias_two": "[3,16]",
+                       "%scale_three": "[2,3,16]", "%bias_three": "[2,3,16]",
                        **{f"%{k}": v for k, v in SHAPES.items()}}
         rng = np.random.default_rng(7)
         self.data = {}
@@ -149,7 +151,8 @@ class Library(OracleCase):
             if not f.marked:
                 continue
             own = SHAPES.get(f.overload)
-            ins = [f"%{f.overload}" if own else v for v in f.ins]
+            kind = f.overload.partition("_")[0]
+            ins = [f"%{f.overload}" if own else f"{v}_{kind}" if f"{v}_{kind}" in self.inputs else v for v in f.ins]
             for k in range(2 if any(a in VALUES for a in f.attrs) else 1):
                 attrs = {a: str(VALUES[a][k]) if a in VALUES else v for a, v in f.attrs.items()}
                 for nodes, _ in made.of(f, ins, attrs):
