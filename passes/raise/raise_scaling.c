@@ -306,15 +306,6 @@ static void skip_casts(Graph *g, void *ctx) {
 
 /* ---- Cast to integers that go out ---- */
 
-/* The integers behind v, through nodes that move them or cut them off at 0. */
-static const Quant *plain_integers(const Value *v) {
-    while (v->def && scaling_commutes(v->def))
-        v = v->def->in[0];
-    const Quant *q = v->def && is_own_dequantize(v->def) ? v->def->in[0]->type.quant : NULL;
-    bool plain = q && quant_is_per_tensor(q) && quant_scale(q, 0) == 1 && quant_zp_all_zero(q);
-    return plain ? q : NULL;
-}
-
 /* The same numbers in another type that holds them. */
 static const Quant *stored_as(Scaling *s, const Quant *q, ElemType e) {
     Quant *as = quant_copy(s->b.a, q);
@@ -345,7 +336,7 @@ static void type_outputs(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         const Use *uses;
         Value *x = n->n_in ? n->in[0] : NULL, *y = n->n_out ? n->out[0] : NULL;
-        const Quant *q = x && node_is(n, "Cast") ? plain_integers(x) : NULL;
+        const Quant *q = x && node_is(n, "Cast") ? scaling_integers(s, x, scaling_keeps) : NULL;
         ElemType e = q ? (ElemType)node_int(n, "to", 0) : ELEM_UNDEFINED;
         if (!q || elem_bits(q->storage) > 16 || !elem_is_int(e) || quant_lo(q) < elem_min(e) ||
             quant_hi(q) > elem_max(e))

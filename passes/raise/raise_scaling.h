@@ -32,8 +32,20 @@ void scaling_by_reciprocal(const Scaling *s, const Node *n);
 const Tensor *scaling_factor(const Node *n, const char *op, Value **x);
 /* Whether n is op(x, number), by one constant; op is Add or Sub. */
 bool scaling_adds(const Node *n, const char *op, double number);
+/* What moves its first operand alone, and puts nothing but 0 among it (scaling_behind.c). */
+bool scaling_moves(const Node *n);
 /* Does a positive factor behind this node do the same before it? */
 bool scaling_commutes(const Node *n);
+/* The same, and integers stay integers. */
+bool scaling_keeps(const Node *n);
+/* Calls `each` of all values of a quantized type whose numbers v holds as floats, through joins and
+ * nodes that `through` lets pass. False where v holds anything else, or where `each` says so. */
+typedef bool ScalingThrough(const Node *n);
+typedef bool ScalingEach(void *ctx, Value *ints);
+bool scaling_behind(const Value *v, ScalingThrough *through, ScalingEach *each, void *ctx);
+/* The one quantization of plain integers, with zero point 0, that all of v has: of scale 1, or of a
+ * step that quantizers were given (s->steps). NULL: none. */
+const Quant *scaling_integers(const Scaling *s, const Value *v, ScalingThrough *through);
 /* Conv, Gemm or MatMul whose weights and biases are constant integers that stand as floats. */
 bool scaling_is_product(const Node *n);
 /* Such a product whose operand is integers of one step, whatever it is: its weights take it in. */
@@ -49,6 +61,9 @@ bool scaling_makes_up_for(const Scaling *s, const Node *n, const Node *q);
 void scaling_floors(Scaling *s);
 /* Types of scale 1 get the scales that make their numbers real (scaling_steps.c). */
 void scaling_steps(Scaling *s);
+/* v, integers of q as floats, is read here as if its step were 1; `made` has what was made of each
+ * v (scaling_numbers.c). */
+void scaling_as_numbers(Scaling *s, Map *made, Value *v, const Use *use, const Quant *q);
 /* Products of integers that stand as floats compute on types; a Mul behind them becomes the scale
  * of their weights. */
 void scaling_products(Scaling *s);

@@ -91,7 +91,7 @@ static bool is_whole(const Value *v, int depth) {
             return true;
         if (node_is(n, "Add") || node_is(n, "Sub"))
             return is_whole(n->in[0], depth - 1) && is_whole(n->in[1], depth - 1);
-        if (!scaling_commutes(n) && !(t && t->count == 1 && tensor_float(t, 0) == 1))
+        if (!scaling_keeps(n) && !(t && t->count == 1 && tensor_float(t, 0) == 1))
             return false;
         v = t ? x : n->in[0];
     }

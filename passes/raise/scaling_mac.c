@@ -25,40 +25,14 @@ typedef struct Product {
 
 /* ---- what feeds it ---- */
 
-static const Quant *integers_of(const Scaling *s, const Value *v);
-
-/* The quantization that all operands have in common. */
-static const Quant *integers_of_all(const Scaling *s, const Node *n) {
-    const Quant *q = n->n_in ? integers_of(s, n->in[0]) : NULL;
-    for (size_t i = 1; q && i < n->n_in; i++) {
-        const Quant *other = integers_of(s, n->in[i]);
-        if (!other || !quant_equal(q, other))
-            return NULL;
-    }
-    return q;
+/* Moves integers or cuts them off. */
+static bool moves_or_cuts(const Node *n) {
+    return (scaling_moves(n) && !node_interpolates(n)) ||
+           (n->def && n->def->quant.kind == QUANT_CLAMP && rule_single_data(n) == 0);
 }
 
-/* Integers that reach v through nodes that move them or cut them off: their quantization. */
 static const Quant *integers_of(const Scaling *s, const Value *v) {
-    for (;;) {
-        const Node *n = v ? v->def : NULL;
-        if (!n || !n->def)
-            return NULL;
-        if (is_own_dequantize(n)) {
-            const Quant *q = n->in[0]->type.quant;
-            bool step = map_get(s->steps, value_key(n->in[0])) != NULL;
-            bool plain =
-                quant_is_per_tensor(q) && (step || quant_scale(q, 0) == 1) && quant_zp_all_zero(q);
-            return plain ? q : NULL;
-        }
-        if (n->def->quant.kind == QUANT_JOIN)
-            return integers_of_all(s, n);
-        QuantClass k = n->def->quant.kind;
-        int data = rule_single_data(n);
-        if (!(node_moves(n) || k == QUANT_CLAMP) || data < 0)
-            return NULL;
-        v = n->in[data];
-    }
+    return scaling_integers(s, v, moves_or_cuts);
 }
 
 static bool all_integers(const Tensor *t, ElemType e) {
@@ -102,29 +76,6 @@ bool scaling_is_product(const Node *n) {
 
 /* ---- the Mul behind it ---- */
 
-/* What it puts among its operand's elements, if anything, is 0. */
-static bool fills_zero(const Node *n) {
-    size_t i = fill_operand(n);
-    const Value *v = i ? node_input(n, i) : NULL;
-    const Tensor *t = v ? edit_float_const(v) : NULL;
-    return !v || (t && t->count == 1 && tensor_float(t, 0) == 0);
-}
-
-/* Does a positive factor behind this node do the same before it? */
-static bool commutes(const Node *n, bool *moves) {
-    QuantClass k = n->def && n->n_out == 1 ? n->def->quant.kind : QUANT_NEVER;
-    float lo, hi;
-    if (k == QUANT_CLAMP)
-        return clamp_bounds(n, &lo, &hi) && lo == 0 && hi == INFINITY;
-    *moves = true;
-    return (k == QUANT_MOVE || k == QUANT_ORDER) && rule_single_data(n) == 0 && fills_zero(n);
-}
-
-bool scaling_commutes(const Node *n) {
-    bool moves;
-    return n->n_in && n->in[0] && commutes(n, &moves);
-}
-
 /* Is m one number, or one for each of the weight's channels along theirs of the result? */
 static bool fits(const Product *p, const Tensor *m, Type y, bool moves) {
     if (m->count == 1)
@@ -163,8 +114,9 @@ static const Node *find_mul(const Scaling *s, Product *p) {
             p->c = step_of(s, user);
             return user;
         }
-        if (!user || user->graph != p->n->graph || user->in[0] != v || !commutes(user, &moves))
+        if (!user || user->graph != p->n->graph || user->in[0] != v || !scaling_commutes(user))
             return NULL;
+        moves |= scaling_moves(user);
         v = user->out[0];
     }
 }

@@ -6,7 +6,8 @@
  *   DQ of step a, Mul(k), Q         the step is a / k, and the Mul goes: a requantization
  *   Add of DQs, Mul(k), Q           both operands have one step a; that of the sum is a / k
  *   a product of integer weights    none: its weights make up for any step (scaling_mac.c)
- *   what computes on the numbers    the step is 1
+ *   what computes on the numbers    the step is 1, unless another is known: then it gets a
+ *                                   reinterpretation of the same integers (scaling_numbers.c)
  *
  * These are ratios between steps: a forest in which each step is a multiple of its root's. A tree
  * that nothing ties to real numbers has step 1 at its root; one with contradictions has 1
@@ -26,6 +27,14 @@ typedef struct Step {
     bool nearly;  /* it multiplied by a reciprocal */
 } Step;
 
+/* Who reads the integers as they are, v holding them as floats. */
+typedef struct Reader {
+    size_t i;
+    Value *v;
+    const Use *use;
+    bool whole; /* nothing on the way makes fractions */
+} Reader;
+
 typedef struct Steps {
     Scaling *s;
     Map *at; /* number of a step + 1, by the integers' value */
@@ -34,6 +43,8 @@ typedef struct Steps {
     Map *sums; /* Adds that are accounted for, by node id */
     Node **behind;
     size_t n_behind, cap_behind;
+    Reader *readers;
+    size_t n_readers, cap_readers;
 } Steps;
 
 /* ---- the forest ---- */
@@ -94,29 +105,30 @@ static bool step_at(const Steps *t, const Value *ints, size_t *i) {
     return at != NULL;
 }
 
+typedef struct Tied {
+    Steps *t;
+    size_t first;
+    bool any;
+} Tied;
+
+static bool tie_one(void *ctx, Value *ints) {
+    Tied *all = ctx;
+    size_t i;
+    if (!step_at(all->t, ints, &i))
+        return false;
+    if (all->any)
+        relate(all->t, i, all->first, 1);
+    else
+        all->first = i;
+    return all->any = true;
+}
+
 /* The step of the integers that v holds as floats; what a join has it ties together. */
 static bool step_behind(Steps *t, const Value *v, bool average, size_t *i) {
-    for (;;) {
-        const Node *n = v ? v->def : NULL;
-        if (!n)
-            return false;
-        if (is_own_dequantize(n))
-            return step_at(t, n->in[0], i);
-        if (is_join(n)) {
-            for (size_t k = 0; k < n->n_in; k++) {
-                size_t j;
-                if (!step_behind(t, n->in[k], average, &j))
-                    return false;
-                if (k)
-                    relate(t, j, *i, 1);
-                *i = j;
-            }
-            return n->n_in > 0;
-        }
-        if (!(average ? is_homogeneous(n) : scaling_commutes(n)))
-            return false;
-        v = n->in[0];
-    }
+    Tied all = {t, 0, false};
+    bool ok = scaling_behind(v, average ? is_homogeneous : scaling_keeps, tie_one, &all);
+    *i = all.first;
+    return ok;
 }
 
 /* ---- what is before a quantizer ---- */
@@ -177,15 +189,16 @@ static void tie_before(Steps *t, size_t i) {
 
 /* ---- who reads what a quantizer yields ---- */
 
-static void tie_behind(Steps *t, size_t i, const Value *v);
+static void tie_behind(Steps *t, size_t i, Value *v, bool whole);
 
-static void tie_user(Steps *t, size_t i, const Value *v, const Use *u) {
+static void tie_user(Steps *t, size_t i, Value *v, bool whole, const Use *u) {
     Node *n = u->node;
     Value *x;
     size_t j;
     const Tensor *k = n ? scaling_factor(n, "Mul", &x) : NULL;
+    Reader reader = {i, v, u, whole};
     if (!n) {
-        fix(t, i, 1);
+        ARENA_PUSH(t->s->b.a, t->readers, t->n_readers, t->cap_readers, reader);
     } else if ((is_own_quantize(n) && step_at(t, n->out[0], &j)) ||
                map_get(t->sums, value_key(n->out[0])) ||
                (u->index == 0 && scaling_takes_steps(t->s, n))) {
@@ -197,20 +210,20 @@ static void tie_user(Steps *t, size_t i, const Value *v, const Use *u) {
         fix(t, i, (float)tensor_float(k, 0));
         ARENA_PUSH(t->s->b.a, t->behind, t->n_behind, t->cap_behind, n);
     } else if (is_homogeneous(n) && u->index == 0) {
-        tie_behind(t, i, n->out[0]);
+        tie_behind(t, i, n->out[0], whole && scaling_keeps(n));
     } else if (is_join(n) && step_behind(t, n->out[0], false, &j)) {
         relate(t, i, j, 1);
-        tie_behind(t, i, n->out[0]);
+        tie_behind(t, i, n->out[0], false); /* others may have other ranges */
     } else {
-        fix(t, i, 1);
+        ARENA_PUSH(t->s->b.a, t->readers, t->n_readers, t->cap_readers, reader);
     }
 }
 
-static void tie_behind(Steps *t, size_t i, const Value *v) {
+static void tie_behind(Steps *t, size_t i, Value *v, bool whole) {
     const Use *uses;
     size_t n = uses_of(t->s->uses, v, &uses);
     for (size_t k = 0; k < n; k++)
-        tie_user(t, i, v, &uses[k]);
+        tie_user(t, i, v, whole, &uses[k]);
 }
 
 static void tie_readers(Steps *t, size_t i) {
@@ -218,7 +231,27 @@ static void tie_readers(Steps *t, size_t i) {
     size_t n = uses_of(t->s->uses, t->all[i].q->out[0], &uses);
     for (size_t k = 0; k < n; k++)
         if (uses[k].node && is_own_dequantize(uses[k].node))
-            tie_behind(t, i, uses[k].node->out[0]);
+            tie_behind(t, i, uses[k].node->out[0], true);
+}
+
+/* Whether a step is known that is not 1. */
+static bool has_step(const Steps *t, size_t i) {
+    double times;
+    const Step *r = &t->all[root(t, i, &times)];
+    return r->times != 0 && !close_to(r->times * times, 1);
+}
+
+/* Those that find another step become what scaling_as_numbers serves. */
+static void tie_numbers(Steps *t) {
+    size_t kept = 0;
+    for (size_t k = 0; k < t->n_readers; k++) {
+        const Reader *r = &t->readers[k];
+        if (r->whole && has_step(t, r->i))
+            t->readers[kept++] = *r;
+        else
+            fix(t, r->i, 1);
+    }
+    t->n_readers = kept;
 }
 
 /* ---- the scales ---- */
@@ -303,8 +336,14 @@ void scaling_steps(Scaling *s) {
         tie_before(&t, i);
     for (size_t i = 0; i < t.n; i++)
         tie_readers(&t, i);
+    tie_numbers(&t);
     for (size_t i = 0; i < t.n_behind; i++)
         drop_behind(&t, t.behind[i]);
     for (size_t i = 0; i < t.n; i++)
         set_step(&t, i);
+    Map *made = map_new(s->m->scratch);
+    for (size_t k = 0; k < t.n_readers; k++)
+        if (step(&t, t.readers[k].i) != 0)
+            scaling_as_numbers(s, made, t.readers[k].v, t.readers[k].use,
+                               t.all[t.readers[k].i].q->out[0]->type.quant);
 }

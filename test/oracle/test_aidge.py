@@ -11,7 +11,7 @@ from onnx import TensorProto as T
 from onnx import helper
 
 from aidge_reference import compute, shifted
-from common import MODELS, OracleCase, compile_c, qxc, qxc_outputs, run_samples, session, talk
+from common import MODELS, OracleCase, compile_c, for_each, qxc, qxc_outputs, run_samples, session, talk
 
 FOLDER = MODELS / "tools/aidge"
 COLUMNS = ("read", "run", "raised", "same", "qdq", "qop", "c")
@@ -328,6 +328,57 @@ class Averages(OracleCase):
                     for optimize in (False, True):
                         got = session(onnx.load(out), optimize, int8=True).run(None, {"x": x})[0]
                         np.testing.assert_allclose(got, want, rtol=4e-6)
+
+
+READERS = """qir 1
+import "" 21
+graph @g (%x : float[1,1,8,8]) -> (%raw, %real, %sums) {{
+  const %lo : float[] = [-128.0]
+  const %hi : float[] = [127.0]
+  const %k : float[] = [{k}]
+  const %s : float[] = [{s}]
+  const %w : float[2,1,3,3] = [1.0, -2.0, 3.0, 4.0, -5.0, 6.0, 7.0, -8.0, 9.0, 2.0, 2.0, -1.0, 1.0, 0.0, 3.0, -3.0, 1.0, 1.0]
+  const %m : float[] = [0.03125]
+  %xs = Mul(%x, %k)
+  %xr = Round(%xs)
+  %xq = Clip(%xr, %lo, %hi)
+  %relu = Relu(%xq)
+  %raw, %places = MaxPool(%relu) <kernel_shape=[2, 2], strides=[2, 2]>
+  %real = Mul(%raw, %s)
+  %c = Conv(%relu, %w)
+  %cs = Mul(%c, %m)
+  %cr = Round(%cs)
+  %sums = Clip(%cr, %lo, %hi)
+}}
+"""
+
+
+class Readers(OracleCase):
+    """Integers of a known step that go out as they are, and as real numbers: onnxruntime's numbers in every form."""
+
+    @for_each(("127.0", "0.007874016"), ("4.0", "0.25"), ("10.5", "0.0952381"))
+    def test_numbers(self, factors):
+        k, s = factors
+        text, plain, true = (self.scratch / n for n in ("m.qir", "plain.onnx", "true.qir"))
+        text.write_text(READERS.format(k=k, s=s))
+        qxc(text, "-passes=", "-emit=onnx", "-o", plain)
+        x = {"x": ((np.arange(16 * 64).reshape(16, 1, 8, 8) * 37 % 280 - 140 + 0.3) / float(k)).astype(np.float32)}
+        model = onnx.load(plain)
+        want = run_samples(session(model), model, x)
+        self.assertNotIn("and why:", qxc(text, "-form=true", "-o", true).stderr)
+        results = {form: qxc_outputs(path, x, self.scratch) for form, path in (("run", text), ("true", true))}
+        for form in ("qdq", "qop"):
+            out = self.scratch / f"{form}.onnx"
+            qxc(text, f"-emit={form}", "-o", out)
+            results[form] = run_samples(session(onnx.load(out)), onnx.load(out), x)
+        for form, got in results.items():
+            for name, values in want.items():
+                with self.subTest(form=form, output=name):
+                    np.testing.assert_allclose(got[name].reshape(values.shape), values, rtol=1e-6)
+        said = qxc(text, "-emit=c", "-integer-only", "-io=quant", "-testbench", "-random=8", "-o", self.scratch / "m.c").stderr
+        self.assertIn("no floating point", said)
+        compile_c("cc", "-O1", "-std=c99", "-o", self.scratch / "m", self.scratch / "m.c", "-lm")
+        subprocess.run([self.scratch / "m"], check=True, capture_output=True)
 
 
 if __name__ == "__main__":
