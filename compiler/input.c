@@ -3,6 +3,7 @@
 #include "compiler/metadata.h"
 #include "compiler/session.h"
 #include "compiler/set_inputs.h"
+#include "compiler/unknown.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/qir/qir_read.h"
 #include "frontend/scales/scales_read.h"
@@ -30,129 +31,6 @@ static bool buffer_stdin(void) {
 static bool looks_like_qir(Str head) {
     bool comment;
     return qir_begins(head, &comment) || comment;
-}
-
-/* ---- operators that ONNX does not have ---- */
-
-typedef struct UnknownOps {
-    Diags *d;
-    const Module *m;
-    Map *functions; /* function_key -> Function */
-    Map *domains;   /* of the functions */
-    Map *seen;
-    Buf key;
-} UnknownOps;
-
-static UnknownOps unknown_ops(const Module *m, Diags *d) {
-    Arena *a = m->arena;
-    UnknownOps u = {d, m, map_new(a), map_new(a), map_new(a), buf_new(a)};
-    for (size_t i = 0; i < m->n_functions; i++) {
-        Function *f = m->functions[i];
-        Str key = function_key(&u.key, f->domain, f->name, f->overload);
-        map_set(u.functions, arena_str(a, key), f);
-        map_set(u.domains, f->domain, f);
-    }
-    return u;
-}
-
-static void unknown_operator(const UnknownOps *u, const Node *n) {
-    diag_warning(u->d, n->loc, "ONNX has no operator %s", diag_name(u->d, n->op));
-    size_t at = 0;
-    diag_did_you_mean_next(u->d, n->loc, n->op, onnx_schema_next_name, &at);
-}
-
-typedef struct NamesOf {
-    Str domain;
-    size_t i;
-} NamesOf;
-
-/* The next operator of the domain that qxc has a schema of. */
-static bool next_of_domain(void *ctx, Str *name) {
-    NamesOf *of = ctx;
-    while (of->i < onnx_schema_count()) {
-        const OnnxSchema *s = onnx_schema_at(of->i++);
-        *name = str_from(s->name);
-        if (str_is(of->domain, s->domain))
-            return true;
-    }
-    return false;
-}
-
-/* onnxruntime has more operators than qxc knows: only what is close to a known one is a slip. */
-static void near_operator(const UnknownOps *u, const Node *n) {
-    NamesOf of = {n->domain, 0};
-    Str name;
-    while (next_of_domain(&of, &name))
-        if (str_same_letters(n->op, name) || (n->op.n > 3 && str_distance(n->op, name, 1) <= 1)) {
-            diag_warning(u->d, n->loc, "qxc knows no operator %s::%s", diag_name(u->d, n->domain),
-                         diag_name(u->d, n->op));
-            diag_note(u->d, n->loc, "did you mean '" STR_FMT "'?", STR_ARG(name));
-            return;
-        }
-}
-
-/* Integers that mean no or yes. ONNX allows others, and runtimes differ in what they take them for:
- * keepdims=2 keeps none in onnxruntime, transB=2 transposes. */
-static void warn_flags(const UnknownOps *u, const Node *n) {
-    const OpDef *op = n->n_attrs ? op_find(n->domain, n->op) : NULL;
-    for (const AttrSpec *spec = op ? op->attrs : NULL; spec && spec->name; spec++) {
-        const Attr *a = spec->flag ? node_attr(n, spec->name) : NULL;
-        if (a && !attr_is_ref(a) && a->kind == ATTR_INT && a->v.i[0] != 0 && a->v.i[0] != 1)
-            diag_warning(u->d, node_attr_loc(n, spec->name, u->d),
-                         "%s is %lld, neither 0 nor 1: runtimes differ in what that means",
-                         spec->name, (long long)a->v.i[0]);
-    }
-}
-
-typedef struct FunctionsOf {
-    const Module *m;
-    Str domain;
-    size_t i;
-} FunctionsOf;
-
-static bool next_function(void *ctx, Str *name) {
-    FunctionsOf *at = ctx;
-    while (at->i < at->m->n_functions) {
-        const Function *f = at->m->functions[at->i++];
-        *name = f->name;
-        if (domain_equal(f->domain, at->domain))
-            return true;
-    }
-    return false;
-}
-
-static void unknown_function(const UnknownOps *u, const Node *n) {
-    const Module *m = u->m;
-    diag_warning(u->d, n->loc, "the model has functions of domain '%s', but none that is %s%s%s",
-                 diag_name(u->d, n->domain), diag_name(u->d, n->op), n->overload.n ? "::" : "",
-                 diag_name(u->d, n->overload));
-    diag_did_you_mean_next(u->d, n->loc, n->op, next_function, &(FunctionsOf){m, n->domain, 0});
-}
-
-/* Most likely a slip of an editor's: such a node reads, prints and writes, and does nothing else.
- * Of domains that are neither ONNX's nor the functions' anything may be meant. */
-static void warn_unknown(Graph *g, void *ctx) {
-    UnknownOps *u = ctx;
-    FOR_NODES(n, g) {
-        warn_flags(u, n);
-        if (n->def)
-            continue;
-        bool onnx = domain_is_onnx(n->domain);
-        bool known = onnx || onnx_schema_newest(n->domain);
-        if (!known && !map_get(u->domains, n->domain))
-            continue;
-        Str key = function_key(&u->key, n->domain, n->op, n->overload);
-        if (map_get(u->functions, key) || map_get(u->seen, key))
-            continue;
-        map_set(u->seen, arena_str(u->m->arena, key), n);
-        if (!onnx && known) {
-            if (!onnx_schema_find(n->domain, n->op, onnx_schema_newest(n->domain)))
-                near_operator(u, n);
-        } else if (!onnx)
-            unknown_function(u, n);
-        else if (!onnx_schema_find(STR(""), n->op, ONNX_MAX_OPSET))
-            unknown_operator(u, n);
-    }
 }
 
 typedef enum Kind { KIND_ONNX, KIND_QIR, KIND_ZIP, KIND_ARRAY, KIND_UNREADABLE } Kind;
@@ -284,8 +162,7 @@ unsigned verify_read_flags(bool is_text) {
 static Module *check(Session *s, Module *m, bool is_text) {
     if (!m)
         return NULL;
-    UnknownOps unknown = unknown_ops(m, s->d);
-    module_each_graph(m, warn_unknown, &unknown);
+    warn_of_strange_nodes(m, s->d);
     if (!module_check(m, VERIFY_WARN | verify_read_flags(is_text), s->d))
         return NULL;
     verify_stats(m, s->d);

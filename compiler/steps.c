@@ -6,6 +6,7 @@
 #include "compiler/measured.h"
 #include "compiler/plain_integers.h"
 #include "compiler/scheme_nodes.h"
+#include "compiler/unknown.h"
 #include "compiler/without_effect.h"
 
 #include "exec/specialise.h"
@@ -20,6 +21,10 @@ bool step_need_data(Job *j, Module *m) {
 
 bool step_check_use(Job *j, Module *m) {
     return module_check_use(m, j->d);
+}
+
+bool step_know_operators(Job *j, Module *m) {
+    return module_operators_known(m, j->ctx.library, &j->o->keep, j->d);
 }
 
 bool step_forget_file(Job *j, Module *m) {

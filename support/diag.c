@@ -345,11 +345,11 @@ void diag_note(Diags *d, Loc at, const char *fmt, ...) {
     FORWARD(DIAG_NOTE);
 }
 
-void diag_did_you_mean_next(Diags *d, Loc at, Str word, DiagNext *next, void *ctx) {
+bool diag_did_you_mean_next(Diags *d, Loc at, Str word, DiagNext *next, void *ctx) {
     int allowed = word.n < 3 ? 1 : word.n > 30 ? 10 : (int)word.n / 3;
     Str best = STR_NONE, other;
     if (!is_shown(d, DIAG_NOTE))
-        return;
+        return false;
     while (next(ctx, &other)) {
         int distance = str_same_letters(word, other) ? 0 : str_distance(word, other, allowed);
         if (str_eq(word, other)) /* right, but not where it stands */
@@ -361,6 +361,7 @@ void diag_did_you_mean_next(Diags *d, Loc at, Str word, DiagNext *next, void *ct
     }
     if (best.s)
         diag_note(d, at, "did you mean '%s'?", diag_name(d, best));
+    return best.s != NULL;
 }
 
 typedef struct Words {

@@ -2,6 +2,8 @@
 #include "frontend/qir/reader.h"
 #include "parser.h"
 
+#include <math.h>
+
 typedef struct Foreign {
     const char *word, *meant;
 } Foreign;
@@ -140,6 +142,24 @@ void suggest_parameter(Reader *r, Range at, Str word, const char *const *keys, s
     };
     if (!meant(r, at, find_foreign(list, sizeof list / sizeof *list, word)))
         suggest(r, at, word, keys, n);
+}
+
+/* int8q<128, 0.0285> */
+void suggest_order(Reader *r, const Quant *q, Range zp) {
+    float scale = q->n_scale == 1 ? q->scale[0] : 0.5F;
+    if (scale == truncf(scale))
+        diag_note(r->diags, loc_of(r, zp), "the scale comes first: %sq<%.*s, %.0f>",
+                  elem_name(q->storage), (int)(zp.end - zp.begin), r->text.s + zp.begin,
+                  (double)scale);
+}
+
+/* int8q<0,0285, 0>: the scale is 0 then, and digits follow its comma at once. */
+void suggest_point(Reader *r, const Quant *q) {
+    const char *p = r->text.s + q->at->scale.end;
+    size_t digits = strspn(p + 1, "0123456789");
+    if (q->at->scale.source && q->n_scale == 1 && q->scale[0] == 0 && *p == ',' && digits)
+        diag_note(r->diags, q->at->scale, "numbers have a point, not a comma: 0.%.*s", (int)digits,
+                  p + 1);
 }
 
 /* ---- between the words ---- */

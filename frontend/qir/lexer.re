@@ -150,6 +150,10 @@ static const char *number_list(const char *p, Token *t) {
             break;
         if (*p != ',')
             return NULL;
+        if (*lexer_space(p + 1) == ']') {
+            p = lexer_space(p + 1);
+            break;
+        }
     }
     t->mixed = seen & OTHER;
     return p + 1;
@@ -183,6 +187,19 @@ static void close_bracket(Lexer *x, char open) {
 
 static bool newline_counts(const Lexer *x) {
     return (x->depth == 0 || x->open[x->depth - 1] == '{') && x->last != T_NL;
+}
+
+/* What begins at p ends a line that a newline ended: the brace of a body may stand on its own. */
+static bool line_goes_on(const Lexer *x, const char *p) {
+    return x->depth == 0 && *lexer_space(p) == '{';
+}
+
+/* Lists may end in a comma. */
+static bool comma_is_last(const Lexer *x, const char *p) {
+    char next = *lexer_space(p), open = x->depth > 0 ? x->open[x->depth - 1] : 0;
+    bool empty = x->last == T_LP || x->last == T_LB || x->last == T_LT || x->last == T_COMMA;
+    return !empty && ((open == '(' && next == ')') || (open == '[' && next == ']') ||
+                      (open == '<' && next == '>'));
 }
 
 /* ---- the scheme, which the formatter leaves as it is ---- */
@@ -282,7 +299,7 @@ again:
     /*!re2c
         space+              { goto again; }
         "//" [^\n\x00]*     { goto again; }
-        "\n"                { if (newline_counts(x)) TOKEN(T_NL); goto again; }
+        "\n"                { if (newline_counts(x) && !line_goes_on(x, p)) TOKEN(T_NL); goto again; }
         "\x00"              {
             p = begin; /* the end, again and again */
             TOKEN(0);
@@ -335,11 +352,13 @@ again:
         decimal    { TOKEN(T_FLOAT); }
         binary     { TOKEN(T_FLOAT); }
         "-"? digit (letter | digit | ".")* { TOKEN(T_BAD); }
+        int ".." "."? int { TOKEN(T_BAD); }
+        "-"? digit+ "^" (letter | digit | [-+.])* { TOKEN(T_BAD); }
 
         "->" { TOKEN(T_ARROW); }
         "::" { TOKEN(T_DCOLON); }
         ":"  { TOKEN(T_COLON); }
-        ","  { TOKEN(T_COMMA); }
+        ","  { if (comma_is_last(x, p)) goto again; TOKEN(T_COMMA); }
         "="  { TOKEN(T_EQ); }
         "~"  { TOKEN(T_TILDE); }
         "*"  { TOKEN(T_STAR); }
@@ -367,12 +386,19 @@ done:
     return t;
 }
 
-static const char *what_is_bad(const char *p) {
+static const char *bad_number(Str text) {
+    if (memchr(text.s, '^', text.n))
+        return "only powers of two are written with '^', and their exponents are whole: 2^-5";
+    return str_glob("*..*", text) ? "a range is written LOW:HIGH, as in -127:127"
+                                           : "this is not a number";
+}
+
+static const char *what_is_bad(const char *p, size_t n) {
     bool begins_name = *p == '%' || *p == '!' || *p == '@' || *p == '$';
     if ((unsigned char)p[begins_name] >= 0x80)
         return "names with letters beyond ASCII stand in double quotes, as in %\"\xc3\xa9\"";
     if ((*p >= '0' && *p <= '9') || *p == '-')
-        return "this is not a number";
+        return bad_number((Str){p, n});
     if (begins_name)
         return "a name is missing here";
     switch (*p) {
@@ -417,7 +443,7 @@ Token lex(Lexer *x) {
         break;
     case T_BAD:
         if (!t.bad)
-            t = bad(x, t, what_is_bad(x->text + t.begin));
+            t = bad(x, t, what_is_bad(x->text + t.begin, t.end - t.begin));
         break;
     }
     x->last = t.kind;

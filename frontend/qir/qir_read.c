@@ -2,6 +2,7 @@
 #include "frontend/qir/qir_read.h"
 
 #include "frontend/qir/reader.h"
+#include "ir/onnx_names.h"
 #include "ir/ops/op.h"
 #include "parser.h"
 
@@ -237,10 +238,10 @@ static void check_imports(Reader *r, const Import *imports, size_t n) {
 static void look_for_unknown(Graph *g, void *ctx) {
     Reader *r = ctx;
     FOR_NODES(n, g) {
-        if (!domain_is_onnx(n->domain) || onnx_schema_find(n->domain, n->op, INT_MAX))
+        if (!domain_is_onnx(n->domain) || onnx_has_operator(n->op))
             continue;
         diag_error(r->diags, n->loc, "ONNX has no operator %s", shown(r, n->op));
-        diag_did_you_mean_next(r->diags, n->loc, n->op, onnx_schema_next_name, &(size_t){0});
+        onnx_did_you_mean(r->diags, n->loc, n->op);
     }
 }
 

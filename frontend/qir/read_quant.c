@@ -12,6 +12,12 @@ static ElemType storage_elem(Str word) { /* int8q */
 }
 
 static bool read_zp(Reader *r, Quant *q, const Val *v) {
+    Number n;
+    if (val_number(r, v, &n) && n.kind != NUM_INT) {
+        error_at(r, v->at, "a zero point is an integer");
+        suggest_order(r, q, v->at);
+        return false;
+    }
     return val_ints(r, v, "a zero point", &q->zp, &q->n_zp);
 }
 
@@ -184,8 +190,9 @@ Elem read_quant(Reader *r, Token storage, Span args, Range at) {
         ok &= read_arg(r, q, places, &f[i], position, &blocks);
         position += !f[i].has_key;
     }
-    ok =
-        ok && apply_blocks(r, q, blocks) && round_scales(r, q) && verify_quant(q, q->loc, r->diags);
+    ok = ok && apply_blocks(r, q, blocks) && round_scales(r, q);
+    if (ok && !(ok = verify_quant(q, q->loc, r->diags)))
+        suggest_point(r, q);
     e.failed = !ok;
     return e;
 }

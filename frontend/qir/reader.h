@@ -236,6 +236,8 @@ bool qir_check_syntax(Arena *a, Diags *d, const char *name, Str text, int first_
 void syntax_error(Reader *r, Token t, bool *want, int n);
 /* What may have been meant by a word that is none of the language's (hints.c). */
 void suggest_elem(Reader *r, Range at, Str word);
+void suggest_order(Reader *r, const Quant *q, Range zp);
+void suggest_point(Reader *r, const Quant *q);
 void suggest_storage(Reader *r, Range at, Str word);
 void suggest_parameter(Reader *r, Range at, Str word, const char *const *keys, size_t n);
 /* The same of a token that does not fit; NULL where nothing is known. */

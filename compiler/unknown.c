@@ -1,0 +1,165 @@
+/* See unknown.h. */
+#include "compiler/unknown.h"
+
+#include "ir/onnx_names.h"
+#include "ir/onnx_schema.h"
+#include "ir/ops/op.h"
+
+typedef struct UnknownOps {
+    Diags *d;
+    const Module *m;
+    Map *functions; /* function_key -> Function */
+    Map *domains;   /* of the functions */
+    Map *seen;
+    Buf key;
+    Library *library;
+    const TextList *keep;
+    bool ok;
+} UnknownOps;
+
+static UnknownOps unknown_ops(const Module *m, Diags *d) {
+    Arena *a = m->arena;
+    UnknownOps u = {d, m, map_new(a), map_new(a), map_new(a), buf_new(a), NULL, NULL, true};
+    for (size_t i = 0; i < m->n_functions; i++) {
+        Function *f = m->functions[i];
+        Str key = function_key(&u.key, f->domain, f->name, f->overload);
+        map_set(u.functions, arena_str(a, key), f);
+        map_set(u.domains, f->domain, f);
+    }
+    return u;
+}
+
+/* Whether it is the first of its name, which no function of the model has. */
+static bool is_first(UnknownOps *u, const Node *n) {
+    Str key = function_key(&u->key, n->domain, n->op, n->overload);
+    if (map_get(u->functions, key) || map_get(u->seen, key))
+        return false;
+    map_set(u->seen, arena_str(u->m->arena, key), (void *)n);
+    return true;
+}
+
+typedef struct NamesOf {
+    Str domain;
+    size_t i;
+} NamesOf;
+
+/* The next operator of the domain that qxc has a schema of. */
+static bool next_of_domain(void *ctx, Str *name) {
+    NamesOf *of = ctx;
+    while (of->i < onnx_schema_count()) {
+        const OnnxSchema *s = onnx_schema_at(of->i++);
+        *name = str_from(s->name);
+        if (str_is(of->domain, s->domain))
+            return true;
+    }
+    return false;
+}
+
+/* onnxruntime has more operators than qxc knows: only what is close to a known one is a slip. */
+static void near_operator(const UnknownOps *u, const Node *n) {
+    NamesOf of = {n->domain, 0};
+    Str name;
+    while (next_of_domain(&of, &name))
+        if (str_same_letters(n->op, name) || (n->op.n > 3 && str_distance(n->op, name, 1) <= 1)) {
+            diag_warning(u->d, n->loc, "qxc knows no operator %s::%s", diag_name(u->d, n->domain),
+                         diag_name(u->d, n->op));
+            diag_note(u->d, n->loc, "did you mean '" STR_FMT "'?", STR_ARG(name));
+            return;
+        }
+}
+
+/* Integers that mean no or yes. ONNX allows others, and runtimes differ in what they take them for:
+ * keepdims=2 keeps none in onnxruntime, transB=2 transposes. */
+static void warn_flags(const UnknownOps *u, const Node *n) {
+    const OpDef *op = n->n_attrs ? op_find(n->domain, n->op) : NULL;
+    for (const AttrSpec *spec = op ? op->attrs : NULL; spec && spec->name; spec++) {
+        const Attr *a = spec->flag ? node_attr(n, spec->name) : NULL;
+        if (a && !attr_is_ref(a) && a->kind == ATTR_INT && a->v.i[0] != 0 && a->v.i[0] != 1)
+            diag_warning(u->d, node_attr_loc(n, spec->name, u->d),
+                         "%s is %lld, neither 0 nor 1: runtimes differ in what that means",
+                         spec->name, (long long)a->v.i[0]);
+    }
+}
+
+typedef struct FunctionsOf {
+    const Module *m;
+    Str domain;
+    size_t i;
+} FunctionsOf;
+
+static bool next_function(void *ctx, Str *name) {
+    FunctionsOf *at = ctx;
+    while (at->i < at->m->n_functions) {
+        const Function *f = at->m->functions[at->i++];
+        *name = f->name;
+        if (domain_equal(f->domain, at->domain))
+            return true;
+    }
+    return false;
+}
+
+static void unknown_function(const UnknownOps *u, const Node *n) {
+    const Module *m = u->m;
+    diag_warning(u->d, n->loc, "the model has functions of domain '%s', but none that is %s%s%s",
+                 diag_name(u->d, n->domain), diag_name(u->d, n->op), n->overload.n ? "::" : "",
+                 diag_name(u->d, n->overload));
+    diag_did_you_mean_next(u->d, n->loc, n->op, next_function, &(FunctionsOf){m, n->domain, 0});
+}
+
+static void unknown_operator(const UnknownOps *u, const Node *n) {
+    diag_warning(u->d, n->loc, "ONNX has no operator %s", diag_name(u->d, n->op));
+    onnx_did_you_mean(u->d, n->loc, n->op);
+}
+
+/* Of domains that are neither ONNX's nor the functions' anything may be meant. */
+static void look_at_names(Graph *g, void *ctx) {
+    UnknownOps *u = ctx;
+    FOR_NODES(n, g) {
+        bool onnx = domain_is_onnx(n->domain);
+        int newest = onnx ? 0 : onnx_schema_newest(n->domain);
+        warn_flags(u, n);
+        if (n->def || !(onnx || newest || map_get(u->domains, n->domain)) || !is_first(u, n))
+            continue;
+        if (onnx && !onnx_has_operator(n->op))
+            unknown_operator(u, n);
+        else if (newest && !onnx_schema_find(n->domain, n->op, newest))
+            near_operator(u, n);
+        else if (!onnx && !newest)
+            unknown_function(u, n);
+    }
+}
+
+void warn_of_strange_nodes(const Module *m, Diags *d) {
+    UnknownOps u = unknown_ops(m, d);
+    module_each_graph((Module *)m, look_at_names, &u);
+}
+
+/* ---- where they would have to be something ---- */
+
+static bool is_kept(const TextList *keep, Str op) {
+    for (size_t i = 0; i < keep->n; i++)
+        if (str_glob(keep->items[i], op))
+            return true;
+    return false;
+}
+
+static void refuse_unknown(Graph *g, void *ctx) {
+    UnknownOps *u = ctx;
+    FOR_NODES(n, g) {
+        if (n->def || !domain_is_onnx(n->domain) || onnx_has_operator(n->op) || !is_first(u, n) ||
+            library_find(u->library, n->domain, n->op) || is_kept(u->keep, n->op))
+            continue;
+        u->ok = diag_error(u->d, n->loc, "%s is no operator that could be run or lowered",
+                           diag_name(u->d, n->op));
+        diag_note(u->d, n->loc, "-keep=%s leaves it as it is, for a runtime that has it",
+                  diag_name(u->d, n->op));
+    }
+}
+
+bool module_operators_known(Module *m, Library *library, const TextList *keep, Diags *d) {
+    UnknownOps u = unknown_ops(m, d);
+    u.library = library;
+    u.keep = keep;
+    module_each_graph(m, refuse_unknown, &u);
+    return u.ok;
+}
