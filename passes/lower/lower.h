@@ -71,6 +71,7 @@ bool lower_gemm_as_conv(Lower *l, Node *n);
 /* Sums that stay int32 until they become float (lower_accumulator.c): the product or the addition;
  * the DequantizeLinear of one. False, and nothing changed, where they are none. */
 bool lower_accumulator(Lower *l, Node *n);
+bool lower_sums_integers(const Lower *l, const Node *n); /* whether it is one of these */
 bool lower_accumulator_to_float(Lower *l, Node *n);
 
 /* Quantization with parameters computed at run time (lower_dynamic.c): QuantizeLinear to such a

@@ -60,6 +60,10 @@ static void lower_product(Lower *l, Node *n) {
     lower_result(l, to, 0);
 }
 
+bool lower_sums_integers(const Lower *l, const Node *n) {
+    return yields_accumulator(l, n) || op_adds_integers(n);
+}
+
 bool lower_accumulator(Lower *l, Node *n) {
     if (yields_accumulator(l, n)) {
         lower_product(l, n);
