@@ -124,10 +124,17 @@ static void take_input_stats(const Donor *d) {
 }
 
 bool donor_weights(const Job *j, Module *m, Module *from) {
+    ModuleForm form = module_form(m);
+    if (form.typed || form_is_spelled(form))
+        return diag_error(j->d, LOC_NONE,
+                          "%s is quantized already: -weights-from gives weights to a float model",
+                          diag_name(j->d, str_from(m->path)));
     if (!job_raise(j, from))
         return false;
     Donor d = donor_look(j, m, from);
+    donor_turn(&d);
     module_each_value(m, take_const, &d);
+    donor_take_dynamic(&d);
     module_each_value(m, take_quant, &d);
     d.uses = uses_new(m);
     module_each_graph(m, round_before_clamps, &d);

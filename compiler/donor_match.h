@@ -28,6 +28,8 @@ typedef struct Donor {
 
 /* What `from` says of the names of `m`. */
 Donor donor_look(const Job *j, Module *m, Module *from);
+/* Weights that are transposed there are turned in `from` (compiler/donor_turn.c). */
+void donor_turn(Donor *d);
 /* The file `from` came from, for messages. */
 const char *donor_path(const Donor *d);
 
@@ -40,6 +42,8 @@ bool donor_is_product(const Value *v);
 bool donor_same_shape(const Tensor *x, const Tensor *y);
 /* What the counterpart of a reader reads in that place, NULL where there is none. */
 Value *donor_read_there(const Donor *d, const Use *use);
+/* Products that read what is quantized at run time there do so here (compiler/donor_dynamic.c). */
+void donor_take_dynamic(Donor *d);
 /* Whether the parameters fit the value here; else a diagnostic. */
 bool donor_fits(Donor *d, const Value *v, const Quant *q);
 

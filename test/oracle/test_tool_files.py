@@ -252,6 +252,26 @@ class NeuralCompressor(OracleCase):
                 if recipe:
                     self.same(path.stem, "-weights-from={}", f"-recipe={recipe[0]}")
 
+    @for_each("lin1", "lin3d")
+    def test_weights_from_dynamic(self, model):
+        """What is quantized at run time there is here, too: the file's own results."""
+        self.shared_model("tools/inc")
+        for path in files("inc"):
+            if re.search(rf"_{model}_dynamic_", path.stem):
+                with self.subTest(file=path.stem):
+                    self.same(path.stem, "-weights-from={}")
+
+    def test_weights_from_transposed(self):
+        """The tool's dynamic files of the Conv model hold the float weight of the Gemm transposed."""
+        for name in ("241_conv_dynamic_QDQ", "211o113r_conv_dynamic_QDQ_QDQ_OP_FP32_BIAS"):
+            path = self.shared_model(f"tools/inc/{name}.onnx")
+            text, out = self.scratch / "made.qir", self.scratch / "made.onnx"
+            said = qxc(path.parent / "conv_fp32.onnx", f"-weights-from={path}", "-form=float", "-no-sync", "-o", text).stderr
+            self.assertIn("'f.weight' is taken transposed", said)
+            qxc(text, "-emit=onnx", "-no-sync", "-o", out)
+            samples = samples_for(path, onnx.load(path))
+            self.assertLessEqual(off(in_onnxruntime(path, samples), in_onnxruntime(out, samples)), ROUNDING)
+
     @for_each("lin1", "lin3d", "conv")
     def test_scales_from(self, model):
         """The float model has the weights of the static files: their scales give the same integers."""
