@@ -13,7 +13,7 @@ from cmodel import CModel
 from common import OracleCase, for_each, qxc
 from test_quantized_ops import NUMPY, RANGES, Model, Q
 
-BUILDS = {"plain": (), "sanitized": ("-fsanitize=undefined", "-fno-sanitize-recover=all")}
+BUILDS = {"plain": (), "sanitized": ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover=all")}
 EACH = np.arange(65536)
 erf = np.vectorize(math.erf)
 OPS = {  # the function, the range of x, that of y, attributes, bytes that the table may take

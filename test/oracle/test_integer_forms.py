@@ -250,7 +250,7 @@ class IntegerForms(OracleCase):
         names = ["y"] + [f"y{i}" for i in range(1, built.case.outputs)]
         have = dict(np.load(out))
         qxc(path, "-emit=c", "-integer-only", "-name=m", "-o", self.scratch / "m.c")
-        model = CModel(self.scratch / "m.c", flags=("-O1", "-fsanitize=undefined", "-fno-sanitize-recover"))
+        model = CModel(self.scratch / "m.c", flags=("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
         results = model.run(*[built.feeds[name] for name, _, _ in model.inputs])
         for (name, _, _), result in zip(model.outputs, results, strict=True):
             np.testing.assert_array_equal(result, have[name].reshape(-1), err_msg=f"emitted C, {name}")

@@ -13,7 +13,7 @@ from cmodel import CModel
 from common import OracleCase, for_each, qxc
 from test_quantized_ops import RANGES, Model, Q
 
-BUILDS = {"plain": (), "sanitized": ("-fsanitize=undefined", "-fno-sanitize-recover=all")}
+BUILDS = {"plain": (), "sanitized": ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover=all")}
 WAY = 2.0**-8  # of a step, before rounding
 TYPES = {"s8_s8": (T.INT8, T.INT8), "u8_u8": (T.UINT8, T.UINT8), "u8_s16": (T.UINT8, T.INT16),
          "s16_u8": (T.INT16, T.UINT8), "u16_u16": (T.UINT16, T.UINT16), "s16_s16": (T.INT16, T.INT16)}

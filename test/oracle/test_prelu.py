@@ -10,7 +10,7 @@ from onnx import TensorProto as T, helper, numpy_helper
 from cmodel import CModel
 from common import OracleCase, for_each, qxc, qxc_outputs, session
 
-BUILDS = {"plain": (), "portable": ("-U__SSE2__",), "sanitized": ("-fsanitize=undefined", "-fno-sanitize-recover=all")}
+BUILDS = {"plain": (), "portable": ("-U__SSE2__",), "sanitized": ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover=all")}
 TYPES = {np.int8: T.INT8, np.uint8: T.UINT8}
 CASES = {  # shape of x and of the slopes, types, zero point of x
     "channels": ((1, 5, 4, 6), (5, 1, 1), np.int8, np.int8, -7),

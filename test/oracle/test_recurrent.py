@@ -139,7 +139,7 @@ class Recurrent(OracleCase):
             want = qxc_outputs(path, one_sample(data), self.scratch)
             source = self.scratch / f"{op}{number}.c"
             qxc(path, "-emit=c", "-no-sync", "-o", source)
-            compiled = CModel(source, flags=("-O1", "-fsanitize=undefined", "-Wextra"))
+            compiled = CModel(source, flags=("-O0", "-fsanitize=undefined", "-Wextra"))
             for _ in range(2):
                 compiled.arena[:] = 0xff
                 got = compiled.run(*data.values())
@@ -223,7 +223,7 @@ class DynamicLSTM(OracleCase):
         first, second = (qxc_outputs(p, data, self.scratch) for p in (text, made))
         source = self.scratch / "dynamic.c"
         qxc(path, "-dynamic", "-emit=c", "-no-sync", "-o", source)
-        compiled = CModel(source, "gcc", flags=("-O1", "-fsanitize=undefined"))
+        compiled = CModel(source, "gcc", flags=("-O0", "-fsanitize=undefined"))
         compiled.arena[:] = 0xff
         for (name, _, _), values in zip(compiled.outputs, compiled.run(*layer.data.values())):
             np.testing.assert_array_equal(first[name], second[name])

@@ -315,7 +315,7 @@ class RecurrentInteger(OracleCase):
             want = qxc_outputs(path, samples(layer.inputs()), self.scratch)
             source = self.scratch / f"{op}{number}.c"
             qxc(path, "-emit=c", "-integer-only", "-no-sync", "-o", source)
-            compiled = CModel(source, flags=("-O1", "-fsanitize=undefined", "-fno-sanitize-recover", "-Wextra"))
+            compiled = CModel(source, flags=("-O0", "-fsanitize=undefined", "-fno-sanitize-recover", "-Wextra"))
             for _ in range(2):
                 compiled.arena[:] = 0xff
                 got = compiled.run(*layer.inputs().values())

@@ -19,10 +19,10 @@ MODES = ("exact", "single", "double", "shift")
 SX, SY = np.float32(2**-5), np.float32(2**-3)
 ZEROS = np.int8(-3), np.int8(127), np.uint8(0), np.uint8(255)
 BUILDS = {
-    "plain": ("-fsanitize=undefined", "-fno-sanitize-recover=all"),
+    "plain": ("-O0", "-fsanitize=undefined", "-fno-sanitize-recover=all"),
     "AVX2": ("-mavx2",),
     "native": ("-march=native",),
-    "portable": ("-U__SSE2__", "-fsanitize=undefined", "-fno-sanitize-recover=all"),
+    "portable": ("-O0", "-U__SSE2__", "-fsanitize=undefined", "-fno-sanitize-recover=all"),
 }
 
 

@@ -57,7 +57,7 @@ class WideBias(OracleCase):
         got = qxc_outputs(path, {"x": ints if ints.shape[0] == 1 else ints[None]}, self.scratch)["y"].reshape(want.shape)
         for options in ((), ("-integer-only",)):
             qxc(path, "-emit=c", "-name=m", "-quiet", "-no-sync", "-o", self.scratch / "m.c", *options)
-            emitted = CModel(self.scratch / "m.c", flags=("-O1", "-fsanitize=undefined", "-fno-sanitize-recover")).run(ints)[0]
+            emitted = CModel(self.scratch / "m.c", flags=("-O0", "-fsanitize=undefined", "-fno-sanitize-recover")).run(ints)[0]
             np.testing.assert_array_equal(emitted.reshape(want.shape), got)
         talk = qxc(path, "-emit=c", "-no-sync", "-o", self.scratch / "m.c").stderr
         return np.abs(got - want).max(), talk
