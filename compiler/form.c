@@ -15,11 +15,22 @@ static void look_at_value(Value *v, void *ctx) {
         f->fake = true;
 }
 
+static void look_for_annotations(Graph *g, void *ctx) {
+    bool *found = ctx;
+    *found |= annotations_of(g).n > 0;
+}
+
+static void look_for_qonnx(Graph *g, void *ctx) {
+    bool *found = ctx;
+    for (const Node *n = g->first; n && !*found; n = n->next)
+        *found = is_qonnx(n);
+}
+
 static void look_at_nodes(Graph *g, void *ctx) {
     ModuleForm *f = ctx;
-    f->annotated |= annotations_of(g).n > 0;
+    look_for_annotations(g, &f->annotated);
+    look_for_qonnx(g, &f->qonnx);
     FOR_NODES(n, g) {
-        f->qonnx |= is_qonnx(n);
         f->scaling |= is_scaling(n);
         f->integers |= node_on_integers(n);
         bool q = node_conversion(n) == CONVERT_QUANTIZE || node_conversion(n) == CONVERT_DEQUANTIZE;
@@ -34,6 +45,24 @@ ModuleForm module_form(Module *m) {
     module_each_value(m, look_at_value, &f);
     module_each_graph(m, look_at_nodes, &f);
     return f;
+}
+
+bool module_is_fake(Module *m) {
+    ModuleForm f = {0};
+    module_each_value(m, look_at_value, &f);
+    return f.fake;
+}
+
+bool module_has_qonnx(Module *m) {
+    bool found = false;
+    module_each_graph(m, look_for_qonnx, &found);
+    return found;
+}
+
+bool module_is_annotated(Module *m) {
+    bool found = false;
+    module_each_graph(m, look_for_annotations, &found);
+    return found;
 }
 
 bool form_is_spelled(ModuleForm f) {

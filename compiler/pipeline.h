@@ -30,6 +30,10 @@ typedef struct ModuleForm {
     bool annotated;      /* ONNX's quantization annotations */
 } ModuleForm;
 ModuleForm module_form(Module *m);
+/* Parts of that, in less time. */
+bool module_is_fake(Module *m);
+bool module_has_qonnx(Module *m);
+bool module_is_annotated(Module *m);
 /* Whether operators of floats say what is quantized, which raising makes types of. */
 bool form_is_spelled(ModuleForm f);
 

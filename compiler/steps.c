@@ -154,7 +154,7 @@ bool step_plain_integers_fit(Job *j, Module *m) {
 }
 
 bool step_words_for_decisions(Job *j, Module *m) {
-    return j->o->annotate || !module_form(m).fake ||
+    return j->o->annotate || !module_is_fake(m) ||
            diag_error(j->d, LOC_NONE,
                       "ONNX has no words for decisions (float ~ q): -emit=qdq or -emit=qop "
                       "carries them out, -annotate writes them beside the float model");
@@ -196,7 +196,7 @@ bool step_settle_samples(Job *j, Module *m) {
 /* Fake-quantized values are what training sees: rounded to their grids, computed in float. */
 bool step_form_to_run(Job *j, Module *m) {
     if (!j->o->form) {
-        if (j->o->requant && !j->o->ignore_quant && module_form(m).fake)
+        if (j->o->requant && !j->o->ignore_quant && module_is_fake(m))
             diag_warning(j->d, LOC_NONE,
                          "-requant has no effect on `float ~` values, which are computed in float "
                          "and rounded: -form=true computes on integers, as C does");
