@@ -176,7 +176,8 @@ static void clone_result(Clone *c, const Value *from, Node *n, size_t index) {
 
 /* Numbers of a composite are of the type that it computes with. */
 static bool clone_constant(Clone *c, Node *to, const Value *from) {
-    if (!c->composite || !node_is(to, "Constant") || from->id >= c->cap || c->map[from->id].claimed)
+    if (!c->composite || !node_is_constant(from->def) || from->id >= c->cap ||
+        c->map[from->id].claimed)
         return false;
     Arena *a = arena_of(to->graph);
     const Tensor *t = op_resolve(to, to->graph->module->mute) ? to->def->constant(to) : NULL;
@@ -191,9 +192,10 @@ static bool clone_constant(Clone *c, Node *to, const Value *from) {
     return true;
 }
 
-/* What computes most of a composite is what rules about it mean. */
-static Str composite_name(Clone *c, const Node *n) {
-    bool first = !c->named && (node_is(n, "MatMul") || node_is(n, "LayerNormalization"));
+/* What computes most of a composite is what rules about it mean: a product, a normalization. */
+static Str composite_name(Clone *c, const Node *from, const Node *n) {
+    const QuantRule *q = from->def ? &from->def->quant : NULL;
+    bool first = !c->named && q && (q->kind == QUANT_MAC || q->scaled.proportional);
     Str name = c->call->name;
     c->named |= first;
     return !name.n || first
@@ -226,7 +228,7 @@ static void clone_node(Clone *c, const Node *from, Graph *g) {
         while (to->n_in > 0 && !to->in[to->n_in - 1])
             to->n_in--;
         to->loc = c->call->loc;
-        to->name = composite_name(c, to);
+        to->name = composite_name(c, from, to);
         node_from(to, c->call, c->by);
         return;
     }

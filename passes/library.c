@@ -273,7 +273,7 @@ static bool fits_target(const Chooser *c, const Function *f, const CallPath *pat
     CallPath here = {f, path};
     for (const Node *n = f->body->first; n && !is_on(path, f); n = n->next) {
         bool onnx = domain_is_onnx(n->domain);
-        bool number = node_is(n, "Constant") && n->n_out && !yields(f, n->out[0]);
+        bool number = node_is_constant(n) && n->n_out && !yields(f, n->out[0]);
         if (number || (c->has(c->ctx, n->domain, n->op) && (!onnx || opset_has(n, c->opset))))
             continue; /* numbers of a body become constants of the model */
         const Overloads *of = library_find(c->library, n->domain, n->op);

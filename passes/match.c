@@ -238,7 +238,7 @@ static bool same_axes(const int64_t *x, size_t n, const Attr *want, int rank) {
 static const Attr *list_of(const Frame *f, const Value *pattern) {
     const Node *n = pattern ? pattern->def : NULL;
     Str formal;
-    return n && node_is(n, "Constant") ? literal(f, node_attr(n, "value_ints"), &formal) : NULL;
+    return n && node_is_constant(n) ? literal(f, node_attr(n, "value_ints"), &formal) : NULL;
 }
 
 /* A list of axes, which is an operand or an attribute. */
@@ -365,7 +365,7 @@ static bool solve(Matcher *x, const Goal *g) {
         return had == g->value ? solve(x, g->next)
                                : miss(x, g->reader, "it reads '" STR_FMT "', not '" STR_FMT "'",
                                       STR_ARG(g->value->name), STR_ARG(had->name));
-    if (node_is(g->pattern->def, "Constant"))
+    if (node_is_constant(g->pattern->def))
         return solve_constant(x, g);
     const Overloads *of = match_overloads(x->library, g->pattern->def);
     return of ? solve_call(x, g, of) : solve_node(x, g) || give_up(x, before);
@@ -389,7 +389,7 @@ static size_t size_of(Library *l, const Function *f, int depth) {
     size_t size = 0;
     for (const Node *n = f->body->first; n && depth < MATCH_DEPTH; n = n->next) {
         const Overloads *of = match_overloads(l, n);
-        size_t most = node_is(n, "Constant") ? 0 : 1;
+        size_t most = node_is_constant(n) ? 0 : 1;
         for (size_t i = 0; of && i < of->n; i++) {
             size_t s = size_of(l, of->items[i], depth + 1);
             most = s > most ? s : most;

@@ -77,6 +77,14 @@ Conversion node_conversion(const Node *n) {
     return op ? op->conversion : CONVERT_NONE;
 }
 
+ElemType node_cast(const Node *n) {
+    return node_is(n, "Cast") ? (ElemType)node_int(n, "to", ELEM_UNDEFINED) : ELEM_UNDEFINED;
+}
+
+bool node_is_constant(const Node *n) {
+    return n->def && n->def->constant;
+}
+
 static bool is_onnx(const Node *n, Conversion which) {
     return n->n_in >= 2 && n->in[0] && n->in[1] && n->n_out == 1 && n->out[0] &&
            node_conversion(n) == which;

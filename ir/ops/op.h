@@ -327,6 +327,9 @@ enum { OPS_BIND_OPSET = 13 }; /* what runs is upgraded to, where -target-opset i
 const OpDef *op_find(Str domain, Str op);
 /* Which conversion a node is, com.microsoft's included, in ONNX's form or ours. */
 Conversion node_conversion(const Node *n);
+/* What a Cast casts to; ELEM_UNDEFINED: it is none. */
+ElemType node_cast(const Node *n);
+bool node_is_constant(const Node *n); /* of this body: it yields what its attribute holds */
 /* Conversions in ONNX's form, of the default domain or com.microsoft: scale and zero point as
  * operands. */
 bool is_onnx_quantize(const Node *n);

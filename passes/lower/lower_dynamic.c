@@ -45,7 +45,7 @@ void lower_dynamic_quantize(Lower *l, Node *n) {
 
 /* A matrix the other way around, and no element narrower than a byte. */
 static Value *weight_of(Lower *l, const Node *n, const Value *v) {
-    bool turn = node_is(n, "Gemm") && node_int(n, "transB", 0);
+    bool turn = node_int(n, "transB", 0);
     Tensor *t = v->data;
     ElemType e = elem_is_signed(t->elem) ? ELEM_INT8 : ELEM_UINT8;
     if (!turn && e == t->elem)
@@ -61,7 +61,7 @@ static Value *weight_of(Lower *l, const Node *n, const Value *v) {
 
 /* [channels], or [channels, 1, 1] where they are multiplied onto the result of a convolution. */
 static Value *scale_of(Lower *l, const Product *p, const Value *w, const Quant *q) {
-    float alpha = node_is(p->n, "Gemm") ? node_float(p->n, "alpha", 1.0F) : 1.0F;
+    float alpha = node_float(p->n, "alpha", 1.0F);
     float *scale = NEW_ARRAY(l->b.a, float, q->n_scale);
     int64_t dims[MAX_RANK] = {(int64_t)q->n_scale, 1, 1, 1, 1, 1, 1, 1};
     for (size_t i = 0; i < q->n_scale; i++)
@@ -84,7 +84,7 @@ static Value *zero_point_of(Lower *l, const Value *w, const Quant *q, ElemType e
 }
 
 static Value *bias_of(Lower *l, const Product *p, const Value *bias) {
-    float beta = node_is(p->n, "Gemm") ? node_float(p->n, "beta", 1.0F) : 1.0F;
+    float beta = node_float(p->n, "beta", 1.0F);
     const Tensor *t = bias->data;
     if (!p->conv && beta == 1.0F)
         return (Value *)bias;

@@ -26,9 +26,9 @@ static const char *read_weight(const Node *n, Weight *w) {
     const Value *v = n->in[1]->def->in[0];
     w->data = v->data;
     w->q = v->type.quant;
-    w->transposed = node_is(n, "Gemm") && node_int(n, "transB", 0);
-    if (node_is(n, "Gemm") && (node_int(n, "transA", 0) || node_float(n, "alpha", 1.0F) != 1.0F ||
-                               node_float(n, "beta", 1.0F) != 1.0F))
+    w->transposed = node_int(n, "transB", 0);
+    if (node_int(n, "transA", 0) || node_float(n, "alpha", 1.0F) != 1.0F ||
+        node_float(n, "beta", 1.0F) != 1.0F)
         return "MatMulNBits has no transA, alpha and beta";
     int bits = elem_bits(w->q->storage);
     if ((bits != 2 && bits != 4 && bits != 8) || w->q->expressed != ELEM_FLOAT ||

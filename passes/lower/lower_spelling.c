@@ -19,7 +19,7 @@ static void begin_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         if (n->n_out && n->out[0]) {
             l->spelled->keys[n->id] = n->out[0]->name;
-            if (node_is(n, "Constant"))
+            if (node_is_constant(n))
                 map_set(l->spelled->cells, cell_key(l, g, n->out[0]->name), n->out[0]);
         }
     }

@@ -78,9 +78,9 @@ static void widen_graph(Graph *g, void *ctx) {
 static void drop_casts(Graph *g, void *ctx) {
     Widen *w = ctx;
     FOR_NODES(n, g) {
-        if (!node_is(n, "Cast") || node_int(n, "to", 0) != ELEM_FLOAT || !n->in[0] ||
-            n->in[0]->type.kind != TYPE_TENSOR || n->in[0]->type.elem != ELEM_FLOAT ||
-            n->in[0]->type.quant || uses_is_output(w->uses, n->out[0]))
+        if (node_cast(n) != ELEM_FLOAT || !n->in[0] || n->in[0]->type.kind != TYPE_TENSOR ||
+            n->in[0]->type.elem != ELEM_FLOAT || n->in[0]->type.quant ||
+            uses_is_output(w->uses, n->out[0]))
             continue;
         value_replace(w->m, w->uses, n->out[0], n->in[0]);
         node_remove(n);

@@ -184,7 +184,7 @@ Value *real_of(Reals *r, Value *v, Node *user) {
     Node *def = v->def;
     if (t && t->data) {
         real = real_const(r, v);
-    } else if (def && node_is(def, "Cast") && def->in[0]->type.kind == TYPE_TENSOR &&
+    } else if (def && node_cast(def) && def->in[0]->type.kind == TYPE_TENSOR &&
                def->in[0]->type.elem == ELEM_FLOAT &&
                floats_within(def->in[0], v->type.elem, false)) {
         real = def->in[0];

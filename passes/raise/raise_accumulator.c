@@ -62,7 +62,7 @@ static bool find(const Raise *r, Node *n, Found *f) {
         at = only_user(r, at);
     }
     f->cast = at;
-    bool is_float = at && node_is(at, "Cast") && node_int(at, "to", 0) == ELEM_FLOAT;
+    bool is_float = at && node_cast(at) == ELEM_FLOAT;
     f->mul = is_float ? only_user(r, at) : NULL;
     if (!f->mul || !node_is(f->mul, "Mul"))
         return false;

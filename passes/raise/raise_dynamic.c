@@ -38,7 +38,7 @@ static bool is_output(const Node *n, size_t i, const Value *v) {
 /* Cast to float, Mul by Mul(scale of x, scale of w), in any order of operands. */
 static bool find_scales(const Raise *r, const Node *product, Found *f) {
     Node *cast = uses_only_node(r->uses, product->out[0]);
-    bool is_float = cast && node_is(cast, "Cast") && node_int(cast, "to", 0) == ELEM_FLOAT;
+    bool is_float = cast && node_cast(cast) == ELEM_FLOAT;
     Node *mul = is_float ? uses_only_node(r->uses, cast->out[0]) : NULL;
     if (!mul || !node_is(mul, "Mul") || mul->graph != product->graph)
         return false;
@@ -177,7 +177,7 @@ static bool remove_dead(Graph *g, const Uses *u) {
     for (Node *n = g->last, *prev; n; n = prev) {
         prev = n->prev;
         bool ours = node_is(n, "DynamicQuantizeLinear") || node_is(n, "MatMulInteger") ||
-                    node_is(n, "ConvInteger") || node_is(n, "Cast") || node_is(n, "Mul");
+                    node_is(n, "ConvInteger") || node_cast(n) || node_is(n, "Mul");
         bool used = !ours;
         const Use *use;
         for (size_t i = 0; i < n->n_out && !used; i++)

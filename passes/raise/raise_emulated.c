@@ -69,7 +69,7 @@ static bool is_storage(ElemType e) {
 }
 
 static bool find_quantize(const Node *n, Chain *c) {
-    *c = (Chain){.storage = node_is(n, "Cast") ? (ElemType)node_int(n, "to", 0) : ELEM_UNDEFINED};
+    *c = (Chain){.storage = node_cast(n)};
     if (!is_storage(c->storage) || !n->in[0] || !has_elem(n->in[0], ELEM_DOUBLE))
         return false;
     Value *v = clipped(n->in[0], c);
@@ -98,12 +98,12 @@ static bool find_quantize(const Node *n, Chain *c) {
 }
 
 static bool find_dequantize(const Node *n, Chain *c) {
-    bool narrows = node_is(n, "Cast");
+    bool narrows = node_cast(n) == ELEM_FLOAT;
     const Node *mul = narrows ? maker(n->in[0], "Mul") : node_is(n, "Mul") ? n : NULL;
     Node *cast = mul ? maker(mul->in[0], "Cast") : NULL;
-    if (!cast || (narrows && node_int(n, "to", 0) != ELEM_FLOAT))
+    if (!cast)
         return false;
-    ElemType real = (ElemType)node_int(cast, "to", 0);
+    ElemType real = node_cast(cast);
     Node *sub = maker(cast->in[0], "Sub"), *widen = maker(sub ? sub->in[0] : cast->in[0], "Cast");
     if (!widen || (real != ELEM_FLOAT && real != ELEM_DOUBLE) ||
         widen->in[0]->type.kind != TYPE_TENSOR || type_is_quantized(widen->in[0]->type))
@@ -277,7 +277,7 @@ static void become(Raise *r, Node *n, const char *op, const Chain *c, const Quan
 static bool goes_on(const Raise *r, const Node *n) {
     Chain c;
     const Node *user = n->n_out && n->out[0] ? uses_only_node(r->uses, n->out[0]) : NULL;
-    return user && node_is(user, "Cast") && find_dequantize(user, &c);
+    return user && node_cast(user) && find_dequantize(user, &c);
 }
 
 static void raise_graph(Graph *g, void *ctx) {

@@ -242,14 +242,6 @@ static bool keeps_values(const Node *n) {
     }
 }
 
-static bool is_average(const Node *n) {
-    return (node_is(n, "AveragePool") || node_is(n, "GlobalAveragePool")) && is_int(n->in[0]);
-}
-
-static bool is_sum(const Node *n) {
-    return node_is(n, "Add") || node_is(n, "Sub");
-}
-
 bool convert_to_reals(Reals *r, Node *n) {
     const char *why = NULL;
     if (n->n_out == 0 || !n->out[0] || n->out[0]->type.kind != TYPE_TENSOR)
@@ -260,15 +252,15 @@ bool convert_to_reals(Reals *r, Node *n) {
         why = convert_dequantize(r, n);
     else if (node_is(n, "BitShift"))
         why = convert_shift(r, n);
-    else if (node_is(n, "Cast"))
+    else if (node_cast(n))
         why = convert_cast(r, n);
     else if (keeps_values(n))
         convert_mover(r, n);
     else if (n->def && n->def->quant.kind == QUANT_MAC)
         convert_product(r, n);
-    else if (is_average(n))
+    else if (scaling_is_average(n) && is_int(n->in[0]))
         convert_average(r, n);
-    else if (is_sum(n) || node_is(n, "Mul"))
+    else if (scaling_is_sum(n) || node_is(n, "Mul"))
         convert_sum(r, n);
     else
         why = "it computes on integers, and what that means is not known";
@@ -283,13 +275,13 @@ static bool is_wanted(const Reals *r, const Node *n) {
         return true;
     if (!reads_twin(r, n))
         return false;
-    return is_onnx_quantize(n) || is_onnx_dequantize(n) || node_is(n, "Cast") || keeps_values(n) ||
-           (is_sum(n) && elem_bits(n->out[0]->type.elem) >= 32);
+    return is_onnx_quantize(n) || is_onnx_dequantize(n) || node_cast(n) || keeps_values(n) ||
+           (scaling_is_sum(n) && elem_bits(n->out[0]->type.elem) >= 32);
 }
 
 /* Aidge states int32 for the sums of its quantized branches. */
 static void warn_if_wraps(const Reals *r, const Node *n) {
-    if (!(is_sum(n) || node_is(n, "Mul")) || !reads_twin(r, n) || !is_int(n->out[0]) ||
+    if (!(scaling_is_sum(n) || node_is(n, "Mul")) || !reads_twin(r, n) || !is_int(n->out[0]) ||
         elem_bits(n->out[0]->type.elem) >= 32)
         return;
     const char *e = elem_name(n->out[0]->type.elem);

@@ -42,6 +42,14 @@ static bool is_double(const Value *v) {
     return v->type.kind == TYPE_TENSOR && v->type.elem == ELEM_DOUBLE;
 }
 
+bool scaling_is_sum(const Node *n) {
+    return node_is(n, "Add") || node_is(n, "Sub");
+}
+
+bool scaling_is_average(const Node *n) {
+    return node_is(n, "AveragePool") || node_is(n, "GlobalAveragePool");
+}
+
 /* A constant of more dimensions gives its operand more. */
 bool scaling_adds(const Node *n, const char *op, double number) {
     if (!node_is(n, op) || n->n_in != 2 || !n->in[0])
@@ -281,7 +289,7 @@ static void raise_chains(Graph *g, void *ctx) {
 static void skip_casts(Graph *g, void *ctx) {
     Scaling *s = ctx;
     FOR_NODES(n, g) {
-        ElemType e = node_is(n, "Cast") ? (ElemType)node_int(n, "to", 0) : ELEM_UNDEFINED;
+        ElemType e = node_cast(n);
         Node *from = n->n_in && n->in[0] ? n->in[0]->def : NULL;
         if (!from || !is_own_dequantize(from) || !elem_is_int(e))
             continue;
@@ -294,7 +302,7 @@ static void skip_casts(Graph *g, void *ctx) {
         size_t k = uses_of(s->uses, n->out[0], &uses);
         for (size_t i = 0; i < k; i++) {
             const Node *back = uses[i].node;
-            if (!back || !node_is(back, "Cast") || node_int(back, "to", 0) != ELEM_FLOAT ||
+            if (!back || node_cast(back) != ELEM_FLOAT ||
                 uses_is_output(s->uses, uses[i].node->out[0]))
                 continue;
             value_replace(s->m, s->uses, uses[i].node->out[0], n->in[0]);
@@ -336,8 +344,8 @@ static void type_outputs(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         const Use *uses;
         Value *x = n->n_in ? n->in[0] : NULL, *y = n->n_out ? n->out[0] : NULL;
-        const Quant *q = x && node_is(n, "Cast") ? scaling_integers(s, x, scaling_keeps) : NULL;
-        ElemType e = q ? (ElemType)node_int(n, "to", 0) : ELEM_UNDEFINED;
+        ElemType e = node_cast(n);
+        const Quant *q = x && e ? scaling_integers(s, x, scaling_keeps) : NULL;
         if (!q || elem_bits(q->storage) > 16 || !elem_is_int(e) || quant_lo(q) < elem_min(e) ||
             quant_hi(q) > elem_max(e))
             continue;

@@ -34,6 +34,8 @@ const Tensor *scaling_factor(const Node *n, const char *op, Value **x);
 bool scaling_adds(const Node *n, const char *op, double number);
 /* What moves its first operand alone, and puts nothing but 0 among it (scaling_behind.c). */
 bool scaling_moves(const Node *n);
+bool scaling_is_sum(const Node *n);     /* Add or Sub */
+bool scaling_is_average(const Node *n); /* of windows, or of all positions */
 /* Does a positive factor behind this node do the same before it? */
 bool scaling_commutes(const Node *n);
 /* The same, and integers stay integers. */

@@ -72,7 +72,7 @@ static void round_product(Scaling *s, Node *floor, Node *mul, Node *n, int k, bo
 /* An average of integers: the Add becomes the factor. */
 static bool round_average(Scaling *s, Node *floor, Node *half) {
     const Node *n = half->in[0]->def;
-    if (!n || !(node_is(n, "AveragePool") || node_is(n, "GlobalAveragePool")))
+    if (!n || !scaling_is_average(n))
         return false;
     half->op = STR("Mul");
     op_resolve(half, s->b.d);
@@ -89,7 +89,7 @@ static bool is_whole(const Value *v, int depth) {
         const Tensor *t = scaling_factor(n, "Mul", &x);
         if (is_scaling(n))
             return true;
-        if (node_is(n, "Add") || node_is(n, "Sub"))
+        if (scaling_is_sum(n))
             return is_whole(n->in[0], depth - 1) && is_whole(n->in[1], depth - 1);
         if (!scaling_keeps(n) && !(t && t->count == 1 && tensor_float(t, 0) == 1))
             return false;

@@ -90,8 +90,7 @@ static void relate(Steps *t, size_t i, size_t j, double ratio) {
 
 /* Where k times the operand gives k times the result, for each k above 0. */
 static bool is_homogeneous(const Node *n) {
-    return scaling_commutes(n) || node_is(n, "AveragePool") || node_is(n, "GlobalAveragePool") ||
-           node_is(n, "ReduceMean");
+    return scaling_commutes(n) || scaling_is_average(n) || node_is(n, "ReduceMean");
 }
 
 static bool is_join(const Node *n) {
@@ -177,7 +176,7 @@ static void tie_before(Steps *t, size_t i) {
     size_t a, b;
     if (step_behind(t, x, true, &a)) {
         relate(t, i, a, 1 / k);
-    } else if (n && (node_is(n, "Add") || node_is(n, "Sub")) && uses_only_node(t->s->uses, x) &&
+    } else if (n && scaling_is_sum(n) && uses_only_node(t->s->uses, x) &&
                step_behind(t, n->in[0], true, &a) && step_behind(t, n->in[1], true, &b)) {
         relate(t, a, b, 1);
         relate(t, i, a, 1 / k);

@@ -112,10 +112,9 @@ static const char *move_refuses(const Node *n, const Uses *u, TargetRule rule) {
 static bool is_rounded(const Node *n, const Uses *u) {
     const Value *w = node_input(n, 1), *bias = node_input(n, 2);
     const Node *dq = w ? onnx_dequantize_of(w) : NULL;
-    bool plain = node_is(n, "MatMul") ||
-                 (node_is(n, "Gemm") && !node_int(n, "transA", 0) && !node_int(n, "transB", 0) &&
-                  node_float(n, "alpha", 1) == 1 && node_float(n, "beta", 1) == 1 &&
-                  (!bias || (bias->type.kind == TYPE_TENSOR && bias->type.rank == 1)));
+    bool plain = (node_is(n, "MatMul") || node_is(n, "Gemm")) && !node_int(n, "transA", 0) &&
+                 !node_int(n, "transB", 0) && node_float(n, "alpha", 1) == 1 &&
+                 node_float(n, "beta", 1) == 1 && (!bias || value_rank(bias) == 1);
     if (!plain || !dq || uses_only_here(u, w) != n || w->type.elem != ELEM_FLOAT)
         return false;
     const Tensor *ints = value_data(dq->in[0]), *scale = value_data(dq->in[1]);
