@@ -61,7 +61,7 @@ static bool is_read_as_float(const Lower *l, const Value *y) {
     size_t n = uses_of(l->uses, y, &uses);
     for (size_t i = 0; i < n; i++)
         if (!uses[i].node || uses[i].node->graph != y->graph || has_bodies(uses[i].node) ||
-            lower_sums_integers(l, uses[i].node))
+            lower_sums_integers(l, uses[i].node) || is_reinterpret(uses[i].node))
             return false;
     return true;
 }

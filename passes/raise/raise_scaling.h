@@ -66,6 +66,8 @@ void scaling_steps(Scaling *s);
 /* v, integers of q as floats, is read here as if its step were 1; `made` has what was made of each
  * v (scaling_numbers.c). */
 void scaling_as_numbers(Scaling *s, Map *made, Value *v, const Use *use, const Quant *q);
+/* What k, rounded to a float, is the reciprocal of (scaling_numbers.c). */
+double scaling_reciprocal(const Scaling *s, float k);
 /* Products of integers that stand as floats compute on types; a Mul behind them becomes the scale
  * of their weights. */
 void scaling_products(Scaling *s);

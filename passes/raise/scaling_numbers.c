@@ -1,6 +1,8 @@
 /* Integers that stand as floats and got a step are read as the numbers they were by whoever looks
  * at them: what the graph yields, or an operator that computes on them. The integers are the same,
  * so these read a reinterpretation of scale 1. */
+#include <math.h>
+
 #include "passes/edit.h"
 #include "passes/raise/raise_scaling.h"
 
@@ -44,4 +46,22 @@ void scaling_as_numbers(Scaling *s, Map *made, Value *v, const Use *use, const Q
         use->node->in[use->index] = y;
     else
         yield(use, v, y);
+}
+
+static size_t digits(const Scaling *s, float v) {
+    Buf b = buf_new(s->b.a);
+    buf_f32(&b, v);
+    return b.n;
+}
+
+/* Of 1/7 as a float the reciprocal is 6.9999997, between two floats; 7 is one of those whose own
+ * reciprocal it is, and who wrote down a number wrote one of few digits. */
+double scaling_reciprocal(const Scaling *s, float k) {
+    enum { MEANT = 3 }; /* so many digits less are no chance */
+    float near = 1 / k, found[] = {nextafterf(near, 0), near, nextafterf(near, INFINITY)};
+    size_t most = digits(s, near);
+    for (int i = 0; i < 3; i++)
+        if (1 / found[i] == k && digits(s, found[i]) + MEANT <= most)
+            return found[i];
+    return 1 / (double)k;
 }

@@ -160,14 +160,14 @@ static void tie_before(Steps *t, size_t i) {
     const Tensor *mul = scaling_factor(n, "Mul", &p->x);
     const Tensor *div = mul ? NULL : scaling_factor(n, "Div", &p->x);
     const Tensor *by = mul ? mul : div;
-    double k = 1;
+    double step = 1; /* of one of the operand */
     if (by && by->count == 1) {
-        double f = (float)tensor_float(by, 0);
+        float f = (float)tensor_float(by, 0);
         int e;
-        double part = frexp(f, &e);
-        k = mul ? f : 1 / f;
+        float part = frexpf(f, &e);
+        step = mul ? scaling_reciprocal(t->s, f) : f;
         p->scaler = x->def;
-        p->nearly = mul && part > 0.5 * SCALING_MEAN_UP;
+        p->nearly = mul && part > 0.5F * SCALING_MEAN_UP;
         x = p->x;
     }
     while (x->def && is_homogeneous(x->def))
@@ -175,14 +175,14 @@ static void tie_before(Steps *t, size_t i) {
     n = x->def;
     size_t a, b;
     if (step_behind(t, x, true, &a)) {
-        relate(t, i, a, 1 / k);
+        relate(t, i, a, step);
     } else if (n && scaling_is_sum(n) && uses_only_node(t->s->uses, x) &&
                step_behind(t, n->in[0], true, &a) && step_behind(t, n->in[1], true, &b)) {
         relate(t, a, b, 1);
-        relate(t, i, a, 1 / k);
+        relate(t, i, a, step);
         map_set(t->sums, value_key(x), p);
     } else {
-        fix(t, i, 1 / k);
+        fix(t, i, step);
     }
 }
 
@@ -336,8 +336,6 @@ void scaling_steps(Scaling *s) {
     for (size_t i = 0; i < t.n; i++)
         tie_readers(&t, i);
     tie_numbers(&t);
-    for (size_t i = 0; i < t.n_behind; i++)
-        drop_behind(&t, t.behind[i]);
     for (size_t i = 0; i < t.n; i++)
         set_step(&t, i);
     Map *made = map_new(s->m->scratch);
@@ -345,4 +343,6 @@ void scaling_steps(Scaling *s) {
         if (step(&t, t.readers[k].i) != 0)
             scaling_as_numbers(s, made, t.readers[k].v, t.readers[k].use,
                                t.all[t.readers[k].i].q->out[0]->type.quant);
+    for (size_t i = 0; i < t.n_behind; i++)
+        drop_behind(&t, t.behind[i]);
 }

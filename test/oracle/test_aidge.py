@@ -338,7 +338,7 @@ graph @g (%x : float[1,1,8,8]) -> (%raw, %real, %sums) {{
   const %k : float[] = [{k}]
   const %s : float[] = [{s}]
   const %w : float[2,1,3,3] = [1.0, -2.0, 3.0, 4.0, -5.0, 6.0, 7.0, -8.0, 9.0, 2.0, 2.0, -1.0, 1.0, 0.0, 3.0, -3.0, 1.0, 1.0]
-  const %m : float[] = [0.03125]
+  const %m : float[] = [0.031]
   %xs = Mul(%x, %k)
   %xr = Round(%xs)
   %xq = Clip(%xr, %lo, %hi)
