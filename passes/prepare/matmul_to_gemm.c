@@ -46,7 +46,7 @@ static Value *column_bias(Rewrite *r, const Node *add, const Value *y, int64_t c
 static Node *shape_node(Rewrite *r, Node *before, const char *op, size_t n_in, int64_t length) {
     Node *n = node_new(before->graph, STR_NONE, str_from(op), n_in, 1);
     Dim *dims = NEW_ARRAY(r->arena, Dim, 1);
-    dims[0] = length < 0 ? dim_unknown() : dim_of(length);
+    dims[0] = dim_of(length);
     n->loc = before->loc;
     node_from(n, before, PASS_NAME);
     Str name = arena_strf(r->arena, STR_FMT "_%s", STR_ARG(before->out[0]->name), op);
