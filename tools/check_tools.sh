@@ -14,7 +14,7 @@ make=(${MAKE:-make} --no-print-directory)
 export ASAN_OPTIONS=abort_on_error=1:detect_leaks=0 UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1
 
 check "build" "${make[@]}" BUILD="$BUILD" CC="${CC:-cc}" all
-check "build for fuzzing" "${make[@]}" BUILD=build/fuzz CC="${FUZZ_CC:-clang-19}" SANITIZE=fuzz CFLAGS='-O1 -g' \
+check "build for fuzzing" "${make[@]}" BUILD=build/fuzz CC="${FUZZ_CC:-clang-19}" SANITIZE=fuzz CFLAGS='-O1 -gline-tables-only' \
     all replays fuzzers
 if venv build/venv; then
     counted forty build/venv/bin/python test/oracle/forty.py "$BUILD/qxc" build/fuzz/qxc

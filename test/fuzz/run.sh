@@ -15,7 +15,7 @@ build=build/fuzz
 tools/install_deps.sh --if-possible fuzz || exit 1
 venv build/venv || exit 1
 "${MAKE:-make}" -j"$(nproc)" --no-print-directory BUILD=$build CC="${FUZZ_CC:-clang-19}" SANITIZE=fuzz \
-    CFLAGS='-O1 -g' all fuzzers >$build.log 2>&1 || { tail -n 30 $build.log; exit 1; }
+    CFLAGS='-O1 -gline-tables-only' all fuzzers >$build.log 2>&1 || { tail -n 30 $build.log; exit 1; }
 ASAN_OPTIONS=detect_leaks=0 build/venv/bin/python test/fuzz/seeds.py "$PWD/$build/qxc" $build/seeds ||
     exit 1
 
