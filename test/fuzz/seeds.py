@@ -101,6 +101,20 @@ def command_lines():
                 yield f"{path.stem}.{i}", command, files
 
 
+def pages():
+    """(name, words, files): each page of a target, and each function of the library, as a user's own."""
+    model = (b'qir 1\nimport "" 17\nquant !q = uint8q<0.05, 128>\ngraph @g (%x : float[1,4] ~ !q) -> (%y) {\n'
+             b'  %s : float[1,4] ~ !q = Sigmoid(%x)\n  %y : float[1,4] ~ !q = Mul(%x, %s)\n}\n')
+    for path in sorted((ROOT / "target").glob("*.target")):
+        yield path.stem, ["m.qir", "-target=p.target", "-emit=qdq", "-o=m.onnx"], {
+            "m.qir": model, "p.target": path.read_bytes()}
+    for path in sorted((ROOT / "lib").glob("*.qir")):
+        head, *functions = re.split(r"(?m)^(?=func )", path.read_text())
+        for i, text in enumerate(functions):
+            yield f"{path.stem}.{i}", ["m.qir", "-define=d.qir", "-emit=qdq", "-o=m.onnx"], {
+                "m.qir": model, "d.qir": (head + text.replace("func ", "func acme::", 1)).encode()}
+
+
 def command_input(words, files):
     """What test/fuzz/fuzz_command.c reads."""
     return "".join(w + "\n" for w in words).encode() + b"\n".join(
@@ -142,7 +156,7 @@ def main():
     for name, data in arrays():
         save(out / "data", name, data)
     given = set()
-    for name, command, files in command_lines():
+    for name, command, files in [*command_lines(), *pages()]:
         save(out / "command", name, command_input(command, files))
         given.update(w + "\n" for w in command if w.isascii() and w.isprintable())
     for name in ("qir", "pipeline", "onnx", "data", "command"):
