@@ -58,6 +58,14 @@ static bool may_be_integers(const Node *n, size_t i) {
            (r->kind == QUANT_MAC && (i == (size_t)r->mac.weight || i == (size_t)r->mac.bias));
 }
 
+/* A product of integers whose sums go on as floats, as its result is not quantized. */
+static bool lacks_result(const Node *n) {
+    const MacRule *mac = &n->def->quant.mac;
+    const Value *w = node_input(n, (size_t)mac->weight);
+    return n->def->quant.kind == QUANT_MAC && w && op_quant(w) && op_quant(n->in[0]) &&
+           n->n_out == 1 && is_float(n->out[0]);
+}
+
 const char *c_why_float(const Program *p, const Node *n) {
     if (p->why_double[n->id])
         return arena_strf(p->module->arena, "computed in double: %s", p->why_double[n->id]).s;
@@ -69,6 +77,12 @@ const char *c_why_float(const Program *p, const Node *n) {
     if (n->def->quant.kind == QUANT_MAC &&
         is_float(node_input(n, (size_t)n->def->quant.mac.weight)))
         return about(p, "its weight", n->in[n->def->quant.mac.weight]);
+    if (lacks_result(n))
+        return arena_strf(p->module->arena,
+                          "its result '%s' is not quantized; QuantizeLinear and DequantizeLinear "
+                          "behind it, at a scale for its numbers, would make it integer",
+                          diag_name(p->module->diags, n->out[0]->name))
+            .s;
     for (size_t i = 0; i < n->n_in; i++)
         if (is_float(n->in[i]) && may_be_integers(n, i) &&
             (!n->in[i]->def || !only_converts(n->in[i]->def)))
