@@ -238,7 +238,8 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     if (j->form == FORM_AS_IS && j->emit != EMIT_ONNX &&
         (scheme_has_parameters(&j->file) || o->scales_from || o->weights_from))
         j->form = form_of_decisions(j);
-    bool binary = j->emit == EMIT_ONNX || j->emit == EMIT_QDQ || j->emit == EMIT_QOP;
+    bool binary =
+        j->emit == EMIT_ONNX || j->emit == EMIT_QDQ || j->emit == EMIT_QOP || j->emit == EMIT_FLOAT;
     j->ctx.runtime_alone = j->ctx.target->n_fusions && (binary || o->target);
     j->ctx.float_outputs = !j->quant_io;
     j->ctx.newer_refused = binary && j->form != FORM_AS_IS && o->target_opset <= 0;

@@ -153,6 +153,12 @@ bool step_plain_integers_fit(Job *j, Module *m) {
     return plain_integers_fit(j, m);
 }
 
+bool step_know_quantized(Job *j, Module *m) {
+    ModuleForm f = module_form(m);
+    return f.fake || f.typed || form_is_spelled(f) ||
+           diag_error(j->d, LOC_NONE, "-emit=float: nothing in the model is quantized");
+}
+
 bool step_words_for_decisions(Job *j, Module *m) {
     return j->o->annotate || !module_is_fake(m) ||
            diag_error(j->d, LOC_NONE,

@@ -3,7 +3,7 @@
 #include "compiler/suffix.h"
 
 #define BIT(kind) (1u << (kind))
-#define BINARY    (BIT(EMIT_ONNX) | BIT(EMIT_QDQ) | BIT(EMIT_QOP))
+#define BINARY    (BIT(EMIT_ONNX) | BIT(EMIT_QDQ) | BIT(EMIT_QOP) | BIT(EMIT_FLOAT))
 #define ANY_TEXT  (~BINARY)
 
 static const struct Suffix {
@@ -12,7 +12,7 @@ static const struct Suffix {
     const char *said; /* these kinds, or who else writes such a file */
 } suffixes[] = {
     {".qir", BIT(EMIT_QIR), "qir"},
-    {".onnx", BINARY, "onnx, qdq or qop"},
+    {".onnx", BINARY, "onnx, qdq, qop or float"},
     {".c", BIT(EMIT_C), "c"},
     {".cc", BIT(EMIT_C), "c"},
     {".cpp", BIT(EMIT_C), "c"},
