@@ -30,8 +30,12 @@ static bool is_turned(const Donor *d, const Value *v, const Tensor *here, const 
     return product && !square;
 }
 
-static void turn(const Donor *d, Value *w) {
+/* What stands for `w` under the name of `v` from now on: other constants here may be the same one
+ * there, and lie as it does. */
+static void turn(const Donor *d, const Value *v, const Value *w) {
     Arena *a = d->m->arena;
+    Value *turned = arena_copy(a, w, sizeof *w);
+    Fact *f = map_get(d->facts, v->name);
     Tensor *t = tensor_transposed(a, value_data(w));
     Type type = tensor_type(a, t);
     if (w->type.quant) {
@@ -40,8 +44,13 @@ static void turn(const Donor *d, Value *w) {
             q->axis[i] = 1 - q->axis[i];
         type = type_quantized(type, q);
     }
-    w->type = type;
-    w->data = t;
+    turned->type = type;
+    turned->data = t;
+    map_set(d->consts, v->name, turned);
+    if (f) {
+        f->stated = turned;
+        f->q = type.quant;
+    }
 }
 
 static void turn_const(Value *v, void *ctx) {
@@ -54,15 +63,11 @@ static void turn_const(Value *v, void *ctx) {
     if (!there || !there->data || !plain || here->rank != 2 || there->rank != 2 ||
         !is_turned(d, v, here, there))
         return;
-    turn(d, w);
+    turn(d, v, w);
     diag_note(d->j->d, v->loc, "'%s' is taken transposed from %s", diag_name(d->j->d, v->name),
               donor_path(d));
 }
 
 void donor_turn(Donor *d) {
     module_each_value(d->m, turn_const, d);
-    for (size_t i = 0; i < map_size(d->facts); i++) {
-        Fact *f = (Fact *)map_value(d->facts, i);
-        f->q = f->stated->type.quant;
-    }
 }

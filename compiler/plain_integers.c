@@ -3,7 +3,7 @@
 
 typedef struct Look {
     const Job *j;
-    bool refuses, told;
+    bool refuses, refused, told; /* told: integers were warned of */
 } Look;
 
 static const char *reason(const PassContext *c, const Node *n) {
@@ -43,14 +43,14 @@ static void look_at_nodes(Graph *g, void *ctx) {
         }
         diag_error(d, n->loc, "%s of plain integers is not in ONNX, and stays so: %s",
                    diag_name(d, n->op), reason(&l->j->ctx, n));
-        l->told = true;
+        l->refused = true;
     }
 }
 
 bool plain_integers_fit(const Job *j, Module *m) {
-    Look l = {j, j->form >= FORM_QDQ && !j->o->passes, false};
+    Look l = {.j = j, .refuses = j->form >= FORM_QDQ && !j->o->passes};
     if (j->form >= FORM_FAKE && !l.refuses) /* the summary says what is not raised, C refuses it */
         return true;
     module_each_graph(m, look_at_nodes, &l);
-    return !l.refuses || !l.told;
+    return !l.refused;
 }

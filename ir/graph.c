@@ -214,6 +214,18 @@ static Attr *attr_set(Node *n, const char *name, AttrKind kind, size_t count) {
     return at;
 }
 
+void node_set_attr(Node *n, const Attr *from) {
+    Arena *a = arena_of(n->graph);
+    Attr *at = attr_set(n, arena_str(a, from->name).s, from->kind, from->n);
+    Attr copy = *from;
+    copy.name = at->name;
+    if (attr_holds(from, ATTR_FLOAT) || attr_holds(from, ATTR_FLOATS))
+        copy.v.f = arena_copy(a, from->v.f, from->n * sizeof *from->v.f);
+    else if (attr_holds(from, ATTR_INT) || attr_holds(from, ATTR_INTS))
+        copy.v.i = arena_copy(a, from->v.i, from->n * sizeof *from->v.i);
+    *at = copy;
+}
+
 void node_set_ints(Node *n, const char *name, const int64_t *v, size_t count) {
     const int64_t *copy = arena_copy(arena_of(n->graph), v, count * sizeof *v);
     attr_set(n, name, ATTR_INTS, count)->v.i = copy;

@@ -391,6 +391,8 @@ const Attr *node_attr(const Node *n, const char *name); /* NULL when absent */
 int64_t node_int(const Node *n, const char *name, int64_t none);
 float node_float(const Node *n, const char *name, float none);
 void node_set_int(Node *n, const char *name, int64_t v);
+/* As it is, of any kind; what is no number stays where it is stored. */
+void node_set_attr(Node *n, const Attr *from);
 void node_set_ints(Node *n, const char *name, const int64_t *v, size_t count);
 void node_set_float(Node *n, const char *name, float v);
 void node_set_string(Node *n, const char *name, Str v);

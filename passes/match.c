@@ -112,7 +112,7 @@ static bool solve_operand(Matcher *x, const Goal *g) {
 
 /* Constants are written with few digits, or in types that have few. */
 static bool is_near(double has, double want, ElemType e) {
-    double bound = e == ELEM_FLOAT16 ? 0x1p-10 : e == ELEM_BFLOAT16 ? 0x1p-7 : 1e-4;
+    double bound = e == ELEM_FLOAT16 ? 0x1p-10 : e == ELEM_BFLOAT16 ? 0x1p-7 : 3e-5;
     return fabs(has - want) <= bound * fabs(want);
 }
 

@@ -69,7 +69,7 @@ bool predicate_bias_overflows(const FaultSite *s) {
     const QuantRule *r = n->def ? &n->def->quant : NULL;
     size_t at = r && r->kind == QUANT_MAC ? (size_t)r->mac.bias : 0;
     const Tensor *b = at && n->n_in > at ? value_data(n->in[at]) : NULL;
-    const Node *x = onnx_dequantize_of(n->in[0]),
+    const Node *x = b ? onnx_dequantize_of(n->in[0]) : NULL,
                *w = b ? onnx_dequantize_of(n->in[r->mac.weight]) : NULL;
     for (size_t i = 0; x && w && b->data && i < b->count; i++) {
         double sx = const_scale(x, 0), sw = const_scale(w, i);

@@ -29,15 +29,8 @@ typedef struct Recognise {
 static void state_attr(Node *n, const Attr *a) {
     Attr room;
     const Attr *has = attr_effective(n, a->name, &room);
-    const char *name = arena_str(n->graph->module->arena, a->name).s;
-    if (has && attr_same(has, a, -1))
-        return;
-    if (a->kind == ATTR_FLOAT)
-        node_set_float(n, name, a->v.f[0]);
-    else if (a->kind == ATTR_INT)
-        node_set_int(n, name, a->v.i[0]);
-    else if (a->kind == ATTR_STRING)
-        node_set_string(n, name, a->v.s[0]);
+    if (!has || !attr_same(has, a, -1))
+        node_set_attr(n, a);
 }
 
 static void state_attrs(Node *n, const Match *m) {

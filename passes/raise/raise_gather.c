@@ -47,7 +47,8 @@ static const char *read(const Node *n, Table *t) {
         (bits && bits != 2 && bits != 4 && bits != 8))
         return "its table is not of 2, 4 or 8 bits";
     t->bits = bits;
-    if (rank < 1 || t->block < 1 || !read_axis(n, "gather_axis", 0, rank, &t->axis) ||
+    if (rank < 1 || t->block < 1 || t->block > INT32_MAX ||
+        !read_axis(n, "gather_axis", 0, rank, &t->axis) ||
         !read_axis(n, "quantize_axis", 1, rank, &t->quantize_axis) || t->scale->rank != rank)
         return "its attributes make no sense";
     int64_t in_one = bits ? 8 / bits : 1;

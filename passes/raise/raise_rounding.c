@@ -1,8 +1,11 @@
 /* QONNX's roundings that no quantized type does, spelled with ONNX's operators:
  *
- *   Quant(x, s, z, b)             s * (r(clip(x / s + z)) - z), r being FLOOR, CEIL, UP, ...
- *   Trunc(x, s, z, in, so, out)   so * (r(clip(rint(x / s + z) / t)) - z / t), t = 2^rint(log2(so /
- * s)) Trunc(x, s, z, in, out)       s * (r(rint(x / s + z) / t) - z), t = 2^(in - out), version 1
+ *   Quant(x, s, z, b)
+ *       s * (r(clip(x / s + z)) - z), r being FLOOR, CEIL, UP, ...
+ *   Trunc(x, s, z, in, so, out)
+ *       so * (r(clip(rint(x / s + z) / t)) - z / t), t = 2^rint(log2(so / s))
+ *   Trunc(x, s, z, in, out), version 1
+ *       s * (r(rint(x / s + z) / t) - z), t = 2^(in - out)
  *
  * (operator pages of QONNX, Trunc 1 and 2). What they yield lies on a grid, so that a conversion to
  * integers and back behind them changes nothing, and says the type. Version 1 of Trunc states no

@@ -37,10 +37,10 @@ typedef struct Reader {
 
 typedef struct Steps {
     Scaling *s;
-    Map *at; /* number of a step + 1, by the integers' value */
+    Map *at; /* place in `all`, by the integers' value */
     Step *all;
     size_t n, cap;
-    Map *sums; /* Adds that are accounted for, by node id */
+    Map *sums; /* Adds that are accounted for, by their results */
     Node **behind;
     size_t n_behind, cap_behind;
     Reader *readers;
