@@ -20,6 +20,20 @@ bool function_is_recognised(const Function *f) {
     return str_is(mark_of(f, RECOGNISE), "yes");
 }
 
+bool operator_runs(Str domain, Str op) {
+    const OpDef *def = op_find(domain, op);
+    return (def && def->bind) || qop_find(domain, op);
+}
+
+/* What has a kernel means what it does: people's own functions of it are chains to look for. */
+static bool check_new(const Function *f, Diags *d) {
+    return function_is_recognised(f) || !operator_runs(f->domain, f->name) ||
+           diag_error(d, f->loc,
+                      "qxc knows what %s means, and runs it: a function of yours can only say how "
+                      "chains spell it, with meta <\"recognise\"=\"yes\">",
+                      diag_name(d, f->name));
+}
+
 static bool claim(Library *l, Overloads *of, Function *f, Diags *d) {
     if (function_is_recognised(f) && f->body->n_out != 1)
         return diag_error(d, f->loc, "function %s has %zu results: chains of one are recognised",
@@ -62,7 +76,7 @@ bool library_add(Library *l, Module *m, bool own, Diags *d) {
             mark_own(l, f);
             l->n_own++;
         }
-        ok = claim(l, of, f, d) && ok;
+        ok = (!own || check_new(f, d)) && claim(l, of, f, d) && ok;
     }
     return ok;
 }
@@ -157,13 +171,6 @@ const Attr *function_default(const Function *f, Str name) {
     return attr_find(f->defaults, f->n_defaults, name);
 }
 
-static bool is_formal(const Function *f, Str name) {
-    for (size_t i = 0; i < f->n_attrs; i++)
-        if (str_eq(f->attrs[i], name))
-            return true;
-    return function_default(f, name);
-}
-
 static bool graph_uses(const Graph *g, Str attr) {
     for (const Node *n = g->first; n; n = n->next)
         for (size_t i = 0; i < n->n_attrs; i++) {
@@ -178,122 +185,4 @@ static bool graph_uses(const Graph *g, Str attr) {
 
 bool function_uses(const Function *f, Str attr) {
     return graph_uses(f->body, attr);
-}
-
-/* ---- whether one fits a call ---- */
-
-/* `first`: of the overloads, whose defaults are what goes without saying where no operator knows.
- */
-static bool fits_attrs(const Function *f, const Function *first, const Node *call) {
-    Attr room;
-    for (size_t i = 0; i < call->n_attrs; i++) {
-        const Attr *a = &call->attrs[i];
-        const OnnxSchema *s = node_schema(call);
-        const SchemaAttr *of = s ? onnx_schema_attr(s, a->name) : NULL;
-        bool idle = of && of->presence == SCHEMA_ATTR_DEFAULT && of->type == SCHEMA_INT &&
-                    a->kind == ATTR_INT && a->v.i[0] == of->value.i;
-        if (!is_formal(f, a->name) && !idle)
-            return false;
-    }
-    for (size_t i = 0; i < f->n_defaults; i++) {
-        const Attr *want = &f->defaults[i], *has = attr_effective(call, want->name, &room);
-        has = has ? has : function_default(first, want->name);
-        if (!function_uses(f, want->name) && !attr_same(want, has, value_rank(node_input(call, 0))))
-            return false;
-    }
-    return true;
-}
-
-/* Whether operand i of a node may be left out. */
-static bool is_optional(const Node *n, size_t i) {
-    const OnnxSchema *s = node_schema(n);
-    const SchemaParam *p = s ? onnx_schema_param(s, false, (int)i) : NULL;
-    return !s || (p && p->option == SCHEMA_OPTIONAL);
-}
-
-static bool yields(const Function *f, const Value *v) {
-    for (size_t i = 0; i < f->body->n_out; i++)
-        if (f->body->out[i] == v)
-            return true;
-    return false;
-}
-
-static bool can_do_without(const Function *f, const Value *operand) {
-    if (yields(f, operand))
-        return false;
-    for (const Node *n = f->body->first; n; n = n->next)
-        for (size_t i = 0; i < n->n_in; i++)
-            if (n->in[i] == operand && !is_optional(n, i))
-                return false;
-    return true;
-}
-
-static bool fits_operands(const Function *f, const Node *call) {
-    const Graph *b = f->body;
-    for (size_t i = b->n_in; i < call->n_in; i++)
-        if (call->in[i])
-            return false;
-    for (size_t i = b->n_out; i < call->n_out; i++)
-        if (call->out[i])
-            return false;
-    for (size_t i = 0; i < b->n_in; i++)
-        if (!node_input(call, i) && !can_do_without(f, b->in[i]))
-            return false;
-    return true;
-}
-
-/* Whether the opset can say the node of a body, which is written for another: operands may be
- * attributes of the same name there. */
-static bool opset_has(const Node *n, int64_t opset) {
-    const OnnxSchema *own = node_schema(n), *s = onnx_schema_find(n->domain, n->op, (int)opset);
-    if (!s || s->flags & SCHEMA_DEPRECATED)
-        return false;
-    if (s == own || node_opset(n) <= opset)
-        return true;
-    for (size_t i = 0; own && i < n->n_in; i++) {
-        const SchemaParam *p = onnx_schema_param(own, false, (int)i),
-                          *q = onnx_schema_param(s, false, (int)i);
-        if (n->in[i] && p && !q && !onnx_schema_attr(s, str_from(p->name)))
-            return false;
-    }
-    for (size_t i = 0; i < n->n_attrs; i++)
-        if (!onnx_schema_attr(s, n->attrs[i].name))
-            return false;
-    return true;
-}
-
-static bool is_on(const CallPath *path, const Function *f) {
-    for (; path; path = path->outer)
-        if (str_eq(path->f->name, f->name) && domain_equal(path->f->domain, f->domain))
-            return true;
-    return false;
-}
-
-static bool fits_target(const Chooser *c, const Function *f, const CallPath *path) {
-    CallPath here = {f, path};
-    for (const Node *n = f->body->first; n && !is_on(path, f); n = n->next) {
-        bool onnx = domain_is_onnx(n->domain);
-        bool number = node_is_constant(n) && n->n_out && !yields(f, n->out[0]);
-        if (number || (c->has(c->ctx, n->domain, n->op) && (!onnx || opset_has(n, c->opset))))
-            continue; /* numbers of a body become constants of the model */
-        const Overloads *of = library_find(c->library, n->domain, n->op);
-        bool any = false;
-        for (size_t i = 0; of && i < of->n && !any; i++)
-            any = fits_target(c, of->items[i], &here);
-        if (!any)
-            return false;
-    }
-    return !is_on(path, f);
-}
-
-const Function *library_choose(const Chooser *c, const Node *call, const CallPath *path) {
-    const Overloads *of = library_find(c->library, call->domain, call->op);
-    for (size_t i = 0; of && i < of->n; i++) {
-        const Function *f = of->items[i];
-        if (call->overload.n && !str_eq(call->overload, f->overload))
-            continue;
-        if (fits_operands(f, call) && fits_attrs(f, of->items[0], call) && fits_target(c, f, path))
-            return f;
-    }
-    return NULL;
 }

@@ -40,8 +40,10 @@ bool library_check_calls(Library *l, Diags *d);
 const Overloads *library_find(Library *l, Str domain, Str op);
 /* All of them, by name. */
 const Map *library_all(Library *l);
-/* People's own, which go before what qxc knows of an operator itself. */
+/* People's own: of operators that do not run, and chains that are operators which do. */
 bool library_is_own(const Function *f);
+/* Whether qxc computes the operator itself. */
+bool operator_runs(Str domain, Str op);
 
 /* The functions whose bodies are being put in, innermost first: none of these, by name, is put into
  * itself. */
@@ -67,6 +69,8 @@ bool module_has_newer(Module *m, const TargetPage *t);
 
 /* The overload that says what the call means; NULL: none does. */
 const Function *library_choose(const Chooser *c, const Node *call, const CallPath *path);
+/* A warning where the call is of people's own functions and none fits, with each one's reason. */
+void library_tell_unfit(const Chooser *c, const Node *call, Diags *d);
 
 /* What the call, or else the operator's schema, has for an attribute; NULL: nothing. `room` is for
  * a default. */

@@ -143,7 +143,7 @@ static bool bind_attr(Matcher *x, Str formal, const Attr *is) {
     Match *m = x->m;
     const Attr *had = attr_find(m->attrs, m->n_attrs, formal);
     if (had)
-        return attr_near(had, is, -1);
+        return attr_same(had, is, -1); /* the same number twice, not two that are near a third */
     if (m->n_attrs == MATCH_ATTRS || attr_is_ref(is))
         return false;
     m->attrs[m->n_attrs] = *is;
@@ -156,6 +156,15 @@ static const Tensor *constant(const Value *v) {
     return v && v->kind != VALUE_INPUT ? value_data(v) : NULL;
 }
 
+/* A number with axes of its own may give what reads it more axes than the body's number does. */
+static bool adds_axes(const Value *number, const Node *reader) {
+    int own = value_rank(number);
+    for (size_t i = 0; reader && i < reader->n_in; i++)
+        if (reader->in[i] && !constant(reader->in[i]) && value_rank(reader->in[i]) >= own)
+            return false;
+    return own != 0;
+}
+
 static bool number_fits(Matcher *x, const Goal *g, const Attr *a) {
     const Tensor *t = constant(g->value);
     bool one = t && t->data && t->count == 1 && elem_is_float(t->elem);
@@ -164,6 +173,9 @@ static bool number_fits(Matcher *x, const Goal *g, const Attr *a) {
     const Attr *want = literal(g->frame, a, &formal);
     if (!one)
         return miss(x, g->reader, "'" STR_FMT "' is no constant number", STR_ARG(g->value->name));
+    if (adds_axes(g->value, g->reader))
+        return miss(x, g->reader, "'" STR_FMT "' may add axes to its result",
+                    STR_ARG(g->value->name));
     if (formal.n) {
         float *room = NEW(x->graph->module->arena, float);
         *room = (float)has;

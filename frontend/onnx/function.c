@@ -28,16 +28,25 @@ static void read_function_outputs(Reader *r, const Scope *s, const Onnx__Functio
     }
 }
 
+static void claim_formal(Reader *r, const Function *f, Map *seen, Str name) {
+    if (!map_set(seen, name, (void *)f))
+        diag_error(r->diags, f->loc, "attribute \"%s\" is given twice", diag_name(r->diags, name));
+}
+
 static void read_formals(Reader *r, Function *f, const Onnx__FunctionProto *p) {
+    Map *seen = map_new(r->arena);
     f->n_attrs = p->n_attribute;
     f->attrs = NEW_ARRAY(r->arena, Str, f->n_attrs);
     for (size_t i = 0; i < f->n_attrs; i++)
         f->attrs[i] = read_name(r, f->loc, true, p->attribute[i]);
+    for (size_t i = 0; i < f->n_attrs; i++)
+        claim_formal(r, f, seen, f->attrs[i]);
     f->n_defaults = p->n_attribute_proto;
     f->defaults = NEW_ARRAY(r->arena, Attr, f->n_defaults);
     for (size_t i = 0; i < f->n_defaults; i++) {
         Attr *a = &f->defaults[i];
         read_attr(r, f->loc, p->attribute_proto[i], NULL, NULL, a);
+        claim_formal(r, f, seen, a->name);
         for (size_t k = 0; k < attr_graphs(a); k++)
             a->v.g[k]->function = f;
     }

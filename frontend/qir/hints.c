@@ -245,5 +245,8 @@ const char *syntax_hint(const Reader *r, Token t, const bool *want, int n_wanted
         return "operands stand in (), as in Add(%x, %y); without any, ()";
     if (n_wanted == 1 && want[T_STRING] && t.kind == T_EQ)
         return "a clause has no '=': name \"n\"";
+    if (n_wanted == 1 && want[T_DCOLON])
+        return "behind a leading '::' stand a name and an overload, as in ::Relu::fast; without an "
+               "overload the name stands alone";
     return want[T_DCOLON] && want[T_STRING] && !want[T_COMMA] ? operator_hint(t) : NULL;
 }

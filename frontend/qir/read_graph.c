@@ -313,6 +313,7 @@ static void read_formals(Reader *r, Function *fn, Span formals) {
         else /* a default with a fault is none, but the body may name it */
             fn->attrs[fn->n_attrs++] = f[i].key;
     }
+    check_unique(r, f, formals.n, "attribute");
 }
 
 static Map *formals_of(Reader *r, Function *fn) {

@@ -10,6 +10,7 @@
 
 typedef struct Callees {
     Module *m;
+    Diags *d;
     Chooser chooser;
     Map *own; /* function_key -> Function of the model */
     Buf key;
@@ -23,13 +24,10 @@ static bool can_run(const void *ctx, Str domain, Str op) {
     return def && def->bind;
 }
 
-/* What qxc has no kernel for and ONNX's runtimes may have none for either; and people's own. */
+/* What qxc has no kernel for and ONNX's runtimes may have none for either. */
 static const Function *of_library(const Callees *c, const Node *n, const CallPath *path) {
-    bool unknown = !can_run(NULL, n->domain, n->op) && !qop_find(n->domain, n->op);
-    if (!c->chooser.library || !(unknown || c->chooser.library->n_own))
-        return NULL;
-    const Function *f = library_choose(&c->chooser, n, path);
-    return f && (unknown || library_is_own(f)) ? f : NULL;
+    bool asked = c->chooser.library && !operator_runs(n->domain, n->op);
+    return asked ? library_choose(&c->chooser, n, path) : NULL;
 }
 
 static const Function *callee(void *ctx, const Node *n, const CallPath *path) {
@@ -39,9 +37,21 @@ static const Function *callee(void *ctx, const Node *n, const CallPath *path) {
     return f ? f : of_library(c, n, path);
 }
 
+/* The model says what its calls mean before anybody else does. */
+static void tell_own_unused(const Callees *c, const Function *f) {
+    const Overloads *of = library_find(c->chooser.library, f->domain, f->name);
+    if (!of || !library_is_own(of->items[0]))
+        return;
+    Diags *d = c->d;
+    diag_warning(d, f->loc, "the model has a function %s itself, which goes before that of -define",
+                 diag_name(d, f->name));
+    diag_note(d, of->items[0]->loc, "that of -define");
+}
+
 static void list_functions(Callees *c) {
     for (size_t i = 0; i < c->m->n_functions; i++) {
         Function *f = c->m->functions[i];
+        tell_own_unused(c, f);
         Str key = function_key(&c->key, f->domain, f->name, f->overload);
         map_set(c->own, arena_str(c->m->arena, key), f);
     }
@@ -58,6 +68,13 @@ static void look(Graph *g, void *ctx) {
         if (library_is_own(f) && function_opset(f) > c->newest)
             c->newest = function_opset(f);
     }
+}
+
+static void tell_unfit(Graph *g, void *ctx) {
+    Callees *c = ctx;
+    FOR_NODES(n, g)
+    if (!operator_runs(n->domain, n->op) && !callee(c, n, NULL))
+        library_tell_unfit(&c->chooser, n, c->d);
 }
 
 /* Whether the model or a function of its own is at an older opset. */
@@ -95,19 +112,24 @@ static void drop_functions(const Callees *c) {
 }
 
 bool pass_inline_functions(Module *m, PassContext *c) {
-    Callees callees = {
-        .m = m, .own = map_new(m->arena), .key = buf_new(m->arena), .domains = map_new(m->arena)};
+    Callees callees = {.m = m,
+                       .d = c->d,
+                       .own = map_new(m->arena),
+                       .key = buf_new(m->arena),
+                       .domains = map_new(m->arena)};
     callees.newest = module_opset(m, STR(""));
     for (size_t i = 0; i < m->n_functions; i++)
         if (function_opset(m->functions[i]) > callees.newest)
             callees.newest = function_opset(m->functions[i]);
     callees.chooser = (Chooser){c->library, ONNX_MAX_OPSET, can_run, NULL};
+    list_functions(&callees);
     module_each_graph(m, look, &callees);
+    callees.chooser.opset = callees.newest;
+    if (c->library && c->library->n_own)
+        module_each_graph(m, tell_unfit, &callees);
     if (m->n_functions == 0 && map_size(callees.domains) == 0)
         return true;
     uint32_t first = m->n_nodes;
-    callees.chooser.opset = callees.newest;
-    list_functions(&callees);
     Inlining what = {"inline-functions", callee, &callees, callees.newest, has_older(&callees)};
     if (!inline_calls(m, c, &what))
         return false;

@@ -356,6 +356,13 @@ class Names(Hostile):
                      "defined twice", "node and initializer")
         self.refused(model(initializer=[helper.make_tensor("x", F, [2], [1, 2])] * 2, ir=3),
                      "defined twice", "two defaults")
+        m = model()
+        f = helper.make_function("d", "F", ["x"], ["y"], [node("Relu", "x", "y")],
+                                 [helper.make_opsetid("", 17)], ["k", "l"])
+        m.functions.append(f)
+        self.accepted(m)
+        m.functions[0].attribute.append("k")
+        self.refused(m, '"k" is given twice', "attributes of a function")
 
     def test_undefined(self):
         self.refused(model([node("Relu", "nowhere", "y")]), '"nowhere" is not defined')
