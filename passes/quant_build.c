@@ -47,6 +47,15 @@ size_t fill_operand(const Node *n) {
                : 0;
 }
 
+bool keeps_integers(const Node *n) {
+    OpCtx c = op_ctx(n, NULL);
+    const QuantRule *q = n->def ? &n->def->quant : NULL;
+    bool kind = q && (q->kind == QUANT_MOVE || q->kind == QUANT_ORDER || q->kind == QUANT_JOIN ||
+                      q->kind == QUANT_CLAMP);
+    return kind && !node_interpolates(n) &&
+           (q->move.fill || !q->integer_refusal || !q->integer_refusal(&c, NULL));
+}
+
 void drop_idle_fill(Node *n) {
     size_t i = n->def ? n->def->quant.move.fill : 0;
     if (!i || fill_operand(n) || !node_input(n, i))

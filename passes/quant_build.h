@@ -47,6 +47,11 @@ void drop_idle_fill(Node *n);
 /* Operand `i` becomes `v`, behind others that are left out where there were fewer. */
 void set_operand(Node *n, size_t i, Value *v);
 
+/* On plain integers each number that the node yields is one that it was given, or a bound that it
+ * cuts at: it does no arithmetic, which integers that stand for other numbers would not follow. What
+ * a fill operand puts among them is left to the caller. */
+bool keeps_integers(const Node *n);
+
 /* The only data operand a node was given, or -1. */
 int rule_single_data(const Node *n);
 

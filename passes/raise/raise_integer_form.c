@@ -232,16 +232,6 @@ static bool reads_twin(const Reals *r, const Node *n) {
     return false;
 }
 
-static bool keeps_values(const Node *n) {
-    switch (n->def ? n->def->quant.kind : QUANT_NEVER) {
-    case QUANT_MOVE:
-    case QUANT_ORDER:
-    case QUANT_JOIN:
-    case QUANT_CLAMP: return true;
-    default: return false;
-    }
-}
-
 bool convert_to_reals(Reals *r, Node *n) {
     const char *why = NULL;
     if (n->n_out == 0 || !n->out[0] || n->out[0]->type.kind != TYPE_TENSOR)
@@ -254,7 +244,7 @@ bool convert_to_reals(Reals *r, Node *n) {
         why = convert_shift(r, n);
     else if (node_cast(n))
         why = convert_cast(r, n);
-    else if (keeps_values(n))
+    else if (keeps_integers(n))
         convert_mover(r, n);
     else if (n->def && n->def->quant.kind == QUANT_MAC)
         convert_product(r, n);
@@ -275,7 +265,7 @@ static bool is_wanted(const Reals *r, const Node *n) {
         return true;
     if (!reads_twin(r, n))
         return false;
-    return is_onnx_quantize(n) || is_onnx_dequantize(n) || node_cast(n) || keeps_values(n) ||
+    return is_onnx_quantize(n) || is_onnx_dequantize(n) || node_cast(n) || keeps_integers(n) ||
            (scaling_is_sum(n) && elem_bits(n->out[0]->type.elem) >= 32);
 }
 

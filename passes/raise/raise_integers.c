@@ -122,11 +122,6 @@ static void note_conversion(Classes *c, Node *n, Value *ints) {
         refuse(c, ints, why);
 }
 
-static bool keeps_values(const Node *n) {
-    QuantClass k = n->def ? n->def->quant.kind : QUANT_NEVER;
-    return k == QUANT_MOVE || k == QUANT_ORDER || k == QUANT_JOIN || k == QUANT_CLAMP;
-}
-
 /* Integers that a mover puts among those it hands on: constant operands, and what Pad fills with.
  */
 static void put_constants(Class *k, const Node *n) {
@@ -144,7 +139,7 @@ static void put_constants(Class *k, const Node *n) {
 /* A mover on integers: everything of its element type is in one class. */
 static bool note_mover(Classes *c, const Node *n) {
     const Value *y = n->n_out ? n->out[0] : NULL;
-    if (!keeps_values(n) || !n->in[0] || !y)
+    if (!keeps_integers(n) || !n->in[0] || !y)
         return false;
     const Value *x = NULL;
     for (size_t i = 0; i < n->n_in; i++) {
@@ -313,7 +308,7 @@ static void raise_mover(Classes *c, Node *n) {
     const Quant *q = NULL;
     for (size_t i = 0; i < n->n_in && !q; i++)
         q = n->in[i] ? raised(c, n->in[i]) : NULL;
-    if (!q || !keeps_values(n))
+    if (!q || !keeps_integers(n))
         return;
     drop_idle_fill(n);
     state_fill(c, n, q);
