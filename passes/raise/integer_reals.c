@@ -150,6 +150,17 @@ Value *real_const(Reals *r, Value *v) {
     return real;
 }
 
+/* What it puts among its operand's elements, if anything, is an integer of e, too. */
+static bool fills_within(const Node *n, ElemType e) {
+    size_t i = fill_operand(n);
+    const Value *v = i ? node_input(n, i) : NULL;
+    const Tensor *t = v ? value_data(v) : NULL;
+    if (!v || !t || !t->data || t->count != 1)
+        return !v;
+    double fill = number_at(t, 0);
+    return fill == rint(fill) && fill >= (double)elem_min(e) && fill <= (double)elem_max(e);
+}
+
 bool floats_within(const Value *v, ElemType e, bool rounded) {
     bool bounded = false;
     for (const Node *n = v->def; n && n->n_in && n->in[0]; n = n->in[0]->def) {
@@ -161,7 +172,7 @@ bool floats_within(const Value *v, ElemType e, bool rounded) {
             bounded |= lo >= (float)elem_min(e) && hi <= (float)elem_max(e);
         } else if (node_is(n, "Round") || node_is(n, "Floor"))
             rounded = true;
-        else if (!node_moves(n))
+        else if (!node_moves(n) || !keeps_integers(n) || !fills_within(n, e))
             break;
         if (rounded && bounded)
             return true;
