@@ -168,6 +168,10 @@ bool step_words_for_decisions(Job *j, Module *m) {
 
 /* ---- the rest of the ways ---- */
 
+bool step_target_runs(Job *j, Module *m) {
+    return target_check_written(j->ctx.target, m, j->d);
+}
+
 bool job_wants_onnx_alone(const Job *j) {
     return !target_has_microsoft(j->ctx.target);
 }

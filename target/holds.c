@@ -51,14 +51,22 @@ static void check_value(Value *v, void *ctx) {
             why);
 }
 
+static bool has_operator(const TargetPage *t, Str op) {
+    return !t->operators.n || target_names(&t->operators, op);
+}
+
 bool target_lacks(const TargetPage *t, Str op) {
     return target_names(&t->lacks, op);
 }
 
-static bool has_operator(const TargetPage *t, const Node *n) {
-    if (str_is(n->domain, "qxc")) /* ours, which becomes operators of ONNX */
-        return true;
-    return domain_is_onnx(n->domain) && target_names(&t->operators, n->op);
+bool target_spells_out(const TargetPage *t, const Node *n) {
+    int64_t opset = module_opset(n->graph->module, STR(""));
+    if (!domain_is_onnx(n->domain))
+        return t && str_is(n->domain, "com.microsoft") && !target_has_microsoft(t);
+    if (!n->def || !n->def->composite || opset <= 0)
+        return false;
+    return (t && (target_lacks(t, n->op) || !has_operator(t, n->op))) ||
+           !onnx_schema_find(n->domain, n->op, (int)opset);
 }
 
 /* What is to stay float is decided before; a model that came quantized has it all the same. */
@@ -68,20 +76,51 @@ static void warn_of_quantized(const Check *c, const Node *n, const FaultSite *s)
         diag_warning(c->d, n->loc, "%s came quantized: %s", node_text(n), fault_words(f, c->t, n));
 }
 
-static void check_graph(Graph *g, void *ctx) {
+/* Whether there was none. */
+static bool check_fault(Check *c, const Node *n, const FaultSite *s) {
+    const TargetFault *f = target_fault(c->t, FAULT_REFUSE, FAULT_NODE, s);
+    if (f)
+        c->ok = diag_error(c->d, n->loc, "%s: %s", node_text(n), fault_words(f, c->t, n));
+    return !f;
+}
+
+/* What is spelled out is no part of the result: that is asked for what it is spelled with. */
+static void check_decided(Graph *g, void *ctx) {
     Check *c = ctx;
     FOR_NODES(n, g) {
         FaultSite site = fault_site(n, NULL);
-        const TargetFault *f = target_fault(c->t, FAULT_REFUSE, FAULT_NODE, &site);
-        if (f)
-            c->ok = diag_error(c->d, n->loc, "%s: %s", node_text(n), fault_words(f, c->t, n));
+        if (!target_spells_out(c->t, n))
+            check_fault(c, n, &site);
         warn_of_quantized(c, n, &site);
-        if (!c->t->operators.n || has_operator(c->t, n) || !map_set(c->told, n->op, (void *)n))
-            continue;
-        c->ok =
-            diag_error(c->d, n->loc, "%s cannot run operator %s%s%s%s%s", c->t->runtime,
-                       diag_name(c->d, n->domain), n->domain.n ? "::" : "", diag_name(c->d, n->op),
-                       c->t->no_operator ? ": " : "", c->t->no_operator ? c->t->no_operator : "");
+    }
+}
+
+bool target_check_quantized(const TargetPage *t, Module *m, Diags *d) {
+    Check check = {t, d, NULL, true};
+    module_each_value(m, check_value, &check);
+    if (t->n_faults)
+        module_each_graph(m, check_decided, &check);
+    return check.ok;
+}
+
+/* ---- what is written ---- */
+
+static void refuse_operator(Check *c, const Node *n) {
+    const char *why = c->t->no_operator;
+    if ((domain_is_onnx(n->domain) && has_operator(c->t, n->op)) ||
+        !map_set(c->told, n->op, (void *)n))
+        return;
+    c->ok = diag_error(c->d, n->loc, "%s cannot run operator %s%s%s%s%s", c->t->runtime,
+                       diag_name(c->d, n->domain), n->domain.n ? "::" : "",
+                       diag_name(c->d, n->op), why ? ": " : "", why ? why : "");
+}
+
+static void check_written(Graph *g, void *ctx) {
+    Check *c = ctx;
+    FOR_NODES(n, g) {
+        FaultSite site = fault_site(n, NULL);
+        if (check_fault(c, n, &site) && c->t->operators.n)
+            refuse_operator(c, n);
     }
 }
 
@@ -93,11 +132,10 @@ static void check_opset(const TargetPage *t, const Module *m, Diags *d) {
             (long long)opset, t->runtime, (long long)t->first_opset, (long long)t->last_opset);
 }
 
-bool target_check(const TargetPage *t, Module *m, Diags *d) {
-    check_opset(t, m, d);
+bool target_check_written(const TargetPage *t, Module *m, Diags *d) {
     Check check = {t, d, map_new(m->scratch), true};
-    module_each_value(m, check_value, &check);
+    check_opset(t, m, d);
     if (t->operators.n || t->n_faults)
-        module_each_graph(m, check_graph, &check);
+        module_each_graph(m, check_written, &check);
     return check.ok;
 }

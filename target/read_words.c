@@ -55,7 +55,20 @@ bool read_operators(PageReader *r) {
 }
 
 bool read_lacks(PageReader *r) {
-    return page_operators(r, &r->page->lacks);
+    do {
+        Loc at = r->x.loc;
+        Str domain, op;
+        if (!page_operator(r, &domain, &op))
+            return false;
+        const OpDef *def = op_find(domain, op);
+        if (!def || !def->composite)
+            return diag_error(r->x.d, at,
+                              "qxc spells no %s out with other operators: `operators` lists what "
+                              "the target has, `wrong ... then refuse` what it has not",
+                              diag_name(r->x.d, op));
+        add_name(r, &r->page->lacks, op.s);
+    } while (page_more(r));
+    return true;
 }
 
 bool read_about(PageReader *r) {

@@ -131,8 +131,14 @@ bool target_stores(const TargetPage *t, ElemType e);
 const char *target_refuses_quant(const TargetPage *t, const Value *v);
 /* Whether it wants this operator of ONNX spelled out with others. */
 bool target_lacks(const TargetPage *t, Str op);
-/* False after errors about quantized types and operators that it cannot hold. Warns of an opset
- * that the page does not name. */
-bool target_check(const TargetPage *t, Module *m, Diags *d);
+/* Whether a result for it (NULL: for whoever asks) has other operators in this one's place: a
+ * composite that it lacks, or its opset, and what com.microsoft has where it has no such domain. */
+bool target_spells_out(const TargetPage *t, const Node *n);
+/* False after errors about quantized types, and about what the runtime gets wrong of operators on
+ * them, before these become what is written. */
+bool target_check_quantized(const TargetPage *t, Module *m, Diags *d);
+/* The same of what is written: about operators that it does not have or gets wrong. Warns of an
+ * opset that the page does not name. */
+bool target_check_written(const TargetPage *t, Module *m, Diags *d);
 
 #endif

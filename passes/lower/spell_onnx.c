@@ -77,10 +77,8 @@ bool pass_spell_onnx(Module *m, PassContext *c) {
 
 /* ---- what the opset lacks, or a target of this opset ---- */
 
-static bool is_newer(const Module *m, const TargetPage *t, const Node *n) {
-    int64_t opset = module_opset(m, STR(""));
-    return n->def && n->def->composite && domain_is_onnx(n->domain) && opset > 0 &&
-           ((t && target_lacks(t, n->op)) || !onnx_schema_find(n->domain, n->op, (int)opset));
+static bool is_newer(const TargetPage *t, const Node *n) {
+    return domain_is_onnx(n->domain) && target_spells_out(t, n);
 }
 
 typedef struct Newer {
@@ -91,7 +89,7 @@ typedef struct Newer {
 static void look_for_newer(Graph *g, void *ctx) {
     Newer *s = ctx;
     FOR_NODES(n, g)
-    s->found = s->found || is_newer(g->module, s->target, n);
+    s->found = s->found || is_newer(s->target, n);
 }
 
 bool module_has_newer(Module *m, const TargetPage *t) {
@@ -111,7 +109,7 @@ static bool is_had(const void *ctx, Str domain, Str op) {
 
 static const Function *newer(void *ctx, const Node *n, const CallPath *path) {
     const Spell *s = ctx;
-    bool takes = path ? !is_had(s, n->domain, n->op) : is_newer(s->m, s->c->target, n);
+    bool takes = is_newer(s->c->target, n) || (path && !is_had(s, n->domain, n->op));
     return takes ? library_choose(&s->chooser, n, path) : NULL;
 }
 
