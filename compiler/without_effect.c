@@ -1,5 +1,7 @@
 #include "compiler/without_effect.h"
 
+#include "compiler/steps.h"
+
 #include <assert.h>
 
 /* ---- what options.def says that they go with ---- */
@@ -91,12 +93,19 @@ bool options_fit(const Options *o, Diags *d) {
 
 /* ---- those that decide, of a model that leaves them nothing to decide ---- */
 
+/* Calls of functions are replaced, but where a model goes out as it came. */
+static bool replaces_calls(const Job *j) {
+    return j->form != FORM_AS_IS || (j->emit == EMIT_ONNX && job_wants_onnx_alone(j));
+}
+
 /* A recipe alone is obeyed by quantized models, and -io=float is what they get anyway. */
 static bool decides(const Job *j, const OptionDef *def, bool beside) {
     const Options *o = j->o;
     if (!option_given(o, def) || def->decides == DECIDES_NONE ||
         (def->decides == DECIDES_ALL && !beside))
         return false;
+    if (is(def->name, "define"))
+        return !replaces_calls(j);
     return is(def->name, "scheme") ? beside || j->file.n : !is(def->name, "io") || j->quant_io;
 }
 

@@ -19,6 +19,12 @@ Str function_key(Buf *b, Str domain, Str name, Str overload) {
     return (Str){b->p, b->n};
 }
 
+const char *function_title(Arena *a, Diags *d, const Function *f) {
+    const char *name = diag_name(d, f->name);
+    return domain_is_onnx(f->domain) ? name
+                                     : arena_strf(a, "%s::%s", diag_name(d, f->domain), name).s;
+}
+
 /* At one version a second import says nothing new. At two, onnx takes the version of the name that
  * a node spells, onnxruntime the last. */
 static bool check_second(const Import *first, const Import *second, Diags *d) {

@@ -357,6 +357,8 @@ bool domain_equal(Str x, Str y); /* "" equals "ai.onnx" */
 bool domain_is_onnx(Str d);
 /* What tells functions apart, of a function or of the call of one, written over `b`. */
 Str function_key(Buf *b, Str domain, Str name, Str overload);
+/* "acme::F", for messages. */
+const char *function_title(Arena *a, Diags *d, const Function *f);
 void module_add_quant(Module *m, Quant *q);
 
 Graph *graph_new(Module *m, Str name);

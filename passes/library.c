@@ -34,6 +34,14 @@ static bool check_new(const Function *f, Diags *d) {
                       diag_name(d, f->name));
 }
 
+/* A mark with another word would be passed by. */
+static bool check_marks(const Function *f, Diags *d) {
+    Str mark = mark_of(f, RECOGNISE);
+    return !mark.s || function_is_recognised(f) ||
+           diag_error(d, f->loc, "meta of function %s: %s is \"yes\" or left out, not \"%s\"",
+                      diag_name(d, f->name), RECOGNISE, diag_name(d, mark));
+}
+
 static bool claim(Library *l, Overloads *of, Function *f, Diags *d) {
     if (function_is_recognised(f) && f->body->n_out != 1)
         return diag_error(d, f->loc, "function %s has %zu results: chains of one are recognised",
@@ -76,7 +84,7 @@ bool library_add(Library *l, Module *m, bool own, Diags *d) {
             mark_own(l, f);
             l->n_own++;
         }
-        ok = (!own || check_new(f, d)) && claim(l, of, f, d) && ok;
+        ok = (!own || (check_marks(f, d) && check_new(f, d))) && claim(l, of, f, d) && ok;
     }
     return ok;
 }

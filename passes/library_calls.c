@@ -72,9 +72,10 @@ static void tell_circle(Ends *e, const Function *f) {
         set_state(e, at, f);
     if (state_of(e, at) != f) /* one that was told */
         return;
-    e->ok = diag_error(e->d, at->loc, "function %s calls itself", diag_name(e->d, at->name));
+    e->ok = diag_error(e->d, at->loc, "function %s calls itself",
+                       function_title(e->library->arena, e->d, at));
     for (const Function *g = endless_in(e, at->body); g != at; g = endless_in(e, g->body))
-        diag_note(e->d, g->loc, "by way of %s", diag_name(e->d, g->name));
+        diag_note(e->d, g->loc, "by way of %s", function_title(e->library->arena, e->d, g));
 }
 
 bool library_check_calls(Library *l, Diags *d) {

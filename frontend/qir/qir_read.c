@@ -245,6 +245,20 @@ static void look_for_unknown(Graph *g, void *ctx) {
     }
 }
 
+/* What a library has beside functions nobody would read. */
+static void check_library(Reader *r, bool sound) {
+    Module *m = r->module;
+    for (size_t i = 0; i < m->n_quants; i++)
+        diag_error(r->diags, m->quants[i]->loc,
+                   "a library has functions alone, no quantized types");
+    if (m->graph)
+        diag_error(r->diags, m->graph->loc, "a library has functions alone, no graph");
+    else if (!m->n_functions && sound)
+        error_at(r, (Range){(uint32_t)r->text.n, (uint32_t)r->text.n}, "the file has no function");
+    m->graph = m->graph ? m->graph : graph_new(m, STR(""));
+    module_each_graph(m, look_for_unknown, r);
+}
+
 static void check_whole(Reader *r, int errors_before) {
     const Module *m = r->module;
     finish_frames(r);
@@ -253,11 +267,7 @@ static void check_whole(Reader *r, int errors_before) {
     for (size_t i = 0; i < m->n_functions; i++)
         check_imports(r, m->functions[i]->imports, m->functions[i]->n_imports);
     if (r->options.functions_alone) {
-        if (m->graph)
-            diag_error(r->diags, m->graph->loc, "a library has functions alone, no graph");
-        else
-            r->module->graph = graph_new(r->module, STR(""));
-        module_each_graph(r->module, look_for_unknown, r);
+        check_library(r, diags_errors(r->diags) == errors_before);
         return;
     }
     if (!r->module->graph && diags_errors(r->diags) == errors_before)

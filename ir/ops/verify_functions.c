@@ -98,9 +98,11 @@ static void collect_calls(Calls *c, const Graph *g) {
 /* The functions on the stack from `of` on call each other, and the last of them calls `of`. */
 static void report_cycle(Calls *c, const size_t *stack, size_t depth, size_t of) {
     Function *const *f = c->m->functions;
-    c->ok = diag_error(c->d, f[of]->loc, "function %s calls itself", diag_name(c->d, f[of]->name));
+    c->ok = diag_error(c->d, f[of]->loc, "function %s calls itself",
+                       function_title(c->m->arena, c->d, f[of]));
     for (size_t i = depth; stack[--i] != of;)
-        diag_note(c->d, f[stack[i]]->loc, "by way of %s", diag_name(c->d, f[stack[i]]->name));
+        diag_note(c->d, f[stack[i]]->loc, "by way of %s",
+                  function_title(c->m->arena, c->d, f[stack[i]]));
 }
 
 /* Adds up nodes depth first, without recursion: a chain of functions may be long. `stack` has room
