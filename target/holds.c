@@ -111,8 +111,8 @@ static void refuse_operator(Check *c, const Node *n) {
         !map_set(c->told, n->op, (void *)n))
         return;
     c->ok = diag_error(c->d, n->loc, "%s cannot run operator %s%s%s%s%s", c->t->runtime,
-                       diag_name(c->d, n->domain), n->domain.n ? "::" : "",
-                       diag_name(c->d, n->op), why ? ": " : "", why ? why : "");
+                       diag_name(c->d, n->domain), n->domain.n ? "::" : "", diag_name(c->d, n->op),
+                       why ? ": " : "", why ? why : "");
 }
 
 static void check_written(Graph *g, void *ctx) {

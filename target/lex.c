@@ -96,7 +96,8 @@ static bool begins_item(char c) {
 }
 
 bool page_next_item(PageLexer *x) {
-    x->at = x->begun ? next_line(x, x->at) : 0;
+    size_t mark = str_starts(x->text, "\xEF\xBB\xBF") ? 3 : 0; /* which some editors put there */
+    x->at = x->begun ? next_line(x, x->at) : mark;
     x->begun = true;
     while (x->at < x->text.n && !begins_item(x->text.s[x->at]))
         x->at = next_line(x, x->at);

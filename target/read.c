@@ -1,5 +1,6 @@
 /* The reader of pages. Each item is read by the function of its row in words.def; one that is wrong
  * is told and skipped, so a run tells every item that is. */
+#define _GNU_SOURCE
 #include "target/lex.h"
 #include "target/read_words.h"
 #include "support/buf.h"
@@ -124,6 +125,8 @@ static bool read_item(PageReader *r) {
     for (size_t i = 0; i < N_FLAGS; i++)
         if (page_accept(r, flags[i].word))
             return once(r, flags[i].word, at) && read_flag(r, flags[i].word);
+    if (page_accept(r, "target")) /* which read_header has taken, or missed */
+        return once(r, "target", at);
     return no_such_item(r);
 }
 
@@ -139,8 +142,10 @@ static bool read_header(PageReader *r) {
     if (!page_next_item(&r->x))
         return diag_error(r->x.d, r->x.loc,
                           "the page is empty: it begins with target NAME \"RUNTIME\"");
+    Loc at = r->x.loc;
     if (!page_accept(r, "target"))
         return page_wrong(r, "a page begins with target NAME \"RUNTIME\"");
+    once(r, "target", at);
     if (r->x.kind != PAGE_NAME)
         return page_wrong(r, "the target's name is missing here");
     r->page->name = arena_str(r->a, r->x.word).s;
@@ -148,16 +153,16 @@ static bool read_header(PageReader *r) {
     return page_string(r, "the runtime's name", &r->page->runtime) && at_end(r);
 }
 
-/* What an item alone does not show. */
-static bool check_page(PageReader *r) {
-    TargetPage *p = r->page;
-    for (size_t i = 0; i < N_TARGET_FORMS; i++)
-        if (p->forms[i] && p->no_form[i])
-            return diag_error(r->x.d, r->no_form_at[i], "this form is among the forms of the page");
-    return target_stores(p, p->activations.storage) ||
-           diag_error(r->x.d, r->activations_at,
-                      "activations are %s, which is none of the types of the page",
-                      elem_name(p->activations.storage));
+/* A file with NUL bytes that does not begin as a page gets no excerpt. */
+static bool check_bytes(PageReader *r, const char *name) {
+    Str text = r->x.text;
+    const char *nul = text.n ? memchr(text.s, 0, text.n) : NULL;
+    uint32_t at = nul ? (uint32_t)(nul - text.s) : 0;
+    if (!nul)
+        return true;
+    if (memmem(text.s, at, "target ", strlen("target ")))
+        return diag_error(r->x.d, (Loc){r->x.source, at, at + 1, NULL}, "a NUL byte in the page");
+    return diag_error(r->x.d, LOC_NONE, "%s: a binary file, not the text of a page", name);
 }
 
 const TargetPage *target_read(Arena *a, Diags *d, const char *name, Str text) {
@@ -167,13 +172,15 @@ const TargetPage *target_read(Arena *a, Diags *d, const char *name, Str text) {
                       .weights = {ELEM_INT8, true, true}};
     PageReader r = {.a = a, .page = p, .x = page_lexer(d, name, text), .said = map_new(a)};
     int before = diags_errors(d);
+    if (!check_bytes(&r, name))
+        return NULL;
     bool header = read_header(&r);
     bool more = header || r.x.at < r.x.text.n;
     while (more && page_next_item(&r.x))
         if (read_item(&r))
             at_end(&r);
     if (diags_errors(d) == before)
-        check_page(&r);
+        page_agrees(&r);
     if (!p->about)
         p->about = p->runtime;
     return diags_errors(d) == before ? p : NULL;

@@ -66,6 +66,11 @@ static bool read_predicate(PageReader *r, TargetFault *f) {
     }
     if (f->n_when && found->at != f->at)
         return page_wrong(r, "'%s' is about another place than the predicate before", found->name);
+    for (size_t i = 0; i < f->n_when; i++)
+        if (f->when[i] == found && f->negated[i] != negated)
+            return page_wrong(r, "'%s' and 'not %s' never hold at once", found->name, found->name);
+        else if (f->when[i] == found)
+            return page_again(r, r->x.loc, found->name);
     f->at = found->at;
     f->negated[f->n_when] = negated;
     f->when[f->n_when++] = found;
@@ -92,21 +97,39 @@ static bool read_remedy(PageReader *r, unsigned *then) {
     return true;
 }
 
+/* Whether an earlier item has said that already. */
+static bool is_said(const TargetPage *p, const TargetFault *f) {
+    for (size_t k = 0; k < p->n_faults; k++) {
+        const TargetFault *g = &p->faults[k];
+        bool same = str_eq(g->op, f->op) && domain_equal(g->domain, f->domain) &&
+                    g->n_when == f->n_when && (g->then & f->then) == f->then;
+        for (size_t i = 0; same && i < f->n_when; i++)
+            same = g->when[i] == f->when[i] && g->negated[i] == f->negated[i];
+        if (same)
+            return true;
+    }
+    return false;
+}
+
 /* wrong Softmax when along_one and not dilated then guard, no qop says "..." */
 bool read_wrong(PageReader *r) {
     TargetPage *p = r->page;
     struct {
         Str domain, op;
+        Loc loc;
     } ops[16];
     enum { MOST = sizeof ops / sizeof *ops };
     size_t n = 0;
     TargetFault f = {.at = FAULT_NODE};
-    if (page_accept(r, "*"))
+    ops[0].loc = r->x.loc;
+    if (page_accept(r, "*")) {
+        ops[n].domain = STR("");
         ops[n++].op = STR_NONE;
-    else
+    } else
         do {
             if (n == MOST)
                 return page_wrong(r, "a fault has at most %d operators", (int)MOST);
+            ops[n].loc = r->x.loc;
             if (!page_operator(r, &ops[n].domain, &ops[n].op))
                 return false;
         } while (++n, page_more(r));
@@ -128,6 +151,9 @@ bool read_wrong(PageReader *r) {
     for (size_t i = 0; i < n; i++) {
         f.domain = ops[i].domain;
         f.op = ops[i].op;
+        if (is_said(p, &f))
+            return diag_error(r->x.d, ops[i].loc, "the page has said this of %s before",
+                              f.op.s ? diag_name(r->x.d, f.op) : "all operators");
         ARENA_PUSH(r->a, p->faults, p->n_faults, p->cap_faults, f);
     }
     return true;

@@ -9,6 +9,10 @@ static void add_name(PageReader *r, TargetNames *names, const char *name) {
     ARENA_PUSH(r->a, names->items, names->n, names->cap, name);
 }
 
+bool page_again(PageReader *r, Loc at, const char *word) {
+    return diag_error(r->x.d, at, "'%s' stands here twice", diag_name(r->x.d, str_from(word)));
+}
+
 static bool known_operator(PageReader *r, Str domain, Str op) {
     if (!domain_is_onnx(domain) && !str_is(domain, "com.microsoft"))
         return true;
@@ -42,9 +46,12 @@ bool page_operator(PageReader *r, Str *domain, Str *op) {
 
 bool page_operators(PageReader *r, TargetNames *names) {
     do {
+        Loc at = r->x.loc;
         Str domain, op;
         if (!page_operator(r, &domain, &op))
             return false;
+        if (target_names(names, op))
+            return page_again(r, at, op.s);
         add_name(r, names, op.s);
     } while (page_more(r));
     return true;
@@ -75,10 +82,23 @@ bool read_about(PageReader *r) {
     return page_string(r, "what the target is", &r->page->about);
 }
 
+/* A domain may be anybody's own, so one that is nearly com.microsoft's is no error. */
+static void warn_of_typo(PageReader *r) {
+    static const char *const known[] = {"com.microsoft"};
+    enum { NEAR = 2 };
+    int distance = str_distance(r->x.word, str_from(known[0]), NEAR);
+    if (distance == 0 || distance > NEAR)
+        return;
+    diag_warning(r->x.d, r->x.loc, "qxc has no operators of domain '%s'",
+                 diag_name(r->x.d, r->x.word));
+    diag_did_you_mean(r->x.d, r->x.loc, r->x.word, known, 1);
+}
+
 bool read_domains(PageReader *r) {
     do {
         if (r->x.kind != PAGE_NAME)
             return page_wrong(r, "a domain is missing here");
+        warn_of_typo(r);
         if (str_is(r->x.word, "own"))
             r->page->own_domains = true;
         else
@@ -93,7 +113,9 @@ bool read_domains(PageReader *r) {
 static bool read_number(PageReader *r, int64_t *out) {
     if (r->x.kind != PAGE_NUMBER)
         return page_wrong(r, "a number is missing here");
-    *out = r->x.word.n < 10 ? strtoll(arena_str(r->a, r->x.word).s, NULL, 10) : INT32_MAX;
+    if (r->x.word.n > 3)
+        return page_wrong(r, "opsets are numbers up to 999");
+    *out = strtoll(arena_str(r->a, r->x.word).s, NULL, 10);
     return true;
 }
 
@@ -125,8 +147,11 @@ bool read_forms(PageReader *r) {
     size_t i;
     memset(r->page->forms, 0, sizeof r->page->forms);
     do {
+        Loc at = r->x.loc;
         if (!page_one_of(r, "form", forms, N_TARGET_FORMS, &i))
             return false;
+        if (r->page->forms[i])
+            return page_again(r, at, forms[i]);
         r->page->forms[i] = true;
     } while (page_more(r));
     return true;
@@ -179,7 +204,6 @@ static bool read_reach(PageReader *r, bool *channel) {
 }
 
 bool read_activations(PageReader *r) {
-    r->activations_at = r->x.loc;
     return read_stored(r, &r->page->activations);
 }
 
@@ -192,9 +216,12 @@ bool read_weights(PageReader *r) {
 bool read_types(PageReader *r) {
     TargetPage *p = r->page;
     do {
+        Loc at = r->x.loc;
         ElemType e;
         if (!read_type(r, &e))
             return false;
+        if (p->n_types && target_stores(p, e))
+            return page_again(r, at, elem_name(e));
         ARENA_PUSH(r->a, p->types, p->n_types, p->cap_types, e);
     } while (page_more(r));
     bool real = page_accept(r, "of");

@@ -10,7 +10,7 @@ typedef struct PageReader {
     TargetPage *page;
     PageLexer x;
     Map *said; /* items: where */
-    Loc activations_at, no_form_at[N_TARGET_FORMS];
+    Loc no_form_at[N_TARGET_FORMS];
 } PageReader;
 
 /* An error at the token; false. */
@@ -21,6 +21,11 @@ bool page_one_of(PageReader *r, const char *what, const char *const *words, size
 bool page_more(PageReader *r); /* takes a comma */
 bool page_string(PageReader *r, const char *what, const char **out);
 bool page_says(PageReader *r, const char **out); /* says "...", which may be left out */
+
+/* An error at the place: the word stands there again. */
+bool page_again(PageReader *r, Loc at, const char *word);
+/* Whether its items agree; an error for each that does not, at the item. */
+bool page_agrees(PageReader *r);
 
 bool page_operator(PageReader *r, Str *domain, Str *op); /* Conv, com.microsoft::Gelu */
 bool page_operators(PageReader *r, TargetNames *names);  /* of ONNX, with commas between */

@@ -49,8 +49,12 @@ static const char *why_operand(const Decide *d, const Node *n, size_t i) {
     if (is_weight(n, i))
         return choice_of_weight(d->c, n, v).is_float ? "its weights stay float as asked"
                                                      : why_no_range(d, v);
-    if (!v->type.quant && choice_of(d, v).is_float)
-        return choice_faulty(d->c, v) ? choice_faulty(d->c, v) : "an operand stays float as asked";
+    if (!v->type.quant && choice_of(d, v).is_float) {
+        const char *wrong = choice_faulty(d->c, v);
+        return wrong ? node_strf(n, "its operand comes of " STR_FMT ", which stays float: %s",
+                                 STR_ARG(v->def->op), wrong)
+                     : "an operand stays float as asked";
+    }
     const Node *broken = breaks_at_zero(d, v);
     return broken ? node_strf(n,
                               "an operand, never 0, would be rounded to 0, where " STR_FMT
