@@ -52,8 +52,7 @@ bool keeps_integers(const Node *n) {
     const QuantRule *q = n->def ? &n->def->quant : NULL;
     bool kind = q && (q->kind == QUANT_MOVE || q->kind == QUANT_ORDER || q->kind == QUANT_JOIN ||
                       q->kind == QUANT_CLAMP);
-    return kind && !node_interpolates(n) &&
-           (q->move.fill || !q->integer_refusal || !q->integer_refusal(&c, NULL));
+    return kind && (q->move.fill || !q->integer_refusal || !q->integer_refusal(&c, NULL));
 }
 
 void drop_idle_fill(Node *n) {

@@ -47,9 +47,10 @@ void drop_idle_fill(Node *n);
 /* Operand `i` becomes `v`, behind others that are left out where there were fewer. */
 void set_operand(Node *n, size_t i, Value *v);
 
-/* On plain integers each number that the node yields is one that it was given, or a bound that it
- * cuts at: it does no arithmetic, which integers that stand for other numbers would not follow. What
- * a fill operand puts among them is left to the caller. */
+/* On plain integers each number that the node yields is one that it was given, a bound that it cuts
+ * at, or one between two of them (node_interpolates): it does no other arithmetic, which integers
+ * that stand for other numbers would not follow. What a fill operand puts among them is left to the
+ * caller. */
 bool keeps_integers(const Node *n);
 
 /* The only data operand a node was given, or -1. */

@@ -172,7 +172,8 @@ bool floats_within(const Value *v, ElemType e, bool rounded) {
             bounded |= lo >= (float)elem_min(e) && hi <= (float)elem_max(e);
         } else if (node_is(n, "Round") || node_is(n, "Floor"))
             rounded = true;
-        else if (!node_moves(n) || !keeps_integers(n) || !fills_within(n, e))
+        else if (!node_moves(n) || !keeps_integers(n) || node_interpolates(n) ||
+                 !fills_within(n, e))
             break;
         if (rounded && bounded)
             return true;

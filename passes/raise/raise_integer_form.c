@@ -244,7 +244,7 @@ bool convert_to_reals(Reals *r, Node *n) {
         why = convert_shift(r, n);
     else if (node_cast(n))
         why = convert_cast(r, n);
-    else if (keeps_integers(n))
+    else if (keeps_integers(n) && !node_interpolates(n))
         convert_mover(r, n);
     else if (n->def && n->def->quant.kind == QUANT_MAC)
         convert_product(r, n);
@@ -265,7 +265,8 @@ static bool is_wanted(const Reals *r, const Node *n) {
         return true;
     if (!reads_twin(r, n))
         return false;
-    return is_onnx_quantize(n) || is_onnx_dequantize(n) || node_cast(n) || keeps_integers(n) ||
+    return is_onnx_quantize(n) || is_onnx_dequantize(n) || node_cast(n) ||
+           (keeps_integers(n) && !node_interpolates(n)) ||
            (scaling_is_sum(n) && elem_bits(n->out[0]->type.elem) >= 32);
 }
 

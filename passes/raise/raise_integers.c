@@ -310,6 +310,12 @@ static void raise_mover(Classes *c, Node *n) {
         q = n->in[i] ? raised(c, n->in[i]) : NULL;
     if (!q || !keeps_integers(n))
         return;
+    if (node_interpolates(n))
+        diag(
+            c->r->c->d, DIAG_REMARK, n->loc,
+            "%s of integers: runtimes may cut off what lies between two of them, where types round "
+            "it: results differ by a step",
+            node_text(n));
     drop_idle_fill(n);
     state_fill(c, n, q);
     bool bounds = n->def->quant.kind == QUANT_CLAMP;

@@ -120,7 +120,8 @@ bool legal_prepare(Module *m, PassContext *c) {
         need = c->target_opset;
     if (have < need && !raise_opset(m, c, need))
         return false;
-    return target_check_quantized(c->target, m, c->d) && (!c->target->kernels || kernels_check(m, c));
+    return target_check_quantized(c->target, m, c->d) &&
+           (!c->target->kernels || kernels_check(m, c));
 }
 
 /* ---- helpers ---- */
