@@ -13,6 +13,10 @@ const Tensor *edit_float_const(const Value *v) {
     return v->data;
 }
 
+bool edit_keeps_rank(const Tensor *t, Type x) {
+    return t->rank == 0 || (x.kind == TYPE_TENSOR && t->rank <= x.rank);
+}
+
 bool edit_bias_fits(const Tensor *bias, size_t channels) {
     for (int i = 0; i + 1 < bias->rank; i++)
         if (bias->dims[i] != 1)

@@ -6,6 +6,9 @@
 
 /* The data of a value that is a float constant of known content, else NULL. */
 const Tensor *edit_float_const(const Value *v);
+/* Whether x has at least as many dimensions as t: with more of them a constant gives what it is
+ * added to or multiplied by more, too. */
+bool edit_keeps_rank(const Tensor *t, Type x);
 /* Whether a bias of this shape is one number for all or one a channel: every dimension but the last
  * is 1, the last 1 or `channels`. Gemm also takes C of shape [M,1], which is neither. */
 bool edit_bias_fits(const Tensor *bias, size_t channels);

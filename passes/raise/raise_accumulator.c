@@ -9,6 +9,7 @@
  * as it is; nothing fails. */
 #include "ir/ops/qop.h"
 #include "passes/const_quant.h"
+#include "passes/edit.h"
 #include "passes/raise/raise.h"
 
 typedef struct Found {
@@ -67,7 +68,7 @@ static bool find(const Raise *r, Node *n, Found *f) {
     if (!f->mul || !node_is(f->mul, "Mul"))
         return false;
     f->scales = const_of(other_operand(f->mul, at->out[0]), ELEM_FLOAT);
-    return f->scales && product_type(n, &f->type);
+    return f->scales && product_type(n, &f->type) && edit_keeps_rank(f->scales, f->type);
 }
 
 /* ---- parameters ---- */

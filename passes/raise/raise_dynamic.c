@@ -35,6 +35,16 @@ static bool is_output(const Node *n, size_t i, const Value *v) {
     return n && v && n->n_out > i && n->out[i] == v;
 }
 
+/* Of the product's result: what scales it must not have more dimensions. */
+static int lowest_rank(const Node *product) {
+    Type y = product->out[0]->type, w = product->in[1] ? product->in[1]->type : TYPE_UNKNOWN;
+    if (y.kind == TYPE_TENSOR && y.rank >= 0)
+        return y.rank;
+    if (w.kind != TYPE_TENSOR || w.rank < 2)
+        return 0;
+    return node_is(product, "ConvInteger") ? w.rank : w.rank - 1;
+}
+
 /* Cast to float, Mul by Mul(scale of x, scale of w), in any order of operands. */
 static bool find_scales(const Raise *r, const Node *product, Found *f) {
     Node *cast = uses_only_node(r->uses, product->out[0]);
@@ -50,7 +60,8 @@ static bool find_scales(const Raise *r, const Node *product, Found *f) {
         return false;
     f->scale = both->in[!second];
     f->last = mul;
-    return true;
+    const Tensor *t = value_data(f->scale);
+    return t && t->rank <= lowest_rank(product);
 }
 
 static bool find(const Raise *r, Node *n, Found *f) {
