@@ -37,9 +37,10 @@ typedef struct Chain {
     int64_t lo, hi;
 } Chain;
 
-/* What computes in double is spelled so for a reason (emulate.h). */
-static bool is_double(const Value *v) {
-    return v->type.kind == TYPE_TENSOR && v->type.elem == ELEM_DOUBLE;
+/* What computes in double is spelled so for a reason (emulate.h), and floats of 16 bits round what
+ * a chain computes. */
+static bool is_of_floats(const Value *v) {
+    return v->type.kind != TYPE_TENSOR || v->type.elem == ELEM_FLOAT;
 }
 
 bool scaling_is_sum(const Node *n) {
@@ -50,14 +51,11 @@ bool scaling_is_average(const Node *n) {
     return node_is(n, "AveragePool") || node_is(n, "GlobalAveragePool");
 }
 
-/* A constant of more dimensions gives its operand more. */
 bool scaling_adds(const Node *n, const char *op, double number) {
     if (!node_is(n, op) || n->n_in != 2 || !n->in[0])
         return false;
     const Tensor *t = edit_float_const(n->in[1]);
-    Type x = n->in[0]->type;
-    return t && t->count == 1 && tensor_float(t, 0) == number &&
-           (t->rank == 0 || (x.kind == TYPE_TENSOR && t->rank <= x.rank));
+    return t && t->count == 1 && tensor_float(t, 0) == number && edit_keeps_rank(t, n->in[0]->type);
 }
 
 /* The node that makes v, but for those that add 0 to it. */
@@ -84,7 +82,7 @@ static bool find_chain(Node *n, Chain *c) {
          whole = before && clip && (node_is(before, "Floor") || adds_integers(before));
     if (!before || before->graph != n->graph || !(clip || node_is(n, "Round")) ||
         !(whole || node_is(before, clip ? "Round" : "Clip")) || !before->in[0] ||
-        is_double(n->in[0]))
+        !is_of_floats(n->in[0]))
         return false;
     *c = (Chain){.first = before, .last = n, .whole = whole};
     return integer_bounds(clip ? n : before, &c->lo, &c->hi);
@@ -140,19 +138,21 @@ const Tensor *scaling_factor(const Node *n, const char *op, Value **x) {
         return NULL;
     bool swap = node_is(n, "Mul") && !edit_float_const(n->in[1]);
     const Tensor *t = edit_float_const(n->in[swap ? 0 : 1]);
-    *x = n->in[swap ? 1 : 0];
-    for (size_t i = 0; t && i < t->count; i++)
+    Value *data = n->in[swap ? 1 : 0];
+    if (!t || !t->count || !edit_keeps_rank(t, data->type))
+        return NULL;
+    for (size_t i = 0; i < t->count; i++)
         if (!isnormal((float)tensor_float(t, i)) || tensor_float(t, i) < 0)
             return NULL;
-    return t && t->count ? t : NULL;
+    *x = data;
+    return t;
 }
 
-/* Where scales of this shape vary over x; false: on no axis, or on several. */
+/* Where scales of this shape, of no higher rank than x, vary over it; false: on no axis, or on
+ * several. */
 static bool set_axis(Quant *q, const Tensor *s, Type x) {
     if (s->count == 1)
-        return s->rank == 0 || x.kind != TYPE_TENSOR || x.rank < 0 || s->rank <= x.rank;
-    if (x.kind != TYPE_TENSOR || x.rank < s->rank)
-        return false;
+        return true;
     for (int i = 0; i < s->rank; i++) {
         int at = i + x.rank - s->rank;
         if (s->dims[i] == 1)
@@ -165,12 +165,22 @@ static bool set_axis(Quant *q, const Tensor *s, Type x) {
     return q->n_axes == 1;
 }
 
+/* Whether two constants that scale one value vary over the same axes of it. */
+static bool same_axes(const Tensor *x, const Tensor *y) {
+    for (int back = 1; back <= x->rank || back <= y->rank; back++) {
+        int64_t a = back <= x->rank ? x->dims[x->rank - back] : 1;
+        if (a != (back <= y->rank ? y->dims[y->rank - back] : 1))
+            return false;
+    }
+    return true;
+}
+
 typedef enum Inverse { INVERSE_NOT, INVERSE_NEARLY, INVERSE_EXACT } Inverse;
 
 /* Is multiplying by m what dividing by s is? */
 static Inverse inverse(const Tensor *m, const Tensor *s) {
     Inverse all = INVERSE_EXACT;
-    if (m->count != s->count)
+    if (!same_axes(m, s))
         return INVERSE_NOT;
     for (size_t i = 0; i < m->count; i++) {
         float a = (float)tensor_float(m, i), b = (float)tensor_float(s, i);
@@ -183,14 +193,14 @@ static Inverse inverse(const Tensor *m, const Tensor *s) {
     return all;
 }
 
-static bool same_numbers(const Tensor *x, const Tensor *y) {
-    bool same = x->count == y->count;
+static bool same_scales(const Tensor *x, const Tensor *y) {
+    bool same = same_axes(x, y);
     for (size_t i = 0; same && i < x->count; i++)
         same = (float)tensor_float(x, i) == (float)tensor_float(y, i);
     return same;
 }
 
-/* All that read y multiply it by the same numbers: these. */
+/* All that read y multiply it by the same scales: these. */
 static const Tensor *factor_behind(const Scaling *s, const Value *y) {
     const Use *uses;
     const Tensor *all = NULL;
@@ -198,7 +208,7 @@ static const Tensor *factor_behind(const Scaling *s, const Value *y) {
     for (size_t i = 0; i < n; i++) {
         Value *x;
         const Tensor *t = scaling_factor(uses[i].node, "Mul", &x);
-        if (!t || x != y || (all && !same_numbers(all, t)))
+        if (!t || x != y || (all && !same_scales(all, t)))
             return NULL;
         all = t;
     }
@@ -222,10 +232,10 @@ static bool raise_fake(Scaling *s, const Chain *c) {
     const Tensor *behind = factor_behind(s, c->last->out[0]);
     const Tensor *div = scaling_factor(u->def, "Div", &x);
     const Tensor *mul = div ? NULL : scaling_factor(u->def, "Mul", &x);
-    Inverse how = !behind || !(div || mul)    ? INVERSE_NOT
-                  : mul                       ? inverse(mul, behind)
-                  : same_numbers(div, behind) ? INVERSE_EXACT
-                                              : INVERSE_NOT;
+    Inverse how = !behind || !(div || mul)   ? INVERSE_NOT
+                  : mul                      ? inverse(mul, behind)
+                  : same_scales(div, behind) ? INVERSE_EXACT
+                                             : INVERSE_NOT;
     if (how == INVERSE_NOT)
         return false;
     float *scale = NEW_ARRAY(s->b.a, float, behind->count);
@@ -286,6 +296,13 @@ static void raise_chains(Graph *g, void *ctx) {
 
 /* ---- Cast to integers and back ---- */
 
+/* Whether e holds all numbers of a type of scale 1. */
+static bool holds(ElemType e, const Quant *q) {
+    int64_t zp = quant_zp(q, 0);
+    return elem_bits(e) == 64 ||
+           (quant_lo(q) - zp >= elem_min(e) && quant_hi(q) - zp <= elem_max(e));
+}
+
 static void skip_casts(Graph *g, void *ctx) {
     Scaling *s = ctx;
     FOR_NODES(n, g) {
@@ -294,9 +311,7 @@ static void skip_casts(Graph *g, void *ctx) {
         if (!from || !is_own_dequantize(from) || !elem_is_int(e))
             continue;
         const Quant *q = from->in[0]->type.quant;
-        bool holds =
-            elem_bits(e) == 64 || (quant_lo(q) >= elem_min(e) && quant_hi(q) <= elem_max(e));
-        if (!holds || quant_scale(q, 0) != 1 || !quant_is_per_tensor(q))
+        if (!quant_is_per_tensor(q) || quant_scale(q, 0) != 1 || !holds(e, q))
             continue;
         const Use *uses;
         size_t k = uses_of(s->uses, n->out[0], &uses);
@@ -338,7 +353,8 @@ static void take_place(Scaling *s, Node *cast, Value *ints, ElemType e) {
     scaling_leave(s, cast);
 }
 
-/* A Cast whose result only leaves the graph: its integers, in a type. */
+/* A Cast whose result only leaves the graph: its integers, in a type. Nothing quantizes to more
+ * than 32 bits. */
 static void type_outputs(Graph *g, void *ctx) {
     Scaling *s = ctx;
     FOR_NODES(n, g) {
@@ -346,8 +362,8 @@ static void type_outputs(Graph *g, void *ctx) {
         Value *x = n->n_in ? n->in[0] : NULL, *y = n->n_out ? n->out[0] : NULL;
         ElemType e = node_cast(n);
         const Quant *q = x && e ? scaling_integers(s, x, scaling_keeps) : NULL;
-        if (!q || elem_bits(q->storage) > 16 || !elem_is_int(e) || quant_lo(q) < elem_min(e) ||
-            quant_hi(q) > elem_max(e))
+        if (!q || elem_bits(q->storage) > 16 || !elem_is_int(e) || elem_bits(e) > 32 ||
+            !holds(e, q))
             continue;
         bool out = uses_of(s->uses, y, &uses) > 0;
         for (size_t i = 0; i < uses_of(s->uses, y, &uses); i++)
@@ -355,7 +371,8 @@ static void type_outputs(Graph *g, void *ctx) {
         if (!out)
             continue;
         const Node *dq = is_own_dequantize(x->def) ? x->def : NULL;
-        if (dq && !uses_is_output(s->uses, dq->in[0])) {
+        const Node *made = dq ? dq->in[0]->def : NULL; /* what the graph reads keeps its name */
+        if (made && made->graph == g && !uses_is_output(s->uses, dq->in[0])) {
             take_place(s, n, dq->in[0], e);
             continue;
         }

@@ -27,8 +27,8 @@ void scaling_dequantize(Scaling *s, Node *n, Value *ints);
 void scaling_leave(Scaling *s, Node *n);
 /* Of a chain that multiplied by 1/s: it is told that the type divides by s. */
 void scaling_by_reciprocal(const Scaling *s, const Node *n);
-/* The constant that `n` (op is Div or Mul) divides or multiplies *x by, where it is positive. NULL
- * where it is no such node. */
+/* The constant that `n` (op is Div or Mul) divides or multiplies *x by, where it is positive and of
+ * no higher rank than *x. NULL where it is no such node; *x is as it was then. */
 const Tensor *scaling_factor(const Node *n, const char *op, Value **x);
 /* Whether n is op(x, number), by one constant; op is Add or Sub. */
 bool scaling_adds(const Node *n, const char *op, double number);

@@ -79,8 +79,8 @@ bool scaling_is_product(const Node *n) {
 /* Is m one number, or one for each of the weight's channels along theirs of the result? */
 static bool fits(const Product *p, const Tensor *m, Type y, bool moves) {
     if (m->count == 1)
-        return y.rank < 0 ? m->rank == 0 : m->rank <= y.rank;
-    if (moves || p->axis < 0 || y.rank < m->rank || (int64_t)m->count != p->wt->dims[p->axis])
+        return true;
+    if (moves || p->axis < 0 || (int64_t)m->count != p->wt->dims[p->axis])
         return false;
     int channel = p->wt->rank > 2 ? 1 : y.rank - 1, at = channel - (y.rank - m->rank);
     return at >= 0 && m->dims[at] == (int64_t)m->count;
