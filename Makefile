@@ -40,7 +40,7 @@ TEST_LIBS   = -lcmocka
 
 # ---- What there is to compile: every .c file in the folders, nothing to register.
 
-SOURCES := $(wildcard support/*.c ir/*.c ir/ops/*.c kernels/*.c exec/*.c target/*.c passes/*.c passes/*/*.c \
+SOURCES := $(wildcard support/*.c ir/*.c kernels/*.c program/*.c ir/ops/*.c exec/*.c target/*.c passes/*.c passes/*/*.c \
              frontend/*/*.c backend/*/*.c compiler/*.c)
 MAIN    := $(wildcard compiler/main.c)
 TESTS   := $(wildcard test/unit/test_*.c)

@@ -1,11 +1,11 @@
 /* From a module to a program. See exec/exec.h. */
-#include "exec/binder.h"
 #include "exec/const_calls.h"
 #include "exec/dead.h"
 #include "exec/memory.h"
 #include "exec/order.h"
+#include "exec/partial.h"
 #include "exec/specialise.h"
-#include "ir/ops/op.h"
+#include "ir/ops/bind_node.h"
 
 /* A view lies where the buffer it views lies, which may have become a constant since. */
 static void place_views(Program *p) {

@@ -193,7 +193,8 @@ static bool run_samples(Calibration *c, Runner *r, Samples *s, size_t *samples, 
 
 bool calibrate(Module *m, Samples *s, const CalibOptions *o, KeptRun *kept, CalibReport *report,
                Diags *d) {
-    ProgramOptions options = {.ignore_quant = true, .observed = true, .partial = true};
+    ProgramOptions options = {
+        .ignore_quant = !(o && o->on_grids), .observed = true, .partial = true};
     Program *p = program_build(m, &options, d);
     if (!p)
         return false;

@@ -25,6 +25,7 @@ typedef struct CalibOptions {
     double averaging;  /* weight of a new sample: m += averaging * (x - m); 0: all weigh the same */
     bool symmetric;    /* percentile, entropy, mse: one threshold for |x| in place of two */
     int64_t levels;    /* entropy, mse: integers that a range is divided into; 0: 256 */
+    bool on_grids;     /* values of type `float ~ q` are rounded to their grid */
     bool keep;         /* statistics hold what merging needs: method, extremes, histogram */
     /* Elements of `v` below this count for nothing behind it, -infinity: all count. Asked when
      * every value has its extremes, where the method reads a histogram; NULL: all count. */

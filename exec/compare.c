@@ -33,7 +33,7 @@ double error_sqnr(const ErrorSums *s) {
     return s->xx == 0 ? -INFINITY : 10 * log10(s->xx / s->dd);
 }
 
-static void finish(CompareRow *row, const ErrorSums *s) {
+void compare_finish(CompareRow *row, const ErrorSums *s) {
     row->count = s->count;
     row->max_abs = s->max_abs;
     row->sqnr = error_sqnr(s);
@@ -280,7 +280,7 @@ static bool run_both(Pair *p, Comparison *c, Arena *arena) {
     size_t kept = 0; /* a value that never came up in both is not compared */
     for (size_t i = 0; i < c->n; i++)
         if (sums[i].count || c->rows[i].is_output) {
-            finish(&c->rows[i], &sums[i]);
+            compare_finish(&c->rows[i], &sums[i]);
             c->rows[kept++] = c->rows[i];
         }
     c->n = kept;

@@ -36,6 +36,9 @@ typedef struct CompareRow {
     double cosine;  /* 1 where both are zero */
 } CompareRow;
 
+/* What the sums say of a pair. */
+void compare_finish(CompareRow *row, const ErrorSums *s);
+
 typedef struct Comparison {
     CompareRow *rows; /* in the order of a's program, outputs last */
     size_t n;
@@ -48,5 +51,10 @@ typedef struct Comparison {
 bool compare_modules(Module *a, Module *b, const char *const *paths, size_t n_paths, size_t random,
                      const ProgramOptions *options_a, const ProgramOptions *options_b,
                      Comparison *out, Diags *d);
+
+/* The constants that nodes of the main graph compute with, as real numbers: those that have the
+ * same name in both models and the same shape, or that nodes of the same result read at the same
+ * place. In the order of a's nodes; `samples` is 0. */
+void compare_weights(Module *a, Module *b, Comparison *out);
 
 #endif

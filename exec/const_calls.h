@@ -3,7 +3,7 @@
 #ifndef QXC_EXEC_CONST_CALLS_H
 #define QXC_EXEC_CONST_CALLS_H
 
-#include "exec/program.h"
+#include "program/program.h"
 
 /* Runs them and takes them out; their results are constants. Those stay whose results are larger
  * than what they read, as tables of constants would grow (weights to floats). Never fails. */

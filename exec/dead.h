@@ -4,7 +4,7 @@
 #ifndef QXC_EXEC_DEAD_H
 #define QXC_EXEC_DEAD_H
 
-#include "exec/program.h"
+#include "program/program.h"
 
 /* Takes them out, with what only they read. Outputs are known. Never fails. */
 void program_drop_dead(Arena *a, Program *p);

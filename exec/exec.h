@@ -1,4 +1,4 @@
-/* Building and running programs (exec/program.h).
+/* Building and running programs (program/program.h).
  *
  * program_build turns a module into a program, program_plan lays out its memory, a Runner executes
  * it in this process. What a Runner computes is, bit for bit for integers, what emitted C computes:
@@ -8,36 +8,15 @@
 #ifndef QXC_EXEC_EXEC_H
 #define QXC_EXEC_EXEC_H
 
-#include "exec/program.h"
-
-typedef struct ProgramOptions {
-    bool ignore_quant; /* values of type `float ~ q` are not rounded to their grid */
-    bool keep_all;     /* every value in memory of its own, readable after a run */
-    bool observed;     /* every value is put into the order of ONNX, for an observer */
-    bool partial; /* what cannot run is left out with all that depends on it (Program.left_out) */
-    bool least_arena; /* an order and places that a search finds: what is written has them for good
-                       */
-    SumRounding rounding; /* of sums: exact unless asked for */
-    Arena *arena;         /* where the program lives; NULL: with the module */
-} ProgramOptions;
+#include "program/program.h"
 
 /* Needs a module that is resolved and inferred, with static shapes. `o` may be NULL. NULL after
  * diagnostics: one line for each operator type that cannot run, with its reason; of a partial
  * program, where no node that could be quantized is left. */
 Program *program_build(Module *m, const ProgramOptions *o, Diags *d);
 
-/* The buffer that holds the bytes of `buffer`: follows aliases. */
-int program_root(const Program *p, int buffer);
-
 /* Why a partial program does not compute the value; NULL where it does. */
 const Rejection *program_left_out(const Program *p, const Value *v);
-
-/* The output argument of a call (index into args), -1 for none: the first that the kernel writes
- * and that is not scratch. */
-int call_output(const Program *p, const Call *c);
-
-/* Elements as programs hold them: int4 and narrower are bytes, float16 and the like floats. */
-ElemType elem_unpacked(ElemType e);
 
 typedef struct Runner Runner;
 

@@ -1,9 +1,8 @@
 /* See exec/fold.h. */
-#include "exec/binder.h"
 #include "exec/fold.h"
 #include "exec/memory.h"
 #include "ir/minifloat.h"
-#include "ir/ops/op.h"
+#include "ir/ops/bind_node.h"
 #include "ir/provenance.h"
 
 /* What runs a node, its result and the constant made of it take memory, and later passes more. */

@@ -5,7 +5,7 @@
 #ifndef QXC_EXEC_MEMORY_H
 #define QXC_EXEC_MEMORY_H
 
-#include "exec/program.h"
+#include "program/program.h"
 
 /* Sets offset, first and last of the buffers in the arena, and arena_bytes. `keep_all`: nothing
  * shares memory. `least`: a small arena is worth a search. */

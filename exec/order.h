@@ -3,7 +3,7 @@
 #ifndef QXC_EXEC_ORDER_H
 #define QXC_EXEC_ORDER_H
 
-#include "exec/program.h"
+#include "program/program.h"
 
 /* Reorders the calls where that lowers the most memory that is alive at a time; else they stay. */
 void program_order(Arena *a, Program *p);

@@ -1,7 +1,7 @@
 /* Programs without what cannot run (ProgramOptions.partial): data may still be run through the
  * rest, to look at what values are there. */
-#include "exec/binder.h"
-#include "ir/ops/op.h"
+#include "exec/partial.h"
+#include "ir/ops/bind_node.h"
 
 static const Node *in_main_graph(const Node *n) {
     while (n->graph->owner)

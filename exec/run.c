@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "exec/binder.h"
+#include "exec/exec.h"
 #include "exec/within.h"
 
 struct Runner {

@@ -1,8 +1,8 @@
-/* Integers that calls index with, looked at before they run (Within in exec/program.h). */
+/* Integers that calls index with, looked at before they run (Within in program/program.h). */
 #ifndef QXC_EXEC_WITHIN_H
 #define QXC_EXEC_WITHIN_H
 
-#include "exec/program.h"
+#include "program/program.h"
 
 /* A number that is out of range. */
 typedef struct Outside {

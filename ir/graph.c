@@ -38,6 +38,22 @@ Value *graph_add_const(Graph *g, Str name, Type t, Tensor *data) {
     return v;
 }
 
+Value *value_of_no_graph(Module *m, Str name) {
+    Value *v = NEW(m->arena, Value);
+    v->name = name;
+    v->kind = VALUE_CONST;
+    v->id = m->n_values++;
+    return v;
+}
+
+Value *graph_take_const(Graph *g, Value *v, Type t) {
+    assert(v->kind == VALUE_CONST && !v->graph);
+    v->type = t;
+    v->graph = g;
+    ARENA_PUSH(arena_of(g), g->consts, g->n_consts, g->cap_consts, v);
+    return v;
+}
+
 void graph_add_output(Graph *g, Value *v) {
     ARENA_PUSH(arena_of(g), g->out, g->n_out, g->cap_out, v);
 }
@@ -95,6 +111,9 @@ static void link_between(Graph *g, Node *prev, Node *n, Node *next) {
     n->next = next;
     *(prev ? &prev->next : &g->first) = n;
     *(next ? &next->prev : &g->last) = n;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            n->out[i]->graph = g;
 }
 
 void graph_append(Graph *g, Node *n) {

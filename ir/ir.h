@@ -162,6 +162,7 @@ typedef struct Stat { /* what calibration saw; one entry, or one per index of `a
     int axis;
     size_t n;
     const float *min, *max, *avg, *std; /* any may be NULL */
+    bool assumed;                       /* min and max were not seen (passes/quantize/spread.h) */
     int64_t count;                      /* samples seen, 0 unknown */
     Attr *attrs; /* others (hist=...), kept as they stand: numbers, strings, tensors */
     size_t n_attrs;
@@ -365,6 +366,9 @@ Graph *graph_new(Module *m, Str name);
 /* Each makes a value and enters it in the graph's list (or the node's outputs). */
 Value *graph_add_input(Graph *g, Str name, Type t);
 Value *graph_add_const(Graph *g, Str name, Type t, Tensor *data);
+/* A constant that nodes may read before it is known, and the graph that has it in the end. */
+Value *value_of_no_graph(Module *m, Str name);
+Value *graph_take_const(Graph *g, Value *v, Type t);
 void graph_add_output(Graph *g, Value *v);
 /* A node with `n_in` inputs and `n_out` outputs, unlinked, all NULL. */
 Node *node_new(Graph *g, Str domain, Str op, size_t n_in, size_t n_out);
@@ -374,6 +378,7 @@ void node_take_result(Node *n, size_t index, Value *v);
 /* `to`, unlinked and of one result, computes what n's result `index` was from what n yields there
  * now, a new value of this name and type; it stands behind n. */
 void node_follow(Node *n, size_t index, Node *to, Str name, Type t);
+/* The node and its results are of that graph then. */
 void graph_append(Graph *g, Node *n);
 void node_insert_before(Node *at, Node *n);
 void node_insert_after(Node *at, Node *n);

@@ -39,6 +39,12 @@ static Quant *quant_new(Arena *a, ElemType storage) {
     return q;
 }
 
+Quant *quant_open(Arena *a, ElemType storage) {
+    Quant *q = quant_new(a, storage);
+    q->kind = QUANT_UNKNOWN;
+    return q;
+}
+
 Quant *quant_per_tensor(Arena *a, ElemType storage, float scale, int64_t zp) {
     Quant *q = quant_new(a, storage);
     q->n_scale = q->n_zp = 1;
@@ -216,7 +222,7 @@ size_t quant_index(const Quant *q, int rank, const int64_t *dims, size_t index) 
 
 /* ---- printing ---- */
 
-static void scale_print(Buf *b, float scale) {
+void quant_print_scale(Buf *b, float scale) {
     int e;
     if (pow2_exponent(scale, &e))
         buf_fmt(b, "2^%d", e);
@@ -257,20 +263,29 @@ static void axes_print(Buf *b, const Quant *q) {
     }
 }
 
-static void params_print(Buf *b, const Quant *q) {
+static void scales_print(Buf *b, const Quant *q) {
     /* Per tensor a plain number; else a list, so that an axis of length one keeps its meaning. */
     if (q->n_axes)
         buf_byte(b, '[');
     for (size_t i = 0; i < q->n_scale; i++) {
         if (i)
             buf_text(b, ", ");
-        scale_print(b, q->scale[i]);
+        quant_print_scale(b, q->scale[i]);
     }
     if (q->n_axes)
         buf_byte(b, ']');
+}
+
+static void params_print(Buf *b, const Quant *q, size_t most) {
+    if (q->n_scale > most)
+        buf_fmt(b, "data(%zu)", q->n_scale);
+    else
+        scales_print(b, q);
     if (q->n_zp) {
         buf_text(b, ", ");
-        if (q->n_zp == 1)
+        if (q->n_zp > most)
+            buf_fmt(b, "data(%zu)", q->n_zp);
+        else if (q->n_zp == 1)
             buf_i64(b, q->zp[0]);
         else
             ints_print(b, q->n_zp, q->zp);
@@ -295,8 +310,16 @@ static void acc_print(Buf *b, const Quant *q) {
 }
 
 void quant_print(Buf *b, const Quant *q) {
+    quant_print_lists(b, q, SIZE_MAX);
+}
+
+void quant_print_lists(Buf *b, const Quant *q, size_t most) {
     if (q->kind == QUANT_ACC) {
         acc_print(b, q);
+        return;
+    }
+    if (q->storage == ELEM_UNDEFINED) {
+        buf_byte(b, '?');
         return;
     }
     buf_text(b, elem_name(q->storage));
@@ -304,7 +327,7 @@ void quant_print(Buf *b, const Quant *q) {
     switch (q->kind) {
     case QUANT_UNKNOWN: buf_byte(b, '?'); break;
     case QUANT_DYNAMIC: buf_text(b, "dynamic"); break;
-    default: params_print(b, q); break;
+    default: params_print(b, q, most); break;
     }
     if (quant_is_integers(q) && q->has_range) {
         buf_text(b, ", range=");

@@ -42,7 +42,8 @@ enum { MAX_RANK = 8 };
 
 typedef enum QuantKind {
     QUANT_PARAMS,  /* int8q<0.1, 3> */
-    QUANT_UNKNOWN, /* int8q<?>: to be quantized, parameters not known yet */
+    QUANT_UNKNOWN, /* int8q<?>: to be quantized, parameters not known yet; `~ ?`: nothing known
+                      yet, storage ELEM_UNDEFINED */
     QUANT_DYNAMIC, /* uint8q<dynamic>: parameters computed at run time */
     QUANT_ACC,     /* acc<%x, %w>: int32, scale = float32 product, zp 0 */
 } QuantKind;
@@ -102,6 +103,8 @@ Quant *quant_per_tensor(Arena *a, ElemType storage, float scale, int64_t zp);
 /* Per index along `axis`; `zp` may be NULL for 0. Arrays are copied. */
 Quant *quant_per_axis(Arena *a, ElemType storage, int axis, size_t n, const float *scale,
                       const int64_t *zp);
+/* To be quantized; `storage` may be ELEM_UNDEFINED. */
+Quant *quant_open(Arena *a, ElemType storage);
 /* The numbers of this element type are the grid, all of them. */
 void quant_store(Quant *q, ElemType storage);
 bool elem_has_grid(ElemType e); /* integers of at most 32 bits, float8e4m3fn and its kin */
@@ -210,7 +213,10 @@ void name_print(Buf *b, char sigil, Str name);
 /* Prints in .qir syntax, quantization written out or by alias. A denotation follows what it
  * denotes, as a string: float[N "DATA_BATCH",3] "IMAGE". A type that is not known prints as `?`. */
 void type_print(Buf *b, Type t);
-void quant_print(Buf *b, const Quant *q); /* in full, never the alias */
-const char *type_text(Arena *a, Type t);  /* for messages */
+void quant_print(Buf *b, const Quant *q);
+/* The same with data(N) for lists of more than `most` numbers. */
+void quant_print_lists(Buf *b, const Quant *q, size_t most);
+void quant_print_scale(Buf *b, float scale); /* in full, never the alias */
+const char *type_text(Arena *a, Type t);     /* for messages */
 
 #endif

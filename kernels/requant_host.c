@@ -94,10 +94,18 @@ void requant_real(double m, int32_t *c, int32_t *shift) {
     *shift = 31 - e - (q == INT64_C(1) << 31);
 }
 
+void requant_ratios(const double *r, size_t n, int bits, int64_t *m, int32_t *shift) {
+    double largest = 0;
+    for (size_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(cut(r[i])));
+    *shift = fixed_shift(largest, bits, 62);
+    for (size_t i = 0; i < n; i++)
+        m[i] = llrint(ldexp(cut(r[i]), *shift));
+}
+
 void requant_ratio(float sx, float sy, int bits, int64_t *m, int32_t *shift) {
-    double r = ratio(sx, sy);
-    *shift = fixed_shift(fabs(r), bits, 62);
-    *m = llrint(ldexp(r, *shift));
+    double r = (double)sx / (double)sy;
+    requant_ratios(&r, 1, bits, m, shift);
 }
 
 void requant_pool(float sx, float sy, int bits, int64_t count, int64_t *m, int32_t *shift) {

@@ -54,6 +54,8 @@ void requant_real(double m, int32_t *c, int32_t *shift);
 
 /* For requantize: the same with one term. */
 void requant_ratio(float sx, float sy, int bits, int64_t *m, int32_t *shift);
+/* For prelu_q: the same for n ratios. */
+void requant_ratios(const double *r, size_t n, int bits, int64_t *m, int32_t *shift);
 
 /* For avgpool2d_q with at most `count` inputs in a window; within 2^-20 for ratios below 2 and
  * windows of up to 1024 inputs (8-bit: ratios below 2^8 and 2^20 inputs). */

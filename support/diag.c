@@ -1,9 +1,9 @@
 #include "support/diag.h"
 
 #include "support/buf.h"
-#include "support/utf8.h"
+#include "support/diag_print.h"
 
-enum { WINDOW = 160, BEFORE = 80, TAB = 8, DEFAULT_LIMIT = 50, NAME_BYTES = 100 };
+enum { DEFAULT_LIMIT = 50, NAME_BYTES = 100 };
 
 typedef struct Source {
     const char *name;
@@ -17,27 +17,18 @@ typedef struct Source {
 struct Diags {
     Arena *arena;
     FILE *out;
-    bool color, quiet, recording;
+    bool color, json, quiet, recording;
     bool suppressed; /* the last error was past the limit; so are its notes */
     int errors, warnings, limit, unexplained;
     Source *sources; /* number 1 is sources[0] */
     size_t n_sources, cap_sources;
     DiagRecord *records;
     size_t n_records, cap_records;
-    Buf text, line, marks; /* reused from message to message */
-    DiagFindPart *find;    /* NULL: none */
-    DiagShow *show;        /* NULL: none */
+    Buf text, shown;    /* reused from message to message */
+    DiagFindPart *find; /* NULL: none */
+    DiagShow *show;     /* NULL: none */
     void *show_ctx;
     const char *show_words;
-};
-
-static const struct {
-    const char *word, *color;
-} severities[] = {
-    [DIAG_NOTE] = {"note", "\033[1;36m"},
-    [DIAG_REMARK] = {"remark", "\033[1;34m"},
-    [DIAG_WARNING] = {"warning", "\033[1;35m"},
-    [DIAG_ERROR] = {"error", "\033[1;31m"},
 };
 
 Diags *diags_new(Arena *a, FILE *out, bool color) {
@@ -46,7 +37,7 @@ Diags *diags_new(Arena *a, FILE *out, bool color) {
     d->out = out;
     d->color = color;
     d->limit = DEFAULT_LIMIT;
-    d->text = d->line = d->marks = buf_new(a);
+    d->text = d->shown = buf_new(a);
     return d;
 }
 
@@ -88,146 +79,11 @@ static size_t find_line(Source *s, size_t offset, int *number) {
     return begin;
 }
 
-/* Appends text to be shown as it is, escaping only what a terminal must not see. Returns the
- * columns taken. */
-static int put_safe_char(Buf *b, const char *s, size_t n, size_t *len) {
-    uint32_t c;
-    *len = utf8_decode(s, n, &c);
-    if (*len && utf8_printable(c)) {
-        buf_put(b, s, *len);
-        return utf8_width(c);
-    }
-    if (!*len)
-        *len = 1;
-    for (size_t i = 0; i < *len; i++)
-        buf_fmt(b, "\\x%02x", (unsigned)(unsigned char)s[i]);
-    return 4 * (int)*len;
-}
-
-static void put_safe(Buf *b, Str s) {
-    for (size_t i = 0, len; i < s.n; i += len)
-        put_safe_char(b, s.s + i, s.n - i, &len);
-}
-
 int diags_line(Diags *d, Loc at) {
     int line = 0;
     if (at.source && at.end && d->sources[at.source - 1].text.s)
         find_line(&d->sources[at.source - 1], at.begin, &line);
     return line;
-}
-
-/* Where to start showing a line so that at most BEFORE columns stand before `at`. */
-static size_t window_begin(Buf *scratch, Str text, size_t line_begin, size_t at) {
-    size_t i = at;
-    for (int columns = 0; i > line_begin;) {
-        size_t prev = i - 1, len;
-        while (prev > line_begin && i - prev < 4 && ((unsigned char)text.s[prev] & 0xC0) == 0x80)
-            prev--;
-        scratch->n = 0;
-        columns +=
-            text.s[prev] == '\t' ? TAB : put_safe_char(scratch, text.s + prev, i - prev, &len);
-        if (columns > BEFORE)
-            break;
-        i = prev;
-    }
-    return i;
-}
-
-static void put_columns(Buf *b, char first, char rest, int width) {
-    for (int k = 0; k < width; k++)
-        buf_byte(b, k == 0 ? first : rest);
-}
-
-/* The source line and the line of marks under it, in d->line and d->marks. */
-static void render_line(Diags *d, Str text, size_t line_begin, size_t begin, size_t end) {
-    Buf *line = &d->line, *marks = &d->marks;
-    size_t i = window_begin(line, text, line_begin, begin);
-    line->n = marks->n = 0;
-    int column = 0;
-    if (i > line_begin) {
-        buf_text(line, "...");
-        put_columns(marks, ' ', ' ', 3);
-    }
-    while (i < text.n && text.s[i] != '\n' && column < WINDOW) {
-        size_t len = 1;
-        int width;
-        if (text.s[i] == '\r' && (i + 1 == text.n || text.s[i + 1] == '\n'))
-            break;
-        if (text.s[i] == '\t') {
-            width = TAB - column % TAB;
-            for (int k = 0; k < width; k++)
-                buf_byte(line, ' ');
-        } else {
-            width = put_safe_char(line, text.s + i, text.n - i, &len);
-        }
-        if (i + len <= begin)
-            put_columns(marks, ' ', ' ', width);
-        else if (i <= begin)
-            put_columns(marks, '^', '~', end > begin || width == 0 ? width : 1);
-        else if (i < end)
-            put_columns(marks, '~', '~', width);
-        column += width;
-        i += len;
-    }
-    if (i <= begin) /* the end of the line or of the file */
-        buf_byte(marks, '^');
-    if (i < text.n && text.s[i] != '\n' && text.s[i] != '\r')
-        buf_text(line, "...");
-}
-
-/* node "m" (MatMul, #0 in then_branch of node "c" (If, #3) in graph "main"; line 9 of ...) */
-static void put_place(Buf *b, const Place *p, int line, const char *text) {
-    enum { DEEPEST = 4 };
-    Str words = str_from(p->words);
-    bool bracket = str_ends(words, ")");
-    words.n -= bracket;
-    put_safe(b, words);
-    int depth = 0;
-    for (const Place *in = p->in; in; in = in->in) {
-        buf_text(b, " in ");
-        if (depth++ == DEEPEST) {
-            buf_text(b, "...");
-            break;
-        }
-        put_safe(b, str_from(in->words));
-    }
-    if (line)
-        buf_fmt(b, "%sline %d of %s%s", bracket ? "; " : " (", line, text, bracket ? "" : ")");
-    if (bracket)
-        buf_byte(b, ')');
-}
-
-/* NAME:LINE:COLUMN: in a text; NAME: PLACE: in a binary model, where `line` is that of the text
- * that shows it, or 0. */
-static void print(Diags *d, Severity sev, const Source *s, int line, int column, Loc at) {
-    const char *bold = d->color ? "\033[1m" : "", *plain = d->color ? "\033[0m" : "";
-    Buf *b = &d->line;
-    b->n = 0;
-    buf_text(b, bold);
-    put_safe(b, str_from(s ? s->name : "qxc"));
-    if (at.what) {
-        buf_text(b, ": ");
-        put_place(b, at.what, line, d->show_words);
-    } else if (line) {
-        buf_fmt(b, ":%d:%d", line, column);
-    }
-    buf_fmt(b, ": %s%s: %s%s", d->color ? severities[sev].color : "", severities[sev].word, plain,
-            bold);
-    put_safe(b, buf_as_str(&d->text));
-    buf_text(b, plain);
-    buf_byte(b, '\n');
-    fwrite(b->p, 1, b->n, d->out);
-}
-
-static void print_caret(Diags *d, Str text, size_t line_begin, Loc at) {
-    size_t end = at.end < text.n ? at.end : text.n;
-    render_line(d, text, line_begin, at.begin, end);
-    if (!d->line.n) /* an empty line has nothing to point at */
-        return;
-    fwrite(d->line.p, 1, d->line.n, d->out);
-    fprintf(d->out, "\n%s", d->color ? "\033[1;32m" : "");
-    fwrite(d->marks.p, 1, d->marks.n, d->out);
-    fprintf(d->out, "%s\n", d->color ? "\033[0m" : "");
 }
 
 /* Is the error or warning of this number one too many? */
@@ -253,17 +109,28 @@ static bool admit(Diags *d, Severity sev) {
     return is_shown(d, sev);
 }
 
-void diags_finish(const Diags *d) {
+/* Prints what is set up: as text or as JSON. */
+static void print(Diags *d, const Message *m) {
+    d->shown.n = 0;
+    if (d->json)
+        message_json(&d->shown, m);
+    else
+        message_text(&d->shown, m, d->color);
+    fwrite(d->shown.p, 1, d->shown.n, d->out);
+}
+
+void diags_finish(Diags *d) {
     int errors = d->errors - d->limit, warnings = d->quiet ? 0 : d->warnings - d->limit;
     if (!d->out || d->recording || (errors <= 0 && warnings <= 0))
         return;
-    fputs("qxc: note: ", d->out);
+    d->text.n = 0;
     if (errors > 0)
-        fprintf(d->out, "%d more error%s", errors, errors == 1 ? "" : "s");
+        buf_fmt(&d->text, "%d more error%s", errors, errors == 1 ? "" : "s");
     if (warnings > 0)
-        fprintf(d->out, "%s%d more warning%s", errors > 0 ? " and " : "", warnings,
+        buf_fmt(&d->text, "%s%d more warning%s", errors > 0 ? " and " : "", warnings,
                 warnings == 1 ? "" : "s");
-    fputs(" not shown\n", d->out);
+    buf_text(&d->text, " not shown");
+    print(d, &(Message){.severity = DIAG_NOTE, .text = buf_as_str(&d->text), .file = "qxc"});
 }
 
 void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap) {
@@ -292,9 +159,13 @@ void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap) {
         ARENA_PUSH(d->arena, d->records, d->n_records, d->cap_records, r);
         return;
     }
-    print(d, sev, source_of(d, at.source), line, column, at);
-    if (line)
-        print_caret(d, s->text, line_begin, shown);
+    const char *file = diags_source_name(d, at.source);
+    Message m = {
+        sev,    buf_as_str(&d->text),   file ? file : "qxc", at.what,     d->show_words, line,
+        column, s ? s->text : STR_NONE, line_begin,          shown.begin, shown.end};
+    if (line && m.end > s->text.n)
+        m.end = s->text.n;
+    print(d, &m);
 }
 
 void diags_show(Diags *d, DiagShow *show, void *ctx, const char *words) {
@@ -416,6 +287,9 @@ int diags_unexplained(const Diags *d) {
     return d->unexplained;
 }
 
+void diags_json(Diags *d, bool json) {
+    d->json = json;
+}
 void diags_quiet(Diags *d, bool quiet) {
     d->quiet = quiet;
 }

@@ -88,10 +88,11 @@ int diags_errors(const Diags *d); /* how many errors so far */
 bool diag_reason(Diags *d, bool ok, int before, Loc at, const char *who);
 int diags_unexplained(const Diags *d); /* how often it had to */
 int diags_warnings(const Diags *d);
+void diags_json(Diags *d, bool json);   /* messages are lines of JSON (docs/ir.md), not text */
 void diags_quiet(Diags *d, bool quiet); /* drops notes, remarks and warnings */
 /* Errors past this many are counted but not printed (default 50); the same of warnings. */
 void diags_limit(Diags *d, int most);
-void diags_finish(const Diags *d); /* says how many were not printed, if any */
+void diags_finish(Diags *d); /* says how many were not printed, if any */
 
 /* Keeps messages instead of printing them: for -verify-diagnostics, and where an error may be no
  * fault of the model. */

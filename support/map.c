@@ -79,7 +79,8 @@ void *map_get(const Map *m, Str key) {
     return s->entry ? m->entries[s->entry - 1].value : NULL;
 }
 
-bool map_set(Map *m, Str key, void *value) {
+/* With `copies` the key is no longer the caller's to keep. */
+static bool set(Map *m, Str key, void *value, bool copies) {
     if (!m->slots || 2 * m->n > m->mask)
         rehash(m);
     uint64_t hash = hash_of(m, key);
@@ -88,10 +89,26 @@ bool map_set(Map *m, Str key, void *value) {
         m->entries[s->entry - 1].value = value;
         return false;
     }
-    Entry e = {key, value, hash};
+    Entry e = {copies ? arena_str(m->arena, key) : key, value, hash};
     ARENA_PUSH(m->arena, m->entries, m->n, m->cap, e);
     *s = (Slot){(uint32_t)m->n, (uint32_t)(hash >> 32)};
     return true;
+}
+
+bool map_set(Map *m, Str key, void *value) {
+    return set(m, key, value, false);
+}
+
+static Str address_key(const void *const *address) {
+    return (Str){(const char *)address, sizeof *address};
+}
+
+void *map_get_at(const Map *m, const void *address) {
+    return map_get(m, address_key(&address));
+}
+
+bool map_set_at(Map *m, const void *address, void *value) {
+    return set(m, address_key(&address), value, true);
 }
 
 size_t map_size(const Map *m) {

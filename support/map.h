@@ -11,6 +11,9 @@ Map *map_new(Arena *a);
 void *map_get(const Map *m, Str key);
 /* Sets the value; true when the key is new. */
 bool map_set(Map *m, Str key, void *value);
+/* The same by address; the map keeps what it needs of the key. */
+void *map_get_at(const Map *m, const void *address);
+bool map_set_at(Map *m, const void *address, void *value);
 size_t map_size(const Map *m);
 /* The i-th entry in insertion order. */
 Str map_key(const Map *m, size_t i);

@@ -51,6 +51,8 @@ typedef struct CFloats {
 CFloats c_floats(const Program *p);
 /* Why such a node does, of what stands in the model (what passes decided, they say). */
 const char *c_why_float(const Program *p, const Node *n);
+/* A note: how a model that came quantized becomes integers alone. */
+void c_tell_way_back(Diags *d);
 
 /* Numbers of the closing summary. */
 typedef struct CSizes {

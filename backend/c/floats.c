@@ -128,12 +128,17 @@ static void blame_nodes(Graph *g, void *ctx) {
     }
 }
 
+void c_tell_way_back(Diags *d) {
+    diag_note(
+        d, LOC_NONE,
+        "what a quantized model computes in float stays so; -emit=float gives the float model "
+        "back, and -calib=PATH quantizes all of that");
+}
+
 static void blame_model(Refusal *r) {
     module_each_graph(r->p->module, blame_nodes, r);
     if (r->said)
-        diag_note(r->d, LOC_NONE,
-                  "what a quantized model computes in float stays so; the float model, quantized "
-                  "with -calib=PATH, may do without");
+        c_tell_way_back(r->d);
 }
 
 static void blame_conversions(const Program *p, Diags *d) {

@@ -2,11 +2,7 @@
  * changed between opsets (22). On 8-bit integers they are tables. */
 #include "ir/ops/bind.h"
 
-#include <math.h>
-
-#define ACTIVATION(S)                                                                              \
-    .domain = "", .attrs_size = sizeof(S), .infer = op_same_type, .slices = op_slices_each,        \
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .curve = true}
+#define ACTIVATION(S) .domain = "", .attrs_size = sizeof(S), CURVE_ROW
 
 /* ---- Elu, Selu, Celu: one formula ---- */
 
@@ -14,21 +10,10 @@ typedef struct EluAttrs {
     float alpha, gamma;
 } EluAttrs;
 
-/* gamma * (x > 0 ? x : alpha * (exp(x / sharpness) - 1)) */
-typedef struct Exponential {
-    float alpha, gamma, sharpness;
-} Exponential;
-
-static float exponential(float x, const void *ctx) {
-    const Exponential *e = ctx;
-    double v = (double)x;
-    return (float)((double)e->gamma *
-                   (x > 0 ? v : (double)e->alpha * expm1(v / (double)e->sharpness)));
-}
-
-static bool bind_exponential(Binder *b, const Node *n, Exponential e) {
-    qk_elu_f32_params p = {bind_count(n->in[0]), e.alpha, e.gamma, e.sharpness};
-    return bind_unary(b, n, "qk_elu_f32", &p, sizeof p, exponential, &e);
+/* See kernels/pointwise/elu_f32.qk. */
+static bool bind_exponential(Binder *b, const Node *n, float alpha, float gamma, float sharpness) {
+    qk_elu_f32_params p = {bind_count(n->in[0]), alpha, gamma, sharpness};
+    return bind_unary(b, n, "qk_elu_f32", &p, sizeof p);
 }
 
 static const AttrSpec elu_attrs[] = {
@@ -38,7 +23,7 @@ static const AttrSpec elu_attrs[] = {
 
 static bool elu_bind(Binder *b, const Node *n, const OpCtx *c) {
     const EluAttrs *a = c->attrs;
-    return bind_exponential(b, n, (Exponential){a->alpha, 1, 1});
+    return bind_exponential(b, n, a->alpha, 1, 1);
 }
 
 const OpDef op_Elu = {ACTIVATION(EluAttrs), .name = "Elu", .attrs = elu_attrs, .bind = elu_bind};
@@ -51,7 +36,7 @@ static const AttrSpec selu_attrs[] = {
 
 static bool selu_bind(Binder *b, const Node *n, const OpCtx *c) {
     const EluAttrs *a = c->attrs;
-    return bind_exponential(b, n, (Exponential){a->alpha, a->gamma, 1});
+    return bind_exponential(b, n, a->alpha, a->gamma, 1);
 }
 
 const OpDef op_Selu = {ACTIVATION(EluAttrs), .name = "Selu", .attrs = selu_attrs,
@@ -64,7 +49,7 @@ static bool celu_verify(const OpCtx *c) {
 
 static bool celu_bind(Binder *b, const Node *n, const OpCtx *c) {
     const EluAttrs *a = c->attrs;
-    return bind_exponential(b, n, (Exponential){a->alpha, 1, a->alpha});
+    return bind_exponential(b, n, a->alpha, 1, a->alpha);
 }
 
 const OpDef op_Celu = {ACTIVATION(EluAttrs), .name = "Celu", .attrs = elu_attrs,
@@ -82,31 +67,22 @@ static const AttrSpec hard_sigmoid_attrs[] = {
     A_END,
 };
 
-static float hard_sigmoid(float x, const void *ctx) {
-    const HardSigmoidAttrs *a = ctx;
-    float v = a->alpha * x + a->beta;
-    return v < 0 ? 0 : v > 1 ? 1 : v;
-}
-
 static bool hard_sigmoid_bind(Binder *b, const Node *n, const OpCtx *c) {
     const HardSigmoidAttrs *a = c->attrs;
     qk_hardsigmoid_f32_params p = {bind_count(n->in[0]), a->alpha, a->beta};
-    return bind_unary(b, n, "qk_hardsigmoid_f32", &p, sizeof p, hard_sigmoid, a);
+    return bind_unary(b, n, "qk_hardsigmoid_f32", &p, sizeof p);
 }
 
 const OpDef op_HardSigmoid = {ACTIVATION(HardSigmoidAttrs), .name = "HardSigmoid",
-                              .attrs = hard_sigmoid_attrs, .bind = hard_sigmoid_bind};
+                              .attrs = hard_sigmoid_attrs, .bind = hard_sigmoid_bind,
+                              .quant.most = 1};
 
 /* ---- ThresholdedRelu ---- */
-
-static float thresholded(float x, const void *ctx) {
-    return x > ((const EluAttrs *)ctx)->alpha ? x : 0;
-}
 
 static bool thresholded_bind(Binder *b, const Node *n, const OpCtx *c) {
     const EluAttrs *a = c->attrs;
     qk_thresholdedrelu_f32_params p = {bind_count(n->in[0]), a->alpha};
-    return bind_unary(b, n, "qk_thresholdedrelu_f32", &p, sizeof p, thresholded, a);
+    return bind_unary(b, n, "qk_thresholdedrelu_f32", &p, sizeof p);
 }
 
 const OpDef op_ThresholdedRelu = {ACTIVATION(EluAttrs), .name = "ThresholdedRelu",
@@ -124,15 +100,10 @@ static const AttrSpec shrink_attrs[] = {
     A_END,
 };
 
-static float shrink(float x, const void *ctx) {
-    const ShrinkAttrs *a = ctx;
-    return x < -a->lambd ? x + a->bias : x > a->lambd ? x - a->bias : 0;
-}
-
 static bool shrink_bind(Binder *b, const Node *n, const OpCtx *c) {
     const ShrinkAttrs *a = c->attrs;
     qk_shrink_f32_params p = {bind_count(n->in[0]), a->bias, a->lambd};
-    return bind_unary(b, n, "qk_shrink_f32", &p, sizeof p, shrink, a);
+    return bind_unary(b, n, "qk_shrink_f32", &p, sizeof p);
 }
 
 const OpDef op_Shrink = {ACTIVATION(ShrinkAttrs), .name = "Shrink", .attrs = shrink_attrs,

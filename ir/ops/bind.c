@@ -55,6 +55,14 @@ int32_t quant_zero(const Quant *q) {
     return (int32_t)quant_zp(q, 0);
 }
 
+bool bind_one_storage(const Node *n) {
+    const Value *y = n->out[0];
+    bool one = quant_plain(op_quant(y));
+    for (size_t i = 0; one && i < n->n_in; i++)
+        one = quant_plain(op_quant(n->in[i])) && bind_elem(n->in[i]) == bind_elem(y);
+    return one;
+}
+
 bool bind_any_quant(const Node *n) {
     for (size_t i = 0; i < n->n_in; i++)
         if (op_quant(n->in[i]))
@@ -162,16 +170,17 @@ Broadcast bind_pair(Binder *b, const Node *n, int args[3]) {
 
 enum { MAX_REACH = INT32_MAX / 4 }; /* of windows over padded input, so that indices cannot wrap */
 
-typedef struct Axis {
-    int32_t kernel, stride, dilation;
-} Axis;
-
-/* A stride that is never taken and a dilation of one element say nothing, however large: without
- * them all indices and scratch stay within the padded input. */
-static Axis axis_of(const Window *w, int i, Type y) {
-    return (Axis){.kernel = (int32_t)w->kernel[i],
-                  .stride = y.dims[2 + i].value > 1 ? (int32_t)w->stride[i] : 1,
-                  .dilation = w->kernel[i] > 1 ? (int32_t)w->dilation[i] : 1};
+WindowAxis window_axis(const Window *w, int i, Type x, Type y) {
+    if (i < 0)
+        return (WindowAxis){1, 1, 1, 1, 1, 0, 0};
+    int32_t out = (int32_t)y.dims[2 + i].value, kernel = (int32_t)w->kernel[i];
+    return (WindowAxis){.in = (int32_t)x.dims[2 + i].value,
+                        .out = out,
+                        .kernel = kernel,
+                        .stride = out > 1 ? (int32_t)w->stride[i] : 1,
+                        .dilation = kernel > 1 ? (int32_t)w->dilation[i] : 1,
+                        .begin = (int32_t)w->pad_begin[i],
+                        .end = (int32_t)w->pad_end[i]};
 }
 
 bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spatial *s) {
@@ -183,25 +192,24 @@ bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spa
         if (x.dims[2 + i].value + w->pad_begin[i] + w->pad_end[i] > MAX_REACH || reach > MAX_REACH)
             return bind_unsupported(b, n, "its windows reach too far for 32-bit indices");
     }
-    int h = w->n - 2, v = w->n - 1; /* h < 0: one dimension, the height is 1 */
-    Axis down = h < 0 ? (Axis){1, 1, 1} : axis_of(w, h, y), across = axis_of(w, v, y);
+    WindowAxis down = window_axis(w, w->n - 2, x, y), across = window_axis(w, w->n - 1, x, y);
     *s = (Spatial){.n = (int32_t)x.dims[0].value,
                    .ic = (int32_t)x.dims[1].value,
-                   .ih = h < 0 ? 1 : (int32_t)x.dims[2 + h].value,
-                   .iw = (int32_t)x.dims[2 + v].value,
+                   .ih = down.in,
+                   .iw = across.in,
                    .oc = (int32_t)y.dims[1].value,
-                   .oh = h < 0 ? 1 : (int32_t)y.dims[2 + h].value,
-                   .ow = (int32_t)y.dims[2 + v].value,
+                   .oh = down.out,
+                   .ow = across.out,
                    .kh = down.kernel,
                    .kw = across.kernel,
                    .sh = down.stride,
                    .sw = across.stride,
                    .dh = down.dilation,
                    .dw = across.dilation,
-                   .pt = h < 0 ? 0 : (int32_t)w->pad_begin[h],
-                   .pl = (int32_t)w->pad_begin[v],
-                   .pb = h < 0 ? 0 : (int32_t)w->pad_end[h],
-                   .pr = (int32_t)w->pad_end[v]};
+                   .pt = down.begin,
+                   .pl = across.begin,
+                   .pb = down.end,
+                   .pr = across.end};
     return true;
 }
 

@@ -7,6 +7,27 @@
 #include "ir/ops/op.h"
 #include "kernels_gen.h"
 
+/* ---- nodes: bind_node.c, bind_double.c, room.c ---- */
+
+/* The input of a body has its elements now; they are rounded where its type says so. */
+void bind_body_input(Binder *b, const Node *n, const Value *v);
+/* Binds all nodes of a subgraph in place. */
+bool bind_graph(Binder *b, const Graph *g);
+/* Binds the node as its meaning is defined: operands dequantized exactly, the float operator in
+ * double, its result quantized or rounded to float. For what has no integer kernel: more than 16
+ * bits, parameters along an axis. Within 2^-40 of the real result for sums of up to 2^12 terms,
+ * before that last rounding. */
+bool bind_in_double(Binder *b, const Node *n);
+/* The same, with words of its own for why (Program.why_double), behind "computed in double: ". */
+bool bind_in_double_as(Binder *b, const Node *n, const char *why);
+/* Whether the node being bound stands for another, with other types. */
+bool bind_is_stand_in(const Binder *b);
+/* How much scratch `n` may ask for without being what the size of the arena depends on: the bytes
+ * by which what is alive while it runs falls short of the busiest time and a 32nd more. */
+size_t bind_room(Binder *b, const Node *n);
+
+/* ---- shapes and parameters ---- */
+
 /* Element type as kernels see it: 4 bits and narrower are unpacked to a byte. */
 ElemType bind_elem(const Value *v);
 int32_t bind_count(const Value *v);
@@ -21,16 +42,24 @@ bool bind_equal_quant(const Value *x, const Value *y); /* both without, or the s
 bool quant_plain(const Quant *q);
 void quant_range(const Quant *q, int32_t *lo, int32_t *hi);
 int32_t quant_zero(const Quant *q); /* zero point of a plain one */
+/* What all kernels that make integers call the same: initializers for results of this one. */
+#define RESULT_PARAMS(q) .yz = quant_zero(q), .lo = (int32_t)quant_lo(q), .hi = (int32_t)quant_hi(q)
 
 /* False after saying so, unless all operands and the result are float. */
 bool bind_floats_only(Binder *b, const Node *n);
 bool bind_any_quant(const Node *n);
+/* Whether all operands and the first result are integers of one storage type with parameters for
+ * the whole tensor. */
+bool bind_one_storage(const Node *n);
 
 /* A broadcast elementwise operation, neighbouring dimensions merged where both operands allow. */
 typedef struct Broadcast {
     int32_t rank, dim[MAX_RANK], as[MAX_RANK], bs[MAX_RANK];
 } Broadcast;
 Broadcast bind_broadcast(Type a, Type b, Type y);
+/* Params that begin with one take it by memcpy. */
+#define BEGINS_WITH_BROADCAST(params)                                                              \
+    _Static_assert(offsetof(params, bs) == offsetof(Broadcast, bs), "copied as it is")
 /* y = a op b of elements e by kernels/pointwise/binary.qk ("add", "max", ...); args: the buffers of
  * a, b, y. */
 bool bind_binary(Binder *b, const Node *n, const char *op, ElemType e, Broadcast s,
@@ -59,25 +88,35 @@ typedef struct Spatial {
     .kw = (s)->kw, .sh = (s)->sh, .sw = (s)->sw, .dh = (s)->dh, .dw = (s)->dw, .pt = (s)->pt,      \
     .pl = (s)->pl
 bool bind_spatial(Binder *b, const Node *n, const Window *w, Type x, Type y, Spatial *s);
+/* Spatial dimension i of a window from x to y, which bind_spatial took. A stride that is never
+ * taken and a dilation of one element say nothing, however large: they are 1, so that all indices
+ * and scratch stay within the padded input. Below 0 is a dimension that is not there, of 1. */
+typedef struct WindowAxis {
+    int32_t in, out, kernel, stride, dilation, begin, end; /* begin, end: pads */
+} WindowAxis;
+WindowAxis window_axis(const Window *w, int i, Type x, Type y);
 
 /* Copies x into a box of y: `offset` elements in, rows of `row` elements every `step`. */
 bool bind_copy_rows(Binder *b, const Node *n, int x, int y, ElemType e, int32_t rows, int32_t row,
                     int32_t step, int64_t offset);
 
-/* y = quantize(f(dequantize(x))) for one 8-bit operand, by table. `f` NULL: requantization. */
+/* The node's result is quantize(f(dequantize(x))) of its first operand, by table. */
 typedef float UnaryFn(float x, const void *ctx);
-bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryFn *f,
-                const void *ctx);
+bool bind_table(Binder *b, const Node *n, UnaryFn *f, const void *ctx);
+/* The same where f is a kernel on floats, which takes x and y, may write over x, and whose params
+ * begin with the number of elements: by table of what its twin in double yields where the operand
+ * is quantized, else by the kernel itself. */
+bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params, size_t size);
+/* What the rows of such operators have in common. */
+#define CURVE_ROW                                                                                  \
+    .infer = op_same_type, .slices = op_slices_each,                                               \
+    .quant = {.kind = QUANT_COMPUTE, .data = 1, .curve = true}
 /* y, whose element i[0], i[1], ... is x's element from[0][i[0]], from[1][i[1]], ... */
 bool bind_take(Binder *b, const Node *n, const Value *x, const Value *y, int64_t *const *from);
 
 /* Constants of the type in which operators compute on real numbers (bind_real). */
 int bind_reals(Binder *b, size_t count, const double *data, const char *comment);
 
-/* y = f(x) for the node's operand and result: by table where they are quantized, else by the float
- * kernel, which takes x and y and may write over x. */
-bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params, size_t size,
-                UnaryFn *f, const void *ctx);
 /* Requantization to `out`, then a clamp to [lo, hi] in its integers; both one step for the kernels.
  * Exact for 8-bit operands, else see kernels/convert/requantize.qk. */
 bool bind_requantize(Binder *b, const Node *n, const Value *x, int x_buffer, const Quant *out,

@@ -1,13 +1,13 @@
 /* See bind.h: calls of the kernel for two operands, and operands in the parameters of a result. */
 #include "ir/ops/bind.h"
 
+BEGINS_WITH_BROADCAST(qk_binary_params);
+
 bool bind_binary(Binder *b, const Node *n, const char *op, ElemType e, Broadcast s,
                  const int args[3]) {
     Str name = arena_strf(binder_arena(b), "binary_%s", op);
-    qk_binary_params p = {.rank = s.rank};
-    memcpy(p.dim, s.dim, sizeof p.dim);
-    memcpy(p.as, s.as, sizeof p.as);
-    memcpy(p.bs, s.bs, sizeof p.bs);
+    qk_binary_params p;
+    memcpy(&p, &s, sizeof s);
     return bind_call(b, n, bind_kernel(b, name.s, 1, &e), &p, sizeof p, 3, args);
 }
 

@@ -13,18 +13,14 @@ typedef struct Bounds {
     float lo, hi;
 } Bounds;
 
-static float clamp(float x, const void *ctx) {
-    const Bounds *r = ctx;
-    return x < r->lo ? r->lo : x > r->hi ? r->hi : x;
-}
-
 /* Result and operand both quantized: in the integers of the result. Quantizing keeps order, so that
  * clamping before or after it is the same. */
 static bool bind_quant(Binder *b, const Node *n, Bounds r) {
     const Value *x = n->in[X], *y = n->out[0];
     const Quant *q = op_quant(y);
     if (!q)
-        return bind_table(b, n, x, y, clamp, &r);
+        return bind_unary(b, n, "qk_clamp_f32", &(qk_clamp_f32_params){.lo = r.lo, .hi = r.hi},
+                          sizeof(qk_clamp_f32_params));
     if (!quant_plain(op_quant(x)) || !quant_plain(q))
         return bind_in_double(b, n);
     int32_t least, most;

@@ -10,13 +10,14 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
+BEGINS_WITH_BROADCAST(qk_compare_params);
+BEGINS_WITH_BROADCAST(qk_logic_params);
+
 static bool bind_compare(Binder *b, const Node *n, int32_t less, int32_t equal, int32_t greater) {
     ElemType e = bind_elem(n->in[0]);
     Broadcast s = bind_broadcast(n->in[0]->type, n->in[1]->type, n->out[0]->type);
-    qk_compare_params p = {.rank = s.rank, .less = less, .equal = equal, .greater = greater};
-    memcpy(p.dim, s.dim, sizeof p.dim);
-    memcpy(p.as, s.as, sizeof p.as);
-    memcpy(p.bs, s.bs, sizeof p.bs);
+    qk_compare_params p = {.less = less, .equal = equal, .greater = greater};
+    memcpy(&p, &s, sizeof s);
     if (op_quant(n->in[0]) || op_quant(n->in[1]))
         return bind_unsupported(b, n, "an operand is quantized");
     return bind_call(
@@ -44,10 +45,8 @@ COMPARE(LessOrEqual, less_or_equal_bind, 1, 1, 0)
 static bool bind_logic(Binder *b, const Node *n, const Value *second, int32_t table) {
     ElemType e = ELEM_UINT8;
     Broadcast s = bind_broadcast(n->in[0]->type, second->type, n->out[0]->type);
-    qk_logic_params p = {.rank = s.rank, .table = table};
-    memcpy(p.dim, s.dim, sizeof p.dim);
-    memcpy(p.as, s.as, sizeof p.as);
-    memcpy(p.bs, s.bs, sizeof p.bs);
+    qk_logic_params p = {.table = table};
+    memcpy(&p, &s, sizeof s);
     return bind_call(
         b, n, bind_kernel(b, "logic", 1, &e), &p, sizeof p, 3,
         (int[]){bind_value(b, n->in[0]), bind_value(b, second), bind_value(b, n->out[0])});

@@ -82,7 +82,7 @@ static bool number(const OpCtx *c, size_t i, double *out) {
     const Tensor *t = op_const(c, i);
     if (!t || !t->data || t->count != 1)
         return false;
-    *out = elem_is_float(t->elem) ? tensor_float(t, 0) : (double)tensor_int(t, 0);
+    *out = tensor_float(t, 0);
     return true;
 }
 

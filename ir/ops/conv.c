@@ -14,17 +14,27 @@ const AttrSpec conv_attrs[] = {
 
 enum { X, W, B };
 
+bool conv_verify_operands(const OpCtx *c, int64_t group, int64_t out) {
+    Type x = op_type(c, X), w = op_type(c, W), b = op_type(c, B);
+    if (!op_number(c, "group", group))
+        return false;
+    if (x.rank >= 0 && x.rank < 3)
+        return op_error_in(c, X, "input must have rank 3 or more, not %d", x.rank);
+    if (x.rank >= 0 && w.rank >= 0 && w.rank != x.rank)
+        return op_error_in(c, W, "weights have rank %d, the input %d", w.rank, x.rank);
+    if (b.rank >= 0 && out >= 0 &&
+        (b.rank != 1 || (b.dims[0].value >= 0 && b.dims[0].value != out)))
+        return op_error_in(c, B, "bias must have shape [%lld]", (long long)out);
+    return true;
+}
+
 bool conv_verify(const OpCtx *c) {
     const ConvAttrs *a = c->attrs;
     Type x = op_type(c, X), w = op_type(c, W);
-    if (!op_number(c, "group", a->group))
+    if (!conv_verify_operands(c, a->group, w.rank > 0 ? w.dims[0].value : -1))
         return false;
     if (x.rank < 0 || w.rank < 0)
         return true;
-    if (x.rank < 3)
-        return op_error_in(c, X, "input must have rank 3 or more, not %d", x.rank);
-    if (w.rank != x.rank)
-        return op_error_in(c, W, "weights have rank %d, the input %d", w.rank, x.rank);
     int64_t channels = x.dims[1].value, per_group = w.dims[1].value, out = w.dims[0].value;
     if (channels >= 0 && per_group >= 0 && channels != dim_mul(per_group, a->group))
         return op_error_in(c, W, "input has %lld channels, weights want %lld (%lld x group %lld)",
@@ -33,10 +43,6 @@ bool conv_verify(const OpCtx *c) {
     if (out >= 0 && out % a->group)
         return op_error_attr(c, "group", "%lld output channels do not divide into %lld groups",
                              (long long)out, (long long)a->group);
-    Type b = op_type(c, B);
-    if (b.rank >= 0 && out >= 0 &&
-        (b.rank != 1 || (b.dims[0].value >= 0 && b.dims[0].value != out)))
-        return op_error_in(c, B, "bias must have shape [%lld]", (long long)out);
     return true;
 }
 
@@ -122,7 +128,7 @@ enum { FIRST_LEVEL_CACHE = 32 * 1024, POSITIONS_AT_ONCE = 16 }; /* of tile_f32 *
 
 /* Bytes for unfolded positions. More of them read the weights less often, up to what stays in the
  * cache; but memory is dear where this node is the one that the arena's size depends on. */
-static int32_t unfold_bytes(const Binder *b, const Node *n) {
+static int32_t unfold_bytes(Binder *b, const Node *n) {
     size_t room = bind_room(b, n);
     return room > FIRST_LEVEL_CACHE ? FIRST_LEVEL_CACHE : (int32_t)room;
 }
@@ -141,10 +147,9 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     if (!mac_floats(b, n, bias, at))
         return false;
     int args[] = {at[0], at[1], at[2], at[3], -1};
-    if (v) {
-        args[0] = volume_images(b, n, v, at[0], bind_real(b), 0);
-        args[3] = volume_result(b, v, bind_real(b));
-    } else if (is_depthwise(n->in[X]->type, n->in[W]->type)) {
+    args[0] = volume_images(b, n, v, at[0], bind_real(b), 0);
+    args[3] = volume_result(b, v, at[3], bind_real(b));
+    if (!v && is_depthwise(n->in[X]->type, n->in[W]->type)) {
         qk_depthwise_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc,
                                      .has_bias = bias != NULL};
         if (!bind_call(b, n, "qk_depthwise_f32", &p, sizeof p, 4, args))
@@ -162,7 +167,7 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         args[4] = bind_scratch(b, ELEM_FLOAT, (size_t)p.tile * (size_t)len);
     }
     return args[0] >= 0 && bind_call(b, n, "qk_conv2d_f32", &p, sizeof p, 5, args) &&
-           (!v || volume_store(b, n, v, args[3], at[3], bind_real(b))) && mac_store(b, n, at);
+           volume_store(b, n, v, args[3], at[3], bind_real(b)) && mac_store(b, n, at);
 }
 
 /* Kernels take signed weights: unsigned ones move down by half their range, with the zero point. */
@@ -253,17 +258,15 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     const Value *added = op_in(c, B);
     int y = mac_output(b, n, &m, added), x = mac_input(b, n, &m);
     ElemType made = m.dynamic ? ELEM_FLOAT : bind_elem(n->out[0]);
-    if (v)
-        x = volume_images(b, n, v, x, m.dynamic ? ELEM_INT16 : bind_elem(n->in[X]), m.xz);
+    x = volume_images(b, n, v, x, m.dynamic ? ELEM_INT16 : bind_elem(n->in[X]), m.xz);
     if (x < 0)
         return false;
-    int to = v ? volume_result(b, v, made) : y;
+    int to = volume_result(b, v, y, made);
     MacBuffers at = {x, weights, bias, no_wz ? -1 : wz, to};
     if (depthwise) {
-        qk_depthwise_q_params p = {WINDOW_PARAMS(s), .ic = s->ic,        .oc = s->oc,
-                                   .has_wz = !no_wz, .wz_step = wz_step, .m_step = m.m_step,
-                                   .xz = m.xz,       .yz = m.yz,         .lo = m.lo,
-                                   .hi = m.hi,       .wbits = m.wbits,   .wsign = m.wsign};
+        qk_depthwise_q_params p = {WINDOW_PARAMS(s),  MAC_PARAMS(&m), .xz = m.xz,
+                                   .ic = s->ic,       .oc = s->oc,    .has_wz = !no_wz,
+                                   .wz_step = wz_step};
         int64_t line = s->ow + (int64_t)(s->kw - 1) * s->dw / s->sw;
         scratch[n_scratch++] = bind_scratch(b, m.expand, (size_t)(line * s->sw));
         scratch[n_scratch++] = bind_scratch(b, m.acc, (size_t)s->ow);
@@ -273,14 +276,12 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
                mac_finish(b, n, &m, added, 1.0f, y);
     }
     int32_t len = s->ic / group * s->kh * s->kw;
-    qk_conv2d_q_params p = {
-        WINDOW_PARAMS(s),   .ic = s->ic,        .oc = s->oc,     .group = group, .has_wz = !no_wz,
-        .wz_step = wz_step, .m_step = m.m_step, .xz = m.xz,      .yz = m.yz,     .lo = m.lo,
-        .hi = m.hi,         .wbits = m.wbits,   .wsign = m.wsign};
+    qk_conv2d_q_params p = {WINDOW_PARAMS(s), MAC_PARAMS(&m), .xz = m.xz,       .ic = s->ic,
+                            .oc = s->oc,      .group = group, .has_wz = !no_wz, .wz_step = wz_step};
     p.room = unfold_room(s, &m, len, unfold_bytes(b, n));
     int room = bind_scratch(b, ELEM_UINT8, (size_t)p.room);
     return mac_call(b, n, &m, "conv2d_q", &p, sizeof p, at, 1, &room) &&
-           more_unfolded(b, s, &m, len, room) && (!v || volume_store(b, n, v, to, y, made)) &&
+           more_unfolded(b, s, &m, len, room) && volume_store(b, n, v, to, y, made) &&
            mac_finish(b, n, &m, added, 1.0f, y);
 }
 
@@ -321,6 +322,7 @@ const OpDef op_Conv = {
               .mac.weight = W,
               .mac.bias = B,
               .mac.takes_dynamic = true,
+              .mac.computed_signed = true,
               .mac.weight_axis = weight_axis,
               .mac.sums = sums,
               .mac.terms = terms},

@@ -12,6 +12,8 @@ typedef struct ConvAttrs {
 
 extern const AttrSpec conv_attrs[];
 
+/* Laws that Conv and ConvTranspose share: ranks, and a bias of `out` channels (-1: not known). */
+bool conv_verify_operands(const OpCtx *c, int64_t group, int64_t out);
 /* Operand 2, where there is one, is a bias. */
 bool conv_verify(const OpCtx *c);
 bool conv_infer(OpCtx *c);

@@ -49,7 +49,7 @@ static int64_t row_bytes(const Spatial *s) {
  * read, a row is long enough to pay for reading the weights, and they do not make the arena larger,
  * as unfolding can do with less: there is room, or they are little beside the input, over which the
  * result may lie. */
-static bool by_rows(const Binder *b, const Node *n, const Spatial *s, const ConvOperands *o) {
+static bool by_rows(Binder *b, const Node *n, const Spatial *s, const ConvOperands *o) {
     int64_t weights = (int64_t)s->oc * s->ic * s->kh * s->kw, rows = s->kh * row_bytes(s);
     return o->group == 1 && s->dh == 1 && s->dw == 1 && s->kh > 1 && s->kh <= MOST_ROWS &&
            (s->ow >= 12 || (s->ow >= 6 && weights <= 16 * 1024)) && rows <= INT32_MAX / 2 &&
@@ -72,9 +72,9 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
     int32_t segments = by_rows(b, n, s, o) ? s->kh : 1;
     Packed k =
         packed_bind(b, m, w, o->group, s->oc / o->group, segments, icg * plane / segments, o->bias);
-    qk_conv2d_nhwc_q_params p = {
-        WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc, .group = o->group, .segments = segments,
-        .steps = k.steps, .xz = k.xz,  .yz = m->yz, .lo = m->lo,       .hi = m->hi};
+    qk_conv2d_nhwc_q_params p = {WINDOW_PARAMS(s),  .ic = s->ic,          .oc = s->oc,
+                                 .group = o->group, .segments = segments, .steps = k.steps,
+                                 .xz = k.xz,        MAC_RESULT(m)};
     p.col_bytes = 32 + (segments > 1 ? s->kh * (int32_t)row_bytes(s) : least_rows(s) * 4 * k.steps);
     int x = bind_last(b, n, n->in[0]), y = bind_last(b, n, n->out[0]);
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)p.col_bytes);
@@ -93,8 +93,7 @@ static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s, const Mac
                            const ConvOperands *o) {
     const int8_t *w = bind_buffer(b, o->weights)->data;
     Packed k = packed_depthwise(b, m, w, s->ic, s->kh * s->kw, o->bias);
-    qk_depthwise_nhwc_q_params p = {WINDOW_PARAMS(s), .c = s->ic,  .xz = k.xz,
-                                    .yz = m->yz,      .lo = m->lo, .hi = m->hi};
+    qk_depthwise_nhwc_q_params p = {WINDOW_PARAMS(s), .c = s->ic, .xz = k.xz, MAC_RESULT(m)};
     int x = bind_last(b, n, n->in[0]), y = bind_last(b, n, n->out[0]);
     int pad = bind_scratch(b, m->types[0], (size_t)s->ic);
     if (!packed_call(b, n, "depthwise_nhwc_q", m, &k, x, y, pad, &p, sizeof p))

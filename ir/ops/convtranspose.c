@@ -1,5 +1,6 @@
 /* ConvTranspose. 11 and 22: only types and wording. Weights are [C, M / group, k...]: their
  * channels are an axis only where there is one group. */
+#include "ir/ops/conv.h"
 #include "ir/ops/mac.h"
 #include "ir/ops/volume.h"
 
@@ -19,29 +20,15 @@ static const AttrSpec attrs[] = {
 
 enum { X, W, B };
 
-static bool check_list(const OpCtx *c, const char *name, Ints list, size_t n, int64_t least) {
-    if (!list.v)
-        return true;
-    if (list.n != n)
-        return op_error_attr(c, name, "%s has %zu numbers, needs %zu", name, list.n, n);
-    for (size_t i = 0; i < n; i++)
-        if (list.v[i] < least || list.v[i] > INT32_MAX)
-            return op_error_attr(c, name, "%s: %lld is out of range", name, (long long)list.v[i]);
-    return true;
-}
-
 static bool verify(const OpCtx *c) {
     const ConvTransposeAttrs *a = c->attrs;
-    Type x = op_type(c, X), w = op_type(c, W), bias = op_type(c, B);
-    if (!op_number(c, "group", a->group))
+    Type x = op_type(c, X), w = op_type(c, W);
+    int64_t per_group = w.rank > 1 ? w.dims[1].value : -1;
+    if (!conv_verify_operands(c, a->group, per_group < 0 ? -1 : dim_mul(per_group, a->group)))
         return false;
     if (x.rank < 0 || w.rank < 0)
         return true;
-    if (x.rank < 3)
-        return op_error_in(c, X, "input must have rank 3 or more, not %d", x.rank);
-    if (w.rank != x.rank)
-        return op_error_in(c, W, "weights have rank %d, the input %d", w.rank, x.rank);
-    int64_t channels = x.dims[1].value, in = w.dims[0].value, per_group = w.dims[1].value;
+    int64_t channels = x.dims[1].value, in = w.dims[0].value;
     size_t n = (size_t)x.rank - 2;
     if (channels >= 0 && in >= 0 && channels != in)
         return op_error_in(c, W, "input has %lld channels, weights want %lld", (long long)channels,
@@ -49,16 +36,11 @@ static bool verify(const OpCtx *c) {
     if (in >= 0 && in % a->group)
         return op_error_attr(c, "group", "%lld channels do not divide into %lld groups",
                              (long long)in, (long long)a->group);
-    if (bias.rank >= 0 && per_group >= 0 &&
-        (bias.rank != 1 ||
-         (bias.dims[0].value >= 0 && bias.dims[0].value != dim_mul(per_group, a->group))))
-        return op_error_in(c, B, "bias must have shape [%lld]",
-                           (long long)dim_mul(per_group, a->group));
-    return check_list(c, "strides", a->w.strides, n, 1) &&
-           check_list(c, "dilations", a->w.dilations, n, 1) &&
-           check_list(c, "pads", a->w.pads, 2 * n, 0) &&
-           check_list(c, "output_shape", a->output_shape, n, 1) &&
-           check_list(c, "output_padding", a->output_padding, n, 0);
+    return op_list_fits(c, "strides", a->w.strides, n, 1) &&
+           op_list_fits(c, "dilations", a->w.dilations, n, 1) &&
+           op_list_fits(c, "pads", a->w.pads, 2 * n, 0) &&
+           op_list_fits(c, "output_shape", a->output_shape, n, 1) &&
+           op_list_fits(c, "output_padding", a->output_padding, n, 0);
 }
 
 /* One spatial axis: what is cut off at its begin, and its length (-1: unknown). */
@@ -147,8 +129,11 @@ static bool bind_sizes(Binder *b, const Node *n, const Window *w, Spatial *s) {
     return true;
 }
 
-/* Weights [c, m, kernel, plane] as those of images: [c, kernel, m, plane]. -1 after an error. */
+/* Weights [c, m, kernel, plane] as those of images: [c, kernel, m, plane]. -1 after an error.
+ * Without a volume they are what they are. */
 static int planes_outside(Binder *b, const Node *n, const Volume *v, int weights, ElemType e) {
+    if (!v)
+        return weights;
     Type w = n->in[W]->type;
     int32_t m = (int32_t)w.dims[1].value, plane = bind_extent(w, 3, 5), all = m * v->kernel * plane;
     qk_copy_nd_params p = {.rank = 4,
@@ -170,13 +155,11 @@ static bool bind_float(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     if (!mac_floats(b, n, op_in(c, B), at))
         return false;
     int args[] = {at[0], at[1], at[2], at[3]};
-    if (v) {
-        args[0] = volume_images(b, n, v, at[0], e, 0);
-        args[1] = planes_outside(b, n, v, at[1], e);
-        args[3] = volume_result(b, v, e);
-    }
+    args[0] = volume_images(b, n, v, at[0], e, 0);
+    args[1] = planes_outside(b, n, v, at[1], e);
+    args[3] = volume_result(b, v, at[3], e);
     return args[0] >= 0 && bind_call(b, n, "qk_convtranspose_f32", &p, sizeof p, 4, args) &&
-           (!v || volume_store(b, n, v, args[3], at[3], e)) && mac_store(b, n, at);
+           volume_store(b, n, v, args[3], at[3], e) && mac_store(b, n, at);
 }
 
 static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, int32_t group,
@@ -192,21 +175,18 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
         m.raw || !mac_bias(b, &m, op_in(c, B), 1, 1.0f, &bias))
         return bind_in_double_as(b, n, m.raw ? "it gives its sums" : m.why);
     m.types[1] = bind_elem(n->in[W]);
-    qk_convtranspose_q_params p = {WINDOW_PARAMS(s), .ic = s->ic,        .oc = s->oc,
-                                   .group = group,   .m_step = m.m_step, .xz = m.xz,
-                                   .yz = m.yz,       .lo = m.lo,         .hi = m.hi};
+    qk_convtranspose_q_params p = {WINDOW_PARAMS(s), MAC_RESULT(&m), .m_step = m.m_step, .xz = m.xz,
+                                   .ic = s->ic,      .oc = s->oc,    .group = group};
     int wz = mac_weight_zp(b, &m, 0, &wz_step, &no_wz);
     int x = bind_value(b, n->in[X]), w = bind_value(b, n->in[W]), y = bind_value(b, n->out[0]);
     ElemType made = bind_elem(n->out[0]);
-    int to = v ? volume_result(b, v, made) : y;
-    if (v) {
-        x = volume_images(b, n, v, x, bind_elem(n->in[X]), m.xz);
-        w = planes_outside(b, n, v, w, m.types[1]);
-    }
+    int to = volume_result(b, v, y, made);
+    x = volume_images(b, n, v, x, bind_elem(n->in[X]), m.xz);
+    w = planes_outside(b, n, v, w, m.types[1]);
     p.wz_step = wz_step;
     MacBuffers at = {x, w, bias, wz, to};
     return x >= 0 && mac_call(b, n, &m, "convtranspose_q", &p, sizeof p, at, 0, NULL) &&
-           (!v || volume_store(b, n, v, to, y, made));
+           volume_store(b, n, v, to, y, made);
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {

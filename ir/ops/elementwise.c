@@ -33,46 +33,43 @@ static bool split(const OpCtx *c, int axis, size_t channels, size_t *data, doubl
     return false;
 }
 
-static bool affine_add(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
-                       double *shift) {
+/* sign -1 for Sub. */
+static bool affine_sum(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
+                       double *shift, int sign) {
     if (!split(c, axis, channels, data, shift))
         return false;
-    for (size_t i = 0; i < channels; i++)
-        scale[i] = 1;
+    for (size_t i = 0; i < channels; i++) {
+        scale[i] = *data == 0 ? 1 : sign;
+        shift[i] *= *data == 0 ? sign : 1;
+    }
     return true;
+}
+
+static bool affine_add(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
+                       double *shift) {
+    return affine_sum(c, axis, channels, data, scale, shift, 1);
 }
 
 static bool affine_sub(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
                        double *shift) {
-    if (!split(c, axis, channels, data, shift))
-        return false;
-    for (size_t i = 0; i < channels; i++) {
-        scale[i] = *data == 0 ? 1 : -1;
-        shift[i] = *data == 0 ? -shift[i] : shift[i];
-    }
-    return true;
+    return affine_sum(c, axis, channels, data, scale, shift, -1);
 }
 
 static bool affine_mul(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
                        double *shift) {
-    if (!split(c, axis, channels, data, scale))
-        return false;
     for (size_t i = 0; i < channels; i++)
         shift[i] = 0;
-    return true;
+    return split(c, axis, channels, data, scale);
 }
 
 static bool affine_div(const OpCtx *c, int axis, size_t channels, size_t *data, double *scale,
                        double *shift) {
-    if (!split(c, axis, channels, data, scale) || *data != 0)
-        return false;
-    for (size_t i = 0; i < channels; i++) {
-        if (scale[i] == 0)
-            return false;
+    bool ok = affine_mul(c, axis, channels, data, scale, shift) && *data == 0;
+    for (size_t i = 0; ok && i < channels; i++) {
+        ok = scale[i] != 0;
         scale[i] = 1 / scale[i];
-        shift[i] = 0;
     }
-    return true;
+    return ok;
 }
 
 /* ---- binding ---- */
@@ -102,12 +99,35 @@ static bool bind_plain(Binder *b, const Node *n, const char *op, ElemType e) {
     return true;
 }
 
-/* What the integer kernels take: one storage type, parameters for the whole tensor. */
-static bool fits_kernel(const Node *n) {
+/* Whether onnxruntime computes this node as a product of 8-bit integers, which has a rounding of
+ * its own. */
+static bool is_product_of_8_bits(Binder *b, const Node *n) {
     const Value *v[] = {n->in[0], n->in[1], n->out[0]};
     for (int i = 0; i < 3; i++)
-        if (!quant_plain(op_quant(v[i])) || bind_elem(v[i]) != bind_elem(v[0]))
+        if (v[i]->type.elem != v[0]->type.elem || elem_bits(v[i]->type.elem) != 8)
             return false;
+    return !bind_is_stand_in(b);
+}
+
+/* What the params of the integer kernels begin with. */
+typedef struct Pair {
+    Broadcast s;
+    int32_t az, bz, yz, lo, hi;
+} Pair;
+_Static_assert(offsetof(qk_add_q_params, shift) == sizeof(Pair) &&
+                   offsetof(qk_mul_q_params, c) == sizeof(Pair) &&
+                   offsetof(qk_div_q_params, shift) == sizeof(Pair),
+               "copied as they are");
+
+/* False where they do not take it. */
+static bool pair_of(Binder *b, const Node *n, Pair *p, float scale[3], int args[3]) {
+    const Quant *q[] = {op_quant(n->in[0]), op_quant(n->in[1]), op_quant(n->out[0])};
+    if (!bind_one_storage(n))
+        return false;
+    for (int i = 0; i < 3; i++)
+        scale[i] = quant_scale(q[i], 0);
+    *p = (Pair){.az = quant_zero(q[0]), .bz = quant_zero(q[1]), RESULT_PARAMS(q[2])};
+    p->s = bind_pair(b, n, args);
     return true;
 }
 
@@ -137,20 +157,15 @@ bool op_adds_integers(const Node *n) {
 
 /* sign -1 for Sub: the second multiplier is negative. */
 static bool bind_add_quant(Binder *b, const Node *n, int sign) {
-    if (!fits_kernel(n))
-        return bind_in_double(b, n);
-    const Quant *qa = op_quant(n->in[0]), *qb = op_quant(n->in[1]), *qy = op_quant(n->out[0]);
+    Pair pair;
+    qk_add_q_params p = {0};
     ElemType e = bind_elem(n->out[0]);
+    float s[3];
     int args[3];
-    Broadcast s = bind_pair(b, n, args);
-    qk_add_q_params p = {
-        .rank = s.rank, .az = quant_zero(qa), .bz = quant_zero(qb), .yz = quant_zero(qy)};
-    memcpy(p.dim, s.dim, sizeof p.dim);
-    memcpy(p.as, s.as, sizeof p.as);
-    memcpy(p.bs, s.bs, sizeof p.bs);
-    quant_range(qy, &p.lo, &p.hi);
-    requant_add(quant_scale(qa, 0), (float)sign * quant_scale(qb, 0), quant_scale(qy, 0),
-                elem_bits(e), &p.ma, &p.mb, &p.shift);
+    if (!pair_of(b, n, &pair, s, args))
+        return bind_in_double(b, n);
+    memcpy(&p, &pair, sizeof pair);
+    requant_add(s[0], (float)sign * s[1], s[2], elem_bits(e), &p.ma, &p.mb, &p.shift);
     if (!bind_call(b, n, bind_kernel(b, "add_q", 1, &e), &p, sizeof p, 3, args))
         return false;
     mark_in_place(b, n->in[0]->type, n->out[0]->type, 0);
@@ -159,22 +174,18 @@ static bool bind_add_quant(Binder *b, const Node *n, int sign) {
 }
 
 static bool bind_mul_quant(Binder *b, const Node *n) {
-    if (!fits_kernel(n))
-        return bind_in_double(b, n);
-    const Quant *qa = op_quant(n->in[0]), *qb = op_quant(n->in[1]), *qy = op_quant(n->out[0]);
+    Pair pair;
+    qk_mul_q_params p = {0};
     ElemType e = bind_elem(n->out[0]);
+    float s[3];
     int args[3];
-    Broadcast s = bind_pair(b, n, args);
-    qk_mul_q_params p = {
-        .rank = s.rank, .az = quant_zero(qa), .bz = quant_zero(qb), .yz = quant_zero(qy)};
-    memcpy(p.dim, s.dim, sizeof p.dim);
-    memcpy(p.as, s.as, sizeof p.as);
-    memcpy(p.bs, s.bs, sizeof p.bs);
-    quant_range(qy, &p.lo, &p.hi);
-    float sa = quant_scale(qa, 0), sb = quant_scale(qb, 0), sy = quant_scale(qy, 0);
+    if (!pair_of(b, n, &pair, s, args))
+        return bind_in_double(b, n);
+    memcpy(&p, &pair, sizeof pair);
+    p.inside = is_product_of_8_bits(b, n) ? p.yz : 0;
     SumRounding r = bind_rounding(b);
-    bind_multiplier(b, n, r, (Multiplier){sa * sb / sy, (double)sa * (double)sb / (double)sy}, &p.c,
-                    &p.k);
+    Multiplier m = {s[0] * s[1] / s[2], (double)s[0] * (double)s[1] / (double)s[2]};
+    bind_multiplier(b, n, r, m, &p.c, &p.k);
     if (!bind_rounded(b, n, r, bind_kernel(b, "mul_q", 1, &e), &p, sizeof p, 3, args))
         return false;
     mark_in_place(b, n->in[0]->type, n->out[0]->type, 0);
@@ -246,20 +257,16 @@ static bool bind_mul(Binder *b, const Node *n, const OpCtx *c) {
 }
 
 static bool bind_div_quant(Binder *b, const Node *n) {
-    if (!fits_kernel(n))
-        return bind_in_double(b, n);
-    const Quant *qa = op_quant(n->in[0]), *qb = op_quant(n->in[1]), *qy = op_quant(n->out[0]);
+    Pair pair;
+    qk_div_q_params p = {0};
     ElemType e = bind_elem(n->out[0]);
+    float s[3];
     int args[3];
-    Broadcast s = bind_pair(b, n, args);
-    qk_div_q_params p = {
-        .rank = s.rank, .az = quant_zero(qa), .bz = quant_zero(qb), .yz = quant_zero(qy)};
-    memcpy(p.dim, s.dim, sizeof p.dim);
-    memcpy(p.as, s.as, sizeof p.as);
-    memcpy(p.bs, s.bs, sizeof p.bs);
-    quant_range(qy, &p.lo, &p.hi);
-    requant_quotient(quant_scale(qa, 0), quant_scale(qb, 0), quant_scale(qy, 0), elem_bits(e), &p.m,
-                     &p.shift);
+    if (!pair_of(b, n, &pair, s, args))
+        return bind_in_double(b, n);
+    memcpy(&p, &pair, sizeof pair);
+    p.nan = (int32_t)elem_min(op_quant(n->out[0])->storage);
+    requant_quotient(s[0], s[1], s[2], elem_bits(e), &p.m, &p.shift);
     if (!bind_call(b, n, bind_kernel(b, "div_q", 1, &e), &p, sizeof p, 3, args))
         return false;
     mark_in_place(b, n->in[0]->type, n->out[0]->type, 0);

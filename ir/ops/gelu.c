@@ -2,8 +2,6 @@
  * which add a bias first. On 8-bit integers Gelu and QuickGelu are tables. */
 #include "ir/ops/bind.h"
 
-#include <math.h>
-
 typedef struct GeluAttrs {
     Str approximate;
 } GeluAttrs;
@@ -13,21 +11,10 @@ static const AttrSpec gelu_attrs[] = {
     A_END,
 };
 
-static float exact(float x, const void *ctx) {
-    (void)ctx;
-    return (float)(0.5 * (double)x * (1 + erf((double)x * M_SQRT1_2)));
-}
-
-static float by_tanh(float x, const void *ctx) {
-    double v = (double)x;
-    (void)ctx;
-    return (float)(0.5 * v * (1 + tanh(M_2_SQRTPI * M_SQRT1_2 * (v + 0.044715 * v * v * v))));
-}
-
 static bool bind_exact(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
     qk_unary_params p = {.n = bind_count(n->in[0])};
-    return bind_unary(b, n, "qk_unary_gelu_f32", &p, sizeof p, exact, NULL);
+    return bind_unary(b, n, "qk_unary_gelu_f32", &p, sizeof p);
 }
 
 static bool gelu_bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -35,10 +22,8 @@ static bool gelu_bind(Binder *b, const Node *n, const OpCtx *c) {
     if (!str_is(a->approximate, "tanh"))
         return bind_exact(b, n, c);
     qk_unary_params p = {.n = bind_count(n->in[0])};
-    return bind_unary(b, n, "qk_unary_gelu_tanh_f32", &p, sizeof p, by_tanh, NULL);
+    return bind_unary(b, n, "qk_unary_gelu_tanh_f32", &p, sizeof p);
 }
-
-#define TABLE {.kind = QUANT_COMPUTE, .data = 1, .curve = true}
 
 const OpDef op_Gelu = {
     .domain = "",
@@ -46,9 +31,7 @@ const OpDef op_Gelu = {
     .composite = true,
     .attrs_size = sizeof(GeluAttrs),
     .attrs = gelu_attrs,
-    .infer = op_same_type,
-    .slices = op_slices_each,
-    .quant = TABLE,
+    CURVE_ROW,
     .bind = gelu_bind,
 };
 
@@ -57,9 +40,7 @@ const OpDef op_Gelu = {
 const OpDef op_MsGelu = {
     .domain = "com.microsoft",
     .name = "Gelu",
-    .infer = op_same_type,
-    .slices = op_slices_each,
-    .quant = TABLE,
+    CURVE_ROW,
     .bind = bind_exact,
 };
 
@@ -72,15 +53,10 @@ static const AttrSpec quick_attrs[] = {
     A_END,
 };
 
-static float quick(float x, const void *ctx) {
-    double alpha = (double)((const QuickGeluAttrs *)ctx)->alpha;
-    return (float)((double)x / (1 + exp(-alpha * (double)x)));
-}
-
 static bool quick_bind(Binder *b, const Node *n, const OpCtx *c) {
     const QuickGeluAttrs *a = c->attrs;
     qk_quickgelu_f32_params p = {bind_count(n->in[0]), a->alpha};
-    return bind_unary(b, n, "qk_quickgelu_f32", &p, sizeof p, quick, a);
+    return bind_unary(b, n, "qk_quickgelu_f32", &p, sizeof p);
 }
 
 /* Swish of opset 24 is the same with another default. */
@@ -95,9 +71,7 @@ const OpDef op_Swish = {
     .composite = true,
     .attrs_size = sizeof(QuickGeluAttrs),
     .attrs = swish_attrs,
-    .infer = op_same_type,
-    .slices = op_slices_each,
-    .quant = TABLE,
+    CURVE_ROW,
     .bind = quick_bind,
 };
 
@@ -106,9 +80,7 @@ const OpDef op_QuickGelu = {
     .name = "QuickGelu",
     .attrs_size = sizeof(QuickGeluAttrs),
     .attrs = quick_attrs,
-    .infer = op_same_type,
-    .slices = op_slices_each,
-    .quant = TABLE,
+    CURVE_ROW,
     .bind = quick_bind,
 };
 

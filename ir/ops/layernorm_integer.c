@@ -118,8 +118,7 @@ bool bind_norm_integers(Binder *b, const Node *n, const OpCtx *c, const NormRows
                           .block = r->block,
                           .centre = centre,
                           .xz = quant_zero(x),
-                          .yz = quant_zero(y)};
-    quant_range(y, &p.lo, &p.hi);
+                          RESULT_PARAMS(y)};
     double step = (double)quant_scale(x, 0);
     fit_eps(&p, range, eps, step);
     fit_gains(&p, &scale, &bias, (double)quant_scale(y, 0), step < 0 ? -1 : 1, count, gain, offset);

@@ -10,15 +10,10 @@ static const AttrSpec attrs[] = {
     A_END,
 };
 
-static float leaky_relu(float x, const void *ctx) {
-    const LeakyReluAttrs *a = ctx;
-    return x < 0 ? a->alpha * x : x;
-}
-
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const LeakyReluAttrs *a = c->attrs;
     qk_leakyrelu_f32_params p = {.n = bind_count(n->in[0]), .alpha = a->alpha};
-    return bind_unary(b, n, "qk_leakyrelu_f32", &p, sizeof p, leaky_relu, a);
+    return bind_unary(b, n, "qk_leakyrelu_f32", &p, sizeof p);
 }
 
 const OpDef op_LeakyRelu = {

@@ -40,8 +40,7 @@ static bool bind_quant(Binder *b, const Node *n, const qk_lpnorm_f32_params *r) 
                             .inner = r->inner,
                             .p = r->p,
                             .xz = quant_zero(x),
-                            .yz = quant_zero(y)};
-    quant_range(y, &p.lo, &p.hi);
+                            RESULT_PARAMS(y)};
     inverse_scale(quant_scale(y, 0), elem_bits(types[0]), r->n, r->p, &p);
     return bind_call(b, n, bind_kernel(b, "lpnorm_q", 2, types), &p, sizeof p, 2,
                      (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});

@@ -43,12 +43,10 @@ _Static_assert(offsetof(qk_lppool_q_params, xz) == sizeof(qk_lppool_f32_params),
 static bool bind_integers(Binder *b, const Node *n, const qk_lppool_f32_params *of) {
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
     ElemType e = bind_elem(n->in[0]);
-    if (!quant_plain(x) || !quant_plain(y) || bind_elem(n->out[0]) != e || elem_bits(e) > 16 ||
-        of->p > 2)
+    if (!bind_one_storage(n) || elem_bits(e) > 16 || of->p > 2)
         return bind_in_double(b, n);
-    qk_lppool_q_params p = {.xz = quant_zero(x), .yz = quant_zero(y)};
+    qk_lppool_q_params p = {.xz = quant_zero(x), RESULT_PARAMS(y)};
     memcpy(&p, of, sizeof *of);
-    quant_range(y, &p.lo, &p.hi);
     double ratio = (double)quant_scale(x, 0) / (double)quant_scale(y, 0);
     requant_real(p.p == 2 ? ratio * ratio : ratio, &p.m, &p.shift);
     return bind_call(b, n, bind_kernel(b, "lppool_q", 1, &e), &p, sizeof p, 2,
@@ -73,14 +71,13 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         return false;
     qk_lppool_f32_params p = {.planes = s.n * s.ic, .p = (int32_t)a->p};
     for (int i = 0; i < 3; i++) {
-        int at = i - 3 + w.n;
-        bool is = at >= 0;
-        p.in[i] = is ? (int32_t)x.dims[2 + at].value : 1;
-        p.out[i] = is ? (int32_t)y.dims[2 + at].value : 1;
-        p.kernel[i] = is ? (int32_t)w.kernel[at] : 1;
-        p.stride[i] = is && p.out[i] > 1 ? (int32_t)w.stride[at] : 1;
-        p.dilation[i] = is && p.kernel[i] > 1 ? (int32_t)w.dilation[at] : 1;
-        p.pad[i] = is ? (int32_t)w.pad_begin[at] : 0;
+        WindowAxis axis = window_axis(&w, i - 3 + w.n, x, y);
+        p.in[i] = axis.in;
+        p.out[i] = axis.out;
+        p.kernel[i] = axis.kernel;
+        p.stride[i] = axis.stride;
+        p.dilation[i] = axis.dilation;
+        p.pad[i] = axis.begin;
     }
     return bind_windows(b, n, &p);
 }

@@ -27,6 +27,11 @@ typedef struct Mac {
     int n_out_args;
 } Mac;
 
+/* What the params of all these kernels call the same: initializers. MAC_PARAMS are those of kernels
+ * that read weights as ONNX lays them out. */
+#define MAC_RESULT(m) .yz = (m)->yz, .lo = (m)->lo, .hi = (m)->hi
+#define MAC_PARAMS(m) MAC_RESULT(m), .m_step = (m)->m_step, .wbits = (m)->wbits, .wsign = (m)->wsign
+
 /* Whether one accumulator a result can do: neither operand is quantized in blocks. Where not, the
  * node is computed in float between conversions, as its meaning is defined. */
 bool mac_fits(const Value *x, const Value *w);

@@ -10,6 +10,14 @@ typedef struct Product {
     int32_t rank, dim[MAX_RANK], as[MAX_RANK], bs[MAX_RANK]; /* batch */
     int32_t m, n, k, am, ak, bk, bn;
 } Product;
+#define PRODUCT_PARAMS(p)                                                                          \
+    .m = (p)->m, .n = (p)->n, .k = (p)->k, .am = (p)->am, .ak = (p)->ak, .bk = (p)->bk,            \
+    .bn = (p)->bn
+/* What Product and the params of both kernels begin with. */
+#define COPY_BATCH(q, p) memcpy(&(q), (p), offsetof(Product, m))
+_Static_assert(offsetof(qk_matmul_f32_params, m) == offsetof(Product, m) &&
+                   offsetof(qk_matmul_q_params, m) == offsetof(Product, m),
+               "copied as it is");
 
 static bool fits(const OpCtx *c, Dim x, Dim y, const char *what) {
     if (x.value >= 0 && y.value >= 0 && x.value != y.value)
@@ -22,20 +30,9 @@ static bool fits(const OpCtx *c, Dim x, Dim y, const char *what) {
 
 static bool product_float(Binder *b, const Node *n, const Product *p, const Value *bias,
                           float alpha, float beta) {
-    qk_matmul_f32_params q = {.rank = p->rank,
-                              .m = p->m,
-                              .n = p->n,
-                              .k = p->k,
-                              .am = p->am,
-                              .ak = p->ak,
-                              .bk = p->bk,
-                              .bn = p->bn,
-                              .has_c = bias && beta != 0,
-                              .alpha = alpha,
+    qk_matmul_f32_params q = {PRODUCT_PARAMS(p), .has_c = bias && beta != 0, .alpha = alpha,
                               .beta = beta};
-    memcpy(q.dim, p->dim, sizeof q.dim);
-    memcpy(q.as, p->as, sizeof q.as);
-    memcpy(q.bs, p->bs, sizeof q.bs);
+    COPY_BATCH(q, p);
     if (q.has_c) {
         Type t = bias->type;
         int32_t last = t.rank > 0 ? (int32_t)t.dims[t.rank - 1].value : 1;
@@ -104,9 +101,7 @@ static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac
                                    .n = p->n,
                                    .steps = packed.steps,
                                    .col_bytes = p->m > 1 ? rows * row : 0,
-                                   .yz = m->yz,
-                                   .lo = m->lo,
-                                   .hi = m->hi};
+                                   MAC_RESULT(m)};
     int x = bind_value(b, n->in[A]), y = bind_value(b, n->out[0]);
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)q.col_bytes);
     if (!packed_call(b, n, "matmul_packed_q", m, &packed, x, y, scratch, &q, sizeof q))
@@ -130,26 +125,9 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
     if (!mac_prepare(b, n->in[A], n->in[B], n->out[0], axis, (size_t)p->n, p->k, alpha, &m) ||
         !mac_bias(b, &m, bias, rows ? p->m : 1, beta, &add))
         return bind_in_double_as(b, n, m.why);
-    qk_matmul_q_params q = {.rank = p->rank,
-                            .m = p->m,
-                            .n = p->n,
-                            .k = p->k,
-                            .am = p->am,
-                            .ak = p->ak,
-                            .bk = p->bk,
-                            .bn = p->bn,
-                            .az = m.xz,
-                            .yz = m.yz,
-                            .lo = m.lo,
-                            .hi = m.hi,
-                            .m_step = m.m_step,
-                            .cm = rows ? p->n : 0,
-                            .cn = 1,
-                            .wbits = m.wbits,
-                            .wsign = m.wsign};
-    memcpy(q.dim, p->dim, sizeof q.dim);
-    memcpy(q.as, p->as, sizeof q.as);
-    memcpy(q.bs, p->bs, sizeof q.bs);
+    qk_matmul_q_params q = {PRODUCT_PARAMS(p), MAC_PARAMS(&m), .az = m.xz, .cm = rows ? p->n : 0,
+                            .cn = 1};
+    COPY_BATCH(q, p);
     Widened wide = widened(p, &m);
     size_t most = wide.columns + wide.rows * wide.row, least = wide.columns + 4 * wide.row;
     size_t room = bind_room(b, n) < most ? bind_room(b, n) : most;

@@ -5,17 +5,6 @@
 
 /* ---- integers ---- */
 
-/* One storage type, parameters for the whole tensor. */
-static bool fits_kernel(const Node *n) {
-    const Value *y = n->out[0];
-    if (!quant_plain(op_quant(y)))
-        return false;
-    for (size_t i = 0; i < n->n_in; i++)
-        if (!quant_plain(op_quant(n->in[i])) || bind_elem(n->in[i]) != bind_elem(y))
-            return false;
-    return true;
-}
-
 static bool add_term(Binder *b, const Node *n, size_t i, int64_t m, int sum) {
     const Value *x = n->in[i];
     ElemType e = bind_elem(x);
@@ -30,15 +19,14 @@ static bool add_term(Binder *b, const Node *n, size_t i, int64_t m, int sum) {
 bool bind_sum_integers(Binder *b, const Node *n, int64_t divisor) {
     const Value *y = n->out[0];
     const Quant *q = op_quant(y);
-    if (!fits_kernel(n))
+    if (!bind_one_storage(n))
         return bind_in_double(b, n);
     ElemType e = bind_elem(y);
     float *scale = NEW_ARRAY(binder_arena(b), float, n->n_in);
     int64_t *m = NEW_ARRAY(binder_arena(b), int64_t, n->n_in);
     for (size_t i = 0; i < n->n_in; i++)
         scale[i] = quant_scale(op_quant(n->in[i]), 0);
-    qk_round_sum_q_params p = {.n = bind_count(y), .yz = quant_zero(q)};
-    quant_range(q, &p.lo, &p.hi);
+    qk_round_sum_q_params p = {.n = bind_count(y), RESULT_PARAMS(q)};
     requant_terms(scale, n->n_in, (double)quant_scale(q, 0) * (double)divisor, elem_bits(e), m,
                   &p.shift);
     int sum = bind_temp(b, ELEM_INT64, (size_t)p.n);

@@ -29,9 +29,7 @@ static bool infer(OpCtx *c) {
     for (int k = 0; k < i.rank; k++)
         dims[k + (k >= axis)] = i.dims[k];
     bool known = depth && depth->data && depth->count == 1;
-    double n = !known                       ? -1
-               : elem_is_float(depth->elem) ? tensor_float(depth, 0)
-                                            : (double)tensor_int(depth, 0);
+    double n = known ? tensor_float(depth, 0) : -1;
     if (known && !(n >= 1 && n <= INT32_MAX))
         return op_error_in(c, DEPTH, "the depth is %g", n);
     dims[axis] = known ? dim_of((int64_t)n) : dim_unknown();

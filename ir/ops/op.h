@@ -9,7 +9,7 @@
 #ifndef QXC_IR_OPS_OP_H
 #define QXC_IR_OPS_OP_H
 
-#include "exec/program.h"
+#include "program/program.h"
 #include "ir/onnx_schema.h"
 
 /* ---- attributes, decoded once by op_resolve ---- */
@@ -108,6 +108,7 @@ typedef struct MacRule {
     /* Operand 0 may have parameters computed at run time (uint8q<dynamic>): ONNX has a product of
      * integers in the operator's form. */
     bool takes_dynamic;
+    bool computed_signed; /* weights that are no constants have to be signed for its kernels */
     /* The weight's axis of output channels, -1 where per-axis makes no sense here. */
     int (*weight_axis)(const OpCtx *c);
     /* What its sums go over, for passes that look at data; shapes are static. `terms` writes the
@@ -161,9 +162,8 @@ typedef struct QuantRule {
     uint32_t data; /* bit i: input i is data that takes a quantized type; bit 31: every input */
     MacRule mac;
     MoveRule move;
-    /* COMPUTE: what the integer kernels take. Operands of at most this many bits (0: 16); with
-     * same_storage, operands and result of one storage type. */
-    int widest;
+    /* COMPUTE: integer kernels take operands and result of one storage type; others are converted
+     * for the call (ir/ops/bind_storage.c). */
     bool same_storage;
     /* COMPUTE: a function of one number, on integers a table (bind_table). Runtimes have such
      * kernels for 8 bits at most. */
@@ -192,6 +192,7 @@ typedef struct QuantRule {
     bool exceeds; /* JOIN: no element is below that of any operand (Max) */
     /* Output parameters that follow from the operator alone (Softmax 1/256): storage given. */
     bool (*fixed_output)(const OpCtx *c, ElemType storage, float *scale, int64_t *zp);
+    float least, most; /* between which all results lie (Sigmoid: 0 and 1); equal: not known */
 } QuantRule;
 
 /* The QOperator form, as a pattern of operands: "0* 1* y 2" = input 0 with scale and zero point,
@@ -506,6 +507,9 @@ typedef struct WindowAttrs {
         ATTR(S, w.strides, "strides", ATTR_INTS, .required = false),                               \
         ATTR(S, w.pads, "pads", ATTR_INTS, .required = false),                                     \
         ATTR(S, w.dilations, "dilations", ATTR_INTS, .required = false)
+/* A list of n numbers, one for each spatial dimension (pads: two), from `least` to 2^31-1; or none.
+ */
+bool op_list_fits(const OpCtx *c, const char *name, Ints list, size_t n, int64_t least);
 /* `x` is [N, C, spatial...]; `kernel` overrides kernel_shape where it is NULL (weights' dims). */
 bool op_window(const OpCtx *c, const WindowAttrs *a, Type x, const int64_t *kernel, Window *w);
 /* Adds `before` and `after` of the spatial axes to the node's own pads. False, and nothing changed,
@@ -521,8 +525,6 @@ const Quant *op_quant(const Value *v);
 bool op_adds_integers(const Node *n);
 /* That in words which say what to do about it, NULL where the operator prefers integers. */
 const char *op_prefers_float(const Node *n);
-/* Why no integer kernel takes this operand and result; NULL when one does. */
-const char *quant_storage_refusal(const QuantRule *r, const Quant *operand, const Quant *result);
 /* Why no integer product takes weights with scales along these axes; NULL when it does. */
 const char *quant_axis_refusal(const Node *n, const Quant *w);
 bool quant_rule_is_data(const QuantRule *r, size_t input);

@@ -90,11 +90,15 @@ _Static_assert(sizeof(qk_avgpool2d_nhwc_q_params) == sizeof(qk_avgpool2d_q_param
 
 /* ---- windows for binding ---- */
 
-static bool spatial(Binder *b, const Node *n, const OpCtx *c, Spatial *s) {
+/* `depth`: the first of three dimensions. */
+static bool spatial(Binder *b, const Node *n, const OpCtx *c, Spatial *s, WindowAxis *depth) {
     const PoolAttrs *a = c->attrs;
+    Type x = n->in[0]->type, y = n->out[0]->type;
     Window w;
-    return op_window(c, &a->w, n->in[0]->type, NULL, &w) &&
-           bind_spatial(b, n, &w, n->in[0]->type, n->out[0]->type, s);
+    if (!op_window(c, &a->w, x, NULL, &w) || !bind_spatial(b, n, &w, x, y, s))
+        return false;
+    *depth = window_axis(&w, w.n - 3, x, y);
+    return true;
 }
 
 /* The whole plane, of any rank, as one row. */
@@ -117,12 +121,6 @@ static Spatial global_spatial(const Node *n) {
 }
 
 /* ---- averages ---- */
-
-/* What the integer kernels take: one storage type, parameters for the whole tensor. */
-static bool average_fits(const Node *n) {
-    return quant_plain(op_quant(n->in[0])) && quant_plain(op_quant(n->out[0])) &&
-           bind_elem(n->in[0]) == bind_elem(n->out[0]);
-}
 
 /* A kernel on [n, c, h, w] that reads each window before it writes its result. */
 static bool call_planes(Binder *b, const Node *n, const Spatial *s, const char *kernel,
@@ -151,93 +149,83 @@ typedef struct Stages {
     int between; /* buffer */
 } Stages;
 
-static bool stages(Binder *b, const Node *n, const OpCtx *c, const Spatial *s, Stages *to) {
-    const PoolAttrs *a = c->attrs;
-    Type x = n->in[0]->type;
-    Window w;
-    if (!op_window(c, &a->w, x, NULL, &w))
-        return false;
-    int32_t in = (int32_t)x.dims[2].value, out = (int32_t)w.out[0].value, row = s->oh * s->ow;
-    int64_t planes = (int64_t)s->n * s->ic * in;
+static bool stages(Binder *b, const Node *n, const Spatial *s, const WindowAxis *d, Stages *to) {
+    int32_t row = s->oh * s->ow;
+    int64_t planes = (int64_t)s->n * s->ic * d->in;
     if (dim_mul(planes, row) > INT32_MAX)
         return bind_unsupported(b, n, "its planes have more than 2^31 elements");
-    to->planes = to->depth = *s;
-    to->planes.ic = s->ic * in;
+    to->planes = *s;
+    to->planes.ic = s->ic * d->in;
     to->depth = (Spatial){.n = s->n,
                           .ic = s->ic,
-                          .ih = in,
+                          .ih = d->in,
                           .iw = row,
                           .oc = s->ic,
-                          .oh = out,
+                          .oh = d->out,
                           .ow = row,
-                          .kh = (int32_t)w.kernel[0],
+                          .kh = d->kernel,
                           .kw = 1,
-                          .sh = out > 1 ? (int32_t)w.stride[0] : 1,
+                          .sh = d->stride,
                           .sw = 1,
-                          .dh = w.kernel[0] > 1 ? (int32_t)w.dilation[0] : 1,
+                          .dh = d->dilation,
                           .dw = 1,
-                          .pt = (int32_t)w.pad_begin[0],
-                          .pb = (int32_t)w.pad_end[0]};
+                          .pt = d->begin,
+                          .pb = d->end};
     to->between = bind_temp(b, bind_elem(n->in[0]), (size_t)(planes * row));
     return true;
 }
 
-static bool average_volume_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *s,
+static bool average_volume_quant(Binder *b, const Node *n, const Spatial *s, const WindowAxis *d,
                                  int32_t include_pad) {
-    const PoolAttrs *a = c->attrs;
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
     ElemType e = bind_elem(n->in[0]);
-    Window w;
-    if (!average_fits(n))
+    if (!bind_one_storage(n))
         return bind_in_double(b, n);
-    if (!op_window(c, &a->w, n->in[0]->type, NULL, &w))
-        return false;
     qk_avgpool3d_q_params p = {.planes = s->n * s->ic,
-                               .id = (int32_t)n->in[0]->type.dims[2].value,
+                               .id = d->in,
                                .ih = s->ih,
                                .iw = s->iw,
-                               .od = (int32_t)w.out[0].value,
+                               .od = d->out,
                                .oh = s->oh,
                                .ow = s->ow,
-                               .kd = (int32_t)w.kernel[0],
+                               .kd = d->kernel,
                                .kh = s->kh,
                                .kw = s->kw,
-                               .sd = w.out[0].value > 1 ? (int32_t)w.stride[0] : 1,
+                               .sd = d->stride,
                                .sh = s->sh,
                                .sw = s->sw,
-                               .dd = w.kernel[0] > 1 ? (int32_t)w.dilation[0] : 1,
+                               .dd = d->dilation,
                                .dh = s->dh,
                                .dw = s->dw,
-                               .pf = (int32_t)w.pad_begin[0],
+                               .pf = d->begin,
                                .pt = s->pt,
                                .pl = s->pl,
-                               .pk = (int32_t)w.pad_end[0],
+                               .pk = d->end,
                                .pb = s->pb,
                                .pr = s->pr,
                                .count_include_pad = include_pad,
                                .xz = quant_zero(x),
-                               .yz = quant_zero(y)};
-    quant_range(y, &p.lo, &p.hi);
+                               RESULT_PARAMS(y)};
     requant_pool(quant_scale(x, 0), quant_scale(y, 0), elem_bits(e), (int64_t)p.kd * p.kh * p.kw,
                  &p.m, &p.shift);
     return bind_call(b, n, bind_kernel(b, "avgpool3d_q", 1, &e), &p, sizeof p, 2,
                      (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
 }
 
-static bool average_volume(Binder *b, const Node *n, const OpCtx *c, const Spatial *s,
+static bool average_volume(Binder *b, const Node *n, const Spatial *s, const WindowAxis *d,
                            int32_t include_pad) {
     Stages t;
     if (bind_any_quant(n))
-        return average_volume_quant(b, n, c, s, include_pad);
-    if (!bind_floats_only(b, n) || !stages(b, n, c, s, &t))
+        return average_volume_quant(b, n, s, d, include_pad);
+    if (!bind_floats_only(b, n) || !stages(b, n, s, d, &t))
         return false;
     qk_avgpool2d_f32_params p = {WINDOW_PARAMS(&t.planes), .c = t.planes.ic, .pb = s->pb,
                                  .pr = s->pr, .count_include_pad = include_pad};
-    qk_avgpool2d_f32_params d = {WINDOW_PARAMS(&t.depth), .c = t.depth.ic, .pb = t.depth.pb,
+    qk_avgpool2d_f32_params q = {WINDOW_PARAMS(&t.depth), .c = t.depth.ic, .pb = t.depth.pb,
                                  .count_include_pad = include_pad};
     return bind_call(b, n, "qk_avgpool2d_f32", &p, sizeof p, 2,
                      (int[]){bind_value(b, n->in[0]), t.between}) &&
-           bind_call(b, n, "qk_avgpool2d_f32", &d, sizeof d, 2,
+           bind_call(b, n, "qk_avgpool2d_f32", &q, sizeof q, 2,
                      (int[]){t.between, bind_value(b, n->out[0])});
 }
 
@@ -260,7 +248,7 @@ static bool sums_last(Binder *b, const Node *n, const Spatial *s) {
 }
 
 static bool average_quant(Binder *b, const Node *n, const Spatial *s, int32_t include_pad) {
-    if (!average_fits(n))
+    if (!bind_one_storage(n))
         return bind_in_double(b, n);
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
     ElemType e = bind_elem(n->in[0]);
@@ -270,8 +258,7 @@ static bool average_quant(Binder *b, const Node *n, const Spatial *s, int32_t in
                                .pr = s->pr,
                                .count_include_pad = include_pad,
                                .xz = quant_zero(x),
-                               .yz = quant_zero(y)};
-    quant_range(y, &p.lo, &p.hi);
+                               RESULT_PARAMS(y)};
     requant_pool(quant_scale(x, 0), quant_scale(y, 0), elem_bits(e), (int64_t)s->kh * s->kw, &p.m,
                  &p.shift);
     if (!sums_last(b, n, s))
@@ -290,10 +277,11 @@ static bool average_bind(Binder *b, const Node *n, const OpCtx *c) {
     const PoolAttrs *a = c->attrs;
     int32_t include_pad = a->count_include_pad != 0;
     Spatial s;
-    if (!spatial(b, n, c, &s))
+    WindowAxis depth;
+    if (!spatial(b, n, c, &s, &depth))
         return false;
     if (n->in[0]->type.rank == 5)
-        return average_volume(b, n, c, &s, include_pad);
+        return average_volume(b, n, &s, &depth, include_pad);
     return bind_any_quant(n) ? average_quant(b, n, &s, include_pad)
                              : average_float(b, n, &s, include_pad);
 }
@@ -303,13 +291,12 @@ static bool global_average_bind(Binder *b, const Node *n, const OpCtx *c) {
     Spatial s = global_spatial(n);
     if (!bind_any_quant(n))
         return average_float(b, n, &s, 0);
-    if (!average_fits(n))
+    if (!bind_one_storage(n))
         return bind_in_double(b, n);
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
     ElemType e = bind_elem(n->in[0]);
     qk_globalavgpool_q_params p = {
-        .outer = s.n * s.ic, .inner = s.iw, .xz = quant_zero(x), .yz = quant_zero(y)};
-    quant_range(y, &p.lo, &p.hi);
+        .outer = s.n * s.ic, .inner = s.iw, .xz = quant_zero(x), RESULT_PARAMS(y)};
     float sx = quant_scale(x, 0), sy = quant_scale(y, 0);
     Multiplier m = {sx / (sy * (float)s.iw), (double)sx / ((double)sy * s.iw)};
     SumRounding r = bind_average_rounding(b);
@@ -429,11 +416,11 @@ static bool max_call(Binder *b, const Node *n, const Spatial *s) {
     return call_last(b, n, s, last, &q, sizeof q, e);
 }
 
-static bool max_volume(Binder *b, const Node *n, const OpCtx *c, const Spatial *s) {
+static bool max_volume(Binder *b, const Node *n, const Spatial *s, const WindowAxis *depth) {
     ElemType e = bind_elem(n->in[0]);
     const char *kernel = bind_kernel(b, "maxpool2d", 1, &e);
     Stages t;
-    if (!stages(b, n, c, s, &t))
+    if (!stages(b, n, s, depth, &t))
         return false;
     qk_maxpool2d_params p = {WINDOW_PARAMS(&t.planes), .c = t.planes.ic};
     qk_maxpool2d_params d = {WINDOW_PARAMS(&t.depth), .c = t.depth.ic};
@@ -442,22 +429,14 @@ static bool max_volume(Binder *b, const Node *n, const OpCtx *c, const Spatial *
 }
 
 /* With the places of the maxima, counted over the whole tensor. */
-static bool max_indices(Binder *b, const Node *n, const OpCtx *c, const Spatial *s) {
+static bool max_indices(Binder *b, const Node *n, const OpCtx *c, const Spatial *s,
+                        const WindowAxis *d) {
     const PoolAttrs *a = c->attrs;
-    Window w;
     ElemType e = bind_elem(n->in[0]);
-    if (!op_window(c, &a->w, n->in[0]->type, NULL, &w))
-        return false;
-    bool volume = w.n == 3;
-    qk_maxpool_indices_params p = {WINDOW_PARAMS(s),
-                                   .c = s->ic,
-                                   .id = volume ? (int32_t)n->in[0]->type.dims[2].value : 1,
-                                   .od = volume ? (int32_t)w.out[0].value : 1,
-                                   .kd = volume ? (int32_t)w.kernel[0] : 1,
-                                   .sd = volume && w.out[0].value > 1 ? (int32_t)w.stride[0] : 1,
-                                   .dd = volume && w.kernel[0] > 1 ? (int32_t)w.dilation[0] : 1,
-                                   .pf = volume ? (int32_t)w.pad_begin[0] : 0,
-                                   .column_major = a->storage_order != 0};
+    qk_maxpool_indices_params p = {
+        WINDOW_PARAMS(s),  .c = s->ic,      .id = d->in,
+        .od = d->out,      .kd = d->kernel, .sd = d->stride,
+        .dd = d->dilation, .pf = d->begin,  .column_major = a->storage_order != 0};
     return bind_call(
         b, n, bind_kernel(b, "maxpool_indices", 1, &e), &p, sizeof p, 3,
         (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0]), bind_value(b, n->out[1])});
@@ -465,11 +444,12 @@ static bool max_indices(Binder *b, const Node *n, const OpCtx *c, const Spatial 
 
 static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {
     Spatial s;
-    if (!spatial(b, n, c, &s) || !same_quant(b, n))
+    WindowAxis depth;
+    if (!spatial(b, n, c, &s, &depth) || !same_quant(b, n))
         return false;
     if (n->n_out > 1 && n->out[1])
-        return max_indices(b, n, c, &s);
-    return n->in[0]->type.rank == 5 ? max_volume(b, n, c, &s) : max_call(b, n, &s);
+        return max_indices(b, n, c, &s, &depth);
+    return n->in[0]->type.rank == 5 ? max_volume(b, n, &s, &depth) : max_call(b, n, &s);
 }
 
 static bool global_max_bind(Binder *b, const Node *n, const OpCtx *c) {

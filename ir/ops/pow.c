@@ -35,7 +35,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const Tensor *t = single_exponent(c);
     double e = t ? tensor_float(t, 0) : 0;
     if (op_quant(n->in[X]))
-        return t ? bind_table(b, n, n->in[X], n->out[0], power, &e) : bind_in_double(b, n);
+        return t ? bind_table(b, n, power, &e) : bind_in_double(b, n);
     if (op_quant(n->out[0]) || n->in[X]->type.elem != bind_real(b) ||
         (n->in[EXPONENT]->type.elem != bind_real(b) && !op_const(c, EXPONENT)))
         return bind_unsupported(b, n, "%s to the power of %s; only float has a kernel",

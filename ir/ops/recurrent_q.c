@@ -235,9 +235,8 @@ static bool state_to(Binder *b, const Node *n, int from, int bits, size_t count,
         return true;
     ElemType e = bind_elem(y);
     const Quant *q = op_quant(y);
-    qk_from_fixed_params p = {.n = (int64_t)count, .yz = quant_zero(q)};
+    qk_from_fixed_params p = {.n = (int64_t)count, RESULT_PARAMS(q)};
     p.m = fixed(ldexp(1 / (double)quant_scale(q, 0), -bits), 31, &p.shift);
-    quant_range(q, &p.lo, &p.hi);
     return bind_call(b, n, bind_kernel(b, "from_fixed", 1, &e), &p, sizeof p, 2,
                      (int[]){from, bind_value(b, y)});
 }

@@ -131,18 +131,13 @@ static bool reduction(Binder *b, const Node *n, const OpCtx *c, Reduction *r) {
     return true;
 }
 
-#define REDUCTION(r) .kept = (r).kept, .reduced = (r).reduced
-#define COPY_REDUCTION(p, r)                                                                       \
-    (memcpy((p).kdim, (r).kdim, sizeof(p).kdim),                                                   \
-     memcpy((p).kstride, (r).kstride, sizeof(p).kstride),                                          \
-     memcpy((p).rdim, (r).rdim, sizeof(p).rdim),                                                   \
-     memcpy((p).rstride, (r).rstride, sizeof(p).rstride))
+/* All params begin with one, but for `count`. */
+#define COPY_REDUCTION(p, r) memcpy(&(p), &(r), offsetof(Reduction, count))
 
 enum { PLAIN, ABSOLUTE, SQUARE, ROOT }; /* `what` of reducesum_f32 and reducenorm_q */
 
 static bool sum_floats(Binder *b, const Node *n, const Reduction *r, int what, bool mean, int y) {
-    qk_reducesum_f32_params p = {REDUCTION(*r), .what = what,
-                                 .divisor = mean ? (float)r->count : 1.0f};
+    qk_reducesum_f32_params p = {.what = what, .divisor = mean ? (float)r->count : 1.0f};
     COPY_REDUCTION(p, *r);
     return bind_call(b, n, "qk_reducesum_f32", &p, sizeof p, 2,
                      (int[]){bind_value(b, n->in[DATA]), y});
@@ -155,9 +150,8 @@ static bool sum_integers(Binder *b, const Node *n, const Reduction *r, bool mean
     if (!quant_plain(x) || !quant_plain(y) || bind_elem(n->out[0]) != e || elem_bits(e) > 16 ||
         r->count == 0)
         return bind_in_double(b, n);
-    qk_reducesum_q_params p = {REDUCTION(*r), .xz = quant_zero(x), .yz = quant_zero(y)};
+    qk_reducesum_q_params p = {.xz = quant_zero(x), RESULT_PARAMS(y)};
     COPY_REDUCTION(p, *r);
-    quant_range(y, &p.lo, &p.hi);
     float sx = quant_scale(x, 0), sy = quant_scale(y, 0), count = mean ? (float)r->count : 1.0f;
     Multiplier m = {sx / (sy * count), (double)sx / ((double)sy * (mean ? (double)r->count : 1.0))};
     SumRounding rounding = bind_average_rounding(b);
@@ -172,10 +166,8 @@ static bool norm_integers(Binder *b, const Node *n, const Reduction *r, int what
     ElemType e = bind_elem(n->in[DATA]);
     if (!quant_plain(x) || !quant_plain(y) || bind_elem(n->out[0]) != e || elem_bits(e) > 16)
         return bind_in_double(b, n);
-    qk_reducenorm_q_params p = {REDUCTION(*r), .what = what, .xz = quant_zero(x),
-                                .yz = quant_zero(y)};
+    qk_reducenorm_q_params p = {.what = what, .xz = quant_zero(x), RESULT_PARAMS(y)};
     COPY_REDUCTION(p, *r);
-    quant_range(y, &p.lo, &p.hi);
     double sx = (double)quant_scale(x, 0), sy = (double)quant_scale(y, 0), ratio = sx / sy;
     requant_real(what == ABSOLUTE ? ratio
                  : what == SQUARE ? sx * ratio
@@ -188,7 +180,7 @@ static bool norm_integers(Binder *b, const Node *n, const Reduction *r, int what
 /* Plain integers, as models compute with shapes. */
 static bool reduce_plain(Binder *b, const Node *n, const Reduction *r, bool product) {
     ElemType e = n->in[DATA]->type.elem;
-    qk_reduce_i_params p = {REDUCTION(*r), .product = product};
+    qk_reduce_i_params p = {.product = product};
     COPY_REDUCTION(p, *r);
     return bind_call(b, n, bind_kernel(b, "reduce_i", 1, &e), &p, sizeof p, 2,
                      (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
@@ -266,7 +258,7 @@ static bool bind_folded(Binder *b, const Node *n, const OpCtx *c, bool product) 
     Reduction r;
     if (!of_floats(b, n, c, &r))
         return false;
-    qk_reduceprod_f32_params p = {REDUCTION(r)}; /* reducelogsumexp takes the same */
+    qk_reduceprod_f32_params p = {0}; /* reducelogsumexp takes the same */
     COPY_REDUCTION(p, r);
     return bind_call(b, n, product ? "qk_reduceprod_f32" : "qk_reducelogsumexp_f32", &p, sizeof p,
                      2, (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
@@ -290,7 +282,7 @@ static bool bind_extreme(Binder *b, const Node *n, const OpCtx *c, const char *k
     if (!bind_equal_quant(n->in[DATA], n->out[0]) && !op_quant(n->in[DATA]) != !op_quant(n->out[0]))
         return bind_unsupported(b, n, "operand and result are quantized differently");
     ElemType e = bind_elem(n->in[DATA]);
-    qk_reducemax_params p = {REDUCTION(r)}; /* reducemin takes the same */
+    qk_reducemax_params p = {0}; /* reducemin takes the same */
     COPY_REDUCTION(p, r);
     return bind_call(b, n, bind_kernel(b, kernel, 1, &e), &p, sizeof p, 2,
                      (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});

@@ -214,8 +214,7 @@ static bool bind_quant(Binder *b, const Node *n, int32_t outer, int32_t size, in
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
     if (!quant_plain(x) || !quant_plain(y))
         return bind_in_double(b, n);
-    qk_softmax_q_params p = {.outer = outer, .n = size, .inner = inner, .yz = quant_zero(y)};
-    quant_range(y, &p.lo, &p.hi);
+    qk_softmax_q_params p = {.outer = outer, .n = size, .inner = inner, RESULT_PARAMS(y)};
     softmax_inverse(quant_scale(y, 0), size, &p.inv, &p.shift);
     return bind_rows(b, n, "softmax_q", &p, sizeof p);
 }
@@ -226,8 +225,7 @@ static bool bind_log_quant(Binder *b, const Node *n, const qk_softmax_f32_params
     if (!quant_plain(x) || !quant_plain(y))
         return bind_in_double(b, n);
     qk_logsoftmax_q_params p = {
-        .outer = rows->outer, .n = rows->n, .inner = rows->inner, .yz = quant_zero(y)};
-    quant_range(y, &p.lo, &p.hi);
+        .outer = rows->outer, .n = rows->n, .inner = rows->inner, RESULT_PARAMS(y)};
     double sy = (double)quant_scale(y, 0), step = (double)quant_scale(x, 0) / sy, log2 = M_LN2 / sy;
     int step_bits, log_bits;
     frexp(step, &step_bits);

@@ -5,6 +5,7 @@
 #include "ir/ops/bind.h"
 #include "ir/ops/overlay.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* ---- 8 bits ---- */
@@ -26,7 +27,7 @@ static bool bind_table8(Binder *b, const Node *n, const Value *x, const Value *y
     int32_t first = (int32_t)elem_min(types[0]);
     for (int32_t i = 0; i < 256; i++) {
         float v = (float)(first + i - quant_zero(in)) * quant_scale(in, 0);
-        v = f ? f(v, ctx) : v;
+        v = f(v, ctx);
         if (out)
             elem_store_int(types[1], table, (size_t)i, quant_of_real(out, 0, v));
         else
@@ -168,11 +169,10 @@ static bool bind_table16(Binder *b, const Node *n, const Value *x, const Value *
     ElemType types[] = {bind_elem(x), bind_elem(y)};
     Curve c = curve_of(scratch, op_quant(x), op_quant(y), (int32_t)elem_min(types[0]), f, ctx);
     qk_curve16_params p = {
-        .n = bind_count(x), .first = c.first, .bits = FRACTION_BITS, .yz = quant_zero(c.out)};
+        .n = bind_count(x), .first = c.first, .bits = FRACTION_BITS, RESULT_PARAMS(c.out)};
     qk_lut16_params all = {.n = bind_count(x)};
     size_t entries;
     int args[3];
-    quant_range(c.out, &p.lo, &p.hi);
     find_lines(scratch, &c);
     p.part = best_part(&c, &entries);
     bool lines = entries * sizeof(int32_t) < elem_bytes(types[1], NUMBERS);
@@ -188,8 +188,8 @@ static bool bind_table16(Binder *b, const Node *n, const Value *x, const Value *
     return true;
 }
 
-bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryFn *f,
-                const void *ctx) {
+bool bind_table(Binder *b, const Node *n, UnaryFn *f, const void *ctx) {
+    const Value *x = n->in[0], *y = n->out[0];
     const Quant *in = op_quant(x), *out = op_quant(y);
     int from = elem_bits(bind_elem(x)), to = elem_bits(bind_elem(y));
     bool plain = quant_plain(in) && (!out || quant_plain(out));
@@ -200,10 +200,32 @@ bool bind_table(Binder *b, const Node *n, const Value *x, const Value *y, UnaryF
     return bind_in_double(b, n);
 }
 
-bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params, size_t size,
-                UnaryFn *f, const void *ctx) {
+/* A kernel on doubles, with params for one number. */
+typedef struct OneNumber {
+    const KernelDef *kernel;
+    const void *params;
+} OneNumber;
+
+static float one_number(float x, const void *ctx) {
+    const OneNumber *f = ctx;
+    double in = (double)x, out;
+    f->kernel->invoke(f->params, (void *[]){&in, &out});
+    return (float)out;
+}
+
+static bool bind_twin_table(Binder *b, const Node *n, const char *kernel, const void *params,
+                            size_t size) {
+    char *one = arena_copy(binder_arena(b), params, size);
+    const int64_t count = 1;
+    OneNumber f = {bind_twin(b, kernel), one};
+    assert(f.kernel && f.kernel->fields[0].kind == KF_I64 && f.kernel->fields[0].offset == 0);
+    memcpy(one, &count, sizeof count);
+    return bind_table(b, n, one_number, &f);
+}
+
+bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params, size_t size) {
     if (op_quant(n->in[0]))
-        return bind_table(b, n, n->in[0], n->out[0], f, ctx);
+        return bind_twin_table(b, n, kernel, params, size);
     int args[2];
     if (!bind_floats_only(b, n))
         return false;

@@ -284,20 +284,6 @@ const Quant *op_moved_quant(const OpCtx *c, const OpDef *op, const Quant *q) {
     return same ? q : moved;
 }
 
-enum { WIDEST_KERNEL = 16 };
-
-const char *quant_storage_refusal(const QuantRule *r, const Quant *operand, const Quant *result) {
-    int bits = elem_bits(operand->storage);
-    if (bits > WIDEST_KERNEL || elem_bits(result->storage) > WIDEST_KERNEL)
-        return NULL; /* computed in double, on any storage */
-    if (r->widest && bits > r->widest)
-        return "its integer form is tables, which serve 8-bit operands";
-    if (r->same_storage && operand->storage != result->storage)
-        return "its operands and result differ in storage type, for which there is no integer "
-               "kernel";
-    return NULL;
-}
-
 const char *quant_axis_refusal(const Node *n, const Quant *w) {
     OpCtx c = op_ctx(n, NULL);
     const QuantRule *r = &n->def->quant;

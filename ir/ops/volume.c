@@ -51,6 +51,8 @@ static bool copy_planes(Binder *b, const Node *n, const Volume *v, int32_t k, in
 }
 
 int volume_images(Binder *b, const Node *n, const Volume *v, int x, ElemType e, int64_t zero) {
+    if (!v)
+        return x;
     int64_t count = dim_mul(dim_mul((int64_t)v->n * v->out, v->c), dim_mul(v->kernel, v->plane));
     if (count > INT32_MAX)
         return bind_unsupported(b, n, "its windows take in more than 2^31 elements") - 1;
@@ -62,11 +64,15 @@ int volume_images(Binder *b, const Node *n, const Volume *v, int x, ElemType e, 
     return ok ? images : -1;
 }
 
-int volume_result(Binder *b, const Volume *v, ElemType e) {
-    return bind_temp(b, e, (size_t)v->n * (size_t)v->out * (size_t)v->oc * (size_t)v->out_plane);
+int volume_result(Binder *b, const Volume *v, int y, ElemType e) {
+    return !v ? y
+              : bind_temp(b, e,
+                          (size_t)v->n * (size_t)v->out * (size_t)v->oc * (size_t)v->out_plane);
 }
 
 bool volume_store(Binder *b, const Node *n, const Volume *v, int images, int y, ElemType e) {
+    if (!v)
+        return true;
     int32_t all = v->oc * v->out * v->out_plane;
     qk_copy_nd_params p = {.rank = 4,
                            .dim = {v->n, v->oc, v->out, v->out_plane},

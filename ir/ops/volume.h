@@ -19,10 +19,11 @@ typedef struct Volume {
 /* Of Conv's window over x, whose last two spatial dimensions `s` describes: it describes the images
  * afterwards. */
 Volume volume_of(const Window *w, Type x, Type y, Spatial *s);
-/* The images of the elements `e` in buffer x; where a window reaches over the edge, `zero`. */
+/* The images of the elements `e` in buffer x; where a window reaches over the edge, `zero`. Without
+ * a volume (NULL), as below, x itself. */
 int volume_images(Binder *b, const Node *n, const Volume *v, int x, ElemType e, int64_t zero);
-/* A buffer for the result as images, and its elements put into y as ONNX has them. */
-int volume_result(Binder *b, const Volume *v, ElemType e);
+/* A buffer for the result y as images, and its elements put into y as ONNX has them. */
+int volume_result(Binder *b, const Volume *v, int y, ElemType e);
 bool volume_store(Binder *b, const Node *n, const Volume *v, int images, int y, ElemType e);
 
 #endif

@@ -1,7 +1,7 @@
 /* Spatial windows of Conv and the pools: kernel, strides, dilations, padding, output size. */
 #include "ir/ops/op.h"
 
-static bool list_fits(const OpCtx *c, const char *name, Ints list, size_t n, int64_t least) {
+bool op_list_fits(const OpCtx *c, const char *name, Ints list, size_t n, int64_t least) {
     if (list.v && list.n != n)
         return op_error_attr(c, name, "%s has %zu numbers, the input's spatial dimensions take %zu",
                              name, list.n, n);
@@ -82,9 +82,10 @@ bool op_window(const OpCtx *c, const WindowAttrs *a, Type x, const int64_t *kern
     *w = (Window){.n = x.rank - 2};
     size_t n = (size_t)w->n;
     int mode = pad_mode(a->auto_pad);
-    if (!list_fits(c, "kernel_shape", a->kernel_shape, n, 1) ||
-        !list_fits(c, "strides", a->strides, n, 1) ||
-        !list_fits(c, "dilations", a->dilations, n, 1) || !list_fits(c, "pads", a->pads, 2 * n, 0))
+    if (!op_list_fits(c, "kernel_shape", a->kernel_shape, n, 1) ||
+        !op_list_fits(c, "strides", a->strides, n, 1) ||
+        !op_list_fits(c, "dilations", a->dilations, n, 1) ||
+        !op_list_fits(c, "pads", a->pads, 2 * n, 0))
         return false;
     if (!kernel_size(c, a, kernel, w))
         return false;

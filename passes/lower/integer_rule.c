@@ -72,9 +72,6 @@ static const char *why_not_compute(const Rule *t, const Node *n) {
             return "an operand is float";
         if (!quant_is_per_tensor(q))
             return "an operand is quantized per axis";
-        const char *why = quant_storage_refusal(&n->def->quant, q, y);
-        if (why)
-            return why;
     }
     if (!quant_is_per_tensor(y))
         return "its result is quantized per axis";

@@ -23,11 +23,10 @@ static const Quant *wider(const Wide *w, const Value *v, const Quant *q) {
 
 static const Quant *instead_of(Wide *w, const Value *v) {
     const Quant *q = w->decided[v->id];
-    Str key = {arena_copy(w->m->arena, &q, sizeof q), sizeof q};
-    const Quant *to = map_get(w->of, key);
+    const Quant *to = map_get_at(w->of, q);
     if (!to) {
         to = wider(w, v, q);
-        map_set(w->of, key, (void *)to);
+        map_set_at(w->of, q, (void *)to);
     }
     return to;
 }
@@ -128,7 +127,7 @@ static bool settle_node(Wide *w, const Node *n) {
         return false;
     if (makes_small_product(w, n) || refuses(w, n))
         return bar(w, n->in[0]);
-    if (r->stores.operands || (r->widest && r->widest < WIDE))
+    if (r->stores.operands)
         return each_data(w, n, bar);
     if (!r->same_storage || !each_data(w, n, set_each))
         return false;

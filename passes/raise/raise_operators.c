@@ -175,15 +175,11 @@ static void raise_mac(Raise *r, Node *n) {
 
 /* ---- operators whose operands and result have parameters of their own ---- */
 
-/* All data operands become the integers behind them, where the node can make those of y; where not,
- * it stays float. */
-static bool reads_integers(Raise *r, Node *n, const Quant *y) {
+/* All data operands become the integers behind them, unless the node stays float. */
+static bool reads_integers(Raise *r, Node *n) {
     OpCtx c = op_ctx(n, NULL);
     const QuantRule *rule = &n->def->quant;
     const char *why = rule->integer_refusal ? rule->integer_refusal(&c, NULL) : NULL;
-    for (size_t i = 0; i < n->n_in && !why; i++)
-        if (n->in[i] && quant_rule_is_data(rule, i))
-            why = quant_storage_refusal(rule, raise_source(n->in[i])->type.quant, y);
     if (why) {
         keep_float(r, n, why);
         return false;
@@ -208,7 +204,7 @@ static void raise_compute(Raise *r, Node *n) {
     Node *q = any ? reached_quantize(r, n) : NULL;
     if (!q || !quant_is_per_tensor(q->out[0]->type.quant))
         return;
-    if (reads_integers(r, n, q->out[0]->type.quant))
+    if (reads_integers(r, n))
         raise_results(r, n, q);
 }
 
@@ -336,7 +332,7 @@ static void raise_kept(Raise *r, Node *n) {
     bool cuts = n->def->quant.kind == QUANT_CLAMP;
     if (!q || (cuts && !n->def->quant.cuts_at_zero && !clamp_is_noop(n, q)))
         return;
-    if (reads_integers(r, n, q))
+    if (reads_integers(r, n))
         move_result(r, n, 0, q);
 }
 

@@ -1,6 +1,6 @@
 /* Products and requantization at their edges against straightforward references. Agreement with
  * onnxruntime is tested elsewhere. */
-#include "exec/program.h"
+#include "program/program.h"
 #include "kernel_tools.h"
 
 #include "kernels/round/cut32.qk" /* a chunk without types is plain C */

@@ -163,6 +163,7 @@ static void mul_and_requantize(void **state) {
         qk_mul_q_params p = {.rank = 1, .dim = {N}, .as = {1}, .bs = {1}};
         p.az = (int32_t)random_zp(t), p.bz = (int32_t)random_zp(t), p.yz = (int32_t)random_zp(t);
         p.lo = (int32_t)t->lo, p.hi = (int32_t)t->hi;
+        p.inside = p.yz;
         requant_from_float(m, &p.c, &p.k);
         char name[32];
         snprintf(name, sizeof name, "qk_mul_q_%s", t->id);

@@ -1,5 +1,5 @@
 /* Operators that cannot run, collected by type, so that one build names them all. */
-#include "exec/binder.h"
+#include "program/binder.h"
 
 static Str op_full_name(Binder *b, const Node *n) {
     if (domain_is_onnx(n->domain))

@@ -1,9 +1,8 @@
 /* Binding nodes, rounding to grids (`float ~ q`), graph inputs and outputs. */
 #include <assert.h>
 
-#include "exec/binder.h"
+#include "ir/ops/bind_node.h"
 #include "ir/ops/mac.h"
-#include "kernels_gen.h"
 
 /* To the grid of its type, as floats: from now on another buffer is v. */
 static bool round_to_grid(Binder *b, const Node *n, const Value *v) {
@@ -109,6 +108,8 @@ static bool bind_definition(Binder *b, const Node *n) {
         if (bits)
             return bind_finer(b, n, bits);
     }
+    if (storage_differs(n))
+        return bind_in_one_storage(b, n);
     const Node *outer = b->in_double;
     b->in_double = all_reals_double(n) ? n : NULL;
     bool ok = n->def->bind(b, n, &c);

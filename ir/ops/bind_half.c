@@ -4,14 +4,8 @@
  * ONNX's form are there at graph inputs and outputs only. */
 #include <math.h>
 
-#include "exec/binder.h"
 #include "ir/minifloat.h"
-#include "ir/ops/op.h"
-#include "kernels_gen.h"
-
-bool elem_is_half(ElemType e) {
-    return elem_is_float(e) && elem_bits(e) < 32;
-}
+#include "ir/ops/bind_node.h"
 
 static bool is_half(const Value *v) {
     return v && v->type.kind == TYPE_TENSOR && !type_is_quantized(v->type) &&

@@ -1,7 +1,7 @@
-/* The binder's calls. See exec/program.h. */
+/* The binder's calls. See program/program.h. */
 #include <assert.h>
 
-#include "exec/binder.h"
+#include "program/binder.h"
 #include "kernels_gen.h"
 
 static Call *add_call(Binder *b, Call c) {
@@ -73,15 +73,21 @@ static bool no_kernel(Binder *b, const Node *n) {
     return binder_reject(b, n, buf_as_str(&text).s);
 }
 
-/* The kernel of this name; while a node is bound in double, NAME_f64 for NAME_f32. */
-static const KernelDef *find(Binder *b, const char *name) {
+static bool has_twin(const char *name) {
     size_t n = strlen(name);
-    if (b->in_double && n > 4 && strcmp(name + n - 4, "_f32") == 0) {
-        char *twin = arena_copy(b->arena, name, n + 1);
-        memcpy(twin + n - 2, "64", 2);
-        return kernel_find(twin);
-    }
-    return kernel_find(name);
+    return n > 4 && strcmp(name + n - 4, "_f32") == 0;
+}
+
+const KernelDef *bind_twin(Binder *b, const char *name) {
+    size_t n = strlen(name);
+    char *twin = arena_copy(b->arena, name, n + 1);
+    memcpy(twin + n - 2, "64", 2);
+    return kernel_find(twin);
+}
+
+/* The kernel of this name; while a node is bound in double, the twin of one on floats. */
+static const KernelDef *find(Binder *b, const char *name) {
+    return b->in_double && has_twin(name) ? bind_twin(b, name) : kernel_find(name);
 }
 
 /* Elements of the width that the kernel reads, and no input or constant where it writes. */

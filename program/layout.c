@@ -1,7 +1,7 @@
 /* Where the elements of a value lie: in the order of ONNX, [N, C, ...], with channels last, or
  * both. Nodes ask for the one they compute with, and conversions come in between where needed. See
- * exec/program.h. */
-#include "exec/binder.h"
+ * program/program.h. */
+#include "program/binder.h"
 #include "kernels_gen.h"
 
 void binder_reset_layout(Binder *b) {

@@ -1,17 +1,11 @@
 /* Nodes that no integer kernel serves, bound in double precision. The operator's own bind function
  * runs on stand-ins for the operands and results, of type double; bind_call takes the f64 form of
- * each kernel. See bind_in_double in exec/program.h. */
+ * each kernel. See bind_in_double in ir/ops/bind.h. */
 #include <assert.h>
 
-#include "exec/binder.h"
-#include "ir/ops/bind.h"
-#include "kernels_gen.h"
+#include "ir/ops/bind_node.h"
 
 enum { WIDEST_KERNEL = 16 }; /* bits of what integer kernels take and give */
-
-ElemType bind_real(const Binder *b) {
-    return b->in_double ? ELEM_DOUBLE : ELEM_FLOAT;
-}
 
 static bool is_wide(const Value *v) {
     const Quant *q = v ? op_quant(v) : NULL;

@@ -4,8 +4,8 @@
  * buffers that are graph inputs, graph outputs, constants, or ranges of one arena. Operators write
  * it through a Binder in their `bind` function; exec/memory.c then lays out the arena.
  * Everything belongs to the module's arena, or to the one of ProgramOptions. */
-#ifndef QXC_EXEC_PROGRAM_H
-#define QXC_EXEC_PROGRAM_H
+#ifndef QXC_PROGRAM_PROGRAM_H
+#define QXC_PROGRAM_PROGRAM_H
 
 #include "ir/ir.h"
 #include "kernels/kernel.h"
@@ -122,9 +122,29 @@ typedef struct Program {
     size_t
         arena_alive; /* what tensors alive at one time take, without scratch or partial overlap */
     const char **why_double; /* by Node.id: why it is computed in double; NULL where it is not */
+    int64_t *converted; /* by Node.id: how many elements change their storage type for its kernel */
     int64_t macs;
     LeftOut *left_out; /* NULL: not a partial program */
 } Program;
+
+/* The buffer that holds the bytes of `buffer`: follows aliases. */
+int program_root(const Program *p, int buffer);
+/* The output argument of a call (index into args), -1 for none: the first that the kernel writes
+ * and that is not scratch. */
+int call_output(const Program *p, const Call *c);
+/* Elements as programs hold them: int4 and narrower are bytes, float16 and the like floats. */
+ElemType elem_unpacked(ElemType e);
+
+typedef struct ProgramOptions {
+    bool ignore_quant; /* values of type `float ~ q` are not rounded to their grid */
+    bool keep_all;     /* every value in memory of its own, readable after a run */
+    bool observed;     /* every value is put into the order of ONNX, for an observer */
+    bool partial; /* what cannot run is left out with all that depends on it (Program.left_out) */
+    bool least_arena; /* an order and places that a search finds: what is written has them for good
+                       */
+    SumRounding rounding; /* of sums: exact unless asked for */
+    Arena *arena;         /* where the program lives; NULL: with the module */
+} ProgramOptions;
 
 /* ---- the binder: what an operator's bind function writes with ---- */
 
@@ -155,13 +175,10 @@ int bind_scratch(Binder *b, ElemType e, size_t count);
  * arena has room for them while the call runs, and `least` where it would be what the size of the
  * arena depends on; the int32_t at `field` of the params says how many. */
 void bind_grow(Binder *b, int scratch, size_t field, size_t least, size_t step, size_t most);
-/* How much scratch `n` may ask for without being what the size of the arena depends on: the bytes
- * by which what is alive while it runs falls short of the busiest time and a 32nd more. */
-size_t bind_room(const Binder *b, const Node *n);
 /* Arena bytes that live from the first call that uses them to the last. */
 int bind_temp(Binder *b, ElemType e, size_t count);
 /* Tensors [N, C, ...] may be kept with channels last, [N, ..., C], between the nodes that prefer it
- * (exec/layout.c). bind_value converts back where a node asks for the ONNX order. */
+ * (program/layout.c). bind_value converts back where a node asks for the ONNX order. */
 /* Whether the value is kept with channels last only, so that following suit is free. */
 bool bind_is_last(const Binder *b, const Value *v);
 /* The buffer of a value with channels last: converted where it is not, made where it is new. */
@@ -190,14 +207,8 @@ void bind_over(Binder *b, int arg, int64_t lead);
 /* The call just made reads integers of `v` (NULL: none), `n` in turn, as Within says. */
 void bind_within(Binder *b, const Value *v, bool from_end, const int32_t *lengths, int n);
 void bind_macs(Binder *b, int64_t macs);
-/* Binds the node as its meaning is defined: operands dequantized exactly, the float operator in
- * double, its result quantized or rounded to float. For what has no integer kernel: more than 16
- * bits, parameters along an axis, storage types that differ. Within 2^-40 of the real result for
- * sums of up to 2^12 terms, before that last rounding. */
-bool bind_in_double(Binder *b, const Node *n);
-/* The same, with words of its own for why (Program.why_double), behind "computed in double: ". */
-bool bind_in_double_as(Binder *b, const Node *n, const char *why);
-/* The element type in which operators compute on real numbers: double while the above runs. */
+/* The element type in which operators compute on real numbers: double while bind_in_double
+ * (ir/ops/bind.h) runs. */
 ElemType bind_real(const Binder *b);
 void bind_control(Binder *b, const Node *n, CallKind kind, int condition);
 /* The calls from here to CALL_NEXT are repeated; CALL_END follows. Buffers as in CallKind. */
@@ -206,13 +217,11 @@ void bind_loop(Binder *b, const Node *n, int condition, int done, int most);
 void bind_copy(Binder *b, const Node *n, int from, int to);
 /* Whether both buffers are the same memory. */
 bool bind_same_bytes(const Binder *b, int x, int y);
-/* The input of a body has its elements now; they are rounded where its type says so. */
-void bind_body_input(Binder *b, const Node *n, const Value *v);
-/* Binds all nodes of a subgraph in place. */
-bool bind_graph(Binder *b, const Graph *g);
 /* "qk_NAME_s8_u8": the instance of a kernel for these element types; "qk_NAME_x8_s64" where the
  * kernel only moves data of that width; "qk_NAME_p8_s8" where it reads packed elements. */
 const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *types);
+/* Of NAME_f32 its twin on doubles, NAME_f64; NULL where there is none. */
+const KernelDef *bind_twin(Binder *b, const char *name);
 /* How sums are rounded where their kernels have a choice. */
 SumRounding bind_rounding(const Binder *b);
 /* Says what is wrong with one node, at its place; binding goes on, and fails in the end. */

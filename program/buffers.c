@@ -1,8 +1,6 @@
-/* The binder's buffers: of values, constants and scratch, and how busy their memory is. See
- * exec/program.h. */
-#include "exec/binder.h"
+/* The binder's buffers: of values, constants and scratch. See program/program.h. */
+#include "program/binder.h"
 #include "ir/minifloat.h"
-#include "ir/ops/op.h"
 
 Arena *binder_arena(Binder *b) {
     return b->arena;
@@ -13,55 +11,6 @@ Diags *binder_diags(Binder *b) {
 
 SumRounding bind_rounding(const Binder *b) {
     return b->options.rounding;
-}
-
-/* ---- how busy the arena is ---- */
-
-static size_t value_bytes(const Value *v) {
-    size_t count;
-    return !v->data && type_count(v->type, &count) ? elem_bytes(elem_unpacked(v->type.elem), count)
-                                                   : 0;
-}
-
-/* What is alive from its first to its last use within a graph; what others than its nodes read
- * lives on. Values that share memory count each, so only nodes that multiply and accumulate tell
- * how busy the arena is: around them few do. */
-static void find_busiest(Graph *g, void *ctx) {
-    Binder *b = ctx;
-    size_t alive = 0, place = 0, *last = NEW_ARRAY(b->arena, size_t, b->n_slots);
-    FOR_NODES(n, g) {
-        place++;
-        for (size_t i = 0; i < n->n_in; i++)
-            if (n->in[i])
-                last[n->in[i]->id] = place;
-    }
-    for (size_t i = 0; i < g->n_out; i++)
-        last[g->out[i]->id] = 0;
-    for (size_t i = 0; i < g->n_in; i++)
-        alive += value_bytes(g->in[i]);
-    place = 0;
-    FOR_NODES(n, g) {
-        place++;
-        for (size_t i = 0; i < n->n_out; i++)
-            alive += n->out[i] ? value_bytes(n->out[i]) : 0;
-        if (n->n_out && n->out[0])
-            b->alive[n->out[0]->id] = alive;
-        if (n->def && n->def->quant.kind == QUANT_MAC && alive > b->busiest)
-            b->busiest = alive;
-        for (size_t i = 0; i < n->n_in; i++)
-            if (n->in[i] && last[n->in[i]->id] == place) {
-                alive -= value_bytes(n->in[i]);
-                last[n->in[i]->id] = 0; /* once */
-            }
-    }
-}
-
-size_t bind_room(const Binder *b, const Node *n) {
-    /* One of a node made while binding is not among them, nor one that is left out. */
-    uint32_t id = n->out[0] ? n->out[0]->id : UINT32_MAX;
-    size_t own = id < b->program->module->n_values ? b->alive[id] : b->busiest;
-    size_t most = b->busiest + b->busiest / 32;
-    return own < most ? most - own : 0;
 }
 
 Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
@@ -77,10 +26,9 @@ Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
         b->options = *o;
     b->program->module = m;
     b->n_slots = b->cap_slots = m->n_values;
-    b->alive = NEW_ARRAY(a, size_t, m->n_values);
-    module_each_graph(m, find_busiest, b);
     b->program->value_buffer = NEW_ARRAY(a, int, m->n_values);
     b->program->why_double = NEW_ARRAY(a, const char *, m->n_nodes);
+    b->program->converted = NEW_ARRAY(a, int64_t, m->n_nodes);
     for (uint32_t i = 0; i < m->n_values; i++)
         b->program->value_buffer[i] = -1;
     b->last = NEW_ARRAY(a, int, m->n_values);
@@ -109,6 +57,14 @@ ElemType elem_unpacked(ElemType e) {
     if (bits == 0 || bits >= 8 || !elem_is_int(e))
         return e;
     return elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
+}
+
+bool elem_is_half(ElemType e) {
+    return elem_is_float(e) && elem_bits(e) < 32;
+}
+
+ElemType bind_real(const Binder *b) {
+    return b->in_double ? ELEM_DOUBLE : ELEM_FLOAT;
 }
 
 int binder_add_buffer(Binder *b, Buffer buffer) {
