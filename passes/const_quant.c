@@ -1,4 +1,7 @@
 #include "passes/const_quant.h"
+
+#include <math.h>
+
 #include "passes/params.h"
 #include "support/parallel.h"
 
@@ -90,6 +93,13 @@ Quant *const_bias_quant(Arena *a, const Quant *x, const Quant *w) {
     return q;
 }
 
+Quant *const_sums_quant(Arena *a, const Quant *x, const Quant *w, int rank) {
+    Quant *q = const_bias_quant(a, x, w);
+    if (q->n_axes)
+        q->axis[0] = rank > 0 ? rank - 1 : 0;
+    return q;
+}
+
 Tensor *const_bias(Arena *a, const Tensor *t, const Quant *q, size_t channels) {
     uint8_t *bytes;
     int64_t dims[] = {(int64_t)channels};
@@ -99,4 +109,12 @@ Tensor *const_bias(Arena *a, const Tensor *t, const Quant *q, size_t channels) {
         elem_store_int(ELEM_INT32, bytes, c, params_bias(b, quant_scale(q, c)));
     }
     return r;
+}
+
+float exact_factor(float x, float product) {
+    float w = product / x, near[] = {w, nextafterf(w, 0), nextafterf(w, INFINITY)};
+    for (int i = 0; i < 3; i++)
+        if (isnormal(near[i]) && near[i] > 0 && x * near[i] == product)
+            return near[i];
+    return 0;
 }

@@ -13,8 +13,13 @@ Tensor *const_dequantize(Arena *a, const Tensor *t, const Quant *q);
 /* The quantization of an int32 bias: scale = float32 product of x's and each of w's, zp 0. x must
  * be per tensor. Per axis 0 when w is. */
 Quant *const_bias_quant(Arena *a, const Quant *x, const Quant *w);
+/* The same where channels are the last axis of a value of this rank. */
+Quant *const_sums_quant(Arena *a, const Quant *x, const Quant *w, int rank);
 
 /* A float bias of 1 or `channels` elements as `channels` int32 on that grid. */
 Tensor *const_bias(Arena *a, const Tensor *t, const Quant *q, size_t channels);
+
+/* The normal float w for which x * w is `product`, or 0. */
+float exact_factor(float x, float product);
 
 #endif

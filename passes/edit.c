@@ -135,6 +135,15 @@ static Value **place_of(const Value *constant) {
     return i < g->n_consts ? &g->consts[i] : NULL;
 }
 
+void edit_take_name(Value *old, Value *now) {
+    Str name = now->name;
+    now->name = old->name;
+    old->name = name;
+    now->declared = old->declared;
+    now->doc = old->doc;
+    now->meta = old->meta;
+}
+
 void edit_take_over(const Uses *uses, Value *old, Value *now) {
     const Use *use;
     Value **from = place_of(old), **to = place_of(now);

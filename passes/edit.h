@@ -29,6 +29,9 @@ double *edit_bias(const Node *n, size_t channels);
  */
 void edit_set_bias(Node *n, UniqueNames *names, const double *b, size_t channels, const char *pass,
                    const Node *other);
+/* `now` takes the place of `old`, which a graph yields: it goes out under its name, with what was
+ * said of it, and the two change names. */
+void edit_take_name(Value *old, Value *now);
 /* Where nobody but one node read the constant `old`, and now reads `now` in its place: they change
  * names and places, so that the text is the same but for the numbers. */
 void edit_take_over(const Uses *uses, Value *old, Value *now);

@@ -163,9 +163,6 @@ static void splice(Graph *copy, Node *call) {
     FOR_NODES(n, copy) {
         node_remove(n);
         node_insert_before(call, n);
-        for (size_t i = 0; i < n->n_out; i++)
-            if (n->out[i])
-                n->out[i]->graph = g;
     }
     node_remove(call);
 }

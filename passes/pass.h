@@ -21,22 +21,27 @@ typedef struct PassContext {
     Diags *d;
     const char *const *data; /* paths of calibration data, for passes that look at values */
     size_t n_data;
-    SamplePart part;     /* of them */
-    const char *batch;   /* which open dimension counts samples (DataPaths) */
-    bool told_batch;     /* what is told of that was */
-    size_t random;       /* without data: so many random samples; 0: none */
-    Scheme scheme;       /* of command line, module and files, in this order */
-    double smooth_alpha; /* smooth-quant: how much of the difficulty goes to weights, 0 to 1 */
-    bool round_few;      /* adaround: weights of at most 4 bits alone */
-    bool judge_biases;   /* bias-correction: undo what makes the outputs worse */
-    double biases_cost;  /* dB: what that would have made them worse by; 0: it was not undone */
-    const char *explain; /* a value: decide says in `explanation` where its parameters are from */
-    Str explanation;     /* STR_NONE: no such value was decided on; arena of the module */
+    SamplePart part;       /* of them */
+    const char *batch;     /* which open dimension counts samples (DataPaths) */
+    bool told_batch;       /* what is told of that was */
+    size_t random;         /* without data: so many random samples; 0: none */
+    Scheme scheme;         /* of command line, module and files, in this order */
+    struct Openings *open; /* what is left to decide of a model that is decided in part
+                              (passes/quantize/open.h); NULL: all is */
+    Map *choices;          /* by Value*: a Choice taken over (passes/quantize/travel.h); or NULL */
+    double smooth_alpha;   /* smooth-quant: how much of the difficulty goes to weights, 0 to 1 */
+    bool round_few;        /* adaround: weights of at most 4 bits alone */
+    bool judge_biases;     /* bias-correction: undo what makes the outputs worse */
+    double biases_cost;    /* dB: what that would have made them worse by; 0: it was not undone */
+    const char *explain;   /* a value: decide says in `explanation` where its parameters are from */
+    Str explanation;       /* STR_NONE: no such value was decided on; arena of the module */
     const char *input_names, *output_names; /* lists a,b,c (rename-interface), or NULL */
     const char *const *axes;                /* INPUT:AXIS:NAME (dynamic-axis) */
     size_t n_axes;
-    bool misused;        /* an error that was reported is one of usage: the options were wrong */
-    bool no_floats;      /* quantize also operators that are better left float */
+    bool on_grids;  /* what came in types is rounded to them where data run through the model: they
+                       cut where tools leave a Relu out (loosen) */
+    bool misused;   /* an error that was reported is one of usage: the options were wrong */
+    bool no_floats; /* quantize also operators that are better left float */
     bool runtime_alone;  /* decide for `target`, a runtime, alone: what it computes in float is not
                             quantized for the operator's own sake */
     bool float_outputs;  /* graph outputs stay float (without -io=quant) */
@@ -51,7 +56,9 @@ typedef struct PassContext {
     bool newer_refused;   /* a result that is newer than runtimes load will not be written */
     Remark *remarks;      /* arena of the module */
     size_t n_remarks, cap_remarks;
-    Map *remarked;     /* nodes that have a remark: the first reason stands */
+    Map *remarked; /* nodes that have a remark: the first reason stands */
+    Node **spared; /* left float as 8 bits would lose too much there; arena of the module */
+    size_t n_spared, cap_spared;
     size_t n_inexact;  /* nodes that types round otherwise than the model said */
     Str first_inexact; /* what the first is called; arena of the module */
 } PassContext;

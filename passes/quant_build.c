@@ -420,7 +420,6 @@ void drop_params(Node *n, Diags *d) {
 void place_before_user(Graph *g, Node *n, Node *user) {
     while (user && user->graph != g)
         user = user->graph->owner;
-    n->graph = g;
     if (user)
         node_insert_before(user, n);
     else
@@ -428,7 +427,6 @@ void place_before_user(Graph *g, Node *n, Node *user) {
 }
 
 void place_behind(Value *v, Node *n, Node *user) {
-    n->graph = v->graph;
     if (v->def)
         node_insert_after(v->def, n);
     else
@@ -450,9 +448,17 @@ static void mark_value(Value *v, void *used) {
     mark_quant(used, v->type.quant);
 }
 
+/* value "logits" !logits: the text of the scheme stays, so its line does. */
+static void mark_rules(Map *used, const Scheme *s) {
+    for (size_t i = 0; i < s->n; i++)
+        for (int k = 0; k < SCHEME_ROLES; k++)
+            mark_quant(used, s->rules[i].set[k].fixed);
+}
+
 void drop_unused_quants(Module *m) {
     Map *used = map_new(m->arena);
     module_each_value(m, mark_value, used);
+    mark_rules(used, &m->rules);
     size_t kept = 0;
     for (size_t i = 0; i < m->n_quants; i++)
         if (map_get(used, m->quants[i]->alias))

@@ -13,11 +13,22 @@
 
 /* ---- QOperators ---- */
 
+/* onnxruntime's own operators want scalars; ONNX's take [1] as well, as other tools write it. */
+static QuantParams as_file_has(Lower *l, const Value *v, const Node *to, QuantParams p) {
+    QuantParams own = spelled_params(l, v, to, p);
+    bool scalars = str_is(to->domain, "com.microsoft");
+    if (scalars && value_rank(p.scale) == 0 && value_rank(own.scale) != 0)
+        own.scale = p.scale;
+    if (scalars && value_rank(p.zp) == 0 && value_rank(own.zp) != 0)
+        own.zp = p.zp;
+    return own;
+}
+
 static void put_params(Lower *l, Node *to, int scale, int zp, const Value *v) {
     if (scale < 0)
         return;
     QuantParams p = quant_constants(&l->b, lower_quant(l, v), v->type, base_name(v->name));
-    p = spelled_params(l, v, to, p);
+    p = as_file_has(l, v, to, p);
     to->in[scale] = p.scale;
     to->in[zp] = p.zp;
 }

@@ -19,8 +19,7 @@ static bool is_narrow(const Value *v) {
 }
 
 static const Quant *wide(Widen *w, const Quant *q) {
-    Str key = {(const char *)&q, sizeof q};
-    Quant *known = map_get(w->wide, key);
+    Quant *known = map_get_at(w->wide, q);
     if (known)
         return known;
     Quant *out = quant_copy(w->a, q);
@@ -29,7 +28,7 @@ static const Quant *wide(Widen *w, const Quant *q) {
     out->lo = quant_lo(q);
     out->hi = quant_hi(q);
     out->has_range = true;
-    map_set(w->wide, (Str){arena_copy(w->a, key.s, key.n), key.n}, out);
+    map_set_at(w->wide, q, out);
     return out;
 }
 

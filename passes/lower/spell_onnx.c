@@ -119,6 +119,19 @@ static void look_for_microsoft(Graph *g, void *ctx) {
     *found = *found || str_is(n->domain, "com.microsoft");
 }
 
+/* What an ONNX file would not be read back with. A target's page refuses for itself what it lacks.
+ */
+static void refuse_newer(Graph *g, void *ctx) {
+    Spell *s = ctx;
+    FOR_NODES(n, g)
+    if (is_newer(NULL, n))
+        s->ok = diag_error(s->c->d, n->loc,
+                           "%s does not exist at opset %lld, and no function spells it out as it "
+                           "stands here: -explain-match=%s says what is in the way",
+                           diag_name(s->c->d, n->op), (long long)module_opset(s->m, STR("")),
+                           diag_name(s->c->d, n->op));
+}
+
 bool pass_spell_newer(Module *m, PassContext *c) {
     int64_t opset = module_opset(m, STR(""));
     Spell s = {m, c, {c->library, opset, is_had, &s}, map_new(m->arena), true};
@@ -131,5 +144,6 @@ bool pass_spell_newer(Module *m, PassContext *c) {
     module_each_graph(m, look_for_microsoft, &microsoft);
     if (microsoft)
         module_import_microsoft(m);
-    return true;
+    module_each_graph(m, refuse_newer, &s);
+    return s.ok;
 }

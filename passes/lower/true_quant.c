@@ -279,7 +279,7 @@ static void check_value(Value *v, void *ctx) {
     const Quant *q = v->type.quant;
     if (!q || (q->kind != QUANT_UNKNOWN && q->kind != QUANT_DYNAMIC))
         return;
-    if (!map_set(k->seen, (Str){(const char *)&v->type.quant, sizeof q}, k))
+    if (!map_set_at(k->seen, q, k))
         return;
     k->ok = false;
     if (q->kind == QUANT_DYNAMIC)

@@ -58,8 +58,8 @@ static void copy(Graph *branch, const Node *n, Value *from, Value *to) {
     node_from(id, n, PASS_NAME);
     id->loc = n->loc;
     id->in[0] = from;
-    node_take_result(id, 0, to);
     graph_append(branch, id);
+    node_take_result(id, 0, to);
 }
 
 static void make_results(Inline *in, Graph *branch, const Node *n) {
@@ -83,16 +83,11 @@ static void move_nodes(Inline *in, Graph *branch, Node *n) {
         ARENA_PUSH(in->m->arena, g->consts, g->n_consts, g->cap_consts, v);
     }
     FOR_NODES(moved, branch) {
+        for (size_t i = 0; i < moved->n_out; i++)
+            if (moved->out[i] && moved->out[i]->graph == branch)
+                rename_value(in, moved->out[i]);
         node_remove(moved);
         node_insert_before(n, moved);
-        for (size_t i = 0; i < moved->n_out; i++) {
-            Value *v = moved->out[i];
-            if (!v)
-                continue;
-            if (v->graph == branch)
-                rename_value(in, v);
-            v->graph = g;
-        }
     }
 }
 

@@ -7,30 +7,9 @@
 
 #include "passes/expand.h"
 
-enum { INPUT, WEIGHTS, BIAS, MASK, PAST, SCORES, PAST_LENGTH };
 enum { RESULT, PRESENT };
 
-static bool is_attention(const Node *n) {
-    return node_is_in(n, "com.microsoft", "Attention");
-}
-
-bool holds_products(const Node *n) {
-    return is_attention(n) || node_is_in(n, "com.microsoft", "FusedMatMul");
-}
-
-static Type type_of(const Node *n, size_t i) {
-    const Value *v = node_input(n, i);
-    return v && v->type.kind == TYPE_TENSOR ? v->type : (Type){.rank = -1};
-}
-
 /* ---- FusedMatMul ---- */
-
-static const char *matmul_refusal(const Node *n) {
-    if (node_int(n, "transBatchA", 0) || node_int(n, "transBatchB", 0))
-        return "it transposes batches";
-    return type_of(n, 0).rank < 2 || type_of(n, 1).rank < 2 ? "the rank of an operand is not known"
-                                                            : NULL;
-}
 
 static Value *transposed(Expand *e, Value *x) {
     int64_t perm[MAX_RANK];
@@ -55,42 +34,13 @@ static void split_matmul(Expand *e) {
 
 /* ---- Attention ---- */
 
-typedef enum Mask { MASK_NONE, MASK_ENDS, MASK_SPANS, MASK_STEPS, MASK_PAIRS, MASK_OTHER } Mask;
-
-static Mask mask_of(const Node *n) {
-    Type x = type_of(n, INPUT), mask = type_of(n, MASK);
-    if (!node_input(n, MASK))
-        return MASK_NONE;
-    if (mask.rank == 1 && dim_equal(mask.dims[0], x.dims[0]))
-        return MASK_ENDS;
-    if (mask.rank == 1 && mask.dims[0].value >= 0 && mask.dims[0].value == 2 * x.dims[0].value)
-        return MASK_SPANS;
-    bool steps = (mask.rank == 2 || mask.rank == 3) && dim_equal(mask.dims[0], x.dims[0]) &&
-                 (mask.dims[mask.rank - 1].value != 1 || x.dims[1].value == 1);
-    return !steps ? MASK_OTHER : mask.rank == 2 ? MASK_STEPS : MASK_PAIRS;
-}
-
-static const char *attention_refusal(const Node *n) {
-    if (node_int(n, "do_rotary", 0))
-        return "it has a rotary embedding";
-    if (node_input(n, PAST_LENGTH) || node_int(n, "past_present_share_buffer", 0))
-        return "it keeps past and present keys in one buffer";
-    if (type_of(n, INPUT).rank != 3 || type_of(n, WEIGHTS).rank != 2 ||
-        type_of(n, WEIGHTS).dims[1].value < 0)
-        return "the shapes of its operands are not known";
-    return mask_of(n) == MASK_OTHER
-               ? node_strf(n, "its mask is %s; it can be int32[B], [2*B], [B,S] or [B,S,S]",
-                           type_text(n->graph->module->arena, type_of(n, MASK)))
-               : NULL;
-}
-
 typedef struct Heads {
     int64_t heads, qk, v; /* numbers of all heads: queries or keys, and values */
 } Heads;
 
 static Heads heads_of(const Node *n) {
     const Attr *sizes = node_attr(n, "qkv_hidden_sizes");
-    int64_t third = type_of(n, WEIGHTS).dims[1].value / 3;
+    int64_t third = n->in[ATTENTION_WEIGHTS]->type.dims[1].value / 3;
     Heads h = {node_int(n, "num_heads", 1), third, third};
     if (sizes && sizes->kind == ATTR_INTS && sizes->n == 3) {
         h.qk = sizes->v.i[0];
@@ -122,7 +72,7 @@ static Value *pick(Expand *e, Value *x, int64_t index) {
 
 /* Keys or values of the past [2,B,heads,T,size] before the new ones. */
 static Value *behind_past(Expand *e, int64_t which, Value *now) {
-    Value *past = node_input(e->n, PAST);
+    Value *past = node_input(e->n, ATTENTION_PAST);
     return past ? expand_int(e, "Concat", pick(e, past, which), now, "axis", 2) : now;
 }
 
@@ -161,7 +111,7 @@ static Value *limits(Expand *e, Value *mask, bool of_two, int64_t which) {
 }
 
 static Value *hidden(Expand *e, Mask kind, Value *scores) {
-    Value *mask = node_input(e->n, MASK);
+    Value *mask = node_input(e->n, ATTENTION_MASK);
     if (kind == MASK_STEPS || kind == MASK_PAIRS) {
         Value *none = build_int(&e->b, e->base, "_none", ELEM_INT32, 0);
         Value *hide = expand(e, "LessOrEqual", mask, none);
@@ -179,7 +129,7 @@ static Value *hidden(Expand *e, Mask kind, Value *scores) {
 static Value *behind(Expand *e, Value *scores) {
     int64_t axis[] = {1};
     Value *columns = positions(e, scores, 3), *rows = positions(e, scores, 2);
-    if (node_input(e->n, PAST)) {
+    if (node_input(e->n, ATTENTION_PAST)) {
         Value *shape = expand(e, "Shape", scores);
         Value *past = expand(e, "Sub", pick(e, shape, 3), pick(e, shape, 2));
         past = expand_int(e, "Cast", past, NULL, "to", ELEM_INT32);
@@ -191,11 +141,11 @@ static Value *behind(Expand *e, Value *scores) {
 
 static Value *masked(Expand *e, Value *scores) {
     const Node *n = e->n;
-    Mask kind = mask_of(n);
+    Mask kind = attention_mask(n);
     double filter = (double)node_float(n, "mask_filter_value", -10000.0f);
     double lowest = e->elem == ELEM_FLOAT16 ? -65504 : -(double)FLT_MAX;
-    if (node_input(n, SCORES))
-        scores = expand(e, "Add", scores, node_input(n, SCORES));
+    if (node_input(n, ATTENTION_SCORES))
+        scores = expand(e, "Add", scores, node_input(n, ATTENTION_SCORES));
     Value *plain = scores;
     if (kind != MASK_NONE) {
         Value *add = expand(e, "Where", hidden(e, kind, plain), expand_number(e, "_filter", filter),
@@ -214,9 +164,9 @@ static void split_attention(Expand *e) {
     double scale = (double)node_float(n, "scale", 0);
     if (scale == 0)
         scale = 1 / sqrt((double)(h.qk / h.heads));
-    Value *x = expand(e, "MatMul", n->in[INPUT], n->in[WEIGHTS]);
-    if (node_input(n, BIAS))
-        x = expand(e, "Add", x, n->in[BIAS]);
+    Value *x = expand(e, "MatMul", n->in[ATTENTION_INPUT], n->in[ATTENTION_WEIGHTS]);
+    if (node_input(n, ATTENTION_BIAS))
+        x = expand(e, "Add", x, n->in[ATTENTION_BIAS]);
     Value *q = by_head(e, part(e, x, 0, h.qk), h, h.qk),
           *k = by_head(e, part(e, x, h.qk, 2 * h.qk), h, h.qk),
           *v = by_head(e, part(e, x, 2 * h.qk, 2 * h.qk + h.v), h, h.v);
@@ -235,10 +185,6 @@ static void split_attention(Expand *e) {
 
 /* ---- the pass ---- */
 
-const char *split_refusal(const Node *n) {
-    return is_attention(n) ? attention_refusal(n) : matmul_refusal(n);
-}
-
 typedef struct Split {
     Expand e;
     bool ok;
@@ -255,7 +201,7 @@ static void split_graph(Graph *g, void *ctx) {
             continue;
         }
         expand_at(e, n);
-        (is_attention(n) ? split_attention : split_matmul)(e);
+        (node_is_attention(n) ? split_attention : split_matmul)(e);
         expand_end(e);
     }
 }

@@ -18,6 +18,7 @@
  * enough, and this takes long. */
 #include "passes/quantize/choice.h"
 #include "passes/edit.h"
+#include "passes/quantize/open.h"
 #include "passes/quantize/weight_error.h"
 
 #include <math.h>
@@ -169,7 +170,8 @@ static bool wanted(void *ctx, const Node *n) {
 static void round_node(void *ctx, Node *n, const MacData *data) {
     Rounding *by = ctx;
     WeightMatrix w;
-    if (!weight_matrix(n, data, by->mend.c->d, &w))
+    if (!was_decided(by->mend.c, n->in[n->def->quant.mac.weight]) ||
+        !weight_matrix(n, data, by->mend.c->d, &w))
         return;
     bool can = data->gram;
     double *bias = mend_bias(&by->mend, n, &w);

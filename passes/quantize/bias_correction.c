@@ -12,6 +12,7 @@
  * as corrected, unless somebody asked for it. */
 #include "exec/fixed_shapes.h"
 #include "passes/edit.h"
+#include "passes/quantize/open.h"
 #include "passes/quantize/output_errors.h"
 #include "passes/quantize/weight_error.h"
 
@@ -26,6 +27,8 @@ enum { SAMPLES_FIRST = 4, SAMPLES_MOST = 8 };
 static void correct(void *ctx, Node *n, const MacData *data) {
     Mend *by = ctx;
     WeightMatrix w;
+    if (!was_decided(by->c, n->in[n->def->quant.mac.weight]))
+        return;
     double *bias = weight_matrix(n, data, by->c->d, &w) ? mend_bias(by, n, &w) : NULL;
     if (bias)
         mend_set_bias(by, n, &w, data, mend_rounded(by, &w), bias);

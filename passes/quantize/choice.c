@@ -1,5 +1,7 @@
 #include "passes/quantize/choice.h"
 
+#include "passes/quantize/open.h"
+
 /* ---- matching ---- */
 
 /* "Gemm", "com.microsoft::Gelu" */
@@ -86,6 +88,8 @@ static void apply(Choice *c, const SchemeSetting *s, const SchemeRule *r) {
 
 static Choice default_activations(const PassContext *c) {
     const TargetType *t = &c->target->activations;
+    if (c->open && c->open->storage)
+        return (Choice){.storage = c->open->storage, .sym = c->open->sym};
     return (Choice){.storage = t->storage, .sym = t->sym};
 }
 
@@ -95,6 +99,19 @@ Choice choice_of_activations(const PassContext *c) {
         if (c->scheme.rules[i].of == SCHEME_ALL)
             apply(&x, &c->scheme.rules[i].set[SCHEME_ACTIVATIONS], &c->scheme.rules[i]);
     return x;
+}
+
+/* What is known of the type of a value that is open: what it was, before any rule; what the text
+ * says of it, after all of them. */
+static void apply_opening(Choice *x, const PassContext *c, const Value *v, bool marked) {
+    const OpenValue *o = opening_of(c, v);
+    if (o && o->marked == marked)
+        apply(x, &o->rule.set[SCHEME_ITSELF], &o->rule);
+}
+
+/* Float, and left so. */
+static bool stays_as_written(const PassContext *c, const Value *v) {
+    return !v->type.quant && !is_open(c, v);
 }
 
 /* Whether a product of activations reads it as what else are weights. */
@@ -117,13 +134,27 @@ const char *choice_faulty(const PassContext *c, const Value *v) {
     return f ? fault_words(f, c->target, v->def) : NULL;
 }
 
+void choice_set(PassContext *c, Arena *a, const Value *v, const Choice *o) {
+    if (!c->choices)
+        c->choices = map_new(a);
+    map_set_at(c->choices, v, (Choice *)o);
+}
+
+const Choice *choice_taken(const PassContext *c, const Value *v) {
+    return c->choices ? map_get_at(c->choices, v) : NULL;
+}
+
 Choice choice_of_value(const PassContext *c, const Uses *uses, const Value *v) {
     const TargetPage *t = c->target;
+    const Choice *taken = choice_taken(c, v);
+    if (taken)
+        return *taken;
     Choice x = default_activations(c);
     if (t->has_second && is_second_operand(uses, v)) {
         x.storage = t->second.storage;
         x.sym = t->second.sym;
     }
+    apply_opening(&x, c, v, false);
     for (size_t i = 0; i < c->scheme.n; i++) {
         const SchemeRule *r = &c->scheme.rules[i];
         if (r->of == SCHEME_ALL) {
@@ -140,13 +171,15 @@ Choice choice_of_value(const PassContext *c, const Uses *uses, const Value *v) {
             }
         }
     }
-    x.is_float = x.is_float || (!x.fixed && choice_faulty(c, v));
+    apply_opening(&x, c, v, true);
+    x.is_float = x.is_float || stays_as_written(c, v) || (!x.fixed && choice_faulty(c, v));
     return x;
 }
 
 Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w) {
     const TargetType *t = &c->target->weights;
     Choice x = {.storage = t->storage, .sym = t->sym, .channel = t->channel};
+    apply_opening(&x, c, w, false);
     for (size_t i = 0; i < c->scheme.n; i++) {
         const SchemeRule *r = &c->scheme.rules[i];
         if (rule_matches_value(r, w))
@@ -154,6 +187,8 @@ Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w) {
         else if (r->of == SCHEME_ALL || rule_matches_node(r, n))
             apply(&x, &r->set[SCHEME_WEIGHTS], r);
     }
+    apply_opening(&x, c, w, true);
+    x.is_float = x.is_float || stays_as_written(c, w);
     return x;
 }
 

@@ -30,6 +30,11 @@ typedef struct Choice {
 const char *choice_faulty(const PassContext *c, const Value *v);
 /* Of a value that is no weight: what its producer's rules say, its readers', its own. */
 Choice choice_of_value(const PassContext *c, const Uses *uses, const Value *v);
+/* What `v` takes over from what it is fused with (passes/quantize/travel.h): choice_of_value is
+ * that from then on. `o` and the arena live as long as the module. */
+void choice_set(PassContext *c, Arena *a, const Value *v, const Choice *o);
+/* NULL where it takes over nothing. */
+const Choice *choice_taken(const PassContext *c, const Value *v);
 /* Of values that no rule singles out. */
 Choice choice_of_activations(const PassContext *c);
 /* Of the weight `w` of node `n`. */

@@ -6,11 +6,15 @@
  *   2. which values share parameters (passes/quantize/sharing.h);
  *   3. the parameters; weights per channel, widened where the int32 bias would overflow.
  *
- * Values that have a quantization already (a hand-edited file) keep it. */
+ * Values that have a quantization already (a hand-edited file) keep it; of a model that is decided
+ * in part, those that are open get one (passes/quantize/open.h). */
 #include "passes/quantize/decide.h"
 #include "passes/edit.h"
 #include "passes/quantize/explain.h"
 #include "passes/quantize/masks.h"
+#include "passes/quantize/open.h"
+#include "passes/quantize/spread.h"
+#include "passes/quantize/travel.h"
 #include "passes/quantize/weight_quant.h"
 
 #include <math.h>
@@ -63,7 +67,8 @@ static void mark_anchors(Graph *g, void *ctx) {
             why = "the product it reads stays float, as the scheme has it";
         if (why) {
             d->weights_only[n->id] = only_weights(d, n);
-            if (n->n_out && n->out[0] && elem_is_float(type_real_elem(n->out[0]->type)))
+            bool told = !d->c->open || d->c->open->rest;
+            if (told && n->n_out && n->out[0] && elem_is_float(type_real_elem(n->out[0]->type)))
                 pass_remark_why(d->c, n, why, why_preferred(d, n));
         } else if (!is_follower(n) || d->c->no_floats) {
             d->integer[n->id] = true;
@@ -118,17 +123,48 @@ static void mark_followers(Graph *g, void *ctx) {
     }
 }
 
+/* The line that a quantization is to stand in again: of all values that take it, a named one. */
+static const OpenValue *line_of(const Decide *d, const Value *v) {
+    const OpenValue *o = opening_of(d->c, v);
+    const Openings *all = d->c->open;
+    for (size_t i = 0; o && !(o->line && o->line->alias.s) && i < all->n; i++) {
+        const OpenValue *other = all->values[i];
+        if (other->line && other->line->alias.s && sharing_root(&d->sharing, other->value) == v)
+            return other;
+    }
+    return o;
+}
+
 static const Quant *named(Decide *d, Quant *q, const Value *v) {
+    const OpenValue *o = v->id < d->n_values ? line_of(d, v) : NULL;
+    if (o)
+        return opening_named(d->c, d->m, o, q);
     q->alias = v->name;
     module_add_quant(d->m, q);
     return q;
+}
+
+/* Of all values that had the line of `v`, where that is open. */
+static void range_of(Decide *d, const Value *v, float *min, float *max) {
+    const OpenValue *o = opening_of(d->c, v);
+    bool cut;
+    masked_range(d->uses, v, min, max, &cut); /* finite: why_float looked */
+    for (size_t i = 0; o && o->line && i < d->c->open->n; i++) {
+        const OpenValue *other = d->c->open->values[i];
+        float lo, hi;
+        bool same =
+            other->line == o->line && sharing_root(&d->sharing, other->value) == other->value;
+        if (!same || !masked_range(d->uses, other->value, &lo, &hi, &cut))
+            continue;
+        *min = fminf(*min, lo);
+        *max = fmaxf(*max, hi);
+    }
 }
 
 static const Quant *activation_quant(Decide *d, Value *v) {
     Choice o = choice_of(d, v);
     float scale, min, max;
     int64_t zp;
-    bool cut;
     if (o.fixed)
         return o.fixed->alias.s ? o.fixed : named(d, quant_copy(d->m->arena, o.fixed), v);
     bool stated = o.has_range || o.reduce_range; /* of fewer integers than the storage has */
@@ -138,7 +174,7 @@ static const Quant *activation_quant(Decide *d, Value *v) {
         if (v->def->def->quant.fixed_output(&c, o.storage, &scale, &zp))
             return named(d, quant_per_tensor(d->m->arena, o.storage, scale, zp), v);
     }
-    masked_range(d->uses, v, &min, &max, &cut); /* finite: why_float looked */
+    range_of(d, v, &min, &max);
     IntRange r = choice_range(&o);
     params_from_minmax(min, max, r, o.sym, o.pow2, &scale, &zp);
     Quant *q = quant_per_tensor(d->m->arena, o.storage, scale, zp);
@@ -156,8 +192,9 @@ static void assign(Decide *d, Value *v) {
     if (!v || !d->wanted[v->id] || v->type.quant)
         return;
     Value *root = sharing_root(&d->sharing, v);
+    const Quant *made = opening_made(d->c, opening_of(d->c, root));
     if (!root->type.quant)
-        root->type = type_tilde(root->type, activation_quant(d, root));
+        root->type = type_tilde(root->type, made ? made : activation_quant(d, root));
     if (v != root)
         v->type = type_tilde(v->type, root->type.quant);
 }
@@ -261,6 +298,30 @@ static void explain(Value *v, void *ctx) {
     c->explanation = buf_as_str(&b);
 }
 
+/* Whether a node takes it as its weight, which is then quantized though the node be float. */
+static bool want_as_weight(Decide *d, const Value *v) {
+    const Use *use;
+    size_t n = uses_of(d->uses, v, &use);
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        if (use[i].node && use[i].node->def && is_weight(use[i].node, use[i].index))
+            any = d->weights_only[use[i].node->id] = true;
+    return any;
+}
+
+/* What the text marks gets a quantization whatever computes it, floats too. */
+static void want_marked(Decide *d) {
+    const Openings *o = d->c->open;
+    float min, max;
+    bool cut;
+    for (size_t i = 0; o && i < o->n; i++) {
+        Value *v = o->values[i]->value;
+        if (o->values[i]->marked && !want_as_weight(d, v) &&
+            masked_range(d->uses, v, &min, &max, &cut))
+            d->wanted[v->id] = true;
+    }
+}
+
 bool pass_decide(Module *m, PassContext *c) {
     Decide d = {.c = c,
                 .m = m,
@@ -276,17 +337,23 @@ bool pass_decide(Module *m, PassContext *c) {
                 .shared = NEW_ARRAY(m->arena, bool, m->n_values)};
     if (!choice_check(c, m) || !module_data_required(m, c->d))
         return false;
+    spread_assume(m, c);
+    types_travel(m, c, d.uses);
     d.sharing = sharing_new(m, c, d.uses, d.integer, d.wanted, d.sum);
     module_each_graph(m, mark_recipe, &d);
     module_each_graph(m, mark_anchors, &d);
     module_each_graph(m, mark_followers, &d);
+    want_marked(&d);
     sharing_find(&d.sharing, m);
     module_each_graph(m, assign_graph, &d);
+    types_tell(m, c);
     if (c->explain)
         module_each_value(m, explain, &d);
     d.by_origin = true;
     if (c->explain)
         module_each_value(m, explain, &d);
     edit_sweep(m);
-    return true;
+    bool closed = !c->open || openings_close(m, c);
+    spread_forget(m, c);
+    return closed;
 }

@@ -2,6 +2,7 @@
 
 #include "passes/edit.h"
 #include "passes/quantize/masks.h"
+#include "passes/quantize/spread.h"
 
 /* "my.scheme:4: op Gemm weights int4q", "-weights", "by default" */
 static void put_rule(Buf *b, PassContext *c, const SchemeRule *r) {
@@ -70,8 +71,10 @@ static void put_formula(Buf *b, const Uses *uses, const Value *v, const Choice *
         return;
     IntRange r = choice_range(o);
     double lo = min < 0 ? (double)min : 0, hi = max > 0 ? (double)max : 0;
-    buf_fmt(b, "  %s: %.9g to %.9g\n", v->kind == VALUE_CONST ? "its numbers" : "its statistics",
-            (double)min, (double)max);
+    buf_text(b, v->kind == VALUE_CONST ? "  its numbers" : "  its statistics");
+    if (v->stat && v->stat->assumed)
+        buf_fmt(b, ", avg - %d std to avg + %d std", SPREAD_TIMES, SPREAD_TIMES);
+    buf_fmt(b, ": %.9g to %.9g\n", (double)min, (double)max);
     if (cut)
         buf_text(b, "  what lies below that only masks elements of a Softmax\n");
     if (v->kind == VALUE_CONST) /* least squares, channels, room for the bias: more than a line */

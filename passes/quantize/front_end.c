@@ -145,12 +145,16 @@ static bool spare_front(void *ctx) {
 }
 
 static void tell_float(const Front *f) {
-    FOR_NODES(n, f->m->graph)
-    if (f->spared[n->id] && n->n_out && n->out[0] && f->decided[n->out[0]->id])
-        pass_remark(f->c, n,
+    PassContext *c = f->c;
+    FOR_NODES(n, f->m->graph) {
+        if (!f->spared[n->id] || !n->n_out || !n->out[0] || !f->decided[n->out[0]->id])
+            continue;
+        ARENA_PUSH(f->m->arena, c->spared, c->n_spared, c->cap_spared, n);
+        pass_remark(c, n,
                     "what lies before the first layers would be lost in 8 bits: %.1f dB at the "
                     "output where there are %.1f",
                     f->was, f->is);
+    }
 }
 
 typedef struct Count {

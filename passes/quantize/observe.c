@@ -2,7 +2,7 @@
 #include "passes/quantize/observe.h"
 
 Runner *observe_build(Module *m, PassContext *c) {
-    ProgramOptions options = {.ignore_quant = true, .observed = true, .partial = true};
+    ProgramOptions options = {.ignore_quant = !c->on_grids, .observed = true, .partial = true};
     Program *p = program_build(m, &options, c->d);
     return p ? runner_new(m->arena, p) : NULL;
 }

@@ -12,7 +12,8 @@ double error_level(double error, double energy) {
 }
 
 Program *output_program(Module *m, PassContext *c, Arena *a, bool quantized) {
-    ProgramOptions options = {.ignore_quant = !quantized, .partial = true, .arena = a};
+    ProgramOptions options = {
+        .ignore_quant = !quantized && !c->on_grids, .partial = true, .arena = a};
     return program_build(m, &options, c->d);
 }
 

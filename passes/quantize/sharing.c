@@ -18,11 +18,21 @@ static bool is_integer(const Sharing *s, const Node *n) {
     return n->def && s->integer[n->id];
 }
 
+/* Whether parameters that are given to a neighbour are of the type that is said of this one. */
+static bool fits(const Quant *q, const Choice *c) {
+    const SchemeRule *r = c->by[CHOICE_TYPE];
+    if (!r || r->of == SCHEME_ALL || c->is_float)
+        return true;
+    IntRange of = choice_range(c);
+    return c->fixed ? quant_equal(c->fixed, q)
+                    : c->storage == q->storage && of.lo == quant_lo(q) && of.hi == quant_hi(q);
+}
+
 /* Whether the scheme asks for the same of both. */
 static bool alike(const Sharing *s, Value *x, Value *y) {
     Choice a = choice_of_value(s->c, s->uses, sharing_root(s, x));
     Choice b = choice_of_value(s->c, s->uses, y);
-    return x->type.quant || choice_equal(&a, &b);
+    return x->type.quant ? fits(x->type.quant, &b) : choice_equal(&a, &b);
 }
 
 /* The parameters that the file or a rule gives it, NULL: none. */
@@ -30,15 +40,11 @@ static const Quant *given(const Sharing *s, const Value *v) {
     return v->type.quant ? v->type.quant : choice_of_value(s->c, s->uses, v).fixed;
 }
 
-/* Whether it may take given parameters of a neighbour: no rule singles it out. */
-static bool yields(const Sharing *s, const Value *v) {
-    Choice o = choice_of_value(s->c, s->uses, v);
-    const SchemeRule *r = o.by[CHOICE_TYPE];
-    return !v->type.quant && !o.fixed && !o.is_float && (!r || r->of == SCHEME_ALL);
-}
-
+/* Whether it may take given parameters of a neighbour: no rule says another type of it. */
 static bool can_take(const Sharing *s, const Value *v, const Value *from) {
-    return given(s, from) && yields(s, v);
+    const Quant *q = given(s, from);
+    Choice o = choice_of_value(s->c, s->uses, v);
+    return q && !v->type.quant && !o.fixed && !o.is_float && fits(q, &o);
 }
 
 static bool read_by_one(const Sharing *s, const Value *v) {

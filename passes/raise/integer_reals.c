@@ -26,6 +26,14 @@ Value *before(Reals *r, Node *n, const char *op, Value *x, Value *y) {
                         arena_strf(r->b.a, "_%s", op).s, real_of_type(x->type));
 }
 
+Value *behind(Reals *r, Node *user, Node *n, const char *suffix) {
+    Value *x = n->in[0];
+    Value *y = node_add_output(n, 0, derived_name(&r->b, x->name, suffix), real_of_type(x->type));
+    place_behind(x, n, user);
+    op_resolve(n, r->b.d);
+    return y;
+}
+
 void make_real(Reals *r, Node *n, size_t i) {
     Value *y = n->out[i];
     Node *cast = node_of(r, n, "Cast", y, NULL);
@@ -86,10 +94,6 @@ static const char *shape_of_params(const Node *n, const Tensor *t, int *rank, in
     return NULL;
 }
 
-static double number_at(const Tensor *t, size_t i) {
-    return elem_is_float(t->elem) ? tensor_float(t, i) : (double)tensor_int(t, i);
-}
-
 static const Tensor *param(const Node *n, size_t i) {
     const Tensor *t = n->n_in > i && n->in[i] ? value_data(n->in[i]) : NULL;
     return t && t->data && t->count ? t : NULL;
@@ -111,9 +115,9 @@ const char *real_params(Reals *r, const Node *n, bool reciprocal, RealParams *p)
     float *scales = NEW_ARRAY(r->b.a, float, s->count), *zps = NEW_ARRAY(r->b.a, float, s->count);
     bool shifted = false;
     for (size_t i = 0; i < s->count; i++) {
-        double v = number_at(s, i);
+        double v = tensor_float(s, i);
         scales[i] = (float)(reciprocal ? 1 / v : v);
-        zps[i] = z ? (float)number_at(z, i) : 0;
+        zps[i] = z ? (float)tensor_float(z, i) : 0;
         shifted |= zps[i] != 0;
         if (!isnormal(scales[i]) || scales[i] < 0)
             return reciprocal && isnormal((float)v) && v > 0
@@ -137,7 +141,7 @@ Value *real_const(Reals *r, Value *v) {
     Graph *g = v->kind == VALUE_CONST ? v->graph : r->m->graph;
     Value *real = edit_new_floats(g, r->b.names, v->name, t->rank, t->dims, &data);
     for (size_t i = 0; i < t->count; i++)
-        data[i] = elem_is_float(t->elem) ? (float)tensor_float(t, i) : (float)tensor_int(t, i);
+        data[i] = (float)tensor_float(t, i);
     const Use *uses;
     if (v->kind == VALUE_CONST && uses_of(r->uses, v, &uses) == 1) {
         Str name = v->name;
@@ -157,8 +161,14 @@ static bool fills_within(const Node *n, ElemType e) {
     const Tensor *t = v ? value_data(v) : NULL;
     if (!v || !t || !t->data || t->count != 1)
         return !v;
-    double fill = number_at(t, 0);
+    double fill = tensor_float(t, 0);
     return fill == rint(fill) && fill >= (double)elem_min(e) && fill <= (double)elem_max(e);
+}
+
+float largest_float(ElemType e) {
+    float most = (float)elem_max(e);
+    int bits = elem_bits(e) - elem_is_signed(e);
+    return most == ldexpf(1, bits) ? nextafterf(most, 0) : most;
 }
 
 bool floats_within(const Value *v, ElemType e, bool rounded) {
@@ -169,7 +179,7 @@ bool floats_within(const Value *v, ElemType e, bool rounded) {
         if (clamps && clamp_bounds(n, &lo, &hi)) {
             if (!rounded && (lo != rintf(lo) || hi != rintf(hi)))
                 break;
-            bounded |= lo >= (float)elem_min(e) && hi <= (float)elem_max(e);
+            bounded |= lo >= (float)elem_min(e) && hi <= largest_float(e);
         } else if (node_is(n, "Round") || node_is(n, "Floor"))
             rounded = true;
         else if (!node_moves(n) || !keeps_integers(n) || node_interpolates(n) ||
@@ -211,11 +221,8 @@ Value *real_of(Reals *r, Value *v, Node *user) {
         real = before(r, user, "DequantizeLinear", v, NULL);
     } else {
         Node *cast = node_of(r, user, "Cast", v, NULL);
-        node_add_output(cast, 0, derived_name(&r->b, v->name, "_real"), real_of_type(v->type));
         node_set_int(cast, "to", ELEM_FLOAT);
-        place_behind(v, cast, user);
-        op_resolve(cast, r->b.d);
-        real = cast->out[0];
+        real = behind(r, user, cast, "_real");
     }
     map_set(r->twins, value_key(v), real);
     return real;

@@ -26,6 +26,8 @@ Type real_of_type(Type t);
 Node *node_of(Reals *r, const Node *n, const char *op, Value *x, Value *y);
 /* The float result of op(x, y), right before n. */
 Value *before(Reals *r, Node *n, const char *op, Value *x, Value *y);
+/* The float result of n, right behind its first operand, for `user` and others that read it. */
+Value *behind(Reals *r, Node *user, Node *n, const char *suffix);
 /* Result i of n becomes float; those who read the integers get them from a Cast. */
 void make_real(Reals *r, Node *n, size_t i);
 /* n becomes op(x, y), with no attributes; y may be NULL. */
@@ -42,6 +44,8 @@ const char *real_params(Reals *r, const Node *n, bool reciprocal, RealParams *p)
 
 /* The integers or floats of a constant as a constant of floats. */
 Value *real_const(Reals *r, Value *v);
+/* The largest integer of e that is a float, too. */
+float largest_float(ElemType e);
 /* Whether these floats are integers of e already, through nodes that move them or cut them off;
  * `rounded` where they are known to be integers. */
 bool floats_within(const Value *v, ElemType e, bool rounded);

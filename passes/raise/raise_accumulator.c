@@ -133,13 +133,6 @@ static const Quant *weight_type(Raise *r, const Found *f, float x) {
     return raise_weights(r, w->elem, 1, n, s, z, x);
 }
 
-static Quant *accumulator(Raise *r, const Quant *x, const Quant *w, int rank) {
-    Quant *q = const_bias_quant(r->b.a, x, w);
-    if (q->n_axes)
-        q->axis[0] = rank - 1;
-    return q;
-}
-
 /* The product's zero point for the data is that of the data. */
 static bool same_zero_point(const Found *f, const Quant *x) {
     const Value *v = node_input(f->product, 2);
@@ -237,7 +230,7 @@ static void raise_graph(Graph *g, void *ctx) {
         if (!x || !quant_is_per_tensor(x) || elem_bits(x->storage) != 8 || !same_zero_point(&f, x))
             continue;
         const Quant *w = weight_type(r, &f, quant_scale(x, 0));
-        const Quant *acc = w ? accumulator(r, x, w, f.type.rank) : NULL;
+        const Quant *acc = w ? const_sums_quant(r->b.a, x, w, f.type.rank) : NULL;
         if (!acc || !bias_fits(&f, acc))
             continue;
         while (next && (next == f.cast || next == f.mul))

@@ -110,10 +110,23 @@ static void absorb(Raise *r, Node *n, Node *last) {
     }
 }
 
+/* Whether integers come in, as they are or through what keeps them (MaxPool, Flatten). */
+static bool reads_integers(const Node *n) {
+    Value *x = n->in[0];
+    while (x && !raise_source(x)) {
+        const Node *by = x->kind == VALUE_NODE ? x->def : NULL;
+        QuantClass kind = by && by->def ? by->def->quant.kind : QUANT_NEVER;
+        if (kind != QUANT_MOVE && kind != QUANT_ORDER && kind != QUANT_CLAMP)
+            return false;
+        x = by->in[0];
+    }
+    return x != NULL;
+}
+
 static void raise_node(Raise *r, Node *n) {
     const QuantRule *rule = n->def ? &n->def->quant : NULL;
     if (!rule || rule->kind != QUANT_MAC || !rule->mac.bias || n->n_out != 1 || !n->out[0] ||
-        n->n_in <= (size_t)rule->mac.weight || !raise_source(n->in[0]))
+        n->n_in <= (size_t)rule->mac.weight || !reads_integers(n))
         return;
     Value *w = raise_source(n->in[rule->mac.weight]);
     const Tensor *t = w ? value_data(w) : NULL;

@@ -7,14 +7,6 @@
 #include "passes/params.h"
 #include "passes/raise/raise.h"
 
-/* Scale of the accumulator, per channel along the last axis of a bias of that rank. */
-static Quant *accumulator(Raise *r, const Quant *x, const Quant *w, int rank) {
-    Quant *q = const_bias_quant(r->b.a, x, w);
-    if (q->n_axes)
-        q->axis[0] = rank > 0 ? rank - 1 : 0;
-    return q;
-}
-
 /* Whatever the storage: the same integers mean the same. */
 static bool on_grid(const Quant *have, const Quant *want) {
     if (!quant_zp_all_zero(have) || have->n_axes > 1 ||
@@ -135,7 +127,7 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
         return NULL;
     }
     int rank = t ? t->rank : ints->type.rank;
-    const Quant *want = accumulator(r, x->type.quant, w->type.quant, rank);
+    const Quant *want = const_sums_quant(r->b.a, x->type.quant, w->type.quant, rank);
     bool same = have && f == 1 && on_grid(have, want);
     if (same && !is_half(have->expressed) && have->storage == ELEM_INT32 &&
         (!t || have->n_axes == want->n_axes))

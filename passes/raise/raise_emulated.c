@@ -130,7 +130,7 @@ bool is_emulated(const Node *n) {
 /* ---- its type ---- */
 
 static bool zero_point(const Tensor *t, size_t i, int64_t *zp) {
-    double x = elem_is_float(t->elem) ? tensor_float(t, i) : (double)tensor_int(t, i);
+    double x = tensor_float(t, i);
     if (!(fabs(x) <= 0x1p32) || x != rint(x))
         return false;
     *zp = (int64_t)x;

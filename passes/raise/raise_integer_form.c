@@ -5,7 +5,7 @@
  *   int32 = Conv(int8, int8, int32)       Conv of floats; exact up to sums of 2^24
  *   int8 = QuantizeLinear(int32, m, 0)    Mul(x, 1 / m), Round, Clip
  *   int8 = QuantizeLinear(int32, 2^k, 0)  Mul(x, 2^-k), Add(0.5), Floor, Clip: Aidge's single shift
- *   int32 = BitShift(int32, k)            Mul(x, 2^-k), Floor
+ *   int32 = BitShift(int32, k)            Mul(x, 2^-k), Floor; to the left it wraps around
  *   DequantizeLinear(int8, s, 0)          Mul(x, s)
  *   zero points other than 0              Add behind Round, Sub before Mul; products read the
  *                                         integers as they are
@@ -82,12 +82,29 @@ static ElemType elements_behind(const Reals *r, const Value *y) {
     return ELEM_INT8;
 }
 
+static Node *clip_of(Reals *r, const Node *n, Value *x, ElemType e) {
+    Value *lo = build_float(&r->b, x->name, "_lo", (float)elem_min(e));
+    Node *to = node_of(r, n, "Clip", x, lo);
+    node_add_input(to, build_float(&r->b, x->name, "_hi", largest_float(e)));
+    return to;
+}
+
 static Value *clip(Reals *r, Node *n, Value *x, ElemType e) {
     if (elem_bits(e) > 32)
         return x;
-    Value *y = before(r, n, "Clip", x, build_float(&r->b, x->name, "_lo", (float)elem_min(e)));
-    node_add_input(y->def, build_float(&r->b, x->name, "_hi", (float)elem_max(e)));
-    return y;
+    return build_before(&r->b, n, clip_of(r, n, x, e), n->out[0]->name, "_Clip",
+                        real_of_type(x->type));
+}
+
+/* The same numbers as float, of what is float16, say. */
+static Node *float_of(Reals *r, const Node *n, Value *x) {
+    Node *cast = node_of(r, n, "Cast", x, NULL);
+    node_set_int(cast, "to", ELEM_FLOAT);
+    return cast;
+}
+
+static bool is_wider_or_narrower(const Value *x) {
+    return x->type.kind == TYPE_TENSOR && elem_is_float(x->type.elem) && x->type.elem != ELEM_FLOAT;
 }
 
 /* Floats that meet integers: Aidge feeds integers there, but has its input stated as float. */
@@ -99,7 +116,9 @@ static Value *integers_of_floats(Reals *r, Node *n, Value *x) {
     diag_note(r->b.d, n->loc,
               "%s multiplies floats by integers: '%s' is taken for integers of %s and rounded",
               node_text(n), diag_name(r->b.d, x->name), elem_name(e));
-    Value *ints = clip(r, n, before(r, n, "Round", x, NULL), e);
+    Value *real = is_wider_or_narrower(x) ? behind(r, n, float_of(r, n, x), "_real") : x;
+    Value *rounded = behind(r, n, node_of(r, n, "Round", real, NULL), "_Round");
+    Value *ints = behind(r, n, clip_of(r, n, rounded, e), "_Clip");
     map_set(r->twins, value_key(x), ints);
     return ints;
 }
@@ -129,6 +148,8 @@ static const char *convert_quantize(Reals *r, Node *n) {
     if (why)
         return why;
     Value *x = sums ? real_of(r, n->in[0], n) : n->in[0], *y = n->out[0];
+    if (is_wider_or_narrower(x))
+        x = build_before(&r->b, n, float_of(r, n, x), x->name, "_real", real_of_type(x->type));
     x = before(r, n, sums ? "Mul" : "Div", x, p.scale);
     if (!is_int(y)) {
         x = p.zp ? before(r, n, "Round", x, NULL) : x;
@@ -153,12 +174,33 @@ static const char *convert_dequantize(Reals *r, Node *n) {
     const char *why = real_params(r, n, false, &p);
     if (why)
         return why;
-    Value *x = is_int(n->in[0]) ? real_of(r, n->in[0], n) : n->in[0];
+    Value *x = is_int(n->in[0]) ? real_of(r, n->in[0], n) : n->in[0], *y = n->out[0];
     if (p.zp)
         x = before(r, n, "Sub", x, p.zp);
+    if (is_wider_or_narrower(y)) {
+        becomes_cast(r, n, before(r, n, "Mul", x, p.scale), y->type.elem);
+        return NULL;
+    }
     becomes(r, n, "Mul", x, p.scale);
     op_resolve(n, r->b.d);
     return NULL;
+}
+
+/* Numbers of up to 2^24, which floats hold, times 2^k: are they beyond e? */
+static bool may_wrap(ElemType e, int64_t k) {
+    return elem_bits(e) - elem_is_signed(e) < 24 + k;
+}
+
+/* n becomes x wrapped around at the ends of e: x - 2^bits * floor((x - least) / 2^bits). */
+static void becomes_wrapped(Reals *r, Node *n, Value *x, ElemType e) {
+    float all = ldexpf(1, elem_bits(e));
+    Value *from = x;
+    if (elem_is_signed(e))
+        from = before(r, n, "Add", x, build_float(&r->b, x->name, "_half", all / 2));
+    Value *turns = before(r, n, "Mul", from, build_float(&r->b, x->name, "_part", 1 / all));
+    turns = before(r, n, "Floor", turns, NULL);
+    Value *over = before(r, n, "Mul", turns, build_float(&r->b, x->name, "_all", all));
+    becomes(r, n, "Sub", x, over);
 }
 
 static const char *convert_shift(Reals *r, Node *n) {
@@ -166,19 +208,24 @@ static const char *convert_shift(Reals *r, Node *n) {
     const Attr *a = node_attr(n, "direction");
     if (!t || !t->data || !t->count || !a)
         return "it does not shift by a constant";
-    bool left = str_is(a->v.s[0], "LEFT");
+    bool left = str_is(a->v.s[0], "LEFT"), wraps = false;
+    ElemType e = n->in[0]->type.elem;
     float *f = NEW_ARRAY(r->b.a, float, t->count);
     for (size_t i = 0; i < t->count; i++) {
         int64_t k = tensor_int(t, i);
         if (k < 0 || k > 31)
             return "it shifts by less than 0 or more than 31 bits";
         f[i] = ldexpf(1, left ? (int)k : -(int)k);
+        wraps |= left && k > 0 && may_wrap(e, k);
     }
     bool one = t->count == 1;
     Value *factor =
         build_floats(&r->b, n->in[1]->name, "_factor", ELEM_FLOAT, one ? 0 : t->rank, t->dims, f);
     Value *x = before(r, n, "Mul", real_of(r, n->in[0], n), factor);
-    becomes(r, n, "Floor", x, NULL);
+    if (wraps)
+        becomes_wrapped(r, n, x, e);
+    else
+        becomes(r, n, "Floor", x, NULL);
     op_resolve(n, r->b.d);
     make_real(r, n, 0);
     return NULL;
@@ -196,11 +243,28 @@ static void convert_average(Reals *r, Node *n) {
     node_insert_before(n, average);
     op_resolve(average, r->b.d);
     Value *x = average->out[0];
-    float more = elem_bits(y->type.elem) <= 8 ? SCALING_MEAN_UP : SCALING_TIES_UP;
-    x = before(r, n, "Mul", x, build_float(&r->b, x->name, "_factor", more));
+    float more = scaling_mean_up(average, largest_float(y->type.elem));
+    if (more != 1)
+        x = before(r, n, "Mul", x, build_float(&r->b, x->name, "_factor", more));
+    else
+        pass_inexact(r->c, n, "its windows are so large that ties go to even, not away from 0");
     x = clip(r, n, before(r, n, "Round", x, NULL), y->type.elem);
     becomes_cast(r, n, x, y->type.elem);
     map_set(r->twins, value_key(y), x);
+}
+
+/* x takes the place of the float that n, a Cast, yields; what the graph yields keeps its name. */
+static void cast_no_more(Reals *r, Node *n, Value *x) {
+    Value *y = n->out[0];
+    if (uses_is_output(r->uses, y) && (!x->def || x->graph != y->graph || value_is_output(x))) {
+        becomes(r, n, "Identity", x, NULL);
+        op_resolve(n, r->b.d);
+        return;
+    }
+    if (uses_is_output(r->uses, y))
+        edit_take_name(y, x);
+    value_replace(r->m, NULL, y, x);
+    ARENA_PUSH(r->b.a, r->casts, r->n_casts, r->cap_casts, n);
 }
 
 /* Integers to integers that hold them, or to float. */
@@ -209,8 +273,7 @@ static const char *convert_cast(Reals *r, Node *n) {
     if (y->type.kind != TYPE_TENSOR || y->type.quant)
         return "its type is not known";
     if (y->type.elem == ELEM_FLOAT) {
-        value_replace(r->m, NULL, y, x);
-        ARENA_PUSH(r->b.a, r->casts, r->n_casts, r->cap_casts, n);
+        cast_no_more(r, n, x);
         return NULL;
     }
     bool wider =
@@ -302,6 +365,7 @@ bool pass_raise_integer_form(Module *m, PassContext *c) {
                .twins = map_new(m->scratch)};
     module_each_graph(m, convert_graph, &r);
     module_each_graph(m, look_at_sums, &r);
+    edit_order(m);
     edit_drop_unread(m, r.casts, r.n_casts);
     edit_sweep(m);
     return true;

@@ -2,6 +2,7 @@
  * data become values of a quantized type. Integers that are linked by movers or by the branches of
  * If form a class; a class is raised when all that makes them agrees and nobody looks at the
  * integers themselves. What reads them with other parameters reads a reinterpretation. */
+#include "passes/edit.h"
 #include "passes/raise/raise.h"
 
 typedef struct Class { /* kept at the root */
@@ -103,16 +104,30 @@ static bool is_const(const Value *v) {
     return value_data(v) != NULL;
 }
 
-static void note_conversion(Classes *c, Node *n, Value *ints) {
+/* What a Q or DQ converts to or from. */
+static Value *converted(const Node *n) {
+    return is_onnx_quantize(n) ? n->out[0] : is_onnx_dequantize(n) ? n->in[0] : NULL;
+}
+
+/* Behind operators of which nothing is known a Q or DQ says what the integers are. */
+static void type_unknown(Graph *g, void *ctx) {
+    Classes *c = ctx;
+    FOR_NODES(n, g) {
+        const char *why;
+        Value *ints = converted(n);
+        const Quant *q = ints && ints->type.kind == TYPE_NONE ? raise_params(c->r, n, &why) : NULL;
+        Type x = n->n_in ? n->in[0]->type : TYPE_UNKNOWN;
+        bool shape = x.kind == TYPE_TENSOR && x.rank >= 0;
+        if (q)
+            ints->type = type_tensor(q->storage, shape ? x.rank : -1, shape ? x.dims : NULL);
+    }
+}
+
+static void note_conversion(Classes *c, const Node *n, const Value *ints) {
     const char *why = NULL;
     const Quant *q = raise_params(c->r, n, &why);
     if (!q)
         diag_note(c->r->b.d, n->loc, "%s stays as it is: %s", node_text(n), why);
-    if (q && ints->type.kind == TYPE_NONE) { /* behind an operator of which we know nothing */
-        Type x = n->in[0]->type;
-        bool shape = x.kind == TYPE_TENSOR && x.rank >= 0;
-        ints->type = type_tensor(q->storage, shape ? x.rank : -1, shape ? x.dims : NULL);
-    }
     c->wide[ints->id] |= is_onnx_quantize(n) && elem_bits(ints->type.elem) == 32;
     if (!may_raise(ints) || (is_const(ints) && is_onnx_dequantize(n)))
         return; /* a constant gets a quantized twin for each use */
@@ -136,12 +151,27 @@ static void put_constants(Class *k, const Node *n) {
     }
 }
 
+/* All data that a mover is given are constants of integers: rows of a table. */
+static bool moves_constants(const Node *n) {
+    bool any = false;
+    for (size_t i = 0; i < n->n_in; i++) {
+        const Value *v = n->in[i];
+        if (!v || !quant_rule_is_data(&n->def->quant, i))
+            continue;
+        if (!is_const(v) || !may_raise(v) || !elem_is_int(v->type.elem) ||
+            elem_bits(v->type.elem) > 16)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 /* A mover on integers: everything of its element type is in one class. */
 static bool note_mover(Classes *c, const Node *n) {
     const Value *y = n->n_out ? n->out[0] : NULL;
     if (!keeps_integers(n) || !n->in[0] || !y)
         return false;
-    const Value *x = NULL;
+    const Value *x = moves_constants(n) && may_raise(y) ? y : NULL;
     for (size_t i = 0; i < n->n_in; i++) {
         const Value *v = n->in[i];
         if (!v || is_const(v))
@@ -226,10 +256,8 @@ static void note_bodies(Classes *c, const Node *n) {
 static void note_graph(Graph *g, void *ctx) {
     Classes *c = ctx;
     FOR_NODES(n, g) {
-        if (is_onnx_quantize(n))
-            note_conversion(c, n, n->out[0]);
-        else if (is_onnx_dequantize(n))
-            note_conversion(c, n, n->in[0]);
+        if (converted(n))
+            note_conversion(c, n, converted(n));
         else if (!note_mover(c, n) && !note_branches(c, n) && !(n->def && n->def->constant))
             refuse_all(c, n);
         note_bodies(c, n);
@@ -308,6 +336,8 @@ static void raise_mover(Classes *c, Node *n) {
     const Quant *q = NULL;
     for (size_t i = 0; i < n->n_in && !q; i++)
         q = n->in[i] ? raised(c, n->in[i]) : NULL;
+    for (size_t i = 0; i < n->n_out && !q; i++) /* of constants alone */
+        q = n->out[i] ? raised(c, n->out[i]) : NULL;
     if (!q || !keeps_integers(n))
         return;
     if (node_interpolates(n))
@@ -356,7 +386,7 @@ static void raise_node(Classes *c, Node *n) {
         raise_mover(c, n);
         return;
     }
-    Value *ints = dequantize ? n->in[0] : n->out[0];
+    Value *ints = converted(n);
     const char *why;
     const Quant *q = NULL;
     if (dequantize && is_const(ints))
@@ -384,8 +414,10 @@ void raise_integers(Raise *r) {
     c.wide = NEW_ARRAY(r->b.a, bool, c.n);
     for (uint32_t i = 0; i < c.n; i++)
         c.parent[i] = i, c.at[i].lo = INT64_MAX, c.at[i].hi = INT64_MIN;
+    raise_each_graph(r->m, type_unknown, &c);
     raise_each_graph(r->m, note_graph, &c);
     raise_each_graph(r->m, decide_graph, &c);
     raise_each_graph(r->m, raise_graph, &c);
     raise_each_graph(r->m, type_graph, &c);
+    edit_order(r->m);
 }

@@ -1,4 +1,5 @@
 /* From scale and zero point operands to a quantization. */
+#include "passes/const_quant.h"
 #include "passes/raise/raise.h"
 
 #include <math.h>
@@ -202,21 +203,12 @@ const Quant *raise_params(Raise *r, const Node *n, const char **why) {
     return q;
 }
 
-/* The float that times `x` is `product`, or 0. */
-static float factor_of(float x, float product) {
-    float w = product / x, near[] = {w, nextafterf(w, 0), nextafterf(w, INFINITY)};
-    for (int i = 0; i < 3; i++)
-        if (isnormal(near[i]) && near[i] > 0 && x * near[i] == product)
-            return near[i];
-    return 0;
-}
-
 const Quant *raise_weights(Raise *r, ElemType e, int axis, size_t count, const Tensor *s,
                            const Tensor *z, float times) {
     float *scale = NEW_ARRAY(r->b.a, float, count);
     int64_t *zp = NEW_ARRAY(r->b.a, int64_t, count);
     for (size_t i = 0; i < count; i++) {
-        scale[i] = factor_of(times, (float)tensor_float(s, s->count > 1 ? i : 0));
+        scale[i] = exact_factor(times, (float)tensor_float(s, s->count > 1 ? i : 0));
         zp[i] = z ? tensor_int(z, z->count > 1 ? i : 0) : 0;
         if (scale[i] == 0)
             return NULL;

@@ -343,12 +343,7 @@ static const Quant *stored_as(Scaling *s, const Quant *q, ElemType e) {
 static void take_place(Scaling *s, Node *cast, Value *ints, ElemType e) {
     Value *y = cast->out[0];
     ints->type = type_quantized(real_type(ints->type), stored_as(s, ints->type.quant, e));
-    Str name = ints->name;
-    ints->name = y->name;
-    y->name = name;
-    ints->declared = y->declared;
-    ints->doc = y->doc;
-    ints->meta = y->meta;
+    edit_take_name(y, ints);
     value_replace(s->m, s->uses, y, ints);
     scaling_leave(s, cast);
 }
@@ -357,6 +352,8 @@ static void take_place(Scaling *s, Node *cast, Value *ints, ElemType e) {
  * than 32 bits. */
 static void type_outputs(Graph *g, void *ctx) {
     Scaling *s = ctx;
+    if (g != s->m->graph)
+        return; /* what a body yields has the type of the node's result */
     FOR_NODES(n, g) {
         const Use *uses;
         Value *x = n->n_in ? n->in[0] : NULL, *y = n->n_out ? n->out[0] : NULL;

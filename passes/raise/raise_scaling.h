@@ -58,8 +58,11 @@ bool scaling_makes_up_for(const Scaling *s, const Node *n, const Node *q);
  * others where they add a half. What they multiply by has this above a power of two then
  * (scaling_floor.c). */
 #define SCALING_TIES_UP (1 + 0x1p-21F)
-/* The same of averages of at most 8 bits: floats that add up a window are off by more. */
+/* The same of averages, at most: floats that add up a window are off by more. */
 #define SCALING_MEAN_UP (1 + 0x1p-19F)
+/* What to multiply `average`, of integers from -most to most, by so that ties go away from 0 and
+ * nothing else does; 1 where its window is too large for that. */
+float scaling_mean_up(const Node *average, double most);
 void scaling_floors(Scaling *s);
 /* Types of scale 1 get the scales that make their numbers real (scaling_steps.c). */
 void scaling_steps(Scaling *s);

@@ -69,14 +69,39 @@ static void round_product(Scaling *s, Node *floor, Node *mul, Node *n, int k, bo
     note_shift(s, floor, k, half);
 }
 
-/* An average of integers: the Add becomes the factor. */
-static bool round_average(Scaling *s, Node *floor, Node *half) {
+/* Elements of the window, as far as is known. */
+static double window_of(const Node *average) {
+    const Attr *kernel = node_attr(average, "kernel_shape");
+    Type x = average->in[0]->type;
+    double n = 1;
+    if (attr_holds(kernel, ATTR_INTS))
+        for (size_t i = 0; i < kernel->n; i++)
+            n *= (double)kernel->v.i[i];
+    else
+        for (int i = 2; x.kind == TYPE_TENSOR && i < x.rank; i++)
+            n *= x.dims[i].value > 0 ? (double)x.dims[i].value : 1;
+    return n;
+}
+
+/* Averages of n integers lie 1/(2n) from a tie or more, those that are none: of the largest the
+ * factor may move no more than that. */
+float scaling_mean_up(const Node *average, double most) {
+    double n = window_of(average);
+    for (float more = SCALING_MEAN_UP - 1; more >= 0x1p-22F; more /= 2)
+        if (2 * n * most * (double)more < 0.8)
+            return 1 + more;
+    return 1;
+}
+
+/* An average of integers, bounded by `most`: the Add becomes the factor. */
+static bool round_average(Scaling *s, Node *floor, Node *half, float most) {
     const Node *n = half->in[0]->def;
-    if (!n || !scaling_is_average(n))
+    float more = n && scaling_is_average(n) ? scaling_mean_up(n, most) : 1;
+    if (more == 1)
         return false;
     half->op = STR("Mul");
     op_resolve(half, s->b.d);
-    round_scaled(s, floor, half, 0, SCALING_TIES_UP);
+    round_scaled(s, floor, half, 0, more);
     pass_inexact(s->c, floor,
                  "an average rounds ties up, a type those below 0 down: they become one less");
     return true;
@@ -98,14 +123,19 @@ static bool is_whole(const Value *v, int depth) {
     return false;
 }
 
-/* Whether a Clip behind the Floor bounds results so that the factor moves ties alone. */
-static bool is_bounded(const Scaling *s, const Node *floor, int k) {
+/* The Clip behind the Floor lets no more through than this, above or below 0. */
+static float bound_behind(const Scaling *s, const Node *floor) {
     const Node *clip = uses_only_node(s->uses, floor->out[0]);
     float lo, hi;
     while (clip && scaling_adds(clip, "Add", 0))
         clip = uses_only_node(s->uses, clip->out[0]);
-    return clip && node_is(clip, "Clip") && clamp_bounds(clip, &lo, &hi) &&
-           fmaxf(-lo, hi) < ldexpf(1, 22 - k);
+    return clip && node_is(clip, "Clip") && clamp_bounds(clip, &lo, &hi) ? fmaxf(-lo, hi)
+                                                                         : INFINITY;
+}
+
+/* Whether it bounds results so that the factor of a shift by k bits moves ties alone. */
+static bool is_bounded(const Scaling *s, const Node *floor, int k) {
+    return bound_behind(s, floor) < ldexpf(1, 22 - k);
 }
 
 static void round_floors(Graph *g, void *ctx) {
@@ -117,7 +147,7 @@ static void round_floors(Graph *g, void *ctx) {
             mul && scaling_adds(mul, "Add", 0.5) && uses_only_node(s->uses, mul->out[0]) == n
                 ? mul
                 : NULL;
-        if (half && is_bounded(s, n, 0) && round_average(s, n, half))
+        if (half && is_bounded(s, n, 0) && round_average(s, n, half, bound_behind(s, n)))
             continue;
         if (half && is_bounded(s, n, 0) && is_whole(half->in[0], MOST_STEPS)) {
             round_floor(s, n, half->in[0]); /* a shift by no bits */

@@ -10,6 +10,7 @@
  * with a positive factor. What does not fit stays float, with a remark. */
 #include <math.h>
 
+#include "passes/const_quant.h"
 #include "passes/edit.h"
 #include "passes/target/legal.h"
 #include "passes/raise/raise_scaling.h"
@@ -101,8 +102,7 @@ static const Node *find_mul(const Scaling *s, Product *p) {
         const Tensor *m = user ? scaling_factor(user, "Mul", &x) : NULL;
         if (m && x == v) {
             Node *q = uses_only_node(s->uses, user->out[0]);
-            bool bias = m->count == 1 || !p->bt || p->bt->count == m->count;
-            if (q && is_own_quantize(q) && bias && fits(p, m, v->type, moves)) {
+            if (q && is_own_quantize(q) && fits(p, m, v->type, moves)) {
                 p->mul = user;
                 p->m = m;
                 p->c = step_of(s, q);
@@ -145,15 +145,6 @@ static Value *typed(Scaling *s, Value *from, const Tensor *t, Quant *q, Node *be
     return build_before(&s->b, before, to, from->name, "_DequantizeLinear_Output", from->type);
 }
 
-/* The float w for which a * w is nearest to `product`, which is exact where there is one. */
-static float factor_of(float a, float product) {
-    float w = product / a, near[] = {w, nextafterf(w, 0), nextafterf(w, INFINITY)};
-    for (int i = 0; i < 3; i++)
-        if (a * near[i] == product)
-            return near[i];
-    return w;
-}
-
 /* Weights, and the biases, whose scale is that of weights and operand together. */
 static Quant *quant_with(Scaling *s, const Product *p, ElemType e, int axis, bool bias) {
     size_t n = p->m ? p->m->count : 1;
@@ -161,7 +152,8 @@ static Quant *quant_with(Scaling *s, const Product *p, ElemType e, int axis, boo
     int64_t *zp = NEW_ARRAY(s->b.a, int64_t, n);
     for (size_t i = 0; i < n; i++) {
         float sum = (float)((p->m ? (float)tensor_float(p->m, i) : 1) * p->c);
-        scale[i] = factor_of((float)p->a, sum);
+        float exact = exact_factor((float)p->a, sum);
+        scale[i] = exact != 0 ? exact : sum / (float)p->a;
         if (bias)
             scale[i] *= (float)p->a;
     }
@@ -187,8 +179,19 @@ static double largest_sum(const Scaling *s, const Product *p) {
     return most;
 }
 
+/* A bias of one number for channels of several scales: one for each. */
+static void spread_bias(Scaling *s, Product *p) {
+    size_t channels = p->m ? p->m->count : 1;
+    if (!p->bt || p->bt->count == channels || p->bt->count > 1)
+        return;
+    edit_set_bias(p->n, s->b.names, edit_bias(p->n, channels), channels, s->b.pass, p->mul);
+    p->b = p->n->in[p->n->def->quant.mac.bias];
+    p->bt = edit_float_const(p->b);
+}
+
 static void raise_product(Scaling *s, Product *p) {
     const QuantRule *r = &p->n->def->quant;
+    spread_bias(s, p);
     if (largest_sum(s, p) > 0x1p24)
         diag_note(s->b.d, p->n->loc,
                   "%s: its sums may exceed 2^24, from where floats round them; integers do not",
@@ -216,12 +219,22 @@ bool scaling_makes_up_for(const Scaling *s, const Node *n, const Node *q) {
     return scaling_takes_steps(s, n) && !read_operands(&p) && find_mul(s, &p) == q;
 }
 
+/* Averages of integers that nothing rounds, as in fake-quantized files. */
+static bool reads_average(const Scaling *s, const Value *v) {
+    while (v && v->def && scaling_commutes(v->def))
+        v = v->def->in[0];
+    const Node *n = v ? v->def : NULL;
+    return n && scaling_is_average(n) && integers_of(s, n->in[0]);
+}
+
 static void raise_products(Graph *g, void *ctx) {
     Scaling *s = ctx;
     FOR_NODES(n, g) {
         if (!n->def || n->def->quant.kind != QUANT_MAC || n->n_out != 1 || !n->out[0])
             continue;
         Product p = {.n = n, .x = integers_of(s, n->in[0])};
+        if (!p.x && reads_average(s, n->in[0]))
+            pass_remark(s->c, n, "it multiplies averages of integers, which nothing rounds");
         if (!p.x)
             continue;
         p.a = quant_scale(p.x, 0);

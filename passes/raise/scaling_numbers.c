@@ -18,17 +18,6 @@ static Value *follow(Scaling *s, const char *op, Value *x, Type type, const char
     return n->out[0];
 }
 
-/* The graph yields y in the place of v, under the name that went out before. */
-static void yield(const Use *use, Value *v, Value *y) {
-    Str name = y->name;
-    y->name = v->name;
-    v->name = name;
-    y->declared = v->declared;
-    y->doc = v->doc;
-    y->meta = v->meta;
-    use->graph->out[use->index] = y;
-}
-
 void scaling_as_numbers(Scaling *s, Map *made, Value *v, const Use *use, const Quant *q) {
     static const float one = 1;
     Value *y = map_get(made, value_key(v));
@@ -42,10 +31,12 @@ void scaling_as_numbers(Scaling *s, Map *made, Value *v, const Use *use, const Q
         y = follow(s, "DequantizeLinear", same, real, "_real", user);
         map_set(made, value_key(v), y);
     }
-    if (use->node)
+    if (use->node) {
         use->node->in[use->index] = y;
-    else
-        yield(use, v, y);
+    } else {
+        edit_take_name(v, y);
+        use->graph->out[use->index] = y;
+    }
 }
 
 static size_t digits(const Scaling *s, float v) {

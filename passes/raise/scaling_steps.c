@@ -314,14 +314,8 @@ static void drop_behind(Steps *t, Node *mul) {
         op_resolve(mul, t->s->b.d);
         return;
     }
-    if (uses_is_output(t->s->uses, mul->out[0])) { /* the interface keeps its names */
-        Str name = x->name;
-        x->name = mul->out[0]->name;
-        mul->out[0]->name = name;
-        x->declared = mul->out[0]->declared;
-        x->doc = mul->out[0]->doc;
-        x->meta = mul->out[0]->meta;
-    }
+    if (uses_is_output(t->s->uses, mul->out[0]))
+        edit_take_name(mul->out[0], x);
     value_replace(t->s->m, t->s->uses, mul->out[0], x);
     scaling_leave(t->s, mul);
 }

@@ -95,15 +95,12 @@ void shrink_bypass(Module *m, Places *places) {
 
 /* ---- flatten: a body in place of If, Loop, Scan ---- */
 
-static void adopt(Graph *outer, Node *at, Node *n, UniqueNames *names) {
+static void adopt(Node *at, Node *n, UniqueNames *names) {
     node_remove(n);
-    n->graph = outer;
     node_insert_before(at, n);
     for (size_t i = 0; i < n->n_out; i++)
-        if (n->out[i]) {
-            n->out[i]->graph = outer;
+        if (n->out[i])
             n->out[i]->name = unique_name(names, n->out[i]->name);
-        }
 }
 
 /* The last outputs of a body are those of its node; a Loop's first is the condition. */
@@ -118,7 +115,7 @@ static void flatten_node(Module *m, Node *at, Graph *body, Value **to, UniqueNam
         ARENA_PUSH(m->arena, outer->consts, outer->n_consts, outer->cap_consts, v);
     }
     FOR_NODES(n, body)
-    adopt(outer, at, n, names);
+    adopt(at, n, names);
     size_t skip = body->n_out > at->n_out ? body->n_out - at->n_out : 0;
     for (size_t i = 0; i < at->n_out && skip + i < body->n_out; i++)
         if (at->out[i])

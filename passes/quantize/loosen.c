@@ -1,0 +1,154 @@
+/* Makes decisions of quantized types, as true-quant's inverse: int8q<...> becomes float ~
+ * int8q<...>, constants the real numbers that their integers stand for, which give the same
+ * integers again. Then what was left float beside them can be decided, too. */
+#include "passes/const_quant.h"
+#include "passes/edit.h"
+#include "passes/quant_build.h"
+#include "passes/quantize/loosen.h"
+
+static const char PASS_NAME[] = "loosen";
+
+/* ---- whether it can be done ---- */
+
+static bool is_typed(const Value *v) {
+    return v && v->type.kind == TYPE_TENSOR && type_is_quantized(v->type);
+}
+
+/* What `~` can say of it, or of a bias, which follows by itself. */
+static bool can_be_real(const Value *v) {
+    const Quant *q = v->type.quant;
+    if (q->kind != QUANT_PARAMS || !quant_is_integers(q) || q->expressed != ELEM_FLOAT ||
+        quant_is_wide(q))
+        return false;
+    return v->kind == VALUE_CONST || (quant_is_per_tensor(q) && elem_bits(q->storage) <= 16);
+}
+
+typedef struct Check {
+    const Graph *main;
+    bool typed, ok;
+} Check;
+
+static void check_value(Value *v, void *ctx) {
+    Check *c = ctx;
+    if (!is_typed(v))
+        return;
+    c->typed = true;
+    c->ok = c->ok && can_be_real(v) && v->graph == c->main && v->kind != VALUE_INPUT;
+}
+
+bool can_loosen(Module *m) {
+    Check c = {.main = m->graph, .ok = true};
+    module_each_value(m, check_value, &c);
+    for (size_t i = 0; i < m->graph->n_out; i++)
+        c.ok = c.ok && !is_typed(m->graph->out[i]);
+    FOR_NODES(n, m->graph)
+    c.ok = c.ok && !is_reinterpret(n);
+    return c.typed && c.ok;
+}
+
+/* ---- conversions ---- */
+
+typedef struct Loosen {
+    Module *m;
+    PassContext *c;
+    const Uses *uses;
+} Loosen;
+
+/* Whether what is converted here is converted to the same wherever it is, and does not go out. */
+static bool has_one_grid(const Loosen *l, const Value *x, const Quant *q) {
+    const Use *use;
+    size_t n = uses_of(l->uses, x, &use);
+    for (size_t i = 0; i < n; i++) {
+        const Node *to = use[i].node;
+        if (!to || (is_typed_quantize(to) && !quant_equal(to->out[0]->type.quant, q)))
+            return false;
+    }
+    return x->type.elem == ELEM_FLOAT && (!x->type.quant || quant_equal(x->type.quant, q));
+}
+
+static void become_identity(Loosen *l, Node *n) {
+    node_becomes(n, PASS_NAME);
+    n->domain = STR_NONE;
+    n->op = STR("Identity");
+    n->n_in = 1;
+    n->n_attrs = 0;
+    op_resolve(n, l->c->d);
+}
+
+static void quantize(Loosen *l, Node *n) {
+    Value *x = n->in[0], *y = n->out[0];
+    const Quant *q = y->type.quant;
+    if (!has_one_grid(l, x, q)) {
+        become_identity(l, n);
+        return;
+    }
+    if (!x->type.quant)
+        x->type = type_tilde(x->type, q);
+    value_replace(l->m, l->uses, y, x);
+    node_remove(n);
+}
+
+static bool goes_out(const Value *v) {
+    for (size_t i = 0; i < v->graph->n_out; i++)
+        if (v->graph->out[i] == v)
+            return true;
+    return false;
+}
+
+static void dequantize(Loosen *l, Node *n) {
+    Value *y = n->in[0], *z = n->out[0];
+    if (goes_out(z) && (goes_out(y) || !y->def)) {
+        become_identity(l, n);
+        return;
+    }
+    if (goes_out(z))
+        edit_take_name(z, y);
+    value_replace(l->m, l->uses, z, y);
+    node_remove(n);
+}
+
+/* Whether readers of values changed. */
+static bool convert(Loosen *l, Node *n) {
+    if (is_typed_quantize(n))
+        quantize(l, n);
+    else if (is_typed_dequantize(n))
+        dequantize(l, n);
+    else if (is_requantize(n))
+        become_identity(l, n);
+    else
+        return false;
+    return true;
+}
+
+static void make_real(Value *v, void *ctx) {
+    Loosen *l = ctx;
+    const Quant *q = v->type.quant;
+    if (!is_typed(v))
+        return;
+    if (v->data)
+        v->data = const_dequantize(l->m->arena, v->data, q);
+    bool bias = v->kind == VALUE_CONST && elem_bits(q->storage) > 16;
+    v->type = bias ? real_type(v->type) : type_tilde(real_type(v->type), q);
+    v->stated = NULL;
+}
+
+bool pass_loosen(Module *m, PassContext *c) {
+    if (!can_loosen(m))
+        return true;
+    c->on_grids = true;
+    Arena *outer = scratch_begin(m); /* what knows the readers is given back when they change */
+    Loosen l = {.m = m, .c = c, .uses = uses_new(m)};
+    for (Node *n = m->graph->first, *next; n; n = next) {
+        next = n->next;
+        if (!convert(&l, n))
+            continue;
+        scratch_end(m, outer);
+        outer = scratch_begin(m);
+        l.uses = uses_new(m);
+    }
+    scratch_end(m, outer);
+    module_each_value(m, make_real, &l);
+    edit_sweep(m);
+    drop_unused_quants(m);
+    return true;
+}

@@ -1,0 +1,291 @@
+#include "passes/quantize/open.h"
+
+#include "passes/edit.h"
+#include "passes/quantize/choice.h"
+
+static bool is_mark(const Quant *q) {
+    return q && q->kind == QUANT_UNKNOWN;
+}
+
+static void look_for_mark(Value *v, void *ctx) {
+    bool *found = ctx;
+    *found = *found || is_mark(edit_tilde(v));
+}
+
+bool openings_are_marked(Module *m) {
+    bool found = false;
+    module_each_value(m, look_for_mark, &found);
+    return found;
+}
+
+/* ---- the type that is known of one ---- */
+
+static void take_type(SchemeSetting *s, const Quant *q) {
+    s->said = true;
+    s->storage = q->storage;
+    s->has_range = s->exact_range = q->has_range;
+    s->lo = q->lo;
+    s->hi = q->hi;
+}
+
+/* What a quantization says beside its parameters: their schema, and how many there are. */
+static void take_schema(SchemeSetting *s, const Quant *q, bool weight) {
+    s->pow2 = quant_is_pow2(q);
+    if (quant_zp_all_zero(q) && (weight || elem_is_signed(q->storage)))
+        s->sym = 1;
+    if (!weight)
+        return;
+    s->has_grain = true;
+    s->per_tensor = !q->n_axes;
+    s->channel = q->n_axes > 0;
+    for (int i = 0; i < q->n_axes; i++)
+        if (q->block[i] > 1)
+            s->block = q->block[i];
+}
+
+static void add(Openings *o, Value *v, bool marked) {
+    if (map_get_at(o->of, v))
+        return;
+    const Quant *q = v->type.quant;
+    OpenValue *x = NEW(o->arena, OpenValue);
+    Loc loc = q && marked ? q->loc : v->loc;
+    *x = (OpenValue){.value = v, .line = q, .marked = marked};
+    x->rule = scheme_rule(SCHEME_VALUE, scheme_glob_of(o->arena, v->name).s, loc);
+    SchemeSetting *s = &x->rule.set[SCHEME_ITSELF];
+    s->loc = loc;
+    if (q && q->storage && quant_is_integers(q))
+        take_type(s, q);
+    if (q && q->kind == QUANT_PARAMS && quant_is_integers(q))
+        take_schema(s, q, v->kind == VALUE_CONST);
+    if (!marked)
+        x->rule.flag = "-redecide";
+    map_set_at(o->of, v, x);
+    ARENA_PUSH(o->arena, o->values, o->n, o->cap, x);
+}
+
+/* ---- what -redecide names ---- */
+
+typedef struct Naming {
+    Openings *o;
+    SchemeRule glob; /* matched as -keep's are, and against names of values and quantizations */
+    Map *names;      /* that there are */
+    Map *lines;      /* quantizations that are decided anew */
+    bool found;
+} Naming;
+
+static void name_value(Naming *n, Value *v) {
+    n->found = true;
+    if (v->type.quant)
+        map_set_at(n->lines, v->type.quant, v);
+    else
+        add(n->o, v, false);
+}
+
+static bool can_have_one(const Value *v) {
+    return type_real_elem(v->type) == ELEM_FLOAT && v->type.kind == TYPE_TENSOR &&
+           !type_is_quantized(v->type);
+}
+
+static void look_at_value(Value *v, void *ctx) {
+    Naming *n = ctx;
+    const Quant *q = edit_tilde(v);
+    if (!can_have_one(v))
+        return;
+    map_set(n->names, v->name, v);
+    if (q && q->alias.s)
+        map_set(n->names, q->alias, v);
+    if (str_glob(n->glob.pattern, v->name) ||
+        (q && q->alias.s && str_glob(n->glob.pattern, q->alias)))
+        name_value(n, v);
+}
+
+/* Of a node its results, and constants that are quantized. */
+static void look_at_nodes(Graph *g, void *ctx) {
+    Naming *n = ctx;
+    FOR_NODES(node, g) {
+        map_set(n->names, node->name.n ? node->name : node->op, node);
+        map_set(n->names, node->op, node);
+        if (!rule_matches_node(&n->glob, node))
+            continue;
+        n->found = true;
+        for (size_t i = 0; i < node->n_out; i++)
+            if (node->out[i] && can_have_one(node->out[i]))
+                name_value(n, node->out[i]);
+        for (size_t i = 0; i < node->n_in; i++)
+            if (node->in[i] && node->in[i]->kind == VALUE_CONST && edit_tilde(node->in[i]))
+                name_value(n, node->in[i]);
+    }
+}
+
+static bool name_one(Naming *n, Module *m, Str glob, PassContext *c) {
+    n->found = false;
+    n->glob = scheme_rule(SCHEME_OP_OR_NODE, glob.s, LOC_NONE);
+    module_each_value(m, look_at_value, n);
+    module_each_graph(m, look_at_nodes, n);
+    if (n->found)
+        return true;
+    c->misused = true;
+    diag_error(c->d, LOC_NONE,
+               "-redecide: the model has no value, quantization, node or operator '%s'",
+               diag_name(c->d, glob));
+    diag_did_you_mean_key(c->d, LOC_NONE, glob, n->names);
+    return false;
+}
+
+static bool name_all(Naming *n, Module *m, const char *const *globs, size_t n_globs,
+                     PassContext *c) {
+    bool ok = true;
+    for (size_t i = 0; i < n_globs; i++)
+        for (const char *at = globs[i], *end; at; at = *end ? end + 1 : NULL) {
+            end = at + strcspn(at, ",");
+            ok = name_one(n, m, arena_strf(m->arena, "%.*s", (int)(end - at), at), c) && ok;
+        }
+    return ok;
+}
+
+/* ---- all that is open ---- */
+
+static void collect(Value *v, void *ctx) {
+    Naming *n = ctx;
+    const Quant *q = edit_tilde(v);
+    if (is_mark(q))
+        add(n->o, v, true);
+    else if (q && map_get_at(n->lines, q))
+        add(n->o, v, false);
+    else if (v->type.quant)
+        n->o->kept++;
+    if (v->type.quant && !map_get_at(n->o->of, v))
+        map_set_at(n->o->before, v, v);
+}
+
+/* What is added to a model gets the type that most values have: few kernels take two. Not fewer
+ * bits than 8, which somebody chose for the values that have them. */
+static const ElemType usual[] = {ELEM_UINT8, ELEM_INT8, ELEM_UINT16, ELEM_INT16};
+enum { N_USUAL = sizeof usual / sizeof *usual };
+
+typedef struct Common {
+    const Openings *o;
+    size_t of[N_USUAL], zero[N_USUAL]; /* how many, and around zero point 0 */
+} Common;
+
+static void count_kept(Value *v, void *ctx) {
+    Common *c = ctx;
+    const Quant *q = edit_tilde(v);
+    if (v->kind == VALUE_CONST || !q || q->kind != QUANT_PARAMS || !map_get_at(c->o->before, v))
+        return;
+    for (size_t i = 0; i < N_USUAL; i++)
+        if (q->storage == usual[i]) {
+            c->of[i]++;
+            c->zero[i] += quant_zp_all_zero(q);
+        }
+}
+
+static void find_common(Openings *o, Module *m) {
+    Common c = {.o = o};
+    module_each_value(m, count_kept, &c);
+    size_t most = 0;
+    for (size_t i = 0; i < N_USUAL; i++)
+        if (c.of[i] > most) {
+            most = c.of[i];
+            o->storage = usual[i];
+            o->sym = elem_is_signed(usual[i]) && c.zero[i] == c.of[i];
+        }
+}
+
+Openings *openings_find(Module *m, const char *const *globs, size_t n, bool rest, PassContext *c) {
+    Openings *o = NEW(m->arena, Openings);
+    *o = (Openings){.arena = m->arena,
+                    .of = map_new(m->arena),
+                    .made = map_new(m->arena),
+                    .rest = rest,
+                    .before = map_new(m->arena)};
+    Naming naming = {.o = o, .names = map_new(m->arena), .lines = map_new(m->arena)};
+    if (!name_all(&naming, m, globs, n, c))
+        return NULL;
+    module_each_value(m, collect, &naming);
+    find_common(o, m);
+    for (size_t i = 0; i < o->n; i++) {
+        Value *v = o->values[i]->value;
+        v->type.quant = NULL;
+        v->type.tilde = false;
+    }
+    return o;
+}
+
+const OpenValue *opening_of(const PassContext *c, const Value *v) {
+    return c->open ? map_get_at(c->open->of, v) : NULL;
+}
+
+bool is_open(const PassContext *c, const Value *v) {
+    return !c->open || c->open->rest || opening_of(c, v);
+}
+
+bool was_decided(const PassContext *c, const Value *v) {
+    return !c->open || (v->type.quant && !map_get_at(c->open->before, v));
+}
+
+/* ---- what was decided ---- */
+
+const Quant *opening_made(const PassContext *c, const OpenValue *o) {
+    return o && o->line ? map_get_at(c->open->made, o->line) : NULL;
+}
+
+const Quant *opening_named(const PassContext *c, Module *m, const OpenValue *o, Quant *q) {
+    q->alias = o->line && o->line->alias.s ? o->line->alias : o->value->name;
+    q->loc = o->line ? o->line->loc : q->loc;
+    if (o->line)
+        map_set_at(c->open->made, o->line, q);
+    for (size_t i = 0; i < m->n_quants; i++)
+        if (m->quants[i] == o->line) {
+            m->quants[i] = q;
+            return q;
+        }
+    module_add_quant(m, q);
+    return q;
+}
+
+static void note_used(Value *v, void *used) {
+    if (v->type.quant)
+        map_set_at(used, v->type.quant, v);
+}
+
+/* A line that was open and that nothing has any more would print as it was. */
+static void drop_lines(Module *m, const Openings *o) {
+    Map *used = map_new(m->arena), *lines = map_new(m->arena);
+    module_each_value(m, note_used, used);
+    for (size_t i = 0; i < o->n; i++)
+        if (o->values[i]->line)
+            map_set_at(lines, o->values[i]->line, o->values[i]);
+    size_t kept = 0;
+    for (size_t i = 0; i < m->n_quants; i++)
+        if (!map_get_at(lines, m->quants[i]) || map_get_at(used, m->quants[i]))
+            m->quants[kept++] = m->quants[i];
+    m->n_quants = kept;
+}
+
+static const char how[] = "give data with -calib=PATH, a line `stat` with its min and max, or its "
+                          "scale and zero point";
+
+bool openings_close(Module *m, PassContext *c) {
+    const Openings *o = c->open;
+    const OpenValue *first = NULL;
+    size_t left = 0;
+    float min, max;
+    for (size_t i = 0; i < o->n; i++) {
+        const OpenValue *x = o->values[i];
+        bool unknown = !edit_range(x->value, &min, &max);
+        if (x->value->type.quant || !(x->marked || (x->line && unknown)))
+            continue;
+        first = first ? first : x;
+        left++;
+    }
+    drop_lines(m, o);
+    if (!first)
+        return true;
+    Str others = left > 1
+                     ? arena_strf(m->arena, " (and %zu other%s)", left - 1, left > 2 ? "s" : "")
+                     : STR("");
+    return diag_error(c->d, first->rule.loc,
+                      "'%s'" STR_FMT " is to be quantized, and nothing is known of it: %s",
+                      diag_name(c->d, first->value->name), STR_ARG(others), how);
+}

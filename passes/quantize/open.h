@@ -1,0 +1,51 @@
+/* What a model leaves to the quantizer where other parts of it are decided: values marked `~ ?` or
+ * `~ int8q<?>`, those that -redecide names, and with data every float value that is not quantized.
+ * All else is kept as it is written. */
+#ifndef QXC_PASSES_QUANTIZE_OPEN_H
+#define QXC_PASSES_QUANTIZE_OPEN_H
+
+#include "passes/pass.h"
+
+/* One value that is open. What is known of its type is a rule of its own: the last word where the
+ * text says `int8q<?>`, the first where another quantization is to be decided anew. */
+typedef struct OpenValue {
+    Value *value;
+    const Quant *line; /* what stood there: all values of it get one quantization again */
+    SchemeRule rule;
+    bool marked; /* the text leaves it open: it has to be decided */
+} OpenValue;
+
+typedef struct Openings {
+    Arena *arena;
+    OpenValue **values;
+    size_t n, cap;
+    Map *of;          /* OpenValue by Value* */
+    Map *made;        /* by the line: the Quant in its place */
+    bool rest;        /* float values that are not quantized are open, too */
+    size_t kept;      /* values whose quantization is written */
+    ElemType storage; /* that most of the activations among them have; or ELEM_UNDEFINED */
+    bool sym;         /* and all of those around zero point 0 */
+    Map *
+        before; /* values that had one: what is decided here is what has one now and is not there */
+} Openings;
+
+/* Whether something is marked. */
+bool openings_are_marked(Module *m);
+/* Takes marks and what `globs` (lists as of -redecide) name off the values. False after an error: a
+ * glob names nothing. */
+Openings *openings_find(Module *m, const char *const *globs, size_t n, bool rest, PassContext *c);
+/* NULL where it is none of these. */
+const OpenValue *opening_of(const PassContext *c, const Value *v);
+/* Whether it may be decided: of a float model, all. */
+bool is_open(const PassContext *c, const Value *v);
+/* The quantization `q` that was decided for a value: takes the name and the place of its line. */
+const Quant *opening_named(const PassContext *c, Module *m, const OpenValue *o, Quant *q);
+/* What stands in the place of the line already, or NULL. */
+const Quant *opening_made(const PassContext *c, const OpenValue *o);
+/* Lines that nothing has any more go. Whether all that is marked is decided, and nothing that was
+ * to be decided anew lost its quantization as nothing is known of it; else after an error. */
+bool openings_close(Module *m, PassContext *c);
+/* Whether the value got its quantization here. */
+bool was_decided(const PassContext *c, const Value *v);
+
+#endif

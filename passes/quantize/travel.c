@@ -1,0 +1,148 @@
+#include "passes/quantize/travel.h"
+
+#include "passes/quantize/open.h"
+#include "passes/quantize/sharing.h"
+
+typedef struct Travel {
+    PassContext *c;
+    Module *m;
+    const Uses *uses;
+    Choice *of; /* by value id */
+    bool any;
+} Travel;
+
+/* Whether a rule states its type, but no parameters. */
+static bool is_source(const Choice *o) {
+    const SchemeRule *r = o->by[CHOICE_TYPE];
+    return r && r->of != SCHEME_ALL && !o->is_float && !o->fixed && o->storage;
+}
+
+static bool takes(const Value *v, const Choice *o) {
+    const SchemeRule *r = o->by[CHOICE_TYPE];
+    return !v->type.quant && v->kind != VALUE_CONST && !o->is_float && !o->fixed &&
+           type_real_elem(v->type) == ELEM_FLOAT && (!r || r->of == SCHEME_ALL);
+}
+
+static bool hand_on(Travel *t, const Value *from, const Value *to) {
+    const Choice *x = &t->of[from->id], *y = &t->of[to->id];
+    if (!is_source(x) || from->type.quant || !takes(to, y))
+        return false;
+    Choice taken = *x;
+    taken.channel = y->channel;
+    taken.block = y->block;
+    t->of[to->id] = taken;
+    Choice *kept = arena_copy(t->m->arena, &taken, sizeof taken);
+    choice_set(t->c, t->m->arena, to, kept);
+    return t->any = true;
+}
+
+static bool read_by(const Travel *t, const Value *v, const Node *alone) {
+    const Use *use;
+    size_t n = uses_of(t->uses, v, &use);
+    for (size_t i = 0; i < n; i++)
+        if (use[i].node != alone)
+            return false;
+    return n > 0;
+}
+
+static bool has_fixed_output(const Value *v) {
+    return v->def && v->def->def && v->def->def->quant.fixed_output;
+}
+
+static bool is_passed_on(const Node *n) {
+    return n->def && n->n_in && n->in[0] && is_follower(n);
+}
+
+static void go_forward(Travel *t, const Node *n) {
+    for (size_t i = 0; is_passed_on(n) && i < n->n_out; i++)
+        if (n->out[i])
+            hand_on(t, n->in[0], n->out[i]);
+}
+
+/* What a Concat or Where joins takes the type of the result, and that one theirs where all agree.
+ */
+static void join(Travel *t, const Node *n) {
+    const Value *first = NULL;
+    bool agree = true;
+    for (size_t i = 0; i < n->n_in; i++) {
+        const Value *x = n->in[i];
+        if (!x || !quant_rule_is_data(&n->def->quant, i))
+            continue;
+        if (read_by(t, x, n) && !has_fixed_output(x))
+            hand_on(t, n->out[0], x);
+        first = first ? first : x;
+        agree = agree && is_source(&t->of[x->id]) && choice_equal(&t->of[x->id], &t->of[first->id]);
+    }
+    if (first && agree)
+        hand_on(t, first, n->out[0]);
+}
+
+static void go_back(Travel *t, const Node *n) {
+    if (!n->def || !n->n_out || !n->out[0])
+        return;
+    if (n->def->quant.kind == QUANT_JOIN)
+        join(t, n);
+    else if (is_passed_on(n) && read_by(t, n->in[0], n) && !has_fixed_output(n->in[0]))
+        hand_on(t, n->out[0], n->in[0]);
+}
+
+static void walk(Graph *g, void *ctx) {
+    Travel *t = ctx;
+    FOR_NODES(n, g)
+    go_forward(t, n);
+    for (const Node *n = g->last; n; n = n->prev)
+        go_back(t, n);
+}
+
+static void choose(Value *v, void *ctx) {
+    Travel *t = ctx;
+    t->of[v->id] = choice_of_value(t->c, t->uses, v);
+}
+
+/* ---- how far ---- */
+
+typedef struct Reach {
+    const PassContext *c;
+    const SchemeRule *rule;
+    Buf names;
+    size_t n;
+} Reach;
+
+static void count_reached(Value *v, void *ctx) {
+    enum { NAMED = 4 };
+    Reach *r = ctx;
+    const Choice *o = choice_taken(r->c, v);
+    if (!o || o->by[CHOICE_TYPE] != r->rule || !v->type.quant)
+        return;
+    if (r->n++ < NAMED)
+        buf_fmt(&r->names, "%s%s", r->n > 1 ? ", " : "", diag_name(r->c->d, v->name));
+}
+
+static void tell_rule(Module *m, const PassContext *c, const SchemeRule *rule) {
+    Reach r = {.c = c, .rule = rule, .names = buf_new(m->arena)};
+    module_each_value(m, count_reached, &r);
+    if (!r.n)
+        return;
+    Str names = buf_as_str(&r.names);
+    diag(c->d, DIAG_REMARK, rule->loc,
+         "%s%sthis type spreads to %zu value%s fused with what it is said of: " STR_FMT "%s",
+         rule->flag ? rule->flag : "", rule->flag ? ": " : "", r.n, r.n > 1 ? "s" : "",
+         STR_ARG(names), r.n > 4 ? ", ..." : "");
+}
+
+void types_travel(Module *m, PassContext *c, const Uses *uses) {
+    Travel t = {.c = c, .m = m, .uses = uses, .of = NEW_ARRAY(m->arena, Choice, m->n_values)};
+    c->choices = NULL; /* of an earlier run */
+    module_each_value(m, choose, &t);
+    do {
+        t.any = false;
+        module_each_graph(m, walk, &t);
+    } while (t.any);
+}
+
+void types_tell(Module *m, const PassContext *c) {
+    for (size_t i = 0; c->choices && i < c->scheme.n; i++)
+        tell_rule(m, c, &c->scheme.rules[i]);
+    for (size_t i = 0; c->choices && c->open && i < c->open->n; i++)
+        tell_rule(m, c, &c->open->values[i]->rule);
+}

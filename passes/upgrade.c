@@ -1,0 +1,82 @@
+/* Rewrites operators in the form of a newer opset of the default domain.
+ *
+ * Most operators only gained types; those whose form changed (Unsqueeze, Softmax, Dropout, ...)
+ * have an `upgrade` function in their own file. An operator without a row here passes when ONNX
+ * says that its definition did not change on the way, and is refused by name otherwise. */
+#include "passes/upgrade.h"
+
+Upgrade upgrade_begin(Module *m, PassContext *c, int64_t to) {
+    return (Upgrade){
+        .c = c, .to = to, .names = unique_names_new(m), .refused = map_new(m->arena), .ok = true};
+}
+
+void upgrade_end(Upgrade *u, Module *m) {
+    module_set_opset(m, STR(""), u->to);
+    if (m->ir_version < onnx_ir_for_opset(u->to))
+        m->ir_version = onnx_ir_for_opset(u->to);
+    m->has_ir_version = true;
+}
+
+static bool unchanged(const Node *n, int64_t from, int64_t to) {
+    const OnnxSchema *a = onnx_schema_find(n->domain, n->op, (int)from);
+    const OnnxSchema *b = onnx_schema_find(n->domain, n->op, (int)to);
+    return a && a == b;
+}
+
+/* In a function's body an attribute may stand for one of the call, of which nothing is known. */
+static const Attr *reference(const Node *n) {
+    for (size_t i = 0; i < n->n_attrs; i++)
+        if (attr_is_ref(&n->attrs[i]))
+            return &n->attrs[i];
+    return NULL;
+}
+
+bool upgrade_refuse(Upgrade *u, const Node *n, int64_t from, const char *why) {
+    if (map_get(u->refused, n->op))
+        return false;
+    map_set(u->refused, n->op, (void *)n);
+    return diag_error(u->c->d, n->loc,
+                      "operator %s cannot be converted from opset %lld to %lld: %s",
+                      diag_name(u->c->d, n->op), (long long)from, (long long)u->to, why);
+}
+
+static bool convert(Upgrade *u, Node *n, int64_t from) {
+    if (from < UPGRADE_OLDEST)
+        return upgrade_refuse(u, n, from, "conversion starts at opset 7");
+    if (n->def && n->def->upgrade && reference(n))
+        return upgrade_refuse(
+            u, n, from,
+            "an attribute of it is the function's, so the function must be inlined first "
+            "(-passes=inline-functions,upgrade)");
+    if (n->def)
+        return !n->def->upgrade || n->def->upgrade(n, from, u->to, u->names, u->c->d);
+    if (qop_find(n->domain, n->op) || unchanged(n, from, u->to))
+        return true;
+    return upgrade_refuse(u, n, from, "it changed in between and qxc does not know how");
+}
+
+/* An operand of the newer form that is an attribute of the same name in the older (axes). */
+static void restate_older(const Upgrade *u, Node *n) {
+    const OnnxSchema *newer = node_schema(n);
+    const OnnxSchema *older = onnx_schema_find(n->domain, n->op, (int)u->to);
+    for (size_t i = n->n_in; newer && older && older != newer && i-- > 0;) {
+        const SchemaParam *p = onnx_schema_param(newer, false, (int)i);
+        const Tensor *t = value_data(n->in[i]);
+        if (!p || onnx_schema_param(older, false, (int)i) || !t || t->elem != ELEM_INT64 ||
+            !onnx_schema_attr(older, str_from(p->name)))
+            continue;
+        int64_t *list = NEW_ARRAY(n->graph->module->arena, int64_t, t->count);
+        for (size_t k = 0; k < t->count; k++)
+            list[k] = tensor_int(t, k);
+        node_set_ints(n, p->name, list, t->count);
+        n->n_in = i;
+    }
+}
+
+void upgrade_node(Upgrade *u, Node *n) {
+    int64_t from = node_opset(n);
+    if (domain_is_onnx(n->domain) && from > u->to)
+        restate_older(u, n);
+    if (domain_is_onnx(n->domain) && from < u->to && !convert(u, n, from))
+        u->ok = false;
+}
