@@ -8,12 +8,8 @@ typedef struct QuantUse {
     size_t n;
 } QuantUse;
 
-Str address_key(Printer *p, const void *address) {
-    return (Str){arena_copy(p->arena, &address, sizeof address), sizeof address};
-}
-
 static Quant *find(const Printer *p, const Quant *q) {
-    return map_get(p->quants, (Str){(const char *)&q, sizeof q});
+    return map_get_at(p->quants, q);
 }
 
 const Quant *printed_quant(const Printer *p, const Quant *q) {
@@ -33,7 +29,7 @@ static void add_line(Printer *p, const Quant *q, Str base) {
         }
     named->alias = names_make(p->names, base.n ? base : STR("q"));
     map_set(p->named, named->alias, named);
-    map_set(p->quants, address_key(p, q), named);
+    map_set_at(p->quants, q, named);
     ARENA_PUSH(p->arena, p->lines, p->n_lines, p->cap_lines, named);
 }
 
@@ -47,7 +43,7 @@ static bool is_copy_of_line(Printer *p, const Quant *q) {
     quant_print(&y, q);
     if (!str_eq(buf_as_str(&x), buf_as_str(&y)))
         return false;
-    map_set(p->quants, address_key(p, q), line);
+    map_set_at(p->quants, q, line);
     return true;
 }
 
@@ -65,12 +61,12 @@ static void collect_type(Collector *c, Type t, const Value *v) {
     Printer *p = c->printer;
     if (!q || find(p, q) || is_copy_of_line(p, q))
         return;
-    QuantUse *use = map_get(c->uses, (Str){(const char *)&q, sizeof q});
+    QuantUse *use = map_get_at(c->uses, q);
     if (!use) {
         use = NEW(p->arena, QuantUse);
         use->quant = q;
         use->first = v;
-        map_set(c->uses, address_key(p, q), use);
+        map_set_at(c->uses, q, use);
     }
     use->n++;
 }
@@ -95,7 +91,7 @@ static void print_in_place(Printer *p, const Quant *q, Str base) {
             add_line(p, q->acc_quant[i], base);
             plain->acc_quant[i] = find(p, q->acc_quant[i]);
         }
-    map_set(p->quants, address_key(p, q), plain);
+    map_set_at(p->quants, q, plain);
 }
 
 void name_quants(Printer *p) {

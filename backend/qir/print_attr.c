@@ -108,7 +108,12 @@ void print_from_clause(Printer *p, Provenance from) {
 }
 
 void print_from(Printer *p, Provenance from) {
-    buf_text(&p->b, "from(");
+    buf_text(&p->b, "from");
+    print_origins(p, from);
+}
+
+void print_origins(Printer *p, Provenance from) {
+    buf_byte(&p->b, '(');
     for (size_t i = 0; i < from.n; i++) {
         if (i)
             buf_text(&p->b, ", ");

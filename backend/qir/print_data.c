@@ -5,7 +5,7 @@
 
 #include "ir/minifloat.h"
 
-enum { SPLAT_FROM = 4, ONE_LINE = 16, ROW = 16 };
+enum { SPLAT_FROM = 4 };
 
 static uint64_t bits_of(ElemType e, const uint8_t *data, size_t i) {
     int64_t v = elem_load_int(e, data, i);
@@ -55,43 +55,50 @@ static void print_element(Printer *p, ElemType e, const uint8_t *data, size_t i)
     }
 }
 
-/* Elements per line: all of a short list; else whole rows of the last dimensions, if short. */
-static size_t row_length(const Tensor *t, size_t n) {
-    if (n <= ONE_LINE)
-        return n;
-    size_t row = 1;
-    for (int i = t->rank - 1; i >= 0 && t->dims[i] > 0; i--) {
-        if (row * (size_t)t->dims[i] > ROW)
-            return row > 1 ? row : ROW;
-        row *= (size_t)t->dims[i];
-    }
-    return row > 1 ? row : ROW;
+/* Elements that fit a line, whichever they are: a changed number moves no other. */
+static size_t most_in_row(ElemType e) {
+    int bits = elem_bits(e);
+    return e == ELEM_STRING ? 1 : bits <= 8 ? 16 : bits <= 16 ? 8 : bits <= 32 ? 6 : 4;
 }
 
-static void print_separator(Printer *p, size_t i, bool new_line) {
+/* Elements per line: whole rows of the last dimensions, if short. */
+static size_t row_length(const Tensor *t, ElemType e) {
+    size_t row = 1, most = most_in_row(e);
+    for (int i = t->rank - 1; i >= 0 && t->dims[i] > 0; i--) {
+        if (row * (size_t)t->dims[i] > most)
+            break;
+        row *= (size_t)t->dims[i];
+    }
+    return row > 1 ? row : most;
+}
+
+/* The blanks that the current line begins with. */
+static size_t line_indent(const Printer *p) {
+    size_t begin = p->b.n - print_column(p), i = begin;
+    while (i < p->b.n && p->b.p[i] == ' ')
+        i++;
+    return i - begin;
+}
+
+static void print_separator(Printer *p, size_t i, bool new_line, size_t indent) {
     if (i)
         buf_byte(&p->b, ',');
     if (new_line) {
         print_flush(p);
         buf_byte(&p->b, '\n');
-        for (int k = 0; k < p->indent + 3; k++)
-            buf_text(&p->b, "  ");
+        for (size_t k = 0; k < indent; k++)
+            buf_byte(&p->b, ' ');
     } else if (i) {
         buf_byte(&p->b, ' ');
     }
 }
 
-static void print_list(Printer *p, const Tensor *t) {
-    ElemType e = t->elem;
-    size_t n = t->count;
-    if (e == ELEM_COMPLEX64 || e == ELEM_COMPLEX128) {
-        e = e == ELEM_COMPLEX64 ? ELEM_FLOAT : ELEM_DOUBLE;
-        n *= 2; /* real, imaginary */
-    }
-    size_t row = row_length(t, n), column = 0;
+/* `row` elements to a line; 0: all in one. */
+static void print_rows(Printer *p, const Tensor *t, ElemType e, size_t n, size_t row) {
+    size_t column = 0, indent = line_indent(p) + 6;
     buf_byte(&p->b, '[');
     for (size_t i = 0; i < n; i++) {
-        print_separator(p, i, n > row && column == 0);
+        print_separator(p, i, row && column == 0, indent);
         column = column + 1 == row ? 0 : column + 1;
         if (t->elem == ELEM_STRING)
             buf_quoted(&p->b, t->strings[i]);
@@ -99,6 +106,23 @@ static void print_list(Printer *p, const Tensor *t) {
             print_element(p, e, t->data, i);
     }
     buf_byte(&p->b, ']');
+}
+
+/* In one line where it is short. */
+static void print_list(Printer *p, const Tensor *t) {
+    ElemType e = t->elem;
+    size_t n = t->count, begin = p->b.n;
+    if (e == ELEM_COMPLEX64 || e == ELEM_COMPLEX128) {
+        e = e == ELEM_COMPLEX64 ? ELEM_FLOAT : ELEM_DOUBLE;
+        n *= 2; /* real, imaginary */
+    }
+    if (n <= FEW) {
+        print_rows(p, t, e, n, 0);
+        if (n <= 1 || p->in_line || print_column(p) <= MOST_COLUMNS)
+            return;
+        p->b.n = begin;
+    }
+    print_rows(p, t, e, n, row_length(t, e));
 }
 
 static bool all_equal(const Tensor *t) {
@@ -118,6 +142,17 @@ static bool all_equal(const Tensor *t) {
 static bool has_padding(const Tensor *t) {
     unsigned bits = (unsigned)elem_bits(t->elem), used = (unsigned)(t->count % 8) * bits % 8;
     return t->data && t->bytes && bits < 8 && used && t->data[t->bytes - 1] >> used;
+}
+
+/* Prints as splat(0), wherever the numbers are. */
+static bool is_splat(const Tensor *t) {
+    return t->place != TENSOR_EXTERNAL && t->data && !has_padding(t) && all_equal(t);
+}
+
+bool print_is_short(const Value *v, size_t most) {
+    if (v->sparse)
+        return v->sparse->values->count <= most;
+    return v->data->count <= most || is_splat(v->data);
 }
 
 static void print_hex(Printer *p, const Tensor *t) {
@@ -203,7 +238,7 @@ static bool add_to_blob(Printer *p, const Tensor *t, Str key) {
 }
 
 static bool print_as_blob(Printer *p, const Tensor *t, Str name) {
-    if (!p->blob || t->bytes <= p->options.inline_limit)
+    if (!p->blob || t->count <= p->few)
         return false;
     Str key = names_make(p->keys, name.n ? name : STR("constant"));
     if (!add_to_blob(p, t, key)) { /* a name that JSON cannot hold */
@@ -228,15 +263,15 @@ void print_tensor_data(Printer *p, const Tensor *t, Str name) {
         buf_byte(&p->b, ')');
     } else if (t->elem == ELEM_STRING) {
         print_list(p, t);
+    } else if (is_splat(t)) {
+        buf_text(&p->b, "splat(");
+        print_element(p, t->elem, t->data, 0);
+        buf_byte(&p->b, ')');
     } else if (o->elide && t->bytes > o->elide_larger) {
         buf_fmt(&p->b, "elided(\"crc32:%08x\")", checksum(t));
     } else if (has_padding(t)) {
         if (!print_as_blob(p, t, name))
             print_hex(p, t);
-    } else if (all_equal(t)) {
-        buf_text(&p->b, "splat(");
-        print_element(p, t->elem, t->data, 0);
-        buf_byte(&p->b, ')');
     } else if (!print_as_blob(p, t, name)) {
         print_list(p, t);
     }
@@ -246,6 +281,59 @@ void print_tensor_clauses(Printer *p, const Tensor *t) {
     print_string_clause(p, "doc", t->doc);
     print_meta_clause(p, t->meta);
     print_extra_clause(p, t->extra);
+}
+
+/* ---- scales and zero points ---- */
+
+static void print_param(Printer *p, const char *word, const Quant *q, Tensor t) {
+    Str key = arena_strf(p->arena, STR_FMT ".%s", STR_ARG(q->alias), word);
+    size_t begin = print_place(p);
+    print_indent(p);
+    buf_text(&p->b, word);
+    buf_byte(&p->b, ' ');
+    name_print(&p->b, '!', q->alias);
+    buf_text(&p->b, " = ");
+    print_tensor_data(p, &t, key);
+    end_wrapped(p, begin);
+}
+
+static void print_params_of(Printer *p, const Quant *q) {
+    int64_t scales = (int64_t)q->n_scale, zps = (int64_t)q->n_zp;
+    Tensor t = {.place = TENSOR_INLINE, .rank = 1};
+    if (q->n_scale > p->few) {
+        t.elem = ELEM_FLOAT;
+        t.dims = &scales;
+        t.count = q->n_scale;
+        t.bytes = q->n_scale * sizeof *q->scale;
+        t.data = (const uint8_t *)q->scale;
+        print_param(p, "scale", q, t);
+    }
+    if (q->n_zp > p->few) {
+        t.elem = ELEM_INT64;
+        t.dims = &zps;
+        t.count = q->n_zp;
+        t.bytes = q->n_zp * sizeof *q->zp;
+        t.data = (const uint8_t *)q->zp;
+        print_param(p, "zp", q, t);
+    }
+}
+
+bool print_has_params(const Printer *p) {
+    for (size_t i = 0; i < p->n_lines; i++) {
+        const Quant *q = p->lines[i];
+        if (q->kind == QUANT_PARAMS && (q->n_scale > p->few || q->n_zp > p->few))
+            return true;
+    }
+    return false;
+}
+
+void print_params(Printer *p) {
+    bool elide = p->options.elide; /* they are part of types */
+    p->options.elide = false;
+    for (size_t i = 0; i < p->n_lines; i++)
+        if (p->lines[i]->kind == QUANT_PARAMS)
+            print_params_of(p, p->lines[i]);
+    p->options.elide = elide;
 }
 
 /* ---- sparse ---- */

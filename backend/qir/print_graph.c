@@ -44,7 +44,7 @@ static void print_value(Printer *p, const Value *v, bool inferred) {
     print_string_clause(p, "doc", v->doc);
     print_meta_clause(p, v->meta);
     print_extra_clause(p, v->extra);
-    if (v->kind != VALUE_CONST)
+    if (v->kind != VALUE_CONST && !p->options.plain)
         print_from_clause(p, v->from);
 }
 
@@ -81,6 +81,7 @@ static void print_default_name(Printer *p, const Value *v) {
 }
 
 static void print_const(Printer *p, const Value *v) {
+    size_t begin = print_place(p);
     print_indent(p);
     buf_text(&p->b, "const ");
     if (v->kind == VALUE_CONST)
@@ -97,9 +98,8 @@ static void print_const(Printer *p, const Value *v) {
         print_tensor_clauses(p, v->data);
     }
     if (v->kind == VALUE_CONST)
-        print_from_clause(p, v->from);
-    buf_byte(&p->b, '\n');
-    print_flush(p);
+        print_const_from(p, v);
+    end_wrapped(p, begin);
 }
 
 static void print_outputs(Printer *p, const Node *n, bool inferred) {
@@ -132,200 +132,124 @@ static void print_node(Printer *p, const Node *n, bool inferred) {
             buf_byte(&p->b, '_');
     }
     buf_byte(&p->b, ')');
+    p->in_line = true;
     print_attrs(p, n->attrs, n->n_attrs);
+    p->in_line = false;
     print_string_clause(p, "name", n->name);
     print_string_clause(p, "doc", n->doc);
     print_meta_clause(p, n->meta);
     print_extra_clause(p, n->extra);
-    print_from_clause(p, n->from);
+    print_node_from(p, n);
     buf_byte(&p->b, '\n');
     print_flush(p);
 }
 
-/* ---- statistics ---- */
+/* ---- bodies ---- */
 
-static void print_row(Printer *p, const Stat *s, const char *key, const float *row, bool *first) {
-    if (!row)
-        return;
-    buf_text(&p->b, *first ? "" : ", ");
-    buf_text(&p->b, key);
-    buf_byte(&p->b, '=');
-    *first = false;
-    bool list = s->has_axis || s->n != 1;
-    if (list)
-        buf_byte(&p->b, '[');
-    for (size_t i = 0; i < s->n; i++) {
-        if (i)
-            buf_text(&p->b, ", ");
-        buf_f32(&p->b, row[i]);
+/* Constants whose names a result's type holds (acc<%x, %w>) stand in front of it. */
+static Map *named_by_results(Printer *p, const Graph *g) {
+    Map *named = NULL;
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++) {
+        const Quant *q = n->out[i] ? n->out[i]->type.quant : NULL;
+        for (int k = 0; q && q->kind == QUANT_ACC && k < 2; k++)
+            if (q->acc_value[k]) {
+                named = named ? named : map_new(p->arena);
+                map_set_at(named, q->acc_value[k], p);
+            }
     }
-    if (list)
-        buf_byte(&p->b, ']');
+    return named;
 }
 
-static bool says_anything(const Stat *s) {
-    return s && (s->has_axis || s->min || s->max || s->avg || s->std || s->count || s->n_attrs);
+static void add_names(const Graph *g, Map *names) {
+    for (size_t i = 0; i < g->n_in; i++)
+        map_set(names, g->in[i]->name, names);
+    for (size_t i = 0; i < g->n_consts; i++)
+        map_set(names, g->consts[i]->name, names);
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            map_set(names, n->out[i]->name, names);
 }
 
-void print_stat_fields(Printer *p, const Stat *s) {
-    bool first = true;
-    if (s->has_axis) {
-        buf_fmt(&p->b, "axis=%d", s->axis);
-        first = false;
-    }
-    print_row(p, s, "min", s->min, &first);
-    print_row(p, s, "max", s->max, &first);
-    print_row(p, s, "avg", s->avg, &first);
-    print_row(p, s, "std", s->std, &first);
-    if (s->count) {
-        buf_text(&p->b, first ? "count=" : ", count=");
-        buf_i64(&p->b, s->count);
-        first = false;
-    }
-    for (size_t i = 0; i < s->n_attrs; i++) {
-        buf_text(&p->b, first && i == 0 ? "" : ", ");
-        print_attr(p, &s->attrs[i]);
-    }
+/* And those that have the name of a value of a body around, which a use in front of them would mean
+ * (ONNX forbids such names; files with them are read). */
+static Map *named_outside(Printer *p, const Graph *g, Map *in_front) {
+    Map *names = g->owner && g->n_consts ? map_new(p->arena) : NULL;
+    for (const Node *n = g->owner; n && names; n = n->graph->owner)
+        add_names(n->graph, names);
+    for (size_t i = 0; names && i < g->n_consts; i++)
+        if (map_get(names, g->consts[i]->name)) {
+            in_front = in_front ? in_front : map_new(p->arena);
+            map_set_at(in_front, g->consts[i], p);
+        }
+    return in_front;
 }
 
-static bool print_stat(Printer *p, const Value *v, bool blank_before) {
-    if (!v || !says_anything(v->stat))
-        return blank_before;
-    if (blank_before)
-        buf_byte(&p->b, '\n');
-    print_indent(p);
-    buf_text(&p->b, "stat ");
-    name_print(&p->b, '%', v->name);
-    buf_text(&p->b, " <");
-    print_stat_fields(p, v->stat);
-    buf_text(&p->b, ">\n");
-    print_flush(p);
+/* Its line has to come after a node's, as its type names a result of it. */
+static bool waits_for_node(const Value *v) {
+    const Quant *q = v->type.kind == TYPE_TENSOR ? v->type.quant : NULL;
+    for (int i = 0; q && q->kind == QUANT_ACC && i < 2; i++) {
+        const Value *x = q->acc_value[i];
+        if (x && x->graph == v->graph && x->def)
+            return true;
+    }
     return false;
 }
 
-static void print_stats(Printer *p, const Graph *g) {
-    bool blank = g->first || g->n_consts;
+/* Constants stand in front of the nodes while all of them are short, and behind them in a section
+ * of their own where one is not: numbers should not part the head from the operators. */
+static bool has_data_section(const Printer *p, const Graph *g) {
     for (size_t i = 0; i < g->n_in; i++)
-        blank = print_stat(p, g->in[i], blank);
+        if (has_default(g->in[i]) && !print_is_short(g->in[i], p->few))
+            return true;
     for (size_t i = 0; i < g->n_consts; i++)
-        blank = print_stat(p, g->consts[i], blank);
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        blank = print_stat(p, n->out[i], blank);
+        if (!print_is_short(g->consts[i], p->few) || waits_for_node(g->consts[i]))
+            return true;
+    return false;
 }
 
-/* ---- how ONNX spelled quantizations ---- */
-
-static bool print_spelling(Printer *p, const Value *v, bool blank) {
-    for (const Node *n = v ? v->onnx : NULL; n; n = n->next) {
-        buf_text(&p->b, blank ? "\n" : "");
-        blank = false;
-        print_indent(p);
-        buf_text(&p->b, "onnx ");
-        name_print(&p->b, '%', v->name);
-        buf_text(&p->b, " = ");
-        print_op(p, n->domain, n->op, n->overload);
-        print_attrs(p, n->attrs, n->n_attrs);
-        print_string_clause(p, "name", n->name);
-        print_string_clause(p, "doc", n->doc);
-        print_meta_clause(p, n->meta);
-        print_extra_clause(p, n->extra);
-        print_from_clause(p, n->from);
-        buf_byte(&p->b, '\n');
-        print_flush(p);
+/* Those that stand in front, or those behind. */
+static size_t print_constants(Printer *p, const Graph *g, const Map *in_front, bool all,
+                              bool front) {
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_in + g->n_consts; i++) {
+        const Value *v = i < g->n_in ? g->in[i] : g->consts[i - g->n_in];
+        bool early = all || (in_front && map_get_at(in_front, v));
+        if (!has_default(v) || early != front)
+            continue;
+        print_const(p, v);
+        n++;
     }
-    return blank;
+    return n;
 }
 
-static void print_spellings(Printer *p, const Graph *g) {
-    bool blank = true;
-    if (g->initializers) {
-        buf_text(&p->b, "\n");
-        print_indent(p);
-        buf_text(&p->b, "onnx const (");
-        for (size_t i = 0; i < g->n_initializers; i++) {
-            buf_text(&p->b, i ? ", " : "");
-            buf_quoted(&p->b, g->initializers[i]);
-        }
-        buf_text(&p->b, ")\n");
-        blank = false;
-    }
-    for (size_t i = 0; i < g->n_in; i++)
-        blank = print_spelling(p, g->in[i], blank);
-    for (size_t i = 0; i < g->n_consts; i++)
-        blank = print_spelling(p, g->consts[i], blank);
-    FOR_NODES(n, g)
-    for (size_t i = 0; i < n->n_out; i++)
-        blank = print_spelling(p, n->out[i], blank);
-}
-
-/* ---- bodies ---- */
-
-/* A constant whose type names results of this graph's nodes (acc<%x, %w>): its line has to come
- * after theirs. */
-typedef struct Late {
-    const Value *value;
-    int awaited; /* how many of the results are still to come */
-} Late;
-
-typedef struct Waiting { /* for one node */
-    Late *late;
-    struct Waiting *next;
-} Waiting;
-
-static const Node *awaited_node(const Value *v, int i) {
-    const Quant *q = v->type.kind == TYPE_TENSOR ? v->type.quant : NULL;
-    const Value *x = q && q->kind == QUANT_ACC ? q->acc_value[i] : NULL;
-    return x && x->graph == v->graph ? x->def : NULL;
-}
-
-/* Prints the constants that wait for nothing. The others, by the nodes that they wait for: Waiting,
- * by address; NULL where there are none. */
-static Map *print_constants(Printer *p, const Graph *g) {
-    Map *waiting = NULL;
-    for (size_t i = 0; i < g->n_consts; i++)
-        if (!awaited_node(g->consts[i], 0) && !awaited_node(g->consts[i], 1))
-            print_const(p, g->consts[i]);
-        else
-            waiting = waiting ? waiting : map_new(p->arena);
-    for (size_t i = waiting ? g->n_consts : 0; i-- > 0;) { /* so the first is on top */
-        Late *late = NEW(p->arena, Late);
-        late->value = g->consts[i];
-        for (int k = 0; k < 2; k++) {
-            const Node *n = awaited_node(late->value, k);
-            if (!n)
-                continue;
-            Waiting w = {late, map_get(waiting, (Str){(const char *)&n, sizeof n})};
-            map_set(waiting, address_key(p, n), arena_copy(p->arena, &w, sizeof w));
-            late->awaited++;
-        }
-    }
-    return waiting;
-}
-
-static void print_late_constants(Printer *p, const Map *waiting, const Node *n) {
-    for (const Waiting *w = map_get(waiting, (Str){(const char *)&n, sizeof n}); w; w = w->next)
-        if (--w->late->awaited == 0)
-            print_const(p, w->late->value);
+/* What the quant lines leave out stands in the main graph. */
+static void print_data_section(Printer *p, const Graph *g, const Map *in_front, bool all) {
+    bool params = g == p->module->graph && print_has_params(p);
+    if (all && !params)
+        return;
+    buf_text(&p->b, g->first ? "\n" : "");
+    print_indent(p);
+    buf_text(&p->b, "data {\n");
+    p->indent++;
+    if (params)
+        print_params(p);
+    print_constants(p, g, in_front, all, false);
+    p->indent--;
+    print_indent(p);
+    buf_text(&p->b, "}\n");
 }
 
 static void print_body(Printer *p, const Graph *g, bool inferred) {
-    bool consts = false;
-    for (size_t i = 0; i < g->n_in; i++)
-        if (has_default(g->in[i])) {
-            print_const(p, g->in[i]);
-            consts = true;
-        }
-    Map *waiting = print_constants(p, g);
-    if (g->first && (consts || g->n_consts))
+    bool section = has_data_section(p, g);
+    const Map *in_front = section ? named_outside(p, g, named_by_results(p, g)) : NULL;
+    if (print_constants(p, g, in_front, !section, true) && g->first)
         buf_byte(&p->b, '\n');
-    FOR_NODES(n, g) {
-        print_node(p, n, inferred);
-        if (waiting)
-            print_late_constants(p, waiting, n);
-    }
-    print_stats(p, g);
-    print_spellings(p, g);
+    FOR_NODES(n, g)
+    print_node(p, n, inferred);
+    print_notes(p, g);
+    print_data_section(p, g, in_front, !section);
 }
 
 static void mark_results(Printer *p, const Graph *g) {
@@ -338,6 +262,8 @@ static void print_braced(Printer *p, const Graph *g, const Function *f, bool inf
     if (inferred)
         buf_text(&p->b, " inferred");
     buf_text(&p->b, " {\n");
+    bool in_line = p->in_line;
+    p->in_line = false;
     p->indent++;
     for (size_t i = 0; f && i < f->n_imports; i++) {
         print_indent(p);
@@ -345,6 +271,7 @@ static void print_braced(Printer *p, const Graph *g, const Function *f, bool inf
     }
     print_body(p, g, inferred);
     p->indent--;
+    p->in_line = in_line;
     print_indent(p);
     buf_byte(&p->b, '}');
 }

@@ -24,6 +24,7 @@ static void print_int_entry(Printer *p, const char *key, bool has, int64_t v, bo
 
 static void print_model(Printer *p) {
     const Module *m = p->module;
+    size_t begin = print_place(p);
     bool first = true;
     print_int_entry(p, "ir_version", m->has_ir_version, m->ir_version, &first);
     print_text_entry(p, "producer_name", m->producer_name, &first);
@@ -31,20 +32,22 @@ static void print_model(Printer *p) {
     print_text_entry(p, "domain", m->domain, &first);
     print_int_entry(p, "model_version", m->has_model_version, m->model_version, &first);
     print_text_entry(p, "doc", m->doc, &first);
-    if (!first)
-        buf_text(&p->b, ">\n");
+    if (first)
+        return;
+    buf_byte(&p->b, '>');
+    end_wrapped(p, begin);
 }
 
 static void print_quants(Printer *p) {
     if (p->n_lines)
         buf_byte(&p->b, '\n');
     for (size_t i = 0; i < p->n_lines; i++) {
+        size_t begin = print_place(p);
         buf_text(&p->b, "quant ");
         name_print(&p->b, '!', p->lines[i]->alias);
         buf_text(&p->b, " = ");
-        quant_print(&p->b, p->lines[i]);
-        buf_byte(&p->b, '\n');
-        print_flush(p);
+        quant_print_lists(&p->b, p->lines[i], p->module->graph ? p->few : SIZE_MAX);
+        end_wrapped(p, begin);
     }
 }
 
@@ -55,9 +58,10 @@ static void print_head(Printer *p) {
         print_import(p, m->imports[i]);
     print_model(p);
     if (m->meta.n) {
+        size_t begin = print_place(p);
         buf_text(&p->b, "meta ");
         print_meta_fields(p, m->meta);
-        buf_byte(&p->b, '\n');
+        end_wrapped(p, begin);
     }
     if (m->extra.n) {
         size_t at = p->b.n;
@@ -101,9 +105,11 @@ void print_module(Printer *p) {
     const SideFile *blob = p->uses_blob ? print_blob_file(p) : NULL;
     p->failed = p->uses_blob && !blob;
     if (blob) {
+        size_t begin = print_place(p);
         buf_text(&p->b, "blob @w ");
         buf_quoted(&p->b, str_from(blob->name));
-        buf_fmt(&p->b, " <bytes=%lld, sha256=\"%s\">\n", blob->size, blob->hash);
+        buf_fmt(&p->b, " <bytes=%lld, sha256=\"%s\">", blob->size, blob->hash);
+        end_wrapped(p, begin);
     }
     buf_put(&p->b, rest.p, rest.n);
 }

@@ -11,8 +11,10 @@
 typedef struct QirWriteOptions {
     bool elide; /* leave out constants of more than elide_larger bytes */
     size_t elide_larger;
-    bool no_blob;        /* qir_write_file: keep everything in the text */
-    size_t inline_limit; /* qir_write_file: larger ones go to the blob; 0 means 4096 */
+    bool plain;   /* no statistics, no `from`, no `onnx` lines */
+    bool no_blob; /* qir_write_file: keep everything in the text */
+    bool has_few; /* else 16 are */
+    size_t few;   /* constants of more elements stand behind the nodes, or in the blob */
     /* qir_print: called for each node (its operator), input, constant and function (its name), with
      * the bytes of the text where it stands. May be NULL. */
     void (*mark)(void *ctx, Loc at, size_t begin, size_t end);

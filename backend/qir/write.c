@@ -2,12 +2,13 @@
  * text. */
 #include "backend/qir/print.h"
 
-enum { FLUSH_AT = 1 << 16, DEFAULT_INLINE_LIMIT = 4096 };
+enum { FLUSH_AT = 1 << 16 };
 
 static Printer printer_new(const Module *m, FILE *f, const QirWriteOptions *options) {
     Printer p = {.arena = m->arena, .file = f, .module = m};
     p.options = options ? *options : (QirWriteOptions){0};
     p.b = buf_new(m->arena);
+    p.few = p.options.has_few ? p.options.few : FEW;
     return p;
 }
 
@@ -15,6 +16,7 @@ void print_flush(Printer *p) {
     if (!p->file || p->b.n < FLUSH_AT)
         return;
     fwrite(p->b.p, 1, p->b.n, p->file);
+    p->flushed += p->b.n;
     p->b.n = 0;
 }
 
@@ -64,8 +66,6 @@ bool qir_write_file(const Module *m, OutFiles *out, const char *path,
     if (!f)
         return false;
     Printer p = printer_new(m, f, options);
-    if (!p.options.inline_limit)
-        p.options.inline_limit = DEFAULT_INLINE_LIMIT;
     if (!p.options.no_blob && !out_is_device(path)) {
         /* The body comes first, as it shows whether there is a blob to be named in the head. It is
          * small when the large constants are not in it. */

@@ -101,7 +101,8 @@ static bool space_before(const Layout *l, size_t i) {
     case T_LP:
         return q == T_ARROW || q == T_SYM || q == T_GT || l->all->items[i - 1].graph ||
                (q == T_UNDER && i > 1 && l->all->items[i - 2].graph) || ends_func_name(l, i) ||
-               (q == T_CONST && kind_before(l, i - 1) == T_ONNX);
+               (q == T_CONST && kind_before(l, i - 1) == T_ONNX) ||
+               (q == T_VALUE && kind_before(l, i - 1) == T_FROM);
     default: return true;
     }
 }
@@ -149,7 +150,7 @@ static void put_piece(Layout *l, size_t i) {
         new_line(l, i, around);
     else if (p->kind == PIECE_COMMENT || space_before(l, i))
         buf_byte(&l->b, ' ');
-    if (p->graph || (p->kind == T_FUNC && p->begins_statement))
+    if (p->graph || ((p->kind == T_FUNC || p->kind == T_DATA) && p->begins_statement))
         l->head = l->indent;
     if (p->kind == T_SCHEME)
         buf_text(&l->b, "scheme {");

@@ -196,7 +196,7 @@ static const char *dims_hint(const Reader *r, Token t) {
 }
 
 static const char *file_hint(Token t) {
-    return t.kind == T_VALUE || t.kind == T_CONST || t.kind == T_STAT
+    return t.kind == T_VALUE || t.kind == T_CONST || t.kind == T_DATA || t.kind == T_STAT
                ? "constants, nodes and statistics stand within the braces of a graph"
            : t.kind == T_RC ? "no brace is open here"
                             : NULL;

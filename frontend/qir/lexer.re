@@ -314,6 +314,7 @@ again:
         "graph"    { TOKEN(T_GRAPH); }
         "func"     { TOKEN(T_FUNC); }
         "const"    { TOKEN(T_CONST); }
+        "data"     { TOKEN(T_DATA); }
         "stat"     { TOKEN(T_STAT); }
         "onnx"     { TOKEN(T_ONNX); }
         "from"     { TOKEN(T_FROM); }

@@ -37,7 +37,7 @@ static void expected(const struct yyParser *p, bool *want);
     r->lexer.too_deep = true;
 }
 
-%fallback IDENT QIR IMPORT MODEL META BLOB QUANT GRAPH FUNC CONST STAT ONNX FROM BY IN NAME DOC EXTRA
+%fallback IDENT QIR IMPORT MODEL META BLOB QUANT GRAPH FUNC CONST DATA STAT ONNX FROM BY IN NAME DOC EXTRA
     INFERRED STATED ACC SEQ OPTIONAL SPARSE MAP TENSOR TYPE UNDER.
 
 %type vals {Span}
@@ -129,6 +129,8 @@ bind(B) ::= VALUE(N) clauses(C).                { B = bind_of(r, N, NULL, C); }
 bind(B) ::= VALUE(N) COLON type(T) clauses(C).  { B = bind_of(r, N, T, C); }
 bind(B) ::= VALUE(N) COLON type(T) TILDE elem(Q) clauses(C).
                         { B = bind_of(r, N, type_with_tilde(r, T, Q), C); }
+bind(B) ::= VALUE(N) COLON type(T) TILDE QMARK(Q) clauses(C).
+                        { B = bind_of(r, N, type_with_tilde(r, T, elem_open(r, range_of(Q))), C); }
 out(O) ::= bind(B).                             { O = B; }
 out(O) ::= UNDER(T).                            { O = (Bind){.omitted = true, .at = range_of(T)}; }
 
@@ -136,6 +138,7 @@ stmts ::= .
 stmts ::= stmts stmt.
 stmt ::= NL.
 stmt ::= CONST bind(B) EQ val(V) clauses(C) NL. { read_const(r, &B, &V, C); }
+stmt ::= DATA LC numbers RC NL.
 stmt ::= outs(O) EQ opname(N) LP RP clauses(C) NL.
                         { read_node(r, O, N, NULL, NULL, C); }
 stmt ::= outs(O) EQ opname(N) LP RP attrs(A) clauses(C) NL.
@@ -150,8 +153,17 @@ stmt ::= ONNX VALUE(N) EQ opname(O) clauses(C) NL.
 stmt ::= ONNX VALUE(N) EQ opname(O) attrs(A) clauses(C) NL.
                         { read_spelling(r, N, O, &A, C); }
 stmt ::= ONNX CONST(T) LP vals(L) RP NL.        { read_initializers(r, L, range_of(T)); }
+stmt ::= FROM(T) VALUE(N) LP origins(L) RP by(B) in(G) NL.
+                        { read_from(r, range_of(T), N, clauses_from(r, NULL, L, &B, &G)); }
 stmt ::= import NL.
 stmt ::= error NL.                              { forget_statement(r); RECOVERED; }
+
+numbers ::= .
+numbers ::= numbers number.
+number ::= NL.
+number ::= CONST bind(B) EQ val(V) clauses(C) NL. { read_const(r, &B, &V, C); }
+number ::= IDENT(W) ALIAS(N) EQ val(V) NL.      { read_params(r, W, N, &V); }
+number ::= error NL.                            { forget_statement(r); RECOVERED; }
 
 outs(O) ::= outlist(L).                         { O = L; }
 outs(O) ::= LP(A) RP(B).                        { O = (Span){.at = over(A, B)}; }

@@ -262,6 +262,7 @@ static void check_library(Reader *r, bool sound) {
 static void check_whole(Reader *r, int errors_before) {
     const Module *m = r->module;
     finish_frames(r);
+    finish_params(r);
     report_unfit(r);
     check_imports(r, m->imports, m->n_imports);
     for (size_t i = 0; i < m->n_functions; i++)
@@ -291,6 +292,7 @@ void reader_reset(Reader *r, Str text) {
                   .fitting = map_new(a),
                   .misfits = map_new(a),
                   .blobs = map_new(a),
+                  .due_by_name = map_new(a),
                   .broken = map_new(a),
                   .scratch = buf_new(a),
                   .furthest = text.s,
@@ -306,6 +308,7 @@ void reader_reset(Reader *r, Str text) {
                   .cap_dims = r->cap_dims,
                   .origins = r->origins,
                   .cap_origins = r->cap_origins};
+    r->last_product = &r->products;
     m->wide_zp = r->options.wide_zp;
     lexer_init(&r->lexer, a, r->syntax, r->source, text);
 }

@@ -1,4 +1,4 @@
-/* Graphs, functions, scopes: what a name stands for. */
+/* Graphs, functions and their bodies. */
 #include "frontend/qir/reader.h"
 
 Bind bind_of(Reader *r, Token name, Type *t, Clauses *c) {
@@ -12,114 +12,6 @@ Type bind_type(Reader *r, const Bind *b) {
         return TYPE_UNKNOWN;
     r->spare_type = b->type;
     return *b->type;
-}
-
-/* ---- flaws ---- */
-
-static size_t flaws(const Reader *r) {
-    return (size_t)diags_errors(r->diags) + r->silent_flaws;
-}
-
-bool take_flaws(Reader *r) {
-    size_t before = r->frame->flaws;
-    r->frame->flaws = flaws(r);
-    return r->frame->flaws > before;
-}
-
-/* ---- names ---- */
-
-Value *find_value_quietly(const Reader *r, Str name) {
-    for (const Frame *f = r->frame; f; f = f->outer) {
-        Value *v = map_get(f->names, name);
-        if (v)
-            return v;
-    }
-    return NULL;
-}
-
-/* What is not there may still come, too late: that is reported at the end of the body. */
-Value *find_value(Reader *r, Str name, Range at) {
-    Value *v = find_value_quietly(r, name);
-    if (!v) {
-        Frame *f = r->frame;
-        r->silent_flaws++;
-        ARENA_PUSH(r->arena, f->missing, f->n_missing, f->cap_missing, ((Missing){name, at, f}));
-    }
-    return v;
-}
-
-typedef struct NamesInSight {
-    const Frame *frame;
-    size_t i;
-} NamesInSight;
-
-static bool next_in_sight(void *ctx, Str *name) {
-    NamesInSight *at = ctx;
-    for (; at->frame; at->frame = at->frame->outer, at->i = 0)
-        if (at->i < map_size(at->frame->names)) {
-            *name = map_key(at->frame->names, at->i++);
-            return true;
-        }
-    return false;
-}
-
-static void report_one(Reader *r, const Frame *f, Missing m) {
-    const Value *v = map_get(f->names, m.name);
-    if (v) {
-        error_at(r, m.at, "%%%s is used before its definition", shown(r, m.name));
-        diag_note(r->diags, v->loc, "the definition");
-        return;
-    }
-    error_at(r, m.at, "%%%s is not defined", shown(r, m.name));
-    diag_did_you_mean_next(r->diags, loc_of(r, m.at), m.name, next_in_sight,
-                           &(NamesInSight){m.frame, 0});
-}
-
-typedef struct Uses { /* of a name that is missing, but for the first: no mistakes of their own */
-    Range next;
-    size_t n;
-} Uses;
-
-static void note_others(Reader *r, const Uses *u) {
-    if (u->n == 1)
-        note_at(r, u->next, "it is used here too");
-    else if (u->n > 1)
-        diag_note(r->diags, loc_of(r, u->next), "it is used here too, and in %zu more place%s",
-                  u->n - 1, u->n == 2 ? "" : "s");
-}
-
-static Map *count_uses(Reader *r, const Frame *f) {
-    Map *uses = map_new(r->arena);
-    for (size_t i = 0; i < f->n_missing; i++) {
-        const Missing *m = &f->missing[i];
-        Uses *u = map_get(uses, m->name);
-        if (!u)
-            map_set(uses, m->name, NEW(r->arena, Uses));
-        else if (u->n++ == 0)
-            u->next = m->at;
-    }
-    return uses;
-}
-
-/* What a body lacks may still come in the one around it. */
-static void report_missing(Reader *r, Frame *f) {
-    Map *uses = count_uses(r, f), *told = map_new(r->arena);
-    for (size_t i = 0; i < f->n_missing; i++) {
-        Missing m = f->missing[i];
-        Frame *outer = f->outer;
-        bool late = map_get(f->names, m.name);
-        if ((m.frame->broken && !late) || map_get(told, m.name))
-            continue;
-        if (outer && !late) {
-            ARENA_PUSH(r->arena, outer->missing, outer->n_missing, outer->cap_missing, m);
-            continue;
-        }
-        if (!late && is_broken(r, '%', m.name))
-            continue;
-        map_set(told, m.name, r);
-        report_one(r, f, m);
-        note_others(r, map_get(uses, m.name));
-    }
 }
 
 /* Stated in the model, or inferred by us? Types of results always count as stated, those of other
@@ -151,13 +43,13 @@ static void take_result_type(Reader *r, Value *v) {
 void define_value(Reader *r, Value *v, const Bind *b) {
     Frame *f = r->frame;
     v->loc = loc_of(r, b->at);
-    size_t before = flaws(r);
+    size_t before = flaws_so_far(r);
     const Clauses *c = b->clauses;
     if (c) {
         v->doc = c->doc;
         v->meta = c->meta;
         v->extra = c->extra;
-        v->from = c->from;
+        v->from = c->from.n ? c->from : v->from; /* a line in front may say it */
         v->stated = c->type;
     }
     take_result_type(r, v);
@@ -170,7 +62,7 @@ void define_value(Reader *r, Value *v, const Bind *b) {
         error_at(r, b->at, "%%%s is defined twice", shown(r, v->name));
         diag_note(r->diags, old->loc, "the first definition");
     }
-    v->misread = flaws(r) > before;
+    v->misread = flaws_so_far(r) > before;
 }
 
 /* ---- bodies ---- */
@@ -210,6 +102,7 @@ static void open_frame(Reader *r, Graph *g, Function *func, Span params, Span re
     f->inferred = inferred;
     f->broken = f->outer && f->outer->broken;
     f->names = map_new(r->arena);
+    f->awaited = map_new(r->arena);
     f->due = map_new(r->arena);
     f->nesting = f->outer ? f->outer->nesting + 1 : 1;
     r->frame = f;
@@ -222,7 +115,7 @@ static void open_frame(Reader *r, Graph *g, Function *func, Span params, Span re
         add_input(r, g, &r->binds[params.begin + i]);
     if (params.n || results.n)
         r->n_binds = params.n ? params.begin : results.begin;
-    f->flaws = flaws(r);
+    f->flaws = flaws_so_far(r);
     f->marks = (Marks){(uint32_t)r->n_vals, (uint32_t)r->n_fields, (uint32_t)r->n_binds,
                        (uint32_t)r->n_ins,  (uint32_t)r->n_dims,   (uint32_t)r->n_origins};
 }
@@ -329,7 +222,7 @@ void open_function(Reader *r, OpName name, const Span *formals, Span params, Spa
                    Clauses *c) {
     Module *m = r->module;
     Function *fn = NEW(r->arena, Function);
-    size_t before = flaws(r);
+    size_t before = flaws_so_far(r);
     fn->loc = loc_of(r, name.at);
     op_name_parts(r, name, &fn->domain, &fn->name, &fn->overload);
     clauses_check(r, c, "dxms", "a function");
@@ -340,7 +233,7 @@ void open_function(Reader *r, OpName name, const Span *formals, Span params, Spa
     }
     if (formals)
         read_formals(r, fn, *formals);
-    r->unsound = r->unsound || flaws(r) > before;
+    r->unsound = r->unsound || flaws_so_far(r) > before;
     fn->body = graph_new(m, STR_NONE);
     fn->body->function = fn;
     fn->body->loc = fn->loc;

@@ -30,7 +30,8 @@ Span span_of_in(Reader *r, const Token *t) {
 }
 
 void span_add_in(Reader *r, Span *s, const Token *t) {
-    Value *v = t ? find_value(r, str_of(r, *t), range_of(*t)) : NULL;
+    size_t operand = r->n_ins - s->begin;
+    Value *v = t ? find_or_await(r, str_of(r, *t), range_of(*t), operand) : NULL;
     ARENA_PUSH(r->arena, r->ins, r->n_ins, r->cap_ins, v);
     s->n = (uint32_t)r->n_ins - s->begin;
 }
@@ -61,6 +62,7 @@ void read_node(Reader *r, Span outs, OpName op, const Span *ins, const Span *att
     if (ins) {
         memcpy(n->in, r->ins + ins->begin, ins->n * sizeof *n->in);
         r->n_ins = ins->begin;
+        own_operands(r, n, op.at);
     }
     if (attrs)
         n->n_attrs = read_attrs(r, *attrs, &n->attrs);
@@ -91,7 +93,8 @@ static Value *const_value(Reader *r, const Bind *b) {
             error_at(r, b->at, "a constant has a type, as in 'const %%%s : float[4] = ...'",
                      shown(r, b->name));
         t.failed |= !b->type;
-        v = graph_add_const(f->graph, b->name, t, NULL);
+        v = awaited_value(f, b->name);
+        v = v ? graph_take_const(f->graph, v, t) : graph_add_const(f->graph, b->name, t, NULL);
         define_value(r, v, b);
         return v;
     }
@@ -153,6 +156,7 @@ void read_const(Reader *r, const Bind *b, const Val *data, Clauses *c) {
         give_sparse(r, v, &type, data, c);
     else
         give_tensor(r, v, &type, data, c);
+    check_stat_of(r, v);
     bool flawed = take_flaws(r) || !(v->data || v->sparse);
     v->misread = v->misread || flawed;
 }

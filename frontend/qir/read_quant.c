@@ -13,6 +13,8 @@ static ElemType storage_elem(Str word) { /* int8q */
 
 static bool read_zp(Reader *r, Quant *q, const Val *v) {
     Number n;
+    if (val_is_call(r, v, "data"))
+        return await_zps(r, q, v);
     if (val_number(r, v, &n) && n.kind != NUM_INT) {
         error_at(r, v->at, "a zero point is an integer");
         suggest_order(r, q, v->at);
@@ -69,6 +71,8 @@ static bool read_scale(Reader *r, Quant *q, const Val *v) {
         q->kind = QUANT_UNKNOWN;
     else if (v->kind == VAL_WORD && str_is(str_at(r, v->word), "dynamic"))
         q->kind = QUANT_DYNAMIC;
+    else if (val_is_call(r, v, "data"))
+        return await_scales(r, q, v);
     else if (v->kind == VAL_WORD)
         return error_at(r, v->at, "a scale is a number, a list of numbers, ? or dynamic");
     else
@@ -157,20 +161,26 @@ static bool apply_blocks(Reader *r, Quant *q, Blocks b) {
 }
 
 /* The text may say 0.1 where the stored type has only neighbours of it. */
-static bool round_scales(Reader *r, Quant *q) {
+bool round_scales(Reader *r, const Quant *q, float *scale) {
     if (q->scale_type == ELEM_FLOAT || q->scale_type == ELEM_DOUBLE)
         return true;
-    float *rounded = NEW_ARRAY(r->arena, float, q->n_scale);
     for (size_t i = 0; i < q->n_scale; i++) {
+        float exact = scale[i];
         uint64_t bits = 0;
-        float_encode(q->scale_type, (double)q->scale[i], &bits);
-        rounded[i] = (float)float_decode(q->scale_type, bits);
-        if (isfinite(q->scale[i]) && q->scale[i] != 0 && (rounded[i] == 0 || !isfinite(rounded[i])))
-            return diag_error(r->diags, q->at->scale, "%g is out of the range of %s",
-                              (double)q->scale[i], elem_name(q->scale_type));
+        float_encode(q->scale_type, (double)exact, &bits);
+        scale[i] = (float)float_decode(q->scale_type, bits);
+        if (isfinite(exact) && exact != 0 && (scale[i] == 0 || !isfinite(scale[i])))
+            return diag_error(r->diags, q->at->scale, "%g is out of the range of %s", (double)exact,
+                              elem_name(q->scale_type));
     }
-    q->scale = rounded;
     return true;
+}
+
+static bool round_own_scales(Reader *r, Quant *q) {
+    float *scale = arena_copy(r->arena, q->scale, q->n_scale * sizeof *scale);
+    bool ok = round_scales(r, q, scale);
+    q->scale = scale;
+    return ok;
 }
 
 Elem read_quant(Reader *r, Token storage, Span args, Range at) {
@@ -190,11 +200,17 @@ Elem read_quant(Reader *r, Token storage, Span args, Range at) {
         ok &= read_arg(r, q, places, &f[i], position, &blocks);
         position += !f[i].has_key;
     }
-    ok = ok && apply_blocks(r, q, blocks) && round_scales(r, q);
+    ok = ok && apply_blocks(r, q, blocks) && (are_awaited(r, q) || round_own_scales(r, q));
     if (ok && !(ok = verify_quant(q, q->loc, r->diags)))
         suggest_point(r, q);
     e.failed = !ok;
     return e;
+}
+
+Elem elem_open(Reader *r, Range at) {
+    Quant *q = quant_open(r->arena, ELEM_UNDEFINED);
+    q->loc = loc_of(r, at);
+    return (Elem){.quant = q, .at = at};
 }
 
 /* ---- accumulators ---- */
@@ -221,6 +237,12 @@ static const Quant *acc_operand(Reader *r, Token t, Quant *q, int i) {
     }
     q->acc_value[i] = v;
     return v->type.quant;
+}
+
+void multiply(Quant *q, const Quant *x, const Quant *w) {
+    float *scale = (float *)q->scale; /* made for this one */
+    for (size_t i = 0; i < q->n_scale; i++)
+        scale[i] = quant_scale(x, i) * quant_scale(w, i);
 }
 
 /* The scales are float32 products, as ONNX and the integer operators define a bias's scale. */
@@ -256,10 +278,9 @@ Elem read_acc(Reader *r, Token first, Token second, Range at) {
         return e;
     }
     q->n_scale = x->n_scale > w->n_scale ? x->n_scale : w->n_scale;
-    float *scale = NEW_ARRAY(r->arena, float, q->n_scale);
-    for (size_t i = 0; i < q->n_scale; i++)
-        scale[i] = quant_scale(x, i) * quant_scale(w, i);
-    q->scale = scale;
+    q->scale = NEW_ARRAY(r->arena, float, q->n_scale);
+    multiply(q, x, w);
+    follow_params(r, q, x, w);
     q->n_axes = x->n_axes || w->n_axes; /* along axis 0, the only one a bias has */
     q->block[0] = 1;
     e.failed = false;
@@ -281,5 +302,6 @@ void define_alias(Reader *r, Token t, Elem e) {
     Quant *q = (Quant *)e.quant; /* made for this line alone */
     q->alias = name;
     map_set(r->aliases, name, q);
+    name_params(r, q);
     module_add_quant(r->module, q);
 }

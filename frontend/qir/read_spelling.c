@@ -1,4 +1,5 @@
-/* How ONNX spelled a quantization: `onnx` lines. */
+/* What is noted about values: how ONNX spelled a quantization (`onnx`), what a node was made from
+ * (`from`). */
 #include "frontend/qir/reader.h"
 #include "ir/onnx_schema.h"
 
@@ -93,7 +94,7 @@ static void add_note(Value *v, Node *n) {
 }
 
 void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses *c) {
-    Value *v = find_value(r, str_of(r, name), range_of(name));
+    Value *v = find_or_await(r, str_of(r, name), range_of(name), NO_OPERAND);
     Node *n = node_new(r->frame->graph, STR_NONE, STR_NONE, 0, 0);
     op_name_parts(r, op, &n->domain, &n->op, &n->overload);
     n->loc = loc_of(r, op.at);
@@ -111,6 +112,19 @@ void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses 
     }
     if (v)
         add_note(v, n);
+    take_flaws(r);
+}
+
+void read_from(Reader *r, Range word, Token name, Clauses *c) {
+    Value *v = find_or_await(r, str_of(r, name), range_of(name), NO_OPERAND);
+    Provenance *from = v->kind == VALUE_NODE ? &v->def->from : &v->from;
+    if (v->kind == VALUE_INPUT)
+        error_at(r, range_of(name), "a 'from' line is about a constant, or a node by its result");
+    else if (from->n)
+        error_at(r, word, "what %%%s was made from is stated twice", shown(r, v->name));
+    else
+        *from = c->from;
+    r->spare_clauses = c;
     take_flaws(r);
 }
 

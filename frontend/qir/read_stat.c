@@ -67,6 +67,20 @@ static const Val *entry(const Field *f, size_t n, const char *key) {
 }
 
 /* A statistic against the shape of its value, as far as both are known. */
+static void check_axis(Reader *r, const Stat *s, Type t, Loc axis, Loc row) {
+    if (!s->has_axis || t.kind != TYPE_TENSOR || t.rank < 0)
+        return;
+    if (s->axis >= t.rank) {
+        diag_error(r->diags, axis, "axis %d does not exist: the value has %d dimension%s", s->axis,
+                   t.rank, t.rank == 1 ? "" : "s");
+        return;
+    }
+    int64_t dim = t.dims[s->axis].value;
+    if (s->n && dim >= 0 && (size_t)dim != s->n)
+        diag_error(r->diags, row, "%zu value%s for axis %d of length %lld", s->n,
+                   s->n == 1 ? "" : "s", s->axis, (long long)dim);
+}
+
 static void check_shape(Reader *r, const Stat *s, Type t, const Field *f, size_t n) {
     static const char *const rows[] = {"min", "max", "avg", "std"};
     const Val *axis = entry(f, n, "axis"), *row = NULL;
@@ -74,17 +88,13 @@ static void check_shape(Reader *r, const Stat *s, Type t, const Field *f, size_t
         row = entry(f, n, rows[i]);
     if (!s->has_axis && s->n > 1 && row && !axis)
         error_at(r, row->at, "a list of %zu values needs an axis, as in <axis=0, ...>", s->n);
-    if (!s->has_axis || !axis || t.kind != TYPE_TENSOR || t.rank < 0)
-        return;
-    if (s->axis >= t.rank) {
-        error_at(r, axis->at, "axis %d does not exist: the value has %d dimension%s", s->axis,
-                 t.rank, t.rank == 1 ? "" : "s");
-        return;
-    }
-    int64_t dim = t.dims[s->axis].value;
-    if (row && s->n && dim >= 0 && (size_t)dim != s->n)
-        error_at(r, row->at, "%zu value%s for axis %d of length %lld", s->n, s->n == 1 ? "" : "s",
-                 s->axis, (long long)dim);
+    if (axis)
+        check_axis(r, s, t, loc_of(r, axis->at), loc_of(r, row ? row->at : axis->at));
+}
+
+void check_stat_of(Reader *r, const Value *v) {
+    if (v->stat)
+        check_axis(r, v->stat, v->type, v->stat->loc, v->stat->loc);
 }
 
 static void check_signs(Reader *r, const Stat *s, const Field *f, size_t n) {
@@ -100,7 +110,7 @@ static void check_signs(Reader *r, const Stat *s, const Field *f, size_t n) {
 
 void read_stat(Reader *r, Token name, Span fields) {
     Str key = str_of(r, name);
-    Value *v = find_value(r, key, range_of(name));
+    Value *v = find_or_await(r, key, range_of(name), NO_OPERAND);
     Stat *s = NEW(r->arena, Stat);
     s->loc = loc_of(r, range_of(name));
     Field *f = take_fields(r, fields);

@@ -192,6 +192,11 @@ Type *type_with_tilde(Reader *r, Type *t, Elem q) {
         error_at(r, q.at, "~ on %s needs a quantization that stands for %s, as expr=%s, not %s",
                  elem_name(t->elem), elem_name(t->elem), elem_name(t->elem),
                  elem_name(q.quant->expressed));
+    if (!elem_is_float(t->elem) && q.quant->storage == ELEM_UNDEFINED) {
+        error_at(r, q.at, "~ ? leaves open how a float is quantized; this is %s",
+                 elem_name(t->elem));
+        return t;
+    }
     if (!elem_is_float(t->elem) && t->elem != q.quant->storage)
         error_at(r, q.at, "~ on %s needs a quantization stored as %s, not %s", elem_name(t->elem),
                  elem_name(t->elem), elem_name(q.quant->storage));

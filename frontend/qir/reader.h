@@ -113,7 +113,12 @@ typedef struct Missing { /* a use of what is not defined (yet) */
     Str name;
     Range at;
     const struct Frame *frame; /* in which it is used */
+    Value *stand_in;           /* for a constant that may still come; NULL where none may */
+    Node *node;                /* that reads it, as this operand; NULL: no node does */
+    size_t operand;
 } Missing;
+
+enum { NO_OPERAND = SIZE_MAX }; /* of a line about a value */
 
 typedef struct Marks { /* heights of the stacks */
     uint32_t vals, fields, binds, ins, dims, origins;
@@ -126,6 +131,7 @@ typedef struct Frame {
     Map *formals; /* names of its attributes; NULL where this is no function's body */
     Map *names;   /* to Value */
     Map *results; /* to Bind */
+    Map *awaited; /* names of constants that may still come, to what stands for them */
     Map *due;     /* inputs whose default is still to come, to Value */
     size_t cap_imports;
     Bind *binds; /* the results, in order */
@@ -168,6 +174,12 @@ typedef struct Reader {
     Map *shapes;     /* text to Shape */
     bool dim_failed; /* one of the shape that is being read */
     Map *blobs;      /* "@w" to BlobFile */
+    struct DueParams
+        *due_params; /* of quantizations whose numbers stand in `data`, the last first */
+    const struct DueParams **dues; /* room to turn them round */
+    size_t n_dues, cap_dues;
+    Map *due_by_name;
+    struct Product *products, **last_product; /* that follow such numbers */
     ExternalFiles externals;
     Map *broken;            /* names in lines with syntax errors: no complaints about those */
     uint16_t nameless[128]; /* by sigil: such lines whose name is missing */
@@ -323,6 +335,8 @@ Shape shape_scalar(void);
 Shape shape_unranked(void);
 Elem elem_word(Reader *r, Range at);
 Elem elem_alias(Reader *r, Token t);
+/* `~ ?`: to be quantized, nothing known yet. */
+Elem elem_open(Reader *r, Range at);
 Type *type_tensor_of(Reader *r, Elem e, Shape s);
 Type *type_of(Reader *r, TypeKind kind, Type *sub, Range at);
 Type *type_map(Reader *r, Token key, Type *value);
@@ -333,6 +347,18 @@ Type *type_with_tilde(Reader *r, Type *t, Elem q);
 Elem read_quant(Reader *r, Token storage, Span args, Range at);
 Elem read_acc(Reader *r, Token first, Token second, Range at);
 void define_alias(Reader *r, Token name, Elem q);
+
+bool round_scales(Reader *r, const Quant *q, float *scale); /* to their type */
+void multiply(Quant *q, const Quant *x, const Quant *w);    /* the scales of acc<x, w> */
+
+/* Numbers of quantizations that stand in `data` (read_params.c): data(N) in place of a list. */
+bool await_scales(Reader *r, Quant *q, const Val *v);
+bool await_zps(Reader *r, Quant *q, const Val *v);
+bool are_awaited(Reader *r, const Quant *q); /* the scales of what is being read */
+void name_params(Reader *r, Quant *q);       /* when its line ends */
+void follow_params(Reader *r, Quant *q, const Quant *x, const Quant *w);
+void read_params(Reader *r, Token word, Token name, const Val *v);
+void finish_params(Reader *r); /* at the end of the text */
 
 /* Whether the quantization of a value fits its shape (fit.c). What is wrong with those that have a
  * name is told at the end, by report_unfit. */
@@ -354,7 +380,7 @@ void open_scheme(Reader *r, Token word);
 void read_rule(Reader *r, Span words);
 void close_scheme(Reader *r, Token open, Token close);
 
-/* ---- graphs and nodes (read_graph.c, read_node.c) ---- */
+/* ---- graphs and nodes (read_graph.c, read_names.c, read_node.c) ---- */
 
 Span span_of_bind(Reader *r, const Bind *b);
 void span_add_bind(Reader *r, Span *s, const Bind *b);
@@ -371,6 +397,15 @@ void open_function(Reader *r, OpName name, const Span *formals, Span params, Spa
 void close_function(Reader *r);
 Value *find_value(Reader *r, Str name, Range at); /* NULL after noting it as missing */
 Value *find_value_quietly(const Reader *r, Str name);
+/* The same where a constant may stand behind its use: a value without a graph, until its line
+ * comes. `operand` of the node that is being read, or NO_OPERAND. */
+Value *find_or_await(Reader *r, Str name, Range at, size_t operand);
+/* The operands awaited behind `op` are this node's. */
+void own_operands(Reader *r, Node *n, Range op);
+/* What stands for the constant in this body; NULL where nobody waits for it. */
+Value *awaited_value(const Frame *f, Str name);
+void report_missing(Reader *r, Frame *f);
+size_t flaws_so_far(const Reader *r);
 /* Enters a new value under its name, with documentation and the like from where it stands. */
 void define_value(Reader *r, Value *v, const Bind *b);
 /* Whether the statement that ends here has errors, or uses what was not read for an error
@@ -387,6 +422,9 @@ void op_name_parts(const Reader *r, OpName n, Str *domain, Str *op, Str *overloa
 void read_node(Reader *r, Span outs, OpName op, const Span *ins, const Span *attrs, Clauses *c);
 void read_const(Reader *r, const Bind *b, const Val *v, Clauses *c);
 void read_stat(Reader *r, Token name, Span fields);
+/* The same of a statistic that stands in front of its constant. */
+void check_stat_of(Reader *r, const Value *v);
+void read_from(Reader *r, Range word, Token name, Clauses *c);
 void read_spelling(Reader *r, Token name, OpName op, const Span *attrs, Clauses *c);
 void read_initializers(Reader *r, Span names, Range at);
 bool read_attribute(Reader *r, const Field *f, Attr *out);

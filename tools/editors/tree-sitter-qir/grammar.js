@@ -55,8 +55,12 @@ module.exports = grammar({
     omitted: _ => '_',
 
     body: $ => seq('{', lines($._statement), '}'),
-    _statement: $ => choice($.constant, $.node, $.stat, $.spelling, $.order, $.import),
+    _statement: $ => choice($.constant, $.data, $.node, $.stat, $.from_line, $.spelling, $.order, $.import),
     constant: $ => seq('const', $.binding, '=', $._val, repeat($._clause)),
+    data: $ => seq('data', '{', lines(choice($.constant, $.parameters)), '}'),
+    parameters: $ => seq(choice('scale', 'zp'), $.alias, '=', $._val),
+    from_line: $ => prec.right(seq('from', $.value, '(', list1($.origin), ')',
+      optional(seq('by', $.string)), optional(seq('in', $.string)))),
     stat: $ => seq('stat', $.value, $.attributes),
     spelling: $ => seq('onnx', $.value, '=', field('operator', $.operator),
       optional($.attributes), repeat($._clause)),

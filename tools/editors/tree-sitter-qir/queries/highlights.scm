@@ -6,7 +6,7 @@
 (integer) @number
 (float) @number.float
 
-["qir" "import" "model" "meta" "extra" "scheme" "blob" "quant" "graph" "func" "const" "stat" "onnx"] @keyword
+["qir" "import" "model" "meta" "extra" "scheme" "blob" "quant" "graph" "func" "const" "data" "scale" "zp" "stat" "onnx"] @keyword
 ["name" "doc" "from" "by" "in" "inferred" "stated"] @keyword.modifier
 (stated_clause) @keyword.modifier
 ["seq" "optional" "sparse" "map" "tensor" "type"] @type.builtin

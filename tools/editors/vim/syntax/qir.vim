@@ -23,7 +23,7 @@ syn match qirContainer "\<\%(seq\|optional\|sparse\|map\)\ze<"
 syn match qirQuantized "\<\%(u\?int\%(1\|2\|4\|8\|16\|32\)\|float8e4m3fn\%(uz\)\?\|float8e5m2\%(fnuz\)\?\)q\>\|\<acc\ze<"
 syn match qirElement "\<\%(float\%(8e4m3fnuz\|8e5m2fnuz\|8e4m3fn\|8e5m2\|8e8m0\|4e2m1\|6e2m3\|6e3m2\|16\)\?\|bfloat16\|double\|complex64\|complex128\|u\?int\%(1\|2\|4\|8\|16\|32\|64\)\|bool\|string\|undefined\)\ze\["
 syn match qirElement "\%(map<\)\@4<=\%(u\?int\%(8\|16\|32\|64\)\|string\)\>"
-syn match qirData "\<\%(splat\|blob\|external\|elided\|hex\|coo\|tensor\|type\)\ze("
+syn match qirData "\<\%(splat\|data\|blob\|external\|elided\|hex\|coo\|tensor\|type\)\ze("
 
 syn match qirClause +\<\%(name\|doc\|by\|in\)\ze\s*"+
 syn match qirClause "\<meta\ze\s*<"
@@ -31,7 +31,7 @@ syn match qirClause "\<from\ze\s*("
 syn match qirClause "\<extra\ze\s\+hex"
 syn match qirClause "\<\%(inferred\|stated\)\ze\s*\%([={,()]\|name\|doc\|meta\|extra\|from\|$\)"
 syn match qirClause "=\@1<= *const\ze\s*[,)]"
-syn match qirKeyword "^\s*\zs\%(qir\ze\s\+\d\|import\ze\s\+[\"0-9]\|model\ze\s*<\|meta\ze\s*<\|extra\ze\s\+hex\|blob\ze\s*@\|quant\ze\s*!\|func\ze\s\|const\ze\s*%\|stat\ze\s*%\|onnx\ze\s*\%(%\|const\)\)"
+syn match qirKeyword "^\s*\zs\%(qir\ze\s\+\d\|import\ze\s\+[\"0-9]\|model\ze\s*<\|meta\ze\s*<\|extra\ze\s\+hex\|blob\ze\s*@\|quant\ze\s*!\|func\ze\s\|const\ze\s*%\|data\ze\s*{\|\%(scale\|zp\)\ze\s*!\|from\ze\s*%\|stat\ze\s*%\|onnx\ze\s*\%(%\|const\)\)"
 syn match qirKeyword "\<graph\ze\s*\%(@\|_\s*(\|([^)]*)\s*->\|(\s*$\)"
 
 syn match qirValue  +%\%([0-9A-Za-z_./$-]\+\%(::[0-9A-Za-z_./$-]\+\)*\|"\%([^"\\]\|\\.\)*"\)+
