@@ -39,19 +39,27 @@ static const CompareRow **sorted_rows(Session *s, const Comparison *c) {
     return rows;
 }
 
-static void print_rows(Session *s, const Comparison *c) {
-    const CompareRow **rows = sorted_rows(s, c);
+static void print_row(Session *s, const CompareRow *r) {
+    print_number(r->sqnr, "%10.2f");
+    printf(" %12.6g %10.6f  %s\n", r->max_abs, r->cosine, diag_name(s->d, r->name));
+}
+
+/* Outputs come last: that is what counts. */
+static void print_rows(Session *s, const Comparison *c, const Comparison *weights) {
+    const CompareRow **rows = sorted_rows(s, c), **of_weights = sorted_rows(s, weights);
+    size_t i = 0;
     printf("%10s %12s %10s  %s\n", "SQNR dB", "max error", "cosine", "value");
-    bool outputs = false;
-    for (size_t i = 0; i < c->n; i++) {
-        if (rows[i]->is_output && !outputs)
-            puts("outputs:");
-        outputs = rows[i]->is_output;
-        print_number(rows[i]->sqnr, "%10.2f");
-        printf(" %12.6g %10.6f  %s\n", rows[i]->max_abs, rows[i]->cosine,
-               diag_name(s->d, rows[i]->name));
-    }
-    printf("%zu values, %zu samples\n", c->n, c->samples);
+    for (; i < c->n && !rows[i]->is_output; i++)
+        print_row(s, rows[i]);
+    if (weights->n)
+        puts("weights:");
+    for (size_t k = 0; k < weights->n; k++)
+        print_row(s, of_weights[k]);
+    if (i < c->n)
+        puts("outputs:");
+    for (; i < c->n; i++)
+        print_row(s, rows[i]);
+    printf("%zu values, %zu weights, %zu samples\n", c->n, weights->n, c->samples);
 }
 
 /* ---- JSON ---- */
@@ -79,20 +87,34 @@ static void json_number(const char *key, double v) {
         printf(", \"%s\": null", key);
 }
 
-static void print_json(Session *s, const Comparison *c) {
+static void print_json_row(const CompareRow *r, bool of_value) {
+    printf("    {\"name\": ");
+    json_string(r->name);
+    if (of_value)
+        printf(", \"output\": %s", r->is_output ? "true" : "false");
+    printf(", \"elements\": %zu", r->count);
+    json_number("sqnr_db", r->sqnr);
+    json_number("max_error", r->max_abs);
+    json_number("cosine", r->cosine);
+    putchar('}');
+}
+
+static void print_json_list(Session *s, const char *key, const Comparison *c, bool of_values) {
     const CompareRow **rows = sorted_rows(s, c);
-    printf("{\n  \"samples\": %zu,\n  \"values\": [", c->samples);
+    printf("  \"%s\": [", key);
     for (size_t i = 0; i < c->n; i++) {
-        const CompareRow *r = rows[i];
-        printf("%s\n    {\"name\": ", i ? "," : "");
-        json_string(r->name);
-        printf(", \"output\": %s, \"elements\": %zu", r->is_output ? "true" : "false", r->count);
-        json_number("sqnr_db", r->sqnr);
-        json_number("max_error", r->max_abs);
-        json_number("cosine", r->cosine);
-        putchar('}');
+        puts(i ? "," : "");
+        print_json_row(rows[i], of_values);
     }
-    puts(c->n ? "\n  ]\n}" : "]\n}");
+    printf(c->n ? "\n  ]" : "]");
+}
+
+static void print_json(Session *s, const Comparison *c, const Comparison *weights) {
+    printf("{\n  \"samples\": %zu,\n", c->samples);
+    print_json_list(s, "values", c, true);
+    puts(",");
+    print_json_list(s, "weights", weights, false);
+    puts("\n}");
 }
 
 /* Exit 4 when an output is worse than asked for. */
@@ -132,14 +154,15 @@ ExitCode cmd_compare(Session *s) {
     if (!job_prepare_pair(&jobs[0], m[0], &jobs[1], m[1]))
         return job_failure(jobs[1].ctx.misused ? &jobs[1] : &jobs[0]);
     ProgramOptions p = {.ignore_quant = s->o.ignore_quant, .rounding = jobs[0].rounding};
-    Comparison c;
+    Comparison c, weights;
     size_t random = s->o.input.n ? 0 : s->o.random > 0 ? (size_t)s->o.random : 1;
     if (!compare_modules(m[0], m[1], s->o.input.items, s->o.input.n, random, &p, &p, &c, s->d))
         return EXIT_WRONG;
     drop_cut(&c, uses_new(m[0]), uses_new(m[1]));
+    compare_weights(m[0], m[1], &weights);
     if (s->o.json)
-        print_json(s, &c);
+        print_json(s, &c, &weights);
     else
-        print_rows(s, &c);
+        print_rows(s, &c, &weights);
     return gate(s, &c);
 }

@@ -1,5 +1,6 @@
 /* qxc INPUT -emit=KIND: read, compile, write; -explain. */
 #include "compiler/external.h"
+#include "compiler/in_place.h"
 #include "compiler/mixed.h"
 #include "compiler/report.h"
 #include "compiler/suffix.h"
@@ -84,7 +85,7 @@ ExitCode cmd_compile(Session *s) {
     Job j;
     if (!job_init(&j, &s->o, s->arena, s->d))
         return job_init_failure(&j);
-    if (!suffix_fits(&s->o, j.emit, s->d))
+    if (!s->o.in_place && !suffix_fits(&s->o, j.emit, s->d))
         return EXIT_USAGE;
     if (s->o.report && !str_ends(str_from(s->o.report), ".html") &&
         !str_ends(str_from(s->o.report), ".json")) {
@@ -107,6 +108,8 @@ ExitCode cmd_compile(Session *s) {
     Module *m = session_read(s, 0, &code);
     if (!m || !session_read_donors(s, &j, &code))
         return code;
+    if (!in_place_fits(s))
+        return EXIT_USAGE;
     j.external[0] = external_bytes(m, true);
     j.same_format = !s->is_text && emits_binary(&j);
     if (!job_compile(&j, m))

@@ -26,6 +26,10 @@ void find_floats(Job *j, const Program *p) {
     j->n_c_floats = f.n;
     j->c_converts = f.converts;
     j->c_all_float = f.n && !integers;
+    for (size_t i = 0; i < p->module->n_nodes; i++) {
+        j->n_c_mixed += p->converted[i] != 0;
+        j->c_converted += p->converted[i];
+    }
 }
 
 void note_floats(Job *j, const Program *p) {

@@ -72,13 +72,10 @@ static Kind sniff(const char *path, size_t *size, Diags *d) {
     return kind_of(path, (Str){head, (size_t)n});
 }
 
-static bool forced_kind(const Options *o, Kind *k, Diags *d) {
+static Kind forced_kind(const Options *o, Kind found) {
     if (!o->kind)
-        return true;
-    if (strcmp(o->kind, "onnx") != 0 && strcmp(o->kind, "qir") != 0)
-        return diag_error(d, LOC_NONE, "-x wants onnx or qir, not '%s'", o->kind);
-    *k = strcmp(o->kind, "qir") == 0 ? KIND_QIR : KIND_ONNX;
-    return true;
+        return found;
+    return strcmp(o->kind, "qir") == 0 ? KIND_QIR : KIND_ONNX;
 }
 
 enum { MIB = 1 << 20, DEFAULT_MEMORY_MIB = 1024 };
@@ -99,9 +96,8 @@ static Module *parse(Session *s, const char *path, const Str *text, bool input, 
     *code = EXIT_IO;
     if (kind == KIND_UNREADABLE)
         return NULL;
-    *code = EXIT_USAGE;
-    if (input && !forced_kind(&s->o, &kind, s->d))
-        return NULL;
+    if (input)
+        kind = forced_kind(&s->o, kind);
     *code = EXIT_WRONG;
     if (kind == KIND_ZIP || kind == KIND_ARRAY) {
         diag_error(s->d, LOC_NONE, "%s is %s, no model; data go with -calib=PATH or -input=PATH",

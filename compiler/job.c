@@ -75,7 +75,7 @@ static bool init_form(Job *j) {
         j->form = FORM_QDQ; /* no data is to come: these are complete */
     if (j->o->dynamic && j->form == FORM_AS_IS)
         j->form = FORM_TRUE; /* decided at run time: there is nothing to edit before */
-    if ((options_have_data(j->o) || j->o->weight_only || j->o->explain ||
+    if ((options_have_data(j->o) || j->o->weight_only || j->o->explain || j->o->redecide.n ||
          ((j->o->scheme || j->o->scales_from || j->o->weights_from) && text)) &&
         j->form == FORM_AS_IS)
         j->form = form_of_decisions(j);

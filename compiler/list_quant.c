@@ -23,7 +23,10 @@ static void list_value(Value *v, void *ctx) {
     if (v->type.kind != TYPE_TENSOR || !q)
         return;
     Buf storage = buf_new(v->graph->module->arena);
-    buf_fmt(&storage, "%sq", elem_name(q->storage));
+    if (q->storage == ELEM_UNDEFINED)
+        buf_byte(&storage, '?');
+    else
+        buf_fmt(&storage, "%sq", elem_name(q->storage));
     printf("%-15s  %-25s  %-6s  %-8s  %s\n", buf_as_str(&storage).s, schema_of(q), grain_of(q),
            form_of(v->type), diag_name(d, v->name));
 }

@@ -13,6 +13,11 @@ typedef struct Score {
     Drop drop;   /* of top-1 accuracy */
 } Score;
 
+typedef struct Lost {
+    const char *what; /* NULL: none */
+    double sqnr;
+} Lost;
+
 typedef struct Mixed {
     Session *s;
     Job *j;
@@ -27,6 +32,9 @@ typedef struct Mixed {
     Answers of_float; /* [0]: not yet */
     Layer *layers;
     size_t n;
+    Spared most; /* how they may be spared */
+    /* Of the model that was measured last, the first value in its order below the gate. */
+    Lost lost;
 } Mixed;
 
 bool mixed_wanted(const Options *o) {
@@ -125,6 +133,21 @@ static Module *read_quantized(Mixed *x, size_t n, const Layer *only, Form form, 
     return m;
 }
 
+/* What limits the outputs: the first value that is worse than they are to be. */
+static void find_lost(Mixed *x, Module *b, const Comparison *c) {
+    const Uses *uses = uses_new(b);
+    x->lost = (Lost){0};
+    for (size_t i = 0; i < c->n && !x->lost.what; i++) {
+        const CompareRow *r = &c->rows[i];
+        const Node *n = r->b->def;
+        if (!n || r->sqnr >= x->least_sqnr || is_cut_by_clamp(uses, r->b))
+            continue;
+        const char *op = diag_name(x->s->d, n->op);
+        x->lost.what = arena_strf(x->s->arena, "'%s' (%s)", diag_name(x->s->d, r->name), op).s;
+        x->lost.sqnr = r->sqnr;
+    }
+}
+
 static bool worst_output(Mixed *x, Module *a, Module *b, Score *out) {
     const TextList *data = &x->s->o.calib;
     ProgramOptions options = {.partial = true};
@@ -132,6 +155,7 @@ static bool worst_output(Mixed *x, Module *a, Module *b, Score *out) {
     if (!compare_modules(a, b, data->items, data->n, 0, &options, &options, &c, x->s->d))
         return false;
     size_t measured = 0;
+    find_lost(x, b, &c);
     out->sqnr = INFINITY;
     for (size_t i = 0; i < c.n; i++)
         if (c.rows[i].is_output) {
@@ -178,7 +202,7 @@ static bool measure_spared(Mixed *x, size_t n, const Layer *only, Score *out, Ex
 static bool list_layers(Mixed *x, ExitCode *code) {
     Module *m = read_quantized(x, 0, NULL, FORM_FAKE, code);
     if (m)
-        x->layers = mixed_layers(m, x->s->arena, x->s->o.integer_only, &x->n);
+        x->layers = mixed_layers(m, x->s->arena, x->most, &x->n);
     session_free_modules(x->s, 0);
     return m;
 }
@@ -212,10 +236,22 @@ static void tell(const Mixed *x, const char *what, const Score *s) {
     fputc('\n', stderr);
 }
 
+static const char *lost_text(const Mixed *x) {
+    if (!x->lost.what)
+        return "";
+    return arena_strf(x->s->arena, "; what limits it is %s, the first value that is worse: %.2f dB",
+                      x->lost.what, x->lost.sqnr)
+        .s;
+}
+
+/* In what `best` was measured all layers were spared. */
 static ExitCode missed(const Mixed *x, const Score *best) {
+    static const char *const how[] = {"with all layers float", "with 16 bits for all values",
+                                      "with 16 bits for all values and weights"};
     if (x->has_sqnr && best->sqnr < x->least_sqnr)
-        diag_error(x->s->d, LOC_NONE, "-min-sqnr=%g cannot be met: the best reached is %.2f dB",
-                   x->least_sqnr, best->sqnr);
+        diag_error(x->s->d, LOC_NONE,
+                   "-min-sqnr=%g cannot be met: the best reached is %.2f dB, %s%s", x->least_sqnr,
+                   best->sqnr, how[x->most], lost_text(x));
     if (x->has_drop && best->drop.points > x->most_drop)
         diag_error(x->s->d, LOC_NONE,
                    "-max-drop=%g cannot be met: the best reached loses %.2f points", x->most_drop,
@@ -275,11 +311,12 @@ static bool give_back(Mixed *x, size_t *n, Score *score, ExitCode *code) {
 }
 
 static void take(Mixed *x, size_t n) {
+    static const char *const gets[] = {"stays float", "gets 16 bits", "gets weights of 16 bits"};
     for (size_t i = 0; i < n; i++) {
         add_rules(x, &x->j->file, &x->layers[i]);
         if (!x->s->o.quiet)
             fprintf(stderr, "  %s %s (alone: %.2f dB)\n", diag_name(x->s->d, x->layers[i].name),
-                    x->s->o.integer_only ? "gets 16 bits" : "stays float", x->layers[i].sqnr);
+                    gets[x->layers[i].how], x->layers[i].sqnr);
     }
 }
 
@@ -293,8 +330,14 @@ static ExitCode search(Mixed *x) {
     tell(x, "all quantized", &plain);
     if (holds(x, &plain))
         return EXIT_DONE;
+    x->most = x->s->o.integer_only ? SPARED_WIDE : SPARED_FLOAT;
     if (!list_layers(x, &code) || !measure_spared(x, x->n, NULL, &best, &code))
         return code;
+    if (!holds(x, &best) && x->most == SPARED_WIDE) {
+        x->most = SPARED_WEIGHTS;
+        if (!list_layers(x, &code) || !measure_spared(x, x->n, NULL, &best, &code))
+            return code;
+    }
     if (!holds(x, &best))
         return missed(x, &best);
     size_t n;

@@ -5,11 +5,13 @@
 #include "ir/ops/op.h"
 #include "ir/scheme.h"
 
-enum { LAYER_RULES = 4 };
+/* How a layer is spared: it stays float; what it makes gets 16 bits; its weights get 16 bits. */
+typedef enum Spared { SPARED_FLOAT, SPARED_WIDE, SPARED_WEIGHTS } Spared;
 
 typedef struct Layer {
-    SchemeRule rules[LAYER_RULES]; /* that spare it */
-    size_t n_rules;
+    Spared how;
+    SchemeRule *rules; /* that spare it */
+    size_t n_rules, cap_rules;
     Str name;    /* for people */
     double sqnr; /* dB of the model where it alone is spared */
     size_t at;   /* place in the model */
@@ -20,10 +22,10 @@ bool layer_is(const Node *n);
 /* What rules about nodes call it: a node without a name goes by its result's. */
 Str layer_name(const Node *n);
 
-/* The layers of a module that has its decisions (float ~ q), in its order. Spared they are float;
- * or, `wide`, what they make has 16 bits, with the constants that
- * they add or scale by, and the graph's inputs are layers too. All memory is of
- * `a`, which outlives the module. */
-Layer *mixed_layers(Module *m, Arena *a, bool wide, size_t *n);
+/* The layers of a module that has its decisions (float ~ q), in its order, as they can be spared up
+ * to `most`: float alone, or what they make in 16 bits, with what takes its parameters over and the
+ * constants that they add or scale by (the graph's inputs are layers, too), or that and their
+ * weights. All memory is of `a`, which outlives the module. */
+Layer *mixed_layers(Module *m, Arena *a, Spared most, size_t *n);
 
 #endif

@@ -21,7 +21,7 @@ const OptionDef *option_at(size_t i) {
     return &defs[i];
 }
 
-static const char *const commands[] = {"run", "compare", "fmt", "stats", "reduce", "list"};
+static const char *const commands[] = {"run", "compare", "fmt", "stats", "reduce", "list", "show"};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static void *field(Options *o, const OptionDef *def) {
@@ -40,6 +40,7 @@ bool option_given(const Options *o, const OptionDef *def) {
     switch (def->kind) {
     case OPTION_FLAG: return *(const bool *)at;
     case OPTION_TEXT:
+    case OPTION_ONE_OF:
     case OPTION_MAYBE_TEXT: return *(const char *const *)at != NULL;
     case OPTION_INT:
     case OPTION_MAYBE: return *(const int64_t *)at >= 0;
@@ -68,6 +69,27 @@ static bool set_int(const OptionDef *def, int64_t *to, const char *text, Diags *
     return true;
 }
 
+/* Is the value one of the words of `arg`, which are parted by |? */
+static bool is_one_of(const OptionDef *def, const char *value, Arena *a, Diags *d) {
+    enum { MOST = 8 };
+    char *words = arena_copy(a, def->arg, strlen(def->arg) + 1);
+    const char *each[MOST];
+    size_t n = 0;
+    for (char *rest, *word = strtok_r(words, "|", &rest); word && n < MOST;
+         word = strtok_r(NULL, "|", &rest)) {
+        if (strcmp(word, value) == 0)
+            return true;
+        each[n++] = word;
+    }
+    Buf all = buf_new(a);
+    for (size_t i = 0; i < n; i++)
+        buf_fmt(&all, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", each[i]);
+    diag_error(d, LOC_NONE, "-%s wants %s, not '%s'", def->name, buf_as_str(&all).s,
+               diag_name(d, str_from(value)));
+    diag_did_you_mean(d, LOC_NONE, str_from(value), each, n);
+    return false;
+}
+
 static bool set(Options *o, const OptionDef *def, const char *value, Arena *a, Diags *d) {
     void *to = field(o, def);
     if (def->kind == OPTION_FLAG) {
@@ -86,7 +108,9 @@ static bool set(Options *o, const OptionDef *def, const char *value, Arena *a, D
     }
     if (!value || def->kind == OPTION_MAYBE_TEXT)
         return diag_error(d, LOC_NONE, "-%s wants a value: -%s=%s", def->name, def->name, def->arg);
-    if (def->kind == OPTION_TEXT) {
+    if (def->kind == OPTION_ONE_OF && !is_one_of(def, value, a, d))
+        return false;
+    if (def->kind == OPTION_TEXT || def->kind == OPTION_ONE_OF) {
         const char *before = *(const char **)to;
         if (before && strcmp(before, value) != 0)
             ARENA_PUSH(a, o->twice.items, o->twice.n, o->twice.cap, def->name);
@@ -181,6 +205,7 @@ void options_help(FILE *out) {
         "usage: qxc [options] INPUT            compile INPUT (.onnx, .qir, or - for stdin)\n"
         "       qxc run INPUT -input=x.npz [-o y.npz] [-all-values]\n"
         "       qxc compare A B -input=x.npz    how far B is from A, value by value\n"
+        "       qxc show MODEL [GLOB]           the nodes that GLOB names, and those beside them\n"
         "       qxc fmt FILE...                 lay out .qir files in place, comments kept\n"
         "       qxc stats merge A B... -o C     statistics of calibration shards into one\n"
         "       qxc reduce INPUT -test=CMD -o C the smallest model for which CMD still fails\n"

@@ -19,8 +19,9 @@ typedef struct Options {
     TextList twice; /* names of options that were given two values: the last stands */
 #define OPT_FLAG(f)             bool f;
 #define OPT_TEXT(f)             const char *f;
-#define OPT_INT(f)              int64_t f;     /* -1 when not given */
-#define OPT_MAYBE(f)            int64_t f;     /* -1 when not given, 0 without a value */
+#define OPT_INT(f)              int64_t f; /* -1 when not given */
+#define OPT_MAYBE(f)            int64_t f; /* -1 when not given, 0 without a value */
+#define OPT_ONE_OF(f)           const char *f;
 #define OPT_MAYBE_TEXT(f)       const char *f; /* "" without a value */
 #define OPT_LIST(f)             TextList f;
 #define OPT(f, name, kind, ...) OPT_##kind(f)
@@ -29,6 +30,7 @@ typedef struct Options {
 #undef OPT_TEXT
 #undef OPT_INT
 #undef OPT_MAYBE
+#undef OPT_ONE_OF
 #undef OPT_MAYBE_TEXT
 #undef OPT_LIST
 } Options;
@@ -38,6 +40,7 @@ typedef enum OptionKind {
     OPTION_TEXT,
     OPTION_INT,
     OPTION_MAYBE,
+    OPTION_ONE_OF,
     OPTION_MAYBE_TEXT,
     OPTION_LIST
 } OptionKind;

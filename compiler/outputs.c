@@ -1,5 +1,5 @@
 /* What a run reads is nothing that it may write, and nobody else while it reads. */
-#include "compiler/session.h"
+#include "compiler/in_place.h"
 #include "exec/sample_files.h"
 
 /* All that the command line names as input; folders of data by their files. */
@@ -39,7 +39,7 @@ bool session_inputs_are_kept(Session *s) {
     TextList ins = any ? inputs_of(s) : (TextList){0};
     for (size_t k = 0; k < N; k++)
         for (size_t i = 0; outs[k].path && i < ins.n; i++)
-            if (same_file(outs[k].path, ins.items[i]))
+            if (!(s->o.in_place && k == 0) && same_file(outs[k].path, ins.items[i]))
                 return diag_error(s->d, LOC_NONE, "%s%s would overwrite what is read",
                                   outs[k].option, diag_name(s->d, str_from(outs[k].path)));
     return true;
@@ -49,10 +49,12 @@ OutFiles *session_outputs(Session *s) {
     OutFiles *out = out_new(s->arena, s->d, !s->o.no_sync);
     TextList ins = inputs_of(s);
     for (size_t i = 0; i < ins.n; i++)
-        out_keep(out, ins.items[i]);
+        if (!s->o.in_place || !same_file(ins.items[i], s->o.output))
+            out_keep(out, ins.items[i]);
     for (size_t i = 0; i < s->n_modules; i++)
         for (size_t k = 0; k < s->modules[i]->n_maps; k++)
-            out_keep_map(out, s->modules[i]->maps[k]);
+            if (!in_place_replaces(s, s->modules[i]->maps[k]))
+                out_keep_map(out, s->modules[i]->maps[k]);
     if (s->o.force)
         out_force(out);
     return out;

@@ -3,6 +3,7 @@
 #include "compiler/session.h"
 #include "compiler/steps.h"
 #include "passes/library.h"
+#include "passes/quantize/open.h"
 
 /* ---- one pass, with what the user wants to see of it ---- */
 
@@ -88,7 +89,11 @@ static const Step *const ways[] = {
 static bool is_to_decide(const Job *j, Module *m) {
     bool asked = j->emit == EMIT_SCHEME || j->emit == EMIT_OVERRIDES || j->emit == EMIT_ENCODINGS ||
                  j->emit == EMIT_CALIB_TABLE;
-    if (!asked || j->form != FORM_AS_IS || j->o->passes)
+    if (j->form != FORM_AS_IS || j->o->passes)
+        return false;
+    if (j->o->in_place && openings_are_marked(m))
+        return true;
+    if (!asked)
         return false;
     ModuleForm f = module_form(m);
     return f.fake || f.typed || f.onnx_quantized || f.qonnx || f.annotated ||

@@ -70,6 +70,8 @@ typedef struct Job {
     size_t rounded_products; /* whose activations onnxruntime rounds though they are float here */
     bool nothing;            /* a float model was to be quantized, and none of it was */
     bool decided;            /* it was quantized here */
+    size_t completed;        /* values that this run quantized of a model decided in part */
+    Str completed_names;     /* of the first, with their types; the module's arena */
     bool wrote_c;
     const char *advice; /* the other way of quantization, where that suits the model; or NULL */
     const Batch *batch; /* of a module made to run: where samples are in values that hold several;
@@ -83,6 +85,8 @@ typedef struct Job {
     size_t n_c_floats;
     bool c_all_float; /* the model has no integers */
     bool c_converts;  /* and something is converted from or to float */
+    size_t n_c_mixed; /* nodes of several storage types, and elements converted for them a run */
+    int64_t c_converted;
 } Job;
 
 /* Reads the options that concern passes; false after diagnostics. */

@@ -68,6 +68,7 @@ static bool calibrate_module(Job *j, Module *m) {
     const Expected *before = expected_inputs(m, &j->ctx);
     Samples *s = j->o->calib.n ? samples_open(m->arena, m, j->o->calib.items, j->o->calib.n, j->d)
                                : samples_random(m->arena, m, j->ctx.random);
+    j->calib.on_grids = j->ctx.on_grids;
     j->calib.counts_from = masked_from;
     j->calib.ctx = uses_new(m);
     bool ok = s && samples_take(s, j->ctx.part) && keep_some(j, m, s) &&
@@ -102,18 +103,30 @@ static bool has_floats(Module *m) {
     return found;
 }
 
+/* Rules of the module, and those that nodes state of themselves, are written with it. */
+static bool is_written(const Job *j, const Module *m, const Node *n) {
+    PassContext own = {.scheme = m->rules};
+    const SchemeRule *r = choice_to_keep(&j->ctx, n);
+    bool itself = r->loc.source && r->loc.source == n->loc.source && r->loc.begin == n->loc.begin;
+    return itself || choice_why_kept(&own, n);
+}
+
 static void state_kept(Graph *g, void *ctx) {
     Job *j = ctx;
     FOR_NODES(n, g)
-    if (n->def && n->def->quant.kind != QUANT_NEVER && choice_why_kept(&j->ctx, n))
+    if (n->def && n->def->quant.kind != QUANT_NEVER && choice_why_kept(&j->ctx, n) &&
+        !is_written(j, g->module, n))
         scheme_keep_node(n, g->module->arena);
 }
 
-/* A text or float model without any quantized type does not show that somebody decided: the next
- * run would decide anew, and not know what was to stay float. */
+/* A text or float model does not show which float values somebody wanted float: the next run with
+ * data would decide on them. */
 static void leave_word(Job *j, Module *m) {
-    if (j->emit == EMIT_QIR || (j->emit == EMIT_ONNX && j->form <= FORM_FLOAT))
-        module_each_graph(m, state_kept, j);
+    if (j->emit != EMIT_QIR && (j->emit != EMIT_ONNX || j->form > FORM_FLOAT))
+        return;
+    module_each_graph(m, state_kept, j);
+    for (size_t i = 0; i < j->ctx.n_spared; i++)
+        scheme_keep_node(j->ctx.spared[i], m->arena);
 }
 
 /* A float model of which nothing can be decided is an error, but for C, which may stay float. */
@@ -226,7 +239,7 @@ bool step_note_decisions(Job *j, Module *m) {
     ModuleForm f = module_form(m);
     j->nothing = !f.fake && !f.typed;
     j->decided = !j->nothing;
-    if (j->nothing)
+    if (j->nothing || j->form <= FORM_FAKE)
         leave_word(j, m);
     return true;
 }

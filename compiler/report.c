@@ -250,6 +250,7 @@ Str report_text(Session *s, const Job *j, Module *m, bool html) {
     if (j->wrote_c) {
         json_object_set_new(r.root, "arena", json_integer((json_int_t)j->arena));
         json_object_set_new(r.root, "arena_alive", json_integer((json_int_t)j->alive));
+        json_object_set_new(r.root, "elements_converted", json_integer(j->c_converted));
     }
     json_object_set(r.root, "nodes", r.nodes);
     Str out = add_losses(&r, s) ? (html ? page(&r) : json_of(&r)) : STR_NONE;

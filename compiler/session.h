@@ -80,6 +80,7 @@ ExitCode cmd_compare(Session *s);
 ExitCode cmd_list(Session *s);
 ExitCode cmd_list_quant(Session *s);
 ExitCode cmd_fmt(Session *s);
+ExitCode cmd_show(Session *s);
 ExitCode cmd_stats(Session *s);
 ExitCode cmd_reduce(Session *s);
 

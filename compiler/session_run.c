@@ -1,4 +1,5 @@
 /* A command line from its first word to its exit code. */
+#include "compiler/in_place.h"
 #include "compiler/expect.h"
 #include "compiler/places.h"
 #include "compiler/without_effect.h"
@@ -20,15 +21,17 @@ static bool want_color(const char *when) {
     return isatty(STDERR_FILENO) && !(no && *no);
 }
 
-/* Found before the options are parsed, as their mistakes are printed in colour too. */
-static const char *color_option(int argc, char **argv) {
-    const char *when = NULL;
+/* The last value of an option, or NULL. Asked before the options are parsed, of those that say how
+ * the mistakes in them are printed. */
+static const char *option_value(const char *name, int argc, char **argv) {
+    const char *value = NULL;
+    size_t n = strlen(name);
     for (int i = 1; i < argc; i++) {
         const char *p = argv[i] + (argv[i][0] == '-') + (argv[i][0] && argv[i][1] == '-');
-        if (p != argv[i] && strncmp(p, "color=", 6) == 0)
-            when = p + 6;
+        if (p != argv[i] && strncmp(p, name, n) == 0 && p[n] == '=')
+            value = p + n + 1;
     }
-    return when;
+    return value;
 }
 
 /* Data that is not there is told before any work is done. */
@@ -66,6 +69,8 @@ static ExitCode dispatch(Session *s) {
     ExitCode data = check_data(s);
     if (data != EXIT_DONE)
         return data;
+    if (strcmp(c, "show") == 0)
+        return cmd_show(s);
     if (!options_inputs(&s->o, strcmp(c, "compare") == 0 ? 2 : 1, s->d))
         return EXIT_USAGE;
     if (strcmp(c, "compare") == 0)
@@ -150,9 +155,11 @@ static ExitCode run(Session *s, int argc, char **argv) {
         return EXIT_WRONG;
     }
     s->arena = arena_new(0, &s->oom);
-    s->d = diags_new(s->arena, stderr, want_color(color_option(argc, argv)));
-    if (!options_parse(&s->o, s->arena, argc, argv, s->d) || !output_is_clear(s) ||
-        !session_inputs_are_kept(s))
+    s->d = diags_new(s->arena, stderr, want_color(option_value("color", argc, argv)));
+    const char *look = option_value("diagnostics", argc, argv);
+    diags_json(s->d, look && strcmp(look, "json") == 0);
+    if (!options_parse(&s->o, s->arena, argc, argv, s->d) || !in_place_settle(s) ||
+        !output_is_clear(s) || !session_inputs_are_kept(s))
         return EXIT_USAGE;
     diags_quiet(s->d, s->o.quiet);
     places_show(s);

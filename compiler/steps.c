@@ -114,9 +114,13 @@ bool step_look(Job *j, Module *m) {
     j->found = f;
     j->found.scaling |= f.integers;
     j->decided_before = f.fake || f.typed || form_is_spelled(j->found);
+    if (j->decided_before && (job_adds(j) || job_completes(j, m)))
+        return true; /* it is told once what they leave float is known */
     if (j->decided_before)
         return warn_of_idle_options(j, m->arena);
     warn_of_idle_rules(j);
+    if (j->o->redecide.n)
+        diag_warning(j->d, LOC_NONE, "-redecide has no effect: nothing is decided yet");
     return true;
 }
 
@@ -141,6 +145,7 @@ bool step_look_at_numbers(Job *j, Module *m) {
 
 bool step_warn_of_clipped(Job *j, Module *m) {
     warn_of_clipped(m, j->d);
+    warn_of_contradicted(m, j->d);
     return true;
 }
 

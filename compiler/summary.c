@@ -1,4 +1,5 @@
 /* The closing summary: sizes, what is integer, what stayed float and why. */
+#include "compiler/complete.h"
 #include "compiler/grown.h"
 #include "compiler/measured.h"
 
@@ -68,6 +69,12 @@ static void print_floats(const Job *j) {
         fprintf(stderr, "floating point in conversions alone%s\n", io);
     else
         fputs("no floating point\n", stderr);
+    if (j->n_c_mixed)
+        fprintf(stderr,
+                "%zu node%s with several storage types: %lld element%s converted a run, which one "
+                "type would save\n",
+                j->n_c_mixed, j->n_c_mixed > 1 ? "s" : "", (long long)j->c_converted,
+                j->c_converted > 1 ? "s are" : " is");
 }
 
 typedef struct Beside {
@@ -117,6 +124,8 @@ void summary_print(const Job *j, Module *m, const OutFiles *files, const char *i
             "%s: arena %zu bytes (tensors alive at one time: %zu), weights and tables %zu bytes, "
             "%lld multiply-accumulates a run\n",
             out_path ? out_path : "C", j->arena, j->alive, j->flash, (long long)j->macs);
+    else if (j->o->in_place)
+        fprintf(stderr, "%s: %lld bytes\n", names_of(files, m->arena, out_path), out);
     else if (in > 0 && out > 0)
         fprintf(stderr, "%s: %lld bytes -> %s: %lld bytes (%.2fx)\n", in_path, in,
                 names_of(files, m->arena, out_path), out, (double)in / (double)out);
@@ -132,6 +141,7 @@ void summary_print(const Job *j, Module *m, const OutFiles *files, const char *i
                 j->o->calib_random >= 0 && !j->o->calib.n ? ", random data: scales mean little"
                                                           : "");
     print_left_out(j);
+    completed_print(j);
     if (j->uncorrected)
         fprintf(stderr,
                 "quantized without data: biases are not corrected%s, which -calib=PATH would do\n",

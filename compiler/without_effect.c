@@ -133,7 +133,12 @@ bool warn_of_idle_options(const Job *j, Arena *a) {
 void warn_of_nothing_decided(const Job *j, Arena *a) {
     size_t n;
     Str names = given(j, a, true, &n);
-    if (n)
+    if (n && (j->o->weights_from || j->o->scales_from))
+        diag_warning(j->d, LOC_NONE,
+                     "-emit=onnx writes the model as it came: %.*s %s no effect; -emit=float takes "
+                     "weights, and -emit=qdq, qop, c or qir all that is given",
+                     STR_ARG(names), n > 1 ? "have" : "has");
+    else if (n)
         diag_warning(j->d, LOC_NONE,
                      "nothing is decided, as nothing was given to decide from: %.*s %s no effect; "
                      "decisions take data (-calib=PATH) or statistics in the model (with "

@@ -37,7 +37,12 @@ static bool write_qir(Writing *w) {
     settle_references(w, false);
     const Options *o = &w->s->o;
     QirWriteOptions q = {.elide = o->elide_larger >= 0,
-                         .elide_larger = o->elide_larger >= 0 ? (size_t)o->elide_larger : 0};
+                         .elide_larger = o->elide_larger >= 0 ? (size_t)o->elide_larger : 0,
+                         .plain = o->plain,
+                         .has_few = o->inline_most >= 0,
+                         .few = o->inline_most >= 0 ? (size_t)o->inline_most : 0};
+    if (o->in_place && !w->m->n_blobs && !q.has_few) /* a text that is one file stays one */
+        q.no_blob = true;
     if (o->output)
         return qir_write_file(w->m, w->out, o->output, &q);
     qir_write(w->m, stdout, &q);

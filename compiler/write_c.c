@@ -137,8 +137,11 @@ bool write_c(Writing *w) {
     module_fold(w->m, NULL); /* shapes that nodes compute are fixed now, too */
     Program *p = program_build(
         w->m, &(ProgramOptions){.least_arena = true, .rounding = w->j->rounding}, w->s->d);
-    if (!p)
+    if (!p) {
+        if (o->integer_only && form_is_spelled(w->j->found))
+            c_tell_way_back(w->s->d);
         return false;
+    }
     find_floats(w->j, p);
     Reasons reasons = {w->j, o->integer_only ? uses_new(w->m) : NULL};
     CWriteOptions c = {.integer_only = o->integer_only,

@@ -116,7 +116,7 @@ static void type_unknown(Graph *g, void *ctx) {
         const char *why;
         Value *ints = converted(n);
         const Quant *q = ints && ints->type.kind == TYPE_NONE ? raise_params(c->r, n, &why) : NULL;
-        Type x = n->n_in ? n->in[0]->type : TYPE_UNKNOWN;
+        Type x = n->n_in && n->in[0] ? n->in[0]->type : TYPE_UNKNOWN;
         bool shape = x.kind == TYPE_TENSOR && x.rank >= 0;
         if (q)
             ints->type = type_tensor(q->storage, shape ? x.rank : -1, shape ? x.dims : NULL);

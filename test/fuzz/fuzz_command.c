@@ -165,7 +165,8 @@ static void clear_scratch(const Command *c, Arena *a, bool may_write) {
             continue;
         const File *file = file_of(c, e->d_name);
         seen += file != NULL;
-        fuzz_promise(*e->d_name != '.', "no temporary file stays", str_from(e->d_name), STR_NONE);
+        bool temporary = e->d_name[0] == '.' && str_ends(str_from(e->d_name), ".qxc-tmp");
+        fuzz_promise(!temporary, "no temporary file stays", str_from(e->d_name), STR_NONE);
         fuzz_promise(may_write || file, "what is refused writes no file", str_from(e->d_name),
                      STR_NONE);
         if (file && !may_write) {

@@ -1,6 +1,7 @@
 /* Any bytes as .qir text: they are refused with a message, or what is printed of them parses and
  * prints the same, and so does their formatted text. What can be written as ONNX reads back. */
 #include "frontend/qir/qir_format.h"
+#include "passes/library.h"
 #include "test/fuzz/fuzz.h"
 
 static Str format(Fuzz *f, Str text) {
@@ -28,7 +29,10 @@ static void check_meaning(Fuzz *f, Str text, Str printed) {
     fuzz_promise(str_eq(printed, formatted), "the printer formats", printed, formatted);
 }
 
+/* What its opset lacks a pass spells out before it is written. */
 static void check_onnx(Fuzz *f, Module *m) {
+    if (module_has_newer(m, NULL))
+        return;
     Str bytes = fuzz_write_onnx(f, m);
     if (!bytes.s)
         return;

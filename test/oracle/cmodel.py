@@ -25,7 +25,7 @@ class CModel:
         self.prefix, parameters = found[1], found[2].split(",")
         self.library = source.with_suffix(f".{next(NUMBERS)}.so")
         subprocess.run([*(compiler or os.environ.get("CC") or "cc").split(), "-std=c99", "-Wall", "-Wextra",
-                        "-Werror", *flags, "-shared", "-fPIC", "-o", self.library, source, "-lm"],
+                        "-Wno-invalid-feature-combination", "-Werror", *flags, "-shared", "-fPIC", "-o", self.library, source, "-lm"],
                        check=True)
         loaded = ctypes.CDLL(str(self.library.resolve()))
         self.arena_size = ctypes.c_size_t.in_dll(loaded, f"{self.prefix}_arena_size").value

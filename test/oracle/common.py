@@ -56,6 +56,28 @@ def alone(folder):
         yield
 
 
+def python_with(name, packages, what):
+    """The interpreter of an environment of its own, BUILD/venv-NAME, with these packages from PyPI: made where there is none,
+    and where it was made from others. The test is skipped where it cannot be made; `what` says what it needs."""
+    folder, wanted = BUILD / f"venv-{name}", " ".join(packages)
+    python, made = folder / "bin/python", folder / "made-from"
+    with alone(BUILD / f"venv-{name}.lock"):
+        if made.exists() and made.read_text() == wanted:
+            return python
+        shutil.rmtree(folder, ignore_errors=True)
+        for command in ([sys.executable, "-m", "venv", folder],
+                        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]):
+            if subprocess.run(command, check=False, capture_output=True, timeout=600).returncode:
+                raise unittest.SkipTest(f"needs {what} from PyPI: {wanted}")
+        made.write_text(wanted)
+    return python
+
+
+# Of each compiler of C. clang 19 finds fault with what it makes of -march=native itself where the processor has AVX10.
+WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-align",
+            "-Wno-invalid-feature-combination", "-Werror")
+
+
 def compile_c(*command):
     """Runs a C or C++ compiler; without that compiler the test, or its subTest, is skipped."""
     if not shutil.which(command[0]):

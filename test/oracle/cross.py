@@ -9,9 +9,8 @@ import unittest
 import numpy as np
 
 from cmodel import KINDS
-from common import ROOT
+from common import WARNINGS, ROOT
 
-WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-align", "-Werror")
 BOARD = ROOT / "examples/cortex-m"
 
 

@@ -4,13 +4,12 @@ wrote beside Aidge's own, and what -target=aidge writes as Aidge computes it. Sk
 import re
 import shutil
 import subprocess
-import sys
 import unittest
 
 import numpy as np
 import onnx
 
-from common import BUILD, DIGITS, ROOT, TRAINED_MODELS, OracleCase, alone, for_each, qxc, qxc_outputs, run_samples, session
+from common import DIGITS, ROOT, TRAINED_MODELS, OracleCase, for_each, python_with, qxc, qxc_outputs, run_samples, session
 
 PACKAGES = [f"aidge-{p}==0.10.1" for p in ("core", "backend-cpu", "onnx", "quantization")] + ["numpy"]
 OWN = '''
@@ -51,18 +50,7 @@ class Aidge(OracleCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        folder = BUILD / "venv-aidge"
-        cls.python = folder / "bin/python"
-        made = folder / "made-from"
-        with alone(BUILD / "venv-aidge.lock"):
-            if made.exists() and made.read_text() == " ".join(PACKAGES):
-                return
-            shutil.rmtree(folder, ignore_errors=True)
-            for command in ([sys.executable, "-m", "venv", folder],
-                            [cls.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]):
-                if subprocess.run(command, check=False, capture_output=True, timeout=600).returncode:
-                    raise unittest.SkipTest("needs Aidge from PyPI: " + " ".join(PACKAGES))
-            made.write_text(" ".join(PACKAGES))
+        cls.python = python_with("aidge", PACKAGES, "Aidge")
 
     def aidge(self, text, *args):
         script = self.scratch / "script.py"

@@ -16,8 +16,7 @@ from onnx import TensorProto as T
 from onnx import helper, numpy_helper
 
 from cmodel import CModel
-from common import OracleCase, for_each, qxc, qxc_outputs
-from cross import WARNINGS
+from common import WARNINGS, OracleCase, for_each, qxc, qxc_outputs
 from exact import average_pool, conv, max_pool
 from rounding import ROUND, rounded
 

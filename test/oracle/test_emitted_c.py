@@ -9,10 +9,9 @@ import subprocess
 
 import numpy as np
 
-from common import OracleCase, compile_c, ends, float_excess, for_each, for_each_model, model_path, qxc, qxc_outputs
+from common import WARNINGS, OracleCase, compile_c, ends, float_excess, for_each, for_each_model, model_path, qxc, qxc_outputs
 from inputs import float_inputs, int8_inputs
 
-WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-align", "-Werror"]
 BUILDS = {
     "gcc-O0": ["gcc", "-std=c99", "-O0"],
     "gcc-O3": ["gcc", "-std=c99", "-O3", "-march=native"],

@@ -4,9 +4,8 @@ import subprocess
 
 import numpy as np
 
-from common import DIGITS, OracleCase, compile_c, for_each, qxc, qxc_outputs
+from common import WARNINGS, DIGITS, OracleCase, compile_c, for_each, qxc, qxc_outputs
 
-WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
 FORMS = {"one": ("-requant=exact",), "two": ("-requant=single", "-weights=int4 sym")}
 
 # Threads take turns at nothing: each runs both models on all samples, from another one on, often.

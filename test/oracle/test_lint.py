@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from common import DIGITS, NAMES, ROOT, OracleCase, compile_c, for_each, model_path, qxc
+from common import WARNINGS, DIGITS, NAMES, ROOT, OracleCase, compile_c, for_each, model_path, qxc
 
 QUIET = ("bugprone-casting-through-void",  # how -Wcast-align is told that the arena is aligned
          "bugprone-easily-swappable-parameters")  # kernels take many numbers
@@ -19,7 +19,6 @@ CHECKS = ",".join(("-*", "bugprone-*", "clang-analyzer-*", *(f"-{q}" for q in QU
 # As on a PC, and as on a processor without micro-kernels.
 BUILDS = {"plain": (), "portable": ("-U__SSE2__",)}
 
-WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-align", "-Werror")
 COMPILERS = {"gcc": ("gcc", "-std=c99"), "g++": ("g++", "-x", "c++", "-std=c++17"),
              "clang": ("clang-19", "-std=c99"), "clang++": ("clang++-19", "-x", "c++", "-std=c++17")}
 # clang warns of what it reads alone.

@@ -9,10 +9,9 @@ import shutil
 import subprocess
 import unittest
 
-from common import BUILD, QXC, ROOT, OracleCase, compile_c, qxc
+from common import WARNINGS, BUILD, QXC, ROOT, OracleCase, compile_c, qxc
 
 EXAMPLES = ROOT / "examples"
-WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
 LICENCES = ("LICENSE", "LICENSE-0BSD", "NOTICE")
 PICTURES = {"two": 2, "seven": 7, "zero": 0}
 

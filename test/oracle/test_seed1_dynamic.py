@@ -12,7 +12,8 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 
 import float_models
 from cmodel import CModel
-from common import (OracleCase, for_each, qxc, qxc_outputs, qxc_values, run_samples, session, sqnr, talk)
+from common import (TRAINED_MODELS, OracleCase, for_each, qxc, qxc_outputs, qxc_values, run_samples, session, sqnr,
+                    talk)
 
 FORMS = {"qdq": ["-emit=qdq"], "qop": ["-emit=qop"], "onnx": ["-emit=qop", "-target=onnx"]}
 CASES = [f"{m}, {f}" for m in float_models.MODELS for f in FORMS]
@@ -180,6 +181,31 @@ class Dynamic(OracleCase):
         got = np.stack([model.run(x)[0] for x in arrays["x"]])
         want = qxc_outputs(path, arrays, self.scratch)["y"]
         np.testing.assert_array_equal(want.reshape(got.shape), got)
+
+    def test_embeddings(self):
+        """quantize_dynamic stores tables that Gather reads as integers: the file's numbers in every form, and the float model."""
+        source, path = TRAINED_MODELS / "charlm.onnx", self.scratch / "charlm.onnx"
+        quantize_dynamic(source, path, weight_type=QuantType.QUInt8)
+        self.assertEqual(["Gather", "DequantizeLinear"], types(path)[:2])
+        data = np.load(TRAINED_MODELS / "charlm.test.npz")
+        arrays = {data.files[0]: data[data.files[0]][:4]}
+        results = {}
+        for form, options in {"file": (), "qdq": ("-emit=qdq",), "qop": ("-emit=qop",), "float": ("-emit=float",)}.items():
+            out = self.scratch / f"charlm.{form}.onnx" if options else path
+            if options:
+                qxc(path, *options, "-no-sync", "-quiet", "-o", out)
+            model = onnx.load(out)
+            results[form] = next(iter(run_samples(session(model), model, arrays).values()))
+        for form, bound in {"qdq": 120, "qop": 120, "float": 35}.items():
+            with self.subTest(form=form):
+                self.assertGreater(sqnr(results["file"], results[form]), bound)
+        left = {"DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger"} & set(types(self.scratch / "charlm.float.onnx"))
+        self.assertEqual(set(), left)
+        qxc(path, "-emit=c", "-no-sync", "-o", self.scratch / "charlm.c")
+        one = arrays[data.files[0]][:1]
+        got = np.asarray(CModel(self.scratch / "charlm.c").run(one)[0])
+        want = results["file"][:1]
+        self.assertGreater(sqnr(want, got.reshape(want.shape)), 60)
 
     def test_values_keep_their_integers(self):
         _, arrays, _ = self.float_model("mlp")

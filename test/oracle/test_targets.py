@@ -2,9 +2,7 @@
 optimizations. OpenVINO and tract are from PyPI, in an environment of their own; skipped by name where they cannot be installed."""
 
 import re
-import shutil
 import subprocess
-import sys
 import unittest
 
 import numpy as np
@@ -12,7 +10,7 @@ import onnx
 from onnxruntime.quantization import CalibrationDataReader, quantize
 from onnxruntime.quantization.execution_providers.qnn import get_qnn_qdq_config
 
-from common import BUILD, MODELS, OracleCase, alone, for_each, qxc, run_samples, session, sqnr
+from common import MODELS, OracleCase, for_each, python_with, qxc, run_samples, session, sqnr
 
 PACKAGES = ["openvino==2026.4.1", "tract==0.23.9", "numpy"]
 SEVEN = ("cancer", "charlm", "cnn", "lstm", "relu6", "unet", "vit")
@@ -57,18 +55,7 @@ class Targets(OracleCase):
         super().setUpClass()
         if not (MODELS / "trained").exists():
             raise unittest.SkipTest("needs the models of QXC_SHARED=DIR (DIR/models): trained")
-        folder = BUILD / "venv-runtimes"
-        cls.python = folder / "bin/python"
-        made = folder / "made-from"
-        with alone(BUILD / "venv-runtimes.lock"):
-            if made.exists() and made.read_text() == " ".join(PACKAGES):
-                return
-            shutil.rmtree(folder, ignore_errors=True)
-            for command in ([sys.executable, "-m", "venv", folder],
-                            [cls.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]):
-                if subprocess.run(command, check=False, capture_output=True, timeout=600).returncode:
-                    raise unittest.SkipTest("needs the runtimes from PyPI: " + " ".join(PACKAGES))
-            made.write_text(" ".join(PACKAGES))
+        cls.python = python_with("runtimes", PACKAGES, "the runtimes")
 
     def samples(self, name):
         """Test data, a little off the sixteenths that many pixels are: these are ties of the first QuantizeLinear, where

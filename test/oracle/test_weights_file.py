@@ -17,11 +17,10 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from cmodel import CModel
-from common import DIGITS, ROOT, OracleCase, compile_c, for_each, for_each_model, model_path, qxc, qxc_outputs, talk
+from common import WARNINGS, DIGITS, ROOT, OracleCase, compile_c, for_each, for_each_model, model_path, qxc, qxc_outputs, talk
 from inputs import int8_inputs
 from light import light, selected
 
-WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wcast-align", "-Werror")
 
 
 def assembly_of_docs():
