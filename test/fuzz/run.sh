@@ -1,10 +1,10 @@
 #!/bin/bash
 # make fuzz: libFuzzer on the targets of this folder, one after the other.
 #   test/fuzz/run.sh SECONDS
-# TARGET=qir,onnx chooses targets; else all run. The environment may set MAKE, PYTHON, JOBS (processes
-# for each target, 1). In build/fuzz: seeds/ is made here, corpus/ grows from run to run, found/ holds
-# the inputs that broke something. Limits for one input: 10 seconds, 2 GB. Ends with a line
-# `N passed, N failed, N skipped`, of targets.
+# TARGET=qir,onnx chooses targets; else all run. The environment may set MAKE, PYTHON, SEED (of the
+# mutations; else another one each time). In build/fuzz: seeds/ is made here, corpus/ grows from run
+# to run, found/ holds the inputs that broke something. Limits for one input: 10 seconds, 2 GB. Ends
+# with a line `N passed, N failed, N skipped`, of targets.
 set -u
 cd "$(dirname "$0")/../.."
 . test/venv.sh
@@ -38,7 +38,7 @@ fuzz() { # name
     local name=$1 log=$build/found/$1.log regress=test/fuzz/regress/$1
     mkdir -p "$build/corpus/$name"
     if nice -n 19 "$build/libfuzzer/fuzz_$name" "$PWD/$build/corpus/$name" "$build/seeds/$name" \
-        $([ -d "$regress" ] && echo "$regress") -dict="$build/seeds/$name.dict" </dev/null \
+        $([ -d "$regress" ] && echo "$regress") -dict="$build/seeds/$name.dict" ${SEED:+-seed="$SEED"} </dev/null \
         -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=16384 \
         -artifact_prefix="$PWD/$build/found/$name-" -print_final_stats=1 >"$log" 2>&1; then
         report "$name" "$log"
