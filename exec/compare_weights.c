@@ -3,21 +3,23 @@
 #include "ir/ops/op.h"
 #include "support/map.h"
 
-/* The real numbers that the elements stand for; those that `~` puts on a grid are rounded to it, as
- * when they run. */
-static void reals(const Value *v, size_t n, double *out) {
+enum { PIECE = 4096 }; /* elements at a time */
+
+/* The real numbers that elements from `first` on stand for; those that `~` puts on a grid are
+ * rounded to it, as when they run. */
+static void reals(const Value *v, size_t first, size_t n, double *out) {
     const Tensor *t = v->data;
     const Quant *q = v->type.quant;
     bool known = q && q->kind == QUANT_PARAMS && q->grid == GRID_INTEGERS;
     bool rounds = known && elem_is_float(t->elem);
     int64_t lo = known ? quant_lo(q) : 0, hi = known ? quant_hi(q) : 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = first; i < first + n; i++) {
         size_t k = q && q->n_scale > 1 ? quant_index(q, t->rank, t->dims, i) : 0;
         double x = tensor_float(t, i);
         if (rounds)
             x = (double)quant_round((float)x, quant_scale(q, k), quant_zp(q, k), lo, hi);
         bool stands_for = rounds || (q && type_is_quantized(v->type));
-        out[i] = stands_for ? (x - (double)quant_zp(q, k)) * (double)quant_scale(q, k) : x;
+        out[i - first] = stands_for ? (x - (double)quant_zp(q, k)) * (double)quant_scale(q, k) : x;
     }
 }
 
@@ -42,12 +44,15 @@ static void pair(Weights *w, const Value *x, const Value *y) {
     if (!is_weight(x) || !is_weight(y) || w->seen[x->id] || !same_dims(x->data, y->data))
         return;
     size_t n = x->data->count;
-    double *a = NEW_ARRAY(w->arena, double, n), *b = NEW_ARRAY(w->arena, double, n);
+    double a[PIECE], b[PIECE];
     ErrorSums sums = {0};
     CompareRow row = {.name = x->name, .a = x, .b = y};
-    reals(x, n, a);
-    reals(y, n, b);
-    error_add(&sums, a, b, n);
+    for (size_t first = 0; first < n; first += PIECE) {
+        size_t some = n - first < PIECE ? n - first : PIECE;
+        reals(x, first, some, a);
+        reals(y, first, some, b);
+        error_add(&sums, a, b, some);
+    }
     compare_finish(&row, &sums);
     w->seen[x->id] = true;
     ARENA_PUSH(w->arena, w->out->rows, w->out->n, w->cap, row);

@@ -144,6 +144,15 @@ void edit_take_name(Value *old, Value *now) {
     now->meta = old->meta;
 }
 
+void edit_pass_on(Node *n, const char *pass, Diags *d) {
+    node_becomes(n, pass);
+    n->domain = STR_NONE;
+    n->op = STR("Identity");
+    n->n_in = 1;
+    n->n_attrs = 0;
+    op_resolve(n, d);
+}
+
 void edit_take_over(const Uses *uses, Value *old, Value *now) {
     const Use *use;
     Value **from = place_of(old), **to = place_of(now);

@@ -32,6 +32,8 @@ void edit_set_bias(Node *n, UniqueNames *names, const double *b, size_t channels
 /* `now` takes the place of `old`, which a graph yields: it goes out under its name, with what was
  * said of it, and the two change names. */
 void edit_take_name(Value *old, Value *now);
+/* The node becomes an Identity of its first operand. */
+void edit_pass_on(Node *n, const char *pass, Diags *d);
 /* Where nobody but one node read the constant `old`, and now reads `now` in its place: they change
  * names and places, so that the text is the same but for the numbers. */
 void edit_take_over(const Uses *uses, Value *old, Value *now);

@@ -17,6 +17,7 @@ typedef struct Printer {
     size_t few;       /* elements that do not stand in the way */
     bool in_line;     /* within a node's line */
     Map *quants;      /* by address: the Quant as it is to be printed, its name in `alias` */
+    Map *names_in;    /* by address of a graph around others: the names of its values */
     Map *named;       /* by name: the Quant of the line */
     Names *names;     /* of those lines */
     bool *results;    /* by value id: a result of the graph that defines it */

@@ -161,7 +161,12 @@ static Map *named_by_results(Printer *p, const Graph *g) {
     return named;
 }
 
-static void add_names(const Graph *g, Map *names) {
+static const Map *names_in(Printer *p, const Graph *g) {
+    Map *names = map_get_at(p->names_in, g);
+    if (names)
+        return names;
+    names = map_new(p->arena);
+    map_set_at(p->names_in, g, names);
     for (size_t i = 0; i < g->n_in; i++)
         map_set(names, g->in[i]->name, names);
     for (size_t i = 0; i < g->n_consts; i++)
@@ -170,19 +175,20 @@ static void add_names(const Graph *g, Map *names) {
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i])
             map_set(names, n->out[i]->name, names);
+    return names;
 }
 
 /* And those that have the name of a value of a body around, which a use in front of them would mean
  * (ONNX forbids such names; files with them are read). */
 static Map *named_outside(Printer *p, const Graph *g, Map *in_front) {
-    Map *names = g->owner && g->n_consts ? map_new(p->arena) : NULL;
-    for (const Node *n = g->owner; n && names; n = n->graph->owner)
-        add_names(n->graph, names);
-    for (size_t i = 0; names && i < g->n_consts; i++)
-        if (map_get(names, g->consts[i]->name)) {
-            in_front = in_front ? in_front : map_new(p->arena);
-            map_set_at(in_front, g->consts[i], p);
-        }
+    for (const Node *n = g->owner; n && g->n_consts; n = n->graph->owner) {
+        const Map *names = names_in(p, n->graph);
+        for (size_t i = 0; i < g->n_consts; i++)
+            if (map_get(names, g->consts[i]->name)) {
+                in_front = in_front ? in_front : map_new(p->arena);
+                map_set_at(in_front, g->consts[i], p);
+            }
+    }
     return in_front;
 }
 

@@ -90,6 +90,7 @@ static void print_rest(Printer *p) {
 
 void print_module(Printer *p) {
     p->results = NEW_ARRAY(p->arena, bool, p->module->n_values);
+    p->names_in = map_new(p->arena);
     name_quants(p);
     print_head(p);
     if (!p->blob) {

@@ -61,15 +61,7 @@ static Value *const_on(Gaps *g, const Value *v, const Quant *q) {
 /* ---- what keeps the order of numbers ---- */
 
 static bool keeps_order(const Node *n) {
-    if (!n->def || n->n_out != 1 || node_interpolates(n) || fill_operand(n) || !keeps_integers(n))
-        return false;
-    switch (n->def->quant.kind) {
-    case QUANT_MOVE:
-    case QUANT_ORDER:
-    case QUANT_CLAMP:
-    case QUANT_JOIN: return true;
-    default: return false;
-    }
+    return n->n_out == 1 && keeps_integers(n) && !node_interpolates(n) && !fill_operand(n);
 }
 
 static Value *quantized(Gaps *g, Node *user, Value *v, const Quant *q) {
@@ -142,12 +134,13 @@ static bool integer_operands(Gaps *g, const Node *n, Value **to) {
     return any;
 }
 
-static void tell_constants(Gaps *g, const Node *n) {
+/* `was`: what the node read before. */
+static void tell_constants(Gaps *g, const Node *n, Value *const *was) {
     for (size_t i = 0; i < n->n_in; i++)
-        if (edit_float_const(n->in[i]) && quant_rule_is_data(&n->def->quant, i))
+        if (edit_float_const(was[i]) && quant_rule_is_data(&n->def->quant, i))
             diag(g->c->d, DIAG_REMARK, n->loc,
                  "%s computes on integers, its constant '%s' on 16 bits", node_text(n),
-                 diag_name(g->c->d, n->in[i]->name));
+                 diag_name(g->c->d, was[i]->name));
 }
 
 /* The node reads integers and yields those of `q` in place of floats, where it has a kernel for
@@ -166,9 +159,7 @@ static bool compute(Gaps *g, Node *n, const Quant *q) {
         memcpy(n->in, was, n->n_in * sizeof *was);
         return false;
     }
-    memcpy(n->in, was, n->n_in * sizeof *was);
-    tell_constants(g, n);
-    memcpy(n->in, to, n->n_in * sizeof *to);
+    tell_constants(g, n, was);
     g->changed = g->filled[n->id] = true;
     return true;
 }
@@ -260,9 +251,11 @@ bool pass_fill_gaps(Module *m, PassContext *c) {
               .changed = true,
               .filled = NEW_ARRAY(m->arena, bool, m->n_nodes)};
     while (g.changed) {
+        Arena *outer = scratch_begin(m);
         g.changed = false;
         g.uses = uses_new(m);
         module_each_graph(m, look_graph, &g);
+        scratch_end(m, outer);
     }
     pass_forget_remarks(c, g.filled);
     edit_drop_unread(m, g.read_past, g.n_read_past);

@@ -1,4 +1,6 @@
 #include "passes/lower/lower_spelling.h"
+
+#include "passes/edit.h"
 #include "passes/emulate.h"
 
 const Quant *lower_quant(const Lower *l, const Value *v) {
@@ -277,10 +279,7 @@ static void drop_reinterprets(Graph *g, void *ctx) {
         if (!is_reinterpret(n))
             continue;
         if (uses_is_output(l->uses, n->out[0])) {
-            node_becomes(n, l->b.pass);
-            n->domain = STR_NONE;
-            n->op = STR("Identity");
-            op_resolve(n, l->b.d);
+            edit_pass_on(n, l->b.pass, l->b.d);
         } else {
             n->in[0]->type.quant = NULL;
             n->in[0]->type.tilde = false;

@@ -6,8 +6,6 @@
 #include "passes/edit.h"
 #include "passes/quant_build.h"
 
-#include <math.h>
-
 static const char PASS_NAME[] = "unquantize";
 
 typedef struct Unquantize {
@@ -30,15 +28,6 @@ static void make_real(Value *v, void *ctx) {
     v->stated = NULL;
 }
 
-static void pass_on(Unquantize *u, Node *n) {
-    node_becomes(n, PASS_NAME);
-    n->domain = STR_NONE;
-    n->op = STR("Identity");
-    n->n_in = 1;
-    n->n_attrs = 0;
-    op_resolve(n, u->c->d);
-}
-
 /* Integers of one scale that are read as those of another: a factor. */
 static void multiply(Unquantize *u, Node *n) {
     const Quant *x = n->in[0]->type.quant, *y = n->out[0]->type.quant;
@@ -52,7 +41,7 @@ static void multiply(Unquantize *u, Node *n) {
         return;
     }
     float by = (float)((double)quant_scale(y, 0) / (double)quant_scale(x, 0));
-    pass_on(u, n);
+    edit_pass_on(n, PASS_NAME, u->c->d);
     n->op = STR("Mul");
     node_add_input(n, build_float(&u->b, n->out[0]->name, "_factor", by));
     op_resolve(n, u->c->d);
@@ -64,7 +53,7 @@ static void look_at_nodes(Graph *g, void *ctx) {
         if (is_reinterpret(n))
             multiply(u, n);
         else if (is_typed_quantize(n) || is_typed_dequantize(n) || is_requantize(n))
-            pass_on(u, n);
+            edit_pass_on(n, PASS_NAME, u->c->d);
         else if (node_conversion(n) != CONVERT_NONE || qop_find(n->domain, n->op))
             u->ok =
                 diag_error(u->c->d, n->loc,

@@ -16,6 +16,7 @@ typedef struct Cuts {
     PassContext *c;
     QuantBuild b;
     Uses *uses;
+    bool *negative; /* by id of a node that was looked at: its result may be below 0 */
     Cut *cuts;
     size_t n_cuts, cap_cuts;
 } Cuts;
@@ -68,26 +69,22 @@ static bool is_cut_behind(const Cuts *u, const Value *y, float high) {
     return n > 0;
 }
 
-static bool may_be_negative(const Node *n);
-
-static bool value_may_be(const Value *v) {
+/* What comes in from outside is what it is. */
+static bool value_may_be(const Cuts *u, const Value *v) {
     if (!v || grid_of(v))
         return v && !is_never_negative(v);
-    return v->def && may_be_negative(v->def);
+    return v->def && u->negative[v->def->id];
 }
 
-/* Whether a result may be below 0 before it is rounded. What comes in from outside is what it is.
- */
-static bool may_be_negative(const Node *n) {
+/* Whether a result may be below 0 before it is rounded, where that is known of its operands. */
+static bool may_be_negative(const Cuts *u, const Node *n) {
     const QuantRule *r = n->def ? &n->def->quant : NULL;
     if (!r || r->fixed_output || (r->least == 0 && r->most > 0) || cuts(n, INFINITY))
         return false;
-    bool hands_on = r->kind == QUANT_MOVE || r->kind == QUANT_ORDER || r->kind == QUANT_JOIN ||
-                    r->kind == QUANT_CLAMP || node_conversion(n) != CONVERT_NONE;
-    if (!hands_on)
+    if (!keeps_integers(n) && node_conversion(n) == CONVERT_NONE)
         return !keeps_sign(n);
     for (size_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && (quant_rule_is_data(r, i) || i == 0) && value_may_be(n->in[i]))
+        if (n->in[i] && (quant_rule_is_data(r, i) || i == 0) && value_may_be(u, n->in[i]))
             return true;
     return false;
 }
@@ -97,7 +94,7 @@ static void look_for_cut(Cuts *u, Node *n) {
     if (!y || !is_never_negative(y))
         return;
     float high = high_end(y->type.quant);
-    bool beyond = may_be_negative(n) || (high < INFINITY && n->def && n->def->quant.adds);
+    bool beyond = u->negative[n->id] || (high < INFINITY && n->def && n->def->quant.adds);
     if (!beyond || is_cut_behind(u, y, high))
         return;
     Cut cut = {n, high};
@@ -126,12 +123,16 @@ static void write_cut(Cuts *u, const Cut *cut) {
 }
 
 static void look_graph(Graph *g, void *ctx) {
-    FOR_NODES(n, g)
-    look_for_cut(ctx, n);
+    Cuts *u = ctx;
+    FOR_NODES(n, g) {
+        u->negative[n->id] = may_be_negative(u, n);
+        look_for_cut(u, n);
+    }
 }
 
 bool pass_write_cuts(Module *m, PassContext *c) {
     Cuts u = {.m = m, .c = c, .b = quant_build_new(m, c, "write-cuts"), .uses = uses_new(m)};
+    u.negative = NEW_ARRAY(m->arena, bool, m->n_nodes);
     module_each_graph(m, look_graph, &u);
     for (size_t i = 0; i < u.n_cuts; i++)
         write_cut(&u, &u.cuts[i]);

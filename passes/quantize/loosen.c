@@ -66,20 +66,11 @@ static bool has_one_grid(const Loosen *l, const Value *x, const Quant *q) {
     return x->type.elem == ELEM_FLOAT && (!x->type.quant || quant_equal(x->type.quant, q));
 }
 
-static void become_identity(Loosen *l, Node *n) {
-    node_becomes(n, PASS_NAME);
-    n->domain = STR_NONE;
-    n->op = STR("Identity");
-    n->n_in = 1;
-    n->n_attrs = 0;
-    op_resolve(n, l->c->d);
-}
-
 static void quantize(Loosen *l, Node *n) {
     Value *x = n->in[0], *y = n->out[0];
     const Quant *q = y->type.quant;
     if (!has_one_grid(l, x, q)) {
-        become_identity(l, n);
+        edit_pass_on(n, PASS_NAME, l->c->d);
         return;
     }
     if (!x->type.quant)
@@ -88,20 +79,13 @@ static void quantize(Loosen *l, Node *n) {
     node_remove(n);
 }
 
-static bool goes_out(const Value *v) {
-    for (size_t i = 0; i < v->graph->n_out; i++)
-        if (v->graph->out[i] == v)
-            return true;
-    return false;
-}
-
 static void dequantize(Loosen *l, Node *n) {
     Value *y = n->in[0], *z = n->out[0];
-    if (goes_out(z) && (goes_out(y) || !y->def)) {
-        become_identity(l, n);
+    if (value_is_output(z) && (value_is_output(y) || !y->def)) {
+        edit_pass_on(n, PASS_NAME, l->c->d);
         return;
     }
-    if (goes_out(z))
+    if (value_is_output(z))
         edit_take_name(z, y);
     value_replace(l->m, l->uses, z, y);
     node_remove(n);
@@ -114,7 +98,7 @@ static bool convert(Loosen *l, Node *n) {
     else if (is_typed_dequantize(n))
         dequantize(l, n);
     else if (is_requantize(n))
-        become_identity(l, n);
+        edit_pass_on(n, PASS_NAME, l->c->d);
     else
         return false;
     return true;

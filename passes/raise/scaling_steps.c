@@ -307,11 +307,8 @@ static void drop_behind(Steps *t, Node *mul) {
     if (!step_behind(t, x, true, &i) || !close_to(step(t, i), (float)tensor_float(k, 0)))
         return;
     if (uses_is_output(t->s->uses, mul->out[0]) && value_is_output(x)) { /* under two names */
-        node_becomes(mul, t->s->b.pass);
-        mul->op = STR("Identity");
         mul->in[0] = x;
-        mul->n_in = 1;
-        op_resolve(mul, t->s->b.d);
+        edit_pass_on(mul, t->s->b.pass, t->s->b.d);
         return;
     }
     if (uses_is_output(t->s->uses, mul->out[0]))
