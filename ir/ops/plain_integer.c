@@ -75,6 +75,13 @@ static bool converts(const Node *n) {
     return node_is(n, "DequantizeLinear") && n->n_in > 1 && is_real(x);
 }
 
+/* ONNX has shifts of unsigned integers alone. */
+static bool shifts(const Node *n) {
+    const Value *x = operand(n, 0);
+    return node_is(n, "BitShift") && is_plain(x) && elem_is_signed(x->type.elem) &&
+           is_elem(operand(n, 1), x->type.elem);
+}
+
 bool node_on_integers(const Node *n) {
     if (!n->def || !domain_is_onnx(n->domain) || node_in_function(n))
         return false;
@@ -89,9 +96,7 @@ bool node_on_integers(const Node *n) {
     case QUANT_CLAMP: return moves(n);
     case QUANT_NEVER: break;
     }
-    bool shifts =
-        node_is(n, "BitShift") && is_plain(operand(n, 0)) && elem_is_signed(n->in[0]->type.elem);
-    return shifts || converts(n);
+    return shifts(n) || converts(n);
 }
 
 ElemType node_integer_elem(const Node *n, ElemType inferred) {

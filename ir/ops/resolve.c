@@ -24,7 +24,7 @@ static bool wrong_kind(const Node *n, const Attr *a, AttrKind want, Diags *d) {
     Loc at = node_attr_loc(n, arena_str(n->graph->module->arena, a->name).s, d);
     diag_error(d, at, "attribute '%s' of %s must be %s, not %s", diag_name(d, a->name),
                diag_name(d, n->op), attr_kind_text(want), attr_kind_text(a->kind));
-    if (want == ATTR_FLOAT && a->kind == ATTR_INT)
+    if (want == ATTR_FLOAT && a->kind == ATTR_INT && a->n) /* a reference has no value */
         diag_note(d, at, "a float is written with a point: %lld.0", (long long)a->v.i[0]);
     return false;
 }
