@@ -44,15 +44,28 @@ bool job_completes(const Job *j, Module *m) {
     if (!j->decided_before)
         return false;
     ModuleForm now = module_form(m);
-    if (!now.fake)
-        return job_adds(j) && now.typed && leaves_float(j, m);
+    bool marked = openings_marked(m, NULL) > 0;
     /* what lists decisions (-emit=overrides) lists those that there are */
     bool shows = j->form > FORM_FLOAT && j->form != FORM_BACK && job_is_static(j);
     bool listed = j->form == FORM_FAKE && !o->form && !o->in_place && !module_has_statistics(m);
-    return job_adds(j) || (shows && !listed && openings_are_marked(m));
+    if (!now.fake)
+        return now.typed && ((job_adds(j) && leaves_float(j, m)) ||
+                             (shows && !listed && marked && can_loosen(m)));
+    return job_adds(j) || (shows && !listed && marked);
+}
+
+/* What loosen cannot turn into decisions. */
+static void tell_left_open(const Job *j, Module *m) {
+    const Value *first;
+    if (openings_marked(m, &first) && first->type.quant && !first->type.tilde)
+        diag_note(j->d, first->loc,
+                  "types are filled where the model's inputs and outputs are float, none is read "
+                  "as another and no branch holds one: else write the scale and zero point");
 }
 
 bool step_tell_idle(Job *j, Module *m) {
+    if (!j->ctx.open)
+        tell_left_open(j, m);
     return !j->decided_before || !job_adds(j) || j->ctx.open || warn_of_idle_options(j, m->arena);
 }
 
@@ -64,6 +77,21 @@ bool step_find_open(Job *j, Module *m) {
     j->trained = NEW(m->arena, Trained);
     *j->trained = trained_norm(m);
     return j->ctx.open;
+}
+
+/* Where a text is only shown, or runs. */
+bool step_tell_open(Job *j, Module *m) {
+    const Value *first;
+    size_t n = openings_marked(m, &first);
+    if (n && *j->o->command)
+        diag_warning(j->d, first->loc, "%zu value%s marked '?' count%s as float until %s decided",
+                     n, n > 1 ? "s" : "", n > 1 ? "" : "s", n > 1 ? "they are" : "it is");
+    else if (n && j->o->output)
+        diag_note(j->d, first->loc,
+                  "%zu value%s marked '?' stay%s open: -form=fake decides them, -in-place does so "
+                  "in this file",
+                  n, n > 1 ? "s" : "", n > 1 ? "" : "s");
+    return true;
 }
 
 typedef struct Names {

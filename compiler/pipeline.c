@@ -91,8 +91,6 @@ static bool is_to_decide(const Job *j, Module *m) {
                  j->emit == EMIT_CALIB_TABLE;
     if (j->form != FORM_AS_IS || j->o->passes)
         return false;
-    if (j->o->in_place && openings_are_marked(m))
-        return true;
     if (!asked)
         return false;
     ModuleForm f = module_form(m);
@@ -102,7 +100,10 @@ static bool is_to_decide(const Job *j, Module *m) {
 
 bool job_compile(Job *j, Module *m) {
     j->read_opset = module_opset(m, STR(""));
-    if (is_to_decide(j, m))
+    bool fills = j->o->in_place && !j->o->passes && openings_marked(m, NULL);
+    if (j->form == FORM_AS_IS && fills)
+        j->form = module_is_fake(m) ? FORM_FAKE : FORM_TRUE;
+    else if (is_to_decide(j, m))
         j->form = FORM_FAKE;
     return take(j->o->passes ? steps_listed : ways[j->form], j, m);
 }

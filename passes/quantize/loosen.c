@@ -17,6 +17,8 @@ static bool is_typed(const Value *v) {
 /* What `~` can say of it, or of a bias, which follows by itself. */
 static bool can_be_real(const Value *v) {
     const Quant *q = v->type.quant;
+    if (q->kind == QUANT_UNKNOWN && v->kind != VALUE_CONST)
+        return true;
     if (q->kind != QUANT_PARAMS || !quant_is_integers(q) || q->expressed != ELEM_FLOAT ||
         quant_is_wide(q))
         return false;

@@ -7,15 +7,23 @@ static bool is_mark(const Quant *q) {
     return q && q->kind == QUANT_UNKNOWN;
 }
 
+typedef struct Marks {
+    size_t n;
+    const Value *first;
+} Marks;
+
 static void look_for_mark(Value *v, void *ctx) {
-    bool *found = ctx;
-    *found = *found || is_mark(edit_tilde(v));
+    Marks *marks = ctx;
+    if (v->type.kind == TYPE_TENSOR && is_mark(v->type.quant) && !marks->n++)
+        marks->first = v;
 }
 
-bool openings_are_marked(Module *m) {
-    bool found = false;
-    module_each_value(m, look_for_mark, &found);
-    return found;
+size_t openings_marked(Module *m, const Value **first) {
+    Marks marks = {0};
+    module_each_value(m, look_for_mark, &marks);
+    if (first)
+        *first = marks.first;
+    return marks.n;
 }
 
 /* ---- the type that is known of one ---- */
@@ -197,6 +205,7 @@ Openings *openings_find(Module *m, const char *const *globs, size_t n, bool rest
     *o = (Openings){.arena = m->arena,
                     .of = map_new(m->arena),
                     .made = map_new(m->arena),
+                    .taken = map_new(m->arena),
                     .rest = rest,
                     .before = map_new(m->arena)};
     Naming naming = {.o = o, .names = map_new(m->arena), .lines = map_new(m->arena)};
@@ -230,10 +239,22 @@ const Quant *opening_made(const PassContext *c, const OpenValue *o) {
     return o && o->line ? map_get_at(c->open->made, o->line) : NULL;
 }
 
+/* Each weight has parameters of its own, whatever line it shares. */
+static void take_line(const PassContext *c, const OpenValue *o) {
+    if (!o->line->alias.s || !map_get_at(c->open->taken, o->line))
+        map_set_at(c->open->taken, o->line, o->value);
+    else
+        diag_note(c->d, o->value->loc,
+                  "'%s' gets parameters of its own: !%s is open for a weight and for others",
+                  diag_name(c->d, o->value->name), diag_name(c->d, o->line->alias));
+}
+
 const Quant *opening_named(const PassContext *c, Module *m, const OpenValue *o, Quant *q) {
     q->alias = o->line && o->line->alias.s ? o->line->alias : o->value->name;
     q->loc = o->line ? o->line->loc : q->loc;
     if (o->line)
+        take_line(c, o);
+    if (o->line && o->value->kind != VALUE_CONST)
         map_set_at(c->open->made, o->line, q);
     for (size_t i = 0; i < m->n_quants; i++)
         if (m->quants[i] == o->line) {

@@ -20,7 +20,8 @@ typedef struct Openings {
     OpenValue **values;
     size_t n, cap;
     Map *of;          /* OpenValue by Value* */
-    Map *made;        /* by the line: the Quant in its place */
+    Map *made;        /* by the line: the Quant that its activations have */
+    Map *taken;       /* by the line: the value that got its name first */
     bool rest;        /* float values that are not quantized are open, too */
     size_t kept;      /* values whose quantization is written */
     ElemType storage; /* that most of the activations among them have; or ELEM_UNDEFINED */
@@ -29,8 +30,8 @@ typedef struct Openings {
         before; /* values that had one: what is decided here is what has one now and is not there */
 } Openings;
 
-/* Whether something is marked. */
-bool openings_are_marked(Module *m);
+/* How many values are marked; the first of them, unless `first` is NULL. */
+size_t openings_marked(Module *m, const Value **first);
 /* Takes marks and what `globs` (lists as of -redecide) name off the values. False after an error: a
  * glob names nothing. */
 Openings *openings_find(Module *m, const char *const *globs, size_t n, bool rest, PassContext *c);
@@ -40,7 +41,8 @@ const OpenValue *opening_of(const PassContext *c, const Value *v);
 bool is_open(const PassContext *c, const Value *v);
 /* The quantization `q` that was decided for a value: takes the name and the place of its line. */
 const Quant *opening_named(const PassContext *c, Module *m, const OpenValue *o, Quant *q);
-/* What stands in the place of the line already, or NULL. */
+/* What activations of the line have already, or NULL. Weights of one line get a quantization each,
+ * as their axes and shapes differ. */
 const Quant *opening_made(const PassContext *c, const OpenValue *o);
 /* Lines that nothing has any more go. Whether all that is marked is decided, and nothing that was
  * to be decided anew lost its quantization as nothing is known of it; else after an error. */
