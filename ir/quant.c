@@ -67,6 +67,14 @@ Quant *quant_per_axis(Arena *a, ElemType storage, int axis, size_t n, const floa
     return q;
 }
 
+Quant *quant_product(Arena *a, const Quant *x, const Quant *w) {
+    float *scale = NEW_ARRAY(a, float, w->n_scale);
+    for (size_t i = 0; i < w->n_scale; i++)
+        scale[i] = quant_scale(x, 0) * quant_scale(w, i);
+    return w->n_axes ? quant_per_axis(a, ELEM_INT32, 0, w->n_scale, scale, NULL)
+                     : quant_per_tensor(a, ELEM_INT32, scale[0], 0);
+}
+
 Quant *quant_copy(Arena *a, const Quant *q) {
     Quant *copy = arena_copy(a, q, sizeof *q);
     copy->alias = STR_NONE; /* the alias names the original */
@@ -306,6 +314,8 @@ static void acc_print(Buf *b, const Quant *q) {
         else
             buf_byte(b, '?');
     }
+    if (q->has_sum)
+        buf_fmt(b, ", \"crc32:%08x\"", q->sum);
     buf_byte(b, '>');
 }
 

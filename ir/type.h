@@ -96,6 +96,8 @@ typedef struct Quant {
     /* QUANT_ACC only: what the scale is the product of, each a value or an alias. */
     const struct Value *acc_value[2];
     const struct Quant *acc_quant[2];
+    bool has_sum; /* printed with a checksum of its scales */
+    uint32_t sum;
 } Quant;
 
 /* A per-tensor quantization with the full range of `storage`. */
@@ -103,6 +105,9 @@ Quant *quant_per_tensor(Arena *a, ElemType storage, float scale, int64_t zp);
 /* Per index along `axis`; `zp` may be NULL for 0. Arrays are copied. */
 Quant *quant_per_axis(Arena *a, ElemType storage, int axis, size_t n, const float *scale,
                       const int64_t *zp);
+/* What ONNX gives an int32 bias: scale = float32 product of x's and each of w's, zp 0. x must be
+ * per tensor. Per axis 0 when w is. */
+Quant *quant_product(Arena *a, const Quant *x, const Quant *w);
 /* To be quantized; `storage` may be ELEM_UNDEFINED. */
 Quant *quant_open(Arena *a, ElemType storage);
 /* The numbers of this element type are the grid, all of them. */

@@ -84,17 +84,8 @@ Tensor *const_dequantize(Arena *a, const Tensor *t, const Quant *q) {
     return r;
 }
 
-Quant *const_bias_quant(Arena *a, const Quant *x, const Quant *w) {
-    float *scale = NEW_ARRAY(a, float, w->n_scale);
-    for (size_t i = 0; i < w->n_scale; i++)
-        scale[i] = quant_scale(x, 0) * quant_scale(w, i);
-    Quant *q = w->n_axes ? quant_per_axis(a, ELEM_INT32, 0, w->n_scale, scale, NULL)
-                         : quant_per_tensor(a, ELEM_INT32, scale[0], 0);
-    return q;
-}
-
 Quant *const_sums_quant(Arena *a, const Quant *x, const Quant *w, int rank) {
-    Quant *q = const_bias_quant(a, x, w);
+    Quant *q = quant_product(a, x, w);
     if (q->n_axes)
         q->axis[0] = rank > 0 ? rank - 1 : 0;
     return q;

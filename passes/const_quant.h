@@ -10,10 +10,7 @@ Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q);
 /* The real numbers that quantized integers stand for, as a float tensor. */
 Tensor *const_dequantize(Arena *a, const Tensor *t, const Quant *q);
 
-/* The quantization of an int32 bias: scale = float32 product of x's and each of w's, zp 0. x must
- * be per tensor. Per axis 0 when w is. */
-Quant *const_bias_quant(Arena *a, const Quant *x, const Quant *w);
-/* The same where channels are the last axis of a value of this rank. */
+/* quant_product where channels are the last axis of a value of this rank. */
 Quant *const_sums_quant(Arena *a, const Quant *x, const Quant *w, int rank);
 
 /* A float bias of 1 or `channels` elements as `channels` int32 on that grid. */

@@ -1,6 +1,7 @@
 /* Names of quantizations. Those of the module's own lines persist; others get one from the value
  * that has them when they hold a vector or serve several values. */
 #include "backend/qir/print.h"
+#include "ir/ops/op.h"
 
 typedef struct QuantUse {
     const Quant *quant;
@@ -82,6 +83,79 @@ static void collect_graph(Graph *g, void *ctx) {
             collect_type(ctx, n->out[i]->type, n->out[i]);
 }
 
+/* ---- biases ---- */
+
+typedef struct Product { /* of a product whose bias has its scales */
+    const Quant *bias, *of[2];
+    const Value *operand[2];
+    size_t n; /* values of that quantization */
+} Product;
+
+typedef struct Products {
+    Printer *printer;
+    Map *of; /* Product by its bias's Quant */
+} Products;
+
+static const Quant *typed(const Value *v) {
+    const Quant *q = v && v->type.kind == TYPE_TENSOR && !v->type.tilde ? v->type.quant : NULL;
+    return q && q->kind == QUANT_PARAMS && quant_is_integers(q) ? q : NULL;
+}
+
+static const Value *operand(const Node *n, int i) {
+    return (size_t)i < n->n_in ? n->in[i] : NULL;
+}
+
+static void note_product(Products *all, const Node *n) {
+    const QuantRule *r = n->def ? &n->def->quant : NULL;
+    if (!r || r->kind != QUANT_MAC || !r->mac.bias)
+        return;
+    const Value *x = operand(n, 0), *w = operand(n, r->mac.weight), *b = operand(n, r->mac.bias);
+    const Quant *q = typed(b);
+    bool many = q && b->kind == VALUE_CONST && q->n_scale > all->printer->few;
+    if (!many || !typed(x) || !typed(w) || !quant_is_per_tensor(typed(x)) ||
+        quant_is_blocked(typed(w)) || map_get_at(all->of, q) ||
+        !quant_equal(q, quant_product(all->printer->arena, typed(x), typed(w))))
+        return;
+    Product *p = NEW(all->printer->arena, Product);
+    *p = (Product){.bias = q, .of = {typed(x), typed(w)}, .operand = {x, w}};
+    map_set_at(all->of, q, p);
+}
+
+static void look_for_products(Graph *g, void *ctx) {
+    FOR_NODES(n, g)
+    note_product(ctx, n);
+}
+
+static void count_bias(Value *v, void *ctx) {
+    const Products *all = ctx;
+    Product *p = typed(v) ? map_get_at(all->of, v->type.quant) : NULL;
+    if (p)
+        p->n++;
+}
+
+/* A bias says whose product its scales are, with a checksum: where one of these is edited, its
+ * integers are for others. */
+static void print_as_product(Printer *p, const Product *b) {
+    Quant *acc = arena_copy(p->arena, b->bias, sizeof *acc);
+    acc->kind = QUANT_ACC;
+    acc->alias = STR_NONE;
+    acc->has_sum = true;
+    acc->sum = crc32_of(acc->scale, acc->n_scale * sizeof *acc->scale);
+    for (int i = 0; i < 2; i++) {
+        add_line(p, b->of[i], b->operand[i]->name);
+        acc->acc_quant[i] = find(p, b->of[i]);
+    }
+    map_set_at(p->quants, b->bias, acc);
+}
+
+static void collect_products(Products *all) {
+    Module *m = (Module *)all->printer->module;
+    module_each_graph(m, look_for_products, all);
+    module_each_value(m, count_bias, all);
+}
+
+/* ---- all ---- */
+
 /* In place: a copy without alias, so that it prints its parameters. */
 static void print_in_place(Printer *p, const Quant *q, Str base) {
     Quant *plain = arena_copy(p->arena, q, sizeof *q);
@@ -99,8 +173,18 @@ void name_quants(Printer *p) {
     p->quants = map_new(p->arena);
     p->named = map_new(p->arena);
     p->names = names_new(p->arena, p->arena);
-    for (size_t i = 0; i < m->n_quants; i++)
-        add_line(p, m->quants[i], m->quants[i]->alias);
+    Products products = {p, map_new(p->arena)};
+    collect_products(&products);
+    for (size_t i = 0; i < m->n_quants; i++) {
+        const Product *b = map_get_at(products.of, m->quants[i]);
+        if (!b || b->n > 1)
+            add_line(p, m->quants[i], m->quants[i]->alias);
+    }
+    for (size_t i = 0; i < map_size(products.of); i++) {
+        const Product *b = map_value(products.of, i);
+        if (b->n == 1)
+            print_as_product(p, b);
+    }
     Collector c = {p, map_new(p->arena)};
     module_each_graph((Module *)m, collect_graph, &c);
     for (size_t i = 0; i < map_size(c.uses); i++) {

@@ -262,7 +262,7 @@ static void check_library(Reader *r, bool sound) {
 static void check_whole(Reader *r, int errors_before) {
     const Module *m = r->module;
     finish_frames(r);
-    finish_params(r);
+    finish_params(r, errors_before);
     report_unfit(r);
     check_imports(r, m->imports, m->n_imports);
     for (size_t i = 0; i < m->n_functions; i++)
@@ -309,6 +309,7 @@ void reader_reset(Reader *r, Str text) {
                   .origins = r->origins,
                   .cap_origins = r->cap_origins};
     r->last_product = &r->products;
+    r->last_sum = &r->sums;
     m->wide_zp = r->options.wide_zp;
     lexer_init(&r->lexer, a, r->syntax, r->source, text);
 }

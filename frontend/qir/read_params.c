@@ -19,6 +19,13 @@ struct Product { /* whose operands wait for numbers */
 
 typedef struct Product Product;
 
+struct ProductSum {
+    const Quant *quant;
+    uint32_t sum;
+    Range at;
+    struct ProductSum *next;
+};
+
 enum { MOST_PARAMS = 1 << 26 };
 
 static bool count_of(Reader *r, const Val *v, size_t *n) {
@@ -90,6 +97,25 @@ void follow_params(Reader *r, Quant *q, const Quant *x, const Quant *w) {
     *p = (Product){.quant = q, .x = x, .w = w};
     *r->last_product = p;
     r->last_product = &p->next;
+}
+
+void check_product(Reader *r, const Quant *q, uint32_t sum, Range at) {
+    struct ProductSum *s = NEW(r->arena, struct ProductSum);
+    *s = (struct ProductSum){.quant = q, .sum = sum, .at = at};
+    *r->last_sum = s;
+    r->last_sum = &s->next;
+}
+
+static void compare_sum(Reader *r, const struct ProductSum *s) {
+    uint32_t got = crc32_of(s->quant->scale, s->quant->n_scale * sizeof *s->quant->scale);
+    if (got == s->sum)
+        return;
+    error_at(r, s->at,
+             "its integers were written for other scales than these of its operands (crc32:%08x)",
+             got);
+    diag_note(r->diags, loc_of(r, s->at),
+              "scales are changed where biases follow them, in decisions (-form=fake); or write "
+              "the integers for these scales, and this checksum or none");
 }
 
 /* ---- the lines ---- */
@@ -167,8 +193,11 @@ static void report_in_order(Reader *r, const struct DueParams *d) {
         report_due(r, r->dues[--r->n_dues]);
 }
 
-void finish_params(Reader *r) {
+void finish_params(Reader *r, int errors_before) {
     report_in_order(r, r->due_params);
     for (Product *p = r->products; p; p = p->next)
         multiply(p->quant, p->x, p->w);
+    bool sound = diags_errors(r->diags) == errors_before;
+    for (const struct ProductSum *s = r->sums; s && sound; s = s->next)
+        compare_sum(r, s);
 }

@@ -246,7 +246,8 @@ void multiply(Quant *q, const Quant *x, const Quant *w) {
 }
 
 /* The scales are float32 products, as ONNX and the integer operators define a bias's scale. */
-Elem read_acc(Reader *r, Token first, Token second, Range at) {
+Elem read_acc(Reader *r, Token first, Token second, const Val *sum, Range at) {
+    Tensor said = {0};
     Quant *q = NEW(r->arena, Quant);
     *q = (Quant){
         .kind = QUANT_ACC, .expressed = ELEM_FLOAT, .scale_type = ELEM_FLOAT, .loc = loc_of(r, at)};
@@ -283,6 +284,14 @@ Elem read_acc(Reader *r, Token first, Token second, Range at) {
     follow_params(r, q, x, w);
     q->n_axes = x->n_axes || w->n_axes; /* along axis 0, the only one a bias has */
     q->block[0] = 1;
+    if (sum && !read_checksum(r, sum, &said))
+        return e;
+    if (sum) {
+        q->kind = QUANT_PARAMS;
+        q->acc_value[0] = q->acc_value[1] = NULL;
+        q->acc_quant[0] = q->acc_quant[1] = NULL;
+        check_product(r, q, said.crc32, at);
+    }
     e.failed = false;
     return e;
 }

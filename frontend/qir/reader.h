@@ -180,6 +180,7 @@ typedef struct Reader {
     size_t n_dues, cap_dues;
     Map *due_by_name;
     struct Product *products, **last_product; /* that follow such numbers */
+    struct ProductSum *sums, **last_sum;      /* that are checked at the end */
     ExternalFiles externals;
     Map *broken;            /* names in lines with syntax errors: no complaints about those */
     uint16_t nameless[128]; /* by sigil: such lines whose name is missing */
@@ -345,7 +346,8 @@ Type *type_failed(Reader *r); /* after an error */
 Type *type_denote(Reader *r, Type *t, Token denotation);
 Type *type_with_tilde(Reader *r, Type *t, Elem q);
 Elem read_quant(Reader *r, Token storage, Span args, Range at);
-Elem read_acc(Reader *r, Token first, Token second, Range at);
+/* With a checksum its scales are its own, and have to be the product. */
+Elem read_acc(Reader *r, Token first, Token second, const Val *sum, Range at);
 void define_alias(Reader *r, Token name, Elem q);
 
 bool round_scales(Reader *r, const Quant *q, float *scale); /* to their type */
@@ -357,8 +359,11 @@ bool await_zps(Reader *r, Quant *q, const Val *v);
 bool are_awaited(Reader *r, const Quant *q); /* the scales of what is being read */
 void name_params(Reader *r, Quant *q);       /* when its line ends */
 void follow_params(Reader *r, Quant *q, const Quant *x, const Quant *w);
+/* At the end, after an error where the checksum of the scales is another. */
+void check_product(Reader *r, const Quant *q, uint32_t sum, Range at);
 void read_params(Reader *r, Token word, Token name, const Val *v);
-void finish_params(Reader *r); /* at the end of the text */
+/* At the end of the text. Checksums are looked at where nothing else is wrong. */
+void finish_params(Reader *r, int errors_before);
 
 /* Whether the quantization of a value fits its shape (fit.c). What is wrong with those that have a
  * name is told at the end, by report_unfit. */

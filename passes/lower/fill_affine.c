@@ -76,7 +76,7 @@ static Value *biases(QuantBuild *b, const Node *n, const Affine *f, const Quant 
     Tensor *real = tensor_new(b->a, ELEM_FLOAT, 1, dims, &bytes);
     for (size_t i = 0; i < f->channels; i++)
         ((float *)(void *)bytes)[i] = (float)f->shift[i];
-    const Quant *q = const_bias_quant(b->a, x, w);
+    const Quant *q = quant_product(b->a, x, w);
     Tensor *ints = const_bias(b->a, real, q, f->channels);
     return graph_add_const(b->m->graph, derived_name(b, n->out[0]->name, "_shift"),
                            type_quantized(tensor_type(b->a, ints), q), ints);

@@ -106,7 +106,7 @@ static Quant *accumulator(const Int32Bias *s, const Node *n, const Tensor *bias,
         (wq->n_axes && (wq->block[0] > 1 || wq->axis[0] != axis)) || y.kind != TYPE_TENSOR ||
         y.rank < 0)
         return NULL;
-    Quant *q = const_bias_quant(s->arena, x, wq);
+    Quant *q = quant_product(s->arena, x, wq);
     if (q->n_axes)
         q->axis[0] = y.rank - 1;
     for (size_t i = 0; i < q->n_scale; i++)

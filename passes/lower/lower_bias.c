@@ -14,7 +14,7 @@ static Quant *accumulator(Lower *l, const Node *n) {
     if (!x || !w || x->kind != QUANT_PARAMS || w->kind != QUANT_PARAMS || !quant_is_per_tensor(x) ||
         w->n_axes > 1 || (w->n_axes && (w->block[0] > 1 || w->axis[0] != axis)))
         return NULL;
-    return const_bias_quant(l->b.a, x, w);
+    return quant_product(l->b.a, x, w);
 }
 
 /* The numbers that the integers stand for, as DequantizeLinear computes them. */

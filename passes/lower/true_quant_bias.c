@@ -71,7 +71,7 @@ void bias_to_int(Module *m, PassContext *pass, UniqueNames *names, Node *n) {
     OpCtx c = op_ctx(n, d);
     int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
     size_t channels = axis >= 0 ? (size_t)w->type.dims[axis].value : b->data->count;
-    Quant *q = const_bias_quant(a, n->in[0]->type.quant, w->type.quant);
+    Quant *q = quant_product(a, n->in[0]->type.quant, w->type.quant);
     bool own_grid = type_is_quantized(b->type);
     if (own_grid && quant_equal(b->type.quant, q))
         return;
