@@ -215,6 +215,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     j->quant_io = io == 1 || o->integer_only;
     j->ctx.products_alone = o->dynamic || o->weight_only;
     j->ctx.weights_alone = o->weight_only;
+    j->ctx.keep_float_weights = o->keep_float_weights;
     j->ctx.explain = o->explain;
     j->ctx.explain_match = o->explain_match;
     for (size_t i = 0; i < o->define.n; i++)

@@ -27,6 +27,7 @@ struct Lower {
     bool *exact;            /* by value id: its float companion lies on the grid without a Q */
     bool within;            /* the node at hand makes no integers that its operands do not hold */
     bool freed;       /* a form took the float input: DynamicQuantizeLinear may be left over */
+    bool kept_float;  /* a float constant stayed, with a QuantizeLinear on it */
     Spelled *spelled; /* names and places that Q and DQ had in ONNX */
     void (*node)(Lower *l, Node *n); /* lowers an operator that is no conversion */
 };

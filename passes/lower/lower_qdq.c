@@ -147,6 +147,10 @@ bool pass_lower_qdq(Module *m, PassContext *c) {
     uint32_t first = m->n_nodes;
     lower_module(&l, m);
     lower_form_finish(&l, m, first);
+    if (c->keep_float_weights && !l.kept_float)
+        diag_warning(c->d, LOC_NONE,
+                     "-keep-float-weights has no effect: the model has no float numbers that a "
+                     "QuantizeLinear alone makes its integers of");
     guard_fusions(&l.b, m, c->target);
     return true;
 }

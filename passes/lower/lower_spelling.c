@@ -141,17 +141,21 @@ typedef struct One { /* one quantized value and the nodes around it */
     Node *user;   /* some DQ, where nodes may be added; NULL: they would serve nobody */
 } One;
 
-/* The float constant that Q stood on, where it still gives these integers. */
+/* The float constant that Q stood on, where it is to stay and Q alone still gives these integers:
+ * nothing clips them to a part of the storage. */
 static Value *float_data(One *o, const Node *note) {
     const Attr *a = said(note, "data");
     Lower *l = o->l;
-    if (!a || a->kind != ATTR_TENSOR || !o->ints->data)
+    if (!l->c->keep_float_weights || !a || a->kind != ATTR_TENSOR || !o->ints->data)
         return NULL;
     Tensor *t = a->v.t[0];
+    Quant *whole = quant_copy(l->b.a, o->q);
+    whole->has_range = false;
     if (t->elem != ELEM_FLOAT || !t->data || t->count != o->ints->data->count ||
         t->rank != o->ints->data->rank ||
-        !cell_same_data(const_quantize(l->b.a, t, o->q), o->ints->data))
+        !cell_same_data(const_quantize(l->b.a, t, whole), o->ints->data))
         return NULL;
+    l->kept_float = true;
     return cell_float(l, o->v, t);
 }
 
@@ -190,6 +194,8 @@ static void restore_q(One *o, const Node *note) {
     Node *n = another(o->l, "QuantizeLinear", x, o->q, o->ints->type, o->v);
     place_behind(x, n, o->user);
     dress(o->l, n, note, o->q);
+    if (said_int(note, "at", -1) < 0)
+        n->name = derived_name(&o->l->b, o->v->name, "_QuantizeLinear");
     name_wanted(o->l, n->out[0], out);
     map_set(o->q_outs, out, n->out[0]);
 }

@@ -86,11 +86,31 @@ static Value *float_of(TrueQuant *t, Value *v, Node *user) {
     return t->floats[v->id];
 }
 
+static Node *note_conversion(TrueQuant *t, Value *v, Str op) {
+    Node *n = node_new(v->graph, STR(""), op, 0, 0);
+    node_set_string(n, "scale", arena_strf(t->arena, STR_FMT "_scale", STR_ARG(v->name)));
+    node_set_string(n, "zero_point", arena_strf(t->arena, STR_FMT "_zero_point", STR_ARG(v->name)));
+    return n;
+}
+
+/* Says as a file that was read would that Q and DQ stand on the float numbers (spelling.h). */
+static void keep_float(TrueQuant *t, Value *v, const Tensor *real) {
+    Tensor *data = arena_copy(t->arena, real, sizeof *real);
+    data->name = v->name;
+    v->onnx = note_conversion(t, v, STR("QuantizeLinear"));
+    v->onnx->next = note_conversion(t, v, STR("DequantizeLinear"));
+    node_set_tensor(v->onnx, "data", data);
+    node_set_string(v->onnx, "out", derived(t, v, "_QuantizeLinear_Output"));
+}
+
 static void const_to_int(TrueQuant *t, Value *v) {
     const Quant *q = v->type.quant;
     const Tensor *real = v->data;
     v->data = const_quantize(t->arena, real, q);
-    module_release(t->m, real);
+    if (t->c->keep_float_weights && !v->onnx)
+        keep_float(t, v, real);
+    else
+        module_release(t->m, real);
     v->type = type_quantized(plain(v->type), q);
     t->ints[v->id] = v;
 }

@@ -555,7 +555,7 @@ QUANTIZER = {
 
 class QuantNames(OracleCase):
     def lower(self, source, out, emit="lower-qdq"):
-        qxc(source, f"-passes={emit}", "-emit=onnx", "-quiet", "-o", out)
+        qxc(source, f"-passes={emit}", "-keep-float-weights", "-emit=onnx", "-quiet", "-o", out)
         return onnx.load(out)
 
     def ways(self, path):
@@ -659,6 +659,16 @@ class QuantNames(OracleCase):
         w = numpy_helper.to_array(back.graph.initializer[names.index("w")])
         self.assertEqual(w.dtype, np.uint8)
         self.assertEqual(w.flat[0], 9)
+
+    def test_float_weight_as_integers(self):
+        """Unless it is asked for, a weight is stored as the integers that its Q makes."""
+        path, out = self.scratch / "in.onnx", self.scratch / "out.onnx"
+        onnx.save(float_weights(), path)
+        qxc(path, "-emit=qdq", "-quiet", "-o", out)
+        back = onnx.load(out)
+        kinds = {t.name: t.data_type for t in back.graph.initializer}
+        self.assertEqual(kinds["w"], onnx.TensorProto.UINT8)
+        self.assertNotIn("n/qw", [n.name for n in back.graph.node])
 
     @for_each("dq_for_each_consumer", "float_weights", "chain", "branches")
     def test_senseless_lines(self, name):

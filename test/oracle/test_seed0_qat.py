@@ -192,6 +192,31 @@ class TrainedModels(OracleCase):
         got = np.stack([code.run(s)[0] for s in ints]).reshape(want.shape)
         np.testing.assert_array_equal(got * np.float32(0.25), want)
 
+    def test_float_weights(self):
+        """Stored as integers, or as they came: a trained model and one that is quantized here."""
+        rng = np.random.default_rng(3)
+        x = rng.normal(size=(8, 3, 8, 8)).astype(np.float32) * 2
+        path = self.save(trained(False, rng, "torch"))
+        self.check_float_weights(path, x, 2)
+        floats, data = self.scratch / "float.onnx", self.scratch / "data.npz"
+        qxc(path, "-emit=float", "-o", floats)
+        np.savez(data, x=x)
+        self.check_float_weights(floats, x, 2, f"-calib={data}")
+        self.check_float_weights(floats, x, 2, f"-calib={data}", "-weights=int4")
+
+    def check_float_weights(self, path, x, n, *options):
+        found = []
+        for keep in ([], ["-keep-float-weights"]):
+            out, said = self.compiled(path, "qdq", *options, *keep)
+            self.assertNotIn("no effect", said)
+            model = onnx.load(out)
+            onnx.checker.check_model(model, full_check=True)
+            floats = {t.name for t in model.graph.initializer if t.data_type == T.FLOAT}
+            on_floats = [i for i in model.graph.node if i.op_type == "QuantizeLinear" and i.input[0] in floats]
+            self.assertEqual(len(on_floats), n if keep else 0)
+            found.append([outputs(model, x, optimize) for optimize in (False, True)])
+        np.testing.assert_array_equal(*found)
+
     @for_each("torch", "brevitas", "qonnx")
     def test_any_scales(self, dialect):
         """Floats round on the way: onnxruntime's integer kernels are the reference, and what the
