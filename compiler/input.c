@@ -33,14 +33,25 @@ static bool looks_like_qir(Str head) {
     return qir_begins(head, &comment) || comment;
 }
 
-typedef enum Kind { KIND_ONNX, KIND_QIR, KIND_ZIP, KIND_ARRAY, KIND_UNREADABLE } Kind;
+/* A serialized model has bytes that no text has: the first of its fields is a small number. */
+static bool looks_like_text(Str head) {
+    for (size_t i = 0; i < head.n; i++) {
+        unsigned char c = (unsigned char)head.s[i];
+        if ((c < ' ' && !memchr("\t\r\n", c, 3)) || c == 0x7f)
+            return false;
+    }
+    return head.n > 0;
+}
 
-/* By its first bytes; neither of the last two begins as a serialized model can. */
+typedef enum Kind { KIND_ONNX, KIND_QIR, KIND_ZIP, KIND_ARRAY, KIND_TEXT, KIND_UNREADABLE } Kind;
+
+/* By its first bytes; none but the first begins as a serialized model can. */
 static Kind kind_of(const char *path, Str head) {
     if (str_ends(str_from(path), ".qir") || looks_like_qir(head))
         return KIND_QIR;
     return str_starts(head, "PK\3\4")      ? KIND_ZIP
            : str_starts(head, "\x93NUMPY") ? KIND_ARRAY
+           : looks_like_text(head)         ? KIND_TEXT
                                            : KIND_ONNX;
 }
 
@@ -103,6 +114,13 @@ static Module *parse(Session *s, const char *path, const Str *text, bool input, 
         diag_error(s->d, LOC_NONE, "%s is %s, no model; data go with -calib=PATH or -input=PATH",
                    diag_name(s->d, str_from(path)),
                    kind == KIND_ZIP ? "a zip archive (as .npz and .pt are)" : "a NumPy array");
+        return NULL;
+    }
+    if (kind == KIND_TEXT) {
+        diag_error(s->d, LOC_NONE,
+                   "%s is a text that is no .qir, which begins with the line 'qir 1', nor is it an "
+                   "ONNX model",
+                   diag_name(s->d, str_from(path)));
         return NULL;
     }
     *is_text = kind == KIND_QIR;

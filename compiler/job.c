@@ -1,4 +1,5 @@
 /* The options that concern the pipeline, checked once. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "compiler/library.h"
@@ -15,7 +16,14 @@ static bool choose(const char *option, const char *text, const char *const *name
             *index = i;
             return true;
         }
-    diag_error(d, LOC_NONE, "-%s has no kind '%s'", option, text);
+    char all[256] = "";
+    for (size_t i = 0, used = 0; i < n && used < sizeof all; i++)
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s",
+                                 i == 0      ? ""
+                                 : i + 1 < n ? ", "
+                                             : " and ",
+                                 names[i]);
+    diag_error(d, LOC_NONE, "-%s has no kind '%s'; there are %s", option, text, all);
     diag_did_you_mean(d, LOC_NONE, str_from(text), names, n);
     return false;
 }

@@ -189,7 +189,9 @@ bool options_inputs(const Options *o, size_t want, Diags *d) {
     if (in->n == want)
         return true;
     if (in->n < want)
-        return diag_error(d, LOC_NONE, "no input file: see qxc -help");
+        return diag_error(d, LOC_NONE,
+                          in->n == 0 ? "no input file: see qxc -help"
+                                     : "a second input file is missing: see qxc -help");
     diag_error(d, LOC_NONE, "too many input files: see qxc -help");
     if (!*o->command)
         diag_did_you_mean(d, LOC_NONE, str_from(in->items[0]), commands, N_COMMANDS);

@@ -8,7 +8,7 @@
 
 typedef struct OptionUser {
     const Options *o;
-    bool compile, run, compare, list, reduce, show; /* the command */
+    bool compile, run, compare, list, reduce, show, fmt; /* the command */
 } OptionUser;
 
 static bool is(const char *text, const char *word) {
@@ -50,8 +50,14 @@ static bool check_use(const Options *o, const OptionDef *def, Diags *d) {
 #include "compiler/options.def"
     };
     const char *c = o->command;
-    OptionUser u = {
-        o, !*c, is(c, "run"), is(c, "compare"), is(c, "list"), is(c, "reduce"), is(c, "show")};
+    OptionUser u = {o,
+                    !*c,
+                    is(c, "run"),
+                    is(c, "compare"),
+                    is(c, "list"),
+                    is(c, "reduce"),
+                    is(c, "show"),
+                    is(c, "fmt")};
     return use_holds(def->use, &u) ||
            diag_error(d, LOC_NONE, "-%s goes with %s", def->name, words[def->use]);
 }

@@ -164,7 +164,7 @@ void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
     error_at(r, at, "%s", buf_as_str(b).s);
     if (r->frame && (t.kind == 0 || leaves_body(r, t)))
         diag_note(r->diags, r->frame->graph->loc, "the body that is not closed begins here");
-    if (r->only_scheme && !r->lexer.depth && is_rule_word(str_of(r, t)))
+    if (!r->frame && !r->lexer.depth && is_rule_word(str_of(r, t)))
         note_at(r, at, "rules stand in scheme { ... }");
     const char *note = late ? NULL : syntax_hint(r, t, want, n);
     if (note)

@@ -99,6 +99,20 @@ static bool meant(Reader *r, Range at, const char *word) {
     return word != NULL;
 }
 
+bool note_width(Reader *r, Range at, Str word) {
+    size_t n = word.n, skip = str_starts(word, "uint") ? 4 : str_starts(word, "int") ? 3 : 0;
+    n -= n > skip && word.s[n - 1] == 'q';
+    bool digits = skip && n > skip;
+    for (size_t i = skip; digits && i < n; i++)
+        digits = word.s[i] >= '0' && word.s[i] <= '9';
+    if (!digits || elem_is_int(elem_from_name((Str){word.s, n})))
+        return false;
+    note_at(r, at,
+            "integers have 1, 2, 4, 8, 16 or 32 bits; range=LOW:HIGH uses a part of them, as in "
+            "int16q<0.1, 0, range=-2048:2047>");
+    return true;
+}
+
 /* The storage of quantized types is a word of its own. */
 void suggest_storage(Reader *r, Range at, Str word) {
     static const char *const words[] = {"int1q",  "int2q",  "int4q",   "int8q",
@@ -108,7 +122,7 @@ void suggest_storage(Reader *r, Range at, Str word) {
     size_t n = known ? strlen(known) : 0;
     if (n && known[n - 1] != 'q' && elem_is_int(elem_from_name(str_from(known))))
         known = arena_strf(r->arena, "%sq", known).s;
-    if (!meant(r, at, known))
+    if (!note_width(r, at, word) && !meant(r, at, known))
         suggest(r, at, word, words, sizeof words / sizeof *words);
 }
 
@@ -120,6 +134,8 @@ void suggest_elem(Reader *r, Range at, Str word) {
     };
     if (str_is(word, "tensor") || str_is(word, "vector") || str_is(word, "memref"))
         note_at(r, at, "the type of a tensor is written float[2,4]: elements, dimensions");
+    else if (map_get(r->aliases, word))
+        meant(r, at, with_sigil(r, '!', word).s);
     else if (at.end < r->text.n && r->text.s[at.end] == '<')
         suggest_storage(r, at, word);
     else if (!meant(r, at, known_elem(word)))
@@ -160,93 +176,4 @@ void suggest_point(Reader *r, const Quant *q) {
     if (q->at->scale.source && q->n_scale == 1 && q->scale[0] == 0 && *p == ',' && digits)
         diag_note(r->diags, q->at->scale, "numbers have a point, not a comma: 0.%.*s", (int)digits,
                   p + 1);
-}
-
-/* ---- between the words ---- */
-
-static bool is_value(Token t) {
-    return t.kind == T_INT || t.kind == T_FLOAT || t.kind == T_STRING || t.kind == T_NUMBERS ||
-           t.kind == T_LB;
-}
-
-/* <axis 1>, <axis : 1> */
-bool lacks_equals(const Reader *r, Token t, const bool *want) {
-    return want[T_COMMA] && want[T_GT] && !want[T_QMARK] && r->prev_kind == T_IDENT &&
-           (is_value(t) || t.kind == T_COLON);
-}
-
-static bool word_byte(char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-static Str word_before(const Reader *r) {
-    uint32_t begin = r->prev_end;
-    while (begin > 0 && word_byte(r->text.s[begin - 1]))
-        begin--;
-    return (Str){r->text.s + begin, r->prev_end - begin};
-}
-
-/* Where the dimensions of a type should stand. */
-static const char *dims_hint(const Reader *r, Token t) {
-    if (t.kind == T_LT && elem_is_int(elem_from_name(word_before(r))))
-        return "a quantized type has a q: int8q<0.1, 3>";
-    if (t.kind == T_LT || t.kind == T_LP)
-        return "dimensions stand in [], as in float[2,4]";
-    return "the dimensions are missing: float[] is a scalar, float[*] of any rank";
-}
-
-static const char *file_hint(Token t) {
-    return t.kind == T_VALUE || t.kind == T_CONST || t.kind == T_DATA || t.kind == T_STAT
-               ? "constants, nodes and statistics stand within the braces of a graph"
-           : t.kind == T_RC ? "no brace is open here"
-                            : NULL;
-}
-
-/* Where operands stand. */
-static const char *operand_hint(Token t, bool assigns) {
-    if (assigns)
-        return "attributes stand in <> behind the operands, as in Softmax(%x) <axis=1>";
-    if (t.kind == T_INT || t.kind == T_FLOAT || t.kind == T_NUMBERS)
-        return "operands are values; a line 'const %name : type = ...' makes one of a number";
-    return t.kind == T_IDENT ? "names of values begin with %" : NULL;
-}
-
-/* Where an operator stands. */
-static const char *operator_hint(Token t) {
-    if (t.kind == T_VALUE)
-        return "behind = stands an operator, as in Identity(%x)";
-    return t.kind == T_INT || t.kind == T_FLOAT || t.kind == T_NUMBERS
-               ? "a number is a constant: const %name : type = ..."
-               : NULL;
-}
-
-const char *syntax_hint(const Reader *r, Token t, const bool *want, int n_wanted) {
-    const char *p = r->text.s + t.end;
-    while (*p == ' ')
-        p++;
-    bool assigns = t.kind == T_IDENT && p[0] == '=';
-    bool defines = assigns || (t.kind == T_IDENT && p[0] == ':' && p[1] != ':');
-    bool opens = t.kind == T_LC || t.kind == T_LB || t.kind == T_NUMBERS;
-    if (want[T_IMPORT] && want[T_QUANT] && !want[T_STAT])
-        return file_hint(t);
-    if (n_wanted == 1 && want[T_NUMBERS] && !want[T_FLOAT])
-        return dims_hint(r, t);
-    if (want[T_STAT])
-        return defines ? "names of values begin with %" : NULL;
-    if ((assigns || (opens && r->prev_kind == T_RP)) && want[T_META])
-        return "attributes stand in <>, as in Softmax(%x) <axis=1>";
-    if (want[T_UNDER] && want[T_VALUE])
-        return operand_hint(t, assigns);
-    if (want[T_FLOAT] && want[T_LB] && (t.kind == T_LC || t.kind == T_LP))
-        return "lists stand in [], as in [1, 2]";
-    if (n_wanted == 1 && want[T_LT] && r->prev_kind == T_QTYPE)
-        return "a quantized type has its parameters in <>: int8q<0.1, 3>; without q it is plain";
-    if (n_wanted == 1 && want[T_LP] && (t.kind == T_VALUE || t.kind == T_NL))
-        return "operands stand in (), as in Add(%x, %y); without any, ()";
-    if (n_wanted == 1 && want[T_STRING] && t.kind == T_EQ)
-        return "a clause has no '=': name \"n\"";
-    if (n_wanted == 1 && want[T_DCOLON])
-        return "behind a leading '::' stand a name and an overload, as in ::Relu::fast; without an "
-               "overload the name stands alone";
-    return want[T_DCOLON] && want[T_STRING] && !want[T_COMMA] ? operator_hint(t) : NULL;
 }

@@ -43,6 +43,8 @@ Token lex(Lexer *x);
 Str lexer_str(const Lexer *x, uint32_t begin, uint32_t end);
 /* Whether the string from its quote at `open` to `end` has its second quote: lines may lack it. */
 bool lexer_closed(const char *open, const char *end);
+/* What is wrong with a word that begins as a number does. */
+const char *lexer_bad_number(Str text);
 /* Behind the spaces, line ends and comments at `p`, in a text that ends with a NUL. */
 const char *lexer_space(const char *p);
 

@@ -387,19 +387,26 @@ done:
     return t;
 }
 
-static const char *bad_number(Str text) {
+const char *lexer_bad_number(Str text) {
     if (memchr(text.s, '^', text.n))
         return "only powers of two are written with '^', and their exponents are whole: 2^-5";
-    return str_glob("*..*", text) ? "a range is written LOW:HIGH, as in -127:127"
-                                           : "this is not a number";
+    if (str_glob("*..*", text))
+        return "a range is written LOW:HIGH, as in -127:127";
+    if (str_glob("*x*", text) && !str_starts(text, "0x") && !str_starts(text, "-"))
+        return "dimensions are parted by commas, as in float[2,4]";
+    return str_ends(text, "f") ? "numbers have no suffix: 0.5" : "this is not a number";
 }
 
-static const char *what_is_bad(const char *p, size_t n) {
+static const char *what_is_bad(const Lexer *x, const char *p, size_t n) {
+    static const char quotes[][4] = {"\u2018", "\u2019", "\u201c", "\u201d"};
+    for (size_t i = 0; i < sizeof quotes / sizeof *quotes; i++)
+        if (strncmp(p, quotes[i], 3) == 0)
+            return "strings stand in straight double quotes: \"\"";
     bool begins_name = *p == '%' || *p == '!' || *p == '@' || *p == '$';
     if ((unsigned char)p[begins_name] >= 0x80)
         return "names with letters beyond ASCII stand in double quotes, as in %\"\xc3\xa9\"";
     if ((*p >= '0' && *p <= '9') || *p == '-')
-        return bad_number((Str){p, n});
+        return lexer_bad_number((Str){p, n});
     if (begins_name)
         return "a name is missing here";
     switch (*p) {
@@ -408,6 +415,11 @@ static const char *what_is_bad(const char *p, size_t n) {
     case '+': return "numbers have no '+'";
     case '.': return "numbers begin with a digit, as in 0.5";
     case '/':
+        if (p[1] == '*')
+            return "comments begin with // and end with their line";
+        if (p > x->text && p[-1] >= '0' && p[-1] <= '9')
+            return "numbers are not divided; powers of two are written 2^-7";
+        return "unexpected character; names and globs with / or * stand in double quotes";
     case '*': return "unexpected character; names and globs with / or * stand in double quotes";
     case '\'': return "strings stand in double quotes";
     default: return "unexpected character";
@@ -444,7 +456,7 @@ Token lex(Lexer *x) {
         break;
     case T_BAD:
         if (!t.bad)
-            t = bad(x, t, what_is_bad(x->text + t.begin, t.end - t.begin));
+            t = bad(x, t, what_is_bad(x, x->text + t.begin, t.end - t.begin));
         break;
     }
     x->last = t.kind;

@@ -17,6 +17,14 @@ static bool read_kind(Reader *r, const Val *v, AttrKind first, AttrKind *out) {
     return false;
 }
 
+static void note_word(Reader *r, Range at, Str word) {
+    bool yes = str_same_letters(word, STR("true")), no = str_same_letters(word, STR("false"));
+    if (yes || no)
+        note_at(r, at, yes ? "yes is written 1" : "no is written 0");
+    else
+        diag_note(r->diags, loc_of(r, at), "a string is written \"%s\"", shown(r, word));
+}
+
 /* The kind of one value that is neither list nor reference. */
 static bool single_kind(Reader *r, const Val *v, AttrKind *out) {
     Number n;
@@ -30,9 +38,12 @@ static bool single_kind(Reader *r, const Val *v, AttrKind *out) {
     case VAL_TYPE: *out = ATTR_TYPE; return true;
     case VAL_GRAPH: *out = ATTR_GRAPH; return true;
     default:
-        return error_at(r, v->at,
-                        "this is no value of an attribute; there are numbers, strings, "
-                        "tensor(...), type(...), graph and lists of these");
+        error_at(r, v->at,
+                 "this is no value of an attribute; there are numbers, strings, "
+                 "tensor(...), type(...), graph and lists of these");
+        if (v->kind == VAL_WORD)
+            note_word(r, v->at, str_at(r, v->word));
+        return false;
     }
 }
 

@@ -31,9 +31,13 @@ static void check_declared_sum(Reader *r, const Blob *b, const Attr *a, const Fi
     if (r->options.skip_checksums)
         return;
     file_sha256(map, got);
-    if (memcmp(got, want.s, SHA256_HEX) != 0)
-        diag_error(r->diags, b->loc, "%s has sha256 %s, not %.*s as stated", shown(r, b->path), got,
-                   STR_ARG(want));
+    if (memcmp(got, want.s, SHA256_HEX) == 0)
+        return;
+    diag_error(r->diags, b->loc, "%s has sha256 %s, not %.*s as stated", shown(r, b->path), got,
+               STR_ARG(want));
+    diag_note(r->diags, b->loc,
+              "it was changed, or is the file of another text; where the change is meant, take "
+              "sha256 and the checksums of what has changed out of the text");
 }
 
 /* What the blob line says of the file. */
@@ -116,6 +120,10 @@ static BlobFile *find_blob(Reader *r, const Val *v) {
     if (!f && !is_broken(r, '@', word)) {
         error_at(r, v->at, "no blob is called %s", shown(r, name));
         suggest_key(r, v->at, name, r->blobs);
+        if (map_size(r->blobs) == 0)
+            note_at(r, v->at,
+                    "a line in front of the graph names the file: blob @w \"file.safetensors\"");
+        map_set(r->broken, name, r); /* said once */
     }
     return f;
 }

@@ -167,7 +167,15 @@ static bool unknown_word(Rule *t, const Val *v) {
     bool typed = str_starts(word, "int") || str_starts(word, "uint");
     error_at(t->r, v->at, "'%s' is no word of a rule%s", shown(t->r, word),
              typed ? ", nor an integer type: these have 1, 2, 4, 8, 16 or 32 bits" : "");
-    suggest(t->r, v->at, str_at(t->r, v->word), words, n);
+    static const char *const subjects[] = {
+#define SUBJECT(id, word) word,
+#include "ir/scheme_words.def"
+    };
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
+        if (str_is(word, subjects[i]))
+            note_at(t->r, v->at, "each rule has a line of its own");
+    if (!typed || !note_width(t->r, v->at, word))
+        suggest(t->r, v->at, word, words, n);
     return false;
 }
 

@@ -101,6 +101,7 @@ Elem elem_alias(Reader *r, Token t) {
     if (!is_broken(r, '!', name)) {
         error_at(r, e.at, "no quantization is called !%s", shown(r, name));
         suggest_key(r, e.at, name, r->aliases);
+        map_set(r->broken, with_sigil(r, '!', name), r); /* said once */
     }
     return e;
 }

@@ -152,14 +152,15 @@ bool next_number(Reader *r, NumberList *list, Number *out) {
     if (!number_scan(p, out)) {
         uint32_t begin = (uint32_t)(p - r->text.s);
         uint32_t n = (uint32_t)strcspn(p, ",] \t\r\n");
-        error_at(r, (Range){begin, begin + n}, "this is not a number");
+        error_at(r, (Range){begin, begin + n}, "%s", lexer_bad_number((Str){p, n}));
         list->failed = true;
         return false;
     }
     p = lexer_space(out->end);
     if (*p != ',' && *p != ']') { /* 1.e5 and the like, which the lexer's quick look lets pass */
         uint32_t begin = (uint32_t)(out->begin - r->text.s);
-        error_at(r, (Range){begin, (uint32_t)(p - r->text.s)}, "this is not a number");
+        uint32_t n = (uint32_t)strcspn(out->begin, ",] \t\r\n");
+        error_at(r, (Range){begin, begin + n}, "%s", lexer_bad_number((Str){out->begin, n}));
         list->failed = true;
         return false;
     }

@@ -252,6 +252,8 @@ void suggest_elem(Reader *r, Range at, Str word);
 void suggest_order(Reader *r, const Quant *q, Range zp);
 void suggest_point(Reader *r, const Quant *q);
 void suggest_storage(Reader *r, Range at, Str word);
+/* Says which widths there are; false where the word is no integer of another width. */
+bool note_width(Reader *r, Range at, Str word);
 void suggest_parameter(Reader *r, Range at, Str word, const char *const *keys, size_t n);
 /* The same of a token that does not fit; NULL where nothing is known. */
 const char *syntax_hint(const Reader *r, Token t, const bool *want, int n_wanted);

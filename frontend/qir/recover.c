@@ -142,10 +142,9 @@ static const char *line_start(const Reader *r, uint32_t at) {
     return skip_blanks(p);
 }
 
-/* From `p` to the end of the statement: the end of a line outside of braces whose last token does
- * not ask for more, or the brace that closes the body. */
-static const char *skip_statement(Failed *f, const char *p) {
-    int depth = f->r->statement_depth;
+/* From `p` to the end of a statement within `depth` braces: the end of a line outside of braces
+ * whose last token does not ask for more, or the brace that closes the body. */
+static const char *skip_statement(Failed *f, int depth, const char *p) {
     int braces = 0;
     char last = 0;
     for (; *p; p++) {
@@ -250,10 +249,24 @@ static bool is_mistyped(const Reader *r, Token t) {
            line_start(r, t.begin) < token && skip_blanks(r->text.s + r->statement) < token;
 }
 
+/* Whether the text from p on, where a line of the file begins, goes on with lines of a body: then
+ * the body was not left, and such lines stand within its braces by mistake. */
+static bool returns_to_body(const Reader *r, const char *p) {
+    enum { ENOUGH = 64 }; /* each line that stands wrong asks this again */
+    Failed none = {.r = r};
+    for (int i = 0; i < ENOUGH && line_word_at(p, FILE_LINE); i++) {
+        if (word_at(p, "graph") || word_at(p, "func"))
+            break;
+        p = lexer_space(skip_statement(&none, 1, p));
+    }
+    return *p == '}' || begins_statement(&none, p, 1);
+}
+
 bool leaves_body(const Reader *r, Token t) {
     const char *p = r->text.s + t.begin;
     return r->lexer.depth == 1 && t.begin == r->starts[1] && indent(r, p) == 0 &&
-           is_first_in_line(r, p) && line_word_at(p, FILE_LINE) && !word_at(p, "import");
+           is_first_in_line(r, p) && line_word_at(p, FILE_LINE) && !word_at(p, "import") &&
+           !returns_to_body(r, p);
 }
 
 /* What stands in the text besides values: imports, functions, lines that nobody can tell. */
@@ -282,7 +295,8 @@ bool recover(Reader *r, Token t) {
     if (line > begin && begins_statement(&f, line, r->statement_depth))
         go_on = line;
     else
-        go_on = skip_statement(&f, r->text.s + (is_mistyped(r, t) ? t.end : t.begin));
+        go_on = skip_statement(&f, r->statement_depth,
+                               r->text.s + (is_mistyped(r, t) ? t.end : t.begin));
     mark_broken(r, begin, go_on);
     r->lexer.cursor = go_on;
     return true;

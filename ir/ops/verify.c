@@ -183,6 +183,16 @@ static bool next_domain(void *ctx, Str *domain) {
     return true;
 }
 
+/* Every node lacks the same line: the first one tells. */
+static bool no_opset(const Node *n, const Verify *v, const char *who) {
+    if (map_set(v->implied, str_from(who), (void *)n)) {
+        diag_error(v->d, n->loc, "%s: %s imports no opset of the default domain (said once)",
+                   diag_name(v->d, n->op), who);
+        diag_note(v->d, n->loc, "a line in front says which: import \"\" 21");
+    }
+    return false;
+}
+
 /* The names "" and "qxc" need no import: the first is checked as a whole, the second is ours. */
 static bool check_import(const Node *n, const Verify *v) {
     Diags *d = v->d;
@@ -199,8 +209,7 @@ static bool check_import(const Node *n, const Verify *v) {
     bool own = f && f->n_imports; /* without imports a function has the model's */
     Str who = own ? arena_strf(m->arena, "function '%s'", diag_name(d, f->name)) : STR("the model");
     if (domain_is_onnx(n->domain))
-        return diag_error(d, n->loc, "%s: %s imports no opset of the default domain",
-                          diag_name(d, n->op), who.s);
+        return no_opset(n, v, who.s);
     diag_error(d, n->loc, "%s: %s does not import domain '%s'", diag_name(d, n->op), who.s,
                diag_name(d, n->domain));
     Domains all = {m->imports, m->n_imports};

@@ -100,9 +100,10 @@ static const Quant *kept_quant(const Value *v) {
 }
 
 static bool check_mover(const QuantLaws *l) {
-    const Quant *q = kept_quant(op_in(&l->c, 0));
+    const Value *x = op_in(&l->c, 0);
+    const Quant *q = kept_quant(x);
     bool ok = true;
-    for (size_t i = 0; i < l->c.n_out; i++) {
+    for (size_t i = 0; x && i < l->c.n_out; i++) {
         const Value *y = l->c.node->out[i];
         if (!y || (i > 0 && !kept_quant(y)))
             continue; /* a second result may be indices or a mask */
@@ -118,11 +119,11 @@ static bool check_mover(const QuantLaws *l) {
         if (q && !want)
             ok = op_error_in(&l->c, 0,
                              "the quantized axis of '%s' does not survive; dequantize first",
-                             diag_name(l->c.d, op_in(&l->c, 0)->name));
+                             diag_name(l->c.d, x->name));
         else if (!q || !out || !quant_equal(out, want))
-            ok = op_error_out(&l->c, i, "moves data, so '%s' must be %s, not %s",
-                              diag_name(l->c.d, y->name), quant_text(l->c.arena, want),
-                              quant_text(l->c.arena, out));
+            ok = op_error_out(&l->c, i, "moves data of '%s', so '%s' must be %s, not %s",
+                              diag_name(l->c.d, x->name), diag_name(l->c.d, y->name),
+                              quant_text(l->c.arena, want), quant_text(l->c.arena, out));
     }
     return ok;
 }
@@ -169,8 +170,13 @@ static bool check_bias(const QuantLaws *l, const Quant *x, const Quant *w) {
         buf_f32(&t, have);
         buf_text(&t, ", the product of the input's and the weights' scales is ");
         buf_f32(&t, want);
-        return op_error_in(&l->c, (size_t)r->mac.bias, "scale %zu of bias '%s' is " STR_FMT, i,
-                           diag_name(l->c.d, bias->name), STR_ARG(buf_as_str(&t)));
+        op_error_in(&l->c, (size_t)r->mac.bias, "scale %zu of bias '%s' is " STR_FMT, i,
+                    diag_name(l->c.d, bias->name), STR_ARG(buf_as_str(&t)));
+        if (b->kind != QUANT_ACC)
+            diag_note(l->c.d, l->c.node->loc,
+                      "edit scales where biases are float and follow them: in -form=fake, or in "
+                      "what -passes=loosen makes of the text as it was");
+        return false;
     }
     if (!quant_zp_all_zero(b))
         return op_error_in(&l->c, (size_t)r->mac.bias, "the zero point of bias '%s' must be 0",
