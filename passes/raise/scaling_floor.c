@@ -69,7 +69,7 @@ static void round_product(Scaling *s, Node *floor, Node *mul, Node *n, int k, bo
     note_shift(s, floor, k, half);
 }
 
-/* Elements of the window, as far as is known. */
+/* Elements of the window; INFINITY where nothing bounds them. */
 static double window_of(const Node *average) {
     const Attr *kernel = node_attr(average, "kernel_shape");
     Type x = average->in[0]->type;
@@ -79,7 +79,7 @@ static double window_of(const Node *average) {
             n *= (double)kernel->v.i[i];
     else
         for (int i = 2; x.kind == TYPE_TENSOR && i < x.rank; i++)
-            n *= x.dims[i].value > 0 ? (double)x.dims[i].value : 1;
+            n *= x.dims[i].value > 0 ? (double)x.dims[i].value : INFINITY;
     return n;
 }
 
