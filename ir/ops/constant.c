@@ -130,6 +130,9 @@ static const AttrSpec eye_attrs[] = {
 
 static bool eye_infer(OpCtx *c) {
     const EyeAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    if (x.rank >= 0 && x.rank != 2)
+        return op_error_in(c, 0, "a matrix has rank 2, not %d", x.rank);
     if (!op_same_type(c))
         return false;
     if (a->dtype && !elem_known((int)a->dtype))

@@ -13,10 +13,20 @@ static bool lawful(const Infer *s, const OpDef *op, OpCtx c) {
     return !op->verify || (node_count_operands(c.node, s->mute) && op->verify(&c));
 }
 
+/* Lists of dimensions are of rank 1. */
+static bool shapes_are_lists(const OpDef *op, const OpCtx *c) {
+    for (size_t i = 0; op->shapes >> i; i++) {
+        int rank = op->shapes >> i & 1 ? op_type(c, i).rank : 1;
+        if (op_in(c, i) && rank >= 0 && rank != 1)
+            return op_error_in(c, i, "a list of dimensions has rank 1, not %d", rank);
+    }
+    return true;
+}
+
 /* True also where there is nothing to infer, or nothing that could be relied on. */
 static bool infer_op(const Infer *s, Node *n, const OpDef *op, OpCtx *c) {
     n->faulty = !lawful(s, op, *c);
-    return n->faulty || !op->infer || op->infer(c);
+    return n->faulty || (shapes_are_lists(op, c) && (!op->infer || op->infer(c)));
 }
 
 static bool infer_qop(const Infer *s, Node *n, OpCtx *c, const OpDef **op) {

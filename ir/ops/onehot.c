@@ -23,6 +23,8 @@ static bool infer(OpCtx *c) {
         c->out[0] = type_tensor(type_real_elem(v), -1, NULL);
         return true;
     }
+    if (v.rank >= 0 && (v.rank != 1 || (v.dims[0].value >= 0 && v.dims[0].value != 2)))
+        return op_error_in(c, VALUES, "%s is not off and on", type_text(c->arena, v));
     if (!op_axis(c, a->axis, i.rank + 1, &axis))
         return false;
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)i.rank + 1);

@@ -18,7 +18,14 @@ static bool verify(const OpCtx *c) {
     Type x = op_type(c, X);
     if (a->batch_axis + a->time_axis != 1 || a->batch_axis * a->time_axis != 0)
         return op_error_attr(c, "time_axis", "one of batch_axis and time_axis is 0, the other 1");
-    return x.rank < 0 || x.rank >= 2 || op_error_in(c, X, "rank %d has no sequences", x.rank);
+    if (x.rank >= 0 && x.rank < 2)
+        return op_error_in(c, X, "rank %d has no sequences", x.rank);
+    Type lens = op_type(c, LENS);
+    Dim batch = x.rank < 0 ? dim_unknown() : x.dims[a->batch_axis];
+    bool fits = lens.rank < 0 || (lens.rank == 1 && (lens.dims[0].value < 0 || batch.value < 0 ||
+                                                     lens.dims[0].value == batch.value));
+    return fits ||
+           op_error_in(c, LENS, "%s is not a length for each sequence", type_text(c->arena, lens));
 }
 
 /* Along the time each sequence is turned around by itself. */

@@ -177,6 +177,10 @@ static bool split_lengths(const OpCtx *c, Dim dim, int64_t *lengths, bool *known
     const SplitAttrs *a = c->attrs;
     Ints stated = a->split;
     int64_t n = (int64_t)c->n_out, part = dim.value < 0 ? -1 : dim_parts(dim.value, n), sum = 0;
+    bool equal = !stated.v && !op_in(c, 1) && !a->num_outputs;
+    if (equal && dim.value >= 0 && dim.value % n)
+        return op_error_in(c, 0, "the axis has %lld, which %zu equal results do not share",
+                           (long long)dim.value, c->n_out);
     *known = stated.v || !op_in(c, 1) || op_ints(c, 1, &stated);
     if (stated.v && stated.n != c->n_out)
         return op_error_param(c, "split", 1, "%zu lengths for %zu results", stated.n, c->n_out);

@@ -247,7 +247,8 @@ static void convert_average(Reals *r, Node *n) {
     if (more != 1)
         x = before(r, n, "Mul", x, build_float(&r->b, x->name, "_factor", more));
     else
-        pass_inexact(r->c, n, "its windows are or may be so large that ties go to even, not away from 0");
+        pass_inexact(r->c, n,
+                     "its windows are or may be so large that ties go to even, not away from 0");
     x = clip(r, n, before(r, n, "Round", x, NULL), y->type.elem);
     becomes_cast(r, n, x, y->type.elem);
     map_set(r->twins, value_key(y), x);
