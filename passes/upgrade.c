@@ -4,6 +4,7 @@
  * have an `upgrade` function in their own file. An operator without a row here passes when ONNX
  * says that its definition did not change on the way, and is refused by name otherwise. */
 #include "passes/upgrade.h"
+#include "passes/downgrade.h"
 
 Upgrade upgrade_begin(Module *m, PassContext *c, int64_t to) {
     return (Upgrade){
@@ -55,28 +56,25 @@ static bool convert(Upgrade *u, Node *n, int64_t from) {
     return upgrade_refuse(u, n, from, "it changed in between and qxc does not know how");
 }
 
-/* An operand of the newer form that is an attribute of the same name in the older (axes). */
-static void restate_older(const Upgrade *u, Node *n) {
-    const OnnxSchema *newer = node_schema(n);
-    const OnnxSchema *older = onnx_schema_find(n->domain, n->op, (int)u->to);
-    for (size_t i = n->n_in; newer && older && older != newer && i-- > 0;) {
-        const SchemaParam *p = onnx_schema_param(newer, false, (int)i);
-        const Tensor *t = value_data(n->in[i]);
-        if (!p || onnx_schema_param(older, false, (int)i) || !t || t->elem != ELEM_INT64 ||
-            !onnx_schema_attr(older, str_from(p->name)))
-            continue;
-        int64_t *list = NEW_ARRAY(n->graph->module->arena, int64_t, t->count);
-        for (size_t k = 0; k < t->count; k++)
-            list[k] = tensor_int(t, k);
-        node_set_ints(n, p->name, list, t->count);
-        n->n_in = i;
-    }
+bool downgrade_node(Upgrade *u, Node *n) {
+    int64_t from = node_opset(n), lowest = u->to + 1;
+    const char *why = domain_is_onnx(n->domain) ? node_older_form(n, from, u->to, u->names) : NULL;
+    if (!why || map_get(u->refused, n->op))
+        return !why;
+    while (lowest < from && node_older_form(n, from, lowest, NULL))
+        lowest++;
+    map_set(u->refused, n->op, n);
+    return diag_error(u->c->d, n->loc,
+                      "operator %s cannot be converted from opset %lld to %lld: %s; the lowest "
+                      "opset that this node has a form at is %lld",
+                      diag_name(u->c->d, n->op), (long long)from, (long long)u->to, why,
+                      (long long)lowest);
 }
 
 void upgrade_node(Upgrade *u, Node *n) {
     int64_t from = node_opset(n);
     if (domain_is_onnx(n->domain) && from > u->to)
-        restate_older(u, n);
+        node_older_form(n, from, u->to, u->names); /* the verifier asks whether it took it */
     if (domain_is_onnx(n->domain) && from < u->to && !convert(u, n, from))
         u->ok = false;
 }

@@ -23,6 +23,8 @@ Upgrade upgrade_begin(Module *m, PassContext *c, int64_t to);
  * afterwards it is to be resolved again, at the new opset. May put nodes and constants beside it.
  */
 void upgrade_node(Upgrade *u, Node *n);
+/* The other way; false after an error that tells the lowest opset that works. */
+bool downgrade_node(Upgrade *u, Node *n);
 /* Says why a node at opset `from` cannot be converted; false. */
 bool upgrade_refuse(Upgrade *u, const Node *n, int64_t from, const char *why);
 /* The module states the new opset, and an IR version that knows it. */
