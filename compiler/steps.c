@@ -12,6 +12,7 @@
 #include "exec/specialise.h"
 #include "passes/quantize/choice.h"
 #include "passes/target/legal.h"
+#include "passes/upgrade.h"
 
 /* ---- what a module is checked for ---- */
 
@@ -64,6 +65,18 @@ bool step_opset_direction(Job *j, Module *m) {
 bool step_opset_that_binds(Job *j, Module *m) {
     j->ctx.target_opset = module_opset(m, STR("")) < OPS_BIND_OPSET ? OPS_BIND_OPSET : 0;
     return true;
+}
+
+/* Types are read, and programs run, at a newer opset than what is written may need. */
+bool step_opset_it_came_at(Job *j, Module *m) {
+    int64_t came = j->read_opset, first = j->ctx.target->first_opset;
+    int64_t least = came > first ? came : first;
+    int64_t to = module_lowest_opset(m, least > UPGRADE_OLDEST ? least : UPGRADE_OLDEST);
+    if (to >= module_opset(m, STR("")))
+        return true;
+    j->ctx.target_opset = to;
+    j->ctx.lowers_opset = true;
+    return job_pass(j, m, PASS_upgrade);
 }
 
 /* ---- what came, and what was said of it ---- */

@@ -78,3 +78,25 @@ void upgrade_node(Upgrade *u, Node *n) {
     if (domain_is_onnx(n->domain) && from < u->to && !convert(u, n, from))
         u->ok = false;
 }
+
+typedef struct Lowest {
+    int64_t from, to;
+    bool fits;
+} Lowest;
+
+static void ask_graph(Graph *g, void *ctx) {
+    Lowest *l = ctx;
+    FOR_NODES(n, g)
+    l->fits = l->fits && !(domain_is_onnx(n->domain) && node_older_form(n, l->from, l->to, NULL));
+}
+
+int64_t module_lowest_opset(Module *m, int64_t least) {
+    Lowest l = {.from = module_opset(m, STR(""))};
+    for (l.to = least; l.to < l.from && !m->n_functions; l.to++) {
+        l.fits = true;
+        module_each_graph(m, ask_graph, &l);
+        if (l.fits)
+            return l.to;
+    }
+    return l.from;
+}

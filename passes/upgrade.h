@@ -25,6 +25,9 @@ Upgrade upgrade_begin(Module *m, PassContext *c, int64_t to);
 void upgrade_node(Upgrade *u, Node *n);
 /* The other way; false after an error that tells the lowest opset that works. */
 bool downgrade_node(Upgrade *u, Node *n);
+/* The lowest opset, `least` or above, at which every node has a form; the module's own where it has
+ * functions. */
+int64_t module_lowest_opset(Module *m, int64_t least);
 /* Says why a node at opset `from` cannot be converted; false. */
 bool upgrade_refuse(Upgrade *u, const Node *n, int64_t from, const char *why);
 /* The module states the new opset, and an IR version that knows it. */

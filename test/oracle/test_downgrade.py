@@ -1,6 +1,7 @@
 """Models at older opsets (-target-opset): what onnxruntime computes of them is the same, bit for bit, and what has no
 older form is refused by name."""
 
+import itertools
 import unittest
 
 import numpy as np
@@ -89,6 +90,30 @@ class Downgrade(OracleCase):
                 self.assertEqual(back.opset_import[0].version, opset)
                 for x, y in zip(want, run(back, feeds)):
                     np.testing.assert_array_equal(x, y)
+
+    @for_each("cnn", "relu6", "cancer")
+    def test_quantized(self, name):
+        """One scale for each tensor: a model stays where it is, and is raised no higher than its integers need."""
+        path, data = model_path(name, "fp32"), model_path(name, "fp32").with_suffix(".calib.npz")
+        feeds = {k: v[:8] for k, v in np.load(path.with_suffix(".test.npz")).items()
+                 if k == data_inputs(onnx.load(path).graph)[0].name}
+        for emit, opset in itertools.product(("qdq", "qop"), (10, 11, 12)):
+            with self.subTest(emit=emit, opset=opset):
+                _, older = self.older(path, opset)
+                onnx.save(older, self.scratch / "float.onnx")
+                found = []
+                for asked in ([], ["-target-opset=13"]):
+                    out = self.scratch / "quantized.onnx"
+                    qxc(self.scratch / "float.onnx", f"-calib={data}", "-per-tensor", f"-emit={emit}", "-no-sync",
+                        *asked, "-o", out)
+                    model = onnx.load(out)
+                    onnx.checker.check_model(model, full_check=True)
+                    version = next(o.version for o in model.opset_import if not o.domain)
+                    pools = any(n.op_type == "MaxPool" for n in model.graph.node)
+                    least = max(opset, 12) if pools and emit == "qop" else opset
+                    self.assertEqual(version, 13 if asked else least)
+                    found.append(run(model, feeds))
+                np.testing.assert_array_equal(*found)
 
     @for_each(*CHANGED)
     def test_node(self, op):
