@@ -1,5 +1,6 @@
 /* Input files: which of the languages a file is in, and the module it holds. */
 #define _GNU_SOURCE
+#include "compiler/cut.h"
 #include "compiler/metadata.h"
 #include "compiler/session.h"
 #include "compiler/set_inputs.h"
@@ -187,6 +188,8 @@ static Module *check(Session *s, Module *m, bool is_text) {
 Module *session_read(Session *s, size_t i, ExitCode *code) {
     Module *m = session_parse(s, i, code);
     m = check(s, m, s->is_text);
+    if (m && !cut_module(s, m, verify_read_flags(s->is_text), code))
+        return NULL;
     return m && set_inputs(s, m, i == 0, code) ? m : NULL; /* what is compared may have none */
 }
 
