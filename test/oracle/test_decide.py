@@ -91,6 +91,24 @@ class Decide(OracleCase):
         model = self.accurate(part, 0.98)
         self.assertEqual({"Conv", "Add", "Gemm"} & {n.op_type for n in model.graph.node}, set())
 
+    def test_part(self):
+        """The part below the head is a model of its own: one value of it gets 4 bits, and it goes to a board without an FPU."""
+        text = self.text("part.qir", "-cut-outputs=head.pool", f"-calib={CALIB}")
+        self.assertEqual(1, len(lines(text, r"graph .*-> \(%head\.pool\)")))
+        self.assertEqual([], lines(text, r"  (const %head\.weight|%logits) "))
+        self.edit(text, (r"^quant !head\.pool = .*", "quant !head.pool = uint4q<?>"))
+        self.assertIn("kept", qxc(text, "-in-place", "-no-sync").stderr)
+        self.assertRegex(quants(text)["head.pool"], r"uint4q<0\.3\d+, 0>")
+        out = self.scratch / "part.onnx"
+        qxc(text, "-emit=qop", "-quiet", "-no-sync", "-o", out)
+        with np.load(DIGITS / "test.npz") as data:
+            image = data["image"]
+        theirs = run_samples(session(out, False), onnx.load(out), {"image": image})["head.pool"]
+        ours = qxc_outputs(out, {"image": image}, self.scratch)["head.pool"]
+        np.testing.assert_array_equal(theirs, ours.reshape(theirs.shape))
+        said = qxc(text, "-emit=c", "-integer-only", "-io=quant", "-no-sync", "-o", self.scratch / "part.c").stderr
+        self.assertIn("no floating point", said)
+
     def test_taken_up_again(self):
         """With other data: the same as what these decide of the float model."""
         first, second = self.halves()
