@@ -80,6 +80,8 @@ Tensor *tensor_of(Arena *a, ElemType elem, int rank, const int64_t *dims, const 
 /* Number of elements; false on a negative dim, overflow or more than 2^31-1 elements. */
 bool tensor_count(int rank, const int64_t *dims, size_t *count);
 Type tensor_type(Arena *a, const Tensor *t);
+/* Its elements are in no text and no file that was read. */
+bool tensor_is_absent(const Tensor *t);
 /* Are the elements at hand? An error at `at` where they are elided or their file is not there. */
 bool tensor_required(const Tensor *t, Str name, Loc at, Diags *d);
 bool tensor_same_shape(const Tensor *x, const Tensor *y);

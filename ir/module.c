@@ -187,13 +187,33 @@ void module_each_tensor(Module *m, TensorFn *fn, void *ctx) {
         visit_attrs(&visit, m->functions[i]->defaults, m->functions[i]->n_defaults);
 }
 
+typedef struct Required {
+    Diags *d;
+    Loc first; /* of those that are elided, which have one cause */
+    size_t n_elided;
+} Required;
+
 static void require(Tensor *t, Str name, void *ctx) {
-    tensor_required(t, name, t->loc, ctx);
+    Required *r = ctx;
+    bool elided = tensor_is_absent(t) && t->place != TENSOR_EXTERNAL;
+    r->n_elided += elided;
+    if (elided && r->n_elided > 1)
+        return;
+    tensor_required(t, name, t->loc, r->d);
+    if (elided)
+        r->first = t->loc;
 }
 
 bool module_data_required(Module *m, Diags *d) {
     int before = diags_errors(d);
-    module_each_tensor(m, require, d);
+    Required r = {.d = d};
+    module_each_tensor(m, require, &r);
+    if (r.n_elided > 1)
+        diag_note(d, r.first,
+                  "so are %zu more; a text that is printed without -elide-larger has all",
+                  r.n_elided - 1);
+    else if (r.n_elided)
+        diag_note(d, r.first, "a text that is printed without -elide-larger has them");
     return diags_errors(d) == before;
 }
 

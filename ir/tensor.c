@@ -76,8 +76,12 @@ Type tensor_type(Arena *a, const Tensor *t) {
     return type_fixed(a, t->elem, t->rank, t->dims);
 }
 
+bool tensor_is_absent(const Tensor *t) {
+    return !t->data && !t->strings && t->count > 0;
+}
+
 bool tensor_required(const Tensor *t, Str name, Loc at, Diags *d) {
-    if (t->data || t->strings || t->count == 0)
+    if (!tensor_is_absent(t))
         return true;
     if (t->place != TENSOR_EXTERNAL)
         return diag_error(d, at, "tensor \"%s\" is elided: its elements are needed here",
