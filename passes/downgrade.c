@@ -26,7 +26,8 @@ typedef enum FactKind {
     UNSAID,
     EQUAL_PARTS,
     NEWER,
-    NEWER_FLAG
+    NEWER_FLAG,
+    FUSED
 } FactKind;
 
 typedef struct Fact {
@@ -49,6 +50,7 @@ static const Fact FACTS[] = {
 #define EQUAL_PARTS(op_, key_)          {.kind = EQUAL_PARTS, .op = op_, .key = key_},
 #define NEWER(op_, since_, key_, word_) {.kind = NEWER, .op = op_, .since = since_, .key = key_, .word = word_},
 #define NEWER_FLAG(op_, since_, key_)   {.kind = NEWER_FLAG, .op = op_, .since = since_, .key = key_},
+#define FUSED(op_, since_)              {.kind = FUSED, .op = op_, .since = since_},
 #include "passes/downgrade.def"
 };
 /* clang-format on */
@@ -198,11 +200,13 @@ static const char *gone_operand(const Form *f, const char *name, const Value *v)
     return NULL;
 }
 
+/* What is beyond ONNX already (Aidge's operators on integers) is so at any opset. */
 static bool takes_type(const Form *f, bool is_output, size_t i, const Value *v) {
     if (!v || type_is_quantized(v->type) || v->type.kind != TYPE_TENSOR ||
         v->type.elem == ELEM_UNDEFINED)
         return true;
-    return onnx_schema_allows(f->older, is_output, (int)i, (int)v->type.elem);
+    return onnx_schema_allows(f->older, is_output, (int)i, (int)v->type.elem) ||
+           !onnx_schema_allows(f->newer, is_output, (int)i, (int)v->type.elem);
 }
 
 /* One that the older schema has as well. */
@@ -380,4 +384,12 @@ const char *node_older_form(Node *n, int64_t from, int64_t to, UniqueNames *name
     why = why ? why : results(&f);
     why = why ? why : unstated_attrs(&f);
     return why ? why : stated_attrs(&f);
+}
+
+bool node_fuses_as_newer(Node *n, int64_t from, int64_t to) {
+    Form f = {.n = n, .from = from, .to = to};
+    bool behind = false;
+    for (size_t i = 0; i < n->n_in; i++)
+        behind = behind || (n->in[i] && n->in[i]->def && is_onnx_dequantize(n->in[i]->def));
+    return behind && find(&f, FUSED, NULL);
 }

@@ -9,4 +9,7 @@
  * A composite operator (OpDef.composite) may stand below its opset, and is left alone there. */
 const char *node_older_form(Node *n, int64_t from, int64_t to, UniqueNames *names);
 
+/* Whether runtimes make of it an operator on integers that has no form at `to`. */
+bool node_fuses_as_newer(Node *n, int64_t from, int64_t to);
+
 #endif

@@ -87,7 +87,9 @@ typedef struct Lowest {
 static void ask_graph(Graph *g, void *ctx) {
     Lowest *l = ctx;
     FOR_NODES(n, g)
-    l->fits = l->fits && !(domain_is_onnx(n->domain) && node_older_form(n, l->from, l->to, NULL));
+    if (domain_is_onnx(n->domain) &&
+        (node_older_form(n, l->from, l->to, NULL) || node_fuses_as_newer(n, l->from, l->to)))
+        l->fits = false;
 }
 
 int64_t module_lowest_opset(Module *m, int64_t least) {

@@ -373,8 +373,7 @@ class Export(OracleCase):
         for name in ("cw", "fw"):
             scale = values[f"{name}_s"]
             ints = np.clip(np.rint(values[name] / scale.reshape(-1, *[1] * (values[name].ndim - 1))), -128, 127)
-            floats = form == "QDQ"  # whose Q stands in the model as before
-            self.assertTrue(any(np.array_equal(m, values[name] if floats else ints) for m in made), name)
+            self.assertTrue(any(np.array_equal(m, ints) for m in made), name)
             self.assertTrue(any(m.dtype == np.float32 and np.array_equal(m, scale) for m in made), name)
         for name in ("image_s", "relu_s"):
             self.assertTrue(any(m.dtype == np.float32 and m.ndim == 0 and m == values[name] for m in made), name)
