@@ -88,7 +88,7 @@ static void collect_graph(Graph *g, void *ctx) {
 typedef struct Product { /* of a product whose bias has its scales */
     const Quant *bias, *of[2];
     const Value *operand[2];
-    size_t n; /* values of that quantization */
+    size_t n; /* values of that quantization, and rules of the scheme that name it */
 } Product;
 
 typedef struct Products {
@@ -101,15 +101,12 @@ static const Quant *typed(const Value *v) {
     return q && q->kind == QUANT_PARAMS && quant_is_integers(q) ? q : NULL;
 }
 
-static const Value *operand(const Node *n, int i) {
-    return (size_t)i < n->n_in ? n->in[i] : NULL;
-}
-
 static void note_product(Products *all, const Node *n) {
     const QuantRule *r = n->def ? &n->def->quant : NULL;
     if (!r || r->kind != QUANT_MAC || !r->mac.bias)
         return;
-    const Value *x = operand(n, 0), *w = operand(n, r->mac.weight), *b = operand(n, r->mac.bias);
+    const Value *x = node_input(n, 0), *w = node_input(n, (size_t)r->mac.weight);
+    const Value *b = node_input(n, (size_t)r->mac.bias);
     const Quant *q = typed(b);
     bool many = q && b->kind == VALUE_CONST && q->n_scale > all->printer->few;
     if (!many || !typed(x) || !typed(w) || !quant_is_per_tensor(typed(x)) ||
@@ -126,11 +123,21 @@ static void look_for_products(Graph *g, void *ctx) {
     note_product(ctx, n);
 }
 
-static void count_bias(Value *v, void *ctx) {
-    const Products *all = ctx;
-    Product *p = typed(v) ? map_get_at(all->of, v->type.quant) : NULL;
+static void count_use(const Products *all, const Quant *q) {
+    Product *p = q ? map_get_at(all->of, q) : NULL;
     if (p)
         p->n++;
+}
+
+static void count_bias(Value *v, void *ctx) {
+    count_use(ctx, typed(v));
+}
+
+/* value "b" !b: its line has to stay. */
+static void count_rules(const Products *all, const Scheme *s) {
+    for (size_t i = 0; i < s->n; i++)
+        for (int k = 0; k < SCHEME_ROLES; k++)
+            count_use(all, s->rules[i].set[k].fixed);
 }
 
 /* A bias says whose product its scales are, with a checksum: where one of these is edited, its
@@ -152,6 +159,7 @@ static void collect_products(Products *all) {
     Module *m = (Module *)all->printer->module;
     module_each_graph(m, look_for_products, all);
     module_each_value(m, count_bias, all);
+    count_rules(all, &m->rules);
 }
 
 /* ---- all ---- */

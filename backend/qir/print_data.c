@@ -285,7 +285,16 @@ void print_tensor_clauses(Printer *p, const Tensor *t) {
 
 /* ---- scales and zero points ---- */
 
-static void print_param(Printer *p, const char *word, const Quant *q, Tensor t) {
+static void print_param(Printer *p, const char *word, const Quant *q, ElemType e, size_t n,
+                        const void *data) {
+    int64_t dim = (int64_t)n;
+    Tensor t = {.place = TENSOR_INLINE,
+                .elem = e,
+                .rank = 1,
+                .dims = &dim,
+                .count = n,
+                .bytes = elem_bytes(e, n),
+                .data = data};
     Str key = arena_strf(p->arena, STR_FMT ".%s", STR_ARG(q->alias), word);
     size_t begin = print_place(p);
     print_indent(p);
@@ -298,24 +307,10 @@ static void print_param(Printer *p, const char *word, const Quant *q, Tensor t) 
 }
 
 static void print_params_of(Printer *p, const Quant *q) {
-    int64_t scales = (int64_t)q->n_scale, zps = (int64_t)q->n_zp;
-    Tensor t = {.place = TENSOR_INLINE, .rank = 1};
-    if (q->n_scale > p->few) {
-        t.elem = ELEM_FLOAT;
-        t.dims = &scales;
-        t.count = q->n_scale;
-        t.bytes = q->n_scale * sizeof *q->scale;
-        t.data = (const uint8_t *)q->scale;
-        print_param(p, "scale", q, t);
-    }
-    if (q->n_zp > p->few) {
-        t.elem = ELEM_INT64;
-        t.dims = &zps;
-        t.count = q->n_zp;
-        t.bytes = q->n_zp * sizeof *q->zp;
-        t.data = (const uint8_t *)q->zp;
-        print_param(p, "zp", q, t);
-    }
+    if (q->n_scale > p->few)
+        print_param(p, "scale", q, ELEM_FLOAT, q->n_scale, q->scale);
+    if (q->n_zp > p->few)
+        print_param(p, "zp", q, ELEM_INT64, q->n_zp, q->zp);
 }
 
 bool print_has_params(const Printer *p) {

@@ -18,10 +18,6 @@ static bool is_real(const Value *v) {
            elem_bits(v->type.elem) >= 16;
 }
 
-static Value *operand(const Node *n, size_t i) {
-    return i < n->n_in ? n->in[i] : NULL;
-}
-
 static const Value *first_result(const Node *n) {
     return n->n_out ? n->out[0] : NULL;
 }
@@ -29,14 +25,14 @@ static const Value *first_result(const Node *n) {
 /* Products of integers, or of floats (that are integers) by integers. */
 static bool multiplies(const Node *n) {
     const QuantRule *r = &n->def->quant;
-    const Value *x = operand(n, 0), *b = r->mac.bias ? operand(n, (size_t)r->mac.bias) : NULL;
-    return is_narrow(operand(n, (size_t)r->mac.weight)) && (is_narrow(x) || is_real(x)) &&
+    const Value *x = node_input(n, 0), *b = r->mac.bias ? node_input(n, (size_t)r->mac.bias) : NULL;
+    return is_narrow(node_input(n, (size_t)r->mac.weight)) && (is_narrow(x) || is_real(x)) &&
            (!b || is_plain(b) || b->type.kind == TYPE_NONE);
 }
 
 /* Add, Sub and Mul whose result is stated as wider integers than the operands are. */
 static bool widens(const Node *n) {
-    const Value *x = operand(n, 0), *y = operand(n, 1), *r = first_result(n);
+    const Value *x = node_input(n, 0), *y = node_input(n, 1), *r = first_result(n);
     bool arithmetic = node_is(n, "Add") || node_is(n, "Sub") || node_is(n, "Mul");
     return arithmetic && is_plain(x) && is_plain(y) && is_plain(r) &&
            elem_bits(r->type.elem) > elem_bits(x->type.elem) && elem_bits(r->type.elem) >= 32;
@@ -48,12 +44,12 @@ static bool is_elem(const Value *v, ElemType e) {
 
 static const Value *fill_of(const Node *n) {
     size_t i = n->def ? (size_t)n->def->quant.move.fill : 0;
-    return i ? operand(n, i) : NULL;
+    return i ? node_input(n, i) : NULL;
 }
 
 bool node_fills_from_double(const Node *n) {
     const Value *fill = fill_of(n);
-    return is_elem(operand(n, 0), ELEM_FLOAT) && is_elem(fill, ELEM_DOUBLE) && value_data(fill);
+    return is_elem(node_input(n, 0), ELEM_FLOAT) && is_elem(fill, ELEM_DOUBLE) && value_data(fill);
 }
 
 /* Types that it does not take, of what a node made; or Pad of integers by a number of another type.
@@ -63,12 +59,12 @@ static bool moves(const Node *n) {
     const Value *fill = fill_of(n);
     if (node_fills_from_double(n))
         return true;
-    return is_narrow(operand(n, 0)) && n->in[0]->def && s &&
+    return is_narrow(node_input(n, 0)) && n->in[0]->def && s &&
            (!onnx_schema_allows(s, false, 0, (int)n->in[0]->type.elem) || is_real(fill));
 }
 
 static bool converts(const Node *n) {
-    const Value *x = operand(n, 0), *s = operand(n, 1), *z = operand(n, 2);
+    const Value *x = node_input(n, 0), *s = node_input(n, 1), *z = node_input(n, 2);
     if (node_is(n, "QuantizeLinear"))
         return n->n_in > 1 && (is_plain(x) || (is_real(x) && (is_plain(s) || is_real(z) ||
                                                               (is_plain(z) && !is_narrow(z)))));
@@ -77,9 +73,9 @@ static bool converts(const Node *n) {
 
 /* ONNX has shifts of unsigned integers alone. */
 static bool shifts(const Node *n) {
-    const Value *x = operand(n, 0);
+    const Value *x = node_input(n, 0);
     return node_is(n, "BitShift") && is_plain(x) && elem_is_signed(x->type.elem) &&
-           is_elem(operand(n, 1), x->type.elem);
+           is_elem(node_input(n, 1), x->type.elem);
 }
 
 bool node_on_integers(const Node *n) {
@@ -89,7 +85,7 @@ bool node_on_integers(const Node *n) {
     case QUANT_MAC: return n->def->quant.mac.weight && multiplies(n);
     case QUANT_COMPUTE:
         return widens(n) || ((node_is(n, "AveragePool") || node_is(n, "GlobalAveragePool")) &&
-                             is_narrow(operand(n, 0)));
+                             is_narrow(node_input(n, 0)));
     case QUANT_MOVE:
     case QUANT_ORDER:
     case QUANT_JOIN:
@@ -106,6 +102,6 @@ ElemType node_integer_elem(const Node *n, ElemType inferred) {
         return y->type.elem;
     if (!mac)
         return inferred;
-    const Value *b = n->def->quant.mac.bias ? operand(n, (size_t)n->def->quant.mac.bias) : NULL;
+    const Value *b = n->def->quant.mac.bias ? node_input(n, (size_t)n->def->quant.mac.bias) : NULL;
     return b && is_plain(b) && elem_bits(b->type.elem) > 32 ? b->type.elem : ELEM_INT32;
 }
