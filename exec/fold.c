@@ -93,16 +93,22 @@ static void store_elements(Tensor *t, uint8_t *bytes, const void *data) {
     }
 }
 
-/* The node's output becomes a constant in place: name, uses and type stay. */
-static void make_const(Folder *f, Graph *g, Value *v, const void *data) {
-    const Node *n = v->def;
+/* What a program computed for a value. */
+static Tensor *result_of(const Folder *f, const Value *v, const void *data) {
     int64_t dims[MAX_RANK];
     uint8_t *bytes;
     for (int i = 0; i < v->type.rank; i++)
         dims[i] = v->type.dims[i].value;
-    v->data = tensor_new(f->module->arena, v->type.elem, v->type.rank, dims, &bytes);
-    if (v->data->bytes)
-        store_elements(v->data, bytes, data);
+    Tensor *t = tensor_new(f->module->arena, v->type.elem, v->type.rank, dims, &bytes);
+    if (t->bytes)
+        store_elements(t, bytes, data);
+    return t;
+}
+
+/* The node's output becomes a constant in place: name, uses and type stay. */
+static void make_const(Folder *f, Graph *g, Value *v, const Tensor *t) {
+    const Node *n = v->def;
+    v->data = (Tensor *)t;
     v->kind = VALUE_CONST;
     v->def = NULL;
     v->stat = NULL;
@@ -135,7 +141,7 @@ static bool run_node(Folder *f, Graph *g, Node *n) {
             return false;
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i])
-            make_const(f, g, n->out[i], runner_value(r, n->out[i]));
+            make_const(f, g, n->out[i], result_of(f, n->out[i], runner_value(r, n->out[i])));
     finish_node(f, n);
     return true;
 }
@@ -149,7 +155,24 @@ static bool fold_types(Folder *f, Graph *g, Node *n) {
     if (!t)
         return false;
     n->out[0]->type = tensor_type(f->module->arena, t);
-    make_const(f, g, n->out[0], t->data);
+    make_const(f, g, n->out[0], t);
+    finish_node(f, n);
+    return true;
+}
+
+/* What the one branch that runs yields. */
+static bool fold_branch(Folder *f, Graph *g, Node *n) {
+    const Graph *branch = node_branch(n);
+    if (!branch || n->faulty)
+        return false;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i] && (!value_is_const(branch->out[i]) || !plain(branch->out[i])))
+            return false;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i]) {
+            n->out[i]->type = branch->out[i]->type;
+            make_const(f, g, n->out[i], branch->out[i]->data);
+        }
     finish_node(f, n);
     return true;
 }
@@ -161,7 +184,7 @@ static void fold_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         if (o && o->wanted && !o->wanted(n, o->ctx))
             continue;
-        if (fold_types(f, g, n) || !foldable(f, n, &growth))
+        if (fold_types(f, g, n) || fold_branch(f, g, n) || !foldable(f, n, &growth))
             continue;
         if (run_node(f, g, n))
             f->grown += growth;

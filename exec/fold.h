@@ -1,8 +1,9 @@
 /* Constant folding: nodes whose inputs are all constants are run and replaced by their results.
  *
- * Left alone: operators that cannot run, that are not deterministic, that hold subgraphs, whose
- * output type carries quantization, and results above `max_bytes` each or in total
- * (Expand and Tile bombs), of which the caller is told. Never fails. */
+ * An If whose condition is constant yields what its branch does. Left alone: operators that cannot
+ * run, that are not deterministic, that hold other subgraphs, whose output type carries
+ * quantization, and results above `max_bytes` each or in total (Expand and Tile bombs), of which
+ * the caller is told. Never fails. */
 #ifndef QXC_EXEC_FOLD_H
 #define QXC_EXEC_FOLD_H
 

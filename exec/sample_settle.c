@@ -43,6 +43,9 @@ static void look_at(Settle *s, const Value *v, const Node *user) {
         return;
     for (size_t i = 0; i < n->n_in; i++)
         push(s, n->in[i]);
+    for (size_t i = 0; !n->faulty && n->def && n->def->yields_results && i < n->n_attrs; i++)
+        for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
+            push(s, n->attrs[i].v.g[k]->out[v->index]);
 }
 
 /* All that the value is computed from: a list, as chains of nodes may be long. */

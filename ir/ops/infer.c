@@ -108,6 +108,22 @@ static void infer_node(Infer *s, Node *n, bool entered) {
 
 /* ---- bodies ---- */
 
+Graph *node_branch(const Node *n) {
+    Graph *runs = NULL;
+    if (!n->def || !n->def->skips || !n->def->yields_results)
+        return NULL;
+    for (size_t i = 0; i < n->n_attrs; i++)
+        for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++) {
+            Graph *body = n->attrs[i].v.g[k];
+            if (n->def->skips(n, body))
+                continue;
+            if (runs)
+                return NULL;
+            runs = body;
+        }
+    return runs;
+}
+
 static void infer_graph(Infer *s, Graph *g);
 
 static void infer_graphs(Infer *s, const Node *n) {

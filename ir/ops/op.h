@@ -383,6 +383,8 @@ bool module_refine(Module *m, Diags *d);
 bool module_refine_early(Module *m, Diags *d);
 /* Whether the graph is, or is within, a body that is never run (OpDef.skips). */
 bool graph_never_runs(const Graph *g);
+/* The branch of an If that always runs, as its condition is constant; NULL for all other nodes. */
+Graph *node_branch(const Node *n);
 
 typedef enum VerifyFlags {
     VERIFY_ERRORS = 0,

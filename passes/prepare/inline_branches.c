@@ -27,17 +27,6 @@ static void note_name(Value *v, void *ctx) {
     map_set(to, v->name, v);
 }
 
-/* The branch of an If that always runs; NULL for all other nodes. */
-static Graph *branch_of(const Node *n) {
-    const Attr *yes = node_attr(n, "then_branch"), *no = node_attr(n, "else_branch");
-    if (!n->def || !n->def->skips || !n->def->yields_results || !yes || !no ||
-        attr_graphs(yes) != 1 || attr_graphs(no) != 1)
-        return NULL;
-    if (n->def->skips(n, no->v.g[0]))
-        return yes->v.g[0];
-    return n->def->skips(n, yes->v.g[0]) ? no->v.g[0] : NULL;
-}
-
 /* ---- one If ---- */
 
 static void rename_value(Inline *in, Value *v) {
@@ -108,7 +97,7 @@ static Node *inline_branch(Inline *in, Node *n, Graph *branch) {
 
 static void inline_graph(Inline *in, Graph *g) {
     for (Node *n = g->first, *next; n; n = next) {
-        Graph *branch = branch_of(n);
+        Graph *branch = node_branch(n);
         next = branch ? inline_branch(in, n, branch) : n->next;
         for (size_t i = 0; !branch && i < n->n_attrs; i++)
             for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
