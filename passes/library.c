@@ -179,6 +179,18 @@ const Attr *function_default(const Function *f, Str name) {
     return attr_find(f->defaults, f->n_defaults, name);
 }
 
+bool function_type_fits(Type stated, Type has) {
+    if (stated.kind != TYPE_TENSOR || stated.rank < 0)
+        return true;
+    if (has.kind != TYPE_TENSOR || has.rank != stated.rank)
+        return false;
+    ElemType elem = type_real_elem(has);
+    bool fits = stated.elem == ELEM_FLOAT ? elem_is_float(elem) : stated.elem == elem;
+    for (int i = 0; fits && i < stated.rank; i++)
+        fits = stated.dims[i].value < 0 || stated.dims[i].value == has.dims[i].value;
+    return fits;
+}
+
 static bool graph_uses(const Graph *g, Str attr) {
     for (const Node *n = g->first; n; n = n->next)
         for (size_t i = 0; i < n->n_attrs; i++) {

@@ -4,6 +4,7 @@
  * call says what it means. One fits where
  * - it has the operands, results and attributes that the call gives, and its body can do without
  *   the operands that the call leaves out;
+ * - the operands are of the types that it states;
  * - what it states of an attribute that its body does not use is what the call has: it is for that
  *   value alone;
  * - the model's opset has what its body is made of, or other functions that stand for it.
@@ -69,7 +70,7 @@ bool module_has_newer(Module *m, const TargetPage *t);
 
 /* The overload that says what the call means; NULL: none does. */
 const Function *library_choose(const Chooser *c, const Node *call, const CallPath *path);
-/* A warning where the call is of people's own functions and none fits, with each one's reason. */
+/* A warning where the call is of functions and none fits, with each one's reason. */
 void library_tell_unfit(const Chooser *c, const Node *call, Diags *d);
 
 /* What the call, or else the operator's schema, has for an attribute; NULL: nothing. `room` is for
@@ -79,6 +80,10 @@ const Attr *attr_effective(const Node *n, Str name, Attr *room);
 bool attr_same(const Attr *x, const Attr *y, int rank);
 /* The attribute of the function with this name that has a default; NULL: none. */
 const Attr *function_default(const Function *f, Str name);
+/* Whether a value can be what a function states of it: the rank, the dimensions that are numbers,
+ * and the element type, of which `float` is any that computes. A type without a rank states
+ * nothing. */
+bool function_type_fits(Type stated, Type has);
 /* Whether the body refers to an attribute of the function. */
 bool function_uses(const Function *f, Str attr);
 

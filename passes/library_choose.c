@@ -116,6 +116,16 @@ static bool can_do_without(const Function *f, const Value *operand) {
     return true;
 }
 
+static bool fits_types(const Function *f, const Node *call, Reason *r) {
+    for (size_t i = 0; i < f->body->n_in; i++) {
+        const Value *of = f->body->in[i], *has = node_input(call, i);
+        if (has && !function_type_fits(of->type, has->type))
+            return r && unfit(r, "operand %s is %s, not %s", diag_name(r->d, of->name),
+                              type_text(r->arena, has->type), type_text(r->arena, of->type));
+    }
+    return true;
+}
+
 static bool fits_operands(const Function *f, const Node *call, Reason *r) {
     const Graph *b = f->body;
     for (size_t i = b->n_in; i < call->n_in; i++)
@@ -180,7 +190,8 @@ static bool fits_target(const Chooser *c, const Function *f, const CallPath *pat
 
 static bool fits(const Chooser *c, const Function *f, const Function *first, const Node *call,
                  const CallPath *path, Reason *r) {
-    return fits_operands(f, call, r) && fits_attrs(f, first, call, r) && fits_target(c, f, path, r);
+    return fits_operands(f, call, r) && fits_types(f, call, r) && fits_attrs(f, first, call, r) &&
+           fits_target(c, f, path, r);
 }
 
 static bool is_asked_for(const Node *call, const Function *f) {
@@ -198,13 +209,10 @@ const Function *library_choose(const Chooser *c, const Node *call, const CallPat
 
 void library_tell_unfit(const Chooser *c, const Node *call, Diags *d) {
     const Overloads *of = library_find(c->library, call->domain, call->op);
-    size_t n = 0;
-    for (size_t i = 0; of && i < of->n; i++)
-        n += library_is_own(of->items[i]);
-    if (!n || library_choose(c, call, NULL))
+    if (!of || library_choose(c, call, NULL))
         return;
     diag_warning(d, call->loc, "%s %s fits this call: it stays as it is",
-                 n > 1 ? "none of the functions" : "no function", diag_name(d, call->op));
+                 of->n > 1 ? "none of the functions" : "no function", diag_name(d, call->op));
     for (size_t i = 0; i < of->n; i++) {
         Reason r = {c->library->arena, d, "the call asks for another overload"};
         if (is_asked_for(call, of->items[i]))

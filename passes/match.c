@@ -199,14 +199,9 @@ static bool solve_constant(Matcher *x, const Goal *g) {
 /* ---- nodes ---- */
 
 static bool stated_fits(Matcher *x, const Value *pattern, const Value *v) {
-    Type want = pattern->type, has = v->type;
-    if (want.kind != TYPE_TENSOR || want.rank < 0)
-        return true;
-    bool fits = has.kind == TYPE_TENSOR && has.rank == want.rank;
-    for (int i = 0; fits && i < want.rank; i++)
-        fits = want.dims[i].value < 0 || want.dims[i].value == has.dims[i].value;
-    return fits || miss(x, v->def, "its result has another shape than %s",
-                        type_text(x->graph->module->arena, want));
+    return function_type_fits(pattern->type, v->type) ||
+           miss(x, v->def, "its result has another shape than %s",
+                type_text(x->graph->module->arena, pattern->type));
 }
 
 /* Attributes that the body's node does not have are those that go without saying. */

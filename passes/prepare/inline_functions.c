@@ -125,7 +125,7 @@ bool pass_inline_functions(Module *m, PassContext *c) {
     list_functions(&callees);
     module_each_graph(m, look, &callees);
     callees.chooser.opset = callees.newest;
-    if (c->library && c->library->n_own)
+    if (c->library)
         module_each_graph(m, tell_unfit, &callees);
     if (m->n_functions == 0 && map_size(callees.domains) == 0)
         return true;
