@@ -1,4 +1,4 @@
-"""ONNX's own operator tests, for every operator that qxc has a row for.
+"""ONNX's own operator tests, for every operator that qxc has a row or a function for.
 
 Every case either gives ONNX's expected values or is named in UNSUPPORTED with the reason that qxc
 states; a case that starts or stops working fails here.
@@ -14,15 +14,23 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from common import BUILD, QXC, OracleCase, alone, compile_c, for_each, qxc
+from common import BUILD, QXC, ROOT, OracleCase, alone, compile_c, for_each, qxc
 from node_cases import node_cases
 
+DOMAINS = {"", "ai.onnx.preview"}
 LIST = pathlib.Path(__file__).with_name("node_ops_unsupported.txt")
 
 
 def our_operators():
-    text = (pathlib.Path(__file__).resolve().parents[2] / "ir/ops/ops.def").read_text()
+    text = (ROOT / "ir/ops/ops.def").read_text()
     return set(re.findall(r"^OP\((\w+)\)", text, re.M))
+
+
+def our_functions():
+    """Operators of ONNX that texts of lib/ say the meaning of."""
+    texts = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "lib").glob("*.qir"))
+    names = [name.split("::") for name in re.findall(r"^func (\S+)", texts, re.M)]
+    return {name[len(name) > 1] for name in names if len(name) == 1 or name[0] in DOMAINS}
 
 
 # Read by qxc as the float operator of the same name.
@@ -32,17 +40,18 @@ QOPERATORS = {"QLinearConv", "QLinearMatMul"}
 # Rows of operators of other domains, and one whose cases are all casts.
 UNTESTED = {"BiasGelu", "CastLike", "EmbedLayerNormalization", "FastGelu", "FusedMatMul", "GlobalLpPool", "MatMulNBits", "MsAttention", "MsGelu",
             "MultiThreshold", "QuickGelu", "Reinterpret", "Requantize", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"}
-TESTED = sorted((our_operators() | QOPERATORS) - UNTESTED)
+ROWS = sorted((our_operators() | QOPERATORS) - UNTESTED)
+TESTED = sorted({*ROWS, *our_functions()})
 NOT_IN_C = {"Loop", "Not"}  # all of their cases are in the list
 
 
 def cases(op="*"):
     """The cases whose operators are all ours, of those that begin with `op`."""
-    ours = our_operators() | QOPERATORS
+    ours = {*our_operators(), *our_functions(), *QOPERATORS}
     for case in node_cases(op):
         if case.name.startswith("test_castlike"):
             continue  # the same casts again, as the expansion of another operator
-        if not case.model.functions and all(n.op_type in ours and n.domain == "" for n in case.model.graph.node):
+        if not case.model.functions and all(n.op_type in ours and n.domain in DOMAINS for n in case.model.graph.node):
             yield case
 
 
@@ -175,7 +184,7 @@ class NodeOps(OracleCase):
         """Operators without cases, and cases that are said not to run."""
         known = list(cases())
         self.assertGreater(len(known), 250)
-        self.assertEqual(our_operators() - {case.model.graph.node[0].op_type for case in known}, UNTESTED)
+        self.assertEqual({*our_operators(), *our_functions()} - {case.model.graph.node[0].op_type for case in known}, UNTESTED)
         self.assertLessEqual(set(read_list()), {case.name for case in known})
 
 
