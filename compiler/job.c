@@ -49,10 +49,13 @@ static bool init_emit(Job *j) {
     return true;
 }
 
+bool job_writes_beside(const Job *j) {
+    return j->emit == EMIT_ONNX && j->o->annotate;
+}
+
 /* What shows decisions, where nothing else is asked for. */
 static Form form_of_decisions(const Job *j) {
-    bool beside = j->emit == EMIT_ONNX && j->o->annotate;
-    return beside ? FORM_FAKE : emits[j->emit].decided;
+    return job_writes_beside(j) ? FORM_FAKE : emits[j->emit].decided;
 }
 
 /* -form=NAME. False after a diagnostic. */
@@ -78,8 +81,8 @@ static bool choose_form(Job *j) {
 static bool init_form(Job *j) {
     if (!init_emit(j))
         return false;
-    bool text = j->emit == EMIT_QIR, onnx = j->emit == EMIT_ONNX;
-    if ((j->o->dynamic || j->o->weight_only) && onnx)
+    bool text = j->emit == EMIT_QIR || job_writes_beside(j), onnx = j->emit == EMIT_ONNX;
+    if (onnx && (j->o->dynamic || (j->o->weight_only && !j->ctx.annotate_nodes)))
         j->form = FORM_QDQ; /* no data is to come: these are complete */
     if (j->o->dynamic && j->form == FORM_AS_IS)
         j->form = FORM_TRUE; /* decided at run time: there is nothing to edit before */
@@ -102,6 +105,24 @@ static bool init_processor(Job *j) {
         return false;
     j->ctx.saturates = i == 0;
     return true;
+}
+
+/* -annotate[=nodes]: nodes state decisions beside a float model alone. */
+static bool check_annotations(const Job *j) {
+    const char *text = j->o->annotate;
+    if (text && *text && !j->ctx.annotate_nodes)
+        return diag_error(j->d, LOC_NONE, "-annotate has no kind '%s'; there is nodes",
+                          diag_name(j->d, str_from(text)));
+    if (!j->ctx.annotate_nodes)
+        return true;
+    if (j->o->dynamic)
+        return diag_error(j->d, LOC_NONE,
+                          "-annotate=nodes does not go with -dynamic: what is decided at run time "
+                          "cannot be stated");
+    return j->emit == EMIT_ONNX ||
+           diag_error(j->d, LOC_NONE,
+                      "-annotate=nodes goes with -emit=onnx: of -emit=qdq and -emit=qop the nodes "
+                      "are quantized themselves");
 }
 
 /* What cannot be read is no mistake of usage. */
@@ -209,6 +230,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     static const char *const roundings[] = {"exact", "single", "double", "shift"};
     size_t io = 0, rounding = 0;
     *j = (Job){.o = o, .d = d, .ctx = {.d = d}};
+    j->ctx.annotate_nodes = o->annotate && strcmp(o->annotate, "nodes") == 0;
     bool ok = init_form(j);
     ok = init_target(j, a) && ok;
     ok = check_shown("-print-before: ", o->print_before, d) && ok;
@@ -219,6 +241,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
         ok = choose("requant", o->requant, roundings, 4, &rounding, d) && ok;
     j->rounding = (SumRounding)rounding;
     ok = init_processor(j) && ok;
+    ok = check_annotations(j) && ok;
     ok = check_target_form(j) && ok;
     j->quant_io = io == 1 || o->integer_only;
     j->ctx.products_alone = o->dynamic || o->weight_only;

@@ -130,7 +130,7 @@ static void take_external(Module *m) {
 
 void metadata_take(Module *m) {
     take_external(m);
-    Take t = {m, qir_parts_new(m->arena, path_dir(m->arena, m->path))};
+    Take t = {m, qir_parts_new(m->arena, path_dir(m->arena, m->path), false)};
     module_each_value(m, take_value, &t);
     module_each_graph(m, take_nodes, &t);
 }

@@ -1,6 +1,7 @@
 /* The engine of pipeline.def, and the ways that commands ask for. */
 #include "backend/qir/qir_write.h"
 #include "compiler/session.h"
+#include "compiler/stated.h"
 #include "compiler/steps.h"
 #include "passes/library.h"
 #include "passes/quantize/open.h"
@@ -89,13 +90,13 @@ static const Step *const ways[] = {
 static bool is_to_decide(const Job *j, Module *m) {
     bool asked = j->emit == EMIT_SCHEME || j->emit == EMIT_OVERRIDES || j->emit == EMIT_ENCODINGS ||
                  j->emit == EMIT_CALIB_TABLE;
-    if (j->form != FORM_AS_IS || j->o->passes)
-        return false;
-    if (!asked)
+    if (j->form != FORM_AS_IS || j->o->passes || !(asked || job_writes_beside(j)))
         return false;
     ModuleForm f = module_form(m);
+    if (!asked)
+        return f.typed || (j->ctx.annotate_nodes && (!f.fake || module_has_stated(m)));
     return f.fake || f.typed || f.onnx_quantized || f.qonnx || f.annotated ||
-           module_has_statistics(m);
+           module_has_stated(m) || module_has_statistics(m);
 }
 
 bool job_compile(Job *j, Module *m) {

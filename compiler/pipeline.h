@@ -94,6 +94,8 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d);
 
 /* Runs a pass, with what the user wants to see of it (-print-before, -verify-each, ...). */
 bool job_pass(Job *j, Module *m, PassId id);
+/* -emit=onnx -annotate: a float model, and beside it what was decided. */
+bool job_writes_beside(const Job *j);
 
 /* Whether it has some of values that are computed, or handed in. */
 bool module_has_statistics(Module *m);

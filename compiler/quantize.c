@@ -116,17 +116,18 @@ static void state_kept(Graph *g, void *ctx) {
     FOR_NODES(n, g)
     if (n->def && n->def->quant.kind != QUANT_NEVER && choice_why_kept(&j->ctx, n) &&
         !is_written(j, g->module, n))
-        scheme_keep_node(n, g->module->arena);
+        scheme_keep_node(n);
 }
 
 /* A text or float model does not show which float values somebody wanted float: the next run with
  * data would decide on them. */
 static void leave_word(Job *j, Module *m) {
-    if (j->emit != EMIT_QIR && (j->emit != EMIT_ONNX || j->form > FORM_FLOAT))
+    bool shown = j->form <= FORM_FLOAT || job_writes_beside(j);
+    if (j->emit != EMIT_QIR && (j->emit != EMIT_ONNX || !shown))
         return;
     module_each_graph(m, state_kept, j);
     for (size_t i = 0; i < j->ctx.n_spared; i++)
-        scheme_keep_node(j->ctx.spared[i], m->arena);
+        scheme_keep_node(j->ctx.spared[i]);
 }
 
 /* A float model of which nothing can be decided is an error, but for C, which may stay float. */
@@ -207,8 +208,9 @@ static void look_for_few(Value *v, void *ctx) {
  * float model beside annotations stays what it is. */
 bool step_plan_mending(Job *j, Module *m) {
     const Options *o = j->o;
-    bool few = false, beside = j->emit == EMIT_ONNX && o->annotate;
-    bool by_default = o->calib.n && !o->bias_correction && !o->no_bias_correction && !beside;
+    bool few = false;
+    bool by_default =
+        o->calib.n && !o->bias_correction && !o->no_bias_correction && !job_writes_beside(j);
     module_each_value(m, look_for_few, &few);
     j->ctx.round_few = !o->adaround;
     j->ctx.judge_biases = by_default;

@@ -1,6 +1,7 @@
 #include "compiler/scheme_nodes.h"
 #include "frontend/qir/qir_read.h"
 #include "ir/ops/op.h"
+#include "passes/stated.h"
 
 typedef struct NodeRules {
     Module *m;
@@ -112,7 +113,10 @@ static bool read_pair(NodeRules *r, const Node *n, const StrPair *p) {
         "keep", /* the last */
     };
     enum { N_WORDS = sizeof words / sizeof *words };
-    size_t skip = strlen(META_QUANTIZATION);
+    size_t skip = strlen(META_QUANTIZATION), index;
+    bool result;
+    if (stated_key(p->key, &result, &index))
+        return true; /* decided: no rule, but a type (compiler/stated.h) */
     Str word = {p->key.s + skip, p->key.n - skip};
     for (size_t i = 0; i < N_WORDS; i++) {
         if (!str_is(word, words[i]))
@@ -132,7 +136,7 @@ static bool read_pair(NodeRules *r, const Node *n, const StrPair *p) {
     return true;
 }
 
-static bool graph_in_function(const Graph *g) {
+bool graph_in_function(const Graph *g) {
     while (g->owner)
         g = g->owner->graph;
     return g->function != NULL;
@@ -150,20 +154,12 @@ static void read_graph(Graph *g, void *ctx) {
     }
 }
 
-void scheme_keep_node(Node *n, Arena *a) {
-    static const char key[] = META_QUANTIZATION "keep";
+void scheme_keep_node(Node *n) {
+    Str key = STR(META_QUANTIZATION "keep");
     if (!n->name.n && n->n_out && n->out[0])
         n->name = n->out[0]->name; /* only a node with a name can state this */
-    if (!n->name.n)
-        return;
-    for (size_t i = 0; i < n->meta.n; i++)
-        if (str_is(n->meta.items[i].key, key))
-            return;
-    StrPair *items = NEW_ARRAY(a, StrPair, n->meta.n + 1); /* lists may be shared */
-    if (n->meta.n)
-        memcpy(items, n->meta.items, n->meta.n * sizeof *items);
-    items[n->meta.n] = (StrPair){.key = str_from(key), .value = STR("float")};
-    n->meta = (Meta){items, n->meta.n + 1};
+    if (n->name.n && !node_meta(n, key).s)
+        node_add_meta(n, key, STR("float"));
 }
 
 bool scheme_of_nodes(Scheme *s, Module *m, Diags *d) {

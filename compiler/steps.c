@@ -6,6 +6,7 @@
 #include "compiler/measured.h"
 #include "compiler/plain_integers.h"
 #include "compiler/scheme_nodes.h"
+#include "compiler/stated.h"
 #include "compiler/unknown.h"
 #include "compiler/without_effect.h"
 
@@ -113,6 +114,11 @@ bool step_scheme(Job *j, Module *m) {
                       STR_ARG(s->calibrate));
 }
 
+/* What nodes state of types that were decided. */
+bool step_take_stated(Job *j, Module *m) {
+    return stated_take(m, j->d);
+}
+
 /* What -weights-from and -scales-from give. */
 bool step_take_over(Job *j, Module *m) {
     if (j->weights_from && !donor_weights(j, m, j->weights_from))
@@ -182,6 +188,24 @@ bool step_words_for_decisions(Job *j, Module *m) {
            diag_error(j->d, LOC_NONE,
                       "ONNX has no words for decisions (float ~ q): -emit=qdq or -emit=qop "
                       "carries them out, -annotate writes them beside the float model");
+}
+
+static void look_for_type(Value *v, void *ctx) {
+    const Value **found = ctx;
+    if (!*found && v->type.kind == TYPE_TENSOR && type_is_quantized(v->type))
+        *found = v;
+}
+
+/* Beside a float model: all but what loosen cannot turn into decisions. */
+bool step_types_are_decisions(Job *j, Module *m) {
+    const Value *v = NULL;
+    module_each_value(m, look_for_type, &v);
+    return !v || diag_error(j->d, v->loc,
+                            "\"%s\" cannot be a decision beside a float model (-annotate): the "
+                            "model's inputs and outputs have to be float, and types integers of "
+                            "known parameters, none in a branch or read as another; -emit=float "
+                            "gives the float model alone",
+                            diag_name(j->d, v->name));
 }
 
 /* ---- the rest of the ways ---- */

@@ -260,6 +260,21 @@ void node_set_float(Node *n, const char *name, float v) {
     attr_set(n, name, ATTR_FLOAT, 1)->v.f = copy;
 }
 
+Str node_meta(const Node *n, Str key) {
+    for (size_t i = 0; i < n->meta.n; i++)
+        if (str_eq(n->meta.items[i].key, key))
+            return n->meta.items[i].value;
+    return STR_NONE;
+}
+
+void node_add_meta(Node *n, Str key, Str value) {
+    StrPair *items = NEW_ARRAY(n->graph->module->arena, StrPair, n->meta.n + 1);
+    if (n->meta.n) /* lists may be shared */
+        memcpy(items, n->meta.items, n->meta.n * sizeof *items);
+    items[n->meta.n] = (StrPair){.key = key, .value = value};
+    n->meta = (Meta){items, n->meta.n + 1};
+}
+
 void node_set_string(Node *n, const char *name, Str v) {
     const Str *copy = arena_copy(arena_of(n->graph), &v, sizeof v);
     attr_set(n, name, ATTR_STRING, 1)->v.s = copy;

@@ -85,6 +85,7 @@ typedef struct TargetPage {
     bool no_dtype;         /* takes the type of a QuantizeLinear from its zero point alone */
     bool kernels;          /* has the kernels of ort_kernels.def, and no others */
     bool merges_names;     /* reads `.`, `/` and `:` in names as `_` */
+    bool states_precision; /* nodes state one type of results and weights: quantization.ptq.* */
     TargetNames before;    /* operators that a QuantizeLinear stands before, and nowhere else; none:
                               wherever operators compute on integers */
     TargetType second;     /* of operand 1 of a product of activations */

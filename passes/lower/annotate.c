@@ -5,12 +5,17 @@
  * Where Q, DQ or a QOperator state a tensor's parameters, their operands are named. A value `~ q`
  * becomes a plain one; its parameters get the constants that its `annotation` line names, as long
  * as they still say the same, else constants of their own: one number, or the tensor's rank with
- * one entry for each channel or block. Annotations that are there stay. */
+ * one entry for each channel or block. Annotations that are there stay.
+ *
+ * What an annotation has no words for, nodes state (passes/stated.h); with -annotate=nodes all of
+ * `~ q`, and no annotation is written. */
 #include "passes/quant_build.h"
 #include "ir/ops/qop.h"
 #include "passes/annotations.h"
 #include "passes/edit.h"
+#include "passes/lower/state_precision.h"
 #include "passes/spelling.h"
+#include "passes/stated.h"
 
 typedef struct Stated {
     Value *scale, *zp;
@@ -24,7 +29,9 @@ typedef struct Annotate {
     Map *noted;       /* by value id: constants that an `annotation` line named */
     Map *named;       /* by value id: constants that an annotation now names */
     Annotations list; /* of the graph at hand */
-    const Uses *uses; /* for drop_stale */
+    const Uses *uses;
+    bool by_nodes; /* -annotate=nodes */
+    bool ok;
 } Annotate;
 
 /* ---- what nodes state ---- */
@@ -135,23 +142,38 @@ static Stated make(Annotate *a, const Value *v, const Quant *q, int rank, const 
     return s;
 }
 
-static bool cannot(Annotate *a, const Value *v, const char *why) {
-    diag_warning(a->b.d, v->loc, "\"%s\" gets no annotation: %s", diag_name(a->b.d, v->name), why);
-    return false;
+/* ---- what annotations have no words for ---- */
+
+static void let_nodes_state(Annotate *a, Value *v, Str text) {
+    size_t n = 0;
+    a->ok = (!text.n || stated_put(a->uses, v, text, a->b.d, &n)) && a->ok;
+    if (!text.n)
+        diag_warning(a->b.d, v->loc, "the quantization of \"%s\" is lost: it follows from others",
+                     diag_name(a->b.d, v->name));
+    else if (!n)
+        diag_warning(a->b.d, v->loc,
+                     "the quantization of \"%s\" is lost: no node makes or reads it that could "
+                     "state \"%s\"",
+                     diag_name(a->b.d, v->name), diag_name(a->b.d, text));
 }
 
-static bool of_type(Annotate *a, const Value *v, Stated *s) {
+static bool is_narrow(const Quant *q) {
+    return q->has_range && (q->lo > elem_min(q->storage) || q->hi < elem_max(q->storage));
+}
+
+/* False where the value gets no annotation: its nodes state all of it. */
+static bool of_type(Annotate *a, Value *v, Stated *s) {
     int64_t dims[MAX_RANK];
     int rank;
-    if (v->type.quant->kind != QUANT_PARAMS)
-        return cannot(a, v, "the parameters of its type are not numbers");
-    const Quant *q = onnx_quant(&a->b, v->type.quant);
-    if (!params_dims(q, v->type, &rank, dims))
-        return cannot(a, v, "its parameters cannot be laid out over its shape");
-    if (q->has_range)
-        diag_warning(a->b.d, v->loc,
-                     "the annotation of \"%s\" has no words for its range %lld..%lld",
-                     diag_name(a->b.d, v->name), (long long)q->lo, (long long)q->hi);
+    const Quant *q = v->type.quant;
+    bool numbers = q->kind == QUANT_PARAMS && onnx_quant(&a->b, q) == q;
+    if (a->by_nodes || !numbers || !params_dims(q, v->type, &rank, dims)) {
+        as_noted(a, v, q, s); /* what only the annotation named goes with it */
+        let_nodes_state(a, v, stated_quant(a->b.a, q));
+        return false;
+    }
+    if (is_narrow(q))
+        let_nodes_state(a, v, stated_range(a->b.a, q));
     if (!as_noted(a, v, q, s))
         *s = make(a, v, q, rank, dims);
     return true;
@@ -185,10 +207,10 @@ static void drop_note(Value *v) {
 static void annotate_value(Annotate *a, Value *v, const Map *kept) {
     if (v->type.kind != TYPE_TENSOR)
         return;
-    const Stated *by_nodes = map_get(a->stated, value_key(v));
+    const Stated *by_nodes = a->by_nodes ? NULL : map_get(a->stated, value_key(v));
     bool meant = v->type.quant && v->type.tilde;
     Stated s;
-    if (!map_get(kept, v->name) || annotation_note(v)) {
+    if (a->by_nodes || !map_get(kept, v->name) || annotation_note(v)) {
         if (by_nodes)
             name(a, v, *by_nodes);
         else if (meant && of_type(a, v, &s))
@@ -274,11 +296,15 @@ bool pass_annotate(Module *m, PassContext *c) {
                   .stated = map_new(arena),
                   .made = map_new(arena),
                   .noted = map_new(arena),
-                  .named = map_new(arena)};
+                  .named = map_new(arena),
+                  .uses = uses_new(m),
+                  .by_nodes = c->annotate_nodes,
+                  .ok = true};
+    if (a.by_nodes && c->target->states_precision)
+        state_precision(m, c->d);
     module_each_graph(m, state_graph, &a);
     module_each_graph(m, annotate_graph, &a);
-    a.uses = uses_new(m);
     module_each_graph(m, drop_stale, &a);
     drop_unused_quants(m);
-    return true;
+    return a.ok;
 }

@@ -54,6 +54,7 @@ typedef struct Loosen {
     Module *m;
     PassContext *c;
     const Uses *uses;
+    UniqueNames *names;
 } Loosen;
 
 /* Whether what is converted here is converted to the same wherever it is, and does not go out. */
@@ -106,14 +107,37 @@ static bool convert(Loosen *l, Node *n) {
     return true;
 }
 
+/* Floats of 24 bits may round what has 32. */
+static void check_integers(const Value *v, const Tensor *real, Diags *d) {
+    const Quant *q = v->type.quant;
+    const Tensor *t = v->data;
+    for (size_t i = 0; elem_bits(q->storage) > 16 && i < t->count; i++) {
+        int64_t was = tensor_int(t, i);
+        float x = (float)tensor_float(real, i);
+        int64_t is = quant_of_real(q, quant_index(q, t->rank, t->dims, i), x);
+        if (was == is)
+            continue;
+        diag_warning(d, v->loc,
+                     "element %zu of \"%s\" is %lld as a float and %lld as an integer: the next of "
+                     "24 bits",
+                     i, diag_name(d, v->name), (long long)is, (long long)was);
+        return;
+    }
+}
+
 static void make_real(Value *v, void *ctx) {
     Loosen *l = ctx;
     const Quant *q = v->type.quant;
     if (!is_typed(v))
         return;
-    if (v->data)
-        v->data = const_dequantize(l->m->arena, v->data, q);
+    if (v->data) {
+        Tensor *real = const_dequantize(l->m->arena, v->data, q);
+        check_integers(v, real, l->c->d);
+        v->data = real;
+    }
     bool bias = v->kind == VALUE_CONST && elem_bits(q->storage) > 16;
+    if (bias && pass_made(&v->from, PASS_true_quant))
+        v->name = unique_name(l->names, base_name(v->name)); /* it is to be named anew */
     v->type = bias ? real_type(v->type) : type_tilde(real_type(v->type), q);
     v->stated = NULL;
 }
@@ -133,6 +157,7 @@ bool pass_loosen(Module *m, PassContext *c) {
         l.uses = uses_new(m);
     }
     scratch_end(m, outer);
+    l.names = unique_names_new(m);
     module_each_value(m, make_real, &l);
     edit_sweep(m);
     drop_unused_quants(m);
