@@ -16,7 +16,7 @@ static const char *class_name(QuantClass k) {
 }
 
 static void list_ops(bool json) {
-    puts(json ? "[" : "operator                          integers      QOperator form");
+    puts(json ? "[" : "operator                           integers      QOperator form");
     for (size_t i = 0; i < op_count(); i++) {
         const OpDef *op = op_at(i);
         char name[80];
@@ -28,7 +28,7 @@ static void list_ops(bool json) {
                 name, class_name(op->quant.kind), qop, op->bind ? "true" : "false",
                 i + 1 < op_count() ? "," : "");
         else
-            printf("%-32s  %-12s  %s%s\n", name, class_name(op->quant.kind), qop,
+            printf("%-33s  %-12s  %s%s\n", name, class_name(op->quant.kind), qop,
                    op->bind ? "" : "  (cannot run yet)");
     }
     if (json)

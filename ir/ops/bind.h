@@ -20,6 +20,8 @@ bool bind_graph(Binder *b, const Graph *g);
 bool bind_in_double(Binder *b, const Node *n);
 /* The same, with words of its own for why (Program.why_double), behind "computed in double: ". */
 bool bind_in_double_as(Binder *b, const Node *n, const char *why);
+/* The node of the module that `n` stands for while it is bound, with other types; else n itself. */
+const Node *bind_original(const Binder *b, const Node *n);
 /* Whether the node being bound stands for another, with other types. */
 bool bind_is_stand_in(const Binder *b);
 /* How much scratch `n` may ask for without being what the size of the arena depends on: the bytes

@@ -83,6 +83,10 @@ static ElemType wanted(const Node *n) {
     return differ ? common_type(n) : ELEM_UNDEFINED;
 }
 
+const Node *bind_original(const Binder *b, const Node *n) {
+    return b->stands_for ? b->stands_for : n;
+}
+
 bool bind_is_stand_in(const Binder *b) {
     return b->stands_for;
 }

@@ -1,5 +1,5 @@
-/* Cast and CastLike. 13: bfloat16; 19: saturate and float8; 24: round_mode. Kernels exist between
- * integers of 8 bits and more, bool and float. */
+/* Cast, CastLike and BitCast. Cast: 13 bfloat16; 19 saturate and float8; 24 round_mode. Kernels
+ * exist between integers of 8 bits and more, bool and float. */
 #include "ir/ops/bind.h"
 
 typedef struct CastAttrs {
@@ -104,4 +104,67 @@ const OpDef op_CastLike = {
     .attrs = like_attrs,
     .infer = like_infer,
     .bind = bind,
+};
+
+/* ---- BitCast: the same bits, of another type as wide ---- */
+
+static const AttrSpec bits_attrs[] = {
+    A_INT_REQUIRED(CastAttrs, to),
+    A_END,
+};
+
+static bool bits_verify(const OpCtx *c) {
+    const CastAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    if (!verify(c))
+        return false;
+    if (a->to == ELEM_STRING)
+        return op_error_attr(c, "to", "a string has no bits that a number has");
+    return x.kind != TYPE_TENSOR || elem_bits(x.elem) == elem_bits((ElemType)a->to) ||
+           op_error_attr(c, "to", "%s has %d bits, %s has %d", elem_name((ElemType)a->to),
+                         elem_bits((ElemType)a->to), elem_name(x.elem), elem_bits(x.elem));
+}
+
+static bool bits_infer(OpCtx *c) {
+    return bits_verify(c) && infer(c);
+}
+
+/* From the bits of a float16 or bfloat16 to the float that stands for it as it runs, or back. */
+static bool half_bits(Binder *b, const Node *n, ElemType e, bool load, int from, int to) {
+    qk_load_half_params p = {.n = bind_count(n->in[0]), /* qk_store_half has the same */
+                             .mantissa = e == ELEM_FLOAT16 ? 10 : 7};
+    return bind_call(b, n, load ? "qk_load_half" : "qk_store_half", &p, sizeof p, 2,
+                     (int[]){from, to});
+}
+
+static bool bits_bind(Binder *b, const Node *n, const OpCtx *c) {
+    const Node *stated = bind_original(b, n);
+    ElemType from = stated->in[0]->type.elem, to = stated->out[0]->type.elem;
+    bool load = elem_is_float(to) && elem_bits(to) < 32,
+         store = elem_is_float(from) && elem_bits(from) < 32;
+    if (bind_any_quant(n))
+        return bind_unsupported(b, n, "its operand or result is quantized");
+    if (elem_bits(to) != elem_bits(from) || ((load || store) && elem_bits(to) < 16))
+        return bind_unsupported(b, n, "no kernel takes the bits of %s as %s", elem_name(from),
+                                elem_name(to));
+    if (elem_bits(to) < 8)
+        return bind(b, n, c);
+    if (from == to || (!load && !store))
+        return bind_alias(b, n, n->out[0], n->in[0]);
+    size_t count = (size_t)bind_count(n->in[0]);
+    int bits = store && load ? bind_temp(b, ELEM_UINT16, count) : -1;
+    int x = bind_value(b, n->in[0]), y = bind_value(b, n->out[0]);
+    return (!store || half_bits(b, n, from, false, x, load ? bits : y)) &&
+           (!load || half_bits(b, n, to, true, store ? bits : x, y));
+}
+
+const OpDef op_BitCast = {
+    .domain = "",
+    .name = "BitCast",
+    .attrs_size = sizeof(CastAttrs),
+    .attrs = bits_attrs,
+    .verify = bits_verify,
+    .infer = bits_infer,
+    .slices = op_slices_each,
+    .bind = bits_bind,
 };

@@ -1,5 +1,5 @@
-/* Pow. From opset 7 operands broadcast; 12: the exponent may have another type. With one constant
- * exponent it is a table on 8-bit integers. */
+/* Pow. From opset 7 operands broadcast; 12: the exponent may have another type, and the operand may
+ * be an integer. With one constant exponent it is a table on 8-bit integers. */
 #include "ir/ops/bind.h"
 
 #include <math.h>
@@ -20,31 +20,54 @@ static float power(float x, const void *ctx) {
     return (float)pow((double)x, *(const double *)ctx);
 }
 
-/* The exponent as float: a constant may have any type. */
-static int exponent(Binder *b, const Node *n, const OpCtx *c) {
+/* Constants of any type as the float that the operand is; -1: it is no constant of another type. */
+static int constant_exponent(Binder *b, const OpCtx *c) {
     const Tensor *t = op_const(c, EXPONENT);
-    if (n->in[EXPONENT]->type.elem == bind_real(b) || !t || !t->data)
-        return bind_value(b, n->in[EXPONENT]);
+    if (!t || !t->data || op_type(c, EXPONENT).elem == bind_real(b))
+        return -1;
     double *data = NEW_ARRAY(binder_arena(b), double, t->count);
     for (size_t i = 0; i < t->count; i++)
         data[i] = tensor_float(t, i);
     return bind_reals(b, t->count, data, "exponent");
 }
 
+/* Of two types, or of integers: by way of doubles. */
+static bool bind_mixed(Binder *b, const Node *n, Broadcast s) {
+    ElemType x = bind_elem(n->in[X]), types[] = {bind_elem(n->in[EXPONENT]), ELEM_DOUBLE};
+    int32_t count = bind_count(n->in[EXPONENT]);
+    int e = bind_value(b, n->in[EXPONENT]);
+    if (types[0] != ELEM_DOUBLE) {
+        int from = e;
+        qk_cast_params cast = {.n = count};
+        e = bind_temp(b, ELEM_DOUBLE, (size_t)count);
+        if (!bind_call(b, n, bind_kernel(b, "cast", 2, types), &cast, sizeof cast, 2,
+                       (int[]){from, e}))
+            return false;
+    }
+    qk_power_params p;
+    memcpy(&p, &s, sizeof s);
+    return bind_call(b, n, bind_kernel(b, "power", 1, &x), &p, sizeof p, 3,
+                     (int[]){bind_value(b, n->in[X]), e, bind_value(b, n->out[0])});
+}
+
+BEGINS_WITH_BROADCAST(qk_power_params);
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const Tensor *t = single_exponent(c);
     double e = t ? tensor_float(t, 0) : 0;
     if (op_quant(n->in[X]))
         return t ? bind_table(b, n, power, &e) : bind_in_double(b, n);
-    if (op_quant(n->out[0]) || n->in[X]->type.elem != bind_real(b) ||
-        (n->in[EXPONENT]->type.elem != bind_real(b) && !op_const(c, EXPONENT)))
-        return bind_unsupported(b, n, "%s to the power of %s; only float has a kernel",
-                                elem_name(n->in[X]->type.elem),
-                                elem_name(n->in[EXPONENT]->type.elem));
+    if (op_quant(n->out[0]) || op_quant(n->in[EXPONENT]))
+        return bind_unsupported(b, n, "its exponent or result is quantized");
     Broadcast s = bind_broadcast(n->in[X]->type, n->in[EXPONENT]->type, n->out[0]->type);
-    return bind_binary(
-        b, n, "pow", ELEM_FLOAT, s,
-        (int[]){bind_value(b, n->in[X]), exponent(b, n, c), bind_value(b, n->out[0])});
+    bool real = n->in[X]->type.elem == bind_real(b);
+    int exponent = real ? constant_exponent(b, c) : -1;
+    if (exponent < 0 && !(real && n->in[EXPONENT]->type.elem == bind_real(b)))
+        return bind_mixed(b, n, s);
+    return bind_binary(b, n, "pow", ELEM_FLOAT, s,
+                       (int[]){bind_value(b, n->in[X]),
+                               exponent < 0 ? bind_value(b, n->in[EXPONENT]) : exponent,
+                               bind_value(b, n->out[0])});
 }
 
 const OpDef op_Pow = {

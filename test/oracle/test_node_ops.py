@@ -17,7 +17,7 @@ from onnx import numpy_helper
 from common import BUILD, QXC, ROOT, OracleCase, alone, compile_c, for_each, qxc
 from node_cases import node_cases
 
-DOMAINS = {"", "ai.onnx.preview"}
+DOMAINS = {"", "ai.onnx.ml", "ai.onnx.preview"}
 LIST = pathlib.Path(__file__).with_name("node_ops_unsupported.txt")
 
 

@@ -1,0 +1,162 @@
+"""Operators that are one kernel each, in forms drawn at random: `qxc run` and emitted C against onnxruntime.
+
+QXC_CASES sets how many forms of each operator are drawn, QXC_SEED which. Emitted C gives the bits of `qxc run`.
+"""
+
+import os
+import random
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from cmodel import CModel
+from common import OracleCase, float_excess, for_each, qxc, qxc_outputs, session
+
+CASES, SEED = int(os.environ.get("QXC_CASES") or 12), int(os.environ.get("QXC_SEED") or 1)
+FLOATS = (np.float32, np.float64)
+
+
+class Form:
+    """One node, its operands by name and which of them are constants; `by_onnx`: what its reference has is expected."""
+
+    def __init__(self, op, operands, constants=(), domain="", opset=22, results=("y",), by_onnx=False, **attrs):
+        self.by_onnx = by_onnx
+        node = helper.make_node(op, list(operands), list(results), "it", domain=domain, **attrs)
+        imports = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
+        graph = helper.make_graph(
+            [node], "g", [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
+                          for n, v in operands.items() if n not in constants],
+            [onnx.ValueInfoProto(name=r) for r in results], [numpy_helper.from_array(operands[n], n) for n in constants])
+        self.model = helper.make_model(graph, ir_version=10, opset_imports=imports)
+        self.data = {n: v for n, v in operands.items() if n not in constants}
+
+
+def normal(rng, shape, kind=np.float32):
+    return np.asarray(rng.normalvariate(0, 1) if not shape else np.random.RandomState(rng.randrange(1 << 31)).randn(*shape), kind)
+
+
+def roi_align(rng):
+    n, c, h, w, rois = rng.randint(1, 3), rng.randint(1, 4), rng.randint(1, 9), rng.randint(1, 9), rng.randint(1, 5)
+    kind, ratio, opset = rng.choice(FLOATS), rng.choice((0, 0, 1, 2, 5)), rng.choice((10, 16))
+    corners = np.sort(normal(rng, (2, rois, 2), kind) * rng.choice((2, 8, 40)), axis=0)
+    boxes = np.concatenate(list(corners if rng.random() < 0.8 else corners[::-1]), axis=1)
+    attrs = {"coordinate_transformation_mode": rng.choice(("half_pixel", "output_half_pixel"))} if opset > 10 else {}
+    return Form("RoiAlign", {"x": normal(rng, (n, c, h, w), kind), "boxes": boxes,
+                             "index": np.array([rng.randrange(n) for _ in range(rois)])}, opset=opset,
+                mode=rng.choice(("avg", "max")), sampling_ratio=ratio, spatial_scale=rng.choice((0.25, 1.0, 1.5)),
+                output_height=rng.randint(1, 4), output_width=rng.randint(1, 4), **attrs)
+
+
+def deform_conv(rng):
+    group, offsets, kind = rng.randint(1, 2), rng.randint(1, 2), rng.choice(FLOATS)
+    c, m = 2 * group * offsets, group * rng.randint(1, 3)
+    kernel, stride, dilation = ([rng.randint(1, 2 + (i == 0)) for _ in range(2)] for i in range(3))
+    pads = [rng.randint(0, 2) for _ in range(4)]
+    h, w = rng.randint(5, 8), rng.randint(5, 8)
+    out = [(size + pads[i] + pads[i + 2] - (kernel[i] - 1) * dilation[i] - 1) // stride[i] + 1 for i, size in enumerate((h, w))]
+    n, taps = rng.randint(1, 2), kernel[0] * kernel[1] * offsets
+    operands = {"x": normal(rng, (n, c, h, w), kind), "w": normal(rng, (m, c // group, *kernel), kind),
+                "offset": normal(rng, (n, 2 * taps, *out), kind) * kind(rng.choice((0.5, 2, 20)))}
+    if rng.random() < 0.6:
+        operands["bias"] = normal(rng, (m,), kind)
+        if rng.random() < 0.6:
+            operands["mask"] = normal(rng, (n, taps, *out), kind)
+    return Form("DeformConv", operands, ("w",), group=group, offset_group=offsets, strides=stride, dilations=dilation, pads=pads)
+
+
+def max_unpool(rng):
+    kernel, stride = [rng.randint(1, 3) for _ in range(2)], [rng.randint(1, 3) for _ in range(2)]
+    shape = (rng.randint(1, 2), rng.randint(1, 3), rng.randint(1, 4), rng.randint(1, 4))
+    total = int(np.prod([shape[0], shape[1], *((s - 1) * t + k for s, t, k in zip(shape[2:], stride, kernel))]))
+    places = np.random.RandomState(rng.randrange(1 << 31)).choice(total, int(np.prod(shape)), replace=total < np.prod(shape))
+    return Form("MaxUnpool", {"x": normal(rng, shape), "i": places.reshape(shape).astype(np.int64)},
+                kernel_shape=kernel, strides=stride)
+
+
+def col2im(rng):
+    """onnxruntime has other sums where the image has one dimension or three."""
+    rank = rng.randint(1, 3)
+    image, block, stride, dilation = ([rng.randint(*r) for _ in range(rank)] for r in ((4, 7), (1, 3), (1, 2), (1, 2)))
+    pads = [rng.randint(0, 1) for _ in range(2 * rank)]
+    blocks = [(i + pads[d] + pads[d + rank] - (b - 1) * k - 1) // s + 1 for d, (i, b, s, k) in enumerate(zip(image, block, stride, dilation))]
+    if min(blocks) < 1:
+        return col2im(rng)
+    shape = (rng.randint(1, 2), rng.randint(1, 3) * int(np.prod(block)), int(np.prod(blocks)))
+    return Form("Col2Im", {"x": normal(rng, shape), "image": np.array(image), "block": np.array(block)}, ("image", "block"),
+                opset=18, by_onnx=rank != 2, strides=stride, dilations=dilation, pads=pads)
+
+
+def det(rng):
+    n = rng.randint(1, 7)
+    x = normal(rng, (*[rng.randint(1, 3) for _ in range(rng.randint(0, 2))], n, n))
+    if rng.random() < 0.3:
+        x[..., rng.randrange(n), :] = x[..., rng.randrange(n), :]
+    return Form("Det", {"x": x})
+
+
+def power(rng):
+    base, exponent = rng.choice((np.int32, np.int64, *FLOATS)), rng.choice((np.int32, np.int64, *FLOATS))
+    x, e = normal(rng, (3, 5)) * 4, normal(rng, rng.choice(((), (1,), (5,), (3, 1), (3, 5)))) * 3
+    e = np.where(np.isin(np.round(e), (2, 3)) & (base in (np.int32, np.int64)), 4, e)
+    return Form("Pow", {"x": x.astype(base), "e": e.astype(exponent)}, rng.choice(((), ("e",))))
+
+
+def bit_cast(rng):
+    wide = {8: (np.int8, np.uint8), 16: (np.int16, np.uint16, np.float16), 32: (np.int32, np.uint32, np.float32),
+            64: (np.int64, np.uint64, np.float64)}
+    kinds = wide[rng.choice(list(wide))]
+    x = (normal(rng, (3, 5)) * 100).astype(rng.choice(kinds))
+    return Form("BitCast", {"x": x}, opset=26, to=helper.np_dtype_to_tensor_dtype(np.dtype(rng.choice(kinds))))
+
+
+def feature_extractor(rng):
+    shape = tuple(rng.randint(1, 4) for _ in range(rng.randint(1, 3)))
+    index = np.array([rng.randrange(shape[-1]) for _ in range(rng.randint(1, 5))])
+    kind = rng.choice((np.float32, np.float64, np.int32, np.int64))
+    return Form("ArrayFeatureExtractor", {"x": normal(rng, shape, kind), "i": index}, domain="ai.onnx.ml")
+
+
+FORMS = {"RoiAlign": roi_align, "DeformConv": deform_conv, "MaxUnpool": max_unpool, "Col2Im": col2im, "Det": det, "Pow": power,
+         "BitCast": bit_cast, "ArrayFeatureExtractor": feature_extractor}
+
+
+class SingleOps(OracleCase):
+    expected_seconds = 5
+
+    def check(self, form):
+        path = self.scratch / "m.onnx"
+        onnx.save(form.model, path)
+        want = (ReferenceEvaluator if form.by_onnx else session)(form.model).run(None, form.data)
+        data = {n: v if v.shape[:1] == (1,) else v[None] for n, v in form.data.items()}
+        got = qxc_outputs(path, data, self.scratch)
+        for out, values in zip(form.model.graph.output, want):
+            have = got[out.name].reshape(values.shape)
+            self.assertEqual(have.dtype, values.dtype)
+            if values.dtype.kind == "f" and values.size:
+                excess = float_excess(have.reshape(1, -1), values.reshape(1, -1))
+                self.assertLessEqual(excess, 0, (form.model.graph.node[0], have, values))
+            else:
+                np.testing.assert_array_equal(have, values, str((form.model.graph.node[0], form.data)))
+        return path, got
+
+    def check_c(self, form, path, got):
+        if any(v.dtype == np.float16 for v in (*form.data.values(), *got.values())):
+            return  # arrays of C have no such type
+        source = self.scratch / "m.c"
+        qxc(path, "-emit=c", "-no-sync", "-o", source)
+        compiled = CModel(source, "gcc", flags=("-O0", "-fsanitize=undefined", "-fno-sanitize-recover=all"))
+        compiled.arena[:] = 0xff
+        for name, values in zip(got, compiled.run(*form.data.values())):
+            np.testing.assert_array_equal(values, got[name].ravel())
+
+    @for_each(*FORMS)
+    def test_forms(self, op):
+        rng = random.Random(f"{SEED} {op}")
+        for i in range(CASES):
+            with self.subTest(op=op, i=i):
+                form = FORMS[op](rng)
+                path, got = self.check(form)
+                if i < 2:
+                    self.check_c(form, path, got)
