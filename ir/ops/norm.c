@@ -1,7 +1,6 @@
-/* BatchNormalization (inference), LRN and Dropout.
+/* BatchNormalization and LRN.
  * BatchNormalization: 9 dropped `spatial`; until 13 more than one result means training, from 14
- * training_mode says it. LRN: only types (13). Dropout: before 12 a plain identity with a ratio;
- * from 12 ratio and training_mode are operands; the mask is bool from 10. */
+ * training_mode says it. LRN: only types (13). */
 #include "ir/ops/overlay.h"
 
 #include <math.h>
@@ -97,15 +96,37 @@ static bool bn_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Di
     return true;
 }
 
+/* A result that is not asked for has no buffer. */
+static int bind_result(Binder *b, const Node *n, size_t i) {
+    return i < n->n_out ? bind_value(b, n->out[i]) : -1;
+}
+
+static bool bn_bind_training(Binder *b, const Node *n, const BatchNormAttrs *a) {
+    Type x = n->in[X]->type;
+    if (n->n_out > 3)
+        return bind_unsupported(b, n, "it saves statistics, as before opset 14");
+    qk_batchnorm_training_f32_params p = {.n = (int32_t)x.dims[0].value,
+                                          .c = (int32_t)x.dims[1].value,
+                                          .inner = bind_extent(x, 2, x.rank),
+                                          .eps = a->epsilon,
+                                          .momentum = a->momentum};
+    int args[8];
+    for (int i = 0; i < 5; i++)
+        args[i] = bind_value(b, n->in[i]);
+    for (int i = 0; i < 3; i++)
+        args[5 + i] = bind_result(b, n, (size_t)i);
+    return bind_call(b, n, "qk_batchnorm_training_f32", &p, sizeof p, 8, args);
+}
+
 static bool bn_bind(Binder *b, const Node *n, const OpCtx *c) {
     const BatchNormAttrs *a = c->attrs;
     Type x = n->in[X]->type;
-    if (bn_training(n, a))
-        return bind_unsupported(b, n, "it is in training mode");
     if (!a->spatial)
         return bind_unsupported(b, n, "it has statistics of each place (spatial=0)");
     if (!bind_floats_only(b, n))
         return false;
+    if (bn_training(n, a))
+        return bn_bind_training(b, n, a);
     qk_batchnorm_f32_params p = {.n = (int32_t)x.dims[0].value,
                                  .c = (int32_t)x.dims[1].value,
                                  .inner = bind_extent(x, 2, x.rank),
@@ -199,80 +220,4 @@ const OpDef op_LRN = {
     .infer = op_same_type,
     .slices = op_slices_first,
     .bind = lrn_bind,
-};
-
-/* ---- Dropout ---- */
-
-typedef struct DropoutAttrs {
-    float ratio; /* before 12 */
-    int64_t seed;
-} DropoutAttrs;
-
-static const AttrSpec dropout_attrs[] = {
-    A_FLOAT(DropoutAttrs, ratio, 0.5f),
-    A_INT(DropoutAttrs, seed, 0),
-    A_END,
-};
-
-enum { RATIO = 1, TRAINING_MODE = 2 };
-
-static bool dropout_infer(OpCtx *c) {
-    Type x = op_type(c, 0);
-    if (c->n_out > 1 && x.kind == TYPE_TENSOR)
-        c->out[1] = type_tensor(c->opset >= 10 ? ELEM_BOOL : type_real_elem(x), x.rank, x.dims);
-    return op_same_type(c);
-}
-
-static bool dropout_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
-    (void)d;
-    if (from < 12 && to >= 12)
-        upgrade_float_attr(n, "ratio", RATIO, names);
-    if (from < 10 && to >= 10 && n->n_out > 1 && n->out[1])
-        n->out[1]->type.elem = ELEM_BOOL; /* the mask, before of the data's type */
-    return true;
-}
-
-/* Before 7 an attribute says whether it trains, and it does by default. */
-static bool dropout_passes_on(const OpCtx *c) {
-    const Tensor *mode = op_const(c, TRAINING_MODE);
-    bool known = !op_in(c, TRAINING_MODE) || (mode && mode->data && mode->count == 1);
-    return c->opset >= 7 && known && !(mode && tensor_int(mode, 0));
-}
-
-static bool dropout_bind(Binder *b, const Node *n, const OpCtx *c) {
-    const Tensor *mode = op_const(c, TRAINING_MODE);
-    if (op_in(c, TRAINING_MODE) && (!mode || !mode->data || mode->count != 1))
-        return bind_unsupported(b, n, "whether it trains is not constant");
-    if (mode && tensor_int(mode, 0))
-        return bind_unsupported(b, n, "it is in training mode");
-    if (!bind_equal_quant(n->in[0], n->out[0]))
-        return bind_unsupported(b, n, "operand and result are quantized differently");
-    if (n->n_out > 1 && n->out[1]) {
-        ElemType e = bind_elem(n->out[1]);
-        qk_fill_params p = {.n = bind_count(n->out[1]), .value = 1};
-        if (!bind_call(b, n, bind_kernel(b, "fill", 1, &e), &p, sizeof p, 1,
-                       (int[]){bind_value(b, n->out[1])}))
-            return false;
-    }
-    return !n->out[0] || bind_alias(b, n, n->out[0], n->in[0]);
-}
-
-/* What it leaves out in training is random. */
-static int dropout_slices(const OpCtx *c, size_t i, int axis, size_t result) {
-    return dropout_passes_on(c) ? op_slices_same(c, i, axis, result) : -1;
-}
-
-const OpDef op_Dropout = {
-    .domain = "",
-    .name = "Dropout",
-    .fixed = 6,
-    .attrs_size = sizeof(DropoutAttrs),
-    .attrs = dropout_attrs,
-    .infer = dropout_infer,
-    .slices = dropout_slices,
-    .quant = {.kind = QUANT_MOVE, .data = 1},
-    .stays = true, /* training */
-    .passes_on = dropout_passes_on,
-    .upgrade = dropout_upgrade,
-    .bind = dropout_bind,
 };

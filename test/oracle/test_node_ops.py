@@ -39,10 +39,11 @@ QOPERATORS = {"QLinearConv", "QLinearMatMul"}
 
 # Rows of operators of other domains, and one whose cases are all casts.
 UNTESTED = {"BiasGelu", "CastLike", "EmbedLayerNormalization", "FastGelu", "FusedMatMul", "GlobalLpPool", "MatMulNBits", "MsAttention", "MsGelu",
-            "MultiThreshold", "QuickGelu", "Reinterpret", "Requantize", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"}
+            "MultiThreshold", "Multinomial", "QuickGelu", "RandomNormal", "RandomNormalLike", "RandomUniform", "Reinterpret", "Requantize",
+            "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"}
 ROWS = sorted((our_operators() | QOPERATORS) - UNTESTED)
 TESTED = sorted({*ROWS, *our_functions()})
-NOT_IN_C = {"Loop", "Not"}  # all of their cases are in the list
+NOT_IN_C = {"Bernoulli", "Loop", "Not", "RandomUniformLike"}  # all of their cases are in the list
 
 
 def cases(op="*"):
@@ -132,6 +133,13 @@ def same(have, want, label):
     return None if close else f"{label}: {have.ravel()[:8]}, expected {want.ravel()[:8]}"
 
 
+def drawn_alike(have, want, label):
+    """What ONNX drew from a state that the model does not state; zeros and ones of the same type and shape."""
+    shape = have.shape[1:] if have.shape == (1,) + want.shape else have.shape
+    alike = shape == want.shape and have.dtype == want.dtype and np.isin(have, (0, 1)).all()
+    return None if alike else f"{label}: {have}"
+
+
 def read_list():
     if not LIST.exists():
         return {}
@@ -159,8 +167,11 @@ class NodeOps(OracleCase):
                 values, why = run(*with_constants(model, inputs), self.scratch)
             if why:
                 return refused
+            drawn = name.startswith("test_bernoulli")
             for out, want in zip(model.graph.output, outputs):
-                self.assertIsNone(same(values[out.name], want, f"{name} {out.name}"))
+                self.assertIsNone((drawn_alike if drawn else same)(values[out.name], want, f"{name} {out.name}"))
+            if drawn:
+                return "ONNX does not state which numbers it drew"
             if refused:
                 return f"with constant operands only, else: {refused}"
         return None

@@ -118,8 +118,45 @@ def feature_extractor(rng):
     return Form("ArrayFeatureExtractor", {"x": normal(rng, shape, kind), "i": index}, domain="ai.onnx.ml")
 
 
+def batchnorm_training(rng):
+    kind, n, c = rng.choice(FLOATS), rng.randint(1, 4), rng.randint(1, 4)
+    x = normal(rng, (n, c, *[rng.randint(1, 4) for _ in range(rng.randint(1 if n == 1 else 0, 3))]), kind)
+    operands = {k: abs(normal(rng, (c,), kind)) for k in ("scale", "bias", "mean", "var")}
+    return Form("BatchNormalization", {"x": x, **operands}, ("scale", "bias"), results=("y", "m", "v")[:rng.choice((1, 2, 3))],
+                opset=15, by_onnx=True, training_mode=1, momentum=rng.choice((0.0, 0.9, 0.3)), epsilon=rng.choice((1e-5, 0.1)))
+
+
+def dropout_training(rng):
+    """ONNX states no generator; its reference draws with NumPy's."""
+    operands = {"x": normal(rng, (3, 400), rng.choice(FLOATS)), "ratio": np.array(rng.choice((0, 0.1, 0.5, 0.9)), np.float32),
+                "training": np.array(True)}
+    return Form("Dropout", operands, ("ratio", "training"), results=("y", "mask"), by_onnx=True, seed=rng.randrange(1 << 32))
+
+
+def drawn(rng, op, **attrs):
+    seed = float(rng.choice((0, 1, 7.6, 12345)))
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(rng.choice(FLOATS)))
+    if op.endswith("Like"):
+        attrs |= {"dtype": kind} if rng.random() < 0.5 else {}
+        return Form(op, {"x": normal(rng, (3, 301))}, by_onnx=True, seed=seed, **attrs)
+    if op == "Bernoulli":
+        return Form(op, {"x": np.clip(abs(normal(rng, (3, 301))) / 2, 0, 1)}, by_onnx=True, seed=seed, dtype=rng.choice((1, 2, 6, 9, 11)))
+    return Form(op, {}, by_onnx=True, seed=seed, shape=[rng.randint(1, 4), 301], dtype=kind, **attrs)
+
+
+def uniform(rng, like=""):
+    return drawn(rng, f"RandomUniform{like}", low=rng.choice((0.0, -3.5)), high=rng.choice((1.0, 0.3, 1e3)))
+
+
+def gaussian(rng, like=""):
+    return drawn(rng, f"RandomNormal{like}", mean=rng.choice((0.0, -3.5)), scale=rng.choice((1.0, 0.3, 1e3)))
+
+
 FORMS = {"RoiAlign": roi_align, "DeformConv": deform_conv, "MaxUnpool": max_unpool, "Col2Im": col2im, "Det": det, "Pow": power,
-         "BitCast": bit_cast, "ArrayFeatureExtractor": feature_extractor}
+         "BitCast": bit_cast, "ArrayFeatureExtractor": feature_extractor, "BatchNormalization": batchnorm_training,
+         "Dropout": dropout_training, "RandomUniform": uniform, "RandomNormal": gaussian,
+         "RandomUniformLike": lambda rng: uniform(rng, "Like"), "RandomNormalLike": lambda rng: gaussian(rng, "Like"),
+         "Bernoulli": lambda rng: drawn(rng, "Bernoulli")}
 
 
 class SingleOps(OracleCase):
@@ -160,3 +197,20 @@ class SingleOps(OracleCase):
                 path, got = self.check(form)
                 if i < 2:
                     self.check_c(form, path, got)
+
+    def test_multinomial(self):
+        """No reference has it: classes come as often as they count, and the same ones each time."""
+        counts = np.array([[1, 2, 0, 5], [1, 1, 1, 1]], np.float32)
+        with np.errstate(divide="ignore"):
+            form = Form("Multinomial", {"x": np.log(counts)}, sample_size=4000, seed=3.0, dtype=7)
+        path = self.scratch / "multinomial.onnx"
+        onnx.save(form.model, path)
+        data = {"x": form.data["x"][None]}
+        got = qxc_outputs(path, data, self.scratch)
+        self.assertEqual(got["y"].dtype, np.int64)
+        for row, want in zip(got["y"].reshape(2, -1), counts):
+            share = np.bincount(row, minlength=4) / 4000
+            np.testing.assert_allclose(share, want / want.sum(), atol=0.03)
+            self.assertTrue((share[want == 0] == 0).all())
+        np.testing.assert_array_equal(qxc_outputs(path, data, self.scratch)["y"], got["y"])
+        self.check_c(form, path, got)
