@@ -95,15 +95,33 @@ static float beyond(const Node *n, const FloatGrid *g, ElemType e) {
                                                  : (float)NAN;
 }
 
+/* Powers of two alone: a Cast says which of two it is (24), upwards by default. */
+static bool round_power(Binder *b, const Node *n, int from, int to) {
+    const Attr *mode = node_attr(n, "round_mode");
+    bool nearest = mode && str_is(mode->v.s[0], "nearest"),
+         down = mode && str_is(mode->v.s[0], "down");
+    qk_round_power_params p = {.n = (int64_t)b->program->buffers[from].count,
+                               .direction = nearest ? 0
+                                            : down  ? -1
+                                                    : 1,
+                               .saturates = node_int(n, "saturate", 1) != 0};
+    if (!bind_call(b, n, "qk_round_power", &p, sizeof p, 2, (int[]){from, to}))
+        return false;
+    bind_in_place(b, 0);
+    return true;
+}
+
 bool bind_half_round(Binder *b, const Node *n, const Value *v) {
     FloatGrid g;
-    if (!float_grid(v->type.elem, &g))
-        return bind_unsupported(b, n, "its result is %s", elem_name(v->type.elem));
+    bool powers = !float_grid(v->type.elem, &g);
     int from = bind_value(b, v), to = binder_replace(b, v);
+    if (powers)
+        return round_power(b, n, from, to);
     qk_round_float_params p = {.n = (int64_t)b->program->buffers[from].count,
                                .mantissa = g.mantissa,
                                .least = g.least,
                                .unsigned_zero = !g.negative_zero,
+                               .no_nan = !g.nan,
                                .most = g.most,
                                .beyond = beyond(n, &g, v->type.elem)};
     if (!bind_call(b, n, "qk_round_float", &p, sizeof p, 2, (int[]){from, to}))

@@ -4,11 +4,13 @@
 
 typedef struct CastAttrs {
     int64_t to, saturate;
+    Str round_mode; /* of float8e8m0, whose results are rounded behind (bind_half.c) */
 } CastAttrs;
 
 static const AttrSpec attrs[] = {
     A_INT_REQUIRED(CastAttrs, to),
     A_FLAG(CastAttrs, saturate, 1),
+    A_WORD(CastAttrs, round_mode, "up", "up down nearest"),
     A_END,
 };
 
@@ -83,10 +85,12 @@ const OpDef op_Cast = {
 
 typedef struct LikeAttrs {
     int64_t saturate;
+    Str round_mode;
 } LikeAttrs;
 
 static const AttrSpec like_attrs[] = {
     A_FLAG(LikeAttrs, saturate, 1),
+    A_WORD(LikeAttrs, round_mode, "up", "up down nearest"),
     A_END,
 };
 

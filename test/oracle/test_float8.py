@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
+from onnx.numpy_helper import to_float8e8m0
 from onnx.reference import ReferenceEvaluator
 
 from cmodel import CModel
@@ -136,3 +137,35 @@ class Float8(OracleCase):
         qxc(path, "-emit=c", "-o", out)
         have, = CModel(out).run(x)
         self.same(have.reshape(x.shape), qxc_outputs(path, {"x": x[None]}, self.scratch)["y"][0], "y")
+
+    @for_each("up", "down", "nearest")
+    def test_powers(self, mode):
+        """float8e8m0 has powers of two alone, and Cast says which: what onnx's reference has, but for numbers below 2^-126,
+        of which it knows no fraction."""
+        powers = np.exp2(np.arange(-126.0, 128.0))
+        x = np.concatenate([powers * part for part in (1, 1.001, 1.25, 1.4999, 1.5, 1.75, 1.9999)]).astype(np.float32)
+        x = np.concatenate([x, -x[::9], np.float32([0, -0.0, np.inf, np.nan])])
+        small = np.float32([2**-127, 1.4 * 2**-127, 1.6 * 2**-127, 1e-45])
+        below = {"up": [-127, -126, -126, -127], "down": [-127] * 4, "nearest": [-127, -127, -126, -127]}[mode]
+        for saturate in (0, 1):
+            nodes = [helper.make_node("Cast", ["x"], ["q"], to=TensorProto.FLOAT8E8M0, round_mode=mode, saturate=saturate),
+                     helper.make_node("Cast", ["q"], ["y"], to=TensorProto.FLOAT)]
+            made = model(nodes, [("x", TensorProto.FLOAT, [len(x) + 4])], [("y", TensorProto.FLOAT, [len(x) + 4])], opset=24)
+            path, out = self.scratch / "m.onnx", self.scratch / "m.c"
+            onnx.save(made, path)
+            data = np.concatenate([x, small])
+            have = qxc_outputs(path, {"x": data[None]}, self.scratch)["y"][0]
+            self.same(have[:len(x)], to_float8e8m0(x, bool(saturate), mode), f"{mode} {saturate}")
+            self.same(have[len(x):], np.exp2(np.float32(below)), f"{mode} below")
+            qxc(path, "-emit=c", "-o", out)
+            self.same(CModel(out).run(data)[0], have, "C")
+
+    def test_no_nan(self):
+        """float4e2m1 has none: what is none becomes 0."""
+        nodes = [helper.make_node("Cast", ["x"], ["q"], to=TensorProto.FLOAT4E2M1),
+                 helper.make_node("Cast", ["q"], ["y"], to=TensorProto.FLOAT)]
+        made = model(nodes, [("x", TensorProto.FLOAT, [3])], [("y", TensorProto.FLOAT, [3])], opset=24)
+        path = self.scratch / "m.onnx"
+        onnx.save(made, path)
+        have = qxc_outputs(path, {"x": np.float32([[np.nan, 9, -1.2]])}, self.scratch)["y"][0]
+        np.testing.assert_array_equal(have, [0, 6, -1])
