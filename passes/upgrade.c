@@ -43,7 +43,7 @@ bool upgrade_refuse(Upgrade *u, const Node *n, int64_t from, const char *why) {
 
 static bool convert(Upgrade *u, Node *n, int64_t from) {
     if (from < UPGRADE_OLDEST)
-        return upgrade_refuse(u, n, from, "conversion starts at opset 7");
+        return upgrade_refuse(u, n, from, "in a function conversion starts at opset 7");
     if (n->def && n->def->upgrade && reference(n))
         return upgrade_refuse(
             u, n, from,

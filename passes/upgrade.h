@@ -8,7 +8,7 @@
 
 #include "passes/pass.h"
 
-enum { UPGRADE_OLDEST = 7 }; /* conversion starts at this opset */
+enum { UPGRADE_OLDEST = 7 }; /* what rows of operators convert from; older: old_forms.h */
 
 typedef struct Upgrade {
     PassContext *c;

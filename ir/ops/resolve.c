@@ -171,6 +171,26 @@ static bool check_refs(const Node *n, Diags *d) {
     return ok;
 }
 
+/* Whether both have the same operands and attributes, whatever types they take. */
+static bool same_form(const OnnxSchema *a, const OnnxSchema *b) {
+    bool same = a->n_inputs == b->n_inputs && a->n_attrs == b->n_attrs;
+    for (int i = 0; same && i < a->n_attrs; i++) {
+        const SchemaAttr *x = &a->attrs[i], *y = &b->attrs[i];
+        same = strcmp(x->name, y->name) == 0 && x->type == y->type && x->presence == y->presence &&
+               (x->type != SCHEMA_FLOAT || x->value.f == y->value.f);
+    }
+    return same;
+}
+
+/* Rows know forms from opset 7 on; older ones are renewed first (passes/old_forms.h). */
+static bool is_old_form(const Node *n, const OnnxSchema *schema) {
+    enum { FIRST = 7 };
+    if (!schema || schema->since >= FIRST || !domain_is_onnx(n->domain) || node_opset(n) >= FIRST)
+        return false;
+    const OnnxSchema *renewed = onnx_schema_find(n->domain, n->op, FIRST);
+    return renewed && !same_form(schema, renewed);
+}
+
 bool op_resolve(Node *n, Diags *d) {
     const OnnxSchema *schema = node_schema(n);
     const OpDef *was = n->def;
@@ -183,6 +203,10 @@ bool op_resolve(Node *n, Diags *d) {
     if (schema && !(schema->flags & SCHEMA_DEPRECATED) && !check_schema(n, schema, d)) {
         n->def = NULL; /* half-decoded attributes would only bring more errors */
         return false;
+    }
+    if (is_old_form(n, schema)) {
+        n->def = NULL;
+        return check_refs(n, d);
     }
     const OpDef *op = n->def ? n->def : qop_find(n->domain, n->op);
     bool known = op || schema;

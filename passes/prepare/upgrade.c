@@ -3,7 +3,7 @@
  *
  * Downwards goes what has an older form (passes/downgrade.def). */
 #include "passes/edit.h"
-#include "passes/upgrade.h"
+#include "passes/old_forms.h"
 
 static void upgrade_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) upgrade_node(ctx, n);
@@ -68,10 +68,12 @@ bool pass_upgrade(Module *m, PassContext *c) {
         return downgrade(m, c, from);
     if (to <= from)
         return true;
-    if (from && from < UPGRADE_OLDEST)
+    if (from && from < OLD_FORMS_END && to < OLD_FORMS_END)
         return diag_error(c->d, LOC_NONE,
-                          "opset %lld cannot be converted: conversion starts at opset %d",
-                          (long long)from, UPGRADE_OLDEST);
+                          "opset %lld can be converted to opset %d or newer, not to %lld",
+                          (long long)from, OLD_FORMS_END, (long long)to);
+    if (from && from < OLD_FORMS_END && !old_forms_renew(m, c))
+        return false;
     Upgrade u = upgrade_begin(m, c, to);
     module_each_graph(m, upgrade_graph, &u);
     for (size_t i = 0; i < m->n_functions; i++) {
