@@ -159,6 +159,37 @@ FORMS = {"RoiAlign": roi_align, "DeformConv": deform_conv, "MaxUnpool": max_unpo
          "Bernoulli": lambda rng: drawn(rng, "Bernoulli")}
 
 
+F = np.float32
+WILD = F([np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-45, 2**31, -2**31, 0, -1e9])
+
+
+def wild(count):
+    return np.resize(WILD, count)
+
+
+# Numbers that no box, offset, index or probability is: whether `qxc run` refuses them, as onnxruntime does indices.
+HOSTILE = {
+    "boxes": (False, lambda: Form("RoiAlign", {"x": wild(60).reshape(1, 2, 5, 6), "boxes": np.stack([np.roll(wild(12), i) for i in range(4)], 1),
+                                              "index": np.zeros(12, np.int64)}, opset=16, output_height=2, output_width=3)),
+    "maxima": (False, lambda: Form("RoiAlign", {"x": wild(60).reshape(1, 2, 5, 6), "boxes": np.stack([np.roll(wild(12), i) for i in range(4)], 1),
+                                               "index": np.zeros(12, np.int64)}, opset=16, mode="max", sampling_ratio=3)),
+    "images": (True, lambda: Form("RoiAlign", {"x": np.ones((2, 1, 3, 3), F), "boxes": np.ones((4, 4), F),
+                                              "index": np.array([0, 2, -1, 1 << 62])}, opset=16)),
+    "offsets": (False, lambda: Form("DeformConv", {"x": wild(32).reshape(1, 2, 4, 4), "w": wild(18).reshape(1, 2, 3, 3),
+                                                  "offset": wild(72).reshape(1, 18, 2, 2)})),
+    "places": (True, lambda: Form("MaxUnpool", {"x": np.ones((1, 1, 1, 4), F), "i": np.array([0, -1, 1 << 40, 8]).reshape(1, 1, 1, 4)},
+                                  kernel_shape=[1, 2], strides=[1, 2])),
+    "features": (True, lambda: Form("ArrayFeatureExtractor", {"x": np.ones((2, 3), F), "i": np.array([0, 3, -1])}, domain="ai.onnx.ml")),
+    "powers": (False, lambda: Form("Pow", {"x": np.int32([[-(1 << 31)], [(1 << 31) - 1], [0], [-1]]), "e": wild(10)})),
+    "long powers": (False, lambda: Form("Pow", {"x": np.int64([[-(1 << 63)], [(1 << 63) - 1], [0]]), "e": np.int64([2, 3, -1, 1 << 62, -(1 << 63)])})),
+    "matrices": (False, lambda: Form("Det", {"x": wild(45).reshape(5, 3, 3)})),
+    "chances": (False, lambda: Form("Bernoulli", {"x": wild(10)}, seed=float("nan"), dtype=7)),
+    "classes": (False, lambda: Form("Multinomial", {"x": np.stack([wild(10), np.full(10, -np.inf, F), np.full(10, np.nan, F)])}, sample_size=5)),
+    "batch": (False, lambda: Form("BatchNormalization", {"x": wild(40).reshape(2, 4, 5), **{k: wild(4) for k in "sbmv"}}, training_mode=1, opset=15,
+                                  results=("y", "m2", "v2"))),
+}
+
+
 class SingleOps(OracleCase):
     expected_seconds = 5
 
@@ -197,6 +228,27 @@ class SingleOps(OracleCase):
                 path, got = self.check(form)
                 if i < 2:
                     self.check_c(form, path, got)
+
+    @for_each(*HOSTILE)
+    def test_hostile(self, name):
+        """Refused, or run in no time; emitted C has no way to refuse, and stays inside of its buffers."""
+        refused, make = HOSTILE[name]
+        form, path = make(), self.scratch / "hostile.onnx"
+        onnx.save(form.model, path)
+        np.savez(self.scratch / "x.npz", **{n: v if v.shape[:1] == (1,) else v[None] for n, v in form.data.items()})
+        done = qxc("run", path, f"-input={self.scratch / 'x.npz'}", "-o", self.scratch / "y.npz", ok=False)
+        self.assertEqual(done.returncode, int(refused), done.stderr)
+        if refused:
+            self.assertIn("error: ", done.stderr)
+        source = self.scratch / "m.c"
+        qxc(path, "-emit=c", "-no-sync", "-o", source)
+        compiled = CModel(source, "gcc", flags=("-O0", "-fsanitize=undefined", "-fno-sanitize-recover=all"))
+        compiled.arena[:] = 0xff
+        made = compiled.run(*form.data.values())
+        if not refused:
+            with np.load(self.scratch / "y.npz") as run:
+                for (out, _, _), values in zip(compiled.outputs, made):
+                    np.testing.assert_array_equal(values, run[out].ravel())
 
     def test_multinomial(self):
         """No reference has it: classes come as often as they count, and the same ones each time."""
