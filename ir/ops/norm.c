@@ -77,6 +77,14 @@ static bool bn_affine(const OpCtx *c, int axis, size_t channels, size_t *data, d
     return true;
 }
 
+/* Before 14 training also handed on the statistics of the batch. */
+static bool bn_saves(const Node *n) {
+    for (size_t i = 3; i < n->n_out; i++)
+        if (n->out[i])
+            return true;
+    return false;
+}
+
 static bool bn_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
     (void)names;
     const BatchNormAttrs *a = n->typed;
@@ -88,11 +96,16 @@ static bool bn_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Di
                               (long long)to);
         node_drop_attr(n, "spatial");
     }
-    if (from < 14 && to >= 14 && a && bn_training(n, a))
-        return diag_error(d, n->loc,
-                          "BatchNormalization in training has another form at opset "
-                          "%lld",
-                          (long long)to);
+    if (from >= 14 || to < 14 || !a || !bn_training(n, a))
+        return true;
+    if (bn_saves(n))
+        return diag_error(
+            d, n->loc,
+            "BatchNormalization in training has no saved statistics from opset 14 on, "
+            "so that it has no form at opset %lld",
+            (long long)to);
+    n->n_out = n->n_out > 3 ? 3 : n->n_out;
+    node_set_int(n, "training_mode", 1);
     return true;
 }
 
@@ -103,7 +116,7 @@ static int bind_result(Binder *b, const Node *n, size_t i) {
 
 static bool bn_bind_training(Binder *b, const Node *n, const BatchNormAttrs *a) {
     Type x = n->in[X]->type;
-    if (n->n_out > 3)
+    if (bn_saves(n))
         return bind_unsupported(b, n, "it saves statistics, as before opset 14");
     qk_batchnorm_training_f32_params p = {.n = (int32_t)x.dims[0].value,
                                           .c = (int32_t)x.dims[1].value,
