@@ -1,0 +1,70 @@
+"""The models that the `onnx` wheel brings with their inputs and outputs: what PyTorch wrote at opset 6, and small ones of
+later opsets. Each gives ONNX's values in `qxc run`, and those of PyTorch's operators in emitted C as well, or is refused for
+what stands in REFUSED."""
+
+import pathlib
+import re
+import subprocess
+
+import numpy as np
+import onnx
+
+from common import QXC, OracleCase, compile_c, for_each, qxc
+from test_node_ops import C_FLAGS, as_arrays, reason, same, samples
+
+DATA = pathlib.Path(onnx.__file__).parent / "backend/test/data"
+REFUSED = {"simple": {"test_gradient": "Gradient cannot run", "test_sequence": "Sequence", "test_strnorm": "strings"}}
+AT_LEAST = {"pytorch-converted": 80, "pytorch-operator": 33, "simple": 7}
+
+
+def tensors(folder, what):
+    files = sorted(folder.glob(f"{what}_*.pb"), key=lambda f: int(re.search(r"\d+", f.name)[0]))
+    return as_arrays([onnx.TensorProto.FromString(f.read_bytes()) for f in files])
+
+
+class WheelModels(OracleCase):
+    expected_seconds = 15
+
+    def run_one(self, model, inputs):
+        """The outputs by name, or why not."""
+        path, x, y = (self.scratch / n for n in ("m.onnx", "x.npz", "y.npz"))
+        onnx.save(model, path)
+        np.savez(x, **{i.name: samples(v) for i, v in zip(model.graph.input, inputs)})
+        done = subprocess.run([QXC, "run", path, f"-input={x}", "-o", y], capture_output=True, text=True, check=False)
+        self.assertIn(done.returncode, (0, 1), done.stderr)
+        return (reason(done.stderr), None) if done.returncode else (None, dict(np.load(y)))
+
+    def in_c(self):
+        """The testbench compares with what `qxc run` gives."""
+        source, program = self.scratch / "c.c", self.scratch / "c.bin"
+        qxc(self.scratch / "m.onnx", "-emit=c", "-testbench", f"-input={self.scratch / 'x.npz'}", "-no-sync", "-quiet", "-o", source)
+        compile_c("gcc", *C_FLAGS, "-o", program, source, "-lm")
+        done = subprocess.run([program], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-500:] + done.stderr[-500:])
+
+    def one(self, kind, folder):
+        """Whether it runs."""
+        model = onnx.load(folder / "model.onnx")
+        refused = next((why for name, why in REFUSED.get(kind, {}).items() if folder.name.startswith(name)), None)
+        for data in sorted(folder.glob("test_data_set_*")):
+            if refused:  # sequences and strings are no tensors of numbers
+                done = qxc("run", folder / "model.onnx", "-random=1", "-o", self.scratch / "y.npz", ok=False)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr, refused)
+                return False
+            inputs, outputs = tensors(data, "input"), tensors(data, "output")
+            why, values = self.run_one(model, inputs)
+            self.assertIsNone(why)
+            for info, want in zip(model.graph.output, outputs):
+                self.assertIsNone(same(values[info.name], want, folder.name))
+        if kind == "pytorch-operator":
+            self.in_c()
+        return True
+
+    @for_each(*AT_LEAST)
+    def test_set(self, kind):
+        ran = 0
+        for folder in sorted((DATA / kind).iterdir()):
+            with self.subTest(folder.name):
+                ran += self.one(kind, folder)
+        self.assertGreaterEqual(ran, AT_LEAST[kind])
