@@ -259,6 +259,20 @@ static double real(const Tensor *t, const Quant *q, size_t i) {
     return (x - (double)quant_zp(q, k)) * (double)quant_scale(q, k);
 }
 
+/* What `real` makes of each, where one scale is that of all. */
+static bool reals_of_bytes(const Tensor *t, const Quant *q, size_t n, double *out) {
+    bool is_signed = t->elem == ELEM_INT8;
+    if ((!is_signed && t->elem != ELEM_UINT8) || (q && !quant_is_per_tensor(q)))
+        return false;
+    double zp = q ? (double)quant_zp(q, 0) : 0, scale = q ? (double)quant_scale(q, 0) : 1;
+    const uint8_t *bytes = t->data;
+    for (size_t i = 0; i < n; i++) {
+        int x = is_signed ? (int8_t)bytes[i] : bytes[i];
+        out[i] = ((double)x - zp) * scale;
+    }
+    return true;
+}
+
 void value_reals(const Value *v, const void *data, size_t n, double *out) {
     const Quant *q = meaning(v);
     int64_t dims[MAX_RANK];
@@ -268,6 +282,8 @@ void value_reals(const Value *v, const void *data, size_t n, double *out) {
             out[i] = (double)((const float *)data)[i];
         return;
     }
+    if (reals_of_bytes(&t, q, n, out))
+        return;
     for (size_t i = 0; i < n; i++)
         out[i] = real(&t, q, i);
 }
