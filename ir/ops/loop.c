@@ -1,7 +1,7 @@
 /* Loop and Scan: their laws and shapes; loop_bind.c runs them. A value that is carried from one
  * iteration to the next is the same buffer each time, so its quantization is one: of what it starts
  * as, of the body's input and result, and of the node's result; and to run it has one shape. Scan
- * has a batch dimension before opset 9. */
+ * has a batch dimension before opset 9 (scan_batch.c). */
 #include "ir/ops/loop.h"
 
 static const AttrSpec loop_attrs[] = {
@@ -327,14 +327,6 @@ const OpDef op_Loop = {
     .reshapes = true,
     .bind = loop_bind,
 };
-
-/* Opset 8 scans batches of sequences, of lengths that the first operand gives. */
-static bool scan_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
-    (void)names;
-    return from >= 9 || to < 9 ||
-           diag_error(d, n->loc, "Scan of opset %lld has a batch axis, which it lost with opset 9",
-                      (long long)from);
-}
 
 const OpDef op_Scan = {
     .domain = "",

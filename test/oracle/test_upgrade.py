@@ -161,6 +161,29 @@ class Upgrade(OracleCase):
                     for target in (13, 21):
                         self.compare(ort_run(self.convert(old, target), x), want)
 
+    def test_scan_of_batches(self):
+        """Opset 8: two sequences, added up from behind and from the front."""
+        f = lambda name, *shape: helper.make_tensor_value_info(name, T.FLOAT, list(shape))
+        body = helper.make_graph([helper.make_node("Add", ["s", "a"], ["t"]), helper.make_node("Mul", ["t", "b"], ["u"])], "body",
+                                 [f("s", 3), f("a", 3), f("b", 3)], [f("t", 3), f("u", 3)])
+        node = helper.make_node("Scan", ["", "init", "x", "z"], ["sum", "y"], num_scan_inputs=2, body=body, directions=[1, 0])
+        graph = helper.make_graph([node], "g", [f("init", 2, 3), f("x", 2, 4, 3), f("z", 2, 4, 3)], [f("sum", 2, 3), f("y", 2, 4, 3)])
+        old = self.scratch / "scan.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 8)], ir_version=5), old)
+        rng = np.random.default_rng(3)
+        data = {"init": rng.standard_normal((2, 3)), "x": rng.standard_normal((2, 4, 3)), "z": rng.standard_normal((2, 4, 3))}
+        data = {k: v.astype(np.float32) for k, v in data.items()}
+        running = data["init"][:, None] + np.cumsum(data["x"][:, ::-1], 1)
+        want = {"sum": running[:, -1], "y": running * data["z"]}
+        np.savez(self.scratch / "x.npz", **{k: v[None] for k, v in data.items()})
+        qxc("run", old, f"-input={self.scratch / 'x.npz'}", "-batch=none", "-o", self.scratch / "y.npz")
+        self.compare(dict(np.load(self.scratch / "y.npz")), want)
+        for target in (9, 13, 21):
+            new = self.convert(old, target)
+            onnx.checker.check_model(onnx.load(new), full_check=True)
+            session = ort.InferenceSession(str(new), providers=["CPUExecutionProvider"])
+            self.compare(dict(zip(want, session.run(list(want), data))), want)
+
     def statistics(self, path, *options):
         """What calibrating says of %y: smallest, largest and mean."""
         text = qxc(path, "-emit=qir", "-form=float", "-o", "-", *options).stdout
