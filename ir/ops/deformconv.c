@@ -85,7 +85,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                                   .group = (int32_t)a->conv.group,
                                   .offset_group = (int32_t)a->offset_group};
     size_t window = (size_t)s.ic * (size_t)s.kh * (size_t)s.kw;
-    int work = bind_scratch(b, bind_real(b), window);
+    int work = bind_scratch(b, bind_real(b), 16 * window);
     bind_macs(b, (int64_t)bind_count(n->out[0]) * (int64_t)window / a->conv.group);
     return bind_call(b, n, "qk_deformconv_f32", &p, sizeof p, 7,
                      (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[W]),
