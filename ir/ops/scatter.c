@@ -21,13 +21,15 @@ static const AttrSpec nd_attrs[] = {
     A_END,
 };
 
-/* Its number for the kernels, -1 where there is none. */
+/* Its number for the kernels, -1 where there is none. Of truths a sum is the larger one and a
+ * product the smaller one: what they hold stays 0 or 1. */
 static int32_t reduction(const OpCtx *c) {
     static const char *const names[] = {"none", "add", "mul", "max", "min"};
     const ScatterAttrs *a = c->attrs;
+    bool truths = op_type(c, DATA).elem == ELEM_BOOL;
     for (int32_t i = 0; i < 5; i++)
         if (str_is(a->reduction, names[i]))
-            return i;
+            return truths && (i == 1 || i == 2) ? i + 2 : i;
     return -1;
 }
 

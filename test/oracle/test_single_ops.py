@@ -152,10 +152,24 @@ def gaussian(rng, like=""):
     return drawn(rng, f"RandomNormal{like}", mean=rng.choice((0.0, -3.5)), scale=rng.choice((1.0, 0.3, 1e3)))
 
 
+def scatter(rng, op):
+    kind = rng.choice((np.float32, np.float64, np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64, np.bool_))
+    reduction = rng.choice(("none", "add", "mul", "max", "min")[:3 if kind == np.bool_ else 5])  # onnxruntime has no more of bool
+    x, updates = ((normal(rng, shape) * 3).astype(kind) for shape in ((4, 5), (2, 3)))
+    if op == "ScatterND":
+        index, updates = np.array([[rng.randrange(-4, 4), rng.randrange(-5, 5)] for _ in range(6)]), updates.ravel()
+    else:
+        index = np.array([[rng.randrange(-4, 4) for _ in range(3)] for _ in range(2)])
+    if reduction == "none":  # which of two stays, nobody says
+        index = np.array([[0, 1], [0, 2], [3, 4], [1, 1], [2, 0], [-1, 0]]) if op == "ScatterND" else np.array([[0, 1, 2], [3, 2, -1]])
+    return Form(op, {"x": x, "index": index, "updates": updates}, opset=18, reduction=reduction)
+
+
 FORMS = {"RoiAlign": roi_align, "DeformConv": deform_conv, "MaxUnpool": max_unpool, "Col2Im": col2im, "Det": det, "Pow": power,
          "BitCast": bit_cast, "ArrayFeatureExtractor": feature_extractor, "BatchNormalization": batchnorm_training,
          "Dropout": dropout_training, "RandomUniform": uniform, "RandomNormal": gaussian,
          "RandomUniformLike": lambda rng: uniform(rng, "Like"), "RandomNormalLike": lambda rng: gaussian(rng, "Like"),
+         "ScatterND": lambda rng: scatter(rng, "ScatterND"), "ScatterElements": lambda rng: scatter(rng, "ScatterElements"),
          "Bernoulli": lambda rng: drawn(rng, "Bernoulli")}
 
 
@@ -202,6 +216,8 @@ class SingleOps(OracleCase):
         for out, values in zip(form.model.graph.output, want):
             have = got[out.name].reshape(values.shape)
             self.assertEqual(have.dtype, values.dtype)
+            if values.dtype == np.bool_:  # their bytes: 2 is true, too
+                have, values = have.view(np.uint8), values.view(np.uint8)
             if values.dtype.kind == "f" and values.size:
                 excess = float_excess(have.reshape(1, -1), values.reshape(1, -1))
                 self.assertLessEqual(excess, 0, (form.model.graph.node[0], have, values))
@@ -216,7 +232,8 @@ class SingleOps(OracleCase):
         qxc(path, "-emit=c", "-no-sync", "-o", source)
         compiled = CModel(source, "gcc", flags=("-O0", "-fsanitize=undefined", "-fno-sanitize-recover=all"))
         compiled.arena[:] = 0xff
-        for name, values in zip(got, compiled.run(*form.data.values())):
+        made = compiled.run(*(v.view(np.uint8) if v.dtype == np.bool_ else v for v in form.data.values()))
+        for name, values in zip(got, made):
             np.testing.assert_array_equal(values, got[name].ravel())
 
     @for_each(*FORMS)
