@@ -2,6 +2,7 @@
 
 #include "ir/ops/op.h"
 #include "ir/provenance.h"
+#include "passes/library.h"
 #include "passes/quant_build.h"
 
 static Arena *arena_of(const Graph *g) {
@@ -113,29 +114,52 @@ static Graph *clone_subgraph(Clone *c, const Graph *from, Node *owner) {
     return to;
 }
 
-/* What the attribute is in this call: the call's, else the function's default, else none. */
-static const Attr *referred(const Clone *c, const Attr *a) {
+/* The length of a dimension, as a number or a list of one. */
+static const Attr *length_attr(const Clone *c, const Attr *a, Arena *arena) {
+    const Dim *d = c->composite ? function_length(c->f, c->call, a->ref) : NULL;
+    Attr *made = NEW(arena, Attr);
+    *made = (Attr){.kind = a->kind == ATTR_INTS ? ATTR_INTS : ATTR_INT, .n = 1};
+    made->v.i = d ? arena_copy(arena, &d->value, sizeof d->value) : NULL;
+    return d ? made : NULL;
+}
+
+/* What the attribute is in this call: the call's, else the function's default, else the length of a
+ * dimension, else none. */
+static const Attr *referred(const Clone *c, const Attr *a, Arena *arena) {
     if (!attr_is_ref(a) || !c->call)
         return a;
     const Attr *stated = attr_find(c->call->attrs, c->call->n_attrs, a->ref);
-    return stated ? stated : attr_find(c->f->defaults, c->f->n_defaults, a->ref);
+    stated = stated ? stated : attr_find(c->f->defaults, c->f->n_defaults, a->ref);
+    return stated ? stated : length_attr(c, a, arena);
+}
+
+/* A graph that the call gives stands in the caller's graph: nothing in it is the body's. */
+static Graph *clone_given(Clone *c, const Graph *from, Node *owner) {
+    Clone given = {.names = c->names, .prefix = c->composite ? c->base : c->prefix, .ok = true};
+    Graph *to = clone_subgraph(&given, from, owner);
+    c->nodes += given.nodes;
+    c->ok = c->ok && given.ok;
+    return to;
 }
 
 static void clone_attrs(Clone *c, const Node *from, Node *to) {
     Arena *a = arena_of(to->graph);
     to->attrs = NEW_ARRAY(a, Attr, from->n_attrs);
     for (size_t i = 0; i < from->n_attrs; i++) {
-        const Attr *is = referred(c, &from->attrs[i]);
+        const Attr *is = referred(c, &from->attrs[i], a);
         if (!is)
             continue;
         Attr *at = &to->attrs[to->n_attrs++];
         *at = *is;
         at->name = from->attrs[i].name;
+        if (from->attrs[i].kind == ATTR_INTS && at->kind == ATTR_INT)
+            at->kind = ATTR_INTS; /* a list of one */
         if (!attr_graphs(at))
             continue;
+        bool given = c->call && attr_find(c->call->attrs, c->call->n_attrs, is->name) == is;
         Graph **graphs = NEW_ARRAY(a, Graph *, at->n);
         for (size_t k = 0; k < at->n; k++)
-            graphs[k] = clone_subgraph(c, is->v.g[k], to);
+            graphs[k] = (given ? clone_given : clone_subgraph)(c, is->v.g[k], to);
         at->v.g = graphs;
     }
 }

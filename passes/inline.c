@@ -151,6 +151,38 @@ static bool is_read(const Graph *g, const Value *v) {
     return false;
 }
 
+/* What the function states of a result is a law for the operands of the call, and says what nobody
+ * could infer. */
+static bool hold_result(const Inliner *in, const Function *f, const Node *call, Type stated,
+                        Type *has) {
+    if (stated.kind != TYPE_TENSOR || stated.rank < 0 || has->rank < 0)
+        return true;
+    bool fits = has->rank == stated.rank;
+    Dim *dims = arena_copy(in->m->arena, has->dims, (size_t)has->rank * sizeof *dims);
+    for (int i = 0; fits && i < has->rank; i++) {
+        const Dim *d = function_length(f, call, stated.dims[i].param);
+        int64_t want = d ? d->value : stated.dims[i].value;
+        if (want >= 0 && dims[i].value < 0)
+            dims[i] = dim_of(want);
+        fits = want < 0 || dims[i].value == want;
+    }
+    if (!fits)
+        return diag_error(in->c->d, call->loc, "the operands of %s make %s, which must be %s",
+                          diag_name(in->c->d, f->name), type_text(in->m->arena, *has),
+                          type_text(in->m->arena, stated));
+    has->dims = dims;
+    return true;
+}
+
+/* `out`: the results of the call, which have other nodes by now. */
+static bool hold_results(const Inliner *in, const Function *f, const Node *call, Value **out) {
+    bool ok = true;
+    for (size_t i = 0; i < call->n_out && is_composite(in, f); i++)
+        if (out[i])
+            ok = hold_result(in, f, call, f->body->out[i]->type, &out[i]->type) && ok;
+    return ok;
+}
+
 /* Everything in `copy` moves to where the call stands. */
 static void splice(Graph *copy, Node *call) {
     Graph *g = call->graph;
@@ -176,6 +208,7 @@ static void inline_call(Inliner *in, Node *call, const Function *f, const Active
         return;
     }
     Str prefix = prefix_of(in, call, f, at);
+    Value **out = arena_copy(in->m->arena, call->out, call->n_out * sizeof(Value *));
     Graph *copy = copy_body(in, call, f, prefix);
     if (!copy || !copy_results(in, f, call, copy)) {
         in->ok = false;
@@ -185,6 +218,7 @@ static void inline_call(Inliner *in, Node *call, const Function *f, const Active
     FOR_NODES(n, copy)
     in->ok = import_domain(in, n, &here) && in->ok;
     inline_graph(in, copy, &here);
+    in->ok = in->ok && hold_results(in, f, call, out);
     splice(copy, call);
 }
 

@@ -42,10 +42,26 @@ static bool check_marks(const Function *f, Diags *d) {
                       diag_name(d, f->name), RECOGNISE, diag_name(d, mark));
 }
 
+/* A chain has no operands yet whose dimensions its body could refer to. */
+static bool check_lengths(const Function *f, Diags *d) {
+    for (size_t i = 0; function_is_recognised(f) && i < f->body->n_in; i++) {
+        const Value *v = f->body->in[i];
+        for (int k = 0; k < v->type.rank; k++)
+            if (dim_is_named(v->type.dims[k]) && function_uses(f, v->type.dims[k].param))
+                return diag_error(d, v->loc,
+                                  "function %s is recognised: its body cannot refer to $%s, a "
+                                  "dimension of an operand",
+                                  diag_name(d, f->name), diag_name(d, v->type.dims[k].param));
+    }
+    return true;
+}
+
 static bool claim(Library *l, Overloads *of, Function *f, Diags *d) {
     if (function_is_recognised(f) && f->body->n_out != 1)
         return diag_error(d, f->loc, "function %s has %zu results: chains of one are recognised",
                           diag_name(d, f->name), f->body->n_out);
+    if (!check_lengths(f, d))
+        return false;
     for (size_t i = 0; i < of->n; i++)
         if (str_eq(of->items[i]->overload, f->overload)) {
             diag_error(d, f->loc, "two functions are called %s%s%s", diag_name(d, f->name),
@@ -189,6 +205,17 @@ bool function_type_fits(Type stated, Type has) {
     for (int i = 0; fits && i < stated.rank; i++)
         fits = stated.dims[i].value < 0 || stated.dims[i].value == has.dims[i].value;
     return fits;
+}
+
+const Dim *function_length(const Function *f, const Node *call, Str name) {
+    for (size_t i = 0; i < f->body->n_in; i++) {
+        Type stated = f->body->in[i]->type;
+        const Value *has = node_input(call, i);
+        for (int k = 0; has && has->type.rank == stated.rank && k < stated.rank; k++)
+            if (dim_is_named(stated.dims[k]) && str_eq(stated.dims[k].param, name))
+                return &has->type.dims[k];
+    }
+    return NULL;
 }
 
 static bool graph_uses(const Graph *g, Str attr) {

@@ -84,7 +84,10 @@ const Attr *function_default(const Function *f, Str name);
  * and the element type, of which `float` is any that computes. A type without a rank states
  * nothing. */
 bool function_type_fits(Type stated, Type has);
-/* Whether the body refers to an attribute of the function. */
+/* The dimension of an operand of the call that the function gives this name; NULL: there is none.
+ */
+const Dim *function_length(const Function *f, const Node *call, Str name);
+/* Whether the body refers to an attribute of the function, or a dimension. */
 bool function_uses(const Function *f, Str attr);
 
 #endif

@@ -116,12 +116,33 @@ static bool can_do_without(const Function *f, const Value *operand) {
     return true;
 }
 
+/* A name that stands for several dimensions is of equal ones; one that the body reads is known. */
+static bool fits_names(const Function *f, const Node *call, size_t operand, Reason *r) {
+    const Value *of = f->body->in[operand], *has = node_input(call, operand);
+    for (int i = 0; i < of->type.rank; i++) {
+        Str name = of->type.dims[i].param;
+        if (!dim_is_named(of->type.dims[i]))
+            continue;
+        const Dim *first = function_length(f, call, name);
+        const Dim *own = has ? &has->type.dims[i] : first;
+        if (function_uses(f, name) && (!first || first->value < 0))
+            return r && unfit(r, "dimension %s of operand %s is not known", diag_name(r->d, name),
+                              diag_name(r->d, of->name));
+        if (own != first && !dim_equal(*own, *first))
+            return r && unfit(r, "dimension %s of operand %s is not that of an operand before",
+                              diag_name(r->d, name), diag_name(r->d, of->name));
+    }
+    return true;
+}
+
 static bool fits_types(const Function *f, const Node *call, Reason *r) {
     for (size_t i = 0; i < f->body->n_in; i++) {
         const Value *of = f->body->in[i], *has = node_input(call, i);
         if (has && !function_type_fits(of->type, has->type))
             return r && unfit(r, "operand %s is %s, not %s", diag_name(r->d, of->name),
                               type_text(r->arena, has->type), type_text(r->arena, of->type));
+        if (of->type.kind == TYPE_TENSOR && !fits_names(f, call, i, r))
+            return false;
     }
     return true;
 }

@@ -130,8 +130,20 @@ static bool read_list(Reader *r, const Val *v, Attr *a) {
     return true;
 }
 
-/* `$name` in a function names one of its attributes. ONNX takes another name for one that no call
- * gives; in a library, which people write, it is a mistake. */
+/* Whether the stated type of an operand gives one of its dimensions this name. */
+static bool names_dimension(const Graph *g, Str name) {
+    for (size_t i = 0; i < g->n_in; i++) {
+        Type t = g->in[i]->type;
+        for (int k = 0; t.kind == TYPE_TENSOR && k < t.rank; k++)
+            if (dim_is_named(t.dims[k]) && str_eq(t.dims[k].param, name))
+                return true;
+    }
+    return false;
+}
+
+/* `$name` in a function names one of its attributes, in a library also a dimension of an operand.
+ * ONNX takes another name for one that no call gives; in a library, which people write, it is a
+ * mistake. */
 static bool check_reference(Reader *r, Range at, Str ref) {
     const Frame *f = r->frame;
     while (f && !f->func)
@@ -139,6 +151,8 @@ static bool check_reference(Reader *r, Range at, Str ref) {
     if (!f || map_get(f->formals, ref)) /* outside of functions the verifier says it */
         return true;
     bool library = r->options.functions_alone;
+    if (library && names_dimension(f->graph, ref))
+        return true;
     diag(r->diags, library ? DIAG_ERROR : DIAG_WARNING, loc_of(r, at),
          "the function has no attribute '%s'", shown(r, ref));
     suggest_key(r, at, ref, f->formals);

@@ -70,6 +70,7 @@ static void look(Graph *g, void *ctx) {
     }
 }
 
+/* Of what is left, calls in bodies among them. */
 static void tell_unfit(Graph *g, void *ctx) {
     Callees *c = ctx;
     FOR_NODES(n, g)
@@ -125,14 +126,15 @@ bool pass_inline_functions(Module *m, PassContext *c) {
     list_functions(&callees);
     module_each_graph(m, look, &callees);
     callees.chooser.opset = callees.newest;
-    if (c->library)
-        module_each_graph(m, tell_unfit, &callees);
-    if (m->n_functions == 0 && map_size(callees.domains) == 0)
-        return true;
+    bool any = m->n_functions || map_size(callees.domains);
     uint32_t first = m->n_nodes;
     Inlining what = {"inline-functions", callee, &callees, callees.newest, has_older(&callees)};
-    if (!inline_calls(m, c, &what))
+    if (any && !inline_calls(m, c, &what))
         return false;
+    if (c->library)
+        module_each_graph(m, tell_unfit, &callees);
+    if (!any)
+        return true;
     edit_drop_dead(m, first); /* results that a call does not ask for */
     drop_functions(&callees);
     module_forget_infos(m);
