@@ -37,11 +37,11 @@ static bool is_composite(const Inliner *in, const Function *f) {
 
 /* ---- whether a call can be inlined (that it fits the function is a law of the verifier's) ---- */
 
-/* Of other domains than ONNX's there is nothing to convert with. */
+/* A node that stays. Of other domains than ONNX's there is nothing to convert with. */
 static bool import_domain(Inliner *in, const Node *n, const Active *at) {
     const Function *f = at->path.f;
     int64_t wants = node_opset(n), has = module_opset(in->m, n->domain);
-    if (domain_is_onnx(n->domain) || wants == 0 || wants == has || callee(in, n, at))
+    if (domain_is_onnx(n->domain) || wants == 0 || wants == has)
         return true;
     if (has == 0) {
         module_set_opset(in->m, n->domain, wants);
@@ -215,8 +215,6 @@ static void inline_call(Inliner *in, Node *call, const Function *f, const Active
         return;
     }
     Active here = {{f, at ? &at->path : NULL}, prefix, at ? at->depth + 1 : 1};
-    FOR_NODES(n, copy)
-    in->ok = import_domain(in, n, &here) && in->ok;
     inline_graph(in, copy, &here);
     in->ok = in->ok && hold_results(in, f, call, out);
     splice(copy, call);
@@ -242,6 +240,7 @@ static void inline_graph(Inliner *in, Graph *g, const Active *at) {
             inline_call(in, n, f, at);
             continue;
         }
+        in->ok = (!at || import_domain(in, n, at)) && in->ok;
         for (size_t i = 0; i < n->n_attrs; i++)
             for (size_t k = 0; k < attr_graphs(&n->attrs[i]); k++)
                 inline_graph(in, n->attrs[i].v.g[k], at);

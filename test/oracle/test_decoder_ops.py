@@ -1,0 +1,139 @@
+"""com.microsoft's attention of decoders and encoders that are functions of lib/transformer.qir: `qxc run`, emitted C, and
+what ONNX's operators spell, against onnxruntime."""
+
+import numpy as np
+import onnx
+
+import test_transformer_ops
+from common import OracleCase, qxc, qxc_outputs, session
+
+
+def normal(rng, *shape):
+    return rng.normal(size=shape).astype(np.float32)
+
+
+def tables(size, steps=16):
+    angle = np.arange(steps)[:, None] / 100 ** (np.arange(size // 2) / (size // 2))
+    return np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
+
+
+class DecoderOps(OracleCase):
+    check = test_transformer_ops.TransformerOps.check
+    check_onnx_alone = test_transformer_ops.TransformerOps.check_onnx_alone
+    check_c = test_transformer_ops.TransformerOps.check_c
+
+    def test_rotary(self):
+        rng = np.random.default_rng(1)
+        for interleaved in (0, 1):
+            for ids in (np.array([3], np.int64), np.array([[0, 1, 2], [5, 4, 15]], np.int64)):
+                for x, size, attrs in ((normal(rng, 2, 3, 24), 8, {}), (normal(rng, 2, 3, 24), 8, {"num_heads": 3}),
+                                       (normal(rng, 2, 3, 24), 4, {"num_heads": 3, "rotary_embedding_dim": 4}),
+                                       (normal(rng, 2, 3, 3, 8), 8, {}),
+                                       (normal(rng, 2, 3, 3, 8), 4, {"num_heads": 3, "rotary_embedding_dim": 4})):
+                    cos, sin = tables(size)
+                    with self.subTest(interleaved=interleaved, ids=ids.shape, x=x.shape, **attrs):
+                        self.check("RotaryEmbedding", [("x", x), ("ids", ids), ("cos", cos), ("sin", sin)],
+                                   constants=("cos", "sin", "ids"), c=True, interleaved=interleaved, **attrs)
+
+    def heads(self, rng, past=0, **more):
+        """Queries of 3 steps, keys of 5, 2 heads of 4 numbers, values of 6; with a past all are of 3 steps and 4 numbers."""
+        keys, size = (3, 4) if past else (5, 6)
+        values = [("q", normal(rng, 2, 3, 8)), ("k", normal(rng, 2, keys, 8)), ("v", normal(rng, 2, keys, 2 * size)),
+                  more.get("bias"), more.get("mask"), more.get("added")]
+        if past:
+            values += [("pk", normal(rng, 2, 2, past, 4)), ("pv", normal(rng, 2, 2, past, 4))]
+        while values[-1] is None:
+            values.pop()
+        return values
+
+    def test_multi_head(self):
+        rng = np.random.default_rng(2)
+        bias, added = ("b", normal(rng, 28)), ("a", normal(rng, 2, 2, 3, 5))
+        cases = [({}, {}), ({}, {"scale": 0.3}), ({"bias": bias}, {}), ({"added": added}, {}),
+                 ({"added": ("a", normal(rng, 1, 2, 3, 5))}, {"mask_filter_value": -1e4}),
+                 ({"mask": ("m", np.array([[1, 1, 0, 1, 0], [1, 0, 1, 1, 1]], np.int32))}, {}),
+                 ({"mask": ("m", rng.integers(0, 2, (2, 3, 5)).astype(np.int32))}, {"mask_filter_value": -50.0}),
+                 ({"mask": ("m", np.array([3, 5], np.int32))}, {"mask_filter_value": -2.0})]
+        for more, attrs in cases:
+            with self.subTest(more=list(more), **attrs):
+                self.check("MultiHeadAttention", self.heads(rng, **more), c=True, num_heads=2, **attrs)
+        for past, causal in ((2, 0), (2, 1), (0, 1)):
+            with self.subTest(past=past, causal=causal):
+                operands = self.heads(rng, past)
+                if not past:
+                    operands = [(n, v[:, :3]) for n, v in operands]
+                results = ("y", "present_k", "present_v") if past else ("y",)
+                self.check("MultiHeadAttention", operands, results, c=True, num_heads=2, unidirectional=causal)
+
+    def test_multi_head_layouts(self):
+        rng = np.random.default_rng(3)
+        cross = [("q", normal(rng, 2, 3, 8)), ("k", normal(rng, 2, 2, 5, 4)), ("v", normal(rng, 2, 2, 5, 4))]
+        self.check("MultiHeadAttention", cross, c=True, num_heads=2)
+        qkv = normal(rng, 2, 3, 2, 3, 4)  # what onnxruntime has no kernel for
+        parts = [(name, np.ascontiguousarray(qkv[:, :, :, i].reshape(2, 3, 8))) for i, name in enumerate("qkv")]
+        packed, apart = (self.outputs("MultiHeadAttention", operands, num_heads=2) for operands in ([("qkv", qkv)], parts))
+        np.testing.assert_allclose(packed, apart, rtol=1e-6)
+
+    def outputs(self, op, operands, **attrs):
+        path = self.scratch / "own.onnx"
+        onnx.save(test_transformer_ops.model_of(op, operands, [("y", onnx.TensorProto.FLOAT)], (), **attrs), path)
+        return qxc_outputs(path, {n: v[None] for n, v in operands}, self.scratch)["y"]
+
+    def grouped(self, rng, steps, past, lengths, total, packed=False, **more):
+        """4 heads of queries share 2 of keys, of 16 numbers."""
+        batch = len(lengths)
+        q, k, v = normal(rng, batch, steps, 64), normal(rng, batch, steps, 32), normal(rng, batch, steps, 32)
+        three = [("q", np.concatenate([q, k, v], 2)), None, None] if packed else [("q", q), ("k", k), ("v", v)]
+        before = [("pk", normal(rng, batch, 2, past, 16)), ("pv", normal(rng, batch, 2, past, 16))] if past else [None, None]
+        operands = three + before + [("n", np.array(lengths, np.int32)), ("t", np.array([total], np.int32))]
+        operands += [("c", more["tables"][0]), ("s", more["tables"][1])] if "tables" in more else [None, None]
+        operands += [more.get("ids"), more.get("added")]
+        while operands[-1] is None:
+            operands.pop()
+        return operands
+
+    def check_grouped(self, operands, lengths, **attrs):
+        """What a cache has behind the last step of a sequence is nobody's."""
+        self.check("GroupQueryAttention", operands, ("y", "present_k", "present_v"), ("n", "t", "c", "s", "ids"), c=True,
+                   counted={name: lengths for name in ("present_k", "present_v")}, num_heads=4, kv_num_heads=2, **attrs)
+
+    def test_grouped(self):
+        rng = np.random.default_rng(4)
+        for packed in (False, True):
+            for steps, past, lengths, total in ((3, 0, [2, 2], 3), (1, 4, [4, 4], 5), (1, 4, [4, 2], 5), (1, 6, [4, 3], 5),
+                                                (2, 4, [5], 6)):
+                for attrs in ({}, {"do_rotary": 1}, {"do_rotary": 1, "rotary_interleaved": 1}, {"scale": 0.2, "softcap": 1.5},
+                              {"local_window_size": 2}):
+                    more = {"tables": tables(16)} if "do_rotary" in attrs else {}
+                    with self.subTest(packed=packed, steps=steps, past=past, lengths=lengths, **attrs):
+                        self.check_grouped(self.grouped(rng, steps, past, lengths, total, packed, **more), lengths, **attrs)
+
+    def test_grouped_more(self):
+        rng = np.random.default_rng(5)
+        self.check_grouped(self.grouped(rng, 3, 0, [2, 2], 3, added=("a", normal(rng, 1, 4, 3, 3))), [2, 2])
+        self.check_grouped(self.grouped(rng, 2, 2, [3], 4, tables=tables(16), ids=("ids", np.array([[3, 7]], np.int64))), [3],
+                           do_rotary=1)
+
+    def test_quantized(self):
+        """The products inside are integers."""
+        rng = np.random.default_rng(6)
+        operands = self.grouped(rng, 3, 0, [2, 2], 3, tables=tables(16))
+        constants = [name for name, _ in filter(None, operands) if name not in "qkv"]
+        results = [(name, onnx.TensorProto.FLOAT) for name in ("y", "present_k", "present_v")]
+        model = test_transformer_ops.model_of("GroupQueryAttention", operands, results, constants, num_heads=4, kv_num_heads=2,
+                                              do_rotary=1)
+        path, data, quantized = (self.scratch / name for name in ("m.onnx", "d.npz", "q.onnx"))
+        onnx.save(model, path)
+        feeds = {name: normal(rng, 8, 2, 3, 64 if name == "q" else 32) for name in "qkv"}
+        np.savez(data, **feeds)
+        qxc(path, f"-calib={data}", "-emit=qdq", "-no-sync", "-quiet", "-o", quantized)
+        made = onnx.load(quantized).graph
+        by = {result: n.op_type for n in made.node for result in n.output}
+        products = [n for n in made.node if n.op_type == "MatMul"]
+        self.assertEqual(2, len(products))
+        for n in products:
+            self.assertEqual(["DequantizeLinear"] * 2, [by[v] for v in n.input])
+        for i in range(8):
+            one = {name: v[i] for name, v in feeds.items()}
+            want, got = (session(m).run(["y"], one)[0] for m in (model, onnx.load(quantized)))
+            self.assertGreater(20 * np.log10(np.linalg.norm(want) / np.linalg.norm(got - want)), 25)
