@@ -73,7 +73,7 @@ def is_small(v):
 
 
 def arrays(values):
-    """As numpy arrays; None where there is no such type to feed or report, or they are sequences."""
+    """As numpy arrays; None where they are sequences, strings or small floats."""
     found = as_arrays(values)
     return found if found is not None and not any(map(is_small, found)) else None
 
@@ -190,7 +190,7 @@ class NodeOps(OracleCase):
         for inputs, outputs in data_sets:
             inputs, outputs = as_arrays(inputs), as_arrays(outputs)
             if inputs is None or outputs is None:
-                return "numpy has no such type"
+                return "its values are sequences, optionals or strings"
             if any(map(is_small, [*inputs, *outputs])):
                 model, inputs, outputs = without_small(model, inputs, outputs)
             values, why = run(model, inputs, self.scratch)

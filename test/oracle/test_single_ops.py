@@ -205,7 +205,7 @@ HOSTILE = {
 
 
 class SingleOps(OracleCase):
-    expected_seconds = 5
+    expected_seconds = 3
 
     def check(self, form):
         path = self.scratch / "m.onnx"
