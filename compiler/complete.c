@@ -64,6 +64,7 @@ static void tell_left_open(const Job *j, Module *m) {
 }
 
 bool step_tell_idle(Job *j, Module *m) {
+    j->data_completes = j->decided_before && !options_have_data(j->o) && leaves_float(j, m);
     if (!j->ctx.open)
         tell_left_open(j, m);
     return !j->decided_before || !job_adds(j) || j->ctx.open || warn_of_idle_options(j, m->arena);

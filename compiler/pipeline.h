@@ -53,6 +53,7 @@ typedef struct Job {
     ModuleForm found;       /* what the module was when it came */
     Trained *trained;       /* by its first BatchNormalization */
     bool has_basis;         /* there is something to decide from */
+    bool data_completes;    /* data, had they been given, would decide what is left float */
     Form form;
     EmitKind emit;
     bool faulty_page;      /* the page of -target has mistakes */

@@ -132,8 +132,9 @@ bool warn_of_idle_options(const Job *j, Arena *a) {
     if (!n)
         return true;
     Severity how = options_have_data(j->o) && j->form <= FORM_FLOAT ? DIAG_ERROR : DIAG_WARNING;
-    diag(j->d, how, LOC_NONE, "the model is quantized already: %.*s %s no effect", STR_ARG(names),
-         n > 1 ? "have" : "has");
+    diag(j->d, how, LOC_NONE, "the model is quantized already: %.*s %s no effect%s", STR_ARG(names),
+         n > 1 ? "have" : "has",
+         options_have_data(j->o) ? "; what -emit=float gives can be quantized anew" : "");
     return how == DIAG_WARNING;
 }
 

@@ -95,6 +95,17 @@ static const char *why_float(const Node *n, void *ctx) {
     return report_node(r->job, n, r->uses).why;
 }
 
+/* How a model that came quantized becomes integers alone. */
+static const char *way_on(const Job *j) {
+    if (!j->decided_before)
+        return NULL;
+    return j->data_completes
+               ? "what a quantized model computes in float stays so without data; -calib=PATH "
+                 "decides that, and keeps what is decided"
+               : "what a quantized model computes in float stays so; -emit=float gives the float "
+                 "model back, and -calib=PATH quantizes all of that";
+}
+
 static const Value *open_first(const Module *m) {
     for (size_t i = 0; i < m->graph->n_in; i++)
         if (!m->graph->in[i]->data && type_first_open(m->graph->in[i]->type))
@@ -139,7 +150,7 @@ bool write_c(Writing *w) {
         w->m, &(ProgramOptions){.least_arena = true, .rounding = w->j->rounding}, w->s->d);
     if (!p) {
         if (o->integer_only && form_is_spelled(w->j->found))
-            c_tell_way_back(w->s->d);
+            diag_note(w->s->d, LOC_NONE, "%s", way_on(w->j));
         return false;
     }
     find_floats(w->j, p);
@@ -147,7 +158,8 @@ bool write_c(Writing *w) {
     CWriteOptions c = {.integer_only = o->integer_only,
                        .origin = origin_text(w->s, w->m->arena),
                        .why_float = why_float,
-                       .why_ctx = &reasons};
+                       .why_ctx = &reasons,
+                       .way_on = way_on(w->j)};
     CStreams to = {.source = w->file};
     if (o->output && !out_is_device(o->output) && !open_beside(w, &c, &to))
         return false;

@@ -91,19 +91,19 @@ static bool past_limit(const Diags *d, int number) {
     return !d->recording && number > d->limit;
 }
 
-/* Whether anybody gets to see a message of this severity; notes share the fate of what they are to.
- */
+/* Whether anybody gets to see a message of this severity; notes share the fate of what they are to,
+ * but for those of no place, which are to the whole. */
 static bool is_shown(const Diags *d, Severity sev) {
     return (d->out || d->recording) && !d->suppressed && !(d->quiet && sev != DIAG_ERROR);
 }
 
 /* Counts the message; false when it is not to be shown. */
-static bool admit(Diags *d, Severity sev) {
+static bool admit(Diags *d, Severity sev, Loc at) {
     int *count = sev == DIAG_ERROR ? &d->errors : sev == DIAG_WARNING ? &d->warnings : NULL;
     if (count) {
         ++*count;
         d->suppressed = past_limit(d, *count);
-    } else if (sev == DIAG_REMARK) {
+    } else if (sev == DIAG_REMARK || !at.source) {
         d->suppressed = false;
     }
     return is_shown(d, sev);
@@ -134,7 +134,7 @@ void diags_finish(Diags *d) {
 }
 
 void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap) {
-    if (!admit(d, sev))
+    if (!admit(d, sev, at))
         return;
     d->text.n = 0;
     buf_fmt_v(&d->text, fmt, ap);

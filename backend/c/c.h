@@ -22,6 +22,7 @@ typedef struct CWriteOptions {
     /* For integer_only: why a node stayed float, NULL where nobody has said. */
     const char *(*why_float)(const Node *n, void *ctx);
     void *why_ctx;
+    const char *way_on;       /* how else it becomes integers alone; NULL: nothing to say */
     const char *header_name;  /* for #include, "model.h"; NULL: header and source in one file */
     const char *weights_name; /* for #embed, "model.weights.bin"; NULL: constants in the source */
     const CTest *tests;       /* main() that runs these and compares */
@@ -51,8 +52,6 @@ typedef struct CFloats {
 CFloats c_floats(const Program *p);
 /* Why such a node does, of what stands in the model (what passes decided, they say). */
 const char *c_why_float(const Program *p, const Node *n);
-/* A note: how a model that came quantized becomes integers alone. */
-void c_tell_way_back(Diags *d);
 
 /* Numbers of the closing summary. */
 typedef struct CSizes {

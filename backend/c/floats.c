@@ -58,6 +58,14 @@ static bool may_be_integers(const Node *n, size_t i) {
            (r->kind == QUANT_MAC && (i == (size_t)r->mac.weight || i == (size_t)r->mac.bias));
 }
 
+/* An operand whose scale is computed at run time, which takes floating point; NULL: none. */
+static const Value *dynamic_operand(const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && op_quant(n->in[i]) && op_quant(n->in[i])->kind == QUANT_DYNAMIC)
+            return n->in[i];
+    return NULL;
+}
+
 /* A product of integers whose sums go on as floats, as its result is not quantized. */
 static bool lacks_result(const Node *n) {
     const MacRule *mac = &n->def->quant.mac;
@@ -77,6 +85,9 @@ const char *c_why_float(const Program *p, const Node *n) {
     if (n->def->quant.kind == QUANT_MAC &&
         is_float(node_input(n, (size_t)n->def->quant.mac.weight)))
         return about(p, "its weight", n->in[n->def->quant.mac.weight]);
+    if (dynamic_operand(n))
+        return node_strf(n, "the scale of its operand '%s' is computed at run time",
+                         diag_name(p->module->diags, dynamic_operand(n)->name));
     if (lacks_result(n))
         return arena_strf(p->module->arena,
                           "its result '%s' is not quantized; QuantizeLinear and DequantizeLinear "
@@ -128,19 +139,6 @@ static void blame_nodes(Graph *g, void *ctx) {
     }
 }
 
-void c_tell_way_back(Diags *d) {
-    diag_note(
-        d, LOC_NONE,
-        "what a quantized model computes in float stays so; -emit=float gives the float model "
-        "back, and -calib=PATH quantizes all of that");
-}
-
-static void blame_model(Refusal *r) {
-    module_each_graph(r->p->module, blame_nodes, r);
-    if (r->said)
-        c_tell_way_back(r->d);
-}
-
 static void blame_conversions(const Program *p, Diags *d) {
     const Graph *g = p->module->graph;
     const Node *last = NULL;
@@ -180,10 +178,12 @@ bool c_refuse_floats(const CWriter *w) {
         return true;
     module_each_graph(p->module, blame_reasons, &r);
     if (!r.said)
-        blame_model(&r);
+        module_each_graph(p->module, blame_nodes, &r);
     if (!r.said)
         blame_conversions(p, w->diags);
-    else
+    if (r.said && w->options->way_on)
+        diag_note(w->diags, LOC_NONE, "%s", w->options->way_on);
+    if (r.said)
         diag_note(w->diags, LOC_NONE,
                   "without -integer-only the C computes these in float and all else on integers");
     return false;

@@ -1,6 +1,5 @@
-/* BatchNormalization and LRN.
- * BatchNormalization: 9 dropped `spatial`; until 13 more than one result means training, from 14
- * training_mode says it. LRN: only types (13). */
+/* BatchNormalization: 9 dropped `spatial`; until 13 more than one result means training, from 14
+ * training_mode says it. */
 #include "ir/ops/overlay.h"
 
 #include <math.h>
@@ -165,72 +164,4 @@ const OpDef op_BatchNormalization = {
     .affine = bn_affine,
     .upgrade = bn_upgrade,
     .bind = bn_bind,
-};
-
-/* ---- LRN ---- */
-
-typedef struct LrnAttrs {
-    float alpha, beta, bias;
-    int64_t size;
-} LrnAttrs;
-
-static const AttrSpec lrn_attrs[] = {
-    A_FLOAT(LrnAttrs, alpha, 1e-4f),
-    A_FLOAT(LrnAttrs, beta, 0.75f),
-    A_FLOAT(LrnAttrs, bias, 1.0f),
-    A_INT_REQUIRED(LrnAttrs, size),
-    A_END,
-};
-
-static bool lrn_verify(const OpCtx *c) {
-    const LrnAttrs *a = c->attrs;
-    Type x = op_type(c, 0);
-    if (!op_number(c, "size", a->size))
-        return false;
-    return x.rank < 0 || x.rank >= 2 ||
-           op_error_in(c, 0, "input must have rank 2 or more, not %d", x.rank);
-}
-
-static bool lrn_bind(Binder *b, const Node *n, const OpCtx *c) {
-    const LrnAttrs *a = c->attrs;
-    Type x = n->in[0]->type;
-    qk_lrn_f32_params p = {.n = (int32_t)x.dims[0].value,
-                           .c = (int32_t)x.dims[1].value,
-                           .inner = bind_extent(x, 2, x.rank),
-                           .size = (int32_t)a->size,
-                           .alpha = a->alpha,
-                           .beta = a->beta,
-                           .bias = a->bias};
-    if (!bind_floats_only(b, n) ||
-        !bind_call(b, n, "qk_lrn_f32", &p, sizeof p, 2,
-                   (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])}))
-        return false;
-    ElemType e = bind_real(b); /* windows of channels */
-    Spatial s = {.n = p.n,
-                 .ic = 1,
-                 .ih = p.c,
-                 .iw = p.inner,
-                 .oc = 1,
-                 .oh = p.c,
-                 .ow = p.inner,
-                 .kh = p.size,
-                 .kw = 1,
-                 .sh = 1,
-                 .sw = 1,
-                 .dh = 1,
-                 .dw = 1,
-                 .pt = (p.size - 1) / 2};
-    bind_over(b, 0, lead_window(&s, e, e, 0));
-    return true;
-}
-
-const OpDef op_LRN = {
-    .domain = "",
-    .name = "LRN",
-    .attrs_size = sizeof(LrnAttrs),
-    .attrs = lrn_attrs,
-    .verify = lrn_verify,
-    .infer = op_same_type,
-    .slices = op_slices_first,
-    .bind = lrn_bind,
 };

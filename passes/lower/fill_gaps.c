@@ -3,10 +3,10 @@
  *
  * What only moves, orders or cuts numbers is the same behind a QuantizeLinear as before it:
  * rounding keeps the order of numbers, so Q(max(a, b)) = max(Q(a), Q(b)). So a QuantizeLinear goes
- * up through these, bit for bit. An operator that computes between DequantizeLinear and
- * QuantizeLinear computes on integers; its float constants are rounded to 16 bits, which is told.
- * Functions whose results lie in a known range (Softmax, Sigmoid) get that range, which is told,
- * too. */
+ * up through these, bit for bit, and a DequantizeLinear down. An operator that computes between
+ * DequantizeLinear and QuantizeLinear computes on integers; its float constants are rounded to 16
+ * bits, which is told. Functions whose results lie in a known range (Softmax, Sigmoid) get that
+ * range, which is told, too. */
 #include <math.h>
 
 #include "passes/const_quant.h"
@@ -33,6 +33,11 @@ static bool is_float_value(const Value *v) {
     return v && v->type.kind == TYPE_TENSOR && v->type.elem == ELEM_FLOAT && !v->type.quant;
 }
 
+/* One scale, which stands in the file: that of dynamic values is known as they are computed. */
+static bool has_scale(const Quant *q) {
+    return q->kind == QUANT_PARAMS && quant_is_per_tensor(q);
+}
+
 /* The only reader of what the node yields, where that is a QuantizeLinear of one scale. */
 static Node *quantizer_behind(const Gaps *g, const Node *n) {
     const Use *use;
@@ -40,14 +45,14 @@ static Node *quantizer_behind(const Gaps *g, const Node *n) {
         return NULL;
     Node *reader = use->node;
     bool fits = reader && reader->graph == n->graph && is_own_quantize(reader) &&
-                quant_is_per_tensor(reader->out[0]->type.quant);
+                has_scale(reader->out[0]->type.quant);
     return fits ? reader : NULL;
 }
 
 /* The integers that the value was made of, or NULL. */
 static Value *integers_of(const Value *v) {
     const Node *n = v && v->kind == VALUE_NODE ? v->def : NULL;
-    return n && is_own_dequantize(n) && quant_is_per_tensor(n->in[0]->type.quant) ? n->in[0] : NULL;
+    return n && is_own_dequantize(n) && has_scale(n->in[0]->type.quant) ? n->in[0] : NULL;
 }
 
 static Value *const_on(Gaps *g, const Value *v, const Quant *q) {
@@ -89,6 +94,42 @@ static void move_up(Gaps *g, Node *n, Node *quantizer) {
     node_take_result(n, 0, quantizer->out[0]);
     node_remove(quantizer);
     g->changed = g->filled[n->id] = true;
+}
+
+/* What the node makes is dequantized behind it. */
+static void dequantize_behind(Gaps *g, Node *n, const Quant *q) {
+    Value *y = n->out[0];
+    Node *back = build_node_for(&g->b, y, "DequantizeLinear", STR_NONE, NULL, 1);
+    node_follow(n, 0, back, derived_name(&g->b, y->name, "_quantized"), type_quantized(y->type, q));
+    op_resolve(back, g->c->d);
+    g->changed = g->filled[n->id] = true;
+}
+
+/* The quantization under which all that the node moves came; NULL where there is none. */
+static const Quant *came_as(const Node *n) {
+    const Quant *q = NULL;
+    for (size_t i = 0; i < n->n_in; i++) {
+        if (!n->in[i] || !quant_rule_is_data(&n->def->quant, i))
+            continue;
+        const Value *ints = integers_of(n->in[i]);
+        if (!ints || (q && !quant_equal(q, ints->type.quant)))
+            return NULL;
+        q = ints->type.quant;
+    }
+    return q;
+}
+
+/* Bounds need not be numbers of the quantization. */
+static bool moves_down(const Node *n) {
+    return keeps_order(n) && n->def->quant.kind != QUANT_CLAMP && came_as(n);
+}
+
+static void move_down(Gaps *g, Node *n) {
+    const Quant *q = came_as(n);
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && quant_rule_is_data(&n->def->quant, i))
+            n->in[i] = integers_of(n->in[i]);
+    dequantize_behind(g, n, q);
 }
 
 /* ---- what computes ---- */
@@ -198,12 +239,9 @@ static void bound(Gaps *g, Node *n) {
     const Quant *q = known_range(g, n, x->type.quant->storage);
     if (!q || !compute(g, n, q))
         return;
-    Value *y = n->out[0];
     diag(g->c->d, DIAG_REMARK, n->loc, "%s yields integers of its known range, whose step is %g",
          node_text(n), (double)quant_scale(q, 0));
-    Node *back = build_node_for(&g->b, y, "DequantizeLinear", STR_NONE, NULL, 1);
-    node_follow(n, 0, back, derived_name(&g->b, y->name, "_quantized"), type_quantized(y->type, q));
-    op_resolve(back, g->c->d);
+    dequantize_behind(g, n, q);
 }
 
 /* ---- all of it ---- */
@@ -223,6 +261,8 @@ static void look(Gaps *g, Node *n) {
     note_operands(g, n);
     if (quantizer && keeps_order(n) && all_floats(n)) {
         move_up(g, n, quantizer);
+    } else if (moves_down(n)) {
+        move_down(g, n);
     } else if (quantizer && x && kind != QUANT_COMPUTE && fill_affine(&g->b, n, x, quantizer)) {
         g->changed = g->filled[n->id] = true;
     } else if (quantizer && kind == QUANT_COMPUTE) {

@@ -36,8 +36,11 @@ static bool is_float_tensor(const Value *v) {
     return v->type.kind == TYPE_TENSOR && !v->type.quant && elem_is_float(v->type.elem);
 }
 
-/* Bits of a small floating-point type are nothing that a caller has. */
+/* Bits of a small floating-point type, or parameters that only the model knows, are nothing that a
+ * caller has. */
 static const char *why_no_port(const Node *n, const Quant *q) {
+    if (q->kind != QUANT_PARAMS)
+        return "its scale is computed at run time";
     return quant_is_integers(q) ? NULL : node_strf(n, "its numbers are %s", elem_name(q->storage));
 }
 

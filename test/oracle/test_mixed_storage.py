@@ -108,6 +108,7 @@ OPS = {
     "LpPool": Op(IMAGE, lambda x: np.abs(windows(x, 2, 1)).sum((-1, -2)), (1.0, 16.0), "kernel_shape=[2,2], p=1"),
     "GlobalLpPool": Op([(2, 3, 4)], lambda x: np.sqrt((x * x).sum(2, keepdims=True)), (1.0, 9.0)),
     "LpNormalization": Op([(3, 4)], lambda x: x / np.sqrt((x * x).sum(1, keepdims=True)), (0.25, 2.0)),
+    "LRN": Op([(1, 3, 2, 2)], lambda x: x / (1 + np.float64(np.float32(1e-4)) * x * x) ** 0.75, (1.0, 2.0), "size=1", near=2.0**-8, exact=False),
     "Softmax": Op(PLANES, softmax, (0.125, 1.9), near=FLOATS, exact=False),
     "LogSoftmax": Op(PLANES, lambda x: np.log(softmax(x)), (0.5, 12.0), near=FLOATS, exact=False),
     "Hardmax": Op([(2, 30)], lambda x: (np.arange(30) == x.argmax(1)[:, None]) * 1.0, (0.5, 1.9)),

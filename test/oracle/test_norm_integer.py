@@ -1,4 +1,4 @@
-"""LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization and LogSoftmax on integers:
+"""LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization, LogSoftmax and LRN on integers:
 against the definition in float64, one step apart at most and then only where the exact value lies so near a tie
 that its distance is within the bound that docs/ir.md states; emitted C has the bits of `qxc run` and no floating
 point."""
@@ -30,6 +30,15 @@ def layer(x, scale, bias, eps, centre=True, axes=(-1,)):
     with np.errstate(invalid="ignore", divide="ignore"):
         y = x / np.sqrt((x * x).mean(axis=axes, keepdims=True) + eps) * scale
     return y if bias is None else y + bias
+
+
+def local_response(x, size, alpha, beta, bias):
+    """The attributes as float32 has them."""
+    alpha, beta, bias = (float(np.float32(v)) for v in (alpha, beta, bias))
+    before, squares = (size - 1) // 2, np.zeros_like(x)
+    for c in range(x.shape[1]):
+        squares[:, c] = (x[:, max(c - before, 0):c - before + size] ** 2).sum(1)
+    return x / (bias + alpha / size * squares) ** beta
 
 
 class NormInteger(OracleCase):
@@ -197,6 +206,46 @@ class NormInteger(OracleCase):
                 steps = RANGES[to][1] - RANGES[to][0]
                 y = Q(to, max(1.02 * -want.min(), 0.1) / steps, RANGES[to][1])
                 self.check(m, m.finish("LogSoftmax", y, want.shape, axis=axis), want, y, least=0)
+
+    def lrn(self, types, zero, shape, size=5, alpha=1e-4, beta=0.75, bias=1.0, span=6.1, out=0.6):
+        """`out`: how much of the span the largest results take; more than one are cut off."""
+        from_, to = TYPES[types]
+        m = Model(f"lrn {types} {zero} {shape} {size} {alpha} {beta} {bias}")
+        x = m.operand(Q(from_, span / (RANGES[from_][1] - RANGES[from_][0]), at(from_, ZEROS[zero])), shape)
+        want = local_response(x, size, alpha, beta, bias)
+        y = Q(to, 2 * abs(want).max() / out / (RANGES[to][1] - RANGES[to][0]), at(to, 0.5))
+        self.check(m, m.finish("LRN", y, want.shape, size=size, alpha=alpha, beta=beta, bias=bias), want, y, least=0.1)
+
+    @for_each(*TYPES)
+    def test_lrn(self, types):
+        for zero in ZEROS:
+            with self.subTest(zero=zero):
+                self.lrn(types, zero, (1, 24, 7, 3))
+
+    @for_each("u8_u8", "s16_s16")
+    def test_lrn_attributes(self, types):
+        """What it divides by is 1 but for little, spans many powers of two, or multiplies; windows of 1, of even length, of
+        all channels and more; results that are cut off."""
+        for more in ({"size": 1}, {"size": 4}, {"size": 31}, {"beta": 0.0}, {"beta": 0.5, "alpha": 3.0},
+                     {"beta": 1.0, "alpha": 1e-9}, {"beta": -0.5, "alpha": 0.2}, {"beta": -1.5, "alpha": 1.0},
+                     {"beta": 4.0, "alpha": 0.05}, {"alpha": 1.0, "bias": 1e-4}, {"alpha": 1.0, "bias": 1e4, "span": 5000.0},
+                     {"alpha": 0.0, "bias": 2.0}, {"out": 2.0}):
+            with self.subTest(**more):
+                self.lrn(types, "middle", (2, 9, 40), **more)
+
+    @for_each(("bias", -1.0, "what it divides by may be 0 or less"), ("beta", 4.5, "its beta is beyond 4"),
+              ("alpha", 1e30, "its bias is nothing beside its sums of squares"))
+    def test_lrn_stays(self, what):
+        """Attributes that no network has: floating point, and the reason."""
+        key, value, reason = what
+        m = Model("lrn")
+        x = m.operand(Q(T.UINT8, 0.03, 120), (1, 5, 16))
+        path = self.scratch / "stays.onnx"
+        onnx.save(m.finish("LRN", Q(T.UINT8, 0.03, 120), x.shape, **{"size": 3, key: value}), path)
+        done = qxc(path, "-emit=c", "-integer-only", "-o", self.scratch / "stays.c", ok=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(reason, done.stderr)
+        qxc(path, "-emit=c", "-o", self.scratch / "stays.c")
 
 
 if __name__ == "__main__":

@@ -156,16 +156,19 @@ static void test_binary_and_nowhere(void **state) {
 
 static void test_limit_and_quiet(void **state) {
     Fixture *f = *state;
+    Loc at = {.source = diags_source(f->d, "m.onnx", STR_NONE)};
     diags_limit(f->d, 2);
     for (int i = 0; i < 5; i++) {
         diag_error(f->d, LOC_NONE, "error %d", i);
-        diag_note(f->d, LOC_NONE, "note %d", i);
+        diag_note(f->d, at, "note %d", i);
     }
+    diag_note(f->d, LOC_NONE, "to all of them");
     for (int i = 0; i < 3; i++)
         diag_warning(f->d, LOC_NONE, "w");
     diags_finish(f->d);
-    assert_string_equal(printed(f), "qxc: error: error 0\nqxc: note: note 0\n"
-                                    "qxc: error: error 1\nqxc: note: note 1\n"
+    assert_string_equal(printed(f), "qxc: error: error 0\nm.onnx: note: note 0\n"
+                                    "qxc: error: error 1\nm.onnx: note: note 1\n"
+                                    "qxc: note: to all of them\n"
                                     "qxc: warning: w\nqxc: warning: w\n"
                                     "qxc: note: 3 more errors and 1 more warning not shown\n");
     assert_int_equal(diags_errors(f->d), 5);
