@@ -59,7 +59,8 @@ static void print_rows(Session *s, const Comparison *c, const Comparison *weight
         puts("outputs:");
     for (; i < c->n; i++)
         print_row(s, rows[i]);
-    printf("%zu values, %zu weights, %zu samples\n", c->n, weights->n, c->samples);
+    printf("%zu value%s, %zu weight%s, %zu sample%s\n", c->n, c->n == 1 ? "" : "s", weights->n,
+           weights->n == 1 ? "" : "s", c->samples, c->samples == 1 ? "" : "s");
 }
 
 /* ---- JSON ---- */

@@ -121,7 +121,7 @@ ExitCode cmd_compile(Session *s) {
                 ? "; the parameters that the rules state are not of all operands of a node: "
                   "rules about weights go with -weight-only, -dynamic or -calib=PATH"
                 : "");
-    if (s->o.verify_roundtrip && !roundtrip_check(m, s->d))
+    if (s->o.verify_roundtrip && !roundtrip_check(m, &s->o, s->d))
         return EXIT_WRONG;
     bool only_told = j.o->explain && !j.o->emit && !j.o->output;
     code = explain(&j, m, only_told ? stdout : stderr);

@@ -27,7 +27,7 @@ bool job_pass(Job *j, Module *m, PassId id) {
         return false;
     if (selected(j->o->print_after, p->name))
         show(j, m, "after", p->name);
-    return !j->o->verify_each || roundtrip_check(m, j->d);
+    return !j->o->verify_each || roundtrip_check(m, j->o, j->d);
 }
 
 /* ---- the table ---- */

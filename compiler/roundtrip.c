@@ -1,4 +1,5 @@
-/* -verify-roundtrip: what is printed reads back as the same text. */
+/* -verify-roundtrip: what is printed, as -inline and -plain want it, reads back as the same text.
+ */
 #include "backend/qir/qir_write.h"
 #include "compiler/session.h"
 #include "frontend/qir/qir_read.h"
@@ -15,9 +16,12 @@ static Str differing_line(Str a, Str b) {
     return (Str){a.s + start, end - start};
 }
 
-bool roundtrip_check(Module *m, Diags *d) {
+bool roundtrip_check(Module *m, const Options *o, Diags *d) {
+    QirWriteOptions how = {.plain = o->plain,
+                           .has_few = o->inline_most >= 0,
+                           .few = o->inline_most >= 0 ? (size_t)o->inline_most : 0};
     Buf first = buf_new(m->arena);
-    qir_print(m, &first, NULL);
+    qir_print(m, &first, &how);
     Str text = buf_as_str(&first);
     Arena *a = arena_scratch(m->arena);
     QirReadOptions beside = {.in.dir = path_dir(a, m->path), .wide_zp = m->wide_zp};
@@ -33,7 +37,7 @@ bool roundtrip_check(Module *m, Diags *d) {
     if (!module_check(again, VERIFY_ERRORS, d))
         ok = diag_error(d, LOC_NONE, "round trip: the printed text does not verify");
     Buf second = buf_new(again->arena);
-    qir_print(again, &second, NULL);
+    qir_print(again, &second, &how);
     Str text2 = buf_as_str(&second);
     if (ok && !str_eq(text, text2))
         ok = diag_error(d, LOC_NONE, "round trip: the text changes, first in this line: %s",

@@ -85,7 +85,7 @@ ExitCode cmd_stats(Session *s);
 ExitCode cmd_reduce(Session *s);
 
 /* -verify-roundtrip: print, parse, print gives the same bytes. */
-bool roundtrip_check(Module *m, Diags *d);
+bool roundtrip_check(Module *m, const Options *o, Diags *d);
 
 /* Of the weights that the module has, the bytes that are external data; with `blobs` also those in
  * the safetensors files of a text that was read. */

@@ -94,17 +94,13 @@ static void dequantize(Loosen *l, Node *n) {
     node_remove(n);
 }
 
-/* Whether readers of values changed. */
-static bool convert(Loosen *l, Node *n) {
+static void convert(Loosen *l, Node *n) {
     if (is_typed_quantize(n))
         quantize(l, n);
     else if (is_typed_dequantize(n))
         dequantize(l, n);
     else if (is_requantize(n))
         edit_pass_on(n, PASS_NAME, l->c->d);
-    else
-        return false;
-    return true;
 }
 
 /* Floats of 24 bits may round what has 32. */
@@ -146,15 +142,12 @@ bool pass_loosen(Module *m, PassContext *c) {
     if (!can_loosen(m))
         return true;
     c->on_grids = true;
-    Arena *outer = scratch_begin(m); /* what knows the readers is given back when they change */
+    /* What takes a value's place was made before it, so readers that it gets are not asked for. */
+    Arena *outer = scratch_begin(m);
     Loosen l = {.m = m, .c = c, .uses = uses_new(m)};
     for (Node *n = m->graph->first, *next; n; n = next) {
         next = n->next;
-        if (!convert(&l, n))
-            continue;
-        scratch_end(m, outer);
-        outer = scratch_begin(m);
-        l.uses = uses_new(m);
+        convert(&l, n);
     }
     scratch_end(m, outer);
     l.names = unique_names_new(m);
