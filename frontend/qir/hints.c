@@ -169,7 +169,7 @@ void suggest_order(Reader *r, const Quant *q, Range zp) {
                   (double)scale);
 }
 
-/* int8q<0,0285, 0>: the scale is 0 then, and digits follow its comma at once. */
+/* int8q<0,0285, 0>, int8q<0,0285, -3>: the scale is 0 then, and digits follow its comma at once. */
 void suggest_point(Reader *r, const Quant *q) {
     const char *p = r->text.s + q->at->scale.end;
     size_t digits = strspn(p + 1, "0123456789");

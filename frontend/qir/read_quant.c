@@ -31,8 +31,11 @@ static bool read_axis(Reader *r, Quant *q, const Val *v) {
     if (n > MAX_RANK)
         return error_at(r, v->at, "at most %d axes", MAX_RANK);
     for (size_t i = 0; i < n; i++) {
-        if (axes[i] < 0 || axes[i] > INT32_MAX)
-            return error_at(r, v->at, "an axis is 0 or more");
+        if (axes[i] < 0 || axes[i] > INT32_MAX) {
+            error_at(r, v->at, "an axis is 0 or more");
+            suggest_point(r, q);
+            return false;
+        }
         q->axis[i] = (int)axes[i];
     }
     q->n_axes = (int)n;

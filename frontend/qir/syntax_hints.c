@@ -78,8 +78,9 @@ static const char *body_hint(const Reader *r, Token t, bool defines) {
 static const char *file_hint(Token t) {
     return t.kind == T_VALUE || t.kind == T_CONST || t.kind == T_DATA || t.kind == T_STAT
                ? "constants, nodes and statistics stand within the braces of a graph"
-           : t.kind == T_RC ? "no brace is open here"
-                            : NULL;
+           : t.kind == T_RC    ? "no brace is open here"
+           : t.kind == T_ALIAS ? "a line that names a quantization begins with 'quant'"
+                               : NULL;
 }
 
 /* Where operands stand. */
@@ -95,6 +96,8 @@ static const char *operand_hint(Token t, bool assigns) {
 static const char *operator_hint(Token t) {
     if (t.kind == T_VALUE)
         return "behind = stands an operator, as in Identity(%x)";
+    if (t.kind == T_EQ)
+        return "a value and its operator are joined by one '='";
     return t.kind == T_INT || t.kind == T_FLOAT || t.kind == T_NUMBERS
                ? "a number is a constant: const %name : type = ..."
                : NULL;
