@@ -18,6 +18,8 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
+from saturation import saturates, without_saturation
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
 QXC = os.environ.get("QXC") or str(BUILD / "qxc")
@@ -185,8 +187,11 @@ def session(model, optimize=False, save=None, int8=False):
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     if int8:
         options.add_session_config_entry("session.qdqisint8allowed", "1")
+    if saturates():
+        options.add_session_config_entry("session.x64quantprecision", "1")
     if save:
         options.optimized_model_filepath = str(save)
+    model = model if optimize else without_saturation(model)
     what = model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)
     return ort.InferenceSession(what, options, ["CPUExecutionProvider"])
 
