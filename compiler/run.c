@@ -1,27 +1,19 @@
 /* qxc run INPUT -input=x.npz: outputs (or all values) as .npz, or as text without -o. */
+#include "compiler/columns.h"
 #include "compiler/session.h"
 #include "compiler/suffix.h"
+#include "exec/evaluate.h"
 #include "exec/samples.h"
-#include "ir/minifloat.h"
 #include "support/buf.h"
 #include "support/npz.h"
-
-/* One value over all samples, growing as they come. */
-typedef struct Column {
-    const Value *v;
-    Str name;
-    ElemType
-        elem; /* as reported: 4 bits and narrower one byte each, other floats than NumPy's float */
-    size_t bytes; /* of one sample */
-    char *data;
-    size_t n, cap;
-} Column;
 
 typedef struct Collect {
     Session *s;
     Arena *arena;
     Column *cols;
     size_t n;
+    Evaluator *evaluator; /* of a model whose shapes depend on its data; else NULL */
+    Buf text;             /* what is printed, without -o */
     size_t samples;
     const bool *from_file; /* by value id: a constant of the file itself, which is not reported */
     size_t n_from_file;
@@ -30,47 +22,8 @@ typedef struct Collect {
     bool alike; /* what does not depend on that dimension is the same for all samples */
 } Collect;
 
-static ElemType reported(ElemType e) {
-    if (elem_is_float(e) && e != ELEM_DOUBLE && e != ELEM_FLOAT16)
-        return ELEM_FLOAT;
-    if (elem_bits(e) >= 8)
-        return e;
-    return elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
-}
-
 static void add_column(Collect *c, const Value *v, Str name) {
-    size_t count;
-    if (v->type.kind != TYPE_TENSOR || !type_count(v->type, &count) ||
-        !npy_dtype(reported(v->type.elem)))
-        return;
-    Column *col = &c->cols[c->n++];
-    *col = (Column){.v = v, .name = name, .elem = reported(v->type.elem)};
-    col->bytes = elem_bytes(col->elem, count);
-}
-
-/* A program has floats for float16. */
-static void put_elements(const Column *col, const void *data, char *to) {
-    if (col->elem != ELEM_FLOAT16) {
-        memcpy(to, data, col->bytes);
-        return;
-    }
-    for (size_t i = 0; i < col->bytes / 2; i++) {
-        uint64_t bits;
-        float_encode(ELEM_FLOAT16, (double)((const float *)data)[i], &bits);
-        memcpy(to + 2 * i, &bits, 2);
-    }
-}
-
-static void store(Column *col, Arena *a, size_t sample, const void *data) {
-    if (sample == col->cap) {
-        size_t cap = col->cap ? 2 * col->cap : 1;
-        col->data = arena_grow(a, col->data, col->n * col->bytes, cap * col->bytes);
-        col->cap = cap;
-    }
-    /* A value of a branch not taken leaves zeros. */
-    if (data && col->bytes)
-        put_elements(col, data, col->data + sample * col->bytes);
-    col->n = sample + 1;
+    c->n += column_new(&c->cols[c->n], v, name, c->evaluator != NULL);
 }
 
 static void count_values(Graph *g, void *ctx) {
@@ -81,6 +34,8 @@ static void count_values(Graph *g, void *ctx) {
 
 static void add_graph(Graph *g, void *ctx) {
     Collect *c = ctx;
+    if (c->evaluator && g->owner)
+        return; /* gone with each iteration */
     for (size_t i = 0; i < g->n_in; i++)
         add_column(c, g->in[i], g->in[i]->name);
     FOR_NODES(n, g)
@@ -104,66 +59,51 @@ static void mark_consts(Graph *g, void *ctx) {
         is_const[g->in[i]->id] = g->in[i]->data;
 }
 
+static void store_all(Collect *c, Runner *r) {
+    for (size_t i = 0; i < c->n; i++) {
+        const void *data = runner_computed(r, c->cols[i].v) || c->cols[i].v->kind != VALUE_NODE
+                               ? runner_value(r, c->cols[i].v)
+                               : NULL;
+        column_add(&c->cols[i], c->arena, data);
+    }
+}
+
+static bool store_tensors(Collect *c) {
+    bool ok = true;
+    for (size_t i = 0; i < c->n; i++) {
+        const Tensor *t = evaluator_value(c->evaluator, c->cols[i].v);
+        ok = (!t || column_add_tensor(&c->cols[i], c->arena, t, c->s->d)) && ok;
+    }
+    return ok;
+}
+
+/* `r` is NULL where there is an evaluator. */
 static bool run_all(Collect *c, Runner *r, Samples *in) {
-    for (; samples_load(in, r); c->samples++) {
-        if (!runner_run(r, c->s->d))
+    for (; r ? samples_load(in, r) : evaluator_load(c->evaluator, in); c->samples++) {
+        if (!(r ? runner_run(r, c->s->d) : evaluator_run(c->evaluator, c->s->d)))
             return false;
-        for (size_t i = 0; i < c->n; i++) {
-            const void *data = runner_computed(r, c->cols[i].v) || c->cols[i].v->kind != VALUE_NODE
-                                   ? runner_value(r, c->cols[i].v)
-                                   : NULL;
-            store(&c->cols[i], c->arena, c->samples, data);
-        }
+        if (r)
+            store_all(c, r);
+        else if (!store_tensors(c))
+            return false;
+        if (!c->s->o.output)
+            for (size_t i = 0; i < c->n; i++)
+                if (c->cols[i].n)
+                    column_print(&c->cols[i], c->arena, &c->text);
     }
     return samples_ok(in);
 }
 
 /* ---- samples as arrays ---- */
 
-typedef struct Shape {
-    int rank;
-    int64_t dims[MAX_RANK + 1];
-} Shape;
-
-static Shape shape_of(const Value *v) {
-    Shape s = {.rank = v->type.rank};
-    for (int i = 0; i < s.rank; i++)
-        s.dims[i] = v->type.dims[i].value;
-    return s;
-}
-
-/* An axis in front; with `replaces`, in the place of a first dimension of 1. */
-static Shape stacked(Shape s, int64_t n, bool replaces) {
-    if (!replaces || s.rank == 0 || s.dims[0] != 1) {
-        memmove(s.dims + 1, s.dims, (size_t)s.rank * sizeof *s.dims);
-        s.rank++;
-    }
-    s.dims[0] = n;
-    return s;
-}
-
-/* Where the model has one dimension for all samples, it has them `stride` elements apart. */
-static Shape joined(Column *col, Arena *a, Shape s, size_t n, size_t stride, int axis) {
-    size_t elem = elem_bytes(col->elem, 1), step = stride * elem, at = 0;
-    char *all = n ? arena_alloc(a, n * col->bytes + 1) : NULL;
-    for (size_t block = 0; step && block < col->bytes; block += step)
-        for (size_t k = 0; k < n; k++, at += step)
-            memcpy(all + at, col->data + k * col->bytes + block, step);
-    col->data = all;
-    s.dims[axis] *= (int64_t)n;
-    return s;
-}
-
 /* A feed of the model's own shape gives results of the model's own shape. */
 static Shape arrange(Collect *c, Column *col) {
-    Shape s = shape_of(col->v);
     const Batch *b =
         c->seen.extra || !c->batch || col->v->id >= c->batch->n_values ? NULL : c->batch;
     bool one = !c->seen.extra && c->seen.n == 1 && c->seen.files <= 1;
     if (b && b->stride[col->v->id] > 0)
-        return joined(col, c->arena, s, c->seen.n, (size_t)b->stride[col->v->id],
-                      b->axis[col->v->id]);
-    return one || (b && c->alike && c->seen.n) ? s : stacked(s, (int64_t)c->seen.n, !c->seen.extra);
+        return column_join(col, c->arena, (size_t)b->stride[col->v->id], b->axis[col->v->id]);
+    return one || (b && c->alike && c->seen.n) ? col->shape : column_stack(col, !c->seen.extra);
 }
 
 static ExitCode write_npz(Collect *c, const char *path) {
@@ -184,31 +124,6 @@ static ExitCode write_npz(Collect *c, const char *path) {
     return EXIT_IO;
 }
 
-static void print_text(Collect *c) {
-    for (size_t k = 0; k < c->samples; k++)
-        for (size_t i = 0; i < c->n; i++) {
-            Column *col = &c->cols[i];
-            Buf b = buf_new(c->arena);
-            buf_fmt(&b, "%%");
-            buf_escaped(&b, col->name);
-            buf_fmt(&b, " : %s = [", type_text(c->arena, col->v->type));
-            Tensor *t = tensor_of(c->arena, col->elem, 1,
-                                  (int64_t[]){(int64_t)(col->bytes / elem_bytes(col->elem, 1))},
-                                  col->data + k * col->bytes);
-            for (size_t e = 0; e < t->count; e++) {
-                buf_text(&b, e ? ", " : "");
-                if (elem_is_float(col->elem))
-                    buf_f32(&b, (float)tensor_float(t, e));
-                else if (col->elem == ELEM_UINT64)
-                    buf_u64(&b, (uint64_t)tensor_int(t, e));
-                else
-                    buf_i64(&b, tensor_int(t, e));
-            }
-            buf_text(&b, "]\n");
-            fwrite(b.p, 1, b.n, stdout);
-        }
-}
-
 static Samples *open_samples(Session *s, Module *m) {
     if (s->o.input.n)
         return samples_open(m->arena, m, s->o.input.items, s->o.input.n, s->d);
@@ -223,8 +138,14 @@ static void see_samples(Collect *c, const Module *m, const Samples *in, const Ba
         c->alike &= batch->stride[m->graph->in[i]->id] > 0 || !samples_several(in, m->graph->in[i]);
 }
 
-static Collect collect_columns(Session *s, Module *m, const bool *from_file, size_t n_from_file) {
-    Collect c = {.s = s, .arena = m->arena, .from_file = from_file, .n_from_file = n_from_file};
+static Collect collect_columns(Session *s, Module *m, const bool *from_file, size_t n_from_file,
+                               Evaluator *e) {
+    Collect c = {.s = s,
+                 .arena = m->arena,
+                 .evaluator = e,
+                 .text = buf_new(m->arena),
+                 .from_file = from_file,
+                 .n_from_file = n_from_file};
     size_t n = 0;
     module_each_graph(m, count_values, &n);
     c.cols = NEW_ARRAY(m->arena, Column, n + m->graph->n_out);
@@ -259,19 +180,20 @@ ExitCode cmd_run(Session *s) {
         return job_failure(&j);
     ProgramOptions po = {
         .ignore_quant = s->o.ignore_quant, .keep_all = s->o.all_values, .rounding = j.rounding};
-    Program *p = program_build(m, &po, s->d);
-    Samples *in = p ? open_samples(s, m) : NULL;
+    bool open = module_is_open(m);
+    Program *p = open ? NULL : program_build(m, &po, s->d);
+    Evaluator *e = open ? evaluator_new(m, &po, s->d) : NULL;
+    Samples *in = p || e ? open_samples(s, m) : NULL;
     if (!in)
         return EXIT_WRONG;
-    Collect c = collect_columns(s, m, from_file, n_from_file);
-    Runner *r = runner_new(m->arena, p);
-    bool ok = run_all(&c, r, in);
+    Collect c = collect_columns(s, m, from_file, n_from_file, e);
+    bool ok = run_all(&c, p ? runner_new(m->arena, p) : NULL, in);
     see_samples(&c, m, in, j.batch);
     samples_close(in);
     if (!ok)
         return EXIT_WRONG;
     if (s->o.output)
         return write_npz(&c, s->o.output);
-    print_text(&c);
+    fwrite(c.text.p, 1, c.text.n, stdout);
     return EXIT_DONE;
 }

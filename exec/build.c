@@ -28,7 +28,8 @@ static Binder *bind_module(Module *m, const ProgramOptions *o, LeftOut *left_out
     Binder *b = binder_new(a, m, o, d);
     Program *p = b->program;
     p->inputs = NEW_ARRAY(a, int, g->n_in);
-    p->outputs = NEW_ARRAY(a, int, g->n_out);
+    p->outputs = NEW_ARRAY(a, int, 2 * g->n_out);
+    p->yields = NEW_ARRAY(a, const Value *, 2 * g->n_out);
     p->left_out = left_out;
     for (size_t i = 0; i < g->n_in; i++)
         if (!g->in[i]->data)
@@ -54,15 +55,36 @@ static Binder *bind_partial(Module *m, const ProgramOptions *o, Diags *d) {
     }
 }
 
+/* How many elements an output has goes out, too: once, where several have as many. */
+static void count_output(Binder *b, const Graph *g, size_t i) {
+    Program *p = b->program;
+    const Value *v = g->out[i];
+    const Counted *c = value_is_counted(v) && p->outputs[i] >= 0
+                           ? program_counted(p, p->value_buffer[v->id])
+                           : NULL;
+    if (!c || p->buffers[c->count].kind != BUF_ARENA)
+        return;
+    Value *count = NEW(b->arena, Value);
+    count->name = arena_strf(b->arena, STR_FMT "_count", STR_ARG(v->name));
+    count->type = type_fixed(b->arena, ELEM_INT64, 0, NULL);
+    p->buffers[c->count].kind = BUF_OUTPUT;
+    p->buffers[c->count].port = (int)p->n_outputs;
+    p->yields[p->n_outputs] = count;
+    p->outputs[p->n_outputs++] = c->count;
+}
+
 static void bind_outputs(Binder *b, const Graph *g) {
     Program *p = b->program;
     for (size_t i = 0; i < g->n_out; i++) {
         int port = (int)p->n_outputs++;
+        p->yields[port] = g->out[i];
         if (program_left_out(p, g->out[i]))
             p->outputs[port] = -1;
         else
             bind_output(b, g->out[i], port);
     }
+    for (size_t i = 0; i < g->n_out; i++)
+        count_output(b, g, i);
 }
 
 /* Of what runs here and is not written nobody looks for a better order below this many bytes. */

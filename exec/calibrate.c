@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "exec/calibrate.h"
+#include "exec/evaluate.h"
 
 typedef struct Track { /* of one value */
     const Value *value;
@@ -57,14 +58,14 @@ static void add_range(const Calibration *c, Track *t, double min, double max) {
     t->max = max > t->max ? max : t->max;
 }
 
-static void collect(void *ctx, const Value *v, const void *data) {
+/* `type` is what v has in this sample. */
+static void collect_now(void *ctx, const Value *v, Type type, const void *data) {
     Calibration *c = ctx;
     const float *x = data;
     size_t n, used = 0;
-    if (c->place >= 0)
+    if (c->place >= 0 && type_same_shape(type, v->type))
         kept_value(c->kept, c->place, v, data);
-    if (v->type.kind != TYPE_TENSOR || elem_unpacked(v->type.elem) != ELEM_FLOAT ||
-        !type_count(v->type, &n))
+    if (type.kind != TYPE_TENSOR || elem_unpacked(type.elem) != ELEM_FLOAT || !type_count(type, &n))
         return;
     Track *t = track_of(c, v);
     double min = INFINITY, max = -INFINITY;
@@ -84,6 +85,10 @@ static void collect(void *ctx, const Value *v, const void *data) {
     add_moments(t, x, n, (double)used);
     if (t->histogram)
         histogram_add(c->arena, t->histogram, x, n);
+}
+
+static void collect(void *ctx, const Value *v, const void *data) {
+    collect_now(ctx, v, v->type, data);
 }
 
 /* ---- results ---- */
@@ -139,7 +144,7 @@ static void apply_method(const Calibration *c, const Track *t, Stat *s) {
 
 typedef struct Writing {
     const Calibration *calibration;
-    const Program *program;
+    const Program *program; /* NULL: there was none (exec/evaluate.h) */
     CalibReport report;
     Diags *diags;
 } Writing;
@@ -158,7 +163,7 @@ static void write_extremes(Value *v, void *ctx) {
         write_stat(c, c->tracks[v->id], v, w->diags);
     if (v->stat) {
         w->report.values++;
-    } else if (!program_left_out(w->program, v) && ++w->report.skipped <= 3) {
+    } else if (!(w->program && program_left_out(w->program, v)) && ++w->report.skipped <= 3) {
         diag_warning(w->diags, v->loc, "value %s was never computed: it has no statistics",
                      diag_name(w->diags, v->name));
     }
@@ -191,22 +196,46 @@ static bool run_samples(Calibration *c, Runner *r, Samples *s, size_t *samples, 
     return samples_ok(s);
 }
 
-bool calibrate(Module *m, Samples *s, const CalibOptions *o, KeptRun *kept, CalibReport *report,
-               Diags *d) {
-    ProgramOptions options = {
-        .ignore_quant = !(o && o->on_grids), .observed = true, .partial = true};
+/* The same of a model whose shapes depend on the data. */
+static bool evaluate_samples(Calibration *c, Evaluator *e, Samples *s, size_t *samples, Diags *d) {
+    evaluator_observe(e, collect_now, c);
+    for (; evaluator_load(e, s); ++*samples) {
+        c->place = c->kept ? kept_place(c->kept, *samples) : -1;
+        if (!evaluator_run(e, d))
+            return false;
+        if (c->place >= 0)
+            kept_evaluated(c->kept, c->place, c->module, e);
+    }
+    evaluator_free(e);
+    return samples_ok(s);
+}
+
+/* All samples, by a program or without. */
+static bool run_model(Calibration *c, Module *m, Samples *s, Writing *w, Diags *d) {
+    const CalibOptions *o = &c->options;
+    ProgramOptions options = {.ignore_quant = !o->on_grids, .observed = true, .partial = true};
+    if (module_is_open(m)) {
+        Evaluator *e = evaluator_new(m, &options, d);
+        return e && evaluate_samples(c, e, s, &w->report.samples, d);
+    }
     Program *p = program_build(m, &options, d);
     if (!p)
         return false;
+    Runner *r = runner_new(m->arena, p);
+    runner_observe(r, collect, c);
+    w->program = p;
+    w->report.left_out = p->left_out;
+    return run_samples(c, r, s, &w->report.samples, d);
+}
+
+bool calibrate(Module *m, Samples *s, const CalibOptions *o, KeptRun *kept, CalibReport *report,
+               Diags *d) {
     Calibration c = {.arena = m->arena, .module = m, .n_tracks = m->n_values, .kept = kept};
     if (o)
         c.options = *o;
     c.tracks = NEW_ARRAY(m->arena, Track *, m->n_values);
-    Runner *r = runner_new(m->arena, p);
-    runner_observe(r, collect, &c);
-    Writing w = {.calibration = &c, .program = p, .diags = d};
-    w.report.left_out = p->left_out;
-    if (!run_samples(&c, r, s, &w.report.samples, d))
+    Writing w = {.calibration = &c, .diags = d};
+    if (!run_model(&c, m, s, &w, d))
         return false;
     if (w.report.samples == 0)
         return diag_error(d, LOC_NONE, "there are no calibration samples");

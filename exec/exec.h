@@ -31,6 +31,8 @@ bool runner_run(Runner *r, Diags *d);
  * NULL for values that the program does not compute. Valid after a run of a program with keep_all,
  * and for graph inputs, outputs and constants always; of the others only in the observer. */
 const void *runner_value(const Runner *r, const Value *v);
+/* The dimensions that a value had in the last run, MAX_RANK at most; its rank. */
+int runner_shape(const Runner *r, const Value *v, int64_t *dims);
 /* True when the last run computed this value (a branch of If not taken leaves its values out). */
 bool runner_computed(const Runner *r, const Value *v);
 

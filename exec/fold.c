@@ -37,7 +37,13 @@ static bool sizes_fit(Folder *f, const Node *n, size_t *growth) {
     for (size_t i = 0; i < n->n_out; i++) {
         if (!n->out[i])
             continue;
-        if (!plain(n->out[i]) || !type_count(n->out[i]->type, &count) || count > INT32_MAX)
+        if (!plain(n->out[i]))
+            return false;
+        if (n->def->counts) { /* no more than an index for each dimension of each element */
+            out += in * MAX_RANK * sizeof(int64_t);
+            continue;
+        }
+        if (!type_count(n->out[i]->type, &count) || count > INT32_MAX)
             return false;
         out += elem_bytes(n->out[i]->type.elem, count);
     }
@@ -94,14 +100,13 @@ static void store_elements(Tensor *t, uint8_t *bytes, const void *data) {
 }
 
 /* What a program computed for a value. */
-static Tensor *result_of(const Folder *f, const Value *v, const void *data) {
+static Tensor *result_of(const Folder *f, const Runner *r, const Value *v) {
     int64_t dims[MAX_RANK];
     uint8_t *bytes;
-    for (int i = 0; i < v->type.rank; i++)
-        dims[i] = v->type.dims[i].value;
-    Tensor *t = tensor_new(f->module->arena, v->type.elem, v->type.rank, dims, &bytes);
+    int rank = runner_shape(r, v, dims);
+    Tensor *t = tensor_new(f->module->arena, v->type.elem, rank, dims, &bytes);
     if (t->bytes)
-        store_elements(t, bytes, data);
+        store_elements(t, bytes, runner_value(r, v));
     return t;
 }
 
@@ -109,6 +114,8 @@ static Tensor *result_of(const Folder *f, const Value *v, const void *data) {
 static void make_const(Folder *f, Graph *g, Value *v, const Tensor *t) {
     const Node *n = v->def;
     v->data = (Tensor *)t;
+    if (n->def->counts)
+        v->type = tensor_type(f->module->arena, t);
     v->kind = VALUE_CONST;
     v->def = NULL;
     v->stat = NULL;
@@ -141,7 +148,7 @@ static bool run_node(Folder *f, Graph *g, Node *n) {
             return false;
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i])
-            make_const(f, g, n->out[i], result_of(f, n->out[i], runner_value(r, n->out[i])));
+            make_const(f, g, n->out[i], result_of(f, r, n->out[i]));
     finish_node(f, n);
     return true;
 }

@@ -72,13 +72,24 @@ void kept_value(KeptRun *k, int place, const Value *v, const void *data) {
         take(k, *slot, place, v, data);
 }
 
+static void keep_output(KeptRun *k, int place, size_t i, const Value *v, const void *data) {
+    if (data && !k->outputs[i])
+        k->outputs[i] = new_value(k, v, KEPT_MOST);
+    if (data && k->outputs[i])
+        take(k, k->outputs[i], place, v, data);
+}
+
 void kept_outputs(KeptRun *k, int place, const Module *m, const Runner *r) {
+    for (size_t i = 0; i < k->n_outputs; i++)
+        keep_output(k, place, i, m->graph->out[i], runner_output(r, i));
+}
+
+void kept_evaluated(KeptRun *k, int place, const Module *m, const Evaluator *e) {
     for (size_t i = 0; i < k->n_outputs; i++) {
-        const Value *v = m->graph->out[i];
-        const void *data = runner_output(r, i);
-        if (data && !k->outputs[i])
-            k->outputs[i] = new_value(k, v, KEPT_MOST);
-        if (data && k->outputs[i])
-            take(k, k->outputs[i], place, v, data);
+        const Tensor *t = evaluator_value(e, m->graph->out[i]);
+        size_t count;
+        bool plain = t && elem_unpacked(t->elem) == t->elem &&
+                     type_count(m->graph->out[i]->type, &count) && count == t->count;
+        keep_output(k, place, i, m->graph->out[i], plain ? t->data : NULL);
     }
 }

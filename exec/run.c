@@ -234,6 +234,17 @@ bool runner_computed(const Runner *r, const Value *v) {
     return call < 0 || r->ran[call];
 }
 
+/* Of a counted axis, also where the model states a length. */
+int runner_shape(const Runner *r, const Value *v, int64_t *dims) {
+    int at = buffer_of(r, v);
+    const Counted *c = at < 0 ? NULL : program_counted(r->program, at);
+    for (int i = 0; i < v->type.rank; i++)
+        dims[i] = v->type.dims[i].value;
+    if (c)
+        memcpy(&dims[c->axis], r->memory[c->count], sizeof *dims);
+    return v->type.rank;
+}
+
 /* ---- elements ---- */
 
 /* What plain integers mean is recorded with ~; both kinds are read as the real numbers. */

@@ -41,7 +41,7 @@ void binder_reset(Binder *b) {
     for (size_t i = 0; i < p->n_buffers; i++)
         if (p->buffers[i].value)
             p->value_buffer[p->buffers[i].value->id] = -1;
-    p->n_buffers = p->n_calls = 0;
+    p->n_buffers = p->n_calls = p->n_counted = 0;
     binder_reset_layout(b);
     b->rejected = map_new(b->arena);
     b->dynamic = map_new(b->arena);
@@ -135,6 +135,27 @@ int bind_scratch(Binder *b, ElemType e, size_t count) {
     int i = bind_temp(b, e, count);
     b->program->buffers[i].scratch = true;
     return i;
+}
+
+int bind_counted(Binder *b, const Node *n, size_t i, ElemType e, Counted of) {
+    Program *p = b->program;
+    of.buffer = bind_temp(b, e, of.most);
+    if (i < n->n_out && n->out[i]) {
+        size_t stated;
+        if (type_count(n->out[i]->type, &stated) && stated > of.most)
+            bind_error(b, n, "'%s' is stated as %s, of more elements than there can be",
+                       diag_name(b->diags, n->out[i]->name), type_text(b->arena, n->out[i]->type));
+        bind_is(b, of.buffer, n->out[i]);
+        ARENA_PUSH(b->arena, p->counted, p->n_counted, p->cap_counted, of);
+    }
+    return of.buffer;
+}
+
+const Counted *program_counted(const Program *p, int buffer) {
+    for (size_t i = 0; i < p->n_counted; i++)
+        if (program_root(p, p->counted[i].buffer) == program_root(p, buffer))
+            return &p->counted[i];
+    return NULL;
 }
 
 static int failed_buffer(Binder *b) {

@@ -88,6 +88,15 @@ typedef struct Call {
     const Node *node;
 } Call;
 
+/* How many elements along an axis a buffer has, where only a run can tell (NonZero): it has room
+ * for the most, and those there are stand at its front, in the order of a tensor of that shape. */
+typedef struct Counted {
+    int buffer;
+    size_t most; /* elements of the buffer */
+    int axis;
+    int count; /* the buffer of one int64 that says it */
+} Counted;
+
 /* An operator type that cannot run. */
 typedef struct Rejection {
     Str op;          /* with its domain */
@@ -117,6 +126,11 @@ typedef struct Program {
     int *inputs;       /* buffers of the graph inputs without default, in order */
     int *outputs;      /* -1: left out */
     size_t n_inputs, n_outputs;
+    /* What each output is: those of the graph; behind them, one int64 each, how many elements
+     * outputs of open length have. */
+    const Value **yields;
+    Counted *counted;
+    size_t n_counted, cap_counted;
     size_t arena_bytes;
     size_t arena_bound; /* no layout of this order of calls needs less */
     size_t
@@ -129,6 +143,8 @@ typedef struct Program {
 
 /* The buffer that holds the bytes of `buffer`: follows aliases. */
 int program_root(const Program *p, int buffer);
+/* What says how many elements the buffer has, or NULL: as many as there is room for. */
+const Counted *program_counted(const Program *p, int buffer);
 /* The output argument of a call (index into args), -1 for none: the first that the kernel writes
  * and that is not scratch. */
 int call_output(const Program *p, const Call *c);
@@ -169,6 +185,9 @@ const Buffer *bind_buffer(const Binder *b, int buffer);
 /* The buffer holds the elements of `v`, in whatever order; bind_is: it is v's own. */
 void bind_holds(Binder *b, int buffer, const Value *v);
 void bind_is(Binder *b, int buffer, const Value *v);
+/* The buffer of result `i` of the node (of one that nobody asked for, too), of which a call says
+ * how many elements it has: `of.most`, `of.axis` and `of.count`, a bind_temp. */
+int bind_counted(Binder *b, const Node *n, size_t i, ElemType e, Counted of);
 /* Arena bytes that live during the next call only. */
 int bind_scratch(Binder *b, ElemType e, size_t count);
 /* The scratch of the call just made may have up to `most` bytes, in steps of `step`, where the

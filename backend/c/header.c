@@ -7,12 +7,12 @@
 
 static Type port_type(const CWriter *w, bool out, size_t i) {
     const Program *p = w->program;
-    return out ? p->module->graph->out[i]->type : p->buffers[p->inputs[i]].value->type;
+    return out ? p->yields[i]->type : p->buffers[p->inputs[i]].value->type;
 }
 
 static Str port_name(const CWriter *w, bool out, size_t i) {
     const Program *p = w->program;
-    return out ? p->module->graph->out[i]->name : p->buffers[p->inputs[i]].value->name;
+    return out ? p->yields[i]->name : p->buffers[p->inputs[i]].value->name;
 }
 
 static const Buffer *port_buffer(const CWriter *w, bool out, size_t i) {
@@ -147,6 +147,18 @@ static void put_list_macros(CWriter *w, FILE *f, Str id, const Quant *q) {
     put_list(w, f, id, "ZERO_POINTS", q, put_zero_point);
 }
 
+/* How much of it there is only a run tells. */
+static void put_counted(CWriter *w, FILE *f, size_t i) {
+    const Program *p = w->program;
+    const Counted *c = program_counted(p, p->outputs[i]);
+    for (size_t k = p->module->graph->n_out; c && k < p->n_outputs; k++)
+        if (p->outputs[k] == c->count)
+            fprintf(f,
+                    "; there is room for the most: " STR_FMT
+                    "[0] says\n * how long its open dimension is, and the rest is 0",
+                    STR_ARG(w->outputs[k]));
+}
+
 static void put_port_macros(CWriter *w, FILE *f, bool out, size_t i) {
     const Buffer *b = port_buffer(w, out, i);
     Type t = port_type(w, out, i);
@@ -158,6 +170,8 @@ static void put_port_macros(CWriter *w, FILE *f, bool out, size_t i) {
     int bits = elem_bits(t.elem);
     if (bits < 8)
         fprintf(f, ", %d to a byte, the first in the low bits", 8 / bits);
+    if (out)
+        put_counted(w, f, i);
     fprintf(f, " */\n#define " STR_FMT "_COUNT %zu\n", STR_ARG(id), b->count);
     const Quant *q = t.quant;
     if (!type_is_quantized(t) || !q->n_scale)

@@ -126,7 +126,6 @@ static Str port_name(CWriter *w, Map *macros, Str onnx, Str *macro) {
 /* Their names are what users type, so they choose first. */
 static void name_ports(CWriter *w) {
     const Program *p = w->program;
-    const Graph *g = p->module->graph;
     Map *macros = map_new(w->arena);
     w->inputs = NEW_ARRAY(w->arena, Str, p->n_inputs);
     w->outputs = NEW_ARRAY(w->arena, Str, p->n_outputs);
@@ -136,7 +135,7 @@ static void name_ports(CWriter *w) {
         w->inputs[i] =
             port_name(w, macros, p->buffers[p->inputs[i]].value->name, &w->input_macros[i]);
     for (size_t i = 0; i < p->n_outputs; i++)
-        w->outputs[i] = port_name(w, macros, g->out[i]->name, &w->output_macros[i]);
+        w->outputs[i] = port_name(w, macros, p->yields[i]->name, &w->output_macros[i]);
 }
 
 const char *c_arg_name(const Call *call, int arg) {
@@ -264,8 +263,13 @@ void c_put_type(CWriter *w, FILE *f, Type t) {
     else
         fputs(elem_name(t.elem), f);
     fputc('[', f);
-    for (int i = 0; i < t.rank; i++)
-        fprintf(f, "%s%lld", i ? "," : "", (long long)t.dims[i].value);
+    for (int i = 0; i < t.rank; i++) {
+        fputs(i ? "," : "", f);
+        if (t.dims[i].value < 0)
+            fputc('?', f);
+        else
+            fprintf(f, "%lld", (long long)t.dims[i].value);
+    }
     fputc(']', f);
     if (t.tilde && t.quant) {
         fputs(" ~ ", f);

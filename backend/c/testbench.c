@@ -61,7 +61,7 @@ static void put_compare(CWriter *w, bool integer, size_t test, size_t port, cons
         fprintf(w->f, "        wrong += test_apart(out%zu[i], test%zu_out%zu[i]) > 1;\n", port,
                 test, port);
     } else if (is_real(b)) {
-        double step = integer ? step_of(p->module->graph->out[port]) : 0;
+        double step = integer ? step_of(p->yields[port]) : 0;
         fprintf(w->f,
                 "        wrong += test_differs((double)out%zu[i], (double)test%zu_out%zu[i], %s, "
                 "%.9g);\n",

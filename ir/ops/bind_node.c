@@ -57,11 +57,20 @@ static bool shape_known(Binder *b, const Node *n, const Value *v) {
     return true;
 }
 
+/* Whatever the model states: its program has room for more elements than there may be. */
+static bool length_known(Binder *b, const Node *n, const Value *v) {
+    return !value_is_counted(v) ||
+           bind_unsupported(b, n, "how many elements '%s' has is not known before it runs",
+                            diag_name(b->diags, v->name));
+}
+
 static bool shapes_known(Binder *b, const Node *n) {
-    bool ok = true;
+    bool ok = true, elsewhere = n->def->enter || n->def->counts; /* these see to it */
+    if (n->def->counts && b->options.partial)
+        return bind_unsupported(b, n, "how many elements it yields is known only as it runs");
     for (size_t i = 0; ok && i < n->n_in; i++)
-        ok = shape_known(b, n, n->in[i]);
-    for (size_t i = 0; ok && i < n->n_out && !n->def->enter; i++) /* loops see to it */
+        ok = length_known(b, n, n->in[i]) && shape_known(b, n, n->in[i]);
+    for (size_t i = 0; ok && i < n->n_out && !elsewhere; i++)
         ok = shape_known(b, n, n->out[i]);
     return ok;
 }
@@ -159,6 +168,8 @@ bool bind_node(Binder *b, const Node *n) {
         return false;
     for (size_t i = 0; i < n->n_out; i++) {
         const Value *y = n->out[i];
+        if (y && n->def->counts && binder_rounds(b, y))
+            return bind_unsupported(b, n, "'%s' has a grid", diag_name(b->diags, y->name));
         if (y && elem_is_half(y->type.elem) && !bind_half_moves(n) && !bind_half_round(b, n, y))
             return false;
         if (y && binder_rounds(b, y) && !round_value(b, n, y))

@@ -81,6 +81,10 @@ ElemType node_cast(const Node *n) {
     return node_is(n, "Cast") ? (ElemType)node_int(n, "to", ELEM_UNDEFINED) : ELEM_UNDEFINED;
 }
 
+bool value_is_counted(const Value *v) {
+    return v && v->kind == VALUE_NODE && v->def->def && v->def->def->counts;
+}
+
 bool node_is_constant(const Node *n) {
     return n->def && n->def->constant;
 }

@@ -275,6 +275,8 @@ typedef struct OpDef {
     /* Not computed ahead of time even where it could be: quantization that is meant to be seen,
      * randomness. */
     bool stays;
+    /* Its results have an axis whose length the data decide, and a run tells (bind_counted). */
+    bool counts;
     /* The elements of result 0 where the attributes hold them (Constant), else NULL. */
     const Tensor *(*constant)(const Node *n);
     /* The elements of result 0 where they follow from the operands' types (Shape), else NULL. */
@@ -330,6 +332,7 @@ const OpDef *op_find(Str domain, Str op);
 Conversion node_conversion(const Node *n);
 /* What a Cast casts to; ELEM_UNDEFINED: it is none. */
 ElemType node_cast(const Node *n);
+bool value_is_counted(const Value *v); /* by the node that makes it (OpDef.counts); not NULL's */
 bool node_is_constant(const Node *n); /* of this body: it yields what its attribute holds */
 /* Conversions in ONNX's form, of the default domain or com.microsoft: scale and zero point as
  * operands. */

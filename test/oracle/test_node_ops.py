@@ -43,7 +43,8 @@ UNTESTED = {"BiasGelu", "CastLike", "EmbedLayerNormalization", "FastGelu", "Fuse
             "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"}
 ROWS = sorted((our_operators() | QOPERATORS) - UNTESTED)
 TESTED = sorted({*ROWS, *our_functions()})
-NOT_IN_C = {"Bernoulli", "Loop", "RandomUniformLike"}  # all of their cases are in the list
+ONLY_RUN = {"test_loop11"}  # a value in its body has another shape each time
+NOT_IN_C = {"Bernoulli", "Loop", "RandomUniformLike"}  # all of their cases are there or in the list
 
 
 def cases(op="*"):
@@ -251,10 +252,10 @@ class NodeOpsInC(OracleCase):
 
     @for_each(*TESTED)
     def test_operator(self, op):
-        refused, seen = read_list(), 0
+        refused, seen = set(read_list()), 0
         for name, model, data_sets in cases(op):
             inputs = arrays(data_sets[0][0])
-            if name in refused or name.endswith("_expanded") or not inputs or seen == 2:
+            if name in refused | ONLY_RUN or name.endswith("_expanded") or not inputs or seen == 2:
                 continue
             seen += 1
             with self.subTest(name):

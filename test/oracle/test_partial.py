@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Static quantization of models with parts that qxc cannot run: what is before them and beside them is
-quantized as in a model that ends there, what is behind them stays float, and the summary says so. The
-results load in onnxruntime, compute the same in both spellings, and are close to the float model."""
+quantized as in a model that ends there, what is behind them stays float, and the summary says so. Where shapes depend on
+the data, what is behind is quantized, too. The results load in onnxruntime, compute the same in both spellings, and are close to the float model."""
 
 import re
 import unittest
@@ -131,6 +131,7 @@ def in_a_branch():
 
 
 MODELS = {f.__name__: f for f in (detector, custom, nonzero, compress, sequence, in_a_branch)}
+OPEN = {"detector", "nonzero", "compress", "in_a_branch"}  # their shapes depend on the data
 
 
 def runnable(model):
@@ -168,7 +169,7 @@ class Partial(OracleCase):
             got, said = self.quantized(model, f"-emit={kind}")
             onnx.checker.check_model(got)
             behind = re.search(re.escape(op) + r" cannot run here \(.*\): (\d+) values? behind it ha", said)
-            self.assertTrue(behind, said)
+            self.assertEqual(not behind, name in OPEN, said)
             self.assertTrue(kept <= {n.op_type for n in got.graph.node})
             self.assertGreaterEqual(sum(n.op_type in ("QLinearConv", "Conv") and
                                         (kind == "qdq" or n.op_type == "QLinearConv") for n in got.graph.node), 2)
@@ -201,14 +202,12 @@ class Partial(OracleCase):
         self.assertNotIn("never computed", said)
 
     def test_a_gate_holds_for_what_can_be_computed(self):
-        for name in "custom", "nonzero":
-            model, _, computed = MODELS[name]()
-            got, said = self.quantized(model, "-emit=qdq", "-min-sqnr=30")
-            self.assertRegex(said, r"all quantized: [3-9]\d\.\d+ dB")
+        got, said = self.quantized(custom()[0], "-emit=qdq", "-min-sqnr=30")
+        self.assertRegex(said, r"all quantized: [3-9]\d\.\d+ dB")
         done = qxc(self.scratch / "m.onnx", f"-calib={self.data}", "-min-sqnr=30", "-max-drop=1", "-labels=label",
                    "-emit=qdq", "-o", self.scratch / "none.onnx", ok=False)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("operator NonZero cannot run", done.stderr)
+        self.assertIn("operator my.ops::Odd cannot run", done.stderr)
         self.assertFalse((self.scratch / "none.onnx").exists())
 
     def test_outputs_that_are_needed(self):

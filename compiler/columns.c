@@ -1,0 +1,151 @@
+/* See compiler/columns.h. */
+#include "compiler/columns.h"
+#include "ir/minifloat.h"
+#include "support/buf.h"
+#include "support/npy.h"
+
+static ElemType reported(ElemType e) {
+    if (elem_is_float(e) && e != ELEM_DOUBLE && e != ELEM_FLOAT16)
+        return ELEM_FLOAT;
+    if (elem_bits(e) >= 8)
+        return e;
+    return elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
+}
+
+static Shape shape_of(const Value *v) {
+    Shape s = {.rank = v->type.rank};
+    for (int i = 0; i < s.rank; i++)
+        s.dims[i] = v->type.dims[i].value;
+    return s;
+}
+
+bool column_new(Column *c, const Value *v, Str name, bool open) {
+    size_t count = 0;
+    if (v->type.kind != TYPE_TENSOR || !npy_dtype(reported(v->type.elem)) ||
+        (!open && !type_count(v->type, &count)))
+        return false;
+    *c = (Column){.v = v, .name = name, .elem = reported(v->type.elem)};
+    if (!open)
+        c->shape = shape_of(v);
+    c->bytes = elem_bytes(c->elem, count);
+    return true;
+}
+
+/* ---- one more sample ---- */
+
+/* A program has floats for float16. */
+static void put_elements(const Column *col, const void *data, char *to) {
+    if (col->elem != ELEM_FLOAT16) {
+        memcpy(to, data, col->bytes);
+        return;
+    }
+    for (size_t i = 0; i < col->bytes / 2; i++) {
+        uint64_t bits;
+        float_encode(ELEM_FLOAT16, (double)((const float *)data)[i], &bits);
+        memcpy(to + 2 * i, &bits, 2);
+    }
+}
+
+/* Room for one more sample, zeroed. */
+static char *new_sample(Column *col, Arena *a) {
+    if (col->n == col->cap) {
+        size_t cap = col->cap ? 2 * col->cap : 1;
+        col->data = arena_grow(a, col->data, col->n * col->bytes, cap * col->bytes);
+        col->cap = cap;
+    }
+    char *to = col->data + col->n++ * col->bytes;
+    if (col->bytes)
+        memset(to, 0, col->bytes);
+    return to;
+}
+
+void column_add(Column *col, Arena *a, const void *data) {
+    char *to = new_sample(col, a);
+    /* A value of a branch not taken leaves zeros. */
+    if (data && col->bytes)
+        put_elements(col, data, to);
+}
+
+/* Elements as an ONNX file has them. */
+static void put_tensor(const Column *col, const Tensor *t, char *to) {
+    if (t->elem == col->elem)
+        memcpy(to, t->data, col->bytes);
+    else if (elem_is_int(t->elem))
+        elem_load_bytes(t->elem, t->data, 0, (uint8_t *)to, t->count);
+    else
+        for (size_t i = 0; i < t->count; i++) {
+            float x = (float)tensor_float(t, i);
+            memcpy(to + i * sizeof x, &x, sizeof x);
+        }
+}
+
+static bool same_shape(const Column *col, const Tensor *t) {
+    return col->shape.rank == t->rank &&
+           (t->rank == 0 ||
+            memcmp(col->shape.dims, t->dims, (size_t)t->rank * sizeof *t->dims) == 0);
+}
+
+bool column_add_tensor(Column *c, Arena *a, const Tensor *t, Diags *d) {
+    if (c->n && !same_shape(c, t))
+        return diag_error(d, c->v->loc,
+                          "'%s' has another shape for sample %zu than for those before, so that "
+                          "they make no array: run them one by one, or without -o",
+                          diag_name(d, c->name), c->n + 1);
+    c->shape.rank = t->rank;
+    if (t->rank)
+        memcpy(c->shape.dims, t->dims, (size_t)t->rank * sizeof *t->dims);
+    c->bytes = elem_bytes(c->elem, t->count);
+    char *to = new_sample(c, a);
+    if (c->bytes)
+        put_tensor(c, t, to);
+    return true;
+}
+
+/* ---- all of them ---- */
+
+static void print_element(const Tensor *t, size_t i, Buf *b) {
+    if (elem_is_float(t->elem))
+        buf_f32(b, (float)tensor_float(t, i));
+    else if (t->elem == ELEM_UINT64)
+        buf_u64(b, (uint64_t)tensor_int(t, i));
+    else
+        buf_i64(b, tensor_int(t, i));
+}
+
+void column_print(Column *c, Arena *a, Buf *b) {
+    Type type = c->v->type;
+    const Tensor *t = tensor_of(a, c->elem, c->shape.rank, c->shape.dims, c->data);
+    type.rank = c->shape.rank;
+    type.dims = tensor_type(a, t).dims;
+    buf_text(b, "%");
+    buf_escaped(b, c->name);
+    buf_fmt(b, " : %s = [", type_text(a, type));
+    for (size_t i = 0; i < t->count; i++) {
+        buf_text(b, i ? ", " : "");
+        print_element(t, i, b);
+    }
+    buf_text(b, "]\n");
+    c->n = c->cap = 0;
+}
+
+Shape column_stack(const Column *c, bool replaces) {
+    Shape s = c->shape;
+    if (!replaces || s.rank == 0 || s.dims[0] != 1) {
+        memmove(s.dims + 1, s.dims, (size_t)s.rank * sizeof *s.dims);
+        s.rank++;
+    }
+    s.dims[0] = (int64_t)c->n;
+    return s;
+}
+
+Shape column_join(Column *c, Arena *a, size_t stride, int axis) {
+    Shape s = c->shape;
+    size_t elem = elem_bytes(c->elem, 1), step = stride * elem, at = 0;
+    char *all = c->n ? arena_alloc(a, c->n * c->bytes + 1) : NULL;
+    for (size_t block = 0; step && block < c->bytes; block += step)
+        for (size_t k = 0; k < c->n; k++, at += step)
+            memcpy(all + at, c->data + k * c->bytes + block, step);
+    c->data = all;
+    s.dims[axis] *= (int64_t)c->n;
+    return s;
+}

@@ -1,0 +1,159 @@
+/* See exec/evaluate.h. What bodies do is in exec/evaluate_body.c, the programs in exec/segment.c.
+ */
+#include "exec/evaluator.h"
+#include "exec/specialise.h"
+
+/* ---- which models ---- */
+
+static bool is_known(const Value *v) {
+    size_t count;
+    return !v || v->data || (v->type.kind == TYPE_TENSOR && type_count(v->type, &count));
+}
+
+/* Sequences and strings have no kernels. */
+static bool is_numbers(const Value *v) {
+    return !v || v->type.kind == TYPE_NONE ||
+           (v->type.kind == TYPE_TENSOR && v->type.elem != ELEM_STRING);
+}
+
+typedef struct Look {
+    bool open, unable;
+} Look;
+
+static void look_at(Graph *g, void *ctx) {
+    Look *look = ctx;
+    FOR_NODES(n, g) {
+        look->unable = look->unable || !n->def || !n->def->bind || n->faulty;
+        for (size_t i = 0; i < n->n_in; i++) {
+            look->open = look->open || !is_known(n->in[i]);
+            look->unable = look->unable || !is_numbers(n->in[i]);
+        }
+        for (size_t i = 0; i < n->n_out; i++) {
+            look->open = look->open || !is_known(n->out[i]) || value_is_counted(n->out[i]);
+            look->unable = look->unable || !is_numbers(n->out[i]);
+        }
+    }
+}
+
+bool module_is_open(Module *m) {
+    Look look = {false, false};
+    module_each_graph(m, look_at, &look);
+    return look.open && !look.unable;
+}
+
+/* ---- values ---- */
+
+Evaluator *evaluator_new(Module *m, const ProgramOptions *o, Diags *d) {
+    if (!module_check_static(m, d) || !module_refine(m, d) || !module_verify(m, d) ||
+        !module_check_use(m, d))
+        return NULL;
+    Evaluator *e = NEW(m->arena, Evaluator);
+    *e = (Evaluator){.module = m,
+                     .uses = uses_new(m),
+                     .known = NEW_ARRAY(m->arena, Tensor *, m->n_values),
+                     .inputs = NEW_ARRAY(m->arena, Tensor *, m->graph->n_in),
+                     .ports = NEW_ARRAY(m->arena, void *, m->graph->n_in)};
+    if (o)
+        e->options = *o;
+    for (size_t i = 0; i < m->graph->n_in; i++) {
+        Value *v = m->graph->in[i];
+        int64_t dims[MAX_RANK] = {0};
+        if (v->data)
+            continue;
+        for (int k = 0; k < v->type.rank; k++)
+            dims[k] = v->type.dims[k].value;
+        uint8_t *bytes;
+        e->inputs[e->n_inputs++] = e->known[v->id] =
+            tensor_new(m->arena, v->type.elem, v->type.rank, dims, &bytes);
+    }
+    return e;
+}
+
+void evaluator_free(Evaluator *e) {
+    arena_free(e->results);
+    e->results = NULL;
+}
+
+void *evaluator_input(Evaluator *e, size_t i) {
+    return (void *)(uintptr_t)e->inputs[i]->data; /* made above */
+}
+
+bool evaluator_load(Evaluator *e, Samples *s) {
+    for (size_t i = 0; i < e->n_inputs; i++)
+        e->ports[i] = evaluator_input(e, i);
+    return samples_next(s, e->ports);
+}
+
+const Tensor *evaluator_value(const Evaluator *e, const Value *v) {
+    return v->id < e->module->n_values && e->known[v->id] ? e->known[v->id] : v->data;
+}
+
+/* ---- observing ---- */
+
+void evaluator_observe(Evaluator *e, EvaluatorObserver *fn, void *ctx) {
+    e->observer = fn;
+    e->observer_ctx = ctx;
+}
+
+/* As a program holds them: one element a byte of those that are packed, floats of fewer bits as
+ * floats. */
+static const void *as_held(Arena *a, const Tensor *t) {
+    if (elem_unpacked(t->elem) == t->elem)
+        return t->data;
+    if (elem_is_int(t->elem)) {
+        uint8_t *bytes = arena_alloc(a, t->count + 1);
+        elem_load_bytes(t->elem, t->data, 0, bytes, t->count);
+        return bytes;
+    }
+    float *floats = NEW_ARRAY(a, float, t->count + 1);
+    for (size_t i = 0; i < t->count; i++)
+        floats[i] = (float)tensor_float(t, i);
+    return floats;
+}
+
+void evaluator_show(Evaluator *e, const Value *v) {
+    const Tensor *t = e->known[v->id];
+    if (!e->observer || !t)
+        return;
+    Type now = v->type;
+    now.kind = TYPE_TENSOR;
+    now.elem = t->elem;
+    now.rank = t->rank;
+    now.dims = tensor_type(e->results, t).dims;
+    e->observer(e->observer_ctx, v, now, as_held(e->results, t));
+}
+
+/* ---- running ---- */
+
+bool evaluate_graph(Evaluator *e, const Graph *g, Diags *d) {
+    Segment *s = NULL;
+    bool ok = true;
+    for (Node *n = g->first; n && ok; n = n->next) {
+        if (has_bodies(n)) {
+            ok = segment_run(e, &s, d) && evaluate_bodies(e, n, d);
+            continue;
+        }
+        if (segment_take(e, &s, n, false))
+            continue;
+        ok = segment_run(e, &s, d);
+        if (ok && !segment_take(e, &s, n, false)) {
+            segment_drop(e, &s);
+            segment_take(e, &s, n, true);
+        }
+    }
+    return ok ? segment_run(e, &s, d) : (segment_drop(e, &s), false);
+}
+
+bool evaluator_run(Evaluator *e, Diags *d) {
+    Module *m = e->module;
+    Tensor **known = e->known;
+    arena_free(e->results);
+    e->results = arena_scratch(m->arena);
+    memset(known, 0, m->n_values * sizeof(Tensor *));
+    for (size_t i = 0, port = 0; i < m->graph->n_in; i++)
+        if (!m->graph->in[i]->data) {
+            known[m->graph->in[i]->id] = e->inputs[port++];
+            evaluator_show(e, m->graph->in[i]);
+        }
+    return evaluate_graph(e, m->graph, d);
+}

@@ -1,0 +1,40 @@
+/* What the files of exec/evaluate.h share. Private to them. */
+#ifndef QXC_EXEC_EVALUATOR_H
+#define QXC_EXEC_EVALUATOR_H
+
+#include "exec/evaluate.h"
+#include "ir/ops/op.h"
+
+typedef struct Segment Segment;
+
+struct Evaluator {
+    Module *module;
+    const Uses *uses;
+    ProgramOptions options;
+    Tensor **inputs; /* graph inputs without default */
+    void **ports;    /* their elements */
+    size_t n_inputs;
+    Tensor **known; /* by value id: as it is now; NULL: not computed */
+    Arena *results; /* where what is computed lives */
+    EvaluatorObserver *observer;
+    void *observer_ctx;
+};
+
+/* Tells the observer, if there is one, what the value is now. */
+void evaluator_show(Evaluator *e, const Value *v);
+
+/* All nodes of a graph whose inputs are known; then its outputs are. False after a diagnostic. */
+bool evaluate_graph(Evaluator *e, const Graph *g, Diags *d);
+/* A node with bodies: If, Loop, Scan. */
+bool evaluate_bodies(Evaluator *e, const Node *n, Diags *d);
+
+/* Adds the node to those that run as the next program, which it may begin. False, with the node not
+ * in it, where its shapes do not follow from what is known. With `as_constants` the operands are
+ * constants of the program, and the node is in it whatever it is: the program says what it lacks.
+ */
+bool segment_take(Evaluator *e, Segment **s, const Node *n, bool as_constants);
+/* Runs it, if there is one; what others read is known then. */
+bool segment_run(Evaluator *e, Segment **s, Diags *d);
+void segment_drop(Evaluator *e, Segment **s);
+
+#endif

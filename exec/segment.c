@@ -1,0 +1,245 @@
+/* Nodes of a model that run as one program, with all shapes known: a module of their own that has
+ * copies of them. See exec/evaluator.h. */
+#include "exec/evaluator.h"
+
+struct Segment {
+    Module *module;
+    Value **copies;       /* by id of the model's values; NULL: not in it */
+    const Value **inputs; /* of the model, by place among the graph's inputs */
+    size_t cap_inputs;
+    const Value **made; /* of the model: what its nodes compute */
+    size_t n_made, cap_made;
+    const Node **nodes; /* of the model */
+    size_t n_nodes, cap_nodes;
+};
+
+static Segment *segment_new(const Evaluator *e) {
+    const Module *from = e->module;
+    Arena *a = arena_scratch(from->arena);
+    Segment *s = NEW(a, Segment);
+    Module *m = module_new(a, from->diags);
+    m->path = from->path;
+    m->ir_version = from->ir_version;
+    m->has_ir_version = from->has_ir_version;
+    m->imports = from->imports;
+    m->n_imports = from->n_imports;
+    m->wide_zp = from->wide_zp;
+    m->graph = graph_new(m, from->graph->name);
+    *s = (Segment){.module = m, .copies = NEW_ARRAY(a, Value *, from->n_values)};
+    return s;
+}
+
+void segment_drop(Evaluator *e, Segment **s) {
+    (void)e;
+    if (*s)
+        arena_free((*s)->module->arena);
+    *s = NULL;
+}
+
+/* ---- values ---- */
+
+/* A scale that is stated as a product of others is a number like any. */
+static Type plain_type(Arena *a, Type t) {
+    if (!t.quant || t.quant->kind != QUANT_ACC)
+        return t;
+    Quant *q = quant_copy(a, t.quant);
+    q->kind = QUANT_PARAMS;
+    q->acc_value[0] = q->acc_value[1] = NULL;
+    q->acc_quant[0] = q->acc_quant[1] = NULL;
+    t.quant = q;
+    return t;
+}
+
+static void copy_facts(Segment *s, const Value *from, Value *to) {
+    to->loc = from->loc;
+    s->copies[from->id] = to;
+}
+
+/* The type of the model's value, in the shape that it has now. */
+static Type type_now(Arena *a, const Value *v, const Tensor *t) {
+    Type now = plain_type(a, v->type), shape = tensor_type(a, t);
+    if (now.kind != TYPE_TENSOR)
+        return shape;
+    now.rank = shape.rank;
+    now.dims = shape.dims;
+    return now;
+}
+
+static Value *add_known(Evaluator *e, Segment *s, Value *v, bool constant) {
+    Module *m = s->module;
+    Tensor *now = e->known[v->id], *t = now ? now : v->data;
+    if (!t)
+        return NULL;
+    Type type = type_now(m->arena, v, t);
+    Value *copy;
+    if (constant || !now) {
+        copy = graph_add_const(m->graph, v->name, type, t);
+    } else {
+        size_t n = m->graph->n_in;
+        copy = graph_add_input(m->graph, v->name, type);
+        ARENA_PUSH(m->arena, s->inputs, n, s->cap_inputs, v);
+    }
+    copy_facts(s, v, copy);
+    return copy;
+}
+
+/* ---- nodes ---- */
+
+static bool is_static(const Value *v) {
+    size_t count;
+    return !v || (v->type.kind == TYPE_TENSOR && type_count(v->type, &count));
+}
+
+/* Whether operand `i` has to be a constant, and is there as something that is computed. */
+static bool wants_constant(const Segment *s, const Node *n, size_t i) {
+    return i < 32 && n->def && n->def->fixed >> i & 1 && s->copies[n->in[i]->id] &&
+           s->copies[n->in[i]->id]->kind != VALUE_CONST;
+}
+
+static bool give_operands(Evaluator *e, Segment *s, const Node *n, Node *copy, bool as_constants) {
+    for (size_t i = 0; i < n->n_in; i++) {
+        Value *v = n->in[i];
+        if (!v)
+            continue;
+        if (wants_constant(s, n, i))
+            return false;
+        bool fixed = i < 32 && n->def && n->def->fixed >> i & 1;
+        copy->in[i] =
+            s->copies[v->id] ? s->copies[v->id] : add_known(e, s, v, fixed || as_constants);
+        if (!copy->in[i] || value_is_counted(copy->in[i]) || !is_static(copy->in[i]))
+            return false;
+    }
+    return true;
+}
+
+/* How many elements there are is for the run to say, whatever the model states. */
+static Type result_type(Arena *a, const Node *n, Type t) {
+    if (n->def && n->def->counts && t.kind == TYPE_TENSOR) {
+        t.rank = -1;
+        t.dims = NULL;
+    }
+    return plain_type(a, t);
+}
+
+static void make_results(Segment *s, const Node *n, Node *copy) {
+    Arena *a = s->module->arena;
+    for (size_t i = 0; i < n->n_out; i++) {
+        const Value *v = n->out[i];
+        if (!v)
+            continue;
+        copy_facts(s, v, node_add_output(copy, i, v->name, result_type(a, n, v->type)));
+        ARENA_PUSH(a, s->made, s->n_made, s->cap_made, v);
+    }
+}
+
+static void forget_results(Segment *s, const Node *n) {
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i]) {
+            s->copies[n->out[i]->id] = NULL;
+            s->n_made--;
+        }
+}
+
+static bool results_known(const Node *copy) {
+    bool counts = copy->def && copy->def->counts, ok = true;
+    for (size_t i = 0; i < copy->n_out; i++)
+        ok = ok && (counts || is_static(copy->out[i]));
+    return ok;
+}
+
+static Node *copy_node(Segment *s, const Node *n) {
+    Node *copy = node_new(s->module->graph, n->domain, n->op, n->n_in, n->n_out);
+    copy->overload = n->overload;
+    copy->name = n->name;
+    copy->attrs = n->attrs;
+    copy->n_attrs = n->n_attrs;
+    copy->loc = n->loc;
+    copy->def = n->def;
+    copy->typed = n->typed;
+    return copy;
+}
+
+bool segment_take(Evaluator *e, Segment **at, const Node *n, bool as_constants) {
+    Segment *s = *at = *at ? *at : segment_new(e);
+    Module *m = s->module;
+    Node *copy = copy_node(s, n);
+    if (!give_operands(e, s, n, copy, as_constants) && !as_constants)
+        return false;
+    make_results(s, n, copy);
+    graph_append(m->graph, copy);
+    node_infer(copy, m->mute);
+    if (!as_constants && !copy->faulty && !results_known(copy)) {
+        node_remove(copy);
+        forget_results(s, n);
+        return false;
+    }
+    ARENA_PUSH(m->arena, s->nodes, s->n_nodes, s->cap_nodes, n);
+    return true;
+}
+
+/* ---- running ---- */
+
+static bool in_segment(const Segment *s, const Node *n) {
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i])
+            return s->copies[n->out[i]->id] && s->copies[n->out[i]->id]->kind == VALUE_NODE;
+    return false;
+}
+
+/* Whether somebody else wants the value. */
+static bool is_read(const Evaluator *e, const Segment *s, const Value *v) {
+    const Use *use;
+    size_t n = uses_of(e->uses, v, &use);
+    for (size_t i = 0; i < n; i++)
+        if (!use[i].node || !in_segment(s, use[i].node))
+            return true;
+    return e->options.keep_all || e->observer;
+}
+
+/* A program stays within the module, and its constants too. */
+static Program *build(Evaluator *e, const Segment *s, Diags *d) {
+    ProgramOptions o = e->options;
+    o.keep_all = o.observed = o.partial = false;
+    o.arena = NULL;
+    for (size_t i = 0; i < s->n_made; i++)
+        if (is_read(e, s, s->made[i]))
+            graph_add_output(s->module->graph, s->copies[s->made[i]->id]);
+    return program_build(s->module, &o, d);
+}
+
+static void take_output(Evaluator *e, const Runner *r, size_t i, const Value *from, Value *copy) {
+    int64_t dims[MAX_RANK];
+    int rank = runner_shape(r, copy, dims);
+    size_t count;
+    tensor_count(rank, dims, &count);
+    size_t bytes = elem_bytes(copy->type.elem, count);
+    const void *data = arena_copy(e->results, runner_output(r, i), bytes ? bytes : 1);
+    e->known[from->id] = tensor_of(e->results, copy->type.elem, rank, dims, data);
+}
+
+static bool run(Evaluator *e, Segment *s, Diags *d) {
+    const Graph *g = s->module->graph;
+    Program *p = build(e, s, d);
+    if (!p)
+        return false;
+    Runner *r = runner_new(s->module->arena, p);
+    for (size_t i = 0; i < g->n_in; i++) {
+        const Tensor *t = e->known[s->inputs[i]->id];
+        if (t->bytes)
+            memcpy(runner_input(r, i), t->data, t->bytes);
+    }
+    if (!runner_run(r, d))
+        return false;
+    for (size_t i = 0, port = 0; i < s->n_made; i++)
+        if (is_read(e, s, s->made[i])) {
+            take_output(e, r, port++, s->made[i], s->copies[s->made[i]->id]);
+            evaluator_show(e, s->made[i]);
+        }
+    return true;
+}
+
+bool segment_run(Evaluator *e, Segment **s, Diags *d) {
+    bool ok = !*s || (*s)->n_nodes == 0 || run(e, *s, d);
+    segment_drop(e, s);
+    return ok;
+}
