@@ -1,39 +1,8 @@
 /* qxc list: what is supported, as a table. */
 #include "compiler/library.h"
+#include "compiler/list_ops.h"
 #include "compiler/session.h"
 #include "passes/match.h"
-
-static const char *class_name(QuantClass k) {
-    switch (k) {
-    case QUANT_MOVE: return "moves data";
-    case QUANT_ORDER: return "keeps order";
-    case QUANT_MAC: return "accumulates";
-    case QUANT_COMPUTE: return "computes";
-    case QUANT_JOIN: return "joins";
-    case QUANT_CLAMP: return "clamps";
-    default: return "float only";
-    }
-}
-
-static void list_ops(bool json) {
-    puts(json ? "[" : "operator                           integers      QOperator form");
-    for (size_t i = 0; i < op_count(); i++) {
-        const OpDef *op = op_at(i);
-        char name[80];
-        snprintf(name, sizeof name, "%s%s%s", op->domain, *op->domain ? "::" : "", op->name);
-        const char *qop = op->qop.op ? op->qop.op : "";
-        if (json)
-            printf(
-                "  {\"op\": \"%s\", \"integers\": \"%s\", \"qoperator\": \"%s\", \"runs\": %s}%s\n",
-                name, class_name(op->quant.kind), qop, op->bind ? "true" : "false",
-                i + 1 < op_count() ? "," : "");
-        else
-            printf("%-33s  %-12s  %s%s\n", name, class_name(op->quant.kind), qop,
-                   op->bind ? "" : "  (cannot run yet)");
-    }
-    if (json)
-        puts("]");
-}
 
 static void list_passes(void) {
     for (size_t i = 0; i < pass_count(); i++) {
@@ -184,8 +153,8 @@ ExitCode cmd_list(Session *s) {
         if (s->o.inputs.n > 1 && strcmp(what, kinds[i]) == 0)
             return too_many(s, what);
     if (strcmp(what, "ops") == 0)
-        list_ops(s->o.json);
-    else if (strcmp(what, "passes") == 0)
+        return list_ops(s);
+    if (strcmp(what, "passes") == 0)
         list_passes();
     else if (strcmp(what, "predicates") == 0)
         list_predicates();

@@ -1,0 +1,146 @@
+/* See compiler/list_ops.h. */
+#include "compiler/list_ops.h"
+#include "compiler/library.h"
+#include "passes/dynamic_form.h"
+#include "passes/quant_build.h"
+
+#include <stdlib.h>
+
+typedef struct OpRow {
+    const char *domain, *name;
+    int since; /* as it is today; 0: ONNX has no such operator */
+} OpRow;
+
+typedef struct OpRows {
+    OpRow *items;
+    size_t n, cap;
+} OpRows;
+
+static const char *class_name(QuantClass k) {
+    switch (k) {
+    case QUANT_MOVE: return "moves data";
+    case QUANT_ORDER: return "keeps order";
+    case QUANT_MAC: return "accumulates";
+    case QUANT_COMPUTE: return "computes";
+    case QUANT_JOIN: return "joins";
+    case QUANT_CLAMP: return "clamps";
+    default: return "float only";
+    }
+}
+
+/* ---- all operators ---- */
+
+static bool is_of(const OpRow *row, const char *domain, const char *name) {
+    return strcmp(row->name, name) == 0 && strcmp(row->domain, domain) == 0;
+}
+
+static bool is_listed(const OpRows *rows, const char *domain, const char *name) {
+    for (size_t i = 0; i < rows->n; i++)
+        if (is_of(&rows->items[i], domain, name))
+            return true;
+    return false;
+}
+
+/* By domain, then by name. */
+static int compare(const void *x, const void *y) {
+    const OpRow *a = x, *b = y;
+    int by_domain = strcmp(a->domain, b->domain);
+    return by_domain ? by_domain : strcmp(a->name, b->name);
+}
+
+/* Those of the schemas that newest versions still have, and what has a row without being ONNX's. */
+static OpRows all_rows(Arena *a) {
+    OpRows rows = {0};
+    for (size_t i = 0; i < onnx_schema_count(); i++) {
+        const OnnxSchema *s = onnx_schema_at(i);
+        const OnnxSchema *newest =
+            onnx_schema_find(str_from(s->domain), str_from(s->name), INT32_MAX);
+        if (s != newest || s->flags & SCHEMA_DEPRECATED)
+            continue;
+        OpRow row = {s->domain, s->name, s->since};
+        ARENA_PUSH(a, rows.items, rows.n, rows.cap, row);
+    }
+    for (size_t i = 0; i < op_count(); i++) {
+        OpRow row = {op_at(i)->domain, op_at(i)->name, 0};
+        if (!is_listed(&rows, row.domain, row.name))
+            ARENA_PUSH(a, rows.items, rows.n, rows.cap, row);
+    }
+    qsort(rows.items, rows.n, sizeof *rows.items, compare);
+    return rows;
+}
+
+/* ---- one ---- */
+
+/* Of a row of another name, or NULL: what such a node is read as. */
+static const OpDef *raised_to(const OpRow *row) {
+    Str domain = str_from(row->domain), name = str_from(row->name);
+    const OpDef *of = qop_find(domain, name);
+    of = of ? of : form_find(&(Node){.domain = domain, .op = name});
+    const OpDef *plain = op_find(STR(""), name);
+    bool converts = plain && plain->conversion != CONVERT_NONE && str_is(domain, "com.microsoft");
+    return of ? of : converts ? plain : NULL;
+}
+
+/* How a node of it runs: NULL where it is read, printed and written, and no more. */
+static const char *how(Library *l, const OpRow *row) {
+    Str domain = str_from(row->domain), name = str_from(row->name);
+    const OpDef *op = op_find(domain, name);
+    if (op && op->bind)
+        return "kernel";
+    if (raised_to(row) || is_integer_product(&(Node){.domain = domain, .op = name}))
+        return "types";
+    return library_find(l, domain, name) ? "function" : NULL;
+}
+
+static const char *form_of(const OpRow *row) {
+    const OpDef *op = op_find(str_from(row->domain), str_from(row->name)), *of = raised_to(row);
+    return of ? of->name : op && op->qop.op ? op->qop.op : "";
+}
+
+static const char *integers_of(const OpRow *row) {
+    const OpDef *op = op_find(str_from(row->domain), str_from(row->name)), *of = raised_to(row);
+    op = of ? of : op;
+    return op ? class_name(op->quant.kind) : "";
+}
+
+static void print_json(const OpRow *row, const char *runs, bool last) {
+    printf("  {\"op\": \"%s%s%s\", \"since\": %d, \"runs\": %s%s%s, \"integers\": \"%s\", "
+           "\"qoperator\": \"%s\"}%s\n",
+           row->domain, *row->domain ? "::" : "", row->name, row->since, runs ? "\"" : "",
+           runs ? runs : "null", runs ? "\"" : "", integers_of(row), form_of(row), last ? "" : ",");
+}
+
+static void print_row(const OpRow *row, const char *runs) {
+    char name[96];
+    snprintf(name, sizeof name, "%s%s%s", row->domain, *row->domain ? "::" : "", row->name);
+    if (runs)
+        printf("%-42s  %-8s  %-12s  %s\n", name, runs, integers_of(row), form_of(row));
+    else
+        printf("%-42s  -\n", name);
+}
+
+ExitCode list_ops(Session *s) {
+    Library *l =
+        library_open(s->arena, (const char *const *)s->o.define.items, s->o.define.n, s->d);
+    if (!l)
+        return EXIT_USAGE;
+    OpRows rows = all_rows(s->arena);
+    size_t run = 0;
+    puts(s->o.json ? "["
+                   : "operator                                    runs      integers      float "
+                     "or QOperator form");
+    for (size_t i = 0; i < rows.n; i++) {
+        const OpRow *row = &rows.items[i];
+        const char *runs = how(l, row);
+        run += runs != NULL;
+        if (s->o.json)
+            print_json(row, runs, i + 1 == rows.n);
+        else
+            print_row(row, runs);
+    }
+    if (s->o.json)
+        puts("]");
+    else
+        printf("%zu of %zu operators run; the others are read, printed and written\n", run, rows.n);
+    return EXIT_DONE;
+}
