@@ -51,6 +51,7 @@ Evaluator *evaluator_new(Module *m, const ProgramOptions *o, Diags *d) {
     *e = (Evaluator){.module = m,
                      .uses = uses_new(m),
                      .known = NEW_ARRAY(m->arena, Tensor *, m->n_values),
+                     .kept = NEW_ARRAY(m->arena, Segment *, m->n_nodes),
                      .inputs = NEW_ARRAY(m->arena, Tensor *, m->graph->n_in),
                      .ports = NEW_ARRAY(m->arena, void *, m->graph->n_in)};
     if (o)
@@ -70,6 +71,8 @@ Evaluator *evaluator_new(Module *m, const ProgramOptions *o, Diags *d) {
 }
 
 void evaluator_free(Evaluator *e) {
+    for (uint32_t i = 0; i < e->module->n_nodes; i++)
+        segment_drop(&e->kept[i]);
     arena_free(e->results);
     e->results = NULL;
 }
@@ -128,7 +131,13 @@ void evaluator_show(Evaluator *e, const Value *v) {
 bool evaluate_graph(Evaluator *e, const Graph *g, Diags *d) {
     Segment *s = NULL;
     bool ok = true;
-    for (Node *n = g->first; n && ok; n = n->next) {
+    for (const Node *n = g->first; n && ok; n = n->next) {
+        const Node *last = s || has_bodies(n) ? NULL : segment_again(e, n);
+        if (last) {
+            ok = segment_rerun(e, n, d);
+            n = last;
+            continue;
+        }
         if (has_bodies(n)) {
             ok = segment_run(e, &s, d) && evaluate_bodies(e, n, d);
             continue;
@@ -137,11 +146,11 @@ bool evaluate_graph(Evaluator *e, const Graph *g, Diags *d) {
             continue;
         ok = segment_run(e, &s, d);
         if (ok && !segment_take(e, &s, n, false)) {
-            segment_drop(e, &s);
+            segment_drop(&s);
             segment_take(e, &s, n, true);
         }
     }
-    return ok ? segment_run(e, &s, d) : (segment_drop(e, &s), false);
+    return ok ? segment_run(e, &s, d) : (segment_drop(&s), false);
 }
 
 bool evaluator_run(Evaluator *e, Diags *d) {

@@ -5,10 +5,6 @@
 
 /* ---- tensors ---- */
 
-static Tensor *copy_of(Arena *a, const Tensor *t) {
-    return tensor_of(a, t->elem, t->rank, t->dims, arena_copy(a, t->data, t->bytes ? t->bytes : 1));
-}
-
 static Tensor *number(Arena *a, ElemType e, int64_t v) {
     uint8_t *bytes;
     Tensor *t = tensor_new(a, e, 0, NULL, &bytes);
@@ -122,7 +118,7 @@ static bool is_wide(const Bodies *l, const Value *v) {
 static void carry(const Bodies *l, Arena *to) {
     Tensor **next = NEW_ARRAY(to, Tensor *, l->n_carried + 1);
     for (size_t i = 0; i < l->n_carried; i++)
-        next[i] = copy_of(to, evaluator_value(l->e, l->body->out[l->out + i]));
+        next[i] = tensor_copy(to, evaluator_value(l->e, l->body->out[l->out + i]));
     for (size_t i = 0; i < l->n_carried; i++)
         l->e->known[l->body->in[l->in + i]->id] = next[i];
 }
@@ -132,7 +128,7 @@ static void keep_parts(const Bodies *l, Arena *to) {
         Parts *p = &l->parts[i - l->n_carried];
         if (l->n->out[i])
             ARENA_PUSH(to, p->items, p->n, p->cap,
-                       copy_of(to, evaluator_value(l->e, l->body->out[l->out + i])));
+                       tensor_copy(to, evaluator_value(l->e, l->body->out[l->out + i])));
     }
 }
 
@@ -160,7 +156,7 @@ static void yield(const Bodies *l) {
     for (size_t i = 0; i < l->n_carried && i < l->n->n_out; i++)
         if (l->n->out[i])
             l->e->known[l->n->out[i]->id] =
-                copy_of(l->e->results, evaluator_value(l->e, l->body->in[l->in + i]));
+                tensor_copy(l->e->results, evaluator_value(l->e, l->body->in[l->in + i]));
 }
 
 static Bodies bodies(Evaluator *e, const Node *n, const Graph *body, size_t carried, Diags *d) {
@@ -178,7 +174,8 @@ static bool begin(const Bodies *l, const OpCtx *c, size_t first) {
         if (!v)
             return diag_error(l->d, l->n->loc, "%s: a carried value has no beginning",
                               node_text(l->n));
-        l->e->known[l->body->in[l->in + i]->id] = copy_of(l->e->results, evaluator_value(l->e, v));
+        l->e->known[l->body->in[l->in + i]->id] =
+            tensor_copy(l->e->results, evaluator_value(l->e, v));
     }
     for (size_t i = l->n_carried; i < l->n->n_out; i++)
         if (l->n->out[i] && !is_wide(l, l->n->out[i]))

@@ -15,6 +15,7 @@ struct Evaluator {
     void **ports;    /* their elements */
     size_t n_inputs;
     Tensor **known; /* by value id: as it is now; NULL: not computed */
+    Segment **kept; /* by node id: the last one that began there */
     Arena *results; /* where what is computed lives */
     EvaluatorObserver *observer;
     void *observer_ctx;
@@ -33,8 +34,12 @@ bool evaluate_bodies(Evaluator *e, const Node *n, Diags *d);
  * constants of the program, and the node is in it whatever it is: the program says what it lacks.
  */
 bool segment_take(Evaluator *e, Segment **s, const Node *n, bool as_constants);
-/* Runs it, if there is one; what others read is known then. */
+/* Runs it, if there is one; what others read is known then. It is kept for the next time. */
 bool segment_run(Evaluator *e, Segment **s, Diags *d);
-void segment_drop(Evaluator *e, Segment **s);
+void segment_drop(Segment **s);
+/* The last node of those that were run together from `n` on, where shapes, and what had to be known
+ * to build their program, are what they were; then segment_rerun runs them. Else NULL. */
+const Node *segment_again(Evaluator *e, const Node *n);
+bool segment_rerun(Evaluator *e, const Node *n, Diags *d);
 
 #endif

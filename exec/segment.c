@@ -9,8 +9,10 @@ struct Segment {
     size_t cap_inputs;
     const Value **made; /* of the model: what its nodes compute */
     size_t n_made, cap_made;
-    const Node **nodes; /* of the model */
-    size_t n_nodes, cap_nodes;
+    const Value **taken; /* of the model: what was computed and is a constant here */
+    size_t n_taken, cap_taken;
+    const Node *first, *last; /* of the model */
+    Runner *runner;           /* once it was built */
 };
 
 static Segment *segment_new(const Evaluator *e) {
@@ -29,8 +31,7 @@ static Segment *segment_new(const Evaluator *e) {
     return s;
 }
 
-void segment_drop(Evaluator *e, Segment **s) {
-    (void)e;
+void segment_drop(Segment **s) {
     if (*s)
         arena_free((*s)->module->arena);
     *s = NULL;
@@ -72,8 +73,11 @@ static Value *add_known(Evaluator *e, Segment *s, Value *v, bool constant) {
         return NULL;
     Type type = type_now(m->arena, v, t);
     Value *copy;
-    if (constant || !now) {
+    if (!now) {
         copy = graph_add_const(m->graph, v->name, type, t);
+    } else if (constant) { /* what was computed is gone sooner than the program */
+        copy = graph_add_const(m->graph, v->name, type, tensor_copy(m->arena, t));
+        ARENA_PUSH(m->arena, s->taken, s->n_taken, s->cap_taken, v);
     } else {
         size_t n = m->graph->n_in;
         copy = graph_add_input(m->graph, v->name, type);
@@ -173,7 +177,8 @@ bool segment_take(Evaluator *e, Segment **at, const Node *n, bool as_constants) 
         forget_results(s, n);
         return false;
     }
-    ARENA_PUSH(m->arena, s->nodes, s->n_nodes, s->cap_nodes, n);
+    s->first = s->first ? s->first : n;
+    s->last = n;
     return true;
 }
 
@@ -219,10 +224,7 @@ static void take_output(Evaluator *e, const Runner *r, size_t i, const Value *fr
 
 static bool run(Evaluator *e, Segment *s, Diags *d) {
     const Graph *g = s->module->graph;
-    Program *p = build(e, s, d);
-    if (!p)
-        return false;
-    Runner *r = runner_new(s->module->arena, p);
+    Runner *r = s->runner;
     for (size_t i = 0; i < g->n_in; i++) {
         const Tensor *t = e->known[s->inputs[i]->id];
         if (t->bytes)
@@ -238,8 +240,53 @@ static bool run(Evaluator *e, Segment *s, Diags *d) {
     return true;
 }
 
-bool segment_run(Evaluator *e, Segment **s, Diags *d) {
-    bool ok = !*s || (*s)->n_nodes == 0 || run(e, *s, d);
-    segment_drop(e, s);
-    return ok;
+bool segment_run(Evaluator *e, Segment **at, Diags *d) {
+    Segment *s = *at;
+    *at = NULL;
+    if (!s || !s->first) {
+        segment_drop(&s);
+        return true;
+    }
+    const Program *p = build(e, s, d);
+    if (!p) {
+        segment_drop(&s);
+        return false;
+    }
+    s->runner = runner_new(s->module->arena, p);
+    segment_drop(&e->kept[s->first->id]);
+    e->kept[s->first->id] = s;
+    return run(e, s, d);
+}
+
+/* ---- once more ---- */
+
+static bool same_shape_now(const Evaluator *e, const Segment *s, const Value *v) {
+    const Tensor *t = e->known[v->id];
+    Type type = s->copies[v->id]->type;
+    bool same = t && t->rank == type.rank;
+    for (int i = 0; same && i < type.rank; i++)
+        same = t->dims[i] == type.dims[i].value;
+    return same;
+}
+
+static bool fits_again(const Evaluator *e, const Segment *s) {
+    for (size_t i = 0; i < s->module->graph->n_in; i++)
+        if (!same_shape_now(e, s, s->inputs[i]))
+            return false;
+    for (size_t i = 0; i < s->n_taken; i++) {
+        const Tensor *t = e->known[s->taken[i]->id], *had = s->copies[s->taken[i]->id]->data;
+        if (!same_shape_now(e, s, s->taken[i]) ||
+            (t->bytes && memcmp(t->data, had->data, t->bytes) != 0))
+            return false;
+    }
+    return true;
+}
+
+const Node *segment_again(Evaluator *e, const Node *n) {
+    const Segment *s = e->kept[n->id];
+    return s && fits_again(e, s) ? s->last : NULL;
+}
+
+bool segment_rerun(Evaluator *e, const Node *n, Diags *d) {
+    return run(e, e->kept[n->id], d);
 }

@@ -79,6 +79,8 @@ Tensor *tensor_new(Arena *a, ElemType elem, int rank, const int64_t *dims, uint8
 Tensor *tensor_of(Arena *a, ElemType elem, int rank, const int64_t *dims, const void *data);
 /* Number of elements; false on a negative dim, overflow or more than 2^31-1 elements. */
 bool tensor_count(int rank, const int64_t *dims, size_t *count);
+/* One with bytes of its own, of which there are some. */
+Tensor *tensor_copy(Arena *a, const Tensor *t);
 Type tensor_type(Arena *a, const Tensor *t);
 /* Its elements are in no text and no file that was read. */
 bool tensor_is_absent(const Tensor *t);

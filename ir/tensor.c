@@ -72,6 +72,11 @@ Tensor *tensor_of(Arena *a, ElemType elem, int rank, const int64_t *dims, const 
     return t;
 }
 
+Tensor *tensor_copy(Arena *a, const Tensor *t) {
+    const void *bytes = t->bytes ? arena_copy(a, t->data, t->bytes) : "";
+    return tensor_of(a, t->elem, t->rank, t->dims, bytes);
+}
+
 Type tensor_type(Arena *a, const Tensor *t) {
     return type_fixed(a, t->elem, t->rank, t->dims);
 }
