@@ -81,9 +81,10 @@ static bool makes_numbers(const Node *n) {
 
 bool bind_half_moves(const Node *n) {
     QuantClass kind = n->def->quant.kind;
-    return has_bodies(n) || n->def->counts || ((kind == QUANT_MOVE || kind == QUANT_ORDER || kind == QUANT_JOIN ||
-                              kind == QUANT_CLAMP) &&
-                             n->n_in && is_half(n->in[0]) && !makes_numbers(n));
+    return has_bodies(n) || n->def->counts ||
+           ((kind == QUANT_MOVE || kind == QUANT_ORDER || kind == QUANT_JOIN ||
+             kind == QUANT_CLAMP) &&
+            n->n_in && is_half(n->in[0]) && !makes_numbers(n));
 }
 
 /* What numbers beyond the largest become: ONNX's Cast saturates where the type has no infinity, or

@@ -333,7 +333,7 @@ Conversion node_conversion(const Node *n);
 /* What a Cast casts to; ELEM_UNDEFINED: it is none. */
 ElemType node_cast(const Node *n);
 bool value_is_counted(const Value *v); /* by the node that makes it (OpDef.counts); not NULL's */
-bool node_is_constant(const Node *n); /* of this body: it yields what its attribute holds */
+bool node_is_constant(const Node *n);  /* of this body: it yields what its attribute holds */
 /* Conversions in ONNX's form, of the default domain or com.microsoft: scale and zero point as
  * operands. */
 bool is_onnx_quantize(const Node *n);
