@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Writes docs/operators.md, what becomes of every operator, from `qxc list ops -json` and the list of ONNX's tests that
+do not run.
+
+Usage: gen_operators.py build/qxc            writes the page
+       gen_operators.py build/qxc --check    exits 1 where the page is not what would be written
+"""
+
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs/operators.md"
+EXCLUDED = ROOT / "test/oracle/node_ops_unsupported.txt"
+
+HEAD = """# Operators
+
+<!-- Written by tools/gen_operators.py from `qxc list ops -json`; a test holds it against that. -->
+
+Every operator of ONNX and com.microsoft that qxc has a schema of, and its own. All of them are read, printed and written.
+
+| runs | what that means |
+|---|---|
+| kernel | it has kernels of its own, in `qxc run` and in emitted C |
+| function | a text in `lib/` says what it is made of ([functions.md](functions.md)) |
+| types | it computes on integers, and is read as the operator on quantized types |
+| - | it is read, printed and written, and no more |
+
+`since` is the opset of its newest version. *Integers* says what a quantized operand makes of it: an operator that *moves data* or *keeps
+order* has its operand's parameters, one that *clamps* or *joins* may share them, one that *accumulates* multiplies, and one
+that *computes* has parameters of its own for every operand and the result.
+"""
+
+DOMAINS = {"": "ai.onnx", "qxc": "qxc, of its own: see [ir.md](ir.md)"}
+
+
+def rows(qxc):
+    """By domain, in order."""
+    text = subprocess.run([qxc, "list", "ops", "-json"], check=True, capture_output=True, text=True).stdout
+    found = collections.defaultdict(list)
+    for row in json.loads(text):
+        domain, _, name = row["op"].rpartition("::")
+        found[domain].append({**row, "name": name})
+    return found
+
+
+def table(ops):
+    yield "| operator | since | runs | integers | float or QOperator form |\n|---|---|---|---|---|\n"
+    for op in ops:
+        cells = op["name"], op["since"] or "", op["runs"] or "-", op["integers"], op["qoperator"]
+        yield "| " + " | ".join(map(str, cells)) + " |\n"
+
+
+def excluded():
+    """The tests by reason."""
+    by_reason = collections.defaultdict(list)
+    for line in EXCLUDED.read_text(encoding="utf-8").splitlines():
+        if line and line[0] != "#":
+            name, why = line.split(": ", 1)
+            by_reason[why].append(name)
+    yield ("\n## ONNX's tests that do not run\n\nOf the tests that the `onnx` package has for the operators that run, these "
+           "do not; the others give ONNX's numbers.\n\n| reason | tests |\n|---|---|\n")
+    for why, names in sorted(by_reason.items()):
+        yield f"| {why.replace('|', chr(92) + '|')} | {', '.join(f'`{n}`' for n in names)} |\n"
+
+
+def page(qxc):
+    yield HEAD
+    for domain, ops in rows(qxc).items():
+        runs = sum(op["runs"] is not None for op in ops)
+        yield f"\n## {DOMAINS.get(domain, domain)}\n\n{runs} of {len(ops)} run.\n\n"
+        yield from table(ops)
+    yield from excluded()
+
+
+def main(qxc, check=False):
+    text = "".join(page(qxc))
+    if not check:
+        PAGE.write_text(text, encoding="utf-8")
+    elif PAGE.read_text(encoding="utf-8") != text:
+        sys.exit("docs/operators.md is not what tools/gen_operators.py writes: run it")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], "--check" in sys.argv[2:])
