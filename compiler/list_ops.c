@@ -48,9 +48,13 @@ static int compare(const void *x, const void *y) {
     return by_domain ? by_domain : strcmp(a->name, b->name);
 }
 
-/* Those of the schemas that newest versions still have, and what has a row without being ONNX's. */
-static OpRows all_rows(Arena *a) {
-    OpRows rows = {0};
+static void add_row(Arena *a, OpRows *rows, const char *domain, const char *name) {
+    OpRow row = {domain, name, 0};
+    if (!is_listed(rows, domain, name))
+        ARENA_PUSH(a, rows->items, rows->n, rows->cap, row);
+}
+
+static void add_schemas(Arena *a, OpRows *rows) {
     for (size_t i = 0; i < onnx_schema_count(); i++) {
         const OnnxSchema *s = onnx_schema_at(i);
         const OnnxSchema *newest =
@@ -58,13 +62,28 @@ static OpRows all_rows(Arena *a) {
         if (s != newest || s->flags & SCHEMA_DEPRECATED)
             continue;
         OpRow row = {s->domain, s->name, s->since};
-        ARENA_PUSH(a, rows.items, rows.n, rows.cap, row);
+        ARENA_PUSH(a, rows->items, rows->n, rows->cap, row);
     }
-    for (size_t i = 0; i < op_count(); i++) {
-        OpRow row = {op_at(i)->domain, op_at(i)->name, 0};
-        if (!is_listed(&rows, row.domain, row.name))
-            ARENA_PUSH(a, rows.items, rows.n, rows.cap, row);
+}
+
+/* What has no schema here, either. What helps other functions alone is no operator. */
+static void add_functions(Arena *a, OpRows *rows, Library *l) {
+    const Map *all = library_all(l);
+    for (size_t i = 0; i < map_size(all); i++) {
+        const Function *f = ((const Overloads *)map_value(all, i))->items[0];
+        if (!str_is(f->domain, "qxc"))
+            add_row(a, rows, domain_is_onnx(f->domain) ? "" : arena_str(a, f->domain).s,
+                    arena_str(a, f->name).s);
     }
+}
+
+/* Those of the schemas that newest versions still have, our rows and our functions. */
+static OpRows all_rows(Arena *a, Library *l) {
+    OpRows rows = {0};
+    add_schemas(a, &rows);
+    for (size_t i = 0; i < op_count(); i++)
+        add_row(a, &rows, op_at(i)->domain, op_at(i)->name);
+    add_functions(a, &rows, l);
     qsort(rows.items, rows.n, sizeof *rows.items, compare);
     return rows;
 }
@@ -124,7 +143,7 @@ ExitCode list_ops(Session *s) {
         library_open(s->arena, (const char *const *)s->o.define.items, s->o.define.n, s->d);
     if (!l)
         return EXIT_USAGE;
-    OpRows rows = all_rows(s->arena);
+    OpRows rows = all_rows(s->arena, l);
     size_t run = 0;
     puts(s->o.json ? "["
                    : "operator                                    runs      integers      float "
