@@ -1,6 +1,7 @@
 /* qxc compare A B: how far B is from A, worst values first. */
 #include "compiler/session.h"
 #include "exec/compare.h"
+#include "exec/evaluate.h"
 #include "support/utf8.h"
 
 #include <math.h>
@@ -154,7 +155,13 @@ ExitCode cmd_compare(Session *s) {
     }
     if (!job_prepare_pair(&jobs[0], m[0], &jobs[1], m[1]))
         return job_failure(jobs[1].ctx.misused ? &jobs[1] : &jobs[0]);
-    ProgramOptions p = {.ignore_quant = s->o.ignore_quant, .rounding = jobs[0].rounding};
+    bool open = module_is_open(m[0]) || module_is_open(m[1]);
+    ProgramOptions p = {
+        .ignore_quant = s->o.ignore_quant, .partial = open, .rounding = jobs[0].rounding};
+    if (open)
+        diag_note(s->d, LOC_NONE,
+                  "shapes depend on the data: what such nodes yield, and what reads that, is not "
+                  "compared");
     Comparison c, weights;
     size_t random = s->o.input.n ? 0 : s->o.random > 0 ? (size_t)s->o.random : 1;
     if (!compare_modules(m[0], m[1], s->o.input.items, s->o.input.n, random, &p, &p, &c, s->d))

@@ -185,6 +185,15 @@ class Partial(OracleCase):
         for value, array in mine.items():
             self.assertGreater(sqnr(reference[value], array), 20, value)
 
+    def test_what_has_a_shape_is_compared(self):
+        """Of a detector the boxes and scores, which NonMaxSuppression reads, stand for its outputs."""
+        path = self.scratch / "m.onnx"
+        self.quantized(detector()[0], "-emit=qdq", "-min-sqnr=30")
+        done = qxc("compare", path, self.scratch / "q.onnx", f"-input={self.data}", "-min-sqnr=30")
+        self.assertIn("note: shapes depend on the data", done.stderr)
+        rows = [line.split()[-1] for line in done.stdout.split("outputs:")[1].splitlines()[1:-1]]
+        self.assertEqual(set(rows), {"boxes", "scores", "boxes_2d"})
+
     @for_each("custom", "sequence")
     def test_outputs_are_close(self, name):
         model, _, _ = MODELS[name]()
