@@ -1,6 +1,7 @@
 /* From a module to a program. See exec/exec.h. */
 #include "exec/const_calls.h"
 #include "exec/dead.h"
+#include "exec/evaluate.h"
 #include "exec/memory.h"
 #include "exec/order.h"
 #include "exec/partial.h"
@@ -100,7 +101,7 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
     Program *p = b->program;
     if (partial && b->failed)
         return NULL; /* a fault was reported */
-    if (partial && p->left_out->n && !partial_is_useful(p)) {
+    if (partial && p->left_out->n && !partial_is_useful(p) && !module_is_open(m)) {
         b = bind_module(m, o, NULL, d); /* fails, and says what cannot run */
         p = b->program;
     }

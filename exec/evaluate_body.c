@@ -266,6 +266,8 @@ static bool evaluate_scan(Evaluator *e, const Node *n, const OpCtx *c, Diags *d)
     int64_t length = length_now(&l, c);
     Arena *results = e->results, *turns[2] = {arena_scratch(results), arena_scratch(results)};
     bool ok = begin(&l, c, 0), again = true;
+    if (length < 0)
+        ok = op_error_in(c, l.n_carried, "has no such axis to scan");
     for (int64_t i = 0; ok && i < length; i++) {
         arena_clear(turns[i % 2]);
         e->results = turns[i % 2];

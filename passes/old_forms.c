@@ -62,7 +62,7 @@ static bool broadcast(Renewal *r, Node *n) {
     if (a < 0 || b < 0)
         return refuse(r, n, "it broadcasts at an axis, and the rank of an operand is not known");
     axis += axis < 0 ? a : 0;
-    if (axis < 0 || axis + b > a || a > MAX_RANK)
+    if (axis < 0 || axis > a - b || a > MAX_RANK)
         return refuse(r, n, "its axis does not fit the ranks of its operands");
     if (axis + b < a)
         append_ones(r, n, a - b - (int)axis);

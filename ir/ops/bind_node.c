@@ -66,6 +66,10 @@ static bool length_known(Binder *b, const Node *n, const Value *v) {
 
 static bool shapes_known(Binder *b, const Node *n) {
     bool ok = true, elsewhere = n->def->enter || n->def->counts; /* these see to it */
+    if (n->def->counts && bind_any_quant(n))
+        return bind_unsupported(b, n,
+                                "its operands are quantized; a DequantizeLinear before it "
+                                "gives it real numbers");
     if (n->def->counts && b->options.partial)
         return bind_unsupported(b, n, "how many elements it yields is known only as it runs");
     for (size_t i = 0; ok && i < n->n_in; i++)

@@ -18,7 +18,7 @@ static const AttrSpec attrs[] = {
 static int spatial_rank(const OpCtx *c) {
     for (size_t i = IMAGE; i <= BLOCK; i++) {
         Type t = op_type(c, i);
-        if (t.rank == 1 && t.dims[0].value >= 0 && t.dims[0].value <= MAX_RANK)
+        if (t.rank == 1 && t.dims[0].value >= 0 && t.dims[0].value <= MAX_RANK - 2)
             return (int)t.dims[0].value;
     }
     return -1;
@@ -51,6 +51,12 @@ static bool verify(const OpCtx *c) {
     int64_t elements = 1, windows = 1;
     if (x.rank >= 0 && x.rank != 3)
         return op_error_in(c, X, "input must have rank 3, not %d", x.rank);
+    for (size_t i = IMAGE; i <= BLOCK; i++) {
+        Type t = op_type(c, i);
+        if (t.rank == 1 && t.dims[0].value > MAX_RANK - 2)
+            return op_error_in(c, i, "%lld lengths are more than tensors have dimensions here",
+                               (long long)t.dims[0].value);
+    }
     if (rank < 0)
         return true;
     size_t n = (size_t)rank;

@@ -28,8 +28,8 @@ static Dim pooled_from(const UnpoolAttrs *a, Type x, int i) {
 /* The shape of the input, which that of the indices is, too. */
 static Type pooled(const OpCtx *c) {
     Type x = op_type(c, X), at = op_type(c, INDICES);
-    if (x.rank < 0)
-        return at.rank < 0 ? x : type_tensor(type_real_elem(x), at.rank, at.dims);
+    if (x.rank < 0) /* nothing was held against a rank then */
+        return x;
     if (at.rank != x.rank)
         return x;
     Dim *dims = arena_copy(c->arena, x.dims, (size_t)x.rank * sizeof *dims);

@@ -38,7 +38,11 @@ bool scan_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *
                                   "cannot state (operand %zu)",
                               i);
     const Attr *directions = node_attr(n, "directions");
-    size_t count = (size_t)node_int(n, "num_scan_inputs", 0), all = n->n_in - 1;
+    int64_t scanned = node_int(n, "num_scan_inputs", 0);
+    if (scanned < 1 || (uint64_t)scanned >= n->n_in)
+        return diag_error(d, n->loc, "num_scan_inputs is %lld, of %zu operands", (long long)scanned,
+                          n->n_in ? n->n_in - 1 : 0);
+    size_t count = (size_t)scanned, all = n->n_in - 1;
     int64_t *zeros = NEW_ARRAY(n->graph->module->arena, int64_t, all + count + 1);
     memset(zeros, 0, (all + count + 1) * sizeof *zeros);
     Graph *g = scan_sample(n, names);
