@@ -166,6 +166,10 @@ ExitCode cmd_compare(Session *s) {
     size_t random = s->o.input.n ? 0 : s->o.random > 0 ? (size_t)s->o.random : 1;
     if (!compare_modules(m[0], m[1], s->o.input.items, s->o.input.n, random, &p, &p, &c, s->d))
         return EXIT_WRONG;
+    if (open && !c.n) {
+        diag_error(s->d, LOC_NONE, "nothing is left to compare: all shapes depend on the data");
+        return EXIT_WRONG;
+    }
     drop_cut(&c, uses_new(m[0]), uses_new(m[1]));
     compare_weights(m[0], m[1], &weights);
     if (s->o.json)
