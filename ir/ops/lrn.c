@@ -152,6 +152,9 @@ const OpDef op_LRN = {
     .verify = verify,
     .infer = op_same_type,
     .slices = op_slices_first,
-    .quant = {.kind = QUANT_COMPUTE, .data = 1, .integer_refusal = integer_refusal},
+    .quant = {.kind = QUANT_COMPUTE,
+              .data = 1,
+              .prefers_float = GAINS_NOTHING,
+              .integer_refusal = integer_refusal},
     .bind = bind,
 };

@@ -198,23 +198,26 @@ class Loops(OracleCase):
                     np.testing.assert_allclose(same, have["b_out"][0], atol=0.01)
         qxc(path, f"-calib={data}", "-emit=c", "-o", self.scratch / "q.c")
 
-    def refused(self, words, nodes, inputs, outputs, constants=()):
+    def refused(self, words, nodes, inputs, outputs, constants=(), command=("run", "-random=1")):
         made = helper.make_model(graph("g", nodes, inputs, outputs, constants), ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
         path = self.scratch / "r.onnx"
         onnx.save(made, path)
-        done = qxc("run", path, "-random=1", ok=False)
+        done = qxc(*command, path, ok=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn(words, done.stderr)
+
+    def to_c(self):
+        return "-emit=c", "-o", self.scratch / "r.c"
 
     def test_refused(self):
         grow = graph("body", [node("Concat", ["s", "s"], ["next"], axis=0), node("Identity", ["cond"], ["go"])],
                      [("i", I, []), ("cond", B, []), ("s", F, None)], [("go", B, []), ("next", F, None)])
         self.refused("its shape from one iteration to the next", [node("Loop", ["n", "", "x"], ["y"], body=grow)],
-                     [("x", F, [2])], [("y", F, None)], [const("n", 3, np.int64)])
+                     [("x", F, [2])], [("y", F, None)], [const("n", 3, np.int64)], self.to_c())
         same = graph("body", [node("Neg", ["s"], ["next"]), node("Identity", ["cond"], ["go"])],
                      [("i", I, []), ("cond", B, []), ("s", F, [2])], [("go", B, []), ("next", F, [2]), ("next", F, [2])])
         self.refused("how many elements", [node("Loop", ["n", "", "x"], ["y", "z"], body=same)],
-                     [("x", F, [2]), ("n", I, [])], [("y", F, [2]), ("z", F, None)])
+                     [("x", F, [2]), ("n", I, [])], [("y", F, [2]), ("z", F, None)], (), self.to_c())
         endless = graph("body", [node("Neg", ["s"], ["next"]), node("Equal", ["i", "i"], ["go"])],
                         [("i", I, []), ("cond", B, []), ("s", F, [2])], [("go", B, []), ("next", F, [2])])
         self.refused("did not end: 10000000 iterations", [node("Loop", ["", "", "x"], ["y"], body=endless)],
