@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 
-from saturation import saturates, without_saturation
+import saturation
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
@@ -180,20 +180,14 @@ def session(model, optimize=False, save=None, int8=False):
 
     `int8`: fuses signed activations as they are, as it does on Arm; else they become uint8 where nothing is in the way.
     """
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options = saturation.quiet()
     if not optimize:
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     if int8:
         options.add_session_config_entry("session.qdqisint8allowed", "1")
-    if saturates():
-        options.add_session_config_entry("session.x64quantprecision", "1")
     if save:
         options.optimized_model_filepath = str(save)
-    model = model if optimize else without_saturation(model)
-    what = model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)
-    return ort.InferenceSession(what, options, ["CPUExecutionProvider"])
+    return saturation.session(model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model), options)
 
 
 def constant_names(graph):
