@@ -79,6 +79,7 @@ typedef struct TargetPage {
     bool no_floats;                    /* what has an integer form takes it, be 8 bits few for it */
     bool float_biases;                 /* biases are added in float */
     bool no_integers;                  /* all operators between conversions compute on floats */
+    bool saturates;        /* sums of uint8 by int8 on x86 without VNNI (-target-cpu=avx2) */
     bool no_clip;          /* what is stored takes the whole range: nothing clips integers */
     bool takes_relu;       /* fuses a Relu before a QuantizeLinear, whatever that cuts */
     bool drops_relu;       /* does not, so a Relu that a Clip of the integers repeats goes */

@@ -120,6 +120,7 @@ bool legal_prepare(Module *m, PassContext *c) {
         need = c->target_opset;
     if (have < need && !raise_opset(m, c, need))
         return false;
+    warn_of_saturation(m, c);
     return target_check_quantized(c->target, m, c->d) &&
            (!c->target->kernels || kernels_check(m, c));
 }

@@ -39,8 +39,11 @@ bool is_guard(const Node *n); /* such a Sum */
 
 /* Of a target that has the kernels of ort_kernels.def: whether all quantized types of a module in
  * its final opset can be converted from and to; a diagnostic each where not. Warns of an opset that
- * no onnxruntime probed loads, and where products saturate (kernels_check.c). */
+ * no onnxruntime probed loads (kernels_check.c). */
 bool kernels_check(Module *m, PassContext *c);
+
+/* Warns where the target's sums saturate on the processor that was named (saturation.c). */
+void warn_of_saturation(Module *m, PassContext *c);
 
 /* All data operands and results that are quantized have one quantization in common. */
 bool same_quant(const Node *n);

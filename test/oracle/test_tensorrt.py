@@ -77,3 +77,8 @@ class TensorRT(OracleCase):
                                (["-target-cpu=avx2", "-reduce-range"], False), (["-target-cpu=avx2", "-weights=uint8 asym"], False)):
             said = qxc(MODEL, "-emit=qdq", f"-calib={CALIB}", "-no-sync", "-o", self.scratch / "cpu.onnx", *options).stderr
             self.assertEqual(warns, "which saturate" in said, options)
+        for target, runtime in (("openvino", "OpenVINO"), ("tract", None)):
+            said = qxc(MODEL, "-emit=qdq", f"-target={target}", f"-calib={CALIB}", "-target-cpu=avx2", "-o",
+                       self.scratch / "cpu.onnx").stderr
+            self.assertEqual(f"without VNNI {runtime} adds" in said, runtime is not None, target)
+            self.assertEqual("which saturate" in said, runtime is not None, target)
