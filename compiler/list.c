@@ -21,7 +21,7 @@ static ExitCode list_functions(Session *s) {
         library_open(s->arena, (const char *const *)s->o.define.items, s->o.define.n, s->d);
     if (!l)
         return EXIT_USAGE;
-    const Map *all = library_all(l);
+    const Map *all = library_functions(l, LIBRARY_ALL);
     for (size_t i = 0; i < map_size(all); i++) {
         const Overloads *of = map_value(all, i);
         for (size_t k = 0; k < of->n; k++) {

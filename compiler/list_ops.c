@@ -68,7 +68,7 @@ static void add_schemas(Arena *a, OpRows *rows) {
 
 /* What has no schema here, either. What helps other functions alone is no operator. */
 static void add_functions(Arena *a, OpRows *rows, Library *l) {
-    const Map *all = library_all(l);
+    const Map *all = library_functions(l, LIBRARY_ALL);
     for (size_t i = 0; i < map_size(all); i++) {
         const Function *f = ((const Overloads *)map_value(all, i))->items[0];
         if (!str_is(f->domain, "qxc"))

@@ -126,7 +126,7 @@ static void add(CandidateTable *t, const Function *f, const BodyOf *w) {
 CandidateTable *candidates_new(Arena *a, Library *l, Str only) {
     CandidateTable *t = NEW(a, CandidateTable);
     *t = (CandidateTable){a, l, map_new(a)};
-    const Map *all = library_all(l);
+    const Map *all = library_functions(l, LIBRARY_CHAINS);
     for (size_t i = 0; i < map_size(all); i++) {
         const Overloads *of = map_value(all, i);
         for (size_t k = 0; k < of->n; k++)

@@ -105,16 +105,8 @@ bool library_add(Library *l, Module *m, bool own, Diags *d) {
     return ok;
 }
 
-static void load(Library *l) {
-    Module *m;
-    l->loaded = true;
-    for (size_t i = 0; (m = l->read(l, i)); i++)
-        library_add(l, m, false, m->diags);
-}
-
-const Map *library_all(Library *l) {
-    if (!l->loaded)
-        load(l);
+const Map *library_functions(Library *l, LibraryPart part) {
+    l->read_part(l, part);
     return l->by_name;
 }
 
@@ -122,7 +114,9 @@ const Overloads *library_find(Library *l, Str domain, Str op) {
     if (!l)
         return NULL;
     Buf key = buf_new(l->arena);
-    return map_get(library_all(l), function_key(&key, domain, op, STR_NONE));
+    Str name = function_key(&key, domain, op, STR_NONE);
+    l->read_function(l, name);
+    return map_get(l->by_name, name);
 }
 
 /* ---- attributes ---- */

@@ -9,8 +9,8 @@
  *   value alone;
  * - the model's opset has what its body is made of, or other functions that stand for it.
  *
- * The texts are read when somebody asks for the first time. Functions live in modules of their own,
- * so a body's `graph->module` tells them from the model's. */
+ * A text is read when somebody asks for what it defines. Functions live in modules of their own, so
+ * a body's `graph->module` tells them from the model's. */
 #ifndef QXC_PASSES_LIBRARY_H
 #define QXC_PASSES_LIBRARY_H
 
@@ -22,12 +22,16 @@ typedef struct Overloads {
     size_t n, cap;
 } Overloads;
 
+/* Of the texts of lib/ those with chains to recognise, and all. */
+typedef enum LibraryPart { LIBRARY_CHAINS, LIBRARY_ALL } LibraryPart;
+
 typedef struct Library Library;
 struct Library {
     Arena *arena;
-    Module *(*read)(Library *l, size_t i); /* number i of the texts, NULL behind the last */
-    bool loaded;
-    Map *by_name; /* function_key without an overload -> Overloads, in the order of the texts */
+    /* Both read what has not been read: a part, or what defines the functions of a key. */
+    void (*read_part)(Library *l, LibraryPart part);
+    void (*read_function)(Library *l, Str key);
+    Map *by_name; /* function_key without an overload -> Overloads: people's own, chains, others */
     size_t n_own; /* functions of -define */
     Map *calls;   /* nodes of bodies -> what they call (match_overloads) */
 };
@@ -39,8 +43,8 @@ bool library_add(Library *l, Module *m, bool own, Diags *d);
 bool library_check_calls(Library *l, Diags *d);
 /* NULL where there are none, or no library. */
 const Overloads *library_find(Library *l, Str domain, Str op);
-/* All of them, by name. */
-const Map *library_all(Library *l);
+/* People's own and a part of those of lib/, by name. */
+const Map *library_functions(Library *l, LibraryPart part);
 /* People's own: of operators that do not run, and chains that are operators which do. */
 bool library_is_own(const Function *f);
 /* Whether qxc computes the operator itself. */

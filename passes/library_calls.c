@@ -47,7 +47,7 @@ static const Function *endless_in(const Ends *e, const Graph *g) {
 }
 
 static void each_own(Ends *e, void (*fn)(Ends *e, const Function *f)) {
-    const Map *all = library_all(e->library);
+    const Map *all = e->library->by_name;
     for (size_t i = 0; i < map_size(all); i++) {
         const Overloads *of = map_value(all, i);
         for (size_t k = 0; k < of->n; k++)
