@@ -57,6 +57,7 @@ typedef struct SchemeRule {
     Loc loc;             /* of the rule; of the pattern where there is one */
     const char *flag;    /* the command line's option that it stands for, or the file it is from */
     bool may_miss;       /* nothing is said where it names nothing */
+    bool weak; /* what a value had that is decided anew: any other rule wins, of neighbours too */
     SchemeSetting set[SCHEME_ROLES];
     int keep; /* 1: keep float, 0: quantize, or SCHEME_UNSAID */
 } SchemeRule;

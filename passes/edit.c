@@ -71,6 +71,15 @@ const Quant *edit_tilde(const Value *v) {
     return v && v->type.tilde && type_real_elem(v->type) == ELEM_FLOAT ? v->type.quant : NULL;
 }
 
+bool edit_is_decided(const Value *v) {
+    return v && v->type.quant && v->type.quant->kind != QUANT_UNKNOWN;
+}
+
+void edit_hand_on_open(const Value *gone, Value *result) {
+    if (gone->type.tilde && !result->type.quant)
+        result->type = type_tilde(result->type, gone->type.quant);
+}
+
 Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const int64_t *dims,
                        float **data) {
     Arena *a = g->module->arena;

@@ -19,6 +19,10 @@ bool edit_range(const Value *v, float *min, float *max);
 bool edit_is_finite(const Value *v);
 /* The quantization of a value that is `float ~ q`, else NULL. */
 const Quant *edit_tilde(const Value *v);
+/* Whether its quantization is written, and not left open (`?`): other numbers would not fit it. */
+bool edit_is_decided(const Value *v);
+/* What is left open of a result that goes is open of the one in its place. */
+void edit_hand_on_open(const Value *gone, Value *result);
 /* A new float constant of the same dims as `like`; write its elements through `*data`. */
 Value *edit_new_floats(Graph *g, UniqueNames *names, Str base, int rank, const int64_t *dims,
                        float **data);

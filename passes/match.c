@@ -344,11 +344,13 @@ static bool solve_call(Matcher *x, const Goal *g, const Overloads *of) {
     return false;
 }
 
-/* Nothing but the match reads what is between. */
+/* Nothing but the match reads what is between, and no decision is written of it. */
 static bool is_closed(Matcher *x) {
     Match *m = x->m;
     for (size_t i = 1; i < m->n_nodes; i++) {
         const Use *use;
+        if (m->nodes[i]->out[0]->type.quant)
+            return miss(x, m->nodes[i], "its result has a quantization of its own");
         size_t n = uses_of(x->uses, m->nodes[i]->out[0], &use);
         for (size_t k = 0; k < n; k++) {
             bool inside = false;

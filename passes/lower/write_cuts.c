@@ -17,6 +17,7 @@ typedef struct Cuts {
     QuantBuild b;
     Uses *uses;
     bool *negative; /* by id of a node that was looked at: its result may be below 0 */
+    bool *never;    /* ... is known never to be, whatever its type says */
     Cut *cuts;
     size_t n_cuts, cap_cuts;
 } Cuts;
@@ -42,12 +43,16 @@ static float high_end(const Quant *q) {
     return fabs(end - 6) <= 6 * 0x1p-20 ? 6 : INFINITY;
 }
 
+static bool is_known_never(const Cuts *u, const Value *v) {
+    return is_never_negative(v) || (v->def && u->never[v->def->id]);
+}
+
 /* Whether operands that are never negative, as all of `n` are, make such a result. */
-static bool keeps_sign(const Node *n) {
+static bool keeps_sign(const Cuts *u, const Node *n) {
     const QuantRule *r = &n->def->quant;
     bool one = rule_single_data(n) >= 0;
     for (size_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && quant_rule_is_data(r, i) && !is_never_negative(n->in[i]))
+        if (n->in[i] && quant_rule_is_data(r, i) && !is_known_never(u, n->in[i]))
             return false;
     return r->adds || r->scaled.multiplies || (one && r->scaled.homogeneous);
 }
@@ -82,11 +87,20 @@ static bool may_be_negative(const Cuts *u, const Node *n) {
     if (!r || r->fixed_output || (r->least == 0 && r->most > 0) || cuts(n, INFINITY))
         return false;
     if (!keeps_integers(n) && node_conversion(n) == CONVERT_NONE)
-        return !keeps_sign(n);
+        return !keeps_sign(u, n);
     for (size_t i = 0; i < n->n_in; i++)
         if (n->in[i] && (quant_rule_is_data(r, i) || i == 0) && value_may_be(u, n->in[i]))
             return true;
     return false;
+}
+
+/* By the operator: what it ends at, or what it makes of its operands. */
+static bool is_never_made(const Cuts *u, const Node *n) {
+    const QuantRule *r = n->def ? &n->def->quant : NULL;
+    if (!r)
+        return false;
+    bool hands_on = keeps_integers(n) && n->n_in == 1 && n->in[0] && is_known_never(u, n->in[0]);
+    return cuts(n, INFINITY) || (r->least == 0 && r->most > 0) || hands_on || keeps_sign(u, n);
 }
 
 static void look_for_cut(Cuts *u, Node *n) {
@@ -126,6 +140,7 @@ static void look_graph(Graph *g, void *ctx) {
     Cuts *u = ctx;
     FOR_NODES(n, g) {
         u->negative[n->id] = may_be_negative(u, n);
+        u->never[n->id] = is_never_made(u, n);
         look_for_cut(u, n);
     }
 }
@@ -133,6 +148,7 @@ static void look_graph(Graph *g, void *ctx) {
 bool pass_write_cuts(Module *m, PassContext *c) {
     Cuts u = {.m = m, .c = c, .b = quant_build_new(m, c, "write-cuts"), .uses = uses_new(m)};
     u.negative = NEW_ARRAY(m->arena, bool, m->n_nodes);
+    u.never = NEW_ARRAY(m->arena, bool, m->n_nodes);
     module_each_graph(m, look_graph, &u);
     for (size_t i = 0; i < u.n_cuts; i++)
         write_cut(&u, &u.cuts[i]);

@@ -34,6 +34,11 @@ static bool all_are(const double *v, size_t n, double x) {
     return i == n;
 }
 
+static bool has_decided_bias(const Node *n) {
+    size_t at = (size_t)n->def->quant.mac.bias;
+    return at && edit_is_decided(node_input(n, at));
+}
+
 /* W[.., c, ..] *= scale[c], as a new constant; scale has one entry or one per channel. `other` is
  * the node that scaled, or NULL. */
 static void scale_weights(Fold *f, Node *n, const Node *other, int axis, const double *scale,
@@ -50,6 +55,7 @@ static void scale_weights(Fold *f, Node *n, const Node *other, int axis, const d
         size_t c = n_scale == 1 ? 0 : i / k.inner % k.axis;
         out[i] = (float)(tensor_float(w, i) * scale[c]);
     }
+    v->type = old->type.tilde ? type_tilde(v->type, old->type.quant) : v->type;
     value_from(v, old, PASS_NAME);
     value_from_node(v, other, PASS_NAME);
     n->in[at] = v;
@@ -60,11 +66,13 @@ static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
     const QuantRule *q = &n->def->quant;
     double a = (double)node_float(n, q->mac.weight_factor, 1.0F);
     double factor = (double)node_float(n, q->mac.bias_factor, 1.0F);
-    if (a != 1) {
+    if (a != 1 && !edit_is_decided(n->in[q->mac.weight])) {
         scale_weights(f, n, NULL, axis, &a, 1);
         node_drop_attr(n, q->mac.weight_factor);
     }
     size_t at = (size_t)q->mac.bias;
+    if (has_decided_bias(n))
+        return;
     if (at >= n->n_in || !n->in[at]) {
         node_drop_attr(n, q->mac.bias_factor); /* of nothing; a bias to come must not be scaled */
     } else if (factor == 0) {
@@ -88,13 +96,16 @@ static bool all_finite(const double *v, size_t n) {
     return i == n;
 }
 
-/* Whether finite weights stay finite: the product of two large numbers may not. */
+/* Whether finite weights stay finite, as the product of two large numbers may not, and nothing that
+ * is written of them stops to hold. */
 static bool weights_hold(const Node *n, const double *scale, size_t channels) {
     const Tensor *w = n->in[n->def->quant.mac.weight]->data;
     float min = 0, max = 0;
     double most = 0;
     if (all_are(scale, channels, 1))
         return true;
+    if (edit_is_decided(n->in[n->def->quant.mac.weight]))
+        return false;
     row_range(tensor_floats(w), w->count, &min, &max);
     for (size_t c = 0; c < channels; c++)
         most = fmax(most, fabs(scale[c]));
@@ -106,7 +117,8 @@ static bool weights_hold(const Node *n, const double *scale, size_t channels) {
 static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
     Value *y = n->out[0];
     Node *next = uses_only_here(f->uses, y);
-    if (!next || !next->def || !next->def->affine || next->n_out < 1 || !next->out[0])
+    if (!next || !next->def || !next->def->affine || next->n_out < 1 || !next->out[0] ||
+        edit_is_decided(y) || has_decided_bias(n))
         return false;
     if (!n->def->quant.mac.bias && !next->def->quant.scaled.multiplies)
         return false; /* without a look at its numbers, and at the pages they share with others */
@@ -127,6 +139,7 @@ static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
     scale_weights(f, n, next, axis, scale, channels);
     if (b)
         edit_set_bias(n, f->names, b, channels, PASS_NAME, next);
+    edit_hand_on_open(y, next->out[0]);
     node_take_result(n, 0, next->out[0]);
     node_absorb(n, next, PASS_NAME);
     node_remove(next);
@@ -156,7 +169,7 @@ static Node *scalable_source(Fold *f, Value *v) {
             return NULL;
         const QuantRule *q = &n->def->quant;
         const Value *w = q->kind == QUANT_MAC ? n->in[q->mac.weight] : NULL;
-        if (w && edit_float_const(w))
+        if (w && edit_float_const(w) && !edit_is_decided(w))
             return weight_axis(f, n) >= 0 && weight_axis(f, n) < w->data->rank ? n : NULL;
         bool mover = q->kind == QUANT_MOVE && q->data == 1 && !q->move.fill;
         if (!mover && !node_is(n, "MatMul"))
@@ -204,7 +217,7 @@ static bool divides_by_number(Fold *f, Node *n) {
     const Tensor *t = node_is(n, "Div") && n->n_in == 2 ? edit_float_const(n->in[1]) : NULL;
     double k = t && t->count == 1 ? 1 / tensor_float(t, 0) : 0;
     float *out;
-    if (!isnormal((float)k))
+    if (!isnormal((float)k) || edit_is_decided(n->in[1]))
         return false;
     Value *v = edit_new_floats(n->graph, f->names, n->in[1]->name, t->rank, t->dims, &out);
     *out = (float)k;

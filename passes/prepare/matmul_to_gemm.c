@@ -37,7 +37,7 @@ static Value *column_bias(Rewrite *r, const Node *add, const Value *y, int64_t c
     if (!node_is(add, "Add") || add->n_in != 2 || !add->out[0])
         return NULL;
     Value *b = add->in[add->in[0] == y ? 1 : 0];
-    const Tensor *t = real_const(r, b);
+    const Tensor *t = edit_is_decided(b) ? NULL : real_const(r, b);
     bool fits = t && t->rank > 0 && t->rank <= y->type.rank && t->dims[t->rank - 1] == columns &&
                 t->count == (size_t)columns;
     return fits ? b : NULL;
@@ -163,6 +163,7 @@ static void take_over(Rewrite *r, Node *n, Node *add, Value *bias) {
     node_becomes(n, PASS_NAME);
     n->op = STR("Gemm");
     node_add_input(n, flat);
+    edit_hand_on_open(n->out[0], add->out[0]);
     node_take_result(n, 0, add->out[0]);
     node_absorb(n, add, PASS_NAME);
     node_remove(add);
@@ -192,8 +193,9 @@ static void rewrite(Rewrite *r, Node *n) {
     Value *y = n->out[0];
     const Tensor *w = weight_of(n->in[1]);
     Type x = n->in[0]->type, shape = y->type;
-    if (!w || w->rank != 2 || x.rank < 2 || shape.rank != x.rank ||
-        uses_of(r->uses, y, &use) != 1 || !use->node || use->node->graph != n->graph)
+    if (!w || w->rank != 2 || x.rank < 2 || (shape.tilde && edit_is_decided(y)) ||
+        shape.rank != x.rank || uses_of(r->uses, y, &use) != 1 || !use->node ||
+        use->node->graph != n->graph)
         return;
     Node *add = use->node;
     Value *bias = column_bias(r, add, y, w->dims[1]), *in = NULL, *out = NULL;

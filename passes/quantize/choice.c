@@ -225,6 +225,11 @@ IntRange choice_range(const Choice *c) {
     return (IntRange){narrow ? -c->hi : c->lo, c->hi};
 }
 
+bool choice_said(const Choice *c, ChoiceProperty p) {
+    const SchemeRule *r = c->by[p];
+    return r && r->of != SCHEME_ALL && !r->weak;
+}
+
 bool choice_equal(const Choice *x, const Choice *y) {
     if (x->is_float || y->is_float)
         return x->is_float && y->is_float;

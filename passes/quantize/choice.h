@@ -55,6 +55,8 @@ bool choice_is_symmetric(const PassContext *c, const Choice *o);
 /* The axis of `w` that a rule means by `axis` (0 or more): a rule is written for the model as it
  * came, and the weights of a Gemm may have been transposed for MatMul since. */
 int choice_axis(const Value *w, int axis);
+/* Whether a rule singles the value out that says this property of it. */
+bool choice_said(const Choice *c, ChoiceProperty p);
 /* Whether one set of parameters can serve both. */
 bool choice_equal(const Choice *x, const Choice *y);
 

@@ -124,24 +124,59 @@ static void mark_followers(Graph *g, void *ctx) {
 }
 
 /* The line that a quantization is to stand in again: of all values that take it, a named one. */
-static const OpenValue *line_of(const Decide *d, const Value *v) {
-    const OpenValue *o = opening_of(d->c, v);
+static OpenValue *line_of(const Decide *d, const Value *v) {
+    OpenValue *o = opening_of(d->c, v);
     const Openings *all = d->c->open;
     for (size_t i = 0; o && !(o->line && o->line->alias.s) && i < all->n; i++) {
-        const OpenValue *other = all->values[i];
+        OpenValue *other = all->values[i];
         if (other->line && other->line->alias.s && sharing_root(&d->sharing, other->value) == v)
             return other;
     }
     return o;
 }
 
+/* Whether both stand in one line that is open, and no rule wants another quantization of one. */
+static bool in_line(const Decide *d, const OpenValue *x, const OpenValue *y) {
+    if (!x->line || x->line != y->line || y->value->kind == VALUE_CONST)
+        return false;
+    Choice a = choice_of(d, x->value), b = choice_of(d, y->value);
+    return choice_equal(&a, &b);
+}
+
+/* Whether rules take it out of its line, in which others stay. */
+static bool stands_apart(const Decide *d, const OpenValue *x) {
+    const Openings *all = d->c->open;
+    if (!x->line || x->value->kind == VALUE_CONST)
+        return false;
+    Choice of = choice_of(d, x->value);
+    bool said = false, others = false;
+    for (int i = 0; i < CHOICE_PROPERTIES; i++)
+        said = said || (choice_said(&of, i) && of.by[i] != &x->rule);
+    for (size_t i = 0; said && i < all->n; i++) {
+        const OpenValue *y = all->values[i];
+        others = others || (y->line == x->line && d->wanted[y->value->id] && !in_line(d, x, y));
+    }
+    return said && others;
+}
+
 static const Quant *named(Decide *d, Quant *q, const Value *v) {
-    const OpenValue *o = v->id < d->n_values ? line_of(d, v) : NULL;
+    OpenValue *o = v->id < d->n_values ? line_of(d, v) : NULL;
     if (o)
-        return opening_named(d->c, d->m, o, q);
+        return opening_named(d->c, d->m, o, q, stands_apart(d, o));
     q->alias = v->name;
     module_add_quant(d->m, q);
     return q;
+}
+
+/* What another value of its line has already, or NULL. */
+static const Quant *made_in_line(const Decide *d, const Value *v) {
+    const OpenValue *o = opening_of(d->c, v);
+    for (size_t i = 0; o && i < d->c->open->n; i++) {
+        const OpenValue *other = d->c->open->values[i];
+        if (other->made && in_line(d, o, other))
+            return other->made;
+    }
+    return NULL;
 }
 
 /* Of all values that had the line of `v`, where that is open. */
@@ -149,11 +184,10 @@ static void range_of(Decide *d, const Value *v, float *min, float *max) {
     const OpenValue *o = opening_of(d->c, v);
     bool cut;
     masked_range(d->uses, v, min, max, &cut); /* finite: why_float looked */
-    for (size_t i = 0; o && o->line && i < d->c->open->n; i++) {
+    for (size_t i = 0; o && i < d->c->open->n; i++) {
         const OpenValue *other = d->c->open->values[i];
         float lo, hi;
-        bool same =
-            other->line == o->line && sharing_root(&d->sharing, other->value) == other->value;
+        bool same = in_line(d, o, other) && sharing_root(&d->sharing, other->value) == other->value;
         if (!same || !masked_range(d->uses, other->value, &lo, &hi, &cut))
             continue;
         *min = fminf(*min, lo);
@@ -192,7 +226,7 @@ static void assign(Decide *d, Value *v) {
     if (!v || !d->wanted[v->id] || v->type.quant)
         return;
     Value *root = sharing_root(&d->sharing, v);
-    const Quant *made = opening_made(d->c, opening_of(d->c, root));
+    const Quant *made = made_in_line(d, root);
     if (!root->type.quant)
         root->type = type_tilde(root->type, made ? made : activation_quant(d, root));
     if (v != root)

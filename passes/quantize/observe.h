@@ -6,7 +6,10 @@
 #include "exec/fixed_shapes.h"
 #include "passes/pass.h"
 
-/* The model as it is now, decisions (`~`) ignored, ready for any number of runs: its memory, with
+/* A program of what the module was before anything was decided: in float, or what came in types
+ * rounded to them. NULL after diagnostics. */
+Program *observe_reference(Module *m, PassContext *c, ProgramOptions options);
+/* The same,  ready for any number of runs: its memory, with
  * constants in the layout of kernels, is the module's. What cannot run is left out (exec/exec.h,
  * `partial`); what is never run shows no value. */
 Runner *observe_build(Module *m, PassContext *c);

@@ -65,6 +65,7 @@ static void add(Openings *o, Value *v, bool marked) {
         take_type(s, q);
     if (q && q->kind == QUANT_PARAMS && quant_is_integers(q))
         take_schema(s, q, v->kind == VALUE_CONST);
+    x->rule.weak = !marked;
     if (!marked)
         x->rule.flag = "-redecide";
     map_set_at(o->of, v, x);
@@ -204,7 +205,6 @@ Openings *openings_find(Module *m, const char *const *globs, size_t n, bool rest
     Openings *o = NEW(m->arena, Openings);
     *o = (Openings){.arena = m->arena,
                     .of = map_new(m->arena),
-                    .made = map_new(m->arena),
                     .taken = map_new(m->arena),
                     .rest = rest,
                     .before = map_new(m->arena)};
@@ -221,7 +221,7 @@ Openings *openings_find(Module *m, const char *const *globs, size_t n, bool rest
     return o;
 }
 
-const OpenValue *opening_of(const PassContext *c, const Value *v) {
+OpenValue *opening_of(const PassContext *c, const Value *v) {
     return c->open ? map_get_at(c->open->of, v) : NULL;
 }
 
@@ -235,10 +235,6 @@ bool was_decided(const PassContext *c, const Value *v) {
 
 /* ---- what was decided ---- */
 
-const Quant *opening_made(const PassContext *c, const OpenValue *o) {
-    return o && o->line ? map_get_at(c->open->made, o->line) : NULL;
-}
-
 /* Each weight has parameters of its own, whatever line it shares. */
 static void take_line(const PassContext *c, const OpenValue *o) {
     if (!o->line->alias.s || !map_get_at(c->open->taken, o->line))
@@ -249,15 +245,16 @@ static void take_line(const PassContext *c, const OpenValue *o) {
                   diag_name(c->d, o->value->name), diag_name(c->d, o->line->alias));
 }
 
-const Quant *opening_named(const PassContext *c, Module *m, const OpenValue *o, Quant *q) {
-    q->alias = o->line && o->line->alias.s ? o->line->alias : o->value->name;
+const Quant *opening_named(const PassContext *c, Module *m, OpenValue *o, Quant *q, bool apart) {
+    const Quant *line = apart ? NULL : o->line;
+    q->alias = line && line->alias.s ? line->alias : o->value->name;
     q->loc = o->line ? o->line->loc : q->loc;
-    if (o->line)
+    if (line)
         take_line(c, o);
-    if (o->line && o->value->kind != VALUE_CONST)
-        map_set_at(c->open->made, o->line, q);
-    for (size_t i = 0; i < m->n_quants; i++)
-        if (m->quants[i] == o->line) {
+    if (o->value->kind != VALUE_CONST)
+        o->made = q;
+    for (size_t i = 0; line && i < m->n_quants; i++)
+        if (m->quants[i] == line) {
             m->quants[i] = q;
             return q;
         }

@@ -12,7 +12,8 @@ typedef struct OpenValue {
     Value *value;
     const Quant *line; /* what stood there: all values of it get one quantization again */
     SchemeRule rule;
-    bool marked; /* the text leaves it open: it has to be decided */
+    bool marked;       /* the text leaves it open: it has to be decided */
+    const Quant *made; /* for it and for others of the line; not of weights */
 } OpenValue;
 
 typedef struct Openings {
@@ -20,7 +21,6 @@ typedef struct Openings {
     OpenValue **values;
     size_t n, cap;
     Map *of;          /* OpenValue by Value* */
-    Map *made;        /* by the line: the Quant that its activations have */
     Map *taken;       /* by the line: the value that got its name first */
     bool rest;        /* float values that are not quantized are open, too */
     size_t kept;      /* values whose quantization is written */
@@ -36,14 +36,12 @@ size_t openings_marked(Module *m, const Value **first);
  * glob names nothing. */
 Openings *openings_find(Module *m, const char *const *globs, size_t n, bool rest, PassContext *c);
 /* NULL where it is none of these. */
-const OpenValue *opening_of(const PassContext *c, const Value *v);
+OpenValue *opening_of(const PassContext *c, const Value *v);
 /* Whether it may be decided: of a float model, all. */
 bool is_open(const PassContext *c, const Value *v);
-/* The quantization `q` that was decided for a value: takes the name and the place of its line. */
-const Quant *opening_named(const PassContext *c, Module *m, const OpenValue *o, Quant *q);
-/* What activations of the line have already, or NULL. Weights of one line get a quantization each,
- * as their axes and shapes differ. */
-const Quant *opening_made(const PassContext *c, const OpenValue *o);
+/* The quantization `q` that was decided for a value: takes the name and the place of its line, but
+ * for one that is `apart`. */
+const Quant *opening_named(const PassContext *c, Module *m, OpenValue *o, Quant *q, bool apart);
 /* Lines that nothing has any more go. Whether all that is marked is decided, and nothing that was
  * to be decided anew lost its quantization as nothing is known of it; else after an error. */
 bool openings_close(Module *m, PassContext *c);

@@ -1,5 +1,6 @@
 /* See passes/quantize/output_errors.h. */
 #include "passes/quantize/output_errors.h"
+#include "passes/quantize/observe.h"
 
 #include <math.h>
 
@@ -12,9 +13,8 @@ double error_level(double error, double energy) {
 }
 
 Program *output_program(Module *m, PassContext *c, Arena *a, bool quantized) {
-    ProgramOptions options = {
-        .ignore_quant = !quantized && !c->on_grids, .partial = true, .arena = a};
-    return program_build(m, &options, c->d);
+    ProgramOptions options = {.partial = true, .arena = a};
+    return quantized ? program_build(m, &options, c->d) : observe_reference(m, c, options);
 }
 
 static void add_bytes(Value *v, void *ctx) {

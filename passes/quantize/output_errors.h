@@ -4,8 +4,8 @@
 
 #include "passes/pass.h"
 
-/* The module as it is now: in float, or with each value rounded as its `~` says. Within shapes_fix
- * and shapes_restore. The program lives in `a`. NULL after diagnostics. */
+/* The module as it was before (observe_reference), or with each value rounded as its `~` says.
+ * Within shapes_fix and shapes_restore. The program lives in `a`. NULL after diagnostics. */
 Program *output_program(Module *m, PassContext *c, Arena *a, bool quantized);
 
 /* Whether -max-memory has room for `n` of these at a time; a remark says `what` is left undone

@@ -40,11 +40,13 @@ static const Quant *given(const Sharing *s, const Value *v) {
     return v->type.quant ? v->type.quant : choice_of_value(s->c, s->uses, v).fixed;
 }
 
-/* Whether it may take given parameters of a neighbour: no rule says another type of it. */
+/* Whether it may take given parameters of a neighbour: no rule says another type of it. What it had
+ * before it was decided anew is none to parameters that a rule states. */
 static bool can_take(const Sharing *s, const Value *v, const Value *from) {
     const Quant *q = given(s, from);
     Choice o = choice_of_value(s->c, s->uses, v);
-    return q && !v->type.quant && !o.fixed && !o.is_float && fits(q, &o);
+    bool ruled = !from->type.quant && !choice_said(&o, CHOICE_TYPE);
+    return q && !v->type.quant && !o.fixed && !o.is_float && (ruled || fits(q, &o));
 }
 
 static bool read_by_one(const Sharing *s, const Value *v) {

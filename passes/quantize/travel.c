@@ -17,15 +17,17 @@ static bool is_source(const Choice *o) {
     return r && r->of != SCHEME_ALL && !o->is_float && !o->fixed && o->storage;
 }
 
-static bool takes(const Value *v, const Choice *o) {
+/* Of what it had before it was decided anew nothing stands against what is said now. */
+static bool takes(const Value *v, const Choice *o, bool said) {
     const SchemeRule *r = o->by[CHOICE_TYPE];
+    bool open = !r || r->of == SCHEME_ALL || (r->weak && said);
     return !v->type.quant && v->kind != VALUE_CONST && !o->is_float && !o->fixed &&
-           type_real_elem(v->type) == ELEM_FLOAT && (!r || r->of == SCHEME_ALL);
+           type_real_elem(v->type) == ELEM_FLOAT && open;
 }
 
 static bool hand_on(Travel *t, const Value *from, const Value *to) {
     const Choice *x = &t->of[from->id], *y = &t->of[to->id];
-    if (!is_source(x) || from->type.quant || !takes(to, y))
+    if (!is_source(x) || from->type.quant || !takes(to, y, choice_said(x, CHOICE_TYPE)))
         return false;
     Choice taken = *x;
     taken.channel = y->channel;

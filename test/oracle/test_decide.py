@@ -212,6 +212,16 @@ class Parts(OracleCase):
         ours = qxc_outputs(out, self.x, self.scratch)["out"]
         self.assertGreater(self.sqnr(ours.reshape(theirs.shape), theirs), 35)  # QLinearAdd is a step off at times
 
+    def test_biases(self):
+        """Whether corrected biases are better is judged against the model as it came."""
+        reached = []
+        for options in ([], ["-bias-correction"]):
+            said = qxc(self.model, f"-calib={self.calib}", "-emit=qdq", "-no-sync", *options, "-o",
+                       self.scratch / "biases.onnx").stderr
+            self.assertNotRegex(said, "made the outputs [0-9]{2}")
+            reached.append(float(re.search(r"SQNR ([0-9.]+) dB", said)[1]))
+        self.assertGreater(reached[0], reached[1] - 0.5)
+
     def test_without_data_it_is_what_it_was(self):
         text = qxc(self.model, "-form=true", "-quiet", "-o", "-").stdout
         self.assertEqual(text.count("QuantizeLinear("), 2)
