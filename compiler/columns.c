@@ -12,13 +12,6 @@ static ElemType reported(ElemType e) {
     return elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
 }
 
-static Shape shape_of(const Value *v) {
-    Shape s = {.rank = v->type.rank};
-    for (int i = 0; i < s.rank; i++)
-        s.dims[i] = v->type.dims[i].value;
-    return s;
-}
-
 bool column_new(Column *c, const Value *v, Str name, bool open) {
     size_t count = 0;
     if (v->type.kind != TYPE_TENSOR || !npy_dtype(reported(v->type.elem)) ||
@@ -26,7 +19,7 @@ bool column_new(Column *c, const Value *v, Str name, bool open) {
         return false;
     *c = (Column){.v = v, .name = name, .elem = reported(v->type.elem)};
     if (!open)
-        c->shape = shape_of(v);
+        c->shape.rank = type_lengths(v->type, c->shape.dims);
     c->bytes = elem_bytes(c->elem, count);
     return true;
 }
@@ -66,19 +59,6 @@ void column_add(Column *col, Arena *a, const void *data) {
         put_elements(col, data, to);
 }
 
-/* Elements as an ONNX file has them. */
-static void put_tensor(const Column *col, const Tensor *t, char *to) {
-    if (t->elem == col->elem)
-        memcpy(to, t->data, col->bytes);
-    else if (elem_is_int(t->elem))
-        elem_load_bytes(t->elem, t->data, 0, (uint8_t *)to, t->count);
-    else
-        for (size_t i = 0; i < t->count; i++) {
-            float x = (float)tensor_float(t, i);
-            memcpy(to + i * sizeof x, &x, sizeof x);
-        }
-}
-
 static bool same_shape(const Column *col, const Tensor *t) {
     return col->shape.rank == t->rank &&
            (t->rank == 0 ||
@@ -97,7 +77,7 @@ bool column_add_tensor(Column *c, Arena *a, const Tensor *t, Diags *d) {
     c->bytes = elem_bytes(c->elem, t->count);
     char *to = new_sample(c, a);
     if (c->bytes)
-        put_tensor(c, t, to);
+        memcpy(to, (t->elem == c->elem ? t : tensor_unpacked(a, t))->data, c->bytes);
     return true;
 }
 

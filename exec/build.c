@@ -60,9 +60,7 @@ static Binder *bind_partial(Module *m, const ProgramOptions *o, Diags *d) {
 static void count_output(Binder *b, const Graph *g, size_t i) {
     Program *p = b->program;
     const Value *v = g->out[i];
-    const Counted *c = value_is_counted(v) && p->outputs[i] >= 0
-                           ? program_counted(p, p->value_buffer[v->id])
-                           : NULL;
+    const Counted *c = p->outputs[i] >= 0 ? program_counted(p, v) : NULL;
     if (!c || p->buffers[c->count].kind != BUF_ARENA)
         return;
     Value *count = NEW(b->arena, Value);
@@ -92,8 +90,7 @@ static void bind_outputs(Binder *b, const Graph *g) {
 enum { WORTH_ORDERING = 64 << 20 };
 
 Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
-    if (!module_check_static(m, d) || !module_refine(m, d) || !module_verify(m, d) ||
-        !module_check_use(m, d))
+    if (!module_check_runnable(m, d))
         return NULL;
     Arena *a = arena_of(m, o);
     bool partial = o && o->partial;

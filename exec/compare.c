@@ -199,10 +199,9 @@ static bool pass_on(const Twin *t, Runner *from, Runner *to, Diags *d) {
     if (!t->reals || alike)
         return sample_convert(t->to, elem, src, dst, t->count, d);
     int64_t dims[MAX_RANK];
-    for (int i = 0; i < t->from->type.rank; i++)
-        dims[i] = t->from->type.dims[i].value;
+    int rank = type_lengths(t->from->type, dims);
     for (size_t i = 0; i < t->count; i++) {
-        size_t k = quant_index(q, t->from->type.rank, dims, i);
+        size_t k = quant_index(q, rank, dims, i);
         t->reals[i] = (float)(elem_load_int(elem, src, i) - quant_zp(q, k)) * quant_scale(q, k);
     }
     return sample_convert(t->to, ELEM_FLOAT, (const uint8_t *)t->reals, dst, t->count, d);

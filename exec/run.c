@@ -236,13 +236,11 @@ bool runner_computed(const Runner *r, const Value *v) {
 
 /* Of a counted axis, also where the model states a length. */
 int runner_shape(const Runner *r, const Value *v, int64_t *dims) {
-    int at = buffer_of(r, v);
-    const Counted *c = at < 0 ? NULL : program_counted(r->program, at);
-    for (int i = 0; i < v->type.rank; i++)
-        dims[i] = v->type.dims[i].value;
+    const Counted *c = program_counted(r->program, v);
+    int rank = type_lengths(v->type, dims);
     if (c)
         memcpy(&dims[c->axis], r->memory[c->count], sizeof *dims);
-    return v->type.rank;
+    return rank;
 }
 
 /* ---- elements ---- */
@@ -255,11 +253,10 @@ static const Quant *meaning(const Value *v) {
 
 /* The elements of a value as programs hold them; `dims` has MAX_RANK entries. */
 static Tensor view(const Value *v, const void *data, int64_t *dims) {
-    Tensor t = {.elem = elem_unpacked(v->type.elem), .rank = v->type.rank, .data = data};
-    for (int i = 0; i < t.rank; i++)
-        dims[i] = v->type.dims[i].value;
-    t.dims = dims;
-    return t;
+    return (Tensor){.elem = elem_unpacked(v->type.elem),
+                    .rank = type_lengths(v->type, dims),
+                    .dims = dims,
+                    .data = data};
 }
 
 static double real(const Tensor *t, const Quant *q, size_t i) {

@@ -120,9 +120,8 @@ static bool misfit(const Value *v, const Tensor *t, size_t i, const char *what, 
 static int64_t quantize(const Value *v, float x, size_t i) {
     const Quant *q = v->type.quant;
     int64_t dims[MAX_RANK];
-    for (int k = 0; k < v->type.rank; k++)
-        dims[k] = v->type.dims[k].value;
-    size_t at = quant_is_per_tensor(q) ? 0 : quant_index(q, v->type.rank, dims, i);
+    int rank = type_lengths(v->type, dims);
+    size_t at = quant_is_per_tensor(q) ? 0 : quant_index(q, rank, dims, i);
     return quant_of_real(q, at, x);
 }
 

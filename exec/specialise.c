@@ -203,6 +203,11 @@ bool module_check_static(Module *m, Diags *d) {
     return ok;
 }
 
+bool module_check_runnable(Module *m, Diags *d) {
+    return module_check_static(m, d) && module_refine(m, d) && module_verify(m, d) &&
+           module_check_use(m, d);
+}
+
 bool module_others_known(const Module *m) {
     for (size_t i = 0; i < m->graph->n_in; i++) {
         const Value *v = m->graph->in[i];

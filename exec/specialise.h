@@ -26,6 +26,8 @@ bool module_set_shape(Module *m, Str input, int rank, const int64_t *dims, Diags
 bool module_check_fixed(Module *m, Diags *d);
 /* True when all graph inputs are static; else an error for each that names -bind. */
 bool module_check_static(Module *m, Diags *d);
+/* What has to hold before anything runs: static shapes, which results follow from, and all laws. */
+bool module_check_runnable(Module *m, Diags *d);
 /* Whether all dimensions of graph inputs without a default are numbers, but for open first ones. */
 bool module_others_known(const Module *m);
 

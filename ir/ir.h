@@ -96,6 +96,10 @@ int64_t tensor_int(const Tensor *t, size_t i);
 double tensor_float(const Tensor *t, size_t i);
 /* The i-th element less the zero point of `entry`: what the scale of a tensor of type q times. */
 double tensor_steps(const Tensor *t, size_t i, const Quant *q, size_t entry);
+/* Elements as programs hold them: int4 and narrower are bytes, float16 and the like floats. */
+ElemType elem_unpacked(ElemType e);
+/* A copy with such elements, of a tensor that has others. */
+Tensor *tensor_unpacked(Arena *a, const Tensor *t);
 /* All elements of a float32 tensor. */
 const RowFloat *tensor_floats(const Tensor *t);
 /* Stores the i-th integer, at any width from 1 bit. */

@@ -1,4 +1,6 @@
 /* Elements of constants: their size, reading and writing one, whether data fits a type. */
+#include <assert.h>
+
 #include "ir/ir.h"
 #include "ir/minifloat.h"
 
@@ -189,6 +191,26 @@ void elem_load_bytes(ElemType e, const uint8_t *data, size_t i, uint8_t *bytes, 
     }
     for (; done < n; done++)
         bytes[done] = (uint8_t)elem_load_int(e, data, i + done);
+}
+
+ElemType elem_unpacked(ElemType e) {
+    int bits = elem_bits(e);
+    if (elem_is_float(e) && bits < 32)
+        return ELEM_FLOAT;
+    if (bits == 0 || bits >= 8 || !elem_is_int(e))
+        return e;
+    return elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
+}
+
+Tensor *tensor_unpacked(Arena *a, const Tensor *t) {
+    uint8_t *bytes;
+    Tensor *to = tensor_new(a, elem_unpacked(t->elem), t->rank, t->dims, &bytes);
+    assert(to->elem != t->elem);
+    if (to->elem != ELEM_FLOAT)
+        elem_load_bytes(t->elem, t->data, 0, bytes, t->count);
+    for (size_t i = 0; to->elem == ELEM_FLOAT && i < t->count; i++)
+        ((float *)bytes)[i] = (float)tensor_float(t, i);
+    return to;
 }
 
 int64_t tensor_int(const Tensor *t, size_t i) {

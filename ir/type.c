@@ -104,6 +104,12 @@ Type type_fixed(Arena *a, ElemType elem, int rank, const int64_t *dims) {
     return type_tensor(elem, rank, d);
 }
 
+int type_lengths(Type t, int64_t *dims) {
+    for (int i = 0; i < t.rank; i++)
+        dims[i] = t.dims[i].value;
+    return t.rank;
+}
+
 Type type_quantized(Type t, const Quant *q) {
     t.elem = q->storage;
     t.quant = q;

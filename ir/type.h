@@ -197,6 +197,8 @@ typedef struct Type {
 Type type_tensor(ElemType elem, int rank, const Dim *dims);
 /* A tensor type of fixed dims. */
 Type type_fixed(Arena *a, ElemType elem, int rank, const int64_t *dims);
+/* The lengths of its dimensions, -1 or less where one is no number; their number. */
+int type_lengths(Type t, int64_t *dims);
 /* The same shape, as the quantized type. */
 Type type_quantized(Type t, const Quant *q);
 Type type_tilde(Type t, const Quant *q); /* float ~ q */

@@ -50,15 +50,6 @@ void binder_reset(Binder *b) {
 
 /* ---- buffers ---- */
 
-ElemType elem_unpacked(ElemType e) {
-    int bits = elem_bits(e);
-    if (elem_is_float(e) && bits < 32)
-        return ELEM_FLOAT;
-    if (bits == 0 || bits >= 8 || !elem_is_int(e))
-        return e;
-    return elem_is_signed(e) ? ELEM_INT8 : ELEM_UINT8;
-}
-
 bool elem_is_half(ElemType e) {
     return elem_is_float(e) && elem_bits(e) < 32;
 }
@@ -151,8 +142,9 @@ int bind_counted(Binder *b, const Node *n, size_t i, ElemType e, Counted of) {
     return of.buffer;
 }
 
-const Counted *program_counted(const Program *p, int buffer) {
-    for (size_t i = 0; i < p->n_counted; i++)
+const Counted *program_counted(const Program *p, const Value *v) {
+    int buffer = v->id < p->module->n_values ? p->value_buffer[v->id] : -1;
+    for (size_t i = 0; buffer >= 0 && i < p->n_counted; i++)
         if (program_root(p, p->counted[i].buffer) == program_root(p, buffer))
             return &p->counted[i];
     return NULL;
@@ -166,20 +158,6 @@ static int failed_buffer(Binder *b) {
 int bind_value_error(Binder *b, const Value *v, const char *what) {
     diag_error(b->diags, v->loc, "value %s %s", diag_name(b->diags, v->name), what);
     return failed_buffer(b);
-}
-
-/* One element a byte, where the tensor packs several; floats of fewer bits as floats. */
-static const void *unpack(Binder *b, const Tensor *t) {
-    if (elem_is_float(t->elem)) {
-        float *floats = NEW_ARRAY(b->arena, float, t->count);
-        for (size_t i = 0; i < t->count; i++)
-            floats[i] = (float)tensor_float(t, i);
-        return floats;
-    }
-    uint8_t *out = arena_alloc(b->arena, t->count);
-    for (size_t i = 0; i < t->count; i++)
-        out[i] = (uint8_t)elem_load_int(t->elem, t->data, i);
-    return out;
 }
 
 /* A float constant of type `float ~ q`, rounded to its grid as the fakequant kernel does it. */
@@ -213,7 +191,7 @@ int bind_tensor(Binder *b, const Tensor *t, const Value *v) {
     if (binder_rounds(b, v))
         buffer.data = round_const(b, &v->type, t);
     else if (buffer.elem != t->elem)
-        buffer.data = unpack(b, t);
+        buffer.data = tensor_unpacked(b->arena, t)->data;
     else if (align > 1 && (uintptr_t)t->data % align)
         buffer.data = arena_copy(b->arena, t->data, t->bytes); /* mapped files align nothing */
     else

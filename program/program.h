@@ -143,13 +143,11 @@ typedef struct Program {
 
 /* The buffer that holds the bytes of `buffer`: follows aliases. */
 int program_root(const Program *p, int buffer);
-/* What says how many elements the buffer has, or NULL: as many as there is room for. */
-const Counted *program_counted(const Program *p, int buffer);
+/* What says how many elements the value has, or NULL: as many as there is room for. */
+const Counted *program_counted(const Program *p, const Value *v);
 /* The output argument of a call (index into args), -1 for none: the first that the kernel writes
  * and that is not scratch. */
 int call_output(const Program *p, const Call *c);
-/* Elements as programs hold them: int4 and narrower are bytes, float16 and the like floats. */
-ElemType elem_unpacked(ElemType e);
 
 typedef struct ProgramOptions {
     bool ignore_quant; /* values of type `float ~ q` are not rounded to their grid */

@@ -150,8 +150,9 @@ static void put_list_macros(CWriter *w, FILE *f, Str id, const Quant *q) {
 /* How much of it there is only a run tells. */
 static void put_counted(CWriter *w, FILE *f, size_t i) {
     const Program *p = w->program;
-    const Counted *c = program_counted(p, p->outputs[i]);
-    for (size_t k = p->module->graph->n_out; c && k < p->n_outputs; k++)
+    size_t n = p->module->graph->n_out;
+    const Counted *c = i < n ? program_counted(p, p->yields[i]) : NULL;
+    for (size_t k = n; c && k < p->n_outputs; k++)
         if (p->outputs[k] == c->count)
             fprintf(f,
                     "; there is room for the most: " STR_FMT

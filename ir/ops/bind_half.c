@@ -12,16 +12,6 @@ static bool is_half(const Value *v) {
            elem_is_half(v->type.elem);
 }
 
-static Tensor *as_floats(Binder *b, const Tensor *t) {
-    uint8_t *bytes;
-    Tensor *out = tensor_new(b->arena, ELEM_FLOAT, t->rank, t->dims, &bytes);
-    for (size_t i = 0; i < t->count; i++) {
-        float x = (float)tensor_float(t, i);
-        memcpy(bytes + i * sizeof x, &x, sizeof x);
-    }
-    return out;
-}
-
 /* Of a result: a new one that `def` makes. */
 static Value *stand_in(Binder *b, Value *v, Node *def) {
     if (!is_half(v))
@@ -34,7 +24,7 @@ static Value *stand_in(Binder *b, Value *v, Node *def) {
     s->def = def ? def : v->def;
     const Tensor *t = def ? NULL : value_data(v);
     if (t && t->data) {
-        s->data = as_floats(b, t);
+        s->data = tensor_unpacked(b->arena, t);
         s->kind = VALUE_CONST;
     }
     if (!def)

@@ -87,9 +87,7 @@ static Dim merged(Type x, int from, int to) {
 /* The shape to go back to: a constant where it is known, else what Shape says at run time. */
 static Value *shape_of(Node *n, Value *x, UniqueNames *names) {
     Arena *a = n->graph->module->arena;
-    int64_t rank = x->type.rank, dims[MAX_RANK];
-    for (int i = 0; i < rank; i++)
-        dims[i] = x->type.dims[i].value;
+    int64_t dims[MAX_RANK], rank = type_lengths(x->type, dims);
     if (type_is_static(x->type))
         return upgrade_ints(n, "shape", (Ints){dims, (size_t)rank}, names);
     Node *shape = insert(n, "Shape", 1, names);

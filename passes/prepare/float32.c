@@ -3,6 +3,7 @@
  * wants that, as runtimes have integer kernels between floats only. Values of still smaller types
  * are kept: their types are about quantization. */
 #include "passes/edit.h"
+#include "passes/quant_build.h"
 
 typedef struct Widen {
     Module *m;
@@ -16,16 +17,11 @@ static bool is_half(ElemType e) {
 }
 
 static Tensor *widen_tensor(Arena *a, const Tensor *t) {
-    uint8_t *bytes;
-    Tensor *to = tensor_new(a, ELEM_FLOAT, t->rank, t->dims, &bytes);
+    Tensor *to = floats_as(a, t, ELEM_FLOAT);
     to->name = t->name;
     to->doc = t->doc;
     to->meta = t->meta;
     to->loc = t->loc;
-    for (size_t i = 0; i < t->count; i++) {
-        float x = (float)tensor_float(t, i);
-        memcpy(bytes + i * sizeof x, &x, sizeof x);
-    }
     return to;
 }
 
