@@ -44,28 +44,25 @@ bool module_is_open(Module *m) {
 /* ---- values ---- */
 
 Evaluator *evaluator_new(Module *m, const ProgramOptions *o, Diags *d) {
-    if (!module_check_static(m, d) || !module_refine(m, d) || !module_verify(m, d) ||
-        !module_check_use(m, d))
+    if (!module_check_runnable(m, d))
         return NULL;
     Evaluator *e = NEW(m->arena, Evaluator);
     *e = (Evaluator){.module = m,
                      .uses = uses_new(m),
                      .known = NEW_ARRAY(m->arena, Tensor *, m->n_values),
                      .kept = NEW_ARRAY(m->arena, Segment *, m->n_nodes),
+                     .copied = NEW_ARRAY(m->arena, Copied, m->n_values),
                      .inputs = NEW_ARRAY(m->arena, Tensor *, m->graph->n_in),
                      .ports = NEW_ARRAY(m->arena, void *, m->graph->n_in)};
     if (o)
         e->options = *o;
     for (size_t i = 0; i < m->graph->n_in; i++) {
         Value *v = m->graph->in[i];
-        int64_t dims[MAX_RANK] = {0};
-        if (v->data)
-            continue;
-        for (int k = 0; k < v->type.rank; k++)
-            dims[k] = v->type.dims[k].value;
+        int64_t dims[MAX_RANK];
         uint8_t *bytes;
-        e->inputs[e->n_inputs++] = e->known[v->id] =
-            tensor_new(m->arena, v->type.elem, v->type.rank, dims, &bytes);
+        int rank = type_lengths(v->type, dims);
+        if (!v->data)
+            e->inputs[e->n_inputs++] = tensor_new(m->arena, v->type.elem, rank, dims, &bytes);
     }
     return e;
 }
@@ -98,32 +95,36 @@ void evaluator_observe(Evaluator *e, EvaluatorObserver *fn, void *ctx) {
     e->observer_ctx = ctx;
 }
 
-/* As a program holds them: one element a byte of those that are packed, floats of fewer bits as
- * floats. */
-static const void *as_held(Arena *a, const Tensor *t) {
-    if (elem_unpacked(t->elem) == t->elem)
-        return t->data;
-    if (elem_is_int(t->elem)) {
-        uint8_t *bytes = arena_alloc(a, t->count + 1);
-        elem_load_bytes(t->elem, t->data, 0, bytes, t->count);
-        return bytes;
-    }
-    float *floats = NEW_ARRAY(a, float, t->count + 1);
-    for (size_t i = 0; i < t->count; i++)
-        floats[i] = (float)tensor_float(t, i);
-    return floats;
+const void *evaluator_elements(Evaluator *e, const Value *v) {
+    const Tensor *t = evaluator_value(e, v);
+    return !t                                  ? NULL
+           : elem_unpacked(t->elem) == t->elem ? t->data
+                                               : tensor_unpacked(e->results, t)->data;
+}
+
+Type value_type_now(Arena *a, const Value *v, const Tensor *t) {
+    Type now = v->type.kind == TYPE_TENSOR ? v->type : TYPE_UNKNOWN;
+    now.kind = TYPE_TENSOR;
+    now.elem = t->elem;
+    now.rank = t->rank;
+    now.dims = tensor_type(a, t).dims;
+    return now;
 }
 
 void evaluator_show(Evaluator *e, const Value *v) {
     const Tensor *t = e->known[v->id];
-    if (!e->observer || !t)
-        return;
-    Type now = v->type;
-    now.kind = TYPE_TENSOR;
-    now.elem = t->elem;
-    now.rank = t->rank;
-    now.dims = tensor_type(e->results, t).dims;
-    e->observer(e->observer_ctx, v, now, as_held(e->results, t));
+    if (e->observer && t)
+        e->observer(e->observer_ctx, v, value_type_now(e->results, v, t), evaluator_elements(e, v));
+}
+
+bool evaluator_made(Evaluator *e, const Value *v, Diags *d) {
+    const Tensor *t = e->known[v->id];
+    if (t && !tensor_fits(t, v->type))
+        return diag_error(d, v->loc, "'%s' is stated as %s, but comes out as %s",
+                          diag_name(d, v->name), type_text(e->results, v->type),
+                          type_text(e->results, value_type_now(e->results, v, t)));
+    evaluator_show(e, v);
+    return true;
 }
 
 /* ---- running ---- */

@@ -306,18 +306,16 @@ static bool evaluate_node(Evaluator *e, const Node *n, Diags *d) {
     OpCtx c = op_ctx(n, d);
     if (n->def->yields_results)
         return evaluate_if(e, n, d);
-    if (node_is(n, "Loop"))
+    if (n->def->reshapes)
         return evaluate_loop(e, n, &c, d);
-    if (node_is(n, "Scan") && c.opset >= 9)
+    if (n->def->enter && n->def->enter(&c))
         return evaluate_scan(e, n, &c, d);
     return diag_error(d, n->loc, "%s cannot run where shapes depend on the data", node_text(n));
 }
 
 bool evaluate_bodies(Evaluator *e, const Node *n, Diags *d) {
-    if (!evaluate_node(e, n, d))
-        return false;
-    for (size_t i = 0; i < n->n_out; i++)
-        if (n->out[i])
-            evaluator_show(e, n->out[i]);
-    return true;
+    bool ok = evaluate_node(e, n, d);
+    for (size_t i = 0; ok && i < n->n_out; i++)
+        ok = !n->out[i] || evaluator_made(e, n->out[i], d);
+    return ok;
 }

@@ -7,6 +7,12 @@
 
 typedef struct Segment Segment;
 
+/* What a value is in the segment of that number, which counts from 1. */
+typedef struct Copied {
+    size_t segment;
+    Value *copy;
+} Copied;
+
 struct Evaluator {
     Module *module;
     const Uses *uses;
@@ -16,13 +22,19 @@ struct Evaluator {
     size_t n_inputs;
     Tensor **known; /* by value id: as it is now; NULL: not computed */
     Segment **kept; /* by node id: the last one that began there */
+    Copied *copied; /* by value id, of the segment that is made at the time */
+    size_t n_segments;
     Arena *results; /* where what is computed lives */
     EvaluatorObserver *observer;
     void *observer_ctx;
 };
 
+/* The value's type, in the shape that it has now. */
+Type value_type_now(Arena *a, const Value *v, const Tensor *now);
 /* Tells the observer, if there is one, what the value is now. */
 void evaluator_show(Evaluator *e, const Value *v);
+/* The same of what a node made. False after a diagnostic: the model states another shape. */
+bool evaluator_made(Evaluator *e, const Value *v, Diags *d);
 
 /* All nodes of a graph whose inputs are known; then its outputs are. False after a diagnostic. */
 bool evaluate_graph(Evaluator *e, const Graph *g, Diags *d);

@@ -84,12 +84,9 @@ void kept_outputs(KeptRun *k, int place, const Module *m, const Runner *r) {
         keep_output(k, place, i, m->graph->out[i], runner_output(r, i));
 }
 
-void kept_evaluated(KeptRun *k, int place, const Module *m, const Evaluator *e) {
+void kept_evaluated(KeptRun *k, int place, const Module *m, Evaluator *e) {
     for (size_t i = 0; i < k->n_outputs; i++) {
-        const Tensor *t = evaluator_value(e, m->graph->out[i]);
-        size_t count;
-        bool plain = t && elem_unpacked(t->elem) == t->elem &&
-                     type_count(m->graph->out[i]->type, &count) && count == t->count;
-        keep_output(k, place, i, m->graph->out[i], plain ? t->data : NULL);
+        const Value *v = m->graph->out[i];
+        keep_output(k, place, i, v, evaluator_elements(e, v));
     }
 }

@@ -39,8 +39,8 @@ int kept_place(const KeptRun *k, size_t i);
 /* In the observer of a run, and behind it. `place` as kept_place says. */
 void kept_value(KeptRun *k, int place, const Value *v, const void *data);
 void kept_outputs(KeptRun *k, int place, const Module *m, const Runner *r);
-/* The same of a model without a program. What has another shape each time is left out. */
-void kept_evaluated(KeptRun *k, int place, const Module *m, const Evaluator *e);
+/* The same of a model without a program. What has no fixed shape is left out. */
+void kept_evaluated(KeptRun *k, int place, const Module *m, Evaluator *e);
 /* The elements of `v` that belong to those kept of it, as real numbers: [kept->take]. */
 void kept_pick(const KeptRun *k, const KeptValue *kept, int place, const Value *v, const void *data,
                double *out);

@@ -1,21 +1,24 @@
 /* Nodes of a model that run as one program, with all shapes known: a module of their own that has
- * copies of them. See exec/evaluator.h. */
+ * copies of them. What quantizes with parameters of its own (uint8q<dynamic>) is in each program
+ * that reads its result: they are known only there. See exec/evaluator.h. */
 #include "exec/evaluator.h"
+
+/* A value of the model, and what it is in a segment. */
+typedef struct Pair {
+    const Value *of;
+    Value *copy;
+} Pair;
 
 struct Segment {
     Module *module;
-    Value **copies;       /* by id of the model's values; NULL: not in it */
-    const Value **inputs; /* of the model, by place among the graph's inputs */
-    size_t cap_inputs;
-    const Value **made; /* of the model: what its nodes compute */
-    size_t n_made, cap_made;
-    const Value **taken; /* of the model: what was computed and is a constant here */
-    size_t n_taken, cap_taken;
+    size_t number; /* of its copies in the Evaluator */
+    Pair *pairs;   /* all that is in it; once it was built, what a run reads and yields */
+    size_t n_pairs, cap_pairs;
     const Node *first, *last; /* of the model */
     Runner *runner;           /* once it was built */
 };
 
-static Segment *segment_new(const Evaluator *e) {
+static Segment *segment_new(Evaluator *e) {
     const Module *from = e->module;
     Arena *a = arena_scratch(from->arena);
     Segment *s = NEW(a, Segment);
@@ -27,7 +30,7 @@ static Segment *segment_new(const Evaluator *e) {
     m->n_imports = from->n_imports;
     m->wide_zp = from->wide_zp;
     m->graph = graph_new(m, from->graph->name);
-    *s = (Segment){.module = m, .copies = NEW_ARRAY(a, Value *, from->n_values)};
+    *s = (Segment){.module = m, .number = ++e->n_segments};
     return s;
 }
 
@@ -51,19 +54,50 @@ static Type plain_type(Arena *a, Type t) {
     return t;
 }
 
-static void copy_facts(Segment *s, const Value *from, Value *to) {
-    to->loc = from->loc;
-    s->copies[from->id] = to;
+static void pair(Evaluator *e, Segment *s, const Value *of, Value *copy) {
+    copy->loc = of->loc;
+    e->copied[of->id] = (Copied){s->number, copy};
+    ARENA_PUSH(s->module->arena, s->pairs, s->n_pairs, s->cap_pairs, ((Pair){of, copy}));
 }
 
-/* The type of the model's value, in the shape that it has now. */
-static Type type_now(Arena *a, const Value *v, const Tensor *t) {
-    Type now = plain_type(a, v->type), shape = tensor_type(a, t);
-    if (now.kind != TYPE_TENSOR)
-        return shape;
-    now.rank = shape.rank;
-    now.dims = shape.dims;
-    return now;
+/* NULL: not in it. Of the segment that is made now, before it is run. */
+static Value *copy_of(const Evaluator *e, const Segment *s, const Value *v) {
+    const Copied *c = &e->copied[v->id];
+    return c->segment == s->number ? c->copy : NULL;
+}
+
+/* ---- nodes ---- */
+
+static Node *copy_node(Segment *s, const Node *n) {
+    Node *copy = node_new(s->module->graph, n->domain, n->op, n->n_in, n->n_out);
+    copy->overload = n->overload;
+    copy->name = n->name;
+    copy->attrs = n->attrs;
+    copy->n_attrs = n->n_attrs;
+    copy->loc = n->loc;
+    copy->def = n->def;
+    copy->typed = n->typed;
+    return copy;
+}
+
+static bool is_dynamic(const Value *v) {
+    const Quant *q = op_quant(v);
+    return q && q->kind == QUANT_DYNAMIC && v->kind == VALUE_NODE;
+}
+
+static bool give_operands(Evaluator *e, Segment *s, const Node *n, Node *copy, bool as_constants);
+
+/* A copy that nobody behind this program asks for. */
+static Value *make_again(Evaluator *e, Segment *s, const Value *v) {
+    Node *copy = copy_node(s, v->def);
+    if (!give_operands(e, s, v->def, copy, false))
+        return NULL;
+    Value *again = node_add_output(copy, (size_t)v->index, v->name, v->type);
+    again->loc = v->loc;
+    e->copied[v->id] = (Copied){s->number, again};
+    graph_append(s->module->graph, copy);
+    node_infer(copy, s->module->mute);
+    return again;
 }
 
 static Value *add_known(Evaluator *e, Segment *s, Value *v, bool constant) {
@@ -71,33 +105,23 @@ static Value *add_known(Evaluator *e, Segment *s, Value *v, bool constant) {
     Tensor *now = e->known[v->id], *t = now ? now : v->data;
     if (!t)
         return NULL;
-    Type type = type_now(m->arena, v, t);
+    if (is_dynamic(v))
+        return make_again(e, s, v);
+    Type type = plain_type(m->arena, value_type_now(m->arena, v, t));
     Value *copy;
-    if (!now) {
+    if (!now)
         copy = graph_add_const(m->graph, v->name, type, t);
-    } else if (constant) { /* what was computed is gone sooner than the program */
+    else if (constant) /* what was computed is gone sooner than the program */
         copy = graph_add_const(m->graph, v->name, type, tensor_copy(m->arena, t));
-        ARENA_PUSH(m->arena, s->taken, s->n_taken, s->cap_taken, v);
-    } else {
-        size_t n = m->graph->n_in;
+    else
         copy = graph_add_input(m->graph, v->name, type);
-        ARENA_PUSH(m->arena, s->inputs, n, s->cap_inputs, v);
-    }
-    copy_facts(s, v, copy);
+    pair(e, s, v, copy);
     return copy;
 }
-
-/* ---- nodes ---- */
 
 static bool is_static(const Value *v) {
     size_t count;
     return !v || (v->type.kind == TYPE_TENSOR && type_count(v->type, &count));
-}
-
-/* Whether operand `i` has to be a constant, and is there as something that is computed. */
-static bool wants_constant(const Segment *s, const Node *n, size_t i) {
-    return i < 32 && n->def && n->def->fixed >> i & 1 && s->copies[n->in[i]->id] &&
-           s->copies[n->in[i]->id]->kind != VALUE_CONST;
 }
 
 static bool give_operands(Evaluator *e, Segment *s, const Node *n, Node *copy, bool as_constants) {
@@ -105,11 +129,11 @@ static bool give_operands(Evaluator *e, Segment *s, const Node *n, Node *copy, b
         Value *v = n->in[i];
         if (!v)
             continue;
-        if (wants_constant(s, n, i))
-            return false;
         bool fixed = i < 32 && n->def && n->def->fixed >> i & 1;
-        copy->in[i] =
-            s->copies[v->id] ? s->copies[v->id] : add_known(e, s, v, fixed || as_constants);
+        Value *there = copy_of(e, s, v);
+        if (there && fixed && there->kind != VALUE_CONST)
+            return false;
+        copy->in[i] = there ? there : add_known(e, s, v, fixed || as_constants);
         if (!copy->in[i] || value_is_counted(copy->in[i]) || !is_static(copy->in[i]))
             return false;
     }
@@ -125,22 +149,21 @@ static Type result_type(Arena *a, const Node *n, Type t) {
     return plain_type(a, t);
 }
 
-static void make_results(Segment *s, const Node *n, Node *copy) {
+static void make_results(Evaluator *e, Segment *s, const Node *n, Node *copy) {
     Arena *a = s->module->arena;
     for (size_t i = 0; i < n->n_out; i++) {
         const Value *v = n->out[i];
-        if (!v)
-            continue;
-        copy_facts(s, v, node_add_output(copy, i, v->name, result_type(a, n, v->type)));
-        ARENA_PUSH(a, s->made, s->n_made, s->cap_made, v);
+        if (v)
+            pair(e, s, v, node_add_output(copy, i, v->name, result_type(a, n, v->type)));
     }
 }
 
-static void forget_results(Segment *s, const Node *n) {
+/* They are the last that it has. */
+static void forget_results(Evaluator *e, Segment *s, const Node *n) {
     for (size_t i = 0; i < n->n_out; i++)
         if (n->out[i]) {
-            s->copies[n->out[i]->id] = NULL;
-            s->n_made--;
+            e->copied[n->out[i]->id] = (Copied){0};
+            s->n_pairs--;
         }
 }
 
@@ -151,30 +174,18 @@ static bool results_known(const Node *copy) {
     return ok;
 }
 
-static Node *copy_node(Segment *s, const Node *n) {
-    Node *copy = node_new(s->module->graph, n->domain, n->op, n->n_in, n->n_out);
-    copy->overload = n->overload;
-    copy->name = n->name;
-    copy->attrs = n->attrs;
-    copy->n_attrs = n->n_attrs;
-    copy->loc = n->loc;
-    copy->def = n->def;
-    copy->typed = n->typed;
-    return copy;
-}
-
 bool segment_take(Evaluator *e, Segment **at, const Node *n, bool as_constants) {
     Segment *s = *at = *at ? *at : segment_new(e);
     Module *m = s->module;
     Node *copy = copy_node(s, n);
     if (!give_operands(e, s, n, copy, as_constants) && !as_constants)
         return false;
-    make_results(s, n, copy);
+    make_results(e, s, n, copy);
     graph_append(m->graph, copy);
     node_infer(copy, m->mute);
     if (!as_constants && !copy->faulty && !results_known(copy)) {
         node_remove(copy);
-        forget_results(s, n);
+        forget_results(e, s, n);
         return false;
     }
     s->first = s->first ? s->first : n;
@@ -184,10 +195,13 @@ bool segment_take(Evaluator *e, Segment **at, const Node *n, bool as_constants) 
 
 /* ---- running ---- */
 
-static bool in_segment(const Segment *s, const Node *n) {
+/* Whether it runs here and nowhere else. */
+static bool in_segment(const Evaluator *e, const Segment *s, const Node *n) {
     for (size_t i = 0; i < n->n_out; i++)
-        if (n->out[i])
-            return s->copies[n->out[i]->id] && s->copies[n->out[i]->id]->kind == VALUE_NODE;
+        if (n->out[i]) {
+            const Value *copy = copy_of(e, s, n->out[i]);
+            return copy && copy->kind == VALUE_NODE && !is_dynamic(n->out[i]);
+        }
     return false;
 }
 
@@ -196,48 +210,62 @@ static bool is_read(const Evaluator *e, const Segment *s, const Value *v) {
     const Use *use;
     size_t n = uses_of(e->uses, v, &use);
     for (size_t i = 0; i < n; i++)
-        if (!use[i].node || !in_segment(s, use[i].node))
+        if (!use[i].node || !in_segment(e, s, use[i].node))
             return true;
     return e->options.keep_all || e->observer;
 }
 
+/* What a run looks at: what comes in, what was computed and is a constant here, what goes out. */
+static bool matters(const Evaluator *e, const Segment *s, Pair p) {
+    if (p.copy->kind == VALUE_CONST)
+        return p.copy->data != p.of->data;
+    return p.copy->kind == VALUE_INPUT || is_read(e, s, p.of);
+}
+
 /* A program stays within the module, and its constants too. */
-static Program *build(Evaluator *e, const Segment *s, Diags *d) {
+static Program *build(Evaluator *e, Segment *s, Diags *d) {
     ProgramOptions o = e->options;
+    size_t kept = 0;
     o.keep_all = o.observed = o.partial = false;
     o.arena = NULL;
-    for (size_t i = 0; i < s->n_made; i++)
-        if (is_read(e, s, s->made[i]))
-            graph_add_output(s->module->graph, s->copies[s->made[i]->id]);
+    for (size_t i = 0; i < s->n_pairs; i++) {
+        Pair p = s->pairs[i];
+        if (!matters(e, s, p))
+            continue;
+        s->pairs[kept++] = p;
+        if (p.copy->kind == VALUE_NODE)
+            graph_add_output(s->module->graph, p.copy);
+    }
+    s->n_pairs = kept;
     return program_build(s->module, &o, d);
 }
 
-static void take_output(Evaluator *e, const Runner *r, size_t i, const Value *from, Value *copy) {
+static bool take_output(Evaluator *e, const Runner *r, size_t port, Pair p, Diags *d) {
     int64_t dims[MAX_RANK];
-    int rank = runner_shape(r, copy, dims);
+    int rank = runner_shape(r, p.copy, dims);
+    ElemType elem = p.copy->type.elem;
     size_t count;
     tensor_count(rank, dims, &count);
-    size_t bytes = elem_bytes(copy->type.elem, count);
-    const void *data = arena_copy(e->results, runner_output(r, i), bytes ? bytes : 1);
-    e->known[from->id] = tensor_of(e->results, copy->type.elem, rank, dims, data);
+    size_t bytes = elem_bytes(elem, count);
+    const void *data = arena_copy(e->results, runner_output(r, port), bytes ? bytes : 1);
+    e->known[p.of->id] = tensor_of(e->results, elem, rank, dims, data);
+    return evaluator_made(e, p.of, d);
 }
 
-static bool run(Evaluator *e, Segment *s, Diags *d) {
-    const Graph *g = s->module->graph;
+static bool run(Evaluator *e, const Segment *s, Diags *d) {
     Runner *r = s->runner;
-    for (size_t i = 0; i < g->n_in; i++) {
-        const Tensor *t = e->known[s->inputs[i]->id];
-        if (t->bytes)
-            memcpy(runner_input(r, i), t->data, t->bytes);
-    }
-    if (!runner_run(r, d))
-        return false;
-    for (size_t i = 0, port = 0; i < s->n_made; i++)
-        if (is_read(e, s, s->made[i])) {
-            take_output(e, r, port++, s->made[i], s->copies[s->made[i]->id]);
-            evaluator_show(e, s->made[i]);
+    for (size_t i = 0, port = 0; i < s->n_pairs; i++)
+        if (s->pairs[i].copy->kind == VALUE_INPUT) {
+            const Tensor *t = e->known[s->pairs[i].of->id];
+            void *to = runner_input(r, port++);
+            if (t->bytes)
+                memcpy(to, t->data, t->bytes);
         }
-    return true;
+    bool ok = runner_run(r, d);
+    for (size_t i = 0, port = 0; ok && i < s->n_pairs; i++)
+        if (s->pairs[i].copy->kind == VALUE_NODE)
+            ok = take_output(e, r, port++, s->pairs[i], d);
+    return ok;
 }
 
 bool segment_run(Evaluator *e, Segment **at, Diags *d) {
@@ -260,25 +288,18 @@ bool segment_run(Evaluator *e, Segment **at, Diags *d) {
 
 /* ---- once more ---- */
 
-static bool same_shape_now(const Evaluator *e, const Segment *s, const Value *v) {
-    const Tensor *t = e->known[v->id];
-    Type type = s->copies[v->id]->type;
-    bool same = t && t->rank == type.rank;
-    for (int i = 0; same && i < type.rank; i++)
-        same = t->dims[i] == type.dims[i].value;
-    return same;
+/* As it was when the program was built: in shape, and where it is a constant in each byte. */
+static bool is_as_it_was(const Evaluator *e, Pair p) {
+    const Tensor *t = e->known[p.of->id];
+    return t && tensor_fits(t, p.copy->type) &&
+           (p.copy->kind != VALUE_CONST || !t->bytes ||
+            memcmp(t->data, p.copy->data->data, t->bytes) == 0);
 }
 
 static bool fits_again(const Evaluator *e, const Segment *s) {
-    for (size_t i = 0; i < s->module->graph->n_in; i++)
-        if (!same_shape_now(e, s, s->inputs[i]))
+    for (size_t i = 0; i < s->n_pairs; i++)
+        if (s->pairs[i].copy->kind != VALUE_NODE && !is_as_it_was(e, s->pairs[i]))
             return false;
-    for (size_t i = 0; i < s->n_taken; i++) {
-        const Tensor *t = e->known[s->taken[i]->id], *had = s->copies[s->taken[i]->id]->data;
-        if (!same_shape_now(e, s, s->taken[i]) ||
-            (t->bytes && memcmp(t->data, had->data, t->bytes) != 0))
-            return false;
-    }
     return true;
 }
 
