@@ -130,6 +130,13 @@ static ExitCode gate(Session *s, const Comparison *c) {
         return EXIT_USAGE;
     }
     ExitCode code = EXIT_DONE;
+    size_t compared = 0;
+    for (size_t i = 0; i < c->n; i++)
+        compared += c->rows[i].is_output && c->rows[i].count;
+    if (!compared && c->n) {
+        diag_error(s->d, LOC_NONE, "-min-sqnr: no output has an element to compare");
+        return EXIT_WRONG;
+    }
     for (size_t i = 0; i < c->n; i++)
         if (c->rows[i].is_output && !(c->rows[i].sqnr >= least)) {
             diag_error(s->d, LOC_NONE, "output %s has %.2f dB, less than the %g asked for",

@@ -65,7 +65,7 @@ static ExitCode explain(const Job *j, Module *m, FILE *out) {
 }
 
 ExitCode job_init_failure(const Job *j) {
-    return j->unreadable ? EXIT_IO : j->faulty_page ? EXIT_WRONG : EXIT_USAGE;
+    return j->unreadable ? EXIT_IO : j->faulty_file ? EXIT_WRONG : EXIT_USAGE;
 }
 
 ExitCode job_failure(const Job *j) {

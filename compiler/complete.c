@@ -63,7 +63,24 @@ static void tell_left_open(const Job *j, Module *m) {
                   "as another and no branch holds one: else write the scale and zero point");
 }
 
+/* What was named is to be decided anew, and cannot be. */
+static bool cannot_redecide(const Job *j, Module *m) {
+    const Value *at;
+    const char *why = why_not_loosen(m, &at);
+    if (!at)
+        return false;
+    diag_error(
+        j->d, at->loc,
+        "-redecide: '%s' %s, so the types of this model cannot become decisions; -emit=float "
+        "gives a model that -calib quantizes anew%s",
+        diag_name(j->d, at->name), why,
+        at->kind == VALUE_INPUT || value_is_output(at) ? ", with -io=quant outside, too" : "");
+    return true;
+}
+
 bool step_tell_idle(Job *j, Module *m) {
+    if (j->o->redecide.n && job_adds(j) && !j->ctx.open && cannot_redecide(j, m))
+        return false;
     j->data_completes = j->decided_before && !options_have_data(j->o) && leaves_float(j, m);
     if (!j->ctx.open)
         tell_left_open(j, m);

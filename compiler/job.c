@@ -136,6 +136,12 @@ static bool readable(Job *j, const char *path) {
     return file;
 }
 
+/* Nor is what stands in it. */
+static bool is_sound(Job *j, bool read) {
+    j->faulty_file = j->faulty_file || !read;
+    return read;
+}
+
 /* -smooth-quant[=ALPHA], which is about activations. */
 static bool init_smoothing(Job *j) {
     const char *text = j->o->smooth_quant;
@@ -181,7 +187,7 @@ static const TargetPage *read_target(Job *j, Arena *a) {
         Str text;
         j->unreadable = !file_text(a, asked, LOC_NONE, j->d, &text);
         const TargetPage *page = j->unreadable ? NULL : target_read(a, j->d, asked, text);
-        j->faulty_page = !j->unreadable && !page;
+        j->faulty_file = j->faulty_file || (!j->unreadable && !page);
         return page;
     }
     for (size_t i = 0; i < n; i++)
@@ -264,9 +270,11 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     ok = scheme_of_flags(&j->flags, o, a, d) && ok;
     ok = recipe_check(j->flags.recipe, LOC_NONE, "-recipe: ", d) && ok;
     if (o->scales_from && scales_are_json(o->scales_from))
-        ok = readable(j, o->scales_from) && scales_read(a, d, o->scales_from, &j->file) && ok;
-    ok = (!o->scheme || (readable(j, o->scheme) && qir_read_scheme(a, d, o->scheme, &j->file))) &&
-         ok;
+        ok = readable(j, o->scales_from) &&
+             is_sound(j, scales_read(a, d, o->scales_from, &j->file)) && ok;
+    if (o->scheme)
+        ok =
+            readable(j, o->scheme) && is_sound(j, qir_read_scheme(a, d, o->scheme, &j->file)) && ok;
     if (j->form == FORM_AS_IS && j->emit != EMIT_ONNX &&
         (scheme_has_parameters(&j->file) || o->scales_from || o->weights_from))
         j->form = form_of_decisions(j);

@@ -158,7 +158,7 @@ static bool worst_output(Mixed *x, Module *a, Module *b, Score *out) {
     find_lost(x, b, &c);
     out->sqnr = INFINITY;
     for (size_t i = 0; i < c.n; i++)
-        if (c.rows[i].is_output) {
+        if (c.rows[i].is_output && c.rows[i].count) {
             out->sqnr = fmin(out->sqnr, c.rows[i].sqnr);
             measured++;
         }

@@ -56,7 +56,7 @@ typedef struct Job {
     bool data_completes;    /* data, had they been given, would decide what is left float */
     Form form;
     EmitKind emit;
-    bool faulty_page;      /* the page of -target has mistakes */
+    bool faulty_file;      /* a file that an option names has mistakes */
     bool unreadable;       /* job_init failed on a file: -scheme, -scales-from */
     int64_t read_opset;    /* of the model as it was read */
     int64_t opset;         /* as it was written */

@@ -9,6 +9,18 @@ static bool misused(Job *j, const char *wants, const char *text) {
     return diag_error(j->d, LOC_NONE, "%s, not '%s'", wants, text);
 }
 
+/* A past of length 0 is usual, a batch of none is hardly meant. */
+static void warn_of_nothing(const Job *j, const Module *m) {
+    const Graph *g = m->graph;
+    for (size_t i = 0; i < g->n_out; i++) {
+        size_t n;
+        if (type_count(g->out[i]->type, &n) && n == 0)
+            diag_warning(j->d, LOC_NONE,
+                         "with these sizes output %s has no elements: a size is 0 (-bind, -shape)",
+                         diag_name(j->d, g->out[i]->name));
+    }
+}
+
 bool job_fix_shapes(Job *j, Module *m) {
     const TextList *binds = &j->o->bind;
     for (size_t i = 0; i < binds->n; i++) {
@@ -41,5 +53,8 @@ bool job_fix_shapes(Job *j, Module *m) {
     }
     if (!binds->n && !j->o->shape.n)
         return true;
-    return module_check_fixed(m, j->d);
+    if (!module_check_fixed(m, j->d))
+        return false;
+    warn_of_nothing(j, m);
+    return true;
 }

@@ -36,7 +36,10 @@ static bool verify_scales(const Quant *q, Loc at, Diags *d) {
         return diag_error(d, at, "the scale%s is not a finite number", where);
     if (s <= 0)
         return diag_error(d, at, "the scale%s is %g; scales are greater than 0", where, (double)s);
-    return diag_error(d, at, "the scale%s is smaller than any normal float", where);
+    return diag_error(d, at,
+                      "the scale%s is smaller than any normal float, the least of which is "
+                      "1.17549435e-38",
+                      where);
 }
 
 static bool verify_range(const Quant *q, Loc at, Diags *d) {
@@ -101,11 +104,19 @@ static bool verify_axes(const Quant *q, Loc at, Diags *d) {
 
 /* Nothing would honour what <?> and <dynamic> said of parameters, nor print it. */
 static bool verify_open(const Quant *q, Loc at, Diags *d) {
-    const char *which = q->kind == QUANT_DYNAMIC ? "dynamic" : "not known yet";
-    if (q->n_scale || q->n_zp > 0)
-        return diag_error(d, at, "a quantization whose parameters are %s states none", which);
-    return !q->n_axes || diag_error(d, part(stated(q).axis, at),
-                                    "a quantization whose parameters are %s has no axis", which);
+    bool states = q->n_scale || q->n_zp > 0;
+    if (!states && !q->n_axes)
+        return true;
+    at = part(states ? stated(q).zp : stated(q).axis, at);
+    const char *what = states ? "zero point" : "axis", *name = elem_name(q->storage);
+    if (q->kind == QUANT_DYNAMIC)
+        return diag_error(d, at, "the %s follows with the scale as the model runs: %sq<dynamic>",
+                          what, name);
+    return diag_error(
+        d, at,
+        "'?' leaves the %s open with the scale: write %sq<?>. Weights get a scale for "
+        "each channel; a rule in scheme { } says sym, per-tensor or block(32)",
+        what, name);
 }
 
 /* What nothing here finds scales for, and ONNX has no conversions of. */

@@ -147,8 +147,13 @@ void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
     int n = list_expected(want, n_tokens, list);
     Buf *b = &r->scratch;
     b->n = 0;
-    bool late = on_new_line(r, t);
-    if (n > 0 && n <= MOST_EXPECTED) {
+    bool late = on_new_line(r, t), outside = !r->frame && !r->lexer.depth;
+    bool brace = t.kind == T_LC && r->lexer.depth == 1;
+    if (r->only_scheme && t.kind && (outside || (brace && !r->frame))) {
+        buf_fmt(b, "a scheme file is scheme { ... } around its rules; %s stands outside",
+                what_came(r, t));
+        outside = late = false;
+    } else if (n > 0 && n <= MOST_EXPECTED) {
         for (int i = 0; i < n; i++) {
             buf_text(b, i == 0 ? "expected " : i == n - 1 ? " or " : ", ");
             buf_text(b, list[i]);
@@ -164,7 +169,7 @@ void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
     error_at(r, at, "%s", buf_as_str(b).s);
     if (r->frame && (t.kind == 0 || leaves_body(r, t)))
         diag_note(r->diags, r->frame->graph->loc, "the body that is not closed begins here");
-    if (!r->frame && !r->lexer.depth && is_rule_word(str_of(r, t)))
+    if (outside && is_rule_word(str_of(r, t)))
         note_at(r, at, "rules stand in scheme { ... }");
     const char *note = late ? NULL : syntax_hint(r, t, want, n);
     if (note)

@@ -381,7 +381,8 @@ bool qir_read_scheme_text(Arena *a, Diags *d, const char *name, Str text, Scheme
     finish_frames(r);
     module_unmap(r->module);
     if (diags_errors(d) == errors_before && !r->module->scheme.s)
-        error_at(r, (Range){0, 0}, "the file has no scheme { ... }");
+        error_at(r, (Range){0, 0},
+                 "the file has no rules: a scheme file is scheme { ... } around its rules");
     scheme_append(out, a, &r->module->rules);
     return diags_errors(d) == errors_before;
 }

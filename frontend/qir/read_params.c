@@ -150,6 +150,11 @@ void read_params(Reader *r, Token word, Token name, const Val *v) {
     struct DueParams *d = e.failed ? NULL : map_get(r->due_by_name, str_of(r, name));
     if (e.failed)
         return;
+    if (e.quant->kind == QUANT_UNKNOWN) {
+        diag(r->diags, DIAG_REMARK, loc_of(r, range_of(name)),
+             "!%s is left open: these numbers are not read", shown(r, str_of(r, name)));
+        return;
+    }
     if (!d || !(scale ? d->scale != NULL : d->zp != NULL)) {
         error_at(r, range_of(name),
                  "the line of !%s states its own; data(N) there says that they stand here",

@@ -63,6 +63,18 @@ static bool read_elem_arg(Reader *r, const Val *v, ElemType *out) {
     return true;
 }
 
+/* What rounds to 0 is none, though it is no 0: the number that was written is named. */
+static bool read_scales(Reader *r, Quant *q, const Val *v) {
+    Number n;
+    if (!val_floats(r, v, "a scale", &q->scale, &q->n_scale))
+        return false;
+    if (v->kind == VAL_NUMBER && val_number(r, v, &n) && q->scale[0] == 0 && n.magnitude)
+        return error_at(r, v->at,
+                        "this is too small for a scale: the least is 1.17549435e-38, the "
+                        "smallest normal float");
+    return true;
+}
+
 typedef struct Blocks {
     const int64_t *size;
     size_t n;
@@ -79,7 +91,7 @@ static bool read_scale(Reader *r, Quant *q, const Val *v) {
     else if (v->kind == VAL_WORD)
         return error_at(r, v->at, "a scale is a number, a list of numbers, ? or dynamic");
     else
-        return val_floats(r, v, "a scale", &q->scale, &q->n_scale);
+        return read_scales(r, q, v);
     return true;
 }
 

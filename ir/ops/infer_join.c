@@ -88,6 +88,26 @@ static bool join_dim(Dim stated, Dim inferred, Dim *out) {
     return true;
 }
 
+static bool is_known(Dim x) {
+    return x.value >= 0 || x.param.s;
+}
+
+/* [10,N] where [N,10] is computed: each dimension could be the other, but not for every N. */
+static bool crossed(Type stated, Type inferred) {
+    for (int i = 0; stated.rank <= MAX_RANK && i < stated.rank; i++)
+        for (int k = 0; k < stated.rank; k++) {
+            Dim from = inferred.dims[i], to = stated.dims[k];
+            if (!from.param.s || !to.param.s || !str_eq(from.param, to.param) ||
+                !is_known(stated.dims[i]) || !is_known(inferred.dims[k]))
+                continue;
+            bool number = stated.dims[i].value >= 0 || inferred.dims[k].value >= 0;
+            if (number && !str_eq(stated.dims[i].param, from.param) &&
+                !str_eq(inferred.dims[k].param, to.param))
+                return true;
+        }
+    return false;
+}
+
 static bool dims_same(Dim x, Dim y) {
     return x.value == y.value && str_eq(x.param, y.param);
 }
@@ -106,7 +126,7 @@ static bool join_shape(const Infer *s, const OpCtx *c, Value *v, Type inferred) 
         }
         return true;
     }
-    if (stated.rank != inferred.rank)
+    if (stated.rank != inferred.rank || crossed(stated, inferred))
         return disagree(s, n, v, kept_type(c, inferred), "yields");
     Dim *dims = NULL; /* copied on the first change: types share their dims */
     for (int i = 0; i < stated.rank; i++) {

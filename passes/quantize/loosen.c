@@ -27,25 +27,45 @@ static bool can_be_real(const Value *v) {
 
 typedef struct Check {
     const Graph *main;
-    bool typed, ok;
+    bool typed;
+    const Value *first; /* that stands against it, NULL: none */
+    const char *why;
 } Check;
+
+static void stands_against(Check *c, const Value *v, const char *why) {
+    c->first = c->why ? c->first : v;
+    c->why = c->why ? c->why : why;
+}
 
 static void check_value(Value *v, void *ctx) {
     Check *c = ctx;
     if (!is_typed(v))
         return;
     c->typed = true;
-    c->ok = c->ok && can_be_real(v) && v->graph == c->main && v->kind != VALUE_INPUT;
+    if (v->kind == VALUE_INPUT)
+        stands_against(c, v, "takes integers from outside");
+    else if (v->graph != c->main)
+        stands_against(c, v, "holds integers in a body");
+    else if (!can_be_real(v))
+        stands_against(c, v, "has parameters that no decision states");
+}
+
+const char *why_not_loosen(Module *m, const Value **at) {
+    Check c = {.main = m->graph};
+    module_each_value(m, check_value, &c);
+    for (size_t i = 0; i < m->graph->n_out; i++)
+        if (is_typed(m->graph->out[i]))
+            stands_against(&c, m->graph->out[i], "gives integers to the outside");
+    FOR_NODES(n, m->graph)
+    if (is_reinterpret(n))
+        stands_against(&c, n->out[0], "takes integers for others");
+    *at = c.first;
+    return c.why ? c.why : c.typed ? NULL : "";
 }
 
 bool can_loosen(Module *m) {
-    Check c = {.main = m->graph, .ok = true};
-    module_each_value(m, check_value, &c);
-    for (size_t i = 0; i < m->graph->n_out; i++)
-        c.ok = c.ok && !is_typed(m->graph->out[i]);
-    FOR_NODES(n, m->graph)
-    c.ok = c.ok && !is_reinterpret(n);
-    return c.typed && c.ok;
+    const Value *at;
+    return !why_not_loosen(m, &at);
 }
 
 /* ---- conversions ---- */

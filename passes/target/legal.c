@@ -29,6 +29,8 @@ static int64_t opset_of(const QuantBuild *b, const Quant *q, bool constant) {
     return bits == 2 ? 25 : need;
 }
 
+enum { QUANT_FIRST_OPSET = 10 };
+
 typedef struct Need {
     QuantBuild b; /* only its opset matters */
     int64_t opset;
@@ -47,7 +49,7 @@ static void need_value(Value *v, void *ctx) {
 }
 
 static Need min_opset(const Module *m, int64_t at_most) {
-    Need need = {.b = {.opset = at_most}, .opset = 10};
+    Need need = {.b = {.opset = at_most}, .opset = QUANT_FIRST_OPSET};
     module_each_value((Module *)m, need_value, &need);
     return need;
 }
@@ -59,6 +61,12 @@ int64_t quant_min_opset(const Module *m) {
 static bool refuse_opset(const Need *need, int64_t asked, Diags *d) {
     const Value *v = need->of;
     bool channels = v && v->type.quant->n_axes && need->opset == 13;
+    if (asked < QUANT_FIRST_OPSET)
+        return diag_error(d, LOC_NONE,
+                          "the quantized types of this model need opset %lld, not %lld "
+                          "(-target-opset): QuantizeLinear came with opset %d%s",
+                          (long long)need->opset, (long long)asked, QUANT_FIRST_OPSET,
+                          channels ? ", which is enough with -per-tensor" : "");
     const char *what = !v         ? ""
                        : channels ? " has a scale for each channel; -per-tensor has one for all"
                                   : " is ";
