@@ -214,7 +214,7 @@ static bool run_chosen(Measuring *c, const Module *m, Runner *r, Samples *s, Mea
         for (size_t k = 0; k < out->n_outputs; k++)
             if (out->outputs[k].computed)
                 compare_output(c, &out->outputs[k], c->kept->outputs[k], m->graph->out[k],
-                               runner_output(r, k));
+                               runner_value(r, m->graph->out[k]));
         out->samples++;
     }
     out->of = c->kept->total;

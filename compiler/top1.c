@@ -79,7 +79,7 @@ static bool answer(Runner *r, Samples *s, const Value *y, const Labels *labels, 
     for (size_t i = 0; samples_load(s, r); i++) {
         if (!runner_run(r, d))
             return false;
-        value_reals(y, runner_output(r, 0), out->classes, reals);
+        value_reals(y, runner_value(r, y), out->classes, reals);
         out->of_class[held_label(labels, i)]++;
         out->right[i] =
             !isnan(reals[0]) && (int64_t)top1_of(reals, out->classes) == held_label(labels, i);

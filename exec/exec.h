@@ -23,7 +23,7 @@ typedef struct Runner Runner;
 Runner *runner_new(Arena *a, const Program *p);
 /* Memory of the i-th graph input, to be filled before each run. Bytes as in ONNX raw_data. */
 void *runner_input(Runner *r, size_t i);
-/* NULL where the program leaves it out. */
+/* Bytes as in ONNX raw_data; NULL where the program leaves it out. */
 const void *runner_output(const Runner *r, size_t i);
 /* False after a diagnostic: a loop did not end, or an index is out of range. */
 bool runner_run(Runner *r, Diags *d);

@@ -81,7 +81,7 @@ static void keep_output(KeptRun *k, int place, size_t i, const Value *v, const v
 
 void kept_outputs(KeptRun *k, int place, const Module *m, const Runner *r) {
     for (size_t i = 0; i < k->n_outputs; i++)
-        keep_output(k, place, i, m->graph->out[i], runner_output(r, i));
+        keep_output(k, place, i, m->graph->out[i], runner_value(r, m->graph->out[i]));
 }
 
 void kept_evaluated(KeptRun *k, int place, const Module *m, Evaluator *e) {

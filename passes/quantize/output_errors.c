@@ -73,8 +73,7 @@ static void add_errors(const Graph *g, const Side *reals, const Side *side, Outp
         const float *x = runner_output(reals->run, i), *y = runner_output(side->run, i);
         const Value *v = g->out[i];
         if (!x || !y || program_left_out(reals->p, v) || program_left_out(side->p, v) ||
-            !type_count(v->type, &n) || n == 0 ||
-            elem_unpacked(type_real_elem(v->type)) != ELEM_FLOAT)
+            !type_count(v->type, &n) || n == 0 || v->type.elem != ELEM_FLOAT)
             continue;
         double sum = 0, energy = 0;
         for (size_t k = 0; k < n; k++)
