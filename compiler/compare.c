@@ -60,8 +60,8 @@ static void print_rows(Session *s, const Comparison *c, const Comparison *weight
         puts("outputs:");
     for (; i < c->n; i++)
         print_row(s, rows[i]);
-    printf("%zu value%s, %zu weight%s, %zu sample%s\n", c->n, c->n == 1 ? "" : "s", weights->n,
-           weights->n == 1 ? "" : "s", c->samples, c->samples == 1 ? "" : "s");
+    printf("%zu value%s, %zu weight%s, %zu sample%s\n", c->n, plural(c->n), weights->n,
+           plural(weights->n), c->samples, plural(c->samples));
 }
 
 /* ---- JSON ---- */

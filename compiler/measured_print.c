@@ -39,8 +39,7 @@ static void put_output(const Job *j, const MeasuredOutput *o) {
 static void put_outputs(const Job *j, const Measured *m) {
     size_t most = m->n_outputs < MOST_OUTPUTS ? m->n_outputs : MOST_OUTPUTS;
     if (m->samples == m->of)
-        fprintf(stderr, "measured on the calibration data (%zu sample%s):", m->of,
-                m->of == 1 ? "" : "s");
+        fprintf(stderr, "measured on the calibration data (%zu sample%s):", m->of, plural(m->of));
     else
         fprintf(stderr, "measured on %zu of %zu samples of the calibration data:", m->samples,
                 m->of);

@@ -116,7 +116,7 @@ static bool become_const(Setting *t) {
     if (!shape_of(t, &rank, dims))
         return diag_error(t->d, v->loc, "-set: input %s is %s, which %zu number%s cannot be",
                           diag_name(t->d, v->name), type_text(t->m->arena, v->type), t->n,
-                          t->n == 1 ? "" : "s");
+                          plural(t->n));
     for (size_t i = 0; i < t->n; i++)
         memcpy(from + 8 * i, &t->numbers[i], 8);
     Tensor *data = tensor_new(t->m->arena, v->type.elem, rank, dims, &bytes);

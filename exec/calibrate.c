@@ -100,7 +100,7 @@ static void write_stat(const Calibration *c, const Track *t, Value *v, Diags *d)
     if (t->infs)
         diag_warning(d, v->loc,
                      "value %s: %lld infinite element%s in the calibration run, left out",
-                     diag_name(d, v->name), (long long)t->infs, t->infs == 1 ? "" : "s");
+                     diag_name(d, v->name), (long long)t->infs, plural(t->infs));
     if (!t->samples)
         return;
     bool average = c->options.method == CALIB_MOVING_AVERAGE;

@@ -142,7 +142,7 @@ bool verify_quant(const Quant *q, Loc at, Diags *d) {
                           "%zu scales need an axis, as in int8q<[...], 0, axis=0>", q->n_scale);
     if (q->n_zp > 1 && q->n_zp != q->n_scale)
         ok = diag_error(d, part(stated(q).zp, at), "%zu zero points for %zu scale%s", q->n_zp,
-                        q->n_scale, q->n_scale == 1 ? "" : "s");
+                        q->n_scale, plural(q->n_scale));
     ok &= verify_scales(q, at, d);
     if (ok)
         ok &= verify_zps(q, at, d);
@@ -155,7 +155,7 @@ static size_t grid_size(Type t, const Quant *q, Loc at, Diags *d) {
     for (int i = 0; i < q->n_axes; i++) {
         if (q->axis[i] >= t.rank) {
             diag_error(d, at, "axis %d does not exist: the tensor has %d dimension%s", q->axis[i],
-                       t.rank, t.rank == 1 ? "" : "s");
+                       t.rank, plural(t.rank));
             return 0;
         }
         int64_t dim = t.dims[q->axis[i]].value, block = q->block[i];

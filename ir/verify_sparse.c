@@ -23,7 +23,7 @@ static bool check_indices_shape(const SparseTensor *s, Diags *d) {
         return diag_error(d, x->loc, "indices have 1 or 2 dimensions, not %d", x->rank);
     if (x->dims[0] != s->values->dims[0])
         return diag_error(d, x->loc, "%lld value%s, but %lld indices",
-                          (long long)s->values->dims[0], s->values->dims[0] == 1 ? "" : "s",
+                          (long long)s->values->dims[0], plural(s->values->dims[0]),
                           (long long)x->dims[0]);
     if (x->rank == 2 && x->dims[1] != s->rank)
         return diag_error(d, x->loc, "indices have %lld coordinates, the tensor %d dimensions",

@@ -49,7 +49,7 @@ void bind_error(Binder *b, const Node *n, const char *fmt, ...) {
 static void report(Binder *b, const Rejection *r) {
     Buf text = buf_new(b->arena);
     buf_fmt(&text, "operator %s cannot run: %s (%zu node%s: ", diag_name(b->diags, r->op), r->why,
-            r->count, r->count == 1 ? "" : "s");
+            r->count, plural(r->count));
     for (size_t i = 0; i < 3 && i < r->count; i++) {
         const Node *n = r->first[i];
         Str name = n->name.n || n->n_out == 0 || !n->out[0] ? n->name : n->out[0]->name;

@@ -125,10 +125,10 @@ void diags_finish(Diags *d) {
         return;
     d->text.n = 0;
     if (errors > 0)
-        buf_fmt(&d->text, "%d more error%s", errors, errors == 1 ? "" : "s");
+        buf_fmt(&d->text, "%d more error%s", errors, plural(errors));
     if (warnings > 0)
         buf_fmt(&d->text, "%s%d more warning%s", errors > 0 ? " and " : "", warnings,
-                warnings == 1 ? "" : "s");
+                plural(warnings));
     buf_text(&d->text, " not shown");
     print(d, &(Message){.severity = DIAG_NOTE, .text = buf_as_str(&d->text), .file = "qxc"});
 }

@@ -8,6 +8,10 @@ int str_cmp(Str a, Str b) {
     return c ? c : (a.n > b.n) - (a.n < b.n);
 }
 
+const char *plural(int64_t n) {
+    return n == 1 ? "" : "s";
+}
+
 bool str_starts(Str a, const char *prefix) {
     size_t n = strlen(prefix);
     return a.n >= n && (n == 0 || memcmp(a.s, prefix, n) == 0);

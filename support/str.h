@@ -27,7 +27,8 @@ static inline bool str_eq(Str a, Str b) {
 static inline bool str_is(Str a, const char *b) {
     return str_eq(a, str_from(b));
 }
-int str_cmp(Str a, Str b); /* bytewise order */
+int str_cmp(Str a, Str b);     /* bytewise order */
+const char *plural(int64_t n); /* "s" behind a word; "" for 1 */
 bool str_starts(Str a, const char *prefix);
 bool str_ends(Str a, const char *suffix);
 /* Shell-like match with `*` and `?`; no classes, no escapes. Linear in practice, never recursive.

@@ -63,7 +63,7 @@ static bool store_number(Reader *r, const Type *t, Number *n, uint8_t *data, siz
 
 static bool wrong_count(Reader *r, const Val *v, const Type *t, size_t want, size_t got) {
     return error_at(r, v->at, "%s has %zu element%s, the list holds %zu", type_text(r->arena, *t),
-                    want, want == 1 ? "" : "s", got);
+                    want, plural(want), got);
 }
 
 static bool fill_list(Reader *r, const Type *t, const Val *v, Tensor *x) {

@@ -72,13 +72,13 @@ static void check_axis(Reader *r, const Stat *s, Type t, Loc axis, Loc row) {
         return;
     if (s->axis >= t.rank) {
         diag_error(r->diags, axis, "axis %d does not exist: the value has %d dimension%s", s->axis,
-                   t.rank, t.rank == 1 ? "" : "s");
+                   t.rank, plural(t.rank));
         return;
     }
     int64_t dim = t.dims[s->axis].value;
     if (s->n && dim >= 0 && (size_t)dim != s->n)
-        diag_error(r->diags, row, "%zu value%s for axis %d of length %lld", s->n,
-                   s->n == 1 ? "" : "s", s->axis, (long long)dim);
+        diag_error(r->diags, row, "%zu value%s for axis %d of length %lld", s->n, plural(s->n),
+                   s->axis, (long long)dim);
 }
 
 static void check_shape(Reader *r, const Stat *s, Type t, const Field *f, size_t n) {

@@ -26,10 +26,6 @@ typedef struct Calls {
 
 /* ---- calls ---- */
 
-static const char *plural(size_t n) {
-    return n == 1 ? "" : "s";
-}
-
 /* Names of a function's attributes. */
 static const Map *formals_of(Module *m, Caller *c, const Function *f) {
     if (c->formals)

@@ -58,7 +58,7 @@ static bool read_list(Rename *r, const Ports *p, const char *text) {
     }
     if (n == p->n)
         return ok;
-    return misuse(r, p, arena_strf(r->m->arena, "%zu name%s for %zu", n, n == 1 ? "" : "s", p->n).s,
+    return misuse(r, p, arena_strf(r->m->arena, "%zu name%s for %zu", n, plural(n), p->n).s,
                   STR_NONE);
 }
 

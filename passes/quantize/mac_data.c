@@ -248,7 +248,7 @@ static void say_left_out(const Collect *c) {
         diag_warning(c->c->d, first->node->loc,
                      "%s leaves out %zu sum%s of %zu node%s over NaN or infinite elements of the "
                      "calibration run",
-                     c->pass, sums, sums == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
+                     c->pass, sums, plural(sums), nodes, plural(nodes));
 }
 
 bool mac_data(Module *m, PassContext *c, const char *pass, MacGramFn *gram, MacDataFn *fn,
