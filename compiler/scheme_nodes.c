@@ -136,15 +136,9 @@ static bool read_pair(NodeRules *r, const Node *n, const StrPair *p) {
     return true;
 }
 
-bool graph_in_function(const Graph *g) {
-    while (g->owner)
-        g = g->owner->graph;
-    return g->function != NULL;
-}
-
 static void read_graph(Graph *g, void *ctx) {
     NodeRules *r = ctx;
-    if (graph_in_function(g))
+    if (graph_function(g))
         return; /* its nodes get their names where they are called */
     FOR_NODES(n, g) {
         move_attrs(r, n);

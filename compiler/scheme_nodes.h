@@ -11,7 +11,5 @@ bool scheme_of_nodes(Scheme *s, Module *m, Diags *d);
 /* Makes the node state that it stays float. One without a name is called as its first result, by
  * which rules know it. */
 void scheme_keep_node(Node *n);
-/* Whether the graph is a function's body, or in one. */
-bool graph_in_function(const Graph *g);
 
 #endif

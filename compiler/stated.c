@@ -200,7 +200,7 @@ static bool take(Taker *t, const Statement *s) {
 
 static void take_graph(Graph *g, void *ctx) {
     Taker *t = ctx;
-    if (graph_in_function(g))
+    if (graph_function(g))
         return; /* as of rules: what is called stands where it is called by now */
     FOR_NODES(n, g) {
         StrPair *items = n->meta.n ? NEW_ARRAY(t->m->arena, StrPair, n->meta.n) : NULL;

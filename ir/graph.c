@@ -60,6 +60,12 @@ void graph_add_output(Graph *g, Value *v) {
 
 /* ---- nodes ---- */
 
+const Function *graph_function(const Graph *g) {
+    while (g->owner)
+        g = g->owner->graph;
+    return g->function;
+}
+
 Node *node_new(Graph *g, Str domain, Str op, size_t n_in, size_t n_out) {
     Arena *a = arena_of(g);
     Node *n = NEW(a, Node);

@@ -371,6 +371,8 @@ const char *function_title(Arena *a, Diags *d, const Function *f);
 void module_add_quant(Module *m, Quant *q);
 
 Graph *graph_new(Module *m, Str name);
+/* The function that the graph is, or is within, the body or a default of; NULL in the model's. */
+const struct Function *graph_function(const Graph *g);
 /* Each makes a value and enters it in the graph's list (or the node's outputs). */
 Value *graph_add_input(Graph *g, Str name, Type t);
 Value *graph_add_const(Graph *g, Str name, Type t, Tensor *data);

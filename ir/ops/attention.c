@@ -64,13 +64,11 @@ static bool verify(const OpCtx *c) {
                            w.rank);
     if (!check_sizes(c))
         return false;
-    if (x.rank == 3 && w.rank == 2 && x.dims[2].value >= 0 && w.dims[0].value >= 0 &&
-        x.dims[2].value != w.dims[0].value)
+    if (x.rank == 3 && w.rank == 2 && dim_differ(x.dims[2].value, w.dims[0].value))
         return op_error_in(c, WEIGHTS, "input has %lld numbers, weights %lld rows",
                            (long long)x.dims[2].value, (long long)w.dims[0].value);
     if (w.rank == 2 && bias.rank >= 0 &&
-        (bias.rank != 1 || (bias.dims[0].value >= 0 && w.dims[1].value >= 0 &&
-                            bias.dims[0].value != w.dims[1].value)))
+        (bias.rank != 1 || dim_differ(bias.dims[0].value, w.dims[1].value)))
         return op_error_in(c, BIAS, "bias is %s, must have as many numbers as weights have columns",
                            type_text(c->arena, bias));
     return true;

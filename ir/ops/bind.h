@@ -115,6 +115,11 @@ bool bind_unary(Binder *b, const Node *n, const char *kernel, const void *params
     .quant = {.kind = QUANT_COMPUTE, .data = 1, .curve = true}
 /* y, whose element i[0], i[1], ... is x's element from[0][i[0]], from[1][i[1]], ... */
 bool bind_take(Binder *b, const Node *n, const Value *x, const Value *y, int64_t *const *from);
+/* A kernel that takes elements of operand 0 by indices, operand 1: see Within of their lengths. */
+bool bind_indexed(Binder *b, const Node *n, const char *kernel, const void *params, size_t size,
+                  bool from_end, const int32_t *lengths, int n_lengths);
+/* The same for indices along one axis. */
+bool bind_gather(Binder *b, const Node *n, int axis, bool from_end);
 
 /* Constants of the type in which operators compute on real numbers (bind_real). */
 int bind_reals(Binder *b, size_t count, const double *data, const char *comment);

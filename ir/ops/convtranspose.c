@@ -30,7 +30,7 @@ static bool verify(const OpCtx *c) {
         return true;
     int64_t channels = x.dims[1].value, in = w.dims[0].value;
     size_t n = (size_t)x.rank - 2;
-    if (channels >= 0 && in >= 0 && channels != in)
+    if (dim_differ(channels, in))
         return op_error_in(c, W, "input has %lld channels, weights want %lld", (long long)channels,
                            (long long)in);
     if (in >= 0 && in % a->group)

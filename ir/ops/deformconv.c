@@ -44,7 +44,7 @@ static bool moves_fit(const OpCtx *c, size_t i, int64_t each, const Window *w) {
         want[k + 2] = w->out[k].value;
     }
     for (int k = 0; k < t.rank; k++)
-        if (want[k] >= 0 && t.dims[k].value >= 0 && t.dims[k].value != want[k])
+        if (dim_differ(want[k], t.dims[k].value))
             return op_error_in(c, i, "dimension %d of operand %zu is %lld, must be %lld", k, i,
                                (long long)t.dims[k].value, (long long)want[k]);
     return true;

@@ -250,7 +250,7 @@ static bool frames_of(const OpCtx *c, Type x, Frames *f) {
     if (!length_of(c, STEP, -1, &step) ||
         !length_of(c, FRAME_LENGTH, windowed ? window : all, &f->length))
         return false;
-    if (window >= 0 && f->length >= 0 && window != f->length)
+    if (dim_differ(window, f->length))
         return op_error_in(c, WINDOW, "the window has %lld elements, frames %lld",
                            (long long)window, (long long)f->length);
     f->length = f->length < 0 ? window : f->length;

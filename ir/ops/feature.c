@@ -36,21 +36,7 @@ static bool infer(OpCtx *c) {
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
-    (void)c;
-    Type x = n->in[X]->type;
-    ElemType types[] = {bind_elem(n->in[X]), bind_elem(n->in[INDICES])};
-    qk_gather_params p = {.outer = bind_extent(x, 0, x.rank - 1),
-                          .length = (int32_t)x.dims[x.rank - 1].value,
-                          .inner = 1,
-                          .n = bind_count(n->in[INDICES])};
-    if (p.length == 0 && p.n > 0)
-        return bind_unsupported(b, n, "the axis is empty");
-    if (!bind_call(b, n, bind_kernel(b, "gather", 2, types), &p, sizeof p, 3,
-                   (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[INDICES]),
-                           bind_value(b, n->out[0])}))
-        return false;
-    bind_within(b, n->in[INDICES], false, &p.length, 1);
-    return true;
+    return bind_gather(b, n, op_type(c, X).rank - 1, false);
 }
 
 const OpDef op_ArrayFeatureExtractor = {

@@ -21,7 +21,7 @@ static bool infer(OpCtx *c) {
     if (a.rank < 2 || b.rank < 2 || f->transBatchA || f->transBatchB)
         return true; /* not in a form that can run; the type stays open */
     Dim ak = a.dims[a.rank - 1 - (f->transA != 0)], bk = b.dims[b.rank - 2 + (f->transB != 0)];
-    if (ak.value >= 0 && bk.value >= 0 && ak.value != bk.value)
+    if (dim_differ(ak.value, bk.value))
         return op_error_in(c, B, "the dimensions summed over: %lld and %lld differ",
                            (long long)ak.value, (long long)bk.value);
     int rank = a.rank > b.rank ? a.rank : b.rank;

@@ -44,7 +44,6 @@ static int elements_slices(const OpCtx *c, size_t i, int axis, size_t result) {
 static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
     const ElementsAttrs *a = c->attrs;
     Type x = n->in[DATA]->type, i = n->in[INDICES]->type;
-    ElemType types[] = {bind_elem(n->in[DATA]), bind_elem(n->in[INDICES])};
     int axis;
     if (!op_axis(c, a->axis, x.rank, &axis))
         return false;
@@ -59,12 +58,7 @@ static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
         p.dim[k] = (int32_t)i.dims[k].value;
         p.xs[k] = k == axis ? 0 : bind_extent(x, k + 1, x.rank);
     }
-    if (!bind_call(b, n, bind_kernel(b, "gather_elements", 2, types), &p, sizeof p, 3,
-                   (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->in[INDICES]),
-                           bind_value(b, n->out[0])}))
-        return false;
-    bind_within(b, n->in[INDICES], true, &p.length, 1);
-    return true;
+    return bind_indexed(b, n, "gather_elements", &p, sizeof p, true, &p.length, 1);
 }
 
 const OpDef op_GatherElements = {
@@ -108,7 +102,7 @@ static bool nd_verify(const OpCtx *c) {
         return op_error_in(c, INDICES, "an index has %lld numbers, the data %lld dimensions",
                            (long long)tuple(i), (long long)(x.rank - a->batch_dims));
     for (int k = 0; k < a->batch_dims; k++)
-        if (x.dims[k].value >= 0 && i.dims[k].value >= 0 && x.dims[k].value != i.dims[k].value)
+        if (dim_differ(x.dims[k].value, i.dims[k].value))
             return op_error_in(c, INDICES, "batch dimension %d is %lld, that of the data %lld", k,
                                (long long)i.dims[k].value, (long long)x.dims[k].value);
     return true;
@@ -159,7 +153,6 @@ static int nd_slices(const OpCtx *c, size_t i, int axis, size_t result) {
 static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
     const NdAttrs *a = c->attrs;
     Type x = n->in[DATA]->type, i = n->in[INDICES]->type;
-    ElemType types[] = {bind_elem(n->in[DATA]), bind_elem(n->in[INDICES])};
     int batch = (int)a->batch_dims;
     qk_gather_nd_params p = {.batch = bind_extent(x, 0, batch),
                              .n = bind_extent(i, batch, i.rank - 1),
@@ -171,12 +164,7 @@ static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
         return false;
     if (bind_count(n->in[DATA]) == 0 && bind_count(n->out[0]) > 0)
         return bind_unsupported(b, n, "there are no data");
-    if (!bind_call(b, n, bind_kernel(b, "gather_nd", 2, types), &p, sizeof p, 3,
-                   (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->in[INDICES]),
-                           bind_value(b, n->out[0])}))
-        return false;
-    bind_within(b, n->in[INDICES], true, p.dim, p.k);
-    return true;
+    return bind_indexed(b, n, "gather_nd", &p, sizeof p, true, p.dim, p.k);
 }
 
 const OpDef op_GatherND = {

@@ -120,7 +120,7 @@ static bool bias_verify(const OpCtx *c) {
     if (x.rank < 1 || bias.rank < 0)
         return x.rank != 0 || op_error_in(c, 0, "the input is a scalar");
     int64_t last = x.dims[x.rank - 1].value;
-    if (bias.rank != 1 || (last >= 0 && bias.dims[0].value >= 0 && bias.dims[0].value != last))
+    if (bias.rank != 1 || (dim_differ(last, bias.dims[0].value)))
         return op_error_in(c, 1, "the bias is %s, must have shape [%lld]",
                            type_text(c->arena, bias), (long long)last);
     return true;

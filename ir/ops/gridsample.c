@@ -39,7 +39,7 @@ static bool verify(const OpCtx *c) {
     if (g.dims[g.rank - 1].value >= 0 && g.dims[g.rank - 1].value != x.rank - 2)
         return op_error_in(c, GRID, "places have %lld numbers, must have %d",
                            (long long)g.dims[g.rank - 1].value, x.rank - 2);
-    if (x.dims[0].value >= 0 && g.dims[0].value >= 0 && x.dims[0].value != g.dims[0].value)
+    if (dim_differ(x.dims[0].value, g.dims[0].value))
         return op_error_in(c, GRID, "input and grid differ in batch size");
     return true;
 }

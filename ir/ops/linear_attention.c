@@ -29,10 +29,6 @@ static int64_t dim(const OpCtx *c, size_t i, int axis) {
     return t.rank > axis ? t.dims[axis].value : -1;
 }
 
-static bool differ(int64_t x, int64_t y) {
-    return x >= 0 && y >= 0 && x != y;
-}
-
 /* Numbers of one head; -1 where that is not known. */
 static int64_t size_of(const OpCtx *c, size_t i) {
     const LinearAttrs *a = c->attrs;
@@ -55,7 +51,7 @@ static bool check_rows(const OpCtx *c, size_t i) {
         return true;
     if (t.rank != 3)
         return op_error_in(c, i, "has rank %d, must have 3", t.rank);
-    if (differ(dim(c, i, 0), rows(c, 0)) || differ(dim(c, i, 1), rows(c, 1)))
+    if (dim_differ(dim(c, i, 0), rows(c, 0)) || dim_differ(dim(c, i, 1), rows(c, 1)))
         return op_error_in(c, i, "differs from an operand before in batch or steps");
     return true;
 }
@@ -75,7 +71,7 @@ static bool check_heads(const OpCtx *c) {
             return op_error_in(c, i, "%lld numbers do not divide into %lld heads",
                                (long long)dim(c, i, 2), (long long)heads);
     }
-    return !differ(size_of(c, Q), size_of(c, K)) ||
+    return !dim_differ(size_of(c, Q), size_of(c, K)) ||
            op_error_in(c, K, "keys have %lld numbers, queries %lld", (long long)size_of(c, K),
                        (long long)size_of(c, Q));
 }
@@ -87,8 +83,10 @@ static bool check_past(const OpCtx *c) {
         return true;
     if (t.rank != 4)
         return op_error_in(c, PAST, "has rank %d, must have 4", t.rank);
-    return !(differ(dim(c, PAST, 0), rows(c, 0)) || differ(dim(c, PAST, 1), a->kv_num_heads) ||
-             differ(dim(c, PAST, 2), size_of(c, K)) || differ(dim(c, PAST, 3), size_of(c, V))) ||
+    return !(dim_differ(dim(c, PAST, 0), rows(c, 0)) ||
+             dim_differ(dim(c, PAST, 1), a->kv_num_heads) ||
+             dim_differ(dim(c, PAST, 2), size_of(c, K)) ||
+             dim_differ(dim(c, PAST, 3), size_of(c, V))) ||
            op_error_in(c, PAST, "must be [batch, kv_num_heads, size of a key, size of a value]");
 }
 
@@ -102,7 +100,7 @@ static bool check_rule(const OpCtx *c) {
         return op_error(c, "update_rule \"" STR_FMT "\" goes %s decay and %s beta",
                         STR_ARG(a->update_rule), gated ? "with" : "without",
                         delta ? "with" : "without");
-    if (decays >= 0 && decays != heads && differ(decays, dim(c, K, 2)))
+    if (decays >= 0 && decays != heads && dim_differ(decays, dim(c, K, 2)))
         return op_error_in(c, DECAY, "has %lld numbers a step, must have %lld, or as many as keys",
                            (long long)decays, (long long)heads);
     return betas < 0 || betas == 1 || betas == heads ||
@@ -117,22 +115,13 @@ static bool verify(const OpCtx *c) {
     return check_heads(c) && check_past(c) && check_rule(c);
 }
 
-static void set(OpCtx *c, size_t i, Type like, int rank, const int64_t *dims) {
-    if (i >= c->n_out || like.kind != TYPE_TENSOR)
-        return;
-    Dim *d = NEW_ARRAY(c->arena, Dim, (size_t)rank);
-    for (int k = 0; k < rank; k++)
-        d[k] = dims[k] < 0 ? dim_unknown() : dim_of(dims[k]);
-    c->out[i] = type_tensor(type_real_elem(like), rank, d);
-}
-
 static bool infer(OpCtx *c) {
     const LinearAttrs *a = c->attrs;
     int64_t key = size_of(c, K), v = size_of(c, V), batch = rows(c, 0);
-    set(c, Y, op_type(c, Q), 3,
-        (int64_t[]){batch, rows(c, 1), v < 0 ? -1 : dim_mul(a->q_num_heads, v)});
-    set(c, STATE, op_type(c, op_in(c, PAST) ? PAST : Q), 4,
-        (int64_t[]){batch, a->kv_num_heads, key < 0 ? size_of(c, Q) : key, v});
+    op_result(c, Y, op_type(c, Q), 3,
+              (int64_t[]){batch, rows(c, 1), v < 0 ? -1 : dim_mul(a->q_num_heads, v)});
+    op_result(c, STATE, op_type(c, op_in(c, PAST) ? PAST : Q), 4,
+              (int64_t[]){batch, a->kv_num_heads, key < 0 ? size_of(c, Q) : key, v});
     return true;
 }
 

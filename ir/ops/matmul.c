@@ -20,7 +20,7 @@ _Static_assert(offsetof(qk_matmul_f32_params, m) == offsetof(Product, m) &&
                "copied as it is");
 
 static bool fits(const OpCtx *c, Dim x, Dim y, const char *what) {
-    if (x.value >= 0 && y.value >= 0 && x.value != y.value)
+    if (dim_differ(x.value, y.value))
         return op_error_in(c, B, "%s: %lld and %lld differ", what, (long long)x.value,
                            (long long)y.value);
     return true;

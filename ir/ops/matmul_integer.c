@@ -23,7 +23,7 @@ static bool check_zero_point(const OpCtx *c, size_t i, const char *what) {
         int64_t have = z.dims[k].value, want = summed || at < 0 ? 1 : x.dims[at].value;
         if (x.rank == 1)
             want = 1;
-        if (have >= 0 && want >= 0 && have != want && (have != 1 || z.rank == 1))
+        if (dim_differ(have, want) && (have != 1 || z.rank == 1))
             return op_error_in(c, i, "a zero point for each %s: dimension %d is %lld, must be %lld",
                                what, k, (long long)have, (long long)want);
     }

@@ -39,8 +39,7 @@ static bool bn_verify(const OpCtx *c) {
         Type t = op_type(c, i);
         if (t.rank >= 0 && t.rank != 1)
             return op_error_in(c, i, "operand %zu must have rank 1, not %d", i, t.rank);
-        if (t.rank == 1 && t.dims[0].value >= 0 && x.dims[1].value >= 0 &&
-            t.dims[0].value != x.dims[1].value)
+        if (t.rank == 1 && dim_differ(t.dims[0].value, x.dims[1].value))
             return op_error_in(c, i, "operand %zu has %lld entries for %lld channels", i,
                                (long long)t.dims[0].value, (long long)x.dims[1].value);
     }

@@ -116,15 +116,8 @@ const OpDef *qop_find(Str domain, Str op) {
     return NULL;
 }
 
-const Function *node_function(const Node *n) {
-    const Graph *g = n->graph;
-    while (g->owner)
-        g = g->owner->graph;
-    return g->function;
-}
-
 bool node_in_function(const Node *n) {
-    return node_function(n) != NULL;
+    return graph_function(n->graph) != NULL;
 }
 
 /* onnxruntime loads models that use these domains without importing them. */
@@ -135,7 +128,7 @@ static bool is_well_known(Str domain) {
 /* The version that a node's operator is of, or -1 where nothing imports its domain. A function
  * without imports has the model's. */
 static int64_t imported_version(const Node *n) {
-    const Function *f = node_function(n);
+    const Function *f = graph_function(n->graph);
     const Module *m = n->graph->module;
     bool own = f && f->n_imports;
     const Import *import = import_find(m, own ? f : NULL, n->domain);
@@ -149,9 +142,9 @@ static int64_t imported_version(const Node *n) {
 }
 
 bool node_import_implied(const Node *n) {
+    const Function *f = graph_function(n->graph);
     return is_well_known(n->domain) && node_imported(n) &&
-           !import_find(n->graph->module, NULL, n->domain) &&
-           !(node_function(n) && node_function(n)->n_imports);
+           !import_find(n->graph->module, NULL, n->domain) && !(f && f->n_imports);
 }
 
 bool node_imported(const Node *n) {

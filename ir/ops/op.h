@@ -366,8 +366,6 @@ const OnnxSchema *node_schema(const Node *n); /* at that version; NULL when unkn
 bool node_in_function(const Node *n);
 bool node_reads_faulty(const Node *n); /* an operand has an error, or the node it comes from */
 bool node_rank_fits(const Node *n);    /* no operand or result has more than MAX_RANK dimensions */
-/* The function whose body the node is in, NULL for the main graph. */
-const Function *node_function(const Node *n);
 
 /* Infers every type, checks them against the stated ones and fills in what was not stated. Types
  * that ONNX stated (Value.declared) are left as they stand. Function bodies have no types. */
@@ -460,6 +458,8 @@ bool op_elements_fit(const OpCtx *c, size_t data, size_t indices, int64_t axis);
 bool op_indices_fit(const OpCtx *c, size_t indices, const int32_t *lengths, size_t n);
 /* set[axis] for each; no repeats. They are attribute `axes` or this operand. */
 bool op_axes(const OpCtx *c, Ints axes, size_t operand, int rank, bool *set);
+/* out[i], where it is wanted, with elements of type `like` unquantized; -1: not known. */
+void op_result(OpCtx *c, size_t i, Type like, int rank, const int64_t *dims);
 bool op_same_type(OpCtx *c);      /* out[0] = real type of in[0] */
 bool op_is_alone(const OpCtx *c); /* `passes_on` of what joins operands: there is one */
 bool op_broadcast(OpCtx *c);      /* out[0] = numpy broadcast */
@@ -472,6 +472,7 @@ int op_slices_first(const OpCtx *c, size_t i, int axis, size_t result);
 int op_slices(const OpDef *op, const OpCtx *c, size_t i, int axis, size_t result);
 Dim dim_of(int64_t v);
 Dim dim_unknown(void);
+bool dim_differ(int64_t x, int64_t y); /* both known, and not the same */
 int64_t dim_mul(int64_t x, int64_t y); /* of sizes, saturating */
 int64_t dim_add(int64_t x, int64_t y);
 int64_t dim_parts(int64_t x, int64_t size); /* how many of that size cover x; size > 0 */

@@ -42,7 +42,7 @@ static bool verify_block(const OpCtx *c, Type x, Type s, int axis) {
     for (int i = 0; i < x.rank; i++) {
         int64_t have = s.dims[i].value, dim = x.dims[i].value;
         int64_t want = i == axis && dim >= 0 ? dim_parts(dim, a->block_size) : dim;
-        if (have >= 0 && want >= 0 && have != want)
+        if (dim_differ(have, want))
             return op_error_in(c, SCALE, "dimension %d of the scale is %lld, must be %lld", i,
                                (long long)have, (long long)want);
     }
@@ -68,7 +68,7 @@ static bool verify_operands(const OpCtx *c) {
         return verify_block(c, x, s, axis);
     if (s.rank != 1)
         return op_error_in(c, SCALE, "the scale must have rank 0 or 1, not %d", s.rank);
-    if (s.dims[0].value >= 0 && x.dims[axis].value >= 0 && s.dims[0].value != x.dims[axis].value)
+    if (dim_differ(s.dims[0].value, x.dims[axis].value))
         return op_error_in(c, SCALE, "%lld scales for an axis of length %lld",
                            (long long)s.dims[0].value, (long long)x.dims[axis].value);
     return true;

@@ -43,7 +43,7 @@ static bool check_operand(const OpCtx *c, size_t i, int rank, const int64_t *wan
     if (t.rank >= 0 && t.rank != rank)
         return op_error_in(c, i, "%s must have rank %d, not %d", names[i], rank, t.rank);
     for (int k = 0; k < rank && t.rank >= 0; k++)
-        if (t.dims[k].value >= 0 && want[k] >= 0 && t.dims[k].value != want[k])
+        if (dim_differ(t.dims[k].value, want[k]))
             return op_error_in(c, i, "%s is %s; its dimension %d must be %lld", names[i],
                                type_text(c->arena, t), k, (long long)want[k]);
     return true;

@@ -26,7 +26,7 @@ static const AttrSpec attrs[] = {
 
 /* The dimension is known, and another. */
 static bool differs(Type t, int i, int64_t than) {
-    return t.rank > i && t.dims[i].value >= 0 && than >= 0 && t.dims[i].value != than;
+    return t.rank > i && dim_differ(t.dims[i].value, than);
 }
 
 static bool verify(const OpCtx *c) {

@@ -43,10 +43,6 @@ static Heads operand(const OpCtx *c, size_t i) {
     return heads_of(op_type(c, i), i == Q ? a->q_num_heads : a->kv_num_heads);
 }
 
-static bool differ(int64_t x, int64_t y) {
-    return x >= 0 && y >= 0 && x != y;
-}
-
 static bool check_rank(const OpCtx *c, size_t i) {
     const SdpaAttrs *a = c->attrs;
     Type t = op_type(c, i);
@@ -83,8 +79,8 @@ static bool check_past(const OpCtx *c, size_t i, Heads now) {
     const char *what = i == PAST_K ? "keys" : "values";
     if (op_type(c, i).rank >= 0 && op_type(c, i).rank != 4)
         return op_error_in(c, i, "has rank %d, must have 4", op_type(c, i).rank);
-    if (differ(before.batch, now.batch) || differ(before.heads, now.heads) ||
-        differ(before.size, now.size))
+    if (dim_differ(before.batch, now.batch) || dim_differ(before.heads, now.heads) ||
+        dim_differ(before.size, now.size))
         return op_error_in(c, i, "past %s differ from %s in batch, heads or size", what, what);
     return true;
 }
@@ -98,7 +94,7 @@ static bool check_pasts(const OpCtx *c) {
         return op_error_in(c, LENS, "lengths of keys do not go with keys of the past");
     if (!check_past(c, PAST_K, operand(c, K)) || !check_past(c, PAST_V, operand(c, V)))
         return false;
-    return !differ(past(c, PAST_K).steps, past(c, PAST_V).steps) ||
+    return !dim_differ(past(c, PAST_K).steps, past(c, PAST_V).steps) ||
            op_error_in(c, PAST_V, "past keys and past values differ in number");
 }
 
@@ -113,7 +109,7 @@ static bool check_mask(const OpCtx *c, Heads q) {
     for (int i = 0; i < t.rank; i++) {
         int64_t dim = t.dims[i].value, to = whole[4 - t.rank + i];
         bool shorter = i + 1 == t.rank && dim < to;
-        if (dim != 1 && differ(dim, to) && !shorter)
+        if (dim != 1 && dim_differ(dim, to) && !shorter)
             return op_error_in(c, MASK, "dimension %d is %lld, it masks %lld", i, (long long)dim,
                                (long long)to);
     }
@@ -124,7 +120,7 @@ static bool check_lens(const OpCtx *c, int64_t batch) {
     Type t = op_type(c, LENS);
     if (!op_in(c, LENS) || t.rank < 0)
         return true;
-    return (t.rank == 1 && !differ(t.dims[0].value, batch)) ||
+    return (t.rank == 1 && !dim_differ(t.dims[0].value, batch)) ||
            op_error_in(c, LENS, "must be one length for each of the batch, [batch]");
 }
 
@@ -140,12 +136,12 @@ static bool verify(const OpCtx *c) {
     if (!check_rank(c, Q) || !check_rank(c, K) || !check_rank(c, V))
         return false;
     Heads q = operand(c, Q), k = operand(c, K), v = operand(c, V);
-    if (differ(q.batch, k.batch) || differ(q.batch, v.batch))
+    if (dim_differ(q.batch, k.batch) || dim_differ(q.batch, v.batch))
         return op_error(c, "operands differ in batch size");
-    if (differ(q.size, k.size))
+    if (dim_differ(q.size, k.size))
         return op_error_in(c, K, "keys have %lld numbers, queries %lld", (long long)k.size,
                            (long long)q.size);
-    if (differ(k.heads, v.heads) || differ(k.steps, v.steps))
+    if (dim_differ(k.heads, v.heads) || dim_differ(k.steps, v.steps))
         return op_error_in(c, V, "keys and values differ in number");
     if (q.heads > 0 && k.heads >= 0 && (k.heads == 0 || q.heads % k.heads))
         return op_error_in(c, K, "%lld heads of queries do not divide by %lld of keys",
@@ -153,27 +149,17 @@ static bool verify(const OpCtx *c) {
     return check_extras(c, q);
 }
 
-static void set(OpCtx *c, size_t i, size_t like, int rank, const int64_t *dims) {
-    Type t = op_type(c, like);
-    if (i >= c->n_out || t.kind != TYPE_TENSOR)
-        return;
-    Dim *d = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
-    for (int k = 0; k < rank; k++)
-        d[k] = dims[k] < 0 ? dim_unknown() : dim_of(dims[k]);
-    c->out[i] = type_tensor(type_real_elem(t), rank, d);
-}
-
 static bool infer(OpCtx *c) {
     Heads q = operand(c, Q), k = operand(c, K), v = operand(c, V);
     int64_t all = q.heads < 0 || v.size < 0 ? -1 : dim_mul(q.heads, v.size), keys = total(c);
     if (op_type(c, Q).rank == 3)
-        set(c, Y, Q, 3, (int64_t[]){q.batch, q.steps, all});
+        op_result(c, Y, op_type(c, Q), 3, (int64_t[]){q.batch, q.steps, all});
     else if (op_type(c, Q).rank == 4)
-        set(c, Y, Q, 4, (int64_t[]){q.batch, q.heads, q.steps, v.size});
+        op_result(c, Y, op_type(c, Q), 4, (int64_t[]){q.batch, q.heads, q.steps, v.size});
     if (op_type(c, K).rank >= 0 && op_type(c, Q).rank >= 0) {
-        set(c, PRESENT_K, K, 4, (int64_t[]){k.batch, k.heads, keys, k.size});
-        set(c, PRESENT_V, V, 4, (int64_t[]){v.batch, v.heads, keys, v.size});
-        set(c, SCORES, Q, 4, (int64_t[]){q.batch, q.heads, q.steps, keys});
+        op_result(c, PRESENT_K, op_type(c, K), 4, (int64_t[]){k.batch, k.heads, keys, k.size});
+        op_result(c, PRESENT_V, op_type(c, V), 4, (int64_t[]){v.batch, v.heads, keys, v.size});
+        op_result(c, SCORES, op_type(c, Q), 4, (int64_t[]){q.batch, q.heads, q.steps, keys});
     }
     return true;
 }

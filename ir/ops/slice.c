@@ -326,24 +326,6 @@ static int gather_slices(const OpCtx *c, size_t i, int axis, size_t result) {
     return axis + (int)(a->axis < 0 ? a->axis + op_type(c, 0).rank : a->axis);
 }
 
-/* Indices that are computed, or many. */
-static bool gather_computed(Binder *b, const Node *n, int axis) {
-    Type x = n->in[0]->type;
-    ElemType types[] = {bind_elem(n->in[0]), bind_elem(n->in[INDICES])};
-    qk_gather_params p = {.outer = bind_extent(x, 0, axis),
-                          .length = (int32_t)x.dims[axis].value,
-                          .inner = bind_extent(x, axis + 1, x.rank),
-                          .n = bind_count(n->in[INDICES])};
-    if (p.length == 0 && bind_count(n->out[0]) > 0)
-        return bind_unsupported(b, n, "the axis is empty");
-    if (!bind_call(b, n, bind_kernel(b, "gather", 2, types), &p, sizeof p, 3,
-                   (int[]){bind_value(b, n->in[0]), bind_value(b, n->in[INDICES]),
-                           bind_value(b, n->out[0])}))
-        return false;
-    bind_within(b, n->in[INDICES], true, &p.length, 1);
-    return true;
-}
-
 /* A copy for each of a few constant indices: what shapes and channel orders need. */
 static bool gather_bind(Binder *b, const Node *n, const OpCtx *c) {
     const GatherAttrs *a = c->attrs;
@@ -360,7 +342,7 @@ static bool gather_bind(Binder *b, const Node *n, const OpCtx *c) {
     if (!op_indices_fit(c, INDICES, &length, 1))
         return false;
     if (!t || !t->data || t->count > MAX_COPIES)
-        return gather_computed(b, n, axis);
+        return bind_gather(b, n, axis, true);
     int32_t outer = bind_extent(x, 0, axis), inner = bind_extent(x, axis + 1, x.rank);
     ElemType e = bind_elem(n->in[0]);
     for (size_t k = 0; k < t->count; k++) {

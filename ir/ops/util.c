@@ -190,6 +190,19 @@ Dim dim_unknown(void) {
     return dim_of(-1);
 }
 
+bool dim_differ(int64_t x, int64_t y) {
+    return x >= 0 && y >= 0 && x != y;
+}
+
+void op_result(OpCtx *c, size_t i, Type like, int rank, const int64_t *dims) {
+    if (i >= c->n_out || like.kind != TYPE_TENSOR)
+        return;
+    Dim *d = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
+    for (int k = 0; k < rank; k++)
+        d[k] = dims[k] < 0 ? dim_unknown() : dim_of(dims[k]);
+    c->out[i] = type_tensor(type_real_elem(like), rank, d);
+}
+
 int64_t dim_mul(int64_t x, int64_t y) {
     int64_t r;
     return __builtin_mul_overflow(x, y, &r) ? INT64_MAX : r;

@@ -205,7 +205,7 @@ static bool check_import(const Node *n, const Verify *v) {
     if (node_imported(n) || str_is(n->domain, "qxc"))
         return true;
     const Module *m = n->graph->module;
-    const Function *f = node_function(n);
+    const Function *f = graph_function(n->graph);
     bool own = f && f->n_imports; /* without imports a function has the model's */
     Str who = own ? arena_strf(m->arena, "function '%s'", diag_name(d, f->name)) : STR("the model");
     if (domain_is_onnx(n->domain))

@@ -8,12 +8,6 @@
 
 /* ---- shared ---- */
 
-static bool is_body_of_function(const Module *m, const Graph *g) {
-    while (g->owner)
-        g = g->owner->graph;
-    return g != m->graph;
-}
-
 typedef struct Walk {
     Module *m;
     void (*fn)(Graph *g, void *ctx);
@@ -22,7 +16,7 @@ typedef struct Walk {
 
 static void walk(Graph *g, void *ctx) {
     const Walk *w = ctx;
-    if (!is_body_of_function(w->m, g))
+    if (!graph_function(g))
         w->fn(g, w->ctx);
 }
 

@@ -44,10 +44,7 @@ typedef struct GraphVisit {
 
 static void visit_unless_function(Graph *g, void *ctx) {
     const GraphVisit *v = ctx;
-    const Graph *top = g;
-    while (top->owner)
-        top = top->owner->graph;
-    if (!top->function)
+    if (!graph_function(g))
         v->fn(g, v->ctx);
 }
 
