@@ -32,4 +32,7 @@ void warn_of_clipped(Module *m, Diags *d);
  * or whose steps are more than twice (6 dB) as coarse as that needs. */
 void warn_of_contradicted(Module *m, Diags *d);
 
+/* Of a module that came with decisions: rules of its own whose types none of them has. */
+void warn_of_unheeded(Module *m, const PassContext *c);
+
 #endif

@@ -99,11 +99,19 @@ static bool is_to_decide(const Job *j, Module *m) {
            module_has_stated(m) || module_has_statistics(m);
 }
 
+/* A text that is written over stays in its form. */
+static bool stays_typed(const Job *j, Module *m) {
+    ModuleForm f = module_form(m);
+    return j->o->in_place && !j->o->form && j->form == FORM_FAKE && f.typed && !f.fake;
+}
+
 bool job_compile(Job *j, Module *m) {
     j->read_opset = module_opset(m, STR(""));
     bool fills = j->o->in_place && !j->o->passes && openings_marked(m, NULL);
     if (j->form == FORM_AS_IS && fills)
-        j->form = module_is_fake(m) ? FORM_FAKE : FORM_TRUE;
+        j->form = FORM_FAKE;
+    if (stays_typed(j, m))
+        j->form = FORM_TRUE;
     else if (is_to_decide(j, m))
         j->form = FORM_FAKE;
     return take(j->o->passes ? steps_listed : ways[j->form], j, m);

@@ -164,6 +164,8 @@ bool step_look_at_numbers(Job *j, Module *m) {
 
 bool step_warn_of_clipped(Job *j, Module *m) {
     warn_of_clipped(m, j->d);
+    if (j->form != FORM_BACK)
+        warn_of_unheeded(m, &j->ctx);
     warn_of_contradicted(m, j->d);
     return true;
 }

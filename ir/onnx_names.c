@@ -13,6 +13,11 @@ static const Foreign foreign[] = {
 #include "ir/onnx_names.def"
 };
 
+static const Foreign foreign_attrs[] = {
+#define FOREIGN_ATTR(word, meant) {word, meant},
+#include "ir/onnx_names.def"
+};
+
 static const char *const tried[] = {
 #define TRIED(name) name,
 #include "ir/onnx_names.def"
@@ -45,4 +50,17 @@ bool onnx_did_you_mean(Diags *d, Loc at, Str op) {
         return true;
     }
     return diag_did_you_mean_next(d, at, word, onnx_schema_next_name, &(size_t){0});
+}
+
+void onnx_attr_did_you_mean(Diags *d, Loc at, Str word, const OnnxSchema *schema) {
+    for (size_t i = 0; i < sizeof foreign_attrs / sizeof *foreign_attrs; i++)
+        if (str_same_letters(word, str_from(foreign_attrs[i].word)) &&
+            onnx_schema_attr(schema, str_from(foreign_attrs[i].meant))) {
+            diag_note(d, at, "did you mean '%s'?", foreign_attrs[i].meant);
+            return;
+        }
+    const char *names[UINT8_MAX + 1];
+    for (int i = 0; i < schema->n_attrs; i++)
+        names[i] = schema->attrs[i].name;
+    diag_did_you_mean(d, at, word, names, schema->n_attrs);
 }

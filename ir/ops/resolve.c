@@ -1,5 +1,6 @@
 /* Attributes: held against ONNX's schema, then decoded once into the operator's struct. */
 #define _GNU_SOURCE
+#include "ir/onnx_names.h"
 #include "ir/ops/op.h"
 
 #include <assert.h>
@@ -32,10 +33,7 @@ static bool wrong_kind(const Node *n, const Attr *a, AttrKind want, Diags *d) {
 static bool unknown_attr(const Node *n, const OnnxSchema *schema, const Attr *a, Diags *d) {
     diag_error(d, attr_loc(n, a), "%s has no attribute '%s' at opset %lld", diag_name(d, n->op),
                diag_name(d, a->name), (long long)node_opset(n));
-    const char *names[UINT8_MAX + 1];
-    for (int i = 0; i < schema->n_attrs; i++)
-        names[i] = schema->attrs[i].name;
-    diag_did_you_mean(d, attr_loc(n, a), a->name, names, schema->n_attrs);
+    onnx_attr_did_you_mean(d, attr_loc(n, a), a->name, schema);
     return false;
 }
 
