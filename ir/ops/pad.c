@@ -185,7 +185,7 @@ static bool pad_value(Binder *b, const Node *n, const OpCtx *c, int64_t *bits) {
     return true;
 }
 
-/* Where the element at `i`, counted from the first of the operand, comes from. */
+/* Where the element at `i`, counted from the first that is kept, comes from. */
 static int64_t pad_source(Str mode, int64_t i, int64_t length) {
     if (str_is(mode, "edge"))
         return i < 0 ? 0 : i >= length ? length - 1 : i;
@@ -196,17 +196,21 @@ static int64_t pad_source(Str mode, int64_t i, int64_t length) {
     return i < length ? i : period - i; /* there and back again */
 }
 
-static bool pad_mirrored(Binder *b, const Node *n, Str mode, const int64_t *before) {
+/* What negative pads cut off goes first: nothing comes from there. */
+static bool pad_mirrored(Binder *b, const Node *n, Str mode, const int64_t *before,
+                         const int64_t *after) {
     Type x = n->in[DATA]->type, y = n->out[0]->type;
     int64_t *from[MAX_RANK];
     if (!str_is(mode, "edge") && !str_is(mode, "reflect") && !str_is(mode, "wrap"))
         return bind_unsupported(b, n, "mode '%s'", diag_name(binder_diags(b), mode));
-    if (bind_count(n->in[DATA]) == 0 && bind_count(n->out[0]) > 0)
-        return bind_unsupported(b, n, "there is nothing to pad with");
     for (int i = 0; i < x.rank; i++) {
+        int64_t cut = before[i] < 0 ? -before[i] : 0;
+        int64_t kept = x.dims[i].value - cut + (after[i] < 0 ? after[i] : 0);
+        if (kept <= 0 && bind_count(n->out[0]) > 0)
+            return bind_unsupported(b, n, "there is nothing to pad with");
         from[i] = NEW_ARRAY(binder_arena(b), int64_t, (size_t)y.dims[i].value + 1);
-        for (int64_t k = 0; k < y.dims[i].value; k++)
-            from[i][k] = pad_source(mode, k - before[i], x.dims[i].value);
+        for (int64_t k = 0; kept > 0 && k < y.dims[i].value; k++)
+            from[i][k] = cut + pad_source(mode, k - before[i] - cut, kept);
     }
     return bind_take(b, n, n->in[DATA], n->out[0], from);
 }
@@ -240,7 +244,7 @@ static bool pad_bind(Binder *b, const Node *n, const OpCtx *c) {
     if (!bind_equal_quant(n->in[DATA], n->out[0]))
         return bind_unsupported(b, n, "operand and result are quantized differently");
     if (!str_is(a->mode, "constant"))
-        return pad_mirrored(b, n, a->mode, before);
+        return pad_mirrored(b, n, a->mode, before, after);
     qk_copy_nd_params p = {.rank = x.rank};
     for (int i = x.rank - 1; i >= 0; i--) { /* the box that both have */
         int64_t cut = (before[i] < 0 ? before[i] : 0) + (after[i] < 0 ? after[i] : 0);
