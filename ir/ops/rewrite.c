@@ -1,5 +1,9 @@
 /* What upgrades do to a node: attributes that became operands. */
 #include "ir/ops/op.h"
+
+#include <math.h>
+
+#include "ir/minifloat.h"
 #include "ir/provenance.h"
 
 static void set_input(Node *n, size_t index, Value *v) {
@@ -57,9 +61,18 @@ void upgrade_int_attr(Node *n, const char *attr, size_t index, UniqueNames *name
                        arena_copy(n->graph->module->arena, at->v.i, sizeof(int64_t)), names);
 }
 
+/* Of the type of the data, as an operand is, where an attribute is always a float; a number beyond
+ * that type is infinite. */
 void upgrade_float_attr(Node *n, const char *attr, size_t index, UniqueNames *names) {
     const Attr *at = node_attr(n, attr);
-    if (at)
-        upgrade_scalar(n, attr, index, ELEM_FLOAT,
-                       arena_copy(n->graph->module->arena, at->v.f, sizeof(float)), names);
+    if (!at)
+        return;
+    uint64_t bits;
+    ElemType e = type_real_elem(n->in[0]->type);
+    if (!elem_is_float(e))
+        e = ELEM_FLOAT;
+    if (!float_encode(e, (double)at->v.f[0], &bits))
+        float_encode(e, (double)copysignf(INFINITY, at->v.f[0]), &bits);
+    upgrade_scalar(n, attr, index, e, arena_copy(n->graph->module->arena, &bits, sizeof bits),
+                   names);
 }
