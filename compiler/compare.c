@@ -133,6 +133,13 @@ static ExitCode gate(Session *s, const Comparison *c) {
     size_t compared = 0;
     for (size_t i = 0; i < c->n; i++)
         compared += c->rows[i].is_output && c->rows[i].count;
+    if (c->unmeasured) {
+        diag_error(s->d, LOC_NONE,
+                   "-min-sqnr: '%s' is quantized behind what depends on the data, so nothing here "
+                   "measures what it costs",
+                   diag_name(s->d, c->unmeasured->name));
+        return EXIT_WRONG;
+    }
     if (!compared && c->n) {
         diag_error(s->d, LOC_NONE, "-min-sqnr: no output has an element to compare");
         return EXIT_WRONG;

@@ -15,7 +15,7 @@ typedef struct Score {
 
 typedef struct Lost {
     const char *what; /* NULL: none */
-    double sqnr;
+    double sqnr;      /* -INFINITY: nothing measures it */
 } Lost;
 
 typedef struct Mixed {
@@ -133,6 +133,12 @@ static Module *read_quantized(Mixed *x, size_t n, const Layer *only, Form form, 
     return m;
 }
 
+static const char *value_text(const Mixed *x, const Value *v) {
+    Diags *d = x->s->d;
+    const char *op = v->def ? diag_name(d, v->def->op) : "";
+    return arena_strf(x->s->arena, "'%s' (%s)", diag_name(d, v->name), op).s;
+}
+
 /* What limits the outputs: the first value that is worse than they are to be. */
 static void find_lost(Mixed *x, Module *b, const Comparison *c) {
     const Uses *uses = uses_new(b);
@@ -142,9 +148,7 @@ static void find_lost(Mixed *x, Module *b, const Comparison *c) {
         const Node *n = r->b->def;
         if (!n || r->sqnr >= x->least_sqnr || is_cut_by_clamp(uses, r->b))
             continue;
-        const char *op = diag_name(x->s->d, n->op);
-        x->lost.what = arena_strf(x->s->arena, "'%s' (%s)", diag_name(x->s->d, r->name), op).s;
-        x->lost.sqnr = r->sqnr;
+        x->lost = (Lost){value_text(x, r->b), r->sqnr};
     }
 }
 
@@ -162,6 +166,10 @@ static bool worst_output(Mixed *x, Module *a, Module *b, Score *out) {
             out->sqnr = fmin(out->sqnr, c.rows[i].sqnr);
             measured++;
         }
+    if (c.unmeasured) { /* a gate does not hold for what nobody has seen */
+        out->sqnr = -INFINITY;
+        x->lost = (Lost){value_text(x, c.unmeasured), -INFINITY};
+    }
     return measured || !a->graph->n_out ||
            diag_error(x->s->d, LOC_NONE,
                       "-min-sqnr and -max-drop: nothing that can be computed here is "
@@ -224,7 +232,10 @@ static int most_sensitive_first(const void *p, const void *q) {
 static void tell(const Mixed *x, const char *what, const Score *s) {
     if (x->s->o.quiet)
         return;
-    if (isinf(s->sqnr))
+    if (isinf(s->sqnr) && s->sqnr < 0 && x->lost.what)
+        fprintf(stderr, "%s: %s is behind what cannot run here, and nothing measures it", what,
+                x->lost.what);
+    else if (isinf(s->sqnr))
         fprintf(stderr, "%s: equal", what);
     else
         fprintf(stderr, "%s: %.2f dB", what, s->sqnr);
@@ -248,7 +259,14 @@ static const char *lost_text(const Mixed *x) {
 static ExitCode missed(const Mixed *x, const Score *best) {
     static const char *const how[] = {"with all layers float", "with 16 bits for all values",
                                       "with 16 bits for all values and weights"};
-    if (x->has_sqnr && best->sqnr < x->least_sqnr)
+    bool unmeasured = isinf(best->sqnr) && best->sqnr < 0 && x->lost.what;
+    if (x->has_sqnr && unmeasured)
+        diag_error(
+            x->s->d, LOC_NONE,
+            "-min-sqnr=%g cannot be verified: %s is behind what cannot run here, and nothing "
+            "measures it; -keep=NODE leaves it float",
+            x->least_sqnr, x->lost.what);
+    else if (x->has_sqnr && best->sqnr < x->least_sqnr)
         diag_error(x->s->d, LOC_NONE,
                    "-min-sqnr=%g cannot be met: the best reached is %.2f dB, %s%s", x->least_sqnr,
                    best->sqnr, how[x->most], lost_text(x));
@@ -315,8 +333,9 @@ static void take(Mixed *x, size_t n) {
     for (size_t i = 0; i < n; i++) {
         add_rules(x, &x->j->file, &x->layers[i]);
         if (!x->s->o.quiet)
-            fprintf(stderr, "  %s %s (alone: %.2f dB)\n", diag_name(x->s->d, x->layers[i].name),
-                    gets[x->layers[i].how], x->layers[i].sqnr);
+            fprintf(stderr, isinf(x->layers[i].sqnr) ? "  %s %s\n" : "  %s %s (alone: %.2f dB)\n",
+                    diag_name(x->s->d, x->layers[i].name), gets[x->layers[i].how],
+                    x->layers[i].sqnr);
     }
 }
 

@@ -129,6 +129,30 @@ static bool pair_values(const Program *a, const Program *b, Comparison *out, Dia
     return pair_outputs(a, b, out, d);
 }
 
+static bool is_rounded_const(const Value *v) {
+    const Node *n = v ? v->def : NULL;
+    const Value *from = n && n->n_in ? n->in[0] : v;
+    return from && value_is_const(from) && from->type.kind == TYPE_TENSOR && from->type.quant;
+}
+
+static bool rounds(const Node *n) {
+    const Value *x = n->n_in ? n->in[0] : NULL, *y = n->n_out ? n->out[0] : NULL;
+    const Quant *to = y && y->type.kind == TYPE_TENSOR ? y->type.quant : NULL;
+    bool moves =
+        to && x && x->type.kind == TYPE_TENSOR && x->type.quant && quant_equal(x->type.quant, to);
+    bool any = to && !moves;
+    for (size_t i = 0; i < n->n_in; i++)
+        any = any || is_rounded_const(n->in[i]);
+    return any && y;
+}
+
+static const Value *find_unmeasured(const Program *q) {
+    FOR_NODES(n, q->module->graph)
+    if (q->left_out && q->left_out->why[n->id] && rounds(n))
+        return n->out[0];
+    return NULL;
+}
+
 /* ---- one sample for both ---- */
 
 /* An input of the second model and the one of the first whose data it gets. */
@@ -296,6 +320,8 @@ bool compare_modules(Module *a, Module *b, const char *const *paths, size_t n_pa
               (p.shared ? match_inputs(a, b, &p.twins, &p.n_twins, d)
                         : open_samples(&p.b, paths, n_paths, random, d)) &&
               pair_values(p.a.program, p.b.program, out, d) && run_both(&p, out, a->arena);
+    if (ok)
+        out->unmeasured = find_unmeasured(p.b.program);
     if (p.a.samples)
         samples_close(p.a.samples);
     if (p.b.samples)

@@ -43,6 +43,8 @@ typedef struct Comparison {
     CompareRow *rows; /* in the order of a's program, outputs last */
     size_t n;
     size_t samples;
+    const Value *unmeasured; /* the first of b that is rounded behind what cannot run: no row says
+                                what that costs; NULL: none */
 } Comparison;
 
 /* `a` is the reference. Both modules resolved, inferred, static. `random` > 0 and no paths: that
