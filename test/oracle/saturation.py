@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
+from onnx.external_data_helper import load_external_data_for_model
 
 # Of each operator: (weight, its zero point)..., the data and its zero point, and the zero point of the result (None: that
 # is no integer of 8 bits). Numbers are operands.
@@ -129,11 +130,14 @@ def session(model, options):
     with tempfile.TemporaryDirectory() as folder:
         options.optimized_model_filepath = options.optimized_model_filepath or str(pathlib.Path(folder) / "model.onnx")
         as_it_is = ort.InferenceSession(model, options, ["CPUExecutionProvider"])
-        loaded = onnx.load(options.optimized_model_filepath)
+        loaded = onnx.load(options.optimized_model_filepath, load_external_data=False)
+    if isinstance(model, str):
+        load_external_data_for_model(loaded, str(pathlib.Path(model).parent))
     typed = onnx.shape_inference.infer_shapes(loaded)
     types = {v.name: v.type.tensor_type.elem_type for v in typed.graph.value_info}
     if not Unsigned(loaded.graph, types, {}).rewrite():
         return as_it_is
+    loaded.ir_version = max(loaded.ir_version, 4)  # before that each initializer is an input, too
     plain = quiet()
     plain.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     return ort.InferenceSession(loaded.SerializeToString(), plain, ["CPUExecutionProvider"])
