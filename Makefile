@@ -60,6 +60,9 @@ PARSER_I := $(addprefix -I,$(sort $(dir $(PARSER_C))))
 PROTO_C  := $(PROTOS:%.proto=$(BUILD)/%.pb-c.c)
 KERNEL_C := $(patsubst %.qk,$(BUILD)/kernels/%.c,$(notdir $(KERNELS))) $(BUILD)/kernels_gen.c
 KERNEL_H := $(BUILD)/kernels_gen.h
+# Those whose template says `wide` once more for x86 processors with AVX2, which has no other numbers: nothing is contracted.
+HAS_WIDE := $(if $(SANITIZE),,$(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)))
+WIDE_C   := $(if $(HAS_WIDE),$(patsubst %.qk,$(BUILD)/kernels/%.c,$(notdir $(shell grep -l '^//! wide$$' $(KERNELS)))))
 
 # Texts that become part of the program: a folder, and the ending of its files.
 TEXT_FOLDERS := lib target
@@ -69,7 +72,8 @@ TEXT_C       := $(TEXT_FOLDERS:%=$(BUILD)/texts/%.c)
 HEADERS  := $(PARSER_C:.c=.h) $(PROTO_C:.c=.h) $(KERNEL_H) $(BUILD)/compiler/version.h
 
 OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAIN),$(SOURCES))) \
-           $(patsubst $(BUILD)/%.c,$(BUILD)/gen/%.o,$(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(TEXT_C))
+           $(patsubst $(BUILD)/%.c,$(BUILD)/gen/%.o,$(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(TEXT_C)) \
+           $(WIDE_C:$(BUILD)/%.c=$(BUILD)/gen/%.wide.o)
 MAIN_O  := $(MAIN:%.c=$(BUILD)/obj/%.o)
 LIBRARY := $(BUILD)/libqxc.a
 PROGRAM := $(if $(MAIN),$(BUILD)/qxc)
@@ -135,10 +139,17 @@ $(BUILD)/gen/%/lexer.o: $(BUILD)/%/lexer.c $(BUILD)/flags | $(HEADERS)
 	$(call say,CC)
 	$(Q)$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 
+KERNEL_CFLAGS = $(ALL_CFLAGS) $(if $(filter fuzz,$(SANITIZE)),-O1,-O3) -Wall -Wextra -Wno-unused-function -Werror
+
 $(KERNEL_C:$(BUILD)/%.c=$(BUILD)/gen/%.o): $(BUILD)/gen/%.o: $(BUILD)/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(ALL_CFLAGS) $(if $(filter fuzz,$(SANITIZE)),-O1,-O3) -Wall -Wextra -Wno-unused-function -Werror -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(KERNEL_CFLAGS) $(if $(HAS_WIDE),-DQK_HAS_WIDE) -MMD -MP -c -o $@ $<
+
+$(BUILD)/gen/%.wide.o: $(BUILD)/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(KERNEL_CFLAGS) -DQK_WIDE -mavx2 -MMD -MP -c -o $@ $<
 
 $(BUILD)/gen/%.o: $(BUILD)/%.c $(BUILD)/flags | $(HEADERS)
 	@mkdir -p $(@D)

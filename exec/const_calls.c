@@ -60,7 +60,7 @@ static bool run(ConstCalls *k, const Call *c, int to) {
     Outside outside;
     if (!call_within(k->p, c, args, &outside))
         return false;
-    c->kernel->invoke(c->params, args);
+    kernel_invoke(c->kernel, c->params, args);
     b->kind = BUF_CONST;
     b->data = data;
     b->comment = b->comment ? b->comment : "computed ahead";

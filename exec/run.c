@@ -206,7 +206,7 @@ bool runner_run(Runner *r, Diags *d) {
             return outside_error(c, &outside, d);
         r->ran[i] = true;
         if (c->kind == CALL_KERNEL)
-            c->kernel->invoke(c->params, args);
+            kernel_invoke(c->kernel, c->params, args);
         if (c->kind == CALL_LOOP && !jump && *(const int64_t *)args[1] == LOOP_MOST)
             return never_ends(r, i, d);
         at = c->kind == CALL_NEXT           ? back_to(r, at, r->jump[i])

@@ -25,6 +25,7 @@
  *     //! uses saturate dot_$e_$w        chunks: files which begin with `//! chunk NAME`;
  *     //! uses requant if Y!=f32         perhaps only in some instances
  *     //! math                           needs <math.h> and libm; `math if O=pow`: some instances
+ *     //! wide                           qxc has it once more for x86 processors with AVX2
  *     //! also f64                       NAME_f32 once more as NAME_f64, on double, same params
  *     // operator, formula, source
  *     typedef struct { ... } qk_NAME_params;     int32_t, int64_t, float; scalars or [1..8] arrays
@@ -83,7 +84,12 @@ typedef struct KernelDef {
     bool needs_math;                /* it or a chunk needs <math.h> and libm */
     bool needs_string;              /* <string.h>, for memcpy and its kin */
     void (*invoke)(const void *params, void *const *args);
+    void (*invoke_wide)(const void *params, void *const *args); /* the same bits with vectors of */
+                                                                /* AVX2; NULL: there is none */
 } KernelDef;
+
+/* By the one of both that is fast on this processor. */
+void kernel_invoke(const KernelDef *k, const void *params, void *const *args);
 
 const KernelDef *kernel_find(const char *instance_name);
 size_t kernel_count(void);

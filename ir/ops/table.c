@@ -209,7 +209,7 @@ typedef struct OneNumber {
 static float one_number(float x, const void *ctx) {
     const OneNumber *f = ctx;
     double in = (double)x, out;
-    f->kernel->invoke(f->params, (void *[]){&in, &out});
+    kernel_invoke(f->kernel, f->params, (void *[]){&in, &out});
     return (float)out;
 }
 

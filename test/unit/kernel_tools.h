@@ -73,11 +73,16 @@ static inline int64_t random_zp(const IntType *t) {
     return z[random_bits() % 3];
 }
 
+static bool as_fast_as_it_can; /* else kernels for every processor */
+
 static inline void run(const char *name, const void *params, void *const *args) {
     const KernelDef *k = kernel_find(name);
     if (!k)
         fail_msg("no kernel %s", name);
-    k->invoke(params, args);
+    if (as_fast_as_it_can)
+        kernel_invoke(k, params, args);
+    else
+        k->invoke(params, args);
 }
 #define RUN(name, params, ...) run(name, params, (void *[]){__VA_ARGS__})
 

@@ -111,6 +111,8 @@ static void read_directive(Template *t, int line, const char *text) {
         t->math_if = (Line){line, n > 1 ? strstr(copy(text, strlen(text)), " if ") + 4 : NULL};
     } else if (!strcmp(w[0], "also") && n == 2 && !strcmp(w[1], "f64")) {
         t->twin = true;
+    } else if (!strcmp(w[0], "wide") && n == 1) {
+        t->wide = true;
     } else {
         fail(t->path, line, "unknown directive '%s'", w[0]);
     }

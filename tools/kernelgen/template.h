@@ -31,6 +31,7 @@ typedef struct {
     bool chunk, math;
     Line math_if; /* its condition; text NULL: always */
     bool twin;    /* once more in double: `also f64` */
+    bool wide;    /* compiled once more for wide vectors */
     Letter letters[MAX_LETTERS];
     int n_letters;
     Line skips[MAX_WORDS], uses[MAX_WORDS];
