@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test/oracle"), str(ROOT / "test/bench")]
 
 import boards
+import interpreter
 import large_models
 import quality
 import runtime
@@ -140,6 +141,10 @@ class Bench:
         return runtime.RUNTIME_TEXT.format(rounds=self.rounds,
                                            table=runtime.runtime_table(self.folder, self.rounds, self.official))
 
+    def interpreter(self):
+        rounds = min(self.rounds, 5)
+        return interpreter.INTERPRETER.format(rounds=rounds, table=interpreter.interpreter_table(self.folder, rounds))
+
     def quantizing(self):
         return large_models.quantizing_tables(self.folder, min(self.rounds, 5))
 
@@ -148,7 +153,7 @@ SECTIONS = {"Accuracy of quantization": Bench.accuracy,
             "Differences at the end of the integer models": Bench.differences,
             "Speed": Bench.speed, "Speed with plain x86-64 instructions": Bench.plain, "Sizes": Bench.sizes,
             "Instructions on Cortex-M": Bench.instructions, "Speed in onnxruntime": Bench.runtime,
-            "Text": Bench.text, "A large model through the text and back": Bench.large,
+            "Speed of run": Bench.interpreter, "Text": Bench.text, "A large model through the text and back": Bench.large,
             "Quantizing a large model": Bench.quantizing}
 EMITTED_C = ("Speed", "Speed with plain x86-64 instructions", "Sizes", "Instructions on Cortex-M")
 
