@@ -222,6 +222,7 @@ static const char *convert_shift(Reals *r, Node *n) {
     Value *factor =
         build_floats(&r->b, n->in[1]->name, "_factor", ELEM_FLOAT, one ? 0 : t->rank, t->dims, f);
     Value *x = before(r, n, "Mul", real_of(r, n->in[0], n), factor);
+    x->type = real_of_type(n->out[0]->type); /* the factors may be more than the numbers */
     if (wraps)
         becomes_wrapped(r, n, x, e);
     else
