@@ -16,17 +16,29 @@ PLAIN = ("-O1", "-march=native")  # where it has to be right: compiled in half t
 NUMBERS = itertools.count()  # a loaded library must not be overwritten by the next
 
 
+def library(sources, compiler=None, flags=PLAIN):
+    """Emitted programs, all in one library."""
+    made = sources[0].with_suffix(f".{next(NUMBERS)}.so")
+    subprocess.run([*(compiler or os.environ.get("CC") or "cc").split(), "-std=c99", "-Wall", "-Wextra",
+                    "-Wno-invalid-feature-combination", "-Werror", *flags, "-shared", "-fPIC", "-o", made, *sources, "-lm"],
+                   check=True)
+    return made
+
+
+def compiled_together(sources, compiler=None, flags=PLAIN):
+    """The models of several sources, which one run of the compiler makes."""
+    made = library(sources, compiler, flags)
+    return [CModel(source, library_path=made) for source in sources]
+
+
 class CModel:
     """PREFIX_run of model.c, as model.h declares it."""
 
-    def __init__(self, source, compiler=None, flags=PLAIN):
+    def __init__(self, source, compiler=None, flags=PLAIN, library_path=None):
         text = source.with_suffix(".h").read_text()
         found = re.search(r"\bint\s+(\w+)_run\s*\(([^;]*)\)\s*;", text)
         self.prefix, parameters = found[1], found[2].split(",")
-        self.library = source.with_suffix(f".{next(NUMBERS)}.so")
-        subprocess.run([*(compiler or os.environ.get("CC") or "cc").split(), "-std=c99", "-Wall", "-Wextra",
-                        "-Wno-invalid-feature-combination", "-Werror", *flags, "-shared", "-fPIC", "-o", self.library, source, "-lm"],
-                       check=True)
+        self.library = library_path or library([source], compiler, flags)
         loaded = ctypes.CDLL(str(self.library.resolve()))
         self.arena_size = ctypes.c_size_t.in_dll(loaded, f"{self.prefix}_arena_size").value
         self.function = loaded[f"{self.prefix}_run"]

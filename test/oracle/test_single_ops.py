@@ -1,4 +1,5 @@
-"""Operators that are one kernel each, in forms drawn at random: `qxc run` and emitted C against onnxruntime.
+"""Operators whose forms need more than their schema and a line of operator_facts.py, drawn at random: `qxc run` and emitted C
+against onnxruntime. The others are in test_random_ops.py.
 
 QXC_CASES sets how many forms of each operator are drawn, QXC_SEED which. Emitted C gives the bits of `qxc run`.
 """
@@ -35,18 +36,6 @@ class Form:
 
 def normal(rng, shape, kind=np.float32):
     return np.asarray(rng.normalvariate(0, 1) if not shape else np.random.RandomState(rng.randrange(1 << 31)).randn(*shape), kind)
-
-
-def roi_align(rng):
-    n, c, h, w, rois = rng.randint(1, 3), rng.randint(1, 4), rng.randint(1, 9), rng.randint(1, 9), rng.randint(1, 5)
-    kind, ratio, opset = rng.choice(FLOATS), rng.choice((0, 0, 1, 2, 5)), rng.choice((10, 16))
-    corners = np.sort(normal(rng, (2, rois, 2), kind) * rng.choice((2, 8, 40)), axis=0)
-    boxes = np.concatenate(list(corners if rng.random() < 0.8 else corners[::-1]), axis=1)
-    attrs = {"coordinate_transformation_mode": rng.choice(("half_pixel", "output_half_pixel"))} if opset > 10 else {}
-    return Form("RoiAlign", {"x": normal(rng, (n, c, h, w), kind), "boxes": boxes,
-                             "index": np.array([rng.randrange(n) for _ in range(rois)])}, opset=opset,
-                mode=rng.choice(("avg", "max")), sampling_ratio=ratio, spatial_scale=rng.choice((0.25, 1.0, 1.5)),
-                output_height=rng.randint(1, 4), output_width=rng.randint(1, 4), **attrs)
 
 
 def deform_conv(rng):
@@ -88,36 +77,6 @@ def col2im(rng):
                 opset=18, by_onnx=rank != 2, strides=stride, dilations=dilation, pads=pads)
 
 
-def det(rng):
-    n = rng.randint(1, 7)
-    x = normal(rng, (*[rng.randint(1, 3) for _ in range(rng.randint(0, 2))], n, n))
-    if rng.random() < 0.3:
-        x[..., rng.randrange(n), :] = x[..., rng.randrange(n), :]
-    return Form("Det", {"x": x})
-
-
-def power(rng):
-    base, exponent = rng.choice((np.int32, np.int64, *FLOATS)), rng.choice((np.int32, np.int64, *FLOATS))
-    x, e = normal(rng, (3, 5)) * 4, normal(rng, rng.choice(((), (1,), (5,), (3, 1), (3, 5)))) * 3
-    e = np.where(np.isin(np.round(e), (2, 3)) & (base in (np.int32, np.int64)), 4, e)
-    return Form("Pow", {"x": x.astype(base), "e": e.astype(exponent)}, rng.choice(((), ("e",))))
-
-
-def bit_cast(rng):
-    wide = {8: (np.int8, np.uint8), 16: (np.int16, np.uint16, np.float16), 32: (np.int32, np.uint32, np.float32),
-            64: (np.int64, np.uint64, np.float64)}
-    kinds = wide[rng.choice(list(wide))]
-    x = (normal(rng, (3, 5)) * 100).astype(rng.choice(kinds))
-    return Form("BitCast", {"x": x}, opset=26, to=helper.np_dtype_to_tensor_dtype(np.dtype(rng.choice(kinds))))
-
-
-def feature_extractor(rng):
-    shape = tuple(rng.randint(1, 4) for _ in range(rng.randint(1, 3)))
-    index = np.array([rng.randrange(shape[-1]) for _ in range(rng.randint(1, 5))])
-    kind = rng.choice((np.float32, np.float64, np.int32, np.int64))
-    return Form("ArrayFeatureExtractor", {"x": normal(rng, shape, kind), "i": index}, domain="ai.onnx.ml")
-
-
 def batchnorm_training(rng):
     kind, n, c = rng.choice(FLOATS), rng.randint(1, 4), rng.randint(1, 4)
     x = normal(rng, (n, c, *[rng.randint(1, 4) for _ in range(rng.randint(1 if n == 1 else 0, 3))]), kind)
@@ -152,24 +111,9 @@ def gaussian(rng, like=""):
     return drawn(rng, f"RandomNormal{like}", mean=rng.choice((0.0, -3.5)), scale=rng.choice((1.0, 0.3, 1e3)))
 
 
-def scatter(rng, op):
-    kind = rng.choice((np.float32, np.float64, np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64, np.bool_))
-    reduction = rng.choice(("none", "add", "mul", "max", "min")[:3 if kind == np.bool_ else 5])  # onnxruntime has no more of bool
-    x, updates = ((normal(rng, shape) * 3).astype(kind) for shape in ((4, 5), (2, 3)))
-    if op == "ScatterND":
-        index, updates = np.array([[rng.randrange(-4, 4), rng.randrange(-5, 5)] for _ in range(6)]), updates.ravel()
-    else:
-        index = np.array([[rng.randrange(-4, 4) for _ in range(3)] for _ in range(2)])
-    if reduction == "none":  # which of two stays, nobody says
-        index = np.array([[0, 1], [0, 2], [3, 4], [1, 1], [2, 0], [-1, 0]]) if op == "ScatterND" else np.array([[0, 1, 2], [3, 2, -1]])
-    return Form(op, {"x": x, "index": index, "updates": updates}, opset=18, reduction=reduction)
-
-
-FORMS = {"RoiAlign": roi_align, "DeformConv": deform_conv, "MaxUnpool": max_unpool, "Col2Im": col2im, "Det": det, "Pow": power,
-         "BitCast": bit_cast, "ArrayFeatureExtractor": feature_extractor, "BatchNormalization": batchnorm_training,
+FORMS = {"DeformConv": deform_conv, "MaxUnpool": max_unpool, "Col2Im": col2im, "BatchNormalization": batchnorm_training,
          "Dropout": dropout_training, "RandomUniform": uniform, "RandomNormal": gaussian,
          "RandomUniformLike": lambda rng: uniform(rng, "Like"), "RandomNormalLike": lambda rng: gaussian(rng, "Like"),
-         "ScatterND": lambda rng: scatter(rng, "ScatterND"), "ScatterElements": lambda rng: scatter(rng, "ScatterElements"),
          "Bernoulli": lambda rng: drawn(rng, "Bernoulli")}
 
 

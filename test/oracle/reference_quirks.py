@@ -1,0 +1,53 @@
+"""Where onnxruntime or onnx.reference is not what ONNX says: such forms are not compared with it."""
+
+import numpy as np
+
+
+class Quirk:
+    """Where one of the references is not what ONNX says; other forms are drawn then. `when` has the drawing and the name of the
+    reference."""
+
+    def __init__(self, why, when):
+        self.why, self.when = why, when
+
+
+def has_same(d):
+    return d.attribute("auto_pad") in ("SAME_UPPER", "SAME_LOWER")
+
+
+def dilated(d):
+    return any(n > 1 for n in d.attribute("dilations") or ())
+
+
+def steps_to_largest(d):
+    """Whether an end of Slice is the largest int32 where a step is negative."""
+    ends, steps = d.operands.get("x2"), d.operands.get("x4")
+    return ends is not None and steps is not None and bool(np.any((ends == (1 << 31) - 1) & (steps < 0)))
+
+
+def single_numbers(d):
+    full = d.shape("n c S")
+    return int(np.prod([full[a] for a in d.attribute("axes") or (0, 2, 3)])) == 1
+
+
+SAME_DILATED = Quirk("onnxruntime leaves the dilations out of the pads of SAME_UPPER and SAME_LOWER, so that results are shorter than ONNX says",
+                     lambda d, by: has_same(d) and dilated(d))
+POOL_REFERENCE = Quirk("onnx.reference counts windows wrongly that lie in the padding, and skips NaN", lambda d, by: by == "onnx.reference")
+SAME_STRIDES = Quirk("onnxruntime does not fill up results of SAME_UPPER and SAME_LOWER where strides are longer than kernels", lambda d, by: has_same(d))
+NO_REFERENCE = Quirk("onnx.reference leaves out lengths, activations and clipping", lambda d, by: by == "onnx.reference")
+LARGEST_END = Quirk("onnxruntime takes the largest int32 for an open end where steps are negative", lambda d, by: steps_to_largest(d))
+SCALAR_NONZERO = Quirk("onnxruntime gives a scalar one row of indices, ONNX none", lambda d, by: len(d["A"]) == 0)
+
+SIGNED_NORM = Quirk("onnx.reference takes sums for norms", lambda d, by: by == "onnx.reference")
+LRN_BATCH = Quirk("onnx.reference counts images where it means channels", lambda d, by: by == "onnx.reference")
+NOTHING_TO_SUM = Quirk("onnxruntime gives the operand's shape to sums of doubles of which there are none",
+                       lambda d, by: by == "onnxruntime" and 0 in d["A"])
+ONE_OF_ONE = Quirk("onnxruntime divides by a deviation of 0, to which ONNX adds 1e-9", lambda d, by: by == "onnxruntime" and single_numbers(d))
+ONE_HOT_SUMS = Quirk("onnx.reference adds differences of the two values, and rounds",
+                     lambda d, by: by == "onnx.reference" and d.types["T3"].kind == "f")
+MEAN_OF_NONE = Quirk("onnxruntime gives 0 for the mean of no losses, which is 0 / 0", lambda d, by: d.empty)
+NO_CHANNELS = Quirk("onnxruntime leaves what it has as it is where there are no channels to sum", lambda d, by: 0 in (d["g"], d["c"]))
+CAUSAL_PAST = Quirk("onnxruntime hides keys of the past behind the diagonal", lambda d, by: by == "onnxruntime" and d["past"] and d.attribute("is_causal"))
+NO_AXES = Quirk("onnxruntime takes an empty list of axes for none", lambda d, by: by == "onnxruntime" and d.opset > 12 and np.size(d.operands.get("x1", 1)) == 0)
+HALF_INVERSE = Quirk("onnxruntime takes half a spectrum back for another length than is asked for",
+                     lambda d, by: by == "onnxruntime" and d.attribute("inverse") and d.attribute("onesided"))
