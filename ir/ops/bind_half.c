@@ -62,11 +62,13 @@ void bind_half_done(Binder *b, const Node *n, const Node *stand_in, size_t first
         }
 }
 
-/* What no integers can be may yield other numbers than it reads (ScatterND that adds). */
+/* What interpolates, and what no integers can be (ScatterND that adds), yields other numbers than
+ * it reads. */
 static bool makes_numbers(const Node *n) {
     OpCtx c = op_ctx(n, NULL);
     const QuantRule *r = &n->def->quant;
-    return r->kind == QUANT_JOIN && r->integer_refusal && r->integer_refusal(&c, NULL);
+    return node_interpolates(n) ||
+           (r->kind == QUANT_JOIN && r->integer_refusal && r->integer_refusal(&c, NULL));
 }
 
 bool bind_half_moves(const Node *n) {
