@@ -51,3 +51,8 @@ CAUSAL_PAST = Quirk("onnxruntime hides keys of the past behind the diagonal", la
 NO_AXES = Quirk("onnxruntime takes an empty list of axes for none", lambda d, by: by == "onnxruntime" and d.opset > 12 and np.size(d.operands.get("x1", 1)) == 0)
 HALF_INVERSE = Quirk("onnxruntime takes half a spectrum back for another length than is asked for",
                      lambda d, by: by == "onnxruntime" and d.attribute("inverse") and d.attribute("onesided"))
+ZEROS_BETWEEN = Quirk("onnx.reference fills dilated kernels up with zeros, and has NaN of those and infinities",
+                      lambda d, by: by == "onnx.reference" and dilated(d))
+ALL_INFINITE = Quirk("onnx.reference takes an infinity from itself", lambda d, by: by == "onnx.reference")
+SATURATED = Quirk("onnxruntime sums products of int8 and uint8 in 16 bits on some processors, and saturates them (saturation.py)",
+                  lambda d, by: by == "onnxruntime" and d.types["T1"] == np.int8 and d.types["T2"] == np.uint8)
