@@ -82,11 +82,9 @@ static double grid_end(const Quant *q, int64_t n) {
 static double coarseness(const Sharers *s) {
     const Quant *q = s->q;
     IntRange r = {quant_lo(q), quant_hi(q)};
-    bool sym = elem_min(q->storage) < 0 ? quant_zp(q, 0) == 0
-                                        : quant_zp(q, 0) == (elem_max(q->storage) + 1) / 2;
     float scale;
     int64_t zp;
-    params_from_minmax(s->min, s->max, r, sym, quant_is_pow2(q), &scale, &zp);
+    params_from_minmax(s->min, s->max, r, quant_is_symmetric(q), quant_is_pow2(q), &scale, &zp);
     return (double)quant_scale(q, 0) / (double)scale;
 }
 

@@ -135,6 +135,15 @@ bool quant_zp_all_zero(const Quant *q) {
     return true;
 }
 
+bool quant_is_symmetric(const Quant *q) {
+    int64_t middle = (int64_t)rint((double)(quant_lo(q) + quant_hi(q)) / 2);
+    size_t n = q->n_zp ? q->n_zp : 1;
+    for (size_t i = 0; i < n; i++)
+        if (quant_zp(q, i) != middle)
+            return false;
+    return true;
+}
+
 static bool same_params(const Quant *x, const Quant *y) {
     if (x->n_scale != y->n_scale || x->n_axes != y->n_axes)
         return false;

@@ -136,6 +136,8 @@ int64_t quant_of_real(const Quant *q, size_t i, float x);
  * ties to even, saturated to the largest number; NaN stays NaN. */
 uint64_t quant_bits(const Quant *q, size_t i, float x);
 bool quant_zp_all_zero(const Quant *q);
+/* Real 0 stands in the middle of the integers, as params_from_ranges puts it. */
+bool quant_is_symmetric(const Quant *q);
 /* A zero point lies outside the range, so that real 0 has no integer (-wide-zp). */
 bool quant_is_wide(const Quant *q);
 enum { QUANT_WIDEST_ZP = 1 << 20 }; /* how far outside, of at most 16 bits of storage */
