@@ -222,22 +222,32 @@ static const Quant *activation_quant(Decide *d, Value *v) {
     return named(d, q, v);
 }
 
+static void give(Decide *d, Value *v, const Quant *q) {
+    v->type = type_tilde(v->type, q);
+    if (v->id < d->n_values)
+        d->decided[v->id] = true;
+}
+
 static void assign(Decide *d, Value *v) {
     if (!v || !d->wanted[v->id] || v->type.quant)
         return;
     Value *root = sharing_root(&d->sharing, v);
     const Quant *made = made_in_line(d, root);
     if (!root->type.quant)
-        root->type = type_tilde(root->type, made ? made : activation_quant(d, root));
+        give(d, root, made ? made : activation_quant(d, root));
     if (v != root)
-        v->type = type_tilde(v->type, root->type.quant);
+        give(d, v, root->type.quant);
 }
 
 /* ---- weights ---- */
 
-/* Whether every reader takes the value as its weight: then one integer tensor can serve all. */
-static bool only_weight(const Decide *d, const Value *w) {
+/* Whether every reader takes the value as its weight: then one integer tensor can serve all. So it
+ * does where the text says of the value that it is quantized, whoever reads it. */
+static bool serves_all(const Decide *d, const Value *w) {
     const Use *use;
+    const OpenValue *o = opening_of(d->c, w);
+    if (o && o->line)
+        return true;
     size_t n = uses_of(d->uses, w, &use);
     for (size_t i = 0; i < n; i++)
         if (!use[i].node || !use[i].node->def ||
@@ -259,7 +269,7 @@ static Value *own_weight(Decide *d, Node *n, size_t at) {
 
 static void assign_weight(Decide *d, Node *n, size_t at) {
     Value *w = n->in[at];
-    if (!is_weight(n, at) || (w->type.quant && !d->shared[w->id]))
+    if (!is_weight(n, at) || (w->type.quant && !d->decided[w->id]))
         return; /* stated by the user */
     OpCtx c = op_ctx(n, d->c->d);
     const QuantRule *rule = &n->def->quant;
@@ -272,11 +282,9 @@ static void assign_weight(Decide *d, Node *n, size_t at) {
         q->axis[0] = choice_axis(w, q->axis[0]);
     if (w->type.quant && quant_equal(w->type.quant, q))
         return; /* another node has decided the same */
-    if (w->type.quant || !only_weight(d, w))
+    if (w->type.quant || !serves_all(d, w))
         w = own_weight(d, n, at);
-    else
-        d->shared[w->id] = true;
-    w->type = type_tilde(w->type, named(d, q, w));
+    give(d, w, named(d, q, w));
 }
 
 static void assign_graph(Graph *g, void *ctx) {
@@ -292,6 +300,8 @@ static void assign_graph(Graph *g, void *ctx) {
         for (size_t i = 0; i < n->n_out; i++)
             assign(d, n->out[i]);
     }
+    for (size_t i = 0; i < g->n_out; i++)
+        assign(d, g->out[i]); /* a constant can be one */
 }
 
 /* ---- what was decided, in words ---- */
@@ -368,7 +378,7 @@ bool pass_decide(Module *m, PassContext *c) {
                 .float_result = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .sum = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .wanted = NEW_ARRAY(m->arena, bool, m->n_values),
-                .shared = NEW_ARRAY(m->arena, bool, m->n_values)};
+                .decided = NEW_ARRAY(m->arena, bool, m->n_values)};
     if (!choice_check(c, m) || !module_data_required(m, c->d))
         return false;
     spread_assume(m, c);

@@ -19,7 +19,7 @@ typedef struct Decide {
     bool *float_result; /* by node id: the result stays float as a recipe has it */
     bool *sum;          /* by node id: its result is quantized as a recipe has it */
     bool *wanted;       /* by value id: gets a quantization */
-    bool *shared;       /* by value id: a weight that has been decided here */
+    bool *decided;      /* by value id: had no quantization at the start, and has one now */
     Sharing sharing;    /* which values take the parameters of which */
     bool by_origin;     /* explain: by the name that a constant had in the model */
 } Decide;
