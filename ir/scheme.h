@@ -36,6 +36,7 @@ typedef struct SchemeSetting {
     Loc loc;
     bool is_float;
     const Quant *fixed; /* parameters and all: int8q<0.1, 3> */
+    const Quant *line;  /* the quantization that the text says it with, !q or int8q<?>, or NULL */
     ElemType storage;   /* ELEM_UNDEFINED: not said */
     bool has_range;     /* with storage: only lo..hi of it */
     bool exact_range;   /* said as range(-7:7): symmetric or not */

@@ -452,18 +452,22 @@ static void mark_value(Value *v, void *used) {
 static void mark_rules(Map *used, const Scheme *s) {
     for (size_t i = 0; i < s->n; i++)
         for (int k = 0; k < SCHEME_ROLES; k++)
-            mark_quant(used, s->rules[i].set[k].fixed);
+            mark_quant(used, s->rules[i].set[k].line);
 }
 
-void drop_unused_quants(Module *m) {
+void drop_unused_quants_among(Module *m, const Map *among) {
     Map *used = map_new(m->arena);
     module_each_value(m, mark_value, used);
     mark_rules(used, &m->rules);
     size_t kept = 0;
     for (size_t i = 0; i < m->n_quants; i++)
-        if (map_get(used, m->quants[i]->alias))
+        if (map_get(used, m->quants[i]->alias) || (among && !map_get_at(among, m->quants[i])))
             m->quants[kept++] = m->quants[i];
     m->n_quants = kept;
+}
+
+void drop_unused_quants(Module *m) {
+    drop_unused_quants_among(m, NULL);
 }
 
 bool is_nbits_block(int64_t length) {

@@ -125,7 +125,9 @@ void place_behind(Value *v, Node *n, Node *user);
 /* Before the node of `g` that holds `user`, however deep. */
 void place_before_user(Graph *g, Node *n, Node *user);
 
-/* Drops !name lines that no value refers to any more. */
+/* Drops !name lines that no value and no rule refers to any more: all of them, or those that are
+ * keys of `among`. */
 void drop_unused_quants(Module *m);
+void drop_unused_quants_among(Module *m, const Map *among);
 
 #endif

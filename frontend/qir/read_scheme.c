@@ -187,6 +187,7 @@ static bool fixed_quant(Rule *t, SchemeSetting *s, const Val *v) {
         return error_at(t->r, v->at, "a rule has no parameters computed at run time");
     if (!quant_is_integers(q))
         return error_at(t->r, v->at, "no rule quantizes to %s", elem_name(q->storage));
+    s->line = q;
     s->storage = q->storage;
     s->has_range = q->has_range;
     s->lo = q->lo;

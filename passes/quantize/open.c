@@ -1,6 +1,7 @@
 #include "passes/quantize/open.h"
 
 #include "passes/edit.h"
+#include "passes/quant_build.h"
 #include "passes/quantize/choice.h"
 
 static bool is_mark(const Quant *q) {
@@ -39,8 +40,9 @@ static void take_type(SchemeSetting *s, const Quant *q) {
 /* What a quantization says beside its parameters: their schema, and how many there are. */
 static void take_schema(SchemeSetting *s, const Quant *q, bool weight) {
     s->pow2 = quant_is_pow2(q);
-    if (quant_zp_all_zero(q) && (weight || elem_is_signed(q->storage)))
-        s->sym = 1;
+    bool sym = quant_is_symmetric(q);
+    if (weight || sym)
+        s->sym = sym;
     if (!weight)
         return;
     s->has_grain = true;
@@ -262,48 +264,44 @@ const Quant *opening_named(const PassContext *c, Module *m, OpenValue *o, Quant 
     return q;
 }
 
-static void note_used(Value *v, void *used) {
-    if (v->type.quant)
-        map_set_at(used, v->type.quant, v);
-}
-
 /* A line that was open and that nothing has any more would print as it was. */
 static void drop_lines(Module *m, const Openings *o) {
-    Map *used = map_new(m->arena), *lines = map_new(m->arena);
-    module_each_value(m, note_used, used);
+    Map *lines = map_new(m->arena);
     for (size_t i = 0; i < o->n; i++)
         if (o->values[i]->line)
             map_set_at(lines, o->values[i]->line, o->values[i]);
-    size_t kept = 0;
-    for (size_t i = 0; i < m->n_quants; i++)
-        if (!map_get_at(lines, m->quants[i]) || map_get_at(used, m->quants[i]))
-            m->quants[kept++] = m->quants[i];
-    m->n_quants = kept;
+    drop_unused_quants_among(m, lines);
 }
 
-static const char how[] = "give data with -calib=PATH, a line `stat` with its min and max, or its "
-                          "scale and zero point";
-
-bool openings_close(Module *m, PassContext *c) {
-    const Openings *o = c->open;
+/* Whether nothing that has to be decided was left so: with its range unknown, or though it is
+ * known. */
+static bool none_left(const Openings *o, PassContext *c, bool unknown, const char *why) {
     const OpenValue *first = NULL;
     size_t left = 0;
     float min, max;
     for (size_t i = 0; i < o->n; i++) {
         const OpenValue *x = o->values[i];
-        bool unknown = !edit_range(x->value, &min, &max);
-        if (x->value->type.quant || !(x->marked || (x->line && unknown)))
+        if (x->value->type.quant || edit_range(x->value, &min, &max) == unknown ||
+            !(x->marked || (x->line && unknown)))
             continue;
         first = first ? first : x;
         left++;
     }
-    drop_lines(m, o);
     if (!first)
         return true;
     Str others = left > 1
-                     ? arena_strf(m->arena, " (and %zu other%s)", left - 1, left > 2 ? "s" : "")
+                     ? arena_strf(o->arena, " (and %zu other%s)", left - 1, left > 2 ? "s" : "")
                      : STR("");
-    return diag_error(c->d, first->rule.loc,
-                      "'%s'" STR_FMT " is to be quantized, and nothing is known of it: %s",
-                      diag_name(c->d, first->value->name), STR_ARG(others), how);
+    return diag_error(c->d, first->rule.loc, "'%s'" STR_FMT " is to be quantized, and %s",
+                      diag_name(c->d, first->value->name), STR_ARG(others), why);
+}
+
+bool openings_close(Module *m, PassContext *c) {
+    drop_lines(m, c->open);
+    bool known = none_left(c->open, c, true,
+                           "nothing is known of it: give data with -calib=PATH, a line `stat` with "
+                           "its min and max, or its scale and zero point");
+    return none_left(c->open, c, false,
+                     "no operator takes it quantized: leave out what its ~ says") &&
+           known;
 }
