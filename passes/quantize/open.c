@@ -247,8 +247,26 @@ static void take_line(const PassContext *c, const OpenValue *o) {
                   diag_name(c->d, o->value->name), diag_name(c->d, o->line->alias));
 }
 
+static bool rules_name(const Scheme *s, const Quant *line) {
+    for (size_t i = 0; i < s->n; i++)
+        for (int k = 0; k < SCHEME_ROLES; k++)
+            if (s->rules[i].set[k].line == line)
+                return true;
+    return false;
+}
+
+/* The line that a value stands in again, or NULL: one that a rule names means what it did. */
+static const Quant *line_again(const PassContext *c, const Module *m, const OpenValue *o) {
+    if (!o->line || !o->line->alias.s || !rules_name(&m->rules, o->line))
+        return o->line;
+    diag_note(c->d, o->value->loc,
+              "'%s' gets a quantization of its own: !%s stays as it is, as a rule names it",
+              diag_name(c->d, o->value->name), diag_name(c->d, o->line->alias));
+    return NULL;
+}
+
 const Quant *opening_named(const PassContext *c, Module *m, OpenValue *o, Quant *q, bool apart) {
-    const Quant *line = apart ? NULL : o->line;
+    const Quant *line = apart ? NULL : line_again(c, m, o);
     q->alias = line && line->alias.s ? line->alias : o->value->name;
     q->loc = o->line ? o->line->loc : q->loc;
     if (line)
