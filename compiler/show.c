@@ -2,6 +2,7 @@
  * those beside them, with their quantizations and constants. */
 #include "backend/qir/qir_write.h"
 #include "compiler/session.h"
+#include "passes/edit.h"
 #include "passes/quantize/choice.h"
 
 enum { ELIDE_LARGER = 64 }; /* bytes of a constant */
@@ -18,6 +19,7 @@ typedef struct Show {
     bool *named;          /* nodes that the glob names */
     bool found;
     Map *names;
+    const Uses *uses;
     Buf text;
     Piece *pieces; /* in the text's order */
     size_t n_pieces, cap_pieces;
@@ -25,11 +27,36 @@ typedef struct Show {
 
 /* ---- which ---- */
 
-static bool is_named(const Show *s, const Node *n) {
-    bool named = rule_matches_node(&s->glob, n);
-    for (size_t i = 0; i < n->n_out; i++)
-        named = named || (n->out[i] && str_glob(s->glob.pattern, n->out[i]->name));
-    return named;
+/* A quantization is named as it is written, !name, or without its sign. */
+static bool names_value(const Show *s, const Value *v) {
+    const char *glob = s->glob.pattern;
+    const Quant *q = edit_tilde(v);
+    if (str_glob(glob, v->name))
+        return true;
+    return q && q->alias.s && str_glob(*glob == '!' ? glob + 1 : glob, q->alias);
+}
+
+static void choose_node(Show *s, const Node *n) {
+    s->named[n->id] = s->found = true;
+}
+
+/* What is named with a result is its node; with an input or a constant, the nodes that read it. */
+static void choose_value(Value *v, void *ctx) {
+    Show *s = ctx;
+    const Quant *q = edit_tilde(v);
+    const Use *use;
+    map_set(s->names, v->name, v);
+    if (q && q->alias.s)
+        map_set(s->names, q->alias, v);
+    if (!names_value(s, v))
+        return;
+    s->found = true;
+    if (v->def)
+        choose_node(s, v->def);
+    s->consts[v->id] = v->kind == VALUE_CONST;
+    for (size_t i = 0, n = v->def ? 0 : uses_of(s->uses, v, &use); i < n; i++)
+        if (use[i].node)
+            choose_node(s, use[i].node);
 }
 
 static void choose(Graph *g, void *ctx) {
@@ -37,11 +64,8 @@ static void choose(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         map_set(s->names, n->name.n ? n->name : n->op, n);
         map_set(s->names, n->op, n);
-        for (size_t i = 0; i < n->n_out; i++)
-            if (n->out[i])
-                map_set(s->names, n->out[i]->name, n);
-        s->named[n->id] = is_named(s, n);
-        s->found = s->found || s->named[n->id];
+        if (rule_matches_node(&s->glob, n))
+            choose_node(s, n);
     }
 }
 
@@ -175,10 +199,13 @@ static ExitCode show(Show *s) {
     s->consts = NEW_ARRAY(a, bool, s->m->n_values);
     s->names = map_new(a);
     s->text = buf_new(a);
+    s->uses = uses_new(s->m);
+    module_each_value(s->m, choose_value, s);
     module_each_graph(s->m, choose, s);
     if (!s->found) {
         Str glob = str_from(s->glob.pattern);
-        diag_error(s->session->d, LOC_NONE, "the model has no node, operator or value '%s'",
+        diag_error(s->session->d, LOC_NONE,
+                   "the model has no node, operator, value or quantization '%s'",
                    diag_name(s->session->d, glob));
         diag_did_you_mean_key(s->session->d, LOC_NONE, glob, s->names);
         return EXIT_USAGE;
@@ -193,6 +220,9 @@ static ExitCode show(Show *s) {
         s->pieces[i].begin = line_begin(s, s->pieces[i].begin);
         s->pieces[i].end = statement_end(s, s->pieces[i].begin);
     }
+    if (!s->n_pieces)
+        diag_warning(s->session->d, LOC_NONE, "no node reads '%s'",
+                     diag_name(s->session->d, str_from(s->glob.pattern)));
     put_pieces(s);
     return EXIT_DONE;
 }
