@@ -9,13 +9,15 @@
 #include <stdlib.h>
 
 typedef struct Score {
-    double sqnr; /* dB, of the worst output */
-    Drop drop;   /* of top-1 accuracy */
+    double sqnr;            /* dB, of the worst output; -INFINITY where that is unmeasured */
+    const char *unmeasured; /* why no number says how far it is; NULL: one does */
+    const char *advice;     /* what may help with that */
+    Drop drop;              /* of top-1 accuracy */
 } Score;
 
 typedef struct Lost {
     const char *what; /* NULL: none */
-    double sqnr;      /* -INFINITY: nothing measures it */
+    double sqnr;
 } Lost;
 
 typedef struct Mixed {
@@ -139,17 +141,42 @@ static const char *value_text(const Mixed *x, const Value *v) {
     return arena_strf(x->s->arena, "'%s' (%s)", diag_name(d, v->name), op).s;
 }
 
-/* What limits the outputs: the first value that is worse than they are to be. */
+/* What limits the outputs: the first value that is worse than they are to be. One that is 0 on the
+ * data has no number. */
 static void find_lost(Mixed *x, Module *b, const Comparison *c) {
     const Uses *uses = uses_new(b);
     x->lost = (Lost){0};
     for (size_t i = 0; i < c->n && !x->lost.what; i++) {
         const CompareRow *r = &c->rows[i];
         const Node *n = r->b->def;
-        if (!n || r->sqnr >= x->least_sqnr || is_cut_by_clamp(uses, r->b))
+        if (!n || r->sqnr >= x->least_sqnr || isinf(r->sqnr) || is_cut_by_clamp(uses, r->b))
             continue;
         x->lost = (Lost){value_text(x, r->b), r->sqnr};
     }
+}
+
+/* A gate does not hold for what nobody has seen. */
+static void unmeasured_behind(const Mixed *x, const Value *v, Score *out) {
+    out->sqnr = -INFINITY;
+    out->unmeasured =
+        arena_strf(x->s->arena, "%s is behind what cannot run here, and nothing measures it",
+                   value_text(x, v))
+            .s;
+    out->advice = "-keep=NODE leaves it float";
+}
+
+/* Nor for an output that has no number to be compared with. */
+static void add_output(const Mixed *x, const CompareRow *r, Score *out) {
+    out->sqnr = fmin(out->sqnr, r->sqnr);
+    if (r->sqnr > -INFINITY || out->unmeasured)
+        return;
+    bool zero = isfinite(r->max_abs);
+    out->unmeasured = arena_strf(x->s->arena, "output %s %s", value_text(x, r->b),
+                                 zero ? "is 0 on this data in the float model, and not here"
+                                      : "holds NaN or infinity in one of both models")
+                          .s;
+    out->advice = zero ? "it takes data on which the output is not 0"
+                       : "qxc compare MODEL RESULT shows the first value that does";
 }
 
 static bool worst_output(Mixed *x, Module *a, Module *b, Score *out) {
@@ -161,15 +188,14 @@ static bool worst_output(Mixed *x, Module *a, Module *b, Score *out) {
     size_t measured = 0;
     find_lost(x, b, &c);
     out->sqnr = INFINITY;
+    out->unmeasured = NULL;
     for (size_t i = 0; i < c.n; i++)
         if (c.rows[i].is_output && c.rows[i].count) {
-            out->sqnr = fmin(out->sqnr, c.rows[i].sqnr);
+            add_output(x, &c.rows[i], out);
             measured++;
         }
-    if (c.unmeasured) { /* a gate does not hold for what nobody has seen */
-        out->sqnr = -INFINITY;
-        x->lost = (Lost){value_text(x, c.unmeasured), -INFINITY};
-    }
+    if (c.unmeasured)
+        unmeasured_behind(x, c.unmeasured, out);
     return measured || !a->graph->n_out ||
            diag_error(x->s->d, LOC_NONE,
                       "-min-sqnr and -max-drop: nothing that can be computed here is "
@@ -232,9 +258,8 @@ static int most_sensitive_first(const void *p, const void *q) {
 static void tell(const Mixed *x, const char *what, const Score *s) {
     if (x->s->o.quiet)
         return;
-    if (isinf(s->sqnr) && s->sqnr < 0 && x->lost.what)
-        fprintf(stderr, "%s: %s is behind what cannot run here, and nothing measures it", what,
-                x->lost.what);
+    if (s->unmeasured)
+        fprintf(stderr, "%s: %s", what, s->unmeasured);
     else if (isinf(s->sqnr))
         fprintf(stderr, "%s: equal", what);
     else
@@ -259,13 +284,9 @@ static const char *lost_text(const Mixed *x) {
 static ExitCode missed(const Mixed *x, const Score *best) {
     static const char *const how[] = {"with all layers float", "with 16 bits for all values",
                                       "with 16 bits for all values and weights"};
-    bool unmeasured = isinf(best->sqnr) && best->sqnr < 0 && x->lost.what;
-    if (x->has_sqnr && unmeasured)
-        diag_error(
-            x->s->d, LOC_NONE,
-            "-min-sqnr=%g cannot be verified: %s is behind what cannot run here, and nothing "
-            "measures it; -keep=NODE leaves it float",
-            x->least_sqnr, x->lost.what);
+    if (x->has_sqnr && best->unmeasured)
+        diag_error(x->s->d, LOC_NONE, "-min-sqnr=%g cannot be verified: %s; %s", x->least_sqnr,
+                   best->unmeasured, best->advice);
     else if (x->has_sqnr && best->sqnr < x->least_sqnr)
         diag_error(x->s->d, LOC_NONE,
                    "-min-sqnr=%g cannot be met: the best reached is %.2f dB, %s%s", x->least_sqnr,
