@@ -97,7 +97,7 @@ ExitCode cmd_compile(Session *s) {
         diag_error(s->d, LOC_NONE, "binary output does not go to a terminal: use -o FILE");
         return EXIT_USAGE;
     }
-    if (!external_fits(s))
+    if (!external_fits(s) || !in_place_loses_nothing(s))
         return EXIT_USAGE;
     if (!outputs_can_be_written(s))
         return EXIT_IO;

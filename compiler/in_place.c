@@ -46,19 +46,22 @@ bool in_place_replaces(const Session *s, const FileMap *f) {
 }
 
 bool in_place_fits(const Session *s) {
+    return !s->o.in_place || s->is_text ||
+           diag_error(s->d, LOC_NONE,
+                      "-in-place writes .qir, and %s is ONNX: -o FILE.qir writes a text",
+                      diag_name(s->d, str_from(s->o.inputs.items[0])));
+}
+
+bool in_place_loses_nothing(Session *s) {
     const char *path = s->o.inputs.n ? s->o.inputs.items[0] : "";
-    if (!s->o.in_place)
-        return true;
-    if (!s->is_text)
-        return diag_error(s->d, LOC_NONE,
-                          "-in-place writes .qir, and %s is ONNX: -o FILE.qir writes a text",
-                          diag_name(s->d, str_from(path)));
     Str text;
+    if (!s->o.in_place || s->o.drop_comments || !s->o.inputs.n || !session_input_is_text(s))
+        return true;
     if (!file_text(s->arena, path, LOC_NONE, s->d, &text))
         return false;
     size_t n = comments_in(text);
-    if (n)
-        diag_warning(s->d, LOC_NONE, "-in-place: %zu comment%s of %s %s not kept", n,
-                     n > 1 ? "s" : "", diag_name(s->d, str_from(path)), n > 1 ? "are" : "is");
-    return true;
+    return !n || diag_error(s->d, LOC_NONE,
+                            "-in-place would lose %zu comment%s of %s: -o FILE.qir writes another "
+                            "file, and -drop-comments lets them go",
+                            n, plural((int64_t)n), diag_name(s->d, str_from(path)));
 }

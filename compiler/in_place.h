@@ -6,8 +6,10 @@
 
 /* Makes the input the output, where that is asked for. False after an error: it cannot be. */
 bool in_place_settle(Session *s);
-/* Whether what was read is such a text; a note tells of comments, which the printer has no place
- * for. False after an error. */
+/* False after an error: the text has comments, which the printer has no place for. To be asked
+ * before any work. */
+bool in_place_loses_nothing(Session *s);
+/* Whether what was read is such a text. False after an error. */
 bool in_place_fits(const Session *s);
 /* Whether this is the file that is to be replaced. */
 bool in_place_replaces(const Session *s, const FileMap *f);

@@ -92,6 +92,11 @@ static Kind forced_kind(const Options *o, Kind found) {
 
 enum { MIB = 1 << 20, DEFAULT_MEMORY_MIB = 1024 };
 
+bool session_input_is_text(Session *s) {
+    size_t size;
+    return forced_kind(&s->o, sniff(s->o.inputs.items[0], &size, s->d)) == KIND_QIR;
+}
+
 size_t session_memory(const Session *s) {
     return (s->o.max_memory >= 0 ? (size_t)s->o.max_memory : DEFAULT_MEMORY_MIB) * MIB;
 }

@@ -36,6 +36,8 @@ ExitCode session_run(int argc, char **argv);
 
 /* The bytes of -max-memory, or of its default. */
 size_t session_memory(const Session *s);
+/* Whether the model that is read is a text, as its first bytes say or -format. */
+bool session_input_is_text(Session *s);
 /* Memory for an input of `size` bytes, within -max-memory; the caller's to free. */
 Arena *session_arena(Session *s, size_t size);
 /* What job_init's failing means: wrong options, or a file of theirs that cannot be read. */
