@@ -160,13 +160,26 @@ void suggest_parameter(Reader *r, Range at, Str word, const char *const *keys, s
         suggest(r, at, word, keys, n);
 }
 
-/* int8q<128, 0.0285> */
+/* int8q<128, 0.0285>. What is proposed has to be taken: 128 is a zero point of uint8. */
 void suggest_order(Reader *r, const Quant *q, Range zp) {
-    float scale = q->n_scale == 1 ? q->scale[0] : 0.5F;
-    if (scale == truncf(scale))
-        diag_note(r->diags, loc_of(r, zp), "the scale comes first: %sq<%.*s, %.0f>",
-                  elem_name(q->storage), (int)(zp.end - zp.begin), r->text.s + zp.begin,
-                  (double)scale);
+    static const ElemType unsigned_of[][2] = {{ELEM_INT2, ELEM_UINT2},
+                                              {ELEM_INT4, ELEM_UINT4},
+                                              {ELEM_INT8, ELEM_UINT8},
+                                              {ELEM_INT16, ELEM_UINT16}};
+    double n = q->n_scale == 1 ? (double)q->scale[0] : 0.5;
+    ElemType storage = q->storage;
+    if (n != trunc(n))
+        return;
+    for (size_t i = 0; i < sizeof unsigned_of / sizeof *unsigned_of; i++)
+        if (storage == unsigned_of[i][0] && n > (double)elem_max(storage))
+            storage = unsigned_of[i][1];
+    const char *scale = arena_str(r->arena, (Str){r->text.s + zp.begin, zp.end - zp.begin}).s;
+    if (n >= (double)elem_min(storage) && n <= (double)elem_max(storage))
+        diag_note(r->diags, loc_of(r, zp), "the scale comes first: %sq<%s, %.0f>",
+                  elem_name(storage), scale, n);
+    else
+        diag_note(r->diags, loc_of(r, zp), "the scale comes first: %sq<%s, ZERO POINT>",
+                  elem_name(q->storage), scale);
 }
 
 /* int8q<0,0285, 0>, int8q<0,0285, -3>: the scale is 0 then, and digits follow its comma at once. */
