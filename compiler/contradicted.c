@@ -14,7 +14,7 @@ typedef struct Sharers {
     const Value *widest; /* of those that have statistics */
     float width;         /* of its range */
     float min, max;      /* of all together */
-    float low, high;     /* of the widest: what 99.9 % of its numbers lie between */
+    float low, high;     /* of the widest: what most of its numbers lie between */
     bool silent;         /* one has a range that follows from its operator, or none that is known */
 } Sharers;
 
@@ -27,7 +27,13 @@ typedef struct Contradictions {
 
 static bool is_judged(const Quant *q) {
     return q && q->kind == QUANT_PARAMS && quant_is_integers(q) && quant_is_per_tensor(q) &&
-           elem_bits(q->storage) >= 8 && elem_bits(q->storage) <= 16;
+           elem_bits(q->storage) <= 16;
+}
+
+/* Types of few bits clip on purpose: least squares gives 4 bits 2.7 deviations. Their steps are
+ * coarse whatever their scale is. */
+static bool has_few_bits(const Quant *q) {
+    return elem_bits(q->storage) < 8;
 }
 
 static bool has_own_range(const Value *v) {
@@ -35,12 +41,14 @@ static bool has_own_range(const Value *v) {
     return r && (r->fixed_output || r->least < r->most);
 }
 
-/* Of numbers around avg, 99.9 % lie within 3.3 times their deviation, if they lie as errors do. */
+/* Of numbers around avg, 99.9 % lie within 3.3 times their deviation, if they lie as errors do, and
+ * 98.8 % within 2.5 times. Where that is not known, few bits may leave out half of the range. */
 static void middle(const Stat *s, Sharers *to) {
-    const float wide = 3.3f;
+    bool few = has_few_bits(to->q);
+    const float wide = few ? 2.5f : 3.3f, part = few ? 0.5f : 1;
     bool known = s->avg && s->std && isfinite(*s->avg) && isfinite(*s->std);
-    to->low = known ? fmaxf(to->min, *s->avg - wide * *s->std) : to->min;
-    to->high = known ? fminf(to->max, *s->avg + wide * *s->std) : to->max;
+    to->low = known ? fmaxf(to->min, *s->avg - wide * *s->std) : part * to->min;
+    to->high = known ? fminf(to->max, *s->avg + wide * *s->std) : part * to->max;
 }
 
 static void join(Sharers *s, const Value *v, float min, float max) {
@@ -97,10 +105,10 @@ static void judge(const Contradictions *c, const Sharers *s) {
     if ((double)s->low < lo - slack || (double)s->high > hi + slack)
         diag_warning(
             c->d, at,
-            "'%s' was seen from %.4g to %.4g, and its grid is %.4g to %.4g: more than 0.1 %% "
+            "'%s' was seen from %.4g to %.4g, and its grid is %.4g to %.4g: more than %s %% "
             "of its numbers are likely to be clipped",
-            name, (double)s->min, (double)s->max, lo, hi);
-    else if (s->max > s->min && coarseness(s) > 2.02)
+            name, (double)s->min, (double)s->max, lo, hi, has_few_bits(q) ? "1" : "0.1");
+    else if (!has_few_bits(q) && s->max > s->min && coarseness(s) > 2.02)
         diag_warning(c->d, at,
                      "'%s' was seen from %.4g to %.4g, and its grid is %.4g to %.4g: its steps are "
                      "%.3g times as coarse as that needs, which costs %.1f dB",

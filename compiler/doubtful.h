@@ -28,8 +28,9 @@ void warn_of_far_norm(const Module *m, const Trained *t, Diags *d);
 /* Of decisions, `float ~ q`: constants far outside of what their 8 bits or more can hold. Clipping
  * less than that may be meant, as weights of few bits are by least squares. */
 void warn_of_clipped(Module *m, Diags *d);
-/* Of values of 8 to 16 bits: grids that clip more than 0.1 % of what the statistics say was seen,
- * or whose steps are more than twice (6 dB) as coarse as that needs. */
+/* Of values of up to 16 bits: grids that clip more than 0.1 % of what the statistics say was seen,
+ * below 8 bits 1 %; from 8 bits on also those whose steps are more than twice (6 dB) as coarse as
+ * that needs. */
 void warn_of_contradicted(Module *m, Diags *d);
 
 /* Of a module that came with decisions: rules of its own whose types none of them has. */
