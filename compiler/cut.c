@@ -83,10 +83,9 @@ static bool choose_list(const Cut *c, Chosen *to, const char *text) {
     if (map_get(c->values, str_from(text)))
         return choose(c, to, str_from(text));
     bool ok = true;
-    for (const char *at = text, *end; at; at = *end ? end + 1 : NULL) {
-        end = at + strcspn(at, ",");
-        ok = choose(c, to, (Str){at, (size_t)(end - at)}) && ok;
-    }
+    Str name;
+    for (const char *at = text; str_next_item(&at, &name);)
+        ok = choose(c, to, name) && ok;
     return ok;
 }
 

@@ -28,7 +28,7 @@ static void count_quant(Value *v, void *ctx) {
 
 static void add_rule(Take *t, Str name, SchemeSetting what, bool may_miss) {
     Arena *a = t->d.m->arena;
-    SchemeRule r = scheme_rule(SCHEME_VALUE, arena_str(a, name).s, LOC_NONE);
+    SchemeRule r = scheme_rule(SCHEME_VALUE, scheme_glob_of(a, name).s, LOC_NONE);
     r.flag = t->d.from->path;
     r.may_miss = may_miss;
     r.set[SCHEME_ITSELF] = what;

@@ -45,7 +45,6 @@ static bool is_of_form(const Decisions *d, const Value *v) {
            use[0].node->def->dynamic.op;
 }
 
-/* Names are globs: one that holds a star or question mark stands for itself among others. */
 static void add_value(Value *v, void *ctx) {
     Decisions *d = ctx;
     const Quant *q = v->type.quant;
@@ -68,7 +67,7 @@ static void add_value(Value *v, void *ctx) {
                            diag_name(d->j->d, name));
         return;
     }
-    SchemeRule r = scheme_rule(SCHEME_VALUE, arena_str(d->a, name).s, LOC_NONE);
+    SchemeRule r = scheme_rule(SCHEME_VALUE, scheme_glob_of(d->a, name).s, LOC_NONE);
     r.set[SCHEME_ITSELF].said = true;
     r.set[SCHEME_ITSELF].storage = q->storage;
     r.set[SCHEME_ITSELF].fixed = q;

@@ -34,13 +34,12 @@ static void add_granularity(Scheme *s, Arena *a, const char *flag, bool channel)
     set->per_tensor = !channel;
 }
 
-/* Each may be a list, "Conv,Gemm": for a name with a comma there is `?`, or a rule in a scheme. */
+/* Each may be a list, "Conv,Gemm". */
 static void add_globs(Scheme *s, Arena *a, const char *flag, const TextList *globs, int keep) {
+    Str glob;
     for (size_t i = 0; i < globs->n; i++)
-        for (const char *at = globs->items[i], *end; at; at = *end ? end + 1 : NULL) {
-            end = at + strcspn(at, ",");
-            Str glob = arena_strf(a, "%.*s", (int)(end - at), at);
-            SchemeRule r = scheme_rule(SCHEME_OP_OR_NODE, glob.s, LOC_NONE);
+        for (const char *at = globs->items[i]; str_next_item(&at, &glob);) {
+            SchemeRule r = scheme_rule(SCHEME_OP_OR_NODE, arena_str(a, glob).s, LOC_NONE);
             r.flag = flag;
             r.keep = keep;
             scheme_add(s, a, r);

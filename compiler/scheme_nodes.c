@@ -65,7 +65,7 @@ static bool read_line(NodeRules *r, const Node *n, const StrPair *p, Str role, S
         line.calibrate.s)
         return wrong(r, n, p, "one property of this node is wanted, and no other rules");
     line.rules[0].of = SCHEME_NODE;
-    line.rules[0].pattern = arena_str(a, n->name).s;
+    line.rules[0].pattern = scheme_glob_of(a, n->name).s;
     line.rules[0].loc = n->loc;
     scheme_add(r->out, a, line.rules[0]);
     return true;
@@ -74,7 +74,7 @@ static bool read_line(NodeRules *r, const Node *n, const StrPair *p, Str role, S
 static bool read_keep(NodeRules *r, const Node *n, const StrPair *p) {
     if (!str_is(p->value, "float"))
         return wrong(r, n, p, "a node can only keep float");
-    SchemeRule rule = scheme_rule(SCHEME_NODE, arena_str(r->m->arena, n->name).s, n->loc);
+    SchemeRule rule = scheme_rule(SCHEME_NODE, scheme_glob_of(r->m->arena, n->name).s, n->loc);
     rule.keep = 1;
     scheme_add(r->out, r->m->arena, rule);
     return true;

@@ -11,11 +11,13 @@ SchemeRule scheme_rule(SchemeSubject of, const char *pattern, Loc loc) {
 }
 
 Str scheme_glob_of(Arena *a, Str name) {
-    char *glob = arena_grow(a, name.s, name.n, name.n + 1);
-    for (size_t i = 0; i < name.n; i++)
-        if (glob[i] == ',' || glob[i] == '*')
-            glob[i] = '?';
-    return (Str){glob, name.n};
+    Buf b = buf_new(a);
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.s[i] && strchr("*?,\\", name.s[i]))
+            buf_byte(&b, '\\');
+        buf_byte(&b, name.s[i]);
+    }
+    return buf_as_str(&b);
 }
 
 void scheme_add(Scheme *s, Arena *a, SchemeRule r) {

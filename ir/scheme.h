@@ -72,8 +72,7 @@ typedef struct Scheme {
 
 /* A rule that states nothing yet. */
 SchemeRule scheme_rule(SchemeSubject of, const char *pattern, Loc loc);
-/* A name as a glob that matches it and little else, and that options with lists take: neither the
- * end of an item nor one that matches all. NUL-terminated. */
+/* A name as a glob that matches it and nothing else, also as an item of a list. NUL-terminated. */
 Str scheme_glob_of(Arena *a, Str name);
 void scheme_add(Scheme *s, Arena *a, SchemeRule r);
 /* Appends all of `from`; its recipe and calibration win. */

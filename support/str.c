@@ -22,17 +22,22 @@ bool str_ends(Str a, const char *suffix) {
     return a.n >= n && (n == 0 || memcmp(a.s + a.n - n, suffix, n) == 0);
 }
 
+static bool is_escape(const char *p) {
+    return p[0] == '\\' && p[1] && strchr("*?,\\", p[1]);
+}
+
 /* On a mismatch only the last `*` needs to take one more byte: an earlier one taking more could
  * not make anything match that this one cannot. */
 bool str_glob(const char *pattern, Str text) {
     const char *p = pattern, *star = NULL;
     size_t i = 0, star_i = 0;
     while (i < text.n) {
+        const char *byte = p + is_escape(p);
         if (*p == '*') {
             star = p++;
             star_i = i;
-        } else if (*p && (*p == '?' || *p == text.s[i])) {
-            p++;
+        } else if (*p && (*p == '?' || *byte == text.s[i])) {
+            p = byte + 1;
             i++;
         } else if (star) {
             p = star + 1;
@@ -44,6 +49,17 @@ bool str_glob(const char *pattern, Str text) {
     while (*p == '*')
         p++;
     return *p == 0;
+}
+
+bool str_next_item(const char **list, Str *item) {
+    const char *begin = *list, *end = begin;
+    if (!begin)
+        return false;
+    while (*end && *end != ',')
+        end += 1 + is_escape(end);
+    *item = (Str){begin, (size_t)(end - begin)};
+    *list = *end ? end + 1 : NULL;
+    return true;
 }
 
 bool str_same_letters(Str a, Str b) {

@@ -31,9 +31,12 @@ int str_cmp(Str a, Str b);     /* bytewise order */
 const char *plural(int64_t n); /* "s" behind a word; "" for 1 */
 bool str_starts(Str a, const char *prefix);
 bool str_ends(Str a, const char *suffix);
-/* Shell-like match with `*` and `?`; no classes, no escapes. Linear in practice, never recursive.
- */
+/* Shell-like match with `*` and `?`; no classes. `\` before one of these, a comma or itself takes
+ * that byte as it is. Linear in practice, never recursive. */
 bool str_glob(const char *pattern, Str text);
+/* The items of a list of globs, "a,b*", one by one; `\,` is part of one. `*list` is NULL behind the
+ * last; an item may be empty. */
+bool str_next_item(const char **list, Str *item);
 bool str_same_letters(Str a, Str b); /* equal but for upper and lower case (ASCII) */
 /* Edit distance (Damerau, adjacent swaps count one), at most `max`+1; words
  * over 128 bytes are never close. For did-you-mean. */

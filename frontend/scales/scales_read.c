@@ -18,7 +18,8 @@ static bool wrong(const Scales *s, const char *tensor, const char *why) {
 }
 
 static void add_rule(const Scales *s, const char *tensor, SchemeSetting set) {
-    SchemeRule r = scheme_rule(SCHEME_VALUE, arena_str(s->arena, str_from(tensor)).s, LOC_NONE);
+    SchemeRule r =
+        scheme_rule(SCHEME_VALUE, scheme_glob_of(s->arena, str_from(tensor)).s, LOC_NONE);
     set.said = true;
     r.set[SCHEME_ITSELF] = set;
     r.flag = s->path;

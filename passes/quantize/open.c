@@ -128,12 +128,16 @@ static void look_at_nodes(Graph *g, void *ctx) {
     }
 }
 
-static bool name_one(Naming *n, Module *m, Str glob, PassContext *c) {
+static bool find(Naming *n, Module *m, const char *glob) {
     n->found = false;
-    n->glob = scheme_rule(SCHEME_OP_OR_NODE, glob.s, LOC_NONE);
+    n->glob = scheme_rule(SCHEME_OP_OR_NODE, glob, LOC_NONE);
     module_each_value(m, look_at_value, n);
     module_each_graph(m, look_at_nodes, n);
-    if (n->found)
+    return n->found;
+}
+
+static bool name_one(Naming *n, Module *m, Str glob, PassContext *c) {
+    if (find(n, m, glob.s))
         return true;
     c->misused = true;
     diag_error(c->d, LOC_NONE,
@@ -143,14 +147,14 @@ static bool name_one(Naming *n, Module *m, Str glob, PassContext *c) {
     return false;
 }
 
+/* A text that names something as a whole is that glob, whatever commas it has. */
 static bool name_all(Naming *n, Module *m, const char *const *globs, size_t n_globs,
                      PassContext *c) {
     bool ok = true;
+    Str glob;
     for (size_t i = 0; i < n_globs; i++)
-        for (const char *at = globs[i], *end; at; at = *end ? end + 1 : NULL) {
-            end = at + strcspn(at, ",");
-            ok = name_one(n, m, arena_strf(m->arena, "%.*s", (int)(end - at), at), c) && ok;
-        }
+        for (const char *at = find(n, m, globs[i]) ? NULL : globs[i]; str_next_item(&at, &glob);)
+            ok = name_one(n, m, arena_str(m->arena, glob), c) && ok;
     return ok;
 }
 

@@ -217,6 +217,16 @@ static void test_glob(void **state) {
         {"[a]", "[a]", true},
         {"a**b", "ab", true},
         {"abc", "abcd", false},
+        {"a\\*", "a*", true},
+        {"a\\*", "ab", false},
+        {"a\\?", "a?", true},
+        {"a\\?", "ab", false},
+        {"a\\,b", "a,b", true},
+        {"a\\\\", "a\\", true},
+        {"*\\*", "ab*", true},
+        {"*\\*", "ab", false},
+        {"a\\b", "a\\b", true},
+        {"a\\", "a\\", true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (str_glob(cases[i].pattern, str_from(cases[i].text)) != cases[i].match)
