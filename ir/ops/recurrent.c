@@ -107,12 +107,17 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
-/* Integer weights make integers of the state, with one scale for the whole batch. */
+/* Of floats integer weights make integers of the state, with one scale for the whole batch. */
+static bool mixes_batch(const OpCtx *c) {
+    const Quant *x = op_quant(op_in(c, X));
+    return (op_quant(op_in(c, W)) || op_quant(op_in(c, R))) && !(x && x->kind == QUANT_PARAMS);
+}
+
 static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
     const RecurAttrs *a = c->attrs;
     bool batched = i == X || i == LENS || i == H0 || i == C0;
     int from = i == LENS || a->layout ? 0 : 1, to = a->layout ? 0 : result == Y ? 2 : 1;
-    return batched && axis == from && !op_quant(op_in(c, W)) && !op_quant(op_in(c, R)) ? to : -1;
+    return batched && axis == from && !mixes_batch(c) ? to : -1;
 }
 
 /* ---- binding ---- */

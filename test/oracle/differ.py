@@ -35,7 +35,7 @@ def difference(got, want, family):
             of_itself, of_largest, of_one = (*family.bound, 0)[:3]
             room = unit * (of_itself * finite + of_largest * finite.max() + of_one) + (np.finfo(np.float32 if family.single else want.dtype).tiny if any(family.bound) else 0)
             equal = (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= room)
-            if not any(family.bound):
+            if not any(family.bound) and not family.either_zero:
                 equal &= (np.signbit(a) == np.signbit(b)) | (a != 0)
     if np.all(equal):
         return None

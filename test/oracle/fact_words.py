@@ -12,14 +12,16 @@ class Family:
     """Operators that are drawn alike.
 
     `numbers`: of the operands that no fact is about; `bound`: how many roundings a float may be away, of itself, of the largest
-    one of the result, and perhaps of 1; `single`: a reference computes doubles in float; `letters`: of shapes; `kinds`: element
+    one of the result, and perhaps of 1; `single`: a reference computes doubles in float; `either_zero`: 0 and -0 are as large,
+    and either may be the result; `letters`: of shapes; `kinds`: element
     types, by type parameter; `count`: of variadic operands; `results`: how many; `always`: attributes and operands that are
     never left out; `quirks`: where a reference is wrong.
     """
 
-    def __init__(self, names, operands="A", numbers="wild", bound=(0, 0), single=False, letters=None, kinds=None, count=None,
+    def __init__(self, names, operands="A", numbers="wild", bound=(0, 0), single=False, either_zero=False, letters=None, kinds=None, count=None,
                  results=None, always="", domain="", quirks=(), **facts):
         self.names, self.operands, self.numbers, self.bound, self.single = names.split(), operands, numbers, bound, single
+        self.either_zero = either_zero
         self.letters, self.kinds, self.count, self.results = letters or {}, kinds or {}, count, results
         self.always, self.domain, self.quirks, self.facts = always.split(), domain, quirks, facts
 

@@ -54,5 +54,3 @@ HALF_INVERSE = Quirk("onnxruntime takes half a spectrum back for another length 
 ZEROS_BETWEEN = Quirk("onnx.reference fills dilated kernels up with zeros, and has NaN of those and infinities",
                       lambda d, by: by == "onnx.reference" and dilated(d))
 ALL_INFINITE = Quirk("onnx.reference takes an infinity from itself", lambda d, by: by == "onnx.reference")
-SATURATED = Quirk("onnxruntime sums products of int8 and uint8 in 16 bits on some processors, and saturates them (saturation.py)",
-                  lambda d, by: by == "onnxruntime" and d.types["T1"] == np.int8 and d.types["T2"] == np.uint8)

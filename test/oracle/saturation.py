@@ -62,18 +62,20 @@ class Unsigned:
             for attribute in node.attribute:
                 if attribute.type == onnx.AttributeProto.GRAPH:
                     changed |= Unsigned(attribute.g, self.types, self.arrays).rewrite()
-            if self.has_signed_weights(node):
-                self.change(node, *PRODUCTS[node.op_type])
-                changed = True
+            signed = self.signed_operands(node)
+            if signed:
+                self.change(node, signed, PRODUCTS[node.op_type][2])
             else:
                 self.nodes.append(node)
+            changed |= bool(signed)
         del self.graph.node[:]
         self.graph.node.extend(self.nodes)
         return changed
 
-    def has_signed_weights(self, node):
-        weights = PRODUCTS[node.op_type][0] if node.op_type in PRODUCTS else []
-        return any(self.type_of(node, *w) == TensorProto.INT8 for w in weights)
+    def signed_operands(self, node):
+        """Of a product those of int8, with their zero points."""
+        weights, data, _ = PRODUCTS.get(node.op_type, ([], None, None))
+        return [o for o in [*weights, *([data] if data else [])] if self.type_of(node, *o) == TensorProto.INT8]
 
     def type_of(self, node, operand, zero):
         """An operand's type, which its zero point has too."""
@@ -82,10 +84,9 @@ class Unsigned:
                 return self.types[node.input[i]]
         return TensorProto.UNDEFINED
 
-    def change(self, node, weights, data, result):
-        signed = data and self.type_of(node, *data) == TensorProto.INT8
-        signed_result = signed and result is not None and len(node.input) > result
-        for operand, zero in [*weights, *([data] if signed else [])]:
+    def change(self, node, signed, result):
+        signed_result = result is not None and len(node.input) > result and self.type_of(node, result, result) == TensorProto.INT8
+        for operand, zero in signed:
             self.raise_operand(node, operand, zero)
         if signed_result:
             node.input[result] = self.higher(node.input[result])
