@@ -134,7 +134,9 @@ bool warn_of_idle_options(const Job *j, Arena *a) {
     Severity how = options_have_data(j->o) && j->form <= FORM_FLOAT ? DIAG_ERROR : DIAG_WARNING;
     diag(j->d, how, LOC_NONE, "the model is quantized already: %.*s %s no effect%s", STR_ARG(names),
          n > 1 ? "have" : "has",
-         options_have_data(j->o) ? "; what -emit=float gives can be quantized anew" : "");
+         options_have_data(j->o)
+             ? "; -redecide='*' decides anew, and what -emit=float gives can be quantized"
+             : "");
     return how == DIAG_WARNING;
 }
 
