@@ -29,6 +29,7 @@ Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
     b->program->value_buffer = NEW_ARRAY(a, int, m->n_values);
     b->program->why_double = NEW_ARRAY(a, const char *, m->n_nodes);
     b->program->converted = NEW_ARRAY(a, int64_t, m->n_nodes);
+    b->program->macs_of = NEW_ARRAY(a, int64_t, m->n_nodes);
     for (uint32_t i = 0; i < m->n_values; i++)
         b->program->value_buffer[i] = -1;
     b->last = NEW_ARRAY(a, int, m->n_values);

@@ -138,6 +138,7 @@ typedef struct Program {
     const char **why_double; /* by Node.id: why it is computed in double; NULL where it is not */
     int64_t *converted; /* by Node.id: how many elements change their storage type for its kernel */
     int64_t macs;
+    int64_t *macs_of;  /* by Node.id: how many of them are its own */
     LeftOut *left_out; /* NULL: not a partial program */
 } Program;
 

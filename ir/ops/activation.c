@@ -102,6 +102,8 @@ static const AttrSpec shrink_attrs[] = {
 
 static bool shrink_bind(Binder *b, const Node *n, const OpCtx *c) {
     const ShrinkAttrs *a = c->attrs;
+    if (elem_is_int(n->in[0]->type.elem) && !bind_any_quant(n))
+        return bind_integers_in_double(b, n, 1);
     qk_shrink_f32_params p = {bind_count(n->in[0]), a->bias, a->lambd};
     return bind_unary(b, n, "qk_shrink_f32", &p, sizeof p);
 }

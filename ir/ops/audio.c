@@ -50,18 +50,19 @@ static bool fits(Binder *b, const Node *n) {
     return count <= LARGEST || bind_unsupported(b, n, "a table of %d elements", count);
 }
 
-/* The result, a table of these numbers. */
+/* The result, a table of these numbers; integers are what is before the point, where
+ * 1 may be a sum that fails it by rounding errors. */
 static bool bind_numbers(Binder *b, const Node *n, const double *x) {
     size_t count = (size_t)bind_count(n->out[0]);
     ElemType e = n->out[0]->type.elem;
     float *floats = NEW_ARRAY(binder_arena(b), float, count + 1);
-    if (e != ELEM_FLOAT && e != ELEM_DOUBLE)
-        return bind_unsupported(b, n, "elements of type %s; only float and double can",
-                                elem_name(e));
+    uint8_t *integers = NEW_ARRAY(binder_arena(b), uint8_t, elem_bytes(e, count) + 1);
+    for (size_t i = 0; i < count && elem_is_int(e); i++)
+        elem_store_int(e, integers, i, (int64_t)(float)x[i]);
     for (size_t i = 0; i < count; i++)
         floats[i] = (float)x[i];
-    const void *data = e == ELEM_FLOAT ? (const void *)floats : x;
-    int table = bind_const(b, e, count, data, "table");
+    const void *real = e == ELEM_FLOAT ? (const void *)floats : x;
+    int table = bind_const(b, e, count, elem_is_int(e) ? integers : real, "table");
     bind_copy(b, n, table, bind_value(b, n->out[0]));
     return true;
 }

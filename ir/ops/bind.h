@@ -20,6 +20,9 @@ bool bind_graph(Binder *b, const Graph *g);
 bool bind_in_double(Binder *b, const Node *n);
 /* The same, with words of its own for why (Program.why_double), behind "computed in double: ". */
 bool bind_in_double_as(Binder *b, const Node *n, const char *why);
+/* Binds a node of real numbers whose operands are plain integers, those with a bit in `data`: they
+ * become doubles, and the result is cut towards 0; numbers outside of int32 become its least. */
+bool bind_integers_in_double(Binder *b, const Node *n, unsigned data);
 /* The node of the module that `n` stands for while it is bound, with other types; else n itself. */
 const Node *bind_original(const Binder *b, const Node *n);
 /* Whether the node being bound stands for another, with other types. */

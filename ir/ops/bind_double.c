@@ -2,6 +2,7 @@
  * runs on stand-ins for the operands and results, of type double; bind_call takes the f64 form of
  * each kernel. See bind_in_double in ir/ops/bind.h. */
 #include <assert.h>
+#include <math.h>
 
 #include "ir/ops/bind_node.h"
 
@@ -130,12 +131,22 @@ bool bind_rounded_wide(Binder *b, const Node *n, const Value *v) {
            bind_call(b, n, "qk_narrow_f64", &narrow, sizeof narrow, 2, (int[]){back, to});
 }
 
+/* A node for stand-ins, which lives as long as the program: what it refuses is told at the end. */
+static Node *node_of_stand_ins(Binder *b, const Node *n) {
+    Node *s = arena_copy(b->arena, n, sizeof *n);
+    s->in = arena_copy(b->arena, n->in, n->n_in * sizeof *n->in);
+    s->out = arena_copy(b->arena, n->out, n->n_out * sizeof *n->out);
+    return s;
+}
+
 /* Q and DQ change the domain and no more; what is left is a copy. */
-static bool compute(Binder *b, const Node *n) {
-    OpCtx c = op_ctx(n, b->diags);
-    if (n->def->own_form && n->def->own_form(n))
-        return bind_alias(b, n, n->out[0], n->in[0]);
-    return n->def->bind(b, n, &c);
+static bool compute(Binder *b, const Node *n, const Node *s) {
+    OpCtx c = op_ctx(s, b->diags);
+    b->in_double = n;
+    bool ok = s->def->own_form && s->def->own_form(s) ? bind_alias(b, s, s->out[0], s->in[0])
+                                                      : s->def->bind(b, s, &c);
+    b->in_double = NULL;
+    return ok;
 }
 
 void binder_forget_stand_ins(Binder *b, size_t first) {
@@ -160,29 +171,70 @@ static const char *why_not_integer(const Node *n) {
     return why;
 }
 
+static bool cast(Binder *b, const Node *n, ElemType types[2], int from, int to, int64_t count) {
+    qk_cast_params p = {.n = count};
+    return bind_call(b, n, bind_kernel(b, "cast", 2, types), &p, sizeof p, 2, (int[]){from, to});
+}
+
+static bool integer_operand(Binder *b, const Node *n, Value **v) {
+    Value *s = stand_in(b, *v);
+    int64_t count = bind_count(*v);
+    int to = bind_temp(b, ELEM_DOUBLE, (size_t)count);
+    ElemType types[] = {bind_elem(*v), ELEM_DOUBLE};
+    b->program->value_buffer[s->id] = to;
+    s->data = NULL;
+    int from = bind_value(b, *v);
+    *v = s;
+    return cast(b, n, types, from, to, count);
+}
+
+/* The logarithm of 0 is where a result is outside of its type. */
+static bool integer_result(Binder *b, const Node *n, int from, const Value *y) {
+    ElemType types[] = {ELEM_DOUBLE, bind_elem(y)};
+    qk_clamp_f32_params p = {bind_count(y), -0x1p31F, (float)INFINITY};
+    int to = bind_temp(b, ELEM_DOUBLE, (size_t)p.n);
+    if (y->type.elem != ELEM_INT32)
+        return cast(b, n, types, from, bind_value(b, y), p.n);
+    return bind_call(b, n, "qk_clamp_f64", &p, sizeof p, 2, (int[]){from, to}) &&
+           cast(b, n, types, to, bind_value(b, y), p.n);
+}
+
+bool bind_integers_in_double(Binder *b, const Node *n, unsigned data) {
+    Node *s = node_of_stand_ins(b, n);
+    if (b->in_double || n->n_out != 1 || !n->out[0])
+        return bind_unsupported(b, n, "it has no form in double precision");
+    bool ok = true;
+    size_t first = b->program->n_buffers;
+    for (size_t i = 0; i < n->n_in; i++)
+        if (data >> i & 1 && s->in[i])
+            ok = integer_operand(b, n, &s->in[i]) && ok;
+    b->program->why_double[n->id] = "it makes integers of real numbers";
+    s->out[0] = stand_in(b, n->out[0]);
+    if (!ok || !compute(b, n, s))
+        return false;
+    int real = bind_value(b, s->out[0]);
+    binder_forget_stand_ins(b, first);
+    return integer_result(b, n, real, n->out[0]);
+}
+
 bool bind_in_double(Binder *b, const Node *n) {
     return bind_in_double_as(b, n, why_not_integer(n));
 }
 
 bool bind_in_double_as(Binder *b, const Node *n, const char *why) {
-    Node s = *n;
+    Node *s = node_of_stand_ins(b, n);
     assert(why);
     if (b->in_double || n->n_out != 1 || !n->out[0])
         return bind_unsupported(b, n, "it has no form in double precision");
-    s.in = arena_copy(b->arena, n->in, n->n_in * sizeof *n->in);
-    s.out = arena_copy(b->arena, n->out, sizeof *n->out);
     bool ok = true;
     size_t first = b->program->n_buffers;
     for (size_t i = 0; i < n->n_in; i++)
-        ok = (!s.in[i] || operand(b, n, &s.in[i])) && ok;
+        ok = (!s->in[i] || operand(b, n, &s->in[i])) && ok;
     b->program->why_double[n->id] = why;
-    s.out[0] = stand_in(b, n->out[0]);
-    b->in_double = n;
-    ok = ok && compute(b, &s);
-    b->in_double = NULL;
-    if (!ok)
+    s->out[0] = stand_in(b, n->out[0]);
+    if (!ok || !compute(b, n, s))
         return false;
-    int real = bind_value(b, s.out[0]);
+    int real = bind_value(b, s->out[0]);
     binder_forget_stand_ins(b, first);
     return op_quant(n->out[0]) ? quantized(b, n, real, n->out[0]) : narrowed(b, n, real, n->out[0]);
 }

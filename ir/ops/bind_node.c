@@ -168,8 +168,10 @@ static bool bind_operator(Binder *b, const Node *n) {
 }
 
 bool bind_node(Binder *b, const Node *n) {
+    int64_t before = b->program->macs;
     if (!bind_operator(b, n))
         return false;
+    b->program->macs_of[n->id] = b->program->macs - before;
     for (size_t i = 0; i < n->n_out; i++) {
         const Value *y = n->out[i];
         if (y && n->def->counts && binder_rounds(b, y))

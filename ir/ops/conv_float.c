@@ -33,16 +33,27 @@ static const float *floats_of(Binder *b, const Value *v) {
     return bind_buffer(b, bind_value(b, v))->data;
 }
 
-bool conv_float_fits(const Binder *b, const Node *n, const Spatial *s, int32_t group) {
+static bool is_packable(const Binder *b, const Node *n) {
     bool bias = n->n_in > B && n->in[B];
-    if (bind_real(b) != ELEM_FLOAT || !is_float(n->in[X]) || !is_float(n->out[0]) ||
-        !is_float_const(n->in[W]) || (bias && !is_float_const(n->in[B])))
-        return false;
-    if (is_depthwise(s, group))
-        return true;
-    int64_t k = (int64_t)s->ic / group * s->kh * s->kw, ocg = s->oc / group;
-    int64_t plain = group * ocg * k, packed = group * padded((int32_t)ocg) * k;
-    return k > 0 && ocg > 0 && packed <= plain + plain / 2 + 1024;
+    return bind_real(b) == ELEM_FLOAT && is_float(n->in[X]) && is_float(n->out[0]) &&
+           is_float_const(n->in[W]) && (!bias || is_float_const(n->in[B]));
+}
+
+/* Whether blocks of columns with k elements each are not much larger than the weights. */
+static bool pays(int64_t group, int64_t columns, int64_t k) {
+    int64_t plain = group * columns * k, packed = group * padded((int32_t)columns) * k;
+    return k > 0 && columns > 0 && packed <= plain + plain / 2 + 1024;
+}
+
+bool conv_float_fits(const Binder *b, const Node *n, const Spatial *s, int32_t group) {
+    return is_packable(b, n) &&
+           (is_depthwise(s, group) ||
+            pays(group, s->oc / group, (int64_t)s->ic / group * s->kh * s->kw));
+}
+
+bool convtranspose_float_fits(const Binder *b, const Node *n, const Spatial *s, int32_t group) {
+    int64_t columns = (int64_t)s->oc / group * s->kh * s->kw;
+    return is_packable(b, n) && columns <= INT32_MAX - BLOCK && pays(group, columns, s->ic / group);
 }
 
 /* [oc][ic / group][taps] to [oc / 16][taps][ic / group][16], by groups, filled up with zeros. */
@@ -127,6 +138,32 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, int32_t group)
     if (group == 1 && (direct || part == icg * taps))
         bind_over(b, 0, lead_window(s, ELEM_FLOAT, ELEM_FLOAT, direct ? DIRECT_ROWS : 0));
     return true;
+}
+
+/* [ic][oc / group][taps] to [taps * oc / group / 16][ic / group][16], by groups, filled up with
+ * zeros. */
+static int columns_of_taps(Binder *b, const float *w, int32_t groups, int32_t ocg, int32_t icg,
+                           int32_t taps) {
+    int32_t all = padded(taps * ocg);
+    size_t k = (size_t)icg, count = (size_t)groups * (size_t)all * k;
+    float *out = NEW_ARRAY(binder_arena(b), float, count);
+    for (int32_t i = 0; i < groups * icg; i++)
+        for (int32_t j = 0; j < ocg; j++)
+            for (int32_t t = 0; t < taps; t++) {
+                size_t column = (size_t)(i / icg) * (size_t)all + (size_t)(t * ocg + j);
+                out[column / BLOCK * BLOCK * k + (size_t)(i % icg) * BLOCK + column % BLOCK] = *w++;
+            }
+    return bind_const(b, ELEM_FLOAT, count, out, "weights, packed");
+}
+
+bool convtranspose_float_bind(Binder *b, const Node *n, const Spatial *s, int32_t group) {
+    qk_convtranspose_nhwc_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc,
+                                          .group = group};
+    int w = columns_of_taps(b, floats_of(b, n->in[W]), group, s->oc / group, s->ic / group,
+                            s->kh * s->kw);
+    int args[] = {bind_last(b, n, n->in[X]), w, packed_bias(b, n, 1, s->oc, s->oc),
+                  bind_last(b, n, n->out[0])};
+    return bind_call(b, n, "qk_convtranspose_nhwc_f32", &p, sizeof p, 4, args);
 }
 
 bool conv_float_bind(Binder *b, const Node *n, const Spatial *s, int32_t group) {

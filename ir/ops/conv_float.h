@@ -1,5 +1,5 @@
 /* Convolution of floats with channels last and constant weights, which are packed: the fast form of
- * what conv.c binds. */
+ * what conv.c and convtranspose.c bind. */
 #ifndef QXC_IR_OPS_CONV_FLOAT_H
 #define QXC_IR_OPS_CONV_FLOAT_H
 
@@ -9,5 +9,9 @@
  * bias); else the general kernels do. */
 bool conv_float_fits(const Binder *b, const Node *n, const Spatial *s, int32_t group);
 bool conv_float_bind(Binder *b, const Node *n, const Spatial *s, int32_t group);
+
+/* The same for ConvTranspose, with weights [ic, oc / group, kh, kw]. */
+bool convtranspose_float_fits(const Binder *b, const Node *n, const Spatial *s, int32_t group);
+bool convtranspose_float_bind(Binder *b, const Node *n, const Spatial *s, int32_t group);
 
 #endif

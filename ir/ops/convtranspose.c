@@ -1,6 +1,7 @@
 /* ConvTranspose. 11 and 22: only types and wording. Weights are [C, M / group, k...]: their
  * channels are an axis only where there is one group. */
 #include "ir/ops/conv.h"
+#include "ir/ops/conv_float.h"
 #include "ir/ops/mac.h"
 #include "ir/ops/volume.h"
 
@@ -206,6 +207,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
               (int64_t)bind_count(n->in[X]) * (s.oc / group) * s.kh * s.kw * (v ? v->kernel : 1));
     if (bind_any_quant(n) && mac_fits(n->in[X], n->in[W]))
         return bind_quant(b, n, c, &s, group, v);
+    if (!v && convtranspose_float_fits(b, n, &s, group))
+        return convtranspose_float_bind(b, n, &s, group);
     return bind_float(b, n, c, &s, group, v);
 }
 

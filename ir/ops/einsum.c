@@ -1,5 +1,6 @@
-/* Einsum: products of operands, summed over indices. Any number of them has a shape; one or two
- * have a kernel. */
+/* Einsum: products of operands, summed over indices. The kernel takes one or two operands; more are
+ * multiplied from left to right, and each index is summed over with the last operand that has it.
+ */
 #include "ir/ops/bind.h"
 
 typedef struct EinsumAttrs {
@@ -163,44 +164,102 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
-/* The stride of an index in an operand: those of all dimensions that it names; 0 where they are 1.
- */
-static int32_t stride(const Equation *e, Type t, size_t term, int label) {
+/* An operand, or the product of some: its elements and the indices of its dimensions. */
+typedef struct Factor {
+    int buffer, rank; /* buffer -1: none, which is 1 */
+    const int *label;
+    Type type;
+} Factor;
+
+/* The stride of an index in a factor: those of all dimensions that it names; 0 where they are 1. */
+static int32_t stride(const Factor *f, int label) {
     int32_t sum = 0;
-    for (int i = 0; i < e->rank[term]; i++)
-        if (e->label[term][i] == label && t.dims[i].value != 1)
-            sum += bind_extent(t, i + 1, t.rank);
+    for (int i = 0; i < f->rank; i++)
+        if (f->label[i] == label && f->type.dims[i].value != 1)
+            sum += bind_extent(f->type, i + 1, f->rank);
     return sum;
+}
+
+static bool has(const Factor *f, int label) {
+    for (int i = 0; i < f->rank; i++)
+        if (f->label[i] == label)
+            return true;
+    return false;
+}
+
+_Static_assert(sizeof(qk_einsum_i_params) == sizeof(qk_einsum_f32_params), "copied as it is");
+
+/* y = x * z, or x, summed over the indices that y has not. */
+static bool multiply(Binder *b, const Node *n, const Equation *e, const Factor *x, const Factor *z,
+                     const Factor *y) {
+    qk_einsum_f32_params p = {0};
+    for (int i = 0; i < y->rank; i++) {
+        p.kdim[p.kept] = (int32_t)e->dim[y->label[i]].value;
+        p.ka[p.kept] = stride(x, y->label[i]);
+        p.kb[p.kept++] = stride(z, y->label[i]);
+    }
+    for (int l = 0; l < DOTS + MAX_RANK; l++) {
+        if (has(y, l) || (!has(x, l) && !has(z, l)))
+            continue;
+        if (p.reduced == 8)
+            return bind_unsupported(b, n, "it sums over more than 8 indices");
+        p.rdim[p.reduced] = (int32_t)e->dim[l].value;
+        p.ra[p.reduced] = stride(x, l);
+        p.rb[p.reduced++] = stride(z, l);
+    }
+    ElemType elem = y->type.elem;
+    const char *kernel = elem_is_int(elem) ? bind_kernel(b, "einsum_i", 1, &elem) : "qk_einsum_f32";
+    return bind_call(b, n, kernel, &p, sizeof p, 3, (int[]){x->buffer, z->buffer, y->buffer});
+}
+
+static Factor operand(Binder *b, const Node *n, const Equation *e, size_t i) {
+    return (Factor){bind_value(b, n->in[i]), e->rank[i], e->label[i], n->in[i]->type};
+}
+
+/* The product of x and operand i, with the indices that later operands or the result have. */
+static bool between(Binder *b, const Node *n, const Equation *e, const Factor *x, size_t i,
+                    Factor *y) {
+    Dim *dims = NEW_ARRAY(binder_arena(b), Dim, MAX_RANK);
+    int *label = NEW_ARRAY(binder_arena(b), int, MAX_RANK);
+    Factor z = operand(b, n, e, i);
+    size_t count = 1, most = 1; /* 0s are 1 for the indices beside them */
+    *y = (Factor){.label = label};
+    for (int l = 0; l < DOTS + MAX_RANK; l++) {
+        bool later = false;
+        for (size_t t = i + 1; t <= e->n; t++)
+            later |= has(&(Factor){.rank = e->rank[t], .label = e->label[t]}, l);
+        if (!later || (!has(x, l) && !has(&z, l)))
+            continue;
+        if (y->rank == MAX_RANK)
+            return bind_unsupported(b, n, "a product of its operands has more than %d indices",
+                                    MAX_RANK);
+        dims[y->rank] = e->dim[l];
+        label[y->rank++] = l;
+        count *= (size_t)e->dim[l].value;
+        most *= e->dim[l].value ? (size_t)e->dim[l].value : 1;
+        if (most > INT32_MAX)
+            return bind_unsupported(b, n, "a product of its operands has too many elements");
+    }
+    y->type = type_tensor(x->type.elem, y->rank, dims);
+    y->buffer = bind_temp(b, x->type.elem, count);
+    return multiply(b, n, e, x, &z, y);
 }
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     Equation e;
-    bool known, kept[DOTS + MAX_RANK] = {false};
-    qk_einsum_f32_params p = {0};
-    if (!read_equation(c, &e, &known) || !known || !bind_floats_only(b, n))
+    bool known;
+    bool plain = elem_is_int(n->in[0]->type.elem) && !bind_any_quant(n);
+    if (!read_equation(c, &e, &known) || !known || !(plain || bind_floats_only(b, n)))
         return false;
-    if (e.n > 2)
-        return bind_unsupported(b, n, "it has %zu operands; kernels take one or two", e.n);
-    Type a = n->in[0]->type, d = e.n > 1 ? n->in[1]->type : a;
-    for (int i = 0; i < e.rank[e.n]; i++) {
-        int l = e.label[e.n][i];
-        kept[l] = true;
-        p.kdim[p.kept] = (int32_t)e.dim[l].value;
-        p.ka[p.kept] = stride(&e, a, 0, l);
-        p.kb[p.kept++] = e.n > 1 ? stride(&e, d, 1, l) : 0;
-    }
-    for (int l = 0; l < DOTS + MAX_RANK; l++) {
-        if (!e.used[l] || kept[l])
-            continue;
-        if (p.reduced == 8)
-            return bind_unsupported(b, n, "it sums over more than 8 indices");
-        p.rdim[p.reduced] = (int32_t)e.dim[l].value;
-        p.ra[p.reduced] = stride(&e, a, 0, l);
-        p.rb[p.reduced++] = e.n > 1 ? stride(&e, d, 1, l) : 0;
-    }
-    return bind_call(b, n, "qk_einsum_f32", &p, sizeof p, 3,
-                     (int[]){bind_value(b, n->in[0]), e.n > 1 ? bind_value(b, n->in[1]) : -1,
-                             bind_value(b, n->out[0])});
+    Factor x = operand(b, n, &e, 0), next, last = {.buffer = -1};
+    for (size_t i = 1; i + 1 < e.n; i++, x = next)
+        if (!between(b, n, &e, &x, i, &next))
+            return false;
+    if (e.n > 1)
+        last = operand(b, n, &e, e.n - 1);
+    return multiply(
+        b, n, &e, &x, &last,
+        &(Factor){bind_value(b, n->out[0]), e.rank[e.n], e.label[e.n], n->out[0]->type});
 }
 
 /* Along an index that is not summed over, and of which no operand has the diagonal. */

@@ -58,12 +58,17 @@ static bool set_aside(const Infer *s, const Node *n, Value *v, Type inferred, co
         diag_warning(s->d, type_loc(s, n, v),
                      "the model states '%s' as %s, which does not go with %s: taken as not known",
                      diag_name(s->d, v->name), type_text(a, stated), diag_name(s->d, n->op));
+    else if (same_elements(stated, inferred))
+        diag_warning(s->d, type_loc(s, n, v),
+                     "the model states '%s' as %s, but %s %s %s: that is taken",
+                     diag_name(s->d, v->name), type_text(a, stated), diag_name(s->d, n->op), does,
+                     type_text(a, inferred));
     else
         diag_warning(s->d, type_loc(s, n, v),
-                     "the model states '%s' as %s, but %s %s %s: that is taken%s",
+                     "the model states '%s' as %s, but %s %s %s: that is taken; onnxruntime "
+                     "refuses such a model",
                      diag_name(s->d, v->name), type_text(a, stated), diag_name(s->d, n->op), does,
-                     type_text(a, inferred),
-                     same_elements(stated, inferred) ? "" : "; onnxruntime refuses such a model");
+                     type_text(a, inferred));
     v->stated = arena_copy(a, &stated, sizeof stated);
     v->type = inferred;
     return true;

@@ -3,6 +3,8 @@
 #include "ir/ops/overlay.h"
 #include "ir/ops/packed.h"
 
+#include <math.h>
+
 enum { A, B, C };
 
 /* A product as the kernels take it: y[batch.., m, n] = a[i, k] . b[k, j] through strides. */
@@ -13,9 +15,10 @@ typedef struct Product {
 #define PRODUCT_PARAMS(p)                                                                          \
     .m = (p)->m, .n = (p)->n, .k = (p)->k, .am = (p)->am, .ak = (p)->ak, .bk = (p)->bk,            \
     .bn = (p)->bn
-/* What Product and the params of both kernels begin with. */
+/* What Product and the params of the kernels begin with. */
 #define COPY_BATCH(q, p) memcpy(&(q), (p), offsetof(Product, m))
 _Static_assert(offsetof(qk_matmul_f32_params, m) == offsetof(Product, m) &&
+                   offsetof(qk_matmul_i_params, m) == offsetof(Product, m) &&
                    offsetof(qk_matmul_q_params, m) == offsetof(Product, m),
                "copied as it is");
 
@@ -28,22 +31,41 @@ static bool fits(const OpCtx *c, Dim x, Dim y, const char *what) {
 
 /* ---- binding, for both ---- */
 
+/* Of C in Gemm, which broadcasts to the result. */
+static void addend_strides(const Value *c, int32_t *row, int32_t *column) {
+    Type t = c ? c->type : type_tensor(ELEM_FLOAT, 0, NULL);
+    int32_t last = t.rank > 0 ? (int32_t)t.dims[t.rank - 1].value : 1;
+    int32_t rows = t.rank > 1 ? (int32_t)t.dims[t.rank - 2].value : 1;
+    *column = last > 1;
+    *row = rows > 1 ? last : 0;
+}
+
 static bool product_float(Binder *b, const Node *n, const Product *p, const Value *bias,
                           float alpha, float beta) {
     qk_matmul_f32_params q = {PRODUCT_PARAMS(p), .has_c = bias && beta != 0, .alpha = alpha,
                               .beta = beta};
     COPY_BATCH(q, p);
-    if (q.has_c) {
-        Type t = bias->type;
-        int32_t last = t.rank > 0 ? (int32_t)t.dims[t.rank - 1].value : 1;
-        int32_t rows = t.rank > 1 ? (int32_t)t.dims[t.rank - 2].value : 1;
-        q.cn = last > 1;
-        q.cm = rows > 1 ? last : 0;
-    }
+    addend_strides(bias, &q.cm, &q.cn);
     int at[4];
     if (!mac_floats(b, n, q.has_c ? bias : NULL, at))
         return false;
     return bind_matmul(b, n, &q, at) && mac_store(b, n, at);
+}
+
+/* Plain integers; factors that are none would leave them. */
+static bool product_plain(Binder *b, const Node *n, const Product *p, const Value *bias,
+                          float alpha, float beta) {
+    const float most = 0x1p24F; /* up to it a float holds all integers */
+    ElemType e = bind_elem(n->in[A]);
+    beta = bias ? beta : 0;
+    if (alpha != floorf(alpha) || beta != floorf(beta) || fabsf(alpha) > most || fabsf(beta) > most)
+        return bind_unsupported(b, n, "its alpha and beta are not integers as its operands are");
+    qk_matmul_i_params q = {PRODUCT_PARAMS(p), .alpha = (int64_t)alpha, .beta = (int64_t)beta};
+    COPY_BATCH(q, p);
+    addend_strides(bias, &q.cm, &q.cn);
+    return bind_call(b, n, bind_kernel(b, "matmul_i", 1, &e), &q, sizeof q, 4,
+                     (int[]){bind_value(b, n->in[A]), bind_value(b, n->in[B]), bind_value(b, bias),
+                             bind_value(b, n->out[0])});
 }
 
 enum { TILE = 64, FEW_ROWS = 3, LONG = 1 << 20 };
@@ -133,10 +155,7 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
     size_t room = bind_room(b, n) < most ? bind_room(b, n) : most;
     q.room = (int32_t)(!wide.rows || room > least ? room : least);
     if (add >= 0 && !value_data(bias)) { /* read as it stands */
-        Type t = bias->type;
-        int32_t last = t.rank > 0 ? (int32_t)t.dims[t.rank - 1].value : 1;
-        q.cn = last > 1;
-        q.cm = rows ? last : 0;
+        addend_strides(bias, &q.cm, &q.cn);
     }
     int wz = mac_weight_zp(b, &m, 0, &q.bz_step, &no_wz);
     int w = m.wbits ? packed_small(b, &m, n->in[B], axis) : no_wz ? bind_value(b, n->in[B]) : -1;
@@ -155,6 +174,8 @@ static bool bind_product(Binder *b, const Node *n, const Product *p, const Value
     bind_macs(b, (int64_t)bind_count(n->out[0]) * p->k);
     if (bind_any_quant(n) && mac_fits(n->in[A], n->in[B]))
         return product_quant(b, n, p, bias, axis, alpha, beta);
+    if (elem_is_int(n->in[A]->type.elem) && !bind_any_quant(n))
+        return product_plain(b, n, p, bias, alpha, beta);
     return product_float(b, n, p, bias, alpha, beta);
 }
 

@@ -168,10 +168,11 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         return bind_unary(b, n, "qk_leakyrelu_f32", &p, sizeof p);
     }
     int args[3];
-    if (!bind_floats_only(b, n))
+    bool plain = elem_is_int(n->in[X]->type.elem);
+    if (!plain && !bind_floats_only(b, n))
         return false;
     Broadcast s = bind_pair(b, n, args);
-    return bind_binary(b, n, "prelu", ELEM_FLOAT, s, args);
+    return bind_binary(b, n, "prelu", plain ? bind_elem(n->in[X]) : ELEM_FLOAT, s, args);
 }
 
 const OpDef op_PRelu = {

@@ -39,6 +39,43 @@ static int bind_blocks(Binder *b, qk_matmul_f32_params *p, int from, Blocks bloc
     return bind_const(b, w.elem, count, out, "weights, in blocks of columns");
 }
 
+/* Rows that lie one behind the other times a constant matrix, plus a constant row. */
+static bool is_layer(Binder *b, const qk_matmul_f32_params *p, const int args[4]) {
+    bool row = p->n == 1 || p->cn == 1;
+    return bind_real(b) == ELEM_FLOAT && p->rank == 0 && p->m > FEW_ROWS && p->ak == 1 &&
+           p->am == p->k && p->alpha == 1 &&
+           (!p->has_c ||
+            (p->beta == 1 && p->cm == 0 && row && bind_buffer(b, args[2])->kind == BUF_CONST &&
+             bind_buffer(b, args[2])->count == (size_t)p->n));
+}
+
+/* As a Conv of 1 by 1 with channels last, whose kernel is the faster one. */
+static bool bind_layer(Binder *b, const Node *n, qk_matmul_f32_params p, const int args[4],
+                       Blocks blocks) {
+    size_t columns = ((size_t)p.n + BLOCK - 1) / BLOCK * BLOCK;
+    float *bias = NEW_ARRAY(binder_arena(b), float, columns);
+    qk_conv2d_nhwc_f32_params c = {.n = 1,
+                                   .ic = p.k,
+                                   .ih = p.m,
+                                   .iw = 1,
+                                   .oc = p.n,
+                                   .oh = p.m,
+                                   .ow = 1,
+                                   .kh = 1,
+                                   .kw = 1,
+                                   .sh = 1,
+                                   .sw = 1,
+                                   .dh = 1,
+                                   .dw = 1,
+                                   .group = 1};
+    if (p.has_c)
+        memcpy(bias, bind_buffer(b, args[2])->data, sizeof *bias * (size_t)p.n);
+    int w = bind_blocks(b, &p, args[1], blocks);
+    return bind_call(
+        b, n, "qk_conv2d_nhwc_f32", &c, sizeof c, 5,
+        (int[]){args[0], w, bind_const(b, ELEM_FLOAT, columns, bias, "bias"), args[3], -1});
+}
+
 bool bind_matmul(Binder *b, const Node *n, const qk_matmul_f32_params *params, const int args[4]) {
     qk_matmul_f32_params p = *params;
     int w = args[1];
@@ -46,6 +83,8 @@ bool bind_matmul(Binder *b, const Node *n, const qk_matmul_f32_params *params, c
     size_t row = (size_t)p.k * (size_t)elem_bits(bind_real(b)) / 8;
     size_t columns = as_they_are ? 0 : BLOCK * row, rows = p.ak == 1 ? 0 : 4 * row;
     Blocks blocks;
+    if (is_layer(b, &p, args) && blocks_of(b, &p, w, &blocks))
+        return bind_layer(b, n, p, args, blocks);
     if (columns > bind_room(b, n) && blocks_of(b, &p, w, &blocks)) {
         w = bind_blocks(b, &p, w, blocks);
         columns = 0;

@@ -134,7 +134,8 @@ static bool reduction(Binder *b, const Node *n, const OpCtx *c, Reduction *r) {
 /* All params begin with one, but for `count`. */
 #define COPY_REDUCTION(p, r) memcpy(&(p), &(r), offsetof(Reduction, count))
 
-enum { PLAIN, ABSOLUTE, SQUARE, ROOT }; /* `what` of reducesum_f32 and reducenorm_q */
+/* `what` of reducesum_f32, reducenorm_q and reduce_i, the last ones of one of them */
+enum { PLAIN, ABSOLUTE, SQUARE, ROOT, PRODUCT = ROOT };
 
 static bool sum_floats(Binder *b, const Node *n, const Reduction *r, int what, bool mean, int y) {
     qk_reducesum_f32_params p = {.what = what, .divisor = mean ? (float)r->count : 1.0f};
@@ -178,9 +179,11 @@ static bool norm_integers(Binder *b, const Node *n, const Reduction *r, int what
 }
 
 /* Plain integers, as models compute with shapes. */
-static bool reduce_plain(Binder *b, const Node *n, const Reduction *r, bool product) {
+static bool reduce_plain(Binder *b, const Node *n, const Reduction *r, int what, bool mean) {
     ElemType e = n->in[DATA]->type.elem;
-    qk_reduce_i_params p = {.product = product};
+    if (mean && r->count == 0)
+        return bind_unsupported(b, n, "there is no mean of no integers");
+    qk_reduce_i_params p = {.what = what, .divisor = mean ? (int32_t)r->count : 1};
     COPY_REDUCTION(p, *r);
     return bind_call(b, n, bind_kernel(b, "reduce_i", 1, &e), &p, sizeof p, 2,
                      (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
@@ -192,8 +195,8 @@ static bool bind_sum(Binder *b, const Node *n, const OpCtx *c, bool mean) {
         return false;
     if (bind_any_quant(n))
         return sum_integers(b, n, &r, mean);
-    if (!mean && elem_is_int(n->in[DATA]->type.elem))
-        return reduce_plain(b, n, &r, false);
+    if (elem_is_int(n->in[DATA]->type.elem))
+        return reduce_plain(b, n, &r, PLAIN, mean);
     if (n->in[DATA]->type.elem != bind_real(b))
         return bind_unsupported(b, n, "of %s; only float has a kernel",
                                 elem_name(n->in[DATA]->type.elem));
@@ -222,6 +225,10 @@ static bool bind_norm(Binder *b, const Node *n, const OpCtx *c, int what, const 
     Reduction r;
     if (bind_any_quant(n) && what != PLAIN)
         return reduction(b, n, c, &r) && norm_integers(b, n, &r, function ? ROOT : what);
+    if (elem_is_int(n->in[DATA]->type.elem) && !bind_any_quant(n) && !function)
+        return reduction(b, n, c, &r) && reduce_plain(b, n, &r, what, false);
+    if (elem_is_int(n->in[DATA]->type.elem) && !bind_any_quant(n))
+        return bind_integers_in_double(b, n, 1u << DATA);
     if (!of_floats(b, n, c, &r))
         return false;
     int y = bind_value(b, n->out[0]);
@@ -267,11 +274,13 @@ static bool bind_folded(Binder *b, const Node *n, const OpCtx *c, bool product) 
 static bool prod_bind(Binder *b, const Node *n, const OpCtx *c) {
     Reduction r;
     if (elem_is_int(n->in[DATA]->type.elem) && !bind_any_quant(n))
-        return reduction(b, n, c, &r) && reduce_plain(b, n, &r, true);
+        return reduction(b, n, c, &r) && reduce_plain(b, n, &r, PRODUCT, false);
     return bind_folded(b, n, c, true);
 }
 
 static bool logsumexp_bind(Binder *b, const Node *n, const OpCtx *c) {
+    if (elem_is_int(n->in[DATA]->type.elem) && !bind_any_quant(n))
+        return bind_integers_in_double(b, n, 1u << DATA);
     return bind_folded(b, n, c, false);
 }
 

@@ -22,7 +22,8 @@ static void no_power(Binder *b, const Node *n, double m, size_t channel, size_t 
     Buf more = buf_new(binder_arena(b));
     buf_text(&more, "");
     if (others)
-        buf_fmt(&more, " (channel %zu, and %zu others)", channel, others);
+        buf_fmt(&more, " (channel %zu%s)", channel,
+                arena_others(binder_arena(b), ", and ", others, ""));
     bind_error(
         b, n,
         "-requant=shift: the scales make %.9g%s, which is no power of two; where qxc quantizes, "

@@ -211,6 +211,15 @@ static bool cache(Binder *b, const Node *n, const OpCtx *c, size_t i, int *buffe
     return true;
 }
 
+/* Integers and doubles are numbers to add, as floats are. */
+static bool added_numbers(Binder *b, const Node *n, const Value *m, int *floats) {
+    qk_cast_params p = {.n = bind_count(m)};
+    ElemType types[] = {bind_elem(m), ELEM_FLOAT};
+    *floats = bind_temp(b, ELEM_FLOAT, (size_t)p.n);
+    return bind_call(b, n, bind_kernel(b, "cast", 2, types), &p, sizeof p, 2,
+                     (int[]){bind_value(b, m), *floats});
+}
+
 static bool mask(Binder *b, const Node *n, const OpCtx *c, qk_sdpa_f32_params *p, int args[2]) {
     const Value *m = op_in(c, MASK);
     args[0] = args[1] = -1;
@@ -225,8 +234,10 @@ static bool mask(Binder *b, const Node *n, const OpCtx *c, qk_sdpa_f32_params *p
     p->mk = stride[3];
     p->masked = (int32_t)t.dims[t.rank - 1].value;
     p->masked = p->masked == 1 ? p->keys : p->masked;
+    if (op_quant(m))
+        return bind_unsupported(b, n, "its mask is quantized");
     if (t.elem != ELEM_BOOL && t.elem != ELEM_FLOAT)
-        return bind_unsupported(b, n, "its mask is %s", elem_name(t.elem));
+        return added_numbers(b, n, m, &args[1]);
     args[t.elem == ELEM_FLOAT] = bind_value(b, m);
     return true;
 }

@@ -174,8 +174,8 @@ static bool check_bias(const QuantLaws *l, const Quant *x, const Quant *w) {
                     diag_name(l->c.d, bias->name), STR_ARG(buf_as_str(&t)));
         if (b->kind != QUANT_ACC)
             diag_note(l->c.d, l->c.node->loc,
-                      "edit scales where biases are float and follow them: in -form=fake, or in "
-                      "what -passes=loosen makes of the text as it was");
+                      "edit scales where biases are float and follow them: in what -form=fake "
+                      "makes of the text as it was");
         return false;
     }
     if (!quant_zp_all_zero(b))

@@ -30,14 +30,36 @@ def single_numbers(d):
     return int(np.prod([full[a] for a in d.attribute("axes") or (0, 2, 3)])) == 1
 
 
+def integer(x):
+    return x.dtype.kind in "iu"
+
+
+def holds_lowest(x):
+    return x.dtype.kind == "f" and bool(np.any(np.isneginf(x)))
+
+
 SAME_DILATED = Quirk("onnxruntime leaves the dilations out of the pads of SAME_UPPER and SAME_LOWER, so that results are shorter than ONNX says",
                      lambda d, by: has_same(d) and dilated(d))
+NO_LOGARITHM = Quirk("no integer is the logarithm of a number below 0", lambda d, by: integer(d.operands["x0"]) and bool(np.any(d.operands["x0"] < 0)))
+CUT_EXPONENTIALS = Quirk("onnxruntime cuts exponentials of integers to integers before it adds them",
+                         lambda d, by: by == "onnxruntime" and d.operands["x0"].dtype.kind == "i")
+SHRINK_IN_FLOAT = Quirk("onnxruntime shrinks all types as float, which has not all of their numbers",
+                        lambda d, by: by == "onnxruntime" and d.op == "Shrink" and d.operands["x0"].dtype != np.float32
+                        and bool(np.any(np.abs(d.operands["x0"].astype(np.float64)) > 2.0 ** 20)))
+SAME_CUTS = Quirk("onnxruntime cuts elements off in front of pools of SAME_UPPER and SAME_LOWER where strides are longer than kernels; pads are 0 or more in ONNX",
+                  lambda d, by: has_same(d) and any(s > k for s, k in zip(d.attribute("strides") or (), d.attribute("kernel_shape"))))
+LEAST_NUMBER = Quirk("onnxruntime has the least finite number for the maximum of windows of -infinity",
+                     lambda d, by: by == "onnxruntime" and holds_lowest(d.operands["x0"]))
+FIRST_BIAS = Quirk("onnx.reference adds the bias of the first channels to each group",
+                   lambda d, by: by == "onnx.reference" and (d.attribute("group") or 1) > 1 and d.operands.get("x2") is not None)
 POOL_REFERENCE = Quirk("onnx.reference counts windows wrongly that lie in the padding, and skips NaN", lambda d, by: by == "onnx.reference")
 SAME_STRIDES = Quirk("onnxruntime does not fill up results of SAME_UPPER and SAME_LOWER where strides are longer than kernels", lambda d, by: has_same(d))
 NO_REFERENCE = Quirk("onnx.reference leaves out lengths, activations and clipping", lambda d, by: by == "onnx.reference")
 LARGEST_END = Quirk("onnxruntime takes the largest int32 for an open end where steps are negative", lambda d, by: steps_to_largest(d))
 SCALAR_NONZERO = Quirk("onnxruntime gives a scalar one row of indices, ONNX none", lambda d, by: len(d["A"]) == 0)
 
+MOST_OF_PLANES = Quirk("onnx.reference takes the maximum over two dimensions, however many there are",
+                       lambda d, by: by == "onnx.reference" and len(d.shape("n c S")) != 4)
 SIGNED_NORM = Quirk("onnx.reference takes sums for norms", lambda d, by: by == "onnx.reference")
 LRN_BATCH = Quirk("onnx.reference counts images where it means channels", lambda d, by: by == "onnx.reference")
 NOTHING_TO_SUM = Quirk("onnxruntime gives the operand's shape to sums of doubles of which there are none",
@@ -53,4 +75,6 @@ HALF_INVERSE = Quirk("onnxruntime takes half a spectrum back for another length 
                      lambda d, by: by == "onnxruntime" and d.attribute("inverse") and d.attribute("onesided"))
 ZEROS_BETWEEN = Quirk("onnx.reference fills dilated kernels up with zeros, and has NaN of those and infinities",
                       lambda d, by: by == "onnx.reference" and dilated(d))
+ALL_AT_ONCE = Quirk("onnx.reference multiplies three operands at once, onnxruntime two of them first, which overflows elsewhere",
+                    lambda d, by: by == "onnx.reference" and d["equation"].count(",") > 1)
 ALL_INFINITE = Quirk("onnx.reference takes an infinity from itself", lambda d, by: by == "onnx.reference")

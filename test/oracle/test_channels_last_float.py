@@ -59,6 +59,9 @@ class Layers:
 
     def layer(self):
         pick = self.pick
+        if pick.random() < 0.3:
+            self.outputs.append(pick.choice([self.transposed, self.transposed, self.product])())
+            return
         kind = pick.choice(["full", "full", "point", "group", "depthwise", "depthwise", "multiplied", "line"])
         group = {"group": pick.choice([2, 3, 4]), "depthwise": pick.choice([pick.randint(2, 70), 8, 16, 48]),
                  "multiplied": pick.randint(2, 9)}.get(kind, 1)
@@ -84,6 +87,35 @@ class Layers:
         self.outputs.append(last)
         if last != y and pick.random() < 0.5:
             self.outputs.append(y)
+
+    def product(self):
+        """Rows times a constant matrix, which are a convolution of one position."""
+        pick = self.pick
+        m, k, n = pick.randint(1, 30), pick.choice([pick.randint(1, 40), 600]), pick.choice([pick.randint(4, 70), 16, 32])
+        odd = pick.random() < 0.1
+        x = self.input((m, k), odd)
+        w = self.floats(k, n) / np.sqrt(np.float32(k))
+        if pick.random() < 0.3:
+            return self.node("MatMul", [x, self.constant(w)])
+        flip, one = pick.randint(0, 1), pick.random() < 0.2
+        bias = self.constant(self.floats(1 if one else n))
+        y = self.node("Gemm", [x, self.constant(w.T if flip else w), bias], transB=flip)
+        return self.node("Relu", [y]) if not odd and pick.random() < 0.5 else y
+
+    def transposed(self):
+        pick = self.pick
+        rank, group = pick.choice([1, 2, 2]), pick.choice([1, 1, 1, 2, 3])
+        icg, ocg = pick.choice([pick.randint(1, 40), 16, 150]), pick.choice([pick.randint(3, 40), 16, 32])
+        kernel, strides, dilations = ([pick.randint(1, n) for _ in range(rank)] for n in (4, 3, 2))
+        size = [pick.randint(2, 14) for _ in range(rank)]
+        pads = [pick.randint(0, min((k - 1) * d, (n - 1) * s // 2)) for k, d, n, s in
+                zip(kernel * 2, dilations * 2, size * 2, strides * 2)]
+        more = [pick.randint(0, s - 1) for s in strides]
+        x = self.input((pick.choice([1, 1, 3]), group * icg, *size), pick.random() < 0.1)
+        w = self.constant(self.floats(group * icg, ocg, *kernel) / np.sqrt(np.float32(icg * np.prod(kernel))))
+        bias = [self.constant(self.floats(group * ocg))] if pick.random() < 0.7 else []
+        return self.node("ConvTranspose", [x, w, *bias], strides=strides, pads=pads, dilations=dilations, group=group,
+                         output_padding=more)
 
     def follow(self, y, out, channels, batch):
         """What stays with channels last behind a convolution."""

@@ -64,6 +64,26 @@ def max_unpool(rng):
                 kernel_shape=kernel, strides=stride)
 
 
+def wide_pool(rng, op):
+    """Rows of more than sixteen windows, which are computed side by side, with what lies beside the padding."""
+    kernel, stride, dilation = ([rng.randint(1, most) for _ in range(2)] for most in (4, 3, rng.choice((1, 1, 2))))
+    pads = [rng.randint(0, (kernel[i % 2] - 1) // 2) for i in range(4)]
+    shape = (rng.randint(1, 2), rng.randint(1, 3), rng.randint(7, 12), rng.randint(16, 70) * stride[1])
+    more = {"count_include_pad": rng.randint(0, 1)} if op == "AveragePool" else {}
+    return Form(op, {"x": normal(rng, shape, rng.choice(FLOATS) if op == "MaxPool" else np.float32)}, opset=19, kernel_shape=kernel, strides=stride,
+                pads=pads, dilations=dilation, ceil_mode=rng.randint(0, 1), **more)
+
+
+def max_roi_pool(rng):
+    """Boxes of all sizes, which overlap, end before they begin, and lie outside."""
+    shape = (rng.randint(1, 3), rng.randint(1, 3), rng.randint(1, 9), rng.randint(1, 9))
+    count = rng.randint(1, 5)
+    boxes = np.array([[rng.randint(0, shape[0] - 1), *(rng.choice((1, 1, 3)) * rng.uniform(-2, 9) for _ in range(4))] for _ in range(count)], np.float32)
+    boxes[:, 1:] = np.where(np.array([rng.random() < 0.3 for _ in range(count)])[:, None], np.round(boxes[:, 1:]) + 0.5, boxes[:, 1:])
+    return Form("MaxRoiPool", {"x": normal(rng, shape), "boxes": boxes}, opset=21, pooled_shape=[rng.randint(1, 4), rng.randint(1, 4)],
+                spatial_scale=rng.choice((1.0, 0.5, 1.7)))
+
+
 def col2im(rng):
     """onnxruntime has other sums where the image has one dimension or three."""
     rank = rng.randint(1, 3)
@@ -111,7 +131,8 @@ def gaussian(rng, like=""):
     return drawn(rng, f"RandomNormal{like}", mean=rng.choice((0.0, -3.5)), scale=rng.choice((1.0, 0.3, 1e3)))
 
 
-FORMS = {"DeformConv": deform_conv, "MaxUnpool": max_unpool, "Col2Im": col2im, "BatchNormalization": batchnorm_training,
+FORMS = {"DeformConv": deform_conv, "MaxPool": lambda rng: wide_pool(rng, "MaxPool"), "AveragePool": lambda rng: wide_pool(rng, "AveragePool"),
+         "MaxRoiPool": max_roi_pool, "MaxUnpool": max_unpool, "Col2Im": col2im, "BatchNormalization": batchnorm_training,
          "Dropout": dropout_training, "RandomUniform": uniform, "RandomNormal": gaussian,
          "RandomUniformLike": lambda rng: uniform(rng, "Like"), "RandomNormalLike": lambda rng: gaussian(rng, "Like"),
          "Bernoulli": lambda rng: drawn(rng, "Bernoulli")}
@@ -131,6 +152,8 @@ HOSTILE = {
                                               "index": np.zeros(12, np.int64)}, opset=16, output_height=2, output_width=3)),
     "maxima": (False, lambda: Form("RoiAlign", {"x": wild(60).reshape(1, 2, 5, 6), "boxes": np.stack([np.roll(wild(12), i) for i in range(4)], 1),
                                                "index": np.zeros(12, np.int64)}, opset=16, mode="max", sampling_ratio=3)),
+    "bins": (False, lambda: Form("MaxRoiPool", {"x": wild(60).reshape(2, 1, 5, 6), "boxes": np.stack([np.roll(wild(12), i) for i in range(5)], 1)},
+                                 pooled_shape=[2, 3])),
     "images": (True, lambda: Form("RoiAlign", {"x": np.ones((2, 1, 3, 3), F), "boxes": np.ones((4, 4), F),
                                               "index": np.array([0, 2, -1, 1 << 62])}, opset=16)),
     "offsets": (False, lambda: Form("DeformConv", {"x": wild(32).reshape(1, 2, 4, 4), "w": wild(18).reshape(1, 2, 3, 3),

@@ -35,7 +35,8 @@ static void uses(const char *name, bool is_float, bool math, bool string) {
 static void kernels_tell_what_they_use(void **state) {
     (void)state;
     uses("qk_leakyrelu_f32", true, false, false);
-    uses("qk_softmax_f32", true, true, false);
+    uses("qk_softmax_f32", true, false, true);
+    uses("qk_softmax_f64", true, true, false);
     uses("qk_unary_abs_s8", false, false, false);
     uses("qk_add_q_s8", false, false, true); /* its micro-kernel for AVX2 uses float */
     uses("qk_lut8_s8_s8", false, false, false);
