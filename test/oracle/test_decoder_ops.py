@@ -1,6 +1,8 @@
 """com.microsoft's attention of decoders and encoders that are functions of lib/transformer.qir: `qxc run`, emitted C, and
 what ONNX's operators spell, against onnxruntime."""
 
+import itertools
+
 import numpy as np
 import onnx
 
@@ -65,10 +67,42 @@ class DecoderOps(OracleCase):
                 results = ("y", "present_k", "present_v") if past else ("y",)
                 self.check("MultiHeadAttention", operands, results, c=True, num_heads=2, unidirectional=causal)
 
+    def test_multi_head_causal(self):
+        """Of more keys than steps the last step sees all; of fewer each sees those there are."""
+        rng = np.random.default_rng(12)
+        for steps, keys in ((3, 5), (1, 5), (5, 3)):
+            with self.subTest(steps=steps, keys=keys):
+                self.check("MultiHeadAttention", [("q", normal(rng, 2, steps, 8)), ("k", normal(rng, 2, keys, 8)), ("v", normal(rng, 2, keys, 8))],
+                           c=True, num_heads=2, unidirectional=1)
+
+    def test_multi_head_scores(self):
+        """The fourth result is what goes into the softmax."""
+        rng = np.random.default_rng(13)
+        more = {"mask": ("m", np.array([[1, 1, 0, 1, 0], [1, 0, 1, 1, 1]], np.int32)), "added": ("a", normal(rng, 2, 2, 3, 5))}
+        for operands, attrs in ((self.heads(rng), {}), (self.heads(rng, **more), {"scale": 0.3}), (self.heads(rng), {"unidirectional": 1})):
+            with self.subTest(**attrs):
+                self.check("MultiHeadAttention", operands, ("y", "", "", "scores"), c=True, num_heads=2, **attrs)
+
+    def test_multi_head_in_room(self):
+        """The past has room for what is new, and its length is an operand."""
+        rng = np.random.default_rng(14)
+        for steps, length, causal in ((1, 0, 0), (1, 3, 0), (1, 7, 1), (3, 2, 0), (3, 2, 1)):
+            for added in (None, ("a", normal(rng, 1, 2, steps, length + steps))):
+                operands = [(name, normal(rng, 2, steps, 8)) for name in "qkv"] + [None, None, added]
+                operands += [("pk", normal(rng, 2, 2, 8, 4)), ("pv", normal(rng, 2, 2, 8, 4)), ("n", np.array([length], np.int32))]
+                with self.subTest(steps=steps, length=length, causal=causal, added=bool(added)):
+                    self.check("MultiHeadAttention", operands, ("y", "present_k", "present_v"), ("n",), c=True, num_heads=2,
+                               unidirectional=causal)
+
     def test_multi_head_layouts(self):
         rng = np.random.default_rng(3)
         cross = [("q", normal(rng, 2, 3, 8)), ("k", normal(rng, 2, 2, 5, 4)), ("v", normal(rng, 2, 2, 5, 4))]
         self.check("MultiHeadAttention", cross, c=True, num_heads=2)
+        self.check("MultiHeadAttention", [*cross, ("b", normal(rng, 24))], c=True, num_heads=2)
+        kv = normal(rng, 2, 5, 2, 2, 4)  # what onnxruntime has no kernel for
+        parts = [cross[0]] + [(name, np.ascontiguousarray(kv[:, :, :, i].reshape(2, 5, 8))) for i, name in enumerate("kv")]
+        packed, apart = (self.outputs("MultiHeadAttention", operands, num_heads=2) for operands in ([cross[0], ("kv", kv)], parts))
+        np.testing.assert_allclose(packed, apart, rtol=1e-6)
         qkv = normal(rng, 2, 3, 2, 3, 4)  # what onnxruntime has no kernel for
         parts = [(name, np.ascontiguousarray(qkv[:, :, :, i].reshape(2, 3, 8))) for i, name in enumerate("qkv")]
         packed, apart = (self.outputs("MultiHeadAttention", operands, num_heads=2) for operands in ([("qkv", qkv)], parts))
@@ -87,7 +121,7 @@ class DecoderOps(OracleCase):
         before = [("pk", normal(rng, batch, 2, past, 16)), ("pv", normal(rng, batch, 2, past, 16))] if past else [None, None]
         operands = three + before + [("n", np.array(lengths, np.int32)), ("t", np.array([total], np.int32))]
         operands += [("c", more["tables"][0]), ("s", more["tables"][1])] if "tables" in more else [None, None]
-        operands += [more.get("ids"), more.get("added")]
+        operands += [more.get("ids"), more.get("added"), more.get("sink")]
         while operands[-1] is None:
             operands.pop()
         return operands
@@ -113,6 +147,65 @@ class DecoderOps(OracleCase):
         self.check_grouped(self.grouped(rng, 3, 0, [2, 2], 3, added=("a", normal(rng, 1, 4, 3, 3))), [2, 2])
         self.check_grouped(self.grouped(rng, 2, 2, [3], 4, tables=tables(16), ids=("ids", np.array([[3, 7]], np.int64))), [3],
                            do_rotary=1)
+
+    def test_grouped_softmax(self):
+        """One more score in the sum: 0, or a number of each head. -1 is what onnxruntime's tools write for neither."""
+        rng = np.random.default_rng(15)
+        for steps, past, lengths, total in ((3, 0, [2, 2], 3), (1, 4, [4, 2], 5)):
+            for attrs in ({"smooth_softmax": 1}, {"smooth_softmax": 1, "local_window_size": 2, "softcap": 1.5}, {"smooth_softmax": -1}, {"causal": 0}):
+                for sink in (None, ("sink", 3 * normal(rng, 4))):
+                    with self.subTest(past=past, sink=bool(sink), **attrs):
+                        self.check_grouped(self.grouped(rng, steps, past, lengths, total, sink=sink), lengths, **attrs)
+
+    def test_grouped_scores(self):
+        """A fourth result has the scores before the softmax or behind it, of as many keys as count."""
+        rng = np.random.default_rng(16)
+        for steps, past, total in ((3, 0, 3), (1, 4, 5), (1, 6, 5)):
+            for attrs in ({}, {"softcap": 1.5}, {"local_window_size": 2}, {"smooth_softmax": 1}):
+                for output in (1, 2):
+                    with self.subTest(past=past, output=output, **attrs):
+                        lengths = [total - 1] * 2
+                        self.check("GroupQueryAttention", self.grouped(rng, steps, past, lengths, total), ("y", "present_k", "present_v", "scores"),
+                                   ("n", "t"), c=True, counted={name: lengths for name in ("present_k", "present_v")}, num_heads=4,
+                                   kv_num_heads=2, qk_output=output, **attrs)
+
+    def test_grouped_in_room(self):
+        """Scores are added to the keys that count; the cache has room for more."""
+        rng = np.random.default_rng(17)
+        self.check_grouped(self.grouped(rng, 1, 6, [4, 4], 5, added=("a", normal(rng, 2, 4, 1, 5))), [4, 4])
+
+    def test_grouped_integers(self):
+        """Caches of 8 and 4 bits, whose integers are onnxruntime's bit for bit."""
+        rng = np.random.default_rng(18)
+        for bits, kind, (steps, past, lengths, total) in itertools.product((8, 4), ("PER_TENSOR", "PER_CHANNEL"), ((3, 0, [2, 2], 3), (1, 4, [4, 2], 5), (1, 6, [4, 3], 5))):
+            with self.subTest(bits=bits, kind=kind, past=past):
+                size = 16 * bits // 8
+                shape = (1,) if kind == "PER_TENSOR" else (1, 2, 1, 16)
+                step = 0.02 if bits == 8 else 0.3
+                scales = [(name, (step * (1 + rng.random(shape))).astype(np.float32)) for name in ("ks", "vs")]
+                cache = [(name, rng.integers(0, 256, (2, 2, past, size)).astype(np.uint8).view(np.int8 if bits == 8 else np.uint8)) for name in ("pk", "pv")]
+                operands = self.grouped(rng, steps, 0, lengths, total)
+                operands += [None] * (12 - len(operands)) + scales
+                operands[3:5] = cache
+                kind_of_cache = onnx.TensorProto.INT8 if bits == 8 else onnx.TensorProto.UINT8
+                self.check("GroupQueryAttention", operands, ("y", ("present_k", kind_of_cache), ("present_v", kind_of_cache)), ("n", "t", "ks", "vs"), c=past > 0,
+                           counted={name: lengths for name in ("present_k", "present_v")}, num_heads=4, kv_num_heads=2, kv_cache_bit_width=bits,
+                           k_quant_type=kind, v_quant_type=kind)
+
+    def test_grouped_refused(self):
+        """What onnxruntime's processor kernels refuse, and a cache that moves on by itself."""
+        rng = np.random.default_rng(19)
+        norms = [None] * 4 + [("qn", normal(rng, 16)), ("kn", normal(rng, 16))]
+        for more, attrs in ((norms, {}), ([], {"sliding_window_cache": 1, "local_window_size": 2})):
+            operands = self.grouped(rng, 1, 4, [4, 4], 5)
+            operands += [None] * (10 - len(operands)) + more if more else []
+            model = test_transformer_ops.model_of("GroupQueryAttention", operands, [("y", onnx.TensorProto.FLOAT)], (), num_heads=4, kv_num_heads=2, **attrs)
+            onnx.save(model, self.scratch / "m.onnx")
+            for how in (["run", self.scratch / "m.onnx", "-random=1"], [self.scratch / "m.onnx", "-emit=c"]):
+                done = qxc(*how, "-o", self.scratch / "no", ok=False)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("GroupQueryAttention", done.stderr)
+                self.assertFalse((self.scratch / "no").exists())
 
     def test_quantized(self):
         """The products inside are integers."""

@@ -121,6 +121,21 @@ class ExpertOps(OracleCase):
                                           ("a", rng.random((rows * size + block - 1) // block).astype(np.float32))],
                            constants=("w", "a"), c=True, K=size, N=rows, block_size=block, quant_type=kind)
 
+    def test_bitsandbytes_not_turned(self):
+        """transB=0 multiplies with the weights as they are, which onnxruntime reads from other places: as transB=1 with turned ones."""
+        rng = np.random.default_rng(8)
+        x, codes, largest = normal(rng, 3, 32), rng.integers(0, 16, (32, 16)), np.full(32, 0.625, np.float32)
+        results = []
+        for stored, attrs in ((codes, {"K": 16, "N": 32, "transB": 0}), (codes.T, {"K": 32, "N": 16})):
+            pairs = np.ascontiguousarray(stored).reshape(-1, 2)
+            weights = (pairs[:, 0] << 4 | pairs[:, 1]).astype(np.uint8)
+            model = test_transformer_ops.model_of("MatMulBnb4", named(x, weights, largest), [("y", onnx.TensorProto.FLOAT)], ("i1", "i2"),
+                                                  block_size=16, quant_type=1, **attrs)
+            onnx.save(model, self.scratch / "m.onnx")
+            results.append(qxc_outputs(self.scratch / "m.onnx", {"i0": x[None]}, self.scratch)["y"])
+        np.testing.assert_array_equal(*results)
+        self.assertEqual(results[0].size, 3 * 16)
+
     def test_refused(self):
         """What no function says the meaning of is named, and nothing is written."""
         rng = np.random.default_rng(7)
