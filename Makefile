@@ -33,8 +33,9 @@ GENERATED_CFLAGS = $(ALL_CFLAGS) -w
 
 VERSION    := $(shell cat VERSION)
 PACKAGES   := libprotobuf-c libzip jansson
-PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
-PKG_LIBS   := $(or $(shell pkg-config --libs $(PACKAGES) 2>/dev/null),-lprotobuf-c -lzip -ljansson)
+PKG_CONFIG ?= pkg-config
+PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null)
+PKG_LIBS   := $(or $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null),-lprotobuf-c -lzip -ljansson)
 LIBS        = $(PKG_LIBS) -lm -pthread
 TEST_LIBS   = -lcmocka
 
@@ -65,17 +66,20 @@ HAS_WIDE := $(if $(SANITIZE),,$(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev
 WIDE_C   := $(if $(HAS_WIDE),$(patsubst %.qk,$(BUILD)/kernels/%.c,$(notdir $(shell grep -l '^//! wide$$' $(KERNELS)))))
 
 # Texts that become part of the program: a folder, and the ending of its files.
-TEXT_FOLDERS := lib target
+TEXT_FOLDERS := lib target report
 lib_TEXTS    := $(sort $(wildcard lib/*.qir))
 target_TEXTS := $(sort $(wildcard target/*.target))
+report_TEXTS := $(sort $(wildcard compiler/report/*.html compiler/report/*.css compiler/report/*.js))
 TEXT_C       := $(TEXT_FOLDERS:%=$(BUILD)/texts/%.c)
-HEADERS  := $(PARSER_C:.c=.h) $(PROTO_C:.c=.h) $(KERNEL_H) $(BUILD)/compiler/version.h
+HEADERS  := $(PARSER_C:.c=.h) $(PROTO_C:.c=.h) $(KERNEL_H) $(BUILD)/compiler/version.h $(BUILD)/compiler/commit.h
 
 OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAIN),$(SOURCES))) \
            $(patsubst $(BUILD)/%.c,$(BUILD)/gen/%.o,$(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(TEXT_C)) \
            $(WIDE_C:$(BUILD)/%.c=$(BUILD)/gen/%.wide.o)
 MAIN_O  := $(MAIN:%.c=$(BUILD)/obj/%.o)
 LIBRARY := $(BUILD)/libqxc.a
+# What include/qxc.h declares, and no other name: docs/library.md.
+PUBLIC  := $(BUILD)/public/libqxc.a
 PROGRAM := $(if $(MAIN),$(BUILD)/qxc)
 UNITS   := $(TESTS:test/unit/%.c=$(BUILD)/unit/%)
 REPLAYS := $(FUZZERS:test/fuzz/%.c=$(BUILD)/replay/%)
@@ -86,7 +90,7 @@ Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
 .PHONY: all lib headers units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench mutate check-tools \
-        check-san check-layers format check-format deps install install-files uninstall clean help
+        check-san check-layers format check-format deps install install-files install-library library dist uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)
 .SUFFIXES:
@@ -172,6 +176,12 @@ $(BUILD)/compiler/version.h: VERSION
 	@mkdir -p $(@D)
 	$(Q)printf '#define QXC_VERSION "%s"\n' '$(VERSION)' > $@
 
+# The commit is told by -version alone; what is emitted depends on the release.
+$(BUILD)/compiler/commit.h: NOW = $(if $(wildcard .git),$(patsubst %, (%),$(shell git rev-parse --short=9 HEAD 2>/dev/null)))
+$(BUILD)/compiler/commit.h: FORCE
+	@mkdir -p $(@D)
+	@echo '#define QXC_COMMIT "$(NOW)"' | cmp -s - $@ || echo '#define QXC_COMMIT "$(NOW)"' > $@
+
 $(BUILD)/%.pb-c.c $(BUILD)/%.pb-c.h: %.proto | $(BUILD)/deps.ok
 	@mkdir -p $(@D)
 	$(call say,PROTOC)
@@ -208,6 +218,45 @@ $(BUILD)/deps.ok: tools/install_deps.sh
 
 deps:
 	tools/install_deps.sh
+
+# ---- The C library: the program's objects in one, with the library's own streams in place of C's.
+
+LD      ?= ld
+OBJCOPY ?= objcopy
+
+$(BUILD)/public/qxc.o: library/qxc.c include/qxc.h $(BUILD)/compiler/version.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(ALL_CFLAGS) $(WARN) -c -o $@ $<
+
+$(PUBLIC): $(BUILD)/public/qxc.o $(LIBRARY) library/redefined library/exported
+	@rm -f $@
+	$(call say,AR)
+	$(Q)$(LD) -r -u session_run -o $(@D)/inner.o $(LIBRARY)
+	$(Q)$(OBJCOPY) --strip-debug --redefine-syms=library/redefined $(@D)/inner.o
+	$(Q)$(LD) -r -o $(@D)/libqxc.o $(BUILD)/public/qxc.o $(@D)/inner.o
+	$(Q)$(OBJCOPY) --keep-global-symbols=library/exported $(@D)/libqxc.o
+	$(Q)$(AR) rcsD $@ $(@D)/libqxc.o
+	@rm $(@D)/inner.o $(@D)/libqxc.o
+
+library: $(PUBLIC)
+install-library: library
+	install -d '$(INSTALLED)/include' '$(INSTALLED)/lib/pkgconfig'
+	install -m 644 include/qxc.h '$(INSTALLED)/include/qxc.h'
+	install -m 644 $(PUBLIC) '$(INSTALLED)/lib/libqxc.a'
+	sed 's/@VERSION@/$(VERSION)/' cmake/libqxc.pc.in > '$(INSTALLED)/lib/pkgconfig/libqxc.pc'
+
+# ---- The sources as one file, the same bytes for one commit. What is not committed is not in it, which is refused.
+
+DIST = $(BUILD)/qxc-$(VERSION).tar.gz
+dist:
+	@git rev-parse --git-dir >/dev/null 2>&1 || { echo 'make dist: this is no git checkout' >&2; exit 1; }
+	@test -z "$$(git status --porcelain)" || { echo 'make dist: commit first; these would be missing:' >&2; git status --short >&2; exit 1; }
+	@mkdir -p $(BUILD)
+	$(Q)git -c core.autocrlf=false -c tar.umask=0022 archive --format=tar --prefix=qxc-$(VERSION)/ HEAD > $(DIST).part
+	$(Q)gzip -9n < $(DIST).part > $(DIST)
+	@rm $(DIST).part
+	@cd $(BUILD) && sha256sum $(notdir $(DIST)) | tee $(notdir $(DIST)).sha256
 
 # ---- Tests. test/run.sh builds what it needs.
 
@@ -280,6 +329,12 @@ install: all
 	@+$(MAKE) --no-print-directory install-files
 INSTALLED = $(DESTDIR)$(PREFIX)
 LICENCES  = LICENSE LICENSE-0BSD NOTICE
+# What the program itself prints of its command line: `qxc help man`.
+SHELL_man  = share/man/man1/qxc.1
+SHELL_bash = share/bash-completion/completions/qxc
+SHELL_zsh  = share/zsh/site-functions/_qxc
+SHELL_fish = share/fish/vendor_completions.d/qxc.fish
+SHELL_KINDS = man bash zsh fish
 install-files: # of what is built
 	install -d '$(INSTALLED)/bin' '$(INSTALLED)/lib/cmake/qxc' '$(INSTALLED)/lib/pkgconfig' '$(INSTALLED)/share/doc/qxc'
 	install -m 755 -s --strip-program='$(STRIP)' $(PROGRAM) '$(INSTALLED)/bin/qxc'
@@ -287,12 +342,14 @@ install-files: # of what is built
 	sed 's/@VERSION@/$(VERSION)/' cmake/qxcConfigVersion.cmake.in > '$(INSTALLED)/lib/cmake/qxc/qxcConfigVersion.cmake'
 	sed 's/@VERSION@/$(VERSION)/' cmake/qxc.pc.in > '$(INSTALLED)/lib/pkgconfig/qxc.pc'
 	install -m 644 $(LICENCES) '$(INSTALLED)/share/doc/qxc'
+	! $(PROGRAM) -version >/dev/null 2>&1 || { $(foreach k,$(SHELL_KINDS),install -d '$(INSTALLED)'/$(dir $(SHELL_$k)) && \
+	    $(PROGRAM) help $k > '$(INSTALLED)/$(SHELL_$k)' && )true; } # a program for another machine cannot tell
 
 # What install-files put down, and the folders that are its own once they are empty.
 uninstall:
-	rm -f '$(INSTALLED)/bin/qxc' '$(INSTALLED)/lib/cmake/qxc/qxcConfig.cmake' \
+	rm -f '$(INSTALLED)/include/qxc.h' '$(INSTALLED)/lib/libqxc.a' '$(INSTALLED)/lib/pkgconfig/libqxc.pc' '$(INSTALLED)/bin/qxc' '$(INSTALLED)/lib/cmake/qxc/qxcConfig.cmake' \
 	    '$(INSTALLED)/lib/cmake/qxc/qxcConfigVersion.cmake' '$(INSTALLED)/lib/pkgconfig/qxc.pc' \
-	    $(LICENCES:%='$(INSTALLED)/share/doc/qxc/%')
+	    $(LICENCES:%='$(INSTALLED)/share/doc/qxc/%') $(foreach k,$(SHELL_KINDS),'$(INSTALLED)/$(SHELL_$k)')
 	for d in lib/cmake/qxc share/doc/qxc; do \
 	    [ ! -d '$(INSTALLED)'/$$d ] || rmdir --ignore-fail-on-non-empty '$(INSTALLED)'/$$d; done
 
@@ -314,6 +371,8 @@ help:
 	@echo 'make format        clang-format all sources; check-format, check-layers: check only'
 	@echo 'make deps          install what the build and the tests need (Debian, Ubuntu)'
 	@echo 'make install       PREFIX=/usr/local, DESTDIR=: the program, its CMake package and pkg-config file'
+	@echo 'make library       build/public/libqxc.a, to be called from C: docs/library.md; make install-library'
+	@echo 'make dist          the sources as build/qxc-VERSION.tar.gz, the same bytes for one commit'
 	@echo 'make uninstall     takes just these away again'
 
 -include $(OBJECTS:.o=.d) $(MAIN_O:.o=.d) $(UNITS:=.d)

@@ -1,8 +1,9 @@
 /* qxc compare A B: how far B is from A, worst values first. */
+#include "compiler/json_print.h"
 #include "compiler/session.h"
+#include "compiler/trace.h"
 #include "exec/compare.h"
 #include "exec/evaluate.h"
-#include "support/utf8.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -66,38 +67,23 @@ static void print_rows(Session *s, const Comparison *c, const Comparison *weight
 
 /* ---- JSON ---- */
 
-/* Bytes that are no UTF-8 stand for the characters of their numbers. */
-static void json_string(Str text) {
-    putchar('"');
-    for (size_t i = 0, n; i < text.n; i += n) {
-        uint32_t ch;
-        n = utf8_decode(text.s + i, text.n - i, &ch);
-        if (n == 0 || ch < 0x20)
-            printf("\\u%04x", (unsigned char)text.s[i]);
-        else
-            printf("%s%.*s", ch == '"' || ch == '\\' ? "\\" : "", (int)n, text.s + i);
-        n += n == 0;
-    }
-    putchar('"');
-}
-
 /* JSON has no infinities and no NaN: null, and what is meant follows from max_error. */
-static void json_number(const char *key, double v) {
+static void print_field(const char *key, double v) {
     if (isfinite(v))
         printf(", \"%s\": %.9g", key, v);
     else
         printf(", \"%s\": null", key);
 }
 
-static void print_json_row(const CompareRow *r, bool of_value) {
+static void print_json_row(Arena *a, const CompareRow *r, bool of_value) {
     printf("    {\"name\": ");
-    json_string(r->name);
+    json_print_name(a, r->name);
     if (of_value)
         printf(", \"output\": %s", r->is_output ? "true" : "false");
     printf(", \"elements\": %zu", r->count);
-    json_number("sqnr_db", r->sqnr);
-    json_number("max_error", r->max_abs);
-    json_number("cosine", r->cosine);
+    print_field("sqnr_db", r->sqnr);
+    print_field("max_error", r->max_abs);
+    print_field("cosine", r->cosine);
     putchar('}');
 }
 
@@ -106,7 +92,7 @@ static void print_json_list(Session *s, const char *key, const Comparison *c, bo
     printf("  \"%s\": [", key);
     for (size_t i = 0; i < c->n; i++) {
         puts(i ? "," : "");
-        print_json_row(rows[i], of_values);
+        print_json_row(s->arena, rows[i], of_values);
     }
     printf(c->n ? "\n  ]" : "]");
 }
@@ -178,7 +164,11 @@ ExitCode cmd_compare(Session *s) {
                   "compared");
     Comparison c, weights;
     size_t random = s->o.input.n ? 0 : s->o.random > 0 ? (size_t)s->o.random : 1;
-    if (!compare_modules(m[0], m[1], s->o.input.items, s->o.input.n, random, &p, &p, &c, s->d))
+    trace_begin(s->o.trace);
+    bool compared =
+        compare_modules(m[0], m[1], s->o.input.items, s->o.input.n, random, &p, &p, &c, s->d);
+    trace_end(s->o.trace, "comparing");
+    if (!compared)
         return EXIT_WRONG;
     if (open && !c.n) {
         diag_error(s->d, LOC_NONE, "nothing is left to compare: all shapes depend on the data");

@@ -35,6 +35,8 @@ static void take_const(Value *v, void *ctx) {
         Tensor *copy = tensor_new(d->m->arena, t->elem, t->rank, t->dims, &bytes);
         memcpy(bytes, data->data, data->bytes);
         v->data = copy;
+        if (v->from.n)
+            v->from.by = STR("weights-from"); /* what a pass did to its numbers is gone */
     }
 }
 
@@ -123,13 +125,39 @@ static void take_input_stats(const Donor *d) {
     }
 }
 
+typedef struct Lack {
+    Map *there;
+    bool any;
+} Lack;
+
+static void note_name(Value *v, void *ctx) {
+    if (v->kind == VALUE_CONST)
+        map_set(ctx, v->name, v);
+}
+
+static void look_for_lack(Value *v, void *ctx) {
+    Lack *l = ctx;
+    const Tensor *t = edit_float_const(v);
+    l->any = l->any || (t && t->count > 1 && !map_get(l->there, v->name));
+}
+
+/* A text with decisions has the constants that the quantizer made of those of its float model: of
+ * that they are made once more. */
+static bool fuse_as_here(const Job *j, Module *m, Module *from, ModuleForm here) {
+    ModuleForm there = module_form(from);
+    Lack lack = {.there = map_new(m->arena)};
+    module_each_value(from, note_name, lack.there);
+    module_each_value(m, look_for_lack, &lack);
+    return !here.fake || there.fake || there.typed || !lack.any || job_fuse(j, from);
+}
+
 bool donor_weights(const Job *j, Module *m, Module *from) {
     ModuleForm form = module_form(m);
     if (form.typed || form_is_spelled(form))
         return diag_error(j->d, LOC_NONE,
                           "%s is quantized already: -weights-from gives weights to a float model",
                           diag_name(j->d, str_from(m->path)));
-    if (!job_raise(j, from))
+    if (!job_raise(j, from) || !fuse_as_here(j, m, from, form))
         return false;
     Donor d = donor_look(j, m, from);
     donor_turn(&d);

@@ -91,39 +91,3 @@ void warn_of_far_norm(const Module *m, const Trained *t, Diags *d) {
                          diag_name(d, v->name), sqrt(square), sqrt(t->square));
     }
 }
-
-/* How many times the end of its grid `x` is; 1 and below is inside. */
-static double overshoot(const Quant *q, size_t entry, double x) {
-    double s = quant_scale(q, entry), zp = (double)quant_zp(q, entry);
-    double end = s * ((double)(x < 0 ? quant_lo(q) : quant_hi(q)) - zp);
-    return fabs(x) / fmax(fabs(end), s);
-}
-
-static void look_at_constant(Value *v, void *ctx) {
-    Diags *d = ctx;
-    const Quant *q = v->type.quant;
-    if (v->kind != VALUE_CONST || !v->data || type_real_elem(v->type) != ELEM_FLOAT || !q ||
-        q->kind != QUANT_PARAMS || elem_bits(q->storage) < 8 || type_is_quantized(v->type))
-        return;
-    const Tensor *t = v->data;
-    double most = 2; /* times */
-    size_t n = 0, at = 0;
-    for (size_t i = 0; i < t->count; i++) {
-        double over = overshoot(q, q->n_scale == 1 ? 0 : quant_index(q, t->rank, t->dims, i),
-                                tensor_float(t, i));
-        n += over > 2;
-        if (over > most) {
-            most = over;
-            at = i;
-        }
-    }
-    if (n)
-        diag_warning(d, v->loc,
-                     "%zu of %zu elements of '%s' are clipped to less than half: the farthest, %g, "
-                     "is %.3g times what its grid holds",
-                     n, t->count, diag_name(d, v->name), tensor_float(t, at), most);
-}
-
-void warn_of_clipped(Module *m, Diags *d) {
-    module_each_value(m, look_at_constant, d);
-}

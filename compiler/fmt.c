@@ -76,6 +76,13 @@ static ExitCode format_file(Session *s, const char *path) {
                               : format_input(s, path, &whole, &b)))
         return EXIT_WRONG;
     Str formatted = keep_line_ends(s->arena, text, buf_as_str(&b));
+    if (s->o.check && !str_eq(text, formatted)) {
+        diag_error(s->d, LOC_NONE, "%s is laid out otherwise: qxc fmt %s lays it out",
+                   diag_name(s->d, str_from(path)), diag_name(s->d, str_from(path)));
+        return EXIT_WRONG;
+    }
+    if (s->o.check)
+        return EXIT_DONE;
     if (strcmp(path, "-") == 0)
         fwrite(formatted.s, 1, formatted.n, stdout);
     else if (!str_eq(text, formatted))
@@ -88,7 +95,7 @@ ExitCode cmd_fmt(Session *s) {
     ExitCode worst = EXIT_DONE;
     for (size_t i = 0; i < s->o.inputs.n; i++) {
         ExitCode code = format_file(s, s->o.inputs.items[i]);
-        worst = worst == EXIT_DONE ? code : worst;
+        worst = code > worst ? code : worst;
     }
     return worst;
 }

@@ -1,6 +1,36 @@
+#define _GNU_SOURCE
 #include "compiler/in_place.h"
 
+#include "frontend/qir/qir_format.h"
+
+#include <stdlib.h>
 #include <sys/stat.h>
+
+static bool is_link(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Files beside a text are named after it, and stand in its folder: of a link, they are those of
+ * what it leads to. NULL after an error: from another folder these are not found. */
+static const char *text_behind(Session *s, const char *in) {
+    char *to = is_link(in) ? realpath(in, NULL) : NULL;
+    char *here = to ? realpath(path_dir(s->arena, in), NULL) : NULL;
+    bool near = here && strcmp(path_dir(s->arena, to), here) == 0;
+    const char *text = in;
+    if (near)
+        text = arena_strf(s->arena, "%.*s%s", (int)(path_base(in) - in), in, path_base(to)).s;
+    else if (here)
+        text = NULL;
+    if (!text)
+        diag_error(s->d, LOC_NONE,
+                   "-in-place: %s is a link into another folder, from which its files would not be "
+                   "found: give %s",
+                   diag_name(s->d, str_from(in)), diag_name(s->d, str_from(to)));
+    free(here);
+    free(to);
+    return text;
+}
 
 bool in_place_settle(Session *s) {
     Options *o = &s->o;
@@ -14,28 +44,8 @@ bool in_place_settle(Session *s) {
         return diag_error(s->d, LOC_NONE,
                           "-in-place writes %s, and -o names another file: give one of the two",
                           diag_name(s->d, str_from(in)));
-    o->output = in;
-    return true;
-}
-
-/* Comments stand behind `//`, outside of strings. */
-static size_t comments_in(Str text) {
-    size_t n = 0;
-    bool string = false;
-    for (size_t i = 0; i + 1 < text.n; i++) {
-        if (string && text.s[i] == '\\')
-            i++;
-        else if (text.s[i] == '"')
-            string = !string;
-        else if (text.s[i] == '\n')
-            string = false;
-        else if (!string && text.s[i] == '/' && text.s[i + 1] == '/') {
-            n++;
-            while (i + 1 < text.n && text.s[i + 1] != '\n')
-                i++;
-        }
-    }
-    return n;
+    o->output = text_behind(s, in);
+    return o->output;
 }
 
 bool in_place_replaces(const Session *s, const FileMap *f) {
@@ -59,9 +69,20 @@ bool in_place_loses_nothing(Session *s) {
         return true;
     if (!file_text(s->arena, path, LOC_NONE, s->d, &text))
         return false;
-    size_t n = comments_in(text);
+    size_t n = qir_comments(s->arena, text);
     return !n || diag_error(s->d, LOC_NONE,
                             "-in-place would lose %zu comment%s of %s: -o FILE.qir writes another "
                             "file, and -drop-comments lets them go",
                             n, plural((int64_t)n), diag_name(s->d, str_from(path)));
+}
+
+void in_place_tell_left(const Session *s, const Module *m) {
+    for (size_t i = 0; s->o.in_place && i < m->n_blobs; i++) {
+        Str name = m->blobs[i].path;
+        const char *path =
+            arena_strf(s->arena, "%s/" STR_FMT, path_dir(s->arena, s->o.output), STR_ARG(name)).s;
+        if (!memchr(name.s, '/', name.n) && same_file(path, path) && !file_is_named(s->out, path))
+            diag_note(s->d, LOC_NONE, "'%s' stays, and no .qir or .onnx of its folder names it now",
+                      diag_name(s->d, name));
+    }
 }

@@ -13,5 +13,7 @@ bool in_place_loses_nothing(Session *s);
 bool in_place_fits(const Session *s);
 /* Whether this is the file that is to be replaced. */
 bool in_place_replaces(const Session *s, const FileMap *f);
+/* Names the files that the text named when it was read and that no model names now, in a note. */
+void in_place_tell_left(const Session *s, const Module *m);
 
 #endif

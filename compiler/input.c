@@ -5,6 +5,7 @@
 #include "compiler/session.h"
 #include "compiler/set_inputs.h"
 #include "compiler/unknown.h"
+#include "compiler/trace.h"
 #include "frontend/onnx/onnx.h"
 #include "frontend/qir/qir_read.h"
 #include "frontend/scales/scales_read.h"
@@ -182,7 +183,7 @@ unsigned verify_read_flags(bool is_text) {
 static Module *check(Session *s, Module *m, bool is_text) {
     if (!m)
         return NULL;
-    warn_of_strange_nodes(m, s->d);
+    warn_of_strange_nodes(m, s->refuses_unknown, s->d);
     if (!module_check(m, VERIFY_WARN | verify_read_flags(is_text), s->d))
         return NULL;
     verify_stats(m, s->d);
@@ -190,12 +191,19 @@ static Module *check(Session *s, Module *m, bool is_text) {
     return m;
 }
 
-Module *session_read(Session *s, size_t i, ExitCode *code) {
+static Module *read_model(Session *s, size_t i, ExitCode *code) {
     Module *m = session_parse(s, i, code);
     m = check(s, m, s->is_text);
     if (m && !cut_module(s, m, verify_read_flags(s->is_text), code))
         return NULL;
     return m && set_inputs(s, m, i == 0, code) ? m : NULL; /* what is compared may have none */
+}
+
+Module *session_read(Session *s, size_t i, ExitCode *code) {
+    trace_begin(s->o.trace);
+    Module *m = read_model(s, i, code);
+    trace_end(s->o.trace, "reading");
+    return m;
 }
 
 bool session_lacks_data(const Session *s, const Module *m) {

@@ -23,7 +23,8 @@ static bool choose(const char *option, const char *text, const char *const *name
                                  : i + 1 < n ? ", "
                                              : " and ",
                                  names[i]);
-    diag_error(d, LOC_NONE, "-%s has no kind '%s'; there are %s", option, text, all);
+    diag_error(d, LOC_NONE, "-%s has no kind '%s'; there %s %s", option,
+               diag_name(d, str_from(text)), n == 1 ? "is" : "are", all);
     diag_did_you_mean(d, LOC_NONE, str_from(text), names, n);
     return false;
 }
@@ -110,9 +111,10 @@ static bool init_processor(Job *j) {
 /* -annotate[=nodes]: nodes state decisions beside a float model alone. */
 static bool check_annotations(const Job *j) {
     const char *text = j->o->annotate;
-    if (text && *text && !j->ctx.annotate_nodes)
-        return diag_error(j->d, LOC_NONE, "-annotate has no kind '%s'; there is nodes",
-                          diag_name(j->d, str_from(text)));
+    static const char *const kinds[] = {"nodes"};
+    size_t kind;
+    if (text && *text && !choose("annotate", text, kinds, 1, &kind, j->d))
+        return false;
     if (!j->ctx.annotate_nodes)
         return true;
     if (j->o->dynamic)
@@ -192,8 +194,8 @@ static const TargetPage *read_target(Job *j, Arena *a) {
     }
     for (size_t i = 0; i < n; i++)
         names[i] = arena_str(a, target_name(i)).s;
-    diag_error(j->d, LOC_NONE, "-target has no kind '%s'", asked);
-    diag_did_you_mean(j->d, LOC_NONE, str_from(asked), names, n);
+    size_t none;
+    choose("target", asked, names, n, &none, j->d);
     return NULL;
 }
 
@@ -231,43 +233,40 @@ static bool check_target_form(const Job *j) {
     return true;
 }
 
-bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
+/* What options choose by a word. */
+static bool init_words(Job *j) {
     static const char *const kinds[] = {"float", "quant"};
     static const char *const roundings[] = {"exact", "single", "double", "shift"};
+    const Options *o = j->o;
     size_t io = 0, rounding = 0;
-    *j = (Job){.o = o, .d = d, .ctx = {.d = d}};
-    j->ctx.annotate_nodes = o->annotate && strcmp(o->annotate, "nodes") == 0;
-    bool ok = init_form(j);
-    ok = init_target(j, a) && ok;
-    ok = check_shown("-print-before: ", o->print_before, d) && ok;
-    ok = check_shown("-print-after: ", o->print_after, d) && ok;
+    bool ok = check_shown("-print-before: ", o->print_before, j->d);
+    ok = check_shown("-print-after: ", o->print_after, j->d) && ok;
     if (o->io)
-        ok = choose("io", o->io, kinds, 2, &io, d) && ok;
+        ok = choose("io", o->io, kinds, 2, &io, j->d) && ok;
     if (o->requant)
-        ok = choose("requant", o->requant, roundings, 4, &rounding, d) && ok;
+        ok = choose("requant", o->requant, roundings, 4, &rounding, j->d) && ok;
     j->rounding = (SumRounding)rounding;
-    ok = init_processor(j) && ok;
-    ok = check_annotations(j) && ok;
-    ok = check_target_form(j) && ok;
     j->quant_io = io == 1 || o->integer_only;
-    j->ctx.products_alone = o->dynamic || o->weight_only;
-    j->ctx.weights_alone = o->weight_only;
-    j->ctx.keep_float_weights = o->keep_float_weights;
-    j->ctx.explain = o->explain;
-    j->ctx.explain_match = o->explain_match;
+    return ok;
+}
+
+static bool init_library(Job *j, Arena *a) {
+    const Options *o = j->o;
+    bool ok = true;
     for (size_t i = 0; i < o->define.n; i++)
         ok = readable(j, o->define.items[i]) && ok;
     j->ctx.library = j->unreadable
                          ? NULL
-                         : library_open(a, (const char *const *)o->define.items, o->define.n, d);
-    ok = j->ctx.library && (!o->explain_match || library_knows(j->ctx.library, o->explain_match)) &&
-         ok;
-    j->ctx.input_names = o->input_names;
-    j->ctx.output_names = o->output_names;
-    j->ctx.axes = (const char *const *)o->dynamic_axis.items;
-    j->ctx.n_axes = o->dynamic_axis.n;
-    j->ctx.no_floats = o->integer_only || j->ctx.target->no_floats;
-    ok = scheme_of_flags(&j->flags, o, a, d) && ok;
+                         : library_open(a, (const char *const *)o->define.items, o->define.n, j->d);
+    return j->ctx.library &&
+           (!o->explain_match || library_knows(j->ctx.library, o->explain_match)) && ok;
+}
+
+/* Of the command line, and of files. What has parameters shows decisions. */
+static bool init_rules(Job *j, Arena *a) {
+    const Options *o = j->o;
+    Diags *d = j->d;
+    bool ok = scheme_of_flags(&j->flags, o, a, d);
     ok = recipe_check(j->flags.recipe, LOC_NONE, "-recipe: ", d) && ok;
     if (o->scales_from && scales_are_json(o->scales_from))
         ok = readable(j, o->scales_from) &&
@@ -278,16 +277,47 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     if (j->form == FORM_AS_IS && j->emit != EMIT_ONNX &&
         (scheme_has_parameters(&j->file) || o->scales_from || o->weights_from))
         j->form = form_of_decisions(j);
+    return ok;
+}
+
+/* What passes are told; the form and the target are settled. */
+static void init_context(Job *j) {
+    const Options *o = j->o;
+    PassContext *c = &j->ctx;
     bool binary =
         j->emit == EMIT_ONNX || j->emit == EMIT_QDQ || j->emit == EMIT_QOP || j->emit == EMIT_FLOAT;
-    j->ctx.runtime_alone = j->ctx.target->n_fusions && (binary || o->target);
-    j->ctx.float_outputs = !j->quant_io;
-    j->ctx.newer_refused = binary && j->form != FORM_AS_IS && o->target_opset <= 0;
-    j->ctx.data = (const char *const *)o->calib.items;
-    j->ctx.n_data = o->calib.n;
-    j->ctx.batch = o->batch;
-    j->ctx.random = o->calib_random < 0 ? 0 : o->calib_random > 0 ? (size_t)o->calib_random : 16;
+    c->products_alone = o->dynamic || o->weight_only;
+    c->weights_alone = o->weight_only;
+    c->keep_float_weights = o->keep_float_weights;
+    c->explain = o->explain;
+    c->explain_match = o->explain_match;
+    c->input_names = o->input_names;
+    c->output_names = o->output_names;
+    c->axes = (const char *const *)o->dynamic_axis.items;
+    c->n_axes = o->dynamic_axis.n;
+    c->no_floats = o->integer_only || c->target->no_floats;
+    c->runtime_alone = c->target->n_fusions && (binary || o->target);
+    c->float_outputs = !j->quant_io;
+    c->newer_refused = binary && j->form != FORM_AS_IS && o->target_opset <= 0;
+    c->data = (const char *const *)o->calib.items;
+    c->n_data = o->calib.n;
+    c->batch = o->batch;
+    c->random = o->calib_random < 0 ? 0 : o->calib_random > 0 ? (size_t)o->calib_random : 16;
     j->calib.keep = j->form <= FORM_FLOAT;
+}
+
+bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
+    *j = (Job){.o = o, .d = d, .ctx = {.d = d}};
+    j->ctx.annotate_nodes = o->annotate && strcmp(o->annotate, "nodes") == 0;
+    bool ok = init_form(j);
+    ok = init_target(j, a) && ok;
+    ok = init_words(j) && ok;
+    ok = init_processor(j) && ok;
+    ok = check_annotations(j) && ok;
+    ok = check_target_form(j) && ok;
+    ok = init_library(j, a) && ok;
+    ok = init_rules(j, a) && ok;
+    init_context(j);
     ok = check_data(j) && ok;
     ok = check_kept(&j->flags, d) && ok;
     ok = init_smoothing(j) && ok;

@@ -90,9 +90,8 @@ static OpRows all_rows(Arena *a, Library *l) {
 
 /* ---- one ---- */
 
-/* Of a row of another name, or NULL: what such a node is read as. */
-static const OpDef *raised_to(const OpRow *row) {
-    Str domain = str_from(row->domain), name = str_from(row->name);
+/* Of an operator of another name, or NULL: what such a node is read as. */
+static const OpDef *raised_to(Str domain, Str name) {
     const OpDef *of = qop_find(domain, name);
     of = of ? of : form_find(&(Node){.domain = domain, .op = name});
     const OpDef *plain = op_find(STR(""), name);
@@ -100,40 +99,38 @@ static const OpDef *raised_to(const OpRow *row) {
     return of ? of : converts ? plain : NULL;
 }
 
-/* How a node of it runs: NULL where it is read, printed and written, and no more. */
-static const char *how(Library *l, const OpRow *row) {
-    Str domain = str_from(row->domain), name = str_from(row->name);
+static const char *how(Library *l, Str domain, Str name) {
     const OpDef *op = op_find(domain, name);
     if (op && op->bind)
         return "kernel";
-    if (raised_to(row) || is_integer_product(&(Node){.domain = domain, .op = name}))
+    if (raised_to(domain, name) || is_integer_product(&(Node){.domain = domain, .op = name}))
         return "types";
     return library_find(l, domain, name) ? "function" : NULL;
 }
 
-static const char *form_of(const OpRow *row) {
-    const OpDef *op = op_find(str_from(row->domain), str_from(row->name)), *of = raised_to(row);
-    return of ? of->name : op && op->qop.op ? op->qop.op : "";
+OpFacts op_facts(Library *l, Str domain, Str name) {
+    const OpDef *op = op_find(domain, name), *of = raised_to(domain, name);
+    const OpDef *known = of ? of : op;
+    return (OpFacts){.runs = how(l, domain, name),
+                     .integers = known ? class_name(known->quant.kind) : "",
+                     .qoperator = of                 ? of->name
+                                  : op && op->qop.op ? op->qop.op
+                                                     : ""};
 }
 
-static const char *integers_of(const OpRow *row) {
-    const OpDef *op = op_find(str_from(row->domain), str_from(row->name)), *of = raised_to(row);
-    op = of ? of : op;
-    return op ? class_name(op->quant.kind) : "";
-}
-
-static void print_json(const OpRow *row, const char *runs, bool last) {
+static void print_json(const OpRow *row, OpFacts is, bool last) {
     printf("  {\"op\": \"%s%s%s\", \"since\": %d, \"runs\": %s%s%s, \"integers\": \"%s\", "
            "\"qoperator\": \"%s\"}%s\n",
-           row->domain, *row->domain ? "::" : "", row->name, row->since, runs ? "\"" : "",
-           runs ? runs : "null", runs ? "\"" : "", integers_of(row), form_of(row), last ? "" : ",");
+           row->domain, *row->domain ? "::" : "", row->name, row->since, is.runs ? "\"" : "",
+           is.runs ? is.runs : "null", is.runs ? "\"" : "", is.integers, is.qoperator,
+           last ? "" : ",");
 }
 
-static void print_row(const OpRow *row, const char *runs) {
+static void print_row(const OpRow *row, OpFacts is) {
     char name[96];
     snprintf(name, sizeof name, "%s%s%s", row->domain, *row->domain ? "::" : "", row->name);
-    if (runs)
-        printf("%-42s  %-8s  %-12s  %s\n", name, runs, integers_of(row), form_of(row));
+    if (is.runs)
+        printf("%-42s  %-8s  %-12s  %s\n", name, is.runs, is.integers, is.qoperator);
     else
         printf("%-42s  -\n", name);
 }
@@ -150,12 +147,12 @@ ExitCode list_ops(Session *s) {
                      "or QOperator form");
     for (size_t i = 0; i < rows.n; i++) {
         const OpRow *row = &rows.items[i];
-        const char *runs = how(l, row);
-        run += runs != NULL;
+        OpFacts is = op_facts(l, str_from(row->domain), str_from(row->name));
+        run += is.runs != NULL;
         if (s->o.json)
-            print_json(row, runs, i + 1 == rows.n);
+            print_json(row, is, i + 1 == rows.n);
         else
-            print_row(row, runs);
+            print_row(row, is);
     }
     if (s->o.json)
         puts("]");

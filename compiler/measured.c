@@ -1,8 +1,10 @@
 /* See compiler/measured.h. */
 #include "compiler/measured.h"
 
+#include "compiler/metadata.h"
 #include "compiler/mixed_layers.h"
 #include "compiler/top1.h"
+#include "compiler/trace.h"
 #include "exec/fixed_shapes.h"
 
 #include <math.h>
@@ -271,6 +273,52 @@ static void find_worst(const Measuring *c, Module *m, Measured *out) {
     }
 }
 
+/* ---- what nodes state ---- */
+
+static void state_none(Graph *g, void *ctx) {
+    Module *m = ctx;
+    FOR_NODES(n, g)
+    metadata_set(m->arena, &n->meta, META_SQNR, STR_NONE);
+}
+
+static void put_sqnr(Buf *b, const ErrorSums *sums) {
+    double sqnr = error_sqnr(sums);
+    buf_text(b, b->n ? ", " : "");
+    if (isinf(sqnr))
+        buf_text(b, sqnr > 0 ? "equal" : "0 or not finite in one of both");
+    else
+        buf_fmt(b, "%.2f dB", sqnr);
+}
+
+/* What a node's result is judged by: itself, or the result of the Relu behind it, as what that cuts
+ * off is lost on purpose, or of the conversion that took its name. */
+static const Value *judged_by(const Measuring *c, const Uses *uses, const Value *y) {
+    const Node *next = uses_only_node(uses, y);
+    bool named = y->id < c->n_pairs && c->pairs[y->id];
+    bool behind =
+        is_cut_by_clamp(uses, y) || (!named && next && node_conversion(next) != CONVERT_NONE);
+    return behind ? next->out[0] : y;
+}
+
+/* "38.52 dB", of several results one behind the other. */
+static void state_sqnr(const Measuring *c, Module *m) {
+    const Uses *uses = uses_new(m);
+    FOR_NODES(n, m->graph) {
+        Buf b = buf_new(m->arena);
+        for (size_t i = 0; i < n->n_out; i++) {
+            const Value *y = n->out[i], *of = y ? judged_by(c, uses, y) : NULL;
+            const Pair *p = of && of->id < c->n_pairs ? c->pairs[of->id] : NULL;
+            if (!p || !p->sums.count)
+                continue;
+            put_sqnr(&b, &p->sums);
+            if (of != y)
+                buf_fmt(&b, " behind " STR_FMT, STR_ARG(of->def->op));
+        }
+        if (b.n)
+            metadata_set(m->arena, &n->meta, META_SQNR, buf_as_str(&b));
+    }
+}
+
 static void try_module(void *ctx) {
     Measuring *c = ctx;
     Measured *out = NEW(c->arena, Measured);
@@ -279,21 +327,31 @@ static void try_module(void *ctx) {
     if (!run_module(c, c->m, out, c->unheard))
         return;
     find_worst(c, c->m, out);
+    if (c->j->o->sqnr_metadata)
+        state_sqnr(c, c->m);
     out->advice = measured_advice(c->j, c->m, out);
     c->j->measured = out;
 }
 
 /* What fails here is no fault of the result, which is written all the same. */
 void measure_result(Job *j, Module *m) {
+    if (j->decided) /* of another run, it would say what is no longer so */
+        module_each_graph(m, state_none, m);
     if (!j->kept || !j->decided)
         return;
     DataPaths data = pass_data(&j->ctx);
     Diags *unheard = diags_new(m->arena, NULL, false), *heard = m->diags;
+    Progress *progress = diags_progress(heard);
     diags_record(unheard, true);
+    diags_set_progress(unheard, progress);
     m->diags = unheard; /* calibration has told the rest */
     FixedShapes *shapes = shapes_fix(m, &data, unheard);
     Measuring c = {.j = j, .m = m, .kept = j->kept, .arena = m->arena, .unheard = unheard};
+    size_t level = progress_begin(progress, "measuring the result", 0);
+    trace_begin(j->o->trace);
     bool lasted = !shapes || arena_try(m->arena, try_module, &c);
+    trace_end(j->o->trace, "measuring the result");
+    progress_end(progress, level);
     m->diags = heard;
     const char *error = diags_first_error(unheard);
     if (!j->measured)

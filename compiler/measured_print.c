@@ -1,5 +1,6 @@
 /* What the summary says of a measurement (compiler/measured.h). */
 #include "compiler/measured.h"
+#include "passes/quantize/open.h"
 
 #include <math.h>
 
@@ -36,13 +37,24 @@ static void put_output(const Job *j, const MeasuredOutput *o) {
         fputs(" (the same for all samples, which says little)", stderr);
 }
 
+/* What was rounded before is no loss of this run, which a number would hide. */
+static void put_rounded(const Job *j) {
+    size_t n = j->ctx.open ? j->ctx.open->rounded : 0;
+    if (n)
+        fprintf(stderr,
+                ", against the model as it was read, %zu constant%s of which %s rounded before", n,
+                plural((int64_t)n), n > 1 ? "were" : "was");
+}
+
 static void put_outputs(const Job *j, const Measured *m) {
     size_t most = m->n_outputs < MOST_OUTPUTS ? m->n_outputs : MOST_OUTPUTS;
     if (m->samples == m->of)
-        fprintf(stderr, "measured on the calibration data (%zu sample%s):", m->of, plural(m->of));
+        fprintf(stderr, "measured on the calibration data (%zu sample%s)", m->of, plural(m->of));
     else
-        fprintf(stderr, "measured on %zu of %zu samples of the calibration data:", m->samples,
+        fprintf(stderr, "measured on %zu of %zu samples of the calibration data", m->samples,
                 m->of);
+    put_rounded(j);
+    fputc(':', stderr);
     for (size_t i = 0; i < most; i++) {
         fputs(most > 1 ? "\n  " : " ", stderr);
         put_output(j, &m->outputs[i]);

@@ -24,6 +24,18 @@ static void add(Arena *a, Meta *meta, const char *key, Str text) {
     *meta = (Meta){items, meta->n + (at == meta->n)};
 }
 
+void metadata_set(Arena *a, Meta *meta, const char *key, Str text) {
+    StrPair *items = NEW_ARRAY(a, StrPair, meta->n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < meta->n; i++)
+        if (!str_is(meta->items[i].key, key))
+            items[n++] = meta->items[i];
+    if (text.s)
+        items[n++] = (StrPair){.key = str_from(key), .value = text};
+    if (text.s || n < meta->n)
+        *meta = (Meta){items, n};
+}
+
 static void put_value(Value *v, void *ctx) {
     Module *m = ctx;
     Str stat = v->stat ? qir_stat_text(m, v->stat) : STR_NONE;

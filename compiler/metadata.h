@@ -9,10 +9,15 @@
 
 #include "ir/ir.h"
 
+#define META_SQNR "qxc.sqnr" /* of a node: what -sqnr-metadata measured (compiler/measured.h) */
+
 /* To be called before a module is written as ONNX: enters them. */
 void metadata_put(Module *m);
 /* The model says of which file its external data are, and that file's sha256. */
 void metadata_put_external(Module *m, const char *name, const char *hash);
+/* The entry of this key says `text`, and no other does; STR_NONE: none says anything. Lists may be
+ * shared, so they are made anew. */
+void metadata_set(Arena *a, Meta *meta, const char *key, Str text);
 /* To be called after an ONNX file was read: takes what is ours out of the metadata. What has our
  * key and is not what we would write stays as it is, with a warning. */
 void metadata_take(Module *m);

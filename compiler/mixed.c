@@ -258,6 +258,8 @@ static int most_sensitive_first(const void *p, const void *q) {
 static void tell(const Mixed *x, const char *what, const Score *s) {
     if (x->s->o.quiet)
         return;
+    diags_flush(x->s->d);
+    progress_clear(diags_progress(x->s->d));
     if (s->unmeasured)
         fprintf(stderr, "%s: %s", what, s->unmeasured);
     else if (isinf(s->sqnr))
@@ -298,15 +300,35 @@ static ExitCode missed(const Mixed *x, const Score *best) {
     return EXIT_MISSED;
 }
 
-static bool rank_layers(Mixed *x, ExitCode *code) {
+static bool rank_each(Mixed *x, size_t level, ExitCode *code) {
     Score s;
     for (size_t i = 0; i < x->n; i++) {
+        progress_step(diags_progress(x->s->d), level, i);
         if (!measure_spared(x, 0, &x->layers[i], &s, code))
             return false;
         x->layers[i].sqnr = s.sqnr;
     }
-    qsort(x->layers, x->n, sizeof *x->layers, most_sensitive_first);
     return true;
+}
+
+static bool rank_layers(Mixed *x, ExitCode *code) {
+    Progress *p = diags_progress(x->s->d);
+    size_t level = progress_begin(p, "which layers lose most: layer", x->n);
+    bool ok = rank_each(x, level, code);
+    progress_end(p, level);
+    if (ok)
+        qsort(x->layers, x->n, sizeof *x->layers, most_sensitive_first);
+    return ok;
+}
+
+/* measure_spared, in a search that has come so far: whose steps nobody can count in advance. */
+static bool measure_first(Mixed *x, size_t n, Score *score, ExitCode *code) {
+    Progress *p = diags_progress(x->s->d);
+    const char *what = arena_strf(x->s->arena, "how many to spare: %zu of %zu layers", n, x->n).s;
+    size_t level = progress_begin(p, what, 0);
+    bool ok = measure_spared(x, n, NULL, score, code);
+    progress_end(p, level);
+    return ok;
 }
 
 /* The fewest of the first layers for which the gate holds; it holds for all, and not for none. */
@@ -316,7 +338,7 @@ static bool fewest(Mixed *x, size_t *n, Score *score, ExitCode *code) {
     while (*n - misses > 1) {
         size_t middle = misses + (*n - misses) / 2;
         Score s;
-        if (!measure_spared(x, middle, NULL, &s, code))
+        if (!measure_first(x, middle, &s, code))
             return false;
         if (!holds(x, &s)) {
             misses = middle;
@@ -336,7 +358,7 @@ static bool give_back(Mixed *x, size_t *n, Score *score, ExitCode *code) {
         memmove(&x->layers[i], &x->layers[i + 1], behind * sizeof tried);
         x->layers[*n - 1] = tried;
         Score s;
-        if (!measure_spared(x, *n - 1, NULL, &s, code))
+        if (!measure_first(x, *n - 1, &s, code))
             return false;
         if (holds(x, &s)) {
             --*n;

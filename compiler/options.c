@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const OptionDef defs[] = {
 #define OPT(f, name, kind, origin, decides, of, use, excludes, arg, help)                          \
@@ -21,18 +22,46 @@ const OptionDef *option_at(size_t i) {
     return &defs[i];
 }
 
-static const char *const commands[] = {"run", "compare", "fmt", "stats", "reduce", "list", "show"};
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
+static const Command commands[] = {
+#define COMMAND(id, function, ...) {COMMAND_##id, #id, __VA_ARGS__},
+#include "compiler/commands.def"
+};
+
+const Command *command_at(size_t i) {
+    return &commands[i];
+}
+
+const Command *command_find(const char *name) {
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return &commands[i];
+    return NULL;
+}
 
 static void *field(Options *o, const OptionDef *def) {
     return (char *)o + def->offset;
 }
 
 const OptionDef *option_find(Str name) {
+    if (str_is(name, "h"))
+        name = STR("help");
     for (size_t i = 0; i < N_DEFS; i++)
         if (str_is(name, defs[i].name))
             return &defs[i];
     return NULL;
+}
+
+bool option_may_take(const OptionDef *def) {
+    return def->kind == OPTION_MAYBE || def->kind == OPTION_MAYBE_TEXT;
+}
+
+const char *option_title(Arena *a, const OptionDef *def) {
+    bool maybe = option_may_take(def);
+    const char *between = def->kind == OPTION_FLAG ? ""
+                          : strlen(def->name) == 1 ? " "
+                          : maybe                  ? "[="
+                                                   : "=";
+    return arena_strf(a, "-%s%s%s%s", def->name, between, def->arg, maybe ? "]" : "").s;
 }
 
 bool option_given(const Options *o, const OptionDef *def) {
@@ -106,7 +135,8 @@ static bool set(Options *o, const OptionDef *def, const char *value, Arena *a, D
         *(const char **)to = value ? value : "";
         return true;
     }
-    if (!value || def->kind == OPTION_MAYBE_TEXT)
+    bool none = value && !*value && def->kind == OPTION_LIST; /* -passes= says that there is none */
+    if (!value || none || def->kind == OPTION_MAYBE_TEXT)
         return diag_error(d, LOC_NONE, "-%s wants a value: -%s=%s", def->name, def->name, def->arg);
     if (def->kind == OPTION_ONE_OF && !is_one_of(def, value, a, d))
         return false;
@@ -137,24 +167,18 @@ static int parse_option(Options *o, const char *word, const char *next, Arena *a
         unknown(d, key);
         return 1;
     }
-    bool takes_next = !eq && next && (strcmp(def->name, "o") == 0 || strcmp(def->name, "x") == 0);
+    bool a_value = next && (next[0] != '-' || !next[1]);
+    bool takes_next = !eq && a_value && !option_may_take(def) && def->kind != OPTION_FLAG;
     set(o, def, eq ? eq + 1 : takes_next ? next : NULL, a, d);
     return takes_next ? 2 : 1;
 }
 
-static bool is_command(const char *word) {
-    for (size_t k = 0; k < N_COMMANDS; k++)
-        if (strcmp(word, commands[k]) == 0)
-            return true;
-    return false;
-}
-
 /* The first word that is no option may be a command. */
 static void take_word(Options *o, const char *word, Arena *a, Diags *d) {
-    bool command = is_command(word) && !*o->command;
-    if (command && !o->inputs.n)
-        o->command = word;
-    else if (command) /* compiling takes one file */
+    const Command *c = o->command->id == COMMAND_compile ? command_find(word) : NULL;
+    if (c && !o->inputs.n)
+        o->command = c;
+    else if (c) /* compiling takes one file */
         diag_error(d, LOC_NONE, "a command stands before the files: qxc %s %s", word,
                    diag_name(d, str_from(o->inputs.items[0])));
     else
@@ -164,7 +188,7 @@ static void take_word(Options *o, const char *word, Arena *a, Diags *d) {
 bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
     int before = diags_errors(d), i = 1;
     memset(o, 0, sizeof *o);
-    o->command = "";
+    o->command = command_at(COMMAND_compile);
     for (size_t k = 0; k < N_DEFS; k++)
         if (defs[k].kind == OPTION_INT || defs[k].kind == OPTION_MAYBE)
             *(int64_t *)field(o, &defs[k]) = -1;
@@ -176,6 +200,7 @@ bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
         } else if (!only_files && argv[i][0] == '-' && argv[i][1]) {
             i += parse_option(o, argv[i], i + 1 < argc ? argv[i + 1] : NULL, a, d);
         } else if (only_files) {
+            o->only_files |= !o->inputs.n;
             ARENA_PUSH(a, o->inputs.items, o->inputs.n, o->inputs.cap, argv[i++]);
         } else {
             take_word(o, argv[i++], a, d);
@@ -184,49 +209,41 @@ bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
     return diags_errors(d) == before;
 }
 
+static void suggest_command(Diags *d, const char *word) {
+    const char *names[N_COMMANDS];
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        names[i] = commands[i].name;
+    diag_did_you_mean(d, LOC_NONE, str_from(word), names, N_COMMANDS);
+}
+
 bool options_inputs(const Options *o, size_t want, Diags *d) {
     const TextList *in = &o->inputs;
     if (in->n == want)
         return true;
     if (in->n < want)
         return diag_error(d, LOC_NONE,
-                          in->n == 0 ? "no input file: see qxc -help"
-                                     : "a second input file is missing: see qxc -help");
-    diag_error(d, LOC_NONE, "too many input files: see qxc -help");
-    if (!*o->command)
-        diag_did_you_mean(d, LOC_NONE, str_from(in->items[0]), commands, N_COMMANDS);
+                          in->n == 0 ? "no input file: see qxc help"
+                                     : "a second input file is missing: see qxc help");
+    return diag_error(d, LOC_NONE, "too many input files: see qxc help");
+}
+
+bool options_command_is_known(const Options *o, Diags *d) {
+    const TextList *in = &o->inputs;
+    if (o->help || o->version || o->command->id != COMMAND_compile || !in->n ||
+        access(in->items[0], F_OK) == 0)
+        return true;
+    const char *word = in->items[0];
+    bool a_path = o->only_files || strcmp(word, "-") == 0 || strpbrk(word, "./");
+    if (in->n == 1 && a_path)
+        return true; /* reading it says more */
+    diag_error(d, LOC_NONE, "'%s' is no file and no command: see qxc help",
+               diag_name(d, str_from(word)));
+    suggest_command(d, word);
     return false;
 }
 
 bool options_have_data(const Options *o) {
     return o->calib.n || o->calib_random >= 0;
-}
-
-void options_help(FILE *out) {
-    fputs(
-        "usage: qxc [options] INPUT            compile INPUT (.onnx, .qir, or - for stdin)\n"
-        "       qxc run INPUT -input=x.npz [-o y.npz] [-all-values]\n"
-        "       qxc compare A B -input=x.npz    how far B is from A, value by value\n"
-        "       qxc show MODEL [GLOB]           the nodes that GLOB names, and those beside them\n"
-        "       qxc fmt FILE...                 lay out .qir files in place, comments kept\n"
-        "       qxc stats merge A B... -o C     statistics of calibration shards into one\n"
-        "       qxc reduce INPUT -test=CMD -o C the smallest model for which CMD still fails\n"
-        "       qxc list ops|passes|targets     what is supported\n"
-        "       qxc list targets NAME           a page of facts, to begin one of your own with\n"
-        "       qxc list types OP -target-opset=N\n"
-        "       qxc list quant MODEL             quantized values and their schemas\n\noptions:\n",
-        out);
-    for (size_t i = 0; i < N_DEFS; i++) {
-        char left[64];
-        bool maybe = defs[i].kind == OPTION_MAYBE || defs[i].kind == OPTION_MAYBE_TEXT;
-        snprintf(left, sizeof left, "-%s%s%s%s", defs[i].name,
-                 defs[i].kind == OPTION_FLAG ? ""
-                 : strlen(defs[i].name) == 1 ? " "
-                 : maybe                     ? "[="
-                                             : "=",
-                 defs[i].arg, maybe ? "]" : "");
-        fprintf(out, "  %-26s %s\n", left, defs[i].help);
-    }
 }
 
 /* ---- what the comment of an emitted file says of them ---- */

@@ -13,10 +13,27 @@ typedef struct TextList {
 
 enum { TESTBENCH_SAMPLES = 16 }; /* at most: they become part of the C */
 
+typedef enum CommandId {
+#define COMMAND(id, ...) COMMAND_##id,
+#include "compiler/commands.def"
+    N_COMMANDS
+} CommandId;
+
+/* A row of commands.def, which says what the columns mean. */
+typedef struct Command {
+    CommandId id;
+    const char *name;
+    int models;
+    bool data;
+    const char *usage, *about, *groups;
+} Command;
+
 typedef struct Options {
-    const char *command; /* "" compile, "run", "compare", ... */
+    const Command *command;
     TextList inputs;
-    TextList twice; /* names of options that were given two values: the last stands */
+    bool only_files;     /* the first of them stood behind --, so that it is no command */
+    TextList twice;      /* names of options that were given two values: the last stands */
+    struct Trace *trace; /* what is kept for -time (compiler/trace.h); NULL: nothing is */
 #define OPT_FLAG(f)             bool f;
 #define OPT_TEXT(f)             const char *f;
 #define OPT_INT(f)              int64_t f; /* -1 when not given */
@@ -65,20 +82,29 @@ typedef struct OptionDef {
     const char *arg, *help;
 } OptionDef;
 
+const Command *command_at(size_t i);
+const Command *command_find(const char *name); /* or NULL */
+
 size_t option_count(void);
 const OptionDef *option_at(size_t i);
 const OptionDef *option_find(Str name); /* or NULL */
+/* Whether it can stand alone and can take a value. */
+bool option_may_take(const OptionDef *def);
+/* `-calib=PATH`, `-smooth-quant[=ALPHA]`, `-o FILE`, as help shows it; the arena's. */
+const char *option_title(Arena *a, const OptionDef *def);
 bool option_given(const Options *o, const OptionDef *def);
 
 /* Whether there is data to calibrate on, given or made up. */
 bool options_have_data(const Options *o);
 
+/* Whether the first word that is no option can be what compiling reads: a word that is no file may
+ * be meant for a command, which says what all else goes with. An error where not. */
+bool options_command_is_known(const Options *o, Diags *d);
 /* Whether so many files are given as a command takes; an error where not. */
 bool options_inputs(const Options *o, size_t want, Diags *d);
 
 /* A command is the first word that is no option. */
 bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d);
-void options_help(FILE *out);
 /* ` -emit=c -calib=data.npz`: those that were given and have a part in the result, in the order of
  * the table, over several lines where they are many. Of paths only the last part is told. */
 void options_origin(const Options *o, Buf *out);

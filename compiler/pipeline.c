@@ -1,8 +1,10 @@
 /* The engine of pipeline.def, and the ways that commands ask for. */
 #include "backend/qir/qir_write.h"
 #include "compiler/session.h"
+#include "compiler/snapshot.h"
 #include "compiler/stated.h"
 #include "compiler/steps.h"
+#include "compiler/trace.h"
 #include "passes/library.h"
 #include "passes/quantize/open.h"
 
@@ -15,15 +17,31 @@ static bool selected(const char *option, const char *pass) {
 static void show(Job *j, const Module *m, const char *when, const char *pass) {
     QirWriteOptions w = {.elide = true,
                          .elide_larger = j->o->elide_larger > 0 ? (size_t)j->o->elide_larger : 64};
+    diags_flush(j->d);
+    progress_clear(diags_progress(j->d));
     fprintf(stderr, "// %s %s\n", when, pass);
     qir_write(m, stderr, &w);
+}
+
+static bool run_traced(Job *j, Module *m, const Pass *p) {
+    Progress *progress = diags_progress(j->d);
+    Snapshot *before = j->o->verbose ? snapshot_take(m) : NULL;
+    size_t level = progress_begin(progress, p->name, 0);
+    trace_begin(j->o->trace);
+    bool ok = pass_run(p, m, &j->ctx);
+    trace_end(j->o->trace, arena_strf(m->arena, "pass %s", p->name).s);
+    progress_end(progress, level);
+    if (ok && before)
+        diag(j->d, DIAG_REMARK, LOC_NONE, "pass %s: %s", p->name, snapshot_changes(before, m));
+    snapshot_free(before);
+    return ok;
 }
 
 bool job_pass(Job *j, Module *m, PassId id) {
     const Pass *p = pass_of(id);
     if (selected(j->o->print_before, p->name))
         show(j, m, "before", p->name);
-    if (!pass_run(p, m, &j->ctx))
+    if (!run_traced(j, m, p))
         return false;
     if (selected(j->o->print_after, p->name))
         show(j, m, "after", p->name);
@@ -39,6 +57,15 @@ struct Step {                              /* one of these; none is the end */
     const Step *steps;
     PassId pass;
 };
+
+/* -form=float of what came quantized: it is for no runtime yet. */
+static bool shows_float(const Job *j) {
+    return j->form == FORM_BACK && j->emit != EMIT_FLOAT;
+}
+
+bool job_lowers(const Job *j) {
+    return j->form > FORM_FLOAT && !shows_float(j);
+}
 
 #define WHEN(id, condition)                                                                        \
     static bool when_##id(const Job *j, Module *m) {                                               \
@@ -105,6 +132,14 @@ static bool stays_typed(const Job *j, Module *m) {
     return j->o->in_place && !j->o->form && j->form == FORM_FAKE && f.typed && !f.fake;
 }
 
+/* The float form of a model that came quantized is the float model behind it, which data would have
+ * no part in. */
+static bool goes_back(const Job *j, Module *m) {
+    ModuleForm f = module_form(m);
+    return j->o->form && j->form == FORM_FLOAT && !options_have_data(j->o) &&
+           (f.fake || f.typed || form_is_spelled(f));
+}
+
 bool job_compile(Job *j, Module *m) {
     j->read_opset = module_opset(m, STR(""));
     bool fills = j->o->in_place && !j->o->passes && openings_marked(m, NULL);
@@ -112,17 +147,31 @@ bool job_compile(Job *j, Module *m) {
         j->form = FORM_FAKE;
     if (stays_typed(j, m))
         j->form = FORM_TRUE;
+    else if (goes_back(j, m))
+        j->form = FORM_BACK;
     else if (is_to_decide(j, m))
         j->form = FORM_FAKE;
     return take(j->o->passes ? steps_listed : ways[j->form], j, m);
 }
 
-bool job_raise(const Job *j, Module *m) {
+static bool take_of_donor(const Step *steps, const Job *j, Module *m) {
     Job k = {.o = j->o,
              .d = j->d,
              .form = FORM_FAKE,
              .ctx = {.d = j->d, .target = j->ctx.target, .library = j->ctx.library}};
-    return take(steps_donor, &k, m);
+    return take(steps, &k, m);
+}
+
+bool job_raise(const Job *j, Module *m) {
+    return take_of_donor(steps_donor, j, m);
+}
+
+bool job_fuse(const Job *j, Module *m) {
+    return take_of_donor(steps_donor_fused, j, m);
+}
+
+bool job_reference(Job *j, Module *m) {
+    return take(steps_reference, j, m);
 }
 
 static BatchPlan *plan(Job *j, Module *m) {

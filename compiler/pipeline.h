@@ -62,6 +62,7 @@ typedef struct Job {
     int64_t opset;         /* as it was written */
     bool quant_io;         /* -io=quant: graph inputs and outputs take the integer types */
     bool decided_before;   /* the model came quantized */
+    bool keeps_unknown;    /* -keep leaves an operator that ONNX lacks */
     bool uncorrected;      /* quantized without data: biases are the float model's */
     bool unrounded;        /* and weights of few bits are rounded to the nearest */
     bool mended;           /* data corrected biases */
@@ -81,6 +82,7 @@ typedef struct Job {
     SumRounding rounding;
     size_t arena, alive, flash; /* of emitted C, bytes: c_sizes */
     int64_t macs;
+    const struct Program *c_program; /* of emitted C, or NULL */
     const bool
         *c_floats; /* by Node.id: computed in floating point in emitted C; NULL: none written */
     size_t n_c_floats;
@@ -97,12 +99,19 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d);
 bool job_pass(Job *j, Module *m, PassId id);
 /* -emit=onnx -annotate: a float model, and beside it what was decided. */
 bool job_writes_beside(const Job *j);
+/* Whether operators have to mean something: all but ways that only convert or show. */
+bool job_lowers(const Job *j);
 
 /* Whether it has some of values that are computed, or handed in. */
 bool module_has_statistics(Module *m);
 
 /* A model of any kind in true-quant form as far as it is quantized, else as it is. */
 bool job_raise(const Job *j, Module *m);
+/* A float model as the quantizer fuses one before it decides. */
+bool job_fuse(const Job *j, Module *m);
+/* The float model as it is when its decisions are made: what is done to it before (channels that
+ * are scaled, what is fused) changes inner values. The job is fresh from job_init. */
+bool job_reference(Job *j, Module *m);
 /* Applies -bind and -shape. */
 bool job_fix_shapes(Job *j, Module *m);
 

@@ -5,10 +5,12 @@
 #include "compiler/session.h"
 #include "compiler/steps.h"
 #include "compiler/without_effect.h"
+#include "compiler/trace.h"
 
 #include "exec/fixed_shapes.h"
 #include "passes/quantize/choice.h"
 #include "passes/quantize/masks.h"
+#include "passes/quantize/open.h"
 #include "passes/quantize/weight_error.h"
 
 /* ---- what there is to decide from ---- */
@@ -56,11 +58,12 @@ static bool keep_some(Job *j, Module *m, Samples *s) {
     if (!samples_count(s, &n))
         return false;
     j->kept = kept_new(m, n);
+    j->kept->closely = j->o->sqnr_metadata;
     return true;
 }
 
 /* Programs need static shapes, the model keeps its symbolic ones. */
-static bool calibrate_module(Job *j, Module *m) {
+static bool run_calibration(Job *j, Module *m) {
     DataPaths data = pass_data(&j->ctx);
     FixedShapes *shapes = shapes_fix(m, &data, j->d);
     if (!shapes)
@@ -82,6 +85,13 @@ static bool calibrate_module(Job *j, Module *m) {
     if (ok)
         warn_of_zero_inputs(m, j->d);
     shapes_restore(m, shapes);
+    return ok;
+}
+
+static bool calibrate_module(Job *j, Module *m) {
+    trace_begin(j->o->trace);
+    bool ok = run_calibration(j, m);
+    trace_end(j->o->trace, "calibration");
     return ok;
 }
 
@@ -115,13 +125,13 @@ static void state_kept(Graph *g, void *ctx) {
     Job *j = ctx;
     FOR_NODES(n, g)
     if (n->def && n->def->quant.kind != QUANT_NEVER && choice_why_kept(&j->ctx, n) &&
-        !is_written(j, g->module, n))
+        !result_is_written(&j->ctx, n) && !is_written(j, g->module, n))
         scheme_keep_node(n);
 }
 
 /* A text or float model does not show which float values somebody wanted float: the next run with
  * data would decide on them. */
-static void leave_word(Job *j, Module *m) {
+void job_leave_word(Job *j, Module *m) {
     bool shown = j->form <= FORM_FLOAT || job_writes_beside(j);
     if (j->emit != EMIT_QIR && (j->emit != EMIT_ONNX || !shown))
         return;
@@ -150,7 +160,7 @@ bool step_statistics(Job *j, Module *m) {
     if (j->form > FORM_FLOAT)
         return j->has_basis || nothing_decides(j, m);
     if (data)
-        leave_word(j, m);
+        job_leave_word(j, m);
     else
         warn_of_nothing_decided(j, m->arena);
     return true;
@@ -242,6 +252,6 @@ bool step_note_decisions(Job *j, Module *m) {
     j->nothing = !f.fake && !f.typed;
     j->decided = !j->nothing;
     if (j->nothing || j->form <= FORM_FAKE)
-        leave_word(j, m);
+        job_leave_word(j, m);
     return true;
 }

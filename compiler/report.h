@@ -1,6 +1,7 @@
-/* The report on a compiled module: sizes, memory, and for each node whether it is integer or float,
- * why, what onnxruntime will fuse it into, and how much it lost on the data there is. As JSON, as
- * an HTML page that loads nothing else, or as Graphviz text. */
+/* The report on a compiled module (docs/report.md): sizes, memory and work, and for each layer
+ * whether it is integer or float, why, what onnxruntime will fuse it into, and how much it lost on
+ * the data there is. As JSON (docs/report.schema.json), as an HTML page that holds this JSON and
+ * loads nothing else, or as Graphviz text. */
 #ifndef QXC_COMPILER_REPORT_H
 #define QXC_COMPILER_REPORT_H
 

@@ -2,6 +2,7 @@
 #include "compiler/columns.h"
 #include "compiler/session.h"
 #include "compiler/suffix.h"
+#include "compiler/trace.h"
 #include "exec/evaluate.h"
 #include "exec/samples.h"
 #include "support/buf.h"
@@ -187,7 +188,11 @@ ExitCode cmd_run(Session *s) {
     if (!in)
         return EXIT_WRONG;
     Collect c = collect_columns(s, m, from_file, n_from_file, e);
+    size_t level = progress_begin(diags_progress(s->d), "running", 0);
+    trace_begin(s->o.trace);
     bool ok = run_all(&c, p ? runner_new(m->arena, p) : NULL, in);
+    trace_end(s->o.trace, "running");
+    progress_end(diags_progress(s->d), level);
     see_samples(&c, m, in, j.batch);
     samples_close(in);
     if (!ok)

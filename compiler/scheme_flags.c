@@ -73,7 +73,8 @@ bool scheme_of_flags(Scheme *s, const Options *o, Arena *a, Diags *d) {
         add_granularity(s, a, "-per-tensor", false);
     if (o->pow2) {
         add_rule(s, a, "-pow2", SCHEME_WEIGHTS)->pow2 = 1;
-        add_rule(s, a, "-pow2", SCHEME_ACTIVATIONS)->pow2 = 1;
+        SchemeSetting *set = s->rules[s->n - 1].set;
+        set[SCHEME_ACTIVATIONS] = set[SCHEME_WEIGHTS];
     }
     if (o->reduce_range)
         add_rule(s, a, "-reduce-range", SCHEME_WEIGHTS)->reduce_range = 1;

@@ -49,6 +49,12 @@ static bool wrong(const NodeRules *r, const Node *n, const StrPair *p, const cha
                       diag_name(r->d, p->value), why);
 }
 
+static const char *said_as(const NodeRules *r, const Node *n, const StrPair *p) {
+    return arena_strf(r->m->arena, "meta <\"%s\"=\"%s\"> of %s", diag_name(r->d, p->key),
+                      diag_name(r->d, p->value), node_text(n))
+        .s;
+}
+
 /* `setting` is what follows the role in a line of a scheme, and no more. */
 static bool read_line(NodeRules *r, const Node *n, const StrPair *p, Str role, Str setting) {
     Arena *a = r->m->arena;
@@ -67,6 +73,7 @@ static bool read_line(NodeRules *r, const Node *n, const StrPair *p, Str role, S
     line.rules[0].of = SCHEME_NODE;
     line.rules[0].pattern = scheme_glob_of(a, n->name).s;
     line.rules[0].loc = n->loc;
+    line.rules[0].said_as = said_as(r, n, p);
     scheme_add(r->out, a, line.rules[0]);
     return true;
 }
@@ -76,6 +83,7 @@ static bool read_keep(NodeRules *r, const Node *n, const StrPair *p) {
         return wrong(r, n, p, "a node can only keep float");
     SchemeRule rule = scheme_rule(SCHEME_NODE, scheme_glob_of(r->m->arena, n->name).s, n->loc);
     rule.keep = 1;
+    rule.said_as = said_as(r, n, p);
     scheme_add(r->out, r->m->arena, rule);
     return true;
 }

@@ -23,8 +23,9 @@ typedef struct Session {
     Str text;
     int first_line;                    /* of the text in its file */
     bool is_text;                      /* the input read last was .qir */
+    bool refuses_unknown;              /* operators that ONNX lacks will be an error */
     char input_sha256[SHA256_HEX + 1]; /* of the first input's bytes; "" where nobody asks */
-    Module *modules[4];                /* read so far; freed by session_run */
+    Module *modules[6];                /* read so far; freed by session_run */
     size_t n_modules;
     bool inputs_changed; /* while they were read, which has been said */
     OutFiles *out;       /* being written; given up when memory runs out */
@@ -81,6 +82,8 @@ ExitCode cmd_run(Session *s);
 ExitCode cmd_compare(Session *s);
 ExitCode cmd_list(Session *s);
 ExitCode cmd_list_quant(Session *s);
+ExitCode cmd_info(Session *s);
+ExitCode cmd_help(Session *s);
 ExitCode cmd_fmt(Session *s);
 ExitCode cmd_show(Session *s);
 ExitCode cmd_stats(Session *s);

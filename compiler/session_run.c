@@ -2,8 +2,11 @@
 #include "compiler/in_place.h"
 #include "compiler/expect.h"
 #include "compiler/places.h"
+#include "compiler/trace.h"
 #include "compiler/without_effect.h"
 #include "compiler/version.h"
+#include "compiler/commit.h"
+#include "support/platform.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +21,7 @@ static bool want_color(const char *when) {
     if (when && strcmp(when, "never") == 0)
         return false;
     const char *no = getenv("NO_COLOR");
-    return isatty(STDERR_FILENO) && !(no && *no);
+    return stream_is_terminal(stderr) && !(no && *no);
 }
 
 /* The last value of an option, or NULL. Asked before the options are parsed, of those that say how
@@ -50,41 +53,38 @@ static ExitCode check_data(Session *s) {
     return EXIT_DONE;
 }
 
+static ExitCode (*const functions[])(Session *) = {
+#define COMMAND(id, function, ...) function,
+#include "compiler/commands.def"
+};
+
+/* Texts with expected messages, or several in one file. */
+static bool goes_by_text(const Session *s) {
+    CommandId c = s->o.command->id;
+    return (s->o.verify_diagnostics || s->o.split_input_file) &&
+           (c == COMMAND_compile || c == COMMAND_run);
+}
+
 static ExitCode dispatch(Session *s) {
-    const char *c = s->o.command;
-    if (s->o.help) {
-        options_help(stdout);
-        return EXIT_DONE;
-    }
+    const Command *c = s->o.command;
+    if (s->o.help)
+        return cmd_help(s);
     if (s->o.version) {
-        puts("qxc " QXC_VERSION);
+        puts("qxc " QXC_VERSION QXC_COMMIT);
         return EXIT_DONE;
     }
-    if (strcmp(c, "list") == 0)
-        return cmd_list(s);
-    if (strcmp(c, "fmt") == 0 && s->o.inputs.n)
-        return cmd_fmt(s);
-    if (strcmp(c, "stats") == 0)
-        return cmd_stats(s);
-    ExitCode data = check_data(s);
+    ExitCode data = c->data ? check_data(s) : EXIT_DONE;
     if (data != EXIT_DONE)
         return data;
-    if (strcmp(c, "show") == 0)
-        return cmd_show(s);
-    if (!options_inputs(&s->o, strcmp(c, "compare") == 0 ? 2 : 1, s->d))
+    bool some = c->models < 0 && s->o.inputs.n;
+    if (c->models && !some && !options_inputs(&s->o, c->models < 0 ? 1 : (size_t)c->models, s->d))
         return EXIT_USAGE;
-    if (strcmp(c, "compare") == 0)
-        return cmd_compare(s);
-    if (strcmp(c, "reduce") == 0)
-        return cmd_reduce(s);
-    ExitCode (*command)(Session *) = strcmp(c, "run") == 0 ? cmd_run : cmd_compile;
-    bool by_text = s->o.verify_diagnostics || s->o.split_input_file;
-    return by_text ? run_inputs(s, command) : command(s);
+    return goes_by_text(s) ? run_inputs(s, functions[c->id]) : functions[c->id](s);
 }
 
 /* "-o -" is what goes without saying, but for `run`, which prints text there. */
 static bool output_is_clear(Session *s) {
-    bool run = strcmp(s->o.command, "run") == 0;
+    bool run = s->o.command->id == COMMAND_run;
     if (!s->o.output ||
         (strcmp(s->o.output, "-") != 0 && (run || strcmp(s->o.output, "/dev/stdout") != 0)))
         return true;
@@ -149,6 +149,7 @@ static void tell_memory(const Session *s) {
 
 static ExitCode run(Session *s, int argc, char **argv) {
     if (setjmp(s->oom.env)) {
+        progress_clear(diags_progress(s->d));
         if (s->out)
             out_abort(s->out);
         tell_memory(s);
@@ -162,12 +163,20 @@ static ExitCode run(Session *s, int argc, char **argv) {
         !output_is_clear(s) || !session_inputs_are_kept(s))
         return EXIT_USAGE;
     diags_quiet(s->d, s->o.quiet);
+    bool json = look && strcmp(look, "json") == 0;
+    diags_merge(s->d, !json && !s->o.verbose);
+    if (!s->o.quiet && !json && stream_is_terminal(stderr))
+        diags_set_progress(s->d,
+                           progress_new(s->arena, stderr, stream_columns(stderr), clock_seconds));
+    if (s->o.time)
+        s->o.trace = trace_new(s->arena);
     places_show(s);
-    ExitCode code = options_fit(&s->o, s->d) ? dispatch(s) : EXIT_USAGE;
+    ExitCode code = options_command_is_known(&s->o, s->d) && options_fit(&s->o, s->d) ? dispatch(s)
+                                                                                      : EXIT_USAGE;
     if ((code == EXIT_DONE || code == EXIT_MISSED) && !session_inputs_are_whole(s))
         code = EXIT_IO;
     /* The errors of `reduce` are those of its children; of standard output main tells. */
-    bool told = code == EXIT_DONE || code == EXIT_MISSED || strcmp(s->o.command, "reduce") == 0 ||
+    bool told = code == EXIT_DONE || code == EXIT_MISSED || s->o.command->id == COMMAND_reduce ||
                 ferror(stdout);
     diag_reason(s->d, told, 0, LOC_NONE, s->o.inputs.n ? s->o.inputs.items[0] : "the command");
     return code;
@@ -182,6 +191,7 @@ ExitCode session_run(int argc, char **argv) {
     ExitCode code = run(s, argc, argv);
     if (s->d)
         diags_finish(s->d);
+    trace_print(s->o.trace, stderr);
     for (size_t i = 0; i < s->n_modules; i++)
         module_free(s->modules[i]);
     arena_free(s->arena);

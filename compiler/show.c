@@ -17,7 +17,7 @@ typedef struct Show {
     SchemeRule glob;
     bool *nodes, *consts; /* by id: to be shown */
     bool *named;          /* nodes that the glob names */
-    bool found;
+    bool found, outside;  /* something is named; and reads an input, or is an output */
     Map *names;
     const Uses *uses;
     Buf text;
@@ -27,11 +27,12 @@ typedef struct Show {
 
 /* ---- which ---- */
 
-/* A quantization is named as it is written, !name, or without its sign. */
+/* Values and quantizations are named as they are written, %name and !name, or without their sign.
+ */
 static bool names_value(const Show *s, const Value *v) {
     const char *glob = s->glob.pattern;
     const Quant *q = edit_tilde(v);
-    if (str_glob(glob, v->name))
+    if (str_glob(*glob == '%' ? glob + 1 : glob, v->name))
         return true;
     return q && q->alias.s && str_glob(*glob == '!' ? glob + 1 : glob, q->alias);
 }
@@ -128,10 +129,17 @@ static size_t statement_end(const Show *s, size_t line) {
     return end;
 }
 
+/* Nothing is shown of a function but its nodes. */
+static Loc of_no_node(const Module *m) {
+    return (Loc){.begin = m->n_nodes + m->n_values};
+}
+
 static void mark(void *ctx, Loc at, size_t begin, size_t end) {
     Show *s = ctx;
     (void)end;
     bool is_node = at.begin < s->m->n_nodes;
+    if (at.begin >= of_no_node(s->m).begin)
+        return;
     bool wanted = is_node ? s->nodes[at.begin] : s->consts[at.begin - s->m->n_nodes];
     if (!wanted)
         return;
@@ -145,9 +153,18 @@ static bool ends_name(char c) {
     return strchr(" \t\n[(),>=", c) != NULL;
 }
 
-/* The word from `at` on, "!name". */
+/* Behind the string that begins at `at`. */
+static size_t string_end(const Show *s, size_t at) {
+    for (at++; at < s->text.n && s->text.p[at] != '"'; at++)
+        at += s->text.p[at] == '\\';
+    return at + 1;
+}
+
+/* The word from `at` on, !name or !"name". */
 static Str word_at(const Show *s, size_t at) {
     size_t n = 1;
+    if (at + 1 < s->text.n && s->text.p[at + 1] == '"')
+        return (Str){s->text.p + at, string_end(s, at + 1) - at};
     while (at + n < s->text.n && !ends_name(s->text.p[at + n]))
         n++;
     return (Str){s->text.p + at, n};
@@ -155,8 +172,47 @@ static Str word_at(const Show *s, size_t at) {
 
 static void note_quants(const Show *s, const Piece *p, Map *quants) {
     for (size_t i = p->begin; i < p->end; i++)
-        if (s->text.p[i] == '!')
-            map_set(quants, word_at(s, i), quants);
+        if (s->text.p[i] == '!') {
+            Str word = word_at(s, i);
+            map_set(quants, word, quants);
+            i += word.n - 1;
+        } else if (s->text.p[i] == '"') {
+            i = string_end(s, i) - 1;
+        }
+}
+
+/* The line that names inputs and outputs, up to its brace. */
+static Piece graph_line(const Show *s) {
+    static const char word[] = "graph @";
+    size_t line = 0;
+    while (line < s->text.n &&
+           (s->text.n - line < sizeof word || memcmp(s->text.p + line, word, sizeof word - 1) != 0))
+        line = next_line(s, line);
+    size_t end = next_line(s, line);
+    while (end < s->text.n && s->text.p[end - 2] != '{')
+        end = next_line(s, end);
+    return (Piece){line, end};
+}
+
+/* An operand of what is shown that the graph's line names, or a result. */
+static bool is_outside(const Show *s, const Value *v) {
+    const Graph *g = s->m->graph;
+    bool is = false;
+    for (size_t i = 0; v && i < g->n_in; i++)
+        is = is || g->in[i] == v;
+    for (size_t i = 0; v && i < g->n_out; i++)
+        is = is || g->out[i] == v;
+    return is;
+}
+
+static void look_outside(Graph *g, void *ctx) {
+    Show *s = ctx;
+    FOR_NODES(n, g) {
+        for (size_t i = 0; s->nodes[n->id] && i < n->n_in; i++)
+            s->outside = s->outside || is_outside(s, n->in[i]);
+        for (size_t i = 0; s->nodes[n->id] && i < n->n_out; i++)
+            s->outside = s->outside || is_outside(s, n->out[i]);
+    }
 }
 
 static bool put_quants(const Show *s, const Map *quants) {
@@ -178,14 +234,21 @@ static void put_pieces(const Show *s) {
     Map *quants = map_new(s->m->arena);
     for (size_t i = 0; i < s->n_pieces; i++)
         note_quants(s, &s->pieces[i], quants);
+    Piece graph = graph_line(s);
+    if (s->outside)
+        note_quants(s, &graph, quants);
     if (put_quants(s, quants))
         putchar('\n');
     size_t shown = 0;
+    if (s->outside) {
+        fwrite(s->text.p + graph.begin, 1, graph.end - graph.begin, stdout);
+        shown = graph.end;
+    }
     for (size_t i = 0; i < s->n_pieces; i++) {
         const Piece *p = &s->pieces[i];
         if (p->begin < shown) /* a body of a node that was shown whole */
             continue;
-        if (i && p->begin > shown)
+        if (shown && p->begin > shown)
             puts("  ...");
         fwrite(s->text.p + p->begin, 1, p->end - p->begin, stdout);
         shown = p->end;
@@ -211,8 +274,11 @@ static ExitCode show(Show *s) {
         return EXIT_USAGE;
     }
     module_each_graph(s->m, choose_beside, s);
+    module_each_graph(s->m, look_outside, s);
     module_each_graph(s->m, number_nodes, s);
     module_each_value(s->m, number_value, s);
+    for (size_t i = 0; i < s->m->n_functions; i++)
+        s->m->functions[i]->loc = of_no_node(s->m);
     QirWriteOptions look = {
         .plain = true, .elide = true, .elide_larger = ELIDE_LARGER, .mark = mark, .mark_ctx = s};
     qir_print(s->m, &s->text, &look);

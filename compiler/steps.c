@@ -26,7 +26,7 @@ bool step_check_use(Job *j, Module *m) {
 }
 
 bool step_know_operators(Job *j, Module *m) {
-    return module_operators_known(m, j->ctx.library, &j->o->keep, j->d);
+    return module_operators_known(m, j->ctx.library, &j->o->keep, &j->keeps_unknown, j->d);
 }
 
 bool step_forget_file(Job *j, Module *m) {
@@ -107,11 +107,16 @@ bool step_scheme(Job *j, Module *m) {
     if (calib_parse(buf_as_str(&text), &j->calib))
         return true;
     j->ctx.misused = !s->calibrate_loc.source; /* the command line said it */
-    return diag_error(j->d, s->calibrate_loc,
-                      "calibration is minmax, moving-average, moving-average(K) with K above 0 and "
-                      "up to 1, percentile(P) with P above 50 and up to 100, entropy or mse, not "
-                      "'%.*s'",
-                      STR_ARG(s->calibrate));
+    diag_error(j->d, s->calibrate_loc,
+               "calibration is minmax, moving-average, moving-average(K) with K above 0 and "
+               "up to 1, percentile(P) with P above 50 and up to 100, entropy or mse, not "
+               "'%.*s'",
+               STR_ARG(s->calibrate));
+    static const char *const methods[] = {"minmax", "moving-average", "percentile", "entropy",
+                                          "mse"};
+    diag_did_you_mean(j->d, s->calibrate_loc, s->calibrate, methods,
+                      sizeof methods / sizeof *methods);
+    return false;
 }
 
 /* What nodes state of types that were decided. */
@@ -164,9 +169,18 @@ bool step_look_at_numbers(Job *j, Module *m) {
 
 bool step_warn_of_clipped(Job *j, Module *m) {
     warn_of_clipped(m, j->d);
-    if (j->form != FORM_BACK)
-        warn_of_unheeded(m, &j->ctx);
+    if (j->form != FORM_BACK && !warn_of_unheeded(m, &j->ctx))
+        return false;
     warn_of_contradicted(m, j->d);
+    return true;
+}
+
+/* What runs between conversions in a runtime is float there, if that thinks so; a report says of
+ * each node what the runtime does. */
+bool step_tell_unkept(Job *j, Module *m) {
+    bool reports = j->emit == EMIT_HTML || j->emit == EMIT_JSON;
+    if (!j->ctx.runtime_alone && !reports && !j->found.typed)
+        warn_of_unkept(m, &j->ctx);
     return true;
 }
 

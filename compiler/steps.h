@@ -16,6 +16,8 @@ bool job_decides_by_name(const Job *j,
                          Module *m);  /* a donor's names are all there is to decide from */
 bool job_stores_tables(const Job *j); /* tables become integers, too */
 
+/* Nodes that somebody wants float state it, where the result is a text or a float model. */
+void job_leave_word(Job *j, Module *m);
 bool job_adds(const Job *j); /* something is given that may add decisions to those of a model */
 bool job_completes(const Job *j, Module *m); /* decisions are to be added to those that it has */
 

@@ -113,6 +113,7 @@ long long side_bytes(const OutFiles *files) {
 
 void summary_print(const Job *j, Module *m, const OutFiles *files, const char *in_path,
                    const char *out_path) {
+    diags_flush(j->d);
     long long in = file_size(in_path), out = file_size(out_path);
     in += in > 0 ? j->external[0] : 0;
     out += out > 0 ? j->external[1] + side_bytes(files) : 0;

@@ -2,19 +2,22 @@
  * they do nothing. A text that was decided by its own scheme obeys it, and nothing is said. */
 #include "compiler/doubtful.h"
 
-#include "passes/quantize/choice.h"
+#include "passes/quantize/decide.h"
+#include "passes/quantize/open.h"
 
 typedef struct Heed { /* of one rule: the type that it states */
     size_t obeyed, other;
-    const Value *first; /* of the others */
+    Map *others;        /* values: several nodes may read a weight */
+    const Value *first; /* of these */
+    const Node *node;
 } Heed;
 
 typedef struct Look {
     PassContext own; /* with the rules that are judged */
     const Uses *uses;
     const Scheme *rules;
-    Heed *of;   /* by index of the rule */
-    bool *seen; /* by id of a weight, which several nodes may read */
+    Heed *of; /* by index of the rule */
+    Arena *arena;
 } Look;
 
 static bool is_obeyed(const Choice *x, const Quant *q) {
@@ -29,9 +32,13 @@ static void count(Look *l, const Choice *x, const Value *v) {
     Heed *h = &l->of[r - l->rules->rules];
     if (is_obeyed(x, q)) {
         h->obeyed++;
-    } else {
-        h->first = h->other++ ? h->first : v;
+        return;
     }
+    h->others = h->others ? h->others : map_new(l->arena);
+    if (map_get_at(h->others, v))
+        return;
+    map_set_at(h->others, v, h);
+    h->first = h->other++ ? h->first : v;
 }
 
 static bool is_decided(const Value *v) {
@@ -51,9 +58,8 @@ static void look_at_weights(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         const QuantRule *r = n->def ? &n->def->quant : NULL;
         const Value *w = r && r->kind == QUANT_MAC ? node_input(n, (size_t)r->mac.weight) : NULL;
-        if (!is_decided(w) || w->kind != VALUE_CONST || l->seen[w->id])
+        if (!is_decided(w) || w->kind != VALUE_CONST)
             continue;
-        l->seen[w->id] = true;
         Choice x = choice_of_weight(&l->own, n, w);
         count(l, &x, w);
     }
@@ -66,25 +72,95 @@ static void tell(Module *m, const SchemeRule *r, const Heed *h, Diags *d) {
         quant_print(&is, q);
     else
         buf_fmt(&is, "%sq", elem_name(q->storage));
-    Str others = h->other > 1 ? arena_strf(m->arena, ", and %zu other%s", h->other - 1,
-                                           h->other > 2 ? "s" : "")
-                              : STR("");
     diag_warning(d, r->loc,
                  "the type that this rule states has no effect on '%s', which is " STR_FMT
-                 " as written" STR_FMT "; -redecide=GLOB decides anew",
-                 diag_name(d, h->first->name), STR_ARG(buf_as_str(&is)), STR_ARG(others));
+                 " as written%s; -redecide=GLOB decides anew",
+                 diag_name(d, h->first->name), STR_ARG(buf_as_str(&is)),
+                 arena_others(m->arena, ", and ", h->other - 1, ""));
 }
 
-void warn_of_unheeded(Module *m, const PassContext *c) {
+/* ---- options about what is not decided ---- */
+
+typedef struct Kinds {
+    const PassContext *c;
+    Map *weights; /* constants that something takes as its weight */
+    size_t n_weights, n_values;
+} Kinds;
+
+static void find_weights(Graph *g, void *ctx) {
+    Kinds *k = ctx;
+    FOR_NODES(n, g)
+    for (size_t i = 0; n->def && i < n->n_in; i++)
+        if (takes_weight(n, i) && is_decided(n->in[i]) && n->in[i]->kind == VALUE_CONST)
+            map_set_at(k->weights, n->in[i], n);
+}
+
+static void count_kind(Value *v, void *ctx) {
+    Kinds *k = ctx;
+    if (is_decided(v) && was_decided(k->c, v))
+        ++*(map_get_at(k->weights, v) ? &k->n_weights : &k->n_values);
+}
+
+/* Where nothing at all is decided, others tell. */
+static void warn_of_idle_flags(Module *m, const PassContext *c) {
+    Kinds k = {.c = c, .weights = map_new(m->arena)};
+    module_each_graph(m, find_weights, &k);
+    module_each_value(m, count_kind, &k);
+    bool any = c->open->n || k.n_weights || k.n_values;
+    for (size_t i = 0; any && i < c->scheme.n; i++) {
+        const SchemeRule *r = &c->scheme.rules[i];
+        bool weights = r->set[SCHEME_WEIGHTS].said, values = r->set[SCHEME_ACTIVATIONS].said;
+        if (!r->flag || r->of != SCHEME_ALL || !(weights || values) || (weights && k.n_weights) ||
+            (values && k.n_values))
+            continue;
+        diag_warning(c->d, LOC_NONE, "%s has no effect: nothing that is decided here is %s",
+                     r->flag, weights ? "a weight" : "an activation");
+    }
+}
+
+/* ---- what is to stay float, and does not ---- */
+
+static void look_for_kept(Graph *g, void *ctx) {
+    Look *l = ctx;
+    FOR_NODES(n, g) {
+        const SchemeRule *r = choice_to_keep(&l->own, n);
+        if (!r || !r->keep || !r->flag || r->of == SCHEME_ALL || !result_is_written(&l->own, n))
+            continue;
+        Heed *h = &l->of[r - l->rules->rules];
+        h->node = h->other++ ? h->node : n;
+    }
+}
+
+/* -keep=GLOB of what is quantized as written. */
+static void warn_of_keep_unheeded(Module *m, const PassContext *c) {
+    Look l = {.own = *c, .rules = &c->scheme};
+    l.of = NEW_ARRAY(m->arena, Heed, c->scheme.n);
+    module_each_graph(m, look_for_kept, &l);
+    for (size_t i = 0; i < c->scheme.n; i++)
+        if (l.of[i].other)
+            diag_warning(c->d, l.of[i].node->loc,
+                         "%s=%s has no effect here%s, where the result is quantized as written; "
+                         "-redecide=GLOB decides anew",
+                         c->scheme.rules[i].flag, c->scheme.rules[i].pattern,
+                         arena_others(m->arena, " and at ", l.of[i].other - 1, ""));
+}
+
+bool warn_of_unheeded(Module *m, const PassContext *c) {
     Look l = {.own = *c, .uses = uses_new(m)};
     l.own.scheme = c->open ? c->scheme : m->rules; /* else others are told to be idle as a whole */
     l.own.open = NULL;
     l.own.choices = NULL;
     l.rules = &l.own.scheme;
     l.of = NEW_ARRAY(m->arena, Heed, l.rules->n);
-    l.seen = NEW_ARRAY(m->arena, bool, m->n_values);
+    l.arena = m->arena;
     if (!l.rules->n)
-        return;
+        return true;
+    if (c->open) {
+        warn_of_idle_flags(m, c);
+        warn_of_keep_unheeded(m, c);
+    } else if (!choice_check_names(&l.own, l.rules, m)) {
+        return false;
+    }
     module_each_value(m, look_at_value, &l);
     module_each_graph(m, look_at_weights, &l);
     for (size_t i = 0; i < l.rules->n; i++) {
@@ -92,4 +168,35 @@ void warn_of_unheeded(Module *m, const PassContext *c) {
         if (r->loc.source && !r->flag && l.of[i].other && !l.of[i].obeyed)
             tell(m, r, &l.of[i], c->d);
     }
+    return true;
+}
+
+typedef struct Unkept {
+    PassContext *c;
+    bool *integer; /* by id of a node */
+    const Node *first;
+    size_t n;
+} Unkept;
+
+static void look_for_unkept(Graph *g, void *ctx) {
+    Unkept *u = ctx;
+    FOR_NODES(n, g) {
+        bool integer = n->n_out && n->out[0] && type_is_quantized(n->out[0]->type);
+        if (!integer || node_conversion(n) != CONVERT_NONE || !choice_why_kept(u->c, n))
+            continue;
+        u->integer[n->id] = true;
+        u->first = u->n++ ? u->first : n;
+    }
+}
+
+void warn_of_unkept(Module *m, PassContext *c) {
+    Unkept u = {.c = c, .integer = NEW_ARRAY(m->arena, bool, m->n_nodes)};
+    module_each_graph(m, look_for_unkept, &u);
+    if (!u.n)
+        return;
+    diag_warning(c->d, u.first->loc,
+                 "%s%s was to stay float, and is computed on integers: what it reads and what it "
+                 "gives is quantized for others",
+                 node_text(u.first), arena_others(m->arena, " (and ", u.n - 1, ")"));
+    pass_forget_remarks(c, u.integer);
 }

@@ -14,12 +14,15 @@ typedef struct UnknownOps {
     Buf key;
     Library *library;
     const TextList *keep;
+    bool refused; /* operators that ONNX lacks are an error that is still to come */
+    bool kept;    /* one is named by `keep` */
     bool ok;
 } UnknownOps;
 
 static UnknownOps unknown_ops(const Module *m, Diags *d) {
     Arena *a = m->arena;
-    UnknownOps u = {d, m, map_new(a), map_new(a), map_new(a), buf_new(a), NULL, NULL, true};
+    UnknownOps u = {d,    m,    map_new(a), map_new(a), map_new(a), buf_new(a),
+                    NULL, NULL, false,      false,      true};
     for (size_t i = 0; i < m->n_functions; i++) {
         Function *f = m->functions[i];
         Str key = function_key(&u.key, f->domain, f->name, f->overload);
@@ -107,6 +110,8 @@ static void unknown_function(const UnknownOps *u, const Node *n) {
 }
 
 static void unknown_operator(const UnknownOps *u, const Node *n) {
+    if (u->refused)
+        return;
     diag_warning(u->d, n->loc, "ONNX has no operator %s", diag_name(u->d, n->op));
     onnx_did_you_mean(u->d, n->loc, n->op);
 }
@@ -129,8 +134,9 @@ static void look_at_names(Graph *g, void *ctx) {
     }
 }
 
-void warn_of_strange_nodes(const Module *m, Diags *d) {
+void warn_of_strange_nodes(const Module *m, bool refused, Diags *d) {
     UnknownOps u = unknown_ops(m, d);
+    u.refused = refused;
     module_each_graph((Module *)m, look_at_names, &u);
 }
 
@@ -147,19 +153,27 @@ static void refuse_unknown(Graph *g, void *ctx) {
     UnknownOps *u = ctx;
     FOR_NODES(n, g) {
         if (n->def || !domain_is_onnx(n->domain) || onnx_has_operator(n->op) || !is_first(u, n) ||
-            library_find(u->library, n->domain, n->op) || is_kept(u->keep, n->op))
+            library_find(u->library, n->domain, n->op))
             continue;
-        u->ok = diag_error(u->d, n->loc, "%s is no operator that could be run or lowered",
+        if (is_kept(u->keep, n->op)) {
+            u->kept = true;
+            continue;
+        }
+        u->ok = diag_error(u->d, n->loc,
+                           "ONNX has no operator %s, so that it can neither run nor be lowered",
                            diag_name(u->d, n->op));
+        onnx_did_you_mean(u->d, n->loc, n->op);
         diag_note(u->d, n->loc, "-keep=%s leaves it as it is, for a runtime that has it",
                   diag_name(u->d, n->op));
     }
 }
 
-bool module_operators_known(Module *m, Library *library, const TextList *keep, Diags *d) {
+bool module_operators_known(Module *m, Library *library, const TextList *keep, bool *kept,
+                            Diags *d) {
     UnknownOps u = unknown_ops(m, d);
     u.library = library;
     u.keep = keep;
     module_each_graph(m, refuse_unknown, &u);
+    *kept = u.kept;
     return u.ok;
 }

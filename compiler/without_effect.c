@@ -8,7 +8,8 @@
 
 typedef struct OptionUser {
     const Options *o;
-    bool compile, run, compare, list, reduce, show, fmt; /* the command */
+#define COMMAND(word, ...) bool word; /* whether it is that command */
+#include "compiler/commands.def"
 } OptionUser;
 
 static bool is(const char *text, const char *word) {
@@ -44,21 +45,25 @@ static bool use_holds(OptionUse use, const OptionUser *u) {
     return true;
 }
 
+static OptionUser user_of(const Options *o) {
+    return (OptionUser){
+        .o = o,
+#define COMMAND(word, ...) .word = o->command->id == COMMAND_##word,
+#include "compiler/commands.def"
+    };
+}
+
+bool option_goes_with(const OptionDef *def, const Options *o) {
+    OptionUser u = user_of(o);
+    return use_holds(def->use, &u);
+}
+
 static bool check_use(const Options *o, const OptionDef *def, Diags *d) {
     static const char *const words[] = {
 #define USE(id, words, condition) words,
 #include "compiler/options.def"
     };
-    const char *c = o->command;
-    OptionUser u = {o,
-                    !*c,
-                    is(c, "run"),
-                    is(c, "compare"),
-                    is(c, "list"),
-                    is(c, "reduce"),
-                    is(c, "show"),
-                    is(c, "fmt")};
-    return use_holds(def->use, &u) ||
+    return option_goes_with(def, o) ||
            diag_error(d, LOC_NONE, "-%s goes with %s", def->name, words[def->use]);
 }
 
@@ -113,6 +118,8 @@ static bool decides(const Job *j, const OptionDef *def, bool beside) {
         return false;
     if (is(def->name, "define"))
         return !replaces_calls(j);
+    if (is(def->name, "keep") && j->keeps_unknown)
+        return false;
     return is(def->name, "scheme") ? beside || j->file.n : !is(def->name, "io") || j->quant_io;
 }
 
@@ -132,8 +139,8 @@ bool warn_of_idle_options(const Job *j, Arena *a) {
     if (!n)
         return true;
     Severity how = options_have_data(j->o) && j->form <= FORM_FLOAT ? DIAG_ERROR : DIAG_WARNING;
-    diag(j->d, how, LOC_NONE, "the model is quantized already: %.*s %s no effect%s", STR_ARG(names),
-         n > 1 ? "have" : "has",
+    diag(j->d, how, LOC_NONE, "the model is quantized already: %.*s %s nothing%s", STR_ARG(names),
+         n > 1 ? "decide" : "decides",
          options_have_data(j->o)
              ? "; -redecide='*' decides anew, and what -emit=float gives can be quantized"
              : "");

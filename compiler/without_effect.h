@@ -10,6 +10,9 @@
  * nothing: warnings. */
 bool options_fit(const Options *o, Diags *d);
 
+/* Whether the option has an effect with these. */
+bool option_goes_with(const OptionDef *def, const Options *o);
+
 /* Of a model that is quantized: what decides a quantization does nothing. A warning, but an error
  * (false) for data where the result is to be float with statistics: nothing would come of it. */
 bool warn_of_idle_options(const Job *j, Arena *a);

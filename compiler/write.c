@@ -1,5 +1,6 @@
 /* The outputs of a compilation: .qir, ONNX, texts and reports. C has a file of its own (write_c.c).
  */
+#include "compiler/trace.h"
 #include "compiler/write.h"
 #include "backend/qir/qir_write.h"
 #include "compiler/calib_table.h"
@@ -88,7 +89,7 @@ bool emits_binary(const Job *j) {
 }
 
 /* Whether what was written has arrived is told by out_commit, and of standard output by main. */
-ExitCode session_write(Session *s, Job *j, Module *m) {
+static ExitCode write_result(Session *s, Job *j, Module *m) {
     s->out = session_outputs(s);
     Writing w = {s, j, m, s->out, stdout};
     bool is_qir = j->emit == EMIT_QIR;
@@ -110,4 +111,11 @@ ExitCode session_write(Session *s, Job *j, Module *m) {
         return out_failed(w.out) || s->inputs_changed ? EXIT_IO : EXIT_WRONG;
     }
     return out_commit(w.out) && !ferror(stdout) ? EXIT_DONE : EXIT_IO;
+}
+
+ExitCode session_write(Session *s, Job *j, Module *m) {
+    trace_begin(s->o.trace);
+    ExitCode code = write_result(s, j, m);
+    trace_end(s->o.trace, "writing");
+    return code;
 }

@@ -169,6 +169,7 @@ bool write_c(Writing *w) {
         return false;
     CSizes sizes = c_sizes(p);
     w->j->wrote_c = true;
+    w->j->c_program = p;
     w->j->arena = sizes.arena;
     w->j->alive = sizes.alive;
     w->j->flash = sizes.weights + sizes.params;

@@ -4,15 +4,27 @@
 #include "exec/calibrate.h"
 #include "exec/evaluate.h"
 
-typedef struct Track { /* of one value */
+/* Elements of a value that are NaN or infinite, in samples where it reads none. Else they follow
+ * from others, and are counted there. */
+typedef struct Odd {
+    int64_t nans, infs, samples;
+    size_t first;               /* of these samples */
+    int64_t follow, in;         /* elements of others, in so many values */
+    size_t sample;              /* the last one + 1 that has some, of whatever origin */
+    struct Track *cause, *last; /* of these: itself, or where they are from; the same before */
+} Odd;
+
+typedef struct Track Track;
+struct Track { /* of one value */
     const Value *value;
     double min, max, mean, m2; /* m2: sum of squared distances from the mean */
     double count;              /* elements */
-    int64_t samples, nans, infs;
+    int64_t samples;
     double low, high; /* moving average of min and max */
     Histogram *histogram;
     double from; /* what lies below counts for nothing */
-} Track;
+    Odd odd;
+};
 
 typedef struct Calibration {
     Arena *arena;
@@ -22,6 +34,7 @@ typedef struct Calibration {
     uint32_t n_tracks;
     KeptRun *kept; /* or NULL */
     int place;     /* of the sample that runs among those; -1: none */
+    size_t sample; /* that runs */
 } Calibration;
 
 /* ---- collecting ---- */
@@ -58,6 +71,36 @@ static void add_range(const Calibration *c, Track *t, double min, double max) {
     t->max = max > t->max ? max : t->max;
 }
 
+/* The value that a NaN or an infinite element of this one follows from; itself where it reads none.
+ */
+static Track *cause_of(const Calibration *c, Track *t) {
+    const Node *n = t->value->def;
+    for (size_t i = 0; n && i < n->n_in; i++) {
+        const Value *x = n->in[i];
+        const Track *of = x && x->id < c->n_tracks ? c->tracks[x->id] : NULL;
+        if (of && of->odd.sample == c->sample + 1)
+            return of->odd.cause;
+    }
+    return t;
+}
+
+static void add_odd(const Calibration *c, Track *t, int64_t nans, int64_t infs) {
+    Odd *o = &t->odd;
+    Track *cause = o->sample == c->sample + 1 ? o->cause : cause_of(c, t);
+    if (cause == t) {
+        o->first = o->samples ? o->first : c->sample;
+        o->samples += o->sample != c->sample + 1;
+        o->nans += nans;
+        o->infs += infs;
+    } else {
+        cause->odd.follow += nans + infs;
+        cause->odd.in += o->last != cause;
+        o->last = cause;
+    }
+    o->sample = c->sample + 1;
+    o->cause = cause;
+}
+
 /* `type` is what v has in this sample. */
 static void collect_now(void *ctx, const Value *v, Type type, const void *data) {
     Calibration *c = ctx;
@@ -69,15 +112,18 @@ static void collect_now(void *ctx, const Value *v, Type type, const void *data) 
         return;
     Track *t = track_of(c, v);
     double min = INFINITY, max = -INFINITY;
+    int64_t nans = 0, infs = 0;
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(x[i])) {
-            *(isnan(x[i]) ? &t->nans : &t->infs) += 1;
+            *(isnan(x[i]) ? &nans : &infs) += 1;
             continue;
         }
         used++;
         min = (double)x[i] < min ? (double)x[i] : min;
         max = (double)x[i] > max ? (double)x[i] : max;
     }
+    if (nans + infs)
+        add_odd(c, t, nans, infs);
     if (!used)
         return;
     t->samples++;
@@ -93,14 +139,29 @@ static void collect(void *ctx, const Value *v, const void *data) {
 
 /* ---- results ---- */
 
+/* "value x: 1 NaN and 2 infinite elements in the calibration run, left out: in sample 7 (from 0)
+ * and 1 other; 200 elements of 3 values follow from it and are left out, too" */
+static void tell_odd(const Track *t, Arena *a, Diags *d) {
+    const Odd *o = &t->odd;
+    Buf b = buf_new(a);
+    if (o->nans)
+        buf_fmt(&b, "%lld NaN%s", (long long)o->nans, o->infs ? " and " : "");
+    if (o->infs)
+        buf_fmt(&b, "%lld infinite element%s", (long long)o->infs, plural(o->infs));
+    buf_fmt(&b, " in the calibration run, left out: in sample %zu (from 0)%s", o->first,
+            arena_others(a, " and ", (size_t)o->samples - 1, ""));
+    if (o->in)
+        buf_fmt(&b, "; %lld element%s of %lld value%s follow%s from that and %s left out, too",
+                (long long)o->follow, plural(o->follow), (long long)o->in, plural(o->in),
+                o->follow > 1 ? "" : "s", o->follow > 1 ? "are" : "is");
+    Str text = buf_as_str(&b);
+    diag_warning(d, t->value->loc, "value %s: " STR_FMT, diag_name(d, t->value->name),
+                 STR_ARG(text));
+}
+
 static void write_stat(const Calibration *c, const Track *t, Value *v, Diags *d) {
-    if (t->nans)
-        diag_warning(d, v->loc, "value %s: %lld NaN in the calibration run, left out",
-                     diag_name(d, v->name), (long long)t->nans);
-    if (t->infs)
-        diag_warning(d, v->loc,
-                     "value %s: %lld infinite element%s in the calibration run, left out",
-                     diag_name(d, v->name), (long long)t->infs, plural(t->infs));
+    if (t->odd.samples)
+        tell_odd(t, c->arena, d);
     if (!t->samples)
         return;
     bool average = c->options.method == CALIB_MOVING_AVERAGE;
@@ -164,8 +225,9 @@ static void write_extremes(Value *v, void *ctx) {
     if (v->stat) {
         w->report.values++;
     } else if (!(w->program && program_left_out(w->program, v)) && ++w->report.skipped <= 3) {
-        diag_warning(w->diags, v->loc, "value %s was never computed: it has no statistics",
-                     diag_name(w->diags, v->name));
+        diag_warning(w->diags, v->loc, "value %s %s: it has no statistics",
+                     diag_name(w->diags, v->name),
+                     known_track(c, v) ? "is NaN or infinite throughout" : "was never computed");
     }
 }
 
@@ -187,6 +249,7 @@ static void write_ranges(Value *v, void *ctx) {
 /* All samples, one after the other. */
 static bool run_samples(Calibration *c, Runner *r, Samples *s, size_t *samples, Diags *d) {
     for (; samples_load(s, r); ++*samples) {
+        c->sample = *samples;
         c->place = c->kept ? kept_place(c->kept, *samples) : -1;
         if (!runner_run(r, d))
             return false;
@@ -200,6 +263,7 @@ static bool run_samples(Calibration *c, Runner *r, Samples *s, size_t *samples, 
 static bool evaluate_samples(Calibration *c, Evaluator *e, Samples *s, size_t *samples, Diags *d) {
     evaluator_observe(e, collect_now, c);
     for (; evaluator_load(e, s); ++*samples) {
+        c->sample = *samples;
         c->place = c->kept ? kept_place(c->kept, *samples) : -1;
         if (!evaluator_run(e, d))
             return false;
@@ -235,7 +299,10 @@ bool calibrate(Module *m, Samples *s, const CalibOptions *o, KeptRun *kept, Cali
         c.options = *o;
     c.tracks = NEW_ARRAY(m->arena, Track *, m->n_values);
     Writing w = {.calibration = &c, .diags = d};
-    if (!run_model(&c, m, s, &w, d))
+    size_t level = progress_begin(diags_progress(d), "calibration", 0);
+    bool ran = run_model(&c, m, s, &w, d);
+    progress_end(diags_progress(d), level);
+    if (!ran)
         return false;
     if (w.report.samples == 0)
         return diag_error(d, LOC_NONE, "there are no calibration samples");

@@ -3,7 +3,7 @@
  * Every value of the main graph and of branches gets a Stat (ir.h): min, max, avg, std, count. One
  * pass, memory independent of the number of samples. Values that were never computed, or that are
  * not float, get none, and neither do those behind operators that cannot run. NaN is left out of
- * the numbers and reported as a warning; so is infinity. */
+ * the numbers and reported as a warning, where it begins; so is infinity. */
 #ifndef QXC_EXEC_CALIBRATE_H
 #define QXC_EXEC_CALIBRATE_H
 

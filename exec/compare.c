@@ -314,6 +314,7 @@ bool compare_modules(Module *a, Module *b, const char *const *paths, size_t n_pa
                      const ProgramOptions *options_a, const ProgramOptions *options_b,
                      Comparison *out, Diags *d) {
     Pair p = {.shared = n_paths == 0, .diags = d};
+    size_t level = progress_begin(diags_progress(d), "comparison", 0);
     *out = (Comparison){0};
     bool ok = open_side(&p.a, a, options_a, d) && open_side(&p.b, b, options_b, d) &&
               open_samples(&p.a, paths, n_paths, random, d) &&
@@ -326,5 +327,6 @@ bool compare_modules(Module *a, Module *b, const char *const *paths, size_t n_pa
         samples_close(p.a.samples);
     if (p.b.samples)
         samples_close(p.b.samples);
+    progress_end(diags_progress(d), level);
     return ok;
 }

@@ -1,7 +1,8 @@
 /* See exec/kept.h. */
 #include "exec/kept.h"
 
-enum { VALUE_SAMPLES = 4, MOST_OF_VALUE = 256 }; /* of values that are no outputs */
+/* Of values that are no outputs. */
+enum { VALUE_SAMPLES = 4, MOST_OF_VALUE = 256, MOST_CLOSELY = 1024 };
 
 KeptRun *kept_new(const Module *m, size_t total) {
     KeptRun *k = NEW(m->arena, KeptRun);
@@ -59,7 +60,7 @@ static void take(KeptRun *k, KeptValue *to, int place, const Value *v, const voi
 }
 
 void kept_value(KeptRun *k, int place, const Value *v, const void *data) {
-    size_t every = (k->n + VALUE_SAMPLES - 1) / VALUE_SAMPLES;
+    size_t every = k->closely ? 1 : (k->n + VALUE_SAMPLES - 1) / VALUE_SAMPLES;
     if ((size_t)place % every)
         return;
     if (v->graph != v->graph->module->graph || v->kind != VALUE_NODE || v->id >= k->n_values ||
@@ -67,7 +68,7 @@ void kept_value(KeptRun *k, int place, const Value *v, const void *data) {
         return;
     KeptValue **slot = &k->values[v->id];
     if (!*slot)
-        *slot = new_value(k, v, MOST_OF_VALUE);
+        *slot = new_value(k, v, k->closely ? MOST_CLOSELY : MOST_OF_VALUE);
     if (*slot)
         take(k, *slot, place, v, data);
 }

@@ -24,6 +24,7 @@ typedef struct KeptValue {
 typedef struct KeptRun {
     Arena *arena;
     size_t total, n;    /* samples of the data, and kept */
+    bool closely;       /* of values, 1024 elements of each of these samples; set before any run */
     KeptValue **values; /* by Value.id of the module that was run; NULL: not kept */
     uint32_t n_values;
     KeptValue **outputs; /* by place in graph->out; NULL: not computed */

@@ -190,7 +190,7 @@ static bool never_ends(const Runner *r, int call, Diags *d) {
                       node_text(n), LOOP_MOST);
 }
 
-bool runner_run(Runner *r, Diags *d) {
+static bool run_calls(Runner *r, Progress *progress, size_t level, Diags *d) {
     const Program *p = r->program;
     int n = (int)p->n_calls;
     memset(r->ran, 0, p->n_calls * sizeof *r->ran);
@@ -205,6 +205,7 @@ bool runner_run(Runner *r, Diags *d) {
         if (c->within && !call_within(p, c, args, &outside))
             return outside_error(c, &outside, d);
         r->ran[i] = true;
+        progress_step(progress, level, (size_t)i);
         if (c->kind == CALL_KERNEL)
             kernel_invoke(c->kernel, c->params, args);
         if (c->kind == CALL_LOOP && !jump && *(const int64_t *)args[1] == LOOP_MOST)
@@ -215,6 +216,14 @@ bool runner_run(Runner *r, Diags *d) {
         i = jump ? r->jump[i] : i + 1;
     }
     return true;
+}
+
+bool runner_run(Runner *r, Diags *d) {
+    Progress *progress = diags_progress(d);
+    size_t level = progress_begin(progress, "step", r->program->n_calls);
+    bool ok = run_calls(r, progress, level, d);
+    progress_end(progress, level);
+    return ok;
 }
 
 static int buffer_of(const Runner *r, const Value *v) {

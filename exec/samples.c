@@ -30,6 +30,8 @@ struct Samples {
     SamplePart part;
     SamplesSeen seen;
     uint64_t state; /* of the generator */
+    bool shown;     /* the progress line counts them */
+    size_t level;   /* as this */
     bool ok;
 };
 
@@ -71,7 +73,31 @@ static void close_file(Samples *s) {
     s->npz = NULL;
 }
 
+/* ---- how far it is ---- */
+
+/* Where there is one file it says how many samples there are. */
+static size_t known_total(const Samples *s) {
+    return !s->files.n ? s->random : s->files.n == 1 && s->n > 0 ? (size_t)s->n : 0;
+}
+
+static void show_progress(Samples *s) {
+    Progress *p = diags_progress(s->diags);
+    if (!p)
+        return;
+    if (!s->shown)
+        s->level = progress_begin(p, "sample", known_total(s));
+    s->shown = true;
+    progress_step(p, s->level, s->read);
+}
+
+static void hide_progress(Samples *s) {
+    if (s->shown)
+        progress_end(diags_progress(s->diags), s->level);
+    s->shown = false;
+}
+
 void samples_close(Samples *s) {
+    hide_progress(s);
     close_file(s);
 }
 
@@ -258,7 +284,11 @@ static bool find_in_part(Samples *s) {
 bool samples_next(Samples *s, void *const *dst) {
     if (!s->ok)
         return false;
-    return s->files.n ? find_in_part(s) && read_sample(s, dst) : make_sample(s, dst);
+    show_progress(s);
+    bool there = s->files.n ? find_in_part(s) && read_sample(s, dst) : make_sample(s, dst);
+    if (!there)
+        hide_progress(s);
+    return there;
 }
 
 bool samples_skip(Samples *s) {

@@ -69,12 +69,10 @@ static Value *copy_of(const Evaluator *e, const Segment *s, const Value *v) {
 /* ---- nodes ---- */
 
 static Node *copy_node(Segment *s, const Node *n) {
-    Node *copy = node_new(s->module->graph, n->domain, n->op, n->n_in, n->n_out);
-    copy->overload = n->overload;
+    Node *copy = node_like(s->module->graph, n);
     copy->name = n->name;
     copy->attrs = n->attrs;
     copy->n_attrs = n->n_attrs;
-    copy->loc = n->loc;
     copy->def = n->def;
     copy->typed = n->typed;
     return copy;

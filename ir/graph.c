@@ -80,6 +80,17 @@ Node *node_new(Graph *g, Str domain, Str op, size_t n_in, size_t n_out) {
     return n;
 }
 
+Node *node_like(Graph *g, const Node *n) {
+    Node *like = node_new(g, n->domain, n->op, n->n_in, n->n_out);
+    like->overload = n->overload;
+    like->from = n->from;
+    like->doc = n->doc;
+    like->meta = n->meta;
+    like->extra = n->extra;
+    like->loc = n->loc;
+    return like;
+}
+
 Value *node_add_output(Node *n, size_t index, Str name, Type t) {
     assert(index < n->n_out && !n->out[index]);
     Value *v = value_new(n->graph, VALUE_NODE, name, t);

@@ -382,6 +382,9 @@ Value *graph_take_const(Graph *g, Value *v, Type t);
 void graph_add_output(Graph *g, Value *v);
 /* A node with `n_in` inputs and `n_out` outputs, unlinked, all NULL. */
 Node *node_new(Graph *g, Str domain, Str op, size_t n_in, size_t n_out);
+/* Of the same operator, with what is said of `n` but its name; operands, results and attributes are
+ * still to come. */
+Node *node_like(Graph *g, const Node *n);
 Value *node_add_output(Node *n, size_t index, Str name, Type t);
 /* Result `index` of n is v from now on, which the node that made it so far makes no more. */
 void node_take_result(Node *n, size_t index, Value *v);

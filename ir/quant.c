@@ -311,6 +311,12 @@ static void params_print(Buf *b, const Quant *q, size_t most) {
         axes_print(b, q);
 }
 
+/* Behind it the scale that an edit of its line may take away. */
+static void acc_sum_print(Buf *b, const Quant *q) {
+    buf_fmt(b, ", \"crc32:%08x\", ", q->sum);
+    buf_f32(b, quant_scale(q->acc_quant[0], 0));
+}
+
 static void acc_print(Buf *b, const Quant *q) {
     buf_text(b, "acc<");
     for (int i = 0; i < 2; i++) {
@@ -324,7 +330,7 @@ static void acc_print(Buf *b, const Quant *q) {
             buf_byte(b, '?');
     }
     if (q->has_sum)
-        buf_fmt(b, ", \"crc32:%08x\"", q->sum);
+        acc_sum_print(b, q);
     buf_byte(b, '>');
 }
 

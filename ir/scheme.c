@@ -1,4 +1,4 @@
-#include "ir/scheme.h"
+#include "ir/scheme_index.h"
 
 const SchemeSetting scheme_setting_none = {
     .sym = SCHEME_UNSAID, .pow2 = SCHEME_UNSAID, .reduce_range = SCHEME_UNSAID};
@@ -20,11 +20,28 @@ Str scheme_glob_of(Arena *a, Str name) {
     return buf_as_str(&b);
 }
 
+bool scheme_name_of(Arena *a, const char *glob, Str *name) {
+    size_t n;
+    if (!strpbrk(glob, "*?\\")) {
+        *name = str_from(glob);
+        return true;
+    }
+    char *text = arena_alloc(a, strlen(glob) + 1);
+    bool is_name = str_glob_is_text(glob, text, &n);
+    *name = (Str){text, n};
+    return is_name;
+}
+
 void scheme_add(Scheme *s, Arena *a, SchemeRule r) {
     ARENA_PUSH(a, s->rules, s->n, s->cap, r);
+    scheme_index_last(s, a);
 }
 
 void scheme_append(Scheme *s, Arena *a, const Scheme *from) {
+    if (!s->cap && from->n) { /* no room to spare: metadata are many schemes of one rule */
+        s->rules = NEW_ARRAY(a, SchemeRule, from->n);
+        s->cap = from->n;
+    }
     for (size_t i = 0; i < from->n; i++)
         scheme_add(s, a, from->rules[i]);
     if (from->recipe.s) {

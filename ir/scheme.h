@@ -57,6 +57,7 @@ typedef struct SchemeRule {
     const char *pattern; /* glob, NULL of SCHEME_ALL */
     Loc loc;             /* of the rule; of the pattern where there is one */
     const char *flag;    /* the command line's option that it stands for, or the file it is from */
+    const char *said_as; /* where no rule says it: what stands there, in words; or NULL */
     bool may_miss;       /* nothing is said where it names nothing */
     bool weak; /* what a value had that is decided anew: any other rule wins, of neighbours too */
     SchemeSetting set[SCHEME_ROLES];
@@ -66,7 +67,8 @@ typedef struct SchemeRule {
 typedef struct Scheme {
     SchemeRule *rules;
     size_t n, cap;
-    Str recipe, calibrate; /* STR_NONE: not said */
+    struct SchemeIndex *index; /* ir/scheme_index.h; NULL where there is no rule */
+    Str recipe, calibrate;     /* STR_NONE: not said */
     Loc recipe_loc, calibrate_loc;
 } Scheme;
 
@@ -74,6 +76,9 @@ typedef struct Scheme {
 SchemeRule scheme_rule(SchemeSubject of, const char *pattern, Loc loc);
 /* A name as a glob that matches it and nothing else, also as an item of a list. NUL-terminated. */
 Str scheme_glob_of(Arena *a, Str name);
+/* The other way: the one name that a glob matches, which may be the glob's own bytes; false where
+ * it has a wildcard. */
+bool scheme_name_of(Arena *a, const char *glob, Str *name);
 void scheme_add(Scheme *s, Arena *a, SchemeRule r);
 /* Appends all of `from`; its recipe and calibration win. */
 void scheme_append(Scheme *s, Arena *a, const Scheme *from);

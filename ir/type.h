@@ -96,7 +96,7 @@ typedef struct Quant {
     /* QUANT_ACC only: what the scale is the product of, each a value or an alias. */
     const struct Value *acc_value[2];
     const struct Quant *acc_quant[2];
-    bool has_sum; /* printed with a checksum of its scales */
+    bool has_sum; /* printed with a checksum of its scales, and the first operand's one */
     uint32_t sum;
 } Quant;
 

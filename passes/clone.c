@@ -229,14 +229,8 @@ static Str composite_name(Clone *c, const Node *from, const Node *n) {
 }
 
 static void clone_node(Clone *c, const Node *from, Graph *g) {
-    Node *to = node_new(g, from->domain, from->op, from->n_in, from->n_out);
+    Node *to = node_like(g, from);
     c->nodes++;
-    to->overload = from->overload;
-    to->from = from->from;
-    to->doc = from->doc;
-    to->meta = from->meta;
-    to->extra = from->extra;
-    to->loc = from->loc;
     for (size_t i = 0; i < from->n_in; i++)
         to->in[i] = clone_value(c, from->in[i]);
     graph_append(g, to);

@@ -84,6 +84,18 @@ Tensor *const_dequantize(Arena *a, const Tensor *t, const Quant *q) {
     return r;
 }
 
+bool const_is_rounded(const Tensor *t, const Quant *q) {
+    bool any = false;
+    for (size_t i = 0; i < t->count; i++) {
+        size_t e = q->n_scale == 1 ? 0 : quant_index(q, t->rank, t->dims, i);
+        float x = (float)tensor_float(t, i);
+        if ((float)(quant_of_real(q, e, x) - quant_zp(q, e)) * quant_scale(q, e) != x)
+            return false;
+        any = any || x != 0;
+    }
+    return any;
+}
+
 Quant *const_sums_quant(Arena *a, const Quant *x, const Quant *w, int rank) {
     Quant *q = quant_product(a, x, w);
     if (q->n_axes)

@@ -10,6 +10,9 @@ Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q);
 /* The real numbers that quantized integers stand for, as a float tensor. */
 Tensor *const_dequantize(Arena *a, const Tensor *t, const Quant *q);
 
+/* Whether all of a float tensor's numbers are on the grid of `q`, and not all 0. */
+bool const_is_rounded(const Tensor *t, const Quant *q);
+
 /* quant_product where channels are the last axis of a value of this rank. */
 Quant *const_sums_quant(Arena *a, const Quant *x, const Quant *w, int rank);
 

@@ -438,8 +438,7 @@ void place_behind(Value *v, Node *n, Node *user) {
 static void mark_quant(Map *used, const Quant *q) {
     if (!q)
         return;
-    if (q->alias.n)
-        map_set(used, q->alias, (void *)q);
+    map_set_at(used, q, (void *)q);
     for (int i = 0; i < 2; i++) /* acc<!x, !w> */
         mark_quant(used, q->acc_quant[i]);
 }
@@ -455,13 +454,18 @@ static void mark_rules(Map *used, const Scheme *s) {
             mark_quant(used, s->rules[i].set[k].line);
 }
 
-void drop_unused_quants_among(Module *m, const Map *among) {
+Map *quants_in_use(Module *m) {
     Map *used = map_new(m->arena);
     module_each_value(m, mark_value, used);
     mark_rules(used, &m->rules);
+    return used;
+}
+
+void drop_unused_quants_among(Module *m, const Map *among) {
+    Map *used = quants_in_use(m);
     size_t kept = 0;
     for (size_t i = 0; i < m->n_quants; i++)
-        if (map_get(used, m->quants[i]->alias) || (among && !map_get_at(among, m->quants[i])))
+        if (map_get_at(used, m->quants[i]) || (among && !map_get_at(among, m->quants[i])))
             m->quants[kept++] = m->quants[i];
     m->n_quants = kept;
 }

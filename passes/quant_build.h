@@ -125,6 +125,8 @@ void place_behind(Value *v, Node *n, Node *user);
 /* Before the node of `g` that holds `user`, however deep. */
 void place_before_user(Graph *g, Node *n, Node *user);
 
+/* Quantizations that values and rules of the module have, as keys. */
+Map *quants_in_use(Module *m);
 /* Drops !name lines that no value and no rule refers to any more: all of them, or those that are
  * keys of `among`. */
 void drop_unused_quants(Module *m);

@@ -292,3 +292,7 @@ Str arena_strf(Arena *a, const char *fmt, ...) {
     va_end(again);
     return (Str){p, (size_t)n};
 }
+
+const char *arena_others(Arena *a, const char *before, size_t n, const char *behind) {
+    return n ? arena_strf(a, "%s%zu other%s%s", before, n, plural((int64_t)n), behind).s : "";
+}

@@ -47,6 +47,8 @@ void *arena_grow(Arena *a, const void *old, size_t old_bytes, size_t new_bytes);
 void *arena_copy(Arena *a, const void *data, size_t bytes);
 Str arena_str(Arena *a, Str s); /* a copy, NUL-terminated */
 Str arena_strf(Arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "N others" between two texts, behind the name of the first; "" where there are none. */
+const char *arena_others(Arena *a, const char *before, size_t n, const char *behind);
 
 #define NEW(a, T)          ((T *)arena_alloc((a), sizeof(T)))
 #define NEW_ARRAY(a, T, n) ((T *)arena_array((a), (n), sizeof(T)))

@@ -34,5 +34,8 @@ void buf_f64(Buf *b, double v);
 void buf_quoted(Buf *b, Str s);
 /* For messages on a terminal: like buf_quoted, without the quotes. */
 void buf_escaped(Buf *b, Str s);
+/* One word for a shell: as it is where that is safe, else '...', or $'...' where bytes are no
+ * printable text. */
+void buf_shell(Buf *b, Str s);
 
 #endif

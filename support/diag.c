@@ -1,7 +1,7 @@
 #include "support/diag.h"
 
 #include "support/buf.h"
-#include "support/diag_print.h"
+#include "support/diag_merge.h"
 
 enum { DEFAULT_LIMIT = 50, NAME_BYTES = 100 };
 
@@ -29,6 +29,11 @@ struct Diags {
     DiagShow *show;     /* NULL: none */
     void *show_ctx;
     const char *show_words;
+    Progress *progress; /* or NULL */
+    Merger *merger;     /* NULL: every warning is printed */
+    int merged;         /* warnings that it has counted */
+    bool waits;         /* the last message did, for others of its format */
+    Loc merged_at;      /* of the last warning, where it is one of many; else nowhere */
 };
 
 Diags *diags_new(Arena *a, FILE *out, bool color) {
@@ -102,26 +107,50 @@ static bool admit(Diags *d, Severity sev, Loc at) {
     int *count = sev == DIAG_ERROR ? &d->errors : sev == DIAG_WARNING ? &d->warnings : NULL;
     if (count) {
         ++*count;
-        d->suppressed = past_limit(d, *count);
+        d->suppressed = past_limit(d, *count - (sev == DIAG_WARNING ? d->merged : 0));
     } else if (sev == DIAG_REMARK || !at.source) {
         d->suppressed = false;
     }
     return is_shown(d, sev);
 }
 
-/* Prints what is set up: as text or as JSON. */
-static void print(Diags *d, const Message *m) {
+/* As text or as JSON. */
+static void set_up(Diags *d, const Message *m) {
     d->shown.n = 0;
     if (d->json)
         message_json(&d->shown, m);
     else
         message_text(&d->shown, m, d->color);
+}
+
+static void print(Diags *d, const Message *m) {
+    progress_clear(d->progress);
+    set_up(d, m);
     fwrite(d->shown.p, 1, d->shown.n, d->out);
 }
 
+/* Prints the warnings that wait for others of their format. */
+void diags_flush(Diags *d) {
+    Merger *m = d->merger;
+    MergeNext next;
+    d->merger = NULL; /* the note is none that waits */
+    while (m && merger_next(m, &next)) {
+        progress_clear(d->progress);
+        if (next.shown.s)
+            fwrite(next.shown.s, 1, next.shown.n, d->out);
+        else
+            print(d, &next.note);
+    }
+    d->merger = m;
+}
+
 void diags_finish(Diags *d) {
-    int errors = d->errors - d->limit, warnings = d->quiet ? 0 : d->warnings - d->limit;
-    if (!d->out || d->recording || (errors <= 0 && warnings <= 0))
+    int errors = d->errors - d->limit;
+    int warnings = d->quiet ? 0 : d->warnings - d->merged - d->limit;
+    if (!d->out || d->recording)
+        return;
+    diags_flush(d);
+    if (errors <= 0 && warnings <= 0)
         return;
     d->text.n = 0;
     if (errors > 0)
@@ -133,8 +162,71 @@ void diags_finish(Diags *d) {
     print(d, &(Message){.severity = DIAG_NOTE, .text = buf_as_str(&d->text), .file = "qxc"});
 }
 
+/* What becomes of a warning about a place. What is about no place is about the command line, where
+ * each is a fact of its own. */
+static MergeFate fate_of(Diags *d, Severity sev, Loc at, const char *fmt) {
+    bool merges =
+        d->merger && sev == DIAG_WARNING && at.source && d->out && !d->recording && !d->quiet;
+    return merges ? merger_ask(d->merger, fmt) : MERGE_ALONE;
+}
+
+/* What stands elsewhere is no note to a warning that others stand for: it may be all that is said.
+ */
+static bool is_apart(const Diags *d, Severity sev, Loc at) {
+    const Loc *of = &d->merged_at;
+    return sev == DIAG_NOTE && of->source &&
+           (of->source != at.source || of->begin != at.begin || of->end != at.end);
+}
+
+/* Counts a message; false when it is not to be shown. One that others of its format stand for is
+ * counted, and so are its notes. */
+static bool admit_fate(Diags *d, Severity sev, Loc at, MergeFate fate) {
+    bool merges = fate == MERGE_WAITS || fate == MERGE_MANY;
+    if (is_apart(d, sev, at))
+        d->suppressed = d->waits = false;
+    if (sev != DIAG_NOTE || is_apart(d, sev, at))
+        d->merged_at = merges ? at : LOC_NONE;
+    if (!merges)
+        return admit(d, sev, at);
+    d->warnings++;
+    d->merged++;
+    d->suppressed = fate == MERGE_MANY;
+    return fate == MERGE_WAITS;
+}
+
+static bool has_to_wait(const Diags *d, const Message *m, MergeFate fate) {
+    bool note = m->severity == DIAG_NOTE && (m->place || m->line);
+    return fate == MERGE_WAITS || (d->waits && note) ||
+           (fate == MERGE_FIRST && merger_is_busy(d->merger));
+}
+
+static void let_wait(Diags *d, const char *fmt, const Message *m, MergeFate fate) {
+    set_up(d, m);
+    if (fate == MERGE_WAITS)
+        merger_wait(d->merger, fmt, buf_as_str(&d->shown));
+    else if (fate == MERGE_FIRST)
+        merger_wait_first(d->merger, buf_as_str(&d->shown));
+    else
+        merger_add(d->merger, buf_as_str(&d->shown));
+}
+
+/* Prints a message, or lets it wait; notes wait with their warning. */
+static void print_fate(Diags *d, const char *fmt, const Message *m, MergeFate fate) {
+    bool waits = has_to_wait(d, m, fate);
+    if (fate == MERGE_FIRST)
+        merger_keep(d->merger, fmt, m);
+    d->waits = waits;
+    if (waits) {
+        let_wait(d, fmt, m, fate);
+        return;
+    }
+    diags_flush(d);
+    print(d, m);
+}
+
 void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap) {
-    if (!admit(d, sev, at))
+    MergeFate fate = fate_of(d, sev, at, fmt);
+    if (!admit_fate(d, sev, at, fate))
         return;
     d->text.n = 0;
     buf_fmt_v(&d->text, fmt, ap);
@@ -165,7 +257,7 @@ void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap) {
         column, s ? s->text : STR_NONE, line_begin,          shown.begin, shown.end};
     if (line && m.end > s->text.n)
         m.end = s->text.n;
-    print(d, &m);
+    print_fate(d, fmt, &m, fate);
 }
 
 void diags_show(Diags *d, DiagShow *show, void *ctx, const char *words) {
@@ -216,56 +308,8 @@ void diag_note(Diags *d, Loc at, const char *fmt, ...) {
     FORWARD(DIAG_NOTE);
 }
 
-bool diag_did_you_mean_next(Diags *d, Loc at, Str word, DiagNext *next, void *ctx) {
-    int allowed = word.n < 3 ? 1 : word.n > 30 ? 10 : (int)word.n / 3;
-    Str best = STR_NONE, other;
-    if (!is_shown(d, DIAG_NOTE))
-        return false;
-    while (next(ctx, &other)) {
-        int distance = str_same_letters(word, other) ? 0 : str_distance(word, other, allowed);
-        if (str_eq(word, other)) /* right, but not where it stands */
-            continue;
-        if (distance <= allowed && (size_t)distance < word.n) {
-            best = other;
-            allowed = distance - 1; /* of equals the first wins */
-        }
-    }
-    if (best.s)
-        diag_note(d, at, "did you mean '%s'?", diag_name(d, best));
-    return best.s != NULL;
-}
-
-typedef struct Words {
-    const char *const *word, *const *end;
-} Words;
-
-static bool next_word(void *ctx, Str *candidate) {
-    Words *words = ctx;
-    if (words->word == words->end)
-        return false;
-    *candidate = str_from(*words->word++);
-    return true;
-}
-
-void diag_did_you_mean(Diags *d, Loc at, Str word, const char *const *candidates, size_t n) {
-    diag_did_you_mean_next(d, at, word, next_word, &(Words){candidates, candidates + n});
-}
-
-typedef struct Keys {
-    const Map *map;
-    size_t i;
-} Keys;
-
-static bool next_key(void *ctx, Str *candidate) {
-    Keys *keys = ctx;
-    if (keys->i == map_size(keys->map))
-        return false;
-    *candidate = map_key(keys->map, keys->i++);
-    return true;
-}
-
-void diag_did_you_mean_key(Diags *d, Loc at, Str word, const Map *names) {
-    diag_did_you_mean_next(d, at, word, next_key, &(Keys){names, 0});
+bool diags_shows_notes(const Diags *d) {
+    return is_shown(d, DIAG_NOTE);
 }
 
 int diags_errors(const Diags *d) {
@@ -292,6 +336,15 @@ void diags_json(Diags *d, bool json) {
 }
 void diags_quiet(Diags *d, bool quiet) {
     d->quiet = quiet;
+}
+void diags_merge(Diags *d, bool merge) {
+    d->merger = merge ? merger_new(d->arena) : NULL;
+}
+void diags_set_progress(Diags *d, Progress *p) {
+    d->progress = p;
+}
+Progress *diags_progress(const Diags *d) {
+    return d ? d->progress : NULL;
 }
 void diags_limit(Diags *d, int most) {
     d->limit = most;

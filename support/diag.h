@@ -12,6 +12,7 @@
 
 #include "support/arena.h"
 #include "support/map.h"
+#include "support/progress.h"
 
 typedef enum { DIAG_NOTE, DIAG_REMARK, DIAG_WARNING, DIAG_ERROR } Severity;
 
@@ -53,8 +54,9 @@ void diag_v(Diags *d, Severity sev, Loc at, const char *fmt, va_list ap);
 bool diag_error(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_warning(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_note(Diags *d, Loc at, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-/* A note "did you mean 'x'?" to the message before, when one of the candidates is close to `word`.
- * None is looked at when that message was not shown. */
+/* A note "did you mean 'x'?" to the message before, when one of the candidates is close to `word`,
+ * or has it as a part: "conv_2" of "/conv_2/Conv". A word with the sign of a value or quantization
+ * is meant without, and told with it. None is looked at when that message was not shown. */
 void diag_did_you_mean(Diags *d, Loc at, Str word, const char *const *candidates, size_t n);
 void diag_did_you_mean_key(Diags *d, Loc at, Str word, const Map *names); /* keys of a map */
 /* The next candidate; false where there is none. */
@@ -92,6 +94,17 @@ void diags_json(Diags *d, bool json);   /* messages are lines of JSON (docs/ir.m
 void diags_quiet(Diags *d, bool quiet); /* drops notes, remarks and warnings */
 /* Errors past this many are counted but not printed (default 50); the same of warnings. */
 void diags_limit(Diags *d, int most);
+/* The line that says how far a run is: taken away where a message is printed. NULL: there is none.
+ */
+void diags_set_progress(Diags *d, Progress *p);
+Progress *diags_progress(const Diags *d); /* `d` may be NULL */
+/* Of many warnings about places that are made from one format, the first is printed, and a note
+ * says how many there are (support/diag_merge.h). All are counted. */
+void diags_merge(Diags *d, bool merge);
+/* Prints what waits for more of its kind: before something is printed that is no message. */
+void diags_flush(Diags *d);
+/* Whether somebody gets to see a note to the message before. */
+bool diags_shows_notes(const Diags *d);
 void diags_finish(Diags *d); /* says how many were not printed, if any */
 
 /* Keeps messages instead of printing them: for -verify-diagnostics, and where an error may be no

@@ -16,5 +16,7 @@ extern const Embedded lib_texts[]; /* lib/: what composite operators mean, as fu
 extern const size_t lib_texts_n;
 extern const Embedded target_texts[]; /* target/: pages of facts about runtimes */
 extern const size_t target_texts_n;
+extern const Embedded report_texts[]; /* compiler/report/: the page of a report */
+extern const size_t report_texts_n;
 
 #endif

@@ -78,6 +78,8 @@ FILE *out_side(OutFiles *o, const char *path);
  * bytes stays. Should somebody change the file until out_commit, that fails. NULL after a
  * diagnostic. */
 const SideFile *out_settle(OutFiles *o, FILE *f, const char *main, bool fixed);
+/* Whether a .qir or .onnx of its folder names the file, or may do so as it cannot be read. */
+bool file_is_named(OutFiles *o, const char *path);
 /* The i-th of those settled on, also after out_commit; NULL behind the last. */
 const SideFile *out_side_at(const OutFiles *o, size_t i);
 

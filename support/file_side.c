@@ -76,6 +76,10 @@ static const char *other_owner(OutFiles *o, const char *target, const char *main
     return owner;
 }
 
+bool file_is_named(OutFiles *o, const char *path) {
+    return other_owner(o, path, "");
+}
+
 /* ---- the name ---- */
 
 typedef struct Found {

@@ -51,6 +51,17 @@ bool str_glob(const char *pattern, Str text) {
     return *p == 0;
 }
 
+bool str_glob_is_text(const char *pattern, char *text, size_t *n) {
+    *n = 0;
+    for (const char *p = pattern; *p; p++) {
+        if (*p == '*' || *p == '?')
+            return false;
+        p += is_escape(p);
+        text[(*n)++] = *p;
+    }
+    return true;
+}
+
 bool str_next_item(const char **list, Str *item) {
     const char *begin = *list, *end = begin;
     if (!begin)

@@ -34,6 +34,9 @@ bool str_ends(Str a, const char *suffix);
 /* Shell-like match with `*` and `?`; no classes. `\` before one of these, a comma or itself takes
  * that byte as it is. Linear in practice, never recursive. */
 bool str_glob(const char *pattern, Str text);
+/* Writes the one text that a pattern without wildcards matches, of at most as many bytes, and
+ * returns true; false where it has some. */
+bool str_glob_is_text(const char *pattern, char *text, size_t *n);
 /* The items of a list of globs, "a,b*", one by one; `\,` is part of one. `*list` is NULL behind the
  * last; an item may be empty. */
 bool str_next_item(const char **list, Str *item);

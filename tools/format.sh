@@ -14,7 +14,7 @@ else
 fi
 
 sources() {
-    find support ir kernels program exec target passes frontend backend compiler tools test examples \
+    find support ir kernels program exec target passes frontend backend compiler include library tools test examples \
         -name '*.[ch]' 2>/dev/null | sort
 }
 

@@ -131,42 +131,40 @@ static bool is_rule_word(Str word) {
     return false;
 }
 
-void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
-    r->failed_here = true;
-    bool told = r->reported_end && r->reported_end == t.begin && r->diags == r->syntax;
-    if (t.bad || told) /* the word before was no word of the language */
-        return;
-    /* The parser took a value for one without a type before it saw that a type comes. */
-    bool type = t.kind == T_IDENT || t.kind == T_QTYPE || t.kind == T_ALIAS;
-    if (type && r->prev_kind == T_VALUE && (want[T_EQ] || (!r->frame && want[T_RP])))
-        want[T_COLON] = true;
-    Diags *all = r->diags;
-    r->diags = r->syntax;
-    want[T_EQ] = want[T_EQ] || lacks_equals(r, t, want);
+/* A rule that stands outside of the braces of a scheme file, or one brace that opens none. */
+static bool is_bare(const Reader *r, Token t) {
+    bool brace = t.kind == T_LC && r->lexer.depth == 1;
+    return r->only_scheme && t.kind && !r->frame && (!r->lexer.depth || brace);
+}
+
+/* Whether the word before was no word of the language, or the same was said already. */
+static bool is_told(const Reader *r, Token t) {
+    return t.bad || (r->reported_end && r->reported_end == t.begin && r->diags == r->syntax) ||
+           (r->told_bare && is_bare(r, t));
+}
+
+/* What could have come, and came; returns how many things could have. */
+static int put_expected(Reader *r, Buf *b, Token t, const bool *want, int n_tokens, bool late) {
     const char *list[MOST_EXPECTED];
     int n = list_expected(want, n_tokens, list);
-    Buf *b = &r->scratch;
-    b->n = 0;
-    bool late = on_new_line(r, t), outside = !r->frame && !r->lexer.depth;
-    bool brace = t.kind == T_LC && r->lexer.depth == 1;
-    if (r->only_scheme && t.kind && (outside || (brace && !r->frame))) {
-        buf_fmt(b, "a scheme file is scheme { ... } around its rules; %s stands outside",
-                what_came(r, t));
-        outside = late = false;
-    } else if (n > 0 && n <= MOST_EXPECTED) {
-        for (int i = 0; i < n; i++) {
-            buf_text(b, i == 0 ? "expected " : i == n - 1 ? " or " : ", ");
-            buf_text(b, list[i]);
-        }
-        if (late)
-            buf_text(b, " before the end of the line");
-        else
-            buf_fmt(b, ", not %s", what_came(r, t));
-    } else {
+    if (n == 0 || n > MOST_EXPECTED) {
         buf_fmt(b, "unexpected %s", what_came(r, t));
+        return n;
     }
-    Range at = late ? (Range){r->prev_end, r->prev_end} : range_of(t);
-    error_at(r, at, "%s", buf_as_str(b).s);
+    for (int i = 0; i < n; i++) {
+        buf_text(b, i == 0 ? "expected " : i == n - 1 ? " or " : ", ");
+        buf_text(b, list[i]);
+    }
+    if (late)
+        buf_text(b, " before the end of the line");
+    else
+        buf_fmt(b, ", not %s", what_came(r, t));
+    return n;
+}
+
+/* What may have been meant. */
+static void add_notes(Reader *r, Token t, const bool *want, int n, Range at, bool late) {
+    bool outside = !r->frame && !r->lexer.depth && !r->only_scheme;
     if (r->frame && (t.kind == 0 || leaves_body(r, t)))
         diag_note(r->diags, r->frame->graph->loc, "the body that is not closed begins here");
     if (outside && is_rule_word(str_of(r, t)))
@@ -178,5 +176,31 @@ void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
         suggest_storage(r, range_of(t), str_of(r, t));
     else if (t.kind == T_IDENT)
         suggest_keyword(r, t, want);
+}
+
+void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
+    r->failed_here = true;
+    if (is_told(r, t))
+        return;
+    /* The parser took a value for one without a type before it saw that a type comes. */
+    bool type = t.kind == T_IDENT || t.kind == T_QTYPE || t.kind == T_ALIAS;
+    if (type && r->prev_kind == T_VALUE && (want[T_EQ] || (!r->frame && want[T_RP])))
+        want[T_COLON] = true;
+    Diags *all = r->diags;
+    r->diags = r->syntax;
+    want[T_EQ] = want[T_EQ] || lacks_equals(r, t, want);
+    Buf *b = &r->scratch;
+    b->n = 0;
+    bool bare = is_bare(r, t), late = !bare && on_new_line(r, t);
+    int n = 0;
+    if (bare)
+        buf_fmt(b, "a scheme file is scheme { ... } around its rules; %s stands outside",
+                what_came(r, t));
+    else
+        n = put_expected(r, b, t, want, n_tokens, late);
+    r->told_bare = r->told_bare || bare;
+    Range at = late ? (Range){r->prev_end, r->prev_end} : range_of(t);
+    error_at(r, at, "%s", buf_as_str(b).s);
+    add_notes(r, t, want, n, at, late);
     r->diags = all;
 }

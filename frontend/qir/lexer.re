@@ -411,7 +411,8 @@ static const char *what_is_bad(const Lexer *x, const char *p, size_t n) {
         return "a name is missing here";
     switch (*p) {
     case '#': return "comments begin with //";
-    case ';': return "statements end with their line, without ';'";
+    case ';': return "no ';' stands in a text: statements end with their line, and ',' parts what stands "
+                     "in brackets";
     case '+': return "numbers have no '+'";
     case '.': return "numbers begin with a digit, as in 0.5";
     case '/':

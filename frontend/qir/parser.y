@@ -197,9 +197,10 @@ elem(E) ::= IDENT(T).                           { E = elem_word(r, range_of(T));
 elem(E) ::= ALIAS(T).                           { E = elem_alias(r, T); }
 elem(E) ::= qelem(Q).                           { E = Q; }
 qelem(E) ::= QTYPE(S) LT qargs(A) GT(T).        { E = read_quant(r, S, A, over(S, T)); }
-qelem(E) ::= ACC(S) LT aref(A) COMMA aref(B) GT(T). { E = read_acc(r, A, B, NULL, over(S, T)); }
-qelem(E) ::= ACC(S) LT aref(A) COMMA aref(B) COMMA val(V) GT(T). {
-    E = read_acc(r, A, B, &V, over(S, T)); }
+qelem(E) ::= ACC(S) LT aref(A) COMMA aref(B) GT(T). {
+    E = read_acc(r, A, B, NULL, NULL, over(S, T)); }
+qelem(E) ::= ACC(S) LT aref(A) COMMA aref(B) COMMA val(V) COMMA val(X) GT(T). {
+    E = read_acc(r, A, B, &V, &X, over(S, T)); }
 aref(A) ::= ALIAS(T).                           { A = T; }
 aref(A) ::= VALUE(T).                           { A = T; }
 qargs(L) ::= qarg(F).                           { L = span_of_field(r, &F); }

@@ -120,3 +120,11 @@ bool pieces_equal(const Pieces *x, const Pieces *y) {
     }
     return true;
 }
+
+size_t qir_comments(Arena *a, Str text) {
+    Pieces all = pieces_of(a, text);
+    size_t n = 0;
+    for (size_t i = 0; i < all.n; i++)
+        n += all.items[i].kind == PIECE_COMMENT;
+    return n;
+}

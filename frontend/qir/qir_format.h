@@ -11,5 +11,7 @@
 #include "support/diag.h"
 
 bool qir_format(Arena *a, Diags *d, const char *name, Str text, int first_line, Str *out);
+/* How many comments a text has, whether or not its syntax is right. `a` is for what that takes. */
+size_t qir_comments(Arena *a, Str text);
 
 #endif

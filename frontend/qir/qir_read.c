@@ -116,9 +116,9 @@ static bool check_bytes(Reader *r) {
                             : "a binary file, not .qir text; an ONNX model is read with -x onnx");
 }
 
-/* Never NULL, so that empty lists need no care. */
+/* Never NULL, so that empty lists need no care. Small, as many a text is one line of metadata. */
 static void make_stacks(Reader *r) {
-    r->cap_vals = r->cap_fields = r->cap_binds = r->cap_ins = r->cap_dims = r->cap_origins = 64;
+    r->cap_vals = r->cap_fields = r->cap_binds = r->cap_ins = r->cap_dims = r->cap_origins = 8;
     r->vals = NEW_ARRAY(r->arena, Val, r->cap_vals);
     r->fields = NEW_ARRAY(r->arena, Field, r->cap_fields);
     r->binds = NEW_ARRAY(r->arena, Bind, r->cap_binds);
@@ -191,7 +191,9 @@ static void feed_header(Reader *r, void *parser) {
 }
 
 static void parse(Reader *r) {
-    parse_with(r, arena_alloc(r->arena, qir_parser_size()));
+    Arena *room = arena_scratch(r->arena); /* metadata are many texts, each read by itself */
+    parse_with(r, arena_alloc(room, qir_parser_size()));
+    arena_free(room);
 }
 
 /* Memory may run out: the message says where. */

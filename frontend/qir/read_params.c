@@ -120,11 +120,11 @@ static void compare_sum(Reader *r, const struct ProductSum *s) {
 
 /* ---- the lines ---- */
 
-static void fill(Reader *r, const struct DueParams *d, bool scales, const Tensor *t) {
+static void fill(Reader *r, const struct DueParams *d, bool scales, const Val *v, const Tensor *t) {
     if (!t->data)
         return;
     memcpy(scales ? (void *)d->scale : (void *)d->zp, t->data, t->bytes);
-    if ((scales && !round_scales(r, d->quant, d->scale)) ||
+    if ((scales && !(check_scales(r, v, d->scale) && round_scales(r, d->quant, d->scale))) ||
         !verify_quant(d->quant, d->quant->loc, r->diags))
         fill_placeholders(d, scales);
 }
@@ -175,7 +175,7 @@ void read_params(Reader *r, Token word, Token name, const Val *v) {
     else if (numbers && numbers->place == TENSOR_ELIDED)
         error_at(r, v->at, "scales and zero points are part of types: they cannot be left out");
     else if (numbers)
-        fill(r, d, scale, numbers);
+        fill(r, d, scale, v, numbers);
     take_flaws(r);
 }
 

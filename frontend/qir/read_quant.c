@@ -15,6 +15,9 @@ static bool read_zp(Reader *r, Quant *q, const Val *v) {
     Number n;
     if (val_is_call(r, v, "data"))
         return await_zps(r, q, v);
+    if (v->kind == VAL_UNKNOWN)
+        return error_at(r, v->at, "a zero point is left open with its scale: %sq<?>",
+                        elem_name(q->storage));
     if (val_number(r, v, &n) && n.kind != NUM_INT) {
         error_at(r, v->at, "a zero point is an integer");
         suggest_order(r, q, v->at);
@@ -63,16 +66,26 @@ static bool read_elem_arg(Reader *r, const Val *v, ElemType *out) {
     return true;
 }
 
-/* What rounds to 0 is none, though it is no 0: the number that was written is named. */
-static bool read_scales(Reader *r, Quant *q, const Val *v) {
+static bool check_scale(Reader *r, const Number *n, float scale) {
+    return scale != 0 || !n->magnitude ||
+           error_at(r, number_at(r, n),
+                    "this is too small for a scale: the least is 1.17549435e-38, the smallest "
+                    "normal float");
+}
+
+bool check_scales(Reader *r, const Val *v, const float *scale) {
     Number n;
-    if (!val_floats(r, v, "a scale", &q->scale, &q->n_scale))
-        return false;
-    if (v->kind == VAL_NUMBER && val_number(r, v, &n) && q->scale[0] == 0 && n.magnitude)
-        return error_at(r, v->at,
-                        "this is too small for a scale: the least is 1.17549435e-38, the "
-                        "smallest normal float");
+    if (val_number(r, v, &n))
+        return check_scale(r, &n, *scale);
+    NumberList list = numbers_of(r, v);
+    while (v->kind == VAL_NUMBERS && next_number(r, &list, &n))
+        if (!check_scale(r, &n, *scale++))
+            return false;
     return true;
+}
+
+static bool read_scales(Reader *r, Quant *q, const Val *v) {
+    return val_floats(r, v, "a scale", &q->scale, &q->n_scale) && check_scales(r, v, q->scale);
 }
 
 typedef struct Blocks {
@@ -260,8 +273,23 @@ void multiply(Quant *q, const Quant *x, const Quant *w) {
         scale[i] = quant_scale(x, i) * quant_scale(w, i);
 }
 
+/* The first operand of a bias as it was when the bias was written, where it is left open now. */
+static const Quant *as_written(Reader *r, const Quant *x, const Val *of) {
+    size_t n = 0;
+    const float *scale;
+    if (!of)
+        return x;
+    if (!val_floats(r, of, "a scale", &scale, &n) || !check_scales(r, of, scale))
+        return NULL;
+    if (n != 1) {
+        error_at(r, of->at, "the scale of one operand is one number");
+        return NULL;
+    }
+    return x->kind == QUANT_UNKNOWN ? quant_per_tensor(r->arena, ELEM_INT8, *scale, 0) : x;
+}
+
 /* The scales are float32 products, as ONNX and the integer operators define a bias's scale. */
-Elem read_acc(Reader *r, Token first, Token second, const Val *sum, Range at) {
+Elem read_acc(Reader *r, Token first, Token second, const Val *sum, const Val *of, Range at) {
     Tensor said = {0};
     Quant *q = NEW(r->arena, Quant);
     *q = (Quant){
@@ -273,6 +301,7 @@ Elem read_acc(Reader *r, Token first, Token second, const Val *sum, Range at) {
                  "acc<...> can refer to values (%%name) within the braces of a graph; here only to "
                  "quant lines (!name)");
     const Quant *x = acc_operand(r, first, q, 0), *w = acc_operand(r, second, q, 1);
+    x = x ? as_written(r, x, of) : NULL;
     if (!x || !w)
         return e;
     if (!quant_is_integers(x) || !quant_is_integers(w)) {

@@ -323,15 +323,25 @@ static bool read_keep(Rule *t, const Val *v) {
            error_at(t->r, v->at, "a node is kept as in 'keep float'");
 }
 
+static bool not_a_role(Rule *t, const Val *v) {
+    static const char *const words[] = {
+#define ROLE(id, word, begins) word,
+#define CHOICE(word, value)    word,
+#include "ir/scheme_words.def"
+    };
+    error_at(t->r, v->at, "expected weights, activations, bias, in, out, keep float or quantize");
+    if (v->kind == VAL_WORD)
+        suggest(t->r, v->at, str_at(t->r, v->word), words, sizeof words / sizeof *words);
+    return false;
+}
+
 static bool read_roles(Rule *t) {
     while (t->i < t->n) {
         const Val *v = &t->v[t->i];
         int role = role_of(t, v);
         if (role < 0 && choice_of(t, v) < 0) {
             if (t->rule.of != SCHEME_VALUE)
-                return error_at(t->r, v->at,
-                                "expected weights, activations, bias, in, out, keep float or "
-                                "quantize");
+                return not_a_role(t, v);
             role = SCHEME_ITSELF;
         } else {
             t->i++;

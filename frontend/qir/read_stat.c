@@ -2,13 +2,18 @@
 #include "frontend/qir/reader.h"
 
 static void read_stat_row(Reader *r, Stat *s, const Field *f, const float **row) {
+    const float *numbers;
     size_t n;
-    if (!val_floats(r, &f->val, "a statistic", row, &n))
+    if (!val_floats(r, &f->val, "a statistic", &numbers, &n))
         return;
-    if (s->n && n != s->n)
-        error_at(r, f->val.at, "%zu values here, %zu before", n, s->n);
-    else
+    if (n == 0) {
+        error_at(r, f->val.at, "a statistic has a number or more");
+    } else if (s->n && n != s->n) {
+        error_at(r, f->val.at, "%zu value%s here, %zu before", n, plural((int64_t)n), s->n);
+    } else {
         s->n = n;
+        *row = numbers;
+    }
 }
 
 /* A statistic of another kind, kept as it stands. */

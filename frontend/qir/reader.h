@@ -195,6 +195,7 @@ typedef struct Reader {
     Range lost;           /* data without a tensor: only where there are errors */
     Range model_at, meta_at, extra_at; /* of these lines; 0 before they come */
     bool only_scheme;                  /* the line 'qir 1' may be left out */
+    bool told_bare;                    /* that its rules stand without braces, once for all */
     bool second_scheme;                /* being read: an error, and its rules count for nothing */
     uint32_t reported_end;             /* of what the last error was about */
     uint32_t prev_end;                 /* of the token before */
@@ -348,10 +349,13 @@ Type *type_failed(Reader *r); /* after an error */
 Type *type_denote(Reader *r, Type *t, Token denotation);
 Type *type_with_tilde(Reader *r, Type *t, Elem q);
 Elem read_quant(Reader *r, Token storage, Span args, Range at);
-/* With a checksum its scales are its own, and have to be the product. */
-Elem read_acc(Reader *r, Token first, Token second, const Val *sum, Range at);
+/* With a checksum its scales are its own, and have to be the product; `of` is the scale that the
+ * first had when that was written. NULL: none. */
+Elem read_acc(Reader *r, Token first, Token second, const Val *sum, const Val *of, Range at);
 void define_alias(Reader *r, Token name, Elem q);
 
+/* What rounds to 0 is no scale, though it is no 0: false after an error at the number in `v`. */
+bool check_scales(Reader *r, const Val *v, const float *scale);
 bool round_scales(Reader *r, const Quant *q, float *scale); /* to their type */
 void multiply(Quant *q, const Quant *x, const Quant *w);    /* the scales of acc<x, w> */
 

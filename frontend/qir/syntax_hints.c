@@ -24,6 +24,25 @@ static Str word_before(const Reader *r) {
     return (Str){r->text.s + begin, r->prev_end - begin};
 }
 
+/* <min=0,5>: a comma between digits, without blanks. */
+static const char *point_hint(const Reader *r, Token t) {
+    const char *s = r->text.s;
+    uint32_t comma = r->prev_end - 1, begin = comma;
+    if (r->prev_kind != T_COMMA || (t.kind != T_INT && t.kind != T_FLOAT) ||
+        t.begin != r->prev_end || s[t.begin] == '-')
+        return NULL;
+    while (begin > 0 && (s[begin - 1] == '-' || (s[begin - 1] >= '0' && s[begin - 1] <= '9')))
+        begin--;
+    Str whole = {s + begin, comma - begin}, part = {s + t.begin, t.end - t.begin};
+    bool number = whole.n && begin > 0 && s[begin - 1] != '.' && !word_byte(s[begin - 1]);
+    return number ? arena_strf(r->arena,
+                               "numbers have a point, and lists stand in []: " STR_FMT "." STR_FMT
+                               " or [" STR_FMT ", " STR_FMT "]",
+                               STR_ARG(whole), STR_ARG(part), STR_ARG(whole), STR_ARG(part))
+                        .s
+                  : NULL;
+}
+
 /* Where the dimensions of a type should stand. */
 static const char *dims_hint(const Reader *r, Token t) {
     if (t.kind == T_LT && elem_is_int(elem_from_name(word_before(r))))
@@ -35,6 +54,7 @@ static const char *dims_hint(const Reader *r, Token t) {
 
 /* In front of a quantization, or within its brackets. */
 static const char *quant_hint(const Reader *r, Token t, const bool *want) {
+    Str word = {r->text.s + t.begin, t.end - t.begin};
     if (t.kind == T_ALIAS && (r->prev_kind == T_RB || r->prev_kind == T_NUMBERS))
         return "between a type and a quantization stands ~, as in float[2,4] ~ !name";
     if (t.kind == T_TILDE && r->prev_kind == T_COLON)
@@ -43,6 +63,8 @@ static const char *quant_hint(const Reader *r, Token t, const bool *want) {
         return "all is left open by ~ ?, the parameters of a type by ~ int8q<?>";
     if (t.kind == T_QMARK && want[T_QTYPE] && !want[T_IDENT])
         return "a quant line states a type, and may leave its parameters open: int8q<?>";
+    if (t.kind == T_IDENT && want[T_QTYPE] && !want[T_IDENT] && elem_is_float(elem_from_name(word)))
+        return "what stays float has no quant line, and no ~ behind its type";
     if (t.kind == T_GT && r->prev_kind == T_LT && want[T_QMARK])
         return "int8q<?> leaves the parameters open";
     if (t.kind == T_INT && r->prev_kind == T_INT && t.begin == r->prev_end)
@@ -129,6 +151,9 @@ const char *syntax_hint(const Reader *r, Token t, const bool *want, int n_wanted
         return "attributes stand in <>, as in Softmax(%x) <axis=1>";
     if (want[T_UNDER] && want[T_VALUE])
         return operand_hint(t, assigns);
+    const char *point = point_hint(r, t);
+    if (point)
+        return point;
     if (want[T_FLOAT] && want[T_LB] && (t.kind == T_LC || t.kind == T_LP))
         return "lists stand in [], as in [1, 2]";
     if (n_wanted == 1 && want[T_LT] && r->prev_kind == T_QTYPE)

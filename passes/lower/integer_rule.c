@@ -129,7 +129,8 @@ static const char *why_not_recurrent(const Rule *t, const Node *n) {
         if (n->in[i] && is_stored(n, i) && !q)
             why = op_prefers_float(n); /* its weights would be integers else */
         if (n->in[i] && quant_rule_is_data(&n->def->quant, i) && !(q && quant_is_per_tensor(q)))
-            why = "an operand is float, or quantized per axis";
+            why = node_strf(n, q ? "'" STR_FMT "' is quantized per axis" : "'" STR_FMT "' is float",
+                            STR_ARG(n->in[i]->name));
     }
     return why || all_results_tilde(n) ? why : "a result is float, or quantized per axis";
 }

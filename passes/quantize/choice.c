@@ -2,50 +2,15 @@
 
 #include "passes/quantize/open.h"
 
-/* ---- matching ---- */
-
-/* "Gemm", "com.microsoft::Gelu" */
-static bool matches_op(const char *pattern, const Node *n) {
-    const char *colons = strstr(pattern, "::");
-    if (!colons)
-        return str_glob(pattern, n->op);
-    return domain_equal((Str){pattern, (size_t)(colons - pattern)}, n->domain) &&
-           str_glob(colons + 2, n->op);
-}
-
-/* Names of nodes are optional, those of values are not. */
-static bool matches_name(const char *pattern, const Node *n) {
-    bool by_result = !n->name.n && n->n_out && n->out[0];
-    return str_glob(pattern, by_result ? n->out[0]->name : n->name);
-}
-
-bool rule_matches_node(const SchemeRule *r, const Node *n) {
-    switch (r->of) {
-    case SCHEME_OP: return matches_op(r->pattern, n);
-    case SCHEME_NODE: return matches_name(r->pattern, n);
-    case SCHEME_OP_OR_NODE: return matches_op(r->pattern, n) || matches_name(r->pattern, n);
-    default: return false;
-    }
-}
-
-bool rule_matches_value(const SchemeRule *r, const Value *v) {
-    if (r->of != SCHEME_VALUE)
-        return false;
-    if (str_glob(r->pattern, v->name))
-        return true;
-    for (size_t i = 0; i < v->from.n; i++)
-        if (!v->from.from[i].op.s && str_glob(r->pattern, v->from.from[i].name))
-            return true;
-    return false;
-}
-
-bool rule_matches_reader(const SchemeRule *r, const Uses *uses, const Value *v) {
+bool is_only_bias(const Uses *uses, const Value *v) {
     const Use *use;
-    size_t n = uses_of(uses, v, &use);
-    for (size_t i = 0; i < n; i++)
-        if (use[i].node && rule_matches_node(r, use[i].node))
-            return true;
-    return false;
+    size_t n = v->kind == VALUE_CONST ? uses_of(uses, v, &use) : 0, biases = 0;
+    for (size_t i = 0; i < n; i++) {
+        const QuantRule *q = use[i].node && use[i].node->def ? &use[i].node->def->quant : NULL;
+        biases +=
+            q && q->kind == QUANT_MAC && q->mac.bias > 0 && use[i].index == (size_t)q->mac.bias;
+    }
+    return n && biases == n;
 }
 
 /* ---- settling ---- */
@@ -155,8 +120,12 @@ Choice choice_of_value(const PassContext *c, const Uses *uses, const Value *v) {
         x.sym = t->second.sym;
     }
     apply_opening(&x, c, v, false);
-    for (size_t i = 0; i < c->scheme.n; i++) {
-        const SchemeRule *r = &c->scheme.rules[i];
+    RuleWalk walk = rules_begin(&c->scheme);
+    rules_of_value(&walk, v);
+    rules_of_readers(&walk, uses, v);
+    if (v->def)
+        rules_of_node(&walk, v->def);
+    for (const SchemeRule *r; (r = rules_next(&walk));) {
         if (r->of == SCHEME_ALL) {
             apply(&x, &r->set[SCHEME_ACTIVATIONS], r);
         } else if (r->of == SCHEME_VALUE) {
@@ -180,8 +149,10 @@ Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w) {
     const TargetType *t = &c->target->weights;
     Choice x = {.storage = t->storage, .sym = t->sym, .channel = t->channel};
     apply_opening(&x, c, w, false);
-    for (size_t i = 0; i < c->scheme.n; i++) {
-        const SchemeRule *r = &c->scheme.rules[i];
+    RuleWalk walk = rules_begin(&c->scheme);
+    rules_of_value(&walk, w);
+    rules_of_node(&walk, n);
+    for (const SchemeRule *r; (r = rules_next(&walk));) {
         if (rule_matches_value(r, w))
             apply(&x, &r->set[SCHEME_ITSELF], r);
         else if (r->of == SCHEME_ALL || rule_matches_node(r, n))
@@ -193,8 +164,9 @@ Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w) {
 }
 
 const SchemeRule *choice_to_keep(const PassContext *c, const Node *n) {
-    for (size_t i = c->scheme.n; i-- > 0;) {
-        const SchemeRule *r = &c->scheme.rules[i];
+    RuleWalk walk = rules_begin(&c->scheme);
+    rules_of_node(&walk, n);
+    for (const SchemeRule *r; (r = rules_previous(&walk));) {
         if (r->keep != SCHEME_UNSAID && (r->of == SCHEME_ALL || rule_matches_node(r, n)))
             return r;
     }
@@ -210,8 +182,9 @@ const char *choice_why_kept(const PassContext *c, const Node *n) {
 }
 
 bool choice_float_bias(const PassContext *c, const Node *n) {
-    for (size_t i = c->scheme.n; i-- > 0;) {
-        const SchemeRule *r = &c->scheme.rules[i];
+    RuleWalk walk = rules_begin(&c->scheme);
+    rules_of_node(&walk, n);
+    for (const SchemeRule *r; (r = rules_previous(&walk));) {
         if (r->set[SCHEME_BIAS].said && (r->of == SCHEME_ALL || rule_matches_node(r, n)))
             return r->set[SCHEME_BIAS].is_float;
     }

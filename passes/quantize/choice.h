@@ -4,6 +4,7 @@
 
 #include "passes/params.h"
 #include "passes/pass.h"
+#include "passes/quantize/rules.h"
 
 typedef enum ChoiceProperty {
     CHOICE_TYPE,
@@ -60,15 +61,13 @@ bool choice_said(const Choice *c, ChoiceProperty p);
 /* Whether one set of parameters can serve both. */
 bool choice_equal(const Choice *x, const Choice *y);
 
-/* By the value's name, or that of the value it was made from: a weight keeps its rule when a
- * BatchNormalization was folded into it. */
-bool rule_matches_value(const SchemeRule *r, const Value *v);
-/* ... some node that reads the value. */
-bool rule_matches_reader(const SchemeRule *r, const Uses *uses, const Value *v);
-bool rule_matches_node(const SchemeRule *r, const Node *n);
+/* A constant that products add, and nothing else reads. */
+bool is_only_bias(const Uses *uses, const Value *v);
 
 /* Tells of rules that name what there is not: an operator that nobody knows is an error (false), a
  * pattern that matches nothing a warning. */
 bool choice_check(const PassContext *c, Module *m);
+/* The same of `rules` that nothing is decided by. */
+bool choice_check_names(const PassContext *c, const Scheme *rules, Module *m);
 
 #endif

@@ -2,9 +2,8 @@
  */
 #include "passes/quantize/choice.h"
 
-typedef struct Search {
+typedef struct Search { /* of one rule */
     const SchemeRule *rule;
-    const Uses *uses;
     bool found, constant; /* something matches; some of it is a constant */
     bool other;           /* some of it is no bias */
     const Value *unlike;  /* it has another number of channels than the rule has scales */
@@ -12,34 +11,40 @@ typedef struct Search {
     const Node *into;
 } Search;
 
-static void look_at_origins(Search *s, const Node *n) {
-    for (size_t i = 0; !s->into && i < n->from.n; i++) {
-        const Origin *o = &n->from.from[i];
-        if (o->op.s && rule_matches_node(
-                           s->rule, &(Node){.domain = o->domain, .op = o->op, .name = o->name})) {
-            s->origin = o;
-            s->into = n;
-        }
+typedef struct Searches {
+    const Scheme *scheme;
+    const Uses *uses;
+    Search *of; /* by the number of the rule */
+} Searches;
+
+static Search *search_of(const Searches *all, const SchemeRule *r) {
+    return &all->of[r - all->scheme->rules];
+}
+
+static void look_at_origin(const Searches *all, const Node *n, const Origin *o) {
+    const Node was = {.domain = o->domain, .op = o->op, .name = o->name};
+    RuleWalk walk = rules_begin(all->scheme);
+    rules_of_node(&walk, &was);
+    for (const SchemeRule *r; (r = rules_next(&walk));) {
+        Search *s = search_of(all, r);
+        if (s->into || !rule_matches_node(r, &was))
+            continue;
+        s->origin = o;
+        s->into = n;
     }
 }
 
 static void look_at_nodes(Graph *g, void *ctx) {
-    Search *s = ctx;
+    const Searches *all = ctx;
     FOR_NODES(n, g) {
-        s->found = s->found || rule_matches_node(s->rule, n);
-        look_at_origins(s, n);
+        RuleWalk walk = rules_begin(all->scheme);
+        rules_of_node(&walk, n);
+        for (const SchemeRule *r; (r = rules_next(&walk));)
+            search_of(all, r)->found |= rule_matches_node(r, n);
+        for (size_t i = 0; i < n->from.n; i++)
+            if (n->from.from[i].op.s)
+                look_at_origin(all, n, &n->from.from[i]);
     }
-}
-
-static bool only_bias(const Uses *uses, const Value *v) {
-    const Use *use;
-    size_t n = v->kind == VALUE_CONST ? uses_of(uses, v, &use) : 0, biases = 0;
-    for (size_t i = 0; i < n; i++) {
-        const QuantRule *q = use[i].node && use[i].node->def ? &use[i].node->def->quant : NULL;
-        biases +=
-            q && q->kind == QUANT_MAC && q->mac.bias > 0 && use[i].index == (size_t)q->mac.bias;
-    }
-    return n && biases == n;
 }
 
 static bool is_unlike(const Quant *q, const Value *v) {
@@ -50,22 +55,29 @@ static bool is_unlike(const Quant *q, const Value *v) {
 }
 
 static void look_at_value(Value *v, void *ctx) {
-    Search *s = ctx;
-    if (!rule_matches_value(s->rule, v))
-        return;
-    s->found = true;
-    s->unlike = s->unlike ? s->unlike : is_unlike(s->rule->set[SCHEME_ITSELF].fixed, v) ? v : NULL;
-    s->constant = s->constant || v->kind == VALUE_CONST;
-    s->other = s->other || !only_bias(s->uses, v);
+    const Searches *all = ctx;
+    RuleWalk walk = rules_begin(all->scheme);
+    rules_of_value(&walk, v);
+    for (const SchemeRule *r; (r = rules_next(&walk));) {
+        Search *s = search_of(all, r);
+        if (!rule_matches_value(r, v))
+            continue;
+        s->found = true;
+        s->unlike = !s->unlike && is_unlike(r->set[SCHEME_ITSELF].fixed, v) ? v : s->unlike;
+        s->constant = s->constant || v->kind == VALUE_CONST;
+        s->other = s->other || !is_only_bias(all->uses, v);
+    }
 }
 
-static Search search(const SchemeRule *r, const Uses *uses, Module *m) {
-    Search s = {.rule = r, .uses = uses};
-    if (r->of == SCHEME_VALUE)
-        module_each_value(m, look_at_value, &s);
-    else if (r->of != SCHEME_ALL)
-        module_each_graph(m, look_at_nodes, &s);
-    return s;
+static Searches search(const Scheme *scheme, const Uses *uses, Module *m) {
+    Searches all = {scheme, uses, NEW_ARRAY(m->arena, Search, scheme->n)};
+    for (size_t i = 0; i < scheme->n; i++)
+        all.of[i].rule = &scheme->rules[i];
+    if (scheme->n) {
+        module_each_value(m, look_at_value, &all);
+        module_each_graph(m, look_at_nodes, &all);
+    }
+    return all;
 }
 
 /* Both say it, and not the same. */
@@ -88,8 +100,11 @@ typedef struct Between {
 /* `op Relu in int8q out int16q`: what of a value between two of them? */
 static void look_between(Value *v, void *ctx) {
     Between *b = ctx;
-    for (size_t i = 0; v->def && i < b->c->scheme.n; i++) {
-        const SchemeRule *r = &b->c->scheme.rules[i];
+    if (!v->def)
+        return;
+    RuleWalk walk = rules_begin(&b->c->scheme);
+    rules_of_node(&walk, v->def);
+    for (const SchemeRule *r; (r = rules_next(&walk));) {
         const SchemeSetting *in = &r->set[SCHEME_IN];
         const SchemeSetting *out =
             &r->set[r->set[SCHEME_OUT].said ? SCHEME_OUT : SCHEME_ACTIVATIONS];
@@ -188,8 +203,11 @@ typedef struct Weights {
 static bool check_axis(const PassContext *c, const Node *n, const Value *w) {
     OpCtx ctx = op_ctx(n, NULL);
     int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&ctx) : -1;
-    for (size_t i = c->scheme.n; axis >= 0 && i-- > 0;) {
-        const SchemeRule *r = &c->scheme.rules[i];
+    if (axis < 0)
+        return true;
+    RuleWalk walk = rules_begin(&c->scheme);
+    rules_of_value(&walk, w);
+    for (const SchemeRule *r; (r = rules_previous(&walk));) {
         const SchemeSetting *s = &r->set[SCHEME_ITSELF];
         if (!s->has_axis || !rule_matches_value(r, w) ||
             choice_axis(w, s->axis + (s->axis < 0 ? w->type.rank : 0)) == axis)
@@ -227,24 +245,38 @@ static void look_at_weights(Graph *g, void *ctx) {
     }
 }
 
+/* Whether what the rule names is there, or may be in models that have it. */
+static bool check_name(const PassContext *c, const Search *s) {
+    const SchemeRule *r = s->rule;
+    if (r->of == SCHEME_ALL || s->found)
+        return true;
+    if (unknown_op(c, r))
+        return false;
+    warn_unmatched(c, s);
+    return true;
+}
+
+bool choice_check_names(const PassContext *c, const Scheme *rules, Module *m) {
+    Searches all = search(rules, uses_new(m), m);
+    bool ok = true;
+    for (size_t i = 0; i < rules->n; i++)
+        ok = check_name(c, &all.of[i]) && ok;
+    return ok;
+}
+
 bool choice_check(const PassContext *c, Module *m) {
     Between between = {c, uses_new(m), true};
     module_each_value(m, look_between, &between);
     Weights weights = {.c = c, .ok = true};
     module_each_graph(m, look_at_weights, &weights);
     bool ok = between.ok && weights.ok;
+    Searches all = search(&c->scheme, between.uses, m);
     for (size_t i = 0; i < c->scheme.n; i++) {
-        const SchemeRule *r = &c->scheme.rules[i];
-        Search s = search(r, between.uses, m);
-        ok = check_grain(c, &s) && ok;
-        ok = check_channels(c, &s) && ok;
-        warn_of_bias(c, &s);
-        if (r->of == SCHEME_ALL || s.found)
-            continue;
-        if (unknown_op(c, r))
-            ok = false;
-        else
-            warn_unmatched(c, &s);
+        const Search *s = &all.of[i];
+        ok = check_grain(c, s) && ok;
+        ok = check_channels(c, s) && ok;
+        warn_of_bias(c, s);
+        ok = check_name(c, s) && ok;
     }
     return ok;
 }

@@ -56,6 +56,15 @@ static Node *recipe_operand(const Decide *d, const Node *add) {
     return NULL;
 }
 
+/* Of a model that is decided in part where data may decide all, and not of what was kept as it is
+ * written, integer or not. */
+static bool is_told(const Decide *d, const Node *n) {
+    const Openings *o = d->c->open;
+    bool float_result = n->n_out && n->out[0] && elem_is_float(type_real_elem(n->out[0]->type));
+    bool written = choice_why_kept(d->c, n) && result_is_written(d->c, n);
+    return float_result && (!o || (o->rest && !written));
+}
+
 static void mark_anchors(Graph *g, void *ctx) {
     Decide *d = ctx;
     FOR_NODES(n, g) {
@@ -67,8 +76,7 @@ static void mark_anchors(Graph *g, void *ctx) {
             why = "the product it reads stays float, as the scheme has it";
         if (why) {
             d->weights_only[n->id] = only_weights(d, n);
-            bool told = !d->c->open || d->c->open->rest;
-            if (told && n->n_out && n->out[0] && elem_is_float(type_real_elem(n->out[0]->type)))
+            if (is_told(d, n))
                 pass_remark_why(d->c, n, why, why_preferred(d, n));
         } else if (!is_follower(n) || d->c->no_floats) {
             d->integer[n->id] = true;
@@ -123,21 +131,31 @@ static void mark_followers(Graph *g, void *ctx) {
     }
 }
 
+static bool has_named_line(const OpenValue *o) {
+    return o->line && o->line->alias.s;
+}
+
+/* Of values that take one quantization, the first that has a line with a name. */
+static void find_lines(Decide *d) {
+    const Openings *all = d->c->open;
+    d->named = map_new(d->m->arena);
+    for (size_t i = 0; all && i < all->n; i++) {
+        const Value *root = sharing_root(&d->sharing, all->values[i]->value);
+        if (has_named_line(all->values[i]) && !map_get_at(d->named, root))
+            map_set_at(d->named, root, all->values[i]);
+    }
+}
+
 /* The line that a quantization is to stand in again: of all values that take it, a named one. */
 static OpenValue *line_of(const Decide *d, const Value *v) {
     OpenValue *o = opening_of(d->c, v);
-    const Openings *all = d->c->open;
-    for (size_t i = 0; o && !(o->line && o->line->alias.s) && i < all->n; i++) {
-        OpenValue *other = all->values[i];
-        if (other->line && other->line->alias.s && sharing_root(&d->sharing, other->value) == v)
-            return other;
-    }
-    return o;
+    OpenValue *other = o && !has_named_line(o) ? map_get_at(d->named, v) : NULL;
+    return other ? other : o;
 }
 
-/* Whether both stand in one line that is open, and no rule wants another quantization of one. */
+/* Of two of one line: whether no rule wants another quantization of one. */
 static bool in_line(const Decide *d, const OpenValue *x, const OpenValue *y) {
-    if (!x->line || x->line != y->line || y->value->kind == VALUE_CONST)
+    if (!x->line || y->value->kind == VALUE_CONST)
         return false;
     Choice a = choice_of(d, x->value), b = choice_of(d, y->value);
     return choice_equal(&a, &b);
@@ -145,17 +163,14 @@ static bool in_line(const Decide *d, const OpenValue *x, const OpenValue *y) {
 
 /* Whether rules take it out of its line, in which others stay. */
 static bool stands_apart(const Decide *d, const OpenValue *x) {
-    const Openings *all = d->c->open;
     if (!x->line || x->value->kind == VALUE_CONST)
         return false;
     Choice of = choice_of(d, x->value);
     bool said = false, others = false;
     for (int i = 0; i < CHOICE_PROPERTIES; i++)
         said = said || (choice_said(&of, i) && of.by[i] != &x->rule);
-    for (size_t i = 0; said && i < all->n; i++) {
-        const OpenValue *y = all->values[i];
-        others = others || (y->line == x->line && d->wanted[y->value->id] && !in_line(d, x, y));
-    }
+    for (const OpenValue *y = x->of_line; said && !others && y; y = y->next)
+        others = d->wanted[y->value->id] && !in_line(d, x, y);
     return said && others;
 }
 
@@ -171,11 +186,9 @@ static const Quant *named(Decide *d, Quant *q, const Value *v) {
 /* What another value of its line has already, or NULL. */
 static const Quant *made_in_line(const Decide *d, const Value *v) {
     const OpenValue *o = opening_of(d->c, v);
-    for (size_t i = 0; o && i < d->c->open->n; i++) {
-        const OpenValue *other = d->c->open->values[i];
+    for (const OpenValue *other = o ? o->of_line : NULL; other; other = other->next)
         if (other->made && in_line(d, o, other))
             return other->made;
-    }
     return NULL;
 }
 
@@ -184,8 +197,7 @@ static void range_of(Decide *d, const Value *v, float *min, float *max) {
     const OpenValue *o = opening_of(d->c, v);
     bool cut;
     masked_range(d->uses, v, min, max, &cut); /* finite: why_float looked */
-    for (size_t i = 0; o && i < d->c->open->n; i++) {
-        const OpenValue *other = d->c->open->values[i];
+    for (const OpenValue *other = o ? o->of_line : NULL; other; other = other->next) {
         float lo, hi;
         bool same = in_line(d, o, other) && sharing_root(&d->sharing, other->value) == other->value;
         if (!same || !masked_range(d->uses, other->value, &lo, &hi, &cut))
@@ -319,11 +331,23 @@ static bool is_made_of(const Value *v, const char *name) {
     return false;
 }
 
+/* Whether v is the result of what `n` became: it, or one that it was folded into. */
+static bool is_of_node(const Value *v, const Node *n) {
+    if (!n || !v->def)
+        return false;
+    const Provenance *p = &v->def->from;
+    for (size_t i = 0; n->name.n && i < p->n; i++)
+        if (str_eq(p->from[i].name, n->name) && str_eq(p->from[i].op, n->op))
+            return true;
+    return v->def == n;
+}
+
 static void explain(Value *v, void *ctx) {
     Decide *d = ctx;
     PassContext *c = d->c;
+    bool of_node = d->by_origin && is_of_node(v, c->explain_node);
     if (c->explanation.s ||
-        !(d->by_origin ? is_made_of(v, c->explain) : str_is(v->name, c->explain)))
+        !(d->by_origin ? of_node || is_made_of(v, c->explain) : str_is(v->name, c->explain)))
         return;
     const Use *use;
     bool weight = v->kind == VALUE_CONST && uses_of(d->uses, v, &use) > 0 && use[0].node &&
@@ -338,6 +362,8 @@ static void explain(Value *v, void *ctx) {
     }
     Value *root = weight || v->id >= d->n_values ? v : sharing_root(&d->sharing, v);
     Choice o = weight ? choice_of_weight(c, use[0].node, v) : choice_of(d, root);
+    if (of_node)
+        buf_fmt(&b, "%s: it is part of what gives %s now\n", c->explain, diag_name(c->d, v->name));
     explain_value(&b, c, d->uses, v, root, &o);
     c->explanation = buf_as_str(&b);
 }
@@ -360,8 +386,8 @@ static void want_marked(Decide *d) {
     bool cut;
     for (size_t i = 0; o && i < o->n; i++) {
         Value *v = o->values[i]->value;
-        if (o->values[i]->marked && !want_as_weight(d, v) &&
-            masked_range(d->uses, v, &min, &max, &cut))
+        if (o->values[i]->marked && masked_range(d->uses, v, &min, &max, &cut) &&
+            !want_as_weight(d, v))
             d->wanted[v->id] = true;
     }
 }
@@ -389,6 +415,7 @@ bool pass_decide(Module *m, PassContext *c) {
     module_each_graph(m, mark_followers, &d);
     want_marked(&d);
     sharing_find(&d.sharing, m);
+    find_lines(&d);
     module_each_graph(m, assign_graph, &d);
     types_tell(m, c);
     if (c->explain)

@@ -21,6 +21,7 @@ typedef struct Decide {
     bool *wanted;       /* by value id: gets a quantization */
     bool *decided;      /* by value id: had no quantization at the start, and has one now */
     Sharing sharing;    /* which values take the parameters of which */
+    Map *named;         /* by Value* that gives them: an OpenValue whose line has a name */
     bool by_origin;     /* explain: by the name that a constant had in the model */
 } Decide;
 

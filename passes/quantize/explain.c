@@ -4,18 +4,23 @@
 #include "passes/quantize/masks.h"
 #include "passes/quantize/spread.h"
 
-/* "my.scheme:4: op Gemm weights int4q", "-weights", "by default" */
+/* "my.scheme:4: op Gemm weights int4q", "m.qir:9: ~ int4q<?>", "-weights", "by default" */
 static void put_rule(Buf *b, PassContext *c, const SchemeRule *r) {
     if (!r) {
         buf_text(b, "by default");
         return;
     }
-    if (r->flag) {
-        buf_text(b, r->flag);
-    } else {
-        buf_fmt(b, "%s:%d: ", diags_source_name(c->d, r->loc.source), diags_line(c->d, r->loc));
+    int line = diags_line(c->d, r->loc);
+    if (r->flag)
+        buf_fmt(b, "%s%s", r->flag, r->said_as ? ", " : "");
+    else if (line)
+        buf_fmt(b, "%s:%d: ", diags_source_name(c->d, r->loc.source), line);
+    else
+        buf_fmt(b, "%s: ", diags_source_name(c->d, r->loc.source));
+    if (r->said_as)
+        buf_text(b, r->said_as);
+    else if (!r->flag)
         scheme_rule_print(b, r);
-    }
 }
 
 static void put_property(Buf *b, PassContext *c, const char *what, const SchemeRule *r) {

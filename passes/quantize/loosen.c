@@ -50,22 +50,42 @@ static void check_value(Value *v, void *ctx) {
         stands_against(c, v, "has parameters that no decision states");
 }
 
-const char *why_not_loosen(Module *m, const Value **at) {
+/* What a body reads of the graph around it: only the nodes of that become float. */
+static void check_body(Graph *g, void *ctx) {
+    Check *c = ctx;
+    if (g == c->main)
+        return;
+    FOR_NODES(n, g)
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && is_typed(n->in[i]))
+            stands_against(c, n->in[i], "is read in a body");
+    for (size_t i = 0; i < g->n_out; i++)
+        if (g->out[i] && is_typed(g->out[i]))
+            stands_against(c, g->out[i], "is read in a body");
+}
+
+static Check check(Module *m) {
     Check c = {.main = m->graph};
     module_each_value(m, check_value, &c);
+    module_each_graph(m, check_body, &c);
     for (size_t i = 0; i < m->graph->n_out; i++)
         if (is_typed(m->graph->out[i]))
             stands_against(&c, m->graph->out[i], "gives integers to the outside");
     FOR_NODES(n, m->graph)
     if (is_reinterpret(n))
         stands_against(&c, n->out[0], "takes integers for others");
-    *at = c.first;
-    return c.why ? c.why : c.typed ? NULL : "";
+    return c;
 }
 
 bool can_loosen(Module *m) {
-    const Value *at;
-    return !why_not_loosen(m, &at);
+    Check c = check(m);
+    return c.typed && !c.why;
+}
+
+const char *why_not_loosen(Module *m, const Value **at) {
+    Check c = check(m);
+    *at = c.first;
+    return c.why;
 }
 
 /* ---- conversions ---- */

@@ -262,15 +262,19 @@ bool mac_data(Module *m, PassContext *c, const char *pass, MacGramFn *gram, MacD
     all.next = NEW_ARRAY(m->arena, Watched *, all.n);
     Runner *r = observe_build(m, c);
     bool ok = r != NULL;
+    Progress *progress = diags_progress(c->d);
     while (ok && all.end < all.n) {
         all.first = all.end;
         choose_nodes(&all);
         ok = observe_run(r, m, c, observe, &all);
+        size_t level = progress_begin(progress, "layer", all.n);
         for (size_t i = all.first; ok && i < all.end; i++)
             if (all.nodes[i].data.rows > 0) {
+                progress_step(progress, level, i);
                 finish(&all.nodes[i]);
                 mend(&all, &all.nodes[i], fn);
             }
+        progress_end(progress, level);
     }
     say_left_out(&all);
     for (size_t i = 0; i < all.n; i++) {

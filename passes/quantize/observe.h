@@ -9,7 +9,7 @@
 /* A program of what the module was before anything was decided: in float, or what came in types
  * rounded to them. NULL after diagnostics. */
 Program *observe_reference(Module *m, PassContext *c, ProgramOptions options);
-/* The same,  ready for any number of runs: its memory, with
+/* The same, ready for any number of runs: its memory, with
  * constants in the layout of kernels, is the module's. What cannot run is left out (exec/exec.h,
  * `partial`); what is never run shows no value. */
 Runner *observe_build(Module *m, PassContext *c);

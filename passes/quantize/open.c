@@ -1,5 +1,7 @@
 #include "passes/quantize/open.h"
 
+#include "ir/verify_stat.h"
+#include "passes/const_quant.h"
 #include "passes/edit.h"
 #include "passes/quant_build.h"
 #include "passes/quantize/choice.h"
@@ -53,8 +55,39 @@ static void take_schema(SchemeSetting *s, const Quant *q, bool weight) {
             s->block = q->block[i];
 }
 
+/* What the text has: no rule, though it is taken as one. */
+static const char *said_as(Arena *a, const Quant *q, bool marked) {
+    enum { FEW = 4 };
+    Buf b = buf_new(a);
+    if (!marked)
+        buf_text(&b, "as it was ");
+    else if (q->alias.s)
+        buf_fmt(&b, "!" STR_FMT " = ", STR_ARG(q->alias));
+    else
+        buf_text(&b, "~ ");
+    quant_print_lists(&b, q, FEW);
+    return buf_as_str(&b).s;
+}
+
+/* A bias has the scale of the sums that it is added to: there is nothing to decide. It is float
+ * where decisions are, unless the text wants a type of its own for it. */
+static bool follows(Openings *o, Value *v, bool marked) {
+    const Quant *q = v->type.quant;
+    bool typed = marked && q->storage && q->storage != ELEM_INT32;
+    if (typed || !is_only_bias(o->uses, v))
+        return false;
+    if (marked)
+        diag_note(o->d, q->loc,
+                  "'%s' is a bias: it becomes int32 at the scale of its sums by itself, and stays "
+                  "float in decisions",
+                  diag_name(o->d, v->name));
+    v->type.quant = NULL;
+    v->type.tilde = false;
+    return true;
+}
+
 static void add(Openings *o, Value *v, bool marked) {
-    if (map_get_at(o->of, v))
+    if (map_get_at(o->of, v) || follows(o, v, marked))
         return;
     const Quant *q = v->type.quant;
     OpenValue *x = NEW(o->arena, OpenValue);
@@ -67,9 +100,18 @@ static void add(Openings *o, Value *v, bool marked) {
         take_type(s, q);
     if (q && q->kind == QUANT_PARAMS && quant_is_integers(q))
         take_schema(s, q, v->kind == VALUE_CONST);
+    x->rule.said_as = q ? said_as(o->arena, q, marked) : NULL;
     x->rule.weak = !marked;
     if (!marked)
         x->rule.flag = "-redecide";
+    OpenValue *first = q ? map_get_at(o->of_line, q) : NULL;
+    x->of_line = first ? first : x;
+    if (first) {
+        x->next = first->next;
+        first->next = x;
+    } else if (q) {
+        map_set_at(o->of_line, q, x);
+    }
     map_set_at(o->of, v, x);
     ARENA_PUSH(o->arena, o->values, o->n, o->cap, x);
 }
@@ -160,9 +202,22 @@ static bool name_all(Naming *n, Module *m, const char *const *globs, size_t n_gl
 
 /* ---- all that is open ---- */
 
+bool was_rounded(const Value *v) {
+    const Quant *q = edit_tilde(v);
+    const Tensor *t = edit_float_const(v);
+    if (!t || !t->data || !q)
+        return false;
+    if (is_mark(q))
+        return pass_made(&v->from, PASS_adaround);
+    return q->kind == QUANT_PARAMS && quant_is_integers(q) && elem_bits(q->storage) <= 16 &&
+           const_is_rounded(t, q);
+}
+
 static void collect(Value *v, void *ctx) {
     Naming *n = ctx;
     const Quant *q = edit_tilde(v);
+    bool rounded = was_rounded(v);
+    n->o->rounded += rounded;
     if (is_mark(q))
         add(n->o, v, true);
     else if (q && map_get_at(n->lines, q))
@@ -171,6 +226,9 @@ static void collect(Value *v, void *ctx) {
         n->o->kept++;
     if (v->type.quant && !map_get_at(n->o->of, v))
         map_set_at(n->o->before, v, v);
+    OpenValue *x = rounded ? map_get_at(n->o->of, v) : NULL;
+    if (x)
+        x->rounded = true;
 }
 
 /* What is added to a model gets the type that most values have: few kernels take two. Not fewer
@@ -210,7 +268,10 @@ static void find_common(Openings *o, Module *m) {
 Openings *openings_find(Module *m, const char *const *globs, size_t n, bool rest, PassContext *c) {
     Openings *o = NEW(m->arena, Openings);
     *o = (Openings){.arena = m->arena,
+                    .uses = uses_new(m),
+                    .d = c->d,
                     .of = map_new(m->arena),
+                    .of_line = map_new(m->arena),
                     .taken = map_new(m->arena),
                     .rest = rest,
                     .before = map_new(m->arena)};
@@ -239,16 +300,25 @@ bool was_decided(const PassContext *c, const Value *v) {
     return !c->open || (v->type.quant && !map_get_at(c->open->before, v));
 }
 
+bool result_is_written(const PassContext *c, const Node *n) {
+    return c->open && n->n_out && n->out[0] && map_get_at(c->open->before, n->out[0]);
+}
+
 /* ---- what was decided ---- */
 
-/* Each weight has parameters of its own, whatever line it shares. */
-static void take_line(const PassContext *c, const OpenValue *o) {
-    if (!o->line->alias.s || !map_get_at(c->open->taken, o->line))
-        map_set_at(c->open->taken, o->line, o->value);
-    else
-        diag_note(c->d, o->value->loc,
-                  "'%s' gets parameters of its own: !%s is open for a weight and for others",
-                  diag_name(c->d, o->value->name), diag_name(c->d, o->line->alias));
+/* Whether it is the first of its line. Each weight has parameters of its own, whatever line it
+ * shares, and those that come later go by their own names. */
+static bool takes_line(const PassContext *c, const OpenValue *o, const Quant *line) {
+    if (!line || !line->alias.s)
+        return false;
+    if (!map_get_at(c->open->taken, line)) {
+        map_set_at(c->open->taken, line, o->value);
+        return true;
+    }
+    diag_note(c->d, o->value->loc,
+              "'%s' gets parameters of its own: !%s is open for a weight and for others",
+              diag_name(c->d, o->value->name), diag_name(c->d, line->alias));
+    return false;
 }
 
 static bool rules_name(const Scheme *s, const Quant *line) {
@@ -271,13 +341,12 @@ static const Quant *line_again(const PassContext *c, const Module *m, const Open
 
 const Quant *opening_named(const PassContext *c, Module *m, OpenValue *o, Quant *q, bool apart) {
     const Quant *line = apart ? NULL : line_again(c, m, o);
-    q->alias = line && line->alias.s ? line->alias : o->value->name;
+    bool takes = takes_line(c, o, line);
+    q->alias = takes ? line->alias : o->value->name;
     q->loc = o->line ? o->line->loc : q->loc;
-    if (line)
-        take_line(c, o);
     if (o->value->kind != VALUE_CONST)
         o->made = q;
-    for (size_t i = 0; line && i < m->n_quants; i++)
+    for (size_t i = 0; takes && i < m->n_quants; i++)
         if (m->quants[i] == line) {
             m->quants[i] = q;
             return q;
@@ -286,44 +355,55 @@ const Quant *opening_named(const PassContext *c, Module *m, OpenValue *o, Quant 
     return q;
 }
 
-/* A line that was open and that nothing has any more would print as it was. */
-static void drop_lines(Module *m, const Openings *o) {
-    Map *lines = map_new(m->arena);
-    for (size_t i = 0; i < o->n; i++)
-        if (o->values[i]->line)
-            map_set_at(lines, o->values[i]->line, o->values[i]);
+/* A line that nothing has any more would print as it was. One that nothing had goes where a value
+ * that is decided here takes its name. */
+static void drop_lines(Module *m, Map *lines) {
+    Map *names = map_new(m->arena);
+    for (size_t i = m->n_quants; i-- > 0;)
+        if (m->quants[i]->alias.s && !map_set(names, m->quants[i]->alias, m->quants[i]))
+            map_set_at(lines, m->quants[i], m->quants[i]);
     drop_unused_quants_among(m, lines);
 }
 
-/* Whether nothing that has to be decided was left so: with its range unknown, or though it is
- * known. */
-static bool none_left(const Openings *o, PassContext *c, bool unknown, const char *why) {
+typedef enum { LEFT_NOT, LEFT_UNKNOWN, LEFT_INFINITE, LEFT_UNTAKEN } Left;
+
+/* Why what has to be decided was left as it is. */
+static Left why_left(const OpenValue *x) {
+    float min, max;
+    bool known = edit_range(x->value, &min, &max);
+    if (x->value->type.quant || !(x->marked || (x->line && !known)))
+        return LEFT_NOT;
+    if (known)
+        return LEFT_UNTAKEN;
+    return edit_float_const(x->value) ? LEFT_INFINITE : LEFT_UNKNOWN;
+}
+
+static bool none_left(const Openings *o, PassContext *c, Left why) {
+    static const char *const words[] = {
+        [LEFT_UNKNOWN] = "nothing is known of it: give data with -calib=PATH, a line `stat` with "
+                         "its min and max, or its scale and zero point",
+        [LEFT_INFINITE] = "a number of it is NaN or infinite: make it finite, or leave out what "
+                          "its ~ says",
+        [LEFT_UNTAKEN] = "no operator takes it quantized: leave out what its ~ says"};
     const OpenValue *first = NULL;
     size_t left = 0;
-    float min, max;
-    for (size_t i = 0; i < o->n; i++) {
-        const OpenValue *x = o->values[i];
-        if (x->value->type.quant || edit_range(x->value, &min, &max) == unknown ||
-            !(x->marked || (x->line && unknown)))
-            continue;
-        first = first ? first : x;
-        left++;
-    }
+    for (size_t i = 0; i < o->n; i++)
+        if (why_left(o->values[i]) == why && !left++)
+            first = o->values[i];
     if (!first)
         return true;
-    Str others = left > 1
-                     ? arena_strf(o->arena, " (and %zu other%s)", left - 1, left > 2 ? "s" : "")
-                     : STR("");
-    return diag_error(c->d, first->rule.loc, "'%s'" STR_FMT " is to be quantized, and %s",
-                      diag_name(c->d, first->value->name), STR_ARG(others), why);
+    const Value *v = first->value;
+    diag_error(c->d, first->rule.loc, "'%s'%s is to be quantized, and %s", diag_name(c->d, v->name),
+               arena_others(o->arena, " (and ", left - 1, ")"), words[why]);
+    if (why == LEFT_UNKNOWN && v->stat)
+        note_no_range(v, c->d);
+    return false;
 }
 
 bool openings_close(Module *m, PassContext *c) {
-    drop_lines(m, c->open);
-    bool known = none_left(c->open, c, true,
-                           "nothing is known of it: give data with -calib=PATH, a line `stat` with "
-                           "its min and max, or its scale and zero point");
-    return none_left(c->open, c, false,
-                     "no operator takes it quantized: leave out what its ~ says") &&
-           known;
+    bool ok = true;
+    drop_lines(m, c->lines);
+    for (Left why = LEFT_UNKNOWN; why <= LEFT_UNTAKEN; why++)
+        ok = none_left(c->open, c, why) && ok;
+    return ok;
 }

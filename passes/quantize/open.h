@@ -13,17 +13,23 @@ typedef struct OpenValue {
     const Quant *line; /* what stood there: all values of it get one quantization again */
     SchemeRule rule;
     bool marked;       /* the text leaves it open: it has to be decided */
+    bool rounded;      /* a constant, which has lost all numbers but those of a grid */
     const Quant *made; /* for it and for others of the line; not of weights */
+    struct OpenValue *of_line, *next; /* the first of its line, and another of it */
 } OpenValue;
 
 typedef struct Openings {
     Arena *arena;
+    const Uses *uses;
+    Diags *d;
     OpenValue **values;
     size_t n, cap;
     Map *of;          /* OpenValue by Value* */
+    Map *of_line;     /* the first OpenValue by the line */
     Map *taken;       /* by the line: the value that got its name first */
     bool rest;        /* float values that are not quantized are open, too */
     size_t kept;      /* values whose quantization is written */
+    size_t rounded;   /* constants of which the same holds */
     ElemType storage; /* that most of the activations among them have; or ELEM_UNDEFINED */
     bool sym;         /* and all of those around zero point 0 */
     Map *
@@ -45,6 +51,10 @@ const Quant *opening_named(const PassContext *c, Module *m, OpenValue *o, Quant 
 /* Lines that nothing has any more go. Whether all that is marked is decided, and nothing that was
  * to be decided anew lost its quantization as nothing is known of it; else after an error. */
 bool openings_close(Module *m, PassContext *c);
+/* Whether the node's result keeps the quantization that is written for it. */
+bool result_is_written(const PassContext *c, const Node *n);
+/* Whether a constant has no numbers but those of the grid that it has, or had. */
+bool was_rounded(const Value *v);
 /* Whether the value got its quantization here. */
 bool was_decided(const PassContext *c, const Value *v);
 

@@ -47,9 +47,13 @@ static void do_work(void *ctx) {
 bool output_look(Module *m, PassContext *c, const char *what, OutputWork *work, void *ctx) {
     Look l = {work, ctx, false};
     Diags *heard = m->diags, *told = c->d;
+    Progress *progress = diags_progress(told);
+    size_t level = progress_begin(progress, "outputs", 0);
     m->diags = c->d = diags_new(m->arena, NULL, false);
+    diags_set_progress(c->d, progress);
     diags_record(c->d, true);
     bool lasted = arena_try(m->arena, do_work, &l);
+    progress_end(progress, level);
     const char *error = diags_first_error(c->d);
     m->diags = heard;
     c->d = told;

@@ -85,7 +85,6 @@ void spread_forget(Module *m, const PassContext *c) {
             "'%s'%s statistics without min and max: the range is taken as avg - %d std to avg + %d "
             "std",
             diag_name(c->d, f.first->name),
-            f.n == 1 ? " has"
-                     : arena_strf(m->arena, " and %zu other%s have", f.n - 1, f.n > 2 ? "s" : "").s,
-            SPREAD_TIMES, SPREAD_TIMES);
+            f.n == 1 ? " has" : arena_others(m->arena, " and ", f.n - 1, " have"), SPREAD_TIMES,
+            SPREAD_TIMES);
 }

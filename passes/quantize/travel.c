@@ -103,33 +103,47 @@ static void choose(Value *v, void *ctx) {
 
 /* ---- how far ---- */
 
-typedef struct Reach {
-    const PassContext *c;
-    const SchemeRule *rule;
+typedef struct Reach { /* of one rule */
     Buf names;
     size_t n;
 } Reach;
 
-static void count_reached(Value *v, void *ctx) {
-    enum { NAMED = 4 };
-    Reach *r = ctx;
-    const Choice *o = choice_taken(r->c, v);
-    if (!o || o->by[CHOICE_TYPE] != r->rule || !v->type.quant)
-        return;
-    if (r->n++ < NAMED)
-        buf_fmt(&r->names, "%s%s", r->n > 1 ? ", " : "", diag_name(r->c->d, v->name));
+typedef struct Reaches {
+    const PassContext *c;
+    Arena *arena;
+    Map *of; /* by the rule */
+} Reaches;
+
+static Reach *reach_of(Reaches *all, const SchemeRule *rule) {
+    Reach *r = map_get_at(all->of, rule);
+    if (!r) {
+        r = NEW(all->arena, Reach);
+        r->names = buf_new(all->arena);
+        map_set_at(all->of, rule, r);
+    }
+    return r;
 }
 
-static void tell_rule(Module *m, const PassContext *c, const SchemeRule *rule) {
-    Reach r = {.c = c, .rule = rule, .names = buf_new(m->arena)};
-    module_each_value(m, count_reached, &r);
-    if (!r.n)
+static void count_reached(Value *v, void *ctx) {
+    enum { NAMED = 4 };
+    Reaches *all = ctx;
+    const Choice *o = choice_taken(all->c, v);
+    if (!o || !o->by[CHOICE_TYPE] || !v->type.quant)
         return;
-    Str names = buf_as_str(&r.names);
-    diag(c->d, DIAG_REMARK, rule->loc,
+    Reach *r = reach_of(all, o->by[CHOICE_TYPE]);
+    if (r->n++ < NAMED)
+        buf_fmt(&r->names, "%s%s", r->n > 1 ? ", " : "", diag_name(all->c->d, v->name));
+}
+
+static void tell_rule(const Reaches *all, const SchemeRule *rule) {
+    Reach *r = map_get_at(all->of, rule);
+    if (!r)
+        return;
+    Str names = buf_as_str(&r->names);
+    diag(all->c->d, DIAG_REMARK, rule->loc,
          "%s%sthis type spreads to %zu value%s fused with what it is said of: " STR_FMT "%s",
-         rule->flag ? rule->flag : "", rule->flag ? ": " : "", r.n, r.n > 1 ? "s" : "",
-         STR_ARG(names), r.n > 4 ? ", ..." : "");
+         rule->flag ? rule->flag : "", rule->flag ? ": " : "", r->n, r->n > 1 ? "s" : "",
+         STR_ARG(names), r->n > 4 ? ", ..." : "");
 }
 
 void types_travel(Module *m, PassContext *c, const Uses *uses) {
@@ -143,8 +157,12 @@ void types_travel(Module *m, PassContext *c, const Uses *uses) {
 }
 
 void types_tell(Module *m, const PassContext *c) {
-    for (size_t i = 0; c->choices && i < c->scheme.n; i++)
-        tell_rule(m, c, &c->scheme.rules[i]);
-    for (size_t i = 0; c->choices && c->open && i < c->open->n; i++)
-        tell_rule(m, c, &c->open->values[i]->rule);
+    if (!c->choices)
+        return;
+    Reaches all = {.c = c, .arena = m->arena, .of = map_new(m->arena)};
+    module_each_value(m, count_reached, &all);
+    for (size_t i = 0; i < c->scheme.n; i++)
+        tell_rule(&all, &c->scheme.rules[i]);
+    for (size_t i = 0; c->open && i < c->open->n; i++)
+        tell_rule(&all, &c->open->values[i]->rule);
 }

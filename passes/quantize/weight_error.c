@@ -2,6 +2,7 @@
 #include "passes/quantize/weight_error.h"
 #include "passes/quantize/choice.h"
 #include "passes/edit.h"
+#include "passes/quantize/open.h"
 
 bool weight_matrix(const Node *n, const MacData *data, Diags *d, WeightMatrix *w) {
     const QuantRule *rule = &n->def->quant;
@@ -79,8 +80,19 @@ float *mend_rounded(Mend *by, const WeightMatrix *w) {
     return by->rounded;
 }
 
+/* Whether what rounding costs was taken off it before: for a weight that had these integers
+ * already. Of other integers the error is another. */
+static bool is_mended(const Mend *by, const Node *n, const WeightMatrix *w) {
+    const Value *b = node_input(n, (size_t)n->def->quant.mac.bias);
+    const OpenValue *o = opening_of(by->c, n->in[n->def->quant.mac.weight]);
+    const Quant *was = o ? o->line : NULL;
+    return b && (pass_made(&b->from, PASS_bias_correction) || pass_made(&b->from, PASS_adaround)) &&
+           was && was->storage && quant_lo(was) == quant_lo(w->quant) &&
+           quant_hi(was) == quant_hi(w->quant);
+}
+
 double *mend_bias(const Mend *by, const Node *n, const WeightMatrix *w) {
-    bool stays = !n->def->quant.mac.bias || choice_float_bias(by->c, n);
+    bool stays = !n->def->quant.mac.bias || choice_float_bias(by->c, n) || is_mended(by, n, w);
     return stays ? NULL : edit_bias(n, w->channels);
 }
 

@@ -1,6 +1,7 @@
 /* See passes/quantize/decide.h: why a node stays float. It can be integer where its operator has an
  * integer meaning, where its operands and results have statistics or are constants, and where
  * neither the scheme nor the target's page has something against it. */
+#include "ir/verify_stat.h"
 #include "passes/edit.h"
 #include "passes/quantize/decide.h"
 #include "passes/quantize/masks.h"
@@ -30,8 +31,9 @@ static const char *why_no_range(const Decide *d, const Value *v) {
         return NULL;
     if (edit_float_const(v))
         return "a constant of it holds NaN or infinity";
-    return v->stat && v->stat->min && v->stat->max ? "its statistics are not a finite range"
-                                                   : "there are no statistics for it";
+    const char *why = v->stat ? stat_why_no_range(v->stat) : NULL;
+    return why ? arena_strf(d->m->arena, "its statistics are not a finite range: %s", why).s
+               : "there are no statistics for it";
 }
 
 /* What 8 bits would round to 0, and something breaks there; a rule or -integer-only asks anyway. */

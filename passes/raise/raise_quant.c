@@ -239,9 +239,14 @@ typedef struct Aliases {
     Map *names;
 } Aliases;
 
+/* A line stands above all values: it has none computed at run time, and names none. */
+static bool can_have_line(const Quant *q) {
+    return q->kind != QUANT_DYNAMIC && !q->acc_value[0] && !q->acc_value[1];
+}
+
 static void name_quant(Aliases *a, Value *v) {
     if (!v || v->type.kind != TYPE_TENSOR || !type_is_quantized(v->type) ||
-        v->type.quant->kind == QUANT_DYNAMIC)
+        !can_have_line(v->type.quant))
         return;
     Quant *q = (Quant *)v->type.quant; /* made by this pass where it has no alias */
     Quant *known = map_get(a->names, v->name);

@@ -109,6 +109,16 @@ class Decide(OracleCase):
         said = qxc(text, "-emit=c", "-integer-only", "-io=quant", "-no-sync", "-o", self.scratch / "part.c").stderr
         self.assertIn("no floating point", said)
 
+    @for_each("minmax", "moving-average", "percentile=99", "percentile=95", "mse", "entropy")
+    def test_own_decisions_are_no_doubt(self, method):
+        """What qxc itself decides clips as it was asked to: reading it again warns of nothing; an edit that clips is warned of."""
+        for bits in "uint8", "uint4":
+            text = self.text(f"{method}-{bits}.qir", f"-calib={CALIB}", f"-calib-method={method}", f"-activations={bits}")
+            out = self.scratch / "out.qir"
+            self.assertNotIn("was seen", qxc(text, "-form=true", "-no-sync", "-o", out).stderr)
+            self.edit(text, (r"^quant !stem\.relu = .*", f"quant !stem.relu = {bits}q<0.001, 0>"))
+            self.assertIn("was seen", qxc(text, "-form=true", "-no-sync", "-o", out).stderr)
+
     def test_taken_up_again(self):
         """With other data: the same as what these decide of the float model."""
         first, second = self.halves()
@@ -120,6 +130,21 @@ class Decide(OracleCase):
         self.assertEqual(quants(fresh), quants(text))  # powers of two still, though nobody says it again
         self.assertEqual(lines(fresh, "  stat "), lines(text, "  stat "))
         self.accurate(text, 0.9)
+
+    def test_weights_given_back(self):
+        """4 bits and back to 8: rounding has taken the weights' numbers, and -weights-from gives them back, folded as before."""
+        four = self.text("four.qir", f"-calib={CALIB}", "-weights=int4")
+        again = f"-calib={CALIB}", "-redecide=*", "-weights=int8", "-no-sync", "-o"
+        lost, back = self.scratch / "lost.qir", self.scratch / "back.qir"
+        said = qxc(four, *again, lost).stderr
+        self.assertRegex(said, r"four\.qir:\d+:\d+: warning: '[\w.]+' \(and \d+ others\) was rounded to int4 before")
+        self.assertIn("constants of which were rounded before: SQNR", said)
+        said = qxc(four, f"-weights-from={MODEL}", *again, back).stderr
+        self.assertNotIn("rounded", said)
+        fresh = self.text("fresh.qir", f"-calib={CALIB}", "-weights=int8")
+        self.assertEqual(quants(fresh), quants(back))
+        self.assertEqual(sorted(lines(fresh, " +const ")), sorted(lines(back, " +const ")))
+        self.assertNotEqual(sorted(lines(fresh, " +const ")), sorted(lines(lost, " +const ")))
 
     @for_each(*PER_NODE)
     def test_chain(self, name):
@@ -228,4 +253,4 @@ class Parts(OracleCase):
         whole = self.scratch / "whole.onnx"
         qxc(self.model, f"-calib={self.calib}", "-emit=qdq", "-no-sync", "-quiet", "-o", whole)
         again = qxc(whole, f"-calib={self.calib}", "-emit=qdq", "-no-sync", "-o", self.scratch / "again.onnx").stderr
-        self.assertIn("quantized already: -calib has no effect", again)
+        self.assertIn("quantized already: -calib decides nothing", again)

@@ -68,12 +68,30 @@ def factors(n):
     return HEAD + "\n".join(lines) + "\n}\n"
 
 
+def stated(n):
+    """n nodes, each of which states its quantization."""
+    lines = [f"graph @g (%y0 : float[4]) -> (%y{n}) {{"]
+    lines += [f'%y{i + 1} = Sigmoid(%y{i}) name "n{i}" meta <"quantization.out"="int8">' for i in range(n)]
+    lines += [f"stat %y{i} <min=0.0, max={1 + i * 1e-4:.4f}>" for i in range(n + 1)]
+    return HEAD + "\n".join(lines) + "\n}\n"
+
+
+def ruled(n):
+    """n nodes, with a rule for the value of every other one and for the node of each of the rest."""
+    rules = [f'  value "y{i}" int8' if i % 2 else f'  node "n{i}" in int8q' for i in range(n)]
+    lines = ["scheme {", *rules, '  value "other*" int8', "}", f"graph @g (%y0 : float[4]) -> (%y{n}) {{"]
+    lines += [f'%y{i + 1} = Sigmoid(%y{i}) name "n{i}"' for i in range(n)]
+    lines += [f"stat %y{i} <min=0.0, max={1 + i * 1e-4:.4f}>" for i in range(n + 1)]
+    return HEAD + "\n".join(lines) + "\n}\n"
+
+
 MODELS = {"sigmoids": (sigmoids, LAYERS, "-emit=qdq"), "convolutions": (convolutions, LAYERS, "-emit=qdq"),
           "readers": (readers, READERS, "-emit=qdq"), "gelus": (gelus, LAYERS, "-passes=fuse-gelu"),
-          "report": (convolutions, LAYERS, "-emit=json")}
+          "stated": (stated, LAYERS, "-form=fake"),
+          "ruled": (ruled, LAYERS, "-form=fake"), "report": (convolutions, LAYERS, "-emit=json")}
 
-# KiB for what stands in the model for one n: three nodes, one that becomes five, two
-ROOM = {"sigmoids": 18, "convolutions": 24, "readers": 6}
+# KiB for what stands in the model for one n: three nodes, one that becomes five, two, one with a text of its own
+ROOM = {"sigmoids": 18, "convolutions": 24, "readers": 6, "stated": 28}
 
 
 class Growth(OracleCase):

@@ -36,8 +36,8 @@ class OrtFusion(OracleCase):
         ort.InferenceSession(str(out), settings, ["CPUExecutionProvider"],
                              disabled_optimizers=["NhwcTransformer", "NchwcTransformer"])
         actual = {n.name: SAME.get(n.op_type, n.op_type) for n in onnx.load(saved).graph.node if n.name}
-        return {n["name"]: (n["onnxruntime"], n["op"], actual.get(n["name"])) for n in report["nodes"]
-                if n["name"] and n["kind"] != "conversion" and "onnxruntime" in n}
+        return {n["name"]: (n["onnxruntime"], n["op"], actual.get(n["name"])) for n in report["layers"]
+                if n["name"] and "onnxruntime" in n}
 
     def agree(self, source, calib, options):
         wrong = {}
@@ -82,7 +82,7 @@ class OrtFusion(OracleCase):
         settings = ort.SessionOptions()
         settings.optimized_model_filepath, settings.log_severity_level = str(saved), 3
         ort.InferenceSession(str(out), settings, ["CPUExecutionProvider"])
-        said = {n["name"]: n.get("onnxruntime") for n in json.loads(report.read_text())["nodes"]}
+        said = {n["name"]: n.get("onnxruntime") for n in json.loads(report.read_text())["layers"]}
         return [said["it"] == "MatMulNBits", "MatMulNBits" in summary.split("why:")[-1].split("\n", 2)[-1],
                 any(n.op_type == "MatMulNBits" for n in onnx.load(saved).graph.node)], out
 

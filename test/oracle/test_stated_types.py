@@ -130,7 +130,7 @@ class StatedTypes(OracleCase):
     @for_each(*MODELS)
     def test_round_trip(self, name):
         _, wrong, n, path = self.make(name, SHAPES + ELEMENTS)
-        said = qxc(path, "-o", "/dev/null", "-verify-roundtrip").stderr
+        said = qxc(path, "-o", "/dev/null", "-verify-roundtrip", "-v").stderr
         self.assertEqual(said.count("warning: the model states"), n)
         data = wrong.SerializeToString()
         self.assertEqual(onnx_bytes.canonical(data),

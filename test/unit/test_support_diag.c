@@ -206,6 +206,83 @@ static void test_records(void **state) {
     assert_string_equal(printed(f), "");
 }
 
+/* Warnings of one format: many have one line and a number, a few are told, what is not alike is. */
+static void test_merge(void **state) {
+    Fixture *f = *state;
+    uint32_t s = diags_source(f->d, "a.onnx", STR_NONE);
+    Loc at = {.source = s, .what = &(Place){.words = "node \"n\""}};
+    diags_merge(f->d, true);
+    for (int i = 0; i < 5; i++) {
+        diag_warning(f->d, at, "'v%d' is of no use here", i);
+        diag_note(f->d, at, "as of %d", i);
+    }
+    diag_warning(f->d, at, "%s: %s", "a", "b"); /* no words of its own */
+    diag_warning(f->d, at, "%s: %s", "c", "d");
+    assert_string_equal(printed(f),
+                        "a.onnx: node \"n\": warning: 'v0' is of no use here\n"
+                        "a.onnx: node \"n\": note: as of 0\n"
+                        "a.onnx: node \"n\": note: and 4 more places (-v shows them): 'v0' is of "
+                        "no use here\n"
+                        "a.onnx: node \"n\": warning: a: b\n"
+                        "a.onnx: node \"n\": warning: c: d\n");
+    assert_int_equal(diags_warnings(f->d), 7);
+    diag_warning(f->d, at, "'v%d' is of no use here", 7);
+    diag_note(f->d, at, "as of 7");
+    assert_string_equal(printed(f), "");
+    diag_error(f->d, at, "stop"); /* what waits stands before it */
+    assert_string_equal(printed(f), "a.onnx: node \"n\": warning: 'v7' is of no use here\n"
+                                    "a.onnx: node \"n\": note: as of 7\n"
+                                    "a.onnx: node \"n\": error: stop\n");
+    for (int i = 0; i < 3; i++)
+        diag_warning(f->d, LOC_NONE, "-option%d has no effect", i);
+    assert_string_equal(printed(f), "qxc: warning: -option0 has no effect\n"
+                                    "qxc: warning: -option1 has no effect\n"
+                                    "qxc: warning: -option2 has no effect\n");
+    diags_finish(f->d);
+    assert_string_equal(printed(f), "");
+}
+
+/* A note of its own, at another place, is not lost behind one of many. */
+static void test_merge_note_apart(void **state) {
+    Fixture *f = *state;
+    const char *text = "one two";
+    uint32_t s = diags_source(f->d, "a.qir", str_from(text));
+    diags_merge(f->d, true);
+    for (int i = 0; i < 5; i++) {
+        diag_warning(f->d, loc(s, text, "one"), "'v%d' is of no use here", i);
+        diag_note(f->d, loc(s, text, "one"), "as of %d", i);
+    }
+    diag_note(f->d, loc(s, text, "two"), "apart");
+    assert_string_equal(printed(f), "a.qir:1:1: warning: 'v0' is of no use here\n"
+                                    "one two\n^~~\n"
+                                    "a.qir:1:1: note: as of 0\n"
+                                    "one two\n^~~\n"
+                                    "a.qir:1:1: note: and 4 more places (-v shows them): 'v0' is "
+                                    "of no use here\n"
+                                    "a.qir:1:5: note: apart\n"
+                                    "one two\n    ^~~\n");
+}
+
+/* One that others stand for is not past the limit. */
+static void test_merge_limit(void **state) {
+    Fixture *f = *state;
+    uint32_t s = diags_source(f->d, "a.onnx", STR_NONE);
+    Loc at = {.source = s, .what = &(Place){.words = "node \"n\""}};
+    diags_merge(f->d, true);
+    diags_limit(f->d, 2);
+    for (int i = 0; i < 5; i++)
+        diag_warning(f->d, at, "'v%d' is of no use here", i);
+    diag_warning(f->d, at, "another warning");
+    diag_warning(f->d, at, "a third that is too many");
+    diags_finish(f->d);
+    assert_string_equal(printed(f),
+                        "a.onnx: node \"n\": warning: 'v0' is of no use here\n"
+                        "a.onnx: node \"n\": note: and 4 more places (-v shows them): 'v0' is of "
+                        "no use here\n"
+                        "a.onnx: node \"n\": warning: another warning\n"
+                        "qxc: note: 1 more warning not shown\n");
+}
+
 static void test_color(void **state) {
     Fixture *f = *state;
     Diags *d = diags_new(f->arena, f->out, true);
@@ -237,6 +314,9 @@ int main(void) {
         TEST(test_limit_and_quiet),
         TEST(test_did_you_mean),
         TEST(test_records),
+        TEST(test_merge),
+        TEST(test_merge_note_apart),
+        TEST(test_merge_limit),
         TEST(test_color),
         TEST(test_name),
     };

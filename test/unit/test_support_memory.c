@@ -148,6 +148,9 @@ static void test_arena_push_and_text(void **state) {
     assert_memory_equal(s.s, "a\0b", 4);
     assert_null(arena_str(a, STR_NONE).s);
     assert_string_equal(arena_strf(a, "%d-%s", 7, "x").s, "7-x");
+    assert_string_equal(arena_others(a, " (and ", 2, ")"), " (and 2 others)");
+    assert_string_equal(arena_others(a, ", and ", 1, ""), ", and 1 other");
+    assert_string_equal(arena_others(a, ", and ", 0, ")"), "");
     arena_free(a);
 }
 
@@ -238,6 +241,28 @@ static void test_glob(void **state) {
     assert_false(str_glob("*a*a*a*a*a*a*a*a*a*a*a*c", (Str){text, sizeof text}));
 }
 
+static void test_list(void **state) {
+    (void)state;
+    static const struct {
+        const char *list, *items; /* these with | between them */
+    } cases[] = {
+        {"a", "a"},           {"a,b*", "a|b*"},       {"", ""},       {",", "|"},
+        {"a,", "a|"},         {"a\\,b,c", "a\\,b|c"}, {"a\\", "a\\"}, {"a\\\\,b", "a\\\\|b"},
+        {"a\\b,c", "a\\b|c"}, {"\\,", "\\,"},         {",,a", "||a"}, {"*,?\\*", "*|?\\*"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[32] = "";
+        const char *at = cases[i].list;
+        Str item;
+        for (size_t n = 0; str_next_item(&at, &item); n += strlen(text + n))
+            snprintf(text + n, sizeof text - n, "%s" STR_FMT,
+                     n || item.s > cases[i].list ? "|" : "", STR_ARG(item));
+        assert_string_equal(text, cases[i].items);
+        assert_null(at);
+        assert_false(str_next_item(&at, &item));
+    }
+}
+
 static void test_distance(void **state) {
     (void)state;
     assert_int_equal(str_distance(STR("Conv"), STR("Conv"), 3), 0);
@@ -262,6 +287,7 @@ int main(void) {
         cmocka_unit_test(test_map_million),
         cmocka_unit_test(test_str),
         cmocka_unit_test(test_glob),
+        cmocka_unit_test(test_list),
         cmocka_unit_test(test_distance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

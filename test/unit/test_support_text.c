@@ -229,6 +229,30 @@ static void test_quoted(void **state) {
     }
 }
 
+static void test_shell(void **state) {
+    static const struct {
+        Str in;
+        const char *out;
+    } cases[] = {
+        {STR("a/v1.2_b-c.onnx"), "a/v1.2_b-c.onnx"},
+        {STR(""), "''"},
+        {STR("a b"), "'a b'"},
+        {STR("$(x)`y`*"), "'$(x)`y`*'"},
+        {STR("~x"), "'~x'"},
+        {STR("it's"), "'it'\\''s'"},
+        {STR("gr\xc3\xb6\xc3\x9f"), "'gr\xc3\xb6\xc3\x9f'"},
+        {STR("a\n1'\\"), "$'a\\0121\\'\\\\'"},
+        {STR("b\xff"), "$'b\\377'"},
+        {STR("\xe2\x80\xae"), "$'\\342\\200\\256'"}, /* right-to-left override */
+    };
+    Buf *b = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        b->n = 0;
+        buf_shell(b, cases[i].in);
+        assert_string_equal(buf_as_str(b).s, cases[i].out);
+    }
+}
+
 static void test_utf8(void **state) {
     (void)state;
     uint32_t c;
@@ -254,6 +278,7 @@ int main(void) {
         cmocka_unit_test(test_locale),
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_quoted),
+        cmocka_unit_test(test_shell),
         cmocka_unit_test(test_utf8),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -83,7 +83,8 @@ module.exports = grammar({
     element: $ => $.identifier,
     quantized: $ => choice(
       seq($.storage, '<', list1(choice($._val, $.unknown, $.named_argument)), '>'),
-      seq('acc', '<', $._factor, ',', $._factor, optional(seq(',', $._val)), '>')),
+      seq('acc', '<', $._factor, ',', $._factor,
+        optional(seq(',', $._val, ',', $._val)), '>')),
     _factor: $ => choice($.alias, $.value),
     storage: _ => choice(...STORAGES),
     dimensions: $ => seq('[', choice('*', list($.dimension)), ']'),

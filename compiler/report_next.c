@@ -1,0 +1,193 @@
+/* What to try next, as commands: the first that fit, the most useful one first. */
+#include "compiler/report_parts.h"
+
+#include <math.h>
+
+enum { ENOUGH = 30, LITTLE = 20 /* dB */ };
+
+typedef struct Next {
+    Report *r;
+    json_t *list;
+    bool quantized, measured;
+    double worst_output;
+    const ReportLayer *worst; /* the layer that costs most; NULL: none does */
+    double worst_layer;
+} Next;
+
+/* ---- commands ---- */
+
+static bool is_plain(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("_./=,:@%+-", c));
+}
+
+/* A word of a shell's command line. */
+static void word(Buf *b, Str s) {
+    bool plain = s.n > 0;
+    for (size_t i = 0; i < s.n; i++)
+        plain = plain && is_plain(s.s[i]);
+    buf_byte(b, ' ');
+    if (plain) {
+        buf_str(b, s);
+        return;
+    }
+    buf_byte(b, '\'');
+    for (size_t i = 0; i < s.n; i++)
+        if (s.s[i] == '\'')
+            buf_text(b, "'\\''");
+        else
+            buf_byte(b, s.s[i]);
+    buf_byte(b, '\'');
+}
+
+static void option(Report *r, Buf *b, const char *name, Str value) {
+    word(b, arena_strf(r->a, "-%s=" STR_FMT, name, STR_ARG(value)));
+}
+
+/* The command up to what is new: the model, and the data that it was calibrated on. */
+static Buf begin(const Next *x, bool calibrates) {
+    const Options *o = &x->r->s->o;
+    Buf b = buf_new(x->r->a);
+    buf_text(&b, "qxc");
+    word(&b, str_from(o->inputs.items[0]));
+    for (size_t i = 0; calibrates && i < o->calib.n; i++)
+        option(x->r, &b, "calib", str_from(o->calib.items[i]));
+    if (calibrates && !o->calib.n)
+        buf_text(&b, " -calib=DATA.npz");
+    return b;
+}
+
+static Str file(const Next *x, const char *end) {
+    Arena *a = x->r->a;
+    return arena_strf(a, STR_FMT "%s", STR_ARG(path_stem(a, x->r->s->o.inputs.items[0])), end);
+}
+
+static void suggest(Next *x, const char *why, Buf *command) {
+    json_array_append_new(x->list,
+                          json_pack("{s:o, s:o}", "why", report_text_of(x->r, str_from(why)),
+                                    "command", report_text_of(x->r, buf_as_str(command))));
+}
+
+static void end_with_qdq(const Next *x, Buf *b) {
+    buf_text(b, " -emit=qdq -o");
+    word(b, file(x, ".int8.onnx"));
+    option(x->r, b, "report", file(x, ".html"));
+}
+
+/* ---- what fits ---- */
+
+static void to_quantize(Next *x) {
+    Buf b = begin(x, true);
+    end_with_qdq(x, &b);
+    suggest(x, "Nothing here is quantized. Data of the model's own make integers of it.", &b);
+}
+
+static void to_measure(Next *x) {
+    const Options *o = &x->r->s->o;
+    Buf b = begin(x, false);
+    buf_text(&b, o->dynamic ? " -dynamic" : o->weight_only ? " -weight-only" : "");
+    buf_text(&b, " -input=DATA.npz -emit=html -o");
+    word(&b, file(x, ".html"));
+    suggest(x, "No data were given, so no loss was measured.", &b);
+}
+
+/* Scales of random data, or of statistics alone: what the model's own data say is not known. */
+static void to_calibrate(Next *x) {
+    Buf b = begin(x, true);
+    end_with_qdq(x, &b);
+    suggest(x, "It was not calibrated on data here, so no loss was measured.", &b);
+}
+
+static void to_reach(Next *x) {
+    Buf b = begin(x, true);
+    buf_fmt(&b, " -min-sqnr=%d", ENOUGH);
+    end_with_qdq(x, &b);
+    const char *why =
+        arena_strf(x->r->a,
+                   "The worst output has %.1f dB. This leaves float as few layers as %d dB need.",
+                   x->worst_output, ENOUGH)
+            .s;
+    suggest(x, why, &b);
+}
+
+static void to_keep(Next *x) {
+    const Node *n = x->worst->head;
+    Str name = n->from.n && n->from.from[0].op.n ? n->from.from[0].name : n->name;
+    if (!name.n)
+        return;
+    Buf b = begin(x, true);
+    option(x->r, &b, "keep", scheme_glob_of(x->r->a, name));
+    end_with_qdq(x, &b);
+    const char *why = arena_strf(x->r->a,
+                                 "Rounding the result of this layer alone leaves %.1f dB at the "
+                                 "outputs, less than any other. This leaves it float.",
+                                 x->worst_layer)
+                          .s;
+    suggest(x, why, &b);
+}
+
+static void to_complete(Next *x) {
+    Buf b = begin(x, true);
+    buf_text(&b, " -o");
+    word(&b, file(x, ".complete.qir"));
+    suggest(x, "The model came quantized in part. Data decide the rest and keep what is decided.",
+            &b);
+}
+
+static void to_c(Next *x) {
+    Buf b = begin(x, !x->r->j->decided_before);
+    buf_text(&b, " -emit=c -o");
+    word(&b, file(x, ".c"));
+    suggest(x, "The same integers as C99, for a board or a program.", &b);
+}
+
+/* ---- what is known ---- */
+
+static void look_at_values(Next *x) {
+    x->worst_output = INFINITY;
+    for (size_t i = 0; i < x->r->n_values; i++) {
+        const ReportValue *v = x->r->values[i];
+        x->quantized = x->quantized || v->quant;
+        if (!v->json || !json_object_get(v->json, "sqnr_db"))
+            continue;
+        x->measured = true;
+        if (v->is_output)
+            x->worst_output = fmin(x->worst_output, v->sqnr);
+    }
+}
+
+static void look_at_layers(Next *x) {
+    x->worst_layer = INFINITY;
+    for (size_t i = 0; i < x->r->n_layers; i++) {
+        const json_t *s = json_object_get(x->r->layers[i]->json, "sensitivity_db");
+        if (!s || json_real_value(s) >= x->worst_layer)
+            continue;
+        x->worst_layer = json_real_value(s);
+        x->worst = x->r->layers[i];
+    }
+}
+
+void report_next(Report *r) {
+    const Job *j = r->j;
+    Next x = {.r = r, .list = json_array()};
+    look_at_values(&x);
+    look_at_layers(&x);
+    bool chooses = x.quantized && !j->decided_before;
+    bool needs_none = j->o->dynamic || j->o->weight_only;
+    bool floats = json_integer_value(json_object_get(r->root, "layers_float")) > 0;
+    if (!x.quantized)
+        to_quantize(&x);
+    else if (!x.measured && (needs_none || j->decided_before))
+        to_measure(&x);
+    else if (!x.measured)
+        to_calibrate(&x);
+    if (chooses && x.measured && x.worst_output < LITTLE)
+        to_reach(&x);
+    if (chooses && x.worst && x.worst_layer < ENOUGH)
+        to_keep(&x);
+    if (x.quantized && j->decided_before && floats)
+        to_complete(&x);
+    if (x.quantized && j->emit != EMIT_C && (j->decided_before || j->o->calib.n))
+        to_c(&x);
+    json_object_set_new(r->root, "next", x.list);
+}
