@@ -104,6 +104,8 @@ look() {
     wish libc6-dev-riscv64-cross test -e /usr/riscv64-linux-gnu/include/stdio.h
     wish cppcheck command -v cppcheck
     wish clang-tidy-19 command -v clang-tidy-19
+    # The report is a page.
+    wish chromium command -v chromium
     # Growth is counted in instructions.
     wish valgrind command -v valgrind
     # Programs around it are built with CMake.

