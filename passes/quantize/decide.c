@@ -60,7 +60,9 @@ static Node *recipe_operand(const Decide *d, const Node *add) {
  * written, integer or not. */
 static bool is_told(const Decide *d, const Node *n) {
     const Openings *o = d->c->open;
-    bool float_result = n->n_out && n->out[0] && elem_is_float(type_real_elem(n->out[0]->type));
+    bool float_result = false; /* a recurrent layer may lack its first */
+    for (size_t i = 0; i < n->n_out && !float_result; i++)
+        float_result = n->out[i] && elem_is_float(type_real_elem(n->out[i]->type));
     bool written = choice_why_kept(d->c, n) && result_is_written(d->c, n);
     return float_result && (!o || (o->rest && !written));
 }

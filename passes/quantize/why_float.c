@@ -65,10 +65,46 @@ static const char *why_operand(const Decide *d, const Node *n, size_t i) {
                   : why_no_range(d, v);
 }
 
+/* Whether the value goes out of the graph and nowhere else, be it moved before. */
+static bool only_goes_out(const Decide *d, const Value *v) {
+    for (;;) {
+        const Use *use;
+        size_t n = uses_of(d->uses, v, &use), nodes = 0;
+        const Node *reader = NULL;
+        for (size_t i = 0; i < n; i++)
+            if (use[i].node) {
+                nodes++;
+                reader = use[i].index == 0 ? use[i].node : NULL;
+            }
+        if (!nodes)
+            return n && v->graph == d->m->graph;
+        if (n != 1 || !reader || !node_moves(reader) || reader->n_out != 1 || !reader->out[0])
+            return false;
+        v = reader->out[0];
+    }
+}
+
+/* For a runtime alone: what goes out as float is not rounded to integers before, where the kernel
+ * that makes it yields floats as well or costs no more in float. */
+static bool leaves_as_float(const Decide *d, const Value *v) {
+    const Node *n = v->def;
+    if (!d->c->runtime_alone || !d->c->float_outputs || d->c->no_floats || !n || !n->def ||
+        n->n_out != 1 || choice_to_keep(d->c, n))
+        return false;
+    const QuantRule *q = &n->def->quant;
+    const TargetFusion *f = target_fusion(d->c->target, n);
+    bool costs_no_more = q->kind == QUANT_MAC
+                             ? f && f->real
+                             : q->kind == QUANT_COMPUTE && n->in[0] &&
+                                   type_same_shape(n->in[0]->type, v->type);
+    Choice o = choice_of(d, v);
+    return costs_no_more && !o.fixed && !choice_said(&o, CHOICE_TYPE) && only_goes_out(d, v);
+}
+
 /* A product can be left in float. */
 bool stays_float(const Decide *d, const Value *v) {
     return !v->type.quant && (choice_of(d, v).is_float || (v->def && d->float_result[v->def->id]) ||
-                              breaks_at_zero(d, v));
+                              breaks_at_zero(d, v) || leaves_as_float(d, v));
 }
 
 static const char *why_one_result(const Decide *d, const Node *n, const Value *y) {
@@ -81,7 +117,8 @@ static const char *why_one_result(const Decide *d, const Node *n, const Value *y
                               "its result, never 0, would be rounded to 0, where " STR_FMT
                               " is infinite",
                               STR_ARG(broken->op))
-                  : "its result stays float as asked";
+           : leaves_as_float(d, y) ? "its result goes out as float"
+                                   : "its result stays float as asked";
 }
 
 /* The first stands for all, but of recurrent layers, which may lack it. */
@@ -97,16 +134,6 @@ const char *why_result(const Decide *d, const Node *n) {
     return any ? NULL : "nobody asks for its result";
 }
 
-/* Whether the result goes out of the graph and nowhere else. */
-static bool only_goes_out(const Decide *d, const Node *n) {
-    const Use *use;
-    size_t uses = n->n_out && n->out[0] ? uses_of(d->uses, n->out[0], &use) : 0;
-    for (size_t i = 0; i < uses; i++)
-        if (use[i].node)
-            return false;
-    return uses && n->graph == d->m->graph;
-}
-
 /* For a runtime that would compute this operator between conversions. Between two that are integer
  * there it is quantized all the same: they want its operand and its result. */
 static const char *why_no_kernel(const Decide *d, const Node *n) {
@@ -118,8 +145,6 @@ static const char *why_no_kernel(const Decide *d, const Node *n) {
         return node_strf(n,
                          "%s has no integer kernel for it; -only=... and -target=onnx quantize it",
                          d->c->target->runtime);
-    if (n->def->quant.fixed_output && d->c->float_outputs && only_goes_out(d, n))
-        return "its result goes out as it is, and its integers stop short of 1";
     return NULL;
 }
 
