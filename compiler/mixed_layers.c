@@ -49,11 +49,18 @@ Str layer_name(const Node *n) {
     return n->name.n ? n->name : n->out[0]->name;
 }
 
+/* The sums of a product may leave as floats. */
+static bool multiplies_integers(const Node *n) {
+    const Value *w = node_input(n, (size_t)n->def->quant.mac.weight);
+    return n->in[0] && n->in[0]->type.quant && w && w->type.quant;
+}
+
 bool layer_is(const Node *n) {
-    if (!n->def || !n->n_out || !n->out[0] || !n->out[0]->type.quant)
+    if (!n->def || !n->n_out || !n->out[0])
         return false;
     QuantClass k = n->def->quant.kind;
-    return k == QUANT_MAC || k == QUANT_COMPUTE || k == QUANT_JOIN;
+    bool rounds = n->out[0]->type.quant || (k == QUANT_MAC && multiplies_integers(n));
+    return rounds && (k == QUANT_MAC || k == QUANT_COMPUTE || k == QUANT_JOIN);
 }
 
 static void add_layer(Found *x, Layer l, Spared how, Str name) {

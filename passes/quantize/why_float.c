@@ -84,21 +84,26 @@ static bool only_goes_out(const Decide *d, const Value *v) {
     }
 }
 
-/* For a runtime alone: what goes out as float is not rounded to integers before, where the kernel
- * that makes it yields floats as well or costs no more in float. */
+/* Whether the runtime has a kernel that makes floats of these integers, or the operator has as many
+ * numbers to read as to give. */
+static bool costs_no_more_in_float(const Decide *d, const Node *n) {
+    const TargetFusion *f = target_fusion(d->c->target, n);
+    if (!n->in[0])
+        return false;
+    if (n->def->quant.kind == QUANT_MAC)
+        return f && f->real && elem_bits(choice_of(d, n->in[0]).storage) == 8;
+    return n->def->quant.kind == QUANT_COMPUTE && n->n_out == 1 &&
+           type_same_shape(n->in[0]->type, n->out[0]->type);
+}
+
+/* For a runtime alone: what goes out as float is not rounded to integers before. */
 static bool leaves_as_float(const Decide *d, const Value *v) {
     const Node *n = v->def;
     if (!d->c->runtime_alone || !d->c->float_outputs || d->c->no_floats || !n || !n->def ||
-        n->n_out != 1 || choice_to_keep(d->c, n))
+        choice_to_keep(d->c, n) || !costs_no_more_in_float(d, n))
         return false;
-    const QuantRule *q = &n->def->quant;
-    const TargetFusion *f = target_fusion(d->c->target, n);
-    bool costs_no_more = q->kind == QUANT_MAC
-                             ? f && f->real
-                             : q->kind == QUANT_COMPUTE && n->in[0] &&
-                                   type_same_shape(n->in[0]->type, v->type);
     Choice o = choice_of(d, v);
-    return costs_no_more && !o.fixed && !choice_said(&o, CHOICE_TYPE) && only_goes_out(d, v);
+    return !o.fixed && !choice_said(&o, CHOICE_TYPE) && only_goes_out(d, v);
 }
 
 /* A product can be left in float. */
@@ -108,17 +113,18 @@ bool stays_float(const Decide *d, const Value *v) {
 }
 
 static const char *why_one_result(const Decide *d, const Node *n, const Value *y) {
-    if (!stays_float(d, y))
+    bool product = n->def->quant.kind == QUANT_MAC, leaves = leaves_as_float(d, y);
+    if (!stays_float(d, y) || (product && leaves))
         return why_no_range(d, y);
-    if (n->def->quant.kind == QUANT_MAC)
+    if (product)
         return NULL;
     const Node *broken = breaks_at_zero(d, y);
-    return broken ? node_strf(n,
-                              "its result, never 0, would be rounded to 0, where " STR_FMT
-                              " is infinite",
-                              STR_ARG(broken->op))
-           : leaves_as_float(d, y) ? "its result goes out as float"
-                                   : "its result stays float as asked";
+    return broken   ? node_strf(n,
+                                "its result, never 0, would be rounded to 0, where " STR_FMT
+                                " is infinite",
+                                STR_ARG(broken->op))
+           : leaves ? "its result goes out as float"
+                    : "its result stays float as asked";
 }
 
 /* The first stands for all, but of recurrent layers, which may lack it. */
