@@ -13,12 +13,15 @@ Usage: check_docs.py QXC PAGE...   Exits 1 and names PAGE:LINE of each block tha
                         the lines under it are what it prints, both streams; a line `...` is any
                         number of lines, `...` in a line any text. A command may fail only where an
                         error is shown.
+    ```python needs=A,B is run in that folder, by the Python that runs this; lines `# prints: ...` are what it prints
+    ... needs=A,B       a block that is skipped, and named, where one of these programs or Python modules is missing
 
 A qir block may leave out what each file has: `qir 1` with `import "" 21` before it, and a graph with
 the inputs %x, %y : float[2,4] around its lines, if the first one is indented, or else around those
 behind the first empty one.
 """
 
+import importlib.util
 import os
 import pathlib
 import re
@@ -126,6 +129,26 @@ def check_console(qxc, block, folder):
     return ""
 
 
+def check_python(_qxc, block, folder):
+    want = re.findall(r"# prints: (.*)", block.text)
+    run = subprocess.run([sys.executable, "-c", block.text], cwd=folder, text=True, check=False,
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return "" if run.returncode == 0 and matches(want, run.stdout.splitlines()) else run.stdout or "it prints nothing"
+
+
+def missing(block):
+    """What `needs=` names and this machine lacks."""
+    names = [n for w in block.words if w.startswith("needs=") for n in w[6:].split(",")]
+    return [n for n in names if not shutil.which(n) and not importlib.util.find_spec(n)]
+
+
+def check_of(block):
+    """The function that checks the block, if any does."""
+    if block.language == "python" and not any(w.startswith("needs=") for w in block.words):
+        return None  # a part of a page that a test runs as a whole
+    return {"qir": check_qir, "console": check_console, "target": keep, "python": check_python}.get(block.language)
+
+
 def check_page(qxc, page):
     """(number of blocks that are executed, [(line, problem)])."""
     count, problems = 0, []
@@ -133,8 +156,10 @@ def check_page(qxc, page):
         folder = pathlib.Path(name)
         (folder / "examples").symlink_to(ROOT / "examples")
         for block in blocks(page):
-            check = {"qir": check_qir, "console": check_console, "target": keep}.get(block.language)
-            if check:
+            check = check_of(block)
+            if check and missing(block):
+                print(f"{page}:{block.line}: skipped, needs {', '.join(missing(block))}", flush=True)
+            elif check:
                 count += 1
                 problem = check(qxc, block, folder)
                 if problem:

@@ -75,6 +75,8 @@ if (shared / "design/samples").is_dir():
     config.available_features.add("samples")
 if shutil.which("tree-sitter"):  # not in every Debian: tools/editors/README.md
     config.available_features.add("tree-sitter")
+if all(map(shutil.which, ("arm-none-eabi-gcc", "qemu-system-arm"))):
+    config.available_features.add("cortex-m")
 if os.geteuid() == 0:
     config.available_features.add("root")
 

@@ -19,7 +19,8 @@ PASSED = {"PASS", "FLAKYPASS", "XFAIL"}
 SKIPPED = {"UNSUPPORTED", "SKIPPED", "EXCLUDED"}
 # What makes a feature of lit.cfg.py available.
 NEEDS = {"shared": "the models of QXC_SHARED=DIR (DIR/models)", "samples": "the texts of QXC_SHARED=DIR (DIR/design/samples)",
-         "tree-sitter": "the program tree-sitter (make deps)", "root": "to be root"}
+         "tree-sitter": "the program tree-sitter (make deps)",
+         "cortex-m": "arm-none-eabi-gcc and qemu-system-arm (make deps)", "root": "to be root"}
 
 
 def choose(part):
