@@ -181,9 +181,9 @@ void report_next(Report *r) {
         to_measure(&x);
     else if (!x.measured)
         to_calibrate(&x);
-    if (chooses && x.measured && x.worst_output < LITTLE)
+    if (chooses && x.measured && x.worst_output < (double)LITTLE)
         to_reach(&x);
-    if (chooses && x.worst && x.worst_layer < ENOUGH)
+    if (chooses && x.worst && x.worst_layer < (double)ENOUGH)
         to_keep(&x);
     if (x.quantized && j->decided_before && floats)
         to_complete(&x);
