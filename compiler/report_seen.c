@@ -32,7 +32,7 @@ static void widen(Seen *s, const double *x) {
 }
 
 static void count(Seen *s, const double *x) {
-    double width = (s->max - s->min) / BINS;
+    double width = (s->max - s->min) / (double)BINS;
     for (size_t i = 0; i < s->count; i++) {
         if (!isfinite(x[i]))
             continue;
