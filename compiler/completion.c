@@ -28,6 +28,14 @@ static void put_quoted(const char *text, const char *special) {
             printf(strchr(special, *text) ? "\\%c" : "%c", *text);
 }
 
+/* One behind the other, those of the Python package last. */
+static void put_commands(void) {
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        printf("%s%s", i ? " " : "", command_at(i)->name);
+    for (size_t i = 0; i < packaged_count(); i++)
+        printf(" %s", packaged_at(i)->name);
+}
+
 static void print_bash(Arena *a) {
     (void)a;
     puts("# bash completion of qxc");
@@ -37,8 +45,7 @@ static void print_bash(Arena *a) {
         printf("        -%s%s\n", option_at(i)->name, equals(option_at(i)));
     puts("        ' ;;\n    *) words=");
     fputs("        [ \"$COMP_CWORD\" -gt 1 ] || words='", stdout);
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        printf("%s%s", i ? " " : "", command_at(i)->name);
+    put_commands();
     puts("' ;;\n    esac\n    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")");
     puts("    [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace\n}\ncomplete -o default -F _qxc "
          "qxc");
@@ -62,19 +69,23 @@ static void print_zsh(Arena *a) {
         puts("' \\");
     }
     fputs("  '1: :_alternative \"commands:command:(", stdout);
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        printf("%s%s", i ? " " : "", command_at(i)->name);
+    put_commands();
     puts(")\" \"files:model:_files\"' \\\n  '*:file:_files'");
+}
+
+static void put_fish_command(const char *name, const char *about) {
+    printf("complete -c qxc -n __fish_use_subcommand -a %s -d '", name);
+    put_quoted(about, "\\");
+    puts("'");
 }
 
 static void print_fish(Arena *a) {
     (void)a;
     puts("# fish completion of qxc");
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        printf("complete -c qxc -n __fish_use_subcommand -a %s -d '", command_at(i)->name);
-        put_quoted(command_at(i)->about, "\\");
-        puts("'");
-    }
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        put_fish_command(command_at(i)->name, command_at(i)->about);
+    for (size_t i = 0; i < packaged_count(); i++)
+        put_fish_command(packaged_at(i)->name, packaged_at(i)->about);
     for (size_t i = 0; i < option_count(); i++) {
         const OptionDef *def = option_at(i);
         printf("complete -c qxc -o %s%s", def->name,
@@ -117,6 +128,9 @@ static void print_man(Arena *a) {
          "\\-calib=FILE or \\-calib FILE.\n.SH COMMANDS");
     for (size_t i = 0; i < N_COMMANDS; i++)
         put_item(command_at(i)->usage, command_at(i)->about);
+    for (size_t i = 0; i < packaged_count(); i++)
+        put_item(packaged_at(i)->usage,
+                 arena_strf(a, "%s (Python package)", packaged_at(i)->about).s);
     puts(".SH OPTIONS");
     for (size_t i = 0; i < option_count(); i++) {
         put_item(option_title(a, option_at(i)), option_at(i)->help);

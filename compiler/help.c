@@ -37,6 +37,18 @@ static void print_usage(const Command *c) {
     printf("  qxc %-40s %s\n", c->usage, c->about);
 }
 
+static void print_packaged(const Packaged *p) {
+    printf("  qxc %-40s %s (Python package)\n", p->usage, p->about);
+}
+
+/* Those of the program, and those that the Python package has besides. */
+static void print_commands(void) {
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        print_usage(command_at(i));
+    for (size_t i = 0; i < packaged_count(); i++)
+        print_packaged(packaged_at(i));
+}
+
 /* Whether a command takes options of the group that say nothing of what they go with. */
 static bool takes_group(const Command *c, const char *group) {
     size_t n;
@@ -69,8 +81,7 @@ static void print_group(Arena *a, const Group *g, const Options *o) {
 
 static void print_overview(void) {
     puts("usage:");
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        print_usage(command_at(i));
+    print_commands();
     puts("\nto begin with:\n"
          "  qxc info model.onnx                                        what it is\n"
          "  qxc model.onnx -calib=data.npz -emit=qdq -o int8.onnx      for a runtime\n"
@@ -85,8 +96,7 @@ static void print_overview(void) {
 }
 
 static void print_all(Arena *a) {
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        print_usage(command_at(i));
+    print_commands();
     for (size_t i = 0; i < N_GROUPS; i++)
         print_group(a, &groups[i], NULL);
 }
@@ -101,7 +111,7 @@ static void print_command(Arena *a, const Options *o, const Command *c) {
 }
 
 static ExitCode unknown(Arena *a, const char *topic, Diags *d) {
-    size_t n = N_COMMANDS + N_GROUPS + option_count();
+    size_t n = N_COMMANDS + N_GROUPS + option_count() + packaged_count();
     const char **names = NEW_ARRAY(a, const char *, n);
     for (size_t i = 0; i < N_COMMANDS; i++)
         names[i] = command_at(i)->name;
@@ -109,6 +119,8 @@ static ExitCode unknown(Arena *a, const char *topic, Diags *d) {
         names[N_COMMANDS + i] = groups[i].name;
     for (size_t i = 0; i < option_count(); i++)
         names[N_COMMANDS + N_GROUPS + i] = option_at(i)->name;
+    for (size_t i = 0; i < packaged_count(); i++)
+        names[n - 1 - i] = packaged_at(i)->name;
     diag_error(d, LOC_NONE, "there is no help about '%s': qxc help shows what there is",
                diag_name(d, str_from(topic)));
     diag_did_you_mean(d, LOC_NONE, str_from(topic), names, n);
@@ -125,6 +137,7 @@ static const Group *find_group(const char *name) {
 static ExitCode print_topic(Arena *a, const Options *o, const char *topic, Diags *d) {
     const Group *g = find_group(topic);
     const Command *c = command_find(topic);
+    const Packaged *p = packaged_find(topic);
     const OptionDef *def = option_find(str_from(topic));
     if (completion_print(a, topic))
         return EXIT_DONE;
@@ -132,6 +145,8 @@ static ExitCode print_topic(Arena *a, const Options *o, const char *topic, Diags
         print_group(a, g, NULL);
     else if (c)
         print_command(a, o, c);
+    else if (p)
+        print_packaged(p);
     else if (strcmp(topic, "all") == 0)
         print_all(a);
     else if (def)

@@ -38,6 +38,27 @@ const Command *command_find(const char *name) {
     return NULL;
 }
 
+static const Packaged packaged[] = {
+#define PACKAGED(...) {__VA_ARGS__},
+#include "compiler/commands.def"
+};
+enum { N_PACKAGED = sizeof packaged / sizeof *packaged };
+
+size_t packaged_count(void) {
+    return N_PACKAGED;
+}
+
+const Packaged *packaged_at(size_t i) {
+    return &packaged[i];
+}
+
+const Packaged *packaged_find(const char *name) {
+    for (size_t i = 0; i < N_PACKAGED; i++)
+        if (strcmp(name, packaged[i].name) == 0)
+            return &packaged[i];
+    return NULL;
+}
+
 static void *field(Options *o, const OptionDef *def) {
     return (char *)o + def->offset;
 }
@@ -173,8 +194,14 @@ static int parse_option(Options *o, const char *word, const char *next, Arena *a
     return takes_next ? 2 : 1;
 }
 
-/* The first word that is no option may be a command. */
-static void take_word(Options *o, const char *word, Arena *a, Diags *d) {
+/* The first word that is no option may be a command. False where nothing behind it is for this
+ * program. */
+static bool take_word(Options *o, const char *word, Arena *a, Diags *d) {
+    if (o->command->id == COMMAND_compile && !o->inputs.n && packaged_find(word))
+        return diag_error(d, LOC_NONE,
+                          "%s is a command of the Python package, where it stands before all "
+                          "options: pip install qxc",
+                          word);
     const Command *c = o->command->id == COMMAND_compile ? command_find(word) : NULL;
     if (c && !o->inputs.n)
         o->command = c;
@@ -183,6 +210,7 @@ static void take_word(Options *o, const char *word, Arena *a, Diags *d) {
                    diag_name(d, str_from(o->inputs.items[0])));
     else
         ARENA_PUSH(a, o->inputs.items, o->inputs.n, o->inputs.cap, word);
+    return true;
 }
 
 bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
@@ -202,18 +230,20 @@ bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
         } else if (only_files) {
             o->only_files |= !o->inputs.n;
             ARENA_PUSH(a, o->inputs.items, o->inputs.n, o->inputs.cap, argv[i++]);
-        } else {
-            take_word(o, argv[i++], a, d);
+        } else if (!take_word(o, argv[i++], a, d)) {
+            return false;
         }
     }
     return diags_errors(d) == before;
 }
 
 static void suggest_command(Diags *d, const char *word) {
-    const char *names[N_COMMANDS];
+    const char *names[N_COMMANDS + N_PACKAGED];
     for (size_t i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i].name;
-    diag_did_you_mean(d, LOC_NONE, str_from(word), names, N_COMMANDS);
+    for (size_t i = 0; i < N_PACKAGED; i++)
+        names[N_COMMANDS + i] = packaged[i].name;
+    diag_did_you_mean(d, LOC_NONE, str_from(word), names, N_COMMANDS + N_PACKAGED);
 }
 
 bool options_inputs(const Options *o, size_t want, Diags *d) {

@@ -28,6 +28,11 @@ typedef struct Command {
     const char *usage, *about, *groups;
 } Command;
 
+/* A command of the Python package. */
+typedef struct Packaged {
+    const char *name, *usage, *about;
+} Packaged;
+
 typedef struct Options {
     const Command *command;
     TextList inputs;
@@ -84,6 +89,9 @@ typedef struct OptionDef {
 
 const Command *command_at(size_t i);
 const Command *command_find(const char *name); /* or NULL */
+size_t packaged_count(void);
+const Packaged *packaged_at(size_t i);
+const Packaged *packaged_find(const char *name); /* or NULL */
 
 size_t option_count(void);
 const OptionDef *option_at(size_t i);

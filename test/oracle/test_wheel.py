@@ -66,6 +66,9 @@ class Wheel(OracleCase):
         bare = {"PATH": str(folder / "bin"), "HOME": str(folder)}  # no compiler, no other qxc
         shell = subprocess.run([folder / "bin/qxc", "info", "digits.onnx"], cwd=folder, env=bare, check=True, capture_output=True, text=True)
         self.assertIn("came as float", shell.stdout)
+        data = subprocess.run([folder / "bin/qxc", "calib-data", "calib.npz", "--model", "digits.onnx", "--limit", "9", "-o", "nine.npz"], cwd=folder,
+                              env=bare, check=True, capture_output=True, text=True)
+        self.assertIn("9 samples of arrays, float32[1,8,8]", data.stderr)
         ten = subprocess.run([folder / "bin/python", "-c", TEN_LINES], cwd=folder, env=bare, check=False, capture_output=True, text=True)
         self.assertEqual("", ten.stderr)
         lines = ten.stdout.splitlines()

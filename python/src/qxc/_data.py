@@ -71,7 +71,7 @@ def _next_batches(data: Any) -> Iterator[Any]:
         yield from data
 
 
-def _save(path: Path, arrays: dict[str, np.ndarray]) -> None:
+def save_npz(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """An .npz with arrays of any name, which numpy.savez takes for its own arguments."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as z:
         for name, a in arrays.items():
@@ -110,7 +110,7 @@ class _Shards:
         self.kept, self.bytes = {}, 0
 
     def _write(self, arrays: dict[str, np.ndarray]) -> None:
-        _save(self.folder / f"shard-{self.n:06}.npz", arrays)
+        save_npz(self.folder / f"shard-{self.n:06}.npz", arrays)
         self.n += 1
 
 
@@ -126,7 +126,7 @@ def write_data(data: Any, ports: Callable[[], Ports], folder: Path) -> list[str]
     if isinstance(data, np.ndarray) or hasattr(data, "detach"):
         data = {ports().name_of_one(): data}
     if isinstance(data, Mapping):
-        _save(folder / "data.npz", {str(k): as_array(v, str(k)) for k, v in data.items()})
+        save_npz(folder / "data.npz", {str(k): as_array(v, str(k)) for k, v in data.items()})
         return [str(folder / "data.npz")]
     fits = ports()
     shards = _Shards(folder, fits)

@@ -162,7 +162,10 @@ def options(keywords: dict[str, object]) -> list[str]:
 
 
 def main() -> None:
-    """The command `qxc`: becomes the program."""
+    """The command `qxc`: becomes the program, but for the command that this package has."""
+    if sys.argv[1:2] == ["calib-data"] or sys.argv[1:] == ["help", "calib-data"]:
+        from qxc import calib_data
+        raise SystemExit(calib_data.main(sys.argv[2:] if sys.argv[1] != "help" else ["--help"]))
     try:
         path = program()
         if os.name == "nt":

@@ -1,0 +1,1 @@
+"""Samples of files: what `qxc calib-data` reads."""
