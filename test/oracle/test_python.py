@@ -307,7 +307,12 @@ class DropIn(OracleCase):
     def test_arguments_are_theirs(self):
         from onnxruntime import quantization as theirs
 
-        for ours, other in ((dropin.quantize_static, theirs.quantize_static), (dropin.quantize_dynamic, theirs.quantize_dynamic)):
+        from onnxruntime.quantization.execution_providers.qnn import get_qnn_qdq_config
+        from qxc.onnxruntime.execution_providers import qnn
+
+        pairs = [(getattr(dropin, n), getattr(theirs, n)) for n in ("quantize_static", "quantize_dynamic", "quantize", "get_qdq_config",
+                                                                    "StaticQuantConfig", "DynamicQuantConfig", "quant_pre_process")]
+        for ours, other in [*pairs, (qnn.get_qnn_qdq_config, get_qnn_qdq_config)]:
             mine, its = inspect.signature(ours).parameters, inspect.signature(other).parameters
             self.assertEqual(list(its), list(mine))
             plain = {k: getattr(v.default, "name", v.default) for k, v in its.items()}
@@ -343,9 +348,50 @@ class DropIn(OracleCase):
             dropin.quantize_static(MODEL, out, Reader(), extra_options={"EnableSubgraph": False})
         self.assertIn("EnableSubgraph=False has no effect", told.output[0])
         for extra, said in (({"NoSuch": 1}, "has no 'NoSuch'"), ({"MinimumRealRange": 0.1}, "no counterpart"),
-                            ({"QuantizeBias": False}, "bias float"), ({"CalibMovingAverageConstant": 0.5}, "0.01")):
+                            ({"BlockSize": 32}, "blocks are a rule"), ({"CalibMovingAverageConstant": 0.5}, "0.01")):
             with self.assertRaisesRegex(ValueError, said):
                 dropin.quantize_static(MODEL, out, Reader(), extra_options=extra)
+
+    def test_extra_options_that_are_rules(self):
+        def biases(path):
+            return sum(t.data_type == TensorProto.INT32 and "zero_point" not in t.name for t in onnx.load(path).graph.initializer)
+
+        out = self.scratch / "q.onnx"
+        dropin.quantize_static(MODEL, out, Reader())
+        self.assertEqual(5, biases(out))
+        dropin.quantize_static(MODEL, out, Reader(), extra_options={"QuantizeBias": False})
+        self.assertEqual(0, biases(out))
+        self.assertGreater(self.accuracy(out), 0.97)
+        dropin.quantize_static(MODEL, out, Reader(), extra_options={"OpTypesToExcludeOutputQuantization": ["Gemm"]})
+        self.assertEqual("Gemm", next(n for n in onnx.load(out).graph.node if "logits" in n.output).op_type)
+
+    def test_enums_are_theirs(self):
+        from onnxruntime import quantization as theirs
+
+        for ours, other in ((dropin.QuantType, theirs.QuantType), (dropin.QuantFormat, theirs.QuantFormat),
+                            (dropin.QuantizationMode, theirs.QuantizationMode), (dropin.CalibrationMethod, theirs.CalibrationMethod)):
+            shared = [m for m in other if m.name in ours.__members__]
+            self.assertGreaterEqual(len(shared), 2)
+            for m in shared:
+                self.assertEqual((m.value, str(m)), (ours[m.name].value, str(ours[m.name])))
+                if hasattr(m, "tensor_type"):
+                    self.assertEqual(m.tensor_type, ours[m.name].tensor_type)
+        self.assertEqual([onnx.TensorProto.INT2, onnx.TensorProto.UINT2],
+                         [dropin.QuantType[n].tensor_type for n in ("QInt2", "QUInt2")])
+        self.assertIs(dropin.QuantFormat.QDQ, dropin.QuantFormat.from_string("QDQ"))
+        with self.assertRaisesRegex(ValueError, "'QD' is none of QOperator, QDQ"):
+            dropin.QuantFormat.from_string("QD")
+
+    def test_their_configurations(self):
+        from onnxruntime import quantization as theirs
+
+        out = self.scratch / "q.onnx"
+        dropin.quantize(MODEL, out, theirs.StaticQuantConfig(Reader(), quant_format=theirs.QuantFormat.QOperator))
+        self.assertIn("QLinearConv", self.ops(out))
+        dropin.quantize(MODEL, out, theirs.DynamicQuantConfig())
+        self.assertIn("ConvInteger", self.ops(out))
+        with self.assertRaisesRegex(TypeError, "not a dict"):
+            dropin.quantize(MODEL, out, {})
 
     def test_dynamic(self):
         path = self.scratch / "d.onnx"

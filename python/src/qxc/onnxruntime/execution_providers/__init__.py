@@ -1,0 +1,1 @@
+"""As onnxruntime.quantization.execution_providers: configurations for runtimes."""
