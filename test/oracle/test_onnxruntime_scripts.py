@@ -120,6 +120,18 @@ quantize_static(pre, to / "smooth.onnx", calibration_data_reader=data(), quant_f
                 weight_type=QuantType.QInt8, op_types_to_quantize=["Gemm"], use_external_data_format=False,
                 extra_options={"OpTypesToExcludeOutputQuantization": ["Gemm"]})
 """
+TABLE = """
+import os, sys
+from PACKAGE import CalibrationMethod, create_calibrator, write_calibration_table
+import reader
+
+model, folder, to = sys.argv[1:]
+calibrator = create_calibrator(model, [], augmented_model_path=os.path.join(to, "augmented.onnx"), calibrate_method=CalibrationMethod.MinMax)
+calibrator.set_execution_providers(["CPUExecutionProvider"])
+for part in "ab":
+    calibrator.collect_data(reader.FolderReader(os.path.join(folder, part), model))
+write_calibration_table(calibrator.compute_data(), to)
+"""
 
 
 class Scripts(OracleCase):
@@ -212,6 +224,29 @@ class Scripts(OracleCase):
         self.assertEqual({"config": 5, "qdq": 4, "smooth": 1}, products)
         gemm = next(n for n in onnx.load(to / "smooth.onnx").graph.node if "Gemm" in n.op_type)
         self.assertEqual("logits", gemm.output[0])  # in float
+
+    def test_a_calibration_table(self):
+        """For onnxruntime's TensorRT provider: its reader finds the ranges that its calibrator finds."""
+        from onnxruntime.quantization.CalTableFlatBuffers.TrtTable import TrtTable
+
+        for i, x in enumerate(self.calib[:50]):
+            (self.scratch / "parts" / "ab"[i % 2]).mkdir(parents=True, exist_ok=True)
+            np.save(self.scratch / "parts" / "ab"[i % 2] / f"{i:03}.npy", x)
+        found = {}
+        for package in THEIRS, OURS:
+            to = self.scratch / f"{package}.table"
+            to.mkdir()
+            self.run_script(package, TABLE, MODEL, self.scratch / "parts", to)
+            table = TrtTable.GetRootAs((to / "calibration.flatbuffers").read_bytes(), 0)
+            found[package] = {table.Dict(i).Key().decode(): float(table.Dict(i).Value()) for i in range(table.DictLength())}
+            lines = [line.rsplit(" ", 1) for line in (to / "calibration.cache").read_text().splitlines()]
+            self.assertEqual(found[package], {name: float(value) for name, value in lines})
+            self.assertEqual(set(found[package]), set(json.loads((to / "calibration.json").read_text()).get("data", found[package])))
+        self.assertEqual({"stem.conv", "widen.conv", "block.depthwise", "block.pointwise"},
+                         set(found[THEIRS]) - set(found[OURS]))  # BatchNormalization is folded into them
+        self.assertGreater(len(found[OURS]), 12)
+        for name, value in found[OURS].items():
+            np.testing.assert_allclose(value, found[THEIRS][name], rtol=1e-5)
 
     def test_preprocessing_from_the_shell(self):
         env = {**os.environ, "PYTHONPATH": str(ROOT / "python/src"), "QXC_PROGRAM": QXC}

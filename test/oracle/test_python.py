@@ -311,7 +311,8 @@ class DropIn(OracleCase):
         from qxc.onnxruntime.execution_providers import qnn
 
         pairs = [(getattr(dropin, n), getattr(theirs, n)) for n in ("quantize_static", "quantize_dynamic", "quantize", "get_qdq_config",
-                                                                    "StaticQuantConfig", "DynamicQuantConfig", "quant_pre_process")]
+                                                                    "StaticQuantConfig", "DynamicQuantConfig", "quant_pre_process",
+                                                                    "write_calibration_table")]
         for ours, other in [*pairs, (qnn.get_qnn_qdq_config, get_qnn_qdq_config)]:
             mine, its = inspect.signature(ours).parameters, inspect.signature(other).parameters
             self.assertEqual(list(its), list(mine))
@@ -381,6 +382,24 @@ class DropIn(OracleCase):
         self.assertIs(dropin.QuantFormat.QDQ, dropin.QuantFormat.from_string("QDQ"))
         with self.assertRaisesRegex(ValueError, "'QD' is none of QOperator, QDQ"):
             dropin.QuantFormat.from_string("QD")
+
+    def test_calibrators(self):
+        def highest(method=dropin.CalibrationMethod.MinMax, ops=None, **extra):
+            calibrator = dropin.create_calibrator(MODEL, ops, calibrate_method=method, extra_options=extra)
+            calibrator.collect_data(Reader())
+            return {k: float(v.range_value[1]) for k, v in calibrator.compute_data().items()}
+
+        seen, cut = highest(), highest(dropin.CalibrationMethod.Percentile, percentile=99)
+        self.assertEqual(list(seen), list(cut))
+        self.assertLess(cut["logits"], seen["logits"])
+        self.assertEqual({"head.flatten", "logits"}, set(highest(ops=["Gemm"])))
+        with self.assertRaisesRegex(ValueError, "num_bins has no counterpart"):
+            highest(num_bins=7)
+        with self.assertRaisesRegex(ValueError, "collect_data comes before"):
+            dropin.create_calibrator(MODEL).compute_data()
+        with self.assertLogs("qxc", logging.WARNING) as told:
+            dropin.create_calibrator(MODEL, providers=["CUDAExecutionProvider"])
+        self.assertIn("no effect", told.output[0])
 
     def test_their_configurations(self):
         from onnxruntime import quantization as theirs

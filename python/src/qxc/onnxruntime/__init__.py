@@ -8,6 +8,7 @@ docs/from-onnxruntime.md says what each option becomes. What has no counterpart 
 out silently.
 """
 
+from qxc.onnxruntime._calibrator import create_calibrator, write_calibration_table
 from qxc.onnxruntime.calibrate import CalibrationDataReader, CalibrationMethod
 from qxc.onnxruntime.quant_utils import QuantFormat, QuantizationMode, QuantType
 from qxc.onnxruntime.quantize import (DynamicQuantConfig, StaticQuantConfig, get_qdq_config, quantize, quantize_dynamic,
@@ -15,4 +16,5 @@ from qxc.onnxruntime.quantize import (DynamicQuantConfig, StaticQuantConfig, get
 from qxc.onnxruntime.shape_inference import quant_pre_process
 
 __all__ = ["CalibrationDataReader", "CalibrationMethod", "DynamicQuantConfig", "QuantFormat", "QuantType", "QuantizationMode",
-           "StaticQuantConfig", "get_qdq_config", "quant_pre_process", "quantize", "quantize_dynamic", "quantize_static"]
+           "StaticQuantConfig", "create_calibrator", "get_qdq_config", "quant_pre_process", "quantize", "quantize_dynamic",
+           "quantize_static", "write_calibration_table"]
