@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-ZEROS = 32  # of the sinc, to each side
+ZEROS = 64  # of the sinc, to each side
 BETA = 12.0  # of the window: what lies beyond half of the rate is 100 dB down
 PASSES = 0.94  # of half the lower rate
-BLOCK = 1 << 14  # results at a time
+BLOCK = 1 << 12  # results at a time
 
 
 def resampled(x: np.ndarray, rate: int, to: int) -> np.ndarray:
@@ -24,9 +24,10 @@ def resampled(x: np.ndarray, rate: int, to: int) -> np.ndarray:
     for begin in range(0, len(out), BLOCK):
         place = np.arange(begin, min(begin + BLOCK, len(out)), dtype=np.int64) * down
         left = place // up
-        away = offsets - (place % up / up)[:, None]  # of each tap from the result
+        phases, which = np.unique(place % up, return_inverse=True)  # of which there are few at common rates
+        away = offsets - (phases / up)[:, None]  # of each tap from the result
         window = np.i0(BETA * np.sqrt(np.maximum(0, 1 - (away / half) ** 2)))
         taps = np.sinc(cut * away) * window
         taps /= taps.sum(axis=1, keepdims=True)
-        out[begin:begin + BLOCK] = np.einsum("nt,ntc->nc", taps, padded[left[:, None] + offsets + half])
+        out[begin:begin + BLOCK] = np.einsum("nt,ntc->nc", taps[which], padded[left[:, None] + offsets + half])
     return out
