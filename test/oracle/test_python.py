@@ -401,6 +401,22 @@ class DropIn(OracleCase):
             dropin.create_calibrator(MODEL, providers=["CUDAExecutionProvider"])
         self.assertIn("no effect", told.output[0])
 
+    def test_qnn(self):
+        from qxc.onnxruntime.execution_providers.qnn import get_qnn_qdq_config
+
+        out = self.scratch / "npu.onnx"
+        with self.assertNoLogs("qxc", logging.WARNING):
+            config = get_qnn_qdq_config(MODEL, Reader())
+        config.weight_type = dropin.QuantType.QInt4
+        with self.assertRaisesRegex(package.Error, "QNN has no such integers"):
+            dropin.quantize(MODEL, out, config)
+        self.assertFalse(out.exists())
+        with self.assertLogs("qxc", logging.WARNING) as told:
+            config = get_qnn_qdq_config(MODEL, Reader(), activation_type=dropin.QuantType.QUInt16)
+        self.assertIn("the target qnn knows 8 bits alone", told.output[0])
+        dropin.quantize(MODEL, out, config)
+        self.assertGreater(self.accuracy(out), 0.97)
+
     def test_their_configurations(self):
         from onnxruntime import quantization as theirs
 
