@@ -8,6 +8,7 @@
 #include "compiler/trace.h"
 
 #include "exec/fixed_shapes.h"
+#include "exec/shard.h"
 #include "passes/quantize/choice.h"
 #include "passes/quantize/masks.h"
 #include "passes/quantize/open.h"
@@ -166,10 +167,9 @@ bool step_statistics(Job *j, Module *m) {
     return true;
 }
 
-static void forget_stat(Value *v, void *ctx) {
-    (void)ctx;
+static void forget_stat(Value *v, void *arena) {
     if (v->stat)
-        calib_forget(v->stat);
+        shard_forget(arena, v->stat);
 }
 
 /* What calibration needed while it counted. */
@@ -178,7 +178,7 @@ bool step_forget_statistics(Job *j, Module *m) {
         diag_warning(j->d, LOC_NONE,
                      "-calib-method has no effect without data: the model's statistics are what "
                      "another run has found, and stay; -calib=PATH finds them anew");
-    module_each_value(m, forget_stat, NULL);
+    module_each_value(m, forget_stat, m->arena);
     return true;
 }
 

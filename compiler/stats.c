@@ -2,6 +2,7 @@
 
 #include "compiler/session.h"
 #include "compiler/suffix.h"
+#include "passes/quantize/masks.h"
 
 static bool usage(Session *s) {
     TextList *in = &s->o.inputs;
@@ -44,10 +45,10 @@ static Module *read_shard(Session *s, size_t i, ExitCode *code) {
 }
 
 /* Modules are read one after the other, so that memory does not grow with their number. */
-static bool merge(Session *s, Module *first, size_t i, ExitCode *code) {
+static bool merge(Session *s, StatsMerge *to, size_t i, ExitCode *code) {
     size_t before = s->n_modules;
     Module *m = read_shard(s, i, code);
-    bool ok = m && stats_merge(first, m, s->d);
+    bool ok = m && stats_merge_add(to, m);
     session_free_modules(s, before);
     return ok;
 }
@@ -63,8 +64,12 @@ ExitCode cmd_stats(Session *s) {
     Module *first = read_shard(s, 0, &code);
     if (!first)
         return code;
+    StatsMerge *to = stats_merge_begin(first, s->d);
+    if (!to)
+        return EXIT_WRONG;
     for (size_t i = 1; i < s->o.inputs.n; i++)
-        if (!merge(s, first, i, &code))
+        if (!merge(s, to, i, &code))
             return code == EXIT_DONE ? EXIT_WRONG : code;
+    stats_merge_end(to, masked_from, uses_new(first));
     return session_write(s, &j, first);
 }

@@ -3,6 +3,7 @@
 
 #include "exec/calibrate.h"
 #include "exec/evaluate.h"
+#include "exec/shard.h"
 
 /* Elements of a value that are NaN or infinite, in samples where it reads none. Else they follow
  * from others, and are counted there. */
@@ -17,10 +18,11 @@ typedef struct Odd {
 typedef struct Track Track;
 struct Track { /* of one value */
     const Value *value;
-    double min, max, mean, m2; /* m2: sum of squared distances from the mean */
-    double count;              /* elements */
+    double min, max;
     int64_t samples;
-    double low, high; /* moving average of min and max */
+    double low, high; /* moving average of min and max where the last sample weighs most */
+    Exact ends[2];    /* sums of min and max of each sample where all weigh the same */
+    MomentsCounter moments;
     Histogram *histogram;
     double from; /* what lies below counts for nothing */
     Odd odd;
@@ -50,25 +52,16 @@ static Track *track_of(Calibration *c, const Value *v) {
     return *slot;
 }
 
-/* Mean and spread of a chunk by two passes, joined with what came before (Chan's formula). */
-static void add_moments(Track *t, const float *x, size_t n, double used) {
-    double sum = 0, m2 = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += isfinite(x[i]) ? (double)x[i] : 0;
-    double mean = sum / used, delta = mean - t->mean, total = t->count + used;
-    for (size_t i = 0; i < n; i++)
-        m2 += isfinite(x[i]) ? ((double)x[i] - mean) * ((double)x[i] - mean) : 0;
-    t->m2 += m2 + delta * delta * t->count * used / total;
-    t->mean += delta * used / total;
-    t->count = total;
-}
-
+/* Which zero comes first depends on the order of samples: all are 0, and none is -0. */
 static void add_range(const Calibration *c, Track *t, double min, double max) {
-    double k = c->options.averaging > 0 ? c->options.averaging : 1 / (double)t->samples;
+    double k = c->options.averaging;
+    Exact low = exact_float((float)min), high = exact_float((float)max);
     t->low = t->samples == 1 ? min : t->low + k * (min - t->low);
     t->high = t->samples == 1 ? max : t->high + k * (max - t->high);
-    t->min = min < t->min ? min : t->min;
-    t->max = max > t->max ? max : t->max;
+    exact_add(&t->ends[0], &low);
+    exact_add(&t->ends[1], &high);
+    t->min = min < t->min ? min + 0.0 : t->min;
+    t->max = max > t->max ? max + 0.0 : t->max;
 }
 
 /* The value that a NaN or an infinite element of this one follows from; itself where it reads none.
@@ -128,7 +121,7 @@ static void collect_now(void *ctx, const Value *v, Type type, const void *data) 
         return;
     t->samples++;
     add_range(c, t, min, max);
-    add_moments(t, x, n, (double)used);
+    moments_count(&t->moments, x, n, used);
     if (t->histogram)
         histogram_add(c->arena, t->histogram, x, n);
 }
@@ -159,48 +152,40 @@ static void tell_odd(const Track *t, Arena *a, Diags *d) {
                  STR_ARG(text));
 }
 
-static void write_stat(const Calibration *c, const Track *t, Value *v, Diags *d) {
+/* What was seen of the value, by which shards are joined, too. */
+static Shard shard_of(const Calibration *c, Track *t) {
+    Shard s = {.has_moments = true, .moments = *moments_counted(&t->moments)};
+    s.options = c->options;
+    s.seen = (Range){t->min, t->max};
+    s.has_ends = c->options.method == CALIB_MOVING_AVERAGE && !(c->options.averaging > 0);
+    memcpy(s.ends, t->ends, sizeof s.ends);
+    s.histogram = t->histogram;
+    return s;
+}
+
+static void write_stat(const Calibration *c, Track *t, Value *v, Diags *d) {
     if (t->odd.samples)
         tell_odd(t, c->arena, d);
     if (!t->samples)
         return;
-    bool average = c->options.method == CALIB_MOVING_AVERAGE;
-    v->stat = calib_stat(c->arena, average ? t->low : t->min, average ? t->high : t->max, t->mean,
-                         sqrt(t->m2 / t->count), t->samples);
-}
-
-/* Bins of elements that count: those below count for nothing, wherever the range ends. */
-static Bins bins_from(const Calibration *c, const Track *t) {
-    Bins b = histogram_bins(c->arena, t->histogram);
-    while (b.n && b.at->high < t->from) {
-        b.total -= (double)b.at->count;
-        b.at++;
-        b.n--;
-    }
-    return b;
-}
-
-/* What was hidden has to end up below all that shows. */
-static Range with_end(Range r, double from, bool symmetric) {
-    if (!(from > -INFINITY))
-        return r;
-    return (Range){from, symmetric ? fmax(r.high, -from) : r.high};
+    Shard s = shard_of(c, t);
+    bool moving = c->options.method == CALIB_MOVING_AVERAGE && c->options.averaging > 0;
+    Range r = moving ? (Range){t->low, t->high} : shard_ends(&s, t->samples);
+    v->stat = calib_stat(c->arena, r.low, r.high, moments_mean(&s.moments),
+                         moments_deviation(&s.moments), t->samples);
 }
 
 /* The range that the method makes of what was seen. */
-static void apply_method(const Calibration *c, const Track *t, Stat *s) {
-    const CalibOptions *o = &c->options;
-    Range seen = {fmax(t->min, t->from), fmax(t->max, t->from)};
-    Bins bins = {0};
+static void apply_method(const Calibration *c, Track *t, Stat *s) {
+    Shard shard = shard_of(c, t);
     if (t->histogram) {
-        bins = bins_from(c, t);
-        Range range = with_end(calib_range(c->arena, o, bins, seen), t->from, o->symmetric);
+        Range range = shard_range(c->arena, &shard, t->from);
         float ends[] = {(float)range.low, (float)range.high};
         s->min = arena_copy(c->arena, &ends[0], sizeof *ends);
         s->max = arena_copy(c->arena, &ends[1], sizeof *ends);
     }
-    if (o->keep)
-        calib_keep(c->arena, s, o, bins, seen);
+    if (c->options.keep)
+        shard_write(c->arena, &shard, s);
 }
 
 typedef struct Writing {
@@ -241,7 +226,7 @@ static void ask_from(Value *v, void *ctx) {
 
 static void write_ranges(Value *v, void *ctx) {
     const Writing *w = ctx;
-    const Track *t = known_track(w->calibration, v);
+    Track *t = known_track(w->calibration, v);
     if (t && v->stat && t->samples)
         apply_method(w->calibration, t, v->stat);
 }

@@ -19,6 +19,10 @@ typedef enum CalibMethod {
     CALIB_MSE,            /* the range with the smallest mean squared error at 8 bits */
 } CalibMethod;
 
+/* Elements of `v` below this count for nothing behind it, -infinity: all count. Asked when every
+ * value has its extremes, where the method reads a histogram. */
+typedef float CountsFrom(const void *ctx, const Value *v);
+
 typedef struct CalibOptions {
     CalibMethod method;
     double percentile; /* 0: 99.999 */
@@ -26,10 +30,8 @@ typedef struct CalibOptions {
     bool symmetric;    /* percentile, entropy, mse: one threshold for |x| in place of two */
     int64_t levels;    /* entropy, mse: integers that a range is divided into; 0: 256 */
     bool on_grids;     /* values of type `float ~ q` are rounded to their grid */
-    bool keep;         /* statistics hold what merging needs: method, extremes, histogram */
-    /* Elements of `v` below this count for nothing behind it, -infinity: all count. Asked when
-     * every value has its extremes, where the method reads a histogram; NULL: all count. */
-    float (*counts_from)(const void *ctx, const Value *v);
+    bool keep;         /* statistics hold what shards are joined by (shard.h) */
+    CountsFrom *counts_from; /* NULL: all count */
     const void *ctx;
 } CalibOptions;
 
@@ -53,23 +55,27 @@ bool calibrate(Module *m, Samples *s, const CalibOptions *o, KeptRun *kept, Cali
 bool calib_needs_histogram(CalibMethod m);
 /* What the method makes of a histogram and the true extremes. */
 Range calib_range(Arena *a, const CalibOptions *o, Bins bins, Range seen);
-/* Says in the entries `method`, `seen` and `hist` of a stat what another one can be joined with:
- * the extremes, and the bins in use as numbers and counts in turn (exec/histogram.h). */
-void calib_keep(Arena *a, Stat *s, const CalibOptions *o, Bins bins, Range seen);
-/* The same entries in the memory of another module. */
-void calib_copy_kept(Arena *a, const Stat *from, Stat *to);
-/* Drops them, once a quantization has been chosen from the range. */
-void calib_forget(Stat *s);
-/* Where `x` and `y` hold such entries of one method: joins them into `out`, whose counts are set,
- * and takes its range from them. False where they do not. */
-bool calib_join(Arena *a, const Stat *x, const Stat *y, Stat *out);
+/* The method as statistics state it: "percentile=99.9", and where they matter, "mse levels=16
+ * symmetric"; and back, false where it is none. */
+Str calib_method_text(Arena *a, const CalibOptions *o);
+bool calib_read_method(Str text, CalibOptions *o);
+/* Of the same parameters, too. */
+bool calib_same_method(const CalibOptions *x, const CalibOptions *y);
 
 Stat *calib_stat(Arena *a, double min, double max, double avg, double std, int64_t count);
 
-/* Statistics of two calibrations of the same model merged into `to` (qxc stats merge): weighted by
- * count, ranges by their method where both have kept what it needs. A value without counterpart in
- * `to`, or whose statistics are per index of another axis, is an error; all are reported. Of
- * statistics by different methods a warning says that the wider range is taken. */
-bool stats_merge(Module *to, const Module *from, Diags *d);
+/* Statistics of several calibrations of the same model joined in `to` (qxc stats merge): where all
+ * hold what shards state (exec/shard.h), bit by bit those of one calibration on all the data,
+ * whatever the order. Else averages weigh by count, and where methods differ the range is the wider
+ * one; both are told, once. */
+typedef struct StatsMerge StatsMerge;
+/* NULL after diagnostics. */
+StatsMerge *stats_merge_begin(Module *to, Diags *d);
+/* One more, which is read and not kept. A value without counterpart in `to`, statistics per index
+ * of another axis, and a method that depends on the order of samples are errors; all are reported.
+ */
+bool stats_merge_add(StatsMerge *m, const Module *from);
+/* The ranges. `counts_from` with its `ctx` as in CalibOptions. */
+void stats_merge_end(StatsMerge *m, CountsFrom *counts_from, const void *ctx);
 
 #endif

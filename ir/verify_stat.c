@@ -30,7 +30,7 @@ static void tell(Diags *d, Severity how, const Value *v, const char *why) {
 
 /* A bound that is misspelt is told where it is read. */
 static bool has_unknown(const Stat *s) {
-    static const char *const known[] = {"hist", "method", "seen"};
+    static const char *const known[] = {"hist", "method", "seen", "ends", "elements", "sums"};
     size_t n = 0;
     for (size_t i = 0; i < s->n_attrs; i++)
         for (size_t k = 0; k < sizeof known / sizeof *known; k++)

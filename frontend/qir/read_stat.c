@@ -33,8 +33,9 @@ static void read_other_stat(Reader *r, Stat *s, const Field *f, Attr *a) {
 
 /* `most` is how many entries there are. */
 static void read_stat_entry(Reader *r, Stat *s, const Field *f, size_t most) {
-    static const char *const keys[] = {"min",   "max",  "avg",    "std", "axis",
-                                       "count", "hist", "method", "seen"};
+    static const char *const keys[] = {"min",  "max",    "avg",  "std",  "axis",     "count",
+                                       "hist", "method", "seen", "ends", "elements", "sums"};
+    enum { OWN = 6 }; /* the others are attributes */
     const float **rows[] = {&s->min, &s->max, &s->avg, &s->std};
     int64_t axis;
     if (!f->has_val) {
@@ -57,8 +58,9 @@ static void read_stat_entry(Reader *r, Stat *s, const Field *f, size_t most) {
         if (!s->attrs)
             s->attrs = NEW_ARRAY(r->arena, Attr, most);
         read_other_stat(r, s, f, &s->attrs[s->n_attrs]);
-        if (str_is(f->key, "hist") || str_is(f->key, "method") || str_is(f->key, "seen"))
-            return;
+        for (size_t i = OWN; i < sizeof keys / sizeof *keys; i++)
+            if (str_is(f->key, keys[i]))
+                return;
         diag_warning(r->diags, loc_of(r, f->at), "unknown statistic '%s'", shown(r, f->key));
         suggest(r, f->at, f->key, keys, sizeof keys / sizeof *keys);
     }

@@ -2,7 +2,12 @@
 """Statistics in ONNX files: what calibration saw is written beside the float model and read back bit
 by bit, and a quantization made from the file is the one made from the data."""
 
+import itertools
+import math
+import os
+import re
 import unittest
+from fractions import Fraction
 
 import numpy as np
 import onnx
@@ -172,33 +177,6 @@ class FromStatistics(common.OracleCase):
         a, b = (r.run(None, feed)[0] for r in run)
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
-    @common.for_each(*METHODS)
-    def test_shards_merge(self, method):
-        """Files of statistics joined say what one calibration on all the data says."""
-        model, data = DIGITS / "digits.onnx", DIGITS / "calib.npz"
-        s = self.scratch
-        arrays = dict(np.load(data))
-        parts = {"a": slice(0, 30), "b": slice(30, 90), "c": slice(90, None), "all": slice(None)}
-        for name, part in parts.items():
-            np.savez(s / f"{name}.npz", **{k: v[part] for k, v in arrays.items()})
-            common.qxc(model, f"-calib={s / name}.npz", f"-calib-method={method}", "-emit=onnx",
-                       "-o", s / f"{name}.onnx")
-        common.qxc("stats", "merge", *(s / f"{n}.onnx" for n in "abc"), "-emit=onnx", "-o",
-                   s / "abc.onnx")
-        for name in "abc", "all":
-            common.qxc(s / f"{name}.onnx", "-emit=qdq", "-o", s / f"{name}_q.onnx")
-        abc, whole = (self.parameters(s / f"{n}_q.onnx") for n in ("abc", "all"))
-        self.assertTrue(whole)
-        self.assertEqual(set(abc), set(whole))
-        for name, parameter in whole.items():  # averages are rounded once for each shard
-            near = 1e-6 if method == "moving-average" else 0
-            np.testing.assert_allclose(abc[name], parameter, rtol=near, err_msg=name)
-
-    def parameters(self, path):
-        g = onnx.load(path).graph
-        return {t.name: onnx.numpy_helper.to_array(t).tolist() for t in g.initializer
-                if t.name.endswith(("_scale", "_zero_point"))}
-
     def test_quantized_models_have_none(self):
         model = common.model_path("cnn", "int8_qdq")
         out = self.scratch / "none.onnx"
@@ -206,6 +184,177 @@ class FromStatistics(common.OracleCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("quantized already", done.stderr)
         self.assertFalse(out.exists())
+
+
+class Shards(common.OracleCase):
+    """Files of statistics of parts of the data become, byte by byte, the file of one calibration on all of it."""
+
+    def calibrate(self, model, arrays, name, *options):
+        s = self.scratch
+        np.savez(s / f"{name}.npz", **arrays)
+        common.qxc(model, f"-calib={s / name}.npz", *options, "-emit=onnx", "-o", s / f"{name}.onnx")
+        return s / f"{name}.onnx"
+
+    def merge(self, paths, *options):
+        out = self.scratch / ("merged.qir" if "-emit=qir" in options else "merged.onnx")
+        done = common.qxc("stats", "merge", *paths, "-o", out, *options)
+        self.assertNotIn("warning", done.stderr)
+        return out.read_bytes()
+
+    def check(self, model, arrays, cuts, *options):
+        """Each of `cuts` parts the samples; orders of its shards are all of 3, else a few."""
+        n = len(next(iter(arrays.values())))
+        whole = self.calibrate(model, arrays, "whole", *options).read_bytes()
+        self.assertIn(b"sums=[", whole)
+        for cut in cuts:
+            ends = [0, *cut, n]
+            parts = [self.calibrate(model, {k: v[a:b] for k, v in arrays.items()}, f"part{i}", *options)
+                     for i, (a, b) in enumerate(zip(ends, ends[1:]))]
+            self.assertNotIn(whole, [p.read_bytes() for p in parts])
+            orders = itertools.permutations(parts) if len(parts) == 3 else (parts, parts[::-1], parts[1::2] + parts[::2])
+            for order in orders:
+                self.assertEqual(self.merge(order), whole, f"{cut} {order}")
+
+    @common.for_each("cancer", "charlm", "cnn", "lstm", "relu6", "unet", "vit")
+    def test_trained(self, name):
+        arrays = dict(np.load(common.TRAINED_MODELS / f"{name}.calib.npz"))
+        self.check(common.model_path(name, "fp32"), arrays, [[7], [1, 9], [1, 2, 5, 11]])
+
+    @common.for_each(*METHODS)
+    def test_method(self, method):
+        arrays = dict(np.load(DIGITS / "calib.npz"))
+        self.check(DIGITS / "digits.onnx", arrays, [[60], [30, 90], [13, 60, 61, 140]], f"-calib-method={method}")
+
+    def test_merged_in_steps(self):
+        arrays = dict(np.load(DIGITS / "calib.npz"))
+        whole = self.calibrate(DIGITS / "digits.onnx", arrays, "whole")
+        a, b, c = (self.calibrate(DIGITS / "digits.onnx", {k: v[i::3] for k, v in arrays.items()}, f"step{i}") for i in range(3))
+        half = self.scratch / "half.onnx"
+        half.write_bytes(self.merge([c, a]))
+        self.assertEqual(self.merge([b, half]), whole.read_bytes())
+
+    def test_as_text(self):
+        """Through .qir as well, which prints the same again."""
+        arrays = dict(np.load(DIGITS / "calib.npz"))
+        whole = self.calibrate(DIGITS / "digits.onnx", arrays, "whole", "-calib-method=moving-average")
+        texts = []
+        for i in range(2):
+            part = self.calibrate(DIGITS / "digits.onnx", {k: v[i::2] for k, v in arrays.items()}, f"half{i}",
+                                  "-calib-method=moving-average")
+            texts.append(part.with_suffix(".qir"))
+            common.qxc(part, "-emit=qir", "-o", texts[-1])
+            common.qxc(texts[-1], "-emit=qir", "-o", part.with_suffix(".again"))
+            self.assertEqual(part.with_suffix(".again").read_bytes(), texts[-1].read_bytes())
+        self.assertEqual(self.merge(texts, "-emit=onnx"), whole.read_bytes())
+
+    @common.for_each("minmax", "percentile=90", "mse")
+    def test_odd_numbers(self, method):
+        """NaN, infinities, zeros of both signs, numbers at a float's ends, a branch that only some samples take, and a
+        mask that hides something in some samples only."""
+        model = self.scratch / "odd.qir"
+        model.write_text("""qir 1
+import "" 21
+graph @main (%c : bool[], %x : float[1,6], %mask : float[1,6], %zero : float[1,6]) -> (%z, %p, %o) {
+  %n : float[1,6] = Neg(%x)
+  %z : float[1,6] = If(%c) <
+    then_branch = graph @yes () -> (%a) {
+      %a : float[1,6] = Relu(%n)
+    },
+    else_branch = graph @no () -> (%b) {
+      %b : float[1,6] = Abs(%n)
+    }>
+  %h : float[1,6] = Tanh(%x)
+  %s : float[1,6] = Add(%h, %mask)
+  %p : float[1,6] = Softmax(%s)
+  %o : float[1,6] = Neg(%zero)
+}
+""")
+        pick = np.random.default_rng(3)
+        x = pick.normal(size=(40, 1, 6)).astype(np.float32)
+        x[0:9] = 0
+        x[4, 0, :4] = np.nan, np.inf, -np.inf, 1e-45
+        x[21, 0, :3] = 3.4e38, -3.4e38, 1e-38
+        x[22] = np.nan
+        mask = np.where(pick.random((40, 1, 6)) < 0.3, -10000, 0).astype(np.float32)
+        mask[:, 0, 0] = mask[:25] = 0
+        arrays = {"c": np.arange(40) >= 35, "x": x, "mask": mask,
+                  "zero": np.where(np.arange(40) % 5 < 2, 0.0, -0.0).astype(np.float32).repeat(6).reshape(40, 1, 6)}
+        self.check(model, arrays, [[3], [25, 30], [2, 4, 22, 23]], f"-calib-method={method}")
+
+    def test_per_axis(self):
+        """What a text states of each channel: extremes have no order either."""
+        paths = []
+        for i, row in enumerate(("min=[-0.0, -3.0], max=[1.0, 0.0], count=3", "min=[0.0, -1.0], max=[2.5, -0.0], count=1",
+                                 "min=[0.0, -2.0], max=[0.5, -0.0], count=9")):
+            paths.append(self.scratch / f"axis{i}.qir")
+            paths[-1].write_text('qir 1\nimport "" 21\ngraph @g (%x : float[1,2]) -> (%y) {\n  %y : float[1,2] = Abs(%x)\n'
+                                 f'  stat %x <axis=1, {row}>\n}}\n')
+        merged = {self.merge(order, "-emit=qir") for order in itertools.permutations(paths)}
+        self.assertEqual(len(merged), 1)
+        self.assertIn(b"<axis=1, min=[0.0, -3.0], max=[2.5, 0.0], count=13>", merged.pop())
+
+    def test_sums_are_those_of_fractions(self):
+        """Any float, as exact as Python's fractions; samples one by one, or as a batch that the model takes at once."""
+        pick = np.random.default_rng(5)
+        x = pick.integers(0, 1 << 32, (64, 5), dtype=np.uint32).view(np.float32)
+        x[~np.isfinite(x)] = 1
+        x[7] = 3.4028235e38, -3.4028235e38, 1e-45, -1e-45, 0.1
+        said = []
+        for batch in 1, 4:
+            model = self.scratch / "abs.qir"
+            model.write_text(f'qir 1\nimport "" 21\ngraph @g (%x : float[{batch},5]) -> (%y) {{\n  %y : float[{batch},5] = Abs(%x)\n}}\n')
+            path = self.calibrate(model, {"x": x.reshape(-1, batch, 5)}, "abs")
+            stat = metadata(infos(onnx.load(path))["x"].metadata_props)["qxc.stat"]
+            said.append(stat[stat.index("elements"):])
+        self.assertEqual(*said)
+        n, first, second = re.fullmatch(r'elements=(\d+), sums=\["(.*)", "(.*)"\]', said[0]).groups()
+        numbers = [Fraction(float(v)) for v in x.flat]
+        total, squares = sum(numbers), sum(v * v for v in numbers)
+        self.assertEqual((int(n), fraction(first), fraction(second)), (len(numbers), total, squares))
+        row = dict(re.findall(r"(\w+)=([^,]+)", stat))
+        self.assertEqual(np.float32(row["avg"]), np.float32(float(total / len(numbers))))
+        variance = squares / len(numbers) - (total / len(numbers)) ** 2
+        self.assertEqual(np.float32(row["std"]), np.float32(math.sqrt(variance)))
+
+    def test_processors(self):
+        arrays = dict(np.load(common.TRAINED_MODELS / "unet.calib.npz"))
+        several = self.calibrate(common.model_path("unet", "fp32"), arrays, "several").read_bytes()
+        everywhere = os.sched_getaffinity(0)
+        try:
+            os.sched_setaffinity(0, {min(everywhere)})
+            one = self.calibrate(common.model_path("unet", "fp32"), arrays, "one").read_bytes()
+        finally:
+            os.sched_setaffinity(0, everywhere)
+        self.assertEqual(one, several)
+
+    def test_decided_models_state_no_sums(self):
+        arrays = dict(np.load(DIGITS / "calib.npz"))
+        stats = self.calibrate(DIGITS / "digits.onnx", arrays, "whole")
+        for options in ([DIGITS / "digits.onnx", f"-calib={DIGITS / 'calib.npz'}"], [stats]):
+            for kind in "qdq", "qop", "qir":
+                out = self.scratch / f"decided.{kind}"
+                common.qxc(*options, f"-emit={kind}", *(["-form=true"] if kind == "qir" else []), "-o", out)
+                self.assertNotIn(b"sums=", out.read_bytes(), kind)
+                self.assertNotIn(b"elements=", out.read_bytes(), kind)
+
+    def test_older_files(self):
+        """Without sums files are joined as ever, weighted by samples, and a warning says so once."""
+        text = re.sub(r",\s+elements=\d+,\s+sums=\[[^]]*\]", "", common.qxc(
+            self.calibrate(DIGITS / "digits.onnx", dict(np.load(DIGITS / "calib.npz")), "new"), "-emit=qir").stdout)
+        self.assertFalse("sums" in text)
+        old = self.scratch / "old.qir"
+        old.write_text(text)
+        for order in ([old, self.scratch / "new.onnx", old], [self.scratch / "new.onnx", old, old]):
+            done = common.qxc("stats", "merge", *order, "-emit=qir")
+            self.assertEqual(done.stderr.count("do not state their sums"), 1, done.stderr)
+            self.assertFalse("sums=" in done.stdout)
+            self.assertTrue("count=600>" in done.stdout)
+        self.assertEqual(re.findall("avg=[^,]*", done.stdout), re.findall("avg=[^,]*", text))
+
+
+def fraction(text):
+    whole, _, part = text.replace("-", "").removeprefix("0x").partition(".")
+    return (-1 if text[0] == "-" else 1) * Fraction(int(whole + part, 16), 16 ** len(part))
 
 
 if __name__ == "__main__":
