@@ -24,10 +24,9 @@ def _one_shard(model: bytes, keywords: dict[str, Any], shard: Any) -> bytes:
 
 
 def _merge(parts: list[bytes], to: Path) -> None:
-    """In an order of their own: sums are rounded, so that another order gives other last digits."""
     with tempfile.TemporaryDirectory(prefix="qxc-") as at:
         names = []
-        for i, part in enumerate(sorted(parts)):
+        for i, part in enumerate(parts):
             names.append(str(Path(at, f"{i:06}.onnx")))
             Path(names[-1]).write_bytes(part)
         call(["stats", "merge", *names, f"-o={to}"])
@@ -38,15 +37,19 @@ def calibrate(model: Any, shards: Sequence[Any], client: Any = None, **keywords:
 
     `shards` is a list of what `quantize` takes as data: paths that every worker can read, arrays,
     dicts. `client` is a Dask client or anything with a `map` (an executor of concurrent.futures, a
-    multiprocessing pool); without one the shards are seen one after the other. The result has the same
-    bytes in whatever order the shards stand and whoever finishes first. A worker that dies is the
-    engine's to replace: the work of a shard has no side effects. `quantize(result)` decides from the
-    statistics, without data. Least and greatest numbers, which decide, are those of one process over
-    all data; averages may differ in their last digit.
+    multiprocessing pool); without one the shards are seen one after the other. The result has the
+    bytes that one process over all data gives, in whatever order the shards stand and whoever finishes
+    first. A worker that dies is the engine's to replace: the work of a shard has no side effects.
+    `quantize(result)` decides from the statistics, without data. Every `calib_method` can be parted but
+    `moving-average=WEIGHT`, which depends on the order of samples and is an error of several shards.
     """
     shards = list(shards)
     if not shards:
         raise ValueError("there is no shard to calibrate on")
+    method = str(keywords.get("calib_method"))
+    if len(shards) > 1 and method.startswith("moving-average="):  # before anybody works for nothing
+        raise ValueError(f"{method} depends on the order of samples, so that shards cannot be merged: "
+                         "moving-average weighs all samples alike")
     source = call([load(model).path, "-emit=onnx"]).stdout  # with what stands in files beside it
     mapped = (client.map if client is not None else map)(
         functools.partial(_one_shard, source, keywords), shards)
