@@ -3,18 +3,22 @@
 BUILD   ?= build
 PREFIX  ?= /usr/local
 CC      ?= cc
+# For the programs that write sources, which run on this machine whatever CC compiles for.
+HOSTCC  ?= $(CC)
 PYTHON  ?= python3
 STRIP   ?= strip
 SANITIZE ?=
 T       ?=
 
 CFLAGS ?= -O2 -g
+MACHINE := $(shell $(CC) -dumpmachine 2>/dev/null)
+MACOS   := $(strip $(foreach name,macos darwin,$(findstring $(name),$(MACHINE))))
 # Mistakes that an attacker could use end the program: buffers are checked, addresses are random, the
-# linker's tables are read-only. HARDEN= leaves that out.
+# linker's tables are read-only (on macOS its linker sees to that unasked). HARDEN= leaves that out.
 HARDEN ?= -fPIE -fstack-protector-strong \
           $(if $(SANITIZE),,$(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
 PIE         = -pie -Wl,-z,relro,-z,now
-HARDEN_LINK = $(if $(strip $(HARDEN)),$(PIE))
+HARDEN_LINK = $(if $(MACOS),,$(if $(strip $(HARDEN)),$(PIE)))
 # Results must not depend on whether the compiler fuses a multiplication with an addition.
 MATH    := -ffp-contract=off
 # gcc does not see that functions which report an error return false, so it takes what they would
@@ -62,7 +66,7 @@ PROTO_C  := $(PROTOS:%.proto=$(BUILD)/%.pb-c.c)
 KERNEL_C := $(patsubst %.qk,$(BUILD)/kernels/%.c,$(notdir $(KERNELS))) $(BUILD)/kernels_gen.c
 KERNEL_H := $(BUILD)/kernels_gen.h
 # Those whose template says `wide` once more for x86 processors with AVX2, which has no other numbers: nothing is contracted.
-HAS_WIDE := $(if $(SANITIZE),,$(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)))
+HAS_WIDE := $(if $(SANITIZE),,$(filter x86_64%,$(MACHINE)))
 WIDE_C   := $(if $(HAS_WIDE),$(patsubst %.qk,$(BUILD)/kernels/%.c,$(notdir $(shell grep -l '^//! wide$$' $(KERNELS)))))
 
 # Texts that become part of the program: a folder, and the ending of its files.
@@ -89,7 +93,7 @@ V  ?=
 Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
-.PHONY: all lib headers units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench mutate check-tools \
+.PHONY: all lib headers units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench mutate check-tools check-ports \
         check-san check-layers format check-format deps install install-files install-library library dist uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)
@@ -143,7 +147,8 @@ $(BUILD)/gen/%/lexer.o: $(BUILD)/%/lexer.c $(BUILD)/flags | $(HEADERS)
 	$(call say,CC)
 	$(Q)$(CC) $(ALL_CFLAGS) $(WARN) -MMD -MP -c -o $@ $<
 
-KERNEL_CFLAGS = $(ALL_CFLAGS) $(if $(filter fuzz,$(SANITIZE)),-O1,-O3) -Wall -Wextra -Wno-unused-function -Werror
+KERNEL_LEVEL ?= $(if $(filter fuzz,$(SANITIZE)),-O1,-O3)
+KERNEL_CFLAGS = $(ALL_CFLAGS) $(KERNEL_LEVEL) -Wall -Wextra -Wno-unused-function -Werror
 
 $(KERNEL_C:$(BUILD)/%.c=$(BUILD)/gen/%.o): $(BUILD)/gen/%.o: $(BUILD)/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -189,7 +194,7 @@ $(BUILD)/%.pb-c.c $(BUILD)/%.pb-c.h: %.proto | $(BUILD)/deps.ok
 
 $(BUILD)/kernelgen: $(wildcard tools/kernelgen/*.c tools/kernelgen/*.h) $(BUILD)/flags
 	$(call say,CC)
-	$(Q)$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) $(WARN) -I. -o $@ $(filter %.c,$^)
+	$(Q)$(HOSTCC) -std=gnu11 $(CFLAGS) $(SANFLAGS) $(WARN) -I. -o $@ $(filter %.c,$^)
 
 # All at once; files that stay the same keep their age, so only what changed is compiled again.
 $(BUILD)/kernels.done: $(BUILD)/kernelgen $(TEMPLATES) $(BUILD)/templates
@@ -201,7 +206,7 @@ $(KERNEL_C) $(KERNEL_H): $(BUILD)/kernels.done ;
 
 $(BUILD)/embed: tools/embed.c $(BUILD)/flags
 	$(call say,CC)
-	$(Q)$(CC) -std=gnu11 $(CFLAGS) $(SANFLAGS) $(WARN) -o $@ $<
+	$(Q)$(HOSTCC) -std=gnu11 $(CFLAGS) $(SANFLAGS) $(WARN) -o $@ $<
 
 .SECONDEXPANSION:
 $(TEXT_C): $(BUILD)/texts/%.c: $(BUILD)/embed $(BUILD)/texts.list $$($$*_TEXTS)
@@ -299,6 +304,10 @@ check-san:
 check-tools:
 	@+BUILD='$(BUILD)' CC='$(CC)' MAKE='$(MAKE)' PYTHON='$(PYTHON)' tools/check_tools.sh
 
+# zig builds it for musl, where it runs, and for macOS, where it is linked.
+check-ports:
+	@+BUILD='$(BUILD)' CC='$(CC)' MAKE='$(MAKE)' PYTHON='$(PYTHON)' tools/check_ports.sh
+
 check-layers: $(LIBRARY)
 	@tools/check_layers.sh
 	@tools/check_symbols.py $(BUILD)
@@ -366,6 +375,7 @@ help:
 	@echo 'make check-san     all tests under AddressSanitizer and UBSan, in build/san'
 	@echo 'make mutate        does a test notice small changes of passes and operators? N=200 SEED=1: docs/hacking.md'
 	@echo 'make check-tools   clang and sanitizers: the same bytes of forty models, replays, a little of fuzz'
+	@echo 'make check-ports   zig builds it for musl and for macOS: what compiles, links and, for musl, runs'
 	@echo 'make demo          the tour'
 	@echo 'make bench         measure emitted C beside others: docs/benchmarks.md'
 	@echo 'make format        clang-format all sources; check-format, check-layers: check only'

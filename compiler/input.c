@@ -1,5 +1,4 @@
 /* Input files: which of the languages a file is in, and the module it holds. */
-#define _GNU_SOURCE
 #include "compiler/cut.h"
 #include "compiler/metadata.h"
 #include "compiler/session.h"
@@ -11,16 +10,16 @@
 #include "frontend/scales/scales_read.h"
 #include "ir/verify_extra.h"
 #include "ir/verify_stat.h"
+#include "support/platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* Standard input as a file in memory, so that it can be looked at before it is read. */
 static bool buffer_stdin(void) {
-    int fd = memfd_create("stdin", MFD_CLOEXEC);
+    int fd = file_in_memory("stdin");
     char chunk[1 << 16];
     ssize_t n = 0;
     while (fd >= 0 && (n = read(STDIN_FILENO, chunk, sizeof chunk)) > 0)

@@ -1,5 +1,4 @@
 /* qxc: the only place that decides how the process ends. */
-#define _GNU_SOURCE
 #include "compiler/session.h"
 
 #include <fcntl.h>
@@ -7,11 +6,12 @@
 #include <unistd.h>
 
 /* Descriptors 0 to 2 that whoever started us has closed must not become files of ours: messages
- * would land in them. What stands there instead can be neither read nor written. */
+ * would land in them. What stands there instead is open for the other direction: it can be neither
+ * read nor written. */
 static void occupy_descriptors(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0)
-            open("/", O_PATH); /* the lowest number that is free */
+        if (fcntl(fd, F_GETFD) < 0 && (fd != STDIN_FILENO || open("/dev/null", O_WRONLY) < 0))
+            open("/", O_RDONLY); /* the lowest number that is free */
 }
 
 int main(int argc, char **argv) {

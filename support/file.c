@@ -1,4 +1,5 @@
 #include "support/file_map.h"
+#include "support/platform.h"
 #include "support/sha256.h"
 
 #include <errno.h>
@@ -130,10 +131,8 @@ bool file_is_whole(const FileMap *f, Diags *d) {
         return diag_error(
             d, LOC_NONE, "'%s' was changed while it was read: it had %lld bytes and has %lld",
             diag_name(d, str_from(f->path)), (long long)was->st_size, (long long)st.st_size);
-    return (st.st_mtim.tv_sec == was->st_mtim.tv_sec &&
-            st.st_mtim.tv_nsec == was->st_mtim.tv_nsec) ||
-           diag_error(d, LOC_NONE, "'%s' was changed while it was read",
-                      diag_name(d, str_from(f->path)));
+    return file_same_time(&st, was) || diag_error(d, LOC_NONE, "'%s' was changed while it was read",
+                                                  diag_name(d, str_from(f->path)));
 }
 
 bool file_each_part(const FileMap *f, size_t overlap, FilePart *fn, void *ctx) {

@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 
 #include "support/file.h"
+#include "support/platform.h"
 #include "support/sha256.h"
 
 /* Where a stream's bytes go. stdio remembers that a write failed, not why. */
 typedef struct Sink {
+    Stream stream;
     int fd;
     int error;  /* errno of the first write that failed, 0 */
     bool ahead; /* bytes are sent to the disk before all are written */

@@ -212,10 +212,8 @@ static bool still_stands(OutFiles *o, const Settled *s) {
     struct stat st;
     const struct stat *was = &s->was;
     bool there = lstat(s->target, &st) == 0;
-    if (there == s->there &&
-        (!there ||
-         (st.st_dev == was->st_dev && st.st_ino == was->st_ino && st.st_size == was->st_size &&
-          st.st_mtim.tv_sec == was->st_mtim.tv_sec && st.st_mtim.tv_nsec == was->st_mtim.tv_nsec)))
+    if (there == s->there && (!there || (st.st_dev == was->st_dev && st.st_ino == was->st_ino &&
+                                         st.st_size == was->st_size && file_same_time(&st, was))))
         return true;
     char hash[SHA256_HEX + 1] = "";
     if (there && S_ISREG(st.st_mode))

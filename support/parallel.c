@@ -1,8 +1,7 @@
-#define _GNU_SOURCE
 #include "support/parallel.h"
+#include "support/platform.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -21,17 +20,12 @@ typedef struct Loop {
     size_t done; /* elements, under the lock */
 } Loop;
 
-static int processors(void) {
-    cpu_set_t may;
-    return sched_getaffinity(0, sizeof may, &may) == 0 ? CPU_COUNT(&may) : 1;
-}
-
 int parallel_workers(size_t n, size_t part) {
     enum { FEW = 2 }; /* parts that are worth a thread */
     size_t worth = n / part / FEW;
     if (worth < 2)
         return 1;
-    int have = processors();
+    int have = processors_usable();
     size_t most = have < 1 ? 1 : have < PARALLEL_MOST ? (size_t)have : PARALLEL_MOST;
     return (int)(worth < most ? worth : most);
 }

@@ -1,5 +1,4 @@
 /* Attributes: held against ONNX's schema, then decoded once into the operator's struct. */
-#define _GNU_SOURCE
 #include "ir/onnx_names.h"
 #include "ir/ops/op.h"
 
@@ -101,7 +100,7 @@ static bool next_word(void *ctx, Str *word) {
 
 /* Words that an operator does not know, onnxruntime refuses as well. */
 static bool check_word(const Node *n, const AttrSpec *spec, Str value, Diags *d) {
-    const char *told = strchrnul(spec->words, '|');
+    const char *told = spec->words + strcspn(spec->words, "|");
     WordList all = {spec->words, spec->words + strlen(spec->words)}, list = {spec->words, told};
     Str word;
     while (next_word(&all, &word))

@@ -1,10 +1,9 @@
-#define _GNU_SOURCE
-#include "compiler/child.h"
+#include "support/child.h"
+#include "support/platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,18 +25,11 @@ void children_end(Children *c) {
     sigprocmask(SIG_SETMASK, &c->before, NULL);
 }
 
-/* From now on the signal comes when the parent is gone, whatever ended it. */
-static void follow_parent(pid_t parent, int signal) {
-    prctl(PR_SET_PDEATHSIG, signal);
-    if (getppid() != parent)
-        raise(signal); /* it went before */
-}
-
 pid_t child_start(Children *c) {
     pid_t parent = getpid(), pid = fork();
     if (pid == 0) {
         setpgid(0, 0);
-        follow_parent(parent, SIGKILL);
+        process_follow(parent, SIGKILL);
         sigprocmask(SIG_SETMASK, &c->before, NULL);
     } else if (pid > 0) {
         setpgid(pid, pid); /* in both, whichever comes first */
@@ -79,7 +71,7 @@ int child_wait(Children *c, pid_t child, int64_t seconds) {
             return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
         }
         struct timespec rest = left(end);
-        int got = sigtimedwait(&c->taken, NULL, seconds ? &rest : NULL);
+        int got = signal_take(&c->taken, seconds ? &rest : NULL);
         if (got < 0 && errno == EAGAIN)
             return end_group(child, CHILD_TIMEOUT);
         if (got > 0 && got != SIGCHLD) {
@@ -114,7 +106,7 @@ static _Noreturn void watch_shell(pid_t parent, const char *command, const char 
     sigaddset(&only, SIGUSR1);
     sigaction(SIGUSR1, &end, &before);
     sigprocmask(SIG_UNBLOCK, &only, &mask);
-    follow_parent(parent, SIGUSR1);
+    process_follow(parent, SIGUSR1);
     int status = 0;
     pid_t shell = fork();
     if (shell == 0) {

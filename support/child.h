@@ -1,11 +1,11 @@
 /* Child processes that are waited for with a limit and end on Ctrl-C, all they started included.
- * They end with this process, too, even where that is killed.
+ * They end with this process, too, even where that is killed, if the system tells them.
  *
  * Between children_begin and children_end SIGCHLD, SIGINT, SIGTERM and SIGHUP are blocked in this
  * process and taken in child_wait, so that the caller gets to clean up. Not for more than one child
  * at a time. */
-#ifndef QXC_COMPILER_CHILD_H
-#define QXC_COMPILER_CHILD_H
+#ifndef QXC_SUPPORT_CHILD_H
+#define QXC_SUPPORT_CHILD_H
 
 #include <signal.h>
 #include <stdbool.h>
