@@ -94,7 +94,7 @@ Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
 .PHONY: all lib headers units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench mutate check-tools check-ports \
-        check-san check-layers format check-format deps install install-files install-library library dist uninstall clean help
+        check-san check-layers format check-format deps install install-files install-library library library-refused dist uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)
 .SUFFIXES:
@@ -244,7 +244,9 @@ $(PUBLIC): $(BUILD)/public/qxc.o $(LIBRARY) library/redefined library/exported
 	$(Q)$(AR) rcsD $@ $(@D)/libqxc.o
 	@rm $(@D)/inner.o $(@D)/libqxc.o
 
-library: $(PUBLIC)
+library: $(if $(MACOS),library-refused,$(PUBLIC))
+library-refused:
+	@echo 'make library: not for macOS, whose tools cannot hide names as GNU ld and objcopy do: docs/library.md' >&2; exit 1
 install-library: library
 	install -d '$(INSTALLED)/include' '$(INSTALLED)/lib/pkgconfig'
 	install -m 644 include/qxc.h '$(INSTALLED)/include/qxc.h'
@@ -346,7 +348,8 @@ SHELL_fish = share/fish/vendor_completions.d/qxc.fish
 SHELL_KINDS = man bash zsh fish
 install-files: # of what is built
 	install -d '$(INSTALLED)/bin' '$(INSTALLED)/lib/cmake/qxc' '$(INSTALLED)/lib/pkgconfig' '$(INSTALLED)/share/doc/qxc'
-	install -m 755 -s --strip-program='$(STRIP)' $(PROGRAM) '$(INSTALLED)/bin/qxc'
+	install -m 755 $(PROGRAM) '$(INSTALLED)/bin/qxc'
+	$(STRIP) '$(INSTALLED)/bin/qxc'
 	install -m 644 cmake/qxcConfig.cmake '$(INSTALLED)/lib/cmake/qxc/qxcConfig.cmake'
 	sed 's/@VERSION@/$(VERSION)/' cmake/qxcConfigVersion.cmake.in > '$(INSTALLED)/lib/cmake/qxc/qxcConfigVersion.cmake'
 	sed 's/@VERSION@/$(VERSION)/' cmake/qxc.pc.in > '$(INSTALLED)/lib/pkgconfig/qxc.pc'
@@ -360,7 +363,7 @@ uninstall:
 	    '$(INSTALLED)/lib/cmake/qxc/qxcConfigVersion.cmake' '$(INSTALLED)/lib/pkgconfig/qxc.pc' \
 	    $(LICENCES:%='$(INSTALLED)/share/doc/qxc/%') $(foreach k,$(SHELL_KINDS),'$(INSTALLED)/$(SHELL_$k)')
 	for d in lib/cmake/qxc share/doc/qxc; do \
-	    [ ! -d '$(INSTALLED)'/$$d ] || rmdir --ignore-fail-on-non-empty '$(INSTALLED)'/$$d; done
+	    rmdir '$(INSTALLED)'/$$d 2>/dev/null || true; done
 
 clean:
 	rm -rf $(BUILD)

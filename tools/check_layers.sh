@@ -3,13 +3,25 @@
 #   support < ir, kernels < program < ir/ops < exec, target < frontend, passes, backend < compiler
 # and within passes/: what all share < target < raise, prepare, quantize, lower, shrink.
 # A folder may include itself and those further left. Only frontend/onnx and backend/onnx may see
-# protobuf. Prints FILE:LINE of what breaks this and exits 1. An argument names another tree.
+# protobuf, and only support/platform.c asks which system it is for and calls what some systems lack.
+# Prints FILE:LINE of what breaks this and exits 1. An argument names another tree.
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 
-find support ir kernels program exec target passes frontend backend compiler -type f \
-    \( -name '*.[ch]' -o -name '*.re' -o -name '*.y' -o -name '*.def' \) 2>/dev/null |
-    sort | xargs grep -Hn '^[[:space:]]*#[[:space:]]*include' /dev/null | awk '
+sources() {
+    find support ir kernels program exec target passes frontend backend compiler -type f \
+        \( -name '*.[ch]' -o -name '*.re' -o -name '*.y' -o -name '*.def' \) 2>/dev/null | sort
+}
+
+failed=0
+systems='__linux__|__APPLE__|__FreeBSD__|_WIN32'
+lacking='sigtimedwait|prctl|fopencookie|funopen|memfd_create|sched_getaffinity|sync_file_range|strchrnul|st_mtim(espec)?'
+if sources | grep -v '^support/platform\.c$' | xargs grep -HnoEw "$systems|$lacking" /dev/null |
+    sed 's/:\([^:]*\)$/: \1 is for support\/platform.c only: not every system has it/' | grep .; then
+    failed=1
+fi
+
+sources | xargs grep -Hn '^[[:space:]]*#[[:space:]]*include' /dev/null | awk -v failed=$failed '
 # Level of a file, and its place among the folders of that level.
 function level(file) {
     if (file ~ /^support\//) return 1

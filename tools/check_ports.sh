@@ -14,7 +14,7 @@ make=(${MAKE:-make} --no-print-directory)
 
 # Another version warns of other things.
 zig() {
-    "${PYTHON:-python3}" -m venv "$ports/venv" &&
+    { [ -x "$ports/venv/bin/pip" ] || "${PYTHON:-python3}" -m venv "$ports/venv"; } &&
         "$ports/venv/bin/pip" install --quiet --disable-pip-version-check ziglang==0.17.1 &&
         zig=$("$ports/venv/bin/python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__) + "/zig")')
 }
