@@ -22,6 +22,39 @@ static bool has_integers(const Node *n) {
     return false;
 }
 
+/* ---- where the page does not say what the runtime fuses: as the conversions tell ---- */
+
+static bool reads_dequantized(const Node *n) {
+    bool any = false;
+    for (size_t i = 0; n && n->def && i < n->n_in; i++) {
+        if (!n->in[i] || !quant_rule_is_data(&n->def->quant, i) || value_is_const(n->in[i]))
+            continue;
+        if (!onnx_dequantize_of(n->in[i]))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static bool is_clamp(const Node *n) {
+    return n && n->def && n->def->quant.kind == QUANT_CLAMP;
+}
+
+/* The result is quantized, perhaps behind a Relu. */
+static bool is_quantized_next(const Uses *u, const Node *n) {
+    const Node *next = n->n_out && n->out[0] ? uses_only_node(u, n->out[0]) : NULL;
+    if (is_clamp(next) && next->out[0])
+        next = uses_only_node(u, next->out[0]);
+    return next && node_conversion(next) == CONVERT_QUANTIZE;
+}
+
+/* The sums of a product may leave as floats. */
+static bool between_conversions(const Uses *u, const Node *n) {
+    const Node *reads = is_clamp(n) && !reads_dequantized(n) ? n->in[0]->def : n;
+    bool product = n->def && n->def->quant.kind == QUANT_MAC;
+    return reads_dequantized(reads) && (product || is_quantized_next(u, n));
+}
+
 typedef struct Count {
     const TargetPage *target;
     const Uses *uses;
@@ -57,6 +90,8 @@ NodeReport report_node(const Job *j, const Node *n, const Uses *u) {
     bool fused =
         f.kind == FUSION_QOPERATOR || f.kind == FUSION_INTEGERS || f.kind == FUSION_REMOVED;
     if ((f.kind == FUSION_ALREADY && !in_float) || (fused && runtime))
+        r.kind = "integer";
+    if (!runtime && !in_float && between_conversions(u, n))
         r.kind = "integer";
     if (runtime && f.kind != FUSION_NONE)
         r.runs = f.kind == FUSION_REMOVED ? "nothing" : f.op;
