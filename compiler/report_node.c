@@ -91,11 +91,11 @@ NodeReport report_node(const Job *j, const Node *n, const Uses *u) {
         f.kind == FUSION_QOPERATOR || f.kind == FUSION_INTEGERS || f.kind == FUSION_REMOVED;
     if ((f.kind == FUSION_ALREADY && !in_float) || (fused && runtime))
         r.kind = "integer";
-    if (!runtime && !in_float && between_conversions(u, n))
+    const char *said = remark_on(j, n);
+    if (!runtime && !in_float && !said && between_conversions(u, n))
         r.kind = "integer";
     if (runtime && f.kind != FUSION_NONE)
         r.runs = f.kind == FUSION_REMOVED ? "nothing" : f.op;
-    const char *said = remark_on(j, n);
     if (said && fused && runtime)
         r.why = arena_strf(n->graph->module->arena,
                            "%s; between conversions as it is, %s makes it integer", said,
