@@ -16,28 +16,9 @@ typedef struct Next {
 
 /* ---- commands ---- */
 
-static bool is_plain(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("_./=,:@%+-", c));
-}
-
-/* A word of a shell's command line. */
 static void word(Buf *b, Str s) {
-    bool plain = s.n > 0;
-    for (size_t i = 0; i < s.n; i++)
-        plain = plain && is_plain(s.s[i]);
     buf_byte(b, ' ');
-    if (plain) {
-        buf_str(b, s);
-        return;
-    }
-    buf_byte(b, '\'');
-    for (size_t i = 0; i < s.n; i++)
-        if (s.s[i] == '\'')
-            buf_text(b, "'\\''");
-        else
-            buf_byte(b, s.s[i]);
-    buf_byte(b, '\'');
+    buf_shell(b, s);
 }
 
 static void option(Report *r, Buf *b, const char *name, Str value) {
