@@ -169,13 +169,15 @@ static bool check_kept(const Scheme *flags, Diags *d) {
     return ok;
 }
 
-/* What decides by weights alone takes data only where something is moved into these before. */
+/* What decides as the model runs takes data only where something is moved into weights before. */
 static bool check_data(const Job *j) {
     const Options *o = j->o;
-    const char *kind = o->dynamic ? "dynamic" : o->weight_only ? "weight-only" : NULL;
-    bool used = !o->weight_only && (o->smooth_quant || o->equalize);
-    return !kind || !options_have_data(o) || used ||
-           diag_error(j->d, LOC_NONE, "-%s needs no calibration data", kind);
+    bool used = o->smooth_quant || o->equalize;
+    if (o->weight_only && o->calib_random >= 0)
+        return diag_error(j->d, LOC_NONE,
+                          "-weight-only needs no data, and random ones mend nothing: -calib=PATH");
+    return !o->dynamic || !options_have_data(o) || used ||
+           diag_error(j->d, LOC_NONE, "-dynamic needs no calibration data");
 }
 
 /* -target=NAME, or the page of a user's own; NULL after diagnostics. */

@@ -75,10 +75,16 @@ static bool check_excluded(const Options *o, const OptionDef *def, Diags *d) {
 }
 
 static bool check_kind(const Options *o, const OptionDef *def, Diags *d) {
-    bool fits = def->of == OF_ANY || !(o->weight_only || (def->of == OF_STATIC && o->dynamic));
-    return fits || diag_error(d, LOC_NONE, "-%s is about %s: it does not go with -%s", def->name,
-                              def->of == OF_STATIC ? "static quantization" : "activations",
-                              o->weight_only ? "weight-only" : "dynamic");
+    static const char *const words[] = {[OF_STATIC] = "static quantization",
+                                        [OF_MENDING] = "what is decided before the model runs",
+                                        [OF_ACTIVATIONS] = "activations"};
+    bool not_dynamic = def->of == OF_STATIC || def->of == OF_MENDING;
+    bool not_weights = def->of == OF_STATIC || def->of == OF_ACTIVATIONS;
+    if (def->of == OF_MENDING && o->weight_only && !options_have_data(o))
+        return diag_error(d, LOC_NONE, "-%s with -weight-only takes data: -calib=PATH", def->name);
+    return !((o->dynamic && not_dynamic) || (o->weight_only && not_weights)) ||
+           diag_error(d, LOC_NONE, "-%s is about %s: it does not go with -%s", def->name,
+                      words[def->of], o->weight_only ? "weight-only" : "dynamic");
 }
 
 bool options_fit(const Options *o, Diags *d) {

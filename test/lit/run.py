@@ -69,7 +69,7 @@ def main():
     command = [str(pathlib.Path(sys.executable).parent / "lit"), "-q", "-vv", "-o", str(report),
                "--allow-empty-runs", f"-Dbuild={build}"]
     if importlib.util.find_spec("psutil"):  # lit needs it to stop a test
-        command.append(f"--timeout={300 if os.environ.get('SANITIZE') else 60}")
+        command.append(f"--timeout={300 if os.environ.get('SANITIZE') else 180}")
     if os.environ.get("ROUNDTRIP"):
         command.append("-Droundtrip=1")
     subprocess.run(command + [str(t) for t in tests], check=False, stdin=subprocess.DEVNULL)
