@@ -10,6 +10,8 @@ typedef struct Heed { /* of one rule: the type that it states */
     Map *others;        /* values: several nodes may read a weight */
     const Value *first; /* of these */
     const Node *node;
+    size_t floats; /* that stay so as they are written */
+    const Value *first_float;
 } Heed;
 
 typedef struct Look {
@@ -24,12 +26,18 @@ static bool is_obeyed(const Choice *x, const Quant *q) {
     return x->fixed ? quant_equal(x->fixed, q) : !x->is_float && x->storage == q->storage;
 }
 
-static void count(Look *l, const Choice *x, const Value *v) {
+/* Of the rule that states its type, if that is one of those which are judged. */
+static Heed *heed_of(Look *l, const Choice *x) {
     const SchemeRule *r = x->by[CHOICE_TYPE];
+    bool judged = r && r >= l->rules->rules && r < l->rules->rules + l->rules->n;
+    return judged ? &l->of[r - l->rules->rules] : NULL;
+}
+
+static void count(Look *l, const Choice *x, const Value *v) {
     const Quant *q = v->type.quant;
-    if (!r || !q->storage || r < l->rules->rules || r >= l->rules->rules + l->rules->n)
+    Heed *h = heed_of(l, x);
+    if (!h || !q->storage)
         return;
-    Heed *h = &l->of[r - l->rules->rules];
     if (is_obeyed(x, q)) {
         h->obeyed++;
         return;
@@ -45,12 +53,25 @@ static bool is_decided(const Value *v) {
     return v && v->type.kind == TYPE_TENSOR && v->type.quant;
 }
 
+/* A float value that an operator could take or give as integers, unless it is kept float. */
+static bool could_be_integer(const Look *l, const Value *v) {
+    return v->type.kind == TYPE_TENSOR && type_real_elem(v->type) == ELEM_FLOAT &&
+           !(v->def && (why_never_integer(v->def) || choice_why_kept(&l->own, v->def)));
+}
+
+static void count_float(Look *l, const Choice *x, const Value *v) {
+    Heed *h = heed_of(l, x);
+    if (h && !x->is_float && x->by[CHOICE_TYPE]->of != SCHEME_ALL && could_be_integer(l, v) &&
+        !h->floats++)
+        h->first_float = v;
+}
+
 static void look_at_value(Value *v, void *ctx) {
     Look *l = ctx;
-    if (!is_decided(v) || v->kind == VALUE_CONST)
+    if (v->kind == VALUE_CONST)
         return;
     Choice x = choice_of_value(&l->own, l->uses, v);
-    count(l, &x, v);
+    (is_decided(v) ? count : count_float)(l, &x, v);
 }
 
 static void look_at_weights(Graph *g, void *ctx) {
@@ -58,10 +79,10 @@ static void look_at_weights(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         const QuantRule *r = n->def ? &n->def->quant : NULL;
         const Value *w = r && r->kind == QUANT_MAC ? node_input(n, (size_t)r->mac.weight) : NULL;
-        if (!is_decided(w) || w->kind != VALUE_CONST)
+        if (!w || w->kind != VALUE_CONST || choice_why_kept(&l->own, n))
             continue;
         Choice x = choice_of_weight(&l->own, n, w);
-        count(l, &x, w);
+        (is_decided(w) ? count : count_float)(l, &x, w);
     }
 }
 
@@ -77,6 +98,15 @@ static void tell(Module *m, const SchemeRule *r, const Heed *h, Diags *d) {
                  " as written%s; -redecide=GLOB decides anew",
                  diag_name(d, h->first->name), STR_ARG(buf_as_str(&is)),
                  arena_others(m->arena, ", and ", h->other - 1, ""));
+}
+
+/* Where there is no data, what the text leaves float is decided where it is marked. */
+static void tell_float(Module *m, const SchemeRule *r, const Heed *h, Diags *d) {
+    diag_warning(d, r->loc,
+                 "the type that this rule states has no effect on '%s'%s, which this text leaves "
+                 "float; `~ ?` behind the type of a value leaves the decision to its rule",
+                 diag_name(d, h->first_float->name),
+                 arena_others(m->arena, ", and ", h->floats - 1, ""));
 }
 
 /* ---- options about what is not decided ---- */
@@ -165,8 +195,13 @@ bool warn_of_unheeded(Module *m, const PassContext *c) {
     module_each_graph(m, look_at_weights, &l);
     for (size_t i = 0; i < l.rules->n; i++) {
         const SchemeRule *r = &l.rules->rules[i];
-        if (r->loc.source && !r->flag && l.of[i].other && !l.of[i].obeyed)
-            tell(m, r, &l.of[i], c->d);
+        const Heed *h = &l.of[i];
+        if (!r->loc.source || r->flag || h->obeyed)
+            continue;
+        if (h->other)
+            tell(m, r, h, c->d);
+        else if (h->floats)
+            tell_float(m, r, h, c->d);
     }
     return true;
 }
