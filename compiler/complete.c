@@ -7,6 +7,7 @@
 
 #include "passes/quant_build.h"
 #include "passes/quantize/choice.h"
+#include "passes/quantize/decide.h"
 #include "passes/quantize/loosen.h"
 #include "passes/quantize/open.h"
 #include "passes/quantize/weight_error.h"
@@ -23,14 +24,25 @@ typedef struct Left {
     bool any;
 } Left;
 
-/* A float operator that could be integer. */
+static bool is_left(const Value *v) {
+    return v && !v->type.quant && type_real_elem(v->type) == ELEM_FLOAT;
+}
+
+/* Biases follow by themselves. */
+static bool reads_left(const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++)
+        if (is_left(n->in[i]) && (quant_rule_is_data(&n->def->quant, i) || takes_weight(n, i)))
+            return true;
+    return false;
+}
+
+/* An operator that could be integer, and has a float operand or result. */
 static void look_for_float(Graph *g, void *ctx) {
     Left *left = ctx;
     FOR_NODES(n, g) {
-        const Value *y = n->n_out ? n->out[0] : NULL;
-        left->any = left->any || (y && !y->type.quant && type_real_elem(y->type) == ELEM_FLOAT &&
-                                  !why_never_integer(n) && node_conversion(n) == CONVERT_NONE &&
-                                  !op_prefers_float(n) && !choice_why_kept(left->c, n));
+        bool could = n->n_out && !why_never_integer(n) && node_conversion(n) == CONVERT_NONE &&
+                     (left->c->no_floats || !op_prefers_float(n)) && !choice_why_kept(left->c, n);
+        left->any = left->any || (could && (is_left(n->out[0]) || reads_left(n)));
     }
 }
 
@@ -82,7 +94,10 @@ static bool cannot_loosen(const Job *j, Module *m, const char *option) {
 bool step_tell_idle(Job *j, Module *m) {
     if (j->o->redecide.n && job_adds(j) && !j->ctx.open && cannot_loosen(j, m, "-redecide"))
         return false;
+    ModuleForm now = module_form(m);
     j->data_completes = j->decided_before && !options_have_data(j->o) && job_leaves_float(j, m);
+    j->only_floats = j->decided_before && !now.fake && !now.typed && !form_is_spelled(now);
+    j->anew = now.fake || can_loosen(m);
     if (!j->ctx.open)
         tell_left_open(j, m);
     return !j->decided_before || !job_adds(j) || j->ctx.open || warn_of_idle_options(j, m->arena);

@@ -1,6 +1,5 @@
-/* -integer-only of a float model: what no data can make integers of is said before it asks for
- * data.
- */
+/* -integer-only: what no data can make integers of. Of a float model it is said before it asks for
+ * data. */
 #include "compiler/no_integers.h"
 #include "passes/quantize/choice.h"
 
@@ -41,5 +40,37 @@ static void look(Graph *g, void *ctx) {
 bool no_integers(Module *m, Diags *d) {
     Search s = {d, 0};
     module_each_graph(m, look, &s);
+    return s.said > 0;
+}
+
+static const Value *dynamic_operand(const Node *n) {
+    for (size_t i = 0; i < n->n_in; i++) {
+        const Value *v = n->in[i];
+        if (v && v->type.kind == TYPE_TENSOR && v->type.quant &&
+            v->type.quant->kind == QUANT_DYNAMIC)
+            return v;
+    }
+    return NULL;
+}
+
+static void look_for_dynamic(Graph *g, void *ctx) {
+    Search *s = ctx;
+    FOR_NODES(n, g) {
+        const Value *v = dynamic_operand(n);
+        if (!v || node_conversion(n) != CONVERT_NONE || node_moves(n))
+            continue;
+        while (v->def && node_moves(v->def) && v->def->in[0])
+            v = v->def->in[0];
+        diag_error(s->d, n->loc,
+                   "-integer-only: %s computes in floating point: the scale of its operand '%s' "
+                   "is computed at run time",
+                   node_text(n), diag_name(s->d, v->name));
+        s->said++;
+    }
+}
+
+bool dynamic_scales(Module *m, Diags *d) {
+    Search s = {d, 0};
+    module_each_graph(m, look_for_dynamic, &s);
     return s.said > 0;
 }

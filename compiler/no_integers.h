@@ -8,4 +8,8 @@
  * one. */
 bool no_integers(Module *m, Diags *d);
 
+/* Reports every node that computes on integers whose scale is computed at run time, which takes
+ * floating point. Whether there was one. */
+bool dynamic_scales(Module *m, Diags *d);
+
 #endif

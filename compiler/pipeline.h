@@ -54,6 +54,8 @@ typedef struct Job {
     Trained *trained;       /* by its first BatchNormalization */
     bool has_basis;         /* there is something to decide from */
     bool data_completes;    /* data, had they been given, would decide what is left float */
+    bool only_floats;       /* it came quantized, and no type or decision says so by now */
+    bool anew;              /* -redecide can decide what it came with anew */
     Form form;
     EmitKind emit;
     bool faulty_file;      /* a file that an option names has mistakes */

@@ -147,9 +147,10 @@ bool warn_of_idle_options(const Job *j, Arena *a) {
     Severity how = options_have_data(j->o) && j->form <= FORM_FLOAT ? DIAG_ERROR : DIAG_WARNING;
     diag(j->d, how, LOC_NONE, "the model is quantized already: %.*s %s nothing%s", STR_ARG(names),
          n > 1 ? "decide" : "decides",
-         options_have_data(j->o)
-             ? "; -redecide='*' decides anew, and what -emit=float gives can be quantized"
-             : "");
+         !options_have_data(j->o) ? ""
+         : j->only_floats         ? "; " WRITTEN_IN_FLOATS
+         : j->anew ? "; -redecide='*' decides anew, and what -emit=float gives can be quantized"
+                   : "; what -emit=float gives can be quantized");
     return how == DIAG_WARNING;
 }
 

@@ -13,6 +13,11 @@ bool options_fit(const Options *o, Diags *d);
 /* Whether the option has an effect with these. */
 bool option_goes_with(const OptionDef *def, const Options *o);
 
+/* What can be done where no type came of a model that another tool quantized. */
+#define WRITTEN_IN_FLOATS                                                                          \
+    "-form=true -o MODEL.qir writes the model as qxc computes it, in floats, and -calib=PATH "     \
+    "quantizes that"
+
 /* Of a model that is quantized: what decides a quantization does nothing. A warning, but an error
  * (false) for data where the result is to be float with statistics: nothing would come of it. */
 bool warn_of_idle_options(const Job *j, Arena *a);

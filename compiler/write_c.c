@@ -1,8 +1,10 @@
 /* -emit=c: binds the module, and writes it with its header, test bench and weights. */
 #include "backend/c/c.h"
 #include "compiler/floats_in_c.h"
+#include "compiler/no_integers.h"
 #include "compiler/origin.h"
 #include "compiler/report.h"
+#include "compiler/without_effect.h"
 #include "compiler/write.h"
 #include "exec/fold.h"
 #include "exec/specialise.h"
@@ -99,6 +101,8 @@ static const char *why_float(const Node *n, void *ctx) {
 static const char *way_on(const Job *j) {
     if (!j->decided_before)
         return NULL;
+    if (j->only_floats)
+        return "what a model computes in float stays so; " WRITTEN_IN_FLOATS;
     return j->data_completes
                ? "what a quantized model computes in float stays so without data; -calib=PATH "
                  "decides that, and keeps what is decided"
@@ -146,6 +150,11 @@ bool write_c(Writing *w) {
     if (!bind_shapes(w))
         return false;
     module_fold(w->m, NULL); /* shapes that nodes compute are fixed now, too */
+    if (o->integer_only && dynamic_scales(w->m, w->s->d)) {
+        if (way_on(w->j))
+            diag_note(w->s->d, LOC_NONE, "%s", way_on(w->j));
+        return false;
+    }
     Program *p = program_build(
         w->m, &(ProgramOptions){.least_arena = true, .rounding = w->j->rounding}, w->s->d);
     if (!p) {

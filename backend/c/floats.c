@@ -139,29 +139,56 @@ static void blame_nodes(Graph *g, void *ctx) {
     }
 }
 
-static void blame_conversions(const Program *p, Diags *d) {
+/* Whether something reads one of them. */
+static bool blame_inputs(const Program *p, Diags *d) {
+    const Uses *uses = uses_new(p->module);
+    const Use *use;
+    bool any = false;
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        const Value *v = p->buffers[p->inputs[i]].value;
+        if (!elem_is_float(p->buffers[p->inputs[i]].elem))
+            continue;
+        bool is_read = uses_of(uses, v, &use) > 0;
+        any = any || is_read;
+        diag_error(d, v->loc, "-integer-only: graph input %s is float%s", diag_name(d, v->name),
+                   is_read ? ""
+                           : ", and nothing reads it: leave it out of the graph's line in a .qir, "
+                             "or write `~` and a quantization behind its type");
+    }
+    return any;
+}
+
+/* A conversion has a float on one side. */
+static const char *why_converted(const Program *p, const Node *n) {
+    bool to_float = node_conversion(n) == CONVERT_DEQUANTIZE;
+    const Value *v = to_float ? n->out[0] : n->in[0];
+    return arena_strf(p->module->arena, "what it %s, '%s', is float", to_float ? "gives" : "rounds",
+                      diag_name(p->module->diags, v->name))
+        .s;
+}
+
+/* Whether there is more to blame than inputs that nothing reads. */
+static bool blame_conversions(const Program *p, Diags *d) {
     const Graph *g = p->module->graph;
     const Node *last = NULL;
-    for (size_t i = 0; i < p->n_inputs; i++)
-        if (elem_is_float(p->buffers[p->inputs[i]].elem))
-            diag_error(d, p->buffers[p->inputs[i]].value->loc,
-                       "-integer-only: graph input %s is float",
-                       diag_name(d, p->buffers[p->inputs[i]].value->name));
+    bool any = blame_inputs(p, d);
     for (size_t i = 0; i < p->n_outputs; i++)
         if (elem_is_float(p->buffers[p->outputs[i]].elem))
-            diag_error(d, g->out[i]->loc, "-integer-only: graph output %s is float",
-                       diag_name(d, g->out[i]->name));
+            any = !diag_error(d, g->out[i]->loc, "-integer-only: graph output %s is float",
+                              diag_name(d, g->out[i]->name));
     for (size_t c = 0; c < p->n_calls; c++) {
         const Call *call = &p->calls[c];
         if (!is_float_call(call) || (c && call->node == last))
             continue;
         last = call->node;
+        any = true;
         if (last)
-            diag_error(d, last->loc, "-integer-only: %s computes in floating point",
-                       node_text(last));
+            diag_error(d, last->loc, "-integer-only: %s computes in floating point: %s",
+                       node_text(last), why_converted(p, last));
         else
             diag_error(d, LOC_NONE, "-integer-only: a graph input is rounded in floating point");
     }
+    return any;
 }
 
 /* The nodes that were left float and why; those that merely compute on their results, convert them
@@ -179,9 +206,8 @@ bool c_refuse_floats(const CWriter *w) {
     module_each_graph(p->module, blame_reasons, &r);
     if (!r.said)
         module_each_graph(p->module, blame_nodes, &r);
-    if (!r.said)
-        blame_conversions(p, w->diags);
-    if (r.said && w->options->way_on)
+    bool more = r.said || blame_conversions(p, w->diags);
+    if (more && w->options->way_on)
         diag_note(w->diags, LOC_NONE, "%s", w->options->way_on);
     if (r.said)
         diag_note(w->diags, LOC_NONE,
