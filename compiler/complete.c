@@ -2,6 +2,7 @@
  * it that are no passes, and the words about it. */
 #include "compiler/complete.h"
 #include "compiler/doubtful.h"
+#include "compiler/lost_marks.h"
 #include "compiler/steps.h"
 #include "compiler/without_effect.h"
 
@@ -112,8 +113,15 @@ bool step_note_lines(Job *j, Module *m) {
     return true;
 }
 
+bool step_note_marks(Job *j, Module *m) {
+    j->marks = marks_note(m);
+    return true;
+}
+
 bool step_find_open(Job *j, Module *m) {
     const Options *o = j->o;
+    if (j->marks)
+        warn_of_lost_marks(j->marks, m, j->d);
     j->ctx.open = openings_find(m, (const char *const *)o->redecide.items, o->redecide.n,
                                 options_have_data(o), &j->ctx);
     j->has_basis = true; /* where there is none for one of them, that is an error of its own */

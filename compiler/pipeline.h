@@ -52,6 +52,7 @@ typedef struct Job {
     const char *unmeasured; /* why, where it was tried */
     ModuleForm found;       /* what the module was when it came */
     Trained *trained;       /* by its first BatchNormalization */
+    struct Marks *marks;    /* before nodes are fused; NULL: they are not */
     bool has_basis;         /* there is something to decide from */
     bool data_completes;    /* data, had they been given, would decide what is left float */
     bool only_floats;       /* it came quantized, and no type or decision says so by now */

@@ -221,6 +221,7 @@ static bool divides_by_number(Fold *f, Node *n) {
         return false;
     Value *v = edit_new_floats(n->graph, f->names, n->in[1]->name, t->rank, t->dims, &out);
     *out = (float)k;
+    edit_hand_on_open(n->in[1], v);
     value_from(v, n->in[1], PASS_NAME);
     n->in[1] = v;
     node_becomes(n, PASS_NAME);
