@@ -51,8 +51,7 @@ static void look(Value *v, void *ctx) {
 static bool is_lost(const Marks *m, const Present *p, const Value *v) {
     const Quant *q = v->type.quant;
     const Value *now = v->def && v->def->n_out ? v->def->out[0] : NULL;
-    if (map_get_at(p->values, v) ||
-        (now && map_get_at(p->values, now) && edit_tilde(now) == q))
+    if (map_get_at(p->values, v) || (now && map_get_at(p->values, now) && edit_tilde(now) == q))
         return false;
     return *count_of(p->holders, q, p->arena) < *count_of(m->holders, q, m->arena);
 }

@@ -140,7 +140,7 @@ bool step_look(Job *j, Module *m) {
     j->decided_before = f.fake || f.typed || form_is_spelled(j->found);
     if (j->decided_before && (job_adds(j) || job_completes(j, m)))
         return true; /* it is told once what they leave float is known */
-    j->anew = true; /* of what is not raised nothing else is known */
+    j->anew = true;  /* of what is not raised nothing else is known */
     if (j->decided_before)
         return warn_of_idle_options(j, m->arena);
     warn_of_idle_rules(j);

@@ -86,18 +86,23 @@ static void look_at_weights(Graph *g, void *ctx) {
     }
 }
 
-static void tell(Module *m, const SchemeRule *r, const Heed *h, Diags *d) {
-    const Quant *q = h->first->type.quant;
+/* What stands there may be a type that is left open, `uint4q<?>`. */
+static void tell(Module *m, const SchemeRule *r, const Heed *h, const PassContext *c) {
+    const OpenValue *open = opening_of(c, h->first);
+    bool marked = c->open && open && open->marked && open->line;
+    const Quant *q = marked ? open->line : h->first->type.quant;
+    Diags *d = c->d;
     Buf is = buf_new(m->arena);
-    if (q->n_scale == 1)
+    if (marked || q->n_scale == 1)
         quant_print(&is, q);
     else
         buf_fmt(&is, "%sq", elem_name(q->storage));
     diag_warning(d, r->loc,
                  "the type that this rule states has no effect on '%s', which is " STR_FMT
-                 " as written%s; -redecide=GLOB decides anew",
+                 " as written%s; %s",
                  diag_name(d, h->first->name), STR_ARG(buf_as_str(&is)),
-                 arena_others(m->arena, ", and ", h->other - 1, ""));
+                 arena_others(m->arena, ", and ", h->other - 1, ""),
+                 marked ? "`~ ?` leaves the type to the rule" : "-redecide=GLOB decides anew");
 }
 
 /* Where there is no data, what the text leaves float is decided where it is marked. */
@@ -199,7 +204,7 @@ bool warn_of_unheeded(Module *m, const PassContext *c) {
         if (!r->loc.source || r->flag || h->obeyed)
             continue;
         if (h->other)
-            tell(m, r, h, c->d);
+            tell(m, r, h, c);
         else if (h->floats)
             tell_float(m, r, h, c->d);
     }

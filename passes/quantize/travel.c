@@ -38,6 +38,32 @@ static bool hand_on(Travel *t, const Value *from, const Value *to) {
     return t->any = true;
 }
 
+/* Of two whose types are written and left open (`~ uint4q<?>`) and agree, a rule that says a
+ * property of one says it of both, as it would of a type that goes on: else each gets a grid. */
+static bool hand_on_property(Travel *t, ChoiceProperty p, const Value *from, const Value *to) {
+    const Choice *x = &t->of[from->id], *y = &t->of[to->id];
+    IntRange a = choice_range(x), b = choice_range(y);
+    bool alike = !x->is_float && !y->is_float && !x->fixed && !y->fixed &&
+                 x->storage == y->storage && x->has_range == y->has_range &&
+                 (!x->has_range || (a.lo == b.lo && a.hi == b.hi));
+    if (!alike || !opening_of(t->c, from) || !opening_of(t->c, to) || !choice_said(x, p) ||
+        choice_said(y, p))
+        return false;
+    Choice *taken = arena_copy(t->m->arena, y, sizeof *y);
+    taken->sym = p == CHOICE_SYM ? x->sym : y->sym;
+    taken->pow2 = p == CHOICE_POW2 ? x->pow2 : y->pow2;
+    taken->by[p] = x->by[p];
+    t->of[to->id] = *taken;
+    choice_set(t->c, t->m->arena, to, taken);
+    return t->any = true;
+}
+
+static void share(Travel *t, const Value *from, const Value *to) {
+    hand_on(t, from, to);
+    hand_on_property(t, CHOICE_SYM, from, to);
+    hand_on_property(t, CHOICE_POW2, from, to);
+}
+
 static bool read_by(const Travel *t, const Value *v, const Node *alone) {
     const Use *use;
     size_t n = uses_of(t->uses, v, &use);
@@ -58,7 +84,7 @@ static bool is_passed_on(const Node *n) {
 static void go_forward(Travel *t, const Node *n) {
     for (size_t i = 0; is_passed_on(n) && i < n->n_out; i++)
         if (n->out[i])
-            hand_on(t, n->in[0], n->out[i]);
+            share(t, n->in[0], n->out[i]);
 }
 
 /* What a Concat or Where joins takes the type of the result, and that one theirs where all agree.
@@ -85,7 +111,7 @@ static void go_back(Travel *t, const Node *n) {
     if (n->def->quant.kind == QUANT_JOIN)
         join(t, n);
     else if (is_passed_on(n) && read_by(t, n->in[0], n) && !has_fixed_output(n->in[0]))
-        hand_on(t, n->out[0], n->in[0]);
+        share(t, n->out[0], n->in[0]);
 }
 
 static void walk(Graph *g, void *ctx) {
@@ -106,6 +132,7 @@ static void choose(Value *v, void *ctx) {
 typedef struct Reach { /* of one rule */
     Buf names;
     size_t n;
+    bool type; /* it goes on; else another property */
 } Reach;
 
 typedef struct Reaches {
@@ -124,13 +151,24 @@ static Reach *reach_of(Reaches *all, const SchemeRule *rule) {
     return r;
 }
 
+/* The rule whose type the value took over; where that is its own, of another property. */
+static const SchemeRule *reached_by(const PassContext *c, const Value *v, const Choice *o) {
+    const OpenValue *own = opening_of(c, v);
+    for (int p = CHOICE_TYPE; p <= CHOICE_POW2; p++)
+        if (o->by[p] && o->by[p]->of != SCHEME_ALL && !(own && o->by[p] == &own->rule))
+            return o->by[p];
+    return NULL;
+}
+
 static void count_reached(Value *v, void *ctx) {
     enum { NAMED = 4 };
     Reaches *all = ctx;
     const Choice *o = choice_taken(all->c, v);
-    if (!o || !o->by[CHOICE_TYPE] || !v->type.quant)
+    const SchemeRule *rule = o ? reached_by(all->c, v, o) : NULL;
+    if (!rule || !v->type.quant)
         return;
-    Reach *r = reach_of(all, o->by[CHOICE_TYPE]);
+    Reach *r = reach_of(all, rule);
+    r->type = r->type || rule == o->by[CHOICE_TYPE];
     if (r->n++ < NAMED)
         buf_fmt(&r->names, "%s%s", r->n > 1 ? ", " : "", diag_name(all->c->d, v->name));
 }
@@ -141,9 +179,9 @@ static void tell_rule(const Reaches *all, const SchemeRule *rule) {
         return;
     Str names = buf_as_str(&r->names);
     diag(all->c->d, DIAG_REMARK, rule->loc,
-         "%s%sthis type spreads to %zu value%s fused with what it is said of: " STR_FMT "%s",
-         rule->flag ? rule->flag : "", rule->flag ? ": " : "", r->n, r->n > 1 ? "s" : "",
-         STR_ARG(names), r->n > 4 ? ", ..." : "");
+         "%s%sthis%s spreads to %zu value%s fused with what it is said of: " STR_FMT "%s",
+         rule->flag ? rule->flag : "", rule->flag ? ": " : "", r->type ? " type" : "", r->n,
+         r->n > 1 ? "s" : "", STR_ARG(names), r->n > 4 ? ", ..." : "");
 }
 
 void types_travel(Module *m, PassContext *c, const Uses *uses) {
