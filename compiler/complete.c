@@ -6,6 +6,7 @@
 #include "compiler/steps.h"
 #include "compiler/without_effect.h"
 
+#include "passes/lower/integer_rule.h"
 #include "passes/quant_build.h"
 #include "passes/quantize/choice.h"
 #include "passes/quantize/decide.h"
@@ -244,6 +245,20 @@ bool step_note_rounded(Job *j, Module *m) {
     return true;
 }
 
+static void look_for_integer(Graph *g, void *ctx) {
+    bool *integer = ctx;
+    FOR_NODES(n, g)
+    integer[n->id] = n->def && n->n_out && n->out[0] && n->out[0]->type.quant &&
+                     !integer_rule(n, NULL, 0, g->module->mute);
+}
+
+/* What is better left float is integer all the same where the text says so of all its values. */
+static void forget_decided(Job *j, Module *m) {
+    bool *integer = NEW_ARRAY(m->arena, bool, m->n_nodes);
+    module_each_graph(m, look_for_integer, integer);
+    pass_forget_remarks(&j->ctx, integer);
+}
+
 bool step_note_completed(Job *j, Module *m) {
     Names names = {.c = &j->ctx, .text = buf_new(m->arena)};
     module_each_value(m, name_decided, &names);
@@ -251,6 +266,7 @@ bool step_note_completed(Job *j, Module *m) {
     j->completed = names.n;
     j->completed_names = buf_as_str(&names.text);
     warn_of_rounded(j);
+    forget_decided(j, m);
     if (j->form <= FORM_FAKE)
         job_leave_word(j, m);
     return j->decided || j->o->redecide.n || warn_of_idle_options(j, m->arena);

@@ -24,9 +24,13 @@ static void print_reasons(const Job *j, Module *m) {
                 done[k] = true;
                 same++;
             }
-        fprintf(stderr, "  %zu %s (first: %s): %s\n", same, diag_name(j->d, c->remarks[i].op),
-                c->remarks[i].name.n ? diag_name(j->d, c->remarks[i].name) : "unnamed",
-                c->remarks[i].reason);
+        const Remark *r = &c->remarks[i];
+        const char *name = r->name.n ? diag_name(j->d, r->name)
+                           : r->result.n
+                               ? arena_strf(m->arena, "of \"%s\"", diag_name(j->d, r->result)).s
+                               : "unnamed";
+        fprintf(stderr, "  %zu %s (first: %s): %s\n", same, diag_name(j->d, r->op), name,
+                r->reason);
     }
 }
 

@@ -135,7 +135,8 @@ void pass_remark_why(PassContext *c, const Node *n, const char *why, bool prefer
     Arena *a = n->graph->module->arena;
     if (!first_remark(c, n))
         return;
-    Remark r = {n, n->op, n->name, arena_strf(a, "%s", why).s, preferred};
+    Str result = !n->name.n && n->n_out && n->out[0] ? n->out[0]->name : STR_NONE;
+    Remark r = {n, n->op, n->name, result, arena_strf(a, "%s", why).s, preferred};
     ARENA_PUSH(a, c->remarks, c->n_remarks, c->cap_remarks, r);
 }
 

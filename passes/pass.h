@@ -13,6 +13,7 @@
 typedef struct Remark {
     const Node *node;
     Str op, name; /* kept apart: the node may be gone later */
+    Str result;   /* its first, where it has no name */
     const char *reason;
     bool preferred; /* it could, and is better left as it is */
 } Remark;
