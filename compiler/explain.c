@@ -8,6 +8,7 @@
 typedef struct ValueSearch {
     Str name;
     const Value *found;
+    const Value *made; /* of what had this name when it came */
     const Node *node; /* of this name, or that one of this name became part of */
     Arena *arena;
     const char **names;
@@ -18,6 +19,9 @@ static void look_for_value(Value *v, void *ctx) {
     ValueSearch *s = ctx;
     if (str_eq(v->name, s->name))
         s->found = v;
+    for (size_t i = 0; !s->made && i < v->from.n; i++)
+        if (!v->from.from[i].op.s && str_eq(v->from.from[i].name, s->name))
+            s->made = v;
     ARENA_PUSH(s->arena, s->names, s->n, s->cap, arena_str(s->arena, v->name).s);
 }
 
@@ -144,10 +148,13 @@ ExitCode explain_print(const Job *j, Module *m, FILE *out) {
     }
     ValueSearch search = {.name = str_from(c->explain), .arena = m->arena};
     module_each_value(m, look_for_value, &search);
-    if (!search.found)
+    if (!search.found && !search.made)
         return no_such_value(j, m, &search);
     Buf b = buf_new(m->arena);
-    put_stated(&b, j, m, search.found);
+    if (!search.found)
+        buf_fmt(&b, "%s: it is part of '%s' now\n", c->explain,
+                diag_name(j->d, search.made->name));
+    put_stated(&b, j, m, search.found ? search.found : search.made);
     fwrite(b.p, 1, b.n, out);
     return EXIT_DONE;
 }
