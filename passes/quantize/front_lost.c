@@ -2,6 +2,7 @@
 #include "exec/fixed_shapes.h"
 #include "passes/quantize/choice.h"
 #include "passes/quantize/front_end.h"
+#include "passes/quantize/open.h"
 #include "passes/quantize/output_errors.h"
 
 #include <math.h>
@@ -127,6 +128,8 @@ static bool is_lost(const Front *f, const Node *n) {
 bool front_is_stated(const Front *f, const Value *v) {
     if (!v || !edit_tilde(v) || v->kind == VALUE_CONST)
         return false;
+    if (!was_decided(f->c, v))
+        return true; /* as it is written */
     Choice o = choice_of_value(f->c, f->uses, v);
     const SchemeRule *r = o.by[CHOICE_TYPE];
     return o.fixed || (r && r->of != SCHEME_ALL);
@@ -135,6 +138,8 @@ bool front_is_stated(const Front *f, const Value *v) {
 static bool may_be_spared(const Front *f, const Node *n) {
     const SchemeRule *r = choice_to_keep(f->c, n);
     bool stated = r && !r->keep;
+    if (f->wide && f->c->open)
+        return f->near[n->id] && !stated; /* what is written stays, and what is not gets 16 bits */
     for (size_t i = 0; i < n->n_in; i++)
         stated = stated || front_is_stated(f, n->in[i]);
     return f->near[n->id] && !stated && !front_is_stated(f, n->out[0]);

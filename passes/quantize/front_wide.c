@@ -1,6 +1,7 @@
 /* See passes/quantize/front_wide.h. */
 #include "passes/quantize/front_wide.h"
 #include "passes/quantize/choice.h"
+#include "passes/quantize/open.h"
 
 #include <math.h>
 
@@ -58,9 +59,11 @@ static bool is_set(const Wide *w, const Value *v) {
     return v && w->set[v->id];
 }
 
+/* What the text writes stands beside 16 bits: a conversion is all that costs. */
 static bool is_narrow_for_good(const Wide *w, const Value *v) {
     const Quant *q = v ? w->decided[v->id] : NULL;
-    return q && w->never[v->id] && elem_bits(q->storage) < WIDE;
+    bool written = w->c->open && map_get_at(w->c->open->before, v);
+    return q && w->never[v->id] && elem_bits(q->storage) < WIDE && !written;
 }
 
 /* Whether it changed. */
