@@ -57,7 +57,10 @@ static Module *compile(Session *s, Job *j, ExitCode *code) {
     j->same_format = !s->is_text && emits_binary(j);
     if (j->ctx.explain)
         module_each_value(m, look_for_maker, &j->ctx);
+    const char *functions = in_place_functions(s, m);
     bool ok = job_compile(j, m);
+    if (ok)
+        in_place_tell_functions(s, m, functions);
     *code = ok ? EXIT_DONE : job_failure(j);
     return ok ? m : NULL;
 }

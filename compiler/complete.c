@@ -72,7 +72,15 @@ bool job_completes(const Job *j, Module *m) {
 /* What loosen cannot turn into decisions. */
 static void tell_left_open(const Job *j, Module *m) {
     const Value *first;
-    if (openings_marked(m, &first) && first->type.quant && !first->type.tilde)
+    if (!openings_marked(m, &first) || !first->type.quant || first->type.tilde)
+        return;
+    if (first->kind == VALUE_CONST)
+        diag_note(j->d, first->loc,
+                  "'%s' holds integers, which have no scale where that is left open: write it "
+                  "again, or open the type in the text that -form=fake gives, where constants are "
+                  "real numbers",
+                  diag_name(j->d, first->name));
+    else
         diag_note(j->d, first->loc,
                   "types are filled where the model's inputs and outputs are float, none is read "
                   "as another and no branch holds one: else write the scale and zero point");

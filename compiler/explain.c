@@ -9,7 +9,7 @@ typedef struct ValueSearch {
     Str name;
     const Value *found;
     const Value *made; /* of what had this name when it came */
-    const Node *node; /* of this name, or that one of this name became part of */
+    const Node *node;  /* of this name, or that one of this name became part of */
     Arena *arena;
     const char **names;
     size_t n, cap;
@@ -152,8 +152,7 @@ ExitCode explain_print(const Job *j, Module *m, FILE *out) {
         return no_such_value(j, m, &search);
     Buf b = buf_new(m->arena);
     if (!search.found)
-        buf_fmt(&b, "%s: it is part of '%s' now\n", c->explain,
-                diag_name(j->d, search.made->name));
+        buf_fmt(&b, "%s: it is part of '%s' now\n", c->explain, diag_name(j->d, search.made->name));
     put_stated(&b, j, m, search.found ? search.found : search.made);
     fwrite(b.p, 1, b.n, out);
     return EXIT_DONE;

@@ -86,3 +86,20 @@ void in_place_tell_left(const Session *s, const Module *m) {
                       diag_name(s->d, name));
     }
 }
+
+const char *in_place_functions(const Session *s, const Module *m) {
+    if (!s->o.in_place || !m->n_functions)
+        return NULL;
+    const Function *f = m->functions[0];
+    return arena_strf(s->arena, "%s::%s%s", diag_name(s->d, f->domain), diag_name(s->d, f->name),
+                      arena_others(s->arena, " and ", m->n_functions - 1, ""))
+        .s;
+}
+
+void in_place_tell_functions(const Session *s, const Module *m, const char *functions) {
+    if (functions && !m->n_functions)
+        diag_note(s->d, LOC_NONE,
+                  "-in-place: func %s goes, and its calls are replaced by what it holds, which is "
+                  "what types are decided of",
+                  functions);
+}

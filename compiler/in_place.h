@@ -16,4 +16,10 @@ bool in_place_replaces(const Session *s, const FileMap *f);
 /* Names the files that the text named when it was read and that no model names now, in a note. */
 void in_place_tell_left(const Session *s, const Module *m);
 
+/* The functions of the model as words, before it is compiled; NULL: nothing is to be told of them.
+ */
+const char *in_place_functions(const Session *s, const Module *m);
+/* Says that they went, as calls are replaced where something is decided. */
+void in_place_tell_functions(const Session *s, const Module *m, const char *functions);
+
 #endif

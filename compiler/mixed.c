@@ -129,7 +129,10 @@ static Module *read_quantized(Mixed *x, size_t n, const Layer *only, Form form, 
     if (j.decided_before) {
         diag_error(
             x->s->d, LOC_NONE,
-            "-min-sqnr and -max-drop: the model is quantized already, no layer can be spared");
+            "-min-sqnr and -max-drop: the model is quantized already, no layer can be spared%s",
+            x->s->o.redecide.n ? ", as -redecide decides all that it names once; "
+                                 "what -emit=float gives can be quantized with them"
+                               : "; what -emit=float gives can be quantized with them");
         return NULL;
     }
     return m;

@@ -141,8 +141,9 @@ void summary_print(const Job *j, Module *m, const OutFiles *files, const char *i
     if (!j->wrote_c && j->opset != j->read_opset)
         fprintf(stderr, "opset %lld -> %lld\n", (long long)j->read_opset, (long long)j->opset);
     if (j->calibrated.samples)
-        fprintf(stderr, "calibrated on %zu samples: %zu values%s\n", j->calibrated.samples,
-                j->calibrated.values,
+        fprintf(stderr, "calibrated on %zu sample%s: %zu value%s%s\n", j->calibrated.samples,
+                plural((int64_t)j->calibrated.samples), j->calibrated.values,
+                plural((int64_t)j->calibrated.values),
                 j->o->calib_random >= 0 && !j->o->calib.n ? ", random data: scales mean little"
                                                           : "");
     print_left_out(j);

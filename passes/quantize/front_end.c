@@ -10,8 +10,8 @@
  *      their `~`; and again, as far as that uncovers others.
  *   3. It stays so where the outputs of the model gain by it: the whole model says that.
  *
- * With no floats allowed (-integer-only) they get 16 bits instead (front_wide.c), also where a model
- * that is decided in part is completed: there what is written stays as it is. */
+ * With no floats allowed (-integer-only) they get 16 bits instead (front_wide.c), also where a
+ * model that is decided in part is completed: there what is written stays as it is. */
 #include "exec/fixed_shapes.h"
 #include "passes/quantize/choice.h"
 #include "passes/quantize/front_end.h"

@@ -46,6 +46,8 @@ static void check_value(Value *v, void *ctx) {
         stands_against(c, v, "takes integers from outside");
     else if (v->graph != c->main)
         stands_against(c, v, "holds integers in a body");
+    else if (v->kind == VALUE_CONST && v->type.quant->kind == QUANT_UNKNOWN)
+        stands_against(c, v, "holds integers without a scale");
     else if (!can_be_real(v))
         stands_against(c, v, "has parameters that no decision states");
 }
