@@ -53,10 +53,15 @@ static void print_rows(Session *s, const Comparison *c, const Comparison *weight
     printf("%10s %12s %10s  %s\n", "SQNR dB", "max error", "cosine", "value");
     for (; i < c->n && !rows[i]->is_output; i++)
         print_row(s, rows[i]);
-    if (weights->n)
+    if (weights->n || weights->n_folded)
         puts("weights:");
     for (size_t k = 0; k < weights->n; k++)
         print_row(s, of_weights[k]);
+    if (weights->n_folded)
+        printf("%zu weight%s not compared, as other nodes are folded into %s: %s%s\n",
+               weights->n_folded, weights->n_folded > 1 ? "s are" : " is",
+               weights->n_folded > 1 ? "them" : "it", diag_name(s->d, weights->folded->name),
+               weights->n_folded > 1 ? ", ..." : "");
     if (i < c->n)
         puts("outputs:");
     for (; i < c->n; i++)
@@ -102,7 +107,7 @@ static void print_json(Session *s, const Comparison *c, const Comparison *weight
     print_json_list(s, "values", c, true);
     puts(",");
     print_json_list(s, "weights", weights, false);
-    puts("\n}");
+    printf(",\n  \"weights_folded\": %zu\n}\n", weights->n_folded);
 }
 
 /* Exit 4 when an output is worse than asked for. */

@@ -45,6 +45,9 @@ typedef struct Comparison {
     size_t samples;
     const Value *unmeasured; /* the first of b that is rounded behind what cannot run: no row says
                                 what that costs; NULL: none */
+    const Value *folded; /* of weights, the first of b that took in other nodes: no constant of a
+                            has its numbers */
+    size_t n_folded;
 } Comparison;
 
 /* `a` is the reference. Both modules resolved, inferred, static. `random` > 0 and no paths: that

@@ -37,7 +37,8 @@ typedef struct Weights {
     Comparison *out;
     size_t cap;
     Arena *arena;
-    bool *seen; /* by id of the first model's value */
+    bool *seen;  /* by id of the first model's value */
+    Map *paired; /* values of the second model */
 } Weights;
 
 static void pair(Weights *w, const Value *x, const Value *y) {
@@ -55,6 +56,7 @@ static void pair(Weights *w, const Value *x, const Value *y) {
     }
     compare_finish(&row, &sums);
     w->seen[x->id] = true;
+    map_set_at(w->paired, y, w);
     ARENA_PUSH(w->arena, w->out->rows, w->out->n, w->cap, row);
 }
 
@@ -62,10 +64,39 @@ static const Value *first_result(const Node *n) {
     return n->n_out ? n->out[0] : NULL;
 }
 
+/* A quantized constant that is made of one of the first model's, and of what it was folded with. */
+static bool is_folded(const Weights *w, const Map *of_a, const Value *v) {
+    bool named = false, node = false;
+    if (!is_weight(v) || !v->type.quant || elem_bits(v->type.quant->storage) > 16 ||
+        map_get_at(w->paired, v))
+        return false;
+    for (size_t i = 0; i < v->from.n; i++) {
+        const bool of_node = v->from.from[i].op.s;
+        node = node || of_node;
+        named = named || (!of_node && map_get(of_a, v->from.from[i].name));
+    }
+    return named && node;
+}
+
+static void count_folded(Weights *w, const Graph *a, const Graph *b) {
+    Map *of_a = map_new(w->arena);
+    FOR_NODES(n, a)
+    for (size_t i = 0; i < n->n_in; i++)
+        if (is_weight(n->in[i]))
+            map_set(of_a, n->in[i]->name, n->in[i]);
+    FOR_NODES(n, b)
+    for (size_t i = 0; i < n->n_in; i++) {
+        if (!is_folded(w, of_a, n->in[i]))
+            continue;
+        w->out->folded = w->out->n_folded++ ? w->out->folded : n->in[i];
+        map_set_at(w->paired, n->in[i], w);
+    }
+}
+
 /* Other tools rename what they quantize: a constant without a namesake is what the node of the same
  * result reads at the same place. */
 void compare_weights(Module *a, Module *b, Comparison *out) {
-    Weights w = {out, 0, a->arena, NEW_ARRAY(a->arena, bool, a->n_values)};
+    Weights w = {out, 0, a->arena, NEW_ARRAY(a->arena, bool, a->n_values), map_new(a->arena)};
     Map *consts = map_new(a->arena), *nodes = map_new(a->arena);
     *out = (Comparison){0};
     FOR_NODES(n, b->graph) {
@@ -85,4 +116,5 @@ void compare_weights(Module *a, Module *b, Comparison *out) {
                 pair(&w, n->in[i], twin->in[i]);
         }
     }
+    count_folded(&w, a->graph, b->graph);
 }
