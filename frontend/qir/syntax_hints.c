@@ -65,6 +65,8 @@ static const char *quant_hint(const Reader *r, Token t, const bool *want) {
         return "a quant line states a type, and may leave its parameters open: int8q<?>";
     if (t.kind == T_IDENT && want[T_QTYPE] && !want[T_IDENT] && elem_is_float(elem_from_name(word)))
         return "what stays float has no quant line, and no ~ behind its type";
+    if (t.kind == T_VALUE && r->prev_kind == T_LT && want[T_QMARK])
+        return "parameters are numbers; a bias takes its scale from two quantizations: acc<!x, !w>";
     if (t.kind == T_GT && r->prev_kind == T_LT && want[T_QMARK])
         return "int8q<?> leaves the parameters open";
     if (t.kind == T_INT && r->prev_kind == T_INT && t.begin == r->prev_end)
@@ -82,6 +84,16 @@ static const char *rule_hint(Token t) {
                              : NULL;
 }
 
+/* A word of other languages for one. */
+static bool is_for_const(Str word) {
+    static const char *const words[] = {"weight", "weights",   "bias", "initializer",
+                                        "param",  "parameter", "let",  "var"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (str_is(word, words[i]))
+            return true;
+    return false;
+}
+
 /* Where a line of a body should begin. */
 static const char *body_hint(const Reader *r, Token t, bool defines) {
     const char *p = r->text.s + t.end;
@@ -90,6 +102,8 @@ static const char *body_hint(const Reader *r, Token t, bool defines) {
         t.kind == T_QUANT || t.kind == T_BLOB || t.kind == T_MODEL || str_is(word, "scheme");
     if (of_file && !leaves_body(r, t))
         return "this line stands in front of the graph, not within its braces";
+    if (is_for_const(word) && p[0] == ' ' && p[1] == '%')
+        return "numbers of the model are a constant: const %name : type = ...";
     if (t.kind == T_IDENT && p[0] == ' ' && p[1] == '!')
         return "scales and zero points stand in a section of the graph: data { scale !w = [...] }";
     if (str_is(word, "return"))
@@ -162,6 +176,14 @@ const char *syntax_hint(const Reader *r, Token t, const bool *want, int n_wanted
         return "results stand in (), as in -> (%y)";
     if (n_wanted == 1 && want[T_LP] && (t.kind == T_VALUE || t.kind == T_NL))
         return "operands stand in (), as in Add(%x, %y); without any, ()";
+    if (n_wanted == 1 && want[T_STRING] && t.kind == T_IDENT)
+        return arena_strf(r->arena, "a string stands in double quotes: \"%.*s\"",
+                          (int)(t.end - t.begin), r->text.s + t.begin)
+            .s;
+    if (n_wanted == 2 && want[T_VALUE] && want[T_RP] && t.kind == T_IDENT)
+        return arena_strf(r->arena, "names of values begin with %%: %%%.*s", (int)(t.end - t.begin),
+                          r->text.s + t.begin)
+            .s;
     if (n_wanted == 1 && want[T_STRING] && t.kind == T_EQ)
         return "a clause has no '=': name \"n\"";
     if (n_wanted == 1 && want[T_DCOLON])
