@@ -66,6 +66,7 @@ static bool keep_some(Job *j, Module *m, Samples *s) {
 /* Programs need static shapes, the model keeps its symbolic ones. */
 static bool run_calibration(Job *j, Module *m) {
     DataPaths data = pass_data(&j->ctx);
+    data.runs_in_part = true;
     FixedShapes *shapes = shapes_fix(m, &data, j->d);
     if (!shapes)
         return false;

@@ -219,10 +219,16 @@ static bool ask(const BatchPlan *p, const Module *m, Diags *d) {
                       batch_name(p, m, d));
 }
 
+/* It cannot run, which is told of it; nothing runs then, but where that is left out. */
+static bool blames_unknown(const Batch *b) {
+    return b->node && !b->node->def && !qop_find(b->node->domain, b->node->op);
+}
+
 static void tell_whole(const BatchPlan *p, const Module *m, Diags *d) {
     const Value *v = first_open(p, m);
     bool unknown = p->mixed && p->mixed->kind == BATCH_UNKNOWN;
-    if (p->one || !p->mixed || (p->data->told && *p->data->told))
+    if (p->one || !p->mixed || (blames_unknown(p->mixed) && !p->data->runs_in_part) ||
+        (p->data->told && *p->data->told))
         return;
     diag(d, unknown ? DIAG_WARNING : DIAG_REMARK, v->loc,
          "graph input %s: %s; the data's first axis is that dimension, not one of samples "

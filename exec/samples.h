@@ -26,7 +26,8 @@ typedef struct DataPaths {
     const char *batch; /* NULL or "auto": the graph does; "none"; a dimension's or input's name */
     bool
         own_scales; /* samples that share nothing but a scale computed at run time count as apart */
-    bool *told;     /* what is told once a run was told; NULL: nobody keeps count */
+    bool runs_in_part; /* what cannot run is left out */
+    bool *told;        /* what is told once a run was told; NULL: nobody keeps count */
 } DataPaths;
 
 /* Samples for the graph inputs of `m` that have no default. NULL after diagnostics. Files are
