@@ -43,8 +43,21 @@ bool module_is_open(Module *m) {
 
 /* ---- values ---- */
 
+/* As in a program: what is read has to be in memory. */
+static bool inputs_fit(const Module *m, Diags *d) {
+    bool ok = true;
+    for (size_t i = 0; i < m->graph->n_in; i++) {
+        const Value *v = m->graph->in[i];
+        size_t count;
+        if (!v->data && (!type_count(v->type, &count) || count > INT32_MAX))
+            ok = diag_error(d, v->loc, "value %s has no fixed shape of at most 2^31-1 elements",
+                            diag_name(d, v->name));
+    }
+    return ok;
+}
+
 Evaluator *evaluator_new(Module *m, const ProgramOptions *o, Diags *d) {
-    if (!module_check_runnable(m, d))
+    if (!module_check_runnable(m, d) || !inputs_fit(m, d))
         return NULL;
     Evaluator *e = NEW(m->arena, Evaluator);
     *e = (Evaluator){.module = m,

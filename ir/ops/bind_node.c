@@ -228,6 +228,8 @@ static void repack(Binder *b, bool unpack, const Value *v, int from, int to) {
 void bind_input(Binder *b, const Value *v, int port) {
     int i = bind_value(b, v);
     b->program->inputs[port] = i;
+    if (b->failed)
+        return; /* the buffer is no value's */
     if (is_narrow(v)) {
         int packed = packed_buffer(b, BUF_INPUT, v, port);
         b->program->inputs[port] = packed;
