@@ -135,6 +135,8 @@ static void keep_parts(const Bodies *l, Arena *to) {
 /* Two arenas take turns: what one iteration made is there until the next is over. `*again` is the
  * body's own condition, where it has one. */
 static bool iterate(const Bodies *l, Arena *now, Arena *results, bool *again) {
+    if (l->e->rounds++ == LOOP_MOST)
+        return diag_error(l->d, l->n->loc, LOOP_ENDLESS, node_text(l->n), LOOP_MOST);
     l->e->results = now;
     for (size_t i = 0; i < l->body->n_in; i++)
         evaluator_show(l->e, l->body->in[i]);
@@ -190,7 +192,7 @@ static bool run_loop(const Bodies *l, const Graph *body, int64_t most, bool agai
     Arena *results = e->results, *turns[2] = {arena_scratch(results), arena_scratch(results)};
     bool ok = true;
     int64_t done = 0;
-    for (; ok && again && done < most && done < LOOP_MOST; done++) {
+    for (; ok && again && done < most; done++) {
         Arena *now = turns[done % 2];
         arena_clear(now);
         if (l->in) {
@@ -199,10 +201,6 @@ static bool run_loop(const Bodies *l, const Graph *body, int64_t most, bool agai
         }
         ok = iterate(l, now, results, &again);
     }
-    if (ok && again && done == LOOP_MOST && done < most)
-        ok = diag_error(l->d, l->n->loc,
-                        "%s did not end: %d iterations are all that a loop may have",
-                        node_text(l->n), LOOP_MOST);
     if (ok)
         yield(l);
     arena_free(turns[0]);
@@ -306,6 +304,8 @@ static bool evaluate_node(Evaluator *e, const Node *n, Diags *d) {
     OpCtx c = op_ctx(n, d);
     if (n->def->yields_results)
         return evaluate_if(e, n, d);
+    if (e->loops == 1)
+        e->rounds = 0;
     if (n->def->reshapes)
         return evaluate_loop(e, n, &c, d);
     if (n->def->enter && n->def->enter(&c))
@@ -314,7 +314,10 @@ static bool evaluate_node(Evaluator *e, const Node *n, Diags *d) {
 }
 
 bool evaluate_bodies(Evaluator *e, const Node *n, Diags *d) {
+    bool loops = n->def && !n->def->yields_results;
+    e->loops += loops;
     bool ok = evaluate_node(e, n, d);
+    e->loops -= loops;
     for (size_t i = 0; ok && i < n->n_out; i++)
         ok = !n->out[i] || evaluator_made(e, n->out[i], d);
     return ok;

@@ -24,6 +24,8 @@ struct Evaluator {
     Segment **kept; /* by node id: the last one that began there */
     Copied *copied; /* by value id, of the segment that is made at the time */
     size_t n_segments;
+    int loops;      /* that are running, one inside the other */
+    int64_t rounds; /* of the outermost, and of all inside it */
     Arena *results; /* where what is computed lives */
     EvaluatorObserver *observer;
     void *observer_ctx;

@@ -184,10 +184,21 @@ static size_t back_to(const Runner *r, size_t at, int call) {
     return at;
 }
 
+/* Iterations of the outermost loop and of all inside it. */
+typedef struct Rounds {
+    int loop; /* its call */
+    int64_t n;
+} Rounds;
+
+static bool another_round(const Runner *r, Rounds *rounds, int call) {
+    if (rounds->loop < 0 || call >= r->jump[rounds->loop])
+        *rounds = (Rounds){call, 0};
+    return rounds->n++ < LOOP_MOST;
+}
+
 static bool never_ends(const Runner *r, int call, Diags *d) {
     const Node *n = r->program->calls[call].node;
-    return diag_error(d, n->loc, "%s did not end: %d iterations are all that a loop may have",
-                      node_text(n), LOOP_MOST);
+    return diag_error(d, n->loc, LOOP_ENDLESS, node_text(n), LOOP_MOST);
 }
 
 static bool run_calls(Runner *r, Progress *progress, size_t level, Diags *d) {
@@ -195,6 +206,7 @@ static bool run_calls(Runner *r, Progress *progress, size_t level, Diags *d) {
     int n = (int)p->n_calls;
     memset(r->ran, 0, p->n_calls * sizeof *r->ran);
     size_t at = observe(r, 0, -1);
+    Rounds rounds = {-1, 0};
     for (int i = 0; i < n;) {
         const Call *c = &p->calls[i];
         void **args = r->args + (size_t)i * CALL_MAX_ARGS;
@@ -208,7 +220,7 @@ static bool run_calls(Runner *r, Progress *progress, size_t level, Diags *d) {
         progress_step(progress, level, (size_t)i);
         if (c->kind == CALL_KERNEL)
             kernel_invoke(c->kernel, c->params, args);
-        if (c->kind == CALL_LOOP && !jump && *(const int64_t *)args[1] == LOOP_MOST)
+        if (c->kind == CALL_LOOP && !jump && !another_round(r, &rounds, i))
             return never_ends(r, i, d);
         at = c->kind == CALL_NEXT           ? back_to(r, at, r->jump[i])
              : c->kind == CALL_LOOP && jump ? at

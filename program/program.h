@@ -39,8 +39,11 @@ typedef enum CallKind {
     CALL_NEXT,
 } CallKind;
 
-/* A loop that has not ended after so many iterations is taken for one that never does. */
+/* A loop that has not ended after so many iterations, of its own and of loops inside it together,
+ * is taken for one that never does. */
 enum { LOOP_MOST = 10000000 };
+#define LOOP_ENDLESS                                                                               \
+    "%s did not end: %d iterations are all that a loop may have, with those of loops inside it"
 
 /* An argument over which the result may lie, where nobody reads it later: beginning exactly where
  * it begins, or at least `lead` bytes before it (a negative lead: at most so many after it). */

@@ -107,22 +107,34 @@ static void put_call(CWriter *w, size_t c, int indent) {
     fprintf(w->f, ");\n%*s" STR_FMT "_STEP();\n", indent, "", STR_ARG(w->upper));
 }
 
-/* A bound of its own for loops whose end is a condition. */
-static void put_loop(CWriter *w, const Call *call, int indent) {
-    fprintf(w->f, "%*swhile (*", indent, "");
+/* Whether other loops run in this one. */
+static bool holds_loops(const Call *call) {
+    for (call++; call->kind != CALL_NEXT; call++)
+        if (call->kind == CALL_LOOP)
+            return true;
+    return false;
+}
+
+/* Loops are bounded also where their end is a condition: iterations are counted, those of nested
+ * loops (`depth` is how many are around this one) together. */
+static void put_loop(CWriter *w, const Call *call, int indent, int depth) {
+    bool nested = depth || holds_loops(call);
+    fprintf(w->f, nested && !depth ? "%*sfor (int32_t rounds = 0; *" : "%*swhile (*", indent, "");
     put_pointer(w, call->args[0], "uint8_t", true);
     fputs(" && *", w->f);
     put_pointer(w, call->args[1], "int64_t", true);
     fputs(" < *", w->f);
     put_pointer(w, call->args[2], "int64_t", true);
-    fprintf(w->f, ") {\n%*sif (*", indent + 4, "");
-    put_pointer(w, call->args[1], "int64_t", true);
+    fprintf(w->f, "%s) {\n%*sif (%s", nested && !depth ? ";" : "", indent + 4, "",
+            nested ? "rounds++" : "*");
+    if (!nested)
+        put_pointer(w, call->args[1], "int64_t", true);
     fprintf(w->f, " == %d)\n%*sreturn " STR_FMT "_ERROR_LOOP;\n", LOOP_MOST, indent + 8, "",
             STR_ARG(w->upper));
 }
 
 static void put_calls(CWriter *w) {
-    int indent = 4;
+    int indent = 4, loops = 0;
     for (size_t c = 0; c < w->program->n_calls; c++) {
         const Call *call = &w->program->calls[c];
         switch (call->kind) {
@@ -141,10 +153,11 @@ static void put_calls(CWriter *w) {
             fprintf(w->f, "%*s}\n", indent, "");
             break;
         case CALL_LOOP:
-            put_loop(w, call, indent);
+            put_loop(w, call, indent, loops++);
             indent += 4;
             break;
         case CALL_NEXT:
+            loops--;
             indent -= 4;
             fprintf(w->f, "%*s}\n", indent, "");
             break;
