@@ -60,6 +60,7 @@ static const struct {
 
 #define DEPRECATED       SCHEMA_DEPRECATED
 #define EXPERIMENTAL     SCHEMA_EXPERIMENTAL
+#define ORT              SCHEMA_ORT
 #define NONDETERMINISTIC SCHEMA_NONDETERMINISTIC
 
 #define DOMAIN(name, newest)
@@ -68,6 +69,9 @@ static const struct {
 static const OnnxSchema schemas[] = {
 #include "ir/onnx_schema.def"
 #include "ir/msft_schema.def"
+};
+static const OnnxSchema ort_schemas[] = {
+#include "ir/ort_schema.def"
 };
 
 /* ---- lookup ---- */
@@ -86,28 +90,35 @@ static int compare(const OnnxSchema *row, Str domain, Str op, int opset) {
     return c;
 }
 
-const OnnxSchema *onnx_schema_find(Str domain, Str op, int opset) {
-    domain = normal_domain(domain);
-    size_t low = 0, high = LENGTH(schemas); /* rows before low are <= the key, from high on > */
+static const OnnxSchema *find(const OnnxSchema *rows, size_t n, Str domain, Str op, int opset) {
+    size_t low = 0, high = n; /* rows before low are <= the key, from high on > */
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        if (compare(&schemas[mid], domain, op, opset) <= 0)
+        if (compare(&rows[mid], domain, op, opset) <= 0)
             low = mid + 1;
         else
             high = mid;
     }
     if (low == 0)
         return NULL;
-    const OnnxSchema *row = &schemas[low - 1];
+    const OnnxSchema *row = &rows[low - 1];
     return str_is(domain, row->domain) && str_is(op, row->name) ? row : NULL;
 }
 
+const OnnxSchema *onnx_schema_find(Str domain, Str op, int opset) {
+    domain = normal_domain(domain);
+    const OnnxSchema *row = find(schemas, LENGTH(schemas), domain, op, opset);
+    return row ? row : find(ort_schemas, LENGTH(ort_schemas), domain, op, opset);
+}
+
 size_t onnx_schema_count(void) {
-    return LENGTH(schemas);
+    return LENGTH(schemas) + LENGTH(ort_schemas);
 }
 
 const OnnxSchema *onnx_schema_at(size_t i) {
-    return i < LENGTH(schemas) ? &schemas[i] : NULL;
+    if (i < LENGTH(schemas))
+        return &schemas[i];
+    return i < onnx_schema_count() ? &ort_schemas[i - LENGTH(schemas)] : NULL;
 }
 
 bool onnx_schema_next_name(void *at, Str *name) {

@@ -75,7 +75,8 @@ typedef struct SchemaAttr {
 typedef enum SchemaFlags {
     SCHEMA_DEPRECATED = 1, /* gone from this version on; it has no parameters to ask for */
     SCHEMA_EXPERIMENTAL = 2,
-    SCHEMA_NONDETERMINISTIC = 4 /* may give other results on the next run: never fold */
+    SCHEMA_NONDETERMINISTIC = 4, /* may give other results on the next run: never fold */
+    SCHEMA_ORT = 8               /* in ONNX's domain, but onnxruntime's: ONNX has no such operator */
 } SchemaFlags;
 
 typedef struct OnnxSchema {
@@ -95,7 +96,8 @@ static inline const OnnxSchema *onnx_schema(const char *domain, const char *op, 
     return onnx_schema_find(str_from(domain), str_from(op), opset);
 }
 
-/* Every row, ordered by domain, name and since: i = 0 .. count-1. */
+/* Every row, ordered by domain, name and since, those of SCHEMA_ORT behind all others: i = 0 ..
+ * count-1. */
 size_t onnx_schema_count(void);
 const OnnxSchema *onnx_schema_at(size_t i);
 

@@ -53,7 +53,12 @@ static bool convert(Upgrade *u, Node *n, int64_t from) {
         return !n->def->upgrade || n->def->upgrade(n, from, u->to, u->names, u->c->d);
     if (qop_find(n->domain, n->op) || unchanged(n, from, u->to))
         return true;
-    return upgrade_refuse(u, n, from, "it changed in between and qxc does not know how");
+    const OnnxSchema *then = onnx_schema_find(n->domain, n->op, (int)u->to);
+    return upgrade_refuse(u, n, from,
+                          !then ? "ONNX has no such operator"
+                          : then->flags & SCHEMA_DEPRECATED
+                              ? "it does not exist there any more"
+                              : "it changed in between and qxc does not know how");
 }
 
 bool downgrade_node(Upgrade *u, Node *n) {

@@ -1,7 +1,7 @@
-/* LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization and
- * com.microsoft's SkipLayerNormalization and SkipSimplifiedLayerNormalization: rows are brought to
+/* LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization, onnxruntime's
+ * SimplifiedLayerNormalization and com.microsoft's two that add a skip: rows are brought to
  * mean 0 and variance 1, then scaled and shifted. GroupNormalization has one scale a group at opset
- * 18, one a channel from 21; all else are types. The first four have a form on integers
+ * 18, one a channel from 21; all else are types. Those without a skip have a form on integers
  * (layernorm_integer.c). */
 #include "ir/ops/layernorm.h"
 #include "ir/provenance.h"
@@ -102,7 +102,7 @@ static bool bind_layer(Binder *b, const Node *n, const OpCtx *c, bool centre) {
         return false;
     int stats[2] = {-1, -1};
     for (size_t i = 1; i < n->n_out && i < 3; i++)
-        stats[i - 1] = bind_value(b, n->out[i]);
+        stats[centre ? i - 1 : 1] = bind_value(b, n->out[i]);
     int args[] = {bind_value(b, n->in[X]), bind_value(b, n->in[SCALE]), bind_value(b, bias),
                   bind_value(b, n->out[0])};
     return bind_rows(b, n, r, a->epsilon, centre, args, stats);
@@ -147,6 +147,18 @@ const OpDef op_RMSNormalization = {
     .domain = "",
     .name = "RMSNormalization",
     .composite = true,
+    .attrs_size = sizeof(NormAttrs),
+    .attrs = layer_attrs,
+    .infer = layer_infer,
+    .slices = layer_slices,
+    NORM_QUANT(1U << SCALE),
+    .bind = rms_bind,
+};
+
+/* RMSNormalization as onnxruntime's optimizer writes it, with 1 / deviation beside its result. */
+const OpDef op_SimplifiedLayerNormalization = {
+    .domain = "",
+    .name = "SimplifiedLayerNormalization",
     .attrs_size = sizeof(NormAttrs),
     .attrs = layer_attrs,
     .infer = layer_infer,

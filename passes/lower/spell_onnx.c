@@ -22,7 +22,8 @@ static bool is_allowed(const void *ctx, Str domain, Str op) {
     const Spell *s = ctx;
     if (!domain_is_onnx(domain))
         return !str_is(domain, "com.microsoft") && target_has_domain(s->c->target, domain);
-    return onnx_schema_find(domain, op, (int)module_opset(s->m, domain));
+    const OnnxSchema *schema = onnx_schema_find(domain, op, (int)module_opset(s->m, domain));
+    return schema && !(schema->flags & SCHEMA_ORT);
 }
 
 /* Of a row of ours: ranks and operands have been held against the operator's laws. */

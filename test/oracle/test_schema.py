@@ -97,6 +97,18 @@ class GeneratedTable(unittest.TestCase):
         self.assertIn(",DEPRECATED,", rows["", "Upsample", "10"])
 
 
+class OrtTable(unittest.TestCase):
+    def test_rows_equal_those_of_onnxruntime(self):
+        rows = op_texts((ROOT / "ir/ort_schema.def").read_text())
+        registered = {(s.domain, s.name, str(s.since_version)): s for s in ort.get_all_operator_schema()}
+        self.assertGreater(len(rows), 10)
+        for key, row in rows.items():
+            op = ort_op(registered[key])
+            op.flags = ["ORT", *["DEPRECATED"] * registered[key].deprecated]
+            self.assertEqual(row, squeeze(gen.op_row(op)).replace("T00010C02", "MS_ANY_FLOAT"), key[1])
+            self.assertEqual(key[0], "")
+
+
 class MicrosoftTable(unittest.TestCase):
     def setUp(self):
         text = (ROOT / "ir/msft_schema.def").read_text()

@@ -14,11 +14,11 @@ from common import OracleCase, float_excess, qxc, qxc_outputs, session
 KINDS = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.uint8): TensorProto.UINT8, np.dtype(np.int8): TensorProto.INT8, np.dtype(np.int32): TensorProto.INT32, np.dtype(np.int64): TensorProto.INT64}
 
 
-def model_of(op, operands, results, constants, **attrs):
+def model_of(op, operands, results, constants, domain="com.microsoft", **attrs):
     """One node. `operands` are (name, array), None for one left out; results (name, type)."""
     given = [o for o in operands if o]
     node = helper.make_node(op, [o[0] if o else "" for o in operands], [r[0] for r in results], "it",
-                            domain="com.microsoft", **attrs)
+                            domain=domain, **attrs)
     graph = helper.make_graph(
         [node], "g",
         [helper.make_tensor_value_info(n, KINDS[v.dtype], v.shape) for n, v in given
@@ -197,6 +197,47 @@ class TransformerOps(OracleCase):
             with self.subTest(bias=bool(more)):
                 self.check("SkipSimplifiedLayerNormalization", operands + more,
                            ["y", "", "", "sum"], ("gamma", "bias"), c=True, epsilon=1e-5)
+
+    def test_simplified(self):
+        """onnxruntime has it in ONNX's domain."""
+        rng = np.random.default_rng(6)
+        x = rng.standard_normal((2, 3, 4, 5)).astype(np.float32)
+        for axis, results in ((-1, ["y"]), (-1, ["y", "spread"]), (3, ["y", "spread"]), (-2, ["y"]), (1, ["y"])):
+            scale = rng.standard_normal(x.shape[axis:]).astype(np.float32)
+            with self.subTest(axis=axis, results=len(results)):
+                self.check("SimplifiedLayerNormalization", [("x", x), ("scale", scale)], results, ("scale",), c=True, domain="",
+                           axis=axis, epsilon=1e-3)
+
+    def test_simplified_elsewhere(self):
+        """Others write it in com.microsoft's domain, where onnxruntime has none."""
+        rng = np.random.default_rng(7)
+        x, scale = rng.standard_normal((2, 3, 8)).astype(np.float32), rng.standard_normal(8).astype(np.float32)
+        operands, path = [("x", x), ("scale", scale)], self.scratch / "m.onnx"
+        results = [("y", TensorProto.FLOAT)]
+        want = session(model_of("SimplifiedLayerNormalization", operands, results, ("scale",), "")).run(None, {"x": x})[0]
+        onnx.save(model_of("SimplifiedLayerNormalization", operands, results, ("scale",)), path)
+        got = qxc_outputs(path, {"x": x}, self.scratch)["y"]
+        self.assertLessEqual(float_excess(got.reshape(1, -1), want.reshape(1, -1)), 0)
+
+    def test_simplified_around(self):
+        """What is beside it becomes quantized; it stays, for onnxruntime to run."""
+        rng = np.random.default_rng(8)
+        w = rng.standard_normal((8, 8)).astype(np.float32) / 3
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]),
+                 helper.make_node("SimplifiedLayerNormalization", ["p", "scale"], ["n"], epsilon=1e-3),
+                 helper.make_node("MatMul", ["n", "w"], ["y"])]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, (4, 8))],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, (4, 8))],
+                                  [numpy_helper.from_array(w, "w"), numpy_helper.from_array(np.ones(8, np.float32), "scale")])
+        path, made = self.scratch / "m.onnx", self.scratch / "q.onnx"
+        onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), path)
+        qxc(path, "-calib-random=4", "-emit=qdq", "-no-sync", "-o", made)
+        model = onnx.load(made)
+        self.assertEqual([""], [n.domain for n in model.graph.node if n.op_type == "SimplifiedLayerNormalization"])
+        self.assertGreater(sum(n.op_type == "QuantizeLinear" for n in model.graph.node), 1)
+        x = rng.standard_normal((4, 8)).astype(np.float32)
+        want, got = (session(onnx.load(p)).run(None, {"x": x})[0] for p in (path, made))
+        self.assertLess(np.max(np.abs(want - got)), 0.1 * np.max(np.abs(want)))
 
 
 class OnnxAlone(OracleCase):

@@ -1,6 +1,7 @@
 """Operators whose form changed: old models against onnxruntime, run as they are and after conversion to a newer opset.
 onnxruntime has none of those before opset 7, so there a model of opset 8 says what is meant."""
 
+import itertools
 import re
 import unittest
 
@@ -10,7 +11,7 @@ import onnxruntime as ort
 from onnx import TensorProto as T
 from onnx import helper, numpy_helper
 
-from common import OracleCase, qxc
+from common import OracleCase, QxcError, qxc
 
 # name: (oldest opset, first opset of the new form, operator, shape, attributes, constant operands)
 CASES = {
@@ -80,6 +81,16 @@ OLD_FORMS = {
     "slopes": (1, 7, "PRelu", [2, 3, 4, 4], {}, [[0.1, 0.2, 0.3]], {}, [np.reshape([0.1, 0.2, 0.3], (3, 1, 1))]),
     "split": (1, 2, "Split", [4, 6], {"axis": 1, "split": [2, 4]}, [], {"axis": 1, "split": [2, 4]}, []),
 }
+
+# What opsets before 10 had on trial: operator, shape, attributes.
+TRIAL = [
+    ("Affine", [2, 3], {"alpha": 2.0, "beta": -0.5}), ("Affine", [2, 3, 4], {}),
+    ("ImageScaler", [2, 3, 2, 5], {"scale": 2.0, "bias": [0.5, -1.0, 2.0]}),
+    ("ParametricSoftplus", [2, 30], {"alpha": 2.0, "beta": -0.5}),
+    ("ScaledTanh", [2, 30], {"alpha": 1.7, "beta": 0.6}),
+    ("Crop", [1, 2, 7, 6], {"border": [1, 0, 2, 3]}), ("Crop", [1, 2, 7, 6], {"border": [0, 2, 0, 0]}),
+    ("Crop", [1, 2, 7, 6], {"border": [1, 2, 0, 0], "scale": [4, 3]}),
+]
 
 
 def build(op, shape, attrs, operands, opset):
@@ -160,6 +171,24 @@ class Upgrade(OracleCase):
                     self.compare(dict(np.load(self.scratch / "y.npz")), want)
                     for target in (13, 21):
                         self.compare(ort_run(self.convert(old, target), x), want)
+
+    def test_on_trial(self):
+        for (op, shape, attrs), opset in itertools.product(TRIAL, (1, 6, 9)):
+            with self.subTest(op, opset=opset, **attrs):
+                old, data, out = (self.scratch / name for name in ("old.onnx", "x.npz", "y.npz"))
+                onnx.save(build(op, shape, attrs, [], opset), old)
+                x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+                want = ort_run(old, x)
+                np.savez(data, x=x if shape[0] == 1 else x[None])
+                qxc("run", old, f"-input={data}", "-o", out)
+                self.compare(dict(np.load(out)), want)
+                qxc(old, "-emit=c", "-o", self.scratch / "m.c")
+                qxc(old, f"-calib={data}", "-emit=qdq", "-o", self.scratch / "q.onnx")
+                for name, v in ort_run(self.scratch / "q.onnx", x).items():
+                    self.assertLess(np.max(np.abs(v - want[name])), 0.1)
+                with self.assertRaisesRegex(QxcError, f"{op} does not exist any more|operator {op} cannot be converted"):
+                    onnx.save(build(op, shape, attrs, [], 10), old)
+                    qxc("run", old, f"-input={data}")
 
     def test_scan_of_batches(self):
         """Opset 8: two sequences, added up from behind and from the front."""

@@ -23,6 +23,8 @@ static void test_rows_are_ordered(void **state) {
     assert_null(onnx_schema_at(onnx_schema_count()));
     for (size_t i = 1; i < onnx_schema_count(); i++) {
         const OnnxSchema *a = onnx_schema_at(i - 1), *b = onnx_schema_at(i);
+        if ((b->flags & SCHEMA_ORT) && !(a->flags & SCHEMA_ORT))
+            continue; /* they come behind all others, in an order of their own */
         int c = strcmp(a->domain, b->domain);
         if (c == 0)
             c = strcmp(a->name, b->name);
