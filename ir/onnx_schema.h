@@ -76,7 +76,7 @@ typedef enum SchemaFlags {
     SCHEMA_DEPRECATED = 1, /* gone from this version on; it has no parameters to ask for */
     SCHEMA_EXPERIMENTAL = 2,
     SCHEMA_NONDETERMINISTIC = 4, /* may give other results on the next run: never fold */
-    SCHEMA_ORT = 8               /* in ONNX's domain, but onnxruntime's: ONNX has no such operator */
+    SCHEMA_ORT = 8 /* in ONNX's domain, but onnxruntime's: ONNX has no such operator */
 } SchemaFlags;
 
 typedef struct OnnxSchema {

@@ -158,7 +158,7 @@ float resize_origin(Str how, Extent e, int64_t i) {
     if (str_is(how, "asymmetric"))
         return at / e.scale;
     if (str_is(how, "align_corners"))
-        return e.out == 1 || exact == 1 ? 0 : at * (in - 1) / (exact - 1);
+        return e.out == 1 ? 0 : at * (in - 1) / (out - 1); /* a whole length */
     if (str_is(how, "tf_half_pixel_for_nn"))
         return (at + 0.5f) / e.scale;
     if (str_is(how, "pytorch_half_pixel") && e.out <= 1)
@@ -187,20 +187,16 @@ int64_t resize_nearest(Str how, float at) {
     return (int64_t)ceilf(at - 0.5f);
 }
 
-/* Opset 10 took the lower neighbour, or the upper one where it made axes shorter. */
-static bool all_shrink(const Tensor *scales) {
-    for (size_t i = 0; scales && scales->data && i < scales->count; i++)
-        if (tensor_float(scales, i) > 1)
-            return false;
-    return scales && scales->data;
+/* Opset 10 took the lower neighbour along an axis, or the upper one where it made it shorter. */
+static Str nearest_of(const OpCtx *c, const ResizeAttrs *a, const Extent *e) {
+    return c->opset < 11 && e->scale < 1 ? STR("ceil") : a->nearest;
 }
 
 static bool bind_nearest(Binder *b, const Node *n, const OpCtx *c, const Extent *e) {
     const ResizeAttrs *a = c->attrs;
-    bool upper = c->opset < 11 && all_shrink(op_const(c, scales_at(c)));
-    Str how = upper ? STR("ceil") : a->nearest;
     int64_t *from[MAX_RANK];
     for (int i = 0; i < n->in[X]->type.rank; i++) {
+        Str how = nearest_of(c, a, &e[i]);
         from[i] = NEW_ARRAY(binder_arena(b), int64_t, (size_t)e[i].out + 1);
         for (int64_t k = 0; k < e[i].out; k++)
             from[i][k] =
@@ -254,20 +250,59 @@ static const char *integer_refusal(const OpCtx *c, const Quant *x) {
 
 /* ---- older opsets ---- */
 
-static void to_eleven(Node *n, const Tensor *scales, UniqueNames *names) {
+static void to_eleven(Node *n, bool shrinks, UniqueNames *names) {
     Value *s = n->in[1];
     while (n->n_in <= SCALES)
         node_add_input(n, NULL);
     n->in[ROI] = upgrade_floats(n, "roi", (Floats){NULL, 0}, names);
     n->in[SCALES] = s;
     node_set_string(n, "coordinate_transformation_mode", STR("asymmetric"));
-    node_set_string(n, "nearest_mode", all_shrink(scales) ? STR("ceil") : STR("floor"));
+    node_set_string(n, "nearest_mode", shrinks ? STR("ceil") : STR("floor"));
+}
+
+/* The scales below 1, or the others; 1 in the place of those that are not meant. */
+static Value *part_of(Node *n, const Tensor *scales, bool below, UniqueNames *names) {
+    float *part = NEW_ARRAY(n->graph->module->arena, float, scales->count);
+    for (size_t i = 0; i < scales->count; i++) {
+        float v = (float)tensor_float(scales, i);
+        part[i] = (v < 1) == below ? v : 1;
+    }
+    return upgrade_floats(n, "scales", (Floats){part, scales->count}, names);
+}
+
+/* A node before n that makes axes shorter; n makes others longer. From opset 11 on one node takes
+ * one neighbour along all axes. */
+static void split_in_two(Node *n, const Tensor *scales, UniqueNames *names) {
+    Arena *a = n->graph->module->arena;
+    Node *first = node_new(n->graph, STR_NONE, n->op, 2, 1);
+    first->loc = n->loc;
+    first->in[0] = n->in[X];
+    first->in[1] = part_of(n, scales, true, names);
+    node_set_string(first, "mode", STR("nearest"));
+    Str name = arena_strf(a, STR_FMT "_shrunk", STR_ARG(n->out[0]->name));
+    n->in[X] = node_add_output(first, 0, unique_name(names, name), TYPE_UNKNOWN);
+    n->in[1] = part_of(n, scales, false, names);
+    node_from(first, n, "upgrade");
+    node_insert_before(n, first);
+    to_eleven(first, true, names);
 }
 
 static bool upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
+    const ResizeAttrs *a = n->typed;
+    const Tensor *scales = n->n_in > 1 ? value_data(n->in[1]) : NULL;
+    bool shrinks = false, grows = false;
     (void)d;
-    if (from < 11 && to >= 11)
-        to_eleven(n, n->n_in > 1 ? value_data(n->in[1]) : NULL, names);
+    if (from >= 11 || to < 11)
+        return true;
+    for (size_t i = 0; scales && scales->data && i < scales->count; i++) {
+        shrinks |= tensor_float(scales, i) < 1;
+        grows |= tensor_float(scales, i) > 1;
+    }
+    if (shrinks && grows && a && str_is(a->mode, "nearest")) {
+        split_in_two(n, scales, names);
+        shrinks = false;
+    }
+    to_eleven(n, shrinks, names);
     return true;
 }
 
@@ -338,7 +373,7 @@ static bool upsample_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *nam
     n->op = STR("Resize");
     node_becomes(n, "upgrade");
     if (to >= 11)
-        to_eleven(n, NULL, names);
+        to_eleven(n, false, names);
     return true;
 }
 

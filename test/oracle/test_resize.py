@@ -67,6 +67,17 @@ class Resize(OracleCase):
                 attributes = {"mode": mode, "axes": [3, 2], "keep_aspect_ratio_policy": policy}
                 self.check(model(SHAPE, attributes, sizes=TO[to]), SHAPE)
 
+    @for_each("linear", "nearest", "cubic")
+    def test_fractions(self, mode):
+        """Scales whose product with a length is not whole; align_corners goes by the length that comes out."""
+        kinds = [{}] if mode == "nearest" else [{}, {"antialias": 1}]
+        for coordinates, more, scales in itertools.product(COORDINATES, kinds, ((1.3, 0.65), (0.45, 1.7), (0.15, 2.9))):
+            if more and coordinates == "half_pixel_symmetric":
+                continue  # onnxruntime has no symmetric center there
+            with self.subTest(coordinates=coordinates, scales=scales, **more):
+                attributes = {"mode": mode, "coordinate_transformation_mode": coordinates, **more}
+                self.check(model(SHAPE, attributes, scales=[1, 1, *scales]), SHAPE)
+
     def test_linear_along_three_axes(self):
         shape = (1, 2, 4, 5, 3)
         for coordinates in COORDINATES[:4]:

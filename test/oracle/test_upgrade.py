@@ -43,6 +43,7 @@ CASES = {
     "upsample, linear": (9, 10, "Upsample", [1, 2, 3, 4], {"mode": "linear"}, [[1.0, 1.0, 2.0, 2.5]]),
     "resize": (10, 11, "Resize", [1, 2, 3, 4], {}, [[1.0, 1.0, 2.0, 3.0]]),
     "resize down": (10, 11, "Resize", [1, 2, 5, 7], {}, [[1.0, 1.0, 0.5, 0.6]]),
+    "resize down and up": (10, 11, "Resize", [1, 2, 5, 7], {}, [[1.0, 1.0, 0.6, 1.5]]),
     "resize, linear": (10, 11, "Resize", [1, 2, 3, 4], {"mode": "linear"}, [[1.0, 1.0, 2.0, 1.5]]),
     "reduce mean": (7, 18, "ReduceMean", [2, 3, 4], {"axes": [1], "keepdims": 0}, []),
     "reduce sum": (7, 13, "ReduceSum", [2, 3, 4], {"axes": [0, 2]}, []),
