@@ -92,8 +92,9 @@ static bool quantized(Binder *b, const Node *n, int from, const Value *y) {
         return bind_unsupported(b, n, "the parameters of its result are not known");
     ElemType e = bind_elem(y);
     Grid g = bind_grid(b, q, y->type, true, &scale, &zp);
-    qk_quantize_f64_params p = {g.outer,  g.axis,    g.inner,     g.block,    g.s_outer,
-                                g.s_axis, g.s_inner, quant_lo(q), quant_hi(q)};
+    qk_quantize_f64_params p = {
+        g.outer,  g.axis,    g.inner,     g.block,     g.s_outer,
+        g.s_axis, g.s_inner, quant_lo(q), quant_hi(q), elem_min(q->storage)};
     return bind_call(b, n, bind_kernel(b, "quantize_f64", 1, &e), &p, sizeof p, 4,
                      (int[]){from, scale, zp, bind_value(b, y)});
 }
@@ -115,8 +116,9 @@ bool bind_rounded_wide(Binder *b, const Node *n, const Value *v) {
     size_t count = b->program->buffers[from].count;
     ElemType e = q->storage;
     Grid g = bind_grid(b, q, v->type, true, &scale, &zp);
-    qk_quantize_f64_params in = {g.outer,  g.axis,    g.inner,     g.block,    g.s_outer,
-                                 g.s_axis, g.s_inner, quant_lo(q), quant_hi(q)};
+    qk_quantize_f64_params in = {
+        g.outer,  g.axis,    g.inner,     g.block,     g.s_outer,
+        g.s_axis, g.s_inner, quant_lo(q), quant_hi(q), elem_min(q->storage)};
     qk_dequantize_f64_params out = {g.outer,   g.axis,   g.inner,  g.block,
                                     g.s_outer, g.s_axis, g.s_inner};
     qk_narrow_f64_params narrow = {.n = (int64_t)count};

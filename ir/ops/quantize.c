@@ -218,8 +218,13 @@ static bool convert(Binder *b, const Node *n, int from, ElemType e, int to, int3
     int zp = bind_const(b, ELEM_INT32, 1, zero, "no zero point");
     int real = bind_temp(b, ELEM_FLOAT, (size_t)count);
     qk_dequantize_params d = {.outer = 1, .axis = 1, .inner = count, .block = 1};
-    qk_quantize_params q = {
-        .outer = 1, .axis = 1, .inner = count, .block = 1, .lo = INT32_MIN, .hi = INT32_MAX};
+    qk_quantize_params q = {.outer = 1,
+                            .axis = 1,
+                            .inner = count,
+                            .block = 1,
+                            .lo = INT32_MIN,
+                            .hi = INT32_MAX,
+                            .nan = INT32_MIN};
     ElemType wide = ELEM_INT32;
     return bind_call(b, n, bind_kernel(b, "dequantize", 1, &e), &d, sizeof d, 4,
                      (int[]){from, scale, zp, real}) &&
@@ -259,9 +264,9 @@ static bool quantize_dynamic(Binder *b, const Node *n) {
 
 /* args: x, scale, zero point, y */
 static bool call_quantize(Binder *b, const Node *n, ElemType e, Grid g, int32_t lo, int32_t hi,
-                          const int args[4]) {
+                          int32_t nan, const int args[4]) {
     qk_quantize_params p = {g.outer,  g.axis,    g.inner, g.block, g.s_outer,
-                            g.s_axis, g.s_inner, lo,      hi};
+                            g.s_axis, g.s_inner, lo,      hi,      nan};
     if (!bind_call(b, n, bind_kernel(b, "quantize", 1, &e), &p, sizeof p, 4, args))
         return false;
     bind_over_each(b, 0, (int64_t)g.outer * g.axis * g.inner, ELEM_FLOAT, e);
@@ -303,7 +308,7 @@ static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
         return bind_unsupported(b, n, "from %s", elem_name(x->type.elem));
     if (!elem_is_int(y->type.elem))
         return rescale(b, n, c, true);
-    int64_t lo = elem_min(y->type.elem), hi = elem_max(y->type.elem);
+    int64_t lo = elem_min(y->type.elem), hi = elem_max(y->type.elem), nan = lo;
     if (own_form(n)) {
         const Quant *q = op_quant(y);
         if (q && q->kind == QUANT_DYNAMIC)
@@ -315,6 +320,7 @@ static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
         g = bind_grid(b, q, y->type, false, &scale, &zp);
         lo = quant_lo(q);
         hi = quant_hi(q);
+        nan = elem_min(q->storage);
     } else {
         if (n->in[SCALE]->type.elem != ELEM_FLOAT || (a->precision && a->precision != ELEM_FLOAT))
             return bind_unsupported(b, n, "its scale is not float");
@@ -323,7 +329,7 @@ static bool quantize_bind(Binder *b, const Node *n, const OpCtx *c) {
         if (!operand_zp(b, n, c, &zp))
             return false;
     }
-    return call_quantize(b, n, e, g, (int32_t)lo, (int32_t)hi,
+    return call_quantize(b, n, e, g, (int32_t)lo, (int32_t)hi, (int32_t)nan,
                          (int[]){bind_value(b, x), scale, zp, bind_value(b, y)});
 }
 
@@ -395,7 +401,8 @@ bool bind_quantized(Binder *b, const Node *n, int from, const Value *y) {
     quant_range(q, &lo, &hi);
     ElemType e = bind_elem(y);
     Grid g = bind_grid(b, q, y->type, false, &scale, &zp);
-    return call_quantize(b, n, e, g, lo, hi, (int[]){from, scale, zp, bind_value(b, y)});
+    return call_quantize(b, n, e, g, lo, hi, (int32_t)elem_min(q->storage),
+                         (int[]){from, scale, zp, bind_value(b, y)});
 }
 
 const OpDef op_QuantizeLinear = {

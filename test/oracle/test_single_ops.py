@@ -4,6 +4,7 @@ against onnxruntime. The others are in test_random_ops.py.
 QXC_CASES sets how many forms of each operator are drawn, QXC_SEED which. Emitted C gives the bits of `qxc run`.
 """
 
+import itertools
 import os
 import random
 
@@ -233,6 +234,20 @@ class SingleOps(OracleCase):
             with np.load(self.scratch / "y.npz") as run:
                 for (out, _, _), values in zip(compiled.outputs, made):
                     np.testing.assert_array_equal(values, run[out].ravel())
+
+    def test_nan_through_integers(self):
+        """NaN becomes the least number of the type, of 2 and 4 bits as well; by one scale and by a scale for each row."""
+        x = np.tile(np.float32([np.nan, 1, -9, 100, 0.25, np.nan, np.nan, 3, -3]), (2, 2))
+        for kind, scales in itertools.product(("INT4", "UINT4", "INT2", "UINT2", "INT8", "UINT8", "INT16", "UINT16"),
+                                              (np.float32(0.5), np.float32([0.5, 2]))):
+            with self.subTest(kind=kind, scales=np.ndim(scales)):
+                to = getattr(onnx.TensorProto, kind)
+                form = Form("QuantizeLinear", {"x": x, "s": scales}, ("s",), opset=25, output_dtype=to, axis=0, results=("q",))
+                graph = form.model.graph
+                graph.node.append(helper.make_node("Cast", ["q"], ["y"], to=onnx.TensorProto.INT32))
+                graph.output[0].CopyFrom(helper.make_tensor_value_info("y", onnx.TensorProto.INT32, x.shape))
+                form.model.opset_import[0].version, form.model.ir_version = 25, 13
+                self.check_c(form, *self.check(form))
 
     def test_multinomial(self):
         """No reference has it: classes come as often as they count, and the same ones each time."""

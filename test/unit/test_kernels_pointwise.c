@@ -15,7 +15,8 @@ static void quantize_rounds_half_to_even(void **state) {
         int32_t zp = t == 1 ? 7 : -3, y[COUNT(x)];
         if (t == 3)
             zp = 65535;
-        qk_quantize_params p = {1, 1, COUNT(x), 1, 0, 0, 0, (int32_t)ty->lo, (int32_t)ty->hi};
+        qk_quantize_params p = {
+            1, 1, COUNT(x), 1, 0, 0, 0, (int32_t)ty->lo, (int32_t)ty->hi, (int32_t)ty->lo};
         char name[32];
         snprintf(name, sizeof name, "qk_quantize_%s", ty->id);
         RUN(name, &p, (void *)x, (void *)&one, &zp, y);
@@ -35,7 +36,7 @@ static void quantize_divides(void **state) {
     int32_t zp = 5;
     for (int i = 0; i < N; i++)
         x[i] = i % 2 ? ((float)(i % 256 - 128) + 0.5f) * scale : (float)uniform(-4, 4);
-    qk_quantize_params p = {1, 1, N, 1, 0, 0, 0, -100, 100};
+    qk_quantize_params p = {1, 1, N, 1, 0, 0, 0, -100, 100, -128};
     RUN("qk_quantize_s8", &p, x, &scale, &zp, y);
     for (int i = 0; i < N; i++)
         assert_int_equal(y[i], saturate((double)rintf(x[i] / scale) + zp, -100, 100));
@@ -57,7 +58,7 @@ static void blocks_select_their_scale(void **state) {
         x[i] = (float)uniform(-2, 2);
     for (int i = 0; i < 18; i++)
         scale[i] = 0.01f * (float)(i + 1), zp[i] = 8 * i;
-    qk_quantize_params p = {2, 5, 3, 2, 9, 3, 1, 0, 255};
+    qk_quantize_params p = {2, 5, 3, 2, 9, 3, 1, 0, 255, 0};
     qk_dequantize_params d = {2, 5, 3, 2, 9, 3, 1};
     qk_fakequant_f32_params f = {2, 5, 3, 2, 9, 3, 1, 0, 255, 0};
     RUN("qk_quantize_u8", &p, x, scale, zp, y);

@@ -333,7 +333,7 @@ static void elements_over_their_operand(void **state) {
         int32_t n = up_to(400), zp = 3;
         float scale = 0.02f;
         bool widen = random_bits() % 2;
-        qk_quantize_params q = {1, 1, n, 1, 0, 0, 0, -128, 127};
+        qk_quantize_params q = {1, 1, n, 1, 0, 0, 0, -128, 127, -128};
         qk_dequantize_params d = {1, 1, n, 1, 0, 0, 0, 0, 0};
         int64_t in = widen ? 1 : 4, out = widen ? 4 : 1;
         Case c = {.name = widen ? "qk_dequantize_s8" : "qk_quantize_s8",
