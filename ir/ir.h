@@ -139,6 +139,7 @@ typedef struct Attr {
     Str name;
     AttrKind kind;
     Str ref; /* name of the function's attribute it stands for ($alpha), never empty, or STR_NONE */
+    Str given; /* in the place of such a one: the name that the call gave it, or STR_NONE */
     Str doc;
     size_t n; /* 1 for the single kinds */
     union {

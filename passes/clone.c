@@ -152,6 +152,8 @@ static void clone_attrs(Clone *c, const Node *from, Node *to) {
         Attr *at = &to->attrs[to->n_attrs++];
         *at = *is;
         at->name = from->attrs[i].name;
+        if (is != &from->attrs[i] && !at->given.n)
+            at->given = is->name;
         if (from->attrs[i].kind == ATTR_INTS && at->kind == ATTR_INT)
             at->kind = ATTR_INTS; /* a list of one */
         if (!attr_graphs(at))

@@ -76,6 +76,9 @@ bool module_has_newer(Module *m, const TargetPage *t);
 const Function *library_choose(const Chooser *c, const Node *call, const CallPath *path);
 /* A warning where the call is of functions and none fits, with each one's reason. */
 void library_tell_unfit(const Chooser *c, const Node *call, Diags *d);
+/* Whether the call is of a function that only helps to say what operators of others mean, and none
+ * fits; then an error, in the terms of the operator that the body is of. */
+bool library_lacks_part(const Chooser *c, const Node *call, Diags *d);
 
 /* What the call, or else the operator's schema, has for an attribute; NULL: nothing. `room` is for
  * a default. */

@@ -228,6 +228,67 @@ const Function *library_choose(const Chooser *c, const Node *call, const CallPat
     return NULL;
 }
 
+/* An attribute that each of the functions is for another value of than the call's, be they of one
+ * name and for the operands that there are. */
+typedef struct Wanted {
+    const Attr *has;
+    Buf values;
+    size_t n;
+} Wanted;
+
+static void want(Wanted *w, Reason *r, const Attr *value, bool last) {
+    const char *word = value_word(r, value);
+    buf_fmt(&w->values, "%s%s", !w->n++ ? "" : last ? " or " : ", ", word);
+}
+
+static const Attr *unfit_default(const Function *f, const Node *call, const Attr **has) {
+    for (size_t i = 0; i < f->n_defaults; i++) {
+        const Attr *want = &f->defaults[i];
+        *has = node_attr(call, arena_str(call->graph->module->arena, want->name).s);
+        if (!function_uses(f, want->name) && *has && (*has)->given.n &&
+            !attr_same(want, *has, value_rank(node_input(call, 0))))
+            return want;
+    }
+    return NULL;
+}
+
+static Wanted wanted(const Overloads *of, const Node *call, Reason *r) {
+    Wanted w = {.values = buf_new(r->arena)};
+    const Attr *has, *next = NULL;
+    for (size_t i = 0; i < of->n; i++) {
+        const Function *f = of->items[i];
+        const Attr *value = fits_operands(f, call, r) && fits_types(f, call, r)
+                                ? unfit_default(f, call, &has)
+                                : NULL;
+        if (!value || (w.has && !str_eq(has->name, w.has->name)))
+            continue;
+        w.has = has;
+        if (next)
+            want(&w, r, next, false);
+        next = value;
+    }
+    if (next)
+        want(&w, r, next, true);
+    return w;
+}
+
+bool library_lacks_part(const Chooser *c, const Node *call, Diags *d) {
+    const Overloads *of = library_find(c->library, call->domain, call->op);
+    if (!str_is(call->domain, "qxc") || !call->from.n || !of || library_is_own(of->items[0]) ||
+        library_choose(c, call, NULL))
+        return false;
+    Reason r = {c->library->arena, d, ""};
+    Wanted w = wanted(of, call, &r);
+    const char *op = diag_name(d, call->from.from[0].op);
+    if (w.has)
+        diag_error(d, call->loc, "%s: %s is %s, must be %s", op, diag_name(d, w.has->given),
+                   value_word(&r, w.has), buf_as_str(&w.values).s);
+    else
+        diag_error(d, call->loc, "%s: what it is with these operands and attributes is not known",
+                   op);
+    return true;
+}
+
 void library_tell_unfit(const Chooser *c, const Node *call, Diags *d) {
     const Overloads *of = library_find(c->library, call->domain, call->op);
     if (!of || library_choose(c, call, NULL))

@@ -16,6 +16,7 @@ typedef struct Callees {
     Buf key;
     Map *domains; /* of the library's functions that are called */
     int64_t newest;
+    bool lacks; /* a part of what an operator is made of: that was said */
 } Callees;
 
 static bool can_run(const void *ctx, Str domain, Str op) {
@@ -73,9 +74,14 @@ static void look(Graph *g, void *ctx) {
 /* Of what is left, calls in bodies among them. */
 static void tell_unfit(Graph *g, void *ctx) {
     Callees *c = ctx;
-    FOR_NODES(n, g)
-    if (!operator_runs(n->domain, n->op) && !callee(c, n, NULL))
-        library_tell_unfit(&c->chooser, n, c->d);
+    FOR_NODES(n, g) {
+        if (operator_runs(n->domain, n->op) || callee(c, n, NULL))
+            continue;
+        if (!c->lacks && library_lacks_part(&c->chooser, n, c->d))
+            c->lacks = true; /* others are mostly of the same call */
+        if (!c->lacks)
+            library_tell_unfit(&c->chooser, n, c->d);
+    }
 }
 
 /* Whether the model or a function of its own is at an older opset. */
@@ -131,11 +137,12 @@ bool pass_inline_functions(Module *m, PassContext *c) {
     Inlining what = {"inline-functions", callee, &callees, callees.newest, has_older(&callees)};
     if (any && !inline_calls(m, c, &what))
         return false;
+    if (any)
+        edit_drop_dead(m, first); /* results that a call does not ask for */
     if (c->library)
         module_each_graph(m, tell_unfit, &callees);
-    if (!any)
-        return true;
-    edit_drop_dead(m, first); /* results that a call does not ask for */
+    if (!any || callees.lacks)
+        return !callees.lacks;
     drop_functions(&callees);
     module_forget_infos(m);
     return true;
