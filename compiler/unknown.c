@@ -84,6 +84,17 @@ static void warn_flags(const UnknownOps *u, const Node *n) {
     }
 }
 
+/* Quotients are computed in float, which rounds some of them to another neighbour than a narrower
+ * type does. */
+static void warn_precision(const UnknownOps *u, const Node *n) {
+    int64_t precision = node_is(n, "QuantizeLinear") ? node_int(n, "precision", 0) : 0;
+    if (precision == ELEM_FLOAT16 || precision == ELEM_BFLOAT16)
+        diag_warning(u->d, node_attr_loc(n, "precision", u->d),
+                     "precision is %s, but quotients are computed in float: some numbers are "
+                     "rounded to another neighbour",
+                     elem_name((ElemType)precision));
+}
+
 typedef struct FunctionsOf {
     const Module *m;
     Str domain;
@@ -123,6 +134,7 @@ static void look_at_names(Graph *g, void *ctx) {
         bool onnx = domain_is_onnx(n->domain);
         int newest = onnx ? 0 : onnx_schema_newest(n->domain);
         warn_flags(u, n);
+        warn_precision(u, n);
         if (n->def || !(onnx || newest || map_get(u->domains, n->domain)) || !is_first(u, n))
             continue;
         if (onnx && !onnx_has_operator(n->op))

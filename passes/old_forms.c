@@ -137,10 +137,13 @@ static bool tile(Renewal *r, Node *n) {
     return true;
 }
 
-/* Factors for height and width became those of all axes. */
+/* Factors for height and width became those of all axes, and the mode "bilinear" "linear". */
 static bool upsample(Renewal *r, Node *n) {
     (void)r;
     Arena *a = n->graph->module->arena;
+    const Attr *mode = node_attr(n, "mode");
+    if (mode && mode->kind == ATTR_STRING && str_is(mode->v.s[0], "bilinear"))
+        node_set_string(n, "mode", STR("linear"));
     float scales[] = {1, 1, node_float(n, "height_scale", 1), node_float(n, "width_scale", 1)};
     node_drop_attr(n, "height_scale");
     node_drop_attr(n, "width_scale");
@@ -163,14 +166,21 @@ static bool pool(Renewal *r, Node *n) {
     return true;
 }
 
+/* Opset 1 had lengths of the data's type. */
 static bool split(Renewal *r, Node *n) {
-    Ints lengths;
-    OpCtx c = op_ctx(n, NULL);
+    const Tensor *t = value_data(node_input(n, 1));
     if (!node_input(n, 1))
         return true;
-    if (!op_ints(&c, 1, &lengths))
-        return refuse(r, n, "its lengths are not constant integers");
-    node_set_ints(n, "split", lengths.v, lengths.n);
+    if (!t || !t->data)
+        return refuse(r, n, "its lengths are not constant");
+    int64_t *lengths = NEW_ARRAY(n->graph->module->arena, int64_t, t->count);
+    for (size_t i = 0; i < t->count; i++) {
+        double v = tensor_float(t, i);
+        if (!(v >= 0 && v <= INT32_MAX && v == floor(v)))
+            return refuse(r, n, "its lengths are not whole numbers");
+        lengths[i] = (int64_t)v;
+    }
+    node_set_ints(n, "split", lengths, t->count);
     n->n_in = 1;
     return true;
 }

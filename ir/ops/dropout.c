@@ -1,6 +1,7 @@
 /* Dropout: before 12 a plain identity with a ratio; from 12 ratio and training_mode are operands;
  * the mask is bool from 10. In training it draws numbers as the Random operators do (random.h). */
 #include "ir/ops/random.h"
+#include "ir/provenance.h"
 
 typedef struct DropoutAttrs {
     float ratio; /* before 12 */
@@ -36,12 +37,31 @@ static bool dropout_infer(OpCtx *c) {
     return op_same_type(c);
 }
 
+/* Before 10 the mask was of the data's type: a Cast keeps it that. */
+static void cast_mask(Node *n, UniqueNames *names) {
+    Arena *a = n->graph->module->arena;
+    Value *mask = n->out[1];
+    Node *cast = node_new(n->graph, STR_NONE, STR("Cast"), 1, 1);
+    Type truth = mask->type;
+    truth.elem = ELEM_BOOL;
+    cast->loc = n->loc;
+    node_set_int(cast, "to", type_real_elem(n->in[0]->type));
+    node_from(cast, n, "upgrade");
+    node_insert_after(n, cast);
+    cast->out[0] = mask;
+    mask->def = cast;
+    mask->index = 0;
+    n->out[1] = NULL;
+    Str name = arena_strf(a, STR_FMT "_bool", STR_ARG(mask->name));
+    cast->in[0] = node_add_output(n, 1, unique_name(names, name), truth);
+}
+
 static bool dropout_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
     (void)d;
     if (from < 12 && to >= 12)
         upgrade_float_attr(n, "ratio", RATIO, names);
     if (from < 10 && to >= 10 && n->n_out > 1 && n->out[1])
-        n->out[1]->type.elem = ELEM_BOOL; /* the mask, before of the data's type */
+        cast_mask(n, names);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* BatchNormalization: 9 dropped `spatial`; until 13 more than one result means training, from 14
  * training_mode says it. */
 #include "ir/ops/overlay.h"
+#include "ir/provenance.h"
 
 #include <math.h>
 
@@ -83,15 +84,60 @@ static bool bn_saves(const Node *n) {
     return false;
 }
 
+/* With parameters for each element of a sample it is a product and a sum: of constants. */
+static bool bn_elements(Node *n, int64_t to, UniqueNames *names, Diags *d) {
+    const BatchNormAttrs *a = n->typed;
+    Arena *arena = n->graph->module->arena;
+    const Tensor *p[VAR + 1];
+    bool known = !bn_training(n, a);
+    for (size_t i = SCALE; i <= VAR; i++) {
+        p[i] = value_data(n->in[i]);
+        known = known && p[i] && p[i]->data && p[i]->elem == ELEM_FLOAT &&
+                p[i]->count == p[SCALE]->count;
+    }
+    if (!known)
+        return diag_error(d, n->loc,
+                          "BatchNormalization with spatial=0 has a form at opset %lld only where "
+                          "its parameters are constant floats and it does not train",
+                          (long long)to);
+    float *values[] = {NEW_ARRAY(arena, float, p[SCALE]->count),
+                       NEW_ARRAY(arena, float, p[SCALE]->count)};
+    for (size_t i = 0; i < p[SCALE]->count; i++) {
+        double factor =
+            tensor_float(p[SCALE], i) / sqrt(tensor_float(p[VAR], i) + (double)a->epsilon);
+        values[0][i] = (float)factor;
+        values[1][i] = (float)(tensor_float(p[BIAS], i) - tensor_float(p[MEAN], i) * factor);
+    }
+    Value *made[2];
+    for (size_t i = 0; i < 2; i++) {
+        Tensor *t = tensor_of(arena, ELEM_FLOAT, p[SCALE]->rank, p[SCALE]->dims, values[i]);
+        const Value *like = n->in[i ? BIAS : SCALE];
+        made[i] =
+            graph_add_const(n->graph, unique_name(names, like->name), tensor_type(arena, t), t);
+        value_from(made[i], like, "upgrade");
+    }
+    Node *product = node_new(n->graph, STR_NONE, STR("Mul"), 2, 1);
+    product->loc = n->loc;
+    product->in[0] = n->in[X];
+    product->in[1] = made[0];
+    node_from(product, n, "upgrade");
+    node_insert_before(n, product);
+    Str name = arena_strf(arena, STR_FMT "_product", STR_ARG(n->out[0]->name));
+    node_becomes(n, "upgrade");
+    n->op = STR("Add");
+    n->n_attrs = 0;
+    n->n_in = 2;
+    n->n_out = 1;
+    n->in[0] = node_add_output(product, 0, unique_name(names, name), TYPE_UNKNOWN);
+    n->in[1] = made[1];
+    return true;
+}
+
 static bool bn_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
-    (void)names;
     const BatchNormAttrs *a = n->typed;
     if (from < 9 && to >= 9 && a) {
         if (!a->spatial)
-            return diag_error(d, n->loc,
-                              "BatchNormalization with spatial=0 has no form at opset "
-                              "%lld",
-                              (long long)to);
+            return bn_elements(n, to, names, d);
         node_drop_attr(n, "spatial");
     }
     if (from >= 14 || to < 14 || !a || !bn_training(n, a))
