@@ -138,7 +138,8 @@ static bool check_schema(const Node *n, unsigned flags, Diags *d) {
                diag_error(d, n->loc, "%s does not exist at opset %lld", diag_name(d, n->op),
                           (long long)node_opset(n));
     /* GroupNormalization of 18 never was anything else, and is run all the same */
-    bool gone = (s->flags & SCHEMA_DEPRECATED) && onnx_schema_find(n->domain, n->op, s->since - 1);
+    bool gone = (s->flags & SCHEMA_DEPRECATED) && !(s->flags & SCHEMA_ORT) &&
+                onnx_schema_find(n->domain, n->op, s->since - 1);
     if (gone)
         return diag_error(d, n->loc, "%s does not exist any more at opset %lld",
                           diag_name(d, n->op), (long long)node_opset(n));

@@ -208,9 +208,10 @@ class Upgrade(OracleCase):
                 qxc(old, f"-calib={data}", "-emit=qdq", "-o", self.scratch / "q.onnx")
                 for name, v in ort_run(self.scratch / "q.onnx", x).items():
                     self.assertLess(np.max(np.abs(v - want[name])), 0.1)
-                with self.assertRaisesRegex(QxcError, f"{op} does not exist any more|operator {op} cannot be converted"):
-                    onnx.save(build(op, shape, attrs, [], 10), old)
-                    qxc("run", old, f"-input={data}")
+                if op != "Crop":  # which becomes Slice
+                    with self.assertRaisesRegex(QxcError, f"operator {op} cannot be converted from opset 7 to 13: it does not exist"):
+                        onnx.save(build(op, shape, attrs, [], 7), old)
+                        qxc(old, "-emit=onnx", "-target-opset=13", "-o", self.scratch / "new.onnx")
 
     def test_scan_of_batches(self):
         """Opset 8: two sequences, added up from behind and from the front."""
