@@ -228,6 +228,15 @@ const Function *library_choose(const Chooser *c, const Node *call, const CallPat
     return NULL;
 }
 
+static void note_reasons(const Chooser *c, const Overloads *of, const Node *call, Diags *d) {
+    for (size_t i = 0; i < of->n; i++) {
+        Reason r = {c->library->arena, d, "the call asks for another overload"};
+        if (is_asked_for(call, of->items[i]))
+            fits(c, of->items[i], of->items[0], call, NULL, &r);
+        diag_note(d, of->items[i]->loc, "%s", r.text);
+    }
+}
+
 /* An attribute that each of the functions is for another value of than the call's, be they of one
  * name and for the operands that there are. */
 typedef struct Wanted {
@@ -260,8 +269,9 @@ static Wanted wanted(const Overloads *of, const Node *call, Reason *r) {
         const Attr *value = fits_operands(f, call, r) && fits_types(f, call, r)
                                 ? unfit_default(f, call, &has)
                                 : NULL;
-        if (!value || (w.has && !str_eq(has->name, w.has->name)))
-            continue;
+        if (!value || (w.has && !str_eq(has->name, w.has->name)) ||
+            (next && attr_same(next, value, -1)))
+            continue; /* equal values stand side by side */
         w.has = has;
         if (next)
             want(&w, r, next, false);
@@ -280,12 +290,13 @@ bool library_lacks_part(const Chooser *c, const Node *call, Diags *d) {
     Reason r = {c->library->arena, d, ""};
     Wanted w = wanted(of, call, &r);
     const char *op = diag_name(d, call->from.from[0].op);
-    if (w.has)
+    if (w.has) {
         diag_error(d, call->loc, "%s: %s is %s, must be %s", op, diag_name(d, w.has->given),
                    value_word(&r, w.has), buf_as_str(&w.values).s);
-    else
-        diag_error(d, call->loc, "%s: what it is with these operands and attributes is not known",
-                   op);
+        return true;
+    }
+    diag_error(d, call->loc, "%s: what it is with these operands and attributes is not known", op);
+    note_reasons(c, of, call, d);
     return true;
 }
 
@@ -295,10 +306,5 @@ void library_tell_unfit(const Chooser *c, const Node *call, Diags *d) {
         return;
     diag_warning(d, call->loc, "%s %s fits this call: it stays as it is",
                  of->n > 1 ? "none of the functions" : "no function", diag_name(d, call->op));
-    for (size_t i = 0; i < of->n; i++) {
-        Reason r = {c->library->arena, d, "the call asks for another overload"};
-        if (is_asked_for(call, of->items[i]))
-            fits(c, of->items[i], of->items[0], call, NULL, &r);
-        diag_note(d, of->items[i]->loc, "%s", r.text);
-    }
+    note_reasons(c, of, call, d);
 }

@@ -140,8 +140,8 @@ class ExpertOps(OracleCase):
         """What no function says the meaning of is named, and nothing is written."""
         rng = np.random.default_rng(7)
         arrays = (normal(rng, ROWS, HIDDEN), normal(rng, ROWS, EXPERTS), normal(rng, EXPERTS, INNER, HIDDEN), None, normal(rng, EXPERTS, HIDDEN, INNER))
-        for attrs, words in (({"use_sparse_mixer": 1}, "use_sparse_mixer is 1, not 0"), ({"activation_type": "tanh"}, 'kind is "tanh", not "relu"'),
-                             ({"activation_type": "swiglu"}, "no function OfExperts fits"), ({"k": 9}, "k")):
+        for attrs, words in (({"use_sparse_mixer": 1}, "use_sparse_mixer is 1, not 0"), ({"activation_type": "tanh"}, 'MoE: activation_type is "tanh", must be "relu", "gelu", "silu", "identity" or "swiglu"'),
+                             ({"activation_type": "swiglu"}, "the call leaves operand weights out, which the body needs"), ({"k": 9}, "k")):
             with self.subTest(**attrs):
                 model = test_transformer_ops.model_of("MoE", named(*arrays), [("y", onnx.TensorProto.FLOAT)], stored(arrays), **attrs)
                 onnx.save(model, self.scratch / "m.onnx")
