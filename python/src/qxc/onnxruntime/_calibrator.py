@@ -15,7 +15,7 @@ import numpy as np
 from qxc._data import write_data
 from qxc._model import Folder, Model, load, quantize
 from qxc._program import LOG, call
-from qxc.onnxruntime._options import method_of, rules
+from qxc.onnxruntime._options import method_of
 from qxc.onnxruntime.calibrate import CalibrationMethod
 
 STEPS = 127  # of int8, symmetric
@@ -49,8 +49,9 @@ class Calibrator:
 
     def __init__(self, model: Any, op_types: list[str], method: Any, extra: dict[str, Any]):
         self.model, self.op_types = load(model), list(op_types)
-        self.method = "percentile=%s" % extra["percentile"] if "percentile" in extra else method_of(
-            method, {"CalibMovingAverage": extra.get("moving_average")})
+        theirs = {"moving_average": "CalibMovingAverage", "percentile": "CalibPercentile"}
+        self.method = method_of(method, {theirs[k]: v for k, v in extra.items() if k in theirs})
+        self.symmetric = bool(extra.get("symmetric"))
         self.folder = Folder()
         self.parts: list[str] = []
 
@@ -64,16 +65,33 @@ class Calibrator:
         """Of the activations that are quantized: what was seen with MinMax, else what the method chose."""
         if not self.parts:
             raise ValueError("there are no data: collect_data comes before compute_data")
-        arguments = rules(self.op_types or None, None, None, {}, Path(self.folder.name))
-        scheme = arguments[0].removeprefix("-scheme=") if arguments else None
-        decided = quantize(self.model, self.parts, scheme=scheme, activations="int8 sym", calib_method=self.method)
+        decided = quantize(self.model, self.parts, activations="int8 sym", calib_method=self.method)
         rows = {r["value"]: r for r in json.loads(call(["list", "quant", decided.path, "-json"]).stdout)}
         seen = self.method in ("minmax", "moving-average")
-        return TensorsData({
-            name: _range(rows[name]["min"], rows[name]["max"]) if seen and rows.get(name, {}).get("min") is not None
-            else _range(-STEPS * scale, STEPS * scale) for name, scale in _scales(decided)})
+        found = {name: self._seen(rows[name]) if seen and rows.get(name, {}).get("min") is not None
+                 else _range(-STEPS * scale, STEPS * scale) for name, scale in _scales(decided)}
+        return TensorsData(self._of_types(found, decided) if self.op_types else found)
+
+    def _seen(self, row: dict[str, Any]) -> TensorData:
+        most = max(abs(row["min"]), abs(row["max"]))
+        return _range(-most, most) if self.symmetric else _range(row["min"], row["max"])
+
+    def _of_types(self, found: dict[str, TensorData], decided: Model) -> dict[str, TensorData]:
+        """Operands and results of these operators, whether a rule for the type alone would quantize them or not."""
+        said = json.loads(call([decided.path, "-emit=json"]).stdout)
+        beside = {said["values"][v]["name"] for layer in said["layers"] if _ops(layer) & set(self.op_types)
+                  for v in layer["inputs"] + layer["outputs"]}
+        kept = {name: range_ for name, range_ in found.items() if name in beside}
+        if not kept:
+            raise ValueError(f"op_types_to_calibrate: the model has no operator {', '.join(self.op_types)} beside a value that is quantized")
+        return kept
 
     compute_range = compute_data  # its name of old
+
+
+def _ops(layer: dict[str, Any]) -> set[str]:
+    """The operators of a layer, and those that became part of it."""
+    return {layer["op"], *layer["operators"], *(n["op"] for n in layer["from"])}
 
 
 def _scales(decided: Model) -> Iterator[tuple[str, float]]:
