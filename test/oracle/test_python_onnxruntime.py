@@ -96,6 +96,21 @@ class DropIn(OracleCase):
         dropin.quantize_static(model, out, Reader(), op_types_to_quantize=["Gemm"])
         self.assertEqual(1, package.load(out).info["products_quantized"])
 
+    def test_nodes_that_a_function_chooses(self):
+        model = onnx.load(MODEL)
+        for n in model.graph.node:
+            n.name = ""
+        config = dropin.get_qdq_config(model, Reader(), nodes_to_exclude=lambda _, n: n.op_type == "Gemm")
+        self.assertEqual(["logits"], config.nodes_to_exclude)
+        dropin.quantize(model, self.scratch / "q.onnx", config)
+        self.assertEqual(4, package.load(self.scratch / "q.onnx").info["products_quantized"])
+
+    def test_arguments_of_calibration(self):
+        config = dropin.get_qdq_config(MODEL, Reader(), calibrate_args={"moving_average": True})
+        self.assertEqual({"CalibMovingAverage": True}, config.extra_options)
+        with self.assertRaisesRegex(ValueError, "calibrate_args: movng_average has no counterpart"):
+            dropin.get_qdq_config(MODEL, Reader(), calibrate_args={"movng_average": True})
+
     def test_extra_options(self):
         out = self.scratch / "q.onnx"
         dropin.quantize_static(MODEL, out, Reader(), extra_options={"ActivationSymmetric": True, "WeightSymmetric": True})
@@ -138,6 +153,16 @@ class DropIn(OracleCase):
         self.assertIs(dropin.QuantFormat.QDQ, dropin.QuantFormat.from_string("QDQ"))
         with self.assertRaisesRegex(ValueError, "'QD' is none of QOperator, QDQ"):
             dropin.QuantFormat.from_string("QD")
+
+    def test_types_that_qxc_has_not(self):
+        from onnxruntime import quantization as theirs
+
+        with self.assertRaisesRegex(AttributeError, "qxc has no QuantType 'QFLOAT8E4M3FN', but QInt8, QUInt8"):
+            dropin.QuantType.QFLOAT8E4M3FN  # noqa: B018
+        with self.assertRaisesRegex(KeyError, "qxc has no QuantType 'QInt32'"):
+            dropin.QuantType["QInt32"]
+        with self.assertRaisesRegex(ValueError, "QFLOAT8E4M3FN.* is no QuantType that qxc has: QInt8"):
+            dropin.quantize_static(MODEL, self.scratch / "q.onnx", Reader(), weight_type=theirs.QuantType.QFLOAT8E4M3FN)
 
     def test_calibrators(self):
         def highest(method=dropin.CalibrationMethod.MinMax, ops=None, **extra):

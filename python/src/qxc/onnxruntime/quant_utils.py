@@ -6,7 +6,27 @@ import enum
 from typing import Any
 
 
-class Named(enum.Enum):
+class _Kind(enum.EnumMeta):
+    """Says of a name that is not there which are."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in cls.__members__:  # Python before 3.12 looks for members here
+            return cls.__members__[name]
+        raise AttributeError(_unknown(cls, name))
+
+    def __getitem__(cls, name: str) -> Any:
+        if name not in cls.__members__:
+            raise KeyError(_unknown(cls, name))
+        return super().__getitem__(name)
+
+
+def _unknown(kind: Any, name: str) -> str:
+    return f"qxc has no {kind.__name__} {name!r}, but {', '.join(kind.__members__)}"
+
+
+class Named(enum.Enum, metaclass=_Kind):
     """Prints as its name and is read from it, as a command line has it."""
 
     def __str__(self) -> str:

@@ -143,10 +143,11 @@ _CALIBRATE = {"symmetric": "CalibTensorRangeSymmetric", "moving_average": "Calib
 
 
 def _excluded(model: Any, chosen: Callable[[Any, Any], bool]) -> list[str]:
-    """The nodes that a function of the caller's chooses, which looks at what the package onnx reads."""
+    """The nodes that a function of the caller's chooses, which looks at what the package onnx reads. A node without a
+    name is known by its first result."""
     import onnx
     proto = model if isinstance(model, onnx.ModelProto) else onnx.load(model, load_external_data=False)
-    return [n.name for n in proto.graph.node if chosen(proto, n)]
+    return [n.name or n.output[0] for n in proto.graph.node if chosen(proto, n)]
 
 
 def get_qdq_config(model_input: Any, calibration_data_reader: Any, calibrate_method: Any = CalibrationMethod.MinMax,
@@ -158,11 +159,14 @@ def get_qdq_config(model_input: Any, calibration_data_reader: Any, calibrate_met
                    op_types_to_quantize: list[str] | None = None, nodes_to_exclude: Any = None,
                    extra_options: dict[str, Any] | None = None) -> StaticQuantConfig:
     """As onnxruntime.quantization.get_qdq_config: everything that can be is quantized."""
+    unknown = sorted(set(calibrate_args or {}) - set(_CALIBRATE))
+    if unknown:
+        raise ValueError(f"calibrate_args: {', '.join(unknown)} has no counterpart here")
     given = {"ActivationSymmetric": activation_symmetric or None, "WeightSymmetric": weight_symmetric,
              "MinimumRealRange": min_real_range, "QDQKeepRemovableActivations": keep_removable_activations or None,
              "TensorQuantOverrides": tensor_quant_overrides or None}
     extra = {k: v for k, v in given.items() if v is not None}
-    extra |= {_CALIBRATE[k]: v for k, v in (calibrate_args or {}).items() if k in _CALIBRATE}
+    extra |= {_CALIBRATE[k]: v for k, v in (calibrate_args or {}).items()}
     return StaticQuantConfig(
         calibration_data_reader, calibrate_method=calibrate_method, quant_format=QuantFormat.QDQ,
         activation_type=activation_type, weight_type=weight_type, op_types_to_quantize=op_types_to_quantize,
