@@ -1,6 +1,7 @@
 """The Python package over the program: the same results as on the command line from whatever Python has as a model and as
 data, errors with places, and nothing left behind where a loader raises halfway."""
 
+import json
 import logging
 import multiprocessing
 import os
@@ -233,6 +234,36 @@ class Python(OracleCase):
         model = package.quantize(MODEL, CALIB, keep=["Gemm"], weights="int4", per_tensor=True, adaround=None)
         self.assertEqual(4, model.info["products_quantized"])
         self.assertIn("int4q<", model.text)
+
+    def test_without_data(self):
+        for model in MODEL, package.load(MODEL).text:
+            with self.assertRaisesRegex(package.Error, "nothing can be quantized: give data"):
+                package.quantize(model)
+        for keywords in {"dynamic": True}, {"weight_only": True}, {"calib_random": 4}:
+            self.assertNotEqual("float", package.quantize(MODEL, **keywords).info["came"])
+        decided = package.quantize(MODEL, CALIB)
+        self.assertEqual(rows_of(decided.values), rows_of(package.quantize(decided).values))
+        self.assertEqual("float", package.quantize(MODEL, form="float").info["came"])
+
+    def test_what_is_no_file(self):
+        for scheme in "nofile.scheme", "rules/none":
+            with self.assertRaisesRegex(FileNotFoundError, "there is no scheme"):
+                package.quantize(MODEL, CALIB, scheme=scheme)
+        package.quantize(MODEL, CALIB, scheme="scheme{}")
+        with self.assertRaisesRegex(IsADirectoryError, "is a folder, not a model"):
+            package.quantize(self.scratch, CALIB)
+        with self.assertRaisesRegex(TypeError, "o= has no use"):
+            package.quantize(MODEL, CALIB, o="q.qir")
+
+    def test_reports_in_files(self):
+        model = package.quantize(MODEL, CALIB)
+        page = model.report(self.scratch / "r.html")
+        self.assertEqual(page.html, (self.scratch / "r.html").read_text())
+        model.report(self.scratch / "r.json", data=TEST)
+        said = json.loads((self.scratch / "r.json").read_text())
+        self.assertEqual((1, len(TEST)), (said["schema_version"], said["samples"]))
+        with self.assertRaisesRegex(ValueError, "ends in .html, .htm or .json, not r.txt"):
+            model.report("r.txt")
 
     def test_without_its_program(self):
         code = "import qxc\ntry: qxc.version()\nexcept qxc.Error as e: print(e)"

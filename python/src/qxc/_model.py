@@ -163,12 +163,20 @@ class Model:
         return Model(path, reference=self.reference, said=said)
 
     def report(self, path: str | os.PathLike | None = None, data: Any = None, **keywords: Any) -> Report:
-        """What is integer, what stayed float and why; with data what each value lost."""
+        """What is integer, what stayed float and why; with data what each value lost.
+
+        A path that ends in .html gets the page, one that ends in .json the same as docs/report.schema.json has it.
+        """
+        end = Path(path).suffix if path is not None else ".html"
+        if end not in (".html", ".htm", ".json"):
+            raise ValueError(f"a report is a file that ends in .html, .htm or .json, not {os.fspath(path or '')}")
         with tempfile.TemporaryDirectory(prefix="qxc-") as at:
             given = write_data(data, self._ports(keywords), Path(at, "data")) if data is not None else []
-            said = call([self.path, "-emit=html", *[f"-input={p}" for p in given], *options(keywords)])
-        report = Report(said.stdout.decode())
-        if path is not None:
+            about = [self.path, *[f"-input={p}" for p in given], *options(keywords)]
+            report = Report(call([*about, "-emit=html"]).stdout.decode())
+            if path is not None and end == ".json":
+                call([*about, "-emit=json", f"-o={os.fspath(path)}"])
+        if path is not None and end != ".json":
             report.save(path)
         return report
 
@@ -193,6 +201,8 @@ def load(model: Any) -> Model:
         return model
     if isinstance(model, os.PathLike) or (isinstance(model, str) and "\n" not in model):
         path = os.fspath(model)
+        if os.path.isdir(path):
+            raise IsADirectoryError(f"{path} is a folder, not a model")
         if not os.path.isfile(path):
             raise FileNotFoundError(f"there is no model {path}")
         return Model(path)
@@ -215,8 +225,10 @@ def _scheme_path(scheme: Any, at: Path) -> str:
     """A scheme is a file, or the text of one, around which `scheme { }` may be left out."""
     if not isinstance(scheme, str) or os.path.exists(scheme):
         return os.fspath(scheme)
+    if len(scheme.split()) == 1 and "{" not in scheme:  # no rule is a single word
+        raise FileNotFoundError(f"there is no scheme {scheme}")
     path = at / "rules.scheme"
-    whole = scheme.split(None, 1)[:1] == ["scheme"]
+    whole = scheme.partition("{")[0].split() == ["scheme"]
     path.write_text(scheme if whole else f"scheme {{\n{scheme}\n}}\n", encoding="utf-8")
     return str(path)
 
@@ -232,7 +244,8 @@ def quantize(model: Any, data: Any = None, *, scheme: Any = None, target: str | 
     DataLoader, a generator, onnxruntime's CalibrationDataReader), which is read once and never held
     in memory as a whole. A batch is an array, a dict, or a tuple of arrays in the order of the
     inputs; what stands behind these in the tuple are labels and is not looked at. Without data,
-    ``dynamic=True`` or ``weight_only=True`` quantize what needs none.
+    ``dynamic=True`` or ``weight_only=True`` quantize what needs none, and a model with statistics is
+    decided from these; of another float model it is an error.
 
     `scheme` holds rules for what is quantized how: a file, or its text. `target` names the runtime.
     Other keywords are options of the program: ``min_sqnr=40``, ``keep=["Gemm"]``, ``weights="int4"``.
@@ -240,6 +253,8 @@ def quantize(model: Any, data: Any = None, *, scheme: Any = None, target: str | 
     The result has decisions at its values (`float ~ q`); to_onnx and to_c compile them on. Raises
     `Error` with located messages, `AccuracyMissed` where min_sqnr or max_drop are not reached.
     """
+    if "o" in keywords:
+        raise TypeError("quantize gives the model, which save, to_onnx and to_c write: o= has no use")
     source = load(model)
     folder = Folder()
     out = Path(folder.name, "model.qir")
@@ -249,7 +264,7 @@ def quantize(model: Any, data: Any = None, *, scheme: Any = None, target: str | 
             arguments.append(f"-scheme={_scheme_path(scheme, Path(at))}")
         if data is not None:
             arguments += [f"-calib={p}" for p in write_data(data, source._ports(keywords), Path(at, "data"))]
-        elif "form" not in keywords and source.info["came"] == "float with statistics":
-            arguments.append("-form=fake")  # which they decide
+        elif "form" not in keywords and source.info["came"] in ("float", "float with statistics"):
+            arguments.append("-form=fake")  # with decisions, or an error if there is nothing to decide by
         said = call(arguments)
     return Model(out, folder=folder, reference=source.reference or source, said=said)
