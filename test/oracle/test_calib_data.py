@@ -168,10 +168,13 @@ class Tables(Case):
         path = self.csv("a,b,c,d\n# a comment\n1,2,3,4\n\n5,6,7,8.5\n")
         got = self.made(path, "--input", "x", "--shape", 2, 2)
         np.testing.assert_array_equal(got, np.float32([[[1, 2], [3, 4]], [[5, 6], [7, 8.5]]]))
+        np.testing.assert_array_equal(self.made(self.csv("# a comment\n\na,b\n1,2\n"), "--input", "x"), np.float32([[1, 2]]))
         tokens = self.made(self.csv("16777217,2\n"), "--model", relu(self.at / "m.onnx", ["N", 2], TensorProto.INT64))
         np.testing.assert_array_equal(tokens, np.int64([[16777217, 2]]))
         for text, what in (("1,2\n3\n", "a.csv:2: a line of 1 number"), ("1,2\n3,x\n", "a.csv:2: 'x' is no number"),
-                           ("1,x\n", "a.csv:1: 'x'"), ("a,b\n", "no sample"), ("1,nan\n", "not finite"), ("1,,2\n", "a.csv:1: '' is no")):
+                           ("1,x\n", "a.csv:1: 'x'"), ("a,b\n", "no sample"), ("1,nan\n", "not finite"), ("1,,2\n", "a.csv:1: '' is no"),
+                           ("# a\n1;2\n", "a.csv:2: the separator is ';', and calib-data reads ','"), ("a;b\n1,2\n", "a.csv:1: the separator"), ("1,5;2,5\n", "a.csv:1: the separator"),
+                           ("# a\na,b\nc,d\n1,2\n", "a.csv:3: 'c' is no number")):
             self.refused(1, what, self.csv(text), "--input", "x")
         self.refused(1, "a sample has 2 numbers, --shape 3", self.csv("1,2\n"), "--input", "x", "--shape", 3)
         self.refused(1, r"a sample is \[3\], and input x takes \[2\]", self.csv("1,2,3\n"), "--model", self.at / "m.onnx")
@@ -235,6 +238,18 @@ class CommandLine(Case):
         self.assertEqual(0, self.run_it(path, "-model", two, "-input=y")[0])  # one dash, as other commands have
         (self.at / "b.wav").write_bytes(b"")
         self.refused(1, r"several kinds, .*give files of one kind", self.at, "--input", "x")
+
+    def test_paths_that_begin_with_a_digit(self):
+        here = os.getcwd()
+        self.addCleanup(os.chdir, here)
+        os.chdir(self.at)
+        for name in "2024", "224":
+            (self.at / name).mkdir()
+        for given, want in ((["--resize", "224", "2024", "cats"], ["--resize=224", "2024", "cats"]),
+                            (["--resize", "8", "9", "2024"], ["--resize=8,9", "2024"]),
+                            (["--crop", "8", "3.csv"], ["--crop=8", "3.csv"]), (["--shape=1", "2", "0.5"], ["--shape=1,2", "0.5"]),
+                            (["--mean", "-.5", "0.25", "1e-3", "2nd"], ["--mean=-.5,0.25,1e-3", "2nd"])):
+            self.assertEqual(want, calib_data.words(given))
 
     def test_what_is_there_is_kept_until_the_new_is_whole(self):
         (self.at / "a.csv").write_text("1,2\n")

@@ -29,6 +29,7 @@ from qxc._samples.kinds import KINDS, Kind, check_options, kind_of, one_kind
 from qxc._samples.port import Port, of_model, shape_text
 
 NUMBERS = {"--resize": 2, "--crop": 2, "--mean": 0, "--std": 0, "--shape": 0}  # how many at most; 0: any
+REAL = {"--mean", "--std"}  # the others are whole
 LABELS = "labels"
 
 
@@ -81,6 +82,16 @@ def parser() -> Parser:
     return p
 
 
+def _goes_on(option: str, first: bool, word: str) -> bool:
+    """Whether a word is a number of this option: behind its first, what is there as a file or folder is none."""
+    kind = float if option in REAL else int
+    try:
+        numbers = re.match(r"-?\.?\d", word) and [kind(x) for x in word.split(",")]
+    except ValueError:
+        return False
+    return bool(numbers) and (first or not os.path.exists(word))
+
+
 def words(argv: list[str]) -> list[str]:
     """For argparse: options have two dashes, as both are right for qxc, and several numbers are one word."""
     out: list[str] = []
@@ -88,7 +99,7 @@ def words(argv: list[str]) -> list[str]:
         if re.match(r"-[a-z]{2}", word):
             word = "-" + word
         before = out[-1].split("=")[0] if out else ""
-        if before in NUMBERS and re.match(r"-?\.?\d", word):
+        if before in NUMBERS and _goes_on(before, "=" not in out[-1], word):
             out[-1] += ("," if "=" in out[-1] else "=") + word
         else:
             out.append(word)

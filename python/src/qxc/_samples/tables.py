@@ -25,13 +25,17 @@ def _number(cell: str) -> float | None:
 def read_csv(path: Path) -> list[np.ndarray]:
     """Lines that begin with # and a first line without numbers, which names the columns, hold no sample."""
     rows: list[np.ndarray] = []
+    first = True
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             for number, row in enumerate(csv.reader(file), 1):
                 if not any(c.strip() for c in row) or row[0].lstrip().startswith("#"):
                     continue
                 cells = [_number(c) for c in row]
-                if number == 1 and not any(c is not None for c in cells):
+                head, first = first and not any(c is not None for c in cells), False
+                if any(";" in c for c in row) and (len(row) == 1 or not head):
+                    raise Wrong(f"{path}:{number}: the separator is ';', and calib-data reads ','")
+                if head:
                     continue
                 if None in cells:
                     raise Wrong(f"{path}:{number}: {row[cells.index(None)]!r:.40} is no number")
