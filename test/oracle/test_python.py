@@ -296,6 +296,22 @@ class Python(OracleCase):
         with self.assertRaisesRegex(ValueError, "moving-average=0.01 depends on the order of samples"):
             package.calibrate(MODEL, [CALIB[:50], CALIB[50:]], calib_method=method)
 
+    def test_shards_without_statistics(self):
+        shards = [CALIB[:50], CALIB[:9] * np.float32("nan"), CALIB[50:]]
+        with self.assertLogs("qxc", logging.WARNING) as told:
+            seen = package.calibrate(MODEL, shards)
+        self.assertIn("shards[1]: there are no statistics", told.output[-1])
+        self.assertEqual(package.calibrate(MODEL, [CALIB]).text, seen.text)
+        for n in 1, 2:
+            with self.assertRaisesRegex(ValueError, "no shard gives statistics"):
+                package.calibrate(MODEL, shards[1:2] * n)
+        self.assertIn("biases are not corrected", package.quantize(seen).summary)
+
+    def test_a_shard_that_is_wrong(self):
+        for wrong, kind in ((CALIB[:, :, :4], package.Error), ([], ValueError), (7, TypeError)):
+            with self.assertRaisesRegex(kind, r"^shards\[1\]: "), ThreadPoolExecutor(2) as pool:
+                package.calibrate(MODEL, [CALIB, wrong], pool)
+
     def test_shards_of_a_model_in_several_files(self):
         path = self.scratch / "apart.onnx"
         onnx.save(onnx.load(MODEL), path, save_as_external_data=True, location="apart.data", size_threshold=0)

@@ -120,7 +120,7 @@ class DropIn(OracleCase):
             dropin.quantize_static(MODEL, out, Reader(), extra_options={"EnableSubgraph": False})
         self.assertIn("EnableSubgraph=False has no effect", told.output[0])
         for extra, said in (({"NoSuch": 1}, "has no 'NoSuch'"), ({"MinimumRealRange": 0.1}, "no counterpart"),
-                            ({"BlockSize": 32}, "blocks are a rule"), ({"CalibMovingAverageConstant": 0.5}, "0.01")):
+                            ({"BlockSize": 32}, "blocks are a rule"), ({"CalibMovingAverageConstant": 0.5}, "samples weigh alike")):
             with self.assertRaisesRegex(ValueError, said):
                 dropin.quantize_static(MODEL, out, Reader(), extra_options=extra)
 
