@@ -74,6 +74,16 @@ class Tensor:
         return self.x
 
 
+class ArrayLike:
+    """What says its numbers when asked, and nothing else."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.x, dtype)
+
+
 def two_inputs(path):
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, ["N", 4]) for n in "xy")
     z = helper.make_tensor_value_info("z", TensorProto.FLOAT, ["N", 4])
@@ -121,6 +131,7 @@ class Python(OracleCase):
         want = package.quantize(MODEL, DIGITS / "calib.npz").text
         kinds = {"array": CALIB, "dict": {"image": CALIB}, "path": [DIGITS / "calib.npz"], "generator": batches(),
                  "with labels": [(x, np.zeros(len(x))) for x in batches()], "tensors": [Tensor(x) for x in batches()],
+                 "what becomes an array": ArrayLike(CALIB), "lists of such": [[ArrayLike(x)] for x in batches()],
                  "dicts": [{"image": x} for x in batches(7)], "reader": Reader(), "one by one": (x for x in CALIB),
                  "one array refilled": refilled(), "nested lists": [x.tolist() for x in batches(50)],
                  "types that change": (x.astype(t) for x, t in zip(batches(100), (np.float32, np.float64)))}
@@ -189,6 +200,10 @@ class Python(OracleCase):
                 model.run(wrong)
         with self.assertRaisesRegex(package.Error, "y"):
             model.run({"x": x})
+        np.testing.assert_array_equal(x + y[:1], model.run({"x": x, "y": y[:1]})["z"])
+        for uneven in {"x": x, "y": y[:5]}, [{"x": x, "y": y[:5]}, {"x": x[:5], "y": y}], [(x, y[:5])]:
+            with self.assertRaisesRegex(ValueError, "differ in their samples: x has 6, y has 5"):
+                model.run(uneven)
 
     def test_a_loader_that_raises(self):
         def loader():

@@ -36,6 +36,17 @@ class Ports:
         return first == 1 or (not isinstance(first, int) and self.batch)
 
 
+    def check_counts(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Inputs whose first dimension is the same have as many samples; a single one serves all."""
+        seen: dict[Any, dict[str, int]] = {}
+        for name, a in arrays.items():
+            if self.counts_samples(name, a):
+                seen.setdefault((self.shapes[name] or [None])[0], {})[name] = len(a)
+        for counts in seen.values():
+            if len(set(counts.values()) - {1}) > 1:
+                raise ValueError("inputs differ in their samples: " + ", ".join(f"{name} has {n}" for name, n in counts.items()))
+
+
 def as_array(x: Any, name: str) -> np.ndarray:
     """A NumPy array of what an array, a torch tensor or nested lists hold; bfloat16 as float32."""
     if hasattr(x, "detach"):  # torch
@@ -49,11 +60,15 @@ def as_array(x: Any, name: str) -> np.ndarray:
     return a
 
 
+def _is_array(x: Any) -> bool:
+    return hasattr(x, "shape") or hasattr(x, "__array__")
+
+
 def _by_name(batch: Any, ports: Ports) -> dict[str, np.ndarray]:
     """One batch of an iterable. Of a sequence of arrays, what stands behind the inputs are labels."""
     if isinstance(batch, Mapping):
         return {str(k): as_array(v, str(k)) for k, v in batch.items()}
-    if isinstance(batch, (list, tuple)) and batch and hasattr(batch[0], "shape"):
+    if isinstance(batch, (list, tuple)) and batch and _is_array(batch[0]):
         if len(batch) < len(ports.names):
             raise ValueError(f"a batch holds {len(batch)} arrays, the model has "
                              f"{len(ports.names)} inputs: {', '.join(ports.names)}")
@@ -89,6 +104,7 @@ class _Shards:
 
     def add(self, batch: dict[str, np.ndarray]) -> None:
         """With an axis that counts samples in front: an array's own, or a new one for what is one sample."""
+        self.ports.check_counts(batch)
         counts = {k: self.ports.counts_samples(k, v) for k, v in batch.items()}
         if any(counts.values()) and not all(counts.values()):
             self.write()  # what counts none serves all samples of its file
@@ -120,13 +136,17 @@ def write_data(data: Any, ports: Callable[[], Ports], folder: Path) -> list[str]
         return [os.fspath(data)]
     if isinstance(data, (list, tuple)) and data and all(isinstance(x, (str, os.PathLike)) for x in data):
         return [os.fspath(x) for x in data]
-    if not isinstance(data, Iterable) and not hasattr(data, "get_next"):
+    one = isinstance(data, np.ndarray) or hasattr(data, "detach") or (hasattr(data, "__array__") and not isinstance(data, Iterable))
+    if not one and not isinstance(data, Iterable) and not hasattr(data, "get_next"):
         raise TypeError(f"data are an array, a dict of arrays, a path or an iterable of batches, not {type(data).__name__}")
     folder.mkdir()
-    if isinstance(data, np.ndarray) or hasattr(data, "detach"):
+    if one:
         data = {ports().name_of_one(): data}
     if isinstance(data, Mapping):
-        save_npz(folder / "data.npz", {str(k): as_array(v, str(k)) for k, v in data.items()})
+        arrays = {str(k): as_array(v, str(k)) for k, v in data.items()}
+        if len({len(a) for a in arrays.values() if a.ndim}) > 1:
+            ports().check_counts(arrays)
+        save_npz(folder / "data.npz", arrays)
         return [str(folder / "data.npz")]
     fits = ports()
     shards = _Shards(folder, fits)
