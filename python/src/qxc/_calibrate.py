@@ -60,9 +60,10 @@ def calibrate(model: Any, shards: Sequence[Any], client: Any = None, **keywords:
     multiprocessing pool); without one the shards are seen one after the other. The result has the
     bytes that one process over all data gives, in whatever order the shards stand and whoever finishes
     first. A worker that dies is the engine's to replace: the work of a shard has no side effects.
-    `quantize(result)` decides from the statistics, without data, so that biases are not corrected. A shard whose
-    values are NaN throughout is left out with a warning, and one that is wrong is named by its place. Every `calib_method` can be parted but
-    `moving-average=WEIGHT`, which depends on the order of samples and is an error of several shards.
+    `quantize(result)` decides from the statistics, without data, so that biases are not corrected. A
+    shard whose values are NaN throughout is left out with a warning, and one that is wrong is named by
+    its place. Every `calib_method` can be parted but `moving-average=WEIGHT`, which
+    depends on the order of samples and is an error of several shards.
     """
     shards = list(shards)
     if not shards:

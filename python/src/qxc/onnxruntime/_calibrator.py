@@ -83,7 +83,8 @@ class Calibrator:
                   for v in layer["inputs"] + layer["outputs"]}
         kept = {name: range_ for name, range_ in found.items() if name in beside}
         if not kept:
-            raise ValueError(f"op_types_to_calibrate: the model has no operator {', '.join(self.op_types)} beside a value that is quantized")
+            raise ValueError(f"op_types_to_calibrate: the model has no operator {', '.join(self.op_types)} "
+                             "beside a value that is quantized")
         return kept
 
     compute_range = compute_data  # its name of old

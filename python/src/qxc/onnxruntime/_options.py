@@ -42,7 +42,8 @@ _FIXED = {
     "CalibTensorRangeSymmetric": (None, "it follows from ActivationSymmetric", False),
     "CalibStridedMinMax": (None, "memory does not grow with the samples", False),
     "CalibMaxIntermediateOutputs": (None, "memory does not grow with the samples", False),
-    "CalibMovingAverageConstant": (0.01, "samples weigh alike; calib_method='moving-average=WEIGHT' of qxc.quantize weighs the last most", True),
+    "CalibMovingAverageConstant": (
+        0.01, "samples weigh alike; calib_method='moving-average=WEIGHT' of qxc.quantize weighs the last most", True),
     "SmoothQuantFolding": (True, "the division goes into what is before, or stays where it is", False),
     "UseQDQContribOps": (False, "the opset is raised to what the types need", False),
     "MinimumRealRange": (None, "a range below the smallest normal float gets scale 1, others are kept", True),
