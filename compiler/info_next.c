@@ -3,17 +3,15 @@
 #include "compiler/options.h"
 #include "support/file.h"
 
-/* A path that qxc would take for an option or a command gets its folder in front. */
-static Str readable(Arena *a, const char *path) {
+Str next_readable(Arena *a, const char *path) {
     bool taken = (path[0] == '-' && path[1]) || command_find(path);
     return taken ? arena_strf(a, "./%s", path) : str_from(path);
 }
 
-/* The name of a result, in the folder where the command is run. */
-static Str result(Arena *a, const char *path, const char *suffix) {
+Str next_result(Arena *a, const char *path, const char *suffix) {
     Str stem = strcmp(path, "-") == 0 ? STR("model") : path_stem(a, path);
     Str name = arena_strf(a, STR_FMT "%s", STR_ARG(stem), suffix);
-    return readable(a, name.s);
+    return next_readable(a, name.s);
 }
 
 Str next_command(Arena *a, const NextFacts *f) {
@@ -28,8 +26,8 @@ Str next_command(Arena *a, const NextFacts *f) {
         options = " -calib=DATA.npz -emit=qdq", suffix = ".int8.onnx";
     Buf b = buf_new(a);
     buf_text(&b, "qxc ");
-    buf_shell(&b, readable(a, f->path));
+    buf_shell(&b, next_readable(a, f->path));
     buf_fmt(&b, "%s -o ", options);
-    buf_shell(&b, result(a, f->path, suffix));
+    buf_shell(&b, next_result(a, f->path, suffix));
     return buf_as_str(&b);
 }

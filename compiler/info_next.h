@@ -1,4 +1,5 @@
-/* The command that comes next for a model: the last line of qxc info. */
+/* The command that comes next for a model: the last line of qxc info; and the names of files in
+ * such commands. */
 #ifndef QXC_COMPILER_INFO_NEXT_H
 #define QXC_COMPILER_INFO_NEXT_H
 
@@ -12,6 +13,11 @@ typedef struct NextFacts {
     bool statistics;  /* it holds what calibration saw */
     bool completable; /* data would decide something that is float by now */
 } NextFacts;
+
+/* A path that qxc would take for an option or a command gets its folder in front. */
+Str next_readable(Arena *a, const char *path);
+/* The name of a result of the model, in the folder where the command is run. */
+Str next_result(Arena *a, const char *path, const char *suffix);
 
 /* A line for a shell; the arena's. */
 Str next_command(Arena *a, const NextFacts *f);

@@ -276,7 +276,7 @@ bool options_have_data(const Options *o) {
     return o->calib.n || o->calib_random >= 0;
 }
 
-/* ---- what the comment of an emitted file says of them ---- */
+/* ---- those that have a part in the result, in a comment or a command ---- */
 
 static void put_origin(const OptionDef *def, const char *value, Buf *out) {
     enum { COLUMNS = 92 };
@@ -292,22 +292,41 @@ static void put_origin(const OptionDef *def, const char *value, Buf *out) {
         out->p[before] = '\n';
 }
 
-static void put_given(const OptionDef *def, const void *at, Buf *out) {
+/* The same as a word for a shell, with whole paths. */
+static void put_word(const OptionDef *def, const char *value, Buf *out) {
+    Buf word = buf_new(out->arena);
+    buf_fmt(&word, "-%s", def->name);
+    if (value && *value)
+        buf_fmt(&word, "=%s", value);
+    buf_byte(out, ' ');
+    buf_shell(out, buf_as_str(&word));
+}
+
+typedef void PutOption(const OptionDef *def, const char *value, Buf *out);
+
+static void put_given(const OptionDef *def, const Options *o, PutOption *put, Buf *out) {
+    const void *at = (const char *)o + def->offset;
     char number[24];
     if (def->kind == OPTION_LIST) {
         for (size_t i = 0; i < ((const TextList *)at)->n; i++)
-            put_origin(def, ((const TextList *)at)->items[i], out);
+            put(def, ((const TextList *)at)->items[i], out);
     } else if (def->kind == OPTION_INT || def->kind == OPTION_MAYBE) {
         int64_t v = *(const int64_t *)at;
         snprintf(number, sizeof number, "%lld", (long long)v);
-        put_origin(def, def->kind == OPTION_MAYBE && v == 0 ? NULL : number, out);
+        put(def, def->kind == OPTION_MAYBE && v == 0 ? NULL : number, out);
     } else {
-        put_origin(def, def->kind == OPTION_FLAG ? NULL : *(const char *const *)at, out);
+        put(def, def->kind == OPTION_FLAG ? NULL : *(const char *const *)at, out);
     }
 }
 
 void options_origin(const Options *o, Buf *out) {
     for (size_t i = 0; i < N_DEFS; i++)
         if (defs[i].origin != ORIGIN_NONE && option_given(o, &defs[i]))
-            put_given(&defs[i], (const char *)o + defs[i].offset, out);
+            put_given(&defs[i], o, put_origin, out);
+}
+
+void options_repeat(const Options *o, OptionWanted *wanted, const void *ctx, Buf *out) {
+    for (size_t i = 0; i < N_DEFS; i++)
+        if (defs[i].origin != ORIGIN_NONE && option_given(o, &defs[i]) && wanted(&defs[i], ctx))
+            put_given(&defs[i], o, put_word, out);
 }

@@ -116,5 +116,8 @@ bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d);
 /* ` -emit=c -calib=data.npz`: those that were given and have a part in the result, in the order of
  * the table, over several lines where they are many. Of paths only the last part is told. */
 void options_origin(const Options *o, Buf *out);
+/* The same for a shell, in one line with whole paths, of those that are wanted. */
+typedef bool OptionWanted(const OptionDef *def, const void *ctx);
+void options_repeat(const Options *o, OptionWanted *wanted, const void *ctx, Buf *out);
 
 #endif

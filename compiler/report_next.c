@@ -1,5 +1,7 @@
 /* What to try next, as commands: the first that fit, the most useful one first. */
+#include "compiler/info_next.h"
 #include "compiler/report_parts.h"
+#include "compiler/without_effect.h"
 
 #include <math.h>
 
@@ -21,26 +23,58 @@ static void word(Buf *b, Str s) {
     buf_shell(b, s);
 }
 
-static void option(Report *r, Buf *b, const char *name, Str value) {
-    word(b, arena_strf(r->a, "-%s=" STR_FMT, name, STR_ARG(value)));
+static void option(const Next *x, Buf *b, const char *name, Str value) {
+    word(b, arena_strf(x->r->a, "-%s=" STR_FMT, name, STR_ARG(value)));
 }
 
-/* The command up to what is new: the model, and the data that it was calibrated on. */
-static Buf begin(const Next *x, bool calibrates) {
+static bool is(const char *text, const char *word) {
+    return text && word && strcmp(text, word) == 0;
+}
+
+/* A command that repeats this run, but for what it asks anew. */
+typedef struct Again {
+    Options o;        /* of the command */
+    bool random;      /* made-up samples may stay */
+    const char *anew; /* an option that is given another value; or NULL */
+} Again;
+
+/* What has a part in the result, goes with the new command, and is not said in another way. */
+static bool is_repeated(const OptionDef *def, const void *ctx) {
+    const Again *c = ctx;
+    bool bound = is(c->anew, "min-sqnr") && (is(def->name, "max-drop") || is(def->name, "labels"));
+    bool own = is(def->name, "emit") || is(def->name, "passes") || is(def->name, c->anew);
+    bool samples = is(def->name, "calib-random") && !c->random;
+    bool target = is(def->name, "target") && is(c->o.emit, "c"); /* C has one target */
+    return !own && !bound && !samples && !target && option_goes_with(def, &c->o);
+}
+
+static bool emits(const Next *x, const char *kind) {
+    return is(x->r->s->o.emit, kind);
+}
+
+/* What the run emits, if a runtime or a compiler takes it. */
+static const char *kind_of(const Next *x) {
+    return emits(x, "c") ? "c" : emits(x, "qop") ? "qop" : "qdq";
+}
+
+/* The command up to what is new; `emit` NULL: a text. */
+static Buf begin(const Next *x, const char *emit, bool calibrates, const char *anew) {
     const Options *o = &x->r->s->o;
+    Again c = {.o = *o, .random = !calibrates, .anew = anew};
+    c.o.emit = emit;
+    c.o.testbench = false;
+    c.o.report = is(emit, "qdq") || is(emit, "qop") ? "" : NULL; /* `end` asks for one */
     Buf b = buf_new(x->r->a);
     buf_text(&b, "qxc");
-    word(&b, str_from(o->inputs.items[0]));
-    for (size_t i = 0; calibrates && i < o->calib.n; i++)
-        option(x->r, &b, "calib", str_from(o->calib.items[i]));
+    word(&b, next_readable(x->r->a, o->inputs.items[0]));
+    options_repeat(o, is_repeated, &c, &b);
     if (calibrates && !o->calib.n)
         buf_text(&b, " -calib=DATA.npz");
     return b;
 }
 
 static Str file(const Next *x, const char *end) {
-    Arena *a = x->r->a;
-    return arena_strf(a, STR_FMT "%s", STR_ARG(path_stem(a, x->r->s->o.inputs.items[0])), end);
+    return next_result(x->r->a, x->r->s->o.inputs.items[0], end);
 }
 
 static void suggest(Next *x, const char *why, Buf *command) {
@@ -49,24 +83,23 @@ static void suggest(Next *x, const char *why, Buf *command) {
                                     "command", report_text_of(x->r, buf_as_str(command))));
 }
 
-static void end_with_qdq(const Next *x, Buf *b) {
-    buf_text(b, " -emit=qdq -o");
-    word(b, file(x, ".int8.onnx"));
-    option(x->r, b, "report", file(x, ".html"));
+static void end(const Next *x, Buf *b) {
+    const char *kind = kind_of(x);
+    buf_fmt(b, " -emit=%s -o", kind);
+    word(b, file(x, is(kind, "c") ? ".c" : ".int8.onnx"));
+    option(x, b, "report", file(x, ".html"));
 }
 
 /* ---- what fits ---- */
 
 static void to_quantize(Next *x) {
-    Buf b = begin(x, true);
-    end_with_qdq(x, &b);
+    Buf b = begin(x, kind_of(x), true, NULL);
+    end(x, &b);
     suggest(x, "Nothing here is quantized. Data of the model's own make integers of it.", &b);
 }
 
 static void to_measure(Next *x) {
-    const Options *o = &x->r->s->o;
-    Buf b = begin(x, false);
-    buf_text(&b, o->dynamic ? " -dynamic" : o->weight_only ? " -weight-only" : "");
+    Buf b = begin(x, "html", false, "input");
     buf_text(&b, " -input=DATA.npz -emit=html -o");
     word(&b, file(x, ".html"));
     suggest(x, "No data were given, so no loss was measured.", &b);
@@ -74,15 +107,15 @@ static void to_measure(Next *x) {
 
 /* Scales of random data, or of statistics alone: what the model's own data say is not known. */
 static void to_calibrate(Next *x) {
-    Buf b = begin(x, true);
-    end_with_qdq(x, &b);
+    Buf b = begin(x, kind_of(x), true, NULL);
+    end(x, &b);
     suggest(x, "It was not calibrated on data here, so no loss was measured.", &b);
 }
 
 static void to_reach(Next *x) {
-    Buf b = begin(x, true);
+    Buf b = begin(x, kind_of(x), true, "min-sqnr");
     buf_fmt(&b, " -min-sqnr=%d", ENOUGH);
-    end_with_qdq(x, &b);
+    end(x, &b);
     const char *why =
         arena_strf(x->r->a,
                    "The worst output has %.1f dB. This leaves float as few layers as %d dB need.",
@@ -92,13 +125,14 @@ static void to_reach(Next *x) {
 }
 
 static void to_keep(Next *x) {
+    const Options *o = &x->r->s->o;
     const Node *n = x->worst->head;
     Str name = n->from.n && n->from.from[0].op.n ? n->from.from[0].name : n->name;
     if (!name.n)
         return;
-    Buf b = begin(x, true);
-    option(x->r, &b, "keep", scheme_glob_of(x->r->a, name));
-    end_with_qdq(x, &b);
+    Buf b = begin(x, kind_of(x), !o->dynamic && !o->weight_only, NULL);
+    option(x, &b, "keep", scheme_glob_of(x->r->a, name));
+    end(x, &b);
     const char *why = arena_strf(x->r->a,
                                  "Rounding the result of this layer alone leaves %.1f dB at the "
                                  "outputs, less than any other. This leaves it float.",
@@ -108,18 +142,31 @@ static void to_keep(Next *x) {
 }
 
 static void to_complete(Next *x) {
-    Buf b = begin(x, true);
+    Buf b = begin(x, NULL, true, NULL);
     buf_text(&b, " -o");
     word(&b, file(x, ".complete.qir"));
     suggest(x, "The model came quantized in part. Data decide the rest and keep what is decided.",
             &b);
 }
 
+/* What an ONNX file of the run says is the same in C; decided for C, a float model gets others. */
 static void to_c(Next *x) {
-    Buf b = begin(x, !x->r->j->decided_before);
+    const Options *o = &x->r->s->o;
+    bool wrote = (emits(x, "qdq") || emits(x, "qop")) && o->output && !out_is_device(o->output);
+    bool same = wrote || x->r->j->decided_before;
+    Buf b = buf_new(x->r->a);
+    if (wrote) {
+        buf_text(&b, "qxc");
+        word(&b, next_readable(x->r->a, o->output));
+    } else {
+        b = begin(x, "c", !same, NULL);
+    }
     buf_text(&b, " -emit=c -o");
     word(&b, file(x, ".c"));
-    suggest(x, "The same integers as C99, for a board or a program.", &b);
+    suggest(x,
+            same ? "The same integers as C99, for a board or a program."
+                 : "The model as C99, for a board or a program.",
+            &b);
 }
 
 /* ---- what is known ---- */
@@ -162,7 +209,7 @@ void report_next(Report *r) {
         to_measure(&x);
     else if (!x.measured)
         to_calibrate(&x);
-    if (chooses && x.measured && x.worst_output < (double)LITTLE)
+    if (chooses && !needs_none && x.measured && x.worst_output < (double)LITTLE)
         to_reach(&x);
     if (chooses && x.worst && x.worst_layer < (double)ENOUGH)
         to_keep(&x);
