@@ -68,7 +68,7 @@ static Exact spread(const Moments *m) {
 }
 
 bool moments_are_possible(const Moments *m) {
-    if (m->count <= 0 || exact_negative(&m->squares))
+    if (m->count <= 0 || exact_negative(&m->squares) || !exact_has_square(&m->sum))
         return false;
     Exact room = exact_scaled((uint64_t)m->count, 256); /* squares of floats are below 2^256 */
     exact_sub(&room, &m->squares);

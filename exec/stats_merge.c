@@ -217,8 +217,9 @@ static void begin_value(Value *v, void *ctx) {
     if (v->kind == VALUE_CONST)
         return;
     map_set(m->by_name, v->name, v);
-    if (v->stat)
-        m->shards[v->id] = read_shard(m, m->arena, v);
+    Shard *x = v->stat ? read_shard(m, m->arena, v) : NULL;
+    if (x && !depends_on_order(m, v, x))
+        m->shards[v->id] = x;
 }
 
 StatsMerge *stats_merge_begin(Module *to, Diags *d) {

@@ -82,6 +82,13 @@ Exact exact_times(const Exact *x, uint64_t n) {
     return exact_negative(x) ? negated(&out) : out;
 }
 
+bool exact_has_square(const Exact *x) {
+    uint32_t below = 0;
+    for (size_t i = 0; i < HALF; i++)
+        below |= x->w[i];
+    return !below;
+}
+
 Exact exact_square(const Exact *x) {
     Exact out = {{0}}, size = magnitude(x);
     for (size_t i = HALF; i < EXACT_WORDS; i++)

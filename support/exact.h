@@ -21,7 +21,9 @@ Exact exact_scaled(uint64_t v, int exponent);
 Exact exact_float(float x); /* finite */
 /* x * n, where that fits. */
 Exact exact_times(const Exact *x, uint64_t n);
-/* x * x for a multiple of 2^-160, where that fits. */
+/* Whether it is a multiple of 2^-160. */
+bool exact_has_square(const Exact *x);
+/* x * x of such a multiple, where that fits. */
 Exact exact_square(const Exact *x);
 bool exact_negative(const Exact *x);
 /* The nearest double, ties to even. */
