@@ -134,6 +134,12 @@ static const Group *find_group(const char *name) {
     return NULL;
 }
 
+/* An option may have its dash, or two. */
+static const char *without_dash(const char *word) {
+    size_t n = strspn(word, "-");
+    return n <= 2 && word[n] ? word + n : word;
+}
+
 static ExitCode print_topic(Arena *a, const Options *o, const char *topic, Diags *d) {
     const Group *g = find_group(topic);
     const Command *c = command_find(topic);
@@ -163,7 +169,7 @@ ExitCode cmd_help(Session *s) {
     if (of_command)
         print_command(s->arena, &s->o, c);
     else if (c->id == COMMAND_help && s->o.inputs.n)
-        return print_topic(s->arena, &s->o, s->o.inputs.items[0], s->d);
+        return print_topic(s->arena, &s->o, without_dash(s->o.inputs.items[0]), s->d);
     else
         print_overview();
     return EXIT_DONE;

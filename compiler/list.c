@@ -119,6 +119,13 @@ static void list_predicates(void) {
         printf("%-21s %s\n", predicate_at(i)->name, predicate_at(i)->means);
 }
 
+static void tell_targets(Session *s, const char *const *names, size_t n) {
+    Buf all = buf_new(s->arena);
+    for (size_t i = 0; i < n; i++)
+        buf_fmt(&all, "%s%s", i ? ", " : "", names[i]);
+    diag_note(s->d, LOC_NONE, "there are %s", buf_as_str(&all).s);
+}
+
 static ExitCode list_targets(Session *s) {
     const char *one = s->o.inputs.n > 1 ? s->o.inputs.items[1] : NULL;
     Str page = one ? target_text(str_from(one)) : STR_NONE;
@@ -129,6 +136,7 @@ static ExitCode list_targets(Session *s) {
     if (one && !page.s) {
         diag_error(s->d, LOC_NONE, "there is no target '%s'", diag_name(s->d, str_from(one)));
         diag_did_you_mean(s->d, LOC_NONE, str_from(one), names, n);
+        tell_targets(s, names, n);
         return EXIT_USAGE;
     }
     if (one) {

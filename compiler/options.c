@@ -213,6 +213,13 @@ static bool take_word(Options *o, const char *word, Arena *a, Diags *d) {
     return true;
 }
 
+/* `qxc help -calib` asks about an option; how messages look, the last group, is help's own. */
+static bool is_topic(const char *word) {
+    const char *name = word + 1 + (word[0] == '-' && word[1] == '-');
+    const OptionDef *def = word[0] == '-' && *name ? option_find(str_from(name)) : NULL;
+    return def && (def->kind != OPTION_FLAG || def->offset < offsetof(Options, json));
+}
+
 bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
     int before = diags_errors(d), i = 1;
     memset(o, 0, sizeof *o);
@@ -225,6 +232,8 @@ bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d) {
         if (!only_files && strcmp(argv[i], "--") == 0) {
             only_files = true;
             i++;
+        } else if (!only_files && o->command->id == COMMAND_help && is_topic(argv[i])) {
+            ARENA_PUSH(a, o->inputs.items, o->inputs.n, o->inputs.cap, argv[i++]);
         } else if (!only_files && argv[i][0] == '-' && argv[i][1]) {
             i += parse_option(o, argv[i], i + 1 < argc ? argv[i + 1] : NULL, a, d);
         } else if (only_files) {

@@ -35,7 +35,7 @@ typedef struct Packaged {
 
 typedef struct Options {
     const Command *command;
-    TextList inputs;
+    TextList inputs;     /* for help: topics, which may be options */
     bool only_files;     /* the first of them stood behind --, so that it is no command */
     TextList twice;      /* names of options that were given two values: the last stands */
     struct Trace *trace; /* what is kept for -time (compiler/trace.h); NULL: nothing is */
