@@ -214,7 +214,7 @@ static void let_wait(Diags *d, const char *fmt, const Message *m, MergeFate fate
 static void print_fate(Diags *d, const char *fmt, const Message *m, MergeFate fate) {
     bool waits = has_to_wait(d, m, fate);
     if (fate == MERGE_FIRST)
-        merger_keep(d->merger, fmt, m);
+        merger_keep(d->merger, fmt);
     d->waits = waits;
     if (waits) {
         let_wait(d, fmt, m, fate);

@@ -6,10 +6,8 @@
 
 enum { FEWEST_LETTERS = 10, FEW = 2 };
 
-typedef struct Format {
-    bool printed;  /* the first was */
-    Message first; /* as it was printed, without the line of source */
-    size_t waits;  /* since something else was printed */
+typedef struct Format { /* the first was printed */
+    size_t waits;       /* since something else was printed */
 } Format;
 
 typedef struct Waiting {
@@ -55,18 +53,14 @@ MergeFate merger_ask(Merger *m, const char *fmt) {
     Format *f = find(m, fmt);
     if (!f && !has_words(fmt))
         return MERGE_ALONE;
-    if (!f || !f->printed)
+    if (!f)
         return MERGE_FIRST;
     return f->waits++ < FEW ? MERGE_WAITS : MERGE_MANY;
 }
 
-void merger_keep(Merger *m, const char *fmt, const Message *printed) {
+void merger_keep(Merger *m, const char *fmt) {
     Format *f = NEW(m->arena, Format);
-    *f = (Format){.printed = true, .first = *printed};
-    f->first.severity = DIAG_NOTE;
-    f->first.text = arena_str(m->arena, printed->text);
-    f->first.source = STR_NONE;
-    f->first.line_begin = f->first.begin = f->first.end = 0;
+    *f = (Format){0};
     map_set(m->formats, arena_str(m->arena, str_from(fmt)), f);
 }
 
@@ -93,11 +87,12 @@ void merger_add(Merger *m, Str shown) {
         buf_str(&m->waiting[m->n - 1].shown, shown);
 }
 
+/* Of no place: it stands for many. */
 static Message note_of(Merger *m, const Format *f) {
-    Message note = f->first;
-    note.text = arena_strf(m->arena, "and %zu more places (-v shows them): " STR_FMT, f->waits,
-                           STR_ARG(f->first.text));
-    return note;
+    return (Message){
+        .severity = DIAG_NOTE,
+        .file = "qxc",
+        .text = arena_strf(m->arena, "and %zu more of this kind (-v shows them)", f->waits)};
 }
 
 bool merger_next(Merger *m, MergeNext *next) {

@@ -22,7 +22,7 @@ typedef enum MergeFate {
     MERGE_MANY,  /* it is counted; nobody has to make its text */
 } MergeFate;
 MergeFate merger_ask(Merger *m, const char *fmt);
-void merger_keep(Merger *m, const char *fmt, const Message *printed);
+void merger_keep(Merger *m, const char *fmt);
 void merger_wait(Merger *m, const char *fmt, Str shown);
 /* Whether some wait: a first one of its format then waits, too, so that all stay in order. */
 bool merger_is_busy(const Merger *m);
