@@ -15,7 +15,7 @@ typedef enum What {
 } What;
 
 typedef struct Seen { /* a node or a value */
-    uint64_t form;    /* a node's operator, operands and attributes; a value's type */
+    uint64_t form;    /* a node's operator, operands and attributes; a value's name and type */
     uint64_t numbers; /* of a constant: which ones */
     bool value, again;
 } Seen;
@@ -62,12 +62,36 @@ static uint64_t form_of_node(const Node *n) {
     return hash;
 }
 
+static void add_shape(uint64_t *hash, Type t) {
+    add(hash, &t.rank, sizeof t.rank);
+    for (int i = 0; i < t.rank; i++) {
+        add(hash, &t.dims[i].value, sizeof t.dims[i].value);
+        add_str(hash, t.dims[i].param);
+    }
+}
+
+static void add_grid(uint64_t *hash, const Quant *q) {
+    add(hash, &q->grid, sizeof q->grid);
+    if (q->grid != GRID_INTEGERS)
+        return;
+    add(hash, &q->has_range, sizeof q->has_range);
+    if (q->has_range) {
+        add(hash, &q->lo, sizeof q->lo);
+        add(hash, &q->hi, sizeof q->hi);
+    }
+}
+
 static uint64_t form_of_value(const Value *v) {
     uint64_t hash = 0xCBF29CE484222325u;
     const Quant *q = v->type.quant;
+    add_str(&hash, v->name);
+    add(&hash, &v->type.kind, sizeof v->type.kind);
     add(&hash, &v->type.elem, sizeof v->type.elem);
     add(&hash, &v->type.tilde, sizeof v->type.tilde);
+    add_shape(&hash, v->type);
     if (q) {
+        add(&hash, &q->kind, sizeof q->kind);
+        add_grid(&hash, q);
         add(&hash, &q->storage, sizeof q->storage);
         add(&hash, q->scale, q->n_scale * sizeof *q->scale);
         add(&hash, q->zp, q->n_zp * sizeof *q->zp);
@@ -130,7 +154,7 @@ const char *snapshot_changes(Snapshot *s, Module *m) {
                                               [NODES_CHANGED] = "changed nodes",
                                               [VALUES_NEW] = "new values",
                                               [VALUES_GONE] = "values gone",
-                                              [VALUES_TYPED] = "values of another type",
+                                              [VALUES_TYPED] = "values of another name or type",
                                               [CONSTANTS_CHANGED] = "constants with other numbers"};
     size_t all = 0;
     module_each_graph(m, compare_nodes, s);
