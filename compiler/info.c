@@ -76,17 +76,6 @@ static void add_file(Info *i) {
 
 /* ---- inputs and outputs ---- */
 
-static json_t *shape_of(const Info *i, Type t) {
-    json_t *dims = json_array();
-    for (int k = 0; k < t.rank; k++) {
-        Dim d = t.dims[k];
-        json_array_append_new(dims, d.value >= 0 ? json_integer(d.value)
-                                    : d.param.n  ? exact(i, d.param)
-                                                 : json_null());
-    }
-    return dims;
-}
-
 static json_t *port(const Info *i, const Value *v) {
     json_t *p = json_object();
     float min, max;
@@ -94,7 +83,8 @@ static json_t *port(const Info *i, const Value *v) {
     json_object_set_new(p, "type", exact(i, str_from(type_text(i->m->arena, v->type))));
     if (v->type.kind == TYPE_TENSOR) {
         json_object_set_new(p, "element", json_string(elem_name(v->type.elem)));
-        json_object_set_new(p, "shape", v->type.rank < 0 ? json_null() : shape_of(i, v->type));
+        json_object_set_new(p, "shape",
+                            v->type.rank < 0 ? json_null() : json_dims(i->m->arena, v->type));
     }
     if (v->stat && edit_range(v, &min, &max)) {
         json_object_set_new(p, "min", json_real((double)min));

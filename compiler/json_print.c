@@ -26,6 +26,17 @@ json_t *json_number(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
+json_t *json_dims(Arena *a, Type t) {
+    json_t *dims = json_array();
+    for (int i = 0; i < t.rank; i++) {
+        Dim d = t.dims[i];
+        json_array_append_new(dims, d.value >= 0 ? json_integer(d.value)
+                                    : d.param.n  ? json_name(a, d.param)
+                                                 : json_null());
+    }
+    return dims;
+}
+
 void json_print(const json_t *root) {
     char *dumped = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     puts(dumped ? dumped : "null");

@@ -98,23 +98,12 @@ json_t *report_quant(const Report *r, const Quant *q) {
 /* ---- values ---- */
 
 /* The type without any alias: what that stands for is the quantization's to say. */
-static json_t *shape_of(const Report *r, Type t) {
-    json_t *dims = json_array();
-    for (int k = 0; k < t.rank; k++) {
-        Dim d = t.dims[k];
-        json_array_append_new(dims, d.value >= 0 ? json_integer(d.value)
-                                    : d.param.n  ? report_text_of(r, d.param)
-                                                 : json_null());
-    }
-    return dims;
-}
-
 static void put_type(const Report *r, json_t *to, const Value *v) {
     json_object_set_new(to, "type", report_text_of(r, str_from(type_text(r->a, v->type))));
     if (v->type.kind == TYPE_TENSOR) {
         json_object_set_new(to, "element", json_string(elem_name(v->type.elem)));
         if (v->type.rank >= 0)
-            json_object_set_new(to, "shape", shape_of(r, v->type));
+            json_object_set_new(to, "shape", json_dims(r->a, v->type));
     }
 }
 

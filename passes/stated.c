@@ -52,7 +52,7 @@ bool stated_put(const Uses *u, Value *v, Str text, Diags *d, size_t *n_nodes) {
     *n_nodes = 0;
     for (size_t i = 0; v->def && i < v->def->n_out; i++)
         if (v->def->out[i] == v && ++*n_nodes)
-            ok = put(v->def, OF_RESULT, i, text, d);
+            ok = put(v->def, OF_RESULT, i, text, d) && ok;
     const Use *uses;
     size_t n = v->def ? 0 : uses_of(u, v, &uses);
     for (size_t i = 0; i < n; i++)

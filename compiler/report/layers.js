@@ -1,7 +1,7 @@
 // The table: one row a layer, which opens to its values and weights.
 
 const COLUMNS = [
-    { key: "place", title: "Layer", of: l => report.layers.indexOf(l), sort: "place in the model" },
+    { key: "place", title: "Layer", of: (l, place) => place, sort: "place in the model" },
     { key: "sqnr", title: "SQNR", of: l => loss(l.sqnr_db), sort: "loss, worst first", bar: "--bar" },
     {
         key: "sensitivity",
@@ -181,7 +181,7 @@ function arrange() {
         words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const keep = FILTERS[byId("filter").value],
         sign = column.down ? -1 : 1;
-    const value = i => column.of(report.layers[i]) ?? (column.down ? -1 : Infinity);
+    const value = i => column.of(report.layers[i], i) ?? (column.down ? -1 : Infinity);
     const order = [...report.layers.keys()].sort((a, b) => {
         const x = value(a),
             y = value(b);
