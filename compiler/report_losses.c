@@ -2,6 +2,7 @@
 #include "compiler/report_parts.h"
 #include "exec/compare.h"
 #include "exec/fixed_shapes.h"
+#include "passes/quantize/masks.h"
 
 #include <math.h>
 
@@ -24,11 +25,16 @@ static void add_to_layer(ReportLayer *l, const ReportValue *x) {
         put_sqnr(l->json, x->sqnr);
 }
 
-static void add_row(Report *r, const CompareRow *row, const Uses *uses) {
+/* By the next layer, which cuts as well, or in front of a Softmax that a mask hides it from. */
+static bool is_cut_on_purpose(const Uses *a, const Uses *b, const CompareRow *row) {
+    return is_cut_by_clamp(b, row->b) || masked_from(a, row->a) > -INFINITY;
+}
+
+static void add_row(Report *r, const CompareRow *row, const Uses *from, const Uses *uses) {
     ReportValue *x = map_get(r->by_name, row->name);
     if (!x || !x->json || isnan(row->sqnr) || !isnan(x->sqnr))
         return;
-    bool is_cut = !row->is_output && is_cut_by_clamp(uses, row->b);
+    bool is_cut = !row->is_output && is_cut_on_purpose(from, uses, row);
     json_object_set_new(x->json, "cut_off_on_purpose", json_boolean(is_cut));
     if (is_cut)
         return;
@@ -40,15 +46,33 @@ static void add_row(Report *r, const CompareRow *row, const Uses *uses) {
         add_to_layer(r->layers[x->maker], x);
 }
 
+static void keep_stat(Value *v, void *ctx) {
+    if (v->stat && v->name.n)
+        map_set(ctx, v->name, (void *)(uintptr_t)v->stat);
+}
+
+static void take_stat(Value *v, void *ctx) {
+    if (!v->stat && v->name.n)
+        v->stat = map_get(ctx, v->name);
+}
+
+/* What tells a mask is its numbers, which are integers by now, and what the other saw. */
+static const Uses *masks_of(Report *r) {
+    Map *stats = map_new(r->a);
+    module_each_value(r->m, keep_stat, stats);
+    module_each_value(r->from, take_stat, stats);
+    return uses_new(r->from);
+}
+
 static bool compare(Report *r, const TextList *data) {
     ProgramOptions options = {.partial = true};
     Comparison c;
     if (!compare_modules(r->from, r->m, (const char *const *)data->items, data->n, 0, &options,
                          &options, &c, r->s->d))
         return false;
-    const Uses *uses = uses_new(r->m);
+    const Uses *from = masks_of(r), *uses = uses_new(r->m);
     for (size_t i = 0; i < c.n; i++)
-        add_row(r, &c.rows[i], uses);
+        add_row(r, &c.rows[i], from, uses);
     json_object_set_new(r->root, "samples", report_count(c.samples));
     return true;
 }

@@ -1,9 +1,9 @@
 // The graph of the layers. What is chosen here is chosen in the table, and the other way around.
 
 const COLOURS = {
-    sqnr: { title: "loss (SQNR)", of: l => lossClass(loss(l.sqnr_db)) },
-    sensitivity: { title: "sensitivity", of: l => lossClass(l.sensitivity_db) },
-    kind: { title: "integer or float", of: l => (l.kind === "integer" ? 0 : 3) },
+    sqnr: { title: "loss (SQNR)", of: l => lossClass(loss(l.sqnr_db)), number: l => loss(l.sqnr_db) },
+    sensitivity: { title: "sensitivity", of: l => lossClass(l.sensitivity_db), number: l => l.sensitivity_db },
+    kind: { title: "integer or float", of: l => (l.kind === "integer" ? 0 : 3), number: l => loss(l.sqnr_db) },
 };
 
 const graph = { scale: 1, nodes: [], edges: [] };
@@ -40,16 +40,8 @@ function drawNode(layer, number, place) {
         { class: `node ${layer.kind}` },
         drawn("title", {}, said),
         drawn("rect", { x: left, y: place.y, width: NODE.width, height: NODE.height, rx: 6 }),
-        drawn(
-            "text",
-            { x: left + 8, y: place.y + 18, "font-weight": 600 },
-            fitting(shown(layer.op), "600 12px", worst === undefined ? 150 : 98, false),
-        ),
-        drawn(
-            "text",
-            { x: left + NODE.width - 8, y: place.y + 18, class: "small", "text-anchor": "end" },
-            decibels(worst),
-        ),
+        drawn("text", { x: left + 8, y: place.y + 18, class: "operator", "font-weight": 600 }), // `paint` writes both
+        drawn("text", { x: left + NODE.width - 8, y: place.y + 18, class: "small decibels", "text-anchor": "end" }),
         drawn("text", { x: left + 8, y: place.y + 36, class: "small" }, fitting(layerTitle(layer), "10px", 150, true)),
     );
     node.addEventListener("click", () => choose(number, true));
@@ -130,8 +122,16 @@ function scrollToNode(number) {
 function paint(kind) {
     const by = COLOURS[kind];
     report.layers.forEach((l, i) => {
-        const c = by.of(l);
+        const c = by.of(l),
+            x = by.number(l);
         graph.nodes[i].querySelector("rect").style.fill = `var(--${c === undefined ? "none" : "c" + c})`;
+        graph.nodes[i].querySelector(".decibels").textContent = decibels(x);
+        graph.nodes[i].querySelector(".operator").textContent = fitting(
+            shown(l.op),
+            "600 12px",
+            x === undefined ? 150 : 98,
+            false,
+        );
     });
     const items =
         kind === "kind"

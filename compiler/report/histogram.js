@@ -40,7 +40,7 @@ function valueFacts(v) {
         ["type", typeOf(v)],
         ...quantizationFacts(v.quantization),
         ["it is", seen && `${real(seen.min)} … ${real(seen.max)}`],
-        ["cut off", v.cut_off_on_purpose ? "on purpose: the next layer cuts as well" : clipped],
+        ["cut off", v.cut_off_on_purpose ? "on purpose: the next layer cuts as well, or a mask hides it" : clipped],
         ["SQNR", v.sqnr_db === undefined ? undefined : decibels(loss(v.sqnr_db))],
         [
             "sensitivity",
