@@ -31,7 +31,7 @@ def uses(build):
     for line in lines.splitlines():
         path, rest = line.split(": ", 1)
         symbol, kind = rest.split()[:2]
-        folder = folder_of(pathlib.Path(path).relative_to(build))
+        folder = folder_of(pathlib.Path(path).resolve().relative_to(build.resolve()))
         if kind in "Uw":
             used.append((folder, symbol))
         else:

@@ -78,7 +78,8 @@ static bool only_goes_out(const Decide *d, const Value *v) {
             }
         if (!nodes)
             return n && v->graph == d->m->graph;
-        if (n != 1 || !reader || !node_moves(reader) || reader->n_out != 1 || !reader->out[0])
+        if (n != 1 || !reader || !reader->def || reader->def->quant.kind != QUANT_MOVE ||
+            reader->n_out != 1 || !reader->out[0])
             return false;
         v = reader->out[0];
     }
@@ -96,11 +97,13 @@ static bool costs_no_more_in_float(const Decide *d, const Node *n) {
            type_same_shape(n->in[0]->type, n->out[0]->type);
 }
 
-/* For a runtime alone: what goes out as float is not rounded to integers before. */
+/* For a runtime alone: what goes out as float is not rounded to integers before. A recipe says
+ * itself where quantizers stand. */
 static bool leaves_as_float(const Decide *d, const Value *v) {
     const Node *n = v->def;
-    if (!d->c->runtime_alone || !d->c->float_outputs || d->c->no_floats || !n || !n->def ||
-        choice_to_keep(d->c, n) || !costs_no_more_in_float(d, n))
+    if (d->recipe != RECIPE_NONE || !d->c->runtime_alone || !d->c->float_outputs ||
+        d->c->no_floats || !n || !n->def || choice_to_keep(d->c, n) ||
+        !costs_no_more_in_float(d, n))
         return false;
     Choice o = choice_of(d, v);
     return !o.fixed && !choice_said(&o, CHOICE_TYPE) && only_goes_out(d, v);
@@ -113,18 +116,17 @@ bool stays_float(const Decide *d, const Value *v) {
 }
 
 static const char *why_one_result(const Decide *d, const Node *n, const Value *y) {
-    bool product = n->def->quant.kind == QUANT_MAC, leaves = leaves_as_float(d, y);
-    if (!stays_float(d, y) || (product && leaves))
+    if (!stays_float(d, y))
         return why_no_range(d, y);
-    if (product)
+    if (n->def->quant.kind == QUANT_MAC)
         return NULL;
     const Node *broken = breaks_at_zero(d, y);
-    return broken   ? node_strf(n,
-                                "its result, never 0, would be rounded to 0, where " STR_FMT
-                                " is infinite",
-                                STR_ARG(broken->op))
-           : leaves ? "its result goes out as float"
-                    : "its result stays float as asked";
+    return broken                  ? node_strf(n,
+                                               "its result, never 0, would be rounded to 0, where " STR_FMT
+                                               " is infinite",
+                                               STR_ARG(broken->op))
+           : leaves_as_float(d, y) ? "its result goes out as float"
+                                   : "its result stays float as asked";
 }
 
 /* The first stands for all, but of recurrent layers, which may lack it. */

@@ -143,7 +143,8 @@ CURVES = """Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh Elu Erf Floor Ge
             Sinh Softplus Softsign Sqrt Swish Tan ThresholdedRelu com.microsoft::Gelu com.microsoft::QuickGelu""".split()
 # What takes integers in other ways: weights of a recurrent layer are signed and of at most 8 bits (test_recurrent_integer.py),
 # the others only move what they read once it has the grid of the result, as ScatterElements (test_integer_forms.py).
-ELSEWHERE = {"GRU", "LSTM", "RNN", "OneHot", "Scatter", "TensorScatter"}
+ELSEWHERE = {"GRU", "LSTM", "RNN", "OneHot", "Scatter", "TensorScatter",
+             "SimplifiedLayerNormalization"}  # RMSNormalization by another name
 
 
 class Matrix:

@@ -147,7 +147,7 @@ class Report(OracleCase):
         r = self.report(MODEL, *KINDS["qdq"], percentile)
         images = np.load(CALIB)["image"]
         at = [(2 * j + 1) * len(images) // 64 for j in range(32)]
-        values = {v["name"]: v for v in r["values"] if v["name"] in ("stem.relu", "widen.relu", "block.norm2", "logits")}
+        values = {v["name"]: v for v in r["values"] if v["name"] in ("stem.relu", "widen.relu", "block.norm2", "block_relu")}
         clipped = 0
         for name, x in self.floats(list(values), images[at].reshape(32, 1, 8, 8)).items():
             h, q = values[name]["histogram"], values[name]["quantization"]

@@ -384,7 +384,7 @@ class Export(OracleCase):
         source, calib, scheme, out = (self.scratch / n for n in ("float.onnx", "c.npz", "s", "out.onnx"))
         onnx.save(network(), source)
         np.savez(calib, image=np.random.default_rng(2).uniform(-1, 1, (40, 3, 8, 8)).astype(np.float32))
-        qxc(source, f"-calib={calib}", "-keep=Conv", "-emit=scheme", "-no-sync", "-quiet", "-o", scheme)
+        qxc(source, f"-calib={calib}", "-keep=Conv", "-target=ort-cpu", "-emit=scheme", "-no-sync", "-quiet", "-o", scheme)
         qxc(source, f"-scheme={scheme}", *FORMATS[form], "-no-sync", "-quiet", "-o", out)
         ops = [n.op_type for n in onnx.load(out).graph.node]
         self.assertIn("Conv", ops)
