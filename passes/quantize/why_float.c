@@ -89,7 +89,7 @@ static bool only_goes_out(const Decide *d, const Value *v) {
  * numbers to read as to give. */
 static bool costs_no_more_in_float(const Decide *d, const Node *n) {
     const TargetFusion *f = target_fusion(d->c->target, n);
-    if (!n->in[0])
+    if (!n->n_in || !n->in[0])
         return false;
     if (n->def->quant.kind == QUANT_MAC)
         return f && f->real && elem_bits(choice_of(d, n->in[0]).storage) == 8;
