@@ -51,8 +51,8 @@ Str layer_name(const Node *n) {
 
 /* The sums of a product may leave as floats. */
 static bool multiplies_integers(const Node *n) {
-    const Value *w = node_input(n, (size_t)n->def->quant.mac.weight);
-    return n->in[0] && n->in[0]->type.quant && w && w->type.quant;
+    const Value *x = node_input(n, 0), *w = node_input(n, (size_t)n->def->quant.mac.weight);
+    return x && x->type.quant && w && w->type.quant;
 }
 
 bool layer_is(const Node *n) {

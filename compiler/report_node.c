@@ -50,7 +50,8 @@ static bool is_quantized_next(const Uses *u, const Node *n) {
 
 /* The sums of a product may leave as floats. */
 static bool between_conversions(const Uses *u, const Node *n) {
-    const Node *reads = is_clamp(n) && !reads_dequantized(n) ? n->in[0]->def : n;
+    const Value *x = node_input(n, 0);
+    const Node *reads = is_clamp(n) && x && !reads_dequantized(n) ? x->def : n;
     bool product = n->def && n->def->quant.kind == QUANT_MAC;
     return reads_dequantized(reads) && (product || is_quantized_next(u, n));
 }
