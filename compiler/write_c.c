@@ -8,6 +8,7 @@
 #include "compiler/write.h"
 #include "exec/fold.h"
 #include "exec/specialise.h"
+#include "program/split.h"
 
 /* "dir/model.h" beside "dir/model.c" or what C++ is called. */
 static const char *path_beside(Arena *a, const char *path, const char *end) {
@@ -155,13 +156,20 @@ bool write_c(Writing *w) {
             diag_note(w->s->d, LOC_NONE, "%s", way_on(w->j));
         return false;
     }
-    Program *p = program_build(
-        w->m, &(ProgramOptions){.least_arena = true, .rounding = w->j->rounding}, w->s->d);
+    Program *p = program_build(w->m,
+                               &(ProgramOptions){.least_arena = true,
+                                                 .rounding = w->j->rounding,
+                                                 .threads = (int)o->threads},
+                               w->s->d);
     if (!p) {
         if (o->integer_only && form_is_spelled(w->j->found))
             diag_note(w->s->d, LOC_NONE, "%s", way_on(w->j));
         return false;
     }
+    if (o->threads > 1 && !program_is_split(p))
+        diag(w->s->d, DIAG_NOTE, LOC_NONE,
+             "-threads=%lld: no step has enough to do for two threads, so none has parts",
+             (long long)o->threads);
     find_floats(w->j, p);
     Reasons reasons = {w->j, o->integer_only ? uses_new(w->m) : NULL};
     CWriteOptions c = {.integer_only = o->integer_only,

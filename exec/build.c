@@ -7,6 +7,7 @@
 #include "exec/partial.h"
 #include "exec/specialise.h"
 #include "ir/ops/bind_node.h"
+#include "program/split.h"
 
 /* A view lies where the buffer it views lies, which may have become a constant since. */
 static void place_views(Program *p) {
@@ -112,6 +113,8 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
     place_views(p);
     if (!o || (!o->keep_all && !o->observed))
         program_drop_dead(a, p);
+    if (o && o->threads > 1)
+        program_split(a, p, o->threads);
     p->arena_alive = program_alive(a, p);
     bool least = o && o->least_arena, kept = o && (o->keep_all || o->observed);
     if (!kept && (least || p->arena_alive > WORTH_ORDERING)) {

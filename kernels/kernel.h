@@ -27,6 +27,7 @@
  *     //! math                           needs <math.h> and libm; `math if O=pow`: some instances
  *     //! wide                           qxc has it once more for x86 processors with AVX2
  *     //! also f64                       NAME_f32 once more as NAME_f64, on double, same params
+ *     //! split rows                     how its work falls into parts (KernelSplit)
  *     // operator, formula, source
  *     typedef struct { ... } qk_NAME_params;     int32_t, int64_t, float; scalars or [1..8] arrays
  *     static void $NAME(const qk_NAME_params *p, const $X *x, $Y *y) { ... }
@@ -54,6 +55,16 @@ typedef struct {
     uint16_t offset;
     uint16_t count; /* 0 = scalar, else length of a fixed array */
 } KernelField;
+
+/* How a call falls into calls of the same kernel that make one part of the result each, with the
+ * same bits, from the same arguments (program/split.h). Which fields say what goes by their names.
+ */
+typedef enum KernelSplit {
+    SPLIT_NONE,
+    SPLIT_ROWS,    /* windows of [n, ih, iw, .] to [n, oh, ow, .]: n, ih, oh, kh, sh, dh, pt */
+    SPLIT_PRODUCT, /* [m, k] times blocks of 16 columns to [m, n]: m, n, and k or steps */
+    SPLIT_EACH,    /* elements of rank dimensions: rank, dim, and as and bs of two operands */
+} KernelSplit;
 
 typedef struct { /* a pointer argument; they follow `params` in this order */
     const char *name;
@@ -83,6 +94,7 @@ typedef struct KernelDef {
                                     /* integer_source is taken */
     bool needs_math;                /* it or a chunk needs <math.h> and libm */
     bool needs_string;              /* <string.h>, for memcpy and its kin */
+    KernelSplit split;
     void (*invoke)(const void *params, void *const *args);
     void (*invoke_wide)(const void *params, void *const *args); /* the same bits with vectors of */
                                                                 /* AVX2; NULL: there is none */

@@ -76,6 +76,12 @@ typedef struct Within {
     const struct Within *next;
 } Within;
 
+/* One part of a call (program/split.h): its params, and where its arguments begin. */
+typedef struct CallPart {
+    const void *params;
+    size_t *at; /* by argument: bytes behind the beginning of the buffer */
+} CallPart;
+
 typedef struct Call {
     CallKind kind;
     const KernelDef *kernel;
@@ -88,6 +94,8 @@ typedef struct Call {
     Overlay overlays[CALL_MAX_OVERLAYS];
     Growth growth;
     const Within *within; /* NULL: any numbers will do */
+    size_t n_parts;       /* 0: it is made as a whole */
+    const CallPart *parts;
     const Node *node;
 } Call;
 
@@ -161,7 +169,8 @@ typedef struct ProgramOptions {
     bool least_arena; /* an order and places that a search finds: what is written has them for good
                        */
     SumRounding rounding; /* of sums: exact unless asked for */
-    Arena *arena;         /* where the program lives; NULL: with the module */
+    int threads;  /* calls fall into up to so many parts (program/split.h); 0, 1: none does */
+    Arena *arena; /* where the program lives; NULL: with the module */
 } ProgramOptions;
 
 /* ---- the binder: what an operator's bind function writes with ---- */

@@ -11,7 +11,8 @@ CSizes c_sizes(const Program *p) {
             s.weights += p->buffers[i].bytes;
     for (size_t c = 0; c < p->n_calls; c++)
         if (p->calls[c].kind == CALL_KERNEL)
-            s.params += p->calls[c].kernel->params_size;
+            s.params +=
+                p->calls[c].kernel->params_size * (p->calls[c].n_parts ? p->calls[c].n_parts : 1);
     return s;
 }
 

@@ -58,8 +58,14 @@ void c_put_kernels(CWriter *w) {
 
 /* ---- the run function ---- */
 
-/* A pointer to the buffer, as the kernel wants it. */
-static void put_pointer(CWriter *w, int buffer, const char *ctype, bool is_const) {
+/* The type of the elements in the C of an input, an output or a constant. */
+static ElemType as_declared(const Program *p, const Buffer *b) {
+    if (b->kind == BUF_CONST)
+        return b->elem;
+    return p->buffers[b->kind == BUF_INPUT ? p->inputs[b->port] : p->outputs[b->port]].elem;
+}
+
+void c_put_pointer(CWriter *w, int buffer, size_t at, const char *ctype, bool is_const) {
     if (buffer < 0) {
         fputs("NULL", w->f);
         return;
@@ -75,30 +81,38 @@ static void put_pointer(CWriter *w, int buffer, const char *ctype, bool is_const
         return;
     }
     if (b->kind == BUF_ARENA) {
-        fprintf(w->f, "(%s%s *)%s(mem + %zu)", constant, ctype, through, b->offset);
+        fprintf(w->f, "(%s%s *)%s(mem + %zu)", constant, ctype, through, b->offset + at);
         return;
     }
     if (b->kind == BUF_CONST && w->offsets) {
-        fprintf(w->f, "(%s%s *)%s(wmem + " STR_FMT ")", constant, ctype, through,
+        fprintf(w->f, "(%s%s *)%s(wmem + " STR_FMT, constant, ctype, through,
                 STR_ARG(w->consts[w->shared[root]]));
+        fprintf(w->f, at ? " + %zu)" : ")", at);
         return;
     }
-    const char *own = c_type(b->elem);
-    if (b->kind != BUF_CONST)
-        own = c_type(
-            p->buffers[b->kind == BUF_INPUT ? p->inputs[b->port] : p->outputs[b->port]].elem);
+    ElemType elem = as_declared(p, b);
+    const char *own = c_type(elem);
     Str name = b->kind == BUF_CONST   ? w->consts[w->shared[root]]
                : b->kind == BUF_INPUT ? w->inputs[b->port]
                                       : w->outputs[b->port];
+    size_t elements = at / elem_bytes(elem, 1);
     if (!own || strcmp(own, ctype))
         fprintf(w->f, "(%s%s *)%s", constant, ctype, through);
-    fprintf(w->f, STR_FMT, STR_ARG(name));
+    fprintf(w->f, elements ? "(" STR_FMT " + %zu)" : STR_FMT, STR_ARG(name), elements);
+}
+
+static void put_pointer(CWriter *w, int buffer, const char *ctype, bool is_const) {
+    c_put_pointer(w, buffer, 0, ctype, is_const);
 }
 
 static void put_call(CWriter *w, size_t c, int indent) {
     const Call *call = &w->program->calls[c];
     fprintf(w->f, "%*s", indent, "");
     c_put_layer(w, call, indent);
+    if (call->n_parts) {
+        c_put_parts_call(w, c, indent);
+        return;
+    }
     fprintf(w->f, "%*s%s(&" STR_FMT, indent, "", call->kernel->name, STR_ARG(w->params[c]));
     for (int i = 0; i < call->n_args; i++) {
         fprintf(w->f, ",\n%*s", indent + 4, "");
@@ -230,6 +244,7 @@ static void put_checks(CWriter *w) {
 
 void c_put_run(CWriter *w) {
     put_step(w);
+    c_put_parts(w);
     fprintf(w->f, "const size_t " STR_FMT "_arena_size = " STR_FMT "_ARENA_SIZE;\n\n",
             STR_ARG(w->prefix), STR_ARG(w->upper));
     c_put_prototype(w, w->f, w->offsets != NULL);
@@ -239,6 +254,7 @@ void c_put_run(CWriter *w) {
     if (w->program->arena_bytes)
         fputs("    uint8_t *const mem = (uint8_t *)arena;\n", w->f);
     put_checks(w);
+    c_put_parts_context(w);
     put_calls(w);
     fprintf(w->f, "    return " STR_FMT "_OK;\n}\n", STR_ARG(w->upper));
 }

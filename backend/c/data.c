@@ -251,6 +251,12 @@ static void put_field(CWriter *w, const KernelField *f, const void *params, size
     *column += text.n;
 }
 
+static void put_fields(CWriter *w, const Call *call, const void *params) {
+    size_t column = 3;
+    for (size_t i = 0; i < call->kernel->n_fields; i++)
+        put_field(w, &call->kernel->fields[i], params, &column);
+}
+
 void c_put_params(CWriter *w) {
     const Program *p = w->program;
     for (size_t c = 0; c < p->n_calls; c++) {
@@ -259,12 +265,16 @@ void c_put_params(CWriter *w) {
             continue;
         fputs("/* ", w->f);
         c_put_node(w->f, call->node);
-        fprintf(w->f, " */\nstatic const %s " STR_FMT " = {\n   ", call->kernel->params_type,
+        fprintf(w->f, " */\nstatic const %s " STR_FMT, call->kernel->params_type,
                 STR_ARG(w->params[c]));
-        size_t column = 3;
-        for (size_t i = 0; i < call->kernel->n_fields; i++)
-            put_field(w, &call->kernel->fields[i], call->params, &column);
-        fputs("\n};\n", w->f);
+        fprintf(w->f, call->n_parts ? "[%zu] = {{\n   " : " = {\n   ", call->n_parts);
+        for (size_t i = 0; i < call->n_parts; i++) {
+            fputs(i ? "\n}, {\n   " : "", w->f);
+            put_fields(w, call, call->parts[i].params);
+        }
+        if (!call->n_parts)
+            put_fields(w, call, call->params);
+        fputs(call->n_parts ? "\n}};\n" : "\n};\n", w->f);
     }
     fputc('\n', w->f);
 }

@@ -203,12 +203,14 @@ static void put_intro(CWriter *w, FILE *f) {
             "_ARENA_ALIGN; its contents need not be kept between runs.\n"
             " * Outputs may not overlap inputs or the arena. Nothing is allocated and nothing "
             "static is\n"
-            " * written, so calls with different arenas may run at the same time.\n *\n"
+            " * written, so calls with different arenas may run at the same time.\n *\n",
+            STR_ARG(w->prefix), UPPER, UPPER);
+    c_put_parts_about(w, f);
+    fprintf(f,
             " * arena %zu bytes, tensors alive at one time have %zu;\n"
             " * flash %zu bytes of weights and tables, %zu of parameters;\n"
             " * %lld multiply-accumulates a run */\n",
-            STR_ARG(w->prefix), UPPER, UPPER, s.arena, s.alive, s.weights, s.params,
-            (long long)s.macs);
+            s.arena, s.alive, s.weights, s.params, (long long)s.macs);
 }
 
 static void put_constants(CWriter *w, FILE *f) {

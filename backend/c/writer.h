@@ -92,6 +92,16 @@ Map *c_kernels(const Program *p);
 void c_put_includes(CWriter *w);
 void c_put_kernels(CWriter *w);
 void c_put_run(CWriter *w);
+/* A pointer to the buffer, `at` bytes behind its beginning, as the kernel wants it. */
+void c_put_pointer(CWriter *w, int buffer, size_t at, const char *ctype, bool is_const);
+
+/* ---- parts.c: calls in parts, for threads; nothing where the program has none ---- */
+
+/* The hook that runs parts, and a function for each call that has some. */
+void c_put_parts(CWriter *w);
+void c_put_parts_context(CWriter *w); /* in the run function: what parts see of it */
+void c_put_parts_call(CWriter *w, size_t call, int indent);
+void c_put_parts_about(const CWriter *w, FILE *f); /* in the header */
 
 /* ---- layer.c ---- */
 

@@ -140,8 +140,9 @@ static void print_kernel(Text *out, Text *rows, const Instances *all, const Inst
           "*fields,\n     args_%s, %d, params,\n",
           k, t, t, k, n_args);
     print_string(rows, in->text.p);
-    print(rows, ",\n     uses_%s, %d, %d, %d, call_%s, %s%s%s},\n", k, facts.is_float, facts.math,
-          facts.string, k, wide ? "WIDE(call_" : "NULL", wide ? k : "", wide ? ")" : "");
+    print(rows, ",\n     uses_%s, %d, %d, %d, %s, call_%s, %s%s%s},\n", k, facts.is_float,
+          facts.math, facts.string, in->t->split ? in->t->split : "SPLIT_NONE", k,
+          wide ? "WIDE(call_" : "NULL", wide ? k : "", wide ? ")" : "");
 }
 
 void print_part(Text *out, const Instances *all, const Template *t) {

@@ -83,6 +83,16 @@ static void read_derived(Template *t, int line, char **w, int n, char how) {
     }
 }
 
+/* What `//! split WORD` is called in kernels/kernel.h, or NULL. */
+static const char *find_split(const char *word) {
+    static const char *const splits[][2] = {
+        {"rows", "SPLIT_ROWS"}, {"product", "SPLIT_PRODUCT"}, {"each", "SPLIT_EACH"}};
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
+        if (!strcmp(splits[i][0], word))
+            return splits[i][1];
+    return NULL;
+}
+
 static void read_directive(Template *t, int line, const char *text) {
     char *buf = copy(text, strlen(text)), *w[MAX_WORDS];
     int n = 0;
@@ -113,6 +123,8 @@ static void read_directive(Template *t, int line, const char *text) {
         t->twin = true;
     } else if (!strcmp(w[0], "wide") && n == 1) {
         t->wide = true;
+    } else if (!strcmp(w[0], "split") && n == 2 && find_split(w[1])) {
+        t->split = find_split(w[1]);
     } else {
         fail(t->path, line, "unknown directive '%s'", w[0]);
     }

@@ -29,9 +29,10 @@ typedef struct {
     const char *path;
     char name[64];
     bool chunk, math;
-    Line math_if; /* its condition; text NULL: always */
-    bool twin;    /* once more in double: `also f64` */
-    bool wide;    /* compiled once more for wide vectors */
+    Line math_if;      /* its condition; text NULL: always */
+    bool twin;         /* once more in double: `also f64` */
+    bool wide;         /* compiled once more for wide vectors */
+    const char *split; /* SPLIT_ROWS, ... of kernels/kernel.h */
     Letter letters[MAX_LETTERS];
     int n_letters;
     Line skips[MAX_WORDS], uses[MAX_WORDS];

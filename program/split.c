@@ -1,0 +1,231 @@
+/* See program/split.h. A kernel says how its work falls into parts (KernelSplit), and its fields by
+ * their names how much there is. */
+#include "program/split.h"
+
+/* Multiplications, or elements of what does none, that are worth a part: waking a thread takes
+ * about a microsecond, in which vector units do so many. */
+enum { WORTH_A_PART = 1 << 17 };
+
+/* ---- fields ---- */
+
+static int32_t *field(const Call *c, const void *params, const char *name) {
+    for (size_t i = 0; i < c->kernel->n_fields; i++) {
+        const KernelField *f = &c->kernel->fields[i];
+        if (f->kind == KF_I32 && strcmp(f->name, name) == 0)
+            return (int32_t *)(void *)((char *)(uintptr_t)params + f->offset);
+    }
+    return NULL;
+}
+
+/* `otherwise` where the kernel has no such field. */
+static int32_t get(const Call *c, const char *name, int32_t otherwise) {
+    const int32_t *at = field(c, c->params, name);
+    return at ? *at : otherwise;
+}
+
+/* ---- one call ---- */
+
+typedef struct Split {
+    Arena *arena;
+    Program *program;
+    Call *call;
+    int out; /* index of the result's argument */
+    int32_t n_parts;
+    CallPart *parts;
+    bool uneven; /* a buffer is no whole number of what it is taken apart into */
+} Split;
+
+static void set(const Split *s, int32_t part, const char *name, int32_t v) {
+    *field(s->call, s->parts[part].params, name) = v;
+}
+
+/* The first unit, of `units`, that belongs to a part; whole steps of `step` units. */
+static int32_t begin_of(const Split *s, int32_t part, int32_t units, int32_t step) {
+    int64_t steps = (units + step - 1) / step;
+    int64_t begin = steps * part / s->n_parts * step;
+    return begin < units ? (int32_t)begin : units;
+}
+
+/* Moves argument `arg` by `units` of the `all` that it consists of. */
+static void move(Split *s, int32_t part, int arg, int64_t units, int64_t all) {
+    const Buffer *b = &s->program->buffers[s->call->args[arg]];
+    s->uneven |= b->bytes % (size_t)all != 0;
+    s->parts[part].at[arg] = b->bytes / (size_t)all * (size_t)units;
+}
+
+static int arg_of(const Call *c, const char *name) {
+    for (size_t i = 0; i < c->kernel->n_args; i++)
+        if (strcmp(c->kernel->args[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static void start(Split *s, int64_t work, int32_t units, int32_t most) {
+    int64_t n = work / WORTH_A_PART;
+    n = n < most ? n : most;
+    n = n < units ? n : units;
+    if (n < 2)
+        return;
+    s->n_parts = (int32_t)n;
+    s->parts = NEW_ARRAY(s->arena, CallPart, (size_t)s->n_parts);
+    for (int32_t i = 0; i < s->n_parts; i++) {
+        s->parts[i].params = arena_copy(s->arena, s->call->params, s->call->kernel->params_size);
+        s->parts[i].at = NEW_ARRAY(s->arena, size_t, (size_t)s->call->n_args);
+    }
+}
+
+/* ---- rows of windows ---- */
+
+/* Rows [from, to) of the output as an image of its own, of the input rows that their windows reach.
+ */
+static bool take_rows(Split *s, int32_t part, int32_t from, int32_t to) {
+    const Call *c = s->call;
+    int32_t ih = get(c, "ih", 0), oh = get(c, "oh", 0), sh = get(c, "sh", 1), pt = get(c, "pt", 0);
+    int64_t top = (int64_t)from * sh - pt;
+    int64_t end =
+        (int64_t)(to - 1) * sh - pt + (int64_t)(get(c, "kh", 1) - 1) * get(c, "dh", 1) + 1;
+    int64_t first = top > 0 ? top : 0, last = end < ih ? end : ih;
+    if (first >= last) /* windows in the padding alone */
+        return false;
+    set(s, part, "ih", (int32_t)(last - first));
+    set(s, part, "oh", to - from);
+    set(s, part, "pt", (int32_t)(first - top));
+    if (field(c, c->params, "pb"))
+        set(s, part, "pb", (int32_t)(ih + get(c, "pb", 0) - last));
+    move(s, part, 0, first, ih);
+    move(s, part, s->out, from, oh);
+    return true;
+}
+
+static bool split_rows(Split *s, int32_t most) {
+    const Call *c = s->call;
+    int32_t n = get(c, "n", 0), oh = get(c, "oh", 0), ic = get(c, "ic", 1) / get(c, "group", 1);
+    int64_t count = (int64_t)s->program->buffers[c->args[s->out]].count;
+    start(s, count * get(c, "kh", 1) * get(c, "kw", 1) * ic, n > 1 ? n : oh, most);
+    for (int32_t i = 0; i < s->n_parts; i++) {
+        int32_t units = n > 1 ? n : oh;
+        int32_t from = begin_of(s, i, units, 1), to = begin_of(s, i + 1, units, 1);
+        if (n == 1 && !take_rows(s, i, from, to))
+            return false;
+        if (n == 1)
+            continue;
+        set(s, i, "n", to - from);
+        move(s, i, 0, from, n);
+        move(s, i, s->out, from, n);
+    }
+    return s->n_parts > 0;
+}
+
+/* ---- products ---- */
+
+/* Rows, or where there is one alone its columns: two blocks of 16 are what is multiplied at a time.
+ */
+static bool split_product(Split *s, int32_t most) {
+    static const char *const tables[] = {"bias", "mul", "shift", "scale"};
+    const Call *c = s->call;
+    int32_t m = get(c, "m", 0), n = get(c, "n", 0), k = get(c, "k", 0), blocks = (n + 15) / 16;
+    bool rows = m > 1;
+    start(s, (int64_t)m * n * k, rows ? m : (blocks + 1) / 2, most);
+    for (int32_t i = 0; i < s->n_parts; i++) {
+        int32_t units = rows ? m : n;
+        int32_t from = begin_of(s, i, units, rows ? 1 : 32),
+                to = begin_of(s, i + 1, units, rows ? 1 : 32);
+        set(s, i, rows ? "m" : "n", to - from);
+        move(s, i, s->out, from, units);
+        if (rows)
+            move(s, i, 0, from, m);
+        for (size_t t = 0; !rows && t < sizeof tables / sizeof *tables; t++) {
+            int arg = arg_of(c, tables[t]);
+            if (arg >= 0)
+                s->parts[i].at[arg] = c->kernel->args[arg].size * (size_t)from;
+        }
+        if (!rows)
+            move(s, i, 1, from / 16, blocks);
+    }
+    return s->n_parts > 0;
+}
+
+/* ---- elements ---- */
+
+/* Along the first dimension; one that a factor is repeated along moves nothing of it. */
+static bool split_each(Split *s, int32_t most) {
+    static const char *const strides[] = {"as", "bs"};
+    const Call *c = s->call;
+    const int32_t *dim = field(c, c->params, "dim");
+    if (get(c, "rank", 0) < 1)
+        return false;
+    start(s, (int64_t)s->program->buffers[c->args[s->out]].count, dim[0], most);
+    for (int32_t i = 0; i < s->n_parts; i++) {
+        int32_t from = begin_of(s, i, dim[0], 1);
+        set(s, i, "dim", begin_of(s, i + 1, dim[0], 1) - from);
+        move(s, i, s->out, from, dim[0]);
+        for (int arg = 0; arg < 2; arg++)
+            s->parts[i].at[arg] = c->kernel->args[arg].size *
+                                  (size_t)*field(c, c->params, strides[arg]) * (size_t)from;
+    }
+    return s->n_parts > 0;
+}
+
+/* ---- memory ---- */
+
+/* What else than the result a call writes is scratch, of which each part gets its own. */
+static bool only_scratch(const Split *s) {
+    const Call *c = s->call;
+    for (int i = 0; i < c->n_args; i++)
+        if (i != s->out && !c->kernel->args[i].is_const && c->args[i] >= 0 &&
+            !s->program->buffers[c->args[i]].scratch)
+            return false;
+    return true;
+}
+
+static void multiply_scratch(const Split *s) {
+    Call *c = s->call;
+    for (int i = 0; i < c->n_args; i++) {
+        Buffer *b = c->args[i] < 0 ? NULL : &s->program->buffers[c->args[i]];
+        if (!b || !b->scratch)
+            continue;
+        size_t each = (b->bytes + BUFFER_ALIGN - 1) / BUFFER_ALIGN * BUFFER_ALIGN;
+        for (int32_t part = 0; part < s->n_parts; part++)
+            s->parts[part].at[i] = each * (size_t)part;
+        b->bytes = each * (size_t)s->n_parts;
+        b->count = b->bytes / c->kernel->args[i].size;
+    }
+    c->growth = (Growth){0};
+}
+
+/* Elements alone may still go to where one of the same size came from. */
+static void drop_overlays(const Split *s) {
+    Call *c = s->call;
+    int kept = 0;
+    for (int i = 0; i < c->n_overlays && c->kernel->split == SPLIT_EACH; i++)
+        if (c->overlays[i].exact &&
+            c->kernel->args[c->overlays[i].arg].size == c->kernel->args[s->out].size)
+            c->overlays[kept++] = c->overlays[i];
+    c->n_overlays = kept;
+}
+
+void program_split(Arena *a, Program *p, int parts) {
+    for (size_t i = 0; i < p->n_calls; i++) {
+        Call *c = &p->calls[i];
+        Split s = {.arena = a, .program = p, .call = c, .out = call_output(p, c)};
+        if (s.out < 0 || !only_scratch(&s))
+            continue;
+        bool split = c->kernel->split == SPLIT_ROWS      ? split_rows(&s, parts)
+                     : c->kernel->split == SPLIT_PRODUCT ? split_product(&s, parts)
+                     : c->kernel->split == SPLIT_EACH    ? split_each(&s, parts)
+                                                         : false;
+        if (!split || s.uneven)
+            continue;
+        c->n_parts = (size_t)s.n_parts;
+        c->parts = s.parts;
+        multiply_scratch(&s);
+        drop_overlays(&s);
+    }
+}
+
+bool program_is_split(const Program *p) {
+    for (size_t i = 0; i < p->n_calls; i++)
+        if (p->calls[i].n_parts)
+            return true;
+    return false;
+}
