@@ -36,11 +36,11 @@ static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
     size_t n = 0, cap = 0;
     bool ok = true;
     while (ok && n < TESTBENCH_SAMPLES && samples_load(in, r)) {
-        ok = runner_run(r, w->s->d);
         const void **i = NEW_ARRAY(a, const void *, p->n_inputs);
         const void **out = NEW_ARRAY(a, const void *, p->n_outputs);
-        for (size_t k = 0; k < p->n_inputs; k++)
+        for (size_t k = 0; k < p->n_inputs; k++) /* a run may write over them */
             i[k] = arena_copy(a, runner_input(r, k), p->buffers[p->inputs[k]].bytes);
+        ok = runner_run(r, w->s->d);
         for (size_t k = 0; k < p->n_outputs; k++)
             out[k] = arena_copy(a, runner_output(r, k), p->buffers[p->outputs[k]].bytes);
         CTest t = {i, out};
@@ -159,6 +159,7 @@ bool write_c(Writing *w) {
     Program *p = program_build(w->m,
                                &(ProgramOptions){.least_arena = true,
                                                  .rounding = w->j->rounding,
+                                                 .ports_in_arena = o->io_in_arena,
                                                  .threads = (int)o->threads},
                                w->s->d);
     if (!p) {

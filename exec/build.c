@@ -19,6 +19,15 @@ static void place_views(Program *p) {
     }
 }
 
+/* From here on they are buffers like others, but for how long they live (exec/memory.c). */
+static void take_ports_in(Program *p) {
+    p->ports_in_arena = true;
+    for (size_t i = 0; i < p->n_inputs; i++)
+        p->buffers[program_root(p, p->inputs[i])].kind = BUF_ARENA;
+    for (size_t i = 0; i < p->n_outputs; i++)
+        p->buffers[program_root(p, p->outputs[i])].kind = BUF_ARENA;
+}
+
 static Arena *arena_of(const Module *m, const ProgramOptions *o) {
     return o && o->arena ? o->arena : m->arena;
 }
@@ -110,6 +119,8 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
         return NULL;
     if (!o || (!o->keep_all && !o->observed))
         program_run_consts(a, p);
+    if (o && o->ports_in_arena)
+        take_ports_in(p);
     place_views(p);
     if (!o || (!o->keep_all && !o->observed))
         program_drop_dead(a, p);

@@ -65,15 +65,27 @@ static void extend_over_loops(Arena *a, Program *p) {
     }
 }
 
+/* Those in the arena: the caller writes inputs before the first call, and reads outputs after the
+ * last. */
+static void touch_ports(Program *p, const int *ports, size_t n, int call) {
+    for (size_t i = 0; i < n; i++) {
+        int root = memory_root(p, ports[i]);
+        if (root >= 0 && p->n_calls)
+            touch(&p->buffers[root], call);
+    }
+}
+
 static void find_lives(Arena *a, Program *p) {
     for (size_t i = 0; i < p->n_buffers; i++)
         p->buffers[i].first = p->buffers[i].last = -1;
+    touch_ports(p, p->inputs, p->n_inputs, 0);
     for (size_t c = 0; c < p->n_calls; c++)
         for (int i = 0; i < p->calls[c].n_args; i++) {
             int root = memory_root(p, p->calls[c].args[i]);
             if (root >= 0)
                 touch(&p->buffers[root], (int)c);
         }
+    touch_ports(p, p->outputs, p->n_outputs, (int)p->n_calls - 1);
     /* What a packed output was packed from can still be read when all is done (runner_value). */
     const Graph *g = p->module->graph;
     for (size_t i = 0; i < g->n_out && p->n_calls; i++) {

@@ -20,7 +20,8 @@ typedef struct Orderer {
     Program *program;
     Unit *units;
     int n_units;
-    int *first, *last; /* by buffer: the units that use it; n_units: after all; -1: none */
+    int *first, *last; /* by buffer: the units that use it; -1: before all; n_units: after all; */
+                       /* last -1: none does */
     int *alive;        /* by unit: how many buffers are alive before it and in it or later, */
     size_t *bytes;     /* and how many bytes */
     int *item;         /* by buffer: what it is in the window at hand, -1 for nothing */
@@ -58,9 +59,18 @@ static void use(Orderer *o, int buffer, int unit) {
     int root = shared_root(o->program, buffer);
     if (root < 0)
         return;
-    if (o->first[root] < 0)
+    if (o->last[root] < 0)
         o->first[root] = unit;
     o->last[root] = unit;
+}
+
+/* An input in the arena is there before the first unit. */
+static void use_before(Orderer *o, int buffer) {
+    int root = shared_root(o->program, buffer);
+    if (root < 0 || o->program->buffers[root].kind != BUF_ARENA)
+        return;
+    o->first[root] = -1;
+    o->last[root] = 0;
 }
 
 static void find_uses(Orderer *o) {
@@ -68,6 +78,8 @@ static void find_uses(Orderer *o) {
     const Graph *g = p->module->graph;
     for (size_t i = 0; i < p->n_buffers; i++)
         o->first[i] = o->last[i] = o->item[i] = -1;
+    for (size_t i = 0; i < p->n_inputs; i++)
+        use_before(o, p->inputs[i]);
     for (int u = 0; u < o->n_units; u++)
         for (size_t c = 0; c < o->units[u].n; c++) {
             const Call *call = &p->calls[o->units[u].first + c];
@@ -76,8 +88,10 @@ static void find_uses(Orderer *o) {
         }
     for (size_t i = 0; i < g->n_out; i++) /* can be read when all is done */
         use(o, p->value_buffer[g->out[i]->id], o->n_units);
+    for (size_t i = 0; i < p->n_outputs; i++)
+        use(o, p->outputs[i], o->n_units);
     for (size_t i = 0; i < p->n_buffers; i++)
-        if (o->first[i] >= 0 && size_of(p, (int)i)) {
+        if (o->last[i] >= 0 && size_of(p, (int)i)) {
             o->alive[o->first[i] + 1]++;
             o->alive[o->last[i] + 1]--;
             o->bytes[o->first[i] + 1] += size_of(p, (int)i);

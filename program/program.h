@@ -137,6 +137,7 @@ typedef struct Program {
     int *inputs;       /* buffers of the graph inputs without default, in order */
     int *outputs;      /* -1: left out */
     size_t n_inputs, n_outputs;
+    bool ports_in_arena; /* inputs and outputs are ranges of the arena: runs overwrite inputs */
     /* What each output is: those of the graph; behind them, one int64 each, how many elements
      * outputs of open length have. */
     const Value **yields;
@@ -169,6 +170,7 @@ typedef struct ProgramOptions {
     bool least_arena; /* an order and places that a search finds: what is written has them for good
                        */
     SumRounding rounding; /* of sums: exact unless asked for */
+    bool ports_in_arena;  /* inputs are alive from the beginning on, outputs to the end */
     int threads;  /* calls fall into up to so many parts (program/split.h); 0, 1: none does */
     Arena *arena; /* where the program lives; NULL: with the module */
 } ProgramOptions;

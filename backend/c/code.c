@@ -222,7 +222,7 @@ static void put_checks(CWriter *w) {
         put_weights_check(w);
     if (p->arena_bytes)
         buf_text(&b, "arena == NULL");
-    for (size_t i = 0; i < p->n_inputs + p->n_outputs; i++) {
+    for (size_t i = 0; i < c_ports(w); i++) {
         Str name = i < p->n_inputs ? w->inputs[i] : w->outputs[i - p->n_inputs];
         buf_fmt(&b, "%s" STR_FMT " == NULL", b.n ? " || " : "", STR_ARG(name));
     }
@@ -237,7 +237,7 @@ static void put_checks(CWriter *w) {
     else
         fputs("    (void)arena;\n", w->f);
     const bool *used = used_buffers(w);
-    for (size_t i = 0; i < p->n_inputs; i++)
+    for (size_t i = 0; i < p->n_inputs && !p->ports_in_arena; i++)
         if (!used[program_root(p, p->inputs[i])])
             fprintf(w->f, "    (void)" STR_FMT ";\n", STR_ARG(w->inputs[i]));
 }

@@ -26,17 +26,18 @@ static void put_port(CWriter *w, FILE *f, bool out, size_t i) {
             b->count ? b->count : 1);
 }
 
+size_t c_ports(const CWriter *w) {
+    return w->program->ports_in_arena ? 0 : w->program->n_inputs + w->program->n_outputs;
+}
+
 void c_put_prototype(CWriter *w, FILE *f, bool with_weights) {
     const Program *p = w->program;
     fprintf(f, "int " STR_FMT "_run%s(%svoid *arena", STR_ARG(w->prefix),
             with_weights ? "_with" : "", with_weights ? "const void *weights, " : "");
-    for (size_t i = 0; i < p->n_inputs; i++) {
+    for (size_t i = 0; i < c_ports(w); i++) {
+        bool out = i >= p->n_inputs;
         fputs(", ", f);
-        put_port(w, f, false, i);
-    }
-    for (size_t i = 0; i < p->n_outputs; i++) {
-        fputs(", ", f);
-        put_port(w, f, true, i);
+        put_port(w, f, out, out ? i - p->n_inputs : i);
     }
     fputc(')', f);
 }
@@ -160,6 +161,15 @@ static void put_counted(CWriter *w, FILE *f, size_t i) {
                     STR_ARG(w->outputs[k]));
 }
 
+/* Where it lies in the arena, and a pointer to it. */
+static void put_place(FILE *f, Str id, const Buffer *b) {
+    fprintf(f,
+            "#define " STR_FMT "_OFFSET %zu\n"
+            "#define " STR_FMT "_AT(arena) ((%s *)(void *)((uint8_t *)(arena) + " STR_FMT
+            "_OFFSET))\n",
+            STR_ARG(id), b->offset, STR_ARG(id), c_type(b->elem), STR_ARG(id));
+}
+
 static void put_port_macros(CWriter *w, FILE *f, bool out, size_t i) {
     const Buffer *b = port_buffer(w, out, i);
     Type t = port_type(w, out, i);
@@ -174,6 +184,8 @@ static void put_port_macros(CWriter *w, FILE *f, bool out, size_t i) {
     if (out)
         put_counted(w, f, i);
     fprintf(f, " */\n#define " STR_FMT "_COUNT %zu\n", STR_ARG(id), b->count);
+    if (w->program->ports_in_arena)
+        put_place(f, id, b);
     const Quant *q = t.quant;
     if (!type_is_quantized(t) || !q->n_scale)
         return;
@@ -192,19 +204,22 @@ static void put_port_macros(CWriter *w, FILE *f, bool out, size_t i) {
 static void put_intro(CWriter *w, FILE *f) {
     const Program *p = w->program;
     CSizes s = c_sizes(p);
+    bool inside = p->ports_in_arena;
     c_put_origin(w, f);
-    fprintf(f,
-            " *\n"
-            " * int " STR_FMT
-            "_run(arena, inputs..., outputs...) runs the model once. Arrays are flat,\n"
-            " * row-major, in the order of the graph. The arena belongs to the caller: " STR_FMT
-            "_ARENA_SIZE\n"
-            " * bytes, aligned to " STR_FMT
-            "_ARENA_ALIGN; its contents need not be kept between runs.\n"
-            " * Outputs may not overlap inputs or the arena. Nothing is allocated and nothing "
-            "static is\n"
-            " * written, so calls with different arenas may run at the same time.\n *\n",
-            STR_ARG(w->prefix), UPPER, UPPER);
+    fprintf(
+        f,
+        " *\n"
+        " * int " STR_FMT "_run(arena%s) runs the model once. Arrays are flat,\n"
+        " * row-major, in the order of the graph. The arena belongs to the caller: " STR_FMT
+        "_ARENA_SIZE\n"
+        " * bytes, aligned to " STR_FMT
+        "_ARENA_ALIGN; its contents need not be kept between runs.\n"
+        " * %s. Nothing is allocated and nothing static is\n"
+        " * written, so calls with different arenas may run at the same time.\n *\n",
+        STR_ARG(w->prefix), inside ? "" : ", inputs..., outputs...", UPPER, UPPER,
+        inside ? "Inputs and outputs lie in it: ..._AT(arena) points to each. A run writes over\n"
+                 " * inputs, which are filled anew before the next, and outputs stay until\n * then"
+               : "Outputs may not overlap inputs or the arena");
     c_put_parts_about(w, f);
     fprintf(f,
             " * arena %zu bytes, tensors alive at one time have %zu;\n"

@@ -23,10 +23,10 @@ static void put_context_type(CWriter *w) {
     fputs("typedef struct {\n    uint8_t *mem;\n", w->f);
     if (w->offsets)
         fputs("    const uint8_t *wmem;\n", w->f);
-    for (size_t i = 0; i < w->program->n_inputs; i++)
-        put_port(w, false, i);
-    for (size_t i = 0; i < w->program->n_outputs; i++)
-        put_port(w, true, i);
+    for (size_t i = 0; i < c_ports(w); i++) {
+        bool out = i >= w->program->n_inputs;
+        put_port(w, out, out ? i - w->program->n_inputs : i);
+    }
     fputs("} qk_context;\n\n", w->f);
 }
 
@@ -35,10 +35,10 @@ void c_put_parts_context(CWriter *w) {
         return;
     fprintf(w->f, "    const qk_context qk_all = {%s%s", w->program->arena_bytes ? "mem" : "NULL",
             w->offsets ? ", wmem" : "");
-    for (size_t i = 0; i < w->program->n_inputs; i++)
-        fprintf(w->f, ", " STR_FMT, STR_ARG(w->inputs[i]));
-    for (size_t i = 0; i < w->program->n_outputs; i++)
-        fprintf(w->f, ", " STR_FMT, STR_ARG(w->outputs[i]));
+    for (size_t i = 0; i < c_ports(w); i++)
+        fprintf(w->f, ", " STR_FMT,
+                STR_ARG(i < w->program->n_inputs ? w->inputs[i]
+                                                 : w->outputs[i - w->program->n_inputs]));
     fputs("};\n", w->f);
 }
 

@@ -72,6 +72,18 @@ static void put_compare(CWriter *w, bool integer, size_t test, size_t port, cons
     }
 }
 
+static void put_outputs(CWriter *w) {
+    const Program *p = w->program;
+    for (size_t i = 0; i < p->n_outputs; i++) {
+        const Buffer *b = &p->buffers[p->outputs[i]];
+        if (p->ports_in_arena)
+            fprintf(w->f, "    const %s *const out%zu = " STR_FMT "_AT(arena);\n", c_type(b->elem),
+                    i, STR_ARG(w->output_macros[i]));
+        else
+            fprintf(w->f, "    static %s out%zu[%zu];\n", c_type(b->elem), i, extent(b));
+    }
+}
+
 /* `integer`: nothing but conversions at the end computes with floats. */
 static void put_test(CWriter *w, bool integer, size_t test) {
     const Program *p = w->program;
@@ -81,15 +93,17 @@ static void put_test(CWriter *w, bool integer, size_t test) {
     for (size_t i = 0; i < p->n_outputs; i++)
         put_array(w, &p->buffers[p->outputs[i]], "out", test, i, t->outputs[i]);
     fprintf(w->f, "\nstatic int test%zu(void *arena) {\n", test);
-    for (size_t i = 0; i < p->n_outputs; i++) {
-        const Buffer *b = &p->buffers[p->outputs[i]];
-        fprintf(w->f, "    static %s out%zu[%zu];\n", c_type(b->elem), i, extent(b));
-    }
-    fprintf(w->f, "    int i, wrong = 0;\n    if (" STR_FMT "_run(arena", STR_ARG(w->prefix));
-    for (size_t i = 0; i < p->n_inputs; i++)
-        fprintf(w->f, ", test%zu_in%zu", test, i);
-    for (size_t i = 0; i < p->n_outputs; i++)
-        fprintf(w->f, ", out%zu", i);
+    put_outputs(w);
+    fputs("    int i, wrong = 0;\n", w->f);
+    for (size_t i = 0; i < p->n_inputs && p->ports_in_arena; i++)
+        fprintf(w->f, "    memcpy(" STR_FMT "_AT(arena), test%zu_in%zu, %zu);\n",
+                STR_ARG(w->input_macros[i]), test, i, p->buffers[p->inputs[i]].bytes);
+    fprintf(w->f, "    if (" STR_FMT "_run(arena", STR_ARG(w->prefix));
+    for (size_t i = 0; i < c_ports(w); i++)
+        if (i < p->n_inputs)
+            fprintf(w->f, ", test%zu_in%zu", test, i);
+        else
+            fprintf(w->f, ", out%zu", i - p->n_inputs);
     fprintf(w->f, ") != " STR_FMT "_OK)\n        return 1;\n", STR_ARG(w->upper));
     for (size_t i = 0; i < p->n_outputs; i++)
         put_compare(w, integer, test, i, t->outputs[i]);

@@ -182,9 +182,8 @@ void c_put_run_with_own_weights(CWriter *w) {
     fprintf(w->f, "\n#if " STR_FMT "_WEIGHTS_FROM != " STR_FMT "_WEIGHTS_POINTER\n", UPPER, UPPER);
     c_put_prototype(w, w->f, false);
     fprintf(w->f, " {\n    return " STR_FMT "_run_with(" STR_FMT "_weights, arena", PREFIX, PREFIX);
-    for (size_t i = 0; i < p->n_inputs; i++)
-        fprintf(w->f, ", " STR_FMT, STR_ARG(w->inputs[i]));
-    for (size_t i = 0; i < p->n_outputs; i++)
-        fprintf(w->f, ", " STR_FMT, STR_ARG(w->outputs[i]));
+    for (size_t i = 0; i < c_ports(w); i++)
+        fprintf(w->f, ", " STR_FMT,
+                STR_ARG(i < p->n_inputs ? w->inputs[i] : w->outputs[i - p->n_inputs]));
     fputs(");\n}\n#endif\n", w->f);
 }

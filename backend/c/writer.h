@@ -113,6 +113,8 @@ void c_put_layer(CWriter *w, const Call *call, int indent);
 void c_put_header(CWriter *w, FILE *f, bool own_file);
 /* `int PREFIX_run(void *arena, const int8_t input[490], ...)`, or PREFIX_run_with(weights, ...) */
 void c_put_prototype(CWriter *w, FILE *f, bool with_weights);
+/* How many inputs and outputs the run function has as parameters: all or none. */
+size_t c_ports(const CWriter *w);
 void c_put_testbench(CWriter *w);
 
 #endif
