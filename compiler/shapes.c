@@ -1,6 +1,8 @@
 /* -bind and -shape: fixed dimensions for the graph inputs. */
 #include "compiler/pipeline.h"
 #include "exec/specialise.h"
+#include "ir/bound.h"
+#include "ir/ops/op.h"
 
 #include <stdlib.h>
 
@@ -19,6 +21,69 @@ static void warn_of_nothing(const Job *j, const Module *m) {
                          "with these sizes output %s has no elements: a size is 0 (-bind, -shape)",
                          diag_name(j->d, g->out[i]->name));
     }
+}
+
+/* ---- lengths that data decide ---- */
+
+typedef struct Search {
+    Arena *arena;
+    Str name;
+    Value *found;
+    const char **names; /* of values that may be bounded */
+    size_t n, cap;
+} Search;
+
+static bool may_be_bounded(const Value *v) {
+    const OpDef *op = v->kind == VALUE_NODE ? v->def->def : NULL;
+    return op && (op->counts || op->bind_length) && type_open_axis(v->type) >= 0;
+}
+
+static void look_for(Value *v, void *ctx) {
+    Search *s = ctx;
+    if (str_eq(v->name, s->name) && !graph_function(v->graph))
+        s->found = s->found ? s->found : v;
+    if (may_be_bounded(v) && !v->graph->owner && !graph_function(v->graph))
+        ARENA_PUSH(s->arena, s->names, s->n, s->cap, arena_str(s->arena, v->name).s);
+}
+
+static bool bound_value(Job *j, Module *m, Str name, int64_t most) {
+    Search s = {.arena = m->arena, .name = name};
+    module_each_value(m, look_for, &s);
+    const char *text = diag_name(j->d, name);
+    if (!s.found) {
+        diag_error(j->d, LOC_NONE, "-max-elements: no value is called '%s'", text);
+        diag_did_you_mean(j->d, LOC_NONE, name, s.names, s.n);
+        return false;
+    }
+    if (type_is_static(s.found->type))
+        return diag_error(j->d, s.found->loc, "-max-elements: '%s' is %s, which no data change",
+                          text, type_text(m->arena, s.found->type));
+    if (!may_be_bounded(s.found))
+        return diag_error(j->d, s.found->loc,
+                          "-max-elements: it is not '%s' whose length data decide; state the "
+                          "longest of what makes it so%s%s",
+                          text, s.n ? ", as " : "", s.n ? s.names[0] : "");
+    if (s.found->graph->owner)
+        return diag_error(j->d, s.found->loc,
+                          "-max-elements: '%s' is in the body of %s; lengths in the main graph "
+                          "alone can be bounded",
+                          text, node_text(s.found->graph->owner));
+    node_set_bound(s.found->def, most);
+    return true;
+}
+
+/* The name may have colons of its own. */
+static bool bound_lengths(Job *j, Module *m) {
+    for (size_t i = 0; i < j->o->max_elements.n; i++) {
+        const char *text = j->o->max_elements.items[i], *colon = strrchr(text, ':');
+        char *end = NULL;
+        long long most = colon ? strtoll(colon + 1, &end, 10) : -1;
+        if (!colon || end == colon + 1 || *end || most < 1 || most > INT32_MAX)
+            return misused(j, "-max-elements wants VALUE:N, N from 1 to 2^31-1", text);
+        if (!bound_value(j, m, (Str){text, (size_t)(colon - text)}, most))
+            return false;
+    }
+    return true;
 }
 
 bool job_fix_shapes(Job *j, Module *m) {
@@ -52,8 +117,8 @@ bool job_fix_shapes(Job *j, Module *m) {
             return false;
     }
     if (!binds->n && !j->o->shape.n)
-        return true;
-    if (!module_check_fixed(m, j->d))
+        return bound_lengths(j, m);
+    if (!module_check_fixed(m, j->d) || !bound_lengths(j, m))
         return false;
     warn_of_nothing(j, m);
     return true;

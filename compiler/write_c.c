@@ -6,6 +6,7 @@
 #include "compiler/report.h"
 #include "compiler/without_effect.h"
 #include "compiler/write.h"
+#include "exec/bounded.h"
 #include "exec/fold.h"
 #include "exec/specialise.h"
 #include "program/split.h"
@@ -156,12 +157,12 @@ bool write_c(Writing *w) {
             diag_note(w->s->d, LOC_NONE, "%s", way_on(w->j));
         return false;
     }
-    Program *p = program_build(w->m,
-                               &(ProgramOptions){.least_arena = true,
-                                                 .rounding = w->j->rounding,
-                                                 .ports_in_arena = o->io_in_arena,
-                                                 .threads = (int)o->threads},
-                               w->s->d);
+    Program *p = program_build_bounded(w->m,
+                                       &(ProgramOptions){.least_arena = true,
+                                                         .rounding = w->j->rounding,
+                                                         .ports_in_arena = o->io_in_arena,
+                                                         .threads = (int)o->threads},
+                                       w->s->d);
     if (!p) {
         if (o->integer_only && form_is_spelled(w->j->found))
             diag_note(w->s->d, LOC_NONE, "%s", way_on(w->j));

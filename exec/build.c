@@ -1,4 +1,5 @@
 /* From a module to a program. See exec/exec.h. */
+#include "exec/build.h"
 #include "exec/const_calls.h"
 #include "exec/dead.h"
 #include "exec/evaluate.h"
@@ -41,6 +42,9 @@ static Binder *bind_module(Module *m, const ProgramOptions *o, LeftOut *left_out
     p->inputs = NEW_ARRAY(a, int, g->n_in);
     p->outputs = NEW_ARRAY(a, int, 2 * g->n_out);
     p->yields = NEW_ARRAY(a, const Value *, 2 * g->n_out);
+    p->count_of = NEW_ARRAY(a, int, g->n_out);
+    for (size_t i = 0; i < g->n_out; i++)
+        p->count_of[i] = -1;
     p->left_out = left_out;
     for (size_t i = 0; i < g->n_in; i++)
         if (!g->in[i]->data)
@@ -66,20 +70,28 @@ static Binder *bind_partial(Module *m, const ProgramOptions *o, Diags *d) {
     }
 }
 
-/* How many elements an output has goes out, too: once, where several have as many. */
-static void count_output(Binder *b, const Graph *g, size_t i) {
+/* Once, where several have as many. */
+void program_count_output(Binder *b, size_t i, int length) {
     Program *p = b->program;
-    const Value *v = g->out[i];
-    const Counted *c = p->outputs[i] >= 0 ? program_counted(p, v) : NULL;
-    if (!c || p->buffers[c->count].kind != BUF_ARENA)
+    p->count_of[i] = p->buffers[length].port;
+    if (p->buffers[length].kind != BUF_ARENA)
         return;
     Value *count = NEW(b->arena, Value);
-    count->name = arena_strf(b->arena, STR_FMT "_count", STR_ARG(v->name));
+    count->name = arena_strf(b->arena, STR_FMT "_count", STR_ARG(p->yields[i]->name));
     count->type = type_fixed(b->arena, ELEM_INT64, 0, NULL);
-    p->buffers[c->count].kind = BUF_OUTPUT;
-    p->buffers[c->count].port = (int)p->n_outputs;
+    p->count_of[i] = (int)p->n_outputs;
+    p->buffers[length].kind = BUF_OUTPUT;
+    p->buffers[length].port = (int)p->n_outputs;
     p->yields[p->n_outputs] = count;
-    p->outputs[p->n_outputs++] = c->count;
+    p->outputs[p->n_outputs++] = length;
+}
+
+/* How many elements an output has goes out, too. */
+static void count_output(Binder *b, const Graph *g, size_t i) {
+    Program *p = b->program;
+    const Counted *c = p->outputs[i] >= 0 ? program_counted(p, g->out[i]) : NULL;
+    if (c && (p->buffers[c->count].kind == BUF_ARENA || p->buffers[c->count].kind == BUF_OUTPUT))
+        program_count_output(b, i, c->count);
 }
 
 static void bind_outputs(Binder *b, const Graph *g) {
@@ -92,17 +104,16 @@ static void bind_outputs(Binder *b, const Graph *g) {
         else
             bind_output(b, g->out[i], port);
     }
-    for (size_t i = 0; i < g->n_out; i++)
+    for (size_t i = 0; i < g->n_out && !p->n_bounds; i++)
         count_output(b, g, i);
 }
 
 /* Of what runs here and is not written nobody looks for a better order below this many bytes. */
 enum { WORTH_ORDERING = 64 << 20 };
 
-Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
+Binder *program_bind(Module *m, const ProgramOptions *o, Diags *d) {
     if (!module_check_runnable(m, d))
         return NULL;
-    Arena *a = arena_of(m, o);
     bool partial = o && o->partial;
     Binder *b = partial ? bind_partial(m, o, d) : bind_module(m, o, NULL, d);
     Program *p = b->program;
@@ -115,8 +126,11 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
     if (!binder_finish(b))
         return NULL;
     bind_outputs(b, m->graph);
-    if (!binder_finish(b))
-        return NULL;
+    return binder_finish(b) ? b : NULL;
+}
+
+void program_place(Program *p, const ProgramOptions *o) {
+    Arena *a = arena_of(p->module, o);
     if (!o || (!o->keep_all && !o->observed))
         program_run_consts(a, p);
     if (o && o->ports_in_arena)
@@ -134,5 +148,11 @@ Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
         p->arena_alive = alive < p->arena_alive ? alive : p->arena_alive;
     }
     program_plan(a, p, o && o->keep_all, least);
-    return p;
+}
+
+Program *program_build(Module *m, const ProgramOptions *o, Diags *d) {
+    Binder *b = program_bind(m, o, d);
+    if (b)
+        program_place(b->program, o);
+    return b ? b->program : NULL;
 }

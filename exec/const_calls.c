@@ -10,7 +10,7 @@ typedef struct ConstCalls {
 } ConstCalls;
 
 static bool writes(const Call *c, int arg) {
-    return c->kind != CALL_KERNEL || !c->kernel->args[arg].is_const;
+    return c->kind != CALL_KERNEL || call_writes(c, arg);
 }
 
 static void count_writers(ConstCalls *k) {
@@ -27,7 +27,7 @@ static void count_writers(ConstCalls *k) {
 static int filled(const ConstCalls *k, const Call *c) {
     size_t read = 0;
     int to = -1;
-    for (int i = 0; c->kind == CALL_KERNEL && i < c->n_args; i++) {
+    for (int i = 0; c->kind == CALL_KERNEL && !c->patches && i < c->n_args; i++) {
         if (c->args[i] < 0)
             continue;
         int root = program_root(k->p, c->args[i]);

@@ -8,7 +8,7 @@ typedef struct Needs {
 } Needs;
 
 static bool is_result(const Call *c, int arg) {
-    return c->kind == CALL_KERNEL && !c->kernel->args[arg].is_const;
+    return c->kind == CALL_KERNEL && call_writes(c, arg);
 }
 
 /* Of what it writes, too: kernels may go on with what stands there (the gates of an LSTM), or write

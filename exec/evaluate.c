@@ -1,7 +1,9 @@
 /* See exec/evaluate.h. What bodies do is in exec/evaluate_body.c, the programs in exec/segment.c.
  */
 #include "exec/evaluator.h"
+#include "exec/lengths.h"
 #include "exec/specialise.h"
+#include "ir/bound.h"
 
 /* ---- which models ---- */
 
@@ -130,12 +132,24 @@ void evaluator_show(Evaluator *e, const Value *v) {
         e->observer(e->observer_ctx, v, value_type_now(e->results, v, t), evaluator_elements(e, v));
 }
 
+/* What C would have no room for is no result here either. */
+static bool within_bound(const Value *v, const Tensor *t, Diags *d) {
+    LengthBound b = {.node = v->def, .value = v, .axis = type_open_axis(v->type)};
+    if (b.axis < 0 || v->kind != VALUE_NODE)
+        return true;
+    if (!node_bound(v->def, &b.most, d))
+        return false;
+    return b.most < 0 || length_check(&b, t->dims[b.axis], d);
+}
+
 bool evaluator_made(Evaluator *e, const Value *v, Diags *d) {
     const Tensor *t = e->known[v->id];
     if (t && !tensor_fits(t, v->type))
         return diag_error(d, v->loc, "'%s' is stated as %s, but comes out as %s",
                           diag_name(d, v->name), type_text(e->results, v->type),
                           type_text(e->results, value_type_now(e->results, v, t)));
+    if (t && !within_bound(v, t, d))
+        return false;
     evaluator_show(e, v);
     return true;
 }

@@ -146,8 +146,7 @@ static void add_call(Making *m, ScheduleStep *s, int *items, int step, const Cal
     const Program *p = m->o->program;
     for (int i = 0; i < call->n_args; i++) {
         int root = shared_root(p, call->args[i]);
-        bool written = call->kind == CALL_END ||
-                       (call->kind == CALL_KERNEL && !call->kernel->args[i].is_const);
+        bool written = call_writes(call, i);
         if (root < 0) {
             bool scratch = call->args[i] >= 0 && p->buffers[call->args[i]].scratch;
             s->own += scratch ? size_of(p, call->args[i]) : 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "exec/exec.h"
+#include "exec/lengths.h"
 #include "exec/within.h"
 
 struct Runner {
@@ -14,6 +15,7 @@ struct Runner {
     int *completes;   /* by buffer root: the call after which it is complete, -1 before the first */
     uint32_t *order;  /* buffers that hold values, by that call */
     size_t n_order;
+    void *params; /* of a call that lengths change */
     RunnerObserver *observer;
     void *observer_ctx;
 };
@@ -88,9 +90,7 @@ static void find_completion(Runner *r, Arena *a) {
     for (size_t c = 0; c < p->n_calls; c++) {
         const Call *call = &p->calls[c];
         for (int i = 0; i < call->n_args; i++) {
-            bool writes = call->kind == CALL_KERNEL ? !call->kernel->args[i].is_const
-                                                    : call->kind == CALL_END;
-            if (!writes || call->args[i] < 0)
+            if (!call_writes(call, i) || call->args[i] < 0)
                 continue;
             int root = program_root(p, call->args[i]);
             first[root] = first[root] < 0 ? (int)c : first[root];
@@ -129,9 +129,17 @@ static void order_values(Runner *r, Arena *a) {
             r->order[start[completes(r, (uint32_t)i) + 1]++] = (uint32_t)i;
 }
 
+static size_t most_params(const Program *p) {
+    size_t most = 1;
+    for (size_t c = 0; c < p->n_calls; c++)
+        if (p->calls[c].patches && p->calls[c].kernel->params_size > most)
+            most = p->calls[c].kernel->params_size;
+    return most;
+}
+
 Runner *runner_new(Arena *a, const Program *p) {
     Runner *r = NEW(a, Runner);
-    *r = (Runner){.program = p};
+    *r = (Runner){.program = p, .params = arena_alloc(a, most_params(p))};
     r->memory = NEW_ARRAY(a, uint8_t *, p->n_buffers);
     r->args = NEW_ARRAY(a, void *, p->n_calls *CALL_MAX_ARGS);
     r->jump = NEW_ARRAY(a, int, p->n_calls);
@@ -216,10 +224,13 @@ static bool run_calls(Runner *r, Progress *progress, size_t level, Diags *d) {
         Outside outside;
         if (c->within && !call_within(p, c, args, &outside))
             return outside_error(c, &outside, d);
+        if (c->kind == CALL_CHECK && !length_check(c->bound, *(const int64_t *)args[0], d))
+            return false;
         r->ran[i] = true;
         progress_step(progress, level, (size_t)i);
-        if (c->kind == CALL_KERNEL)
-            kernel_invoke(c->kernel, c->params, args);
+        const void *params = c->params;
+        if (c->kind == CALL_KERNEL && (!c->patches || (params = call_params(c, args, r->params))))
+            kernel_invoke(c->kernel, params, args);
         if (c->kind == CALL_LOOP && !jump && !another_round(r, &rounds, i))
             return never_ends(r, i, d);
         at = c->kind == CALL_NEXT           ? back_to(r, at, r->jump[i])

@@ -49,6 +49,10 @@ int bind_value_error(Binder *b, const Value *v, const char *what);
 bool binder_rounds(const Binder *b, const Value *v);
 
 int binder_add_buffer(Binder *b, Buffer buffer);
+/* What bounds the open axis of the node's results; NULL: nothing does. */
+const LengthBound *binder_bound(const Binder *b, const Node *n);
+/* `length` says how long it is; a run fails where that is not allowed. */
+void binder_check_length(Binder *b, const LengthBound *bound, int length);
 /* A new buffer like that of v, which it is from now on: what is bound next reads the old one and
  * writes to it. */
 int binder_replace(Binder *b, const Value *v);

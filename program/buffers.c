@@ -25,6 +25,9 @@ Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
     if (o)
         b->options = *o;
     b->program->module = m;
+    b->program->bounds = b->options.bounds;
+    b->program->n_bounds = b->options.n_bounds;
+    b->program->lengths = NEW_ARRAY(a, int, b->options.n_bounds + 1);
     b->n_slots = b->cap_slots = m->n_values;
     b->program->value_buffer = NEW_ARRAY(a, int, m->n_values);
     b->program->why_double = NEW_ARRAY(a, const char *, m->n_nodes);
@@ -32,6 +35,8 @@ Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d) {
     b->program->macs_of = NEW_ARRAY(a, int64_t, m->n_nodes);
     for (uint32_t i = 0; i < m->n_values; i++)
         b->program->value_buffer[i] = -1;
+    for (size_t i = 0; i < b->options.n_bounds; i++)
+        b->program->lengths[i] = -1;
     b->last = NEW_ARRAY(a, int, m->n_values);
     binder_reset_layout(b);
     return b;
@@ -141,6 +146,26 @@ int bind_counted(Binder *b, const Node *n, size_t i, ElemType e, Counted of) {
         ARENA_PUSH(b->arena, p->counted, p->n_counted, p->cap_counted, of);
     }
     return of.buffer;
+}
+
+int64_t bind_bound(const Binder *b, const Node *n, int64_t most) {
+    const LengthBound *bound = binder_bound(b, b->stands_for ? b->stands_for : n);
+    return bound ? bound->most : most;
+}
+
+const LengthBound *binder_bound(const Binder *b, const Node *n) {
+    for (size_t i = 0; i < b->options.n_bounds; i++)
+        if (b->options.bounds[i].node == n)
+            return &b->options.bounds[i];
+    return NULL;
+}
+
+void binder_check_length(Binder *b, const LengthBound *bound, int length) {
+    Program *p = b->program;
+    Call c = {.kind = CALL_CHECK, .node = bound->node, .n_args = 1, .bound = bound};
+    c.args = arena_copy(b->arena, &length, sizeof length);
+    p->lengths[bound - p->bounds] = length;
+    ARENA_PUSH(b->arena, p->calls, p->n_calls, p->cap_calls, c);
 }
 
 const Counted *program_counted(const Program *p, const Value *v) {

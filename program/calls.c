@@ -120,7 +120,7 @@ bool bind_call(Binder *b, const Node *n, const char *kernel, const void *params,
 
 int call_output(const Program *p, const Call *c) {
     for (int i = 0; c->kind == CALL_KERNEL && i < c->n_args; i++)
-        if (!c->kernel->args[i].is_const && c->args[i] >= 0 && !p->buffers[c->args[i]].scratch)
+        if (call_writes(c, i) && c->args[i] >= 0 && !p->buffers[c->args[i]].scratch)
             return i;
     return -1;
 }

@@ -37,6 +37,7 @@ typedef enum CallKind {
     CALL_LOOP, /* args: condition (bool), iterations so far and at most (int64). The calls up to
                   NEXT run while it is true and there are fewer; then those behind NEXT */
     CALL_NEXT,
+    CALL_CHECK, /* args: a length (int64). The run fails where it is none that `bound` allows */
 } CallKind;
 
 /* A loop that has not ended after so many iterations, of its own and of loops inside it together,
@@ -82,22 +83,66 @@ typedef struct CallPart {
     size_t *at; /* by argument: bytes behind the beginning of the buffer */
 } CallPart;
 
+/* A length that only a run can tell, of all results of a node whose shape is open, and what a
+ * program has room for (exec/bounded.h). */
+typedef struct LengthBound {
+    const Node *node;
+    const Value *value; /* the first of these results, and its axis */
+    int axis;
+    int64_t most;   /* a run with more fails */
+    int64_t least;  /* and one with fewer: 0, or 1 where kernels cannot do without an element */
+    int64_t length; /* that types have while a program is built */
+} LengthBound;
+
+/* base + per[0] * first length + ... */
+typedef struct LengthFn {
+    int64_t base;
+    const int64_t *per;
+} LengthFn;
+
+/* A number of a call's params that follows from lengths. */
+typedef struct Patch {
+    const KernelField *field;
+    size_t at; /* index into the field */
+    LengthFn to;
+} Patch;
+
+/* What a call is for other lengths than those that its program was built with. The buffers of the
+ * lengths are its last arguments, behind those of the kernel. */
+typedef struct Patches {
+    const Patch *items;
+    size_t n;
+    int n_lengths;
+    bool skips; /* there is nothing to do where `result`, the elements of its result, is 0 */
+    LengthFn result;
+} Patches;
+
 typedef struct Call {
     CallKind kind;
     const KernelDef *kernel;
     const void *params; /* of the kernel's params struct */
     int n_args;
-    const int *args; /* buffers, in the order of the kernel's pointer arguments, at most
-                        CALL_MAX_ARGS; -1: NULL. IF, LOOP: see above; END: the results of the node,
-                        however many */
+    const int *args; /* buffers, in the order of the kernel's pointer arguments, then those of
+                        lengths, at most CALL_MAX_ARGS; -1: NULL. IF, LOOP, CHECK: see above; END:
+                        the results of the node, however many */
     int n_overlays;
     Overlay overlays[CALL_MAX_OVERLAYS];
     Growth growth;
     const Within *within; /* NULL: any numbers will do */
     size_t n_parts;       /* 0: it is made as a whole */
     const CallPart *parts;
+    const Patches *patches;   /* NULL: its params are the same in each run */
+    const LengthBound *bound; /* CHECK */
     const Node *node;
 } Call;
+
+/* Whether the call may change what argument `arg` is. What follows from a length comes after the
+ * check of it. */
+static inline bool call_writes(const Call *c, int arg) {
+    if (c->kind == CALL_KERNEL)
+        return (size_t)arg < c->kernel->n_args && !c->kernel->args[arg].is_const;
+    return c->kind == CALL_END || c->kind == CALL_CHECK;
+}
 
 /* How many elements along an axis a buffer has, where only a run can tell (NonZero): it has room
  * for the most, and those there are stand at its front, in the order of a tensor of that shape. */
@@ -141,8 +186,12 @@ typedef struct Program {
     /* What each output is: those of the graph; behind them, one int64 each, how many elements
      * outputs of open length have. */
     const Value **yields;
+    int *count_of; /* by output: which output says how long its open axis is, or -1 */
     Counted *counted;
     size_t n_counted, cap_counted;
+    const LengthBound *bounds;
+    int *lengths; /* by bound: the buffer that says the length, -1: none yet */
+    size_t n_bounds;
     size_t arena_bytes;
     size_t arena_bound; /* no layout of this order of calls needs less */
     size_t
@@ -173,6 +222,8 @@ typedef struct ProgramOptions {
     bool ports_in_arena;  /* inputs are alive from the beginning on, outputs to the end */
     int threads;  /* calls fall into up to so many parts (program/split.h); 0, 1: none does */
     Arena *arena; /* where the program lives; NULL: with the module */
+    const LengthBound *bounds; /* of lengths that only a run can tell */
+    size_t n_bounds;
 } ProgramOptions;
 
 /* ---- the binder: what an operator's bind function writes with ---- */
@@ -201,6 +252,9 @@ void bind_is(Binder *b, int buffer, const Value *v);
 /* The buffer of result `i` of the node (of one that nobody asked for, too), of which a call says
  * how many elements it has: `of.most`, `of.axis` and `of.count`, a bind_temp. */
 int bind_counted(Binder *b, const Node *n, size_t i, ElemType e, Counted of);
+/* The length for which there is room along the open axis of the node's results, `most` where that
+ * is not bounded. */
+int64_t bind_bound(const Binder *b, const Node *n, int64_t most);
 /* Arena bytes that live during the next call only. */
 int bind_scratch(Binder *b, ElemType e, size_t count);
 /* The scratch of the call just made may have up to `most` bytes, in steps of `step`, where the

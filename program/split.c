@@ -208,7 +208,7 @@ void program_split(Arena *a, Program *p, int parts) {
     for (size_t i = 0; i < p->n_calls; i++) {
         Call *c = &p->calls[i];
         Split s = {.arena = a, .program = p, .call = c, .out = call_output(p, c)};
-        if (s.out < 0 || !only_scratch(&s))
+        if (s.out < 0 || c->patches || !only_scratch(&s))
             continue;
         bool split = c->kernel->split == SPLIT_ROWS      ? split_rows(&s, parts)
                      : c->kernel->split == SPLIT_PRODUCT ? split_product(&s, parts)

@@ -105,20 +105,86 @@ static void put_pointer(CWriter *w, int buffer, const char *ctype, bool is_const
     c_put_pointer(w, buffer, 0, ctype, is_const);
 }
 
+/* ---- lengths that a run tells ---- */
+
+/* "length0 * 4 + 2" */
+static void put_affine(CWriter *w, LengthFn f, int n) {
+    bool any = false;
+    for (int i = 0; i < n; i++) {
+        if (!f.per[i])
+            continue;
+        fprintf(w->f, f.per[i] == 1 ? "%slength%d" : "%slength%d * %lld", any ? " + " : "", i,
+                (long long)f.per[i]);
+        any = true;
+    }
+    if (f.base || !any)
+        fprintf(w->f, "%s%lld", any ? " + " : "", (long long)f.base);
+}
+
+/* Opens a block in which `params` are those for the lengths of this run. */
+static void put_patches(CWriter *w, const Call *call, size_t c, int indent) {
+    const Patches *patches = call->patches;
+    fprintf(w->f, "%*s{\n%*s%s params = " STR_FMT ";\n", indent, "", indent + 4, "",
+            call->kernel->params_type, STR_ARG(w->params[c]));
+    for (int i = 0; i < patches->n_lengths; i++) {
+        fprintf(w->f, "%*sconst int64_t length%d = *", indent + 4, "", i);
+        put_pointer(w, call->args[call->kernel->n_args + (size_t)i], "int64_t", true);
+        fputs(";\n", w->f);
+    }
+    for (size_t i = 0; i < patches->n; i++) {
+        const Patch *p = &patches->items[i];
+        fprintf(w->f, "%*sparams.%s", indent + 4, "", p->field->name);
+        if (p->field->count)
+            fprintf(w->f, "[%zu]", p->at);
+        bool real = p->field->kind == KF_F32;
+        fprintf(w->f, " = %s", p->field->kind == KF_I64 ? "(" : real ? "(float)(" : "(int32_t)(");
+        put_affine(w, p->to, patches->n_lengths);
+        fputs(");\n", w->f);
+    }
+    if (!patches->skips)
+        return;
+    fprintf(w->f, "%*sif (", indent + 4, "");
+    put_affine(w, patches->result, patches->n_lengths);
+    fputs(" != 0)\n", w->f);
+}
+
+static void put_length_check(CWriter *w, const Call *call, int indent) {
+    const LengthBound *b = call->bound;
+    fprintf(w->f, "%*s/* ", indent, "");
+    c_put_name(w->f, b->value->name);
+    fprintf(w->f, " has room for %lld along axis %d */\n%*sif (*", (long long)b->most, b->axis,
+            indent, "");
+    put_pointer(w, call->args[0], "int64_t", true);
+    fprintf(w->f, " < %lld || *", (long long)b->least);
+    put_pointer(w, call->args[0], "int64_t", true);
+    fprintf(w->f, " > %lld)\n%*sreturn " STR_FMT "_ERROR_LENGTH;\n", (long long)b->most, indent + 4,
+            "", STR_ARG(w->upper));
+}
+
 static void put_call(CWriter *w, size_t c, int indent) {
     const Call *call = &w->program->calls[c];
+    int inner = indent;
     fprintf(w->f, "%*s", indent, "");
     c_put_layer(w, call, indent);
     if (call->n_parts) {
         c_put_parts_call(w, c, indent);
         return;
     }
-    fprintf(w->f, "%*s%s(&" STR_FMT, indent, "", call->kernel->name, STR_ARG(w->params[c]));
-    for (int i = 0; i < call->n_args; i++) {
-        fprintf(w->f, ",\n%*s", indent + 4, "");
+    if (call->patches) {
+        put_patches(w, call, c, indent);
+        inner += call->patches->skips ? 8 : 4;
+        fprintf(w->f, "%*s%s(&params", inner, "", call->kernel->name);
+    } else {
+        fprintf(w->f, "%*s%s(&" STR_FMT, indent, "", call->kernel->name, STR_ARG(w->params[c]));
+    }
+    for (size_t i = 0; i < call->kernel->n_args; i++) {
+        fprintf(w->f, ",\n%*s", inner + 4, "");
         put_pointer(w, call->args[i], call->kernel->args[i].ctype, call->kernel->args[i].is_const);
     }
-    fprintf(w->f, ");\n%*s" STR_FMT "_STEP();\n", indent, "", STR_ARG(w->upper));
+    fputs(");\n", w->f);
+    if (call->patches)
+        fprintf(w->f, "%*s}\n", indent, "");
+    fprintf(w->f, "%*s" STR_FMT "_STEP();\n", indent, "", STR_ARG(w->upper));
 }
 
 /* Whether other loops run in this one. */
@@ -153,6 +219,7 @@ static void put_calls(CWriter *w) {
         const Call *call = &w->program->calls[c];
         switch (call->kind) {
         case CALL_KERNEL: put_call(w, c, indent); break;
+        case CALL_CHECK: put_length_check(w, call, indent); break;
         case CALL_IF:
             fprintf(w->f, "%*sif (*", indent, "");
             put_pointer(w, call->args[0], "uint8_t", true);

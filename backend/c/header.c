@@ -151,14 +151,12 @@ static void put_list_macros(CWriter *w, FILE *f, Str id, const Quant *q) {
 /* How much of it there is only a run tells. */
 static void put_counted(CWriter *w, FILE *f, size_t i) {
     const Program *p = w->program;
-    size_t n = p->module->graph->n_out;
-    const Counted *c = i < n ? program_counted(p, p->yields[i]) : NULL;
-    for (size_t k = n; c && k < p->n_outputs; k++)
-        if (p->outputs[k] == c->count)
-            fprintf(f,
-                    "; there is room for the most: " STR_FMT
-                    "[0] says\n * how long its open dimension is, and the rest is 0",
-                    STR_ARG(w->outputs[k]));
+    int count = i < p->module->graph->n_out ? p->count_of[i] : -1;
+    if (count >= 0)
+        fprintf(f,
+                "; there is room for the most: " STR_FMT
+                "[0] says\n * how long its open dimension is, and the rest is 0",
+                STR_ARG(w->outputs[count]));
 }
 
 /* Where it lies in the arena, and a pointer to it. */
@@ -228,6 +226,13 @@ static void put_intro(CWriter *w, FILE *f) {
             s.arena, s.alive, s.weights, s.params, (long long)s.macs);
 }
 
+static bool has_call(const Program *p, CallKind kind) {
+    for (size_t i = 0; i < p->n_calls; i++)
+        if (p->calls[i].kind == kind)
+            return true;
+    return false;
+}
+
 static void put_constants(CWriter *w, FILE *f) {
     fprintf(f,
             "\n#define " STR_FMT "_ARENA_SIZE %zu\n"
@@ -239,12 +244,13 @@ static void put_constants(CWriter *w, FILE *f) {
             w->offsets ? "arena or the weights are" : "arena is");
     if (w->offsets)
         fprintf(f, "#define " STR_FMT "_ERROR_WEIGHTS 3   /* these are other weights */\n", UPPER);
-    for (size_t i = 0; i < w->program->n_calls; i++)
-        if (w->program->calls[i].kind == CALL_LOOP) {
-            fprintf(f, "#define " STR_FMT "_ERROR_LOOP 4      /* %d iterations, and no end */\n",
-                    UPPER, LOOP_MOST);
-            break;
-        }
+    if (has_call(w->program, CALL_LOOP))
+        fprintf(f, "#define " STR_FMT "_ERROR_LOOP 4      /* %d iterations, and no end */\n", UPPER,
+                LOOP_MOST);
+    if (has_call(w->program, CALL_CHECK))
+        fprintf(
+            f, "#define " STR_FMT "_ERROR_LENGTH 5    /* more elements than there is room for */\n",
+            UPPER);
 }
 
 static void put_prototypes(CWriter *w, FILE *f) {

@@ -20,7 +20,7 @@ static const void *field(const Call *call, const char *name) {
 }
 
 static int table(const Program *p, const Call *call, const char *name) {
-    for (int i = 0; i < call->n_args; i++)
+    for (int i = 0; i < (int)call->kernel->n_args; i++)
         if (strcmp(call->kernel->args[i].name, name) == 0 && call->args[i] >= 0)
             return program_root(p, call->args[i]);
     return -1;

@@ -139,8 +139,10 @@ static void name_ports(CWriter *w) {
 }
 
 const char *c_arg_name(const Call *call, int arg) {
-    if (call->kind == CALL_KERNEL)
+    if (call->kind == CALL_KERNEL && (size_t)arg < call->kernel->n_args)
         return call->kernel->args[arg].name;
+    if (call->kind == CALL_KERNEL || call->kind == CALL_CHECK)
+        return "length";
     return call->kind == CALL_IF ? "condition" : "result";
 }
 
@@ -172,6 +174,10 @@ void c_choose_names(CWriter *w) {
         map_set(w->names, STR("wmem"), w);
         map_set(w->names, STR("status"), w);
     }
+    if (p->n_bounds)
+        map_set(w->names, STR("params"), w);
+    for (int i = 0; i < CALL_MAX_ARGS && p->n_bounds; i++)
+        map_set(w->names, arena_strf(w->arena, "length%d", i), w);
     name_ports(w);
     w->consts = NEW_ARRAY(w->arena, Str, p->n_buffers);
     w->params = NEW_ARRAY(w->arena, Str, p->n_calls);

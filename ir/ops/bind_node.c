@@ -59,7 +59,7 @@ static bool shape_known(Binder *b, const Node *n, const Value *v) {
 
 /* Whatever the model states: its program has room for more elements than there may be. */
 static bool length_known(Binder *b, const Node *n, const Value *v) {
-    return !value_is_counted(v) ||
+    return !value_is_counted(v) || binder_bound(b, v->def) ||
            bind_unsupported(b, n, "how many elements '%s' has is not known before it runs",
                             diag_name(b->diags, v->name));
 }
@@ -167,9 +167,28 @@ static bool bind_operator(Binder *b, const Node *n) {
     return ok;
 }
 
+/* Results of a length that operands decide are of that length once it was looked at; of one that
+ * the node itself tells, when it has run. */
+static bool bind_bounded(Binder *b, const Node *n) {
+    const LengthBound *bound = binder_bound(b, n);
+    bool told = bound && n->def && n->def->bind_length;
+    if (told) {
+        int length = bind_temp(b, ELEM_INT64, 1);
+        OpCtx c = op_ctx(n, b->diags);
+        if (!shapes_known(b, n) || !n->def->bind_length(b, n, &c, length))
+            return false;
+        binder_check_length(b, bound, length);
+    }
+    if (!bind_operator(b, n))
+        return false;
+    if (bound && !told)
+        binder_check_length(b, bound, program_counted(b->program, bound->value)->count);
+    return true;
+}
+
 bool bind_node(Binder *b, const Node *n) {
     int64_t before = b->program->macs;
-    if (!bind_operator(b, n))
+    if (!bind_bounded(b, n))
         return false;
     b->program->macs_of[n->id] = b->program->macs - before;
     for (size_t i = 0; i < n->n_out; i++) {

@@ -45,6 +45,19 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
+/* Flags beyond the axis pick nothing. */
+static int64_t longest(const OpCtx *c) {
+    const CompressAttrs *a = c->attrs;
+    Type x = op_type(c, X), flags = op_type(c, CONDITION);
+    size_t all, most;
+    int axis;
+    if (!type_count(x, &all) || !type_count(flags, &most))
+        return -1;
+    if (!is_flat(c) && op_axis(c, a->axis, x.rank, &axis))
+        all = (size_t)x.dims[axis].value;
+    return (int64_t)(all < most ? all : most);
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const CompressAttrs *a = c->attrs;
     Type x = n->in[X]->type;
@@ -57,7 +70,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                             .inner = is_flat(c) ? 1 : bind_extent(x, axis + 1, x.rank),
                             .flags = bind_count(n->in[CONDITION])};
     p.flags = p.flags < p.axis ? p.flags : p.axis;
-    p.room = (int64_t)p.outer * p.flags * p.inner;
+    p.room = (int64_t)p.outer * bind_bound(b, n, p.flags) * p.inner;
     Counted y = {.most = (size_t)p.room, .axis = axis, .count = bind_temp(b, ELEM_INT64, 1)};
     return bind_call(b, n, bind_kernel(b, "compress", 1, &e), &p, sizeof p, 4,
                      (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[CONDITION]),
@@ -72,5 +85,6 @@ const OpDef op_Compress = {
     .verify = verify,
     .infer = infer,
     .counts = true,
+    .longest = longest,
     .bind = bind,
 };

@@ -77,26 +77,35 @@ const OpDef op_Constant = {
 
 enum { START, LIMIT, DELTA };
 
-/* One number that is a constant. */
-static bool number(const OpCtx *c, size_t i, double *out) {
+/* One number that is a constant; NULL where it is none. */
+static const Tensor *number(const OpCtx *c, size_t i) {
     const Tensor *t = op_const(c, i);
-    if (!t || !t->data || t->count != 1)
-        return false;
-    *out = tensor_float(t, 0);
-    return true;
+    return t && t->data && t->count == 1 ? t : NULL;
+}
+
+/* Of integers, whose differences a double may not hold. */
+static double steps_of_integers(int64_t start, int64_t limit, int64_t delta) {
+    uint64_t from = (uint64_t)start, to = (uint64_t)limit, step = (uint64_t)delta;
+    if (delta > 0 ? start >= limit : start <= limit)
+        return 0;
+    return (double)(delta > 0 ? (to - from - 1) / step + 1 : (from - to - 1) / (0 - step) + 1);
 }
 
 static bool range_infer(OpCtx *c) {
     Type t = op_type(c, START);
-    double start, limit, delta, n = -1;
+    const Tensor *start = number(c, START), *limit = number(c, LIMIT), *delta = number(c, DELTA);
+    double n = -1;
     Dim *dims = NEW_ARRAY(c->arena, Dim, 1);
-    if (number(c, START, &start) && number(c, LIMIT, &limit) && number(c, DELTA, &delta)) {
-        if (delta == 0)
+    if (start && limit && delta) {
+        if (tensor_float(delta, 0) == 0)
             return op_error_in(c, DELTA, "delta is 0");
-        double span = limit - start;
+        double span = tensor_float(limit, 0) - tensor_float(start, 0);
         bool single = t.kind == TYPE_TENSOR && type_real_elem(t) == ELEM_FLOAT;
-        n = ceil((single ? (double)(float)span : span) / delta); /* as onnxruntime rounds it */
-        n = n > 0 ? n : 0;                                       /* NaN, too */
+        n = ceil((single ? (double)(float)span : span) /
+                 tensor_float(delta, 0)); /* as onnxruntime rounds it */
+        if (elem_is_int(start->elem) && elem_is_int(limit->elem) && elem_is_int(delta->elem))
+            n = steps_of_integers(tensor_int(start, 0), tensor_int(limit, 0), tensor_int(delta, 0));
+        n = n > 0 ? n : 0; /* NaN, too */
     }
     dims[0] = n < 0 || n > INT32_MAX ? dim_unknown() : dim_of((int64_t)n);
     if (t.kind == TYPE_TENSOR)
@@ -113,8 +122,21 @@ static bool range_bind(Binder *b, const Node *n, const OpCtx *c) {
                              bind_value(b, n->out[0])});
 }
 
-const OpDef op_Range = {
-    .domain = "", .name = "Range", .fixed = 7, .infer = range_infer, .bind = range_bind};
+static bool range_bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
+    (void)c;
+    ElemType e = bind_elem(n->out[0]);
+    qk_range_length_params p = {.most = bind_bound(b, n, INT32_MAX)};
+    return bind_call(b, n, bind_kernel(b, "range_length", 1, &e), &p, sizeof p, 4,
+                     (int[]){bind_value(b, n->in[START]), bind_value(b, n->in[LIMIT]),
+                             bind_value(b, n->in[DELTA]), length});
+}
+
+const OpDef op_Range = {.domain = "",
+                        .name = "Range",
+                        .fixed = 7,
+                        .infer = range_infer,
+                        .bind_length = range_bind_length,
+                        .bind = range_bind};
 
 /* ---- EyeLike ---- */
 

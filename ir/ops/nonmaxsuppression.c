@@ -56,6 +56,15 @@ static int32_t room(const OpCtx *c, int32_t boxes) {
     return tensor_int(most, 0) < 0 ? 0 : (int32_t)tensor_int(most, 0);
 }
 
+static int64_t longest(const OpCtx *c) {
+    Type scores = op_type(c, SCORES);
+    size_t count;
+    if (!type_count(scores, &count) || scores.rank != 3 || scores.dims[2].value > INT32_MAX)
+        return -1;
+    return dim_mul(dim_mul(scores.dims[0].value, scores.dims[1].value),
+                   room(c, (int32_t)scores.dims[2].value));
+}
+
 static int number(Binder *b, const OpCtx *c, size_t i, ElemType e) {
     return op_in(c, i) ? bind_value(b, op_in(c, i)) : bind_const(b, e, 1, &(int64_t){0}, NULL);
 }
@@ -70,9 +79,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                            .room = room(c, boxes),
                            .centred = a->center_point_box != 0,
                            .above = op_in(c, LEAST) != NULL};
-    Counted y = {.most = (size_t)p.batch * (size_t)p.classes * (size_t)p.room * 3,
-                 .axis = 0,
-                 .count = bind_temp(b, ELEM_INT64, 1)};
+    p.limit = bind_bound(b, n, (int64_t)p.batch * p.classes * p.room);
+    Counted y = {.most = (size_t)p.limit * 3, .axis = 0, .count = bind_temp(b, ELEM_INT64, 1)};
     int args[] = {bind_value(b, n->in[BOXES]),          bind_value(b, n->in[SCORES]),
                   number(b, c, MOST, ELEM_INT64),       number(b, c, OVERLAP, ELEM_FLOAT),
                   number(b, c, LEAST, ELEM_FLOAT),      bind_scratch(b, ELEM_INT32, (size_t)boxes),
@@ -89,5 +97,6 @@ const OpDef op_NonMaxSuppression = {
     .verify = verify,
     .infer = infer,
     .counts = true,
+    .longest = longest,
     .bind = bind,
 };

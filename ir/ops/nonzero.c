@@ -9,6 +9,11 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
+static int64_t longest(const OpCtx *c) {
+    size_t count;
+    return type_count(op_type(c, 0), &count) ? (int64_t)count : -1;
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     (void)c;
     Type x = n->in[0]->type;
@@ -16,8 +21,9 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     qk_nonzero_params p = {.n = bind_count(n->in[0]), .rank = x.rank};
     for (int i = 0; i < x.rank; i++)
         p.dim[i] = (int32_t)x.dims[i].value;
+    p.room = (int32_t)bind_bound(b, n, p.n);
     Counted y = {
-        .most = (size_t)p.n * (size_t)x.rank, .axis = 1, .count = bind_temp(b, ELEM_INT64, 1)};
+        .most = (size_t)p.room * (size_t)x.rank, .axis = 1, .count = bind_temp(b, ELEM_INT64, 1)};
     return bind_call(
         b, n, bind_kernel(b, "nonzero", 1, &e), &p, sizeof p, 3,
         (int[]){bind_value(b, n->in[0]), bind_counted(b, n, 0, ELEM_INT64, y), y.count});
@@ -28,5 +34,6 @@ const OpDef op_NonZero = {
     .name = "NonZero",
     .infer = infer,
     .counts = true,
+    .longest = longest,
     .bind = bind,
 };

@@ -277,6 +277,14 @@ typedef struct OpDef {
     bool stays;
     /* Its results have an axis whose length the data decide, and a run tells (bind_counted). */
     bool counts;
+    /* How long the open axis of its results can be at most, where operands are of fixed shape; -1:
+     * that is not known. NULL: never. */
+    int64_t (*longest)(const OpCtx *c);
+    /* Writes the call that says how long the open axis of its results is, of what operands hold
+     * that `fixed` names: an int64 at `length`, -1 where they are illegal. `bind` is then asked
+     * with that length in the types (exec/bounded.h). NULL: operands do not decide, or C has no
+     * way. */
+    bool (*bind_length)(Binder *b, const Node *n, const OpCtx *c, int length);
     /* The elements of result 0 where the attributes hold them (Constant), else NULL. */
     const Tensor *(*constant)(const Node *n);
     /* The elements of result 0 where they follow from the operands' types (Shape), else NULL. */

@@ -63,6 +63,19 @@ static int move_axis(const OpCtx *c, int axis) {
     return axis == (a->axis < 0 ? a->axis + x.rank : a->axis) ? -1 : axis;
 }
 
+static int64_t longest(const OpCtx *c) {
+    const TopKAttrs *a = c->attrs;
+    Type x = op_type(c, X);
+    int axis;
+    return x.rank > 0 && op_axis(c, a->axis, x.rank, &axis) ? x.dims[axis].value : -1;
+}
+
+static bool bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
+    qk_length_in_params p = {.most = longest(c)};
+    return bind_call(b, n, "qk_length_in_s64", &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[K]), length});
+}
+
 /* A result that nobody asked for needs memory all the same. */
 static int result(Binder *b, const Node *n, size_t i, ElemType e, size_t elements) {
     return i < n->n_out && n->out[i] ? bind_value(b, n->out[i]) : bind_temp(b, e, elements);
@@ -101,5 +114,7 @@ const OpDef op_TopK = {
               .move.axis = move_axis,
               .scaled.homogeneous = true},
     .upgrade = upgrade,
+    .longest = longest,
+    .bind_length = bind_length,
     .bind = bind,
 };

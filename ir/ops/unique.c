@@ -50,6 +50,16 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
+static int64_t longest(const OpCtx *c) {
+    const UniqueAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    size_t all;
+    int axis;
+    if (!type_count(x, &all))
+        return -1;
+    return is_flat(c) || !op_axis(c, a->axis, x.rank, &axis) ? (int64_t)all : x.dims[axis].value;
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const UniqueAttrs *a = c->attrs;
     Type x = n->in[0]->type;
@@ -61,10 +71,12 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                           .axis = is_flat(c) ? bind_count(n->in[0]) : (int32_t)x.dims[axis].value,
                           .inner = is_flat(c) ? 1 : bind_extent(x, axis + 1, x.rank),
                           .sorted = a->sorted != 0};
-    size_t slices = (size_t)p.axis;
-    Counted y = {
-        .most = (size_t)bind_count(n->in[0]), .axis = axis, .count = bind_temp(b, ELEM_INT64, 1)};
-    Counted list = {.most = slices, .axis = 0, .count = y.count};
+    p.room = (int32_t)bind_bound(b, n, p.axis);
+    size_t slices = (size_t)p.axis, room = (size_t)p.room;
+    Counted y = {.most = (size_t)p.outer * room * (size_t)p.inner,
+                 .axis = axis,
+                 .count = bind_temp(b, ELEM_INT64, 1)};
+    Counted list = {.most = room, .axis = 0, .count = y.count};
     int64_t length = p.axis;
     Counted all = {.most = slices, .axis = 0, .count = bind_const(b, ELEM_INT64, 1, &length, NULL)};
     int args[] = {bind_value(b, n->in[0]),
@@ -86,5 +98,6 @@ const OpDef op_Unique = {
     .verify = verify,
     .infer = infer,
     .counts = true,
+    .longest = longest,
     .bind = bind,
 };

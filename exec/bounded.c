@@ -1,0 +1,229 @@
+/* See exec/bounded.h. What changes with lengths is learnt in exec/bounded_fit.c, and becomes part
+ * of the program in exec/bounded_apply.c. */
+#include "exec/bounded_parts.h"
+#include "exec/fixed_shapes.h"
+#include "exec/fold.h"
+#include "exec/specialise.h"
+#include "ir/bound.h"
+#include "ir/ops/op.h"
+
+/* ---- which lengths ---- */
+
+/* Shapes beyond the bounds follow from those: a length is enough for each. */
+static void set_length(Module *m, const LengthBound *b) {
+    for (size_t i = 0; i < b->node->n_out; i++) {
+        Value *v = b->node->out[i];
+        int axis = v ? type_open_axis(v->type) : -1;
+        if (axis < 0)
+            continue;
+        Dim *dims = arena_copy(m->arena, v->type.dims, (size_t)v->type.rank * sizeof *dims);
+        dims[axis] = dim_of(b->length);
+        v->type.dims = dims;
+    }
+    module_refine_early(m, m->mute);
+    module_fold(m, NULL);
+}
+
+static bool has_open_result(const Node *n) {
+    size_t count;
+    for (size_t i = 0; i < n->n_out; i++)
+        if (n->out[i] && !type_count(n->out[i]->type, &count))
+            return true;
+    return false;
+}
+
+static bool operands_known(const Node *n) {
+    size_t count;
+    for (size_t i = 0; i < n->n_in; i++)
+        if (n->in[i] && !type_count(n->in[i]->type, &count))
+            return false;
+    return true;
+}
+
+static int64_t longest(const Node *n) {
+    OpCtx c = op_ctx(n, n->graph->module->mute);
+    return n->def->longest ? n->def->longest(&c) : -1;
+}
+
+typedef struct Finding {
+    Module *m;
+    Diags *d;
+    const Uses *uses;
+    LengthBound *items;
+    size_t n, cap;
+    bool ok;
+} Finding;
+
+static bool is_read(const Finding *f, const Node *n) {
+    const Use *use;
+    for (size_t i = 0; i < n->n_out; i++)
+        for (size_t k = n->out[i] ? uses_of(f->uses, n->out[i], &use) : 0; k-- > 0;)
+            if (use[k].node)
+                return true;
+    return false;
+}
+
+static void needs_bound(Finding *f, const Node *n, const Value *v) {
+    int64_t most = longest(n);
+    const char *name = diag_name(f->d, v->name);
+    f->ok = diag_error(f->d, n->loc,
+                       "only a run tells how long '%s' is, and C needs to know how long it can be: "
+                       "-max-elements=%s:%lld%s",
+                       name, name, (long long)(most > 0 ? most : 100),
+                       most > 0 ? " is enough for all data" : ", or what your data need");
+}
+
+static void add_bound(Finding *f, const Node *n, const Value *v, int64_t most) {
+    int64_t all = longest(n);
+    LengthBound b = {.node = n, .value = v, .axis = type_open_axis(v->type), .most = most};
+    /* Lengths of 1 and 0 are bound in ways of their own. */
+    b.length = most < 4 && (all < 0 || all >= 4) ? 4 : most;
+    b.length = n->def->bind_length && all >= 0 && b.length > all ? all : b.length;
+    b.most = b.most > b.length ? b.length : b.most;
+    ARENA_PUSH(f->m->arena, f->items, f->n, f->cap, b);
+    set_length(f->m, &b);
+}
+
+static void look_at(Finding *f, const Node *n) {
+    const Value *v = NULL;
+    int64_t most;
+    for (size_t i = 0; i < n->n_out && !v; i++)
+        v = n->out[i] && type_open_axis(n->out[i]->type) >= 0 ? n->out[i] : NULL;
+    bool bounds = n->def && (n->def->counts || n->def->bind_length);
+    if (!v || !bounds || !has_open_result(n) || !operands_known(n))
+        return;
+    if (!node_bound(n, &most, f->d))
+        f->ok = false;
+    else if (most >= 0)
+        add_bound(f, n, v, most);
+    else if (!n->def->counts || is_read(f, n))
+        needs_bound(f, n, v);
+}
+
+/* Nodes that lengths make constant go in between. */
+static void look_at_all(Finding *f) {
+    const Node **nodes = NULL;
+    size_t n = 0, cap = 0;
+    FOR_NODES(node, f->m->graph) ARENA_PUSH(f->m->arena, nodes, n, cap, node);
+    for (size_t i = 0; i < n; i++)
+        if (nodes[i]->prev || f->m->graph->first == nodes[i])
+            look_at(f, nodes[i]);
+}
+
+/* ---- building ---- */
+
+typedef struct Building {
+    Module *m;
+    const ProgramOptions *o;
+    LengthBound *bounds;
+    size_t n;
+    Diags *d;
+} Building;
+
+/* The module keeps the lengths' shapes. The program lives in `a`. */
+static Binder *bind_lengths(const Building *w, Arena *a, const LengthBound *bounds, Diags *d) {
+    ProgramOptions o = *w->o;
+    o.arena = a;
+    o.bounds = bounds;
+    o.n_bounds = w->n;
+    for (size_t i = 0; i < w->n; i++)
+        set_length(w->m, &bounds[i]);
+    return program_bind(w->m, &o, d);
+}
+
+typedef enum Trial { TRIAL_FITS, TRIAL_DIFFERS, TRIAL_NONE } Trial;
+typedef bool TrialFn(Fit *f, const Program *p, const LengthBound *bounds, size_t i);
+
+/* What a program of these lengths says. */
+static Trial try(const Building *w, Fit *f, TrialFn *fn, const LengthBound *bounds, size_t i) {
+    FixedShapes *before = shapes_save(w->m);
+    Arena *a = arena_scratch(w->m->arena);
+    const Binder *b = bind_lengths(w, a, bounds, w->m->mute);
+    bool ok = b && fn(f, b->program, bounds, i);
+    arena_free(a);
+    shapes_undo(w->m, before);
+    return !b ? TRIAL_NONE : ok ? TRIAL_FITS : TRIAL_DIFFERS;
+}
+
+static LengthBound *lengths(const Building *w) {
+    return arena_copy(w->m->arena, w->bounds, w->n * sizeof *w->bounds);
+}
+
+static bool differs(const Building *w, const Fit *f, Trial t) {
+    const Value *v = w->bounds[0].value;
+    if (t == TRIAL_FITS)
+        return false;
+    if (t == TRIAL_NONE)
+        diag_error(w->d, v->loc,
+                   "C needs the length of '%s' to be fixed: shapes that follow from "
+                   "it do not go together for each",
+                   diag_name(w->d, v->name));
+    else
+        diag_error(w->d, f->odd ? f->odd->loc : LOC_NONE,
+                   "%s computes in another way for each length that only a run tells, which C "
+                   "cannot (%s)",
+                   f->odd ? node_text(f->odd) : "the model", f->why);
+    return true;
+}
+
+/* Lengths that have a part in what was learnt, and some between: 2 and more have no ways of their
+ * own. */
+static bool learn(const Building *w, Fit *f) {
+    for (size_t i = 0; i < w->n; i++) {
+        LengthBound *b = lengths(w);
+        b[i].length--;
+        if (differs(w, f, try(w, f, fit_learn, b, i)))
+            return false;
+    }
+    for (size_t way = 0; way < 4; way++) {
+        LengthBound *b = lengths(w);
+        for (size_t i = 0; i < w->n; i++) {
+            int64_t most = b[i].length, odd = (int64_t)(i % 3);
+            b[i].length = way == 0 ? 2 + odd : way == 1 ? 3 : way == 2 ? most / 2 + odd : most - 2;
+            b[i].length = b[i].length < 2 ? 2 : b[i].length;
+            b[i].length = b[i].length > most ? most : b[i].length;
+        }
+        if (differs(w, f, try(w, f, fit_holds, b, 0)))
+            return false;
+    }
+    return true;
+}
+
+/* Without elements kernels whose results have none are not called. Others have to be ready for it.
+ */
+static bool takes_none(const Building *w, Fit *f, size_t i) {
+    LengthBound *b = lengths(w);
+    b[i].length = 0;
+    return try(w, f, fit_takes_none, b, i) == TRIAL_FITS;
+}
+
+static Program *build(const Building *w) {
+    FixedShapes *before = shapes_save(w->m);
+    Arena *a = w->o->arena ? w->o->arena : w->m->arena;
+    Binder *b = bind_lengths(w, a, w->bounds, w->d);
+    if (!b)
+        return NULL;
+    Fit *f = fit_new(a, b->program);
+    shapes_undo(w->m, before);
+    if (!learn(w, f))
+        return NULL;
+    for (size_t i = 0; i < w->n; i++)
+        w->bounds[i].least = takes_none(w, f, i) ? 0 : 1;
+    for (size_t i = 0; i < w->n; i++)
+        set_length(w->m, &w->bounds[i]);
+    if (!fit_apply(f, b, w->d))
+        return NULL;
+    program_place(b->program, w->o);
+    return b->program;
+}
+
+Program *program_build_bounded(Module *m, const ProgramOptions *o, Diags *d) {
+    FixedShapes *before = shapes_save(m);
+    Finding f = {.m = m, .d = d, .uses = uses_new(m), .ok = true};
+    look_at_all(&f);
+    shapes_undo(m, before);
+    if (!f.ok)
+        return NULL;
+    Building w = {m, o, f.items, f.n, d};
+    return f.n ? build(&w) : program_build(m, o, d);
+}

@@ -1,0 +1,241 @@
+"""Emitted C of models in which a run tells lengths, each with a bound (-max-elements): under the sanitizers, against
+`qxc run`, which makes a program for each length."""
+
+import re
+import shutil
+import subprocess
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.helper import make_node as node
+
+from cmodel import KINDS
+from common import OracleCase, qxc
+
+F, I, B, U8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.UINT8
+RNG = np.random.default_rng(11)
+WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
+SANITIZERS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+
+def const(name, value, kind=np.int64):
+    return numpy_helper.from_array(np.asarray(value, kind), name)
+
+
+def model(nodes, inputs, outputs, constants=()):
+    def info(values):
+        return [helper.make_tensor_value_info(*v) for v in values]
+    graph = helper.make_graph(nodes, "g", info(inputs), info(outputs), list(constants))
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+
+
+MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "HEADER"
+int main(void) {
+    static void *arena, *p[32];
+    arena = aligned_alloc(16, M_ARENA_SIZE ? M_ARENA_SIZE : 16);
+    memset(arena, 0xa5, M_ARENA_SIZE);
+    ALLOCATE
+    for (;;) {
+        READ
+        int status = m_run(arenaARGUMENTS);
+        fwrite(&status, sizeof status, 1, stdout);
+        WRITE
+    }
+}
+"""
+
+
+class Emitted:
+    """PREFIX_run in a process of its own, whose buffers are of exactly the stated size and are used again."""
+
+    def __init__(self, folder, made, *options):
+        path = folder / "m.onnx"
+        onnx.save(made, path)
+        qxc(path, "-emit=c", "-name=m", *options, "-quiet", "-o", folder / "m.c")
+        header = (folder / "m.h").read_text()
+        self.text = (folder / "m.c").read_text()
+        parameters = re.search(r"\bint\s+m_run\s*\(([^;]*)\)\s*;", header)[1].split(",")[1:]
+        self.ports, put = [], {"ALLOCATE": "", "READ": "", "WRITE": "", "ARGUMENTS": ""}
+        for i, parameter in enumerate(parameters):
+            given, kind, name, count = re.fullmatch(r"\s*(const\s+)?(\w+)\s+(\w+)\s*\[(\d+)\]\s*", parameter).groups()
+            self.ports.append((bool(given), name, KINDS[kind], int(count)))
+            size = f"{count} * sizeof({kind})"
+            put["ALLOCATE"] += f"p[{i}] = malloc({size}); memset(p[{i}], 0x5a, {size});\n    "
+            put["READ" if given else "WRITE"] += (
+                f"if (fread(p[{i}], {size}, 1, stdin) != 1) return 0;\n        " if given else
+                f"fwrite(p[{i}], {size}, 1, stdout);\n        ")
+            put["ARGUMENTS"] += f", p[{i}]"
+        main = MAIN.replace("HEADER", "m.h")
+        for word, text in put.items():
+            main = main.replace(word, text)
+        (folder / "main.c").write_text(main)
+        self.program = folder / "m"
+        for compiler in filter(shutil.which, ("clang", "gcc")):
+            subprocess.run([compiler, *WARNINGS, *SANITIZERS, "-c", "-o", folder / "m.o", folder / "m.c"], check=True)
+        subprocess.run(["gcc", "-std=c11", *SANITIZERS, "-o", self.program, folder / "m.o", folder / "main.c", "-lm"],
+                       check=True)
+
+    def run(self, feeds):
+        """Of each feed the status, and the outputs by name, flat."""
+        sent = b"".join(np.ascontiguousarray(feed[name]).astype(kind).tobytes()
+                        for feed in feeds for given, name, kind, _ in self.ports if given)
+        done = subprocess.run([self.program], input=sent, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        answers, at = [], 0
+        for _ in feeds:
+            status, outputs = int(np.frombuffer(done.stdout, np.int32, 1, at)[0]), {}
+            at += 4
+            for given, name, kind, count in self.ports:
+                if not given:
+                    outputs[name] = np.frombuffer(done.stdout, kind, count, at)
+                    at += outputs[name].nbytes
+            answers.append((status, outputs))
+        assert at == len(done.stdout)
+        return answers
+
+
+OK, ERROR_LENGTH = 0, 5
+
+
+class Bounded(OracleCase):
+    def check(self, made, bounds, feeds, statuses=None, told=True):
+        """C gives the bits that `qxc run` gives, zeros behind them, and the length. `told`: so does `run` of what is too long.
+        """
+        folder = self.scratch
+        options = [f"-max-elements={b}" for b in bounds]
+        emitted = Emitted(folder, made, *options)
+        x, y = folder / "x.npz", folder / "y.npz"
+        for i, (feed, (status, have)) in enumerate(zip(feeds, emitted.run(feeds))):
+            expected = statuses[i] if statuses else OK
+            with self.subTest(feed=i):
+                self.assertEqual(status, expected)
+                np.savez(x, **feed)
+                if status != OK:
+                    if told:
+                        said = qxc("run", folder / "m.onnx", f"-input={x}", "-batch=none", "-quiet", *options, "-o", y, ok=False)
+                        self.assertIn("-max-elements allows", str(said))
+                    continue
+                qxc("run", folder / "m.onnx", f"-input={x}", "-batch=none", "-quiet", *options, "-o", y)
+                self.same(dict(np.load(y)), have)
+        return emitted
+
+    def same(self, want, have):
+        for name, value in want.items():
+            flat = have[name].view(np.uint8 if value.dtype == bool else have[name].dtype)
+            n = value.size
+            self.assertEqual(value.tobytes(), flat[:n].astype(value.dtype).tobytes(), name)
+            self.assertFalse(flat[n:].view(np.uint8).any(), f"{name}: what is behind it")
+            if f"{name}_count" in have:
+                self.assertIn(have[f"{name}_count"][0], value.shape)
+
+    def test_detection(self):
+        """Boxes that are kept, of the best class, in the middle, and how large they are together."""
+        made = model(
+            [node("NonMaxSuppression", ["boxes", "scores", "most", "overlap", "least"], ["kept"]),
+             node("Slice", ["kept", "two", "three", "axis"], ["column"]),
+             node("Squeeze", ["column", "axis"], ["which"]), node("Squeeze", ["boxes", "zero"], ["all"]),
+             node("Gather", ["all", "which"], ["chosen"]), node("Split", ["chosen"], ["low", "high"], axis=1),
+             node("Sub", ["high", "low"], ["size"]), node("ReduceSum", ["size", "axis"], ["area"], keepdims=0),
+             node("ReduceMean", ["chosen"], ["mean"], axes=[0], keepdims=0), node("Softmax", ["area"], ["share"], axis=0)],
+            [("boxes", F, [1, 30, 4]), ("scores", F, [1, 3, 30])],
+            [("kept", I, None), ("chosen", F, None), ("area", F, None), ("share", F, None), ("size", F, None)],
+            [const("most", 20), const("overlap", 0.4, np.float32), const("least", 0.5, np.float32), const("two", [2]),
+             const("three", [3]), const("axis", [1]), const("zero", [0])])
+        centre, size = RNG.random((1, 30, 2)), RNG.random((1, 30, 2)) / 5
+        boxes = np.concatenate([centre - size, centre + size], 2).astype(np.float32)
+        scores = RNG.random((1, 3, 30)).astype(np.float32)
+        few = np.where(np.arange(30) < 2, scores, 0)
+        feeds = [{"boxes": boxes, "scores": s.astype(np.float32)} for s in (scores, 0 * scores, few, scores * 0.7, scores)]
+        self.check(made, ["kept:60"], feeds)
+        self.check(made, ["kept:5"], feeds, [ERROR_LENGTH, OK, OK, ERROR_LENGTH, ERROR_LENGTH])
+
+    def test_places_of_nonzero_elements(self):
+        made = model([node("NonZero", ["x"], ["at"]), node("Transpose", ["at"], ["rows"]),
+                      node("GatherND", ["x", "rows"], ["picked"]), node("ReduceSum", ["picked"], ["sum"], keepdims=0),
+                      node("Shape", ["at"], ["shape"]), node("Mul", ["picked", "picked"], ["square"])],
+                     [("x", F, [4, 6])],
+                     [("at", I, None), ("rows", I, None), ("picked", F, None), ("sum", F, None), ("shape", I, [2]),
+                      ("square", F, None)], [const("one", [1])])
+        feeds = [{"x": (RNG.random((4, 6)) < share) * RNG.standard_normal((4, 6)).astype(np.float32)}
+                 for share in (0.5, 0, 1, 0.1, 0.8, 0.04)]
+        self.check(made, ["at:24"], feeds)
+        counts = [np.count_nonzero(f["x"]) for f in feeds]
+        self.check(made, ["at:10"], feeds, [ERROR_LENGTH if n > 10 else OK for n in counts])
+
+    def test_range_up_to_an_input(self):
+        made = model([node("Range", ["zero", "n", "step"], ["r"]), node("Cast", ["r"], ["f"], to=F),
+                      node("Sqrt", ["f"], ["y"]), node("Gather", ["x", "r"], ["picked"]), node("Add", ["picked", "y"], ["z"])],
+                     [("n", I, []), ("x", F, [20])], [("y", F, None), ("z", F, None)],
+                     [const("zero", 0), const("step", 2)])
+        x = RNG.standard_normal(20).astype(np.float32)
+        lengths = [12, 0, 1, -3, 13, 20, 7, 2, 21, 2 ** 62]
+        self.check(made, ["r:10"], [{"n": np.int64(n), "x": x} for n in lengths],
+                   [OK if n <= 20 else ERROR_LENGTH for n in lengths], told=False)
+
+    def test_ranges_of_all_types(self):
+        for kind, elem in ((np.float32, F), (np.float64, TensorProto.DOUBLE), (np.int32, TensorProto.INT32), (np.int64, I),
+                           (np.int16, TensorProto.INT16)):
+            made = model([node("Range", ["a", "b", "d"], ["r"]), node("Identity", ["r"], ["y"])],
+                         [("a", elem, []), ("b", elem, []), ("d", elem, [])], [("y", elem, None)])
+            rows = [(0, 5, 1), (5, 0, -1), (3, 3, 1), (0, 7, 3), (-4, 11, 4), (10, -10, -3), (1, 100, 12)]
+            if kind in (np.float32, np.float64):
+                rows += [(0, 1, 0.1), (0.3, 2.4, 0.3), (np.nan, 1, 1), (0, 2 ** 24, 2 ** 21)]
+            if kind == np.int64:
+                rows += [(2 ** 60, 2 ** 60 + 5, 1), (-2 ** 63, 2 ** 63 - 1, 2 ** 62)]
+            self.check(made, ["r:12"], [{"a": kind(a), "b": kind(b), "d": kind(d)} for a, b, d in rows])
+
+    def test_compress_and_unique(self):
+        made = model([node("Compress", ["x", "c"], ["y"], axis=1), node("Neg", ["y"], ["z"]),
+                      node("ReduceMax", ["y"], ["m"], axes=[0], keepdims=0),
+                      node("Unique", ["x"], ["u", "first", "which", "times"]), node("Mul", ["u", "u"], ["square"]),
+                      node("Gather", ["flat", "first"], ["again"])],
+                     [("x", F, [3, 6]), ("c", B, [6]), ("flat", F, [18])],
+                     [("z", F, None), ("m", F, None), ("square", F, None), ("which", I, None), ("times", I, None),
+                      ("again", F, None)])
+        feeds = []
+        for share in (0.5, 0, 1):
+            x = RNG.integers(0, 6, (3, 6)).astype(np.float32)
+            feeds.append({"x": x, "c": RNG.random(6) < share, "flat": x.ravel()})
+        self.check(made, ["y:6", "first:18"], feeds)
+
+    def test_two_lengths_in_one(self):
+        made = model([node("NonZero", ["a"], ["p"]), node("NonZero", ["b"], ["q"]),
+                      node("Squeeze", ["p", "zero"], ["pp"]), node("Squeeze", ["q", "zero"], ["qq"]),
+                      node("Concat", ["pp", "qq"], ["both"], axis=0), node("Add", ["both", "one"], ["more"]),
+                      node("Gather", ["x", "both"], ["rows"]), node("MatMul", ["rows", "w"], ["y"]),
+                      node("ReduceMax", ["y"], ["top"], axes=[1], keepdims=0)],
+                     [("a", F, [7]), ("b", F, [7]), ("x", F, [7, 5])],
+                     [("more", I, None), ("y", F, None), ("top", F, None)],
+                     [const("zero", [0]), const("one", 1), const("w", RNG.standard_normal((5, 9)), np.float32)])
+        feeds = [{"a": (RNG.random(7) < s).astype(np.float32), "b": (RNG.random(7) < t).astype(np.float32),
+                  "x": RNG.standard_normal((7, 5)).astype(np.float32)}
+                 for s, t in ((0.5, 0.5), (0, 0), (1, 1), (0, 0.4), (0.4, 0), (0.2, 0.9))]
+        self.check(made, ["p:7", "q:7"], feeds)
+
+    def test_as_many_of_the_best_as_asked_for(self):
+        made = model([node("TopK", ["x", "k"], ["best", "where"]), node("Neg", ["best"], ["y"]),
+                      node("Add", ["where", "where"], ["twice"])],
+                     [("x", F, [3, 9]), ("k", I, [1])], [("y", F, None), ("twice", I, None)])
+        x = RNG.standard_normal((3, 9)).astype(np.float32)
+        self.check(made, ["best:6"], [{"x": x, "k": np.array([k])} for k in (3, 1, 0, 6, 2)])
+
+    def test_lengths_that_become_numbers(self):
+        """The mean by hand, divided by a length that Shape tells; and positions counted up to it."""
+        made = model([node("NonZero", ["x"], ["at"]), node("Squeeze", ["at", "zero"], ["p"]), node("Gather", ["x", "p"], ["v"]),
+                      node("Shape", ["p"], ["n"]), node("Cast", ["n"], ["f"], to=F), node("ReduceSum", ["v"], ["s"], keepdims=0),
+                      node("Div", ["s", "f"], ["mean"]), node("Squeeze", ["n"], ["limit"]),
+                      node("Range", ["nought", "limit", "one"], ["r"]), node("Add", ["r", "p"], ["y"]),
+                      node("Sub", ["n", "two"], ["less"])],
+                     [("x", F, [10])], [("mean", F, [1]), ("y", I, None), ("less", I, [1])],
+                     [const("zero", [0]), const("nought", 0), const("one", 1), const("two", [2])])
+        self.check(made, ["at:10"], [{"x": (RNG.random(10) < s).astype(np.float32)} for s in (0.5, 1, 0.3, 0.1, 0.9)])
+
+
+if __name__ == "__main__":
+    unittest.main()
