@@ -114,13 +114,28 @@ static bool is_wide(const Bodies *l, const Value *v) {
 
 /* ---- one iteration ---- */
 
+/* What a Scan carries. */
+static bool keeps_shape(const Bodies *l, const Value *v, const Tensor *next) {
+    const Tensor *now = evaluator_value(l->e, v);
+    Arena *a = l->e->results;
+    return l->n->def->reshapes || tensor_same_shape(now, next) ||
+           diag_error(l->d, l->n->loc, "%s: '%s', which it carries, was %s and becomes %s",
+                      node_text(l->n), diag_name(l->d, v->name),
+                      type_text(a, value_type_now(a, v, now)),
+                      type_text(a, value_type_now(a, v, next)));
+}
+
 /* What the body reads next time: in memory of its own, as that of this iteration is given back. */
-static void carry(const Bodies *l, Arena *to) {
+static bool carry(const Bodies *l, Arena *to) {
     Tensor **next = NEW_ARRAY(to, Tensor *, l->n_carried + 1);
-    for (size_t i = 0; i < l->n_carried; i++)
+    for (size_t i = 0; i < l->n_carried; i++) {
         next[i] = tensor_copy(to, evaluator_value(l->e, l->body->out[l->out + i]));
+        if (!keeps_shape(l, l->body->in[l->in + i], next[i]))
+            return false;
+    }
     for (size_t i = 0; i < l->n_carried; i++)
         l->e->known[l->body->in[l->in + i]->id] = next[i];
+    return true;
 }
 
 static void keep_parts(const Bodies *l, Arena *to) {
@@ -148,7 +163,8 @@ static bool iterate(const Bodies *l, Arena *now, Arena *results, bool *again) {
         const Tensor *t = evaluator_value(l->e, l->body->out[0]);
         *again = t && t->count == 1 && tensor_int(t, 0);
     }
-    carry(l, now);
+    if (!carry(l, now))
+        return false;
     keep_parts(l, results);
     return true;
 }

@@ -28,6 +28,21 @@ static bool same(const OpCtx *c, const char *what, const Value *x, const Value *
                     diag_name(c->d, y->name), type_text(c->arena, y->type));
 }
 
+/* Scan carries values of one shape; those of Loop may differ each time. */
+static bool keeps_shape(const OpCtx *c, const Value *in, const Value *out) {
+    Type x = in->type, y = out->type;
+    bool same = x.kind != TYPE_TENSOR || y.kind != TYPE_TENSOR || x.rank < 0 || y.rank < 0 ||
+                x.rank == y.rank;
+    for (int i = 0; same && x.kind == TYPE_TENSOR && y.kind == TYPE_TENSOR && i < x.rank; i++)
+        same = y.rank < 0 || x.dims[i].value < 0 || y.dims[i].value < 0 ||
+               x.dims[i].value == y.dims[i].value;
+    return same || op_error(c,
+                            "it carries '%s', %s, and its body makes '%s', %s, of that: what a "
+                            "Scan carries keeps its shape",
+                            diag_name(c->d, in->name), type_text(c->arena, x),
+                            diag_name(c->d, out->name), type_text(c->arena, y));
+}
+
 /* `n` values are carried; they stand behind `in`, `body_in` and `body_out` others. */
 static bool carried(const OpCtx *c, const Graph *body, size_t n, size_t in, size_t body_in,
                     size_t body_out) {
@@ -59,9 +74,19 @@ static bool counts(const OpCtx *c, const Graph *g, size_t in, size_t out) {
     return true;
 }
 
+/* How often, and whether at all. */
+static bool is_one(const OpCtx *c, size_t i) {
+    Type t = op_type(c, i);
+    return !op_in(c, i) || t.kind != TYPE_TENSOR || t.rank < 1 ||
+           (t.rank == 1 && (t.dims[0].value < 0 || t.dims[0].value == 1)) ||
+           op_error_in(c, i, "is %s, must be one number", type_text(c->arena, t));
+}
+
 static bool loop_verify(const OpCtx *c) {
     const Graph *g = ((const LoopAttrs *)c->attrs)->body;
     size_t n = loop_carried(c);
+    if (!is_one(c, 0) || !is_one(c, 1))
+        return false;
     if (c->n_out < n)
         return op_error(c, "carries %zu values and has %zu results", n, c->n_out);
     if (!counts(c, g, n + 2, c->n_out + 1))
@@ -126,7 +151,7 @@ static bool scan_lists(const OpCtx *c, size_t n) {
 static bool scan_verify(const OpCtx *c) {
     const ScanAttrs *a = c->attrs;
     if (c->opset < 9)
-        return true;
+        return scan_batch_verify(c);
     if (a->num_scan_inputs < 1 || (uint64_t)a->num_scan_inputs > c->n_in)
         return op_error_attr(c, "num_scan_inputs", "num_scan_inputs is %lld, of %zu operands",
                              (long long)a->num_scan_inputs, c->n_in);
@@ -136,6 +161,8 @@ static bool scan_verify(const OpCtx *c) {
     if (!counts(c, a->body, c->n_in, c->n_out) || !scan_lists(c, n) || !scan_axes(c, n))
         return false;
     bool ok = carried(c, a->body, n, 0, 0, 0);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = keeps_shape(c, a->body->in[i], a->body->out[i]);
     for (size_t i = n; i < c->n_in; i++)
         ok = scanned(c, a->body->in[i], op_in(c, i)) && ok;
     for (size_t i = n; i < c->n_out; i++)

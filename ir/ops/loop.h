@@ -27,7 +27,8 @@ int64_t scan_int(Ints list, size_t i); /* the i-th, 0 where the list is shorter 
 bool loop_bind(Binder *b, const Node *n, const OpCtx *c);
 bool scan_bind(Binder *b, const Node *n, const OpCtx *c);
 
-/* From opset 8 on (scan_batch.c). */
+/* Of opset 8 (scan_batch.c): its laws, and the way on. */
+bool scan_batch_verify(const OpCtx *c);
 bool scan_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d);
 
 #endif

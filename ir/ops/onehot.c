@@ -25,6 +25,8 @@ static bool infer(OpCtx *c) {
     }
     if (v.rank >= 0 && (v.rank != 1 || (v.dims[0].value >= 0 && v.dims[0].value != 2)))
         return op_error_in(c, VALUES, "%s is not off and on", type_text(c->arena, v));
+    if (i.rank == 0)
+        return op_error_in(c, INDICES, "indices have one dimension or more");
     if (!op_axis(c, a->axis, i.rank + 1, &axis))
         return false;
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)i.rank + 1);
