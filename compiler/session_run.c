@@ -104,6 +104,11 @@ static void put_bytes(size_t n) {
         fprintf(stderr, "%zu MiB", n / MIB + (n % MIB > 0));
 }
 
+static void tell_largest(const OutOfMemory *oom) {
+    if (oom->largest)
+        fprintf(stderr, "; the largest tensor is %s", oom->largest);
+}
+
 /* Of the limit and what there was no room for. */
 static void tell_limit(const Session *s) {
     fprintf(stderr, "this needs more memory than -max-memory allows");
@@ -112,6 +117,7 @@ static void tell_limit(const Session *s) {
         put_bytes(s->oom.requested);
         fputs(" more", stderr);
     }
+    tell_largest(&s->oom);
     fprintf(stderr, "; the limit is %zu MiB above the model, and -max-memory=MIB sets another\n",
             session_memory(s) / MIB);
 }
@@ -123,6 +129,7 @@ static void tell_system(const OutOfMemory *oom) {
         put_bytes(oom->requested);
         fputs(" more", stderr);
     }
+    tell_largest(oom);
     fputs("\n", stderr);
 }
 

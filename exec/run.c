@@ -22,6 +22,40 @@ struct Runner {
 
 /* ---- building ---- */
 
+/* The node whose call uses the buffer first. */
+static const Node *user_of(const Program *p, size_t buffer) {
+    for (size_t c = 0; c < p->n_calls; c++)
+        for (int i = 0; i < p->calls[c].n_args; i++)
+            if (p->calls[c].args[i] >= 0 && program_root(p, p->calls[c].args[i]) == (int)buffer)
+                return p->calls[c].node;
+    return NULL;
+}
+
+/* What takes the most of a program's memory, for whoever has to say that there is not enough. */
+static const char *largest(Arena *a, const Program *p) {
+    const Buffer *most = NULL;
+    for (size_t i = 0; i < p->n_buffers; i++) {
+        const Buffer *b = &p->buffers[i];
+        bool used = b->alias < 0 && b->kind != BUF_CONST && (b->kind != BUF_ARENA || b->first >= 0);
+        most = used && (!most || b->bytes > most->bytes) ? b : most;
+    }
+    if (!most)
+        return NULL;
+    const Value *v = most->value;
+    const Node *n = v && v->def ? v->def : user_of(p, (size_t)(most - p->buffers));
+    Buf text = buf_new(a);
+    if (v && !most->scratch)
+        buf_fmt(&text, "'%s', %s", diag_name(p->module->diags, v->name), type_text(a, v->type));
+    else
+        buf_fmt(&text, "scratch of %zu bytes", most->bytes);
+    if (n && (!v || v->kind != VALUE_INPUT))
+        buf_fmt(&text, ", of %s", node_text(n));
+    return buf_as_str(&text).s;
+}
+
+/* Less is no reason to run out of it. */
+enum { WORTH_NAMING = 1 << 20 };
+
 static void give_memory(Runner *r, Arena *a) {
     const Program *p = r->program;
     uint8_t *arena = arena_alloc(a, p->arena_bytes + BUFFER_ALIGN);
@@ -145,7 +179,12 @@ Runner *runner_new(Arena *a, const Program *p) {
     r->jump = NEW_ARRAY(a, int, p->n_calls);
     r->ran = NEW_ARRAY(a, bool, p->n_calls);
     r->completes = NEW_ARRAY(a, int, p->n_buffers);
+    OutOfMemory *oom = arena_handler(a);
+    if (oom && p->arena_bytes >= WORTH_NAMING)
+        oom->largest = largest(a, p);
     give_memory(r, a);
+    if (oom)
+        oom->largest = NULL;
     for (size_t c = 0; c < p->n_calls; c++)
         for (int i = 0; i < p->calls[c].n_args && p->calls[c].kind != CALL_END; i++)
             if (p->calls[c].args[i] >= 0)

@@ -22,6 +22,7 @@ typedef struct OutOfMemory {
      * that runs on it, and while a text is read that text and how far it was. */
     const char *input, *pass, *text;
     const char *const *at;
+    const char *largest; /* "'y', float[1,64,512,512], of node ...": what takes the most */
 } OutOfMemory;
 
 /* `limit` in bytes, 0 for none. `handler` is borrowed and may be NULL. */
