@@ -94,6 +94,53 @@ void requant_real(double m, int32_t *c, int32_t *shift) {
     *shift = 31 - e - (q == INT64_C(1) << 31);
 }
 
+/* x = f * 2^e of f from 1/2 to below 1. */
+typedef struct Scaled {
+    double f;
+    int64_t e;
+} Scaled;
+
+static Scaled scaled(double f, int64_t e) {
+    int k = 0;
+    f = frexp(f, &k);
+    return (Scaled){f, e + k};
+}
+
+bool requant_power_of(float sx, int64_t n, float sy, int32_t *c, int32_t *shift) {
+    Scaled power = scaled(1, 0), base = scaled((double)sx, 0);
+    for (; n > 0; n >>= 1) {
+        if (n & 1)
+            power = scaled(power.f * base.f, power.e + base.e);
+        base = scaled(base.f * base.f, 2 * base.e);
+    }
+    requant_real(power.f / (double)sy, c, shift);
+    if (power.e < -(1 << 30) || power.e > 1 << 30)
+        return false;
+    *shift -= (int32_t)power.e;
+    return true;
+}
+
+/* r * 2^shift to the nearest, at most `most`. */
+static int64_t fixed_cut(double r, int shift, double most) {
+    return llround(fmax(-most, fmin(ldexp(r, shift), most)));
+}
+
+void requant_log(float sx, float sy, int64_t *step, int64_t *log2, int64_t *unit, int32_t *shift) {
+    double each = (double)sx / (double)sy, ln2 = 0x1.62e42fefa39efp-1 / (double)sy;
+    double one = log((double)sx) / (double)sy;
+    int room[3];
+    frexp(each, &room[0]);
+    frexp(ln2, &room[1]);
+    frexp(one, &room[2]);
+    int most = 44 - room[0];
+    most = most < 55 - room[1] ? most : 55 - room[1];
+    most = most < 60 - room[2] ? most : 60 - room[2];
+    *shift = most > 44 ? 44 : most < 0 ? 0 : most;
+    *step = fixed_cut(each, *shift, 0x1p44);
+    *log2 = fixed_cut(ln2, *shift - 28, 0x1p27);
+    *unit = fixed_cut(one, *shift, 0x1p60);
+}
+
 void requant_ratios(const double *r, size_t n, int bits, int64_t *m, int32_t *shift) {
     double largest = 0;
     for (size_t i = 0; i < n; i++)
@@ -101,6 +148,15 @@ void requant_ratios(const double *r, size_t n, int bits, int64_t *m, int32_t *sh
     *shift = fixed_shift(largest, bits, 62);
     for (size_t i = 0; i < n; i++)
         m[i] = llrint(ldexp(cut(r[i]), *shift));
+}
+
+void requant_table(const double *r, size_t n, int32_t *m, int32_t *shift) {
+    double largest = 0;
+    for (size_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(cut(r[i])));
+    *shift = fixed_shift(largest, 0, 30);
+    for (size_t i = 0; i < n; i++)
+        m[i] = (int32_t)lrint(ldexp(cut(r[i]), *shift));
 }
 
 void requant_ratio(float sx, float sy, int bits, int64_t *m, int32_t *shift) {

@@ -52,10 +52,23 @@ void requant_quotient(float sa, float sb, float sy, int bits, int64_t *m, int32_
  * > 0. */
 void requant_real(double m, int32_t *c, int32_t *shift);
 
+/* For reduceprod_q: sx^n / sy = *c * 2^-*shift likewise; false where its exponent is beyond 2^30.
+ */
+bool requant_power_of(float sx, int64_t n, float sy, int32_t *c, int32_t *shift);
+
+/* For logsoftmax_q and reducelog_q: step = sx / sy * 2^shift, log2 = ln(2) / sy * 2^(shift - 28)
+ * and unit = ln(sx) / sy * 2^shift, so that differences of 16-bit numbers by step, logarithms of up
+ * to 2^62 by log2, and unit are each below 2^61. */
+void requant_log(float sx, float sy, int64_t *step, int64_t *log2, int64_t *unit, int32_t *shift);
+
 /* For requantize: the same with one term. */
 void requant_ratio(float sx, float sy, int bits, int64_t *m, int32_t *shift);
 /* For prelu_q: the same for n ratios. */
 void requant_ratios(const double *r, size_t n, int bits, int64_t *m, int32_t *shift);
+
+/* For tables of int32: m[i] = r[i] * 2^shift, of which the largest has 30 bits: none is off by more
+ * than 2^-30 of the largest; those above 2^24 are cut. 0 <= shift <= 61. */
+void requant_table(const double *r, size_t n, int32_t *m, int32_t *shift);
 
 /* For avgpool2d_q with at most `count` inputs in a window; within 2^-20 for ratios below 2 and
  * windows of up to 1024 inputs (8-bit: ratios below 2^8 and 2^20 inputs). */

@@ -135,6 +135,9 @@ bool bind_requantize(Binder *b, const Node *n, const Value *x, int x_buffer, con
 /* y = the sum of all operands, integers, divided by `divisor`; rounded once (mean.c). */
 bool bind_sum_integers(Binder *b, const Node *n, int64_t divisor);
 
+/* A table of exp of the differences of two of x's numbers, as softmax_q takes it (softmax.c). */
+int bind_exponentials(Binder *b, const Value *x);
+
 /* y = LayerNormalization of x[rows, width] with `scale` and, unless -1, `bias` of width numbers
  * (layernorm.c). */
 bool bind_layer_rows(Binder *b, const Node *n, int32_t rows, int32_t width, float eps, int x,

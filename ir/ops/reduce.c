@@ -144,12 +144,18 @@ static bool sum_floats(Binder *b, const Node *n, const Reduction *r, int what, b
                      (int[]){bind_value(b, n->in[DATA]), y});
 }
 
+/* Whether the kernels on integers serve operand and result. */
+static bool takes_integers(const Node *n) {
+    ElemType e = bind_elem(n->in[DATA]);
+    return quant_plain(op_quant(n->in[DATA])) && quant_plain(op_quant(n->out[0])) &&
+           bind_elem(n->out[0]) == e && elem_bits(e) <= 16;
+}
+
 /* m = sx / (sy * count), in float as for QLinearGlobalAveragePool. */
 static bool sum_integers(Binder *b, const Node *n, const Reduction *r, bool mean) {
     const Quant *x = op_quant(n->in[DATA]), *y = op_quant(n->out[0]);
     ElemType e = bind_elem(n->in[DATA]);
-    if (!quant_plain(x) || !quant_plain(y) || bind_elem(n->out[0]) != e || elem_bits(e) > 16 ||
-        r->count == 0)
+    if (!takes_integers(n) || r->count == 0)
         return bind_in_double(b, n);
     qk_reducesum_q_params p = {.xz = quant_zero(x), RESULT_PARAMS(y)};
     COPY_REDUCTION(p, *r);
@@ -165,7 +171,7 @@ static bool sum_integers(Binder *b, const Node *n, const Reduction *r, bool mean
 static bool norm_integers(Binder *b, const Node *n, const Reduction *r, int what) {
     const Quant *x = op_quant(n->in[DATA]), *y = op_quant(n->out[0]);
     ElemType e = bind_elem(n->in[DATA]);
-    if (!quant_plain(x) || !quant_plain(y) || bind_elem(n->out[0]) != e || elem_bits(e) > 16)
+    if (!takes_integers(n))
         return bind_in_double(b, n);
     qk_reducenorm_q_params p = {.what = what, .xz = quant_zero(x), RESULT_PARAMS(y)};
     COPY_REDUCTION(p, *r);
@@ -176,6 +182,37 @@ static bool norm_integers(Binder *b, const Node *n, const Reduction *r, int what
                  &p.m, &p.shift);
     return bind_call(b, n, bind_kernel(b, "reducenorm_q", 1, &e), &p, sizeof p, 2,
                      (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+}
+
+static bool product_integers(Binder *b, const Node *n, const Reduction *r) {
+    const Quant *x = op_quant(n->in[DATA]), *y = op_quant(n->out[0]);
+    ElemType e = bind_elem(n->in[DATA]);
+    int32_t m, shift;
+    if (!takes_integers(n) ||
+        !requant_power_of(quant_scale(x, 0), r->count, quant_scale(y, 0), &m, &shift))
+        return bind_in_double(b, n);
+    qk_reduceprod_q_params p = {.xz = quant_zero(x), RESULT_PARAMS(y), .m = m, .shift = shift};
+    COPY_REDUCTION(p, *r);
+    return bind_call(b, n, bind_kernel(b, "reduceprod_q", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[DATA]), bind_value(b, n->out[0])});
+}
+
+/* The logarithm of a sum, or of one of exponentials. */
+static bool log_integers(Binder *b, const Node *n, const Reduction *r, bool exponentials) {
+    const Quant *x = op_quant(n->in[DATA]), *y = op_quant(n->out[0]);
+    ElemType e = bind_elem(n->in[DATA]);
+    if (!takes_integers(n) || r->count == 0)
+        return bind_in_double(b, n);
+    qk_reducelog_q_params p = {.what = exponentials,
+                               .xz = quant_zero(x),
+                               RESULT_PARAMS(y),
+                               .nan = (int32_t)elem_min(y->storage)};
+    COPY_REDUCTION(p, *r);
+    requant_log(quant_scale(x, 0), quant_scale(y, 0), &p.step, &p.log2, &p.unit, &p.shift);
+    return bind_call(b, n, bind_kernel(b, "reducelog_q", 1, &e), &p, sizeof p, 3,
+                     (int[]){bind_value(b, n->in[DATA]),
+                             exponentials ? bind_exponentials(b, n->in[DATA]) : -1,
+                             bind_value(b, n->out[0])});
 }
 
 /* Plain integers, as models compute with shapes. */
@@ -223,7 +260,9 @@ static bool of_floats(Binder *b, const Node *n, const OpCtx *c, Reduction *r) {
 /* Of floats a sum and then, unless it is NULL, a function of it. */
 static bool bind_norm(Binder *b, const Node *n, const OpCtx *c, int what, const char *function) {
     Reduction r;
-    if (bind_any_quant(n) && what != PLAIN)
+    if (bind_any_quant(n) && what == PLAIN)
+        return reduction(b, n, c, &r) && log_integers(b, n, &r, false);
+    if (bind_any_quant(n))
         return reduction(b, n, c, &r) && norm_integers(b, n, &r, function ? ROOT : what);
     if (elem_is_int(n->in[DATA]->type.elem) && !bind_any_quant(n) && !function)
         return reduction(b, n, c, &r) && reduce_plain(b, n, &r, what, false);
@@ -263,6 +302,9 @@ static bool logsum_bind(Binder *b, const Node *n, const OpCtx *c) {
 /* A product, or the logarithm of a sum of exponentials without overflow on the way. */
 static bool bind_folded(Binder *b, const Node *n, const OpCtx *c, bool product) {
     Reduction r;
+    if (bind_any_quant(n))
+        return reduction(b, n, c, &r) &&
+               (product ? product_integers(b, n, &r) : log_integers(b, n, &r, true));
     if (!of_floats(b, n, c, &r))
         return false;
     qk_reduceprod_f32_params p = {0}; /* reducelogsumexp takes the same */
@@ -338,9 +380,9 @@ const OpDef op_ReduceL2 = {REDUCE, .name = "ReduceL2", .quant = NORM(true), .upg
                            .bind = l2_bind};
 const OpDef op_ReduceSumSquare = {REDUCE, .name = "ReduceSumSquare", .quant = NORM(false),
                                   .upgrade = upgrade_18, .bind = sumsquare_bind};
-const OpDef op_ReduceProd = {REDUCE, .name = "ReduceProd", .upgrade = upgrade_18,
-                             .bind = prod_bind};
-const OpDef op_ReduceLogSum = {REDUCE, .name = "ReduceLogSum", .upgrade = upgrade_18,
-                               .bind = logsum_bind};
-const OpDef op_ReduceLogSumExp = {REDUCE, .name = "ReduceLogSumExp", .upgrade = upgrade_18,
-                                  .bind = logsumexp_bind};
+const OpDef op_ReduceProd = {REDUCE, .name = "ReduceProd", .quant = NORM(false),
+                             .upgrade = upgrade_18, .bind = prod_bind};
+const OpDef op_ReduceLogSum = {REDUCE, .name = "ReduceLogSum", .quant = NORM(false),
+                               .upgrade = upgrade_18, .bind = logsum_bind};
+const OpDef op_ReduceLogSumExp = {REDUCE, .name = "ReduceLogSumExp", .quant = NORM(false),
+                                  .upgrade = upgrade_18, .bind = logsumexp_bind};

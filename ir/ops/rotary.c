@@ -1,6 +1,8 @@
 /* RotaryEmbedding of opset 23: pairs of numbers turned by an angle that depends on the step.
- * Operands are [batch, heads, steps, size] or [batch, steps, heads * size]. */
+ * Operands are [batch, heads, steps, size] or [batch, steps, heads * size]. On integers the tables
+ * are constants. */
 #include "ir/ops/bind.h"
+#include "kernels/requant_host.h"
 
 enum { X, COS, SIN, IDS };
 
@@ -42,6 +44,55 @@ static bool verify(const OpCtx *c) {
     return true;
 }
 
+static const char *integer_refusal(const OpCtx *c, const Quant *x) {
+    (void)x;
+    for (size_t i = COS; i <= SIN; i++) {
+        const Tensor *t = op_const(c, i);
+        if (!t || !t->data || !elem_is_float(t->elem))
+            return "its tables are not float constants";
+    }
+    return NULL;
+}
+
+/* Parameters of the integer kernel begin with those of the float one. */
+_Static_assert(offsetof(qk_rotary_q_params, xz) == sizeof(qk_rotary_f32_params),
+               "copied as they are");
+
+/* Cosines, sines, and behind them 1, all times the ratio of the scales. */
+static bool bind_integers(Binder *b, const Node *n, const OpCtx *c, const qk_rotary_f32_params *of,
+                          int ids) {
+    const Quant *x = op_quant(n->in[X]), *y = op_quant(n->out[0]);
+    if (!quant_plain(x) || !quant_plain(y) || integer_refusal(c, x))
+        return bind_in_double(b, n);
+    const Tensor *table[] = {op_const(c, COS), op_const(c, SIN)};
+    size_t count = table[0]->count;
+    double ratio = (double)quant_scale(x, 0) / (double)quant_scale(y, 0);
+    double *real = NEW_ARRAY(binder_arena(b), double, 2 * count + 1);
+    int32_t *ints = NEW_ARRAY(binder_arena(b), int32_t, 2 * count + 1);
+    for (size_t i = 0; i < 2 * count; i++)
+        real[i] = ratio * tensor_float(table[i / count], i % count);
+    real[2 * count] = ratio;
+    qk_rotary_q_params p = {.xz = quant_zero(x), RESULT_PARAMS(y)};
+    memcpy(&p, of, sizeof *of);
+    requant_table(real, 2 * count + 1, ints, &p.shift);
+    p.one = ints[2 * count];
+    ElemType types[] = {bind_elem(n->in[X]), bind_elem(n->out[0])};
+    return bind_call(b, n, bind_kernel(b, "rotary_q", 2, types), &p, sizeof p, 5,
+                     (int[]){bind_value(b, n->in[X]),
+                             bind_const(b, ELEM_INT32, count, ints, "cosines"),
+                             bind_const(b, ELEM_INT32, count, ints + count, "sines"), ids,
+                             bind_value(b, n->out[0])});
+}
+
+static bool bind_floats(Binder *b, const Node *n, const qk_rotary_f32_params *p, int ids) {
+    for (size_t i = X; i <= SIN; i++)
+        if (n->in[i]->type.elem != bind_real(b) || op_quant(n->in[i]))
+            return bind_unsupported(b, n, "operand %zu is not float", i);
+    return bind_call(b, n, "qk_rotary_f32", p, sizeof *p, 5,
+                     (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[COS]),
+                             bind_value(b, n->in[SIN]), ids, bind_value(b, n->out[0])});
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const RotaryAttrs *a = c->attrs;
     Type x = n->in[X]->type, table = n->in[COS]->type;
@@ -64,13 +115,8 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
             : p.rows != p.batch * p.steps)
         return bind_unsupported(b, n, "its tables or positions do not fit %d steps of %d sequences",
                                 p.steps, p.batch);
-    for (size_t i = X; i <= SIN; i++)
-        if (n->in[i]->type.elem != ELEM_FLOAT || op_quant(n->in[i]))
-            return bind_unsupported(b, n, "operand %zu is not float", i);
-    if (!bind_call(b, n, "qk_rotary_f32", &p, sizeof p, 5,
-                   (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[COS]),
-                           bind_value(b, n->in[SIN]), bind_value(b, ids),
-                           bind_value(b, n->out[0])}))
+    int rows = bind_value(b, ids);
+    if (bind_any_quant(n) ? !bind_integers(b, n, c, &p, rows) : !bind_floats(b, n, &p, rows))
         return false;
     bind_within(b, ids, false, &p.rows, 1);
     return true;
@@ -89,5 +135,9 @@ const OpDef op_RotaryEmbedding = {
     .verify = verify,
     .infer = op_same_type,
     .slices = slices,
+    .quant = {.kind = QUANT_COMPUTE,
+              .data = 1u << X,
+              .prefers_float = GAINS_NOTHING,
+              .integer_refusal = integer_refusal},
     .bind = bind,
 };

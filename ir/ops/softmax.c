@@ -193,8 +193,7 @@ static const char *restate(Node *n, UniqueNames *names, Diags *d) {
     return op_resolve(n, d) ? NULL : "it is faulty";
 }
 
-/* exp of the differences of two of x's numbers. */
-static int exponentials(Binder *b, const Value *x) {
+int bind_exponentials(Binder *b, const Value *x) {
     int bits = elem_bits(bind_elem(x));
     size_t entries = bits == 8 ? 256 : 512;
     uint32_t *table = NEW_ARRAY(binder_arena(b), uint32_t, entries);
@@ -204,7 +203,8 @@ static int exponentials(Binder *b, const Value *x) {
 
 static bool bind_rows(Binder *b, const Node *n, const char *kernel, const void *p, size_t size) {
     ElemType types[] = {bind_elem(n->in[0]), bind_elem(n->out[0])};
-    int args[] = {bind_value(b, n->in[0]), exponentials(b, n->in[0]), bind_value(b, n->out[0])};
+    int args[] = {bind_value(b, n->in[0]), bind_exponentials(b, n->in[0]),
+                  bind_value(b, n->out[0])};
     return bind_call(b, n, bind_kernel(b, kernel, 2, types), p, size, 3, args);
 }
 
@@ -224,14 +224,8 @@ static bool bind_log_quant(Binder *b, const Node *n, const qk_softmax_f32_params
         return bind_in_double(b, n);
     qk_logsoftmax_q_params p = {
         .outer = rows->outer, .n = rows->n, .inner = rows->inner, RESULT_PARAMS(y)};
-    double sy = (double)quant_scale(y, 0), step = (double)quant_scale(x, 0) / sy, log2 = M_LN2 / sy;
-    int step_bits, log_bits;
-    frexp(step, &step_bits);
-    frexp(log2, &log_bits);
-    int most = step_bits > log_bits - 11 ? 44 - step_bits : 55 - log_bits;
-    p.shift = most > 44 ? 44 : most < 0 ? 0 : most;
-    p.step = llround(fmin(ldexp(step, p.shift), 0x1p44));
-    p.log2 = llround(fmin(ldexp(log2, p.shift - 28), 0x1p27));
+    int64_t unit;
+    requant_log(quant_scale(x, 0), quant_scale(y, 0), &p.step, &p.log2, &unit, &p.shift);
     if (!bind_rows(b, n, "logsoftmax_q", &p, sizeof p))
         return false;
     if (elem_bits(bind_elem(n->in[0])) == elem_bits(bind_elem(n->out[0])))

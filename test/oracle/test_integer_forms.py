@@ -147,6 +147,17 @@ NORMS = {
                             lambda x: (x * x).sum(1, keepdims=True)),
     "ReduceSumSquare, ties": Case("ReduceSumSquare", [(STEP, (40, 2)), np.array([1])], Grid(4.0),
                                   lambda x: (x * x).sum(1, keepdims=True), edges=([1, 0, 2, 2, 2, 4, 3, 5, 0, 4, -2, -2],)),
+    "ReduceProd": Case("ReduceProd", [(X, (40, 3, 5)), np.array([1])], Grid(0.03), lambda x: x.prod(1, keepdims=True)),
+    "ReduceProd of all": Case("ReduceProd", [(Grid(0.008, 0), (30,))], Grid(2e-4, 0.1), np.prod, {"keepdims": 0}),
+    "ReduceProd of many": Case("ReduceProd", [(Grid(0.0079, 0), (9, 64)), np.array([1])], Grid(1e-22), lambda x: x.prod(1), {"keepdims": 0}),
+    "ReduceProd, ties": Case("ReduceProd", [(STEP, (40, 2)), np.array([1])], STEP, lambda x: x.prod(1, keepdims=True),
+                             edges=([1, 1, -1, 1, 3, 1, -5, 1, 0, 7, 3, 3, -3, 5],)),
+    "ReduceLogSum": Case("ReduceLogSum", [(Grid(0.02, 0.1), (30, 20, 5)), np.array([1])], Grid(0.02, 0.1), lambda x: np.log(x.sum(1, keepdims=True))),
+    "ReduceLogSum of few": Case("ReduceLogSum", [(X, (50, 2)), np.array([1])], Grid(0.03, 0.8), lambda x: np.log(x.sum(1, keepdims=True)),
+                                edges=([1, -1, 1, 0, -1, 0, 1, 1],)),
+    "ReduceLogSumExp": Case("ReduceLogSumExp", [(X, (30, 20, 5)), np.array([1])], Grid(0.03),
+                            lambda x: np.log(np.exp(x).sum(1, keepdims=True))),
+    "ReduceLogSumExp of all": Case("ReduceLogSumExp", [(Grid(0.3), (3, 20, 5))], Grid(0.4), lambda x: np.log(np.exp(x).sum()), {"keepdims": 0}),
     "GlobalLpPool": Case("GlobalLpPool", [(X, (30, 20, 5))], Grid(0.05, 0), lambda x: np.sqrt((x * x).sum(2, keepdims=True))),
     "LpPool, ties": Case("LpPool", [(STEP, (4, 5, 6))], Grid(1.0), lambda x: np.abs(x).reshape(4, 5, 2, 3).sum(3),
                          {"kernel_shape": [3], "strides": [3], "p": 1}, edges=([1, 2, 4, 1, -3, 1],)),
@@ -165,7 +176,31 @@ NORMS = {
 }
 
 
-CASES = MOVERS | JOINED | ARITHMETIC | NORMS
+# Angles of six steps, rows of the tables for four pairs.
+ANGLES = np.arange(6)[:, None] / 7 ** (np.arange(4) / 4) * 0.8
+COSINES, SINES = np.cos(ANGLES).astype(np.float32), np.sin(ANGLES).astype(np.float32)
+
+
+def turned(x, rows, interleaved=False):
+    """Steps of x[..., steps, size] by the angles of these rows."""
+    c, s = COSINES[rows].astype(np.float64), SINES[rows].astype(np.float64)
+    pairs, rest = x[..., :8], x[..., 8:]
+    a, b = (pairs[..., ::2], pairs[..., 1::2]) if interleaved else (pairs[..., :4], pairs[..., 4:])
+    both = c * a - s * b, s * a + c * b
+    both = np.stack(both, -1).reshape(pairs.shape) if interleaved else np.concatenate(both, -1)
+    return np.concatenate([both, rest], -1)
+
+
+PLACES = np.array([[3, 0, 5, 1, 2]])
+ROTARY = {
+    "RotaryEmbedding": Case("RotaryEmbedding", [(X, (1, 3, 5, 8)), COSINES, SINES, PLACES], Grid(0.03), lambda x: turned(x, PLACES[0]), opset=23),
+    "RotaryEmbedding of a part": Case("RotaryEmbedding", [(X, (1, 3, 5, 11)), COSINES, SINES, PLACES], Grid(0.017), lambda x: turned(x, PLACES[0], True),
+                                      {"interleaved": 1, "rotary_embedding_dim": 8}, opset=23),
+    "RotaryEmbedding of steps": Case(
+        "RotaryEmbedding", [(X, (1, 6, 24)), COSINES[None], SINES[None]], X, attrs={"num_heads": 3}, opset=23,
+        real=lambda x: turned(x.reshape(1, 6, 3, 8).swapaxes(1, 2), np.arange(6)).swapaxes(1, 2).reshape(1, 6, 24)),
+}
+CASES = MOVERS | JOINED | ARITHMETIC | NORMS | ROTARY
 
 
 class Built:

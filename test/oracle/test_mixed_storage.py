@@ -72,6 +72,12 @@ def normalized(x, axes, scale, centre=True):
     return d / np.sqrt((d * d).mean(axes, keepdims=True) + 1e-5) * scale
 
 
+def rotated(x):
+    c, s = np.array([[1, 0.5], [0, -0.25], [0.5, 2]]), np.array([[0, 0.75], [1, 0.25], [-0.5, 1]])
+    a, b = x[..., :2], x[..., 2:4]
+    return np.concatenate([c * a - s * b, s * a + c * b, x[..., 4:]], -1)
+
+
 def sums(f):
     return lambda x: f(x).sum(1, keepdims=True)
 
@@ -105,6 +111,10 @@ OPS = {
     "ReduceL1": Op([(3, 4)], sums(np.abs), (1.0, 16.0), **AXIS),
     "ReduceL2": Op([(3, 4)], lambda x: np.sqrt((x * x).sum(1, keepdims=True)), (1.0, 9.0), **AXIS),
     "ReduceSumSquare": Op([(3, 4)], sums(np.square), (1.0, 40.0), **AXIS),
+    "ReduceProd": Op([(3, 4)], lambda x: x.prod(1, keepdims=True), (1.0, 12.0), **AXIS),
+    # Of an odd number of int4, onnxruntime makes the last one 7 where it is NaN.
+    "ReduceLogSum": Op([(4, 4)], lambda x: np.log(x.sum(1, keepdims=True)), (0.5, 5.0), near=FLOATS, exact=False, **AXIS),
+    "ReduceLogSumExp": Op([(3, 4)], lambda x: np.log(np.exp(x).sum(1, keepdims=True)), (0.5, 5.0), near=FLOATS, exact=False, **AXIS),
     "LpPool": Op(IMAGE, lambda x: np.abs(windows(x, 2, 1)).sum((-1, -2)), (1.0, 16.0), "kernel_shape=[2,2], p=1"),
     "GlobalLpPool": Op([(2, 3, 4)], lambda x: np.sqrt((x * x).sum(2, keepdims=True)), (1.0, 9.0)),
     "LpNormalization": Op([(3, 4)], lambda x: x / np.sqrt((x * x).sum(1, keepdims=True)), (0.25, 2.0)),
@@ -134,6 +144,9 @@ OPS = {
     "GroupNormalization": Op([(1, 4, 5)], lambda x: normalized(x.reshape(2, 10), 1, 1).reshape(1, 4, 5), (0.5, 9.0), "num_groups=2",
                              near=FLOATS, exact=False, constants="const %g : float[4] = splat(1.0)\n  const %b : float[4] = splat(0.0)",
                              behind=", %g, %b"),
+    "RotaryEmbedding": Op([(1, 1, 3, 5)], rotated, opset=23, attrs="rotary_embedding_dim=4",
+                          constants="const %c : float[1,3,2] = [1.0, 0.5, 0.0, -0.25, 0.5, 2.0]\n"
+                          "  const %s : float[1,3,2] = [0.0, 0.75, 1.0, 0.25, -0.5, 1.0]", behind=", %c, %s"),
     "Resize": Op([(1, 1, 3, 4)], lambda x: linear(linear(x, 2, 6), 3, 8), attrs='mode="linear"',
                  constants="const %by : float[4] = [1.0, 1.0, 2.0, 2.0]", behind=", _, %by"),
 }
