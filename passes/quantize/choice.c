@@ -145,6 +145,15 @@ Choice choice_of_value(const PassContext *c, const Uses *uses, const Value *v) {
     return x;
 }
 
+/* Few integers are all used where each scale has a zero point that it needs: numbers that lie more
+ * on one side of 0 than on the other leave some idle else. It costs nothing where weights are
+ * dequantized before they are multiplied. */
+static bool has_zeros_of_its_own(const PassContext *c, const Choice *x) {
+    IntRange r = choice_range(x);
+    return c->weights_alone && c->target->zeros != TARGET_ZEROS_NONE && !x->by[CHOICE_SYM] &&
+           !x->fixed && r.hi - r.lo > 1 && r.hi - r.lo < 16;
+}
+
 Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w) {
     const TargetType *t = &c->target->weights;
     Choice x = {.storage = t->storage, .sym = t->sym, .channel = t->channel};
@@ -160,6 +169,7 @@ Choice choice_of_weight(const PassContext *c, const Node *n, const Value *w) {
     }
     apply_opening(&x, c, w, true);
     x.is_float = x.is_float || stays_as_written(c, w);
+    x.sym = x.sym && !has_zeros_of_its_own(c, &x);
     return x;
 }
 
