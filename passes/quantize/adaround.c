@@ -4,9 +4,10 @@
  * other. What meets the weights of a channel does: with G = E[x x^T] the error of its sum is
  * (w - q)^T G (w - q), and one weight's error can be made up for by the next. Exactly the best q is
  * a closest vector in a lattice; this takes Babai's (1986): with G = L L^T, from the last weight to
- * the first, each is rounded after what the errors so far ask of it has been added. It is what GPTQ
- * does (Frantar, Ashkboos, Hoefler, Alistarh 2022). The numbers that vary most come first, and a
- * hundredth of the mean variance is added to each, so that few samples decide nothing alone. A
+ * the first, each is rounded after what the errors so far ask of it has been added. w is not the
+ * weight itself but what makes up for the layers before (passes/quantize/in_turn.h). It is what
+ * GPTQ does (Frantar, Ashkboos, Hoefler, Alistarh 2022). The numbers that vary most come first, and
+ * a hundredth of the mean variance is added to each, so that few samples decide nothing alone. A
  * channel that would come out worse than by plain rounding keeps that.
  *
  * Where the node has a bias, G is the covariance, and the bias takes what is left on average. The
@@ -18,6 +19,7 @@
  * enough, and this takes long. */
 #include "passes/quantize/choice.h"
 #include "passes/edit.h"
+#include "passes/quantize/in_turn.h"
 #include "passes/quantize/open.h"
 #include "passes/quantize/weight_error.h"
 
@@ -41,6 +43,8 @@ typedef struct Rounding {
     size_t *order; /* position -> term, ascending by variance */
     Varying *sorted;
     double *asked;          /* [CHANNELS, terms], by position */
+    double *aim;            /* [CHANNELS, terms]: what the weights were best, if not rounded */
+    double *own, *more;     /* [terms] */
     float *plain, *rounded; /* [CHANNELS, terms] */
     size_t cap;
 } Rounding;
@@ -70,6 +74,9 @@ static void make_room(Rounding *by, size_t k) {
         by->order = NEW_ARRAY(by->arena, size_t, k);
         by->sorted = NEW_ARRAY(by->arena, Varying, k);
         by->asked = NEW_ARRAY(by->arena, double, CHANNELS *k);
+        by->aim = NEW_ARRAY(by->arena, double, CHANNELS *k);
+        by->own = NEW_ARRAY(by->arena, double, k);
+        by->more = NEW_ARRAY(by->arena, double, k);
         by->plain = NEW_ARRAY(by->arena, float, CHANNELS *k);
         by->rounded = NEW_ARRAY(by->arena, float, CHANNELS *k);
         by->cap = k;
@@ -108,6 +115,35 @@ static bool decompose(Rounding *by, const MacData *d, size_t group, bool centere
     return true;
 }
 
+/* ---- what the weights are to be ---- */
+
+/* Where the operand x differs by e from that of the float model, weights w + G^-1 E[x e^T] w give
+ * the sums of x that are nearest to w^T (x + e): what those before have lost is made up for as far
+ * as x tells of it. Of k numbers fitted to `rows` sums, k / rows of what they explain is chance,
+ * which is left out. `aim` by term. */
+static void find_aim(Rounding *by, const WeightMatrix *w, const MacData *d, size_t channel,
+                     bool centered, double *aim) {
+    size_t k = w->terms, group = channel / w->per_group;
+    const double *mean = d->mean + group * k, *real = d->real + group * k;
+    double lost = 0, sure = fmax(0, 1 - (double)k / d->rows);
+    for (size_t t = 0; t < k; t++) {
+        aim[t] = by->own[t] = tensor_float(w->data, weight_at(w, channel, t));
+        lost += centered ? 0 : (real[t] - mean[t]) * by->own[t];
+    }
+    if (!d->cross || sure == 0)
+        return;
+    for (size_t i = 0; i < k; i++) {
+        size_t t = by->order[i];
+        double v = row_dot(d->cross + (group * k + t) * k, by->own, k) / d->rows + mean[t] * lost;
+        by->more[i] = (v - row_dot(by->l + i * k, by->more, i)) / by->l[i * k + i];
+    }
+    for (size_t i = k; i-- > 0;) {
+        by->more[i] /= by->l[i * k + i];
+        row_add_scaled(by->l + i * k, i, -by->more[i], by->more);
+        aim[by->order[i]] += sure * by->more[i];
+    }
+}
+
 /* ---- rounding ---- */
 
 /* Rounds channels `first` to `first` + n - 1 into `out`, each weight with or without what the
@@ -121,8 +157,9 @@ static void round_channels(Rounding *by, const WeightMatrix *w, size_t first, si
         const double *row = by->l + i * k;
         for (size_t c = 0; c < n; c++) {
             size_t at = weight_at(w, first + c, by->order[i]);
-            double *asked = by->asked + c * k, x = tensor_float(w->data, at);
-            float q = weight_rounded(w, at, plainly ? x : x + asked[i] / row[i]);
+            double *asked = by->asked + c * k, x = by->aim[c * k + by->order[i]];
+            double alone = plainly ? tensor_float(w->data, at) : x + asked[i] / row[i];
+            float q = weight_rounded(w, at, alone);
             double e = x - (double)q, part = row[i] * e + asked[i];
             out[c * k + by->order[i]] = q;
             sum[c] += part * part;
@@ -131,11 +168,14 @@ static void round_channels(Rounding *by, const WeightMatrix *w, size_t first, si
     }
 }
 
-static void round_group(Rounding *by, const WeightMatrix *w, size_t group, float *numbers) {
+static void round_group(Rounding *by, const WeightMatrix *w, const MacData *d, size_t group,
+                        bool centered, float *numbers) {
     double plain[CHANNELS], sum[CHANNELS];
     size_t k = w->terms, end = (group + 1) * w->per_group;
     for (size_t first = group * w->per_group; first < end; first += CHANNELS) {
         size_t n = end - first < CHANNELS ? end - first : CHANNELS;
+        for (size_t c = 0; c < n; c++)
+            find_aim(by, w, d, first + c, centered, by->aim + c * k);
         round_channels(by, w, first, n, true, by->plain, plain);
         round_channels(by, w, first, n, false, by->rounded, sum);
         for (size_t c = 0; c < n; c++)
@@ -180,7 +220,7 @@ static void round_node(void *ctx, Node *n, const MacData *data) {
         make_room(by, w.terms);
     for (size_t g = 0; can && g < data->groups; g++)
         if (decompose(by, data, g, bias != NULL))
-            round_group(by, &w, g, numbers);
+            round_group(by, &w, data, g, bias != NULL, numbers);
     if (bias)
         mend_set_bias(&by->mend, n, &w, data, numbers, bias);
     if (can)
@@ -189,7 +229,7 @@ static void round_node(void *ctx, Node *n, const MacData *data) {
 
 bool pass_adaround(Module *m, PassContext *c) {
     Rounding by = {.mend = mend_new(m, c, "adaround"), .arena = m->arena};
-    bool ok = mac_data(m, c, by.mend.pass, wanted, round_node, &by);
+    bool ok = mac_in_turn(m, c, by.mend.pass, false, wanted, round_node, &by);
     mend_keep_biases(&by.mend);
     edit_sweep(m);
     return ok;

@@ -3,15 +3,16 @@
  *   b[c] += sum_k W[c,k] E[x[k]] - Wq[c,k] E[xq[k]]
  *
  * with the means of what each weight meets on calibration data, zeros of padding included, in the
- * float model and rounded (Nagel, van Baalen, Blankevoort, Welling 2019, section 4.2, with measured
- * in place of assumed means, and with the operand's own rounding). The error of a layer is
- * corrected where it arises, so nothing is corrected twice.
+ * float model and in the model that is quantized and corrected up to here (Nagel, van Baalen,
+ * Blankevoort, Welling 2019, section 4.2, with measured in place of assumed means;
+ * passes/quantize/in_turn.h). What layers before leave is corrected with it.
  *
  * A layer that is right on average does not make right what follows: errors of several layers may
  * cancel, and a clamp behind makes a mean of what it cuts. So the outputs say whether biases stay
  * as corrected, unless somebody asked for it. */
 #include "exec/fixed_shapes.h"
 #include "passes/edit.h"
+#include "passes/quantize/in_turn.h"
 #include "passes/quantize/open.h"
 #include "passes/quantize/output_errors.h"
 #include "passes/quantize/weight_error.h"
@@ -22,7 +23,7 @@
 static const double COST = 1;
 
 /* Where the first few say that nothing is lost, that is as far from COST as more would say. */
-enum { SAMPLES_FIRST = 4, SAMPLES_MOST = 8 };
+enum { SAMPLES_FIRST = 4 };
 
 static void correct(void *ctx, Node *n, const MacData *data) {
     Mend *by = ctx;
@@ -89,7 +90,7 @@ static bool compare(void *ctx) {
     was = now ? output_program(m, c, a, true) : NULL;
     reals = was ? output_program(m, c, a, false) : NULL;
     bool ok = reals && weigh(j, a, SAMPLES_FIRST, reals, was, now) &&
-              (j->worse <= 0 || weigh(j, a, SAMPLES_MOST, reals, was, now));
+              (j->worse <= 0 || weigh(j, a, OUTPUT_SAMPLES, reals, was, now));
     arena_free(a);
     return ok;
 }
@@ -115,7 +116,8 @@ static bool judge(Module *m, PassContext *c, Mend *by, double *worse) {
 bool pass_bias_correction(Module *m, PassContext *c) {
     Mend by = mend_new(m, c, "bias-correction");
     double worse = 0;
-    bool ok = mac_data(m, c, by.pass, NULL, correct, &by) && judge(m, c, &by, &worse);
+    bool ok =
+        mac_in_turn(m, c, by.pass, c->judge_biases, NULL, correct, &by) && judge(m, c, &by, &worse);
     c->biases_cost = worse > COST ? worse : 0;
     if (c->biases_cost > 0)
         mend_swap_biases(&by);

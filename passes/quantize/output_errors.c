@@ -104,8 +104,11 @@ static void average(OutputErrors *e, uint32_t id, double n) {
     e->dB_each[id] /= n;
 }
 
-/* Of `total` samples `most` are, or all. */
-static bool is_chosen(size_t i, size_t most, size_t total) {
+bool output_holds_back(size_t total) {
+    return total >= 3 * OUTPUT_SAMPLES;
+}
+
+bool output_sample_chosen(size_t i, size_t most, size_t total) {
     return most >= total || (i + 1) * most / total > i * most / total;
 }
 
@@ -140,7 +143,7 @@ bool output_errors(Module *m, PassContext *c, Arena *a, size_t most, const Progr
     size_t total = 0, seen = 0;
     ok = ok && samples_count(sides[0].s, &total);
     for (size_t i = 0; ok && i < total && seen < most; i++) {
-        if (c->n_data && !is_chosen(i, most, total)) {
+        if (c->n_data && !output_sample_chosen(i, most, total)) {
             ok = skip_sample(sides, n + 1);
             continue;
         }

@@ -38,4 +38,11 @@ double error_level(double error, double energy);
 bool output_errors(Module *m, PassContext *c, Arena *a, size_t most, const Program *reals,
                    OutputErrors *of, size_t n);
 
+/* Samples that a result is judged by, and whether of so many the rest is enough to mend it with. */
+enum { OUTPUT_SAMPLES = 8 };
+bool output_holds_back(size_t total);
+/* Of `total` samples of files output_errors looks at those that are chosen: `most` of them, or all.
+ */
+bool output_sample_chosen(size_t i, size_t most, size_t total);
+
 #endif

@@ -152,6 +152,57 @@ CHAINS = {  # name: model, how many weights change
 }
 
 
+def two_layers(rng, branch=False):
+    """Two products, the second of many numbers that depend on few; and beside them an If, if asked for, in whose presence
+    the float model alone is looked at."""
+    weights = {"w1": [4, 48], "b1": [48], "w2": [48, 6], "b2": [6]}
+    nodes = [helper.make_node("Gemm", ["x", "w1", "b1"], ["h"]), helper.make_node("Relu", ["h"], ["r"]),
+             helper.make_node("Gemm", ["r", "w2", "b2"], ["y"])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 6])]
+    constants = [onnx.numpy_helper.from_array(rng.standard_normal(d).astype(np.float32), n) for n, d in weights.items()]
+    if branch:
+        sides = [helper.make_graph([helper.make_node(op, ["c"], ["z"])], op, [],
+                                   [helper.make_tensor_value_info("z", TensorProto.FLOAT, [1])]) for op in ("Neg", "Abs")]
+        constants.append(onnx.numpy_helper.from_array(np.array([2], np.float32), "c"))
+        nodes += [helper.make_node("ReduceSum", ["x"], ["s"], keepdims=0),
+                  helper.make_node("Greater", ["s", "zero"], ["p"]),
+                  helper.make_node("If", ["p"], ["z"], then_branch=sides[0], else_branch=sides[1])]
+        constants.append(onnx.numpy_helper.from_array(np.array(0, np.float32), "zero"))
+        outputs.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, [1]))
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])], outputs, constants)
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+
+
+class InTurn(common.OracleCase):
+    def error(self, branch, *options):
+        """Of y on other data, of its power; and how far the mean of a channel is away on the data that were given."""
+        rng = np.random.default_rng(7)
+        model = two_layers(rng, branch)
+        data = rng.standard_normal([2, 128, 1, 4]).astype(np.float32)
+        path, calib, out = (self.scratch / f"turn{branch}.{end}" for end in ("onnx", "npz", "qdq.onnx"))
+        onnx.save(model, path)
+        np.savez(calib, x=data[0])
+        scheme = self.scratch / "coarse.scheme"
+        scheme.write_text('scheme { value "w1" int2q sym }')
+        common.qxc(path, f"-calib={calib}", f"-scheme={scheme}", "-emit=qdq", "-o", out, "-no-sync", *options)
+        away, power = zip(*((got - want, want) for want, got in
+                            ([common.run_samples(common.session(p), onnx.load(p), {"x": x})["y"].reshape(128, 6)
+                              for p in (path, out)] for x in data)))
+        return np.mean(away[1]**2) / np.mean(power[1]**2), np.abs(away[0].mean(0)).max() / power[0].std()
+
+    @common.for_each("weights alone", "static")
+    def test_a_layer_makes_up_for_those_before(self, kind):
+        options = ["-weight-only"] if kind == "weights alone" else ["-activations=uint16"]
+        alone, in_turn = (self.error(branch, "-adaround", *options)[0] for branch in (True, False))
+        self.assertLess(in_turn, 0.4 * alone)
+
+    def test_biases_make_up_for_those_before(self):
+        """A Relu behind a layer whose mean was right makes a mean of what rounding spreads; the next bias takes it off."""
+        alone, in_turn = (self.error(branch, "-activations=uint16", "-bias-correction")[1] for branch in (True, False))
+        self.assertGreater(alone, 0.05)
+        self.assertLess(in_turn, 0.1 * alone)
+
+
 class Equalize(common.OracleCase):
     @common.for_each(*CHAINS)
     def test_the_same_function(self, name):
