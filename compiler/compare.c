@@ -168,10 +168,10 @@ ExitCode cmd_compare(Session *s) {
                   "shapes depend on the data: what such nodes yield, and what reads that, is not "
                   "compared");
     Comparison c, weights;
-    size_t random = s->o.input.n ? 0 : s->o.random > 0 ? (size_t)s->o.random : 1;
+    CompareData data = {.paths = (const char *const *)s->o.input.items, .n = s->o.input.n};
+    data.random = s->o.random > 0 ? (size_t)s->o.random : 1;
     trace_begin(s->o.trace);
-    bool compared =
-        compare_modules(m[0], m[1], s->o.input.items, s->o.input.n, random, &p, &p, &c, s->d);
+    bool compared = compare_modules(m[0], m[1], &data, &p, &p, &c, s->d);
     trace_end(s->o.trace, "comparing");
     if (!compared)
         return EXIT_WRONG;

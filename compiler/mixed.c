@@ -1,18 +1,16 @@
 /* See compiler/mixed.h. */
 #include "compiler/mixed.h"
 
+#include "compiler/judge.h"
 #include "compiler/mixed_layers.h"
 #include "compiler/top1.h"
-#include "exec/compare.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 typedef struct Score {
-    double sqnr;            /* dB, of the worst output; -INFINITY where that is unmeasured */
-    const char *unmeasured; /* why no number says how far it is; NULL: one does */
-    const char *advice;     /* what may help with that */
-    Drop drop;              /* of top-1 accuracy */
+    Judged of; /* the outputs */
+    Drop drop; /* of top-1 accuracy */
 } Score;
 
 typedef struct Lost {
@@ -138,12 +136,6 @@ static Module *read_quantized(Mixed *x, size_t n, const Layer *only, Form form, 
     return m;
 }
 
-static const char *value_text(const Mixed *x, const Value *v) {
-    Diags *d = x->s->d;
-    const char *op = v->def ? diag_name(d, v->def->op) : "";
-    return arena_strf(x->s->arena, "'%s' (%s)", diag_name(d, v->name), op).s;
-}
-
 /* What limits the outputs: the first value that is worse than they are to be. One that is 0 on the
  * data has no number. */
 static void find_lost(Mixed *x, Module *b, const Comparison *c) {
@@ -154,55 +146,17 @@ static void find_lost(Mixed *x, Module *b, const Comparison *c) {
         const Node *n = r->b->def;
         if (!n || r->sqnr >= x->least_sqnr || isinf(r->sqnr) || is_cut_by_clamp(uses, r->b))
             continue;
-        x->lost = (Lost){value_text(x, r->b), r->sqnr};
+        x->lost = (Lost){judge_value_text(x->s->arena, r->b, x->s->d), r->sqnr};
     }
 }
 
-/* A gate does not hold for what nobody has seen. */
-static void unmeasured_behind(const Mixed *x, const Value *v, Score *out) {
-    out->sqnr = -INFINITY;
-    out->unmeasured =
-        arena_strf(x->s->arena, "%s is behind what cannot run here, and nothing measures it",
-                   value_text(x, v))
-            .s;
-    out->advice = "-keep=NODE leaves it float";
-}
-
-/* Nor for an output that has no number to be compared with. */
-static void add_output(const Mixed *x, const CompareRow *r, Score *out) {
-    out->sqnr = fmin(out->sqnr, r->sqnr);
-    if (r->sqnr > -INFINITY || out->unmeasured)
-        return;
-    bool zero = isfinite(r->max_abs);
-    out->unmeasured = arena_strf(x->s->arena, "output %s %s", value_text(x, r->b),
-                                 zero ? "is 0 on this data in the float model, and not here"
-                                      : "holds NaN or infinity in one of both models")
-                          .s;
-    out->advice = zero ? "it takes data on which the output is not 0"
-                       : "qxc compare MODEL RESULT shows the first value that does";
-}
-
 static bool worst_output(Mixed *x, Module *a, Module *b, Score *out) {
-    const TextList *data = &x->s->o.calib;
-    ProgramOptions options = {.partial = true};
+    const Judge judge = {x->s->arena, &x->s->o.calib, SAMPLES_ALL, "-min-sqnr and -max-drop: "};
     Comparison c;
-    if (!compare_modules(a, b, data->items, data->n, 0, &options, &options, &c, x->s->d))
+    if (!judge_outputs(&judge, a, b, &c, &out->of, x->s->d))
         return false;
-    size_t measured = 0;
     find_lost(x, b, &c);
-    out->sqnr = INFINITY;
-    out->unmeasured = NULL;
-    for (size_t i = 0; i < c.n; i++)
-        if (c.rows[i].is_output && c.rows[i].count) {
-            add_output(x, &c.rows[i], out);
-            measured++;
-        }
-    if (c.unmeasured)
-        unmeasured_behind(x, c.unmeasured, out);
-    return measured || !a->graph->n_out ||
-           diag_error(x->s->d, LOC_NONE,
-                      "-min-sqnr and -max-drop: nothing that can be computed here is "
-                      "left to measure");
+    return true;
 }
 
 /* The float model answers once; what answers are right outlives the modules. */
@@ -245,7 +199,7 @@ static bool list_layers(Mixed *x, ExitCode *code) {
 }
 
 static bool holds(const Mixed *x, const Score *s) {
-    return (!x->has_sqnr || s->sqnr >= x->least_sqnr) &&
+    return (!x->has_sqnr || s->of.sqnr >= x->least_sqnr) &&
            (!x->has_drop || s->drop.points <= x->most_drop + 1e-9);
 }
 
@@ -263,12 +217,12 @@ static void tell(const Mixed *x, const char *what, const Score *s) {
         return;
     diags_flush(x->s->d);
     progress_clear(diags_progress(x->s->d));
-    if (s->unmeasured)
-        fprintf(stderr, "%s: %s", what, s->unmeasured);
-    else if (isinf(s->sqnr))
+    if (s->of.unmeasured)
+        fprintf(stderr, "%s: %s", what, s->of.unmeasured);
+    else if (isinf(s->of.sqnr))
         fprintf(stderr, "%s: equal", what);
     else
-        fprintf(stderr, "%s: %.2f dB", what, s->sqnr);
+        fprintf(stderr, "%s: %.2f dB", what, s->of.sqnr);
     if (x->has_drop)
         fprintf(stderr,
                 ", top-1 falls by %.2f points from %.2f%% (95%% sure: at most %.2f) on %zu samples "
@@ -289,13 +243,13 @@ static const char *lost_text(const Mixed *x) {
 static ExitCode missed(const Mixed *x, const Score *best) {
     static const char *const how[] = {"with all layers float", "with 16 bits for all values",
                                       "with 16 bits for all values and weights"};
-    if (x->has_sqnr && best->unmeasured)
+    if (x->has_sqnr && best->of.unmeasured)
         diag_error(x->s->d, LOC_NONE, "-min-sqnr=%g cannot be verified: %s; %s", x->least_sqnr,
-                   best->unmeasured, best->advice);
-    else if (x->has_sqnr && best->sqnr < x->least_sqnr)
+                   best->of.unmeasured, best->of.advice);
+    else if (x->has_sqnr && best->of.sqnr < x->least_sqnr)
         diag_error(x->s->d, LOC_NONE,
                    "-min-sqnr=%g cannot be met: the best reached is %.2f dB, %s%s", x->least_sqnr,
-                   best->sqnr, how[x->most], lost_text(x));
+                   best->of.sqnr, how[x->most], lost_text(x));
     if (x->has_drop && best->drop.points > x->most_drop)
         diag_error(x->s->d, LOC_NONE,
                    "-max-drop=%g cannot be met: the best reached loses %.2f points", x->most_drop,
@@ -309,7 +263,7 @@ static bool rank_each(Mixed *x, size_t level, ExitCode *code) {
         progress_step(diags_progress(x->s->d), level, i);
         if (!measure_spared(x, 0, &x->layers[i], &s, code))
             return false;
-        x->layers[i].sqnr = s.sqnr;
+        x->layers[i].sqnr = s.of.sqnr;
     }
     return true;
 }

@@ -67,8 +67,8 @@ static const Uses *masks_of(Report *r) {
 static bool compare(Report *r, const TextList *data) {
     ProgramOptions options = {.partial = true};
     Comparison c;
-    if (!compare_modules(r->from, r->m, (const char *const *)data->items, data->n, 0, &options,
-                         &options, &c, r->s->d))
+    CompareData on = {.paths = (const char *const *)data->items, .n = data->n};
+    if (!compare_modules(r->from, r->m, &on, &options, &options, &c, r->s->d))
         return false;
     const Uses *from = masks_of(r), *uses = uses_new(r->m);
     for (size_t i = 0; i < c.n; i++)

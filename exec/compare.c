@@ -37,6 +37,7 @@ void compare_finish(CompareRow *row, const ErrorSums *s) {
     row->count = s->count;
     row->max_abs = s->max_abs;
     row->sqnr = error_sqnr(s);
+    row->power = s->count ? s->xx / (double)s->count : 0;
     if (s->xx == 0 || s->yy == 0)
         row->cosine = s->xx == s->yy ? 1 : 0;
     else
@@ -252,10 +253,12 @@ static bool load_both(Pair *p) {
     return !p->failed;
 }
 
-static bool open_samples(Side *s, const char *const *paths, size_t n, size_t random, Diags *d) {
+static bool open_samples(Side *s, const CompareData *data, Diags *d) {
     Module *m = s->program->module;
-    s->samples = n ? samples_open(m->arena, m, paths, n, d) : samples_random(m->arena, m, random);
-    return s->samples != NULL && samples_ok(s->samples);
+    s->samples = data->n ? samples_open(m->arena, m, data->paths, data->n, d)
+                         : samples_random(m->arena, m, data->random);
+    return s->samples && samples_ok(s->samples) &&
+           (!data->n || samples_take(s->samples, data->part));
 }
 
 static bool open_side(Side *s, Module *m, const ProgramOptions *o, Diags *d) {
@@ -310,17 +313,16 @@ static bool run_both(Pair *p, Comparison *c, Arena *arena) {
     return !p->failed && samples_ok(p->a.samples) && (p->shared || samples_ok(p->b.samples));
 }
 
-bool compare_modules(Module *a, Module *b, const char *const *paths, size_t n_paths, size_t random,
-                     const ProgramOptions *options_a, const ProgramOptions *options_b,
-                     Comparison *out, Diags *d) {
-    Pair p = {.shared = n_paths == 0, .diags = d};
+bool compare_modules(Module *a, Module *b, const CompareData *data, const ProgramOptions *options_a,
+                     const ProgramOptions *options_b, Comparison *out, Diags *d) {
+    Pair p = {.shared = data->n == 0, .diags = d};
     size_t level = progress_begin(diags_progress(d), "comparison", 0);
     *out = (Comparison){0};
-    bool ok = open_side(&p.a, a, options_a, d) && open_side(&p.b, b, options_b, d) &&
-              open_samples(&p.a, paths, n_paths, random, d) &&
-              (p.shared ? match_inputs(a, b, &p.twins, &p.n_twins, d)
-                        : open_samples(&p.b, paths, n_paths, random, d)) &&
-              pair_values(p.a.program, p.b.program, out, d) && run_both(&p, out, a->arena);
+    bool ok =
+        open_side(&p.a, a, options_a, d) && open_side(&p.b, b, options_b, d) &&
+        open_samples(&p.a, data, d) &&
+        (p.shared ? match_inputs(a, b, &p.twins, &p.n_twins, d) : open_samples(&p.b, data, d)) &&
+        pair_values(p.a.program, p.b.program, out, d) && run_both(&p, out, a->arena);
     if (ok)
         out->unmeasured = find_unmeasured(p.b.program);
     if (p.a.samples)

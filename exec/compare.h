@@ -34,6 +34,7 @@ typedef struct CompareRow {
     double sqnr;    /* 20 log10(|x| / |x - y|) in dB; INFINITY where equal */
     double max_abs; /* largest |x - y|; NAN where one of both is NaN and the other is not */
     double cosine;  /* 1 where both are zero */
+    double power;   /* mean square of the reference; 0 without elements */
 } CompareRow;
 
 /* What the sums say of a pair. */
@@ -50,12 +51,18 @@ typedef struct Comparison {
     size_t n_folded;
 } Comparison;
 
-/* `a` is the reference. Both modules resolved, inferred, static. `random` > 0 and no paths: that
- * many samples made up for `a`, and the same ones (as real numbers) given to `b`. NULL options: the
- * defaults. */
-bool compare_modules(Module *a, Module *b, const char *const *paths, size_t n_paths, size_t random,
-                     const ProgramOptions *options_a, const ProgramOptions *options_b,
-                     Comparison *out, Diags *d);
+/* The samples to compare on: of files, or without any `random` > 0 made up for the first model,
+ * which the second gets as the same real numbers. */
+typedef struct CompareData {
+    const char *const *paths;
+    size_t n;
+    SamplePart part; /* of those in files */
+    size_t random;
+} CompareData;
+
+/* `a` is the reference. Both modules resolved, inferred, static. NULL options: the defaults. */
+bool compare_modules(Module *a, Module *b, const CompareData *data, const ProgramOptions *options_a,
+                     const ProgramOptions *options_b, Comparison *out, Diags *d);
 
 /* The constants that nodes of the main graph compute with, as real numbers: those that have the
  * same name in both models and the same shape, or that nodes of the same result read at the same
