@@ -4,6 +4,7 @@
 #include "compiler/in_place.h"
 #include "compiler/mixed.h"
 #include "compiler/report.h"
+#include "compiler/search.h"
 #include "compiler/suffix.h"
 #include "compiler/write.h"
 
@@ -25,9 +26,9 @@ ExitCode job_failure(const Job *j) {
 
 /* Told before minutes of calibration. */
 static bool outputs_can_be_written(Session *s) {
-    const char *paths[] = {s->o.output, s->o.report};
+    const char *paths[] = {s->o.output, s->o.report, s->o.search_scheme};
     bool ok = true;
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 3; i++)
         ok = (!paths[i] || out_check(s->arena, paths[i], s->d)) && ok;
     return ok;
 }
@@ -84,7 +85,9 @@ ExitCode cmd_compile(Session *s) {
     if (!outputs_can_be_written(s))
         return EXIT_IO;
     s->refuses_unknown = job_lowers(&j);
-    ExitCode code = mixed_wanted(&s->o) ? mixed_decide(s, &j) : EXIT_DONE;
+    ExitCode code = s->o.search ? search_decide(s, &j) : EXIT_DONE;
+    if (code == EXIT_DONE && mixed_wanted(&s->o))
+        code = mixed_decide(s, &j);
     if (code != EXIT_DONE)
         return code;
     j.measures = !s->o.quiet || s->o.sqnr_metadata;

@@ -194,6 +194,12 @@ static int parse_option(Options *o, const char *word, const char *next, Arena *a
     return takes_next ? 2 : 1;
 }
 
+bool options_take(Options *o, const char *word, Arena *a, Diags *d) {
+    int before = diags_errors(d);
+    parse_option(o, word, NULL, a, d);
+    return diags_errors(d) == before;
+}
+
 /* The first word that is no option may be a command. False where nothing behind it is for this
  * program. */
 static bool take_word(Options *o, const char *word, Arena *a, Diags *d) {

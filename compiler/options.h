@@ -111,6 +111,8 @@ bool options_command_is_known(const Options *o, Diags *d);
 /* Whether so many files are given as a command takes; an error where not. */
 bool options_inputs(const Options *o, size_t want, Diags *d);
 
+/* One word more, an option with its value, as the command line has it. False after an error. */
+bool options_take(Options *o, const char *word, Arena *a, Diags *d);
 /* A command is the first word that is no option. */
 bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d);
 /* ` -emit=c -calib=data.npz`: those that were given and have a part in the result, in the order of

@@ -30,8 +30,10 @@ static TextList inputs_of(Session *s) {
 bool session_inputs_are_kept(Session *s) {
     const struct {
         const char *option, *path;
-    } outs[] = {
-        {"-o ", s->o.output}, {"-report=", s->o.report}, {"-external-data=", s->o.external_data}};
+    } outs[] = {{"-o ", s->o.output},
+                {"-report=", s->o.report},
+                {"-search-scheme=", s->o.search_scheme},
+                {"-external-data=", s->o.external_data}};
     enum { N = sizeof outs / sizeof *outs };
     bool any = false;
     for (size_t k = 0; k < N; k++)

@@ -44,6 +44,7 @@ typedef struct Job {
     Module *weights_from, *scales_from; /* -weights-from, -scales-from: models, or NULL */
     Scheme donated;                     /* by scales_from */
     Scheme flags, file; /* the parts of the scheme that stand on the command line, in -scheme */
+    Str search_scheme;  /* what -search found, as a text; STR_NONE: it is not to be written */
     CalibOptions calib;
     CalibReport calibrated; /* what calibration saw */
     bool measures;          /* the result is to be measured: somebody reads the summary */

@@ -93,9 +93,10 @@ static ExitCode write_result(Session *s, Job *j, Module *m) {
     s->out = session_outputs(s);
     Writing w = {s, j, m, s->out, stdout};
     bool is_qir = j->emit == EMIT_QIR;
-    FILE *report = NULL;
+    FILE *report = NULL, *found = NULL;
     if ((s->o.output && !is_qir && !(w.file = out_open(w.out, s->o.output))) ||
-        (s->o.report && !(report = out_open(w.out, s->o.report)))) {
+        (s->o.report && !(report = out_open(w.out, s->o.report))) ||
+        (j->search_scheme.s && !(found = out_open(w.out, s->o.search_scheme)))) {
         out_abort(w.out);
         return EXIT_IO;
     }
@@ -105,6 +106,8 @@ static ExitCode write_result(Session *s, Job *j, Module *m) {
                                   : write_text(&w);
     j->opset = module_opset(m, STR(""));
     ok = ok && (!report || report_write(s, j, m, report));
+    if (found)
+        fwrite(j->search_scheme.s, 1, j->search_scheme.n, found);
     ok = ok && session_inputs_are_whole(s);
     if (!ok || diags_errors(s->d)) {
         out_abort(w.out);

@@ -52,33 +52,53 @@ static struct timespec left(struct timespec end) {
     return (struct timespec){ns / 1000000000, ns % 1000000000};
 }
 
-static int end_group(pid_t child, int result) {
-    kill(-child, SIGKILL);
-    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
+void children_kill(const pid_t *of, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        kill(-of[i], SIGKILL);
+    for (size_t i = 0; i < n; i++)
+        while (waitpid(of[i], NULL, 0) < 0 && errno == EINTR)
+            ;
+}
+
+static int end_groups(const pid_t *of, size_t n, int result) {
+    children_kill(of, n);
     return result;
 }
 
-int child_wait(Children *c, pid_t child, int64_t seconds) {
-    if (child < 0)
-        return CHILD_FAILED;
+/* Whether it has ended, without waiting. */
+static bool has_ended(pid_t child, int *result) {
+    int status;
+    if (waitpid(child, &status, WNOHANG) != child)
+        return false;
+    kill(-child, SIGKILL); /* what it left running behind */
+    *result = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return true;
+}
+
+int child_wait_any(Children *c, const pid_t *of, size_t n, int64_t seconds, size_t *which) {
     struct timespec end = now();
     end.tv_sec += seconds;
     for (;;) {
-        int status;
-        if (waitpid(child, &status, WNOHANG) == child) {
-            kill(-child, SIGKILL); /* what it left running behind */
-            return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-        }
+        int result;
+        for (size_t i = 0; i < n; i++)
+            if (has_ended(of[i], &result)) {
+                *which = i;
+                return result;
+            }
         struct timespec rest = left(end);
         int got = signal_take(&c->taken, seconds ? &rest : NULL);
         if (got < 0 && errno == EAGAIN)
-            return end_group(child, CHILD_TIMEOUT);
+            return end_groups(of, n, CHILD_TIMEOUT);
         if (got > 0 && got != SIGCHLD) {
             c->interrupted = true;
-            return end_group(child, CHILD_INTERRUPTED);
+            return end_groups(of, n, CHILD_INTERRUPTED);
         }
     }
+}
+
+int child_wait(Children *c, pid_t child, int64_t seconds) {
+    size_t which;
+    return child < 0 ? CHILD_FAILED : child_wait_any(c, &child, 1, seconds, &which);
 }
 
 static _Noreturn void run_shell(const char *command, const char *argument, bool silent) {

@@ -2,13 +2,14 @@
  * They end with this process, too, even where that is killed, if the system tells them.
  *
  * Between children_begin and children_end SIGCHLD, SIGINT, SIGTERM and SIGHUP are blocked in this
- * process and taken in child_wait, so that the caller gets to clean up. Not for more than one child
- * at a time. */
+ * process and taken in child_wait, so that the caller gets to clean up. Several children at a time
+ * are waited for together, by child_wait_any. */
 #ifndef QXC_SUPPORT_CHILD_H
 #define QXC_SUPPORT_CHILD_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -29,6 +30,11 @@ void children_end(Children *c);
 pid_t child_start(Children *c);
 /* Waits; after `seconds` (0: no limit) or a signal the child's group is killed. */
 int child_wait(Children *c, pid_t child, int64_t seconds);
+/* Waits for the first of several to end, and says which. After `seconds` or a signal the groups of
+ * all are killed. */
+int child_wait_any(Children *c, const pid_t *of, size_t n, int64_t seconds, size_t *which);
+/* Kills the groups of all, and waits for them. */
+void children_kill(const pid_t *of, size_t n);
 /* Runs `sh -c command sh argument`, without standard input. Its output goes to our stderr, or
  * nowhere with `silent`. */
 int child_shell(Children *c, const char *command, const char *argument, bool silent,
