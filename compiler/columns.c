@@ -129,3 +129,20 @@ Shape column_join(Column *c, Arena *a, size_t stride, int axis) {
     s.dims[axis] *= (int64_t)c->n;
     return s;
 }
+
+Arrangement arrangement_of(const Module *m, const Samples *in, const Batch *batch) {
+    Arrangement as = {batch, samples_seen(in), false};
+    as.alike = as.seen.files == 1;
+    for (size_t i = 0; batch && i < m->graph->n_in; i++)
+        as.alike &= batch->stride[m->graph->in[i]->id] > 0 || !samples_several(in, m->graph->in[i]);
+    return as;
+}
+
+Shape column_arrange(Column *c, Arena *a, const Arrangement *as) {
+    const Batch *b =
+        as->seen.extra || !as->batch || c->v->id >= as->batch->n_values ? NULL : as->batch;
+    bool one = !as->seen.extra && as->seen.n == 1 && as->seen.files <= 1;
+    if (b && b->stride[c->v->id] > 0)
+        return column_join(c, a, (size_t)b->stride[c->v->id], b->axis[c->v->id]);
+    return one || (b && as->alike && as->seen.n) ? c->shape : column_stack(c, !as->seen.extra);
+}

@@ -3,7 +3,7 @@
 #ifndef QXC_COMPILER_COLUMNS_H
 #define QXC_COMPILER_COLUMNS_H
 
-#include "ir/ir.h"
+#include "exec/samples.h"
 
 typedef struct Shape {
     int rank;
@@ -34,5 +34,17 @@ void column_print(Column *c, Arena *a, Buf *b);
 Shape column_stack(const Column *c, bool replaces);
 /* The same along an axis that samples have, `stride` elements apart. */
 Shape column_join(Column *c, Arena *a, size_t stride, int axis);
+
+/* How samples become arrays: a feed of the model's own shape gives results of the model's own
+ * shape. */
+typedef struct Arrangement {
+    const Batch *batch; /* the model's dimension that counts samples, or NULL */
+    SamplesSeen seen;
+    bool alike; /* what does not depend on that dimension is the same for all samples */
+} Arrangement;
+
+/* Of the samples that were read so far. */
+Arrangement arrangement_of(const Module *m, const Samples *in, const Batch *batch);
+Shape column_arrange(Column *c, Arena *a, const Arrangement *as);
 
 #endif

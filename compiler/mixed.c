@@ -2,6 +2,7 @@
 #include "compiler/mixed.h"
 
 #include "compiler/judge.h"
+#include "compiler/metric.h"
 #include "compiler/mixed_layers.h"
 #include "compiler/top1.h"
 
@@ -10,7 +11,8 @@
 
 typedef struct Score {
     Judged of; /* the outputs */
-    Drop drop; /* of top-1 accuracy */
+    Drop drop; /* of top-1 accuracy, or of the metric */
+    double metric;
 } Score;
 
 typedef struct Lost {
@@ -30,6 +32,8 @@ typedef struct Mixed {
     double least_sqnr, most_drop;
     Labels labels;
     Answers of_float; /* [0]: not yet */
+    double float_metric;
+    bool has_float_metric;
     Layer *layers;
     size_t n;
     Spared most; /* how they may be spared */
@@ -64,11 +68,14 @@ static bool read_options(Mixed *x) {
     Diags *d = x->s->d;
     x->has_sqnr = o->min_sqnr;
     x->has_drop = o->max_drop;
+    const char *unit = o->metric ? "the metric" : "%";
     if (!read_number("min-sqnr", o->min_sqnr, "dB", &x->least_sqnr, -HUGE_VAL, HUGE_VAL, d) ||
-        !read_number("max-drop", o->max_drop, "%", &x->most_drop, 0, 100, d))
+        !read_number("max-drop", o->max_drop, unit, &x->most_drop, 0, o->metric ? HUGE_VAL : 100,
+                     d))
         return false;
-    if (!o->max_drop != !o->labels)
-        return diag_error(d, LOC_NONE, "-max-drop=PERCENT and -labels=KEY go together");
+    if (!o->metric && !o->max_drop != !o->labels)
+        return diag_error(d, LOC_NONE, "-max-drop=PERCENT and -labels=KEY go together%s",
+                          o->labels ? "" : "; -metric=CMD does without labels");
     if (o->dynamic || o->weight_only || o->passes)
         return diag_error(d, LOC_NONE, "-min-sqnr and -max-drop are about static quantization");
     if (x->j->form <= FORM_FLOAT)
@@ -174,6 +181,20 @@ static bool measure_drop(Mixed *x, Module *a, Module *b, Drop *out) {
     return true;
 }
 
+/* Of the float model it is measured once. */
+static bool measure_metric(Mixed *x, MetricSide of_float, MetricSide is, Score *out) {
+    SamplePart part = x->has_drop ? SAMPLES_HELD_BACK : SAMPLES_ALL;
+    if (!x->s->o.metric)
+        return true;
+    if (!x->has_float_metric && !metric_measure(x->s, of_float, of_float, part, &x->float_metric))
+        return false;
+    x->has_float_metric = true;
+    if (!metric_measure(x->s, is, of_float, part, &out->metric))
+        return false;
+    out->drop.points = x->float_metric - out->metric;
+    return true;
+}
+
 static bool measure_spared(Mixed *x, size_t n, const Layer *only, Score *out, ExitCode *code) {
     Job plain, run = *x->j;
     Options o;
@@ -184,7 +205,8 @@ static bool measure_spared(Mixed *x, size_t n, const Layer *only, Score *out, Ex
     if (b && !ok)
         *code = job_failure(plain.ctx.misused ? &plain : &run);
     ok = ok && worst_output(x, a, b, out);
-    if (ok && x->has_drop && !only)
+    ok = ok && measure_metric(x, (MetricSide){a, plain.batch}, (MetricSide){b, run.batch}, out);
+    if (ok && x->has_drop && !only && !x->s->o.metric)
         ok = measure_drop(x, a, b, &out->drop);
     session_free_modules(x->s, 0);
     return ok;
@@ -207,6 +229,8 @@ static bool holds(const Mixed *x, const Score *s) {
 
 static int most_sensitive_first(const void *p, const void *q) {
     const Layer *x = p, *y = q;
+    if (x->metric != y->metric)
+        return x->metric > y->metric ? -1 : 1;
     if (x->sqnr != y->sqnr)
         return x->sqnr > y->sqnr ? -1 : 1;
     return x->at < y->at ? -1 : 1;
@@ -223,7 +247,9 @@ static void tell(const Mixed *x, const char *what, const Score *s) {
         fprintf(stderr, "%s: equal", what);
     else
         fprintf(stderr, "%s: %.2f dB", what, s->of.sqnr);
-    if (x->has_drop)
+    if (x->s->o.metric)
+        fprintf(stderr, ", metric %g where the float model has %g", s->metric, x->float_metric);
+    else if (x->has_drop)
         fprintf(stderr,
                 ", top-1 falls by %.2f points from %.2f%% (95%% sure: at most %.2f) on %zu samples "
                 "held back",
@@ -252,8 +278,10 @@ static ExitCode missed(const Mixed *x, const Score *best) {
                    best->of.sqnr, how[x->most], lost_text(x));
     if (x->has_drop && best->drop.points > x->most_drop)
         diag_error(x->s->d, LOC_NONE,
-                   "-max-drop=%g cannot be met: the best reached loses %.2f points", x->most_drop,
-                   best->drop.points);
+                   x->s->o.metric
+                       ? "-max-drop=%g cannot be met: the best reached loses %g"
+                       : "-max-drop=%g cannot be met: the best reached loses %.2f points",
+                   x->most_drop, best->drop.points);
     return EXIT_MISSED;
 }
 
@@ -264,6 +292,7 @@ static bool rank_each(Mixed *x, size_t level, ExitCode *code) {
         if (!measure_spared(x, 0, &x->layers[i], &s, code))
             return false;
         x->layers[i].sqnr = s.of.sqnr;
+        x->layers[i].metric = s.metric;
     }
     return true;
 }
@@ -342,9 +371,10 @@ static void take(Mixed *x, size_t n) {
 static ExitCode search(Mixed *x) {
     ExitCode code;
     Score plain = {0}, best = {0};
+    bool top1 = x->has_drop && !x->s->o.metric;
     if (!measure_spared(x, 0, NULL, &plain, &code))
         return code;
-    if (x->has_drop && !x->s->o.quiet)
+    if (top1 && !x->s->o.quiet)
         top1_print(&x->of_float, x->labels.n, stderr);
     tell(x, "all quantized", &plain);
     if (holds(x, &plain))
@@ -374,8 +404,9 @@ ExitCode mixed_decide(Session *s, Job *j) {
     x.to_run.bind = x.to_run.shape = (TextList){0};
     if (!read_options(&x))
         return EXIT_USAGE;
-    if (x.has_drop && !labels_read(s->arena, (const char *const *)s->o.calib.items, s->o.calib.n,
-                                   s->o.labels, &x.labels, s->d))
+    if (x.has_drop && !s->o.metric &&
+        !labels_read(s->arena, (const char *const *)s->o.calib.items, s->o.calib.n, s->o.labels,
+                     &x.labels, s->d))
         return EXIT_WRONG;
     diags_quiet(s->d, true); /* what is to be said is said once, when the result is made */
     if (x.has_drop)

@@ -12,9 +12,10 @@ typedef struct Layer {
     Spared how;
     SchemeRule *rules; /* that spare it */
     size_t n_rules, cap_rules;
-    Str name;    /* for people */
-    double sqnr; /* dB of the model where it alone is spared */
-    size_t at;   /* place in the model */
+    Str name;      /* for people */
+    double sqnr;   /* dB of the model where it alone is spared */
+    double metric; /* -metric of that; 0 without */
+    size_t at;     /* place in the model */
 } Layer;
 
 /* Whether the node computes on integers as it stands, with a result of its own. */

@@ -68,21 +68,9 @@ static bool make_folders(Reducer *r) {
 
 /* ---- running CMD ---- */
 
-/* {} becomes the path in quotes; a command without it gets the path as its last word. */
 static const char *command_for(const Reducer *r) {
     Buf b = buf_new(r->s->arena);
-    bool named = false;
-    for (const char *p = r->s->o.test; *p; p++) {
-        if (p[0] == '{' && p[1] == '}') {
-            buf_str(&b, STR("\"$1\""));
-            named = true;
-            p++;
-        } else {
-            buf_byte(&b, *p);
-        }
-    }
-    if (!named)
-        buf_str(&b, STR(" \"$1\""));
+    buf_command(&b, r->s->o.test);
     return arena_str(r->s->arena, buf_as_str(&b)).s;
 }
 

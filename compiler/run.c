@@ -18,9 +18,7 @@ typedef struct Collect {
     size_t samples;
     const bool *from_file; /* by value id: a constant of the file itself, which is not reported */
     size_t n_from_file;
-    const Batch *batch; /* the model's dimension that counts samples, or NULL */
-    SamplesSeen seen;
-    bool alike; /* what does not depend on that dimension is the same for all samples */
+    Arrangement as;
 } Collect;
 
 static void add_column(Collect *c, const Value *v, Str name) {
@@ -95,18 +93,6 @@ static bool run_all(Collect *c, Runner *r, Samples *in) {
     return samples_ok(in);
 }
 
-/* ---- samples as arrays ---- */
-
-/* A feed of the model's own shape gives results of the model's own shape. */
-static Shape arrange(Collect *c, Column *col) {
-    const Batch *b =
-        c->seen.extra || !c->batch || col->v->id >= c->batch->n_values ? NULL : c->batch;
-    bool one = !c->seen.extra && c->seen.n == 1 && c->seen.files <= 1;
-    if (b && b->stride[col->v->id] > 0)
-        return column_join(col, c->arena, (size_t)b->stride[col->v->id], b->axis[col->v->id]);
-    return one || (b && c->alike && c->seen.n) ? col->shape : column_stack(col, !c->seen.extra);
-}
-
 static ExitCode write_npz(Collect *c, const char *path) {
     OutFiles *out = c->s->out = session_outputs(c->s);
     FILE *f = out_open(out, path);
@@ -115,7 +101,7 @@ static ExitCode write_npz(Collect *c, const char *path) {
     NpzWriter *w = npz_writer(c->arena, f);
     for (size_t i = 0; i < c->n; i++) {
         Column *col = &c->cols[i];
-        Shape shape = arrange(c, col);
+        Shape shape = column_arrange(col, c->arena, &c->as);
         npz_add(w, col->name, col->elem, shape.rank, shape.dims, col->data);
     }
     npz_finish(w);
@@ -129,14 +115,6 @@ static Samples *open_samples(Session *s, Module *m) {
     if (s->o.input.n)
         return samples_open(m->arena, m, s->o.input.items, s->o.input.n, s->d);
     return samples_random(m->arena, m, s->o.random > 0 ? (size_t)s->o.random : 1);
-}
-
-static void see_samples(Collect *c, const Module *m, const Samples *in, const Batch *batch) {
-    c->batch = batch;
-    c->seen = samples_seen(in);
-    c->alike = c->seen.files == 1;
-    for (size_t i = 0; batch && i < m->graph->n_in; i++)
-        c->alike &= batch->stride[m->graph->in[i]->id] > 0 || !samples_several(in, m->graph->in[i]);
 }
 
 static Collect collect_columns(Session *s, Module *m, const bool *from_file, size_t n_from_file,
@@ -193,7 +171,7 @@ ExitCode cmd_run(Session *s) {
     bool ok = run_all(&c, p ? runner_new(m->arena, p) : NULL, in);
     trace_end(s->o.trace, "running");
     progress_end(diags_progress(s->d), level);
-    see_samples(&c, m, in, j.batch);
+    c.as = arrangement_of(m, in, j.batch);
     samples_close(in);
     if (!ok)
         return EXIT_WRONG;

@@ -175,6 +175,8 @@ static double least_win(const Tried *t, const Tried *best) {
 /* What changes no number, as there is nothing for it to do, and what loses much. */
 static void give_up(Search *x, const Tried *t, const Tried *best) {
     double win = t->made.result.sqnr - best->made.result.sqnr;
+    if (x->s->o.metric && win != 0)
+        return;
     for (size_t g = 0; g < N_GROUPS; g++) {
         size_t r = t->choices.of[g];
         if (r != NO_ROW && r != best->choices.of[g])
@@ -182,19 +184,24 @@ static void give_up(Search *x, const Tried *t, const Tried *best) {
     }
 }
 
-/* Whether one of them is better than what was the best before. */
+static bool is_better(const Tried *t, const Tried *than, const Tried *best) {
+    const TryResult *r = &t->made.result, *o = &than->made.result;
+    bool pays = r->sqnr - best->made.result.sqnr >= least_win(t, best);
+    if (!r->measured || (t->made.n_wide > best->made.n_wide && !pays))
+        return false;
+    if (r->metric != o->metric)
+        return r->metric > o->metric;
+    return r->sqnr > o->sqnr && (pays || r->metric > best->made.result.metric);
+}
+
+/* Whether one of them is better than what was the best before: by the metric, and where that says
+ * nothing by the SQNR. */
 static bool take_best(Search *x, size_t from) {
     size_t before = x->best;
-    double most = 0;
     for (size_t i = from; i < x->n; i++) {
-        const Tried *t = &x->tries[i], *b = &x->tries[before];
-        give_up(x, t, b);
-        double win = t->made.result.sqnr - b->made.result.sqnr;
-        if (i == before || !t->made.result.measured || !(win > 0 && win >= least_win(t, b)) ||
-            win <= most)
-            continue;
-        most = win;
-        x->best = i;
+        give_up(x, &x->tries[i], &x->tries[before]);
+        if (i != before && is_better(&x->tries[i], &x->tries[x->best], &x->tries[before]))
+            x->best = i;
     }
     x->tries[x->best].taken = x->best > 0;
     return x->best != before;

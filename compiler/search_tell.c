@@ -2,6 +2,7 @@
 #include "compiler/search_parts.h"
 
 #include "compiler/info_next.h"
+#include "compiler/mixed.h"
 #include "compiler/scheme_flags.h"
 
 #include <math.h>
@@ -25,12 +26,15 @@ static void put_choices(const Search *x, const Tried *t, Buf *b) {
 
 static void put_try(const Search *x, const Tried *t, Buf *b) {
     const TryResult *r = &t->made.result;
+    buf_fmt(b, "  %s ", t->taken ? "*" : " ");
+    if (r->measured && x->s->o.metric)
+        buf_fmt(b, "%10.6g ", r->metric);
     if (!r->measured)
-        buf_fmt(b, "      failed   ");
+        buf_fmt(b, x->s->o.metric ? "   failed             " : "   failed  ");
     else if (isinf(r->sqnr))
-        buf_fmt(b, "  %s   equal   ", t->taken ? "*" : " ");
+        buf_fmt(b, "     equal  ");
     else
-        buf_fmt(b, "  %s %7.2f dB  ", t->taken ? "*" : " ", r->sqnr);
+        buf_fmt(b, "%7.2f dB  ", r->sqnr);
     put_choices(x, t, b);
     if (!r->measured)
         buf_fmt(b, ": %s", r->why);
@@ -64,6 +68,8 @@ static Str command_again(const Search *x) {
     options_repeat(o, is_repeated, &again, &b);
     if (wide)
         put_word(&b, "-scheme=", o->search_scheme ? o->search_scheme : "FILE");
+    if (o->metric && mixed_wanted(o))
+        put_word(&b, "-metric=", o->metric);
     if (o->output) {
         buf_text(&b, " -o");
         put_word(&b, "", o->output);
@@ -72,7 +78,7 @@ static Str command_again(const Search *x) {
 }
 
 static void put_outcome(const Search *x, Buf *b) {
-    double first = x->tries[0].made.result.sqnr, best = x->tries[x->best].made.result.sqnr;
+    const TryResult *first = &x->tries[0].made.result, *best = &x->tries[x->best].made.result;
     if (x->limits.over)
         buf_fmt(b, "search: the time was over; -search=%zu-tries gives the same\n", x->n);
     else if (x->cut)
@@ -81,9 +87,12 @@ static void put_outcome(const Search *x, Buf *b) {
         buf_fmt(b, "search: nothing is better than the default, which is kept\n");
         return;
     }
-    buf_fmt(b,
-            "search: %.2f dB more than the default; the same without -search%s:\n  " STR_FMT "\n",
-            best - first,
+    buf_text(b, "search: ");
+    if (x->s->o.metric)
+        buf_fmt(b, "%g where the default has %g, and ", best->metric, first->metric);
+    buf_fmt(b, "%.2f dB %s than the default; ", fabs(best->sqnr - first->sqnr),
+            best->sqnr < first->sqnr ? "less" : "more");
+    buf_fmt(b, "the same without -search%s:\n  " STR_FMT "\n",
             x->tries[x->best].made.n_wide && !x->s->o.search_scheme
                 ? ", with the scheme that -search-scheme=FILE writes"
                 : "",
@@ -95,8 +104,9 @@ void search_tell(const Search *x) {
     if (x->s->o.quiet)
         return;
     if (x->n)
-        buf_fmt(&b, "search: %zu %s, judged on %zu samples held back; * was taken\n", x->n,
-                x->n == 1 ? "try" : "tries", x->tries[0].made.result.samples);
+        buf_fmt(&b, "search: %zu %s, judged on %zu samples held back%s; * was taken\n", x->n,
+                x->n == 1 ? "try" : "tries", x->tries[0].made.result.samples,
+                x->s->o.metric ? " by -metric" : "");
     for (size_t i = 0; i < x->n; i++)
         put_try(x, &x->tries[i], &b);
     if (x->n)

@@ -2,6 +2,7 @@
 #include "compiler/search_try.h"
 
 #include "compiler/judge.h"
+#include "compiler/metric.h"
 #include "passes/quantize/sharing.h"
 #include "support/child.h"
 #include "support/platform.h"
@@ -116,6 +117,10 @@ static bool measure(Maker *k) {
     Judged found;
     if (!read_float(k, &a, plain) || !make_quantized(k, &b, made) ||
         !job_prepare_pair(plain, a, made, b) || !judge_outputs(&judge, a, b, &c, &found, s->d))
+        return false;
+    if (s->o.metric &&
+        !metric_measure(s, (MetricSide){b, made->batch}, (MetricSide){a, plain->batch},
+                        SAMPLES_HELD_BACK, &k->out->metric))
         return false;
     if (found.unmeasured)
         return diag_error(s->d, LOC_NONE, "%s; %s", found.unmeasured, found.advice);

@@ -15,7 +15,8 @@ typedef char SearchName[SEARCH_NAME_MOST];
 /* What a process finds out: of fixed size, as memory is shared with it. */
 typedef struct TryResult {
     bool measured;
-    double sqnr; /* dB, of the worst output on the samples that are held back */
+    double sqnr;   /* dB, of the worst output on the samples that are held back */
+    double metric; /* -metric of them; 0 without */
     size_t samples;
     SearchName lossy[SEARCH_WIDE_MOST]; /* values that 8 bits are too few for, worst first */
     size_t n_lossy;

@@ -37,5 +37,8 @@ void buf_escaped(Buf *b, Str s);
 /* One word for a shell: as it is where that is safe, else '...', or $'...' where bytes are no
  * printable text. */
 void buf_shell(Buf *b, Str s);
+/* A command of the user's about a file, for `sh -c`, which gets the path as $1: that stands in the
+ * place of {}, else it is the last word. */
+void buf_command(Buf *b, const char *command);
 
 #endif

@@ -52,3 +52,18 @@ void buf_shell(Buf *b, Str s) {
     else
         put_single(b, s);
 }
+
+void buf_command(Buf *b, const char *command) {
+    bool named = false;
+    for (const char *p = command; *p; p++) {
+        if (p[0] == '{' && p[1] == '}') {
+            buf_str(b, STR("\"$1\""));
+            named = true;
+            p++;
+        } else {
+            buf_byte(b, *p);
+        }
+    }
+    if (!named)
+        buf_str(b, STR(" \"$1\""));
+}

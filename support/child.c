@@ -101,10 +101,11 @@ int child_wait(Children *c, pid_t child, int64_t seconds) {
     return child < 0 ? CHILD_FAILED : child_wait_any(c, &child, 1, seconds, &which);
 }
 
-static _Noreturn void run_shell(const char *command, const char *argument, bool silent) {
+/* `out`: of its output; -1: nobody wants it, nor its messages. */
+static _Noreturn void run_shell(const char *command, const char *argument, int out) {
     int in = open("/dev/null", O_RDWR);
-    if (in < 0 || dup2(in, STDIN_FILENO) < 0 ||
-        dup2(silent ? in : STDERR_FILENO, STDOUT_FILENO) < 0 ||
+    bool silent = out < 0;
+    if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(silent ? in : out, STDOUT_FILENO) < 0 ||
         (silent && dup2(in, STDERR_FILENO) < 0))
         _exit(127);
     execl("/bin/sh", "sh", "-c", command, "sh", argument, (char *)NULL);
@@ -119,7 +120,7 @@ static void end_own_group(int sig) {
 /* What the shell starts does not learn that we are gone. So a process stands between, which does,
  * and which has the whole group with it. */
 static _Noreturn void watch_shell(pid_t parent, const char *command, const char *argument,
-                                  bool silent) {
+                                  int out) {
     struct sigaction end = {.sa_handler = end_own_group}, before;
     sigset_t only, mask;
     sigemptyset(&only);
@@ -132,19 +133,24 @@ static _Noreturn void watch_shell(pid_t parent, const char *command, const char 
     if (shell == 0) {
         sigaction(SIGUSR1, &before, NULL);
         sigprocmask(SIG_SETMASK, &mask, NULL);
-        run_shell(command, argument, silent);
+        run_shell(command, argument, out);
     }
     while (shell > 0 && waitpid(shell, &status, 0) < 0 && errno == EINTR)
         ;
     _exit(shell < 0 ? 127 : WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-int child_shell(Children *c, const char *command, const char *argument, bool silent,
-                int64_t seconds) {
+int child_shell_to(Children *c, const char *command, const char *argument, int out,
+                   int64_t seconds) {
     if (c->interrupted)
         return CHILD_INTERRUPTED;
     pid_t parent = getpid(), child = child_start(c);
     if (child == 0)
-        watch_shell(parent, command, argument, silent);
+        watch_shell(parent, command, argument, out);
     return child_wait(c, child, seconds);
+}
+
+int child_shell(Children *c, const char *command, const char *argument, bool silent,
+                int64_t seconds) {
+    return child_shell_to(c, command, argument, silent ? -1 : STDERR_FILENO, seconds);
 }

@@ -39,5 +39,8 @@ void children_kill(const pid_t *of, size_t n);
  * nowhere with `silent`. */
 int child_shell(Children *c, const char *command, const char *argument, bool silent,
                 int64_t seconds);
+/* The same, with its output to the descriptor `out`. */
+int child_shell_to(Children *c, const char *command, const char *argument, int out,
+                   int64_t seconds);
 
 #endif

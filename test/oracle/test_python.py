@@ -148,6 +148,25 @@ class Python(OracleCase):
         for kind in x, x.astype(ml_dtypes.bfloat16):
             np.testing.assert_array_equal(x + x, package.load(model).run({"file": kind, "y": x})["z"])
 
+    def test_a_metric_is_a_function(self):
+        """It is called with what the command line's CMD gets, decides, and what it raises comes back."""
+        seen = []
+
+        def worst(arrays):
+            seen.append(sorted(arrays))
+            return -float(np.abs(arrays["logits"] - arrays["float:logits"]).max())
+
+        found = package.quantize(MODEL, CALIB, search="4-tries", metric=worst)
+        self.assertEqual(seen, [["float:logits", "logits", "qxc:samples"]] * 4)
+        self.assertIn("search: 4 tries, judged on 66 samples held back by -metric", found.summary)
+        with self.assertRaises(ZeroDivisionError):
+            package.quantize(MODEL, CALIB, max_drop=1, metric=lambda arrays: 1 / 0)
+        with self.assertRaises(package.Error) as caught:
+            package.quantize(MODEL, CALIB, max_drop=1, metric=lambda arrays: float("nan"))
+        self.assertIn("wanted is a finite number", str(caught.exception))
+        with self.assertRaises(package.AccuracyMissed):
+            package.quantize(MODEL, CALIB, min_sqnr=200, metric=lambda arrays: 1)
+
     def test_warnings_are_told(self):
         with self.assertLogs("qxc", logging.WARNING) as told:
             package.quantize(MODEL, CALIB * 1000)

@@ -2,6 +2,7 @@
 """-search: what it says of a candidate is what onnxruntime computes of it on the samples held back, and what it takes is the best."""
 
 import re
+import sys
 import unittest
 
 import numpy as np
@@ -43,6 +44,45 @@ class Search(OracleCase):
             worst = min(sqnr(want[k], got[k]) for k in want)
             common.talk(f"{name}: {words}: told {told} dB, onnxruntime {worst:.2f} dB")
             self.assertAlmostEqual(worst, float(told), delta=0.2)
+
+    def test_what_a_metric_gets(self):
+        """The file holds what onnxruntime computes of the candidate, and of the float model, on the samples it names."""
+        data, kept = DIGITS / "calib.npz", self.scratch / "kept.npz"
+        held, rest = self.parts(data)
+        command = f"cp {{}} {kept} && echo 0.5"
+        qxc(DIGITS / "digits.onnx", f"-calib={data}", "-search=1-tries", f"-metric={command}", "-emit=qdq", "-o", self.scratch / "m.onnx")
+        out = self.scratch / "same.onnx"
+        qxc(DIGITS / "digits.onnx", f"-calib={rest}", "-emit=qdq", "-quiet", "-o", out)
+        model = onnx.load(DIGITS / "digits.onnx")
+        with np.load(kept) as got, np.load(data) as all_of:
+            self.assertEqual(sorted(got), ["float:logits", "logits", "qxc:samples"])
+            np.testing.assert_array_equal(all_of["image"][got["qxc:samples"]], held["image"])
+            for path, name in ((DIGITS / "digits.onnx", "float:logits"), (out, "logits")):
+                want = run_samples(session(path), model, held)["logits"]
+                self.assertGreater(sqnr(want.reshape(got[name].shape), got[name]), 60)
+
+    def test_the_metric_decides(self):
+        """What is taken has the largest number, whatever its SQNR is, and the same of its negation; -max-drop goes by it as well."""
+        data = DIGITS / "calib.npz"
+        judge = self.scratch / "judge.py"
+        judge.write_text("import sys, numpy as np\nz = np.load(sys.argv[1])\n"
+                         "print(%s * float(np.abs(z['logits'] - z['float:logits']).max()))\n")
+        found = {}
+        for sign in "-1", "1":
+            script = self.scratch / f"judge{sign}.py"
+            script.write_text(judge.read_text().replace("%s", sign))
+            done = qxc(DIGITS / "digits.onnx", f"-calib={data}", "-search", f"-metric={sys.executable} {script}", "-emit=qdq", "-o", self.scratch / "x.onnx")
+            rows = re.findall(r"^  ([ *]) +(-?[0-9.]+) +([0-9.]+) dB  (.*)$", done.stderr, re.M)
+            best = max(float(r[1]) for r in rows if "16 bits" not in r[3])
+            self.assertEqual(float(([r for r in rows if r[0] == "*"] or rows)[-1][1]), best, done.stderr)
+            found[sign] = best
+        self.assertLess(-found["-1"], found["1"])
+        done = qxc(DIGITS / "digits.onnx", f"-calib={data}", "-weights=int4", "-no-bias-correction", "-max-drop=1.5",
+                   f"-metric={sys.executable} {self.scratch / 'judge-1.py'}", "-emit=qdq", "-o", self.scratch / "x.onnx")
+        before, after = (float(v) for v in re.findall(r"metric (-[0-9.]+) where the float model has 0", done.stderr.replace("-0\n", "0\n")))
+        self.assertLess(before, -1.5)
+        self.assertGreaterEqual(after, -1.5)
+        self.assertIn("stays float (alone", done.stderr)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qxc._metric import Served
 from qxc._data import Ports, write_data
 from qxc._program import Diagnostic, Said, call, options
 
@@ -250,9 +251,15 @@ def quantize(model: Any, data: Any = None, *, scheme: Any = None, target: str | 
     `scheme` holds rules for what is quantized how: a file, or its text. `target` names the runtime.
     Other keywords are options of the program: ``min_sqnr=40``, ``keep=["Gemm"]``, ``weights="int4"``.
 
+    `metric`, for `search=True` and `max_drop=`, is a command or a function: it gets a dict of the arrays that docs/search.md tells
+    of, and gives a number that is larger for a better model.
+
     The result has decisions at its values (`float ~ q`); to_onnx and to_c compile them on. Raises
     `Error` with located messages, `AccuracyMissed` where min_sqnr or max_drop are not reached.
     """
+    if callable(keywords.get("metric")):
+        with Served(keywords.pop("metric")) as served:
+            return quantize(model, data, target=target, scheme=scheme, metric=served.command, **keywords)
     if "o" in keywords:
         raise TypeError("quantize gives the model, which save, to_onnx and to_c write: o= has no use")
     source = load(model)
