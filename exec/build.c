@@ -7,6 +7,7 @@
 #include "exec/order.h"
 #include "exec/partial.h"
 #include "exec/specialise.h"
+#include "exec/tables.h"
 #include "ir/ops/bind_node.h"
 #include "program/split.h"
 
@@ -136,8 +137,10 @@ void program_place(Program *p, const ProgramOptions *o) {
     if (o && o->ports_in_arena)
         take_ports_in(p);
     place_views(p);
-    if (!o || (!o->keep_all && !o->observed))
+    if (!o || (!o->keep_all && !o->observed)) {
+        program_make_tables(a, p);
         program_drop_dead(a, p);
+    }
     if (o && o->threads > 1)
         program_split(a, p, o->threads);
     p->arena_alive = program_alive(a, p);

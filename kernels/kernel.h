@@ -28,6 +28,7 @@
  *     //! wide                           qxc has it once more for x86 processors with AVX2
  *     //! also f64                       NAME_f32 once more as NAME_f64, on double, same params
  *     //! split rows                     how its work falls into parts (KernelSplit)
+ *     //! each a b                       maps elements of these, its first arguments, alone
  *     // operator, formula, source
  *     typedef struct { ... } qk_NAME_params;     int32_t, int64_t, float; scalars or [1..8] arrays
  *     static void $NAME(const qk_NAME_params *p, const $X *x, $Y *y) { ... }
@@ -95,6 +96,8 @@ typedef struct KernelDef {
     bool needs_math;                /* it or a chunk needs <math.h> and libm */
     bool needs_string;              /* <string.h>, for memcpy and its kin */
     KernelSplit split;
+    int n_each; /* so many of the first arguments are elements that it maps */
+                /* alone (exec/tables.h); 0: none, or it does more */
     void (*invoke)(const void *params, void *const *args);
     void (*invoke_wide)(const void *params, void *const *args); /* the same bits with vectors of */
                                                                 /* AVX2; NULL: there is none */

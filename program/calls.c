@@ -32,9 +32,9 @@ static const char *short_name(ElemType e, bool width_only) {
 }
 
 /* The instance that reads packed elements as they are, if any of the types is packed. */
-static const char *packed_kernel(Binder *b, const char *name, int n, const ElemType *types) {
+static const char *packed_kernel(Arena *a, const char *name, int n, const ElemType *types) {
     bool packed = false;
-    Buf text = buf_new(b->arena);
+    Buf text = buf_new(a);
     buf_fmt(&text, "qk_%s", name);
     for (int i = 0; i < n; i++) {
         bool narrow = elem_unpacked(types[i]) != types[i];
@@ -45,12 +45,12 @@ static const char *packed_kernel(Binder *b, const char *name, int n, const ElemT
     return packed && kernel_find(full) ? full : NULL;
 }
 
-const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *types) {
-    const char *exact = packed_kernel(b, name, n, types);
+const char *instance_name(Arena *a, const char *name, int n, const ElemType *types) {
+    const char *exact = packed_kernel(a, name, n, types);
     if (exact)
         return exact;
     for (unsigned widths = 0; widths < 1u << n; widths++) { /* bit i: type i by its width */
-        Buf text = buf_new(b->arena);
+        Buf text = buf_new(a);
         buf_fmt(&text, "qk_%s", name);
         for (int i = 0; i < n; i++)
             buf_fmt(&text, "_%s", short_name(types[i], widths >> i & 1));
@@ -60,6 +60,10 @@ const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *type
         exact = exact ? exact : full;
     }
     return exact;
+}
+
+const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *types) {
+    return instance_name(b->arena, name, n, types);
 }
 
 static bool no_kernel(Binder *b, const Node *n) {

@@ -207,6 +207,9 @@ typedef struct Program {
 int program_root(const Program *p, int buffer);
 /* What says how many elements the value has, or NULL: as many as there is room for. */
 const Counted *program_counted(const Program *p, const Value *v);
+/* "qk_NAME_s8_u8": the instance of a kernel for these element types; "qk_NAME_x8_s64" where the
+ * kernel only moves data of that width; "qk_NAME_p8_s8" where it reads packed elements. */
+const char *instance_name(Arena *a, const char *name, int n, const ElemType *types);
 /* The output argument of a call (index into args), -1 for none: the first that the kernel writes
  * and that is not scratch. */
 int call_output(const Program *p, const Call *c);
@@ -303,8 +306,7 @@ void bind_loop(Binder *b, const Node *n, int condition, int done, int most);
 void bind_copy(Binder *b, const Node *n, int from, int to);
 /* Whether both buffers are the same memory. */
 bool bind_same_bytes(const Binder *b, int x, int y);
-/* "qk_NAME_s8_u8": the instance of a kernel for these element types; "qk_NAME_x8_s64" where the
- * kernel only moves data of that width; "qk_NAME_p8_s8" where it reads packed elements. */
+/* instance_name, in the program's arena. */
 const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *types);
 /* Of NAME_f32 its twin on doubles, NAME_f64; NULL where there is none. */
 const KernelDef *bind_twin(Binder *b, const char *name);

@@ -34,10 +34,10 @@ BUILDS = {
 EIGHT = (np.int8, np.uint8)
 
 
-def runs_here(build):
+def runs_here(build, builds=BUILDS):
     """Whether this processor has all instructions of the build."""
     about = Path("/proc/cpuinfo").read_text().replace("_", "").split()
-    return all(flag.removeprefix("-m") in about for flag in BUILDS[build] if flag.startswith("-mavx"))
+    return all(flag.removeprefix("-m") in about for flag in builds[build] if flag.startswith("-mavx"))
 
 
 def dilated(w, by):

@@ -6,12 +6,14 @@ Each processor family has micro-kernels of its own; test_channels_last does the 
 import functools
 
 import numpy as np
+import onnx
 
 from common import OracleCase, for_each, model_path, qxc, qxc_outputs
 from cross import TARGETS, CrossModel
 from inputs import int8_inputs
 from test_channels_last import Layers
 from test_requant import edges
+from test_tables import Functions
 
 SMALL = 40  # layers that fit into the memory of boards
 
@@ -58,6 +60,15 @@ class Cross(OracleCase):
         (got,) = CrossModel(source, "aarch64").run([[np.zeros(4, np.int8)]])
         for values, want in zip(got, wanted, strict=True):
             np.testing.assert_array_equal(values, want)
+
+    @for_each(*(t for t in TARGETS if not t.startswith("cortex")))
+    def test_tables(self, target):
+        drawn, model = Functions(0), self.scratch / f"{target}-tables.onnx"
+        onnx.save(drawn.model(drawn.outputs), model)
+        want = qxc_outputs(model, drawn.feeds, self.scratch)
+        (got,) = CrossModel(self.emit(model, f"{target}-tables"), target).run([list(drawn.feeds.values())])
+        for name, values in zip(drawn.outputs, got, strict=True):
+            np.testing.assert_array_equal(values, np.ravel(want[name]), err_msg=name)
 
     @for_each(*(t for t in TARGETS if not t.startswith("cortex")))
     def test_models(self, target):

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 
 import contenders as c
+from blocks import BLOCKS
 from cmodel import FLAGS
 from light import light
 from networks import mobilenet_v2
@@ -18,15 +19,18 @@ TITLES = {"kws": "keyword spotting, DS-CNN", "ic": "image classification, ResNet
           "vww": "visual wake words, MobileNetV1 0.25", "ad": "anomaly detection, autoencoder",
           "digits": "digits, the example here", "squeezenet": "SqueezeNet 1.0, random weights",
           "shufflenet": "ShuffleNet 1.0, random weights", "mobilenet_v2": "MobileNetV2's layers, random weights",
-          "resnet50": "ResNet-50, random weights"}
+          "resnet50": "ResNet-50, random weights", "silu_se": "SiLU with squeeze-and-excitation, random weights",
+          "mobilenet_v3": "MobileNetV3-Small's layers, random weights",
+          "unet": "U-Net with ConvTranspose, random weights"}
+DRAWN = {"mobilenet_v2": mobilenet_v2, **BLOCKS}
 EMX_LARGEST = 8e6  # bytes of the float model: compiling what emx-onnx-cgen makes of larger ones takes minutes
 INT8 = ("qxc", "onnxruntime u8s8", "onnxruntime s8s8", "LiteRT", "emx-onnx-cgen")
 FLOAT = ("qxc float", "onnxruntime float", "emx-onnx-cgen float")
 
 
 def bench_case(name, folder):
-    if name == "mobilenet_v2":
-        model, inputs = mobilenet_v2()
+    if name in DRAWN:
+        model, inputs = DRAWN[name]()
         path = folder / f"{name}.onnx"
         onnx.save(model, path)
         (calib,), (test,) = inputs(4, 1).values(), inputs(2, 2).values()

@@ -67,8 +67,29 @@ static void print_fields(Text *out, const Template *t) {
     puts_to(out, "};\n\n");
 }
 
-/* Arguments after the params: `const T *name` or `T *name`. Returns how many. */
-static int print_args(Text *out, const Instance *in) {
+/* How many arguments `each` names, of which all stand in front; `name` is argument `at`. */
+static int count_each(const Template *t, int at, const char *name, int each) {
+    const char *s = t->each.text;
+    for (int i = 0; s && *s; i++) {
+        s += strspn(s, " ");
+        size_t n = strcspn(s, " ");
+        if (n == strlen(name) && starts(s, name) && i == at)
+            return each + 1;
+        s += n;
+    }
+    return each;
+}
+
+static int words(const char *s) {
+    int n = 0;
+    for (s += strspn(s, " "); *s; n++, s += strspn(s, " "))
+        s += strcspn(s, " ");
+    return n;
+}
+
+/* Arguments after the params: `const T *name` or `T *name`. Returns how many, and how many of them
+ * `each` names. */
+static int print_args(Text *out, const Instance *in, int *each) {
     const Template *t = in->t;
     char head[256];
     snprintf(head, sizeof head, "static void %s(const qk_%s_params *p,", in->name, t->name);
@@ -79,6 +100,7 @@ static int print_args(Text *out, const Instance *in) {
     char *end = strchr(sig, ')'), *buf = copy(sig, (size_t)(end - sig)), *save;
     print(out, "static const KernelArg args_%s[] = {\n", in->name);
     int n = 0;
+    *each = 0;
     for (char *s = strtok_r(buf, ",", &save); s; s = strtok_r(NULL, ",", &save), n++) {
         char ctype[32], name[32];
         s += strspn(s, " \n");
@@ -87,8 +109,12 @@ static int print_args(Text *out, const Instance *in) {
             fail(t->path, t->params_line, "cannot read argument '%s' of %s", s, in->name);
         print(out, "    {\"%s\", \"%s\", sizeof(%s), %s},\n", name, ctype, ctype,
               is_const ? "true" : "false");
+        *each = is_const ? count_each(t, n, name, *each) : *each;
     }
     puts_to(out, "};\n");
+    if (t->each.text && *each != words(t->each.text))
+        fail(t->path, t->each.line, "'each' names the first arguments, which %s only reads",
+             in->name);
     return n;
 }
 
@@ -121,7 +147,7 @@ static void print_kernel(Text *out, Text *rows, const Instances *all, const Inst
     bool wide = in->t->wide;
     puts_to(out, fold(helpers, in));
     puts_to(out, wide ? table_begins : "");
-    int n_args = print_args(out, in);
+    int each, n_args = print_args(out, in, &each);
     for (int j = 0; j < n; j++)
         print(out, "extern const KernelChunk chunk_%s;\n", list[j]->name);
     print(out, "static const KernelChunk *const uses_%s[] = {", k);
@@ -140,8 +166,8 @@ static void print_kernel(Text *out, Text *rows, const Instances *all, const Inst
           "*fields,\n     args_%s, %d, params,\n",
           k, t, t, k, n_args);
     print_string(rows, in->text.p);
-    print(rows, ",\n     uses_%s, %d, %d, %d, %s, call_%s, %s%s%s},\n", k, facts.is_float,
-          facts.math, facts.string, in->t->split ? in->t->split : "SPLIT_NONE", k,
+    print(rows, ",\n     uses_%s, %d, %d, %d, %s, %d, call_%s, %s%s%s},\n", k, facts.is_float,
+          facts.math, facts.string, in->t->split ? in->t->split : "SPLIT_NONE", each, k,
           wide ? "WIDE(call_" : "NULL", wide ? k : "", wide ? ")" : "");
 }
 

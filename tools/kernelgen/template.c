@@ -125,6 +125,8 @@ static void read_directive(Template *t, int line, const char *text) {
         t->wide = true;
     } else if (!strcmp(w[0], "split") && n == 2 && find_split(w[1])) {
         t->split = find_split(w[1]);
+    } else if (!strcmp(w[0], "each") && n > 1) {
+        t->each = (Line){line, strstr(copy(text, strlen(text)), "each") + 4};
     } else {
         fail(t->path, line, "unknown directive '%s'", w[0]);
     }

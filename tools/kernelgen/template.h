@@ -33,6 +33,7 @@ typedef struct {
     bool twin;         /* once more in double: `also f64` */
     bool wide;         /* compiled once more for wide vectors */
     const char *split; /* SPLIT_ROWS, ... of kernels/kernel.h */
+    Line each;         /* `each ARG...`: the names; text NULL: none */
     Letter letters[MAX_LETTERS];
     int n_letters;
     Line skips[MAX_WORDS], uses[MAX_WORDS];
