@@ -12,6 +12,7 @@ from common import OracleCase, for_each, model_path, qxc, qxc_outputs
 from cross import TARGETS, CrossModel
 from inputs import int8_inputs
 from test_channels_last import Layers
+from test_pairs import Pairs
 from test_requant import edges
 from test_tables import Functions
 
@@ -66,8 +67,17 @@ class Cross(OracleCase):
         drawn, model = Functions(0), self.scratch / f"{target}-tables.onnx"
         onnx.save(drawn.model(drawn.outputs), model)
         want = qxc_outputs(model, drawn.feeds, self.scratch)
-        (got,) = CrossModel(self.emit(model, f"{target}-tables"), target).run([list(drawn.feeds.values())])
-        for name, values in zip(drawn.outputs, got, strict=True):
+        self.compare_all(target, model, drawn.feeds, {name: want[name] for name in drawn.outputs})
+
+    @for_each(*(t for t in TARGETS if not t.startswith("cortex")))
+    def test_products(self, target):
+        pairs, model = Pairs(0), self.scratch / f"{target}-pairs.onnx"
+        pairs.save(model)
+        self.compare_all(target, model, pairs.feeds, pairs.want)
+
+    def compare_all(self, target, model, feeds, want):
+        (got,) = CrossModel(self.emit(model, model.stem), target).run([list(feeds.values())])
+        for name, values in zip(want, got, strict=True):
             np.testing.assert_array_equal(values, np.ravel(want[name]), err_msg=name)
 
     @for_each(*(t for t in TARGETS if not t.startswith("cortex")))
