@@ -250,7 +250,8 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     bool depthwise = !v && is_depthwise(n->in[X]->type, n->in[W]->type);
     if (!no_wz && !depthwise && !offsets_fit(&m, terms))
         return bind_in_double_as(b, n, m.why);
-    ConvOperands o = {weights, bias, group, unfold_bytes(b, n)};
+    ConvOperands o = {
+        weights, group, unfold_bytes(b, n), {bias, m.dynamic ? op_in(c, B) : NULL, 1}};
     if (m.wbits)
         o.weights = packed_small(b, &m, n->in[W], 0);
     if (!v && (m.wbits ? o.weights >= 0 : no_wz) && conv_last_fits(b, s, &m, &o))

@@ -14,11 +14,11 @@ static bool is_const(Binder *b, int buffer) {
 
 bool conv_last_fits(Binder *b, const Spatial *s, const Mac *m, const ConvOperands *o) {
     int32_t len = s->ic / o->group * s->kh * s->kw;
-    if (!is_const(b, o->weights) || (o->bias >= 0 && !is_const(b, o->bias)))
+    if (!is_const(b, o->weights) || (o->add.table >= 0 && !is_const(b, o->add.table)))
         return false;
     if (is_depthwise(s, o->group))
-        return packed_takes(m) && s->kh * s->kw <= MOST_TAPS;
-    return packed_fits(b, m, o->group, s->oc / o->group, len, o->bias);
+        return packed_takes(m, &o->add) && s->kh * s->kw <= MOST_TAPS;
+    return packed_fits(b, m, o->group, s->oc / o->group, len, &o->add);
 }
 
 /* [oc][ic][kh][kw] to [oc][kh][kw][ic]. */
@@ -70,35 +70,35 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
     const int8_t *w = bind_buffer(b, o->weights)->data;
     w = channels_inside(b, w, s->oc, icg, plane);
     int32_t segments = by_rows(b, n, s, o) ? s->kh : 1;
-    Packed k =
-        packed_bind(b, m, w, o->group, s->oc / o->group, segments, icg * plane / segments, o->bias);
+    Packed k = packed_bind(b, n, m, w, o->group, s->oc / o->group, segments, icg * plane / segments,
+                           &o->add);
     qk_conv2d_nhwc_q_params p = {WINDOW_PARAMS(s),  .ic = s->ic,          .oc = s->oc,
                                  .group = o->group, .segments = segments, .steps = k.steps,
                                  .xz = k.xz,        MAC_RESULT(m)};
     p.col_bytes = 32 + (segments > 1 ? s->kh * (int32_t)row_bytes(s) : least_rows(s) * 4 * k.steps);
     int x = bind_last(b, n, n->in[0]), y = bind_last(b, n, n->out[0]);
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)p.col_bytes);
-    if (!packed_call(b, n, "conv2d_nhwc_q", m, &k, x, y, scratch, &p, sizeof p))
+    if (!packed_call(b, n, "conv2d_nhwc_q", m, &k, true, (int[]){x, y, scratch}, &p, sizeof p))
         return false;
     if (segments == 1)
         bind_more_rows(b, s, k.steps, scratch);
     if (segments > 1)
-        bind_over(b, 0, lead_kept_rows(s, m->types[0], m->types[2]));
+        bind_over(b, 0, lead_kept_rows(s, k.types[0], k.types[2]));
     else if (o->group == 1)
-        bind_over(b, 0, lead_window(s, m->types[0], m->types[2], 0));
+        bind_over(b, 0, lead_window(s, k.types[0], k.types[2], 0));
     return true;
 }
 
 static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s, const Mac *m,
                            const ConvOperands *o) {
     const int8_t *w = bind_buffer(b, o->weights)->data;
-    Packed k = packed_depthwise(b, m, w, s->ic, s->kh * s->kw, o->bias);
+    Packed k = packed_depthwise(b, n, m, w, s->ic, s->kh * s->kw, &o->add);
     qk_depthwise_nhwc_q_params p = {WINDOW_PARAMS(s), .c = s->ic, .xz = k.xz, MAC_RESULT(m)};
     int x = bind_last(b, n, n->in[0]), y = bind_last(b, n, n->out[0]);
-    int pad = bind_scratch(b, m->types[0], (size_t)s->ic);
-    if (!packed_call(b, n, "depthwise_nhwc_q", m, &k, x, y, pad, &p, sizeof p))
+    int pad = bind_scratch(b, k.types[0], (size_t)s->ic);
+    if (!packed_call(b, n, "depthwise_nhwc_q", m, &k, true, (int[]){x, y, pad}, &p, sizeof p))
         return false;
-    bind_over(b, 0, lead_window(s, m->types[0], m->types[2], 4)); /* four positions at a time */
+    bind_over(b, 0, lead_window(s, k.types[0], k.types[2], 4)); /* four positions at a time */
     return true;
 }
 

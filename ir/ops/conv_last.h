@@ -4,13 +4,13 @@
 
 #include "ir/ops/packed.h"
 
-/* Buffers of weights [oc, ic / group, kh, kw] (signed, zero point 0, of 8 bits or
- * packed_small) and of the bias, -1
- * for none; bytes for unfolded positions. */
+/* The buffer of weights [oc, ic / group, kh, kw] (signed, zero point 0, of 8 bits or packed_small),
+ * bytes for unfolded positions, and the bias. */
 typedef struct ConvOperands {
-    int weights, bias;
+    int weights;
     int32_t group;
     int32_t unfold_bytes;
+    Addend add;
 } ConvOperands;
 
 /* Whether this form serves; else the general kernels do. */

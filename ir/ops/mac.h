@@ -51,13 +51,13 @@ int64_t mac_reach(const Quant *q);
 /* False, with the reason in `why`. */
 bool mac_refuse(Mac *m, const char *why);
 /* Where x has parameters computed at run time (mac_dynamic.c): true after saying so where the
- * operator does not take it, the weights are not integers or the result is; the products of scales,
- * as the only table. */
+ * operator does not take it, the weights are not integers or the result is. */
 bool mac_dynamic_refused(Binder *b, const Node *n, const Value *w);
-bool mac_dynamic_scales(Binder *b, const Value *x, const Value *y, Mac *m);
-/* The buffers that the product reads x from and writes its result to. With a dynamic x the bias is
- * not in the sum: mac_finish, called behind the product, adds beta times it. */
-int mac_input(Binder *b, const Node *n, const Mac *m);
+/* The buffers that the product reads x from and writes its result to. A dynamic x is taken less its
+ * zero point, which is entered in `m` with the table of scales; the bias is not in the sum:
+ * mac_finish, called behind the product, adds beta times it. Packed products do all of it
+ * themselves. */
+int mac_input(Binder *b, const Node *n, Mac *m);
 int mac_output(Binder *b, const Node *n, const Mac *m, const Value *bias);
 bool mac_finish(Binder *b, const Node *n, const Mac *m, const Value *bias, float beta, int from);
 /* Calls `kernel`, of the types in `m`: operands and result, tables between them and scratch behind

@@ -20,19 +20,21 @@ bool mac_dynamic_refused(Binder *b, const Node *n, const Value *w) {
                              "integers of 8 bits or less, and the result is float");
 }
 
-bool mac_dynamic_scales(Binder *b, const Value *x, const Value *y, Mac *m) {
+/* The products of scales, as the only table. */
+static void scales(Binder *b, const Node *n, Mac *m) {
     size_t count = m->m_step ? m->channels : 1;
-    int params = bind_dynamic(b, x), scale = bind_temp(b, ELEM_FLOAT, count);
+    int params = bind_dynamic(b, n->in[0]), scale = bind_temp(b, ELEM_FLOAT, count);
     int w = bind_const(b, ELEM_FLOAT, count, m->scale, "scales of the weights");
     Broadcast all_by_one = {.rank = 1, .dim = {(int32_t)count}, .as = {1}};
     m->out_args[m->n_out_args++] = scale;
-    return bind_binary(b, y->def, "mul", ELEM_FLOAT, all_by_one, (int[]){w, params, scale});
+    bind_binary(b, n, "mul", ELEM_FLOAT, all_by_one, (int[]){w, params, scale});
 }
 
-int mac_input(Binder *b, const Node *n, const Mac *m) {
+int mac_input(Binder *b, const Node *n, Mac *m) {
     int x = bind_value(b, n->in[0]);
     if (!m->dynamic)
         return x;
+    scales(b, n, m);
     int centred = bind_temp(b, ELEM_INT16, (size_t)bind_count(n->in[0]));
     qk_dyncentre_params p = {.n = bind_count(n->in[0])};
     bind_call(b, n, "qk_dyncentre", &p, sizeof p, 3,

@@ -97,9 +97,9 @@ static bool more_widened(Binder *b, Widened w, int scratch) {
 /* ---- packed weights ---- */
 
 /* Contiguous rows times one constant matrix; a bias that is the same for all rows. */
-static bool packs(Binder *b, const Product *p, const Mac *m, int w, int bias, bool rows) {
+static bool packs(Binder *b, const Product *p, const Mac *m, int w, const Addend *a, bool rows) {
     return w >= 0 && bind_buffer(b, w)->kind == BUF_CONST && p->rank == 0 && p->ak == 1 &&
-           p->am == p->k && !rows && packed_fits(b, m, 1, p->n, p->k, bias);
+           p->am == p->k && !rows && packed_fits(b, m, 1, p->n, p->k, a);
 }
 
 /* More rows read the weights less often. A result over its operand needs one that is kept. */
@@ -109,14 +109,14 @@ static void more_rows(Binder *b, int32_t m, int32_t row, bool over, int scratch)
 }
 
 static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac *m, int from,
-                           int bias) {
+                           const Addend *a) {
     const int8_t *w = bind_buffer(b, from)->data;
     int8_t *columns = NEW_ARRAY(binder_arena(b), int8_t, (size_t)p->n *(size_t)p->k);
     for (int32_t j = 0; j < p->n; j++)
         for (int32_t k = 0; k < p->k; k++)
             columns[(size_t)j * (size_t)p->k + (size_t)k] =
                 w[(ptrdiff_t)k * p->bk + (ptrdiff_t)j * p->bn];
-    Packed packed = packed_bind(b, m, columns, 1, p->n, 1, p->k, bias);
+    Packed packed = packed_bind(b, n, m, columns, 1, p->n, 1, p->k, a);
     int32_t row = 4 * packed.steps, rows = p->m < 8 ? p->m : 8;
     qk_matmul_packed_q_params q = {.m = p->m,
                                    .k = p->k,
@@ -126,7 +126,8 @@ static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac
                                    MAC_RESULT(m)};
     int x = bind_value(b, n->in[A]), y = bind_value(b, n->out[0]);
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)q.col_bytes);
-    if (!packed_call(b, n, "matmul_packed_q", m, &packed, x, y, scratch, &q, sizeof q))
+    if (!packed_call(b, n, "matmul_packed_q", m, &packed, false, (int[]){x, y, scratch}, &q,
+                     sizeof q))
         return false;
     int64_t result = (int64_t)p->n * (elem_bits(m->types[2]) / 8); /* bytes a row */
     bool over = p->m > 1 && p->m * result > 2 * row;
@@ -159,8 +160,9 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
     }
     int wz = mac_weight_zp(b, &m, 0, &q.bz_step, &no_wz);
     int w = m.wbits ? packed_small(b, &m, n->in[B], axis) : no_wz ? bind_value(b, n->in[B]) : -1;
-    if (packs(b, p, &m, w, add, rows))
-        return product_packed(b, n, p, &m, w, add);
+    Addend a = {.table = add, .real = m.dynamic ? bias : NULL, .factor = beta};
+    if (packs(b, p, &m, w, &a, rows))
+        return product_packed(b, n, p, &m, w, &a);
     int y = mac_output(b, n, &m, bias), x = mac_input(b, n, &m);
     int weights = m.wbits ? bind_packed(b, n->in[B]) : bind_value(b, n->in[B]);
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)q.room);

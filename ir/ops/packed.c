@@ -8,14 +8,25 @@ static int32_t padded(int32_t columns) {
 }
 
 /* Of 4 bits only: those of fewer would take more flash than they do as they are. */
-bool packed_takes(const Mac *m) {
-    return elem_bits(m->types[0]) == 8 && !m->dynamic &&
+static bool takes(const Mac *m) {
+    return (m->dynamic || elem_bits(m->types[0]) == 8) &&
            (m->wbits ? m->wbits == 4 : m->types[1] == ELEM_INT8);
+}
+
+/* A row of constant floats, one for each column. */
+static bool is_row(const Mac *m, const Value *v) {
+    const Tensor *t = value_data(v);
+    return !v || (t && t->data && t->count == m->channels && v->type.elem == ELEM_FLOAT &&
+                  !type_is_quantized(v->type));
+}
+
+bool packed_takes(const Mac *m, const Addend *a) {
+    return takes(m) && (!m->dynamic || is_row(m, a->real));
 }
 
 int packed_small(Binder *b, const Mac *m, const Value *w, int axis) {
     const Tensor *t = value_data(w);
-    if (!m->wbits || !packed_takes(m))
+    if (!m->wbits || !takes(m))
         return -1;
     int8_t *out = NEW_ARRAY(binder_arena(b), int8_t, t->count);
     size_t inner = 1;
@@ -31,11 +42,12 @@ int packed_small(Binder *b, const Mac *m, const Value *w, int axis) {
     return bind_const(b, ELEM_INT8, t->count, out, "weights less their zero points");
 }
 
-bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32_t k, int bias) {
+bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32_t k,
+                 const Addend *a) {
     int64_t plain = (int64_t)groups * columns * k;
     int64_t packed = (int64_t)groups * padded(columns) * ((k + STEP - 1) / STEP * STEP);
-    return packed_takes(m) && k > 0 && k <= MOST_K && packed <= plain + plain / 2 + 4096 &&
-           (bias < 0 || bind_buffer(b, bias)->kind == BUF_CONST);
+    return packed_takes(m, a) && k > 0 && k <= MOST_K && packed <= plain + plain / 2 + 4096 &&
+           (a->table < 0 || bind_buffer(b, a->table)->kind == BUF_CONST);
 }
 
 /* As they are, or each eight of 4 bits in four bytes, from -8 on: the first four as low halves. */
@@ -66,10 +78,10 @@ static int pack_weights(Binder *b, const Mac *m, const int8_t *rows, int32_t gro
     return bind_weights(b, m, out, bytes, "weights, packed");
 }
 
-/* `all` entries a group: bias[j] - (xz + raised) * sum of the weights of column j, wrapping as the
- * sums do. */
+/* `all` entries a group: bias[j] - zero * sum of the weights of column j, wrapping as the sums do.
+ */
 static int packed_bias(Binder *b, const int8_t *rows, int32_t groups, int32_t columns, int32_t all,
-                       int32_t k, int32_t zero, int bias) {
+                       int32_t k, int32_t zero, int bias, const char *comment) {
     int32_t *out = NEW_ARRAY(binder_arena(b), int32_t, (size_t)groups *(size_t)all);
     const int32_t *given = bias < 0 ? NULL : bind_buffer(b, bias)->data;
     for (int32_t c = 0; c < groups * columns; c++) {
@@ -79,7 +91,7 @@ static int packed_bias(Binder *b, const int8_t *rows, int32_t groups, int32_t co
         uint32_t v = given ? (uint32_t)given[c] : 0;
         out[c / columns * all + c % columns] = (int32_t)(v - (uint32_t)zero * (uint32_t)sum);
     }
-    return bind_const(b, ELEM_INT32, (size_t)groups * (size_t)all, out, "bias");
+    return bind_const(b, ELEM_INT32, (size_t)groups * (size_t)all, out, comment);
 }
 
 /* A table of 32-bit entries, one or one a column, as one a column, `all` a group. What fills a
@@ -97,19 +109,61 @@ static int packed_table(Binder *b, int table, bool per_column, int32_t groups, i
     return bind_const(b, from.elem, (size_t)groups * (size_t)all, out, from.comment);
 }
 
-Packed packed_bind(Binder *b, const Mac *m, const int8_t *rows, int32_t groups, int32_t columns,
-                   int32_t segments, int32_t k, int bias) {
+/* The factor times the row, as floats. */
+static int real_row(Binder *b, const Mac *m, const Addend *a) {
+    const Tensor *t = value_data(a->real);
+    float *out = NEW_ARRAY(binder_arena(b), float, m->channels);
+    for (size_t i = 0; i < m->channels; i++)
+        out[i] = a->factor * (float)tensor_float(t, i);
+    return bind_const(b, ELEM_FLOAT, m->channels, out, "bias");
+}
+
+/* Tables of a node whose parameters of x are computed at run time follow from them. */
+static void dynamic_tables(Binder *b, const Node *n, const Mac *m, Packed *p, const int8_t *rows,
+                           int32_t groups, int32_t columns, int32_t all, int32_t k) {
+    qk_dynbias_params q = {.n = groups * all};
+    int sums = packed_bias(b, rows, groups, columns, all, k, -1, -1, "sums of the weights");
+    int scale =
+        bind_const(b, ELEM_FLOAT, m->m_step ? m->channels : 1, m->scale, "scales of the weights");
+    scale = packed_table(b, scale, m->m_step, groups, columns, all);
+    p->params = bind_dynamic(b, n->in[0]);
+    p->bias = bind_temp(b, ELEM_INT32, (size_t)q.n);
+    p->tables[p->n_tables++] = bind_temp(b, ELEM_FLOAT, (size_t)q.n);
+    bind_call(b, n, "qk_dynbias", &q, sizeof q, 5,
+              (int[]){p->params, sums, scale, p->bias, p->tables[0]});
+}
+
+/* What stands beside the weights: `all` entries a group. */
+static void bind_tables(Binder *b, const Node *n, const Mac *m, Packed *p, const int8_t *rows,
+                        int32_t groups, int32_t columns, int32_t all, int32_t k, const Addend *a) {
+    p->params = -1;
+    memcpy(p->types, m->types, sizeof p->types);
+    if (m->dynamic) {
+        p->types[0] = ELEM_UINT8;
+        dynamic_tables(b, n, m, p, rows, groups, columns, all, k);
+    } else {
+        p->bias = packed_bias(b, rows, groups, columns, all, k, p->xz, a->table, "bias");
+        for (int i = 0; i < m->n_out_args; i++)
+            p->tables[p->n_tables++] =
+                packed_table(b, m->out_args[i], m->m_step, groups, columns, all);
+    }
+    if (p->types[2] == ELEM_FLOAT)
+        p->tables[p->n_tables++] =
+            m->dynamic && a->real ? packed_table(b, real_row(b, m, a), true, groups, columns, all)
+                                  : -1;
+}
+
+Packed packed_bind(Binder *b, const Node *n, const Mac *m, const int8_t *rows, int32_t groups,
+                   int32_t columns, int32_t segments, int32_t k, const Addend *a) {
     Packed p = {.steps = (k + STEP - 1) / STEP};
-    p.xz = m->xz + (elem_is_signed(m->types[0]) ? 128 : 0);
+    p.xz = m->xz + (!m->dynamic && elem_is_signed(m->types[0]) ? 128 : 0);
     p.weights = pack_weights(b, m, rows, groups, columns, segments, k);
-    p.bias = packed_bias(b, rows, groups, columns, padded(columns), segments * k, p.xz, bias);
-    for (int i = 0; i < m->n_out_args; i++)
-        p.tables[i] = packed_table(b, m->out_args[i], m->m_step, groups, columns, padded(columns));
+    bind_tables(b, n, m, &p, rows, groups, columns, padded(columns), segments * k, a);
     return p;
 }
 
-Packed packed_depthwise(Binder *b, const Mac *m, const int8_t *columns, int32_t channels, int32_t k,
-                        int bias) {
+Packed packed_depthwise(Binder *b, const Node *n, const Mac *m, const int8_t *columns,
+                        int32_t channels, int32_t k, const Addend *a) {
     Packed p = {.steps = (k + 1) / 2, .xz = m->xz};
     size_t row = m->wbits ? (size_t)(channels + 3) / 4 * 4 : (size_t)channels;
     size_t bytes = 2 * (size_t)p.steps * row;
@@ -119,19 +173,19 @@ Packed packed_depthwise(Binder *b, const Mac *m, const int8_t *columns, int32_t 
             out[2 * ((size_t)(i / 2) * row + (size_t)c) + (size_t)(i % 2)] =
                 columns[(size_t)c * (size_t)k + (size_t)i];
     p.weights = bind_weights(b, m, out, bytes, "weights, by pairs of taps");
-    p.bias = packed_bias(b, columns, 1, channels, channels + SLACK, k, p.xz, bias);
-    for (int i = 0; i < m->n_out_args; i++)
-        p.tables[i] = packed_table(b, m->out_args[i], m->m_step, 1, channels, channels + SLACK);
+    bind_tables(b, n, m, &p, columns, 1, channels, channels + SLACK, k, a);
     return p;
 }
 
-bool packed_call(Binder *b, const Node *n, const char *kernel, const Mac *m, const Packed *p, int x,
-                 int y, int scratch, const void *params, size_t size) {
-    int args[CALL_MAX_ARGS] = {x, p->weights, p->bias}, n_args = 3;
-    for (int i = 0; i < m->n_out_args; i++)
+bool packed_call(Binder *b, const Node *n, const char *kernel, const Mac *m, const Packed *p,
+                 bool pads, const int at[3], const void *params, size_t size) {
+    int args[CALL_MAX_ARGS] = {at[0], p->weights, p->bias}, n_args = 3;
+    for (int i = 0; i < p->n_tables; i++)
         args[n_args++] = p->tables[i];
-    args[n_args++] = y;
-    args[n_args++] = scratch;
-    return bind_rounded(b, n, m->rounding, bind_kernel(b, kernel, 3, m->types), params, size,
+    if (pads && p->types[2] == ELEM_FLOAT)
+        args[n_args++] = p->params;
+    args[n_args++] = at[1];
+    args[n_args++] = at[2];
+    return bind_rounded(b, n, m->rounding, bind_kernel(b, kernel, 3, p->types), params, size,
                         n_args, args);
 }

@@ -10,38 +10,52 @@
 
 typedef struct Packed {
     int weights, bias;
-    int tables[2]; /* multipliers and shifts, or scales; as in Mac */
-    int32_t steps; /* of four along k of a segment */
-    int32_t xz;    /* zero point of x, which counts from 0 */
+    int tables[3]; /* multipliers and shifts; or scales, and for float results what is added */
+    int n_tables;
+    int params;        /* where they are computed at run time, else -1 */
+    int32_t steps;     /* of four along k of a segment */
+    int32_t xz;        /* zero point of x, which counts from 0 */
+    ElemType types[3]; /* of x, w, y, as in the kernels' names */
 } Packed;
-
-/* Whether the operands are of these types: 8-bit activations of known parameters, signed weights of
- * 8 bits or any of 4. */
-bool packed_takes(const Mac *m);
 
 /* The buffer of the weights `w` less their zero points, which `axis` has one for each index of:
  * what the functions below take in place of weights of 4 bits. -1 where they are none, or do not
  * fit -8 to 7. */
 int packed_small(Binder *b, const Mac *m, const Value *w, int axis);
 
-/* Whether these weights are worth packing and the sums of k products of them fit: operands as
- * above, a bias that is constant or absent (`bias` is its buffer or -1). */
-bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32_t k, int bias);
+/* What is added to a column: in units of the sums, a constant table of integers, -1 for none; or,
+ * where parameters are computed at run time, `factor` times the floats of `real`, NULL for none. */
+typedef struct Addend {
+    int table;
+    const Value *real;
+    float factor;
+} Addend;
 
-/* Packs columns[groups * columns][segments][k]. The bias takes in the zero point of x and the 128
- * by which signed x is raised. */
-Packed packed_bind(Binder *b, const Mac *m, const int8_t *rows, int32_t groups, int32_t columns,
-                   int32_t segments, int32_t k, int bias);
+/* Whether the operands are of these types: 8-bit activations, signed weights of 8 bits or any of 4;
+ * where the parameters of x are computed at run time, with floats to add that are a constant row,
+ * one number for each column, or absent. */
+bool packed_takes(const Mac *m, const Addend *a);
+
+/* Whether these weights are worth packing and the sums of k products of them fit: operands as
+ * above. */
+bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32_t k,
+                 const Addend *a);
+
+/* Packs columns[groups * columns][segments][k] for the node. The bias takes in the zero point of x
+ * and the 128 by which signed x is raised. */
+Packed packed_bind(Binder *b, const Node *n, const Mac *m, const int8_t *rows, int32_t groups,
+                   int32_t columns, int32_t segments, int32_t k, const Addend *a);
 
 /* The same for one channel of output for each of input: columns[channels][k] as pairs of k,
  * [k / 2][channels][2], for kernels/conv/depthwise_nhwc_q.qk; channels of 4-bit weights are filled
  * up to a multiple of 4. xz is that of x itself. */
-Packed packed_depthwise(Binder *b, const Mac *m, const int8_t *columns, int32_t channels, int32_t k,
-                        int bias);
+Packed packed_depthwise(Binder *b, const Node *n, const Mac *m, const int8_t *columns,
+                        int32_t channels, int32_t k, const Addend *a);
 
 /* Calls a kernel of this shape: (x, weights, bias, tables, y, scratch), named after x, the
- * weights and y. */
-bool packed_call(Binder *b, const Node *n, const char *kernel, const Mac *m, const Packed *p, int x,
-                 int y, int scratch, const void *params, size_t size);
+ * weights and y. `pads`: where its result is float, it also takes the parameters of x, behind the
+ * tables. */
+bool packed_call(Binder *b, const Node *n, const char *kernel, const Mac *m, const Packed *p,
+                 bool pads, const int args[3], const void *params, size_t size);
 
 #endif

@@ -254,12 +254,13 @@ static bool quantize_dynamic(Binder *b, const Node *n) {
     const Value *x = n->in[X], *y = n->out[0];
     if (y->type.elem != ELEM_UINT8)
         return bind_unsupported(b, n, "only uint8q<dynamic> has parameters computed at run time");
-    int from = bind_value(b, x), params = bind_temp(b, ELEM_FLOAT, 2);
+    int from, to, params = bind_temp(b, ELEM_FLOAT, 2);
+    bind_each(b, n, x, y, &from, &to);
     qk_dynparams_params p = {.n = bind_count(x)};
     qk_dynquant_params q = {.n = bind_count(x)};
     bind_set_dynamic(b, y, params);
     return bind_call(b, n, "qk_dynparams", &p, sizeof p, 2, (int[]){from, params}) &&
-           bind_call(b, n, "qk_dynquant", &q, sizeof q, 3, (int[]){from, params, bind_value(b, y)});
+           bind_call(b, n, "qk_dynquant", &q, sizeof q, 3, (int[]){from, params, to});
 }
 
 /* args: x, scale, zero point, y */

@@ -115,14 +115,15 @@ static Case window_case(const Spatial *s, Tables *t, ElemType y) {
     return c;
 }
 
-/* x, weights, bias, tables, y, scratch */
-static void set_mac_args(Case *c, Tables *t, ElemType y) {
+/* x, weights, bias, tables, y, scratch; `pads`: float results also take the parameters of x. */
+static void set_mac_args(Case *c, Tables *t, ElemType y, bool pads) {
     int n = 1;
     c->args[n++] = t->w;
     c->args[n++] = t->bias;
     c->args[n++] = y == ELEM_FLOAT ? (void *)t->scale : t->mul;
-    if (y != ELEM_FLOAT)
-        c->args[n++] = t->shift;
+    c->args[n++] = y == ELEM_FLOAT ? (void *)t->scale : t->shift;
+    if (y == ELEM_FLOAT && pads)
+        c->args[n++] = NULL;
     c->y = n;
     c->args[n++] = t->y;
     c->args[n++] = t->scratch;
@@ -145,7 +146,7 @@ static void conv_over_its_operand(void **state) {
         Case c = window_case(&s, t, y);
         c.name = y == ELEM_INT8 ? "qk_conv2d_nhwc_q_s8_s8_s8" : "qk_conv2d_nhwc_q_u8_s8_f32";
         c.params = &p;
-        set_mac_args(&c, t, y);
+        set_mac_args(&c, t, y, true);
         ElemType x = y == ELEM_INT8 ? ELEM_INT8 : ELEM_UINT8;
         c.lead = rows ? lead_kept_rows(&s, x, y) : lead_window(&s, x, y, 0);
         differs[rows] += check(&c, (int64_t)s.iw * s.ic);
@@ -167,7 +168,7 @@ static void depthwise_over_its_operand(void **state) {
         Case c = window_case(&s, t, y);
         c.name = y == ELEM_UINT8 ? "qk_depthwise_nhwc_q_u8_s8_u8" : "qk_depthwise_nhwc_q_u8_s8_f32";
         c.params = &p;
-        set_mac_args(&c, t, y);
+        set_mac_args(&c, t, y, true);
         c.lead = lead_window(&s, ELEM_UINT8, y, 4);
         differs += check(&c, 5 * (int64_t)s.iw * s.ic);
     }
@@ -314,7 +315,7 @@ static void matmul_over_its_operand(void **state) {
         Case c = {.in = (size_t)p.m * (size_t)p.k, .params = &p, .args = {t->x}};
         c.out = (size_t)p.m * (size_t)p.n * (size_t)elem_bits(y) / 8;
         c.name = y == ELEM_INT8 ? "qk_matmul_packed_q_s8_s8_s8" : "qk_matmul_packed_q_s8_s8_f32";
-        set_mac_args(&c, t, y);
+        set_mac_args(&c, t, y, false);
         c.lead = lead_steps(p.m, p.k, (int64_t)p.n * elem_bits(y) / 8);
         differs += check(&c, p.k * 8);
     }
