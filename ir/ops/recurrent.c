@@ -176,14 +176,11 @@ static bool functions_of(Binder *b, const Node *n, const RecurAttrs *a, int dire
                             diag_name(binder_diags(b), unknown));
 }
 
-/* x . W of all steps and directions: [directions, rows of x, gates]. */
+/* x . W of all steps and directions: [rows of x, directions, gates]. */
 static bool bind_gates(Binder *b, const Node *n, int dirs, const Steps *s, int to) {
     int32_t len = (int32_t)n->in[W]->type.dims[2].value;
-    qk_matmul_f32_params p = {.rank = 1,
-                              .dim = {dirs},
-                              .bs = {s->gates * len},
-                              .m = s->steps * s->batch,
-                              .n = s->gates,
+    qk_matmul_f32_params p = {.m = s->steps * s->batch,
+                              .n = dirs * s->gates,
                               .k = len,
                               .am = len,
                               .ak = 1,
@@ -195,7 +192,15 @@ static bool bind_gates(Binder *b, const Node *n, int dirs, const Steps *s, int t
     return bind_matmul(b, n, &p, args);
 }
 
-/* The same on integers: rows of x that DynamicQuantizeLinear made by those of W. */
+/* Where the gates of a direction are then. */
+static void beside(Steps *s, int dirs) {
+    s->x_at = (int64_t)s->direction * s->gates;
+    s->x_t *= dirs;
+    s->x_b *= dirs;
+}
+
+/* The same on integers, rows of x that DynamicQuantizeLinear made by those of W:
+ * [directions, rows of x, gates]. */
 static bool bind_gates_dynamic(Binder *b, const Node *n, int dirs, const Steps *s, int to) {
     for (int d = 0; d < dirs; d++) {
         Projection p = {.rows = s->steps * s->batch,
@@ -210,6 +215,24 @@ static bool bind_gates_dynamic(Binder *b, const Node *n, int dirs, const Steps *
     return true;
 }
 
+/* R in blocks of columns (kernels/recurrent/recur_pack.qk): at once, where it is constant. */
+static int packed_state(Binder *b, const Node *n, const Steps *s) {
+    int from = bind_value(b, n->in[R]);
+    int32_t gates = recur_directions(n->typed) * cell_of(n).gates;
+    qk_recur_pack_params p = {gates, s->hidden, s->hidden};
+    size_t count = (size_t)p.count * (((size_t)p.n + 15) / 16 * 16) * (size_t)p.len;
+    const Buffer *r = bind_buffer(b, from);
+    if (r->kind == BUF_CONST && r->data) {
+        float *out = NEW_ARRAY(binder_arena(b), float, count);
+        kernel_invoke(kernel_find("qk_recur_pack"), &p,
+                      (void *[]){(void *)(uintptr_t)r->data, out});
+        return bind_const(b, ELEM_FLOAT, count, out, "weights of the state, in blocks of columns");
+    }
+    int to = bind_temp(b, ELEM_FLOAT, count);
+    bind_call(b, n, "qk_recur_pack", &p, sizeof p, 2, (int[]){from, to});
+    return to;
+}
+
 static int operand(Binder *b, const OpCtx *c, size_t i) {
     return bind_value(b, op_in(c, i));
 }
@@ -219,13 +242,13 @@ static int result(Binder *b, const Node *n, size_t i) {
 }
 
 static bool bind_lstm(Binder *b, const Node *n, const OpCtx *c, const Steps *s, const int32_t *f,
-                      int gates) {
+                      int state, int gates) {
     const RecurAttrs *a = c->attrs;
     const Value *r = n->in[R];
     ElemType e = bind_elem(r);
     int args[CALL_MAX_ARGS], k = 0;
     qk_lstm_params p = {STEPS_PARAMS(s, a), f[0], f[1], f[2], a->input_forget != 0};
-    args[k++] = bind_value(b, r);
+    args[k++] = state;
     if (op_quant(r))
         bind_row_params(b, r, (size_t)(recur_directions(a) * s->gates), &args[k], &args[k + 1]);
     k += op_quant(r) ? 2 : 0;
@@ -241,35 +264,40 @@ static bool bind_lstm(Binder *b, const Node *n, const OpCtx *c, const Steps *s, 
     return bind_call(b, n, bind_kernel(b, "lstm", 1, &e), &p, sizeof p, k, args);
 }
 
-static bool bind_direction(Binder *b, const Node *n, const OpCtx *c, int direction, int gates) {
-    const RecurAttrs *a = c->attrs;
-    Steps s = recur_steps(a, n, direction);
-    int32_t f[3];
-    if (!functions_of(b, n, a, direction, f))
-        return false;
-    if (node_is(n, "LSTM"))
-        return bind_lstm(b, n, c, &s, f, gates);
-    int args[] = {operand(b, c, R),
-                  operand(b, c, BIAS),
-                  operand(b, c, H0),
-                  operand(b, c, LENS),
-                  result(b, n, Y),
-                  result(b, n, Y_H),
-                  gates};
-    if (node_is(n, "GRU")) {
-        qk_gru_f32_params p = {STEPS_PARAMS(&s, a), f[0], f[1], a->linear_before_reset != 0};
-        return bind_call(b, n, "qk_gru_f32", &p, sizeof p, 7, args);
-    }
-    qk_rnn_f32_params p = {STEPS_PARAMS(&s, a), f[0]};
-    return bind_call(b, n, "qk_rnn_f32", &p, sizeof p, 7, args);
-}
-
 /* An LSTM whose input, W and R are as DynamicQuantizeLSTM has them. */
 static bool is_dynamic(const Node *n) {
     const Quant *x = op_quant(n->in[X]);
     return node_is(n, "LSTM") && x && x->kind == QUANT_DYNAMIC &&
            bind_projects(n->in[W], n->in[W]->type.dims[2].value) &&
            bind_projects(n->in[R], n->in[R]->type.dims[2].value);
+}
+
+/* `state`: the weights of the state, of all directions. */
+static bool bind_direction(Binder *b, const Node *n, const OpCtx *c, int direction, int state,
+                           int gates) {
+    const RecurAttrs *a = c->attrs;
+    Steps s = recur_steps(a, n, direction);
+    int32_t f[3];
+    if (!is_dynamic(n))
+        beside(&s, recur_directions(a));
+    if (!functions_of(b, n, a, direction, f))
+        return false;
+    if (node_is(n, "LSTM"))
+        return bind_lstm(b, n, c, &s, f, state, gates);
+    int args[8] = {state,
+                   operand(b, c, BIAS),
+                   operand(b, c, H0),
+                   operand(b, c, LENS),
+                   result(b, n, Y),
+                   result(b, n, Y_H),
+                   gates};
+    if (node_is(n, "GRU")) {
+        qk_gru_f32_params p = {STEPS_PARAMS(&s, a), f[0], f[1], a->linear_before_reset != 0};
+        args[7] = bind_scratch(b, ELEM_FLOAT, (size_t)s.hidden);
+        return bind_call(b, n, "qk_gru_f32", &p, sizeof p, 8, args);
+    }
+    qk_rnn_f32_params p = {STEPS_PARAMS(&s, a), f[0]};
+    return bind_call(b, n, "qk_rnn_f32", &p, sizeof p, 7, args);
 }
 
 /* X and a result are integers of known parameters. */
@@ -306,8 +334,9 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     bind_macs(b, dim_mul(count, terms));
     if (!(is_dynamic(n) ? bind_gates_dynamic : bind_gates)(b, n, dirs, &s, gates))
         return false;
+    int state = is_dynamic(n) ? bind_value(b, n->in[R]) : packed_state(b, n, &s);
     for (int d = 0; d < dirs; d++)
-        if (!bind_direction(b, n, c, d, gates))
+        if (!bind_direction(b, n, c, d, state, gates))
             return false;
     bind_within(b, op_in(c, LENS), false, (int32_t[]){s.steps + 1}, 1);
     return true;

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from cmodel import CModel
 from common import OracleCase, float_excess, for_each, qxc, qxc_outputs, session
+from test_channels_last import BUILDS, runs_here
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 FUNCTIONS = {"RNN": 1, "GRU": 2, "LSTM": 3}
@@ -145,6 +146,31 @@ class Recurrent(OracleCase):
                 got = compiled.run(*data.values())
                 for (name, _, _), values in zip(compiled.outputs, got):
                     self.same(values, want[name], name)
+
+    @for_each(*GATES)
+    def test_vectors(self, op):
+        """Vectors of any width and plain C give the bits of `qxc run`, weights of the state constant or not."""
+        rng = np.random.default_rng(8)
+        before = {"linear_before_reset": 1} if op == "GRU" else {}
+        for number, (hidden, open_state) in enumerate(((80, False), (33, False), (16, True), (21, True))):
+            layer = Layer(op, rng, "bidirectional", 4, 2, 20, hidden, state=True, **(before if number % 2 else {}))
+            model, path = layer.model(0), self.scratch / f"{op}{number}.onnx"
+            data = layer.inputs()
+            if open_state:
+                weights = next(i for i in model.graph.initializer if i.name == "R")
+                model.graph.initializer.remove(weights)
+                model.graph.input.append(helper.make_tensor_value_info("R", TensorProto.FLOAT, weights.dims))
+                data = {**data, "R": numpy_helper.to_array(weights)}
+            onnx.save(model, path)
+            want = qxc_outputs(path, {name: a[None] for name, a in data.items()}, self.scratch)
+            source = path.with_suffix(".c")
+            qxc(path, "-emit=c", "-no-sync", "-o", source)
+            for build in filter(runs_here, ("plain", "AVX2", "native", "portable", "AVX512")):
+                compiled = CModel(source, "gcc", ("-O1", *BUILDS[build]))
+                for (name, _, _), got in zip(compiled.outputs, compiled.run(*data.values())):
+                    self.assertEqual(got.tobytes(), want[name].tobytes(), (build, hidden, name))
+                    if not open_state:
+                        self.same(got, layer.expected()[name], name)
 
     @for_each(*GATES)
     def test_one_output(self, op):
