@@ -175,6 +175,11 @@ void c_put_const_origin(CWriter *w, const Call *call, int arg, int root) {
     }
 }
 
+void c_put_alignment(CWriter *w, const Buffer *b) {
+    if (b->elem == ELEM_INT8)
+        fputs("#if defined(QK_MVE)\n__attribute__((aligned(4)))\n#endif\n", w->f);
+}
+
 static void put_const(CWriter *w, const Call *call, int arg, int root) {
     const Buffer *b = &w->program->buffers[root];
     fputs("/* ", w->f);
@@ -184,6 +189,7 @@ static void put_const(CWriter *w, const Call *call, int arg, int root) {
         c_put_string_const(w, b, w->consts[root]);
         return;
     }
+    c_put_alignment(w, b);
     fprintf(w->f, "static const %s " STR_FMT "[%zu] = ", c_type(b->elem), STR_ARG(w->consts[root]),
             b->count ? b->count : 1);
     c_put_elements(w, w->f, b->elem, b->data, b->count);

@@ -44,11 +44,11 @@ static void put_string(FILE *f, const uint8_t *data, size_t count) {
 }
 
 void c_put_string_const(CWriter *w, const Buffer *b, Str name) {
-    fprintf(w->f,
-            "#if defined(__GNUC__)\n#pragma GCC diagnostic push\n"
-            "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n#endif\n"
-            "static const %s " STR_FMT "[%zu + 1] =",
-            c_type(b->elem), STR_ARG(name), b->count);
+    fprintf(w->f, "#if defined(__GNUC__)\n#pragma GCC diagnostic push\n"
+                  "#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n#endif\n");
+    c_put_alignment(w, b);
+    fprintf(w->f, "static const %s " STR_FMT "[%zu + 1] =", c_type(b->elem), STR_ARG(name),
+            b->count);
     put_string(w->f, b->data, b->count);
     fputs(";\n#if defined(__GNUC__)\n#pragma GCC diagnostic pop\n#endif\n\n", w->f);
 }

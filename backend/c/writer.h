@@ -63,6 +63,8 @@ void c_put_consts(CWriter *w);
 void c_each_const(CWriter *w, void (*put)(CWriter *w, const Call *call, int arg, int root));
 /* `Conv "conv1", w: "conv1.weight" int8q<...>[...]`, for a comment. */
 void c_put_const_origin(CWriter *w, const Call *call, int arg, int root);
+/* What stands before a constant that micro-kernels gather words from. */
+void c_put_alignment(CWriter *w, const Buffer *b);
 void c_put_params(CWriter *w);
 /* Whether some constant, parameter or number of the test bench is inf or NaN, whose names stand in
  * <math.h>. */

@@ -62,7 +62,7 @@ TARGETS = {
     "cortex-m4": cortex("cortex-m4", "mps2-an386", 0x400000, instruction="smlad"),
     "cortex-m7": cortex("cortex-m7", "mps2-an500", 0x400000, instruction="smlad"),
     "cortex-m55": cortex("cortex-m55", "mps3-an547", 0x80000, "-mfloat-abi=hard",
-                          instruction="vmla.s32"),
+                          instruction="vmladava.u8"),
 }
 
 
