@@ -10,6 +10,7 @@ import unittest
 
 import numpy as np
 import onnx
+from onnx import helper, numpy_helper
 
 from common import DIGITS, ROOT, OracleCase, for_each, model_path, qxc, qxc_outputs
 from cross import TARGETS, CrossModel
@@ -76,6 +77,28 @@ class CortexM(OracleCase):
                     code = subprocess.run(["arm-none-eabi-objdump", "-d", source.with_suffix(".o")],
                                           capture_output=True, text=True, check=True).stdout
                     self.assertEqual([], re.findall(r"\tv\S+.*", code))
+
+    @for_each("int8", "uint8")
+    def test_sums(self, kind):
+        """Add and Sub of all pairs of 8-bit numbers in vectors: ties, large and small scales, saturation."""
+        need(*TOOLS)
+        every = np.arange(256).astype(np.uint8).view(kind)
+        a, b = np.repeat(every, 256), np.tile(every, 256)
+        scales = [(0.1, 0.07, 0.05), (0.5, 0.25, 1), (2**-6, 2**-7, 2**-5), (0.3, 0.001, 0.11), (0.9, 0.8, 0.25), (1, 1, 1 / 8)]
+        for i, (sa, sb, sy) in enumerate(scales):
+            zeros = (np.arange(3) * 37 + 11 * i).astype(kind)
+            constants = [numpy_helper.from_array(np.float32(s), f"s{n}") for n, s in zip("aby", (sa, sb, sy))]
+            constants += [numpy_helper.from_array(z, f"z{n}") for n, z in zip("aby", zeros)]
+            nodes = [helper.make_node("DequantizeLinear", [n, f"s{n}", f"z{n}"], [f"{n}f"]) for n in "ab"]
+            nodes += [helper.make_node(("Add", "Sub")[i % 2], ["af", "bf"], ["yf"]),
+                      helper.make_node("QuantizeLinear", ["yf", "sy", "zy"], ["y"])]
+            ports = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.dtype(kind)), [a.size]) for n in "aby"]
+            model = self.scratch / f"sums-{kind}.onnx"
+            onnx.save(helper.make_model(helper.make_graph(nodes, "sums", ports[:2], ports[2:], constants),
+                                        opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+            (want,) = qxc_outputs(model, {"a": a[None], "b": b[None]}, self.scratch, "-io=quant").values()
+            ((got,),) = CrossModel(self.emit(model), "cortex-m55").run([[a, b]])
+            np.testing.assert_array_equal(got, want.reshape(-1), f"{scales[i]}")
 
     @for_each("LSTM", "GRU", "RNN")
     def test_recurrent(self, op):
