@@ -73,7 +73,8 @@ static bool is_open_option(const Options *o, Str word) {
 
 static bool is_open_row(const Search *x, const Row *r) {
     const char *word = r->options;
-    bool open = !r->wide || target_stores(x->j->ctx.target, ELEM_INT16);
+    bool open = (!r->wide || target_stores(x->j->ctx.target, ELEM_INT16)) &&
+                (r->group != GROUP_PLACEMENT || job_can_place(x->j));
     while (open && *word) {
         size_t n = strcspn(word, " ");
         open = is_open_option(&x->s->o, (Str){word, n});

@@ -86,11 +86,18 @@ static void mark_anchors(Graph *g, void *ctx) {
     }
 }
 
+/* Whether the runtime makes integers of a product only where a QuantizeLinear stands behind it. */
+static bool is_fused_with_quantizer(const Decide *d, const Node *n) {
+    const TargetFusion *f = target_fusion(d->c->target, n);
+    return d->c->products_placed && f && f->rule == TARGET_RULE_PRODUCT && !f->real;
+}
+
 static void want_operands(Decide *d, const Node *n) {
     for (size_t i = 0; i < n->n_in; i++)
         if (n->in[i] && quant_rule_is_data(&n->def->quant, i) && !is_weight(n, i))
             d->wanted[n->in[i]->id] = true;
-    bool before = d->c->target->before.n && target_quantizes_before(d->c->target, n);
+    bool before = d->c->target->before.n && target_quantizes_before(d->c->target, n) &&
+                  !is_fused_with_quantizer(d, n);
     for (size_t i = 0; i < n->n_out && !before; i++)
         if (n->out[i] && type_real_elem(n->out[i]->type) == ELEM_FLOAT &&
             !stays_float(d, n->out[i]))
@@ -103,12 +110,23 @@ static bool is_float_sum(const Decide *d, const Value *v) {
            (d->float_result[v->def->id] || recipe_operand(d, v->def));
 }
 
+/* Where products alone are quantized, others that read the value would read it rounded for nothing;
+ * and what cuts a sum in float has no quantizer before it, but a product can cut itself. */
+static bool stays_behind(const Decide *d, const Node *n) {
+    const Use *use;
+    const Node *made = n->in[0]->def;
+    bool cuts_float = n->def->quant.kind == QUANT_CLAMP &&
+                      !(made && made->def && made->def->quant.kind == QUANT_MAC);
+    return d->c->products_placed && (cuts_float || uses_of(d->uses, n->in[0], &use) > 1);
+}
+
 /* A follower joins when its operand (forward) or result (backward) is quantized anyway. */
 static bool follow(Decide *d, Node *n, bool backward) {
     if (!n->def || d->integer[n->id] || !is_follower(n) || clamps_sum(&d->sharing, n))
         return false;
     const Value *v = backward ? n->out[0] : n->in[0];
-    if (!v || !d->wanted[v->id] || (backward && n->in[0] && is_float_sum(d, n->in[0])) ||
+    if (!v || !d->wanted[v->id] ||
+        (backward && n->in[0] && (is_float_sum(d, n->in[0]) || stays_behind(d, n))) ||
         why_float(d, n))
         return false;
     d->integer[n->id] = true;

@@ -163,8 +163,11 @@ static const char *why_target(const Decide *d, const Node *n) {
     const char *wrong = n->n_out && n->out[0] ? choice_faulty(d->c, n->out[0]) : NULL;
     if (wrong)
         return wrong;
-    if (choice_to_keep(d->c, n) || d->c->no_floats || target_quantizes_before(t, n))
+    if (choice_to_keep(d->c, n) || d->c->no_floats || target_quantizes_before(t, n) ||
+        (d->c->products_placed && is_follower(n)))
         return NULL;
+    if (d->c->products_placed)
+        return "it is no product (-placement=products)";
     return node_strf(n, "%s wants integers before other operators (-only=... asks for it)",
                      t->runtime);
 }

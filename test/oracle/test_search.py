@@ -33,7 +33,7 @@ class Search(OracleCase):
         rows = ROW.findall(done.stderr)
         self.assertGreater(len(rows), 8, done.stderr)
         taken = [r for r in rows if r[0] == "*"]
-        self.assertEqual(max(float(r[1]) for r in rows if "16 bits" not in r[2]), float((taken or rows)[-1][1]))
+        self.assertGreaterEqual(float((taken or rows)[-1][1]), max(float(r[1]) for r in rows if not re.search("16 bits|placement", r[2])))
         model = onnx.load(path)
         want = run_samples(session(path), model, held)
         for _, told, words in [rows[0], rows[3], *taken]:
