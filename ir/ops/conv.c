@@ -250,11 +250,13 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     bool depthwise = !v && is_depthwise(n->in[X]->type, n->in[W]->type);
     if (!no_wz && !depthwise && !offsets_fit(&m, terms))
         return bind_in_double_as(b, n, m.why);
-    ConvOperands o = {
-        weights, group, unfold_bytes(b, n), {bias, m.dynamic ? op_in(c, B) : NULL, 1}};
+    Beside beside = {bias, m.dynamic ? op_in(c, B) : NULL, 1, -1};
+    ConvOperands o = {weights, group, unfold_bytes(b, n), beside};
     if (m.wbits)
         o.weights = packed_small(b, &m, n->in[W], 0);
-    if (!v && (m.wbits ? o.weights >= 0 : no_wz) && conv_last_fits(b, s, &m, &o))
+    else if (!no_wz)
+        o.weights = packed_signed(b, &m, n->in[W], 0, &o.beside.zeros);
+    if (!v && conv_last_fits(b, s, &m, &o))
         return conv_last_bind(b, n, s, &m, &o);
     const Value *added = op_in(c, B);
     int y = mac_output(b, n, &m, added), x = mac_input(b, n, &m);

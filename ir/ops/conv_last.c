@@ -2,7 +2,7 @@
 #include "ir/ops/conv_last.h"
 #include "ir/ops/overlay.h"
 
-enum { MOST_TAPS = 64, MOST_ROWS = 16 }; /* of the kernels */
+enum { MOST_TAPS = 64, MOST_ROWS = 16, MOST_SUMS = 128 }; /* of the kernels */
 
 static bool is_depthwise(const Spatial *s, int32_t group) {
     return group > 1 && group == s->ic && s->oc == s->ic;
@@ -14,11 +14,12 @@ static bool is_const(Binder *b, int buffer) {
 
 bool conv_last_fits(Binder *b, const Spatial *s, const Mac *m, const ConvOperands *o) {
     int32_t len = s->ic / o->group * s->kh * s->kw;
-    if (!is_const(b, o->weights) || (o->add.table >= 0 && !is_const(b, o->add.table)))
+    if (o->weights < 0 || !is_const(b, o->weights) ||
+        (o->beside.bias >= 0 && !is_const(b, o->beside.bias)))
         return false;
     if (is_depthwise(s, o->group))
-        return packed_takes(m, &o->add) && s->kh * s->kw <= MOST_TAPS;
-    return packed_fits(b, m, o->group, s->oc / o->group, len, &o->add);
+        return packed_takes(m, &o->beside) && s->kh * s->kw <= MOST_TAPS;
+    return packed_fits(b, m, o->group, s->oc / o->group, len, &o->beside);
 }
 
 /* [oc][ic][kh][kw] to [oc][kh][kw][ic]. */
@@ -51,7 +52,8 @@ static int64_t row_bytes(const Spatial *s) {
  * result may lie. */
 static bool by_rows(Binder *b, const Node *n, const Spatial *s, const ConvOperands *o) {
     int64_t weights = (int64_t)s->oc * s->ic * s->kh * s->kw, rows = s->kh * row_bytes(s);
-    return o->group == 1 && s->dh == 1 && s->dw == 1 && s->kh > 1 && s->kh <= MOST_ROWS &&
+    return o->group == 1 && (o->beside.zeros < 0 || s->ow <= MOST_SUMS) && s->dh == 1 &&
+           s->dw == 1 && s->kh > 1 && s->kh <= MOST_ROWS &&
            (s->ow >= 12 || (s->ow >= 6 && weights <= 16 * 1024)) && rows <= INT32_MAX / 2 &&
            (rows <= (int64_t)bind_room(b, n) || rows * 4 <= (int64_t)s->ih * s->iw * s->ic);
 }
@@ -71,7 +73,7 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
     w = channels_inside(b, w, s->oc, icg, plane);
     int32_t segments = by_rows(b, n, s, o) ? s->kh : 1;
     Packed k = packed_bind(b, n, m, w, o->group, s->oc / o->group, segments, icg * plane / segments,
-                           &o->add);
+                           &o->beside);
     qk_conv2d_nhwc_q_params p = {WINDOW_PARAMS(s),  .ic = s->ic,          .oc = s->oc,
                                  .group = o->group, .segments = segments, .steps = k.steps,
                                  .xz = k.xz,        MAC_RESULT(m)};
@@ -92,7 +94,7 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, const Mac *m,
 static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s, const Mac *m,
                            const ConvOperands *o) {
     const int8_t *w = bind_buffer(b, o->weights)->data;
-    Packed k = packed_depthwise(b, n, m, w, s->ic, s->kh * s->kw, &o->add);
+    Packed k = packed_depthwise(b, n, m, w, s->ic, s->kh * s->kw, &o->beside);
     qk_depthwise_nhwc_q_params p = {WINDOW_PARAMS(s), .c = s->ic, .xz = k.xz, MAC_RESULT(m)};
     int x = bind_last(b, n, n->in[0]), y = bind_last(b, n, n->out[0]);
     int pad = bind_scratch(b, k.types[0], (size_t)s->ic);

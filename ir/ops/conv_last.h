@@ -5,12 +5,13 @@
 #include "ir/ops/packed.h"
 
 /* The buffer of weights [oc, ic / group, kh, kw] (signed, zero point 0, of 8 bits or packed_small),
- * bytes for unfolded positions, and the bias. */
+ * bytes for unfolded positions, and what stands beside the
+ * weights. */
 typedef struct ConvOperands {
     int weights;
     int32_t group;
     int32_t unfold_bytes;
-    Addend add;
+    Beside beside;
 } ConvOperands;
 
 /* Whether this form serves; else the general kernels do. */

@@ -97,32 +97,33 @@ static bool more_widened(Binder *b, Widened w, int scratch) {
 /* ---- packed weights ---- */
 
 /* Contiguous rows times one constant matrix; a bias that is the same for all rows. */
-static bool packs(Binder *b, const Product *p, const Mac *m, int w, const Addend *a, bool rows) {
+static bool packs(Binder *b, const Product *p, const Mac *m, int w, const Beside *o, bool rows) {
     return w >= 0 && bind_buffer(b, w)->kind == BUF_CONST && p->rank == 0 && p->ak == 1 &&
-           p->am == p->k && !rows && packed_fits(b, m, 1, p->n, p->k, a);
+           p->am == p->k && !rows && packed_fits(b, m, 1, p->n, p->k, o);
 }
 
-/* More rows read the weights less often. A result over its operand needs one that is kept. */
-static void more_rows(Binder *b, int32_t m, int32_t row, bool over, int scratch) {
+/* More rows read the weights less often. A result over its operand needs one that is
+ * kept, as do sums of rows. */
+static void more_rows(Binder *b, int32_t m, int32_t row, bool kept, int scratch) {
     size_t one = 2 * (size_t)row, all = (size_t)(m > 1 ? (m + 7) / 8 * 4 : 1) * one;
-    bind_grow(b, scratch, offsetof(qk_matmul_packed_q_params, col_bytes), over ? one : 0, one, all);
+    bind_grow(b, scratch, offsetof(qk_matmul_packed_q_params, col_bytes), kept ? one : 0, one, all);
 }
 
 static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac *m, int from,
-                           const Addend *a) {
+                           const Beside *o) {
     const int8_t *w = bind_buffer(b, from)->data;
     int8_t *columns = NEW_ARRAY(binder_arena(b), int8_t, (size_t)p->n *(size_t)p->k);
     for (int32_t j = 0; j < p->n; j++)
         for (int32_t k = 0; k < p->k; k++)
             columns[(size_t)j * (size_t)p->k + (size_t)k] =
                 w[(ptrdiff_t)k * p->bk + (ptrdiff_t)j * p->bn];
-    Packed packed = packed_bind(b, n, m, columns, 1, p->n, 1, p->k, a);
+    Packed packed = packed_bind(b, n, m, columns, 1, p->n, 1, p->k, o);
     int32_t row = 4 * packed.steps, rows = p->m < 8 ? p->m : 8;
     qk_matmul_packed_q_params q = {.m = p->m,
                                    .k = p->k,
                                    .n = p->n,
                                    .steps = packed.steps,
-                                   .col_bytes = p->m > 1 ? rows * row : 0,
+                                   .col_bytes = p->m > 1 || o->zeros >= 0 ? rows * row : 0,
                                    MAC_RESULT(m)};
     int x = bind_value(b, n->in[A]), y = bind_value(b, n->out[0]);
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)q.col_bytes);
@@ -133,7 +134,7 @@ static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac
     bool over = p->m > 1 && p->m * result > 2 * row;
     if (over)
         bind_over(b, 0, lead_steps(p->m, p->k, result));
-    more_rows(b, p->m, row, over, scratch);
+    more_rows(b, p->m, row, over || o->zeros >= 0, scratch);
     return true;
 }
 
@@ -159,10 +160,12 @@ static bool product_quant(Binder *b, const Node *n, const Product *p, const Valu
         addend_strides(bias, &q.cm, &q.cn);
     }
     int wz = mac_weight_zp(b, &m, 0, &q.bz_step, &no_wz);
-    int w = m.wbits ? packed_small(b, &m, n->in[B], axis) : no_wz ? bind_value(b, n->in[B]) : -1;
-    Addend a = {.table = add, .real = m.dynamic ? bias : NULL, .factor = beta};
-    if (packs(b, p, &m, w, &a, rows))
-        return product_packed(b, n, p, &m, w, &a);
+    Beside o = {.bias = add, .real = m.dynamic ? bias : NULL, .factor = beta, .zeros = -1};
+    int w = m.wbits                               ? packed_small(b, &m, n->in[B], axis)
+            : no_wz && elem_is_signed(m.types[1]) ? bind_value(b, n->in[B])
+                                                  : packed_signed(b, &m, n->in[B], axis, &o.zeros);
+    if (packs(b, p, &m, w, &o, rows))
+        return product_packed(b, n, p, &m, w, &o);
     int y = mac_output(b, n, &m, bias), x = mac_input(b, n, &m);
     int weights = m.wbits ? bind_packed(b, n->in[B]) : bind_value(b, n->in[B]);
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)q.room);

@@ -1,7 +1,8 @@
 /* See packed.h. */
 #include "ir/ops/packed.h"
 
-enum { BLOCK = 16, STEP = 4, MOST_K = 65536, SLACK = 16 }; /* MOST_K * 255 * 128 < 2^31 */
+enum { BLOCK = 16, STEP = 4, MOST_K = 65536, MOST_FAR = 33025, SLACK = 16 };
+/* MOST_K * 255 * 128 < 2^31, MOST_FAR * 255 * 255 < 2^31 */
 
 static int32_t padded(int32_t columns) {
     return (columns + BLOCK - 1) / BLOCK * BLOCK;
@@ -10,7 +11,7 @@ static int32_t padded(int32_t columns) {
 /* Of 4 bits only: those of fewer would take more flash than they do as they are. */
 static bool takes(const Mac *m) {
     return (m->dynamic || elem_bits(m->types[0]) == 8) &&
-           (m->wbits ? m->wbits == 4 : m->types[1] == ELEM_INT8);
+           (m->wbits ? m->wbits == 4 : elem_bits(m->types[1]) == 8);
 }
 
 /* A row of constant floats, one for each column. */
@@ -20,8 +21,8 @@ static bool is_row(const Mac *m, const Value *v) {
                   !type_is_quantized(v->type));
 }
 
-bool packed_takes(const Mac *m, const Addend *a) {
-    return takes(m) && (!m->dynamic || is_row(m, a->real));
+bool packed_takes(const Mac *m, const Beside *o) {
+    return takes(m) && (!m->dynamic || is_row(m, o->real));
 }
 
 int packed_small(Binder *b, const Mac *m, const Value *w, int axis) {
@@ -42,12 +43,41 @@ int packed_small(Binder *b, const Mac *m, const Value *w, int axis) {
     return bind_const(b, ELEM_INT8, t->count, out, "weights less their zero points");
 }
 
+int packed_signed(Binder *b, const Mac *m, const Value *w, int axis, int *zeros) {
+    const Tensor *t = value_data(w);
+    *zeros = -1;
+    if (!t || !t->data || m->wbits || !takes(m))
+        return -1;
+    int32_t moved = elem_is_signed(m->w->storage) ? 0 : 128;
+    int8_t *out = NEW_ARRAY(binder_arena(b), int8_t, t->count);
+    int32_t *z = NEW_ARRAY(binder_arena(b), int32_t, m->channels);
+    bool fits = true;
+    size_t inner = 1;
+    for (int i = axis + 1; i < t->rank; i++)
+        inner *= (size_t)t->dims[i];
+    for (size_t i = 0; i < m->channels; i++)
+        z[i] = (int32_t)quant_zp(m->w, m->w->n_zp > 1 ? i : 0) - moved;
+    for (size_t i = 0; i < t->count && fits; i++) {
+        int64_t v = tensor_int(t, i) - moved - z[i / inner % m->channels];
+        fits = v >= INT8_MIN && v <= INT8_MAX;
+        out[i] = (int8_t)v;
+    }
+    if (!fits && !m->dynamic)
+        return -1;
+    for (size_t i = 0; i < t->count && !fits; i++)
+        out[i] = (int8_t)(tensor_int(t, i) - moved);
+    if (!fits)
+        *zeros = bind_const(b, ELEM_INT32, m->channels, z, "zero points of the weights");
+    return bind_const(b, ELEM_INT8, t->count, out, "weights, signed");
+}
+
 bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32_t k,
-                 const Addend *a) {
+                 const Beside *o) {
     int64_t plain = (int64_t)groups * columns * k;
     int64_t packed = (int64_t)groups * padded(columns) * ((k + STEP - 1) / STEP * STEP);
-    return packed_takes(m, a) && k > 0 && k <= MOST_K && packed <= plain + plain / 2 + 4096 &&
-           (a->table < 0 || bind_buffer(b, a->table)->kind == BUF_CONST);
+    return packed_takes(m, o) && k > 0 && k <= (o->zeros < 0 ? MOST_K : MOST_FAR) &&
+           packed <= plain + plain / 2 + 4096 &&
+           (o->bias < 0 || bind_buffer(b, o->bias)->kind == BUF_CONST);
 }
 
 /* As they are, or each eight of 4 bits in four bytes, from -8 on: the first four as low halves. */
@@ -78,54 +108,64 @@ static int pack_weights(Binder *b, const Mac *m, const int8_t *rows, int32_t gro
     return bind_weights(b, m, out, bytes, "weights, packed");
 }
 
-/* `all` entries a group: bias[j] - zero * sum of the weights of column j, wrapping as the sums do.
+/* How the weights of some groups lie: w[groups * columns][k]. Tables have `all` entries a group. */
+typedef struct Columns {
+    const int8_t *w;
+    int32_t groups, columns, all, k;
+} Columns;
+
+/* bias[j] - zero * sum of the weights of column j, less their zero points, wrapping as the sums do.
  */
-static int packed_bias(Binder *b, const int8_t *rows, int32_t groups, int32_t columns, int32_t all,
-                       int32_t k, int32_t zero, int bias, const char *comment) {
-    int32_t *out = NEW_ARRAY(binder_arena(b), int32_t, (size_t)groups *(size_t)all);
-    const int32_t *given = bias < 0 ? NULL : bind_buffer(b, bias)->data;
-    for (int32_t c = 0; c < groups * columns; c++) {
-        int32_t sum = 0;
-        for (int32_t i = 0; i < k; i++)
-            sum += rows[(size_t)c * (size_t)k + (size_t)i];
-        uint32_t v = given ? (uint32_t)given[c] : 0;
-        out[c / columns * all + c % columns] = (int32_t)(v - (uint32_t)zero * (uint32_t)sum);
+static int packed_bias(Binder *b, const Columns *c, int32_t zero, const Beside *o,
+                       const char *comment) {
+    size_t count = (size_t)c->groups * (size_t)c->all;
+    int32_t *out = NEW_ARRAY(binder_arena(b), int32_t, count);
+    const int32_t *given = o->bias < 0 ? NULL : bind_buffer(b, o->bias)->data;
+    const int32_t *zeros = o->zeros < 0 ? NULL : bind_buffer(b, o->zeros)->data;
+    const int8_t *w = c->w;
+    for (int32_t j = 0; j < c->groups * c->columns; j++) {
+        int32_t sum = zeros ? -c->k * zeros[j] : 0;
+        for (int32_t i = 0; i < c->k; i++)
+            sum += *w++;
+        uint32_t v = given ? (uint32_t)given[j] : 0;
+        out[j / c->columns * c->all + j % c->columns] =
+            (int32_t)(v - (uint32_t)zero * (uint32_t)sum);
     }
-    return bind_const(b, ELEM_INT32, (size_t)groups * (size_t)all, out, comment);
+    return bind_const(b, ELEM_INT32, count, out, comment);
 }
 
-/* A table of 32-bit entries, one or one a column, as one a column, `all` a group. What fills a
- * group up is no exception among its columns: vectors take several of them at a time. */
-static int packed_table(Binder *b, int table, bool per_column, int32_t groups, int32_t columns,
-                        int32_t all) {
+/* A table of 32-bit entries, one or one a column, as one a column. What fills a group up is no
+ * exception among its columns: vectors take several of them at a time. */
+static int packed_table(Binder *b, int table, bool per_column, const Columns *c) {
     Buffer from = *bind_buffer(b, table);
     const int32_t *in = from.data;
-    int32_t *out = NEW_ARRAY(binder_arena(b), int32_t, (size_t)groups *(size_t)all);
-    for (int32_t g = 0; g < groups; g++)
-        for (int32_t j = 0; j < all; j++) {
-            int32_t c = g * columns + (j < columns ? j : columns - 1);
-            out[g * all + j] = in[per_column ? c : 0];
+    size_t count = (size_t)c->groups * (size_t)c->all;
+    int32_t *out = NEW_ARRAY(binder_arena(b), int32_t, count);
+    for (int32_t g = 0; g < c->groups; g++)
+        for (int32_t j = 0; j < c->all; j++) {
+            int32_t i = g * c->columns + (j < c->columns ? j : c->columns - 1);
+            out[g * c->all + j] = in[per_column ? i : 0];
         }
-    return bind_const(b, from.elem, (size_t)groups * (size_t)all, out, from.comment);
+    return bind_const(b, from.elem, count, out, from.comment);
 }
 
 /* The factor times the row, as floats. */
-static int real_row(Binder *b, const Mac *m, const Addend *a) {
-    const Tensor *t = value_data(a->real);
+static int real_row(Binder *b, const Mac *m, const Beside *o) {
+    const Tensor *t = value_data(o->real);
     float *out = NEW_ARRAY(binder_arena(b), float, m->channels);
     for (size_t i = 0; i < m->channels; i++)
-        out[i] = a->factor * (float)tensor_float(t, i);
+        out[i] = o->factor * (float)tensor_float(t, i);
     return bind_const(b, ELEM_FLOAT, m->channels, out, "bias");
 }
 
 /* Tables of a node whose parameters of x are computed at run time follow from them. */
-static void dynamic_tables(Binder *b, const Node *n, const Mac *m, Packed *p, const int8_t *rows,
-                           int32_t groups, int32_t columns, int32_t all, int32_t k) {
-    qk_dynbias_params q = {.n = groups * all};
-    int sums = packed_bias(b, rows, groups, columns, all, k, -1, -1, "sums of the weights");
+static void dynamic_tables(Binder *b, const Node *n, const Mac *m, Packed *p, const Columns *c,
+                           const Beside *o) {
+    qk_dynbias_params q = {.n = c->groups * c->all};
+    int sums = packed_bias(b, c, -1, o, "sums of the weights");
     int scale =
         bind_const(b, ELEM_FLOAT, m->m_step ? m->channels : 1, m->scale, "scales of the weights");
-    scale = packed_table(b, scale, m->m_step, groups, columns, all);
+    scale = packed_table(b, scale, m->m_step, c);
     p->params = bind_dynamic(b, n->in[0]);
     p->bias = bind_temp(b, ELEM_INT32, (size_t)q.n);
     p->tables[p->n_tables++] = bind_temp(b, ELEM_FLOAT, (size_t)q.n);
@@ -133,37 +173,38 @@ static void dynamic_tables(Binder *b, const Node *n, const Mac *m, Packed *p, co
               (int[]){p->params, sums, scale, p->bias, p->tables[0]});
 }
 
-/* What stands beside the weights: `all` entries a group. */
-static void bind_tables(Binder *b, const Node *n, const Mac *m, Packed *p, const int8_t *rows,
-                        int32_t groups, int32_t columns, int32_t all, int32_t k, const Addend *a) {
+/* What stands beside the weights. */
+static void bind_tables(Binder *b, const Node *n, const Mac *m, Packed *p, Columns c,
+                        const Beside *o) {
     p->params = -1;
     memcpy(p->types, m->types, sizeof p->types);
+    p->types[1] = m->wbits ? m->types[1] : ELEM_INT8;
     if (m->dynamic) {
         p->types[0] = ELEM_UINT8;
-        dynamic_tables(b, n, m, p, rows, groups, columns, all, k);
+        dynamic_tables(b, n, m, p, &c, o);
     } else {
-        p->bias = packed_bias(b, rows, groups, columns, all, k, p->xz, a->table, "bias");
+        p->bias = packed_bias(b, &c, p->xz, o, "bias");
         for (int i = 0; i < m->n_out_args; i++)
-            p->tables[p->n_tables++] =
-                packed_table(b, m->out_args[i], m->m_step, groups, columns, all);
+            p->tables[p->n_tables++] = packed_table(b, m->out_args[i], m->m_step, &c);
     }
-    if (p->types[2] == ELEM_FLOAT)
-        p->tables[p->n_tables++] =
-            m->dynamic && a->real ? packed_table(b, real_row(b, m, a), true, groups, columns, all)
-                                  : -1;
+    if (p->types[2] != ELEM_FLOAT)
+        return;
+    bool adds = m->dynamic && o->real;
+    p->tables[p->n_tables++] = adds ? packed_table(b, real_row(b, m, o), true, &c) : -1;
+    p->tables[p->n_tables++] = o->zeros < 0 ? -1 : packed_table(b, o->zeros, true, &c);
 }
 
 Packed packed_bind(Binder *b, const Node *n, const Mac *m, const int8_t *rows, int32_t groups,
-                   int32_t columns, int32_t segments, int32_t k, const Addend *a) {
+                   int32_t columns, int32_t segments, int32_t k, const Beside *o) {
     Packed p = {.steps = (k + STEP - 1) / STEP};
     p.xz = m->xz + (!m->dynamic && elem_is_signed(m->types[0]) ? 128 : 0);
     p.weights = pack_weights(b, m, rows, groups, columns, segments, k);
-    bind_tables(b, n, m, &p, rows, groups, columns, padded(columns), segments * k, a);
+    bind_tables(b, n, m, &p, (Columns){rows, groups, columns, padded(columns), segments * k}, o);
     return p;
 }
 
 Packed packed_depthwise(Binder *b, const Node *n, const Mac *m, const int8_t *columns,
-                        int32_t channels, int32_t k, const Addend *a) {
+                        int32_t channels, int32_t k, const Beside *o) {
     Packed p = {.steps = (k + 1) / 2, .xz = m->xz};
     size_t row = m->wbits ? (size_t)(channels + 3) / 4 * 4 : (size_t)channels;
     size_t bytes = 2 * (size_t)p.steps * row;
@@ -173,7 +214,7 @@ Packed packed_depthwise(Binder *b, const Node *n, const Mac *m, const int8_t *co
             out[2 * ((size_t)(i / 2) * row + (size_t)c) + (size_t)(i % 2)] =
                 columns[(size_t)c * (size_t)k + (size_t)i];
     p.weights = bind_weights(b, m, out, bytes, "weights, by pairs of taps");
-    bind_tables(b, n, m, &p, columns, 1, channels, channels + SLACK, k, a);
+    bind_tables(b, n, m, &p, (Columns){columns, 1, channels, channels + SLACK, k}, o);
     return p;
 }
 

@@ -10,7 +10,7 @@
 
 typedef struct Packed {
     int weights, bias;
-    int tables[3]; /* multipliers and shifts; or scales, and for float results what is added */
+    int tables[3]; /* multipliers and shifts; or scales, what is added, zero points */
     int n_tables;
     int params;        /* where they are computed at run time, else -1 */
     int32_t steps;     /* of four along k of a segment */
@@ -23,34 +23,41 @@ typedef struct Packed {
  * fit -8 to 7. */
 int packed_small(Binder *b, const Mac *m, const Value *w, int axis);
 
-/* What is added to a column: in units of the sums, a constant table of integers, -1 for none; or,
- * where parameters are computed at run time, `factor` times the floats of `real`, NULL for none. */
-typedef struct Addend {
-    int table;
+/* What belongs to a column beside its weights, a constant table each, -1 for none: what is added to
+ * its sums; or, where parameters of x are computed at run time, `factor` times the floats of
+ * `real`, NULL for none, and zero points of the weights, one for each channel. */
+typedef struct Beside {
+    int bias;
     const Value *real;
     float factor;
-} Addend;
+    int zeros;
+} Beside;
+
+/* The 8-bit weights `w` as signed ones, of which `axis` counts channels: their buffer, and the
+ * table of their zero points, or -1 where there are none any more. -1 where they are not constant
+ * or not of 8 bits, or have zero points for which x must have parameters computed at run time. */
+int packed_signed(Binder *b, const Mac *m, const Value *w, int axis, int *zeros);
 
 /* Whether the operands are of these types: 8-bit activations, signed weights of 8 bits or any of 4;
  * where the parameters of x are computed at run time, with floats to add that are a constant row,
  * one number for each column, or absent. */
-bool packed_takes(const Mac *m, const Addend *a);
+bool packed_takes(const Mac *m, const Beside *o);
 
 /* Whether these weights are worth packing and the sums of k products of them fit: operands as
  * above. */
 bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32_t k,
-                 const Addend *a);
+                 const Beside *o);
 
 /* Packs columns[groups * columns][segments][k] for the node. The bias takes in the zero point of x
  * and the 128 by which signed x is raised. */
 Packed packed_bind(Binder *b, const Node *n, const Mac *m, const int8_t *rows, int32_t groups,
-                   int32_t columns, int32_t segments, int32_t k, const Addend *a);
+                   int32_t columns, int32_t segments, int32_t k, const Beside *o);
 
 /* The same for one channel of output for each of input: columns[channels][k] as pairs of k,
  * [k / 2][channels][2], for kernels/conv/depthwise_nhwc_q.qk; channels of 4-bit weights are filled
  * up to a multiple of 4. xz is that of x itself. */
 Packed packed_depthwise(Binder *b, const Node *n, const Mac *m, const int8_t *columns,
-                        int32_t channels, int32_t k, const Addend *a);
+                        int32_t channels, int32_t k, const Beside *o);
 
 /* Calls a kernel of this shape: (x, weights, bias, tables, y, scratch), named after x, the
  * weights and y. `pads`: where its result is float, it also takes the parameters of x, behind the

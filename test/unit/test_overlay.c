@@ -9,7 +9,7 @@ enum { CHANNELS = 40, TABLE = 64, ROUNDS = 600 };
 typedef struct Case {
     const char *name;
     const void *params;
-    void *args[8];
+    void *args[9];
     int x, y;
     size_t in, out; /* bytes */
     int64_t lead;
@@ -25,7 +25,7 @@ static uint8_t *overlaid(const Case *c, int64_t lead) {
     size_t margin = (c->in + c->out + 15) / 16 * 16, room = 12 * margin + 64;
     uint8_t *memory = calloc(room, 1), *out = malloc(c->out + 1);
     uint8_t *x = memory + margin, *y = x - lead;
-    void *args[8];
+    void *args[9];
     memcpy(args, c->args, sizeof args);
     args[c->x] = memcpy(x, c->args[c->x], c->in);
     args[c->y] = y;
@@ -122,7 +122,7 @@ static void set_mac_args(Case *c, Tables *t, ElemType y, bool pads) {
     c->args[n++] = t->bias;
     c->args[n++] = y == ELEM_FLOAT ? (void *)t->scale : t->mul;
     c->args[n++] = y == ELEM_FLOAT ? (void *)t->scale : t->shift;
-    if (y == ELEM_FLOAT && pads)
+    for (int i = 0; y == ELEM_FLOAT && i < 1 + pads; i++)
         c->args[n++] = NULL;
     c->y = n;
     c->args[n++] = t->y;
