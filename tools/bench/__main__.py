@@ -22,6 +22,7 @@ sys.path[:0] = [str(ROOT / "test/oracle"), str(ROOT / "test/bench")]
 
 import boards
 import interpreter
+import kinds
 import large_models
 import quality
 import runtime
@@ -126,6 +127,9 @@ class Bench:
         made = [boards.instruction_table(self.folder, self.official, *o) for o in ((), ("-requant=single",))]
         return INSTRUCTIONS.format(level=boards.LEVEL, table=made[0], single=made[1])
 
+    def kinds(self):
+        return kinds.KINDS.format(table=kinds.kinds_table(self.folder, self.rounds))
+
     def text(self):
         subprocess.run([ROOT / "test/bench/qir_speed.sh", "-build"], check=True)
         rounds = min(self.rounds, 7)
@@ -151,7 +155,8 @@ class Bench:
 
 SECTIONS = {"Accuracy of quantization": Bench.accuracy,
             "Differences at the end of the integer models": Bench.differences,
-            "Speed": Bench.speed, "Speed with plain x86-64 instructions": Bench.plain, "Sizes": Bench.sizes,
+            "Speed": Bench.speed, "Speed of other kinds of models": Bench.kinds,
+            "Speed with plain x86-64 instructions": Bench.plain, "Sizes": Bench.sizes,
             "Instructions on Cortex-M": Bench.instructions, "Speed in onnxruntime": Bench.runtime,
             "Speed of run": Bench.interpreter, "Text": Bench.text, "A large model through the text and back": Bench.large,
             "Quantizing a large model": Bench.quantizing}
