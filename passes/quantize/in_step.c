@@ -6,10 +6,16 @@ enum { KEPT_MOST = 256 << 20 }; /* bytes of values that are kept at a time */
 
 /* A value that parts behind read. */
 typedef struct Kept {
-    Arena *arena;         /* NULL: it is not there */
-    uint8_t *side[SIDES]; /* [samples, each]; the same memory of both for inputs of the graph */
+    uint8_t *side[SIDES]; /* [samples, each]; the same memory of both for inputs of the graph; NULL:
+                             it is not there */
     size_t each;          /* bytes */
 } Kept;
+
+/* Memory that a value had and none has now. */
+typedef struct Spare {
+    uint8_t *bytes;
+    size_t n;
+} Spare;
 
 struct InStep {
     Module *m;
@@ -17,7 +23,9 @@ struct InStep {
     Arena *arena;
     Diags *mute;
     size_t n_values, n_samples;
-    Kept *kept;      /* by value id */
+    Kept *kept; /* by value id */
+    Spare *spare;
+    size_t n_spare, cap_spare;
     size_t *last;    /* by value id: the place of the last node that reads it, 0: none */
     size_t *place;   /* by node id, from 1 */
     Value ***first;  /* by node id: the operands in the beginning, */
@@ -63,25 +71,39 @@ static size_t bytes_of(const Value *v) {
     return elem_bytes(v->type.elem, count);
 }
 
-static void keep(InStep *s, const Value *v, bool both) {
-    Kept *k = &s->kept[v->id];
-    k->arena = arena_scratch(s->arena);
-    k->each = bytes_of(v);
-    for (int side = 0; side < SIDES; side++)
-        k->side[side] =
-            side && both ? k->side[0] : arena_alloc(k->arena, s->n_samples * k->each + 1);
+/* Values of a network have few sizes, and memory that was used once has its pages. */
+static uint8_t *take_memory(InStep *s, size_t bytes) {
+    for (size_t i = 0; i < s->n_spare; i++) {
+        Spare found = s->spare[i];
+        if (found.n < bytes || found.n / 2 > bytes)
+            continue;
+        s->spare[i] = s->spare[--s->n_spare];
+        return found.bytes;
+    }
+    return arena_alloc(s->arena, bytes + 1);
 }
 
-static void drop(Kept *k) {
-    arena_free(k->arena);
+static void keep(InStep *s, const Value *v, bool both) {
+    Kept *k = &s->kept[v->id];
+    k->each = bytes_of(v);
+    for (int side = 0; side < SIDES; side++)
+        k->side[side] = side && both ? k->side[0] : take_memory(s, s->n_samples * k->each);
+}
+
+static void drop(InStep *s, Kept *k) {
+    for (int side = 0; side < SIDES; side++) {
+        Spare freed = {k->side[side], s->n_samples * k->each};
+        if (!side || freed.bytes != k->side[0])
+            ARENA_PUSH(s->arena, s->spare, s->n_spare, s->cap_spare, freed);
+    }
     *k = (Kept){0};
 }
 
 /* What nobody reads from `place` on. */
 static void drop_read(InStep *s, size_t place) {
     for (size_t i = 0; i < s->n_values; i++)
-        if (s->kept[i].arena && s->last[i] < place)
-            drop(&s->kept[i]);
+        if (s->kept[i].side[0] && s->last[i] < place)
+            drop(s, &s->kept[i]);
 }
 
 static void find_places(InStep *s, const Node *last) {
@@ -213,7 +235,7 @@ static void pair(InStep *s, const Value *v, Value *copy) {
 static Value *operand(InStep *s, Module *m, Value *v) {
     if (v->data)
         return graph_add_const(m->graph, v->name, v->type, v->data);
-    if (v->id >= s->n_values || (!s->copy[v->id] && !s->kept[v->id].arena))
+    if (v->id >= s->n_values || (!s->copy[v->id] && !s->kept[v->id].side[0]))
         return NULL;
     if (!s->copy[v->id])
         pair(s, v, graph_add_input(m->graph, v->name, v->type));
@@ -250,7 +272,7 @@ static bool fill(InStep *s, Module *m, const Node *end, Side side) {
         const Value *v = s->copied[i];
         if (s->copy[v->id]->kind == VALUE_NODE && s->last[v->id] >= s->place[end->id]) {
             graph_add_output(m->graph, s->copy[v->id]);
-            if (!s->kept[v->id].arena)
+            if (!s->kept[v->id].side[0])
                 keep(s, v, false);
         }
     }
@@ -269,7 +291,7 @@ static bool run(const InStep *s, Runner *r, Side side) {
             return false;
         for (size_t k = 0; k < s->n_copied; k++) {
             const Kept *to = &s->kept[s->copied[k]->id];
-            if (to->arena && s->copy[s->copied[k]->id]->kind == VALUE_NODE)
+            if (to->side[0] && s->copy[s->copied[k]->id]->kind == VALUE_NODE)
                 memcpy(to->side[side] + i * to->each, runner_output(r, out++), to->each);
         }
     }

@@ -10,8 +10,9 @@ enum {
     BYTES_MOST = 512 << 20,
     POSITIONS_MOST = 128, /* of a sample */
     ROWS_MOST = 1 << 14,
-    SAMPLES_GRAM = 256, /* samples that weights are rounded with, */
-    SAMPLES_MEAN = 128, /* and that are enough for a mean */
+    UNASKED_MOST = 32 << 20, /* bytes of constants */
+    SAMPLES_GRAM = 256,      /* samples that weights are rounded with, */
+    SAMPLES_MEAN = 128,      /* and that are enough for a mean */
 };
 
 typedef struct Turns {
@@ -99,9 +100,24 @@ static const Node *last_of(Turns *t) {
     return last;
 }
 
+static void add_bytes(Value *v, void *ctx) {
+    size_t *bytes = ctx;
+    if (value_is_const(v))
+        *bytes += v->data->bytes;
+}
+
+/* Programs of parts take as long to build as one that computes two samples of a convolutional
+ * network. Where nobody asked for it, large models with few samples had rather not. */
+static bool is_worth_it(Module *m, bool judged, bool rounds) {
+    size_t bytes = 0;
+    module_each_value(m, add_bytes, &bytes);
+    return !judged || rounds || bytes <= UNASKED_MOST;
+}
+
 /* Within shapes_fix; `*done`: not where that has to be done otherwise. */
 static bool in_turn(Turns *t, bool *done) {
-    const Node *last = in_step_why_not(t->m, t->c) ? NULL : last_of(t);
+    bool can = is_worth_it(t->m, t->judged, t->gram) && !in_step_why_not(t->m, t->c);
+    const Node *last = can ? last_of(t) : NULL;
     *done = false;
     if (!last)
         return true;
