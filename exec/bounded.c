@@ -126,6 +126,7 @@ static Binder *bind_lengths(const Building *w, Arena *a, const LengthBound *boun
     o.arena = a;
     o.bounds = bounds;
     o.n_bounds = w->n;
+    o.any_length = true;
     for (size_t i = 0; i < w->n; i++)
         set_length(w->m, &bounds[i]);
     return program_bind(w->m, &o, d);
@@ -166,8 +167,16 @@ static bool differs(const Building *w, const Fit *f, Trial t) {
     return true;
 }
 
-/* Lengths that have a part in what was learnt, and some between: 2 and more have no ways of their
- * own. */
+enum { WAYS = 6 };
+
+static int64_t tried(int64_t most, int way, int64_t odd) {
+    const int64_t lengths[WAYS] = {2, 2 + odd, 3, most / 3 + odd, most / 2 + odd, most - 2};
+    int64_t n = lengths[way] < 2 ? 2 : lengths[way];
+    return n > most ? most : n;
+}
+
+/* Lengths of which something is learnt, and some that it has to hold for. 2 and more have no ways
+ * of their own; what is cut at an end shows at the least. */
 static bool learn(const Building *w, Fit *f) {
     for (size_t i = 0; i < w->n; i++) {
         LengthBound *b = lengths(w);
@@ -175,26 +184,28 @@ static bool learn(const Building *w, Fit *f) {
         if (differs(w, f, try(w, f, fit_learn, b, i)))
             return false;
     }
-    for (size_t way = 0; way < 4; way++) {
+    for (int way = 0; way < WAYS; way++) {
         LengthBound *b = lengths(w);
-        for (size_t i = 0; i < w->n; i++) {
-            int64_t most = b[i].length, odd = (int64_t)(i % 3);
-            b[i].length = way == 0 ? 2 + odd : way == 1 ? 3 : way == 2 ? most / 2 + odd : most - 2;
-            b[i].length = b[i].length < 2 ? 2 : b[i].length;
-            b[i].length = b[i].length > most ? most : b[i].length;
-        }
+        for (size_t i = 0; i < w->n; i++)
+            b[i].length = tried(b[i].length, way, (int64_t)(i % 3));
         if (differs(w, f, try(w, f, fit_holds, b, 0)))
             return false;
     }
     return true;
 }
 
-/* Without elements kernels whose results have none are not called. Others have to be ready for it.
- */
-static bool takes_none(const Building *w, Fit *f, size_t i) {
-    LengthBound *b = lengths(w);
-    b[i].length = 0;
-    return try(w, f, fit_takes_none, b, i) == TRIAL_FITS;
+/* The least length, from 2 on down. Some nodes know shorter ways for one element, of which the
+ * general one gives the same. Without elements kernels whose results have none are not called, and
+ * others have to be ready for it. */
+static int64_t least_length(const Building *w, Fit *f, size_t i) {
+    int64_t least = w->bounds[i].length < 2 ? w->bounds[i].length : 2;
+    for (; least > 0; least--) {
+        LengthBound *b = lengths(w);
+        b[i].length = least - 1;
+        if (try(w, f, fit_takes_few, b, i) != TRIAL_FITS)
+            break;
+    }
+    return least;
 }
 
 static Program *build(const Building *w) {
@@ -208,7 +219,7 @@ static Program *build(const Building *w) {
     if (!learn(w, f))
         return NULL;
     for (size_t i = 0; i < w->n; i++)
-        w->bounds[i].least = takes_none(w, f, i) ? 0 : 1;
+        w->bounds[i].least = least_length(w, f, i);
     for (size_t i = 0; i < w->n; i++)
         set_length(w->m, &w->bounds[i]);
     if (!fit_apply(f, b, w->d))

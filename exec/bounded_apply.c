@@ -22,6 +22,16 @@ static LengthFn affine_of(const Fit *f, int64_t largest, const int64_t *slopes, 
     return (LengthFn){all.base, per};
 }
 
+/* Whether the number follows from some of those lengths, and from no others. */
+static bool follows(const Fit *f, const int64_t *slopes, const size_t *read, size_t n) {
+    size_t of = 0, all = 0;
+    for (size_t i = 0; i < n; i++)
+        of += slopes[read[i]] != 0;
+    for (size_t i = 0; i < f->n; i++)
+        all += slopes[i] != 0;
+    return of && of == all;
+}
+
 /* The lengths go behind the kernel's own arguments. */
 static bool add_lengths(const Fit *f, Call *c, const size_t *read, size_t n) {
     int *args = NEW_ARRAY(f->arena, int, CALL_MAX_ARGS);
@@ -56,11 +66,11 @@ static bool patch(const Fit *f, Call *c, const int64_t *slopes) {
                 break;
             }
     }
-    int result = fit_filled(f->program, c);
-    if (result >= 0) {
-        const int64_t *counts = &f->counts[(size_t)result * f->n];
+    int result = fit_filled(f, c);
+    const int64_t *counts = &f->counts[(size_t)(result < 0 ? 0 : result) * f->n];
+    if (result >= 0 && follows(f, counts, read, n)) {
         p->result = affine_of(f, (int64_t)f->program->buffers[result].count, counts, read, n);
-        p->skips = any_slope(f, counts, read[0], 1) || n > 1;
+        p->skips = true;
     }
     c->patches = p;
     c->within = NULL; /* behind those there are, indices are no one's */
@@ -136,9 +146,10 @@ static void make_table(Fit *f, size_t i) {
 /* The axis of an output whose length a run tells; -1: none does; -2: of several. */
 static int open_axis(const Fit *f, size_t o) {
     int found = -1;
-    for (int k = 0; f->dims[o] && k < f->outputs[o].rank; k++)
+    uint32_t id = f->program->yields[o]->id;
+    for (int k = 0; f->dims[id] && k < f->types[id].rank; k++)
         for (size_t j = 0; j < f->n; j++)
-            if (f->dims[o][(size_t)k * f->n + j]) {
+            if (f->dims[id][(size_t)k * f->n + j]) {
                 found = found < 0 || found == k ? k : -2;
                 break;
             }
@@ -158,8 +169,9 @@ static size_t plain_bound(const Fit *f, int64_t largest, const int64_t *slopes) 
 }
 
 static int length_buffer(Fit *f, Binder *b, size_t o, int axis) {
-    const int64_t *slopes = &f->dims[o][(size_t)axis * f->n];
-    int64_t largest = f->outputs[o].dims[axis].value;
+    uint32_t id = f->program->yields[o]->id;
+    const int64_t *slopes = &f->dims[id][(size_t)axis * f->n];
+    int64_t largest = f->types[id].dims[axis].value;
     size_t plain = plain_bound(f, largest, slopes);
     if (plain < f->n)
         return f->program->lengths[plain];

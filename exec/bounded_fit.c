@@ -53,6 +53,12 @@ bool table_number(const Buffer *b, size_t i, int64_t *out) {
 
 /* ---- slopes ---- */
 
+static void keep_type(Value *v, void *ctx) {
+    Fit *f = ctx;
+    if (type_is_static(v->type))
+        f->types[v->id] = v->type;
+}
+
 Fit *fit_new(Arena *a, Program *p) {
     Fit *f = NEW(a, Fit);
     *f = (Fit){.arena = a,
@@ -62,10 +68,10 @@ Fit *fit_new(Arena *a, Program *p) {
                .params = NEW_ARRAY(a, int64_t *, p->n_calls),
                .tables = NEW_ARRAY(a, int64_t *, p->n_buffers),
                .counts = NEW_ARRAY(a, int64_t, p->n_buffers * p->n_bounds),
-               .dims = NEW_ARRAY(a, int64_t *, p->module->graph->n_out),
-               .outputs = NEW_ARRAY(a, Type, p->module->graph->n_out)};
-    for (size_t i = 0; i < p->module->graph->n_out; i++)
-        f->outputs[i] = p->module->graph->out[i]->type;
+               .dims = NEW_ARRAY(a, int64_t *, p->module->n_values),
+               .types = NEW_ARRAY(a, Type, p->module->n_values),
+               .n_values = p->module->n_values};
+    module_each_value(p->module, keep_type, f);
     return f;
 }
 
@@ -81,7 +87,7 @@ typedef struct Look {
     Fit *f;
     const Program *p;
     size_t learn; /* the length; n: nothing is learnt */
-    size_t none;  /* the length that is 0; n: none */
+    size_t few;   /* the length that is 1 or 0; n: none */
     const LengthBound *lengths;
 } Look;
 
@@ -206,26 +212,52 @@ static bool buffer_fits(const Look *l, size_t i) {
                "how many elements there are does not grow in proportion");
 }
 
+/* A value and its shape in the program that is looked at. */
+typedef struct Shapes {
+    const Look *look;
+    bool ok;
+} Shapes;
+
+static void shape_fits(Value *v, void *ctx) {
+    Shapes *s = ctx;
+    const Look *l = s->look;
+    if (!s->ok || v->id >= l->f->n_values || l->f->types[v->id].kind != TYPE_TENSOR)
+        return;
+    Type now = v->type, largest = l->f->types[v->id];
+    for (int k = 0; s->ok && k < largest.rank; k++)
+        s->ok =
+            now.rank == largest.rank && fits(l, largest.dims[k].value, now.dims[k].value,
+                                             &l->f->dims[v->id], (size_t)largest.rank, (size_t)k);
+    if (!s->ok)
+        odd(l, v->def, "its shape is cut, or grows by steps");
+}
+
+/* Of all values: where results are cut at an end, kernels of lengths beyond would go astray. */
 static bool dims_fit(const Look *l) {
-    const Graph *g = l->f->program->module->graph;
-    for (size_t o = 0; o < g->n_out; o++) {
-        Type now = g->out[o]->type, largest = l->f->outputs[o];
-        for (int k = 0; k < largest.rank; k++)
-            if (now.rank != largest.rank || !fits(l, largest.dims[k].value, now.dims[k].value,
-                                                  &l->f->dims[o], (size_t)largest.rank, (size_t)k))
-                return odd(l, g->out[o]->def, "the shape of its result");
-    }
+    Shapes s = {l, true};
+    module_each_value(l->f->program->module, shape_fits, &s);
+    return s.ok;
+}
+
+static bool same_zeros(const Fit *f, int x, int y) {
+    const int64_t *a = &f->counts[(size_t)x * f->n], *b = &f->counts[(size_t)y * f->n];
+    for (size_t i = 0; i < f->n; i++)
+        if (!a[i] != !b[i])
+            return false;
     return true;
 }
 
-int fit_filled(const Program *p, const Call *c) {
+int fit_filled(const Fit *f, const Call *c) {
+    const Program *p = f->program;
     int found = -1;
     for (int i = 0; c->kind == CALL_KERNEL && i < c->n_args; i++) {
-        if (!call_writes(c, i) || c->args[i] < 0 || p->buffers[c->args[i]].scratch)
+        int to = call_writes(c, i) ? c->args[i] : -1;
+        if (to < 0 || p->buffers[to].scratch)
             continue;
-        if (found >= 0)
+        LengthFn n = fit_affine(f, (int64_t)p->buffers[to].count, &f->counts[(size_t)to * f->n]);
+        if (n.base || (found >= 0 && !same_zeros(f, found, to)))
             return -1;
-        found = c->args[i];
+        found = to;
     }
     return found;
 }
@@ -233,14 +265,11 @@ int fit_filled(const Program *p, const Call *c) {
 /* Whether it is not called where that length is 0. */
 static bool is_skipped(const Look *l, size_t c) {
     const Fit *f = l->f;
-    int to = fit_filled(f->program, &f->program->calls[c]);
-    const int64_t *slopes = to < 0 ? NULL : &f->counts[(size_t)to * f->n];
-    if (!slopes || fit_affine(f, (int64_t)f->program->buffers[to].count, slopes).base)
-        return false;
-    for (size_t i = 0; i < f->n; i++)
-        if (!slopes[i] != (i != l->none))
+    int to = fit_filled(f, &f->program->calls[c]);
+    for (size_t i = 0; to >= 0 && i < f->n; i++)
+        if (!f->counts[(size_t)to * f->n + i] != (i != l->few))
             return false;
-    return true;
+    return to >= 0;
 }
 
 static bool calls_fit(const Look *l) {
@@ -248,36 +277,36 @@ static bool calls_fit(const Look *l) {
     bool same = x->n_calls == y->n_calls;
     for (size_t c = 0; c < x->n_calls; c++) {
         bool counts = same || l->f->params[c]; /* of other calls some are not there */
-        if (counts && !(same && call_fits(l, c)) && !(l->none < l->f->n && is_skipped(l, c)))
+        if (counts && !(same && call_fits(l, c)) && !(l->few < l->f->n && is_skipped(l, c)))
             return !same && odd(l, x->calls[c].node, "the kernels that it calls");
     }
-    return same || l->none < l->f->n;
+    return same || l->few < l->f->n;
 }
 
 static bool looks_right(const Look *l) {
     const Program *x = l->f->program, *y = l->p;
-    if (!calls_fit(l))
+    if (l->few < l->f->n)
+        return dims_fit(l) && (l->lengths[l->few].length || calls_fit(l));
+    if (!dims_fit(l) || !calls_fit(l))
         return false;
-    if (l->none < l->f->n)
-        return true;
     if (x->n_buffers != y->n_buffers)
         return odd(l, NULL, "the memory that it needs");
     for (size_t i = 0; i < x->n_buffers; i++)
         if (!buffer_fits(l, i))
             return false;
-    return dims_fit(l);
+    return true;
 }
 
 bool fit_learn(Fit *f, const Program *p, const LengthBound *lengths, size_t i) {
     (void)lengths;
-    return looks_right(&(Look){.f = f, .p = p, .learn = i, .none = f->n});
+    return looks_right(&(Look){.f = f, .p = p, .learn = i, .few = f->n});
 }
 
 bool fit_holds(Fit *f, const Program *p, const LengthBound *lengths, size_t i) {
     (void)i;
-    return looks_right(&(Look){.f = f, .p = p, .learn = f->n, .lengths = lengths, .none = f->n});
+    return looks_right(&(Look){.f = f, .p = p, .learn = f->n, .lengths = lengths, .few = f->n});
 }
 
-bool fit_takes_none(Fit *f, const Program *p, const LengthBound *lengths, size_t i) {
-    return looks_right(&(Look){.f = f, .p = p, .learn = f->n, .lengths = lengths, .none = i});
+bool fit_takes_few(Fit *f, const Program *p, const LengthBound *lengths, size_t i) {
+    return looks_right(&(Look){.f = f, .p = p, .learn = f->n, .lengths = lengths, .few = i});
 }

@@ -15,9 +15,10 @@ typedef struct Fit {
     int64_t **params; /* by call: of the numbers of its params, in order */
     int64_t **tables; /* by buffer: of the elements of a constant */
     int64_t *counts;  /* by buffer: of how many elements it has */
-    int64_t **dims;   /* by graph output: of its dimensions */
-    Type *outputs;    /* of these with the largest lengths */
-    const Node *odd;  /* which does not fit, and why */
+    int64_t **dims;   /* by value: of its dimensions */
+    Type *types;      /* by value, with the largest lengths */
+    size_t n_values;
+    const Node *odd; /* which does not fit, and why */
     const char *why;
 } Fit;
 
@@ -28,10 +29,11 @@ Fit *fit_new(Arena *a, Program *p);
 bool fit_learn(Fit *f, const Program *p, const LengthBound *lengths, size_t i);
 /* Whether the program of these lengths is the one that was learnt. */
 bool fit_holds(Fit *f, const Program *p, const LengthBound *lengths, size_t i);
-/* The same of one whose length `i` is 0; calls whose results then have no elements apart. */
-bool fit_takes_none(Fit *f, const Program *p, const LengthBound *lengths, size_t i);
-/* The one buffer that a call fills, -1 where it fills none or several. */
-int fit_filled(const Program *p, const Call *c);
+/* Whether it serves lengths of which `i` is 1 or 0, as far as what is learnt tells. */
+bool fit_takes_few(Fit *f, const Program *p, const LengthBound *lengths, size_t i);
+/* A buffer that the call writes, -1 unless all that it writes have no elements for the same
+ * lengths, for which it need not be called. */
+int fit_filled(const Fit *f, const Call *c);
 /* How many numbers params have; the field of one of these, and where in it. */
 size_t params_count(const KernelDef *k);
 const KernelField *params_field(const KernelDef *k, size_t at, size_t *index);

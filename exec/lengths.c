@@ -46,5 +46,6 @@ bool length_check(const LengthBound *b, int64_t length, Diags *d) {
                           "-max-elements allows",
                           name, (long long)b->most, b->axis);
     return diag_error(d, b->node->loc,
-                      "'%s' has no element along axis %d, which what follows needs", name, b->axis);
+                      "'%s' has %lld elements along axis %d; what follows needs %lld", name,
+                      (long long)length, b->axis, (long long)b->least);
 }

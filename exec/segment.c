@@ -225,6 +225,7 @@ static Program *build(Evaluator *e, Segment *s, Diags *d) {
     ProgramOptions o = e->options;
     size_t kept = 0;
     o.keep_all = o.observed = o.partial = false;
+    o.any_length = true;
     o.arena = NULL;
     for (size_t i = 0; i < s->n_pairs; i++) {
         Pair p = s->pairs[i];

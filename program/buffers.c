@@ -9,6 +9,10 @@ Diags *binder_diags(Binder *b) {
     return b->diags;
 }
 
+bool bind_any_length(const Binder *b) {
+    return b->options.any_length;
+}
+
 SumRounding bind_rounding(const Binder *b) {
     return b->options.rounding;
 }

@@ -90,7 +90,7 @@ typedef struct LengthBound {
     const Value *value; /* the first of these results, and its axis */
     int axis;
     int64_t most;   /* a run with more fails */
-    int64_t least;  /* and one with fewer: 0, or 1 where kernels cannot do without an element */
+    int64_t least;  /* and one with fewer: 0, or more where kernels cannot do without elements */
     int64_t length; /* that types have while a program is built */
 } LengthBound;
 
@@ -227,6 +227,7 @@ typedef struct ProgramOptions {
     Arena *arena; /* where the program lives; NULL: with the module */
     const LengthBound *bounds; /* of lengths that only a run can tell */
     size_t n_bounds;
+    bool any_length; /* what a node computes with may not follow from how long its operands are */
 } ProgramOptions;
 
 /* ---- the binder: what an operator's bind function writes with ---- */
@@ -310,6 +311,9 @@ bool bind_same_bytes(const Binder *b, int x, int y);
 const char *bind_kernel(Binder *b, const char *name, int n, const ElemType *types);
 /* Of NAME_f32 its twin on doubles, NAME_f64; NULL where there is none. */
 const KernelDef *bind_twin(Binder *b, const char *name);
+/* Whether the length of an axis may be another in the next run: kernels whose sums go in another
+ * order are not chosen by it then, so that all lengths have the same numbers. */
+bool bind_any_length(const Binder *b);
 /* How sums are rounded where their kernels have a choice. */
 SumRounding bind_rounding(const Binder *b);
 /* Says what is wrong with one node, at its place; binding goes on, and fails in the end. */

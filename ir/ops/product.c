@@ -39,10 +39,14 @@ static int bind_blocks(Binder *b, qk_matmul_f32_params *p, int from, Blocks bloc
     return bind_const(b, w.elem, count, out, "weights, in blocks of columns");
 }
 
+static bool has_few_rows(const Binder *b, const qk_matmul_f32_params *p) {
+    return p->m <= FEW_ROWS && !bind_any_length(b);
+}
+
 /* Rows that lie one behind the other times a constant matrix, plus a constant row. */
 static bool is_layer(Binder *b, const qk_matmul_f32_params *p, const int args[4]) {
     bool row = p->n == 1 || p->cn == 1;
-    return bind_real(b) == ELEM_FLOAT && p->rank == 0 && p->m > FEW_ROWS && p->ak == 1 &&
+    return bind_real(b) == ELEM_FLOAT && p->rank == 0 && !has_few_rows(b, p) && p->ak == 1 &&
            p->am == p->k && p->alpha == 1 &&
            (!p->has_c ||
             (p->beta == 1 && p->cm == 0 && row && bind_buffer(b, args[2])->kind == BUF_CONST &&
@@ -79,13 +83,13 @@ static bool bind_layer(Binder *b, const Node *n, qk_matmul_f32_params p, const i
 bool bind_matmul(Binder *b, const Node *n, const qk_matmul_f32_params *params, const int args[4]) {
     qk_matmul_f32_params p = *params;
     int w = args[1];
-    bool as_they_are = p.m <= FEW_ROWS && (p.bn == 1 || (p.ak == 1 && p.bk == 1));
+    bool as_they_are = has_few_rows(b, &p) && (p.bn == 1 || (p.ak == 1 && p.bk == 1));
     size_t row = (size_t)p.k * (size_t)elem_bits(bind_real(b)) / 8;
     size_t columns = as_they_are ? 0 : BLOCK * row, rows = p.ak == 1 ? 0 : 4 * row;
     Blocks blocks;
     if (is_layer(b, &p, args) && blocks_of(b, &p, w, &blocks))
         return bind_layer(b, n, p, args, blocks);
-    if (columns > bind_room(b, n) && blocks_of(b, &p, w, &blocks)) {
+    if ((bind_any_length(b) || columns > bind_room(b, n)) && blocks_of(b, &p, w, &blocks)) {
         w = bind_blocks(b, &p, w, blocks);
         columns = 0;
     }

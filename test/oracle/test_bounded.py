@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node as node
 
 from cmodel import KINDS
-from common import OracleCase, qxc
+from common import OracleCase, for_each, qxc
 
 F, I, B, U8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.UINT8
 RNG = np.random.default_rng(11)
@@ -76,8 +76,10 @@ class Emitted:
             main = main.replace(word, text)
         (folder / "main.c").write_text(main)
         self.program = folder / "m"
-        for compiler in filter(shutil.which, ("clang", "gcc")):
-            subprocess.run([compiler, *WARNINGS, *SANITIZERS, "-c", "-o", folder / "m.o", folder / "m.c"], check=True)
+        clang = shutil.which("clang") or shutil.which("clang-19")
+        if clang:
+            subprocess.run([clang, *WARNINGS, "-fsyntax-only", folder / "m.c"], check=True)
+        subprocess.run(["gcc", *WARNINGS, *SANITIZERS, "-c", "-o", folder / "m.o", folder / "m.c"], check=True)
         subprocess.run(["gcc", "-std=c11", *SANITIZERS, "-o", self.program, folder / "m.o", folder / "main.c", "-lm"],
                        check=True)
 
@@ -101,6 +103,66 @@ class Emitted:
 
 
 OK, ERROR_LENGTH = 0, 5
+
+
+# What runs over rows whose number is not known, as nodes of %rows, float[?,6].
+OPERATORS = {
+    "Relu": [node("Relu", ["rows"], ["y"])],
+    "Gelu": [node("Erf", ["rows"], ["e"]), node("Mul", ["e", "rows"], ["y"])],
+    "columns' sum": [node("ReduceSum", ["rows", "axis0"], ["y"])],
+    "rows' sum": [node("ReduceSum", ["rows", "axis1"], ["y"])],
+    "all": [node("ReduceMean", ["rows"], ["y"])],
+    "ReduceL2": [node("ReduceL2", ["rows"], ["y"], axes=[0])],
+    "ReduceMax": [node("ReduceMax", ["rows"], ["y"], axes=[1])],
+    "ReduceLogSumExp": [node("ReduceLogSumExp", ["rows"], ["y"], axes=[1])],
+    "Softmax rows": [node("Softmax", ["rows"], ["y"], axis=1)],
+    "Softmax columns": [node("Softmax", ["rows"], ["y"], axis=0)],
+    "LogSoftmax": [node("LogSoftmax", ["rows"], ["y"], axis=0)],
+    "LayerNormalization": [node("LayerNormalization", ["rows", "six"], ["y"])],
+    "Transpose": [node("Transpose", ["rows"], ["y"])],
+    "Transpose of three": [node("Reshape", ["rows", "minus23"], ["r"]), node("Transpose", ["r"], ["y"], perm=[2, 0, 1])],
+    "MatMul": [node("MatMul", ["rows", "w"], ["y"])],
+    "MatMul of its own": [node("Transpose", ["rows"], ["t"]), node("MatMul", ["t", "rows"], ["y"])],
+    "Gemm": [node("Gemm", ["rows", "w"], ["y"], alpha=0.5)],
+    "Conv along": [node("Transpose", ["rows"], ["t"]), node("Unsqueeze", ["t", "axis0"], ["u"]),
+                   node("Conv", ["u", "k"], ["y"], pads=[1, 1])],
+    "Conv of each": [node("Unsqueeze", ["rows", "axis1"], ["u"]), node("Conv", ["u", "k1"], ["y"], pads=[1, 1])],
+    "MaxPool": [node("Unsqueeze", ["rows", "axis1"], ["u"]), node("MaxPool", ["u"], ["y"], kernel_shape=[2])],
+    "Concat behind": [node("Concat", ["rows", "table"], ["y"], axis=0)],
+    "Concat beside": [node("Concat", ["rows", "rows"], ["y"], axis=1)],
+    "Pad": [node("Pad", ["rows", "pads"], ["y"])],
+    "Slice": [node("Slice", ["rows", "one", "five", "axis1"], ["y"])],
+    "Slice from the end": [node("Slice", ["rows", "last", "max", "axis0"], ["y"])],
+    "Split": [node("Split", ["rows"], ["y", "z"], axis=1)],
+    "Expand": [node("Unsqueeze", ["rows", "axis0"], ["u"]), node("Expand", ["u", "shape311"], ["y"])],
+    "CumSum": [node("CumSum", ["rows", "nought"], ["y"])],
+    "ArgMax": [node("ArgMax", ["rows"], ["y"], axis=1)],
+    "TopK": [node("TopK", ["rows", "two"], ["y", "z"])],
+    "Where": [node("Greater", ["rows", "half"], ["c"]), node("Where", ["c", "rows", "half"], ["y"])],
+    "OneHot": [node("OneHot", ["which", "eight", "offon"], ["y"])],
+    "ScatterND": [node("Unsqueeze", ["which", "axis1"], ["i"]), node("ScatterND", ["table", "i", "rows"], ["y"])],
+    "GatherElements": [node("Cast", ["rows"], ["c"], to=I), node("Mul", ["c", "nought"], ["i"]),
+                       node("GatherElements", ["rows", "i"], ["y"], axis=1)],
+    "LSTM": [node("Unsqueeze", ["rows", "axis1"], ["u"]), node("LSTM", ["u", "lw", "lr"], ["y"], hidden_size=3)],
+    "GRU state": [node("Unsqueeze", ["rows", "axis1"], ["u"]), node("GRU", ["u", "gw", "gr"], ["z", "y"], hidden_size=3)],
+    "Einsum": [node("Einsum", ["rows", "w"], ["y"], equation="ij,jk->ki")],
+    "Flatten": [node("Flatten", ["rows"], ["y"], axis=0)],
+    "quantized": [node("QuantizeLinear", ["rows", "scale", "zp"], ["q"]), node("DequantizeLinear", ["q", "scale", "zp"], ["d"]),
+                  node("MatMul", ["d", "w"], ["m"]), node("QuantizeLinear", ["m", "scale", "zp"], ["n"]),
+                  node("DequantizeLinear", ["n", "scale", "zp"], ["y"])],
+    "distances": [node("Unsqueeze", ["rows", "axis1"], ["u"]), node("Sub", ["u", "table"], ["d"]),
+                  node("ReduceSumSquare", ["d"], ["y"], axes=[2])],
+    "InstanceNormalization": [node("Unsqueeze", ["rows", "axis1"], ["u"]), node("InstanceNormalization", ["u", "s1", "b1"], ["y"])],
+    "LpNormalization": [node("LpNormalization", ["rows"], ["y"], axis=0)],
+    "Resize": [node("Unsqueeze", ["rows", "axis1"], ["u"]), node("Resize", ["u", "", "scales"], ["y"], mode="linear")],
+    "Trilu": [node("MatMul", ["rows", "square"], ["m"]), node("Trilu", ["m"], ["y"])],
+    "ReverseSequence": [node("Unsqueeze", ["rows", "axis0"], ["u"]),
+                        node("Gather", ["eights", "nought"], ["l"]), node("ReverseSequence", ["table3", "l3"], ["r"]),
+                        node("Add", ["rows", "half"], ["y"])],
+}
+
+# The fewest rows that they take: run refuses fewer, but for Slice, of whose result a shorter tensor has less.
+FEWEST = {"LayerNormalization": 1, "Conv along": 1, "InstanceNormalization": 1, "Resize": 1, "Slice from the end": 2}
 
 
 class Bounded(OracleCase):
@@ -235,6 +297,62 @@ class Bounded(OracleCase):
                      [("x", F, [10])], [("mean", F, [1]), ("y", I, None), ("less", I, [1])],
                      [const("zero", [0]), const("nought", 0), const("one", 1), const("two", [2])])
         self.check(made, ["at:10"], [{"x": (RNG.random(10) < s).astype(np.float32)} for s in (0.5, 1, 0.3, 0.1, 0.9)])
+
+    def behind(self, nodes, constants, kind):
+        """Rows of a tensor that are picked by NonZero, %rows; what `nodes` make of them, %y."""
+        return model([node("NonZero", ["pick"], ["at"]), node("Squeeze", ["at", "axis0"], ["which"]),
+                      node("Gather", ["x", "which"], ["rows"]), *nodes],
+                     [("pick", F, [8]), ("x", F, [8, 6])], [("y", kind, None)],
+                     [const("axis0", [0]), *constants])
+
+    @for_each(*OPERATORS)
+    def test_rows(self, name):
+        draw = np.random.default_rng(5)
+        def floats(name, *shape):
+            return const(name, draw.standard_normal(shape), np.float32)
+        constants = [const("axis1", [1]), const("one", [1]), const("five", [5]), const("last", [-2]), const("max", [2 ** 40]),
+                     const("twice", [2, 1]), const("nought", 0), const("two", [2]), const("half", 0.5, np.float32),
+                     const("eight", 8), const("offon", [0, 1], np.float32), const("minus23", [-1, 2, 3]), const("pads", [1, 0, 2, 1]),
+                     const("shape311", [3, 1, 1]), const("scale", 0.1, np.float32), const("zp", 3, np.int8),
+                     const("scales", [1, 1, 2], np.float32), const("eights", [8]), const("l3", [1, 2]),
+                     floats("six", 6), floats("w", 6, 5), floats("square", 6, 6), floats("k", 4, 6, 3), floats("k1", 2, 1, 3),
+                     floats("table", 8, 6), floats("table3", 2, 2, 6), floats("lw", 1, 12, 6), floats("lr", 1, 12, 3),
+                     floats("gw", 1, 9, 6), floats("gr", 1, 9, 3), floats("s1", 1), floats("b1", 1)]
+        used = {i for n in OPERATORS[name] for i in n.input}
+        made = self.behind(OPERATORS[name], [c for c in constants if c.name in used], I if name == "ArgMax" else F)
+        feeds, counts = [], (8, 0, 1, 2, 3, 5, 7, 4)
+        for count in counts:
+            pick = np.zeros(8, np.float32)
+            pick[RNG.permutation(8)[:count]] = 1
+            feeds.append({"pick": pick, "x": RNG.standard_normal((8, 6)).astype(np.float32)})
+        self.check(made, ["at:8"], feeds, [OK if n >= FEWEST.get(name, 0) else ERROR_LENGTH for n in counts], told=False)
+
+    def test_what_computes_in_another_way_for_each_length(self):
+        """A table for each length, as many pairs as its square, and a part that is cut at an end."""
+        for nodes, constants, why in (
+                ([node("Tile", ["rows", "twice"], ["y"])], [const("twice", [2, 1])], "a table that it reads"),
+                ([node("Transpose", ["rows"], ["t"]), node("MatMul", ["rows", "t"], ["m"]), node("Neg", ["m"], ["y"])], [],
+                 "in another way for each length"),
+                ([node("Slice", ["rows", "none", "five", "axis0"], ["y"])], [const("none", [0]), const("five", [5])],
+                 "its shape is cut, or grows by steps"),
+                ([node("Gather", ["rows", "fifth"], ["y"])], [const("fifth", 4)], "do not go together for each")):
+            path = self.scratch / "m.onnx"
+            onnx.save(self.behind(nodes, constants, F), path)
+            done = qxc(path, "-emit=c", "-max-elements=at:8", "-o", self.scratch / "none.c", ok=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(why, done.stderr)
+            self.assertFalse((self.scratch / "none.c").exists())
+
+    def test_sums_do_not_depend_on_how_many_rows_there_are(self):
+        """A product of few rows has kernels of its own in a model of fixed shapes; not where another run has more rows."""
+        draw = np.random.default_rng(3)
+        made = model([node("NonZero", ["pick"], ["at"]), node("Squeeze", ["at", "zero"], ["which"]),
+                      node("Gather", ["x", "which"], ["rows"]), node("Gemm", ["rows", "w", "b"], ["y"])],
+                     [("pick", F, [9]), ("x", F, [9, 61])], [("y", F, None)],
+                     [const("zero", [0]), const("w", draw.standard_normal((61, 36)), np.float32),
+                      const("b", draw.standard_normal(36), np.float32)])
+        x = draw.standard_normal((9, 61)).astype(np.float32)
+        self.check(made, ["at:9"], [{"pick": (np.arange(9) < n).astype(np.float32), "x": x} for n in (9, 1, 2, 3, 4, 0)])
 
 
 if __name__ == "__main__":
