@@ -73,6 +73,28 @@ static void needs_bound(Finding *f, const Node *n, const Value *v) {
                        most > 0 ? " is enough for all data" : ", or what your data need");
 }
 
+/* An operand that has to be known and is not. */
+static const Value *shape_operand(const Node *n) {
+    for (size_t i = 0; n->def && !has_bodies(n) && i < n->n_in && i < 32; i++)
+        if (n->def->fixed >> i & 1 && n->in[i] && !value_data(n->in[i]))
+            return n->in[i];
+    return NULL;
+}
+
+static void no_bound(Finding *f, const Node *n) {
+    const Value *v = n->n_out ? n->out[0] : NULL, *by = shape_operand(n);
+    bool input = by && by->kind == VALUE_INPUT;
+    if (!v || !by)
+        return; /* the binder says what it lacks */
+    const char *name = diag_name(f->d, by->name);
+    f->ok = diag_error(
+        f->d, n->loc,
+        "the shape of '%s' follows from numbers in '%s', which only a run tells; C takes "
+        "no bound for %s%s%s%s",
+        diag_name(f->d, v->name), name, diag_name(f->d, n->op), input ? ": -set=" : "",
+        input ? name : "", input ? "=... makes a constant of it" : "");
+}
+
 static void add_bound(Finding *f, const Node *n, const Value *v, int64_t most) {
     int64_t all = longest(n);
     LengthBound b = {.node = n, .value = v, .axis = type_open_axis(v->type), .most = most};
@@ -90,9 +112,11 @@ static void look_at(Finding *f, const Node *n) {
     for (size_t i = 0; i < n->n_out && !v; i++)
         v = n->out[i] && type_open_axis(n->out[i]->type) >= 0 ? n->out[i] : NULL;
     bool bounds = n->def && (n->def->counts || n->def->bind_length);
-    if (!v || !bounds || !has_open_result(n) || !operands_known(n))
+    if (!has_open_result(n) || !operands_known(n))
         return;
-    if (!node_bound(n, &most, f->d))
+    if (!v || !bounds)
+        no_bound(f, n);
+    else if (!node_bound(n, &most, f->d))
         f->ok = false;
     else if (most >= 0)
         add_bound(f, n, v, most);

@@ -250,11 +250,19 @@ static bool fill_bind(Binder *b, const Node *n, const OpCtx *c) {
                      (int[]){bind_value(b, n->out[0])});
 }
 
+/* Of a list, whose shape is one number. */
+static bool fill_bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
+    qk_length_in_params p = {.most = INT32_MAX};
+    return op_type(c, 0).dims[0].value == 1 && bind_call(b, n, "qk_length_in_s64", &p, sizeof p, 2,
+                                                         (int[]){bind_value(b, n->in[0]), length});
+}
+
 const OpDef op_ConstantOfShape = {
     .domain = "",
     .name = "ConstantOfShape",
     .shapes = 1,
     .fixed = 1,
+    .bind_length = fill_bind_length,
     .attrs_size = sizeof(FillAttrs),
     .attrs = fill_attrs,
     .verify = fill_verify,

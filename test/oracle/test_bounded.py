@@ -287,6 +287,13 @@ class Bounded(OracleCase):
         x = RNG.standard_normal((3, 9)).astype(np.float32)
         self.check(made, ["best:6"], [{"x": x, "k": np.array([k])} for k in (3, 1, 0, 6, 2)])
 
+    def test_a_list_of_ones(self):
+        made = model([node("ConstantOfShape", ["n"], ["ones"], value=numpy_helper.from_array(np.array([1], np.float32))),
+                      node("CumSum", ["ones", "zero"], ["y"])], [("n", I, [1])], [("y", F, None)], [const("zero", 0)])
+        lengths = (6, 0, 1, 3, 9, -1)
+        self.check(made, ["ones:8"], [{"n": np.array([n])} for n in lengths],
+                   [OK if 0 <= n <= 8 else ERROR_LENGTH for n in lengths], told=False)
+
     def test_lengths_that_become_numbers(self):
         """The mean by hand, divided by a length that Shape tells; and positions counted up to it."""
         made = model([node("NonZero", ["x"], ["at"]), node("Squeeze", ["at", "zero"], ["p"]), node("Gather", ["x", "p"], ["v"]),
