@@ -46,6 +46,8 @@ def difference(got, want, family):
 def plain_reason(text):
     """Without numbers, shapes, the name of the operator and what composites call their values, so that one reason is one text."""
     text = re.sub(r"^(operator \w+ cannot run|\w+): ", "", reason(text))
+    text = re.sub(r"the shape of '.*?' follows from numbers in .*", "a shape follows from numbers that only a run tells", text)
+    text = re.sub(r"only a run tells how long .*", "only a run tells how long a result is", text)
     text = re.sub(r"-?\d+(\.\d+)?", "N", text)
     return re.sub(r"'\w+' is (u?intN|floatN?|double|bool)\[[N?,*]*\]", "it", text)
 
