@@ -1,5 +1,7 @@
 /* Dropout: before 12 a plain identity with a ratio; from 12 ratio and training_mode are operands;
- * the mask is bool from 10. In training it draws numbers as the Random operators do (random.h). */
+ * the mask is bool from 10. What it holds where nothing is left out ONNX says from 12 on: truths;
+ * before it is 0, as onnxruntime has it. In training it draws numbers as the Random operators do
+ * (random.h). */
 #include "ir/ops/random.h"
 #include "ir/provenance.h"
 
@@ -37,6 +39,36 @@ static bool dropout_infer(OpCtx *c) {
     return op_same_type(c);
 }
 
+static Node *node_before(Node *at, const char *op, Value *x) {
+    Node *n = node_new(at->graph, STR_NONE, str_from(op), 1, 1);
+    n->loc = at->loc;
+    n->in[0] = x;
+    node_from(n, at, "upgrade");
+    node_insert_before(at, n);
+    return n;
+}
+
+/* A mask as it was before 12: zeros of the data's shape. */
+static void clear_mask(Node *n, UniqueNames *names) {
+    Arena *a = n->graph->module->arena;
+    Value *mask = n->out[1];
+    int64_t one = 1, rank = n->in[0]->type.rank;
+    ElemType e = mask->type.kind == TYPE_TENSOR ? mask->type.elem : ELEM_BOOL;
+    uint8_t *zero = arena_alloc(a, elem_bytes(e, 1));
+    memset(zero, 0, elem_bytes(e, 1));
+    Node *shape = node_before(n, "Shape", n->in[0]);
+    Str name = arena_strf(a, STR_FMT "_shape", STR_ARG(mask->name));
+    Value *lengths = node_add_output(shape, 0, unique_name(names, name),
+                                     rank < 0 ? TYPE_UNKNOWN : type_fixed(a, ELEM_INT64, 1, &rank));
+    Node *made = node_before(n, "ConstantOfShape", lengths);
+    node_set_tensor(made, "value", tensor_of(a, e, 1, &one, zero));
+    made->out[0] = mask;
+    mask->def = made;
+    mask->index = 0;
+    n->out[1] = NULL;
+    n->n_out = 1;
+}
+
 /* Before 10 the mask was of the data's type: a Cast keeps it that. */
 static void cast_mask(Node *n, UniqueNames *names) {
     Arena *a = n->graph->module->arena;
@@ -60,7 +92,11 @@ static bool dropout_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *name
     (void)d;
     if (from < 12 && to >= 12)
         upgrade_float_attr(n, "ratio", RATIO, names);
-    if (from < 10 && to >= 10 && n->n_out > 1 && n->out[1])
+    if (n->n_out < 2 || !n->out[1])
+        return true;
+    if (from < 12 && to >= 12)
+        clear_mask(n, names);
+    else if (from < 10 && to >= 10)
         cast_mask(n, names);
     return true;
 }
@@ -102,7 +138,7 @@ static bool dropout_bind(Binder *b, const Node *n, const OpCtx *c) {
         return bind_unsupported(b, n, "operand and result are quantized differently");
     if (n->n_out > 1 && n->out[1]) {
         ElemType e = bind_elem(n->out[1]);
-        qk_fill_params p = {.n = bind_count(n->out[1]), .value = 1};
+        qk_fill_params p = {.n = bind_count(n->out[1]), .value = c->opset >= 12};
         if (!bind_call(b, n, bind_kernel(b, "fill", 1, &e), &p, sizeof p, 1,
                        (int[]){bind_value(b, n->out[1])}))
             return false;

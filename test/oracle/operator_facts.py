@@ -215,9 +215,8 @@ FAMILIES = (
     Family("SoftmaxCrossEntropyLoss", quirks=(quirk.MEAN_OF_NONE,), operands="n c P, n P, c", numbers="tame", bound=SUMS,
            letters={"P": shape(0, 2)}, reduction=("none", "sum", "mean"),
            labels=lambda d: d.indices(d.shape("n P"), d["c"], False), ignore_index=(0, 1, -1)),
-    # onnxruntime makes what it likes of the mask of an old one.
     Family("Dropout", seed=(1, 5), ratio=lambda d: 0.3, training_mode=lambda d: False,
-           results=lambda d: 2 if d.opset > 11 else 1),
+           results=lambda d: 2),
     Family("ArrayFeatureExtractor", letters={"A": shape(1, 3)}, numbers="wild", domain="ai.onnx.ml",
            Y=lambda d: d.indices((1 + d.below(4),), d["A"][-1], False)),
 )

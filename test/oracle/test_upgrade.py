@@ -180,8 +180,9 @@ class Upgrade(OracleCase):
                         self.compare(ort_run(self.convert(old, target), x), want)
 
     def test_mask_of_dropout(self):
-        """Of the data's type before opset 10: as declared, so that what reads it finds its type."""
-        for opset, attrs in ((1, {"is_test": 1}), (6, {"is_test": 1}), (7, {}), (10, {})):
+        """Of the data's type before opset 10: as declared, so that what reads it finds its type. It is 0 before 12, as
+        onnxruntime has it, and 1 from then on."""
+        for opset, attrs in ((1, {"is_test": 1}), (6, {"is_test": 1}), (7, {}), (10, {}), (12, {})):
             with self.subTest(opset=opset):
                 kind = T.FLOAT if opset < 10 else T.BOOL
                 info = [helper.make_tensor_value_info(n, k, [2, 3]) for n, k in (("x", T.FLOAT), ("y", T.FLOAT), ("m", kind))]
@@ -192,7 +193,11 @@ class Upgrade(OracleCase):
                 qxc("run", old, f"-input={data}", "-o", out)
                 mask = np.load(out)["m"]
                 self.assertEqual(mask.dtype, helper.tensor_dtype_to_np_dtype(kind))
-                self.assertTrue((mask == 1).all())
+                self.assertTrue((mask == (opset >= 12)).all())
+                if opset >= 7:
+                    x = np.ones((2, 3), np.float32)
+                    np.testing.assert_array_equal(mask.reshape(2, 3), ort_run(old, x)["m"])
+                    np.testing.assert_array_equal(mask.reshape(2, 3), ort_run(self.convert(old, 13), x)["m"])
 
     def test_on_trial(self):
         for (op, shape, attrs), opset in itertools.product(TRIAL, (1, 6, 9)):
