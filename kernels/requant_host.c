@@ -68,10 +68,11 @@ void requant_add(float sa, float sb, float sy, int bits, int64_t *ma, int64_t *m
     *mb = llrint(ldexp(rb, *shift));
 }
 
-void requant_terms(const float *s, size_t n, double sy, int bits, int64_t *m, int32_t *shift) {
+void requant_terms(const float *s, size_t n, size_t terms, double sy, int bits, int64_t *m,
+                   int32_t *shift) {
     double largest = 0;
     int e = 0;
-    frexp((double)n, &e);
+    frexp((double)terms, &e);
     for (size_t i = 0; i < n; i++)
         largest = fmax(largest, cut((double)s[i] / sy));
     *shift = fixed_shift(largest, bits + e, 62);

@@ -37,11 +37,12 @@ bool requant_power(double m, int32_t *k);
  * unless the terms cancel. */
 void requant_add(float sa, float sb, float sy, int bits, int64_t *ma, int64_t *mb, int32_t *shift);
 
-/* For addend_q and round_sum_q: m[i] = s[i] / sy of n operands in 64-bit fixed point, as
- * requant_add does it for two: the sum before rounding lies within n^2 2^-21 of the exact real one
- * (of 8 bits n^2 2^-37) where ratios are below 2^8. sy may be that of a mean, times the number of
- * operands. */
-void requant_terms(const float *s, size_t n, double sy, int bits, int64_t *m, int32_t *shift);
+/* For addend_q and round_sum_q: m[i] = s[i] / sy of n scales in 64-bit fixed point, as requant_add
+ * does it for two: a sum of `terms` products, before rounding, lies within terms^2 2^-21 of the
+ * exact real one (of 8 bits terms^2 2^-37) where ratios are below 2^8. sy may be that of a mean,
+ * times the number of operands. */
+void requant_terms(const float *s, size_t n, size_t terms, double sy, int bits, int64_t *m,
+                   int32_t *shift);
 
 /* For div_q: m = sa / (sb * sy) in 64-bit fixed point; the quotient before rounding lies within
  * 2^-20 of the exact real one, or both saturate. Exact where the ratio is a multiple of 2^-shift.

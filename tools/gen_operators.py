@@ -34,6 +34,37 @@ order* has its operand's parameters, one that *clamps* or *joins* may share them
 that *computes* has parameters of its own for every operand and the result.
 """
 
+INTEGERS = """
+## What becomes of integers
+
+What computes on integers is the definition (dequantize, compute, quantize) within a step, and the rounded real number unless that is as
+near to a tie as its rounding errors are large. Most are within 2^-12 of a step before they are rounded. Of these it depends on more:
+
+| operator | off by less than, before it is rounded |
+|---|---|
+| Resize, cubic, antialiased, along three axes, or of a part | 2^-22 (16 bits: 2^-14) of the operand's step for each coefficient; nothing where lengths double |
+| GridSample | 2^-18 (16 bits: 2^-10) of the operand's step, at a place that is off by up to 2^-24 of an element |
+| RotaryEmbedding | 2^-21 (16 bits: 2^-13) of a step, where cosines are at most 1 |
+| ScatterND, ScatterElements that add | 2^-21 of a step, times the square of the numbers that meet at an element |
+| ReduceProd | 2^-29 of the product, up to 2^15 numbers |
+| ReduceLogSum, ReduceLogSumExp | 2^-25, in logarithms |
+| LpPool, GlobalLpPool of p above 2 | 2^-25 of the norm |
+| Attention | 2^-18 of a step (16 bits: 2^-4, for scores up to 2) |
+
+These forms stay float, which `-integer-only` refuses:
+
+| form | why |
+|---|---|
+| com.microsoft Attention | its queries, keys and values are sums of products without a quantization of their own; as a MatMul and MultiHeadAttention, or ai.onnx's Attention, they have one |
+| Attention with a softcap, keys of the past, results beside the first, or a mask that is computed and holds numbers | its kernel has none of them |
+| RotaryEmbedding with tables that are computed | they would need quantizations of their own |
+| ScatterND and ScatterElements that multiply | an element is the product of as many numbers as indices meet there, which is not known before |
+| Pow of two that are computed | exponents differ by element: no table serves, and results span more than any grid |
+
+onnxruntime has no QLinearConvTranspose in com.microsoft: ConvTranspose on quantized types computes on integers here, and is written with conversions
+around it.
+"""
+
 DOMAINS = {"": "ai.onnx", "qxc": "qxc, of its own: see [ir.md](ir.md)"}
 
 
@@ -73,6 +104,7 @@ def page(qxc):
         runs = sum(op["runs"] is not None for op in ops)
         yield f"\n## {DOMAINS.get(domain, domain)}\n\n{runs} of {len(ops)} run.\n\n"
         yield from table(ops)
+    yield INTEGERS
     yield from excluded()
 
 

@@ -1,5 +1,10 @@
-/* GridSample. 20 took any number of spatial dimensions and renamed bilinear and bicubic. */
+/* GridSample. 20 took any number of spatial dimensions and renamed bilinear and bicubic.
+ * On integers places are known to 2^-24 of an element, and results to 2^-10 of a step of the
+ * operand (8 bits: 2^-18) before they are rounded. */
 #include "ir/ops/bind.h"
+#include "kernels/requant_host.h"
+
+#include <math.h>
 
 enum { X, GRID };
 
@@ -57,12 +62,60 @@ static bool infer(OpCtx *c) {
     return true;
 }
 
+/* Parameters of the integer kernel begin with those of the float one. */
+_Static_assert(offsetof(qk_gridsample_q_params, point) == sizeof(qk_gridsample_f32_params),
+               "copied as they are");
+
+enum { MOST_POINT = 40, LEAST_POINT = 16, PLACE_BITS = 60, WEIGHT_BITS = 30 };
+
+/* Places in elements: (g + 1) / 2 * (n - 1), or ((g + 1) * n - 1) / 2. False where grids reach so
+ * far that too few bits are left behind the point. */
+static bool places_of(const Quant *grid, qk_gridsample_q_params *p) {
+    double step = (double)quant_scale(grid, 0) / 2, most = 0;
+    double span = (double)(elem_max(grid->storage) - elem_min(grid->storage)) * step;
+    int bits;
+    for (int d = 0; d < p->rank; d++)
+        most = fmax(most, (span + 1) * p->dim[d]);
+    frexp(most, &bits);
+    p->point = PLACE_BITS - bits < MOST_POINT ? PLACE_BITS - bits : MOST_POINT;
+    for (int d = 0; d < p->rank && p->point >= LEAST_POINT; d++) {
+        p->by[d] = llrint(ldexp(step * (p->dim[d] - p->corners), p->point));
+        p->from[d] = llrint(ldexp((p->dim[d] - 1) / 2.0, p->point));
+    }
+    return p->point >= LEAST_POINT;
+}
+
+static int bind_grid_integers(Binder *b, const Node *n, bool *ok) {
+    const Value *g = n->in[GRID];
+    ElemType types[] = {bind_elem(g), ELEM_INT32};
+    qk_cast_params p = {.n = bind_count(g)};
+    int to = bind_temp(b, ELEM_INT32, (size_t)p.n);
+    *ok = bind_call(b, n, bind_kernel(b, "cast", 2, types), &p, sizeof p, 2,
+                    (int[]){bind_value(b, g), to});
+    return to;
+}
+
+static bool bind_integers(Binder *b, const Node *n, const qk_gridsample_f32_params *of) {
+    const Quant *x = op_quant(n->in[X]), *g = op_quant(n->in[GRID]), *y = op_quant(n->out[0]);
+    ElemType types[] = {bind_elem(n->in[X]), bind_elem(n->out[0])};
+    if (!quant_plain(x) || !quant_plain(g) || !quant_plain(y))
+        return bind_in_double(b, n);
+    qk_gridsample_q_params p = {.gz = quant_zero(g), .xz = quant_zero(x), RESULT_PARAMS(y)};
+    int32_t shift = 0;
+    bool ok;
+    memcpy(&p, of, sizeof *of);
+    if (!places_of(g, &p))
+        return bind_in_double_as(b, n, "its grid reaches too far");
+    requant_scaled(quant_scale(x, 0), quant_scale(y, 0), &p.n, &p.e, &shift);
+    p.s = WEIGHT_BITS - shift > 63 ? 63 : WEIGHT_BITS - shift;
+    int grid = bind_grid_integers(b, n, &ok);
+    return ok && bind_call(b, n, bind_kernel(b, "gridsample_q", 2, types), &p, sizeof p, 3,
+                           (int[]){bind_value(b, n->in[X]), grid, bind_value(b, n->out[0])});
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const GridAttrs *a = c->attrs;
     Type x = n->in[X]->type, g = n->in[GRID]->type;
-    if (n->in[X]->type.elem != ELEM_FLOAT || n->in[GRID]->type.elem != ELEM_FLOAT ||
-        bind_any_quant(n))
-        return bind_unsupported(b, n, "only float has a kernel");
     qk_gridsample_f32_params p = {.batch = (int32_t)x.dims[0].value,
                                   .channels = (int32_t)x.dims[1].value,
                                   .rank = x.rank - 2,
@@ -75,6 +128,10 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         if (x.dims[i].value == 0 && bind_count(n->out[0]) > 0)
             return bind_unsupported(b, n, "its input is empty");
     }
+    if (bind_any_quant(n))
+        return bind_integers(b, n, &p);
+    if (x.elem != bind_real(b) || g.elem != bind_real(b))
+        return bind_unsupported(b, n, "only float has a kernel");
     return bind_call(
         b, n, "qk_gridsample_f32", &p, sizeof p, 3,
         (int[]){bind_value(b, n->in[X]), bind_value(b, n->in[GRID]), bind_value(b, n->out[0])});
@@ -94,5 +151,6 @@ const OpDef op_GridSample = {
     .verify = verify,
     .infer = infer,
     .slices = slices,
+    .quant = {.kind = QUANT_COMPUTE, .data = 1u << X | 1u << GRID, .prefers_float = GAINS_NOTHING},
     .bind = bind,
 };

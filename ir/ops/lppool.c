@@ -43,7 +43,7 @@ _Static_assert(offsetof(qk_lppool_q_params, xz) == sizeof(qk_lppool_f32_params),
 static bool bind_integers(Binder *b, const Node *n, const qk_lppool_f32_params *of) {
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
     ElemType e = bind_elem(n->in[0]);
-    if (!bind_one_storage(n) || elem_bits(e) > 16 || of->p > 2)
+    if (!bind_one_storage(n) || elem_bits(e) > 16)
         return bind_in_double(b, n);
     qk_lppool_q_params p = {.xz = quant_zero(x), RESULT_PARAMS(y)};
     memcpy(&p, of, sizeof *of);

@@ -27,8 +27,8 @@ bool bind_sum_integers(Binder *b, const Node *n, int64_t divisor) {
     for (size_t i = 0; i < n->n_in; i++)
         scale[i] = quant_scale(op_quant(n->in[i]), 0);
     qk_round_sum_q_params p = {.n = bind_count(y), RESULT_PARAMS(q)};
-    requant_terms(scale, n->n_in, (double)quant_scale(q, 0) * (double)divisor, elem_bits(e), m,
-                  &p.shift);
+    requant_terms(scale, n->n_in, n->n_in, (double)quant_scale(q, 0) * (double)divisor,
+                  elem_bits(e), m, &p.shift);
     int sum = bind_temp(b, ELEM_INT64, (size_t)p.n);
     for (size_t i = 0; i < n->n_in; i++)
         if (!add_term(b, n, i, m[i], sum))

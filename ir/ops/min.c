@@ -17,13 +17,23 @@ static Type shape_so_far(const Node *n, size_t last) {
     return last + 1 == n->n_in && n->n_in > 1 ? y : x;
 }
 
+/* One operand, on a grid of its own perhaps. */
+static bool bind_alone(Binder *b, const Node *n) {
+    const Value *x = n->in[0], *y = n->out[0];
+    if (bind_equal_quant(x, y))
+        return bind_alias(b, n, y, x);
+    int32_t lo, hi;
+    quant_range(op_quant(y), &lo, &hi);
+    return bind_requantize(b, n, x, bind_value(b, x), op_quant(y), bind_value(b, y), lo, hi);
+}
+
 static bool bind(Binder *b, const Node *n, const char *op) {
     const Value *y = n->out[0];
     bool ok = true;
     if (bind_any_quant(n) && !fits_kernel(n))
         return bind_in_double(b, n);
     if (n->n_in == 1)
-        return bind_equal_quant(n->in[0], y) ? bind_alias(b, n, y, n->in[0]) : bind_in_double(b, n);
+        return bind_alone(b, n);
     ElemType e = bind_elem(y);
     int so_far = bind_joined(b, n, n->in[0], &ok);
     Type t = shape_so_far(n, 0);

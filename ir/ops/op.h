@@ -247,7 +247,11 @@ typedef struct OpDef {
                           before it, too, and its optimizer writes it there; 0: not so */
     bool composite; /* lib/ has its body: it may stand below its opset, but in an ONNX file, and is
                        spelled out where one is written */
-    bool commutes;  /* with two operands, their order does not matter */
+    /* The row of nodes with these attributes, where they make it compute what other nodes move
+     * (sums of a ScatterND); it has the same name, and no row of its own in ops.def. NULL: this
+     * one. */
+    const struct OpDef *(*form)(const void *attrs);
+    bool commutes; /* with two operands, their order does not matter */
     size_t attrs_size;
     const AttrSpec *attrs;
     bool (*verify)(const OpCtx *c); /* laws beyond the schema; NULL: none */

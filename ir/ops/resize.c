@@ -224,7 +224,7 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
         return false;
     if (!known)
         return bind_unsupported(b, n, "its sizes are not constant");
-    if (!bind_equal_quant(n->in[X], n->out[0]) && !interpolates(c))
+    if (!bind_equal_quant(n->in[X], n->out[0]) && !interpolates(c) && !needs_taps(a))
         return bind_unsupported(b, n, "operand and result are quantized differently");
     if (bind_count(n->in[X]) == 0)
         return bind_unsupported(b, n, "its operand is empty");
@@ -236,17 +236,18 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
 /* ---- quantization ---- */
 
 static const char *integer_refusal(const OpCtx *c, const Quant *x) {
-    const ResizeAttrs *a = c->attrs;
-    if (str_is(a->mode, "cubic"))
-        return "cubic interpolation leaves the range of its operand";
-    if (str_is(a->coordinates, "tf_crop_and_resize"))
-        return "outside of its operand it has a value of its own";
-    if (a->antialias && str_is(a->mode, "linear"))
-        return "no integer kernel resizes with antialias";
     return interpolates(c) && x && elem_bits(x->storage) > 16
                ? "linear interpolation has integer kernels of up to 16 bits"
                : NULL;
 }
+
+static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
+    (void)result;
+    return i == X ? move_axis(c, axis) : -1;
+}
+
+/* Cubic convolution leaves the range of its operand, and beside that may be a value of its own. */
+static const OpDef *form(const void *typed);
 
 /* ---- older opsets ---- */
 
@@ -306,22 +307,30 @@ static bool upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags
     return true;
 }
 
-const OpDef op_Resize = {
-    .domain = "",
-    .name = "Resize",
-    .shapes = 1u << SIZES,
-    .fixed = 0xe,
-    .attrs_size = sizeof(ResizeAttrs),
-    .attrs = attrs,
-    .infer = infer,
-    .quant = {.kind = QUANT_MOVE,
-              .data = 1u << X,
-              .move.axis = move_axis,
-              .move.interpolates = interpolates,
-              .integer_refusal = integer_refusal},
-    .upgrade = upgrade,
-    .bind = bind,
-};
+#define RESIZE                                                                                     \
+    .domain = "", .name = "Resize", .shapes = 1u << SIZES, .fixed = 0xe,                           \
+    .attrs_size = sizeof(ResizeAttrs), .attrs = attrs, .infer = infer, .upgrade = upgrade,         \
+    .bind = bind
+
+const OpDef op_Resize = {RESIZE, .form = form,
+                         .quant = {.kind = QUANT_MOVE,
+                                   .data = 1u << X,
+                                   .move.axis = move_axis,
+                                   .move.interpolates = interpolates,
+                                   .integer_refusal = integer_refusal}};
+
+static const OpDef beyond_range = {RESIZE, .slices = slices,
+                                   .quant = {.kind = QUANT_COMPUTE,
+                                             .data = 1u << X,
+                                             .move.axis = move_axis,
+                                             .move.interpolates = interpolates,
+                                             .prefers_float = GAINS_NOTHING}};
+
+static const OpDef *form(const void *typed) {
+    const ResizeAttrs *a = typed;
+    return str_is(a->mode, "cubic") || str_is(a->coordinates, "tf_crop_and_resize") ? &beyond_range
+                                                                                    : &op_Resize;
+}
 
 /* ---- Upsample ---- */
 

@@ -30,8 +30,15 @@ bool resize_keeps(Extent e);
  * operands: 24) behind the point, as whole multiples of 1/8 do; others are rounded to so many. */
 bool resize_linear_bind(Binder *b, const Node *n, const ResizeAttrs *a, const Extent *e);
 
-/* Real numbers, axis after axis, each result from as many elements as the mode takes: cubic,
- * antialias, extrapolation, and linear along more axes than two. */
+/* Axis after axis, each result from as many elements as the mode takes: cubic, antialias,
+ * extrapolation, and linear along more axes than two. On integers the numbers between two axes have
+ * 30 bits: before it is rounded the result is off by less than 2^-22 of the operand's steps (of 16
+ * bits: 2^-14) for each coefficient, by nothing where they are those of whole multiples of 1/4. */
 bool resize_taps_bind(Binder *b, const Node *n, const ResizeAttrs *a, const Extent *e);
+
+/* Whether integer kernels take operand and result. */
+bool resize_integers_fit(const Node *n);
+/* All axes stay as they are: the result is the operand, on a grid of its own perhaps. */
+bool resize_nothing(Binder *b, const Node *n);
 
 #endif

@@ -69,10 +69,10 @@ static void scale_integers(const Node *n, qk_resize_linear_q_params *p, Axis *ro
     p->s = p->rf + p->cf - e > 63 ? 63 : p->rf + p->cf - e;
 }
 
-/* Whether the integer kernel takes both. It has one zero point, from which ties are even. */
-static bool integers_fit(const Node *n) {
+/* The kernels have one zero point, from which ties are even. */
+bool resize_integers_fit(const Node *n) {
     const Quant *x = op_quant(n->in[0]), *y = op_quant(n->out[0]);
-    if (elem_bits(x->storage) > 16 || elem_bits(y->storage) > 16)
+    if (!x || !y || elem_bits(x->storage) > 16 || elem_bits(y->storage) > 16)
         return false;
     if (quant_plain(x) && quant_plain(y))
         return !quant_is_wide(x) && !quant_is_wide(y);
@@ -85,7 +85,7 @@ static bool bind_planes(Binder *b, const Node *n, Str how, const Extent *e, int 
     ElemType types[] = {bind_elem(n->in[0]), bind_elem(n->out[0])};
     if (!ints && types[0] != bind_real(b))
         return bind_unsupported(b, n, "mode 'linear' on %s", elem_name(types[0]));
-    if (ints && !integers_fit(n))
+    if (ints && !resize_integers_fit(n))
         return bind_in_double(b, n);
     int most = elem_bits(types[0]) == 8 ? 24 : 22, args[6] = {bind_value(b, n->in[0])};
     Axis rows = axis_of(b, how, first < last ? e[first] : (Extent){1, 1, 1, 0, 1}, most);
@@ -106,12 +106,12 @@ static bool bind_planes(Binder *b, const Node *n, Str how, const Extent *e, int 
                : bind_call(b, n, "qk_resize_linear_f32", &p, sizeof p, 6, args);
 }
 
-static bool bind_as_it_is(Binder *b, const Node *n) {
+bool resize_nothing(Binder *b, const Node *n) {
     const Value *x = n->in[0], *y = n->out[0];
     int32_t lo, hi;
     if (bind_equal_quant(x, y))
         return bind_alias(b, n, y, x);
-    if (!quant_plain(op_quant(x)) || !quant_plain(op_quant(y)) || !integers_fit(n))
+    if (!quant_plain(op_quant(x)) || !quant_plain(op_quant(y)) || !resize_integers_fit(n))
         return bind_in_double(b, n);
     quant_range(op_quant(y), &lo, &hi);
     int from = bind_value(b, x), to = bind_value(b, y);
@@ -127,7 +127,7 @@ bool resize_linear_bind(Binder *b, const Node *n, const ResizeAttrs *a, const Ex
             count++;
         }
     if (count == 0)
-        return bind_as_it_is(b, n);
+        return resize_nothing(b, n);
     if (count > 2 || last - first + 1 != count)
         return resize_taps_bind(b, n, a, e);
     return bind_planes(b, n, a->coordinates, e, first, last);

@@ -207,8 +207,12 @@ bool op_resolve(Node *n, Diags *d) {
     }
     const OpDef *op = n->def ? n->def : qop_find(n->domain, n->op);
     bool known = op || schema;
-    if ((!known || check_refs(n, d)) && (!op || decode(n, op, schema, op == was ? typed : NULL, d)))
+    if ((!known || check_refs(n, d)) &&
+        (!op || decode(n, op, schema, op == was ? typed : NULL, d))) {
+        if (n->def && n->def->form)
+            n->def = n->def->form(n->typed);
         return true;
+    }
     n->def = NULL;
     return false;
 }

@@ -2,6 +2,7 @@
  * elements or slices at computed places changed. 16 added reductions add and mul, 18 max and min.
  * TensorScatter: a part of a cache is written over, from another place for each of a batch. */
 #include "ir/ops/bind.h"
+#include "kernels/requant_host.h"
 
 enum { DATA, INDICES, UPDATES };
 
@@ -33,11 +34,18 @@ static int32_t reduction(const OpCtx *c) {
     return -1;
 }
 
-/* Sums and products of integers are not the integers of sums and products. */
-static const char *integer_refusal(const OpCtx *c, const Quant *x) {
+enum { SUM = 1, PRODUCT = 2 };
+
+/* As many factors as indices meet at an element need as many bits. */
+static const char *product_refusal(const OpCtx *c, const Quant *x) {
     (void)x;
-    int32_t r = reduction(c);
-    return r == 1 || r == 2 ? "it adds or multiplies, which no integer kernel does here" : NULL;
+    return reduction(c) == PRODUCT ? "it multiplies, which no integer kernel does here" : NULL;
+}
+
+/* Sums and products of integers are not the integers of sums and products. */
+static bool computes(const void *attrs) {
+    const ScatterAttrs *a = attrs;
+    return str_is(a->reduction, "add") || str_is(a->reduction, "mul");
 }
 
 /* Whether all are integers on one grid, or can be brought to that of the result: elements leave the
@@ -46,39 +54,77 @@ static bool fits_kernel(const Node *n, const OpCtx *c) {
     const Quant *x = op_quant(n->in[DATA]), *u = op_quant(n->in[UPDATES]), *y = op_quant(n->out[0]);
     if (!x && !u && !y)
         return true;
-    return quant_plain(x) && quant_plain(u) && quant_plain(y) && !integer_refusal(c, NULL);
+    bool narrow = quant_plain(x) && quant_plain(u) && quant_plain(y);
+    return narrow && !product_refusal(c, NULL) &&
+           (reduction(c) != SUM || elem_bits(bind_elem(n->out[0])) <= 16);
 }
 
-typedef struct Buffers {
-    int updates, indices, y;
-    bool ok;
-} Buffers;
-
-/* The data first: what nothing changes stays. */
-static Buffers copied(Binder *b, const Node *n) {
-    bool ok = true;
-    int x = bind_joined(b, n, n->in[DATA], &ok), u = bind_joined(b, n, n->in[UPDATES], &ok);
-    Buffers r = {u, bind_value(b, n->in[INDICES]), bind_value(b, n->out[0]), ok};
-    bind_copy(b, n, x, r.y);
-    return r;
+/* An operand in steps of the result and 2^-shift. */
+static int bind_term(Binder *b, const Node *n, const Value *x, int64_t m) {
+    ElemType e = bind_elem(x);
+    qk_addend_q_params p = {
+        .rank = 1, .dim = {bind_count(x)}, .xs = {1}, .xz = quant_zero(op_quant(x)), .m = m};
+    int sum = bind_temp(b, ELEM_INT64, (size_t)bind_count(x));
+    bind_call(b, n, bind_kernel(b, "addend_q", 1, &e), &p, sizeof p, 2,
+              (int[]){bind_value(b, x), sum});
+    return sum;
 }
 
-static bool call(Binder *b, const Node *n, const char *kernel, const void *p, size_t size,
-                 const int32_t *lengths, int n_lengths) {
-    ElemType types[] = {bind_elem(n->out[0]), bind_elem(n->in[INDICES])};
-    Buffers r = copied(b, n);
-    if (!r.ok || !bind_call(b, n, bind_kernel(b, kernel, 2, types), p, size, 3,
-                            (int[]){r.updates, r.indices, r.y}))
+/* What ScatterElements and ScatterND call. */
+typedef struct Scatter {
+    const char *kernel;
+    const void *params;
+    size_t size;
+    const int32_t *lengths;
+    int n_lengths;
+    int32_t meet; /* indices that an element may have */
+} Scatter;
+
+static bool call_kernel(Binder *b, const Node *n, const Scatter *s, ElemType e, int updates,
+                        int y) {
+    ElemType types[] = {e, bind_elem(n->in[INDICES])};
+    if (!bind_call(b, n, bind_kernel(b, s->kernel, 2, types), s->params, s->size, 3,
+                   (int[]){updates, bind_value(b, n->in[INDICES]), y}))
         return false;
-    bind_within(b, n->in[INDICES], true, lengths, n_lengths);
+    bind_within(b, n->in[INDICES], true, s->lengths, s->n_lengths);
     return true;
 }
 
+/* Sums of the data and the updates, rounded once as those of Sum are. */
+static bool bind_sums(Binder *b, const Node *n, const Scatter *s) {
+    const Value *x = n->in[DATA], *u = n->in[UPDATES], *y = n->out[0];
+    ElemType e = bind_elem(y);
+    float scale[] = {quant_scale(op_quant(x), 0), quant_scale(op_quant(u), 0)};
+    int64_t m[2];
+    qk_round_sum_q_params p = {.n = bind_count(y), RESULT_PARAMS(op_quant(y))};
+    requant_terms(scale, 2, (size_t)s->meet + 1, (double)quant_scale(op_quant(y), 0), 16, m,
+                  &p.shift);
+    int sum = bind_term(b, n, x, m[0]), updates = bind_term(b, n, u, m[1]);
+    return call_kernel(b, n, s, ELEM_INT64, updates, sum) &&
+           bind_call(b, n, bind_kernel(b, "round_sum_q", 1, &e), &p, sizeof p, 2,
+                     (int[]){sum, bind_value(b, y)});
+}
+
+/* The data first: what nothing changes stays. */
+static bool bind_placed(Binder *b, const Node *n, const Scatter *s) {
+    bool ok = true;
+    int x = bind_joined(b, n, n->in[DATA], &ok), u = bind_joined(b, n, n->in[UPDATES], &ok);
+    int y = bind_value(b, n->out[0]);
+    bind_copy(b, n, x, y);
+    return ok && call_kernel(b, n, s, bind_elem(n->out[0]), u, y);
+}
+
+static bool bind_scatter(Binder *b, const Node *n, const Scatter *s, int32_t reduction) {
+    return bind_any_quant(n) && reduction == SUM ? bind_sums(b, n, s) : bind_placed(b, n, s);
+}
+
 #define JOINS                                                                                      \
-    {.kind = QUANT_JOIN,                                                                           \
+    {.kind = QUANT_JOIN, .data = 1u << DATA | 1u << UPDATES, .prefers_float = GAINS_NOTHING}
+#define SUMS                                                                                       \
+    {.kind = QUANT_COMPUTE,                                                                        \
      .data = 1u << DATA | 1u << UPDATES,                                                           \
      .prefers_float = GAINS_NOTHING,                                                               \
-     .integer_refusal = integer_refusal}
+     .integer_refusal = product_refusal}
 
 /* ---- ScatterElements ---- */
 
@@ -112,7 +158,8 @@ static bool elements_bind(Binder *b, const Node *n, const OpCtx *c) {
         p.dim[k] = (int32_t)i.dims[k].value;
         p.ys[k] = k == axis ? 0 : bind_extent(x, k + 1, x.rank);
     }
-    return call(b, n, "scatter_elements", &p, sizeof p, &p.length, 1);
+    Scatter s = {"scatter_elements", &p, sizeof p, &p.length, 1, (int32_t)i.dims[axis].value};
+    return bind_scatter(b, n, &s, p.reduction);
 }
 
 /* Where all three have it whole. */
@@ -130,10 +177,18 @@ static int elements_slices(const OpCtx *c, size_t i, int axis, size_t result) {
 
 #define ELEMENTS                                                                                   \
     .domain = "", .attrs_size = sizeof(ScatterAttrs), .attrs = elements_attrs,                     \
-    .verify = elements_verify, .infer = op_same_type, .slices = elements_slices, .quant = JOINS,   \
+    .verify = elements_verify, .infer = op_same_type, .slices = elements_slices,                   \
     .bind = elements_bind
 
-const OpDef op_ScatterElements = {ELEMENTS, .name = "ScatterElements"};
+static const OpDef *elements_form(const void *attrs);
+
+const OpDef op_ScatterElements = {ELEMENTS, .name = "ScatterElements", .form = elements_form,
+                                  .quant = JOINS};
+static const OpDef elements_sums = {ELEMENTS, .name = "ScatterElements", .quant = SUMS};
+
+static const OpDef *elements_form(const void *attrs) {
+    return computes(attrs) ? &elements_sums : &op_ScatterElements;
+}
 
 static bool take_new_name(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
     (void)names;
@@ -143,7 +198,7 @@ static bool take_new_name(Node *n, int64_t from, int64_t to, UniqueNames *names,
     return true;
 }
 
-const OpDef op_Scatter = {ELEMENTS, .name = "Scatter", .upgrade = take_new_name};
+const OpDef op_Scatter = {ELEMENTS, .name = "Scatter", .quant = JOINS, .upgrade = take_new_name};
 
 /* ---- ScatterND ---- */
 
@@ -178,19 +233,22 @@ static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
     if ((int64_t)p.n * p.inner != bind_count(n->in[UPDATES]))
         return bind_unsupported(b, n, "updates are %s, not %d slices of %d elements",
                                 type_text(binder_arena(b), n->in[UPDATES]->type), p.n, p.inner);
-    return call(b, n, "scatter_nd", &p, sizeof p, p.dim, p.k);
+    Scatter s = {"scatter_nd", &p, sizeof p, p.dim, p.k, p.n};
+    return bind_scatter(b, n, &s, p.reduction);
 }
 
-const OpDef op_ScatterND = {
-    .domain = "",
-    .name = "ScatterND",
-    .attrs_size = sizeof(ScatterAttrs),
-    .attrs = nd_attrs,
-    .verify = nd_verify,
-    .infer = op_same_type,
-    .quant = JOINS,
-    .bind = nd_bind,
-};
+#define ND                                                                                         \
+    .domain = "", .name = "ScatterND", .attrs_size = sizeof(ScatterAttrs), .attrs = nd_attrs,      \
+    .verify = nd_verify, .infer = op_same_type, .bind = nd_bind
+
+static const OpDef *nd_form(const void *attrs);
+
+const OpDef op_ScatterND = {ND, .form = nd_form, .quant = JOINS};
+static const OpDef nd_sums = {ND, .quant = SUMS};
+
+static const OpDef *nd_form(const void *attrs) {
+    return computes(attrs) ? &nd_sums : &op_ScatterND;
+}
 
 /* ---- TensorScatter ---- */
 

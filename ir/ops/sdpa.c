@@ -1,18 +1,9 @@
 /* Attention of opset 23: scaled dot products of queries and keys, softmax, sums of values. Operands
  * are [batch, heads, steps, size] or [batch, steps, heads * size]; keys and values may be appended
  * to those of the past. 24 added lengths of caches, 25 windows. */
-#include "ir/ops/bind.h"
+#include "ir/ops/sdpa.h"
 
 #include <math.h>
-
-enum { Q, K, V, MASK, PAST_K, PAST_V, LENS };
-enum { Y, PRESENT_K, PRESENT_V, SCORES };
-
-typedef struct SdpaAttrs {
-    int64_t is_causal, q_num_heads, kv_num_heads, qk_matmul_output_mode, softmax_precision;
-    int64_t left_window_size, right_window_size;
-    float scale, softcap;
-} SdpaAttrs;
 
 static const AttrSpec attrs[] = {
     A_FLAG(SdpaAttrs, is_causal, 0),         A_INT(SdpaAttrs, q_num_heads, 0),
@@ -220,12 +211,7 @@ static bool added_numbers(Binder *b, const Node *n, const Value *m, int *floats)
                      (int[]){bind_value(b, m), *floats});
 }
 
-static bool mask(Binder *b, const Node *n, const OpCtx *c, qk_sdpa_f32_params *p, int args[2]) {
-    const Value *m = op_in(c, MASK);
-    args[0] = args[1] = -1;
-    if (!m)
-        return true;
-    Type t = m->type;
+void sdpa_mask_strides(Type t, qk_sdpa_f32_params *p) {
     int32_t stride[MAX_RANK];
     bind_strides(t, 4, stride);
     p->mb = stride[0];
@@ -234,6 +220,15 @@ static bool mask(Binder *b, const Node *n, const OpCtx *c, qk_sdpa_f32_params *p
     p->mk = stride[3];
     p->masked = (int32_t)t.dims[t.rank - 1].value;
     p->masked = p->masked == 1 ? p->keys : p->masked;
+}
+
+static bool mask(Binder *b, const Node *n, const OpCtx *c, qk_sdpa_f32_params *p, int args[2]) {
+    const Value *m = op_in(c, MASK);
+    args[0] = args[1] = -1;
+    if (!m)
+        return true;
+    Type t = m->type;
+    sdpa_mask_strides(t, p);
     if (op_quant(m))
         return bind_unsupported(b, n, "its mask is quantized");
     if (t.elem != ELEM_BOOL && t.elem != ELEM_FLOAT)
@@ -257,52 +252,64 @@ static bool floats(Binder *b, const Node *n, const OpCtx *c) {
     return true;
 }
 
-static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+qk_sdpa_f32_params sdpa_params(const Node *n, const OpCtx *c) {
     const SdpaAttrs *a = c->attrs;
-    Heads q = operand(c, Q), v = operand(c, V);
+    Heads q = operand(c, Q), k = operand(c, K), v = operand(c, V);
     int64_t keys = total(c);
-    Strides sq = strides_of(n->in[Q]->type, q), sk, sv, sy;
+    Strides sq = strides_of(n->in[Q]->type, q), sk = strides_of(n->in[K]->type, k);
+    Strides sv = strides_of(n->in[V]->type, v);
+    Strides sy = strides_of(n->in[Q]->type, (Heads){q.batch, q.heads, q.steps, v.size});
+    return (qk_sdpa_f32_params){.batch = (int32_t)q.batch,
+                                .heads = (int32_t)q.heads,
+                                .kv_heads = (int32_t)v.heads,
+                                .sq = (int32_t)q.steps,
+                                .keys = (int32_t)keys,
+                                .size = (int32_t)q.size,
+                                .v_size = (int32_t)v.size,
+                                .qb = sq.batch,
+                                .qh = sq.head,
+                                .qs = sq.step,
+                                .kb = sk.batch,
+                                .kh = sk.head,
+                                .ks = sk.step,
+                                .vb = sv.batch,
+                                .vh = sv.head,
+                                .vs = sv.step,
+                                .yb = sy.batch,
+                                .yh = sy.head,
+                                .ys = sy.step,
+                                .offset = (int32_t)(keys - k.steps),
+                                .left = window(a->left_window_size),
+                                .right = a->is_causal ? 0 : window(a->right_window_size),
+                                .mode = (int32_t)a->qk_matmul_output_mode,
+                                .scale = a->scale != 0 ? a->scale : 1 / sqrtf((float)q.size),
+                                .softcap = a->softcap};
+}
+
+static bool bind(Binder *b, const Node *n, const OpCtx *c) {
+    Strides sk, sv;
     const Value *seen = n->n_out > SCORES ? n->out[SCORES] : NULL;
     int k, values, masks[2];
+    if (bind_any_quant(n))
+        return sdpa_bind_integers(b, n, c);
     if (!floats(b, n, c) || !cache(b, n, c, K, &k, &sk) || !cache(b, n, c, V, &values, &sv))
         return false;
-    sy = strides_of(n->in[Q]->type, (Heads){q.batch, q.heads, q.steps, v.size});
-    qk_sdpa_f32_params p = {.batch = (int32_t)q.batch,
-                            .heads = (int32_t)q.heads,
-                            .kv_heads = (int32_t)v.heads,
-                            .sq = (int32_t)q.steps,
-                            .keys = (int32_t)keys,
-                            .size = (int32_t)q.size,
-                            .v_size = (int32_t)v.size,
-                            .qb = sq.batch,
-                            .qh = sq.head,
-                            .qs = sq.step,
-                            .kb = sk.batch,
-                            .kh = sk.head,
-                            .ks = sk.step,
-                            .vb = sv.batch,
-                            .vh = sv.head,
-                            .vs = sv.step,
-                            .yb = sy.batch,
-                            .yh = sy.head,
-                            .ys = sy.step,
-                            .offset = (int32_t)(keys - operand(c, K).steps),
-                            .left = window(a->left_window_size),
-                            .right = window(a->right_window_size),
-                            .mode = (int32_t)a->qk_matmul_output_mode,
-                            .scale = a->scale != 0 ? a->scale : 1 / sqrtf((float)q.size),
-                            .softcap = a->softcap};
-    if (a->is_causal)
-        p.right = 0;
+    qk_sdpa_f32_params p = sdpa_params(n, c);
+    p.kb = sk.batch;
+    p.kh = sk.head;
+    p.ks = sk.step;
+    p.vb = sv.batch;
+    p.vh = sv.head;
+    p.vs = sv.step;
     if (!mask(b, n, c, &p, masks))
         return false;
-    bind_macs(b, q.batch * q.heads * q.steps * keys * (q.size + v.size));
+    bind_macs(b, (int64_t)p.batch * p.heads * p.sq * p.keys * (p.size + p.v_size));
     if (!bind_call(b, n, "qk_sdpa_f32", &p, sizeof p, 9,
                    (int[]){bind_value(b, n->in[Q]), k, values, masks[0], masks[1],
                            bind_value(b, op_in(c, LENS)), bind_value(b, n->out[Y]),
-                           bind_value(b, seen), bind_scratch(b, ELEM_FLOAT, (size_t)keys)}))
+                           bind_value(b, seen), bind_scratch(b, ELEM_FLOAT, (size_t)p.keys)}))
         return false;
-    bind_within(b, op_in(c, LENS), false, (int32_t[]){(int32_t)keys + 1}, 1);
+    bind_within(b, op_in(c, LENS), false, (int32_t[]){p.keys + 1}, 1);
     return true;
 }
 
@@ -321,5 +328,10 @@ const OpDef op_Attention = {
     .infer = infer,
     .slices = slices,
     .family = FAMILY_SEQUENCE,
+    .quant = {.kind = QUANT_COMPUTE,
+              .data = 1u << Q | 1u << K | 1u << V,
+              .same_storage = true,
+              .prefers_float = GAINS_NOTHING,
+              .integer_refusal = sdpa_refusal},
     .bind = bind,
 };

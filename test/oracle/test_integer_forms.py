@@ -83,6 +83,21 @@ JOINED = {
     "ScatterND of two grids": Case(
         "ScatterND", [(X, (6, 4)), np.array([[-1], [3]]), (Grid(0.013, 0.2), (2, 4))], Grid(0.0261, 0.53),
         lambda x, u: np.concatenate([x[:3], u[1:], x[4:5], u[:1]])),
+    "ScatterElements, sums": Case(
+        "ScatterElements", [(X, (5, 8)), WAYS, (Grid(0.031), (5, 4))], Grid(0.0361, 0.53),
+        lambda x, u: added(x, (np.arange(5)[:, None], WAYS), u), {"axis": 1, "reduction": "add"}),
+    "ScatterElements, sums that meet": Case(
+        "ScatterElements", [(X, (7, 3)), np.array([[1, 1, 1], [1, 0, -6], [1, 1, 1]]), (Grid(0.013, 0.1), (3, 3))], Grid(0.0361, 0.3),
+        lambda x, u: added(x, (np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]]), np.arange(3)[None]), u), {"reduction": "add"}),
+    "ScatterND, sums": Case(
+        "ScatterND", [(X, (6, 4)), np.array([[-1], [3], [3]]), (Grid(0.013, 0.2), (3, 4))], Grid(0.0361, 0.53),
+        lambda x, u: added(x, np.array([5, 3, 3]), u), {"reduction": "add"}),
+    "ScatterND, sums on one grid": Case(
+        "ScatterND", [(X, (6, 4)), np.array([[-1, 0], [3, 3], [3, 3]]), (X, (3,))], X,
+        lambda x, u: added(x, (np.array([5, 3, 3]), np.array([0, 3, 3])), u), {"reduction": "add"}),
+    "ScatterND, ties": Case(
+        "ScatterND", [(Grid(0.5), (6,)), np.array([[0], [1], [2], [3], [3]]), (Grid(0.5), (5,))], Grid(1.0),
+        lambda x, u: added(x, np.array([0, 1, 2, 3, 3]), u), {"reduction": "add"}, edges=([1, 3, -5, 0, 7, 9], [0, 2, 0, 1, 2])),
     "OneHot of another grid": Case("OneHot", [np.array([[0, 2], [-1, 9]]), np.array(4), (X, (2,))], Grid(0.031), constant=(2,),
                                    real=lambda v: np.where(np.array([[0, 2], [3, 9]])[..., None] == np.arange(4), v[1], v[0])),
     "Hardmax": Case("Hardmax", [(X, (4, 30))], Grid(1 / 50), lambda x: (np.arange(30) == x.argmax(1)[:, None]) * 1.0,
@@ -90,6 +105,12 @@ JOINED = {
     "Hardmax between": Case("Hardmax", [(X, (2, 7, 5))], Grid(1.0),
                             lambda x: (np.arange(7)[:, None] == x.argmax(1)[:, None, :]) * 1.0, {"axis": 1}),
 }
+
+
+def added(x, index, updates):
+    y = x.copy()
+    np.add.at(y, index, updates)
+    return y
 
 
 def scattered(x, index, updates):
@@ -159,6 +180,9 @@ NORMS = {
                             lambda x: np.log(np.exp(x).sum(1, keepdims=True))),
     "ReduceLogSumExp of all": Case("ReduceLogSumExp", [(Grid(0.3), (3, 20, 5))], Grid(0.4), lambda x: np.log(np.exp(x).sum()), {"keepdims": 0}),
     "GlobalLpPool": Case("GlobalLpPool", [(X, (30, 20, 5))], Grid(0.05, 0), lambda x: np.sqrt((x * x).sum(2, keepdims=True))),
+    "GlobalLpPool of 3": Case("GlobalLpPool", [(X, (30, 20, 5))], Grid(0.03, 0), lambda x: (np.abs(x) ** 3).sum(2, keepdims=True) ** (1 / 3), {"p": 3}),
+    "LpPool of 5": Case("LpPool", [(X, (4, 5, 6))], Grid(0.02, 0.1), lambda x: (np.abs(x).reshape(4, 5, 2, 3) ** 5).sum(3) ** (1 / 5),
+                        {"kernel_shape": [3], "strides": [3], "p": 5}, edges=([0, 0, 0, 0, 7, 0],)),
     "LpPool, ties": Case("LpPool", [(STEP, (4, 5, 6))], Grid(1.0), lambda x: np.abs(x).reshape(4, 5, 2, 3).sum(3),
                          {"kernel_shape": [3], "strides": [3], "p": 1}, edges=([1, 2, 4, 1, -3, 1],)),
     "LpNormalization": Case("LpNormalization", [(X, (30, 20, 5))], Grid(1 / 128), lambda x: x / norms(x), {"axis": 1}),
@@ -191,6 +215,132 @@ def turned(x, rows, interleaved=False):
     return np.concatenate([both, rest], -1)
 
 
+def triangle(d):
+    return np.maximum(0, 1 - np.abs(d))
+
+
+def keys(d, a=-0.75):
+    """Keys' cubic convolution."""
+    d = np.abs(d)
+    return np.where(d <= 1, ((a + 2) * d - (a + 3)) * d * d + 1, np.where(d < 2, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a, 0))
+
+
+def resampled(x, sizes, f, antialias=False, outside=True):
+    """Pixels are areas; those beyond the edges are the ones there, or nothing."""
+    for axis, size in enumerate(sizes):
+        n = x.shape[axis]
+        if n == size:
+            continue
+        squeeze = min(1, size / n) if antialias else 1
+        at = (np.arange(size)[:, None] + 0.5) * n / size - 0.5
+        taps = np.arange(-64, n + 64)
+        w = f((taps - at) * squeeze) * (outside | ((taps >= 0) & (taps < n)))
+        w /= w.sum(1, keepdims=True)
+        x = np.moveaxis(np.tensordot(w, np.take(x, np.clip(taps, 0, n - 1), axis), (1, axis)), 0, axis)
+    return x
+
+
+def cropped(x, out, places):
+    """Linear between places of the last axis, `out` beside it."""
+    low = np.clip(np.floor(places).astype(int), 0, x.shape[-1] - 1)
+    y = x[..., low] + (x[..., np.minimum(low + 1, x.shape[-1] - 1)] - x[..., low]) * (places - low)
+    return np.where((places < 0) | (places > x.shape[-1] - 1), out, y)
+
+
+def resize(sizes, *more, start=(1, 2, 4, 8), grid=None, **attrs):
+    return Case("Resize", [(X, start), None, None, np.array(sizes)], grid or Grid(0.0261, 0.53), lambda x: resampled(x, sizes, *more), attrs)
+
+
+RESIZE = {
+    "Resize, cubic": resize((1, 2, 8, 16), keys, mode="cubic"),
+    "Resize, cubic to its grid": resize((1, 2, 8, 16), keys, mode="cubic", grid=X),
+    "Resize, cubic along one axis": resize((1, 2, 4, 32), keys, mode="cubic"),
+    "Resize, cubic without outside": resize((1, 2, 8, 16), keys, False, False, mode="cubic", exclude_outside=1),
+    "Resize, cubic, ties": Case("Resize", [(Grid(0.5), (1, 1, 4, 4)), None, None, np.array((1, 1, 8, 8))], Grid(1.0),
+                                lambda x: resampled(x, (1, 1, 8, 8), keys), {"mode": "cubic"}),
+    "Resize, cubic antialias": resize((1, 2, 4, 4), keys, True, start=(1, 2, 16, 8), mode="cubic", antialias=1, grid=Grid(0.011)),
+    "Resize, linear antialias": resize((1, 2, 4, 4), triangle, True, start=(1, 2, 16, 8), mode="linear", antialias=1, grid=Grid(0.011)),
+    "Resize of volumes": resize((1, 2, 8, 4, 2), triangle, start=(1, 2, 4, 4, 4), mode="linear"),
+    "Resize of a part": Case("Resize", [(X, (1, 2, 3, 5)), np.float32([0, 0, 0, -0.25, 1, 1, 1, 1.5]), None, np.array((1, 2, 3, 8))], Grid(0.0261, 0.53),
+                             lambda x: cropped(x, 0.75, np.arange(8) - 1.0),
+                             {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 0.75}),
+    "Resize of a part, nearest": Case("Resize", [(X, (1, 2, 3, 5)), np.float32([0, 0, 0, -0.25, 1, 1, 1, 1.5]), None, np.array((1, 2, 3, 8))], Grid(0.0261, 0.53),
+                                      lambda x: cropped(x, 0.75, np.arange(8) - 1.0),
+                                      {"mode": "nearest", "coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 0.75}),
+    "Resize of parts": Case("Resize", [(X, (1, 2, 3, 5)), np.float32([0, 0, -0.5, -0.25, 1, 1, 1, 1.5]), None, np.array((1, 2, 4, 8))], Grid(0.0261, 0.53),
+                            lambda x: cropped(cropped(x.swapaxes(2, 3), 0.75, np.arange(4) - 1.0).swapaxes(2, 3), 0.75, np.arange(8) - 1.0),
+                            {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 0.75}),
+}
+def nearest(d):
+    return (np.abs(d) < 0.5) * 1.0  # without ties
+
+
+def sampled(x, grid, f, corners=False, padding="zeros"):
+    """Planes of x[N,C,H,W] at the places of grid[N,P,Q,2], by weights f of distances."""
+    weights = []
+    for axis, n in ((2, x.shape[2]), (3, x.shape[3])):
+        g = grid[..., 3 - axis]
+        at = (g + 1) / 2 * (n - 1) if corners else ((g + 1) * n - 1) / 2
+        low, high = (0, n - 1) if corners else (-0.5, n - 0.5)
+        if padding == "border":
+            at = np.where((at < low) | (at > high), np.clip(at, 0, n - 1), at)
+        span = high - low
+
+        def mirrored(v):
+            rest = np.abs(v - low) % (2 * span)
+            return low + np.minimum(rest, 2 * span - rest)
+        at = mirrored(at) if padding == "reflection" else at
+        taps = np.arange(-600, n + 600)
+        w = f(taps - at[..., None])
+        to = mirrored(taps).astype(int) if padding == "reflection" else np.clip(taps, 0, n - 1)
+        inside = (taps >= 0) & (taps < n) | (padding != "zeros")
+        weights.append(np.stack([(w * (inside & (to == k))).sum(-1) for k in range(n)], -1))
+    return np.einsum("npqh,npqw,nchw->ncpq", *weights, x)
+
+
+def grid_sample(f, more=(), span=1 / 100, shape=(2, 3, 4, 6), **attrs):
+    return Case("GridSample", [(X, shape), (Grid(span, 0.47), (2, 5, 7, 2))], Grid(0.0261, 0.53), lambda x, g: sampled(x, g, f, *more), attrs)
+
+
+GRID_SAMPLE = {
+    "GridSample": grid_sample(triangle, mode="linear"),
+    "GridSample, corners": grid_sample(triangle, (True,), mode="linear", align_corners=1),
+    "GridSample, border": grid_sample(triangle, (False, "border"), mode="linear", padding_mode="border"),
+    "GridSample, mirrored": grid_sample(triangle, (False, "reflection"), 1 / 20, mode="linear", padding_mode="reflection"),
+    "GridSample, mirrored at corners": grid_sample(triangle, (True, "reflection"), mode="linear", padding_mode="reflection", align_corners=1),
+    "GridSample, nearest": grid_sample(nearest, (), 0.0113, (2, 3, 5, 7), mode="nearest"),
+    "GridSample, cubic": grid_sample(keys, mode="cubic"),
+    "GridSample, cubic and mirrored": grid_sample(keys, (True, "reflection"), mode="cubic", padding_mode="reflection", align_corners=1),
+}
+def attended(q, k, v, allowed=True, added=0.0):
+    """Of [batch, heads, steps, size], heads of keys shared by several of queries."""
+    more = q.shape[1] // k.shape[1]
+    k, v = k.repeat(more, 1), v.repeat(more, 1)
+    scores = np.where(allowed, q @ k.swapaxes(2, 3) / np.sqrt(q.shape[3]) + added, -np.inf)
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True) @ v
+
+
+def heads(x, n):
+    return x.reshape(*x.shape[:2], n, -1).swapaxes(1, 2)
+
+
+def steps(x):
+    return x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
+
+
+HEADS = [(Grid(0.03), (2, 4, 5, 6)), (Grid(0.025, 0.4), (2, 2, 7, 6)), (Grid(0.02), (2, 2, 7, 3))]
+SEEN = np.random.default_rng(8).random((5, 7)) < 0.6
+MORE = np.float32(np.random.default_rng(9).normal(size=(2, 1, 5, 7)))
+CAUSAL = np.arange(7) <= np.arange(5)[:, None]
+ATTENTION = {
+    "Attention": Case("Attention", HEADS, Grid(0.013), attended, opset=23),
+    "Attention, causal": Case("Attention", HEADS, Grid(0.013), lambda q, k, v: attended(q, k, v, CAUSAL), {"is_causal": 1}, opset=23),
+    "Attention with a mask": Case("Attention", [*HEADS, SEEN], Grid(0.013), lambda q, k, v: attended(q, k, v, SEEN), opset=23),
+    "Attention with scores": Case("Attention", [*HEADS, MORE], Grid(0.013), lambda q, k, v: attended(q, k, v, True, MORE), opset=23),
+    "Attention of rows": Case("Attention", [(Grid(0.03), (2, 5, 24)), (Grid(0.025), (2, 7, 12)), (Grid(0.02), (2, 7, 6))], Grid(0.013),
+                              lambda q, k, v: steps(attended(heads(q, 4), heads(k, 2), heads(v, 2))), {"q_num_heads": 4, "kv_num_heads": 2}, opset=23),
+}
 PLACES = np.array([[3, 0, 5, 1, 2]])
 ROTARY = {
     "RotaryEmbedding": Case("RotaryEmbedding", [(X, (1, 3, 5, 8)), COSINES, SINES, PLACES], Grid(0.03), lambda x: turned(x, PLACES[0]), opset=23),
@@ -200,7 +350,7 @@ ROTARY = {
         "RotaryEmbedding", [(X, (1, 6, 24)), COSINES[None], SINES[None]], X, attrs={"num_heads": 3}, opset=23,
         real=lambda x: turned(x.reshape(1, 6, 3, 8).swapaxes(1, 2), np.arange(6)).swapaxes(1, 2).reshape(1, 6, 24)),
 }
-CASES = MOVERS | JOINED | ARITHMETIC | NORMS | ROTARY
+CASES = MOVERS | JOINED | ARITHMETIC | NORMS | ROTARY | RESIZE | GRID_SAMPLE | ATTENTION
 
 
 class Built:

@@ -18,6 +18,7 @@ from onnx import TensorProto as T, helper
 
 from cmodel import CModel
 from common import OracleCase, for_each, qxc, session
+from test_integer_forms import attended, keys, resampled, sampled, triangle
 from test_quantized_ops import conv, linear, transposed, windows
 
 ELEMS = {"int4": (-8, 7, -1), "uint4": (0, 15, 7), "int8": (-128, 127, 3), "uint8": (0, 255, 129),
@@ -82,16 +83,22 @@ def sums(f):
     return lambda x: f(x).sum(1, keepdims=True)
 
 
+VALUES = (np.array([7, -8, 0, 3, -1, 2]).reshape(1, 1, 3, 2) + 1) / 2  # of Attention
 OPS = {
     "Add": Op(PAIR, np.add), "Sub": Op([(2, 3), (3,)], np.subtract), "Mul": Op([(2, 3), (2, 1)], np.multiply),
     "Div": Op(PAIR, np.divide, (1.0, 20.0)), "Sum": Op(PAIR, np.add), "Mean": Op(PAIR, lambda a, b: (a + b) / 2, (0.25, 4.0)),
     "Sum of constants": Op(PAIR, np.add, op="Sum", constant=True),
     "Max": Op(PAIR, np.maximum), "Min": Op(PAIR, np.minimum),
+    "Max of one": Op(PLANES, lambda x: x, op="Max"),
     "Concat": Op(PAIR, lambda a, b: np.concatenate([a, b], 1), attrs="axis=1"),
     "Where": Op(PAIR, lambda a, b: np.where(COND, a, b), constants="const %cond : bool[2,3] = [1, 0, 1, 0, 0, 1]",
                 before="%cond, "),
     "ScatterElements": Op(PAIR, scattered, constants="const %at : int64[2,3] = [0, 1, 0, 1, 0, 1]", between="%at, "),
     "ScatterND": Op([(2, 3), (1, 3)], lambda x, u: np.concatenate([x[:1], u]), constants="const %at : int64[1,1] = [1]", between="%at, "),
+    "ScatterND of sums": Op([(2, 3), (2, 3)], lambda x, u: x + np.stack([0 * u[0], u.sum(0)]), op="ScatterND", attrs='reduction="add"',
+                            constants="const %at : int64[2,1] = [1, 1]", between="%at, "),
+    "Resize, cubic": Op([(1, 1, 3, 1)], lambda x: resampled(x, (1, 1, 6, 1), keys), (0.5, 9.0), op="Resize", attrs='mode="cubic"',
+                        constants="const %by : float[4] = [1.0, 1.0, 2.0, 1.0]", behind=", _, %by"),
     "MatMul": Op([(2, 5), (5, 3)], np.matmul, (4.0, 30.0)),
     "MatMul of constants": Op([(2, 5), (5, 3)], np.matmul, (4.0, 30.0), op="MatMul", constant=True),
     "Gemm": Op([(2, 5), (3, 5)], lambda a, b: a @ b.T, (4.0, 30.0), "transB=1", constant=True),
@@ -117,6 +124,11 @@ OPS = {
     "ReduceLogSumExp": Op([(3, 4)], lambda x: np.log(np.exp(x).sum(1, keepdims=True)), (0.5, 5.0), near=FLOATS, exact=False, **AXIS),
     "LpPool": Op(IMAGE, lambda x: np.abs(windows(x, 2, 1)).sum((-1, -2)), (1.0, 16.0), "kernel_shape=[2,2], p=1"),
     "GlobalLpPool": Op([(2, 3, 4)], lambda x: np.sqrt((x * x).sum(2, keepdims=True)), (1.0, 9.0)),
+    "LpPool of 3": Op(IMAGE, lambda x: (np.abs(windows(x, 2, 1)) ** 3).sum((-1, -2)) ** (1 / 3), (1.0, 6.0), "kernel_shape=[2,2], p=3", "LpPool", near=FLOATS,
+                      exact=False),
+    "Attention": Op([(1, 1, 2, 4), (1, 1, 3, 4)], lambda q, k: attended(q, k, VALUES), (0.25, 4.0), exact=False, opset=23, near=FLOATS,
+                    constants="const %v : int4q<0.5, -1>[1,1,3,2] = [7, -8, 0, 3, -1, 2]", behind=", %v"),
+    "GridSample": Op([(1, 2, 3, 4), (1, 3, 2, 2)], lambda x, g: sampled(x, g, triangle), (0.25, 4.0), 'mode="linear"', exact=False),
     "LpNormalization": Op([(3, 4)], lambda x: x / np.sqrt((x * x).sum(1, keepdims=True)), (0.25, 2.0)),
     "LRN": Op([(1, 3, 2, 2)], lambda x: x / (1 + np.float64(np.float32(1e-4)) * x * x) ** 0.75, (1.0, 2.0), "size=1", near=2.0**-8, exact=False),
     "Softmax": Op(PLANES, softmax, (0.125, 1.9), near=FLOATS, exact=False),
@@ -149,6 +161,8 @@ OPS = {
                           "  const %s : float[1,3,2] = [0.0, 0.75, 1.0, 0.25, -0.5, 1.0]", behind=", %c, %s"),
     "Resize": Op([(1, 1, 3, 4)], lambda x: linear(linear(x, 2, 6), 3, 8), attrs='mode="linear"',
                  constants="const %by : float[4] = [1.0, 1.0, 2.0, 2.0]", behind=", _, %by"),
+    "Resize of volumes": Op([(1, 1, 2, 3, 2)], lambda x: linear(linear(linear(x, 2, 4), 3, 6), 4, 4), op="Resize", attrs='mode="linear"',
+                            constants="const %by : float[5] = [1.0, 1.0, 2.0, 2.0, 2.0]", behind=", _, %by"),
 }
 
 # Functions of one number, all by the same tables: their numbers are held by test_quantized_ops.py and test_curves16.py.
