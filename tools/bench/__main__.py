@@ -73,7 +73,12 @@ repeat exactly. Instructions are not cycles: how long one takes differs by proce
 {table}
 With `-requant=single`:
 
-{single}"""
+{single}
+CMSIS-NN, called with the shapes of the same layers and random weights (its head of November 2026, `-O3`, requantization in
+inline assembly; counted once, not by this command): its millions of instructions, and how many times as many the C takes, exact and
+with `-requant=single`; below 1 the C takes fewer:
+
+{cmsis}"""
 
 TEXT = """\
 Reading and printing the same models as `.qir` and in onnx's own text format (`onnx.parser`,
@@ -124,8 +129,9 @@ class Bench:
     def instructions(self):
         if not self.official:
             return None
-        made = [boards.instruction_table(self.folder, self.official, *o) for o in ((), ("-requant=single",))]
-        return INSTRUCTIONS.format(level=boards.LEVEL, table=made[0], single=made[1])
+        exact, single = (boards.instruction_counts(self.folder, self.official, *o) for o in ((), ("-requant=single",)))
+        return INSTRUCTIONS.format(level=boards.LEVEL, table=boards.instruction_table(exact),
+                                   single=boards.instruction_table(single), cmsis=boards.cmsis_table(exact, single))
 
     def kinds(self):
         return kinds.KINDS.format(table=kinds.kinds_table(self.folder, self.rounds))
