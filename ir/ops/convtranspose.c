@@ -2,6 +2,7 @@
  * channels are an axis only where there is one group. */
 #include "ir/ops/conv.h"
 #include "ir/ops/conv_float.h"
+#include "ir/ops/convtranspose_last.h"
 #include "ir/ops/mac.h"
 #include "ir/ops/volume.h"
 
@@ -179,7 +180,10 @@ static bool bind_quant(Binder *b, const Node *n, const OpCtx *c, const Spatial *
     qk_convtranspose_q_params p = {WINDOW_PARAMS(s), MAC_RESULT(&m), .m_step = m.m_step, .xz = m.xz,
                                    .ic = s->ic,      .oc = s->oc,    .group = group};
     int wz = mac_weight_zp(b, &m, 0, &wz_step, &no_wz);
-    int x = bind_value(b, n->in[X]), w = bind_value(b, n->in[W]), y = bind_value(b, n->out[0]);
+    int w = bind_value(b, n->in[W]);
+    if (!v && no_wz && convtranspose_last_fits(b, s, &m, group, w, bias))
+        return convtranspose_last_bind(b, n, s, &m, w, bias);
+    int x = bind_value(b, n->in[X]), y = bind_value(b, n->out[0]);
     ElemType made = bind_elem(n->out[0]);
     int to = volume_result(b, v, y, made);
     x = volume_images(b, n, v, x, bind_elem(n->in[X]), m.xz);

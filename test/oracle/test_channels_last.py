@@ -61,7 +61,7 @@ class Layers:
         self.nodes, self.constants, self.inputs, self.outputs = [], [], [], []
         self.feeds, self.want, self.about = {}, {}, {}
         for _ in range(count):
-            self.pick.choice([self.spatial] * 5 + [self.product])()
+            self.pick.choice([self.spatial] * 5 + [self.product, self.transposed])()
 
     # ---- pieces
 
@@ -191,6 +191,29 @@ class Layers:
         grid, integers = self.sums_to((*EIGHT, *EIGHT, np.int16, np.uint16), sums,
                                       scale.reshape(-1, 1, 1))
         return name, integers, grid
+
+    def transposed(self):
+        """ConvTranspose: strides of more and less than the kernel, outputs cut off and padded."""
+        pick = self.pick
+        ic, oc, size = pick.randint(1, 40), pick.randint(1, 40), [pick.randint(1, 9), pick.choice([pick.randint(1, 9), 21])]
+        kernel, strides = ([pick.randint(1, 4) for _ in range(2)] for _ in range(2))
+        if pick.random() < 0.5:  # the usual ones, without much to fill up
+            strides, kernel, oc = [2, 2], [pick.choice([2, 4])] * 2, pick.choice([16, 30, 32, 48])
+        more = [pick.randint(0, s - 1) for s in strides]
+        whole = [(i - 1) * s + k + m for i, s, k, m in zip(size, strides, kernel, more)]
+        pads = [pick.randint(0, min(k - 1, (w - 1) // 2)) for k, w in zip(kernel * 2, whole * 2)]
+        x, data, x_grid = self.input((1, ic, *size))
+        operands, w, bias, scale = self.weights((ic, oc, *kernel), oc, 1, x_grid)
+        name = self.node("ConvTranspose", [x, *operands], kernel_shape=kernel, strides=strides, pads=pads,
+                         output_padding=more)
+        raised, sums = data.astype(np.float64) - int(x_grid[2]), np.zeros((1, oc, *whole))
+        for y in range(kernel[0]):
+            for z in range(kernel[1]):
+                sums[:, :, y:y + size[0] * strides[0]:strides[0], z:z + size[1] * strides[1]:strides[1]] += np.einsum(
+                    "nchw,co->nohw", raised, w[:, :, y, z].astype(np.float64))
+        sums = sums[:, :, pads[0]:whole[0] - pads[2], pads[1]:whole[1] - pads[3]] + bias.reshape(1, -1, 1, 1)
+        grid, integers = self.sums_to((*EIGHT, *EIGHT, np.int16), sums, scale.reshape(-1, 1, 1))
+        self.quantize(name, integers, grid, True)
 
     def product(self):
         rows, inner, columns = (self.pick.randint(1, n) for n in (20, 70, 40))
