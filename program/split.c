@@ -121,7 +121,7 @@ static bool split_rows(Split *s, int32_t most) {
 /* Rows, or where there is one alone its columns: two blocks of 16 are what is multiplied at a time.
  */
 static bool split_product(Split *s, int32_t most) {
-    static const char *const tables[] = {"bias", "mul", "shift", "scale"};
+    static const char *const tables[] = {"bias", "mul", "shift", "scale", "add", "zero"};
     const Call *c = s->call;
     int32_t m = get(c, "m", 0), n = get(c, "n", 0), k = get(c, "k", 0), blocks = (n + 15) / 16;
     bool rows = m > 1;

@@ -11,11 +11,12 @@ bool convtranspose_last_fits(Binder *b, const Spatial *s, const Mac *m, int32_t 
                              int bias) {
     int64_t taps = (int64_t)windows(s->kh, s->sh) * windows(s->kw, s->sw);
     int64_t phases = (int64_t)s->sh * s->sw;
-    if (group != 1 || s->dh != 1 || s->dw != 1 || m->wbits || m->raw || phases > 64 ||
+    if (group != 1 || s->dh != 1 || s->dw != 1 || m->wbits || m->raw || m->dynamic || phases > 64 ||
         phases * taps > 2 * (int64_t)s->kh * s->kw || taps * s->ic > INT32_MAX / 64 ||
         bind_buffer(b, weights)->kind != BUF_CONST)
         return false;
-    return packed_fits(b, m, (int32_t)phases, s->oc, (int32_t)taps * s->ic, bias);
+    return packed_fits(b, m, (int32_t)phases, s->oc, (int32_t)taps * s->ic,
+                       &(Beside){.bias = bias, .zeros = -1});
 }
 
 /* Weights [ic][oc][kh][kw] as columns [sh][sw][oc] of k elements each: [window][window][ic]. */
@@ -54,7 +55,8 @@ bool convtranspose_last_bind(Binder *b, const Node *n, const Spatial *s, const M
     for (int i = 0; m->m_step && i < m->n_out_args; i++)
         repeated.out_args[i] = for_phases(b, m->out_args[i], phases, s->oc);
     bias = bias < 0 ? -1 : for_phases(b, bias, phases, s->oc);
-    Packed k = packed_bind(b, &repeated, w, phases, s->oc, 1, th * tw * s->ic, bias);
+    Packed k = packed_bind(b, n, &repeated, w, phases, s->oc, 1, th * tw * s->ic,
+                           &(Beside){.bias = bias, .zeros = -1});
     qk_convtranspose_nhwc_q_params p = {.n = s->n,
                                         .ic = s->ic,
                                         .ih = s->ih,
@@ -76,7 +78,8 @@ bool convtranspose_last_bind(Binder *b, const Node *n, const Spatial *s, const M
     p.col_bytes = (int32_t)(32 + LEAST * one);
     int x = bind_last(b, n, n->in[0]), y = bind_last(b, n, n->out[0]);
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)p.col_bytes);
-    if (!packed_call(b, n, "convtranspose_nhwc_q", &repeated, &k, x, y, scratch, &p, sizeof p))
+    if (!packed_call(b, n, "convtranspose_nhwc_q", &repeated, &k, false, (int[]){x, y, scratch}, &p,
+                     sizeof p))
         return false;
     if (row < LEAST * one)
         row = LEAST * one;
