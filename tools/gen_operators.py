@@ -59,7 +59,7 @@ These forms stay float, which `-integer-only` refuses:
 | Attention with a softcap, keys of the past, results beside the first, or a mask that is computed and holds numbers | its kernel has none of them |
 | RotaryEmbedding with tables that are computed | they would need quantizations of their own |
 | ScatterND and ScatterElements that multiply | an element is the product of as many numbers as indices meet there, which is not known before |
-| Pow of two that are computed | exponents differ by element: no table serves, and results span more than any grid |
+| Pow of two that are computed | exponents differ by element, so no table serves; a kernel of fixed-point logarithms could do it and is not written |
 
 onnxruntime has no QLinearConvTranspose in com.microsoft: ConvTranspose on quantized types computes on integers here, and is written with conversions
 around it.
