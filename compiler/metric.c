@@ -136,11 +136,14 @@ static bool run_command(Session *s, const char *path, double *out) {
 }
 
 bool metric_measure(Session *s, MetricSide is, MetricSide of_float, SamplePart part, double *out) {
-    const char *folder = work_folder(s->arena, s->d);
+    int lock;
+    const char *folder = work_folder(s->arena, &lock, s->d);
     if (!folder)
         return false;
     const char *path = arena_strf(s->arena, "%s/outputs.npz", folder).s;
     bool ok = write_outputs(s, is, of_float, part, path) && run_command(s, path, out);
     remove_folder(folder);
+    if (lock >= 0)
+        close(lock);
     return ok;
 }

@@ -58,7 +58,8 @@ static const char *model_name(const char *input) {
 
 static bool make_folders(Reducer *r) {
     Arena *a = r->s->arena;
-    if (!(r->dir = work_folder(a, r->s->d)))
+    int lock; /* kept to the end of the process */
+    if (!(r->dir = work_folder(a, &lock, r->s->d)))
         return false;
     const char *dir = r->dir, *name = model_name(r->s->o.inputs.items[0]);
     r->best = arena_strf(a, "%s/a/%s", dir, name).s;

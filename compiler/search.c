@@ -176,7 +176,7 @@ static double least_win(const Tried *t, const Tried *best) {
 /* What changes no number, as there is nothing for it to do, and what loses much. */
 static void give_up(Search *x, const Tried *t, const Tried *best) {
     double win = t->made.result.sqnr - best->made.result.sqnr;
-    if (x->s->o.metric && win != 0)
+    if (x->s->o.metric && t->made.result.measured && win != 0)
         return;
     for (size_t g = 0; g < N_GROUPS; g++) {
         size_t r = t->choices.of[g];

@@ -62,7 +62,7 @@ static void sweep(Arena *a, const char *tmp) {
         closedir(d);
 }
 
-const char *work_folder(Arena *a, Diags *d) {
+const char *work_folder(Arena *a, int *lock, Diags *d) {
     enum { TRIES = 10 };
     const char *set = getenv("TMPDIR"), *tmp = set && *set ? set : "/tmp", *path = NULL;
     sweep(a, tmp);
@@ -74,8 +74,11 @@ const char *work_folder(Arena *a, Diags *d) {
         path = mkdtemp(made);
         if (!path)
             break;
-        if ((hold(path) >= 0 || errno != EWOULDBLOCK) && stat(path, &st) == 0)
+        *lock = hold(path);
+        if ((*lock >= 0 || errno != EWOULDBLOCK) && stat(path, &st) == 0)
             return path;
+        if (*lock >= 0)
+            close(*lock);
         errno = EBUSY;
     }
     diag_error(d, LOC_NONE, "cannot make a folder in %s: %s", tmp, strerror(errno));

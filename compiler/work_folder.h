@@ -5,9 +5,10 @@
 
 #include "support/diag.h"
 
-/* Makes one and gives its path, in the arena; NULL after a diagnostic. The lock is held until the
- * process ends. */
-const char *work_folder(Arena *a, Diags *d);
+/* Makes one and gives its path, in the arena; NULL after a diagnostic. `lock` becomes the
+ * descriptor that holds it, which the caller closes or leaves to the end of the process; -1 where
+ * there are no locks. */
+const char *work_folder(Arena *a, int *lock, Diags *d);
 /* An empty folder at `path`, whatever was there; false after a diagnostic. */
 bool fresh_folder(const char *path, Diags *d);
 /* Removes it with all that is in it; links are not followed. */

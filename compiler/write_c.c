@@ -170,8 +170,9 @@ bool write_c(Writing *w) {
     }
     if (o->threads > 1 && !program_is_split(p))
         diag(w->s->d, DIAG_NOTE, LOC_NONE,
-             "-threads=%lld: no step has enough to do for two threads, so none has parts",
-             (long long)o->threads);
+             "-threads=%lld: no step has enough to do for two threads%s, so none has parts",
+             (long long)o->threads,
+             p->n_bounds ? " (those whose lengths only a run tells stay whole)" : "");
     find_floats(w->j, p);
     Reasons reasons = {w->j, o->integer_only ? uses_new(w->m) : NULL};
     CWriteOptions c = {.integer_only = o->integer_only,

@@ -98,8 +98,7 @@ static void no_bound(Finding *f, const Node *n) {
 static void add_bound(Finding *f, const Node *n, const Value *v, int64_t most) {
     int64_t all = longest(n);
     LengthBound b = {.node = n, .value = v, .axis = type_open_axis(v->type), .most = most};
-    /* Lengths of 1 and 0 are bound in ways of their own. */
-    b.length = most < 4 && (all < 0 || all >= 4) ? 4 : most;
+    b.length = most < LENGTH_BUILT && (all < 0 || all >= LENGTH_BUILT) ? LENGTH_BUILT : most;
     b.length = n->def->bind_length && all >= 0 && b.length > all ? all : b.length;
     b.most = b.most > b.length ? b.length : b.most;
     ARENA_PUSH(f->m->arena, f->items, f->n, f->cap, b);

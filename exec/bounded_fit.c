@@ -65,6 +65,7 @@ Fit *fit_new(Arena *a, Program *p) {
                .program = p,
                .bounds = p->bounds,
                .n = p->n_bounds,
+               .n_buffers = p->n_buffers,
                .params = NEW_ARRAY(a, int64_t *, p->n_calls),
                .tables = NEW_ARRAY(a, int64_t *, p->n_buffers),
                .counts = NEW_ARRAY(a, int64_t, p->n_buffers * p->n_bounds),
@@ -254,6 +255,8 @@ int fit_filled(const Fit *f, const Call *c) {
         int to = call_writes(c, i) ? c->args[i] : -1;
         if (to < 0 || p->buffers[to].scratch)
             continue;
+        if ((size_t)to >= f->n_buffers) /* made since: nothing was learnt of it */
+            return -1;
         LengthFn n = fit_affine(f, (int64_t)p->buffers[to].count, &f->counts[(size_t)to * f->n]);
         if (n.base || (found >= 0 && !same_zeros(f, found, to)))
             return -1;

@@ -17,7 +17,7 @@ typedef struct Fit {
     int64_t *counts;  /* by buffer: of how many elements it has */
     int64_t **dims;   /* by value: of its dimensions */
     Type *types;      /* by value, with the largest lengths */
-    size_t n_values;
+    size_t n_values, n_buffers;
     const Node *odd; /* which does not fit, and why */
     const char *why;
 } Fit;

@@ -58,7 +58,8 @@ static int64_t mapped(const Program *p, const Call *c) {
 
 int64_t call_each(const Program *p, const Call *c) {
     int last = c->n_args - 1;
-    if (c->kind != CALL_KERNEL || !c->kernel->n_each || c->kernel->args[last].is_const)
+    if (c->kind != CALL_KERNEL || c->patches || !c->kernel->n_each ||
+        c->kernel->args[last].is_const)
         return 0;
     for (int i = 0; i <= last; i++)
         if (c->args[i] < 0 || (i < last && !c->kernel->args[i].is_const) ||

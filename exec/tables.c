@@ -33,7 +33,7 @@ static int root(const Tables *t, int buffer) {
 }
 
 static bool writes(const Call *c, int arg) {
-    return c->kind != CALL_KERNEL || !c->kernel->args[arg].is_const;
+    return c->kind != CALL_KERNEL || call_writes(c, arg);
 }
 
 static void look_at(Tables *t, int i) {

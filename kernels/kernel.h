@@ -63,7 +63,7 @@ typedef struct {
 typedef enum KernelSplit {
     SPLIT_NONE,
     SPLIT_ROWS,    /* windows of [n, ih, iw, .] to [n, oh, ow, .]: n, ih, oh, kh, sh, dh, pt */
-    SPLIT_PRODUCT, /* [m, k] times blocks of 16 columns to [m, n]: m, n, and k or steps */
+    SPLIT_PRODUCT, /* [m, k] times blocks of 16 columns to [m, n]: m, n, k */
     SPLIT_EACH,    /* elements of rank dimensions: rank, dim, and as and bs of two operands */
 } KernelSplit;
 

@@ -154,7 +154,9 @@ int bind_counted(Binder *b, const Node *n, size_t i, ElemType e, Counted of) {
 
 int64_t bind_bound(const Binder *b, const Node *n, int64_t most) {
     const LengthBound *bound = binder_bound(b, b->stands_for ? b->stands_for : n);
-    return bound ? bound->most : most;
+    if (!bound)
+        return most;
+    return bound->most < LENGTH_BUILT && most >= LENGTH_BUILT ? LENGTH_BUILT : bound->most;
 }
 
 const LengthBound *binder_bound(const Binder *b, const Node *n) {

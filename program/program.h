@@ -83,6 +83,10 @@ typedef struct CallPart {
     size_t *at; /* by argument: bytes behind the beginning of the buffer */
 } CallPart;
 
+/* Programs are built for lengths of so many elements at least, where there can be so many: of 1 and
+ * 0 elements kernels are others. */
+enum { LENGTH_BUILT = 4 };
+
 /* A length that only a run can tell, of all results of a node whose shape is open, and what a
  * program has room for (exec/bounded.h). */
 typedef struct LengthBound {

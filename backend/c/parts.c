@@ -82,11 +82,11 @@ static void put_function(CWriter *w, size_t c) {
     fputs("/* ", w->f);
     c_put_node(w->f, call->node);
     fprintf(w->f,
-            " */\nstatic void qk_part_%zu(const void *context, int32_t part) {\n"
-            "    const qk_context *const qk_all = (const qk_context *)context;\n",
+            " */\nstatic void qk_part_%zu(const void *qk_in, int32_t qk_part) {\n"
+            "    const qk_context *const qk_all = (const qk_context *)qk_in;\n",
             c);
     put_names(w, call);
-    fputs("    switch (part) {\n", w->f);
+    fputs("    switch (qk_part) {\n", w->f);
     for (size_t i = 0; i < call->n_parts; i++) {
         bool last = i + 1 == call->n_parts;
         fprintf(w->f, last ? "    default:\n" : "    case %zu:\n", i);

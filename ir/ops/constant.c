@@ -253,8 +253,10 @@ static bool fill_bind(Binder *b, const Node *n, const OpCtx *c) {
 /* Of a list, whose shape is one number. */
 static bool fill_bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
     qk_length_in_params p = {.most = INT32_MAX};
-    return op_type(c, 0).dims[0].value == 1 && bind_call(b, n, "qk_length_in_s64", &p, sizeof p, 2,
-                                                         (int[]){bind_value(b, n->in[0]), length});
+    if (op_type(c, 0).dims[0].value != 1)
+        return bind_unsupported(b, n, "C takes no bound for one of several lengths");
+    return bind_call(b, n, "qk_length_in_s64", &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[0]), length});
 }
 
 const OpDef op_ConstantOfShape = {

@@ -123,7 +123,9 @@ static bool product_packed(Binder *b, const Node *n, const Product *p, const Mac
                                    .k = p->k,
                                    .n = p->n,
                                    .steps = packed.steps,
-                                   .col_bytes = p->m > 1 || o->zeros >= 0 ? rows * row : 0,
+                                   .col_bytes = p->m > 1        ? rows * row
+                                                : o->zeros >= 0 ? 2 * row /* of 16 bits */
+                                                                : 0,
                                    MAC_RESULT(m)};
     int x = bind_value(b, n->in[A]), y = bind_value(b, n->out[0]);
     int scratch = bind_scratch(b, ELEM_UINT8, (size_t)q.col_bytes);

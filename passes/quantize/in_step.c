@@ -168,8 +168,12 @@ static bool load(InStep *s, Samples *from, size_t total, bool hold_back) {
 static bool take_samples(InStep *s, size_t most, bool hold_back) {
     size_t total;
     Samples *from = pass_samples(s->m, s->c);
-    if (!from || !samples_count(from, &total))
+    if (!from)
         return false;
+    if (!samples_count(from, &total)) {
+        samples_close(from);
+        return false;
+    }
     size_t room = KEPT_MOST < arena_left(s->arena) / 4 ? KEPT_MOST : arena_left(s->arena) / 4;
     size_t fit = room / most_bytes(s);
     most = most < fit ? most : fit;

@@ -228,7 +228,8 @@ class Bounded(OracleCase):
                  for share in (0.5, 0, 1, 0.1, 0.8, 0.04)]
         self.check(made, ["at:24"], feeds)
         counts = [np.count_nonzero(f["x"]) for f in feeds]
-        self.check(made, ["at:10"], feeds, [ERROR_LENGTH if n > 10 else OK for n in counts])
+        for bound in 10, 3, 2, 1:
+            self.check(made, [f"at:{bound}"], feeds, [ERROR_LENGTH if n > bound else OK for n in counts])
 
     def test_range_up_to_an_input(self):
         made = model([node("Range", ["zero", "n", "step"], ["r"]), node("Cast", ["r"], ["f"], to=F),

@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper, save
+from onnx import TensorProto, helper, load, numpy_helper, save
 
 from cmodel import CModel
 from common import WARNINGS, OracleCase, compile_c, for_each, qxc
@@ -171,6 +171,18 @@ class Threads(OracleCase):
         skipped.write_text(calls)
         skipped.with_suffix(".h").write_text(parted.with_suffix(".h").read_text())
         self.assertNotEqual(program.run(x)[0].tobytes(), CModel(skipped).run(x)[0].tobytes())
+
+    def test_names_of_ports(self):
+        """An input and an output that are called as the parameters of a thread's function are."""
+        path = self.scratch / "names.onnx"
+        net = Picture(3, 61, 37).conv(24, (5, 3), pads=[2, 1, 2, 1])
+        net.nodes[0].input[0], net.nodes[-1].output[0], net.last = "context", "part", "part"
+        loaded = load(net.save(path))
+        loaded.graph.input[0].name = "context"
+        save(loaded, path)
+        qxc(path, "-keep=*", "-emit=c", "-name=t", "-threads=3", "-quiet", "-o", self.scratch / "names.c")
+        done = CModel(self.scratch / "names.c")
+        self.assertEqual(["context", "part"], [done.inputs[0][0], done.outputs[0][0]])
 
     def test_weights_file(self):
         program, x, parted = self.emit("windows", "int8", "-weights-file")
