@@ -246,7 +246,8 @@ static bool init_placement(Job *j, Arena *a) {
         return diag_error(j->d, LOC_NONE,
                           "-placement=products is for runtimes: %s computes on integers all that "
                           "it can",
-                          t->forms[TARGET_FORM_C] ? t->runtime : "with -integer-only C");
+                          t->forms[TARGET_FORM_C] || !j->o->integer_only ? t->runtime
+                                                                         : "with -integer-only C");
     TargetPage *page = NEW(a, TargetPage);
     *page = *t;
     page->before = products ? products_of(t, a) : (TargetNames){0};

@@ -39,7 +39,10 @@ static void look_at_node(Causes *c, const Node *n) {
 }
 
 static void layers_to_keep(Buf *to, const Job *j, const Measured *x) {
-    buf_fmt(to, "-min-sqnr=%d leaves float the layers that need it", MEASURED_LITTLE);
+    if (j->o->weight_only || j->o->dynamic) /* which -min-sqnr is not about */
+        buf_text(to, "more bits or smaller blocks lose less");
+    else
+        buf_fmt(to, "-min-sqnr=%d leaves float the layers that need it", MEASURED_LITTLE);
     for (size_t i = 0; i < x->n_layers; i++) {
         buf_text(to, i ? "," : "; those with the worst results are -keep=");
         buf_text(to, diag_name(j->d, scheme_glob_of(j->kept->arena, x->layers[i].name)));

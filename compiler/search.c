@@ -42,7 +42,7 @@ static bool check_options(Search *x) {
         return false;
     if (o->dynamic || o->weight_only || o->passes)
         return diag_error(d, LOC_NONE, "-search is about static quantization");
-    if (x->j->form <= FORM_FLOAT)
+    if (x->j->form <= FORM_FLOAT || (o->emit && strcmp(o->emit, "float") == 0))
         return diag_error(d, LOC_NONE, "-search: nothing is quantized in this form");
     if (!o->calib.n)
         return diag_error(d, LOC_NONE, "-search judges on data: -calib=PATH");

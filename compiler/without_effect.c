@@ -100,6 +100,8 @@ bool options_fit(const Options *o, Diags *d) {
     }
     if (is(o->io, "float") && o->integer_only)
         ok = diag_error(d, LOC_NONE, "-io=float and -integer-only exclude each other");
+    if (o->metric && !*o->metric)
+        ok = diag_error(d, LOC_NONE, "-metric wants a value: -metric=CMD");
     if (o->random == 0)
         ok = diag_error(d, LOC_NONE, "-random=N takes 1 sample or more, not 0");
     if (o->threads == 0 || o->threads > SPLIT_MOST)

@@ -170,7 +170,7 @@ bool write_c(Writing *w) {
     }
     if (o->threads > 1 && !program_is_split(p))
         diag(w->s->d, DIAG_NOTE, LOC_NONE,
-             "-threads=%lld: no step has enough to do for two threads%s, so none has parts",
+             "-threads=%lld: no step that can fall into parts has enough to do for two threads%s",
              (long long)o->threads,
              p->n_bounds ? " (those whose lengths only a run tells stay whole)" : "");
     find_floats(w->j, p);

@@ -1,7 +1,9 @@
 /* Graph inputs whose values settle shapes (axes, sizes, counts), taken from the data as constants.
  */
+#include "exec/lengths.h"
 #include "exec/sample_files.h"
 #include "exec/samples.h"
+#include "ir/bound.h"
 #include "ir/ops/op.h"
 #include "support/npz.h"
 
@@ -170,6 +172,40 @@ static bool take(Settle *s, Value *v, const SampleFiles *files) {
     return !first || !same || become_const(s, v, &array, first);
 }
 
+/* ---- bounds ---- */
+
+/* Lengths of which the model states how many there may be (-max-elements). */
+typedef struct Bounds {
+    Arena *arena;
+    LengthBound *items;
+    size_t n, cap;
+    Diags *d;
+    bool ok;
+} Bounds;
+
+static void note_bound(Value *v, void *ctx) {
+    Bounds *x = ctx;
+    LengthBound b = {.node = v->def, .value = v, .axis = type_open_axis(v->type)};
+    if (v->kind != VALUE_NODE || b.axis < 0 || !node_bound(v->def, &b.most, x->d)) {
+        x->ok &= v->kind != VALUE_NODE || b.axis < 0;
+        return;
+    }
+    if (b.most >= 0)
+        ARENA_PUSH(x->arena, x->items, x->n, x->cap, b);
+}
+
+/* What the data settled is held against them, as what a run tells is (exec/evaluate.c). */
+static bool bounds_hold(const Bounds *x) {
+    for (size_t i = 0; i < x->n; i++) {
+        const LengthBound *b = &x->items[i];
+        const Type *t = &b->value->type;
+        if (b->axis < t->rank && t->dims[b->axis].value >= 0 &&
+            !length_check(b, t->dims[b->axis].value, x->d))
+            return false;
+    }
+    return x->ok;
+}
+
 bool samples_settle(Module *m, const char *const *paths, size_t n, Diags *d) {
     Settle s = {.m = m,
                 .d = d,
@@ -183,6 +219,8 @@ bool samples_settle(Module *m, const char *const *paths, size_t n, Diags *d) {
         return module_refine_early(m, d);
     if (!sample_files(m->arena, paths, n, &files, d))
         return false;
+    Bounds bounds = {.arena = m->arena, .d = d, .ok = true};
+    module_each_value(m, note_bound, &bounds);
     for (size_t i = 0; i < g->n_in; i++)
         if (s.user[g->in[i]->id] && !take(&s, g->in[i], &files))
             return false;
@@ -190,5 +228,5 @@ bool samples_settle(Module *m, const char *const *paths, size_t n, Diags *d) {
         if (g->in[i]->kind == VALUE_INPUT)
             g->in[kept++] = g->in[i];
     g->n_in = kept;
-    return module_refine_early(m, d);
+    return module_refine_early(m, d) && bounds_hold(&bounds);
 }

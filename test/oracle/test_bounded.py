@@ -286,7 +286,7 @@ class Bounded(OracleCase):
                       node("Add", ["where", "where"], ["twice"])],
                      [("x", F, [3, 9]), ("k", I, [1])], [("y", F, None), ("twice", I, None)])
         x = RNG.standard_normal((3, 9)).astype(np.float32)
-        self.check(made, ["best:6"], [{"x": x, "k": np.array([k])} for k in (3, 1, 0, 6, 2)])
+        self.check(made, ["best:6"], [{"x": x, "k": np.array([k])} for k in (3, 1, 0, 6, 2, 7)], 5 * [OK] + [ERROR_LENGTH])
 
     def test_a_list_of_ones(self):
         made = model([node("ConstantOfShape", ["n"], ["ones"], value=numpy_helper.from_array(np.array([1], np.float32))),
