@@ -142,7 +142,8 @@ def emx(path, one, folder, flags=FLAGS):
         done = subprocess.run([emx_program(), "compile", path, source, "--model-name", "m",
                                "--large-weight-threshold", "0", *fixed], capture_output=True, text=True, check=False)
         if done.returncode:
-            raise Unavailable(f"emx-onnx-cgen refuses it: {done.stderr.strip().splitlines()[-1][:120]}")
+            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+            raise Unavailable(f"emx-onnx-cgen refuses it: {said[-1][:120]}")
     library = source.with_suffix(f".{next(NUMBERS)}.so")
     subprocess.run(["gcc", "-w", *flags, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
     function = ctypes.CDLL(str(library.resolve())).m
