@@ -40,6 +40,24 @@ def runs_here(build, builds=BUILDS):
     return all(flag.removeprefix("-m") in about for flag in builds[build] if flag.startswith("-mavx"))
 
 
+def complaints(layers, folder, source, builds, *options):
+    """Where `qxc run` of folder/m.onnx with the options, and its C with the flags of each build, have other bits than
+    the layers want."""
+    sample = {name: a if len(a) == 1 else a[None] for name, a in layers.feeds.items()}
+    got = {"qxc run": qxc_outputs(folder / "m.onnx", sample, folder, *options)}
+    for build, flags in builds.items():
+        model = CModel(source, "gcc", flags)
+        got[build] = dict(zip(layers.want, model.run(*layers.feeds.values()), strict=True))
+    found = []
+    for name, want in layers.want.items():
+        for build, values in got.items():
+            differ = np.count_nonzero(values[name].ravel() != want.ravel())
+            if differ:
+                node = helper.printable_node(layers.about[name][-1])
+                found.append(f"{build}: {differ} of {want.size} differ, {want.dtype}: {node}")
+    return found
+
+
 def dilated(w, by):
     """The kernel with zeros between its taps."""
     wide = np.zeros((*w.shape[:2], *((n - 1) * d + 1 for n, d in zip(w.shape[2:], by))), w.dtype)
@@ -315,17 +333,5 @@ class ChannelsLast(OracleCase):
         layers, folder = Layers(seed, how), self.scratch / f"{how}{seed}"
         folder.mkdir()
         layers.save(folder / "m.onnx")
-        sample = {name: a if len(a) == 1 else a[None] for name, a in layers.feeds.items()}
-        got = {"qxc run": qxc_outputs(folder / "m.onnx", sample, folder, f"-requant={how}")}
-        source = self.emit(folder, how)
-        for build in filter(runs_here, builds):
-            model = CModel(source, "gcc", ("-O0", *BUILDS[build]))
-            got[build] = dict(zip(layers.want, model.run(*layers.feeds.values()), strict=True))
-        complaints = []
-        for name, want in layers.want.items():
-            for build, values in got.items():
-                differ = np.count_nonzero(values[name].ravel() != want.ravel())
-                if differ:
-                    node = helper.printable_node(layers.about[name][-1])
-                    complaints.append(f"{build}: {differ} of {want.size} differ, {want.dtype}: {node}")
-        self.assertEqual([], complaints[:20])
+        flags = {build: ("-O0", *BUILDS[build]) for build in filter(runs_here, builds)}
+        self.assertEqual([], complaints(layers, folder, self.emit(folder, how), flags, f"-requant={how}")[:20])
