@@ -3,21 +3,17 @@
 
 /* ---- numbers ---- */
 
-static size_t field_count(const KernelField *f) {
-    return f->count ? f->count : 1;
-}
-
 size_t params_count(const KernelDef *k) {
     size_t n = 0;
     for (size_t i = 0; i < k->n_fields; i++)
-        n += field_count(&k->fields[i]);
+        n += kernel_field_count(&k->fields[i]);
     return n;
 }
 
 const KernelField *params_field(const KernelDef *k, size_t at, size_t *index) {
     const KernelField *f = k->fields;
-    for (; at >= field_count(f); f++)
-        at -= field_count(f);
+    for (; at >= kernel_field_count(f); f++)
+        at -= kernel_field_count(f);
     *index = at;
     return f;
 }

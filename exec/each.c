@@ -2,14 +2,6 @@
  * `rank` with strides of each argument; `outer`, `axis` and `inner` with steps of the tables. */
 #include "exec/each.h"
 
-/* The field of this name in these params, NULL where there is none. */
-static void *field(const Call *c, const void *params, const char *name) {
-    for (size_t i = 0; i < c->kernel->n_fields; i++)
-        if (strcmp(c->kernel->fields[i].name, name) == 0)
-            return (char *)(uintptr_t)params + c->kernel->fields[i].offset;
-    return NULL;
-}
-
 /* The strides of argument i, which stand behind `dim` in the order of arguments. */
 static int32_t *strides(const Call *c, const void *params, int i) {
     size_t at = 0;
@@ -28,7 +20,7 @@ static bool is_const(const Program *p, const Call *c, int i) {
 }
 
 static int32_t number(const Call *c, const char *name) {
-    const int32_t *v = field(c, c->params, name);
+    const int32_t *v = kernel_param(c->kernel, c->params, name);
     return v ? *v : 0;
 }
 
@@ -38,7 +30,7 @@ static int64_t mapped_by_tables(const Call *c) {
 }
 
 static int64_t mapped_by_strides(const Program *p, const Call *c) {
-    const int32_t *dim = field(c, c->params, "dim");
+    const int32_t *dim = kernel_param(c->kernel, c->params, "dim");
     if (number(c, "rank") != 1)
         return 0;
     for (int i = 0; i < c->kernel->n_each; i++)
@@ -48,12 +40,12 @@ static int64_t mapped_by_strides(const Program *p, const Call *c) {
 }
 
 static int64_t mapped(const Program *p, const Call *c) {
-    const int64_t *n = field(c, c->params, "n");
-    if (field(c, c->params, "dim"))
+    const int64_t *n = kernel_param(c->kernel, c->params, "n");
+    if (kernel_param(c->kernel, c->params, "dim"))
         return mapped_by_strides(p, c);
     if (is_const(p, c, 0))
         return 0;
-    return n ? *n : field(c, c->params, "axis") ? mapped_by_tables(c) : 0;
+    return n ? *n : kernel_param(c->kernel, c->params, "axis") ? mapped_by_tables(c) : 0;
 }
 
 int64_t call_each(const Program *p, const Call *c) {
@@ -76,15 +68,17 @@ int64_t call_each(const Program *p, const Call *c) {
 void call_each_on(Arena *a, const Program *p, const Call *c, int32_t n, void *const *args,
                   void *y) {
     void *params = arena_copy(a, c->params, c->kernel->params_size), *at[CALL_MAX_ARGS];
-    int64_t *count = field(c, params, "n");
-    int32_t *dim = field(c, params, "dim"), *axis = field(c, params, "axis");
+    int64_t *count = kernel_param(c->kernel, params, "n");
+    int32_t *dim = kernel_param(c->kernel, params, "dim"),
+            *axis = kernel_param(c->kernel, params, "axis");
     if (dim) {
         dim[0] = n;
     } else if (count) {
         *count = n;
     } else {
         *axis = n;
-        *(int32_t *)field(c, params, "outer") = *(int32_t *)field(c, params, "inner") = 1;
+        *(int32_t *)kernel_param(c->kernel, params, "outer") =
+            *(int32_t *)kernel_param(c->kernel, params, "inner") = 1;
     }
     for (int i = 0; i + 1 < c->n_args; i++)
         at[i] = args[i] ? args[i] : (void *)(uintptr_t)root_of(p, c->args[i])->data;

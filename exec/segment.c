@@ -22,14 +22,7 @@ static Segment *segment_new(Evaluator *e) {
     const Module *from = e->module;
     Arena *a = arena_scratch(from->arena);
     Segment *s = NEW(a, Segment);
-    Module *m = module_new(a, from->diags);
-    m->path = from->path;
-    m->ir_version = from->ir_version;
-    m->has_ir_version = from->has_ir_version;
-    m->imports = from->imports;
-    m->n_imports = from->n_imports;
-    m->wide_zp = from->wide_zp;
-    m->graph = graph_new(m, from->graph->name);
+    Module *m = module_like(a, from, from->diags);
     *s = (Segment){.module = m, .number = ++e->n_segments};
     return s;
 }

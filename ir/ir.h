@@ -346,6 +346,8 @@ Arena *scratch_begin(Module *m);
 void scratch_end(Module *m, Arena *outer);
 /* The module, its arena and its mappings die together. `d` and `a` are kept; `a` is now owned. */
 Module *module_new(Arena *a, Diags *d);
+/* One with an empty main graph that stands for parts of `from`: its versions, imports and names. */
+Module *module_like(Arena *a, const Module *from, Diags *d);
 void module_free(Module *m);
 /* Only the mappings, of a module that nobody gets: its arena is still the caller's. */
 void module_unmap(Module *m);

@@ -12,6 +12,18 @@ Module *module_new(Arena *a, Diags *d) {
     return m;
 }
 
+Module *module_like(Arena *a, const Module *from, Diags *d) {
+    Module *m = module_new(a, d);
+    m->path = from->path;
+    m->ir_version = from->ir_version;
+    m->has_ir_version = from->has_ir_version;
+    m->imports = from->imports;
+    m->n_imports = from->n_imports;
+    m->wide_zp = from->wide_zp;
+    m->graph = graph_new(m, from->graph->name);
+    return m;
+}
+
 Arena *scratch_begin(Module *m) {
     Arena *outer = m->scratch;
     m->scratch = arena_scratch(outer);

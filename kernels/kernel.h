@@ -106,6 +106,16 @@ typedef struct KernelDef {
 /* By the one of both that is fast on this processor. */
 void kernel_invoke(const KernelDef *k, const void *params, void *const *args);
 
+/* The field of the params that has this name, NULL where there is none; how many numbers it holds.
+ */
+const KernelField *kernel_field(const KernelDef *k, const char *name);
+size_t kernel_field_count(const KernelField *f);
+/* Where that field is in `params`, which are the kernel's and whose owner may write them; NULL
+ * where there is none. */
+void *kernel_param(const KernelDef *k, const void *params, const char *name);
+/* The index of the argument that has this name, -1 where there is none. */
+int kernel_arg(const KernelDef *k, const char *name);
+
 const KernelDef *kernel_find(const char *instance_name);
 size_t kernel_count(void);
 const KernelDef *kernel_at(size_t i);

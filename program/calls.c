@@ -235,15 +235,6 @@ bool bind_alias(Binder *b, const Node *n, const Value *out, const Value *in) {
     return true;
 }
 
-/* A number of the call's params, our own copy; NULL where the kernel has none of this name. */
-static void *param(const Call *c, const char *name) {
-    char *params = (char *)(uintptr_t)c->params;
-    for (size_t i = 0; i < c->kernel->n_fields; i++)
-        if (strcmp(c->kernel->fields[i].name, name) == 0)
-            return params + c->kernel->fields[i].offset;
-    return NULL;
-}
-
 /* The call that has just written `v`, which nothing but one node reads; NULL: it is another. */
 static const Call *made_now(const Binder *b, const Value *v) {
     const Program *p = b->program;
@@ -256,12 +247,12 @@ static const Call *made_now(const Binder *b, const Value *v) {
 
 bool bind_clamped(Binder *b, const Node *n, const Value *out, const Value *in, float lo, float hi) {
     const Call *c = made_now(b, in);
-    int32_t *clamped = c ? param(c, "clamped") : NULL;
+    int32_t *clamped = c ? kernel_param(c->kernel, c->params, "clamped") : NULL;
     if (!clamped || *clamped || out->graph != in->graph)
         return false;
     *clamped = 1;
-    *(float *)param(c, "lo") = lo;
-    *(float *)param(c, "hi") = hi;
+    *(float *)kernel_param(c->kernel, c->params, "lo") = lo;
+    *(float *)kernel_param(c->kernel, c->params, "hi") = hi;
     return bind_alias(b, n, out, in);
 }
 

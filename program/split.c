@@ -9,12 +9,8 @@ enum { WORTH_A_PART = 1 << 17 };
 /* ---- fields ---- */
 
 static int32_t *field(const Call *c, const void *params, const char *name) {
-    for (size_t i = 0; i < c->kernel->n_fields; i++) {
-        const KernelField *f = &c->kernel->fields[i];
-        if (f->kind == KF_I32 && strcmp(f->name, name) == 0)
-            return (int32_t *)(void *)((char *)(uintptr_t)params + f->offset);
-    }
-    return NULL;
+    const KernelField *f = kernel_field(c->kernel, name);
+    return f && f->kind == KF_I32 ? kernel_param(c->kernel, params, name) : NULL;
 }
 
 /* `otherwise` where the kernel has no such field. */
@@ -51,13 +47,6 @@ static void move(Split *s, int32_t part, int arg, int64_t units, int64_t all) {
     const Buffer *b = &s->program->buffers[s->call->args[arg]];
     s->uneven |= b->bytes % (size_t)all != 0;
     s->parts[part].at[arg] = b->bytes / (size_t)all * (size_t)units;
-}
-
-static int arg_of(const Call *c, const char *name) {
-    for (size_t i = 0; i < c->kernel->n_args; i++)
-        if (strcmp(c->kernel->args[i].name, name) == 0)
-            return (int)i;
-    return -1;
 }
 
 static void start(Split *s, int64_t work, int32_t units, int32_t most) {
@@ -135,7 +124,7 @@ static bool split_product(Split *s, int32_t most) {
         if (rows)
             move(s, i, 0, from, m);
         for (size_t t = 0; !rows && t < sizeof tables / sizeof *tables; t++) {
-            int arg = arg_of(c, tables[t]);
+            int arg = kernel_arg(c->kernel, tables[t]);
             if (arg >= 0)
                 s->parts[i].at[arg] = c->kernel->args[arg].size * (size_t)from;
         }

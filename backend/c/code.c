@@ -290,7 +290,7 @@ static void put_checks(CWriter *w) {
     if (p->arena_bytes)
         buf_text(&b, "arena == NULL");
     for (size_t i = 0; i < c_ports(w); i++) {
-        Str name = i < p->n_inputs ? w->inputs[i] : w->outputs[i - p->n_inputs];
+        Str name = c_port_name(w, i);
         buf_fmt(&b, "%s" STR_FMT " == NULL", b.n ? " || " : "", STR_ARG(name));
     }
     if (b.n)

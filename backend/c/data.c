@@ -215,10 +215,6 @@ void c_put_consts(CWriter *w) {
 
 /* ---- params ---- */
 
-static size_t field_count(const KernelField *f) {
-    return f->count ? f->count : 1;
-}
-
 static Str field_text(Arena *a, const KernelField *f, const void *params, size_t i) {
     const uint8_t *at = (const uint8_t *)params + f->offset + i * (f->kind == KF_I64 ? 8 : 4);
     char text[40];
@@ -243,7 +239,7 @@ static Str field_text(Arena *a, const KernelField *f, const void *params, size_t
 static void put_field(CWriter *w, const KernelField *f, const void *params, size_t *column) {
     Buf b = buf_new(w->arena);
     buf_fmt(&b, " /* %s */ %s", f->name, f->count ? "{" : "");
-    for (size_t i = 0; i < field_count(f); i++) {
+    for (size_t i = 0; i < kernel_field_count(f); i++) {
         buf_text(&b, i ? ", " : "");
         buf_str(&b, field_text(w->arena, f, params, i));
     }
@@ -286,7 +282,7 @@ void c_put_params(CWriter *w) {
 }
 
 static bool special_field(const KernelField *f, const void *params) {
-    for (size_t i = 0; f->kind == KF_F32 && i < field_count(f); i++) {
+    for (size_t i = 0; f->kind == KF_F32 && i < kernel_field_count(f); i++) {
         float v;
         memcpy(&v, (const uint8_t *)params + f->offset + 4 * i, sizeof v);
         if (!isfinite(v))

@@ -19,6 +19,11 @@ static const Buffer *port_buffer(const CWriter *w, bool out, size_t i) {
     return &w->program->buffers[out ? w->program->outputs[i] : w->program->inputs[i]];
 }
 
+Str c_port_name(const CWriter *w, size_t i) {
+    size_t n = w->program->n_inputs;
+    return i < n ? w->inputs[i] : w->outputs[i - n];
+}
+
 static void put_port(CWriter *w, FILE *f, bool out, size_t i) {
     const Buffer *b = port_buffer(w, out, i);
     Str name = out ? w->outputs[i] : w->inputs[i];

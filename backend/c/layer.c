@@ -11,19 +11,14 @@ typedef struct Multipliers {
 } Multipliers;
 
 static const void *field(const Call *call, const char *name) {
-    for (size_t i = 0; i < call->kernel->n_fields; i++) {
-        const KernelField *f = &call->kernel->fields[i];
-        if (strcmp(f->name, name) == 0 && f->kind == KF_I32 && f->count == 0)
-            return (const char *)call->params + f->offset;
-    }
-    return NULL;
+    const KernelField *f = kernel_field(call->kernel, name);
+    return f && f->kind == KF_I32 && !f->count ? kernel_param(call->kernel, call->params, name)
+                                               : NULL;
 }
 
 static int table(const Program *p, const Call *call, const char *name) {
-    for (int i = 0; i < (int)call->kernel->n_args; i++)
-        if (strcmp(call->kernel->args[i].name, name) == 0 && call->args[i] >= 0)
-            return program_root(p, call->args[i]);
-    return -1;
+    int arg = kernel_arg(call->kernel, name);
+    return arg >= 0 && call->args[arg] >= 0 ? program_root(p, call->args[arg]) : -1;
 }
 
 static bool find_multipliers(const CWriter *w, const Call *call, Multipliers *m) {

@@ -36,9 +36,7 @@ void c_put_parts_context(CWriter *w) {
     fprintf(w->f, "    const qk_context qk_all = {%s%s", w->program->arena_bytes ? "mem" : "NULL",
             w->offsets ? ", wmem" : "");
     for (size_t i = 0; i < c_ports(w); i++)
-        fprintf(w->f, ", " STR_FMT,
-                STR_ARG(i < w->program->n_inputs ? w->inputs[i]
-                                                 : w->outputs[i - w->program->n_inputs]));
+        fprintf(w->f, ", " STR_FMT, STR_ARG(c_port_name(w, i)));
     fputs("};\n", w->f);
 }
 

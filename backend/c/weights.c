@@ -178,12 +178,10 @@ void c_put_weights(CWriter *w) {
 }
 
 void c_put_run_with_own_weights(CWriter *w) {
-    const Program *p = w->program;
     fprintf(w->f, "\n#if " STR_FMT "_WEIGHTS_FROM != " STR_FMT "_WEIGHTS_POINTER\n", UPPER, UPPER);
     c_put_prototype(w, w->f, false);
     fprintf(w->f, " {\n    return " STR_FMT "_run_with(" STR_FMT "_weights, arena", PREFIX, PREFIX);
     for (size_t i = 0; i < c_ports(w); i++)
-        fprintf(w->f, ", " STR_FMT,
-                STR_ARG(i < p->n_inputs ? w->inputs[i] : w->outputs[i - p->n_inputs]));
+        fprintf(w->f, ", " STR_FMT, STR_ARG(c_port_name(w, i)));
     fputs(");\n}\n#endif\n", w->f);
 }

@@ -117,6 +117,7 @@ void c_put_header(CWriter *w, FILE *f, bool own_file);
 void c_put_prototype(CWriter *w, FILE *f, bool with_weights);
 /* How many inputs and outputs the run function has as parameters: all or none. */
 size_t c_ports(const CWriter *w);
+Str c_port_name(const CWriter *w, size_t i); /* of the i-th, inputs first */
 void c_put_testbench(CWriter *w);
 
 #endif

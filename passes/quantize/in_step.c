@@ -216,19 +216,6 @@ void in_step_free(InStep *s) {
 
 /* ---- a part ---- */
 
-static Module *part_module(const InStep *s) {
-    const Module *from = s->m;
-    Module *m = module_new(arena_scratch(s->arena), s->mute);
-    m->path = from->path;
-    m->ir_version = from->ir_version;
-    m->has_ir_version = from->has_ir_version;
-    m->imports = from->imports;
-    m->n_imports = from->n_imports;
-    m->wide_zp = from->wide_zp;
-    m->graph = graph_new(m, from->graph->name);
-    return m;
-}
-
 static void pair(InStep *s, const Value *v, Value *copy) {
     copy->loc = v->loc;
     s->copy[v->id] = copy;
@@ -303,7 +290,7 @@ static bool run(const InStep *s, Runner *r, Side side) {
 }
 
 static bool run_side(InStep *s, const Node *end, Side side) {
-    Module *m = part_module(s);
+    Module *m = module_like(arena_scratch(s->arena), s->m, s->mute);
     ProgramOptions options = {.ignore_quant = side == SIDE_FLOAT};
     bool ok = fill(s, m, end, side);
     const Program *p = ok && m->graph->n_out ? program_build(m, &options, s->mute) : NULL;
