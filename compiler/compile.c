@@ -3,6 +3,7 @@
 #include "compiler/external.h"
 #include "compiler/in_place.h"
 #include "compiler/mixed.h"
+#include "compiler/preset.h"
 #include "compiler/report.h"
 #include "compiler/search.h"
 #include "compiler/suffix.h"
@@ -78,6 +79,9 @@ static void warn_of_nothing(const Job *j) {
 
 ExitCode cmd_compile(Session *s) {
     Job j;
+    ExitCode preset = preset_apply(s);
+    if (preset != EXIT_DONE)
+        return preset;
     if (!job_init(&j, &s->o, s->arena, s->d))
         return job_init_failure(&j);
     if (!outputs_fit(s, &j))

@@ -6,6 +6,7 @@
 #include "compiler/info_next.h"
 #include "compiler/json_print.h"
 #include "compiler/list_ops.h"
+#include "compiler/preset.h"
 #include "exec/exec.h"
 #include "exec/fixed_shapes.h"
 #include "passes/edit.h"
@@ -198,6 +199,18 @@ static void add_products(Info *i) {
 
 /* ---- what running it takes ---- */
 
+/* Of a float model or one whose quantization is in types by now. */
+static void add_network(Info *i) {
+    NetworkSigns signs;
+    NetworkKind k = network_kind(i->m, &signs);
+    if (k == N_NETWORKS)
+        return;
+    json_object_set_new(i->root, "kind", json_string(network_name(k)));
+    json_object_set_new(i->root, "kind_words", json_string(network_words(k)));
+    json_object_set_new(i->root, "kind_of", exact(i, network_reasons(i->m->arena, &signs)));
+    json_object_set_new(i->root, "preset", exact(i, preset_text(i->m->arena, k)));
+}
+
 static void add_left_out(Info *i, const LeftOut *out) {
     json_t *list = json_array();
     for (size_t k = 0; out && k < out->n; k++) {
@@ -306,12 +319,24 @@ static void print_sizes(Diags *d, const json_t *r) {
                number_at(out, "count"), plural(number_at(out, "count")), text_at(d, out, "why"));
 }
 
+/* No part of it is the model's. */
+static const char *own_text(const json_t *of, const char *key) {
+    return json_string_value(json_object_get(of, key));
+}
+
+static void print_network(const json_t *r) {
+    if (json_object_get(r, "kind"))
+        printf("kind: %s (%s); -preset=%s: %s\n", own_text(r, "kind_words"), own_text(r, "kind_of"),
+               own_text(r, "kind"), own_text(r, "preset"));
+}
+
 static void print_text(Diags *d, const json_t *r) {
     print_head(d, r);
     print_ports(d, json_object_get(r, "inputs"), "inputs:");
     print_ports(d, json_object_get(r, "outputs"), "outputs:");
     print_sizes(d, r);
     print_operators(d, json_object_get(r, "operators"));
+    print_network(r);
     printf("next: %s\n", json_string_value(json_object_get(r, "next")));
 }
 
@@ -338,6 +363,7 @@ ExitCode cmd_info(Session *s) {
     if (ok) {
         add_products(&i);
         add_sizes(&i);
+        add_network(&i);
         add_next(&i, &j);
         if (s->o.json)
             json_print(i.root);

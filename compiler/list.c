@@ -1,6 +1,7 @@
 /* qxc list: what is supported, as a table. */
 #include "compiler/library.h"
 #include "compiler/list_ops.h"
+#include "compiler/preset.h"
 #include "compiler/session.h"
 #include "passes/match.h"
 
@@ -154,9 +155,9 @@ static ExitCode list_targets(Session *s) {
 
 ExitCode cmd_list(Session *s) {
     const char *what = s->o.inputs.n ? s->o.inputs.items[0] : "";
-    static const char *const kinds[] = {"ops",     "passes", "functions", "predicates",
-                                        "targets", "types",  "quant"};
-    enum { ALONE = 4, N_KINDS = sizeof kinds / sizeof *kinds }; /* the first take nothing more */
+    static const char *const kinds[] = {"ops",     "passes",  "functions", "predicates",
+                                        "presets", "targets", "types",     "quant"};
+    enum { ALONE = 5, N_KINDS = sizeof kinds / sizeof *kinds }; /* the first take nothing more */
     for (size_t i = 0; i < ALONE; i++)
         if (s->o.inputs.n > 1 && strcmp(what, kinds[i]) == 0)
             return too_many(s, what);
@@ -168,6 +169,8 @@ ExitCode cmd_list(Session *s) {
         list_predicates();
     else if (strcmp(what, "functions") == 0)
         return list_functions(s);
+    else if (strcmp(what, "presets") == 0)
+        return preset_list(s);
     else if (strcmp(what, "targets") == 0)
         return list_targets(s);
     else if (strcmp(what, "types") == 0)
@@ -175,9 +178,10 @@ ExitCode cmd_list(Session *s) {
     else if (strcmp(what, "quant") == 0)
         return cmd_list_quant(s);
     else {
-        diag_error(s->d, LOC_NONE,
-                   "list what? ops, passes, predicates, targets, types OP or quant MODEL; or "
-                   "functions");
+        diag_error(
+            s->d, LOC_NONE,
+            "list what? ops, passes, predicates, presets, targets, types OP or quant MODEL; or "
+            "functions");
         diag_did_you_mean(s->d, LOC_NONE, str_from(what), kinds, N_KINDS);
         return EXIT_USAGE;
     }

@@ -35,9 +35,10 @@ typedef struct Packaged {
 
 typedef struct Options {
     const Command *command;
-    TextList inputs;     /* for help: topics, which may be options */
-    bool only_files;     /* the first of them stood behind --, so that it is no command */
-    TextList twice;      /* names of options that were given two values: the last stands */
+    TextList inputs; /* for help: topics, which may be options */
+    bool only_files; /* the first of them stood behind --, so that it is no command */
+    TextList twice;  /* names of options that were given two values: the last stands */
+    const struct Scheme *preset_rules; /* what -preset says, before all other rules; or NULL */
     struct Trace *trace; /* what is kept for -time (compiler/trace.h); NULL: nothing is */
 #define OPT_FLAG(f)             bool f;
 #define OPT_TEXT(f)             const char *f;

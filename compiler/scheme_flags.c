@@ -65,6 +65,8 @@ static Str method_text(const char *method, Arena *a) {
 }
 
 bool scheme_of_flags(Scheme *s, const Options *o, Arena *a, Diags *d) {
+    if (o->preset_rules)
+        scheme_append(s, a, o->preset_rules);
     bool ok = read_line(s, "-weights", "weights", o->weights, a, d);
     ok = read_line(s, "-activations", "activations", o->activations, a, d) && ok;
     if (o->per_channel)

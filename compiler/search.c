@@ -2,6 +2,7 @@
 #include "compiler/search.h"
 
 #include "compiler/search_parts.h"
+#include "compiler/without_effect.h"
 #include "support/platform.h"
 
 #include <math.h>
@@ -53,22 +54,12 @@ static bool check_options(Search *x) {
 
 /* ---- candidates ---- */
 
-/* Whether the command line has not settled what this option says. */
 static bool is_open_option(const Options *o, Str word) {
     Str name = {word.s + 1, 0};
     while (name.n + 1 < word.n && name.s[name.n] != '=')
         name.n++;
     const OptionDef *def = option_find(name);
-    if (!def || option_given(o, def))
-        return false;
-    for (size_t i = 0; i < option_count(); i++) {
-        const OptionDef *other = option_at(i);
-        bool against =
-            strcmp(def->excludes, other->name) == 0 || strcmp(other->excludes, def->name) == 0;
-        if (against && option_given(o, other))
-            return false;
-    }
-    return true;
+    return def && option_is_open(o, def);
 }
 
 static bool is_open_row(const Search *x, const Row *r) {

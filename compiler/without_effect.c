@@ -75,17 +75,34 @@ static bool check_excluded(const Options *o, const OptionDef *def, Diags *d) {
            diag_error(d, LOC_NONE, "-%s and -%s exclude each other", def->name, other->name);
 }
 
-static bool check_kind(const Options *o, const OptionDef *def, Diags *d) {
+/* What kind of quantization it is about; NULL: it may be that which is asked for. */
+static const char *wrong_kind(const Options *o, const OptionDef *def) {
     static const char *const words[] = {[OF_STATIC] = "static quantization",
                                         [OF_MENDING] = "what is decided before the model runs",
                                         [OF_ACTIVATIONS] = "activations"};
     bool not_dynamic = def->of == OF_STATIC || def->of == OF_MENDING;
     bool not_weights = def->of == OF_STATIC || def->of == OF_ACTIVATIONS;
+    bool wrong = (o->dynamic && not_dynamic) || (o->weight_only && not_weights);
+    return wrong ? words[def->of] : NULL;
+}
+
+static bool check_kind(const Options *o, const OptionDef *def, Diags *d) {
+    const char *wrong = wrong_kind(o, def);
     if (def->of == OF_MENDING && o->weight_only && !options_have_data(o))
         return diag_error(d, LOC_NONE, "-%s with -weight-only takes data: -calib=PATH", def->name);
-    return !((o->dynamic && not_dynamic) || (o->weight_only && not_weights)) ||
-           diag_error(d, LOC_NONE, "-%s is about %s: it does not go with -%s", def->name,
-                      words[def->of], o->weight_only ? "weight-only" : "dynamic");
+    return !wrong || diag_error(d, LOC_NONE, "-%s is about %s: it does not go with -%s", def->name,
+                                wrong, o->weight_only ? "weight-only" : "dynamic");
+}
+
+bool option_is_open(const Options *o, const OptionDef *def) {
+    bool open = !option_given(o, def) && !wrong_kind(o, def);
+    for (size_t i = 0; i < option_count(); i++) {
+        const OptionDef *other = option_at(i);
+        bool against =
+            strcmp(def->excludes, other->name) == 0 || strcmp(other->excludes, def->name) == 0;
+        open = open && !(against && option_given(o, other));
+    }
+    return open;
 }
 
 bool options_fit(const Options *o, Diags *d) {

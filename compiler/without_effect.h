@@ -12,6 +12,8 @@ bool options_fit(const Options *o, Diags *d);
 
 /* Whether the option has an effect with these. */
 bool option_goes_with(const OptionDef *def, const Options *o);
+/* Whether the command line has not settled what this option says, and has room for it. */
+bool option_is_open(const Options *o, const OptionDef *def);
 
 /* What can be done where no type came of a model that another tool quantized. */
 #define WRITTEN_IN_FLOATS                                                                          \
