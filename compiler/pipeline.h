@@ -69,6 +69,8 @@ typedef struct Job {
     bool keeps_unknown;    /* -keep leaves an operator that ONNX lacks */
     bool uncorrected;      /* quantized without data: biases are the float model's */
     bool unrounded;        /* and weights of few bits are rounded to the nearest */
+    size_t widened;        /* weights of 3 bits, */
+    ElemType widened_to;   /* which this type of 4 holds, as there is none of 3 */
     bool mended;           /* data corrected biases */
     bool rounded;          /* and rounded weights */
     long long external[2]; /* bytes of weights beside the file that was read, and the one written */

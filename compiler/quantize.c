@@ -209,9 +209,23 @@ bool step_advise(Job *j, Module *m) {
     return true;
 }
 
+typedef struct FewBits {
+    bool found;
+    size_t narrower; /* weights that would fit into fewer bits than they are stored with, */
+    ElemType stored; /* in this type, as there is no narrower one */
+} FewBits;
+
 static void look_for_few(Value *v, void *ctx) {
-    bool *found = ctx;
-    *found = *found || (v->kind == VALUE_CONST && v->type.quant && weight_is_few(v->type.quant));
+    FewBits *few = ctx;
+    const Quant *q = v->kind == VALUE_CONST ? v->type.quant : NULL;
+    if (!q || !weight_is_few(q))
+        return;
+    few->found = true;
+    int64_t n = quant_hi(q) - quant_lo(q) + 1;
+    if (elem_bits(q->storage) == 4 && n <= 8 && n > 4) {
+        few->narrower++;
+        few->stored = q->storage;
+    }
 }
 
 /* What data can still do for the decisions that were made: as asked, else where it says something,
@@ -219,16 +233,18 @@ static void look_for_few(Value *v, void *ctx) {
  * float model beside annotations stays what it is. */
 bool step_plan_mending(Job *j, Module *m) {
     const Options *o = j->o;
-    bool few = false;
+    FewBits few = {0};
     bool by_default =
         o->calib.n && !o->bias_correction && !o->no_bias_correction && !job_writes_beside(j);
     module_each_value(m, look_for_few, &few);
     j->ctx.round_few = !o->adaround;
     j->ctx.judge_biases = by_default;
-    j->rounded = o->adaround || (by_default && few);
+    j->rounded = o->adaround || (by_default && few.found);
     j->mended = j->rounded || o->bias_correction || by_default;
     j->uncorrected = !j->mended && !options_have_data(o) && !o->no_bias_correction;
-    j->unrounded = j->uncorrected && few;
+    j->unrounded = j->uncorrected && few.found;
+    j->widened = few.narrower;
+    j->widened_to = few.stored;
     return true;
 }
 

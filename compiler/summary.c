@@ -148,6 +148,11 @@ void summary_print(const Job *j, Module *m, const OutFiles *files, const char *i
                                                           : "");
     print_left_out(j);
     completed_print(j);
+    if (j->widened)
+        fprintf(
+            stderr,
+            "%zu weight%s of 3 bits in %s, as no type has 3: the file is no smaller than with 4\n",
+            j->widened, plural((int64_t)j->widened), elem_name(j->widened_to));
     if (j->uncorrected)
         fprintf(stderr,
                 "quantized without data: biases are not corrected%s, which -calib=PATH would do\n",

@@ -87,19 +87,57 @@ const char *scheme_subject_name(SchemeSubject of) {
 
 /* ---- printing ---- */
 
-/* "int4q in uint8q" where the range is that of a narrower type, else the storage and range(). */
+static int64_t least_of(bool is_signed, int bits) {
+    return is_signed ? -((int64_t)1 << (bits - 1)) : 0;
+}
+
+bool scheme_integers(Str word, SchemeSetting *s) {
+    static const ElemType types[] = {ELEM_INT1,  ELEM_UINT1,  ELEM_INT2,  ELEM_UINT2,
+                                     ELEM_INT4,  ELEM_UINT4,  ELEM_INT8,  ELEM_UINT8,
+                                     ELEM_INT16, ELEM_UINT16, ELEM_INT32, ELEM_UINT32};
+    bool is_signed = !str_starts(word, "uint");
+    int bits = 0;
+    word.n -= word.n && word.s[word.n - 1] == 'q';
+    size_t at = is_signed ? 3 : 4;
+    if (!(str_starts(word, "int") || !is_signed) || word.n == at || word.s[at] == '0')
+        return false;
+    for (; at < word.n; at++) {
+        if (word.s[at] < '0' || word.s[at] > '9' || (bits = bits * 10 + word.s[at] - '0') > 32)
+            return false;
+    }
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (elem_bits(types[i]) < bits || (i % 2 == 0) != is_signed)
+            continue;
+        s->storage = types[i];
+        s->has_range = elem_bits(types[i]) > bits;
+        s->lo = s->has_range ? least_of(is_signed, bits) : 0;
+        s->hi = s->has_range ? least_of(is_signed, bits) + ((int64_t)1 << bits) - 1 : 0;
+        break;
+    }
+    return true;
+}
+
+const char *scheme_integers_name(Arena *a, int64_t lo, int64_t hi) {
+    for (int bits = 2; bits < 32; bits++)
+        if ((lo == 0 || lo == least_of(true, bits)) && hi - lo == ((int64_t)1 << bits) - 1)
+            return arena_strf(a, "%sint%dq", lo ? "" : "u", bits).s;
+    return NULL;
+}
+
+/* "int3q" where the range is that of so many bits, "int4q in uint8q" where others would be
+ * narrower, else the storage and range(). */
 static void print_storage(Buf *b, const SchemeSetting *s) {
-    static const ElemType narrower[] = {ELEM_INT2, ELEM_UINT2, ELEM_INT4,  ELEM_UINT4,
-                                        ELEM_INT8, ELEM_UINT8, ELEM_INT16, ELEM_UINT16};
     if (s->storage == ELEM_UNDEFINED)
         return;
-    for (size_t i = 0; s->has_range && !s->exact_range && i < sizeof narrower / sizeof *narrower;
-         i++)
-        if (elem_bits(narrower[i]) < elem_bits(s->storage) && elem_min(narrower[i]) == s->lo &&
-            elem_max(narrower[i]) == s->hi) {
-            buf_fmt(b, " %sq in %sq", elem_name(narrower[i]), elem_name(s->storage));
-            return;
-        }
+    const char *name =
+        s->has_range && !s->exact_range ? scheme_integers_name(b->arena, s->lo, s->hi) : NULL;
+    SchemeSetting usual;
+    if (name && scheme_integers(str_from(name), &usual)) {
+        buf_fmt(b, " %s", name);
+        if (usual.storage != s->storage)
+            buf_fmt(b, " in %sq", elem_name(s->storage));
+        return;
+    }
     buf_fmt(b, " %sq", elem_name(s->storage));
     if (s->has_range)
         buf_fmt(b, " range(%lld:%lld)", (long long)s->lo, (long long)s->hi);

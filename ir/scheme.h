@@ -91,6 +91,13 @@ const char *scheme_subject_name(SchemeSubject of); /* "op"; "" of all */
 #define SCHEME_WORD(member, value)    ((value) ? scheme_word_##member##_1 : scheme_word_##member##_0)
 #define PROPERTY(member, value, word) extern const char scheme_word_##member##_##value[];
 #include "ir/scheme_words.def"
+/* What a word such as int3q or int3 means: the integers of so many bits, 1 to 32, in the narrowest
+ * type that holds them; those of int3 lie in int4. False where it is no such word. `has_range`: not
+ * all integers of the type. */
+bool scheme_integers(Str word, SchemeSetting *s);
+/* The other way: "int3q" of -4 to 3; NULL where they are not those of 2 bits or more. The arena's.
+ */
+const char *scheme_integers_name(Arena *a, int64_t lo, int64_t hi);
 /* One line without its end: op "Gemm" weights int4q sym block(32). */
 void scheme_rule_print(Buf *b, const SchemeRule *r);
 void scheme_setting_print(Buf *b, const SchemeSetting *s);

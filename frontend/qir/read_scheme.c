@@ -3,7 +3,7 @@
  *     rule    = [op NAME | node GLOB | value GLOB] (role setting | "keep float" | "quantize")...
  *             | "calibrate" METHOD | "recipe" NAME
  *     role    = "weights" | "activations" | "bias" | "in" | "out"; none of a value
- *     setting = [TYPE ["in" TYPE]] and words such as sym, per-channel, block(32); or "float" */
+ *     setting = [INTEGERS ["in" TYPE]] and words such as sym, per-channel, block(32); or "float" */
 #include "frontend/qir/reader.h"
 #include "ir/scheme.h"
 #include "parser.h"
@@ -64,6 +64,13 @@ static ElemType type_word(const Rule *t, const Val *v) {
     return elem_is_int(e) && elem_bits(e) <= 32 ? e : ELEM_UNDEFINED;
 }
 
+/* "int8" of int8q */
+static const char *type_name(const Rule *t, const Val *v) {
+    Str s = str_at(t->r, v->word);
+    s.n -= s.s[s.n - 1] == 'q';
+    return arena_strf(t->r->arena, "%.*s", STR_ARG(s)).s;
+}
+
 /* ---- settings ---- */
 
 static const struct {
@@ -107,21 +114,23 @@ static bool modify(const Rule *t, SchemeSetting *s, const Val *v, bool *contradi
 }
 
 /* The integers of a narrower type among those of the wider: as they are, or from 0 on. */
-static bool read_container(Rule *t, SchemeSetting *s) {
+static bool read_container(Rule *t, SchemeSetting *s, const char *type) {
     const Val *v = peek(t);
     ElemType narrow = s->storage, wide = v ? type_word(t, v) : ELEM_UNDEFINED;
+    int64_t lo = s->has_range ? s->lo : elem_min(narrow),
+            hi = s->has_range ? s->hi : elem_max(narrow);
     if (!wide)
         return error_at(t->r, v ? v->at : behind(t), "after 'in' stands the type that holds it");
-    if (elem_bits(narrow) >= elem_bits(wide))
+    if (elem_max(wide) - elem_min(wide) <= hi - lo)
         return error_at(t->r, v->at,
                         "%s is not wider than %s; what a node reads is said as 'in %sq' before "
                         "the other words, or with a type of its own",
-                        elem_name(wide), elem_name(narrow), elem_name(wide));
-    bool shift = elem_min(narrow) < elem_min(wide);
+                        elem_name(wide), type, elem_name(wide));
+    bool shift = lo < elem_min(wide);
     s->storage = wide;
     s->has_range = true;
-    s->lo = shift ? 0 : elem_min(narrow);
-    s->hi = shift ? elem_max(narrow) - elem_min(narrow) : elem_max(narrow);
+    s->lo = shift ? 0 : lo;
+    s->hi = shift ? hi - lo : hi;
     t->i++;
     return true;
 }
@@ -166,7 +175,7 @@ static bool unknown_word(Rule *t, const Val *v) {
     Str word = str_at(t->r, v->word);
     bool typed = str_starts(word, "int") || str_starts(word, "uint");
     error_at(t->r, v->at, "'%s' is no word of a rule%s", shown(t->r, word),
-             typed ? ", nor an integer type: these have 1, 2, 4, 8, 16 or 32 bits" : "");
+             typed ? ", nor an integer type: these have 1 to 32 bits" : "");
     static const char *const subjects[] = {
 #define SUBJECT(id, word) word,
 #include "ir/scheme_words.def"
@@ -174,8 +183,7 @@ static bool unknown_word(Rule *t, const Val *v) {
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
         if (str_is(word, subjects[i]))
             note_at(t->r, v->at, "each rule has a line of its own");
-    if (!typed || !note_width(t->r, v->at, word))
-        suggest(t->r, v->at, word, words, n);
+    suggest(t->r, v->at, word, words, n);
     return false;
 }
 
@@ -230,14 +238,15 @@ static bool read_setting(Rule *t, SchemeSetting *s) {
     s->said = true;
     while (ok && t->i < t->n && !is_role(t, peek(t))) {
         const Val *v = &t->v[t->i++];
-        ElemType e = type_word(t, v);
-        if ((e || v->kind == VAL_QUANT) && s->storage)
+        SchemeSetting type = *s;
+        bool typed = v->kind == VAL_WORD && scheme_integers(str_at(t->r, v->word), &type);
+        if ((typed || v->kind == VAL_QUANT) && s->storage)
             return error_at(t->r, v->at, "a second type: the one before is %sq",
                             elem_name(s->storage));
-        if (e) {
-            s->storage = e;
+        if (typed) {
+            *s = type;
             if (take_word(t, "in"))
-                ok = read_container(t, s);
+                ok = read_container(t, s, type_name(t, v));
         } else if (v->kind == VAL_QUANT) {
             ok = fixed_quant(t, s, v);
         } else if (v->kind == VAL_CALL) {
