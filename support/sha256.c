@@ -1,9 +1,8 @@
-#include "support/sha256.h"
+#include "support/sha256_blocks.h"
 
 enum { BLOCK = SHA256_BLOCK, ROUNDS = 64 };
 
-/* The first 32 bits of the fractions of the cube roots of the first 64 primes. */
-static const uint32_t round_constants[ROUNDS] = {
+const uint32_t sha256_constants[ROUNDS] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -42,12 +41,12 @@ static void expand(uint32_t w[ROUNDS], const uint8_t block[BLOCK]) {
 #define ROUND(a, b, c, d, e, f, g, h, i)                                                           \
     do {                                                                                           \
         uint32_t t = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) +   \
-                     round_constants[i] + w[i];                                                    \
+                     sha256_constants[i] + w[i];                                                   \
         d += t;                                                                                    \
         h = t + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));    \
     } while (0)
 
-static void compress(uint32_t state[8], const uint8_t block[BLOCK]) {
+static void compress_block(uint32_t state[8], const uint8_t block[BLOCK]) {
     uint32_t w[ROUNDS];
     uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
     uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
@@ -67,8 +66,14 @@ static void compress(uint32_t state[8], const uint8_t block[BLOCK]) {
         state[i] += sum[i];
 }
 
+void sha256_blocks_plain(uint32_t state[8], const uint8_t *p, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        compress_block(state, p + i * BLOCK);
+}
+
 Sha256 sha256_begin(void) {
-    Sha256 h = {0};
+    Sha256Blocks *fast = sha256_blocks_x86();
+    Sha256 h = {.blocks = fast ? fast : sha256_blocks_plain};
     memcpy(h.state, first_state, sizeof h.state);
     return h;
 }
@@ -82,14 +87,13 @@ void sha256_more(Sha256 *h, const void *data, size_t n) {
         memcpy(h->rest + have, p, take);
         if (have + take < BLOCK)
             return;
-        compress(h->state, h->rest);
+        h->blocks(h->state, h->rest, 1);
         p += take;
         n -= take;
     }
-    for (; n >= BLOCK; n -= BLOCK, p += BLOCK)
-        compress(h->state, p);
-    if (n)
-        memcpy(h->rest, p, n);
+    h->blocks(h->state, p, n / BLOCK);
+    if (n % BLOCK)
+        memcpy(h->rest, p + n / BLOCK * BLOCK, n % BLOCK);
 }
 
 void sha256_end(const Sha256 *all, char out[SHA256_HEX + 1]) {
@@ -102,8 +106,7 @@ void sha256_end(const Sha256 *all, char out[SHA256_HEX + 1]) {
     uint64_t bits = h.bytes * 8;
     for (int i = 0; i < 8; i++)
         last[n - 1 - i] = (uint8_t)(bits >> (8 * i));
-    for (size_t i = 0; i < n; i += BLOCK)
-        compress(h.state, last + i);
+    h.blocks(h.state, last, n / BLOCK);
     for (int i = 0; i < SHA256_HEX; i++)
         out[i] = "0123456789abcdef"[h.state[i / 8] >> (28 - 4 * (i % 8)) & 15];
     out[SHA256_HEX] = 0;

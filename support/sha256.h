@@ -8,7 +8,10 @@
 
 enum { SHA256_HEX = 64, SHA256_BLOCK = 64 };
 
+typedef void Sha256Blocks(uint32_t state[8], const uint8_t *p, size_t n);
+
 typedef struct Sha256 {
+    Sha256Blocks *blocks; /* what the processor does best */
     uint32_t state[8];
     uint64_t bytes;             /* so far */
     uint8_t rest[SHA256_BLOCK]; /* those that fill no block yet */
