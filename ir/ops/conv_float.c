@@ -5,7 +5,9 @@
 enum { X, W, B };
 enum {
     BLOCK = 16,
-    PART = 512,
+    PART = 256,
+    CHAIN = 64,
+    SHORT_CHAIN = 32,
     LEAST_ROWS = 12,
     DIRECT_ROWS = 96,
     MOST_BYTES = 64 * 1024
@@ -82,10 +84,23 @@ static int packed_bias(Binder *b, const Node *n, int32_t groups, int32_t ocg, in
     return bind_const(b, ELEM_FLOAT, count, out, "bias");
 }
 
-/* What is multiplied at a time: parts of equal length. */
-static int32_t part_of(int32_t k) {
-    int32_t parts = (k + PART - 1) / PART;
-    return (k + parts - 1) / parts;
+static int32_t chain_of(int32_t length, int32_t lines) {
+    if (lines == 1 || length < 1)
+        return CHAIN;
+    if (length < CHAIN)
+        return CHAIN / length * length;
+    for (int32_t chain = CHAIN; chain >= SHORT_CHAIN; chain--)
+        if (length % chain == 0)
+            return chain;
+    return CHAIN;
+}
+
+void conv_float_chains(int32_t length, int32_t lines, int32_t *part, int32_t *chain) {
+    int32_t k = length * lines, parts = (k + PART - 1) / PART;
+    *chain = chain_of(length, lines);
+    *part = k < 1 ? 1 : (k + parts - 1) / parts;
+    *part = (*part + *chain - 1) / *chain * *chain;
+    *part = *part < k ? *part : k < 1 ? 1 : k;
 }
 
 static bool reads_one_position(const Spatial *s) {
@@ -119,11 +134,11 @@ static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s) {
 
 static bool bind_full(Binder *b, const Node *n, const Spatial *s, int32_t group) {
     int32_t icg = s->ic / group, ocg = s->oc / group, taps = s->kh * s->kw, all = padded(ocg);
-    int32_t part = part_of(icg * taps), most = s->oh * s->ow;
-    int32_t rows = most < 1 ? 1 : most < LEAST_ROWS ? most : LEAST_ROWS;
+    int32_t most = s->oh * s->ow, rows = most < 1 ? 1 : most < LEAST_ROWS ? most : LEAST_ROWS;
     qk_conv2d_nhwc_f32_params p = {WINDOW_PARAMS(s), .ic = s->ic, .oc = s->oc, .group = group};
     bool direct = reads_one_position(s);
-    p.col_bytes = direct ? 0 : rows * part * (int32_t)sizeof(float);
+    conv_float_chains(s->kw * icg, s->kh, &p.part, &p.chain);
+    p.col_bytes = direct ? 0 : rows * p.part * (int32_t)sizeof(float);
     int w = packed_weights(b, floats_of(b, n->in[W]), group, ocg, icg, taps);
     int args[] = {bind_last(b, n, n->in[X]), w, packed_bias(b, n, group, ocg, all),
                   bind_last(b, n, n->out[0]), -1};
@@ -132,10 +147,10 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, int32_t group)
     if (!bind_call(b, n, "qk_conv2d_nhwc_f32", &p, sizeof p, 5, args))
         return false;
     if (!direct)
-        bind_more_rows(b, s, part, args[4]);
+        bind_more_rows(b, s, p.part, args[4]);
     /* Positions are unfolded before any is written; without, DIRECT_ROWS are written while they are
      * read. In several parts they are unfolded again after that. */
-    if (group == 1 && (direct || part == icg * taps))
+    if (group == 1 && (direct || p.part == icg * taps))
         bind_over(b, 0, lead_window(s, ELEM_FLOAT, ELEM_FLOAT, direct ? DIRECT_ROWS : 0));
     return true;
 }

@@ -1,5 +1,6 @@
 /* Products of matrices of floats: what all operators with one share. */
 #include "ir/ops/bind.h"
+#include "ir/ops/conv_float.h"
 
 enum { BLOCK = 16, FEW_ROWS = 3 };
 
@@ -72,6 +73,7 @@ static bool bind_layer(Binder *b, const Node *n, qk_matmul_f32_params p, const i
                                    .dh = 1,
                                    .dw = 1,
                                    .group = 1};
+    conv_float_chains(p.k, 1, &c.part, &c.chain);
     if (p.has_c)
         memcpy(bias, bind_buffer(b, args[2])->data, sizeof *bias * (size_t)p.n);
     int w = bind_blocks(b, &p, args[1], blocks);

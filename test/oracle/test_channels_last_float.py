@@ -63,9 +63,11 @@ class Layers:
             self.outputs.append(pick.choice([self.transposed, self.transposed, self.product])())
             return
         kind = pick.choice(["full", "full", "point", "group", "depthwise", "depthwise", "multiplied", "line"])
+        wide = kind == "full" and pick.random() < 0.3  # a row of results needs more input than there is room for
         group = {"group": pick.choice([2, 3, 4]), "depthwise": pick.choice([pick.randint(2, 70), 8, 16, 48]),
                  "multiplied": pick.randint(2, 9)}.get(kind, 1)
         icg = 1 if kind in ("depthwise", "multiplied") else pick.choice([pick.randint(1, 40), 3, 16, 64, 150])
+        icg = pick.randint(60, 110) if wide else icg
         ocg = {"depthwise": 1, "multiplied": pick.randint(2, 3)}.get(kind, pick.choice([pick.randint(1, 70), 16, 32, 8]))
         rank = 1 if kind == "line" else 2
         kernel = [1, 1] if kind == "point" else [pick.choice([1, 2, 3, 3, 3, 5, 7]) for _ in range(rank)]
@@ -74,6 +76,7 @@ class Layers:
         reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
         pads = [pick.randint(0, r + 1) if pick.random() < 0.1 else pick.randint(0, r - 1) for r in reach * 2]
         out = [pick.choice([1, pick.randint(1, 9), pick.randint(5, 30)]) for _ in range(rank)]
+        out[-1] = pick.randint(60, 90) if wide else out[-1]
         size = [max(1, (o - 1) * s + r - pads[i] - pads[i + rank])
                 for i, (o, s, r) in enumerate(zip(out, strides, reach))]
         out = [(n + pads[i] + pads[i + rank] - r) // s + 1 for i, (n, r, s) in enumerate(zip(size, reach, strides))]
