@@ -46,6 +46,7 @@ near to a tie as its rounding errors are large. Most are within 2^-12 of a step 
 | GridSample | 2^-18 (16 bits: 2^-10) of the operand's step, at a place that is off by up to 2^-24 of an element |
 | RotaryEmbedding | 2^-21 (16 bits: 2^-13) of a step, where cosines are at most 1 |
 | ScatterND, ScatterElements that add | 2^-21 of a step, times the square of the numbers that meet at an element |
+| ScatterND, ScatterElements that multiply | 2^-29 of the product for each number that meets at an element |
 | ReduceProd | 2^-29 of the product, up to 2^15 numbers |
 | ReduceLogSum, ReduceLogSumExp | 2^-25, in logarithms |
 | LpPool, GlobalLpPool of p above 2 | 2^-25 of the norm |
@@ -58,7 +59,6 @@ These forms stay float, which `-integer-only` refuses:
 | com.microsoft Attention | its queries, keys and values are sums of products without a quantization of their own; as a MatMul and MultiHeadAttention, or ai.onnx's Attention, they have one |
 | Attention with a softcap, keys of the past, results beside the first, or a mask that is computed and holds numbers | its kernel has none of them |
 | RotaryEmbedding with tables that are computed | they would need quantizations of their own |
-| ScatterND and ScatterElements that multiply | an element is the product of as many numbers as indices meet there, which is not known before |
 | Pow of two that are computed | exponents differ by element, so no table serves; a kernel of fixed-point logarithms could do it and is not written |
 
 onnxruntime has no QLinearConvTranspose in com.microsoft: ConvTranspose on quantized types computes on integers here, and is written with conversions

@@ -1,6 +1,6 @@
 /* ScatterElements, Scatter (its name until opset 10) and ScatterND: a copy of the data with
  * elements or slices at computed places changed. 16 added reductions add and mul, 18 max and min.
- * TensorScatter: a part of a cache is written over, from another place for each of a batch. */
+ */
 #include "ir/ops/bind.h"
 #include "kernels/requant_host.h"
 
@@ -36,12 +36,6 @@ static int32_t reduction(const OpCtx *c) {
 
 enum { SUM = 1, PRODUCT = 2 };
 
-/* As many factors as indices meet at an element need as many bits. */
-static const char *product_refusal(const OpCtx *c, const Quant *x) {
-    (void)x;
-    return reduction(c) == PRODUCT ? "it multiplies, which no integer kernel does here" : NULL;
-}
-
 /* Sums and products of integers are not the integers of sums and products. */
 static bool computes(const void *attrs) {
     const ScatterAttrs *a = attrs;
@@ -55,8 +49,8 @@ static bool fits_kernel(const Node *n, const OpCtx *c) {
     if (!x && !u && !y)
         return true;
     bool narrow = quant_plain(x) && quant_plain(u) && quant_plain(y);
-    return narrow && !product_refusal(c, NULL) &&
-           (reduction(c) != SUM || elem_bits(bind_elem(n->out[0])) <= 16);
+    bool sums = reduction(c) == SUM || reduction(c) == PRODUCT;
+    return narrow && (!sums || elem_bits(bind_elem(n->out[0])) <= 16);
 }
 
 /* An operand in steps of the result and 2^-shift. */
@@ -80,10 +74,12 @@ typedef struct Scatter {
     int32_t meet; /* indices that an element may have */
 } Scatter;
 
-static bool call_kernel(Binder *b, const Node *n, const Scatter *s, ElemType e, int updates,
-                        int y) {
+static bool call_kernel(Binder *b, const Node *n, const Scatter *s, ElemType e, const char *form,
+                        int updates, int y) {
     ElemType types[] = {e, bind_elem(n->in[INDICES])};
-    if (!bind_call(b, n, bind_kernel(b, s->kernel, 2, types), s->params, s->size, 3,
+    const char *kernel =
+        arena_strf(binder_arena(b), "%s%s", bind_kernel(b, s->kernel, 2, types), form).s;
+    if (!bind_call(b, n, kernel, s->params, s->size, 3,
                    (int[]){updates, bind_value(b, n->in[INDICES]), y}))
         return false;
     bind_within(b, n->in[INDICES], true, s->lengths, s->n_lengths);
@@ -91,7 +87,7 @@ static bool call_kernel(Binder *b, const Node *n, const Scatter *s, ElemType e, 
 }
 
 /* Sums of the data and the updates, rounded once as those of Sum are. */
-static bool bind_sums(Binder *b, const Node *n, const Scatter *s) {
+static bool bind_computed(Binder *b, const Node *n, const Scatter *s) {
     const Value *x = n->in[DATA], *u = n->in[UPDATES], *y = n->out[0];
     ElemType e = bind_elem(y);
     float scale[] = {quant_scale(op_quant(x), 0), quant_scale(op_quant(u), 0)};
@@ -100,9 +96,35 @@ static bool bind_sums(Binder *b, const Node *n, const Scatter *s) {
     requant_terms(scale, 2, (size_t)s->meet + 1, (double)quant_scale(op_quant(y), 0), 16, m,
                   &p.shift);
     int sum = bind_term(b, n, x, m[0]), updates = bind_term(b, n, u, m[1]);
-    return call_kernel(b, n, s, ELEM_INT64, updates, sum) &&
+    return call_kernel(b, n, s, ELEM_INT64, "", updates, sum) &&
            bind_call(b, n, bind_kernel(b, "round_sum_q", 1, &e), &p, sizeof p, 2,
                      (int[]){sum, bind_value(b, y)});
+}
+
+/* An operand times `scale`, as factors. */
+static int bind_factors(Binder *b, const Node *n, const Value *x, double scale) {
+    ElemType e = bind_elem(x);
+    int32_t shift;
+    qk_factor_q_params p = {.n = bind_count(x), .xz = quant_zero(op_quant(x))};
+    requant_real(scale, &p.m, &shift);
+    p.e = -shift;
+    int to = bind_temp(b, ELEM_INT64, (size_t)p.n);
+    bind_call(b, n, bind_kernel(b, "factor_q", 1, &e), &p, sizeof p, 2,
+              (int[]){bind_value(b, x), to});
+    return to;
+}
+
+/* How many updates an element is multiplied by only the indices tell: each brings its scale. */
+static bool bind_products(Binder *b, const Node *n, const Scatter *s) {
+    const Value *x = n->in[DATA], *u = n->in[UPDATES], *y = n->out[0];
+    ElemType e = bind_elem(y);
+    double to = (double)quant_scale(op_quant(y), 0);
+    qk_round_factor_q_params p = {.n = bind_count(y), RESULT_PARAMS(op_quant(y))};
+    int product = bind_factors(b, n, x, (double)quant_scale(op_quant(x), 0) / to);
+    int updates = bind_factors(b, n, u, (double)quant_scale(op_quant(u), 0));
+    return call_kernel(b, n, s, ELEM_INT64, "_times", updates, product) &&
+           bind_call(b, n, bind_kernel(b, "round_factor_q", 1, &e), &p, sizeof p, 2,
+                     (int[]){product, bind_value(b, y)});
 }
 
 /* The data first: what nothing changes stays. */
@@ -111,20 +133,19 @@ static bool bind_placed(Binder *b, const Node *n, const Scatter *s) {
     int x = bind_joined(b, n, n->in[DATA], &ok), u = bind_joined(b, n, n->in[UPDATES], &ok);
     int y = bind_value(b, n->out[0]);
     bind_copy(b, n, x, y);
-    return ok && call_kernel(b, n, s, bind_elem(n->out[0]), u, y);
+    return ok && call_kernel(b, n, s, bind_elem(n->out[0]), "", u, y);
 }
 
 static bool bind_scatter(Binder *b, const Node *n, const Scatter *s, int32_t reduction) {
-    return bind_any_quant(n) && reduction == SUM ? bind_sums(b, n, s) : bind_placed(b, n, s);
+    if (!bind_any_quant(n) || (reduction != SUM && reduction != PRODUCT))
+        return bind_placed(b, n, s);
+    return reduction == SUM ? bind_computed(b, n, s) : bind_products(b, n, s);
 }
 
 #define JOINS                                                                                      \
     {.kind = QUANT_JOIN, .data = 1u << DATA | 1u << UPDATES, .prefers_float = GAINS_NOTHING}
-#define SUMS                                                                                       \
-    {.kind = QUANT_COMPUTE,                                                                        \
-     .data = 1u << DATA | 1u << UPDATES,                                                           \
-     .prefers_float = GAINS_NOTHING,                                                               \
-     .integer_refusal = product_refusal}
+#define COMPUTES                                                                                   \
+    {.kind = QUANT_COMPUTE, .data = 1u << DATA | 1u << UPDATES, .prefers_float = GAINS_NOTHING}
 
 /* ---- ScatterElements ---- */
 
@@ -184,10 +205,10 @@ static const OpDef *elements_form(const void *attrs);
 
 const OpDef op_ScatterElements = {ELEMENTS, .name = "ScatterElements", .form = elements_form,
                                   .quant = JOINS};
-static const OpDef elements_sums = {ELEMENTS, .name = "ScatterElements", .quant = SUMS};
+static const OpDef elements_computed = {ELEMENTS, .name = "ScatterElements", .quant = COMPUTES};
 
 static const OpDef *elements_form(const void *attrs) {
-    return computes(attrs) ? &elements_sums : &op_ScatterElements;
+    return computes(attrs) ? &elements_computed : &op_ScatterElements;
 }
 
 static bool take_new_name(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
@@ -244,96 +265,8 @@ static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
 static const OpDef *nd_form(const void *attrs);
 
 const OpDef op_ScatterND = {ND, .form = nd_form, .quant = JOINS};
-static const OpDef nd_sums = {ND, .quant = SUMS};
+static const OpDef nd_computed = {ND, .quant = COMPUTES};
 
 static const OpDef *nd_form(const void *attrs) {
-    return computes(attrs) ? &nd_sums : &op_ScatterND;
+    return computes(attrs) ? &nd_computed : &op_ScatterND;
 }
-
-/* ---- TensorScatter ---- */
-
-typedef struct CacheAttrs {
-    int64_t axis;
-    Str mode;
-} CacheAttrs;
-
-static const AttrSpec cache_attrs[] = {
-    A_INT(CacheAttrs, axis, -2),
-    A_WORD(CacheAttrs, mode, "linear", "linear circular"),
-    A_END,
-};
-
-enum { CACHE, UPDATE, AT };
-
-static bool cache_verify(const OpCtx *c) {
-    const CacheAttrs *a = c->attrs;
-    Type x = op_type(c, CACHE), u = op_type(c, UPDATE), at = op_type(c, AT);
-    int axis;
-    if (x.rank < 0)
-        return true;
-    if (!op_axis(c, a->axis, x.rank, &axis))
-        return false;
-    if (axis == 0)
-        return op_error_attr(c, "axis", "axis 0 is the batch");
-    if (u.rank >= 0 && u.rank != x.rank)
-        return op_error_in(c, UPDATE, "the update has rank %d, the cache %d", u.rank, x.rank);
-    for (int i = 0; i < u.rank; i++) {
-        long long have = u.dims[i].value, room = x.dims[i].value;
-        if (have >= 0 && room >= 0 && (i == axis ? have > room : have != room))
-            return op_error_in(c, UPDATE, "dimension %d is %lld, that of the cache %lld", i, have,
-                               room);
-    }
-    bool fits = at.rank == 1 && (at.dims[0].value < 0 || x.dims[0].value < 0 ||
-                                 at.dims[0].value == x.dims[0].value);
-    return at.rank < 0 || fits ||
-           op_error_in(c, AT, "there must be one place for each of the batch");
-}
-
-static bool cache_fits(const Node *n) {
-    const Quant *x = op_quant(n->in[CACHE]), *u = op_quant(n->in[UPDATE]), *y = op_quant(n->out[0]);
-    return (!x && !u && !y) || (quant_plain(x) && quant_plain(u) && quant_plain(y));
-}
-
-static bool cache_bind(Binder *b, const Node *n, const OpCtx *c) {
-    const CacheAttrs *a = c->attrs;
-    Type x = n->in[CACHE]->type, u = n->in[UPDATE]->type;
-    ElemType e = bind_elem(n->out[0]);
-    int axis;
-    if (!cache_fits(n))
-        return bind_in_double(b, n);
-    if (!op_axis(c, a->axis, x.rank, &axis))
-        return false;
-    qk_tensor_scatter_params p = {.batch = (int32_t)x.dims[0].value,
-                                  .outer = bind_extent(x, 1, axis),
-                                  .steps = (int32_t)u.dims[axis].value,
-                                  .length = (int32_t)x.dims[axis].value,
-                                  .inner = bind_extent(x, axis + 1, x.rank),
-                                  .circular = str_is(a->mode, "circular")};
-    int64_t *starts = NEW_ARRAY(binder_arena(b), int64_t, (size_t)p.batch + 1);
-    memset(starts, 0, ((size_t)p.batch + 1) * sizeof *starts);
-    int at = op_in(c, AT) ? bind_value(b, n->in[AT])
-                          : bind_const(b, ELEM_INT64, (size_t)p.batch, starts, "starts");
-    bool ok = true;
-    int from = bind_joined(b, n, n->in[CACHE], &ok), by = bind_joined(b, n, n->in[UPDATE], &ok);
-    int y = bind_value(b, n->out[0]);
-    bind_copy(b, n, from, y);
-    if (!ok || !bind_call(b, n, bind_kernel(b, "tensor_scatter", 1, &e), &p, sizeof p, 3,
-                          (int[]){by, at, y}))
-        return false;
-    if (!p.circular)
-        bind_within(b, op_in(c, AT), false, (int32_t[]){p.length - p.steps + 1}, 1);
-    return true;
-}
-
-const OpDef op_TensorScatter = {
-    .domain = "",
-    .name = "TensorScatter",
-    .attrs_size = sizeof(CacheAttrs),
-    .attrs = cache_attrs,
-    .verify = cache_verify,
-    .infer = op_same_type,
-    .quant = {.kind = QUANT_JOIN,
-              .data = 1u << CACHE | 1u << UPDATE,
-              .prefers_float = GAINS_NOTHING},
-    .bind = cache_bind,
-};

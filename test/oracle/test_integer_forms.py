@@ -98,6 +98,18 @@ JOINED = {
     "ScatterND, ties": Case(
         "ScatterND", [(Grid(0.5), (6,)), np.array([[0], [1], [2], [3], [3]]), (Grid(0.5), (5,))], Grid(1.0),
         lambda x, u: added(x, np.array([0, 1, 2, 3, 3]), u), {"reduction": "add"}, edges=([1, 3, -5, 0, 7, 9], [0, 2, 0, 1, 2])),
+    "ScatterElements, products": Case(
+        "ScatterElements", [(X, (5, 8)), WAYS, (Grid(0.031), (5, 4))], Grid(0.0361, 0.53),
+        lambda x, u: added(x, (np.arange(5)[:, None], WAYS), u, np.multiply), {"axis": 1, "reduction": "mul"}),
+    "ScatterND, products that meet": Case(
+        "ScatterND", [(X, (6, 4)), np.array([[-1], [3], [3], [3], [0]]), (Grid(0.013, 0.2), (5, 4))], Grid(0.0361, 0.53),
+        lambda x, u: added(x, np.array([5, 3, 3, 3, 0]), u, np.multiply), {"reduction": "mul"}),
+    "ScatterND, products of many": Case(
+        "ScatterND", [(X, (9,)), np.repeat(np.arange(9), 64)[:515, None], (Grid(0.0079, 0), (515,))], Grid(1e-9),
+        lambda x, u: added(x, np.repeat(np.arange(9), 64)[:515], u, np.multiply), {"reduction": "mul"}, edges=([50, 60, 70, 80, -90, 99, -99],)),
+    "ScatterND, ties of products": Case(
+        "ScatterND", [(Grid(0.5), (6,)), np.array([[0], [1], [2], [3], [3]]), (Grid(0.5), (5,))], Grid(1.0),
+        lambda x, u: added(x, np.array([0, 1, 2, 3, 3]), u, np.multiply), {"reduction": "mul"}, edges=([1, 3, -5, 7, 7, 9], [1, 2, 3, 1, 2])),
     "OneHot of another grid": Case("OneHot", [np.array([[0, 2], [-1, 9]]), np.array(4), (X, (2,))], Grid(0.031), constant=(2,),
                                    real=lambda v: np.where(np.array([[0, 2], [3, 9]])[..., None] == np.arange(4), v[1], v[0])),
     "Hardmax": Case("Hardmax", [(X, (4, 30))], Grid(1 / 50), lambda x: (np.arange(30) == x.argmax(1)[:, None]) * 1.0,
@@ -107,9 +119,9 @@ JOINED = {
 }
 
 
-def added(x, index, updates):
+def added(x, index, updates, how=np.add):
     y = x.copy()
-    np.add.at(y, index, updates)
+    how.at(y, index, updates)
     return y
 
 

@@ -97,6 +97,8 @@ OPS = {
     "ScatterND": Op([(2, 3), (1, 3)], lambda x, u: np.concatenate([x[:1], u]), constants="const %at : int64[1,1] = [1]", between="%at, "),
     "ScatterND of sums": Op([(2, 3), (2, 3)], lambda x, u: x + np.stack([0 * u[0], u.sum(0)]), op="ScatterND", attrs='reduction="add"',
                             constants="const %at : int64[2,1] = [1, 1]", between="%at, "),
+    "ScatterND of products": Op([(2, 3), (2, 3)], lambda x, u: x * np.stack([1 + 0 * u[0], u.prod(0)]), (4.0, 30.0), op="ScatterND", attrs='reduction="mul"',
+                                constants="const %at : int64[2,1] = [1, 1]", between="%at, "),
     "Resize, cubic": Op([(1, 1, 3, 1)], lambda x: resampled(x, (1, 1, 6, 1), keys), (0.5, 9.0), op="Resize", attrs='mode="cubic"',
                         constants="const %by : float[4] = [1.0, 1.0, 2.0, 1.0]", behind=", _, %by"),
     "MatMul": Op([(2, 5), (5, 3)], np.matmul, (4.0, 30.0)),
