@@ -50,14 +50,14 @@ near to a tie as its rounding errors are large. Most are within 2^-12 of a step 
 | ReduceProd | 2^-29 of the product, up to 2^15 numbers |
 | ReduceLogSum, ReduceLogSumExp | 2^-25, in logarithms |
 | LpPool, GlobalLpPool of p above 2 | 2^-25 of the norm |
-| Attention | 2^-18 of a step (16 bits: 2^-4, for scores up to 2) |
+| Attention | 2^-18 of a step (16 bits: 2^-4, for scores up to 2); with keys of the past 2^-12 (16 bits likewise) |
 
 These forms stay float, which `-integer-only` refuses:
 
 | form | why |
 |---|---|
 | com.microsoft Attention | its queries, keys and values are sums of products without a quantization of their own; as a MatMul and MultiHeadAttention, or ai.onnx's Attention, they have one |
-| Attention with a softcap, keys of the past, results beside the first, or a mask that is computed and holds numbers | its kernel has none of them |
+| Attention that yields scores, or with a mask that is computed and holds numbers | its kernel has none of them |
 | RotaryEmbedding with tables that are computed | they would need quantizations of their own |
 | Pow of two that are computed | exponents differ by element, so no table serves; a kernel of fixed-point logarithms could do it and is not written |
 

@@ -71,6 +71,7 @@ bool bind_binary(Binder *b, const Node *n, const char *op, ElemType e, Broadcast
                  const int args[3]);
 /* A quantized operand in the parameters of the node's result, another as it is. */
 int bind_joined(Binder *b, const Node *n, const Value *x, bool *ok);
+int bind_joined_to(Binder *b, const Node *n, const Value *x, const Value *y, bool *ok);
 /* y = x . w + bias on floats, by the strides that the params say; args: the buffers of x, w,
  * bias (-1 for none) and y.
  * Constant w is laid out anew where the kernel's scratch would make the arena larger (product.c).

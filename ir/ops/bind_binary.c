@@ -12,7 +12,10 @@ bool bind_binary(Binder *b, const Node *n, const char *op, ElemType e, Broadcast
 }
 
 int bind_joined(Binder *b, const Node *n, const Value *x, bool *ok) {
-    const Value *y = n->out[0];
+    return bind_joined_to(b, n, x, n->out[0], ok);
+}
+
+int bind_joined_to(Binder *b, const Node *n, const Value *x, const Value *y, bool *ok) {
     const Quant *q = op_quant(y);
     if (!q || bind_equal_quant(x, y))
         return bind_value(b, x);

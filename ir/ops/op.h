@@ -165,6 +165,8 @@ typedef struct QuantRule {
     /* COMPUTE: integer kernels take operands and result of one storage type; others are converted
      * for the call (ir/ops/bind_storage.c). */
     bool same_storage;
+    /* COMPUTE: every result that is read has parameters of its own, not the first alone. */
+    bool all_results;
     /* COMPUTE: a function of one number, on integers a table (bind_table). Runtimes have such
      * kernels for 8 bits at most. */
     bool curve;

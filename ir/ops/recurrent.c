@@ -369,6 +369,7 @@ static bool lstm_applies(const OpCtx *c, const char **why) {
         .quant = {.kind = QUANT_COMPUTE,                                                           \
                   .data = 1u << X | 1u << H0 | 1u << C0,                                           \
                   .mac.bias = BIAS,                                                                \
+                  .all_results = true,                                                             \
                   .prefers_float = "runtimes have no integer kernel for it (-weight-only stores "  \
                                    "its weights as integers)",                                     \
                   .integer_refusal = recur_integer_refusal,                                        \

@@ -167,7 +167,12 @@ static Strides strides_of(Type t, Heads h) {
                        : (Strides){steps * heads * size, size, heads * size};
 }
 
-static bool copy_steps(Binder *b, const Node *n, int from, Strides s, Heads h, int to,
+const Value *sdpa_present(const Node *n, size_t i) {
+    size_t out = i == K ? PRESENT_K : PRESENT_V;
+    return out < n->n_out ? n->out[out] : NULL;
+}
+
+static bool copy_steps(Binder *b, const Node *n, ElemType e, int from, Strides s, Heads h, int to,
                        int64_t steps, int64_t at) {
     int32_t size = (int32_t)h.size, row = (int32_t)steps * size;
     qk_copy_nd_params p = {.rank = 4,
@@ -175,31 +180,35 @@ static bool copy_steps(Binder *b, const Node *n, int from, Strides s, Heads h, i
                            .ss = {s.batch, s.head, s.step, 1},
                            .ds = {(int32_t)h.heads * row, row, size, 1},
                            .dst_offset = at * size};
-    ElemType e = ELEM_FLOAT;
     return bind_call(b, n, bind_kernel(b, "copy_nd", 1, &e), &p, sizeof p, 2, (int[]){from, to});
+}
+
+bool sdpa_join(Binder *b, const Node *n, const OpCtx *c, size_t i, int old, int now, int to) {
+    Heads h = operand(c, i), before = past(c, i == K ? PAST_K : PAST_V);
+    const Value *x = op_in(c, i == K ? PAST_K : PAST_V);
+    int64_t steps = before.steps + h.steps;
+    const Value *present = sdpa_present(n, i);
+    ElemType e = present ? bind_elem(present) : ELEM_FLOAT;
+    return (!x || copy_steps(b, n, e, old, strides_of(x->type, before), before, to, steps, 0)) &&
+           copy_steps(b, n, e, now, strides_of(n->in[i]->type, h), h, to, steps, before.steps);
 }
 
 /* Keys or values with those of the past before them, where there are any or they are asked for. */
 static bool cache(Binder *b, const Node *n, const OpCtx *c, size_t i, int *buffer, Strides *s) {
     const Value *x = n->in[i], *old = op_in(c, i == K ? PAST_K : PAST_V);
-    size_t out = i == K ? PRESENT_K : PRESENT_V;
-    const Value *present = out < n->n_out ? n->out[out] : NULL;
-    Heads h = operand(c, i), before = past(c, i == K ? PAST_K : PAST_V);
-    int64_t steps = before.steps + h.steps;
+    const Value *present = sdpa_present(n, i);
+    Heads h = operand(c, i);
     *s = strides_of(x->type, h);
     *buffer = bind_value(b, x);
     if (!old && !present)
         return true;
     int from = *buffer;
+    h.steps += past(c, i == K ? PAST_K : PAST_V).steps;
     *buffer = present ? bind_value(b, present)
-                      : bind_temp(b, ELEM_FLOAT, (size_t)(h.batch * h.heads * steps * h.size));
-    if (old && !copy_steps(b, n, bind_value(b, old), strides_of(old->type, before), before, *buffer,
-                           steps, 0))
-        return false;
-    if (!copy_steps(b, n, from, *s, h, *buffer, steps, before.steps))
-        return false;
-    *s = (Strides){(int32_t)(h.heads * steps * h.size), (int32_t)(steps * h.size), (int32_t)h.size};
-    return true;
+                      : bind_temp(b, ELEM_FLOAT, (size_t)(h.batch * h.heads * h.steps * h.size));
+    *s = (Strides){(int32_t)(h.heads * h.steps * h.size), (int32_t)(h.steps * h.size),
+                   (int32_t)h.size};
+    return sdpa_join(b, n, c, i, bind_value(b, old), from, *buffer);
 }
 
 /* Integers and doubles are numbers to add, as floats are. */
@@ -329,8 +338,9 @@ const OpDef op_Attention = {
     .slices = slices,
     .family = FAMILY_SEQUENCE,
     .quant = {.kind = QUANT_COMPUTE,
-              .data = 1u << Q | 1u << K | 1u << V,
+              .data = 1u << Q | 1u << K | 1u << V | 1u << PAST_K | 1u << PAST_V,
               .same_storage = true,
+              .all_results = true,
               .prefers_float = GAINS_NOTHING,
               .integer_refusal = sdpa_refusal},
     .bind = bind,

@@ -17,6 +17,11 @@ typedef struct SdpaAttrs {
 qk_sdpa_f32_params sdpa_params(const Node *n, const OpCtx *c);
 void sdpa_mask_strides(Type t, qk_sdpa_f32_params *p);
 
+/* Where keys (i = K) or values go out with those of the past; NULL: they do not. */
+const Value *sdpa_present(const Node *n, size_t i);
+/* Writes keys (i = K) or values `now` behind those of the past, where there are any, to `to`. */
+bool sdpa_join(Binder *b, const Node *n, const OpCtx *c, size_t i, int old, int now, int to);
+
 /* QuantRule.integer_refusal. */
 const char *sdpa_refusal(const OpCtx *c, const Quant *x);
 bool sdpa_bind_integers(Binder *b, const Node *n, const OpCtx *c);

@@ -6,16 +6,10 @@
 #include <math.h>
 
 const char *sdpa_refusal(const OpCtx *c, const Quant *x) {
-    const SdpaAttrs *a = c->attrs;
     const Value *m = op_in(c, MASK);
     (void)x;
-    for (size_t i = PRESENT_K; i < c->n_out; i++)
-        if (c->node->out[i])
-            return "it yields keys, values or scores beside its result";
-    if (op_in(c, PAST_K))
-        return "it has keys and values of the past";
-    if (a->softcap != 0)
-        return "it has a softcap";
+    if (c->n_out > SCORES && c->node->out[SCORES])
+        return "it yields scores beside its result";
     const Tensor *t = m ? value_data(m) : NULL;
     return !m || m->type.elem == ELEM_BOOL || (t && t->data && t->elem == ELEM_FLOAT)
                ? NULL
@@ -26,7 +20,8 @@ const char *sdpa_refusal(const OpCtx *c, const Quant *x) {
 _Static_assert(offsetof(qk_sdpa_q_params, qz) == offsetof(qk_sdpa_f32_params, scale),
                "copied as they are");
 
-enum { MOST_POINT = 56, LEAST_POINT = 28, HIDDEN_BITS = 62, MEAN_BITS = 31 };
+enum { MOST_POINT = 56, LEAST_POINT = 28, HIDDEN_BITS = 62, MEAN_BITS = 31, TANH_BITS = 31 };
+enum { MORE_BITS = 12 }; /* behind the point of a share of the result */
 
 static int bits_of(double v) {
     int e;
@@ -46,56 +41,126 @@ static int added_integers(Binder *b, const Value *m, int point) {
     return bind_const(b, ELEM_INT64, t->count, added, "mask");
 }
 
-/* False where its numbers do not fit 64 bits. */
-static bool scales_fit(const Node *n, const SdpaAttrs *a, const qk_sdpa_f32_params *of,
-                       qk_sdpa_q_params *p) {
-    const Quant *q = op_quant(n->in[Q]), *k = op_quant(n->in[K]), *v = op_quant(n->in[V]);
-    int bits = elem_bits(bind_elem(n->in[Q])), keys = bits_of(of->keys);
+/* How sums of queries and these keys are counted: as scores, or with a softcap as what goes into
+ * the curve. False where they do not fit 64 bits. */
+static bool sums_fit(const Node *n, const SdpaAttrs *a, const qk_sdpa_f32_params *of,
+                     const Value *keys, int *point, int64_t *step) {
+    int bits = elem_bits(bind_elem(n->in[Q]));
     double scale = a->scale != 0 ? (double)a->scale : 1 / sqrt(of->size);
-    double step = scale * M_LOG2E * (double)quant_scale(q, 0) * (double)quant_scale(k, 0);
-    if (!isfinite(step))
+    double each = scale * M_LOG2E * (double)quant_scale(op_quant(n->in[Q]), 0) *
+                  (double)quant_scale(op_quant(keys), 0);
+    if (a->softcap != 0)
+        each *= 2 / (double)a->softcap;
+    if (!isfinite(each))
         return false;
-    int room = 60 - 2 * bits - bits_of(of->size) - bits_of(fabs(step));
-    int32_t e = 0;
+    int room = 60 - 2 * bits - bits_of(of->size) - bits_of(fabs(each));
+    *point = room < MOST_POINT ? room : MOST_POINT;
+    *step = llrint(ldexp(each, *point < LEAST_POINT ? 0 : *point));
+    return *point >= LEAST_POINT;
+}
+
+/* Scores in one unit: those of the past in that of the others. */
+static bool scores_fit(const Node *n, const OpCtx *c, const qk_sdpa_f32_params *of,
+                       qk_sdpa_q_params *p) {
+    const SdpaAttrs *a = c->attrs;
+    const Value *old = op_in(c, PAST_K);
+    if (!sums_fit(n, a, of, n->in[K], &p->curve, &p->step) ||
+        (old && !sums_fit(n, a, of, old, &p->pcurve, &p->pstep)))
+        return false;
+    if (a->softcap == 0) {
+        int down = old && p->pcurve < p->curve ? p->curve - p->pcurve : 0;
+        int past_down = old && p->curve < p->pcurve ? p->pcurve - p->curve : 0;
+        p->point = p->curve - down;
+        p->step = llrint(ldexp((double)p->step, -down));
+        p->pstep = llrint(ldexp((double)p->pstep, -past_down));
+        return true;
+    }
+    double most = (double)a->softcap * M_LOG2E;
+    int room = 60 - bits_of(fabs(most));
     p->point = room < MOST_POINT ? room : MOST_POINT;
-    p->step = llrint(ldexp(step, p->point < LEAST_POINT ? 0 : p->point));
-    p->cut = 31 + bits + 1 + keys > 62 ? 31 + bits + 1 + keys - 62 : 0;
-    requant_scaled(quant_scale(v, 0), quant_scale(op_quant(n->out[Y]), 0), &p->n, &p->d, &e);
-    p->s = MEAN_BITS - e > 63 ? 63 : MEAN_BITS - e;
-    return p->point >= LEAST_POINT && p->cut < 16;
+    p->cap = llrint(ldexp(most, p->point - TANH_BITS));
+    return p->point >= LEAST_POINT && p->cap != 0;
+}
+
+/* What means of values are multiplied by. With those of the past, shares are rounded to 2^-more. */
+static bool values_fit(const Node *n, const OpCtx *c, qk_sdpa_q_params *p) {
+    const Value *old = op_in(c, PAST_V);
+    float y = quant_scale(op_quant(n->out[Y]), 0);
+    int32_t e = 0;
+    int bits = elem_bits(bind_elem(n->in[Q])), cut = 31 + bits + 1 + bits_of(p->keys) - 62;
+    p->cut = cut > 0 ? cut : 0;
+    p->more = old ? MORE_BITS : 0;
+    requant_scaled(quant_scale(op_quant(n->in[V]), 0), y, &p->n, &p->d, &e);
+    p->s = MEAN_BITS - e - p->more > 63 ? 63 : MEAN_BITS - e - p->more;
+    if (old) {
+        requant_scaled(quant_scale(op_quant(old), 0), y, &p->pn, &p->pd, &e);
+        p->ps = MEAN_BITS - e - p->more > 63 ? 63 : MEAN_BITS - e - p->more;
+    }
+    return p->cut < 16 && p->s > 0 && (!old || p->ps > 0);
+}
+
+/* Keys or values with those of the past before them, on the grid that these go out on. */
+static bool yield_cache(Binder *b, const Node *n, const OpCtx *c, size_t i) {
+    const Value *y = sdpa_present(n, i);
+    bool ok = true;
+    if (!y)
+        return true;
+    const Value *old = op_in(c, i == K ? PAST_K : PAST_V);
+    int past = old ? bind_joined_to(b, n, old, y, &ok) : -1;
+    return sdpa_join(b, n, c, i, past, bind_joined_to(b, n, n->in[i], y, &ok), bind_value(b, y)) &&
+           ok;
+}
+
+/* Why its types have no kernel, NULL: they have. */
+static const char *types_refusal(const Node *n, const OpCtx *c) {
+    static const size_t which[] = {Q, K, V, PAST_K, PAST_V};
+    for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
+        const Value *v = op_in(c, which[i]);
+        if (v && (!quant_plain(op_quant(v)) || bind_elem(v) != bind_elem(n->out[Y])))
+            return "no integer kernel takes its types";
+    }
+    for (size_t i = Y; i < n->n_out; i++)
+        if (n->out[i] && !quant_plain(op_quant(n->out[i])))
+            return "its result is float";
+    return elem_bits(bind_elem(n->out[Y])) > 16 ? "no integer kernel takes its types" : NULL;
+}
+
+static int zero_of(const Value *v) {
+    return v ? quant_zero(op_quant(v)) : 0;
 }
 
 bool sdpa_bind_integers(Binder *b, const Node *n, const OpCtx *c) {
-    const Quant *y = op_quant(n->out[Y]);
     const Value *m = op_in(c, MASK);
     ElemType e = bind_elem(n->out[Y]);
     const char *why = sdpa_refusal(c, NULL);
     qk_sdpa_f32_params of = sdpa_params(n, c);
-    for (size_t i = Q; i <= V; i++)
-        if (!quant_plain(op_quant(n->in[i])) || bind_elem(n->in[i]) != e)
-            why = "no integer kernel takes its types";
-    if (why || !quant_plain(y))
-        return bind_unsupported(b, n, "%s", why ? why : "its result is float");
-    qk_sdpa_q_params p = {.qz = quant_zero(op_quant(n->in[Q])),
-                          .kz = quant_zero(op_quant(n->in[K])),
-                          .vz = quant_zero(op_quant(n->in[V])),
-                          RESULT_PARAMS(y)};
+    why = why ? why : types_refusal(n, c);
+    if (why)
+        return bind_unsupported(b, n, "%s", why);
+    qk_sdpa_q_params p = {.qz = zero_of(n->in[Q]),
+                          .kz = zero_of(n->in[K]),
+                          .vz = zero_of(n->in[V]),
+                          .past = of.offset,
+                          .pkz = zero_of(op_in(c, PAST_K)),
+                          .pvz = zero_of(op_in(c, PAST_V)),
+                          RESULT_PARAMS(op_quant(n->out[Y]))};
     int masks[2] = {-1, -1};
-    if (!scales_fit(n, c->attrs, &of, &p))
-        return bind_unsupported(b, n, "its scales are too far apart for integers");
-    if (m) {
+    if (m)
         sdpa_mask_strides(m->type, &of);
+    memcpy(&p, &of, offsetof(qk_sdpa_f32_params, scale));
+    if (!scores_fit(n, c, &of, &p) || !values_fit(n, c, &p))
+        return bind_unsupported(b, n, "its scales are too far apart for integers");
+    if (m)
         masks[m->type.elem != ELEM_BOOL] =
             m->type.elem == ELEM_BOOL ? bind_value(b, m) : added_integers(b, m, p.point);
-    }
-    memcpy(&p, &of, offsetof(qk_sdpa_f32_params, scale));
     bind_macs(b, (int64_t)p.batch * p.heads * p.sq * p.keys * (p.size + p.v_size));
-    if (!bind_call(b, n, bind_kernel(b, "sdpa_q", 1, &e), &p, sizeof p, 8,
+    if (!bind_call(b, n, bind_kernel(b, "sdpa_q", 1, &e), &p, sizeof p, 10,
                    (int[]){bind_value(b, n->in[Q]), bind_value(b, n->in[K]),
-                           bind_value(b, n->in[V]), masks[0], masks[1],
+                           bind_value(b, n->in[V]), bind_value(b, op_in(c, PAST_K)),
+                           bind_value(b, op_in(c, PAST_V)), masks[0], masks[1],
                            bind_value(b, op_in(c, LENS)), bind_value(b, n->out[Y]),
                            bind_scratch(b, ELEM_INT64, (size_t)p.keys)}))
         return false;
     bind_within(b, op_in(c, LENS), false, (int32_t[]){p.keys + 1}, 1);
-    return true;
+    return yield_cache(b, n, c, K) && yield_cache(b, n, c, V);
 }

@@ -118,7 +118,7 @@ static bool all_results_tilde(const Node *n) {
 
 /* All of weights, data and results, whichever are there; what else the weights have to be the
  * operator says. */
-static const char *why_not_recurrent(const Rule *t, const Node *n) {
+static const char *why_not_several(const Rule *t, const Node *n) {
     const Quant *x = operand_quant(t, n->in[0]);
     OpCtx c = op_ctx(n, t->d);
     const char *why = n->def->quant.integer_refusal(&c, x);
@@ -137,7 +137,7 @@ static const char *why_not_recurrent(const Rule *t, const Node *n) {
 
 const char *integer_rule(const Node *n, Value *const *ints, size_t n_ints, Diags *d) {
     const Rule rule = {ints, n_ints, d}, *t = &rule;
-    if (!n->def || n->n_out < 1 || (!n->out[0] && !n->def->quant.stores.operands))
+    if (!n->def || n->n_out < 1 || (!n->out[0] && !n->def->quant.all_results))
         return "qxc does not know this operator";
     switch (n->def->quant.kind) {
     case QUANT_NEVER:
@@ -146,6 +146,6 @@ const char *integer_rule(const Node *n, Value *const *ints, size_t n_ints, Diags
     case QUANT_MAC: return why_not_mac(t, n);
     case QUANT_MOVE:
     case QUANT_ORDER: return why_not_move(t, n);
-    default: return n->def->quant.stores.operands ? why_not_recurrent(t, n) : why_not_compute(t, n);
+    default: return n->def->quant.all_results ? why_not_several(t, n) : why_not_compute(t, n);
     }
 }

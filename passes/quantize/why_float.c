@@ -129,9 +129,9 @@ static const char *why_one_result(const Decide *d, const Node *n, const Value *y
                                    : "its result stays float as asked";
 }
 
-/* The first stands for all, but of recurrent layers, which may lack it. */
+/* The first stands for all, but where each has its own: that may lack the first. */
 const char *why_result(const Decide *d, const Node *n) {
-    size_t results = n->def->quant.stores.operands ? n->n_out : n->n_out > 0;
+    size_t results = n->def->quant.all_results ? n->n_out : n->n_out > 0;
     bool any = false;
     for (size_t i = 0; i < results; i++) {
         const char *why = n->out[i] ? why_one_result(d, n, n->out[i]) : NULL;

@@ -340,7 +340,7 @@ static void raise_kept(Raise *r, Node *n) {
 
 static void raise_node(Raise *r, Node *n) {
     const QuantRule *rule = &n->def->quant;
-    if (rule->kind == QUANT_COMPUTE && rule->stores.operands) {
+    if (rule->all_results && (rule->stores.operands || !one_result(n))) {
         if (n->n_out && !type_is_quantized(n->in[0]->type))
             raise_recurrent(r, n);
         return;

@@ -1,6 +1,7 @@
-/* LSTM, GRU and RNN compute on quantized types where everything does: X and initial states, W and
- * R come from DequantizeLinear, and each result that is read reaches a QuantizeLinear of its own.
- * Where that is not so, or the integer kernels do not have it, the layer stays as it is. */
+/* What yields several results, each of parameters of its own (LSTM, GRU, RNN, Attention with its
+ * cache), computes on quantized types where everything does: data and stored weights come from
+ * DequantizeLinear, and each result that is read reaches a QuantizeLinear of its own. Where that is
+ * not so, or the integer kernels do not have it, it stays as it is. */
 #include "passes/raise/raise.h"
 #include "ir/ops/op.h"
 

@@ -44,6 +44,7 @@ class Case:
     outputs: int = 1  # behind the first one they are integers as they are
     qop: bool = False  # onnxruntime has it on the integers themselves
     opset: int = 21
+    more: tuple = ()  # further results, (Grid, real)
     edges: tuple = ()  # for each operand, in steps from 0: what its first elements are
 
 
@@ -324,11 +325,12 @@ GRID_SAMPLE = {
     "GridSample, cubic": grid_sample(keys, mode="cubic"),
     "GridSample, cubic and mirrored": grid_sample(keys, (True, "reflection"), mode="cubic", padding_mode="reflection", align_corners=1),
 }
-def attended(q, k, v, allowed=True, added=0.0):
+def attended(q, k, v, allowed=True, added=0.0, cap=None):
     """Of [batch, heads, steps, size], heads of keys shared by several of queries."""
     more = q.shape[1] // k.shape[1]
     k, v = k.repeat(more, 1), v.repeat(more, 1)
-    scores = np.where(allowed, q @ k.swapaxes(2, 3) / np.sqrt(q.shape[3]) + added, -np.inf)
+    scores = q @ k.swapaxes(2, 3) / np.sqrt(q.shape[3])
+    scores = np.where(allowed, (cap * np.tanh(scores / cap) if cap else scores) + added, -np.inf)
     e = np.exp(scores - scores.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True) @ v
 
@@ -345,11 +347,33 @@ HEADS = [(Grid(0.03), (2, 4, 5, 6)), (Grid(0.025, 0.4), (2, 2, 7, 6)), (Grid(0.0
 SEEN = np.random.default_rng(8).random((5, 7)) < 0.6
 MORE = np.float32(np.random.default_rng(9).normal(size=(2, 1, 5, 7)))
 CAUSAL = np.arange(7) <= np.arange(5)[:, None]
+PAST = [(Grid(0.025, 0.4), (2, 2, 3, 6)), (Grid(0.02), (2, 2, 3, 3))]  # on the grids of the keys and values that follow
+OTHER_PAST = [(Grid(0.04, 0.55), (2, 2, 3, 6)), (Grid(0.011, 0.6), (2, 2, 3, 3))]
+
+
+def cached(past, present, is_causal=0, softcap=0.0):
+    """Queries of HEADS see keys and values of the past before those of now; both go out."""
+    allowed = np.arange(10) <= 3 + np.arange(5)[:, None] if is_causal else True
+
+    def result(q, k, v, past_k, past_v):
+        return attended(q, np.concatenate([past_k, k], 2), np.concatenate([past_v, v], 2), allowed, cap=softcap)
+    more = ((present[0], lambda q, k, v, past_k, past_v: np.concatenate([past_k, k], 2)),
+            (present[1], lambda q, k, v, past_k, past_v: np.concatenate([past_v, v], 2)))
+    return Case("Attention", [*HEADS, None, *past], Grid(0.0117, 0.45), result, {"is_causal": is_causal, "softcap": softcap}, opset=23, more=more)
+
+
 ATTENTION = {
     "Attention": Case("Attention", HEADS, Grid(0.013), attended, opset=23),
     "Attention, causal": Case("Attention", HEADS, Grid(0.013), lambda q, k, v: attended(q, k, v, CAUSAL), {"is_causal": 1}, opset=23),
     "Attention with a mask": Case("Attention", [*HEADS, SEEN], Grid(0.013), lambda q, k, v: attended(q, k, v, SEEN), opset=23),
     "Attention with scores": Case("Attention", [*HEADS, MORE], Grid(0.013), lambda q, k, v: attended(q, k, v, True, MORE), opset=23),
+    "Attention with a softcap": Case("Attention", HEADS, Grid(0.013), lambda q, k, v: attended(q, k, v, cap=2.5), {"softcap": 2.5}, opset=23),
+    "Attention with a softcap and scores": Case("Attention", [*HEADS, MORE], Grid(0.013), lambda q, k, v: attended(q, k, v, True, MORE, 30),
+                                                {"softcap": 30.0}, opset=23),
+    "Attention with a past": cached(PAST, (PAST[0][0], PAST[1][0])),
+    "Attention with a past on other grids": cached(OTHER_PAST, (Grid(0.041, 0.5), Grid(0.02, 0.55))),
+    "Attention with a past and a softcap": cached(OTHER_PAST, (Grid(0.041, 0.5), Grid(0.02, 0.55)), softcap=1.5),
+    "Attention with a past, causal": cached(PAST, (Grid(0.0313), Grid(0.02, 0.55)), is_causal=1),
     "Attention of rows": Case("Attention", [(Grid(0.03), (2, 5, 24)), (Grid(0.025), (2, 7, 12)), (Grid(0.02), (2, 7, 6))], Grid(0.013),
                               lambda q, k, v: steps(attended(heads(q, 4), heads(k, 2), heads(v, 2))), {"q_num_heads": 4, "kv_num_heads": 2}, opset=23),
 }
@@ -376,10 +400,12 @@ class Built:
             self.add(i, operand)
         first = next(o for o in case.operands if isinstance(o, tuple))
         self.grid = (case.result or first[0]).of(elem)
-        outputs = ["y_f"] + [f"y{i}" for i in range(1, case.outputs)]
-        self.nodes.append(helper.make_node(case.op, self.names, outputs, **case.attrs))
-        self.nodes.append(helper.make_node("QuantizeLinear", ["y_f", *self.parameters("y", self.grid)], ["y"]))
-        types = [("y", ELEMS[elem])] + [(n, T.INT64) for n in outputs[1:]]
+        plain = [f"y{i}" for i in range(1, case.outputs)]
+        results = {"y": self.grid} | {f"y{i}": grid.of(elem) for i, (grid, _) in enumerate(case.more, 1)}
+        self.nodes.append(helper.make_node(case.op, self.names, [f"{name}_f" for name in results] + plain, **case.attrs))
+        for name, grid in results.items():
+            self.nodes.append(helper.make_node("QuantizeLinear", [f"{name}_f", *self.parameters(name, grid)], [name]))
+        types = [(n, ELEMS[elem]) for n in results] + [(n, T.INT64) for n in plain]
         graph = helper.make_graph(self.nodes, "g", self.inputs, [helper.make_tensor_value_info(n, t, None) for n, t in types],
                                   self.inits)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", case.opset)], ir_version=10)
@@ -415,24 +441,24 @@ class Built:
         self.names.append(name + "_f")
         self.reals.append((v - grid[1]) * np.float64(grid[0]))
 
-    def steps(self, real):
+    def steps(self, real, grid):
         """The rounded real numbers, and which of them are far from ties."""
-        at = real / np.float64(self.grid[0])
+        at = real / np.float64(grid[0])
         if self.exact_ties():
-            return self.clipped(at), np.ones(at.shape, bool)
+            return self.clipped(at, grid), np.ones(at.shape, bool)
         with np.errstate(invalid="ignore"):
             clear = np.abs(np.abs(at - np.floor(at)) - 0.5) > NEAR_TIE
-        return self.clipped(at), clear | ~np.isfinite(at)
+        return self.clipped(at, grid), clear | ~np.isfinite(at)
 
     def exact_ties(self):
         """Whether all scales are powers of two: then ties are no matter of rounding errors."""
         scales = [o[0].of(self.elem)[0] for o in self.case.operands if isinstance(o, tuple)] + [self.grid[0]]
         return all(np.frexp(s)[0] == 0.5 for s in scales)
 
-    def clipped(self, at):
+    def clipped(self, at, grid):
         """As QuantizeLinear does it: half to even, NaN is the lowest integer."""
         info = np.iinfo(self.elem)
-        return np.where(np.isnan(at), info.min, np.clip(np.rint(at) + self.grid[1], info.min, info.max))
+        return np.where(np.isnan(at), info.min, np.clip(np.rint(at) + grid[1], info.min, info.max))
 
 
 class IntegerForms(OracleCase):
@@ -444,7 +470,7 @@ class IntegerForms(OracleCase):
         qir = qxc(path, "-emit=qir", "-form=true").stdout
         self.assertNotIn("QuantizeLinear(", qir.split("graph @")[1])
         qxc("run", path, f"-input={x}", "-o", out)
-        names = ["y"] + [f"y{i}" for i in range(1, built.case.outputs)]
+        names = [o.name for o in built.model.graph.output]
         have = dict(np.load(out))
         qxc(path, "-emit=c", "-integer-only", "-name=m", "-o", self.scratch / "m.c")
         model = CModel(self.scratch / "m.c", flags=("-O0", "-fsanitize=undefined", "-fno-sanitize-recover"))
@@ -475,17 +501,22 @@ class IntegerForms(OracleCase):
                 have, want = self.run_all(built)
                 for other in range(1, case.outputs):
                     np.testing.assert_array_equal(have[f"y{other}"].reshape(-1), want[f"y{other}"].reshape(-1))
-                y, w = (v["y"].astype(np.int64).reshape(-1) for v in (have, want))
-                if case.real is None:
-                    np.testing.assert_array_equal(y, w)
-                    continue
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    steps, clear = built.steps(np.broadcast_to(case.real(*built.reals), have["y"].shape[-len(want["y"].shape):]))
-                clear, steps = clear.reshape(-1), steps.reshape(-1)
-                np.testing.assert_array_equal(y[clear], steps[clear])
-                self.assertLessEqual(np.abs(y - w).max(initial=0), 1)
-                self.assertGreater(clear.mean(), 0.9)
-                self.assertTrue(len(np.unique(y)) > 1 or y.size == 1)
+                self.compare(built, have["y"], want["y"], case.real, built.grid)
+                for i, (grid, real) in enumerate(case.more, 1):
+                    self.compare(built, have[f"y{i}"], want[f"y{i}"], real, grid.of(elem))
+
+    def compare(self, built, have, want, real, grid):
+        y, w = (v.astype(np.int64).reshape(-1) for v in (have, want))
+        if real is None:
+            np.testing.assert_array_equal(y, w)
+            return
+        with np.errstate(divide="ignore", invalid="ignore"):
+            steps, clear = built.steps(np.broadcast_to(real(*built.reals), have.shape[-len(want.shape):]), grid)
+        clear, steps = clear.reshape(-1), steps.reshape(-1)
+        np.testing.assert_array_equal(y[clear], steps[clear])
+        self.assertLessEqual(np.abs(y - w).max(initial=0), 1)
+        self.assertGreater(clear.mean(), 0.9)
+        self.assertTrue(len(np.unique(y)) > 1 or y.size == 1)
 
 
 if __name__ == "__main__":
