@@ -14,6 +14,7 @@ from inputs import int8_inputs
 from test_channels_last import Layers
 from test_pairs import Pairs
 from test_requant import edges
+from test_sums import Sums
 from test_tables import Functions
 
 SMALL = 40  # layers that fit into the memory of boards
@@ -75,6 +76,12 @@ class Cross(OracleCase):
         pairs, model = Pairs(0), self.scratch / f"{target}-pairs.onnx"
         pairs.save(model)
         self.compare_all(target, model, pairs.feeds, pairs.want)
+
+    @for_each(*(t for t in TARGETS if not t.startswith("cortex") or t == "cortex-m55"))
+    def test_sums(self, target):
+        sums, model = Sums(1), self.scratch / f"{target}-sums.onnx"
+        sums.save(model)
+        self.compare_all(target, model, sums.feeds, sums.want)
 
     def compare_all(self, target, model, feeds, want):
         (got,) = CrossModel(self.emit(model, model.stem), target).run([list(feeds.values())])

@@ -66,12 +66,12 @@ def many_operators(file):
     inits = [numpy_helper.from_array(np.asarray(v, np.float32), k) for k, v in floats.items()]
     pads = numpy_helper.from_array(np.array([0, 0, 1, 1, 0, 0, 0, 1]), "pads")
     nodes = [("ConvTranspose", ["x", "w"], {"strides": [2, 2], "group": 1}), ("PRelu", ["v0", "slope"], {}),
-             ("Mul", ["v1", "gate"], {}), ("Max", ["v2", "v1"], {}), ("Pad", ["v3", "pads"], {}),
-             ("AveragePool", ["v4"], {"kernel_shape": [2, 3], "strides": [2, 1]}),
-             ("Resize", ["v5", "", "sizes"], {"mode": "linear"}), ("ReduceMax", ["v6"], {"axes": [2]}),
-             ("Concat", ["v7", "v7"], {"axis": 1}), ("Transpose", ["v8"], {"perm": [0, 3, 1, 2]}),
-             ("ReduceMin", ["v9"], {"axes": [3], "keepdims": 0}), ("ReduceMean", ["v10"], {"axes": [1], "keepdims": 0}),
-             ("Softmax", ["v11"], {"axis": 1}), ("ArgMax", ["v12"], {"axis": 1})]
+             ("Mul", ["v1", "gate"], {}), ("Add", ["v2", "v1"], {}), ("Max", ["v3", "v1"], {}), ("Pad", ["v4", "pads"], {}),
+             ("AveragePool", ["v5"], {"kernel_shape": [2, 3], "strides": [2, 1]}),
+             ("Resize", ["v6", "", "sizes"], {"mode": "linear"}), ("ReduceMax", ["v7"], {"axes": [2]}),
+             ("Concat", ["v8", "v8"], {"axis": 1}), ("Transpose", ["v9"], {"perm": [0, 3, 1, 2]}),
+             ("ReduceMin", ["v10"], {"axes": [3], "keepdims": 0}), ("ReduceMean", ["v11"], {"axes": [1], "keepdims": 0}),
+             ("Softmax", ["v12"], {"axis": 1}), ("ArgMax", ["v13"], {"axis": 1})]
     made = [helper.make_node(op, i, ["y" if k == len(nodes) - 1 else f"v{k}"], **a) for k, (op, i, a) in enumerate(nodes)]
     graph = helper.make_graph(made, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 6, 5, 4))],
                               [helper.make_tensor_value_info("y", TensorProto.INT64, (1, 1))], [*inits, pads])
@@ -143,7 +143,8 @@ class Lint(OracleCase):
         model = self.scratch / "many.onnx"
         many_operators(model)
         for rounding in ("exact", "double"):
-            self.compile_optimised(model, model.with_suffix(".npz"), rounding, COMPILERS, ("portable", "avx2"))
+            self.compile_optimised(model, model.with_suffix(".npz"), rounding, COMPILERS,
+                                   ("portable", "plain", "avx2", "icelake"))
 
     @for_each("packed", "plain")
     def test_warnings_of_small_products(self, name):

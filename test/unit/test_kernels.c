@@ -38,7 +38,7 @@ static void kernels_tell_what_they_use(void **state) {
     uses("qk_softmax_f32", true, false, true);
     uses("qk_softmax_f64", true, true, false);
     uses("qk_unary_abs_s8", false, false, false);
-    uses("qk_add_q_s8", false, false, true); /* its micro-kernel for AVX2 uses float */
+    uses("qk_add_q_s8", false, false, true); /* its micro-kernels copy ends of rows */
     uses("qk_lut8_s8_s8", false, false, false);
     uses("qk_lut8_s8_f32", true, false, false);
     uses("qk_gather_x8_s64", false, false, true);
