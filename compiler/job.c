@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "compiler/library.h"
+#include "compiler/own_kernels.h"
 #include "compiler/pipeline.h"
 #include "compiler/scheme_flags.h"
 #include "frontend/qir/qir_read.h"
@@ -358,6 +359,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     ok = check_target_form(j) && ok;
     ok = init_library(j, a) && ok;
     ok = init_rules(j, a) && ok;
+    ok = own_kernels_read(j, a) && ok;
     init_context(j);
     ok = check_data(j) && ok;
     ok = check_kept(&j->flags, d) && ok;

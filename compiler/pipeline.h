@@ -88,7 +88,8 @@ typedef struct Job {
     SumRounding rounding;
     size_t arena, alive, flash; /* of emitted C, bytes: c_sizes */
     int64_t macs;
-    const struct Program *c_program; /* of emitted C, or NULL */
+    const struct ForeignKernels *kernels; /* -kernels; NULL: none */
+    const struct Program *c_program;      /* of emitted C, or NULL */
     const bool
         *c_floats; /* by Node.id: computed in floating point in emitted C; NULL: none written */
     size_t n_c_floats;

@@ -3,6 +3,7 @@
 #include "compiler/floats_in_c.h"
 #include "compiler/no_integers.h"
 #include "compiler/origin.h"
+#include "compiler/own_kernels.h"
 #include "compiler/report.h"
 #include "compiler/without_effect.h"
 #include "compiler/write.h"
@@ -56,6 +57,13 @@ static bool make_tests(Writing *w, const Program *p, CWriteOptions *c) {
     c->tests = tests;
     c->n_tests = n;
     return ok;
+}
+
+/* The program to run here: one with our kernels alone. */
+static const Program *runnable(Writing *w, const Program *p, const ProgramOptions *o) {
+    ProgramOptions ours = *o;
+    ours.foreign = NULL;
+    return o->foreign ? program_build_bounded(w->m, &ours, w->s->d) : p;
 }
 
 /* The header, and the weights where they have a file of their own. */
@@ -157,12 +165,13 @@ bool write_c(Writing *w) {
             diag_note(w->s->d, LOC_NONE, "%s", way_on(w->j));
         return false;
     }
-    Program *p = program_build_bounded(w->m,
-                                       &(ProgramOptions){.least_arena = true,
-                                                         .rounding = w->j->rounding,
-                                                         .ports_in_arena = o->io_in_arena,
-                                                         .threads = (int)o->threads},
-                                       w->s->d);
+    const ForeignKernels *foreign = w->j->kernels;
+    const ProgramOptions po = {.least_arena = true,
+                               .rounding = w->j->rounding,
+                               .ports_in_arena = o->io_in_arena,
+                               .foreign = foreign,
+                               .threads = (int)o->threads};
+    Program *p = program_build_bounded(w->m, &po, w->s->d);
     if (!p) {
         if (o->integer_only && form_is_spelled(w->j->found))
             diag_note(w->s->d, LOC_NONE, "%s", way_on(w->j));
@@ -173,6 +182,8 @@ bool write_c(Writing *w) {
              "-threads=%lld: no step that can fall into parts has enough to do for two threads%s",
              (long long)o->threads,
              p->n_bounds ? " (those whose lengths only a run tells stay whole)" : "");
+    if (foreign)
+        own_kernels_tell(p, foreign, w->s->d);
     find_floats(w->j, p);
     Reasons reasons = {w->j, o->integer_only ? uses_new(w->m) : NULL};
     CWriteOptions c = {.integer_only = o->integer_only,
@@ -185,7 +196,7 @@ bool write_c(Writing *w) {
         return false;
     c.prefix = o->name ? str_from(o->name)
                        : path_stem(w->m->arena, o->output ? o->output : o->inputs.items[0]);
-    if (o->testbench && !make_tests(w, p, &c))
+    if (o->testbench && !make_tests(w, runnable(w, p, &po), &c))
         return false;
     CSizes sizes = c_sizes(p);
     w->j->wrote_c = true;

@@ -9,6 +9,7 @@
 #include "exec/specialise.h"
 #include "exec/tables.h"
 #include "ir/ops/bind_node.h"
+#include "program/foreign.h"
 #include "program/split.h"
 
 /* A view lies where the buffer it views lies, which may have become a constant since. */
@@ -141,6 +142,8 @@ void program_place(Program *p, const ProgramOptions *o) {
         program_make_tables(a, p);
         program_drop_dead(a, p);
     }
+    if (o && o->foreign)
+        program_call_foreign(a, p, o->foreign);
     if (o && o->threads > 1)
         program_split(a, p, o->threads);
     p->arena_alive = program_alive(a, p);

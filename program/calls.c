@@ -129,6 +129,11 @@ int call_output(const Program *p, const Call *c) {
     return -1;
 }
 
+void bind_unpacked(Binder *b, const Plain *plain) {
+    Call *c = &b->program->calls[b->program->n_calls - 1];
+    c->plain = arena_copy(b->arena, plain, sizeof *plain);
+}
+
 static void add_overlay(Binder *b, Overlay o) {
     Call *c = &b->program->calls[b->program->n_calls - 1];
     assert(c->n_overlays < CALL_MAX_OVERLAYS);

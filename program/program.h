@@ -77,6 +77,18 @@ typedef struct Within {
     const struct Within *next;
 } Within;
 
+/* What a kernel reads packed, as it was before: for one in its place that packs otherwise
+ * (program/foreign.h). Of each column, one of output: k weights, what is added to its sum, and the
+ * multiplier of that, `mul` times two to the `shift`. The program's. */
+typedef struct Plain {
+    const int8_t *weights;      /* [columns][k], of zero point 0 */
+    const int32_t *bias;        /* [columns], before the zero point of x goes in; NULL: none */
+    const int32_t *mul, *shift; /* the same: shifts alone */
+    int32_t columns, k;
+    int32_t xz;      /* zero point of x */
+    bool per_column; /* else mul and shift have one entry */
+} Plain;
+
 /* One part of a call (program/split.h): its params, and where its arguments begin. */
 typedef struct CallPart {
     const void *params;
@@ -135,8 +147,10 @@ typedef struct Call {
     const Within *within; /* NULL: any numbers will do */
     size_t n_parts;       /* 0: it is made as a whole */
     const CallPart *parts;
-    const Patches *patches;   /* NULL: its params are the same in each run */
-    const LengthBound *bound; /* CHECK */
+    const Patches *patches;        /* NULL: its params are the same in each run */
+    const LengthBound *bound;      /* CHECK */
+    const Plain *plain;            /* NULL: it packs nothing, or nothing that others could read */
+    const struct Foreign *foreign; /* NULL: the kernel is one of ours */
     const Node *node;
 } Call;
 
@@ -229,6 +243,8 @@ typedef struct ProgramOptions {
     bool ports_in_arena;  /* inputs are alive from the beginning on, outputs to the end */
     int threads;  /* calls fall into up to so many parts (program/split.h); 0, 1: none does */
     Arena *arena; /* where the program lives; NULL: with the module */
+    const struct ForeignKernels
+        *foreign;              /* what is called in place of our kernels; NULL: nothing */
     const LengthBound *bounds; /* of lengths that only a run can tell */
     size_t n_bounds;
     bool any_length; /* what a node computes with may not follow from how long its operands are */
@@ -293,6 +309,8 @@ bool bind_moved(Binder *b, const Value *out, const Value *in, bool to_front);
  * reported as an operator not supported on them. */
 bool bind_call(Binder *b, const Node *n, const char *kernel, const void *params, size_t params_size,
                int n_args, const int *args);
+/* The call just made reads this packed; copied. */
+void bind_unpacked(Binder *b, const Plain *plain);
 /* The call just made may write its result in the place of argument `arg`, where nobody else reads
  * that: exactly in its place, or over any part of it as long as the result begins `lead` bytes or
  * more before it (ir/ops/overlay.h finds the lead of kernels that read and write front to back). */

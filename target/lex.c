@@ -68,9 +68,12 @@ void page_next(PageLexer *x) {
         take_string(x);
     } else if (c == ',') {
         take(x, PAGE_COMMA, from, from + 1, from + 1);
+    } else if (c == '+') {
+        take(x, PAGE_PLUS, from, from + 1, from + 1);
     } else if (c == '.' && peek(x, 1) == '.') {
         take(x, PAGE_RANGE, from, from + 2, from + 2);
-    } else if (is_digit(c)) {
+    } else if (is_digit(c) || (c == '-' && is_digit(peek(x, 1)))) {
+        to++;
         while (to < x->text.n && is_digit(x->text.s[to]))
             to++;
         take(x, PAGE_NUMBER, from, to, to);

@@ -12,6 +12,7 @@ typedef enum PageTokenKind {
     PAGE_STRING,
     PAGE_COMMA,
     PAGE_RANGE, /* .. */
+    PAGE_PLUS,
     PAGE_WRONG, /* said already */
 } PageTokenKind;
 

@@ -130,7 +130,7 @@ static bool read_item(PageReader *r) {
     return no_such_item(r);
 }
 
-static bool at_end(PageReader *r) {
+bool page_at_end(PageReader *r) {
     if (r->x.kind == PAGE_END)
         return true;
     Str word = r->x.word;
@@ -150,17 +150,17 @@ static bool read_header(PageReader *r) {
         return page_wrong(r, "the target's name is missing here");
     r->page->name = arena_str(r->a, r->x.word).s;
     page_next(&r->x);
-    return page_string(r, "the runtime's name", &r->page->runtime) && at_end(r);
+    return page_string(r, "the runtime's name", &r->page->runtime) && page_at_end(r);
 }
 
 /* A file with NUL bytes that does not begin as a page gets no excerpt. */
-static bool check_bytes(PageReader *r, const char *name) {
+bool page_check_bytes(PageReader *r, const char *name, const char *begins) {
     Str text = r->x.text;
     const char *nul = text.n ? memchr(text.s, 0, text.n) : NULL;
     uint32_t at = nul ? (uint32_t)(nul - text.s) : 0;
     if (!nul)
         return true;
-    if (memmem(text.s, at, "target ", strlen("target ")))
+    if (memmem(text.s, at, begins, strlen(begins)))
         return diag_error(r->x.d, (Loc){r->x.source, at, at + 1, NULL}, "a NUL byte in the page");
     return diag_error(r->x.d, LOC_NONE, "%s: a binary file, not the text of a page", name);
 }
@@ -172,13 +172,13 @@ const TargetPage *target_read(Arena *a, Diags *d, const char *name, Str text) {
                       .weights = {ELEM_INT8, true, true}};
     PageReader r = {.a = a, .page = p, .x = page_lexer(d, name, text), .said = map_new(a)};
     int before = diags_errors(d);
-    if (!check_bytes(&r, name))
+    if (!page_check_bytes(&r, name, "target "))
         return NULL;
     bool header = read_header(&r);
     bool more = header || r.x.at < r.x.text.n;
     while (more && page_next_item(&r.x))
         if (read_item(&r))
-            at_end(&r);
+            page_at_end(&r);
     if (diags_errors(d) == before)
         page_agrees(&r);
     if (!p->about)

@@ -113,7 +113,7 @@ bool read_domains(PageReader *r) {
 static bool read_number(PageReader *r, int64_t *out) {
     if (r->x.kind != PAGE_NUMBER)
         return page_wrong(r, "a number is missing here");
-    if (r->x.word.n > 3)
+    if (r->x.word.n > 3 || r->x.word.s[0] == '-')
         return page_wrong(r, "opsets are numbers up to 999");
     *out = strtoll(arena_str(r->a, r->x.word).s, NULL, 10);
     return true;

@@ -22,6 +22,10 @@ bool page_more(PageReader *r); /* takes a comma */
 bool page_string(PageReader *r, const char *what, const char **out);
 bool page_says(PageReader *r, const char **out); /* says "...", which may be left out */
 
+bool page_at_end(PageReader *r); /* of an item, else an error */
+/* A file with NUL bytes that does not begin as a page does gets no excerpt. */
+bool page_check_bytes(PageReader *r, const char *name, const char *begins);
+
 /* An error at the place: the word stands there again. */
 bool page_again(PageReader *r, Loc at, const char *word);
 /* Whether its items agree; an error for each that does not, at the item. */

@@ -34,9 +34,12 @@ static bool check_types(const Program *p, Diags *d) {
 bool c_write(const Program *p, const CWriteOptions *o, CStreams to, Diags *d) {
     static const CWriteOptions none = {0};
     CWriter w = {.program = p, .options = o ? o : &none, .arena = p->module->arena, .diags = d};
-    w.kernels = c_kernels(p);
+    w.n_steps = p->n_calls;
+    if (w.options->n_tests)
+        c_add_ours(&w);
+    w.kernels = c_kernels(w.program);
     if (!c_prefix_fits(w.arena, w.options->prefix, d) || !check_types(p, d) ||
-        (w.options->integer_only && !c_refuse_floats(&w)))
+        !c_check_foreign(&w) || (w.options->integer_only && !c_refuse_floats(&w)))
         return false;
     FILE *source = w.f = to.source;
     w.math = c_needs_math(&w);
@@ -66,6 +69,7 @@ bool c_write(const Program *p, const CWriteOptions *o, CStreams to, Diags *d) {
     }
     fputs("/* ---- parameters of the calls ---- */\n\n", source);
     c_put_params(&w);
+    c_put_foreign_checks(&w);
     fputs("/* ---- the model ---- */\n\n", source);
     c_put_run(&w);
     if (w.offsets)

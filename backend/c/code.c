@@ -42,17 +42,19 @@ static const char *chunk_source(const CWriter *w, const KernelChunk *c) {
 
 void c_put_kernels(CWriter *w) {
     Map *done = map_new(w->arena);
+    c_take_foreign_params(w, done);
     for (size_t i = 0; i < map_size(w->kernels); i++) {
         const KernelDef *k = map_value(w->kernels, i);
         put_once(w, done, k->params_type, k->params_source);
     }
     for (size_t i = 0; i < map_size(w->kernels); i++)
-        for (const KernelChunk *const *u = ((const KernelDef *)map_value(w->kernels, i))->uses; *u;
-             u++)
+        for (const KernelChunk *const *u = ((const KernelDef *)map_value(w->kernels, i))->uses;
+             u && *u; u++)
             put_once(w, done, (*u)->name, chunk_source(w, *u));
     for (size_t i = 0; i < map_size(w->kernels); i++) {
         const KernelDef *k = map_value(w->kernels, i);
-        put_once(w, done, k->name, k->source);
+        if (k->source)
+            put_once(w, done, k->name, k->source);
     }
 }
 
@@ -170,6 +172,10 @@ static void put_call(CWriter *w, size_t c, int indent) {
         c_put_parts_call(w, c, indent);
         return;
     }
+    if (call->foreign) {
+        c_put_foreign_call(w, c, indent);
+        return;
+    }
     if (call->patches) {
         put_patches(w, call, c, indent);
         inner += call->patches->skips ? 8 : 4;
@@ -215,7 +221,7 @@ static void put_loop(CWriter *w, const Call *call, int indent, int depth) {
 
 static void put_calls(CWriter *w) {
     int indent = 4, loops = 0;
-    for (size_t c = 0; c < w->program->n_calls; c++) {
+    for (size_t c = 0; c < w->n_steps; c++) {
         const Call *call = &w->program->calls[c];
         switch (call->kind) {
         case CALL_KERNEL: put_call(w, c, indent); break;

@@ -252,6 +252,9 @@ static void put_constants(CWriter *w, FILE *f) {
     if (has_call(w->program, CALL_LOOP))
         fprintf(f, "#define " STR_FMT "_ERROR_LOOP 4      /* %d iterations, and no end */\n", UPPER,
                 LOOP_MOST);
+    if (c_calls_foreign(w))
+        fprintf(f, "#define " STR_FMT "_ERROR_KERNEL 6    /* a function that it calls failed */\n",
+                UPPER);
     if (has_call(w->program, CALL_CHECK))
         fprintf(
             f, "#define " STR_FMT "_ERROR_LENGTH 5    /* more elements than there is room for */\n",
@@ -284,9 +287,11 @@ void c_put_header(CWriter *w, FILE *f, bool own_file) {
         put_port_macros(w, f, false, i);
     for (size_t i = 0; i < p->n_outputs; i++)
         put_port_macros(w, f, true, i);
+    c_put_foreign_params(w, f);
     fputs("\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", f);
     fprintf(f, "extern const size_t " STR_FMT "_arena_size;\n", STR_ARG(w->prefix));
     put_prototypes(w, f);
+    c_put_foreign_prototypes(w, f);
     fputs("\n#ifdef __cplusplus\n}\n#endif\n", f);
     fputs(own_file ? "\n#endif\n" : "\n", f);
 }

@@ -1,5 +1,6 @@
 /* What a call says about itself: operator, operands and result, and how sums are rounded. */
 #include "backend/c/writer.h"
+#include "program/foreign.h"
 
 #include <math.h>
 
@@ -96,6 +97,12 @@ void c_put_layer(CWriter *w, const Call *call, int indent) {
         fprintf(w->f, "\n%*s * -> ", indent, "");
         c_put_type(w, w->f, n->out[0]->type);
     }
-    put_multipliers(w, call, indent);
+    if (call->foreign) {
+        fprintf(w->f, "\n%*s * %s of ", indent, "", call->foreign->entry->function);
+        c_put_name(w->f, str_from(call->foreign->library));
+        fprintf(w->f, " in place of %s", call->foreign->ours->kernel->name);
+    } else {
+        put_multipliers(w, call, indent);
+    }
     fputs(" */\n", w->f);
 }

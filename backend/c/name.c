@@ -63,7 +63,7 @@ static size_t spell(char *out, Str name, size_t most) {
 }
 
 /* All capitals is what macros of standard headers look like. */
-static bool is_reserved(Str s) {
+bool c_is_reserved(Str s) {
     bool capitals = s.n > 3;
     for (size_t i = 0; i < s.n; i++)
         capitals = capitals && !islower((unsigned char)s.s[i]);
@@ -88,7 +88,7 @@ Str c_identifier(CWriter *w, Str base) {
     char text[MAX_IDENTIFIER + 8];
     size_t n = spell(text, base, MAX_IDENTIFIER);
     Str s = arena_str(w->arena, (Str){text, n});
-    return unique(w, w->names, is_reserved(s) ? arena_strf(w->arena, "%s_", text) : s);
+    return unique(w, w->names, c_is_reserved(s) ? arena_strf(w->arena, "%s_", text) : s);
 }
 
 /* Something is always appended to it, so it may be a keyword; but not look like a kernel. */
@@ -174,6 +174,7 @@ void c_choose_names(CWriter *w) {
         map_set(w->names, STR("wmem"), w);
         map_set(w->names, STR("status"), w);
     }
+    c_take_foreign_names(w);
     if (p->n_bounds)
         map_set(w->names, STR("params"), w);
     for (int i = 0; i < CALL_MAX_ARGS && p->n_bounds; i++)

@@ -154,10 +154,9 @@ void c_put_testbench(CWriter *w) {
                 "        failed++;\n"
                 "    }\n",
                 i, i);
-    fprintf(w->f,
-            "    printf(\"%%d of %zu samples right\\n\", %zu - failed);\n"
-            "    return failed != 0;\n}\n",
-            n, n);
+    fprintf(w->f, "    printf(\"%%d of %zu samples right\\n\", %zu - failed);\n", n, n);
+    c_put_foreign_verdict(w);
+    fputs("    return failed != 0;\n}\n", w->f);
     if (w->offsets)
         fputs("#else\n#error \"the test bench has no weights where they come by a "
               "pointer\"\n#endif\n",

@@ -6,7 +6,8 @@
 #include "backend/c/c.h"
 
 typedef struct CWriter {
-    const Program *program;
+    const Program *program; /* behind its steps, calls of ours that a test bench compares with */
+    size_t n_steps;         /* so many of its calls are made */
     const CWriteOptions *options;
     Arena *arena;
     Diags *diags;
@@ -29,6 +30,8 @@ typedef struct CWriter {
 
 /* ---- name.c ---- */
 
+/* Whether C, C++, their headers or kernels have the word, so that no name may be it. */
+bool c_is_reserved(Str s);
 /* An identifier made from any bytes, not used before and no keyword. */
 Str c_identifier(CWriter *w, Str base);
 /* The names of params, constants and parameters of the run function. */
@@ -104,6 +107,24 @@ void c_put_parts(CWriter *w);
 void c_put_parts_context(CWriter *w); /* in the run function: what parts see of it */
 void c_put_parts_call(CWriter *w, size_t call, int indent);
 void c_put_parts_about(const CWriter *w, FILE *f); /* in the header */
+
+/* ---- foreign.c: functions of others; nothing where none is called ---- */
+
+/* False after diagnostics: a name that C or this file has taken, or one for two interfaces. */
+bool c_check_foreign(const CWriter *w);
+/* Their names are no others'. */
+void c_take_foreign_names(CWriter *w);
+/* The program with our calls behind it, where a test bench compares with them. */
+void c_add_ours(CWriter *w);
+bool c_calls_foreign(const CWriter *w);
+/* Marks the structs that the header defines as done; the structs, and the functions. */
+void c_take_foreign_params(const CWriter *w, Map *done);
+void c_put_foreign_params(const CWriter *w, FILE *f);
+void c_put_foreign_prototypes(const CWriter *w, FILE *f);
+void c_put_foreign_call(CWriter *w, size_t call, int indent);
+/* Of a test bench: what compares the results of a layer. */
+void c_put_foreign_checks(CWriter *w);
+void c_put_foreign_verdict(CWriter *w); /* in main */
 
 /* ---- layer.c ---- */
 

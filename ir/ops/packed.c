@@ -173,6 +173,20 @@ static void dynamic_tables(Binder *b, const Node *n, const Mac *m, Packed *p, co
               (int[]){p->params, sums, scale, p->bias, p->tables[0]});
 }
 
+/* Of integers that become integers. */
+static Plain plain_of(Binder *b, const Mac *m, const Columns *c, const Beside *o) {
+    if (m->dynamic || m->wbits || m->n_out_args != 2)
+        return (Plain){0};
+    return (Plain){.weights = c->w,
+                   .bias = o->bias < 0 ? NULL : bind_buffer(b, o->bias)->data,
+                   .mul = bind_buffer(b, m->out_args[0])->data,
+                   .shift = bind_buffer(b, m->out_args[1])->data,
+                   .columns = c->groups * c->columns,
+                   .k = c->k,
+                   .xz = m->xz,
+                   .per_column = m->m_step != 0};
+}
+
 /* What stands beside the weights. */
 static void bind_tables(Binder *b, const Node *n, const Mac *m, Packed *p, Columns c,
                         const Beside *o) {
@@ -187,6 +201,7 @@ static void bind_tables(Binder *b, const Node *n, const Mac *m, Packed *p, Colum
         for (int i = 0; i < m->n_out_args; i++)
             p->tables[p->n_tables++] = packed_table(b, m->out_args[i], m->m_step, &c);
     }
+    p->plain = plain_of(b, m, &c, o);
     if (p->types[2] != ELEM_FLOAT)
         return;
     bool adds = m->dynamic && o->real;
@@ -227,6 +242,10 @@ bool packed_call(Binder *b, const Node *n, const char *kernel, const Mac *m, con
         args[n_args++] = p->params;
     args[n_args++] = at[1];
     args[n_args++] = at[2];
-    return bind_rounded(b, n, m->rounding, bind_kernel(b, kernel, 3, p->types), params, size,
-                        n_args, args);
+    if (!bind_rounded(b, n, m->rounding, bind_kernel(b, kernel, 3, p->types), params, size, n_args,
+                      args))
+        return false;
+    if (p->plain.columns)
+        bind_unpacked(b, &p->plain);
+    return true;
 }

@@ -16,6 +16,7 @@ typedef struct Packed {
     int32_t steps;     /* of four along k of a segment */
     int32_t xz;        /* zero point of x, which counts from 0 */
     ElemType types[3]; /* of x, w, y, as in the kernels' names */
+    Plain plain;       /* columns 0: there is none */
 } Packed;
 
 /* The buffer of the weights `w` less their zero points, which `axis` has one for each index of:
