@@ -3,6 +3,7 @@
 #include "compiler/floats_in_c.h"
 #include "compiler/no_integers.h"
 #include "compiler/origin.h"
+#include "compiler/max_arena.h"
 #include "compiler/own_kernels.h"
 #include "compiler/report.h"
 #include "compiler/without_effect.h"
@@ -166,12 +167,14 @@ bool write_c(Writing *w) {
         return false;
     }
     const ForeignKernels *foreign = w->j->kernels;
-    const ProgramOptions po = {.least_arena = true,
-                               .rounding = w->j->rounding,
-                               .ports_in_arena = o->io_in_arena,
-                               .foreign = foreign,
-                               .threads = (int)o->threads};
+    ProgramOptions po = {.least_arena = true,
+                         .rounding = w->j->rounding,
+                         .ports_in_arena = o->io_in_arena,
+                         .foreign = foreign,
+                         .threads = (int)o->threads};
     Program *p = program_build_bounded(w->m, &po, w->s->d);
+    if (p && o->max_arena >= 0 && !(p = fit_arena(w->m, p, &po, (size_t)o->max_arena, w->s->d)))
+        return false;
     if (!p) {
         if (o->integer_only && form_is_spelled(w->j->found))
             diag_note(w->s->d, LOC_NONE, "%s", way_on(w->j));

@@ -239,6 +239,7 @@ typedef struct ProgramOptions {
     bool partial; /* what cannot run is left out with all that depends on it (Program.left_out) */
     bool least_arena; /* an order and places that a search finds: what is written has them for good
                        */
+    bool least_scratch;   /* kernels take what they can do with, though they are slower */
     SumRounding rounding; /* of sums: exact unless asked for */
     bool ports_in_arena;  /* inputs are alive from the beginning on, outputs to the end */
     int threads;  /* calls fall into up to so many parts (program/split.h); 0, 1: none does */

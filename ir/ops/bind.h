@@ -30,6 +30,8 @@ bool bind_is_stand_in(const Binder *b);
 /* How much scratch `n` may ask for without being what the size of the arena depends on: the bytes
  * by which what is alive while it runs falls short of the busiest time and a 32nd more. */
 size_t bind_room(Binder *b, const Node *n);
+/* Whether less scratch is worth a slower way. */
+bool bind_spares_scratch(const Binder *b);
 
 /* ---- shapes and parameters ---- */
 

@@ -55,7 +55,8 @@ static bool by_rows(Binder *b, const Node *n, const Spatial *s, const ConvOperan
     return o->group == 1 && (o->beside.zeros < 0 || s->ow <= MOST_SUMS) && s->dh == 1 &&
            s->dw == 1 && s->kh > 1 && s->kh <= MOST_ROWS &&
            (s->ow >= 12 || (s->ow >= 6 && weights <= 16 * 1024)) && rows <= INT32_MAX / 2 &&
-           (rows <= (int64_t)bind_room(b, n) || rows * 4 <= (int64_t)s->ih * s->iw * s->ic);
+           (rows <= (int64_t)bind_room(b, n) ||
+            (!bind_spares_scratch(b) && rows * 4 <= (int64_t)s->ih * s->iw * s->ic));
 }
 
 /* More positions read the weights less often, up to what stays in the cache. */

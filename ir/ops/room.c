@@ -40,7 +40,13 @@ static void find_busiest(Graph *g, void *ctx) {
     }
 }
 
+bool bind_spares_scratch(const Binder *b) {
+    return b->options.least_scratch;
+}
+
 size_t bind_room(Binder *b, const Node *n) {
+    if (bind_spares_scratch(b))
+        return 0;
     if (!b->alive) {
         b->alive = NEW_ARRAY(b->arena, size_t, b->n_slots);
         module_each_graph(b->program->module, find_busiest, b);
