@@ -10,7 +10,7 @@ import unittest
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from common import DIGITS, ROOT, OracleCase, for_each, model_path, qxc, qxc_outputs
 from cross import TARGETS, CrossModel
@@ -99,6 +99,29 @@ class CortexM(OracleCase):
             (want,) = qxc_outputs(model, {"a": a[None], "b": b[None]}, self.scratch, "-io=quant").values()
             ((got,),) = CrossModel(self.emit(model), "cortex-m55").run([[a, b]])
             np.testing.assert_array_equal(got, want.reshape(-1), f"{scales[i]}")
+
+    @for_each(*(t for t in TARGETS if t.startswith("cortex")))
+    def test_long_rows(self, target):
+        """One row times packed weights: it lies on the stack as a whole, in several parts, and in parts of which the last is odd."""
+        need(*TOOLS)
+        rng = np.random.default_rng(21)
+        for k in (125, 128, 300, 640):
+            weights = rng.integers(-127, 128, (k, 19)).astype(np.int8)
+            constants = [numpy_helper.from_array(weights, "w")]
+            for name, scale, zero in (("x", 0.05, -3), ("w", 0.01, 0), ("y", 1.7, 5)):
+                constants += [numpy_helper.from_array(np.float32(scale), f"s{name}"), numpy_helper.from_array(np.int8(zero), f"z{name}")]
+            nodes = [helper.make_node("DequantizeLinear", [n, f"s{n}", f"z{n}"], [f"{n}f"]) for n in "xw"]
+            nodes += [helper.make_node("MatMul", ["xf", "wf"], ["yf"]), helper.make_node("QuantizeLinear", ["yf", "sy", "zy"], ["y"])]
+            ports = [helper.make_tensor_value_info(n, TensorProto.INT8, [1, width]) for n, width in (("x", k), ("y", 19))]
+            model = self.scratch / f"row-{target}.onnx"
+            onnx.save(helper.make_model(helper.make_graph(nodes, "row", ports[:1], ports[1:], constants),
+                                        opset_imports=[helper.make_opsetid("", 17)], ir_version=8), model)
+            x = rng.integers(-128, 128, (1, k)).astype(np.int8)
+            sums = (x.astype(np.int64) + 3) @ weights.astype(np.int64)
+            m = np.float32(np.float32(np.float32(0.05) * np.float32(0.01)) / np.float32(1.7))
+            want = np.clip(np.rint(sums.astype(np.float32) * m) + 5, -128, 127).astype(np.int8)
+            ((got,),) = CrossModel(self.emit(model), target).run([[x]])
+            np.testing.assert_array_equal(want.ravel(), np.ravel(got), f"k = {k}")
 
     @for_each("LSTM", "GRU", "RNN")
     def test_recurrent(self, op):
