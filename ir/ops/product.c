@@ -47,8 +47,8 @@ static bool has_few_rows(const Binder *b, const qk_matmul_f32_params *p) {
 /* Rows that lie one behind the other times a constant matrix, plus a constant row. */
 static bool is_layer(Binder *b, const qk_matmul_f32_params *p, const int args[4]) {
     bool row = p->n == 1 || p->cn == 1;
-    return bind_real(b) == ELEM_FLOAT && p->rank == 0 && p->ak == 1 &&
-           p->am == p->k && p->alpha == 1 &&
+    return bind_real(b) == ELEM_FLOAT && p->rank == 0 && p->ak == 1 && p->am == p->k &&
+           p->alpha == 1 &&
            (!p->has_c ||
             (p->beta == 1 && p->cm == 0 && row && bind_buffer(b, args[2])->kind == BUF_CONST &&
              bind_buffer(b, args[2])->count == (size_t)p->n));

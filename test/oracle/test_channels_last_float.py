@@ -60,7 +60,7 @@ class Layers:
     def layer(self):
         pick = self.pick
         if pick.random() < 0.3:
-            self.outputs.append(pick.choice([self.transposed, self.transposed, self.product])())
+            self.outputs.append(pick.choice([self.transposed, self.transposed, self.product, self.curve])())
             return
         kind = pick.choice(["full", "full", "point", "group", "depthwise", "depthwise", "multiplied", "line"])
         wide = kind == "full" and pick.random() < 0.3  # a row of results needs more input than there is room for
@@ -104,6 +104,12 @@ class Layers:
         bias = self.constant(self.floats(1 if one else n))
         y = self.node("Gemm", [x, self.constant(w.T if flip else w), bias], transB=flip)
         return self.node("Relu", [y]) if not odd and pick.random() < 0.5 else y
+
+    def curve(self):
+        """Functions of one number, whole vectors of them and what is left."""
+        kind = self.pick.choice(["HardSwish", "Sigmoid", "Tanh", "Exp", "Mul"])
+        x = self.input((1, self.pick.choice([1, 31, 32, 33, 100])), False)
+        return self.node(kind, [x, self.node("Sigmoid", [x])] if kind == "Mul" else [x])
 
     def transposed(self):
         pick = self.pick
