@@ -62,21 +62,23 @@ class Layers:
         if pick.random() < 0.3:
             self.outputs.append(pick.choice([self.transposed, self.transposed, self.product, self.curve])())
             return
-        kind = pick.choice(["full", "full", "point", "group", "depthwise", "depthwise", "multiplied", "line"])
-        wide = kind == "full" and pick.random() < 0.3  # a row of results needs more input than there is room for
+        kind = pick.choice(["full", "square", "square", "square", "point", "group", "depthwise", "multiplied", "line"])
         group = {"group": pick.choice([2, 3, 4]), "depthwise": pick.choice([pick.randint(2, 70), 8, 16, 48]),
                  "multiplied": pick.randint(2, 9)}.get(kind, 1)
         icg = 1 if kind in ("depthwise", "multiplied") else pick.choice([pick.randint(1, 40), 3, 16, 64, 150])
-        icg = pick.randint(60, 110) if wide else icg
         ocg = {"depthwise": 1, "multiplied": pick.randint(2, 3)}.get(kind, pick.choice([pick.randint(1, 70), 16, 32, 8]))
         rank = 1 if kind == "line" else 2
         kernel = [1, 1] if kind == "point" else [pick.choice([1, 2, 3, 3, 3, 5, 7]) for _ in range(rank)]
         strides = [pick.choice([1, 1, 2, 3]) for _ in range(rank)]
         dilations = [pick.choice([1, 1, 1, 2]) for _ in range(rank)]
+        if kind == "square":  # its input is copied, in parts of a row where there is room for no more
+            kernel = [pick.randint(2, 4), pick.randint(1, 4)]
+            strides[1], dilations[1] = pick.randint(1, kernel[1]), 1
         reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
         pads = [pick.randint(0, r + 1) if pick.random() < 0.1 else pick.randint(0, r - 1) for r in reach * 2]
         out = [pick.choice([1, pick.randint(1, 9), pick.randint(5, 30)]) for _ in range(rank)]
-        out[-1] = pick.randint(60, 90) if wide else out[-1]
+        if kind == "square":
+            out = [pick.randint(1, 6), pick.choice([4, 7, pick.randint(8, 30), pick.randint(60, 90)])]
         size = [max(1, (o - 1) * s + r - pads[i] - pads[i + rank])
                 for i, (o, s, r) in enumerate(zip(out, strides, reach))]
         out = [(n + pads[i] + pads[i + rank] - r) // s + 1 for i, (n, r, s) in enumerate(zip(size, reach, strides))]
