@@ -219,42 +219,26 @@ static bool init_target(Job *j, Arena *a) {
     return true;
 }
 
-/* The products that the runtime is known to fuse, else all there are. */
-static TargetNames products_of(const TargetPage *t, Arena *a) {
-    TargetNames names = {0};
-    for (size_t i = 0; i < t->n_fusions; i++)
-        if (t->fusions[i].rule == TARGET_RULE_PRODUCT)
-            ARENA_PUSH(a, names.items, names.n, names.cap, t->fusions[i].op);
-    for (size_t i = 0; !t->n_fusions && i < op_count(); i++)
-        if (op_at(i)->quant.kind == QUANT_MAC && !*op_at(i)->domain)
-            ARENA_PUSH(a, names.items, names.n, names.cap, op_at(i)->name);
-    return names;
-}
-
 bool job_can_place(const Job *j) {
     const TargetPage *t = j->ctx.target;
     return !t->no_floats && !j->o->integer_only && !t->forms[TARGET_FORM_C];
 }
 
-/* -placement=products|all: another page, which differs in that. */
-static bool init_placement(Job *j, Arena *a) {
+static bool init_placement(Job *j) {
+    static const char *const names[] = {"auto", "all", "products"};
     const char *text = j->o->placement;
     const TargetPage *t = j->ctx.target;
-    bool products = text && strcmp(text, "products") == 0;
-    if (!text || (products && t->before.n))
+    size_t placement = PLACEMENT_AUTO;
+    if (text && !choose("placement", text, names, 3, &placement, j->d))
+        return false;
+    j->ctx.placement = (Placement)placement;
+    if (placement != PLACEMENT_PRODUCTS || t->before.n || job_can_place(j))
         return true;
-    if (products && !job_can_place(j))
-        return diag_error(j->d, LOC_NONE,
-                          "-placement=products is for runtimes: %s computes on integers all that "
-                          "it can",
-                          t->forms[TARGET_FORM_C] || !j->o->integer_only ? t->runtime
-                                                                         : "with -integer-only C");
-    TargetPage *page = NEW(a, TargetPage);
-    *page = *t;
-    page->before = products ? products_of(t, a) : (TargetNames){0};
-    j->ctx.products_placed = products;
-    j->ctx.target = page;
-    return true;
+    return diag_error(j->d, LOC_NONE,
+                      "-placement=products is for runtimes: %s computes on integers all that "
+                      "it can",
+                      t->forms[TARGET_FORM_C] || !j->o->integer_only ? t->runtime
+                                                                     : "with -integer-only C");
 }
 
 /* What is asked for in a form that the target does not take. */
@@ -352,7 +336,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     j->ctx.annotate_nodes = o->annotate && strcmp(o->annotate, "nodes") == 0;
     bool ok = init_form(j);
     ok = init_target(j, a) && ok;
-    ok = ok && init_placement(j, a);
+    ok = ok && init_placement(j);
     ok = init_words(j) && ok;
     ok = init_processor(j) && ok;
     ok = check_annotations(j) && ok;

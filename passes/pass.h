@@ -18,6 +18,9 @@ typedef struct Remark {
     bool preferred; /* it could, and is better left as it is */
 } Remark;
 
+/* -placement. */
+typedef enum Placement { PLACEMENT_AUTO, PLACEMENT_ALL, PLACEMENT_PRODUCTS } Placement;
+
 typedef struct PassContext {
     Diags *d;
     const char *const *data; /* paths of calibration data, for passes that look at values */
@@ -45,11 +48,10 @@ typedef struct PassContext {
                        cut where tools leave a Relu out (loosen) */
     bool misused;   /* an error that was reported is one of usage: the options were wrong */
     bool no_floats; /* quantize also operators that are better left float */
-    bool runtime_alone;   /* decide for `target`, a runtime, alone: what it computes in float is not
-                             quantized for the operator's own sake */
-    bool products_placed; /* -placement=products: quantizers stand before products, and behind those
-                             that `target` fuses with one alone */
-    bool float_outputs;   /* graph outputs stay float (without -io=quant) */
+    bool runtime_alone; /* decide for `target`, a runtime, alone: what it computes in float is not
+                           quantized for the operator's own sake */
+    Placement placement;
+    bool float_outputs;  /* graph outputs stay float (without -io=quant) */
     bool products_alone; /* -dynamic, -weight-only: all but products and tables computes in float */
     bool weights_alone;  /* -weight-only: dequantized, not multiplied as they are */
     const TargetPage *target;  /* of which what depends on a runtime is asked */

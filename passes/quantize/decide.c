@@ -1,8 +1,7 @@
 /* Chooses a quantization for every value that an integer operator touches, from the statistics of
  * calibration and the scheme, and states it as `float ~ !name`. Nothing becomes integer here.
  *
- *   1. which nodes can be integer (passes/quantize/why_float.c); data movers follow their
- * neighbours;
+ *   1. which nodes are integer (passes/quantize/placement.h, why_float.c);
  *   2. which values share parameters (passes/quantize/sharing.h);
  *   3. the parameters; weights per channel, widened where the int32 bias would overflow.
  *
@@ -13,143 +12,12 @@
 #include "passes/quantize/explain.h"
 #include "passes/quantize/masks.h"
 #include "passes/quantize/open.h"
+#include "passes/quantize/placement.h"
 #include "passes/quantize/spread.h"
 #include "passes/quantize/travel.h"
 #include "passes/quantize/weight_quant.h"
 
 #include <math.h>
-
-static bool is_mac(const Node *n) {
-    return n->def && n->def->quant.kind == QUANT_MAC && n->n_out == 1 && n->out[0];
-}
-
-/* Rules state parameters of the sum, and that the product is float. */
-static bool rounds_sum_alone(const Decide *d, const Node *n, const Node *add) {
-    return choice_of(d, n->out[0]).is_float && choice_of(d, add->out[0]).fixed;
-}
-
-/* A recipe takes MatMul and the Add behind it out of what the rules say. The sum that is to be
- * quantized is the product itself where there is no bias: then there is nothing to take out. A rule
- * `bias float` is such a recipe for its nodes. */
-static void mark_recipe(Graph *g, void *ctx) {
-    Decide *d = ctx;
-    FOR_NODES(n, g) {
-        const Node *add = recipe_bias_of(d->uses, n);
-        bool stated = recipe_takes(n) && add && rounds_sum_alone(d, n, add);
-        bool recipe = (d->recipe != RECIPE_NONE && recipe_takes(n)) || stated;
-        bool quantized = !recipe || d->recipe == RECIPE_FP32_BIAS_QDQ || stated;
-        if (!recipe && !(is_mac(n) && choice_float_bias(d->c, n)))
-            continue;
-        d->float_result[n->id] = add || !quantized; /* needs no statistics then */
-        if (why_float(d, n))
-            d->float_result[n->id] = false;
-        else if (add && quantized)
-            d->wanted[add->out[0]->id] = d->sum[add->id] = !why_result(d, add);
-    }
-}
-
-/* The MatMul that this node reads and that stays float: its bias is added here, or it has none. */
-static Node *recipe_operand(const Decide *d, const Node *add) {
-    for (size_t i = 0; i < add->n_in; i++)
-        if (add->in[i] && add->in[i]->def && d->float_result[add->in[i]->def->id])
-            return add->in[i]->def;
-    return NULL;
-}
-
-/* Of a model that is decided in part where data may decide all, and not of what was kept as it is
- * written, integer or not. */
-static bool is_told(const Decide *d, const Node *n) {
-    const Openings *o = d->c->open;
-    bool float_result = false; /* a recurrent layer may lack its first */
-    for (size_t i = 0; i < n->n_out && !float_result; i++)
-        float_result = n->out[i] && elem_is_float(type_real_elem(n->out[i]->type));
-    bool written = choice_why_kept(d->c, n) && result_is_written(d->c, n);
-    return float_result && (!o || (o->rest && !written));
-}
-
-static void mark_anchors(Graph *g, void *ctx) {
-    Decide *d = ctx;
-    FOR_NODES(n, g) {
-        const char *why = why_float(d, n);
-        Node *of = recipe_operand(d, n);
-        if (of && recipe_bias_of(d->uses, of) == n)
-            why = "its bias is added in float, as the scheme has it";
-        else if (of && !why)
-            why = "the product it reads stays float, as the scheme has it";
-        if (why) {
-            d->weights_only[n->id] = only_weights(d, n);
-            if (is_told(d, n))
-                pass_remark_why(d->c, n, why, why_preferred(d, n));
-        } else if (!is_follower(n) || d->c->no_floats) {
-            d->integer[n->id] = true;
-        }
-    }
-}
-
-/* Whether the runtime makes integers of a product only where a QuantizeLinear stands behind it. */
-static bool is_fused_with_quantizer(const Decide *d, const Node *n) {
-    const TargetFusion *f = target_fusion(d->c->target, n);
-    return d->c->products_placed && f && f->rule == TARGET_RULE_PRODUCT && !f->real;
-}
-
-static void want_operands(Decide *d, const Node *n) {
-    for (size_t i = 0; i < n->n_in; i++)
-        if (n->in[i] && quant_rule_is_data(&n->def->quant, i) && !is_weight(n, i))
-            d->wanted[n->in[i]->id] = true;
-    bool before = d->c->target->before.n && target_quantizes_before(d->c->target, n) &&
-                  !is_fused_with_quantizer(d, n);
-    for (size_t i = 0; i < n->n_out && !before; i++)
-        if (n->out[i] && type_real_elem(n->out[i]->type) == ELEM_FLOAT &&
-            !stays_float(d, n->out[i]))
-            d->wanted[n->out[i]->id] = true;
-}
-
-/* What a recipe leaves float: those behind it that are float in and out stay so, too. */
-static bool is_float_sum(const Decide *d, const Value *v) {
-    return v->def && !d->wanted[v->id] &&
-           (d->float_result[v->def->id] || recipe_operand(d, v->def));
-}
-
-/* Where products alone are quantized, others that read the value would read it rounded for nothing;
- * and what cuts a sum in float has no quantizer before it, but a product can cut itself. */
-static bool stays_behind(const Decide *d, const Node *n) {
-    const Use *use;
-    const Node *made = n->in[0]->def;
-    bool cuts_float = n->def->quant.kind == QUANT_CLAMP &&
-                      !(made && made->def && made->def->quant.kind == QUANT_MAC);
-    return d->c->products_placed && (cuts_float || uses_of(d->uses, n->in[0], &use) > 1);
-}
-
-/* A follower joins when its operand (forward) or result (backward) is quantized anyway. */
-static bool follow(Decide *d, Node *n, bool backward) {
-    if (!n->def || d->integer[n->id] || !is_follower(n) || clamps_sum(&d->sharing, n))
-        return false;
-    const Value *v = backward ? n->out[0] : n->in[0];
-    if (!v || !d->wanted[v->id] ||
-        (backward && n->in[0] && (is_float_sum(d, n->in[0]) || stays_behind(d, n))) ||
-        why_float(d, n))
-        return false;
-    d->integer[n->id] = true;
-    want_operands(d, n);
-    return true;
-}
-
-/* To and fro, as what joins backward quantizes what others read; rarely more than twice. */
-static void mark_followers(Graph *g, void *ctx) {
-    enum { ROUNDS_MOST = 16 };
-    Decide *d = ctx;
-    FOR_NODES(n, g) {
-        if (d->integer[n->id])
-            want_operands(d, n);
-    }
-    bool any = true;
-    for (int i = 0; any && i < ROUNDS_MOST; i++) {
-        any = false;
-        FOR_NODES(n, g) any = follow(d, n, false) || any;
-        for (Node *n = g->last; n; n = n->prev)
-            any = follow(d, n, true) || any;
-    }
-}
 
 static bool has_named_line(const OpenValue *o) {
     return o->line && o->line->alias.s;
@@ -416,10 +284,12 @@ bool pass_decide(Module *m, PassContext *c) {
     Decide d = {.c = c,
                 .m = m,
                 .recipe = recipe_of(c),
+                .placing = placing_of(c),
                 .uses = uses_new(m),
                 .names = unique_names_new(m),
                 .n_values = m->n_values,
                 .integer = NEW_ARRAY(m->arena, bool, m->n_nodes),
+                .between = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .weights_only = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .float_result = NEW_ARRAY(m->arena, bool, m->n_nodes),
                 .sum = NEW_ARRAY(m->arena, bool, m->n_nodes),
@@ -430,9 +300,7 @@ bool pass_decide(Module *m, PassContext *c) {
     spread_assume(m, c);
     types_travel(m, c, d.uses);
     d.sharing = sharing_new(m, c, d.uses, d.integer, d.wanted, d.sum);
-    module_each_graph(m, mark_recipe, &d);
-    module_each_graph(m, mark_anchors, &d);
-    module_each_graph(m, mark_followers, &d);
+    placement_mark(&d);
     want_marked(&d);
     sharing_find(&d.sharing, m);
     find_lines(&d);

@@ -7,6 +7,14 @@
 #include "passes/quantize/sharing.h"
 #include "passes/recipe.h"
 
+/* Where quantizers stand (passes/quantize/placement.h). */
+typedef enum Placing {
+    PLACING_EVERYWHERE, /* wherever the runtime computes on integers */
+    PLACING_BEFORE,     /* before the operators that the target's page names */
+    PLACING_PRODUCTS,   /* before products, and behind those that are fused with one alone */
+    PLACING_BETWEEN,    /* the same, and what stands between integers is integer */
+} Placing;
+
 typedef struct Decide {
     PassContext *c;
     Module *m;
@@ -14,8 +22,10 @@ typedef struct Decide {
     UniqueNames *names;
     size_t n_values;    /* that existed at the start */
     bool *integer;      /* by node id */
+    bool *between;      /* by node id: integer where it stands between integers */
     bool *weights_only; /* by node id: weights are quantized, what it computes on is not */
     Recipe recipe;
+    Placing placing;
     bool *float_result; /* by node id: the result stays float as a recipe has it */
     bool *sum;          /* by node id: its result is quantized as a recipe has it */
     bool *wanted;       /* by value id: gets a quantization */
@@ -32,6 +42,9 @@ bool is_weight(const Node *n, size_t input);
 Choice choice_of(const Decide *d, const Value *v);
 /* Whether the value is left float while what makes it is integer: a product can be. */
 bool stays_float(const Decide *d, const Value *v);
+
+/* Whether the runtime has a kernel that makes floats of the integers that this product reads. */
+bool has_real_kernel(const Decide *d, const Node *n);
 
 /* NULL when the node can be integer, else why not. */
 const char *why_float(const Decide *d, const Node *n);

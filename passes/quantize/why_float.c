@@ -5,6 +5,7 @@
 #include "passes/edit.h"
 #include "passes/quantize/decide.h"
 #include "passes/quantize/masks.h"
+#include "passes/quantize/placement.h"
 #include "passes/quantize/singular.h"
 
 /* A product has one weight, a recurrent layer two. */
@@ -85,14 +86,17 @@ static bool only_goes_out(const Decide *d, const Value *v) {
     }
 }
 
-/* Whether the runtime has a kernel that makes floats of these integers, or the operator has as many
- * numbers to read as to give. */
-static bool costs_no_more_in_float(const Decide *d, const Node *n) {
+bool has_real_kernel(const Decide *d, const Node *n) {
     const TargetFusion *f = target_fusion(d->c->target, n);
+    return f && f->real && n->n_in && n->in[0] && elem_bits(choice_of(d, n->in[0]).storage) == 8;
+}
+
+/* A product has such a kernel, or the operator has as many numbers to read as to give. */
+static bool costs_no_more_in_float(const Decide *d, const Node *n) {
     if (!n->n_in || !n->in[0])
         return false;
     if (n->def->quant.kind == QUANT_MAC)
-        return f && f->real && elem_bits(choice_of(d, n->in[0]).storage) == 8;
+        return has_real_kernel(d, n);
     return n->def->quant.kind == QUANT_COMPUTE && n->n_out == 1 &&
            type_same_shape(n->in[0]->type, n->out[0]->type);
 }
@@ -159,17 +163,8 @@ static const char *why_no_kernel(const Decide *d, const Node *n) {
 /* What the target's page has against it, which a rule of the user's does not change where it would
  * be wrong. */
 static const char *why_target(const Decide *d, const Node *n) {
-    const TargetPage *t = d->c->target;
     const char *wrong = n->n_out && n->out[0] ? choice_faulty(d->c, n->out[0]) : NULL;
-    if (wrong)
-        return wrong;
-    if (choice_to_keep(d->c, n) || d->c->no_floats || target_quantizes_before(t, n) ||
-        (d->c->products_placed && is_follower(n)))
-        return NULL;
-    if (d->c->products_placed)
-        return "it is no product (-placement=products)";
-    return node_strf(n, "%s wants integers before other operators (-only=... asks for it)",
-                     t->runtime);
+    return wrong ? wrong : why_not_placed(d, n);
 }
 
 const char *why_never_integer(const Node *n) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""-placement=products: what onnxruntime computes is nearer to the float model where products are MatMul and Gemm, its products are
-integer as before, and biases are corrected all the same."""
+"""Where quantizers stand in onnxruntime: the default is nearer to the float model than quantizers wherever it has integers, its products are
+integer as before, what stands between integers stays so, and biases are corrected all the same."""
 
 import unittest
 from collections import Counter
@@ -9,9 +9,12 @@ import numpy as np
 import onnx
 
 import common
+import networks
 from common import ROOT, OracleCase, qxc, run_samples, session, sqnr
 
 MODELS = ROOT / "test/models"
+PRODUCTS = ("MatMul", "Gemm", "Conv")
+BETWEEN = ("QLinearAdd", "QLinearMul", "QLinearConcat", "QLinearSoftmax", "QLinearGlobalAveragePool")
 
 
 class Placement(OracleCase):
@@ -35,22 +38,52 @@ class Placement(OracleCase):
         return Counter(n.op_type for n in onnx.load(saved).graph.node)
 
     @common.for_each(("vit", 1.5), ("charlm", 2), ("cancer", 0.5))
-    def test_products_gain(self, case):
+    def test_default_gains(self, case):
+        """Products are MatMul and Gemm, which give floats: nothing stands between integers."""
         name, least = case
-        everywhere = self.quantized(name)
+        everywhere = self.quantized(name, "-placement=all")
         before, fused = self.reached(name, everywhere), self.fused(everywhere)
-        there = self.quantized(name, "-placement=products")
+        there = self.quantized(name)
         after, alone = self.reached(name, there), self.fused(there)
-        common.talk(f"{name}: {before:.2f} dB, before products alone {after:.2f} dB; {dict(fused)} {dict(alone)}")
+        common.talk(f"{name}: {before:.2f} dB, by default {after:.2f} dB; {dict(fused)} {dict(alone)}")
         self.assertGreater(after, before + least)
-        for kind in "MatMul", "Gemm", "Conv":
+        for kind in PRODUCTS:
             self.assertLessEqual(alone[kind], fused[kind])  # that are float
-        self.assertFalse([k for k in alone if k in ("QLinearAdd", "QLinearMul", "QLinearSoftmax")], alone)
+        self.assertFalse([k for k in alone if k in BETWEEN], alone)
+        self.assertEqual(there.read_bytes(), self.quantized(name, "-placement=products").read_bytes())
 
     @common.for_each("cnn", "unet", "relu6")
-    def test_biases_are_corrected(self, name):
-        plain = self.reached(name, self.quantized(name, "-placement=products", "-no-bias-correction"), "calib")
-        self.assertGreater(self.reached(name, self.quantized(name, "-placement=products"), "calib"), plain + 0.5)
+    def test_convolutions_stay_integer(self, name):
+        """With all that stands between them, as with quantizers everywhere: so they are as fast."""
+        everywhere, by_default = self.fused(self.quantized(name, "-placement=all")), self.fused(self.quantized(name))
+        for kind in (*PRODUCTS, "DequantizeLinear", "QuantizeLinear"):
+            self.assertLessEqual(by_default[kind], everywhere[kind], kind)
+        for kind in BETWEEN:
+            self.assertGreaterEqual(by_default[kind], everywhere[kind], kind)
+
+    def test_detector(self):
+        """What no integer operator reads is not rounded: the boxes of a distribution, sums and lists of SiLU."""
+        model, samples = networks.detector()
+        path, data, out = (self.scratch / n for n in ("detector.onnx", "data.npz", "q.onnx"))
+        onnx.save(model, path)
+        rows = samples(32, 5)
+        np.savez(data, **{k: v[::2] for k, v in rows.items()})
+        test = {k: v[1::2] for k, v in rows.items()}
+        want, found = run_samples(session(path), model, test), {}
+        for placement in ("auto", "all"):
+            qxc(path, f"-calib={data}", f"-placement={placement}", "-emit=qdq", "-quiet", "-o", out)
+            got = run_samples(session(out), model, test)
+            found[placement] = min(sqnr(want[k], got[k]) for k in want), self.fused(out)["QLinearConv"]
+        common.talk(f"detector: {found}")
+        self.assertGreater(found["auto"][0], found["all"][0] + 5)
+        self.assertGreaterEqual(found["auto"][1], found["all"][1])
+
+    @common.for_each("-placement=auto", "-placement=products", "-placement=all")
+    def test_biases_are_corrected(self, placement):
+        for name in ("cnn", "unet", "relu6"):
+            with self.subTest(name):
+                plain = self.reached(name, self.quantized(name, placement, "-no-bias-correction"), "calib")
+                self.assertGreater(self.reached(name, self.quantized(name, placement), "calib"), plain + 0.5)
 
 
 if __name__ == "__main__":
