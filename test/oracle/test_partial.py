@@ -216,14 +216,14 @@ class Partial(OracleCase):
         got, said = self.quantized(custom()[0], "-emit=qdq", "-min-sqnr=30")
         self.assertRegex(said, r"all quantized: [3-9]\d\.\d+ dB")
         # what is quantized behind a count is seen by nobody: a gate leaves it float, or is not met
-        got, said = self.quantized(nonzero()[0], "-emit=qdq", "-min-sqnr=30")
+        got, said = self.quantized(nonzero()[0], "-emit=qdq", "-placement=all", "-min-sqnr=30")
         self.assertIn("all quantized: 'y_quantized' (Mul) is behind what cannot run here", said)
         self.assertRegex(said, r"spared: [3-9]\d\.\d+ dB\n  y stays float")
         done = qxc(self.scratch / "m.onnx", f"-calib={self.data}", "-min-sqnr=30", "-integer-only", "-emit=c",
                    "-o", self.scratch / "none.c", ok=False)
         self.assertEqual(done.returncode, 4)
         self.assertIn("-min-sqnr=30 cannot be verified: 'y_quantized' (Mul)", done.stderr)
-        qxc(self.scratch / "m.onnx", f"-calib={self.data}", "-emit=qdq", "-o", self.scratch / "all.onnx")
+        qxc(self.scratch / "m.onnx", f"-calib={self.data}", "-placement=all", "-emit=qdq", "-o", self.scratch / "all.onnx")
         done = qxc("compare", self.scratch / "m.onnx", self.scratch / "all.onnx", f"-input={self.data}", "-min-sqnr=30", ok=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("'y_quantized' is quantized behind what depends on the data", done.stderr)
