@@ -45,6 +45,7 @@ near to a tie as its rounding errors are large. Most are within 2^-12 of a step 
 | Resize, cubic, antialiased, along three axes, or of a part | 2^-22 (16 bits: 2^-14) of the operand's step for each coefficient; nothing where lengths double |
 | GridSample | 2^-18 (16 bits: 2^-10) of the operand's step, at a place that is off by up to 2^-24 of an element |
 | RotaryEmbedding | 2^-21 (16 bits: 2^-13) of a step, where cosines are at most 1 |
+| Pow of two that are computed | 2^-28 of the result, and 2^-27 for each unit of the exponent |
 | ScatterND, ScatterElements that add | 2^-21 of a step, times the square of the numbers that meet at an element |
 | ScatterND, ScatterElements that multiply | 2^-29 of the product for each number that meets at an element |
 | ReduceProd | 2^-29 of the product, up to 2^15 numbers |
@@ -57,9 +58,9 @@ These forms stay float, which `-integer-only` refuses:
 | form | why |
 |---|---|
 | com.microsoft Attention | its queries, keys and values are sums of products without a quantization of their own; as a MatMul and MultiHeadAttention, or ai.onnx's Attention, they have one |
-| Attention that yields scores, or with a mask that is computed and holds numbers | its kernel has none of them |
-| RotaryEmbedding with tables that are computed | they would need quantizations of their own |
-| Pow of two that are computed | exponents differ by element, so no table serves; a kernel of fixed-point logarithms could do it and is not written |
+| Attention that yields scores, or with a mask of integers or doubles | its kernel has none of them |
+| Pow with an exponent that is a constant of several numbers, or computed as integers | it is neither a table nor a quantized operand |
+| RotaryEmbedding with one constant table and one computed | tables are taken in one way |
 
 onnxruntime has no QLinearConvTranspose in com.microsoft: ConvTranspose on quantized types computes on integers here, and is written with conversions
 around it.

@@ -249,10 +249,10 @@ typedef struct OpDef {
                           before it, too, and its optimizer writes it there; 0: not so */
     bool composite; /* lib/ has its body: it may stand below its opset, but in an ONNX file, and is
                        spelled out where one is written */
-    /* The row of nodes with these attributes, where they make it compute what other nodes move
-     * (sums of a ScatterND); it has the same name, and no row of its own in ops.def. NULL: this
-     * one. */
-    const struct OpDef *(*form)(const void *attrs);
+    /* The row of this node, whose attributes are decoded, where these make it compute what other
+     * nodes move (sums of a ScatterND), or an operand is data that is a constant elsewhere (the
+     * exponent of Pow); it has the same name, and no row of its own in ops.def. NULL: this one. */
+    const struct OpDef *(*form)(const Node *n);
     bool commutes; /* with two operands, their order does not matter */
     size_t attrs_size;
     const AttrSpec *attrs;
@@ -548,5 +548,8 @@ const char *op_prefers_float(const Node *n);
 /* Why no integer product takes weights with scales along these axes; NULL when it does. */
 const char *quant_axis_refusal(const Node *n, const Quant *w);
 bool quant_rule_is_data(const QuantRule *r, size_t input);
+/* Whether operand i holds floats, or stands for them, that are no constant of the node's; for
+ * OpDef.form. */
+bool node_computed_floats(const Node *n, size_t i);
 
 #endif

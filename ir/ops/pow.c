@@ -1,6 +1,7 @@
 /* Pow. From opset 7 operands broadcast; 12: the exponent may have another type, and the operand may
  * be an integer. With one constant exponent it is a table on 8-bit integers. */
 #include "ir/ops/bind.h"
+#include "kernels/requant_host.h"
 
 #include <math.h>
 
@@ -11,6 +12,7 @@ static const Tensor *single_exponent(const OpCtx *c) {
     return t && t->data && t->count == 1 && t->rank <= 1 ? t : NULL;
 }
 
+/* Of a row whose exponent is a constant. */
 static const char *integer_refusal(const OpCtx *c, const Quant *x) {
     (void)x;
     return single_exponent(c) ? NULL : "its exponent is not one constant";
@@ -51,10 +53,34 @@ static bool bind_mixed(Binder *b, const Node *n, Broadcast s) {
 }
 
 BEGINS_WITH_BROADCAST(qk_power_params);
+BEGINS_WITH_BROADCAST(qk_pow_q_params);
+
+enum { LOG_BITS = 28 }; /* behind the point of a logarithm */
+
+/* A base and an exponent that are computed. */
+static bool bind_integers(Binder *b, const Node *n) {
+    const Quant *x = op_quant(n->in[X]), *e = op_quant(n->in[EXPONENT]), *y = op_quant(n->out[0]);
+    ElemType t = bind_elem(n->out[0]);
+    int args[3];
+    if (!bind_one_storage(n))
+        return bind_in_double(b, n);
+    Broadcast s = bind_pair(b, n, args);
+    qk_pow_q_params p = {.az = quant_zero(x),
+                         .bz = quant_zero(e),
+                         RESULT_PARAMS(y),
+                         .nan = (int32_t)elem_min(y->storage),
+                         .sx = llrint(ldexp(log2((double)quant_scale(x, 0)), LOG_BITS)),
+                         .sy = llrint(ldexp(log2((double)quant_scale(y, 0)), LOG_BITS))};
+    requant_from_float(quant_scale(e, 0), &p.c, &p.k);
+    memcpy(&p, &s, sizeof s);
+    return bind_call(b, n, bind_kernel(b, "pow_q", 1, &t), &p, sizeof p, 3, args);
+}
 
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const Tensor *t = single_exponent(c);
     double e = t ? tensor_float(t, 0) : 0;
+    if (op_quant(n->in[X]) && op_quant(n->in[EXPONENT]))
+        return bind_integers(b, n);
     if (op_quant(n->in[X]))
         return t ? bind_table(b, n, power, &e) : bind_in_double(b, n);
     if (op_quant(n->out[0]) || op_quant(n->in[EXPONENT]))
@@ -70,14 +96,28 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
                                bind_value(b, n->out[0])});
 }
 
+#define POW .domain = "", .name = "Pow", .infer = op_broadcast, .bind = bind
+
+static const OpDef computed = {
+    POW,
+    .quant = {.kind = QUANT_COMPUTE,
+              .data = 1u << X | 1u << EXPONENT,
+              .same_storage = true,
+              .prefers_float = SPANS_TOO_MUCH},
+};
+
+static const OpDef *form(const Node *n);
+
 const OpDef op_Pow = {
-    .domain = "",
-    .name = "Pow",
-    .infer = op_broadcast,
+    POW,
+    .form = form,
     .quant = {.kind = QUANT_COMPUTE,
               .data = 1u << X,
               .curve = true,
               .prefers_float = SPANS_TOO_MUCH,
               .integer_refusal = integer_refusal},
-    .bind = bind,
 };
+
+static const OpDef *form(const Node *n) {
+    return node_computed_floats(n, EXPONENT) ? &computed : &op_Pow;
+}

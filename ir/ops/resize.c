@@ -247,7 +247,7 @@ static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
 }
 
 /* Cubic convolution leaves the range of its operand, and beside that may be a value of its own. */
-static const OpDef *form(const void *typed);
+static const OpDef *form(const Node *n);
 
 /* ---- older opsets ---- */
 
@@ -326,8 +326,8 @@ static const OpDef beyond_range = {RESIZE, .slices = slices,
                                              .move.interpolates = interpolates,
                                              .prefers_float = GAINS_NOTHING}};
 
-static const OpDef *form(const void *typed) {
-    const ResizeAttrs *a = typed;
+static const OpDef *form(const Node *n) {
+    const ResizeAttrs *a = n->typed;
     return str_is(a->mode, "cubic") || str_is(a->coordinates, "tf_crop_and_resize") ? &beyond_range
                                                                                     : &op_Resize;
 }

@@ -210,7 +210,7 @@ bool op_resolve(Node *n, Diags *d) {
     if ((!known || check_refs(n, d)) &&
         (!op || decode(n, op, schema, op == was ? typed : NULL, d))) {
         if (n->def && n->def->form)
-            n->def = n->def->form(n->typed);
+            n->def = n->def->form(n);
         return true;
     }
     n->def = NULL;

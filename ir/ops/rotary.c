@@ -1,8 +1,10 @@
 /* RotaryEmbedding of opset 23: pairs of numbers turned by an angle that depends on the step.
  * Operands are [batch, heads, steps, size] or [batch, steps, heads * size]. On integers the tables
- * are constants. */
+ * are float constants, or have parameters of their own. */
 #include "ir/ops/bind.h"
 #include "kernels/requant_host.h"
+
+#include <math.h>
 
 enum { X, COS, SIN, IDS };
 
@@ -44,6 +46,7 @@ static bool verify(const OpCtx *c) {
     return true;
 }
 
+/* Of a row whose tables are constants. */
 static const char *integer_refusal(const OpCtx *c, const Quant *x) {
     (void)x;
     for (size_t i = COS; i <= SIN; i++) {
@@ -54,34 +57,78 @@ static const char *integer_refusal(const OpCtx *c, const Quant *x) {
     return NULL;
 }
 
+static bool tables_computed(const Node *n) {
+    return node_computed_floats(n, COS) && node_computed_floats(n, SIN);
+}
+
 /* Parameters of the integer kernel begin with those of the float one. */
 _Static_assert(offsetof(qk_rotary_q_params, xz) == sizeof(qk_rotary_f32_params),
                "copied as they are");
 
-/* Cosines, sines, and behind them 1, all times the ratio of the scales. */
-static bool bind_integers(Binder *b, const Node *n, const OpCtx *c, const qk_rotary_f32_params *of,
-                          int ids) {
-    const Quant *x = op_quant(n->in[X]), *y = op_quant(n->out[0]);
-    if (!quant_plain(x) || !quant_plain(y) || integer_refusal(c, x))
-        return bind_in_double(b, n);
+/* Constant cosines, sines, and behind them 1, all times the ratio of the scales. */
+static void constant_tables(Binder *b, const OpCtx *c, double ratio, qk_rotary_q_params *p,
+                            int tables[2]) {
+    static const char *const names[] = {"cosines", "sines"};
     const Tensor *table[] = {op_const(c, COS), op_const(c, SIN)};
     size_t count = table[0]->count;
-    double ratio = (double)quant_scale(x, 0) / (double)quant_scale(y, 0);
     double *real = NEW_ARRAY(binder_arena(b), double, 2 * count + 1);
     int32_t *ints = NEW_ARRAY(binder_arena(b), int32_t, 2 * count + 1);
     for (size_t i = 0; i < 2 * count; i++)
         real[i] = ratio * tensor_float(table[i / count], i % count);
     real[2 * count] = ratio;
+    requant_table(real, 2 * count + 1, ints, &p->shift);
+    p->one = ints[2 * count];
+    for (size_t i = 0; i < 2; i++)
+        tables[i] = bind_const(b, ELEM_INT32, count, ints + i * count, names[i]);
+}
+
+static double largest(const Value *v) {
+    const Quant *q = op_quant(v);
+    double lo = (double)(quant_lo(q) - quant_zp(q, 0)), hi = (double)(quant_hi(q) - quant_zp(q, 0));
+    return fmax(fabs(lo), fabs(hi)) * (double)quant_scale(q, 0);
+}
+
+/* What is computed, in as many bits as the largest of all needs. */
+static bool computed_tables(Binder *b, const Node *n, double ratio, qk_rotary_q_params *p,
+                            int tables[2]) {
+    double most = ratio * fmax(1, fmax(largest(n->in[COS]), largest(n->in[SIN])));
+    int32_t unused;
+    requant_table(&most, 1, &unused, &p->shift);
+    p->one = (int32_t)lrint(ldexp(ratio, p->shift));
+    for (size_t i = COS; i <= SIN; i++) {
+        const Quant *q = op_quant(n->in[i]);
+        qk_table_q_params t = {.n = bind_count(n->in[i]), .xz = quant_zero(q)};
+        ElemType e = bind_elem(n->in[i]);
+        requant_real(ratio * (double)quant_scale(q, 0), &t.m, &t.shift);
+        t.shift -= p->shift;
+        tables[i - COS] = bind_temp(b, ELEM_INT32, (size_t)t.n);
+        if (t.shift < 0 || t.shift > 62)
+            return bind_unsupported(b, n, "its scales are too far apart for integers");
+        if (!bind_call(b, n, bind_kernel(b, "table_q", 1, &e), &t, sizeof t, 2,
+                       (int[]){bind_value(b, n->in[i]), tables[i - COS]}))
+            return false;
+    }
+    return true;
+}
+
+static bool bind_integers(Binder *b, const Node *n, const OpCtx *c, const qk_rotary_f32_params *of,
+                          int ids) {
+    const Quant *x = op_quant(n->in[X]), *y = op_quant(n->out[0]);
+    bool computed = quant_plain(op_quant(n->in[COS])) && quant_plain(op_quant(n->in[SIN]));
+    if (!quant_plain(x) || !quant_plain(y) || (!computed && integer_refusal(c, x)))
+        return bind_in_double(b, n);
+    double ratio = (double)quant_scale(x, 0) / (double)quant_scale(y, 0);
     qk_rotary_q_params p = {.xz = quant_zero(x), RESULT_PARAMS(y)};
+    int tables[2];
     memcpy(&p, of, sizeof *of);
-    requant_table(real, 2 * count + 1, ints, &p.shift);
-    p.one = ints[2 * count];
+    if (!computed)
+        constant_tables(b, c, ratio, &p, tables);
+    else if (!computed_tables(b, n, ratio, &p, tables))
+        return false;
     ElemType types[] = {bind_elem(n->in[X]), bind_elem(n->out[0])};
-    return bind_call(b, n, bind_kernel(b, "rotary_q", 2, types), &p, sizeof p, 5,
-                     (int[]){bind_value(b, n->in[X]),
-                             bind_const(b, ELEM_INT32, count, ints, "cosines"),
-                             bind_const(b, ELEM_INT32, count, ints + count, "sines"), ids,
-                             bind_value(b, n->out[0])});
+    return bind_call(
+        b, n, bind_kernel(b, "rotary_q", 2, types), &p, sizeof p, 5,
+        (int[]){bind_value(b, n->in[X]), tables[0], tables[1], ids, bind_value(b, n->out[0])});
 }
 
 static bool bind_floats(Binder *b, const Node *n, const qk_rotary_f32_params *p, int ids) {
@@ -127,17 +174,28 @@ static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
     return axis == 0 && (i == X || (i == IDS && op_type(c, IDS).rank == 2)) ? 0 : -1;
 }
 
+#define ROTARY                                                                                     \
+    .domain = "", .name = "RotaryEmbedding", .attrs_size = sizeof(RotaryAttrs), .attrs = attrs,    \
+    .verify = verify, .infer = op_same_type, .slices = slices, .bind = bind
+
+static const OpDef computed_row = {
+    ROTARY,
+    .quant = {.kind = QUANT_COMPUTE,
+              .data = 1u << X | 1u << COS | 1u << SIN,
+              .prefers_float = GAINS_NOTHING},
+};
+
+static const OpDef *form(const Node *n);
+
 const OpDef op_RotaryEmbedding = {
-    .domain = "",
-    .name = "RotaryEmbedding",
-    .attrs_size = sizeof(RotaryAttrs),
-    .attrs = attrs,
-    .verify = verify,
-    .infer = op_same_type,
-    .slices = slices,
+    ROTARY,
+    .form = form,
     .quant = {.kind = QUANT_COMPUTE,
               .data = 1u << X,
               .prefers_float = GAINS_NOTHING,
               .integer_refusal = integer_refusal},
-    .bind = bind,
 };
+
+static const OpDef *form(const Node *n) {
+    return tables_computed(n) ? &computed_row : &op_RotaryEmbedding;
+}

@@ -37,8 +37,8 @@ static int32_t reduction(const OpCtx *c) {
 enum { SUM = 1, PRODUCT = 2 };
 
 /* Sums and products of integers are not the integers of sums and products. */
-static bool computes(const void *attrs) {
-    const ScatterAttrs *a = attrs;
+static bool computes(const Node *n) {
+    const ScatterAttrs *a = n->typed;
     return str_is(a->reduction, "add") || str_is(a->reduction, "mul");
 }
 
@@ -201,14 +201,14 @@ static int elements_slices(const OpCtx *c, size_t i, int axis, size_t result) {
     .verify = elements_verify, .infer = op_same_type, .slices = elements_slices,                   \
     .bind = elements_bind
 
-static const OpDef *elements_form(const void *attrs);
+static const OpDef *elements_form(const Node *n);
 
 const OpDef op_ScatterElements = {ELEMENTS, .name = "ScatterElements", .form = elements_form,
                                   .quant = JOINS};
 static const OpDef elements_computed = {ELEMENTS, .name = "ScatterElements", .quant = COMPUTES};
 
-static const OpDef *elements_form(const void *attrs) {
-    return computes(attrs) ? &elements_computed : &op_ScatterElements;
+static const OpDef *elements_form(const Node *n) {
+    return computes(n) ? &elements_computed : &op_ScatterElements;
 }
 
 static bool take_new_name(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
@@ -262,11 +262,11 @@ static bool nd_bind(Binder *b, const Node *n, const OpCtx *c) {
     .domain = "", .name = "ScatterND", .attrs_size = sizeof(ScatterAttrs), .attrs = nd_attrs,      \
     .verify = nd_verify, .infer = op_same_type, .bind = nd_bind
 
-static const OpDef *nd_form(const void *attrs);
+static const OpDef *nd_form(const Node *n);
 
 const OpDef op_ScatterND = {ND, .form = nd_form, .quant = JOINS};
 static const OpDef nd_computed = {ND, .quant = COMPUTES};
 
-static const OpDef *nd_form(const void *attrs) {
-    return computes(attrs) ? &nd_computed : &op_ScatterND;
+static const OpDef *nd_form(const Node *n) {
+    return computes(n) ? &nd_computed : &op_ScatterND;
 }

@@ -328,20 +328,24 @@ static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
     return axis == 0 && (i != MASK || op_type(c, MASK).rank == 4) ? 0 : -1;
 }
 
-const OpDef op_Attention = {
-    .domain = "",
-    .name = "Attention",
-    .attrs_size = sizeof(SdpaAttrs),
-    .attrs = attrs,
-    .verify = verify,
-    .infer = infer,
-    .slices = slices,
-    .family = FAMILY_SEQUENCE,
-    .quant = {.kind = QUANT_COMPUTE,
-              .data = 1u << Q | 1u << K | 1u << V | 1u << PAST_K | 1u << PAST_V,
-              .same_storage = true,
-              .all_results = true,
-              .prefers_float = GAINS_NOTHING,
-              .integer_refusal = sdpa_refusal},
-    .bind = bind,
-};
+#define ATTENTION                                                                                  \
+    .domain = "", .name = "Attention", .attrs_size = sizeof(SdpaAttrs), .attrs = attrs,            \
+    .verify = verify, .infer = infer, .slices = slices, .family = FAMILY_SEQUENCE, .bind = bind
+
+#define INTEGERS(more)                                                                             \
+    {.kind = QUANT_COMPUTE,                                                                        \
+     .data = 1u << Q | 1u << K | 1u << V | 1u << PAST_K | 1u << PAST_V | (more),                   \
+     .same_storage = true,                                                                         \
+     .all_results = true,                                                                          \
+     .prefers_float = GAINS_NOTHING,                                                               \
+     .integer_refusal = sdpa_refusal}
+
+static const OpDef computed_mask = {ATTENTION, .quant = INTEGERS(1u << MASK)};
+
+static const OpDef *form(const Node *n);
+
+const OpDef op_Attention = {ATTENTION, .form = form, .quant = INTEGERS(0)};
+
+static const OpDef *form(const Node *n) {
+    return node_computed_floats(n, MASK) ? &computed_mask : &op_Attention;
+}

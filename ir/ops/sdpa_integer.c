@@ -10,10 +10,9 @@ const char *sdpa_refusal(const OpCtx *c, const Quant *x) {
     (void)x;
     if (c->n_out > SCORES && c->node->out[SCORES])
         return "it yields scores beside its result";
-    const Tensor *t = m ? value_data(m) : NULL;
-    return !m || m->type.elem == ELEM_BOOL || (t && t->data && t->elem == ELEM_FLOAT)
+    return !m || m->type.elem == ELEM_BOOL || type_real_elem(m->type) == ELEM_FLOAT
                ? NULL
-               : "its mask is neither truths nor a float constant";
+               : "its mask is neither truths nor floats";
 }
 
 /* Parameters of the integer kernel begin with the integers of the float one. */
@@ -21,12 +20,27 @@ _Static_assert(offsetof(qk_sdpa_q_params, qz) == offsetof(qk_sdpa_f32_params, sc
                "copied as they are");
 
 enum { MOST_POINT = 56, LEAST_POINT = 28, HIDDEN_BITS = 62, MEAN_BITS = 31, TANH_BITS = 31 };
-enum { MORE_BITS = 12 }; /* behind the point of a share of the result */
+enum { MASK_POINT = 52 }; /* and the bits of a mask: a step that is cut is 2^8 all the same */
+enum { MORE_BITS = 12 };  /* behind the point of a share of the result */
 
 static int bits_of(double v) {
     int e;
     frexp(v, &e);
     return e;
+}
+
+/* A computed mask as the kernel counts scores. A step of it that is beyond what it can hold hides
+ * as well. */
+static int added_computed(Binder *b, const Node *n, const Value *m, int point) {
+    const Quant *q = op_quant(m);
+    ElemType e = bind_elem(m);
+    double step = ldexp((double)quant_scale(q, 0) * M_LOG2E, point);
+    qk_addend_q_params p = {.rank = 1, .dim = {bind_count(m)}, .xs = {1}, .xz = quant_zero(q)};
+    p.m = llrint(fmin(step, ldexp(1, 60 - elem_bits(e))));
+    int added = bind_temp(b, ELEM_INT64, (size_t)p.dim[0]);
+    bind_call(b, n, bind_kernel(b, "addend_q", 1, &e), &p, sizeof p, 2,
+              (int[]){bind_value(b, m), added});
+    return added;
 }
 
 /* What is added to scores, as the kernel counts them. */
@@ -64,21 +78,20 @@ static bool scores_fit(const Node *n, const OpCtx *c, const qk_sdpa_f32_params *
                        qk_sdpa_q_params *p) {
     const SdpaAttrs *a = c->attrs;
     const Value *old = op_in(c, PAST_K);
+    const Quant *mask = op_quant(op_in(c, MASK));
+    int most = mask ? MASK_POINT - elem_bits(mask->storage) : MOST_POINT;
     if (!sums_fit(n, a, of, n->in[K], &p->curve, &p->step) ||
         (old && !sums_fit(n, a, of, old, &p->pcurve, &p->pstep)))
         return false;
     if (a->softcap == 0) {
-        int down = old && p->pcurve < p->curve ? p->curve - p->pcurve : 0;
-        int past_down = old && p->curve < p->pcurve ? p->pcurve - p->curve : 0;
-        p->point = p->curve - down;
-        p->step = llrint(ldexp((double)p->step, -down));
-        p->pstep = llrint(ldexp((double)p->pstep, -past_down));
+        p->point = p->curve < most ? p->curve : most;
+        p->point = old && p->pcurve < p->point ? p->pcurve : p->point;
         return true;
     }
-    double most = (double)a->softcap * M_LOG2E;
-    int room = 60 - bits_of(fabs(most));
-    p->point = room < MOST_POINT ? room : MOST_POINT;
-    p->cap = llrint(ldexp(most, p->point - TANH_BITS));
+    double top = (double)a->softcap * M_LOG2E;
+    int room = 60 - bits_of(fabs(top));
+    p->point = room < most ? room : most;
+    p->cap = llrint(ldexp(top, p->point - TANH_BITS));
     return p->point >= LEAST_POINT && p->cap != 0;
 }
 
@@ -135,6 +148,10 @@ bool sdpa_bind_integers(Binder *b, const Node *n, const OpCtx *c) {
     const char *why = sdpa_refusal(c, NULL);
     qk_sdpa_f32_params of = sdpa_params(n, c);
     why = why ? why : types_refusal(n, c);
+    if (!why && m &&
+        (op_quant(m) ? !quant_plain(op_quant(m))
+                     : type_real_elem(m->type) == ELEM_FLOAT && !value_data(m)))
+        why = "its mask is computed as float";
     if (why)
         return bind_unsupported(b, n, "%s", why);
     qk_sdpa_q_params p = {.qz = zero_of(n->in[Q]),
@@ -151,8 +168,9 @@ bool sdpa_bind_integers(Binder *b, const Node *n, const OpCtx *c) {
     if (!scores_fit(n, c, &of, &p) || !values_fit(n, c, &p))
         return bind_unsupported(b, n, "its scales are too far apart for integers");
     if (m)
-        masks[m->type.elem != ELEM_BOOL] =
-            m->type.elem == ELEM_BOOL ? bind_value(b, m) : added_integers(b, m, p.point);
+        masks[m->type.elem != ELEM_BOOL] = m->type.elem == ELEM_BOOL ? bind_value(b, m)
+                                           : op_quant(m) ? added_computed(b, n, m, p.point)
+                                                         : added_integers(b, m, p.point);
     bind_macs(b, (int64_t)p.batch * p.heads * p.sq * p.keys * (p.size + p.v_size));
     if (!bind_call(b, n, bind_kernel(b, "sdpa_q", 1, &e), &p, sizeof p, 10,
                    (int[]){bind_value(b, n->in[Q]), bind_value(b, n->in[K]),

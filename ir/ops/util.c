@@ -317,6 +317,12 @@ const char *op_prefers_float(const Node *n) {
     return why ? node_strf(n, "%s; -only and -integer-only quantize it", why) : NULL;
 }
 
+bool node_computed_floats(const Node *n, size_t i) {
+    const Value *v = node_input(n, i);
+    return v && v->type.kind == TYPE_TENSOR && elem_is_float(type_real_elem(v->type)) &&
+           (!value_data(v) || type_is_quantized(v->type));
+}
+
 bool quant_rule_is_data(const QuantRule *r, size_t input) {
     return r->data >> 31 || (input < 31 && (r->data >> input & 1));
 }

@@ -44,6 +44,7 @@ class Case:
     outputs: int = 1  # behind the first one they are integers as they are
     qop: bool = False  # onnxruntime has it on the integers themselves
     opset: int = 21
+    near: float = NEAR_TIE  # of a step
     more: tuple = ()  # further results, (Grid, real)
     edges: tuple = ()  # for each operand, in steps from 0: what its first elements are
 
@@ -132,6 +133,11 @@ def scattered(x, index, updates):
     return y
 
 
+def powers(x, e):
+    """Exponents are floats, as the operands of onnxruntime's."""
+    return np.power(x, np.float64(np.float32(np.round(e * 10) / 10)))
+
+
 DIVISOR = Grid(0.016, 0.4)
 # What is divided by and into 0, one by one: -1, 0 and 1 by 0, ties, both signs.
 ENDS = [-1, 0, 1, 3, -3, 5, 7, -9]
@@ -150,6 +156,12 @@ ARITHMETIC = {
     "Sum of five": Case("Sum", [(Grid(0.01 * k, k / 6), (7, 30)) for k in range(1, 6)], Grid(0.11), lambda *a: sum(a), constant=(2,)),
     "Mean of two": Case("Mean", [(X, (2, 3, 20)), (Grid(0.031), (3, 20))], Grid(0.03), lambda a, b: (a + b) / 2),
     "Mean of three": Case("Mean", [(X, (4, 20)), (X, ()), (Grid(0.013), (4, 1))], Grid(0.02), lambda a, b, c: (a + b + c) / 3),
+    "Pow": Case("Pow", [(Grid(0.02, 0), (3, 1, 40)), (X, (5, 1))], Grid(0.3, 0), np.power, elems=("int8", "uint8"), edges=([0, 1],)),
+    "Pow of wide integers": Case("Pow", [(Grid(0.02, 0), (3, 1, 40)), (X, (5, 1))], Grid(0.3, 0), np.power, elems=("int16", "uint16"), near=0.02),
+    "Pow of negative numbers": Case("Pow", [(X, (40, 1)), (Grid(0.5), (13,))], Grid(0.1), powers, elems=("int8", "uint8"),
+                                    edges=([0, 1, -1, 50, -50, -70], [0, 1, 2, 3, 4, 6, -1, -2, -3, -4, 10])),
+    "Pow of tenths": Case("Pow", [(X, (40,)), (Grid(0.1), (40,))], Grid(0.1), powers, elems=("int8",),
+                          edges=([-50] * 10, [10, 20, 30, -10, -20, 11, 5, 0, 40, 50])),
     "Mean, ties": Case("Mean", [(Grid(0.5), (60,)), (Grid(0.5), (60,))], Grid(0.5), lambda a, b: (a + b) / 2),
 }
 
@@ -374,14 +386,30 @@ ATTENTION = {
     "Attention with a past on other grids": cached(OTHER_PAST, (Grid(0.041, 0.5), Grid(0.02, 0.55))),
     "Attention with a past and a softcap": cached(OTHER_PAST, (Grid(0.041, 0.5), Grid(0.02, 0.55)), softcap=1.5),
     "Attention with a past, causal": cached(PAST, (Grid(0.0313), Grid(0.02, 0.55)), is_causal=1),
+    "Attention with computed scores": Case("Attention", [*HEADS, (Grid(0.03, 0.6), (2, 1, 5, 7))], Grid(0.013),
+                                           lambda q, k, v, m: attended(q, k, v, True, m), opset=23),
+    "Attention with what hides": Case("Attention", [*HEADS, (Grid(39.2157, 1), (5, 7))], Grid(0.013), lambda q, k, v, m: attended(q, k, v, True, m),
+                                      opset=23, edges=((), (), (), [-255, 0, 0, -1, 0, 0, 0])),
+    "Attention with what hides all": Case("Attention", [*HEADS, (Grid(1.3e36, 1), (5, 7))], Grid(0.013), lambda q, k, v, m: attended(q, k, v, True, m),
+                                          opset=23, edges=((), (), (), [0, -1] * 17 + [0])),
     "Attention of rows": Case("Attention", [(Grid(0.03), (2, 5, 24)), (Grid(0.025), (2, 7, 12)), (Grid(0.02), (2, 7, 6))], Grid(0.013),
                               lambda q, k, v: steps(attended(heads(q, 4), heads(k, 2), heads(v, 2))), {"q_num_heads": 4, "kv_num_heads": 2}, opset=23),
 }
+def turned_by(x, c, s):
+    a, b, c, s = x[..., :4], x[..., 4:], c[:, None], s[:, None]
+    return np.concatenate([c * a - s * b, s * a + c * b], -1)
+
+
 PLACES = np.array([[3, 0, 5, 1, 2]])
 ROTARY = {
     "RotaryEmbedding": Case("RotaryEmbedding", [(X, (1, 3, 5, 8)), COSINES, SINES, PLACES], Grid(0.03), lambda x: turned(x, PLACES[0]), opset=23),
     "RotaryEmbedding of a part": Case("RotaryEmbedding", [(X, (1, 3, 5, 11)), COSINES, SINES, PLACES], Grid(0.017), lambda x: turned(x, PLACES[0], True),
                                       {"interleaved": 1, "rotary_embedding_dim": 8}, opset=23),
+    "RotaryEmbedding of computed tables": Case(
+        "RotaryEmbedding", [(X, (2, 3, 5, 8)), *[(Grid(1 / 127, at), (2, 5, 4)) for at in (0.5, 0.45)]], Grid(0.0411), turned_by, opset=23),
+    "RotaryEmbedding of a part by computed tables": Case(
+        "RotaryEmbedding", [(X, (2, 3, 5, 11)), *[(Grid(1 / 127, at), (2, 5, 4)) for at in (0.5, 0.45)]], Grid(0.0411),
+        lambda x, c, s: np.concatenate([turned_by(x[..., :8], c, s), x[..., 8:]], -1), {"rotary_embedding_dim": 8}, opset=23),
     "RotaryEmbedding of steps": Case(
         "RotaryEmbedding", [(X, (1, 6, 24)), COSINES[None], SINES[None]], X, attrs={"num_heads": 3}, opset=23,
         real=lambda x: turned(x.reshape(1, 6, 3, 8).swapaxes(1, 2), np.arange(6)).swapaxes(1, 2).reshape(1, 6, 24)),
@@ -447,7 +475,7 @@ class Built:
         if self.exact_ties():
             return self.clipped(at, grid), np.ones(at.shape, bool)
         with np.errstate(invalid="ignore"):
-            clear = np.abs(np.abs(at - np.floor(at)) - 0.5) > NEAR_TIE
+            clear = np.abs(np.abs(at - np.floor(at)) - 0.5) > self.case.near
         return self.clipped(at, grid), clear | ~np.isfinite(at)
 
     def exact_ties(self):
