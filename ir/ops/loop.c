@@ -82,10 +82,21 @@ static bool is_one(const OpCtx *c, size_t i) {
            op_error_in(c, i, "is %s, must be one number", type_text(c->arena, t));
 }
 
+/* The condition before the first iteration is what the body takes: a list of one or none. */
+static bool same_condition(const OpCtx *c, const Graph *body) {
+    Type t = op_type(c, 1);
+    const Value *inner = body->n_in > 1 ? body->in[1] : NULL;
+    bool known = op_in(c, 1) && inner && inner->declared && t.kind == TYPE_TENSOR &&
+                 inner->type.kind == TYPE_TENSOR && t.rank >= 0 && inner->type.rank >= 0;
+    return !known || t.rank == inner->type.rank ||
+           op_error_in(c, 1, "is %s, the body takes %s", type_text(c->arena, t),
+                       type_text(c->arena, inner->type));
+}
+
 static bool loop_verify(const OpCtx *c) {
     const Graph *g = ((const LoopAttrs *)c->attrs)->body;
     size_t n = loop_carried(c);
-    if (!is_one(c, 0) || !is_one(c, 1))
+    if (!is_one(c, 0) || !is_one(c, 1) || !same_condition(c, g))
         return false;
     if (c->n_out < n)
         return op_error(c, "carries %zu values and has %zu results", n, c->n_out);
@@ -189,8 +200,9 @@ static Type one(ElemType e, const Value *v) {
 
 static void loop_given(const OpCtx *c, Type *in) {
     const Graph *g = loop_enter(c);
+    bool states = g->in[1]->type.kind == TYPE_TENSOR && g->in[1]->type.rank >= 0;
     in[0] = one(ELEM_INT64, g->in[0]);
-    in[1] = one(ELEM_BOOL, g->in[1]);
+    in[1] = one(ELEM_BOOL, states || !op_in(c, 1) ? g->in[1] : op_in(c, 1));
     for (size_t i = 0; i < loop_carried(c); i++)
         in[2 + i] = op_type(c, 2 + i);
 }

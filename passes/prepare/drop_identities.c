@@ -1,7 +1,7 @@
 /* Takes out nodes that pass an operand on as it is: Identity, Dropout outside of training, Cast to
  * the type at hand, data movers that move nothing (Reshape to the shape it has, Slice of
- * everything), Mul by 1 and Add of 0. They part what belongs together: Conv and the
- * BatchNormalization behind it, an operator and its Relu. */
+ * everything), Mul by 1 and Add of 0, Concat with what has no elements. They part what belongs
+ * together: Conv and the BatchNormalization behind it, an operator and its Relu. */
 #include "passes/edit.h"
 #include "passes/quant_build.h"
 #include "passes/target/legal.h"
@@ -28,12 +28,29 @@ static bool multiplies_by_one(const OpCtx *c, size_t *at) {
     return c->node->def->affine(c, 1, 1, at, &scale, &shift) && scale == 1 && shift == 0;
 }
 
+/* Of operands that are joined the one that has elements. */
+static bool joins_nothing_else(const OpCtx *c, const QuantRule *q, size_t *at) {
+    size_t found = c->n_in, count;
+    for (size_t i = 0; i < c->n_in; i++) {
+        if (q->kind != QUANT_JOIN || !quant_rule_is_data(q, i) ||
+            !type_count(op_type(c, i), &count))
+            return false;
+        if (count && found < c->n_in)
+            return false;
+        found = count ? i : found;
+    }
+    *at = found;
+    return found < c->n_in;
+}
+
 static bool passes_on(const OpCtx *c, const Node *n, size_t *at) {
     const OpDef *def = n->def;
     Type x = op_type(c, 0), y = n->out[0]->type;
     *at = 0;
     if (def->passes_on && def->passes_on(c))
         return true;
+    if (c->n_in > 1 && joins_nothing_else(c, &def->quant, at))
+        return type_same_shape(op_type(c, *at), y);
     if (def->affine && multiplies_by_one(c, at))
         return type_same_shape(op_type(c, *at), y);
     return !def->passes_on && def->quant.kind == QUANT_MOVE && def->quant.data == 1 &&

@@ -1,8 +1,7 @@
 """What shapes are wrong: in ONNX's own operator tests one operand gets another dimension, one less, or one that is longer
 by 1. qxc refuses what ONNX's inference refuses, and takes what it takes.
 
-Where they differ stands in wrong_shapes.txt with what qxc says: it knows more than that inference, but for the lines that end
-in `taken` (a condition of one element in a list is one all the same). QXC_UPDATE=1 rewrites the list, and its diff belongs into the commit.
+Where they differ stands in wrong_shapes.txt with what qxc says: it knows more than that inference. QXC_UPDATE=1 rewrites the list, and its diff belongs into the commit.
 """
 
 import os
