@@ -73,8 +73,7 @@ static void needs_bound(Finding *f, const Node *n, const Value *v) {
                        most > 0 ? " is enough for all data" : ", or what your data need");
 }
 
-/* An operand that has to be known and is not. */
-static const Value *shape_operand(const Node *n) {
+const Value *bounded_shape_operand(const Node *n) {
     for (size_t i = 0; n->def && !has_bodies(n) && i < n->n_in && i < 32; i++)
         if (n->def->fixed >> i & 1 && n->in[i] && !value_data(n->in[i]))
             return n->in[i];
@@ -82,7 +81,7 @@ static const Value *shape_operand(const Node *n) {
 }
 
 static void no_bound(Finding *f, const Node *n) {
-    const Value *v = n->n_out ? n->out[0] : NULL, *by = shape_operand(n);
+    const Value *v = n->n_out ? n->out[0] : NULL, *by = bounded_shape_operand(n);
     bool input = by && by->kind == VALUE_INPUT;
     if (!v || !by)
         return; /* the binder says what it lacks */

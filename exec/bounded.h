@@ -17,4 +17,8 @@
  * one; what computes in another way for each length. */
 Program *program_build_bounded(Module *m, const ProgramOptions *o, Diags *d);
 
+/* An operand that says what shape the node's result has, where its numbers have to be known and are
+ * not; else NULL. */
+const Value *bounded_shape_operand(const Node *n);
+
 #endif
