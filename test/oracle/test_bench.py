@@ -15,6 +15,7 @@ sys.path.append(str(ROOT / "tools/bench"))
 import boards
 from chart import chart
 from page import page_of, sections_of
+from speed import with_means
 
 RATIOS = {"kws": {"a": 1.5, "b": 0.25, "c": None}, "x<y": {"a": 64.0, "b": 1.0, "c": 2.0}}
 SVG = "{http://www.w3.org/2000/svg}"
@@ -38,6 +39,16 @@ class Chart(unittest.TestCase):
     def test_page(self):
         text = page_of("# Top\n\n", {"B": "two\n", "A": "one"}, ("A", "B", "C"))
         self.assertEqual(("# Top\n\n", {"A": "one\n\n", "B": "two\n"}), sections_of(text))
+
+
+class Means(unittest.TestCase):
+    def test_means(self):
+        """Of what there is; the best is of those named alone."""
+        ratios = {"m": {"a": 2.0, "b": 8.0, "c": 1.0}, "n": {"a": 8.0, "b": None, "c": 1.0}}
+        rows = with_means(ratios, ("a", "b"))
+        self.assertEqual([2.0, 8.0], [rows[m]["best"] for m in ratios])
+        for name, want in {"a": 4.0, "b": 8.0, "c": 1.0, "best": 4.0}.items():
+            self.assertAlmostEqual(want, rows["geometric mean"][name])
 
 
 class Instructions(OracleCase):

@@ -37,12 +37,13 @@ from text_speed import text_rows
 SPEED = """\
 Microseconds for one inference, one thread: median of {rounds} rounds, the contenders taking turns. All take and
 give float. The C of qxc and of emx-onnx-cgen is built with `gcc {flags}`; onnxruntime optimizes the graph, inputs
-and outputs are bound beforehand; LiteRT has XNNPACK. u8s8 and s8s8 are QDQ forms that qxc writes, with activations
+and outputs are bound beforehand; LiteRT has XNNPACK; OpenVINO has the u8s8 form and keeps floats float32. u8s8 and s8s8 are QDQ forms that qxc writes, with activations
 in uint8 and int8, which onnxruntime fuses. LiteRT gets the s8s8 form as a TensorFlow Lite model, emx-onnx-cgen the
 u8s8 form.
 
 {times}
-How many times as long as the C of qxc they take, the median of the rounds' ratios. Below 1 they are faster:
+How many times as long as the C of qxc they take, the median of the rounds' ratios. Below 1 they are faster. The best runtime
+is the fastest of onnxruntime, LiteRT and OpenVINO with the same types; means are those of the models that a contender takes:
 
 {ratios}
 ![chart](benchmarks.svg)
@@ -57,7 +58,10 @@ PLAIN = """\
 The same, with `gcc -O3` alone: what every x86-64 has. The ratios say how many times as long the C of emx-onnx-cgen
 takes.
 
-{table}"""
+{table}
+With `gcc -O3 -mavx2`:
+
+{avx2}"""
 
 SIZES = """\
 In bytes; the C as compiled above, code and weights together, and the memory it needs to run: no layout that keeps
@@ -121,7 +125,7 @@ class Bench:
         return text
 
     def plain(self):
-        return PLAIN.format(table=self.speeds.plain_table())
+        return PLAIN.format(table=self.speeds.plain_table(()), avx2=self.speeds.plain_table(("-mavx2",)))
 
     def sizes(self):
         return SIZES.format(table=self.speeds.sizes())

@@ -1,5 +1,5 @@
 """What runs one model, each as a call without arguments: the C of qxc and of emx-onnx-cgen, onnxruntime,
-LiteRT. All take the same float sample and give floats; memory is bound beforehand.
+OpenVINO, LiteRT. All take the same float sample and give floats; memory is bound beforehand.
 
 A contender that cannot take a model raises Unavailable with the reason, which the page tells.
 """
@@ -82,6 +82,27 @@ def onnxruntime(path, one):
     for output in model.graph.output:
         binding.bind_output(output.name)
     return Timed(lambda: runner.run_with_iobinding(binding), lambda: binding.copy_outputs_to_cpu()[0])
+
+
+# ---- OpenVINO
+
+
+def openvino(path, one):
+    """One thread; floats stay float32 where the processor has bfloat16, too."""
+    try:
+        import openvino as ov
+    except ImportError as e:
+        raise Unavailable("openvino is not installed") from e
+    core, (value,) = ov.Core(), feed(onnx.load(path), one.test, 0).values()
+    model = core.read_model(path)
+    model.reshape(list(value.shape))
+    compiled = core.compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY",
+                                                 "INFERENCE_PRECISION_HINT": "f32"})
+    request = compiled.create_infer_request()
+    request.set_input_tensor(ov.Tensor(value, shared_memory=True))
+    made = Timed(request.infer, lambda: request.get_output_tensor().data)
+    made.kept = value
+    return made
 
 
 # ---- C of qxc

@@ -42,7 +42,7 @@ def package(name):
 def versions():
     tools = [first_line("gcc", "--version"), first_line("arm-none-eabi-gcc", "--version"),
              first_line("qemu-system-arm", "--version")]
-    packages = [package(p) for p in ("onnxruntime", "onnx", "numpy", "emx-onnx-cgen", "ai-edge-litert")]
+    packages = [package(p) for p in ("onnxruntime", "onnx", "numpy", "emx-onnx-cgen", "ai-edge-litert", "openvino")]
     return "; ".join((processor(), *tools, ", ".join((*packages, f"Python {platform.python_version()}"))))
 
 

@@ -24,8 +24,9 @@ TITLES = {"kws": "keyword spotting, DS-CNN", "ic": "image classification, ResNet
           "unet": "U-Net with ConvTranspose, random weights"}
 DRAWN = {"mobilenet_v2": mobilenet_v2, **BLOCKS}
 EMX_LARGEST = 8e6  # bytes of the float model: compiling what emx-onnx-cgen makes of larger ones takes minutes
-INT8 = ("qxc", "onnxruntime u8s8", "onnxruntime s8s8", "LiteRT", "emx-onnx-cgen")
-FLOAT = ("qxc float", "onnxruntime float", "emx-onnx-cgen float")
+INT8 = ("qxc", "onnxruntime u8s8", "onnxruntime s8s8", "LiteRT", "OpenVINO", "emx-onnx-cgen")
+FLOAT = ("qxc float", "onnxruntime float", "OpenVINO float", "emx-onnx-cgen float")
+PLAIN = ("qxc", "emx-onnx-cgen", "qxc float", "emx-onnx-cgen float")
 
 
 def bench_case(name, folder):
@@ -70,9 +71,11 @@ class Race:
         yield "onnxruntime u8s8", lambda: c.onnxruntime(self.u8s8, one)
         yield "onnxruntime s8s8", lambda: c.onnxruntime(self.s8s8, one)
         yield "LiteRT", lambda: c.litert(self.s8s8, one)
+        yield "OpenVINO", lambda: c.openvino(self.u8s8, one)
         yield "emx-onnx-cgen", lambda: emx(self.u8s8, one, folder, flags)
         yield "qxc float", lambda: c.qxc_float(one, folder, flags)
         yield "onnxruntime float", lambda: c.onnxruntime(one.path, one)
+        yield "OpenVINO float", lambda: c.openvino(one.path, one)
         yield "emx-onnx-cgen float", lambda: emx(one.path, one, folder, flags)
 
     def run(self, rounds, flags=FLAGS, only=None):
@@ -105,6 +108,22 @@ def ratio(slow, fast):
     return np.median([a / b for a, b in zip(slow.times, fast.times)]) if slow and fast else None
 
 
+def geometric_mean(values):
+    """Of those that there are, None without one."""
+    there = [v for v in values if v is not None]
+    return float(np.exp(np.mean(np.log(there)))) if there else None
+
+
+def with_means(ratios, of):
+    """The ratios by model with that of the fastest of some contenders as `best`, and with the geometric means of all models."""
+    rows = {}
+    for model, row in ratios.items():
+        there = [row[n] for n in of if row[n] is not None]
+        rows[model] = {**row, "best": min(there) if there else None}
+    names = next(iter(rows.values()), {})
+    return {**rows, "geometric mean": {n: geometric_mean([row[n] for row in rows.values()]) for n in names}}
+
+
 def shown(value, form="{:,.1f}"):
     return "–" if value is None else form.format(value)
 
@@ -125,8 +144,9 @@ class Speeds:
 
     @functools.cached_property
     def plain(self):
-        only = ("qxc", "emx-onnx-cgen", "qxc float", "emx-onnx-cgen float")
-        return {name: race.run(self.rounds, c.PLAIN, only) for name, race in self.races.items()}
+        """{flags: {model: {name: Timed}}}"""
+        return {flags: {name: race.run(self.rounds, (*c.PLAIN, *flags), PLAIN) for name, race in self.races.items()}
+                for flags in ((), ("-mavx2",))}
 
     def times(self, names):
         rows = [(model, *(shown(run[n].median() if n in run else None) for n in names))
@@ -139,16 +159,23 @@ class Speeds:
                 for model, run in self.native.items()}
 
     def ratio_table(self, first, others):
-        return table(("model", *others), [(m, *(shown(r, "{:.2f}") for r in row.values()))
-                                          for m, row in self.ratios(first, others).items()])
+        """The best is that of the runtimes with the same types."""
+        same = [n for n in others if not n.startswith("emx") and n.endswith("float") == first.endswith("float")]
+        rows = with_means(self.ratios(first, others), same)
+        return table(("model", *others, "best runtime"),
+                     [(m, *(shown(r, "{:.2f}") for r in row.values())) for m, row in rows.items()])
 
-    def plain_table(self):
+    def plain_table(self, flags):
+        runs = self.plain[flags]
+        ratios = {model: {n: ratio(run.get(f"emx-onnx-cgen{n}"), run.get(f"qxc{n}")) for n in ("", " float")}
+                  for model, run in runs.items()}
+        means = with_means(ratios, ())["geometric mean"]
         rows = []
-        for model, run in self.plain.items():
-            got = [run.get(n) for n in ("qxc", "emx-onnx-cgen", "qxc float", "emx-onnx-cgen float")]
-            times = [shown(t and t.median()) for t in got]
-            rows.append((model, *times[:2], shown(ratio(got[1], got[0]), "{:.1f}"), *times[2:],
-                         shown(ratio(got[3], got[2]), "{:.1f}")))
+        for model, run in runs.items():
+            times = [shown(n in run and run[n].median() or None) for n in PLAIN]
+            rows.append((model, *times[:2], shown(ratios[model][""], "{:.1f}"), *times[2:],
+                         shown(ratios[model][" float"], "{:.1f}")))
+        rows.append(("geometric mean", "", "", shown(means[""], "{:.1f}"), "", "", shown(means[" float"], "{:.1f}")))
         return table(("model", "qxc int8", "emx int8", "ratio", "qxc float", "emx float", "ratio"), rows)
 
     def missing(self):
