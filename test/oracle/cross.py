@@ -25,8 +25,7 @@ class Target:
 
 def linux(name, *flags, cpu="max", instruction=""):
     return Target(f"{name}-linux-gnu-gcc", flags,
-                  (f"qemu-{name}", "-cpu", cpu, "-L", f"/usr/{name}-linux-gnu"),
-                  instruction=instruction)
+                  (f"qemu-{name}", "-cpu", cpu, "-L", f"/usr/{name}-linux-gnu"), ("-lm",), instruction)
 
 
 def vectors(length):
@@ -34,7 +33,7 @@ def vectors(length):
     all other loops too, in more than twice the time."""
     return Target("clang-19", ("--target=riscv64-linux-gnu", "-march=rv64gcv", "-O1"),
                   ("qemu-riscv64", "-cpu", f"rv64,v=true,vext_spec=v1.0,vlen={length}", "-L",
-                   "/usr/riscv64-linux-gnu"), instruction="vwmacc.vx")
+                   "/usr/riscv64-linux-gnu"), ("-lm",), "vwmacc.vx")
 
 
 def cortex(cpu, board, size, *flags, instruction=""):

@@ -52,6 +52,17 @@ class Means(unittest.TestCase):
 
 
 class Instructions(OracleCase):
+    def test_arm64(self):
+        """Dot products take fewer."""
+        model = self.scratch / "model.c"
+        qxc(DIGITS / "digits.onnx", f"-calib={DIGITS / 'calib.npz'}", "-emit=c", "-name=m", "-quiet", "-no-sync", "-o", model)
+        with np.load(DIGITS / "test.npz") as test:
+            sample = test["image"][:1].astype(np.float32)
+        neon, again, dots = (boards.Counted(model, t).one_run([sample]) for t in ("aarch64", "aarch64", "aarch64-dotprod"))
+        self.assertEqual(neon, again)
+        self.assertGreater(neon, dots)
+        self.assertGreater(dots, 20_000)
+
     @for_each("m0", "m4")
     def test_counts(self, core):
         """The same each time, and more for a model that does more."""

@@ -20,6 +20,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test/oracle"), str(ROOT / "test/bench")]
 
+import aarch64
 import boards
 import interpreter
 import kinds
@@ -137,6 +138,9 @@ class Bench:
         return INSTRUCTIONS.format(level=boards.LEVEL, table=boards.instruction_table(exact),
                                    single=boards.instruction_table(single), cmsis=boards.cmsis_table(exact, single))
 
+    def arm64(self):
+        return aarch64.arm64_text(self.folder, self.models)
+
     def kinds(self):
         return kinds.KINDS.format(table=kinds.kinds_table(self.folder, self.rounds))
 
@@ -167,7 +171,7 @@ SECTIONS = {"Accuracy of quantization": Bench.accuracy,
             "Differences at the end of the integer models": Bench.differences,
             "Speed": Bench.speed, "Speed of other kinds of models": Bench.kinds,
             "Speed with plain x86-64 instructions": Bench.plain, "Sizes": Bench.sizes,
-            "Instructions on Cortex-M": Bench.instructions, "Speed in onnxruntime": Bench.runtime,
+            "Instructions on Cortex-M": Bench.instructions, "Instructions on Arm64": Bench.arm64, "Speed in onnxruntime": Bench.runtime,
             "Speed of run": Bench.interpreter, "Text": Bench.text, "A large model through the text and back": Bench.large,
             "Quantizing a large model": Bench.quantizing}
 EMITTED_C = ("Speed", "Speed with plain x86-64 instructions", "Sizes", "Instructions on Cortex-M")

@@ -1,4 +1,4 @@
-"""Instructions of one run on Cortex-M, counted by QEMU: a program runs the model once, and once more,
+"""Instructions of one run on another processor, counted by QEMU: a program runs the model once, and once more,
 and what the second run adds is counted. The numbers are the same each time and on each machine."""
 
 import re
@@ -42,8 +42,8 @@ class Counted(CrossModel):
             file.write(np.int32(runs).tobytes())
             for array in sample:
                 file.write(np.ascontiguousarray(array).tobytes())
-        command = [*self.target.emulator[:-1], "-plugin", plugin(self.folder), "-d", "plugin",
-                   self.target.emulator[-1], self.program.resolve()]
+        emulator, *options = self.target.emulator
+        command = [emulator, "-plugin", plugin(self.folder), "-d", "plugin", *options, self.program.resolve()]
         done = subprocess.run(command, check=True, cwd=self.folder, timeout=600, capture_output=True, text=True)
         return int(re.search(r"instructions: (\d+)", done.stdout + done.stderr)[1])
 

@@ -118,6 +118,8 @@ class Converter:
                 raise Unsupported("weights with a zero point")
             self.const[out] = Const(self.const[node.input[0]].data, scale)
         elif op == "DequantizeLinear":
+            if node.input[0] not in self.value:
+                raise Unsupported("integers between operators")
             self.value[out] = self.value[node.input[0]]
         elif op == "QuantizeLinear":
             self.quantize(node.input[0], out, *self.grid(node))
