@@ -26,6 +26,7 @@ import interpreter
 import kinds
 import large_models
 import quality
+import riscv
 import runtime
 from chart import chart
 from cmodel import FLAGS
@@ -141,6 +142,9 @@ class Bench:
     def arm64(self):
         return aarch64.arm64_text(self.folder, self.models)
 
+    def riscv(self):
+        return riscv.riscv_text(self.folder, self.models)
+
     def kinds(self):
         return kinds.KINDS.format(table=kinds.kinds_table(self.folder, self.rounds))
 
@@ -171,7 +175,8 @@ SECTIONS = {"Accuracy of quantization": Bench.accuracy,
             "Differences at the end of the integer models": Bench.differences,
             "Speed": Bench.speed, "Speed of other kinds of models": Bench.kinds,
             "Speed with plain x86-64 instructions": Bench.plain, "Sizes": Bench.sizes,
-            "Instructions on Cortex-M": Bench.instructions, "Instructions on Arm64": Bench.arm64, "Speed in onnxruntime": Bench.runtime,
+            "Instructions on Cortex-M": Bench.instructions, "Instructions on Arm64": Bench.arm64,
+            "Instructions on RISC-V": Bench.riscv, "Speed in onnxruntime": Bench.runtime,
             "Speed of run": Bench.interpreter, "Text": Bench.text, "A large model through the text and back": Bench.large,
             "Quantizing a large model": Bench.quantizing}
 EMITTED_C = ("Speed", "Speed with plain x86-64 instructions", "Sizes", "Instructions on Cortex-M")
