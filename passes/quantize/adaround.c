@@ -19,9 +19,12 @@
  * enough, and this takes long. */
 #include "passes/quantize/choice.h"
 #include "passes/edit.h"
+#include "passes/quantize/held_out.h"
 #include "passes/quantize/in_turn.h"
 #include "passes/quantize/open.h"
-#include "passes/quantize/weight_error.h"
+#include "passes/quantize/refine.h"
+#include "passes/quantize/weight_quant.h"
+#include "support/parallel.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,6 +38,14 @@ typedef struct Varying {
 
 enum { ROWS = 8, CHANNELS = 8 }; /* that are worked on at once: what they read is read once */
 
+/* Weights of a node rounded in some way. */
+typedef enum Way {
+    WAY_PLAIN,   /* each to the nearest */
+    WAY_ROUNDED, /* so that errors cancel */
+    WAY_REFINED, /* and scales and integers improved in turn after that */
+    WAYS,
+} Way;
+
 typedef struct Rounding {
     Mend mend;
     Arena *arena;
@@ -47,7 +58,16 @@ typedef struct Rounding {
     double *own, *more;     /* [terms] */
     float *plain, *rounded; /* [CHANNELS, terms] */
     size_t cap;
+    double *whole;   /* [terms, terms]: G of a group with its damping */
+    double *scratch; /* [CHANNELS, refine_scratch(terms)] */
 } Rounding;
+
+/* A whole weight, as it comes out. */
+typedef struct Rounded {
+    float *numbers[WAYS]; /* WAY_REFINED: NULL where nothing was set aside to judge it by */
+    float *scale;         /* of WAY_REFINED; NULL: those that the weight has */
+    double *least;        /* refine.h */
+} Rounded;
 
 /* ---- G = L L^T ---- */
 
@@ -68,6 +88,7 @@ static double gram_of(const MacData *d, size_t group, size_t i, size_t j, bool c
 static void make_room(Rounding *by, size_t k) {
     if (k * k > by->l_size) {
         by->l = NEW_ARRAY(by->arena, double, k *k);
+        by->whole = NEW_ARRAY(by->arena, double, k *k);
         by->l_size = k * k;
     }
     if (k > by->cap) {
@@ -79,6 +100,7 @@ static void make_room(Rounding *by, size_t k) {
         by->more = NEW_ARRAY(by->arena, double, k);
         by->plain = NEW_ARRAY(by->arena, float, CHANNELS *k);
         by->rounded = NEW_ARRAY(by->arena, float, CHANNELS *k);
+        by->scratch = NEW_ARRAY(by->arena, double, CHANNELS *refine_scratch(k));
         by->cap = k;
     }
 }
@@ -103,6 +125,9 @@ static bool decompose(Rounding *by, const MacData *d, size_t group, bool centere
     double damping = DAMPING * sum / (double)k;
     if (!(damping > 0) || !isfinite(damping))
         return false;
+    for (size_t i = 0; i < k; i++)
+        for (size_t j = 0; j < k; j++)
+            by->whole[i * k + j] = gram_of(d, group, i, j, centered) + (i == j ? damping : 0);
     for (size_t first = 0; first < k; first += ROWS) {
         size_t end = first + ROWS < k ? first + ROWS : k;
         for (size_t j = 0; j < end; j++)
@@ -168,8 +193,34 @@ static void round_channels(Rounding *by, const WeightMatrix *w, size_t first, si
     }
 }
 
+/* Channels of one batch, beside each other. */
+typedef struct Refining {
+    Refine refine;
+    const Rounding *by;
+    size_t first;
+} Refining;
+
+static void refine_part(void *ctx, size_t from, size_t to, int worker) {
+    const Refining *b = ctx;
+    size_t k = b->refine.w->terms;
+    (void)worker;
+    for (size_t c = from; c < to; c++)
+        refine_channel(&b->refine, b->first + c, b->by->aim + c * k, b->by->rounded + c * k,
+                       b->by->scratch + c * refine_scratch(k));
+}
+
+/* Of what is rounded. */
+static void refine_some(Rounding *by, const WeightMatrix *w, size_t first, size_t n, Rounded *out) {
+    size_t k = w->terms;
+    Refining b = {{w, by->whole, out->scale, out->least}, by, first};
+    parallel_for(n, 1 + PARALLEL_PART / (4 * k * k), refine_part, &b);
+    for (size_t c = 0; c < n; c++)
+        for (size_t t = 0; t < k; t++)
+            out->numbers[WAY_REFINED][weight_at(w, first + c, t)] = by->rounded[c * k + t];
+}
+
 static void round_group(Rounding *by, const WeightMatrix *w, const MacData *d, size_t group,
-                        bool centered, float *numbers) {
+                        bool centered, Rounded *out) {
     double plain[CHANNELS], sum[CHANNELS];
     size_t k = w->terms, end = (group + 1) * w->per_group;
     for (size_t first = group * w->per_group; first < end; first += CHANNELS) {
@@ -178,20 +229,26 @@ static void round_group(Rounding *by, const WeightMatrix *w, const MacData *d, s
             find_aim(by, w, d, first + c, centered, by->aim + c * k);
         round_channels(by, w, first, n, true, by->plain, plain);
         round_channels(by, w, first, n, false, by->rounded, sum);
-        for (size_t c = 0; c < n; c++)
-            for (size_t t = 0; sum[c] <= plain[c] && t < k; t++)
-                numbers[weight_at(w, first + c, t)] = by->rounded[c * k + t];
+        for (size_t c = 0; c < n; c++) {
+            const float *best = (sum[c] <= plain[c] ? by->rounded : by->plain) + c * k;
+            for (size_t t = 0; t < k; t++)
+                out->numbers[WAY_ROUNDED][weight_at(w, first + c, t)] = best[t];
+            if (sum[c] > plain[c])
+                memcpy(by->rounded + c * k, best, k * sizeof *best);
+        }
+        if (out->numbers[WAY_REFINED])
+            refine_some(by, w, first, n, out);
     }
 }
 
-static void set_weights(Rounding *by, Node *n, const float *numbers) {
+static void set_weights(Rounding *by, Node *n, const float *numbers, const Quant *q) {
     int at = n->def->quant.mac.weight;
     Value *old = n->in[at];
     float *out;
     Value *v = edit_new_floats(n->graph, by->mend.names, old->name, old->data->rank,
                                old->data->dims, &out);
     memcpy(out, numbers, old->data->count * sizeof *out);
-    v->type = type_tilde(v->type, old->type.quant);
+    v->type = type_tilde(v->type, q);
     value_from(v, old, by->mend.pass);
     n->in[at] = v;
     edit_take_over(by->mend.uses, old, v);
@@ -207,24 +264,84 @@ static bool wanted(void *ctx, const Node *n) {
            (!by->mend.c->round_few || weight_is_few(q));
 }
 
+/* Scales of a weight may change where nobody stated them, unless they are powers of two. */
+static void free_scales(const Rounding *by, const Node *n, const WeightMatrix *w, Rounded *out) {
+    const Quant *q = w->quant;
+    Choice o = choice_of_weight(by->mend.c, n, n->in[n->def->quant.mac.weight]);
+    if (o.fixed || o.pow2 || !refine_takes_scales(w))
+        return;
+    out->scale = arena_copy(by->arena, q->scale, q->n_scale * sizeof *q->scale);
+    if (quant_is_blocked(q))
+        return;
+    out->least = NEW_ARRAY(by->arena, double, w->channels);
+    for (size_t c = 0; c < w->channels; c++)
+        out->least[c] =
+            weight_least_scale(&o, n, (IntRange){quant_lo(q), quant_hi(q)}, c, w->channels);
+}
+
+static float *copy_of(Arena *a, const float *numbers, const WeightMatrix *w) {
+    return arena_copy(a, numbers, w->data->count * sizeof *numbers);
+}
+
+/* The best on the sums that were set aside; without them rounding is trusted, and nothing else. */
+static Way best_way(const WeightMatrix *w, const MacData *data, const Rounded *out, bool centered,
+                    Arena *a) {
+    double least = INFINITY;
+    Way best = WAY_ROUNDED;
+    for (int i = WAYS; data->n_held && i-- > 0;) {
+        double e = held_out_error(w, data, out->numbers[i], centered, a);
+        if (e < least) {
+            least = e;
+            best = (Way)i;
+        }
+    }
+    return best;
+}
+
+static const Quant *with_scales(Module *m, const Quant *old, const float *scale) {
+    Quant *q = quant_copy(m->arena, old);
+    q->alias = old->alias;
+    q->scale = scale;
+    for (size_t i = 0; i < m->n_quants; i++)
+        if (m->quants[i] == old)
+            m->quants[i] = q;
+    return q;
+}
+
+static void round_terms(Rounding *by, Node *n, const WeightMatrix *w, const MacData *data,
+                        double *bias) {
+    Arena *a = arena_scratch(by->arena);
+    const Quant *q = w->quant;
+    Rounded out = {.numbers = {[WAY_PLAIN] = mend_rounded(&by->mend, w)}};
+    out.numbers[WAY_ROUNDED] = copy_of(a, out.numbers[WAY_PLAIN], w);
+    if (data->n_held) {
+        out.numbers[WAY_REFINED] = copy_of(a, out.numbers[WAY_PLAIN], w);
+        free_scales(by, n, w, &out);
+    }
+    make_room(by, w->terms);
+    for (size_t g = 0; g < data->groups; g++)
+        if (decompose(by, data, g, bias != NULL))
+            round_group(by, w, data, g, bias != NULL, &out);
+    Way best = best_way(w, data, &out, bias != NULL, a);
+    if (bias)
+        mend_set_bias(&by->mend, n, w, data, out.numbers[best], bias);
+    if (best == WAY_REFINED && out.scale)
+        q = with_scales(n->graph->module, q, out.scale);
+    set_weights(by, n, out.numbers[best], q);
+    arena_free(a);
+}
+
 static void round_node(void *ctx, Node *n, const MacData *data) {
     Rounding *by = ctx;
     WeightMatrix w;
     if (!was_decided(by->mend.c, n->in[n->def->quant.mac.weight]) ||
         !weight_matrix(n, data, by->mend.c->d, &w))
         return;
-    bool can = data->gram;
     double *bias = mend_bias(&by->mend, n, &w);
-    float *numbers = mend_rounded(&by->mend, &w);
-    if (can)
-        make_room(by, w.terms);
-    for (size_t g = 0; can && g < data->groups; g++)
-        if (decompose(by, data, g, bias != NULL))
-            round_group(by, &w, data, g, bias != NULL, numbers);
-    if (bias)
-        mend_set_bias(&by->mend, n, &w, data, numbers, bias);
-    if (can)
-        set_weights(by, n, numbers);
+    if (data->gram)
+        round_terms(by, n, &w, data, bias);
+    else if (bias)
+        mend_set_bias(&by->mend, n, &w, data, mend_rounded(&by->mend, &w), bias);
 }
 
 bool pass_adaround(Module *m, PassContext *c) {

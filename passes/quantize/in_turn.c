@@ -13,6 +13,8 @@ enum {
     UNASKED_MOST = 32 << 20, /* bytes of constants */
     SAMPLES_GRAM = 256,      /* samples that weights are rounded with, */
     SAMPLES_MEAN = 128,      /* and that are enough for a mean */
+    HELD_EACH = 8,           /* of so many samples one is held back from rounding, to judge it, */
+    HELD_MOST = 256,         /* and of all those so many sums */
 };
 
 typedef struct Turns {
@@ -45,10 +47,16 @@ static int64_t positions(const Turns *t) {
     return of_each < 1 ? 1 : of_each < POSITIONS_MOST ? of_each : POSITIONS_MOST;
 }
 
-static void look(Turns *t, Node *n, MacRows *r) {
-    for (size_t i = 0; i < in_step_samples(t->step); i++)
-        mac_rows_add(r, in_step_operand(t->step, n, SIDE_NOW, i),
-                     in_step_operand(t->step, n, SIDE_FLOAT, i), positions(t));
+static void look(Turns *t, Node *n, MacRows *r, Arena *a) {
+    size_t samples = in_step_samples(t->step), held = samples / HELD_EACH;
+    for (size_t i = 0; i < samples; i++) {
+        const float *now = in_step_operand(t->step, n, SIDE_NOW, i);
+        const float *real = in_step_operand(t->step, n, SIDE_FLOAT, i);
+        if (r->data.gram && i % HELD_EACH == HELD_EACH - 1)
+            mac_rows_hold(r, a, now, real, (int64_t)(HELD_MOST / held) + 1, HELD_MOST);
+        else
+            mac_rows_add(r, now, real, positions(t));
+    }
     t->first_left_out = r->left_out && !t->first_left_out ? n : t->first_left_out;
     t->left_out += r->left_out;
     t->left_nodes += r->left_out > 0;
@@ -59,7 +67,7 @@ static void mend(Turns *t, Node *n, MacRows *r) {
     Arena *a = arena_scratch(t->m->arena);
     bool gram = has_gram(t, n, r);
     mac_rows_begin(r, a, NEW_ARRAY(a, double, mac_rows_size(r, gram, true)), gram, true);
-    look(t, n, r);
+    look(t, n, r, a);
     if (r->data.rows > 0) {
         mac_rows_finish(r);
         t->fn(t->ctx, n, &r->data);

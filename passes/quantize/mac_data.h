@@ -15,14 +15,17 @@
 typedef struct MacData {
     const Node *node;
     size_t groups, terms;
-    double rows;   /* sums that were seen, of each group */
-    double *real;  /* [groups, terms]: means of the numbers in the float model */
-    double *mean;  /* the same once they have been rounded as their type says */
-    double *gram;  /* [groups, terms, terms], lower triangle, of rounded numbers: sum of
-                      (x - mean)(x - mean)^T; NULL where not asked for, or too large */
-    double *cross; /* [groups, terms, terms]: sum of (x - mean)(e - mean of e)^T, where e is what
-                      the float model's number has more than x; NULL: nothing but rounding of x
-                      stands between them */
+    double rows;      /* sums that were seen, of each group */
+    double *real;     /* [groups, terms]: means of the numbers in the float model */
+    double *mean;     /* the same once they have been rounded as their type says */
+    double *gram;     /* [groups, terms, terms], lower triangle, of rounded numbers: sum of
+                         (x - mean)(x - mean)^T; NULL where not asked for, or too large */
+    double *cross;    /* [groups, terms, terms]: sum of (x - mean)(e - mean of e)^T, where e is what
+                         the float model's number has more than x; NULL: nothing but rounding of x
+                         stands between them */
+    size_t n_held;    /* sums of each group that are in none of these, to judge by: */
+    float *held;      /* [n_held, groups, terms]: rounded numbers, */
+    float *held_real; /* and those of the float model */
 } MacData;
 
 /* Calls `fn` for each node that multiplies data by a constant float weight and was computed; it may

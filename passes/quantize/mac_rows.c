@@ -131,6 +131,25 @@ void mac_rows_add(MacRows *r, const float *x, const float *real, int64_t most) {
     }
 }
 
+void mac_rows_hold(MacRows *r, Arena *a, const float *x, const float *real, int64_t most,
+                   size_t room) {
+    size_t n = r->data.groups * r->data.terms;
+    int64_t all = r->sums.positions, take = all < most ? all : most;
+    if (!r->data.held) {
+        r->data.held = NEW_ARRAY(a, float, room *n);
+        r->data.held_real = NEW_ARRAY(a, float, room *n);
+    }
+    for (int64_t i = 0; i < take && r->data.n_held < room; i++) {
+        int64_t position = take < all ? (int64_t)spread_place(r->looked++, (size_t)all) : i;
+        float *now = r->data.held + r->data.n_held * n;
+        if (!take_rows(r, x, position, now) ||
+            !take_rows(r, real, position, r->data.held_real + r->data.n_held * n))
+            continue;
+        round_row(edit_tilde(r->data.node->in[0]), now, n);
+        r->data.n_held++;
+    }
+}
+
 /* Of sums around the first row, those around the mean. */
 static void center(MacRows *r, size_t group) {
     size_t k = r->data.terms;

@@ -33,6 +33,10 @@ void mac_rows_begin(MacRows *r, Arena *a, double *tables, bool gram, bool apart)
 /* Sums of one sample, `most` at most, evenly spread: `x` is operand 0; `real` is it in the float
  * model where the two come apart, else NULL. */
 void mac_rows_add(MacRows *r, const float *x, const float *real, int64_t most);
+/* Sets sums of one sample aside in place of that, `most` at most, as long as `room` of them have
+ * place; memory is the arena's. */
+void mac_rows_hold(MacRows *r, Arena *a, const float *x, const float *real, int64_t most,
+                   size_t room);
 /* Means of what was summed up. */
 void mac_rows_finish(MacRows *r);
 /* A warning where sums of any were left out. */

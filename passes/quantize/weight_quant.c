@@ -74,6 +74,11 @@ static double product_floor(const Node *n) {
     return x && x->n_scale == 1 ? (double)FLT_MIN / (double)quant_scale(x, 0) : 0;
 }
 
+double weight_least_scale(const Choice *choice, const Node *n, IntRange r, size_t c,
+                          size_t channels) {
+    return fmax(bias_floor(choice, n, r, c, channels), product_floor(n));
+}
+
 static bool symmetric(const PassContext *c, const Choice *o, const Quant *q) {
     return q->n_axes ? choice_is_symmetric(c, o) : o->sym;
 }
