@@ -98,7 +98,8 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
     bool sym = o->sym = symmetric(c, o, q), blocks = quant_is_blocked(q);
     IntRange r = choice_range(o);
     bool few = r.hi - r.lo < 1 << FEW_BITS;
-    if (blocks && few && !o->reduce_range && !o->exact_range && !n->in[0]->type.quant)
+    if (few && (blocks || c->weights_alone) && !o->reduce_range && !o->exact_range &&
+        !n->in[0]->type.quant)
         /* dequantized before use: the lowest integer costs nothing */
         r.lo = o->has_range ? o->lo : elem_min(o->storage);
     size_t groups = groups_count(q, w->data), raised = 0;
