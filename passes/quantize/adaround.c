@@ -323,6 +323,7 @@ static void round_terms(Rounding *by, Node *n, const WeightMatrix *w, const MacD
         if (decompose(by, data, g, bias != NULL))
             round_group(by, w, data, g, bias != NULL, &out);
     Way best = best_way(w, data, &out, bias != NULL, a);
+    held_out_join(data);
     if (bias)
         mend_set_bias(&by->mend, n, w, data, out.numbers[best], bias);
     if (best == WAY_REFINED && out.scale)

@@ -1,6 +1,7 @@
 /* See passes/quantize/held_out.h. */
 #include "passes/quantize/held_out.h"
 #include "support/parallel.h"
+#include "support/rows.h"
 
 typedef struct Held {
     const WeightMatrix *w;
@@ -56,4 +57,19 @@ double held_out_error(const WeightMatrix *w, const MacData *data, const float *n
     for (size_t c = 0; c < w->channels; c++)
         sum += h.error[c];
     return sum;
+}
+
+static void join(double *mean, const float *held, const MacData *d) {
+    size_t n = d->groups * d->terms;
+    for (size_t i = 0; i < n; i++)
+        mean[i] *= d->rows;
+    for (size_t i = 0; i < d->n_held; i++)
+        row_add(held + i * n, n, mean);
+    for (size_t i = 0; i < n; i++)
+        mean[i] /= d->rows + (double)d->n_held;
+}
+
+void held_out_join(const MacData *data) {
+    join(data->mean, data->held, data);
+    join(data->real, data->held_real, data);
 }

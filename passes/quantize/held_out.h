@@ -11,4 +11,7 @@
 double held_out_error(const WeightMatrix *w, const MacData *data, const float *numbers,
                       bool centered, Arena *a);
 
+/* Once all is judged: data->mean and data->real become those of the sums that were held, too. */
+void held_out_join(const MacData *data);
+
 #endif
