@@ -10,6 +10,7 @@
 #include "frontend/scales/scales_read.h"
 #include "ir/verify_extra.h"
 #include "ir/verify_stat.h"
+#include "support/store.h"
 #include "support/platform.h"
 
 #include <errno.h>
@@ -90,7 +91,7 @@ static Kind forced_kind(const Options *o, Kind found) {
     return strcmp(o->kind, "qir") == 0 ? KIND_QIR : KIND_ONNX;
 }
 
-enum { MIB = 1 << 20, DEFAULT_MEMORY_MIB = 1024 };
+enum { MIB = 1 << 20, DEFAULT_MEMORY_MIB = 1024, DEFAULT_WEIGHTS_MIB = 64 };
 
 bool session_input_is_text(Session *s) {
     size_t size;
@@ -102,7 +103,11 @@ size_t session_memory(const Session *s) {
 }
 
 Arena *session_arena(Session *s, size_t size) {
-    return arena_new(session_memory(s) + size * 2, &s->oom);
+    Arena *a = arena_new(session_memory(s) + size * 2, &s->oom);
+    const char *out = s->o.output;
+    size_t budget = s->o.weights_memory >= 0 ? (size_t)s->o.weights_memory : DEFAULT_WEIGHTS_MIB;
+    store_open(a, out && !out_is_device(out) ? path_dir(a, out) : temp_folder(), budget * MIB);
+    return a;
 }
 
 /* `text` is what the file holds, or NULL. */

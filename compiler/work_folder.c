@@ -1,6 +1,7 @@
 /* See compiler/work_folder.h. */
 #define _GNU_SOURCE
 #include "compiler/work_folder.h"
+#include "support/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -64,7 +65,7 @@ static void sweep(Arena *a, const char *tmp) {
 
 const char *work_folder(Arena *a, int *lock, Diags *d) {
     enum { TRIES = 10 };
-    const char *set = getenv("TMPDIR"), *tmp = set && *set ? set : "/tmp", *path = NULL;
+    const char *tmp = temp_folder(), *path = NULL;
     sweep(a, tmp);
     /* Another run may sweep a new one away before it is locked. Where there are no locks nobody
      * sweeps. */

@@ -63,8 +63,10 @@ typedef struct Tensor {
     Str blob, blob_key; /* "@w" and the key in it */
     uint32_t crc32;     /* of a blob or an elided tensor; valid when has_crc32 */
     bool has_crc32;
-    Meta external; /* external_data entries: location, offset, length, ... */
-    bool typed;    /* stood in a typed field (float_data, ...) and not in raw_data */
+    Meta external;       /* external_data entries: location, offset, length, ... */
+    const Quant *within; /* whose range the elements were found to keep, or NULL: large ones are
+                            looked over once, and not after every pass */
+    bool typed;          /* stood in a typed field (float_data, ...) and not in raw_data */
     Str extra;
     Loc loc;
 } Tensor;
@@ -75,6 +77,10 @@ Tensor *tensor_as(Arena *a, Tensor *t, ElemType e);
 Tensor *tensor_transposed(Arena *a, const Tensor *t);
 /* A new tensor with zeroed elements; `data` may be written through the returned `bytes` pointer. */
 Tensor *tensor_new(Arena *a, ElemType elem, int rank, const int64_t *dims, uint8_t **bytes);
+/* The same for a large constant, which is handed to tensor_end once it is written, before the next
+ * one begins: it may lie on the disk from then on (support/store.h). */
+Tensor *tensor_begin(Arena *a, ElemType elem, int rank, const int64_t *dims, uint8_t **bytes);
+Tensor *tensor_end(Arena *a, Tensor *t);
 /* A tensor over bytes that live as long as the arena. */
 Tensor *tensor_of(Arena *a, ElemType elem, int rank, const int64_t *dims, const void *data);
 /* Number of elements; false on a negative dim, overflow or more than 2^31-1 elements. */
@@ -354,6 +360,8 @@ void module_unmap(Module *m);
 void module_keep_map(Module *m, FileMap *f);
 /* The elements of a mapped tensor will not be read soon: they may leave memory. */
 void module_release(const Module *m, const Tensor *t);
+/* The same of parameters, of which blocks have many. */
+void module_release_quant(const Module *m, const Quant *q);
 /* The import of a domain by the function, or by the model where `f` is NULL; NULL where there is
  * none. */
 const Import *import_find(const Module *m, const Function *f, Str domain);

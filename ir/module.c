@@ -3,6 +3,7 @@
 #include "ir/ir.h"
 #include "ir/onnx_fields.h"
 #include "support/names.h"
+#include "support/store.h"
 
 Module *module_new(Arena *a, Diags *d) {
     Module *m = NEW(a, Module);
@@ -54,6 +55,12 @@ void module_keep_map(Module *m, FileMap *f) {
 void module_release(const Module *m, const Tensor *t) {
     for (size_t i = 0; i < m->n_maps; i++)
         file_release(m->maps[i], (Str){(const char *)t->data, t->bytes});
+    store_release(m->arena, t->data, t->bytes);
+}
+
+void module_release_quant(const Module *m, const Quant *q) {
+    store_release(m->arena, q->scale, q->n_scale * sizeof *q->scale);
+    store_release(m->arena, q->zp, q->n_zp * sizeof *q->zp);
 }
 
 void module_add_quant(Module *m, Quant *q) {

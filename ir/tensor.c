@@ -3,6 +3,7 @@
 
 #include "ir/ir.h"
 #include "ir/minifloat.h"
+#include "support/store.h"
 
 bool tensor_count(int rank, const int64_t *dims, size_t *count) {
     const int64_t limit = INT32_MAX;
@@ -35,6 +36,18 @@ Tensor *tensor_new(Arena *a, ElemType elem, int rank, const int64_t *dims, uint8
     Tensor *t = tensor_head(a, elem, rank, dims);
     *bytes = arena_alloc(a, t->bytes);
     t->data = *bytes;
+    return t;
+}
+
+Tensor *tensor_begin(Arena *a, ElemType elem, int rank, const int64_t *dims, uint8_t **bytes) {
+    Tensor *t = tensor_head(a, elem, rank, dims);
+    *bytes = store_begin(a, t->bytes);
+    t->data = *bytes;
+    return t;
+}
+
+Tensor *tensor_end(Arena *a, Tensor *t) {
+    t->data = store_end(a, (void *)(uintptr_t)t->data, t->bytes);
     return t;
 }
 

@@ -204,7 +204,6 @@ bool verify_quant_type(Type t, Loc at, Diags *d) {
     }
 }
 
-/* Large weights are looked over after every pass. */
 static bool bytes_within(const Tensor *t, int64_t lo, int64_t hi) {
     enum { PART = 4096 };
     uint8_t bytes[PART];
@@ -224,14 +223,24 @@ static bool bytes_within(const Tensor *t, int64_t lo, int64_t hi) {
     return true;
 }
 
-bool verify_quant_const(Type t, const Tensor *data, Loc at, Diags *d) {
+/* Whether the elements keep a range that lies within that of q. */
+static bool known_within(const Tensor *t, const Quant *q) {
+    const Quant *w = t->within;
+    return w && w->storage == q->storage && w->lo >= q->lo && w->hi <= q->hi;
+}
+
+bool verify_quant_const(Type t, Tensor *data, Loc at, Diags *d) {
     const Quant *q = t.quant;
     if (!q || !data || !data->data || !elem_is_int(data->elem) || data->elem != q->storage)
         return true;
     if (q->lo <= elem_min(q->storage) && q->hi >= elem_max(q->storage))
         return true;
-    if (bytes_within(data, q->lo, q->hi))
+    if (known_within(data, q))
         return true;
+    if (bytes_within(data, q->lo, q->hi)) {
+        data->within = q;
+        return true;
+    }
     for (size_t i = 0; i < data->count; i++) {
         int64_t v = elem_load_int(data->elem, data->data, i);
         if (v < q->lo || v > q->hi)
@@ -248,15 +257,26 @@ typedef struct Walk {
     bool ok;
 } Walk;
 
+/* All parameters are read, and may leave memory again. */
+static bool look_at(const Module *m, const Quant *q, Loc at, Diags *d) {
+    bool ok = verify_quant(q, at, d);
+    module_release_quant(m, q);
+    return ok;
+}
+
 /* A quantization with a line of its own is checked there, once. */
 static void verify_value(Walk *w, const Value *v) {
     Type t = v->type;
     if (v->misread)
         return;
     if (t.quant && !t.quant->alias.s)
-        w->ok &= verify_quant(t.quant, t.quant->loc.source ? t.quant->loc : v->loc, w->diags);
+        w->ok &= look_at(v->graph->module, t.quant, t.quant->loc.source ? t.quant->loc : v->loc,
+                         w->diags);
+    const Quant *known = v->data ? v->data->within : NULL;
     w->ok &=
         verify_quant_type(t, v->loc, w->diags) && verify_quant_const(t, v->data, v->loc, w->diags);
+    if (v->data && v->data->within != known)
+        module_release(v->graph->module, v->data); /* all of it was read */
 }
 
 static void verify_graph(Graph *g, void *ctx) {
@@ -273,7 +293,7 @@ static void verify_graph(Graph *g, void *ctx) {
 bool verify_quants(Module *m, Diags *d) {
     Walk w = {d, true};
     for (size_t i = 0; i < m->n_quants; i++)
-        w.ok &= verify_quant(m->quants[i], m->quants[i]->loc, d);
+        w.ok &= look_at(m, m->quants[i], m->quants[i]->loc, d);
     module_each_graph(m, verify_graph, &w);
     return w.ok;
 }

@@ -67,21 +67,21 @@ static void quantize_part(void *ctx, size_t from, size_t to, int worker) {
 
 Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q) {
     Quantizing z = {.t = t, .q = q, .rows = fits_rows(q)};
-    Tensor *y = tensor_new(a, q->storage, t->rank, t->dims, &z.out);
+    Tensor *y = tensor_begin(a, q->storage, t->rank, t->dims, &z.out);
     /* parts of whole bytes, however many elements are in one */
     parallel_for(t->count, PARALLEL_PART, quantize_part, &z);
-    return y;
+    return tensor_end(a, y);
 }
 
 Tensor *const_dequantize(Arena *a, const Tensor *t, const Quant *q) {
     uint8_t *bytes;
-    Tensor *r = tensor_new(a, ELEM_FLOAT, t->rank, t->dims, &bytes);
+    Tensor *r = tensor_begin(a, ELEM_FLOAT, t->rank, t->dims, &bytes);
     float *out = (float *)(void *)bytes;
     for (size_t i = 0; i < t->count; i++) {
         size_t e = q->n_scale == 1 ? 0 : quant_index(q, t->rank, t->dims, i);
         out[i] = (float)tensor_steps(t, i, q, e) * quant_scale(q, e);
     }
-    return r;
+    return tensor_end(a, r);
 }
 
 bool const_is_rounded(const Tensor *t, const Quant *q) {

@@ -1,4 +1,5 @@
 #include "passes/pass.h"
+#include "support/store.h"
 
 #include <stdarg.h>
 
@@ -109,6 +110,7 @@ bool pass_run(const Pass *p, Module *m, PassContext *c) {
     /* What is legal and dubious about quantization is told once: where it becomes types. */
     unsigned flags = strcmp(p->after, "true") == 0 ? VERIFY_WARN : VERIFY_ERRORS;
     ok = ok && module_check(m, flags, c->d);
+    store_release_all(m->arena);
     if (oom)
         oom->pass = NULL;
     return ok;

@@ -259,24 +259,33 @@ static size_t param_at(const Quant *q, Type t, const int64_t *dims, size_t i, si
     return quant_index(q, t.rank, tensor, index);
 }
 
-static QuantParams make_params(QuantBuild *b, const Quant *q, Type t, Str base) {
-    int64_t dims[MAX_RANK];
-    int rank = params_shape(q, t, dims);
-    uint8_t *scale, *zp;
-    Tensor *s = tensor_new(b->a, q->scale_type, rank, dims, &scale);
-    Tensor *z = tensor_new(b->a, q->storage, rank, dims, &zp);
-    bool zeros = quant_zp_all_zero(q); /* what tensor_new leaves */
+static Tensor *make_scales(QuantBuild *b, const Quant *q, Type t, int rank, const int64_t *dims) {
+    uint8_t *scale;
+    Tensor *s = tensor_begin(b->a, q->scale_type, rank, dims, &scale);
     bool as_is = s->count == q->n_scale && same_order(q, s->count) && q->scale_type == ELEM_FLOAT;
     if (as_is)
         memcpy(scale, q->scale, s->count * sizeof *q->scale);
-    for (size_t i = 0; i < s->count && !(as_is && zeros); i++) {
-        size_t at = param_at(q, t, dims, i, s->count);
-        store_float(q->scale_type, scale, i, quant_scale(q, at));
-        if (!zeros)
-            elem_store_int(q->storage, zp, i, quant_zp(q, at));
-    }
+    for (size_t i = 0; i < s->count && !as_is; i++)
+        store_float(q->scale_type, scale, i, quant_scale(q, param_at(q, t, dims, i, s->count)));
+    return tensor_end(b->a, s);
+}
+
+static Tensor *make_zps(QuantBuild *b, const Quant *q, Type t, int rank, const int64_t *dims) {
+    uint8_t *zp;
+    Tensor *z = tensor_begin(b->a, q->storage, rank, dims, &zp);
+    bool zeros = quant_zp_all_zero(q); /* what tensor_begin leaves */
+    for (size_t i = 0; i < z->count && !zeros; i++)
+        elem_store_int(q->storage, zp, i, quant_zp(q, param_at(q, t, dims, i, z->count)));
+    return tensor_end(b->a, z);
+}
+
+static QuantParams make_params(QuantBuild *b, const Quant *q, Type t, Str base) {
+    int64_t dims[MAX_RANK];
+    int rank = params_shape(q, t, dims);
+    Tensor *s = make_scales(b, q, t, rank, dims), *z = make_zps(b, q, t, rank, dims);
     Graph *g = b->m->graph;
     QuantParams p = {.q = q};
+    module_release_quant(b->m, q);
     p.scale = graph_add_const(g, derived_name(b, base, "_scale"), tensor_type(b->a, s), s);
     p.zp = graph_add_const(g, derived_name(b, base, "_zero_point"), tensor_type(b->a, z), z);
     return p;

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "support/arena.h"
+#include "support/store.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -52,6 +52,7 @@ struct Arena {
     Arena *parent;       /* of scratch: what it uses counts there too */
     Arena *scratch;      /* the first child */
     Arena *next, **back; /* the parent's next one, and what points to this one */
+    Store *store;
 };
 
 static _Noreturn void fail(Arena *a, size_t bytes, size_t limit) {
@@ -119,6 +120,7 @@ void arena_free(Arena *a) {
         arena_free(a->scratch);
     if (a->parent)
         leave_parent(a);
+    store_close(a->store);
     for (Chunk *c = a->chunks, *next; c; c = next) {
         next = c->next;
         chunk_free(c);
@@ -166,6 +168,14 @@ bool arena_try(Arena *a, void (*work)(void *ctx), void *ctx) {
 
 OutOfMemory *arena_handler(const Arena *a) {
     return a->handler;
+}
+
+void arena_set_store(Arena *a, Store *s) {
+    a->store = s;
+}
+
+Store *arena_store(const Arena *a) {
+    return a->store;
 }
 
 size_t arena_used(const Arena *a) {

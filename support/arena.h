@@ -40,6 +40,11 @@ size_t arena_used(const Arena *a);
 OutOfMemory *arena_handler(const Arena *a); /* or NULL */
 size_t arena_left(const Arena *a);          /* until the limit; SIZE_MAX where there is none */
 
+/* Where large constants lie (support/store.h), or NULL; it dies with the arena. */
+struct Store;
+void arena_set_store(Arena *a, struct Store *s);
+struct Store *arena_store(const Arena *a);
+
 void *arena_alloc(Arena *a, size_t bytes);
 /* `count * size` checked for overflow; treated as out of memory when it does. */
 void *arena_array(Arena *a, size_t count, size_t size);

@@ -188,6 +188,11 @@ bool file_text(Arena *a, const char *path, Loc at, Diags *d, Str *out) {
     return whole;
 }
 
+const char *temp_folder(void) {
+    const char *set = getenv("TMPDIR");
+    return set && *set ? set : "/tmp";
+}
+
 const char *path_dir(Arena *a, const char *path) {
     const char *slash = strrchr(path, '/');
     if (!slash)

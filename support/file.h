@@ -99,6 +99,8 @@ bool same_file(const char *a, const char *b);
  */
 bool out_is_device(const char *path);
 
+/* Where files lie that nobody is to find: TMPDIR, or /tmp. */
+const char *temp_folder(void);
 /* The folder part of a path ("." where there is none). */
 const char *path_dir(Arena *a, const char *path);
 /* The last part of a path: the file name; of "data/" that with its slash. */

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -146,6 +147,18 @@ int temp_create(const char *dir, const char *target, char *name) {
     }
     errno = EEXIST;
     return -1;
+}
+
+int temp_unnamed(const char *dir) {
+    char target[PATH_MAX], name[PATH_MAX + 128];
+    if ((size_t)snprintf(target, sizeof target, "%s/scratch", dir) >= sizeof target) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int fd = temp_create(dir, target, name);
+    if (fd >= 0)
+        temp_remove(name);
+    return fd;
 }
 
 bool temp_link(const char *target, char *name, int *lock) {

@@ -13,6 +13,8 @@ size_t temp_room(const char *target);
  * `name`, which has temp_room and stays until temp_forget or temp_remove. Those that killed runs
  * left in that folder are removed first. -1 with errno set. */
 int temp_create(const char *dir, const char *target, char *name);
+/* One in the folder `dir` that has no name and goes with its descriptor; -1 with errno set. */
+int temp_unnamed(const char *dir);
 /* A second name of the file `target`, beside it: false with errno set. *lock keeps others from
  * removing it and is the caller's to close; -1 where there is none. */
 bool temp_link(const char *target, char *name, int *lock);

@@ -37,7 +37,9 @@ StWriter *st_writer(Arena *a);
  * it is the format's own word __metadata__. Size and type of the data must fit each other. */
 bool st_add(StWriter *w, Str name, const char *dtype, int rank, const int64_t *dims, Str data);
 bool st_add_metadata(StWriter *w, Str key, Str text);
-/* Failed writes show when the file is flushed or closed, as out_commit does. */
-void st_write(StWriter *w, FILE *f);
+/* Failed writes show when the file is flushed or closed, as out_commit does. `wrote`, or NULL,
+ * hears of data that were written, part by part: they may leave memory. */
+typedef void StWrote(Str data, void *ctx);
+void st_write(StWriter *w, FILE *f, StWrote *wrote, void *ctx);
 
 #endif

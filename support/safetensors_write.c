@@ -90,7 +90,18 @@ bool st_add(StWriter *w, Str name, const char *dtype, int rank, const int64_t *d
     return true;
 }
 
-void st_write(StWriter *w, FILE *f) {
+static void write_data(Str data, FILE *f, StWrote *wrote, void *ctx) {
+    enum { PART = 1 << 22 };
+    while (data.n && !ferror(f)) {
+        Str part = {data.s, data.n < PART ? data.n : PART};
+        fwrite(part.s, 1, part.n, f);
+        if (wrote)
+            wrote(part, ctx);
+        data = (Str){data.s + part.n, data.n - part.n};
+    }
+}
+
+void st_write(StWriter *w, FILE *f, StWrote *wrote, void *ctx) {
     Buf header = buf_new(w->arena);
     buf_byte(&header, '{');
     if (w->metadata.n) {
@@ -108,6 +119,5 @@ void st_write(StWriter *w, FILE *f) {
     fwrite(size, 1, sizeof size, f);
     fwrite(header.p, 1, header.n, f);
     for (size_t i = 0; i < w->n; i++)
-        if (w->data[i].n)
-            fwrite(w->data[i].s, 1, w->data[i].n, f);
+        write_data(w->data[i], f, wrote, ctx);
 }

@@ -149,10 +149,19 @@ static bool is_splat(const Tensor *t) {
     return t->place != TENSOR_EXTERNAL && t->data && !has_padding(t) && all_equal(t);
 }
 
+/* All of it was looked at; small ones share their pages with others. */
+static void let_go(const Module *m, const Tensor *t) {
+    enum { LARGE = 1 << 16 };
+    if (t->bytes >= LARGE)
+        module_release(m, t);
+}
+
 bool print_is_short(const Value *v, size_t most) {
     if (v->sparse)
         return v->sparse->values->count <= most;
-    return v->data->count <= most || is_splat(v->data);
+    bool is_short = v->data->count <= most || is_splat(v->data);
+    let_go(v->graph->module, v->data);
+    return is_short;
 }
 
 static void print_hex(Printer *p, const Tensor *t) {
@@ -275,6 +284,7 @@ void print_tensor_data(Printer *p, const Tensor *t, Str name) {
     } else if (!print_as_blob(p, t, name)) {
         print_list(p, t);
     }
+    let_go(p->module, t);
 }
 
 void print_tensor_clauses(Printer *p, const Tensor *t) {

@@ -52,11 +52,16 @@ static const char *blob_path(Arena *a, const char *path) {
     return arena_strf(a, "%.*s%.*s.safetensors", (int)dir, path, STR_ARG(path_stem(a, path))).s;
 }
 
+static void let_go(Str data, void *module) {
+    Tensor t = {.data = (const uint8_t *)data.s, .bytes = data.n};
+    module_release(module, &t);
+}
+
 const SideFile *print_blob_file(Printer *p) {
     FILE *f = out_side(p->out, blob_path(p->arena, p->path));
     if (!f)
         return NULL;
-    st_write(p->blob, f);
+    st_write(p->blob, f, let_go, (void *)(uintptr_t)p->module);
     return out_settle(p->out, f, p->path, false);
 }
 

@@ -135,27 +135,28 @@ static Value *pack(NBits *x, const Weight *w, Str base) {
     int bits = elem_bits(w->q->storage);
     int64_t bytes = w->block * bits / 8, row = w->blocks * bytes;
     uint8_t *out;
-    Tensor *t = tensor_new(x->b.a, ELEM_UINT8, 3, (const int64_t[]){w->n, w->blocks, bytes}, &out);
+    Tensor *t =
+        tensor_begin(x->b.a, ELEM_UINT8, 3, (const int64_t[]){w->n, w->blocks, bytes}, &out);
     (w->transposed ? pack_rows : pack_columns)(w, (size_t)row, x->b.a, out);
     for (int64_t j = 0; j < w->n; j++)
         for (int64_t i = w->k; i < w->blocks * w->block; i++) /* real 0 */
             put_bits(out + j * row, i, bits, quant_zp(w->q, param(w, j, i / w->block)) + offset(w));
     return graph_add_const(x->b.m->graph, derived_name(&x->b, base, "_packed"),
-                           tensor_type(x->b.a, t), t);
+                           tensor_type(x->b.a, t), tensor_end(x->b.a, t));
 }
 
 /* Few columns at a time: lines of the processor's cache hold 16 of a row. */
 static Value *scales(NBits *x, const Weight *w, Str base) {
     enum { LINE = 16 };
     uint8_t *bytes;
-    Tensor *t = tensor_new(x->b.a, ELEM_FLOAT, 2, (const int64_t[]){w->n, w->blocks}, &bytes);
+    Tensor *t = tensor_begin(x->b.a, ELEM_FLOAT, 2, (const int64_t[]){w->n, w->blocks}, &bytes);
     float *s = (float *)(void *)bytes;
     for (int64_t first = 0; first < w->n; first += LINE)
         for (int64_t i = 0; i < w->blocks; i++)
             for (int64_t j = first; j < w->n && j < first + LINE; j++)
                 s[j * w->blocks + i] = w->q->scale[param(w, j, i)];
     return graph_add_const(x->b.m->graph, derived_name(&x->b, base, "_scales"),
-                           tensor_type(x->b.a, t), t);
+                           tensor_type(x->b.a, t), tensor_end(x->b.a, t));
 }
 
 /* NULL where they are all in the middle, which MatMulNBits assumes. */
@@ -186,6 +187,8 @@ static void rewrite(NBits *x, Node *n, const Weight *w) {
     set_operand(n, 2, scales(x, w, base));
     if (zp)
         set_operand(n, 3, zp);
+    module_release(x->b.m, w->data);
+    module_release_quant(x->b.m, w->q);
     if (bias)
         set_operand(n, 5, bias);
     node_becomes(n, x->b.pass);

@@ -111,6 +111,7 @@ static void const_to_int(TrueQuant *t, Value *v) {
         keep_float(t, v, real);
     else
         module_release(t->m, real);
+    module_release_quant(t->m, q);
     v->type = type_quantized(plain(v->type), q);
     t->ints[v->id] = v;
 }

@@ -9,6 +9,7 @@
  * Products are formed in double and rounded once. */
 #include "passes/channels.h"
 #include "passes/edit.h"
+#include "support/parallel.h"
 
 #include <float.h>
 #include <math.h>
@@ -39,6 +40,23 @@ static bool has_decided_bias(const Node *n) {
     return at && edit_is_decided(node_input(n, at));
 }
 
+typedef struct Scaling {
+    const Tensor *w;
+    AxisWalk axis;
+    const double *scale;
+    size_t n_scale;
+    float *out;
+} Scaling;
+
+static void scale_part(void *ctx, size_t from, size_t to, int worker) {
+    const Scaling *s = ctx;
+    (void)worker;
+    for (size_t i = from; i < to; i++) {
+        size_t c = s->n_scale == 1 ? 0 : i / s->axis.inner % s->axis.axis;
+        s->out[i] = (float)(tensor_float(s->w, i) * s->scale[c]);
+    }
+}
+
 /* W[.., c, ..] *= scale[c], as a new constant; scale has one entry or one per channel. `other` is
  * the node that scaled, or NULL. */
 static void scale_weights(Fold *f, Node *n, const Node *other, int axis, const double *scale,
@@ -48,13 +66,13 @@ static void scale_weights(Fold *f, Node *n, const Node *other, int axis, const d
     int at = n->def->quant.mac.weight;
     Value *old = n->in[at];
     const Tensor *w = old->data;
-    float *out;
-    Value *v = edit_new_floats(n->graph, f->names, old->name, w->rank, w->dims, &out);
-    AxisWalk k = edit_axis(w->rank, w->dims, axis);
-    for (size_t i = 0; i < w->count; i++) {
-        size_t c = n_scale == 1 ? 0 : i / k.inner % k.axis;
-        out[i] = (float)(tensor_float(w, i) * scale[c]);
-    }
+    uint8_t *bytes;
+    Tensor *t = tensor_begin(f->arena, ELEM_FLOAT, w->rank, w->dims, &bytes);
+    Scaling s = {w, edit_axis(w->rank, w->dims, axis), scale, n_scale, (float *)(void *)bytes};
+    parallel_for(w->count, PARALLEL_PART / 8, scale_part, &s);
+    module_release(n->graph->module, w);
+    Value *v = graph_add_const(n->graph, unique_name(f->names, old->name), tensor_type(f->arena, t),
+                               tensor_end(f->arena, t));
     v->type = old->type.tilde ? type_tilde(v->type, old->type.quant) : v->type;
     value_from(v, old, PASS_NAME);
     value_from_node(v, other, PASS_NAME);

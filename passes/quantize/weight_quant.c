@@ -2,6 +2,7 @@
 #include "passes/edit.h"
 #include "passes/params.h"
 #include "passes/quantize/weight_groups.h"
+#include "support/store.h"
 
 #include <float.h>
 #include <math.h>
@@ -103,10 +104,10 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
         /* dequantized before use: the lowest integer costs nothing */
         r.lo = o->has_range ? o->lo : elem_min(o->storage);
     size_t groups = groups_count(q, w->data), raised = 0;
-    float *scale = NEW_ARRAY(a, float, groups);
     bool one_zp = sym && elem_bits(o->storage) > 1;
     Arena *scratch = arena_scratch(a);
-    int64_t *zp = NEW_ARRAY(one_zp ? scratch : a, int64_t, groups);
+    float *scale = NEW_ARRAY(scratch, float, groups);
+    int64_t *zp = NEW_ARRAY(scratch, int64_t, groups);
     GroupParams p = {r, sym, o->pow2, scale, zp};
     (few ? groups_fit : groups_from_ranges)(&p, q, w->data, scratch);
     for (size_t k = 0; k < groups; k++) {
@@ -122,9 +123,9 @@ Quant *weight_quant(PassContext *c, const Choice *choice, const Node *n, const V
              "%zu of %zu weight scales raised so that the bias fits the accumulator", raised,
              groups);
     q->n_scale = groups;
-    q->scale = scale;
+    q->scale = store_copy(a, scale, groups * sizeof *scale);
     q->n_zp = one_zp ? 1 : groups;
-    q->zp = one_zp ? arena_copy(a, zp, sizeof *zp) : zp;
+    q->zp = store_copy(a, zp, q->n_zp * sizeof *zp);
     arena_free(scratch);
     state_range(q, r);
     return q;

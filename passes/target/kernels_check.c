@@ -20,6 +20,7 @@ static void check_value(Value *v, void *ctx) {
               ort_has_kernel("", "QuantizeLinear", c->opset, (ElemType[]){real, scale, e}, 3);
     bool from = emulates_dequantize(&c->b, q) ||
                 ort_has_kernel("", "DequantizeLinear", c->opset, (ElemType[]){e, scale, real}, 3);
+    module_release_quant(v->graph->module, q);
     if (to && from)
         return;
     if (scale != real)

@@ -42,6 +42,7 @@ static void need_value(Value *v, void *ctx) {
     if (v->type.kind != TYPE_TENSOR || !v->type.quant)
         return;
     int64_t opset = opset_of(&need->b, v->type.quant, v->kind == VALUE_CONST);
+    module_release_quant(v->graph->module, v->type.quant);
     if (opset > need->opset) {
         need->opset = opset;
         need->of = v;

@@ -36,7 +36,7 @@ static Str written(Fixture *f, StWriter *w) {
     char *text = NULL;
     size_t n = 0;
     FILE *out = open_memstream(&text, &n);
-    st_write(w, out);
+    st_write(w, out, NULL, NULL);
     fclose(out);
     Str copy = arena_str(f->arena, (Str){text, n});
     free(text);

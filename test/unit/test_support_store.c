@@ -1,0 +1,156 @@
+/* support/store: constants that lie in memory or in a file, and read the same */
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "support/store.h"
+#include "file_tools.h"
+
+enum { SIZE = 300000 };
+
+static uint8_t byte_of(size_t seed, size_t i) {
+    return (uint8_t)(seed * 31 + i * 7 + i / 256);
+}
+
+static const uint8_t *make(Arena *a, size_t seed, size_t n) {
+    uint8_t *p = store_begin(a, n);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(p[i], 0);
+        p[i] = byte_of(seed, i);
+    }
+    return store_end(a, p, n);
+}
+
+static void expect(const uint8_t *p, size_t seed, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(p[i], byte_of(seed, i));
+}
+
+/* Files and folders that a listing shows. */
+static int count_files(const char *dir) {
+    DIR *d = opendir(dir);
+    int n = -2; /* itself and the one above */
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+/* A dozen constants of several sizes; returns how many bytes of the arena they take. */
+static size_t fill(Arena *a) {
+    enum { N = 12 };
+    const uint8_t *made[N];
+    size_t before = arena_used(a);
+    for (size_t i = 0; i < N; i++)
+        made[i] = make(a, i, SIZE + i);
+    size_t used = arena_used(a) - before;
+    const uint8_t *copy = store_copy(a, made[3], SIZE + 3);
+    for (size_t i = 0; i < N; i++) {
+        expect(made[i], i, SIZE + i);
+        store_release(a, made[i], SIZE + i);
+        expect(made[i], i, SIZE + i);
+    }
+    expect(copy, 3, SIZE + 3);
+    return used;
+}
+
+static void test_in_memory(void **state) {
+    Fixture *f = *state;
+    Arena *a = arena_new(0, NULL);
+    assert_true(fill(a) > 12 * SIZE); /* no store */
+    store_open(a, in_dir(f, ""), 100 * SIZE);
+    assert_true(fill(a) > 12 * SIZE);
+    arena_free(a);
+}
+
+static void test_on_disk(void **state) {
+    Fixture *f = *state;
+    Arena *a = arena_new(0, NULL);
+    store_open(a, in_dir(f, ""), 0);
+    assert_true(fill(a) < 3 * SIZE); /* the room that each is made in, one after the other */
+    assert_int_equal(count_files(in_dir(f, "")), 0);
+    arena_free(a);
+}
+
+static void test_budget(void **state) {
+    Fixture *f = *state;
+    Arena *a = arena_new(0, NULL);
+    store_open(a, in_dir(f, ""), 5 * SIZE);
+    size_t used = fill(a);
+    assert_true(used > 5 * SIZE && used < 7 * SIZE);
+    arena_free(a);
+}
+
+/* What is small stays in memory, and so does what is made while another is. */
+static void test_others(void **state) {
+    Fixture *f = *state;
+    Arena *a = arena_new(0, NULL);
+    store_open(a, in_dir(f, ""), 0);
+    uint8_t *outer = store_begin(a, SIZE);
+    const uint8_t *small = make(a, 1, 100), *inner = make(a, 2, SIZE);
+    memset(outer, 7, SIZE);
+    const uint8_t *kept = store_end(a, outer, SIZE);
+    expect(small, 1, 100);
+    expect(inner, 2, SIZE);
+    assert_int_equal(kept[SIZE - 1], 7);
+    expect(make(a, 3, SIZE), 3, SIZE);
+    assert_int_equal(kept[0], 7);
+    arena_free(a);
+}
+
+static void test_no_folder(void **state) {
+    Fixture *f = *state;
+    Arena *a = arena_new(0, NULL);
+    store_open(a, in_dir(f, "absent"), 0);
+    assert_true(fill(a) > 12 * SIZE);
+    arena_free(a);
+}
+
+/* A disk that is full: files may not grow beyond a few constants. */
+static void test_full(void **state) {
+    Fixture *f = *state;
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit most = {4 * SIZE, 4 * SIZE};
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &most);
+        Arena *a = arena_new(0, NULL);
+        store_open(a, in_dir(f, ""), 0);
+        size_t used = fill(a);
+        arena_free(a);
+        _exit(used > 8 * SIZE && used < 12 * SIZE ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+/* A child has the same file, to which it must not write. */
+static void test_child(void **state) {
+    Fixture *f = *state;
+    Arena *a = arena_new(0, NULL);
+    store_open(a, in_dir(f, ""), 0);
+    const uint8_t *first = make(a, 1, SIZE);
+    pid_t child = fork();
+    if (child == 0) {
+        expect(first, 1, SIZE);
+        _exit(fill(a) > 12 * SIZE ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    const uint8_t *second = make(a, 2, SIZE);
+    expect(first, 1, SIZE);
+    expect(second, 2, SIZE);
+    arena_free(a);
+}
+
+#define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(test_in_memory), TEST(test_on_disk), TEST(test_budget), TEST(test_others),
+        TEST(test_no_folder), TEST(test_full),    TEST(test_child),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
