@@ -106,7 +106,8 @@ Arena *session_arena(Session *s, size_t size) {
     Arena *a = arena_new(session_memory(s) + size * 2, &s->oom);
     const char *out = s->o.output;
     size_t budget = s->o.weights_memory >= 0 ? (size_t)s->o.weights_memory : DEFAULT_WEIGHTS_MIB;
-    store_open(a, out && !out_is_device(out) ? path_dir(a, out) : temp_folder(), budget * MIB);
+    store_open(a, out && !out_is_device(out) ? path_dir(a, out) : temp_folder(),
+               budget < SIZE_MAX / MIB ? budget * MIB : SIZE_MAX);
     return a;
 }
 

@@ -232,6 +232,11 @@ static bool init_placement(Job *j) {
     if (text && !choose("placement", text, names, 3, &placement, j->d))
         return false;
     j->ctx.placement = (Placement)placement;
+    if (text && placement != PLACEMENT_PRODUCTS && !job_can_place(j))
+        diag_warning(j->d, LOC_NONE,
+                     "-placement=%s has no effect: %s computes on integers all that it can", text,
+                     t->forms[TARGET_FORM_C] || !j->o->integer_only ? t->runtime
+                                                                    : "with -integer-only C");
     if (placement != PLACEMENT_PRODUCTS || t->before.n || job_can_place(j))
         return true;
     return diag_error(j->d, LOC_NONE,
@@ -313,6 +318,7 @@ static void init_context(Job *j) {
         j->emit == EMIT_ONNX || j->emit == EMIT_QDQ || j->emit == EMIT_QOP || j->emit == EMIT_FLOAT;
     c->products_alone = o->dynamic || o->weight_only;
     c->weights_alone = o->weight_only;
+    c->outliers_alone = !o->equalize && !o->passes;
     c->keep_float_weights = o->keep_float_weights;
     c->explain = o->explain;
     c->explain_match = o->explain_match;

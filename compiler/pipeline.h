@@ -99,6 +99,11 @@ typedef struct Job {
     int64_t c_converted;
 } Job;
 
+/* Whether channels that are much larger than their neighbours are scaled unasked: of a float model
+ * that is quantized by data, and in a result that holds its weights. Stated parameters are those of
+ * the model as it is. */
+bool job_mends_outliers(const Job *j);
+
 /* Reads the options that concern passes; false after diagnostics. */
 bool job_init(Job *j, const Options *o, Arena *a, Diags *d);
 

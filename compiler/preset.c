@@ -39,23 +39,30 @@ static bool find(Session *s, NetworkKind *k) {
 
 /* ---- options ---- */
 
-/* Data are what mends, moves and cuts ranges; the target may have no choice of places. */
-static bool is_for(const Session *s, const Job *probe, const OptionDef *def) {
+/* Whether activations are spoken of: they are not to stay float then. */
+static bool wants_integers(const Options *o) {
+    bool spoken_of = o->integer_only || (o->io && strcmp(o->io, "quant") == 0);
+    for (size_t i = 0; i < option_count(); i++) {
+        const OptionDef *def = option_at(i);
+        bool about = def->of == OF_STATIC || def->of == OF_ACTIVATIONS;
+        spoken_of = spoken_of || (about && option_given(o, def));
+    }
+    return spoken_of;
+}
+
+/* Data are what mends and moves. */
+static bool is_for(const Options *o, const OptionDef *def) {
     bool wants_data = def->of != OF_ANY;
-    return option_is_open(&s->o, def) && (!wants_data || options_have_data(&s->o)) &&
-           (strcmp(def->name, "placement") != 0 || job_can_place(probe));
+    bool fits = option_is_open(o, def) && (!wants_data || options_have_data(o));
+    return fits && (strcmp(def->name, "weight-only") != 0 || !wants_integers(o));
 }
 
 static bool add_options(Session *s, const char *words, Buf *told) {
-    Job probe;
-    diags_quiet(s->d, true);
-    bool known = job_init(&probe, &s->o, s->arena, s->d);
-    diags_quiet(s->d, s->o.quiet);
-    for (const char *at = words; known && *at;) {
+    for (const char *at = words; *at;) {
         size_t n = strcspn(at, " "), name = strcspn(at, "= ");
         const OptionDef *def = option_find((Str){at + 1, name - 1});
         Str word = arena_str(s->arena, (Str){at, n});
-        if (def && is_for(s, &probe, def)) {
+        if (def && is_for(&s->o, def)) {
             if (!options_take(&s->o, word.s, s->arena, s->d))
                 return false;
             buf_fmt(told, "%s" STR_FMT, told->n ? " " : "", STR_ARG(word));
@@ -141,9 +148,15 @@ static void tell(Session *s, NetworkKind k, Buf *told, Str reasons) {
             STR_ARG(told->n ? buf_as_str(told) : STR("nothing of it has an effect here")));
 }
 
+/* What weights alone get is not for what multiplies integers. */
+static bool rules_apply(const Session *s, NetworkKind k) {
+    return strcmp(presets[k].options, "-weight-only") != 0 || s->o.weight_only;
+}
+
 static ExitCode apply(Session *s, NetworkKind k, Module *m, Str reasons) {
     Buf told = buf_new(s->arena);
-    if (!add_options(s, presets[k].options, &told) || !add_rules(s, k, m, &told))
+    if (!add_options(s, presets[k].options, &told) ||
+        (rules_apply(s, k) && !add_rules(s, k, m, &told)))
         return EXIT_WRONG;
     tell(s, k, &told, reasons);
     return EXIT_DONE;

@@ -228,6 +228,15 @@ static void look_for_few(Value *v, void *ctx) {
     }
 }
 
+bool job_mends_outliers(const Job *j) {
+    const Options *o = j->o;
+    bool has_weights = j->emit == EMIT_QIR || j->emit == EMIT_QDQ || j->emit == EMIT_QOP ||
+                       j->emit == EMIT_C || j->emit == EMIT_HTML || j->emit == EMIT_JSON;
+    return o->calib.n && has_weights && !o->equalize && !o->no_equalize && !o->smooth_quant &&
+           !o->dynamic && !o->weight_only && !o->weights_from && !o->scales_from &&
+           !scheme_has_parameters(&j->ctx.scheme);
+}
+
 /* What data can still do for the decisions that were made: as asked, else where it says something,
  * correct biases, unless that makes the outputs over 1 dB worse, and round weights of few bits. The
  * float model beside annotations stays what it is. */

@@ -176,9 +176,16 @@ static void give_up(Search *x, const Tried *t, const Tried *best) {
     }
 }
 
+/* What cuts ranges wins on samples without the largest numbers. Those that set the ranges have
+ * them: what is to be taken may lose next to nothing there. */
+static bool is_narrow(const Tried *t, const Tried *best) {
+    static const double LOST = 0.5; /* dB: chance */
+    return t->made.result.fitted < best->made.result.fitted - LOST;
+}
+
 static bool is_better(const Tried *t, const Tried *than, const Tried *best) {
     const TryResult *r = &t->made.result, *o = &than->made.result;
-    bool pays = r->sqnr - best->made.result.sqnr >= least_win(t, best);
+    bool pays = r->sqnr - best->made.result.sqnr >= least_win(t, best) && !is_narrow(t, best);
     if (!r->measured || (t->made.n_wide > best->made.n_wide && !pays))
         return false;
     if (r->metric != o->metric)
@@ -191,7 +198,10 @@ static bool is_better(const Tried *t, const Tried *than, const Tried *best) {
 static bool take_best(Search *x, size_t from) {
     size_t before = x->best;
     for (size_t i = from; i < x->n; i++) {
+        const TryResult *r = &x->tries[i].made.result, *was = &x->tries[before].made.result;
         give_up(x, &x->tries[i], &x->tries[before]);
+        x->tries[i].narrow = r->measured && r->metric <= was->metric && r->sqnr > was->sqnr &&
+                             is_narrow(&x->tries[i], &x->tries[before]);
         if (i != before && is_better(&x->tries[i], &x->tries[x->best], &x->tries[before]))
             x->best = i;
     }

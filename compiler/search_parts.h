@@ -34,6 +34,7 @@ typedef struct Tried {
     Choices choices;
     Try made;
     bool taken;
+    bool narrow; /* better on samples held back, worse on those that set the ranges */
 } Tried;
 
 typedef struct Search {

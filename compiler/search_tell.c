@@ -38,6 +38,8 @@ static void put_try(const Search *x, const Tried *t, Buf *b) {
     put_choices(x, t, b);
     if (!r->measured)
         buf_fmt(b, ": %s", r->why);
+    if (t->narrow)
+        buf_text(b, "; loses on the other samples");
     buf_byte(b, '\n');
 }
 

@@ -112,11 +112,14 @@ static bool measure(Maker *k) {
     Session *s = k->s;
     Module *a, *b;
     Job *plain = NEW(s->arena, Job), *made = NEW(s->arena, Job);
-    const Judge judge = {s->arena, &s->o.calib, SAMPLES_HELD_BACK, ""};
-    Comparison c;
-    Judged found;
+    const Judge on_others = {s->arena, &s->o.calib, SAMPLES_HELD_BACK, ""};
+    const Judge on_own = {s->arena, &s->o.calib, SAMPLES_BUT_HELD_BACK, ""};
+    Comparison c, own;
+    Judged found, fitted;
     if (!read_float(k, &a, plain) || !make_quantized(k, &b, made) ||
-        !job_prepare_pair(plain, a, made, b) || !judge_outputs(&judge, a, b, &c, &found, s->d))
+        !job_prepare_pair(plain, a, made, b) ||
+        !judge_outputs(&on_others, a, b, &c, &found, s->d) ||
+        !judge_outputs(&on_own, a, b, &own, &fitted, s->d))
         return false;
     if (s->o.metric &&
         !metric_measure(s, (MetricSide){b, made->batch}, (MetricSide){a, plain->batch},
@@ -125,6 +128,7 @@ static bool measure(Maker *k) {
     if (found.unmeasured)
         return diag_error(s->d, LOC_NONE, "%s; %s", found.unmeasured, found.advice);
     k->out->sqnr = found.sqnr;
+    k->out->fitted = fitted.sqnr;
     k->out->samples = c.samples;
     find_lossy(b, &c, k->out);
     return true;

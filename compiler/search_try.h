@@ -16,6 +16,7 @@ typedef char SearchName[SEARCH_NAME_MOST];
 typedef struct TryResult {
     bool measured;
     double sqnr;   /* dB, of the worst output on the samples that are held back */
+    double fitted; /* the same on the samples that it was made of */
     double metric; /* -metric of them; 0 without */
     size_t samples;
     SearchName lossy[SEARCH_WIDE_MOST]; /* values that 8 bits are too few for, worst first */

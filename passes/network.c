@@ -82,7 +82,7 @@ static bool is_layer(const Look *l, const Node *n) {
 /* Of square planes, the first one: one number above the diagonal and another on it and below. */
 static bool is_triangle(const Tensor *t) {
     if (!t || t->rank < 2 || t->dims[t->rank - 1] != t->dims[t->rank - 2] ||
-        t->dims[t->rank - 1] < 2 || t->strings || !t->data)
+        t->dims[t->rank - 1] < 2 || t->strings || !t->data || !t->count)
         return false;
     size_t n = (size_t)t->dims[t->rank - 1];
     double above = tensor_float(t, 1), below = tensor_float(t, n);

@@ -34,11 +34,14 @@ typedef struct PassContext {
                               (passes/quantize/open.h); NULL: all is */
     Map *lines;            /* quantizations that the model had before; NULL without openings */
     Map *choices;          /* by Value*: a Choice taken over (passes/quantize/travel.h); or NULL */
-    double smooth_alpha;   /* smooth-quant: how much of the difficulty goes to weights, 0 to 1 */
-    bool round_few;        /* adaround: weights of at most 4 bits alone */
-    bool judge_biases;     /* bias-correction: undo what makes the outputs worse */
-    double biases_cost;    /* dB: what that would have made them worse by; 0: it was not undone */
-    const char *explain;   /* a value: decide says in `explanation` where its parameters are from */
+    bool outliers_alone;   /* equalize: channels that meet few much larger ones, no others */
+    size_t n_outliers;     /* such larger channels, of how many values; scaled */
+    size_t n_with_outliers;
+    double smooth_alpha; /* smooth-quant: how much of the difficulty goes to weights, 0 to 1 */
+    bool round_few;      /* adaround: weights of at most 4 bits alone */
+    bool judge_biases;   /* bias-correction: undo what makes the outputs worse */
+    double biases_cost;  /* dB: what that would have made them worse by; 0: it was not undone */
+    const char *explain; /* a value: decide says in `explanation` where its parameters are from */
     const Node *explain_node; /* that made it before any pass; or NULL */
     Str explanation;          /* STR_NONE: no such value was decided on; arena of the module */
     const char *input_names, *output_names; /* lists a,b,c (rename-interface), or NULL */

@@ -236,7 +236,7 @@ static void add_pointer(Pointers *q, KernelArg arg, int buffer) {
 
 /* The pointers of ours, with the constants of the view in place of what is packed. */
 static Pointers pointers_of(const Site *s, int32_t bytes) {
-    static const KernelArg scratch = {"scratch", "uint8_t", 1, false};
+    static const KernelArg scratch = {"own_scratch", "uint8_t", 1, false};
     const Call *c = s->call;
     Pointers q = {NEW_ARRAY(s->a, KernelArg, CALL_MAX_ARGS + 1),
                   NEW_ARRAY(s->a, int, CALL_MAX_ARGS + 1), 0};

@@ -1,6 +1,7 @@
 #include "support/store.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -27,9 +28,9 @@ struct Store {
     off_t size;    /* of the file, with what its windows have left */
     Window *windows;
     size_t n_windows, cap_windows;
-    size_t left;       /* of the last window */
-    Arena *room_arena; /* holds the room that one constant after the other is made in */
-    char *room;
+    size_t left; /* of the last window */
+    char *room;  /* that one constant after the other is made in, of malloc: it outlives a
+                    try that runs out of the arena's memory */
     size_t room_size;
     bool in_use; /* between store_begin and store_end */
 };
@@ -49,6 +50,8 @@ void store_close(Store *s) {
         munmap(s->windows[i].p, s->windows[i].n);
     if (s && s->fd >= 0)
         close(s->fd);
+    if (s)
+        free(s->room);
 }
 
 /* A window of the file that begins at its end. */
@@ -105,11 +108,11 @@ void *store_begin(Arena *a, size_t n) {
         return arena_alloc(a, n);
     }
     if (n > s->room_size) {
-        arena_free(s->room_arena);
-        s->room_arena = arena_scratch(a);
-        s->room_size = 0;
-        s->room = arena_alloc(s->room_arena, n);
-        s->room_size = n;
+        free(s->room);
+        s->room = calloc(n, 1);
+        s->room_size = s->room ? n : 0;
+        if (!s->room)
+            return arena_alloc(a, n);
     } else {
         memset(s->room, 0, n);
     }

@@ -105,9 +105,9 @@ static bool read_range(PageReader *r, ForeignRange *to) {
     if (page_accept(r, "multiple")) {
         if (!page_accept(r, "of"))
             return page_wrong(r, "multiple of N: of is missing here");
-        if (r->x.kind == PAGE_NUMBER && (r->x.word.s[0] == '-' || str_is(r->x.word, "0")))
-            return page_wrong(r, "multiples are of 1 or more");
-        return read_number(r, &to->step);
+        Loc at = r->x.loc;
+        return read_number(r, &to->step) &&
+               (to->step >= 1 || diag_error(r->x.d, at, "multiples are of 1 or more"));
     }
     Loc at = r->x.loc;
     if (!read_number(r, &to->low))

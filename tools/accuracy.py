@@ -60,7 +60,7 @@ moves these networks so far.
 
 {sqnr}
 The default is the plain range with corrected biases; a quantization from statistics alone is what `-no-bias-correction`
-gives. Weights of 8 bits are rounded to the nearest, those of 4 bits and less as by `-adaround`. `-equalize` is worth trying for
+gives. Weights of 8 bits are rounded to the nearest, those of 6 bits and less as by `-adaround`. `-equalize` is worth trying for
 networks of depthwise convolutions. `-search` tries them all ([search.md](search.md)).
 
 Best of onnxruntime's calibrators, and how far above it qxc is:

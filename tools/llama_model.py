@@ -2,7 +2,7 @@
 """Writes a float model with the shapes of a Llama, its weights as external data: for trying how qxc handles models that
 are larger than memory.
 
-    tools/llama_model.py big.onnx                              # 8.3 GB, of which the disk holds 0.6
+    tools/llama_model.py big.onnx                              # 8.3 GB, of which the disk holds 0.3
     tools/llama_model.py small.onnx --layers 4 --width 512 --inner 1408 --vocabulary 4096 --dense all
 
 The file of weights is sparse: blocks that are not `--dense` are holes, which read as zeros and take no room on the

@@ -41,13 +41,8 @@ static bool same_interface(const KernelDef *a, const KernelDef *b) {
 }
 
 static bool check_name(const CWriter *w, const ForeignEntry *e) {
-    static const char *const library[] = {"memcpy",  "memset", "memcmp",
-                                          "memmove", "printf", "puts"};
     Str name = str_from(e->function), prefix = c_prefix(w->arena, w->options->prefix);
-    bool taken = c_is_reserved(name);
-    for (size_t i = 0; i < sizeof library / sizeof *library; i++)
-        taken = taken || str_is(name, library[i]);
-    if (taken)
+    if (c_is_reserved(name) || c_is_of_library(name) || str_starts(name, "qxc_"))
         return diag_error(w->diags, e->function_loc,
                           "C or the emitted file has a name '%s' already", e->function);
     if (name.n > prefix.n && str_starts(name, prefix.s) && name.s[prefix.n] == '_')

@@ -63,6 +63,34 @@ static size_t spell(char *out, Str name, size_t most) {
 }
 
 /* All capitals is what macros of standard headers look like. */
+bool c_is_of_library(Str s) {
+    static const char *const functions[] = {
+        /* <string.h> */
+        "memchr", "memcmp", "memcpy", "memmove", "memset", "strcat", "strchr", "strcmp", "strcoll",
+        "strcpy", "strcspn", "strerror", "strlen", "strncat", "strncmp", "strncpy", "strpbrk",
+        "strrchr", "strspn", "strstr", "strtok", "strxfrm",
+        /* <math.h>, without the endings f and l */
+        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign",
+        "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "fabs", "fdim", "floor", "fma",
+        "fmax", "fmin", "fmod", "frexp", "hypot", "ilogb", "ldexp", "lgamma", "llrint", "llround",
+        "log", "log10", "log1p", "log2", "logb", "lrint", "lround", "modf", "nan", "nearbyint",
+        "nextafter", "nexttoward", "pow", "remainder", "remquo", "rint", "round", "scalbln",
+        "scalbn", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc",
+        /* of <stdio.h> and <stdlib.h>, which a test bench has, and what compilers know unasked */
+        "abort", "abs", "atexit", "calloc", "exit", "fclose", "fflush", "fgets", "fopen", "fprintf",
+        "fputs", "fread", "free", "fwrite", "getchar", "getenv", "labs", "llabs", "malloc",
+        "perror", "printf", "putchar", "puts", "qsort", "rand", "realloc", "remove", "rename",
+        "scanf", "snprintf", "sprintf", "srand", "sscanf", "strtod", "strtol", "strtoul", "system",
+        "vfprintf", "vprintf", "vsnprintf", "vsprintf"};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        Str f = str_from(functions[i]);
+        bool ending = s.n == f.n + 1 && (s.s[f.n] == 'f' || s.s[f.n] == 'l');
+        if (s.n >= f.n && memcmp(s.s, f.s, f.n) == 0 && (s.n == f.n || ending))
+            return true;
+    }
+    return false;
+}
+
 bool c_is_reserved(Str s) {
     bool capitals = s.n > 3;
     for (size_t i = 0; i < s.n; i++)

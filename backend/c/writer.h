@@ -32,6 +32,8 @@ typedef struct CWriter {
 
 /* Whether C, C++, their headers or kernels have the word, so that no name may be it. */
 bool c_is_reserved(Str s);
+/* A function of C's library, which a declaration of another type would contradict. */
+bool c_is_of_library(Str s);
 /* An identifier made from any bytes, not used before and no keyword. */
 Str c_identifier(CWriter *w, Str base);
 /* The names of params, constants and parameters of the run function. */

@@ -1,6 +1,6 @@
 /* ScatterElements, Scatter (its name until opset 10) and ScatterND: a copy of the data with
- * elements or slices at computed places changed. 16 added reductions add and mul, 18 max and min.
- */
+ * elements or slices at computed places changed. Opset 16 added reductions add and mul, opset 18
+ * max and min. */
 #include "ir/ops/bind.h"
 #include "kernels/requant_host.h"
 

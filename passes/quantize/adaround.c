@@ -15,7 +15,7 @@
  * weight that several nodes share has no one kind of data: it stays, and so does one with too many
  * terms. The biases belong to the rounding, which leaves them the mean error to make up for: they
  * are not judged apart from it (bias_correction.c), as rounded weights without them would be worse
- * than plain ones. With `round_few` all stay that have more than 4 bits: their steps are fine
+ * than plain ones. With `round_few` all stay that have more than 6 bits: their steps are fine
  * enough, and this takes long. */
 #include "passes/quantize/choice.h"
 #include "passes/edit.h"

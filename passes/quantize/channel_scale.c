@@ -29,14 +29,14 @@ static void look(void *ctx, const Value *v, const void *data) {
     }
 }
 
-bool channels_observe(const Channels *ch, PassContext *c, double **largest) {
+bool channels_observe(const Channels *ch, PassContext *c, size_t most, double **largest) {
     Look l = {ch, largest};
     DataPaths data = pass_data(c);
     FixedShapes *shapes = shapes_fix(ch->m, &data, c->d);
     if (!shapes)
         return false;
     Runner *r = observe_build(ch->m, c);
-    bool ok = r && observe_run(r, ch->m, c, look, &l);
+    bool ok = r && observe_run(r, ch->m, c, most, look, &l);
     shapes_restore(ch->m, shapes);
     return ok;
 }

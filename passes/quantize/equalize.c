@@ -11,14 +11,25 @@
  * channel meets weights of its own (depthwise), s[c] = sqrt(a[c]), which all rounds together make
  * a[c]^(7/8). Where values are added or joined, a and r are the largest of all values and readers.
  *
- * Neighbours change each other's weights, so there are some rounds. */
+ * Neighbours change each other's weights, so there are some rounds.
+ *
+ * By default only outliers are mended: where few channels of a value are GAP times as large as all
+ * others, on few samples already, as in transformers (Dettmers, Lewis, Belkada,
+ * Zettlemoyer 2022, section 4), those that meet in it are scaled, and no others. */
 #include "passes/quantize/channel_scale.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const char PASS_NAME[] = "equalize";
 
-enum { ROUNDS = 3 };
+enum {
+    ROUNDS = 3,
+    GAP = 4,            /* times as large as the next channel */
+    FEW = 4,            /* one channel of so many is an outlier at most */
+    CHANNELS_LEAST = 8, /* that a value has */
+    SAMPLES_FIRST = 4,  /* to look for outliers in */
+};
 
 static const double MOST = 100; /* that one round scales by */
 
@@ -34,6 +45,7 @@ typedef struct Equalize {
     double *active, *met; /* by class, of this round: a and r */
     bool *shared;         /* by class: some reader mixes channels */
     double *now;          /* by class: s of this round */
+    bool *wanted;         /* by group: it is scaled; NULL: all are */
 } Equalize;
 
 /* ---- what the values are ---- */
@@ -112,7 +124,8 @@ static void choose_scales(Equalize *e) {
     double *sum = NEW_ARRAY(e->m->arena, double, n), *live = NEW_ARRAY(e->m->arena, double, n);
     for (size_t i = 0; i < n; i++) {
         double a = e->active[i], r = e->met[i];
-        bool own = channels_class(&e->channels, i, &class) && class == i;
+        bool own = channels_class(&e->channels, i, &class) && class == i &&
+                   (!e->wanted || e->wanted[channels_group(&e->channels, i)]);
         e->now[i] = own && a > 0 && r > 0 ? (e->shared[i] ? cbrt(a / (r * r)) : sqrt(a)) : 0;
         if (e->now[i] > 0) {
             sum[channels_group(&e->channels, i)] += log(e->now[i]);
@@ -164,13 +177,56 @@ static void read_weights(Equalize *e) {
     }
 }
 
+/* ---- outliers ---- */
+
+static int smaller_first(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+/* How many channels are apart from the others, GAP times as large as the next; 0 where none or many
+ * are. Sizes that merely spread, as those behind a Relu do, have no gap. */
+static size_t count_outliers(Equalize *e, const double *seen, size_t n) {
+    double *sorted = arena_copy(e->m->arena, seen, n * sizeof *seen);
+    qsort(sorted, n, sizeof *sorted, smaller_first);
+    for (size_t over = 1; n >= CHANNELS_LEAST && over <= n / FEW; over++)
+        if (sorted[n / 2] > 0 && sorted[n - over] > GAP * sorted[n - over - 1])
+            return over;
+    return 0;
+}
+
+/* False after a diagnostic. */
+static bool find_outliers(Equalize *e) {
+    PassContext *c = e->c;
+    size_t class;
+    e->wanted = NEW_ARRAY(e->m->arena, bool, e->channels.n);
+    if (!e->n_looked_at)
+        return true;
+    if (!channels_observe(&e->channels, c, SAMPLES_FIRST, e->largest))
+        return false;
+    for (size_t k = 0; k < e->n_looked_at; k++) {
+        const ChannelSet *s = e->channels.of[e->looked_at[k]->id];
+        size_t over = count_outliers(e, e->largest[e->looked_at[k]->id], s->n);
+        for (size_t i = 0; over && i < s->n; i++)
+            if (channels_class(&e->channels, s->id[i], &class))
+                e->wanted[channels_group(&e->channels, class)] = true;
+        c->n_with_outliers += over > 0;
+        c->n_outliers += over;
+    }
+    return true;
+}
+
 bool pass_equalize(Module *m, PassContext *c) {
     Equalize e = {.c = c,
                   .m = m,
                   .channels = channels_find(m, c->d),
                   .largest = NEW_ARRAY(m->arena, double *, m->n_values)};
     module_each_value(m, choose_value, &e);
-    if (!channels_observe(&e.channels, c, e.largest))
+    if (c->outliers_alone && !find_outliers(&e))
+        return false;
+    if (c->outliers_alone && !c->n_outliers)
+        return true;
+    if (!channels_observe(&e.channels, c, 0, e.largest))
         return false;
     e.scale = NEW_ARRAY(m->arena, double, e.channels.n);
     for (size_t i = 0; i < e.channels.n; i++)

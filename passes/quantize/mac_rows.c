@@ -143,8 +143,10 @@ void mac_rows_hold(MacRows *r, Arena *a, const float *x, const float *real, int6
         int64_t position = take < all ? (int64_t)spread_place(r->looked++, (size_t)all) : i;
         float *now = r->data.held + r->data.n_held * n;
         if (!take_rows(r, x, position, now) ||
-            !take_rows(r, real, position, r->data.held_real + r->data.n_held * n))
+            !take_rows(r, real, position, r->data.held_real + r->data.n_held * n)) {
+            r->left_out++;
             continue;
+        }
         round_row(edit_tilde(r->data.node->in[0]), now, n);
         r->data.n_held++;
     }

@@ -39,13 +39,13 @@ Runner *observe_build(Module *m, PassContext *c) {
     return p ? runner_new(m->arena, p) : NULL;
 }
 
-bool observe_run(Runner *r, Module *m, PassContext *c, RunnerObserver *fn, void *ctx) {
+bool observe_run(Runner *r, Module *m, PassContext *c, size_t most, RunnerObserver *fn, void *ctx) {
     Samples *s = pass_samples(m, c);
     if (!s)
         return false;
     runner_observe(r, fn, ctx);
     bool ok = true;
-    while (ok && samples_load(s, r))
+    for (size_t n = 0; ok && (!most || n < most) && samples_load(s, r); n++)
         ok = runner_run(r, m->diags);
     ok = ok && samples_ok(s);
     samples_close(s);

@@ -94,7 +94,7 @@ bool pass_smooth_quant(Module *m, PassContext *c) {
     size_t n = s.channels.n;
     module_each_graph(m, warn_of_shared, &s);
     choose_values(&s);
-    if (!channels_observe(&s.channels, c, s.largest))
+    if (!channels_observe(&s.channels, c, 0, s.largest))
         return false;
     s.active = NEW_ARRAY(m->arena, double, n);
     s.met = NEW_ARRAY(m->arena, double, n);

@@ -44,7 +44,7 @@ static double mean_error(const WeightMatrix *w, const MacData *data, size_t chan
 }
 
 bool weight_is_few(const Quant *q) {
-    return quant_hi(q) - quant_lo(q) < 16;
+    return quant_hi(q) - quant_lo(q) < 64;
 }
 
 Mend mend_new(Module *m, PassContext *c, const char *pass) {

@@ -24,7 +24,7 @@ static inline size_t weight_at(const WeightMatrix *w, size_t channel, size_t ter
 /* x rounded as element `at` of the weights would be, as a real number. */
 float weight_rounded(const WeightMatrix *w, size_t at, double x);
 
-/* Whether so few integers are used that rounding loses much: those of 4 bits and less. */
+/* Whether so few integers are used that rounding loses much: those of 6 bits and less. */
 bool weight_is_few(const Quant *q);
 
 typedef struct NewBias {
