@@ -159,7 +159,8 @@ static void make_too_much(void *ctx) {
 /* A try that runs out of memory takes nothing of the store along. */
 static void test_try(void **state) {
     Fixture *f = *state;
-    Arena *a = arena_new((size_t)64 << 20, NULL);
+    OutOfMemory oom = {0}; /* arena_try sets where it goes to */
+    Arena *a = arena_new((size_t)64 << 20, &oom);
     store_open(a, in_dir(f, ""), 0);
     TooMuch t = {a};
     assert_false(arena_try(a, make_too_much, &t));
