@@ -93,7 +93,7 @@ V  ?=
 Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
-.PHONY: all lib headers units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench mutate check-tools check-ports \
+.PHONY: all lib headers units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench accuracy mutate check-tools check-ports \
         check-san check-layers format check-format deps install install-files install-library library library-refused dist uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)
@@ -325,6 +325,11 @@ bench: all
 	@BUILD='$(BUILD)' PYTHON='$(PYTHON)' PAGE='$(PAGE)' ROUNDS='$(ROUNDS)' MODELS='$(MODELS)' \
 	    SECTIONS='$(SECTIONS)' tools/bench/run.sh
 
+# What quantization costs, by itself and beside other quantizers: docs/accuracy.md, docs/peers.md. MODELS="vit cnn",
+# TOOLS="nncf qxc", SEEDS=3; what was measured is kept in build/peers.
+accuracy: all
+	@BUILD='$(BUILD)' PYTHON='$(PYTHON)' MODELS='$(MODELS)' TOOLS='$(TOOLS)' SEEDS='$(SEEDS)' tools/peers/run.sh
+
 # Changes N places of passes/, ir/quant* and ir/ops/ one at a time; how many changes do the tests notice?
 mutate:
 	@+MAKE='$(MAKE)' CC='$(CC)' PYTHON='$(PYTHON)' BUILD='$(BUILD)' tools/mutate/run.sh \
@@ -376,6 +381,7 @@ help:
 	@echo 'make unit lit oracle replay   one kind of test; T=NAME: a part of it'
 	@echo 'make fuzz T=60     libFuzzer on each target of test/fuzz, T seconds each; TARGET=qir,onnx'
 	@echo 'make check-san     all tests under AddressSanitizer and UBSan, in build/san'
+	@echo 'make accuracy      qxc beside other quantizers: docs/peers.md. MODELS=, TOOLS=, SEEDS='
 	@echo 'make mutate        does a test notice small changes of passes and operators? N=200 SEED=1: docs/hacking.md'
 	@echo 'make check-tools   clang and sanitizers: the same bytes of forty models, replays, a little of fuzz'
 	@echo 'make check-ports   zig builds it for musl and for macOS: what compiles, links and, for musl, runs'

@@ -1,0 +1,39 @@
+"""Who quantizes, and how: tools with their recipes, by what is asked for.
+
+A recipe of another tool is options of its script (with_TOOL.py); of qxc they are those of its command line.
+"""
+
+FORMATS = ("W8A8", "W4A8", "W8A16", "int4 weights")
+
+# tool: {format: {recipe: options}}
+RECIPES = {
+    "onnxruntime": {
+        "W8A8": {"MinMax": "static MinMax", "Percentile": "static Percentile", "Entropy": "static Entropy"},
+        "W8A16": {"MinMax": "static16 MinMax"},
+        "int4 weights": {"RTN": "nbits DEFAULT", "HQQ": "nbits HQQ", "k-quant": "nbits KQUANT"},
+    },
+    "nncf": {
+        "W8A8": {"default": "static", "MINMAX": "static minmax", "MINMAX, mixed": "static minmax mixed",
+                 "MINMAX, full bias correction": "static minmax mixed full_bias",
+                 "MINMAX, transformer": "static minmax mixed transformer"},
+        "int4 weights": {"RTN": "weights", "scale estimation": "weights scale_estimation",
+                         "AWQ, scale estimation": "weights awq scale_estimation"},
+    },
+    "aimet": {
+        "W8A8": {"default": "8 8", "CLE": "8 8 cle", "AdaRound": "8 8 adaround", "CLE, SeqMSE, AdaRound": "8 8 cle seqmse adaround"},
+        "W4A8": {"default": "4 8", "AdaRound": "4 8 adaround", "CLE, SeqMSE, AdaRound": "4 8 cle seqmse adaround"},
+        "W8A16": {"default": "8 16", "CLE, AdaRound": "8 16 cle adaround"},
+    },
+    "qxc": {
+        "W8A8": {"default": "", "-preset=auto": "-preset=auto", "-search": "-search=40-tries"},
+        "W4A8": {"default": "-weights=int4 sym", "-preset=auto": "-weights=int4 sym|-preset=auto",
+                 "-search": "-weights=int4 sym|-search=40-tries"},
+        "W8A16": {"default": "-activations=int16", "-preset=auto": "-activations=int16|-preset=auto"},
+        "int4 weights": {"default": "-weight-only|-weights=int4 block(32)",
+                         "-adaround": "-weight-only|-weights=int4 block(32)|-adaround"},
+    },
+}
+# MatMulNBits is about MatMul: what has few of them says nothing of the others.
+MODELS_OF = {"int4 weights": {"vit", "charlm", "transformer", "outliers"}}
+# A preset of a language model is of another format.
+NOT_OF = {("qxc", "-preset=auto"): {"charlm"}}
