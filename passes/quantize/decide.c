@@ -95,6 +95,15 @@ static void range_of(Decide *d, const Value *v, float *min, float *max) {
     }
 }
 
+/* More than the number of samples is open: data show what lengths they had, and a Softmax over
+ * fewer numbers has larger ones. */
+static bool length_is_open(Type t) {
+    bool open = t.kind == TYPE_TENSOR && t.rank < 0;
+    for (int i = 1; t.kind == TYPE_TENSOR && i < t.rank; i++)
+        open = open || t.dims[i].value < 0;
+    return open;
+}
+
 static const Quant *activation_quant(Decide *d, Value *v) {
     Choice o = choice_of(d, v);
     float scale, min, max;
@@ -102,8 +111,8 @@ static const Quant *activation_quant(Decide *d, Value *v) {
     if (o.fixed)
         return o.fixed->alias.s ? o.fixed : named(d, quant_copy(d->m->arena, o.fixed), v);
     bool stated = o.has_range || o.reduce_range; /* of fewer integers than the storage has */
-    if (!o.sym && !stated && v->def && v->def->def && d->integer[v->def->id] &&
-        v->def->def->quant.fixed_output) {
+    if (!o.sym && !stated && v->def && v->def->def && v->def->def->quant.fixed_output &&
+        (d->integer[v->def->id] || length_is_open(v->type))) {
         OpCtx c = op_ctx(v->def, d->c->d);
         if (v->def->def->quant.fixed_output(&c, o.storage, &scale, &zp))
             return named(d, quant_per_tensor(d->m->arena, o.storage, scale, zp), v);

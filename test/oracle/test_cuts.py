@@ -80,10 +80,10 @@ class CutTest(common.OracleCase):
 
     @common.for_each("qdq", "qop")
     def test_integers_of_qxc(self, form):
-        for name in ("cnn", "vit"):
+        for name in ("cnn", "vit"):  # products that go out as float are com.microsoft's, whose types ONNX does not tell
             path = self.scratch / f"{name}.{form}.onnx"
             common.qxc(common.TRAINED_MODELS / f"{name}.onnx", f"-calib={common.TRAINED_MODELS}/{name}.calib.npz",
-                       f"-emit={form}", "-no-sync", "-quiet", "-o", path)
+                       f"-emit={form}", "-placement=all", "-no-sync", "-quiet", "-o", path)
             self.check_cuts(path, data_of(name, onnx.load(path)), each=1 if name == "cnn" else 7)
 
     @common.for_each("fake", "true")
