@@ -75,6 +75,31 @@ static void add_value(Value *v, void *ctx) {
     map_set(d->known, name, (void *)d->s->n);
 }
 
+/* A node that computes in float, as what it reads has no integers: its result is quantized for who
+ * reads that, and the rule about the result would make the node integer. */
+static bool is_float_before_integers(const Node *n) {
+    bool quantized = n->n_out && n->out[0] && n->out[0]->type.tilde && n->out[0]->type.quant;
+    bool reads_floats = false;
+    for (size_t i = 0; quantized && i < n->n_in; i++) {
+        const Value *x = n->in[i];
+        bool computed = x && x->kind != VALUE_CONST && x->type.kind == TYPE_TENSOR;
+        reads_floats = reads_floats || (computed && elem_is_float(x->type.elem) && !x->type.quant);
+    }
+    return reads_floats;
+}
+
+static void add_floats(Graph *g, void *ctx) {
+    Decisions *d = ctx;
+    FOR_NODES(n, g) {
+        Str name = n->name.n ? n->name : n->n_out && n->out[0] ? n->out[0]->name : STR_NONE;
+        if (!name.n || !is_float_before_integers(n))
+            continue;
+        SchemeRule r = scheme_rule(SCHEME_NODE, scheme_glob_of(d->a, name).s, LOC_NONE);
+        r.keep = 1;
+        scheme_add(d->s, d->a, r);
+    }
+}
+
 Str scheme_text(const Job *j, Module *m) {
     Scheme s = {0};
     Decisions d = {j, uses_new(m), &s, m->arena, map_new(m->arena), true};
@@ -84,6 +109,7 @@ Str scheme_text(const Job *j, Module *m) {
         if (s.rules[i].of == SCHEME_OP_OR_NODE && !strpbrk(s.rules[i].pattern, "*?:") &&
             !onnx_schema_find(STR(""), str_from(s.rules[i].pattern), ONNX_MAX_OPSET))
             s.rules[i].of = SCHEME_NODE;
+    module_each_graph(m, add_floats, &d);
     module_each_value(m, add_value, &d);
     Buf b = buf_new(m->arena);
     scheme_print(&b, &s);

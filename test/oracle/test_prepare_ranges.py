@@ -204,7 +204,7 @@ class Ranges(OracleCase):
                          "concat_of_convs": "QLinearConcat", "concat_of_softmax": "QLinearConcat",
                          "concat_of_concat": "QLinearConcat"}.items():
             one = Prepared(CASES[name], self.scratch)
-            nodes = onnx.load(one.made("joined.onnx", "-emit=qop")).graph.node
+            nodes = onnx.load(one.made("joined.onnx", "-emit=qop", "-placement=all")).graph.node
             self.assertIn(op, {n.op_type for n in nodes}, name)
             scales = [len({n.input[0], *n.input[3::3]}) for n in nodes if n.op_type == "QLinearConcat"]
             self.assertTrue(all(count == 2 for count in scales), name)

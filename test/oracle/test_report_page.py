@@ -82,7 +82,7 @@ class ReportPage(OracleCase):
     def test_digits(self):
         calib = f"-calib={DIGITS / 'calib.npz'}"
         model = DIGITS / "digits.onnx"
-        pages = {"qdq": self.page("qdq", model, calib, "-emit=qdq"), "kept": self.page("kept", model, calib, "-emit=qdq", "-keep=Add"),
+        pages = {"qdq": self.page("qdq", model, calib, "-emit=qdq"), "kept": self.page("kept", model, calib, "-emit=qdq", "-keep=Add", "-placement=all"),
                  "float": self.page("float", model, "-emit=onnx"), "dynamic": self.page("dynamic", model, "-dynamic", "-emit=qop")}
         facts = self.facts(*pages.values())
         self.sound(facts)

@@ -167,7 +167,7 @@ class FakeToTrue(OracleCase):
         for opset in (11, 12):
             model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
             path = self.save(model)
-            out, said = self.qop(path, f"-calib={calib}", f"-target-opset={opset}", "-per-tensor")
+            out, said = self.qop(path, f"-calib={calib}", f"-target-opset={opset}", "-per-tensor", "-placement=all")
             ops = node_ops(out)
             self.assertIn("QGemm", ops)
             self.assertEqual("DequantizeLinear" in ops[:ops.index("MaxPool")], opset < 12, ops)

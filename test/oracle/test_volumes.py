@@ -82,7 +82,7 @@ class Volumes(OracleCase):
         np.savez(data, x=x)
         for options in ((), ("-activations=int16", "-weights=int8"), ("-per-tensor", "-weights=uint8")):
             with self.subTest(options=options):
-                qxc(path, f"-calib={data}", "-emit=qdq", *options, "-no-sync", "-o", quantized)
+                qxc(path, f"-calib={data}", "-emit=qdq", "-placement=all", *options, "-no-sync", "-o", quantized)
                 got = qxc_outputs(quantized, {"x": x}, self.scratch)["y"]
                 for optimize in (False, True):
                     run = session(quantized, optimize)

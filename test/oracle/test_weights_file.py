@@ -223,7 +223,7 @@ class WeightsFile(OracleCase):
             self.skipTest(f"QXC_LIGHT or SANITIZE leave out {name}")
         path, images = light(name)
         qdq = self.scratch / "large.onnx"
-        qxc(path, f"-calib={path.with_name(name + '_inputs.npz')}", "-emit=qdq", "-no-sync", "-quiet", "-o", qdq)
+        qxc(path, f"-calib={path.with_name(name + '_inputs.npz')}", "-emit=qdq", "-placement=all", "-no-sync", "-quiet", "-o", qdq)
         source = emit(qdq, self.scratch / name, "-weights-file")
         size = source.with_suffix(".weights.bin").stat().st_size
         text = source.stat().st_size + source.with_suffix(".h").stat().st_size
