@@ -1,4 +1,5 @@
 #include "compiler/emit_scheme.h"
+#include "passes/quantize/rules.h"
 
 /* What no rule said. */
 static void add_defaults(const Job *j, Scheme *s, Arena *a) {
@@ -91,7 +92,7 @@ static bool is_float_before_integers(const Node *n) {
 static void add_floats(Graph *g, void *ctx) {
     Decisions *d = ctx;
     FOR_NODES(n, g) {
-        Str name = n->name.n ? n->name : n->n_out && n->out[0] ? n->out[0]->name : STR_NONE;
+        Str name = rule_name(n);
         if (!name.n || !is_float_before_integers(n))
             continue;
         SchemeRule r = scheme_rule(SCHEME_NODE, scheme_glob_of(d->a, name).s, LOC_NONE);

@@ -6,6 +6,7 @@
 #include "compiler/top1.h"
 #include "compiler/trace.h"
 #include "exec/fixed_shapes.h"
+#include "passes/quantize/rules.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -267,7 +268,7 @@ static void find_worst(const Measuring *c, Module *m, Measured *out) {
         MeasuredValue v = {p->is->name, error_sqnr(&p->sums)};
         if (!value_is_output(p->is))
             insert(out->worst, &out->n_worst, MEASURED_WORST, v);
-        v.name = layer_name(p->is->def);
+        v.name = rule_name(p->is->def);
         if (layer_is(p->is->def))
             insert(out->layers, &out->n_layers, MEASURED_LAYERS, v);
     }

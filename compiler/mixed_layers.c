@@ -2,6 +2,7 @@
 #include "compiler/mixed_layers.h"
 
 #include "passes/quantize/sharing.h"
+#include "passes/quantize/rules.h"
 
 typedef struct Found {
     Arena *a;
@@ -45,10 +46,6 @@ static void widen_constants(Arena *a, Layer *l, const Node *n) {
             widen_value(a, l, n->in[i]);
 }
 
-Str layer_name(const Node *n) {
-    return n->name.n ? n->name : n->out[0]->name;
-}
-
 /* The sums of a product may leave as floats. */
 static bool multiplies_integers(const Node *n) {
     const Value *x = node_input(n, 0), *w = node_input(n, (size_t)n->def->quant.mac.weight);
@@ -72,9 +69,9 @@ static void add_layer(Found *x, Layer l, Spared how, Str name) {
 
 static void add_float(Found *x, const Node *n) {
     Layer l = {0};
-    add_rule(x->a, &l, SCHEME_NODE, layer_name(n), SCHEME_WEIGHTS)->said = false;
+    add_rule(x->a, &l, SCHEME_NODE, rule_name(n), SCHEME_WEIGHTS)->said = false;
     l.rules[0].keep = 1;
-    add_layer(x, l, SPARED_FLOAT, layer_name(n));
+    add_layer(x, l, SPARED_FLOAT, rule_name(n));
 }
 
 /* Weights of up to 8 bits. */
@@ -86,8 +83,8 @@ static bool has_small_weights(const Node *n) {
 
 static void add_weights(Found *x, const Node *n) {
     Layer l = {0};
-    add_rule(x->a, &l, SCHEME_NODE, layer_name(n), SCHEME_WEIGHTS)->storage = ELEM_INT16;
-    add_layer(x, l, SPARED_WEIGHTS, layer_name(n));
+    add_rule(x->a, &l, SCHEME_NODE, rule_name(n), SCHEME_WEIGHTS)->storage = ELEM_INT16;
+    add_layer(x, l, SPARED_WEIGHTS, rule_name(n));
 }
 
 /* What computes on integers; data movers follow it. The module has its decisions (float ~ q). */
@@ -111,7 +108,7 @@ static void find_layers(Graph *g, void *ctx) {
         }
         widen(x->a, &l, n->out[0], uses);
         widen_constants(x->a, &l, n);
-        add_layer(x, l, SPARED_WIDE, layer_name(n));
+        add_layer(x, l, SPARED_WIDE, rule_name(n));
         if (x->most == SPARED_WEIGHTS && has_small_weights(n))
             add_weights(x, n);
     }

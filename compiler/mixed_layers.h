@@ -20,8 +20,6 @@ typedef struct Layer {
 
 /* Whether the node computes on integers as it stands, with a result of its own. */
 bool layer_is(const Node *n);
-/* What rules about nodes call it: a node without a name goes by its result's. */
-Str layer_name(const Node *n);
 
 /* The layers of a module that has its decisions (float ~ q), in its order, as they can be spared up
  * to `most`: float alone, or what they make in 16 bits, with what takes its parameters over and the

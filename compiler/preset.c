@@ -2,6 +2,7 @@
 
 #include "compiler/without_effect.h"
 #include "frontend/qir/qir_read.h"
+#include "passes/quantize/rules.h"
 
 typedef struct Preset {
     const char *options, *rules;
@@ -97,7 +98,7 @@ static bool add_part(Session *s, const char *flag, const Preset *p, Module *m, S
     if (!read_rules(s, flag, arena_strf(s->arena, "node \"*\" %s", p->rule).s, &one))
         return false;
     FOR_NODES(n, m->graph) {
-        Str name = n->name.n ? n->name : n->n_out && n->out[0] ? n->out[0]->name : STR("");
+        Str name = rule_name(n);
         if (!in[n->id] || !name.n || !one.n)
             continue;
         SchemeRule r = one.rules[0];

@@ -15,14 +15,13 @@ static bool matches_op(const char *pattern, const Node *n) {
            str_glob(colons + 2, n->op);
 }
 
-/* Names of nodes are optional, those of values are not. */
-static Str goes_by(const Node *n) {
+Str rule_name(const Node *n) {
     bool by_result = !n->name.n && n->n_out && n->out[0];
     return by_result ? n->out[0]->name : n->name;
 }
 
 static bool matches_name(const char *pattern, const Node *n) {
-    return str_glob(pattern, goes_by(n));
+    return str_glob(pattern, rule_name(n));
 }
 
 bool rule_matches_node(const SchemeRule *r, const Node *n) {
@@ -81,7 +80,7 @@ void rules_of_value(RuleWalk *w, const Value *v) {
 }
 
 void rules_of_node(RuleWalk *w, const Node *n) {
-    meet(w, goes_by(n));
+    meet(w, rule_name(n));
     meet(w, n->op);
 }
 

@@ -11,6 +11,9 @@ bool rule_matches_value(const SchemeRule *r, const Value *v);
 /* ... some node that reads the value. */
 bool rule_matches_reader(const SchemeRule *r, const Uses *uses, const Value *v);
 bool rule_matches_node(const SchemeRule *r, const Node *n);
+/* What rules about nodes call it. Names of nodes are optional, those of values are not: without one
+ * it goes by the name of its first result. STR_NONE or empty where it has neither. */
+Str rule_name(const Node *n);
 
 /* A walk gives every rule that matches what it was told of, and a few that may not: whoever walks
  * asks the functions above. One walk ends before the next one over the same scheme begins. */
