@@ -211,6 +211,20 @@ Module *session_read(Session *s, size_t i, ExitCode *code) {
     return m;
 }
 
+Module *session_look(Session *s, ExitCode *code) {
+    diags_quiet(s->d, true);
+    Module *m = session_read(s, 0, code);
+    diags_quiet(s->d, s->o.quiet);
+    if (m)
+        *code = EXIT_DONE;
+    return m;
+}
+
+bool session_reads_again(const Session *s, const char *what) {
+    return (strcmp(s->o.inputs.items[0], "-") != 0 && !s->has_text) ||
+           diag_error(s->d, LOC_NONE, "%s the model more than once: give a file", what);
+}
+
 bool session_lacks_data(const Session *s, const Module *m) {
     for (size_t i = 0; i < m->graph->n_in; i++)
         if (!m->graph->in[i]->data)

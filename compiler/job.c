@@ -228,22 +228,22 @@ static bool init_placement(Job *j) {
     static const char *const names[] = {"auto", "all", "products"};
     const char *text = j->o->placement;
     const TargetPage *t = j->ctx.target;
+    const char *who =
+        t->forms[TARGET_FORM_C] || !j->o->integer_only ? t->runtime : "with -integer-only C";
     size_t placement = PLACEMENT_AUTO;
     if (text && !choose("placement", text, names, 3, &placement, j->d))
         return false;
     j->ctx.placement = (Placement)placement;
-    if (text && placement != PLACEMENT_PRODUCTS && !job_can_place(j))
-        diag_warning(j->d, LOC_NONE,
-                     "-placement=%s has no effect: %s computes on integers all that it can", text,
-                     t->forms[TARGET_FORM_C] || !j->o->integer_only ? t->runtime
-                                                                    : "with -integer-only C");
-    if (placement != PLACEMENT_PRODUCTS || t->before.n || job_can_place(j))
+    if (!text || job_can_place(j) || (placement == PLACEMENT_PRODUCTS && t->before.n))
         return true;
-    return diag_error(j->d, LOC_NONE,
-                      "-placement=products is for runtimes: %s computes on integers all that "
-                      "it can",
-                      t->forms[TARGET_FORM_C] || !j->o->integer_only ? t->runtime
-                                                                     : "with -integer-only C");
+    if (placement == PLACEMENT_PRODUCTS)
+        return diag_error(j->d, LOC_NONE,
+                          "-placement=products is for runtimes: %s computes on integers all that "
+                          "it can",
+                          who);
+    diag_warning(j->d, LOC_NONE,
+                 "-placement=%s has no effect: %s computes on integers all that it can", text, who);
+    return true;
 }
 
 /* What is asked for in a form that the target does not take. */

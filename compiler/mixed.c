@@ -83,10 +83,7 @@ static bool read_options(Mixed *x) {
                           "-min-sqnr and -max-drop: nothing is quantized in this form");
     if (!o->calib.n)
         return diag_error(d, LOC_NONE, "-min-sqnr and -max-drop measure on data: -calib=PATH");
-    if (strcmp(o->inputs.items[0], "-") == 0 || x->s->has_text)
-        return diag_error(d, LOC_NONE,
-                          "-min-sqnr and -max-drop read the model more than once: give a file");
-    return true;
+    return session_reads_again(x->s, "-min-sqnr and -max-drop read");
 }
 
 /* ---- one way to quantize, measured ---- */

@@ -200,6 +200,14 @@ bool options_take(Options *o, const char *word, Arena *a, Diags *d) {
     return diags_errors(d) == before;
 }
 
+bool options_next(const char **words, Str *word, const OptionDef **def) {
+    *word = (Str){*words, strcspn(*words, " ")};
+    *words += word->n + ((*words)[word->n] == ' ');
+    if (word->n)
+        *def = option_find((Str){word->s + 1, strcspn(word->s, "= ") - 1});
+    return word->n;
+}
+
 /* The first word that is no option may be a command. False where nothing behind it is for this
  * program. */
 static bool take_word(Options *o, const char *word, Arena *a, Diags *d) {

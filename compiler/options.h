@@ -114,6 +114,9 @@ bool options_inputs(const Options *o, size_t want, Diags *d);
 
 /* One word more, an option with its value, as the command line has it. False after an error. */
 bool options_take(Options *o, const char *word, Arena *a, Diags *d);
+/* Of options as tables of rows have them, parted by blanks: the next one, and the option that it
+ * gives. False behind the last. */
+bool options_next(const char **words, Str *word, const OptionDef **def);
 /* A command is the first word that is no option. */
 bool options_parse(Options *o, Arena *a, int argc, char **argv, Diags *d);
 /* ` -emit=c -calib=data.npz`: those that were given and have a part in the result, in the order of

@@ -59,16 +59,14 @@ static bool is_for(const Options *o, const OptionDef *def) {
 }
 
 static bool add_options(Session *s, const char *words, Buf *told) {
-    for (const char *at = words; *at;) {
-        size_t n = strcspn(at, " "), name = strcspn(at, "= ");
-        const OptionDef *def = option_find((Str){at + 1, name - 1});
-        Str word = arena_str(s->arena, (Str){at, n});
-        if (def && is_for(&s->o, def)) {
-            if (!options_take(&s->o, word.s, s->arena, s->d))
-                return false;
-            buf_fmt(told, "%s" STR_FMT, told->n ? " " : "", STR_ARG(word));
-        }
-        at += n + (at[n] == ' ');
+    const OptionDef *def;
+    for (Str word; options_next(&words, &word, &def);) {
+        word = arena_str(s->arena, word);
+        if (!def || !is_for(&s->o, def))
+            continue;
+        if (!options_take(&s->o, word.s, s->arena, s->d))
+            return false;
+        buf_fmt(told, "%s" STR_FMT, told->n ? " " : "", STR_ARG(word));
     }
     return true;
 }
@@ -167,17 +165,11 @@ static ExitCode apply(Session *s, NetworkKind k, Module *m, Str reasons) {
 static ExitCode look_and_apply(Session *s, NetworkKind k) {
     ExitCode code;
     NetworkSigns signs;
-    if (strcmp(s->o.inputs.items[0], "-") == 0 || s->has_text) {
-        diag_error(s->d, LOC_NONE, "-preset=%s reads the model more than once: give a file",
-                   s->o.preset);
+    if (!session_reads_again(s, arena_strf(s->arena, "-preset=%s reads", s->o.preset).s))
         return EXIT_USAGE;
-    }
-    diags_quiet(s->d, true);
-    Module *m = session_read(s, 0, &code);
-    diags_quiet(s->d, s->o.quiet);
+    Module *m = session_look(s, &code);
     if (!m)
         return code;
-    code = EXIT_DONE;
     bool seeks = k == N_NETWORKS;
     NetworkKind is = network_kind(m, &signs);
     Str reasons = seeks ? network_reasons(s->arena, &signs) : STR("");

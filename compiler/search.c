@@ -47,41 +47,28 @@ static bool check_options(Search *x) {
         return diag_error(d, LOC_NONE, "-search: nothing is quantized in this form");
     if (!o->calib.n)
         return diag_error(d, LOC_NONE, "-search judges on data: -calib=PATH");
-    if (strcmp(o->inputs.items[0], "-") == 0 || x->s->has_text)
-        return diag_error(d, LOC_NONE, "-search reads the model more than once: give a file");
-    return true;
+    return session_reads_again(x->s, "-search reads");
 }
 
 /* ---- candidates ---- */
 
-static bool is_open_option(const Options *o, Str word) {
-    Str name = {word.s + 1, 0};
-    while (name.n + 1 < word.n && name.s[name.n] != '=')
-        name.n++;
-    const OptionDef *def = option_find(name);
-    return def && option_is_open(o, def);
-}
-
 static bool is_open_row(const Search *x, const Row *r) {
-    const char *word = r->options;
+    const char *words = r->options;
+    const OptionDef *def;
+    Str word;
     bool open = (!r->wide || target_stores(x->j->ctx.target, ELEM_INT16)) &&
                 (r->group != GROUP_PLACEMENT || job_can_place(x->j));
-    while (open && *word) {
-        size_t n = strcspn(word, " ");
-        open = is_open_option(&x->s->o, (Str){word, n});
-        word += n + (word[n] == ' ');
-    }
+    while (open && options_next(&words, &word, &def))
+        open = def && option_is_open(&x->s->o, def);
     return open;
 }
 
-static bool add_words(Search *x, Options *o, const char *word) {
+static bool add_words(Search *x, Options *o, const char *words) {
     Arena *a = x->s->arena;
-    while (*word) {
-        size_t n = strcspn(word, " ");
-        if (!options_take(o, arena_str(a, (Str){word, n}).s, a, x->s->d))
+    const OptionDef *def;
+    for (Str word; options_next(&words, &word, &def);)
+        if (!options_take(o, arena_str(a, word).s, a, x->s->d))
             return false;
-        word += n + (word[n] == ' ');
-    }
     return true;
 }
 
@@ -281,12 +268,8 @@ static bool settle(Search *x) {
 
 /* Of what is wrong with the model itself each line is told, at its place. */
 static bool can_be_read(Search *x, ExitCode *code) {
-    Session *s = x->s;
-    diags_quiet(s->d, true);
-    Module *m = session_read(s, 0, code);
-    diags_quiet(s->d, s->o.quiet);
-    session_free_modules(s, 0);
-    *code = m ? EXIT_DONE : *code;
+    Module *m = session_look(x->s, code);
+    session_free_modules(x->s, 0);
     return m;
 }
 

@@ -50,6 +50,12 @@ ExitCode job_failure(const Job *j);
 /* Reads INPUT number `i` of the command line: ONNX or .qir, told by content. NULL after
  * diagnostics, with the exit code in `*code`. The module is resolved, inferred and verified. */
 Module *session_read(Session *s, size_t i, ExitCode *code);
+/* The first input, of which nothing is said but errors: it is read again. *code is EXIT_DONE with a
+ * module. */
+Module *session_look(Session *s, ExitCode *code);
+/* Whether the first input can be read more than once, as `what` ("-search reads") does; an error
+ * where not. */
+bool session_reads_again(const Session *s, const char *what);
 /* Whether the module has an input without a default, and the command line gives no data to run on.
  */
 bool session_lacks_data(const Session *s, const Module *m);
