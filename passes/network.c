@@ -184,24 +184,18 @@ static void look_at_table(Look *l, const Node *n) {
 }
 
 static void note_results(Look *l, const Node *n) {
-    bool computed = has_bodies(n), near = false;
-    for (size_t i = 0; i < n->n_in; i++) {
-        computed = computed || is_computed(l, n->in[i]);
-        near = near || (n->in[i] && l->near[n->in[i]->id]);
-    }
+    bool near = any_marked(n->in, n->n_in, l->near) && !is_layer(l, n);
+    network_mark_computed(n, l->computed);
     for (size_t i = 0; i < n->n_out; i++)
-        if (n->out[i]) {
-            l->computed[n->out[i]->id] = computed;
-            l->near[n->out[i]->id] = near && !is_layer(l, n);
-        }
+        if (n->out[i])
+            l->near[n->out[i]->id] = near;
 }
 
 static void look_at_graph(Graph *g, void *ctx) {
     Look *l = ctx;
-    for (size_t i = 0; i < g->n_in; i++) {
-        l->computed[g->in[i]->id] = !g->in[i]->data;
-        l->near[g->in[i]->id] = !g->in[i]->data && g == l->m->graph;
-    }
+    network_mark_inputs(g, l->computed);
+    if (g == l->m->graph)
+        network_mark_inputs(g, l->near);
     FOR_NODES(n, g) {
         for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
             if (node_is_in(n, signs[i].domain, signs[i].op))

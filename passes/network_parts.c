@@ -9,27 +9,6 @@ typedef struct Parts {
     bool *alive;    /* by value id: an output has a part of it */
 } Parts;
 
-static bool leads_to_layer(const Parts *p, const Node *n) {
-    bool any = false;
-    for (size_t i = 0; i < n->n_out; i++)
-        any = any || (n->out[i] && p->ahead[n->out[i]->id]);
-    return any;
-}
-
-static bool is_alive(const Parts *p, const Node *n) {
-    bool any = false;
-    for (size_t i = 0; i < n->n_out; i++)
-        any = any || (n->out[i] && p->alive[n->out[i]->id]);
-    return any;
-}
-
-static bool stands_behind(const Parts *p, const Node *n) {
-    bool any = false;
-    for (size_t i = 0; i < n->n_in; i++)
-        any = any || (n->in[i] && p->behind[n->in[i]->id]);
-    return any;
-}
-
 /* A product by what no input has a part in, or a recurrent operator and the like. */
 static bool is_layer(const Parts *p, const Node *n) {
     const QuantRule *r = n->def ? &n->def->quant : NULL;
@@ -37,17 +16,20 @@ static bool is_layer(const Parts *p, const Node *n) {
     return (w && !p->computed[w->id]) || (n->def && n->def->family == FAMILY_SEQUENCE);
 }
 
-static void find_computed(const Parts *p, const Graph *g) {
+void network_mark_inputs(const Graph *g, bool *computed) {
     for (size_t i = 0; i < g->n_in; i++)
-        p->computed[g->in[i]->id] = !g->in[i]->data;
-    FOR_NODES(n, g) {
-        bool any = has_bodies(n);
-        for (size_t i = 0; i < n->n_in; i++)
-            any = any || (n->in[i] && p->computed[n->in[i]->id]);
-        for (size_t i = 0; i < n->n_out; i++)
-            if (n->out[i])
-                p->computed[n->out[i]->id] = any;
-    }
+        computed[g->in[i]->id] = !g->in[i]->data;
+}
+
+static void mark_all(Value *const *values, size_t n, bool *marks) {
+    for (size_t i = 0; i < n; i++)
+        if (values[i])
+            marks[values[i]->id] = true;
+}
+
+void network_mark_computed(const Node *n, bool *computed) {
+    if (has_bodies(n) || any_marked(n->in, n->n_in, computed))
+        mark_all(n->out, n->n_out, computed);
 }
 
 const bool *network_part(Module *m, NetworkPart part) {
@@ -58,26 +40,24 @@ const bool *network_part(Module *m, NetworkPart part) {
                .computed = NEW_ARRAY(m->arena, bool, m->n_values + 1),
                .last = NEW_ARRAY(m->arena, bool, m->n_nodes + 1),
                .tail = NEW_ARRAY(m->arena, bool, m->n_nodes + 1)};
-    find_computed(&p, g);
-    for (size_t i = 0; i < g->n_out; i++)
-        p.alive[g->out[i]->id] = true;
+    network_mark_inputs(g, p.computed);
+    FOR_NODES(n, g)
+    network_mark_computed(n, p.computed);
+    mark_all(g->out, g->n_out, p.alive);
     for (Node *n = g->last; n; n = n->prev) {
-        bool ahead = leads_to_layer(&p, n);
-        bool alive = is_alive(&p, n);
+        bool ahead = any_marked(n->out, n->n_out, p.ahead);
+        bool alive = any_marked(n->out, n->n_out, p.alive);
         p.last[n->id] = is_layer(&p, n) && alive && !ahead;
-        for (size_t i = 0; i < n->n_in; i++) {
-            if (n->in[i] && (ahead || is_layer(&p, n)))
-                p.ahead[n->in[i]->id] = true;
-            if (n->in[i] && alive)
-                p.alive[n->in[i]->id] = true;
-        }
+        if (ahead || is_layer(&p, n))
+            mark_all(n->in, n->n_in, p.ahead);
+        if (alive)
+            mark_all(n->in, n->n_in, p.alive);
     }
     FOR_NODES(n, g) {
-        bool behind = stands_behind(&p, n);
-        p.tail[n->id] = behind && !is_layer(&p, n) && !leads_to_layer(&p, n);
-        for (size_t i = 0; i < n->n_out; i++)
-            if (n->out[i])
-                p.behind[n->out[i]->id] = behind || is_layer(&p, n);
+        bool behind = any_marked(n->in, n->n_in, p.behind);
+        p.tail[n->id] = behind && !is_layer(&p, n) && !any_marked(n->out, n->n_out, p.ahead);
+        if (behind || is_layer(&p, n))
+            mark_all(n->out, n->n_out, p.behind);
     }
     return part == PART_LAST ? p.last : part == PART_TAIL ? p.tail : NULL;
 }
