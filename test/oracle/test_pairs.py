@@ -79,18 +79,23 @@ class Pairs:
         onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 13)]), path)
 
 
+def check_everywhere(test, made, name, calls, least):
+    """`qxc run`, and C on every micro-kernel that this machine has, give the bits that are wanted; the C calls such a kernel more
+    than `least` times."""
+    path, source = test.scratch / f"{name}.onnx", test.scratch / f"{name}.c"
+    made.save(path)
+    got = qxc_outputs(path, made.feeds, test.scratch)
+    qxc(path, "-emit=c", "-name=m", "-no-sync", "-quiet", "-o", source)
+    test.assertGreater(source.read_text().count(calls), least)
+    for output, want in made.want.items():
+        np.testing.assert_array_equal(got[output], want, err_msg=output)
+    for build in (b for b in BUILDS if runs_here(b, BUILDS)):
+        ran = CModel(source, flags=("-O1", "-ffp-contract=fast", *BUILDS[build])).run(*made.feeds.values())
+        for values, (output, want) in zip(ran, made.want.items(), strict=True):
+            np.testing.assert_array_equal(values, np.ravel(want), err_msg=f"{build} {output}")
+
+
 class TestPairs(OracleCase):
     @for_each(*SEEDS)
     def test_products(self, seed):
-        pairs, path = Pairs(seed), self.scratch / f"pairs{seed}.onnx"
-        pairs.save(path)
-        got = qxc_outputs(path, pairs.feeds, self.scratch)
-        source = self.scratch / f"pairs{seed}.c"
-        qxc(path, "-emit=c", "-name=m", "-no-sync", "-quiet", "-o", source)
-        self.assertGreater(source.read_text().count("    qk_mul_q_"), PAIRS * 3 // 4)
-        for name, want in pairs.want.items():
-            np.testing.assert_array_equal(got[name], want, err_msg=name)
-        for build in (b for b in BUILDS if runs_here(b, BUILDS)):
-            ran = CModel(source, flags=("-O1", "-ffp-contract=fast", *BUILDS[build])).run(*pairs.feeds.values())
-            for values, (name, want) in zip(ran, pairs.want.items(), strict=True):
-                np.testing.assert_array_equal(values, np.ravel(want), err_msg=f"{build} {name}")
+        check_everywhere(self, Pairs(seed), f"pairs{seed}", "    qk_mul_q_", PAIRS * 3 // 4)
