@@ -158,12 +158,12 @@ void summary_print(const Job *j, Module *m, const OutFiles *files, const char *i
                 "quantized without data: biases are not corrected%s, which -calib=PATH would do\n",
                 j->unrounded ? ", weights of few bits not rounded so that errors cancel" : "");
     if (j->ctx.n_outliers)
-        fprintf(
-            stderr,
-            "%zu outlier channel%s of %zu value%s, much larger than others, scaled as -equalize "
-            "scales all; -no-equalize leaves them\n",
-            j->ctx.n_outliers, plural((long long)j->ctx.n_outliers), j->ctx.n_with_outliers,
-            plural((long long)j->ctx.n_with_outliers));
+        fprintf(stderr,
+                "%zu channel%s of %zu value%s %s much larger than the others, and scaled as "
+                "-equalize scales all; -no-equalize leaves %s\n",
+                j->ctx.n_outliers, plural((long long)j->ctx.n_outliers), j->ctx.n_with_outliers,
+                plural((long long)j->ctx.n_with_outliers), j->ctx.n_outliers == 1 ? "is" : "are",
+                j->ctx.n_outliers == 1 ? "it" : "them");
     if (j->ctx.biases_cost > 0)
         fprintf(stderr,
                 "biases are not corrected: on the calibration data that made the outputs %.1f dB "
