@@ -3,6 +3,7 @@
 
 #include "exec/calibrate.h"
 #include "exec/evaluate.h"
+#include "exec/partial.h"
 #include "exec/shard.h"
 
 /* Elements of a value that are NaN or infinite, in samples where it reads none. Else they follow
@@ -231,6 +232,12 @@ static void write_ranges(Value *v, void *ctx) {
         apply_method(w->calibration, t, v->stat);
 }
 
+static void write_all(Module *m, Writing *w) {
+    module_each_value(m, write_extremes, w); /* each needs the one before of all values */
+    module_each_value(m, ask_from, w);
+    module_each_value(m, write_ranges, w);
+}
+
 /* All samples, one after the other. */
 static bool run_samples(Calibration *c, Runner *r, Samples *s, size_t *samples, Diags *d) {
     for (; samples_load(s, r); ++*samples) {
@@ -259,10 +266,11 @@ static bool evaluate_samples(Calibration *c, Evaluator *e, Samples *s, size_t *s
     return samples_ok(s);
 }
 
-/* All samples, by a program or without. */
-static bool run_model(Calibration *c, Module *m, Samples *s, Writing *w, Diags *d) {
+/* All samples, by a program in `a` or without. */
+static bool run_model(Calibration *c, Module *m, Samples *s, Writing *w, Arena *a, Diags *d) {
     const CalibOptions *o = &c->options;
-    ProgramOptions options = {.ignore_quant = !o->on_grids, .observed = true, .partial = true};
+    ProgramOptions options = {
+        .ignore_quant = !o->on_grids, .observed = true, .partial = true, .arena = a};
     if (module_is_open(m)) {
         Evaluator *e = evaluator_new(m, &options, d);
         return e && evaluate_samples(c, e, s, &w->report.samples, d);
@@ -270,10 +278,10 @@ static bool run_model(Calibration *c, Module *m, Samples *s, Writing *w, Diags *
     Program *p = program_build(m, &options, d);
     if (!p)
         return false;
-    Runner *r = runner_new(m->arena, p);
+    Runner *r = runner_new(a, p);
     runner_observe(r, collect, c);
     w->program = p;
-    w->report.left_out = p->left_out;
+    w->report.left_out = left_out_reasons(m->arena, p->left_out);
     return run_samples(c, r, s, &w->report.samples, d);
 }
 
@@ -284,17 +292,16 @@ bool calibrate(Module *m, Samples *s, const CalibOptions *o, KeptRun *kept, Cali
         c.options = *o;
     c.tracks = NEW_ARRAY(m->arena, Track *, m->n_values);
     Writing w = {.calibration = &c, .diags = d};
+    Arena *a = arena_scratch(m->arena); /* a program keeps its weights a second time */
     size_t level = progress_begin(diags_progress(d), "calibration", 0);
-    bool ran = run_model(&c, m, s, &w, d);
+    bool ok = run_model(&c, m, s, &w, a, d);
     progress_end(diags_progress(d), level);
-    if (!ran)
-        return false;
-    if (w.report.samples == 0)
-        return diag_error(d, LOC_NONE, "there are no calibration samples");
-    module_each_value(m, write_extremes, &w); /* each needs the one before of all values */
-    module_each_value(m, ask_from, &w);
-    module_each_value(m, write_ranges, &w);
-    if (report)
+    if (ok && w.report.samples == 0)
+        ok = diag_error(d, LOC_NONE, "there are no calibration samples");
+    if (ok)
+        write_all(m, &w);
+    arena_free(a);
+    if (ok && report)
         *report = w.report;
-    return true;
+    return ok;
 }

@@ -91,3 +91,16 @@ static void count_value(Value *v, void *ctx) {
 void partial_count(Program *p) {
     module_each_value(p->module, count_value, p);
 }
+
+const LeftOut *left_out_reasons(Arena *a, const LeftOut *of) {
+    if (!of)
+        return NULL;
+    LeftOut *to = NEW(a, LeftOut);
+    for (size_t i = 0; i < of->n; i++) {
+        Rejection *r = arena_copy(a, of->reasons[i], sizeof *r);
+        r->op = arena_str(a, r->op);
+        r->why = arena_str(a, str_from(r->why)).s;
+        ARENA_PUSH(a, to->reasons, to->n, to->cap, r);
+    }
+    return to;
+}

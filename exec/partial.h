@@ -14,5 +14,7 @@ bool bind_partly(Binder *b, Graph *g);
 bool partial_is_useful(const Program *p);
 /* Sets Rejection.values. */
 void partial_count(Program *p);
+/* The reasons, without what has them (`why` is NULL), for when the program is gone. NULL stays. */
+const LeftOut *left_out_reasons(Arena *a, const LeftOut *of);
 
 #endif

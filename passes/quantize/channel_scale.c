@@ -35,8 +35,10 @@ bool channels_observe(const Channels *ch, PassContext *c, size_t most, double **
     FixedShapes *shapes = shapes_fix(ch->m, &data, c->d);
     if (!shapes)
         return false;
-    Runner *r = observe_build(ch->m, c);
+    Arena *a = arena_scratch(ch->m->arena);
+    Runner *r = observe_build(ch->m, c, a);
     bool ok = r && observe_run(r, ch->m, c, most, look, &l);
+    arena_free(a);
     shapes_restore(ch->m, shapes);
     return ok;
 }

@@ -129,7 +129,8 @@ bool mac_data(Module *m, PassContext *c, const char *pass, MacGramFn *gram, MacD
         return false;
     module_each_graph(m, find_nodes, &all);
     all.next = NEW_ARRAY(m->arena, Watched *, all.n);
-    Runner *r = observe_build(m, c);
+    Arena *a = arena_scratch(m->arena);
+    Runner *r = observe_build(m, c, a);
     bool ok = r != NULL;
     Progress *progress = diags_progress(c->d);
     while (ok && all.end < all.n) {
@@ -145,6 +146,7 @@ bool mac_data(Module *m, PassContext *c, const char *pass, MacGramFn *gram, MacD
             }
         progress_end(progress, level);
     }
+    arena_free(a);
     say_left_out(&all);
     for (size_t i = 0; i < all.n; i++) {
         const Watched *w = &all.nodes[i];

@@ -33,10 +33,10 @@ Program *observe_reference(Module *m, PassContext *c, ProgramOptions options) {
     return p;
 }
 
-Runner *observe_build(Module *m, PassContext *c) {
-    ProgramOptions options = {.observed = true, .partial = true};
+Runner *observe_build(Module *m, PassContext *c, Arena *a) {
+    ProgramOptions options = {.observed = true, .partial = true, .arena = a};
     Program *p = observe_reference(m, c, options);
-    return p ? runner_new(m->arena, p) : NULL;
+    return p ? runner_new(a, p) : NULL;
 }
 
 bool observe_run(Runner *r, Module *m, PassContext *c, size_t most, RunnerObserver *fn, void *ctx) {

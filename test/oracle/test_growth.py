@@ -8,6 +8,10 @@ import shutil
 import subprocess
 import unittest
 
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
 from common import HANG, QXC, OracleCase, for_each, qxc
 
 LAYERS, READERS, TIMES = 500, 1000, 8
@@ -132,6 +136,20 @@ class Growth(OracleCase):
         path.write_text(model(n))
         limit = ROOM[name] * n // 1024 + 1
         qxc(path, "-emit=qdq", "-quiet", "-no-sync", f"-max-memory={limit}", "-o", self.scratch / "out.onnx")
+
+    def test_memory_of_programs(self):
+        """What runs the float model for a pass is gone behind the pass: four look, and there is room for one."""
+        width, rng = 1024, np.random.default_rng(1)
+        path, data, out = (self.scratch / name for name in ("wide.onnx", "wide.npz", "wide.qdq.onnx"))
+        weights = {f"w{i}": rng.standard_normal([width, width]).astype(np.float32) / 32 for i in range(2)}
+        nodes = [helper.make_node("MatMul", ["x", "w0"], ["a"]), helper.make_node("Relu", ["a"], ["b"]),
+                 helper.make_node("MatMul", ["b", "w1"], ["y"])]
+        ports = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", width])] for name in "xy"]
+        graph = helper.make_graph(nodes, "g", *ports, [numpy_helper.from_array(w, n) for n, w in weights.items()])
+        onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)]), path)
+        np.savez(data, x=rng.standard_normal([8, width]).astype(np.float32))
+        qxc(path, f"-calib={data}", "-equalize", "-bias-correction", "-emit=qdq", "-no-sync", "-max-memory=40",
+            "-o", out)
 
 
 if __name__ == "__main__":
