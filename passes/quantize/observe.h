@@ -9,9 +9,9 @@
 /* A program of what the module was before anything was decided: in float, or what came in types
  * rounded to them. NULL after diagnostics. */
 Program *observe_reference(Module *m, PassContext *c, ProgramOptions options);
-/* The same in `a`, ready for any number of runs; with constants in the layout of kernels it may take
- * more than the model does. What cannot run is left out (exec/exec.h, `partial`); what is never run
- * shows no value. */
+/* The same in `a`, ready for any number of runs; with constants in the layout of kernels it may
+ * take more than the model does. What cannot run is left out (exec/exec.h, `partial`); what is
+ * never run shows no value. */
 Runner *observe_build(Module *m, PassContext *c, Arena *a);
 /* One run over `most` samples, or all where it is 0. */
 bool observe_run(Runner *r, Module *m, PassContext *c, size_t most, RunnerObserver *fn, void *ctx);
