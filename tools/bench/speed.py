@@ -63,6 +63,8 @@ class Race:
         self.one = bench_case(name, folder)
         self.u8s8 = by_qxc(self.one, "u8s8")
         self.s8s8 = by_qxc(self.one, "s8s8", "-activations=int8")
+        # TensorFlow Lite has integers everywhere.
+        self.all_s8s8 = by_qxc(self.one, "all_s8s8", "-activations=int8", "-placement=all")
         self.missing = {}
 
     def makers(self, flags):
@@ -70,7 +72,7 @@ class Race:
         yield "qxc", lambda: c.qxc_int8(one, folder, flags)
         yield "onnxruntime u8s8", lambda: c.onnxruntime(self.u8s8, one)
         yield "onnxruntime s8s8", lambda: c.onnxruntime(self.s8s8, one)
-        yield "LiteRT", lambda: c.litert(self.s8s8, one)
+        yield "LiteRT", lambda: c.litert(self.all_s8s8, one)
         yield "OpenVINO", lambda: c.openvino(self.u8s8, one)
         yield "emx-onnx-cgen", lambda: emx(self.u8s8, one, folder, flags)
         yield "qxc float", lambda: c.qxc_float(one, folder, flags)
