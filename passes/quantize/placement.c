@@ -102,10 +102,17 @@ static bool is_told(const Decide *d, const Node *n) {
     return float_result && (!o || (o->rest && !written));
 }
 
+/* A product of two values, as those of attention: two conversions before it and one behind take
+ * what integers spare, and the scores lose most by rounding (docs/targets.md has both figures). */
+static bool multiplies_values(const Node *n) {
+    return is_mac(n) && n->in[0]->kind != VALUE_CONST &&
+           n->in[n->def->quant.mac.weight]->kind != VALUE_CONST;
+}
+
 /* Whether its neighbours decide if it is integer, and no rule asks for it. */
 static bool stands_between(const Decide *d, const Node *n) {
-    return d->placing == PLACING_BETWEEN && !takes_quantizers(d, n) && !choice_to_keep(d->c, n) &&
-           !is_typed_by_rule(d, n);
+    return d->placing == PLACING_BETWEEN && (!takes_quantizers(d, n) || multiplies_values(n)) &&
+           !choice_to_keep(d->c, n) && !is_typed_by_rule(d, n);
 }
 
 static void mark_anchors(Graph *g, void *ctx) {
@@ -142,6 +149,11 @@ static bool wants_results(const Decide *d, const Node *n) {
     if (d->placing == PLACING_EVERYWHERE || !takes_quantizers(d, n))
         return true;
     return by_products(d) && (is_fused_with_quantizer(d, n) || is_typed_by_rule(d, n));
+}
+
+bool wants_result_alone(const Decide *d, const Node *n) {
+    return is_mac(n) && d->wanted[n->out[0]->id] && is_fused_with_quantizer(d, n) &&
+           !choice_to_keep(d->c, n) && !is_typed_by_rule(d, n);
 }
 
 static void want_operands(Decide *d, const Node *n) {
@@ -212,7 +224,7 @@ static void leave_between(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         if (!d->between[n->id] || d->integer[n->id])
             continue;
-        d->weights_only[n->id] = is_mac(n);
+        d->weights_only[n->id] = is_mac(n) && !multiplies_values(n);
         if (is_told(d, n))
             pass_remark(d->c, n, "it would need quantizers of its own (-placement=all adds them)");
     }
@@ -227,4 +239,5 @@ void placement_mark(Decide *d) {
     module_each_graph(d->m, join_between, d);
     module_each_graph(d->m, mark_followers, d);
     module_each_graph(d->m, leave_between, d);
+    leave_lone_products(d);
 }

@@ -20,5 +20,11 @@ void placement_mark(Decide *d);
 
 /* Makes integer what stands between integers (a GraphFn over a Decide). */
 void join_between(Graph *g, void *ctx);
+/* Leaves small products float whose results nobody reads in integers. */
+void leave_lone_products(Decide *d);
+
+/* Whether its result has a quantizer only so that the runtime computes it on integers: no rule asks
+ * for one. */
+bool wants_result_alone(const Decide *d, const Node *n);
 
 #endif
