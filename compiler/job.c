@@ -145,7 +145,7 @@ static bool is_sound(Job *j, bool read) {
     return read;
 }
 
-/* -smooth-quant[=ALPHA], which is about activations. */
+/* -smooth-quant[=ALPHA]. */
 static bool init_smoothing(Job *j) {
     const char *text = j->o->smooth_quant;
     char *end = NULL;

@@ -69,7 +69,7 @@ typedef enum OptionKind {
 } OptionKind;
 typedef enum OptionOrigin { ORIGIN_NONE, ORIGIN_WORD, ORIGIN_FILE } OptionOrigin;
 typedef enum OptionDecides { DECIDES_NONE, DECIDES_FLOAT, DECIDES_ALL } OptionDecides;
-typedef enum OptionOf { OF_ANY, OF_STATIC, OF_MENDING, OF_ACTIVATIONS } OptionOf;
+typedef enum OptionOf { OF_ANY, OF_STATIC, OF_MENDING, OF_CHANNELS } OptionOf;
 typedef enum OptionUse {
 #define USE(id, words, condition) USE_##id,
 #include "compiler/options.def"

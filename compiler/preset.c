@@ -45,8 +45,7 @@ static bool wants_integers(const Options *o) {
     bool spoken_of = o->integer_only || (o->io && strcmp(o->io, "quant") == 0);
     for (size_t i = 0; i < option_count(); i++) {
         const OptionDef *def = option_at(i);
-        bool about = def->of == OF_STATIC || def->of == OF_ACTIVATIONS;
-        spoken_of = spoken_of || (about && option_given(o, def));
+        spoken_of = spoken_of || (def->of == OF_STATIC && option_given(o, def));
     }
     return spoken_of;
 }

@@ -233,7 +233,7 @@ bool job_mends_outliers(const Job *j) {
     bool has_weights = j->emit == EMIT_QIR || j->emit == EMIT_QDQ || j->emit == EMIT_QOP ||
                        j->emit == EMIT_C || j->emit == EMIT_HTML || j->emit == EMIT_JSON;
     return o->calib.n && has_weights && !o->equalize && !o->no_equalize && !o->smooth_quant &&
-           !o->dynamic && !o->weight_only && !o->weights_from && !o->scales_from &&
+           !o->dynamic && !o->weights_from && !o->scales_from &&
            !scheme_has_parameters(&j->ctx.scheme);
 }
 

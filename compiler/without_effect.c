@@ -78,17 +78,16 @@ static bool check_excluded(const Options *o, const OptionDef *def, Diags *d) {
 /* What kind of quantization it is about; NULL: it may be that which is asked for. */
 static const char *wrong_kind(const Options *o, const OptionDef *def) {
     static const char *const words[] = {[OF_STATIC] = "static quantization",
-                                        [OF_MENDING] = "what is decided before the model runs",
-                                        [OF_ACTIVATIONS] = "activations"};
+                                        [OF_MENDING] = "what is decided before the model runs"};
     bool not_dynamic = def->of == OF_STATIC || def->of == OF_MENDING;
-    bool not_weights = def->of == OF_STATIC || def->of == OF_ACTIVATIONS;
-    bool wrong = (o->dynamic && not_dynamic) || (o->weight_only && not_weights);
+    bool wrong = (o->dynamic && not_dynamic) || (o->weight_only && def->of == OF_STATIC);
     return wrong ? words[def->of] : NULL;
 }
 
 static bool check_kind(const Options *o, const OptionDef *def, Diags *d) {
     const char *wrong = wrong_kind(o, def);
-    if (def->of == OF_MENDING && o->weight_only && !options_have_data(o))
+    if ((def->of == OF_MENDING || def->of == OF_CHANNELS) && o->weight_only &&
+        !options_have_data(o))
         return diag_error(d, LOC_NONE, "-%s with -weight-only takes data: -calib=PATH", def->name);
     return !wrong || diag_error(d, LOC_NONE, "-%s is about %s: it does not go with -%s", def->name,
                                 wrong, o->weight_only ? "weight-only" : "dynamic");

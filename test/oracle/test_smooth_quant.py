@@ -172,6 +172,15 @@ class Outliers(common.OracleCase):
         common.talk(f"outliers -dynamic -smooth-quant {plain:6.2f} -> {better:6.2f} dB")
         self.assertGreater(better, plain + 12)
 
+    @common.for_each("", "-equalize", "-smooth-quant")
+    def test_weights_alone(self, option):
+        """In blocks of 16 along the channels the weights of large ones are small beside others: 6 dB more than without."""
+        one = self.case(networks.with_outliers)
+        few = ("-weight-only", "-weights=int4 block(16)")
+        plain, better = (one.sqnr(one.by_qxc("qdq", *few, *how)) for how in (["-no-equalize"], option.split()))
+        common.talk(f"outliers, int4 weights {option:13} {plain:6.2f} -> {better:6.2f} dB")
+        self.assertGreater(better, plain + 6)
+
     def test_again(self):
         """The same bytes from run to run."""
         one = self.case(networks.with_outliers)

@@ -25,12 +25,13 @@ RECIPES = {
         "W8A16": {"default": "8 16", "CLE, AdaRound": "8 16 cle adaround"},
     },
     "qxc": {
-        "W8A8": {"default": "", "-preset=auto": "-preset=auto", "-search": "-search=40-tries"},
+        "W8A8": {"default": "", "-preset=auto": "-preset=auto", "-search": "-search=40-tries",
+                 "-target=openvino": "-target=openvino", "-target=openvino -adaround": "-target=openvino|-adaround"},
         "W4A8": {"default": "-weights=int4 sym", "-preset=auto": "-weights=int4 sym|-preset=auto",
                  "-search": "-weights=int4 sym|-search=40-tries"},
         "W8A16": {"default": "-activations=int16", "-preset=auto": "-activations=int16|-preset=auto"},
-        "int4 weights": {"default": "-weight-only|-weights=int4 block(32)",
-                         "-adaround": "-weight-only|-weights=int4 block(32)|-adaround"},
+        "int4 weights": {"default": "-weight-only|-weights=int4 block(16)",
+                         "-adaround": "-weight-only|-weights=int4 block(16)|-adaround"},
     },
 }
 # MatMulNBits is about MatMul: what has few of them says nothing of the others.

@@ -21,10 +21,10 @@ class Reader(CalibrationDataReader):
 
 def nbits(model, how, out):
     from onnxruntime.quantization import matmul_nbits_quantizer as q
-    config = {"DEFAULT": lambda: q.DefaultWeightOnlyQuantConfig(block_size=32, is_symmetric=False),
-              "HQQ": lambda: q.HQQWeightOnlyQuantConfig(block_size=32, bits=4),
+    config = {"DEFAULT": lambda: q.DefaultWeightOnlyQuantConfig(block_size=16, is_symmetric=False),
+              "HQQ": lambda: q.HQQWeightOnlyQuantConfig(block_size=16, bits=4),
               "KQUANT": lambda: q.KQuantWeightOnlyQuantConfig()}[how]()
-    made = q.MatMulNBitsQuantizer(onnx.load(model), block_size=32, algo_config=config)
+    made = q.MatMulNBitsQuantizer(onnx.load(model), block_size=16, algo_config=config)
     made.process()
     made.model.save_model_to_file(str(out))
 
