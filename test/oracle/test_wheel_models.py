@@ -1,6 +1,6 @@
-"""The models that the `onnx` wheel brings with their inputs and outputs: what PyTorch wrote at opset 6, and small ones of
-later opsets. Each gives ONNX's values in `qxc run`, and those of PyTorch's operators in emitted C as well, or is refused for
-what stands in REFUSED."""
+"""The models that the `onnx` wheel brings with their outputs: what PyTorch wrote at opset 6, small ones of later opsets, and
+well-known networks whose weights are all the same number. Each gives ONNX's values in `qxc run`, in exactly the shapes that ONNX
+has, and those of PyTorch's operators in emitted C as well, or is refused for what stands in REFUSED."""
 
 import pathlib
 import re
@@ -9,8 +9,9 @@ import subprocess
 import numpy as np
 import onnx
 
-from common import QXC, OracleCase, compile_c, for_each, qxc
-from test_node_ops import C_FLAGS, as_arrays, reason, same, samples
+from common import QXC, OracleCase, compile_c, data_inputs, for_each, qxc
+from light import selected
+from test_node_ops import C_FLAGS, as_arrays, reason, plain, same
 
 DATA = pathlib.Path(onnx.__file__).parent / "backend/test/data"
 REFUSED = {"simple": {"test_gradient": "Gradient cannot run", "test_sequence": "Sequence", "test_strnorm": "strings"}}
@@ -29,7 +30,7 @@ class WheelModels(OracleCase):
         """The outputs by name, or why not."""
         path, x, y = (self.scratch / n for n in ("m.onnx", "x.npz", "y.npz"))
         onnx.save(model, path)
-        np.savez(x, **{i.name: samples(v) for i, v in zip(model.graph.input, inputs)})
+        np.savez(x, **{i.name: plain(v) for i, v in zip(data_inputs(model.graph), inputs)})
         done = subprocess.run([QXC, "run", path, f"-input={x}", "-o", y], capture_output=True, text=True, check=False)
         self.assertIn(done.returncode, (0, 1), done.stderr)
         return (reason(done.stderr), None) if done.returncode else (None, dict(np.load(y)))
@@ -68,3 +69,16 @@ class WheelModels(OracleCase):
             with self.subTest(folder.name):
                 ran += self.one(kind, folder)
         self.assertGreaterEqual(ran, AT_LEAST[kind])
+
+    @for_each(*selected())
+    def test_light(self, name):
+        """ONNX's own input of these, which counts up; test_light_models.py has better weights."""
+        model = onnx.load(DATA / f"light/light_{name}.onnx")
+        info, = data_inputs(model.graph)
+        shape = [d.dim_value for d in info.type.tensor_type.shape.dim]
+        x = np.arange(np.prod(shape)).reshape(shape) / np.prod(shape)
+        why, values = self.run_one(model, [x.astype(np.float32)])
+        self.assertIsNone(why)
+        want = onnx.TensorProto.FromString((DATA / f"light/light_{name}_output_0.pb").read_bytes())
+        out, = model.graph.output
+        self.assertIsNone(same(values[out.name], onnx.numpy_helper.to_array(want), name))
