@@ -1,5 +1,6 @@
 /* HannWindow, HammingWindow, BlackmanWindow and MelWeightMatrix: tables that follow from a few
- * numbers, which are constants in models; the tables become constants, too. Of opset 17. */
+ * numbers. Where these are constants the tables are, too; windows of a length that only a run tells
+ * are computed in it. Of opset 17. */
 #include "ir/ops/bind.h"
 
 #include <math.h>
@@ -85,41 +86,63 @@ static bool window_infer(OpCtx *c) {
     return true;
 }
 
-/* first - second cos(2 pi k / n) + third cos(4 pi k / n), as ONNX defines all three. */
-static bool bind_window(Binder *b, const Node *n, const OpCtx *c, double first, double second,
-                        double third) {
-    const TableAttrs *a = c->attrs;
-    int64_t size;
-    if (!count_of(c, 0, 0, &size))
-        return false;
-    if (size < 0)
-        return bind_unsupported(b, n, "its size is not constant");
+enum { TERMS = 3 };
+
+/* c[0] - c[1] cos(2 pi k / m) + c[2] cos(4 pi k / m), as ONNX defines all three. */
+static bool bind_window_table(Binder *b, const Node *n, int64_t size, bool periodic,
+                              const double *c) {
     if (!fits(b, n))
         return false;
     double *x = NEW_ARRAY(binder_arena(b), double, (size_t)size + 1);
-    double period = (double)(a->periodic ? size : size - 1);
+    double period = (double)(periodic ? size : size - 1);
     for (int64_t k = 0; k < size; k++) {
         double angle = 2 * PI * (double)k / period;
-        x[k] = first - second * cos(angle) + third * cos(2 * angle);
+        x[k] = c[0] - c[1] * cos(angle) + c[2] * cos(2 * angle);
     }
     return bind_numbers(b, n, x);
 }
 
+static bool bind_window(Binder *b, const Node *n, const OpCtx *c, const double *terms) {
+    const TableAttrs *a = c->attrs;
+    ElemType e = bind_elem(n->out[0]);
+    int64_t size;
+    if (!count_of(c, 0, 0, &size))
+        return false;
+    if (size >= 0)
+        return bind_window_table(b, n, size, a->periodic, terms);
+    if (elem_is_int(e))
+        return bind_unsupported(b, n, "its size is not constant, and its numbers are integers");
+    qk_window_params p = {.n = bind_count(n->out[0]), .symmetric = !a->periodic};
+    int table = bind_const(b, ELEM_DOUBLE, TERMS, terms, "terms of the window");
+    return bind_call(b, n, bind_kernel(b, "window", 1, &e), &p, sizeof p, 2,
+                     (int[]){table, bind_value(b, n->out[0])});
+}
+
+static bool window_bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
+    ElemType e = op_type(c, 0).elem;
+    qk_length_in_params p = {.most = INT32_MAX};
+    return bind_call(b, n, bind_kernel(b, "length_in", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[0]), length});
+}
+
 static bool hann_bind(Binder *b, const Node *n, const OpCtx *c) {
-    return bind_window(b, n, c, 0.5, 0.5, 0);
+    static const double terms[TERMS] = {0.5, 0.5, 0};
+    return bind_window(b, n, c, terms);
 }
 
 static bool hamming_bind(Binder *b, const Node *n, const OpCtx *c) {
-    return bind_window(b, n, c, 25.0 / 46, 21.0 / 46, 0);
+    static const double terms[TERMS] = {25.0 / 46, 21.0 / 46, 0};
+    return bind_window(b, n, c, terms);
 }
 
 static bool blackman_bind(Binder *b, const Node *n, const OpCtx *c) {
-    return bind_window(b, n, c, 0.42, 0.5, 0.08);
+    static const double terms[TERMS] = {0.42, 0.5, 0.08};
+    return bind_window(b, n, c, terms);
 }
 
 #define WINDOW_TABLE                                                                               \
     .domain = "", .attrs_size = sizeof(TableAttrs), .attrs = window_attrs,                         \
-    .verify = window_verify, .infer = window_infer, .fixed = 1
+    .verify = window_verify, .infer = window_infer, .fixed = 1, .bind_length = window_bind_length
 
 const OpDef op_HannWindow = {WINDOW_TABLE, .name = "HannWindow", .bind = hann_bind};
 const OpDef op_HammingWindow = {WINDOW_TABLE, .name = "HammingWindow", .bind = hamming_bind};

@@ -288,6 +288,18 @@ class Bounded(OracleCase):
         x = RNG.standard_normal((3, 9)).astype(np.float32)
         self.check(made, ["best:6"], [{"x": x, "k": np.array([k])} for k in (3, 1, 0, 6, 2, 7)], 5 * [OK] + [ERROR_LENGTH])
 
+    def test_windows(self):
+        """Of a size that a run tells, in float and in double."""
+        for op, periodic in (("HannWindow", 1), ("HammingWindow", 0), ("BlackmanWindow", 1)):
+            made = model([node(op, ["n"], ["w"], periodic=periodic),
+                          node(op, ["m"], ["v"], output_datatype=TensorProto.DOUBLE), node("Neg", ["v"], ["z"]),
+                          node("Mul", ["w", "w"], ["y"]), node("ReduceSum", ["y", "axis"], ["sum"])],
+                         [("n", I, []), ("m", TensorProto.INT32, [])],
+                         [("y", F, None), ("sum", F, [1]), ("z", TensorProto.DOUBLE, None)], [const("axis", [0])])
+            sizes = [(9, 6), (2, 1), (5, 0), (0, 3), (8, 7), (-1, 3)]
+            self.check(made, ["w:9", "v:6"], [{"n": np.int64(n), "m": np.int32(m)} for n, m in sizes],
+                       [OK] * 4 + [ERROR_LENGTH] * 2, told=False)
+
     def test_a_list_of_ones(self):
         made = model([node("ConstantOfShape", ["n"], ["ones"], value=numpy_helper.from_array(np.array([1], np.float32))),
                       node("CumSum", ["ones", "zero"], ["y"])], [("n", I, [1])], [("y", F, None)], [const("zero", 0)])
