@@ -40,6 +40,10 @@ bool length_check(const LengthBound *b, int64_t length, Diags *d) {
     if (length < 0)
         return diag_error(d, b->node->loc, "%s: its operands give '%s' no length",
                           node_text(b->node), name);
+    if (b->stated)
+        return diag_error(d, b->node->loc,
+                          "'%s' gets %lld elements along axis %d, where the model states %lld",
+                          name, (long long)length, b->axis, (long long)b->most);
     if (length > b->most)
         return diag_error(d, b->node->loc,
                           "'%s' gets more than %lld elements along axis %d, which is all that "

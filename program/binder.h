@@ -51,7 +51,8 @@ bool binder_rounds(const Binder *b, const Value *v);
 int binder_add_buffer(Binder *b, Buffer buffer);
 /* What bounds the open axis of the node's results; NULL: nothing does. */
 const LengthBound *binder_bound(const Binder *b, const Node *n);
-/* `length` says how long it is; a run fails where that is not allowed. */
+/* `length` says how long it is; a run fails where that is not allowed. The bound is the program's,
+ * or one that the model states, which lives as long as the program. */
 void binder_check_length(Binder *b, const LengthBound *bound, int length);
 /* A new buffer like that of v, which it is from now on: what is bound next reads the old one and
  * writes to it. */

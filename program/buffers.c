@@ -170,7 +170,8 @@ void binder_check_length(Binder *b, const LengthBound *bound, int length) {
     Program *p = b->program;
     Call c = {.kind = CALL_CHECK, .node = bound->node, .n_args = 1, .bound = bound};
     c.args = arena_copy(b->arena, &length, sizeof length);
-    p->lengths[bound - p->bounds] = length;
+    if (!bound->stated)
+        p->lengths[bound - p->bounds] = length;
     ARENA_PUSH(b->arena, p->calls, p->n_calls, p->cap_calls, c);
 }
 

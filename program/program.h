@@ -108,6 +108,7 @@ typedef struct LengthBound {
     int64_t most;   /* a run with more fails */
     int64_t least;  /* and one with fewer: 0, or more where kernels cannot do without elements */
     int64_t length; /* that types have while a program is built */
+    bool stated;    /* by the model, as the only one: most and least are that */
 } LengthBound;
 
 /* base + per[0] * first length + ... */

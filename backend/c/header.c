@@ -256,9 +256,9 @@ static void put_constants(CWriter *w, FILE *f) {
         fprintf(f, "#define " STR_FMT "_ERROR_KERNEL 6    /* a function that it calls failed */\n",
                 UPPER);
     if (has_call(w->program, CALL_CHECK))
-        fprintf(
-            f, "#define " STR_FMT "_ERROR_LENGTH 5    /* more elements than there is room for */\n",
-            UPPER);
+        fprintf(f,
+                "#define " STR_FMT "_ERROR_LENGTH 5    /* a length that there is no room for */\n",
+                UPPER);
 }
 
 static void put_prototypes(CWriter *w, FILE *f) {

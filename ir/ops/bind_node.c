@@ -1,6 +1,7 @@
 /* Binding nodes, rounding to grids (`float ~ q`), graph inputs and outputs. */
 #include <assert.h>
 
+#include "ir/bound.h"
 #include "ir/ops/bind_node.h"
 #include "ir/ops/mac.h"
 
@@ -167,10 +168,29 @@ static bool bind_operator(Binder *b, const Node *n) {
     return ok;
 }
 
+/* The length that the model states of a result where operands decide it: other numbers in these
+ * are no run of this model. NULL: it is not so. */
+static const LengthBound *stated_length(Binder *b, const Node *n) {
+    OpCtx c = op_ctx(n, n->graph->module->mute);
+    if (!n->def || !n->def->bind_length || !n->def->infer(&c))
+        return NULL;
+    for (size_t i = 0; i < n->n_out; i++) {
+        int axis = n->out[i] ? type_open_axis(c.out[i]) : -1;
+        if (axis < 0 || !type_is_static(n->out[i]->type))
+            continue;
+        int64_t length = n->out[i]->type.dims[axis].value;
+        LengthBound *s = NEW(b->arena, LengthBound);
+        *s = (LengthBound){n, n->out[i], axis, length, length, length, .stated = true};
+        return s;
+    }
+    return NULL;
+}
+
 /* Results of a length that operands decide are of that length once it was looked at; of one that
  * the node itself tells, when it has run. */
 static bool bind_bounded(Binder *b, const Node *n) {
     const LengthBound *bound = binder_bound(b, n);
+    bound = bound ? bound : stated_length(b, n);
     bool told = bound && n->def && n->def->bind_length;
     if (told) {
         int length = bind_temp(b, ELEM_INT64, 1);

@@ -300,6 +300,23 @@ class Bounded(OracleCase):
             self.check(made, ["w:9", "v:6"], [{"n": np.int64(n), "m": np.int32(m)} for n, m in sizes],
                        [OK] * 4 + [ERROR_LENGTH] * 2, told=False)
 
+    def test_lengths_that_the_model_states(self):
+        """Numbers that ask for another length are refused: it was once taken whatever they said."""
+        scalar = numpy_helper.from_array(np.array([2], np.float32))
+        for nodes, kind, shape, right, wrong in (
+                ([node("Range", ["zero", "n", "one"], ["y"])], I, [5], [5], [4, 6, -1]),
+                ([node("TopK", ["x", "n1"], ["z", "y"])], I, [2, 3], [3], [2, 4, -1]),
+                ([node("ConstantOfShape", ["n1"], ["y"], value=scalar)], F, [4], [4], [0, 5]),
+                ([node("HannWindow", ["n"], ["y"])], F, [7], [7], [6, 8])):
+            nodes = nodes if nodes[0].input[-1] != "n1" else [node("Unsqueeze", ["n", "axis"], ["n1"]), *nodes]
+            reads = {i for n in nodes for i in n.input}
+            made = model(nodes, [("n", I, [])] + [("x", F, [2, 6])] * ("x" in reads),
+                         [("y", kind, shape)] + [("z", F, shape)] * ("x" in reads),
+                         [c for c in (const("zero", 0), const("one", 1), const("axis", [0])) if c.name in reads])
+            x = {"x": RNG.standard_normal((2, 6)).astype(np.float32)} if "x" in reads else {}
+            self.check(made, [], [{"n": np.int64(n), **x} for n in right + wrong + right],
+                       [OK] + [ERROR_LENGTH] * len(wrong) + [OK], told=False)
+
     def test_a_list_of_ones(self):
         made = model([node("ConstantOfShape", ["n"], ["ones"], value=numpy_helper.from_array(np.array([1], np.float32))),
                       node("CumSum", ["ones", "zero"], ["y"])], [("n", I, [1])], [("y", F, None)], [const("zero", 0)])
