@@ -428,7 +428,11 @@ static bool max_volume(Binder *b, const Node *n, const Spatial *s, const WindowA
            bind_call(b, n, kernel, &d, sizeof d, 2, (int[]){t.between, bind_value(b, n->out[0])});
 }
 
-/* With the places of the maxima, counted over the whole tensor. */
+static bool indexed(const Node *n) {
+    return n->n_out > 1 && n->out[1];
+}
+
+/* With the places of the maxima, counted over the whole tensor; nobody may read them. */
 static bool max_indices(Binder *b, const Node *n, const OpCtx *c, const Spatial *s,
                         const WindowAxis *d) {
     const PoolAttrs *a = c->attrs;
@@ -437,9 +441,11 @@ static bool max_indices(Binder *b, const Node *n, const OpCtx *c, const Spatial 
         WINDOW_PARAMS(s),  .c = s->ic,      .id = d->in,
         .od = d->out,      .kd = d->kernel, .sd = d->stride,
         .dd = d->dilation, .pf = d->begin,  .column_major = a->storage_order != 0};
-    return bind_call(
-        b, n, bind_kernel(b, "maxpool_indices", 1, &e), &p, sizeof p, 3,
-        (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0]), bind_value(b, n->out[1])});
+    int x = bind_value(b, n->in[0]), y = bind_value(b, n->out[0]);
+    int places = indexed(n) ? bind_value(b, n->out[1])
+                            : bind_temp(b, ELEM_INT64, (size_t)bind_count(n->out[0]));
+    return bind_call(b, n, bind_kernel(b, "maxpool_indices", 1, &e), &p, sizeof p, 3,
+                     (int[]){x, y, places});
 }
 
 static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {
@@ -447,9 +453,11 @@ static bool max_bind(Binder *b, const Node *n, const OpCtx *c) {
     WindowAxis depth;
     if (!spatial(b, n, c, &s, &depth) || !same_quant(b, n))
         return false;
-    if (n->n_out > 1 && n->out[1])
+    bool volume = n->in[0]->type.rank == 5;
+    /* Floats may be NaN, of which only the first of the whole window counts. */
+    if (indexed(n) || (volume && elem_is_float(bind_elem(n->in[0]))))
         return max_indices(b, n, c, &s, &depth);
-    return n->in[0]->type.rank == 5 ? max_volume(b, n, &s, &depth) : max_call(b, n, &s);
+    return volume ? max_volume(b, n, &s, &depth) : max_call(b, n, &s);
 }
 
 static bool global_max_bind(Binder *b, const Node *n, const OpCtx *c) {

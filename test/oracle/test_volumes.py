@@ -42,6 +42,7 @@ INDICES = {
     "plane": ((2, 3, 7, 6), {"kernel_shape": [3, 2], "pads": [1, 1, 2, 0], "dilations": [2, 1]}),
     "plane_by_columns": ((2, 3, 7, 6), {"kernel_shape": [2, 2], "strides": [2, 2], "storage_order": 1}),
     "volume": (SHAPE, {"kernel_shape": [2, 3, 2], "strides": [1, 2, 2], "pads": [1, 0, 1, 0, 1, 0]}),
+    "volume_by_columns": (SHAPE, {"kernel_shape": [2, 2, 3], "strides": [2, 1, 2], "pads": [0, 1, 1, 1, 0, 1], "storage_order": 1}),
 }
 
 
