@@ -67,6 +67,13 @@ bool edit_range(const Value *v, float *min, float *max) {
     return finite;
 }
 
+bool edit_all_finite(const double *v, size_t n) {
+    size_t i = 0;
+    while (i < n && isfinite((float)v[i]))
+        i++;
+    return i == n;
+}
+
 const Quant *edit_tilde(const Value *v) {
     return v && v->type.tilde && type_real_elem(v->type) == ELEM_FLOAT ? v->type.quant : NULL;
 }

@@ -17,6 +17,8 @@ bool edit_bias_fits(const Tensor *bias, size_t channels);
 bool edit_range(const Value *v, float *min, float *max);
 /* Whether the value is a float constant without NaN and infinity. */
 bool edit_is_finite(const Value *v);
+/* Whether all of these numbers are finite as floats. */
+bool edit_all_finite(const double *v, size_t n);
 /* The quantization of a value that is `float ~ q`, else NULL. */
 const Quant *edit_tilde(const Value *v);
 /* Whether its quantization is written, and not left open (`?`): other numbers would not fit it. */

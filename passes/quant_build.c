@@ -364,6 +364,16 @@ Node *build_node_for(QuantBuild *b, const Value *of, const char *op, Str name, V
     return n;
 }
 
+Node *build_axes(QuantBuild *b, const Node *of, const char *op, Value *x, const int64_t *axes,
+                 int64_t n_axes) {
+    bool operand = module_opset(b->m, STR("")) >= 13;
+    Value *places = operand ? build_const(b, x->name, "_axes", ELEM_INT64, 1, &n_axes, axes) : NULL;
+    Node *n = build_node(b, of, op, STR_NONE, OPERANDS(x, places));
+    if (!operand)
+        node_set_ints(n, "axes", axes, (size_t)n_axes);
+    return n;
+}
+
 Value *build_before(QuantBuild *b, Node *at, Node *n, Str base, const char *suffix, Type t) {
     node_add_output(n, 0, derived_name(b, base, suffix), t);
     node_insert_before(at, n);

@@ -107,6 +107,9 @@ Node *build_node(QuantBuild *b, const Node *of, const char *op, Str name, Value 
 /* The same, made from a value. */
 Node *build_node_for(QuantBuild *b, const Value *of, const char *op, Str name, Value *const *in,
                      size_t n_in);
+/* Unsqueeze or Squeeze of x along axes, in the form of the module's opset. */
+Node *build_axes(QuantBuild *b, const Node *of, const char *op, Value *x, const int64_t *axes,
+                 int64_t n_axes);
 /* Its result base_suffix; it stands before `at` then, and is resolved. */
 Value *build_before(QuantBuild *b, Node *at, Node *n, Str base, const char *suffix, Type t);
 /* All of that: the result base_op of an operator without attributes, but for a Cast's. */

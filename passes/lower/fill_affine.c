@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "passes/const_quant.h"
+#include "passes/line.h"
 
 enum { CHANNELS = 1, WEIGHT = 64 };    /* the axis; an integer */
 static const double of_scale = 0x1p-6; /* 1 / WEIGHT */
@@ -31,7 +32,7 @@ static void read_reals(QuantBuild *b, Node *n) {
 
 static bool find_affine(const QuantBuild *b, const Node *n, const Value *x, Affine *f) {
     size_t data;
-    if (!n->def->affine || x->type.rank < 3 || x->type.dims[CHANNELS].value <= 0)
+    if (!n->def->affine || x->type.rank < LINE_RANK - 1 || x->type.dims[CHANNELS].value <= 0)
         return false;
     f->channels = (size_t)x->type.dims[CHANNELS].value;
     f->scale = NEW_ARRAY(b->a, double, f->channels);
@@ -91,13 +92,13 @@ bool fill_affine(QuantBuild *b, Node *n, Value *x, Node *quantizer) {
     const Quant *q = weight_quant(b, &f, x->type.quant);
     if (!q)
         return false;
-    Value *w = weights(b, n, &f, q, x->type.rank), *shift = biases(b, n, &f, x->type.quant, q);
-    Node *conv = build_node(b, n, "Conv", n->name, OPERANDS(x, w, shift));
+    Value *lines = line_of(b, n, x);
+    Value *w = weights(b, n, &f, q, lines->type.rank);
+    Value *shift = biases(b, n, &f, x->type.quant, q);
+    Node *conv = build_node(b, n, "Conv", n->name, OPERANDS(lines, w, shift));
     node_set_int(conv, "group", (int64_t)f.channels);
-    node_take_result(conv, 0, quantizer->out[0]);
-    node_insert_before(n, conv);
+    line_store(b, n, conv, quantizer->out[0]);
     node_remove(n);
     node_remove(quantizer);
-    op_resolve(conv, b->d);
     return true;
 }

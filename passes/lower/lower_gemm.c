@@ -65,13 +65,7 @@ static Type matrix_of_pixels(Lower *l, Type t, const Quant *q) {
 
 static Value *unsqueeze(Lower *l, Node *at, Value *x, const Quant *q, Type t) {
     static const int64_t axes[] = {2, 3};
-    bool operand = module_opset(l->b.m, STR("")) >= 13;
-    Value *places =
-        operand ? build_const(&l->b, x->name, "_axes", ELEM_INT64, 1, (const int64_t[]){2}, axes)
-                : NULL;
-    Node *n = build_node(&l->b, at, "Unsqueeze", STR_NONE, OPERANDS(x, places));
-    if (!operand)
-        node_set_ints(n, "axes", axes, 2);
+    Node *n = build_axes(&l->b, at, "Unsqueeze", x, axes, 2);
     return build_before(&l->b, at, n, x->name, "_pixels", matrix_of_pixels(l, t, q));
 }
 

@@ -9,6 +9,7 @@
  * Products are formed in double and rounded once. */
 #include "passes/channels.h"
 #include "passes/edit.h"
+#include "passes/prepare/affine_conv.h"
 #include "support/parallel.h"
 
 #include <float.h>
@@ -18,7 +19,7 @@ static const char PASS_NAME[] = "fold-affine";
 
 typedef struct Fold {
     PassContext *c;
-    UniqueNames *names;
+    QuantBuild build;
     Uses *uses;
     Arena *arena;
 } Fold;
@@ -71,8 +72,8 @@ static void scale_weights(Fold *f, Node *n, const Node *other, int axis, const d
     Scaling s = {w, edit_axis(w->rank, w->dims, axis), scale, n_scale, (float *)(void *)bytes};
     parallel_for(w->count, PARALLEL_PART / 8, scale_part, &s);
     module_release(n->graph->module, w);
-    Value *v = graph_add_const(n->graph, unique_name(f->names, old->name), tensor_type(f->arena, t),
-                               tensor_end(f->arena, t));
+    Value *v = graph_add_const(n->graph, unique_name(f->build.names, old->name),
+                               tensor_type(f->arena, t), tensor_end(f->arena, t));
     v->type = old->type.tilde ? type_tilde(v->type, old->type.quant) : v->type;
     value_from(v, old, PASS_NAME);
     value_from_node(v, other, PASS_NAME);
@@ -103,15 +104,8 @@ static void fold_factors(Fold *f, Node *n, int axis, size_t channels) {
         for (size_t c = 0; c < channels; c++)
             b[c] *= factor;
         node_drop_attr(n, q->mac.bias_factor);
-        edit_set_bias(n, f->names, b, channels, PASS_NAME, NULL);
+        edit_set_bias(n, f->build.names, b, channels, PASS_NAME, NULL);
     }
-}
-
-static bool all_finite(const double *v, size_t n) {
-    size_t i = 0;
-    while (i < n && isfinite((float)v[i]))
-        i++;
-    return i == n;
 }
 
 /* Whether finite weights stay finite, as the product of two large numbers may not, and nothing that
@@ -145,7 +139,8 @@ static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
     size_t data;
     OpCtx c = op_ctx(next, f->c->d);
     if (!next->def->affine(&c, layer_makes_axis(n), channels, &data, scale, shift) ||
-        next->in[data] != y || !all_finite(scale, channels) || !all_finite(shift, channels))
+        next->in[data] != y || !edit_all_finite(scale, channels) ||
+        !edit_all_finite(shift, channels))
         return false;
     double *b = n->def->quant.mac.bias ? edit_bias(n, channels) : NULL;
     if (!b && (n->def->quant.mac.bias || !all_are(shift, channels, 0)))
@@ -156,7 +151,7 @@ static bool fold_next(Fold *f, Node *n, int axis, size_t channels) {
         b[i] = scale[i] * b[i] + shift[i];
     scale_weights(f, n, next, axis, scale, channels);
     if (b)
-        edit_set_bias(n, f->names, b, channels, PASS_NAME, next);
+        edit_set_bias(n, f->build.names, b, channels, PASS_NAME, next);
     edit_hand_on_open(y, next->out[0]);
     node_take_result(n, 0, next->out[0]);
     node_absorb(n, next, PASS_NAME);
@@ -224,7 +219,7 @@ static void fold_factor(Fold *f, Node *n) {
         b[i] *= scale;
     scale_weights(f, source, n, axis, &scale, 1);
     if (biased)
-        edit_set_bias(source, f->names, b, channels, PASS_NAME, n);
+        edit_set_bias(source, f->build.names, b, channels, PASS_NAME, n);
     node_take_result(last, 0, n->out[0]);
     node_absorb(last, n, PASS_NAME);
     node_remove(n);
@@ -237,7 +232,7 @@ static bool divides_by_number(Fold *f, Node *n) {
     float *out;
     if (!isnormal((float)k) || edit_is_decided(n->in[1]))
         return false;
-    Value *v = edit_new_floats(n->graph, f->names, n->in[1]->name, t->rank, t->dims, &out);
+    Value *v = edit_new_floats(n->graph, f->build.names, n->in[1]->name, t->rank, t->dims, &out);
     *out = (float)k;
     edit_hand_on_open(n->in[1], v);
     value_from(v, n->in[1], PASS_NAME);
@@ -246,47 +241,6 @@ static bool divides_by_number(Fold *f, Node *n) {
     n->op = STR("Mul");
     op_resolve(n, f->c->d);
     return true;
-}
-
-/* An affine operator without an integer form that stands alone (BatchNormalization, Div by a
- * constant for each channel): a Conv with group = C and 1x1 kernels. */
-static void affine_to_conv(Fold *f, Node *n) {
-    if (!n->def || !n->def->affine || n->def->quant.kind != QUANT_NEVER || n->n_out < 1)
-        return;
-    Value *x = n->in[0];
-    if (type_real_elem(x->type) != ELEM_FLOAT || x->type.rank < 3 || x->type.rank > 4 ||
-        x->type.dims[1].value < 1)
-        return;
-    size_t channels = (size_t)x->type.dims[1].value, data;
-    double *scale = NEW_ARRAY(f->arena, double, channels);
-    double *shift = NEW_ARRAY(f->arena, double, channels);
-    OpCtx c = op_ctx(n, f->c->d);
-    if (!n->def->affine(&c, 1, channels, &data, scale, shift) || n->in[data] != x ||
-        !all_finite(scale, channels) || !all_finite(shift, channels))
-        return;
-    int64_t dims[] = {(int64_t)channels, 1, 1, 1};
-    float *w;
-    Node *conv = node_new(n->graph, STR_NONE, STR("Conv"), 3, 1);
-    Str base = n->name.n ? n->name : n->out[0]->name;
-    conv->in[0] = x;
-    conv->in[1] =
-        edit_new_floats(n->graph, f->names, arena_strf(f->arena, STR_FMT ".weight", STR_ARG(base)),
-                        x->type.rank, dims, &w);
-    for (size_t i = 0; i < channels; i++)
-        w[i] = (float)scale[i];
-    value_from_node(conv->in[1], n, PASS_NAME);
-    conv->out[0] = n->out[0];
-    conv->out[0]->def = conv;
-    conv->name = n->name;
-    conv->doc = n->doc;
-    conv->meta = n->meta;
-    conv->loc = n->loc;
-    node_from(conv, n, PASS_NAME);
-    node_set_int(conv, "group", (int64_t)channels);
-    node_insert_before(n, conv);
-    node_remove(n);
-    op_resolve(conv, f->c->d);
-    edit_set_bias(conv, f->names, shift, channels, PASS_NAME, n);
 }
 
 static void fold_graph(Graph *g, void *ctx) {
@@ -302,13 +256,14 @@ static void factor_graph(Graph *g, void *ctx) {
 }
 
 static void convert_graph(Graph *g, void *ctx) {
+    Fold *f = ctx;
     FOR_NODES(n, g)
-    if (!divides_by_number(ctx, n))
-        affine_to_conv(ctx, n);
+    if (!divides_by_number(f, n))
+        affine_to_conv(&f->build, n, f->c->no_floats);
 }
 
 bool pass_fold_affine(Module *m, PassContext *c) {
-    Fold f = {c, unique_names_new(m), uses_new(m), m->arena};
+    Fold f = {c, quant_build_new(m, c, PASS_NAME), uses_new(m), m->arena};
     module_each_graph(m, fold_graph, &f);
     f.uses = uses_new(m);
     module_each_graph(m, factor_graph, &f);
