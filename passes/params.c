@@ -4,15 +4,20 @@
 #include <float.h>
 #include <math.h>
 
-IntRange params_range(ElemType storage, bool symmetric, bool reduce_range) {
-    IntRange r = {elem_min(storage), elem_max(storage)};
+IntRange params_part(IntRange r, bool symmetric, bool reduce_range) {
+    if (r.hi - r.lo == 1)
+        return r;
     if (reduce_range) {
-        r.lo = r.lo < 0 ? r.lo / 2 : 0;
-        r.hi = r.lo < 0 ? -r.lo : r.hi / 2;
-    } else if (symmetric && r.lo < 0 && elem_bits(storage) > 1) {
-        r.lo = -r.hi;
+        int64_t half = r.lo < 0 ? -(r.lo / 2) : r.hi / 2;
+        return (IntRange){r.lo < 0 ? -half : 0, half};
     }
+    if (symmetric && r.lo < -r.hi)
+        r.lo = -r.hi;
     return r;
+}
+
+IntRange params_range(ElemType storage, bool symmetric, bool reduce_range) {
+    return params_part((IntRange){elem_min(storage), elem_max(storage)}, symmetric, reduce_range);
 }
 
 float params_pow2_at_least(double x) {

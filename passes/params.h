@@ -8,8 +8,11 @@ typedef struct IntRange {
     int64_t lo, hi;
 } IntRange;
 
-/* The part of a storage type that is used: all of it; -127..127 (-7..7) where symmetric and
- * signed; half of it with reduce_range (-64..64, 0..127), which wins over symmetric. */
+/* The part of a type's integers, all of them or those of a narrower type, that is used: all;
+ * -127..127 (-7..7) where symmetric and signed; half with reduce_range (-64..64, 0..127), which
+ * wins over symmetric. One bit is used as it is. */
+IntRange params_part(IntRange all, bool symmetric, bool reduce_range);
+/* The same of all of a storage type. */
 IntRange params_range(ElemType storage, bool symmetric, bool reduce_range);
 
 /* Scale and zero point that map [min, max], widened to hold 0, onto `r`. The scale is formed in

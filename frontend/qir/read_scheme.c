@@ -113,12 +113,19 @@ static bool modify(const Rule *t, SchemeSetting *s, const Val *v, bool *contradi
     return false;
 }
 
+/* Those that the type of a setting has. */
+static int64_t least_of(const SchemeSetting *s) {
+    return s->has_range ? s->lo : elem_min(s->storage);
+}
+static int64_t most_of(const SchemeSetting *s) {
+    return s->has_range ? s->hi : elem_max(s->storage);
+}
+
 /* The integers of a narrower type among those of the wider: as they are, or from 0 on. */
 static bool read_container(Rule *t, SchemeSetting *s, const char *type) {
     const Val *v = peek(t);
-    ElemType narrow = s->storage, wide = v ? type_word(t, v) : ELEM_UNDEFINED;
-    int64_t lo = s->has_range ? s->lo : elem_min(narrow),
-            hi = s->has_range ? s->hi : elem_max(narrow);
+    ElemType wide = v ? type_word(t, v) : ELEM_UNDEFINED;
+    int64_t lo = least_of(s), hi = most_of(s);
     if (!wide)
         return error_at(t->r, v ? v->at : behind(t), "after 'in' stands the type that holds it");
     if (elem_max(wide) - elem_min(wide) <= hi - lo)
@@ -135,7 +142,31 @@ static bool read_container(Rule *t, SchemeSetting *s, const char *type) {
     return true;
 }
 
-/* block(32), range(-7:7) */
+/* The integers that `range`, range(LO:HI), leaves of those that the type has. */
+static bool take_range(Rule *t, SchemeSetting *s, const Val *range) {
+    const Val *arg = &range->u.args[0].val;
+    int64_t lo = arg->u.range[0], hi = arg->u.range[1];
+    if (s->fixed)
+        return error_at(t->r, range->at, "the parameters say which integers there are");
+    if (lo < least_of(s) || hi > most_of(s))
+        return error_at(t->r, arg->at,
+                        "the range needs a type that holds it: this one holds %lld to %lld",
+                        (long long)least_of(s), (long long)most_of(s));
+    s->has_range = s->exact_range = true;
+    s->lo = lo;
+    s->hi = hi;
+    return true;
+}
+
+/* A call that is a range; otherwise reported. */
+static bool is_range(const Rule *t, const Val *v) {
+    const Val *arg = v->n == 1 && !v->u.args[0].has_key ? &v->u.args[0].val : NULL;
+    if (!arg || arg->kind != VAL_RANGE)
+        return error_at(t->r, v->at, "a range is written range(-7:7)");
+    return arg->u.range[0] < arg->u.range[1] || error_at(t->r, arg->at, "an empty range");
+}
+
+/* block(32) */
 static bool read_call(Rule *t, SchemeSetting *s, const Val *v) {
     const Val *arg = v->n == 1 && !v->u.args[0].has_key ? &v->u.args[0].val : NULL;
     if (val_is_call(t->r, v, "block")) {
@@ -144,14 +175,6 @@ static bool read_call(Rule *t, SchemeSetting *s, const Val *v) {
         s->has_grain = true;
         return (s->block > 0 && s->block <= INT32_MAX) ||
                error_at(t->r, arg->at, "a block has 1 element or more");
-    }
-    if (val_is_call(t->r, v, "range")) {
-        if (!arg || arg->kind != VAL_RANGE)
-            return error_at(t->r, v->at, "a range is written range(-7:7)");
-        s->has_range = s->exact_range = true;
-        s->lo = arg->u.range[0];
-        s->hi = arg->u.range[1];
-        return s->lo < s->hi || error_at(t->r, arg->at, "an empty range");
     }
     return error_at(t->r, v->at, "a rule has no '%s(...)'; there are block(N) and range(LO:HI)",
                     shown(t->r, str_at(t->r, v->word)));
@@ -232,8 +255,21 @@ static bool check_fixed(Rule *t, const SchemeSetting *s) {
                       schema);
 }
 
+/* What reduce-range would take a bit from. */
+static bool check_reduced(Rule *t, const SchemeSetting *s) {
+    if (s->reduce_range != 1 || !s->storage)
+        return true;
+    if (s->fixed || s->exact_range)
+        return diag_error(t->r->diags, s->loc, "'%s' has no effect where the range is stated",
+                          SCHEME_WORD(reduce_range, 1));
+    return most_of(s) - least_of(s) > 1 ||
+           diag_error(t->r->diags, s->loc, "'%s' would take the one bit that the type has",
+                      SCHEME_WORD(reduce_range, 1));
+}
+
 static bool read_setting(Rule *t, SchemeSetting *s) {
     uint32_t begin = t->i;
+    const Val *range = NULL; /* of the type before it, or of the one that comes */
     bool ok = true, contradicts = false;
     s->said = true;
     while (ok && t->i < t->n && !is_role(t, peek(t))) {
@@ -245,10 +281,14 @@ static bool read_setting(Rule *t, SchemeSetting *s) {
                             elem_name(s->storage));
         if (typed) {
             *s = type;
-            if (take_word(t, "in"))
+            ok = !range || take_range(t, s, range);
+            if (ok && take_word(t, "in"))
                 ok = read_container(t, s, type_name(t, v));
         } else if (v->kind == VAL_QUANT) {
-            ok = fixed_quant(t, s, v);
+            ok = fixed_quant(t, s, v) && (!range || take_range(t, s, range));
+        } else if (val_is_call(t->r, v, "range")) {
+            range = v;
+            ok = is_range(t, v) && (!s->storage || take_range(t, s, v));
         } else if (v->kind == VAL_CALL) {
             ok = read_call(t, s, v);
         } else if (word_is(t, v, "float")) {
@@ -268,10 +308,9 @@ static bool read_setting(Rule *t, SchemeSetting *s) {
     s->loc = loc_of(t->r, range_join(t->v[begin].at, t->v[t->i - 1].at));
     if (s->is_float && (s->storage || t->i - begin > 1))
         return diag_error(t->r->diags, s->loc, "what is float has no other property");
-    if (s->has_range &&
-        (!s->storage || s->lo < elem_min(s->storage) || s->hi > elem_max(s->storage)))
+    if (range && !s->storage)
         return diag_error(t->r->diags, s->loc, "the range needs a type that holds it");
-    return check_fixed(t, s);
+    return check_reduced(t, s) && check_fixed(t, s);
 }
 
 /* ---- what a role can have ---- */

@@ -202,10 +202,11 @@ bool choice_float_bias(const PassContext *c, const Node *n) {
 }
 
 IntRange choice_range(const Choice *c) {
-    if (!c->has_range)
-        return params_range(c->storage, c->sym, c->reduce_range);
-    bool narrow = c->sym && !c->exact_range && c->lo < 0 && -c->hi > c->lo;
-    return (IntRange){narrow ? -c->hi : c->lo, c->hi};
+    IntRange stated = {c->lo, c->hi};
+    if (c->exact_range)
+        return stated;
+    return c->has_range ? params_part(stated, c->sym, c->reduce_range)
+                        : params_range(c->storage, c->sym, c->reduce_range);
 }
 
 bool choice_said(const Choice *c, ChoiceProperty p) {

@@ -67,6 +67,8 @@ bool is_only_bias(const Uses *uses, const Value *v);
 /* Tells of rules that name what there is not: an operator that nobody knows is an error (false), a
  * pattern that matches nothing a warning. */
 bool choice_check(const PassContext *c, Module *m);
+/* The part of that which is about reduce-range. */
+bool choice_check_reduced(const PassContext *c, const Uses *uses, Module *m);
 /* The same of `rules` that nothing is decided by. */
 bool choice_check_names(const PassContext *c, const Scheme *rules, Module *m);
 

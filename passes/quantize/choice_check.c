@@ -270,6 +270,7 @@ bool choice_check(const PassContext *c, Module *m) {
     Weights weights = {.c = c, .ok = true};
     module_each_graph(m, look_at_weights, &weights);
     bool ok = between.ok && weights.ok;
+    ok = choice_check_reduced(c, between.uses, m) && ok;
     Searches all = search(&c->scheme, between.uses, m);
     for (size_t i = 0; i < c->scheme.n; i++) {
         const Search *s = &all.of[i];
