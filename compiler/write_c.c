@@ -154,40 +154,33 @@ static bool bind_shapes(Writing *w) {
                             : module_check_static(w->m, w->s->d);
 }
 
-bool write_c(Writing *w) {
+/* What went in the way of integers alone, where it is known; false. */
+static bool refused(const Writing *w) {
+    if (way_on(w->j))
+        diag_note(w->s->d, LOC_NONE, "%s", way_on(w->j));
+    return false;
+}
+
+static ProgramOptions program_options(const Writing *w) {
     const Options *o = &w->s->o;
-    const Value *first = open_first(w->m);
-    Dim dim = first ? first->type.dims[0] : (Dim){0};
-    if (!bind_shapes(w))
-        return false;
-    module_fold(w->m, NULL); /* shapes that nodes compute are fixed now, too */
-    if (o->integer_only && dynamic_scales(w->m, w->s->d)) {
-        if (way_on(w->j))
-            diag_note(w->s->d, LOC_NONE, "%s", way_on(w->j));
-        return false;
-    }
-    const ForeignKernels *foreign = w->j->kernels;
-    ProgramOptions po = {.least_arena = true,
-                         .rounding = w->j->rounding,
-                         .ports_in_arena = o->io_in_arena,
-                         .foreign = foreign,
-                         .threads = (int)o->threads};
-    Program *p = program_build_bounded(w->m, &po, w->s->d);
-    if (p && o->max_arena >= 0 && !(p = fit_arena(w->m, p, &po, (size_t)o->max_arena, w->s->d)))
-        return false;
-    if (!p) {
-        if (o->integer_only && form_is_spelled(w->j->found))
-            diag_note(w->s->d, LOC_NONE, "%s", way_on(w->j));
-        return false;
-    }
-    if (o->threads > 1 && !program_is_split(p))
-        diag(w->s->d, DIAG_NOTE, LOC_NONE,
-             "-threads=%lld: no step that can fall into parts has enough to do for two threads%s",
-             (long long)o->threads,
-             p->n_bounds ? " (those whose lengths only a run tells stay whole)" : "");
-    if (foreign)
-        own_kernels_tell(p, foreign, w->s->d);
-    find_floats(w->j, p);
+    return (ProgramOptions){.least_arena = true,
+                            .rounding = w->j->rounding,
+                            .ports_in_arena = o->io_in_arena,
+                            .foreign = w->j->kernels,
+                            .threads = (int)o->threads};
+}
+
+/* `po` becomes what -max-arena asks for. */
+static Program *build(const Writing *w, ProgramOptions *po) {
+    const Options *o = &w->s->o;
+    Program *p = program_build_bounded(w->m, po, w->s->d);
+    if (!p && o->integer_only && form_is_spelled(w->j->found))
+        refused(w);
+    return p && o->max_arena >= 0 ? fit_arena(w->m, p, po, (size_t)o->max_arena, w->s->d) : p;
+}
+
+static bool put_c(Writing *w, Program *p, const ProgramOptions *po) {
+    const Options *o = &w->s->o;
     Reasons reasons = {w->j, o->integer_only ? uses_new(w->m) : NULL};
     CWriteOptions c = {.integer_only = o->integer_only,
                        .origin = origin_text(w->s, w->m->arena),
@@ -199,18 +192,51 @@ bool write_c(Writing *w) {
         return false;
     c.prefix = o->name ? str_from(o->name)
                        : path_stem(w->m->arena, o->output ? o->output : o->inputs.items[0]);
-    if (o->testbench && !make_tests(w, runnable(w, p, &po), &c))
-        return false;
+    return (!o->testbench || make_tests(w, runnable(w, p, po), &c)) &&
+           c_write(p, &c, to, w->s->d) && settle_beside(w, &to);
+}
+
+/* For the summary. */
+static void note_sizes(Job *j, Program *p) {
     CSizes sizes = c_sizes(p);
-    w->j->wrote_c = true;
-    w->j->c_program = p;
-    w->j->arena = sizes.arena;
-    w->j->alive = sizes.alive;
-    w->j->flash = sizes.weights + sizes.params;
-    w->j->macs = sizes.macs;
-    if (!c_write(p, &c, to, w->s->d) || !settle_beside(w, &to))
+    j->wrote_c = true;
+    j->c_program = p;
+    j->arena = sizes.arena;
+    j->alive = sizes.alive;
+    j->flash = sizes.weights + sizes.params;
+    j->macs = sizes.macs;
+    note_floats(j, p);
+}
+
+static void tell_threads(const Program *p, int64_t threads, Diags *d) {
+    if (threads > 1 && !program_is_split(p))
+        diag(d, DIAG_NOTE, LOC_NONE,
+             "-threads=%lld: no step that can fall into parts has enough to do for two threads%s",
+             (long long)threads,
+             p->n_bounds ? " (those whose lengths only a run tells stay whole)" : "");
+}
+
+/* What was done is told behind it: a refusal says nothing else. */
+bool write_c(Writing *w) {
+    const Options *o = &w->s->o;
+    const Value *first = open_first(w->m);
+    Dim dim = first ? first->type.dims[0] : (Dim){0};
+    if (!bind_shapes(w))
         return false;
-    note_floats(w->j, p);
+    module_fold(w->m, NULL); /* shapes that nodes compute are fixed now, too */
+    if (o->integer_only && dynamic_scales(w->m, w->s->d))
+        return refused(w);
+    ProgramOptions po = program_options(w);
+    Program *p = build(w, &po);
+    if (!p)
+        return false;
+    find_floats(w->j, p);
+    if (!put_c(w, p, &po))
+        return false;
+    note_sizes(w->j, p);
+    tell_threads(p, o->threads, w->s->d);
+    if (w->j->kernels)
+        own_kernels_tell(p, w->j->kernels, w->s->d);
     if (first)
         tell_first(first, dim, w->s->d);
     return true;

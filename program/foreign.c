@@ -1,6 +1,8 @@
 /* Which calls become those of others. See foreign.h. */
 #include "program/foreign.h"
 
+#include <math.h>
+
 /* ---- names ---- */
 
 /* "conv2d_nhwc_q" of qk_conv2d_nhwc_q_s8_s8_s8, whose params are a qk_conv2d_nhwc_q_params. */
@@ -195,18 +197,19 @@ static bool entry_holds(const Site *s, const ForeignEntry *e) {
 
 /* ---- the call ---- */
 
-static int32_t scratch_bytes(const Site *s, const ForeignEntry *e) {
-    double sum = 0;
+/* A sum beyond what scratch can have is held there. */
+static int64_t scratch_bytes(const Site *s, const ForeignEntry *e) {
+    double sum = 0, most = 0x1p62;
     for (size_t i = 0; i < e->n_scratch; i++) {
         double product = (double)e->scratch[i].factor;
         for (size_t j = 0; j < e->scratch[i].n; j++)
             product *= (double)number_of(s, e->scratch[i].facts[j]);
         sum += product;
     }
-    return sum < 0 ? 0 : sum > INT32_MAX ? INT32_MAX : (int32_t)sum;
+    return (int64_t)fmax(-most, fmin(most, sum));
 }
 
-static int scratch_of(const Site *s, int32_t bytes) {
+static int scratch_of(const Site *s, int64_t bytes) {
     Program *p = s->p;
     Buffer b = {.kind = BUF_ARENA,
                 .elem = ELEM_UINT8,
@@ -217,7 +220,7 @@ static int scratch_of(const Site *s, int32_t bytes) {
                 .first = -1,
                 .last = -1,
                 .scratch = true};
-    if (bytes == 0)
+    if (bytes <= 0 || bytes > INT32_MAX)
         return -1;
     ARENA_PUSH(s->a, p->buffers, p->n_buffers, p->cap_buffers, b);
     return (int)p->n_buffers - 1;
@@ -235,7 +238,7 @@ static void add_pointer(Pointers *q, KernelArg arg, int buffer) {
 }
 
 /* The pointers of ours, with the constants of the view in place of what is packed. */
-static Pointers pointers_of(const Site *s, int32_t bytes) {
+static Pointers pointers_of(const Site *s, int64_t bytes) {
     static const KernelArg scratch = {"own_scratch", "uint8_t", 1, false};
     const Call *c = s->call;
     Pointers q = {NEW_ARRAY(s->a, KernelArg, CALL_MAX_ARGS + 1),

@@ -64,8 +64,8 @@ typedef struct Foreign {
     const ForeignEntry *entry;
     const char *library;
     const ForeignView *view; /* NULL: it gets what our kernel gets */
-    int32_t scratch_bytes;
-    const Call *ours; /* the same step with our kernel */
+    int64_t scratch_bytes;   /* as the entry says; what is not from 0 to INT32_MAX is refused */
+    const Call *ours;        /* the same step with our kernel */
 } Foreign;
 
 /* Gives the first entry that holds to each call. Before calls fall into parts and the memory is

@@ -180,7 +180,8 @@ static bool read_term(PageReader *r, ForeignEntry *e) {
             t.factor *= factor;
             continue;
         }
-        if (!read_fact(r, e, &fact, &kind))
+        if (word_is_missing(r, "a number of bytes, or a fact that is a number,") ||
+            !read_fact(r, e, &fact, &kind))
             return false;
         if (kind != FACT_NUMBER)
             return diag_error(r->x.d, at, "'%s' is no number", fact);

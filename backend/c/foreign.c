@@ -66,6 +66,18 @@ static bool check_interface(const CWriter *w, const Call *c, const Call *before)
     return false;
 }
 
+static bool check_scratch(const CWriter *w, const Call *c) {
+    int64_t bytes = c->foreign->scratch_bytes;
+    const char *layer = c->node ? node_text(c->node) : "the input";
+    if (bytes > INT32_MAX)
+        return diag_error(w->diags, c->foreign->entry->loc, "scratch for %s is 2 GiB or more",
+                          layer);
+    return bytes >= 0 || diag_error(w->diags, c->foreign->entry->loc,
+                                    "scratch for %s is %lld bytes: a number that it is made of is "
+                                    "below 0",
+                                    layer, (long long)bytes);
+}
+
 bool c_check_foreign(const CWriter *w) {
     Map *functions = map_new(w->arena);
     bool ok = true;
@@ -75,11 +87,8 @@ bool c_check_foreign(const CWriter *w) {
             continue;
         Str name = str_from(call->kernel->name);
         const Call *before = map_get(functions, name);
-        if (call->foreign->scratch_bytes == INT32_MAX)
-            ok = diag_error(w->diags, call->foreign->entry->loc,
-                            "scratch for this is 2 GiB or more");
-        else
-            ok = before ? check_interface(w, call, before) : check_name(w, call->foreign->entry);
+        ok = check_scratch(w, call) &&
+             (before ? check_interface(w, call, before) : check_name(w, call->foreign->entry));
         if (!before)
             map_set(functions, name, (void *)(uintptr_t)call);
     }
