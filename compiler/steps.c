@@ -144,6 +144,7 @@ bool step_look(Job *j, Module *m) {
     if (j->decided_before)
         return warn_of_idle_options(j, m->arena);
     warn_of_idle_rules(j);
+    warn_of_idle_placement(j);
     if (j->o->redecide.n)
         diag_warning(j->d, LOC_NONE, "-redecide has no effect: nothing is decided yet");
     return true;
