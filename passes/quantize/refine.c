@@ -30,11 +30,10 @@ size_t refine_scratch(size_t terms) {
 
 bool refine_takes_scales(const WeightMatrix *w) {
     const Quant *q = w->quant;
-    size_t each = 1;
+    bool each = w->channels == 1;
     for (int i = 0; i < q->n_axes; i++)
-        each = (size_t)w->data->dims[q->axis[i]] == w->channels && q->block[i] <= 1 ? w->channels
-                                                                                    : each;
-    return each == w->channels && q->n_scale >= w->channels && q->scale_type == ELEM_FLOAT;
+        each = each || (q->axis[i] == w->dim && q->block[i] <= 1);
+    return each && q->n_scale >= w->channels && q->scale_type == ELEM_FLOAT;
 }
 
 static size_t entry_of(const WeightMatrix *w, size_t channel, size_t term) {

@@ -18,7 +18,8 @@ bool weight_matrix(const Node *n, const MacData *data, Diags *d, WeightMatrix *w
                         .per_group = k.axis / data->groups,
                         .terms = k.outer * k.inner,
                         .inner = k.inner,
-                        .axis = k.axis};
+                        .axis = k.axis,
+                        .dim = axis};
     return w->terms == data->terms && w->per_group > 0;
 }
 

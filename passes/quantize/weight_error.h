@@ -11,6 +11,7 @@ typedef struct WeightMatrix {
     size_t channels, per_group; /* output channels; of one group */
     size_t terms;
     size_t inner, axis; /* strides of the layout */
+    int dim;            /* the dimension that channels are */
 } WeightMatrix;
 
 /* False where the node's weight is not `float ~ q`, or does not fit the data that was seen. */
