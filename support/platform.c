@@ -100,6 +100,21 @@ void file_send(int fd, off_t from, off_t n) {
 #endif
 }
 
+bool file_reserve(int fd, off_t from, off_t n) {
+#ifdef FALLOC_FL_KEEP_SIZE
+    int failed;
+    do
+        failed = fallocate(fd, 0, from, n);
+    while (failed && errno == EINTR);
+    return !failed || errno == EOPNOTSUPP || errno == ENOSYS;
+#else
+    (void)fd;
+    (void)from;
+    (void)n;
+    return true;
+#endif
+}
+
 /* C's libraries agree neither on the function for this nor on the types of what it is given. */
 static int stream_close(void *cookie) {
     Stream *s = cookie;

@@ -39,6 +39,11 @@ bool file_same_time(const struct stat *a, const struct stat *b);
  * refuse, which costs nothing. */
 void file_send(int fd, off_t from, off_t n);
 
+/* Sees to it that the disk has room for these bytes of the file, whose contents stay. False, with
+ * errno, where it has not. Where a system or a kind of file system cannot tell, it is true, and
+ * writing them says so later. */
+bool file_reserve(int fd, off_t from, off_t n);
+
 /* What a stream does with bytes, as the first member of what it needs for it. */
 typedef struct Stream {
     /* Gives how many bytes were written; fewer than n, with errno, are an error. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "support/file_temp.h"
+#include "support/platform.h"
 
 enum {
     SMALL = 1 << 16,  /* what takes less than that stays in memory: models have few of these */
@@ -127,7 +128,9 @@ const void *store_end(Arena *a, void *p, size_t n) {
         return p;
     s->in_use = false;
     const char *kept = take(s, n, &at);
-    if (kept && write_all(s->fd, p, n, at))
+    /* Some file systems find out only when they bring pages to the disk that it is full: what was
+     * there is lost then, and a read of it ends the program. */
+    if (kept && file_reserve(s->fd, at, (off_t)n) && write_all(s->fd, p, n, at))
         return kept;
     s->full = true;
     return arena_copy(a, p, n);

@@ -15,7 +15,7 @@ sources() {
 
 failed=0
 systems='__linux__|__APPLE__|__FreeBSD__|_WIN32'
-lacking='sigtimedwait|prctl|fopencookie|funopen|memfd_create|sched_getaffinity|sync_file_range|strchrnul|st_mtim(espec)?'
+lacking='sigtimedwait|prctl|fopencookie|funopen|memfd_create|sched_getaffinity|sync_file_range|fallocate|strchrnul|st_mtim(espec)?'
 if sources | grep -v '^support/platform\.c$' | xargs grep -HnoEw "$systems|$lacking" /dev/null |
     sed 's/:\([^:]*\)$/: \1 is for support\/platform.c only: not every system has it/' | grep .; then
     failed=1

@@ -1,8 +1,12 @@
 /* support/store: constants that lie in memory or in a file, and read the same */
 #include <signal.h>
+#ifdef __linux__
+#include <sys/mount.h>
+#endif
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "support/platform.h"
 #include "support/store.h"
 #include "file_tools.h"
 
@@ -126,6 +130,51 @@ static void test_full(void **state) {
     assert_int_equal(status, 0);
 }
 
+/* What is asked for is there before it is written, and zeros; what is there stays. */
+static void test_reserve(void **state) {
+    Fixture *f = *state;
+    enum { MORE = 1 << 20 };
+    char byte = 0;
+    struct stat st;
+    int fd = open(in_dir(f, "reserved"), O_RDWR | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, "x", 1, 10), 1);
+    assert_true(file_reserve(fd, 0, MORE));
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(pread(fd, &byte, 1, 10), 1);
+    assert_int_equal(byte, 'x');
+#ifdef __linux__ /* others have nothing to ask for it with */
+    assert_true((off_t)st.st_blocks * 512 >= MORE);
+    assert_int_equal(pread(fd, &byte, 1, MORE - 1), 1);
+    assert_int_equal(byte, 0);
+#endif
+    close(fd);
+    assert_false(file_reserve(fd, 0, MORE)); /* it is no file any more */
+}
+
+/* A file system that has room for a few constants: the others lie in memory, and all can be read.
+ */
+static void test_small_disk(void **state) {
+#ifdef __linux__
+    Fixture *f = *state;
+    if (mount("none", in_dir(f, ""), "tmpfs", 0, "size=1280k") != 0)
+        skip(); /* only root may */
+    Arena *a = arena_new(0, NULL);
+    store_open(a, in_dir(f, ""), 0);
+    size_t used = fill(a);
+    int fd = open(in_dir(f, "rest"), O_RDWR | O_CREAT, 0600);
+    bool reserved = file_reserve(fd, 0, 4 << 20);
+    close(fd);
+    arena_free(a);
+    assert_int_equal(umount(in_dir(f, "")), 0);
+    assert_true(used > 8 * SIZE && used < 12 * SIZE);
+    assert_false(reserved);
+#else
+    (void)state;
+    skip();
+#endif
+}
+
 /* A child has the same file, to which it must not write. */
 static void test_child(void **state) {
     Fixture *f = *state;
@@ -172,8 +221,9 @@ static void test_try(void **state) {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_in_memory), TEST(test_on_disk), TEST(test_budget), TEST(test_others),
-        TEST(test_no_folder), TEST(test_full),    TEST(test_child),  TEST(test_try),
+        TEST(test_in_memory), TEST(test_on_disk), TEST(test_budget),  TEST(test_others),
+        TEST(test_no_folder), TEST(test_full),    TEST(test_reserve), TEST(test_small_disk),
+        TEST(test_child),     TEST(test_try),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
