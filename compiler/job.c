@@ -319,6 +319,8 @@ static void init_context(Job *j) {
     c->products_alone = o->dynamic || o->weight_only;
     c->weights_alone = o->weight_only;
     c->outliers_alone = !o->equalize && !o->passes;
+    c->may_wait = binary && o->weight_only && !o->calib.n && !o->keep_float_weights && !o->report &&
+                  !o->verify_each && !o->verify_roundtrip;
     c->keep_float_weights = o->keep_float_weights;
     c->explain = o->explain;
     c->explain_match = o->explain_match;

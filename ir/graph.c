@@ -209,8 +209,7 @@ const char *node_strf(const Node *n, const char *fmt, ...) {
 }
 
 bool value_is_const(const Value *v) {
-    return v->kind == VALUE_CONST && v->data &&
-           (v->data->data || v->data->strings || v->data->count == 0);
+    return v->kind == VALUE_CONST && v->data && !tensor_is_absent(v->data);
 }
 
 /* ---- attributes ---- */

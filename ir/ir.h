@@ -52,8 +52,10 @@ typedef struct Tensor {
     ElemType elem;
     int rank;
     const int64_t *dims;
-    size_t count;        /* product of dims */
-    const uint8_t *data; /* at any alignment; NULL for strings, and what is not at hand */
+    size_t count;              /* product of dims */
+    const uint8_t *data;       /* at any alignment; NULL for strings, and what is not at hand */
+    const struct Later *later; /* how they are made when they are wanted, data being NULL; or NULL
+                                  (ir/later.h) */
     size_t bytes;
     const Str *strings; /* count entries when elem is STRING */
     TensorPlace place;
@@ -342,6 +344,7 @@ struct Module {
     FileMap **maps; /* mapped files that constants point into; unmapped by module_free */
     size_t n_maps, cap_maps;
     Str extra;
+    bool has_later;  /* constants wait to be made (ir/later.h) */
     bool raw_fields; /* a text gave fields in `extra`, which nobody held against ONNX's messages */
     uint32_t n_values, n_nodes; /* ids handed out so far */
 };

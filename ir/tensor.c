@@ -97,7 +97,7 @@ Type tensor_type(Arena *a, const Tensor *t) {
 }
 
 bool tensor_is_absent(const Tensor *t) {
-    return !t->data && !t->strings && t->count > 0;
+    return !t->data && !t->later && !t->strings && t->count > 0;
 }
 
 bool tensor_required(const Tensor *t, Str name, Loc at, Diags *d) {

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "ir/later.h"
 #include "passes/params.h"
 #include "support/parallel.h"
 
@@ -65,12 +66,35 @@ static void quantize_part(void *ctx, size_t from, size_t to, int worker) {
         (z->rows ? quantize_row : quantize_elements)(z->t, z->q, &r, z->out);
 }
 
-Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q) {
-    Quantizing z = {.t = t, .q = q, .rows = fits_rows(q)};
-    Tensor *y = tensor_begin(a, q->storage, t->rank, t->dims, &z.out);
+static void quantize_all(const Tensor *t, const Quant *q, uint8_t *out) {
+    Quantizing z = {.t = t, .q = q, .rows = fits_rows(q), .out = out};
     /* parts of whole bytes, however many elements are in one */
     parallel_for(t->count, PARALLEL_PART, quantize_part, &z);
+}
+
+Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q) {
+    uint8_t *out;
+    Tensor *y = tensor_begin(a, q->storage, t->rank, t->dims, &out);
+    quantize_all(t, q, out);
     return tensor_end(a, y);
+}
+
+typedef struct Rounding {
+    const Tensor *t;
+    const Quant *q;
+} Rounding;
+
+static void make_rounded(const Module *m, const void *ctx, uint8_t *out) {
+    const Rounding *r = ctx;
+    quantize_all(r->t, r->q, out);
+    module_release(m, r->t);
+    module_release_quant(m, r->q);
+}
+
+Tensor *const_quantize_later(Module *m, const Tensor *t, const Quant *q, bool may_wait) {
+    Rounding r = {t, q};
+    Later how = {make_rounded, arena_copy(m->arena, &r, sizeof r)};
+    return later_tensor(m, q->storage, t->rank, t->dims, how, may_wait);
 }
 
 Tensor *const_dequantize(Arena *a, const Tensor *t, const Quant *q) {

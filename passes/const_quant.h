@@ -7,6 +7,10 @@
 /* The float tensor on the grid of `q` (QuantizeLinear's formula, clipped to q's range), packed. */
 Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q);
 
+/* The same of a constant of the module, made when it is written where it `may_wait` (ir/later.h);
+ * by then the real numbers are not needed in memory any more. */
+Tensor *const_quantize_later(Module *m, const Tensor *t, const Quant *q, bool may_wait);
+
 /* The real numbers that quantized integers stand for, as a float tensor. */
 Tensor *const_dequantize(Arena *a, const Tensor *t, const Quant *q);
 

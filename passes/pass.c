@@ -1,4 +1,5 @@
 #include "passes/pass.h"
+#include "ir/later.h"
 #include "support/store.h"
 
 #include <stdarg.h>
@@ -91,8 +92,20 @@ static bool form_fits(const Pass *p, const Forms *f, const char *takes, const ch
                       kind_of(f->odd) == HAS_FAKE ? "fake-quant already" : "quantized already");
 }
 
+/* Passes behind true-quant that read no elements of large constants, or have those made. */
+static bool leaves_elements(const Pass *p) {
+    static const PassId ids[] = {PASS_upgrade, PASS_lower_nbits, PASS_lower_tables, PASS_lower_qdq,
+                                 PASS_lower_qop};
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        if (p == pass_of(ids[i]))
+            return true;
+    return false;
+}
+
 bool pass_run(const Pass *p, Module *m, PassContext *c) {
     int before = diags_errors(c->d);
+    if (!leaves_elements(p))
+        later_make_all(m);
     OutOfMemory *oom = arena_handler(m->arena);
     if (oom)
         oom->pass = p->name;

@@ -60,9 +60,10 @@ typedef struct PassContext {
     const TargetPage *target;  /* of which what depends on a runtime is asked */
     struct Library *library;   /* what composite operators mean; NULL: none */
     const char *explain_match; /* an operator: recognise says what nearly is one; or NULL */
-    bool keep_float_weights;   /* lower-qdq: a QuantizeLinear stands on the float constant that it
-                                  rounds, in place of the integers */
-    bool annotate_nodes;       /* annotate: nodes state what was decided, in place of annotations */
+    bool may_wait; /* integers of weights may be made when they are written (ir/later.h) */
+    bool keep_float_weights; /* lower-qdq: a QuantizeLinear stands on the float constant that it
+                                rounds, in place of the integers */
+    bool annotate_nodes;     /* annotate: nodes state what was decided, in place of annotations */
     bool saturates; /* the processor adds pairs of u8 x s8 products in 16 bits (-target-cpu=avx2) */
     int64_t target_opset; /* 0: as low as the types allow, not below the module's own */
     bool lowers_opset;    /* -target-opset asks for an older one than the model's */

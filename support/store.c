@@ -96,29 +96,37 @@ static bool write_all(int fd, const char *p, size_t n, off_t at) {
     return true;
 }
 
-/* Whether the next n bytes go to the file. */
-static bool goes_out(const Store *s, size_t n) {
+bool store_is_out(const Arena *a, size_t n) {
+    const Store *s = arena_store(a);
     return s && !s->full && !s->in_use && n >= SMALL && n > s->budget && s->owner == getpid();
+}
+
+/* NULL where there is no memory for it. */
+static char *room_of(Store *s, size_t n) {
+    if (n <= s->room_size)
+        return memset(s->room, 0, n);
+    free(s->room);
+    s->room = calloc(n, 1);
+    s->room_size = s->room ? n : 0;
+    return s->room;
+}
+
+void *store_room(Arena *a, size_t n) {
+    Store *s = arena_store(a);
+    char *room = s && !s->in_use ? room_of(s, n) : NULL;
+    return room ? room : arena_alloc(a, n);
 }
 
 void *store_begin(Arena *a, size_t n) {
     Store *s = arena_store(a);
-    if (!goes_out(s, n)) {
+    if (!store_is_out(a, n)) {
         if (s && n >= SMALL)
             s->budget -= n < s->budget ? n : s->budget;
         return arena_alloc(a, n);
     }
-    if (n > s->room_size) {
-        free(s->room);
-        s->room = calloc(n, 1);
-        s->room_size = s->room ? n : 0;
-        if (!s->room)
-            return arena_alloc(a, n);
-    } else {
-        memset(s->room, 0, n);
-    }
-    s->in_use = true;
-    return s->room;
+    char *room = room_of(s, n);
+    s->in_use = room != NULL;
+    return room ? room : arena_alloc(a, n);
 }
 
 const void *store_end(Arena *a, void *p, size_t n) {

@@ -23,6 +23,11 @@ void *store_begin(Arena *a, size_t n);
 /* Where they are from now on, for as long as the arena: not to be written to any more. Where the
  * disk has no room they lie in memory. */
 const void *store_end(Arena *a, void *p, size_t n);
+/* Whether n bytes more would lie in the file. */
+bool store_is_out(const Arena *a, size_t n);
+/* n bytes of zeros for what does, to be read at once: the next store_begin or store_room takes them
+ * again. */
+void *store_room(Arena *a, size_t n);
 /* A copy of bytes. */
 const void *store_copy(Arena *a, const void *p, size_t n);
 /* Pages that hold `bytes`, a part of what lies in the file, may leave memory until they are read

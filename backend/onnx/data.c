@@ -1,6 +1,7 @@
 /* Types, tensors and metadata as ONNX messages. Data goes where the reader found it (raw_data,
  * typed fields or a file of external data). */
 #include "backend/onnx/write.h"
+#include "ir/later.h"
 #include "ir/onnx_fields.h"
 
 void write_meta(Writer *w, uint32_t field, Meta m) {
@@ -94,6 +95,7 @@ void write_type(Writer *w, uint32_t field, const Type *t) {
 void write_elements(const Module *m, const Tensor *t, FILE *out) {
     enum { PART = 1 << 22 };
     Tensor part = *t;
+    part.data = later_made(m, t);
     for (size_t left = t->bytes; left && !ferror(out); left -= part.bytes) {
         part.bytes = left < PART ? left : PART;
         fwrite(part.data, 1, part.bytes, out);

@@ -11,7 +11,7 @@ typedef struct Moving {
 
 /* Strings have no bytes, and what refers to a file already goes on doing so. */
 static bool is_movable(const Tensor *t) {
-    return t->place != TENSOR_EXTERNAL && t->data && t->elem != ELEM_STRING &&
+    return t->place != TENSOR_EXTERNAL && !tensor_is_absent(t) && t->elem != ELEM_STRING &&
            t->bytes >= ONNX_EXTERNAL_FROM;
 }
 

@@ -1,5 +1,6 @@
 #include "passes/lower/lower_spelling.h"
 
+#include "ir/later.h"
 #include "passes/edit.h"
 #include "passes/emulate.h"
 
@@ -229,6 +230,9 @@ static void lower_bodies(Lower *l, Node *n) {
 /* Constants of types that ONNX lacks are widened to one that it has. */
 static void widen(Lower *l, Value *v) {
     ElemType e = onnx_storage(&l->b, v->data->elem);
+    if (e == v->data->elem)
+        return;
+    later_make(l->b.m, v->data);
     v->data = tensor_as(l->b.a, v->data, e);
 }
 

@@ -7,6 +7,7 @@
  *
  * A Gemm's alpha goes into the scales, its beta into the bias, its transposed weights are stored
  * the other way around. */
+#include "ir/later.h"
 #include "passes/lower/lower.h"
 
 typedef struct Product {
@@ -50,6 +51,7 @@ static Value *weight_of(Lower *l, const Node *n, const Value *v) {
     ElemType e = elem_is_signed(t->elem) ? ELEM_INT8 : ELEM_UINT8;
     if (!turn && e == t->elem)
         return lower_ints(l, (Value *)v);
+    later_make(l->b.m, t);
     Tensor *to = turn ? tensor_transposed(l->b.a, t) : t;
     to = tensor_as(l->b.a, to, e);
     Value *c =

@@ -1,6 +1,7 @@
 /* LSTM, Attention and EmbedLayerNormalization with integer weights become the operators that
  * com.microsoft has for them: -emit=qop for onnxruntime. ONNX itself has none: elsewhere they
  * compute in float from weights that are stored as integers, and read their input as float. */
+#include "ir/later.h"
 #include "passes/dynamic_form.h"
 #include "passes/edit.h"
 #include "passes/lower/lower.h"
@@ -48,6 +49,7 @@ static const char *form_refusal(const Lower *l, const Node *n) {
 static Value *weight_of(Lower *l, const DynamicForm *f, Value *w) {
     if (!f->transposed)
         return lower_ints(l, w);
+    later_make(l->b.m, w->data);
     Tensor *t = tensor_transposed(l->b.a, w->data);
     Value *v = graph_add_const(w->graph, derived_name(&l->b, w->name, "_transposed"),
                                tensor_type(l->b.a, t), t);

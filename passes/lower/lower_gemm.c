@@ -1,6 +1,7 @@
 /* ai.onnx has no QGemm, and QLinearMatMul has no bias: adding one afterwards would round twice. A
  * convolution with a window of one is the same sum, bias included:
  *   y[N,M] = Flatten(QLinearConv(Unsqueeze(x[N,K]), w[M,K,1,1], b[M])) */
+#include "ir/later.h"
 #include "passes/lower/lower.h"
 
 typedef struct Gemm {
@@ -43,6 +44,7 @@ static Value *reshaped(Lower *l, const Value *v, int rank, const int64_t *dims, 
                        int64_t columns, bool transpose) {
     const Tensor *t = v->data;
     uint8_t *bytes;
+    later_make(l->b.m, v->data);
     Tensor *to = tensor_new(l->b.a, t->elem, rank, dims, &bytes);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)

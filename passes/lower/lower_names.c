@@ -1,4 +1,5 @@
 /* Lowering: values and nodes take back the names they had in ONNX. See lower_spelling.h. */
+#include "ir/later.h"
 #include "passes/edit.h"
 #include "passes/lower/lower_spelling.h"
 
@@ -57,6 +58,8 @@ static void take_names(Lower *l) {
         Value *v = s->wants[i].v, *other = map_get(n.used, s->wants[i].name);
         if (other == v)
             continue;
+        if (other && v->kind == VALUE_CONST && v->data)
+            later_make(l->b.m, v->data);
         if (other && v->kind == VALUE_CONST && cell_same_data(v->data, value_data(other)) &&
             (other->graph == l->b.m->graph || other->graph == v->graph)) {
             merge_const(l, uses, v, other);

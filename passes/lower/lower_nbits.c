@@ -4,12 +4,14 @@
  *
  * Its B is [columns, blocks, bytes of a block], elements of the transposed weight, low bits first,
  * unsigned: int4 is stored plus 8, with the zero point 8 that it has by default. */
+#include "ir/later.h"
 #include "passes/edit.h"
 #include "passes/quant_build.h"
 #include "support/parallel.h"
 
 typedef struct Weight {
     const Tensor *data;
+    const uint8_t *elements; /* of data, while they are packed */
     const Quant *q;
     int64_t k, n, block, blocks;
     bool transposed; /* stored as [n, k] */
@@ -98,7 +100,7 @@ static void pack_parts(void *ctx, size_t from, size_t to, int worker) {
         size_t first = part * BYTES * per, left = (size_t)w->k - first;
         size_t rows = left < BYTES * per ? left : BYTES * per;
         for (size_t i = 0; i < rows; i++) {
-            elem_load_bytes(w->q->storage, w->data->data, (first + i) * n, stored, n);
+            elem_load_bytes(w->q->storage, w->elements, (first + i) * n, stored, n);
             row_join(stored, n, (uint8_t)offset(w), bits, (int)(i % per) * bits,
                      joined + i / per * stride);
         }
@@ -106,9 +108,8 @@ static void pack_parts(void *ctx, size_t from, size_t to, int worker) {
     }
 }
 
-static void pack_columns(const Weight *w, size_t row, Arena *a, uint8_t *out) {
+static void pack_columns(const Weight *w, size_t row, Arena *scratch, uint8_t *out) {
     Packing p = {.w = w, .row = row, .out = out};
-    Arena *scratch = arena_scratch(a);
     size_t rows = BYTES * (size_t)(8 / elem_bits(w->q->storage));
     size_t parts = ((size_t)w->k + rows - 1) / rows;
     size_t share = 1 + PARALLEL_PART / (rows * (size_t)w->n);
@@ -117,32 +118,53 @@ static void pack_columns(const Weight *w, size_t row, Arena *a, uint8_t *out) {
         p.joined[i] = NEW_ARRAY(scratch, uint8_t, BYTES *joined_stride(w));
     }
     parallel_for(parts, share, pack_parts, &p);
-    arena_free(scratch);
 }
 
-static void pack_rows(const Weight *w, size_t row, Arena *a, uint8_t *out) {
+static void pack_rows(const Weight *w, size_t row, Arena *scratch, uint8_t *out) {
     size_t k = (size_t)w->k;
     int bits = elem_bits(w->q->storage);
-    uint8_t *stored = NEW_ARRAY(a, uint8_t, k);
+    uint8_t *stored = NEW_ARRAY(scratch, uint8_t, k);
     for (size_t j = 0; j < (size_t)w->n; j++) {
-        elem_load_bytes(w->q->storage, w->data->data, j * k, stored, k);
+        elem_load_bytes(w->q->storage, w->elements, j * k, stored, k);
         for (size_t i = 0; i < k; i++)
             put_bits(out + j * row, (int64_t)i, bits, stored[i] + offset(w));
     }
 }
 
+static int64_t bytes_of_block(const Weight *w) {
+    return w->block * elem_bits(w->q->storage) / 8;
+}
+
+/* The integers in memory, which they may leave again. */
+static const uint8_t *elements_of(const Tensor *t, const Module *m, Arena *scratch) {
+    if (!t->later)
+        return t->data;
+    uint8_t *made = arena_alloc(scratch, t->bytes);
+    t->later->make(m, t->later->ctx, made);
+    return made;
+}
+
+static void make_packed(const Module *m, const void *ctx, uint8_t *out) {
+    Weight w = *(const Weight *)ctx;
+    Arena *scratch = arena_scratch(m->arena);
+    int bits = elem_bits(w.q->storage);
+    int64_t row = w.blocks * bytes_of_block(&w);
+    w.elements = elements_of(w.data, m, scratch);
+    (w.transposed ? pack_rows : pack_columns)(&w, (size_t)row, scratch, out);
+    for (int64_t j = 0; j < w.n; j++)
+        for (int64_t i = w.k; i < w.blocks * w.block; i++) /* real 0 */
+            put_bits(out + j * row, i, bits, quant_zp(w.q, param(&w, j, i / w.block)) + offset(&w));
+    module_release(m, w.data);
+    module_release_quant(m, w.q);
+    arena_free(scratch);
+}
+
 static Value *pack(NBits *x, const Weight *w, Str base) {
-    int bits = elem_bits(w->q->storage);
-    int64_t bytes = w->block * bits / 8, row = w->blocks * bytes;
-    uint8_t *out;
-    Tensor *t =
-        tensor_begin(x->b.a, ELEM_UINT8, 3, (const int64_t[]){w->n, w->blocks, bytes}, &out);
-    (w->transposed ? pack_rows : pack_columns)(w, (size_t)row, x->b.a, out);
-    for (int64_t j = 0; j < w->n; j++)
-        for (int64_t i = w->k; i < w->blocks * w->block; i++) /* real 0 */
-            put_bits(out + j * row, i, bits, quant_zp(w->q, param(w, j, i / w->block)) + offset(w));
+    int64_t dims[] = {w->n, w->blocks, bytes_of_block(w)};
+    Later how = {make_packed, arena_copy(x->b.a, w, sizeof *w)};
+    Tensor *t = later_tensor(x->b.m, ELEM_UINT8, 3, dims, how, x->c->may_wait);
     return graph_add_const(x->b.m->graph, derived_name(&x->b, base, "_packed"),
-                           tensor_type(x->b.a, t), tensor_end(x->b.a, t));
+                           tensor_type(x->b.a, t), t);
 }
 
 /* Few columns at a time: lines of the processor's cache hold 16 of a row. */
@@ -187,7 +209,6 @@ static void rewrite(NBits *x, Node *n, const Weight *w) {
     set_operand(n, 2, scales(x, w, base));
     if (zp)
         set_operand(n, 3, zp);
-    module_release(x->b.m, w->data);
     module_release_quant(x->b.m, w->q);
     if (bias)
         set_operand(n, 5, bias);

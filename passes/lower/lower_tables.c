@@ -2,6 +2,7 @@
  * ids) would make the whole table float in each run. As raise_gather.c reads it: tables of int4 and
  * uint4 stay what they are, those of 8 bits are uint8, whose zero point is 128 where none is given.
  */
+#include "ir/later.h"
 #include "passes/edit.h"
 #include "passes/quant_build.h"
 
@@ -47,6 +48,7 @@ static ElemType stored(const Quant *q) {
 
 static Value *table(Tables *x, const Value *v, const Quant *q) {
     const Tensor *from = v->data;
+    later_make(x->b.m, v->data);
     uint8_t *out;
     Tensor *t = tensor_new(x->b.a, stored(q), from->rank, from->dims, &out);
     for (size_t i = 0; i < from->count; i++)

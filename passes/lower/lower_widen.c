@@ -5,6 +5,7 @@
  * stay small. What is computed is widened all together, so that values that share parameters go on
  * sharing them; unless inputs or outputs of the model are that narrow, which are the user's. */
 #include "passes/lower/lower_widen.h"
+#include "ir/later.h"
 
 typedef struct Widen {
     Arena *a;
@@ -38,6 +39,7 @@ static void widen(Widen *w, Value *v) {
     v->type = type_quantized(v->type, wide(w, v->type.quant));
     if (!v->data)
         return;
+    later_make(v->graph->module, v->data);
     v->data = tensor_as(w->a, v->data, v->type.quant->storage);
 }
 

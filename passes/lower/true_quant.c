@@ -106,12 +106,9 @@ static void keep_float(TrueQuant *t, Value *v, const Tensor *real) {
 static void const_to_int(TrueQuant *t, Value *v) {
     const Quant *q = v->type.quant;
     const Tensor *real = v->data;
-    v->data = const_quantize(t->arena, real, q);
+    v->data = const_quantize_later(t->m, real, q, t->c->may_wait);
     if (t->c->keep_float_weights && !v->onnx)
         keep_float(t, v, real);
-    else
-        module_release(t->m, real);
-    module_release_quant(t->m, q);
     v->type = type_quantized(plain(v->type), q);
     t->ints[v->id] = v;
 }
