@@ -20,14 +20,18 @@ typedef struct Loop {
     size_t done; /* elements, under the lock */
 } Loop;
 
-int parallel_workers(size_t n, size_t part) {
-    enum { FEW = 2 }; /* parts that are worth a thread */
-    size_t worth = n / part / FEW;
+/* So many threads as are worth it and have a processor each. */
+static int workers_for(size_t worth) {
     if (worth < 2)
         return 1;
     int have = processors_usable();
     size_t most = have < 1 ? 1 : have < PARALLEL_MOST ? (size_t)have : PARALLEL_MOST;
     return (int)(worth < most ? worth : most);
+}
+
+int parallel_workers(size_t n, size_t part) {
+    enum { FEW = 2 }; /* parts that are worth a thread */
+    return workers_for(n / part / FEW);
 }
 
 static void work(Loop *l) {
@@ -77,8 +81,7 @@ static void wait_for_all(Loop *l) {
     pthread_mutex_unlock(&l->lock);
 }
 
-void parallel_for(size_t n, size_t part, ParallelFn *fn, void *ctx) {
-    int workers = parallel_workers(n, part);
+static void share(size_t n, size_t part, int workers, ParallelFn *fn, void *ctx) {
     Loop *l = workers > 1 ? malloc(sizeof *l) : NULL;
     if (!l) {
         if (n)
@@ -93,4 +96,12 @@ void parallel_for(size_t n, size_t part, ParallelFn *fn, void *ctx) {
     work(l);
     wait_for_all(l);
     leave(l);
+}
+
+void parallel_for(size_t n, size_t part, ParallelFn *fn, void *ctx) {
+    share(n, part, parallel_workers(n, part), fn, ctx);
+}
+
+void parallel_tasks(size_t n, ParallelFn *fn, void *ctx) {
+    share(n, 1, workers_for(n), fn, ctx);
 }

@@ -26,4 +26,7 @@ int parallel_workers(size_t n, size_t part);
  * returns when all are done. Without threads, or memory for them, the caller does everything. */
 void parallel_for(size_t n, size_t part, ParallelFn *fn, void *ctx);
 
+/* The same of a few tasks that are worth a thread each; fn may get several at once. */
+void parallel_tasks(size_t n, ParallelFn *fn, void *ctx);
+
 #endif

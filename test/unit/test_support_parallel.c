@@ -37,6 +37,19 @@ static void test_every_element(void **state) {
         }
 }
 
+/* The same of tasks, however few they are. */
+static void test_every_task(void **state) {
+    (void)state;
+    for (size_t n = 0; n <= 2 * PARALLEL_MOST; n++) {
+        unsigned char by[2 * PARALLEL_MOST + 1] = {0};
+        Marks m = {by};
+        parallel_tasks(n, mark, &m);
+        for (size_t e = 0; e < n; e++)
+            assert_in_range(by[e], 1, PARALLEL_MOST);
+        assert_int_equal(by[n], 0);
+    }
+}
+
 static void sum(void *ctx, size_t from, size_t to, int worker) {
     uint64_t *sums = ctx;
     for (size_t i = from; i < to; i++)
@@ -58,6 +71,7 @@ static void test_is_over_when_done(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_element),
+        cmocka_unit_test(test_every_task),
         cmocka_unit_test(test_is_over_when_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,30 @@ static void test_own(void **state) {
     assert_int_equal(files_in(f->dir), 2);
 }
 
+/* What is large is hashed while it is written, what is small behind and before it is not. */
+static void test_large_parts(void **state) {
+    Fixture *f = *state;
+    enum { LARGE = 3 << 20, N = LARGE + 10000 };
+    static const size_t ends[] = {5000, 5000 + LARGE, N};
+    char *bytes = arena_alloc(f->arena, N), hash[SHA256_HEX + 1];
+    for (size_t i = 0; i < N; i++)
+        bytes[i] = (char)(i * 7 + i / 256);
+    sha256_hex((Str){bytes, N}, hash);
+    OutFiles *o = out_new(f->arena, f->d, false);
+    FILE *side = out_side(o, in_dir(f, "w.bin"));
+    for (size_t i = 0, at = 0; i < 3; at = ends[i++])
+        assert_int_equal(fwrite(bytes + at, 1, ends[i] - at, side), ends[i] - at);
+    const SideFile *s = out_settle(o, side, in_dir(f, "m.qir"), true);
+    assert_non_null(s);
+    assert_int_equal(s->size, N);
+    assert_string_equal(s->hash, hash);
+    assert_true(out_commit(o));
+    Str got;
+    assert_true(file_text(f->arena, in_dir(f, "w.bin"), LOC_NONE, f->d, &got));
+    assert_int_equal(got.n, N);
+    assert_memory_equal(got.s, bytes, N);
+}
+
 static void test_protected(void **state) {
     Fixture *f = *state;
     if (!run_as_user(f))
@@ -251,6 +275,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_own),
+        TEST(test_large_parts),
         TEST(test_protected),
         TEST(test_hard_link),
         TEST(test_symbolic_link),
