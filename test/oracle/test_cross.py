@@ -83,6 +83,23 @@ class Cross(OracleCase):
         sums.save(model)
         self.compare_all(target, model, sums.feeds, sums.want)
 
+    @for_each(*(t for t in TARGETS if not t.startswith("cortex")))
+    def test_quantizers(self, target):
+        """Ties, what saturates, NaN and infinities, with zero points at both ends of the type."""
+        values = np.float32([*np.arange(-133, 134) / 4, np.nan, np.inf, -np.inf, 1e9, -1e9, 3e38, -3e38, -0.0, 1e-40])
+        x, made = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [len(values)]), {}
+        for zero in (*map(np.int8, (-128, -3, 127)), *map(np.uint8, (0, 100, 255))):
+            made[f"{zero.dtype}_{zero}".replace("-", "m")] = zero
+        constants = [onnx.numpy_helper.from_array(np.float32(0.5), "half")]
+        constants += [onnx.numpy_helper.from_array(np.array(zero), f"{name}_zero") for name, zero in made.items()]
+        nodes = [onnx.helper.make_node("QuantizeLinear", ["x", "half", f"{name}_zero"], [name]) for name in made]
+        results = [onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(zero.dtype),
+                                                         [len(values)]) for name, zero in made.items()]
+        model = self.scratch / f"{target}-quantizers.onnx"
+        onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "quantizers", [x], results, constants),
+                                         opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), model)
+        self.compare_all(target, model, {"x": values}, qxc_outputs(model, {"x": values}, self.scratch))
+
     def compare_all(self, target, model, feeds, want):
         (got,) = CrossModel(self.emit(model, model.stem), target).run([list(feeds.values())])
         for name, values in zip(want, got, strict=True):
