@@ -83,7 +83,8 @@ def static(name, folder):
     np.savez(data, **{one.input: x})
     s8s8 = by_qxc(one, "s8s8", "-activations=int8")
     jobs = [("onnxruntime", by_qxc(one, "u8s8"), data), ("onnxruntime", s8s8, data)]
-    tflite = light_model(s8s8, folder / f"{name}.tflite")
+    everywhere = by_qxc(one, "all_s8s8", "-activations=int8", "-placement=all")  # as TensorFlow Lite has integers
+    tflite = light_model(everywhere, folder / f"{name}.tflite")
     if tflite:
         last = x.reshape(-1, *x.shape[-3:])
         if x.ndim >= 3 and tflite[1] != last.shape:
