@@ -65,8 +65,11 @@ PARSER_I := $(addprefix -I,$(sort $(dir $(PARSER_C))))
 PROTO_C  := $(PROTOS:%.proto=$(BUILD)/%.pb-c.c)
 KERNEL_C := $(patsubst %.qk,$(BUILD)/kernels/%.c,$(notdir $(KERNELS))) $(BUILD)/kernels_gen.c
 KERNEL_H := $(BUILD)/kernels_gen.h
-# Those whose template says `wide` once more for x86 processors with AVX2, which has no other numbers: nothing is contracted.
+# Those whose template says `wide` again for x86 processors with wider vectors, which have no other numbers: nothing is contracted.
 HAS_WIDE := $(if $(SANITIZE),,$(filter x86_64%,$(MACHINE)))
+VECTORS      := $(if $(HAS_WIDE),avx2 avx512)
+FLAGS_avx2   := -mavx2
+FLAGS_avx512 := -mavx2 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512vnni
 WIDE_C   := $(if $(HAS_WIDE),$(patsubst %.qk,$(BUILD)/kernels/%.c,$(notdir $(shell grep -l '^//! wide$$' $(KERNELS)))))
 
 # Texts that become part of the program: a folder, and the ending of its files.
@@ -79,7 +82,7 @@ HEADERS  := $(PARSER_C:.c=.h) $(PROTO_C:.c=.h) $(KERNEL_H) $(BUILD)/compiler/ver
 
 OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(MAIN),$(SOURCES))) \
            $(patsubst $(BUILD)/%.c,$(BUILD)/gen/%.o,$(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(TEXT_C)) \
-           $(WIDE_C:$(BUILD)/%.c=$(BUILD)/gen/%.wide.o)
+           $(foreach v,$(VECTORS),$(WIDE_C:$(BUILD)/%.c=$(BUILD)/gen/%.$v.o))
 MAIN_O  := $(MAIN:%.c=$(BUILD)/obj/%.o)
 LIBRARY := $(BUILD)/libqxc.a
 # What include/qxc.h declares, and no other name: docs/library.md.
@@ -155,10 +158,13 @@ $(KERNEL_C:$(BUILD)/%.c=$(BUILD)/gen/%.o): $(BUILD)/gen/%.o: $(BUILD)/%.c $(BUIL
 	$(call say,CC)
 	$(Q)$(CC) $(KERNEL_CFLAGS) $(if $(HAS_WIDE),-DQK_HAS_WIDE) -MMD -MP -c -o $@ $<
 
-$(BUILD)/gen/%.wide.o: $(BUILD)/%.c $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(call say,CC)
-	$(Q)$(CC) $(KERNEL_CFLAGS) -DQK_WIDE -mavx2 -MMD -MP -c -o $@ $<
+define wide_rule
+$(BUILD)/gen/%.$1.o: $(BUILD)/%.c $(BUILD)/flags
+	@mkdir -p $$(@D)
+	$$(call say,CC)
+	$$(Q)$$(CC) $$(KERNEL_CFLAGS) -DQK_VECTORS=$1 $$(FLAGS_$1) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach v,$(VECTORS),$(eval $(call wide_rule,$v)))
 
 $(BUILD)/gen/%.o: $(BUILD)/%.c $(BUILD)/flags | $(HEADERS)
 	@mkdir -p $(@D)

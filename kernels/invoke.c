@@ -1,13 +1,19 @@
 #include "kernels/kernel.h"
 
-static bool has_wide_vectors(void) {
+KernelVectors kernel_vectors(void) {
 #if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2");
-#else
-    return false;
+    bool most = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                __builtin_cpu_supports("avx512vnni");
+    if (__builtin_cpu_supports("avx2"))
+        return most ? KERNEL_AVX512 : KERNEL_AVX2;
 #endif
+    return KERNEL_ANY;
 }
 
 void kernel_invoke(const KernelDef *k, const void *params, void *const *args) {
-    (k->invoke_wide && has_wide_vectors() ? k->invoke_wide : k->invoke)(params, args);
+    int vectors = kernel_vectors();
+    while (!k->invoke[vectors])
+        vectors--;
+    k->invoke[vectors](params, args);
 }

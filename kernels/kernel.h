@@ -25,7 +25,7 @@
  *     //! uses saturate dot_$e_$w        chunks: files which begin with `//! chunk NAME`;
  *     //! uses requant if Y!=f32         perhaps only in some instances
  *     //! math                           needs <math.h> and libm; `math if O=pow`: some instances
- *     //! wide                           qxc has it once more for x86 processors with AVX2
+ *     //! wide                           qxc has it again for x86 processors with wider vectors
  *     //! also f64                       NAME_f32 once more as NAME_f64, on double, same params
  *     //! split rows                     how its work falls into parts (KernelSplit)
  *     //! each a b                       maps elements of these, its first arguments, alone
@@ -80,6 +80,17 @@ typedef struct KernelChunk { /* helpers that kernels share */
     const char *integer_source; /* what -integer-only leaves of it; NULL: all */
 } KernelChunk;
 
+/* What a kernel is compiled for; the bits are the same. */
+typedef enum KernelVectors {
+    KERNEL_ANY,    /* what the compiler's flags say */
+    KERNEL_AVX2,   /* x86-64 */
+    KERNEL_AVX512, /* with VNNI */
+    KERNEL_VECTORS,
+} KernelVectors;
+
+/* The kernel with these params on these pointers. */
+typedef void KernelInvoke(const void *params, void *const *args);
+
 typedef struct KernelDef {
     const char *name;        /* of the instance: qk_add_q_s8_s8_s8 */
     const char *params_type; /* typedef of the params struct */
@@ -98,12 +109,12 @@ typedef struct KernelDef {
     KernelSplit split;
     int n_each; /* so many of the first arguments are elements that it maps */
                 /* alone (exec/tables.h); 0: none, or it does more */
-    void (*invoke)(const void *params, void *const *args);
-    void (*invoke_wide)(const void *params, void *const *args); /* the same bits with vectors of */
-                                                                /* AVX2; NULL: there is none */
+    KernelInvoke *invoke[KERNEL_VECTORS]; /* NULL: there is none */
 } KernelDef;
 
-/* By the one of both that is fast on this processor. */
+/* The widest vectors that this processor has. */
+KernelVectors kernel_vectors(void);
+/* By the one that is fast on this processor. */
 void kernel_invoke(const KernelDef *k, const void *params, void *const *args);
 
 /* The field of the params that has this name, NULL where there is none; how many numbers it holds.

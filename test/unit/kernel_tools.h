@@ -73,16 +73,16 @@ static inline int64_t random_zp(const IntType *t) {
     return z[random_bits() % 3];
 }
 
-static bool as_fast_as_it_can; /* else kernels for every processor */
+static KernelVectors vectors; /* that kernels are compiled for */
 
 static inline void run(const char *name, const void *params, void *const *args) {
     const KernelDef *k = kernel_find(name);
     if (!k)
         fail_msg("no kernel %s", name);
-    if (as_fast_as_it_can)
-        kernel_invoke(k, params, args);
+    if (k->invoke[vectors])
+        k->invoke[vectors](params, args);
     else
-        k->invoke(params, args);
+        k->invoke[KERNEL_ANY](params, args);
 }
 #define RUN(name, params, ...) run(name, params, (void *[]){__VA_ARGS__})
 
