@@ -175,6 +175,16 @@ static bool bn_bind_training(Binder *b, const Node *n, const BatchNormAttrs *a) 
     return bind_call(b, n, "qk_batchnorm_training_f32", &p, sizeof p, 8, args);
 }
 
+/* What is multiplied by, one number a channel: mostly computed ahead, as all of it is constant. */
+static int bn_factor(Binder *b, const Node *n, const BatchNormAttrs *a) {
+    size_t channels = (size_t)n->in[X]->type.dims[1].value;
+    qk_batchnorm_factor_f32_params p = {.c = (int32_t)channels, .eps = a->epsilon};
+    int factor = bind_temp(b, bind_real(b), channels);
+    bind_call(b, n, "qk_batchnorm_factor_f32", &p, sizeof p, 3,
+              (int[]){bind_value(b, n->in[SCALE]), bind_value(b, n->in[VAR]), factor});
+    return factor;
+}
+
 static bool bn_bind(Binder *b, const Node *n, const OpCtx *c) {
     const BatchNormAttrs *a = c->attrs;
     Type x = n->in[X]->type;
@@ -184,15 +194,14 @@ static bool bn_bind(Binder *b, const Node *n, const OpCtx *c) {
         return false;
     if (bn_training(n, a))
         return bn_bind_training(b, n, a);
-    qk_batchnorm_f32_params p = {.n = (int32_t)x.dims[0].value,
+    int args[5] = {0, bn_factor(b, n, a), bind_value(b, n->in[BIAS]), bind_value(b, n->in[MEAN])};
+    bind_each(b, n, n->in[X], n->out[0], &args[0], &args[4]);
+    bool last = bind_is_last(b, n->out[0]);
+    int32_t inner = bind_extent(x, 2, x.rank), images = (int32_t)x.dims[0].value;
+    qk_batchnorm_f32_params p = {.n = last ? images * inner : images,
                                  .c = (int32_t)x.dims[1].value,
-                                 .inner = bind_extent(x, 2, x.rank),
-                                 .eps = a->epsilon};
-    int args[6];
-    for (int i = 0; i < 5; i++)
-        args[i] = bind_value(b, n->in[i]);
-    args[5] = bind_value(b, n->out[0]);
-    if (!bind_call(b, n, "qk_batchnorm_f32", &p, sizeof p, 6, args))
+                                 .inner = last ? 1 : inner};
+    if (!bind_call(b, n, "qk_batchnorm_f32", &p, sizeof p, 5, args))
         return false;
     bind_in_place(b, 0);
     return true;

@@ -401,10 +401,16 @@ static void tables_and_bounds(void **state) {
 static void normalizations(void **state) {
     (void)state;
     float x[] = {1, 2, 3, 4}, y[4], scale[] = {2, 1}, bias[] = {0, 1}, mean[] = {1, 0},
-          var[] = {3, 0};
-    qk_batchnorm_f32_params b = {1, 2, 2, 1.0f};
-    RUN("qk_batchnorm_f32", &b, x, scale, bias, mean, var, y);
+          var[] = {3, 0}, factor[2];
+    qk_batchnorm_factor_f32_params f = {2, 1.0f};
+    RUN("qk_batchnorm_factor_f32", &f, scale, var, factor);
+    assert_true(factor[0] == 1 && factor[1] == 1);
+    qk_batchnorm_f32_params b = {1, 2, 2, 0, 0, 0};
+    RUN("qk_batchnorm_f32", &b, x, factor, bias, mean, y);
     assert_true(y[0] == 0 && y[1] == 1 && y[2] == 4 && y[3] == 5);
+    b = (qk_batchnorm_f32_params){2, 2, 1, 1, 1, 3}; /* channels last, and clamped */
+    RUN("qk_batchnorm_f32", &b, x, factor, bias, mean, y);
+    assert_true(y[0] == 1 && y[1] == 3 && y[2] == 2 && y[3] == 3);
     qk_lrn_f32_params l = {1, 4, 1, 2, 2.0f, 1.0f, 1.0f}; /* even size: one channel more behind */
     RUN("qk_lrn_f32", &l, x, y);
     for (int c = 0; c < 4; c++) {
