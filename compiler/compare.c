@@ -161,8 +161,10 @@ ExitCode cmd_compare(Session *s) {
     if (!job_prepare_pair(&jobs[0], m[0], &jobs[1], m[1]))
         return job_failure(jobs[1].ctx.misused ? &jobs[1] : &jobs[0]);
     bool open = module_is_open(m[0]) || module_is_open(m[1]);
-    ProgramOptions p = {
-        .ignore_quant = s->o.ignore_quant, .partial = open, .rounding = jobs[0].rounding};
+    ProgramOptions p = {.ignore_quant = s->o.ignore_quant,
+                        .partial = open,
+                        .rounding = jobs[0].rounding,
+                        .run_parts = runner_parts()};
     if (open)
         diag_note(s->d, LOC_NONE,
                   "shapes depend on the data: what such nodes yield, and what reads that, is not "

@@ -34,7 +34,7 @@ static void add_output(const Judge *j, const CompareRow *r, Judged *out, Diags *
 bool judge_outputs(const Judge *j, Module *a, Module *b, Comparison *c, Judged *out, Diags *d) {
     CompareData data = {
         .paths = (const char *const *)j->data->items, .n = j->data->n, .part = j->part};
-    ProgramOptions options = {.partial = true};
+    ProgramOptions options = {.partial = true, .run_parts = runner_parts()};
     size_t measured = 0;
     *out = (Judged){.sqnr = INFINITY};
     if (!compare_modules(a, b, &data, &options, &options, c, d))

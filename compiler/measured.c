@@ -227,8 +227,11 @@ static bool run_chosen(Measuring *c, const Module *m, Runner *r, Samples *s, Mea
 static bool run_module(Measuring *c, Module *m, Measured *out, Diags *d) {
     const TextList *data = &c->j->o->calib;
     Arena *a = arena_scratch(m->arena); /* a program keeps its weights a second time */
-    ProgramOptions options = {
-        .observed = true, .partial = true, .rounding = c->j->rounding, .arena = a};
+    ProgramOptions options = {.observed = true,
+                              .partial = true,
+                              .rounding = c->j->rounding,
+                              .run_parts = runner_parts(),
+                              .arena = a};
     Program *p = program_build(m, &options, d);
     Samples *s = p ? samples_open(a, m, data->items, data->n, d) : NULL;
     if (!s) {

@@ -39,7 +39,8 @@ static size_t columns_of(const Program *p, Arena *a, const char *prefix, Column 
 static bool add_outputs(NpzWriter *w, Session *s, MetricSide of, SamplePart part,
                         const char *prefix, Arena *a, size_t *samples) {
     const TextList *data = &s->o.calib;
-    Program *p = program_build(of.m, &(ProgramOptions){.partial = true, .arena = a}, s->d);
+    ProgramOptions options = {.partial = true, .run_parts = runner_parts(), .arena = a};
+    Program *p = program_build(of.m, &options, s->d);
     Samples *in = p ? samples_open(a, of.m, (const char *const *)data->items, data->n, s->d) : NULL;
     if (!in)
         return false;

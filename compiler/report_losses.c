@@ -65,7 +65,7 @@ static const Uses *masks_of(Report *r) {
 }
 
 static bool compare(Report *r, const TextList *data) {
-    ProgramOptions options = {.partial = true};
+    ProgramOptions options = {.partial = true, .run_parts = runner_parts()};
     Comparison c;
     CompareData on = {.paths = (const char *const *)data->items, .n = data->n};
     if (!compare_modules(r->from, r->m, &on, &options, &options, &c, r->s->d))

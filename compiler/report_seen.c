@@ -130,7 +130,7 @@ void report_seen(Report *r) {
     Choosing c = {r, &l, 0};
     module_each_value(r->from, choose, &c);
     l.x = NEW_ARRAY(r->a, double, c.most);
-    ProgramOptions o = {.observed = true, .partial = true};
+    ProgramOptions o = {.observed = true, .partial = true, .run_parts = runner_parts()};
     const TextList *data = r->s->o.input.n ? &r->s->o.input : &r->s->o.calib;
     const Program *p = program_build(r->from, &o, r->s->d);
     Samples *s = p ? samples_open(r->a, r->from, data->items, data->n, r->s->d) : NULL;

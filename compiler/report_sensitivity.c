@@ -107,7 +107,7 @@ static double sqnr_where_rounded(Trying *t, const Tried *x) {
     const Graph *g = t->r->from->graph;
     Score score = {NEW_ARRAY(a, ErrorSums, g->n_out), NEW_ARRAY(a, double, KEPT_MOST),
                    NEW_ARRAY(a, double, KEPT_MOST)};
-    ProgramOptions o = {.partial = true, .arena = a};
+    ProgramOptions o = {.partial = true, .run_parts = runner_parts(), .arena = a};
     Type was = x->v->type;
     double worst = NAN;
     x->v->type = type_tilde(was, x->of->quant);
@@ -137,7 +137,7 @@ void report_sensitivity(Report *r) {
     if (!r->from)
         return;
     Trying t = {.r = r, .kept = kept_new(r->from, SAMPLES)};
-    ProgramOptions o = {.partial = true};
+    ProgramOptions o = {.partial = true, .run_parts = runner_parts()};
     module_each_value(r->from, collect, &t);
     if (!t.n || !run_some(&t, r->a, &o, keep, NULL))
         return;

@@ -157,8 +157,10 @@ ExitCode cmd_run(Session *s) {
     module_each_graph(m, mark_consts, from_file);
     if (!job_prepare_run(&j, m))
         return job_failure(&j);
-    ProgramOptions po = {
-        .ignore_quant = s->o.ignore_quant, .keep_all = s->o.all_values, .rounding = j.rounding};
+    ProgramOptions po = {.ignore_quant = s->o.ignore_quant,
+                         .keep_all = s->o.all_values,
+                         .rounding = j.rounding,
+                         .run_parts = runner_parts()};
     bool open = module_is_open(m);
     Program *p = open ? NULL : program_build(m, &po, s->d);
     Evaluator *e = open ? evaluator_new(m, &po, s->d) : NULL;

@@ -112,7 +112,8 @@ bool top1_answers(Arena *a, Module *m, const char *const *paths, size_t n, const
     if (!m->graph->n_out)
         return diag_error(d, LOC_NONE,
                           "-max-drop: the model has no output that could hold classes");
-    Program *p = program_build(m, &(ProgramOptions){.partial = true}, d);
+    ProgramOptions options = {.partial = true, .run_parts = runner_parts()};
+    Program *p = program_build(m, &options, d);
     if (p && p->outputs[0] < 0)
         p = program_build(m, NULL, d); /* says what cannot run */
     Samples *s = p ? samples_open(m->arena, m, paths, n, d) : NULL;

@@ -145,7 +145,10 @@ void program_place(Program *p, const ProgramOptions *o) {
     if (o && o->foreign)
         program_call_foreign(a, p, o->foreign);
     if (o && o->threads > 1)
-        program_split(a, p, o->threads);
+        program_split(a, p, &(Splitting){.parts = o->threads, .worth = WORTH_WAKING});
+    if (o && o->run_parts > 1)
+        program_split(a, p,
+                      &(Splitting){.parts = o->run_parts, .worth = WORTH_MAKING, .grown = true});
     p->arena_alive = program_alive(a, p);
     bool least = o && o->least_arena, kept = o && (o->keep_all || o->observed);
     if (!kept && (least || p->arena_alive > WORTH_ORDERING)) {

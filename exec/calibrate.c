@@ -269,8 +269,11 @@ static bool evaluate_samples(Calibration *c, Evaluator *e, Samples *s, size_t *s
 /* All samples, by a program in `a` or without. */
 static bool run_model(Calibration *c, Module *m, Samples *s, Writing *w, Arena *a, Diags *d) {
     const CalibOptions *o = &c->options;
-    ProgramOptions options = {
-        .ignore_quant = !o->on_grids, .observed = true, .partial = true, .arena = a};
+    ProgramOptions options = {.ignore_quant = !o->on_grids,
+                              .observed = true,
+                              .partial = true,
+                              .run_parts = runner_parts(),
+                              .arena = a};
     if (module_is_open(m)) {
         Evaluator *e = evaluator_new(m, &options, d);
         return e && evaluate_samples(c, e, s, &w->report.samples, d);

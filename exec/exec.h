@@ -20,6 +20,9 @@ const Rejection *program_left_out(const Program *p, const Value *v);
 
 typedef struct Runner Runner;
 
+/* How many parts calls fall into for a Runner that uses all processors (ProgramOptions.run_parts):
+ * two for each processor on which this process may run, 0 where there is one. */
+int runner_parts(void);
 Runner *runner_new(Arena *a, const Program *p);
 /* Memory of the i-th graph input, to be filled before each run. Bytes as in ONNX raw_data. */
 void *runner_input(Runner *r, size_t i);

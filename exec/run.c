@@ -5,6 +5,7 @@
 #include "exec/exec.h"
 #include "exec/lengths.h"
 #include "exec/within.h"
+#include "support/parallel.h"
 
 struct Runner {
     const Program *program;
@@ -224,6 +225,37 @@ static bool goes_on(void *const *args) {
     return *(const uint8_t *)args[0] && *(const int64_t *)args[1] < *(const int64_t *)args[2];
 }
 
+int runner_parts(void) {
+    enum { EACH = 2 };
+    int workers = parallel_workers(SIZE_MAX, 1);
+    return workers > 1 ? EACH * workers : 0;
+}
+
+typedef struct CallParts {
+    const Call *call;
+    void *const *args;
+} CallParts;
+
+static void run_parts(void *ctx, size_t from, size_t to, int worker) {
+    const CallParts *c = ctx;
+    (void)worker;
+    for (size_t i = from; i < to; i++) {
+        const CallPart *part = &c->call->parts[i];
+        void *args[CALL_MAX_ARGS];
+        for (int k = 0; k < c->call->n_args; k++)
+            args[k] = c->args[k] ? (char *)c->args[k] + part->at[k] : NULL;
+        kernel_invoke(c->call->kernel, part->params, args);
+    }
+}
+
+/* `args` are those of the call, `params` what lengths make of its params. */
+static void invoke(const Call *c, const void *params, void *const *args) {
+    if (c->n_parts)
+        parallel_for(c->n_parts, 1, run_parts, &(CallParts){c, args});
+    else
+        kernel_invoke(c->kernel, params, args);
+}
+
 /* The first value that is complete at the call or later. */
 static size_t back_to(const Runner *r, size_t at, int call) {
     while (at > 0 && completes(r, r->order[at - 1]) >= call)
@@ -269,7 +301,7 @@ static bool run_calls(Runner *r, Progress *progress, size_t level, Diags *d) {
         progress_step(progress, level, (size_t)i);
         const void *params = c->params;
         if (c->kind == CALL_KERNEL && (!c->patches || (params = call_params(c, args, r->params))))
-            kernel_invoke(c->kernel, params, args);
+            invoke(c, params, args);
         if (c->kind == CALL_LOOP && !jump && !another_round(r, &rounds, i))
             return never_ends(r, i, d);
         at = c->kind == CALL_NEXT           ? back_to(r, at, r->jump[i])

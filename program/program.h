@@ -243,8 +243,9 @@ typedef struct ProgramOptions {
     bool least_scratch;   /* kernels take what they can do with, though they are slower */
     SumRounding rounding; /* of sums: exact unless asked for */
     bool ports_in_arena;  /* inputs are alive from the beginning on, outputs to the end */
-    int threads;  /* calls fall into up to so many parts (program/split.h); 0, 1: none does */
-    Arena *arena; /* where the program lives; NULL: with the module */
+    int threads;   /* calls fall into up to so many parts (program/split.h); 0, 1: none does */
+    int run_parts; /* the same for a Runner, whose memory is no matter: runner_parts() */
+    Arena *arena;  /* where the program lives; NULL: with the module */
     const struct ForeignKernels
         *foreign;              /* what is called in place of our kernels; NULL: nothing */
     const LengthBound *bounds; /* of lengths that only a run can tell */

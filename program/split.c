@@ -2,10 +2,6 @@
  * their names how much there is. */
 #include "program/split.h"
 
-/* Multiplications, or elements of what does none, that are worth a part: waking a thread takes
- * about a microsecond, in which vector units do so many. */
-enum { WORTH_A_PART = 1 << 17 };
-
 /* ---- fields ---- */
 
 static int32_t *field(const Call *c, const void *params, const char *name) {
@@ -24,6 +20,7 @@ static int32_t get(const Call *c, const char *name, int32_t otherwise) {
 typedef struct Split {
     Arena *arena;
     Program *program;
+    const Splitting *how;
     Call *call;
     int out; /* index of the result's argument */
     int32_t n_parts;
@@ -49,12 +46,24 @@ static void move(Split *s, int32_t part, int arg, int64_t units, int64_t all) {
     s->parts[part].at[arg] = b->bytes / (size_t)all * (size_t)units;
 }
 
-static void start(Split *s, int64_t work, int32_t units, int32_t most) {
-    int64_t n = work / WORTH_A_PART;
-    n = n < most ? n : most;
+/* All that it is ever faster with. */
+static void grow_scratch(const Split *s) {
+    const Growth *g = &s->call->growth;
+    if (!s->how->grown || !g->step)
+        return;
+    Buffer *b = &s->program->buffers[g->buffer];
+    if (g->most > b->bytes)
+        b->bytes += (g->most - b->bytes) / g->step * g->step;
+    *g->bytes = (int32_t)b->bytes;
+}
+
+static void start(Split *s, int64_t work, int32_t units) {
+    int64_t n = work / s->how->worth;
+    n = n < s->how->parts ? n : s->how->parts;
     n = n < units ? n : units;
     if (n < 2)
         return;
+    grow_scratch(s);
     s->n_parts = (int32_t)n;
     s->parts = NEW_ARRAY(s->arena, CallPart, (size_t)s->n_parts);
     for (int32_t i = 0; i < s->n_parts; i++) {
@@ -86,11 +95,11 @@ static bool take_rows(Split *s, int32_t part, int32_t from, int32_t to) {
     return true;
 }
 
-static bool split_rows(Split *s, int32_t most) {
+static bool split_rows(Split *s) {
     const Call *c = s->call;
     int32_t n = get(c, "n", 0), oh = get(c, "oh", 0), ic = get(c, "ic", 1) / get(c, "group", 1);
     int64_t count = (int64_t)s->program->buffers[c->args[s->out]].count;
-    start(s, count * get(c, "kh", 1) * get(c, "kw", 1) * ic, n > 1 ? n : oh, most);
+    start(s, count * get(c, "kh", 1) * get(c, "kw", 1) * ic, n > 1 ? n : oh);
     for (int32_t i = 0; i < s->n_parts; i++) {
         int32_t units = n > 1 ? n : oh;
         int32_t from = begin_of(s, i, units, 1), to = begin_of(s, i + 1, units, 1);
@@ -109,12 +118,12 @@ static bool split_rows(Split *s, int32_t most) {
 
 /* Rows, or where there is one alone its columns: two blocks of 16 are what is multiplied at a time.
  */
-static bool split_product(Split *s, int32_t most) {
+static bool split_product(Split *s) {
     static const char *const tables[] = {"bias", "mul", "shift", "scale", "add", "zero"};
     const Call *c = s->call;
     int32_t m = get(c, "m", 0), n = get(c, "n", 0), k = get(c, "k", 0), blocks = (n + 15) / 16;
     bool rows = m > 1;
-    start(s, (int64_t)m * n * k, rows ? m : (blocks + 1) / 2, most);
+    start(s, (int64_t)m * n * k, rows ? m : (blocks + 1) / 2);
     for (int32_t i = 0; i < s->n_parts; i++) {
         int32_t units = rows ? m : n;
         int32_t from = begin_of(s, i, units, rows ? 1 : 32),
@@ -137,13 +146,13 @@ static bool split_product(Split *s, int32_t most) {
 /* ---- elements ---- */
 
 /* Along the first dimension; one that a factor is repeated along moves nothing of it. */
-static bool split_each(Split *s, int32_t most) {
+static bool split_each(Split *s) {
     static const char *const strides[] = {"as", "bs"};
     const Call *c = s->call;
     const int32_t *dim = field(c, c->params, "dim");
     if (get(c, "rank", 0) < 1)
         return false;
-    start(s, (int64_t)s->program->buffers[c->args[s->out]].count, dim[0], most);
+    start(s, (int64_t)s->program->buffers[c->args[s->out]].count, dim[0]);
     for (int32_t i = 0; i < s->n_parts; i++) {
         int32_t from = begin_of(s, i, dim[0], 1);
         set(s, i, "dim", begin_of(s, i + 1, dim[0], 1) - from);
@@ -193,15 +202,15 @@ static void drop_overlays(const Split *s) {
     c->n_overlays = kept;
 }
 
-void program_split(Arena *a, Program *p, int parts) {
+void program_split(Arena *a, Program *p, const Splitting *how) {
     for (size_t i = 0; i < p->n_calls; i++) {
         Call *c = &p->calls[i];
-        Split s = {.arena = a, .program = p, .call = c, .out = call_output(p, c)};
+        Split s = {.arena = a, .program = p, .how = how, .call = c, .out = call_output(p, c)};
         if (s.out < 0 || c->patches || !only_scratch(&s))
             continue;
-        bool split = c->kernel->split == SPLIT_ROWS      ? split_rows(&s, parts)
-                     : c->kernel->split == SPLIT_PRODUCT ? split_product(&s, parts)
-                     : c->kernel->split == SPLIT_EACH    ? split_each(&s, parts)
+        bool split = c->kernel->split == SPLIT_ROWS      ? split_rows(&s)
+                     : c->kernel->split == SPLIT_PRODUCT ? split_product(&s)
+                     : c->kernel->split == SPLIT_EACH    ? split_each(&s)
                                                          : false;
         if (!split || s.uneven)
             continue;

@@ -34,7 +34,8 @@ Program *observe_reference(Module *m, PassContext *c, ProgramOptions options) {
 }
 
 Runner *observe_build(Module *m, PassContext *c, Arena *a) {
-    ProgramOptions options = {.observed = true, .partial = true, .arena = a};
+    ProgramOptions options = {
+        .observed = true, .partial = true, .run_parts = runner_parts(), .arena = a};
     Program *p = observe_reference(m, c, options);
     return p ? runner_new(a, p) : NULL;
 }

@@ -13,7 +13,7 @@ double error_level(double error, double energy) {
 }
 
 Program *output_program(Module *m, PassContext *c, Arena *a, bool quantized) {
-    ProgramOptions options = {.partial = true, .arena = a};
+    ProgramOptions options = {.partial = true, .run_parts = runner_parts(), .arena = a};
     return quantized ? program_build(m, &options, c->d) : observe_reference(m, c, options);
 }
 
