@@ -71,10 +71,12 @@ static bool converts(const Node *n) {
     return node_is(n, "DequantizeLinear") && n->n_in > 1 && is_real(x);
 }
 
-/* ONNX has shifts of unsigned integers alone. */
+/* Before opset 28 ONNX has shifts of unsigned integers alone. */
 static bool shifts(const Node *n) {
+    const OnnxSchema *s = node_schema(n);
     const Value *x = node_input(n, 0);
-    return node_is(n, "BitShift") && is_plain(x) && elem_is_signed(x->type.elem) &&
+    return node_is(n, "BitShift") && s && is_plain(x) && elem_is_signed(x->type.elem) &&
+           !onnx_schema_allows(s, false, 0, (int)x->type.elem) &&
            is_elem(node_input(n, 1), x->type.elem);
 }
 

@@ -330,7 +330,7 @@ static bool is_wanted(const Reals *r, const Node *n) {
         return true;
     if (!reads_twin(r, n))
         return false;
-    return is_onnx_quantize(n) || is_onnx_dequantize(n) || node_cast(n) ||
+    return is_onnx_quantize(n) || is_onnx_dequantize(n) || node_cast(n) || node_is(n, "BitShift") ||
            (keeps_integers(n) && !node_interpolates(n)) ||
            (scaling_is_sum(n) && elem_bits(n->out[0]->type.elem) >= 32);
 }
