@@ -145,12 +145,19 @@ class Layers:
             lambda: self.node("GlobalAveragePool", [y]),
             lambda: self.node("GlobalMaxPool", [y]),
             lambda: self.node("Add", [y, self.node("HardSwish", [y])]),
+            lambda: self.normalized(y, channels),
             lambda: self.node("PRelu", [y, self.constant(self.floats(channels, 1, 1))]),
             lambda: self.node("Concat", [y, self.constant(self.floats(batch, 3, *out))], axis=1),
             lambda: self.node("Transpose", [y], perm=[0, 2, 3, 1]),
             lambda: self.node("Conv", [y, self.constant(self.floats(20, channels, 1, 1) / 8)]),
             lambda: self.node("Flatten", [y]),
         ])()
+
+    def normalized(self, y, channels):
+        """BatchNormalization of what no convolution takes it into, and perhaps a Relu, which it takes in."""
+        numbers = [self.constant(n) for n in (*self.floats(3, channels), np.abs(self.floats(channels)))]
+        z = self.node("BatchNormalization", [self.node("HardSwish", [y]), *numbers])
+        return self.node("Relu", [z]) if self.pick.random() < 0.5 else z
 
     def save(self, path):
         outputs = [helper.make_tensor_value_info(o, onnx.TensorProto.FLOAT, None) for o in self.outputs]
