@@ -78,3 +78,10 @@ ZEROS_BETWEEN = Quirk("onnx.reference fills dilated kernels up with zeros, and h
 ALL_AT_ONCE = Quirk("onnx.reference multiplies three operands at once, onnxruntime two of them first, which overflows elsewhere",
                     lambda d, by: by == "onnx.reference" and d["equation"].count(",") > 1)
 ALL_INFINITE = Quirk("onnx.reference takes an infinity from itself", lambda d, by: by == "onnx.reference")
+NOTHING_TO_MULTIPLY = Quirk("onnxruntime takes the third operand as it is, whatever beta is, where there is nothing to multiply",
+                            lambda d, by: by == "onnxruntime" and d["k"] == 0)
+ONE_IN_PLANE = Quirk("onnxruntime rounds the deviation of one number, which is 0", lambda d, by: by == "onnxruntime" and int(np.prod(d.shape("S"))) == 1)
+NEAREST_OUTSIDE = Quirk("onnx.reference takes the weight from the one number that nearest has where it lies outside",
+                        lambda d, by: by == "onnx.reference" and d.attribute("exclude_outside") and d.attribute("mode") == "nearest")
+SLOPE_OF_ZERO = Quirk("onnx.reference multiplies zeros by the slope, and has NaN of infinite ones",
+                      lambda d, by: by == "onnx.reference" and bool(np.any(d.operands["x0"] == 0)) and bool(np.any(np.isinf(d.operands["x1"]))))
