@@ -133,6 +133,7 @@ Binder *program_bind(Module *m, const ProgramOptions *o, Diags *d) {
 
 void program_place(Program *p, const ProgramOptions *o) {
     Arena *a = arena_of(p->module, o);
+    program_align(a, p);
     if (!o || (!o->keep_all && !o->observed))
         program_run_consts(a, p);
     if (o && o->ports_in_arena)

@@ -106,15 +106,43 @@ void bind_set_dynamic(Binder *b, const Value *v, int params) {
     map_set(b->dynamic, binder_key(v), (void *)(intptr_t)(params + 1));
 }
 
-int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char *comment) {
+int bind_made(Binder *b, ElemType e, size_t count, const void *data, const char *comment) {
     Buffer buffer = buffer_of(BUF_CONST, e, count);
-    buffer.data = arena_copy(b->arena, data, buffer.bytes);
+    buffer.data = data;
     buffer.comment = comment;
     return binder_add_buffer(b, buffer);
 }
 
+int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char *comment) {
+    return bind_made(b, e, count, arena_copy(b->arena, data, elem_bytes(e, count)), comment);
+}
+
 const Buffer *bind_buffer(const Binder *b, int buffer) {
     return &b->program->buffers[buffer];
+}
+
+/* Mapped files align nothing. */
+static const void *align_buffer(Arena *a, Buffer *f) {
+    size_t align = (size_t)elem_bits(f->elem) / 8;
+    if (f->kind != BUF_CONST)
+        return NULL;
+    if (align > 1 && (uintptr_t)f->data % align)
+        f->data = arena_copy(a, f->data, f->bytes);
+    return f->data;
+}
+
+const void *bind_data(Binder *b, int buffer) {
+    return align_buffer(b->arena, &b->program->buffers[buffer]);
+}
+
+void program_align(Arena *a, Program *p) {
+    for (size_t i = 0; i < p->n_calls; i++)
+        for (int k = 0; k < p->calls[i].n_args; k++)
+            if (p->calls[i].args[k] >= 0)
+                align_buffer(a, &p->buffers[program_root(p, p->calls[i].args[k])]);
+    for (size_t i = 0; i < p->n_outputs; i++)
+        if (p->outputs[i] >= 0)
+            align_buffer(a, &p->buffers[program_root(p, p->outputs[i])]);
 }
 
 void bind_holds(Binder *b, int buffer, const Value *v) {
@@ -220,13 +248,10 @@ int bind_tensor(Binder *b, const Tensor *t, const Value *v) {
         return failed_buffer(b);
     Buffer buffer = buffer_of(BUF_CONST, elem_unpacked(t->elem), t->count);
     buffer.value = v;
-    size_t align = (size_t)elem_bits(buffer.elem) / 8;
     if (binder_rounds(b, v))
         buffer.data = round_const(b, &v->type, t);
     else if (buffer.elem != t->elem)
         buffer.data = tensor_unpacked(b->arena, t)->data;
-    else if (align > 1 && (uintptr_t)t->data % align)
-        buffer.data = arena_copy(b->arena, t->data, t->bytes); /* mapped files align nothing */
     else
         buffer.data = t->data;
     return binder_add_buffer(b, buffer);

@@ -267,12 +267,19 @@ int bind_dynamic(const Binder *b, const Value *v);
 void bind_set_dynamic(Binder *b, const Value *v, int params);
 /* A constant table made while binding; the data is copied. */
 int bind_const(Binder *b, ElemType e, size_t count, const void *data, const char *comment);
+/* The same of data of binder_arena that nobody changes any more: large ones are not there twice. */
+int bind_made(Binder *b, ElemType e, size_t count, const void *data, const char *comment);
 /* The buffer of v, a constant that holds `t`: one element a byte where that packs several, floats
  * of fewer bits as floats, on v's grid where it has one. The tensor's own bytes are not copied
  * where they can be used. Says why, where it has no numbers. */
 int bind_tensor(Binder *b, const Tensor *t, const Value *v);
 /* What a buffer is, with its elements where it is constant; good until the next one is made. */
 const Buffer *bind_buffer(const Binder *b, int buffer);
+/* The elements of a constant where their type may be read: bind_buffer's lie at any address, as in
+ * a mapped file, until a call is known to read them. NULL of others. */
+const void *bind_data(Binder *b, int buffer);
+/* The same of all constants that calls and outputs have. */
+void program_align(Arena *a, Program *p);
 /* The buffer holds the elements of `v`, in whatever order; bind_is: it is v's own. */
 void bind_holds(Binder *b, int buffer, const Value *v);
 void bind_is(Binder *b, int buffer, const Value *v);

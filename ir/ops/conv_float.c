@@ -31,7 +31,7 @@ static bool is_float(const Value *v) {
 }
 
 /* As the program has them: rounded where the type says so (`float ~`). */
-static const float *floats_of(Binder *b, const Value *v) {
+static const RowFloat *floats_of(Binder *b, const Value *v) {
     return bind_buffer(b, bind_value(b, v))->data;
 }
 
@@ -59,7 +59,7 @@ bool convtranspose_float_fits(const Binder *b, const Node *n, const Spatial *s, 
 }
 
 /* [oc][ic / group][taps] to [oc / 16][taps][ic / group][16], by groups, filled up with zeros. */
-static int packed_weights(Binder *b, const float *w, int32_t groups, int32_t ocg, int32_t icg,
+static int packed_weights(Binder *b, const RowFloat *w, int32_t groups, int32_t ocg, int32_t icg,
                           int32_t taps) {
     int32_t all = padded(ocg);
     size_t k = (size_t)icg * (size_t)taps, count = (size_t)groups * (size_t)all * k;
@@ -71,12 +71,12 @@ static int packed_weights(Binder *b, const float *w, int32_t groups, int32_t ocg
                 for (int32_t t = 0; t < taps; t++)
                     to[((size_t)t * (size_t)icg + (size_t)i) * BLOCK] = *w++;
         }
-    return bind_const(b, ELEM_FLOAT, count, out, "weights, packed");
+    return bind_made(b, ELEM_FLOAT, count, out, "weights, packed");
 }
 
 /* `all` entries a group. */
 static int packed_bias(Binder *b, const Node *n, int32_t groups, int32_t ocg, int32_t all) {
-    const float *given = n->n_in > B && n->in[B] ? floats_of(b, n->in[B]) : NULL;
+    const RowFloat *given = n->n_in > B && n->in[B] ? floats_of(b, n->in[B]) : NULL;
     size_t count = (size_t)groups * (size_t)all;
     float *out = NEW_ARRAY(binder_arena(b), float, count);
     for (int32_t c = 0; given && c < groups * ocg; c++)
@@ -117,14 +117,14 @@ static void bind_more_rows(Binder *b, const Spatial *s, int32_t part, int scratc
 
 /* Weights [c][taps] to [taps][c]. */
 static bool bind_depthwise(Binder *b, const Node *n, const Spatial *s) {
-    const float *w = floats_of(b, n->in[W]);
+    const RowFloat *w = floats_of(b, n->in[W]);
     size_t taps = (size_t)s->kh * (size_t)s->kw, c = (size_t)s->ic;
     float *out = NEW_ARRAY(binder_arena(b), float, taps *c);
     for (size_t i = 0; i < taps * c; i++)
         out[i % taps * c + i / taps] = w[i];
     qk_depthwise_nhwc_f32_params p = {WINDOW_PARAMS(s), .c = s->ic};
     int args[] = {bind_last(b, n, n->in[X]),
-                  bind_const(b, ELEM_FLOAT, taps * c, out, "weights, channels last"),
+                  bind_made(b, ELEM_FLOAT, taps * c, out, "weights, channels last"),
                   packed_bias(b, n, 1, s->ic, s->ic), bind_last(b, n, n->out[0])};
     if (!bind_call(b, n, "qk_depthwise_nhwc_f32", &p, sizeof p, 4, args))
         return false;
@@ -157,7 +157,7 @@ static bool bind_full(Binder *b, const Node *n, const Spatial *s, int32_t group)
 
 /* [ic][oc / group][taps] to [taps * oc / group / 16][ic / group][16], by groups, filled up with
  * zeros. */
-static int columns_of_taps(Binder *b, const float *w, int32_t groups, int32_t ocg, int32_t icg,
+static int columns_of_taps(Binder *b, const RowFloat *w, int32_t groups, int32_t ocg, int32_t icg,
                            int32_t taps) {
     int32_t all = padded(taps * ocg);
     size_t k = (size_t)icg, count = (size_t)groups * (size_t)all * k;
@@ -168,7 +168,7 @@ static int columns_of_taps(Binder *b, const float *w, int32_t groups, int32_t oc
                 size_t column = (size_t)(i / icg) * (size_t)all + (size_t)(t * ocg + j);
                 out[column / BLOCK * BLOCK * k + (size_t)(i % icg) * BLOCK + column % BLOCK] = *w++;
             }
-    return bind_const(b, ELEM_FLOAT, count, out, "weights, packed");
+    return bind_made(b, ELEM_FLOAT, count, out, "weights, packed");
 }
 
 bool convtranspose_float_bind(Binder *b, const Node *n, const Spatial *s, int32_t group) {

@@ -39,7 +39,7 @@ static int8_t *columns_of_phases(Binder *b, const int8_t *w, const Spatial *s) {
 /* A table with an entry for each channel, once for each phase. */
 static int for_phases(Binder *b, int table, int32_t phases, int32_t channels) {
     Buffer from = *bind_buffer(b, table);
-    const int32_t *in = from.data;
+    const int32_t *in = bind_data(b, table);
     int32_t *out = NEW_ARRAY(binder_arena(b), int32_t, (size_t)phases *(size_t)channels);
     for (int32_t i = 0; i < phases * channels; i++)
         out[i] = in[i % channels];

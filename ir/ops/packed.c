@@ -83,13 +83,13 @@ bool packed_fits(Binder *b, const Mac *m, int32_t groups, int32_t columns, int32
 /* As they are, or each eight of 4 bits in four bytes, from -8 on: the first four as low halves. */
 static int bind_weights(Binder *b, const Mac *m, const int8_t *w, size_t n, const char *comment) {
     if (!m->wbits)
-        return bind_const(b, ELEM_INT8, n, w, comment);
+        return bind_made(b, ELEM_INT8, n, w, comment);
     uint8_t *out = NEW_ARRAY(binder_arena(b), uint8_t, n / 2);
     for (size_t i = 0; i < n / 2; i++) {
         const int8_t *low = w + i / 4 * 8 + i % 4;
         out[i] = (uint8_t)((low[0] + 8) | (low[4] + 8) << 4);
     }
-    return bind_const(b, ELEM_UINT8, n / 2, out, comment);
+    return bind_made(b, ELEM_UINT8, n / 2, out, comment);
 }
 
 static int pack_weights(Binder *b, const Mac *m, const int8_t *rows, int32_t groups,
@@ -120,8 +120,8 @@ static int packed_bias(Binder *b, const Columns *c, int32_t zero, const Beside *
                        const char *comment) {
     size_t count = (size_t)c->groups * (size_t)c->all;
     int32_t *out = NEW_ARRAY(binder_arena(b), int32_t, count);
-    const int32_t *given = o->bias < 0 ? NULL : bind_buffer(b, o->bias)->data;
-    const int32_t *zeros = o->zeros < 0 ? NULL : bind_buffer(b, o->zeros)->data;
+    const int32_t *given = o->bias < 0 ? NULL : bind_data(b, o->bias);
+    const int32_t *zeros = o->zeros < 0 ? NULL : bind_data(b, o->zeros);
     const int8_t *w = c->w;
     for (int32_t j = 0; j < c->groups * c->columns; j++) {
         int32_t sum = zeros ? -c->k * zeros[j] : 0;
@@ -138,7 +138,7 @@ static int packed_bias(Binder *b, const Columns *c, int32_t zero, const Beside *
  * exception among its columns: vectors take several of them at a time. */
 static int packed_table(Binder *b, int table, bool per_column, const Columns *c) {
     Buffer from = *bind_buffer(b, table);
-    const int32_t *in = from.data;
+    const int32_t *in = bind_data(b, table);
     size_t count = (size_t)c->groups * (size_t)c->all;
     int32_t *out = NEW_ARRAY(binder_arena(b), int32_t, count);
     for (int32_t g = 0; g < c->groups; g++)
@@ -178,9 +178,9 @@ static Plain plain_of(Binder *b, const Mac *m, const Columns *c, const Beside *o
     if (m->dynamic || m->wbits || m->n_out_args != 2)
         return (Plain){0};
     return (Plain){.weights = c->w,
-                   .bias = o->bias < 0 ? NULL : bind_buffer(b, o->bias)->data,
-                   .mul = bind_buffer(b, m->out_args[0])->data,
-                   .shift = bind_buffer(b, m->out_args[1])->data,
+                   .bias = o->bias < 0 ? NULL : bind_data(b, o->bias),
+                   .mul = bind_data(b, m->out_args[0]),
+                   .shift = bind_data(b, m->out_args[1]),
                    .columns = c->groups * c->columns,
                    .k = c->k,
                    .xz = m->xz,

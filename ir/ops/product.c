@@ -37,7 +37,7 @@ static int bind_blocks(Binder *b, qk_matmul_f32_params *p, int from, Blocks bloc
     for (int i = 0; i < p->rank; i++)
         p->bs[i] = (int32_t)(p->bs[i] / plain * blocks.each);
     p->blocks = 1;
-    return bind_const(b, w.elem, count, out, "weights, in blocks of columns");
+    return bind_made(b, w.elem, count, out, "weights, in blocks of columns");
 }
 
 static bool has_few_rows(const Binder *b, const qk_matmul_f32_params *p) {

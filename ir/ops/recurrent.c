@@ -225,8 +225,8 @@ static int packed_state(Binder *b, const Node *n, const Steps *s) {
     if (r->kind == BUF_CONST && r->data) {
         float *out = NEW_ARRAY(binder_arena(b), float, count);
         kernel_invoke(kernel_find("qk_recur_pack"), &p,
-                      (void *[]){(void *)(uintptr_t)r->data, out});
-        return bind_const(b, ELEM_FLOAT, count, out, "weights of the state, in blocks of columns");
+                      (void *[]){(void *)(uintptr_t)bind_data(b, from), out});
+        return bind_made(b, ELEM_FLOAT, count, out, "weights of the state, in blocks of columns");
     }
     int to = bind_temp(b, ELEM_FLOAT, count);
     bind_call(b, n, "qk_recur_pack", &p, sizeof p, 2, (int[]){from, to});
