@@ -7,8 +7,8 @@
 /* The float tensor on the grid of `q` (QuantizeLinear's formula, clipped to q's range), packed. */
 Tensor *const_quantize(Arena *a, const Tensor *t, const Quant *q);
 
-/* The same of a constant of the module, made when it is written where it `may_wait` (ir/later.h);
- * by then the real numbers are not needed in memory any more. */
+/* The same of a constant of the module, made when it is written where it `may_wait` (ir/later.h):
+ * `t` and `q` stay as they are until then. */
 Tensor *const_quantize_later(Module *m, const Tensor *t, const Quant *q, bool may_wait);
 
 /* The real numbers that quantized integers stand for, as a float tensor. */
