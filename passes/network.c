@@ -54,6 +54,29 @@ static const struct Sign {
 #include "passes/network.def"
 };
 
+typedef enum Role {
+    ROLE_WEIGHS,   /* by rows that sum up to 1 */
+    ROLE_COMPARES, /* numbers that stand in an order */
+    ROLE_COUNTS,   /* yields positions */
+    ROLE_CUTS,     /* off a triangle */
+    ROLE_JOINS,    /* tensors along an axis */
+    ROLE_LOOKS_UP, /* rows of a table */
+} Role;
+
+static bool has_role(const Node *n, Role role) {
+    static const struct {
+        const char *op;
+        Role role;
+    } roles[] = {
+#define ROLE(op, role) {op, ROLE_##role},
+#include "passes/network.def"
+    };
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (roles[i].role == role && node_is(n, roles[i].op))
+            return true;
+    return false;
+}
+
 static size_t *sign_at(NetworkSigns *s, size_t offset) {
     return (size_t *)((char *)s + offset);
 }
@@ -94,14 +117,9 @@ static bool is_triangle(const Tensor *t) {
     return apart;
 }
 
-static bool is_comparison(const Node *n) {
-    return node_is(n, "Less") || node_is(n, "LessOrEqual") || node_is(n, "Greater") ||
-           node_is(n, "GreaterOrEqual");
-}
-
 static bool comes_of_range(const Value *v) {
     for (int steps = 0; v && v->def && steps < LONG_STEP; steps++) {
-        if (node_is(v->def, "Range"))
+        if (has_role(v->def, ROLE_COUNTS))
             return true;
         v = node_input(v->def, 0);
     }
@@ -110,8 +128,9 @@ static bool comes_of_range(const Value *v) {
 
 /* Positions that are held against positions, or what cuts off a triangle. */
 static bool makes_triangle(const Node *n) {
-    return node_is(n, "Trilu") || (is_comparison(n) && comes_of_range(node_input(n, 0)) &&
-                                   comes_of_range(node_input(n, 1)));
+    return has_role(n, ROLE_CUTS) ||
+           (has_role(n, ROLE_COMPARES) && comes_of_range(node_input(n, 0)) &&
+            comes_of_range(node_input(n, 1)));
 }
 
 /* ---- attention ---- */
@@ -127,7 +146,7 @@ static void look_above(Look *l, const Value *v, Scores *found) {
     if (l->left-- <= 0)
         return;
     found->causal = found->causal || is_triangle(v->data) || (n && makes_triangle(n));
-    if (!n || node_is(n, "Softmax"))
+    if (!n || has_role(n, ROLE_WEIGHS))
         return;
     if (is_product(n)) {
         found->products =
@@ -152,7 +171,7 @@ static void look_at_softmax(Look *l, const Node *n) {
 static void look_for_past(Look *l, const Graph *g) {
     for (size_t i = 0; i < g->n_out; i++) {
         const Node *n = g->out[i]->def;
-        bool joins = n && node_is(n, "Concat") && value_rank(g->out[i]) >= 3;
+        bool joins = n && has_role(n, ROLE_JOINS) && value_rank(g->out[i]) >= 3;
         for (size_t k = 0; joins && k < n->n_in; k++)
             l->s.causal += n->in[k] && n->in[k]->kind == VALUE_INPUT && !n->in[k]->data;
     }
@@ -178,7 +197,7 @@ static void look_at_layer(Look *l, const Node *n) {
 
 static void look_at_table(Look *l, const Node *n) {
     const Value *table = node_input(n, 0), *rows = node_input(n, 1);
-    l->s.tokens += node_is(n, "Gather") && table && value_rank(table) == 2 &&
+    l->s.tokens += has_role(n, ROLE_LOOKS_UP) && table && value_rank(table) == 2 &&
                    !is_computed(l, table) && elem_is_float(type_real_elem(table->type)) &&
                    is_computed(l, rows) && node_int(n, "axis", 0) == 0;
 }
@@ -201,7 +220,7 @@ static void look_at_graph(Graph *g, void *ctx) {
             if (node_is_in(n, signs[i].domain, signs[i].op))
                 *sign_at(&l->s, signs[i].offset) += 1;
         l->s.causal += node_int(n, "is_causal", 0) == 1 || node_int(n, "unidirectional", 0) == 1;
-        if (node_is(n, "Softmax"))
+        if (has_role(n, ROLE_WEIGHS))
             look_at_softmax(l, n);
         else if (is_layer(l, n))
             look_at_layer(l, n);
