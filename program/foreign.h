@@ -74,6 +74,14 @@ void program_call_foreign(Arena *a, Program *p, const ForeignKernels *k);
 /* Whether an entry is called; how many calls there are. */
 size_t foreign_calls(const Program *p, const ForeignEntry *e);
 
+/* ---- foreign_facts.c ---- */
+
+/* "conv2d_nhwc_q" of qk_conv2d_nhwc_q_s8_s8_s8, whose params are a qk_conv2d_nhwc_q_params. */
+Str foreign_name(const KernelDef *k);
+bool foreign_is_named(const KernelDef *k, const char *kernel);
+/* How it rounds sums, "exact"; and what elements of a type in C are called, "int8". */
+const char *foreign_rounding(const KernelDef *k);
+const char *foreign_type(const char *ctype);
 /* What a kernel has that conditions can be about; FACT_NONE: nothing of this name. */
 FactKind foreign_fact(Arena *a, const char *kernel, Str fact);
 /* All of it by name, and all kernels; each name once. */

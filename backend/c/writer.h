@@ -124,7 +124,13 @@ void c_take_foreign_params(const CWriter *w, Map *done);
 void c_put_foreign_params(const CWriter *w, FILE *f);
 void c_put_foreign_prototypes(const CWriter *w, FILE *f);
 void c_put_foreign_call(CWriter *w, size_t call, int indent);
-/* Of a test bench: what compares the results of a layer. */
+/* The call as a condition that holds where it failed. */
+void c_put_foreign_status(CWriter *w, size_t call, int indent);
+
+/* ---- foreign_bench.c: the same in a test bench ---- */
+
+/* The call, that of our kernel, and what compares their results; the functions that do. */
+void c_put_compared(CWriter *w, size_t call, int indent);
 void c_put_foreign_checks(CWriter *w);
 void c_put_foreign_verdict(CWriter *w); /* in main */
 
