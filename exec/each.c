@@ -2,15 +2,6 @@
  * `rank` with strides of each argument; `outer`, `axis` and `inner` with steps of the tables. */
 #include "exec/each.h"
 
-/* The strides of argument i, which stand behind `dim` in the order of arguments. */
-static int32_t *strides(const Call *c, const void *params, int i) {
-    size_t at = 0;
-    while (strcmp(c->kernel->fields[at].name, "dim") != 0)
-        at++;
-    return (int32_t *)(void *)((char *)(uintptr_t)params +
-                               c->kernel->fields[at + 1 + (size_t)i].offset);
-}
-
 static const Buffer *root_of(const Program *p, int buffer) {
     return &p->buffers[program_root(p, buffer)];
 }
@@ -34,7 +25,7 @@ static int64_t mapped_by_strides(const Program *p, const Call *c) {
     if (number(c, "rank") != 1)
         return 0;
     for (int i = 0; i < c->kernel->n_each; i++)
-        if (*strides(c, c->params, i) != !is_const(p, c, i))
+        if (*kernel_strides(c->kernel, c->params, i) != !is_const(p, c, i))
             return 0;
     return dim[0];
 }

@@ -19,6 +19,11 @@ void *kernel_param(const KernelDef *k, const void *params, const char *name) {
     return f ? (char *)(uintptr_t)params + f->offset : NULL;
 }
 
+int32_t *kernel_strides(const KernelDef *k, const void *params, int arg) {
+    const KernelField *dim = kernel_field(k, "dim");
+    return (int32_t *)(void *)((char *)(uintptr_t)params + dim[1 + arg].offset);
+}
+
 int kernel_arg(const KernelDef *k, const char *name) {
     for (size_t i = 0; i < k->n_args; i++)
         if (strcmp(k->args[i].name, name) == 0)

@@ -64,7 +64,6 @@ typedef enum KernelSplit {
     SPLIT_NONE,
     SPLIT_ROWS,    /* windows of [n, ih, iw, .] to [n, oh, ow, .]: n, ih, oh, kh, sh, dh, pt */
     SPLIT_PRODUCT, /* [m, k] times blocks of 16 columns to [m, n]: m, n, k */
-    SPLIT_EACH,    /* elements of rank dimensions: rank, dim, and as and bs of two operands */
 } KernelSplit;
 
 typedef struct { /* a pointer argument; they follow `params` in this order */
@@ -107,8 +106,9 @@ typedef struct KernelDef {
     bool needs_math;                /* it or a chunk needs <math.h> and libm */
     bool needs_string;              /* <string.h>, for memcpy and its kin */
     KernelSplit split;
-    int n_each; /* so many of the first arguments are elements that it maps */
-                /* alone (exec/tables.h); 0: none, or it does more */
+    int n_each; /* so many of the first arguments are elements that it maps alone */
+                /* (exec/tables.h), and falls into parts of (program/split.h); 0: none, */
+                /* or it does more */
     KernelInvoke *invoke[KERNEL_VECTORS]; /* NULL: there is none */
 } KernelDef;
 
@@ -124,6 +124,9 @@ size_t kernel_field_count(const KernelField *f);
 /* Where that field is in `params`, which are the kernel's and whose owner may write them; NULL
  * where there is none. */
 void *kernel_param(const KernelDef *k, const void *params, const char *name);
+/* The strides of argument `arg` in those of a kernel that has `dim`: they stand behind it, in the
+ * order of the arguments. */
+int32_t *kernel_strides(const KernelDef *k, const void *params, int arg);
 /* The index of the argument that has this name, -1 where there is none. */
 int kernel_arg(const KernelDef *k, const char *name);
 

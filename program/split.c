@@ -145,21 +145,21 @@ static bool split_product(Split *s) {
 
 /* ---- elements ---- */
 
-/* Along the first dimension; one that a factor is repeated along moves nothing of it. */
+/* What maps elements alone, along the first of its dimensions; one that a factor is repeated along
+ * moves nothing of it. */
 static bool split_each(Split *s) {
-    static const char *const strides[] = {"as", "bs"};
     const Call *c = s->call;
     const int32_t *dim = field(c, c->params, "dim");
-    if (get(c, "rank", 0) < 1)
+    if (!dim || get(c, "rank", 0) < 1)
         return false;
     start(s, (int64_t)s->program->buffers[c->args[s->out]].count, dim[0]);
     for (int32_t i = 0; i < s->n_parts; i++) {
         int32_t from = begin_of(s, i, dim[0], 1);
         set(s, i, "dim", begin_of(s, i + 1, dim[0], 1) - from);
         move(s, i, s->out, from, dim[0]);
-        for (int arg = 0; arg < 2; arg++)
+        for (int arg = 0; arg < c->kernel->n_each; arg++)
             s->parts[i].at[arg] = c->kernel->args[arg].size *
-                                  (size_t)*field(c, c->params, strides[arg]) * (size_t)from;
+                                  (size_t)*kernel_strides(c->kernel, c->params, arg) * (size_t)from;
     }
     return s->n_parts > 0;
 }
@@ -195,7 +195,7 @@ static void multiply_scratch(const Split *s) {
 static void drop_overlays(const Split *s) {
     Call *c = s->call;
     int kept = 0;
-    for (int i = 0; i < c->n_overlays && c->kernel->split == SPLIT_EACH; i++)
+    for (int i = 0; i < c->n_overlays && c->kernel->n_each; i++)
         if (c->overlays[i].exact &&
             c->kernel->args[c->overlays[i].arg].size == c->kernel->args[s->out].size)
             c->overlays[kept++] = c->overlays[i];
@@ -210,7 +210,7 @@ void program_split(Arena *a, Program *p, const Splitting *how) {
             continue;
         bool split = c->kernel->split == SPLIT_ROWS      ? split_rows(&s)
                      : c->kernel->split == SPLIT_PRODUCT ? split_product(&s)
-                     : c->kernel->split == SPLIT_EACH    ? split_each(&s)
+                     : c->kernel->n_each                 ? split_each(&s)
                                                          : false;
         if (!split || s.uneven)
             continue;

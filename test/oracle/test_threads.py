@@ -71,10 +71,22 @@ def pictures():
     return Picture(16, 20, 20, batch=3).conv(32, (3, 3), pads=[1, 1, 1, 1]).conv(32, (3, 3), group=32)
 
 
-MODELS = {"windows": windows, "rows": rows, "pictures": pictures}
+def elements():
+    """Two and three operands that are mapped element by element, one of them the same for a row or for all channels."""
+    net = Picture(4, 370, 290).add("Sigmoid")
+    bent = net.last
+    net.add("Sub", more=["x"]).add("Mul", weights(1, 4, 1, 1)).add("Max", more=[bent])
+    row, most = np.float32(rng.random((290,)) + 0.5), net.last
+    net.add("Div", row).add("Greater", more=[bent])
+    net.nodes.append(helper.make_node("Where", [net.last, most, bent], ["chosen"], "chosen"))
+    net.last = "chosen"
+    return net
+
+
+MODELS = {"windows": windows, "rows": rows, "pictures": pictures, "elements": elements}
 FORMS = {"float": ("-keep=*",), "int8": (), "uint8": ("-activations=uint8",), "int4": ("-weights=int4 sym",),
          "integers": ("-integer-only", "-requant=single")}
-CASES = {f"{model} {form}": (model, form) for model in MODELS for form in FORMS}
+CASES = {f"{model} {form}": (model, form) for model in MODELS for form in FORMS if model != "elements" or form in ("float", "int8")}
 
 # The last part first, and parts that threads make.
 BACKWARDS = "#define T_PARALLEL(fn, c, n) do { for (int32_t i = (n); i > 0; i--) fn(c, i - 1); } while (0)\n"

@@ -85,8 +85,7 @@ static void read_derived(Template *t, int line, char **w, int n, char how) {
 
 /* What `//! split WORD` is called in kernels/kernel.h, or NULL. */
 static const char *find_split(const char *word) {
-    static const char *const splits[][2] = {
-        {"rows", "SPLIT_ROWS"}, {"product", "SPLIT_PRODUCT"}, {"each", "SPLIT_EACH"}};
+    static const char *const splits[][2] = {{"rows", "SPLIT_ROWS"}, {"product", "SPLIT_PRODUCT"}};
     for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
         if (!strcmp(splits[i][0], word))
             return splits[i][1];
