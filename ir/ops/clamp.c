@@ -155,12 +155,16 @@ static bool clip_upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, 
     return true;
 }
 
-/* False where it is computed. */
-static bool read_bound(const OpCtx *c, size_t i, double *out) {
+/* False where it is computed; `beyond` is where nothing lies that NaN would cut off. */
+static bool read_bound(const OpCtx *c, size_t i, double beyond, double *out) {
     const Tensor *t = op_const(c, i);
-    double bound = t && t->data && t->count == 1 ? tensor_float(t, 0) : (double)NAN;
-    *out = isnan(bound) ? *out : bound; /* nothing lies beyond NaN */
-    return !op_in(c, i) || (t && t->data && t->count == 1);
+    if (!op_in(c, i))
+        return true;
+    if (!t || !t->data || t->count != 1)
+        return false;
+    double bound = tensor_float(t, 0);
+    *out = isnan(bound) ? beyond : bound;
+    return true;
 }
 
 /* The bounds that attributes state, before opset 11; infinite where they state none. */
@@ -170,11 +174,11 @@ static void attr_bounds(const OpCtx *c, float *lo, float *hi) {
     *hi = a->max < FLT_MAX ? a->max : INFINITY;
 }
 
+/* Where no bound is stated the type's own is, so that an infinity becomes the largest number. */
 static bool clip_bind(Binder *b, const Node *n, const OpCtx *c) {
-    float least, most;
-    attr_bounds(c, &least, &most);
-    double lo = (double)least, hi = (double)most;
-    bool known = read_bound(c, MIN, &lo) && read_bound(c, MAX, &hi);
+    const ClipAttrs *a = c->attrs;
+    double lo = (double)a->min, hi = (double)a->max, infinite = (double)INFINITY;
+    bool known = read_bound(c, MIN, -infinite, &lo) && read_bound(c, MAX, infinite, &hi);
     if (bind_any_quant(n))
         return known ? bind_bounds(b, n, lo, hi) : bind_in_double(b, n);
     return known && n->in[X]->type.elem == ELEM_FLOAT ? bind_bounds(b, n, lo, hi)
