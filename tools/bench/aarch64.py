@@ -43,7 +43,7 @@ TEXT = """\
 Millions of instructions for one inference on Arm64, as QEMU counts them: of qxc's C (gcc -O2), and behind the colon how many
 times as many onnxruntime {version} and LiteRT take from their wheels for aarch64, on processors with NEON alone, with dot products
 (DOTPROD), and with products of matrices (I8MM); below 1 they take fewer. All take and give float and run one thread. Static: of
-u8s8 and s8s8 onnxruntime has the form that takes fewer, LiteRT the s8s8 form; dynamic as above. Instructions are not
+u8s8 and s8s8 onnxruntime has the form that takes fewer, LiteRT an s8s8 form of integers alone; dynamic as above. Instructions are not
 cycles. The command: `tools/bench/aarch64_root.sh`, which gets those wheels and a Python for them, then
 `make bench SECTIONS="Instructions on Arm64"`.
 
