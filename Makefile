@@ -97,7 +97,7 @@ Q  := $(if $(V),,@)
 say = $(if $(V),,@printf '%-8s%s\n' '$(1)' '$@')
 
 .PHONY: all lib headers units replays tracer fuzzers test quick skipped unit lit oracle replay fuzz demo bench accuracy mutate check-tools check-ports \
-        check-san check-layers format check-format deps install install-files install-library library library-refused dist uninstall clean help
+        check-san check-layers format check-format deps install install-files install-library library library-refused dist uninstall clean help node-c
 .DELETE_ON_ERROR:
 .SECONDARY: $(LEXER_C) $(PARSER_C) $(PROTO_C) $(KERNEL_C) $(HEADERS)
 .SUFFIXES:
@@ -305,6 +305,10 @@ test:
 quick skipped unit lit oracle replay:
 	@+$(RUN_TESTS) $@ '$(T)'
 
+# ONNX's operator tests through emitted C, all of them, by gcc and clang under sanitizers: docs/operators.md counts them.
+node-c:
+	@+NODE_C=all $(RUN_TESTS) oracle test_node_ops_c
+
 check-san:
 	@+$(MAKE) BUILD=build/san SANITIZE=1 test
 
@@ -385,6 +389,7 @@ help:
 	@echo 'make quick         a part of that: two minutes where qxc is built'
 	@echo 'make skipped       what the last run skipped, with another QXC_SHARED=DIR, say; neither takes a T'
 	@echo 'make unit lit oracle replay   one kind of test; T=NAME: a part of it'
+	@echo 'make node-c        all of ONNX'"'"'s operator tests through C, by gcc and clang under sanitizers'
 	@echo 'make fuzz T=60     libFuzzer on each target of test/fuzz, T seconds each; TARGET=qir,onnx'
 	@echo 'make check-san     all tests under AddressSanitizer and UBSan, in build/san'
 	@echo 'make accuracy      qxc beside other quantizers: docs/peers.md. MODELS=, TOOLS=, SEEDS='

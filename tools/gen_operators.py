@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/operators.md, what becomes of every operator, from `qxc list ops -json` and the list of ONNX's tests that
-do not run.
+"""Writes docs/operators.md, what becomes of every operator, from `qxc list ops -json` and the lists of ONNX's tests that
+do not run, or not as C.
 
 Usage: gen_operators.py build/qxc            writes the page
        gen_operators.py build/qxc --check    exits 1 where the page is not what would be written
@@ -16,6 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/operators.md"
 EXCLUDED = ROOT / "test/oracle/node_ops_unsupported.txt"
 OUTSIDE = ROOT / "test/oracle/node_ops_outside.txt"
+IN_C = ROOT / "test/oracle/node_ops_c.txt"
+WHEEL = ROOT / "test/oracle/wheel_models.txt"
 
 HEAD = """# Operators
 
@@ -93,19 +95,58 @@ def listed(path):
     return dict(line.split(": ", 1) for line in lines if line and line[0] != "#")
 
 
-def excluded():
-    """The tests by reason."""
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def tests_that_run():
+    """How many there are, how many run, and the others by reason."""
     outside, by_reason = listed(OUTSIDE), collections.defaultdict(list)
     total = int(outside.pop("all"))
     for name, why in listed(EXCLUDED).items():
         by_reason[why].append(name)
     for name, ops in outside.items():
         by_reason[f"{ops}: {'is' if ',' not in ops else 'are'} read, printed and written, and no more"].append(name)
-    left = sum(map(len, by_reason.values()))
-    yield (f"\n## ONNX's tests that do not run\n\nOf the {total:,} operator tests that the `onnx` package has, {total - left:,} run as they are "
-           "and give ONNX's numbers. These do not.\n\n| reason | tests |\n|---|---|\n")
+    return total, total - sum(map(len, by_reason.values())), by_reason
+
+
+def excluded():
+    total, runs, by_reason = tests_that_run()
+    yield (f"\n## ONNX's tests that do not run\n\nOf the {total:,} operator tests that the `onnx` package has, {runs:,} run as they are "
+           "and give ONNX's numbers, in exactly ONNX's shapes. These do not.\n\n| reason | tests |\n|---|---|\n")
     for why, names in sorted(by_reason.items()):
-        yield f"| {why.replace('|', chr(92) + '|')} | {', '.join(f'`{n}`' for n in names)} |\n"
+        yield f"| {cell(why)} | {', '.join(f'`{n}`' for n in names)} |\n"
+
+
+def in_c():
+    runs, by_how = tests_that_run()[1], collections.defaultdict(lambda: collections.defaultdict(list))
+    for name, how in listed(IN_C).items():
+        way, _, why = how.partition(", ")
+        by_how[way][why].append(name)
+    count = {way: sum(map(len, found.values())) for way, found in by_how.items()}
+    refused, constant = (count.get(way, 0) for way in ("refused", "constant"))
+    yield (f"\n## ONNX's tests in C\n\nOf these {runs:,}, {runs - refused:,} give ONNX's numbers as emitted C, too, in ONNX's shapes: gcc and clang "
+           "compile it without a warning (`-std=c99 -Wall -Wextra -Wconversion -Wshadow -Wcast-align -Werror`), and AddressSanitizer and UBSan find "
+           f"nothing (`make node-c`). {runs - refused - constant:,} are compiled as they are, and {constant} with constants for all operands but the first, as C has to know some of them:\n\n"
+           "| what C has to know | tests |\n|---|---|\n")
+    for why, names in sorted(by_how["constant"].items()):
+        yield f"| {cell(why)} | {len(names)} |\n"
+    yield "\nThese have no C:\n\n| reason | tests |\n|---|---|\n"
+    for why, names in sorted(by_how["refused"].items()):
+        yield f"| {cell(why)} | {', '.join(f'`{n}`' for n in names)} |\n"
+
+
+def wheel():
+    """The sets of models in ONNX's package."""
+    lines = listed(WHEEL)
+    missing = {name: op for name, op in lines.items() if "/" in name}
+    yield "\n## The models of ONNX's package\n\n| set | models | run | the others have |\n|---|---|---|---|\n"
+    for name in lines:
+        if name in missing:
+            continue
+        ops = [op for model, op in missing.items() if model.startswith(f"{name}/")]
+        others = ", ".join(f"{op.split('::')[-1]} ({ops.count(op)})" for op in sorted(set(ops)))
+        yield f"| {name} | {lines[name]} | {int(lines[name]) - len(ops)} | {others} |\n"
 
 
 def page(qxc):
@@ -116,6 +157,8 @@ def page(qxc):
         yield from table(ops)
     yield INTEGERS
     yield from excluded()
+    yield from in_c()
+    yield from wheel()
 
 
 def main(qxc, check=False):

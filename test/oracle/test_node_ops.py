@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from common import BUILD, QXC, ROOT, OracleCase, alone, compile_c, for_each, qxc, session
+from common import BUILD, QXC, ROOT, OracleCase, alone, for_each, session
 from node_cases import node_cases
 
 DOMAINS = {"", "ai.onnx.ml", "ai.onnx.preview"}
@@ -45,8 +45,6 @@ UNTESTED = {"Affine", "BiasGelu", "Crop", "EmbedLayerNormalization", "FastGelu",
             "SimplifiedLayerNormalization", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"}
 ROWS = sorted((our_operators() | QOPERATORS) - UNTESTED)
 TESTED = sorted({*ROWS, *our_functions()} - UNTESTED)
-ONLY_RUN = {"test_loop11"}  # a value in its body has another shape each time
-NOT_IN_C = {"Bernoulli", "Loop", "RandomUniformLike"}  # all of their cases are there or in the list
 
 
 def not_ours(case):
@@ -118,18 +116,6 @@ def without_small(model, inputs, outputs):
 
 def plain(v):
     return v.astype(PLAIN.get(v.dtype.name, v.dtype))
-
-
-def with_constants(model, inputs):
-    """All operands but the first as initializers, as real models have shapes, axes and bounds; the first, too,
-    of what makes a table of numbers."""
-    changed = onnx.ModelProto()
-    changed.CopyFrom(model)
-    keep = 1 if len(inputs) > 1 and model.graph.node[0].op_type != "MelWeightMatrix" else 0
-    for info, value in list(zip(model.graph.input, inputs))[keep:]:
-        changed.graph.initializer.append(numpy_helper.from_array(value, info.name))
-    del changed.graph.input[keep:]
-    return changed, inputs[:keep]
 
 
 def run(model, inputs, folder):
@@ -244,40 +230,6 @@ class NodeOps(OracleCase):
         if os.environ.get("QXC_UPDATE"):
             OUTSIDE.write_text(outside())
         self.assertEqual(OUTSIDE.read_text(), outside())
-
-
-C_FLAGS = ("-std=c99", "-O0", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-align", "-Werror",
-           "-ffp-contract=off", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-
-
-class NodeOpsInC(OracleCase):
-    """The emitted C of each case gives what `qxc run` gives, by gcc; that of each operator's first case by clang, too."""
-
-    def one(self, model, inputs, compilers):
-        model, inputs = with_constants(model, inputs)
-        path, data, source = (self.scratch / n for n in ("c.onnx", "c.npz", "c.c"))
-        program = self.scratch / "c.bin"
-        onnx.save(model, path)
-        np.savez(data, **{i.name: plain(v) for i, v in zip(model.graph.input, inputs)})
-        qxc(path, "-emit=c", "-testbench", f"-input={data}", "-no-sync", "-quiet", "-o", source)
-        for compiler in compilers:
-            compile_c(compiler, *C_FLAGS, "-o", program, source, "-lm")
-            done = subprocess.run([program], capture_output=True, text=True, check=False)
-            self.assertEqual(done.returncode, 0, compiler + done.stdout[-500:] + done.stderr[-500:])
-
-    @for_each(*TESTED)
-    def test_operator(self, op):
-        refused, seen = set(read_list()), 0
-        for name, model, data_sets in cases(op):
-            inputs, outputs = map(as_arrays, data_sets[0])
-            if name in refused | ONLY_RUN or "_expanded" in name or inputs is None or outputs is None:
-                continue
-            if any(map(is_small, [*inputs, *outputs])):
-                model, inputs, _ = without_small(model, inputs, outputs)
-            seen += 1
-            with self.subTest(name):
-                self.one(model, inputs, ("gcc", "clang-19") if seen == 1 else ("gcc",))
-        self.assertEqual(seen > 0, op not in NOT_IN_C)
 
 
 if __name__ == "__main__":
