@@ -4,6 +4,8 @@
 #include "support/buf.h"
 #include "support/npy.h"
 
+#include <math.h>
+
 static ElemType reported(ElemType e) {
     if (elem_is_float(e) && e != ELEM_DOUBLE && e != ELEM_FLOAT16)
         return ELEM_FLOAT;
@@ -26,7 +28,8 @@ bool column_new(Column *c, const Value *v, Str name, bool open) {
 
 /* ---- one more sample ---- */
 
-/* A program has floats for float16. */
+/* A program has floats for float16; the lowest float, which a window of padding has, is beyond it.
+ */
 static void put_elements(const Column *col, const void *data, char *to) {
     if (col->elem != ELEM_FLOAT16) {
         memcpy(to, data, col->bytes);
@@ -34,7 +37,9 @@ static void put_elements(const Column *col, const void *data, char *to) {
     }
     for (size_t i = 0; i < col->bytes / 2; i++) {
         uint64_t bits;
-        float_encode(ELEM_FLOAT16, (double)((const float *)data)[i], &bits);
+        double x = (double)((const float *)data)[i];
+        if (!float_encode(ELEM_FLOAT16, x, &bits))
+            float_encode(ELEM_FLOAT16, copysign((double)INFINITY, x), &bits);
         memcpy(to + 2 * i, &bits, 2);
     }
 }

@@ -1,6 +1,8 @@
 /* Relu and Clip: exact on integers where result and operand share their quantization. Relu: 13, 14
  * added types. Clip: until 10 min and max are attributes, from 11 operands; 12 and 13 added types.
  */
+#include "program/binder.h"
+#include "ir/minifloat.h"
 #include "ir/ops/bind.h"
 
 #include <float.h>
@@ -174,10 +176,18 @@ static void attr_bounds(const OpCtx *c, float *lo, float *hi) {
     *hi = a->max < FLT_MAX ? a->max : INFINITY;
 }
 
+/* Of the type that the node has, which may be bound on floats in its place. */
+static double largest_number(const Binder *b, const Node *n) {
+    ElemType e = bind_original(b, n)->in[X]->type.elem;
+    FloatGrid small;
+    return (double)(elem_is_half(e) && float_grid(e, &small) ? small.most : FLT_MAX);
+}
+
 /* Where no bound is stated the type's own is, so that an infinity becomes the largest number. */
 static bool clip_bind(Binder *b, const Node *n, const OpCtx *c) {
     const ClipAttrs *a = c->attrs;
-    double lo = (double)a->min, hi = (double)a->max, infinite = (double)INFINITY;
+    double most = largest_number(b, n), infinite = (double)INFINITY;
+    double lo = fmax((double)a->min, -most), hi = fmin((double)a->max, most);
     bool known = read_bound(c, MIN, -infinite, &lo) && read_bound(c, MAX, infinite, &hi);
     if (bind_any_quant(n))
         return known ? bind_bounds(b, n, lo, hi) : bind_in_double(b, n);

@@ -17,11 +17,12 @@ typedef struct Spell {
 } Spell;
 
 /* Operators of ONNX, of a version that has them, and a target's own. Those of com.microsoft are
- * spelled for whoever asks. */
+ * spelled for whoever asks, and those of the library are words of spellings. */
 static bool is_allowed(const void *ctx, Str domain, Str op) {
     const Spell *s = ctx;
     if (!domain_is_onnx(domain))
-        return !str_is(domain, "com.microsoft") && target_has_domain(s->c->target, domain);
+        return !str_is(domain, "com.microsoft") && !str_is(domain, "qxc") &&
+               target_has_domain(s->c->target, domain);
     const OnnxSchema *schema = onnx_schema_find(domain, op, (int)module_opset(s->m, domain));
     return schema && !(schema->flags & SCHEMA_ORT);
 }

@@ -5,25 +5,24 @@
 typedef struct Reduced {
     const PassContext *c;
     const Uses *uses;
-    const SchemeRule *told;
+    bool *told; /* by rule */
     bool ok;
 } Reduced;
 
 static void look_at(Reduced *x, const Choice *o) {
     const SchemeRule *r = o->by[CHOICE_REDUCE];
     IntRange range = choice_range(o);
-    if (!o->reduce_range || !r || r == x->told || o->is_float || o->fixed ||
+    if (!o->reduce_range || !r || x->told[r - x->c->scheme.rules] || o->is_float || o->fixed ||
         (!o->exact_range && range.hi - range.lo > 1))
         return;
-    x->told = r;
-    const char *flag = r->flag ? r->flag : "", *colon = r->flag ? ": " : "";
+    x->told[r - x->c->scheme.rules] = true;
     if (o->exact_range)
-        diag_warning(x->c->d, r->loc,
-                     "%s%sit has no effect where the range is stated: %lld to %lld", flag, colon,
-                     (long long)o->lo, (long long)o->hi);
-    else if (elem_bits(o->storage) == 1)
-        x->ok = diag_error(x->c->d, r->loc, "%s%s%s has one bit, and none to spare", flag, colon,
-                           elem_name(o->storage));
+        diag_warning(x->c->d, r->loc, "%s has no effect where the range is stated: %lld to %lld",
+                     r->flag ? r->flag : "reduce-range", (long long)o->lo, (long long)o->hi);
+    else
+        x->ok = diag_error(x->c->d, r->loc, "%s%s%s has one bit, and none to spare",
+                           r->flag ? r->flag : "", r->flag ? ": " : "",
+                           elem_bits(o->storage) == 1 ? elem_name(o->storage) : "the type");
 }
 
 static void look_at_value(Value *v, void *ctx) {
@@ -55,7 +54,7 @@ static bool any_reduces(const Scheme *s) {
 }
 
 bool choice_check_reduced(const PassContext *c, const Uses *uses, Module *m) {
-    Reduced x = {.c = c, .uses = uses, .ok = true};
+    Reduced x = {.c = c, .uses = uses, .told = NEW_ARRAY(m->arena, bool, c->scheme.n), .ok = true};
     if (!any_reduces(&c->scheme))
         return true;
     module_each_graph(m, look_at_weights, &x);

@@ -20,9 +20,9 @@ typedef struct Lone {
     bool *behind; /* by value id: it depends on a product */
     size_t n;     /* of them, small or not */
     bool *used;   /* by value id: something that does not just move it reads it in integers */
-    double *work; /* by node id: of products that are integer, */
-    double all;   /* of all of them, */
-    double left;  /* and of those that were left float */
+    double *work; /* by node id: of products, */
+    double all;   /* of all of them, integer or not: what is small stays so as others are spared, */
+    double left;  /* and of those that were left float here */
 } Lone;
 
 /* Multiplications, within shapes_fix: each element of the result is a sum over what the weight has
@@ -48,15 +48,16 @@ static bool is_product(const Node *n) {
 static void add_work(Graph *g, void *ctx) {
     Lone *l = ctx;
     FOR_NODES(n, g) {
-        if (l->d->integer[n->id] && is_product(n))
+        if (is_product(n) && n->out[0])
             l->all += l->work[n->id] = work_of(n, l->d->c->d);
     }
 }
 
+/* What has bodies is taken for one. */
 static void find_behind(Graph *g, void *ctx) {
     Lone *l = ctx;
     FOR_NODES(n, g) {
-        bool any = is_product(n);
+        bool any = is_product(n) || has_bodies(n);
         for (size_t i = 0; !any && i < n->n_in; i++)
             any = n->in[i] && l->behind[n->in[i]->id];
         for (size_t i = 0; any && i < n->n_out; i++)
@@ -78,7 +79,7 @@ static void use_operands(const Node *n, bool *used) {
 static void find_used(Graph *g, void *ctx) {
     Lone *l = ctx;
     FOR_NODES(n, g) {
-        if (l->d->integer[n->id] && !is_follower(n))
+        if (l->d->integer[n->id] && (!is_follower(n) || g->owner))
             use_operands(n, l->used);
     }
 }
@@ -114,8 +115,8 @@ static void leave_before(Decide *d, const Value *v) {
 }
 
 static bool is_lone(const Lone *l, const Node *n) {
-    return l->d->integer[n->id] && wants_result_alone(l->d, n) && !l->used[n->out[0]->id] &&
-           !n->in[0]->type.quant && !l->behind[n->in[0]->id];
+    return l->d->integer[n->id] && !n->graph->owner && wants_result_alone(l->d, n) &&
+           !l->used[n->out[0]->id] && !n->in[0]->type.quant && !l->behind[n->in[0]->id];
 }
 
 static void count_lone(Graph *g, void *ctx) {
@@ -132,7 +133,6 @@ static void leave_lone(Graph *g, void *ctx) {
             continue;
         l->left = left;
         d->integer[n->id] = false;
-        d->weights_only[n->id] = true;
         d->wanted[n->out[0]->id] = false;
         leave_before(d, n->in[0]);
         pass_remark(d->c, n,
