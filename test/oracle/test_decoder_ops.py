@@ -219,7 +219,7 @@ class DecoderOps(OracleCase):
         onnx.save(model, path)
         feeds = {name: normal(rng, 8, 2, 3, 64 if name == "q" else 32) for name in "qkv"}
         np.savez(data, **feeds)
-        qxc(path, f"-calib={data}", "-emit=qdq", "-no-sync", "-quiet", "-o", quantized)
+        qxc(path, f"-calib={data}", "-placement=products", "-emit=qdq", "-no-sync", "-quiet", "-o", quantized)
         made = onnx.load(quantized).graph
         by = {result: n.op_type for n in made.node for result in n.output}
         products = [n for n in made.node if n.op_type == "MatMul"]
