@@ -148,7 +148,7 @@ class Mixed(OracleCase):
         onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), path)
         np.savez(data, x=rng.standard_normal((20, 2, 6)).astype(np.float32),
                  k=rng.standard_normal((20, 6, 4)).astype(np.float32))
-        done = qxc(path, f"-calib={data}", "-min-sqnr=60", "-emit=qdq", "-o", out)
+        done = qxc(path, f"-calib={data}", "-min-sqnr=60", "-placement=products", "-emit=qdq", "-o", out)
         self.assertEqual({"p", "t", "q"}, {name for name in ("p", "t", "q") if f"  {name} stays float" in done.stderr})
 
     def test_usage(self):
