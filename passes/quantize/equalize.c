@@ -190,7 +190,7 @@ static size_t count_outliers(Equalize *e, const double *seen, size_t n) {
     double *sorted = arena_copy(e->m->arena, seen, n * sizeof *seen);
     qsort(sorted, n, sizeof *sorted, smaller_first);
     for (size_t over = 1; n >= CHANNELS_LEAST && over <= n / FEW; over++)
-        if (sorted[n / 2] > 0 && sorted[n - over] > GAP * sorted[n - over - 1])
+        if (sorted[n / 2] > 0 && sorted[n - over] > (double)GAP * sorted[n - over - 1])
             return over;
     return 0;
 }
