@@ -139,6 +139,7 @@ static bool run_node(Folder *f, Graph *g, Node *n) {
     if (!bind_node(b, n))
         return false;
     Program *p = b->program;
+    program_align(f->module->arena, p);
     program_plan(f->module->arena, p, true, false);
     Runner *r = runner_new(f->module->arena, p);
     if (!runner_run(r, b->diags))
