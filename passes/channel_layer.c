@@ -10,7 +10,7 @@ int layer_axis(const Uses *uses, const Node *n, Diags *d) {
     const Value *w = n->in[n->def->quant.mac.weight];
     const Tensor *t = edit_float_const(w);
     OpCtx c = op_ctx(n, d);
-    int axis = t && n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
+    int axis = t ? quant_weight_axis(&n->def->quant, &c) : -1;
     return axis >= 0 && t->rank > 1 && uses_of(uses, w, &use) == 1 ? axis : -1;
 }
 

@@ -548,6 +548,8 @@ const char *op_prefers_float(const Node *n);
 /* Why no integer product takes weights with scales along these axes; NULL when it does. */
 const char *quant_axis_refusal(const Node *n, const Quant *w);
 bool quant_rule_is_data(const QuantRule *r, size_t input);
+/* The axis of a product's weight that its output channels stand along; -1: none. */
+int quant_weight_axis(const QuantRule *r, const OpCtx *c);
 /* Whether operand i holds floats, or stands for them, that are no constant of the node's; for
  * OpDef.form. */
 bool node_computed_floats(const Node *n, size_t i);

@@ -300,7 +300,7 @@ const Quant *op_moved_quant(const OpCtx *c, const OpDef *op, const Quant *q) {
 const char *quant_axis_refusal(const Node *n, const Quant *w) {
     OpCtx c = op_ctx(n, NULL);
     const QuantRule *r = &n->def->quant;
-    int axis = r->mac.weight_axis ? r->mac.weight_axis(&c) : -1;
+    int axis = quant_weight_axis(r, &c);
     if (w->n_axes == 0 || (w->n_axes == 1 && w->axis[0] == axis))
         return NULL;
     if (axis < 0)
@@ -325,4 +325,8 @@ bool node_computed_floats(const Node *n, size_t i) {
 
 bool quant_rule_is_data(const QuantRule *r, size_t input) {
     return r->data >> 31 || (input < 31 && (r->data >> input & 1));
+}
+
+int quant_weight_axis(const QuantRule *r, const OpCtx *c) {
+    return r->mac.weight_axis ? r->mac.weight_axis(c) : -1;
 }

@@ -26,7 +26,7 @@ static const char *quant_text(Arena *a, const Quant *q) {
 static int operand_axis(const QuantLaws *l, size_t i) {
     const QuantRule *r = &l->op->quant;
     bool weight = r->kind == QUANT_MAC && r->mac.weight > 0 && i == (size_t)r->mac.weight;
-    return weight && r->mac.weight_axis ? r->mac.weight_axis(&l->c) : -1;
+    return weight ? quant_weight_axis(r, &l->c) : -1;
 }
 
 static const Quant *operand_quant(const QuantLaws *l, size_t i) {
@@ -132,7 +132,7 @@ static bool check_mover(const QuantLaws *l) {
 
 static bool check_weight_axis(const QuantLaws *l, const Quant *w) {
     const QuantRule *r = &l->op->quant;
-    int channel = r->mac.weight_axis ? r->mac.weight_axis(&l->c) : -1;
+    int channel = quant_weight_axis(r, &l->c);
     for (int i = 0; w && i < w->n_axes; i++) {
         if (w->axis[i] == channel || w->block[i] > 1)
             continue;
@@ -220,7 +220,7 @@ static bool zp_costs(const Quant *w) {
 static void warn_overflow(const QuantLaws *l, const Quant *x, const Quant *w) {
     const QuantRule *r = &l->op->quant;
     const Tensor *data = op_const(&l->c, (size_t)r->mac.weight);
-    int channel = r->mac.weight_axis ? r->mac.weight_axis(&l->c) : -1;
+    int channel = quant_weight_axis(r, &l->c);
     if (!data || !data->data || !elem_is_int(data->elem) || channel < 0 || channel >= data->rank ||
         elem_bits(x->storage) > 8 || elem_bits(w->storage) > 8 || data->count == 0)
         return; /* 16-bit operands accumulate in 64 bits */

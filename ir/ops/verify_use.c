@@ -99,7 +99,7 @@ static int64_t channels_of(const QopView *view, const OpCtx *c, size_t i) {
     if (r->kind != QUANT_MAC || !r->mac.weight || i != (size_t)r->mac.weight)
         return 1;
     Type w = op_type(c, i);
-    int axis = r->mac.weight_axis ? r->mac.weight_axis(c) : -1;
+    int axis = quant_weight_axis(r, c);
     return w.rank >= 0 && axis >= 0 && axis < w.rank ? w.dims[axis].value : -1;
 }
 

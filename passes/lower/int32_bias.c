@@ -96,7 +96,7 @@ static Quant *accumulator(const Int32Bias *s, const Node *n, const Tensor *bias,
     Value *w = n->in[n->def->quant.mac.weight];
     const Quant *x = op_quant(n->in[0]), *wq = op_quant(w);
     OpCtx c = op_ctx(n, NULL);
-    int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
+    int axis = quant_weight_axis(&n->def->quant, &c);
     Type y = n->out[0]->type;
     *why = "its operands are not quantized to 8 bits";
     if (!is_byte(x) || !is_byte(wq))

@@ -48,7 +48,7 @@ static const char *why_not_mac(const Rule *t, const Node *n) {
     if (quant_is_blocked(w))
         return "its weights are quantized in blocks, which one accumulator cannot hold";
     OpCtx c = op_ctx(n, t->d);
-    int axis = rule->mac.weight_axis ? rule->mac.weight_axis(&c) : -1;
+    int axis = quant_weight_axis(rule, &c);
     const char *why = quant_axis_refusal(n, w);
     if (why)
         return why;

@@ -10,7 +10,7 @@ static Quant *accumulator(Lower *l, const Node *n) {
     const QuantRule *r = &n->def->quant;
     const Quant *x = op_quant(n->in[0]), *w = op_quant(n->in[r->mac.weight]);
     OpCtx c = op_ctx(n, NULL);
-    int axis = r->mac.weight_axis ? r->mac.weight_axis(&c) : -1;
+    int axis = quant_weight_axis(r, &c);
     if (!x || !w || x->kind != QUANT_PARAMS || w->kind != QUANT_PARAMS || !quant_is_per_tensor(x) ||
         w->n_axes > 1 || (w->n_axes && (w->block[0] > 1 || w->axis[0] != axis)))
         return NULL;

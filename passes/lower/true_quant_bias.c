@@ -69,7 +69,7 @@ void bias_to_int(Module *m, PassContext *pass, UniqueNames *names, Node *n) {
         return;
     Value *w = n->in[n->def->quant.mac.weight], *b = n->in[at];
     OpCtx c = op_ctx(n, d);
-    int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
+    int axis = quant_weight_axis(&n->def->quant, &c);
     size_t channels = axis >= 0 ? (size_t)w->type.dims[axis].value : b->data->count;
     Quant *q = quant_product(a, n->in[0]->type.quant, w->type.quant);
     bool own_grid = type_is_quantized(b->type);

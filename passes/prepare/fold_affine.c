@@ -26,7 +26,7 @@ typedef struct Fold {
 
 static int weight_axis(Fold *f, const Node *n) {
     OpCtx c = op_ctx(n, f->c->d);
-    return n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
+    return quant_weight_axis(&n->def->quant, &c);
 }
 
 static bool all_are(const double *v, size_t n, double x) {

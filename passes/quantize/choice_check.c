@@ -202,7 +202,7 @@ typedef struct Weights {
 /* One accumulator has one scale, so there is one axis that a weight can have scales along. */
 static bool check_axis(const PassContext *c, const Node *n, const Value *w) {
     OpCtx ctx = op_ctx(n, NULL);
-    int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&ctx) : -1;
+    int axis = quant_weight_axis(&n->def->quant, &ctx);
     if (axis < 0)
         return true;
     RuleWalk walk = rules_begin(&c->scheme);

@@ -182,9 +182,7 @@ static void assign_weight(Decide *d, Node *n, size_t at) {
         return; /* stated by the user */
     OpCtx c = op_ctx(n, d->c->d);
     const QuantRule *rule = &n->def->quant;
-    int axis = rule->stores.operands   ? rule->stores.axis
-               : rule->mac.weight_axis ? rule->mac.weight_axis(&c)
-                                       : -1;
+    int axis = rule->stores.operands ? rule->stores.axis : quant_weight_axis(rule, &c);
     Choice o = choice_of_weight(d->c, n, w);
     Quant *q = o.fixed ? quant_copy(d->m->arena, o.fixed) : weight_quant(d->c, &o, n, w, axis);
     if (o.fixed && q->n_axes == 1)

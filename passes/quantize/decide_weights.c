@@ -36,7 +36,7 @@ static bool is_weight(const Node *n, size_t i) {
 static int channel_axis(const Node *n, Diags *d) {
     const QuantRule *r = &n->def->quant;
     OpCtx c = op_ctx(n, d);
-    return r->stores.operands ? r->stores.axis : r->mac.weight_axis ? r->mac.weight_axis(&c) : -1;
+    return r->stores.operands ? r->stores.axis : quant_weight_axis(r, &c);
 }
 
 /* NULL when this weight of the node can be quantized, else why not. */

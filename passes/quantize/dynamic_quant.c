@@ -165,7 +165,7 @@ static void quantize_graph(Graph *g, void *ctx) {
         size_t at = (size_t)n->def->quant.mac.weight;
         n->in[0] = quantized_input(d, n, n->in[0]);
         OpCtx c = op_ctx(n, d->b.d);
-        int axis = n->def->quant.mac.weight_axis ? n->def->quant.mac.weight_axis(&c) : -1;
+        int axis = quant_weight_axis(&n->def->quant, &c);
         n->in[at] = quantized_weight(d, n, n->in[at], axis);
     }
 }

@@ -8,7 +8,7 @@ bool weight_matrix(const Node *n, const MacData *data, Diags *d, WeightMatrix *w
     const QuantRule *rule = &n->def->quant;
     const Value *v = n->in[rule->mac.weight];
     OpCtx c = op_ctx(n, d);
-    int axis = rule->mac.weight_axis ? rule->mac.weight_axis(&c) : -1;
+    int axis = quant_weight_axis(rule, &c);
     if (!edit_tilde(v) || !edit_float_const(v) || axis < 0 || axis >= v->data->rank)
         return false;
     AxisWalk k = edit_axis(v->data->rank, v->data->dims, axis);

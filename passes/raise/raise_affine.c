@@ -131,7 +131,7 @@ static void raise_node(Raise *r, Node *n) {
     Value *w = raise_source(n->in[rule->mac.weight]);
     const Tensor *t = w ? value_data(w) : NULL;
     OpCtx c = op_ctx(n, r->b.d);
-    int axis = t && t->data && rule->mac.weight_axis ? rule->mac.weight_axis(&c) : -1;
+    int axis = t && t->data ? quant_weight_axis(rule, &c) : -1;
     const Quant *q = w ? w->type.quant : NULL;
     if (axis < 0 || axis >= t->rank || q->kind != QUANT_PARAMS || !quant_zp_all_zero(q) ||
         q->n_axes > 1 || (q->n_axes && (q->axis[0] != axis || q->block[0] > 1)) ||

@@ -36,7 +36,7 @@ static Node *conversion(Raise *r, Node *at, const char *op, Value *x, Value *sca
 static int param_axis(const QopView *v, const OpCtx *c, size_t i) {
     const QuantRule *q = &v->op->quant;
     bool weight = q->kind == QUANT_MAC && q->mac.weight && i == (size_t)q->mac.weight;
-    return weight && q->mac.weight_axis ? q->mac.weight_axis(c) : -1;
+    return weight ? quant_weight_axis(q, c) : -1;
 }
 
 /* The scale as DequantizeLinear and QuantizeLinear of floats have it: float, where QOperators take

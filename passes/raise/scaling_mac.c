@@ -59,7 +59,7 @@ static const char *read_operands(Product *p) {
     p->b = r->mac.bias && n->n_in > (size_t)r->mac.bias ? n->in[r->mac.bias] : NULL;
     p->wt = p->w ? edit_float_const(p->w) : NULL;
     p->bt = p->b ? edit_float_const(p->b) : NULL;
-    p->axis = r->mac.weight_axis ? r->mac.weight_axis(&c) : -1;
+    p->axis = quant_weight_axis(r, &c);
     if (!p->wt || !all_integers(p->wt, ELEM_INT16) || !p->wt->count)
         return "its weights are no integers";
     if (p->b && (!p->bt || !all_integers(p->bt, ELEM_INT32)))

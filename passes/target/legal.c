@@ -169,7 +169,7 @@ static const char *operands_refuse(const Node *n) {
         if (quant_is_per_tensor(q))
             continue;
         OpCtx c = op_ctx(n, NULL);
-        int axis = weight && r->mac.weight_axis ? r->mac.weight_axis(&c) : -1;
+        int axis = weight ? quant_weight_axis(r, &c) : -1;
         if (q->n_axes > 1 || q->block[0] > 1)
             return node_strf(n, "%s takes no weights quantized in blocks", n->def->qop.op);
         if (q->axis[0] != axis)
