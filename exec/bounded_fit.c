@@ -42,13 +42,8 @@ bool params_number(const KernelField *f, const void *params, size_t i, int64_t *
 bool table_number(const Buffer *b, size_t i, int64_t *out) {
     if (b->elem == ELEM_INT32 || b->elem == ELEM_INT64)
         return *out = elem_load_int(b->elem, b->data, i), true;
-    if (b->elem == ELEM_FLOAT)
-        return whole((double)((const RowFloat *)b->data)[i], out);
-    if (b->elem != ELEM_DOUBLE)
-        return false;
-    double number; /* at any address */
-    memcpy(&number, (const char *)b->data + i * sizeof number, sizeof number);
-    return whole(number, out);
+    return (b->elem == ELEM_FLOAT || b->elem == ELEM_DOUBLE) &&
+           whole(elem_load_real(b->elem, b->data, i), out);
 }
 
 /* ---- slopes ---- */

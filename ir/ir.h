@@ -113,6 +113,8 @@ const RowFloat *tensor_floats(const Tensor *t);
 /* Stores the i-th integer, at any width from 1 bit. */
 void elem_store_int(ElemType e, uint8_t *data, size_t i, int64_t v);
 int64_t elem_load_int(ElemType e, const uint8_t *data, size_t i);
+/* The i-th float or double, at any address. */
+double elem_load_real(ElemType e, const uint8_t *data, size_t i);
 /* n elements from the i-th on, of integers of at most 8 bits, as bytes (two's complement). */
 void elem_store_bytes(ElemType e, uint8_t *data, size_t i, const uint8_t *bytes, size_t n);
 void elem_load_bytes(ElemType e, const uint8_t *data, size_t i, uint8_t *bytes, size_t n);

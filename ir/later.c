@@ -33,10 +33,15 @@ void later_make_all(Module *m) {
     m->has_later = false;
 }
 
-const uint8_t *later_made(const Module *m, const Tensor *t) {
-    if (!t->later)
-        return t->data;
-    uint8_t *room = store_room(m->arena, t->bytes);
+static const uint8_t *make_at(const Module *m, const Tensor *t, uint8_t *room) {
     t->later->make(m, t->later->ctx, room);
     return room;
+}
+
+const uint8_t *later_made(const Module *m, const Tensor *t) {
+    return t->later ? make_at(m, t, store_room(m->arena, t->bytes)) : t->data;
+}
+
+const uint8_t *later_made_in(Arena *a, const Module *m, const Tensor *t) {
+    return t->later ? make_at(m, t, arena_alloc(a, t->bytes)) : t->data;
 }

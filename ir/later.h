@@ -27,5 +27,7 @@ void later_make_all(Module *m);
 /* Its elements, where they were made or else in memory that the next constant takes again
  * (store_room). */
 const uint8_t *later_made(const Module *m, const Tensor *t);
+/* The same in memory of an arena, for what is itself made of it. */
+const uint8_t *later_made_in(Arena *a, const Module *m, const Tensor *t);
 
 #endif

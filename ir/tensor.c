@@ -231,17 +231,17 @@ int64_t tensor_int(const Tensor *t, size_t i) {
                                   : elem_load_int(t->elem, t->data, i);
 }
 
+double elem_load_real(ElemType e, const uint8_t *data, size_t i) {
+    if (e == ELEM_FLOAT)
+        return (double)((const RowFloat *)data)[i];
+    double v;
+    memcpy(&v, data + 8 * i, 8);
+    return v;
+}
+
 double tensor_float(const Tensor *t, size_t i) {
-    if (t->elem == ELEM_FLOAT) {
-        float v;
-        memcpy(&v, t->data + 4 * i, 4);
-        return (double)v;
-    }
-    if (t->elem == ELEM_DOUBLE) {
-        double v;
-        memcpy(&v, t->data + 8 * i, 8);
-        return v;
-    }
+    if (t->elem == ELEM_FLOAT || t->elem == ELEM_DOUBLE)
+        return elem_load_real(t->elem, t->data, i);
     if (!elem_is_float(t->elem)) {
         int64_t v = elem_load_int(t->elem, t->data, i);
         return t->elem == ELEM_UINT64 ? (double)(uint64_t)v : (double)v;

@@ -3,18 +3,6 @@
 
 #include "backend/c/writer.h"
 
-/* Of a constant, which may lie in a mapped file and anywhere there. */
-static double real_at(ElemType e, const void *data, size_t i) {
-    float single;
-    double wide;
-    if (e == ELEM_FLOAT) {
-        memcpy(&single, (const char *)data + i * sizeof single, sizeof single);
-        return (double)single;
-    }
-    memcpy(&wide, (const char *)data + i * sizeof wide, sizeof wide);
-    return wide;
-}
-
 enum { LINE = 100, DENSE = 4096 };
 
 const char *c_type(ElemType e) {
@@ -105,7 +93,7 @@ static void line_put(Line *l, const char *text, size_t n) {
 static void put_floats(CWriter *w, Line *l, ElemType e, const void *data, size_t count) {
     Arena *scratch = arena_scratch(w->arena); /* the text of all must not pile up */
     for (size_t i = 0; i < count; i++) {
-        double v = real_at(e, data, i);
+        double v = elem_load_real(e, data, i);
         Str text = float_text(scratch, v, e == ELEM_DOUBLE);
         line_put(l, text.s, text.n);
         if (i % 4096 == 4095) {
@@ -304,9 +292,10 @@ static bool special_field(const KernelField *f, const void *params) {
 }
 
 static bool special_elements(const Buffer *b, const void *data) {
-    bool real = b->elem == ELEM_FLOAT || b->elem == ELEM_DOUBLE;
-    for (size_t i = 0; real && i < b->count; i++)
-        if (!isfinite(real_at(b->elem, data, i)))
+    if (b->elem == ELEM_FLOAT)
+        return !row_is_finite(data, b->count);
+    for (size_t i = 0; b->elem == ELEM_DOUBLE && i < b->count; i++)
+        if (!isfinite(elem_load_real(b->elem, data, i)))
             return true;
     return false;
 }

@@ -135,21 +135,12 @@ static int64_t bytes_of_block(const Weight *w) {
     return w->block * elem_bits(w->q->storage) / 8;
 }
 
-/* The integers in memory, which they may leave again. */
-static const uint8_t *elements_of(const Tensor *t, const Module *m, Arena *scratch) {
-    if (!t->later)
-        return t->data;
-    uint8_t *made = arena_alloc(scratch, t->bytes);
-    t->later->make(m, t->later->ctx, made);
-    return made;
-}
-
 static void make_packed(const Module *m, const void *ctx, uint8_t *out) {
     Weight w = *(const Weight *)ctx;
     Arena *scratch = arena_scratch(m->arena);
     int bits = elem_bits(w.q->storage);
     int64_t row = w.blocks * bytes_of_block(&w);
-    w.elements = elements_of(w.data, m, scratch);
+    w.elements = later_made_in(scratch, m, w.data);
     (w.transposed ? pack_rows : pack_columns)(&w, (size_t)row, scratch, out);
     for (int64_t j = 0; j < w.n; j++)
         for (int64_t i = w.k; i < w.blocks * w.block; i++) /* real 0 */
