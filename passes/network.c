@@ -1,4 +1,5 @@
 #include "passes/network.h"
+#include "passes/marks.h"
 
 #include <stddef.h>
 

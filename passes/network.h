@@ -35,14 +35,6 @@ NetworkKind network_find(const char *name); /* N_NETWORKS where there is none */
 /* `6 convolutions over an image, layers of 2 resolutions lead to the outputs`; the arena's. */
 Str network_reasons(Arena *a, const NetworkSigns *s);
 
-/* Whether one of these operands or results, some of which may be left out, is marked by its id. */
-static inline bool any_marked(Value *const *values, size_t n, const bool *marks) {
-    for (size_t i = 0; i < n; i++)
-        if (values[i] && marks[values[i]->id])
-            return true;
-    return false;
-}
-
 /* Marks what an input of the graph has a part in, by value id: node by node, as graphs stand outer
  * first. */
 void network_mark_inputs(const Graph *g, bool *computed);

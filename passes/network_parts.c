@@ -1,5 +1,6 @@
 /* See network.h: where a node stands in a network. */
 #include "passes/network.h"
+#include "passes/marks.h"
 
 typedef struct Parts {
     bool *ahead; /* by value id: a layer reads what it leads to */
@@ -19,12 +20,6 @@ static bool is_layer(const Parts *p, const Node *n) {
 void network_mark_inputs(const Graph *g, bool *computed) {
     for (size_t i = 0; i < g->n_in; i++)
         computed[g->in[i]->id] = !g->in[i]->data;
-}
-
-static void mark_all(Value *const *values, size_t n, bool *marks) {
-    for (size_t i = 0; i < n; i++)
-        if (values[i])
-            marks[values[i]->id] = true;
 }
 
 void network_mark_computed(const Node *n, bool *computed) {

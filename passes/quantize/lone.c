@@ -6,6 +6,7 @@
  * product that is a small part of the work spares no time. Further down, where integers come out of
  * other products, a float one would cost conversions of layout. */
 #include "exec/fixed_shapes.h"
+#include "passes/marks.h"
 #include "passes/quantize/open.h"
 #include "passes/quantize/placement.h"
 
@@ -32,7 +33,7 @@ static double work_of(const Node *n, Diags *d) {
     const QuantRule *r = &n->def->quant;
     const Type w = n->in[r->mac.weight]->type, y = n->out[0]->type;
     OpCtx c = op_ctx(n, d);
-    int axis = r->mac.weight_axis ? r->mac.weight_axis(&c) : -1;
+    int axis = quant_weight_axis(r, &c);
     double work = 1;
     for (int i = 0; i < y.rank; i++)
         work *= y.dims[i].value >= 0 ? (double)y.dims[i].value : NAN;
@@ -41,14 +42,10 @@ static double work_of(const Node *n, Diags *d) {
     return work;
 }
 
-static bool is_product(const Node *n) {
-    return n->def && n->def->quant.kind == QUANT_MAC;
-}
-
 static void add_work(Graph *g, void *ctx) {
     Lone *l = ctx;
     FOR_NODES(n, g) {
-        if (is_product(n) && n->out[0])
+        if (is_mac(n))
             l->all += l->work[n->id] = work_of(n, l->d->c->d);
     }
 }
@@ -57,12 +54,8 @@ static void add_work(Graph *g, void *ctx) {
 static void find_behind(Graph *g, void *ctx) {
     Lone *l = ctx;
     FOR_NODES(n, g) {
-        bool any = is_product(n) || has_bodies(n);
-        for (size_t i = 0; !any && i < n->n_in; i++)
-            any = n->in[i] && l->behind[n->in[i]->id];
-        for (size_t i = 0; any && i < n->n_out; i++)
-            if (n->out[i])
-                l->behind[n->out[i]->id] = true;
+        if (is_mac(n) || has_bodies(n) || any_marked(n->in, n->n_in, l->behind))
+            mark_all(n->out, n->n_out, l->behind);
     }
 }
 
@@ -88,9 +81,8 @@ static void find_used(Graph *g, void *ctx) {
 static void find_moved(Graph *g, void *ctx) {
     Lone *l = ctx;
     for (Node *n = g->last; n; n = n->prev)
-        for (size_t i = 0; is_mover(l->d, n) && i < n->n_out; i++)
-            if (n->out[i] && l->used[n->out[i]->id])
-                use_operands(n, l->used);
+        if (is_mover(l->d, n) && any_marked(n->out, n->n_out, l->used))
+            use_operands(n, l->used);
 }
 
 static bool is_read_in_integers(const Decide *d, const Value *v) {

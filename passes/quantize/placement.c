@@ -54,7 +54,7 @@ const char *why_not_placed(const Decide *d, const Node *n) {
 
 /* ---- what is quantized for its own sake ---- */
 
-static bool is_mac(const Node *n) {
+bool is_mac(const Node *n) {
     return n->def && n->def->quant.kind == QUANT_MAC && n->n_out == 1 && n->out[0];
 }
 
@@ -109,10 +109,15 @@ static bool multiplies_values(const Node *n) {
            n->in[n->def->quant.mac.weight]->kind != VALUE_CONST;
 }
 
-/* Whether its neighbours decide if it is integer, and no rule asks for it. */
+/* Whether a rule wants it in integers. */
+static bool is_asked_for(const Decide *d, const Node *n) {
+    return choice_to_keep(d->c, n) || is_typed_by_rule(d, n);
+}
+
+/* Whether its neighbours decide if it is integer. */
 static bool stands_between(const Decide *d, const Node *n) {
     return d->placing == PLACING_BETWEEN && (!takes_quantizers(d, n) || multiplies_values(n)) &&
-           !choice_to_keep(d->c, n) && !is_typed_by_rule(d, n);
+           !is_asked_for(d, n);
 }
 
 static void mark_anchors(Graph *g, void *ctx) {
@@ -153,7 +158,7 @@ static bool wants_results(const Decide *d, const Node *n) {
 
 bool wants_result_alone(const Decide *d, const Node *n) {
     return is_mac(n) && d->wanted[n->out[0]->id] && is_fused_with_quantizer(d, n) &&
-           !choice_to_keep(d->c, n) && !is_typed_by_rule(d, n);
+           !is_asked_for(d, n);
 }
 
 static void want_operands(Decide *d, const Node *n) {

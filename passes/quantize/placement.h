@@ -23,6 +23,8 @@ void join_between(Graph *g, void *ctx);
 /* Leaves small products float whose results nobody reads in integers. */
 void leave_lone_products(Decide *d);
 
+/* Whether it is a product with a result. */
+bool is_mac(const Node *n);
 /* Whether its result has a quantizer only so that the runtime computes it on integers: no rule asks
  * for one. */
 bool wants_result_alone(const Decide *d, const Node *n);
