@@ -50,19 +50,20 @@ bool diag_did_you_mean_next(Diags *d, Loc at, Str said, DiagNext *next, void *ct
 }
 
 typedef struct Words {
-    const char *const *word, *const *end;
+    const char *const *words;
+    size_t i, n;
 } Words;
 
 static bool next_word(void *ctx, Str *candidate) {
     Words *words = ctx;
-    if (words->word == words->end)
+    if (words->i == words->n)
         return false;
-    *candidate = str_from(*words->word++);
+    *candidate = str_from(words->words[words->i++]);
     return true;
 }
 
 void diag_did_you_mean(Diags *d, Loc at, Str word, const char *const *candidates, size_t n) {
-    diag_did_you_mean_next(d, at, word, next_word, &(Words){candidates, candidates + n});
+    diag_did_you_mean_next(d, at, word, next_word, &(Words){candidates, 0, n});
 }
 
 typedef struct Keys {
