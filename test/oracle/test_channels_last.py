@@ -79,7 +79,7 @@ class Layers:
         self.nodes, self.constants, self.inputs, self.outputs = [], [], [], []
         self.feeds, self.want, self.about = {}, {}, {}
         for _ in range(count):
-            self.pick.choice([self.spatial] * 5 + [self.product, self.transposed])()
+            self.pick.choice([self.spatial] * 10 + [self.product, self.transposed] * 2 + [self.pair])()
 
     # ---- pieces
 
@@ -246,6 +246,24 @@ class Layers:
             name, bias = self.node("MatMul", [x, operands[0]]), 0
         sums = (data.astype(np.float64) - int(x_grid[2])) @ (w.T if flip else w) + bias
         grid, integers = self.sums_to((*EIGHT, np.int16), sums, scale)
+        self.quantize(name, integers, grid, True)
+
+    def pair(self):
+        """A product of two values, which attention has: batches that broadcast, transposed columns, rows of all numbers."""
+        pick = self.pick
+        batch = pick.choice([(), (3,), (2, 3)])
+        rows, inner, columns = pick.choice([pick.randint(1, 20), 8]), pick.randint(1, 70), pick.choice([pick.randint(1, 70), 32])
+        flip = not batch and pick.random() < 0.5
+        a, x, x_grid = self.input((*batch, rows, inner))
+        other = batch[1:] if pick.random() < 0.3 else batch
+        b, y, y_grid = self.input((columns, inner) if flip else (*other, inner, columns))
+        name = self.node("Gemm", [a, b], transB=1) if flip else self.node("MatMul", [a, b])
+        x, y = x.astype(np.float64) - int(x_grid[2]), y.astype(np.float64) - int(y_grid[2])
+        sums, scale = x @ (y.T if flip else y), np.float32(x_grid[1] * y_grid[1])
+        if self.how == "exact" and pick.random() < 0.25:
+            self.output(name, (sums * scale).astype(np.float32))
+            return
+        grid, integers = self.sums_to((*EIGHT, *EIGHT, np.int16), sums, scale)
         self.quantize(name, integers, grid, True)
 
     def pooling(self, data):
