@@ -36,11 +36,12 @@ CPU variant\t: 0x0
 CPU part\t: {part}
 CPU revision\t: 0
 """
+LEVEL = "-O3"  # as the C for x86-64, and the wheels
 NINE = ("kws", "ic", "vww", "ad", "digits", "squeezenet", "shufflenet", "mobilenet_v2", "resnet50")
 TRAINED = ("cnn", "relu6", "unet", "lstm", "vit", "charlm")
 
 TEXT = """\
-Millions of instructions for one inference on Arm64, as QEMU counts them: of qxc's C (gcc -O2), and behind the colon how many
+Millions of instructions for one inference on Arm64, as QEMU counts them: of qxc's C (gcc -O3), and behind the colon how many
 times as many onnxruntime {version} and LiteRT take from their wheels for aarch64, on processors with NEON alone, with dot products
 (DOTPROD), and with products of matrices (I8MM); below 1 they take fewer. All take and give float and run one thread. Static: of
 u8s8 and s8s8 onnxruntime has the form that takes fewer, LiteRT an s8s8 form of integers alone; dynamic as above. Instructions are not
@@ -110,7 +111,7 @@ def light_model(path, made):
 
 def dynamic(name, folder):
     model = trained(name) if name in TRAINED else mobilenet_v2()[0]
-    path = dict(forms(folder, name, model))["dynamic"]
+    path = next(path for form, _, path in forms(folder, name, model) if form == "dynamic")
     source = folder / f"{name}_dynamic" / "model.c"
     source.parent.mkdir()
     qxc(path, "-emit=c", "-name=m", "-no-sync", "-quiet", "-o", source)
@@ -157,7 +158,7 @@ def arm64_rows(folder, models):
             describe(*about)
             theirs = others(models, cpu, folder)
         for i, model in enumerate(models):
-            ours = Counted(model.source, target).one_run(model.arrays)
+            ours = Counted(model.source, target, LEVEL).one_run(model.arrays)
             times = [theirs.get((i, runtime)) for runtime in ("onnxruntime", "LiteRT")]
             rows[i].append(f"{ours / 1e6:,.2f}: " + ", ".join(f"{t / ours:.2f}" if t else "–" for t in times))
             print("aarch64", target, *rows[i], file=sys.stderr)

@@ -14,9 +14,10 @@ from onnx import TensorProto as T
 from page import table
 
 KINDS = """\
-Models of other kinds, as above: float, and dynamic, as onnxruntime's `quantize_dynamic` writes them (weights int8, with
-ConvInteger uint8, as it recommends). Both run the same file, one thread, memory bound beforehand; the ratio, the median of
-the rounds', says how many times as long as the C of qxc onnxruntime takes. The trained networks have one sample.
+Models of other kinds, as above: float, dynamic, as onnxruntime's `quantize_dynamic` writes them (weights int8, with
+ConvInteger uint8, as it recommends), and static, calibrated by qxc: the C has integers throughout, onnxruntime the QDQ form that
+qxc writes for it. One thread, memory bound beforehand; the ratio, the median of the rounds', says how many times as long as
+the C of qxc onnxruntime takes. The trained networks have one sample.
 
 {table}"""
 
@@ -74,9 +75,13 @@ class Gru(Net):
         return self.model([("steps", T.FLOAT, [self.STEPS, 1, self.SIZE])], [("words", y)], 17)
 
 
+def beside(name):
+    return pathlib.Path(os.environ.get("QXC_SHARED", "../shared"), "models/trained", name)
+
+
 def trained(name):
     """One of those of QXC_SHARED for one sample, or None where they are not there."""
-    path = pathlib.Path(os.environ.get("QXC_SHARED", "../shared"), "models/trained", f"{name}.onnx")
+    path = beside(f"{name}.onnx")
     if not path.exists():
         return None
     model = onnx.load(path)
@@ -96,14 +101,19 @@ def kinds():
 
 
 def forms(folder, name, model):
+    """(form, what qxc makes the C of, the file for onnxruntime)"""
     path = folder / f"{name}_kind.onnx"
     onnx.save(model, path)
-    yield "float", path
+    yield "float", [path], path
     if name in DYNAMIC:
         from onnxruntime.quantization import QuantType, quantize_dynamic
         made = folder / f"{name}_dynamic.onnx"
         quantize_dynamic(path, made, weight_type=QuantType[DYNAMIC[name]])
-        yield "dynamic", made
+        yield "dynamic", [made], made
+    if name in TRAINED:
+        made, calibrated = folder / f"{name}_static.onnx", [path, f"-calib={beside(f'{name}.calib.npz')}"]
+        qxc(*calibrated, "-emit=qdq", "-quiet", "-o", made)
+        yield "static", calibrated, made
 
 
 def sample(model):
@@ -115,10 +125,17 @@ def sample(model):
                            else rng.integers(0, 20, shape))
 
 
-def race(folder, path, rounds):
+def feeds_of(name, path):
+    if name not in TRAINED:
+        return dict(sample(onnx.load(path)))
+    with np.load(beside(f"{name}.test.npz")) as data:
+        return {value.name: data[value.name][:1] for value in onnx.load(path).graph.input}
+
+
+def race(folder, made_of, path, feeds, rounds):
     """(C of qxc, onnxruntime) after all rounds."""
-    feeds, source = dict(sample(onnx.load(path))), folder / f"{path.stem}.c"
-    qxc(path, "-emit=c", "-name=m", "-no-sync", "-quiet", "-o", source)
+    source = folder / f"{path.stem}.c"
+    qxc(*made_of, "-emit=c", "-name=m", "-no-sync", "-quiet", "-o", source)
     emitted = CModel(source, "gcc", ("-std=gnu99", *FLAGS))
     arguments, function, runner = emitted.arguments(feeds.values()), emitted.function, session(path, optimize=True)
     binding = runner.io_binding()
@@ -139,8 +156,8 @@ def race(folder, path, rounds):
 def kinds_table(folder, rounds):
     rows = []
     for name, model in kinds():
-        for form, path in forms(folder, name, model):
-            ours, theirs = race(folder, path, rounds)
+        for form, made_of, path in forms(folder, name, model):
+            ours, theirs = race(folder, made_of, path, feeds_of(name, path), rounds)
             ratio = np.median([b / a for a, b in zip(ours.times, theirs.times)])
             rows.append((name, form, f"{ours.median():,.1f}", f"{theirs.median():,.1f}", f"{ratio:.2f}"))
     return table(("model", "form", "qxc", "onnxruntime", "ratio"), rows)
