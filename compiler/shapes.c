@@ -47,21 +47,6 @@ static void look_for(Value *v, void *ctx) {
         ARENA_PUSH(s->arena, s->names, s->n, s->cap, arena_str(s->arena, v->name).s);
 }
 
-/* One that another value's bound does not help either. */
-static bool cannot_be_bounded(Job *j, const Value *v) {
-    const Value *by = v->kind == VALUE_NODE ? bounded_shape_operand(v->def) : NULL;
-    if (!by)
-        return false;
-    const char *name = diag_name(j->d, by->name);
-    bool input = by->kind == VALUE_INPUT;
-    diag_error(j->d, v->loc,
-               "-max-elements: C takes no bound for %s, the shape of '%s' follows from numbers in "
-               "'%s'%s%s%s",
-               diag_name(j->d, v->def->op), diag_name(j->d, v->name), name, input ? "; -set=" : "",
-               input ? name : "", input ? "=... makes a constant of it" : "");
-    return true;
-}
-
 static bool bound_value(Job *j, Module *m, Str name, int64_t most) {
     Search s = {.arena = m->arena, .name = name};
     module_each_value(m, look_for, &s);
@@ -74,8 +59,9 @@ static bool bound_value(Job *j, Module *m, Str name, int64_t most) {
     if (type_is_static(s.found->type))
         return diag_error(j->d, s.found->loc, "-max-elements: '%s' is %s, which no data change",
                           text, type_text(m->arena, s.found->type));
-    if (!may_be_bounded(s.found) && cannot_be_bounded(j, s.found))
-        return false;
+    if (!may_be_bounded(s.found) && s.found->kind == VALUE_NODE &&
+        !bounded_refuse(j->d, s.found->loc, "-max-elements: ", s.found->def, s.found))
+        return false; /* another value's bound would not help either */
     if (!may_be_bounded(s.found))
         return diag_error(j->d, s.found->loc,
                           "-max-elements: it is not '%s' whose length data decide; state the "

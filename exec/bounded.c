@@ -73,25 +73,39 @@ static void needs_bound(Finding *f, const Node *n, const Value *v) {
                        most > 0 ? " is enough for all data" : ", or what your data need");
 }
 
-const Value *bounded_shape_operand(const Node *n) {
-    for (size_t i = 0; n->def && !has_bodies(n) && i < n->n_in && i < 32; i++)
-        if (n->def->fixed >> i & 1 && n->in[i] && !value_data(n->in[i]))
-            return n->in[i];
-    return NULL;
+/* Why C takes no bound for the shape of v. */
+static const char *why_none(Diags *d, const Node *n, const Value *v) {
+    int open = 0, rank = v->type.kind == TYPE_TENSOR ? v->type.rank : -1;
+    for (int i = 0; i < rank; i++)
+        open += v->type.dims[i].value < 0;
+    Arena *a = n->graph->module->arena;
+    if (!n->def->bind_length)
+        return arena_strf(a, "C takes no bound for %s", diag_name(d, n->op)).s;
+    if (rank < 0)
+        return "C takes a bound for one dimension, and it is not known how many there are: state "
+               "its type";
+    return arena_strf(a,
+                      "C takes a bound for one dimension, and %d are open: state the others in its "
+                      "type",
+                      open)
+        .s;
+}
+
+bool bounded_refuse(Diags *d, Loc at, const char *option, const Node *n, const Value *v) {
+    const Value *by = node_shape_operand(n);
+    if (!by)
+        return true;
+    const char *name = diag_name(d, by->name);
+    bool input = by->kind == VALUE_INPUT;
+    return diag_error(
+        d, at, "%sthe shape of '%s' follows from numbers in '%s', which only a run tells; %s%s%s%s",
+        option, diag_name(d, v->name), name, why_none(d, n, v), input ? "; -set=" : "",
+        input ? name : "", input ? "=... makes a constant of it" : "");
 }
 
 static void no_bound(Finding *f, const Node *n) {
-    const Value *v = n->n_out ? n->out[0] : NULL, *by = bounded_shape_operand(n);
-    bool input = by && by->kind == VALUE_INPUT;
-    if (!v || !by)
-        return; /* the binder says what it lacks */
-    const char *name = diag_name(f->d, by->name);
-    f->ok = diag_error(
-        f->d, n->loc,
-        "the shape of '%s' follows from numbers in '%s', which only a run tells; C takes "
-        "no bound for %s%s%s%s",
-        diag_name(f->d, v->name), name, diag_name(f->d, n->op), input ? ": -set=" : "",
-        input ? name : "", input ? "=... makes a constant of it" : "");
+    if (n->n_out && n->out[0]) /* else the binder says what it lacks */
+        f->ok = bounded_refuse(f->d, n->loc, "", n, n->out[0]) && f->ok;
 }
 
 static void add_bound(Finding *f, const Node *n, const Value *v, int64_t most) {

@@ -17,8 +17,9 @@
  * one; what computes in another way for each length. */
 Program *program_build_bounded(Module *m, const ProgramOptions *o, Diags *d);
 
-/* An operand that says what shape the node's result has, where its numbers have to be known and are
- * not; else NULL. */
-const Value *bounded_shape_operand(const Node *n);
+/* False after an error that says why C takes no bound for v, a result of n whose shape follows from
+ * numbers that are not known, and what to do. `option` stands in front. True where that is not so.
+ */
+bool bounded_refuse(Diags *d, Loc at, const char *option, const Node *n, const Value *v);
 
 #endif

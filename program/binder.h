@@ -33,6 +33,7 @@ struct Binder {
     const Node *in_double;     /* the node that is being bound in double, or NULL */
     const Node *stands_for;    /* whose stand-in on floats is being bound, or NULL */
     Map *floats;               /* by value id: its stand-in (bind_half.c) */
+    const LengthBound *stated; /* of the node that is being bound, by the model; NULL: none */
 };
 
 Binder *binder_new(Arena *a, Module *m, const ProgramOptions *o, Diags *d);
@@ -49,7 +50,7 @@ int bind_value_error(Binder *b, const Value *v, const char *what);
 bool binder_rounds(const Binder *b, const Value *v);
 
 int binder_add_buffer(Binder *b, Buffer buffer);
-/* What bounds the open axis of the node's results; NULL: nothing does. */
+/* What bounds the open axis of the node's results, or is stated of them; NULL: nothing is. */
 const LengthBound *binder_bound(const Binder *b, const Node *n);
 /* `length` says how long it is; a run fails where that is not allowed. The bound is the program's,
  * or one that the model states, which lives as long as the program. */

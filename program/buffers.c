@@ -191,7 +191,7 @@ const LengthBound *binder_bound(const Binder *b, const Node *n) {
     for (size_t i = 0; i < b->options.n_bounds; i++)
         if (b->options.bounds[i].node == n)
             return &b->options.bounds[i];
-    return NULL;
+    return b->stated && b->stated->node == n ? b->stated : NULL;
 }
 
 void binder_check_length(Binder *b, const LengthBound *bound, int length) {

@@ -168,19 +168,28 @@ static bool bind_operator(Binder *b, const Node *n) {
     return ok;
 }
 
+/* The first dimension that inference leaves open, or the first of all. */
+static int told_axis(Type inferred) {
+    for (int i = 0; i < inferred.rank; i++)
+        if (inferred.dims[i].value < 0)
+            return i;
+    return 0;
+}
+
 /* The length that the model states of a result where operands decide it: other numbers in these
  * are no run of this model. NULL: it is not so. */
 static const LengthBound *stated_length(Binder *b, const Node *n) {
     OpCtx c = op_ctx(n, n->graph->module->mute);
-    if (!n->def || !n->def->bind_length || !n->def->infer(&c))
+    if (!n->def || !n->def->bind_length || !node_shape_operand(n) || !n->def->infer(&c))
         return NULL;
     for (size_t i = 0; i < n->n_out; i++) {
-        int axis = n->out[i] ? type_open_axis(c.out[i]) : -1;
-        if (axis < 0 || !type_is_static(n->out[i]->type))
+        const Value *v = n->out[i];
+        if (!v || !type_is_static(v->type) || v->type.rank < 1)
             continue;
-        int64_t length = n->out[i]->type.dims[axis].value;
+        int axis = told_axis(c.out[i]);
+        int64_t length = v->type.dims[axis].value;
         LengthBound *s = NEW(b->arena, LengthBound);
-        *s = (LengthBound){n, n->out[i], axis, length, length, length, .stated = true};
+        *s = (LengthBound){n, v, axis, length, length, length, .stated = true};
         return s;
     }
     return NULL;
@@ -192,6 +201,7 @@ static bool bind_bounded(Binder *b, const Node *n) {
     const LengthBound *bound = binder_bound(b, n);
     bound = bound ? bound : stated_length(b, n);
     bool told = bound && n->def && n->def->bind_length;
+    b->stated = bound && bound->stated ? bound : NULL;
     if (told) {
         int length = bind_temp(b, ELEM_INT64, 1);
         OpCtx c = op_ctx(n, b->diags);

@@ -36,6 +36,14 @@ static bool passes_on(const OpCtx *c) {
     return x.kind == TYPE_TENSOR && x.elem == (ElemType)a->to && !type_is_quantized(x);
 }
 
+/* What int32 and int64 hold, int64 does. */
+static const Value *element(const OpCtx *c, int64_t *at) {
+    const CastAttrs *a = c->attrs;
+    ElemType from = op_type(c, 0).elem;
+    (void)at;
+    return a->to == ELEM_INT64 && (from == ELEM_INT32 || from == ELEM_INT64) ? op_in(c, 0) : NULL;
+}
+
 /* What a byte holds, modulo the range of fewer bits. */
 static bool narrow(Binder *b, const Node *n, ElemType e, ElemType held, int bytes) {
     uint8_t by = (uint8_t)(8 - elem_bits(e));
@@ -78,6 +86,7 @@ const OpDef op_Cast = {
     .infer = infer,
     .slices = op_slices_each,
     .passes_on = passes_on,
+    .element = element,
     .bind = bind,
 };
 

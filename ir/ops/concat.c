@@ -104,6 +104,16 @@ static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
     return op_axis(c, a->axis, op_type(c, i).rank, &along) && axis != along ? axis : -1;
 }
 
+static const Value *element(const OpCtx *c, int64_t *at) {
+    size_t n;
+    for (size_t i = 0; i < c->n_in && type_count(op_type(c, i), &n); i++) {
+        if (*at < (int64_t)n)
+            return op_in(c, i);
+        *at -= (int64_t)n;
+    }
+    return NULL;
+}
+
 const OpDef op_Concat = {
     .domain = "",
     .name = "Concat",
@@ -113,6 +123,7 @@ const OpDef op_Concat = {
     .slices = slices,
     .quant = {.kind = QUANT_JOIN, .data = 1u << 31, .scaled.homogeneous = true},
     .passes_on = op_is_alone,
+    .element = element,
     .qop = {.domain = "com.microsoft", .op = "QLinearConcat", .operands = "y ..*", .since = 10},
     .bind = bind,
 };

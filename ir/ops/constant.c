@@ -1,6 +1,6 @@
 /* Constant and ConstantOfShape. Constant: 11 added sparse_value, 12 value_int(s), value_float(s),
  * value_string(s). ConstantOfShape: only types (20, 21, ...). */
-#include "ir/ops/bind.h"
+#include "ir/ops/told.h"
 
 #include <math.h>
 
@@ -216,20 +216,17 @@ static bool fill_verify(const OpCtx *c) {
 static bool fill_infer(OpCtx *c) {
     const FillAttrs *a = c->attrs;
     ElemType e = a->value ? a->value->elem : ELEM_FLOAT;
-    Type s = op_type(c, 0);
-    Ints shape;
+    SomeInts shape;
     c->out[0] = type_tensor(e, -1, NULL);
-    bool known = op_ints(c, 0, &shape);
-    int64_t rank = known ? (int64_t)shape.n : s.rank == 1 ? s.dims[0].value : -1;
-    if (rank < 0 || rank > MAX_RANK)
+    if (!op_some_ints(c, 0, &shape) || shape.n > MAX_RANK)
         return true;
-    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
-    for (int i = 0; i < rank; i++) {
-        dims[i] = known ? dim_of(shape.v[i]) : dim_unknown();
-        if (known && shape.v[i] < 0)
-            return op_error(c, "dimension %d is %lld", i, (long long)shape.v[i]);
+    Dim *dims = NEW_ARRAY(c->arena, Dim, shape.n + 1);
+    for (size_t i = 0; i < shape.n; i++) {
+        dims[i] = shape.known[i] ? dim_of(shape.v[i]) : dim_unknown();
+        if (shape.known[i] && shape.v[i] < 0)
+            return op_error(c, "dimension %zu is %lld", i, (long long)shape.v[i]);
     }
-    c->out[0] = type_tensor(e, (int)rank, dims);
+    c->out[0] = type_tensor(e, (int)shape.n, dims);
     return true;
 }
 
@@ -250,13 +247,9 @@ static bool fill_bind(Binder *b, const Node *n, const OpCtx *c) {
                      (int[]){bind_value(b, n->out[0])});
 }
 
-/* Of a list, whose shape is one number. */
 static bool fill_bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
-    qk_length_in_params p = {.most = INT32_MAX};
-    if (op_type(c, 0).dims[0].value != 1)
-        return bind_unsupported(b, n, "C takes no bound for one of several lengths");
-    return bind_call(b, n, "qk_length_in_s64", &p, sizeof p, 2,
-                     (int[]){bind_value(b, n->in[0]), length});
+    (void)c;
+    return bind_expanded_length(b, n, type_tensor(ELEM_FLOAT, 0, NULL), n->in[0], length);
 }
 
 const OpDef op_ConstantOfShape = {

@@ -1,38 +1,34 @@
 /* Expand: only types changed. */
-#include "ir/ops/bind.h"
+#include "ir/ops/told.h"
 
-/* With a shape that is computed only the rank may be known. */
-static void expand_rank(OpCtx *c, Type x, Type shape) {
-    int64_t n = shape.rank == 1 ? shape.dims[0].value : -1;
-    int rank = x.rank < 0 || n < 0 || n > MAX_RANK ? -1 : x.rank > n ? x.rank : (int)n;
-    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)(rank < 0 ? 0 : rank) + 1);
-    for (int i = 0; i < rank; i++) {
-        int xi = i - (rank - x.rank); /* what is not 1 stays */
-        dims[i] = xi >= 0 && x.dims[xi].value > 1 ? x.dims[xi] : dim_unknown();
-    }
-    c->out[0] = type_tensor(type_real_elem(x), rank, rank < 0 ? NULL : dims);
+/* One dimension, of which the shape may not be known: what is not 1 stays. */
+static bool expanded(Dim x, const int64_t *want, Dim *y) {
+    if (want)
+        return dim_broadcast(x, dim_of(*want), y);
+    *y = x.value > 1 ? x : dim_unknown();
+    return true;
 }
 
 static bool expand_infer(OpCtx *c) {
     Type x = op_type(c, 0);
-    Ints shape;
+    SomeInts shape;
     if (x.kind != TYPE_TENSOR)
         return true;
-    if (x.rank < 0 || !op_ints(c, 1, &shape)) {
-        expand_rank(c, x, op_type(c, 1));
+    if (x.rank < 0 || !op_some_ints(c, 1, &shape)) {
+        c->out[0] = type_tensor(type_real_elem(x), -1, NULL);
         return true;
     }
     int rank = x.rank > (int)shape.n ? x.rank : (int)shape.n;
     if (shape.n > MAX_RANK)
         return true;
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
+    const int64_t one = 1;
     for (int i = 0; i < rank; i++) {
         int xi = i - (rank - x.rank), si = i - (rank - (int)shape.n);
-        Dim want = dim_of(si < 0 ? 1 : shape.v[si]);
-        if (want.value < 0)
-            return op_error_in(c, 1, "dimension %d of the shape is %lld", si,
-                               (long long)want.value);
-        if (!dim_broadcast(xi < 0 ? dim_of(1) : x.dims[xi], want, &dims[i]))
+        const int64_t *want = si < 0 ? &one : shape.known[si] ? &shape.v[si] : NULL;
+        if (want && *want < 0)
+            return op_error_in(c, 1, "dimension %d of the shape is %lld", si, (long long)*want);
+        if (!expanded(xi < 0 ? dim_of(1) : x.dims[xi], want, &dims[i]))
             return op_error_in(c, 1, "%s does not broadcast to the shape", type_text(c->arena, x));
     }
     c->out[0] = type_tensor(type_real_elem(x), rank, dims);
@@ -74,6 +70,10 @@ static bool expand_bind(Binder *b, const Node *n, const OpCtx *c) {
                      (int[]){bind_value(b, n->in[0]), bind_value(b, n->out[0])});
 }
 
+static bool expand_bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
+    return bind_expanded_length(b, n, op_type(c, 0), n->in[1], length);
+}
+
 const OpDef op_Expand = {
     .domain = "",
     .name = "Expand",
@@ -81,5 +81,6 @@ const OpDef op_Expand = {
     .fixed = 1u << 1,
     .infer = expand_infer,
     .quant = {.kind = QUANT_MOVE, .data = 1, .move.axis = expand_move},
+    .bind_length = expand_bind_length,
     .bind = expand_bind,
 };

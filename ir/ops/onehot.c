@@ -67,6 +67,14 @@ static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     return ok && bind_call(b, n, bind_kernel(b, "onehot", 2, types), &p, sizeof p, 3, args);
 }
 
+static bool bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
+    ElemType e = bind_elem(n->in[DEPTH]);
+    (void)c;
+    qk_length_in_params p = {.most = INT32_MAX, .least = 1};
+    return bind_call(b, n, bind_kernel(b, "length_in", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[DEPTH]), length});
+}
+
 static int slices(const OpCtx *c, size_t i, int axis, size_t result) {
     const OneHotAttrs *a = c->attrs;
     int at;
@@ -84,5 +92,6 @@ const OpDef op_OneHot = {
     .infer = infer,
     .slices = slices,
     .quant = {.kind = QUANT_JOIN, .data = 1u << VALUES, .prefers_float = GAINS_NOTHING},
+    .bind_length = bind_length,
     .bind = bind,
 };

@@ -82,7 +82,18 @@ ElemType node_cast(const Node *n) {
 }
 
 bool value_is_counted(const Value *v) {
-    return v && v->kind == VALUE_NODE && v->def->def && v->def->def->counts;
+    const Node *n = v && v->kind == VALUE_NODE ? v->def : NULL;
+    if (!n || !n->def || !n->def->counts || n->faulty)
+        return n && n->def && n->def->counts;
+    OpCtx c = op_ctx(n, n->graph->module->mute);
+    return !n->def->infer(&c) || !type_is_static(c.out[v->index]);
+}
+
+const Value *node_shape_operand(const Node *n) {
+    for (size_t i = 0; n->def && !has_bodies(n) && i < n->n_in && i < 32; i++)
+        if (n->def->fixed >> i & 1 && n->in[i] && !value_data(n->in[i]))
+            return n->in[i];
+    return NULL;
 }
 
 bool node_is_constant(const Node *n) {

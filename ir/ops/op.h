@@ -281,7 +281,8 @@ typedef struct OpDef {
     /* Not computed ahead of time even where it could be: quantization that is meant to be seen,
      * randomness. */
     bool stays;
-    /* Its results have an axis whose length the data decide, and a run tells (bind_counted). */
+    /* Those of its results that `infer` leaves an open axis have a length that the data decide, and
+     * a run tells (bind_counted). */
     bool counts;
     /* How long the open axis of its results can be at most, where operands are of fixed shape; -1:
      * that is not known. NULL: never. */
@@ -295,6 +296,9 @@ typedef struct OpDef {
     const Tensor *(*constant)(const Node *n);
     /* The elements of result 0 where they follow from the operands' types (Shape), else NULL. */
     const Tensor *(*from_types)(const OpCtx *c);
+    /* Of result 0, a list, the operand that element `*at` is as it is, and its number there, which
+     * goes to `*at` (Concat); NULL: that is not known. What is `flat` needs none. */
+    const Value *(*element)(const OpCtx *c, int64_t *at);
     /* Fills the axis along which results say where the first of operand 0's numbers stands, the
      * largest with ranks_largest: their order is all that counts (ArgMax). */
     bool (*ranks)(const OpCtx *c, int *axis);
@@ -347,7 +351,10 @@ Conversion node_conversion(const Node *n);
 /* What a Cast casts to; ELEM_UNDEFINED: it is none. */
 ElemType node_cast(const Node *n);
 bool value_is_counted(const Value *v); /* by the node that makes it (OpDef.counts); not NULL's */
-bool node_is_constant(const Node *n);  /* of this body: it yields what its attribute holds */
+/* An operand that says what shape the node's result has, where its numbers have to be known and are
+ * not; else NULL. */
+const Value *node_shape_operand(const Node *n);
+bool node_is_constant(const Node *n); /* of this body: it yields what its attribute holds */
 /* Conversions in ONNX's form, of the default domain or com.microsoft: scale and zero point as
  * operands. */
 bool is_onnx_quantize(const Node *n);
@@ -461,7 +468,18 @@ const Tensor *op_const(const OpCtx *c, size_t i); /* data of a constant input */
 /* The real number that element i of a constant stands for, dequantized where its type has known
  * parameters. */
 double op_real(const Value *v, size_t i);
-bool op_ints(const OpCtx *c, size_t i, Ints *out);              /* a constant int64 list input */
+bool op_ints(const OpCtx *c, size_t i, Ints *out); /* a constant int64 list input */
+/* A list of integers of which some may be known: those of a constant, and what Concat and the like
+ * put together of constants. False where not even its length is known, or it is more than twice
+ * MAX_RANK. */
+typedef struct SomeInts {
+    size_t n;
+    const int64_t *v;
+    const bool *known;
+} SomeInts;
+bool op_some_ints(const OpCtx *c, size_t i, SomeInts *out);
+bool op_all_known(SomeInts list);
+SomeInts op_known_ints(const OpCtx *c, Ints list);              /* all of them */
 bool op_number(const OpCtx *c, const char *name, int64_t v);    /* an attribute from 1 to 2^31-1 */
 bool op_axis(const OpCtx *c, int64_t axis, int rank, int *out); /* normalises, checks */
 /* Indices of single elements (GatherElements, ScatterElements) have the data's rank, and lie within

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "ir/minifloat.h"
-#include "ir/ops/bind.h"
+#include "ir/ops/told.h"
 
 typedef struct PadAttrs {
     Str mode;
@@ -19,12 +19,24 @@ static const AttrSpec pad_attrs[] = {
 
 enum { DATA, PADS, VALUE, AXES };
 
-/* Elements added before and after each axis; negative ones are cut off. */
-static bool read_pads(const OpCtx *c, Type x, int64_t *before, int64_t *after, bool *known) {
+/* Elements added before and after an axis; negative ones are cut off. */
+typedef struct Edge {
+    int64_t before, after;
+    bool known;
+} Edge;
+
+static bool in_range(int64_t pad) {
+    return pad >= -INT32_MAX && pad <= INT32_MAX;
+}
+
+/* Of each axis; `known` is false where not even the axes are. */
+static bool read_edges(const OpCtx *c, Type x, Edge *edges, bool *known) {
     const PadAttrs *a = c->attrs;
-    Ints pads = a->pads, axes = {NULL, 0};
+    SomeInts pads = op_known_ints(c, a->pads);
+    Ints axes = {NULL, 0};
     bool set[MAX_RANK];
-    *known = (pads.v || op_ints(c, PADS, &pads)) && (!op_in(c, AXES) || op_ints(c, AXES, &axes));
+    *known =
+        (pads.v || op_some_ints(c, PADS, &pads)) && (!op_in(c, AXES) || op_ints(c, AXES, &axes));
     if (!*known)
         return true;
     size_t n = axes.v ? axes.n : (size_t)x.rank;
@@ -33,35 +45,51 @@ static bool read_pads(const OpCtx *c, Type x, int64_t *before, int64_t *after, b
     if (!op_axes(c, axes, AXES, x.rank, set))
         return false;
     for (int i = 0; i < x.rank; i++)
-        before[i] = after[i] = 0;
+        edges[i] = (Edge){0, 0, true};
     for (size_t i = 0; i < n; i++) {
         int64_t axis = axes.v ? axes.v[i] : (int64_t)i;
         axis += axis < 0 ? x.rank : 0;
-        before[axis] = pads.v[i];
-        after[axis] = pads.v[i + n];
-        if (before[axis] < -INT32_MAX || before[axis] > INT32_MAX || after[axis] < -INT32_MAX ||
-            after[axis] > INT32_MAX)
+        edges[axis] = (Edge){pads.v[i], pads.v[i + n], pads.known[i] && pads.known[i + n]};
+        if ((pads.known[i] && !in_range(pads.v[i])) ||
+            (pads.known[i + n] && !in_range(pads.v[i + n])))
             return op_error_param(c, "pads", PADS, "a pad of more than 2147483647");
     }
     return true;
 }
 
+/* The same where all of them are to be known. */
+static bool read_pads(const OpCtx *c, Type x, int64_t *before, int64_t *after, bool *known) {
+    Edge edges[MAX_RANK];
+    if (!read_edges(c, x, edges, known))
+        return false;
+    for (int i = 0; *known && i < x.rank; i++) {
+        before[i] = edges[i].before;
+        after[i] = edges[i].after;
+        *known = edges[i].known;
+    }
+    return true;
+}
+
+static bool is_whole(Edge e) {
+    return e.known && e.before == 0 && e.after == 0;
+}
+
 static bool pad_infer(OpCtx *c) {
     Type x = op_type(c, DATA);
-    int64_t before[MAX_RANK], after[MAX_RANK];
+    Edge edges[MAX_RANK];
     bool known;
     if (x.rank < 0)
         return true;
-    if (!read_pads(c, x, before, after, &known))
+    if (!read_edges(c, x, edges, &known))
         return false;
     Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)x.rank + 1);
     for (int i = 0; i < x.rank; i++) {
-        bool same = known && before[i] == 0 && after[i] == 0;
+        bool same = known && is_whole(edges[i]), open = !known || !edges[i].known;
         int64_t d = x.dims[i].value;
-        dims[i] = same              ? x.dims[i]
-                  : !known || d < 0 ? dim_unknown()
-                                    : dim_of(dim_add(d, before[i] + after[i]));
-        if (known && !same && d >= 0 && dims[i].value < 0)
+        dims[i] = same            ? x.dims[i]
+                  : open || d < 0 ? dim_unknown()
+                                  : dim_of(dim_add(d, edges[i].before + edges[i].after));
+        if (!open && !same && d >= 0 && dims[i].value < 0)
             return op_error_param(c, "pads", PADS, "axis %d is cut to less than nothing", i);
     }
     c->out[0] = type_tensor(type_real_elem(x), x.rank, dims);
@@ -70,11 +98,11 @@ static bool pad_infer(OpCtx *c) {
 
 static int pad_move(const OpCtx *c, int axis) {
     Type x = op_type(c, DATA);
-    int64_t before[MAX_RANK], after[MAX_RANK];
+    Edge edges[MAX_RANK];
     bool known;
-    if (x.rank <= axis || !read_pads(c, x, before, after, &known) || !known)
+    if (x.rank <= axis || !read_edges(c, x, edges, &known) || !known)
         return -1;
-    return before[axis] || after[axis] ? -1 : axis;
+    return is_whole(edges[axis]) ? axis : -1;
 }
 
 static bool holds(const Quant *q, float v) {
@@ -232,17 +260,51 @@ static bool pad_fill_all(Binder *b, const Node *n, const OpCtx *c) {
                      (int[]){bind_value(b, value), y});
 }
 
+/* ---- pads that only a run tells ---- */
+
+static bool bind_pad_box(Binder *b, const Node *n, const OpCtx *c, int box) {
+    const PadAttrs *a = c->attrs;
+    Type x = n->in[DATA]->type;
+    const Value *axes = op_in(c, AXES);
+    size_t count = (size_t)x.rank;
+    ElemType e = axes ? axes->type.elem : ELEM_INT64;
+    if (axes && (axes->type.rank != 1 || !type_count(axes->type, &count)))
+        return bind_unsupported(b, n, "its axes are no list");
+    if (!bind_told_list(b, n, PADS, 2 * count))
+        return false;
+    qk_pad_box_params p = {
+        .rank = x.rank, .n = (int32_t)count, .mirrors = !str_is(a->mode, "constant")};
+    bind_told_from(x, p.from);
+    return bind_call(b, n, bind_kernel(b, "pad_box", 1, &e), &p, sizeof p, 3,
+                     (int[]){bind_value(b, n->in[PADS]), axes ? bind_value(b, axes) : -1, box});
+}
+
+static bool pad_bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
+    int box = bind_box(b, n);
+    return bind_pad_box(b, n, c, box) && bind_told_length(b, n, box, length);
+}
+
+static bool pad_bind_in_run(Binder *b, const Node *n, const OpCtx *c) {
+    const PadAttrs *a = c->attrs;
+    int box = bind_box(b, n);
+    if (!bind_pad_box(b, n, c, box))
+        return false;
+    if (!str_is(a->mode, "constant"))
+        return bind_take_in_run(b, n, a->mode, box);
+    return pad_fill_all(b, n, c) && bind_copy_box(b, n, box);
+}
+
 static bool pad_bind(Binder *b, const Node *n, const OpCtx *c) {
     const PadAttrs *a = c->attrs;
     Type x = n->in[DATA]->type, y = n->out[0]->type;
     int64_t before[MAX_RANK], after[MAX_RANK], from = 1, to = 1;
     bool known;
-    if (!read_pads(c, x, before, after, &known))
-        return false;
-    if (!known)
-        return bind_unsupported(b, n, "its pads are not constant");
     if (!bind_equal_quant(n->in[DATA], n->out[0]))
         return bind_unsupported(b, n, "operand and result are quantized differently");
+    if (node_shape_operand(n))
+        return pad_bind_in_run(b, n, c);
+    if (!read_pads(c, x, before, after, &known))
+        return false;
     if (!str_is(a->mode, "constant"))
         return pad_mirrored(b, n, a->mode, before, after);
     qk_copy_nd_params p = {.rank = x.rank};
@@ -280,5 +342,6 @@ const OpDef op_Pad = {
     .zero_pads = pad_zeros,
     .upgrade = pad_upgrade,
     .normalize = pad_all_axes,
+    .bind_length = pad_bind_length,
     .bind = pad_bind,
 };

@@ -1,7 +1,7 @@
 /* Reshape, Flatten, Squeeze, Unsqueeze and Identity: other dimensions over the same bytes.
  * Reshape: 14 added allowzero. Squeeze, Unsqueeze: from 13 the axes are an operand; 11 allowed
  * negative ones. Flatten: 11 allowed a negative axis. All else: types. */
-#include "ir/ops/bind.h"
+#include "ir/ops/told.h"
 
 static const AttrSpec no_attrs[] = {A_END};
 
@@ -136,19 +136,40 @@ static bool reshape_dims(const OpCtx *c, Type x, Ints shape, Dim *dims) {
     return true;
 }
 
+/* One number that only a run tells follows from the others, as -1 does: true where that one is all
+ * that is missing. */
+static bool fill_in(const OpCtx *c, SomeInts shape, Ints *list) {
+    int64_t *v = arena_copy(c->arena, shape.v, (shape.n + 1) * sizeof *v);
+    size_t open = 0;
+    for (size_t i = 0; i < shape.n; i++) {
+        open += !shape.known[i] || v[i] == -1;
+        v[i] = shape.known[i] ? v[i] : -1;
+    }
+    for (size_t i = 0; i < shape.n && !op_all_known(shape); i++)
+        if (v[i] == 0) /* then any number would do */
+            return false;
+    *list = (Ints){v, shape.n};
+    return open <= 1 || op_all_known(shape);
+}
+
+/* Of a shape of which little is known only the rank may be. */
+static Type of_rank(const OpCtx *c, Type x, Type shape) {
+    int64_t rank = shape.rank == 1 ? shape.dims[0].value : -1;
+    if (rank < 0 || rank > MAX_RANK)
+        return type_tensor(type_real_elem(x), -1, NULL);
+    Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)rank + 1);
+    for (int i = 0; i < rank; i++)
+        dims[i] = dim_unknown();
+    return type_tensor(type_real_elem(x), (int)rank, dims);
+}
+
 static bool reshape_infer(OpCtx *c) {
-    Type x = op_type(c, 0), s = op_type(c, 1);
+    Type x = op_type(c, 0);
+    SomeInts some;
     Ints shape;
-    if (!op_ints(c, 1, &shape)) { /* only the rank may be known */
+    if (!op_ints(c, 1, &shape) && !(op_some_ints(c, 1, &some) && fill_in(c, some, &shape))) {
         if (x.kind == TYPE_TENSOR)
-            c->out[0] = type_tensor(type_real_elem(x), -1, NULL);
-        if (s.rank == 1 && s.dims[0].value >= 0 && s.dims[0].value <= MAX_RANK &&
-            x.kind == TYPE_TENSOR) {
-            Dim *dims = NEW_ARRAY(c->arena, Dim, (size_t)s.dims[0].value + 1);
-            for (int i = 0; i < s.dims[0].value; i++)
-                dims[i] = dim_unknown();
-            c->out[0] = type_tensor(type_real_elem(x), (int)s.dims[0].value, dims);
-        }
+            c->out[0] = of_rank(c, x, op_type(c, 1));
         return true;
     }
     if (shape.n > MAX_RANK)
@@ -161,6 +182,19 @@ static bool reshape_infer(OpCtx *c) {
     return true;
 }
 
+static bool reshape_bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
+    const ReshapeAttrs *a = c->attrs;
+    Type x = op_type(c, 0);
+    int rank = n->out[0]->type.rank;
+    qk_reshape_dims_params p = {.rank = x.rank, .n = rank, .copies = !a->allowzero};
+    bind_told_from(x, p.from);
+    int dims = bind_temp(b, ELEM_INT64, (size_t)rank);
+    return bind_told_list(b, n, 1, (size_t)rank) &&
+           bind_call(b, n, "qk_reshape_dims", &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[1]), dims}) &&
+           bind_told_length(b, n, dims, length);
+}
+
 const OpDef op_Reshape = {
     .domain = "",
     .name = "Reshape",
@@ -171,6 +205,7 @@ const OpDef op_Reshape = {
     .infer = reshape_infer,
     .flat = true,
     .quant = {MOVER, .move.axis = move_axis},
+    .bind_length = reshape_bind_length,
     .bind = bind,
 };
 

@@ -1,0 +1,80 @@
+/* See ir/ops/told.h. */
+#include "ir/ops/told.h"
+#include "program/binder.h"
+
+void bind_told_from(Type x, int32_t *from) {
+    for (int i = 0; i < x.rank; i++)
+        from[i] = (int32_t)x.dims[i].value;
+}
+
+bool bind_told_list(Binder *b, const Node *n, size_t i, size_t count) {
+    const Value *v = n->in[i];
+    size_t have;
+    return (v->type.kind == TYPE_TENSOR && v->type.rank == 1 && type_count(v->type, &have) &&
+            have == count) ||
+           bind_unsupported(b, n, "'%s' is not a list of %zu numbers",
+                            diag_name(binder_diags(b), v->name), count);
+}
+
+/* The open one is asked for. It is no number here, as it would follow from itself. */
+bool bind_told_length(Binder *b, const Node *n, int dims, int length) {
+    Type y = n->out[0]->type;
+    qk_shape_length_params p = {.rank = y.rank};
+    bind_told_from(y, p.dim);
+    p.dim[binder_bound(b, n)->axis] = -1;
+    return bind_call(b, n, "qk_shape_length", &p, sizeof p, 2, (int[]){dims, length});
+}
+
+bool bind_expanded_length(Binder *b, const Node *n, Type x, const Value *shape, int length) {
+    int rank = n->out[0]->type.rank;
+    int32_t own[MAX_RANK];
+    qk_expand_dims_params p = {.rank = rank};
+    size_t count;
+    if (shape->type.rank != 1 || !type_count(shape->type, &count) || (int)count > rank)
+        return bind_unsupported(b, n, "'%s' is not a list of at most %d numbers",
+                                diag_name(binder_diags(b), shape->name), rank);
+    p.n = (int32_t)count;
+    bind_told_from(x, own);
+    for (int i = 0; i < rank; i++)
+        p.from[i] = i < rank - x.rank ? 1 : own[i - (rank - x.rank)];
+    int dims = bind_temp(b, ELEM_INT64, (size_t)rank);
+    return bind_call(b, n, "qk_expand_dims", &p, sizeof p, 2,
+                     (int[]){bind_value(b, shape), dims}) &&
+           bind_told_length(b, n, dims, length);
+}
+
+/* ---- boxes ---- */
+
+int bind_box(Binder *b, const Node *n) {
+    return bind_temp(b, ELEM_INT64, 3 * (size_t)n->in[0]->type.rank);
+}
+
+bool bind_copy_box(Binder *b, const Node *n, int box) {
+    Type x = n->in[0]->type;
+    qk_copy_box_params p = {.rank = x.rank};
+    ElemType e = bind_elem(n->in[0]);
+    bind_told_from(x, p.from);
+    bind_told_from(n->out[0]->type, p.dim);
+    return bind_call(b, n, bind_kernel(b, "copy_box", 1, &e), &p, sizeof p, 3,
+                     (int[]){bind_value(b, n->in[0]), box, bind_value(b, n->out[0])});
+}
+
+bool bind_take_in_run(Binder *b, const Node *n, Str mode, int box) {
+    Type x = n->in[0]->type, y = n->out[0]->type;
+    qk_box_places_params p = {.rank = x.rank,
+                              .mode = str_is(mode, "edge")      ? 0
+                                      : str_is(mode, "reflect") ? 1
+                                                                : 2};
+    qk_take_nd_params take = {.rank = x.rank};
+    ElemType e = bind_elem(n->in[0]);
+    size_t count = 0;
+    bind_told_from(x, p.from);
+    bind_told_from(y, p.dim);
+    bind_told_from(y, take.dim);
+    for (int i = 0; i < y.rank; i++)
+        count += (size_t)p.dim[i];
+    int places = bind_temp(b, ELEM_INT32, count);
+    return bind_call(b, n, "qk_box_places", &p, sizeof p, 2, (int[]){box, places}) &&
+           bind_call(b, n, bind_kernel(b, "take_nd", 1, &e), &take, sizeof take, 3,
+                     (int[]){bind_value(b, n->in[0]), places, bind_value(b, n->out[0])});
+}
