@@ -132,7 +132,9 @@ static void look_at(Finding *f, const Node *n) {
         f->ok = false;
     else if (most >= 0)
         add_bound(f, n, v, most);
-    else if (!n->def->counts || is_read(f, n))
+    else if (n->def->enter && longest(n) > 0)
+        add_bound(f, n, v, longest(n)); /* a Loop of so many iterations, which may end before */
+    else if (!n->def->counts || n->def->enter || is_read(f, n))
         needs_bound(f, n, v);
 }
 

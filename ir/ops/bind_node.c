@@ -58,20 +58,22 @@ static bool shape_known(Binder *b, const Node *n, const Value *v) {
     return true;
 }
 
-/* Whatever the model states: its program has room for more elements than there may be. */
+/* Whatever the model states: its program has room for more elements than there may be. A Loop has
+ * looked at it. */
 static bool length_known(Binder *b, const Node *n, const Value *v) {
-    return !value_is_counted(v) || binder_bound(b, v->def) ||
+    return !value_is_counted(v) || v->def->def->enter || binder_bound(b, v->def) ||
            bind_unsupported(b, n, "how many elements '%s' has is not known before it runs",
                             diag_name(b->diags, v->name));
 }
 
 static bool shapes_known(Binder *b, const Node *n) {
     bool ok = true, elsewhere = n->def->enter || n->def->counts; /* these see to it */
-    if (n->def->counts && bind_any_quant(n))
+    bool counts = n->def->counts && !n->def->enter;
+    if (counts && bind_any_quant(n))
         return bind_unsupported(b, n,
                                 "its operands are quantized; a DequantizeLinear before it "
                                 "gives it real numbers");
-    if (n->def->counts && b->options.partial)
+    if (counts && b->options.partial)
         return bind_unsupported(b, n, "how many elements it yields is known only as it runs");
     for (size_t i = 0; ok && i < n->n_in; i++)
         ok = length_known(b, n, n->in[i]) && shape_known(b, n, n->in[i]);
@@ -180,11 +182,14 @@ static int told_axis(Type inferred) {
  * are no run of this model. NULL: it is not so. */
 static const LengthBound *stated_length(Binder *b, const Node *n) {
     OpCtx c = op_ctx(n, n->graph->module->mute);
-    if (!n->def || !n->def->bind_length || !node_shape_operand(n) || !n->def->infer(&c))
+    bool loops = n->def && n->def->counts && n->def->enter;
+    bool told = n->def && n->def->bind_length && node_shape_operand(n);
+    if ((!loops && !told) || !n->def->infer(&c))
         return NULL;
     for (size_t i = 0; i < n->n_out; i++) {
         const Value *v = n->out[i];
-        if (!v || !type_is_static(v->type) || v->type.rank < 1)
+        if (!v || !type_is_static(v->type) || v->type.rank < 1 ||
+            (loops && type_is_static(c.out[i])))
             continue;
         int axis = told_axis(c.out[i]);
         int64_t length = v->type.dims[axis].value;
@@ -195,25 +200,28 @@ static const LengthBound *stated_length(Binder *b, const Node *n) {
     return NULL;
 }
 
+static bool bind_length(Binder *b, const Node *n, const LengthBound *bound) {
+    int length = bind_temp(b, ELEM_INT64, 1);
+    OpCtx c = op_ctx(n, b->diags);
+    if (!shapes_known(b, n) || !n->def->bind_length(b, n, &c, length))
+        return false;
+    binder_check_length(b, bound, length);
+    return true;
+}
+
 /* Results of a length that operands decide are of that length once it was looked at; of one that
- * the node itself tells, when it has run. */
+ * the node itself tells, when it has run. A Loop looks at it by itself. */
 static bool bind_bounded(Binder *b, const Node *n) {
-    const LengthBound *bound = binder_bound(b, n);
+    const LengthBound *bound = binder_bound(b, n), *outer = b->stated;
     bound = bound ? bound : stated_length(b, n);
     bool told = bound && n->def && n->def->bind_length;
     b->stated = bound && bound->stated ? bound : NULL;
-    if (told) {
-        int length = bind_temp(b, ELEM_INT64, 1);
-        OpCtx c = op_ctx(n, b->diags);
-        if (!shapes_known(b, n) || !n->def->bind_length(b, n, &c, length))
-            return false;
-        binder_check_length(b, bound, length);
-    }
-    if (!bind_operator(b, n))
-        return false;
-    if (bound && !told)
-        binder_check_length(b, bound, program_counted(b->program, bound->value)->count);
-    return true;
+    bool ok = (!told || bind_length(b, n, bound)) && bind_operator(b, n);
+    b->stated = outer;
+    const Counted *counted = bound && !told ? program_counted(b->program, bound->value) : NULL;
+    if (ok && counted)
+        binder_check_length(b, bound, counted->count);
+    return ok;
 }
 
 bool bind_node(Binder *b, const Node *n) {
@@ -223,7 +231,7 @@ bool bind_node(Binder *b, const Node *n) {
     b->program->macs_of[n->id] = b->program->macs - before;
     for (size_t i = 0; i < n->n_out; i++) {
         const Value *y = n->out[i];
-        if (y && n->def->counts && binder_rounds(b, y))
+        if (y && n->def->counts && !n->def->enter && binder_rounds(b, y))
             return bind_unsupported(b, n, "'%s' has a grid", diag_name(b->diags, y->name));
         if (y && elem_is_half(y->type.elem) && !bind_half_moves(n) && !bind_half_round(b, n, y))
             return false;

@@ -352,20 +352,31 @@ int64_t loop_trips(const OpCtx *c) {
     return n < 0 ? 0 : n > INT32_MAX ? -1 : n;
 }
 
-const OpDef op_Loop = {
-    .domain = "",
-    .name = "Loop",
-    .fixed = 3,
-    .attrs_size = sizeof(LoopAttrs),
-    .attrs = loop_attrs,
-    .verify = loop_verify,
-    .infer = loop_infer,
-    .enter = loop_enter,
-    .given = loop_given,
-    .keeps = loop_keeps,
-    .reshapes = true,
-    .bind = loop_bind,
-};
+/* The operand says how often at most. */
+static int64_t loop_longest(const OpCtx *c) {
+    const Tensor *t = op_const(c, 0);
+    int64_t n = t && t->data && t->elem == ELEM_INT64 && t->count == 1 ? tensor_int(t, 0) : -1;
+    return n > INT32_MAX ? -1 : n;
+}
+
+static const OpDef *loop_form(const Node *n);
+
+#define LOOP                                                                                       \
+    .domain = "", .name = "Loop", .form = loop_form, .fixed = 3, .attrs_size = sizeof(LoopAttrs),  \
+    .attrs = loop_attrs, .verify = loop_verify, .infer = loop_infer, .enter = loop_enter,          \
+    .given = loop_given, .keeps = loop_keeps, .reshapes = true, .bind = loop_bind
+
+const OpDef op_Loop = {LOOP};
+
+/* Scanned values of as many iterations as there are. */
+static const OpDef counting_loop = {LOOP, .counts = true, .longest = loop_longest};
+
+static const OpDef *loop_form(const Node *n) {
+    OpCtx c = op_ctx(n, NULL);
+    const Graph *g = n->typed ? ((const LoopAttrs *)n->typed)->body : NULL;
+    bool scans = g && g->n_in > 1 && g->n_out > 0 && n->n_out > loop_carried(&c);
+    return scans && loop_trips(&c) < 0 ? &counting_loop : &op_Loop;
+}
 
 const OpDef op_Scan = {
     .domain = "",

@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "ir/ops/loop.h"
+#include "program/binder.h"
 
 typedef struct Loop {
     Binder *b;
@@ -94,8 +95,9 @@ static bool move(const Loop *l, bool puts, const Value *whole, const Value *part
         return bind_unsupported(l->b, l->n, "'%s' is not of the shape of elements of '%s'",
                                 diag_name(binder_diags(l->b), part->name),
                                 diag_name(binder_diags(l->b), whole->name));
+    bool first = puts && at == 0 && !reverse; /* how many there will be is no matter then */
     qk_take_at_params p = {.outer = bind_extent(t, 0, at), /* put_at has the same */
-                           .axis = (int32_t)t.dims[at].value,
+                           .axis = first ? 0 : (int32_t)t.dims[at].value,
                            .inner = bind_extent(t, at + 1, t.rank),
                            .reverse = reverse};
     int from = bind_value(l->b, puts ? part : whole), to = bind_value(l->b, puts ? whole : part);
@@ -166,21 +168,50 @@ static bool most_trips(const Loop *l, const OpCtx *c, int *buffer) {
     return !v || one_element(l, v, ELEM_INT64);
 }
 
-static bool fixed_length(const Loop *l, const OpCtx *c) {
+/* Of scanned values there is room for as many as the node's results may have: there the loop ends,
+ * and looks whether it would go on. */
+typedef struct Room {
+    const LengthBound *bound; /* NULL: how often it runs is known, or nothing is scanned */
+    int trips;                /* as the operand has them; -1: it is left out */
+    int64_t most;
+} Room;
+
+static bool make_room(const Loop *l, const OpCtx *c, Room *room, int *most) {
+    *room = (Room){.trips = op_in(c, 0) ? *most : -1};
     if (l->n->n_out <= l->n_carried || loop_trips(c) >= 0)
         return true;
-    return bind_unsupported(l->b, l->n, "how many elements '%s' gets is not known before it runs",
-                            diag_name(binder_diags(l->b), l->n->out[l->n_carried]->name));
+    room->bound = binder_bound(l->b, l->n);
+    if (!room->bound)
+        return bind_unsupported(l->b, l->n,
+                                "how many elements '%s' gets is not known before it runs",
+                                diag_name(binder_diags(l->b), l->n->out[l->n_carried]->name));
+    room->most = room->bound->stated ? room->bound->length : bind_bound(l->b, l->n, INT32_MAX);
+    qk_loop_most_params p = {.room = room->most};
+    *most = bind_temp(l->b, ELEM_INT64, 1);
+    return bind_call(l->b, l->n, "qk_loop_most", &p, sizeof p, 2, (int[]){room->trips, *most});
+}
+
+static bool check_room(const Loop *l, const Room *room) {
+    qk_loop_length_params p = {.beyond = room->most + 1};
+    if (!room->bound)
+        return true;
+    int length = bind_temp(l->b, ELEM_INT64, 1);
+    if (!bind_call(l->b, l->n, "qk_loop_length", &p, sizeof p, 4,
+                   (int[]){room->trips, l->condition, l->done, length}))
+        return false;
+    binder_check_length(l->b, room->bound, length);
+    return true;
 }
 
 bool loop_bind(Binder *b, const Node *n, const OpCtx *c) {
     Graph *g = ((const LoopAttrs *)c->attrs)->body;
     Loop l = {.b = b, .n = n, .body = g, .n_carried = loop_carried(c), .in = 2, .out = 1};
+    Room room;
     int most;
     const Value *start = op_in(c, 1);
     if (!one_element(&l, g->in[0], ELEM_INT64) || !one_element(&l, g->in[1], ELEM_BOOL) ||
         !one_element(&l, g->out[0], ELEM_BOOL) || (start && !one_element(&l, start, ELEM_BOOL)) ||
-        !most_trips(&l, c, &most) || !fixed_length(&l, c))
+        !most_trips(&l, c, &most) || !make_room(&l, c, &room, &most))
         return false;
     l.done = bind_value(b, g->in[0]);
     l.condition = bind_value(b, g->in[1]);
@@ -190,7 +221,7 @@ bool loop_bind(Binder *b, const Node *n, const OpCtx *c) {
     bool ok = bind_graph(b, g);
     for (size_t i = l.n_carried; ok && i < n->n_out; i++)
         ok = put(&l, i, 1 + i, 0, false);
-    return end(&l, ok && carry(&l, g->out[0]));
+    return end(&l, ok && carry(&l, g->out[0])) && check_room(&l, &room);
 }
 
 /* ---- Scan ---- */

@@ -216,7 +216,7 @@ class Loops(OracleCase):
                      [("x", F, [2])], [("y", F, None)], [const("n", 3, np.int64)], self.to_c())
         same = graph("body", [node("Neg", ["s"], ["next"]), node("Identity", ["cond"], ["go"])],
                      [("i", I, []), ("cond", B, []), ("s", F, [2])], [("go", B, []), ("next", F, [2]), ("next", F, [2])])
-        self.refused("how many elements", [node("Loop", ["n", "", "x"], ["y", "z"], body=same)],
+        self.refused("only a run tells how long 'z' is", [node("Loop", ["n", "", "x"], ["y", "z"], body=same)],
                      [("x", F, [2]), ("n", I, [])], [("y", F, [2]), ("z", F, None)], (), self.to_c())
         endless = graph("body", [node("Neg", ["s"], ["next"]), node("Equal", ["i", "i"], ["go"])],
                         [("i", I, []), ("cond", B, []), ("s", F, [2])], [("go", B, []), ("next", F, [2])])
