@@ -1,10 +1,9 @@
 /* DFT and STFT. DFT: 20 made the axis an operand, with another default. */
-#include "ir/ops/bind.h"
-
-#include <math.h>
+#include "ir/ops/told.h"
 
 enum { X, LENGTH, AXIS };                        /* of DFT */
 enum { STEP = 1, WINDOW = 2, FRAME_LENGTH = 3 }; /* of STFT, behind X */
+enum { FACTORS = 32 };                           /* of an int32, with the 0 behind them */
 
 typedef struct DftAttrs {
     int64_t axis, inverse, onesided;
@@ -51,7 +50,8 @@ typedef struct Transform {
     int axis;       /* -1: not known */
     int64_t length; /* -1: not known */
     int64_t parts, bins, y_parts;
-    bool half; /* of the spectrum that is transformed back half is given */
+    bool half;   /* of the spectrum that is transformed back half is given */
+    bool halves; /* of the spectrum half is wanted */
 } Transform;
 
 static bool axis_of(const OpCtx *c, Type x, int *axis) {
@@ -81,7 +81,7 @@ static bool bind_known(Binder *b, const Node *n, const OpCtx *c, size_t i) {
 /* The rank of x is known. */
 static bool transform(const OpCtx *c, Type x, Transform *f) {
     const DftAttrs *a = c->attrs;
-    *f = (Transform){.half = a->onesided && a->inverse};
+    *f = (Transform){.half = a->onesided && a->inverse, .halves = a->onesided && !a->inverse};
     if (x.rank < 2)
         return op_error_in(c, X, "needs a signal and its parts, 2 dimensions or more, not %d",
                            x.rank);
@@ -96,7 +96,7 @@ static bool transform(const OpCtx *c, Type x, Transform *f) {
         return op_error_attr(c, "onesided",
                              a->inverse ? "half a spectrum is complex, the operand is real"
                                         : "the spectrum of a complex signal has no equal halves");
-    f->bins = a->onesided && !a->inverse ? half_of(f->length) : f->length;
+    f->bins = f->halves ? half_of(f->length) : f->length;
     f->y_parts = f->half ? 1 : 2;
     return true;
 }
@@ -126,41 +126,37 @@ static bool infer(OpCtx *c) {
 
 /* ---- binding ---- */
 
-/* e^(-2 pi i j / n); the angle is taken within an eighth of the circle, where it is exact. */
-static void turn_by(int64_t j, int64_t n, double *re, double *im) {
-    int64_t eighths = 8 * j / n, from = (eighths + 1) / 2; /* the nearest quarter */
-    double angle = 2 * 3.14159265358979323846 * (double)(4 * j - from * n) / (double)(4 * n);
-    double c = cos(angle), s = sin(angle);
-    const double re_of[] = {c, -s, -c, s}, im_of[] = {-s, -c, s, c};
-    *re = re_of[from % 4];
-    *im = im_of[from % 4];
-}
-
-static int turns(Binder *b, int64_t n) {
-    double *w = NEW_ARRAY(binder_arena(b), double, 2 * (size_t)n);
-    for (int64_t j = 0; j < n; j++)
-        turn_by(j, n, &w[2 * j], &w[2 * j + 1]);
-    return bind_const(b, ELEM_DOUBLE, 2 * (size_t)n, w, "turns of a Fourier transform");
-}
-
-static int factors(Binder *b, int64_t n) {
-    int32_t list[32] = {0};
+/* Tables for a length that is known: those that a run would make. */
+static void tables(Binder *b, int64_t n, int *turn, int *radix) {
+    double *turns = NEW_ARRAY(binder_arena(b), double, 2 * (size_t)n);
+    int32_t told[] = {0, (int32_t)n}, factors[FACTORS] = {0};
     size_t count = 0;
-    for (int64_t r = 4; n > 1; r = r == 4 ? 2 : r == 2 ? 3 : r + 2) {
-        for (; n % r == 0; n /= r)
-            list[count++] = (int32_t)r;
-        if (r * r > n && r > 4 && n > 1)
-            r = n - 2; /* a prime */
-    }
-    return bind_const(b, ELEM_INT32, count + 1, list, "factors of its length");
+    kernel_invoke(kernel_find("qk_dft_turns"), &(qk_dft_turns_params){.most = n},
+                  (void *const[]){told, turns, factors});
+    while (factors[count])
+        count++;
+    *turn = bind_const(b, ELEM_DOUBLE, 2 * (size_t)n, turns, "turns of a Fourier transform");
+    *radix = bind_const(b, ELEM_INT32, count + 1, factors, "factors of its length");
 }
 
-static bool call(Binder *b, const Node *n, const qk_dft_params *p, const Value *window) {
+/* Of `most` numbers at most; turns and factors are those of p->n, or what a run makes of `told`. */
+static bool call(Binder *b, const Node *n, const qk_dft_params *p, const Value *window, int told,
+                 int64_t most) {
     ElemType e = bind_elem(n->in[X]);
-    int scratch = bind_scratch(b, ELEM_DOUBLE, 4 * (size_t)p->n);
-    return bind_call(b, n, bind_kernel(b, "dft", 1, &e), p, sizeof *p, 6,
-                     (int[]){bind_value(b, n->in[X]), window ? bind_value(b, window) : -1,
-                             turns(b, p->n), factors(b, p->n), scratch, bind_value(b, n->out[0])});
+    int scratch = bind_scratch(b, ELEM_DOUBLE, 4 * (size_t)most), turn, radix;
+    if (told < 0) {
+        tables(b, most, &turn, &radix);
+    } else {
+        qk_dft_turns_params t = {.most = most};
+        turn = bind_temp(b, ELEM_DOUBLE, 2 * (size_t)most);
+        radix = bind_temp(b, ELEM_INT32, FACTORS);
+        if (!bind_call(b, n, "qk_dft_turns", &t, sizeof t, 3, (int[]){told, turn, radix}))
+            return false;
+    }
+    int args[] = {
+        bind_value(b, n->in[X]), window ? bind_value(b, window) : -1, told, turn, radix, scratch,
+        bind_value(b, n->out[0])};
+    return bind_call(b, n, bind_kernel(b, "dft", 1, &e), p, sizeof *p, 7, args);
 }
 
 enum { LONGEST = 1 << 24 }; /* its tables take 16 bytes an element, and what it works in 32 */
@@ -170,33 +166,73 @@ static bool too_long(Binder *b, const Node *n, int64_t length) {
            !bind_unsupported(b, n, "transforms of %lld elements", (long long)length);
 }
 
+static bool is_told(const OpCtx *c, size_t i) {
+    return op_in(c, i) && !op_const(c, i);
+}
+
+/* One number that a run tells. */
+static bool one_number(Binder *b, const Node *n, size_t i) {
+    size_t count;
+    return (type_count(n->in[i]->type, &count) && count == 1) ||
+           bind_unsupported(b, n, "its %s is not one number",
+                            onnx_schema_param(node_schema(n), false, (int)i)->name);
+}
+
+static bool bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
+    const DftAttrs *a = c->attrs;
+    qk_dft_length_params p = {.most = LONGEST, .half = a->onesided && !a->inverse};
+    if (!bind_known(b, n, c, AXIS) || !one_number(b, n, LENGTH))
+        return false;
+    ElemType e = n->in[LENGTH]->type.elem;
+    return bind_call(b, n, bind_kernel(b, "dft_length", 1, &e), &p, sizeof p, 2,
+                     (int[]){bind_value(b, n->in[LENGTH]), length});
+}
+
+/* The length is for a run to tell; there is room for one that yields all that the result may have.
+ */
+static bool bind_in_run(Binder *b, const Node *n, const Transform *f, qk_dft_params p) {
+    Type x = n->in[X]->type;
+    int64_t bins = n->out[0]->type.dims[f->axis].value, most = f->halves ? 2 * bins - 1 : bins;
+    int told = bind_temp(b, ELEM_INT32, 6);
+    ElemType e = n->in[LENGTH]->type.elem;
+    qk_dft_told_params t = {.all = (int32_t)x.dims[f->axis].value,
+                            .inner = p.inner,
+                            .parts = p.parts,
+                            .y_parts = p.y_parts,
+                            .half = f->half,
+                            .bins_half = f->halves};
+    p.n = p.have = p.bins = p.y_outer = 0;
+    return !too_long(b, n, most) &&
+           bind_call(b, n, bind_kernel(b, "dft_told", 1, &e), &t, sizeof t, 2,
+                     (int[]){bind_value(b, n->in[LENGTH]), told}) &&
+           call(b, n, &p, NULL, told, most < 1 ? 1 : most);
+}
+
 static bool bind(Binder *b, const Node *n, const OpCtx *c) {
     const DftAttrs *a = c->attrs;
     Type x = n->in[X]->type;
     Transform f;
-    if (!bind_known(b, n, c, LENGTH) || !bind_known(b, n, c, AXIS) || !transform(c, x, &f) ||
-        too_long(b, n, f.length))
+    if (!bind_known(b, n, c, AXIS) || !transform(c, x, &f) || too_long(b, n, f.length))
         return false;
     int64_t have = x.dims[f.axis].value, most = f.half ? half_of(f.length) : f.length;
     int32_t inner = bind_extent(x, f.axis + 1, x.rank - 1), parts = (int32_t)f.parts;
     int32_t y_parts = (int32_t)f.y_parts;
-    return call(b, n,
-                &(qk_dft_params){.outer = bind_extent(x, 0, f.axis),
-                                 .inner = inner,
-                                 .n = (int32_t)f.length,
-                                 .have = (int32_t)(have < most ? have : most),
-                                 .parts = parts,
-                                 .half = f.half,
-                                 .bins = (int32_t)f.bins,
-                                 .y_parts = y_parts,
-                                 .inverse = a->inverse != 0,
-                                 .x_outer = (int32_t)have * inner * parts,
-                                 .x_inner = parts,
-                                 .x_step = inner * parts,
-                                 .y_outer = (int32_t)f.bins * inner * y_parts,
-                                 .y_inner = y_parts,
-                                 .y_step = inner * y_parts},
-                NULL);
+    qk_dft_params p = {.outer = bind_extent(x, 0, f.axis),
+                       .inner = inner,
+                       .n = (int32_t)f.length,
+                       .have = (int32_t)(have < most ? have : most),
+                       .parts = parts,
+                       .half = f.half,
+                       .bins = (int32_t)f.bins,
+                       .y_parts = y_parts,
+                       .inverse = a->inverse != 0,
+                       .x_outer = (int32_t)have * inner * parts,
+                       .x_inner = parts,
+                       .x_step = inner * parts,
+                       .y_outer = (int32_t)f.bins * inner * y_parts,
+                       .y_inner = y_parts,
+                       .y_step = inner * y_parts};
+    return is_told(c, LENGTH) ? bind_in_run(b, n, &f, p) : call(b, n, &p, NULL, -1, f.length);
 }
 
 static bool upgrade(Node *n, int64_t from, int64_t to, UniqueNames *names, Diags *d) {
@@ -228,6 +264,7 @@ const OpDef op_DFT = {
     .infer = infer,
     .slices = slices,
     .upgrade = upgrade,
+    .bind_length = bind_length,
     .bind = bind,
 };
 
@@ -294,29 +331,73 @@ static bool stft_infer(OpCtx *c) {
     return true;
 }
 
+/* Frames that begin at each element are most of all. */
+static int64_t stft_longest(const OpCtx *c) {
+    Frames f;
+    Type x = op_type(c, X);
+    bool known = x.rank >= 2 && frames(c, x, &f) && f.length >= 0 && x.dims[1].value >= f.length;
+    return known ? x.dims[1].value - f.length + 1 : -1;
+}
+
+static bool stft_bind_length(Binder *b, const Node *n, const OpCtx *c, int length) {
+    Type x = n->in[X]->type;
+    Frames f;
+    if (!frames(c, x, &f) || !one_number(b, n, STEP))
+        return false;
+    if (f.length < 0)
+        return bind_known(b, n, c, FRAME_LENGTH);
+    qk_stft_dims_params p = {.batch = (int32_t)x.dims[0].value,
+                             .all = (int32_t)x.dims[1].value,
+                             .n = (int32_t)f.length,
+                             .bins = (int32_t)f.bins};
+    ElemType e = n->in[STEP]->type.elem;
+    int dims = bind_temp(b, ELEM_INT64, 4);
+    bool framed = op_in(c, FRAME_LENGTH) != NULL;
+    return (!framed || one_number(b, n, FRAME_LENGTH)) &&
+           bind_call(b, n, bind_kernel(b, "stft_dims", 1, &e), &p, sizeof p, 3,
+                     (int[]){bind_value(b, n->in[STEP]),
+                             framed ? bind_value(b, n->in[FRAME_LENGTH]) : -1, dims}) &&
+           bind_told_length(b, n, dims, length);
+}
+
+/* What the step makes of it is for a run to tell, too. */
+static int stft_told(Binder *b, const Node *n, const Frames *f) {
+    qk_stft_told_params p = {.all = (int32_t)n->in[X]->type.dims[1].value,
+                             .n = (int32_t)f->length,
+                             .parts = (int32_t)f->parts,
+                             .bins = (int32_t)f->bins};
+    ElemType e = n->in[STEP]->type.elem;
+    int told = bind_temp(b, ELEM_INT32, 6);
+    bool ok = bind_call(b, n, bind_kernel(b, "stft_told", 1, &e), &p, sizeof p, 2,
+                        (int[]){bind_value(b, n->in[STEP]), told});
+    return ok ? told : -1;
+}
+
 static bool stft_bind(Binder *b, const Node *n, const OpCtx *c) {
     Type x = n->in[X]->type;
     Frames f;
     int64_t step;
-    if (!bind_known(b, n, c, STEP) || !bind_known(b, n, c, FRAME_LENGTH) || !frames(c, x, &f) ||
-        !length_of(c, STEP, -1, &step) || too_long(b, n, f.length))
+    if (!frames(c, x, &f) || !length_of(c, STEP, -1, &step) || too_long(b, n, f.length))
         return false;
+    if (f.length < 0)
+        return bind_known(b, n, c, FRAME_LENGTH);
     int32_t parts = (int32_t)f.parts, bins = (int32_t)f.bins;
-    return call(b, n,
-                &(qk_dft_params){.outer = (int32_t)x.dims[0].value,
-                                 .inner = (int32_t)f.count,
-                                 .n = (int32_t)f.length,
-                                 .have = (int32_t)f.length,
-                                 .parts = parts,
-                                 .bins = bins,
-                                 .y_parts = 2,
-                                 .x_outer = (int32_t)x.dims[1].value * parts,
-                                 .x_inner = f.count > 1 ? (int32_t)step * parts : 0,
-                                 .x_step = parts,
-                                 .y_outer = (int32_t)f.count * bins * 2,
-                                 .y_inner = bins * 2,
-                                 .y_step = 2},
-                op_in(c, WINDOW));
+    bool in_run = is_told(c, STEP);
+    qk_dft_params p = {.outer = (int32_t)x.dims[0].value,
+                       .inner = in_run ? 0 : (int32_t)f.count,
+                       .n = (int32_t)f.length,
+                       .have = (int32_t)f.length,
+                       .parts = parts,
+                       .bins = bins,
+                       .y_parts = 2,
+                       .x_outer = (int32_t)x.dims[1].value * parts,
+                       .x_inner = f.count > 1 ? (int32_t)step * parts : 0,
+                       .x_step = parts,
+                       .y_outer = in_run ? 0 : (int32_t)f.count * bins * 2,
+                       .y_inner = bins * 2,
+                       .y_step = 2};
+    int told = in_run ? stft_told(b, n, &f) : -1;
+    return (!in_run || told >= 0) && call(b, n, &p, op_in(c, WINDOW), told, f.length);
 }
 
 const OpDef op_STFT = {
@@ -328,5 +409,7 @@ const OpDef op_STFT = {
     .verify = stft_verify,
     .infer = stft_infer,
     .slices = op_slices_first,
+    .longest = stft_longest,
+    .bind_length = stft_bind_length,
     .bind = stft_bind,
 };

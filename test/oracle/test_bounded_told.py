@@ -71,6 +71,21 @@ CASES = {
          node("ConstantOfShape", ["k"], ["f"], value=numpy_helper.from_array(np.array([2], np.float32))),
          node("Add", ["f", "x"], ["c"])], [1, 4], {"n": [1]}, {"four": [4]}, {"f": 6},
         [([n], OK if n in range(7) else ERROR_LENGTH) for n in (2, 0, 6, 1, 7, -1)]),
+    **{f"DFT, {what}": (
+        [node("DFT", ["x", "n", "axis"], ["c"], **attributes)], shape, {"n": []}, {"axis": axis}, bound,
+        [(n, OK if 1 <= n <= most else ERROR_LENGTH) for n in (8, 1, 5, 12, most, most + 1, 0, -3, OUT, 7, 2, 3)])
+        for what, attributes, shape, axis, bound, most in (
+            ("all", {}, [2, 7, 3, 1], 1, 14, 14), ("half", {"onesided": 1}, [2, 9, 1], 1, 8, 15),
+            ("complex", {}, [1, 6, 2], -2, 13, 13), ("back", {"inverse": 1}, [2, 8, 2], 1, 16, 16),
+            ("half back", {"inverse": 1, "onesided": 1}, [3, 5, 2], 1, 13, 13), ("of few", {"onesided": 1}, [1, 9, 1], 1, 2, 3))},
+    "STFT": (
+        [node("STFT", ["x", "n", "window"], ["c"])], [2, 30, 1], {"n": []}, {"window": (np.float32, np.hanning(8))}, 23,
+        [(n, OK if n >= 1 else ERROR_LENGTH) for n in (8, 1, 3, 100, 22, 23, 0, -3, OUT, 7)
+         if n != OUT] + [(OUT, ERROR_LENGTH)]),
+    "STFT with a length": (
+        [node("STFT", ["x", "n", "window", "length"], ["c"], onesided=0)], [1, 20, 2], {"n": [], "length": []},
+        {"window": (np.float32, np.hanning(6))}, 9,
+        [(n, k, OK if k == 6 and n > 1 else ERROR_LENGTH) for n, k in ((2, 6), (5, 6), (1, 6), (2, 5), (3, 6), (2, -6))]),
     "OneHot": (
         [node("Cast", ["x"], ["i"], to=I), node("OneHot", ["i", "n", "values"], ["c"])], [3], {"n": []},
         {"values": (np.float32, [0, 1])}, 7,
@@ -158,6 +173,18 @@ class Told(BoundedCase):
                 made.graph.value_info.append(helper.make_tensor_value_info("f", F, [3, 2]))
             with self.subTest(nodes[0].op_type):
                 self.check(made, [], [{"x": floats(*shape), "k": ints(*k)} for k, _ in rows], [s for _, s in rows], told=False)
+
+    def test_transforms_that_the_model_states(self):
+        for nodes, shape, y, feeds, constants in (
+                ([node("DFT", ["x", "n", "one"], ["y"], onesided=1)], [2, 9, 1], [2, 5, 2], [(8, OK), (9, OK), (10, 5), (7, 5), (0, 5)],
+                 [const("one", 1)]),
+                ([node("STFT", ["x", "n", "w"], ["y"])], [1, 20, 1], [1, 4, 5, 2], [(4, OK), (3, 5), (5, 5), (0, 5)],
+                 [const("w", np.hanning(8), np.float32)]),
+                ([node("STFT", ["x", "four", "w", "n"], ["y"])], [2, 20, 1], [2, 4, 5, 2], [(8, OK), (7, 5), (9, 5), (-8, 5)],
+                 [const("w", np.hanning(8), np.float32), const("four", 4)])):
+            made = model(nodes, [("x", F, shape), ("n", I, [])], [("y", F, y)], constants, opset=21)
+            with self.subTest(nodes[0].op_type):
+                self.check(made, [], [{"x": floats(*shape), "n": np.int64(n)} for n, _ in feeds], [s for _, s in feeds], told=False)
 
     def test_all_but_one_dimension_stated(self):
         made = model([node("Expand", ["x", "k"], ["c"]), node("Neg", ["c"], ["y"])], [("x", F, [1, 1]), ("k", I, [2])],
