@@ -9,7 +9,7 @@ typedef struct Class { /* kept at the root */
     const Quant *q;
     bool by_dq;      /* no Q said so yet, which might know of a range */
     const char *why; /* not raised, and why */
-    bool moved;      /* a mover links it: parameters must be per tensor */
+    bool moved;      /* a mover links integers of it: parameters must be per tensor */
     bool cut;        /* a Relu cuts at the integer 0: the zero point must be that */
     int64_t lo, hi;  /* of constants that movers put among them; lo > hi: none */
 } Class;
@@ -166,12 +166,34 @@ static bool moves_constants(const Node *n) {
     return any;
 }
 
+/* The type of such constants whose result has the type q, NULL: there is none. Filling would take
+ * a number for each channel. */
+static const Quant *before_mover(const Classes *c, const Node *n, const Quant *q) {
+    if (q->n_axes == 0)
+        return q;
+    if (!moves_constants(n) || !n->def->quant.move.axis || fill_operand(n))
+        return NULL;
+    OpCtx ctx = op_ctx(n, NULL);
+    Quant *from = quant_copy(c->r->b.a, q);
+    from->alias = STR_NONE;
+    for (int i = 0; i < q->n_axes; i++) {
+        int axis = n->in[0]->type.rank - 1;
+        while (axis >= 0 && n->def->quant.move.axis(&ctx, axis) != q->axis[i])
+            axis--;
+        if (axis < 0)
+            return NULL;
+        from->axis[i] = axis;
+    }
+    return from;
+}
+
 /* A mover on integers: everything of its element type is in one class. */
 static bool note_mover(Classes *c, const Node *n) {
     const Value *y = n->n_out ? n->out[0] : NULL;
     if (!keeps_integers(n) || !n->in[0] || !y)
         return false;
-    const Value *x = moves_constants(n) && may_raise(y) ? y : NULL;
+    bool table = moves_constants(n) && may_raise(y);
+    const Value *x = table ? y : NULL;
     for (size_t i = 0; i < n->n_in; i++) {
         const Value *v = n->in[i];
         if (!v || is_const(v))
@@ -196,7 +218,7 @@ static bool note_mover(Classes *c, const Node *n) {
         join(c, x, made);
     }
     Class *k = &c->at[root(c, x->id)];
-    k->moved = true;
+    k->moved |= !table;
     k->cut |= n->def->quant.cuts_at_zero;
     put_constants(k, n);
     return true;
@@ -271,6 +293,17 @@ static const Quant *raised(Classes *c, const Value *v) {
         return NULL;
     const Class *k = &c->at[root(c, v->id)];
     return k->why ? NULL : k->q;
+}
+
+/* Parameters along an axis of rows must be those of an axis of the table. */
+static void check_tables(Graph *g, void *ctx) {
+    Classes *c = ctx;
+    FOR_NODES(n, g) {
+        const Quant *q = keeps_integers(n) && n->n_out && n->out[0] ? raised(c, n->out[0]) : NULL;
+        if (q && !c->at[root(c, n->out[0]->id)].moved && moves_constants(n) &&
+            !before_mover(c, n, q))
+            refuse(c, n->out[0], "its parameters lie on no axis of the table that it is taken of");
+    }
 }
 
 static void decide(Classes *c, const Value *v) {
@@ -353,7 +386,7 @@ static void raise_mover(Classes *c, Node *n) {
     for (size_t i = 0; i < n->n_in; i++) {
         Value *v = n->in[i];
         if (v && is_const(v) && quant_rule_is_data(&n->def->quant, i))
-            n->in[i] = raise_const(c->r, v, q);
+            n->in[i] = raise_const(c->r, v, before_mover(c, n, q));
         else if (v && is_const(v) && (bounds || (fill && i == fill)))
             n->in[i] = float_of_int(c, v, q);
     }
@@ -416,6 +449,7 @@ void raise_integers(Raise *r) {
         c.parent[i] = i, c.at[i].lo = INT64_MAX, c.at[i].hi = INT64_MIN;
     raise_each_graph(r->m, type_unknown, &c);
     raise_each_graph(r->m, note_graph, &c);
+    raise_each_graph(r->m, check_tables, &c);
     raise_each_graph(r->m, decide_graph, &c);
     raise_each_graph(r->m, raise_graph, &c);
     raise_each_graph(r->m, type_graph, &c);
