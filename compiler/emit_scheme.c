@@ -89,6 +89,13 @@ static bool is_float_before_integers(const Node *n) {
     return reads_floats;
 }
 
+/* A product of floats by weights in integers. */
+static bool has_integer_weights(const Node *n) {
+    size_t i = n->def && n->def->quant.kind == QUANT_MAC ? (size_t)n->def->quant.mac.weight : 0;
+    const Value *w = i ? node_input(n, i) : NULL;
+    return w && w->kind == VALUE_CONST && w->type.kind == TYPE_TENSOR && w->type.quant;
+}
+
 static void add_floats(Graph *g, void *ctx) {
     Decisions *d = ctx;
     FOR_NODES(n, g) {
@@ -96,7 +103,10 @@ static void add_floats(Graph *g, void *ctx) {
         if (!name.n || !is_float_before_integers(n))
             continue;
         SchemeRule r = scheme_rule(SCHEME_NODE, scheme_glob_of(d->a, name).s, LOC_NONE);
-        r.keep = 1;
+        if (has_integer_weights(n)) /* a node that is kept float has no such weights */
+            r.set[SCHEME_IN].said = r.set[SCHEME_IN].is_float = true;
+        else
+            r.keep = 1;
         scheme_add(d->s, d->a, r);
     }
 }
