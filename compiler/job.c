@@ -4,6 +4,7 @@
 
 #include "compiler/library.h"
 #include "compiler/own_kernels.h"
+#include "compiler/placement.h"
 #include "compiler/pipeline.h"
 #include "compiler/scheme_flags.h"
 #include "frontend/qir/qir_read.h"
@@ -219,33 +220,6 @@ static bool init_target(Job *j, Arena *a) {
     return true;
 }
 
-bool job_can_place(const Job *j) {
-    const TargetPage *t = j->ctx.target;
-    return !t->no_floats && !j->o->integer_only && !t->forms[TARGET_FORM_C];
-}
-
-static bool init_placement(Job *j) {
-    static const char *const names[] = {"auto", "all", "products"};
-    const char *text = j->o->placement;
-    const TargetPage *t = j->ctx.target;
-    const char *who =
-        t->forms[TARGET_FORM_C] || !j->o->integer_only ? t->runtime : "with -integer-only C";
-    size_t placement = PLACEMENT_AUTO;
-    if (text && !choose("placement", text, names, 3, &placement, j->d))
-        return false;
-    j->ctx.placement = (Placement)placement;
-    if (!text || job_can_place(j) || (placement == PLACEMENT_PRODUCTS && t->before.n))
-        return true;
-    if (placement == PLACEMENT_PRODUCTS)
-        return diag_error(j->d, LOC_NONE,
-                          "-placement=products is for runtimes: %s computes on integers all that "
-                          "it can",
-                          who);
-    diag_warning(j->d, LOC_NONE,
-                 "-placement=%s has no effect: %s computes on integers all that it can", text, who);
-    return true;
-}
-
 /* What is asked for in a form that the target does not take. */
 static bool check_target_form(const Job *j) {
     const TargetPage *t = j->ctx.target;
@@ -297,7 +271,7 @@ static bool init_rules(Job *j, Arena *a) {
     const Options *o = j->o;
     Diags *d = j->d;
     bool ok = scheme_of_flags(&j->flags, o, a, d);
-    ok = recipe_check(j->flags.recipe, LOC_NONE, "-recipe: ", d) && ok;
+    ok = recipe_check(j->flags.whole[SCHEME_RECIPE].text, LOC_NONE, "-recipe: ", d) && ok;
     if (o->scales_from && scales_are_json(o->scales_from))
         ok = readable(j, o->scales_from) &&
              is_sound(j, scales_read(a, d, o->scales_from, &j->file)) && ok;
@@ -344,7 +318,7 @@ bool job_init(Job *j, const Options *o, Arena *a, Diags *d) {
     j->ctx.annotate_nodes = o->annotate && strcmp(o->annotate, "nodes") == 0;
     bool ok = init_form(j);
     ok = init_target(j, a) && ok;
-    ok = ok && init_placement(j);
+    ok = ok && placement_init(j);
     ok = init_words(j) && ok;
     ok = init_processor(j) && ok;
     ok = check_annotations(j) && ok;

@@ -107,9 +107,6 @@ bool job_mends_outliers(const Job *j);
 /* Reads the options that concern passes; false after diagnostics. */
 bool job_init(Job *j, const Options *o, Arena *a, Diags *d);
 
-/* Whether -placement=products can be: what is no runtime computes on integers all that it can. */
-bool job_can_place(const Job *j);
-
 /* Runs a pass, with what the user wants to see of it (-print-before, -verify-each, ...). */
 bool job_pass(Job *j, Module *m, PassId id);
 /* -emit=onnx -annotate: a float model, and beside it what was decided. */

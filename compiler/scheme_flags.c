@@ -83,8 +83,10 @@ bool scheme_of_flags(Scheme *s, const Options *o, Arena *a, Diags *d) {
     keep_all_but(s, a, &o->only);
     add_globs(s, a, "-keep", &o->keep, 1);
     if (o->calib_method)
-        s->calibrate = method_text(o->calib_method, a);
+        s->whole[SCHEME_CALIBRATE].text = method_text(o->calib_method, a);
     if (o->recipe)
-        s->recipe = str_from(o->recipe);
+        s->whole[SCHEME_RECIPE].text = str_from(o->recipe);
+    if (o->placement)
+        s->whole[SCHEME_PLACEMENT].text = str_from(o->placement);
     return ok;
 }

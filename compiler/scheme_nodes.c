@@ -67,8 +67,10 @@ static bool read_line(NodeRules *r, const Node *n, const StrPair *p, Str role, S
         diag_note(r->d, n->loc, "stated by %s", node_text(n));
         return false;
     }
-    if (line.n != 1 || line.rules[0].of != (of_node ? SCHEME_NODE : SCHEME_ALL) || line.recipe.s ||
-        line.calibrate.s)
+    bool whole = false;
+    for (int i = 0; i < SCHEME_WHOLES; i++)
+        whole = whole || line.whole[i].text.s;
+    if (line.n != 1 || line.rules[0].of != (of_node ? SCHEME_NODE : SCHEME_ALL) || whole)
         return wrong(r, n, p, "one property of this node is wanted, and no other rules");
     line.rules[0].of = SCHEME_NODE;
     line.rules[0].pattern = scheme_glob_of(a, n->name).s;

@@ -1,6 +1,7 @@
 /* See compiler/search.h. */
 #include "compiler/search.h"
 
+#include "compiler/placement.h"
 #include "compiler/search_parts.h"
 #include "compiler/without_effect.h"
 #include "support/platform.h"
@@ -57,7 +58,7 @@ static bool is_open_row(const Search *x, const Row *r) {
     const OptionDef *def;
     Str word;
     bool open = (!r->wide || target_stores(x->j->ctx.target, ELEM_INT16)) &&
-                (r->group != GROUP_PLACEMENT || job_can_place(x->j));
+                (r->group != GROUP_PLACEMENT || placement_is_open(x->j));
     while (open && options_next(&words, &word, &def))
         open = def && option_is_open(&x->s->o, def);
     return open;

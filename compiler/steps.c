@@ -4,6 +4,7 @@
 #include "compiler/donor.h"
 #include "compiler/doubtful.h"
 #include "compiler/measured.h"
+#include "compiler/placement.h"
 #include "compiler/plain_integers.h"
 #include "compiler/scheme_nodes.h"
 #include "compiler/stated.h"
@@ -92,29 +93,30 @@ bool step_scheme(Job *j, Module *m) {
     scheme_append(s, m->arena, &j->donated);
     scheme_append(s, m->arena, &m->rules);
     scheme_append(s, m->arena, &j->file);
-    if (!recipe_check(s->recipe, s->recipe_loc, "", j->d))
+    const SchemeWord *recipe = &s->whole[SCHEME_RECIPE], *calibrate = &s->whole[SCHEME_CALIBRATE];
+    if (!recipe_check(recipe->text, recipe->loc, "", j->d) || !placement_take(j))
         return false;
     Choice act = choice_of_activations(&j->ctx);
     j->calib.symmetric = act.sym;
     IntRange ints = choice_range(&act);
     j->calib.levels = ints.hi - ints.lo + 1;
-    if (!s->calibrate.s)
+    if (!calibrate->text.s)
         return true;
     Buf text = buf_new(m->arena); /* percentile(99.99) is percentile=99.99 in calib_parse */
-    for (size_t i = 0; i < s->calibrate.n; i++)
-        if (s->calibrate.s[i] != ')')
-            buf_byte(&text, s->calibrate.s[i] == '(' ? '=' : s->calibrate.s[i]);
+    for (size_t i = 0; i < calibrate->text.n; i++)
+        if (calibrate->text.s[i] != ')')
+            buf_byte(&text, calibrate->text.s[i] == '(' ? '=' : calibrate->text.s[i]);
     if (calib_parse(buf_as_str(&text), &j->calib))
         return true;
-    j->ctx.misused = !s->calibrate_loc.source; /* the command line said it */
-    diag_error(j->d, s->calibrate_loc,
+    j->ctx.misused = !calibrate->loc.source; /* the command line said it */
+    diag_error(j->d, calibrate->loc,
                "calibration is minmax, moving-average, moving-average(K) with K above 0 and "
                "up to 1, percentile(P) with P above 50 and up to 100, entropy or mse, not "
                "'%.*s'",
-               STR_ARG(s->calibrate));
+               STR_ARG(calibrate->text));
     static const char *const methods[] = {"minmax", "moving-average", "percentile", "entropy",
                                           "mse"};
-    diag_did_you_mean(j->d, s->calibrate_loc, s->calibrate, methods,
+    diag_did_you_mean(j->d, calibrate->loc, calibrate->text, methods,
                       sizeof methods / sizeof *methods);
     return false;
 }

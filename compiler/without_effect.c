@@ -1,8 +1,6 @@
 #include "compiler/without_effect.h"
 
 #include "compiler/steps.h"
-#include "passes/quantize/placement.h"
-#include "passes/recipe.h"
 #include "program/split.h"
 
 #include <assert.h>
@@ -140,6 +138,12 @@ static bool replaces_calls(const Job *j) {
     return j->form != FORM_AS_IS || (j->emit == EMIT_ONNX && job_wants_onnx_alone(j));
 }
 
+/* What is more than a recipe. */
+static bool file_decides(const Job *j) {
+    const SchemeWord *whole = j->file.whole;
+    return j->file.n || whole[SCHEME_CALIBRATE].text.s || whole[SCHEME_PLACEMENT].text.s;
+}
+
 /* A recipe alone is obeyed by quantized models, and -io=float is what they get anyway. */
 static bool decides(const Job *j, const OptionDef *def, bool beside) {
     const Options *o = j->o;
@@ -150,7 +154,8 @@ static bool decides(const Job *j, const OptionDef *def, bool beside) {
         return !replaces_calls(j);
     if (is(def->name, "keep") && j->keeps_unknown)
         return false;
-    return is(def->name, "scheme") ? beside || j->file.n : !is(def->name, "io") || j->quant_io;
+    return is(def->name, "scheme") ? beside || file_decides(j)
+                                   : !is(def->name, "io") || j->quant_io;
 }
 
 /* The options that decide and were given, as a list; those of ALL models where it is `beside`. */
@@ -192,29 +197,6 @@ void warn_of_nothing_decided(const Job *j, Arena *a) {
                      "decisions take data (-calib=PATH) or statistics in the model (with "
                      "-form=fake), or else -dynamic or -weight-only",
                      STR_ARG(names), n > 1 ? "have" : "has");
-}
-
-/* Why quantizers stand everywhere, though -placement=auto is asked for; NULL: they do not. */
-static const char *why_everywhere(const Job *j) {
-    const PassContext *c = &j->ctx;
-    if (placing_of(c) != PLACING_EVERYWHERE)
-        return NULL;
-    if (!c->float_outputs)
-        return "with -io=quant";
-    if (recipe_of(c) != RECIPE_NONE)
-        return "with a recipe";
-    return c->target->n_fusions ? "in a text without -target=NAME, which is for all runtimes"
-                                : "where the page of a target does not say what it fuses";
-}
-
-void warn_of_idle_placement(const Job *j) {
-    bool asked = is(j->o->placement, "auto") && job_can_place(j) && options_have_data(j->o);
-    const char *why = asked ? why_everywhere(j) : NULL;
-    if (why)
-        diag_warning(j->d, LOC_NONE,
-                     "-placement=auto has no effect %s: quantizers stand wherever %s computes on "
-                     "integers",
-                     why, j->ctx.target->runtime);
 }
 
 void warn_of_idle_rules(const Job *j) {

@@ -30,7 +30,5 @@ void warn_of_nothing_decided(const Job *j, Arena *a);
 
 /* Of a whole scheme: with -dynamic and -weight-only, rules about activations do nothing. */
 void warn_of_idle_rules(const Job *j);
-/* -placement=auto, where the rest of what is asked for leaves one place only. */
-void warn_of_idle_placement(const Job *j);
 
 #endif

@@ -44,14 +44,9 @@ void scheme_append(Scheme *s, Arena *a, const Scheme *from) {
     }
     for (size_t i = 0; i < from->n; i++)
         scheme_add(s, a, from->rules[i]);
-    if (from->recipe.s) {
-        s->recipe = from->recipe;
-        s->recipe_loc = from->recipe_loc;
-    }
-    if (from->calibrate.s) {
-        s->calibrate = from->calibrate;
-        s->calibrate_loc = from->calibrate_loc;
-    }
+    for (int i = 0; i < SCHEME_WHOLES; i++)
+        if (from->whole[i].text.s)
+            s->whole[i] = from->whole[i];
 }
 
 bool scheme_has_parameters(const Scheme *s) {
@@ -83,6 +78,14 @@ const char *scheme_subject_name(SchemeSubject of) {
 #include "ir/scheme_words.def"
     default: return "";
     }
+}
+
+const char *scheme_whole_name(SchemeWhole w) {
+    static const char *const names[SCHEME_WHOLES] = {
+#define WHOLE(id, word) [id] = word,
+#include "ir/scheme_words.def"
+    };
+    return names[w];
 }
 
 /* ---- printing ---- */
@@ -218,15 +221,9 @@ static void print_rules(Buf *b, const Scheme *s) {
 void scheme_print(Buf *b, const Scheme *s) {
     buf_text(b, "scheme {\n");
     print_rules(b, s);
-    if (s->calibrate.s) {
-        buf_text(b, "  calibrate ");
-        buf_str(b, s->calibrate);
-        buf_byte(b, '\n');
-    }
-    if (s->recipe.s) {
-        buf_text(b, "  recipe ");
-        buf_str(b, s->recipe);
-        buf_byte(b, '\n');
-    }
+    for (int i = 0; i < SCHEME_WHOLES; i++)
+        if (s->whole[i].text.s)
+            buf_fmt(b, "  %s " STR_FMT "\n", scheme_whole_name((SchemeWhole)i),
+                    STR_ARG(s->whole[i].text));
     buf_text(b, "}\n");
 }

@@ -28,6 +28,13 @@ typedef enum SchemeRole {
     SCHEME_ROLES,
 } SchemeRole;
 
+/* Rules of one word, of the whole model. */
+typedef enum SchemeWhole {
+#define WHOLE(id, word) id,
+#include "ir/scheme_words.def"
+    SCHEME_WHOLES,
+} SchemeWhole;
+
 enum { SCHEME_UNSAID = -1 };
 
 /* What follows a role: "int4q in uint8q sym block(32)". */
@@ -64,12 +71,16 @@ typedef struct SchemeRule {
     int keep; /* 1: keep float, 0: quantize, or SCHEME_UNSAID */
 } SchemeRule;
 
+typedef struct SchemeWord {
+    Str text; /* STR_NONE: not said */
+    Loc loc;  /* LOC_NONE: the command line says it */
+} SchemeWord;
+
 typedef struct Scheme {
     SchemeRule *rules;
     size_t n, cap;
     struct SchemeIndex *index; /* ir/scheme_index.h; NULL where there is no rule */
-    Str recipe, calibrate;     /* STR_NONE: not said */
-    Loc recipe_loc, calibrate_loc;
+    SchemeWord whole[SCHEME_WHOLES];
 } Scheme;
 
 /* A rule that states nothing yet. */
@@ -80,13 +91,14 @@ Str scheme_glob_of(Arena *a, Str name);
  * it has a wildcard. */
 bool scheme_name_of(Arena *a, const char *glob, Str *name);
 void scheme_add(Scheme *s, Arena *a, SchemeRule r);
-/* Appends all of `from`; its recipe and calibration win. */
+/* Appends all of `from`; what it says of the whole wins. */
 void scheme_append(Scheme *s, Arena *a, const Scheme *from);
 /* Whether some rule states a scale: then not everything needs statistics. */
 bool scheme_has_parameters(const Scheme *s);
 /* In the words of the language (scheme_words.def): "weights", "in". "" of a value itself. */
 const char *scheme_role_name(SchemeRole r);
 const char *scheme_subject_name(SchemeSubject of); /* "op"; "" of all */
+const char *scheme_whole_name(SchemeWhole w);      /* "recipe" */
 /* Of a property and one of its two values: SCHEME_WORD(sym, 0) is "asym". */
 #define SCHEME_WORD(member, value)    ((value) ? scheme_word_##member##_1 : scheme_word_##member##_0)
 #define PROPERTY(member, value, word) extern const char scheme_word_##member##_##value[];

@@ -32,7 +32,7 @@ bool recipe_check(Str name, Loc loc, const char *where, Diags *d) {
 }
 
 Recipe recipe_of(const PassContext *c) {
-    return find(c->scheme.recipe);
+    return find(c->scheme.whole[SCHEME_RECIPE].text);
 }
 
 bool recipe_takes(const Node *n) {

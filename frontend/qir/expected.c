@@ -121,7 +121,7 @@ static bool is_rule_word(Str word) {
     static const char *const words[] = {
 #define SUBJECT(id, word)      word,
 #define ROLE(id, word, begins) word,
-#define WHOLE(word)            word,
+#define WHOLE(id, word)        word,
 #define CHOICE(word, value)    word,
 #include "ir/scheme_words.def"
     };

@@ -1,7 +1,7 @@
 /* scheme { ... }: a rule is a line of words, told apart here.
  *
  *     rule    = [op NAME | node GLOB | value GLOB] (role setting | "keep float" | "quantize")...
- *             | "calibrate" METHOD | "recipe" NAME
+ *             | "calibrate" METHOD | "placement" WHERE | "recipe" NAME
  *     role    = "weights" | "activations" | "bias" | "in" | "out"; none of a value
  *     setting = [INTEGERS ["in" TYPE]] and words such as sym, per-channel, block(32); or "float" */
 #include "frontend/qir/reader.h"
@@ -439,20 +439,27 @@ static bool read_subject(Rule *t) {
     static const char *const firsts[] = {
 #define SUBJECT(id, word)      word,
 #define ROLE(id, word, begins) word,
-#define WHOLE(word)            word,
+#define WHOLE(id, word)        word,
 #define CHOICE(word, value)    word,
 #include "ir/scheme_words.def"
     };
     error_at(t->r, v->at,
              "a rule begins with op, node, value, weights, activations, bias, keep, "
-             "calibrate or recipe");
+             "calibrate, placement or recipe");
     if (v->kind == VAL_WORD)
         suggest(t->r, v->at, str_at(t->r, v->word), firsts, sizeof firsts / sizeof *firsts);
     return false;
 }
 
+static int whole_of(const Rule *t, const Val *v) {
+    for (int i = 0; i < SCHEME_WHOLES; i++)
+        if (word_is(t, v, scheme_whole_name((SchemeWhole)i)))
+            return i;
+    return -1;
+}
+
 /* calibrate METHOD, recipe NAME: one word, checked by who carries it out. */
-static bool read_word_rule(Rule *t, Str *word, Loc *loc) {
+static bool read_word_rule(Rule *t, SchemeWord *to) {
     Str what = str_at(t->r, t->v[0].word);
     if (t->n != 2 || (t->v[1].kind != VAL_WORD && t->v[1].kind != VAL_CALL))
         return error_at(t->r, t->n > 1 ? t->v[t->n - 1].at : behind(t),
@@ -460,8 +467,8 @@ static bool read_word_rule(Rule *t, Str *word, Loc *loc) {
                         "'%.*s'",
                         STR_ARG(what));
     Range at = t->v[1].at;
-    *word = arena_str(t->r->arena, (Str){t->r->text.s + at.begin, at.end - at.begin});
-    *loc = loc_of(t->r, at);
+    to->text = arena_str(t->r->arena, (Str){t->r->text.s + at.begin, at.end - at.begin});
+    to->loc = loc_of(t->r, at);
     return true;
 }
 
@@ -470,10 +477,9 @@ void read_rule(Reader *r, Span words) {
     Scheme *s = &r->module->rules, ignored = {0};
     if (r->second_scheme)
         s = &ignored;
-    if (word_is(&t, &t.v[0], "calibrate"))
-        read_word_rule(&t, &s->calibrate, &s->calibrate_loc);
-    else if (word_is(&t, &t.v[0], "recipe"))
-        read_word_rule(&t, &s->recipe, &s->recipe_loc);
+    int whole = whole_of(&t, &t.v[0]);
+    if (whole >= 0)
+        read_word_rule(&t, &s->whole[whole]);
     else if (read_subject(&t) && read_roles(&t))
         scheme_add(s, r->arena, t.rule);
     r->n_vals = words.begin;

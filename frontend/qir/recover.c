@@ -108,11 +108,11 @@ static bool line_word_at(const char *p, int line) {
 }
 
 static bool begins_rule(const char *p) {
-#define WHOLE(word)                                                                                \
+#define WHOLE(id, word)                                                                            \
     if (word_at(p, word))                                                                          \
         return true;
-#define SUBJECT(id, word)   WHOLE(word)
-#define CHOICE(word, value) WHOLE(word)
+#define SUBJECT(id, word)   WHOLE(id, word)
+#define CHOICE(word, value) WHOLE(0, word)
 #define ROLE(id, word, starts)                                                                     \
     if (starts && word_at(p, word))                                                                \
         return true;

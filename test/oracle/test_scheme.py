@@ -2,12 +2,15 @@
 on the model's own types is what onnxruntime computes on the emitted one, and the types asked for
 are the types that stand in the file."""
 
+import pathlib
+
 import numpy as np
 import onnx
 
 from common import DIGITS, OracleCase, for_each, qxc, qxc_outputs, run_samples, session, sqnr, talk
 
 MODEL, CALIB = DIGITS / "digits.onnx", DIGITS / "calib.npz"
+MODELS = pathlib.Path(__file__).parents[1] / "models"
 T = onnx.TensorProto
 
 # name: weights, activations, more rules, types of weights and activations in the QDQ file
@@ -84,6 +87,19 @@ class Scheme(OracleCase):
             image, labels = data["image"], data["labels"]
         got = run_samples(session(path, True), model, {"image": image})["logits"]
         self.assertGreater(np.mean(np.argmax(got.reshape(-1, 10), axis=1) == labels), 0.9)
+
+    @for_each("cancer", "charlm", "cnn", "lstm", "relu6", "unet", "vit")
+    def test_read_back(self, name):
+        """What -emit=scheme writes of an onnxruntime model gives the bytes that it was written of, with no other option
+        than the data, wherever quantizers stand."""
+        model = MODELS / f"{name}.onnx"
+        decided, scheme, back = (self.scratch / f for f in ("decided.onnx", "m.scheme", "back.onnx"))
+        for placement in ("products", "all", "auto"):
+            both = (model, f"-calib={MODELS / f'{name}.calib.npz'}", "-no-sync", "-quiet")
+            qxc(*both, f"-placement={placement}", "-emit=qdq", "-o", decided)
+            qxc(*both, f"-placement={placement}", "-target=ort-cpu", "-emit=scheme", "-o", scheme)
+            qxc(*both, f"-scheme={scheme}", "-emit=qdq", "-o", back)
+            self.assertEqual(decided.read_bytes(), back.read_bytes(), placement)
 
     def linear(self):
         """MatMul + Add, twice."""
