@@ -12,6 +12,7 @@
 #include "passes/quantize/choice.h"
 #include "passes/quantize/masks.h"
 #include "passes/quantize/open.h"
+#include "passes/quantize/outliers.h"
 #include "passes/quantize/weight_error.h"
 
 /* ---- what there is to decide from ---- */
@@ -64,35 +65,35 @@ static bool keep_some(Job *j, Module *m, Samples *s) {
 }
 
 /* Programs need static shapes, the model keeps its symbolic ones. */
-static bool run_calibration(Job *j, Module *m) {
+static bool run_calibration(Job *j, Module *m, Diags *d) {
     DataPaths data = pass_data(&j->ctx);
     data.runs_in_part = true;
-    FixedShapes *shapes = shapes_fix(m, &data, j->d);
+    FixedShapes *shapes = shapes_fix(m, &data, d);
     if (!shapes)
         return false;
     const Expected *before = expected_inputs(m, &j->ctx);
-    Samples *s = j->o->calib.n ? samples_open(m->arena, m, j->o->calib.items, j->o->calib.n, j->d)
+    Samples *s = j->o->calib.n ? samples_open(m->arena, m, j->o->calib.items, j->o->calib.n, d)
                                : samples_random(m->arena, m, j->ctx.random);
     j->calib.on_grids = j->ctx.on_grids;
     j->calib.counts_from = masked_from;
     j->calib.ctx = uses_new(m);
     bool ok = s && samples_take(s, j->ctx.part) && keep_some(j, m, s) &&
-              calibrate(m, s, &j->calib, j->kept, &j->calibrated, j->d);
+              calibrate(m, s, &j->calib, j->kept, &j->calibrated, d);
     if (s)
         samples_close(s);
     if (ok && j->o->calib.n) {
-        warn_of_far_inputs(m, before, j->d);
-        warn_of_far_norm(m, j->trained, j->d);
+        warn_of_far_inputs(m, before, d);
+        warn_of_far_norm(m, j->trained, d);
     }
     if (ok)
-        warn_of_zero_inputs(m, j->d);
+        warn_of_zero_inputs(m, d);
     shapes_restore(m, shapes);
     return ok;
 }
 
-static bool calibrate_module(Job *j, Module *m) {
+static bool calibrate_module(Job *j, Module *m, Diags *d) {
     trace_begin(j->o->trace);
-    bool ok = run_calibration(j, m);
+    bool ok = run_calibration(j, m, d);
     trace_end(j->o->trace, "calibration");
     return ok;
 }
@@ -157,7 +158,14 @@ static bool nothing_decides(Job *j, Module *m) {
 
 bool step_statistics(Job *j, Module *m) {
     bool data = options_have_data(j->o);
-    if (data && !calibrate_module(j, m))
+    if (data && job_mends_outliers(j)) {
+        j->ctx.sizes = channel_sizes_new(m, j->d);
+        j->calib.also = channel_sizes_look;
+        j->calib.also_ctx = j->ctx.sizes;
+    }
+    bool ok = !data || calibrate_module(j, m, j->d);
+    j->calib.also = NULL;
+    if (!ok)
         return false;
     if (j->form > FORM_FLOAT)
         return j->has_basis || nothing_decides(j, m);
@@ -166,6 +174,19 @@ bool step_statistics(Job *j, Module *m) {
     else
         warn_of_nothing_decided(j, m->arena);
     return true;
+}
+
+/* Few channels that are much larger than all others are scaled, and the model runs once more: what
+ * there is to tell of the data has been told. */
+bool step_mend_outliers(Job *j, Module *m) {
+    if (!outliers_find(j->ctx.sizes).n) {
+        j->ctx.sizes = NULL;
+        return true;
+    }
+    Diags *unheard = diags_new(m->arena, NULL, false);
+    diags_record(unheard, true);
+    return job_pass(j, m, PASS_equalize) &&
+           (calibrate_module(j, m, unheard) || calibrate_module(j, m, j->d));
 }
 
 static void forget_stat(Value *v, void *arena) {

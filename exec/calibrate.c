@@ -104,6 +104,8 @@ static void collect_now(void *ctx, const Value *v, Type type, const void *data) 
         kept_value(c->kept, c->place, v, data);
     if (type.kind != TYPE_TENSOR || elem_unpacked(type.elem) != ELEM_FLOAT || !type_count(type, &n))
         return;
+    if (c->options.also)
+        c->options.also(c->options.also_ctx, v, type, data);
     Track *t = track_of(c, v);
     double min = INFINITY, max = -INFINITY;
     int64_t nans = 0, infs = 0;

@@ -23,6 +23,9 @@ typedef enum CalibMethod {
  * value has its extremes, where the method reads a histogram. */
 typedef float CountsFrom(const void *ctx, const Value *v);
 
+/* Sees what a value of float is in one sample, with the type that it has there. */
+typedef void CalibObserver(void *ctx, const Value *v, Type type, const void *data);
+
 typedef struct CalibOptions {
     CalibMethod method;
     double percentile; /* 0: 99.999 */
@@ -33,6 +36,8 @@ typedef struct CalibOptions {
     bool keep;         /* statistics hold what shards are joined by (shard.h) */
     CountsFrom *counts_from; /* NULL: all count */
     const void *ctx;
+    CalibObserver *also; /* looks on, or NULL */
+    void *also_ctx;
 } CalibOptions;
 
 typedef struct CalibReport {

@@ -35,7 +35,8 @@ typedef struct PassContext {
     Map *lines;            /* quantizations that the model had before; NULL without openings */
     Map *choices;          /* by Value*: a Choice taken over (passes/quantize/travel.h); or NULL */
     bool outliers_alone;   /* equalize: channels that meet few much larger ones, no others */
-    size_t n_outliers;     /* such larger channels, of how many values; scaled */
+    struct ChannelSizes *sizes; /* what calibration saw of the module for it, or NULL: nothing */
+    size_t n_outliers;          /* such larger channels, of how many values; scaled */
     size_t n_with_outliers;
     double smooth_alpha; /* smooth-quant: how much of the difficulty goes to weights, 0 to 1 */
     bool round_few;      /* adaround: weights of at most 4 bits alone */

@@ -4,32 +4,47 @@
 #include "passes/edit.h"
 #include "passes/quantize/observe.h"
 
+#include <assert.h>
+#include <float.h>
 #include <math.h>
 
 /* ---- data ---- */
 
 typedef struct Look {
     const Channels *ch;
-    double **largest;
+    float **largest;
 } Look;
+
+/* Finite numbers alone count. */
+static float larger(float most, float x) {
+    x = fabsf(x);
+    return x > most && x <= FLT_MAX ? x : most;
+}
+
+void channels_look(const ChannelSet *s, Type type, const void *data, float *largest) {
+    const float *x = data;
+    size_t n, inner = 1;
+    if (!type_count(type, &n))
+        return;
+    assert(type.dims[s->axis].value == (int64_t)s->n);
+    for (int i = s->axis + 1; i < type.rank; i++)
+        inner *= (size_t)type.dims[i].value;
+    for (const float *end = x + n; x < end;)
+        for (size_t c = 0; c < s->n; c++) {
+            float most = largest[c];
+            for (size_t i = 0; i < inner; i++, x++)
+                most = larger(most, *x);
+            largest[c] = most;
+        }
+}
 
 static void look(void *ctx, const Value *v, const void *data) {
     const Look *l = ctx;
-    const float *x = data;
-    size_t n, inner = 1;
-    if (!l->largest[v->id] || !type_count(v->type, &n))
-        return;
-    const ChannelSet *s = l->ch->of[v->id];
-    for (int i = s->axis + 1; i < v->type.rank; i++)
-        inner *= (size_t)v->type.dims[i].value;
-    for (size_t i = 0; i < n; i++) {
-        double *largest = &l->largest[v->id][i / inner % s->n];
-        if (isfinite(x[i]) && fabs((double)x[i]) > *largest)
-            *largest = fabs((double)x[i]);
-    }
+    if (l->largest[v->id])
+        channels_look(l->ch->of[v->id], v->type, data, l->largest[v->id]);
 }
 
-bool channels_observe(const Channels *ch, PassContext *c, size_t most, double **largest) {
+bool channels_observe(const Channels *ch, PassContext *c, float **largest) {
     Look l = {ch, largest};
     DataPaths data = pass_data(c);
     FixedShapes *shapes = shapes_fix(ch->m, &data, c->d);
@@ -37,7 +52,7 @@ bool channels_observe(const Channels *ch, PassContext *c, size_t most, double **
         return false;
     Arena *a = arena_scratch(ch->m->arena);
     Runner *r = observe_build(ch->m, c, a);
-    bool ok = r && observe_run(r, ch->m, c, most, look, &l);
+    bool ok = r && observe_run(r, ch->m, c, look, &l);
     arena_free(a);
     shapes_restore(ch->m, shapes);
     return ok;

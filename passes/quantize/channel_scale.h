@@ -6,10 +6,12 @@
 #include "passes/channels.h"
 #include "passes/pass.h"
 
-/* One run over `most` samples of the calibration data (0: all): largest[id] of a value, where it is
- * not NULL, gets the largest |x| of each of the value's channels. It starts with zeros; NaN does
- * not count. False after diagnostics of the shapes, the program or the data. */
-bool channels_observe(const Channels *ch, PassContext *c, size_t most, double **largest);
+/* largest[i] becomes the largest |x| of channel i in the data of one sample, if that is larger than
+ * it was. Numbers that are not finite do not count. */
+void channels_look(const ChannelSet *s, Type type, const void *data, float *largest);
+/* The same in one run over the calibration data, of largest[id] of each value that has one, which
+ * starts with zeros. False after diagnostics of the shapes, the program or the data. */
+bool channels_observe(const Channels *ch, PassContext *c, float **largest);
 
 /* Divides each class of channels by scale[class] > 0: weights, biases and constants of what makes
  * them, and multiplies the weights that read them. What changes is a new constant, made by `pass`

@@ -136,7 +136,7 @@ bool mac_data(Module *m, PassContext *c, const char *pass, MacGramFn *gram, MacD
     while (ok && all.end < all.n) {
         all.first = all.end;
         choose_nodes(&all);
-        ok = observe_run(r, m, c, 0, observe, &all);
+        ok = observe_run(r, m, c, observe, &all);
         size_t level = progress_begin(progress, "layer", all.n);
         for (size_t i = all.first; ok && i < all.end; i++)
             if (all.nodes[i].rows.data.rows > 0) {

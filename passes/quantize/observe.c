@@ -40,13 +40,13 @@ Runner *observe_build(Module *m, PassContext *c, Arena *a) {
     return p ? runner_new(a, p) : NULL;
 }
 
-bool observe_run(Runner *r, Module *m, PassContext *c, size_t most, RunnerObserver *fn, void *ctx) {
+bool observe_run(Runner *r, Module *m, PassContext *c, RunnerObserver *fn, void *ctx) {
     Samples *s = pass_samples(m, c);
     if (!s)
         return false;
     runner_observe(r, fn, ctx);
     bool ok = true;
-    for (size_t n = 0; ok && (!most || n < most) && samples_load(s, r); n++)
+    while (ok && samples_load(s, r))
         ok = runner_run(r, m->diags);
     ok = ok && samples_ok(s);
     samples_close(s);

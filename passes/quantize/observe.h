@@ -13,7 +13,7 @@ Program *observe_reference(Module *m, PassContext *c, ProgramOptions options);
  * take more than the model does. What cannot run is left out (exec/exec.h, `partial`); what is
  * never run shows no value. */
 Runner *observe_build(Module *m, PassContext *c, Arena *a);
-/* One run over `most` samples, or all where it is 0. */
-bool observe_run(Runner *r, Module *m, PassContext *c, size_t most, RunnerObserver *fn, void *ctx);
+/* One run over all samples. */
+bool observe_run(Runner *r, Module *m, PassContext *c, RunnerObserver *fn, void *ctx);
 
 #endif

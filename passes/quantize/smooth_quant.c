@@ -25,11 +25,11 @@ static const double MOST = 1e5;
 
 typedef struct Smooth {
     Channels channels;
-    double **largest; /* by value id: what products read */
-    double *active;   /* by class: max|X[j]| */
-    double *met;      /* by class: max|W[j]| */
-    bool *by_others;  /* by class: a Conv reads it */
-    double *scale;    /* by class */
+    float **largest; /* by value id: what products read */
+    double *active;  /* by class: max|X[j]| */
+    double *met;     /* by class: max|W[j]| */
+    bool *by_others; /* by class: a Conv reads it */
+    double *scale;   /* by class */
 } Smooth;
 
 static bool is_product(const Node *n) {
@@ -38,16 +38,16 @@ static bool is_product(const Node *n) {
 
 static void choose_values(Smooth *s) {
     Module *m = s->channels.m;
-    s->largest = NEW_ARRAY(m->arena, double *, s->channels.n_values);
+    s->largest = NEW_ARRAY(m->arena, float *, s->channels.n_values);
     for (size_t k = 0; k < s->channels.n_layers; k++) {
         const ChannelLayer *l = &s->channels.layers[k];
         if (l->in && is_product(l->node))
-            s->largest[l->node->in[0]->id] = NEW_ARRAY(m->arena, double, l->in->n);
+            s->largest[l->node->in[0]->id] = NEW_ARRAY(m->arena, float, l->in->n);
     }
 }
 
 static void measure_layer(Smooth *s, const ChannelLayer *l) {
-    const double *seen = s->largest[l->node->in[0]->id];
+    const float *seen = s->largest[l->node->in[0]->id];
     LayerWeight w = layer_weight(l->node, layer_axis(s->channels.uses, l->node, s->channels.d));
     size_t class;
     for (size_t i = 0; i < l->in->n; i++) {
@@ -94,7 +94,7 @@ bool pass_smooth_quant(Module *m, PassContext *c) {
     size_t n = s.channels.n;
     module_each_graph(m, warn_of_shared, &s);
     choose_values(&s);
-    if (!channels_observe(&s.channels, c, 0, s.largest))
+    if (!channels_observe(&s.channels, c, s.largest))
         return false;
     s.active = NEW_ARRAY(m->arena, double, n);
     s.met = NEW_ARRAY(m->arena, double, n);
