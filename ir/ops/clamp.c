@@ -68,27 +68,6 @@ static bool bind_plain_int(Binder *b, const Node *n, double lo, double hi) {
                      (int[]){bind_value(b, n->in[X]), bind_value(b, n->out[0])});
 }
 
-/* y = min(max(x, MIN), MAX) by the kernels of Max and Min: bounds that are computed, or which a
- * float does not hold. */
-static bool bind_by_operands(Binder *b, const Node *n) {
-    static const char *const names[] = {[MIN] = "max", [MAX] = "min"};
-    const Value *y = n->out[0];
-    ElemType e = bind_elem(y);
-    int32_t count = bind_count(y);
-    int x = bind_value(b, n->in[X]);
-    for (size_t i = MIN; i <= MAX && i < n->n_in; i++) {
-        if (!n->in[i])
-            continue;
-        bool last = i == MAX || n->n_in <= MAX || !n->in[MAX];
-        Broadcast s = {.rank = 1, .dim = {count}, .as = {1}};
-        int to = last ? bind_value(b, y) : bind_temp(b, e, (size_t)count);
-        if (!bind_binary(b, n, names[i], e, s, (int[]){x, bind_value(b, n->in[i]), to}))
-            return false;
-        x = to;
-    }
-    return x != bind_value(b, n->in[X]) || bind_alias(b, n, y, n->in[X]);
-}
-
 static bool bind_bounds(Binder *b, const Node *n, double lo, double hi) {
     if (lo > hi)
         lo = hi; /* Clip: max wins */
@@ -176,11 +155,48 @@ static void attr_bounds(const OpCtx *c, float *lo, float *hi) {
     *hi = a->max < FLT_MAX ? a->max : INFINITY;
 }
 
-/* Of the type that the node has, which may be bound on floats in its place. */
+/* The largest number of the type that the node has, which may be bound on floats in its place. */
 static double largest_number(const Binder *b, const Node *n) {
     ElemType e = bind_original(b, n)->in[X]->type.elem;
     FloatGrid small;
+    if (e == ELEM_DOUBLE)
+        return DBL_MAX;
     return (double)(elem_is_half(e) && float_grid(e, &small) ? small.most : FLT_MAX);
+}
+
+/* The buffer of bound i, which computed numbers are held against: -1 where it cuts nothing off. */
+static int bound_buffer(Binder *b, const Node *n, const OpCtx *c, size_t i) {
+    double bound = 0, most = largest_number(b, n);
+    if (op_in(c, i))
+        return read_bound(c, i, NAN, &bound) && isnan(bound) ? -1 : bind_value(b, n->in[i]);
+    double own = i == MIN ? -most : most;
+    switch (bind_elem(n->out[0])) {
+    case ELEM_DOUBLE: return bind_const(b, ELEM_DOUBLE, 1, &own, "bound");
+    case ELEM_FLOAT: return bind_const(b, ELEM_FLOAT, 1, &(float){(float)own}, "bound");
+    default: return -1;
+    }
+}
+
+/* y = min(max(x, MIN), MAX) by the kernels of Max and Min: bounds that are computed, or which a
+ * float does not hold. */
+static bool bind_by_operands(Binder *b, const Node *n, const OpCtx *c) {
+    static const char *const names[] = {[MIN] = "max", [MAX] = "min"};
+    const Value *y = n->out[0];
+    ElemType e = bind_elem(y);
+    int32_t count = bind_count(y);
+    int x = bind_value(b, n->in[X]);
+    const int bounds[] = {[MIN] = bound_buffer(b, n, c, MIN), [MAX] = bound_buffer(b, n, c, MAX)};
+    for (size_t i = MIN; i <= MAX; i++) {
+        if (bounds[i] < 0)
+            continue;
+        bool last = i == MAX || bounds[MAX] < 0;
+        Broadcast s = {.rank = 1, .dim = {count}, .as = {1}};
+        int to = last ? bind_value(b, y) : bind_temp(b, e, (size_t)count);
+        if (!bind_binary(b, n, names[i], e, s, (int[]){x, bounds[i], to}))
+            return false;
+        x = to;
+    }
+    return x != bind_value(b, n->in[X]) || bind_alias(b, n, y, n->in[X]);
 }
 
 /* Where no bound is stated the type's own is, so that an infinity becomes the largest number. */
@@ -192,7 +208,7 @@ static bool clip_bind(Binder *b, const Node *n, const OpCtx *c) {
     if (bind_any_quant(n))
         return known ? bind_bounds(b, n, lo, hi) : bind_in_double(b, n);
     return known && n->in[X]->type.elem == ELEM_FLOAT ? bind_bounds(b, n, lo, hi)
-                                                      : bind_by_operands(b, n);
+                                                      : bind_by_operands(b, n, c);
 }
 
 /* One bound: an operand from opset 11 on, an attribute before. */

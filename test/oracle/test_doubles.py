@@ -105,6 +105,34 @@ class Doubles(OracleCase):
                 for n in "abc":
                     np.testing.assert_array_equal(have[n], want[n])
 
+    def test_clip_without_a_bound(self):
+        """The largest number of the type stands for a bound that is missing, and infinities become that; a bound that is NaN
+        cuts nothing off."""
+        odd = np.array([np.inf, -np.inf, np.nan, 0.5, 3, -3, 0, -0.0])
+        for name, computed in itertools.product(("float", "double"), (False, True)):
+            with self.subTest(name, computed=computed):
+                kind = np.dtype(TYPES[name])
+                bounds = {"one": 1, "less": -1, "nan": np.nan, "inf": np.inf}
+                if computed:
+                    del bounds["nan"]  # Max and Min hand it on
+                info = helper.make_tensor_value_info
+                inputs = [info("x", elem(name), [8])]
+                cases = [["x"], ["x", "", "one"], ["x", "less"], ["x", "less", "one"], ["x", "one", "less"],
+                         ["x", "less", "inf"], ["x", "", "inf"]] + [["x", "nan"], ["x", "nan", "one"], ["x", "", "nan"]] * (not computed)
+                nodes = [helper.make_node("Clip", case, [f"y{i}"]) for i, case in enumerate(cases)]
+                outputs = [info(f"y{i}", elem(name), [8]) for i in range(len(cases))]
+                values = {k: np.array(v, kind) for k, v in bounds.items()}
+                feeds = {"x": odd.astype(kind)[None]}
+                if computed:
+                    inputs += [info(k, elem(name), []) for k in values]
+                    feeds |= {k: v[None] for k, v in values.items()}
+                made = model(nodes, inputs, outputs)
+                if not computed:
+                    made.graph.initializer.extend(onnx.numpy_helper.from_array(v, k) for k, v in values.items())
+                want, have = self.both(made, feeds)
+                for i, case in enumerate(cases):
+                    np.testing.assert_array_equal(have[f"y{i}"], want[f"y{i}"], str(case))
+
     @for_each(*TYPES)
     def test_cast(self, source):
         rng = np.random.default_rng(3)
