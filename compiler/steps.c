@@ -13,6 +13,7 @@
 
 #include "exec/specialise.h"
 #include "passes/quantize/choice.h"
+#include "passes/quantize/rules.h"
 #include "passes/target/legal.h"
 #include "passes/upgrade.h"
 
@@ -93,6 +94,7 @@ bool step_scheme(Job *j, Module *m) {
     scheme_append(s, m->arena, &j->donated);
     scheme_append(s, m->arena, &m->rules);
     scheme_append(s, m->arena, &j->file);
+    rules_note_makers(s, m);
     const SchemeWord *recipe = &s->whole[SCHEME_RECIPE], *calibrate = &s->whole[SCHEME_CALIBRATE];
     if (!recipe_check(recipe->text, recipe->loc, "", j->d) || !placement_take(j))
         return false;

@@ -185,6 +185,16 @@ void value_from_node(Value *made, const Node *source, const char *by) {
         extend(made->graph->module->arena, &made->from, of_node(source), by);
 }
 
+bool value_became_of(const Value *v, const Node *n) {
+    if (!n || !v->def)
+        return false;
+    const Provenance *p = &v->def->from;
+    for (size_t i = 0; n->name.n && i < p->n; i++)
+        if (str_eq(p->from[i].name, n->name) && str_eq(p->from[i].op, n->op))
+            return true;
+    return v->def == n;
+}
+
 /* ---- functions ---- */
 
 void node_inlined(Node *copy, const Node *body, const Node *call, const char *by) {

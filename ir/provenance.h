@@ -27,6 +27,10 @@ void node_becomes(Node *n, const char *by);
 void value_from(Value *made, const Value *source, const char *by);
 void value_from_node(Value *made, const Node *source, const char *by);
 
+/* Whether `v` is the result of what the node `n` of the model became: itself, or one that it was
+ * folded into. False where n is NULL. */
+bool value_became_of(const Value *v, const Node *n);
+
 /* The part of the model that a node belongs to, as "layer1.0: BasicBlock" or "layer1"; STR_NONE
  * where nothing is known: what an earlier pass noted, else what the exporter wrote into the node's
  * metadata (PyTorch's pkg.torch.onnx.name_scopes and class_hierarchy, or namespace). */

@@ -65,7 +65,8 @@ typedef struct SchemeRule {
     Loc loc;             /* of the rule; of the pattern where there is one */
     const char *flag;    /* the command line's option that it stands for, or the file it is from */
     const char *said_as; /* where no rule says it: what stands there, in words; or NULL */
-    bool may_miss;       /* nothing is said where it names nothing */
+    const struct Node *maker; /* of the value that it names, in the model as it came; or NULL */
+    bool may_miss;            /* nothing is said where it names nothing */
     bool weak; /* what a value had that is decided anew: any other rule wins, of neighbours too */
     SchemeSetting set[SCHEME_ROLES];
     int keep; /* 1: keep float, 0: quantize, or SCHEME_UNSAID */

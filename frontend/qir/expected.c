@@ -191,7 +191,7 @@ void syntax_error(Reader *r, Token t, bool *want, int n_tokens) {
     want[T_EQ] = want[T_EQ] || lacks_equals(r, t, want);
     Buf *b = &r->scratch;
     b->n = 0;
-    bool bare = is_bare(r, t), late = !bare && on_new_line(r, t);
+    bool bare = is_bare(r, t) && want[T_SCHEME], late = !bare && on_new_line(r, t);
     int n = 0;
     if (bare)
         buf_fmt(b, "a scheme file is scheme { ... } around its rules; %s stands outside",

@@ -1,6 +1,7 @@
 /* Rules of a scheme against the model: what each names, and whether it can be obeyed. See choice.h.
  */
 #include "passes/quantize/choice.h"
+#include "ir/provenance.h"
 
 typedef struct Search { /* of one rule */
     const SchemeRule *rule;
@@ -9,6 +10,7 @@ typedef struct Search { /* of one rule */
     const Value *unlike;  /* it has another number of channels than the rule has scales */
     const Origin *origin; /* a node that matched before it became part of `into` */
     const Node *into;
+    const Value *result; /* what the node gives now that made the value which the rule names */
 } Search;
 
 typedef struct Searches {
@@ -69,6 +71,23 @@ static void look_at_value(Value *v, void *ctx) {
     }
 }
 
+/* Values that went with their nodes, where that is known. */
+static void look_at_result(Value *v, void *ctx) {
+    const Searches *all = ctx;
+    for (size_t i = 0; i < all->scheme->n; i++) {
+        Search *s = &all->of[i];
+        if (!s->found && !s->result && value_became_of(v, s->rule->maker))
+            s->result = v;
+    }
+}
+
+static bool any_is_gone(const Searches *all) {
+    for (size_t i = 0; i < all->scheme->n; i++)
+        if (!all->of[i].found && all->of[i].rule->maker)
+            return true;
+    return false;
+}
+
 static Searches search(const Scheme *scheme, const Uses *uses, Module *m) {
     Searches all = {scheme, uses, NEW_ARRAY(m->arena, Search, scheme->n)};
     for (size_t i = 0; i < scheme->n; i++)
@@ -76,6 +95,8 @@ static Searches search(const Scheme *scheme, const Uses *uses, Module *m) {
     if (scheme->n) {
         module_each_value(m, look_at_value, &all);
         module_each_graph(m, look_at_nodes, &all);
+        if (any_is_gone(&all))
+            module_each_value(m, look_at_result, &all);
     }
     return all;
 }
@@ -181,6 +202,14 @@ static void warn_unmatched(const PassContext *c, const Search *s) {
                      "%s%s'%s' names %.*s '%s', which has become part of %s: name that",
                      r->flag ? r->flag : "", r->flag ? ": " : "", pattern, STR_ARG(s->origin->op),
                      diag_name(c->d, s->origin->name), node_text(s->into));
+    else if (s->result)
+        diag_warning(c->d, r->loc, "%s%s'%s' has become part of what gives '%s': name that",
+                     r->flag ? r->flag : "", r->flag ? ": " : "", pattern,
+                     diag_name(c->d, s->result->name));
+    else if (r->maker)
+        diag_warning(c->d, r->loc,
+                     "%s%s'%s' is no value any more: %s was folded or left out",
+                     r->flag ? r->flag : "", r->flag ? ": " : "", pattern, node_text(r->maker));
     else if (r->of == SCHEME_OP_OR_NODE)
         diag_warning(c->d, LOC_NONE, "%s=%s matches no operator type and no node", r->flag,
                      pattern);
@@ -238,10 +267,11 @@ static void look_at_weights(Graph *g, void *ctx) {
             continue;
         x->told = r;
         diag_warning(x->c->d, r->loc,
-                     "%s%sweights of 8 bits with a scale for each channel or block stay symmetric: "
+                     "%s%sweights in %s with a scale for each channel or block stay symmetric: "
                      "onnxruntime's kernels take one zero point; 'asym' goes with per-tensor, "
-                     "with fewer or more bits, with -weight-only and with -target=c",
-                     r->flag ? r->flag : "", r->flag ? ": " : "");
+                     "with types of fewer or more bits than 8, with -weight-only and with "
+                     "-target=c",
+                     r->flag ? r->flag : "", r->flag ? ": " : "", elem_name(o.storage));
     }
 }
 

@@ -8,6 +8,7 @@
  * Values that have a quantization already (a hand-edited file) keep it; of a model that is decided
  * in part, those that are open get one (passes/quantize/open.h). */
 #include "passes/quantize/decide.h"
+#include "ir/provenance.h"
 #include "passes/edit.h"
 #include "passes/quantize/explain.h"
 #include "passes/quantize/masks.h"
@@ -226,21 +227,10 @@ static bool is_made_of(const Value *v, const char *name) {
     return false;
 }
 
-/* Whether v is the result of what `n` became: it, or one that it was folded into. */
-static bool is_of_node(const Value *v, const Node *n) {
-    if (!n || !v->def)
-        return false;
-    const Provenance *p = &v->def->from;
-    for (size_t i = 0; n->name.n && i < p->n; i++)
-        if (str_eq(p->from[i].name, n->name) && str_eq(p->from[i].op, n->op))
-            return true;
-    return v->def == n;
-}
-
 static void explain(Value *v, void *ctx) {
     Decide *d = ctx;
     PassContext *c = d->c;
-    bool of_node = d->by_origin && is_of_node(v, c->explain_node);
+    bool of_node = d->by_origin && value_became_of(v, c->explain_node);
     if (c->explanation.s ||
         !(d->by_origin ? of_node || is_made_of(v, c->explain) : str_is(v->name, c->explain)))
         return;
@@ -313,6 +303,8 @@ bool pass_decide(Module *m, PassContext *c) {
     find_lines(&d);
     module_each_graph(m, assign_graph, &d);
     types_tell(m, c);
+    if (!c->open)
+        types_tell_idle(m, c, d.uses);
     if (c->explain)
         module_each_value(m, explain, &d);
     d.by_origin = true;

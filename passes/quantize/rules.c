@@ -143,3 +143,19 @@ const SchemeRule *rules_previous(RuleWalk *w) {
         w->met_end--;
     return &w->s->rules[number];
 }
+
+/* ---- what makes a value ---- */
+
+static void note_maker(Value *v, void *ctx) {
+    Scheme *s = ctx;
+    RuleWalk walk = rules_begin(s);
+    rules_of_value(&walk, v);
+    for (const SchemeRule *r; (r = rules_next(&walk));)
+        if (rule_matches_value(r, v) && !r->maker)
+            s->rules[r - s->rules].maker = v->def;
+}
+
+void rules_note_makers(Scheme *s, Module *m) {
+    if (s->n)
+        module_each_value(m, note_maker, s);
+}

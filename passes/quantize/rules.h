@@ -15,6 +15,9 @@ bool rule_matches_node(const SchemeRule *r, const Node *n);
  * it goes by the name of its first result. STR_NONE or empty where it has neither. */
 Str rule_name(const Node *n);
 
+/* Notes of rules about values what makes these, which may be folded into others later. */
+void rules_note_makers(Scheme *s, Module *m);
+
 /* A walk gives every rule that matches what it was told of, and a few that may not: whoever walks
  * asks the functions above. One walk ends before the next one over the same scheme begins. */
 typedef struct RuleWalk {

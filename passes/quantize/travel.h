@@ -10,5 +10,7 @@
 void types_travel(Module *m, PassContext *c, const Uses *uses);
 /* A remark for each rule whose type others have got. */
 void types_tell(Module *m, const PassContext *c);
+/* A warning for each rule whose type no value has got, as all that it speaks of stays float. */
+void types_tell_idle(Module *m, const PassContext *c, const Uses *uses);
 
 #endif
