@@ -207,8 +207,7 @@ static void warn_unmatched(const PassContext *c, const Search *s) {
                      r->flag ? r->flag : "", r->flag ? ": " : "", pattern,
                      diag_name(c->d, s->result->name));
     else if (r->maker)
-        diag_warning(c->d, r->loc,
-                     "%s%s'%s' is no value any more: %s was folded or left out",
+        diag_warning(c->d, r->loc, "%s%s'%s' is no value any more: %s was folded or left out",
                      r->flag ? r->flag : "", r->flag ? ": " : "", pattern, node_text(r->maker));
     else if (r->of == SCHEME_OP_OR_NODE)
         diag_warning(c->d, LOC_NONE, "%s=%s matches no operator type and no node", r->flag,
