@@ -1,5 +1,7 @@
 #include "passes/dynamic_form.h"
 #include "passes/quant_build.h"
+
+#include <math.h>
 #include "ir/minifloat.h"
 
 #include <limits.h>
@@ -167,13 +169,17 @@ Value *build_int(QuantBuild *b, Str base, const char *suffix, ElemType e, int64_
     return build_const(b, base, suffix, e, 0, NULL, bytes);
 }
 
+/* What is beyond the numbers of the type is the largest of them: what hides scores hides them
+ * still, and a row that is hidden as a whole is not NaN. */
 static void store_float(ElemType e, uint8_t *data, size_t i, float v) {
     uint64_t bits;
+    FloatGrid grid;
     if (e == ELEM_FLOAT) {
         memcpy(data + i * sizeof v, &v, sizeof v);
         return;
     }
-    float_encode(e, (double)v, &bits);
+    if (!float_encode(e, (double)v, &bits) && isfinite(v) && float_grid(e, &grid))
+        float_encode(e, copysign((double)grid.most, (double)v), &bits);
     memcpy(data + i * elem_bytes(e, 1), &bits, elem_bytes(e, 1)); /* little-endian, as stored */
 }
 

@@ -207,7 +207,8 @@ static bool pad_value(Binder *b, const Node *n, const OpCtx *c, int64_t *bits) {
         return bind_unsupported(b, n, "its value has another type");
     } else if (elem_is_float(e)) {
         uint64_t encoded;
-        float_encode(e, (double)value, &encoded);
+        if (!float_encode(e, (double)value, &encoded))
+            float_encode(e, copysign(INFINITY, (double)value), &encoded);
         *bits = (int64_t)encoded;
     }
     return true;

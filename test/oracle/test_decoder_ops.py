@@ -108,10 +108,10 @@ class DecoderOps(OracleCase):
         packed, apart = (self.outputs("MultiHeadAttention", operands, num_heads=2) for operands in ([("qkv", qkv)], parts))
         np.testing.assert_allclose(packed, apart, rtol=1e-6)
 
-    def outputs(self, op, operands, **attrs):
+    def outputs(self, op, operands, kind=onnx.TensorProto.FLOAT, constants=(), **attrs):
         path = self.scratch / "own.onnx"
-        onnx.save(test_transformer_ops.model_of(op, operands, [("y", onnx.TensorProto.FLOAT)], (), **attrs), path)
-        return qxc_outputs(path, {n: v[None] for n, v in operands}, self.scratch)["y"]
+        onnx.save(test_transformer_ops.model_of(op, operands, [("y", kind)], constants, **attrs), path)
+        return qxc_outputs(path, {o[0]: o[1][None] for o in operands if o and o[0] not in constants}, self.scratch)["y"]
 
     def grouped(self, rng, steps, past, lengths, total, packed=False, **more):
         """4 heads of queries share 2 of keys, of 16 numbers."""
@@ -191,6 +191,20 @@ class DecoderOps(OracleCase):
                 self.check("GroupQueryAttention", operands, ("y", ("present_k", kind_of_cache), ("present_v", kind_of_cache)), ("n", "t", "ks", "vs"), c=past > 0,
                            counted={name: lengths for name in ("present_k", "present_v")}, num_heads=4, kv_num_heads=2, kv_cache_bit_width=bits,
                            k_quant_type=kind, v_quant_type=kind)
+
+    def test_half(self):
+        """What hides scores is a number that float16 has; onnxruntime has these operators of float alone."""
+        rng = np.random.default_rng(20)
+        operands = [(name, normal(rng, 2, 3, 8)) for name in "qkv"]
+        for op, more, attrs in (("MultiHeadAttention", [], {"num_heads": 2, "unidirectional": 1}),
+                                ("GroupQueryAttention", [None, None, ("n", np.array([2, 2], np.int32)), ("t", np.array([3], np.int32))],
+                                 {"num_heads": 2, "kv_num_heads": 2})):
+            constants = [o[0] for o in more if o]
+            whole = self.outputs(op, operands + more, constants=constants, **attrs)
+            halves = [(n, v.astype(np.float16)) for n, v in operands]
+            half = self.outputs(op, halves + more, onnx.TensorProto.FLOAT16, constants, **attrs)
+            self.assertEqual(half.dtype, np.float16)
+            np.testing.assert_allclose(half, whole, atol=2e-2)
 
     def test_grouped_refused(self):
         """What onnxruntime's processor kernels refuse, and a cache that moves on by itself."""

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from cmodel import CModel
 from common import OracleCase, float_excess, qxc, qxc_outputs, session
 
-KINDS = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.uint8): TensorProto.UINT8, np.dtype(np.int8): TensorProto.INT8, np.dtype(np.int32): TensorProto.INT32, np.dtype(np.int64): TensorProto.INT64}
+KINDS = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float16): TensorProto.FLOAT16, np.dtype(np.uint8): TensorProto.UINT8, np.dtype(np.int8): TensorProto.INT8, np.dtype(np.int32): TensorProto.INT32, np.dtype(np.int64): TensorProto.INT64}
 
 
 def model_of(op, operands, results, constants, domain="com.microsoft", **attrs):
