@@ -266,7 +266,8 @@ static void find_worst(const Measuring *c, Module *m, Measured *out) {
     const Uses *uses = uses_new(m);
     for (uint32_t i = 0; i < c->n_pairs; i++) {
         const Pair *p = c->pairs[i];
-        if (!p || !p->sums.count || p->sums.dd == 0 || is_cut_by_clamp(uses, p->is))
+        if (!p || !p->sums.count || p->sums.dd == 0 || is_cut_by_clamp(uses, p->is) ||
+            (p->is->def && p->is->def->call))
             continue;
         MeasuredValue v = {p->is->name, error_sqnr(&p->sums)};
         if (!value_is_output(p->is))

@@ -244,6 +244,8 @@ struct Node {
     bool misread;            /* as in Value */
     bool faulty;             /* it breaks a law, so what its results are is not known (infer.c) */
     bool told;               /* ... and inference said so */
+    struct Node *call;       /* of a border: the call between the two, in no graph, without operands
+                                and results (passes/enclose.h); else NULL */
     Provenance from;
     Str doc;
     Meta meta;

@@ -266,6 +266,27 @@ void edit_drop_unread(Module *m, Node *const *nodes, size_t n) {
         drop_dead(m, may_go);
 }
 
+typedef struct Domain {
+    Str name;
+    bool used;
+} Domain;
+
+static void look_for_domain(Graph *g, void *ctx) {
+    Domain *d = ctx;
+    FOR_NODES(n, g)
+    d->used = d->used || str_eq(n->domain, d->name);
+}
+
+void edit_forget_import(Module *m, Str domain) {
+    Domain d = {domain, false};
+    size_t kept = 0;
+    module_each_graph(m, look_for_domain, &d);
+    for (size_t i = 0; i < m->n_imports; i++)
+        if (d.used || !str_eq(m->imports[i].domain, domain))
+            m->imports[kept++] = m->imports[i];
+    m->n_imports = kept;
+}
+
 static bool is_output(const WireField *f, bool place, void *ctx) {
     (void)ctx;
     return place && f->number == PLACE_OUTPUT;

@@ -55,6 +55,8 @@ void edit_drop_unread(Module *m, Node *const *nodes, size_t n);
 /* Drops what the file said of the graph's outputs beside what it said of their values: their types,
  * names or places are others now. */
 void edit_forget_outputs(Graph *g);
+/* Drops the import of operators of which none is left. */
+void edit_forget_import(Module *m, Str domain);
 /* Passes walk a graph before the bodies in it, and place what they make of an input or a constant
  * before its first reader on that walk. Where a body that stands before this one reads it as well,
  * it moves up to that. */

@@ -2,6 +2,7 @@
 
 #include "ir/provenance.h"
 #include "passes/clone.h"
+#include "passes/enclose.h"
 #include "passes/quant_build.h"
 #include "passes/upgrade.h"
 
@@ -199,6 +200,13 @@ static void splice(Graph *copy, Node *call) {
     node_remove(call);
 }
 
+static void enclose(const Inliner *in, Node *call, const Function *f, const Active *at) {
+    const Inlining *what = in->what;
+    bool own = is_composite(in, f) && !(at && is_composite(in, at->path.f));
+    if (own && what->encloses && what->encloses(what->ctx, f))
+        enclose_call(call, in->clone.names, what->by);
+}
+
 static void inline_graph(Inliner *in, Graph *g, const Active *at);
 
 static void inline_call(Inliner *in, Node *call, const Function *f, const Active *at) {
@@ -208,6 +216,7 @@ static void inline_call(Inliner *in, Node *call, const Function *f, const Active
         return;
     }
     Str prefix = prefix_of(in, call, f, at);
+    enclose(in, call, f, at);
     Value **out = arena_copy(in->m->arena, call->out, call->n_out * sizeof(Value *));
     Graph *copy = copy_body(in, call, f, prefix);
     if (!copy || !copy_results(in, f, call, copy)) {

@@ -15,6 +15,8 @@ typedef struct Inlining {
     /* The function that takes the place of the node; NULL: it stays. Asked of the nodes that come
      * in with a body, too: `path` says with which. */
     const Function *(*callee)(void *ctx, const Node *n, const CallPath *path);
+    /* Whether the call, of the model's, gets borders (passes/enclose.h); NULL: none does. */
+    bool (*encloses)(void *ctx, const Function *f);
     void *ctx;
     int64_t opset; /* of the default domain that everything is brought to */
     bool mixed;    /* the model, or functions of its own, are at another */

@@ -1,7 +1,7 @@
 #include "passes/library.h"
 
 /* Marks in `meta` of a function. */
-static const char OWN[] = "qxc.own", RECOGNISE[] = "recognise";
+static const char OWN[] = "qxc.own", RECOGNISE[] = "recognise", WHOLE[] = "whole";
 
 /* ---- which there are ---- */
 
@@ -20,6 +20,10 @@ bool function_is_recognised(const Function *f) {
     return str_is(mark_of(f, RECOGNISE), "yes");
 }
 
+bool function_stays_whole(const Function *f) {
+    return str_is(mark_of(f, WHOLE), "yes");
+}
+
 bool operator_runs(Str domain, Str op) {
     const OpDef *def = op_find(domain, op);
     return (def && def->bind) || qop_find(domain, op);
@@ -35,11 +39,16 @@ static bool check_new(const Function *f, Diags *d) {
 }
 
 /* A mark with another word would be passed by. */
-static bool check_marks(const Function *f, Diags *d) {
-    Str mark = mark_of(f, RECOGNISE);
-    return !mark.s || function_is_recognised(f) ||
+static bool check_mark(const Function *f, const char *key, Diags *d) {
+    Str mark = mark_of(f, key);
+    return !mark.s || str_is(mark, "yes") ||
            diag_error(d, f->loc, "meta of function %s: %s is \"yes\" or left out, not \"%s\"",
-                      diag_name(d, f->name), RECOGNISE, diag_name(d, mark));
+                      diag_name(d, f->name), key, diag_name(d, mark));
+}
+
+static bool check_marks(const Function *f, Diags *d) {
+    bool ok = check_mark(f, RECOGNISE, d);
+    return check_mark(f, WHOLE, d) && ok;
 }
 
 /* A chain has no operands yet whose dimensions its body could refer to. */

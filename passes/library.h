@@ -60,6 +60,9 @@ typedef struct CallPath {
 /* Whether chains of operators that its body matches are to be recognised. */
 bool function_is_recognised(const Function *f);
 
+/* Whether a call stays the one operator where nothing in the body becomes integers. */
+bool function_stays_whole(const Function *f);
+
 /* What a result may hold. */
 typedef struct Chooser {
     Library *library;

@@ -58,7 +58,9 @@ typedef struct PassContext {
     bool float_outputs;  /* graph outputs stay float (without -io=quant) */
     bool products_alone; /* -dynamic, -weight-only: all but products and tables computes in float */
     bool weights_alone;  /* -weight-only: dequantized, not multiplied as they are */
-    const TargetPage *target;  /* of which what depends on a runtime is asked */
+    const TargetPage *target; /* of which what depends on a runtime is asked */
+    bool keeps_calls; /* inline-functions: calls whose bodies stay float are put back (close-calls)
+                       */
     struct Library *library;   /* what composite operators mean; NULL: none */
     const char *explain_match; /* an operator: recognise says what nearly is one; or NULL */
     bool may_wait; /* integers of weights may be made when they are written (ir/later.h) */

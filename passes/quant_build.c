@@ -140,7 +140,8 @@ Type integer_type(Type t, const Quant *q, bool keep) {
 
 Str base_name(Str name) {
     static const char *const suffixes[] = {"_QuantizeLinear_Output", "_QuantizeLinear_Input",
-                                           "_DequantizeLinear_Output", "_quantized"};
+                                           "_DequantizeLinear_Output", "_quantized",
+                                           "_CallEnd_Input"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         size_t n = strlen(suffixes[i]);
         if (name.n > n && str_ends(name, suffixes[i]))

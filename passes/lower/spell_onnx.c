@@ -54,26 +54,17 @@ static void refuse_graph(Graph *g, void *ctx) {
         refuse(s, n);
 }
 
-/* The import of operators that are gone. */
-static void forget_import(Module *m, Str domain) {
-    size_t kept = 0;
-    for (size_t i = 0; i < m->n_imports; i++)
-        if (!str_eq(m->imports[i].domain, domain))
-            m->imports[kept++] = m->imports[i];
-    m->n_imports = kept;
-}
-
 bool pass_spell_onnx(Module *m, PassContext *c) {
     int64_t opset = module_opset(m, STR(""));
     Spell s = {m, c, {c->library, opset, is_allowed, &s}, map_new(m->arena), true};
-    Inlining what = {"spell-onnx", lacking, &s, opset, false};
+    Inlining what = {"spell-onnx", lacking, NULL, &s, opset, false};
     uint32_t first = m->n_nodes;
     if (!pass_split_products(m, c) || !inline_calls(m, c, &what))
         return false;
     edit_drop_dead(m, first);
     module_each_graph(m, refuse_graph, &s);
     if (s.ok)
-        forget_import(m, STR("com.microsoft"));
+        edit_forget_import(m, STR("com.microsoft"));
     return s.ok;
 }
 
@@ -137,7 +128,7 @@ static void refuse_newer(Graph *g, void *ctx) {
 bool pass_spell_newer(Module *m, PassContext *c) {
     int64_t opset = module_opset(m, STR(""));
     Spell s = {m, c, {c->library, opset, is_had, &s}, map_new(m->arena), true};
-    Inlining what = {"spell-newer", newer, &s, opset, false};
+    Inlining what = {"spell-newer", newer, NULL, &s, opset, false};
     uint32_t first = m->n_nodes;
     bool microsoft = false;
     if (!inline_calls(m, c, &what))

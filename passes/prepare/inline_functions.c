@@ -12,6 +12,7 @@ typedef struct Callees {
     Module *m;
     Diags *d;
     Chooser chooser;
+    const TargetPage *target;
     Map *own; /* function_key -> Function of the model */
     Buf key;
     Map *domains; /* of the library's functions that are called */
@@ -36,6 +37,12 @@ static const Function *callee(void *ctx, const Node *n, const CallPath *path) {
     Str key = function_key(&c->key, n->domain, n->op, n->overload);
     const Function *f = map_get(c->own, key);
     return f ? f : of_library(c, n, path);
+}
+
+/* What the target has as it is, where it stays float. */
+static bool encloses(void *ctx, const Function *f) {
+    const Callees *c = ctx;
+    return function_stays_whole(f) && target_has_domain(c->target, f->domain);
 }
 
 /* The model says what its calls mean before anybody else does. */
@@ -95,10 +102,13 @@ static bool has_older(const Callees *c) {
     return older;
 }
 
+/* A call that is enclosed may come back. */
 static void note_domain(Graph *g, void *ctx) {
     Map *used = ctx;
-    FOR_NODES(n, g)
-    map_set(used, domain_is_onnx(n->domain) ? STR("") : n->domain, n);
+    FOR_NODES(n, g) {
+        Str d = n->call ? n->call->domain : n->domain;
+        map_set(used, domain_is_onnx(d) ? STR("") : d, n);
+    }
 }
 
 /* And imports of their domains, where no node is left that needs them. */
@@ -121,6 +131,7 @@ static void drop_functions(const Callees *c) {
 bool pass_inline_functions(Module *m, PassContext *c) {
     Callees callees = {.m = m,
                        .d = c->d,
+                       .target = c->target,
                        .own = map_new(m->arena),
                        .key = buf_new(m->arena),
                        .domains = map_new(m->arena)};
@@ -134,7 +145,8 @@ bool pass_inline_functions(Module *m, PassContext *c) {
     callees.chooser.opset = callees.newest;
     bool any = m->n_functions || map_size(callees.domains);
     uint32_t first = m->n_nodes;
-    Inlining what = {"inline-functions", callee, &callees, callees.newest, has_older(&callees)};
+    Inlining what = {"inline-functions", callee,         c->keeps_calls ? encloses : NULL,
+                     &callees,           callees.newest, has_older(&callees)};
     if (any && !inline_calls(m, c, &what))
         return false;
     if (any)

@@ -215,7 +215,7 @@ static bool recognise(Module *m, PassContext *c, const char *by, Str only) {
         return true;
     if (r.microsoft)
         module_import_microsoft(m);
-    Inlining what = {by, callee, &r, r.opset, false};
+    Inlining what = {by, callee, NULL, &r, r.opset, false};
     if (r.calls && !inline_calls(m, c, &what))
         return false;
     edit_sweep(m);
