@@ -240,6 +240,12 @@ bool job_wants_onnx_alone(const Job *j) {
     return !target_has_microsoft(j->ctx.target);
 }
 
+bool job_quantizes_products(const Job *j) {
+    bool everywhere = j->o->integer_only || j->ctx.placement != PLACEMENT_AUTO ||
+                      j->ctx.target->forms[TARGET_FORM_C];
+    return everywhere && j->has_basis && j->form > FORM_FLOAT && job_is_static(j);
+}
+
 bool step_measure(Job *j, Module *m) {
     measure_result(j, m);
     return true;

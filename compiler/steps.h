@@ -10,8 +10,10 @@
 
 /* Questions of conditions.def. */
 bool job_wants_onnx_alone(const Job *j); /* the result may hold operators of ONNX alone */
-bool job_is_static(const Job *j);        /* neither -dynamic nor -weight-only */
-Recipe job_recipe(const Job *j);         /* RECIPE_NONE for the two */
+/* Products within one operator are to become integers, each by itself. */
+bool job_quantizes_products(const Job *j);
+bool job_is_static(const Job *j); /* neither -dynamic nor -weight-only */
+Recipe job_recipe(const Job *j);  /* RECIPE_NONE for the two */
 bool job_decides_by_name(const Job *j,
                          Module *m);  /* a donor's names are all there is to decide from */
 bool job_stores_tables(const Job *j); /* tables become integers, too */

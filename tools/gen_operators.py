@@ -60,7 +60,7 @@ These forms stay float, which `-integer-only` refuses:
 
 | form | why |
 |---|---|
-| com.microsoft Attention | its queries, keys and values are sums of products without a quantization of their own; as a MatMul and MultiHeadAttention, or ai.onnx's Attention, they have one |
+| com.microsoft Attention with do_rotary, or past and present in one buffer | its products are quantized one by one, and there is no way to say those of these |
 | Attention that yields scores, or with a mask of integers or doubles | its kernel has none of them |
 | Pow with an exponent that is a constant of several numbers, or computed as integers | it is neither a table nor a quantized operand |
 | RotaryEmbedding with one constant table and one computed | tables are taken in one way |

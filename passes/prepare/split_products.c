@@ -1,10 +1,15 @@
 /* com.microsoft's Attention and FusedMatMul become what they stand for, products that are quantized
- * one by one: for targets that have operators of ONNX alone. Runs before quantization. */
+ * one by one: for targets that have operators of ONNX alone, and where integers are asked for
+ * everywhere. Runs before quantization.
+ *
+ * split-unbound does the same of those that have no kernel, where the model is to run or to be C.
+ */
 #include "passes/split_products.h"
 
 #include <float.h>
 #include <math.h>
 
+#include "passes/edit.h"
 #include "passes/expand.h"
 
 enum { RESULT, PRESENT };
@@ -187,7 +192,7 @@ static void split_attention(Expand *e) {
 
 typedef struct Split {
     Expand e;
-    bool ok;
+    bool ok, any;
 } Split;
 
 static void split_graph(Graph *g, void *ctx) {
@@ -200,6 +205,7 @@ static void split_graph(Graph *g, void *ctx) {
             s->ok = false;
             continue;
         }
+        s->any = true;
         expand_at(e, n);
         (node_is_attention(n) ? split_attention : split_matmul)(e);
         expand_end(e);
@@ -207,7 +213,9 @@ static void split_graph(Graph *g, void *ctx) {
 }
 
 bool pass_split_products(Module *m, PassContext *c) {
-    Split s = {expand_new(m, c, "split-products"), true};
+    Split s = {.e = expand_new(m, c, "split-products"), .ok = true};
     module_each_graph(m, split_graph, &s);
+    if (s.any)
+        edit_forget_import(m, STR("com.microsoft"));
     return s.ok;
 }
