@@ -13,17 +13,20 @@ from fact_words import (EQUATIONS, Family, activations, along, at_axis, bits, ce
                         scales_shape, scattered, sequence, shape, shift, smaller, split, term, up_factors, zero_point)
 
 SUMS, NEAR, CURVE = (1, 32), (6, 1), (64, 1)  # bounds, see Family
+LOGISTIC = (64, 1, 1)  # onnxruntime's sigmoid is a fraction of polynomials: what is left of it near 0 is as exact as 1 is
 FAMILIES = (
     Family("Abs Neg Sign Floor Ceil Round Relu Not BitwiseNot IsNaN Identity Shape Size Trilu",
-           k=lambda d: d.rng.randint(-3, 4), start=lambda d: d.rng.randint(-5, 5), end=lambda d: d.rng.randint(-5, 5),
+           quirks=(quirk.SIGN_OF_NAN,), k=lambda d: d.rng.randint(-3, 4), start=lambda d: d.rng.randint(-5, 5), end=lambda d: d.rng.randint(-5, 5),
            letters={"A": lambda d: shape(2 * (d.op == "Trilu"), 4)(d)}),
     Family("IsInf"),
     Family("Acos Acosh Asin Asinh Atan Atanh Cosh Exp Log Reciprocal Sinh Softplus Softsign Sqrt Tanh LeakyRelu",
            bound=NEAR),
     # onnxruntime's of doubles lose what is left of an angle near its zeros
     Family("Cos Sin Tan", bound=(64, 1, 4)),
-    Family("Elu Celu Selu Mish Sigmoid", bound=CURVE),
-    Family("Erf Gelu Swish HardSigmoid HardSwish Shrink ThresholdedRelu", quirks=(quirk.SHRINK_IN_FLOAT,), bound=CURVE, single=True,
+    Family("Elu Celu Selu Mish", bound=CURVE),
+    Family("Sigmoid", bound=LOGISTIC),
+    Family("Swish", bound=LOGISTIC, single=True),
+    Family("Erf Gelu HardSigmoid HardSwish Shrink ThresholdedRelu", quirks=(quirk.SHRINK_IN_FLOAT,), bound=CURVE, single=True,
            approximate=("none", "tanh")),
     Family("Clip", "A, , ", numbers="wild",
            min=lambda d: d.numbers((), d.type_of(d.schema.inputs[0].type_str), "small") if d.opset > 10 else -1.5,
@@ -35,7 +38,7 @@ FAMILIES = (
     Family("Div", "~A", bound=(2, 0), B=divisor),
     Family("Mod", "~A", B=divisor, fmod=lambda d: int(d.chance(0.5)) if d.types["T"].kind != "f" else 1),
     Family("BitShift", "~A", Y=shift, direction=("LEFT", "RIGHT")),
-    Family("Pow", "~A", numbers="tame", bound=(8, 1),
+    Family("Pow", "~A", quirks=(quirk.TOO_LARGE,), numbers="tame", bound=(8, 1),
            Y=lambda d: d.numbers(d.shape("~A"), d.types.get("T1", d.types["T"]), "small")),
     Family("PRelu", "A, <A", quirks=(quirk.SLOPE_OF_ZERO,)),
     # Whether a NaN is the largest depends on where onnxruntime's kernels for this processor meet it; there is none.
@@ -139,7 +142,7 @@ FAMILIES = (
            bound=(1, 64), axes=lambda d: sorted(d.rng.sample(range(4), d.rng.randint(1, 4)))),
     Family("Softmax", letters={"A": shape(1, 4)}, numbers="rare", bound=SUMS),
     Family("LogSoftmax", letters={"A": shape(1, 4)}, numbers="rare known", bound=SUMS),
-    Family("Hardmax", letters={"A": shape(1, 4)}, numbers="tame"),
+    Family("Hardmax", quirks=(quirk.HARDMAX_OF_AXIS,), letters={"A": shape(1, 4)}, numbers="tame"),
     Family("QuantizeLinear", numbers="tame", letters={"A": shape(1, 4), "Q": scales_shape, "each": lambda d: d.one_of(0, 1)},
            y_scale=scales, y_zero_point=zero_point, saturate=(1,), precision=lambda d: None, block_size=(0, 0, 2),
            output_dtype=lambda d: d.type_number(d.schema.outputs[0].type_str)),
@@ -201,7 +204,8 @@ FAMILIES = (
     Family("AffineGrid", numbers="tame", bound=SUMS,
            letters={"S": lambda d: tuple(d.rng.randint(2, 5) for _ in range(d.one_of(2, 3)))},
            theta=lambda d: (d["n"], len(d["S"]), len(d["S"]) + 1), size=lambda d: [d["n"], d["c"], *d["S"]]),
-    Family("RoiAlign", "n c S", numbers="tame", bound=SUMS, letters={"S": planes(2, 2, 9)}, rois=corners,
+    # Places of up to 90 elements are rounded before what is behind their point becomes weights.
+    Family("RoiAlign", "n c S", numbers="tame", bound=(1, 128), letters={"S": planes(2, 2, 9)}, rois=corners,
            batch_indices=lambda d: d.indices((d["r"],), d["n"], False), mode=("avg", "max"),
            coordinate_transformation_mode=("half_pixel", "output_half_pixel"), sampling_ratio=(0, 1, 2, 5),
            spatial_scale=(0.25, 1.0, 1.5), output_height=(1, 2, 4), output_width=(1, 2, 3)),
@@ -213,7 +217,7 @@ FAMILIES = (
     Family("NegativeLogLikelihoodLoss", quirks=(quirk.MEAN_OF_NONE,), operands="n c P, n P, c", numbers="tame", bound=(1, 32, 1),
            letters={"P": shape(0, 2)}, reduction=("none", "sum", "mean"),
            target=lambda d: d.indices(d.shape("n P"), d["c"], False), ignore_index=(0, 1, -1)),
-    Family("SoftmaxCrossEntropyLoss", quirks=(quirk.MEAN_OF_NONE,), operands="n c P, n P, c", numbers="tame", bound=SUMS,
+    Family("SoftmaxCrossEntropyLoss", quirks=(quirk.MEAN_OF_NONE,), operands="n c P, n P, c", numbers="tame", bound=(1, 32, 8),
            letters={"P": shape(0, 2)}, reduction=("none", "sum", "mean"),
            labels=lambda d: d.indices(d.shape("n P"), d["c"], False), ignore_index=(0, 1, -1)),
     Family("Dropout", seed=(1, 5), ratio=lambda d: 0.3, training_mode=lambda d: False,

@@ -34,6 +34,13 @@ def integer(x):
     return x.dtype.kind in "iu"
 
 
+def beyond(x, y):
+    """Whether a power is more than the type of its base holds."""
+    most = np.iinfo(x.dtype).max
+    with np.errstate(all="ignore"):
+        return bool(np.any(np.abs(x.astype(np.float64)) ** y.astype(np.float64) > most))
+
+
 def holds_lowest(x):
     return x.dtype.kind == "f" and bool(np.any(np.isneginf(x)))
 
@@ -85,3 +92,9 @@ NEAREST_OUTSIDE = Quirk("onnx.reference takes the weight from the one number tha
                         lambda d, by: by == "onnx.reference" and d.attribute("exclude_outside") and d.attribute("mode") == "nearest")
 SLOPE_OF_ZERO = Quirk("onnx.reference multiplies zeros by the slope, and has NaN of infinite ones",
                       lambda d, by: by == "onnx.reference" and bool(np.any(d.operands["x0"] == 0)) and bool(np.any(np.isinf(d.operands["x1"]))))
+SIGN_OF_NAN = Quirk("onnxruntime has 0 for the sign of a NaN of float16, and NaN in all other types",
+                    lambda d, by: by == "onnxruntime" and d.op == "Sign" and d.operands["x0"].dtype == np.float16 and bool(np.any(np.isnan(d.operands["x0"]))))
+HARDMAX_OF_AXIS = Quirk("onnx.reference looks along the axis where opsets before 13 look at all axes from there on",
+                        lambda d, by: by == "onnx.reference" and d.opset < 13)
+TOO_LARGE = Quirk("powers that an integer type does not hold are nothing that ONNX says, and onnx.reference leaves out their upper bits",
+                  lambda d, by: by == "onnx.reference" and integer(d.operands["x0"]) and beyond(d.operands["x0"], d.operands["x1"]))
