@@ -1,6 +1,6 @@
 /* com.microsoft Attention: one product for queries, keys and values, then softmax(q . k) . v. What
  * onnxruntime's optimizer makes of BERT's and GPT's layers. Without past, rotary embedding and
- * added scores. */
+ * added scores: split-unbound makes products of those that have a past or added scores. */
 #include "ir/ops/bind.h"
 
 #include <math.h>

@@ -190,8 +190,16 @@ static void split_attention(Expand *e) {
 
 /* ---- the pass ---- */
 
+/* The kernel of Attention has no past, and adds nothing to scores (ir/ops/attention.c). */
+static bool has_kernel(const Node *n) {
+    return !node_is_attention(n) ||
+           !(node_input(n, ATTENTION_PAST) || node_input(n, ATTENTION_SCORES) ||
+             (n->n_out > PRESENT && n->out[PRESENT]));
+}
+
 typedef struct Split {
     Expand e;
+    bool (*stays)(const Node *n); /* NULL: none does */
     bool ok, any;
 } Split;
 
@@ -199,7 +207,7 @@ static void split_graph(Graph *g, void *ctx) {
     Split *s = ctx;
     Expand *e = &s->e;
     FOR_NODES(n, g) {
-        if (!holds_products(n) || !n->def || split_refusal(n))
+        if (!holds_products(n) || !n->def || split_refusal(n) || (s->stays && s->stays(n)))
             continue;
         if (!expand_fits(e, n)) {
             s->ok = false;
@@ -212,10 +220,18 @@ static void split_graph(Graph *g, void *ctx) {
     }
 }
 
-bool pass_split_products(Module *m, PassContext *c) {
-    Split s = {.e = expand_new(m, c, "split-products"), .ok = true};
+static bool split(Module *m, PassContext *c, const char *by, bool (*stays)(const Node *n)) {
+    Split s = {.e = expand_new(m, c, by), .stays = stays, .ok = true};
     module_each_graph(m, split_graph, &s);
     if (s.any)
         edit_forget_import(m, STR("com.microsoft"));
     return s.ok;
+}
+
+bool pass_split_products(Module *m, PassContext *c) {
+    return split(m, c, "split-products", NULL);
+}
+
+bool pass_split_unbound(Module *m, PassContext *c) {
+    return split(m, c, "split-unbound", has_kernel);
 }

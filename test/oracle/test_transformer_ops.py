@@ -141,14 +141,28 @@ class TransformerOps(OracleCase):
         x, w = np.zeros((1, 3, 4), np.float32), np.zeros((4, 12), np.float32)
         past = np.zeros((2, 1, 2, 1, 2), np.float32)
         mask = np.zeros((1, 1, 3, 3), np.int32)
-        for operands, why in (([("x", x), ("w", w), None, None, ("p", past)], "past or present"),
-                              ([("x", x), ("w", w), None, ("m", mask)], "its mask is int32[1,1,3,3]")):
+        for operands, attrs, why in (([("x", x), ("w", w), None, None, ("p", past)], {"past_present_share_buffer": 1}, "past or present"),
+                                     ([("x", x), ("w", w)], {"do_rotary": 1}, "it has a rotary embedding"),
+                                     ([("x", x), ("w", w), None, ("m", mask)], {}, "its mask is int32[1,1,3,3]")):
             path = self.scratch / "m.onnx"
-            onnx.save(model_of("Attention", operands, [("y", TensorProto.FLOAT)], (), num_heads=2),
-                      path)
+            onnx.save(model_of("Attention", operands, [("y", TensorProto.FLOAT)], (), num_heads=2, **attrs), path)
             done = qxc("run", path, "-random=1", ok=False)
             self.assertEqual(done.returncode, 1)
             self.assertIn(why, done.stderr)
+
+    def test_attention_with_past(self):
+        """What the kernel lacks, products do."""
+        rng = np.random.default_rng(10)
+        x, past = rng.standard_normal((2, 3, 8)), rng.standard_normal((2, 2, 2, 4, 4))
+        w, b, added = rng.standard_normal((8, 24)), rng.standard_normal(24), rng.standard_normal((2, 2, 3, 7))
+        mask = np.array([[1, 1, 0, 1, 1, 1, 1], [1, 0, 1, 1, 1, 0, 1]], np.int32)
+        x, past, w, b, added = (v.astype(np.float32) for v in (x, past, w, b, added))
+        for causal in (0, 1):
+            with self.subTest(causal=causal):
+                self.check("Attention", [("x", x), ("w", w), ("b", b), ("m", mask), ("past", past)], ["y", "present"],
+                           ("w", "b", "m"), c=True, num_heads=2, unidirectional=causal)
+        self.check("Attention", [("x", x), ("w", w), ("b", b), None, None, ("add", added[..., :3].copy())],
+                   constants=("w", "b"), c=True, num_heads=2)
 
     # ---- EmbedLayerNormalization
 
@@ -272,19 +286,6 @@ class OnnxAlone(OracleCase):
                 self.check("SkipLayerNormalization", operands[:end], epsilon=1e-3)
         self.check("SkipLayerNormalization", operands, ["y", "", "", "sum"], epsilon=1e-3)
         self.check("SkipLayerNormalization", [("x", x), ("skip", skip[0]), *operands[2:4]])
-
-    def test_attention_with_past(self):
-        rng = np.random.default_rng(10)
-        x, past = rng.standard_normal((2, 3, 8)), rng.standard_normal((2, 2, 2, 4, 4))
-        w, b, added = rng.standard_normal((8, 24)), rng.standard_normal(24), rng.standard_normal((2, 2, 3, 7))
-        mask = np.array([[1, 1, 0, 1, 1, 1, 1], [1, 0, 1, 1, 1, 0, 1]], np.int32)
-        x, past, w, b, added = (v.astype(np.float32) for v in (x, past, w, b, added))
-        for causal in (0, 1):
-            with self.subTest(causal=causal):
-                self.check("Attention", [("x", x), ("w", w), ("b", b), ("m", mask), ("past", past)], ["y", "present"],
-                           ("w", "b"), num_heads=2, unidirectional=causal)
-        self.check("Attention", [("x", x), ("w", w), ("b", b), None, None, ("add", added[..., :3].copy())],
-                   constants=("w", "b"), num_heads=2)
 
     def test_symbols(self):
         """Of any batch and length, quantized as well: masks are computed from the shapes at run time."""
