@@ -148,6 +148,16 @@ class DecoderOps(OracleCase):
         self.check_grouped(self.grouped(rng, 2, 2, [3], 4, tables=tables(16), ids=("ids", np.array([[3, 7]], np.int64))), [3],
                            do_rotary=1)
 
+    def test_grouped_places(self):
+        """Those of a first prompt are counted from the first number of all; of later steps each has its own."""
+        rng = np.random.default_rng(21)
+        for steps, past, lengths, total in ((3, 0, [2, 2], 3), (3, 6, [2], 3), (1, 6, [0, 0], 1), (1, 4, [4, 2], 5), (2, 4, [5], 6)):
+            ids = rng.integers(0, 10, (len(lengths), steps))
+            for interleaved in (0, 1):
+                with self.subTest(steps=steps, past=past, interleaved=interleaved):
+                    self.check_grouped(self.grouped(rng, steps, past, lengths, total, tables=tables(16), ids=("ids", ids)), lengths,
+                                       do_rotary=1, rotary_interleaved=interleaved)
+
     def test_grouped_softmax(self):
         """One more score in the sum: 0, or a number of each head. -1 is what onnxruntime's tools write for neither."""
         rng = np.random.default_rng(15)
