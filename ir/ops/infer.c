@@ -31,8 +31,6 @@ static bool infer_op(const Infer *s, Node *n, const OpDef *op, OpCtx *c) {
 
 static bool infer_qop(const Infer *s, Node *n, OpCtx *c, const OpDef **op) {
     QopView view;
-    if (!qop_of(n))
-        return true;
     if (!qop_view(n, op, &view, s->d))
         return false;
     *c = qop_ctx(n, &view, s->d);
@@ -43,6 +41,25 @@ static bool infer_qop(const Infer *s, Node *n, OpCtx *c, const OpDef **op) {
         return false;
     if (c->out[0].kind == TYPE_TENSOR)
         c->out[0].elem = qop_result_elem(&view);
+    return true;
+}
+
+extern const OpDef op_MatMul;
+
+/* Products of onnxruntime whose operands are integers with scales. They have no row, as passes take
+ * them apart, but old operators behind them are converted before that and ask for their shape. */
+static bool infer_scaled_product(const Infer *s, const Node *n, OpCtx *c, const OpDef **op) {
+    ElemType scale = op_type(c, 2).elem;
+    if (!node_is_in(n, "com.microsoft", "MatMulIntegerToFloat") &&
+        !node_is_in(n, "com.microsoft", "DynamicQuantizeMatMul"))
+        return true;
+    c->d = s->mute;
+    c->n_in = c->n_in < 2 ? c->n_in : 2;
+    if (c->n_in == 2 && op_MatMul.infer(c) && c->out[0].kind == TYPE_TENSOR) {
+        *op = &op_MatMul;
+        c->out[0].elem = scale;
+    }
+    c->d = s->d;
     return true;
 }
 
@@ -84,7 +101,9 @@ static bool infer_results(Infer *s, Node *n) {
     Type few[OP_FEW];
     OpCtx c = op_ctx_few(n, few, s->d);
     c.arena = s->scratch;
-    bool ok = op ? infer_op(s, n, op, &c) : infer_qop(s, n, &c, &op);
+    bool ok = op          ? infer_op(s, n, op, &c)
+              : qop_of(n) ? infer_qop(s, n, &c, &op)
+                          : infer_scaled_product(s, n, &c, &op);
     unhide(n, hidden);
     if (ok && op && n->n_out && c.out[0].kind == TYPE_TENSOR && n->def && node_on_integers(n))
         c.out[0].elem = node_integer_elem(n, c.out[0].elem);
