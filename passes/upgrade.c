@@ -54,6 +54,8 @@ static bool convert(Upgrade *u, Node *n, int64_t from) {
     if (qop_find(n->domain, n->op) || unchanged(n, from, u->to))
         return true;
     const OnnxSchema *then = onnx_schema_find(n->domain, n->op, (int)u->to);
+    if (!then && !onnx_schema_find(n->domain, n->op, (int)from))
+        return true; /* an operator of somebody else in ONNX's domain, which no opset says */
     return upgrade_refuse(u, n, from,
                           !then ? "ONNX has no such operator"
                           : then->flags & SCHEMA_DEPRECATED
