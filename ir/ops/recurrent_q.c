@@ -12,7 +12,8 @@ enum {
     STATE_BITS = 30, /* of h, less those before the point */
     CELL_BITS = 20,  /* of c and peepholes */
     PRODUCT_BITS = 15,
-    MOST_STATE_BITS = 3, /* initial_h may reach up to 2^3: more would leave too few bits behind */
+    MOST_STATE_BITS = 5, /* initial_h may reach up to 2^5, as one that shares the grid of a cell:
+                          * more would leave too few bits behind */
 };
 
 static const double MOST_CELL = 1 << 11;
@@ -81,7 +82,7 @@ const char *recur_integer_refusal(const OpCtx *c, const Quant *x) {
     if (!why && bias && op_quant(bias) && !quant_plain(op_quant(bias)))
         why = "its bias has parameters along an axis";
     if (!why && bits_before_point(op_in(c, H0)) > MOST_STATE_BITS)
-        why = "initial_h may be beyond 8, its integer kernels keep a state near 1";
+        why = "initial_h may be beyond 32, its integer kernels keep a state near 1";
     if (!why && reach(op_in(c, C0)) > MOST_CELL)
         why = "initial_c may be beyond 2048, its integer kernel saturates there";
     return why;
@@ -331,17 +332,18 @@ static bool bind_direction(const Bound *x, int direction) {
 enum { ERROR_BITS = 15 };
 static const double TOLD_STEPS = 4;
 
-static void warn_of_fine_steps(Binder *b, const Node *n) {
+static void warn_of_fine_steps(Binder *b, const Node *n, int h_bits) {
+    int bits = ERROR_BITS - h_bits;
     for (size_t i = 0; i < n->n_out; i++) {
         const Quant *q = n->out[i] ? op_quant(n->out[i]) : NULL;
         double step = q ? fabs((double)quant_scale(q, 0)) : 1;
-        if (step * TOLD_STEPS < ldexp(1, -ERROR_BITS))
+        if (step * TOLD_STEPS < ldexp(1, -bits))
             diag_warning(binder_diags(b), n->loc,
                          "%s: '%s' has steps of %g, its integer form is exact to about 2^-%d: "
                          "results are off by up to %.0f steps; give it a coarser scale, or keep "
                          "the layer float",
-                         node_text(n), diag_name(binder_diags(b), n->out[i]->name), step,
-                         ERROR_BITS, ldexp(1, -ERROR_BITS) / step);
+                         node_text(n), diag_name(binder_diags(b), n->out[i]->name), step, bits,
+                         ldexp(1, -bits) / step);
     }
 }
 
@@ -349,8 +351,8 @@ bool recur_bind_integers(Binder *b, const Node *n, const OpCtx *c) {
     const RecurAttrs *a = c->attrs;
     if (!supported(b, n, c))
         return false;
-    warn_of_fine_steps(b, n);
     Bound x = {.b = b, .n = n, .c = c, .h_bits = bits_before_point(op_in(c, H0))};
+    warn_of_fine_steps(b, n, x.h_bits);
     const Quant *q = op_quant(n->in[X]);
     double most = fmax(fabs((double)quant_lo(q)), fabs((double)quant_hi(q)));
     double sx = (double)quant_scale(q, 0), sh = ldexp(1, x.h_bits - PRODUCT_BITS);
