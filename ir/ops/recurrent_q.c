@@ -49,11 +49,24 @@ static const char *functions_refusal(const Node *n, const RecurAttrs *a) {
     return NULL;
 }
 
+/* The largest number of a constant; where its integers are still to come, rounding may add half a
+ * step. */
+static double reach_of_constant(const Value *v, const Tensor *t) {
+    double most = 0;
+    for (size_t i = 0; i < t->count; i++)
+        most = fmax(most, fabs(op_real(v, i)));
+    bool rounded = op_quant(v) != NULL;
+    return rounded ? most : most + fabs((double)quant_scale(v->type.quant, 0)) / 2;
+}
+
 /* The largest number that `v` can be, 0 where it is not there or not known. */
 static double reach(const Value *v) {
     const Quant *q = v ? v->type.quant : NULL;
     if (!q || !quant_plain(q))
         return 0;
+    const Tensor *t = value_data(v);
+    if (t && t->data)
+        return reach_of_constant(v, t);
     double zp = (double)quant_zp(q, 0), scale = fabs((double)quant_scale(q, 0));
     return fmax(zp - (double)quant_lo(q), (double)quant_hi(q) - zp) * scale;
 }
