@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures qxc beside other quantizers, and writes docs/peers.md.
 
-Usage: tools/peers [-o docs/peers.md] [--model NAME...] [--tool NAME...] [--format NAME...] [--seeds N]
+Usage: tools/peers [-o docs/peers.md] [--model NAME...] [--tool NAME...] [--format NAME...] [--seeds N] [--kept]
 
 Needs build/qxc, the packages of test/requirements.txt, and for MLPerf Tiny the models that QXC_SHARED names. Each
-tool is installed from PyPI into build/peers; one that cannot be has no cells.
+tool is installed from PyPI into build/peers; one that cannot be has no cells. torch, which three of them import, is there
+once (5 GB). --kept writes the page of what was measured so far.
 """
 
 import argparse
@@ -53,14 +54,15 @@ def main():
     parser.add_argument("--tool", nargs="*", default=tuple(RECIPES), choices=tuple(RECIPES))
     parser.add_argument("--format", nargs="*", default=FORMATS, choices=FORMATS)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--kept", action="store_true", help="write the page of what was measured, and measure nothing")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="peers-", dir=BUILD) as folder:
         loaded = load(given.model, pathlib.Path(folder))
         found = {}
         for form, tool, recipe, options, model in wanted(given, loaded):
-            cells = [measured(model, tool, options, seed) for seed in range(given.seeds)]
+            cells = [measured(model, tool, options, seed, given.kept) for seed in range(given.seeds)]
             found[form, tool, recipe, model.name] = cells
-            print(f"{form:12} {tool:11} {recipe:30} {model.name:12} {cells[0]}", file=sys.stderr, flush=True)
+            given.kept or print(f"{form:12} {tool:11} {recipe:30} {model.name:12} {cells[0]}", file=sys.stderr, flush=True)
         given.o.write_text(page(found, [m.name for m in loaded], given.seeds, versions(given.tool)).rstrip() + "\n")
 
 

@@ -10,10 +10,13 @@ HEAD = """# Beside other quantizers
 
 writes this page. Each tool quantizes the same float model on the same data, in a process and an environment of its own: {versions}. Results are QDQ
 models (MatMulNBits for weights alone), which onnxruntime runs without graph optimizations on test data that no tool saw. Cells are the
-signal to quantization noise of the worst output in dB{seeds}; bold is the best of a column. A cell without a number has its reason below.
+signal to quantization noise of the worst output in dB{seeds}; bold is the best of a column. \\* marks models of which
+some product with weights is left in float. A cell without a number has its reason below; the limit is ten minutes of CPU.
 What is measured is kept in `build/peers`, so that a run goes on where one stopped; qxc's cells are measured anew where the program has changed.
 """
 
+COSTS = (("cpu", "## Cost\n\nCPU seconds of W8A8, the start of Python included:\n\n", lambda x: f"{x:.1f}"),
+         ("mib", "MiB of memory at most, of the same:\n\n", lambda x: f"{x:.0f}"))
 
 LOST = """## Where another tool is ahead
 
@@ -46,12 +49,17 @@ def label(tool, recipe):
     return f"`qxc {recipe}`".replace(" default", "") if tool == "qxc" else f"{tool} {recipe}"
 
 
-def table(rows, models, text, best=max):
+def partly(found, form):
+    """{(tool, recipe, model)} of those whose products are quantized in part."""
+    return {(t, r, m) for (f, t, r, m), cells in found.items() if f == form and any(c.get("float") for c in cells)}
+
+
+def table(rows, models, text, best=max, marked=()):
     lines = ["| | " + " | ".join(models) + " |", "|---" * (len(models) + 1) + "|"]
     top = {m: best((r[2][m] for r in rows if r[2].get(m) is not None), default=None) for m in models}
     for tool, recipe, cells in rows:
-        shown = [("" if cells.get(m) is None else f"**{text(cells[m])}**" if cells[m] == top[m] else text(cells[m]))
-                 for m in models]
+        shown = [("" if cells.get(m) is None else f"**{text(cells[m])}**" if cells[m] == top[m] else text(cells[m])) +
+                 ("\\*" if cells.get(m) is not None and (tool, recipe, m) in marked else "") for m in models]
         lines.append(f"| {label(tool, recipe)} | " + " | ".join(shown) + " |")
     return "\n".join(lines) + "\n"
 
@@ -84,15 +92,15 @@ def page(found, models, seeds, versions):
         if not rows:
             continue
         some = [m for m in models if any(m in r[2] for r in rows)]
-        parts.append(f"## {form}\n\n" + table(rows, some, lambda x: f"{x:.1f}") + lead(rows, some))
+        parts.append(f"## {form}\n\n" + table(rows, some, lambda x: f"{x:.1f}", marked=partly(found, form)) + lead(rows, some))
         right = rows_of(found, form, "right")
         labelled = [m for m in some if any(r[2].get(m) is not None for r in right)]
         if labelled:
             parts.append("Right answers in %:\n\n" + table(right, labelled, lambda x: f"{x:.2f}"))
-    cost = rows_of(found, "W8A8", "cpu")
-    some = [m for m in models if any(m in r[2] for r in cost)]
-    parts.append("## Cost\n\nCPU seconds of W8A8, the start of Python included:\n\n" +
-                 table(cost, some, lambda x: f"{x:.1f}", min))
+    for what, text, shape in COSTS:
+        rows = rows_of(found, "W8A8", what)
+        some = [m for m in models if any(r[2].get(m) is not None for r in rows)]
+        parts.append(text + table(rows, some, shape, min))
     parts.append(LOST)
     missing = failures(found)
     if missing:

@@ -20,9 +20,23 @@ RECIPES = {
                          "AWQ, scale estimation": "weights awq scale_estimation"},
     },
     "aimet": {
-        "W8A8": {"default": "8 8", "CLE": "8 8 cle", "AdaRound": "8 8 adaround", "CLE, SeqMSE, AdaRound": "8 8 cle seqmse adaround"},
-        "W4A8": {"default": "4 8", "AdaRound": "4 8 adaround", "CLE, SeqMSE, AdaRound": "4 8 cle seqmse adaround"},
-        "W8A16": {"default": "8 16", "CLE, AdaRound": "8 16 cle adaround"},
+        "W8A8": {"default": "8 8", "CLE": "8 8 cle", "SQNR ranges": "8 8 enhanced", "CLE, SeqMSE": "8 8 cle seqmse",
+                 "CLE, SeqMSE, AdaRound": "8 8 cle seqmse adaround=2000"},
+        "W4A8": {"CLE, SeqMSE": "4 8 cle seqmse", "CLE, SeqMSE, AdaRound": "4 8 cle seqmse adaround=2000"},
+        "W8A16": {"CLE": "8 16 cle"},
+    },
+    "quark": {
+        "W8A8": {"A8W8": "int8 Percentile", "XINT8, CLE": "xint8 MinMSE cle", "MinMax": "uint8 MinMax channel",
+                 "Percentile by layer": "uint8 LayerwisePercentile channel", "bias correction": "uint8 MinMax channel bias",
+                 "CLE": "uint8 MinMax channel cle",
+                 "SmoothQuant": "uint8 MinMax channel smooth", "AdaRound": "uint8 MinMax channel adaround",
+                 "CLE, AdaQuant": "uint8 MinMax channel cle adaquant", "AdaQuant": "uint8 MinMax channel adaquant"},
+        "W8A16": {"CLE": "uint16 MinMax channel cle"},
+        "int4 weights": {"RTN": "nbits DEFAULT", "HQQ": "nbits HQQ", "GPTQ": "nbits GPTQ"},
+    },
+    "modelopt": {
+        "W8A8": {"max": "int8 max", "entropy": "int8 entropy"},
+        "int4 weights": {"RTN": "int4 rtn_dq 16", "AWQ clip": "int4 awq_clip 16", "AWQ lite": "int4 awq_lite 16"},
     },
     "qxc": {
         "W8A8": {"default": "", "-preset=auto": "-preset=auto", "-search": "-search=40-tries",

@@ -1,4 +1,4 @@
-"""with_aimet.py MODEL CALIB.npz OUT WEIGHT_BITS ACTIVATION_BITS [cle] [seqmse] [adaround]"""
+"""with_aimet.py MODEL CALIB.npz OUT WEIGHT_BITS ACTIVATION_BITS [enhanced] [htp] [cle] [seqmse] [adaround=STEPS]"""
 
 import logging
 import sys
@@ -19,11 +19,12 @@ def main(path, calib, out, weights, activations, *words):
     if "cle" in words:
         equalize_model(model)
     sim = QuantizationSimModel(model, param_type=f"int{weights}", activation_type=f"int{activations}",
-                               config_file="default")
+                               quant_scheme="tf_enhanced" if "enhanced" in words else "min_max",
+                               config_file="htp_v81" if "htp" in words else "default")
     if "seqmse" in words:
         apply_seq_mse(sim, samples)
-    if "adaround" in words:
-        apply_adaround(sim, samples, num_iterations=2000)
+    for steps in (word.split("=")[1] for word in words if word.startswith("adaround=")):
+        apply_adaround(sim, samples, num_iterations=int(steps))
     sim.compute_encodings(samples)
     onnx.save(sim.to_onnx_qdq(), out)
 
