@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 def child(tool, job):
     """Never returns."""
-    said = os.open(os.path.join(job["folder"], "said"), os.O_WRONLY | os.O_CREAT, 0o644)
+    said = os.open(os.path.join(job["folder"], "said"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(said, 1)
     os.dup2(said, 2)
     os.chdir(job["folder"])

@@ -1,0 +1,116 @@
+"""Parts of `make accuracy` that its page relies on: what is left in float, what the page says, and the process of a tool."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from common import DIGITS, ROOT, OracleCase, qxc
+
+PEERS = ROOT / "tools/peers"
+sys.path.append(str(PEERS))
+
+from products import float_products
+
+
+def page_module():
+    """tools/bench has a page, too."""
+    spec = importlib.util.spec_from_file_location("peers_page", PEERS / "page.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def model_of(nodes, **constants):
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    made = [numpy_helper.from_array(value, name) for name, value in constants.items()]
+    return helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, made))
+
+
+W = np.ones((4, 4), np.float32)
+Q, SCALE = W.astype(np.int8), np.float32(0.5)
+
+
+class Products(OracleCase):
+    def test_of_qxc(self):
+        """All of digits are quantized; of the float model none is."""
+        out = self.scratch / "q.onnx"
+        qxc(DIGITS / "digits.onnx", f"-calib={DIGITS / 'calib.npz'}", "-emit=qdq", "-quiet", "-no-sync", "-o", out)
+        left, count = float_products(onnx.load(DIGITS / "digits.onnx"))
+        self.assertEqual((count, 5), (left, count))
+        self.assertEqual((0, 5), float_products(onnx.load(out)))
+
+    def test_through_moves(self):
+        """A weight may be turned before or behind its DequantizeLinear; a Q and a DQ of a float constant are integers."""
+        nodes = [helper.make_node("DequantizeLinear", ["q", "s"], ["d"]), helper.make_node("Transpose", ["d"], ["t"]),
+                 helper.make_node("MatMul", ["x", "t"], ["a"]),
+                 helper.make_node("QuantizeLinear", ["w", "s"], ["wq"]), helper.make_node("DequantizeLinear", ["wq", "s"], ["wd"]),
+                 helper.make_node("MatMul", ["a", "wd"], ["b"]),
+                 helper.make_node("Transpose", ["w"], ["wt"]), helper.make_node("MatMul", ["b", "wt"], ["y"])]
+        self.assertEqual((1, 3), float_products(model_of(nodes, w=W, q=Q, s=SCALE)))
+
+    def test_no_constant(self):
+        """A product of two results is none of a weight, whatever is quantized before it."""
+        nodes = [helper.make_node("QuantizeLinear", ["x", "s"], ["xq"]), helper.make_node("DequantizeLinear", ["xq", "s"], ["xd"]),
+                 helper.make_node("MatMul", ["xd", "xd"], ["y"])]
+        self.assertEqual((0, 0), float_products(model_of(nodes, s=SCALE)))
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        self.page = page_module()
+        full = {"sqnr": 30.0, "float": 0, "products": 2, "cpu": 1.0, "mib": 9}
+        self.found = {("W8A8", "quark", "CLE", "a"): [full], ("W8A8", "quark", "CLE", "b"): [{"why": "no"}],
+                      ("W8A8", "modelopt", "max", "a"): [{"why": "it quantizes no product"}],
+                      ("W8A8", "modelopt", "max", "b"): [{"why": "it quantizes no product"}],
+                      ("W8A8", "qxc", "default", "a"): [{**full, "sqnr": 31.0, "float": 1}],
+                      ("W8A8", "qxc", "default", "b"): [{**full, "sqnr": 20.0}]}
+
+    def test_failures(self):
+        self.assertEqual(["- W8A8, quark CLE, b: no", "- W8A8, modelopt max, all models: it quantizes no product"],
+                         self.page.failures(self.found))
+
+    def test_table(self):
+        """What is left in float is marked; a recipe without any number has no row."""
+        text = self.page.page(self.found, ["a", "b"], 1, "none")
+        self.assertIn("| quark CLE | 30.0 |  |\n", text)
+        self.assertIn("| `qxc` | **31.0**\\* | **20.0** |\n", text)
+        self.assertNotIn("| modelopt max |", text)
+        self.assertIn("| best of qxc over the best of the others | +1.0 |  |\n", text)
+
+
+TOOL = """import sys
+def main(what):
+    print("said", what)
+    if what == "fail":
+        raise ValueError("of " + what)
+    while what == "hang":
+        pass
+"""
+
+
+class Serving(unittest.TestCase):
+    def test_jobs(self):
+        """Each job is a process of its own: a failure, and one that takes too long, leave the next alone."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/with_toy.py", "w") as file:
+                file.write(TOOL)
+            jobs = "".join(json.dumps({"words": [word], "folder": folder, "seconds": 1}) + "\n" for word in ("fail", "hang", "well"))
+            ran = subprocess.run([sys.executable, PEERS / "serve.py", "toy"], input=jobs, capture_output=True, text=True, check=True,
+                                 env={**os.environ, "PYTHONPATH": folder})
+            answers = [json.loads(line) for line in ran.stdout.splitlines()]
+            self.assertEqual([1, -signal.SIGXCPU, 0], [a["status"] for a in answers])
+            with open(f"{folder}/said") as file:
+                said = file.read()
+            self.assertIn("ValueError: of fail", said)
+            self.assertIn("said well", said)
+            self.assertTrue(all(a["cpu"] > 0 and a["mib"] > 1 for a in answers))
