@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "passes/edit.h"
+#include "passes/enclose.h"
 #include "passes/expand.h"
 
 enum { RESULT, PRESENT };
@@ -199,6 +200,8 @@ static bool has_kernel(const Node *n) {
 
 typedef struct Split {
     Expand e;
+    PassContext *c;
+    const char *by;
     bool (*stays)(const Node *n); /* NULL: none does */
     bool ok, any;
 } Split;
@@ -214,6 +217,8 @@ static void split_graph(Graph *g, void *ctx) {
             continue;
         }
         s->any = true;
+        if (s->stays && s->c->keeps_calls && target_has_domain(s->c->target, n->domain))
+            enclose_call(n, e->b.names, s->by);
         expand_at(e, n);
         (node_is_attention(n) ? split_attention : split_matmul)(e);
         expand_end(e);
@@ -221,9 +226,9 @@ static void split_graph(Graph *g, void *ctx) {
 }
 
 static bool split(Module *m, PassContext *c, const char *by, bool (*stays)(const Node *n)) {
-    Split s = {.e = expand_new(m, c, by), .stays = stays, .ok = true};
+    Split s = {.e = expand_new(m, c, by), .c = c, .by = by, .stays = stays, .ok = true};
     module_each_graph(m, split_graph, &s);
-    if (s.any)
+    if (s.any && !c->keeps_calls)
         edit_forget_import(m, STR("com.microsoft"));
     return s.ok;
 }

@@ -98,3 +98,35 @@ class AttentionIntegers(OracleCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("it has a rotary embedding", done.stderr)
         self.assertFalse((self.scratch / "no.c").exists())
+
+    def test_past(self):
+        """No kernel takes keys of the past, but its products run on data: the projection is integers, or all stays one operator."""
+        rng = np.random.default_rng(7)
+        constants = {"w": rng.normal(size=(32, 192)) / 5, "b": rng.normal(size=192), "wo": rng.normal(size=(64, 8)) / 8}
+        nodes = [helper.make_node("Attention", ["x", "w", "b", "", "past"], ["a", "present"], "it", domain="com.microsoft", num_heads=4),
+                 helper.make_node("MatMul", ["a", "wo"], ["y"], "last")]
+        shapes = {"x": [2, 3, 32], "past": [2, 2, 4, 5, 16]}
+        graph = helper.make_graph(
+            nodes, "g", [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in shapes.items()],
+            [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("y", "present")],
+            [numpy_helper.from_array(v.astype(np.float32), n) for n, v in constants.items()])
+        model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)])
+        path, data, made = (self.scratch / n for n in ("m.onnx", "d.npz", "q.onnx"))
+        onnx.save(model, path)
+        feeds = {n: rng.normal(size=[SAMPLES, *s]).astype(np.float32) for n, s in shapes.items()}
+        np.savez(data, **feeds)
+        for options, whole in ((["-placement=auto"], 0), (["-placement=all"], 0), (["-only=last"], 1)):
+            with self.subTest(options=options):
+                qxc(path, f"-calib={data}", "-emit=qdq", *options, "-no-sync", "-quiet", "-o", made)
+                quantized = onnx.load(made)
+                ops = [n.op_type for n in quantized.graph.node]
+                self.assertEqual((ops.count("Attention"), ops.count("Softmax")), (whole, 1 - whole))
+                self.assertEqual("com.microsoft" in [i.domain for i in quantized.opset_import], bool(whole))
+                weights = {t.name: t.data_type for t in quantized.graph.initializer}
+                self.assertEqual(whole, sum(n == "w" and kind == TensorProto.FLOAT for n, kind in weights.items()))
+                for i in range(SAMPLES):
+                    one = {n: v[i] for n, v in feeds.items()}
+                    (want, present), (got, kept) = (session(m).run(["y", "present"], one) for m in (model, quantized))
+                    self.assertGreater(sqnr(want, got), LEAST)
+                    if whole:
+                        np.testing.assert_array_equal(kept, present)
