@@ -21,6 +21,8 @@
 
 typedef struct RaisedConst { /* a constant and its quantized twin */
     Value *plain, *quantized;
+    bool own_grid;         /* the model rounds it: its numbers before that are not what it adds */
+    const Tensor *numbers; /* those that it adds, where no integers of the twin are the same */
 } RaisedConst;
 
 typedef struct Spelling Spelling;

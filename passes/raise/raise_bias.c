@@ -52,10 +52,12 @@ static Tensor *rounded(Raise *r, const Tensor *t, const Quant *from, const Quant
 static Value *restated(Raise *r, Value *bias, Tensor *data, Type type, const char *suffix) {
     Graph *g = value_is_const(bias) ? bias->graph : r->m->graph;
     Value *v = graph_add_const(g, derived_name(&r->b, bias->name, suffix), type, data);
+    bool own_grid = type_is_quantized(bias->type);
     bias = raise_plain(r, bias); /* the name is the first one's */
     value_from(v, bias, r->b.pass);
     v->loc = bias->loc;
     raise_note_const(r, bias, v);
+    r->consts[r->n_consts - 1].own_grid = own_grid;
     return v;
 }
 
@@ -173,6 +175,8 @@ Value *raise_bias(Raise *r, Node *n, Value *bias, const Value *x, const Value *w
                   : "float bias rounded to the grid of the accumulator, as onnxruntime does",
              steps);
     Value *v = requantized(r, ints ? ints : bias, data, want);
+    if (have && f == 1)
+        r->consts[r->n_consts - 1].numbers = const_dequantize(r->b.a, t, have);
     if (f != 1)
         node_set_float(n, rule->mac.bias_factor, (float)product);
     return v;

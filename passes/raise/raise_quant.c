@@ -43,7 +43,7 @@ static Str twin_key(Raise *r, const Value *v, const Quant *q) {
 }
 
 void raise_note_const(Raise *r, Value *plain, Value *quantized) {
-    RaisedConst made = {plain, quantized};
+    RaisedConst made = {.plain = plain, .quantized = quantized};
     ARENA_PUSH(r->b.a, r->consts, r->n_consts, r->cap_consts, made);
     map_set(r->plains, value_key(quantized), plain);
 }

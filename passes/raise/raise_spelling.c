@@ -253,16 +253,17 @@ static void record_plain(Graph *g, void *ctx) {
     }
 }
 
-/* Float biases that raising rounded. */
+/* Float biases that raising rounded, and the model did not. */
 static void record_biases(Raise *r) {
     for (size_t i = 0; i < r->n_consts; i++) {
-        Value *v = r->consts[i].quantized;
-        const Tensor *t = edit_float_const(r->consts[i].plain);
+        const RaisedConst *made = &r->consts[i];
+        Value *v = made->quantized;
+        const Tensor *t = made->own_grid ? made->numbers : edit_float_const(made->plain);
         if (!t || !r->spelling->live[v->id] || v->onnx)
             continue;
         Node *k = node_new(v->graph, STR_NONE, STR("float"), 0, 0);
         k->loc = v->loc;
-        add_tensor(r, "data", t, r->consts[i].plain->name);
+        add_tensor(r, "data", t, made->plain->name);
         give_attrs(r, k);
         v->onnx = k;
     }
