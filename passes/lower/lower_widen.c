@@ -1,9 +1,10 @@
 /* Integers of less than a byte, in bytes: QOperators have no narrower operands. `int4q<0.1, 0>`
  * becomes `int8q<0.1, 0, range=-8:7>`, the same integers.
  *
- * Weights are widened where an operator on integers reads them; those behind a DequantizeLinear
- * stay small. What is computed is widened all together, so that values that share parameters go on
- * sharing them; unless inputs or outputs of the model are that narrow, which are the user's. */
+ * Weights are widened where an operator on integers reads them, or one whose result is widened;
+ * those behind a DequantizeLinear stay small. What is computed is widened all together, so that
+ * values that share parameters go on sharing them; unless inputs or outputs of the model are that
+ * narrow, which are the user's. */
 #include "passes/lower/lower_widen.h"
 #include "ir/later.h"
 
@@ -56,6 +57,8 @@ static void widen_graph(Graph *g, void *ctx) {
     FOR_NODES(n, g) {
         bool integer =
             n->def && n->def->qop.op && n->n_in && n->in[0] && type_is_quantized(n->in[0]->type);
+        bool result = !w->interface && n->n_out && is_narrow(n->out[0]);
+        integer = integer || result; /* as of a Transpose, which has its operand's */
         for (size_t i = 0; integer && i < n->n_in; i++)
             if (n->in[i] && n->in[i]->kind == VALUE_CONST)
                 widen(w, n->in[i]);
